@@ -1,5 +1,5 @@
 /* The appenders of domus/slice.h: a page that doubles while it is written. Large ones grow without
- * a copy (domi_memory_grow()), so that no turn is long because of one. */
+ * a copy (domi_memory_grow_block()), so that no turn is long because of one. */
 #include "base/memory.h"
 #include "base/page.h"
 
@@ -160,6 +160,6 @@ int domus_append_end(domus_appender *appender, domus_slice *ret_slice)
 void domus_append_drop(domus_appender *appender)
 {
     if (appender->page != NULL)
-        domi_page_drop(get_page_of_appender(appender));
+        domi_page_drop_owner(get_page_of_appender(appender));
     *appender = (domus_appender){.size_max = appender->size_max};
 }

@@ -62,7 +62,7 @@ static void print_backtrace(void)
     int count = backtrace(frames, FRAMES_MAX);
 
     for (int i = 0; i < count; i++) {
-        domi_symbol_describe(frames[i], true, false, place, sizeof place);
+        domi_symbol_describe_address(frames[i], true, false, place, sizeof place);
         snprintf(text, sizeof text, "  #%d %s\n", i, place);
         if (!write_to_stderr(text))
             return;

@@ -107,19 +107,19 @@ void domi_clock_init_virtual(domi_clock *clock, uint64_t start_ns)
     *clock = (domi_clock){.is_virtual = true, .start_ns = start_ns, .virtual_ns = start_ns};
 }
 
-void domi_clock_advance(domi_clock *clock, uint64_t by_ns)
+void domi_clock_advance_virtual(domi_clock *clock, uint64_t by_ns)
 {
     DOMI_CHECK(clock->is_virtual);
     DOMI_CHECK(by_ns <= UINT64_MAX - clock->virtual_ns);
     clock->virtual_ns += by_ns;
 }
 
-uint64_t domi_clock_read_slow(const domi_clock *clock)
+uint64_t domi_clock_read_without_tsc(const domi_clock *clock)
 {
     return clock->is_virtual ? clock->virtual_ns : read_monotonic_clock();
 }
 
-uint64_t domi_clock_utc_ns(void)
+uint64_t domi_clock_read_utc_ns(void)
 {
     struct timespec now;
 
@@ -127,7 +127,7 @@ uint64_t domi_clock_utc_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-uint64_t domi_clock_cpu_ns(clockid_t clock)
+uint64_t domi_clock_read_cpu_ns(clockid_t clock)
 {
     struct timespec now;
 

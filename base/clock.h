@@ -32,7 +32,7 @@ void domi_clock_init(domi_clock *clock);
 void domi_clock_init_virtual(domi_clock *clock, uint64_t start_ns);
 
 /* Move a virtual clock forward by `by_ns`. */
-void domi_clock_advance(domi_clock *clock, uint64_t by_ns);
+void domi_clock_advance_virtual(domi_clock *clock, uint64_t by_ns);
 
 #if defined(__x86_64__)
 /* 128-bit type for multiplying a TSC value by the clock's factor; clock_gettime() needs no
@@ -46,14 +46,14 @@ struct timespec domi_clock_deadline_after(uint64_t after_ns);
 
 /* Returns the time by the calendar: nanoseconds since 1970, UTC. It jumps when somebody sets the
  * system's clock. */
-uint64_t domi_clock_utc_ns(void);
+uint64_t domi_clock_read_utc_ns(void);
 
 /* Returns the time of a CPU-time clock (of a thread or a process) in ns; 0 when its thread is
  * gone. */
-uint64_t domi_clock_cpu_ns(clockid_t clock);
+uint64_t domi_clock_read_cpu_ns(clockid_t clock);
 
 /* Read a clock that does not use the TSC: a virtual clock, or a real one by clock_gettime. */
-uint64_t domi_clock_read_slow(const domi_clock *clock);
+uint64_t domi_clock_read_without_tsc(const domi_clock *clock);
 
 static inline uint64_t domi_clock_now(const domi_clock *clock)
 {
@@ -63,7 +63,7 @@ static inline uint64_t domi_clock_now(const domi_clock *clock)
         return clock->start_ns + (uint64_t)(((domi_uint128)ticks * clock->scale) >> 32);
     }
 #endif
-    return domi_clock_read_slow(clock);
+    return domi_clock_read_without_tsc(clock);
 }
 
 #endif

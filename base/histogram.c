@@ -50,7 +50,7 @@ void domus_histogram_subtract(domus_histogram *now, const domus_histogram *befor
         now->places[i] -= before->places[i];
 }
 
-void domi_histogram_read(const domi_histogram *histogram, domus_histogram *to)
+void domi_histogram_add_all_to_copy(const domi_histogram *histogram, domus_histogram *to)
 {
     to->sum_ns += domi_counter_read(&histogram->sum_ns);
     for (uint32_t i = 0; i < DOMUS_HISTOGRAM_PLACES; i++) {

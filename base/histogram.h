@@ -19,7 +19,7 @@ typedef struct domi_histogram {
 
 /* Returns the place of a time in a histogram: the number of its highest 1 bit, and the six bits
  * behind that. */
-static inline uint32_t domi_histogram_place(uint64_t time_ns)
+static inline uint32_t domi_histogram_place_of_time(uint64_t time_ns)
 {
     if (time_ns < 1u << DOMI_HISTOGRAM_BITS)
         return (uint32_t)time_ns;
@@ -30,21 +30,21 @@ static inline uint32_t domi_histogram_place(uint64_t time_ns)
 
 /* Add a time to a histogram that stands for `weight` times of about that length. Called by the
  * owner. */
-static inline void domi_histogram_add_many(domi_histogram *histogram, uint64_t time_ns,
-                                           uint32_t weight)
+static inline void domi_histogram_add_weighted_time(domi_histogram *histogram, uint64_t time_ns,
+                                                    uint32_t weight)
 {
     domi_counter_add(&histogram->sum_ns, time_ns * weight);
-    domi_counter_add(&histogram->places[domi_histogram_place(time_ns)], weight);
+    domi_counter_add(&histogram->places[domi_histogram_place_of_time(time_ns)], weight);
 }
 
 /* Add one time to a histogram. Called by its owner. */
-static inline void domi_histogram_add(domi_histogram *histogram, uint64_t time_ns)
+static inline void domi_histogram_add_time(domi_histogram *histogram, uint64_t time_ns)
 {
-    domi_histogram_add_many(histogram, time_ns, 1);
+    domi_histogram_add_weighted_time(histogram, time_ns, 1);
 }
 
 /* Add all times of a histogram, which its owner may be writing, to the copy `to`. Called by any
  * thread. */
-void domi_histogram_read(const domi_histogram *histogram, domus_histogram *to);
+void domi_histogram_add_all_to_copy(const domi_histogram *histogram, domus_histogram *to);
 
 #endif

@@ -8,7 +8,7 @@
 
 const char *const domi_key_switch[] = {"false", "true", NULL};
 
-uint64_t domi_key_number(const domus_config_key *key, const void *holder)
+uint64_t domi_key_get_number(const domus_config_key *key, const void *holder)
 {
     const unsigned char *field = (const unsigned char *)holder + key->offset;
     uint64_t wide;
@@ -34,7 +34,8 @@ const char *domi_key_get_text(const domus_config_key *key, const void *holder)
     return text;
 }
 
-void domi_key_store(const domus_config_key *key, void *holder, uint64_t number, const char *text)
+void domi_key_store_value(const domus_config_key *key, void *holder, uint64_t number,
+                          const char *text)
 {
     unsigned char *field = (unsigned char *)holder + key->offset;
     uint64_t wide = key->inherits && number == 0 ? DOMUS_NONE : number;
@@ -104,9 +105,10 @@ int domi_key_check_number(const domus_config_key *key, uint64_t number, char *er
     return 0;
 }
 
-int domi_key_check_held(const domus_config_key *key, const void *holder, char *error, size_t size)
+int domi_key_check_number_in_holder(const domus_config_key *key, const void *holder, char *error,
+                                    size_t size)
 {
-    uint64_t number = domi_key_number(key, holder);
+    uint64_t number = domi_key_get_number(key, holder);
 
     if (!key->inherits)
         return domi_key_check_number(key, number, error, size);

@@ -31,13 +31,14 @@ static inline bool domi_key_is_text(const domus_config_key *key)
 }
 
 /* Returns the value of a key of the configuration that is a number. */
-uint64_t domi_key_number(const domus_config_key *key, const void *holder);
+uint64_t domi_key_get_number(const domus_config_key *key, const void *holder);
 
 /* Returns the value of a key of the configuration that is a text; NULL: the key has none. */
 const char *domi_key_get_text(const domus_config_key *key, const void *holder);
 
 /* Write the value of a key, which was checked before, to its holder. */
-void domi_key_store(const domus_config_key *key, void *holder, uint64_t number, const char *text);
+void domi_key_store_value(const domus_config_key *key, void *holder, uint64_t number,
+                          const char *text);
 
 /* Print a number as users write it, in the largest unit of which it is a whole multiple. */
 void domi_key_print_number(const domus_config_key *key, uint64_t number,
@@ -49,6 +50,7 @@ int domi_key_check_number(const domus_config_key *key, uint64_t number, char *er
 
 /* Check the number of a key in a holder (the struct with the key's value), as
  * domi_key_check_number() does. A key that inherits its value may be unset. */
-int domi_key_check_held(const domus_config_key *key, const void *holder, char *error, size_t size);
+int domi_key_check_number_in_holder(const domus_config_key *key, const void *holder, char *error,
+                                    size_t size);
 
 #endif

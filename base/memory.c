@@ -35,7 +35,8 @@ typedef struct block {
 } block;
 
 static_assert(sizeof(block) == ALIGNMENT, "what follows is aligned as the block is");
-static_assert(sizeof(block) == DOMI_MEMORY_HEAD, "what domi_memory_bytes() counts besides");
+static_assert(sizeof(block) == DOMI_MEMORY_HEAD,
+              "what domi_memory_bytes_of_block() counts besides");
 static_assert(LINE_BYTES % ALIGNMENT == 0 && LINE_BYTES <= UINT8_MAX, "what the upper byte holds");
 
 /* `passes` (allocations until one fails) and `stays` (whether all later ones fail, too) are
@@ -194,23 +195,23 @@ void *domi_memory_new_bytes(size_t bytes)
     return allocate_block_with_header(bytes, ALIGNMENT, malloc);
 }
 
-/* Grow a block as domi_memory_grow() does, but by a copy, because an allocator of the user cannot
- * make blocks larger. */
+/* Grow a block as domi_memory_grow_block() does, but by a copy, because an allocator of the user
+ * cannot make blocks larger. */
 static void *grow_block_by_copy(void *memory, size_t bytes)
 {
     void *grown = domi_memory_new_bytes(bytes);
 
     if (grown == NULL)
         return NULL;
-    memcpy(grown, memory, domi_memory_bytes(memory) - ALIGNMENT);
+    memcpy(grown, memory, domi_memory_bytes_of_block(memory) - ALIGNMENT);
     domi_memory_free(memory);
     return grown;
 }
 
-void *domi_memory_grow(void *memory, size_t bytes)
+void *domi_memory_grow_block(void *memory, size_t bytes)
 {
     block *made = (block *)memory - 1;
-    size_t before = domi_memory_bytes(memory);
+    size_t before = domi_memory_bytes_of_block(memory);
 
     DOMI_CHECK(made->bytes >> BYTES_BITS == ALIGNMENT && bytes >= before - ALIGNMENT);
     if (made->allocator != NULL || current != NULL)
@@ -227,7 +228,7 @@ void *domi_memory_grow(void *memory, size_t bytes)
     return grown + 1;
 }
 
-void *domi_memory_new_lines(size_t bytes)
+void *domi_memory_new_cache_lines(size_t bytes)
 {
     return allocate_block_with_header((bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES,
                                       LINE_BYTES, allocate_zeroed_by_c_library);
@@ -249,7 +250,7 @@ void domi_memory_free(void *memory)
         free(start);
 }
 
-size_t domi_memory_bytes(const void *memory)
+size_t domi_memory_bytes_of_block(const void *memory)
 {
     return (size_t)(((const block *)memory - 1)->bytes & BYTES_MASK);
 }
@@ -274,7 +275,7 @@ static void *map_kernel_pages(size_t bytes)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-void *domi_memory_map(size_t bytes)
+void *domi_memory_map_pages(size_t bytes)
 {
     if (must_allocation_fail_for_test() || !count_bytes_before_allocation(round_up_to_pages(bytes)))
         return NULL;
@@ -300,7 +301,7 @@ static void *map_aligned_huge_page(void)
     return memory + before;
 }
 
-void *domi_memory_map_huge(void)
+void *domi_memory_map_huge_page(void)
 {
     if (must_allocation_fail_for_test() || domi_memory_is_tight() ||
         !count_bytes_before_allocation(DOMI_MEMORY_HUGE))
@@ -312,7 +313,7 @@ void *domi_memory_map_huge(void)
     return memory;
 }
 
-void domi_memory_unmap(void *memory, size_t bytes)
+void domi_memory_unmap_pages(void *memory, size_t bytes)
 {
     const domus_allocator *allocator = current;
 
@@ -325,7 +326,7 @@ void domi_memory_unmap(void *memory, size_t bytes)
         (void)munmap(memory, bytes);
 }
 
-void domi_memory_populate(void *pages, size_t bytes)
+void domi_memory_populate_pages(void *pages, size_t bytes)
 {
 #ifdef MADV_POPULATE_WRITE
     (void)madvise(pages, bytes, MADV_POPULATE_WRITE);
@@ -335,7 +336,7 @@ void domi_memory_populate(void *pages, size_t bytes)
 #endif
 }
 
-void domi_memory_fail_after(int64_t count, int stay)
+void domi_memory_fail_allocation_after(int64_t count, int stay)
 {
     atomic_store_explicit(&stays, stay, memory_order_relaxed);
     atomic_store_explicit(&passes, count, memory_order_relaxed);

@@ -2,10 +2,10 @@
  * each of them fail.
  *
  * Everything that the library allocates passes through here, for two reasons: a test can make the
- * n-th allocation fail (domi_memory_fail_after) and raise n until a scenario passes clean, and a
- * system can bring an allocator of its own. All memory is zeroed, except that of
- * domi_memory_new_bytes() and domi_memory_grow(). Thread-safety: any thread; the countdown to a
- * failure is one for the whole process.
+ * n-th allocation fail (domi_memory_fail_allocation_after) and raise n until a scenario passes
+ * clean, and a system can bring an allocator of its own. All memory is zeroed, except that of
+ * domi_memory_new_bytes() and domi_memory_grow_block(). Thread-safety: any thread; the countdown to
+ * a failure is one for the whole process.
  *
  * The allocator is that of the calling thread, which sets it when it enters a system and restores
  * the former one when it leaves (domi_memory_set_allocator). A block from the heap remembers its
@@ -29,28 +29,28 @@ void *domi_memory_new_bytes(size_t bytes);
 /* Let a block of domi_memory_new_bytes() have `bytes`, which are more than it has. The block may
  * move; the kernel moves large blocks without a copy. Returns the block; NULL without memory, and
  * then the old block is as it was. */
-void *domi_memory_grow(void *memory, size_t bytes);
+void *domi_memory_grow_block(void *memory, size_t bytes);
 
 /* Allocate zeroed memory from the heap as domi_memory_new() does, but aligned to a cache line (64
  * bytes). */
-void *domi_memory_new_lines(size_t bytes);
+void *domi_memory_new_cache_lines(size_t bytes);
 
 /* Free a block from the heap, on any thread. NULL is allowed. */
 void domi_memory_free(void *memory);
 
 /* Map whole pages; `bytes` is rounded up to pages. Returns NULL when there is no memory. */
-void *domi_memory_map(size_t bytes);
-void domi_memory_unmap(void *memory, size_t bytes);
+void *domi_memory_map_pages(size_t bytes);
+void domi_memory_unmap_pages(void *memory, size_t bytes);
 
 /* Map DOMI_MEMORY_HUGE bytes, in one huge page if the kernel has one free (the allocator of a user
  * decides for itself). Returns NULL when there is no memory, or while the meter says `tight`.
- * domi_memory_unmap() gives them back. */
+ * domi_memory_unmap_pages() gives them back. */
 #define DOMI_MEMORY_HUGE ((size_t)2 * 1024 * 1024)
-void *domi_memory_map_huge(void);
+void *domi_memory_map_huge_page(void);
 
 /* Ask the kernel to make mapped pages present in one call, because they will be written soon;
  * otherwise each page costs a fault. This is a hint: kernels before 5.14 ignore it. */
-void domi_memory_populate(void *pages, size_t bytes);
+void domi_memory_populate_pages(void *pages, size_t bytes);
 
 /* Let this thread allocate from `allocator` (NULL: from the C library and the kernel).
  * The allocator has to outlive the last block taken from it. Returns the allocator that
@@ -90,10 +90,10 @@ bool domi_memory_is_full(void);
 #define DOMI_MEMORY_HEAD 16u /* bytes of the header in front of each block from the heap */
 
 /* Returns the bytes that a block from the heap takes, with its header and its alignment. */
-size_t domi_memory_bytes(const void *memory);
+size_t domi_memory_bytes_of_block(const void *memory);
 
 /* Let `count` more allocations of the process succeed, and let the next one fail; if `stay` is not
  * 0, all after that one fail, too. With a negative count none fails, which is the normal case. */
-void domi_memory_fail_after(int64_t count, int stay);
+void domi_memory_fail_allocation_after(int64_t count, int stay);
 
 #endif

@@ -33,7 +33,7 @@ static _Thread_local domi_page *large;
 /* bytes of further larger pages that the thread may keep */
 static _Thread_local size_t large_room;
 
-void domi_pages_keep(void)
+void domi_pages_begin_to_keep(void)
 {
 /* under AddressSanitizer no page is kept, so that it sees a use after free */
 #ifndef __SANITIZE_ADDRESS__
@@ -57,7 +57,7 @@ static void add_page_to_list(domi_page **list, domi_page *page)
     *list = page;
 }
 
-void domi_pages_free(void)
+void domi_pages_free_kept(void)
 {
     kept_room = 0;
     large_room = 0;
@@ -96,10 +96,10 @@ static domi_page *make_large_page(size_t size)
     size_t bytes = offsetof(domi_page, room) + size;
     size_t least = bytes + DOMI_MEMORY_HEAD;
 
-    if (large == NULL || domi_memory_bytes(large) < least ||
-        domi_memory_bytes(large) > least + least / SPARE_PART)
+    if (large == NULL || domi_memory_bytes_of_block(large) < least ||
+        domi_memory_bytes_of_block(large) > least + least / SPARE_PART)
         return domi_memory_new_bytes(bytes);
-    large_room += domi_memory_bytes(large);
+    large_room += domi_memory_bytes_of_block(large);
     return take_first_page_of_list(&large);
 }
 
@@ -132,7 +132,7 @@ static domi_page *grow_small_page(domi_page *page, size_t size)
     if (grown == NULL)
         return NULL;
     memcpy(grown->room, page->room, DOMI_PAGE_ROOM);
-    domi_page_drop(page);
+    domi_page_drop_owner(page);
     return grown;
 }
 
@@ -140,13 +140,13 @@ domi_page *domi_page_grow(domi_page *page, size_t size)
 {
     if (page->small)
         return grow_small_page(page, size);
-    domi_page *grown = domi_memory_grow(page, offsetof(domi_page, room) + size);
+    domi_page *grown = domi_memory_grow_block(page, offsetof(domi_page, room) + size);
     if (grown != NULL)
         grown->face.data = grown->room;
     return grown;
 }
 
-domi_page *domi_page_borrower(void)
+domi_page *domi_page_new_borrower(void)
 {
     domi_page *page = make_small_page();
 
@@ -173,7 +173,7 @@ static void return_bytes_to_lender(domi_lender lender)
         lender.give_back(lender.bytes);
 }
 
-int domi_page_own(domi_page *page)
+int domi_page_own_borrowed_bytes(domi_page *page)
 {
     char *memory = page->room;
 
@@ -193,34 +193,35 @@ int domi_page_own(domi_page *page)
     return 0;
 }
 
-void domi_page_hold(domi_page *page, domi_lender lender)
+void domi_page_keep_bytes_of_lender(domi_page *page, domi_lender lender)
 {
     DOMI_CHECK(page->borrowed && !page->holds && page->small);
     memcpy(page->room, &lender, sizeof lender);
     page->holds = true;
 }
 
-void domi_page_adopt(domi_page *page, char *memory)
+void domi_page_adopt_block_of_bytes(domi_page *page, char *memory)
 {
     DOMI_CHECK(page->borrowed && !page->holds);
     page->memory = memory;
     page->borrowed = false;
 }
 
-size_t domi_page_bytes(const domus_page *page)
+size_t domi_page_bytes_of_memory(const domus_page *page)
 {
     const domi_page *whole = (const domi_page *)(const void *)page;
 
-    return domi_memory_bytes(whole) +
-           (whole->memory != NULL ? domi_memory_bytes(whole->memory) : 0);
+    return domi_memory_bytes_of_block(whole) +
+           (whole->memory != NULL ? domi_memory_bytes_of_block(whole->memory) : 0);
 }
 
-bool domi_page_is_mostly_others(domus_slice slice)
+bool domi_page_is_slice_better_copied(domus_slice slice)
 {
-    return slice.size <= COPIED_MAX && slice.size < domi_page_bytes(slice.page) / COPIED_PART;
+    return slice.size <= COPIED_MAX &&
+           slice.size < domi_page_bytes_of_memory(slice.page) / COPIED_PART;
 }
 
-void domi_page_drop(domi_page *page)
+void domi_page_drop_owner(domi_page *page)
 {
     if (page->borrowed) {
         uint32_t count = atomic_load_explicit(&page->count, memory_order_relaxed) - 1;
@@ -242,7 +243,7 @@ void domi_page_drop(domi_page *page)
         kept_room--;
         return;
     }
-    size_t bytes = domi_memory_bytes(page);
+    size_t bytes = domi_memory_bytes_of_block(page);
     if (!page->small && bytes <= LARGE_BYTES && bytes <= large_room) {
         add_page_to_list(&large, page);
         large_room -= bytes;

@@ -32,16 +32,17 @@ typedef struct domi_page {
 } domi_page;
 
 /* The lender of a borrowed page, to which it gives memory back with its last slice
- * (domi_page_hold()). */
+ * (domi_page_keep_bytes_of_lender()). */
 typedef struct domi_lender {
     void (*give_back)(void *bytes);
     void *bytes;
 } domi_lender;
 
 /* Small pages that a thread keeps instead of freeing them, so that a message that outlives its turn
- * costs no allocation. A thread of a system has one (domi_pages_keep()), and other threads none. */
-void domi_pages_keep(void);
-void domi_pages_free(void);
+ * costs no allocation. A thread of a system has one (domi_pages_begin_to_keep()), and other threads
+ * none. */
+void domi_pages_begin_to_keep(void);
+void domi_pages_free_kept(void);
 
 /* Make a page with room for `size` bytes, which belongs to one slice. Returns NULL without
  * memory. */
@@ -54,46 +55,46 @@ domi_page *domi_page_grow(domi_page *page, size_t size);
 
 /* Make a page that borrows nothing yet, and has a count of 1 for the borrower. Returns NULL without
  * memory. */
-domi_page *domi_page_borrower(void);
+domi_page *domi_page_new_borrower(void);
 
 /* Let a page own its bytes, by a copy if it borrows them. Returns 0; -ENOMEM. */
-int domi_page_own(domi_page *page);
+int domi_page_own_borrowed_bytes(domi_page *page);
 
 /* Let a page that borrows its bytes keep them where they lie, because there is no memory for a
  * copy: it calls lender.give_back(lender.bytes) when it has a copy or no slices any more. Both
  * happen on the thread that has made the page. */
-void domi_page_hold(domi_page *page, domi_lender lender);
+void domi_page_keep_bytes_of_lender(domi_page *page, domi_lender lender);
 
 /* Make a page that borrows its bytes the owner of the block of the heap in which these bytes
  * lie. */
-void domi_page_adopt(domi_page *page, char *memory);
+void domi_page_adopt_block_of_bytes(domi_page *page, char *memory);
 
 /* Returns how many bytes of memory a page that owns its bytes takes. Any owner's thread. */
-size_t domi_page_bytes(const domus_page *page);
+size_t domi_page_bytes_of_memory(const domus_page *page);
 
 /* True if the slice, which owns its bytes, is so small a part of its page that a copy of the slice
  * is better than keeping the whole page. */
-bool domi_page_is_mostly_others(domus_slice slice);
+bool domi_page_is_slice_better_copied(domus_slice slice);
 
 /* Give back one count of a page, which then has one owner fewer. The last count frees the page. */
-void domi_page_drop(domi_page *page);
+void domi_page_drop_owner(domi_page *page);
 
 /* Let a page that only its borrower counts on (no slice owns it) show the `size` bytes at
  * `data`. */
-static inline void domi_page_show(domi_page *page, const char *data, uint32_t size)
+static inline void domi_page_show_bytes(domi_page *page, const char *data, uint32_t size)
 {
     page->face.data = data;
     page->size = size;
 }
 
-static inline domi_page *domi_page_of(domus_slice slice)
+static inline domi_page *domi_page_of_slice(domus_slice slice)
 {
     return (domi_page *)(uintptr_t)slice.page;
 }
 
 /* Count one more slice of a page. Relaxed: the caller owns a slice already, so the page cannot be
  * freed meanwhile. */
-static inline void domi_page_count(domi_page *page)
+static inline void domi_page_add_owner(domi_page *page)
 {
     if (page->borrowed)
         atomic_store_explicit(&page->count,

@@ -8,12 +8,12 @@
 
 #define PAUSES 64 /* pauses of the wait before it yields the CPU: about 3 us */
 
-uint32_t domi_park_wait_for_release(_Atomic uint32_t *word)
+uint32_t domi_park_wait_for_stand_in(_Atomic uint32_t *word)
 {
     uint32_t now;
 
     for (uint32_t looks = 1;; looks++) {
-        /* Relaxed: the exchange of domi_park_end() orders what follows. */
+        /* Relaxed: the exchange of domi_park_end_sleep() orders what follows. */
         now = atomic_load_explicit(word, memory_order_relaxed);
         if (!domi_park_is_held(now))
             return now;

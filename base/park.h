@@ -15,22 +15,22 @@
  *
  *     RUNNING <-> SPINNING                 the owner, domi_park_set_spinning()
  *     RUNNING -> LOOKING                   the owner, domi_park_begin_look()
- *     LOOKING -> SLEEPING, DOZING          the owner, domi_park_end_look()
- *     RUNNING -> SLEEPING                  the owner that has no stand-ins, domi_park_begin()
+ *     LOOKING -> SLEEPING, DOZING          the owner, domi_park_end_look_and_sleep()
+ *     RUNNING -> SLEEPING                  the owner that has no stand-ins, domi_park_begin_sleep()
  *     LOOKING, SLEEPING, DOZING -> NOTIFIED    a sender, domi_park_try_notify()
  *     DOZING -> HELD                       a stand-in, domi_park_try_hold()
  *     HELD -> WANTED                       a sender, domi_park_try_notify()
  *     HELD -> DOZING                       the stand-in, domi_park_release()
  *     HELD, WANTED -> NOTIFIED             the stand-in, domi_park_release()
- *     LOOKING, SLEEPING, DOZING, NOTIFIED -> RUNNING   the owner, domi_park_end()
+ *     LOOKING, SLEEPING, DOZING, NOTIFIED -> RUNNING   the owner, domi_park_end_sleep()
  *
  * The owner, when it has found nothing to do:
- * 1. It exchanges the word to LOOKING, or to SLEEPING at once (domi_park_begin).
+ * 1. It exchanges the word to LOOKING, or to SLEEPING at once (domi_park_begin_sleep).
  * 2. It looks once more at everything that others put for it. If it finds something, it goes to 4.
  *    Else it changes LOOKING to SLEEPING or DOZING; if the word is NOTIFIED by then, that is left.
  * 3. It sleeps: in a ring, in which a write to its eventfd completes; or on the word, which the
  *    kernel compares with SLEEPING once more before it sleeps.
- * 4. It changes the word to RUNNING (domi_park_end), as soon as nobody holds it.
+ * 4. It changes the word to RUNNING (domi_park_end_sleep), as soon as nobody holds it.
  * A sender:
  * 5. It puts, which is a read-modify-write or a seq_cst store.
  * 6. It reads the word. If that is LOOKING, SLEEPING or DOZING, it exchanges it for NOTIFIED
@@ -81,21 +81,21 @@ enum domi_park {
 };
 
 /* Begin a sleep, as the first step of an owner that has no stand-ins. The owner has to look once
- * more for work after this, and then to call domi_park_end(), whether it has slept or not. */
-static inline void domi_park_begin(_Atomic uint32_t *word)
+ * more for work after this, and then to call domi_park_end_sleep(), whether it has slept or not. */
+static inline void domi_park_begin_sleep(_Atomic uint32_t *word)
 {
     (void)atomic_exchange_explicit(word, DOMI_PARK_SLEEPING, memory_order_seq_cst);
 }
 
-/* Begin a sleep as domi_park_begin() does, for an owner that may have stand-ins. The owner calls
- * domi_park_end_look() when it has found no work, and uses its manager no more until
- * domi_park_end(). */
+/* Begin a sleep as domi_park_begin_sleep() does, for an owner that may have stand-ins. The owner
+ * calls domi_park_end_look_and_sleep() when it has found no work, and uses its manager no more
+ * until domi_park_end_sleep(). */
 static inline void domi_park_begin_look(_Atomic uint32_t *word)
 {
     (void)atomic_exchange_explicit(word, DOMI_PARK_LOOKING, memory_order_seq_cst);
 }
 
-static inline void domi_park_end_look(_Atomic uint32_t *word, bool dozes)
+static inline void domi_park_end_look_and_sleep(_Atomic uint32_t *word, bool dozes)
 {
     uint32_t looking = DOMI_PARK_LOOKING;
     uint32_t asleep = dozes ? DOMI_PARK_DOZING : DOMI_PARK_SLEEPING;
@@ -107,7 +107,7 @@ static inline void domi_park_end_look(_Atomic uint32_t *word, bool dozes)
 }
 
 /* Wait until no stand-in holds the park word. Returns the value that the word had then. */
-uint32_t domi_park_wait_for_release(_Atomic uint32_t *word);
+uint32_t domi_park_wait_for_stand_in(_Atomic uint32_t *word);
 
 static inline bool domi_park_is_held(uint32_t word)
 {
@@ -116,7 +116,7 @@ static inline bool domi_park_is_held(uint32_t word)
 
 /* End the sleep of an owner that is awake again. Returns what the word was: NOTIFIED if a sender
  * has ended the sleep, else LOOKING, SLEEPING or DOZING. */
-static inline uint32_t domi_park_end(_Atomic uint32_t *word)
+static inline uint32_t domi_park_end_sleep(_Atomic uint32_t *word)
 {
     uint32_t was = atomic_load_explicit(word, memory_order_relaxed);
 
@@ -125,25 +125,25 @@ static inline uint32_t domi_park_end(_Atomic uint32_t *word)
      * sees what the stand-in did. */
     do {
         if (__builtin_expect(domi_park_is_held(was), 0))
-            was = domi_park_wait_for_release(word);
+            was = domi_park_wait_for_stand_in(word);
     } while (!atomic_compare_exchange_weak_explicit(word, &was, DOMI_PARK_RUNNING,
                                                     memory_order_seq_cst, memory_order_relaxed));
     return was;
 }
 
 /* True if an owner whose park word is `word` sleeps, and has been neither notified nor held. */
-static inline bool domi_park_is_at_rest(uint32_t word)
+static inline bool domi_park_is_word_of_sleeper(uint32_t word)
 {
     return word == DOMI_PARK_SLEEPING || word == DOMI_PARK_DOZING;
 }
 
 /* True if the owner of the park word sleeps, or is about to. A sender asks this after it has put
  * something for the owner; if so, it has to call domi_park_try_notify() before it sleeps itself. */
-static inline bool domi_park_is_asleep(const _Atomic uint32_t *word)
+static inline bool domi_park_may_owner_sleep(const _Atomic uint32_t *word)
 {
     uint32_t now = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)word, memory_order_seq_cst);
 
-    return domi_park_is_at_rest(now) || now == DOMI_PARK_LOOKING || now == DOMI_PARK_HELD;
+    return domi_park_is_word_of_sleeper(now) || now == DOMI_PARK_LOOKING || now == DOMI_PARK_HELD;
 }
 
 /* Notify the owner of a park word, which may sleep, after something was put for it. If this returns
@@ -152,7 +152,7 @@ static inline bool domi_park_try_notify(_Atomic uint32_t *word)
 {
     uint32_t was = atomic_load_explicit(word, memory_order_seq_cst);
 
-    while (domi_park_is_at_rest(was) || was == DOMI_PARK_LOOKING || was == DOMI_PARK_HELD) {
+    while (domi_park_is_word_of_sleeper(was) || was == DOMI_PARK_LOOKING || was == DOMI_PARK_HELD) {
         uint32_t next = was == DOMI_PARK_HELD ? DOMI_PARK_WANTED : DOMI_PARK_NOTIFIED;
 
         if (atomic_compare_exchange_weak_explicit(word, &was, next, memory_order_seq_cst,
@@ -164,7 +164,7 @@ static inline bool domi_park_try_notify(_Atomic uint32_t *word)
 
 /* True if a sender may put off waking the owner whose word is `word`, because the owner's sleep
  * ends soon by itself, or a stand-in that holds the word is about to let go. */
-static inline bool domi_park_may_wait(const _Atomic uint32_t *word)
+static inline bool domi_park_may_wake_up_wait(const _Atomic uint32_t *word)
 {
     uint32_t now = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)word, memory_order_relaxed);
 
@@ -205,7 +205,7 @@ static inline void domi_park_set_spinning(_Atomic uint32_t *word, bool spins)
 }
 
 /* Returns what the park word is just now, as a hint: the owner may change it at any time. */
-static inline uint32_t domi_park_peek(const _Atomic uint32_t *word)
+static inline uint32_t domi_park_read_word(const _Atomic uint32_t *word)
 {
     return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)word, memory_order_relaxed);
 }

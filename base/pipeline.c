@@ -30,19 +30,19 @@ static uint32_t count_stages(const domus_pipeline_stage *stages, uint32_t most)
     return count;
 }
 
-uint32_t domi_pipeline_count(const domus_pipeline *pipeline)
+uint32_t domi_pipeline_count_stages(const domus_pipeline *pipeline)
 {
     return count_stages(pipeline->stages, DOMUS_STAGES_MAX);
 }
 
-uint32_t domi_front_count(const domus_pipeline_stage *front)
+uint32_t domi_front_count_stages(const domus_pipeline_stage *front)
 {
     return front != NULL ? count_stages(front, DOMUS_FRONT_MAX) : 0;
 }
 
-int domi_front_check(const domus_pipeline_stage *front, const domus_behaviour *behaviour)
+int domi_front_check_stages(const domus_pipeline_stage *front, const domus_behaviour *behaviour)
 {
-    uint32_t count = domi_front_count(front);
+    uint32_t count = domi_front_count_stages(front);
     const domus_behaviour *channel = behaviour->channel != NULL ? behaviour->channel : behaviour;
 
     if (count > DOMUS_FRONT_MAX || (count != 0 && channel->pipeline == NULL))
@@ -55,7 +55,7 @@ int domi_front_check(const domus_pipeline_stage *front, const domus_behaviour *b
     return 0;
 }
 
-bool domi_pipeline_lends(const domus_pipeline *pipeline)
+bool domi_pipeline_may_lend(const domus_pipeline *pipeline)
 {
     for (const domus_pipeline_stage *at = pipeline->stages; at->stage != NULL; at++) {
         if (at->stage->lend != NULL)
@@ -68,7 +68,7 @@ int domi_pipeline_check(const domus_pipeline *pipeline)
 {
     if (pipeline->stages == NULL || pipeline->answer_timeout_ns > ANSWER_TIMEOUT_MOST)
         return -EINVAL;
-    uint32_t count = domi_pipeline_count(pipeline);
+    uint32_t count = domi_pipeline_count_stages(pipeline);
     if (count == 0 || count > DOMUS_STAGES_MAX)
         return -EINVAL;
     for (uint32_t i = 0; i < count; i++) {

@@ -31,7 +31,7 @@ uint64_t domi_random_below(domi_random *random, uint64_t n)
     uint64_t drawn;
 
     do
-        drawn = domi_random_next(random);
+        drawn = domi_random_next_bits(random);
     while (drawn < surplus);
     return drawn % n;
 }

@@ -19,7 +19,7 @@ typedef struct domi_random {
 void domi_random_init(domi_random *random, uint64_t seed);
 
 /* Returns the next 64 random bits of the sequence. */
-static inline uint64_t domi_random_next(domi_random *random)
+static inline uint64_t domi_random_next_bits(domi_random *random)
 {
     uint64_t *state = random->state;
     uint64_t product = state[1] * 5;

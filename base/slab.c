@@ -33,7 +33,7 @@ void domi_slab_fini(domi_slab *slab)
     while (chunk != NULL) {
         domi_slab_chunk *next = chunk->next;
         DOMI_UNPOISON(chunk, chunk->bytes);
-        domi_memory_unmap(chunk, chunk->bytes);
+        domi_memory_unmap_pages(chunk, chunk->bytes);
         chunk = next;
     }
     *slab = (domi_slab){.object_bytes = slab->object_bytes, .keep_bytes = slab->keep_bytes};
@@ -50,7 +50,7 @@ static void populate_newest_chunk(domi_slab *slab)
     size_t left = (size_t)(slab->carve_end - slab->populated);
     size_t bytes = left < POPULATE_BYTES ? left : POPULATE_BYTES;
 
-    domi_memory_populate(slab->populated, bytes);
+    domi_memory_populate_pages(slab->populated, bytes);
     slab->populated += bytes;
 }
 
@@ -60,26 +60,26 @@ static bool is_next_chunk_huge(const domi_slab *slab)
     return slab->mapped_bytes >= DOMI_MEMORY_HUGE && slab->chunk_bytes <= DOMI_MEMORY_HUGE;
 }
 
-size_t domi_slab_next_bytes(const domi_slab *slab)
+size_t domi_slab_bytes_of_next_chunk(const domi_slab *slab)
 {
     return is_next_chunk_huge(slab) ? DOMI_MEMORY_HUGE : slab->chunk_bytes;
 }
 
 static domi_slab_chunk *make_huge_chunk(const domi_slab *slab)
 {
-    domi_slab_chunk *chunk = is_next_chunk_huge(slab) ? domi_memory_map_huge() : NULL;
+    domi_slab_chunk *chunk = is_next_chunk_huge(slab) ? domi_memory_map_huge_page() : NULL;
 
     if (chunk == NULL)
         /* the kernel gave no huge page: the caller then makes a chunk of small pages */
         return NULL;
-    domi_memory_populate(chunk, DOMI_MEMORY_HUGE);
+    domi_memory_populate_pages(chunk, DOMI_MEMORY_HUGE);
     chunk->bytes = DOMI_MEMORY_HUGE;
     return chunk;
 }
 
 static domi_slab_chunk *make_small_chunk(const domi_slab *slab)
 {
-    domi_slab_chunk *chunk = domi_memory_map(slab->chunk_bytes);
+    domi_slab_chunk *chunk = domi_memory_map_pages(slab->chunk_bytes);
 
     if (chunk != NULL)
         chunk->bytes = slab->chunk_bytes;
@@ -120,15 +120,15 @@ static bool add_chunk_to_slab(domi_slab *slab)
     return true;
 }
 
-void *domi_slab_carve(domi_slab *slab)
+void *domi_slab_carve_object(domi_slab *slab)
 {
     if (DOMI_UNLIKELY(slab->trim != NULL)) {
         domi_slab_trim_stop(slab);
         if (slab->free != NULL)
-            return domi_slab_take_free(slab);
+            return domi_slab_take_free_object(slab);
     }
     slab->spare_bytes = 0;
-    if (domi_slab_is_used_up(slab) && !add_chunk_to_slab(slab))
+    if (domi_slab_needs_new_chunk(slab) && !add_chunk_to_slab(slab))
         return NULL;
 
     char *object = slab->carve;
@@ -138,7 +138,7 @@ void *domi_slab_carve(domi_slab *slab)
     return object;
 }
 
-uint32_t domi_slab_number(const domi_slab *slab, const void *object)
+uint32_t domi_slab_number_of_object(const domi_slab *slab, const void *object)
 {
     uintptr_t at = (uintptr_t)object;
     domi_slab_chunk *chunk = slab->chunks;
@@ -149,7 +149,7 @@ uint32_t domi_slab_number(const domi_slab *slab, const void *object)
     return chunk->first + get_number_of_object_in_chunk(slab, chunk, object);
 }
 
-void *domi_slab_at(const domi_slab *slab, uint32_t number)
+void *domi_slab_object_at_number(const domi_slab *slab, uint32_t number)
 {
     domi_slab_chunk *chunk = slab->chunks;
 
@@ -164,7 +164,8 @@ void *domi_slab_at(const domi_slab *slab, uint32_t number)
                : NULL;
 }
 
-void domi_slab_walk(domi_slab *slab, void (*visit)(void *object, void *context), void *context)
+void domi_slab_visit_objects(domi_slab *slab, void (*visit)(void *object, void *context),
+                             void *context)
 {
     for (domi_slab_chunk *chunk = slab->chunks; chunk != NULL; chunk = chunk->next) {
         char *end = chunk == slab->chunks ? slab->carve : chunk->end;

@@ -28,13 +28,13 @@ void domi_slab_fini(domi_slab *slab);
 
 /* Carve one object of a slab, from a new chunk if the newest one is used up. Returns NULL when
  * there is no memory. */
-void *domi_slab_carve(domi_slab *slab);
+void *domi_slab_carve_object(domi_slab *slab);
 
 /* Returns how many bytes the slab's next chunk will have. */
-size_t domi_slab_next_bytes(const domi_slab *slab);
+size_t domi_slab_bytes_of_next_chunk(const domi_slab *slab);
 
 /* True if the newest chunk is used up, so that the next object to be carved needs a new chunk. */
-static inline bool domi_slab_is_used_up(const domi_slab *slab)
+static inline bool domi_slab_needs_new_chunk(const domi_slab *slab)
 {
     return (size_t)(slab->carve_end - slab->carve) < slab->object_bytes;
 }
@@ -42,18 +42,19 @@ static inline bool domi_slab_is_used_up(const domi_slab *slab)
 /* Returns the number of an object among all objects that were ever carved, from 0; only for a slab
  * whose chunks all stay. Chunks are only added, at the head of the list, so `slab` may be a copy
  * that was made at any time when the object existed already. */
-uint32_t domi_slab_number(const domi_slab *slab, const void *object);
+uint32_t domi_slab_number_of_object(const domi_slab *slab, const void *object);
 
 /* Returns the object of a slab with the number `number`, or NULL if there is none. `slab` may be a
  * copy of a slab from which other threads carve objects meanwhile: objects that were carved before
  * the copy was made are found. */
-void *domi_slab_at(const domi_slab *slab, uint32_t number);
+void *domi_slab_object_at_number(const domi_slab *slab, uint32_t number);
 
 /* Call `visit` for every object of the slab that was ever carved, whether used or free. */
-void domi_slab_walk(domi_slab *slab, void (*visit)(void *object, void *context), void *context);
+void domi_slab_visit_objects(domi_slab *slab, void (*visit)(void *object, void *context),
+                             void *context);
 
 /* Take the object that was freed last from the slab's free list, which must not be empty. */
-static inline void *domi_slab_take_free(domi_slab *slab)
+static inline void *domi_slab_take_free_object(domi_slab *slab)
 {
     void *object = slab->free;
 
@@ -65,14 +66,14 @@ static inline void *domi_slab_take_free(domi_slab *slab)
 /* Take an object from a slab. An object that is used for the first time is zeroed. Any other
  * object is as it was when it was freed, except for its first word. Returns NULL when there is
  * no memory. */
-static inline void *domi_slab_take(domi_slab *slab)
+static inline void *domi_slab_take_object(domi_slab *slab)
 {
     if (DOMI_UNLIKELY(slab->free == NULL))
-        return domi_slab_carve(slab);
-    return domi_slab_take_free(slab);
+        return domi_slab_carve_object(slab);
+    return domi_slab_take_free_object(slab);
 }
 
-static inline void domi_slab_put(domi_slab *slab, void *object)
+static inline void domi_slab_put_object(domi_slab *slab, void *object)
 {
     *(void **)object = slab->free;
     slab->free = object;

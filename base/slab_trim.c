@@ -170,7 +170,7 @@ static void give_set_apart_chunks_back(domi_slab *slab)
         now->going = chunk->next;
         slab->mapped_bytes -= bytes;
         DOMI_UNPOISON(chunk, bytes);
-        domi_memory_unmap(chunk, bytes);
+        domi_memory_unmap_pages(chunk, bytes);
     }
 }
 

@@ -10,8 +10,8 @@
  *
  * A trim takes the whole free list and sorts the objects by their chunks, because a free object
  * does not know its chunk. Meanwhile the free list is empty, apart from objects that are freed now.
- * If the slab runs dry then, domi_slab_carve() stops the trim, which gives all free objects back to
- * the slab.
+ * If the slab runs dry then, domi_slab_carve_object() stops the trim, which gives all free objects
+ * back to the slab.
  *
  * domi_slab_trim_begin() returns false if nothing can be gained, or if there is no memory for the
  * table of chunks. domi_slab_trim_step() sorts up to `objects` objects, or gives up to 8 chunks

@@ -33,11 +33,11 @@ int domus_slice_copy(const void *data, size_t size, domus_slice *ret_slice)
 int domus_slice_keep(domus_slice slice, domus_slice *ret_slice)
 {
     if (slice.page != NULL) {
-        domi_page *page = domi_page_of(slice);
-        int error = domi_page_own(page);
+        domi_page *page = domi_page_of_slice(slice);
+        int error = domi_page_own_borrowed_bytes(page);
         if (error != 0)
             return error;
-        domi_page_count(page);
+        domi_page_add_owner(page);
     }
     *ret_slice = slice;
     return 0;
@@ -46,7 +46,7 @@ int domus_slice_keep(domus_slice slice, domus_slice *ret_slice)
 void domus_slice_free(domus_slice slice)
 {
     if (slice.page != NULL)
-        domi_page_drop(domi_page_of(slice));
+        domi_page_drop_owner(domi_page_of_slice(slice));
 }
 
 int domus_slice_split(domus_slice *slice, uint32_t at, domus_slice *ret_rest)

@@ -7,7 +7,7 @@
  * and shorter than two context switches. */
 #define SPINS 64
 
-void domi_spinlock_wait(domi_spinlock *lock)
+void domi_spinlock_wait_for_unlock(domi_spinlock *lock)
 {
     for (int i = 0; i < SPINS; i++) {
         /* relaxed: reading the lock is only a hint to try again; the exchange in try_lock orders

@@ -24,7 +24,7 @@ static inline void domi_pause(void)
 #endif
 }
 
-void domi_spinlock_wait(domi_spinlock *lock);
+void domi_spinlock_wait_for_unlock(domi_spinlock *lock);
 
 static inline void domi_spinlock_init(domi_spinlock *lock)
 {
@@ -42,7 +42,7 @@ static inline bool domi_spinlock_try_lock(domi_spinlock *lock)
 static inline void domi_spinlock_lock(domi_spinlock *lock)
 {
     while (!domi_spinlock_try_lock(lock))
-        domi_spinlock_wait(lock);
+        domi_spinlock_wait_for_unlock(lock);
 }
 
 static inline void domi_spinlock_unlock(domi_spinlock *lock)

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-void domi_symbol_describe(const void *place, bool is_return, bool addresses, char *text,
-                          size_t size)
+void domi_symbol_describe_address(const void *place, bool is_return, bool addresses, char *text,
+                                  size_t size)
 {
     uintptr_t at = (uintptr_t)place;
     const void *within = (const void *)(is_return ? at - 1 : at);

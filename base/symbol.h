@@ -9,7 +9,7 @@
  * memory. With `is_return`, `place` is a return address, which may be the first byte of the next
  * function. Code outside of every module is written as "code without a module", or with `addresses`
  * as its address. Takes the lock of the dynamic loader; any thread. */
-void domi_symbol_describe(const void *place, bool is_return, bool addresses, char *text,
-                          size_t size);
+void domi_symbol_describe_address(const void *place, bool is_return, bool addresses, char *text,
+                                  size_t size);
 
 #endif

@@ -166,7 +166,7 @@ void domi_wheel_init(domi_wheel *wheel, uint64_t now_ns)
     init_list_of_nodes(&wheel->due);
 }
 
-void domi_wheel_arm(domi_wheel *wheel, domi_wheel_node *node, uint64_t expires_ns)
+void domi_wheel_arm_node(domi_wheel *wheel, domi_wheel_node *node, uint64_t expires_ns)
 {
     DOMI_CHECK(!domi_wheel_is_armed(node));
     DOMI_CHECK(wheel->count < UINT32_MAX);
@@ -206,7 +206,7 @@ static void unlink_node_from_slot(domi_wheel *wheel, domi_wheel_node *node)
     wheel->occupied[index / DOMI_WHEEL_SLOTS] &= ~(UINT64_C(1) << index % DOMI_WHEEL_SLOTS);
 }
 
-void domi_wheel_cancel(domi_wheel *wheel, domi_wheel_node *node)
+void domi_wheel_disarm_node(domi_wheel *wheel, domi_wheel_node *node)
 {
     if (!domi_wheel_is_armed(node))
         return;
@@ -215,7 +215,7 @@ void domi_wheel_cancel(domi_wheel *wheel, domi_wheel_node *node)
     wheel->count--;
 }
 
-void domi_wheel_advance(domi_wheel *wheel, uint64_t now_ns)
+void domi_wheel_advance_to_time(domi_wheel *wheel, uint64_t now_ns)
 {
     uint64_t end = now_ns / DOMI_WHEEL_TICK_NS + 1;
 
@@ -237,7 +237,7 @@ void domi_wheel_advance(domi_wheel *wheel, uint64_t now_ns)
     }
 }
 
-domi_wheel_node *domi_wheel_take(domi_wheel *wheel)
+domi_wheel_node *domi_wheel_take_due_node(domi_wheel *wheel)
 {
     domi_wheel_node *node = wheel->due.next;
 
@@ -247,7 +247,7 @@ domi_wheel_node *domi_wheel_take(domi_wheel *wheel)
      * this one is handled. (With a million timers at once, half of the time was waiting for
      * these lines.) */
     domi_prefetch_write(node->next->next);
-    domi_wheel_cancel(wheel, node);
+    domi_wheel_disarm_node(wheel, node);
     return node;
 }
 
@@ -260,7 +260,7 @@ static uint64_t find_next_due_time(const domi_wheel *wheel)
     return tick > UINT64_MAX / DOMI_WHEEL_TICK_NS ? UINT64_MAX : tick * DOMI_WHEEL_TICK_NS;
 }
 
-uint64_t domi_wheel_find_next(domi_wheel *wheel)
+uint64_t domi_wheel_find_next_time(domi_wheel *wheel)
 {
     wheel->next_ns = find_next_due_time(wheel);
     wheel->knows_next = true;

@@ -42,7 +42,7 @@ typedef struct domi_wheel {
     domi_wheel_node slots[DOMI_WHEEL_LEVELS][DOMI_WHEEL_SLOTS];
     domi_wheel_node past; /* nodes that were armed for a tick handed out already: due at once */
     domi_wheel_node due;  /* nodes that have expired and that the owner has not taken yet */
-    uint64_t next_ns;     /* last result of domi_wheel_find_next(), valid if `knows_next` */
+    uint64_t next_ns;     /* last result of domi_wheel_find_next_time(), valid if `knows_next` */
     bool knows_next;      /* whether `next_ns` still holds, so that it need not be found again */
 } domi_wheel;
 
@@ -63,29 +63,29 @@ static inline bool domi_wheel_is_armed(const domi_wheel_node *node)
 
 /* Arm `node`, which must not be armed, for the time `expires_ns`. A time in the past is due at the
  * next advance. */
-void domi_wheel_arm(domi_wheel *wheel, domi_wheel_node *node, uint64_t expires_ns);
+void domi_wheel_arm_node(domi_wheel *wheel, domi_wheel_node *node, uint64_t expires_ns);
 
 /* Disarm `node`, also if it is due and was not yet taken. A node that is not armed
  * is left alone. */
-void domi_wheel_cancel(domi_wheel *wheel, domi_wheel_node *node);
+void domi_wheel_disarm_node(domi_wheel *wheel, domi_wheel_node *node);
 
 /* Advance the wheel to `now_ns` and move the nodes that have expired to the due list. */
-void domi_wheel_advance(domi_wheel *wheel, uint64_t now_ns);
+void domi_wheel_advance_to_time(domi_wheel *wheel, uint64_t now_ns);
 
 /* Take the next due node of the wheel, disarmed; NULL when none is left. Between two calls the
  * caller may arm and cancel any node. */
-domi_wheel_node *domi_wheel_take(domi_wheel *wheel);
+domi_wheel_node *domi_wheel_take_due_node(domi_wheel *wheel);
 
 /* Find the time that domi_wheel_next_ns() returns, and store it in the wheel. */
-uint64_t domi_wheel_find_next(domi_wheel *wheel);
+uint64_t domi_wheel_find_next_time(domi_wheel *wheel);
 
-/* Returns the time at which domi_wheel_advance() next has something to do: an expiry, or an earlier
- * move of nodes to a lower level. UINT64_MAX when nothing is armed; 0 when a due node waits to be
- * taken or a node was armed for a time in the past. Constant time. After an advance to `now_ns`,
- * and with nothing left to take, the result is later than `now_ns`. */
+/* Returns the time at which domi_wheel_advance_to_time() next has something to do: an expiry, or an
+ * earlier move of nodes to a lower level. UINT64_MAX when nothing is armed; 0 when a due node waits
+ * to be taken or a node was armed for a time in the past. Constant time. After an advance to
+ * `now_ns`, and with nothing left to take, the result is later than `now_ns`. */
 static inline uint64_t domi_wheel_next_ns(domi_wheel *wheel)
 {
-    return wheel->knows_next ? wheel->next_ns : domi_wheel_find_next(wheel);
+    return wheel->knows_next ? wheel->next_ns : domi_wheel_find_next_time(wheel);
 }
 
 #endif

@@ -146,9 +146,11 @@ int main(int argc, char **argv)
     int status = 0;
 
     for (int who = 0; who < CONTENDERS; who++)
-        there[who] = who != CONTENDER_THREADS && contender_is_there("actors", (enum contender)who);
+        there[who] =
+            who != CONTENDER_THREADS && contender_can_be_run("actors", (enum contender)who);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (options_wanted(argc - 1, argv + 1, rows[i].name) && !run_all_rounds_of_row(&rows[i]))
+        if (options_is_name_wanted(argc - 1, argv + 1, rows[i].name) &&
+            !run_all_rounds_of_row(&rows[i]))
             status = 1;
     }
     return status;

@@ -103,13 +103,13 @@ static bool is_contender_available(size_t who)
 {
     const struct entry *entry = &entries[who];
     char *path = paths[who];
-    int error = command_beside(entry->file, path);
+    int error = command_find_program_beside(entry->file, path);
     bool is_erlang = entry->broker == CLUSTER_EPMD;
 
     /* Erlang runs a module and no program of its own, and erl wants the folder that contains that
      * module */
     bool there = is_erlang ? access(path, R_OK) == 0 : error == 0;
-    there = there && cluster_broker_is_there(entry->broker);
+    there = there && cluster_is_broker_installed(entry->broker);
     if (!there) {
         fprintf(stderr, "cluster: %s is left out: it needs %s\n", entry->name, entry->needs);
         return false;
@@ -141,7 +141,7 @@ static void store_result_of_run(size_t who, uint32_t round, double count,
 }
 
 /* Run a pair of processes once; with --patience, repeatedly until other programs were quiet during
- * the run. Returns as cluster_pair_run(). */
+ * the run. Returns as cluster_run_fresh_pair(). */
 static int run_pair_in_quiet(const struct cluster_contender *contender,
                              const struct cluster_work *work, struct cluster_result *ret_result,
                              const char **ret_who)
@@ -151,8 +151,8 @@ static int run_pair_in_quiet(const struct cluster_contender *contender,
 
     do {
         if (patience != 0)
-            (void)quiet_await(OTHERS_MAX, end_ns);
-        error = cluster_pair_run(contender, work, ret_result, ret_who);
+            (void)quiet_await_quiet_machine(OTHERS_MAX, end_ns);
+        error = cluster_run_fresh_pair(contender, work, ret_result, ret_who);
     } while (error == 0 && ret_result->others > OTHERS_MAX && measure_now_ns() < end_ns);
     return error;
 }
@@ -183,7 +183,7 @@ static bool run_contender_once(const struct row *row, uint64_t count, size_t who
 
 static double quantile_of_figure(size_t who, enum figure figure, double part)
 {
-    return cluster_result_quantile(outcomes[who][figure], rounds, part);
+    return cluster_result_sort_to_quantile(outcomes[who][figure], rounds, part);
 }
 
 /* Print the ratios of domus to each peer, for rates and for CPU time: medians over the rounds. This
@@ -199,7 +199,7 @@ static void print_ratios_to_peers(const struct row *row)
             for (uint32_t round = 0; round < rounds; round++)
                 ratios[round] = outcomes[0][kinds[i]][round] / outcomes[who][kinds[i]][round];
             printf("cluster.%s.ratio.%s.domus.%s %.3f ratio\n", row->name, figures[kinds[i]].name,
-                   entries[who].name, cluster_result_quantile(ratios, rounds, 0.5));
+                   entries[who].name, cluster_result_sort_to_quantile(ratios, rounds, 0.5));
         }
     }
 }
@@ -306,7 +306,7 @@ int main(int argc, char **argv)
         return 2;
     }
     for (size_t who = 0; who < ENTRIES; who++)
-        is_out[who] = !options_wanted(argc - optind, argv + optind, entries[who].name) ||
+        is_out[who] = !options_is_name_wanted(argc - optind, argv + optind, entries[who].name) ||
                       !is_contender_available(who);
     for (size_t i = 0; i < LENGTH(rows); i++) {
         if ((only_row == NULL || strcmp(only_row, rows[i].name) == 0) &&

@@ -58,7 +58,7 @@ static const char *broker_path(enum cluster_broker broker)
     return first_existing_path(epmd_paths, sizeof epmd_paths / sizeof epmd_paths[0]);
 }
 
-bool cluster_broker_is_there(enum cluster_broker broker)
+bool cluster_is_broker_installed(enum cluster_broker broker)
 {
     return broker == CLUSTER_NO_BROKER || broker_path(broker) != NULL;
 }
@@ -104,8 +104,8 @@ static int start_broker(struct pair *pair)
         }
         snprintf(log, sizeof log, "%s/nats.log", pair->folder);
     }
-    int error = server_start_at(&pair->broker, SERVER_ANY_CPU, broker == CLUSTER_NATS ? nats : epmd,
-                                pair->port, SIGTERM);
+    int error = server_start_at_port(&pair->broker, SERVER_ANY_CPU,
+                                     broker == CLUSTER_NATS ? nats : epmd, pair->port, SIGTERM);
     pair->has_broker = error == 0;
     return error;
 }
@@ -173,9 +173,9 @@ static int start_side_of_pair(const struct pair *pair, const struct cluster_work
     if (pair->contender->style != NULL)
         add_word_to_command_line(&words, pair->contender->style);
     words.arguments[words.count] = NULL;
-    int error = dialog_start(dialog, words.arguments);
+    int error = dialog_start_program(dialog, words.arguments);
     if (error == 0)
-        error = dialog_read(dialog, START_NS_MAX, line);
+        error = dialog_read_line(dialog, START_NS_MAX, line);
     if (error == 0 && strcmp(line, "ready") != 0)
         error = -EPROTO;
     return error;
@@ -200,18 +200,18 @@ static int run_and_measure_pair(struct pair *pair, const struct cluster_work *wo
     struct cluster_result before, after;
     struct quiet from = {0}, to = {0};
     char line[DIALOG_LINE_MAX];
-    int error = quiet_read(&from) ? read_cpu_clocks_of_pair(pair, &before) : -EIO;
+    int error = quiet_read_ticks(&from) ? read_cpu_clocks_of_pair(pair, &before) : -EIO;
     uint64_t began_ns = measure_now_ns();
 
     if (error == 0)
-        error = dialog_write(&pair->requester, "go\n");
+        error = dialog_write_text(&pair->requester, "go\n");
     if (error == 0)
-        error = dialog_read(&pair->requester, work->seconds_max * UINT64_C(1000000000), line);
+        error = dialog_read_line(&pair->requester, work->seconds_max * UINT64_C(1000000000), line);
     uint64_t waited_ns = measure_now_ns() - began_ns;
     if (error == 0)
-        error = quiet_read(&to) ? read_cpu_clocks_of_pair(pair, &after) : -EIO;
+        error = quiet_read_ticks(&to) ? read_cpu_clocks_of_pair(pair, &after) : -EIO;
     if (error == 0)
-        error = cluster_result_read(line, work->row, work->count, waited_ns, &after.took_ns);
+        error = cluster_result_read_line(line, work->row, work->count, waited_ns, &after.took_ns);
     if (error != 0)
         return error;
     *ret_result = (struct cluster_result){
@@ -220,9 +220,9 @@ static int run_and_measure_pair(struct pair *pair, const struct cluster_work *wo
         .responder_cpu_ns = after.responder_cpu_ns - before.responder_cpu_ns,
         .broker_cpu_ns = after.broker_cpu_ns - before.broker_cpu_ns,
     };
-    ret_result->others = quiet_others(&from, &to,
-                                      ret_result->requester_cpu_ns + ret_result->responder_cpu_ns +
-                                          ret_result->broker_cpu_ns);
+    ret_result->others = quiet_share_of_others(
+        &from, &to,
+        ret_result->requester_cpu_ns + ret_result->responder_cpu_ns + ret_result->broker_cpu_ns);
     return 0;
 }
 
@@ -235,7 +235,7 @@ static int prepare_folder_and_port(struct pair *pair)
     /* SIGPIPE is ignored, because the end of a side is noticed when its line is read */
     if (sigaction(SIGPIPE, &ignore, NULL) != 0)
         return -errno;
-    pair->port = versus_free_port();
+    pair->port = versus_find_free_port();
     if (pair->port == 0)
         return -EADDRNOTAVAIL;
     if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
@@ -249,8 +249,8 @@ static void end_pair_and_broker(struct pair *pair)
 {
     struct server_usage unused;
 
-    dialog_end(&pair->requester);
-    dialog_end(&pair->responder);
+    dialog_end_program(&pair->requester);
+    dialog_end_program(&pair->responder);
     /* when they are ended, both kinds of brokers exit with a status other than 0, which is no
      * failure */
     if (pair->has_broker)
@@ -259,8 +259,9 @@ static void end_pair_and_broker(struct pair *pair)
         (void)nftw(pair->folder, remove_file_or_folder, REMOVE_FDS, FTW_DEPTH | FTW_PHYS);
 }
 
-int cluster_pair_run(const struct cluster_contender *contender, const struct cluster_work *work,
-                     struct cluster_result *ret_result, const char **ret_who)
+int cluster_run_fresh_pair(const struct cluster_contender *contender,
+                           const struct cluster_work *work, struct cluster_result *ret_result,
+                           const char **ret_who)
 {
     struct pair pair = {.contender = contender, .requester.pid = -1, .responder.pid = -1};
     int error = prepare_folder_and_port(&pair);

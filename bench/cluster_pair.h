@@ -30,13 +30,14 @@ struct cluster_work {
 };
 
 /* Returns whether a broker is installed; CLUSTER_NO_BROKER counts as installed. */
-bool cluster_broker_is_there(enum cluster_broker broker);
+bool cluster_is_broker_installed(enum cluster_broker broker);
 
 /* Do the work with a fresh pair. Returns 0 and fills `ret_result`; a negative errno of
- * cluster_result_read(); -ENOENT if the broker is not installed; -ECHILD if a process ended, or
- * could not start; -ETIMEDOUT; or the errno of a system call, and then `ret_who` names the process
- * concerned. No process is left in any case. */
-int cluster_pair_run(const struct cluster_contender *contender, const struct cluster_work *work,
-                     struct cluster_result *ret_result, const char **ret_who);
+ * cluster_result_read_line(); -ENOENT if the broker is not installed; -ECHILD if a process ended,
+ * or could not start; -ETIMEDOUT; or the errno of a system call, and then `ret_who` names the
+ * process concerned. No process is left in any case. */
+int cluster_run_fresh_pair(const struct cluster_contender *contender,
+                           const struct cluster_work *work, struct cluster_result *ret_result,
+                           const char **ret_who);
 
 #endif

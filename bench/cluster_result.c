@@ -32,8 +32,8 @@ static bool read_number_of_line(const char **line, uint64_t *ret_number)
     return errno == 0;
 }
 
-int cluster_result_read(const char *line, const char *row, uint64_t count, uint64_t waited_ns,
-                        uint64_t *ret_took_ns)
+int cluster_result_read_line(const char *line, const char *row, uint64_t count, uint64_t waited_ns,
+                             uint64_t *ret_took_ns)
 {
     uint64_t counted;
     uint64_t took_ns;
@@ -53,7 +53,7 @@ int cluster_result_read(const char *line, const char *row, uint64_t count, uint6
     return 0;
 }
 
-double cluster_result_quantile(double *values, size_t count, double part)
+double cluster_result_sort_to_quantile(double *values, size_t count, double part)
 {
     double place = part * (double)(count - 1);
     size_t below = (size_t)place;

@@ -28,11 +28,11 @@ struct cluster_result {
  * -EBADMSG if the contender reports a wrong result; -EPROTO if the line has another form, row or
  * count; -ERANGE if its time is longer than `waited_ns`, or less than half of what `waited_ns` has
  * beyond CLUSTER_RESULT_SLACK_NS. */
-int cluster_result_read(const char *line, const char *row, uint64_t count, uint64_t waited_ns,
-                        uint64_t *ret_took_ns);
+int cluster_result_read_line(const char *line, const char *row, uint64_t count, uint64_t waited_ns,
+                             uint64_t *ret_took_ns);
 
 /* Sort `values`. Returns their quantile at `part` (0 to 1): the value at that place of the order,
  * or between two places the proportional value between both. `count` is at least 1. */
-double cluster_result_quantile(double *values, size_t count, double part);
+double cluster_result_sort_to_quantile(double *values, size_t count, double part);
 
 #endif

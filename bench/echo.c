@@ -102,7 +102,7 @@ static double parse_number(const char *text, double min, double max, const char 
 
 static void leave_server_out(struct bench *bench, const char *name)
 {
-    int which = echo_server_find(name);
+    int which = echo_server_index_of_name(name);
 
     if (which < 0)
         usage("no server of that name");
@@ -178,8 +178,8 @@ static int run_load_on_new_server(struct bench *bench, size_t row, int which, bo
     }
     load->port = server.port;
     load->watched[0] = server.pid;
-    pid_t hog = half ? hog_start(ECHO_SERVER_CPU) : 0;
-    int load_error = hog < 0 ? (int)hog : load_run_apart(load, ret_result);
+    pid_t hog = half ? hog_start_on_cpu(ECHO_SERVER_CPU) : 0;
+    int load_error = hog < 0 ? (int)hog : load_run_in_own_process(load, ret_result);
     hog_stop(hog);
     if (load_error != 0)
         fprintf(stderr, "bench_echo: %s: %s\n", name, load_error_text(load_error));
@@ -248,7 +248,7 @@ static int run_server_in_round(struct bench *bench, size_t row, int mode, int wh
         [P50] = result.p50_us,
         [P99] = result.p99_us,
         [P999] = result.p999_us,
-        [BUSY] = load_busy(&result),
+        [BUSY] = load_share_of_cpu_used(&result),
     };
     for (int i = 0; i < COLUMNS; i++)
         bench->figures[row][mode][which][i][round] = values[i];
@@ -339,7 +339,7 @@ int main(int argc, char **argv)
 
     read_options(&bench, argc, argv);
     for (int i = 0; i < ECHO_SERVERS; i++) {
-        if (!bench.without[i] && echo_server_program(i, bench.program[i]) != 0) {
+        if (!bench.without[i] && echo_server_find_program(i, bench.program[i]) != 0) {
             fprintf(stderr, "bench_echo: no %s (build it, or say --without %s)\n", bench.program[i],
                     echo_server_name(i));
             return EXIT_FAILURE;

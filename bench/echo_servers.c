@@ -28,7 +28,7 @@ const char *echo_server_name(int which)
     return servers[which].name;
 }
 
-int echo_server_find(const char *name)
+int echo_server_index_of_name(const char *name)
 {
     for (int i = 0; i < ECHO_SERVERS; i++) {
         if (strcmp(servers[i].name, name) == 0)
@@ -37,9 +37,9 @@ int echo_server_find(const char *name)
     return -1;
 }
 
-int echo_server_program(int which, char *path)
+int echo_server_find_program(int which, char *path)
 {
-    return command_beside(servers[which].program, path);
+    return command_find_program_beside(servers[which].program, path);
 }
 
 int echo_server_start(int which, char *program, const struct echo_setting *setting,

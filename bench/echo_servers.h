@@ -19,11 +19,11 @@ enum {
 const char *echo_server_name(int which);
 
 /* Returns the index of the server that has this name; -1: there is none. */
-int echo_server_find(const char *name);
+int echo_server_index_of_name(const char *name);
 
 /* Write the path of a server's program to `path`, which has PATH_MAX bytes. The program lies beside
  * the running one. Returns 0; -ENOENT if there is no such program, and `path` still names it. */
-int echo_server_program(int which, char *path);
+int echo_server_find_program(int which, char *path);
 
 struct echo_setting {
     char *config; /* path of the configuration file for domus */

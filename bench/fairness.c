@@ -172,7 +172,7 @@ static int handle_answer_to_client(domus_stack *stack, void *self, const domus_a
     uint64_t now_ns = measure_now_ns();
 
     require_success(reply->error, "an answer");
-    histogram_add(&latencies, now_ns - client->asked_ns[reply->tag]);
+    histogram_add_value(&latencies, now_ns - client->asked_ns[reply->tag]);
     if (now_ns - round_began_ns < ROUND_NS) {
         send_ask_of_client(stack, client, reply->tag);
     } else if (domus_pending(stack) == 0) {
@@ -247,9 +247,9 @@ static void measure_rounds_of_row(const char *row, domus_system *system, domus_a
         double seconds = (double)(round_ended_ns - round_began_ns) / 1e9;
         works[i] = (double)(atomic_load(&worked) - before) / seconds;
         asks[i] = (double)latencies.count / seconds;
-        p50[i] = histogram_percentile(&latencies, 0.50) / 1e3;
-        p99[i] = histogram_percentile(&latencies, 0.99) / 1e3;
-        p999[i] = histogram_percentile(&latencies, 0.999) / 1e3;
+        p50[i] = histogram_value_at_share(&latencies, 0.50) / 1e3;
+        p99[i] = histogram_value_at_share(&latencies, 0.99) / 1e3;
+        p999[i] = histogram_value_at_share(&latencies, 0.999) / 1e3;
     }
     print_figures_of_row(row, "p50", p50, "us");
     print_figures_of_row(row, "p99", p99, "us");
@@ -324,7 +324,7 @@ int main(int argc, char **argv)
     if (sem_init(&done, 0, 0) != 0)
         exit_with_error("no semaphore");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (!options_wanted(argc - 1, argv + 1, rows[i].name))
+        if (!options_is_name_wanted(argc - 1, argv + 1, rows[i].name))
             continue;
         fprintf(stderr, "fairness: %s\n", rows[i].name);
         rows[i].run(rows[i].name);

@@ -79,7 +79,7 @@ static void spawn_all_actors(domus_system *system, uint64_t actors)
         }
     }
     while (count_mounted_actors(system) < actors)
-        measure_nap(0.01);
+        measure_sleep_seconds(0.01);
 }
 
 int main(int argc, char **argv)
@@ -103,10 +103,10 @@ int main(int argc, char **argv)
     }
 
     domus_system *system = start_system_for_idle_actors();
-    measure_nap(0.1);
+    measure_sleep_seconds(0.1);
     fprintf(stderr, "idle: %.0f s of nothing\n", seconds);
     uint64_t began_ns = measure_process_cpu_ns();
-    measure_nap(seconds);
+    measure_sleep_seconds(seconds);
     printf("idle.cpu %.3f ms\n", (double)(measure_process_cpu_ns() - began_ns) / 1e6);
     printf("idle.seconds %.0f s\n", seconds);
 

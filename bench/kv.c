@@ -83,7 +83,7 @@ static int restart_server(uint32_t which, struct server *server)
 static int start_server(uint32_t which, struct server *server)
 {
     char port[8];
-    uint16_t number = versus_free_port();
+    uint16_t number = versus_find_free_port();
 
     if (which == KV)
         return start_kv(program, 1, 1, server);
@@ -102,7 +102,7 @@ static int start_server(uint32_t which, struct server *server)
                          (char[]){"--dir"},
                          (char[]){"/tmp"},
                          NULL};
-    return server_start_at(server, VERSUS_SERVER_CPU, arguments, number, SIGTERM);
+    return server_start_at_port(server, VERSUS_SERVER_CPU, arguments, number, SIGTERM);
 }
 
 static struct versus versus = {
@@ -134,18 +134,18 @@ static int run_row_with_servers(const struct versus *servers, const struct kv_lo
     static struct kv_load load, fill;
     char name[32];
 
-    kv_load_make(&load, kind, KEYS);
-    kv_load_make(&fill, &kinds[1], KEYS);
+    kv_load_make_requests(&load, kind, KEYS);
+    kv_load_make_requests(&fill, &kinds[1], KEYS);
     snprintf(name, sizeof name, "%s_%u", kind->name, depth);
-    return versus_run(servers,
-                      &(struct versus_row){.name = name,
-                                           .kind = &load.kind,
-                                           .connections = CONNECTIONS,
-                                           .depth = depth,
-                                           .offered = rate == 0 ? 0.5 : 0,
-                                           .rate = rate,
-                                           .fill = kind->reply[0] == '$' ? &fill.kind : NULL,
-                                           .fills = KEYS});
+    return versus_run_row(servers,
+                          &(struct versus_row){.name = name,
+                                               .kind = &load.kind,
+                                               .connections = CONNECTIONS,
+                                               .depth = depth,
+                                               .offered = rate == 0 ? 0.5 : 0,
+                                               .rate = rate,
+                                               .fill = kind->reply[0] == '$' ? &fill.kind : NULL,
+                                               .fills = KEYS});
 }
 
 static _Noreturn void usage(void)
@@ -157,19 +157,20 @@ static _Noreturn void usage(void)
 
 int main(int argc, char **argv)
 {
-    if (!versus_parse(&versus, argc, argv, &config))
+    if (!versus_parse_options(&versus, argc, argv, &config))
         usage();
     if (access("/usr/bin/redis-server", X_OK) != 0) {
         fprintf(stderr, "bench_kv: no redis-server (apt install redis-server): left out\n");
         return 0;
     }
-    if (command_beside("kv", program) != 0 || measure_pin(VERSUS_LOAD_CPU) != 0) {
+    if (command_find_program_beside("kv", program) != 0 ||
+        measure_pin_thread_to_cpu(VERSUS_LOAD_CPU) != 0) {
         fprintf(stderr, "bench_kv: needs %s and a CPU %d\n", program, VERSUS_LOAD_CPU);
         return 1;
     }
     for (size_t i = 0; i < KINDS; i++) {
         for (size_t j = 0; j < DEPTHS; j++) {
-            if (options_wanted(argc - optind, argv + optind, kinds[i].name) &&
+            if (options_is_name_wanted(argc - optind, argv + optind, kinds[i].name) &&
                 run_row_with_servers(&versus, &kinds[i], depths[j], 0) != 0)
                 return 1;
         }
@@ -178,7 +179,8 @@ int main(int argc, char **argv)
     over.rounds = versus.rounds;
     over.duration_ns = versus.duration_ns;
     over.servers = beside != NULL ? 4 : 2;
-    for (size_t j = 0; j < DEPTHS && options_wanted(argc - optind, argv + optind, "over"); j++) {
+    for (size_t j = 0; j < DEPTHS && options_is_name_wanted(argc - optind, argv + optind, "over");
+         j++) {
         if (run_row_with_servers(&over, &kinds[0], depths[j], over_rates[j]) != 0)
             return 1;
     }

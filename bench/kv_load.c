@@ -45,7 +45,7 @@ static int check_reply_to_request(const void *context, uint64_t *place, const ch
     return size > 24 ? -EBADMSG : 0;
 }
 
-void kv_load_make(struct kv_load *load, const struct kv_load_row *row, uint32_t keys)
+void kv_load_make_requests(struct kv_load *load, const struct kv_load_row *row, uint32_t keys)
 {
     char words[REQUEST_LOAD_REQUEST_MAX], body[REQUEST_LOAD_REQUEST_MAX] = "";
     char *request = load->kind.request;

@@ -15,7 +15,7 @@ struct kv_load_row {
 };
 
 struct kv_load {
-    struct request_load_kind kind; /* the kind of requests for request_load_run() */
+    struct request_load_kind kind; /* the kind of requests for request_load_run_to_its_end() */
     /* offset of the key's digits in the bytes of a request; 0: the request has no key */
     uint32_t digits_at;
     uint32_t keys;
@@ -27,6 +27,6 @@ struct kv_load {
 
 /* Make the requests of a row, which use `keys` keys in turn. The kind points into `load`, which
  * therefore has to stay where it is. */
-void kv_load_make(struct kv_load *load, const struct kv_load_row *row, uint32_t keys);
+void kv_load_make_requests(struct kv_load *load, const struct kv_load_row *row, uint32_t keys);
 
 #endif

@@ -141,7 +141,7 @@ static uint64_t run_round_of_echo(void)
         next_ns += ECHO_PACE_NS;
         uint64_t now_ns = measure_now_ns();
         if (next_ns > now_ns)
-            measure_nap((double)(next_ns - now_ns) / 1e9);
+            measure_sleep_seconds((double)(next_ns - now_ns) / 1e9);
     }
     return (uint64_t)ECHO_BATCHES * ECHO_CONNECTIONS;
 }
@@ -251,7 +251,7 @@ int main(int argc, char **argv)
     }
     require_success(sem_init(&done, 0, 0), "semaphore");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (options_wanted(argc - 1, argv + 1, rows[i].name))
+        if (options_is_name_wanted(argc - 1, argv + 1, rows[i].name))
             run_row_of_bench(&rows[i], once);
     }
     return 0;

@@ -81,7 +81,8 @@ static void *play_side_of_ping_pong(void *side_)
                                               IORING_SETUP_COOP_TASKRUN};
     uint64_t began_ns = 0;
 
-    if (measure_pin(side->cpu) != 0 || io_uring_queue_init_params(16, &side->ring, &params) != 0 ||
+    if (measure_pin_thread_to_cpu(side->cpu) != 0 ||
+        io_uring_queue_init_params(16, &side->ring, &params) != 0 ||
         io_uring_register_ring_fd(&side->ring) != 1)
         exit_with_error("no ring, or no such CPU");
     arm_poll_of_eventfd(side);

@@ -57,7 +57,7 @@ static _Noreturn void exit_with_error(const char *what)
 
 static void pin_and_wait_for_start(struct ring *ring, int cpu)
 {
-    if (measure_pin(cpu) != 0)
+    if (measure_pin_thread_to_cpu(cpu) != 0)
         exit_with_error("no such CPU for this process");
     pthread_barrier_wait(&ring->start);
 }

@@ -201,7 +201,7 @@ static inline void pause_briefly(void)
 
 static void pin_or_fail(int cpu)
 {
-    if (measure_pin(cpu) != 0)
+    if (measure_pin_thread_to_cpu(cpu) != 0)
         exit_with_error("no such CPU for this process");
 }
 

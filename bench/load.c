@@ -241,7 +241,7 @@ static void count_returned_bytes(struct load *load, struct connection *connectio
         uint64_t *sent_ns = &connection->sent_ns[connection->oldest];
 
         connection->part -= load->options->size;
-        histogram_add(&load->histogram, load->now_ns - *sent_ns);
+        histogram_add_value(&load->histogram, load->now_ns - *sent_ns);
         load->messages++;
         if (++connection->oldest == load->options->depth)
             connection->oldest = 0;
@@ -437,20 +437,20 @@ static int measure_load(struct load *load, struct load_result *ret_result)
         error = expect_end_of_all_streams(load);
     if (error != 0)
         return error;
-    result.p50_us = histogram_percentile(&load->histogram, 0.5) / 1e3;
-    result.p99_us = histogram_percentile(&load->histogram, 0.99) / 1e3;
-    result.p999_us = histogram_percentile(&load->histogram, 0.999) / 1e3;
+    result.p50_us = histogram_value_at_share(&load->histogram, 0.5) / 1e3;
+    result.p99_us = histogram_value_at_share(&load->histogram, 0.99) / 1e3;
+    result.p999_us = histogram_value_at_share(&load->histogram, 0.999) / 1e3;
     *ret_result = result;
     return 0;
 }
 
-int load_run(const struct load_options *options, struct load_result *ret_result)
+int load_run_to_its_end(const struct load_options *options, struct load_result *ret_result)
 {
     struct load *load = NULL;
 
     if (!are_options_valid(options))
         return -EINVAL;
-    int error = options->cpu == LOAD_ANY_CPU ? 0 : measure_pin(options->cpu);
+    int error = options->cpu == LOAD_ANY_CPU ? 0 : measure_pin_thread_to_cpu(options->cpu);
     /* The number of ns by which the kernel may wake this thread late; its default is 50 us. */
     if (error == 0 && prctl(PR_SET_TIMERSLACK, 1UL) != 0)
         error = -errno;

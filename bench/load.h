@@ -66,16 +66,16 @@ struct load_result {
  * or a CPU that is not there; -EBADMSG for a wrong or surplus byte; -ECONNRESET when the service
  * closes early; -ETIMEDOUT when bytes, or the end of the stream, do not come; or the negative errno
  * of a system call. */
-int load_run(const struct load_options *options, struct load_result *ret_result);
+int load_run_to_its_end(const struct load_options *options, struct load_result *ret_result);
 
-/* Run a load as load_run() does, but in a process of its own, so that the memory, the pinning and
- * the CPU time of the load do not affect the caller. */
-int load_run_apart(const struct load_options *options, struct load_result *ret_result);
+/* Run a load as load_run_to_its_end() does, but in a process of its own, so that the memory, the
+ * pinning and the CPU time of the load do not affect the caller. */
+int load_run_in_own_process(const struct load_options *options, struct load_result *ret_result);
 
-/* Returns a text that says why load_run() failed with this error. */
+/* Returns a text that says why load_run_to_its_end() failed with this error. */
 const char *load_error_text(int error);
 
 /* Returns the share (0 to 1) of its CPU that the load used. */
-double load_busy(const struct load_result *result);
+double load_share_of_cpu_used(const struct load_result *result);
 
 #endif

@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-int load_run_apart(const struct load_options *options, struct load_result *ret_result)
+int load_run_in_own_process(const struct load_options *options, struct load_result *ret_result)
 {
     struct {
         int error;
@@ -19,7 +19,7 @@ int load_run_apart(const struct load_options *options, struct load_result *ret_r
 
     pid_t pid = fork();
     if (pid == 0) {
-        report.error = load_run(options, &report.result);
+        report.error = load_run_to_its_end(options, &report.result);
         ssize_t written = write(channel[1], &report, sizeof report);
         _exit(written == (ssize_t)sizeof report ? 0 : 1);
     }
@@ -52,7 +52,7 @@ const char *load_error_text(int error)
     }
 }
 
-double load_busy(const struct load_result *result)
+double load_share_of_cpu_used(const struct load_result *result)
 {
     return result->elapsed_ns == 0 ? 0 : (double)result->cpu_ns / (double)result->elapsed_ns;
 }

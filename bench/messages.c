@@ -446,11 +446,11 @@ int main(int argc, char **argv)
     if (sem_init(&run.done, 0, 0) != 0 || sched_getaffinity(0, sizeof all, &all) != 0)
         exit_with_error("no semaphore, or no affinity");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (!options_wanted(argc - 1, argv + 1, rows[i].name))
+        if (!options_is_name_wanted(argc - 1, argv + 1, rows[i].name))
             continue;
         fprintf(stderr, "messages: %s\n", rows[i].name);
         if (rows[i].pinned)
-            require_success(measure_pin(0), "pinning to CPU 0");
+            require_success(measure_pin_thread_to_cpu(0), "pinning to CPU 0");
         else
             require_success(sched_setaffinity(0, sizeof all, &all) != 0 ? -EPERM : 0,
                             "pinning to all CPUs");

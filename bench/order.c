@@ -75,7 +75,7 @@ static void put_message_with_key(uint64_t key)
 
     if (envelope == NULL)
         exit_with_error("no memory");
-    domi_envelope_sign(envelope, &item, to.house);
+    domi_envelope_set_type_and_sender(envelope, &item, to.house);
     domi_payload_copy(envelope->payload, &key, sizeof key);
     if (domi_mailbox_put(manager, to, &envelope->node, DOMI_NOTICE) != 0)
         exit_with_error("a put was refused");
@@ -83,11 +83,11 @@ static void put_message_with_key(uint64_t key)
 
 static void run_measured_actor_once(void)
 {
-    domi_house *house = domi_queue_take(&manager->schedule.ready[DOMUS_STATE]);
+    domi_house *house = domi_queue_take_house(&manager->schedule.ready[DOMUS_STATE]);
 
     if (house == NULL)
         exit_with_error("the actor is not ready");
-    (void)domi_house_run(manager, house);
+    (void)domi_house_run_and_settle(manager, house);
 }
 
 /* Put `waiting` messages and handle all of them, until `messages` are handled. Returns the
@@ -139,7 +139,7 @@ static void measure_behaviour(const domus_behaviour *behaviour, uint64_t waiting
 {
     uint64_t longest_ns;
 
-    if (domi_house_spawn(manager, manager, behaviour, NULL, &to) != 0)
+    if (domi_house_spawn_without_parent(manager, manager, behaviour, NULL, &to) != 0)
         exit_with_error("no actor");
     (void)domi_manager_mount_actors(manager);
     handled = 0;
@@ -183,7 +183,7 @@ int main(int argc, char **argv)
         exit_with_error("no manager");
     domi_manager_set_run_limit(manager, ROUND);
     domi_random_init(&chance, 1);
-    (void)measure_pin(0);
+    (void)measure_pin_thread_to_cpu(0);
     for (size_t i = 0; i < sizeof waiting / sizeof waiting[0]; i++) {
         measure_behaviour(&plain, waiting[i], messages);
         measure_behaviour(&ordered, waiting[i], messages);

@@ -162,7 +162,7 @@ static pid_t begin_process_that_computes(void)
     if (pid != 0)
         return pid;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    (void)measure_pin(1);
+    (void)measure_pin_thread_to_cpu(1);
     for (volatile uint64_t sum = 0;; sum = sum * 3 + 1)
         ;
 }
@@ -191,7 +191,7 @@ static double measure_echo_p99_us(beside what)
                                          .rate = RATE,
                                          .duration_ns = UINT64_C(2000000000),
                                          .stall_ns = UINT64_C(5000000000)};
-    int error = load_run_apart(&options, &result);
+    int error = load_run_in_own_process(&options, &result);
     if (error != 0) {
         fprintf(stderr, "pools: load: %s\n", load_error_text(error));
         exit(1);
@@ -234,12 +234,12 @@ static double measure_answer_of_blocked_pool_ms(const char *policy)
     for (uint32_t i = 0; i < 2; i++)
         send_ask(system, spawn_actor(system, &blocking));
     while (atomic_load(&blocked) != 2)
-        measure_nap(0.0001);
+        measure_sleep_seconds(0.0001);
     atomic_store(&answered, 0);
     uint64_t since_ns = measure_now_ns();
     send_ask(system, address);
     while (atomic_load(&answered) == 0)
-        measure_nap(0.0001);
+        measure_sleep_seconds(0.0001);
     double ms = (double)(atomic_load(&answered) - since_ns) / 1e6;
     atomic_store(&blocks, false);
     end_system(system);
@@ -269,9 +269,10 @@ static double measure_cpu_of_idle_system_ms(const char *policy, double seconds)
 
     if (policy != NULL)
         send_ask(system, spawn_actor(system, &answering));
-    measure_nap(0.5); /* this is long enough that the monitor sleeps, too, before the measurement */
+    measure_sleep_seconds(
+        0.5); /* this is long enough that the monitor sleeps, too, before the measurement */
     uint64_t began_ns = measure_process_cpu_ns();
-    measure_nap(seconds);
+    measure_sleep_seconds(seconds);
     double ms = (double)(measure_process_cpu_ns() - began_ns) / 1e6;
     end_system(system);
     return ms;

@@ -98,7 +98,7 @@ static bool find_haproxy(char *path)
 static void find_programs_of_bench(void)
 {
     is_there[DOMUS] = is_there[DOMUS_EPOLL] =
-        command_beside("proxy", program[DOMUS]) == 0 && config != NULL;
+        command_find_program_beside("proxy", program[DOMUS]) == 0 && config != NULL;
     memcpy(program[DOMUS_EPOLL], program[DOMUS], PATH_MAX);
     is_there[HAPROXY] = is_there[HAPROXY_SPLICE] = find_haproxy(program[HAPROXY]);
     memcpy(program[HAPROXY_SPLICE], program[HAPROXY], PATH_MAX);
@@ -140,7 +140,7 @@ static int start_haproxy(int which, uint16_t echo_port, struct server *server)
     dprintf(fd, haproxy_text, which == HAPROXY_SPLICE ? "  option splice-auto\n" : "", port,
             echo_port);
     close(fd);
-    int error = server_start_at(server, SERVER_CPU, arguments, port, SIGUSR1);
+    int error = server_start_at_port(server, SERVER_CPU, arguments, port, SIGUSR1);
     unlink(path);
     return error;
 }
@@ -197,7 +197,7 @@ static int run_load_on_new_proxy(int which, struct load_options *load,
     load->port = proxy.port;
     load->watched[0] = proxy.pid;
     load->watched[1] = echo.pid;
-    error = load_run_apart(load, ret_result);
+    error = load_run_in_own_process(load, ret_result);
     if (error != 0)
         fprintf(stderr, "bench_proxy: %s: %s\n", names[which], load_error_text(error));
     int stopped = server_stop(&proxy, &usage);
@@ -343,7 +343,7 @@ int main(int argc, char **argv)
             usage();
     }
     find_programs_of_bench();
-    if (command_beside("echo_epoll", echo_program) != 0) {
+    if (command_find_program_beside("echo_epoll", echo_program) != 0) {
         fprintf(stderr, "bench_proxy: no %s\n", echo_program);
         return EXIT_FAILURE;
     }

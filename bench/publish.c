@@ -59,7 +59,7 @@ static int start_server(int which, struct server *server)
     char room[64];
 
     snprintf(room, sizeof room, "channel.maxConnections=%u", connections);
-    if (command_beside(servers[which].program, path) != 0) {
+    if (command_find_program_beside(servers[which].program, path) != 0) {
         fprintf(stderr, "bench_publish: no %s\n", path);
         return -ENOENT;
     }
@@ -167,7 +167,7 @@ static int wait_for_idle_server(pid_t pid, uint64_t *ret_cpu_ns)
         if (i > 0 && *ret_cpu_ns - before_ns < 50000)
             return error;
         before_ns = *ret_cpu_ns;
-        measure_nap(NAP_SECONDS);
+        measure_sleep_seconds(NAP_SECONDS);
     }
     return error;
 }
@@ -179,7 +179,7 @@ static int wait_for_delivery(void)
     uint32_t i = 0;
 
     for (int looks = 0; i < connections && looks < LOOKS_MAX; looks++) {
-        measure_nap(NAP_SECONDS);
+        measure_sleep_seconds(NAP_SECONDS);
         while (i < connections && recv(fds[i], &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1)
             i++;
     }
@@ -194,7 +194,7 @@ static int order_one_publication(pid_t pid, unsigned char which, double *ret_us)
     uint64_t end_ns = 0;
     int error = wait_for_idle_server(pid, &begin_ns);
 
-    publish_fill(bytes, which);
+    publish_fill_bytes_from_first(bytes, which);
     if (error == 0 && send(fds[0], &which, 1, MSG_NOSIGNAL) != 1)
         error = -errno;
     if (error == 0)

@@ -132,7 +132,7 @@ static int handle_answers_on_connection(struct load *load, struct connection *co
     connection->kept = (uint32_t)size;
     memcpy(kept, load->bytes + used, size);
     if (connection->under_way == 0) {
-        histogram_add(&load->latencies, load->now_ns - connection->sent_ns);
+        histogram_add_value(&load->latencies, load->now_ns - connection->sent_ns);
         load->idle[(load->idle_first + load->idle_count++) % REQUEST_LOAD_CONNECTIONS_MAX] =
             connection;
     }
@@ -289,8 +289,8 @@ static int make_load(const struct request_load_options *options, struct load **r
     return 0;
 }
 
-int request_load_run(const struct request_load_options *options,
-                     struct request_load_result *ret_result)
+int request_load_run_to_its_end(const struct request_load_options *options,
+                                struct request_load_result *ret_result)
 {
     uint64_t before_ns = 0, after_ns = 0;
     struct load *load;
@@ -312,9 +312,9 @@ int request_load_run(const struct request_load_options *options,
         *ret_result = (struct request_load_result){
             .requests = load->answers,
             .rate = (double)load->answers / seconds,
-            .p50_us = histogram_percentile(&load->latencies, 0.5) * 1e-3,
-            .p90_us = histogram_percentile(&load->latencies, 0.9) * 1e-3,
-            .p99_us = histogram_percentile(&load->latencies, 0.99) * 1e-3,
+            .p50_us = histogram_value_at_share(&load->latencies, 0.5) * 1e-3,
+            .p90_us = histogram_value_at_share(&load->latencies, 0.9) * 1e-3,
+            .p99_us = histogram_value_at_share(&load->latencies, 0.99) * 1e-3,
             .busy = (double)(measure_thread_cpu_ns() - own_ns) * 1e-9 / seconds,
             .watched_cpu_ns = after_ns - before_ns,
         };

@@ -86,7 +86,7 @@ struct request_load_result {
 /* Run the load to its end on the calling thread. Returns 0; -EBADMSG for a wrong answer or one too
  * many; -ECONNRESET; -ETIMEDOUT when an answer does not come; or the negative errno of a system
  * call. */
-int request_load_run(const struct request_load_options *options,
-                     struct request_load_result *ret_result);
+int request_load_run_to_its_end(const struct request_load_options *options,
+                                struct request_load_result *ret_result);
 
 #endif

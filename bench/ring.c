@@ -208,7 +208,7 @@ static void print_largest_rings(char *notes, size_t size)
     int used = snprintf(notes, size,
                         "The limits of this machine bear a ring of %s threads; larger ones were "
                         "not\ntried. The largest ring of each, of those tried:",
-                        page_grouped(bench.threads_max, text));
+                        page_write_grouped_number(bench.threads_max, text));
 
     for (int order = 0; order < RING_ORDERS; order++) {
         for (int who = 0; who < CONTENDERS; who++) {
@@ -217,7 +217,7 @@ static void print_largest_rings(char *notes, size_t size)
             printf("ring.%s.%s.largest %" PRIu64 " actors\n", orders[order].name, name, largest);
             used += snprintf(notes + used, size - (size_t)used, "%s\n%s (%s) %s",
                              order + who == 0 ? "" : ",", name, orders[order].name,
-                             page_grouped(largest, text));
+                             page_write_grouped_number(largest, text));
         }
     }
     snprintf(notes + used, size - (size_t)used, ".\n");
@@ -244,7 +244,7 @@ static void find_limits_of_contenders(void)
 
     bench.memory_max_bytes = read_available_bytes() / 100 * MEMORY_SHARE;
     thread_limits_read(&limits);
-    bench.threads_max = thread_limits_bear(&limits, THREADS_MOST);
+    bench.threads_max = thread_limits_most_threads(&limits, THREADS_MOST);
 }
 
 int main(int argc, char **argv)
@@ -260,7 +260,7 @@ int main(int argc, char **argv)
     find_limits_of_contenders();
     for (int who = 0; who < CONTENDERS; who++)
         bench.out_of[0][who] = bench.out_of[1][who] =
-            !contender_is_there("actors", (enum contender)who);
+            !contender_can_be_run("actors", (enum contender)who);
     size_t count = find_sizes_of_rings(points);
     for (size_t i = 0; i < count; i++) {
         for (int order = 0; order < RING_ORDERS; order++)

@@ -18,10 +18,10 @@ static const char *const orders[RING_ORDERS] = {"in spawn order", "shuffled"};
 static const char *format_seconds(double value, char *text)
 {
     if (value < 1e-3)
-        return page_cell(value, 1e6, " us", text);
+        return page_write_cell(value, 1e6, " us", text);
     if (value < 1)
-        return page_cell(value, 1e3, " ms", text);
-    return page_cell(value, 1, " s", text);
+        return page_write_cell(value, 1e3, " ms", text);
+    return page_write_cell(value, 1, " s", text);
 }
 
 static void write_table_of_rings(FILE *file, const struct ring_point *points, size_t count,
@@ -35,9 +35,9 @@ static void write_table_of_rings(FILE *file, const struct ring_point *points, si
                   "threads |\n"
                   "|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
     for (size_t i = 0; i < count; i++) {
-        fprintf(file, "| %s |", page_grouped(points[i].size, text));
+        fprintf(file, "| %s |", page_write_grouped_number(points[i].size, text));
         for (int who = 0; who < CONTENDERS; who++)
-            fprintf(file, " %s |", page_rate(points[i].of[order][who].passes_s, text));
+            fprintf(file, " %s |", page_write_rate(points[i].of[order][who].passes_s, text));
         for (int who = 0; who < CONTENDERS; who++)
             fprintf(file, " %s |", format_seconds(points[i].of[order][who].startup_s, text));
         fputc('\n', file);
@@ -57,11 +57,11 @@ static void write_table_of_memory(FILE *file, const struct ring_point *points, s
                   "|--:|--:|--:|--:|--:|--:|--:|\n");
     for (size_t i = 0; i < count; i++) {
         const struct ring_figures *domus = &points[i].of[order][CONTENDER_DOMUS];
-        fprintf(file, "| %s |", page_grouped(points[i].size, text));
-        fprintf(file, " %s |", page_cell(domus->bytes, 1, "", text));
+        fprintf(file, "| %s |", page_write_grouped_number(points[i].size, text));
+        fprintf(file, " %s |", page_write_cell(domus->bytes, 1, "", text));
         fprintf(file, " %s |", format_seconds(domus->startup_s, text));
         fprintf(file, " %s |", format_seconds(domus->touch_s, text));
-        fprintf(file, " %s |", page_cell(domus->startup_touch, 1, "", text));
+        fprintf(file, " %s |", page_write_cell(domus->startup_touch, 1, "", text));
         fprintf(file, " %s |", format_seconds(domus->touch_huge_s, text));
         fprintf(file, " %s |\n", format_seconds(domus->again_s, text));
     }
@@ -90,7 +90,7 @@ static int write_page_of_results(const char *path, const struct ring_point *poin
         "threads came to 4,000, and actors that are threads to 2,000.\n\n"
         "`./dev bench ring%s --out docs` wrote this page, on\n",
         rounds, (int)RING_STACK_BYTES / 1024, is_long ? " --long" : "");
-    page_machine(file);
+    page_write_machine(file);
     fprintf(file, "\n![passes per second and start-up by the size of the ring](ring.svg)\n");
     for (int order = 0; order < RING_ORDERS; order++) {
         write_table_of_rings(file, points, count, order);
@@ -140,7 +140,7 @@ int ring_report(const char *directory, const char *gnuplot_script, const struct 
     }
     write_data_of_plot(file, points, count);
     snprintf(path, sizeof path, "%s/ring.svg", directory);
-    error = fclose(file) != 0 ? -EIO : page_plot(gnuplot_script, data, path);
+    error = fclose(file) != 0 ? -EIO : page_plot_by_gnuplot(gnuplot_script, data, path);
     unlink(data);
     return error;
 }

@@ -108,12 +108,13 @@ static struct savina_figures read_figures_of_process(const struct savina_row *ro
     double rounds[ROUNDS_LONG];
     double latencies[LATENCY_FIGURES];
     double messages = command_figure(result, "messages");
-    uint32_t count = command_figures(result, "round_seconds", rounds, ROUNDS_LONG);
+    uint32_t count = command_copy_figures_of_name(result, "round_seconds", rounds, ROUNDS_LONG);
 
     if (row->kind == SAVINA_CPU && count == 1)
         figures.value = command_figure(result, "cpu_seconds") / rounds[0];
     if (row->kind == SAVINA_LATENCY &&
-        command_figures(result, "latency_ns", latencies, LATENCY_FIGURES) == LATENCY_FIGURES)
+        command_copy_figures_of_name(result, "latency_ns", latencies, LATENCY_FIGURES) ==
+            LATENCY_FIGURES)
         figures = (struct savina_figures){NAN, latencies[0], latencies[1], latencies[2]};
     if (row->kind == SAVINA_MESSAGES && count == bench.run.rounds) {
         figures.first = messages / rounds[0];
@@ -275,8 +276,8 @@ static void run_row_with_all_contenders(const struct savina_row *row, uint32_t t
         outcome->of[side] = (struct savina_figures){NAN, NAN, NAN, NAN};
     for (int side = 0; side < SAVINA_PLACEMENTS; side++)
         outcome->ratio[side] = NAN;
-    turns.expected = savina_result(row, outcome->size);
-    turns.messages = savina_messages(row, outcome->size);
+    turns.expected = savina_result_of_round(row, outcome->size);
+    turns.messages = savina_messages_of_round(row, outcome->size);
     fprintf(stderr, "savina: %s, threads: %" PRIu32 "\n", row->name, threads);
     for (int side = 0; side < SAVINA_SIDES; side++)
         turns.out[side] = !is_contender_in_row(outcome, (enum savina_side)side);
@@ -292,7 +293,7 @@ static void run_row_with_all_contenders(const struct savina_row *row, uint32_t t
     outcome->of_limit = get_part_of_limit(outcome);
     outcome->of_ring = get_part_of_ring(outcome, &turns);
     bench.failed |= turns.out[SAVINA_NEAR];
-    savina_figures_each(outcome, print_figure_of_outcome, NULL);
+    savina_call_for_each_figure(outcome, print_figure_of_outcome, NULL);
     fflush(stdout);
 }
 
@@ -328,7 +329,7 @@ static bool read_options(int argc, char **argv)
     bench.wanted = argv + optind;
     bench.wanted_count = argc - optind;
     for (int i = 0; i < bench.wanted_count; i++) {
-        if (savina_row_find(bench.wanted[i]) == NULL)
+        if (savina_find_row_by_name(bench.wanted[i]) == NULL)
             return false;
     }
     return true;
@@ -344,7 +345,7 @@ static void run_all_rows(void)
         measure_bare_limit(bench.cpus);
     for (uint32_t threads = 1; threads <= threads_max; threads++) {
         for (size_t i = 0; i < SAVINA_ROWS; i++) {
-            if (options_wanted(bench.wanted_count, bench.wanted, savina_rows[i].name))
+            if (options_is_name_wanted(bench.wanted_count, bench.wanted, savina_rows[i].name))
                 run_row_with_all_contenders(&savina_rows[i], threads);
         }
     }
@@ -362,7 +363,7 @@ int main(int argc, char **argv)
         bench.run.processes = PROCESSES_LONG;
     }
     for (int who = 0; who < CONTENDERS; who++)
-        bench.there[who] = contender_is_there("savina", (enum contender)who);
+        bench.there[who] = contender_can_be_run("savina", (enum contender)who);
     run_all_rows();
     int error = bench.options.out == NULL
                     ? 0

@@ -8,18 +8,18 @@
  * better peer */
 #define GOAL_TWO_THREADS 5.0
 
-double savina_goal(const struct savina_outcome *outcome)
+double savina_goal_of_row(const struct savina_outcome *outcome)
 {
     double goal = outcome->row->goal;
 
     return outcome->threads > 1 && goal >= SAVINA_MESSAGE_BOUND ? GOAL_TWO_THREADS : goal;
 }
 
-bool savina_is_met(const struct savina_outcome *outcome, enum savina_side placement)
+bool savina_is_goal_met(const struct savina_outcome *outcome, enum savina_side placement)
 {
     if (placement == SAVINA_SPREAD && outcome->of_limit >= SAVINA_LIMIT_SHARE)
         return true;
-    return outcome->ratio[placement] >= savina_goal(outcome);
+    return outcome->ratio[placement] >= savina_goal_of_row(outcome);
 }
 
 const char *savina_side_name(enum savina_side side)
@@ -32,7 +32,7 @@ const char *savina_side_name(enum savina_side side)
     return names[side];
 }
 
-enum savina_side savina_better_caf(const struct savina_outcome *outcome)
+enum savina_side savina_better_caf_of_row(const struct savina_outcome *outcome)
 {
     double stealing = outcome->of[SAVINA_CAF_STEALING].value;
     double sharing = outcome->of[SAVINA_CAF_SHARING].value;
@@ -42,7 +42,7 @@ enum savina_side savina_better_caf(const struct savina_outcome *outcome)
 
 /* --- pools ------------------------------------------------------------------------------------ */
 
-enum savina_side savina_best_pool(const struct savina_outcome *outcome)
+enum savina_side savina_best_pool_of_row(const struct savina_outcome *outcome)
 {
     int best = SAVINA_SIDES;
 
@@ -56,24 +56,24 @@ enum savina_side savina_best_pool(const struct savina_outcome *outcome)
 
 static double get_ratio_of_pool(const struct savina_outcome *outcome, enum savina_side other)
 {
-    enum savina_side best = savina_best_pool(outcome);
+    enum savina_side best = savina_best_pool_of_row(outcome);
 
     return best == SAVINA_SIDES ? (double)NAN : outcome->of[best].value / outcome->of[other].value;
 }
 
-double savina_pool_to_near(const struct savina_outcome *outcome)
+double savina_ratio_of_pool_to_near(const struct savina_outcome *outcome)
 {
     return get_ratio_of_pool(outcome, SAVINA_NEAR);
 }
 
-double savina_pool_to_peer(const struct savina_outcome *outcome)
+double savina_ratio_of_pool_to_peer(const struct savina_outcome *outcome)
 {
-    enum savina_side best = savina_best_pool(outcome);
+    enum savina_side best = savina_best_pool_of_row(outcome);
 
     return best == SAVINA_SIDES ? (double)NAN : outcome->ratio[best];
 }
 
-double savina_pool_to_threads(const struct savina_outcome *outcome)
+double savina_ratio_of_pool_to_threads(const struct savina_outcome *outcome)
 {
     return get_ratio_of_pool(outcome, SAVINA_THREADS);
 }
@@ -112,9 +112,9 @@ static void report_ratios_of_pools(const struct savina_outcome *outcome, savina_
         const char *name;
         double value;
     } figures[] = {
-        {"of_near", savina_pool_to_near(outcome)},
-        {"of_peer", savina_pool_to_peer(outcome)},
-        {"of_threads", savina_pool_to_threads(outcome)},
+        {"of_near", savina_ratio_of_pool_to_near(outcome)},
+        {"of_peer", savina_ratio_of_pool_to_peer(outcome)},
+        {"of_threads", savina_ratio_of_pool_to_threads(outcome)},
     };
 
     if (outcome->row->kind != SAVINA_MESSAGES)
@@ -125,7 +125,8 @@ static void report_ratios_of_pools(const struct savina_outcome *outcome, savina_
     }
 }
 
-void savina_figures_each(const struct savina_outcome *outcome, savina_tell *tell, void *context)
+void savina_call_for_each_figure(const struct savina_outcome *outcome, savina_tell *tell,
+                                 void *context)
 {
     for (int side = 0; side < SAVINA_SIDES; side++)
         report_figures_of_side(outcome, (enum savina_side)side, tell, context);
@@ -142,6 +143,6 @@ void savina_figures_each(const struct savina_outcome *outcome, savina_tell *tell
     if (!isnan(outcome->of_ring))
         tell(context, outcome, "spread", "of_ring", outcome->of_ring, "ratio");
     report_ratios_of_pools(outcome, tell, context);
-    if (savina_goal(outcome) != 0)
-        tell(context, outcome, "", "goal", savina_goal(outcome), "ratio");
+    if (savina_goal_of_row(outcome) != 0)
+        tell(context, outcome, "", "goal", savina_goal_of_row(outcome), "ratio");
 }

@@ -66,7 +66,7 @@ struct savina_run {
 
 /* Returns the goal of a row: how many times better than the better peer domus has to be. With two
  * threads all rows bound by messages have the same goal. 0: the row has no goal. */
-double savina_goal(const struct savina_outcome *outcome);
+double savina_goal_of_row(const struct savina_outcome *outcome);
 
 /* The part of the bare limit that is enough instead of the goal, in a row bound by messages with
  * two threads and the placement spread. */
@@ -74,23 +74,23 @@ double savina_goal(const struct savina_outcome *outcome);
 
 /* Returns whether a placement of domus reaches the row's goal, by its ratio or by its part of the
  * limit. */
-bool savina_is_met(const struct savina_outcome *outcome, enum savina_side placement);
+bool savina_is_goal_met(const struct savina_outcome *outcome, enum savina_side placement);
 
 const char *savina_side_name(enum savina_side side);
 
 /* Returns the scheduler of CAF that was the better one in this row. */
-enum savina_side savina_better_caf(const struct savina_outcome *outcome);
+enum savina_side savina_better_caf_of_row(const struct savina_outcome *outcome);
 
 /* Returns the policy of the best pool in this row of messages; SAVINA_SIDES if no pool did the
  * row. */
-enum savina_side savina_best_pool(const struct savina_outcome *outcome);
+enum savina_side savina_best_pool_of_row(const struct savina_outcome *outcome);
 
 /* Return the rate of the best pool divided by another rate: that of domus near with as many
  * threads; of the better peer; of threads without actors. NAN: one of the two figures is
  * missing. */
-double savina_pool_to_near(const struct savina_outcome *outcome);
-double savina_pool_to_peer(const struct savina_outcome *outcome);
-double savina_pool_to_threads(const struct savina_outcome *outcome);
+double savina_ratio_of_pool_to_near(const struct savina_outcome *outcome);
+double savina_ratio_of_pool_to_peer(const struct savina_outcome *outcome);
+double savina_ratio_of_pool_to_threads(const struct savina_outcome *outcome);
 
 /* Goals of pools with two runners, as how many times another rate: that of the better peer, in a
  * row that is bound by its messages and has no `goal_pool`; and that of threads without actors, in
@@ -98,11 +98,12 @@ double savina_pool_to_threads(const struct savina_outcome *outcome);
 #define SAVINA_POOL_TO_PEER    3.0
 #define SAVINA_POOL_TO_THREADS 0.95
 
-/* The function that savina_figures_each() calls for each figure of an outcome that is not missing.
- * `who` is the name of a side, or "" for a figure that belongs to no side; `name` is the name of
- * the figure. */
+/* The function that savina_call_for_each_figure() calls for each figure of an outcome that is not
+ * missing. `who` is the name of a side, or "" for a figure that belongs to no side; `name` is the
+ * name of the figure. */
 typedef void savina_tell(void *context, const struct savina_outcome *outcome, const char *who,
                          const char *name, double value, const char *unit);
-void savina_figures_each(const struct savina_outcome *outcome, savina_tell *tell, void *context);
+void savina_call_for_each_figure(const struct savina_outcome *outcome, savina_tell *tell,
+                                 void *context);
 
 #endif

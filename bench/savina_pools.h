@@ -9,6 +9,6 @@
 
 /* Write the section: one table with a line for each row and number of threads, and the goals of
  * pools. The caller checks `file` for errors. */
-void savina_pools_write(FILE *file, const struct savina_outcome *outcomes, size_t count);
+void savina_write_section_of_pools(FILE *file, const struct savina_outcome *outcomes, size_t count);
 
 #endif

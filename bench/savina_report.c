@@ -41,7 +41,7 @@ static int write_json_file(const char *path, const struct savina_run *run,
         fprintf(file, ", \"limit_messages_s\": %.9g", run->limit);
     fputc('}', file);
     for (size_t i = 0; i < count; i++)
-        savina_figures_each(&outcomes[i], write_figure_as_json, file);
+        savina_call_for_each_figure(&outcomes[i], write_figure_as_json, file);
     fprintf(file, "\n]\n");
     int failed = ferror(file);
     return fclose(file) != 0 || failed ? -EIO : 0;
@@ -66,7 +66,7 @@ static void write_head_of_page(FILE *file, const struct savina_run *run)
         "`./dev bench savina%s --out docs` wrote this page, on\n",
         run->rounds, run->processes, run->processes == 1 ? "" : "es",
         run->is_long ? " --long" : "");
-    page_machine(file);
+    page_write_machine(file);
     fprintf(file, "\n![messages per second by row](performance.svg)\n");
 }
 
@@ -76,8 +76,9 @@ static void write_parameters_of_rows(FILE *file, const struct savina_outcome *ou
     char text[PAGE_CELL_MAX];
 
     if (is_first)
-        fprintf(file, "| %s | %s %s | %s |", outcome->row->name, page_grouped(outcome->size, text),
-                outcome->row->parameters, outcome->row->in_flight);
+        fprintf(file, "| %s | %s %s | %s |", outcome->row->name,
+                page_write_grouped_number(outcome->size, text), outcome->row->parameters,
+                outcome->row->in_flight);
     else
         fprintf(file, "| | | |");
 }
@@ -87,19 +88,19 @@ static void write_figures_of_side(FILE *file, const struct savina_outcome *outco
 {
     char text[PAGE_CELL_MAX];
 
-    fprintf(file, " %s |", page_rate(outcome->of[side].first, text));
-    fprintf(file, " %s |", page_rate(outcome->of[side].value, text));
+    fprintf(file, " %s |", page_write_rate(outcome->of[side].first, text));
+    fprintf(file, " %s |", page_write_rate(outcome->of[side].value, text));
 }
 
 static void write_goal_of_row(FILE *file, const struct savina_outcome *outcome,
                               enum savina_side placement)
 {
-    const char *verdict = savina_is_met(outcome, placement) ? ", met" : ", missed";
+    const char *verdict = savina_is_goal_met(outcome, placement) ? ", met" : ", missed";
 
-    if (savina_goal(outcome) == 0)
+    if (savina_goal_of_row(outcome) == 0)
         fprintf(file, " |\n");
     else
-        fprintf(file, " %.0f%s |\n", savina_goal(outcome),
+        fprintf(file, " %.0f%s |\n", savina_goal_of_row(outcome),
                 isnan(outcome->ratio[placement]) ? "" : verdict);
 }
 
@@ -118,9 +119,10 @@ static void write_parts_of_limits(FILE *file, const struct savina_outcome *outco
 {
     char text[PAGE_CELL_MAX];
 
-    fprintf(file, " %s |", is_first ? "" : page_cell(outcome->of_limit, 1, "", text));
+    fprintf(file, " %s |", is_first ? "" : page_write_cell(outcome->of_limit, 1, "", text));
     fprintf(file, " %s |",
-            is_first || isnan(outcome->of_ring) ? "" : page_cell(outcome->of_ring, 1, "", text));
+            is_first || isnan(outcome->of_ring) ? ""
+                                                : page_write_cell(outcome->of_ring, 1, "", text));
 }
 
 /* Write one line of the table: the figures of domus in one placement, and in the first line of a
@@ -137,12 +139,12 @@ static void write_line_of_placement(FILE *file, const struct savina_outcome *out
                 savina_side_name(placement));
     write_figures_of_side(file, outcome, placement);
     if (is_first) {
-        write_figures_of_side(file, outcome, savina_better_caf(outcome));
+        write_figures_of_side(file, outcome, savina_better_caf_of_row(outcome));
         write_figures_of_side(file, outcome, SAVINA_ERLANG);
     } else {
         fprintf(file, " | | | |");
     }
-    fprintf(file, " %s |", page_cell(outcome->ratio[placement], 1, "", text));
+    fprintf(file, " %s |", page_write_cell(outcome->ratio[placement], 1, "", text));
     if (outcome->threads > 1)
         write_parts_of_limits(file, outcome, is_first);
     write_goal_of_row(file, outcome, placement);
@@ -181,20 +183,20 @@ static void write_latencies_of_side(FILE *file, const struct savina_outcome *out
     const struct savina_figures *of = &outcome->of[side];
     char text[PAGE_CELL_MAX];
 
-    fprintf(file, "| %s | %s %s | %s |", outcome->row->name, page_grouped(outcome->size, text),
-            outcome->row->parameters, names[side]);
+    fprintf(file, "| %s | %s %s | %s |", outcome->row->name,
+            page_write_grouped_number(outcome->size, text), outcome->row->parameters, names[side]);
     if (outcome->row->kind == SAVINA_CPU) {
-        fprintf(file, " | | | %s |", page_cell(of->value, 1e3, " ms/s", text));
+        fprintf(file, " | | | %s |", page_write_cell(of->value, 1e3, " ms/s", text));
     } else {
-        fprintf(file, " %s |", page_cell(of->value, 1e-3, " us", text));
-        fprintf(file, " %s |", page_cell(of->p99_ns, 1e-3, " us", text));
-        fprintf(file, " %s | |", page_cell(of->p999_ns, 1e-3, " us", text));
+        fprintf(file, " %s |", page_write_cell(of->value, 1e-3, " us", text));
+        fprintf(file, " %s |", page_write_cell(of->p99_ns, 1e-3, " us", text));
+        fprintf(file, " %s | |", page_write_cell(of->p999_ns, 1e-3, " us", text));
     }
     if (side >= SAVINA_PLACEMENTS) {
         fprintf(file, " | |\n");
         return;
     }
-    fprintf(file, " %s |", page_cell(outcome->ratio[side], 1, "", text));
+    fprintf(file, " %s |", page_write_cell(outcome->ratio[side], 1, "", text));
     write_goal_of_row(file, outcome, side);
 }
 
@@ -230,7 +232,7 @@ static void write_text_about_two_threads(FILE *file, const struct savina_run *ru
             "million a second. A\nmessage-bound row is to reach 5 times the better peer, or, "
             "spread, half of that limit. The\nring is bare C, too: slots of 64 bytes by value, as "
             "many messages under way as in the\nrow, measured beside each process of domus.\n",
-            page_cell(run->limit, 1e-6, "", text));
+            page_write_cell(run->limit, 1e-6, "", text));
 }
 
 static void write_notes_of_page(FILE *file)
@@ -256,7 +258,7 @@ static int write_page_of_results(const char *path, const struct savina_run *run,
                                  const struct savina_outcome *outcomes, size_t count)
 {
     static const char *const titles[] = {"One thread", "Two threads"};
-    char *rest = page_rest(path, "## The web bench");
+    char *rest = page_copy_rest_of_page(path, "## The web bench");
     FILE *file = fopen(path, "we");
 
     if (file == NULL) {
@@ -274,7 +276,7 @@ static int write_page_of_results(const char *path, const struct savina_run *run,
         write_table_of_messages(file, outcomes, count, threads);
         write_table_of_quiet_rows(file, outcomes, count, threads);
     }
-    savina_pools_write(file, outcomes, count);
+    savina_write_section_of_pools(file, outcomes, count);
     write_notes_of_page(file);
     if (rest != NULL)
         fprintf(file, "\n%s", rest);
@@ -322,7 +324,7 @@ static int write_plot_by_gnuplot(const char *path, const char *script,
         return error;
     }
     write_data_of_plot(file, outcomes, count);
-    int error = fclose(file) != 0 ? -EIO : page_plot(script, data, path);
+    int error = fclose(file) != 0 ? -EIO : page_plot_by_gnuplot(script, data, path);
     unlink(data);
     return error;
 }

@@ -135,7 +135,7 @@ const struct savina_row savina_rows[SAVINA_ROWS] = {
      .domus_only = true},
 };
 
-const struct savina_row *savina_row_find(const char *name)
+const struct savina_row *savina_find_row_by_name(const char *name)
 {
     for (size_t i = 0; i < SAVINA_ROWS; i++) {
         if (strcmp(savina_rows[i].name, name) == 0)
@@ -198,7 +198,7 @@ static uint64_t count_tree_actors(uint64_t leaves)
     return actors;
 }
 
-uint64_t savina_result(const struct savina_row *row, uint64_t size)
+uint64_t savina_result_of_round(const struct savina_row *row, uint64_t size)
 {
     const struct {
         const char *name;
@@ -221,7 +221,7 @@ uint64_t savina_result(const struct savina_row *row, uint64_t size)
     return size;
 }
 
-uint64_t savina_messages(const struct savina_row *row, uint64_t size)
+uint64_t savina_messages_of_round(const struct savina_row *row, uint64_t size)
 {
     const struct {
         const char *name;

@@ -45,13 +45,13 @@ struct savina_row {
 extern const struct savina_row savina_rows[SAVINA_ROWS];
 
 /* Returns the row that has this name; NULL: there is none. */
-const struct savina_row *savina_row_find(const char *name);
+const struct savina_row *savina_find_row_by_name(const char *name);
 
 /* Returns the result that a round of this size must have. */
-uint64_t savina_result(const struct savina_row *row, uint64_t size);
+uint64_t savina_result_of_round(const struct savina_row *row, uint64_t size);
 
 /* Returns the number of messages in a round of this size; 0 if it depends on the data (quicksort)
  * or is not counted. */
-uint64_t savina_messages(const struct savina_row *row, uint64_t size);
+uint64_t savina_messages_of_round(const struct savina_row *row, uint64_t size);
 
 #endif

@@ -108,12 +108,13 @@ static double run_round_of_all_houses(bool steals, uint64_t *ret_steals)
     if (domus_outside_spawn_with(system, &maker, NULL, &first, &address) != 0)
         exit_with_error("spawn");
     while (!atomic_load(&mounted))
-        measure_nap(0.001);
-    measure_nap(0.005); /* this pause lets all threads fall asleep before the round begins */
+        measure_sleep_seconds(0.001);
+    measure_sleep_seconds(
+        0.005); /* this pause lets all threads fall asleep before the round begins */
     if (domus_outside_notice(system, address, &begin_type, NULL) != 0)
         exit_with_error("notice");
     while (atomic_load(&done) < options.houses)
-        measure_nap(0.001);
+        measure_sleep_seconds(0.001);
     *ret_steals = 0;
     for (uint32_t i = 0; i < options.threads; i++) {
         domus_profile profile;

@@ -57,7 +57,7 @@ static void build_batch_of_messages(domi_manager *manager)
     for (uint32_t i = 0; i < BATCH; i++) {
         uint64_t number = 1;
         envelopes[i] = domi_envelope_new(manager, DOMI_ENVELOPE_HEAD + steps_note.size);
-        domi_envelope_sign(envelopes[i], &steps_note, senders[manager->index]);
+        domi_envelope_set_type_and_sender(envelopes[i], &steps_note, senders[manager->index]);
         domi_payload_copy(envelopes[i]->payload, &number, sizeof number);
     }
 }
@@ -101,26 +101,26 @@ STEP step_put_to_ready_houses(void)
 STEP step_take_ready_houses(void)
 {
     for (uint32_t i = 0; i < BATCH; i++)
-        ready[i] = domi_queue_take(&home->schedule.ready[DOMUS_STATE]);
+        ready[i] = domi_queue_take_house(&home->schedule.ready[DOMUS_STATE]);
 }
 
 STEP step_run_houses(void)
 {
     for (uint32_t i = 0; i < BATCH; i++)
-        (void)domi_house_run(home, ready[i]);
+        (void)domi_house_run_and_settle(home, ready[i]);
 }
 
 /* Run each house, which has FURTHER messages in its mailbox besides the first. */
 STEP step_run_houses_with_further(void)
 {
     for (uint32_t i = 0; i < BATCH; i++)
-        (void)domi_house_run(home, ready[i]);
+        (void)domi_house_run_and_settle(home, ready[i]);
 }
 
 static void run_ready_houses(void)
 {
     for (uint32_t i = 0; i < BATCH; i++)
-        (void)domi_house_run(home, ready[i]);
+        (void)domi_house_run_and_settle(home, ready[i]);
 }
 
 /* Run each asker: it handles a notice, asks for the first time, and parks. */
@@ -150,7 +150,7 @@ STEP step_run_askers_to_their_end(void)
 STEP step_free_envelopes(void)
 {
     for (uint32_t i = 0; i < BATCH; i++)
-        domi_pool_free(home, &envelopes[i]->node);
+        domi_pool_free_object(home, &envelopes[i]->node);
 }
 
 /* Put messages from the other manager. Each inbox is empty, so a put also links the house into the
@@ -168,7 +168,7 @@ STEP step_put_into_filled_inboxes(void)
 /* Wake home from the other manager. This step is done once, not BATCH times. */
 STEP step_wake_home(void)
 {
-    domi_manager_notify(other, home);
+    domi_manager_notify_of_push(other, home);
 }
 
 STEP step_sort_arrivals(void)
@@ -185,17 +185,17 @@ STEP step_sort_arrivals_with_further(void)
 STEP step_free_envelopes_of_other(void)
 {
     for (uint32_t i = 0; i < BATCH; i++)
-        domi_pool_free(home, &envelopes[i]->node);
+        domi_pool_free_object(home, &envelopes[i]->node);
 }
 
 STEP step_flush_returns_to_other(void)
 {
-    domi_pool_flush_returns(home);
+    domi_pool_push_chains_to_owners(home);
 }
 
 STEP step_collect_returns_at_other(void)
 {
-    envelopes[0] = domi_pool_refill(other, DOMI_SLAB_64);
+    envelopes[0] = domi_pool_take_object_slow(other, DOMI_SLAB_64);
 }
 
 /* --- running the steps ------------------------------------------------------------------------ */
@@ -220,9 +220,9 @@ static void do_nothing_at_end_of_phase(void)
 static void *run_steps_on_helper(void *nothing)
 {
     (void)nothing;
-    (void)measure_pin(1);
+    (void)measure_pin_thread_to_cpu(1);
     /* from now on the helper owns this manager; in the rounds before, the first thread did */
-    domi_manager_own(other);
+    domi_manager_become_owner(other);
     for (;;) {
         void (*step)(void) = atomic_load_explicit(&job, memory_order_acquire);
         if (step == do_nothing_at_end_of_phase)
@@ -345,7 +345,7 @@ static void run_all_rows(void)
 {
     step_take_ready_houses();
     run_ready_houses();
-    domi_pool_flush_returns(home);
+    domi_pool_push_chains_to_owners(home);
 }
 
 /* Measure the collecting of freed envelopes. The other manager's slab is put aside, so that its
@@ -363,7 +363,7 @@ static void run_round_of_collecting(uint32_t round)
                          BATCH);
     store_figure_of_step(REMOTE_COLLECT, round,
                          measure_time_of_step_on_other(step_collect_returns_at_other), BATCH);
-    domi_pool_free(other, &envelopes[0]->node);
+    domi_pool_free_object(other, &envelopes[0]->node);
     void **last = &slab->free;
     while (*last != NULL)
         last = *last;
@@ -433,7 +433,8 @@ static void make_managers_and_houses(domus_config *config)
             .hooks = &hooks,
         };
         if (domi_manager_init(managers[i], &options) != 0 ||
-            domi_house_spawn(managers[i], managers[i], &steps_sender, NULL, &address) != 0)
+            domi_house_spawn_without_parent(managers[i], managers[i], &steps_sender, NULL,
+                                            &address) != 0)
             exit_with_error("no manager");
         (void)domi_manager_mount_actors(managers[i]);
         senders[i] = address.house;
@@ -442,11 +443,11 @@ static void make_managers_and_houses(domus_config *config)
     other = managers[1];
     for (uint32_t i = 0; i < BATCH; i++) {
         struct steps_asker state = {.answered = 0};
-        if (domi_house_spawn(home, home, &steps_sink, NULL, &sinks[i]) != 0 ||
-            domi_house_spawn(home, home, &steps_answerer, NULL, &answerers[i]) != 0)
+        if (domi_house_spawn_without_parent(home, home, &steps_sink, NULL, &sinks[i]) != 0 ||
+            domi_house_spawn_without_parent(home, home, &steps_answerer, NULL, &answerers[i]) != 0)
             exit_with_error("no house");
         state.peer = answerers[i];
-        if (domi_house_spawn(home, home, &steps_asker, &state, &askers[i]) != 0)
+        if (domi_house_spawn_without_parent(home, home, &steps_asker, &state, &askers[i]) != 0)
             exit_with_error("no house");
     }
     (void)domi_manager_mount_actors(home);
@@ -466,7 +467,7 @@ int main(int argc, char **argv)
     if (rounds == 0 || rounds > ROUNDS_MAX || wake_fd < 0)
         exit_with_error("usage: bench_steps [ROUNDS [alone]]");
     make_managers_and_houses(&config);
-    (void)measure_pin(0);
+    (void)measure_pin_thread_to_cpu(0);
     for (uint32_t i = 0; i < rounds; i++)
         values[0][i] = (double)measure_time_of_step(do_nothing_for_clock);
     clock_ns = measure_median(values[0], rounds);

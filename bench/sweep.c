@@ -114,7 +114,7 @@ static int run_load_of_row(const struct sweep_row *row, uint16_t port)
     struct request_load_result result;
 
     if (row->is_secure)
-        link = tls_client_link(tls_client_context());
+        link = tls_client_link_of_load(tls_client_make_context());
     int error = sweep_load_run(&(struct sweep_load){.row = row,
                                                     .port = port,
                                                     .watched = chosen.watched,
@@ -195,7 +195,7 @@ static int measure_value_of_key(const struct sweep_row *row, const struct sweep_
 static int run_round_of_values(const struct sweep_row *row, const struct sweep_key *key,
                                uint32_t round)
 {
-    uint32_t count = sweep_values_count(key);
+    uint32_t count = sweep_count_values_of_key(key);
 
     for (uint32_t i = 0; i < count; i++) {
         uint32_t which = (round + i) % count;
@@ -226,7 +226,7 @@ static double get_gain_of_value(const struct sweep_row *row, uint32_t which)
 
 static void print_results_of_key(const struct sweep_row *row, const struct sweep_key *key)
 {
-    uint32_t count = sweep_values_count(key);
+    uint32_t count = sweep_count_values_of_key(key);
     double gains[SWEEP_VALUES_MAX];
 
     /* the gains come before the medians, because medians sort the rounds */
@@ -258,7 +258,7 @@ static int sweep_wanted_rows_and_keys(int count, char *const *wanted)
 {
     for (uint32_t i = 0; i < SWEEP_ROWS; i++) {
         for (uint32_t j = 0; j < SWEEP_KEYS_COUNT; j++) {
-            if (!options_wanted(count, wanted, sweep_rows[i].name) ||
+            if (!options_is_name_wanted(count, wanted, sweep_rows[i].name) ||
                 !sweep_key_is_wanted(&sweep_keys[j], &sweep_rows[i], chosen.keys))
                 continue;
             if (measure_all_values_of_key(&sweep_rows[i], &sweep_keys[j]) != 0)
@@ -274,7 +274,7 @@ int main(int argc, char **argv)
     bool is_serve = strcmp(role, "serve") == 0;
 
     if (is_serve || strcmp(role, "load") == 0) {
-        const struct sweep_row *row = argc > 3 ? sweep_row_find(argv[2]) : NULL;
+        const struct sweep_row *row = argc > 3 ? sweep_find_row_by_name(argv[2]) : NULL;
         if (row == NULL)
             usage();
         if (is_serve)
@@ -284,10 +284,10 @@ int main(int argc, char **argv)
     }
     parse_options(argc, argv);
     for (int i = optind; i < argc; i++) {
-        if (sweep_row_find(argv[i]) == NULL)
+        if (sweep_find_row_by_name(argv[i]) == NULL)
             usage();
     }
-    if (command_beside("bench_sweep", self) != 0)
+    if (command_find_program_beside("bench_sweep", self) != 0)
         return EXIT_FAILURE;
     printf("load key value rate p50 p90 p99 cpu gain\n");
     return sweep_wanted_rows_and_keys(argc - optind, argv + optind);

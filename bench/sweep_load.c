@@ -67,11 +67,11 @@ static const struct request_load_kind *make_requests_of_row(const struct sweep_r
 
     switch (row->requests) {
     case SWEEP_GETS:
-        web_load_make(&kinds->web, "/", HOME, strlen(HOME));
+        web_load_make_requests(&kinds->web, "/", HOME, strlen(HOME));
         return &kinds->web.kind;
     case SWEEP_KEYS:
-        kv_load_make(&kinds->fill, &set, KEYS);
-        kv_load_make(&kinds->keys, &get, KEYS);
+        kv_load_make_requests(&kinds->fill, &set, KEYS);
+        kv_load_make_requests(&kinds->keys, &get, KEYS);
         return &kinds->keys.kind;
     case SWEEP_PACKETS:
         break;
@@ -94,10 +94,10 @@ static int set_each_key(const struct sweep_load *load, const struct kinds *kinds
                                                  .stall_ns = STALL_NS};
     struct request_load_result unused;
 
-    return load->row->requests == SWEEP_KEYS ? request_load_run(&options, &unused) : 0;
+    return load->row->requests == SWEEP_KEYS ? request_load_run_to_its_end(&options, &unused) : 0;
 }
 
-int sweep_load_move(bool with_first, bool with_second)
+int sweep_load_move_to_cpus(bool with_first, bool with_second)
 {
     cpu_set_t mine, wanted;
     uint32_t passed = 0;
@@ -129,12 +129,12 @@ int sweep_load_run(const struct sweep_load *load, struct request_load_result *re
                                                  .watched = load->watched,
                                                  .duration_ns = load->duration_ns,
                                                  .stall_ns = STALL_NS};
-    int error = sweep_load_move(false, true);
+    int error = sweep_load_move_to_cpus(false, true);
 
     /* The number of ns by which the kernel may wake this thread late; its default is 50 us. */
     if (error == 0 && prctl(PR_SET_TIMERSLACK, 1UL) != 0)
         error = -errno;
     if (error == 0)
         error = set_each_key(load, &kinds);
-    return error != 0 ? error : request_load_run(&options, ret_result);
+    return error != 0 ? error : request_load_run_to_its_end(&options, ret_result);
 }

@@ -105,7 +105,7 @@ const struct sweep_row sweep_rows[SWEEP_ROWS] = {
      .rate = 10000},
 };
 
-const struct sweep_row *sweep_row_find(const char *name)
+const struct sweep_row *sweep_find_row_by_name(const char *name)
 {
     for (uint32_t i = 0; i < SWEEP_ROWS; i++) {
         if (strcmp(sweep_rows[i].name, name) == 0)

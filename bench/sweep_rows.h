@@ -40,6 +40,6 @@ struct sweep_row {
 extern const struct sweep_row sweep_rows[SWEEP_ROWS];
 
 /* Returns the row that has this name; NULL if there is none. */
-const struct sweep_row *sweep_row_find(const char *name);
+const struct sweep_row *sweep_find_row_by_name(const char *name);
 
 #endif

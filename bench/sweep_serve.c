@@ -64,13 +64,13 @@ int sweep_serve(const struct sweep_row *row, uint16_t port, char *const options[
             return -E2BIG;
         arguments[count++] = *options;
     }
-    int error = command_beside(row->program, program);
+    int error = command_find_program_beside(row->program, program);
     if (error == 0)
         error = make_configuration_of_row(row, port, configuration);
     if (error == 0 && row->is_secure)
         error = make_key_of_secure_row(key, key_size);
     if (error == 0)
-        error = sweep_load_move(true, row->cpus > 1);
+        error = sweep_load_move_to_cpus(true, row->cpus > 1);
     if (error != 0)
         return error;
     execv(program, arguments);

@@ -22,7 +22,7 @@ const struct sweep_key sweep_keys[SWEEP_KEYS_COUNT] = {
     {"pools.work.throughput", "pool", {"64", "8", "512"}},
 };
 
-uint32_t sweep_values_count(const struct sweep_key *key)
+uint32_t sweep_count_values_of_key(const struct sweep_key *key)
 {
     uint32_t count = 0;
 

@@ -16,7 +16,7 @@ struct sweep_key {
 
 extern const struct sweep_key sweep_keys[SWEEP_KEYS_COUNT];
 
-uint32_t sweep_values_count(const struct sweep_key *key);
+uint32_t sweep_count_values_of_key(const struct sweep_key *key);
 
 /* Returns whether the row has the key, and `names`, which are separated by commas, contain the
  * key's name; if `names` is NULL, all keys are wanted. */

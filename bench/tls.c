@@ -36,9 +36,12 @@ static const struct row {
     uint32_t echo;  /* bytes of a message that the servers echo; 0: the request is a GET */
     int (*run)(const struct request_load_options *options, struct request_load_result *ret_result);
 } rows[] = {
-    {"echo", 64, 0.5, 64, NULL},          {"echo_16k", 64, 0.5, ECHO_MAX, NULL},
-    {"get", 64, 0.75, 0, NULL},           {"light", 64, 0.25, 0, NULL},
-    {"full", 16, 0.5, 0, tls_shake_full}, {"resumed", 16, 0.5, 0, tls_shake_resumed},
+    {"echo", 64, 0.5, 64, NULL},
+    {"echo_16k", 64, 0.5, ECHO_MAX, NULL},
+    {"get", 64, 0.75, 0, NULL},
+    {"light", 64, 0.25, 0, NULL},
+    {"full", 16, 0.5, 0, tls_shake_run_full_ones},
+    {"resumed", 16, 0.5, 0, tls_shake_run_resumed_ones},
 };
 
 #define ROWS (sizeof rows / sizeof rows[0])
@@ -49,7 +52,7 @@ static int start_web(uint32_t which, struct server *server)
 {
     static const enum web_server servers[] = {WEB_DOMUS, WEB_DOMUS_EPOLL, WEB_NGINX};
 
-    return web_servers_start(servers[which], VERSUS_SERVER_CPU, server);
+    return web_servers_start_server(servers[which], VERSUS_SERVER_CPU, server);
 }
 
 static char *config;  /* path of the configuration with which domus serves the echoes */
@@ -77,7 +80,7 @@ static int start_echo(uint32_t which, struct server *server)
                      config,
                      NULL};
 
-    if (command_beside(which == 2 ? "echo_tls" : "echo_tls_domus", path) != 0) {
+    if (command_find_program_beside(which == 2 ? "echo_tls" : "echo_tls_domus", path) != 0) {
         server->error = "its program is not there";
         return -ENOENT;
     }
@@ -151,8 +154,8 @@ static int run_row_of_bench(const struct row *row, const struct request_load_lin
                                       .bytes = row->echo == ECHO_MAX ? ECHO_MAX : 0};
 
     is_large = row->echo == ECHO_MAX;
-    web_load_make(&load, "/", WEB_HOME, strlen(WEB_HOME));
-    return versus_run(row->echo != 0 ? &echo : &web, &wanted);
+    web_load_make_requests(&load, "/", WEB_HOME, strlen(WEB_HOME));
+    return versus_run_row(row->echo != 0 ? &echo : &web, &wanted);
 }
 
 /* Run a row of 10,000 connections that wait on the server `which`, if the row is wanted. */
@@ -162,23 +165,23 @@ static int run_row_of_crowd(const char *row, const struct request_load_kind *kin
     char name[32];
 
     snprintf(name, sizeof name, "%s_%s", row, web.names[which]);
-    if (!options_wanted(count, names, row) && !options_wanted(count, names, name))
+    if (!options_is_name_wanted(count, names, row) && !options_is_name_wanted(count, names, name))
         return 0;
-    return tls_crowd_run(&web, kind, which, strcmp(row, "standing") == 0);
+    return tls_crowd_run_row(&web, kind, which, strcmp(row, "standing") == 0);
 }
 
 static int run_all_rows(int count, char *const *names)
 {
     static struct web_load load;
-    SSL_CTX *context = tls_client_context();
-    const struct request_load_link link = tls_client_link(context);
+    SSL_CTX *context = tls_client_make_context();
+    const struct request_load_link link = tls_client_link_of_load(context);
     int error = context != NULL ? 0 : -ENOMEM;
 
     for (size_t i = 0; error == 0 && i < ROWS; i++) {
-        if (options_wanted(count, names, rows[i].name))
+        if (options_is_name_wanted(count, names, rows[i].name))
             error = run_row_of_bench(&rows[i], &link);
     }
-    web_load_make(&load, "/", WEB_HOME, strlen(WEB_HOME));
+    web_load_make_requests(&load, "/", WEB_HOME, strlen(WEB_HOME));
     for (uint32_t i = 0; error == 0 && i < web.servers; i++) {
         error = run_row_of_crowd("crowd", &load.kind, i, count, names);
         if (error == 0)
@@ -194,7 +197,7 @@ static int make_key_of_servers(void)
     char pem[TLS_CLIENT_PEM_MAX];
     int size = tls_client_make_key(pem);
 
-    return size < 0 ? size : web_servers_secure(pem, (size_t)size);
+    return size < 0 ? size : web_servers_use_tls(pem, (size_t)size);
 }
 
 static _Noreturn void usage(void)
@@ -227,17 +230,17 @@ int main(int argc, char **argv)
     echo.rounds = web.rounds;
     echo.duration_ns = web.duration_ns;
     make_bytes_of_messages();
-    int error = web_servers_open();
+    int error = web_servers_make_directory();
     if (error == -ENOENT)
         return 0;
     if (error == 0)
         error = make_key_of_servers();
     if (error == 0)
-        error = measure_pin(VERSUS_LOAD_CPU);
+        error = measure_pin_thread_to_cpu(VERSUS_LOAD_CPU);
     if (error != 0)
         fprintf(stderr, "tls: %s (is there a CPU %d?)\n", strerror(-error), VERSUS_LOAD_CPU);
     else
         error = run_all_rows(argc - optind, argv + optind);
-    web_servers_close();
+    web_servers_remove_directory();
     return error != 0;
 }

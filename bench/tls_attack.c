@@ -140,7 +140,7 @@ static _Noreturn void run_attack_in_process(struct tls_attack *attack, pid_t sta
  * loads. */
 static int make_client_hello(struct tls_attack *attack)
 {
-    SSL_CTX *context = tls_client_context();
+    SSL_CTX *context = tls_client_make_context();
     SSL *ssl = context != NULL ? SSL_new(context) : NULL;
     BIO *written = BIO_new(BIO_s_mem());
     /* a second BIO, because otherwise OpenSSL would read what it has written */
@@ -199,7 +199,7 @@ int tls_attack_start(uint16_t port, uint32_t connections, double seconds,
     return 0;
 }
 
-int tls_attack_look(const struct tls_attack *attack, struct tls_attack_counts *ret_counts)
+int tls_attack_read_counts(const struct tls_attack *attack, struct tls_attack_counts *ret_counts)
 {
     *ret_counts = (struct tls_attack_counts){
         .held = atomic_load_explicit(&attack->held, memory_order_relaxed),

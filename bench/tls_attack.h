@@ -24,7 +24,7 @@ int tls_attack_start(uint16_t port, uint32_t connections, double seconds,
                      struct tls_attack **ret_attack);
 
 /* Read the counts of an attack. Returns 0, or the negative errno by which the attack has ended. */
-int tls_attack_look(const struct tls_attack *attack, struct tls_attack_counts *ret_counts);
+int tls_attack_read_counts(const struct tls_attack *attack, struct tls_attack_counts *ret_counts);
 
 /* Close all connections and free the attack. NULL is allowed. */
 void tls_attack_stop(struct tls_attack *attack);

@@ -53,7 +53,7 @@ int tls_client_make_key(char *pem)
 
 /* --- connections ------------------------------------------------------------------------------ */
 
-SSL_CTX *tls_client_context(void)
+SSL_CTX *tls_client_make_context(void)
 {
     SSL_CTX *context = SSL_CTX_new(TLS_client_method());
 
@@ -70,7 +70,7 @@ SSL_CTX *tls_client_context(void)
     return context;
 }
 
-SSL *tls_client_new(SSL_CTX *context, int fd)
+SSL *tls_client_begin_connection(SSL_CTX *context, int fd)
 {
     SSL *ssl = SSL_new(context);
 
@@ -86,7 +86,7 @@ SSL *tls_client_new(SSL_CTX *context, int fd)
 
 static int begin_tls_of_connection(const void *context, int fd, void **ret_state)
 {
-    SSL *ssl = tls_client_new((SSL_CTX *)(uintptr_t)context, fd);
+    SSL *ssl = tls_client_begin_connection((SSL_CTX *)(uintptr_t)context, fd);
 
     if (ssl == NULL)
         return -ENOMEM;
@@ -127,7 +127,7 @@ static void end_tls_of_connection(void *state)
     SSL_free(state);
 }
 
-struct request_load_link tls_client_link(const SSL_CTX *context)
+struct request_load_link tls_client_link_of_load(const SSL_CTX *context)
 {
     return (struct request_load_link){.open = begin_tls_of_connection,
                                       .send = send_bytes_by_tls,

@@ -16,13 +16,13 @@ int tls_client_make_key(char *pem);
 
 /* Make OpenSSL's context for clients, which is valid until the process ends. Returns NULL if
  * OpenSSL has failed. */
-SSL_CTX *tls_client_context(void);
+SSL_CTX *tls_client_make_context(void);
 
 /* Begin a TLS connection of a client on a connected socket, without waiting. Returns NULL if
  * OpenSSL has failed. */
-SSL *tls_client_new(SSL_CTX *context, int fd);
+SSL *tls_client_begin_connection(SSL_CTX *context, int fd);
 
 /* Returns the layer of TLS for a request load; its context is the SSL_CTX. */
-struct request_load_link tls_client_link(const SSL_CTX *context);
+struct request_load_link tls_client_link_of_load(const SSL_CTX *context);
 
 #endif

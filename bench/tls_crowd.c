@@ -98,7 +98,7 @@ static int open_idle_connection(SSL_CTX *context, uint16_t port,
                                 const struct request_load_kind *kind, uint32_t asks, int *ret_fd)
 {
     int error = open_connection(port, ret_fd);
-    SSL *ssl = error == 0 ? tls_client_new(context, *ret_fd) : NULL;
+    SSL *ssl = error == 0 ? tls_client_begin_connection(context, *ret_fd) : NULL;
 
     if (ssl == NULL)
         return error != 0 ? error : -ENOMEM;
@@ -138,7 +138,7 @@ struct crowd {
 static int measure_span_of_good_client(struct crowd *crowd, const struct server *server,
                                        struct spans *spans)
 {
-    const struct request_load_link link = tls_client_link(crowd->context);
+    const struct request_load_link link = tls_client_link_of_load(crowd->context);
     const struct request_load_options options = {.port = server->port,
                                                  .watched = server->pid,
                                                  .link = &link,
@@ -150,7 +150,7 @@ static int measure_span_of_good_client(struct crowd *crowd, const struct server 
                                                  .duration_ns = GOOD_NS,
                                                  .stall_ns = STALL_NS};
     struct request_load_result result;
-    int error = request_load_run(&options, &result);
+    int error = request_load_run_to_its_end(&options, &result);
 
     if (error != 0)
         return error;
@@ -178,21 +178,21 @@ static int measure_memory_under_attack(struct crowd *crowd)
 
     if (error != 0)
         return error;
-    measure_nap(EXPIRE_S + SETTLE_S);
+    measure_sleep_seconds(EXPIRE_S + SETTLE_S);
     if (crowd->unfinished.count == 0)
         crowd->unfinished_bytes =
             (measure_resident_bytes(crowd->attacked.pid) - before) / CONNECTIONS;
     for (uint32_t i = 0; error == 0 && i < SPANS; i++) {
         error = measure_span_of_good_client(crowd, &crowd->attacked, &crowd->unfinished);
         if (error == 0)
-            error = tls_attack_look(attack, &counts);
+            error = tls_attack_read_counts(attack, &counts);
         crowd->held = counts.held < crowd->held ? counts.held : crowd->held;
     }
     fprintf(stderr, "tls: %u handshakes, %u of them answered, %llu were replaced\n", counts.held,
             counts.answered, (unsigned long long)counts.replaced);
     crowd->replaced += counts.replaced;
     tls_attack_stop(attack);
-    measure_nap(SETTLE_S);
+    measure_sleep_seconds(SETTLE_S);
     return error;
 }
 
@@ -272,11 +272,11 @@ static int open_all_idle_connections(struct crowd *crowd, const struct server *s
     for (uint32_t i = 0; error == 0 && i < WARM; i++)
         error = open_idle_connection(crowd->context, server->port, crowd->kind, WARM_ASKS,
                                      first_fd + i);
-    measure_nap(LOOK_S);
+    measure_sleep_seconds(LOOK_S);
     double before = measure_resident_bytes(server->pid);
     for (uint32_t i = WARM; error == 0 && i < WARM + count; i++)
         error = open_idle_connection(crowd->context, server->port, crowd->kind, 1, first_fd + i);
-    measure_nap(LOOK_S);
+    measure_sleep_seconds(LOOK_S);
     if (count != 0)
         crowd->idle_bytes = (measure_resident_bytes(server->pid) - before) / count;
     return error;
@@ -302,11 +302,11 @@ static int run_servers_of_crowd(struct crowd *crowd)
 {
     const char *name = crowd->versus->names[crowd->which];
     struct server_usage usage;
-    int error = versus_start(crowd->versus, crowd->which, &crowd->calm);
+    int error = versus_start_server(crowd->versus, crowd->which, &crowd->calm);
 
     if (error != 0)
         return error;
-    error = versus_start(crowd->versus, crowd->which, &crowd->attacked);
+    error = versus_start_server(crowd->versus, crowd->which, &crowd->attacked);
     if (error == 0) {
         error = measure_kind_of_server(crowd);
         int end = server_stop(&crowd->attacked, &usage);
@@ -332,8 +332,8 @@ static bool may_open_all_files(void)
     return files.rlim_max >= FILES_LEAST && setrlimit(RLIMIT_NOFILE, &files) == 0;
 }
 
-int tls_crowd_run(const struct versus *versus, const struct request_load_kind *kind, uint32_t which,
-                  bool stands)
+int tls_crowd_run_row(const struct versus *versus, const struct request_load_kind *kind,
+                      uint32_t which, bool stands)
 {
     static struct crowd crowd;
 
@@ -343,7 +343,7 @@ int tls_crowd_run(const struct versus *versus, const struct request_load_kind *k
     }
     crowd = (struct crowd){.versus = versus,
                            .kind = kind,
-                           .context = tls_client_context(),
+                           .context = tls_client_make_context(),
                            .which = which,
                            .stands = stands,
                            .held = CONNECTIONS};

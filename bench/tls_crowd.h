@@ -14,7 +14,7 @@
  * `kind` are the requests. If `stands`, the server waits for the handshakes as long as the row
  * takes; otherwise it gives up each after 10 s, and the attacker begins another. Returns 0, or a
  * negative errno. */
-int tls_crowd_run(const struct versus *versus, const struct request_load_kind *kind, uint32_t which,
-                  bool stands);
+int tls_crowd_run_row(const struct versus *versus, const struct request_load_kind *kind,
+                      uint32_t which, bool stands);
 
 #endif

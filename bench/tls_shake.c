@@ -67,7 +67,7 @@ static int begin_connection_of_load(struct load *load, struct connection *connec
         fcntl(fd, F_SETFL, O_NONBLOCK) != 0 ||
         epoll_ctl(load->epoll, EPOLL_CTL_ADD, fd, &event) != 0)
         return -errno;
-    connection->ssl = tls_client_new(load->context, fd);
+    connection->ssl = tls_client_begin_connection(load->context, fd);
     if (connection->ssl == NULL)
         return -ENOMEM;
     if (load->session != NULL && SSL_set_session(connection->ssl, load->session) != 1)
@@ -164,7 +164,7 @@ static int continue_or_end_connection(struct load *load, struct connection *conn
 
     if (result <= 0)
         return result;
-    histogram_add(&load->latencies, load->now_ns - connection->begun_ns);
+    histogram_add_value(&load->latencies, load->now_ns - connection->begun_ns);
     end_connection_of_load(connection);
     load->done++;
     load->idle[load->idle_count++] = connection;
@@ -278,7 +278,7 @@ static int make_load(const struct request_load_options *options, struct load **r
         load->connections[i].fd = -1;
         load->idle[load->idle_count++] = &load->connections[i];
     }
-    load->context = tls_client_context();
+    load->context = tls_client_make_context();
     load->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (load->context == NULL || load->epoll < 0) {
         free_load(load);
@@ -308,8 +308,8 @@ static int measure_load(struct load *load, struct request_load_result *ret_resul
     *ret_result = (struct request_load_result){
         .requests = load->done,
         .rate = (double)load->done / seconds,
-        .p50_us = histogram_percentile(&load->latencies, 0.5) * 1e-3,
-        .p99_us = histogram_percentile(&load->latencies, 0.99) * 1e-3,
+        .p50_us = histogram_value_at_share(&load->latencies, 0.5) * 1e-3,
+        .p99_us = histogram_value_at_share(&load->latencies, 0.99) * 1e-3,
         .busy = (double)(measure_thread_cpu_ns() - own_ns) * 1e-9 / seconds,
         .watched_cpu_ns = after_ns - before_ns,
     };
@@ -332,14 +332,14 @@ static int measure_handshakes(const struct request_load_options *options, bool r
     return error;
 }
 
-int tls_shake_full(const struct request_load_options *options,
-                   struct request_load_result *ret_result)
+int tls_shake_run_full_ones(const struct request_load_options *options,
+                            struct request_load_result *ret_result)
 {
     return measure_handshakes(options, false, ret_result);
 }
 
-int tls_shake_resumed(const struct request_load_options *options,
-                      struct request_load_result *ret_result)
+int tls_shake_run_resumed_ones(const struct request_load_options *options,
+                               struct request_load_result *ret_result)
 {
     return measure_handshakes(options, true, ret_result);
 }

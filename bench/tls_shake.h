@@ -12,10 +12,10 @@
 
 /* Run the load to its end. Each handshake is a full one, or each resumes the session of a
  * connection that was made before the time counts; any other result is -EPROTO. Both functions
- * return as request_load_run(). */
-int tls_shake_full(const struct request_load_options *options,
-                   struct request_load_result *ret_result);
-int tls_shake_resumed(const struct request_load_options *options,
-                      struct request_load_result *ret_result);
+ * return as request_load_run_to_its_end(). */
+int tls_shake_run_full_ones(const struct request_load_options *options,
+                            struct request_load_result *ret_result);
+int tls_shake_run_resumed_ones(const struct request_load_options *options,
+                               struct request_load_result *ret_result);
 
 #endif

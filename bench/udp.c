@@ -113,7 +113,7 @@ static int serve_as_domus_echo(const char *backend)
         domus_outside_spawn_on(system, 0, &opener, NULL, &address) != 0)
         return EXIT_FAILURE;
     while (atomic_load(&served_port) == 0)
-        measure_nap(0.001);
+        measure_sleep_seconds(0.001);
     printf("listening %u\n", atomic_load(&served_port));
     fflush(stdout);
     sigwait(&set, &number);
@@ -212,7 +212,8 @@ static int start_server(int which, struct server *server)
                    NULL};
     char *other[] = {bare, (char[]){"0"}, (char[]){"0"}, NULL};
 
-    if (command_beside("bench_udp", self) != 0 || command_beside("echo_udp_uring", bare) != 0)
+    if (command_find_program_beside("bench_udp", self) != 0 ||
+        command_find_program_beside("echo_udp_uring", bare) != 0)
         exit_with_error("a program is not built");
     return server_start(server, SERVER_CPU, which == BARE ? other : own);
 }
@@ -229,7 +230,7 @@ static void run_server_in_mode(int which, int mode, double rate, uint64_t durati
     if (start_server(which, &server) != 0)
         exit_with_error(server.error);
     open_socket_of_load(&load, server.port);
-    pid_t hog = mode == SATURATED ? hog_start(SERVER_CPU) : 0;
+    pid_t hog = mode == SATURATED ? hog_start_on_cpu(SERVER_CPU) : 0;
     /* a short load comes first, to warm up the server */
     run_load_at_rate(&load, 0, CALIBRATION_NS / 10);
     load.sent = load.received = load.lost = 0;
@@ -304,7 +305,7 @@ int main(int argc, char **argv)
     }
     if (rounds == 0 || rounds > ROUNDS_MAX || duration_ns == 0)
         return 2;
-    if (measure_pin(LOAD_CPU) != 0)
+    if (measure_pin_thread_to_cpu(LOAD_CPU) != 0)
         exit_with_error("pin");
     (void)prctl(PR_SET_TIMERSLACK, 1);
     for (int which = 0; which < SERVERS; which++) {

@@ -25,7 +25,7 @@ struct figures {
     double busy; /* greatest share of its CPU that any load of the row has used */
 };
 
-uint16_t versus_free_port(void)
+uint16_t versus_find_free_port(void)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof address;
@@ -40,7 +40,7 @@ uint16_t versus_free_port(void)
     return ntohs(address.sin_port);
 }
 
-bool versus_parse(struct versus *versus, int argc, char **argv, char **config)
+bool versus_parse_options(struct versus *versus, int argc, char **argv, char **config)
 {
     static const struct option options[] = {{"rounds", required_argument, NULL, 'r'},
                                             {"seconds", required_argument, NULL, 's'},
@@ -60,7 +60,7 @@ bool versus_parse(struct versus *versus, int argc, char **argv, char **config)
     return versus->rounds >= 1 && versus->rounds <= VERSUS_ROUNDS_MAX && versus->duration_ns != 0;
 }
 
-int versus_start(const struct versus *versus, uint32_t which, struct server *server)
+int versus_start_server(const struct versus *versus, uint32_t which, struct server *server)
 {
     int error = versus->start(which, server);
 
@@ -83,7 +83,7 @@ static int send_filling_requests(const struct versus_row *row, const struct serv
                                                  .stall_ns = STALL_NS};
     struct request_load_result result;
 
-    return request_load_run(&options, &result);
+    return request_load_run_to_its_end(&options, &result);
 }
 
 /* Run a load on a server, which is started for it and ended after it. */
@@ -101,7 +101,7 @@ static int run_load_on_new_server(const struct versus *versus, const struct vers
                                            .duration_ns = time_ns,
                                            .stall_ns = STALL_NS};
     pid_t hog = -1;
-    int error = versus_start(versus, which, &server);
+    int error = versus_start_server(versus, which, &server);
 
     if (error != 0)
         return error;
@@ -110,9 +110,9 @@ static int run_load_on_new_server(const struct versus *versus, const struct vers
     if (row->fill != NULL)
         error = send_filling_requests(row, &server);
     if (with_hog)
-        hog = hog_start(VERSUS_SERVER_CPU);
+        hog = hog_start_on_cpu(VERSUS_SERVER_CPU);
     if (error == 0)
-        error = (row->run != NULL ? row->run : request_load_run)(&options, ret_result);
+        error = (row->run != NULL ? row->run : request_load_run_to_its_end)(&options, ret_result);
     if (with_hog)
         hog_stop(hog);
     int end = server_stop(&server, &usage);
@@ -236,7 +236,7 @@ static void print_figures_of_row(const struct versus *versus, const struct versu
     fflush(stdout);
 }
 
-int versus_run(const struct versus *versus, const struct versus_row *row)
+int versus_run_row(const struct versus *versus, const struct versus_row *row)
 {
     static struct figures figures;
 

@@ -46,7 +46,7 @@ struct versus_row {
     double rate; /* requests per second that the paced load offers if `offered` is 0 */
     /* layer between the load and its sockets; NULL: plain TCP */
     const struct request_load_link *link;
-    /* The function that runs the load of this row; NULL: request_load_run(). */
+    /* The function that runs the load of this row; NULL: request_load_run_to_its_end(). */
     int (*run)(const struct request_load_options *options, struct request_load_result *ret_result);
     /* bytes of an answer, from which bytes per CPU second are printed; 0: not printed */
     uint64_t bytes;
@@ -57,18 +57,18 @@ struct versus_row {
 
 /* Read --rounds, --seconds and, unless `config` is NULL, --config; names begin at argv[optind].
  * Returns false for an option that is none of these, and for a number out of its range. */
-bool versus_parse(struct versus *versus, int argc, char **argv, char **config);
+bool versus_parse_options(struct versus *versus, int argc, char **argv, char **config);
 
 /* Start the server with this index. If it does not start, a line on stderr says so. Returns as
  * server_start(). */
-int versus_start(const struct versus *versus, uint32_t which, struct server *server);
+int versus_start_server(const struct versus *versus, uint32_t which, struct server *server);
 
 /* Run a row and print its figures on stdout, as lines `name value unit`. A ratio has the unit
  * `void` if the load used more than VERSUS_BUSY_MAX of its CPU. Progress and errors go to stderr.
  * Returns 0, or a negative errno. */
-int versus_run(const struct versus *versus, const struct versus_row *row);
+int versus_run_row(const struct versus *versus, const struct versus_row *row);
 
 /* Returns a port of 127.0.0.1 that is free now; 0: there is none. */
-uint16_t versus_free_port(void);
+uint16_t versus_find_free_port(void);
 
 #endif

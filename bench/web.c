@@ -54,7 +54,7 @@ static char file[KIB * KIB];
 
 static int start_server(uint32_t which, struct server *server)
 {
-    return web_servers_start((enum web_server)which, VERSUS_SERVER_CPU, server);
+    return web_servers_start_server((enum web_server)which, VERSUS_SERVER_CPU, server);
 }
 
 static struct versus versus = {
@@ -74,15 +74,15 @@ static int run_row_of_bench(const struct row *row)
 
     if (row->file != 0)
         own.servers = 4;
-    web_servers_keep(row->keep);
-    web_load_make(&load, row->path, row->file != 0 ? file : WEB_HOME,
-                  row->file != 0 ? row->file : strlen(WEB_HOME));
-    return versus_run(&own, &(struct versus_row){.name = row->name,
-                                                 .kind = &load.kind,
-                                                 .connections = row->connections,
-                                                 .depth = row->depth,
-                                                 .offered = row->offered,
-                                                 .bytes = row->file});
+    web_servers_set_keeping_of_files(row->keep);
+    web_load_make_requests(&load, row->path, row->file != 0 ? file : WEB_HOME,
+                           row->file != 0 ? row->file : strlen(WEB_HOME));
+    return versus_run_row(&own, &(struct versus_row){.name = row->name,
+                                                     .kind = &load.kind,
+                                                     .connections = row->connections,
+                                                     .depth = row->depth,
+                                                     .offered = row->offered,
+                                                     .bytes = row->file});
 }
 
 /* Write the files that all servers serve. Their bytes have no period that equals a size of
@@ -104,13 +104,13 @@ static int run_all_rows(int count, char *const *names)
     int error = 0;
 
     for (size_t i = 0; error == 0 && i < ROWS; i++) {
-        if (options_wanted(count, names, rows[i].name))
+        if (options_is_name_wanted(count, names, rows[i].name))
             error = run_row_of_bench(&rows[i]);
     }
-    if (error == 0 && options_wanted(count, names, "wrk"))
-        error = web_wrk_run(&versus);
-    if (error == 0 && options_wanted(count, names, "idle"))
-        error = web_idle_run(&versus);
+    if (error == 0 && options_is_name_wanted(count, names, "wrk"))
+        error = web_wrk_run_row(&versus);
+    if (error == 0 && options_is_name_wanted(count, names, "idle"))
+        error = web_idle_run_row(&versus);
     return error;
 }
 
@@ -123,19 +123,19 @@ static _Noreturn void usage(void)
 
 int main(int argc, char **argv)
 {
-    if (!versus_parse(&versus, argc, argv, NULL))
+    if (!versus_parse_options(&versus, argc, argv, NULL))
         usage();
-    int error = web_servers_open();
+    int error = web_servers_make_directory();
     if (error == -ENOENT)
         return 0;
     if (error == 0)
         error = write_files_to_serve();
     if (error == 0)
-        error = measure_pin(VERSUS_LOAD_CPU);
+        error = measure_pin_thread_to_cpu(VERSUS_LOAD_CPU);
     if (error != 0)
         fprintf(stderr, "web: %s (is there a CPU %d?)\n", strerror(-error), VERSUS_LOAD_CPU);
     else
         error = run_all_rows(argc - optind, argv + optind);
-    web_servers_close();
+    web_servers_remove_directory();
     return error != 0;
 }

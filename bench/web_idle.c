@@ -121,7 +121,7 @@ static int measure_memory_of_connections(const struct versus *versus, uint32_t w
 
     for (uint32_t i = 0; i < CONNECTIONS + WARM; i++) {
         if (i == WARM) {
-            measure_nap(LOOK_S);
+            measure_sleep_seconds(LOOK_S);
             resident = measure_resident_bytes(server->pid);
             own = is_domus ? read_own_memory_of_domus(fds[0]) : 0;
         }
@@ -130,7 +130,7 @@ static int measure_memory_of_connections(const struct versus *versus, uint32_t w
         if (error != 0)
             return error;
     }
-    measure_nap(LOOK_S);
+    measure_sleep_seconds(LOOK_S);
     printf("web_%s_%s_resident %.0f bytes/connection\n", kind, versus->names[which],
            (measure_resident_bytes(server->pid) - resident) / CONNECTIONS);
     if (is_domus)
@@ -144,7 +144,7 @@ static int measure_idle_on_server(const struct versus *versus, uint32_t which, b
 {
     struct server server;
     struct server_usage usage;
-    int error = versus_start(versus, which, &server);
+    int error = versus_start_server(versus, which, &server);
 
     if (error != 0)
         return error;
@@ -161,7 +161,7 @@ static int measure_idle_on_server(const struct versus *versus, uint32_t which, b
     return error != 0 ? error : end;
 }
 
-int web_idle_run(const struct versus *versus)
+int web_idle_run_row(const struct versus *versus)
 {
     struct rlimit files;
     int error = 0;

@@ -6,6 +6,6 @@
 
 /* Print the memory that one of 10,000 idle connections takes in each server, and in domus one of as
  * many idle WebSockets. Each connection has had one answer. Returns 0, or a negative errno. */
-int web_idle_run(const struct versus *versus);
+int web_idle_run_row(const struct versus *versus);
 
 #endif

@@ -46,7 +46,8 @@ static int check_bytes_of_answer(const void *context, uint64_t *place, const cha
     return (int)part;
 }
 
-void web_load_make(struct web_load *load, const char *path, const char *body, size_t body_size)
+void web_load_make_requests(struct web_load *load, const char *path, const char *body,
+                            size_t body_size)
 {
     *load = (struct web_load){.body = body, .body_size = body_size};
     load->kind.context = load;

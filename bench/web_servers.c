@@ -66,7 +66,7 @@ static bool is_secure;
 
 /* --- the scratch directory -------------------------------------------------------------------- */
 
-int web_servers_open(void)
+int web_servers_make_directory(void)
 {
     char files[sizeof directory + 8];
 
@@ -74,7 +74,7 @@ int web_servers_open(void)
         fprintf(stderr, "web: no nginx (apt install nginx-light): left out\n");
         return -ENOENT;
     }
-    if (command_beside("web_domus", program) != 0) {
+    if (command_find_program_beside("web_domus", program) != 0) {
         fprintf(stderr, "web: needs %s\n", program);
         return -ENOENT;
     }
@@ -103,7 +103,7 @@ static void remove_directory_tree(const char *path)
     rmdir(path);
 }
 
-void web_servers_close(void)
+void web_servers_remove_directory(void)
 {
     remove_directory_tree(directory);
 }
@@ -120,7 +120,7 @@ static int write_file_in_scratch(const char *name, const char *bytes, size_t siz
     return fclose(file) == 0 && written == size ? 0 : -EIO;
 }
 
-int web_servers_secure(const char *pem, size_t size)
+int web_servers_use_tls(const char *pem, size_t size)
 {
     char path[PATH_MAX];
     int error = write_file_in_scratch(WEB_SERVERS_KEY, pem, size);
@@ -142,7 +142,7 @@ int web_servers_add_file(const char *name, const char *bytes, size_t size)
 
 /* --- servers ---------------------------------------------------------------------------------- */
 
-void web_servers_keep(enum web_keep wanted)
+void web_servers_set_keeping_of_files(enum web_keep wanted)
 {
     keep = wanted;
 }
@@ -158,7 +158,7 @@ static int start_nginx_as_one_process(bool with_sendfile, int cpu, struct server
     char settings[sizeof nginx_settings + sizeof directory + sizeof secure + 80];
     const char *kept =
         keep == WEB_KEEP_A_MINUTE ? "open_file_cache max=1000; open_file_cache_valid 60s;" : "";
-    uint16_t port = versus_free_port();
+    uint16_t port = versus_find_free_port();
     const char *on = with_sendfile ? "on" : "off";
     char *arguments[] = {(char[]){NGINX},        (char[]){"-p"}, directory,          (char[]){"-c"},
                          (char[]){"nginx.conf"}, (char[]){"-e"}, (char[]){"stderr"}, NULL};
@@ -171,10 +171,10 @@ static int start_nginx_as_one_process(bool with_sendfile, int cpu, struct server
         server->error = "its configuration cannot be written";
         return error;
     }
-    return server_start_at(server, cpu, arguments, port, SIGTERM);
+    return server_start_at_port(server, cpu, arguments, port, SIGTERM);
 }
 
-int web_servers_start(enum web_server which, int cpu, struct server *server)
+int web_servers_start_server(enum web_server which, int cpu, struct server *server)
 {
     if (which == WEB_NGINX || which == WEB_NGINX_SENDFILE)
         return start_nginx_as_one_process(which == WEB_NGINX_SENDFILE, cpu, server);

@@ -22,17 +22,17 @@ enum web_server {
 
 /* Make the scratch directory for the servers. Returns 0; -ENOENT if nginx or web_domus is missing,
  * which a line on stderr says; or a negative errno. */
-int web_servers_open(void);
+int web_servers_make_directory(void);
 
 /* Remove the scratch directory, with all that lies in it. */
-void web_servers_close(void);
+void web_servers_remove_directory(void);
 
 /* Write a file, which all servers serve as /files/NAME. Returns 0, or a negative errno. */
 int web_servers_add_file(const char *name, const char *bytes, size_t size);
 
 /* Let all servers speak TLS alone, with the certificate and the key in `pem`, which is written to
  * WEB_SERVERS_KEY. Returns 0, or a negative errno. */
-int web_servers_secure(const char *pem, size_t size);
+int web_servers_use_tls(const char *pem, size_t size);
 
 /* How long servers keep the bytes of files. A change holds for servers that are started
  * afterwards. */
@@ -44,13 +44,13 @@ enum web_keep {
     /* for a minute a file counts as unchanged: files.keptTime, open_file_cache_valid */
     WEB_KEEP_A_MINUTE,
 };
-void web_servers_keep(enum web_keep keep);
+void web_servers_set_keeping_of_files(enum web_keep keep);
 
 /* Let servers that are started from now on end a connection whose handshake or whose head of a
  * request is not whole after `seconds`, or none (0, the default). */
 void web_servers_expire_heads(unsigned seconds);
 
 /* Start the server `which` on a CPU. Returns as server_start(). */
-int web_servers_start(enum web_server which, int cpu, struct server *server);
+int web_servers_start_server(enum web_server which, int cpu, struct server *server);
 
 #endif

@@ -37,7 +37,7 @@ static int measure_server_with_wrk(const struct versus *versus, uint32_t which,
     struct command_result result;
     struct server server;
     struct server_usage usage;
-    int error = versus_start(versus, which, &server);
+    int error = versus_start_server(versus, which, &server);
 
     if (error != 0)
         return error;
@@ -54,7 +54,7 @@ static int measure_server_with_wrk(const struct versus *versus, uint32_t which,
     return 0;
 }
 
-int web_wrk_run(const struct versus *versus)
+int web_wrk_run_row(const struct versus *versus)
 {
     struct figures figures[VERSUS_SERVERS_MAX];
     uint32_t peer = versus->contenders;

@@ -19,7 +19,7 @@ static int add_node_to_chain(struct chain *chain, enum domi_yaml_node_kind kind,
 {
     const struct domi_yaml_node node = {.kind = kind, .at = chain->at, .key_at = chain->at};
 
-    return domi_yaml_tree_add(chain->tree, chain->number, &node, key, value, &chain->number);
+    return domi_yaml_tree_add_node(chain->tree, chain->number, &node, key, value, &chain->number);
 }
 
 /* Add a list to the chain of nodes, with the elements of `value`, which commas divide. */
@@ -86,7 +86,8 @@ static const char *find_element_of_list_in_path(char *path, const struct domi_ya
         char *dot = strchr(name, '.');
         if (dot == NULL)
             return lists[i].expected;
-        int index = domi_yaml_values_find(values, lists[i].list, name, (size_t)(dot - name));
+        int index =
+            domi_yaml_values_find_element(values, lists[i].list, name, (size_t)(dot - name));
         if (index < 0)
             return lists[i].unknown;
         *ret_element = (struct domi_yaml_element){lists[i].list, (size_t)index};
@@ -95,7 +96,7 @@ static const char *find_element_of_list_in_path(char *path, const struct domi_ya
     return NULL;
 }
 
-int domi_yaml_assignment_read(struct domi_yaml_tree *tree, const char *assignment,
+int domi_yaml_read_assignment(struct domi_yaml_tree *tree, const char *assignment,
                               struct domi_yaml_origin at, const struct domi_yaml_values *values,
                               char shown[DOMI_YAML_PATH_SIZE],
                               struct domi_yaml_element *ret_element,
@@ -109,15 +110,15 @@ int domi_yaml_assignment_read(struct domi_yaml_tree *tree, const char *assignmen
     *ret_element = (struct domi_yaml_element){NULL, 0};
     if (length != 0 && length < sizeof path && strlen(equals + 1) > DOMI_YAML_VALUE_MAX) {
         /* the message does not show the value, because it may be a secret */
-        domi_yaml_issues_add(issues, at, "", "%.*s: a value is longer than 4096 bytes",
-                             length < DOMI_YAML_SHOWN_MAX ? (int)length : DOMI_YAML_SHOWN_MAX,
-                             assignment);
+        domi_yaml_issues_add_issue(issues, at, "", "%.*s: a value is longer than 4096 bytes",
+                                   length < DOMI_YAML_SHOWN_MAX ? (int)length : DOMI_YAML_SHOWN_MAX,
+                                   assignment);
         return 0;
     }
     if (length == 0 || length >= sizeof path) {
-        domi_yaml_issues_add(issues, at, "",
-                             "expected key=value, such as scheduler.ioRatio=60, found '%.*s'",
-                             domi_yaml_count_shown_bytes(assignment), assignment);
+        domi_yaml_issues_add_issue(issues, at, "",
+                                   "expected key=value, such as scheduler.ioRatio=60, found '%.*s'",
+                                   domi_yaml_count_shown_bytes(assignment), assignment);
         return 0;
     }
     memcpy(path, assignment, length);
@@ -125,7 +126,7 @@ int domi_yaml_assignment_read(struct domi_yaml_tree *tree, const char *assignmen
     memcpy(shown, path, length + 1);
     complaint = find_element_of_list_in_path(path, values, &rest, ret_element);
     if (complaint != NULL) {
-        domi_yaml_issues_add(issues, at, shown, "%s", complaint);
+        domi_yaml_issues_add_issue(issues, at, shown, "%s", complaint);
         return 0;
     }
 
@@ -137,5 +138,5 @@ int domi_yaml_assignment_read(struct domi_yaml_tree *tree, const char *assignmen
     if (result < 0)
         return result;
     return add_nodes_of_path(&chain, rest, equals + 1,
-                             domi_section_is_list(values->own.section, path));
+                             domi_section_is_list_of_texts(values->own.section, path));
 }

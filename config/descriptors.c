@@ -17,7 +17,8 @@
 /* the process's descriptors as they were before its system was made */
 static domi_descriptors at_start;
 
-uint32_t domi_descriptors_room(const domi_descriptors *has, const domus_config *config)
+uint32_t domi_descriptors_room_for_connections(const domi_descriptors *has,
+                                               const domus_config *config)
 {
     uint64_t threads = config->system.threads != 0 ? config->system.threads : has->cpus;
     uint64_t wanted = has->open + DOMI_DESCRIPTORS_SPARE + config->listener_count +
@@ -78,7 +79,7 @@ void domi_descriptors_raise_limit(domus_config *config, char *warning, size_t wa
 void domi_descriptors_lower_connections(domus_config *config, char *warning, size_t warning_size)
 {
     uint32_t wanted = config->channel.connections_max;
-    uint32_t room = domi_descriptors_room(&at_start, config);
+    uint32_t room = domi_descriptors_room_for_connections(&at_start, config);
 
     if (warning_size != 0)
         warning[0] = '\0';

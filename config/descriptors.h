@@ -21,7 +21,8 @@ typedef struct domi_descriptors {
  * the observation port and its viewers, and the spare ones. All of these count as at most half of
  * the limit, so that few descriptors still serve some connections. The result is at least 1 and at
  * most channel.maxConnections. */
-uint32_t domi_descriptors_room(const domi_descriptors *has, const domus_config *config);
+uint32_t domi_descriptors_room_for_connections(const domi_descriptors *has,
+                                               const domus_config *config);
 
 /* Raise this process's limit of descriptors to its hard limit, and lower channel.maxConnections to
  * the number of connections for which there is room. If it was lowered, `warning` gets a line that

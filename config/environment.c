@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-int domi_environment_number(const char *name, uint64_t max, uint64_t *ret_number)
+int domi_environment_read_number(const char *name, uint64_t max, uint64_t *ret_number)
 {
     const char *text = getenv(name);
     char *end = NULL;
@@ -24,17 +24,17 @@ int domi_environment_number(const char *name, uint64_t max, uint64_t *ret_number
     return 0;
 }
 
-int domi_environment_is_own(const char *name)
+int domi_environment_names_this_process(const char *name)
 {
     uint64_t number = 0;
-    int result = domi_environment_number(name, INT32_MAX, &number);
+    int result = domi_environment_read_number(name, INT32_MAX, &number);
 
     if (result != 0)
         return result;
     return number == (uint64_t)getpid() ? 1 : 0;
 }
 
-void domi_environment_forget(const char *const names[])
+void domi_environment_remove_variables(const char *const names[])
 {
     for (; *names != NULL; names++)
         (void)unsetenv(*names);

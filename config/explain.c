@@ -100,14 +100,14 @@ static void report_unknown_key(const struct walk *walk, const cyaml_schema_field
     char path[DOMI_YAML_PATH_SIZE];
 
     domi_yaml_tree_write_path(walk->tree, number, path);
-    domi_yaml_issues_add(walk->issues, node->key_at, path, "unknown key%s%s%s",
-                         renamed != NULL ? " (it is called '"
-                         : near != NULL  ? " (did you mean '"
-                                         : "",
-                         near != NULL ? near : "",
-                         renamed != NULL ? "' now)"
-                         : near != NULL  ? "'?)"
-                                         : "");
+    domi_yaml_issues_add_issue(walk->issues, node->key_at, path, "unknown key%s%s%s",
+                               renamed != NULL ? " (it is called '"
+                               : near != NULL  ? " (did you mean '"
+                                               : "",
+                               near != NULL ? near : "",
+                               renamed != NULL ? "' now)"
+                               : near != NULL  ? "'?)"
+                                               : "");
     node->dropped = true;
 }
 
@@ -139,13 +139,14 @@ static bool check_kind_and_length_of_node(const struct walk *walk,
     if (node->kind != wanted) {
         bool empty = node->kind == DOMI_YAML_SCALAR &&
                      domi_yaml_tree_get_value(walk->tree, number)[0] == '\0';
-        domi_yaml_issues_add(walk->issues, node->at, path, "expected %s, found %s",
-                             get_name_of_kind(wanted),
-                             empty ? "nothing" : get_name_of_kind(node->kind));
+        domi_yaml_issues_add_issue(walk->issues, node->at, path, "expected %s, found %s",
+                                   get_name_of_kind(wanted),
+                                   empty ? "nothing" : get_name_of_kind(node->kind));
         node->dropped = true;
     } else if (wanted == DOMI_YAML_SEQUENCE && node->count > value->sequence.max) {
-        domi_yaml_issues_add(walk->issues, node->at, path, "expected at most %u elements, found %u",
-                             value->sequence.max, node->count);
+        domi_yaml_issues_add_issue(walk->issues, node->at, path,
+                                   "expected at most %u elements, found %u", value->sequence.max,
+                                   node->count);
         node->dropped = true;
     }
     return !node->dropped;

@@ -27,8 +27,8 @@ static void append_escaped_text_to_issue(struct domi_yaml_issue *issue, const ch
         (void)domus_text_escape(text, strlen(text), issue->text, sizeof issue->text);
 }
 
-void domi_yaml_issues_add(struct domi_yaml_issues *issues, struct domi_yaml_origin at,
-                          const char *path, const char *format, ...)
+void domi_yaml_issues_add_issue(struct domi_yaml_issues *issues, struct domi_yaml_origin at,
+                                const char *path, const char *format, ...)
 {
     va_list arguments;
 

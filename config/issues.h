@@ -42,8 +42,8 @@ struct domi_yaml_issues {
 /* Add an issue "path: message" (or, with an empty path, the message alone). A text with bytes that
  * are not printable ASCII is escaped (domus/text.h), so that an issue is one line and does nothing
  * to a terminal. */
-void domi_yaml_issues_add(struct domi_yaml_issues *issues, struct domi_yaml_origin at,
-                          const char *path, const char *format, ...)
+void domi_yaml_issues_add_issue(struct domi_yaml_issues *issues, struct domi_yaml_origin at,
+                                const char *path, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
 /* Sort the issues of a source by file, line and column. */

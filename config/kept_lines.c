@@ -30,8 +30,8 @@ void domi_kept_lines_free(domi_kept_lines *kept)
     free(kept);
 }
 
-void domi_kept_lines_add(domi_kept_lines *kept, domus_log_level level, uint32_t thread,
-                         const char *text)
+void domi_kept_lines_add_line(domi_kept_lines *kept, domus_log_level level, uint32_t thread,
+                              const char *text)
 {
     struct timespec now;
 
@@ -46,7 +46,7 @@ void domi_kept_lines_add(domi_kept_lines *kept, domus_log_level level, uint32_t 
     pthread_mutex_unlock(&kept->mutex);
 }
 
-int domi_kept_lines_read(void *kept_, uint64_t from, domus_log_line *ret_line)
+int domi_kept_lines_read_line(void *kept_, uint64_t from, domus_log_line *ret_line)
 {
     domi_kept_lines *kept = kept_;
     int result = -ENOENT;

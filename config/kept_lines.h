@@ -16,10 +16,10 @@ domi_kept_lines *domi_kept_lines_new(void);
 void domi_kept_lines_free(domi_kept_lines *kept);
 
 /* Keep a line of the sink, in the place of the oldest one. */
-void domi_kept_lines_add(domi_kept_lines *kept, domus_log_level level, uint32_t thread,
-                         const char *text);
+void domi_kept_lines_add_line(domi_kept_lines *kept, domus_log_level level, uint32_t thread,
+                              const char *text);
 
 /* Read a kept line, as domus_log_source.read. Any thread. */
-int domi_kept_lines_read(void *kept, uint64_t from, domus_log_line *ret_line);
+int domi_kept_lines_read_line(void *kept, uint64_t from, domus_log_line *ret_line);
 
 #endif

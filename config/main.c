@@ -45,7 +45,7 @@ static bool read_passed_sockets(const domus_program *program)
 {
     char error[ERROR_SIZE];
 
-    if (domi_inherited_read(error, sizeof error) == 0)
+    if (domi_inherited_read_variables(error, sizeof error) == 0)
         return true;
     fprintf(stderr, "%s: %s\n", program->name, error);
     return false;
@@ -57,7 +57,7 @@ static bool read_and_report_configuration(const struct domi_arguments *arguments
 {
     const char *name = arguments->program->name;
     const struct domi_options_faults faults = {.report = print_fault_of_argument, .context = &name};
-    bool right = domi_options_read(arguments, false, yaml, &faults);
+    bool right = domi_options_read_configuration(arguments, false, yaml, &faults);
 
     fputs(domus_yaml_errors(yaml), stderr);
     return right;
@@ -69,7 +69,7 @@ static bool open_fronts_and_check_cluster(const domus_program *program, const do
 {
     if (!domi_fronts_open(program, config))
         return false;
-    if (domi_main_cluster_check(program, config))
+    if (domi_main_cluster_check_section(program, config))
         return true;
     domi_fronts_close(false);
     return false;
@@ -81,8 +81,8 @@ static bool read_and_check_all_before_start(const struct domi_arguments *argumen
                                             domus_yaml *yaml)
 {
     return read_and_report_configuration(arguments, yaml) &&
-           domi_inherited_check(arguments->program, domus_yaml_config(yaml)) &&
-           domi_main_observe_check(arguments->program, domus_yaml_config(yaml)) &&
+           domi_inherited_check_sockets(arguments->program, domus_yaml_config(yaml)) &&
+           domi_main_observe_check_section(arguments->program, domus_yaml_config(yaml)) &&
            open_fronts_and_check_cluster(arguments->program, domus_yaml_config(yaml));
 }
 
@@ -132,7 +132,7 @@ int domus_main(int argc, char **argv, const domus_program *program)
     if (status < 0) {
         if (program->section != NULL)
             memcpy(program->settings, domus_yaml_section(yaml), program->section->size);
-        status = domi_main_run(&arguments, yaml);
+        status = domi_main_run_program(&arguments, yaml);
     }
     domus_yaml_free(yaml);
     return status;

@@ -33,10 +33,10 @@ static domus_cluster_setup make_cluster_setup(const domus_program *program,
     return (domus_cluster_setup){.config = config,
                                  .program = program->name,
                                  .options = program->cluster->options,
-                                 .front = domi_fronts_find_servers()};
+                                 .front = domi_fronts_find_stages_of_servers()};
 }
 
-bool domi_main_cluster_check(const domus_program *program, const domus_config *config)
+bool domi_main_cluster_check_section(const domus_program *program, const domus_config *config)
 {
     char error[ERROR_SIZE] = "cluster: it is refused", shown[2 * ERROR_SIZE];
 

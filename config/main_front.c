@@ -175,7 +175,7 @@ bool domi_fronts_open(const domus_program *program, const domus_config *config)
     return right;
 }
 
-const domus_pipeline_stage *domi_fronts_find(const char *listener)
+const domus_pipeline_stage *domi_fronts_find_stages_of_listener(const char *listener)
 {
     for (uint32_t i = 0; i < fronts.count; i++)
         if (strcmp(fronts.each[i].listener, listener) == 0)
@@ -183,9 +183,9 @@ const domus_pipeline_stage *domi_fronts_find(const char *listener)
     return NULL;
 }
 
-const domus_pipeline_stage *domi_fronts_find_servers(void)
+const domus_pipeline_stage *domi_fronts_find_stages_of_servers(void)
 {
-    return domi_fronts_find(SERVERS);
+    return domi_fronts_find_stages_of_listener(SERVERS);
 }
 
 void domi_fronts_close(bool is_stuck)
@@ -307,7 +307,7 @@ int domi_fronts_start_reader(domus_system *system, domi_sink *sink)
                              : 0;
 }
 
-void domi_fronts_reload(domus_system *system)
+void domi_fronts_read_files_again(domus_system *system)
 {
     int error =
         fronts.count != 0 ? domus_outside_notice(system, fronts.reader, &read_type, NULL) : 0;

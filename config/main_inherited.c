@@ -80,7 +80,7 @@ static bool set_close_on_exec_of_sockets(void)
 static const char *read_variables_of_passed_sockets(void)
 {
     uint64_t number = 0;
-    int is_own = domi_environment_is_own("LISTEN_PID");
+    int is_own = domi_environment_names_this_process("LISTEN_PID");
 
     count = 0;
     if (is_own == 0 || is_own == -ENOENT)
@@ -88,7 +88,7 @@ static const char *read_variables_of_passed_sockets(void)
         return NULL;
     if (is_own < 0)
         return "LISTEN_PID: it is no number of a process";
-    int result = domi_environment_number("LISTEN_FDS", DOMI_INHERITED_MAX, &number);
+    int result = domi_environment_read_number("LISTEN_FDS", DOMI_INHERITED_MAX, &number);
     if (result == -ENOENT)
         return NULL;
     if (result != 0)
@@ -99,11 +99,11 @@ static const char *read_variables_of_passed_sockets(void)
     return set_close_on_exec_of_sockets() ? NULL : "LISTEN_FDS: so many descriptors are not open";
 }
 
-int domi_inherited_read(char *error, size_t error_size)
+int domi_inherited_read_variables(char *error, size_t error_size)
 {
     const char *wrong = read_variables_of_passed_sockets();
 
-    domi_environment_forget(variables);
+    domi_environment_remove_variables(variables);
     if (wrong == NULL)
         return 0;
     count = 0;
@@ -113,7 +113,7 @@ int domi_inherited_read(char *error, size_t error_size)
 
 /* --- one socket ------------------------------------------------------------------------------- */
 
-int domi_inherited_find(const char *name)
+int domi_inherited_find_socket(const char *name)
 {
     for (uint32_t i = 0; i < count; i++) {
         if (!sockets[i].is_taken && strcmp(sockets[i].name, name) == 0)
@@ -122,7 +122,7 @@ int domi_inherited_find(const char *name)
     return 0;
 }
 
-void domi_inherited_mark_taken(int fd)
+void domi_inherited_mark_socket_taken(int fd)
 {
     if (fd >= FIRST && fd < FIRST + (int)count)
         sockets[fd - FIRST].is_taken = true;
@@ -142,7 +142,7 @@ static void copy_path_of_socket(const struct sockaddr_un *at, socklen_t size,
     memcpy(ret_at->bytes, at->sun_path, length);
 }
 
-int domi_inherited_get_endpoint(int fd, domus_endpoint *ret_at)
+int domi_inherited_get_endpoint_of_socket(int fd, domus_endpoint *ret_at)
 {
     union {
         struct sockaddr any;
@@ -186,15 +186,16 @@ static const char *find_fault_of_socket(int fd)
         return "is no stream socket (ListenStream=)";
     if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &listens_size) != 0 || listens == 0)
         return "does not listen (Accept=no)";
-    return domi_inherited_get_endpoint(fd, &at) == 0 ? NULL
-                                                     : "is neither of IPv4, IPv6 nor of Unix";
+    return domi_inherited_get_endpoint_of_socket(fd, &at) == 0
+               ? NULL
+               : "is neither of IPv4, IPv6 nor of Unix";
 }
 
 /* --- all of them ------------------------------------------------------------------------------ */
 
 static bool check_inherited_socket(const domus_program *program, const char *name)
 {
-    int fd = domi_inherited_find(name);
+    int fd = domi_inherited_find_socket(name);
     const char *fault = fd != 0 ? find_fault_of_socket(fd) : NULL;
 
     if (fault != NULL)
@@ -203,7 +204,7 @@ static bool check_inherited_socket(const domus_program *program, const char *nam
     return fault == NULL;
 }
 
-bool domi_inherited_check(const domus_program *program, const domus_config *config)
+bool domi_inherited_check_sockets(const domus_program *program, const domus_config *config)
 {
     bool right = true;
 
@@ -232,7 +233,7 @@ static void log_passed_socket(const domus_config *config, uint32_t index, domi_s
     char text[DOMUS_ENDPOINT_TEXT_MAX] = "a descriptor";
     domus_endpoint at;
 
-    if (domi_inherited_get_endpoint(FIRST + (int)index, &at) == 0)
+    if (domi_inherited_get_endpoint_of_socket(FIRST + (int)index, &at) == 0)
         (void)domus_endpoint_text(&at, text, sizeof text);
     if (!own->is_taken)
         domi_sink_add_line(sink,
@@ -244,7 +245,7 @@ static void log_passed_socket(const domus_config *config, uint32_t index, domi_s
                            text, address);
 }
 
-void domi_inherited_log(const domus_config *config, domi_sink *sink)
+void domi_inherited_log_sockets(const domus_config *config, domi_sink *sink)
 {
     for (uint32_t i = 0; i < count; i++)
         log_passed_socket(config, i, sink);

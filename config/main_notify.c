@@ -107,8 +107,8 @@ static uint64_t read_monotonic_ns(void)
 static void read_watchdog_time(void)
 {
     uint64_t us = 0;
-    int is_own = domi_environment_is_own("WATCHDOG_PID");
-    int result = domi_environment_number("WATCHDOG_USEC", UINT64_MAX / 1000, &us);
+    int is_own = domi_environment_names_this_process("WATCHDOG_PID");
+    int result = domi_environment_read_number("WATCHDOG_USEC", UINT64_MAX / 1000, &us);
 
     if (is_own == 0 || result == -ENOENT)
         return;
@@ -124,7 +124,7 @@ static void read_watchdog_time(void)
 void domi_main_notify_read_variables(void)
 {
     const char *address = getenv("NOTIFY_SOCKET");
-    int result = address != NULL ? domi_notify_open(address, &to) : 0;
+    int result = address != NULL ? domi_notify_open_socket(address, &to) : 0;
 
     warning[0] = '\0';
     watchdog_ns = 0;
@@ -135,7 +135,7 @@ void domi_main_notify_read_variables(void)
                  result == -EINVAL ? "is no path, and no @name" : strerror(-result));
     else if (address != NULL)
         read_watchdog_time();
-    domi_environment_forget(variables);
+    domi_environment_remove_variables(variables);
 }
 
 /* --- what is owed ----------------------------------------------------------------------------- */
@@ -163,7 +163,7 @@ static void record_failed_send_of_message(int error)
 /* Send one owed message to the supervisor. Returns whether it was sent, or is empty. */
 static bool send_owed_message(char *text)
 {
-    int result = text[0] != '\0' ? domi_notify_send(&to, false, "%s", text) : 0;
+    int result = text[0] != '\0' ? domi_notify_send_message(&to, false, "%s", text) : 0;
 
     if (result != 0)
         record_failed_send_of_message(result);
@@ -192,12 +192,12 @@ static void send_status_line_if_new(domi_rates *rates)
     static char last[DOMI_NOTIFY_MAX];
     char line[DOMI_NOTIFY_MAX], shown[256];
 
-    domi_rates_write(rates, system_told, shown, sizeof shown);
+    domi_rates_write_line(rates, system_told, shown, sizeof shown);
     snprintf(line, sizeof line, "STATUS=%s%s%s", is.is_stopping ? "stopping: " : "", shown,
              is.is_refused ? "; the last reload was refused, see the log" : "");
     bool is_new = is.is_stale || strcmp(line, last) != 0;
     is.is_stale = false;
-    if (is_new && domi_notify_send(&to, false, "%s", line) == 0)
+    if (is_new && domi_notify_send_message(&to, false, "%s", line) == 0)
         memcpy(last, line, sizeof last);
 }
 
@@ -281,7 +281,7 @@ static int begin_notifying_thread(void)
     pthread_condattr_t attributes;
     sigset_t all, before;
 
-    domi_rates_begin(&rates, system_told);
+    domi_rates_begin_counting(&rates, system_told);
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&changed, &attributes);
@@ -300,7 +300,8 @@ static int begin_notifying_thread(void)
 
 /* --- the states ------------------------------------------------------------------------------- */
 
-int domi_main_notify_begin(domus_system *system, domi_sink *sink, char *error, size_t error_size)
+int domi_main_notify_begin_thread(domus_system *system, domi_sink *sink, char *error,
+                                  size_t error_size)
 {
     system_told = system;
     log_told = sink;
@@ -373,7 +374,7 @@ void domi_main_notify_send_stopping(void)
     wake_thread_and_unlock();
 }
 
-void domi_main_notify_end(void)
+void domi_main_notify_end_looks(void)
 {
     uint64_t until_ns = read_monotonic_ns() + LAST_WAIT_NS;
 

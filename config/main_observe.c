@@ -23,13 +23,13 @@ bool domi_main_observe_is_wanted(const domus_config *config)
  * is one. Returns the socket; 0: there is none. */
 static int hand_passed_socket_to_observer(const domus_program *program)
 {
-    int fd = domi_inherited_find("observe");
+    int fd = domi_inherited_find_socket("observe");
     domus_endpoint at;
 
     passed_at[0] = '\0';
     if (program->observe->adopt == NULL)
         return 0;
-    if (fd == 0 || domi_inherited_get_endpoint(fd, &at) != 0) {
+    if (fd == 0 || domi_inherited_get_endpoint_of_socket(fd, &at) != 0) {
         /* take back a socket that an earlier domus_main() of this process may have handed over
          * before it failed */
         program->observe->adopt(0, &(domus_endpoint){0});
@@ -40,7 +40,7 @@ static int hand_passed_socket_to_observer(const domus_program *program)
     return fd;
 }
 
-bool domi_main_observe_check(const domus_program *program, const domus_config *config)
+bool domi_main_observe_check_section(const domus_program *program, const domus_config *config)
 {
     char error[ERROR_SIZE] = "observe.listen: it is refused", shown[2 * ERROR_SIZE];
 
@@ -56,8 +56,8 @@ bool domi_main_observe_check(const domus_program *program, const domus_config *c
     return false;
 }
 
-int domi_main_observe_open(const domus_program *program, domus_system *system,
-                           const domus_log_source *log, char *error, size_t error_size)
+int domi_main_observe_open_port(const domus_program *program, domus_system *system,
+                                const domus_log_source *log, char *error, size_t error_size)
 {
     if (!domi_main_observe_is_wanted(domus_system_config(system)))
         return 0;
@@ -67,7 +67,7 @@ int domi_main_observe_open(const domus_program *program, domus_system *system,
     if (result != 0)
         return result;
     error[0] = '\0';
-    domi_inherited_mark_taken(passed);
+    domi_inherited_mark_socket_taken(passed);
     if (program->observe->set_log != NULL && log->read != NULL)
         program->observe->set_log(port, log);
     return 0;
@@ -78,7 +78,7 @@ void domi_main_observe_show_config(const domus_program *program, domus_system *s
 {
     if (port == NULL || program->observe->set_config == NULL)
         return;
-    const domi_origins first = domi_yaml_origins(start), last = domi_yaml_origins(newest);
+    const domi_origins first = domi_yaml_get_origins(start), last = domi_yaml_get_origins(newest);
     domus_listener_config listeners[DOMUS_LISTENERS_MAX];
     domus_config config;
     domus_system_config_now(system, &config);
@@ -88,10 +88,10 @@ void domi_main_observe_show_config(const domus_program *program, domus_system *s
     }
     config.listeners = listeners;
     const domi_effective effective = {.config = &config, .newest = &last, .first = &first};
-    (void)program->observe->set_config(port, domi_origins_show, &effective);
+    (void)program->observe->set_config(port, domi_origins_show_configuration, &effective);
 }
 
-bool domi_main_observe_set_ready(const domus_program *program, uint16_t *ret_port)
+bool domi_main_observe_set_program_ready(const domus_program *program, uint16_t *ret_port)
 {
     if (port == NULL)
         return false;
@@ -100,18 +100,18 @@ bool domi_main_observe_set_ready(const domus_program *program, uint16_t *ret_por
     return true;
 }
 
-const char *domi_main_observe_get_address(const domus_config *config)
+const char *domi_main_observe_get_address_of_port(const domus_config *config)
 {
     return passed_at[0] != '\0' ? passed_at : config->observe.listen;
 }
 
-void domi_main_observe_set_not_ready(const domus_program *program)
+void domi_main_observe_set_program_not_ready(const domus_program *program)
 {
     if (port != NULL)
         program->observe->set_ready(port, false);
 }
 
-void domi_main_observe_close(const domus_program *program)
+void domi_main_observe_close_port(const domus_program *program)
 {
     if (port != NULL)
         program->observe->close(port);

@@ -273,8 +273,8 @@ int domi_options_check_arguments(const struct domi_arguments *arguments, domi_te
 
 /* --- what the options say --------------------------------------------------------------------- */
 
-/* The parameters of domi_options_read(), for the functions below: where it reads to and how it
- * reports. */
+/* The parameters of domi_options_read_configuration(), for the functions below: where it reads to
+ * and how it reports. */
 struct reading {
     const domus_program *program;
     bool again;
@@ -313,15 +313,15 @@ static bool carry_out_program_option(const struct reading *reading, const domus_
         snprintf(message, sizeof message, "the value is too long");
         taken = (size_t)length < sizeof assignment;
         if (taken)
-            return domi_yaml_set_from(reading->yaml, shown, assignment) == 0;
+            return domi_yaml_set_value_from_source(reading->yaml, shown, assignment) == 0;
     }
     if (!taken)
         reading->faults->report(reading->faults->context, shown, message);
     return taken;
 }
 
-bool domi_options_read(const struct domi_arguments *arguments, bool again, domus_yaml *yaml,
-                       const struct domi_options_faults *faults)
+bool domi_options_read_configuration(const struct domi_arguments *arguments, bool again,
+                                     domus_yaml *yaml, const struct domi_options_faults *faults)
 {
     const struct reading reading = {
         .program = arguments->program, .again = again, .yaml = yaml, .faults = faults};

@@ -45,7 +45,7 @@ int domi_options_check_arguments(const struct domi_arguments *arguments, domi_te
  * options, and finish it. `again` says that this is a reload, in which options with a `take` are
  * left out. Returns whether everything was right; if not, faults are in domus_yaml_errors() or
  * were reported. */
-bool domi_options_read(const struct domi_arguments *arguments, bool again, domus_yaml *yaml,
-                       const struct domi_options_faults *faults);
+bool domi_options_read_configuration(const struct domi_arguments *arguments, bool again,
+                                     domus_yaml *yaml, const struct domi_options_faults *faults);
 
 #endif

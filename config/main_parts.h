@@ -20,7 +20,7 @@
 
 /* Run the program with a configuration that was read from its arguments and checked. Returns its
  * exit status. */
-int domi_main_run(const struct domi_arguments *arguments, const domus_yaml *yaml);
+int domi_main_run_program(const struct domi_arguments *arguments, const domus_yaml *yaml);
 
 /* ---- main_served.c ----------------------------------------------------------------------------*/
 
@@ -49,24 +49,24 @@ void domi_main_log_served(domus_system *system, const domus_config *given, domi_
 /* Read the environment variables of passed sockets, take them out of the environment, and keep
  * children from inheriting the descriptors. Returns 0; -EINVAL, and `error` says which variable is
  * wrong and how. */
-int domi_inherited_read(char *error, size_t error_size);
+int domi_inherited_read_variables(char *error, size_t error_size);
 
 /* Check whether the sockets that listeners of the configuration are going to serve can be served,
  * and print to stderr what is wrong. Returns whether all is right. */
-bool domi_inherited_check(const domus_program *program, const domus_config *config);
+bool domi_inherited_check_sockets(const domus_program *program, const domus_config *config);
 
 /* Returns the first passed descriptor of this name that nobody has taken; 0: there is none. */
-int domi_inherited_find(const char *name);
+int domi_inherited_find_socket(const char *name);
 
 /* Mark a passed descriptor as taken by an owner, who closes it. 0 is allowed. */
-void domi_inherited_mark_taken(int fd);
+void domi_inherited_mark_socket_taken(int fd);
 
 /* Find the endpoint at which a passed descriptor listens. Returns 0; a negative errno. */
-int domi_inherited_get_endpoint(int fd, domus_endpoint *ret_at);
+int domi_inherited_get_endpoint_of_socket(int fd, domus_endpoint *ret_at);
 
 /* Write to the log which passed sockets listeners have taken in place of their addresses, and which
  * nobody has taken. */
-void domi_inherited_log(const domus_config *config, domi_sink *sink);
+void domi_inherited_log_sockets(const domus_config *config, domi_sink *sink);
 
 /* ---- main_front.c -----------------------------------------------------------------------------*/
 
@@ -87,15 +87,15 @@ bool domi_fronts_open(const domus_program *program, const domus_config *config);
 int domi_fronts_start_reader(domus_system *system, domi_sink *sink);
 
 /* Returns the stages of the front of a listener; NULL: it has no front. */
-const domus_pipeline_stage *domi_fronts_find(const char *listener);
+const domus_pipeline_stage *domi_fronts_find_stages_of_listener(const char *listener);
 
 /* Returns the stages of the front of connections to the cluster's servers; NULL: there is no such
  * front. */
-const domus_pipeline_stage *domi_fronts_find_servers(void);
+const domus_pipeline_stage *domi_fronts_find_stages_of_servers(void);
 
 /* Have the files of all fronts read again. Lines of the sink tell of the outcome later. While a
  * reading is under way, all further calls together lead to one more. */
-void domi_fronts_reload(domus_system *system);
+void domi_fronts_read_files_again(domus_system *system);
 
 /* Close all fronts, when the system has stopped. If the system `is_stuck`, nothing is freed,
  * because a thread may still use the fronts. While a helper thread still reads files, all stays as
@@ -110,15 +110,15 @@ void domi_fronts_close(bool is_stuck);
  * Thread: the main thread. */
 
 /* Print to stderr what is wrong with the section `observe`. Returns whether it is right. */
-bool domi_main_observe_check(const domus_program *program, const domus_config *config);
+bool domi_main_observe_check_section(const domus_program *program, const domus_config *config);
 
 /* Returns whether a configuration wants an observation port. */
 bool domi_main_observe_is_wanted(const domus_config *config);
 
 /* Open the observation port of a system that runs, if its configuration wants one. Viewers read
  * `log`. Returns 0; a negative errno, and `error` says why. */
-int domi_main_observe_open(const domus_program *program, domus_system *system,
-                           const domus_log_source *log, char *error, size_t error_size);
+int domi_main_observe_open_port(const domus_program *program, domus_system *system,
+                                const domus_log_source *log, char *error, size_t error_size);
 
 /* Let viewers of the observation port, if there is one, see the configuration: that of the
  * system, with its places in the reader of the start, or in the newest reader from which values
@@ -128,17 +128,17 @@ void domi_main_observe_show_config(const domus_program *program, domus_system *s
 
 /* Let the observation port say that the program is ready, when it has started. Returns whether
  * there is a port, and then `ret_port` gets the port of TCP (0: it is a Unix socket). */
-bool domi_main_observe_set_ready(const domus_program *program, uint16_t *ret_port);
+bool domi_main_observe_set_program_ready(const domus_program *program, uint16_t *ret_port);
 
 /* Returns the address at which an open observation port listens: its own, or that of the socket
  * that was passed. */
-const char *domi_main_observe_get_address(const domus_config *config);
+const char *domi_main_observe_get_address_of_port(const domus_config *config);
 
 /* Let the observation port say that the program is not ready any more, when it begins to stop. */
-void domi_main_observe_set_not_ready(const domus_program *program);
+void domi_main_observe_set_program_not_ready(const domus_program *program);
 
 /* Close the observation port, if it is open. */
-void domi_main_observe_close(const domus_program *program);
+void domi_main_observe_close_port(const domus_program *program);
 
 /* ---- main_cluster.c ---------------------------------------------------------------------------*/
 
@@ -149,7 +149,7 @@ void domi_main_observe_close(const domus_program *program);
 
 /* Print to stderr what is wrong with the section `cluster`, when the fronts are open
  * (main_front.c). Returns whether it is right. */
-bool domi_main_cluster_check(const domus_program *program, const domus_config *config);
+bool domi_main_cluster_check_section(const domus_program *program, const domus_config *config);
 
 /* Make the system a node of the cluster, if the program is in a cluster. Returns 0; a negative
  * errno, and `error` says why. */
@@ -175,13 +175,14 @@ void domi_main_cluster_close(const domus_program *program, bool is_stuck);
  */
 
 /* Read the environment variables of the supervisor, and take them out of the environment.
- * domi_main_notify_begin() tells of a fault of theirs. */
+ * domi_main_notify_begin_thread() tells of a fault of theirs. */
 void domi_main_notify_read_variables(void);
 
 /* Make the thread that tells the supervisor, and the watchdog of `system`, which has started.
  * Returns 0; a negative errno, and `error` says why: then the start has to fail, because a program
  * that is ready and feeds no watchdog would be ended later. */
-int domi_main_notify_begin(domus_system *system, domi_sink *sink, char *error, size_t error_size);
+int domi_main_notify_begin_thread(domus_system *system, domi_sink *sink, char *error,
+                                  size_t error_size);
 
 /* Tell the supervisor that the program has started and serves. From here on the notifying thread
  * looks at the threads of the system. */
@@ -198,7 +199,7 @@ void domi_main_notify_send_stopping(void);
 
 /* End the looks at the system, which has stopped and is about to be freed: the notifying thread
  * looks neither at it nor at the log from here on. */
-void domi_main_notify_end(void);
+void domi_main_notify_end_looks(void);
 
 /* Close what tells the supervisor, when the program is about to return, also after a start that
  * failed. */

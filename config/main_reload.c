@@ -38,7 +38,7 @@ static domus_yaml *read_configuration_again(const struct domi_arguments *argumen
         domi_sink_add_line(sink, "SIGHUP: %s: nothing is changed", strerror(-result));
         return NULL;
     }
-    if (domi_options_read(arguments, true, yaml, &faults))
+    if (domi_options_read_configuration(arguments, true, yaml, &faults))
         return yaml;
     log_errors_of_reader(yaml, sink);
     domi_sink_add_line(sink, "SIGHUP: the configuration is wrong: nothing is changed");
@@ -102,7 +102,7 @@ bool domi_reload_config(const struct domi_arguments *arguments, domus_system *sy
     const domus_program *program = arguments->program;
     char warning[ERROR_SIZE];
 
-    domi_fronts_reload(system);
+    domi_fronts_read_files_again(system);
     domus_yaml *yaml = read_configuration_again(arguments, sink);
     if (yaml == NULL)
         return false;

@@ -252,14 +252,14 @@ static void stop_system_with_hooks(running *own)
 {
     const domus_program *program = own->program;
 
-    domi_main_observe_set_not_ready(program);
+    domi_main_observe_set_program_not_ready(program);
     if (program->stop != NULL)
         program->stop(own->system, program->argument);
     domi_main_cluster_leave(program);
     own->stopped = domus_system_stop(own->system);
     if (program->end != NULL)
         program->end(own->system, program->argument);
-    domi_main_observe_close(program);
+    domi_main_observe_close_port(program);
 }
 
 /* Stop the system while another thread answers signals. Without memory for that thread nobody
@@ -299,19 +299,20 @@ static int start_system_and_call_hook(const running *own)
     if (result == 0)
         result = domi_fronts_start_reader(own->system, own->sink);
     if (result == 0)
-        result = domi_main_observe_open(program, own->system, &own->log, error, sizeof error);
+        result = domi_main_observe_open_port(program, own->system, &own->log, error, sizeof error);
     if (result == 0)
         domi_main_observe_show_config(program, own->system, own->read, own->read);
     if (result == 0)
         result = domi_main_cluster_open(program, own->system, error, sizeof error);
     if (result == 0)
-        result = domi_main_notify_begin(own->system, own->sink, error, sizeof error);
+        result = domi_main_notify_begin_thread(own->system, own->sink, error, sizeof error);
     if (result == 0 && program->start != NULL)
         result = program->start(own->system, program->argument);
     if (result >= 0) {
         domi_main_log_served(own->system, own->given, own->sink);
-        if (domi_main_observe_set_ready(program, &port))
-            domi_main_print_listening("observe", domi_main_observe_get_address(own->given), port);
+        if (domi_main_observe_set_program_ready(program, &port))
+            domi_main_print_listening("observe", domi_main_observe_get_address_of_port(own->given),
+                                      port);
         domi_sink_add_line(own->sink,
                            "pid %d: SIGUSR1 prints a profile, SIGUSR2 all actors; SIGTERM ends it",
                            (int)getpid());
@@ -350,7 +351,7 @@ static int run_system_to_exit_status(running *own)
         domi_main_cluster_leave(own->program);
         own->stopped = domus_system_stop(own->system);
         domi_main_cluster_close(own->program, own->stopped == -ETIMEDOUT);
-        domi_main_observe_close(own->program);
+        domi_main_observe_close_port(own->program);
         return status;
     }
     handle_signals_until_end(own);
@@ -390,9 +391,9 @@ static void quit_because_actor_asked(void *context)
 static int make_system_with_hooks(running *own, const domus_config *config)
 {
     const domus_hooks hooks = {
-        .log = domi_sink_log,
+        .log = domi_sink_add_log_line,
         .log_context = own->sink,
-        .log_dropped = domi_sink_dropped,
+        .log_dropped = domi_sink_count_dropped_lines,
         .failed = quit_because_thread_failed,
         .quit = quit_because_actor_asked,
     };
@@ -421,7 +422,7 @@ static void enable_signal_of_quit(void)
             pthread_self());
 }
 
-int domi_main_run(const struct domi_arguments *arguments, const domus_yaml *yaml)
+int domi_main_run_program(const struct domi_arguments *arguments, const domus_yaml *yaml)
 {
     const domus_program *program = arguments->program;
     const domus_config *given = domus_yaml_config(yaml);
@@ -457,7 +458,7 @@ int domi_main_run(const struct domi_arguments *arguments, const domus_yaml *yaml
         status = result == -EINVAL ? DOMI_STATUS_USAGE : DOMI_STATUS_FAILED;
     if (own.system != NULL)
         flush_timeout_ns = get_present_config(&own).log.flush_timeout_ns;
-    domi_main_notify_end();
+    domi_main_notify_end_looks();
     domus_system_free(own.system);
     domi_fronts_close(own.stopped == -ETIMEDOUT);
     domi_sink_close(own.sink, flush_timeout_ns);

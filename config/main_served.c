@@ -43,22 +43,22 @@ static void print_listening_line(const domus_system *system, const char *name)
 int domus_main_serve(domus_system *system, const char *name, const domus_behaviour *behaviour,
                      const void *state)
 {
-    const domus_serve_options options = {.front = domi_fronts_find(name),
-                                         .listening = domi_inherited_find(name)};
+    const domus_serve_options options = {.front = domi_fronts_find_stages_of_listener(name),
+                                         .listening = domi_inherited_find_socket(name)};
     int result = domus_serve_with(system, name, behaviour, state, &options, NULL);
 
     if (result != 0)
         return result;
-    domi_inherited_mark_taken(options.listening);
+    domi_inherited_mark_socket_taken(options.listening);
     print_listening_line(system, name);
     return 0;
 }
 
 int domus_main_passed(const char *name)
 {
-    int fd = domi_inherited_find(name);
+    int fd = domi_inherited_find_socket(name);
 
-    domi_inherited_mark_taken(fd);
+    domi_inherited_mark_socket_taken(fd);
     return fd != 0 ? fd : -ENOENT;
 }
 
@@ -75,5 +75,5 @@ void domi_main_log_served(domus_system *system, const domus_config *given, domi_
                                "not serve it",
                                config->listeners[i].name);
     }
-    domi_inherited_log(given, sink);
+    domi_inherited_log_sockets(given, sink);
 }

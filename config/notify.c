@@ -28,7 +28,7 @@ static int read_address_of_supervisor(const char *address, domi_notify *ret_noti
     return 0;
 }
 
-int domi_notify_open(const char *address, domi_notify *ret_notify)
+int domi_notify_open_socket(const char *address, domi_notify *ret_notify)
 {
     const struct timeval wait = {.tv_sec = DOMI_NOTIFY_WAIT_MS / 1000,
                                  .tv_usec = DOMI_NOTIFY_WAIT_MS % 1000 * 1000};
@@ -45,7 +45,7 @@ int domi_notify_open(const char *address, domi_notify *ret_notify)
     return 0;
 }
 
-int domi_notify_send(const domi_notify *notify, bool waits, const char *format, ...)
+int domi_notify_send_message(const domi_notify *notify, bool waits, const char *format, ...)
 {
     const int flags = waits ? MSG_NOSIGNAL : MSG_NOSIGNAL | MSG_DONTWAIT;
     char text[DOMI_NOTIFY_MAX];

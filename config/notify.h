@@ -23,12 +23,12 @@ typedef struct domi_notify {
 /* Open a socket for messages to `address`: a path that begins with '/', or '@' and an abstract
  * name. Returns 0; -EINVAL if it is neither; -ENAMETOOLONG; the error of socket(2), and then
  * nothing is open. */
-int domi_notify_open(const char *address, domi_notify *ret_notify);
+int domi_notify_open_socket(const char *address, domi_notify *ret_notify);
 
 /* Send a message to the supervisor. If that does not read, it is waited for if `waits`, but no
  * longer than DOMI_NOTIFY_WAIT_MS. Returns 0; a negative errno, such as -EAGAIN without room, or
  * -ECONNREFUSED when the supervisor is gone. */
-int domi_notify_send(const domi_notify *notify, bool waits, const char *format, ...)
+int domi_notify_send_message(const domi_notify *notify, bool waits, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 void domi_notify_close(domi_notify *notify);

@@ -6,8 +6,8 @@
 
 #define ORIGIN_SIZE 4160 /* bytes of an origin "FILE:LINE", with the NUL; a longer name is cut */
 
-/* The parameters of domi_origins_show(), for the functions below: the configuration and the
- * visitor. */
+/* The parameters of domi_origins_show_configuration(), for the functions below: the configuration
+ * and the visitor. */
 struct showing {
     const domi_effective *effective;
     domus_config_visit *visit;
@@ -80,7 +80,7 @@ static bool find_origin_in_element(const domi_effective *effective, const domi_o
                               : (const void *)&effective->config->listeners[element];
     const char *name = is_pool ? effective->config->pools[element].name
                                : effective->config->listeners[element].name;
-    int found = domi_yaml_values_find(values, list.name, name, strlen(name));
+    int found = domi_yaml_values_find_element(values, list.name, name, strlen(name));
     if (found < 0)
         return false;
     const void *read =
@@ -140,7 +140,8 @@ static void show_section_of_program(struct showing *showing)
     }
 }
 
-void domi_origins_show(const void *effective, domus_config_visit *visit, void *context)
+void domi_origins_show_configuration(const void *effective, domus_config_visit *visit,
+                                     void *context)
 {
     struct showing showing = {.effective = effective, .visit = visit, .context = context};
 

@@ -27,6 +27,7 @@ typedef struct domi_effective {
 /* Show a configuration, as a domus_config_walk, whose `from` is a domi_effective. The origin of a
  * value is that in the newest reader which has read this very value; a value that no reader has is
  * the program's. */
-void domi_origins_show(const void *effective, domus_config_visit *visit, void *context);
+void domi_origins_show_configuration(const void *effective, domus_config_visit *visit,
+                                     void *context);
 
 #endif

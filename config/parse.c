@@ -57,7 +57,7 @@ static int report_issue_at_current_path(struct pass *pass, const yaml_mark_t *ma
     char path[DOMI_YAML_PATH_SIZE];
 
     write_current_path(pass, path);
-    domi_yaml_issues_add(pass->issues, get_origin_of_mark(pass, mark), path, "%s", message);
+    domi_yaml_issues_add_issue(pass->issues, get_origin_of_mark(pass, mark), path, "%s", message);
     return STOP;
 }
 
@@ -89,12 +89,13 @@ static int handle_event_of_key(struct pass *pass, const yaml_event_t *event)
     pass->keyed = true;
     pass->key_at = get_origin_of_mark(pass, &event->start_mark);
 
-    uint32_t twin = domi_yaml_tree_find(pass->tree, parent, pass->key);
+    uint32_t twin = domi_yaml_tree_find_child(pass->tree, parent, pass->key);
     pass->duplicate = twin != 0;
     if (twin != 0) {
         write_current_path(pass, path);
-        domi_yaml_issues_add(pass->issues, pass->key_at, path, "duplicate key (first in line %u)",
-                             pass->tree->nodes[twin].key_at.line);
+        domi_yaml_issues_add_issue(pass->issues, pass->key_at, path,
+                                   "duplicate key (first in line %u)",
+                                   pass->tree->nodes[twin].key_at.line);
     }
     return GO_ON;
 }
@@ -151,8 +152,8 @@ static int handle_event_of_node(struct pass *pass, const yaml_event_t *event)
                                             "nested deeper than 16 levels");
     }
 
-    int result =
-        domi_yaml_tree_add(pass->tree, parent, &node, pass->keyed ? pass->key : "", value, &number);
+    int result = domi_yaml_tree_add_node(pass->tree, parent, &node, pass->keyed ? pass->key : "",
+                                         value, &number);
     if (result == -E2BIG)
         return report_issue_at_current_path(pass, &event->start_mark,
                                             "the file holds more than 4096 values");
@@ -217,10 +218,10 @@ static int report_parser_error(struct pass *pass, const yaml_parser_t *parser, c
         return -ENOMEM;
     if (parser->error == YAML_READER_ERROR)
         mark = find_mark_of_byte(text, size, parser->problem_offset);
-    domi_yaml_issues_add(pass->issues, get_origin_of_mark(pass, &mark), "", "not YAML: %s%s%s",
-                         parser->problem != NULL ? parser->problem : "cannot be read",
-                         parser->context != NULL ? " " : "",
-                         parser->context != NULL ? parser->context : "");
+    domi_yaml_issues_add_issue(
+        pass->issues, get_origin_of_mark(pass, &mark), "", "not YAML: %s%s%s",
+        parser->problem != NULL ? parser->problem : "cannot be read",
+        parser->context != NULL ? " " : "", parser->context != NULL ? parser->context : "");
     return STOP;
 }
 
@@ -239,8 +240,8 @@ static int read_events(struct pass *pass, yaml_parser_t *parser, const char *tex
     return result;
 }
 
-int domi_yaml_index_read(struct domi_yaml_tree *tree, const char *text, size_t size, uint32_t file,
-                         struct domi_yaml_issues *issues)
+int domi_yaml_read_text_into_tree(struct domi_yaml_tree *tree, const char *text, size_t size,
+                                  uint32_t file, struct domi_yaml_issues *issues)
 {
     struct pass pass = {.tree = tree, .issues = issues, .file = file};
     yaml_parser_t parser;

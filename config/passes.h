@@ -27,8 +27,8 @@
 /* Read `size` bytes of YAML into `tree`, which the caller has zeroed and frees by
  * domi_yaml_tree_fini() in every case. `file` becomes the file of every origin. If the text holds
  * no document, the tree stays empty. Returns 0, also when issues were added; -ENOMEM. */
-int domi_yaml_index_read(struct domi_yaml_tree *tree, const char *text, size_t size, uint32_t file,
-                         struct domi_yaml_issues *issues);
+int domi_yaml_read_text_into_tree(struct domi_yaml_tree *tree, const char *text, size_t size,
+                                  uint32_t file, struct domi_yaml_issues *issues);
 
 /* ---- texts.c ----------------------------------------------------------------------------------*/
 
@@ -41,7 +41,7 @@ int domi_yaml_index_read(struct domi_yaml_tree *tree, const char *text, size_t s
 /* Join each list that is the value of a key of the kind DOMUS_CONFIG_TEXTS. A list with an element
  * that is no text, is empty or holds a comma is reported and dropped. Returns 0, also if issues
  * were added; -ENOMEM. */
-int domi_yaml_texts_join(struct domi_yaml_tree *tree, struct domi_yaml_issues *issues);
+int domi_yaml_join_lists_of_texts(struct domi_yaml_tree *tree, struct domi_yaml_issues *issues);
 
 /* ---- assignment.c -----------------------------------------------------------------------------*/
 
@@ -55,7 +55,7 @@ int domi_yaml_texts_join(struct domi_yaml_tree *tree, struct domi_yaml_issues *i
  * be understood, the tree stays empty and an issue is added to `issues`. `shown` gets the path, and
  * `ret_element` the element of a list that the assignment changes. Returns 0, also if issues were
  * added; -ENOMEM. */
-int domi_yaml_assignment_read(struct domi_yaml_tree *tree, const char *assignment,
+int domi_yaml_read_assignment(struct domi_yaml_tree *tree, const char *assignment,
                               struct domi_yaml_origin at, const struct domi_yaml_values *values,
                               char shown[DOMI_YAML_PATH_SIZE],
                               struct domi_yaml_element *ret_element,
@@ -75,12 +75,12 @@ int domi_yaml_assignment_read(struct domi_yaml_tree *tree, const char *assignmen
 /* Let libcyaml place the nodes of `tree`. Nodes that do not fit are added to `issues` and dropped
  * from the tree. If nothing is left to place, `*ret_placed` stays as it was.
  * Returns 0, also when issues were added; -ENOMEM. */
-int domi_yaml_schema_place(const struct domi_yaml_schema *schema, struct domi_yaml_tree *tree,
-                           struct domi_yaml_issues *issues, struct domi_yaml_placed **ret_placed);
+int domi_yaml_place_nodes_by_schema(const struct domi_yaml_schema *schema,
+                                    struct domi_yaml_tree *tree, struct domi_yaml_issues *issues,
+                                    struct domi_yaml_placed **ret_placed);
 
-/* Free the result of domi_yaml_schema_place(); NULL is allowed. */
-void domi_yaml_schema_release(const struct domi_yaml_schema *schema,
-                              struct domi_yaml_placed *placed);
+/* Free the result of domi_yaml_place_nodes_by_schema(); NULL is allowed. */
+void domi_yaml_free_placed(const struct domi_yaml_schema *schema, struct domi_yaml_placed *placed);
 
 /* ---- explain.c --------------------------------------------------------------------------------*/
 

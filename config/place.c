@@ -115,8 +115,9 @@ static int load_skeleton_by_libcyaml(const struct domi_yaml_schema *schema,
     return result;
 }
 
-int domi_yaml_schema_place(const struct domi_yaml_schema *schema, struct domi_yaml_tree *tree,
-                           struct domi_yaml_issues *issues, struct domi_yaml_placed **ret_placed)
+int domi_yaml_place_nodes_by_schema(const struct domi_yaml_schema *schema,
+                                    struct domi_yaml_tree *tree, struct domi_yaml_issues *issues,
+                                    struct domi_yaml_placed **ret_placed)
 {
     int result;
 
@@ -130,15 +131,14 @@ int domi_yaml_schema_place(const struct domi_yaml_schema *schema, struct domi_ya
         result = load_skeleton_by_libcyaml(schema, tree, ret_placed);
     }
     if (result > 0) { /* the walk along the schema found no reason, so the message is libcyaml's */
-        domi_yaml_issues_add(issues, tree->nodes[0].at, "", "%s",
-                             cyaml_strerror((cyaml_err_t)result));
+        domi_yaml_issues_add_issue(issues, tree->nodes[0].at, "", "%s",
+                                   cyaml_strerror((cyaml_err_t)result));
         return 0;
     }
     return result;
 }
 
-void domi_yaml_schema_release(const struct domi_yaml_schema *schema,
-                              struct domi_yaml_placed *placed)
+void domi_yaml_free_placed(const struct domi_yaml_schema *schema, struct domi_yaml_placed *placed)
 {
     cyaml_config_t config = get_libcyaml_config();
 

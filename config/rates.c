@@ -71,13 +71,13 @@ static void write_state_of_memory(domus_system *system, char *text, size_t size)
                  memory.used_bytes / MIB, memory.limit_bytes / MIB);
 }
 
-void domi_rates_begin(domi_rates *ret_rates, domus_system *system)
+void domi_rates_begin_counting(domi_rates *ret_rates, domus_system *system)
 {
     *ret_rates =
         (domi_rates){.messages = sum_all_profiles(system).messages, .at_ns = read_monotonic_ns()};
 }
 
-void domi_rates_write(domi_rates *rates, domus_system *system, char *line, size_t size)
+void domi_rates_write_line(domi_rates *rates, domus_system *system, char *line, size_t size)
 {
     char memory[96];
     uint64_t at_ns = read_monotonic_ns(), passed_ns = at_ns - rates->at_ns;

@@ -13,10 +13,10 @@ typedef struct domi_rates {
     uint64_t at_ns;    /* time at which these were counted */
 } domi_rates;
 
-void domi_rates_begin(domi_rates *ret_rates, domus_system *system);
+void domi_rates_begin_counting(domi_rates *ret_rates, domus_system *system);
 
 /* Write a line of the system's rates, such as "1200 messages/s, 31 connections, memory normal (80
  * of 512 MiB)", and begin anew. A line that does not fit is cut. */
-void domi_rates_write(domi_rates *rates, domus_system *system, char *line, size_t size);
+void domi_rates_write_line(domi_rates *rates, domus_system *system, char *line, size_t size);
 
 #endif

@@ -9,10 +9,10 @@
 
 /* Set a value as domus_yaml_set() does, with error lines that begin with `source`, such as
  * "--port". */
-int domi_yaml_set_from(domus_yaml *yaml, const char *source, const char *assignment);
+int domi_yaml_set_value_from_source(domus_yaml *yaml, const char *source, const char *assignment);
 
 /* Returns what the reader of the configuration knows of the origins of values; valid as long as the
  * reader. */
-domi_origins domi_yaml_origins(const domus_yaml *yaml);
+domi_origins domi_yaml_get_origins(const domus_yaml *yaml);
 
 #endif

@@ -238,7 +238,7 @@ static void add_issue_about_node(const struct domi_yaml_tree *tree, uint32_t num
     char path[DOMI_YAML_PATH_SIZE];
 
     domi_yaml_tree_write_path(tree, number, path);
-    domi_yaml_issues_add(issues, tree->nodes[number].at, path, "%s", message);
+    domi_yaml_issues_add_issue(issues, tree->nodes[number].at, path, "%s", message);
 }
 
 /* Returns the number of the node of a key of the program's section; 0 if the document does not have
@@ -254,7 +254,7 @@ static uint32_t find_node_of_key(const struct domi_yaml_tree *tree, uint32_t sec
         length = strcspn(part, ".");
         memcpy(name, part, length);
         name[length] = '\0';
-        number = domi_yaml_tree_find(tree, number, name);
+        number = domi_yaml_tree_find_child(tree, number, name);
         if (part[length] == '\0' || (number != 0 && tree->nodes[number].dropped))
             break;
     }
@@ -279,14 +279,16 @@ static void replace_list_of_texts(struct domi_section_values *values, const domu
     set_count_of_list(key, values->holder, placed->count);
 }
 
-void domi_section_apply(struct domi_section_values *values, const struct domi_yaml_tree *tree,
-                        const struct domi_yaml_placed *placed, struct domi_yaml_issues *issues)
+void domi_section_store_placed_values(struct domi_section_values *values,
+                                      const struct domi_yaml_tree *tree,
+                                      const struct domi_yaml_placed *placed,
+                                      struct domi_yaml_issues *issues)
 {
     char message[MESSAGE_SIZE];
 
     if (values->section == NULL)
         return;
-    uint32_t section = domi_yaml_tree_find(tree, 0, values->section->name);
+    uint32_t section = domi_yaml_tree_find_child(tree, 0, values->section->name);
     if (section == 0 || tree->nodes[section].dropped)
         return;
     /* Errors about missing keys point to the place of the section in the file. An assignment has no
@@ -324,7 +326,7 @@ static bool check_required_texts_are_given(const struct domi_section_values *val
             values->origins[row].file != 0)
             continue;
         snprintf(path, sizeof path, "%s.%s", section->name, key->path);
-        domi_yaml_issues_add(issues, values->at, path, "is missing");
+        domi_yaml_issues_add_issue(issues, values->at, path, "is missing");
         whole = false;
     }
     return whole;
@@ -340,7 +342,7 @@ void domi_section_check_values(const struct domi_section_values *values,
         section->check == NULL)
         return;
     if (section->check(values->holder, message, sizeof message) < 0)
-        domi_yaml_issues_add(issues, values->at, section->name, "%s", message);
+        domi_yaml_issues_add_issue(issues, values->at, section->name, "%s", message);
 }
 
 /* Returns whether a text of the program's section is a secret, by its mark or by its name. */
@@ -379,7 +381,7 @@ void domi_section_write_value(const struct domi_section_values *values, uint32_t
         snprintf(text, size, "%s", DOMUS_CONFIG_SECRET);
 }
 
-bool domi_section_is_list(const domus_section *section, const char *path)
+bool domi_section_is_list_of_texts(const domus_section *section, const char *path)
 {
     size_t length = section != NULL ? strlen(section->name) : 0;
 

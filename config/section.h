@@ -34,8 +34,10 @@ void domi_section_set_defaults(struct domi_section_values *values, const domus_s
 
 /* Store the values that libcyaml has placed over the present values of the program's section, if
  * there is one. Faults are added to `issues`. */
-void domi_section_apply(struct domi_section_values *values, const struct domi_yaml_tree *tree,
-                        const struct domi_yaml_placed *placed, struct domi_yaml_issues *issues);
+void domi_section_store_placed_values(struct domi_section_values *values,
+                                      const struct domi_yaml_tree *tree,
+                                      const struct domi_yaml_placed *placed,
+                                      struct domi_yaml_issues *issues);
 
 /* Check the program's section when all sources are read: that each text which the user must give is
  * there, and then what the section's own `check` says. Faults are added to `issues`. */
@@ -49,6 +51,6 @@ void domi_section_write_value(const struct domi_section_values *values, uint32_t
 
 /* Returns whether `path` (as in an assignment, "chat.rooms") is a list of texts of `section`, which
  * may be NULL. */
-bool domi_section_is_list(const domus_section *section, const char *path);
+bool domi_section_is_list_of_texts(const domus_section *section, const char *path);
 
 #endif

@@ -138,7 +138,7 @@ static void publish_filled_place(domi_sink *sink, place *filled, uint64_t positi
     (void)sem_post(&sink->left);
 }
 
-void domi_sink_log(void *sink_, domus_log_level level, uint32_t thread, const char *text)
+void domi_sink_add_log_line(void *sink_, domus_log_level level, uint32_t thread, const char *text)
 {
     domi_sink *sink = sink_;
     uint64_t position;
@@ -202,7 +202,7 @@ void domi_sink_add_text(domi_sink *sink, char *text)
     publish_filled_place(sink, next, position);
 }
 
-uint64_t domi_sink_dropped(void *sink)
+uint64_t domi_sink_count_dropped_lines(void *sink)
 {
     return atomic_load_explicit(&((domi_sink *)sink)->dropped, memory_order_relaxed);
 }
@@ -229,7 +229,7 @@ static void keep_count_of_dropped(domi_sink *sink, uint64_t lines)
     if (sink->kept == NULL || lines == 0)
         return;
     snprintf(text, sizeof text, "%llu log lines were dropped", (unsigned long long)lines);
-    domi_kept_lines_add(sink->kept, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE, text);
+    domi_kept_lines_add_line(sink->kept, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE, text);
 }
 
 /* Keep the line of a place for viewers. A line of the program's own says by its beginning that it
@@ -242,10 +242,10 @@ static void keep_line_of_place_for_viewers(domi_sink *sink, const place *from)
 
     keep_count_of_dropped(sink, from->dropped_before);
     if (from->kind == KIND_LOG)
-        domi_kept_lines_add(sink->kept, from->level, from->thread, from->line);
+        domi_kept_lines_add_line(sink->kept, from->level, from->thread, from->line);
     else if (from->kind == KIND_SAID)
-        domi_kept_lines_add(sink->kept, warns ? DOMUS_LOG_WARNING : DOMUS_LOG_INFO,
-                            DOMUS_LOG_OUTSIDE, from->line + (warns ? sizeof warning - 1 : 0));
+        domi_kept_lines_add_line(sink->kept, warns ? DOMUS_LOG_WARNING : DOMUS_LOG_INFO,
+                                 DOMUS_LOG_OUTSIDE, from->line + (warns ? sizeof warning - 1 : 0));
 }
 
 /* Keep for viewers all lines that were left, also those that are not written yet: while nobody
@@ -436,7 +436,7 @@ int domi_sink_open(const char *name, int fd, uint32_t lines_max, domus_log_sourc
     if (result != 0)
         goto fail;
     if (ret_source != NULL)
-        *ret_source = (domus_log_source){.read = domi_kept_lines_read, .context = sink->kept};
+        *ret_source = (domus_log_source){.read = domi_kept_lines_read_line, .context = sink->kept};
     *ret_sink = sink;
     return 0;
 

@@ -29,7 +29,7 @@ int domi_sink_open(const char *name, int fd, uint32_t lines_max, domus_log_sourc
 
 /* Leave one line of the log in a sink. This function has the type of domus_hooks.log.
  * Thread-safety: any thread. */
-void domi_sink_log(void *sink, domus_log_level level, uint32_t thread, const char *text);
+void domi_sink_add_log_line(void *sink, domus_log_level level, uint32_t thread, const char *text);
 
 /* Leave one line of the program's own in a sink: its bytes are escaped (domus/text.h). Any
  * thread. */
@@ -42,7 +42,7 @@ void domi_sink_add_text(domi_sink *sink, char *text);
 
 /* Returns how many lines were dropped because no place was free or because they could not be
  * written. This function has the type of domus_hooks.log_dropped. Any thread. */
-uint64_t domi_sink_dropped(void *sink);
+uint64_t domi_sink_count_dropped_lines(void *sink);
 
 /* Write the lines that wait, for at most `within_ns` (a little longer if a write is stuck), and end
  * the thread. Lines that are left after that are accepted and never written. */

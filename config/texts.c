@@ -17,7 +17,7 @@ static uint32_t find_node_of_path(const struct domi_yaml_tree *tree, const char 
         length = strcspn(part, ".");
         memcpy(name, part, length);
         name[length] = '\0';
-        number = domi_yaml_tree_find(tree, number, name);
+        number = domi_yaml_tree_find_child(tree, number, name);
         if (number == 0 || tree->nodes[number].dropped)
             return 0;
         if (part[length] == '\0')
@@ -44,7 +44,7 @@ static void report_node_and_drop_list(struct domi_yaml_tree *tree, uint32_t list
     char path[DOMI_YAML_PATH_SIZE];
 
     domi_yaml_tree_write_path(tree, number, path);
-    domi_yaml_issues_add(issues, tree->nodes[number].at, path, "%s", message);
+    domi_yaml_issues_add_issue(issues, tree->nodes[number].at, path, "%s", message);
     tree->nodes[list].dropped = true;
 }
 
@@ -82,7 +82,7 @@ static bool join_texts_of_list(struct domi_yaml_tree *tree, uint32_t list,
     return true;
 }
 
-int domi_yaml_texts_join(struct domi_yaml_tree *tree, struct domi_yaml_issues *issues)
+int domi_yaml_join_lists_of_texts(struct domi_yaml_tree *tree, struct domi_yaml_issues *issues)
 {
     char text[DOMI_YAML_VALUE_MAX + 1];
     const domus_config_key *key;

@@ -37,9 +37,9 @@ static void link_child_to_parent(struct domi_yaml_tree *tree, uint32_t parent, u
     tree->nodes[child].place = above->count++;
 }
 
-int domi_yaml_tree_add(struct domi_yaml_tree *tree, uint32_t parent,
-                       const struct domi_yaml_node *node, const char *key, const char *value,
-                       uint32_t *ret_number)
+int domi_yaml_tree_add_node(struct domi_yaml_tree *tree, uint32_t parent,
+                            const struct domi_yaml_node *node, const char *key, const char *value,
+                            uint32_t *ret_number)
 {
     struct domi_yaml_node added = *node;
     size_t empty;
@@ -78,7 +78,8 @@ int domi_yaml_tree_make_scalar(struct domi_yaml_tree *tree, uint32_t number, con
     return 0;
 }
 
-uint32_t domi_yaml_tree_find(const struct domi_yaml_tree *tree, uint32_t parent, const char *key)
+uint32_t domi_yaml_tree_find_child(const struct domi_yaml_tree *tree, uint32_t parent,
+                                   const char *key)
 {
     uint32_t child = tree->nodes[parent].first;
 

@@ -51,16 +51,17 @@ struct domi_yaml_tree {
 
 /* Add a node to the tree under `parent`; `value` is NULL for mappings and sequences. Returns 0;
  * -ENOMEM; -E2BIG beyond DOMI_YAML_NODES_MAX. */
-int domi_yaml_tree_add(struct domi_yaml_tree *tree, uint32_t parent,
-                       const struct domi_yaml_node *node, const char *key, const char *value,
-                       uint32_t *ret_number);
+int domi_yaml_tree_add_node(struct domi_yaml_tree *tree, uint32_t parent,
+                            const struct domi_yaml_node *node, const char *key, const char *value,
+                            uint32_t *ret_number);
 
 /* Make a node of the tree a scalar with this value; its children are forgotten. Returns 0;
  * -ENOMEM. */
 int domi_yaml_tree_make_scalar(struct domi_yaml_tree *tree, uint32_t number, const char *value);
 
 /* Returns the child of `parent` that has the key `key`; 0 if there is none. */
-uint32_t domi_yaml_tree_find(const struct domi_yaml_tree *tree, uint32_t parent, const char *key);
+uint32_t domi_yaml_tree_find_child(const struct domi_yaml_tree *tree, uint32_t parent,
+                                   const char *key);
 
 /* Write the path of a node of the tree, such as "scheduler.steal.floor" or "listeners[0].address";
  * "" for the root. */

@@ -11,8 +11,8 @@
 _Static_assert(DOMI_YAML_LISTENER_KEYS_MAX <= 64 && DOMI_YAML_POOL_KEYS_MAX <= 64,
                "a bit for each key of an element");
 
-/* The parameters of domi_yaml_values_apply(), for the functions below: the values, the document and
- * the issues. */
+/* The parameters of domi_yaml_values_apply_placed(), for the functions below: the values, the
+ * document and the issues. */
 struct apply {
     struct domi_yaml_values *values;   /* values of the configuration that are written to */
     const struct domi_yaml_tree *tree; /* the tree of the document */
@@ -117,8 +117,8 @@ void domi_yaml_values_copy(struct domi_yaml_values *into, const struct domi_yaml
     point_config_at_texts(into);
 }
 
-int domi_yaml_values_find(const struct domi_yaml_values *values, const char *list, const char *name,
-                          size_t length)
+int domi_yaml_values_find_element(const struct domi_yaml_values *values, const char *list,
+                                  const char *name, size_t length)
 {
     bool pools = strcmp(list, DOMI_YAML_POOLS) == 0;
     size_t count = pools ? values->config.pool_count : values->config.listener_count;
@@ -136,7 +136,7 @@ static void add_issue_about_node(const struct apply *apply, uint32_t number, con
     char path[DOMI_YAML_PATH_SIZE];
 
     domi_yaml_tree_write_path(apply->tree, number, path);
-    domi_yaml_issues_add(apply->issues, apply->tree->nodes[number].at, path, "%s", message);
+    domi_yaml_issues_add_issue(apply->issues, apply->tree->nodes[number].at, path, "%s", message);
 }
 
 /* Parse a node as the value of `key`, check it and store it in `holder`. Returns false, with an
@@ -240,7 +240,7 @@ static void check_required_keys_of_element(const struct apply *apply, const domu
     char message[MESSAGE_SIZE];
 
     if (!is_text_key(key) || key->preset_text != NULL || apply->tree->cut ||
-        domi_yaml_tree_find(apply->tree, number, key->path) != 0)
+        domi_yaml_tree_find_child(apply->tree, number, key->path) != 0)
         return;
     snprintf(message, sizeof message, "%s is missing", key->path);
     add_issue_about_node(apply, number, message);
@@ -300,7 +300,7 @@ static void add_listener_of_document(const struct apply *apply,
 static void apply_listeners_of_document(const struct apply *apply,
                                         const struct domi_yaml_placed *placed)
 {
-    uint32_t list = domi_yaml_tree_find(apply->tree, 0, DOMI_YAML_LISTENERS), n = 0;
+    uint32_t list = domi_yaml_tree_find_child(apply->tree, 0, DOMI_YAML_LISTENERS), n = 0;
     const struct domi_yaml_node *nodes = apply->tree->nodes;
 
     if (list == 0 || nodes[list].dropped)
@@ -316,7 +316,7 @@ static void apply_listeners_of_document(const struct apply *apply,
 static void apply_pools_of_document(const struct apply *apply,
                                     const struct domi_yaml_placed *placed)
 {
-    uint32_t list = domi_yaml_tree_find(apply->tree, 0, DOMI_YAML_POOLS), n = 0;
+    uint32_t list = domi_yaml_tree_find_child(apply->tree, 0, DOMI_YAML_POOLS), n = 0;
     const struct domi_yaml_node *nodes = apply->tree->nodes;
 
     if (list == 0 || nodes[list].dropped)
@@ -328,9 +328,11 @@ static void apply_pools_of_document(const struct apply *apply,
             add_pool_of_document(apply, &placed->pools[n++], child);
 }
 
-void domi_yaml_values_apply(struct domi_yaml_values *values, const struct domi_yaml_tree *tree,
-                            const struct domi_yaml_placed *placed, struct domi_yaml_element element,
-                            struct domi_yaml_issues *issues)
+void domi_yaml_values_apply_placed(struct domi_yaml_values *values,
+                                   const struct domi_yaml_tree *tree,
+                                   const struct domi_yaml_placed *placed,
+                                   struct domi_yaml_element element,
+                                   struct domi_yaml_issues *issues)
 {
     const struct apply apply = {.values = values, .tree = tree, .issues = issues};
 
@@ -343,7 +345,7 @@ void domi_yaml_values_apply(struct domi_yaml_values *values, const struct domi_y
     } else if (placed->pool_count > 0) {
         store_placed_values_of_pool(&apply, &placed->pools[0], element.index);
     }
-    domi_section_apply(&values->own, tree, placed, issues);
+    domi_section_store_placed_values(&values->own, tree, placed, issues);
     point_config_at_texts(values);
 }
 

@@ -66,15 +66,17 @@ void domi_yaml_values_copy(struct domi_yaml_values *into, const struct domi_yaml
 
 /* Returns the index of the element with this name in a list, which is DOMI_YAML_LISTENERS or
  * DOMI_YAML_POOLS; -ENOENT. */
-int domi_yaml_values_find(const struct domi_yaml_values *values, const char *list, const char *name,
-                          size_t length);
+int domi_yaml_values_find_element(const struct domi_yaml_values *values, const char *list,
+                                  const char *name, size_t length);
 
 /* Write the values that libcyaml has placed over the present ones. If `element` is of no list, the
  * lists of the document replace the present ones. Otherwise the list of `element` has one element
  * in the document, which changes `element`. Faults are added to `issues`. */
-void domi_yaml_values_apply(struct domi_yaml_values *values, const struct domi_yaml_tree *tree,
-                            const struct domi_yaml_placed *placed, struct domi_yaml_element element,
-                            struct domi_yaml_issues *issues);
+void domi_yaml_values_apply_placed(struct domi_yaml_values *values,
+                                   const struct domi_yaml_tree *tree,
+                                   const struct domi_yaml_placed *placed,
+                                   struct domi_yaml_element element,
+                                   struct domi_yaml_issues *issues);
 
 /* Returns the origin of the value that a fault is about. If the fault is about two keys and the
  * value of the first key is a default, this is the origin of the second key's value. */

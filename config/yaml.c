@@ -174,21 +174,21 @@ static int move_issues_to_errors(domus_yaml *yaml)
 }
 
 /* Turn a tree into the values `next`; finish_reading_of_source() keeps them if everything was
- * right. `element` is as in domi_yaml_values_apply(). */
+ * right. `element` is as in domi_yaml_values_apply_placed(). */
 static int apply_tree_to_next_values(domus_yaml *yaml, struct domi_yaml_tree *tree,
                                      struct domi_yaml_element element)
 {
     struct domi_yaml_placed *placed = NULL;
-    int result = domi_yaml_texts_join(tree, &yaml->issues);
+    int result = domi_yaml_join_lists_of_texts(tree, &yaml->issues);
 
     if (result == 0)
-        result = domi_yaml_schema_place(&yaml->schema, tree, &yaml->issues, &placed);
+        result = domi_yaml_place_nodes_by_schema(&yaml->schema, tree, &yaml->issues, &placed);
     if (result == 0) {
         domi_yaml_values_copy(&yaml->next, &yaml->values);
         if (placed != NULL)
-            domi_yaml_values_apply(&yaml->next, tree, placed, element, &yaml->issues);
+            domi_yaml_values_apply_placed(&yaml->next, tree, placed, element, &yaml->issues);
     }
-    domi_yaml_schema_release(&yaml->schema, placed);
+    domi_yaml_free_placed(&yaml->schema, placed);
     return result;
 }
 
@@ -233,11 +233,11 @@ static int apply_text_of_file(domus_yaml *yaml, const char *text, size_t size, u
     int result = 0;
 
     if (size > FILE_BYTES_MAX)
-        domi_yaml_issues_add(&yaml->issues,
-                             (struct domi_yaml_origin){.file = source, .line = 1, .column = 1}, "",
-                             "the file is larger than 1 MiB");
+        domi_yaml_issues_add_issue(
+            &yaml->issues, (struct domi_yaml_origin){.file = source, .line = 1, .column = 1}, "",
+            "the file is larger than 1 MiB");
     else
-        result = domi_yaml_index_read(&tree, text, size, source, &yaml->issues);
+        result = domi_yaml_read_text_into_tree(&tree, text, size, source, &yaml->issues);
     if (result == 0)
         result = apply_tree_to_next_values(yaml, &tree, (struct domi_yaml_element){NULL, 0});
     domi_yaml_tree_fini(&tree);
@@ -268,8 +268,8 @@ int domus_yaml_load(domus_yaml *yaml, const char *path)
         return result;
     result = read_configuration_file(path, &text, &size);
     if (result < 0)
-        domi_yaml_issues_add(&yaml->issues, (struct domi_yaml_origin){.file = source}, "",
-                             "cannot be read: %s", strerrordesc_np(-result));
+        domi_yaml_issues_add_issue(&yaml->issues, (struct domi_yaml_origin){.file = source}, "",
+                                   "cannot be read: %s", strerrordesc_np(-result));
     else
         result = apply_text_of_file(yaml, text, size, source);
     domi_yaml_memory_realloc(NULL, text, 0);
@@ -283,7 +283,7 @@ static int set_value_by_assignment(domus_yaml *yaml, uint32_t source, const char
     char shown[DOMI_YAML_PATH_SIZE];
     struct domi_yaml_tree tree = {.named = shown};
     struct domi_yaml_element element;
-    int result = domi_yaml_assignment_read(&tree, assignment, at, &yaml->values, shown, &element,
+    int result = domi_yaml_read_assignment(&tree, assignment, at, &yaml->values, shown, &element,
                                            &yaml->issues);
 
     if (result == 0)
@@ -297,7 +297,7 @@ int domus_yaml_set(domus_yaml *yaml, const char *assignment)
     return set_value_by_assignment(yaml, SET_NAME, assignment);
 }
 
-int domi_yaml_set_from(domus_yaml *yaml, const char *source, const char *assignment)
+int domi_yaml_set_value_from_source(domus_yaml *yaml, const char *source, const char *assignment)
 {
     uint32_t number = 0;
     int result = find_or_add_source(yaml, source, &number);
@@ -309,9 +309,9 @@ static void add_fault_as_issue(const domus_config_fault *fault, void *context)
 {
     domus_yaml *yaml = context;
 
-    domi_yaml_issues_add(&yaml->issues,
-                         domi_yaml_values_get_origin_of_faulty_key(&yaml->values, fault),
-                         fault->path, "%s", fault->message);
+    domi_yaml_issues_add_issue(&yaml->issues,
+                               domi_yaml_values_get_origin_of_faulty_key(&yaml->values, fault),
+                               fault->path, "%s", fault->message);
 }
 
 int domus_yaml_finish(domus_yaml *yaml)
@@ -331,16 +331,16 @@ const void *domus_yaml_section(const domus_yaml *yaml)
     return yaml->values.own.section != NULL ? yaml->values.own.holder : NULL;
 }
 
-domi_origins domi_yaml_origins(const domus_yaml *yaml)
+domi_origins domi_yaml_get_origins(const domus_yaml *yaml)
 {
     return (domi_origins){.values = &yaml->values, .names = yaml->names};
 }
 
 void domus_yaml_show(const domus_yaml *yaml, domus_config_visit *visit, void *context)
 {
-    const domi_origins origins = domi_yaml_origins(yaml);
+    const domi_origins origins = domi_yaml_get_origins(yaml);
 
-    domi_origins_show(
+    domi_origins_show_configuration(
         &(domi_effective){.config = &yaml->values.config, .newest = &origins, .first = &origins},
         visit, context);
 }

@@ -7,9 +7,9 @@
  * afterwards, which nobody would tell to stop. The model has two places for threads. An actor of
  * the loop spawns detached actors, and a detached actor spawns one, too.
  *
- * Models: runtime/outside/detached.c reserve_detached_thread, make_detached_thread, domi_detached_spawn, lock_system_for_spawn,
- * unlock_system_after_spawn, run_loop_of_detached_actor, follow_new_orders, sleep_until_due, domi_detached_close,
- * domi_detached_notify_all; runtime/control/stop.c close_spawning_and_stop_actors, domi_system_set_stop_step, domi_system_end;
+ * Models: runtime/outside/detached.c reserve_detached_thread, make_detached_thread, domi_detached_spawn_actor, lock_system_for_spawn,
+ * unlock_system_after_spawn, run_loop_of_detached_actor, follow_new_orders, sleep_until_due, domi_detached_close_for_spawns,
+ * domi_detached_wake_all_threads; runtime/control/stop.c close_spawning_and_stop_actors, domi_system_set_stop_step, domi_system_end_threads;
  * house/family/birth.c domi_house_spawn_routee (the exclusion).
  * Holds: one actor at a time on each thread; nobody is born on a thread that has walked its actors
  * to stop them; each actor ends; each thread ends, and none sleeps with work; the stop comes to its
@@ -59,7 +59,7 @@ bit one_has_spawned; /* a detached actor has spawned; one does so, once */
 inline lock() { atomic { !mutex -> mutex = 1 } }
 inline unlock() { assert(mutex); mutex = 0 }
 
-/* This models domi_manager_notify. */
+/* This models domi_manager_notify_of_push. */
 inline notify(whom) { sleeping[whom] = 0 }
 
 /* reserve: `place` becomes the reserved thread; PLACES: there is none. */
@@ -244,7 +244,7 @@ end:
     loop_has_followed = 1
 }
 
-/* domi_detached_close, domi_system_set_stop_step, domi_detached_notify_all */
+/* domi_detached_close_for_spawns, domi_system_set_stop_step, domi_detached_wake_all_threads */
 inline set_stop_step(step)
 {
     lock();

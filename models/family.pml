@@ -10,10 +10,10 @@
  * foreign thread that stops the child, perhaps when that life is over.
  *
  * Models: house/family/family.c domi_family_handle_failure, put_node_of_child_to_parent, handle_child_failure,
- * domi_family_send_directive, reserve_node_of_child, send_directive_to_siblings, domi_family_handle_event, domi_family_remove_ended;
- * house/family/birth.c publish_life_word; house/family/life.c domi_house_mount, is_own_node_under_way, domi_house_stop_end, free_house, domi_house_free_returned;
- * house/message/stop.c stop_with; house/family/restart.c domi_house_restart_begin, domi_house_restart_end,
- * obey, domi_house_handle_arrival; house/dispatch/deliver.c sort_node_of_inbox; house/message/mailbox.c domi_mailbox_give_back. life.pml has the mail and the
+ * domi_family_send_directive, reserve_node_of_child, send_directive_to_siblings, domi_family_handle_event_of_child, domi_family_remove_ended_child;
+ * house/family/birth.c publish_life_word; house/family/life.c domi_house_mount_actor, is_own_node_under_way, domi_house_try_to_end_stop, free_house, domi_house_free_dead_slot;
+ * house/message/stop.c stop_with; house/family/restart.c domi_house_begin_restart, domi_house_try_to_end_restart,
+ * obey, domi_house_handle_own_node; house/dispatch/deliver.c sort_node_of_inbox; house/message/mailbox.c domi_mailbox_put_node_to_free_slot. life.pml has the mail and the
  * lives.
  * Holds: the node says one thing at a time, and to the life that is meant; a child that is suspended
  * is decided upon; a child that is asked to stop, or whose start failed for good, ends; a slot is
@@ -78,7 +78,7 @@ byte ended, released;                   /* ghosts: only the checks use them */
 byte listed_life;
 byte known, known_lease;
 
-/* domi_house_stop, or domi_house_stop_hastily, called by another thread */
+/* domi_house_ask_to_stop, or domi_house_ask_to_stop_hastily, called by another thread */
 inline ask_to_stop(its_lease, hasty)
 {
     atomic {
@@ -198,7 +198,7 @@ inline be_directed()
 #endif
 }
 
-/* This models sort_node_of_inbox, domi_house_handle_arrival. */
+/* This models sort_node_of_inbox, domi_house_handle_own_node. */
 inline sort()
 {
     atomic {
@@ -241,7 +241,7 @@ inline sort()
 #define NODE_HOLDS node
 #endif
 
-/* domi_house_settle, domi_house_stop_end, free_house, domi_family_remove_ended. Home runs this. */
+/* domi_house_settle_after_run, domi_house_try_to_end_stop, free_house, domi_family_remove_ended_child. Home runs this. */
 inline settle()
 {
     if

@@ -6,10 +6,10 @@
  * its inbox was just emptied. The model has one slot, which is used for LIVES lives; home, a thief,
  * and foreign threads that spawn, send and stop, also with addresses of lives that are over.
  *
- * Models: house/family/birth.c publish_life_word; house/family/life.c domi_house_mount, domi_house_stop_end, free_house,
- * domi_house_free_returned; house/message/stop.c domi_house_stop; house/message/mailbox.c put_node_to_inbox,
- * domi_mailbox_put_slow; house/family/restart.c domi_house_handle_arrival; house/dispatch/deliver.c sort_node_of_inbox,
- * domi_mailbox_sort_inbox; house/dispatch/dispatch.c may_take_user, domi_house_settle; house/dispatch/loan.c
+ * Models: house/family/birth.c publish_life_word; house/family/life.c domi_house_mount_actor, domi_house_try_to_end_stop, free_house,
+ * domi_house_free_dead_slot; house/message/stop.c domi_house_ask_to_stop; house/message/mailbox.c put_node_to_inbox,
+ * domi_mailbox_put_slow; house/family/restart.c domi_house_handle_own_node; house/dispatch/deliver.c sort_node_of_inbox,
+ * domi_mailbox_sort_inbox; house/dispatch/dispatch.c may_take_user, domi_house_settle_after_run; house/dispatch/loan.c
  * make_exposed_house_home_again. Holds: M5 (moves), M9 (a stale stop hits nobody); a message is handled in the life it was sent
  * to, or is a dead letter, exactly once; a stopped house gets nothing; each life that was asked to stop ends,
  * and no other; the node is used for one thing at a time. Others may know the address before the life is
@@ -82,7 +82,7 @@ inline link()
     }
 }
 
-/* This models put_node_to_inbox, domi_links_add. */
+/* This models put_node_to_inbox, domi_links_add_house. */
 inline put(what, its_lease, its_life)
 {
     atomic {
@@ -140,7 +140,7 @@ inline stop_begin()
     empty_mail()
 }
 
-/* This models sort_node_of_inbox, domi_house_handle_arrival. */
+/* This models sort_node_of_inbox, domi_house_handle_own_node. */
 inline sort_node_of_inbox()
 {
     assert(what == NODE);
@@ -216,7 +216,7 @@ inline sort()
     od
 }
 
-/* This models free_house, domi_house_free_returned. */
+/* This models free_house, domi_house_free_dead_slot. */
 inline house_free()
 {
     closed = 1;
@@ -260,7 +260,7 @@ inline house_free()
 #define STOP_IS_SEEN stop
 #endif
 
-/* domi_house_settle: the house has run, and home has it. */
+/* domi_house_settle_after_run: the house has run, and home has it. */
 inline settle()
 {
     assert(state == RUNNING && !exposed);

@@ -7,8 +7,8 @@
  * drain it first. The model has two threads, which wake, run an actor and sleep again, and a
  * process that ends the system.
  *
- * Models: runtime/system/monitor.c is_any_thread_awake, domi_monitor_rest, run_monitor_thread, domi_monitor_wake, domi_monitor_stop;
- * runtime/system/monitor.h domi_monitor_wake_if_resting; runtime/loop/park.c look_and_fall_asleep, domi_thread_rest_end.
+ * Models: runtime/system/monitor.c is_any_thread_awake, domi_monitor_sleep_until_woken, run_monitor_thread, domi_monitor_wake_if_asleep, domi_monitor_stop;
+ * runtime/system/monitor.h domi_monitor_wake_if_resting; runtime/loop/park.c look_and_fall_asleep, domi_thread_end_rest.
  * Holds: while a thread runs an actor, the monitor is awake or somebody is about to wake it; the
  * monitor sleeps when all threads do; it ends when it is told to, and only then.
  *
@@ -43,7 +43,7 @@ bit at_work[THREADS];
 bit in_futex;         /* the monitor sleeps in the kernel */
 bit over;             /* the monitor has ended */
 
-/* domi_monitor_wake: the thread that changes the word from ASLEEP also makes the futex wake. */
+/* domi_monitor_wake_if_asleep: the thread that changes the word from ASLEEP also makes the futex wake. */
 inline wake_monitor()
 {
 #ifdef AWAKE_STORED
@@ -152,7 +152,7 @@ proctype monitor()
         :: seen ->
 progress_watches:
             skip
-        :: may_rest -> /* domi_monitor_rest: no thread seems to be awake */
+        :: may_rest -> /* domi_monitor_sleep_until_woken: no thread seems to be awake */
 #ifndef LOOK_FIRST
             seen = 0;
 #endif

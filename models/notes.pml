@@ -7,11 +7,11 @@
  * is used again and again, either embedded in its stack or from the pool. It is answered, fails or
  * is given up, at home or on a loan, and its time-out may come at any moment.
  *
- * Models: house/conversation/promise.c domi_promise_arm, domi_promise_fail, unlink_promise_from_stack, domi_promise_finish,
- * domi_promise_close, domi_promise_release; house/conversation/expire.c domi_promise_expire,
+ * Models: house/conversation/promise.c domi_promise_arm_deadline, domi_promise_fail, unlink_promise_from_stack, domi_promise_finish,
+ * domi_promise_finish_and_release, domi_promise_release; house/conversation/expire.c domi_promise_fail_at_deadline,
  * domi_promise_carry_out_note, free_abandoned_promise; house/conversation/park.c domi_stack_free_if_done;
  * house/conversation/turn.c
- * domi_stack_handle_answer, unqueue; house/conversation/notes.c; house/dispatch/loan.c make_exposed_house_home_again, domi_loan_run. A
+ * domi_stack_handle_answer, unqueue; house/conversation/notes.c; house/dispatch/loan.c make_exposed_house_home_again, domi_loan_run_house_and_return. A
  * handler is one step, because no two threads have the house at a time; the wheel is home's all the time.
  * Holds: the thief does not touch the wheel; what is on the wheel, in a note, in the mailbox or in a list of
  * answers is not freed; the node is in one place at a time; each promise and each stack is freed, exactly
@@ -81,7 +81,7 @@ inline note()
 
 #define IS_LENT (!me_is_home)
 
-/* This models domi_promise_arm. */
+/* This models domi_promise_arm_deadline. */
 inline arm()
 {
     if
@@ -247,7 +247,7 @@ proctype home()
 end:
     do
     :: atomic { place == HOME && HAS_WORK -> handle() }
-    :: atomic { on_wheel -> /* this models domi_promise_expire */
+    :: atomic { on_wheel -> /* this models domi_promise_fail_at_deadline */
             if
 #ifndef EXPIRED_AWAY
             :: place != HOME /* the wheel looks again a tick later */
@@ -301,7 +301,7 @@ end:
     do
     :: atomic { place == SHOWN -> place = LENT }
     :: atomic { place == LENT && HAS_WORK -> handle() }
-    :: atomic { place == LENT -> /* domi_notes_take, and the return of the house */
+    :: atomic { place == LENT -> /* domi_notes_take_of_run, and the return of the house */
 #ifdef NOTES_LOST
             in_thiefs_notes = 0;
 #else

@@ -7,11 +7,11 @@
  * The model has no time-outs. So a wake-up that is lost, which the code would notice only at the
  * end of a doze or of a capped sleep, is here a state in which no process moves.
  *
- * Models: base/park.h domi_park_begin_look, domi_park_end_look, domi_park_end, domi_park_try_notify,
+ * Models: base/park.h domi_park_begin_look, domi_park_end_look_and_sleep, domi_park_end_sleep, domi_park_try_notify,
  * domi_park_try_hold, domi_park_release; runtime/loop/stand_in.c hold, serve;
- * house/message/manager.h domi_manager_notify; house/message/arrivals.c push_chain_to_arrivals; the push of a loan onto
+ * house/message/manager.h domi_manager_notify_of_push; house/message/arrivals.c push_chain_to_arrivals; the push of a loan onto
  * home's returns (runtime/loop/steal.c); runtime/control/stop.c domi_system_set_stop_step; runtime/loop/park.c
- * look_and_fall_asleep, domi_thread_rest_end, domi_thread_wake; io/completions/ring.c domi_io_arm_wake, the reaping of
+ * look_and_fall_asleep, domi_thread_end_rest, domi_thread_wake_manager; io/completions/ring.c domi_io_arm_wake_poll, the reaping of
  * the wake poll. Holds: no lost wake-up (M3), at most one write per sleep (M12), what was written before a
  * put is seen by who takes it, no thread runs for ever with nothing to do, and the owner and a stand-in do
  * not use the manager at the same time.
@@ -103,7 +103,7 @@ inline fire()
 #define IS_ASLEEP (IS_FREE || memory[PARK] == HELD)
 #endif
 
-/* domi_manager_notify: domi_park_try_notify, and the write of domi_thread_wake */
+/* domi_manager_notify_of_push: domi_park_try_notify, and the write of domi_thread_wake_manager */
 inline notify()
 {
     won = 0;
@@ -162,7 +162,7 @@ inline take(word)
     }
 }
 
-/* domi_park_try_hold, domi_manager_take_plain_arrivals, domi_park_release */
+/* domi_park_try_hold, domi_manager_take_arrivals_as_stand_in, domi_park_release */
 inline stand_in()
 {
     left = 0;
@@ -339,7 +339,7 @@ progress_wanted:
 #endif
 #endif
     owner_uses = 0;
-    atomic { /* domi_park_end_look */
+    atomic { /* domi_park_end_look_and_sleep */
         DRAINED ->
         if
 #ifdef END_LOOK_BY_STORE

@@ -16,10 +16,10 @@
  * life.pml.
  *
  * Models: house/dispatch/pooled_turn.c claim, release, fire_some, fire_late, lives,
- * domi_pooled_run, domi_pooled_take_arrivals; house/message/mailbox.c put_node_to_inbox; house/message/arrivals.c push_chain_to_arrivals,
- * domi_links_add, schedule_pooled_actor; house/dispatch/deliver.c sort_node_of_inbox,
- * domi_mailbox_sort_pooled; house/family/life.c domi_house_stop_end, free_house; house/family/birth.c publish_life_word;
- * house/message/stop.c domi_house_stop; runtime/pools/pools.c schedule, schedule_houses_with_arrivals; runtime/policies/services.c
+ * domi_pooled_run_turn_of_house, domi_pooled_schedule_arrivals; house/message/mailbox.c put_node_to_inbox; house/message/arrivals.c push_chain_to_arrivals,
+ * domi_links_add_house, schedule_pooled_actor; house/dispatch/deliver.c sort_node_of_inbox,
+ * domi_mailbox_sort_inbox_of_pooled; house/family/life.c domi_house_try_to_end_stop, free_house; house/family/birth.c publish_life_word;
+ * house/message/stop.c domi_house_ask_to_stop; runtime/pools/pools.c schedule, schedule_houses_with_arrivals; runtime/policies/services.c
  * domus_job_link. Holds: one thread at a time has a house (holder, a ghost); a house is in the queue once; every
  * message is handled in its life, or is a dead letter, once, in the order of its sender; after a stop at
  * most one more is handled; a timer that is due is fired, or its actor ends; all lives end; the link of a job
@@ -149,7 +149,7 @@ inline enqueue(job)
 
 /* --- a thread that is no runner ----------------------------------------------------------------- */
 
-/* schedule_houses_with_arrivals, domi_pooled_take_arrivals */
+/* schedule_houses_with_arrivals, domi_pooled_schedule_arrivals */
 inline take_houses_off_arrivals()
 {
     atomic { list = arrivals; arrivals = NONE }
@@ -172,7 +172,7 @@ inline take_houses_off_arrivals()
     od
 }
 
-/* push_chain_to_arrivals, domi_manager_notify */
+/* push_chain_to_arrivals, domi_manager_notify_of_push */
 inline link_outer(h)
 {
     atomic { arrival_next[h] = arrivals; arrivals = h };
@@ -241,7 +241,7 @@ inline make_ready(h)
     ready = 1
 }
 
-/* domi_mailbox_sort_pooled */
+/* domi_mailbox_sort_inbox_of_pooled */
 inline sort(h)
 {
     atomic {
@@ -330,7 +330,7 @@ inline mount(h)
     }
 }
 
-/* domi_house_stop_begin; the lock makes the cancel of the timer one step. */
+/* domi_house_begin_stop; the lock makes the cancel of the timer one step. */
 inline stop_begin(h)
 {
     atomic {
@@ -350,7 +350,7 @@ inline stop_begin(h)
     }
 }
 
-/* domi_house_stop_end, free_house, domi_slots_put */
+/* domi_house_try_to_end_stop, free_house, domi_slots_free_slot */
 inline stop_end(h)
 {
     atomic {
@@ -388,7 +388,7 @@ inline stop_end(h)
 #define SEES_STOP seen
 #endif
 
-/* domi_house_run: a run of one event or some messages, and domi_house_settle */
+/* domi_house_run_and_settle: a run of one event or some messages, and domi_house_settle_after_run */
 inline run_house(h)
 {
     atomic {
@@ -471,7 +471,7 @@ inline fire()
     fi
 }
 
-/* domi_pooled_fire, fire_some. Only house 0 has a timer. */
+/* domi_pooled_fire_due_timers, fire_some. Only house 0 has a timer. */
 inline look()
 {
     lock();
@@ -590,7 +590,7 @@ inline release(h)
 #define SEES_PENDING(h) pending[h]
 #endif
 
-/* domi_runner_step, domi_pooled_run */
+/* domi_runner_take_step, domi_pooled_run_turn_of_house */
 proctype runner(byte me)
 {
     mtype what;

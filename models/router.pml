@@ -9,7 +9,7 @@
  * first life that it sees; the owner; and a stranger that stops the router.
  *
  * Models: house/directory/router.c read_view_of_router, read_address_of_routee, is_still, domi_router_stop; house/directory/router_make.c
- * open_router_under_lease, spawn_routees, prune, take_free_or_new_router, domi_router_give_back, domi_router_stop_owned. Holds: a
+ * open_router_under_lease, spawn_routees, prune, take_free_or_new_router, domi_router_give_back, domi_router_stop_all_of_actor. Holds: a
  * message goes to a routee of the lease that it was sent to, or fails; the memory is given back exactly once
  * for each life, and not while somebody still uses it; all routees are stopped (M10: a lease is used once).
  *
@@ -138,7 +138,7 @@ proctype owner()
 #endif
         in_list = 0;
         give_back()
-    :: in_list -> break /* this models domi_router_stop_owned */
+    :: in_list -> break /* this models domi_router_stop_all_of_actor */
     od;
     in_list = 0;
     stop(life);
@@ -167,7 +167,7 @@ end:
     stop(mine)
 }
 
-/* domi_router_put, with the address of the first life that the sender saw. */
+/* domi_router_put_to_routees, with the address of the first life that the sender saw. */
 proctype sender()
 {
     byte mine, its_count, to, i;

@@ -7,9 +7,9 @@
  * owner with OBJECTS objects, which takes one TAKES times and gives it away, and FREERS threads
  * that free the objects, or use them to answer.
  *
- * Models: house/message/pool.c domi_pool_refill, domi_pool_collect_returned, domi_pool_free_slow, domi_pool_flush_returns, push_chain_to_owner,
- * add_object_to_chain_of_owner; house/message/pool.h domi_pool_take, domi_pool_take_envelope, domi_pool_free; base/slab.h
- * domi_slab_take, domi_slab_put. Holds: an object is not given out while it is used, and none is
+ * Models: house/message/pool.c domi_pool_take_object_slow, domi_pool_sort_returned_objects, domi_pool_free_object_slow, domi_pool_push_chains_to_owners, push_chain_to_owner,
+ * add_object_to_chain_of_owner; house/message/pool.h domi_pool_take_object, domi_pool_take_envelope, domi_pool_free_object; base/slab.h
+ * domi_slab_take_object, domi_slab_put_object. Holds: an object is not given out while it is used, and none is
  * lost: the owner never waits for ever, and at the end all that was carved is there.
  *
  * @run short safety -DTAKES=3
@@ -54,13 +54,13 @@ byte guest[FREERS] = NONE;
 chan answers = [OBJECTS] of { byte };
 chan given[FREERS] = [OBJECTS] of { byte };
 
-/* This models domi_slab_put. */
+/* This models domi_slab_put_object. */
 inline put_free(object)
 {
     atomic { next[object] = free; free = object }
 }
 
-/* This models domi_pool_collect_returned. */
+/* This models domi_pool_sort_returned_objects. */
 inline collect()
 {
 #ifdef REST_OVERWRITTEN
@@ -214,7 +214,7 @@ end:
 #ifdef OWNER_IGNORED
         skip
 #else
-        atomic { /* domi_pool_free_slow uses only words of this thread, so it is one step */
+        atomic { /* domi_pool_free_object_slow uses only words of this thread, so it is one step */
             if
             :: guest[me] == NONE -> guest[me] = object /* the freer keeps it as its guest */
             :: true -> chain(object)

@@ -9,11 +9,11 @@
  * thread sends, spawns and asks A.
  *
  * Models: runtime/control/stop.c is_drain_over, have_all_threads_begun_close, have_all_actors_ended, drain_connections_of_system, close_spawning_and_stop_actors, stop_system_step_by_step, domi_system_set_stage,
- * domi_system_end; runtime/loop/follow.c domi_thread_follow; runtime/control/thread_life.c wait_for_all_threads, run_loop_of_thread;
- * runtime/outside/visit.c domi_outside_enter; runtime/outside/outside_ask.c domi_outside_close;
+ * domi_system_end_threads; runtime/loop/follow.c domi_thread_follow_orders; runtime/control/thread_life.c wait_for_all_threads, run_loop_of_thread;
+ * runtime/outside/visit.c domi_outside_enter; runtime/outside/outside_ask.c domi_outside_fail_all_asks;
  * runtime/outside/blocking.c send_answer_of_blocking_work; runtime/os/workers.c domi_workers_stop; house/dispatch/manage.c
  * domi_manager_stop_actors, domi_manager_end_actors; house/family/life.c domi_house_end_with_system; house/dispatch/loan.c
- * domi_loans_end, domi_loan_take, domi_loan_run; io/acceptors/hand_over.c hand_to. detached.pml has the
+ * domi_loans_end_with_all_threads, domi_loan_take_exposed_house, domi_loan_run_house_and_return; io/acceptors/hand_over.c hand_to. detached.pml has the
  * detached actors, outside.pml how those who ask outside are woken. Holds: after an orderly drain no
  * connection is open or on its way, and none is reset; after an orderly stop no actor is left, at that moment
  * and not later; after any stop nobody is born; nobody is ended while it is lent; each message that was
@@ -177,7 +177,7 @@ inline run_a()
 #endif
 }
 
-/* This models domi_thread_follow. */
+/* This models domi_thread_follow_orders. */
 inline follow()
 {
     step = stop_step;
@@ -190,7 +190,7 @@ inline follow()
     :: else
     fi;
     if
-    /* domi_io_abort: the connections are reset and close soon */
+    /* domi_io_end_all_open_channels: the connections are reset and close soon */
     :: step == ABORT && doing < ABORT && me == 1 ->
         reset = reset + under_way
     :: else

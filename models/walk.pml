@@ -8,7 +8,7 @@
  * ones, as on ARM. The model has one link of a chain, used for two waits; all fields of a wait hold
  * its number.
  *
- * Models: house/conversation/circle.c domi_stack_is_in_chain; house/conversation/promise.c domi_promise_new,
+ * Models: house/conversation/circle.c domi_stack_was_ask_made_for; house/conversation/promise.c domi_promise_new,
  * unlink_plain; house/conversation/stack.c record_promise_of_asker. Holds: what the walker believes is of one wait, the
  * one it came for.
  *

@@ -31,10 +31,10 @@ static int ask_again_after_answer(domus_stack *stack, void *self, const domus_an
     struct asker *asker = self;
 
     if (answer->error != 0 || *(const uint64_t *)answer->payload != asker->left)
-        stage_wrong("an answer");
+        stage_exit_with_wrong_result("an answer");
     if (asker->left == 0) {
-        stage_end();
-        stage_leave();
+        stage_end_clocks();
+        stage_let_main_thread_return();
         return 0;
     }
     asker->left--;
@@ -46,7 +46,7 @@ static int start_asking_one_by_one(domus_stack *stack, void *self, const void *n
     struct asker *asker = self;
 
     (void)nothing;
-    stage_begin();
+    stage_begin_clocks();
     return domus_ask(stack, asker->peer, &number_type, &asker->left, ask_again_after_answer);
 }
 
@@ -60,9 +60,10 @@ void row_ask_one_by_one(domus_system *system, uint64_t asks)
 {
     struct asker state = {.left = asks - 1};
 
-    state.peer = stage_spawn(system, 1, &answerer, NULL);
-    stage_tell(system, stage_spawn(system, 0, &asker_behaviour, &state), &go_type, NULL);
-    stage_wait();
+    state.peer = stage_spawn_child_of_root(system, 1, &answerer, NULL);
+    stage_spawn_and_notify(system, stage_spawn_child_of_root(system, 0, &asker_behaviour, &state),
+                           &go_type, NULL);
+    stage_wait_and_print_times();
 }
 
 /* --- asks to 10,000 actors at once ------------------------------------------------------------ */
@@ -74,7 +75,7 @@ static int ask_all_again_after_answers(domus_stack *stack, void *self, const dom
 static int ask_all_targets(domus_stack *stack)
 {
     for (uint64_t i = 0; i < FAN_OUT_TARGETS; i++)
-        stage_must(domus_ask_add(stack, targets[i], &number_type, &i, 0, i), "ask");
+        stage_must_succeed(domus_ask_add(stack, targets[i], &number_type, &i, 0, i), "ask");
     return domus_wait_all(stack, ask_all_again_after_answers);
 }
 
@@ -86,24 +87,24 @@ static int ask_all_again_after_answers(domus_stack *stack, void *self, const dom
 
     for (; answer != NULL; answer = answer->next) {
         if (answer->error != 0 || *(const uint64_t *)answer->payload != answer->tag)
-            stage_wrong("an answer");
+            stage_exit_with_wrong_result("an answer");
         sum += answer->tag;
         count++;
     }
     if (count != FAN_OUT_TARGETS ||
         sum != UINT64_C(1) * FAN_OUT_TARGETS * (FAN_OUT_TARGETS - 1) / 2)
-        stage_wrong("the sum of the answers");
+        stage_exit_with_wrong_result("the sum of the answers");
     if (--*rounds != 0)
         return ask_all_targets(stack);
-    stage_end();
-    stage_leave();
+    stage_end_clocks();
+    stage_let_main_thread_return();
     return 0;
 }
 
 static int start_asking_all_at_once(domus_stack *stack, void *self, const void *nothing)
 {
     (void)self, (void)nothing;
-    stage_begin();
+    stage_begin_clocks();
     return ask_all_targets(stack);
 }
 
@@ -114,10 +115,11 @@ static const domus_behaviour fan = {
         (const domus_on[]){{.type = &go_type, .handle = start_asking_all_at_once}, {.type = NULL}},
 };
 
-void row_fan_out(domus_system *system, uint64_t rounds)
+void row_ask_all_at_once(domus_system *system, uint64_t rounds)
 {
     for (uint32_t i = 0; i < FAN_OUT_TARGETS; i++)
-        targets[i] = stage_spawn(system, 0, &answerer, NULL);
-    stage_tell(system, stage_spawn(system, 0, &fan, &rounds), &go_type, NULL);
-    stage_wait();
+        targets[i] = stage_spawn_child_of_root(system, 0, &answerer, NULL);
+    stage_spawn_and_notify(system, stage_spawn_child_of_root(system, 0, &fan, &rounds), &go_type,
+                           NULL);
+    stage_wait_and_print_times();
 }

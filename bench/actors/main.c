@@ -22,24 +22,24 @@ static struct {
     uint64_t taken_cpu_ns;
 } stage;
 
-void stage_begin(void)
+void stage_begin_clocks(void)
 {
     stage.began_cpu_ns = measure_process_cpu_ns();
     stage.began_ns = measure_now_ns();
 }
 
-void stage_end(void)
+void stage_end_clocks(void)
 {
     stage.taken_ns = measure_now_ns() - stage.began_ns;
     stage.taken_cpu_ns = measure_process_cpu_ns() - stage.began_cpu_ns;
 }
 
-void stage_leave(void)
+void stage_let_main_thread_return(void)
 {
     sem_post(&stage.done);
 }
 
-void stage_wait(void)
+void stage_wait_and_print_times(void)
 {
     while (sem_wait(&stage.done) != 0)
         continue;
@@ -47,20 +47,21 @@ void stage_wait(void)
     printf("cpu_seconds %.9f\n", (double)stage.taken_cpu_ns / 1e9);
 }
 
-domus_address stage_spawn(domus_system *system, uint32_t thread, const domus_behaviour *behaviour,
-                          const void *state)
+domus_address stage_spawn_child_of_root(domus_system *system, uint32_t thread,
+                                        const domus_behaviour *behaviour, const void *state)
 {
     domus_address address;
 
-    stage_must(domus_outside_spawn_on(system, thread % domus_system_threads(system), behaviour,
-                                      state, &address),
-               "spawn");
+    stage_must_succeed(domus_outside_spawn_on(system, thread % domus_system_threads(system),
+                                              behaviour, state, &address),
+                       "spawn");
     return address;
 }
 
-void stage_tell(domus_system *system, domus_address to, const domus_type *type, const void *payload)
+void stage_spawn_and_notify(domus_system *system, domus_address to, const domus_type *type,
+                            const void *payload)
 {
-    stage_must(domus_outside_notice(system, to, type, payload), "notice");
+    stage_must_succeed(domus_outside_notice(system, to, type, payload), "notice");
 }
 
 int main(int argc, char **argv)
@@ -69,10 +70,14 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(domus_system *system, uint64_t size);
     } rows[] = {
-        {"ask", row_ask_one_by_one}, {"ask_cross", row_ask_one_by_one},
-        {"fan_out", row_fan_out},    {"spawn_stop", row_spawn_stop},
-        {"timers", row_timers},      {"timers_cancel", row_timers_cancel},
-        {"ring", row_ring},          {"ring_shuffled", row_ring_shuffled},
+        {"ask", row_ask_one_by_one},
+        {"ask_cross", row_ask_one_by_one},
+        {"fan_out", row_ask_all_at_once},
+        {"spawn_stop", row_spawn_stop},
+        {"timers", row_timers},
+        {"timers_cancel", row_timers_cancel},
+        {"ring", row_ring},
+        {"ring_shuffled", row_ring_shuffled},
     };
     uint64_t size = argc == 4 ? strtoull(argv[2], NULL, 10) : 0;
     uint32_t threads = argc == 4 ? (uint32_t)strtoul(argv[3], NULL, 10) : 0;
@@ -84,7 +89,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (strcmp(argv[1], rows[i].name) != 0)
             continue;
-        domus_system *system = stage_system(threads);
+        domus_system *system = stage_start_system(threads);
         rows[i].run(system, size);
         domus_system_free(system);
         return 0;

@@ -88,7 +88,7 @@ static void count_stopped_node(domus_stack *stack, void *self)
     /* when the last node is gone, the maker begins the next step; at the end of the system there is
      * no maker any more */
     if (++ring.gone == ring.size && ring.stopping)
-        stage_must(domus_notice(stack, ring.maker, &gone_type, NULL), "notice");
+        stage_must_succeed(domus_notice(stack, ring.maker, &gone_type, NULL), "notice");
 }
 
 static const domus_behaviour node = {
@@ -107,7 +107,7 @@ static size_t read_own_resident_bytes(void)
     FILE *file = fopen("/proc/self/statm", "re");
     size_t pages = 0;
 
-    stage_must(file == NULL || fscanf(file, "%*u %zu", &pages) != 1 ? -EIO : 0, "statm");
+    stage_must_succeed(file == NULL || fscanf(file, "%*u %zu", &pages) != 1 ? -EIO : 0, "statm");
     fclose(file);
     return pages * (size_t)sysconf(_SC_PAGESIZE);
 }
@@ -118,7 +118,7 @@ static double measure_page_writes(size_t bytes, bool huge)
 {
     bytes += PAGE_BYTES - bytes % PAGE_BYTES;
     char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    stage_must(memory == MAP_FAILED ? -errno : 0, "memory to touch");
+    stage_must_succeed(memory == MAP_FAILED ? -errno : 0, "memory to touch");
     if (huge)
         (void)madvise(memory, bytes, MADV_HUGEPAGE);
 
@@ -140,7 +140,7 @@ static domus_address node_at_place(uint64_t place)
 
 static void connect_nodes(domus_stack *stack, domus_address from, domus_address to)
 {
-    stage_must(domus_notice(stack, from, &next_type, &to), "notice");
+    stage_must_succeed(domus_notice(stack, from, &next_type, &to), "notice");
 }
 
 static uint64_t end_of_batch(uint64_t from)
@@ -152,7 +152,7 @@ static void make_batch_of_nodes(domus_stack *stack)
 {
     for (uint64_t end = end_of_batch(ring.made); ring.made < end; ring.made++) {
         domus_address *made = &ring.nodes[ring.made];
-        stage_must(domus_spawn(stack, &node, NULL, made), "spawn");
+        stage_must_succeed(domus_spawn(stack, &node, NULL, made), "spawn");
         if (!ring.shuffled && ring.made > 0)
             connect_nodes(stack, made[0], made[-1]);
     }
@@ -169,7 +169,7 @@ static void wire_batch_of_nodes(domus_stack *stack)
 static void stop_batch_of_nodes(domus_stack *stack)
 {
     for (uint64_t end = end_of_batch(ring.stopped); ring.stopped < end; ring.stopped++)
-        stage_must(domus_stop(stack, ring.nodes[ring.stopped]), "stop");
+        stage_must_succeed(domus_stop(stack, ring.nodes[ring.stopped]), "stop");
 }
 
 static bool are_nodes_left(void)
@@ -209,18 +209,18 @@ static int handle_ready_ring(domus_stack *stack, void *self, const void *nothing
     (void)self, (void)nothing;
     if (ring.again) {
         printf("again_seconds %.9f\n", seconds_since_begin());
-        stage_leave();
+        stage_let_main_thread_return();
         return 0;
     }
     printf("startup_seconds %.9f\n", seconds_since_begin());
     printf("passes %" PRIu64 "\n", ring.each * RING_TOKENS);
     ring.resident_bytes = read_own_resident_bytes() - ring.resident_bytes;
     printf("bytes %zu\n", ring.resident_bytes);
-    stage_begin();
+    stage_begin_clocks();
     for (uint64_t i = 0; i < RING_TOKENS; i++)
-        stage_must(domus_notice(stack, node_at_place(i * ring.size / RING_TOKENS), &token_type,
-                                &ring.each),
-                   "notice");
+        stage_must_succeed(domus_notice(stack, node_at_place(i * ring.size / RING_TOKENS),
+                                        &token_type, &ring.each),
+                           "notice");
     return 0;
 }
 
@@ -241,10 +241,10 @@ static int handle_end_of_token(domus_stack *stack, void *self, const void *nothi
 {
     (void)self, (void)nothing;
     if (!does_token_end_where_it_should(domus_sender(stack)))
-        stage_wrong("where a token ended");
+        stage_exit_with_wrong_result("where a token ended");
     if (++ring.home != RING_TOKENS)
         return 0;
-    stage_end();
+    stage_end_clocks();
     printf("touch_seconds %.9f\n", measure_page_writes(ring.resident_bytes, false));
     printf("touch_huge_seconds %.9f\n", measure_page_writes(ring.resident_bytes, true));
     ring.stopping = true;
@@ -284,17 +284,17 @@ static void draw_order_of_ring(size_t size)
 {
     ring.order = malloc(size * sizeof *ring.order);
     ring.next = malloc(size * sizeof *ring.next);
-    stage_must(ring.order == NULL || ring.next == NULL ? -ENOMEM : 0, "the order");
+    stage_must_succeed(ring.order == NULL || ring.next == NULL ? -ENOMEM : 0, "the order");
     for (uint64_t i = 0; i < size; i++)
         ring.order[i] = (uint32_t)i;
-    ring_shuffle(ring.order, size);
+    ring_shuffle_order(ring.order, size);
     for (uint64_t i = 0; i < size; i++)
         ring.next[ring.order[i]] = ring.order[(i == 0 ? size : i) - 1];
 }
 
 static void run_row_of_ring(domus_system *system, uint64_t nodes, bool shuffled)
 {
-    stage_must(nodes > SIZE_MAX / WARM_BYTES_NODE ? -ENOMEM : 0, "the ring");
+    stage_must_succeed(nodes > SIZE_MAX / WARM_BYTES_NODE ? -ENOMEM : 0, "the ring");
     size_t size = (size_t)nodes;
     uint64_t passes = size > RING_PASSES_MIN ? size : RING_PASSES_MIN;
 
@@ -302,13 +302,13 @@ static void run_row_of_ring(domus_system *system, uint64_t nodes, bool shuffled)
     ring.shuffled = shuffled;
     ring.each = passes / RING_TOKENS;
     ring.nodes = malloc(size * sizeof *ring.nodes);
-    stage_must(ring.nodes == NULL ? -ENOMEM : 0, "the ring");
+    stage_must_succeed(ring.nodes == NULL ? -ENOMEM : 0, "the ring");
     if (shuffled)
         draw_order_of_ring(size);
     (void)measure_page_writes(size * WARM_BYTES_NODE, false);
     (void)measure_page_writes(size * WARM_BYTES_NODE, true);
-    stage_spawn(system, 0, &maker, NULL);
-    stage_wait();
+    stage_spawn_child_of_root(system, 0, &maker, NULL);
+    stage_wait_and_print_times();
     free(ring.nodes);
     free(ring.order);
     free(ring.next);

@@ -16,7 +16,7 @@
 
 /* Shuffle the `size` (at least 1) elements of an order by the algorithm of Fisher and Yates, with a
  * random generator (splitmix64) of a fixed seed. */
-static inline void ring_shuffle(uint32_t *order, uint64_t size)
+static inline void ring_shuffle_order(uint32_t *order, uint64_t size)
 {
     uint64_t seed = 1;
 

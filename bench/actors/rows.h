@@ -23,31 +23,31 @@
 extern const domus_type go_type;
 
 void row_ask_one_by_one(domus_system *system, uint64_t asks);
-void row_fan_out(domus_system *system, uint64_t rounds);
+void row_ask_all_at_once(domus_system *system, uint64_t rounds);
 void row_spawn_stop(domus_system *system, uint64_t children);
 void row_timers(domus_system *system, uint64_t timers);
 void row_timers_cancel(domus_system *system, uint64_t timers);
 void row_ring(domus_system *system, uint64_t nodes);
 void row_ring_shuffled(domus_system *system, uint64_t nodes);
 
-/* Called in a handler of a row: stage_begin() starts the clocks of the measurement, stage_end()
- * stops them. */
-void stage_begin(void);
-void stage_end(void);
+/* Called in a handler of a row: stage_begin_clocks() starts the clocks of the measurement,
+ * stage_end_clocks() stops them. */
+void stage_begin_clocks(void);
+void stage_end_clocks(void);
 
 /* Called in a handler when all work of a row is done: the main thread then returns from
- * stage_wait(). */
-void stage_leave(void);
+ * stage_wait_and_print_times(). */
+void stage_let_main_thread_return(void);
 
-/* Wait until a handler calls stage_leave(), then print `seconds` and `cpu_seconds` of the measured
- * work. */
-void stage_wait(void);
+/* Wait until a handler calls stage_let_main_thread_return(), then print `seconds` and `cpu_seconds`
+ * of the measured work. */
+void stage_wait_and_print_times(void);
 
 /* Called by the main thread: spawn the actor of a row on thread `thread`, and send it a notice to
  * begin. */
-domus_address stage_spawn(domus_system *system, uint32_t thread, const domus_behaviour *behaviour,
-                          const void *state);
-void stage_tell(domus_system *system, domus_address to, const domus_type *type,
-                const void *payload);
+domus_address stage_spawn_child_of_root(domus_system *system, uint32_t thread,
+                                        const domus_behaviour *behaviour, const void *state);
+void stage_spawn_and_notify(domus_system *system, domus_address to, const domus_type *type,
+                            const void *payload);
 
 #endif

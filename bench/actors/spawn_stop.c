@@ -13,7 +13,7 @@ static int stop_child_as_it_mounts(domus_stack *stack, void *self)
 
 static void tell_parent_of_last_stop(domus_stack *stack, void *parent)
 {
-    stage_must(domus_notice(stack, *(domus_address *)parent, &go_type, NULL), "notice");
+    stage_must_succeed(domus_notice(stack, *(domus_address *)parent, &go_type, NULL), "notice");
 }
 
 static const domus_behaviour child = {.name = "child", .on_mount = stop_child_as_it_mounts};
@@ -37,19 +37,19 @@ static int spawn_next_batch_of_children(domus_stack *stack, void *self_, const v
 
     (void)nothing;
     if (!self->began)
-        stage_begin();
+        stage_begin_clocks();
     self->began = true;
     if (batch == 0) {
-        stage_end();
-        stage_leave();
+        stage_end_clocks();
+        stage_let_main_thread_return();
         return 0;
     }
     self->left -= batch;
     for (uint64_t i = 1; i < batch; i++) {
         domus_address unused;
-        stage_must(domus_spawn(stack, &child, NULL, &unused), "spawn");
+        stage_must_succeed(domus_spawn(stack, &child, NULL, &unused), "spawn");
     }
-    stage_must(domus_spawn(stack, &last, &address, &address), "spawn");
+    stage_must_succeed(domus_spawn(stack, &last, &address, &address), "spawn");
     return 0;
 }
 
@@ -65,9 +65,10 @@ void row_spawn_stop(domus_system *system, uint64_t children)
     struct parent state = {.left = children};
     domus_profile profile;
 
-    stage_tell(system, stage_spawn(system, 0, &parent_behaviour, &state), &go_type, NULL);
-    stage_wait();
-    stage_must(domus_system_profile(system, 0, &profile), "profile");
+    stage_spawn_and_notify(system, stage_spawn_child_of_root(system, 0, &parent_behaviour, &state),
+                           &go_type, NULL);
+    stage_wait_and_print_times();
+    stage_must_succeed(domus_system_profile(system, 0, &profile), "profile");
     if (profile.stops != children)
-        stage_wrong("some are not gone");
+        stage_exit_with_wrong_result("some are not gone");
 }

@@ -25,10 +25,10 @@ static int count_timer_that_fired(domus_stack *stack, void *self, const void *nu
     armer->sum += *(const uint64_t *)number;
     if (++armer->handled != armer->timers)
         return 0;
-    stage_end();
+    stage_end_clocks();
     if (armer->sum != armer->timers * (armer->timers - 1) / 2)
-        stage_wrong("the sum of the timers");
-    stage_leave();
+        stage_exit_with_wrong_result("the sum of the timers");
+    stage_let_main_thread_return();
     return 0;
 }
 
@@ -37,10 +37,10 @@ static int arm_all_timers(domus_stack *stack, void *self, const void *nothing)
     struct armer *armer = self;
 
     (void)nothing;
-    stage_begin();
+    stage_begin_clocks();
     for (uint64_t i = 0; i < armer->timers; i++) {
         uint64_t delay_ns = (1 + i % TIMER_SPREAD_MS) * MILLISECOND;
-        stage_must(domus_after(stack, delay_ns, &due_type, &i, NULL), "timer");
+        stage_must_succeed(domus_after(stack, delay_ns, &due_type, &i, NULL), "timer");
     }
     return 0;
 }
@@ -57,14 +57,15 @@ void row_timers(domus_system *system, uint64_t timers)
 {
     struct armer state = {.timers = timers};
 
-    stage_tell(system, stage_spawn(system, 0, &armer_behaviour, &state), &go_type, NULL);
-    stage_wait();
+    stage_spawn_and_notify(system, stage_spawn_child_of_root(system, 0, &armer_behaviour, &state),
+                           &go_type, NULL);
+    stage_wait_and_print_times();
 }
 
 static int fail_for_uncancelled_timer(domus_stack *stack, void *self, const void *number)
 {
     (void)stack, (void)self, (void)number;
-    stage_wrong("a timer that was cancelled");
+    stage_exit_with_wrong_result("a timer that was cancelled");
 }
 
 static int arm_and_cancel_all_timers(domus_stack *stack, void *self, const void *nothing)
@@ -72,17 +73,17 @@ static int arm_and_cancel_all_timers(domus_stack *stack, void *self, const void 
     struct armer *armer = self;
 
     (void)nothing;
-    stage_begin();
+    stage_begin_clocks();
     for (uint64_t i = 0; i < armer->timers; i++) {
         uint64_t delay_ns = (CANCEL_AFTER_MS + 1 + i % TIMER_SPREAD_MS) * MILLISECOND;
-        stage_must(domus_after(stack, delay_ns, &due_type, &i, &armer->armed[i]), "timer");
+        stage_must_succeed(domus_after(stack, delay_ns, &due_type, &i, &armer->armed[i]), "timer");
     }
     for (uint64_t i = 0; i < armer->timers; i++) {
         if (domus_timer_cancel(stack, armer->armed[i]) != 0)
-            stage_wrong("a timer that was not there");
+            stage_exit_with_wrong_result("a timer that was not there");
     }
-    stage_end();
-    stage_leave();
+    stage_end_clocks();
+    stage_let_main_thread_return();
     return 0;
 }
 
@@ -96,11 +97,12 @@ static const domus_behaviour canceller_behaviour = {
 
 void row_timers_cancel(domus_system *system, uint64_t timers)
 {
-    stage_must(timers > SIZE_MAX / sizeof(domus_timer) ? -ENOMEM : 0, "timers");
+    stage_must_succeed(timers > SIZE_MAX / sizeof(domus_timer) ? -ENOMEM : 0, "timers");
     struct armer state = {.timers = timers, .armed = malloc((size_t)timers * sizeof(domus_timer))};
 
-    stage_must(state.armed == NULL ? -ENOMEM : 0, "timers");
-    stage_tell(system, stage_spawn(system, 0, &canceller_behaviour, &state), &go_type, NULL);
-    stage_wait();
+    stage_must_succeed(state.armed == NULL ? -ENOMEM : 0, "timers");
+    stage_spawn_and_notify(
+        system, stage_spawn_child_of_root(system, 0, &canceller_behaviour, &state), &go_type, NULL);
+    stage_wait_and_print_times();
     free(state.armed);
 }

@@ -199,7 +199,7 @@ int main(int argc, char **argv)
     }
     asked.kind = (enum kind)kind;
     make_requests(&load, &asked, argv[7]);
-    int error = request_load_run(
+    int error = request_load_run_to_its_end(
         &(struct request_load_options){.port = (uint16_t)strtoul(argv[1], NULL, 10),
                                        .watched = (pid_t)strtol(argv[2], NULL, 10),
                                        .kind = &load,

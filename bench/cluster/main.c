@@ -98,7 +98,8 @@ static const domus_pickler picklers[] = {
 
 static int answer_ask_of_requester(domus_stack *stack, void *self, const void *words)
 {
-    struct cluster_words answer = cluster_side_answer(*(const struct cluster_words *)words);
+    struct cluster_words answer =
+        cluster_side_right_answer_to_ask(*(const struct cluster_words *)words);
 
     (void)self;
     return domus_reply(stack, &words_type, &answer);
@@ -117,7 +118,7 @@ static int count_notice_at_responder(domus_stack *stack, void *self, const void 
     struct cluster_words *counts = self;
 
     (void)stack;
-    *counts = cluster_side_count(*counts, ((const struct notice *)notice)->number);
+    *counts = cluster_side_count_notice(*counts, ((const struct notice *)notice)->number);
     return 0;
 }
 
@@ -148,7 +149,7 @@ static int check_answer_and_ask_again(domus_stack *stack, void *self, const domu
 
     if (answer->error != 0)
         exit_with_error("an ask", answer->error);
-    if (!cluster_asks_take(&asks, *(const struct cluster_words *)answer->payload))
+    if (!cluster_asks_take_answer(&asks, *(const struct cluster_words *)answer->payload))
         return end_row_with_verdict("an answer");
     if (asks.answered == side.count)
         return end_row_with_verdict(NULL);
@@ -185,7 +186,7 @@ static int handle_answer_to_mark(domus_stack *stack, void *self, const void *cou
 
     notifier->marked += CLUSTER_NOTICES_A_MARK;
     notifier->marked = notifier->marked < side.count ? notifier->marked : side.count;
-    if (!cluster_side_mark_is_right(*(const struct cluster_words *)counts, notifier->marked))
+    if (!cluster_side_is_mark_answer_right(*(const struct cluster_words *)counts, notifier->marked))
         return end_row_with_verdict("a mark");
     if (notifier->marked == side.count)
         return end_row_with_verdict(NULL);
@@ -288,7 +289,7 @@ static domus_node wait_until_node_is_up(domus_cluster *cluster, bool is_here)
             if (infos[i].is_here == is_here && infos[i].state == DOMUS_NODE_UP)
                 return infos[i].node;
         }
-        measure_nap(LOOK_S);
+        measure_sleep_seconds(LOOK_S);
     }
     exit_with_error("no node is up", -ETIMEDOUT);
 }
@@ -316,14 +317,14 @@ static void run_row_as_requester(domus_system *system, domus_cluster *cluster)
     node = wait_until_node_is_up(cluster, false);
     spawn_actors(system, &finder, NULL, 1);
     wait_for_step_of_thread();
-    cluster_asks_begin(&asks, side.count);
-    cluster_side_await_go(&side);
+    cluster_asks_begin_with_first(&asks, side.count);
+    cluster_side_await_line_go(&side);
     if (side.notices)
         spawn_actors(system, &notifier, &(struct notifier){0, 0}, CLUSTER_MARKS_MAX);
     for (uint64_t i = 0; !side.notices && i < CLUSTER_UNDER_WAY && i < side.count; i++)
         spawn_actors(system, &asker, &i, 1);
     wait_for_step_of_thread();
-    cluster_side_done(&side, wrong);
+    cluster_side_print_result(&side, wrong);
 }
 
 int main(int argc, char **argv)
@@ -334,7 +335,7 @@ int main(int argc, char **argv)
     domus_cluster *cluster;
     char server[32], error[256] = "";
 
-    cluster_side_init(&side, argc, argv);
+    cluster_side_parse_or_exit(&side, argc, argv);
     sem_init(&told, 0, 0);
     snprintf(server, sizeof server, "127.0.0.1:%u", side.port);
     options.servers = server;
@@ -349,8 +350,8 @@ int main(int argc, char **argv)
     }
     if (side.responds) {
         (void)wait_until_node_is_up(cluster, true);
-        cluster_side_ready();
-        cluster_side_await_end();
+        cluster_side_print_ready();
+        cluster_side_await_end_of_stdin();
     } else {
         run_row_as_requester(system, cluster);
     }

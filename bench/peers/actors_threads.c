@@ -270,7 +270,7 @@ static void run_ring_of_threads(size_t size, bool shuffled)
     for (uint64_t i = 0; i < size; i++)
         ring.order[i] = (uint32_t)i;
     if (shuffled)
-        ring_shuffle(ring.order, size);
+        ring_shuffle_order(ring.order, size);
     touch_memory_for_stacks(size * WARM_BYTES);
     enlarge_futex_table(size);
     start_processes();

@@ -240,7 +240,7 @@ static void answer_publication(const struct message *message)
     for (size_t at = 0; at + CLUSTER_ASK_BYTES <= message->length; at += CLUSTER_ASK_BYTES) {
         struct cluster_words words;
         memcpy(&words, message->payload + at, sizeof words);
-        words = cluster_side_answer(words);
+        words = cluster_side_right_answer_to_ask(words);
         gather_bytes(&words, sizeof words);
     }
     gather_bytes("\r\n", 2);
@@ -251,7 +251,7 @@ static _Noreturn void run_responder(void)
     struct cluster_words counts = {0, 0};
 
     connect_to_server(RESPONDER);
-    cluster_side_ready();
+    cluster_side_print_ready();
     for (;;) {
         struct message message;
         wait_for_message(&message);
@@ -264,7 +264,7 @@ static _Noreturn void run_responder(void)
                  at += CLUSTER_NOTICE_BYTES) {
                 uint64_t number;
                 memcpy(&number, message.payload + at, sizeof number);
-                counts = cluster_side_count(counts, number);
+                counts = cluster_side_count_notice(counts, number);
             }
         }
     }
@@ -291,7 +291,7 @@ static bool handle_answers(struct cluster_asks *asks, const struct message *mess
     for (size_t at = 0; at + CLUSTER_ASK_BYTES <= message->length; at += CLUSTER_ASK_BYTES) {
         struct cluster_words words;
         memcpy(&words, message->payload + at, sizeof words);
-        if (!cluster_asks_take(asks, words))
+        if (!cluster_asks_take_answer(asks, words))
             return false;
         words = (struct cluster_words){words.first + CLUSTER_UNDER_WAY, 0};
         if (words.first < asks->count)
@@ -306,7 +306,7 @@ static const char *run_row_of_asks(void)
     struct cluster_words next[CLUSTER_UNDER_WAY];
     size_t count = 0;
 
-    cluster_asks_begin(&asks, side.count);
+    cluster_asks_begin_with_first(&asks, side.count);
     for (uint64_t i = 0; i < CLUSTER_UNDER_WAY && i < side.count; i++)
         next[count++] = (struct cluster_words){i, 0};
     for (;;) {
@@ -334,7 +334,7 @@ static bool await_right_answer_to_mark(uint64_t sent)
     if (message.length != sizeof counts)
         return false;
     memcpy(&counts, message.payload, sizeof counts);
-    return cluster_side_mark_is_right(counts, sent);
+    return cluster_side_is_mark_answer_right(counts, sent);
 }
 
 /* Gather a publication of `count` notices, the first of which has the number `number`. */
@@ -387,14 +387,14 @@ int main(int argc, char **argv)
 {
     struct message message;
 
-    cluster_side_init(&side, argc, argv);
+    cluster_side_parse_or_exit(&side, argc, argv);
     batches = strcmp(side.style, "batch") == 0;
     if (side.responds)
         run_responder();
     connect_to_server(REQUESTER);
     publish_payload(RESPONDER, REQUESTER, &(struct cluster_words){0, 0}, CLUSTER_ASK_BYTES);
     wait_for_message(&message);
-    cluster_side_await_go(&side);
-    cluster_side_done(&side, side.notices ? run_row_of_notices() : run_row_of_asks());
+    cluster_side_await_line_go(&side);
+    cluster_side_print_result(&side, side.notices ? run_row_of_notices() : run_row_of_asks());
     return 0;
 }

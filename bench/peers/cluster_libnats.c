@@ -69,9 +69,9 @@ static void handle_message_at_responder(natsConnection *nc, natsSubscription *su
 
     if (reply == NULL) {
         memcpy(&number, natsMsg_GetData(message), sizeof number);
-        counts = cluster_side_count(counts, number);
+        counts = cluster_side_count_notice(counts, number);
     } else if (read_words_of_payload(message, &words)) {
-        words = side.notices ? counts : cluster_side_answer(words);
+        words = side.notices ? counts : cluster_side_right_answer_to_ask(words);
         require_success(natsConnection_Publish(connection, reply, &words, sizeof words),
                         "an answer");
     }
@@ -88,7 +88,7 @@ static void handle_answer(natsConnection *nc, natsSubscription *subscription, na
     (void)closure;
     struct cluster_words words;
 
-    if (!read_words_of_payload(message, &words) || !cluster_asks_take(&asks, words)) {
+    if (!read_words_of_payload(message, &words) || !cluster_asks_take_answer(&asks, words)) {
         wrong = true;
         sem_post(&done);
     } else if (asks.answered == side.count) {
@@ -113,7 +113,8 @@ static void handle_answer_to_mark(natsConnection *nc, natsSubscription *subscrip
 
     marked += CLUSTER_NOTICES_A_MARK;
     marked = marked < side.count ? marked : side.count;
-    if (!read_words_of_payload(message, &words) || !cluster_side_mark_is_right(words, marked))
+    if (!read_words_of_payload(message, &words) ||
+        !cluster_side_is_mark_answer_right(words, marked))
         wrong = true;
     natsMsg_Destroy(message);
     sem_post(&done);
@@ -164,7 +165,7 @@ static void *ask_one_after_the_other(void *first_)
         require_success(natsConnection_Request(&message, connection, RESPONDER, &words,
                                                sizeof words, TIMEOUT_MS),
                         "a request");
-        struct cluster_words right = cluster_side_answer(words);
+        struct cluster_words right = cluster_side_right_answer_to_ask(words);
         if (!read_words_of_payload(message, &words) || memcmp(&words, &right, sizeof right) != 0)
             wrong = true;
         natsMsg_Destroy(message);
@@ -215,28 +216,28 @@ int main(int argc, char **argv)
     natsMsg *message = NULL;
     struct cluster_words words = {0, 0};
 
-    cluster_side_init(&side, argc, argv);
+    cluster_side_parse_or_exit(&side, argc, argv);
     sem_init(&done, 0, 0);
     open_connection();
     if (side.responds) {
         subscribe_to_subject(RESPONDER, handle_message_at_responder);
-        cluster_side_ready();
-        cluster_side_await_end();
+        cluster_side_print_ready();
+        cluster_side_await_end_of_stdin();
         _exit(0); /* _exit() ends the process at once, because the library's threads still run */
     }
     require_success(natsInbox_Create(&inbox), "inbox");
-    cluster_asks_begin(&asks, side.count);
+    cluster_asks_begin_with_first(&asks, side.count);
     subscribe_to_subject(inbox, side.notices ? handle_answer_to_mark : handle_answer);
     require_success(
         natsConnection_Request(&message, connection, RESPONDER, &words, sizeof words, TIMEOUT_MS),
         "the first request");
     natsMsg_Destroy(message);
-    cluster_side_await_go(&side);
+    cluster_side_await_line_go(&side);
     if (side.notices)
-        cluster_side_done(&side, run_row_of_notices());
+        cluster_side_print_result(&side, run_row_of_notices());
     else if (strcmp(side.style, "threads") == 0)
-        cluster_side_done(&side, run_row_of_asks_by_threads());
+        cluster_side_print_result(&side, run_row_of_asks_by_threads());
     else
-        cluster_side_done(&side, run_row_of_asks());
+        cluster_side_print_result(&side, run_row_of_asks());
     _exit(0);
 }

@@ -20,7 +20,7 @@ static void watch_descriptor(int epoll, int fd)
     struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
 
     if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) != 0)
-        peer_fail("epoll_ctl");
+        peer_print_error_and_exit("epoll_ctl");
 }
 
 static void accept_connections(int epoll, int listener)
@@ -30,7 +30,7 @@ static void accept_connections(int epoll, int listener)
     while ((fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0)
         watch_descriptor(epoll, fd);
     if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
-        peer_fail("accept4");
+        peer_print_error_and_exit("accept4");
 }
 
 static void echo_bytes(struct peer *peer, int fd)
@@ -49,7 +49,7 @@ static void echo_bytes(struct peer *peer, int fd)
     if (sent < 0 && (errno == EPIPE || errno == ECONNRESET))
         close(fd);
     else if (sent != got)
-        peer_fail("send");
+        peer_print_error_and_exit("send");
 }
 
 static void serve_connections(struct peer *peer, int epoll, int listener, int on_term)
@@ -60,7 +60,7 @@ static void serve_connections(struct peer *peer, int epoll, int listener, int on
         int count = epoll_wait(epoll, events, EVENTS_MAX, -1);
 
         if (count < 0 && errno != EINTR)
-            peer_fail("epoll_wait");
+            peer_print_error_and_exit("epoll_wait");
         for (int i = 0; i < count; i++) {
             int fd = events[i].data.fd;
 
@@ -78,16 +78,16 @@ int main(int argc, char **argv)
 {
     struct peer peer;
 
-    peer_init(&peer, argc, argv);
-    int on_term = peer_signal_open();
-    int listener = peer_listen(&peer, SOCK_NONBLOCK);
+    peer_read_arguments_and_pin(&peer, argc, argv);
+    int on_term = peer_open_signal_descriptor();
+    int listener = peer_open_listening_socket(&peer, SOCK_NONBLOCK);
     int epoll = epoll_create1(EPOLL_CLOEXEC);
     if (epoll < 0)
-        peer_fail("epoll_create1");
+        peer_print_error_and_exit("epoll_create1");
     watch_descriptor(epoll, listener);
     watch_descriptor(epoll, on_term);
-    peer_announce(&peer, listener);
+    peer_print_listening_port(&peer, listener);
     serve_connections(&peer, epoll, listener, on_term);
-    peer_report(&peer);
+    peer_print_cpu_time(&peer);
     return 0;
 }

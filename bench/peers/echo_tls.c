@@ -30,7 +30,7 @@ static void watch_descriptor(int epoll, int fd, void *what)
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = what};
 
     if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) != 0)
-        peer_fail("epoll_ctl");
+        peer_print_error_and_exit("epoll_ctl");
 }
 
 static SSL_CTX *make_context(void)
@@ -40,7 +40,7 @@ static SSL_CTX *make_context(void)
 
     if (context == NULL || file == NULL || SSL_CTX_use_certificate_chain_file(context, file) != 1 ||
         SSL_CTX_use_PrivateKey_file(context, file, SSL_FILETYPE_PEM) != 1)
-        peer_fail("OpenSSL, or WEB_KEY");
+        peer_print_error_and_exit("OpenSSL, or WEB_KEY");
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_read_ahead(context, 1);
     return context;
@@ -53,12 +53,12 @@ static void accept_connections(int epoll, int listener, SSL_CTX *context)
     while ((fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
         SSL *ssl = SSL_new(context);
         if (ssl == NULL || SSL_set_fd(ssl, fd) != 1)
-            peer_fail("OpenSSL");
+            peer_print_error_and_exit("OpenSSL");
         SSL_set_accept_state(ssl);
         watch_descriptor(epoll, fd, ssl);
     }
     if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
-        peer_fail("accept4");
+        peer_print_error_and_exit("accept4");
 }
 
 static void end_connection(SSL *ssl)
@@ -83,7 +83,7 @@ static void echo_bytes(struct peer *peer, SSL *ssl)
         }
         peer->received++;
         if (SSL_write(ssl, buffer, got) != got)
-            peer_fail("SSL_write");
+            peer_print_error_and_exit("SSL_write");
     } while (SSL_has_pending(ssl) == 1);
 }
 
@@ -95,7 +95,7 @@ static void serve_connections(struct peer *peer, int epoll, int listener, SSL_CT
         int count = epoll_wait(epoll, events, EVENTS_MAX, -1);
 
         if (count < 0 && errno != EINTR)
-            peer_fail("epoll_wait");
+            peer_print_error_and_exit("epoll_wait");
         for (int i = 0; i < count; i++) {
             void *what = events[i].data.ptr;
 
@@ -113,20 +113,20 @@ int main(int argc, char **argv)
 {
     struct peer peer;
 
-    peer_init(&peer, argc, argv);
+    peer_read_arguments_and_pin(&peer, argc, argv);
     if (sigaction(SIGPIPE, &(struct sigaction){.sa_handler = SIG_IGN}, NULL) != 0)
-        peer_fail("sigaction");
+        peer_print_error_and_exit("sigaction");
     SSL_CTX *context = make_context();
-    int on_term = peer_signal_open();
-    int listener = peer_listen(&peer, SOCK_NONBLOCK);
+    int on_term = peer_open_signal_descriptor();
+    int listener = peer_open_listening_socket(&peer, SOCK_NONBLOCK);
     int epoll = epoll_create1(EPOLL_CLOEXEC);
     if (epoll < 0)
-        peer_fail("epoll_create1");
+        peer_print_error_and_exit("epoll_create1");
     watch_descriptor(epoll, listener, &is_listener);
     watch_descriptor(epoll, on_term, &is_term);
-    peer_announce(&peer, listener);
+    peer_print_listening_port(&peer, listener);
     serve_connections(&peer, epoll, listener, context);
-    peer_report(&peer);
+    peer_print_cpu_time(&peer);
     SSL_CTX_free(context);
     return 0;
 }

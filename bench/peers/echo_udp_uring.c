@@ -49,7 +49,7 @@ static struct io_uring_sqe *get_next_free_sqe(struct server *server)
         int submitted = io_uring_submit(&server->ring);
         if (submitted < 0 && submitted != -EINTR && submitted != -EAGAIN && submitted != -EBUSY) {
             errno = -submitted;
-            peer_fail("io_uring_submit");
+            peer_print_error_and_exit("io_uring_submit");
         }
         sqe = io_uring_get_sqe(&server->ring);
     }
@@ -85,7 +85,7 @@ static void send_datagram_back(struct server *server, unsigned int buffer, int s
     struct io_uring_sqe *sqe = get_next_free_sqe(server);
 
     if (out == NULL)
-        peer_fail("recvmsg");
+        peer_print_error_and_exit("recvmsg");
     server->peer.received++;
     io_uring_prep_send(sqe, server->fd, io_uring_recvmsg_payload(out, &server->room),
                        io_uring_recvmsg_payload_length(out, size, &server->room),
@@ -128,7 +128,7 @@ static void serve_datagrams(struct server *server)
 
         if (result < 0 && result != -EINTR && result != -EAGAIN && result != -EBUSY) {
             errno = -result;
-            peer_fail("io_uring_submit_and_wait");
+            peer_print_error_and_exit("io_uring_submit_and_wait");
         }
         io_uring_for_each_cqe(&server->ring, head, cqe)
         {
@@ -153,12 +153,12 @@ static void open_ring(struct server *server)
 
     if (result < 0) {
         errno = -result;
-        peer_fail("io_uring_queue_init_params");
+        peer_print_error_and_exit("io_uring_queue_init_params");
     }
     if (posix_memalign((void **)&server->buffer_ring, 4096,
                        BUFFERS * sizeof(struct io_uring_buf)) != 0 ||
         posix_memalign((void **)&server->buffers, 4096, (size_t)BUFFERS * BUFFER_SIZE) != 0)
-        peer_fail("posix_memalign");
+        peer_print_error_and_exit("posix_memalign");
     io_uring_buf_ring_init(server->buffer_ring);
     struct io_uring_buf_reg registration = {
         .ring_addr = (uintptr_t)server->buffer_ring,
@@ -168,7 +168,7 @@ static void open_ring(struct server *server)
     result = io_uring_register_buf_ring(&server->ring, &registration, 0);
     if (result < 0) {
         errno = -result;
-        peer_fail("io_uring_register_buf_ring");
+        peer_print_error_and_exit("io_uring_register_buf_ring");
     }
     (void)io_uring_register_ring_fd(&server->ring);
     for (unsigned int i = 0; i < BUFFERS; i++)
@@ -182,21 +182,21 @@ int main(int argc, char **argv)
     static struct server server;
     struct sockaddr_in address = {.sin_family = AF_INET};
 
-    peer_init(&server.peer, argc, argv);
+    peer_read_arguments_and_pin(&server.peer, argc, argv);
     address.sin_port = htons(server.peer.port);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     server.room.msg_namelen = sizeof(struct sockaddr_in6);
     server.fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (server.fd < 0 || bind(server.fd, (struct sockaddr *)&address, sizeof address) != 0)
-        peer_fail("bind");
-    int signals = peer_signal_open();
+        peer_print_error_and_exit("bind");
+    int signals = peer_open_signal_descriptor();
     open_ring(&server);
     arm_multishot_receive(&server);
     struct io_uring_sqe *sqe = get_next_free_sqe(&server);
     io_uring_prep_poll_add(sqe, signals, POLLIN);
     sqe->user_data = make_tag_of_operation(TERM, 0);
-    peer_announce(&server.peer, server.fd);
+    peer_print_listening_port(&server.peer, server.fd);
     serve_datagrams(&server);
-    peer_report(&server.peer);
+    peer_print_cpu_time(&server.peer);
     return EXIT_SUCCESS;
 }

@@ -74,7 +74,7 @@ static struct io_uring_sqe *get_next_free_sqe(struct server *server)
         int submitted = io_uring_submit(&server->ring);
         if (submitted < 0 && submitted != -EINTR && submitted != -EAGAIN && submitted != -EBUSY) {
             errno = -submitted;
-            peer_fail("io_uring_submit");
+            peer_print_error_and_exit("io_uring_submit");
         }
         sqe = io_uring_get_sqe(&server->ring);
     }
@@ -115,7 +115,7 @@ static void handle_accepted_connection(struct server *server, const struct io_ur
 {
     if (cqe->res >= FDS_MAX) {
         errno = EMFILE;
-        peer_fail("accept");
+        peer_print_error_and_exit("accept");
     }
     if (cqe->res >= 0) {
         server->connections[cqe->res] = (struct connection){.first = NONE, .last = NONE};
@@ -248,7 +248,7 @@ static void serve_connections(struct server *server)
 
         if (result < 0 && result != -EINTR && result != -EAGAIN && result != -EBUSY) {
             errno = -result;
-            peer_fail("io_uring_submit_and_wait");
+            peer_print_error_and_exit("io_uring_submit_and_wait");
         }
         io_uring_for_each_cqe(&server->ring, head, cqe)
         {
@@ -278,7 +278,7 @@ static void open_ring(struct server *server)
     }
     if (result < 0) {
         errno = -result;
-        peer_fail("io_uring");
+        peer_print_error_and_exit("io_uring");
     }
 }
 
@@ -290,13 +290,13 @@ static void open_buffers(struct server *server)
     server->buffer_ring = aligned_alloc(PAGE_SIZE, ring_size);
     server->buffers = aligned_alloc(PAGE_SIZE, BUFFERS * server->buffer_size);
     if (server->buffer_ring == NULL || server->buffers == NULL)
-        peer_fail("buffers");
+        peer_print_error_and_exit("buffers");
     registration.ring_addr = (uintptr_t)server->buffer_ring;
 
     int result = io_uring_register_buf_ring(&server->ring, &registration, 0);
     if (result < 0) {
         errno = -result;
-        peer_fail("io_uring_register_buf_ring");
+        peer_print_error_and_exit("io_uring_register_buf_ring");
     }
     io_uring_buf_ring_init(server->buffer_ring);
     for (unsigned int i = 0; i < BUFFERS; i++)
@@ -310,27 +310,27 @@ int main(int argc, char **argv)
     static struct server server;
 
     server.buffer_size = argc == 4 ? strtoul(argv[3], NULL, 10) : BUFFER_SIZE;
-    peer_init(&server.peer, argc == 4 ? 3 : argc, argv);
+    peer_read_arguments_and_pin(&server.peer, argc == 4 ? 3 : argc, argv);
     if (server.buffer_size % PAGE_SIZE != 0 || server.buffer_size == 0) {
         errno = EINVAL;
-        peer_fail("the size of a buffer");
+        peer_print_error_and_exit("the size of a buffer");
     }
-    int on_term = peer_signal_open();
-    server.listener = peer_listen(&server.peer, 0);
+    int on_term = peer_open_signal_descriptor();
+    server.listener = peer_open_listening_socket(&server.peer, 0);
     open_ring(&server);
     open_buffers(&server);
 
     server.touched = NONE;
     server.connections = calloc(FDS_MAX, sizeof *server.connections);
     if (server.connections == NULL)
-        peer_fail("connections");
+        peer_print_error_and_exit("connections");
     arm_multishot_accept(&server);
     struct io_uring_sqe *sqe = get_next_free_sqe(&server);
     io_uring_prep_poll_add(sqe, on_term, POLLIN);
     sqe->user_data = make_tag_of_operation(TERM, on_term);
 
-    peer_announce(&server.peer, server.listener);
+    peer_print_listening_port(&server.peer, server.listener);
     serve_connections(&server);
-    peer_report(&server.peer);
+    peer_print_cpu_time(&server.peer);
     return 0;
 }

@@ -23,7 +23,7 @@ static void require_success(const char *what, int result)
 {
     if (result < 0) {
         errno = -result; /* libuv's codes of errors are negative errnos on Unix */
-        peer_fail(what);
+        peer_print_error_and_exit(what);
     }
 }
 
@@ -32,7 +32,7 @@ static void *allocate_memory(size_t size)
     void *memory = malloc(size);
 
     if (memory == NULL)
-        peer_fail("malloc");
+        peer_print_error_and_exit("malloc");
     return memory;
 }
 
@@ -104,7 +104,7 @@ int main(int argc, char **argv)
     struct sockaddr_in address;
     uv_os_fd_t fd;
 
-    peer_init(&peer, argc, argv);
+    peer_read_arguments_and_pin(&peer, argc, argv);
     require_success("uv_signal_init", uv_signal_init(loop, &signal));
     require_success("uv_signal_start", uv_signal_start(&signal, on_signal_term, SIGTERM));
     require_success("uv_ip4_addr", uv_ip4_addr("127.0.0.1", peer.port, &address));
@@ -112,8 +112,8 @@ int main(int argc, char **argv)
     require_success("uv_tcp_bind", uv_tcp_bind(&listener, (const struct sockaddr *)&address, 0));
     require_success("uv_listen", uv_listen((uv_stream_t *)&listener, BACKLOG, on_new_connection));
     require_success("uv_fileno", uv_fileno((const uv_handle_t *)&listener, &fd));
-    peer_announce(&peer, fd);
+    peer_print_listening_port(&peer, fd);
     uv_run(loop, UV_RUN_DEFAULT);
-    peer_report(&peer);
+    peer_print_cpu_time(&peer);
     return 0;
 }

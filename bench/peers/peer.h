@@ -18,24 +18,24 @@ struct peer {
 
 /* Read the arguments and pin the process; if they are wrong, this prints the usage and
  * exits with 2. */
-void peer_init(struct peer *peer, int argc, char **argv);
+void peer_read_arguments_and_pin(struct peer *peer, int argc, char **argv);
 
 /* Returns a listening socket on peer->port. TCP_NODELAY is set, and accepted sockets inherit it.
  * `flags` is 0 or SOCK_NONBLOCK. If there is no socket, this ends the process. */
-int peer_listen(struct peer *peer, int flags);
+int peer_open_listening_socket(struct peer *peer, int flags);
 
 /* Block SIGTERM and return a descriptor that becomes readable when the signal comes. A server waits
  * for the descriptor beside its sockets, so the signal costs nothing and cannot be missed. */
-int peer_signal_open(void);
+int peer_open_signal_descriptor(void);
 
-/* Print `listening PORT` with the port of the socket. The CPU time of peer_report() counts from
- * here on. */
-void peer_announce(struct peer *peer, int listener);
+/* Print `listening PORT` with the port of the socket. The CPU time of peer_print_cpu_time() counts
+ * from here on. */
+void peer_print_listening_port(struct peer *peer, int listener);
 
-/* Print the CPU time since peer_announce(), and how many times bytes were received. */
-void peer_report(const struct peer *peer);
+/* Print the CPU time since peer_print_listening_port(), and how many times bytes were received. */
+void peer_print_cpu_time(const struct peer *peer);
 
 /* Print `what` failed and the text of errno, and exit with 1. */
-_Noreturn void peer_fail(const char *what);
+_Noreturn void peer_print_error_and_exit(const char *what);
 
 #endif

@@ -34,7 +34,7 @@ static void publish_to_half_of_connections(const struct half *half)
 {
     for (int i = 0; i < half->count; i++) {
         if (send(half->fds[i], bytes, sizeof bytes, MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof bytes)
-            peer_fail("send");
+            peer_print_error_and_exit("send");
     }
 }
 
@@ -43,8 +43,8 @@ static void *publish_from_other_thread(void *half_)
     const struct half *half = half_;
     uint64_t count;
 
-    if (measure_pin(half->cpu) != 0)
-        peer_fail("the next CPU");
+    if (measure_pin_thread_to_cpu(half->cpu) != 0)
+        peer_print_error_and_exit("the next CPU");
     while (read(half->wake, &count, sizeof count) == sizeof count)
         publish_to_half_of_connections(half);
     return NULL;
@@ -58,12 +58,12 @@ static void accept_connection(int listener, int *accepted)
         struct half *half = &halves[*accepted % THREADS];
 
         if (half->count == FDS_MAX || send(fd, PUBLISH_JOINED, 1, MSG_NOSIGNAL) != 1)
-            peer_fail("a connection");
+            peer_print_error_and_exit("a connection");
         half->fds[half->count++] = fd;
         ++*accepted;
     }
     if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
-        peer_fail("accept4");
+        peer_print_error_and_exit("accept4");
 }
 
 /* Publish if a byte has come on the first connection. Returns false when this connection has
@@ -76,9 +76,9 @@ static bool publish_at_order_of_bench(struct peer *peer)
     if (recv(halves[0].fds[0], &which, 1, 0) != 1)
         return false;
     peer->received++;
-    publish_fill(bytes, which);
+    publish_fill_bytes_from_first(bytes, which);
     if (write(halves[1].wake, &one, sizeof one) != sizeof one)
-        peer_fail("eventfd");
+        peer_print_error_and_exit("eventfd");
     publish_to_half_of_connections(&halves[0]);
     return true;
 }
@@ -94,7 +94,7 @@ static void serve_orders_of_bench(struct peer *peer, int listener, int on_term)
 
     for (;;) {
         if (poll(fds, 3, -1) < 0 && errno != EINTR)
-            peer_fail("poll");
+            peer_print_error_and_exit("poll");
         if (fds[0].revents != 0)
             return;
         if (fds[1].revents != 0)
@@ -111,16 +111,16 @@ int main(int argc, char **argv)
     struct peer peer;
     pthread_t thread;
 
-    peer_init(&peer, argc, argv);
-    int on_term = peer_signal_open();
-    int listener = peer_listen(&peer, SOCK_NONBLOCK);
+    peer_read_arguments_and_pin(&peer, argc, argv);
+    int on_term = peer_open_signal_descriptor();
+    int listener = peer_open_listening_socket(&peer, SOCK_NONBLOCK);
     halves[1].cpu = peer.cpu + 1;
     halves[1].wake = eventfd(0, EFD_CLOEXEC);
     if (halves[1].wake < 0 ||
         pthread_create(&thread, NULL, publish_from_other_thread, &halves[1]) != 0)
-        peer_fail("the other thread");
-    peer_announce(&peer, listener);
+        peer_print_error_and_exit("the other thread");
+    peer_print_listening_port(&peer, listener);
     serve_orders_of_bench(&peer, listener, on_term);
-    peer_report(&peer);
+    peer_print_cpu_time(&peer);
     return 0;
 }

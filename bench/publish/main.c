@@ -25,7 +25,7 @@ static int join_group_at_open(domus_stack *stack, void *self, const void *payloa
 {
     const domus_channel_event *event = payload;
     domus_group *group = self;
-    int error = publish_join(stack, group);
+    int error = publish_open_and_join_group(stack, group);
 
     return error != 0 ? error : send_bytes_of_publication(stack, event->channel, PUBLISH_JOINED, 1);
 }
@@ -36,7 +36,8 @@ static int publish_byte_to_group(domus_stack *stack, void *self, const void *pay
     const domus_group *group = self;
     struct bulletin bulletin;
 
-    publish_fill(bulletin.bytes, *(const unsigned char *)domus_buffer_data(event->bytes));
+    publish_fill_bytes_from_first(bulletin.bytes,
+                                  *(const unsigned char *)domus_buffer_data(event->bytes));
     domus_buffer_free(event->bytes);
     return domus_publish(stack, *group, &bulletin_type, &bulletin);
 }
@@ -59,5 +60,5 @@ static const domus_behaviour owner = {.name = "owner", .kind = DOMUS_CHANNELS, .
 
 int main(int argc, char **argv)
 {
-    return publish_main(argc, argv, &owner);
+    return publish_run_program(argc, argv, &owner);
 }

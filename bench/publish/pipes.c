@@ -40,7 +40,7 @@ static int join_group_at_open(domus_stack *stack, void *self, const void *payloa
 {
     domus_group *group = self;
     domus_packet packet;
-    int error = publish_join(stack, group);
+    int error = publish_open_and_join_group(stack, group);
 
     (void)payload;
     if (error == 0)
@@ -59,7 +59,7 @@ static int publish_packet_to_group(domus_stack *stack, void *self, const void *p
     char bytes[PUBLISH_BYTES];
     domus_packet packet;
 
-    publish_fill(bytes, *(const unsigned char *)payload);
+    publish_fill_bytes_from_first(bytes, *(const unsigned char *)payload);
     int error = domus_slice_copy(bytes, sizeof bytes, &packet.bytes);
     if (error != 0)
         return error;
@@ -87,5 +87,5 @@ static const domus_behaviour owner = {.name = "owner", .kind = DOMUS_CHANNELS, .
 
 int main(int argc, char **argv)
 {
-    return publish_main(argc, argv, &owner);
+    return publish_run_program(argc, argv, &owner);
 }

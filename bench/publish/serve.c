@@ -3,7 +3,7 @@
 
 #include <domus/main.h>
 
-int publish_join(domus_stack *stack, domus_group *ret_group)
+int publish_open_and_join_group(domus_stack *stack, domus_group *ret_group)
 {
     int error = domus_group_open(stack, "everybody", ret_group);
 
@@ -15,7 +15,7 @@ static int start_listener(domus_system *system, void *owner)
     return domus_main_serve(system, "echo", *(const domus_behaviour **)owner, NULL);
 }
 
-int publish_main(int argc, char **argv, const domus_behaviour *owner)
+int publish_run_program(int argc, char **argv, const domus_behaviour *owner)
 {
     const domus_program program = {.name = "publish", .start = start_listener, .argument = &owner};
 

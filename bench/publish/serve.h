@@ -7,10 +7,10 @@
 
 /* Open the group of all connections, and let the running actor join it. Returns 0, or an error of
  * domus_group_open() or domus_group_join(). */
-int publish_join(domus_stack *stack, domus_group *ret_group);
+int publish_open_and_join_group(domus_stack *stack, domus_group *ret_group);
 
 /* Serve the listener of config/domus.yaml with actors of `owner` until a signal ends the program.
  * Returns the status of main(). */
-int publish_main(int argc, char **argv, const domus_behaviour *owner);
+int publish_run_program(int argc, char **argv, const domus_behaviour *owner);
 
 #endif

@@ -37,7 +37,7 @@ static int debit_for_transfer(domus_stack *stack, void *balance, const void *tra
     const struct transfer *transfer = transfer_;
 
     *(int64_t *)balance -= transfer->amount;
-    stage_must(domus_barrier(stack), "barrier");
+    stage_must_succeed(domus_barrier(stack), "barrier");
     return domus_ask(stack, transfer->destination, &credit_type, &transfer->amount,
                      reply_to_ask_for_transfer);
 }
@@ -73,16 +73,17 @@ struct teller {
 
 static void begin_next_transfer(domus_stack *stack, struct teller *self)
 {
-    uint32_t source = stage_draw(&self->seed) % SOURCES;
-    uint32_t destination = source + 1 + stage_draw(&self->seed) % (ACCOUNTS - 1 - source);
+    uint32_t source = stage_draw_random_number(&self->seed) % SOURCES;
+    uint32_t destination =
+        source + 1 + stage_draw_random_number(&self->seed) % (ACCOUNTS - 1 - source);
     struct transfer transfer = {
         .destination = self->accounts[destination],
-        .amount = stage_draw(&self->seed) % AMOUNTS,
+        .amount = stage_draw_random_number(&self->seed) % AMOUNTS,
     };
 
     self->left--;
-    stage_must(domus_ask_add(stack, self->accounts[source], &transfer_type, &transfer, 0, 0),
-               "transfer");
+    stage_must_succeed(
+        domus_ask_add(stack, self->accounts[source], &transfer_type, &transfer, 0, 0), "transfer");
 }
 
 static int add_balance_of_account(domus_stack *stack, void *self, const domus_answer *answer)
@@ -91,23 +92,24 @@ static int add_balance_of_account(domus_stack *stack, void *self, const domus_an
 
     (void)self;
     for (; answer != NULL; answer = answer->next) {
-        stage_must(answer->error, "balance");
+        stage_must_succeed(answer->error, "balance");
         sum += *(const int64_t *)answer->payload;
     }
-    return stage_result(stack, (uint64_t)sum);
+    return stage_end_root_with_result(stack, (uint64_t)sum);
 }
 
 static int count_finished_transfer(domus_stack *stack, void *self_, const domus_answer *answer)
 {
     struct teller *self = self_;
 
-    stage_must(answer->error, "transfer");
+    stage_must_succeed(answer->error, "transfer");
     if (self->left != 0)
         begin_next_transfer(stack, self);
     if (domus_pending(stack) != 0)
         return domus_wait_first(stack, count_finished_transfer);
     for (uint32_t i = 0; i < ACCOUNTS; i++)
-        stage_must(domus_ask_add(stack, self->accounts[i], &balance_type, NULL, 0, i), "balance");
+        stage_must_succeed(domus_ask_add(stack, self->accounts[i], &balance_type, NULL, 0, i),
+                           "balance");
     return domus_wait_all(stack, add_balance_of_account);
 }
 
@@ -118,7 +120,7 @@ static int start_teller_and_accounts(domus_stack *stack, void *self_, const void
     self->left = *(const uint64_t *)transfers;
     self->seed = 1;
     for (uint32_t i = 0; i < ACCOUNTS; i++)
-        self->accounts[i] = stage_spawn(stack, &account, &(int64_t){BALANCE});
+        self->accounts[i] = stage_spawn_child_of_root(stack, &account, &(int64_t){BALANCE});
     while (self->left != 0 && domus_pending(stack) < TRANSFERS_OUT)
         begin_next_transfer(stack, self);
     return domus_wait_first(stack, count_finished_transfer);
@@ -129,7 +131,7 @@ static const domus_behaviour teller = {
     .state_size = sizeof(struct teller),
     .on =
         (const domus_on[]){{.type = &go_type, .handle = start_teller_and_accounts}, {.type = NULL}},
-    .on_stop = stage_left,
+    .on_stop = stage_on_stop_of_root,
 };
 
 const struct stage_row row_banking = {.name = "banking", .root = &teller};

@@ -35,7 +35,7 @@ static int answer_ping_with_pong(domus_stack *stack, void *self, const void *not
 
 static int ping_another_player(domus_stack *stack, struct player *self)
 {
-    uint32_t other = stage_draw(&self->seed) % (ACTORS - 1);
+    uint32_t other = stage_draw_random_number(&self->seed) % (ACTORS - 1);
 
     if (other >= self->index)
         other++;
@@ -75,10 +75,10 @@ static int start_hub_and_players(domus_stack *stack, void *self_, const void *pi
     self->pings = *(const uint64_t *)pings;
     for (uint32_t i = 0; i < ACTORS; i++) {
         struct player state = {.hub = self, .index = i, .seed = i + 1};
-        self->players[i] = stage_spawn(stack, &player, &state);
+        self->players[i] = stage_spawn_child_of_root(stack, &player, &state);
     }
     for (uint32_t i = 0; i < ACTORS; i++)
-        stage_send(stack, self->players[i], &begin_type, NULL);
+        stage_send_notice(stack, self->players[i], &begin_type, NULL);
     return 0;
 }
 
@@ -87,7 +87,7 @@ static int add_pongs_of_player(domus_stack *stack, void *self_, const void *pong
     struct hub *self = self_;
 
     self->sum += *(const uint64_t *)pongs;
-    return ++self->ready == ACTORS ? stage_result(stack, self->sum) : 0;
+    return ++self->ready == ACTORS ? stage_end_root_with_result(stack, self->sum) : 0;
 }
 
 static const domus_behaviour hub = {
@@ -96,7 +96,7 @@ static const domus_behaviour hub = {
     .on = (const domus_on[]){{.type = &go_type, .handle = start_hub_and_players},
                              {.type = &pongs_type, .handle = add_pongs_of_player},
                              {.type = NULL}},
-    .on_stop = stage_left,
+    .on_stop = stage_on_stop_of_root,
 };
 
 const struct stage_row row_big = {.name = "big", .root = &hub};

@@ -129,7 +129,7 @@ static void permit_producers_for_free_places(domus_stack *stack, struct manager 
 {
     while (self->taken < PLACES && self->producers.count != 0) {
         self->taken++;
-        stage_send(stack, take_first_actor_of_line(&self->producers), &permit_type, NULL);
+        stage_send_notice(stack, take_first_actor_of_line(&self->producers), &permit_type, NULL);
     }
 }
 
@@ -138,7 +138,7 @@ static void give_item_to_consumer(domus_stack *stack, struct manager *self, domu
 {
     self->left--;
     self->taken--;
-    stage_send(stack, to, &item_type, &item);
+    stage_send_notice(stack, to, &item_type, &item);
 }
 
 static int handle_last_item(domus_stack *stack, void *self_, const void *item)
@@ -151,7 +151,7 @@ static int handle_last_item(domus_stack *stack, void *self_, const void *item)
     else
         self->items[(self->first + self->count++) % PLACES] = *(const double *)item;
     while (self->left == 0 && self->consumers.count != 0)
-        stage_send(stack, take_first_actor_of_line(&self->consumers), &no_more_type, NULL);
+        stage_send_notice(stack, take_first_actor_of_line(&self->consumers), &no_more_type, NULL);
     permit_producers_for_free_places(stack, self);
     return 0;
 }
@@ -194,9 +194,9 @@ static int spawn_producers_and_consumers(domus_stack *stack, void *self_, const 
 
     self->left = state.left * PRODUCERS;
     for (uint32_t i = 0; i < PRODUCERS; i++)
-        append_actor_to_line(&self->producers, stage_spawn(stack, &producer, &state));
+        append_actor_to_line(&self->producers, stage_spawn_child_of_root(stack, &producer, &state));
     for (uint32_t i = 0; i < CONSUMERS; i++)
-        (void)stage_spawn(stack, &consumer, &state);
+        (void)stage_spawn_child_of_root(stack, &consumer, &state);
     permit_producers_for_free_places(stack, self);
     return 0;
 }
@@ -206,7 +206,7 @@ static int add_count_of_consumer(domus_stack *stack, void *self_, const void *co
     struct manager *self = self_;
 
     self->sum += *(const uint64_t *)count;
-    return ++self->counted == CONSUMERS ? stage_result(stack, self->sum) : 0;
+    return ++self->counted == CONSUMERS ? stage_end_root_with_result(stack, self->sum) : 0;
 }
 
 static const domus_behaviour manager = {
@@ -218,7 +218,7 @@ static const domus_behaviour manager = {
                              {.type = &count_type, .handle = add_count_of_consumer},
                              {.type = &go_type, .handle = spawn_producers_and_consumers},
                              {.type = NULL}},
-    .on_stop = stage_left,
+    .on_stop = stage_on_stop_of_root,
 };
 
 const struct stage_row row_bndbuffer = {.name = "bndbuffer", .root = &manager};

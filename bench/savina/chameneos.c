@@ -75,7 +75,7 @@ static int start_mall_and_creatures(domus_stack *stack, void *self_, const void 
     self->left = *(const uint64_t *)meetings;
     for (uint32_t i = 0; i < CREATURES; i++) {
         struct creature state = {.mall = domus_self(stack), .colour = i % COLOURS};
-        (void)stage_spawn(stack, &creature, &state);
+        (void)stage_spawn_child_of_root(stack, &creature, &state);
     }
     return 0;
 }
@@ -94,7 +94,7 @@ static int handle_creature_in_mall(domus_stack *stack, void *self_, const void *
     }
     self->waits = false;
     self->left--;
-    stage_send(stack, self->first, &met_type, colour);
+    stage_send_notice(stack, self->first, &met_type, colour);
     return domus_notice(stack, domus_sender(stack), &met_type, &self->colour);
 }
 
@@ -103,7 +103,7 @@ static int add_count_of_creature(domus_stack *stack, void *self_, const void *me
     struct mall *self = self_;
 
     self->met += *(const uint64_t *)met;
-    return ++self->counted == CREATURES ? stage_result(stack, self->met) : 0;
+    return ++self->counted == CREATURES ? stage_end_root_with_result(stack, self->met) : 0;
 }
 
 static const domus_behaviour mall = {
@@ -113,7 +113,7 @@ static const domus_behaviour mall = {
                              {.type = &count_type, .handle = add_count_of_creature},
                              {.type = &go_type, .handle = start_mall_and_creatures},
                              {.type = NULL}},
-    .on_stop = stage_left,
+    .on_stop = stage_on_stop_of_root,
 };
 
 const struct stage_row row_chameneos = {.name = "chameneos", .root = &mall};

@@ -53,8 +53,8 @@ static void send_window_of_messages(domus_stack *stack, struct producer *self)
     const uint64_t unused = 0;
 
     for (uint32_t i = 0; i < WINDOW; i++)
-        stage_send(stack, self->counter, &increment_type, NULL);
-    stage_send(stack, self->counter, &so_far_type, &unused);
+        stage_send_notice(stack, self->counter, &increment_type, NULL);
+    stage_send_notice(stack, self->counter, &so_far_type, &unused);
     self->left -= WINDOW;
     self->out++;
 }
@@ -73,7 +73,7 @@ static int report_counter_value(domus_stack *stack, void *self_, const domus_ans
 {
     struct producer *self = self_;
 
-    stage_must(answer->error, "value");
+    stage_must_succeed(answer->error, "value");
     return domus_notice(stack, self->manager, &value_type, answer->payload);
 }
 
@@ -103,17 +103,18 @@ static int spawn_counter_and_producer(domus_stack *stack, void *self, const void
 {
     struct producer state = {
         .manager = domus_self(stack),
-        .counter = stage_spawn(stack, &counter, NULL),
+        .counter = stage_spawn_child_of_root(stack, &counter, NULL),
     };
 
     (void)self;
-    return domus_notice(stack, stage_spawn(stack, &producer, &state), &go_type, count);
+    return domus_notice(stack, stage_spawn_child_of_root(stack, &producer, &state), &go_type,
+                        count);
 }
 
 static int handle_counter_value(domus_stack *stack, void *self, const void *count)
 {
     (void)self;
-    return stage_result(stack, *(const uint64_t *)count);
+    return stage_end_root_with_result(stack, *(const uint64_t *)count);
 }
 
 static const domus_behaviour manager = {
@@ -121,7 +122,7 @@ static const domus_behaviour manager = {
     .on = (const domus_on[]){{.type = &go_type, .handle = spawn_counter_and_producer},
                              {.type = &value_type, .handle = handle_counter_value},
                              {.type = NULL}},
-    .on_stop = stage_left,
+    .on_stop = stage_on_stop_of_root,
 };
 
 const struct stage_row row_counting = {.name = "counting", .root = &manager};

@@ -46,7 +46,7 @@ static int flood_mailbox_until_full(domus_stack *stack, void *flooded_, const vo
          * function */
         -ESTALE)
         return 0;
-    stage_must(error == -ENOBUFS ? 0 : error, "drop");
+    stage_must_succeed(error == -ENOBUFS ? 0 : error, "drop");
     return domus_notice(stack, domus_self(stack), &more_type, NULL);
 }
 
@@ -86,8 +86,8 @@ static int record_latency(domus_stack *stack, void *self_, const domus_answer *a
 {
     struct visitor *self = self_;
 
-    stage_must(answer->error, "ask");
-    histogram_add(&latencies, measure_now_ns() - *(const uint64_t *)answer->payload);
+    stage_must_succeed(answer->error, "ask");
+    histogram_add_value(&latencies, measure_now_ns() - *(const uint64_t *)answer->payload);
     if (++self->answered < self->visits)
         return 0;
     return domus_notice(stack, self->host, &visits_type, &self->answered);
@@ -101,7 +101,7 @@ static int ask_light_actor(domus_stack *stack, void *self_, const void *nothing)
 
     (void)nothing;
     if (++self->asked < self->visits)
-        stage_must(domus_after(stack, MILLISECOND_NS, &visit_type, NULL, NULL), "timer");
+        stage_must_succeed(domus_after(stack, MILLISECOND_NS, &visit_type, NULL, NULL), "timer");
     uint64_t now_ns = measure_now_ns();
     return domus_ask(stack, self->light, &asked_type, &now_ns, record_latency);
 }
@@ -123,22 +123,22 @@ static const domus_behaviour visitor = {
 
 static int start_actors_of_fair_row(domus_stack *stack, void *self, const void *visits)
 {
-    const domus_spawn_options far = stage_far();
+    const domus_spawn_options far = stage_options_for_far_spawn();
     struct visitor state = {.host = domus_self(stack), .visits = *(const uint64_t *)visits};
     domus_address to;
 
     (void)self;
-    stage_must(domus_spawn(stack, &flooded, NULL, &to), "spawn");
-    stage_must(domus_spawn(stack, &flooder, &to, &to), "spawn");
-    stage_must(domus_spawn(stack, &light, NULL, &state.light), "spawn");
-    stage_must(domus_spawn_with(stack, &visitor, &state, &far, &to), "spawn");
+    stage_must_succeed(domus_spawn(stack, &flooded, NULL, &to), "spawn");
+    stage_must_succeed(domus_spawn(stack, &flooder, &to, &to), "spawn");
+    stage_must_succeed(domus_spawn(stack, &light, NULL, &state.light), "spawn");
+    stage_must_succeed(domus_spawn_with(stack, &visitor, &state, &far, &to), "spawn");
     return 0;
 }
 
 static int handle_count_of_visits(domus_stack *stack, void *self, const void *visits)
 {
     (void)self;
-    return stage_result(stack, *(const uint64_t *)visits);
+    return stage_end_root_with_result(stack, *(const uint64_t *)visits);
 }
 
 static const domus_behaviour host = {
@@ -146,7 +146,7 @@ static const domus_behaviour host = {
     .on = (const domus_on[]){{.type = &go_type, .handle = start_actors_of_fair_row},
                              {.type = &visits_type, .handle = handle_count_of_visits},
                              {.type = NULL}},
-    .on_stop = stage_left,
+    .on_stop = stage_on_stop_of_root,
 };
 
 static uint64_t finish_row_of_fairness(uint64_t visits, uint64_t *messages)

@@ -54,10 +54,10 @@ static int add_counts_of_workers(domus_stack *stack, void *self, const domus_ans
 
     (void)self;
     for (; answer != NULL; answer = answer->next) {
-        stage_must(answer->error, "count");
+        stage_must_succeed(answer->error, "count");
         sum += *(const uint64_t *)answer->payload;
     }
-    return stage_result(stack, sum);
+    return stage_end_root_with_result(stack, sum);
 }
 
 static int send_window_of_jobs(domus_stack *stack, struct producer *self)
@@ -66,14 +66,15 @@ static int send_window_of_jobs(domus_stack *stack, struct producer *self)
 
     if (self->left == 0) {
         for (uint32_t i = 0; i < WORKERS; i++)
-            stage_must(domus_ask_add(stack, self->workers[i], &count_type, &unused, 0, i), "ask");
+            stage_must_succeed(domus_ask_add(stack, self->workers[i], &count_type, &unused, 0, i),
+                               "ask");
         return domus_wait_all(stack, add_counts_of_workers);
     }
     self->left -= WINDOW;
     self->working = WORKERS;
     for (uint32_t i = 0; i < WINDOW; i++) {
         for (uint32_t j = 0; j < WORKERS; j++)
-            stage_send(stack, self->workers[j], &job_type, NULL);
+            stage_send_notice(stack, self->workers[j], &job_type, NULL);
     }
     return 0;
 }
@@ -92,7 +93,7 @@ static int start_producer_and_workers(domus_stack *stack, void *self_, const voi
 
     self->left = *(const uint64_t *)jobs;
     for (uint32_t i = 0; i < WORKERS; i++)
-        self->workers[i] = stage_spawn(stack, &worker, NULL);
+        self->workers[i] = stage_spawn_child_of_root(stack, &worker, NULL);
     return send_window_of_jobs(stack, self);
 }
 
@@ -102,7 +103,7 @@ static const domus_behaviour producer = {
     .on = (const domus_on[]){{.type = &window_done_type, .handle = handle_end_of_window},
                              {.type = &go_type, .handle = start_producer_and_workers},
                              {.type = NULL}},
-    .on_stop = stage_left,
+    .on_stop = stage_on_stop_of_root,
 };
 
 const struct stage_row row_fjthrput = {.name = "fjthrput", .root = &producer};
@@ -118,7 +119,7 @@ static int get_piece_angle(domus_stack *stack, void *self, const void *angle)
     double product = sine * sine;
 
     (void)self;
-    stage_send(stack, domus_sender(stack), &product_type, &product);
+    stage_send_notice(stack, domus_sender(stack), &product_type, &product);
     return domus_stop(stack, domus_self(stack));
 }
 
@@ -139,7 +140,7 @@ static void create_actor_for_piece(domus_stack *stack, struct collector *self)
     const double angle = ANGLE;
 
     self->created++;
-    stage_send(stack, stage_spawn(stack, &piece, NULL), &angle_type, &angle);
+    stage_send_notice(stack, stage_spawn_child_of_root(stack, &piece, NULL), &angle_type, &angle);
 }
 
 static int start_collector_of_products(domus_stack *stack, void *self_, const void *size)
@@ -158,11 +159,11 @@ static int handle_product(domus_stack *stack, void *self_, const void *product)
     struct collector *self = self_;
 
     if (fabs(*(const double *)product - self->expected) > PRODUCT_MAX)
-        stage_wrong("a product");
+        stage_exit_with_wrong_result("a product");
     self->told++;
     if (self->created < self->size)
         create_actor_for_piece(stack, self);
-    return self->told == self->size ? stage_result(stack, self->told) : 0;
+    return self->told == self->size ? stage_end_root_with_result(stack, self->told) : 0;
 }
 
 static const domus_behaviour collector = {
@@ -171,7 +172,7 @@ static const domus_behaviour collector = {
     .on = (const domus_on[]){{.type = &product_type, .handle = handle_product},
                              {.type = &go_type, .handle = start_collector_of_products},
                              {.type = NULL}},
-    .on_stop = stage_left,
+    .on_stop = stage_on_stop_of_root,
 };
 
 const struct stage_row row_fjcreate = {.name = "fjcreate", .root = &collector};

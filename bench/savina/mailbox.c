@@ -28,7 +28,7 @@ static int count_received_mail(domus_stack *stack, void *self_, const void *noth
 
 static int reply_with_receipt(domus_stack *stack, void *self, const void *nothing)
 {
-    stage_send(stack, domus_sender(stack), &receipt_type, NULL);
+    stage_send_notice(stack, domus_sender(stack), &receipt_type, NULL);
     return count_received_mail(stack, self, nothing);
 }
 
@@ -54,7 +54,7 @@ static int send_window_of_mail(domus_stack *stack, void *self_, const void *noth
         return 0;
     self->left -= WINDOW;
     for (uint32_t i = 1; i < WINDOW; i++)
-        stage_send(stack, self->to, &mail_type, NULL);
+        stage_send_notice(stack, self->to, &mail_type, NULL);
     return domus_notice(stack, self->to, &registered_type, NULL);
 }
 
@@ -75,18 +75,19 @@ static int start_office_of_mail(domus_stack *stack, void *self, const void *size
 {
     uint64_t size = *(const uint64_t *)size_;
     struct receiver to = {.office = domus_self(stack), .expected = size};
-    struct sender from = {.to = stage_spawn(stack, &receiver, &to), .left = size / SENDERS};
+    struct sender from = {.to = stage_spawn_child_of_root(stack, &receiver, &to),
+                          .left = size / SENDERS};
 
     (void)self;
     for (uint32_t i = 0; i < SENDERS; i++)
-        (void)stage_spawn(stack, &sender, &from);
+        (void)stage_spawn_child_of_root(stack, &sender, &from);
     return 0;
 }
 
 static int add_count_of_sender(domus_stack *stack, void *self, const void *count)
 {
     (void)self;
-    return stage_result(stack, *(const uint64_t *)count);
+    return stage_end_root_with_result(stack, *(const uint64_t *)count);
 }
 
 static const domus_behaviour office = {
@@ -94,7 +95,7 @@ static const domus_behaviour office = {
     .on = (const domus_on[]){{.type = &go_type, .handle = start_office_of_mail},
                              {.type = &count_type, .handle = add_count_of_sender},
                              {.type = NULL}},
-    .on_stop = stage_left,
+    .on_stop = stage_on_stop_of_root,
 };
 
 const struct stage_row row_mailbox = {.name = "mailbox", .root = &office};

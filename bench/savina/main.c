@@ -30,44 +30,48 @@ static struct {
     domus_spawn_options options;
 } stage;
 
-int stage_result(domus_stack *stack, uint64_t result)
+int stage_end_root_with_result(domus_stack *stack, uint64_t result)
 {
     stage.result = result;
     sem_post(&stage.told);
     return domus_stop(stack, domus_self(stack));
 }
 
-void stage_left(domus_stack *stack, void *self)
+void stage_on_stop_of_root(domus_stack *stack, void *self)
 {
     (void)stack, (void)self;
     sem_post(&stage.left);
 }
 
-domus_address stage_spawn(domus_stack *stack, const domus_behaviour *behaviour, const void *state)
+domus_address stage_spawn_child_of_root(domus_stack *stack, const domus_behaviour *behaviour,
+                                        const void *state)
 {
     domus_address address;
 
-    stage_must(domus_spawn_with(stack, behaviour, state, &stage.options, &address), "spawn");
+    stage_must_succeed(domus_spawn_with(stack, behaviour, state, &stage.options, &address),
+                       "spawn");
     return address;
 }
 
-void stage_send(domus_stack *stack, domus_address to, const domus_type *type, const void *payload)
+void stage_send_notice(domus_stack *stack, domus_address to, const domus_type *type,
+                       const void *payload)
 {
-    stage_must(domus_notice(stack, to, type, payload), type->name);
+    stage_must_succeed(domus_notice(stack, to, type, payload), type->name);
 }
 
-domus_address stage_spawn_outside(domus_system *system, uint32_t thread,
-                                  const domus_behaviour *behaviour, const void *state)
+domus_address stage_spawn_without_root(domus_system *system, uint32_t thread,
+                                       const domus_behaviour *behaviour, const void *state)
 {
     const domus_spawn_options options = {
         .placement = DOMUS_ON_THREAD, .thread = thread, .pool = stage.options.pool};
     domus_address address;
 
-    stage_must(domus_outside_spawn_with(system, behaviour, state, &options, &address), "spawn");
+    stage_must_succeed(domus_outside_spawn_with(system, behaviour, state, &options, &address),
+                       "spawn");
     return address;
 }
 
-domus_spawn_options stage_far(void)
+domus_spawn_options stage_options_for_far_spawn(void)
 {
     return (domus_spawn_options){
         .placement = DOMUS_ON_THREAD, .thread = stage.threads - 1, .pool = stage.options.pool};
@@ -75,8 +79,8 @@ domus_spawn_options stage_far(void)
 
 void stage_print_latencies(const struct histogram *latencies)
 {
-    printf("latency_ns %.0f %.0f %.0f\n", histogram_percentile(latencies, 0.5),
-           histogram_percentile(latencies, 0.99), histogram_percentile(latencies, 0.999));
+    printf("latency_ns %.0f %.0f %.0f\n", histogram_value_at_share(latencies, 0.5),
+           histogram_value_at_share(latencies, 0.99), histogram_value_at_share(latencies, 0.999));
 }
 
 static void wait_for_semaphore(sem_t *semaphore)
@@ -90,9 +94,9 @@ static void wait_for_semaphore(sem_t *semaphore)
 static uint64_t run_round_of_root(domus_system *system, const domus_behaviour *root, uint64_t size)
 {
     uint64_t began_ns = measure_now_ns();
-    domus_address address = stage_spawn_outside(system, 0, root, NULL);
+    domus_address address = stage_spawn_without_root(system, 0, root, NULL);
 
-    stage_must(domus_outside_notice(system, address, &go_type, &size), "go");
+    stage_must_succeed(domus_outside_notice(system, address, &go_type, &size), "go");
     wait_for_semaphore(&stage.told);
     printf("round_seconds %.9f\n", (double)(measure_now_ns() - began_ns) / 1e9);
     wait_for_semaphore(&stage.left);
@@ -102,9 +106,9 @@ static uint64_t run_round_of_root(domus_system *system, const domus_behaviour *r
 static void run_all_rounds(domus_system *system, const struct stage_row *row, uint64_t size,
                            uint64_t rounds)
 {
-    const struct savina_row *known = savina_row_find(row->name);
-    uint64_t expected = savina_result(known, size);
-    uint64_t messages = savina_messages(known, size);
+    const struct savina_row *known = savina_find_row_by_name(row->name);
+    uint64_t expected = savina_result_of_round(known, size);
+    uint64_t messages = savina_messages_of_round(known, size);
     uint64_t result = 0;
 
     while (rounds-- > 0) {
@@ -115,7 +119,7 @@ static void run_all_rounds(domus_system *system, const struct stage_row *row, ui
         if (row->finish != NULL)
             result = row->finish(result, &messages);
         if (result != expected)
-            stage_wrong(row->name);
+            stage_exit_with_wrong_result(row->name);
     }
     printf("messages %" PRIu64 "\n", messages);
     printf("result %" PRIu64 "\n", result);
@@ -127,9 +131,9 @@ static void check_that_pool_did_the_work(const domus_system *system)
 {
     domus_profile profile;
 
-    stage_must(domus_system_profile(system, 0, &profile), "profile");
+    stage_must_succeed(domus_system_profile(system, 0, &profile), "profile");
     if (profile.notices + profile.asks + profile.replies != 0)
-        stage_wrong("actors that are not in the pool");
+        stage_exit_with_wrong_result("actors that are not in the pool");
 }
 
 static const struct stage_row *find_behaviour_of_row(const char *name)
@@ -166,9 +170,9 @@ int main(int argc, char **argv)
     if (strcmp(placement, "spread") == 0)
         stage.options.placement = DOMUS_SPREAD;
     if (strcmp(placement, "near") == 0 || strcmp(placement, "spread") == 0)
-        system = stage_system(threads);
+        system = stage_start_system(threads);
     else
-        system = stage_system_with_pool(threads, placement, &stage.options.pool);
+        system = stage_start_system_with_pool(threads, placement, &stage.options.pool);
     run_all_rounds(system, row, size, rounds);
     if (stage.options.pool != NULL)
         check_that_pool_did_the_work(system);

@@ -53,17 +53,17 @@ static int start_umpire_and_players(domus_stack *stack, void *self, const void *
 {
     struct ping state = {
         .umpire = domus_self(stack),
-        .pong = stage_spawn(stack, &pong, NULL),
+        .pong = stage_spawn_child_of_root(stack, &pong, NULL),
     };
 
     (void)self;
-    return domus_notice(stack, stage_spawn(stack, &ping, &state), &go_type, balls);
+    return domus_notice(stack, stage_spawn_child_of_root(stack, &ping, &state), &go_type, balls);
 }
 
 static int end_game_of_pingpong(domus_stack *stack, void *self, const void *returned)
 {
     (void)self;
-    return stage_result(stack, *(const uint64_t *)returned);
+    return stage_end_root_with_result(stack, *(const uint64_t *)returned);
 }
 
 static const domus_behaviour umpire = {
@@ -71,7 +71,7 @@ static const domus_behaviour umpire = {
     .on = (const domus_on[]){{.type = &go_type, .handle = start_umpire_and_players},
                              {.type = &over_type, .handle = end_game_of_pingpong},
                              {.type = NULL}},
-    .on_stop = stage_left,
+    .on_stop = stage_on_stop_of_root,
 };
 
 const struct stage_row row_pingpong = {.name = "pingpong", .root = &umpire};

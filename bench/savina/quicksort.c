@@ -63,7 +63,7 @@ static size_t partition_values(uint32_t *values, size_t count, uint64_t middle)
 
 static int tell_parent_of_sorted_slice(domus_stack *stack, const struct part *self)
 {
-    stage_send(stack, self->parent, &sorted_type, &self->actors);
+    stage_send_notice(stack, self->parent, &sorted_type, &self->actors);
     return domus_stop(stack, domus_self(stack));
 }
 
@@ -89,7 +89,7 @@ static void spawn_actor_for_slice(domus_stack *stack, struct slice slice)
 {
     struct part state = {.parent = domus_self(stack), .actors = 1};
 
-    stage_send(stack, stage_spawn(stack, &part, &state), &slice_type, &slice);
+    stage_send_notice(stack, stage_spawn_child_of_root(stack, &part, &state), &slice_type, &slice);
 }
 
 static int cut_or_sort_slice(domus_stack *stack, void *self, const void *slice_)
@@ -119,7 +119,7 @@ static int start_sort_of_array(domus_stack *stack, void *self, const void *size)
 static int handle_sorted_array(domus_stack *stack, void *self, const void *actors)
 {
     (void)self;
-    return stage_result(stack, *(const uint64_t *)actors);
+    return stage_end_root_with_result(stack, *(const uint64_t *)actors);
 }
 
 static const domus_behaviour sort = {
@@ -127,19 +127,19 @@ static const domus_behaviour sort = {
     .on = (const domus_on[]){{.type = &go_type, .handle = start_sort_of_array},
                              {.type = &sorted_type, .handle = handle_sorted_array},
                              {.type = NULL}},
-    .on_stop = stage_left,
+    .on_stop = stage_on_stop_of_root,
 };
 
 static void draw_values_to_sort(uint64_t size)
 {
     uint32_t seed = 1;
 
-    stage_must(size > SIZE_MAX / sizeof input.values[0] ? -ENOMEM : 0, "the input");
+    stage_must_succeed(size > SIZE_MAX / sizeof input.values[0] ? -ENOMEM : 0, "the input");
     input.size = (size_t)size;
     input.values = malloc(input.size * sizeof input.values[0]);
-    stage_must(input.values == NULL ? -ENOMEM : 0, "the input");
+    stage_must_succeed(input.values == NULL ? -ENOMEM : 0, "the input");
     for (size_t i = 0; i < input.size; i++)
-        input.values[i] = stage_draw(&seed);
+        input.values[i] = stage_draw_random_number(&seed);
 }
 
 static uint64_t check_and_sum_sorted_values(uint64_t actors, uint64_t *messages)

@@ -28,7 +28,7 @@ static bool is_ask_answered_with_number(domus_system *system, domus_address to, 
     uint64_t answer;
     domus_outside_reply reply = {.buffer = &answer, .size = sizeof answer};
 
-    stage_must(domus_outside_ask(system, to, &number_type, &number, 0, &reply), "ask");
+    stage_must_succeed(domus_outside_ask(system, to, &number_type, &number, 0, &reply), "ask");
     return answer == number;
 }
 
@@ -37,17 +37,17 @@ static uint64_t run_row_wake(domus_system *system, uint64_t asks)
     static struct histogram latencies;
     uint64_t answered = 0;
     uint64_t began_ns = measure_now_ns();
-    domus_address to = stage_spawn_outside(system, 0, &echo, NULL);
+    domus_address to = stage_spawn_without_root(system, 0, &echo, NULL);
 
     for (uint64_t i = 0; i < asks; i++) {
         usleep(QUIET_US);
         uint64_t asked_ns = measure_now_ns();
         answered += is_ask_answered_with_number(system, to, i);
-        histogram_add(&latencies, measure_now_ns() - asked_ns);
+        histogram_add_value(&latencies, measure_now_ns() - asked_ns);
     }
     printf("round_seconds %.9f\n", (double)(measure_now_ns() - began_ns) / 1e9);
     stage_print_latencies(&latencies);
-    stage_must(domus_outside_stop(system, to), "stop");
+    stage_must_succeed(domus_outside_stop(system, to), "stop");
     return answered;
 }
 
@@ -60,9 +60,10 @@ static uint64_t run_row_idle(domus_system *system, uint64_t seconds)
     uint64_t answered = 0;
 
     for (uint32_t i = 0; i < SLEEPERS; i++) {
-        sleepers[i] = stage_spawn_outside(system, i % domus_system_threads(system), &echo, NULL);
+        sleepers[i] =
+            stage_spawn_without_root(system, i % domus_system_threads(system), &echo, NULL);
         if (!is_ask_answered_with_number(system, sleepers[i], i))
-            stage_wrong("an answer");
+            stage_exit_with_wrong_result("an answer");
     }
     uint64_t began_cpu_ns = measure_process_cpu_ns();
     uint64_t began_ns = measure_now_ns();
@@ -72,7 +73,7 @@ static uint64_t run_row_idle(domus_system *system, uint64_t seconds)
     printf("cpu_seconds %.9f\n", (double)cpu_ns / 1e9);
     for (uint32_t i = 0; i < SLEEPERS; i++) {
         answered += is_ask_answered_with_number(system, sleepers[i], i);
-        stage_must(domus_outside_stop(system, sleepers[i]), "stop");
+        stage_must_succeed(domus_outside_stop(system, sleepers[i]), "stop");
     }
     return answered;
 }

@@ -1,9 +1,9 @@
 /* The rows of the Savina benches in domus, and the functions (stage_...) that all rows share.
  *
  * Most rows are one behaviour, the root of a round: the root gets the notice `go_type`, spawns the
- * actors of the row as its children, and ends with stage_result(). The root and all its children
- * have ended before the next round begins. A row that waits for time or for a foreign thread is a
- * function instead. */
+ * actors of the row as its children, and ends with stage_end_root_with_result(). The root and all
+ * its children have ended before the next round begins. A row that waits for time or for a foreign
+ * thread is a function instead. */
 #ifndef DOMUS_BENCH_SAVINA_ROWS_H
 #define DOMUS_BENCH_SAVINA_ROWS_H
 
@@ -18,8 +18,8 @@ struct stage_row {
 
     /* The main thread calls these functions while the clock does not run; each may be NULL.
      * `prepare` makes the input of the root. `finish` returns the result of the round: `told` is
-     * the value that the root gave to stage_result(); a row that alone knows the number of messages
-     * sets `*messages`. */
+     * the value that the root gave to stage_end_root_with_result(); a row that alone knows the
+     * number of messages sets `*messages`. */
     void (*prepare)(uint64_t size);
     uint64_t (*finish)(uint64_t told, uint64_t *messages);
 
@@ -36,31 +36,34 @@ extern const struct stage_row row_pingpong, row_counting, row_fjthrput, row_fjcr
 extern const domus_type go_type;
 
 /* Stop the clock of the round and end the calling root, which calls this as `return
- * stage_result(...)`. */
-int stage_result(domus_stack *stack, uint64_t result);
+ * stage_end_root_with_result(...)`. */
+int stage_end_root_with_result(domus_stack *stack, uint64_t result);
 
 /* The on_stop of every root. The root's children have ended when this is called. */
-void stage_left(domus_stack *stack, void *self);
+void stage_on_stop_of_root(domus_stack *stack, void *self);
 
-/* stage_spawn() spawns a child of a root by the placement that is measured, stage_send() sends a
- * notice. Both end the process if they fail, which cannot happen within the bounds of the rows. */
-domus_address stage_spawn(domus_stack *stack, const domus_behaviour *behaviour, const void *state);
-void stage_send(domus_stack *stack, domus_address to, const domus_type *type, const void *payload);
+/* stage_spawn_child_of_root() spawns a child of a root by the placement that is measured,
+ * stage_send_notice() sends a notice. Both end the process if they fail, which cannot happen within
+ * the bounds of the rows. */
+domus_address stage_spawn_child_of_root(domus_stack *stack, const domus_behaviour *behaviour,
+                                        const void *state);
+void stage_send_notice(domus_stack *stack, domus_address to, const domus_type *type,
+                       const void *payload);
 
 /* Returns the options by which an actor is spawned on the last thread, or in the pool that is
  * measured. */
-domus_spawn_options stage_far(void);
+domus_spawn_options stage_options_for_far_spawn(void);
 
 /* Print the line `latency_ns` with the percentiles 50, 99 and 99.9 of these latencies. */
 void stage_print_latencies(const struct histogram *latencies);
 
 /* Spawn an actor on thread `thread`, or in the pool that is measured; for rows that have no
  * root. */
-domus_address stage_spawn_outside(domus_system *system, uint32_t thread,
-                                  const domus_behaviour *behaviour, const void *state);
+domus_address stage_spawn_without_root(domus_system *system, uint32_t thread,
+                                       const domus_behaviour *behaviour, const void *state);
 
 /* Draw a random number by xorshift32, as all contenders do. */
-static inline uint32_t stage_draw(uint32_t *seed)
+static inline uint32_t stage_draw_random_number(uint32_t *seed)
 {
     *seed ^= *seed << 13;
     *seed ^= *seed >> 17;

@@ -50,18 +50,18 @@ static int start_maker_of_ring(domus_stack *stack, void *self, const void *passe
     (void)self;
     for (uint32_t i = NODES; i-- > 0;) {
         struct node state = {.next = next, .maker = domus_self(stack), .index = i};
-        next = stage_spawn(stack, &node, &state);
+        next = stage_spawn_child_of_root(stack, &node, &state);
         if (i == NODES - 1)
             last = next;
     }
-    stage_send(stack, last, &next_type, &next);
+    stage_send_notice(stack, last, &next_type, &next);
     return domus_notice(stack, next, &token_type, passes);
 }
 
 static int handle_end_of_token(domus_stack *stack, void *self, const void *index)
 {
     (void)self;
-    return stage_result(stack, *(const uint64_t *)index);
+    return stage_end_root_with_result(stack, *(const uint64_t *)index);
 }
 
 static const domus_behaviour maker = {
@@ -69,7 +69,7 @@ static const domus_behaviour maker = {
     .on = (const domus_on[]){{.type = &go_type, .handle = start_maker_of_ring},
                              {.type = &end_type, .handle = handle_end_of_token},
                              {.type = NULL}},
-    .on_stop = stage_left,
+    .on_stop = stage_on_stop_of_root,
 };
 
 const struct stage_row row_threadring = {.name = "threadring", .root = &maker};

@@ -10,14 +10,14 @@ static const domus_type sum_type = {.name = "sum", .size = sizeof(uint64_t)};
 
 static int tell_parent_sum_and_stop(domus_stack *stack, domus_address parent, uint64_t sum)
 {
-    stage_send(stack, parent, &sum_type, &sum);
+    stage_send_notice(stack, parent, &sum_type, &sum);
     return domus_stop(stack, domus_self(stack));
 }
 
 static int handle_sum_of_tree(domus_stack *stack, void *self, const void *sum)
 {
     (void)self;
-    return stage_result(stack, *(const uint64_t *)sum);
+    return stage_end_root_with_result(stack, *(const uint64_t *)sum);
 }
 
 /* --- fib -------------------------------------------------------------------------------------- */
@@ -50,7 +50,7 @@ static void spawn_call_of_fib(domus_stack *stack, uint32_t n)
 {
     struct call state = {.parent = domus_self(stack), .n = n};
 
-    (void)stage_spawn(stack, &call, &state);
+    (void)stage_spawn_child_of_root(stack, &call, &state);
 }
 
 static int begin_call_of_fib(domus_stack *stack, void *self_)
@@ -78,7 +78,7 @@ static const domus_behaviour fib = {
     .on = (const domus_on[]){{.type = &go_type, .handle = start_tree_of_fib},
                              {.type = &sum_type, .handle = handle_sum_of_tree},
                              {.type = NULL}},
-    .on_stop = stage_left,
+    .on_stop = stage_on_stop_of_root,
 };
 
 const struct stage_row row_fib = {.name = "fib", .root = &fib};
@@ -123,7 +123,7 @@ static int begin_branch_of_skynet(domus_stack *stack, void *self_)
             .leaves = self->leaves / BRANCHES,
             .first = self->first + i * (self->leaves / BRANCHES),
         };
-        (void)stage_spawn(stack, &branch, &state);
+        (void)stage_spawn_child_of_root(stack, &branch, &state);
     }
     return 0;
 }
@@ -133,7 +133,7 @@ static int start_tree_of_skynet(domus_stack *stack, void *self, const void *leav
     struct branch state = {.parent = domus_self(stack), .leaves = *(const uint64_t *)leaves};
 
     (void)self;
-    (void)stage_spawn(stack, &branch, &state);
+    (void)stage_spawn_child_of_root(stack, &branch, &state);
     return 0;
 }
 
@@ -142,7 +142,7 @@ static const domus_behaviour skynet = {
     .on = (const domus_on[]){{.type = &go_type, .handle = start_tree_of_skynet},
                              {.type = &sum_type, .handle = handle_sum_of_tree},
                              {.type = NULL}},
-    .on_stop = stage_left,
+    .on_stop = stage_on_stop_of_root,
 };
 
 const struct stage_row row_skynet = {.name = "skynet", .root = &skynet};

@@ -15,13 +15,13 @@
  * between threads. */
 #define BELT_SLOTS "BENCH_BELT_SLOTS"
 
-_Noreturn void stage_wrong(const char *what)
+_Noreturn void stage_exit_with_wrong_result(const char *what)
 {
     fprintf(stderr, "%s: wrong result: %s\n", program_invocation_short_name, what);
     _Exit(COMMAND_WRONG);
 }
 
-void stage_must(int error, const char *what)
+void stage_must_succeed(int error, const char *what)
 {
     if (error == 0)
         return;
@@ -46,22 +46,22 @@ static domus_system *start_system_of_stage(uint32_t threads, const domus_pool_co
         fprintf(stderr, "%s: %s\n", program_invocation_short_name, error);
         exit(EXIT_FAILURE);
     }
-    stage_must(domus_system_start(system), domus_system_error(system));
+    stage_must_succeed(domus_system_start(system), domus_system_error(system));
     return system;
 }
 
-domus_system *stage_system(uint32_t threads)
+domus_system *stage_start_system(uint32_t threads)
 {
     return start_system_of_stage(threads, NULL);
 }
 
-domus_system *stage_system_with_pool(uint32_t runners, const char *policy,
-                                     const domus_pool **ret_pool)
+domus_system *stage_start_system_with_pool(uint32_t runners, const char *policy,
+                                           const domus_pool **ret_pool)
 {
     const domus_pool_config pool = {.name = "stage", .runners = runners, .policy = policy};
     domus_system *system = start_system_of_stage(1, &pool);
 
     *ret_pool = domus_outside_pool_find(system, pool.name);
-    stage_must(*ret_pool == NULL ? -ENOENT : 0, "the pool");
+    stage_must_succeed(*ret_pool == NULL ? -ENOENT : 0, "the pool");
     return system;
 }

@@ -25,7 +25,7 @@ static bool parse_number(const char *text, uint64_t max, uint64_t *ret_number)
     return true;
 }
 
-bool cluster_side_parse(struct cluster_side *side, int argc, char **argv)
+bool cluster_side_parse_arguments(struct cluster_side *side, int argc, char **argv)
 {
     uint64_t count;
     uint64_t port;
@@ -49,64 +49,64 @@ bool cluster_side_parse(struct cluster_side *side, int argc, char **argv)
     return true;
 }
 
-void cluster_side_init(struct cluster_side *side, int argc, char **argv)
+void cluster_side_parse_or_exit(struct cluster_side *side, int argc, char **argv)
 {
-    if (cluster_side_parse(side, argc, argv))
+    if (cluster_side_parse_arguments(side, argc, argv))
         return;
     fprintf(stderr, "usage: %s responder|requester ask|notice COUNT PORT [STYLE]\n", argv[0]);
     exit(2);
 }
 
-void cluster_side_ready(void)
+void cluster_side_print_ready(void)
 {
     printf("ready\n");
     fflush(stdout);
 }
 
-void cluster_side_await_go(struct cluster_side *side)
+void cluster_side_await_line_go(struct cluster_side *side)
 {
     char line[64];
 
-    cluster_side_ready();
+    cluster_side_print_ready();
     if (fgets(line, sizeof line, stdin) == NULL)
         exit(0);
     side->began_ns = measure_now_ns();
 }
 
-void cluster_side_await_end(void)
+void cluster_side_await_end_of_stdin(void)
 {
     while (getchar() != EOF)
         continue;
 }
 
-void cluster_side_done(const struct cluster_side *side, const char *wrong)
+void cluster_side_print_result(const struct cluster_side *side, const char *wrong)
 {
     uint64_t took_ns = measure_now_ns() - side->began_ns;
 
     printf("%s: %" PRIu64 " in %" PRIu64 " ns, %s%s\n", side->notices ? "notice" : "ask",
            side->count, took_ns, wrong == NULL ? "ok" : "wrong: ", wrong == NULL ? "" : wrong);
     fflush(stdout);
-    cluster_side_await_end();
+    cluster_side_await_end_of_stdin();
 }
 
-struct cluster_words cluster_side_answer(struct cluster_words ask)
+struct cluster_words cluster_side_right_answer_to_ask(struct cluster_words ask)
 {
     return (struct cluster_words){ask.first, ~ask.first};
 }
 
-struct cluster_words cluster_side_count(struct cluster_words counts, uint64_t number)
+struct cluster_words cluster_side_count_notice(struct cluster_words counts, uint64_t number)
 {
     counts.second += number != counts.first;
     counts.first++;
     return counts;
 }
 
-bool cluster_side_mark_is_right(struct cluster_words counts, uint64_t sent)
+bool cluster_side_is_mark_answer_right(struct cluster_words counts, uint64_t sent)
 {
     return counts.first == sent && counts.second == 0;
 }
 
-void cluster_asks_begin(struct cluster_asks *asks, uint64_t count)
+void cluster_asks_begin_with_first(struct cluster_asks *asks, uint64_t count)
 {
     asks->count = count;
     asks->answered = 0;
@@ -114,7 +114,7 @@ void cluster_asks_begin(struct cluster_asks *asks, uint64_t count)
         asks->numbers[i] = i;
 }
 
-bool cluster_asks_take(struct cluster_asks *asks, struct cluster_words answer)
+bool cluster_asks_take_answer(struct cluster_asks *asks, struct cluster_words answer)
 {
     uint64_t *place = &asks->numbers[answer.first % CLUSTER_UNDER_WAY];
 

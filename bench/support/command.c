@@ -190,8 +190,8 @@ int command_run(const struct command *command, struct command_result *ret_result
     return 0;
 }
 
-uint32_t command_figures(const struct command_result *result, const char *name, double *ret_values,
-                         uint32_t room)
+uint32_t command_copy_figures_of_name(const struct command_result *result, const char *name,
+                                      double *ret_values, uint32_t room)
 {
     uint32_t count = 0;
 
@@ -206,10 +206,10 @@ double command_figure(const struct command_result *result, const char *name)
 {
     double value;
 
-    return command_figures(result, name, &value, 1) == 1 ? value : (double)NAN;
+    return command_copy_figures_of_name(result, name, &value, 1) == 1 ? value : (double)NAN;
 }
 
-int command_beside(const char *program, char *path)
+int command_find_program_beside(const char *program, char *path)
 {
     char own[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);

@@ -42,7 +42,7 @@ int command_run(const struct command *command, struct command_result *ret_result
 /* Write the path of `program`, which lies beside the running program, to `path` (PATH_MAX bytes).
  * Returns 0; -ENOENT if it is not there or cannot be run, and `path` names it; or the negative
  * errno of a system call. */
-int command_beside(const char *program, char *path);
+int command_find_program_beside(const char *program, char *path);
 
 /* Returns the first figure with this name in a program's output; NAN if the program did not print
  * one. */
@@ -50,7 +50,7 @@ double command_figure(const struct command_result *result, const char *name);
 
 /* Copy all figures with this name, in the order of the output's lines and of the values in a line,
  * up to `room` of them. Returns how many were copied. */
-uint32_t command_figures(const struct command_result *result, const char *name, double *ret_values,
-                         uint32_t room);
+uint32_t command_copy_figures_of_name(const struct command_result *result, const char *name,
+                                      double *ret_values, uint32_t room);
 
 #endif

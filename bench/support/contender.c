@@ -70,7 +70,7 @@ static bool can_erl_be_run(void)
     return command_run(&command, &result) == 0;
 }
 
-bool contender_is_there(const char *suite, enum contender who)
+bool contender_can_be_run(const char *suite, enum contender who)
 {
     char path[PATH_MAX];
     bool there =

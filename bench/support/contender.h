@@ -38,7 +38,7 @@ const char *contender_name(enum contender who);
 
 /* Returns whether the program of a contender can be run. If not, a line on stderr says what is
  * missing. */
-bool contender_is_there(const char *suite, enum contender who);
+bool contender_can_be_run(const char *suite, enum contender who);
 
 /* Run a contender for one row. Returns and fills `ret_result` as command_run() does. */
 int contender_run(enum contender who, const struct contest *contest,

@@ -31,7 +31,7 @@ static _Noreturn void become_program_of_dialog(char *const arguments[], int inpu
     _exit(127);
 }
 
-int dialog_start(struct dialog *dialog, char *const arguments[])
+int dialog_start_program(struct dialog *dialog, char *const arguments[])
 {
     int input[2];
     int output[2];
@@ -79,7 +79,7 @@ static bool copy_first_line(struct dialog *dialog, char *ret_line)
     return true;
 }
 
-int dialog_read(struct dialog *dialog, uint64_t patience_ns, char *ret_line)
+int dialog_read_line(struct dialog *dialog, uint64_t patience_ns, char *ret_line)
 {
     uint64_t end_ns = measure_now_ns() + patience_ns;
     struct pollfd readable = {.fd = dialog->output, .events = POLLIN};
@@ -102,14 +102,14 @@ int dialog_read(struct dialog *dialog, uint64_t patience_ns, char *ret_line)
     return 0;
 }
 
-int dialog_write(struct dialog *dialog, const char *text)
+int dialog_write_text(struct dialog *dialog, const char *text)
 {
     size_t length = strlen(text);
 
     return write(dialog->input, text, length) == (ssize_t)length ? 0 : -ECHILD;
 }
 
-void dialog_end(struct dialog *dialog)
+void dialog_end_program(struct dialog *dialog)
 {
     uint64_t end_ns = measure_now_ns() + END_NS_MAX;
 
@@ -118,7 +118,7 @@ void dialog_end(struct dialog *dialog)
     close(dialog->input);
     kill(dialog->pid, SIGTERM);
     while (waitpid(dialog->pid, NULL, WNOHANG) == 0) {
-        measure_nap(LOOK_S);
+        measure_sleep_seconds(LOOK_S);
         if (measure_now_ns() >= end_ns)
             kill(dialog->pid, SIGKILL);
     }

@@ -20,19 +20,19 @@ struct dialog {
 
 /* Start `arguments[0]`, which is a path or a name that is found by PATH. Returns 0 or a negative
  * errno. If there is no such program, the wait for its first line returns -ECHILD. */
-int dialog_start(struct dialog *dialog, char *const arguments[]);
+int dialog_start_program(struct dialog *dialog, char *const arguments[]);
 
 /* Wait for a line of the program, and write it without its end to `ret_line` (DIALOG_LINE_MAX
  * bytes). Returns 0; -ETIMEDOUT; -ECHILD if the output has ended; -EMSGSIZE if the line is too
  * long. */
-int dialog_read(struct dialog *dialog, uint64_t patience_ns, char *ret_line);
+int dialog_read_line(struct dialog *dialog, uint64_t patience_ns, char *ret_line);
 
 /* Write `text` to the program's stdin. Returns 0; -ECHILD if the program does not read it any more.
  * The bench ignores SIGPIPE. */
-int dialog_write(struct dialog *dialog, const char *text);
+int dialog_write_text(struct dialog *dialog, const char *text);
 
 /* Close the program's stdin, send SIGTERM, wait for its end (at most 5 s, then it is killed), and
  * free the dialog. A dialog that was never started, or has ended, is left unchanged. */
-void dialog_end(struct dialog *dialog);
+void dialog_end_program(struct dialog *dialog);
 
 #endif

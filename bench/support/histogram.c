@@ -2,7 +2,7 @@
  * histogram.h. */
 #include "bench/support/histogram.h"
 
-/* Returns the middle of the values that histogram_bucket() puts into `bucket`. */
+/* Returns the middle of the values that histogram_bucket_of_value() puts into `bucket`. */
 static double get_middle_of_bucket(uint32_t bucket)
 {
     if (bucket < HISTOGRAM_SPLIT)
@@ -13,7 +13,7 @@ static double get_middle_of_bucket(uint32_t bucket)
     return (double)lowest + (double)((UINT64_C(1) << shift) - 1) / 2;
 }
 
-double histogram_percentile(const struct histogram *histogram, double share)
+double histogram_value_at_share(const struct histogram *histogram, double share)
 {
     double wanted = (double)histogram->count * share;
     uint64_t seen = 0;

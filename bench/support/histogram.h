@@ -19,7 +19,7 @@ struct histogram {
 
 /* Returns the bucket of a value. Values below HISTOGRAM_SPLIT have a bucket each; a larger value is
  * put by its leading bit and the bits below that. */
-static inline uint32_t histogram_bucket(uint64_t value)
+static inline uint32_t histogram_bucket_of_value(uint64_t value)
 {
     if (value < HISTOGRAM_SPLIT)
         return (uint32_t)value;
@@ -30,14 +30,14 @@ static inline uint32_t histogram_bucket(uint64_t value)
     return shift * HISTOGRAM_SPLIT + (uint32_t)(value >> shift);
 }
 
-static inline void histogram_add(struct histogram *histogram, uint64_t value)
+static inline void histogram_add_value(struct histogram *histogram, uint64_t value)
 {
     histogram->count++;
-    histogram->buckets[histogram_bucket(value)]++;
+    histogram->buckets[histogram_bucket_of_value(value)]++;
 }
 
 /* Returns the smallest value that at least `share` (0 to 1) of all values do not exceed, as the
  * middle of its bucket; 0 if the histogram is empty. */
-double histogram_percentile(const struct histogram *histogram, double share);
+double histogram_value_at_share(const struct histogram *histogram, double share);
 
 #endif

@@ -13,13 +13,14 @@ static _Noreturn void use_cpu_until_parent_ends(int cpu, pid_t parent)
 {
     volatile unsigned int turns = 0;
 
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent || measure_pin(cpu) != 0)
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent ||
+        measure_pin_thread_to_cpu(cpu) != 0)
         _exit(1);
     for (;;)
         turns = turns + 1;
 }
 
-pid_t hog_start(int cpu)
+pid_t hog_start_on_cpu(int cpu)
 {
     pid_t parent = getpid();
     pid_t hog = fork();

@@ -11,9 +11,9 @@
 
 /* Start a hog on a CPU, which is killed if the bench dies. Returns its process, or a negative
  * errno. */
-pid_t hog_start(int cpu);
+pid_t hog_start_on_cpu(int cpu);
 
-/* End a hog. If `hog` is an error of hog_start() instead of a process, nothing happens. */
+/* End a hog. If `hog` is an error of hog_start_on_cpu() instead of a process, nothing happens. */
 void hog_stop(pid_t hog);
 
 #endif

@@ -56,7 +56,7 @@ double measure_resident_bytes(pid_t pid)
     return (double)pages * (double)sysconf(_SC_PAGESIZE);
 }
 
-void measure_nap(double seconds)
+void measure_sleep_seconds(double seconds)
 {
     struct timespec left = {
         .tv_sec = (time_t)seconds,
@@ -67,7 +67,7 @@ void measure_nap(double seconds)
         continue;
 }
 
-int measure_pin(int cpu)
+int measure_pin_thread_to_cpu(int cpu)
 {
     cpu_set_t set;
 

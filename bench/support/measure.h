@@ -24,10 +24,10 @@ int measure_other_cpu_ns(pid_t pid, uint64_t *ret_cpu_ns);
 double measure_resident_bytes(pid_t pid);
 
 /* Sleep for `seconds`, also if signals interrupt the sleep. */
-void measure_nap(double seconds);
+void measure_sleep_seconds(double seconds);
 
 /* Pin the calling thread to a CPU. Returns 0; -EINVAL if this process may not use that CPU. */
-int measure_pin(int cpu);
+int measure_pin_thread_to_cpu(int cpu);
 
 /* Returns the median of `values`, which this sorts; for an even `count` it is the mean of the two
  * in the middle. `count` is at least 1. */

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
-bool options_wanted(int count, char *const *names, const char *name)
+bool options_is_name_wanted(int count, char *const *names, const char *name)
 {
     for (int i = 0; i < count; i++) {
         if (strcmp(names[i], name) == 0)

@@ -6,7 +6,7 @@
 
 /* Returns whether `name` is one of the `count` names that the command line gives, or the command
  * line gives none. */
-bool options_wanted(int count, char *const *names, const char *name);
+bool options_is_name_wanted(int count, char *const *names, const char *name);
 
 /* The options of a bench that can write its results as a page. A field whose option is not given
  * keeps its value. */

@@ -13,7 +13,7 @@
 
 #define GNUPLOT_SECONDS_MAX 60
 
-const char *page_grouped(uint64_t number, char *text)
+const char *page_write_grouped_number(uint64_t number, char *text)
 {
     char plain[PAGE_CELL_MAX];
     int length = snprintf(plain, sizeof plain, "%" PRIu64, number);
@@ -28,7 +28,7 @@ const char *page_grouped(uint64_t number, char *text)
     return text;
 }
 
-const char *page_cell(double value, double scale, const char *unit, char *text)
+const char *page_write_cell(double value, double scale, const char *unit, char *text)
 {
     static const char *const formats[] = {"%.2f%s", "%.1f%s", "%.0f%s"};
     double shown = value * scale;
@@ -45,12 +45,13 @@ const char *page_cell(double value, double scale, const char *unit, char *text)
     return text;
 }
 
-const char *page_rate(double rate, char *text)
+const char *page_write_rate(double rate, char *text)
 {
-    return rate < 1e5 ? page_cell(rate, 1e-3, " k", text) : page_cell(rate, 1e-6, "", text);
+    return rate < 1e5 ? page_write_cell(rate, 1e-3, " k", text)
+                      : page_write_cell(rate, 1e-6, "", text);
 }
 
-char *page_rest(const char *path, const char *heading)
+char *page_copy_rest_of_page(const char *path, const char *heading)
 {
     FILE *file = fopen(path, "re");
     char *line = NULL;
@@ -75,7 +76,7 @@ char *page_rest(const char *path, const char *heading)
     return NULL;
 }
 
-void page_machine(FILE *file)
+void page_write_machine(FILE *file)
 {
     FILE *info = fopen("/proc/cpuinfo", "re");
     char line[256];
@@ -96,7 +97,7 @@ void page_machine(FILE *file)
             (sysconf(_SC_PHYS_PAGES) / 1024 * sysconf(_SC_PAGESIZE)) >> 20);
 }
 
-int page_plot(const char *script, const char *data, const char *plot_file)
+int page_plot_by_gnuplot(const char *script, const char *data, const char *plot_file)
 {
     char settings[2 * PATH_MAX];
     char path[PATH_MAX];

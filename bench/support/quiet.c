@@ -10,7 +10,7 @@
 
 #define LOOK_S 0.2
 
-bool quiet_parse(const char *line, struct quiet *ret_quiet)
+bool quiet_parse_cpu_line(const char *line, struct quiet *ret_quiet)
 {
     uint64_t user, nice, system, idle, wait, irq, softirq, steal;
 
@@ -28,7 +28,7 @@ bool quiet_parse(const char *line, struct quiet *ret_quiet)
     return true;
 }
 
-bool quiet_read(struct quiet *ret_quiet)
+bool quiet_read_ticks(struct quiet *ret_quiet)
 {
     char line[256];
     FILE *file = fopen("/proc/stat", "re");
@@ -36,10 +36,10 @@ bool quiet_read(struct quiet *ret_quiet)
 
     if (file != NULL)
         fclose(file);
-    return well && quiet_parse(line, ret_quiet);
+    return well && quiet_parse_cpu_line(line, ret_quiet);
 }
 
-double quiet_others(const struct quiet *from, const struct quiet *to, uint64_t own_ns)
+double quiet_share_of_others(const struct quiet *from, const struct quiet *to, uint64_t own_ns)
 {
     double busy = (double)(to->busy - from->busy);
     double all = busy + (double)(to->idle - from->idle);
@@ -48,15 +48,15 @@ double quiet_others(const struct quiet *from, const struct quiet *to, uint64_t o
     return all == 0 || busy <= own ? 0 : (busy - own) / all;
 }
 
-bool quiet_await(double part, uint64_t end_ns)
+bool quiet_await_quiet_machine(double part, uint64_t end_ns)
 {
     struct quiet from, to;
 
-    while (quiet_read(&from)) {
-        measure_nap(LOOK_S);
-        if (!quiet_read(&to))
+    while (quiet_read_ticks(&from)) {
+        measure_sleep_seconds(LOOK_S);
+        if (!quiet_read_ticks(&to))
             return false;
-        if (quiet_others(&from, &to, 0) <= part)
+        if (quiet_share_of_others(&from, &to, 0) <= part)
             return true;
         if (measure_now_ns() >= end_ns)
             return false;

@@ -136,7 +136,7 @@ static bool move_process_to_server_cpus(int cpu)
     if (cpu == SERVER_ANY_CPU)
         return true;
     if (cpu != SERVER_TWO_CPUS)
-        return measure_pin(cpu) == 0;
+        return measure_pin_thread_to_cpu(cpu) == 0;
     CPU_ZERO(&both);
     CPU_SET(0, &both);
     CPU_SET(1, &both);
@@ -201,11 +201,11 @@ static int collect_status_of_server(struct server *server, bool kill_first,
 
 int server_start(struct server *server, int cpu, char *const arguments[])
 {
-    return server_start_at(server, cpu, arguments, 0, SIGTERM);
+    return server_start_at_port(server, cpu, arguments, 0, SIGTERM);
 }
 
-int server_start_at(struct server *server, int cpu, char *const arguments[], uint16_t port,
-                    int stop_signal)
+int server_start_at_port(struct server *server, int cpu, char *const arguments[], uint16_t port,
+                         int stop_signal)
 {
     struct rusage unused;
     int error = spawn_process_of_server(server, cpu, arguments);

@@ -45,8 +45,8 @@ int server_start(struct server *server, int cpu, char *const arguments[]);
 
 /* Start a server as server_start() does, for a program that prints no line `listening`: it listens
  * when a connection to 127.0.0.1:`port` succeeds. `stop_signal` ends the program in order. */
-int server_start_at(struct server *server, int cpu, char *const arguments[], uint16_t port,
-                    int stop_signal);
+int server_start_at_port(struct server *server, int cpu, char *const arguments[], uint16_t port,
+                         int stop_signal);
 
 /* Send SIGTERM, or the server's `stop_signal`, and wait for the end (at most 10 s, then it is
  * killed). Returns 0; -ETIMEDOUT; -ECHILD if the server did not exit with 0 or had ended before. On

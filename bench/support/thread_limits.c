@@ -100,7 +100,7 @@ static uint64_t get_usable_rest_of_limit(uint64_t limit, uint64_t used)
     return ours > used ? ours - used : 0;
 }
 
-uint64_t thread_limits_bear(const struct thread_limits *limits, uint64_t most)
+uint64_t thread_limits_most_threads(const struct thread_limits *limits, uint64_t most)
 {
     const uint64_t threads[] = {limits->user, limits->system, limits->group};
 

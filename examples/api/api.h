@@ -43,15 +43,15 @@ extern domus_sql api_database;
 /* declared here, defined in site.c */
 extern const domus_sql_migration api_migrations[];
 extern const domus_behaviour api_site;
-int api_site_begin(domus_system *system); /* Set up the site. Returns 0; a negative errno. */
+int api_set_up_site(domus_system *system); /* Set up the site. Returns 0; a negative errno. */
 /* Free the site's memory, after the system has stopped. */
-void api_site_end(void);
+void api_free_site(void);
 
 /* declared here, defined in people.c */
 extern const domus_http_user_session api_session;
 /* Read the keys of sessions from their file, or draw them. Prints an error; returns 0; a negative
  * errno. */
-int api_people_begin(void);
+int api_read_session_keys(void);
 domus_http_handler api_login, api_logout;
 
 /* declared here, defined in issues.c */
@@ -63,15 +63,15 @@ extern struct api_files {
     domus_http_files pages, uploads;
     domus_budget coming; /* bytes of all uploads that are under way */
 } api_files;
-int api_files_begin(domus_system *system);
-void api_files_end(void);
+int api_open_directories(domus_system *system);
+void api_close_directories(void);
 domus_http_handler api_add_file, api_show_file;
 
 /* declared here, defined in events.c */
-int api_events_begin(domus_system *system);
-void api_events_end(domus_system *system, void *none);
+int api_spawn_event_board(domus_system *system);
+void api_stop_event_board(domus_system *system, void *none);
 domus_http_handler api_stream_events;
 /* Tell all open pages that an issue is new or has changed. */
-void api_tell(domus_stack *stack, int64_t issue);
+void api_tell_issue_changed(domus_stack *stack, int64_t issue);
 
 #endif

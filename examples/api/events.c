@@ -81,14 +81,14 @@ static const domus_behaviour behaviour = {
                              {0}},
 };
 
-int api_events_begin(domus_system *system)
+int api_spawn_event_board(domus_system *system)
 {
     return domus_outside_spawn(system, &behaviour, NULL, &board);
 }
 
 /* Stop the board of events before the drain, which would wait for the streams otherwise: they do
  * not end by themselves. */
-void api_events_end(domus_system *system, void *none)
+void api_stop_event_board(domus_system *system, void *none)
 {
     (void)none;
     (void)domus_outside_stop(system, board);
@@ -96,7 +96,7 @@ void api_events_end(domus_system *system, void *none)
 
 /* Tell the board that an issue has changed. If the board's mailbox is full, pages learn of this
  * change with a later one. */
-void api_tell(domus_stack *stack, int64_t issue)
+void api_tell_issue_changed(domus_stack *stack, int64_t issue)
 {
     (void)domus_notice(stack, board, &change_type, &(struct change){.issue = issue});
 }

@@ -30,7 +30,7 @@ static int open_directory(domus_system *system, const char *key, const char *pat
     return error;
 }
 
-int api_files_begin(domus_system *system)
+int api_open_directories(domus_system *system)
 {
     /* if mkdir() fails, the open of the directory tells why */
     (void)mkdir(api_settings.uploads, 0700);
@@ -40,7 +40,7 @@ int api_files_begin(domus_system *system)
                                        &api_files.uploads.root);
 }
 
-void api_files_end(void)
+void api_close_directories(void)
 {
     domus_file_close(api_files.pages.root);
     domus_file_close(api_files.uploads.root);
@@ -138,7 +138,7 @@ DOMUS_SEQUENCE(receive, struct upload)
     } else if (frame->error == -EPERM)
         frame->error = -ENOENT; /* no row was inserted, because there is no such issue */
     if (close_upload(frame, frame->error) == 0) {
-        api_tell(stack, frame->issue);
+        api_tell_issue_changed(stack, frame->issue);
         (void)domus_append_text(&place, "Location: /files/%s\r\n", frame->file.name);
         return domus_http_reply_json(stack, 201, &file_table, &frame->file, &place);
     }

@@ -34,9 +34,9 @@ static int open_database(domus_system *system)
 
 static int start_service(domus_system *system, void *argument)
 {
-    static int (*const parts[])(domus_system *) = {open_database, api_files_begin, api_events_begin,
-                                                   api_site_begin};
-    int error = api_people_begin();
+    static int (*const parts[])(domus_system *) = {open_database, api_open_directories,
+                                                   api_spawn_event_board, api_set_up_site};
+    int error = api_read_session_keys();
 
     (void)argument;
     for (size_t i = 0; error == 0 && i < sizeof parts / sizeof *parts; i++)
@@ -47,8 +47,8 @@ static int start_service(domus_system *system, void *argument)
 static void end_service(domus_system *system, void *argument)
 {
     (void)system, (void)argument;
-    api_files_end();
-    api_site_end();
+    api_close_directories();
+    api_free_site();
 }
 
 static const domus_config_key section_keys[] = {
@@ -73,7 +73,7 @@ int main(int argc, char **argv)
     static const domus_section section = {"api", section_keys, sizeof api_settings, NULL};
     static const domus_program program = {.name = "api",
                                           .start = start_service,
-                                          .stop = api_events_end,
+                                          .stop = api_stop_event_board,
                                           .end = end_service,
                                           .section = &section,
                                           .settings = &api_settings,

@@ -12,7 +12,7 @@ static domus_http_session_cookie cookie;
 
 const domus_http_user_session api_session = {.keys = &keys, .cookie = &cookie};
 
-int api_people_begin(void)
+int api_read_session_keys(void)
 {
     char words[DOMUS_HTTP_KEYS_WORDS] = "cannot be drawn";
     int error = api_settings.keys[0] == '\0'

@@ -89,7 +89,7 @@ static const domus_behaviour visitor = {
 
 const domus_behaviour api_site = {.name = "site", .kind = DOMUS_CHANNELS, .channel = &visitor};
 
-int api_site_begin(domus_system *system)
+int api_set_up_site(domus_system *system)
 {
     /* space for the uploaded file, and for the heads of the form's parts */
     http.body_max = api_settings.upload_max + 65536;
@@ -100,7 +100,7 @@ int api_site_begin(domus_system *system)
     return domus_outside_http_access_open(system, &access_log);
 }
 
-void api_site_end(void)
+void api_free_site(void)
 {
     domus_http_access_close(&access_log);
     domus_http_limit_clear(&limit);

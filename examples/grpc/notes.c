@@ -15,8 +15,8 @@ static int encode_note(domus_slice text, uint64_t place, domus_slice *ret_note)
 {
     domus_appender note = {0};
 
-    pack_text(&note, 1, text);
-    pack_number(&note, 3, place);
+    pack_append_text(&note, 1, text);
+    pack_append_number(&note, 3, place);
     return domus_append_end(&note, ret_note);
 }
 
@@ -24,7 +24,7 @@ static int encode_number(uint64_t number, domus_slice *ret_number)
 {
     domus_appender made = {0};
 
-    pack_number(&made, 1, number);
+    pack_append_number(&made, 1, number);
     return domus_append_end(&made, ret_number);
 }
 
@@ -41,7 +41,7 @@ static int answer_with_same_note(domus_stack *stack)
     domus_slice text = {0};
     domus_slice echo;
 
-    if (call == NULL || !pack_find(call->message, 1, NULL, &text))
+    if (call == NULL || !pack_find_field(call->message, 1, NULL, &text))
         return -EINVAL;
     if (domus_http_field(call->fields, "x-echo", &echo))
         (void)domus_http_add_bytes(&before, "x-echo", domus_slice_data(echo), echo.size);
@@ -65,7 +65,8 @@ DOMUS_SEQUENCE(say, char)
     uint64_t delay_ms = 0;
 
     DOMUS_BEGIN;
-    if (!pack_find(call->message, 1, NULL, &text) || !pack_find(call->message, 2, &delay_ms, NULL))
+    if (!pack_find_field(call->message, 1, NULL, &text) ||
+        !pack_find_field(call->message, 2, &delay_ms, NULL))
         return -EINVAL;
     if (text.size == 0)
         return domus_grpc_fail(stack, DOMUS_GRPC_INVALID_ARGUMENT, "Say something: 100% \xc3\xbc");
@@ -90,8 +91,8 @@ DOMUS_SEQUENCE(count, counting)
     int error;
 
     DOMUS_BEGIN;
-    if (!pack_find(((const domus_grpc_call *)message)->message, 1, &frame->most, NULL) ||
-        !pack_find(((const domus_grpc_call *)message)->message, 2, &frame->delay_ms, NULL))
+    if (!pack_find_field(((const domus_grpc_call *)message)->message, 1, &frame->most, NULL) ||
+        !pack_find_field(((const domus_grpc_call *)message)->message, 2, &frame->delay_ms, NULL))
         return -EINVAL;
     DOMUS_AWAIT(domus_grpc_begin(stack, (domus_slice){NULL, 0, 0}, then));
     while (answer->error == 0 && frame->number < frame->most) {
@@ -119,7 +120,7 @@ DOMUS_SEQUENCE(sum, counting)
         if (error != 0)
             break;
         frame->most = 0;
-        if (!pack_find(got, 1, &frame->most, NULL))
+        if (!pack_find_field(got, 1, &frame->most, NULL))
             return -EINVAL;
         frame->number += frame->most;
     }
@@ -144,8 +145,8 @@ DOMUS_SEQUENCE(chat, counting)
         if (error == -ENODATA)
             return domus_grpc_reply(stack, (domus_slice){NULL, 0, 0});
         if (error == 0)
-            error = pack_find(got, 1, NULL, &text) ? encode_note(text, ++frame->number, &made)
-                                                   : -EINVAL;
+            error = pack_find_field(got, 1, NULL, &text) ? encode_note(text, ++frame->number, &made)
+                                                         : -EINVAL;
         if (error != 0)
             return error;
         DOMUS_AWAIT(domus_grpc_write(stack, made, then));

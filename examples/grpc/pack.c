@@ -20,7 +20,8 @@ static bool read_varint(domus_slice message, uint32_t *at, uint64_t *ret_number)
     return false;
 }
 
-bool pack_find(domus_slice message, unsigned field, uint64_t *ret_number, domus_slice *ret_text)
+bool pack_find_field(domus_slice message, unsigned field, uint64_t *ret_number,
+                     domus_slice *ret_text)
 {
     uint64_t tag;
     uint64_t value;
@@ -48,7 +49,7 @@ static void append_varint(domus_appender *to, uint64_t number)
     (void)domus_append(to, &(char){(char)number}, 1);
 }
 
-void pack_number(domus_appender *to, unsigned field, uint64_t number)
+void pack_append_number(domus_appender *to, unsigned field, uint64_t number)
 {
     if (number == 0)
         return;
@@ -56,7 +57,7 @@ void pack_number(domus_appender *to, unsigned field, uint64_t number)
     append_varint(to, number);
 }
 
-void pack_text(domus_appender *to, unsigned field, domus_slice text)
+void pack_append_text(domus_appender *to, unsigned field, domus_slice text)
 {
     if (text.size == 0)
         return;

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-int kv_error(domus_stack *stack, const char *text)
+int kv_answer_error(domus_stack *stack, const char *text)
 {
     domus_resp_error error = {{0}};
     size_t size = strlen(text);
@@ -12,23 +12,23 @@ int kv_error(domus_stack *stack, const char *text)
     if (size > sizeof error.text) {
         domus_resp_builder builder = {0};
         (void)domus_resp_add_error(&builder, "%s", text);
-        return kv_reply(stack, &builder);
+        return kv_answer_built(stack, &builder);
     }
     memcpy(error.text, text, size);
     return kv_answer(stack, &domus_resp_error_type, &error);
 }
 
-int kv_integer(domus_stack *stack, int64_t value)
+int kv_answer_integer(domus_stack *stack, int64_t value)
 {
     return kv_answer(stack, &domus_resp_integer_type, &(domus_resp_integer){value});
 }
 
-int kv_ok(domus_stack *stack)
+int kv_answer_ok(domus_stack *stack)
 {
     return kv_answer(stack, &domus_resp_ok_type, NULL);
 }
 
-int kv_null(domus_stack *stack)
+int kv_answer_null(domus_stack *stack)
 {
     return kv_answer(stack, &domus_resp_null_type, NULL);
 }
@@ -42,7 +42,7 @@ static int answer_with_slice(domus_stack *stack, domus_slice slice)
     return error;
 }
 
-int kv_bytes(domus_stack *stack, domus_resp_bytes bytes)
+int kv_answer_bytes(domus_stack *stack, domus_resp_bytes bytes)
 {
     domus_slice slice;
 
@@ -55,17 +55,17 @@ int kv_bytes(domus_stack *stack, domus_resp_bytes bytes)
     return error != 0 ? error : answer_with_slice(stack, slice);
 }
 
-int kv_string(domus_stack *stack, const struct kv_item *item)
+int kv_answer_string_of_item(domus_stack *stack, const struct kv_item *item)
 {
     domus_slice slice;
 
     if (item->kind == KV_SHORT)
-        return kv_bytes(stack, kv_item_string(item));
+        return kv_answer_bytes(stack, kv_item_string(item));
     int error = domus_slice_keep(item->slice, &slice);
     return error != 0 ? error : answer_with_slice(stack, slice);
 }
 
-int kv_reply_with(domus_stack *stack, domus_resp_reply reply)
+int kv_answer_reply(domus_stack *stack, domus_resp_reply reply)
 {
     int error = kv_answer(stack, &domus_resp_reply_type, &reply);
 
@@ -74,16 +74,16 @@ int kv_reply_with(domus_stack *stack, domus_resp_reply reply)
     return error;
 }
 
-int kv_reply(domus_stack *stack, domus_resp_builder *builder)
+int kv_answer_built(domus_stack *stack, domus_resp_builder *builder)
 {
     domus_resp_reply reply;
     int error = domus_resp_end(builder, &reply);
 
-    return error != 0 ? error : kv_reply_with(stack, reply);
+    return error != 0 ? error : kv_answer_reply(stack, reply);
 }
 
-int kv_reply_change(domus_stack *stack, const struct kv_session *session,
-                    domus_resp_builder *builder, domus_resp_answering answering)
+int kv_answer_and_change_connection(domus_stack *stack, const struct kv_session *session,
+                                    domus_resp_builder *builder, domus_resp_answering answering)
 {
     domus_resp_change change = {.version = session->version,
                                 .answering = (uint8_t)answering,
@@ -99,12 +99,12 @@ int kv_reply_change(domus_stack *stack, const struct kv_session *session,
     return error;
 }
 
-uint32_t kv_answer_max(void)
+uint32_t kv_answer_bytes_max(void)
 {
     return (uint32_t)kv_settings.answer_max_bytes;
 }
 
-bool kv_to_integer(const char *bytes, size_t size, int64_t *ret_value)
+bool kv_read_integer(const char *bytes, size_t size, int64_t *ret_value)
 {
     bool minus = size > 0 && bytes[0] == '-';
     uint64_t value = 0;
@@ -123,11 +123,11 @@ bool kv_to_integer(const char *bytes, size_t size, int64_t *ret_value)
     return true;
 }
 
-bool kv_argument_integer(const struct kv_call *call, uint32_t i, int64_t *ret_value)
+bool kv_read_integer_argument(const struct kv_call *call, uint32_t i, int64_t *ret_value)
 {
     domus_slice argument = domus_resp_argument(call->command, i);
 
-    return kv_to_integer(domus_slice_data(argument), argument.size, ret_value);
+    return kv_read_integer(domus_slice_data(argument), argument.size, ret_value);
 }
 
 uint32_t kv_print_integer(char text[21], int64_t value)

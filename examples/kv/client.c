@@ -11,7 +11,7 @@
 
 /* Set the name of a client's connection (CLIENT SETNAME). Returns false if the bytes are no valid
  * name. */
-bool kv_session_name(struct kv_session *session, domus_slice name)
+bool kv_set_client_name(struct kv_session *session, domus_slice name)
 {
     const char *bytes = domus_slice_data(name);
 
@@ -31,7 +31,7 @@ static int answer_with_verbatim_text(domus_stack *stack, domus_slice text, uint8
     domus_resp_builder builder = {.version = version};
 
     (void)domus_resp_add_verbatim(&builder, "txt", domus_slice_data(text), text.size);
-    return kv_reply(stack, &builder);
+    return kv_answer_built(stack, &builder);
 }
 
 static int answer_with_own_line(domus_stack *stack, const struct kv_session *session,
@@ -40,7 +40,7 @@ static int answer_with_own_line(domus_stack *stack, const struct kv_session *ses
     domus_appender line = {0};
     domus_slice slice;
 
-    kv_describe(stack, session, &line);
+    kv_write_client_line(stack, session, &line);
     int error = domus_append_end(&line, &slice);
     if (error == 0) {
         error = answer_with_verbatim_text(stack, slice, version);
@@ -54,7 +54,7 @@ static int answer_with_own_line(domus_stack *stack, const struct kv_session *ses
 static int answer_with_client_lines(domus_stack *stack, void *self, const domus_answer *answers)
 {
     const struct kv_scatter *frame = domus_frame(stack);
-    domus_appender lines = {.size_max = kv_answer_max()};
+    domus_appender lines = {.size_max = kv_answer_bytes_max()};
     domus_slice slice;
 
     (void)self;
@@ -77,7 +77,7 @@ static const char *read_client_id(domus_slice text, const char *wrong, uint64_t 
 {
     int64_t id;
 
-    if (!kv_to_integer(domus_slice_data(text), text.size, &id) || id <= 0)
+    if (!kv_read_integer(domus_slice_data(text), text.size, &id) || id <= 0)
         return wrong;
     *ret_id = (uint64_t)id;
     return NULL;
@@ -109,7 +109,7 @@ static int refuse_argument(domus_stack *stack, const char *what, domus_slice wor
     domus_resp_error error = domus_resp_error_text(
         "ERR %s '%.*s'", what, (int)(word.size < 64 ? word.size : 64), domus_slice_data(word));
 
-    return kv_error(stack, error.text);
+    return kv_answer_error(stack, error.text);
 }
 
 /* Handle CLIENT LIST, also with TYPE or ID. */
@@ -126,14 +126,14 @@ static int list_clients(domus_stack *stack, const domus_resp_command *command)
             return refuse_argument(stack, "Unknown client type", domus_resp_argument(command, 3));
     } else if (command->count > 3 && domus_resp_is(word, "ID")) {
         if (command->count - 3 > KV_IDS_MOST)
-            return kv_error(stack, "ERR too many client IDs");
+            return kv_answer_error(stack, "ERR too many client IDs");
         for (uint32_t i = 3; i < command->count && wrong == NULL; i++)
             wrong = read_client_id(domus_resp_argument(command, i), "ERR Invalid client ID",
                                    &search.ids[search.id_count++]);
     } else if (command->count != 2) {
         wrong = KV_SYNTAX;
     }
-    return wrong != NULL ? kv_error(stack, wrong)
+    return wrong != NULL ? kv_answer_error(stack, wrong)
                          : kv_ask_clerks(stack, &search, answer_with_client_lines);
 }
 
@@ -152,9 +152,9 @@ static int answer_count_of_killed(domus_stack *stack, void *self, const domus_an
         if (answers->error == 0)
             ended += ((const domus_resp_integer *)answers->payload)->value;
     }
-    int error = !is_old      ? kv_integer(stack, ended)
-                : ended != 0 ? kv_ok(stack)
-                             : kv_error(stack, "ERR No such client");
+    int error = !is_old      ? kv_answer_integer(stack, ended)
+                : ended != 0 ? kv_answer_ok(stack)
+                             : kv_answer_error(stack, "ERR No such client");
     if (session->seat.is_ending)
         (void)domus_channel_close(stack, domus_channel_running(stack));
     return error;
@@ -197,7 +197,7 @@ static int read_kill_filter(domus_stack *stack, domus_slice word, domus_slice va
     if (domus_resp_is(word, "ID"))
         search->id_count = 1;
     *ret_answered = wrong != NULL;
-    return wrong != NULL ? kv_error(stack, wrong) : 0;
+    return wrong != NULL ? kv_answer_error(stack, wrong) : 0;
 }
 
 /* Handle CLIENT KILL ADDRESS, and CLIENT KILL with filters, all of which must match. */
@@ -213,14 +213,14 @@ static int kill_clients(domus_stack *stack, struct kv_session *session,
         copy_endpoint(domus_resp_argument(command, 2), search.address);
     for (uint32_t i = 2; command->count > 3 && i < command->count; i += 2) {
         if (i + 1 == command->count)
-            return kv_error(stack, KV_SYNTAX);
+            return kv_answer_error(stack, KV_SYNTAX);
         int result =
             read_kill_filter(stack, domus_resp_argument(command, i),
                              domus_resp_argument(command, i + 1), &search, &skips, &was_answered);
         if (was_answered)
             return result;
     }
-    bool is_self = !skips && kv_is_searched(session, &search);
+    bool is_self = !skips && kv_session_matches_search(session, &search);
     search.but = session->id;
     int error = kv_ask_clerks(stack, &search, answer_count_of_killed);
     session->seat.is_ending = is_self && error == DOMUS_PARKED;
@@ -233,7 +233,7 @@ static int answer_as_unblocking_shard(domus_stack *stack, void *self, const domu
 {
     (void)self;
     /* the answer of the shard is an integer, or an error from its door (door.h) */
-    return kv_pass_on(stack, answer);
+    return kv_answer_as_shard(stack, answer);
 }
 
 /* Handle the answers of the clerks (desk.h) to CLIENT UNBLOCK: if one of them knows the waiting
@@ -253,7 +253,7 @@ static int ask_shard_to_unblock(domus_stack *stack, void *self, const domus_answ
         return domus_ask(stack, kv_shards[found->shard], &kv_unblock_type, &unblock,
                          answer_as_unblocking_shard);
     }
-    return kv_integer(stack, 0);
+    return kv_answer_integer(stack, 0);
 }
 
 static int find_client_to_unblock(domus_stack *stack, const domus_resp_command *command)
@@ -265,11 +265,11 @@ static int find_client_to_unblock(domus_stack *stack, const domus_resp_command *
 
     frame->command = command;
     if (command->count > 4)
-        return kv_refuse_form(stack, command);
+        return kv_refuse_subcommand_form(stack, command);
     if (command->count == 4 && !domus_resp_is(reason, "TIMEOUT") && !domus_resp_is(reason, "ERROR"))
-        return kv_error(stack, "ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR");
-    if (!kv_to_integer(domus_slice_data(text), text.size, &id))
-        return kv_error(stack, KV_NO_INTEGER);
+        return kv_answer_error(stack, "ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR");
+    if (!kv_read_integer(domus_slice_data(text), text.size, &id))
+        return kv_answer_error(stack, KV_NO_INTEGER);
     search.ids[0] = (uint64_t)id;
     return kv_ask_clerks(stack, &search, ask_shard_to_unblock);
 }
@@ -285,10 +285,10 @@ static int set_answering_of_client(domus_stack *stack, const struct kv_session *
                                                                    : DOMUS_RESP_AS_BEFORE;
 
     if (answering == DOMUS_RESP_AS_BEFORE)
-        return kv_error(stack, KV_SYNTAX);
+        return kv_answer_error(stack, KV_SYNTAX);
     /* after OFF and SKIP the client gets no answer, not even "OK" */
     (void)domus_resp_add_simple(&builder, "OK");
-    return kv_reply_change(stack, session, &builder, answering);
+    return kv_answer_and_change_connection(stack, session, &builder, answering);
 }
 
 /* --- the command ------------------------------------------------------------------------------ */
@@ -315,7 +315,7 @@ static int serve_asking_subcommand(domus_stack *stack, struct kv_session *sessio
                                    const domus_resp_command *command)
 {
     if (kv_is_gathering()) /* a command of a transaction must not wait for another actor */
-        return kv_error(stack, "ERR Command not allowed inside a transaction");
+        return kv_answer_error(stack, "ERR Command not allowed inside a transaction");
     if (strcmp(name, "list") == 0)
         return list_clients(stack, command);
     if (strcmp(name, "kill") == 0)
@@ -335,24 +335,26 @@ int kv_serve_client(domus_stack *stack, void *self, const void *payload)
         return result;
     const char *name = session->seat.word = row->name;
     if (strcmp(name, "id") == 0)
-        return kv_integer(stack, (int64_t)session->id);
+        return kv_answer_integer(stack, (int64_t)session->id);
     if (strcmp(name, "getname") == 0)
         return session->name[0] == '\0'
-                   ? kv_null(stack)
-                   : kv_bytes(stack, (domus_resp_bytes){session->name, strlen(session->name)});
+                   ? kv_answer_null(stack)
+                   : kv_answer_bytes(stack,
+                                     (domus_resp_bytes){session->name, strlen(session->name)});
     if (strcmp(name, "setname") == 0)
-        return kv_session_name(session, value) ? kv_ok(stack) : kv_error(stack, BAD_NAME);
+        return kv_set_client_name(session, value) ? kv_answer_ok(stack)
+                                                  : kv_answer_error(stack, BAD_NAME);
     if (strcmp(name, "info") == 0)
         return answer_with_own_line(stack, session, command->version);
     if (strcmp(name, "setinfo") == 0)
-        return kv_ok(stack);
+        return kv_answer_ok(stack);
     if (strcmp(name, "getredir") == 0)
-        return kv_integer(stack, -1);
+        return kv_answer_integer(stack, -1);
     if (strcmp(name, "reply") == 0)
         return set_answering_of_client(stack, session, value);
     if (strcmp(name, "no-evict") == 0)
         return domus_resp_is(value, "ON") || domus_resp_is(value, "OFF")
-                   ? kv_ok(stack)
-                   : kv_error(stack, KV_SYNTAX);
+                   ? kv_answer_ok(stack)
+                   : kv_answer_error(stack, KV_SYNTAX);
     return serve_asking_subcommand(stack, session, name, command);
 }

@@ -175,7 +175,7 @@ static inline uint32_t index_place_of_name(struct name name, uint32_t size)
     return (uint32_t)(((name.begin ^ name.end * 3) + size) * UINT64_C(0x9e3779b97f4a7c15) >> 54);
 }
 
-void kv_commands_begin(void)
+void kv_make_command_index(void)
 {
     static_assert(INDEX_SIZE == 1u << (64 - 54), "the shift of place_of()");
 
@@ -210,12 +210,12 @@ uint32_t kv_command_count(void)
     return sizeof commands / sizeof commands[0];
 }
 
-const struct kv_command *kv_command_at(uint32_t i)
+const struct kv_command *kv_command_of_index(uint32_t i)
 {
     return &commands[i];
 }
 
-bool kv_arity_holds(const struct kv_command *row, uint32_t count)
+bool kv_has_right_argument_count(const struct kv_command *row, uint32_t count)
 {
     return row->arity >= 0 ? count == (uint32_t)row->arity : count >= (uint32_t)-row->arity;
 }

@@ -114,7 +114,7 @@ static bool is_parameter_asked_for(const domus_resp_command *command, const char
 
     for (uint32_t i = 2; i < command->count; i++) {
         size_t size = copy_in_lower_case(domus_resp_argument(command, i), pattern);
-        if (kv_glob(pattern, size, name, strlen(name)))
+        if (kv_matches_pattern(pattern, size, name, strlen(name)))
             return true;
     }
     return false;
@@ -137,7 +137,7 @@ static int answer_config_get(domus_stack *stack, const domus_resp_command *comma
         (void)domus_resp_add_bulk(&builder, each->name, strlen(each->name));
         (void)domus_resp_add_bulk(&builder, value, strlen(value));
     }
-    return kv_reply(stack, &builder);
+    return kv_answer_built(stack, &builder);
 }
 
 /* --- changes ---------------------------------------------------------------------------------- */
@@ -154,7 +154,7 @@ static const struct parameter *find_parameter(domus_slice word)
     return NULL;
 }
 
-bool kv_read_bytes(domus_slice word, uint64_t *ret_bytes)
+bool kv_read_bytes_with_unit(domus_slice word, uint64_t *ret_bytes)
 {
     static const struct {
         const char *unit;
@@ -192,7 +192,7 @@ static bool read_new_value(const struct parameter *parameter, domus_slice value,
         return domus_slice_equals(value, only, strlen(only));
     }
     errno = 0;
-    if (parameter->form == BYTES && !kv_read_bytes(value, &bytes)) {
+    if (parameter->form == BYTES && !kv_read_bytes_with_unit(value, &bytes)) {
         *ret_why = domus_resp_error_text("argument must be a memory value");
         return false;
     }
@@ -223,7 +223,7 @@ static int refuse_value_of_parameter(domus_stack *stack, const char *name, const
 
     (void)domus_resp_add_error(
         &builder, "ERR CONFIG SET failed (possibly related to argument '%s') - %s", name, why);
-    return kv_reply(stack, &builder);
+    return kv_answer_built(stack, &builder);
 }
 
 static int refuse_unknown_parameter(domus_stack *stack, domus_slice word)
@@ -232,18 +232,18 @@ static int refuse_unknown_parameter(domus_stack *stack, domus_slice word)
         domus_resp_error_text("ERR Unknown option or number of arguments for CONFIG SET - '%.*s'",
                               (int)(word.size < 40 ? word.size : 40), domus_slice_data(word));
 
-    return kv_error(stack, error.text);
+    return kv_answer_error(stack, error.text);
 }
 
 static int answer_after_memory_change(domus_stack *stack, void *self, const domus_answer *answers)
 {
     struct kv_figures sum;
-    int error = kv_figures_sum(answers, &sum);
+    int error = kv_add_up_figures(answers, &sum);
 
     (void)self;
     if (error == 0 && sum.silent != 0)
         error = -EHOSTDOWN;
-    return error != 0 ? error : kv_ok(stack);
+    return error != 0 ? error : kv_answer_ok(stack);
 }
 
 /* Send a question about memory to all shards. A transaction does not wait for their answers:
@@ -251,9 +251,9 @@ static int answer_after_memory_change(domus_stack *stack, void *self, const domu
 static int ask_all_shards(domus_stack *stack, const struct kv_question *question)
 {
     if (!kv_is_gathering())
-        return kv_ask_all(stack, question, answer_after_memory_change);
-    int error = kv_ask_all_add(stack, question);
-    return error != 0 ? error : kv_ok(stack);
+        return kv_ask_all_for_figures(stack, question, answer_after_memory_change);
+    int error = kv_ask_all_without_waiting(stack, question);
+    return error != 0 ? error : kv_answer_ok(stack);
 }
 
 /* Set all parameters that a CONFIG SET names, or none of them. */
@@ -264,7 +264,7 @@ static int set_parameters(domus_stack *stack, const domus_resp_command *command)
     domus_resp_error why;
 
     if (command->count % 2 != 0)
-        return kv_error(stack, KV_SYNTAX);
+        return kv_answer_error(stack, KV_SYNTAX);
     for (uint32_t i = 2; i < command->count; i += 2) {
         const struct parameter *parameter = find_parameter(domus_resp_argument(command, i));
         if (parameter == NULL)
@@ -284,7 +284,7 @@ static int set_parameters(domus_stack *stack, const domus_resp_command *command)
         is_memory = is_memory || parameters[i].limit == KV_MEMORY;
     }
     if (!is_memory)
-        return kv_ok(stack);
+        return kv_answer_ok(stack);
     struct kv_question question = {KV_LIMIT_MEMORY, kv_memory_max_of_shard()};
     return ask_all_shards(stack, &question);
 }
@@ -317,5 +317,5 @@ int kv_serve_config(domus_stack *stack, void *self, const void *payload)
         return set_parameters(stack, command);
     if (strcmp(row->name, "resetstat") == 0)
         return ask_all_shards(stack, &reset);
-    return kv_error(stack, "ERR The server is running without a config file");
+    return kv_answer_error(stack, "ERR The server is running without a config file");
 }

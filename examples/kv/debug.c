@@ -16,7 +16,7 @@
  * now and then. */
 static _Atomic bool is_lazy;
 
-bool kv_expires_actively(void)
+bool kv_removes_expired_keys_at_once(void)
 {
     return !atomic_load_explicit(&is_lazy, memory_order_relaxed);
 }
@@ -32,7 +32,7 @@ static bool is_local_client(const struct kv_session *session)
     return false;
 }
 
-bool kv_may_debug(const struct kv_session *session)
+bool kv_may_send_debug(const struct kv_session *session)
 {
     return kv_settings.debug == KV_DEBUG_YES ||
            (kv_settings.debug == KV_DEBUG_LOCAL && is_local_client(session));
@@ -43,7 +43,7 @@ bool kv_may_debug(const struct kv_session *session)
 static int answer_after_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)self;
-    return answer->error != 0 ? answer->error : kv_ok(stack);
+    return answer->error != 0 ? answer->error : kv_answer_ok(stack);
 }
 
 /* Read the seconds of DEBUG SLEEP as ns. Text that is not a number counts as 0, as in Redis. */
@@ -67,8 +67,8 @@ static int handle_debug_sleep(domus_stack *stack, const domus_resp_command *comm
     uint64_t ns = read_sleep_ns(domus_resp_argument(command, 2));
 
     if (command->count == 4)
-        return domus_forward(stack, kv_shards[kv_shard_of(domus_resp_argument(command, 3))]);
-    return ns != 0 ? domus_sleep(stack, ns, answer_after_sleep) : kv_ok(stack);
+        return domus_forward(stack, kv_shards[kv_shard_of_key(domus_resp_argument(command, 3))]);
+    return ns != 0 ? domus_sleep(stack, ns, answer_after_sleep) : kv_answer_ok(stack);
 }
 
 /* Run DEBUG SLEEP with a key: the shard sleeps, and all its commands wait behind a barrier. */
@@ -77,9 +77,9 @@ int kv_run_debug(struct kv_call *call)
     uint64_t ns = read_sleep_ns(domus_resp_argument(call->command, 2));
 
     if (ns == 0)
-        return kv_ok(call->stack);
+        return kv_answer_ok(call->stack);
     if (kv_is_gathering())
-        return kv_error(call->stack, "ERR a shard cannot sleep in a transaction");
+        return kv_answer_error(call->stack, "ERR a shard cannot sleep in a transaction");
     int error = domus_barrier(call->stack);
     return error != 0 ? error : domus_sleep(call->stack, ns, answer_after_sleep);
 }
@@ -123,9 +123,10 @@ static int answer_protocol_sample(domus_stack *stack, const domus_resp_command *
             continue;
         const char *bytes = samples[i].bytes[command->version == 3];
         int error = domus_slice_copy(bytes, strlen(bytes), &reply.bytes);
-        return error != 0 ? error : kv_reply_with(stack, reply);
+        return error != 0 ? error : kv_answer_reply(stack, reply);
     }
-    return kv_error(stack, "ERR Wrong protocol type name. Please use one of the following: "
+    return kv_answer_error(stack,
+                           "ERR Wrong protocol type name. Please use one of the following: "
                            "string|integer|double|bignum|null|array|set|map|attrib|push|verbatim|"
                            "true|false");
 }
@@ -136,9 +137,9 @@ static int set_active_expiry(domus_stack *stack, domus_slice text)
 {
     int64_t value = 0;
 
-    (void)kv_to_integer(domus_slice_data(text), text.size, &value);
+    (void)kv_read_integer(domus_slice_data(text), text.size, &value);
     atomic_store_explicit(&is_lazy, value == 0, memory_order_relaxed);
-    return kv_ok(stack);
+    return kv_answer_ok(stack);
 }
 
 /* Accept a setting of Redis for large elements, which changes nothing, because elements of lists
@@ -147,10 +148,11 @@ static int accept_packed_threshold(domus_stack *stack, domus_slice text)
 {
     uint64_t bytes;
 
-    if (!kv_read_bytes(text, &bytes) || bytes > PACKED_MOST)
-        return kv_error(stack, "ERR argument must be a memory value bigger than 1 and smaller than "
+    if (!kv_read_bytes_with_unit(text, &bytes) || bytes > PACKED_MOST)
+        return kv_answer_error(stack,
+                               "ERR argument must be a memory value bigger than 1 and smaller than "
                                "4gb");
-    return kv_ok(stack);
+    return kv_answer_ok(stack);
 }
 
 int kv_serve_debug(domus_stack *stack, void *self, const void *payload)
@@ -159,8 +161,9 @@ int kv_serve_debug(domus_stack *stack, void *self, const void *payload)
     const struct kv_session *session = self;
     domus_slice word = domus_resp_argument(command, 1), value = domus_resp_argument(command, 2);
 
-    if (!kv_may_debug(session))
-        return kv_error(stack, "ERR DEBUG command not allowed. If kv.debug is \"local\", you can "
+    if (!kv_may_send_debug(session))
+        return kv_answer_error(stack,
+                               "ERR DEBUG command not allowed. If kv.debug is \"local\", you can "
                                "run it from a local connection, otherwise you need to set this "
                                "key in the configuration file, and then restart the server.");
     if (domus_resp_is(word, "SLEEP") && (command->count == 3 || command->count == 4))
@@ -172,6 +175,6 @@ int kv_serve_debug(domus_stack *stack, void *self, const void *payload)
     if (domus_resp_is(word, "QUICKLIST-PACKED-THRESHOLD") && command->count == 3)
         return accept_packed_threshold(stack, value);
     if (domus_resp_is(word, "RELOAD") || domus_resp_is(word, "LOADAOF"))
-        return kv_error(stack, "ERR this server keeps its keys in memory alone");
-    return kv_refuse_form(stack, command);
+        return kv_answer_error(stack, "ERR this server keeps its keys in memory alone");
+    return kv_refuse_subcommand_form(stack, command);
 }

@@ -25,7 +25,7 @@ static void add_command_rows(domus_resp_builder *builder, const domus_resp_comma
     if (command->count <= 2) {
         (void)domus_resp_add_array(builder, kv_command_count());
         for (uint32_t i = 0; i < kv_command_count(); i++)
-            add_command_row(builder, kv_command_at(i));
+            add_command_row(builder, kv_command_of_index(i));
         return;
     }
     (void)domus_resp_add_array(builder, command->count - 2);
@@ -47,28 +47,28 @@ static int answer_keys_of_command(domus_stack *stack, const domus_resp_command *
     uint32_t first, last;
 
     if (row == NULL)
-        return kv_error(stack, "ERR Invalid command specified");
+        return kv_answer_error(stack, "ERR Invalid command specified");
     if (row->first == 0 && (row->flags & KV_COUNTED) == 0)
-        return kv_error(stack, "ERR The command has no key arguments");
-    if (!kv_arity_holds(row, count))
-        return kv_error(stack, "ERR Invalid number of arguments specified for command");
+        return kv_answer_error(stack, "ERR The command has no key arguments");
+    if (!kv_has_right_argument_count(row, count))
+        return kv_answer_error(stack, "ERR Invalid number of arguments specified for command");
     kv_find_keys(command, 2, row, &first, &last);
     if (first == 0)
-        return kv_error(stack, "ERR Invalid arguments specified for command");
+        return kv_answer_error(stack, "ERR Invalid arguments specified for command");
     uint32_t step = row->step != 0 ? (uint32_t)row->step : 1;
     (void)domus_resp_add_array(&builder, (last - first) / step + 1);
     for (uint32_t i = first; i <= last; i += step) {
         domus_slice key = domus_resp_argument(command, i + 2);
         (void)domus_resp_add_bulk(&builder, domus_slice_data(key), key.size);
     }
-    return kv_reply(stack, &builder);
+    return kv_answer_built(stack, &builder);
 }
 
 static void add_command_names(domus_resp_builder *builder)
 {
     (void)domus_resp_add_array(builder, kv_command_count());
     for (uint32_t i = 0; i < kv_command_count(); i++) {
-        const char *name = kv_command_at(i)->name;
+        const char *name = kv_command_of_index(i)->name;
         (void)domus_resp_add_bulk(builder, name, strlen(name));
     }
 }
@@ -106,5 +106,5 @@ int kv_serve_command(domus_stack *stack, void *self, const void *payload)
         (void)domus_resp_add_map(&builder, 0);
     else
         add_command_names(&builder);
-    return kv_reply(stack, &builder);
+    return kv_answer_built(stack, &builder);
 }

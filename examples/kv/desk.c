@@ -29,7 +29,7 @@ static _Thread_local struct {
 /* The number (CLIENT ID) that the last new connection has got. Relaxed: it orders nothing. */
 static _Atomic uint64_t last_id;
 
-void kv_desk_enter(domus_stack *stack, struct kv_session *session)
+void kv_desk_add_session(domus_stack *stack, struct kv_session *session)
 {
     struct kv_seat *seat = &session->seat;
     const domus_channel *channel = domus_channel_running(stack);
@@ -51,7 +51,7 @@ void kv_desk_enter(domus_stack *stack, struct kv_session *session)
     desk.gone.accepted++;
 }
 
-void kv_desk_leave(struct kv_session *session)
+void kv_desk_remove_session(struct kv_session *session)
 {
     struct kv_seat *seat = &session->seat;
 
@@ -100,7 +100,7 @@ static bool has_searched_id(const struct kv_session *session, const struct kv_se
     return search->id_count == 0;
 }
 
-bool kv_is_searched(const struct kv_session *session, const struct kv_search *search)
+bool kv_session_matches_search(const struct kv_session *session, const struct kv_search *search)
 {
     return !session->seat.is_ending && has_searched_id(session, search) &&
            session->id != search->but && is_client_of_type(session, search->type) &&
@@ -114,8 +114,8 @@ static int answer_client_lines(domus_stack *stack, const struct kv_search *searc
     domus_slice slice;
 
     for (struct kv_session *each = desk.first; each != NULL; each = each->seat.next) {
-        if (kv_is_searched(each, search))
-            kv_describe(stack, each, &lines);
+        if (kv_session_matches_search(each, search))
+            kv_write_client_line(stack, each, &lines);
     }
     int error = domus_append_end(&lines, &slice);
     if (error == 0 && (error = domus_reply(stack, &domus_slice_type, &slice)) != 0)
@@ -133,7 +133,7 @@ static int handle_search_of_desk(domus_stack *stack, void *self, const void *pay
     if (search->kind == KV_LIST_THEM)
         return answer_client_lines(stack, search);
     for (struct kv_session *each = desk.first; each != NULL; each = each->seat.next) {
-        if (!kv_is_searched(each, search))
+        if (!kv_session_matches_search(each, search))
             continue;
         if (search->kind == KV_END_THEM)
             ended += each->seat.is_ending = domus_stop(stack, each->seat.self) == 0;
@@ -188,7 +188,7 @@ uint64_t kv_memory_max_of_shard(void)
  * when it is read. */
 static _Atomic uint64_t lacks[KV_SHARDS_MAX];
 
-void kv_room_note(const struct kv_store *store)
+void kv_tell_room_of_store(const struct kv_store *store)
 {
     const struct kv_memory *memory = &store->memory;
     uint64_t used = memory->used_bytes < memory->bytes_max ? memory->used_bytes : memory->bytes_max;
@@ -197,23 +197,23 @@ void kv_room_note(const struct kv_store *store)
                           memory_order_relaxed);
 }
 
-void kv_room_forget(const struct kv_store *store)
+void kv_forget_room_of_shard(const struct kv_store *store)
 {
     atomic_store_explicit(&lacks[store->index], 0, memory_order_relaxed);
 }
 
-bool kv_had_room(uint32_t shard, uint64_t bytes)
+bool kv_shard_had_room(uint32_t shard, uint64_t bytes)
 {
     if (shard != KV_NO_SHARD)
         return bytes <= UINT64_MAX - atomic_load_explicit(&lacks[shard], memory_order_relaxed);
     for (shard = 0; shard < kv_shard_count; shard++) {
-        if (kv_had_room(shard, bytes))
+        if (kv_shard_had_room(shard, bytes))
             return true;
     }
     return false;
 }
 
-int kv_answer_question(domus_stack *stack, void *self, const void *payload)
+int kv_answer_figures_question(domus_stack *stack, void *self, const void *payload)
 {
     const struct kv_question *question = payload;
     struct kv_store *store = self;
@@ -222,7 +222,7 @@ int kv_answer_question(domus_stack *stack, void *self, const void *payload)
         store->hits = store->misses = store->expired = 0;
     if (question->kind == KV_LIMIT_MEMORY)
         store->memory.bytes_max = question->value;
-    kv_room_note(store);
+    kv_tell_room_of_store(store);
     struct kv_figures figures = {.keys = store->table.count,
                                  .expiring = store->expiring,
                                  .expired = store->expired,
@@ -235,7 +235,7 @@ int kv_answer_question(domus_stack *stack, void *self, const void *payload)
 
 /* --- asking them ------------------------------------------------------------------------------ */
 
-int kv_ask_all_add(domus_stack *stack, const struct kv_question *question)
+int kv_ask_all_without_waiting(domus_stack *stack, const struct kv_question *question)
 {
     int error = 0;
 
@@ -246,14 +246,15 @@ int kv_ask_all_add(domus_stack *stack, const struct kv_question *question)
     return error;
 }
 
-int kv_ask_all(domus_stack *stack, const struct kv_question *question, domus_resumed *then)
+int kv_ask_all_for_figures(domus_stack *stack, const struct kv_question *question,
+                           domus_resumed *then)
 {
-    int error = kv_ask_all_add(stack, question);
+    int error = kv_ask_all_without_waiting(stack, question);
 
     return error != 0 ? error : domus_wait_all(stack, then);
 }
 
-int kv_figures_sum(const domus_answer *answers, struct kv_figures *ret_sum)
+int kv_add_up_figures(const domus_answer *answers, struct kv_figures *ret_sum)
 {
     *ret_sum = (struct kv_figures){0};
     for (; answers != NULL; answers = answers->next) {

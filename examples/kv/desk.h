@@ -11,8 +11,8 @@ extern uint32_t kv_clerk_count;
 extern const domus_behaviour kv_clerk;
 
 /* Add a connection to the desk of its thread, or remove it. */
-void kv_desk_enter(domus_stack *stack, struct kv_session *session);
-void kv_desk_leave(struct kv_session *session);
+void kv_desk_add_session(domus_stack *stack, struct kv_session *session);
+void kv_desk_remove_session(struct kv_session *session);
 
 /* Figures of shards and of desks, which are added up for INFO. */
 struct kv_figures {
@@ -35,17 +35,18 @@ extern const domus_type kv_question_type;
 extern const domus_type kv_figures_type;
 
 /* The handler of a shard for a kv_question. */
-domus_handler kv_answer_question;
+domus_handler kv_answer_figures_question;
 
-/* Ask all shards and clerks for their figures, and continue with `then`, where kv_figures_sum()
+/* Ask all shards and clerks for their figures, and continue with `then`, where kv_add_up_figures()
  * adds up the answers. */
-int kv_ask_all(domus_stack *stack, const struct kv_question *question, domus_resumed *then);
+int kv_ask_all_for_figures(domus_stack *stack, const struct kv_question *question,
+                           domus_resumed *then);
 /* Ask all shards and clerks for their figures, without waiting for the answers. */
-int kv_ask_all_add(domus_stack *stack, const struct kv_question *question);
-/* Add up the figures in the answers to kv_ask_all(). Returns 0; the error of an answer. In a
- * cluster, shards that do not answer are counted instead, so that observers of a node get the
+int kv_ask_all_without_waiting(domus_stack *stack, const struct kv_question *question);
+/* Add up the figures in the answers to kv_ask_all_for_figures(). Returns 0; the error of an answer.
+ * In a cluster, shards that do not answer are counted instead, so that observers of a node get the
  * figures of the others. */
-int kv_figures_sum(const domus_answer *answers, struct kv_figures *ret_sum);
+int kv_add_up_figures(const domus_answer *answers, struct kv_figures *ret_sum);
 
 #define KV_IDS_MOST 64u /* most ids of clients that one CLIENT LIST may name */
 
@@ -78,7 +79,7 @@ struct kv_found {
 extern const domus_type kv_found_type;
 
 /* Returns whether a connection matches all members of a search. */
-bool kv_is_searched(const struct kv_session *session, const struct kv_search *search);
+bool kv_session_matches_search(const struct kv_session *session, const struct kv_search *search);
 
 extern const domus_type kv_search_type;
 
@@ -86,8 +87,8 @@ int kv_ask_clerks(domus_stack *stack, const struct kv_search *search, domus_resu
 
 /* Write the line that CLIENT LIST has for a connection. Thread-safety: the thread of the
  * connection. */
-void kv_describe(const domus_stack *stack, const struct kv_session *session,
-                 domus_appender *appender);
+void kv_write_client_line(const domus_stack *stack, const struct kv_session *session,
+                          domus_appender *appender);
 
 /* Returns the bytes that all keys may take together, which CONFIG SET changes; 0: no limit. */
 uint64_t kv_memory_max(void);
@@ -97,11 +98,11 @@ uint64_t kv_memory_max_of_shard(void);
 const char *kv_clients_max(void);
 
 /* Returns whether a connection may send the command DEBUG. */
-bool kv_may_debug(const struct kv_session *session);
+bool kv_may_send_debug(const struct kv_session *session);
 
 /* Write a number of bytes as Redis does for people, and read a number of bytes with a unit: 100,
  * 100k, 100mb; kb, mb and gb are powers of 1024, k, m and g of 1000. */
-bool kv_read_bytes(domus_slice word, uint64_t *ret_bytes);
+bool kv_read_bytes_with_unit(domus_slice word, uint64_t *ret_bytes);
 void kv_print_bytes(char text[32], uint64_t bytes);
 
 #endif

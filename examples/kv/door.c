@@ -48,7 +48,7 @@ static int handle_search_result(domus_stack *stack, void *self, const domus_answ
     int error = answer->error;
 
     if (error == 0 && answer->type != &kv_here_type)
-        return kv_error(stack, KV_UNLIKE);
+        return kv_answer_error(stack, KV_UNLIKE);
     if (error == 0)
         error = open_door_to(stack, door, ((const struct kv_here *)answer->payload)->shard);
     if (error == 0)
@@ -69,7 +69,7 @@ static int pass_evacuation_to_found_shard(domus_stack *stack, void *self,
     domus_address shard = ((const struct kv_here *)answer->payload)->shard;
     if (!door->is_open)
         (void)open_door_to(stack, door, shard);
-    return domus_address_is_remote(shard) ? kv_ok(stack) : domus_forward(stack, shard);
+    return domus_address_is_remote(shard) ? kv_answer_ok(stack) : domus_forward(stack, shard);
 }
 
 /* Search for the door's shard, and then continue with the current message. All other messages wait
@@ -111,7 +111,7 @@ static int pass_evacuation(domus_stack *stack, void *self, const void *payload)
     (void)payload;
     if (!door->is_open)
         return search_for_shard(stack, door, pass_evacuation_to_found_shard);
-    return door->is_remote ? kv_ok(stack) : domus_forward(stack, door->to);
+    return door->is_remote ? kv_answer_ok(stack) : domus_forward(stack, door->to);
 }
 
 static int pass_command_if_not_too_far(domus_stack *stack, void *self, const void *payload)
@@ -119,7 +119,7 @@ static int pass_command_if_not_too_far(domus_stack *stack, void *self, const voi
     const struct kv_door *door = self;
 
     if (door->is_remote && ((const domus_resp_command *)payload)->bytes.size > KV_TRAVEL_MAX)
-        return kv_error(stack, KV_TOO_FAR);
+        return kv_answer_error(stack, KV_TOO_FAR);
     return pass_message_to_shard(stack, self, payload);
 }
 

@@ -109,7 +109,7 @@ static int ask_node_to_publish(domus_stack *stack, domus_address to,
                                const domus_resp_command *command, uint64_t tag)
 {
     domus_resp_command kept;
-    int error = kv_command_keep(command, &kept);
+    int error = kv_copy_command(command, &kept);
 
     if (error != 0)
         return error;
@@ -147,7 +147,7 @@ static int answer_publish_command(domus_stack *stack, void *self, const domus_an
     struct kv_published sum;
     int error = add_up_receivers(self, answers, &sum);
 
-    return error != 0 ? error : kv_integer(stack, sum.receivers);
+    return error != 0 ? error : kv_answer_integer(stack, sum.receivers);
 }
 
 static int answer_publish_ask(domus_stack *stack, void *self, const domus_answer *answers)

@@ -12,7 +12,7 @@
  * transaction may end on any thread. */
 static _Atomic uint64_t queued_bytes;
 
-bool kv_transaction_charge(struct kv_transaction *transaction, uint64_t bytes)
+bool kv_transaction_count_bytes(struct kv_transaction *transaction, uint64_t bytes)
 {
     if (atomic_fetch_add(&queued_bytes, bytes) + bytes > kv_settings.transaction_memory) {
         atomic_fetch_sub(&queued_bytes, bytes);
@@ -51,37 +51,40 @@ static int run_queued_commands(domus_stack *stack, struct kv_store *store,
                                const struct kv_transaction *transaction,
                                domus_resp_reply *ret_array)
 {
-    domus_resp_builder array = {.version = transaction->version, .bytes.size_max = kv_answer_max()};
+    domus_resp_builder array = {.version = transaction->version,
+                                .bytes.size_max = kv_answer_bytes_max()};
 
     (void)domus_resp_add_array(&array, transaction->keyed);
-    kv_gather(&array);
+    kv_gather_answers_into(&array);
     for (uint32_t i = 0; i < transaction->count; i++) {
         const struct kv_queued *queued = &transaction->queue[i];
         if (queued->row->run == NULL)
             continue;
-        int error = kv_run_row(stack, store, &queued->command, queued->row);
+        int error = kv_run_command_of_row(stack, store, &queued->command, queued->row);
         if (error != 0)
-            kv_gather_failure(error);
+            kv_gather_failed_command(error);
     }
-    kv_gather(NULL);
+    kv_gather_answers_into(NULL);
     return domus_resp_end(&array, ret_array);
 }
 
-int kv_exec(domus_stack *stack, void *self, const void *payload)
+int kv_run_transaction(domus_stack *stack, void *self, const void *payload)
 {
     struct kv_transaction *transaction = *(struct kv_transaction *const *)payload;
     struct kv_store *store = self;
 
-    kv_store_begin(stack, store);
-    bool may_run = !transaction->watches || kv_watch_end(stack, store, domus_sender(stack));
-    if (transaction->growing_bytes != 0 && !kv_has_room(store, transaction->growing_bytes)) {
-        kv_room_note(store);
-        kv_wait_serve(stack, store);
-        return kv_error(stack, "EXECABORT Transaction discarded because of: " KV_OUT_OF_MEMORY);
+    kv_begin_store_turn(stack, store);
+    bool may_run =
+        !transaction->watches || kv_end_watch_of_client(stack, store, domus_sender(stack));
+    if (transaction->growing_bytes != 0 && !kv_store_has_room(store, transaction->growing_bytes)) {
+        kv_tell_room_of_store(store);
+        kv_serve_waiting_clients(stack, store);
+        return kv_answer_error(stack,
+                               "EXECABORT Transaction discarded because of: " KV_OUT_OF_MEMORY);
     }
     if (!may_run) {
         /* Serve the clients that wait, because an expiry may have changed their keys. */
-        kv_wait_serve(stack, store);
+        kv_serve_waiting_clients(stack, store);
         return domus_reply(stack, &domus_resp_null_array_type, NULL);
     }
     int error = run_queued_commands(stack, store, transaction, &transaction->array);
@@ -91,6 +94,6 @@ int kv_exec(domus_stack *stack, void *self, const void *payload)
         if (error != 0)
             kv_transaction_free(transaction);
     }
-    kv_wait_serve(stack, store);
+    kv_serve_waiting_clients(stack, store);
     return error;
 }

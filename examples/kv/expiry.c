@@ -6,7 +6,7 @@
 
 #define PAST 1 /* as an expiry, a time that has passed for sure */
 
-int64_t kv_wall_ms(void)
+int64_t kv_wall_clock_ms(void)
 {
     struct timespec now;
 
@@ -14,7 +14,7 @@ int64_t kv_wall_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-enum kv_time kv_time_named(domus_slice word)
+enum kv_time kv_time_of_option(domus_slice word)
 {
     static const char *const words[] = {"EX", "PX", "EXAT", "PXAT"};
 
@@ -25,14 +25,14 @@ enum kv_time kv_time_named(domus_slice word)
     return KV_NO_TIME;
 }
 
-const char *kv_read_time(struct kv_call *call, uint32_t i, enum kv_time time, const char *invalid,
-                         uint64_t *ret_ms)
+const char *kv_read_expiry_argument(struct kv_call *call, uint32_t i, enum kv_time time,
+                                    const char *invalid, uint64_t *ret_ms)
 {
     int64_t now = (int64_t)call->store->now_ms, wall = call->store->wall_ms;
     bool is_date = time == KV_SECONDS_AT || time == KV_MS_AT;
     int64_t value;
 
-    if (!kv_argument_integer(call, i, &value))
+    if (!kv_read_integer_argument(call, i, &value))
         return KV_NO_INTEGER;
     if (time == KV_SECONDS || time == KV_SECONDS_AT) {
         if (value > INT64_MAX / 1000 || value < INT64_MIN / 1000)
@@ -72,7 +72,7 @@ static bool read_expire_conditions(struct kv_call *call, struct conditions *cond
             error = domus_resp_error_text("ERR Unsupported option %.*s",
                                           (int)(word.size < 80 ? word.size : 80),
                                           domus_slice_data(word));
-            *ret_result = kv_error(call->stack, error.text);
+            *ret_result = kv_answer_error(call->stack, error.text);
             return false;
         }
     }
@@ -83,7 +83,7 @@ static bool read_expire_conditions(struct kv_call *call, struct conditions *cond
     else if (conditions->if_later && conditions->if_sooner)
         wrong = "ERR GT and LT options at the same time are not compatible";
     if (wrong != NULL)
-        *ret_result = kv_error(call->stack, wrong);
+        *ret_result = kv_answer_error(call->stack, wrong);
     return wrong == NULL;
 }
 
@@ -104,17 +104,17 @@ static int run_expire_command(struct kv_call *call, enum kv_time time, const cha
 
     if (!read_expire_conditions(call, &conditions, &result))
         return result;
-    const char *wrong = kv_read_time(call, 2, time, invalid, &expires_ms);
+    const char *wrong = kv_read_expiry_argument(call, 2, time, invalid, &expires_ms);
     if (wrong != NULL)
-        return kv_error(call->stack, wrong);
-    struct kv_item **link = kv_find(call);
+        return kv_answer_error(call->stack, wrong);
+    struct kv_item **link = kv_find_item_of_call(call);
     if (link == NULL || !expire_conditions_hold(conditions, (*link)->expires_ms, expires_ms))
-        return kv_integer(call->stack, 0);
+        return kv_answer_integer(call->stack, 0);
     if (expires_ms == PAST)
         kv_store_remove(call->store, link);
     else
         kv_store_set_expiry(call->store, *link, expires_ms);
-    return kv_integer(call->stack, 1);
+    return kv_answer_integer(call->stack, 1);
 }
 
 int kv_run_expire(struct kv_call *call)
@@ -141,12 +141,12 @@ int kv_run_pexpireat(struct kv_call *call)
 
 static int answer_time_left(struct kv_call *call, uint64_t unit_ms)
 {
-    struct kv_item **link = kv_find(call);
+    struct kv_item **link = kv_find_item_of_call(call);
 
     if (link == NULL || (*link)->expires_ms == 0)
-        return kv_integer(call->stack, link == NULL ? -2 : -1);
+        return kv_answer_integer(call->stack, link == NULL ? -2 : -1);
     uint64_t left_ms = (*link)->expires_ms - call->store->now_ms;
-    return kv_integer(call->stack, (int64_t)((left_ms + unit_ms / 2) / unit_ms));
+    return kv_answer_integer(call->stack, (int64_t)((left_ms + unit_ms / 2) / unit_ms));
 }
 
 int kv_run_ttl(struct kv_call *call)
@@ -161,14 +161,14 @@ int kv_run_pttl(struct kv_call *call)
 
 static int answer_expiry_date(struct kv_call *call, int64_t unit_ms)
 {
-    struct kv_item **link = kv_find(call);
+    struct kv_item **link = kv_find_item_of_call(call);
 
     if (link == NULL || (*link)->expires_ms == 0)
-        return kv_integer(call->stack, link == NULL ? -2 : -1);
+        return kv_answer_integer(call->stack, link == NULL ? -2 : -1);
     int64_t date_ms = (int64_t)(*link)->expires_ms + call->store->wall_ms;
     /* Round to units without adding to the date, which may be the largest number. */
     int64_t rest_ms = date_ms % unit_ms;
-    return kv_integer(call->stack, date_ms / unit_ms + (2 * rest_ms >= unit_ms));
+    return kv_answer_integer(call->stack, date_ms / unit_ms + (2 * rest_ms >= unit_ms));
 }
 
 int kv_run_expiretime(struct kv_call *call)
@@ -183,12 +183,12 @@ int kv_run_pexpiretime(struct kv_call *call)
 
 int kv_run_persist(struct kv_call *call)
 {
-    struct kv_item **link = kv_find(call);
+    struct kv_item **link = kv_find_item_of_call(call);
 
     if (link == NULL || (*link)->expires_ms == 0)
-        return kv_integer(call->stack, 0);
+        return kv_answer_integer(call->stack, 0);
     kv_store_set_expiry(call->store, *link, 0);
-    return kv_integer(call->stack, 1);
+    return kv_answer_integer(call->stack, 1);
 }
 
 static bool has_getex_syntax(const struct kv_call *call, bool persists)
@@ -197,18 +197,18 @@ static bool has_getex_syntax(const struct kv_call *call, bool persists)
 
     if (count == 2 || persists)
         return count <= 3;
-    return count == 4 && kv_time_named(domus_resp_argument(call->command, 2)) != KV_NO_TIME;
+    return count == 4 && kv_time_of_option(domus_resp_argument(call->command, 2)) != KV_NO_TIME;
 }
 
 static const char *read_getex_time(struct kv_call *call, uint64_t *ret_ms)
 {
     static const char invalid[] = "ERR invalid expire time in 'getex' command";
-    enum kv_time time = kv_time_named(domus_resp_argument(call->command, 2));
+    enum kv_time time = kv_time_of_option(domus_resp_argument(call->command, 2));
     int64_t value = 1;
 
-    if (kv_argument_integer(call, 3, &value) && value <= 0)
+    if (kv_read_integer_argument(call, 3, &value) && value <= 0)
         return invalid;
-    return kv_read_time(call, 3, time, invalid, ret_ms);
+    return kv_read_expiry_argument(call, 3, time, invalid, ret_ms);
 }
 
 int kv_run_getex(struct kv_call *call)
@@ -218,15 +218,15 @@ int kv_run_getex(struct kv_call *call)
     uint64_t expires_ms = 0;
 
     if (!has_getex_syntax(call, persists))
-        return kv_error(call->stack, KV_SYNTAX);
-    struct kv_item **link = kv_find(call);
+        return kv_answer_error(call->stack, KV_SYNTAX);
+    struct kv_item **link = kv_find_item_of_call(call);
     if (link == NULL)
-        return kv_null(call->stack);
+        return kv_answer_null(call->stack);
     if (!kv_is_string(*link))
-        return kv_error(call->stack, KV_WRONG_TYPE);
+        return kv_answer_error(call->stack, KV_WRONG_TYPE);
     if (call->command->count == 4 && (wrong = read_getex_time(call, &expires_ms)) != NULL)
-        return kv_error(call->stack, wrong);
-    int error = kv_string(call->stack, *link);
+        return kv_answer_error(call->stack, wrong);
+    int error = kv_answer_string_of_item(call->stack, *link);
     if (error == 0 && expires_ms == PAST)
         kv_store_remove(call->store, link);
     else if (error == 0 && (persists || expires_ms != 0))

@@ -26,7 +26,7 @@ static bool read_float(const char *bytes, size_t size, long double *ret_value)
              (fabsl(*ret_value) == HUGE_VALL || fpclassify(*ret_value) == FP_ZERO));
 }
 
-bool kv_to_float(domus_resp_bytes bytes, long double *ret_value)
+bool kv_read_float(domus_resp_bytes bytes, long double *ret_value)
 {
     return read_float(bytes.data, bytes.size, ret_value);
 }
@@ -48,23 +48,24 @@ uint32_t kv_print_float(char text[KV_FLOAT_MAX], long double value)
 
 int kv_run_incrbyfloat(struct kv_call *call)
 {
-    struct kv_item **link = kv_find(call);
+    struct kv_item **link = kv_find_item_of_call(call);
     domus_slice argument = domus_resp_argument(call->command, 2);
     domus_resp_bytes by_text = {domus_slice_data(argument), argument.size};
     char text[KV_FLOAT_MAX];
     long double value = 0, by;
 
     if (link != NULL && !kv_is_string(*link))
-        return kv_error(call->stack, KV_WRONG_TYPE);
-    if ((link != NULL && !kv_to_float(kv_item_string(*link), &value)) || !kv_to_float(by_text, &by))
-        return kv_error(call->stack, "ERR value is not a valid float");
+        return kv_answer_error(call->stack, KV_WRONG_TYPE);
+    if ((link != NULL && !kv_read_float(kv_item_string(*link), &value)) ||
+        !kv_read_float(by_text, &by))
+        return kv_answer_error(call->stack, "ERR value is not a valid float");
     value += by;
     if (isnan(value) || isinf(value))
-        return kv_error(call->stack, "ERR increment would produce NaN or Infinity");
+        return kv_answer_error(call->stack, "ERR increment would produce NaN or Infinity");
     uint32_t size = kv_print_float(text, value);
     if (link == NULL &&
-        (link = kv_find_or_add(call, size <= DOMUS_RESP_SHORT_MAX ? size : 0)) == NULL)
+        (link = kv_find_or_add_item(call, size <= DOMUS_RESP_SHORT_MAX ? size : 0)) == NULL)
         return -ENOMEM;
-    int error = kv_item_set(&call->store->memory, link, text, size);
-    return error != 0 ? error : kv_bytes(call->stack, (domus_resp_bytes){text, size});
+    int error = kv_item_set_string(&call->store->memory, link, text, size);
+    return error != 0 ? error : kv_answer_bytes(call->stack, (domus_resp_bytes){text, size});
 }

@@ -9,7 +9,7 @@
  * for each thread is enough. */
 static _Thread_local domus_resp_builder *gathered;
 
-void kv_gather(domus_resp_builder *array)
+void kv_gather_answers_into(domus_resp_builder *array)
 {
     gathered = array;
 }
@@ -75,7 +75,7 @@ int kv_answer(domus_stack *stack, const domus_type *type, const void *payload)
     return domus_reply(stack, type, payload);
 }
 
-void kv_gather_failure(int error)
+void kv_gather_failed_command(int error)
 {
     const char *text = error == -ENOMEM ? KV_OUT_OF_MEMORY
                        : error == -EBUSY || error == -ENOBUFS

@@ -23,7 +23,7 @@ static void give_gift_back(void *payload)
     }
     _Atomic(struct kv_gift *) *list = &returned[gift->shard];
     gift->next = atomic_load_explicit(list, memory_order_relaxed);
-    /* Release: pairs with the acquire in kv_gifts_returned(), whose thread then sees the whole
+    /* Release: pairs with the acquire in kv_take_returned_gifts(), whose thread then sees the whole
      * gift. */
     while (!atomic_compare_exchange_weak_explicit(list, &gift->next, gift, memory_order_release,
                                                   memory_order_relaxed))
@@ -63,12 +63,12 @@ void kv_gift_free(struct kv_gift *gift)
     free(gift);
 }
 
-bool kv_gifts_given(uint32_t shard)
+bool kv_shard_has_gifts(uint32_t shard)
 {
     return atomic_load_explicit(&given[shard], memory_order_relaxed) != 0;
 }
 
-struct kv_gift *kv_gifts_returned(uint32_t shard)
+struct kv_gift *kv_take_returned_gifts(uint32_t shard)
 {
     if (atomic_load_explicit(&returned[shard], memory_order_relaxed) == NULL)
         return NULL;

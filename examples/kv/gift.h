@@ -37,9 +37,9 @@ void kv_gift_free(struct kv_gift *gift);
 
 /* Returns whether any gifts of a shard are under way, or were given back to the shard and are not
  * freed. */
-bool kv_gifts_given(uint32_t shard);
+bool kv_shard_has_gifts(uint32_t shard);
 
 /* Take the gifts that were given back to a shard, the last one first; NULL: none. */
-struct kv_gift *kv_gifts_returned(uint32_t shard);
+struct kv_gift *kv_take_returned_gifts(uint32_t shard);
 
 #endif

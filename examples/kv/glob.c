@@ -55,7 +55,7 @@ static const char *match_part_of_pattern(const char *at, const char *end, char b
     return *at == byte ? at + 1 : NULL;
 }
 
-bool kv_glob(const char *pattern, size_t pattern_size, const char *text, size_t size)
+bool kv_matches_pattern(const char *pattern, size_t pattern_size, const char *text, size_t size)
 {
     const char *at = pattern, *end = pattern + pattern_size;
     const char *star = NULL; /* the rest of the pattern behind the last star */

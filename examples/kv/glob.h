@@ -8,6 +8,6 @@
 #define KV_PATTERN_MAX 1024u /* most bytes of a pattern */
 
 /* Returns whether a text fits a pattern. */
-bool kv_glob(const char *pattern, size_t pattern_size, const char *text, size_t size);
+bool kv_matches_pattern(const char *pattern, size_t pattern_size, const char *text, size_t size);
 
 #endif

@@ -10,30 +10,30 @@ int kv_run_hsetnx(struct kv_call *call)
 {
     struct kv_item **field;
 
-    if (kv_hash_find_field(call, &field) != 0)
-        return kv_error(call->stack, KV_WRONG_TYPE);
+    if (kv_find_argument_field(call, &field) != 0)
+        return kv_answer_error(call->stack, KV_WRONG_TYPE);
     if (field != NULL)
-        return kv_integer(call->stack, 0);
-    int error = kv_hash_set(call, domus_resp_argument(call->command, 2),
-                            domus_resp_argument(call->command, 3));
-    return error < 0 ? error : kv_integer(call->stack, 1);
+        return kv_answer_integer(call->stack, 0);
+    int error = kv_set_field_of_call(call, domus_resp_argument(call->command, 2),
+                                     domus_resp_argument(call->command, 3));
+    return error < 0 ? error : kv_answer_integer(call->stack, 1);
 }
 
 int kv_run_hstrlen(struct kv_call *call)
 {
     struct kv_item **field;
 
-    if (kv_hash_find_field(call, &field) != 0)
-        return kv_error(call->stack, KV_WRONG_TYPE);
-    return kv_integer(call->stack, field != NULL ? (int64_t)kv_item_string(*field).size : 0);
+    if (kv_find_argument_field(call, &field) != 0)
+        return kv_answer_error(call->stack, KV_WRONG_TYPE);
+    return kv_answer_integer(call->stack, field != NULL ? (int64_t)kv_item_string(*field).size : 0);
 }
 
 /* Set the field of a call to a text that was computed, and is no argument of the command. */
 static int set_field_to_text(struct kv_call *call, char *text, uint32_t size)
 {
     domus_page page = {text};
-    int error =
-        kv_hash_set(call, domus_resp_argument(call->command, 2), (domus_slice){&page, 0, size});
+    int error = kv_set_field_of_call(call, domus_resp_argument(call->command, 2),
+                                     (domus_slice){&page, 0, size});
 
     return error < 0 ? error : 0;
 }
@@ -44,19 +44,19 @@ int kv_run_hincrby(struct kv_call *call)
     int64_t value = 0, by;
     char text[21];
 
-    if (!kv_argument_integer(call, 3, &by))
-        return kv_error(call->stack, KV_NO_INTEGER);
-    if (kv_hash_find_field(call, &field) != 0)
-        return kv_error(call->stack, KV_WRONG_TYPE);
+    if (!kv_read_integer_argument(call, 3, &by))
+        return kv_answer_error(call->stack, KV_NO_INTEGER);
+    if (kv_find_argument_field(call, &field) != 0)
+        return kv_answer_error(call->stack, KV_WRONG_TYPE);
     if (field != NULL) {
         domus_resp_bytes bytes = kv_item_string(*field);
-        if (!kv_to_integer(bytes.data, bytes.size, &value))
-            return kv_error(call->stack, "ERR hash value is not an integer");
+        if (!kv_read_integer(bytes.data, bytes.size, &value))
+            return kv_answer_error(call->stack, "ERR hash value is not an integer");
     }
     if (__builtin_add_overflow(value, by, &value))
-        return kv_error(call->stack, "ERR increment or decrement would overflow");
+        return kv_answer_error(call->stack, "ERR increment or decrement would overflow");
     int error = set_field_to_text(call, text, kv_print_integer(text, value));
-    return error != 0 ? error : kv_integer(call->stack, value);
+    return error != 0 ? error : kv_answer_integer(call->stack, value);
 }
 
 int kv_run_hincrbyfloat(struct kv_call *call)
@@ -66,20 +66,20 @@ int kv_run_hincrbyfloat(struct kv_call *call)
     char text[KV_FLOAT_MAX];
     long double value = 0, by;
 
-    if (!kv_to_float((domus_resp_bytes){domus_slice_data(argument), argument.size}, &by))
-        return kv_error(call->stack, "ERR value is not a valid float");
+    if (!kv_read_float((domus_resp_bytes){domus_slice_data(argument), argument.size}, &by))
+        return kv_answer_error(call->stack, "ERR value is not a valid float");
     if (isnan(by) || isinf(by))
-        return kv_error(call->stack, "ERR value is NaN or Infinity");
-    if (kv_hash_find_field(call, &field) != 0)
-        return kv_error(call->stack, KV_WRONG_TYPE);
-    if (field != NULL && !kv_to_float(kv_item_string(*field), &value))
-        return kv_error(call->stack, "ERR hash value is not a float");
+        return kv_answer_error(call->stack, "ERR value is NaN or Infinity");
+    if (kv_find_argument_field(call, &field) != 0)
+        return kv_answer_error(call->stack, KV_WRONG_TYPE);
+    if (field != NULL && !kv_read_float(kv_item_string(*field), &value))
+        return kv_answer_error(call->stack, "ERR hash value is not a float");
     value += by;
     if (isnan(value) || isinf(value))
-        return kv_error(call->stack, "ERR increment would produce NaN or Infinity");
+        return kv_answer_error(call->stack, "ERR increment would produce NaN or Infinity");
     uint32_t size = kv_print_float(text, value);
     int error = set_field_to_text(call, text, size);
-    return error != 0 ? error : kv_bytes(call->stack, (domus_resp_bytes){text, size});
+    return error != 0 ? error : kv_answer_bytes(call->stack, (domus_resp_bytes){text, size});
 }
 
 /* --- random fields ---------------------------------------------------------------------------- */
@@ -102,7 +102,7 @@ static void add_random_fields(domus_resp_builder *builder, const struct kv_table
 {
     (void)domus_resp_add_array(builder, with_values && builder->version != 3 ? 2 * count : count);
     while (count-- > 0 && builder->bytes.error == 0)
-        add_field_to_answer(builder, kv_table_any(fields), with_values);
+        add_field_to_answer(builder, kv_table_random_item(fields), with_values);
 }
 
 /* Choose job->found different random fields for HRANDFIELD. Each of the job->left fields that were
@@ -113,14 +113,14 @@ static int choose_different_fields(struct kv_call *call, struct kv_job *job)
 
     (void)call;
     for (; job->found != 0 && job->at < kv_table_buckets(fields); job->at++) {
-        if (kv_job_is_full(job, 0))
+        if (kv_job_piece_is_full(job, 0))
             return 1;
         for (struct kv_item *item = kv_table_bucket(fields, job->at);
              item != NULL && job->found != 0; item = item->next, job->left--) {
-            if (kv_chance() % (uint64_t)job->left >= (uint64_t)job->found)
+            if (kv_random_number() % (uint64_t)job->left >= (uint64_t)job->found)
                 continue;
             add_field_to_answer(&job->builder, item, job->is_set);
-            (void)kv_job_is_full(job, kv_item_string(item).size);
+            (void)kv_job_piece_is_full(job, kv_item_string(item).size);
             job->found--;
         }
     }
@@ -132,9 +132,9 @@ static int end_choice_of_fields(struct kv_call *call, struct kv_job *job, int er
     bool is_too_large = error == -EMSGSIZE && job->builder.bytes.error == 0;
 
     if (error == 0)
-        return kv_reply(call->stack, &job->builder);
+        return kv_answer_built(call->stack, &job->builder);
     domus_resp_drop(&job->builder);
-    return is_too_large ? kv_error(call->stack, KV_TOO_LARGE) : error;
+    return is_too_large ? kv_answer_error(call->stack, KV_TOO_LARGE) : error;
 }
 
 static int answer_with_different_fields(struct kv_call *call, struct kv_item **link, uint64_t count,
@@ -158,7 +158,7 @@ static int answer_with_different_fields(struct kv_call *call, struct kv_item **l
     job.is_set = with_values;
     job.left = (int64_t)all;
     job.found = (int64_t)count;
-    return kv_job_run(call, &job);
+    return kv_run_job(call, &job);
 }
 
 int kv_run_hrandfield(struct kv_call *call)
@@ -169,21 +169,22 @@ int kv_run_hrandfield(struct kv_call *call)
     struct kv_item **link;
     int64_t count = 0;
 
-    builder.bytes.size_max = kv_answer_max();
-    if (arguments > 2 && !kv_argument_integer(call, 2, &count))
-        return kv_error(call->stack, KV_NO_INTEGER);
+    builder.bytes.size_max = kv_answer_bytes_max();
+    if (arguments > 2 && !kv_read_integer_argument(call, 2, &count))
+        return kv_answer_error(call->stack, KV_NO_INTEGER);
     if (arguments > 4 ||
         (with_values && !domus_resp_is(domus_resp_argument(call->command, 3), "WITHVALUES")))
-        return kv_error(call->stack, KV_SYNTAX);
+        return kv_answer_error(call->stack, KV_SYNTAX);
     if (count < -KV_FIELDS_MOST || count > INT64_MAX / 2)
-        return kv_error(call->stack, "ERR value is out of range");
-    int there = kv_hash_find(call, &link);
+        return kv_answer_error(call->stack, "ERR value is out of range");
+    int there = kv_find_hash_of_call(call, &link);
     if (there < 0)
-        return kv_error(call->stack, KV_WRONG_TYPE);
+        return kv_answer_error(call->stack, KV_WRONG_TYPE);
     if (arguments == 2) {
-        const struct kv_item *item = there != 0 ? kv_table_any((*link)->fields) : NULL;
-        return item != NULL ? kv_bytes(call->stack, (domus_resp_bytes){item->bytes, item->key_size})
-                            : kv_null(call->stack);
+        const struct kv_item *item = there != 0 ? kv_table_random_item((*link)->fields) : NULL;
+        return item != NULL
+                   ? kv_answer_bytes(call->stack, (domus_resp_bytes){item->bytes, item->key_size})
+                   : kv_answer_null(call->stack);
     }
     if (there == 0)
         (void)domus_resp_add_array(&builder, 0);
@@ -191,5 +192,5 @@ int kv_run_hrandfield(struct kv_call *call)
         add_random_fields(&builder, (*link)->fields, (uint32_t)-count, with_values);
     else
         return answer_with_different_fields(call, link, (uint64_t)count, &builder, with_values);
-    return kv_reply(call->stack, &builder);
+    return kv_answer_built(call->stack, &builder);
 }

@@ -3,34 +3,35 @@
 
 #include <errno.h>
 
-int kv_hash_find(struct kv_call *call, struct kv_item ***ret_link)
+int kv_find_hash_of_call(struct kv_call *call, struct kv_item ***ret_link)
 {
-    *ret_link = kv_find(call);
+    *ret_link = kv_find_item_of_call(call);
     if (*ret_link == NULL)
         return 0;
     return (**ret_link)->kind == KV_HASH ? 1 : -EINVAL;
 }
 
-struct kv_item **kv_hash_field(struct kv_item *item, domus_slice field)
+struct kv_item **kv_find_field_in_hash(struct kv_item *item, domus_slice field)
 {
     return kv_table_find(item->fields, kv_hash(domus_slice_data(field), field.size), field);
 }
 
-int kv_hash_find_field(struct kv_call *call, struct kv_item ***ret_field)
+int kv_find_argument_field(struct kv_call *call, struct kv_item ***ret_field)
 {
     struct kv_item **link;
-    int there = kv_hash_find(call, &link);
+    int there = kv_find_hash_of_call(call, &link);
 
     if (there < 0)
         return there;
-    *ret_field = there != 0 ? kv_hash_field(*link, domus_resp_argument(call->command, 2)) : NULL;
+    *ret_field =
+        there != 0 ? kv_find_field_in_hash(*link, domus_resp_argument(call->command, 2)) : NULL;
     return 0;
 }
 
 static struct kv_item **add_empty_hash(struct kv_call *call)
 {
     struct kv_table *fields = kv_allocate(&call->store->memory, sizeof *fields);
-    struct kv_item **link = fields != NULL ? kv_find_or_add(call, 0) : NULL;
+    struct kv_item **link = fields != NULL ? kv_find_or_add_item(call, 0) : NULL;
 
     if (link == NULL) {
         kv_free(&call->store->memory, fields);
@@ -57,7 +58,7 @@ static int set_hash_field(struct kv_call *call, struct kv_item *item, domus_slic
 {
     struct kv_memory *memory = &call->store->memory;
     uint32_t room = value.size <= DOMUS_RESP_SHORT_MAX ? value.size : 0;
-    struct kv_item **link = kv_hash_field(item, field);
+    struct kv_item **link = kv_find_field_in_hash(item, field);
     bool is_new = link == NULL;
 
     if (is_new) {
@@ -66,7 +67,7 @@ static int set_hash_field(struct kv_call *call, struct kv_item *item, domus_slic
             return -ENOMEM;
         link = kv_table_find(item->fields, hash, field);
     }
-    int error = kv_item_set(memory, link, domus_slice_data(value), value.size);
+    int error = kv_item_set_string(memory, link, domus_slice_data(value), value.size);
     if (error != 0 && is_new)
         kv_table_remove(item->fields, memory, link);
     if (item->size == 0)
@@ -74,11 +75,11 @@ static int set_hash_field(struct kv_call *call, struct kv_item *item, domus_slic
     return error != 0 ? error : is_new;
 }
 
-int kv_hash_set(struct kv_call *call, domus_slice field, domus_slice value)
+int kv_set_field_of_call(struct kv_call *call, domus_slice field, domus_slice value)
 {
     struct kv_item **link;
 
-    if (kv_hash_find(call, &link) == 0 && (link = add_empty_hash(call)) == NULL)
+    if (kv_find_hash_of_call(call, &link) == 0 && (link = add_empty_hash(call)) == NULL)
         return -ENOMEM;
     int result = set_hash_field(call, *link, field, value);
     if ((*link)->fields->count == 0)
@@ -90,7 +91,7 @@ int kv_hash_set(struct kv_call *call, domus_slice field, domus_slice value)
 static int set_all_fields(struct kv_call *call, int64_t *ret_added)
 {
     struct kv_item **link;
-    int there = kv_hash_find(call, &link);
+    int there = kv_find_hash_of_call(call, &link);
     int result = 0;
 
     if (there < 0)
@@ -112,15 +113,15 @@ static int run_hset_command(struct kv_call *call, bool with_count)
     int64_t added = 0;
 
     if (call->command->count % 2 != 0)
-        return kv_error(call->stack, with_count
-                                         ? "ERR wrong number of arguments for 'hset' command"
-                                         : "ERR wrong number of arguments for 'hmset' command");
+        return kv_answer_error(call->stack,
+                               with_count ? "ERR wrong number of arguments for 'hset' command"
+                                          : "ERR wrong number of arguments for 'hmset' command");
     int error = set_all_fields(call, &added);
     if (error == -EINVAL)
-        return kv_error(call->stack, KV_WRONG_TYPE);
+        return kv_answer_error(call->stack, KV_WRONG_TYPE);
     if (error != 0)
         return error;
-    return with_count ? kv_integer(call->stack, added) : kv_ok(call->stack);
+    return with_count ? kv_answer_integer(call->stack, added) : kv_answer_ok(call->stack);
 }
 
 int kv_run_hset(struct kv_call *call)
@@ -137,40 +138,42 @@ int kv_run_hget(struct kv_call *call)
 {
     struct kv_item **field;
 
-    if (kv_hash_find_field(call, &field) != 0)
-        return kv_error(call->stack, KV_WRONG_TYPE);
-    return field != NULL ? kv_string(call->stack, *field) : kv_null(call->stack);
+    if (kv_find_argument_field(call, &field) != 0)
+        return kv_answer_error(call->stack, KV_WRONG_TYPE);
+    return field != NULL ? kv_answer_string_of_item(call->stack, *field)
+                         : kv_answer_null(call->stack);
 }
 
 int kv_run_hexists(struct kv_call *call)
 {
     struct kv_item **field;
 
-    if (kv_hash_find_field(call, &field) != 0)
-        return kv_error(call->stack, KV_WRONG_TYPE);
-    return kv_integer(call->stack, field != NULL);
+    if (kv_find_argument_field(call, &field) != 0)
+        return kv_answer_error(call->stack, KV_WRONG_TYPE);
+    return kv_answer_integer(call->stack, field != NULL);
 }
 
 int kv_run_hlen(struct kv_call *call)
 {
     struct kv_item **link;
-    int there = kv_hash_find(call, &link);
+    int there = kv_find_hash_of_call(call, &link);
 
     if (there < 0)
-        return kv_error(call->stack, KV_WRONG_TYPE);
-    return kv_integer(call->stack, there != 0 ? (int64_t)(*link)->fields->count : 0);
+        return kv_answer_error(call->stack, KV_WRONG_TYPE);
+    return kv_answer_integer(call->stack, there != 0 ? (int64_t)(*link)->fields->count : 0);
 }
 
 int kv_run_hdel(struct kv_call *call)
 {
     struct kv_item **link;
-    int there = kv_hash_find(call, &link);
+    int there = kv_find_hash_of_call(call, &link);
     int64_t count = 0;
 
     if (there < 0)
-        return kv_error(call->stack, KV_WRONG_TYPE);
+        return kv_answer_error(call->stack, KV_WRONG_TYPE);
     for (uint32_t i = 2; there != 0 && i < call->command->count; i++) {
-        struct kv_item **field = kv_hash_field(*link, domus_resp_argument(call->command, i));
+        struct kv_item **field =
+            kv_find_field_in_hash(*link, domus_resp_argument(call->command, i));
         if (field == NULL)
             continue;
         kv_table_remove((*link)->fields, &call->store->memory, field);
@@ -178,25 +181,25 @@ int kv_run_hdel(struct kv_call *call)
     }
     if (there != 0 && (*link)->fields->count == 0)
         kv_store_remove(call->store, link);
-    return kv_integer(call->stack, count);
+    return kv_answer_integer(call->stack, count);
 }
 
 int kv_run_hmget(struct kv_call *call)
 {
     domus_resp_builder builder = {.version = call->command->version,
-                                  .bytes.size_max = kv_answer_max()};
+                                  .bytes.size_max = kv_answer_bytes_max()};
     struct kv_item **link;
-    int there = kv_hash_find(call, &link);
+    int there = kv_find_hash_of_call(call, &link);
 
     if (there < 0)
-        return kv_error(call->stack, KV_WRONG_TYPE);
+        return kv_answer_error(call->stack, KV_WRONG_TYPE);
     (void)domus_resp_add_array(&builder, call->command->count - 2);
     for (uint32_t i = 2; i < call->command->count; i++) {
         struct kv_item **field =
-            there != 0 ? kv_hash_field(*link, domus_resp_argument(call->command, i)) : NULL;
+            there != 0 ? kv_find_field_in_hash(*link, domus_resp_argument(call->command, i)) : NULL;
         domus_resp_bytes value = field != NULL ? kv_item_string(*field) : (domus_resp_bytes){0};
         (void)(field != NULL ? domus_resp_add_bulk(&builder, value.data, value.size)
                              : domus_resp_add_null(&builder));
     }
-    return kv_reply(call->stack, &builder);
+    return kv_answer_built(call->stack, &builder);
 }

@@ -10,12 +10,12 @@
 
 static int64_t begun_ms;
 
-void kv_info_begin(void)
+void kv_note_program_begin(void)
 {
-    begun_ms = kv_wall_ms();
+    begun_ms = kv_wall_clock_ms();
 }
 
-int64_t kv_begun_s(void)
+int64_t kv_program_begin_s(void)
 {
     return begun_ms / 1000;
 }
@@ -24,7 +24,7 @@ typedef void section(domus_appender *text, const struct kv_figures *sum);
 
 static void add_server_section(domus_appender *text, const struct kv_figures *sum)
 {
-    int64_t now_ms = kv_wall_ms();
+    int64_t now_ms = kv_wall_clock_ms();
     int64_t up_s = (now_ms - begun_ms) / 1000;
 
     (void)sum;
@@ -109,7 +109,7 @@ static void add_cpu_section(domus_appender *text, const struct kv_figures *sum)
 static void add_cluster_section(domus_appender *text, const struct kv_figures *sum)
 {
     (void)sum;
-    kv_nodes_describe(text);
+    kv_write_cluster_section(text);
 }
 
 static void add_keyspace_section(domus_appender *text, const struct kv_figures *sum)
@@ -157,7 +157,7 @@ static int answer_with_info(domus_stack *stack, void *self, const domus_answer *
     domus_appender text = {0};
     struct kv_figures sum;
     domus_slice slice;
-    int error = kv_figures_sum(answers, &sum);
+    int error = kv_add_up_figures(answers, &sum);
 
     (void)self;
     if (error != 0)
@@ -174,7 +174,7 @@ static int answer_with_info(domus_stack *stack, void *self, const domus_answer *
         return error;
     (void)domus_resp_add_verbatim(&builder, "txt", domus_slice_data(slice), slice.size);
     domus_slice_free(slice);
-    return kv_reply(stack, &builder);
+    return kv_answer_built(stack, &builder);
 }
 
 int kv_serve_info(domus_stack *stack, void *self, const void *payload)
@@ -191,5 +191,5 @@ int kv_serve_info(domus_stack *stack, void *self, const void *payload)
      * its shards live anywhere. */
     if (!has_figures)
         return answer_with_info(stack, self, NULL);
-    return kv_ask_all(stack, &question, answer_with_info);
+    return kv_ask_all_for_figures(stack, &question, answer_with_info);
 }

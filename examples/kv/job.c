@@ -28,8 +28,8 @@ static int end_parked_job(struct kv_call *call, struct kv_job *job, int error)
     int result = job->finish(call, job, error);
     /* Note the change now: when the command was parked, it had not changed anything yet. */
     if (store->observed != NULL) {
-        kv_observed_note(store, call->hash, call->key);
-        kv_wait_serve(call->stack, store);
+        kv_note_changed_key(store, call->hash, call->key);
+        kv_serve_waiting_clients(call->stack, store);
     }
     domus_resp_command_type.release(&job->command);
     free(job);
@@ -58,7 +58,7 @@ static int continue_job(domus_stack *stack, void *self, const domus_answer *answ
 static int park_job(struct kv_call *call, const struct kv_job *begun)
 {
     struct kv_job *job = malloc(sizeof *job);
-    int error = job != NULL ? kv_command_keep(call->command, &job->command) : -ENOMEM;
+    int error = job != NULL ? kv_copy_command(call->command, &job->command) : -ENOMEM;
 
     if (error != 0) {
         struct kv_job failed = *begun;
@@ -80,7 +80,7 @@ static int park_job(struct kv_call *call, const struct kv_job *begun)
     return result == DOMUS_PARKED ? result : end_parked_job(&later, job, result);
 }
 
-int kv_job_run(struct kv_call *call, const struct kv_job *begun)
+int kv_run_job(struct kv_call *call, const struct kv_job *begun)
 {
     struct kv_job job = *begun;
     int result = run_piece_of_job(call, &job);

@@ -4,8 +4,8 @@
 
 static struct kv_item **find_argument_key(struct kv_call *call, uint32_t i)
 {
-    kv_turn_to(call, i);
-    return kv_find(call);
+    kv_select_argument_as_key(call, i);
+    return kv_find_item_of_call(call);
 }
 
 int kv_run_del(struct kv_call *call)
@@ -19,7 +19,7 @@ int kv_run_del(struct kv_call *call)
         kv_store_remove(call->store, link);
         count++;
     }
-    return kv_integer(call->stack, count);
+    return kv_answer_integer(call->stack, count);
 }
 
 int kv_run_exists(struct kv_call *call)
@@ -28,13 +28,13 @@ int kv_run_exists(struct kv_call *call)
 
     for (uint32_t i = 1; i < call->command->count; i++)
         count += find_argument_key(call, i) != NULL;
-    return kv_integer(call->stack, count);
+    return kv_answer_integer(call->stack, count);
 }
 
 int kv_run_mget(struct kv_call *call)
 {
     domus_resp_builder builder = {.version = call->command->version,
-                                  .bytes.size_max = kv_answer_max()};
+                                  .bytes.size_max = kv_answer_bytes_max()};
 
     (void)domus_resp_add_array(&builder, call->command->count - 1);
     for (uint32_t i = 1; i < call->command->count; i++) {
@@ -46,10 +46,10 @@ int kv_run_mget(struct kv_call *call)
             (void)domus_resp_add_null(&builder);
         }
     }
-    return kv_reply(call->stack, &builder);
+    return kv_answer_built(call->stack, &builder);
 }
 
-const char *kv_type_word(const struct kv_item *item)
+const char *kv_name_of_type(const struct kv_item *item)
 {
     return item->kind == KV_LIST ? "LIST" : item->kind == KV_HASH ? "HASH" : "STRING";
 }
@@ -58,7 +58,7 @@ int kv_run_type(struct kv_call *call)
 {
     static const char *const names[] = {
         [KV_SHORT] = "string", [KV_LONG] = "string", [KV_LIST] = "list", [KV_HASH] = "hash"};
-    struct kv_item **link = kv_find(call);
+    struct kv_item **link = kv_find_item_of_call(call);
     domus_resp_simple name = {link != NULL ? names[(*link)->kind] : "none"};
 
     return kv_answer(call->stack, &domus_resp_simple_type, &name);
@@ -66,7 +66,7 @@ int kv_run_type(struct kv_call *call)
 
 int kv_run_dbsize(struct kv_call *call)
 {
-    return kv_integer(call->stack, (int64_t)call->store->table.count);
+    return kv_answer_integer(call->stack, (int64_t)call->store->table.count);
 }
 
 int kv_run_flush(struct kv_call *call)
@@ -75,9 +75,9 @@ int kv_run_flush(struct kv_call *call)
 
     if (call->command->count > 2 || (call->command->count == 2 && !domus_resp_is(word, "ASYNC") &&
                                      !domus_resp_is(word, "SYNC")))
-        return kv_error(call->stack, KV_SYNTAX);
+        return kv_answer_error(call->stack, KV_SYNTAX);
     if (call->store->observed != NULL)
-        kv_observed_flush(call->store);
+        kv_mark_all_keys_as_changed(call->store);
     kv_store_clear(call->store);
-    return kv_ok(call->stack);
+    return kv_answer_ok(call->stack);
 }

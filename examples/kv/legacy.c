@@ -26,7 +26,7 @@ struct kv_legacy *kv_legacy_take(uint32_t shard)
     return atomic_exchange_explicit(&slots[shard], NULL, memory_order_seq_cst);
 }
 
-struct kv_legacy *kv_legacy_carry(uint32_t shard)
+struct kv_legacy *kv_legacy_take_for_porter(uint32_t shard)
 {
     struct kv_legacy *legacy;
 
@@ -39,12 +39,12 @@ struct kv_legacy *kv_legacy_carry(uint32_t shard)
     return legacy;
 }
 
-void kv_legacy_set_down(uint32_t shard)
+void kv_legacy_note_porter_is_done(uint32_t shard)
 {
     atomic_fetch_sub_explicit(&carried[shard], 1, memory_order_seq_cst);
 }
 
-bool kv_legacy_is_carried(uint32_t shard)
+bool kv_legacy_is_with_porter(uint32_t shard)
 {
     return atomic_load_explicit(&carried[shard], memory_order_seq_cst) != 0;
 }
@@ -69,7 +69,7 @@ void kv_legacy_free(struct kv_legacy *legacy)
         return;
     kv_table_clear(&legacy->table, &legacy->memory);
     /* free the large values of the legacy, which are trash (trash.h), step by step */
-    while (kv_trash_step(&legacy->memory))
+    while (kv_trash_free_piece(&legacy->memory))
         ;
     free(legacy);
 }
@@ -80,7 +80,7 @@ bool kv_legacy_put(struct kv_store *store, uint64_t fence, uint64_t now_ns)
 
     if (legacy == NULL)
         return false;
-    while (kv_trash_step(&store->memory))
+    while (kv_trash_free_piece(&store->memory))
         ;
     *legacy = (struct kv_legacy){.table = store->table,
                                  .memory = store->memory,
@@ -113,7 +113,7 @@ static bool is_legacy_old(uint64_t since_ns, uint64_t now_ns)
 /* Free an old legacy in the slot of a shard, unless another one is there by now. */
 static void free_old_legacy(uint32_t shard, uint64_t now_ns)
 {
-    struct kv_legacy *legacy = kv_legacy_carry(shard);
+    struct kv_legacy *legacy = kv_legacy_take_for_porter(shard);
 
     if (legacy == NULL)
         return;
@@ -121,7 +121,7 @@ static void free_old_legacy(uint32_t shard, uint64_t now_ns)
         kv_legacy_free(legacy);
     else
         kv_legacy_give_back(shard, legacy);
-    kv_legacy_set_down(shard);
+    kv_legacy_note_porter_is_done(shard);
 }
 
 static void wake_next_life_of_shard(domus_stack *stack, uint32_t shard, uint64_t now_ns)
@@ -135,7 +135,7 @@ static void wake_next_life_of_shard(domus_stack *stack, uint32_t shard, uint64_t
     (void)domus_ask_add(stack, kv_shards[shard], &kv_question_type, &question, 0, 0);
 }
 
-void kv_legacy_look(domus_stack *stack)
+void kv_legacy_look_after_slots(domus_stack *stack)
 {
     uint64_t now_ns = domus_now_ns(stack);
 

@@ -2,7 +2,8 @@
  * nodes have come or gone. Its next life fetches them, before it handles its first message.
  *
  * 1. The shard stops, and puts its table into the slot of its number (kv_legacy_leave()).
- * 2. This node asks the shard for something, so that the next life begins (kv_legacy_look()).
+ * 2. This node asks the shard for something, so that the next life begins
+ * (kv_legacy_look_after_slots()).
  * 3. The next life has a porter spawned on each other node, which looks into the slot there. It
  *    takes the legacy of the latest life, by its fence (domus_grain_fence()). The others are older
  *    than what that life has had, and are dropped.
@@ -36,18 +37,18 @@ bool kv_legacy_put(struct kv_store *store, uint64_t fence, uint64_t now_ns);
  * kv_legacy_give_back() puts it back, unless a later life's legacy is there. Thread-safety: any
  * thread. */
 struct kv_legacy *kv_legacy_take(uint32_t shard);
-/* kv_legacy_carry() takes the legacy out for a porter. kv_legacy_set_down() notes that the porter
- * has given it back or freed it. kv_legacy_is_carried() returns whether a porter has a legacy of
- * the shard. */
-struct kv_legacy *kv_legacy_carry(uint32_t shard);
-void kv_legacy_set_down(uint32_t shard);
-bool kv_legacy_is_carried(uint32_t shard);
+/* kv_legacy_take_for_porter() takes the legacy out for a porter. kv_legacy_note_porter_is_done()
+ * notes that the porter has given it back or freed it. kv_legacy_is_with_porter() returns whether a
+ * porter has a legacy of the shard. */
+struct kv_legacy *kv_legacy_take_for_porter(uint32_t shard);
+void kv_legacy_note_porter_is_done(uint32_t shard);
+bool kv_legacy_is_with_porter(uint32_t shard);
 void kv_legacy_give_back(uint32_t shard, struct kv_legacy *legacy);
 void kv_legacy_free(struct kv_legacy *legacy); /* Free a legacy; NULL is allowed. */
 
 /* Look after the legacies in the slots: free the old ones, and wake the shards of the others. An
  * actor calls it regularly. */
-void kv_legacy_look(domus_stack *stack);
+void kv_legacy_look_after_slots(domus_stack *stack);
 
 /* Fetch the legacy of the last life of a shard, when the shard begins. Returns as on_mount does. */
 int kv_legacy_fetch(domus_stack *stack, struct kv_store *store);
@@ -57,7 +58,7 @@ int kv_legacy_fetch(domus_stack *stack, struct kv_store *store);
 /* An ask without payload: a shard that lives here, or all shards of this node, must bring their
  * keys to another node. It is answered when that is done. */
 extern const domus_type kv_evacuate_type;
-domus_handler kv_evacuate, kv_evacuate_all;
+domus_handler kv_evacuate_shard, kv_evacuate_all_shards;
 /* The behaviour of a shard whose keys were brought to another node, and that answers nothing any
  * more. */
 extern const domus_behaviour kv_shard_without_keys;

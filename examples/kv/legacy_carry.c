@@ -76,12 +76,12 @@ static bool add_list_elements(struct porter *porter, domus_resp_builder *builder
 
     if (!porter->is_within) {
         porter->left = list->count;
-        porter->place = kv_list_seek(list, 0);
+        porter->place = kv_list_place_of_index(list, 0);
     }
     for (; porter->left != 0 && !is_piece_full(builder); porter->left--) {
         begin_command_for_item(builder, 3, "RPUSH", porter->item);
-        add_bytes_argument(builder, kv_list_at(porter->place));
-        porter->place = kv_list_next(porter->place);
+        add_bytes_argument(builder, kv_list_element_at(porter->place));
+        porter->place = kv_list_place_behind(porter->place);
     }
     return porter->left != 0;
 }
@@ -180,8 +180,8 @@ static int look_for_legacy(domus_stack *stack, struct porter *porter, const stru
     if (error != 0)
         return error;
     porter->shard = fetch->shard;
-    porter->legacy = kv_legacy_carry(fetch->shard);
-    if (porter->legacy == NULL && kv_legacy_is_carried(fetch->shard))
+    porter->legacy = kv_legacy_take_for_porter(fetch->shard);
+    if (porter->legacy == NULL && kv_legacy_is_with_porter(fetch->shard))
         /* another porter has the legacy for a life that has ended, and gives it back in a moment */
         return -EAGAIN;
     piece.fence = porter->legacy != NULL ? porter->legacy->fence : 0;
@@ -231,7 +231,7 @@ static int drop_fetched_legacy(domus_stack *stack, void *self, const void *paylo
     (void)payload;
     kv_legacy_free(porter->legacy);
     if (porter->legacy != NULL)
-        kv_legacy_set_down(porter->shard);
+        kv_legacy_note_porter_is_done(porter->shard);
     porter->legacy = NULL;
     return domus_stop(stack, domus_self(stack));
 }
@@ -251,7 +251,7 @@ static void stop_porter(domus_stack *stack, void *self)
     domus_slice_free(porter->commands);
     kv_legacy_give_back(porter->shard, porter->legacy);
     if (porter->legacy != NULL)
-        kv_legacy_set_down(porter->shard);
+        kv_legacy_note_porter_is_done(porter->shard);
 }
 
 const domus_behaviour kv_porter = {

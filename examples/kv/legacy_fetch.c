@@ -40,11 +40,11 @@ static int run_fetched_command(domus_stack *stack, struct kv_store *store,
 
     if (error != 0)
         return error;
-    if (kv_may_run(&command)) {
-        kv_gather(&answer);
-        error =
-            kv_run_row(stack, store, &command, kv_command_find(domus_resp_argument(&command, 0)));
-        kv_gather(NULL);
+    if (kv_may_shard_run(&command)) {
+        kv_gather_answers_into(&answer);
+        error = kv_run_command_of_row(stack, store, &command,
+                                      kv_command_find(domus_resp_argument(&command, 0)));
+        kv_gather_answers_into(NULL);
         domus_resp_drop(&answer);
     } else {
         error = -EPROTO;
@@ -85,7 +85,7 @@ static int end_keeper(domus_stack *stack, struct kv_store *store, uint64_t fence
     if (error == 0 && !kv_legacy_put(store, fence, domus_now_ns(stack)))
         error = -ENOMEM;
     (void)domus_stop(stack, domus_self(stack));
-    return error != 0 ? error : kv_ok(stack);
+    return error != 0 ? error : kv_answer_ok(stack);
 }
 
 /* End the fetch: the shard begins with the keys that it has. With -ECANCELED it stops, and the next
@@ -107,7 +107,7 @@ static int end_fetch(domus_stack *stack, struct kv_store *store, int error)
     free(fetching);
     if (keeps)
         return end_keeper(stack, store, fence, error);
-    kv_room_note(store);
+    kv_tell_room_of_store(store);
     return 0;
 }
 
@@ -119,7 +119,7 @@ static int run_fetched_bytes(domus_stack *stack, struct kv_store *store)
 
     if (error != 0)
         return error;
-    kv_store_begin(stack, store);
+    kv_begin_store_turn(stack, store);
     error = run_fetched_commands(stack, store, commands);
     domus_slice_free(commands);
     return error;
@@ -196,7 +196,7 @@ static int fetch_best_legacy(domus_stack *stack, struct kv_store *store)
         store->expiring = own->expiring;
         free(own);
         fetching->own = NULL;
-        kv_store_begin(stack, store);
+        kv_begin_store_turn(stack, store);
         return end_fetch(stack, store, 0);
     }
     kv_legacy_free(own);
@@ -289,7 +289,7 @@ static int look_into_own_slot(domus_stack *stack, struct kv_store *store)
     struct kv_fetching *fetching = store->fetching;
 
     fetching->own = kv_legacy_take(store->index);
-    if (fetching->own == NULL && kv_legacy_is_carried(store->index) &&
+    if (fetching->own == NULL && kv_legacy_is_with_porter(store->index) &&
         fetching->tries++ < TRIES_MAX)
         return pause_fetch(stack, store, look_into_own_slot_again);
     fetching->tries = 0;
@@ -375,7 +375,7 @@ static void stop_keeper(domus_stack *stack, void *self)
 
     (void)stack;
     kv_table_clear(&store->table, &store->memory);
-    while (kv_trash_step(&store->memory))
+    while (kv_trash_free_piece(&store->memory))
         ;
 }
 

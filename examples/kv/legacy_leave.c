@@ -21,7 +21,7 @@ static int become_shard_without_keys(domus_stack *stack, int error)
 {
     int failed = domus_become(stack, &kv_shard_without_keys);
 
-    return failed != 0 ? failed : error != 0 ? error : kv_ok(stack);
+    return failed != 0 ? failed : error != 0 ? error : kv_answer_ok(stack);
 }
 
 static int handle_kept_answer(domus_stack *stack, void *self, const domus_answer *answer)
@@ -66,14 +66,14 @@ static bool choose_node_for_keys(uint32_t shard, domus_node *ret_node)
     return ups != 0;
 }
 
-int kv_evacuate(domus_stack *stack, void *self, const void *payload)
+int kv_evacuate_shard(domus_stack *stack, void *self, const void *payload)
 {
     struct kv_store *store = self;
     domus_node node;
 
     (void)payload;
     if (store->is_partial || !choose_node_for_keys(store->index, &node))
-        return kv_ok(stack);
+        return kv_answer_ok(stack);
     int error = domus_barrier(stack);
     if (error != 0)
         return error;
@@ -90,12 +90,12 @@ int kv_evacuate(domus_stack *stack, void *self, const void *payload)
 static int answer_after_evacuations(domus_stack *stack, void *self, const domus_answer *answers)
 {
     (void)self, (void)answers;
-    return kv_ok(stack);
+    return kv_answer_ok(stack);
 }
 
 /* Ask all shards that live here to bring their keys to another node. If there is no other node,
  * their keys are lost. */
-int kv_evacuate_all(domus_stack *stack, void *self, const void *payload)
+int kv_evacuate_all_shards(domus_stack *stack, void *self, const void *payload)
 {
     int error = 0;
 

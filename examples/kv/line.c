@@ -44,8 +44,8 @@ static uint64_t count_subscriptions(const struct kv_session *session, enum kv_na
     return session->subscriber != NULL ? session->subscriber->names[kind].count : 0;
 }
 
-void kv_describe(const domus_stack *stack, const struct kv_session *session,
-                 domus_appender *appender)
+void kv_write_client_line(const domus_stack *stack, const struct kv_session *session,
+                          domus_appender *appender)
 {
     const struct kv_transaction *transaction = session->transaction;
     domus_channel_counters counts = {.active_ns = session->seat.begun_ns};

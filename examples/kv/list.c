@@ -56,8 +56,8 @@ static int add_node_at_end(struct kv_memory *memory, struct kv_list *list, enum 
     return 0;
 }
 
-int kv_list_push(struct kv_memory *memory, struct kv_list *list, enum kv_end end, const char *bytes,
-                 uint32_t size)
+int kv_list_add_at_end(struct kv_memory *memory, struct kv_list *list, enum kv_end end,
+                       const char *bytes, uint32_t size)
 {
     struct kv_node *node = list->ends[end];
     uint32_t whole = size + KV_AROUND;
@@ -84,7 +84,7 @@ int kv_list_push(struct kv_memory *memory, struct kv_list *list, enum kv_end end
     return 0;
 }
 
-domus_resp_bytes kv_list_end(const struct kv_list *list, enum kv_end end)
+domus_resp_bytes kv_list_element_at_end(const struct kv_list *list, enum kv_end end)
 {
     const struct kv_node *node = list->ends[end];
     const char *at;
@@ -100,10 +100,10 @@ domus_resp_bytes kv_list_end(const struct kv_list *list, enum kv_end end)
     return (domus_resp_bytes){at - size, size};
 }
 
-void kv_list_pop(struct kv_memory *memory, struct kv_list *list, enum kv_end end)
+void kv_list_remove_at_end(struct kv_memory *memory, struct kv_list *list, enum kv_end end)
 {
     struct kv_node *node = list->ends[end];
-    uint32_t whole = (uint32_t)kv_list_end(list, end).size + KV_AROUND;
+    uint32_t whole = (uint32_t)kv_list_element_at_end(list, end).size + KV_AROUND;
 
     if (end == KV_HEAD)
         node->begin += whole;
@@ -122,7 +122,7 @@ void kv_list_pop(struct kv_memory *memory, struct kv_list *list, enum kv_end end
     kv_free(memory, node);
 }
 
-struct kv_place kv_list_seek(const struct kv_list *list, uint64_t index)
+struct kv_place kv_list_place_of_index(const struct kv_list *list, uint64_t index)
 {
     struct kv_node *node = list->ends[KV_HEAD];
 
@@ -137,18 +137,18 @@ struct kv_place kv_list_seek(const struct kv_list *list, uint64_t index)
     }
     struct kv_place place = {node, node->begin};
     while (index-- > 0)
-        place = kv_list_next(place);
+        place = kv_list_place_behind(place);
     return place;
 }
 
-domus_resp_bytes kv_list_at(struct kv_place place)
+domus_resp_bytes kv_list_element_at(struct kv_place place)
 {
     const char *at = place.node->bytes + place.at;
 
     return (domus_resp_bytes){at + sizeof(uint32_t), kv_list_read_size(at)};
 }
 
-struct kv_place kv_list_next(struct kv_place place)
+struct kv_place kv_list_place_behind(struct kv_place place)
 {
     place.at += kv_list_read_size(place.node->bytes + place.at) + KV_AROUND;
     if (place.at == place.node->end) {

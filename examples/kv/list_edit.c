@@ -14,12 +14,12 @@ static struct kv_place last_place_of_node(struct kv_node *node)
     return (struct kv_place){node, node->end - size - KV_AROUND};
 }
 
-struct kv_place kv_list_last(const struct kv_list *list)
+struct kv_place kv_list_last_place(const struct kv_list *list)
 {
     return last_place_of_node(list->ends[KV_TAIL]);
 }
 
-struct kv_place kv_list_previous(struct kv_place place)
+struct kv_place kv_list_place_before(struct kv_place place)
 {
     if (place.at == place.node->begin) {
         struct kv_node *before = place.node->next[KV_HEAD];
@@ -123,7 +123,7 @@ int kv_list_insert(struct kv_memory *memory, struct kv_list *list, struct kv_pla
     if (!make_gap_in_node(node, &at, whole)) {
         struct kv_node *before = node->next[KV_HEAD];
         if (at == node->begin && before == NULL) {
-            int error = kv_list_push(memory, list, KV_HEAD, bytes, size);
+            int error = kv_list_add_at_end(memory, list, KV_HEAD, bytes, size);
             if (error == 0)
                 *place = (struct kv_place){list->ends[KV_HEAD], list->ends[KV_HEAD]->begin};
             return error;
@@ -162,13 +162,14 @@ struct kv_place kv_list_remove(struct kv_memory *memory, struct kv_list *list,
     return (struct kv_place){behind, behind != NULL ? behind->begin : 0};
 }
 
-void kv_list_drop(struct kv_memory *memory, struct kv_list *list, enum kv_end end, uint64_t count)
+void kv_list_remove_many(struct kv_memory *memory, struct kv_list *list, enum kv_end end,
+                         uint64_t count)
 {
     memory->changes++;
     while (count != 0 && list->count != 0) {
         struct kv_node *node = list->ends[end];
         if (node->count > count) {
-            kv_list_pop(memory, list, end);
+            kv_list_remove_at_end(memory, list, end);
             count--;
             continue;
         }
@@ -178,7 +179,7 @@ void kv_list_drop(struct kv_memory *memory, struct kv_list *list, enum kv_end en
     }
 }
 
-void kv_list_drop_node(struct kv_memory *memory, struct kv_list *list)
+void kv_list_remove_first_node(struct kv_memory *memory, struct kv_list *list)
 {
     list->count -= list->ends[KV_HEAD]->count;
     unlink_node(memory, list, list->ends[KV_HEAD]);

@@ -14,11 +14,11 @@ static int add_keys_of_piece(struct kv_store *store, struct kv_walk *walk)
 
     for (; walk->at < kv_table_buckets(walk->table) && !full; walk->at++) {
         const struct kv_item *item = kv_table_bucket(walk->table, walk->at);
-        full = kv_walk_is_full(walk);
+        full = kv_walk_piece_is_full(walk);
         for (; item != NULL; item = item->next) {
-            full = kv_walk_is_full(walk);
+            full = kv_walk_piece_is_full(walk);
             if ((item->expires_ms == 0 || item->expires_ms > store->now_ms) &&
-                kv_glob(pattern, walk->pattern.size, item->bytes, item->key_size))
+                kv_matches_pattern(pattern, walk->pattern.size, item->bytes, item->key_size))
                 (void)domus_resp_add_bulk(&walk->builder, item->bytes, item->key_size);
         }
     }
@@ -32,7 +32,7 @@ int kv_run_keys(struct kv_call *call)
     domus_slice pattern = domus_resp_argument(call->command, 1);
 
     if (pattern.size > KV_PATTERN_MAX)
-        return kv_error(call->stack, KV_LONG_PATTERN);
+        return kv_answer_error(call->stack, KV_LONG_PATTERN);
     walk.is_part = kv_shard_count > 1;
     int error = domus_slice_keep(pattern, &walk.pattern);
     return error != 0 ? error : kv_walk(call, &walk);
@@ -43,13 +43,13 @@ int kv_run_randomkey(struct kv_call *call)
     const struct kv_item *item;
 
     for (uint32_t tries = 0; tries < 100; tries++) {
-        item = kv_table_any(&call->store->table);
+        item = kv_table_random_item(&call->store->table);
         if (item == NULL)
             break;
         if (item->expires_ms == 0 || item->expires_ms > call->store->now_ms)
-            return kv_bytes(call->stack, (domus_resp_bytes){item->bytes, item->key_size});
+            return kv_answer_bytes(call->stack, (domus_resp_bytes){item->bytes, item->key_size});
     }
-    return kv_null(call->stack);
+    return kv_answer_null(call->stack);
 }
 
 /* --- fields ----------------------------------------------------------------------------------- */
@@ -63,14 +63,14 @@ static int add_fields_of_piece(struct kv_store *store, struct kv_walk *walk)
     (void)store;
     for (; walk->at < kv_table_buckets(walk->table) && !full; walk->at++) {
         const struct kv_item *item = kv_table_bucket(walk->table, walk->at);
-        full = kv_walk_is_full(walk);
+        full = kv_walk_piece_is_full(walk);
         for (; item != NULL; item = item->next) {
             domus_resp_bytes value = kv_item_string(item);
             if ((walk->parts & FIELDS) != 0)
                 (void)domus_resp_add_bulk(&walk->builder, item->bytes, item->key_size);
             if ((walk->parts & VALUES) != 0)
                 (void)domus_resp_add_bulk(&walk->builder, value.data, value.size);
-            full = kv_walk_is_full(walk);
+            full = kv_walk_piece_is_full(walk);
         }
     }
     return full;
@@ -81,10 +81,10 @@ static int answer_all_fields(struct kv_call *call, unsigned parts)
     struct kv_walk walk = {.piece = add_fields_of_piece, .parts = parts};
     struct kv_table none = {0};
     struct kv_item **link;
-    int there = kv_hash_find(call, &link);
+    int there = kv_find_hash_of_call(call, &link);
 
     if (there < 0)
-        return kv_error(call->stack, KV_WRONG_TYPE);
+        return kv_answer_error(call->stack, KV_WRONG_TYPE);
     walk.table = there != 0 ? (*link)->fields : &none;
     walk.builder.version = call->command->version;
     uint32_t count = (uint32_t)walk.table->count;
@@ -116,10 +116,10 @@ static int add_elements_of_piece(struct kv_store *store, struct kv_walk *walk)
 
     (void)store;
     for (; walk->left != 0 && !full; walk->left--) {
-        domus_resp_bytes element = kv_list_at(walk->place);
+        domus_resp_bytes element = kv_list_element_at(walk->place);
         (void)domus_resp_add_bulk(&walk->builder, element.data, element.size);
-        walk->place = kv_list_next(walk->place);
-        full = kv_walk_is_full(walk);
+        walk->place = kv_list_place_behind(walk->place);
+        full = kv_walk_piece_is_full(walk);
     }
     return walk->left != 0;
 }
@@ -130,11 +130,11 @@ int kv_run_lrange(struct kv_call *call)
     struct kv_item **link;
     int64_t first, last;
 
-    if (!kv_argument_integer(call, 2, &first) || !kv_argument_integer(call, 3, &last))
-        return kv_error(call->stack, KV_NO_INTEGER);
-    int there = kv_find_list(call, &link);
+    if (!kv_read_integer_argument(call, 2, &first) || !kv_read_integer_argument(call, 3, &last))
+        return kv_answer_error(call->stack, KV_NO_INTEGER);
+    int there = kv_find_list_of_call(call, &link);
     if (there < 0)
-        return kv_error(call->stack, KV_WRONG_TYPE);
+        return kv_answer_error(call->stack, KV_WRONG_TYPE);
     int64_t size = there == 0 ? 0 : (int64_t)(*link)->list->count;
     first = first >= 0 ? first : first + size < 0 ? 0 : first + size;
     last = last < 0 ? last + size : last < size ? last : size - 1;
@@ -142,6 +142,6 @@ int kv_run_lrange(struct kv_call *call)
     walk.builder.version = call->command->version;
     (void)domus_resp_add_array(&walk.builder, (uint32_t)walk.left);
     if (walk.left != 0)
-        walk.place = kv_list_seek((*link)->list, (uint64_t)first);
+        walk.place = kv_list_place_of_index((*link)->list, (uint64_t)first);
     return kv_walk(call, &walk);
 }

@@ -5,18 +5,18 @@
 
 #include <errno.h>
 
-int kv_find_list(struct kv_call *call, struct kv_item ***ret_link)
+int kv_find_list_of_call(struct kv_call *call, struct kv_item ***ret_link)
 {
-    *ret_link = kv_find(call);
+    *ret_link = kv_find_item_of_call(call);
     if (*ret_link == NULL)
         return 0;
     return (**ret_link)->kind == KV_LIST ? 1 : -EINVAL;
 }
 
-struct kv_item **kv_add_list(struct kv_call *call)
+struct kv_item **kv_add_key_with_list(struct kv_call *call)
 {
     struct kv_list *list = kv_list_new(&call->store->memory);
-    struct kv_item **link = list != NULL ? kv_find_or_add(call, 0) : NULL;
+    struct kv_item **link = list != NULL ? kv_find_or_add_item(call, 0) : NULL;
 
     if (link == NULL) {
         kv_free(&call->store->memory, list);
@@ -30,26 +30,26 @@ struct kv_item **kv_add_list(struct kv_call *call)
 static int run_push_command(struct kv_call *call, enum kv_end end, bool makes)
 {
     struct kv_item **link;
-    int there = kv_find_list(call, &link);
+    int there = kv_find_list_of_call(call, &link);
     int error = 0;
 
     if (there < 0)
-        return kv_error(call->stack, KV_WRONG_TYPE);
+        return kv_answer_error(call->stack, KV_WRONG_TYPE);
     if (there == 0 && !makes)
-        return kv_integer(call->stack, 0);
-    if (there == 0 && (link = kv_add_list(call)) == NULL)
+        return kv_answer_integer(call->stack, 0);
+    if (there == 0 && (link = kv_add_key_with_list(call)) == NULL)
         return -ENOMEM;
     struct kv_list *list = (*link)->list;
     for (uint32_t i = 2; i < call->command->count && error == 0; i++) {
         domus_slice element = domus_resp_argument(call->command, i);
-        error =
-            kv_list_push(&call->store->memory, list, end, domus_slice_data(element), element.size);
+        error = kv_list_add_at_end(&call->store->memory, list, end, domus_slice_data(element),
+                                   element.size);
     }
     uint64_t count = list->count;
     if (count == 0)
         /* remove the key, because its list has no elements any more */
         kv_store_remove(call->store, link);
-    return error != 0 ? error : kv_integer(call->stack, (int64_t)count);
+    return error != 0 ? error : kv_answer_integer(call->stack, (int64_t)count);
 }
 
 int kv_run_lpush(struct kv_call *call)
@@ -79,23 +79,24 @@ static int answer_popped_elements(struct kv_call *call, enum kv_end end, struct 
                                   uint64_t count)
 {
     domus_resp_builder builder = {.version = call->command->version,
-                                  .bytes.size_max = kv_answer_max()};
+                                  .bytes.size_max = kv_answer_bytes_max()};
     struct kv_list *list = (*link)->list;
 
     if (count > list->count)
         count = list->count;
     (void)domus_resp_add_array(&builder, (uint32_t)count);
-    struct kv_place place = end == KV_HEAD ? kv_list_seek(list, 0) : kv_list_last(list);
+    struct kv_place place =
+        end == KV_HEAD ? kv_list_place_of_index(list, 0) : kv_list_last_place(list);
     for (uint64_t i = 0; i < count && builder.bytes.error == 0; i++) {
-        domus_resp_bytes element = kv_list_at(place);
+        domus_resp_bytes element = kv_list_element_at(place);
         (void)domus_resp_add_bulk(&builder, element.data, element.size);
-        place = end == KV_HEAD ? kv_list_next(place) : kv_list_previous(place);
+        place = end == KV_HEAD ? kv_list_place_behind(place) : kv_list_place_before(place);
     }
     if (builder.bytes.error == 0)
-        kv_list_drop(&call->store->memory, list, end, count);
+        kv_list_remove_many(&call->store->memory, list, end, count);
     if (list->count == 0)
         kv_store_remove(call->store, link);
-    return kv_reply(call->stack, &builder);
+    return kv_answer_built(call->stack, &builder);
 }
 
 static int run_pop_command(struct kv_call *call, enum kv_end end)
@@ -105,23 +106,24 @@ static int run_pop_command(struct kv_call *call, enum kv_end end)
     struct kv_item **link;
 
     if (call->command->count > 3)
-        return kv_refuse_count(call->stack, kv_command_find(domus_resp_argument(call->command, 0)));
-    if (many && (!kv_argument_integer(call, 2, &count) || count < 0))
-        return kv_error(call->stack, "ERR value is out of range, must be positive");
-    int there = kv_find_list(call, &link);
+        return kv_refuse_argument_count(call->stack,
+                                        kv_command_find(domus_resp_argument(call->command, 0)));
+    if (many && (!kv_read_integer_argument(call, 2, &count) || count < 0))
+        return kv_answer_error(call->stack, "ERR value is out of range, must be positive");
+    int there = kv_find_list_of_call(call, &link);
     if (there < 0)
-        return kv_error(call->stack, KV_WRONG_TYPE);
+        return kv_answer_error(call->stack, KV_WRONG_TYPE);
     if (there == 0 && many)
         return kv_answer(call->stack, &domus_resp_null_array_type, NULL);
     if (there == 0)
-        return kv_null(call->stack);
+        return kv_answer_null(call->stack);
     if (many)
         return answer_popped_elements(call, end, link, (uint64_t)count);
     struct kv_list *list = (*link)->list;
-    int error = kv_bytes(call->stack, kv_list_end(list, end));
+    int error = kv_answer_bytes(call->stack, kv_list_element_at_end(list, end));
     if (error != 0)
         return error;
-    kv_list_pop(&call->store->memory, list, end);
+    kv_list_remove_at_end(&call->store->memory, list, end);
     if (list->count == 0)
         kv_store_remove(call->store, link);
     return 0;
@@ -140,9 +142,9 @@ int kv_run_rpop(struct kv_call *call)
 int kv_run_llen(struct kv_call *call)
 {
     struct kv_item **link;
-    int there = kv_find_list(call, &link);
+    int there = kv_find_list_of_call(call, &link);
 
     if (there < 0)
-        return kv_error(call->stack, KV_WRONG_TYPE);
-    return kv_integer(call->stack, there == 0 ? 0 : (int64_t)(*link)->list->count);
+        return kv_answer_error(call->stack, KV_WRONG_TYPE);
+    return kv_answer_integer(call->stack, there == 0 ? 0 : (int64_t)(*link)->list->count);
 }

@@ -12,23 +12,24 @@ static struct kv_place place_of_index(const struct kv_list *list, int64_t index)
         index += (int64_t)list->count;
     if (index < 0 || index >= (int64_t)list->count)
         return (struct kv_place){NULL, 0};
-    return kv_list_seek(list, (uint64_t)index);
+    return kv_list_place_of_index(list, (uint64_t)index);
 }
 
 int kv_run_lindex(struct kv_call *call)
 {
     struct kv_item **link;
     int64_t index;
-    int there = kv_find_list(call, &link);
+    int there = kv_find_list_of_call(call, &link);
 
     if (there == 0)
-        return kv_null(call->stack);
+        return kv_answer_null(call->stack);
     if (there < 0)
-        return kv_error(call->stack, KV_WRONG_TYPE);
-    if (!kv_argument_integer(call, 2, &index))
-        return kv_error(call->stack, KV_NO_INTEGER);
+        return kv_answer_error(call->stack, KV_WRONG_TYPE);
+    if (!kv_read_integer_argument(call, 2, &index))
+        return kv_answer_error(call->stack, KV_NO_INTEGER);
     struct kv_place place = place_of_index((*link)->list, index);
-    return place.node != NULL ? kv_bytes(call->stack, kv_list_at(place)) : kv_null(call->stack);
+    return place.node != NULL ? kv_answer_bytes(call->stack, kv_list_element_at(place))
+                              : kv_answer_null(call->stack);
 }
 
 int kv_run_lset(struct kv_call *call)
@@ -37,27 +38,27 @@ int kv_run_lset(struct kv_call *call)
     struct kv_memory *memory = &call->store->memory;
     struct kv_item **link;
     int64_t index;
-    int there = kv_find_list(call, &link);
+    int there = kv_find_list_of_call(call, &link);
 
     if (there == 0)
-        return kv_error(call->stack, "ERR no such key");
+        return kv_answer_error(call->stack, "ERR no such key");
     if (there < 0)
-        return kv_error(call->stack, KV_WRONG_TYPE);
-    if (!kv_argument_integer(call, 2, &index))
-        return kv_error(call->stack, KV_NO_INTEGER);
+        return kv_answer_error(call->stack, KV_WRONG_TYPE);
+    if (!kv_read_integer_argument(call, 2, &index))
+        return kv_answer_error(call->stack, KV_NO_INTEGER);
     struct kv_place place = place_of_index((*link)->list, index);
     if (place.node == NULL)
-        return kv_error(call->stack, "ERR index out of range");
+        return kv_answer_error(call->stack, "ERR index out of range");
     int error = kv_list_insert(memory, (*link)->list, &place, domus_slice_data(value), value.size);
     if (error != 0)
         return error;
-    (void)kv_list_remove(memory, (*link)->list, kv_list_next(place));
-    return kv_ok(call->stack);
+    (void)kv_list_remove(memory, (*link)->list, kv_list_place_behind(place));
+    return kv_answer_ok(call->stack);
 }
 
 static bool is_equal_element(struct kv_place place, domus_slice bytes)
 {
-    domus_resp_bytes element = kv_list_at(place);
+    domus_resp_bytes element = kv_list_element_at(place);
 
     return element.size == bytes.size &&
            memcmp(element.data, domus_slice_data(bytes), bytes.size) == 0;
@@ -65,15 +66,15 @@ static bool is_equal_element(struct kv_place place, domus_slice bytes)
 
 static int answer_failed_job(const struct kv_call *call, int error)
 {
-    return error == -EMSGSIZE ? kv_error(call->stack, KV_TOO_LARGE) : error;
+    return error == -EMSGSIZE ? kv_answer_error(call->stack, KV_TOO_LARGE) : error;
 }
 
 static int look_for_pivot(struct kv_call *call, struct kv_job *job)
 {
     domus_slice pivot = domus_resp_argument(call->command, 3);
 
-    for (; job->place.node != NULL; job->place = kv_list_next(job->place)) {
-        if (kv_job_is_full(job, 0))
+    for (; job->place.node != NULL; job->place = kv_list_place_behind(job->place)) {
+        if (kv_job_piece_is_full(job, 0))
             return 1;
         if (is_equal_element(job->place, pivot)) {
             job->found = 1;
@@ -94,14 +95,14 @@ static int insert_at_pivot(struct kv_call *call, struct kv_job *job, int error)
     if (error != 0)
         return answer_failed_job(call, error);
     if (job->found == 0)
-        return kv_integer(call->stack, -1);
+        return kv_answer_integer(call->stack, -1);
     if (job->is_set)
-        place = kv_list_next(place);
+        place = kv_list_place_behind(place);
     if (place.node == NULL)
-        error = kv_list_push(memory, list, KV_TAIL, domus_slice_data(value), value.size);
+        error = kv_list_add_at_end(memory, list, KV_TAIL, domus_slice_data(value), value.size);
     else
         error = kv_list_insert(memory, list, &place, domus_slice_data(value), value.size);
-    return error != 0 ? error : kv_integer(call->stack, (int64_t)list->count);
+    return error != 0 ? error : kv_answer_integer(call->stack, (int64_t)list->count);
 }
 
 int kv_run_linsert(struct kv_call *call)
@@ -111,12 +112,13 @@ int kv_run_linsert(struct kv_call *call)
 
     job.is_set = domus_resp_is(where, "AFTER");
     if (!job.is_set && !domus_resp_is(where, "BEFORE"))
-        return kv_error(call->stack, KV_SYNTAX);
-    int there = kv_find_list(call, &job.link);
+        return kv_answer_error(call->stack, KV_SYNTAX);
+    int there = kv_find_list_of_call(call, &job.link);
     if (there <= 0)
-        return there == 0 ? kv_integer(call->stack, 0) : kv_error(call->stack, KV_WRONG_TYPE);
-    job.place = kv_list_seek((*job.link)->list, 0);
-    return kv_job_run(call, &job);
+        return there == 0 ? kv_answer_integer(call->stack, 0)
+                          : kv_answer_error(call->stack, KV_WRONG_TYPE);
+    job.place = kv_list_place_of_index((*job.link)->list, 0);
+    return kv_run_job(call, &job);
 }
 
 /* Do a piece of LREM: remove elements that are equal to the argument, at most job->left of them,
@@ -129,13 +131,13 @@ static int remove_equal_elements(struct kv_call *call, struct kv_job *job)
 
     while (job->place.node != NULL && job->found < job->left) {
         struct kv_place place = job->place;
-        if (kv_job_is_full(job, 0))
+        if (kv_job_piece_is_full(job, 0))
             return 1;
-        struct kv_place before = job->from_tail ? kv_list_previous(place) : place;
+        struct kv_place before = job->from_tail ? kv_list_place_before(place) : place;
         bool equal = is_equal_element(place, bytes);
         struct kv_place next = equal            ? kv_list_remove(memory, list, place)
                                : job->from_tail ? place
-                                                : kv_list_next(place);
+                                                : kv_list_place_behind(place);
         job->found += equal;
         job->place = job->from_tail ? before : next;
     }
@@ -146,7 +148,7 @@ static int end_lrem(struct kv_call *call, struct kv_job *job, int error)
 {
     if ((*job->link)->list->count == 0)
         kv_store_remove(call->store, job->link);
-    return error != 0 ? answer_failed_job(call, error) : kv_integer(call->stack, job->found);
+    return error != 0 ? answer_failed_job(call, error) : kv_answer_integer(call->stack, job->found);
 }
 
 int kv_run_lrem(struct kv_call *call)
@@ -154,16 +156,17 @@ int kv_run_lrem(struct kv_call *call)
     struct kv_job job = {.piece = remove_equal_elements, .finish = end_lrem};
     int64_t count;
 
-    if (!kv_argument_integer(call, 2, &count))
-        return kv_error(call->stack, KV_NO_INTEGER);
-    int there = kv_find_list(call, &job.link);
+    if (!kv_read_integer_argument(call, 2, &count))
+        return kv_answer_error(call->stack, KV_NO_INTEGER);
+    int there = kv_find_list_of_call(call, &job.link);
     if (there <= 0)
-        return there == 0 ? kv_integer(call->stack, 0) : kv_error(call->stack, KV_WRONG_TYPE);
+        return there == 0 ? kv_answer_integer(call->stack, 0)
+                          : kv_answer_error(call->stack, KV_WRONG_TYPE);
     struct kv_list *list = (*job.link)->list;
     job.left = count == 0 || count == INT64_MIN ? INT64_MAX : count < 0 ? -count : count;
     job.from_tail = count < 0;
-    job.place = job.from_tail ? kv_list_last(list) : kv_list_seek(list, 0);
-    return kv_job_run(call, &job);
+    job.place = job.from_tail ? kv_list_last_place(list) : kv_list_place_of_index(list, 0);
+    return kv_run_job(call, &job);
 }
 
 int kv_run_ltrim(struct kv_call *call)
@@ -171,22 +174,22 @@ int kv_run_ltrim(struct kv_call *call)
     struct kv_item **link;
     int64_t first, last;
 
-    if (!kv_argument_integer(call, 2, &first) || !kv_argument_integer(call, 3, &last))
-        return kv_error(call->stack, KV_NO_INTEGER);
-    int there = kv_find_list(call, &link);
+    if (!kv_read_integer_argument(call, 2, &first) || !kv_read_integer_argument(call, 3, &last))
+        return kv_answer_error(call->stack, KV_NO_INTEGER);
+    int there = kv_find_list_of_call(call, &link);
     if (there <= 0)
-        return there == 0 ? kv_ok(call->stack) : kv_error(call->stack, KV_WRONG_TYPE);
+        return there == 0 ? kv_answer_ok(call->stack) : kv_answer_error(call->stack, KV_WRONG_TYPE);
     struct kv_list *list = (*link)->list;
     int64_t size = (int64_t)list->count;
     first = first >= 0 ? first : first + size < 0 ? 0 : first + size;
     last = last < 0 ? last + size : last < size ? last : size - 1;
     if (first >= size || first > last) {
         kv_store_remove(call->store, link);
-        return kv_ok(call->stack);
+        return kv_answer_ok(call->stack);
     }
-    kv_list_drop(&call->store->memory, list, KV_HEAD, (uint64_t)first);
-    kv_list_drop(&call->store->memory, list, KV_TAIL, (uint64_t)(size - 1 - last));
-    return kv_ok(call->stack);
+    kv_list_remove_many(&call->store->memory, list, KV_HEAD, (uint64_t)first);
+    kv_list_remove_many(&call->store->memory, list, KV_TAIL, (uint64_t)(size - 1 - last));
+    return kv_answer_ok(call->stack);
 }
 
 /* --- LPOS ------------------------------------------------------------------------------------- */
@@ -208,7 +211,7 @@ static const char *read_lpos_option(const struct kv_call *call, uint32_t i, stru
 
     if (i + 1 >= call->command->count || (!is_rank && !is_count && !domus_resp_is(word, "MAXLEN")))
         return KV_SYNTAX;
-    bool is_number = kv_argument_integer(call, i + 1, &value);
+    bool is_number = kv_read_integer_argument(call, i + 1, &value);
     if (is_rank) {
         search->rank = value;
         return !is_number   ? KV_NO_INTEGER
@@ -234,7 +237,7 @@ static int look_for_equal_elements(struct kv_call *call, struct kv_job *job)
 
     for (; job->at < job->end; job->at++) {
         int64_t index = job->from_tail ? size - 1 - (int64_t)job->at : (int64_t)job->at;
-        if (kv_job_is_full(job, 0))
+        if (kv_job_piece_is_full(job, 0))
             return 1;
         if (is_equal_element(job->place, bytes) && job->skip-- <= 0) {
             if (job->found++ == 0)
@@ -243,7 +246,8 @@ static int look_for_equal_elements(struct kv_call *call, struct kv_job *job)
             if (job->left != 0 && job->found == job->left)
                 return 0;
         }
-        job->place = job->from_tail ? kv_list_previous(job->place) : kv_list_next(job->place);
+        job->place =
+            job->from_tail ? kv_list_place_before(job->place) : kv_list_place_behind(job->place);
     }
     return 0;
 }
@@ -260,7 +264,7 @@ static int answer_found_indexes(struct kv_call *call, domus_resp_builder *indexe
     if (count != 0)
         (void)domus_resp_add_reply(&builder, &part);
     domus_slice_free(part.bytes);
-    return kv_reply(call->stack, &builder);
+    return kv_answer_built(call->stack, &builder);
 }
 
 static int end_lpos(struct kv_call *call, struct kv_job *job, int error)
@@ -270,7 +274,8 @@ static int end_lpos(struct kv_call *call, struct kv_job *job, int error)
     domus_resp_drop(&job->builder);
     if (error != 0)
         return answer_failed_job(call, error);
-    return job->found != 0 ? kv_integer(call->stack, job->first) : kv_null(call->stack);
+    return job->found != 0 ? kv_answer_integer(call->stack, job->first)
+                           : kv_answer_null(call->stack);
 }
 
 /* Set a job up to search a list for LPOS. */
@@ -281,7 +286,7 @@ static void begin_lpos(struct kv_job *job, const struct kv_list *list, const str
     job->from_tail = search->rank < 0;
     job->skip = job->from_tail ? -search->rank - 1 : search->rank - 1;
     job->left = search->count;
-    job->place = job->from_tail ? kv_list_last(list) : kv_list_seek(list, 0);
+    job->place = job->from_tail ? kv_list_last_place(list) : kv_list_place_of_index(list, 0);
     job->end = (uint64_t)(search->compare != 0 && search->compare < size ? search->compare : size);
 }
 
@@ -294,14 +299,14 @@ int kv_run_lpos(struct kv_call *call)
     for (uint32_t i = 3; i < call->command->count && wrong == NULL; i += 2)
         wrong = read_lpos_option(call, i, &search);
     if (wrong != NULL)
-        return kv_error(call->stack, wrong);
-    int there = kv_find_list(call, &job.link);
+        return kv_answer_error(call->stack, wrong);
+    int there = kv_find_list_of_call(call, &job.link);
     if (there < 0)
-        return kv_error(call->stack, KV_WRONG_TYPE);
+        return kv_answer_error(call->stack, KV_WRONG_TYPE);
     job.builder.version = call->command->version;
     job.is_set = search.many;
     if (there == 0)
         return end_lpos(call, &job, 0);
     begin_lpos(&job, (*job.link)->list, &search);
-    return kv_job_run(call, &job);
+    return kv_run_job(call, &job);
 }

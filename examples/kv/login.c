@@ -35,18 +35,19 @@ int kv_serve_auth(domus_stack *stack, void *self, const void *payload)
     domus_slice user = domus_resp_argument(command, 1);
 
     if (command->count > 3)
-        return kv_error(stack, "ERR syntax error");
+        return kv_answer_error(stack, "ERR syntax error");
     if (kv_settings.password[0] == '\0' && command->count == 2)
-        return kv_error(stack, "ERR AUTH <password> called without any password configured for the "
+        return kv_answer_error(stack,
+                               "ERR AUTH <password> called without any password configured for the "
                                "default user. Are you sure your configuration is correct?");
     if (command->count == 3 ? !may_user_enter(user, last) : !is_password(last))
-        return kv_error(stack, WRONG_PASSWORD);
+        return kv_answer_error(stack, WRONG_PASSWORD);
     session->admitted = true;
     kv_session_settle(session);
     if (kv_is_gathering()) /* AUTH in a transaction comes from a client that is admitted already. */
-        return kv_ok(stack);
+        return kv_answer_ok(stack);
     (void)domus_resp_add_simple(&builder, "OK");
-    return kv_reply_change(stack, session, &builder, DOMUS_RESP_AS_BEFORE);
+    return kv_answer_and_change_connection(stack, session, &builder, DOMUS_RESP_AS_BEFORE);
 }
 
 static void add_text_pair(domus_resp_builder *builder, const char *name, const char *value)
@@ -70,7 +71,7 @@ static int answer_hello(domus_stack *stack, const struct kv_session *session)
     add_text_pair(&builder, "role", "master");
     (void)domus_resp_add_bulk(&builder, "modules", 7);
     (void)domus_resp_add_array(&builder, 0);
-    return kv_reply_change(stack, session, &builder, DOMUS_RESP_AS_BEFORE);
+    return kv_answer_and_change_connection(stack, session, &builder, DOMUS_RESP_AS_BEFORE);
 }
 
 /* Refuse a HELLO that is wrong. If it has given the right password before the error, the client
@@ -82,7 +83,7 @@ static int refuse_hello(domus_stack *stack, const struct kv_session *session, co
 
     (void)domus_resp_add_error(&builder, format, (int)(word.size < 128 ? word.size : 128),
                                domus_slice_data(word));
-    return kv_reply_change(stack, session, &builder, DOMUS_RESP_AS_BEFORE);
+    return kv_answer_and_change_connection(stack, session, &builder, DOMUS_RESP_AS_BEFORE);
 }
 
 int kv_serve_hello(domus_stack *stack, void *self, const void *payload)
@@ -92,21 +93,21 @@ int kv_serve_hello(domus_stack *stack, void *self, const void *payload)
     domus_slice text = domus_resp_argument(command, 1);
     int64_t version = command->version;
 
-    if (command->count > 1 && !kv_to_integer(domus_slice_data(text), text.size, &version))
-        return kv_error(stack, "ERR Protocol version is not an integer or out of range");
+    if (command->count > 1 && !kv_read_integer(domus_slice_data(text), text.size, &version))
+        return kv_answer_error(stack, "ERR Protocol version is not an integer or out of range");
     if (version != 2 && version != 3)
-        return kv_error(stack, "NOPROTO unsupported protocol version");
+        return kv_answer_error(stack, "NOPROTO unsupported protocol version");
     for (uint32_t i = 2; i < command->count; i++) {
         domus_slice word = domus_resp_argument(command, i);
         if (domus_resp_is(word, "AUTH") && i + 2 < command->count) {
             if (!may_user_enter(domus_resp_argument(command, i + 1),
                                 domus_resp_argument(command, i + 2)))
-                return kv_error(stack, WRONG_PASSWORD);
+                return kv_answer_error(stack, WRONG_PASSWORD);
             session->admitted = true;
             kv_session_settle(session);
             i += 2;
         } else if (domus_resp_is(word, "SETNAME") && i + 1 < command->count) {
-            if (!kv_session_name(session, domus_resp_argument(command, ++i)))
+            if (!kv_set_client_name(session, domus_resp_argument(command, ++i)))
                 return refuse_hello(stack, session,
                                     "ERR Client names cannot contain spaces, newlines or special "
                                     "characters.%.*s",
@@ -116,11 +117,11 @@ int kv_serve_hello(domus_stack *stack, void *self, const void *payload)
         }
     }
     if (!session->admitted)
-        return kv_error(stack,
-                        "NOAUTH HELLO must be called with the client already authenticated, "
-                        "otherwise the HELLO AUTH <user> <pass> option can be used to "
-                        "authenticate the client and select the RESP protocol version at the "
-                        "same time");
+        return kv_answer_error(
+            stack, "NOAUTH HELLO must be called with the client already authenticated, "
+                   "otherwise the HELLO AUTH <user> <pass> option can be used to "
+                   "authenticate the client and select the RESP protocol version at the "
+                   "same time");
     session->version = (uint8_t)version;
     kv_session_settle(session);
     return answer_hello(stack, session);

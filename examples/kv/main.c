@@ -64,7 +64,7 @@ static const domus_cluster_member member = {&joiner, &options, &kv_cluster};
 
 static int start_server(domus_system *system, void *argument)
 {
-    int error = kv_start(system);
+    int error = kv_start_store(system);
 
     return error != 0 ? error : domus_main_serve(system, argument, &kv_sessions, NULL);
 }
@@ -72,7 +72,7 @@ static int start_server(domus_system *system, void *argument)
 static void stop_server(domus_system *system, void *argument)
 {
     (void)argument;
-    kv_stop(system);
+    kv_stop_store(system);
 }
 
 static const domus_section section = {"kv", kv_keys, sizeof kv_settings, NULL};

@@ -24,7 +24,7 @@ static void free_value(struct kv_memory *memory, struct value *value)
     if (value->kind == KV_SHORT || value->kind == KV_LONG)
         domus_slice_free(value->slice);
     else
-        kv_item_clear(memory, &item);
+        kv_item_free_value(memory, &item);
 }
 
 /* Set the key that is argument `i` to this value. Returns 0; -ENOMEM, and the value still belongs
@@ -33,11 +33,11 @@ static int put_value_at_key(struct kv_call *call, uint32_t i, const struct value
 {
     struct kv_memory *memory = &call->store->memory;
 
-    kv_turn_to(call, i);
-    struct kv_item **link = kv_find_or_add(call, DOMUS_RESP_SHORT_MAX);
+    kv_select_argument_as_key(call, i);
+    struct kv_item **link = kv_find_or_add_item(call, DOMUS_RESP_SHORT_MAX);
     if (link == NULL)
         return -ENOMEM;
-    kv_item_clear(memory, *link);
+    kv_item_free_value(memory, *link);
     if (value->kind == KV_SHORT || value->kind == KV_LONG) {
         int error = kv_item_set_slice(memory, link, value->slice);
         if (error != 0)
@@ -67,14 +67,14 @@ static bool are_same_arguments(const struct kv_call *call, uint32_t i, uint32_t 
  * long ones are slices, so nothing is lost if there is no memory. */
 static int move_value(struct kv_call *call)
 {
-    struct kv_item *item = *kv_find(call);
+    struct kv_item *item = *kv_find_item_of_call(call);
     struct value value = {.kind = item->kind, .expires_ms = item->expires_ms};
     value.is_large = kv_hash_is_large(item);
     bool is_string = kv_is_string(item);
     int error = 0;
 
     if (is_string)
-        error = kv_item_slice(item, &value.slice);
+        error = kv_item_copy_string(item, &value.slice);
     else
         value.slice = item->slice;
     if (error != 0)
@@ -82,8 +82,8 @@ static int move_value(struct kv_call *call)
     error = put_value_at_key(call, 2, &value);
     if (error != 0)
         return error;
-    kv_turn_to(call, 1);
-    struct kv_item **link = kv_find(call);
+    kv_select_argument_as_key(call, 1);
+    struct kv_item **link = kv_find_item_of_call(call);
     if (!is_string)
         /* take the value away from the old item, which becomes an empty string */
         (*link)->kind = KV_SHORT, (*link)->size = 0;
@@ -93,18 +93,18 @@ static int move_value(struct kv_call *call)
 
 static int rename_key(struct kv_call *call, bool only_new)
 {
-    if (kv_find(call) == NULL)
-        return kv_error(call->stack, "ERR no such key");
+    if (kv_find_item_of_call(call) == NULL)
+        return kv_answer_error(call->stack, "ERR no such key");
     if (are_same_arguments(call, 1, 2))
-        return only_new ? kv_integer(call->stack, 0) : kv_ok(call->stack);
-    kv_turn_to(call, 2);
-    if (only_new && kv_find(call) != NULL)
-        return kv_integer(call->stack, 0);
-    kv_turn_to(call, 1);
+        return only_new ? kv_answer_integer(call->stack, 0) : kv_answer_ok(call->stack);
+    kv_select_argument_as_key(call, 2);
+    if (only_new && kv_find_item_of_call(call) != NULL)
+        return kv_answer_integer(call->stack, 0);
+    kv_select_argument_as_key(call, 1);
     int error = move_value(call);
     if (error != 0)
         return error;
-    return only_new ? kv_integer(call->stack, 1) : kv_ok(call->stack);
+    return only_new ? kv_answer_integer(call->stack, 1) : kv_answer_ok(call->stack);
 }
 
 int kv_run_rename(struct kv_call *call)
@@ -124,11 +124,12 @@ static int copy_elements(struct kv_memory *memory, struct kv_job *job)
 {
     int error = 0;
 
-    for (; job->place.node != NULL && error == 0; job->place = kv_list_next(job->place)) {
-        domus_resp_bytes element = kv_list_at(job->place);
-        if (kv_job_is_full(job, element.size))
+    for (; job->place.node != NULL && error == 0; job->place = kv_list_place_behind(job->place)) {
+        domus_resp_bytes element = kv_list_element_at(job->place);
+        if (kv_job_piece_is_full(job, element.size))
             return 1;
-        error = kv_list_push(memory, job->copy, KV_TAIL, element.data, (uint32_t)element.size);
+        error =
+            kv_list_add_at_end(memory, job->copy, KV_TAIL, element.data, (uint32_t)element.size);
     }
     return error;
 }
@@ -141,21 +142,21 @@ static int copy_field(struct kv_memory *memory, struct kv_table *to, const struc
 
     if (kv_table_add(to, memory, item->hash, field, room) == NULL)
         return -ENOMEM;
-    return kv_item_set(memory, kv_table_find(to, item->hash, field), value.data,
-                       (uint32_t)value.size);
+    return kv_item_set_string(memory, kv_table_find(to, item->hash, field), value.data,
+                              (uint32_t)value.size);
 }
 
 static int copy_fields(struct kv_memory *memory, const struct kv_table *from, struct kv_job *job)
 {
     for (; job->at < kv_table_buckets(from); job->at++) {
-        if (kv_job_is_full(job, 0))
+        if (kv_job_piece_is_full(job, 0))
             return 1;
         for (const struct kv_item *item = kv_table_bucket(from, job->at); item != NULL;
              item = item->next) {
             int error = copy_field(memory, job->copy, item);
             if (error != 0)
                 return error;
-            (void)kv_job_is_full(job, kv_item_string(item).size);
+            (void)kv_job_piece_is_full(job, kv_item_string(item).size);
         }
     }
     return 0;
@@ -185,16 +186,16 @@ static int end_copy(struct kv_call *call, struct kv_job *job, int error)
     else if (value.kind == KV_HASH)
         value.fields = job->copy;
     else if (error == 0)
-        error = kv_item_slice(item, &value.slice);
+        error = kv_item_copy_string(item, &value.slice);
     /* Making the copy has counted as a change, but the key that is copied has not changed. */
     call->store->noted = memory->changes;
     if (error == 0)
         error = put_value_at_key(call, 2, &value);
     if (error == 0)
-        return kv_integer(call->stack, 1);
+        return kv_answer_integer(call->stack, 1);
     if (job->copy != NULL || kv_is_string(item))
         free_value(memory, &value);
-    return error == -EMSGSIZE ? kv_error(call->stack, KV_TOO_LARGE) : error;
+    return error == -EMSGSIZE ? kv_answer_error(call->stack, KV_TOO_LARGE) : error;
 }
 
 /* Copy the value of the item at `link` to the second key. */
@@ -206,13 +207,13 @@ static int copy_value(struct kv_call *call, struct kv_item **link)
 
     if ((*link)->kind == KV_LIST) {
         job.copy = kv_list_new(memory);
-        job.place = kv_list_seek((*link)->list, 0);
+        job.place = kv_list_place_of_index((*link)->list, 0);
     } else if ((*link)->kind == KV_HASH) {
         job.copy = fields = kv_allocate(memory, sizeof *fields);
         if (fields != NULL)
             *fields = (struct kv_table){0};
     }
-    return kv_job_run(call, &job);
+    return kv_run_job(call, &job);
 }
 
 /* Read the options DB and REPLACE of COPY. Returns NULL, or the text of the error. */
@@ -226,7 +227,7 @@ static const char *read_copy_options(const struct kv_call *call, bool *ret_repla
             *ret_replaces = true;
         else if (!domus_resp_is(word, "DB") || ++i == call->command->count)
             return KV_SYNTAX;
-        else if (!kv_argument_integer(call, i, &database))
+        else if (!kv_read_integer_argument(call, i, &database))
             return KV_NO_INTEGER;
         else if (database != 0)
             return "ERR DB index is out of range";
@@ -242,12 +243,12 @@ int kv_run_copy(struct kv_call *call)
     if (wrong == NULL && are_same_arguments(call, 1, 2))
         wrong = "ERR source and destination objects are the same";
     if (wrong != NULL)
-        return kv_error(call->stack, wrong);
-    kv_turn_to(call, 2);
-    bool is_taken = kv_find(call) != NULL && !replaces;
-    kv_turn_to(call, 1);
-    struct kv_item **link = kv_find(call);
+        return kv_answer_error(call->stack, wrong);
+    kv_select_argument_as_key(call, 2);
+    bool is_taken = kv_find_item_of_call(call) != NULL && !replaces;
+    kv_select_argument_as_key(call, 1);
+    struct kv_item **link = kv_find_item_of_call(call);
     if (link == NULL || is_taken)
-        return kv_integer(call->stack, 0);
+        return kv_answer_integer(call->stack, 0);
     return copy_value(call, link);
 }

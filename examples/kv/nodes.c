@@ -77,7 +77,7 @@ int kv_answer_lookup(domus_stack *stack, void *self, const void *payload)
     (void)self;
     kv_lookup_fill(&own);
     if (lookup->shards != own.shards || lookup->check != own.check)
-        return kv_error(stack, "ERR this node is configured differently");
+        return kv_answer_error(stack, "ERR this node is configured differently");
     return domus_reply(stack, &kv_here_type, &here);
 }
 
@@ -90,7 +90,7 @@ const domus_cluster_export kv_exports[] = {
 
 /* --- the node --------------------------------------------------------------------------------- */
 
-int kv_nodes_begin(domus_system *system)
+int kv_start_node(domus_system *system)
 {
     static const domus_spawn_options options = {.mailbox_max = UINT16_MAX};
     int error = domus_outside_grain_open(system, &kv_grains[0], &shards);
@@ -118,7 +118,7 @@ static bool has_other_nodes_up(void)
     return false;
 }
 
-void kv_nodes_stop(domus_system *system)
+void kv_stop_node(domus_system *system)
 {
     atomic_store_explicit(&is_ending, true, memory_order_relaxed);
     for (uint32_t i = 0; i < kv_clerk_count; i++)
@@ -127,14 +127,14 @@ void kv_nodes_stop(domus_system *system)
         (void)domus_outside_ask(system, returner, &kv_evacuate_type, NULL, EVACUATE_NS, NULL);
 }
 
-bool kv_nodes_are_ending(void)
+bool kv_is_node_ending(void)
 {
     return atomic_load_explicit(&is_ending, memory_order_relaxed);
 }
 
 /* cluster_enabled is about the cluster protocol of Redis: a client that read 1 would send CLUSTER
  * SLOTS, and look for the node of each key, which it need not do here. */
-void kv_nodes_describe(domus_appender *text)
+void kv_write_cluster_section(domus_appender *text)
 {
     domus_node_info nodes[NODES_TOLD];
     uint32_t up = 0;

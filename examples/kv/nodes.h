@@ -15,8 +15,8 @@
 
 #define KV_SHARDS_OF_CLUSTER 32u /* number of shards in a cluster, unless kv.shards is set */
 
-/* The cluster; NULL without kv.cluster. The program sets it before kv_start(), and it is constant
- * from then on. Its options have kv_picklers (travel.h), kv_exports and kv_grains. */
+/* The cluster; NULL without kv.cluster. The program sets it before kv_start_store(), and it is
+ * constant from then on. Its options have kv_picklers (travel.h), kv_exports and kv_grains. */
 extern domus_cluster *kv_cluster;
 
 /* Name of the export by which other nodes spawn an envoy on this node, for their exchanges
@@ -56,18 +56,18 @@ domus_handler kv_answer_lookup;
 extern const domus_cluster_export kv_exports[];
 
 /* Make the doors and the other actors of a node. Returns 0; a negative errno. */
-int kv_nodes_begin(domus_system *system);
+int kv_start_node(domus_system *system);
 
 /* End the node when the program ends: its clients stop waiting, and its shards go to other
  * nodes. */
-void kv_nodes_stop(domus_system *system);
+void kv_stop_node(domus_system *system);
 
-/* Returns whether kv_nodes_stop() has begun, from when on no client of this node may begin to
+/* Returns whether kv_stop_node() has begun, from when on no client of this node may begin to
  * wait. */
-bool kv_nodes_are_ending(void);
+bool kv_is_node_ending(void);
 
 /* Write the lines of the cluster section of INFO. */
-void kv_nodes_describe(domus_appender *text);
+void kv_write_cluster_section(domus_appender *text);
 
 /* --- elements that come back ------------------------------------------------------------------ */
 
@@ -77,6 +77,6 @@ extern const domus_behaviour kv_returner;
 
 /* The handler of a shard for elements that come back from a returner: it puts them where they
  * were. */
-domus_handler kv_take_back;
+domus_handler kv_take_gift_back;
 
 #endif

@@ -26,7 +26,7 @@ static const char *encoding_of_value(const struct kv_item *item)
     if (item->kind == KV_HASH)
         return kv_hash_is_large(item) ? "hashtable" : "listpack";
     bytes = kv_item_string(item);
-    if (kv_to_integer(bytes.data, bytes.size, &number))
+    if (kv_read_integer(bytes.data, bytes.size, &number))
         return "int";
     return bytes.size <= EMBEDDED_MAX ? "embstr" : "raw";
 }
@@ -39,7 +39,7 @@ static bool is_shared_integer(const struct kv_item *item)
     if (!kv_is_string(item))
         return false;
     domus_resp_bytes bytes = kv_item_string(item);
-    return kv_to_integer(bytes.data, bytes.size, &number) && number >= 0 && number < 10000;
+    return kv_read_integer(bytes.data, bytes.size, &number) && number >= 0 && number < 10000;
 }
 
 static const struct kv_subcommand of_object[] = {
@@ -58,21 +58,21 @@ int kv_run_object(struct kv_call *call)
 
     if (row == NULL)
         return result;
-    struct kv_item **link = kv_find(call);
+    struct kv_item **link = kv_find_item_of_call(call);
     if (link == NULL)
-        return kv_null(call->stack);
+        return kv_answer_null(call->stack);
     if (strcmp(row->name, "freq") == 0)
-        return kv_error(
+        return kv_answer_error(
             call->stack,
             "ERR An LFU maxmemory policy is not selected, access frequency not tracked. "
             "Please note that when switching between policies at runtime LRU and LFU "
             "data will take some time to adjust.");
     if (strcmp(row->name, "idletime") == 0)
-        return kv_integer(call->stack, 0);
+        return kv_answer_integer(call->stack, 0);
     if (strcmp(row->name, "refcount") == 0)
-        return kv_integer(call->stack, is_shared_integer(*link) ? INT32_MAX : 1);
+        return kv_answer_integer(call->stack, is_shared_integer(*link) ? INT32_MAX : 1);
     const char *name = encoding_of_value(*link);
-    return kv_bytes(call->stack, (domus_resp_bytes){name, strlen(name)});
+    return kv_answer_bytes(call->stack, (domus_resp_bytes){name, strlen(name)});
 }
 
 /* --- MEMORY ----------------------------------------------------------------------------------- */
@@ -131,22 +131,22 @@ int kv_run_memory(struct kv_call *call)
     for (uint32_t i = 3; i < call->command->count; i += 2) {
         if (!domus_resp_is(domus_resp_argument(call->command, i), "SAMPLES") ||
             i + 1 == call->command->count)
-            return kv_error(call->stack, KV_SYNTAX);
-        if (!kv_argument_integer(call, i + 1, &samples))
-            return kv_error(call->stack, KV_NO_INTEGER);
+            return kv_answer_error(call->stack, KV_SYNTAX);
+        if (!kv_read_integer_argument(call, i + 1, &samples))
+            return kv_answer_error(call->stack, KV_NO_INTEGER);
         if (samples < 0)
-            return kv_error(call->stack, KV_SYNTAX);
+            return kv_answer_error(call->stack, KV_SYNTAX);
     }
     /* SAMPLES 0 means that all elements are looked at */
     if (samples == 0 || samples > SAMPLES_MOST)
         samples = SAMPLES_MOST;
-    struct kv_item **link = kv_find(call);
+    struct kv_item **link = kv_find_item_of_call(call);
     if (link == NULL)
-        return kv_null(call->stack);
+        return kv_answer_null(call->stack);
     uint64_t bytes = memory_of_item(*link);
     if ((*link)->kind == KV_LIST)
         bytes += memory_of_list((*link)->list, samples);
     else if ((*link)->kind == KV_HASH)
         bytes += memory_of_fields((*link)->fields, samples);
-    return kv_integer(call->stack, (int64_t)bytes);
+    return kv_answer_integer(call->stack, (int64_t)bytes);
 }

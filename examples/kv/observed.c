@@ -29,7 +29,7 @@ static int put_pointer(struct kv_observed *observed, struct kv_table *table, uin
     if (kv_table_add(table, memory, hash, name, sizeof pointer) == NULL)
         return -ENOMEM;
     struct kv_item **link = kv_table_find(table, hash, name);
-    return kv_item_set(memory, link, (const char *)&pointer, sizeof pointer);
+    return kv_item_set_string(memory, link, (const char *)&pointer, sizeof pointer);
 }
 
 static void *get_pointer(struct kv_table *table, uint64_t hash, domus_slice name)
@@ -114,7 +114,7 @@ int kv_client_find_or_add(domus_stack *stack, struct kv_store *store, domus_addr
     return 0;
 }
 
-void kv_client_settle(domus_stack *stack, struct kv_store *store, struct kv_client *client)
+void kv_forget_idle_client(domus_stack *stack, struct kv_store *store, struct kv_client *client)
 {
     struct kv_observed *observed = store->observed;
     struct name name;
@@ -127,7 +127,7 @@ void kv_client_settle(domus_stack *stack, struct kv_store *store, struct kv_clie
     kv_free(&observed->memory, client);
 }
 
-void kv_observed_settle(struct kv_store *store)
+void kv_free_observed_if_unused(struct kv_store *store)
 {
     const struct kv_observed *observed = store->observed;
 
@@ -207,7 +207,7 @@ void kv_marks_remove(struct kv_store *store, struct kv_client *client, enum kv_o
 
 /* --- changes ---------------------------------------------------------------------------------- */
 
-void kv_observed_change(struct kv_store *store, uint64_t hash, domus_slice key)
+void kv_mark_key_as_changed(struct kv_store *store, uint64_t hash, domus_slice key)
 {
     struct kv_observed *observed = store->observed;
     const struct kv_chain *watched = get_pointer(&observed->chains[KV_WATCHES], hash, key);
@@ -224,15 +224,15 @@ void kv_observed_change(struct kv_store *store, uint64_t hash, domus_slice key)
     observed->ready_last = awaited;
 }
 
-void kv_observed_note(struct kv_store *store, uint64_t hash, domus_slice key)
+void kv_note_changed_key(struct kv_store *store, uint64_t hash, domus_slice key)
 {
     if (store->noted == store->memory.changes)
         return;
     store->noted = store->memory.changes;
-    kv_observed_change(store, hash, key);
+    kv_mark_key_as_changed(store, hash, key);
 }
 
-void kv_observed_flush(struct kv_store *store)
+void kv_mark_all_keys_as_changed(struct kv_store *store)
 {
     struct kv_table *table = &store->observed->chains[KV_WATCHES];
 
@@ -240,7 +240,7 @@ void kv_observed_flush(struct kv_store *store)
         for (struct kv_item *item = kv_table_bucket(table, at); item != NULL; item = item->next) {
             const struct kv_chain *chain = pointer_in_item(item);
             if (kv_store_find(store, chain->hash, kv_chain_key(chain)) != NULL)
-                kv_observed_change(store, chain->hash, kv_chain_key(chain));
+                kv_mark_key_as_changed(store, chain->hash, kv_chain_key(chain));
         }
     }
 }
@@ -258,7 +258,7 @@ struct kv_chain *kv_chain_take_ready(struct kv_store *store)
     return chain;
 }
 
-void kv_chain_settle(struct kv_store *store, struct kv_chain *chain)
+void kv_free_unused_chain(struct kv_store *store, struct kv_chain *chain)
 {
     if (chain->first == NULL && !chain->is_ready)
         remove_chain_of_key(store->observed, KV_WAITS, chain);
@@ -282,7 +282,7 @@ static void free_client(domus_stack *stack, struct kv_store *store, struct kv_cl
 {
     (void)stack;
     kv_marks_remove(store, client, KV_WATCHES);
-    kv_waiter_free(store, client);
+    kv_free_waiter(store, client);
     kv_free(&store->observed->memory, client);
 }
 
@@ -295,7 +295,7 @@ void kv_observed_free(struct kv_store *store)
     kv_clients_visit(store, NULL, free_client);
     for (struct kv_chain *chain = kv_chain_take_ready(store); chain != NULL;
          chain = kv_chain_take_ready(store))
-        kv_chain_settle(store, chain);
+        kv_free_unused_chain(store, chain);
     kv_table_clear(&observed->chains[KV_WATCHES], &observed->memory);
     kv_table_clear(&observed->chains[KV_WAITS], &observed->memory);
     kv_table_clear(&observed->clients, &observed->memory);

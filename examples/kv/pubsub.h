@@ -76,14 +76,14 @@ extern const domus_type kv_published_type;
 domus_handler kv_serve_subscribe, kv_serve_unsubscribe, kv_serve_publish, kv_serve_pubsub,
     kv_serve_reset;
 /* The handler of a session for a publication, which it passes on to its client. */
-domus_handler kv_take_publication;
+domus_handler kv_pass_publication_to_client;
 /* Answer the PING of a client of RESP 2 that has subscriptions. */
-int kv_pong(domus_stack *stack, const domus_resp_command *command);
+int kv_answer_subscriber_ping(domus_stack *stack, const domus_resp_command *command);
 void kv_subscriber_free(struct kv_session *session);
 
 /* Returns what the names of a command are: channels for SUBSCRIBE and UNSUBSCRIBE, patterns for
  * PSUBSCRIBE and PUNSUBSCRIBE. */
-static inline enum kv_named kv_kind_of(const domus_resp_command *command)
+static inline enum kv_named kv_kind_of_names(const domus_resp_command *command)
 {
     char first = domus_slice_data(domus_resp_argument(command, 0))[0];
 

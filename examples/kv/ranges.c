@@ -19,7 +19,8 @@ static int answer_part_of_string(struct kv_call *call, const struct kv_item *ite
     domus_slice part;
 
     if (item->kind == KV_SHORT || size < SLICE_LEAST)
-        return kv_bytes(call->stack, (domus_resp_bytes){(const char *)bytes.data + from, size});
+        return kv_answer_bytes(call->stack,
+                               (domus_resp_bytes){(const char *)bytes.data + from, size});
     int error = domus_slice_keep(item->slice, &part);
     if (error != 0)
         return error;
@@ -33,20 +34,20 @@ static int answer_part_of_string(struct kv_call *call, const struct kv_item *ite
 
 int kv_run_getrange(struct kv_call *call)
 {
-    struct kv_item **link = kv_find(call);
+    struct kv_item **link = kv_find_item_of_call(call);
     int64_t from, to;
 
-    if (!kv_argument_integer(call, 2, &from) || !kv_argument_integer(call, 3, &to))
-        return kv_error(call->stack, KV_NO_INTEGER);
+    if (!kv_read_integer_argument(call, 2, &from) || !kv_read_integer_argument(call, 3, &to))
+        return kv_answer_error(call->stack, KV_NO_INTEGER);
     if (link != NULL && !kv_is_string(*link))
-        return kv_error(call->stack, KV_WRONG_TYPE);
+        return kv_answer_error(call->stack, KV_WRONG_TYPE);
     int64_t size = link != NULL ? (int64_t)kv_item_string(*link).size : 0;
     bool is_none = from < 0 && to < 0 && from > to;
     from = from < 0 ? (from + size < 0 ? 0 : from + size) : from;
     to = to < 0 ? (to + size < 0 ? 0 : to + size) : to;
     to = to >= size ? size - 1 : to;
     if (is_none || size == 0 || from > to)
-        return kv_bytes(call->stack, (domus_resp_bytes){"", 0});
+        return kv_answer_bytes(call->stack, (domus_resp_bytes){"", 0});
     return answer_part_of_string(call, *link, (size_t)from, (size_t)(to - from + 1));
 }
 
@@ -101,12 +102,12 @@ static int end_overwrite(struct kv_call *call, struct kv_job *job, int error)
 {
     if (error != 0) {
         domus_append_drop(&job->bytes);
-        return error == -EMSGSIZE ? kv_error(call->stack, KV_TOO_LARGE) : error;
+        return error == -EMSGSIZE ? kv_answer_error(call->stack, KV_TOO_LARGE) : error;
     }
     error = replace_string(call, job);
     if (error != 0)
         return error;
-    return kv_integer(call->stack, job->argument != 0 ? (int64_t)job->end : job->found);
+    return kv_answer_integer(call->stack, job->argument != 0 ? (int64_t)job->end : job->found);
 }
 
 /* Write an argument, or the byte of a job, into the string of an item from job->at on. */
@@ -119,7 +120,7 @@ static int begin_overwrite(struct kv_call *call, struct kv_job *job, uint32_t si
     job->finish = end_overwrite;
     job->end = end > old ? end : old;
     job->room = domus_append_room(&job->bytes, (size_t)job->end);
-    return kv_job_run(call, job);
+    return kv_run_job(call, job);
 }
 
 static int overwrite_range(struct kv_call *call, struct kv_item **link, size_t at,
@@ -133,28 +134,29 @@ static int overwrite_range(struct kv_call *call, struct kv_item **link, size_t a
 /* Find the string that is the value of the key of a call, or add an empty one. */
 static int find_or_add_string(struct kv_call *call, struct kv_item ***ret_link)
 {
-    *ret_link = kv_find_or_add(call, 0);
+    *ret_link = kv_find_or_add_item(call, 0);
     return *ret_link == NULL ? -ENOMEM : 0;
 }
 
 int kv_run_setrange(struct kv_call *call)
 {
     domus_slice more = domus_resp_argument(call->command, 3);
-    struct kv_item **link = kv_find(call);
+    struct kv_item **link = kv_find_item_of_call(call);
     int64_t at;
 
-    if (!kv_argument_integer(call, 2, &at))
-        return kv_error(call->stack, KV_NO_INTEGER);
+    if (!kv_read_integer_argument(call, 2, &at))
+        return kv_answer_error(call->stack, KV_NO_INTEGER);
     if (at < 0)
-        return kv_error(call->stack, "ERR offset is out of range");
+        return kv_answer_error(call->stack, "ERR offset is out of range");
     if (link != NULL && !kv_is_string(*link))
-        return kv_error(call->stack, KV_WRONG_TYPE);
+        return kv_answer_error(call->stack, KV_WRONG_TYPE);
     if (more.size == 0)
-        return kv_integer(call->stack, link != NULL ? (int64_t)kv_item_string(*link).size : 0);
+        return kv_answer_integer(call->stack,
+                                 link != NULL ? (int64_t)kv_item_string(*link).size : 0);
     if (at > kv_limit(KV_VALUE) - more.size)
-        return kv_error(call->stack, too_long);
-    if (!kv_has_room(call->store, (uint64_t)at + more.size))
-        return kv_error(call->stack, KV_OUT_OF_MEMORY);
+        return kv_answer_error(call->stack, too_long);
+    if (!kv_store_has_room(call->store, (uint64_t)at + more.size))
+        return kv_answer_error(call->stack, KV_OUT_OF_MEMORY);
     int error = find_or_add_string(call, &link);
     return error != 0 ? error : overwrite_range(call, link, (size_t)at, 3);
 }
@@ -162,12 +164,12 @@ int kv_run_setrange(struct kv_call *call)
 int kv_run_append(struct kv_call *call)
 {
     domus_slice more = domus_resp_argument(call->command, 2);
-    struct kv_item **link = kv_find(call);
+    struct kv_item **link = kv_find_item_of_call(call);
 
     if (link != NULL && !kv_is_string(*link))
-        return kv_error(call->stack, KV_WRONG_TYPE);
+        return kv_answer_error(call->stack, KV_WRONG_TYPE);
     if (link != NULL && (int64_t)kv_item_string(*link).size + more.size > kv_limit(KV_VALUE))
-        return kv_error(call->stack, too_long);
+        return kv_answer_error(call->stack, too_long);
     int error = find_or_add_string(call, &link);
     return error != 0 ? error : overwrite_range(call, link, kv_item_string(*link).size, 2);
 }
@@ -179,7 +181,7 @@ static bool read_bit_place(const struct kv_call *call, int64_t *ret_byte, unsign
 {
     int64_t place;
 
-    if (!kv_argument_integer(call, 2, &place) || place < 0 || place / 8 >= kv_limit(KV_VALUE))
+    if (!kv_read_integer_argument(call, 2, &place) || place < 0 || place / 8 >= kv_limit(KV_VALUE))
         return false;
     *ret_byte = place / 8;
     *ret_shift = 7u - (unsigned)(place % 8);
@@ -199,31 +201,31 @@ static unsigned byte_of_string_at(struct kv_item *const *link, int64_t at)
 
 int kv_run_getbit(struct kv_call *call)
 {
-    struct kv_item **link = kv_find(call);
+    struct kv_item **link = kv_find_item_of_call(call);
     unsigned shift;
     int64_t at;
 
     if (!read_bit_place(call, &at, &shift))
-        return kv_error(call->stack, bad_place);
+        return kv_answer_error(call->stack, bad_place);
     if (link != NULL && !kv_is_string(*link))
-        return kv_error(call->stack, KV_WRONG_TYPE);
-    return kv_integer(call->stack, byte_of_string_at(link, at) >> shift & 1);
+        return kv_answer_error(call->stack, KV_WRONG_TYPE);
+    return kv_answer_integer(call->stack, byte_of_string_at(link, at) >> shift & 1);
 }
 
 int kv_run_setbit(struct kv_call *call)
 {
-    struct kv_item **link = kv_find(call);
+    struct kv_item **link = kv_find_item_of_call(call);
     unsigned shift;
     int64_t at, bit;
 
     if (!read_bit_place(call, &at, &shift))
-        return kv_error(call->stack, bad_place);
-    if (!kv_argument_integer(call, 3, &bit) || bit < 0 || bit > 1)
-        return kv_error(call->stack, "ERR bit is not an integer or out of range");
+        return kv_answer_error(call->stack, bad_place);
+    if (!kv_read_integer_argument(call, 3, &bit) || bit < 0 || bit > 1)
+        return kv_answer_error(call->stack, "ERR bit is not an integer or out of range");
     if (link != NULL && !kv_is_string(*link))
-        return kv_error(call->stack, KV_WRONG_TYPE);
-    if (!kv_has_room(call->store, (uint64_t)at + 1))
-        return kv_error(call->stack, KV_OUT_OF_MEMORY);
+        return kv_answer_error(call->stack, KV_WRONG_TYPE);
+    if (!kv_store_has_room(call->store, (uint64_t)at + 1))
+        return kv_answer_error(call->stack, KV_OUT_OF_MEMORY);
     unsigned old = byte_of_string_at(link, at);
     struct kv_job job = {.at = (uint64_t)at,
                          .byte = (char)((old & ~(1u << shift)) | (unsigned)bit << shift),

@@ -16,7 +16,7 @@ static int send_gifts_to_shards(domus_stack *stack, void *self, const void *payl
     (void)self, (void)payload;
     for (uint32_t i = 0; i < kv_shard_count; i++) {
         struct kv_gift *next;
-        for (struct kv_gift *gift = kv_gifts_returned(i); gift != NULL; gift = next) {
+        for (struct kv_gift *gift = kv_take_returned_gifts(i); gift != NULL; gift = next) {
             next = gift->next;
             /* Send the gift back to its shard; nobody waits for the answer. If the ask cannot be
              * made, the gift is given back once more. */
@@ -24,7 +24,7 @@ static int send_gifts_to_shards(domus_stack *stack, void *self, const void *payl
                 kv_gift_type.release(&gift);
         }
     }
-    kv_legacy_look(stack);
+    kv_legacy_look_after_slots(stack);
     return domus_after(stack, LOOK_NS, &look_type, NULL, NULL);
 }
 
@@ -37,21 +37,21 @@ static int mount_returner(domus_stack *stack, void *self)
 const domus_behaviour kv_returner = {
     .name = "returner",
     .on = (const domus_on[]){{&look_type, send_gifts_to_shards, 0},
-                             {&kv_evacuate_type, kv_evacuate_all, 0},
+                             {&kv_evacuate_type, kv_evacuate_all_shards, 0},
                              {NULL, NULL, 0}},
     .on_mount = mount_returner,
 };
 
-int kv_take_back(domus_stack *stack, void *self, const void *payload)
+int kv_take_gift_back(domus_stack *stack, void *self, const void *payload)
 {
     struct kv_gift *gift = *(struct kv_gift *const *)payload;
     struct kv_store *store = self;
 
-    kv_store_begin(stack, store);
+    kv_begin_store_turn(stack, store);
     int error = domus_take(stack);
     if (error != 0)
         return error;
-    kv_wait_put_back(stack, store, gift);
-    kv_wait_serve(stack, store);
-    return kv_ok(stack);
+    kv_put_back_in_shard(stack, store, gift);
+    kv_serve_waiting_clients(stack, store);
+    return kv_answer_ok(stack);
 }

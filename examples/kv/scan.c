@@ -56,7 +56,7 @@ static const char *read_scan_options(const struct kv_call *call, uint32_t first,
             scan->type = domus_resp_argument(call->command, i + 1);
         } else if (!domus_resp_is(word, "COUNT")) {
             return KV_SYNTAX;
-        } else if (!kv_argument_integer(call, i + 1, &scan->count)) {
+        } else if (!kv_read_integer_argument(call, i + 1, &scan->count)) {
             return KV_NO_INTEGER;
         } else if (scan->count < 1) {
             return KV_SYNTAX;
@@ -73,10 +73,10 @@ static void visit_item(struct scan *scan, const struct kv_item *item)
 
     if (item->expires_ms != 0 && item->expires_ms <= scan->store->now_ms)
         return;
-    if (scan->has_pattern &&
-        !kv_glob(domus_slice_data(scan->pattern), scan->pattern.size, item->bytes, item->key_size))
+    if (scan->has_pattern && !kv_matches_pattern(domus_slice_data(scan->pattern),
+                                                 scan->pattern.size, item->bytes, item->key_size))
         return;
-    if (scan->type.size != 0 && !domus_resp_is(scan->type, kv_type_word(item)))
+    if (scan->type.size != 0 && !domus_resp_is(scan->type, kv_name_of_type(item)))
         return;
     (void)domus_resp_add_bulk(&scan->found, item->bytes, item->key_size);
     scan->elements++;
@@ -130,7 +130,7 @@ static void visit_next_bucket(struct scan *scan, const struct kv_table *table)
 static int answer_scan(struct kv_call *call, struct scan *scan)
 {
     domus_resp_builder builder = {.version = call->command->version,
-                                  .bytes.size_max = kv_answer_max()};
+                                  .bytes.size_max = kv_answer_bytes_max()};
     domus_resp_reply found = {{NULL, 0, 0}, 0, 0, {0}};
     char cursor[24];
     int error = scan->elements != 0 ? domus_resp_end(&scan->found, &found) : 0;
@@ -144,7 +144,7 @@ static int answer_scan(struct kv_call *call, struct scan *scan)
     if (scan->elements != 0)
         (void)domus_resp_add_reply(&builder, &found);
     domus_slice_free(found.bytes);
-    return kv_reply(call->stack, &builder);
+    return kv_answer_built(call->stack, &builder);
 }
 
 /* Visit buckets of a table from the cursor on, until there are enough elements, or until many
@@ -173,7 +173,7 @@ int kv_run_scan(struct kv_call *call)
     if (wrong == NULL)
         wrong = read_scan_options(call, 2, &scan);
     if (wrong != NULL)
-        return kv_error(call->stack, wrong);
+        return kv_answer_error(call->stack, wrong);
     uint64_t shard = cursor % KV_SHARDS_MAX;
     scan.cursor = cursor >> SHARD_BITS;
     scan_table(&scan, &call->store->table);
@@ -190,7 +190,7 @@ int kv_serve_scan(domus_stack *stack, void *self, const void *payload)
 
     (void)self;
     if (wrong != NULL)
-        return kv_error(stack, wrong);
+        return kv_answer_error(stack, wrong);
     /* The client may send a cursor that this server has not given, so the number of its shard is
      * made valid. */
     return domus_forward(stack, kv_shards[cursor % KV_SHARDS_MAX % kv_shard_count]);
@@ -203,13 +203,13 @@ int kv_run_hscan(struct kv_call *call)
     struct kv_item **link;
 
     if (wrong != NULL)
-        return kv_error(call->stack, wrong);
-    int there = kv_hash_find(call, &link);
+        return kv_answer_error(call->stack, wrong);
+    int there = kv_find_hash_of_call(call, &link);
     if (there < 0)
-        return kv_error(call->stack, KV_WRONG_TYPE);
+        return kv_answer_error(call->stack, KV_WRONG_TYPE);
     wrong = there != 0 ? read_scan_options(call, 3, &scan) : NULL;
     if (wrong != NULL)
-        return kv_error(call->stack, wrong);
+        return kv_answer_error(call->stack, wrong);
     if (there == 0) {
         scan.cursor = 0;
     } else if ((*link)->fields->count <= SMALL_HASH) {

@@ -18,7 +18,7 @@ static int64_t integer_of_answer(const domus_answer *answer)
                : 0;
 }
 
-int kv_pass_on(domus_stack *stack, const domus_answer *answer)
+int kv_answer_as_shard(domus_stack *stack, const domus_answer *answer)
 {
     bool owns = answer->error == 0 && answer->type->release != NULL;
 
@@ -46,7 +46,8 @@ static bool read_first_value(const domus_answer *answer, domus_resp_reader *ret_
 static int reply_with_gathered(domus_stack *stack, const domus_resp_command *command,
                                const domus_answer *answer)
 {
-    domus_resp_builder builder = {.version = command->version, .bytes.size_max = kv_answer_max()};
+    domus_resp_builder builder = {.version = command->version,
+                                  .bytes.size_max = kv_answer_bytes_max()};
     domus_resp_reader readers[KV_SHARDS_MAX];
     domus_resp_value value;
 
@@ -54,24 +55,25 @@ static int reply_with_gathered(domus_stack *stack, const domus_resp_command *com
         if (answer->type != &domus_resp_reply_type ||
             /* this value is the head of the shard's array; the elements follow */
             !read_first_value(answer, &readers[answer->tag], &value))
-            return kv_pass_on(stack, answer);
+            return kv_answer_as_shard(stack, answer);
     }
     (void)domus_resp_add_array(&builder, command->count - 1);
     for (uint32_t i = 1; i < command->count; i++) {
-        uint32_t shard = kv_shard_of(domus_resp_argument(command, i));
+        uint32_t shard = kv_shard_of_key(domus_resp_argument(command, i));
         if (domus_resp_read(&readers[shard], &value) == 1 && value.kind == DOMUS_RESP_BULK)
             (void)domus_resp_add_bulk(&builder, domus_slice_data(value.text), value.text.size);
         else
             (void)domus_resp_add_null(&builder);
     }
-    return kv_reply(stack, &builder);
+    return kv_answer_built(stack, &builder);
 }
 
 /* Reply to a command with one array that has the elements of all shards' answers. */
 static int reply_with_joined(domus_stack *stack, const domus_resp_command *command,
                              const domus_answer *answers)
 {
-    domus_resp_builder builder = {.version = command->version, .bytes.size_max = kv_answer_max()};
+    domus_resp_builder builder = {.version = command->version,
+                                  .bytes.size_max = kv_answer_bytes_max()};
     domus_resp_reader reader;
     domus_resp_value value;
     uint32_t count = 0;
@@ -82,14 +84,14 @@ static int reply_with_joined(domus_stack *stack, const domus_resp_command *comma
         if (is_list)
             count += ((const domus_resp_reply *)each->payload)->values;
         else if (each->type != &domus_resp_null_type) /* the answer of a shard is an error */
-            return kv_pass_on(stack, each);
+            return kv_answer_as_shard(stack, each);
     }
     (void)domus_resp_add_array(&builder, count);
     for (const domus_answer *each = answers; each != NULL; each = each->next) {
         if (each->type == &domus_resp_reply_type)
             (void)domus_resp_add_reply(&builder, each->payload);
     }
-    return kv_reply(stack, &builder);
+    return kv_answer_built(stack, &builder);
 }
 
 /* Reply to a command with one of the shards' answers that are not null, chosen at random. */
@@ -99,10 +101,10 @@ static int reply_with_one_answer(domus_stack *stack, const domus_answer *answers
     uint64_t count = 0;
 
     for (const domus_answer *each = answers; each != NULL; each = each->next) {
-        if (each->type != &domus_resp_null_type && kv_chance() % ++count == 0)
+        if (each->type != &domus_resp_null_type && kv_random_number() % ++count == 0)
             chosen = each;
     }
-    return kv_pass_on(stack, chosen);
+    return kv_answer_as_shard(stack, chosen);
 }
 
 static int handle_shard_answers(domus_stack *stack, void *self, const domus_answer *answer)
@@ -125,10 +127,10 @@ static int handle_shard_answers(domus_stack *stack, void *self, const domus_answ
     if (scatter->row->where == KV_ANY)
         return reply_with_one_answer(stack, answer);
     if (is_integer)
-        return kv_integer(stack, sum);
+        return kv_answer_integer(stack, sum);
     while (answer->type == &domus_resp_integer_type)
         answer = answer->next;
-    return kv_pass_on(stack, answer); /* the answer of the shard is OK, or an error */
+    return kv_answer_as_shard(stack, answer); /* the answer of the shard is OK, or an error */
 }
 
 /* --- the questions ---------------------------------------------------------------------------- */
@@ -167,7 +169,7 @@ static int ask_shards_for_keys(domus_stack *stack, const domus_resp_command *com
     if (sorted == NULL)
         return -ENOMEM;
     for (uint32_t i = 1; i <= keys; i++)
-        begins[kv_shard_of(domus_resp_argument(command, i)) + 1]++;
+        begins[kv_shard_of_key(domus_resp_argument(command, i)) + 1]++;
     for (uint32_t i = 0; i < kv_shard_count; i++) {
         begins[i + 1] += begins[i] + 1;
         sorted[begins[i]] = bytes_of_slice(domus_resp_argument(command, 0));
@@ -175,7 +177,7 @@ static int ask_shards_for_keys(domus_stack *stack, const domus_resp_command *com
     }
     for (uint32_t i = 1; i <= keys; i++) {
         domus_slice key = domus_resp_argument(command, i);
-        sorted[ends[kv_shard_of(key)]++] = bytes_of_slice(key);
+        sorted[ends[kv_shard_of_key(key)]++] = bytes_of_slice(key);
     }
     for (uint32_t i = 0; i < kv_shard_count && error == 0; i++) {
         uint32_t count = ends[i] - begins[i];

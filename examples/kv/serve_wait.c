@@ -11,7 +11,7 @@ static int ask_shard_to_run(domus_stack *stack, uint32_t shard, const domus_resp
                             domus_resumed *then)
 {
     domus_resp_command kept;
-    int error = kv_command_keep(command, &kept);
+    int error = kv_copy_command(command, &kept);
 
     if (error != 0)
         return error;
@@ -28,7 +28,8 @@ static int ask_shard_to_run(domus_stack *stack, uint32_t shard, const domus_resp
 static int answer_with_gift(domus_stack *stack, const struct kv_session *session,
                             struct kv_gift *gift)
 {
-    domus_resp_builder builder = {.version = session->version, .bytes.size_max = kv_answer_max()};
+    domus_resp_builder builder = {.version = session->version,
+                                  .bytes.size_max = kv_answer_bytes_max()};
     const domus_resp_reply array = {.bytes = gift->elements, .values = 1};
 
     (void)domus_resp_add_array(&builder, 2);
@@ -37,7 +38,7 @@ static int answer_with_gift(domus_stack *stack, const struct kv_session *session
         (void)domus_resp_add_reply(&builder, &array);
     else
         (void)domus_resp_add_bulk(&builder, domus_slice_data(gift->elements), gift->elements.size);
-    int error = kv_reply(stack, &builder);
+    int error = kv_answer_built(stack, &builder);
     if (error == 0) {
         (void)domus_take(stack);
         kv_gift_free(gift);
@@ -74,7 +75,7 @@ static int handle_waited_answer(domus_stack *stack, void *self, const domus_answ
     }
     if (answer->error == 0 && answer->type == &kv_gift_type)
         return answer_with_gift(stack, session, *(struct kv_gift *const *)answer->payload);
-    return kv_pass_on(stack, answer);
+    return kv_answer_as_shard(stack, answer);
 }
 
 int kv_serve_wait(domus_stack *stack, void *self, const void *payload)
@@ -85,9 +86,9 @@ int kv_serve_wait(domus_stack *stack, void *self, const void *payload)
     uint32_t shard;
 
     if (!kv_find_shard(command, row, &shard))
-        return kv_error(stack, KV_CROSS_SLOT);
-    if (kv_nodes_are_ending())
-        return kv_error(stack, KV_UNBLOCKED);
+        return kv_answer_error(stack, KV_CROSS_SLOT);
+    if (kv_is_node_ending())
+        return kv_answer_error(stack, KV_UNBLOCKED);
     session->version = command->version;
     session->is_gone = false;
     int error = domus_conversation_of(stack, &session->waiting);
@@ -108,7 +109,7 @@ int kv_serve_wait(domus_stack *stack, void *self, const void *payload)
 /* Handle that a client has finished sending while its command waits in the shard. The client has
  * probably ended, and an element that it gets later would be lost with it. Only the shard knows
  * whether the command has to wait, so it is told. */
-int kv_end_waiting(domus_stack *stack, void *self, const void *payload)
+int kv_handle_end_while_waiting(domus_stack *stack, void *self, const void *payload)
 {
     struct kv_session *session = self;
 
@@ -125,7 +126,7 @@ int kv_end_waiting(domus_stack *stack, void *self, const void *payload)
 static int handle_watch_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)self;
-    return kv_pass_on(stack, answer);
+    return kv_answer_as_shard(stack, answer);
 }
 
 int kv_serve_watch(domus_stack *stack, void *self, const void *payload)
@@ -136,15 +137,15 @@ int kv_serve_watch(domus_stack *stack, void *self, const void *payload)
     uint32_t shard;
 
     if (session->transaction != NULL)
-        return kv_error(stack, "ERR WATCH inside MULTI is not allowed");
+        return kv_answer_error(stack, "ERR WATCH inside MULTI is not allowed");
     if (!kv_find_shard(command, row, &shard) ||
         (session->watched_shard != KV_NO_SHARD && session->watched_shard != shard))
-        return kv_error(stack, KV_CROSS_SLOT);
+        return kv_answer_error(stack, KV_CROSS_SLOT);
     session->watched_shard = shard;
     return ask_shard_to_run(stack, shard, command, handle_watch_answer);
 }
 
-void kv_watch_leave(domus_stack *stack, struct kv_session *session)
+void kv_tell_shard_to_unwatch(domus_stack *stack, struct kv_session *session)
 {
     if (session->watched_shard == KV_NO_SHARD)
         return;
@@ -158,6 +159,6 @@ void kv_watch_leave(domus_stack *stack, struct kv_session *session)
 int kv_serve_unwatch(domus_stack *stack, void *self, const void *payload)
 {
     (void)payload;
-    kv_watch_leave(stack, self);
-    return kv_ok(stack);
+    kv_tell_shard_to_unwatch(stack, self);
+    return kv_answer_ok(stack);
 }

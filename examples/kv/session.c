@@ -61,15 +61,15 @@ static int refuse_unknown_command(domus_stack *stack, const domus_resp_command *
     }
     (void)domus_resp_add_error(&builder, "ERR unknown command '%s', with args beginning with: %s",
                                name, arguments);
-    return kv_reply(stack, &builder);
+    return kv_answer_built(stack, &builder);
 }
 
-int kv_refuse_count(domus_stack *stack, const struct kv_command *row)
+int kv_refuse_argument_count(domus_stack *stack, const struct kv_command *row)
 {
     domus_resp_error error =
         domus_resp_error_text("ERR wrong number of arguments for '%s' command", row->name);
 
-    return kv_error(stack, error.text);
+    return kv_answer_error(stack, error.text);
 }
 
 void kv_find_keys(const domus_resp_command *command, uint32_t begin, const struct kv_command *row,
@@ -84,7 +84,7 @@ void kv_find_keys(const domus_resp_command *command, uint32_t begin, const struc
     *ret_last = row->last < 0 ? count + (uint32_t)row->last : (uint32_t)row->last;
     if ((row->flags & KV_COUNTED) == 0)
         return;
-    if (kv_to_integer(domus_slice_data(text), text.size, &number) && number > 0 &&
+    if (kv_read_integer(domus_slice_data(text), text.size, &number) && number > 0 &&
         number < (int64_t)count - at - 1) {
         *ret_first = at + 1;
         *ret_last = at + (uint32_t)number;
@@ -103,15 +103,15 @@ bool kv_find_shard(const domus_resp_command *command, const struct kv_command *r
     if (row->where >= KV_EVERYWHERE)
         return false;
     kv_find_keys(command, 0, row, &first, &last);
-    *ret_shard = kv_shard_of(domus_resp_argument(command, first));
+    *ret_shard = kv_shard_of_key(domus_resp_argument(command, first));
     for (uint32_t i = first + step; i <= last; i += step) {
-        if (kv_shard_of(domus_resp_argument(command, i)) != *ret_shard)
+        if (kv_shard_of_key(domus_resp_argument(command, i)) != *ret_shard)
             return false;
     }
     return true;
 }
 
-int kv_command_keep(const domus_resp_command *command, domus_resp_command *ret_command)
+int kv_copy_command(const domus_resp_command *command, domus_resp_command *ret_command)
 {
     domus_resp_command kept = *command;
     domus_slice table = {command->table, 0, command->table != NULL};
@@ -138,12 +138,13 @@ static int refuse_command(domus_stack *stack, struct kv_session *session,
         kv_transaction_free(session->transaction);
         session->transaction = NULL;
         kv_session_settle(session);
-        kv_watch_leave(stack, session);
-        return kv_error(stack, "EXECABORT Transaction discarded because of: wrong number of "
-                               "arguments for 'exec' command");
+        kv_tell_shard_to_unwatch(stack, session);
+        return kv_answer_error(stack, "EXECABORT Transaction discarded because of: wrong number of "
+                                      "arguments for 'exec' command");
     }
-    kv_transaction_spoil(session);
-    return row != NULL ? kv_refuse_count(stack, row) : refuse_unknown_command(stack, command);
+    kv_transaction_note_refusal(session);
+    return row != NULL ? kv_refuse_argument_count(stack, row)
+                       : refuse_unknown_command(stack, command);
 }
 
 /* Handle a command of a client of RESP 2 that has subscriptions. Returns whether it was handled
@@ -159,12 +160,12 @@ static bool handle_subscribed_client(domus_stack *stack, const domus_resp_comman
                                    "(P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this "
                                    "context",
                                    row->name);
-        *ret_result = kv_reply(stack, &builder);
+        *ret_result = kv_answer_built(stack, &builder);
         return true;
     }
     if (row->serve != kv_serve_ping || command->count > 2)
         return false;
-    *ret_result = kv_pong(stack, command);
+    *ret_result = kv_answer_subscriber_ping(stack, command);
     return true;
 }
 
@@ -175,14 +176,14 @@ static bool handle_in_special_session(domus_stack *stack, struct kv_session *ses
 {
     if (!session->admitted && row->serve != kv_serve_auth && row->serve != kv_serve_hello &&
         row->serve != kv_serve_quit && row->serve != kv_serve_http) {
-        *ret_result = kv_error(stack, "NOAUTH Authentication required.");
+        *ret_result = kv_answer_error(stack, "NOAUTH Authentication required.");
         return true;
     }
     if (session->subscriber != NULL && session->version == 2)
         return handle_subscribed_client(stack, command, row, ret_result);
     if (session->transaction == NULL || (row->flags & KV_ALWAYS) != 0)
         return false;
-    *ret_result = kv_transaction_take(stack, session, command, row);
+    *ret_result = kv_handle_command_after_multi(stack, session, command, row);
     return true;
 }
 
@@ -196,7 +197,7 @@ static int handle_command(domus_stack *stack, void *self, const void *payload)
 
     session->seat.commands++;
     session->seat.row = row;
-    if (row == NULL || !kv_arity_holds(row, command->count) ||
+    if (row == NULL || !kv_has_right_argument_count(row, command->count) ||
         (row->step == 2 && command->count % 2 == 0))
         return refuse_command(stack, session, command, row);
     if (__builtin_expect(!session->plain, false) &&
@@ -207,7 +208,7 @@ static int handle_command(domus_stack *stack, void *self, const void *payload)
     if (kv_find_shard(command, row, &shard))
         return domus_forward(stack, kv_shards[shard]);
     if (row->where == KV_ONE)
-        return kv_error(stack, KV_CROSS_SLOT);
+        return kv_answer_error(stack, KV_CROSS_SLOT);
     return kv_scatter(stack, command, row);
 }
 
@@ -222,7 +223,7 @@ static int open_session(domus_stack *stack, void *self, const void *payload)
     struct kv_session *session = self;
 
     (void)payload;
-    kv_desk_enter(stack, session);
+    kv_desk_add_session(stack, session);
     session->admitted = kv_settings.password[0] == '\0';
     session->watched_shard = session->waiting_shard = KV_NO_SHARD;
     session->version = 2;
@@ -246,7 +247,7 @@ static void stop_session(domus_stack *stack, void *self)
     (void)stack;
     kv_transaction_free(session->transaction);
     kv_subscriber_free(session);
-    kv_desk_leave(session);
+    kv_desk_remove_session(session);
 }
 
 static domus_budget incomplete;
@@ -255,7 +256,7 @@ static domus_resp_options resp;
 static const domus_pipeline commands = {
     .stages = (const domus_pipeline_stage[]){{&domus_resp_stage, &resp}, {NULL, NULL}}};
 
-void kv_sessions_begin(void)
+void kv_set_up_sessions(void)
 {
     incomplete.bytes_max = kv_settings.incomplete_max_bytes;
     resp = (domus_resp_options){.role = DOMUS_ROLE_SERVER,
@@ -275,7 +276,8 @@ static const domus_on_peer rows[] = {{.type = &domus_resp_command_type,
                                       .marks_of = marks_of_command},
                                      {.type = NULL}};
 
-static const domus_on mail[] = {{&kv_publication_type, kv_take_publication, 0}, {NULL, NULL, 0}};
+static const domus_on mail[] = {{&kv_publication_type, kv_pass_publication_to_client, 0},
+                                {NULL, NULL, 0}};
 
 static const domus_behaviour session = {
     .name = "session",
@@ -296,7 +298,7 @@ const domus_behaviour kv_waiting_session = {
     .pipeline = &commands,
     .on = mail,
     .on_peer = rows,
-    .on_end = {kv_end_waiting, 0},
+    .on_end = {kv_handle_end_while_waiting, 0},
     .on_close = {close_session, 0},
     .on_stop = stop_session,
 };

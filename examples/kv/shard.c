@@ -20,7 +20,7 @@
 const domus_type kv_expire_type = {.name = "expire"};
 static const domus_type trash_type = {.name = "trash"};
 
-uint32_t kv_shard_of(domus_slice key)
+uint32_t kv_shard_of_key(domus_slice key)
 {
     const char *bytes = domus_slice_data(key);
     const char *open, *close;
@@ -39,23 +39,23 @@ uint32_t kv_shard_of(domus_slice key)
     return (uint32_t)((kv_hash(bytes, size) >> 32) * kv_shard_count >> 32);
 }
 
-void kv_turn_to(struct kv_call *call, uint32_t i)
+void kv_select_argument_as_key(struct kv_call *call, uint32_t i)
 {
     if (call->store->observed != NULL)
-        kv_observed_note(call->store, call->hash, call->key);
+        kv_note_changed_key(call->store, call->hash, call->key);
     call->key = domus_resp_argument(call->command, i);
     call->hash = kv_hash(domus_slice_data(call->key), call->key.size);
 }
 
-struct kv_item **kv_find(struct kv_call *call)
+struct kv_item **kv_find_item_of_call(struct kv_call *call)
 {
     return kv_store_find(call->store, call->hash, call->key);
 }
 
-struct kv_item **kv_find_or_add(struct kv_call *call, uint32_t room)
+struct kv_item **kv_find_or_add_item(struct kv_call *call, uint32_t room)
 {
     struct kv_store *store = call->store;
-    struct kv_item **link = kv_find(call);
+    struct kv_item **link = kv_find_item_of_call(call);
 
     if (link != NULL)
         return link;
@@ -69,14 +69,14 @@ bool kv_is_string(const struct kv_item *item)
     return item->kind == KV_SHORT || item->kind == KV_LONG;
 }
 
-bool kv_has_room(struct kv_store *store, uint64_t size)
+bool kv_store_has_room(struct kv_store *store, uint64_t size)
 {
     if (store->memory.used_bytes + size > store->memory.bytes_max)
-        (void)kv_trash_step(&store->memory);
+        (void)kv_trash_free_piece(&store->memory);
     return store->memory.used_bytes + size <= store->memory.bytes_max;
 }
 
-void kv_store_begin(domus_stack *stack, struct kv_store *store)
+void kv_begin_store_turn(domus_stack *stack, struct kv_store *store)
 {
     store->now_ms = domus_now_ns(stack) / MS_NS;
     if (__builtin_expect(!store->ticks, false))
@@ -90,10 +90,10 @@ static inline int run_command_if_room(struct kv_call *call, const struct kv_comm
 
     /* Only the memory is checked here: the channel has checked everything else. */
     if ((row->flags & KV_GROWS) != 0 && memory->used_bytes + size > memory->bytes_max &&
-        !kv_has_room(call->store, size))
-        return kv_error(call->stack, KV_OUT_OF_MEMORY);
+        !kv_store_has_room(call->store, size))
+        return kv_answer_error(call->stack, KV_OUT_OF_MEMORY);
     if (row->first != 0)
-        kv_turn_to(call, (uint32_t)row->first);
+        kv_select_argument_as_key(call, (uint32_t)row->first);
     return row->run(call);
 }
 
@@ -103,7 +103,7 @@ static int run_observed_command(struct kv_call *call, const struct kv_command *r
 {
     struct kv_store *store = call->store;
     domus_resp_command kept;
-    int error = kv_command_keep(call->command, &kept);
+    int error = kv_copy_command(call->command, &kept);
 
     if (error != 0)
         return error;
@@ -111,13 +111,13 @@ static int run_observed_command(struct kv_call *call, const struct kv_command *r
     store->noted = store->memory.changes;
     int result = run_command_if_room(call, row);
     if (store->observed != NULL)
-        kv_observed_note(store, call->hash, call->key);
+        kv_note_changed_key(store, call->hash, call->key);
     domus_resp_command_type.release(&kept);
     return result;
 }
 
-int kv_run_row(domus_stack *stack, struct kv_store *store, const domus_resp_command *command,
-               const struct kv_command *row)
+int kv_run_command_of_row(domus_stack *stack, struct kv_store *store,
+                          const domus_resp_command *command, const struct kv_command *row)
 {
     struct kv_call call = {.stack = stack, .store = store, .command = command};
 
@@ -132,11 +132,11 @@ static int run_command(domus_stack *stack, void *self, const void *payload)
     struct kv_store *store = self;
     struct kv_call call = {.stack = stack, .store = store, .command = command};
 
-    kv_store_begin(stack, store);
+    kv_begin_store_turn(stack, store);
     if (__builtin_expect(store->observed == NULL, true))
         return run_command_if_room(&call, row);
     int result = run_observed_command(&call, row);
-    kv_wait_serve(stack, store);
+    kv_serve_waiting_clients(stack, store);
     return result;
 }
 
@@ -145,10 +145,10 @@ static int run_command(domus_stack *stack, void *self, const void *payload)
 static void maintain_store(domus_stack *stack, struct kv_store *store)
 {
     store->now_ms = domus_now_ns(stack) / MS_NS;
-    if (kv_expires_actively())
+    if (kv_removes_expired_keys_at_once())
         kv_store_expire(store);
-    kv_wait_take_returned(stack, store);
-    kv_room_note(store);
+    kv_put_back_returned_gifts(stack, store);
+    kv_tell_room_of_store(store);
     if (store->memory.trash != NULL && !store->frees)
         store->frees = domus_after(stack, TRASH_NS, &trash_type, NULL, NULL) == 0;
 }
@@ -165,7 +165,7 @@ static int handle_store_timer(domus_stack *stack, void *self, const void *payloa
     if (!is_held)
         maintain_store(stack, store);
     store->ticks = (is_held || store->expiring != 0 || store->memory.trash != NULL ||
-                    kv_gifts_given(store->index)) &&
+                    kv_shard_has_gifts(store->index)) &&
                    domus_after(stack, EXPIRE_NS, &kv_expire_type, NULL, NULL) == 0;
     return 0;
 }
@@ -175,8 +175,8 @@ static int free_piece_of_trash(domus_stack *stack, void *self, const void *paylo
     struct kv_store *store = self;
 
     (void)payload;
-    store->frees =
-        kv_trash_step(&store->memory) && domus_after(stack, TRASH_NS, &trash_type, NULL, NULL) == 0;
+    store->frees = kv_trash_free_piece(&store->memory) &&
+                   domus_after(stack, TRASH_NS, &trash_type, NULL, NULL) == 0;
     return 0;
 }
 
@@ -184,8 +184,8 @@ static int mount_shard(domus_stack *stack, void *self)
 {
     struct kv_store *store = self;
 
-    kv_room_note(store);
-    store->wall_ms = kv_wall_ms() - (int64_t)(domus_now_ns(stack) / MS_NS);
+    kv_tell_room_of_store(store);
+    store->wall_ms = kv_wall_clock_ms() - (int64_t)(domus_now_ns(stack) / MS_NS);
     return kv_legacy_fetch(stack, store);
 }
 
@@ -193,14 +193,15 @@ static void stop_shard(domus_stack *stack, void *self)
 {
     struct kv_store *store = self;
 
-    kv_room_forget(store);
+    kv_forget_room_of_shard(store);
     kv_observed_free(store);
     if (kv_legacy_leave(stack, store))
         return;
     kv_table_clear(&store->table, &store->memory);
-    while (kv_trash_step(&store->memory))
+    while (kv_trash_free_piece(&store->memory))
         ;
-    for (struct kv_gift *gift = kv_gifts_returned(store->index), *next; gift != NULL; gift = next) {
+    for (struct kv_gift *gift = kv_take_returned_gifts(store->index), *next; gift != NULL;
+         gift = next) {
         next = gift->next;
         kv_gift_free(gift);
     }
@@ -210,17 +211,17 @@ const domus_behaviour kv_shard = {
     .name = "shard",
     .state_size = sizeof(struct kv_store),
     .on = (const domus_on[]){{&domus_resp_command_type, run_command, 0},
-                             {&kv_question_type, kv_answer_question, 0},
-                             {&kv_exec_type, kv_exec, 0},
-                             {&kv_unwatch_type, kv_unwatch, 0},
-                             {&kv_wait_over_type, kv_wait_over, 0},
-                             {&kv_wait_end_type, kv_wait_end, 0},
+                             {&kv_question_type, kv_answer_figures_question, 0},
+                             {&kv_exec_type, kv_run_transaction, 0},
+                             {&kv_unwatch_type, kv_handle_unwatch, 0},
+                             {&kv_wait_over_type, kv_handle_wait_timeout, 0},
+                             {&kv_wait_end_type, kv_handle_end_of_waits, 0},
                              {&kv_unblock_type, kv_unblock, 0},
-                             {&kv_leave_type, kv_leave, 0},
-                             {&domus_down_type, kv_client_down, 0},
+                             {&kv_leave_type, kv_handle_leaving_client, 0},
+                             {&domus_down_type, kv_handle_ended_client, 0},
                              {&kv_lookup_type, kv_answer_lookup, 0},
-                             {&kv_gift_type, kv_take_back, 0},
-                             {&kv_evacuate_type, kv_evacuate, 0},
+                             {&kv_gift_type, kv_take_gift_back, 0},
+                             {&kv_evacuate_type, kv_evacuate_shard, 0},
                              {&kv_expire_type, handle_store_timer, 0},
                              {&trash_type, free_piece_of_trash, 0},
                              {NULL, NULL, 0}},
@@ -250,12 +251,12 @@ const domus_behaviour kv_shard_without_keys = {
                              {&kv_exec_type, refuse_message, 0},
                              {&kv_unwatch_type, refuse_message, 0},
                              {&kv_unblock_type, kv_unblock, 0},
-                             {&kv_leave_type, kv_leave, 0},
+                             {&kv_leave_type, kv_handle_leaving_client, 0},
                              {&kv_lookup_type, kv_answer_lookup, 0},
                              {&kv_gift_type, refuse_message, 0},
                              {&kv_evacuate_type, refuse_message, 0},
-                             {&kv_wait_over_type, kv_wait_over, 0},
-                             {&domus_down_type, kv_client_down, 0},
+                             {&kv_wait_over_type, kv_handle_wait_timeout, 0},
+                             {&domus_down_type, kv_handle_ended_client, 0},
                              {&kv_expire_type, ignore_message, 0},
                              {&trash_type, ignore_message, 0},
                              {NULL, NULL, 0}},

@@ -35,22 +35,22 @@ static int spawn_shards(domus_system *system, const domus_spawn_options *options
     return 0;
 }
 
-int kv_start(domus_system *system)
+int kv_start_store(domus_system *system)
 {
     static const domus_spawn_options options = {.mailbox_max = UINT16_MAX};
 
     if (kv_settings.cluster)
-        kv_hash_seed_by(kv_settings.hash_key);
+        kv_seed_hash_by_text(kv_settings.hash_key);
     else
-        kv_hash_seed();
+        kv_seed_hash_at_random();
     if (kv_settings.cluster && kv_cluster == NULL)
         return -EOPNOTSUPP; /* kv.cluster is set, but the program is part of no cluster */
-    kv_info_begin();
+    kv_note_program_begin();
     kv_config_begin(domus_system_config(system));
-    kv_commands_begin();
-    kv_sessions_begin();
+    kv_make_command_index();
+    kv_set_up_sessions();
     count_shards(system);
-    int error = kv_settings.cluster ? kv_nodes_begin(system) : spawn_shards(system, &options);
+    int error = kv_settings.cluster ? kv_start_node(system) : spawn_shards(system, &options);
     if (error == 0)
         error = domus_outside_group_open(system, "kv.subscribers", &kv_subscribers);
     if (error == 0)
@@ -64,10 +64,10 @@ int kv_start(domus_system *system)
 
 /* Stop the store before the drain: clients that wait for elements are answered first, because they
  * would delay it. */
-void kv_stop(domus_system *system)
+void kv_stop_store(domus_system *system)
 {
     if (kv_settings.cluster)
-        kv_nodes_stop(system);
+        kv_stop_node(system);
     for (uint32_t i = 0; i < kv_shard_count && !kv_settings.cluster; i++)
         (void)domus_outside_notice(system, kv_shards[i], &kv_wait_end_type, NULL);
 }

@@ -16,7 +16,7 @@ domus_resp_bytes kv_item_string(const struct kv_item *item)
     return (domus_resp_bytes){domus_slice_data(item->slice), item->slice.size};
 }
 
-int kv_item_slice(const struct kv_item *item, domus_slice *ret_slice)
+int kv_item_copy_string(const struct kv_item *item, domus_slice *ret_slice)
 {
     return item->kind == KV_SHORT ? domus_slice_copy(kv_item_text(item), item->size, ret_slice)
                                   : domus_slice_keep(item->slice, ret_slice);
@@ -43,7 +43,7 @@ static int make_room_for_string(struct kv_memory *memory, struct kv_item **link,
 static void set_long_string(struct kv_memory *memory, struct kv_item *item, domus_slice slice)
 {
     memory->used_bytes += slice.size;
-    kv_item_clear(memory, item);
+    kv_item_free_value(memory, item);
     item->slice = slice;
     item->kind = KV_LONG;
 }
@@ -55,13 +55,14 @@ int kv_item_set_slice(struct kv_memory *memory, struct kv_item **link, domus_sli
         set_long_string(memory, *link, value);
         return 0;
     }
-    int error = kv_item_set(memory, link, domus_slice_data(value), value.size);
+    int error = kv_item_set_string(memory, link, domus_slice_data(value), value.size);
     if (error == 0)
         domus_slice_free(value);
     return error;
 }
 
-int kv_item_set(struct kv_memory *memory, struct kv_item **link, const char *bytes, uint32_t size)
+int kv_item_set_string(struct kv_memory *memory, struct kv_item **link, const char *bytes,
+                       uint32_t size)
 {
     domus_slice slice = {NULL, 0, 0};
 
@@ -74,7 +75,7 @@ int kv_item_set(struct kv_memory *memory, struct kv_item **link, const char *byt
         return error;
     }
     if ((*link)->kind != KV_SHORT)
-        kv_item_clear(memory, *link);
+        kv_item_free_value(memory, *link);
     int error = make_room_for_string(memory, link, size);
     if (error != 0)
         return error;
@@ -98,7 +99,7 @@ void kv_store_clear(struct kv_store *store)
 
     if (table != NULL)
         *table = store->table;
-    if (table != NULL && kv_trash_table(&store->memory, table)) {
+    if (table != NULL && kv_trash_put_table(&store->memory, table)) {
         store->table = (struct kv_table){0};
     } else {
         kv_free(&store->memory, table);
@@ -113,8 +114,8 @@ void kv_store_remove(struct kv_store *store, struct kv_item **link)
     struct kv_item *item = *link;
 
     if (store->observed != NULL)
-        kv_observed_change(store, item->hash,
-                           (domus_slice){&(domus_page){item->bytes}, 0, item->key_size});
+        kv_mark_key_as_changed(store, item->hash,
+                               (domus_slice){&(domus_page){item->bytes}, 0, item->key_size});
     store->expiring -= item->expires_ms != 0;
     kv_table_remove(&store->table, &store->memory, link);
 }

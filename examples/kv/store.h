@@ -85,9 +85,9 @@ struct kv_store {
 };
 
 /* Choose the seed of the hash of keys at random, so that clients cannot foresee hashes. */
-void kv_hash_seed(void);
+void kv_seed_hash_at_random(void);
 /* Set the seed of the hash of keys from a text, so that several programs have the same hash. */
-void kv_hash_seed_by(const char *text);
+void kv_seed_hash_by_text(const char *text);
 uint64_t kv_hash(const char *bytes, uint32_t size);
 
 /* Find the item of a key in a table. Returns the link to it, which is valid until the table
@@ -107,7 +107,7 @@ void kv_table_clear(struct kv_table *table, struct kv_memory *memory);
 
 /* Take the first item out of bucket `at` of a table, which must not be empty, and free it. The
  * table does not shrink. */
-void kv_table_pop(struct kv_table *table, struct kv_memory *memory, uint64_t at);
+void kv_table_remove_first_of_bucket(struct kv_table *table, struct kv_memory *memory, uint64_t at);
 
 /* kv_table_buckets() returns the number of buckets, and kv_table_bucket() the first item of bucket
  * `at`, which is less than that. */
@@ -115,10 +115,10 @@ uint64_t kv_table_buckets(const struct kv_table *table);
 struct kv_item *kv_table_bucket(const struct kv_table *table, uint64_t at);
 
 /* Returns an item of a table, chosen at random; NULL: the table has no item. */
-struct kv_item *kv_table_any(const struct kv_table *table);
+struct kv_item *kv_table_random_item(const struct kv_table *table);
 
 /* Returns a random number that need not be secret. */
-uint64_t kv_chance(void);
+uint64_t kv_random_number(void);
 
 /* Returns the key of an item, or the short string behind it. */
 static inline const char *kv_item_text(const struct kv_item *item)
@@ -127,17 +127,18 @@ static inline const char *kv_item_text(const struct kv_item *item)
 }
 
 /* Free the value of an item, which becomes a short string without bytes. */
-void kv_item_clear(struct kv_memory *memory, struct kv_item *item);
+void kv_item_free_value(struct kv_memory *memory, struct kv_item *item);
 
 /* Returns the bytes of the string that is the value of an item. */
 domus_resp_bytes kv_item_string(const struct kv_item *item);
 
 /* Copy the string of an item into a new slice. Returns 0; -ENOMEM. */
-int kv_item_slice(const struct kv_item *item, domus_slice *ret_slice);
+int kv_item_copy_string(const struct kv_item *item, domus_slice *ret_slice);
 
 /* Set the value of the item at `link` to a string. `value` is an argument of a command; the item
  * must not keep the whole command alive, so it copies the bytes. Returns 0; -ENOMEM. */
-int kv_item_set(struct kv_memory *memory, struct kv_item **link, const char *bytes, uint32_t size);
+int kv_item_set_string(struct kv_memory *memory, struct kv_item **link, const char *bytes,
+                       uint32_t size);
 
 /* Set the value of the item at `link` to a slice, which it then owns. On an error the slice still
  * belongs to the caller. */

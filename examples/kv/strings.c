@@ -7,15 +7,15 @@
 
 int kv_run_get(struct kv_call *call)
 {
-    struct kv_item **link = kv_find(call);
+    struct kv_item **link = kv_find_item_of_call(call);
 
     if (link == NULL) {
         call->store->misses++;
-        return kv_null(call->stack);
+        return kv_answer_null(call->stack);
     }
     call->store->hits++;
-    return kv_is_string(*link) ? kv_string(call->stack, *link)
-                               : kv_error(call->stack, KV_WRONG_TYPE);
+    return kv_is_string(*link) ? kv_answer_string_of_item(call->stack, *link)
+                               : kv_answer_error(call->stack, KV_WRONG_TYPE);
 }
 
 /* Set an item to a large string without a copy, if that keeps hardly any other memory alive.
@@ -32,18 +32,18 @@ static int set_string_without_copy(struct kv_call *call, struct kv_item **link, 
     return error == 0 ? 1 : error;
 }
 
-int kv_set(struct kv_call *call, domus_slice value, bool keeps_expiry)
+int kv_set_key_to_string(struct kv_call *call, domus_slice value, bool keeps_expiry)
 {
     uint32_t room = value.size <= DOMUS_RESP_SHORT_MAX ? value.size : 0;
     struct kv_store *store = call->store;
     uint64_t count = store->table.count;
-    struct kv_item **link = kv_find_or_add(call, room);
+    struct kv_item **link = kv_find_or_add_item(call, room);
 
     if (link == NULL)
         return -ENOMEM;
     int error = value.size >= LARGE ? set_string_without_copy(call, link, value) : 0;
     if (error == 0)
-        error = kv_item_set(&store->memory, link, domus_slice_data(value), value.size);
+        error = kv_item_set_string(&store->memory, link, domus_slice_data(value), value.size);
     else if (error == 1)
         error = 0;
     if (error != 0 && store->table.count > count)
@@ -66,9 +66,9 @@ static const char *read_set_expiry(struct kv_call *call, uint32_t i, enum kv_tim
     static const char invalid[] = "ERR invalid expire time in 'set' command";
     int64_t value = 1;
 
-    if (kv_argument_integer(call, i, &value) && value <= 0)
+    if (kv_read_integer_argument(call, i, &value) && value <= 0)
         return invalid;
-    return kv_read_time(call, i, time, invalid, &options->expires_ms);
+    return kv_read_expiry_argument(call, i, time, invalid, &options->expires_ms);
 }
 
 /* Read the option of SET at argument `*i`, and advance `*i` past its value. Returns NULL, or the
@@ -76,7 +76,7 @@ static const char *read_set_expiry(struct kv_call *call, uint32_t i, enum kv_tim
 static const char *read_set_option(struct kv_call *call, uint32_t *i, struct options *options)
 {
     domus_slice word = domus_resp_argument(call->command, *i);
-    enum kv_time time = kv_time_named(word);
+    enum kv_time time = kv_time_of_option(word);
 
     if (domus_resp_is(word, "NX"))
         options->if_new = true;
@@ -102,9 +102,10 @@ static int set_key_by_options(struct kv_call *call, struct kv_item *const *link,
         return -EEXIST;
     if (options->if_there && link == NULL)
         return -ENOENT;
-    int error = kv_set(call, domus_resp_argument(call->command, 2), options->keeps_expiry);
+    int error =
+        kv_set_key_to_string(call, domus_resp_argument(call->command, 2), options->keeps_expiry);
     if (error == 0 && options->expires_ms != 0)
-        kv_store_set_expiry(call->store, *kv_find(call), options->expires_ms);
+        kv_store_set_expiry(call->store, *kv_find_item_of_call(call), options->expires_ms);
     return error;
 }
 
@@ -112,18 +113,19 @@ static int set_key_by_options(struct kv_call *call, struct kv_item *const *link,
  * it comes last, and the old string is kept until then. */
 static int set_and_answer_old_string(struct kv_call *call, const struct options *options)
 {
-    struct kv_item **link = kv_find(call);
+    struct kv_item **link = kv_find_item_of_call(call);
     domus_slice old = {NULL, 0, 0};
     bool there = link != NULL;
 
     if (there && !kv_is_string(*link))
-        return kv_error(call->stack, KV_WRONG_TYPE);
-    int error = there ? kv_item_slice(*link, &old) : 0;
+        return kv_answer_error(call->stack, KV_WRONG_TYPE);
+    int error = there ? kv_item_copy_string(*link, &old) : 0;
     if (error != 0)
         return error;
     error = set_key_by_options(call, link, options);
     if (error == 0 || error == -EEXIST || error == -ENOENT)
-        error = there ? kv_answer(call->stack, &domus_slice_type, &old) : kv_null(call->stack);
+        error =
+            there ? kv_answer(call->stack, &domus_slice_type, &old) : kv_answer_null(call->stack);
     if (error != 0)
         domus_slice_free(old);
     return error;
@@ -139,14 +141,14 @@ int kv_run_set(struct kv_call *call)
     if ((options.if_new && options.if_there) || (options.keeps_expiry && options.expires_ms != 0))
         wrong = KV_SYNTAX;
     if (wrong != NULL)
-        return kv_error(call->stack, wrong);
+        return kv_answer_error(call->stack, wrong);
     if (options.gets)
         return set_and_answer_old_string(call, &options);
-    int error = set_key_by_options(call, options.if_new || options.if_there ? kv_find(call) : NULL,
-                                   &options);
+    int error = set_key_by_options(
+        call, options.if_new || options.if_there ? kv_find_item_of_call(call) : NULL, &options);
     if (error == -EEXIST || error == -ENOENT)
-        return kv_null(call->stack);
-    return error != 0 ? error : kv_ok(call->stack);
+        return kv_answer_null(call->stack);
+    return error != 0 ? error : kv_answer_ok(call->stack);
 }
 
 int kv_run_getset(struct kv_call *call)
@@ -156,9 +158,10 @@ int kv_run_getset(struct kv_call *call)
 
 int kv_run_setnx(struct kv_call *call)
 {
-    int error = set_key_by_options(call, kv_find(call), &(struct options){.if_new = true});
+    int error =
+        set_key_by_options(call, kv_find_item_of_call(call), &(struct options){.if_new = true});
 
-    return error != 0 && error != -EEXIST ? error : kv_integer(call->stack, error == 0);
+    return error != 0 && error != -EEXIST ? error : kv_answer_integer(call->stack, error == 0);
 }
 
 /* Run SETEX or PSETEX. */
@@ -168,17 +171,17 @@ static int set_with_expiry(struct kv_call *call, enum kv_time time, const char *
     int64_t value = 1;
     const char *wrong = NULL;
 
-    if (kv_argument_integer(call, 2, &value) && value <= 0)
+    if (kv_read_integer_argument(call, 2, &value) && value <= 0)
         wrong = invalid;
     else
-        wrong = kv_read_time(call, 2, time, invalid, &options.expires_ms);
+        wrong = kv_read_expiry_argument(call, 2, time, invalid, &options.expires_ms);
     if (wrong != NULL)
-        return kv_error(call->stack, wrong);
-    int error = kv_set(call, domus_resp_argument(call->command, 3), false);
+        return kv_answer_error(call->stack, wrong);
+    int error = kv_set_key_to_string(call, domus_resp_argument(call->command, 3), false);
     if (error != 0)
         return error;
-    kv_store_set_expiry(call->store, *kv_find(call), options.expires_ms);
-    return kv_ok(call->stack);
+    kv_store_set_expiry(call->store, *kv_find_item_of_call(call), options.expires_ms);
+    return kv_answer_ok(call->stack);
 }
 
 int kv_run_setex(struct kv_call *call)
@@ -194,26 +197,26 @@ int kv_run_psetex(struct kv_call *call)
 int kv_run_mset(struct kv_call *call)
 {
     for (uint32_t i = 1; i + 1 < call->command->count; i += 2) {
-        kv_turn_to(call, i);
-        int error = kv_set(call, domus_resp_argument(call->command, i + 1), false);
+        kv_select_argument_as_key(call, i);
+        int error = kv_set_key_to_string(call, domus_resp_argument(call->command, i + 1), false);
         if (error != 0)
             return error;
     }
-    return kv_ok(call->stack);
+    return kv_answer_ok(call->stack);
 }
 
 int kv_run_msetnx(struct kv_call *call)
 {
     for (uint32_t i = 1; i + 1 < call->command->count; i += 2) {
-        kv_turn_to(call, i);
-        if (kv_find(call) != NULL)
-            return kv_integer(call->stack, 0);
+        kv_select_argument_as_key(call, i);
+        if (kv_find_item_of_call(call) != NULL)
+            return kv_answer_integer(call->stack, 0);
     }
     for (uint32_t i = 1; i + 1 < call->command->count; i += 2) {
-        kv_turn_to(call, i);
-        int error = kv_set(call, domus_resp_argument(call->command, i + 1), false);
+        kv_select_argument_as_key(call, i);
+        int error = kv_set_key_to_string(call, domus_resp_argument(call->command, i + 1), false);
         if (error != 0)
             return error;
     }
-    return kv_integer(call->stack, 1);
+    return kv_answer_integer(call->stack, 1);
 }

@@ -47,7 +47,7 @@ static int answer_help(domus_stack *stack, const domus_resp_command *command, co
     }
     (void)domus_resp_add_simple(&builder, "HELP");
     (void)domus_resp_add_simple(&builder, "    Print this help.");
-    return kv_reply(stack, &builder);
+    return kv_answer_built(stack, &builder);
 }
 
 static int refuse_argument_count(domus_stack *stack, const char *command, const char *name)
@@ -55,7 +55,7 @@ static int refuse_argument_count(domus_stack *stack, const char *command, const 
     domus_resp_error error =
         domus_resp_error_text("ERR wrong number of arguments for '%s|%s' command", command, name);
 
-    return kv_error(stack, error.text);
+    return kv_answer_error(stack, error.text);
 }
 
 const struct kv_subcommand *kv_subcommand(domus_stack *stack, const domus_resp_command *command,
@@ -80,12 +80,12 @@ const struct kv_subcommand *kv_subcommand(domus_stack *stack, const domus_resp_c
         domus_resp_error error = domus_resp_error_text(
             "ERR unknown subcommand '%.*s'. Try %s HELP.",
             (int)(word.size < WORD_MOST ? word.size : WORD_MOST), domus_slice_data(word), capitals);
-        *ret_result = kv_error(stack, error.text);
+        *ret_result = kv_answer_error(stack, error.text);
     }
     return NULL;
 }
 
-int kv_refuse_form(domus_stack *stack, const domus_resp_command *command)
+int kv_refuse_subcommand_form(domus_stack *stack, const domus_resp_command *command)
 {
     domus_slice word = domus_resp_argument(command, 1);
     char capitals[KV_NAME_MAX + 1];
@@ -94,5 +94,5 @@ int kv_refuse_form(domus_stack *stack, const domus_resp_command *command)
     domus_resp_error error = domus_resp_error_text(
         "ERR unknown subcommand or wrong number of arguments for '%.*s'. Try %s HELP.",
         (int)(word.size < WORD_MOST ? word.size : WORD_MOST), domus_slice_data(word), capitals);
-    return kv_error(stack, error.text);
+    return kv_answer_error(stack, error.text);
 }

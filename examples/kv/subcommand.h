@@ -24,6 +24,6 @@ const struct kv_subcommand *kv_subcommand(domus_stack *stack, const domus_resp_c
                                           const struct kv_subcommand *table, int *ret_result);
 
 /* Answer that a subcommand has wrong arguments. */
-int kv_refuse_form(domus_stack *stack, const domus_resp_command *command);
+int kv_refuse_subcommand_form(domus_stack *stack, const domus_resp_command *command);
 
 #endif

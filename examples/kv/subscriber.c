@@ -22,7 +22,7 @@ static int ask_switchboard(domus_stack *stack, domus_address to, const domus_typ
                            const domus_resp_command *command, domus_resumed *then)
 {
     domus_resp_command kept;
-    int error = kv_command_keep(command, &kept);
+    int error = kv_copy_command(command, &kept);
 
     if (error != 0)
         return error;
@@ -116,7 +116,7 @@ static int handle_subscribed_answer(domus_stack *stack, void *self, const domus_
     const domus_resp_command *command = *(const domus_resp_command *const *)domus_frame(stack);
     struct kv_session *session = self;
     struct kv_subscriber *subscriber = session->subscriber;
-    enum kv_named kind = kv_kind_of(command);
+    enum kv_named kind = kv_kind_of_names(command);
     struct confirming confirming = {stack, session, words[0][kind], 0, false, {{0}, 0, 0, {0}}};
     int error = answer->error;
 
@@ -159,14 +159,14 @@ int kv_serve_subscribe(domus_stack *stack, void *self, const void *payload)
     if (kv_subscriptions(session->subscriber) + command->count - 1 >
         kv_settings.subscriptions_max) {
         end_subscriber(stack, session);
-        return kv_error(stack, "ERR too many subscriptions");
+        return kv_answer_error(stack, "ERR too many subscriptions");
     }
     /* Join the group before the switchboard learns of the connection, so that no later message is
      * missed. */
     int error = domus_group_join(stack, kv_subscribers);
     if (error != 0) {
         end_subscriber(stack, session);
-        return error == -ENOSPC ? kv_error(stack, "ERR too many subscribers") : error;
+        return error == -ENOSPC ? kv_answer_error(stack, "ERR too many subscribers") : error;
     }
     memcpy(domus_frame(stack), &command, sizeof command);
     return ask_switchboard(stack, kv_switchboard, &kv_subscribe_type, command,
@@ -219,7 +219,7 @@ static int confirm_removal_of_names(struct confirming *confirming, struct kv_sub
 static int end_unsubscribe(domus_stack *stack, struct kv_session *session,
                            const domus_resp_command *command)
 {
-    enum kv_named kind = kv_kind_of(command);
+    enum kv_named kind = kv_kind_of_names(command);
     struct confirming confirming = {stack, session, words[1][kind], 0, false, {{0}, 0, 0, {0}}};
     int error = 0;
 
@@ -275,7 +275,7 @@ static void send_push(domus_stack *stack, const struct kv_session *session, domu
         (void)domus_channel_reset(stack, channel, error);
 }
 
-int kv_take_publication(domus_stack *stack, void *self, const void *payload)
+int kv_pass_publication_to_client(domus_stack *stack, void *self, const void *payload)
 {
     const struct kv_publication *publication = payload;
     const struct kv_session *session = self;
@@ -311,12 +311,12 @@ static int wait_for_own_publication(domus_stack *stack, void *self, const domus_
 
     memcpy(&own, domus_frame(stack), sizeof own);
     if (answer->error == 0 && answer->type == &kv_publication_type)
-        (void)kv_take_publication(stack, self, answer->payload);
+        (void)kv_pass_publication_to_client(stack, self, answer->payload);
     /* Wait until the connection has got its own publication. If it has not come in time, the group
      * has passed the connection over, because too much waits for it. */
     if (answer->error == 0 && session->subscriber != NULL && session->subscriber->seen < own.number)
         return domus_receive_within(stack, &publications, OWN_NS, wait_for_own_publication);
-    return kv_integer(stack, own.receivers);
+    return kv_answer_integer(stack, own.receivers);
 }
 
 static int handle_published_answer(domus_stack *stack, void *self, const domus_answer *answer)
@@ -347,7 +347,7 @@ int kv_serve_pubsub(domus_stack *stack, void *self, const void *payload)
     return domus_forward(stack, kv_switchboard);
 }
 
-int kv_pong(domus_stack *stack, const domus_resp_command *command)
+int kv_answer_subscriber_ping(domus_stack *stack, const domus_resp_command *command)
 {
     domus_resp_builder builder = {.version = command->version};
     domus_slice text = domus_resp_argument(command, 1);
@@ -355,7 +355,7 @@ int kv_pong(domus_stack *stack, const domus_resp_command *command)
     (void)domus_resp_add_array(&builder, 2);
     (void)domus_resp_add_bulk(&builder, "pong", 4);
     (void)domus_resp_add_bulk(&builder, domus_slice_data(text), text.size);
-    return kv_reply(stack, &builder);
+    return kv_answer_built(stack, &builder);
 }
 
 /* --- RESET ------------------------------------------------------------------------------------ */
@@ -386,10 +386,10 @@ int kv_serve_reset(domus_stack *stack, void *self, const void *payload)
     }
     kv_transaction_free(session->transaction);
     session->transaction = NULL;
-    kv_watch_leave(stack, session);
+    kv_tell_shard_to_unwatch(stack, session);
     session->version = 2;
     session->admitted = kv_settings.password[0] == '\0';
     kv_session_settle(session);
     (void)domus_resp_add_simple(&builder, "RESET");
-    return kv_reply_change(stack, session, &builder, DOMUS_RESP_ANSWERS);
+    return kv_answer_and_change_connection(stack, session, &builder, DOMUS_RESP_ANSWERS);
 }

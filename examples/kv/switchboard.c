@@ -85,7 +85,7 @@ static int change_subscriber_count(struct switchboard *board, enum kv_named kind
     if (value == 0)
         kv_table_remove(table, &board->memory, link);
     else
-        return kv_item_set(&board->memory, link, (const char *)&value, sizeof value);
+        return kv_item_set_string(&board->memory, link, (const char *)&value, sizeof value);
     return 0;
 }
 
@@ -138,8 +138,9 @@ static struct record *add_record(domus_stack *stack, struct switchboard *board,
         kv_free(&board->memory, record);
         return NULL;
     }
-    (void)kv_item_set(&board->memory, kv_table_find(&board->records, hash_of_name(bytes), bytes),
-                      (const char *)&record, sizeof record);
+    (void)kv_item_set_string(&board->memory,
+                             kv_table_find(&board->records, hash_of_name(bytes), bytes),
+                             (const char *)&record, sizeof record);
     return record;
 }
 
@@ -221,31 +222,31 @@ static int subscribe_connection(domus_stack *stack, void *self, const void *payl
     int error = 0;
 
     if (!has_room_for_names(board, command))
-        return kv_error(stack, "ERR too many subscriptions");
+        return kv_answer_error(stack, "ERR too many subscriptions");
     if (record == NULL && (record = add_record(stack, board, domus_sender(stack))) == NULL)
         return -ENOMEM;
     for (uint32_t i = 1; i < command->count && error == 0; i++)
-        error =
-            add_name_to_record(board, record, kv_kind_of(command), domus_resp_argument(command, i));
+        error = add_name_to_record(board, record, kv_kind_of_names(command),
+                                   domus_resp_argument(command, i));
     end_empty_record(stack, board, record);
-    return error != 0 ? error : kv_ok(stack);
+    return error != 0 ? error : kv_answer_ok(stack);
 }
 
 static int unsubscribe_connection(domus_stack *stack, void *self, const void *payload)
 {
     const domus_resp_command *command = payload;
-    enum kv_named kind = kv_kind_of(command);
+    enum kv_named kind = kv_kind_of_names(command);
     struct switchboard *board = self;
     struct record *record = find_record(board, domus_sender(stack));
 
     if (record == NULL)
-        return kv_ok(stack);
+        return kv_answer_ok(stack);
     for (uint32_t i = 1; i < command->count; i++)
         forget_name_of_record(board, record, kind, domus_resp_argument(command, i));
     if (command->count == 1)
         forget_names_of_kind(board, record, kind);
     end_empty_record(stack, board, record);
-    return kv_ok(stack);
+    return kv_answer_ok(stack);
 }
 
 static int forget_ended_connection(domus_stack *stack, void *self, const void *payload)
@@ -307,7 +308,8 @@ static int64_t publish_message(domus_stack *stack, struct switchboard *board,
     for (uint64_t at = 0; at < kv_table_buckets(patterns); at++) {
         for (struct kv_item *item = kv_table_bucket(patterns, at); item != NULL;
              item = item->next) {
-            if (!kv_glob(item->bytes, item->key_size, domus_slice_data(channel), channel.size))
+            if (!kv_matches_pattern(item->bytes, item->key_size, domus_slice_data(channel),
+                                    channel.size))
                 continue;
             receivers += count_in_item(item);
             publish_to_pattern(stack, board, command, item);
@@ -331,8 +333,10 @@ static int handle_publish_ask(domus_stack *stack, void *self, const void *payloa
 static int answer_channels(domus_stack *stack, struct switchboard *board,
                            const domus_resp_command *command)
 {
-    domus_resp_builder builder = {.version = command->version, .bytes.size_max = kv_answer_max()};
-    domus_resp_builder list = {.version = command->version, .bytes.size_max = kv_answer_max()};
+    domus_resp_builder builder = {.version = command->version,
+                                  .bytes.size_max = kv_answer_bytes_max()};
+    domus_resp_builder list = {.version = command->version,
+                               .bytes.size_max = kv_answer_bytes_max()};
     struct kv_table *table = &board->counts[KV_CHANNEL];
     domus_slice pattern = domus_resp_argument(command, 2);
     domus_resp_reply names;
@@ -340,8 +344,8 @@ static int answer_channels(domus_stack *stack, struct switchboard *board,
 
     for (uint64_t at = 0; at < kv_table_buckets(table); at++) {
         for (struct kv_item *item = kv_table_bucket(table, at); item != NULL; item = item->next) {
-            if (command->count == 3 &&
-                !kv_glob(domus_slice_data(pattern), pattern.size, item->bytes, item->key_size))
+            if (command->count == 3 && !kv_matches_pattern(domus_slice_data(pattern), pattern.size,
+                                                           item->bytes, item->key_size))
                 continue;
             (void)domus_resp_add_bulk(&list, item->bytes, item->key_size);
             found++;
@@ -357,13 +361,14 @@ static int answer_channels(domus_stack *stack, struct switchboard *board,
         (void)domus_resp_add_reply(&builder, &names);
         domus_slice_free(names.bytes);
     }
-    return kv_reply(stack, &builder);
+    return kv_answer_built(stack, &builder);
 }
 
 static int answer_subscriber_counts(domus_stack *stack, struct switchboard *board,
                                     const domus_resp_command *command)
 {
-    domus_resp_builder builder = {.version = command->version, .bytes.size_max = kv_answer_max()};
+    domus_resp_builder builder = {.version = command->version,
+                                  .bytes.size_max = kv_answer_bytes_max()};
 
     (void)domus_resp_add_array(&builder, 2 * (command->count - 2));
     for (uint32_t i = 2; i < command->count; i++) {
@@ -372,7 +377,7 @@ static int answer_subscriber_counts(domus_stack *stack, struct switchboard *boar
         (void)domus_resp_add_integer(&builder,
                                      subscribers_of_name(&board->counts[KV_CHANNEL], name));
     }
-    return kv_reply(stack, &builder);
+    return kv_answer_built(stack, &builder);
 }
 
 static int refuse_subcommand(domus_stack *stack, domus_slice word)
@@ -381,7 +386,7 @@ static int refuse_subcommand(domus_stack *stack, domus_slice word)
         domus_resp_error_text("ERR unknown subcommand '%.*s'. Try PUBSUB HELP.",
                               word.size < 64 ? (int)word.size : 64, domus_slice_data(word));
 
-    return kv_error(stack, error.text);
+    return kv_answer_error(stack, error.text);
 }
 
 static int answer_pubsub(domus_stack *stack, struct switchboard *board,
@@ -391,8 +396,8 @@ static int answer_pubsub(domus_stack *stack, struct switchboard *board,
 
     if (domus_resp_is(word, "CHANNELS")) {
         if (command->count > 3)
-            return kv_error(stack, "ERR unknown subcommand or wrong number of arguments for "
-                                   "'CHANNELS'. Try PUBSUB HELP.");
+            return kv_answer_error(stack, "ERR unknown subcommand or wrong number of arguments for "
+                                          "'CHANNELS'. Try PUBSUB HELP.");
         return answer_channels(stack, board, command);
     }
     if (domus_resp_is(word, "NUMSUB"))
@@ -400,8 +405,8 @@ static int answer_pubsub(domus_stack *stack, struct switchboard *board,
     if (!domus_resp_is(word, "NUMPAT"))
         return refuse_subcommand(stack, word);
     if (command->count != 2)
-        return kv_error(stack, "ERR wrong number of arguments for 'pubsub|numpat' command");
-    return kv_integer(stack, (int64_t)board->counts[KV_PATTERN].count);
+        return kv_answer_error(stack, "ERR wrong number of arguments for 'pubsub|numpat' command");
+    return kv_answer_integer(stack, (int64_t)board->counts[KV_PATTERN].count);
 }
 
 /* Run a command that a connection has forwarded to the switchboard: PUBLISH or PUBSUB. */
@@ -410,7 +415,7 @@ static int run_forwarded_command(domus_stack *stack, void *self, const void *pay
     const domus_resp_command *command = payload;
 
     if (domus_resp_is(domus_resp_argument(command, 0), "PUBLISH"))
-        return kv_integer(stack, publish_message(stack, self, command));
+        return kv_answer_integer(stack, publish_message(stack, self, command));
     return answer_pubsub(stack, self, command);
 }
 

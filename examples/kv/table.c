@@ -35,13 +35,13 @@ void kv_free(struct kv_memory *memory, void *bytes)
 static uint64_t seed;
 static _Thread_local uint64_t chance;
 
-void kv_hash_seed(void)
+void kv_seed_hash_at_random(void)
 {
     if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed)
         seed = (uint64_t)(uintptr_t)&seed * 0x9e3779b97f4a7c15u;
 }
 
-void kv_hash_seed_by(const char *text)
+void kv_seed_hash_by_text(const char *text)
 {
     /* the hash of the text under this constant becomes the seed */
     seed = UINT64_C(0x589965cc75374cc3);
@@ -180,15 +180,15 @@ struct kv_item *kv_table_add(struct kv_table *table, struct kv_memory *memory, u
     return item;
 }
 
-void kv_item_clear(struct kv_memory *memory, struct kv_item *item)
+void kv_item_free_value(struct kv_memory *memory, struct kv_item *item)
 {
     if (item->kind == KV_LONG) {
         memory->used_bytes -= item->slice.size;
         domus_slice_free(item->slice);
     } else if (item->kind == KV_LIST) {
-        if (!kv_trash_list(memory, item->list))
+        if (!kv_trash_put_list(memory, item->list))
             kv_list_free(memory, item->list);
-    } else if (item->kind == KV_HASH && !kv_trash_table(memory, item->fields)) {
+    } else if (item->kind == KV_HASH && !kv_trash_put_table(memory, item->fields)) {
         kv_table_clear(item->fields, memory);
         kv_free(memory, item->fields);
     }
@@ -201,21 +201,21 @@ void kv_table_remove(struct kv_table *table, struct kv_memory *memory, struct kv
     struct kv_item *item = *link;
 
     *link = item->next;
-    kv_item_clear(memory, item);
+    kv_item_free_value(memory, item);
     kv_free(memory, item);
     table->count--;
     memory->changes++;
     resize_if_needed(table, memory);
 }
 
-void kv_table_pop(struct kv_table *table, struct kv_memory *memory, uint64_t at)
+void kv_table_remove_first_of_bucket(struct kv_table *table, struct kv_memory *memory, uint64_t at)
 {
     bool is_old = at > table->mask;
     struct kv_item **bucket = is_old ? &table->old[at - table->mask - 1] : &table->buckets[at];
     struct kv_item *item = *bucket;
 
     *bucket = item->next;
-    kv_item_clear(memory, item);
+    kv_item_free_value(memory, item);
     kv_free(memory, item);
     table->count--;
 }
@@ -225,7 +225,7 @@ void kv_table_clear(struct kv_table *table, struct kv_memory *memory)
     for (uint64_t at = 0; at < kv_table_buckets(table); at++) {
         for (struct kv_item *item = kv_table_bucket(table, at), *next; item != NULL; item = next) {
             next = item->next;
-            kv_item_clear(memory, item);
+            kv_item_free_value(memory, item);
             kv_free(memory, item);
         }
     }
@@ -245,7 +245,7 @@ struct kv_item *kv_table_bucket(const struct kv_table *table, uint64_t at)
     return at <= table->mask ? table->buckets[at] : table->old[at - table->mask - 1];
 }
 
-uint64_t kv_chance(void)
+uint64_t kv_random_number(void)
 {
     chance += UINT64_C(0x9e3779b97f4a7c15);
     /* Returns a random number, as a product of which both factors change: if one stayed, numbers
@@ -266,7 +266,7 @@ static uint32_t length_of_chain(const struct kv_item *item)
     return length;
 }
 
-struct kv_item *kv_table_any(const struct kv_table *table)
+struct kv_item *kv_table_random_item(const struct kv_table *table)
 {
     uint64_t buckets = kv_table_buckets(table);
     const struct kv_item *item = NULL;
@@ -279,16 +279,16 @@ struct kv_item *kv_table_any(const struct kv_table *table)
     uint64_t at = 0;
     uint32_t length = 0;
     for (uint32_t tries = 0; tries < 8 * CHAIN_USUAL * SHRINK_SHARE; tries++) {
-        at = kv_chance() % buckets;
+        at = kv_random_number() % buckets;
         item = kv_table_bucket(table, at);
         length = length_of_chain(item);
-        if (length > kv_chance() % CHAIN_USUAL)
+        if (length > kv_random_number() % CHAIN_USUAL)
             break;
     }
     for (; item == NULL; item = kv_table_bucket(table, at))
         at = (at + 1) % buckets;
     length = length_of_chain(item);
-    for (uint64_t steps = kv_chance() % length; steps > 0; steps--)
+    for (uint64_t steps = kv_random_number() % length; steps > 0; steps--)
         item = item->next;
     return (struct kv_item *)(uintptr_t)item;
 }

@@ -19,7 +19,7 @@ int kv_serve_multi(domus_stack *stack, void *self, const void *payload)
     const domus_resp_command *command = payload;
 
     if (session->transaction != NULL)
-        return kv_error(stack, "ERR MULTI calls can not be nested");
+        return kv_answer_error(stack, "ERR MULTI calls can not be nested");
     struct kv_transaction *transaction = calloc(1, sizeof *transaction);
     if (transaction == NULL)
         return -ENOMEM;
@@ -28,10 +28,10 @@ int kv_serve_multi(domus_stack *stack, void *self, const void *payload)
     transaction->version = command->version;
     session->transaction = transaction;
     kv_session_settle(session);
-    return kv_ok(stack);
+    return kv_answer_ok(stack);
 }
 
-void kv_transaction_spoil(struct kv_session *session)
+void kv_transaction_note_refusal(struct kv_session *session)
 {
     if (session->transaction != NULL)
         session->transaction->is_wrong = true;
@@ -39,8 +39,8 @@ void kv_transaction_spoil(struct kv_session *session)
 
 static int refuse_queued_command(domus_stack *stack, struct kv_session *session, const char *text)
 {
-    kv_transaction_spoil(session);
-    return kv_error(stack, text);
+    kv_transaction_note_refusal(session);
+    return kv_answer_error(stack, text);
 }
 
 static int grow_queue(struct kv_transaction *transaction)
@@ -55,14 +55,14 @@ static int grow_queue(struct kv_transaction *transaction)
     return 0;
 }
 
-int kv_transaction_put(struct kv_transaction *transaction, const domus_resp_command *command,
-                       const struct kv_command *row)
+int kv_transaction_queue_command(struct kv_transaction *transaction,
+                                 const domus_resp_command *command, const struct kv_command *row)
 {
     struct kv_queued queued = {.row = row};
 
     if (transaction->count == transaction->room && grow_queue(transaction) != 0)
         return -ENOMEM;
-    int error = kv_command_keep(command, &queued.command);
+    int error = kv_copy_command(command, &queued.command);
     if (error != 0)
         return error;
     transaction->queue[transaction->count++] = queued;
@@ -72,8 +72,8 @@ int kv_transaction_put(struct kv_transaction *transaction, const domus_resp_comm
     return 0;
 }
 
-int kv_transaction_take(domus_stack *stack, struct kv_session *session,
-                        const domus_resp_command *command, const struct kv_command *row)
+int kv_handle_command_after_multi(domus_stack *stack, struct kv_session *session,
+                                  const domus_resp_command *command, const struct kv_command *row)
 {
     struct kv_transaction *transaction = session->transaction;
     uint32_t shard = transaction->shard;
@@ -91,7 +91,7 @@ int kv_transaction_take(domus_stack *stack, struct kv_session *session,
         return refuse_queued_command(stack, session, KV_CROSS_SLOT);
     /* the memory limit holds for each command that is queued, also for one that does not grow, as
      * in Redis */
-    if (!kv_had_room(shard, command->bytes.size))
+    if (!kv_shard_had_room(shard, command->bytes.size))
         return refuse_queued_command(stack, session, KV_OUT_OF_MEMORY);
     if (transaction->count >= kv_settings.transaction_commands ||
         transaction->bytes + bytes > kv_settings.transaction_bytes)
@@ -99,10 +99,10 @@ int kv_transaction_take(domus_stack *stack, struct kv_session *session,
     /* a transaction that is wrong will not run, so it keeps no more commands */
     if (transaction->is_wrong)
         return kv_answer(stack, &domus_resp_simple_type, &(domus_resp_simple){"QUEUED"});
-    if (!kv_transaction_charge(transaction, bytes))
+    if (!kv_transaction_count_bytes(transaction, bytes))
         return refuse_queued_command(stack, session,
                                      "ERR the transactions of all clients are too large");
-    int error = kv_transaction_put(transaction, command, row);
+    int error = kv_transaction_queue_command(transaction, command, row);
     if (error != 0) {
         transaction->is_wrong = true;
         return error;
@@ -117,12 +117,12 @@ int kv_serve_discard(domus_stack *stack, void *self, const void *payload)
 
     (void)payload;
     if (session->transaction == NULL)
-        return kv_error(stack, "ERR DISCARD without MULTI");
+        return kv_answer_error(stack, "ERR DISCARD without MULTI");
     kv_transaction_free(session->transaction);
     session->transaction = NULL;
     kv_session_settle(session);
-    kv_watch_leave(stack, session);
-    return kv_ok(stack);
+    kv_tell_shard_to_unwatch(stack, session);
+    return kv_answer_ok(stack);
 }
 
 /* --- the answer ------------------------------------------------------------------------------- */
@@ -148,14 +148,14 @@ static int add_answer_of_channel(domus_stack *stack, struct kv_session *session,
 
     if (queued->row->serve == kv_serve_publish && queued->receivers >= 0)
         return domus_resp_add_integer(builder, queued->receivers);
-    kv_gather(builder);
+    kv_gather_answers_into(builder);
     if (queued->row->serve == kv_serve_publish)
         error = (int)queued->receivers;
     else
         error = queued->row->serve(stack, session, &queued->command);
     if (error != 0)
-        kv_gather_failure(error);
-    kv_gather(NULL);
+        kv_gather_failed_command(error);
+    kv_gather_answers_into(NULL);
     return 0;
 }
 
@@ -164,7 +164,7 @@ static int assemble_answers(domus_stack *stack, struct kv_session *session,
                             const struct kv_transaction *transaction)
 {
     domus_resp_builder builder = {.version = transaction->version,
-                                  .bytes.size_max = kv_answer_max()};
+                                  .bytes.size_max = kv_answer_bytes_max()};
     domus_resp_reader reader = {transaction->array.bytes, 0};
     domus_resp_value head;
 
@@ -180,7 +180,7 @@ static int assemble_answers(domus_stack *stack, struct kv_session *session,
             (void)add_answer_of_channel(stack, session, &builder, queued);
         }
     }
-    return kv_reply(stack, &builder);
+    return kv_answer_built(stack, &builder);
 }
 
 /* --- PUBLISH ---------------------------------------------------------------------------------- */
@@ -211,7 +211,7 @@ static int publish_messages(domus_stack *stack, struct kv_transaction *transacti
         domus_resp_command kept;
         if (queued->row->serve != kv_serve_publish)
             continue;
-        int error = kv_command_keep(&queued->command, &kept);
+        int error = kv_copy_command(&queued->command, &kept);
         if (error != 0)
             return error;
         error = domus_ask_add(stack, kv_publisher(), &domus_resp_command_type, &kept, 0, i);
@@ -253,7 +253,7 @@ static int handle_executed_answer(domus_stack *stack, void *self, const domus_an
         return answer->error;
     /* the shard has run nothing: a watched key has changed, or the memory is full */
     if (answer->type != &kv_executed_type)
-        return kv_pass_on(stack, answer);
+        return kv_answer_as_shard(stack, answer);
     (void)domus_take(stack);
     return finish_transaction(stack, self, *(struct kv_transaction *const *)answer->payload);
 }
@@ -265,13 +265,14 @@ int kv_serve_exec(domus_stack *stack, void *self, const void *payload)
 
     (void)payload;
     if (transaction == NULL)
-        return kv_error(stack, "ERR EXEC without MULTI");
+        return kv_answer_error(stack, "ERR EXEC without MULTI");
     session->transaction = NULL;
     kv_session_settle(session);
     if (transaction->is_wrong) {
         kv_transaction_free(transaction);
-        kv_watch_leave(stack, session);
-        return kv_error(stack, "EXECABORT Transaction discarded because of previous errors.");
+        kv_tell_shard_to_unwatch(stack, session);
+        return kv_answer_error(stack,
+                               "EXECABORT Transaction discarded because of previous errors.");
     }
     /* forget the watch here: EXEC ends it in the shard, too */
     session->watched_shard = KV_NO_SHARD;

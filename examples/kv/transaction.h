@@ -29,7 +29,7 @@ struct kv_transaction {
     uint32_t keyed;
     uint32_t publishes; /* number of queued commands, among the others, that the switchboard runs */
     uint32_t count, room;
-    /* bytes that were counted for the queued commands (kv_transaction_charge()) */
+    /* bytes that were counted for the queued commands (kv_transaction_count_bytes()) */
     uint64_t bytes;
     /* bytes of those queued commands that are refused when the memory is full */
     uint64_t growing_bytes;
@@ -39,10 +39,10 @@ struct kv_transaction {
 
 /* Count the bytes of a command that a transaction is about to queue. Returns false if all
  * transactions together have no room for them. */
-bool kv_transaction_charge(struct kv_transaction *transaction, uint64_t bytes);
+bool kv_transaction_count_bytes(struct kv_transaction *transaction, uint64_t bytes);
 /* Put a command at the end of the queue of a transaction, which keeps it. Returns 0; -ENOMEM. */
-int kv_transaction_put(struct kv_transaction *transaction, const domus_resp_command *command,
-                       const struct kv_command *row);
+int kv_transaction_queue_command(struct kv_transaction *transaction,
+                                 const domus_resp_command *command, const struct kv_command *row);
 void kv_transaction_free(struct kv_transaction *transaction);
 
 /* The type of an ask to a shard to run a transaction; its payload is a pointer to the transaction,
@@ -53,14 +53,14 @@ extern const domus_type kv_exec_type;
 extern const domus_type kv_executed_type;
 
 /* The handler of a shard that runs a transaction. */
-domus_handler kv_exec;
+domus_handler kv_run_transaction;
 
 /* Handle a command that comes after MULTI: queue it, refuse it or serve it. */
-int kv_transaction_take(domus_stack *stack, struct kv_session *session,
-                        const domus_resp_command *command, const struct kv_command *row);
+int kv_handle_command_after_multi(domus_stack *stack, struct kv_session *session,
+                                  const domus_resp_command *command, const struct kv_command *row);
 /* Note that a command of a transaction was refused, so EXEC will fail. Outside of a transaction
  * this does nothing. */
-void kv_transaction_spoil(struct kv_session *session);
+void kv_transaction_note_refusal(struct kv_session *session);
 
 /* The handlers of a session for MULTI, EXEC and DISCARD. */
 domus_handler kv_serve_multi, kv_serve_exec, kv_serve_discard;

@@ -25,12 +25,12 @@ static bool put_into_trash(struct kv_memory *memory, struct kv_trash what)
     return true;
 }
 
-bool kv_trash_list(struct kv_memory *memory, struct kv_list *list)
+bool kv_trash_put_list(struct kv_memory *memory, struct kv_list *list)
 {
     return list->count >= LEAST && put_into_trash(memory, (struct kv_trash){.list = list});
 }
 
-bool kv_trash_table(struct kv_memory *memory, struct kv_table *table)
+bool kv_trash_put_table(struct kv_memory *memory, struct kv_table *table)
 {
     return table->count >= LEAST && put_into_trash(memory, (struct kv_trash){.table = table});
 }
@@ -46,7 +46,7 @@ static bool clear_some_of_table(struct kv_memory *memory, struct kv_trash *trash
             if (*count == 0)
                 return false;
             --*count;
-            kv_table_pop(table, memory, trash->at);
+            kv_table_remove_first_of_bucket(table, memory, trash->at);
         }
         /* eight empty buckets count as one item, because they cost time, too */
         if (trash->at % 8 == 0 && *count > 0)
@@ -63,14 +63,14 @@ static bool clear_some_of_list(struct kv_memory *memory, struct kv_trash *trash,
     struct kv_list *list = trash->list;
 
     for (; *count > 0 && list->count != 0; --*count)
-        kv_list_drop_node(memory, list);
+        kv_list_remove_first_node(memory, list);
     if (list->count != 0)
         return false;
     kv_list_free(memory, list);
     return true;
 }
 
-bool kv_trash_step(struct kv_memory *memory)
+bool kv_trash_free_piece(struct kv_memory *memory)
 {
     uint32_t count = KV_TRASH_PIECE;
 

@@ -12,10 +12,10 @@
 
 /* Put into the trash a list, or a table that was allocated by itself. Returns false if the value is
  * small, or there is no memory: then the caller frees it. */
-bool kv_trash_list(struct kv_memory *memory, struct kv_list *list);
-bool kv_trash_table(struct kv_memory *memory, struct kv_table *table);
+bool kv_trash_put_list(struct kv_memory *memory, struct kv_list *list);
+bool kv_trash_put_table(struct kv_memory *memory, struct kv_table *table);
 
 /* Free a piece of the trash. Returns whether there is more trash. */
-bool kv_trash_step(struct kv_memory *memory);
+bool kv_trash_free_piece(struct kv_memory *memory);
 
 #endif

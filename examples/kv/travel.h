@@ -22,11 +22,11 @@ extern const domus_pickler kv_picklers[];
 
 /* Write a command into a message, and read a command from one; a command that was read is the
  * caller's to release. */
-int kv_put_command(domus_pickle_writer *writer, const domus_resp_command *command);
-int kv_get_command(domus_pickle_reader *reader, domus_resp_command *ret_command);
+int kv_pickle_command(domus_pickle_writer *writer, const domus_resp_command *command);
+int kv_unpickle_command(domus_pickle_reader *reader, domus_resp_command *ret_command);
 
 /* Returns whether a command that came from another node is one that a shard may run. */
-bool kv_may_run(const domus_resp_command *command);
+bool kv_may_shard_run(const domus_resp_command *command);
 
 /* Returns whether the bytes are one array of RESP with so many elements, and nothing else. */
 bool kv_is_array(domus_slice bytes, uint32_t count);

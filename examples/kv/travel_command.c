@@ -12,7 +12,7 @@
 
 /* --- commands --------------------------------------------------------------------------------- */
 
-int kv_put_command(domus_pickle_writer *writer, const domus_resp_command *command)
+int kv_pickle_command(domus_pickle_writer *writer, const domus_resp_command *command)
 {
     (void)domus_pickle_put_array(writer, 3);
     (void)domus_pickle_put_uint(writer, command->version);
@@ -65,7 +65,7 @@ static int make_read_command(domus_pickle_reader *reader, const struct span *spa
     return error;
 }
 
-int kv_get_command(domus_pickle_reader *reader, domus_resp_command *ret_command)
+int kv_unpickle_command(domus_pickle_reader *reader, domus_resp_command *ret_command)
 {
     const uint64_t most = kv_settings.arguments_max;
     domus_slice bytes = {NULL, 0, 0};
@@ -102,25 +102,25 @@ int kv_get_command(domus_pickle_reader *reader, domus_resp_command *ret_command)
     return 0;
 }
 
-bool kv_may_run(const domus_resp_command *command)
+bool kv_may_shard_run(const domus_resp_command *command)
 {
     const struct kv_command *row = kv_command_find(domus_resp_argument(command, 0));
 
-    return row != NULL && row->run != NULL && kv_arity_holds(row, command->count) &&
+    return row != NULL && row->run != NULL && kv_has_right_argument_count(row, command->count) &&
            (row->step != 2 || command->count % 2 != 0);
 }
 
 int kv_write_command(domus_pickle_writer *writer, const void *payload)
 {
-    return kv_put_command(writer, payload);
+    return kv_pickle_command(writer, payload);
 }
 
 int kv_read_command(domus_pickle_reader *reader, void *payload, uint32_t version)
 {
-    int error = kv_get_command(reader, payload);
+    int error = kv_unpickle_command(reader, payload);
 
     (void)version;
-    if (error == 0 && !kv_may_run(payload))
+    if (error == 0 && !kv_may_shard_run(payload))
         error = domus_pickle_reject(reader, -EPROTO, "no command of a shard");
     return error;
 }
@@ -128,7 +128,7 @@ int kv_read_command(domus_pickle_reader *reader, void *payload, uint32_t version
 int kv_read_publish(domus_pickle_reader *reader, void *payload, uint32_t version)
 {
     const domus_resp_command *command = payload;
-    int error = kv_get_command(reader, payload);
+    int error = kv_unpickle_command(reader, payload);
 
     (void)version;
     if (error == 0 &&
@@ -151,7 +151,7 @@ int kv_write_exec(domus_pickle_writer *writer, const void *payload)
     (void)domus_pickle_put_bool(writer, transaction->watches);
     int error = domus_pickle_put_array(writer, transaction->count);
     for (uint32_t i = 0; i < transaction->count && error == 0; i++)
-        error = kv_put_command(writer, &transaction->queue[i].command);
+        error = kv_pickle_command(writer, &transaction->queue[i].command);
     return error;
 }
 
@@ -161,21 +161,23 @@ static int read_queued_command(domus_pickle_reader *reader, struct kv_transactio
                                bool ran)
 {
     domus_resp_command command;
-    int error = kv_get_command(reader, &command);
+    int error = kv_unpickle_command(reader, &command);
 
     if (error != 0)
         return error;
     const struct kv_command *row = kv_command_find(domus_resp_argument(&command, 0));
-    bool is_right = row != NULL && (row->run != NULL ? ran || kv_may_run(&command)
-                                                     : kv_arity_holds(row, command.count) &&
-                                                           (row->flags & KV_QUEUES) != 0);
+    bool is_right =
+        row != NULL && (row->run != NULL ? ran || kv_may_shard_run(&command)
+                                         : kv_has_right_argument_count(row, command.count) &&
+                                               (row->flags & KV_QUEUES) != 0);
     if (!is_right)
         error = domus_pickle_reject(reader, -EPROTO, "no command of a transaction");
     else if (transaction->count >= kv_settings.transaction_commands ||
-             !kv_transaction_charge(transaction, command.bytes.size + sizeof(struct kv_queued)))
+             !kv_transaction_count_bytes(transaction,
+                                         command.bytes.size + sizeof(struct kv_queued)))
         error = domus_pickle_reject(reader, -EMSGSIZE, "the transaction is too large");
     else
-        error = kv_transaction_put(transaction, &command, row);
+        error = kv_transaction_queue_command(transaction, &command, row);
     domus_resp_command_type.release(&command);
     return error;
 }
@@ -232,7 +234,7 @@ int kv_write_executed(domus_pickle_writer *writer, const void *payload)
     for (uint32_t i = 0; i < transaction->count && error == 0; i++) {
         const struct kv_queued *queued = &transaction->queue[i];
         error = queued->row->run != NULL ? write_command_name(writer, &queued->command)
-                                         : kv_put_command(writer, &queued->command);
+                                         : kv_pickle_command(writer, &queued->command);
     }
     if (array.size > KV_TRAVEL_MAX)
         return domus_pickle_refuse(writer, -EMSGSIZE, "the answer is too large");

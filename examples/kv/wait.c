@@ -65,7 +65,7 @@ static bool read_end_of_list(domus_slice word, enum kv_end *ret_end)
 
 /* --- waiting ---------------------------------------------------------------------------------- */
 
-void kv_waiter_free(struct kv_store *store, struct kv_client *client)
+void kv_free_waiter(struct kv_store *store, struct kv_client *client)
 {
     struct kv_waiter *waiter = client->waiter;
 
@@ -83,8 +83,8 @@ static void end_wait_of_client(domus_stack *stack, struct kv_store *store, struc
 {
     if (client->waiter->has_timer)
         (void)domus_timer_cancel(stack, client->waiter->timer);
-    kv_waiter_free(store, client);
-    kv_client_settle(stack, store, client);
+    kv_free_waiter(store, client);
+    kv_forget_idle_client(stack, store, client);
 }
 
 /* The places of the keys among the arguments of a command. */
@@ -127,7 +127,7 @@ static int wait_at_keys(struct kv_call *call, const struct kv_wish *wish, domus_
     struct kv_client *client;
 
     if (store->is_ending)
-        return kv_error(call->stack, KV_UNBLOCKED);
+        return kv_answer_error(call->stack, KV_UNBLOCKED);
     int error = kv_client_find_or_add(call->stack, store, domus_sender(call->stack), &client);
     if (error != 0)
         return error;
@@ -145,11 +145,12 @@ static int wait_at_keys(struct kv_call *call, const struct kv_wish *wish, domus_
             return 0;
         end_wait_of_client(call->stack, store, client);
     } else {
-        kv_client_settle(call->stack, store, client);
+        kv_forget_idle_client(call->stack, store, client);
         error = -ENOMEM;
     }
-    return error == -ENOMEM ? kv_error(call->stack, "ERR too many keys are watched and waited for")
-                            : error;
+    return error == -ENOMEM
+               ? kv_answer_error(call->stack, "ERR too many keys are watched and waited for")
+               : error;
 }
 
 /* Run a command that pops from the first of its keys that has an element, or else waits for as long
@@ -161,10 +162,10 @@ static int fulfil_or_wait(struct kv_call *call, const struct kv_wish *wish, domu
     const char *wrong = read_timeout(domus_resp_argument(call->command, at), &timeout_ms);
 
     if (wrong != NULL)
-        return kv_error(call->stack, wrong);
+        return kv_answer_error(call->stack, wrong);
     for (uint32_t i = keys.first; i <= keys.last; i++) {
-        kv_turn_to(call, i);
-        int result = kv_fulfil(call, wish, to, NULL);
+        kv_select_argument_as_key(call, i);
+        int result = kv_fulfil_wish(call, wish, to, NULL);
         if (result != 1)
             return result;
     }
@@ -212,7 +213,7 @@ static const char *read_pop_arguments(const struct kv_call *call, uint32_t at, s
 {
     int64_t number, count = 0;
 
-    if (!kv_argument_integer(call, at, &number) || number < 1)
+    if (!kv_read_integer_argument(call, at, &number) || number < 1)
         return "ERR numkeys should be greater than 0";
     if (number > (int64_t)call->command->count - at - 2)
         return KV_SYNTAX;
@@ -223,7 +224,7 @@ static const char *read_pop_arguments(const struct kv_call *call, uint32_t at, s
         if (!domus_resp_is(domus_resp_argument(call->command, i), "COUNT") || count != 0 ||
             i + 1 == call->command->count)
             return KV_SYNTAX;
-        if (!kv_argument_integer(call, i + 1, &count) || count < 1)
+        if (!kv_read_integer_argument(call, i + 1, &count) || count < 1)
             return "ERR count should be greater than 0";
     }
     wish->count = count != 0 ? (uint64_t)count : 1;
@@ -237,10 +238,10 @@ int kv_run_lmpop(struct kv_call *call)
     const char *wrong = read_pop_arguments(call, 1, &keys, &wish);
 
     if (wrong != NULL)
-        return kv_error(call->stack, wrong);
+        return kv_answer_error(call->stack, wrong);
     for (uint32_t i = keys.first; i <= keys.last; i++) {
-        kv_turn_to(call, i);
-        int result = kv_fulfil(call, &wish, (domus_slice){0}, NULL);
+        kv_select_argument_as_key(call, i);
+        int result = kv_fulfil_wish(call, &wish, (domus_slice){0}, NULL);
         if (result != 1)
             return result;
     }
@@ -254,7 +255,7 @@ int kv_run_blmpop(struct kv_call *call)
     const char *wrong = read_pop_arguments(call, 2, &keys, &wish);
 
     if (wrong != NULL)
-        return kv_error(call->stack, wrong);
+        return kv_answer_error(call->stack, wrong);
     return fulfil_or_wait(call, &wish, (domus_slice){0}, keys, 1);
 }
 
@@ -270,15 +271,15 @@ int kv_run_blmove(struct kv_call *call)
     struct kv_wish wish = {.moves = true};
 
     if (!read_move_ends(call, &wish))
-        return kv_error(call->stack, KV_SYNTAX);
+        return kv_answer_error(call->stack, KV_SYNTAX);
     return move_or_wait(call, &wish);
 }
 
 static int move_without_wait(struct kv_call *call, const struct kv_wish *wish)
 {
-    int result = kv_fulfil(call, wish, domus_resp_argument(call->command, 2), NULL);
+    int result = kv_fulfil_wish(call, wish, domus_resp_argument(call->command, 2), NULL);
 
-    return result == 1 ? kv_null(call->stack) : result;
+    return result == 1 ? kv_answer_null(call->stack) : result;
 }
 
 int kv_run_lmove(struct kv_call *call)
@@ -286,7 +287,7 @@ int kv_run_lmove(struct kv_call *call)
     struct kv_wish wish = {.moves = true};
 
     return read_move_ends(call, &wish) ? move_without_wait(call, &wish)
-                                       : kv_error(call->stack, KV_SYNTAX);
+                                       : kv_answer_error(call->stack, KV_SYNTAX);
 }
 
 int kv_run_rpoplpush(struct kv_call *call)
@@ -306,8 +307,8 @@ static void serve_clients_of_chain(domus_stack *stack, struct kv_store *store,
         const struct kv_waiter *waiter = client->waiter;
         struct kv_call call = {
             .stack = stack, .store = store, .key = kv_chain_key(chain), .hash = chain->hash};
-        int result = kv_fulfil(&call, &waiter->wish, waiter->to, &waiter->kept);
-        kv_observed_note(store, call.hash, call.key);
+        int result = kv_fulfil_wish(&call, &waiter->wish, waiter->to, &waiter->kept);
+        kv_note_changed_key(store, call.hash, call.key);
         if (result == 1)
             return;
         if (result != 0 && result != -ENOENT)
@@ -316,7 +317,7 @@ static void serve_clients_of_chain(domus_stack *stack, struct kv_store *store,
     }
 }
 
-void kv_wait_serve(domus_stack *stack, struct kv_store *store)
+void kv_serve_waiting_clients(domus_stack *stack, struct kv_store *store)
 {
     struct kv_chain *chain;
 
@@ -326,14 +327,14 @@ void kv_wait_serve(domus_stack *stack, struct kv_store *store)
         chain->is_served = true;
         serve_clients_of_chain(stack, store, chain);
         chain->is_served = false;
-        kv_chain_settle(store, chain);
+        kv_free_unused_chain(store, chain);
     }
-    kv_observed_settle(store);
+    kv_free_observed_if_unused(store);
 }
 
 /* --- the end of waiting ----------------------------------------------------------------------- */
 
-int kv_wait_over(domus_stack *stack, void *self, const void *payload)
+int kv_handle_wait_timeout(domus_stack *stack, void *self, const void *payload)
 {
     struct kv_client *client = ((const struct over *)payload)->client;
     struct kv_store *store = self;
@@ -341,7 +342,7 @@ int kv_wait_over(domus_stack *stack, void *self, const void *payload)
     (void)domus_kept_reply(stack, client->waiter->kept, &domus_resp_null_array_type, NULL);
     client->waiter->has_timer = false;
     end_wait_of_client(stack, store, client);
-    kv_observed_settle(store);
+    kv_free_observed_if_unused(store);
     return 0;
 }
 
@@ -356,19 +357,19 @@ int kv_unblock(domus_stack *stack, void *self, const void *payload)
         domus_resp_error_text("%s", unblock->why == KV_BY_END ? KV_UNBLOCKED : BY_CLIENT);
 
     if (client == NULL || client->waiter == NULL)
-        return kv_integer(stack, 0);
+        return kv_answer_integer(stack, 0);
     if (unblock->why != KV_BY_TIME)
         (void)domus_kept_reply(stack, client->waiter->kept, &domus_resp_error_type, &error);
     else
         (void)domus_kept_reply(stack, client->waiter->kept, &domus_resp_null_array_type, NULL);
     end_wait_of_client(stack, store, client);
-    kv_observed_settle(store);
-    return kv_integer(stack, 1);
+    kv_free_observed_if_unused(store);
+    return kv_answer_integer(stack, 1);
 }
 
 const domus_type kv_leave_type = {.name = "leave"};
 
-int kv_leave(domus_stack *stack, void *self, const void *payload)
+int kv_handle_leaving_client(domus_stack *stack, void *self, const void *payload)
 {
     struct kv_store *store = self;
     struct kv_client *client = kv_client_find(store, domus_sender(stack));
@@ -377,12 +378,12 @@ int kv_leave(domus_stack *stack, void *self, const void *payload)
     if (client != NULL && client->waiter != NULL) {
         (void)domus_kept_reply(stack, client->waiter->kept, &domus_resp_null_array_type, NULL);
         end_wait_of_client(stack, store, client);
-        kv_observed_settle(store);
+        kv_free_observed_if_unused(store);
     }
-    return kv_ok(stack);
+    return kv_answer_ok(stack);
 }
 
-int kv_client_down(domus_stack *stack, void *self, const void *payload)
+int kv_handle_ended_client(domus_stack *stack, void *self, const void *payload)
 {
     const domus_down *down = payload;
     struct kv_store *store = self;
@@ -394,8 +395,8 @@ int kv_client_down(domus_stack *stack, void *self, const void *payload)
     if (client->waiter != NULL)
         end_wait_of_client(stack, store, client);
     else
-        kv_client_settle(stack, store, client);
-    kv_observed_settle(store);
+        kv_forget_idle_client(stack, store, client);
+    kv_free_observed_if_unused(store);
     return 0;
 }
 
@@ -410,7 +411,7 @@ static void end_refused_wait(domus_stack *stack, struct kv_store *store, struct 
 
 const domus_type kv_wait_end_type = {.name = "wait_end"};
 
-int kv_wait_end(domus_stack *stack, void *self, const void *payload)
+int kv_handle_end_of_waits(domus_stack *stack, void *self, const void *payload)
 {
     struct kv_store *store = self;
 
@@ -424,24 +425,24 @@ int kv_wait_end(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-void kv_wait_put_back(domus_stack *stack, struct kv_store *store, struct kv_gift *gift)
+void kv_put_back_in_shard(domus_stack *stack, struct kv_store *store, struct kv_gift *gift)
 {
     struct kv_call call = {.stack = stack, .store = store};
 
-    kv_put_back(&call, gift);
+    kv_put_gift_back(&call, gift);
     if (store->observed != NULL)
-        kv_observed_note(store, call.hash, call.key);
+        kv_note_changed_key(store, call.hash, call.key);
     kv_gift_free(gift);
 }
 
-void kv_wait_take_returned(domus_stack *stack, struct kv_store *store)
+void kv_put_back_returned_gifts(domus_stack *stack, struct kv_store *store)
 {
     struct kv_gift *next;
-    struct kv_gift *gift = kv_gifts_returned(store->index);
+    struct kv_gift *gift = kv_take_returned_gifts(store->index);
 
     for (; gift != NULL; gift = next) {
         next = gift->next;
-        kv_wait_put_back(stack, store, gift);
+        kv_put_back_in_shard(stack, store, gift);
     }
-    kv_wait_serve(stack, store);
+    kv_serve_waiting_clients(stack, store);
 }

@@ -44,7 +44,7 @@ static int answer_with_counted_elements(domus_stack *stack, struct kv_walk *walk
     if (walk->builder.values == 0) {
         domus_resp_drop(&walk->builder);
         (void)domus_resp_add_array(&walk->builder, 0);
-        return walk->is_part ? kv_null(stack) : kv_reply(stack, &walk->builder);
+        return walk->is_part ? kv_answer_null(stack) : kv_answer_built(stack, &walk->builder);
     }
     int error = domus_resp_end(&walk->builder, &reply);
     if (error != 0)
@@ -53,16 +53,16 @@ static int answer_with_counted_elements(domus_stack *stack, struct kv_walk *walk
     reply.bytes.size -= HEAD_GAP;
     if (!walk->is_part)
         write_head_of_array(&reply);
-    return kv_reply_with(stack, reply);
+    return kv_answer_reply(stack, reply);
 }
 
 static int answer_with_walk(domus_stack *stack, struct kv_walk *walk, int error)
 {
     if (error == 0)
         error = walk->counts ? answer_with_counted_elements(stack, walk)
-                             : kv_reply(stack, &walk->builder);
+                             : kv_answer_built(stack, &walk->builder);
     free_walk(walk);
-    return error == -EMSGSIZE ? kv_error(stack, KV_TOO_LONG) : error;
+    return error == -EMSGSIZE ? kv_answer_error(stack, KV_TOO_LONG) : error;
 }
 
 static int run_piece_of_walk(struct kv_store *store, struct kv_walk *walk)
@@ -113,7 +113,7 @@ int kv_walk(struct kv_call *call, const struct kv_walk *begun)
     struct kv_store *store = call->store;
 
     walk.builder.version = call->command->version;
-    walk.builder.bytes.size_max = kv_answer_max();
+    walk.builder.bytes.size_max = kv_answer_bytes_max();
     if (walk.counts)
         (void)domus_append(&walk.builder.bytes, gap, HEAD_GAP);
     int result = run_piece_of_walk(store, &walk);

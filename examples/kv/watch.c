@@ -15,21 +15,21 @@ int kv_run_watch(struct kv_call *call)
     if (error != 0)
         return error;
     for (uint32_t i = 1; i < call->command->count && error == 0; i++) {
-        kv_turn_to(call, i);
+        kv_select_argument_as_key(call, i);
         /* remove the key now if it has expired, so that this is no change after the watch began */
-        (void)kv_find(call);
-        kv_observed_note(store, call->hash, call->key);
+        (void)kv_find_item_of_call(call);
+        kv_note_changed_key(store, call->hash, call->key);
         error = kv_mark_add(store, client, KV_WATCHES, call->hash, call->key);
     }
     if (error != 0)
         /* a key cannot be watched, so the client's transaction has to fail */
         client->is_dirty = true;
-    kv_client_settle(call->stack, store, client);
-    return error != 0 ? kv_error(call->stack, "ERR too many keys are watched and waited for")
-                      : kv_ok(call->stack);
+    kv_forget_idle_client(call->stack, store, client);
+    return error != 0 ? kv_answer_error(call->stack, "ERR too many keys are watched and waited for")
+                      : kv_answer_ok(call->stack);
 }
 
-bool kv_watch_end(domus_stack *stack, struct kv_store *store, domus_address address)
+bool kv_end_watch_of_client(domus_stack *stack, struct kv_store *store, domus_address address)
 {
     struct kv_client *client = kv_client_find(store, address);
 
@@ -41,19 +41,19 @@ bool kv_watch_end(domus_stack *stack, struct kv_store *store, domus_address addr
     bool is_whole = !client->is_dirty && client->marks[KV_WATCHES] != NULL;
     client->is_dirty = false;
     kv_marks_remove(store, client, KV_WATCHES);
-    kv_client_settle(stack, store, client);
+    kv_forget_idle_client(stack, store, client);
     return is_whole;
 }
 
 const domus_type kv_unwatch_type = {.name = "unwatch"};
 
-int kv_unwatch(domus_stack *stack, void *self, const void *payload)
+int kv_handle_unwatch(domus_stack *stack, void *self, const void *payload)
 {
     struct kv_store *store = self;
 
     (void)payload;
-    kv_store_begin(stack, store);
-    (void)kv_watch_end(stack, store, domus_sender(stack));
-    kv_wait_serve(stack, store);
-    return kv_ok(stack);
+    kv_begin_store_turn(stack, store);
+    (void)kv_end_watch_of_client(stack, store, domus_sender(stack));
+    kv_serve_waiting_clients(stack, store);
+    return kv_answer_ok(stack);
 }

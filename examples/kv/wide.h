@@ -1,13 +1,13 @@
 /* The product of two numbers of 64 bits has 128. A compiler for 32 bits has no type for that, so it
- * multiplies the halves of the numbers. kv_high_by_halves() is there for each processor, so that it
- * is tested on each. */
+ * multiplies the halves of the numbers. kv_high_half_of_product() is there for each processor, so
+ * that it is tested on each. */
 #ifndef KV_WIDE_H
 #define KV_WIDE_H
 
 #include <stdint.h>
 
 /* Returns the upper 64 bits of the product of two numbers. */
-static inline uint64_t kv_high_by_halves(uint64_t a, uint64_t b)
+static inline uint64_t kv_high_half_of_product(uint64_t a, uint64_t b)
 {
     uint64_t a_low = a & UINT32_MAX, a_high = a >> 32;
     uint64_t b_low = b & UINT32_MAX, b_high = b >> 32;
@@ -25,7 +25,7 @@ static inline uint64_t kv_fold_product(uint64_t a, uint64_t b)
     __extension__ unsigned __int128 product = (unsigned __int128)a * b;
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 #else
-    return a * b ^ kv_high_by_halves(a, b);
+    return a * b ^ kv_high_half_of_product(a, b);
 #endif
 }
 

@@ -11,7 +11,7 @@ static void pop_element(struct kv_store *store, struct kv_item **link, enum kv_e
 {
     struct kv_list *list = (*link)->list;
 
-    kv_list_pop(&store->memory, list, end);
+    kv_list_remove_at_end(&store->memory, list, end);
     if (list->count == 0)
         kv_store_remove(store, link);
 }
@@ -21,15 +21,15 @@ static void pop_element(struct kv_store *store, struct kv_item **link, enum kv_e
 static int push_element(struct kv_call *call, enum kv_end end, domus_slice element)
 {
     struct kv_item **link;
-    int there = kv_find_list(call, &link);
+    int there = kv_find_list_of_call(call, &link);
 
-    if (there == 0 && (link = kv_add_list(call)) == NULL)
+    if (there == 0 && (link = kv_add_key_with_list(call)) == NULL)
         return -ENOMEM;
     if (there < 0)
         return there;
     struct kv_list *list = (*link)->list;
-    int error =
-        kv_list_push(&call->store->memory, list, end, domus_slice_data(element), element.size);
+    int error = kv_list_add_at_end(&call->store->memory, list, end, domus_slice_data(element),
+                                   element.size);
     if (list->count == 0)
         kv_store_remove(call->store, link);
     return error;
@@ -38,7 +38,7 @@ static int push_element(struct kv_call *call, enum kv_end end, domus_slice eleme
 static void turn_to_key(struct kv_call *call, domus_slice key)
 {
     if (call->store->observed != NULL)
-        kv_observed_note(call->store, call->hash, call->key);
+        kv_note_changed_key(call->store, call->hash, call->key);
     call->key = key;
     call->hash = kv_hash(domus_slice_data(key), key.size);
 }
@@ -60,7 +60,7 @@ static void push_elements_again(struct kv_call *call, const struct kv_gift *gift
     free(elements);
 }
 
-void kv_put_back(struct kv_call *call, const struct kv_gift *gift)
+void kv_put_gift_back(struct kv_call *call, const struct kv_gift *gift)
 {
     turn_to_key(call, gift->key);
     if (gift->count != 0)
@@ -82,14 +82,15 @@ static int answer_waited_or_running(struct kv_call *call, const domus_kept *kept
 static int build_array_of_elements(const struct kv_list *list, enum kv_end end, uint64_t count,
                                    domus_resp_reply *ret_array)
 {
-    domus_resp_builder builder = {.bytes.size_max = kv_answer_max()};
-    struct kv_place place = end == KV_HEAD ? kv_list_seek(list, 0) : kv_list_last(list);
+    domus_resp_builder builder = {.bytes.size_max = kv_answer_bytes_max()};
+    struct kv_place place =
+        end == KV_HEAD ? kv_list_place_of_index(list, 0) : kv_list_last_place(list);
 
     (void)domus_resp_add_array(&builder, (uint32_t)count);
     for (; count > 0 && builder.bytes.error == 0; count--) {
-        domus_resp_bytes element = kv_list_at(place);
+        domus_resp_bytes element = kv_list_element_at(place);
         (void)domus_resp_add_bulk(&builder, element.data, element.size);
-        place = end == KV_HEAD ? kv_list_next(place) : kv_list_previous(place);
+        place = end == KV_HEAD ? kv_list_place_behind(place) : kv_list_place_before(place);
     }
     return domus_resp_end(&builder, ret_array);
 }
@@ -98,13 +99,13 @@ static int build_array_of_elements(const struct kv_list *list, enum kv_end end, 
 static int answer_with_elements(struct kv_call *call, const domus_resp_reply *elements)
 {
     domus_resp_builder builder = {.version = call->command->version,
-                                  .bytes.size_max = kv_answer_max()};
+                                  .bytes.size_max = kv_answer_bytes_max()};
 
     (void)domus_resp_add_array(&builder, 2);
     (void)domus_resp_add_bulk(&builder, domus_slice_data(call->key), call->key.size);
     (void)domus_resp_add_reply(&builder, elements);
     domus_slice_free(elements->bytes);
-    return kv_reply(call->stack, &builder);
+    return kv_answer_built(call->stack, &builder);
 }
 
 /* Build a reply of the first element from an end of a list. */
@@ -112,7 +113,7 @@ static int build_first_element(const struct kv_list *list, enum kv_end end,
                                domus_resp_reply *ret_element)
 {
     domus_resp_builder builder = {.version = 0};
-    domus_resp_bytes element = kv_list_end(list, end);
+    domus_resp_bytes element = kv_list_element_at_end(list, end);
 
     (void)domus_resp_add_bulk(&builder, element.data, element.size);
     return domus_resp_end(&builder, ret_element);
@@ -149,8 +150,9 @@ static int give_elements_to_client(struct kv_call *call, struct kv_item **link,
     else if (kv_is_gathering())
         error = build_first_element(list, wish->from, &shown);
     else
-        error = domus_slice_copy(kv_list_end(list, wish->from).data,
-                                 (uint32_t)kv_list_end(list, wish->from).size, &shown.bytes);
+        error =
+            domus_slice_copy(kv_list_element_at_end(list, wish->from).data,
+                             (uint32_t)kv_list_element_at_end(list, wish->from).size, &shown.bytes);
     if (error != 0)
         return error;
     error = kv_is_gathering() || wish->is_direct
@@ -158,7 +160,7 @@ static int give_elements_to_client(struct kv_call *call, struct kv_item **link,
                 : answer_with_gift(call, wish, shown.bytes, (uint32_t)count, kept);
     if (error != 0)
         return error;
-    kv_list_drop(&call->store->memory, list, wish->from, count != 0 ? count : 1);
+    kv_list_remove_many(&call->store->memory, list, wish->from, count != 0 ? count : 1);
     if (list->count == 0)
         kv_store_remove(call->store, link);
     return 0;
@@ -168,7 +170,7 @@ static int give_elements_to_client(struct kv_call *call, struct kv_item **link,
 static int move_element(struct kv_call *call, struct kv_item **link, const struct kv_wish *wish,
                         domus_slice to, const domus_kept *kept)
 {
-    domus_resp_bytes bytes = kv_list_end((*link)->list, wish->from);
+    domus_resp_bytes bytes = kv_list_element_at_end((*link)->list, wish->from);
     domus_slice from = call->key;
     domus_slice element;
 
@@ -185,7 +187,7 @@ static int move_element(struct kv_call *call, struct kv_item **link, const struc
                    : error;
     }
     turn_to_key(call, from);
-    pop_element(call->store, kv_find(call), wish->from);
+    pop_element(call->store, kv_find_item_of_call(call), wish->from);
     turn_to_key(call,
                 to); /* note the change of the other key before the answer frees the command */
     error = answer_waited_or_running(call, kept, &domus_slice_type, &element);
@@ -194,21 +196,21 @@ static int move_element(struct kv_call *call, struct kv_item **link, const struc
     turn_to_key(call, from);
     (void)push_element(call, wish->from, element);
     turn_to_key(call, to);
-    pop_element(call->store, kv_find(call), wish->to);
+    pop_element(call->store, kv_find_item_of_call(call), wish->to);
     domus_slice_free(element);
     return error;
 }
 
-int kv_fulfil(struct kv_call *call, const struct kv_wish *wish, domus_slice to,
-              const domus_kept *kept)
+int kv_fulfil_wish(struct kv_call *call, const struct kv_wish *wish, domus_slice to,
+                   const domus_kept *kept)
 {
     struct kv_item **link;
-    int there = kv_find_list(call, &link);
+    int there = kv_find_list_of_call(call, &link);
 
     if (there == 0 || (there < 0 && kept != NULL))
         return 1;
     if (there < 0)
-        return kv_error(call->stack, KV_WRONG_TYPE);
+        return kv_answer_error(call->stack, KV_WRONG_TYPE);
     return wish->moves ? move_element(call, link, wish, to, kept)
                        : give_elements_to_client(call, link, wish, kept);
 }

@@ -17,7 +17,7 @@ struct guest {
     struct rooms_said line; /* the part of a line of the guest that has come so far */
 };
 
-int rooms_find(domus_stack *stack, const char *name, domus_group *ret_room)
+int rooms_find_room(domus_stack *stack, const char *name, domus_group *ret_room)
 {
     for (uint32_t i = 0; i < rooms_settings.room_count; i++) {
         if (strcmp(rooms_settings.rooms[i], name) == 0)
@@ -30,7 +30,7 @@ int rooms_find(domus_stack *stack, const char *name, domus_group *ret_room)
 static int enter_room(domus_stack *stack, struct guest *guest, const char *name)
 {
     domus_group room;
-    int error = rooms_find(stack, name, &room);
+    int error = rooms_find_room(stack, name, &room);
 
     if (error == -ENOENT)
         return domus_channel_append(stack, domus_channel_running(stack), "no such room\n", 13);

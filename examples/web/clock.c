@@ -39,7 +39,7 @@ const domus_type web_end_type = {.name = "events end"};
 
 static void begin_counting_requests(domus_stack *stack, struct clock *clock)
 {
-    clock->requests = web_requests();
+    clock->requests = web_count_of_requests();
     clock->ticked_ns = domus_now_ns(stack);
 }
 
@@ -48,7 +48,7 @@ static int write_event_of_tick(domus_stack *stack, const struct clock *clock,
                                domus_slice *ret_event)
 {
     uint64_t time_ns = domus_now_ns(stack) - clock->ticked_ns;
-    uint64_t requests = web_requests() - clock->requests;
+    uint64_t requests = web_count_of_requests() - clock->requests;
     domus_appender event = {0};
     char json[64];
 

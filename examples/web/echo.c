@@ -50,7 +50,7 @@ DOMUS_SEQUENCE(echo, struct echo)
     frame->body = request->stream;
     frame->length = request->length;
     if (frame->body.number == 0)
-        return web_answer(stack, WEB_BYTES, (domus_slice){0});
+        return web_answer_with_bytes(stack, WEB_BYTES, (domus_slice){0});
     DOMUS_AWAIT(domus_body_read(stack, frame->body, then));
     if ((error = take_piece_of_body(stack, frame, answer)) != 0)
         return error;

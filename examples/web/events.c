@@ -26,7 +26,7 @@ static bool count_visitor(struct web_visitor *visitor)
     return true;
 }
 
-void web_events_leave(struct web_visitor *visitor)
+void web_free_event_place(struct web_visitor *visitor)
 {
     if (visitor->gets_events)
         atomic_fetch_sub_explicit(&pages, 1, memory_order_relaxed);
@@ -82,7 +82,7 @@ static int begin_event_stream(domus_stack *stack, domus_resumed *then)
  * after HEAD. */
 static int end_events_of_page(struct web_visitor *visitor, int error)
 {
-    web_events_leave(visitor);
+    web_free_event_place(visitor);
     return error;
 }
 
@@ -92,7 +92,7 @@ DOMUS_SEQUENCE(events, struct events)
 
     DOMUS_BEGIN;
     if (!count_visitor(self))
-        return web_say(stack, 503, "too many pages get events\n");
+        return web_answer_with_line(stack, 503, "too many pages get events\n");
     DOMUS_AWAIT(begin_event_stream(stack, then));
     if (answer->error != 0)
         return end_events_of_page(self, answer->error);

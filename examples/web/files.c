@@ -9,7 +9,7 @@
 /* the directory that is served, constant while requests are served */
 static domus_http_files files;
 
-int web_files_begin(domus_system *system)
+int web_open_files(domus_system *system)
 {
     files.cache_control = "no-cache"; /* browsers ask each time whether a file has changed */
     files.compressed = true;
@@ -17,7 +17,7 @@ int web_files_begin(domus_system *system)
                                    DOMUS_FILE_READ | DOMUS_FILE_DIRECTORY, 0, &files.root);
 }
 
-void web_files_end(void)
+void web_close_files(void)
 {
     domus_file_close(files.root);
     files.root = NULL;
@@ -32,7 +32,7 @@ static int serve_file_of_root(domus_stack *stack, void *self, const void *payloa
 static int serve_static_file(domus_stack *stack, void *self, const void *payload)
 {
     (void)self;
-    return domus_http_serve(stack, &files, web_path_value(payload, "path"));
+    return domus_http_serve(stack, &files, web_value_of_path_segment(payload, "path"));
 }
 
 const domus_call web_serve_page = {serve_file_of_root, 0},

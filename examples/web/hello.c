@@ -17,12 +17,12 @@ static int serve_hello(domus_stack *stack, void *self, const void *payload)
 
     (void)self;
     if (size < 0 && size != -ENOENT)
-        return web_say(stack, 400, "a name has up to 64 bytes\n");
+        return web_answer_with_line(stack, 400, "a name has up to 64 bytes\n");
     (void)domus_append_text(&page, "<!DOCTYPE html>\n<title>Hello</title>\n<p>Hello, ");
     (void)domus_http_append_html(&page, name, size > 0 ? (size_t)size : 0);
     (void)domus_append_text(&page, "!</p>\n");
     int error = domus_append_end(&page, &body);
-    return error != 0 ? error : web_answer(stack, "text/html; charset=utf-8", body);
+    return error != 0 ? error : web_answer_with_bytes(stack, "text/html; charset=utf-8", body);
 }
 
 const domus_call web_serve_hello = {serve_hello, 0};

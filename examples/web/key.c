@@ -31,7 +31,7 @@ struct visit {
 static int make_command_of_request(const domus_http_request *request, domus_slice value,
                                    domus_resp_command *ret_command, domus_address *ret_shard)
 {
-    domus_slice path = web_path_value(request, "key");
+    domus_slice path = web_value_of_path_segment(request, "key");
     domus_resp_bytes words[3] = {{"GET", 3}};
     char key[KEY_MAX];
 
@@ -49,7 +49,7 @@ static int make_command_of_request(const domus_http_request *request, domus_slic
     int error =
         domus_resp_command_make(words, request->method == DOMUS_HTTP_PUT ? 3 : 2, ret_command);
     if (error == 0) /* find the shard of the command's second word, which is the key */
-        *ret_shard = kv_shards[kv_shard_of(domus_resp_argument(ret_command, 1))];
+        *ret_shard = kv_shards[kv_shard_of_key(domus_resp_argument(ret_command, 1))];
     return error;
 }
 
@@ -63,7 +63,7 @@ static int ask_shard_of_key(domus_stack *stack, const domus_http_request *reques
 
     domus_slice_free(value);
     if (error == -EINVAL)
-        return web_say(stack, 400, "this cannot be a key\n");
+        return web_answer_with_line(stack, 400, "this cannot be a key\n");
     if (error != 0)
         return error;
     error = domus_ask(stack, shard, &domus_resp_command_type, &command, then);
@@ -77,10 +77,10 @@ static int ask_shard_of_key(domus_stack *stack, const domus_http_request *reques
 static int answer_error_of_shard(domus_stack *stack, const domus_resp_error *error)
 {
     if (strncmp(error->text, "WRONGTYPE", 9) == 0)
-        return web_say(stack, 409, "this key is no string\n");
+        return web_answer_with_line(stack, 409, "this key is no string\n");
     if (strncmp(error->text, "OOM", 3) == 0)
-        return web_say(stack, 507, "the store is full\n");
-    return web_say(stack, 500, "the store refuses\n");
+        return web_answer_with_line(stack, 507, "the store is full\n");
+    return web_answer_with_line(stack, 500, "the store refuses\n");
 }
 
 /* Answer the request by the answer of the shard. */
@@ -92,7 +92,7 @@ static int answer_as_shard(domus_stack *stack, const domus_answer *answer)
     if (answer->error != 0)
         return answer->error;
     if (answer->type == &domus_resp_null_type)
-        return web_say(stack, 404, "no such key\n");
+        return web_answer_with_line(stack, 404, "no such key\n");
     if (answer->type == &domus_resp_error_type)
         return answer_error_of_shard(stack, answer->payload);
     if (answer->type == &domus_resp_ok_type) /* "+OK" is the answer to SET */
@@ -100,7 +100,7 @@ static int answer_as_shard(domus_stack *stack, const domus_answer *answer)
     /* an integer is the answer to DEL: how many keys there were */
     if (answer->type == &domus_resp_integer_type)
         return ((const domus_resp_integer *)answer->payload)->value == 0
-                   ? web_say(stack, 404, "no such key\n")
+                   ? web_answer_with_line(stack, 404, "no such key\n")
                    : domus_reply(stack, &domus_http_text_type, &(domus_http_text){.status = 204});
     if (answer->type == &domus_resp_short_type) {
         const domus_resp_short *text = answer->payload;
@@ -110,7 +110,7 @@ static int answer_as_shard(domus_stack *stack, const domus_answer *answer)
     } else {
         return -EPROTO; /* the shard has answered with a type that is not known here */
     }
-    return error != 0 ? error : web_answer(stack, WEB_PLAIN, value);
+    return error != 0 ? error : web_answer_with_bytes(stack, WEB_PLAIN, value);
 }
 
 /* --- the value of a PUT ----------------------------------------------------------------------- */
@@ -154,7 +154,7 @@ static bool begin_key_request(domus_stack *stack, struct visit *visit,
     visit->value.size_max = (uint32_t)web_settings.value_max_bytes;
     visit->is_whole = request->method != DOMUS_HTTP_PUT || request->stream.number == 0;
     if (kv_settings.password[0] != '\0')
-        *ret_result = web_say(stack, 403, "this store has a password\n");
+        *ret_result = web_answer_with_line(stack, 403, "this store has a password\n");
     else if (!visit->is_whole && request->length > web_settings.value_max_bytes)
         *ret_result = -EMSGSIZE; /* 413, before the client sends the value */
     else
@@ -189,7 +189,7 @@ DOMUS_SEQUENCE(visit, struct visit)
 
 const domus_call web_serve_key = DOMUS_BY(visit);
 
-void web_keys_begin(void)
+void web_set_up_keys(void)
 {
     gathered.bytes_max = web_settings.gathered_max_bytes;
 }

@@ -39,15 +39,15 @@ static int start_services(domus_system *system, void *argument)
     web_system = system;
     kv_settings = web_settings.kv;
     rooms_settings = web_settings.rooms;
-    int error = kv_start(system);
+    int error = kv_start_store(system);
     if (error == 0)
         error = domus_outside_spawn_with(system, &web_clock_behaviour, NULL, &options, &web_clock);
-    if (error == 0 && (error = web_files_begin(system)) != 0)
+    if (error == 0 && (error = web_open_files(system)) != 0)
         fprintf(stderr, "web: web.root: cannot open %s\n", web_settings.root);
-    if (error == 0 && (error = web_proxy_begin(system)) != 0)
+    if (error == 0 && (error = web_open_proxy_pool(system)) != 0)
         fprintf(stderr, "web: web.upstream: %s is no address\n", web_settings.upstream);
     if (error == 0)
-        error = web_site_begin();
+        error = web_set_up_site();
     if (error == 0)
         error = serve_listener_if_configured(system, "web", &web_site);
     if (error == 0)
@@ -66,14 +66,14 @@ static void stop_services(domus_system *system, void *argument)
     (void)argument;
     if (domus_outside_notice(system, web_clock, &web_end_type, NULL) != 0)
         (void)domus_outside_stop(system, web_clock);
-    kv_stop(system);
+    kv_stop_store(system);
 }
 
 static void close_services(domus_system *system, void *argument)
 {
     (void)system, (void)argument;
-    web_files_end();
-    web_site_end();
+    web_close_files();
+    web_free_site();
 }
 
 /* --- the section ------------------------------------------------------------------------------ */

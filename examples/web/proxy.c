@@ -12,7 +12,7 @@
 static domus_http_proxy proxy = {.path = "/proxy"};
 static domus_http_proxy secure_proxy = {.path = "/proxy", .secure = true};
 
-int web_proxy_begin(domus_system *system)
+int web_open_proxy_pool(domus_system *system)
 {
     static const domus_channel_options channel = {.idle_timeout_ns = 15 * UINT64_C(1000000000),
                                                   .answer_timeout_ns = 60 * UINT64_C(1000000000)};
@@ -39,7 +39,7 @@ static int serve_proxied_request(domus_stack *stack, void *self, const void *pay
 
     (void)self;
     if (web_settings.upstream[0] == '\0')
-        return web_say(stack, 404, "there is no web.upstream\n");
+        return web_answer_with_line(stack, 404, "there is no web.upstream\n");
     bool is_secure = domus_tls_info_of(stack, domus_channel_running(stack), &info) == 0;
     return domus_http_pass(stack, payload, is_secure ? &secure_proxy : &proxy);
 }

@@ -24,7 +24,7 @@ void web_count_request(void)
                           memory_order_relaxed);
 }
 
-uint64_t web_requests(void)
+uint64_t web_count_of_requests(void)
 {
     uint64_t sum = 0;
 

@@ -33,19 +33,19 @@ static const domus_call *const functions[] = {
     [SOCKET] = &web_serve_socket, [STATIC] = &web_serve_static, [PROXY] = &web_serve_proxy,
 };
 
-domus_slice web_path_value(const domus_http_request *request, const char *name)
+domus_slice web_value_of_path_segment(const domus_http_request *request, const char *name)
 {
     domus_http_match match = domus_http_find_route(routes, request);
 
     return domus_http_route_value(&match, name);
 }
 
-int web_say(domus_stack *stack, uint16_t status, const char *line)
+int web_answer_with_line(domus_stack *stack, uint16_t status, const char *line)
 {
     return domus_reply(stack, &domus_http_text_type, &(domus_http_text){status, WEB_PLAIN, line});
 }
 
-int web_answer(domus_stack *stack, const char *media, domus_slice body)
+int web_answer_with_bytes(domus_stack *stack, const char *media, domus_slice body)
 {
     domus_http_response response = {.status = 200, .media = media, .body = body};
     domus_appender fields = {0};
@@ -80,7 +80,7 @@ static int route_request(domus_stack *stack, void *self, const void *payload)
 
     web_count_request();
     if (!web_is_own_host(domus_channel_running(stack), payload))
-        return web_say(stack, 421, "this site has another name\n");
+        return web_answer_with_line(stack, 421, "this site has another name\n");
     if (match.route == NULL)
         return refuse_unrouted(stack, &match);
     return functions[match.route->id]->handle(stack, self, payload);
@@ -96,8 +96,8 @@ static const domus_pipeline pipeline = {
 static void stop_visitor(domus_stack *stack, void *self)
 {
     (void)stack;
-    web_events_leave(self);
-    web_guest_leave(self);
+    web_free_event_place(self);
+    web_free_guest(self);
 }
 
 static const domus_behaviour visitor = {
@@ -105,20 +105,20 @@ static const domus_behaviour visitor = {
     .kind = DOMUS_CHANNELS,
     .state_size = sizeof(struct web_visitor),
     .pipeline = &pipeline,
-    .on = (const domus_on[]){{&rooms_said_type, web_hear_line, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&rooms_said_type, web_send_line_to_browser, 0}, {NULL, NULL, 0}},
     .on_peer =
         (const domus_on_peer[]){{.type = &domus_http_request_type,
                                  .handle = route_request,
                                  .peer_frame_size = WEB_FRAME_MAX,
                                  .marks_of = web_proxy_marks},
-                                {.type = &domus_websocket_message_type, .handle = web_take_text},
+                                {.type = &domus_websocket_message_type, .handle = web_publish_text},
                                 {.type = NULL}},
     .on_stop = stop_visitor,
 };
 
 const domus_behaviour web_site = {.name = "site", .kind = DOMUS_CHANNELS, .channel = &visitor};
 
-int web_site_begin(void)
+int web_set_up_site(void)
 {
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
         if (functions[i]->call_frame_size > WEB_FRAME_MAX)
@@ -127,11 +127,11 @@ int web_site_begin(void)
     http.body_max = web_settings.body_max_bytes;
     gzip.streams_max = web_settings.gzip_streams;
     http.gzip = web_settings.gzip_streams != 0 ? &gzip : NULL;
-    web_keys_begin();
+    web_set_up_keys();
     return 0;
 }
 
-void web_site_end(void)
+void web_free_site(void)
 {
     domus_http_gzip_trim(&gzip);
 }

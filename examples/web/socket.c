@@ -71,7 +71,7 @@ static int read_guest_query(domus_stack *stack, domus_slice query, struct web_gu
         return -EPROTO;
     guest->name_size = size > 0 ? (size_t)size : 0;
     replace_control_characters(guest->name, guest->name_size);
-    return rooms_find(stack, room, &guest->room);
+    return rooms_find_room(stack, room, &guest->room);
 }
 
 static int serve_upgrade(domus_stack *stack, void *self, const void *payload)
@@ -82,7 +82,7 @@ static int serve_upgrade(domus_stack *stack, void *self, const void *payload)
     struct web_guest guest = {0};
 
     if (!is_page_of_this_site(request))
-        return web_say(stack, 403, "this page is of another site\n");
+        return web_answer_with_line(stack, 403, "this page is of another site\n");
     int error = read_guest_query(stack, domus_http_query(request), &guest);
     if (error != 0)
         return error;
@@ -106,7 +106,7 @@ static int serve_upgrade(domus_stack *stack, void *self, const void *payload)
 
 const domus_call web_serve_socket = {serve_upgrade, 0};
 
-void web_guest_leave(struct web_visitor *visitor)
+void web_free_guest(struct web_visitor *visitor)
 {
     free(visitor->guest);
     visitor->guest = NULL;
@@ -114,7 +114,7 @@ void web_guest_leave(struct web_visitor *visitor)
 
 /* --- texts ------------------------------------------------------------------------------------ */
 
-int web_take_text(domus_stack *stack, void *self, const void *payload)
+int web_publish_text(domus_stack *stack, void *self, const void *payload)
 {
     const domus_websocket_message *message = payload;
     const struct web_guest *guest = ((const struct web_visitor *)self)->guest;
@@ -162,7 +162,7 @@ static void replace_non_ascii(char *text, size_t size)
     }
 }
 
-int web_hear_line(domus_stack *stack, void *self, const void *payload)
+int web_send_line_to_browser(domus_stack *stack, void *self, const void *payload)
 {
     domus_channel *channel = domus_channel_running(stack);
     struct rooms_said said = *(const struct rooms_said *)payload;

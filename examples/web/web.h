@@ -45,8 +45,8 @@ extern domus_address web_clock;
 
 extern const domus_behaviour web_site;
 /* Set up the options of the site from the settings, once. Returns 0; a negative errno. */
-int web_site_begin(void);
-void web_site_end(void); /* frees what the site has, when the system has stopped */
+int web_set_up_site(void);
+void web_free_site(void); /* frees what the site has, when the system has stopped */
 
 /* A visitor: the state of a connection of HTTP. */
 struct web_visitor {
@@ -60,42 +60,42 @@ extern const domus_call web_serve_page, web_serve_json, web_serve_hello, web_ser
     web_serve_key, web_serve_events, web_serve_static, web_serve_socket, web_serve_proxy;
 
 /* Returns the value of the segment "{name}" in the path of a request (domus_http_route_value()). */
-domus_slice web_path_value(const domus_http_request *request, const char *name);
+domus_slice web_value_of_path_segment(const domus_http_request *request, const char *name);
 
 /* Returns whether a request names a host by which this site may be reached (host.c). */
 bool web_is_own_host(const domus_channel *channel, const domus_http_request *request);
 
 /* Answer the request with a status and a line of text, which is a constant of the program. */
-int web_say(domus_stack *stack, uint16_t status, const char *line);
+int web_answer_with_line(domus_stack *stack, uint16_t status, const char *line);
 
 /* Answer the request with bytes, which no browser takes for another type than `media`. This
  * consumes the body in every case. */
-int web_answer(domus_stack *stack, const char *media, domus_slice body);
+int web_answer_with_bytes(domus_stack *stack, const char *media, domus_slice body);
 
 /* --- the routes ------------------------------------------------------------------------------- */
 
 /* Make the pool of connections to the server behind /proxy/, once. Returns 0; what
  * domus_outside_pool_open() says. */
-int web_proxy_begin(domus_system *system);
+int web_open_proxy_pool(domus_system *system);
 
 /* Returns the marks of a request: a request for /proxy/ ends when its visitor ends. */
 uint32_t web_proxy_marks(const void *payload);
 
 /* Set up the budget of /kv/ from the settings, once. */
-void web_keys_begin(void);
+void web_set_up_keys(void);
 
 /* Open the directory of the static files, once, before the site is served; and close it when the
  * system has stopped. Returns 0; -ENOTDIR; what domus_file_open() says. */
-int web_files_begin(domus_system *system);
-void web_files_end(void);
+int web_open_files(domus_system *system);
+void web_close_files(void);
 
 /* Free the place of a visitor among the pages that get events, or its guest in a room, because its
  * connection or its events have ended. */
-void web_events_leave(struct web_visitor *visitor);
-void web_guest_leave(struct web_visitor *visitor);
+void web_free_event_place(struct web_visitor *visitor);
+void web_free_guest(struct web_visitor *visitor);
 
 /* Handlers of a WebSocket: for a text of its browser, and for a line of its room. */
-domus_handler web_take_text, web_hear_line;
+domus_handler web_publish_text, web_send_line_to_browser;
 
 /* --- the clock -------------------------------------------------------------------------------- */
 
@@ -117,7 +117,7 @@ extern const domus_type web_end_type;
 /* Count a request of HTTP. Thread-safety: the threads of the system. */
 void web_count_request(void);
 /* Returns the number of requests that all threads have counted. Thread-safety: any thread. */
-uint64_t web_requests(void);
+uint64_t web_count_of_requests(void);
 
 /* --- others ----------------------------------------------------------------------------------- */
 

@@ -16,24 +16,24 @@ void domi_ask_fail(domi_manager *manager, domi_envelope *ask, int error)
     domus_address asker = {ask->sender, ask->sender_lease};
 
     /* the failed ask is a request of the channel's peer that has not left this house (asks.h) */
-    if (DOMI_UNLIKELY(domi_envelope_return(ask)->promise == NULL)) {
+    if (DOMI_UNLIKELY(domi_envelope_get_return(ask)->promise == NULL)) {
         manager->io_hooks.fail_request(manager, asker.house, ask, error);
         return;
     }
-    domi_envelope_release(ask);
+    domi_envelope_release_payload(ask);
     ask->error = error;
     ask->type = NULL;
     ask->sender = NULL;
     if (domi_mailbox_put(manager, asker, &ask->node, DOMI_EXCEPTION) != 0) {
-        domi_letters_report_dead(manager, asker, ask, -ESTALE);
-        domi_pool_free(manager, &ask->node);
+        domi_letters_report_dead_letter(manager, asker, ask, -ESTALE);
+        domi_pool_free_object(manager, &ask->node);
     }
 }
 
-void domi_ask_expire(domi_manager *manager, domi_envelope *ask)
+void domi_ask_drop_expired(domi_manager *manager, domi_envelope *ask)
 {
     domi_counter_add(&manager->counters.asks_expired, 1);
-    domi_envelope_end(manager, ask);
+    domi_envelope_release_and_free(manager, ask);
 }
 
 /* Returns the envelope for a reply: the ask's own if the reply fits into it, else a larger one;
@@ -41,12 +41,12 @@ void domi_ask_expire(domi_manager *manager, domi_envelope *ask)
 static domi_envelope *get_envelope_for_reply(domi_manager *manager, domi_envelope *ask,
                                              uint32_t size)
 {
-    if (DOMI_ASK_HEAD + size <= domi_envelope_room(manager, ask))
+    if (DOMI_ASK_HEAD + size <= domi_envelope_bytes_in_all(manager, ask))
         return ask;
     domi_envelope *envelope = domi_envelope_new(manager, DOMI_ASK_HEAD + size);
     if (envelope == NULL)
         return NULL;
-    *domi_envelope_return(envelope) = *domi_envelope_return(ask);
+    *domi_envelope_get_return(envelope) = *domi_envelope_get_return(ask);
     return envelope;
 }
 
@@ -62,7 +62,7 @@ static void write_reply_over_owned_payload(domi_envelope *ask, const domus_type 
     /* the payload fits, because an ask that is from no pool gets a new envelope for its reply
      * instead */
     DOMI_CHECK(asked->size <= sizeof copy);
-    memcpy(copy, domi_envelope_payload(ask), asked->size);
+    memcpy(copy, domi_envelope_get_payload(ask), asked->size);
     if (type->size != 0)
         memmove((char *)ask + DOMI_ASK_HEAD, payload, type->size);
     asked->release(copy);
@@ -83,17 +83,17 @@ write_reply_where_copy_does_not_do(domi_manager *manager, domi_envelope *ask,
         domi_ask_fail(manager, ask, -ENOMEM);
         return NULL;
     }
-    if (reply == ask && ask->type->release != NULL && !domi_envelope_is_taken(ask))
+    if (reply == ask && ask->type->release != NULL && !domi_envelope_is_payload_taken(ask))
         write_reply_over_owned_payload(ask, type, payload);
     else if (type->size != 0)
         memmove((char *)reply + DOMI_ASK_HEAD, payload, type->size);
     if (reply != ask)
-        domi_envelope_end(manager, ask);
+        domi_envelope_release_and_free(manager, ask);
     return reply;
 }
 
-void domi_ask_answer(domi_manager *manager, domi_house *house, domi_envelope *ask,
-                     const domus_type *type, const void *payload)
+void domi_ask_answer_for_house(domi_manager *manager, domi_house *house, domi_envelope *ask,
+                               const domus_type *type, const void *payload)
 {
     domus_address asker = {ask->sender, ask->sender_lease};
     domi_envelope *reply = ask;
@@ -103,7 +103,7 @@ void domi_ask_answer(domi_manager *manager, domi_house *house, domi_envelope *as
         return;
     }
 
-    if (DOMI_UNLIKELY(DOMI_ASK_HEAD + type->size > domi_envelope_room(manager, ask) ||
+    if (DOMI_UNLIKELY(DOMI_ASK_HEAD + type->size > domi_envelope_bytes_in_all(manager, ask) ||
                       ask->type->release != NULL)) {
         reply = write_reply_where_copy_does_not_do(manager, ask, type, payload);
         if (reply == NULL)
@@ -111,11 +111,11 @@ void domi_ask_answer(domi_manager *manager, domi_house *house, domi_envelope *as
     } else {
         /* The reply may be made from the ask's own payload, so the copied bytes and their new place
          * may overlap. */
-        domi_payload_move((char *)reply + DOMI_ASK_HEAD, payload, type->size);
+        domi_payload_copy_overlapping((char *)reply + DOMI_ASK_HEAD, payload, type->size);
     }
-    domi_envelope_sign(reply, type, house);
+    domi_envelope_set_type_and_sender(reply, type, house);
     if (domi_mailbox_put(manager, asker, &reply->node, DOMI_REPLY) != 0) {
-        domi_letters_report_dead(manager, asker, reply, -ESTALE);
-        domi_answer_release(manager, reply);
+        domi_letters_report_dead_letter(manager, asker, reply, -ESTALE);
+        domi_answer_release_and_free(manager, reply);
     }
 }

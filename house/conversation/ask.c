@@ -26,17 +26,17 @@ DOMI_INLINE int put_bounded_ask(domi_manager *manager, domus_address to, domi_no
 DOMI_INLINE int put_owed_ask(domi_manager *manager, domus_address to, domi_node *node, void *unused)
 {
     (void)unused;
-    return domi_mailbox_put_owed(manager, to, node, DOMI_ASK);
+    return domi_mailbox_put_despite_bound(manager, to, node, DOMI_ASK);
 }
 
 /* Make an ask and put it to another actor. With `owed` a full mailbox does not refuse the ask. This
- * function is inlined into the verbs, as domi_ask_make() is. */
+ * function is inlined into the verbs, as domi_ask_make_and_put() is. */
 DOMI_INLINE int make_and_put_ask(domus_stack *stack, domus_address to, const domus_type *type,
                                  const void *payload, uint64_t timeout_ns, uint64_t tag, bool owed,
                                  domi_promise **ret_promise)
 {
-    return domi_ask_make(stack, to, type, payload, timeout_ns, tag,
-                         owed ? put_owed_ask : put_bounded_ask, NULL, ret_promise);
+    return domi_ask_make_and_put(stack, to, type, payload, timeout_ns, tag,
+                                 owed ? put_owed_ask : put_bounded_ask, NULL, ret_promise);
 }
 
 /* Make an ask and let the conversation wait for its answer. This function is inlined into the
@@ -60,8 +60,8 @@ int domus_ask_within(domus_stack *stack, domus_address to, const domus_type *typ
     return ask_and_wait_for_answer(stack, to, type, payload, timeout_ns, false, then);
 }
 
-int domi_ask_slow(domus_stack *stack, domus_address to, const domus_type *type, const void *payload,
-                  domus_resumed *then)
+int domi_ask_in_general_form(domus_stack *stack, domus_address to, const domus_type *type,
+                             const void *payload, domus_resumed *then)
 {
     return ask_and_wait_for_answer(stack, to, type, payload, 0, false, then);
 }
@@ -88,15 +88,16 @@ int domi_ask_for_earlier_work(domus_stack *stack, domus_address to, const domus_
     return ask_and_wait_for_answer(stack, to, type, payload, 0, true, then);
 }
 
-int domi_ask_begin(domus_stack *stack, domus_address to, const domus_type *type,
-                   const void *payload, domi_begin *begin, uint64_t timeout_ns, domus_resumed *then)
+int domi_ask_put_first_part(domus_stack *stack, domus_address to, const domus_type *type,
+                            const void *payload, domi_begin *begin, uint64_t timeout_ns,
+                            domus_resumed *then)
 {
     domi_promise *first = NULL, *whole = NULL;
     int error = domi_stack_add_promise(stack, DOMI_PROMISE_BEGIN, &first);
 
     if (error != 0)
         return error;
-    domi_promise_stop_counting(first);
+    domi_promise_leave_count_of_asks(first);
     *begin = (domi_begin){
         .back = {.promise = first, .serial = domi_promise_serial(first)},
         .stack = stack->pooled,
@@ -149,10 +150,10 @@ static int make_promise_of_sleep(domus_stack *stack, uint64_t time_ns, uint64_t 
 
     if (error != 0)
         return error;
-    domi_promise_stop_counting(promise);
+    domi_promise_leave_count_of_asks(promise);
     uint64_t until_ns = manager->now_ns + time_ns;
     promise->answer.tag = tag;
-    domi_promise_arm(manager, promise, until_ns < time_ns ? UINT64_MAX : until_ns);
+    domi_promise_arm_deadline(manager, promise, until_ns < time_ns ? UINT64_MAX : until_ns);
     *ret_promise = promise;
     return 0;
 }
@@ -182,7 +183,7 @@ uint64_t domus_deadline_ns(const domus_stack *stack)
 
 const void *domus_asked(const domus_stack *stack, const domus_type *type)
 {
-    return stack->ask != NULL && stack->ask->type == type ? domi_envelope_payload(stack->ask)
+    return stack->ask != NULL && stack->ask->type == type ? domi_envelope_get_payload(stack->ask)
                                                           : NULL;
 }
 
@@ -208,15 +209,15 @@ static int get_error_of_missing_ask(const domus_stack *stack)
 static void take_ask_off_conversation(domus_stack *stack, const domi_envelope *ask)
 {
     if (stack->received != ask) {
-        domi_stack_release_ask(stack, ask);
+        domi_stack_let_ask_leave(stack, ask);
         return;
     }
     stack->received = NULL;
     stack->answered = true;
-    domi_stack_release_message(stack, ask);
+    domi_stack_let_message_leave(stack, ask);
 }
 
-int domi_reply_slow(domus_stack *stack, const domus_type *type, const void *payload)
+int domi_reply_in_general_form(domus_stack *stack, const domus_type *type, const void *payload)
 {
     domi_envelope *ask = find_current_ask(stack);
 
@@ -225,7 +226,7 @@ int domi_reply_slow(domus_stack *stack, const domus_type *type, const void *payl
     if (DOMI_UNLIKELY(type->size > DOMUS_PAYLOAD_MAX))
         return -EMSGSIZE;
     take_ask_off_conversation(stack, ask);
-    domi_ask_answer(stack->manager, domi_stack_house(stack), ask, type, payload);
+    domi_ask_answer_for_house(stack->manager, domi_stack_get_house(stack), ask, type, payload);
     return 0;
 }
 
@@ -259,16 +260,17 @@ int domus_forward(domus_stack *stack, domus_address to)
 
     if (message == NULL)
         return get_error_of_missing_ask(stack);
-    if (domi_envelope_is_taken(message))
+    if (domi_envelope_is_payload_taken(message))
         return -EALREADY;
-    int error = prepare_message_to_leave_actor(stack->manager, domi_stack_house(stack), message);
+    int error =
+        prepare_message_to_leave_actor(stack->manager, domi_stack_get_house(stack), message);
     if (error != 0)
         return error;
     if (is_ask)
         domi_ask_mark_passed_on(stack, message);
     const domi_envelope head = *message;
-    error = domi_mailbox_put_passed(stack->manager, to, &message->node,
-                                    is_ask ? DOMI_ASK : DOMI_NOTICE);
+    error = domi_mailbox_put_passed_on(stack->manager, to, &message->node,
+                                       is_ask ? DOMI_ASK : DOMI_NOTICE);
     if (error != 0) {
         message->node = head.node;
         return error;
@@ -276,7 +278,7 @@ int domus_forward(domus_stack *stack, domus_address to)
     if (is_ask)
         domi_ask_record_new_holder(stack, &head, to);
     if (is_ask && stack->received != message)
-        domi_stack_leave_ask(stack);
+        domi_stack_forget_begun_ask(stack);
     stack->received = NULL;
     stack->answered = is_ask || stack->answered;
     if (stack->message == message) {
@@ -286,21 +288,21 @@ int domus_forward(domus_stack *stack, domus_address to)
     return 0;
 }
 
-int domi_stack_find_request(const domus_stack *stack, domus_address *ret_channel,
-                            uint32_t *ret_number)
+int domi_stack_find_request_of_peer(const domus_stack *stack, domus_address *ret_channel,
+                                    uint32_t *ret_number)
 {
     domi_envelope *ask = find_current_ask(stack);
 
-    return ask != NULL ? domi_ask_find_request(ask, ret_channel, ret_number)
+    return ask != NULL ? domi_ask_find_request_of_peer(ask, ret_channel, ret_number)
                        : get_error_of_missing_ask(stack);
 }
 
 /* --- keep ----------------------------------------------------------------------------------- */
 
 /* Arm the deadline of a kept ask. Behind its deadline nobody waits for the answer, so the ask fails
- * then (domi_stack_complete()): otherwise an actor that forgets its kept asks would hold them for
- * ever, and handle no more messages at scheduler.conversationsMax. The promise that stands for this
- * wait is the first one of the stack, so it needs no memory. */
+ * then (domi_stack_complete_promise()): otherwise an actor that forgets its kept asks would hold
+ * them for ever, and handle no more messages at scheduler.conversationsMax. The promise that stands
+ * for this wait is the first one of the stack, so it needs no memory. */
 static void arm_deadline_of_kept_ask(domus_stack *kept)
 {
     uint64_t deadline_ns = domi_stack_deadline_ns(kept);
@@ -308,8 +310,8 @@ static void arm_deadline_of_kept_ask(domus_stack *kept)
     if (deadline_ns == 0)
         return;
     domi_promise *promise = domi_promise_new(kept->manager, kept, DOMI_PROMISE_SLEEP);
-    domi_promise_stop_counting(promise);
-    domi_promise_arm(kept->manager, promise, deadline_ns);
+    domi_promise_leave_count_of_asks(promise);
+    domi_promise_arm_deadline(kept->manager, promise, deadline_ns);
 }
 
 int domus_keep(domus_stack *stack, domus_kept *ret_kept)
@@ -320,9 +322,9 @@ int domus_keep(domus_stack *stack, domus_kept *ret_kept)
         return get_error_of_missing_ask(stack);
     /* A stop or restart of the actor has already cancelled the asks that were kept before it, and
      * would not see one that is kept now. */
-    if ((domi_stack_house(stack)->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) != 0)
+    if ((domi_stack_get_house(stack)->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) != 0)
         return -ECANCELED;
-    domus_stack *kept = domi_stack_new(stack->manager, domi_stack_house(stack), 0);
+    domus_stack *kept = domi_stack_new(stack->manager, domi_stack_get_house(stack), 0);
     if (kept == NULL)
         return -ENOMEM;
     take_ask_off_conversation(stack, ask);
@@ -330,7 +332,7 @@ int domus_keep(domus_stack *stack, domus_kept *ret_kept)
     kept->begun_by = ask->type;
     kept->outlives = stack->pooled != NULL && stack->pooled->outlives;
     domi_stack_set_wait(kept, DOMI_WAIT_KEPT, NULL, NULL);
-    domi_ask_hold(stack->manager, domi_stack_house(stack), ask);
+    domi_ask_hold_beyond_turn(stack->manager, domi_stack_get_house(stack), ask);
     arm_deadline_of_kept_ask(kept);
     domi_stack_park_or_end(kept, DOMUS_PARKED);
     *ret_kept = (domus_kept){kept, domi_stack_serial(kept)};
@@ -353,7 +355,7 @@ static void cancel_kept_ask(domi_manager *manager, domus_stack *kept)
     domi_envelope *ask = kept->ask;
 
     domi_counter_add(&manager->counters.cancels, 1);
-    domi_stack_end_kept(manager, kept);
+    domi_stack_end_kept_ask(manager, kept);
     domi_ask_fail(manager, ask, -ECANCELED);
 }
 
@@ -361,7 +363,7 @@ static void cancel_kept_ask(domi_manager *manager, domus_stack *kept)
 static bool does_actor_keep_ask(const domus_stack *stack, domus_kept kept)
 {
     return kept.stack != NULL && domi_stack_serial(kept.stack) == kept.serial &&
-           domi_stack_house(kept.stack) == domi_stack_house(stack) &&
+           domi_stack_get_house(kept.stack) == domi_stack_get_house(stack) &&
            kept.stack->wait == DOMI_WAIT_KEPT;
 }
 
@@ -399,17 +401,18 @@ int domus_kept_reply(domus_stack *stack, domus_kept kept, const domus_type *type
     if (type->size > DOMUS_PAYLOAD_MAX)
         return -EMSGSIZE;
     domi_envelope *ask = held->ask;
-    domi_stack_end_kept(stack->manager, held);
-    domi_ask_answer(stack->manager, domi_stack_house(stack), ask, type, payload);
+    domi_stack_end_kept_ask(stack->manager, held);
+    domi_ask_answer_for_house(stack->manager, domi_stack_get_house(stack), ask, type, payload);
     return 0;
 }
 
-int domi_kept_find_request(const domus_stack *stack, domus_kept kept, domus_address *ret_channel,
-                           uint32_t *ret_number)
+int domi_kept_find_request_of_peer(const domus_stack *stack, domus_kept kept,
+                                   domus_address *ret_channel, uint32_t *ret_number)
 {
     const domus_stack *held = find_stack_of_kept_ask(stack, kept);
 
-    return held != NULL ? domi_ask_find_request(held->ask, ret_channel, ret_number) : -ENOENT;
+    return held != NULL ? domi_ask_find_request_of_peer(held->ask, ret_channel, ret_number)
+                        : -ENOENT;
 }
 
 int domus_kept_fail(domus_stack *stack, domus_kept kept, int error)
@@ -419,7 +422,7 @@ int domus_kept_fail(domus_stack *stack, domus_kept kept, int error)
     if (held == NULL)
         return -ENOENT;
     domi_envelope *ask = held->ask;
-    domi_stack_end_kept(stack->manager, held);
+    domi_stack_end_kept_ask(stack->manager, held);
     domi_ask_fail(stack->manager, ask, error < 0 ? error : -EINVAL);
     return 0;
 }
@@ -430,20 +433,21 @@ int domus_kept_forward(domus_stack *stack, domus_kept kept, domus_address to)
 
     if (held == NULL)
         return -ENOENT;
-    if (domi_envelope_is_taken(held->ask))
+    if (domi_envelope_is_payload_taken(held->ask))
         return -EALREADY;
-    int error = prepare_message_to_leave_actor(stack->manager, domi_stack_house(stack), held->ask);
+    int error =
+        prepare_message_to_leave_actor(stack->manager, domi_stack_get_house(stack), held->ask);
     if (error != 0)
         return error;
     domi_ask_mark_passed_on(held, held->ask);
     const domi_envelope head = *held->ask;
-    error = domi_mailbox_put_passed(stack->manager, to, &held->ask->node, DOMI_ASK);
+    error = domi_mailbox_put_passed_on(stack->manager, to, &held->ask->node, DOMI_ASK);
     if (error != 0) {
         held->ask->node = head.node;
         return error;
     }
     domi_ask_record_new_holder(held, &head, to);
-    domi_stack_end_kept(stack->manager, held);
+    domi_stack_end_kept_ask(stack->manager, held);
     return 0;
 }
 
@@ -451,7 +455,7 @@ int domus_kept_forward(domus_stack *stack, domus_kept kept, domus_address to)
 
 int domus_barrier(domus_stack *stack)
 {
-    domi_house *house = domi_stack_house(stack);
+    domi_house *house = domi_stack_get_house(stack);
 
     if ((house->marks & DOMI_MARK_BARRIER) != 0)
         return stack->barrier ? -EALREADY : -EBUSY;

@@ -24,7 +24,7 @@ static inline bool domi_ask_is_expired(const domi_manager *manager, domi_envelop
     return deadline_ns != 0 && deadline_ns <= manager->now_ns;
 }
 
-void domi_ask_expire(domi_manager *manager, domi_envelope *ask);
+void domi_ask_drop_expired(domi_manager *manager, domi_envelope *ask);
 
 /* Let an ask fail with `error`: its own envelope goes back to the asker as an exception. The
  * library releases what the ask's payload owns, unless a handler took it. */
@@ -32,8 +32,8 @@ void domi_ask_fail(domi_manager *manager, domi_envelope *ask, int error);
 
 /* Answer `ask` in the name of `house`, with a payload of `type`. This takes over `ask`; the caller
  * has checked the size of the payload. */
-void domi_ask_answer(domi_manager *manager, domi_house *house, domi_envelope *ask,
-                     const domus_type *type, const void *payload);
+void domi_ask_answer_for_house(domi_manager *manager, domi_house *house, domi_envelope *ask,
+                               const domus_type *type, const void *payload);
 
 /* ---- ask.c ------------------------------------------------------------------------------------*/
 
@@ -42,12 +42,12 @@ void domi_ask_answer(domi_manager *manager, domi_house *house, domi_envelope *as
 
 /* Make an ask as domus_ask() does, for any message and any address. The thread that runs the house
  * of the stack calls it. */
-int domi_ask_slow(domus_stack *stack, domus_address to, const domus_type *type, const void *payload,
-                  domus_resumed *then);
+int domi_ask_in_general_form(domus_stack *stack, domus_address to, const domus_type *type,
+                             const void *payload, domus_resumed *then);
 
 /* Answer an ask as domus_reply() does, for any reply. The thread that runs the house of the stack
  * calls it. */
-int domi_reply_slow(domus_stack *stack, const domus_type *type, const void *payload);
+int domi_reply_in_general_form(domus_stack *stack, const domus_type *type, const void *payload);
 
 /* ---- cancel.c ---------------------------------------------------------------------------------*/
 
@@ -56,7 +56,8 @@ int domi_reply_slow(domus_stack *stack, const domus_type *type, const void *payl
 /* Handle the cancel `first`, which has come to the asked house, and all cancels that wait directly
  * behind it. For each of them drop the ask if it still waits in a mailbox, else cancel the
  * conversation that answers it. */
-void domi_ask_handle_cancel(domi_manager *manager, domi_house *house, const domi_envelope *first);
+void domi_ask_handle_cancels_in_row(domi_manager *manager, domi_house *house,
+                                    const domi_envelope *first);
 
 /* Handle all cancels among the events of `house` now. A handler that receives in a loop calls this,
  * because its house takes nothing from the event mailbox meanwhile. Returns true if there was any
@@ -71,16 +72,17 @@ bool domi_ask_handle_waiting_cancels(domi_manager *manager, domi_house *house);
 /* Check an ask that was just appended behind a barrier. If the ask would wait for itself, take it
  * out again and let it fail with -EDEADLK. Returns true if the ask stays. Called by home, or by the
  * runner of a pool. */
-bool domi_circle_check_ask(domi_manager *manager, domi_house *house, domi_node *ask);
+bool domi_circle_fail_ask_in_circle(domi_manager *manager, domi_house *house, domi_node *ask);
 
 /* Let those waiting asks fail with -EDEADLK that were made, directly or through other actors, for
  * `holder`, because they would wait behind the barrier of `holder` for ever. Called when `holder`
  * parks for the first time after it raised the barrier. */
-void domi_circle_fail_waiting(domi_manager *manager, domi_house *house, const domus_stack *holder);
+void domi_circle_fail_waiting_asks(domi_manager *manager, domi_house *house,
+                                   const domus_stack *holder);
 
 /* True if the ask named by `back` was made for the conversation `holder`, directly or through other
  * asks. Any thread. */
-bool domi_stack_is_in_chain(const domi_return *back, const domus_stack *holder);
+bool domi_stack_was_ask_made_for(const domi_return *back, const domus_stack *holder);
 
 /* ---- passed.c ---------------------------------------------------------------------------------*/
 
@@ -111,11 +113,11 @@ void domi_ask_record_new_holder(const domus_stack *stack, const domi_envelope *a
 
 /* Cancel an ask of this house at the actor that has the ask now. Without memory for the event that
  * actor is not told. */
-void domi_ask_cancel(domi_manager *manager, const domi_promise *promise);
+void domi_ask_cancel_at_its_actor(domi_manager *manager, const domi_promise *promise);
 
-/* Cancel an ask as domi_ask_cancel() does, but only if an actor keeps the ask, or if an actor that
- * works for it waits for a kept ask. */
-void domi_ask_cancel_kept(domi_manager *manager, const domi_promise *promise);
+/* Cancel an ask as domi_ask_cancel_at_its_actor() does, but only if an actor keeps the ask, or if
+ * an actor that works for it waits for a kept ask. */
+void domi_ask_cancel_if_kept(domi_manager *manager, const domi_promise *promise);
 
 /* Record that the sender of `message`, an event, holds an ask of the house that runs. */
 void domi_ask_record_holder(domi_manager *manager, domi_envelope *message);
@@ -150,14 +152,15 @@ int domi_ask_give_request_promise(domi_manager *manager, domi_house *house, domi
 
 /* Read from which channel a request of a peer came, and its number there. Returns 0; -EINVAL for
  * any other ask. The thread that has the ask calls it. */
-int domi_ask_find_request(domi_envelope *ask, domus_address *ret_channel, uint32_t *ret_number);
+int domi_ask_find_request_of_peer(domi_envelope *ask, domus_address *ret_channel,
+                                  uint32_t *ret_number);
 
 /* Cancel the conversations of the channel `house`, because its connection is gone, except those
  * that outlive the connection. Returns whether any of them outlives it. */
-bool domi_stack_cancel_of_peer(domi_manager *manager, domi_house *house);
+bool domi_stack_cancel_when_peer_is_gone(domi_manager *manager, domi_house *house);
 
 /* Cancel those requests of a channel's peer that actors keep, because the peer has finished sending
  * and may be gone. `holder` has the promises of its requests; NULL: none. */
-void domi_stack_cancel_kept_of_peer(domi_manager *manager, domi_house *house, domus_stack *holder);
+void domi_stack_cancel_kept_requests(domi_manager *manager, domi_house *house, domus_stack *holder);
 
 #endif

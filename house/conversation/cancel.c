@@ -16,21 +16,22 @@
 #include <errno.h>
 #include <string.h>
 
-void domi_stack_cancel(domi_manager *manager, domus_stack *stack, int error)
+void domi_stack_cancel_conversation(domi_manager *manager, domus_stack *stack, int error)
 {
     domi_counter_add(&manager->counters.cancels, 1);
     if (stack->wait == DOMI_WAIT_KEPT) {
-        if (DOMI_UNLIKELY(domi_stack_house(stack) == manager->gateway))
-            domi_ask_report_cancelled(manager, domi_house_address(domi_stack_house(stack)),
-                                      (domus_kept){stack, domi_stack_serial(stack)});
+        if (DOMI_UNLIKELY(domi_stack_get_house(stack) == manager->gateway))
+            domi_ask_tell_gateway_of_cancel(manager,
+                                            domi_house_get_address(domi_stack_get_house(stack)),
+                                            (domus_kept){stack, domi_stack_serial(stack)});
         domi_ask_fail(manager, stack->ask, error);
-        domi_stack_end_kept(manager, stack);
+        domi_stack_end_kept_ask(manager, stack);
         return;
     }
     stack->cancelled = true;
     for (domi_promise *promise = stack->waiting; promise != NULL; promise = promise->next) {
         if (promise->kind == DOMI_PROMISE_ASK)
-            domi_ask_cancel(manager, promise);
+            domi_ask_cancel_at_its_actor(manager, promise);
         if (promise->kind == DOMI_PROMISE_BLOCKING && manager->hooks.withdraw != NULL &&
             !manager->hooks.withdraw(manager, promise))
             /* the blocking work has begun and uses memory of the actor, so the cancelled
@@ -41,28 +42,28 @@ void domi_stack_cancel(domi_manager *manager, domus_stack *stack, int error)
     }
 }
 
-void domi_stack_cancel_kept(domi_manager *manager, domus_stack *stack)
+void domi_stack_cancel_kept_asks(domi_manager *manager, domus_stack *stack)
 {
     if (stack->cancelled || stack->works)
         return;
     if (stack->wait == DOMI_WAIT_KEPT) {
-        domi_stack_cancel(manager, stack, -ECANCELED);
+        domi_stack_cancel_conversation(manager, stack, -ECANCELED);
         return;
     }
     for (const domi_promise *promise = stack->waiting; promise != NULL; promise = promise->next) {
         if (promise->kind == DOMI_PROMISE_ASK || promise->kind == DOMI_PROMISE_PEER)
-            domi_ask_cancel_kept(manager, promise);
+            domi_ask_cancel_if_kept(manager, promise);
     }
 }
 
-void domi_stack_cancel_all(domi_manager *manager, domi_house *house)
+void domi_stack_cancel_all_of_house(domi_manager *manager, domi_house *house)
 {
     domus_stack *next;
 
     for (domus_stack *stack = house->stacks; stack != NULL; stack = next) {
         next = stack->next;
         if (!stack->cancelled)
-            domi_stack_cancel(manager, stack, -ESTALE);
+            domi_stack_cancel_conversation(manager, stack, -ESTALE);
     }
 }
 
@@ -128,7 +129,7 @@ static void add_cancel_to_batch(batch *now, const domi_envelope *message)
  * not cancelled. */
 static const domi_return *find_cancel_of_ask(batch *now, const domi_envelope *ask)
 {
-    const domi_return *back = domi_envelope_return((domi_envelope *)(uintptr_t)ask);
+    const domi_return *back = domi_envelope_get_return((domi_envelope *)(uintptr_t)ask);
 
     for (uint32_t place = get_first_entry_of_promise(now, back->promise);
          now->at[place] != BATCH_FREE; place = (place + 1) % now->room) {
@@ -150,9 +151,9 @@ static void cancel_conversations_of_batch(domi_manager *manager, domi_house *hou
         next = stack->next;
         const domi_return *what = stack->ask != NULL ? find_cancel_of_ask(now, stack->ask) : NULL;
         if (what != NULL && is_cancel_only_for_kept_asks(what))
-            domi_stack_cancel_kept(manager, stack);
+            domi_stack_cancel_kept_asks(manager, stack);
         else if (what != NULL && !stack->cancelled)
-            domi_stack_cancel(manager, stack, -ECANCELED);
+            domi_stack_cancel_conversation(manager, stack, -ECANCELED);
     }
 }
 
@@ -180,9 +181,9 @@ DOMI_INLINE uint32_t drop_asks_of_batch_from_list(domi_manager *manager, domi_ho
             before = node;
             continue;
         }
-        domi_list_take_behind(tail, before);
+        domi_list_take_node_behind(tail, before);
         domi_counter_add(&manager->counters.cancels, 1);
-        domi_mailbox_drop(manager, house, node, -ECANCELED);
+        domi_mailbox_end_unhandled_message(manager, house, node, -ECANCELED);
         dropped++;
     }
     return dropped;
@@ -201,13 +202,14 @@ static uint32_t drop_cancelled_sorted_asks(domi_manager *manager, domi_house *ho
     domi_strand *strand;
     uint32_t dropped = 0;
 
-    for (uint32_t i = 0; now->left != 0 && (strand = domi_order_strand(house, i)) != NULL; i++) {
+    for (uint32_t i = 0; now->left != 0 && (strand = domi_order_get_strand(house, i)) != NULL;
+         i++) {
         uint32_t count = drop_asks_of_batch_from_list(manager, house, &strand->tail, now, true);
         strand->count -= count;
         dropped += count;
     }
     if (dropped != 0)
-        domi_order_forget_empty(house);
+        domi_order_forget_empty_strands(house);
     return dropped;
 }
 
@@ -223,7 +225,8 @@ static void drop_cancelled_unsent_asks(domi_manager *manager, domi_house *house,
         *count -= drop_cancelled_asks_from_mail(manager, house, list, now);
 }
 
-void domi_ask_handle_cancel(domi_manager *manager, domi_house *house, const domi_envelope *first)
+void domi_ask_handle_cancels_in_row(domi_manager *manager, domi_house *house,
+                                    const domi_envelope *first)
 {
     domi_node **events = &house->tails[DOMI_EVENT];
     bool is_crowd = *events != NULL && domi_house_count_events(house) > FEW;
@@ -240,7 +243,7 @@ void domi_ask_handle_cancel(domi_manager *manager, domi_house *house, const domi
         if (domi_node_is_embedded(&message->node) || message->type != &domi_cancel_type)
             break;
         add_cancel_to_batch(&now, message);
-        domi_pool_free(manager, domi_list_take(events));
+        domi_pool_free_object(manager, domi_list_take_first_node(events));
         house->events -= DOMI_EVENT_STEP;
     }
     cancel_conversations_of_batch(manager, house, &now);
@@ -249,7 +252,7 @@ void domi_ask_handle_cancel(domi_manager *manager, domi_house *house, const domi
         dropped += drop_cancelled_sorted_asks(manager, house, &now);
     house->mail -= dropped;
     if (dropped != 0)
-        domi_mailbox_restart_receives(house);
+        domi_mailbox_let_receives_look_again(house);
     if (house->family != NULL)
         house->family->stashed -=
             drop_cancelled_asks_from_mail(manager, house, &house->family->stash[0], &now);
@@ -262,27 +265,27 @@ bool domi_ask_handle_waiting_cancels(domi_manager *manager, domi_house *house)
     domi_node *events = house->tails[DOMI_EVENT];
     bool any = false;
 
-    /* The event mailbox is emptied into a list of its own before domi_ask_handle_cancel() is
-     * called, so each call handles one cancel, and no cancel is handled twice. */
+    /* The event mailbox is emptied into a list of its own before domi_ask_handle_cancels_in_row()
+     * is called, so each call handles one cancel, and no cancel is handled twice. */
     house->tails[DOMI_EVENT] = NULL;
     while (events != NULL) {
-        domi_node *node = domi_list_take(&events);
+        domi_node *node = domi_list_take_first_node(&events);
         domi_envelope *message = (domi_envelope *)(void *)node;
         if (domi_node_is_embedded(node) || message->type != &domi_cancel_type) {
-            domi_list_push(&house->tails[DOMI_EVENT], node);
+            domi_list_append_node(&house->tails[DOMI_EVENT], node);
             continue;
         }
         house->events -= DOMI_EVENT_STEP;
         any = true;
         domi_node *others = house->tails[DOMI_EVENT];
         house->tails[DOMI_EVENT] = NULL;
-        domi_ask_handle_cancel(manager, house, message);
+        domi_ask_handle_cancels_in_row(manager, house, message);
         /* A cancelled conversation may have asked this actor itself; its end then puts another
          * cancel into this mailbox. */
         while (house->tails[DOMI_EVENT] != NULL)
-            domi_list_push(&events, domi_list_take(&house->tails[DOMI_EVENT]));
+            domi_list_append_node(&events, domi_list_take_first_node(&house->tails[DOMI_EVENT]));
         house->tails[DOMI_EVENT] = others;
-        domi_pool_free(manager, node);
+        domi_pool_free_object(manager, node);
     }
     return any;
 }
@@ -296,7 +299,7 @@ static int find_waiting_conversation(const domus_stack *stack, domus_conversatio
     const domus_stack *other = conversation.stack;
 
     if (other == NULL || domi_stack_serial(other) != conversation.serial ||
-        domi_stack_house(other) != domi_stack_house(stack) || !other->parked ||
+        domi_stack_get_house(other) != domi_stack_get_house(stack) || !other->parked ||
         other->wait == DOMI_WAIT_NONE)
         return -ENOENT;
     return other->cancelled ? -EALREADY : 0;
@@ -307,7 +310,7 @@ int domus_cancel(domus_stack *stack, domus_conversation conversation)
     int error = find_waiting_conversation(stack, conversation);
 
     if (error == 0)
-        domi_stack_cancel(stack->manager, conversation.stack, -ECANCELED);
+        domi_stack_cancel_conversation(stack->manager, conversation.stack, -ECANCELED);
     return error;
 }
 

@@ -31,7 +31,7 @@ static domus_stack *get_stack_of_promise(const domi_promise *promise)
                                 memory_order_acquire);
 }
 
-bool domi_stack_is_in_chain(const domi_return *back, const domus_stack *holder)
+bool domi_stack_was_ask_made_for(const domi_return *back, const domus_stack *holder)
 {
     domi_promise *promise = back->promise;
     uint32_t serial = back->serial;
@@ -65,21 +65,22 @@ static void fail_ask_that_waits_for_itself(domi_manager *manager, domi_house *ho
 {
     domi_envelope *ask = (domi_envelope *)(void *)before->next;
 
-    domi_list_take_behind(tail, before);
+    domi_list_take_node_behind(tail, before);
     house->mail--;
-    domi_mailbox_restart_receives(house);
+    domi_mailbox_let_receives_look_again(house);
     domi_counter_add(&manager->counters.circles, 1);
     domi_ask_fail(manager, ask, -EDEADLK);
 }
 
-bool domi_circle_check_ask(domi_manager *manager, domi_house *house, domi_node *ask)
+bool domi_circle_fail_ask_in_circle(domi_manager *manager, domi_house *house, domi_node *ask)
 {
     const domus_stack *holder = house->stacks;
 
     /* The holder of the barrier is the first parked conversation. Before it parks it is not in the
-     * list; domi_circle_fail_waiting() then checks the asks when it parks. */
+     * list; domi_circle_fail_waiting_asks() then checks the asks when it parks. */
     if (holder == NULL || !holder->barrier ||
-        !domi_stack_is_in_chain(domi_envelope_return((domi_envelope *)(void *)ask), holder))
+        !domi_stack_was_ask_made_for(domi_envelope_get_return((domi_envelope *)(void *)ask),
+                                     holder))
         return true;
     domi_node *before = ask;
     while (before->next != ask)
@@ -105,7 +106,8 @@ DOMI_INLINE uint32_t fail_asks_made_for_holder(domi_manager *manager, domi_house
 
         more = node != last;
         if (!(mixed && node->kind != DOMI_ASK) &&
-            domi_stack_is_in_chain(domi_envelope_return((domi_envelope *)(void *)node), holder)) {
+            domi_stack_was_ask_made_for(domi_envelope_get_return((domi_envelope *)(void *)node),
+                                        holder)) {
             fail_ask_that_waits_for_itself(manager, house, tail, before);
             failed++;
         } else {
@@ -115,7 +117,8 @@ DOMI_INLINE uint32_t fail_asks_made_for_holder(domi_manager *manager, domi_house
     return failed;
 }
 
-void domi_circle_fail_waiting(domi_manager *manager, domi_house *house, const domus_stack *holder)
+void domi_circle_fail_waiting_asks(domi_manager *manager, domi_house *house,
+                                   const domus_stack *holder)
 {
     domi_strand *strand;
     uint32_t failed = 0;
@@ -123,11 +126,11 @@ void domi_circle_fail_waiting(domi_manager *manager, domi_house *house, const do
     (void)fail_asks_made_for_holder(manager, house, &house->tails[DOMI_ASK], holder, false);
     if (!domi_house_is_ordered(house))
         return;
-    for (uint32_t i = 0; (strand = domi_order_strand(house, i)) != NULL; i++) {
+    for (uint32_t i = 0; (strand = domi_order_get_strand(house, i)) != NULL; i++) {
         uint32_t count = fail_asks_made_for_holder(manager, house, &strand->tail, holder, true);
         strand->count -= count;
         failed += count;
     }
     if (failed != 0)
-        domi_order_forget_empty(house);
+        domi_order_forget_empty_strands(house);
 }

@@ -14,26 +14,27 @@
 
 #include <errno.h>
 
-void domi_mailbox_drop(domi_manager *manager, domi_house *house, domi_node *node, int error)
+void domi_mailbox_end_unhandled_message(domi_manager *manager, domi_house *house, domi_node *node,
+                                        int error)
 {
     domi_envelope *envelope = (domi_envelope *)(void *)node;
 
-    if (domi_node_is_part(node)) {
-        domi_kind_of(node)->drop(manager, node);
+    if (domi_node_is_part_of_object(node)) {
+        domi_kind_of_node(node)->drop(manager, node);
         return;
     }
     if (envelope->type == &domi_delivery_type) {
         domi_counter_add(&manager->counters.dead_letters, 1);
-        domi_delivery_end(manager, envelope, 1);
+        domi_delivery_drop_counts(manager, envelope, 1);
         return;
     }
     if (envelope->type == &domi_held_type)
         domi_ask_cancel_at_holder(manager, envelope);
-    domi_letters_report_dead(manager, (domus_address){house, node->lease}, envelope, error);
+    domi_letters_report_dead_letter(manager, (domus_address){house, node->lease}, envelope, error);
     if (node->kind == DOMI_ASK)
         domi_ask_fail(manager, envelope, error);
     else
-        domi_answer_release(manager, envelope);
+        domi_answer_release_and_free(manager, envelope);
 }
 
 /* Drop all messages of one list of mail. Inlined, because each end of an actor looks at seven
@@ -41,7 +42,8 @@ void domi_mailbox_drop(domi_manager *manager, domi_house *house, domi_node *node
 DOMI_INLINE void drop_all_mail_of_list(domi_manager *manager, domi_house *house, domi_node **tail)
 {
     while (*tail != NULL)
-        domi_mailbox_drop(manager, house, domi_list_take(tail), -ESTALE);
+        domi_mailbox_end_unhandled_message(manager, house, domi_list_take_first_node(tail),
+                                           -ESTALE);
 }
 
 /* Drop the mail that was stashed or sorted by an order; it came before the mail that waits in the
@@ -61,15 +63,15 @@ drop_stashed_and_sorted_mail(domi_manager *manager, domi_house *house, domi_fami
     }
     if (family->order == NULL)
         return;
-    for (uint32_t i = 0; (strand = domi_order_strand(house, i)) != NULL; i++) {
+    for (uint32_t i = 0; (strand = domi_order_get_strand(house, i)) != NULL; i++) {
         drop_all_mail_of_list(manager, house, &strand->tail);
         strand->count = 0;
     }
-    domi_order_forget_empty(house);
+    domi_order_forget_empty_strands(house);
     family->order->at_last = false;
 }
 
-void domi_mailbox_empty(domi_manager *manager, domi_house *house, bool all)
+void domi_mailbox_drop_mail_of_house(domi_manager *manager, domi_house *house, bool all)
 {
     if (DOMI_UNLIKELY(house->family != NULL))
         drop_stashed_and_sorted_mail(manager, house, house->family);
@@ -84,5 +86,5 @@ void domi_mailbox_empty(domi_manager *manager, domi_house *house, bool all)
     house->mail = 0;
     if (all)
         house->replies = house->events = 0;
-    domi_mailbox_restart_receives(house);
+    domi_mailbox_let_receives_look_again(house);
 }

@@ -9,7 +9,7 @@
 /* Free a promise that its stack abandoned while the house was lent. */
 static void free_abandoned_promise(domi_manager *home, domi_promise *promise)
 {
-    domus_stack *stack = domi_promise_stack(promise);
+    domus_stack *stack = domi_promise_get_stack(promise);
     /* A promise from the slab that is not on home's wheel does not keep its stack from being freed,
      * so the stack may be gone already. */
     bool held = promise->node.slab == DOMI_SLAB_STACK_PROMISE || promise->timed;
@@ -34,26 +34,27 @@ static domi_promise *get_promise_of_wheel_node(domi_wheel_node *node)
     return (domi_promise *)(void *)((char *)node - offsetof(domi_promise, wheel));
 }
 
-domi_house *domi_promise_house(domi_wheel_node *node)
+domi_house *domi_promise_house_of_wheel_node(domi_wheel_node *node)
 {
-    return domi_stack_house(domi_promise_stack(get_promise_of_wheel_node(node)));
+    return domi_stack_get_house(domi_promise_get_stack(get_promise_of_wheel_node(node)));
 }
 
 void domi_promise_postpone(domi_manager *manager, domi_wheel_node *node)
 {
-    domi_wheel_arm(&manager->timing.deadlines, node, (manager->now_ns + DOMI_WHEEL_TICK_NS) | 1);
+    domi_wheel_arm_node(&manager->timing.deadlines, node,
+                        (manager->now_ns + DOMI_WHEEL_TICK_NS) | 1);
 }
 
-bool domi_promise_is_late(const domi_promise *promise)
+bool domi_promise_is_postponed(const domi_promise *promise)
 {
     return promise->timed && (promise->wheel.expires_ns & 1) != 0;
 }
 
-void domi_promise_expire(domi_manager *manager, domi_wheel_node *node)
+void domi_promise_fail_at_deadline(domi_manager *manager, domi_wheel_node *node)
 {
     domi_promise *promise = get_promise_of_wheel_node(node);
 
-    if (domi_is_away(domi_promise_house(node))) {
+    if (domi_house_may_be_away(domi_promise_house_of_wheel_node(node))) {
         domi_promise_postpone(manager, node);
         return;
     }
@@ -66,7 +67,7 @@ void domi_promise_expire(domi_manager *manager, domi_wheel_node *node)
         return;
     }
     /* A thief has finished or abandoned the promise, and only the wheel still held it. */
-    domus_stack *stack = domi_promise_stack(promise);
+    domus_stack *stack = domi_promise_get_stack(promise);
     stack->away--;
     domi_stack_free_if_done(manager, stack);
 }

@@ -30,19 +30,20 @@ static int put_event_about_ask(domi_manager *manager, domus_address to, const do
     memcpy(envelope->payload, back, sizeof *back);
     int error = domi_mailbox_put(manager, to, &envelope->node, DOMI_EVENT);
     if (error != 0)
-        domi_pool_free(manager, &envelope->node);
+        domi_pool_free_object(manager, &envelope->node);
     return error;
 }
 
-void domi_ask_put_cancel(domi_manager *manager, domus_address to, const domi_return *back)
+void domi_ask_tell_actor_of_cancel(domi_manager *manager, domus_address to, const domi_return *back)
 {
     (void)put_event_about_ask(manager, to, &domi_cancel_type, back, (domus_address){NULL, 0});
 }
 
-void domi_ask_report_holder(domi_manager *manager, const domi_house *house, domi_envelope *ask)
+void domi_ask_tell_asker_of_holder(domi_manager *manager, const domi_house *house,
+                                   domi_envelope *ask)
 {
-    domi_return *back = domi_envelope_return(ask);
-    domus_address self = domi_house_address(house);
+    domi_return *back = domi_envelope_get_return(ask);
+    domus_address self = domi_house_get_address(house);
     domus_address asker = {ask->sender, ask->sender_lease};
 
     back->until &= ~DOMI_PASSED_ON;
@@ -50,10 +51,10 @@ void domi_ask_report_holder(domi_manager *manager, const domi_house *house, domi
         return;
     const domi_return held = {.promise = back->promise, .serial = back->serial};
     if (put_event_about_ask(manager, asker, &domi_held_type, &held, self) != 0)
-        domi_ask_put_cancel(manager, self, &held);
+        domi_ask_tell_actor_of_cancel(manager, self, &held);
 }
 
-void domi_ask_report_cancelled(domi_manager *manager, domus_address gateway, domus_kept kept)
+void domi_ask_tell_gateway_of_cancel(domi_manager *manager, domus_address gateway, domus_kept kept)
 {
     const domus_remote_cancelled_ask cancelled = {kept};
     domi_return what = {.note = 0};

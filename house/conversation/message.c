@@ -38,9 +38,9 @@ int domus_message_take(domus_stack *stack, domus_message **ret_message)
 
     if (message == NULL || message->node.kind != DOMI_NOTICE)
         return -EINVAL;
-    if (domi_envelope_is_taken(message))
+    if (domi_envelope_is_payload_taken(message))
         return -EALREADY;
-    domi_house *house = domi_stack_house(stack);
+    domi_house *house = domi_stack_get_house(stack);
     if (message->sender == house) {
         int error = stack->manager->io_hooks.release_message(stack->manager, house, message, true);
         if (error != 0)
@@ -64,7 +64,7 @@ const domus_type *domus_message_type(const domus_message *message)
 
 void *domus_message_payload(domus_message *message)
 {
-    return domi_envelope_payload(&message->envelope);
+    return domi_envelope_get_payload(&message->envelope);
 }
 
 int domus_message_send(domus_stack *stack, domus_address to, domus_message *message)
@@ -72,7 +72,7 @@ int domus_message_send(domus_stack *stack, domus_address to, domus_message *mess
     domi_envelope *envelope = &message->envelope;
     uint32_t lease = envelope->node.lease;
 
-    domi_envelope_sign(envelope, envelope->type, domi_stack_house(stack));
+    domi_envelope_set_type_and_sender(envelope, envelope->type, domi_stack_get_house(stack));
     int error = domi_mailbox_put(stack->manager, to, &envelope->node, DOMI_NOTICE);
     if (error != 0)
         /* the refused message gets its lease back: `to` may be the address of zeros, and a lease of
@@ -84,5 +84,5 @@ int domus_message_send(domus_stack *stack, domus_address to, domus_message *mess
 void domus_message_free(domus_stack *stack, domus_message *message)
 {
     if (message != NULL)
-        domi_envelope_end(stack->manager, &message->envelope);
+        domi_envelope_release_and_free(stack->manager, &message->envelope);
 }

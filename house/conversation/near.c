@@ -15,7 +15,7 @@ DOMI_INLINE bool may_ask_take_short_form(const domus_stack *stack)
 {
     return stack->pooled == stack && stack->ask == NULL &&
            stack->first.state == DOMI_PROMISE_FREE && !stack->cancelled &&
-           (domi_stack_house(stack)->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) == 0;
+           (domi_stack_get_house(stack)->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) == 0;
 }
 
 /* True if a payload of `size` bytes fits into an envelope of 128 bytes and is copied without a
@@ -33,24 +33,24 @@ int domus_ask(domus_stack *stack, domus_address to, const domus_type *type, cons
 
     if (DOMI_UNLIKELY(!may_ask_take_short_form(stack) ||
                       !is_payload_copied_without_call(type->size) ||
-                      !domi_mailbox_is_open(manager, to, DOMI_ASK) ||
+                      !domi_mailbox_is_home_lane_open(manager, to, DOMI_ASK) ||
                       (to.house->marks & DOMI_MARKS_HOLD) != 0 ||
-                      !domi_pool_has_envelope(manager, DOMI_SLAB_128)))
-        return domi_ask_slow(stack, to, type, payload, then);
+                      !domi_pool_has_free_envelope_in_slab(manager, DOMI_SLAB_128)))
+        return domi_ask_in_general_form(stack, to, type, payload, then);
 
-    domi_envelope *envelope = domi_pool_take(manager, DOMI_SLAB_128);
+    domi_envelope *envelope = domi_pool_take_object(manager, DOMI_SLAB_128);
     domi_promise *promise = &stack->first;
-    domi_promise_begin_ask(manager, stack, type, to);
+    domi_promise_begin_wait_for_answer(manager, stack, type, to);
     envelope->node.lease = to.lease;
     envelope->node.kind = DOMI_ASK;
-    domi_envelope_sign(envelope, type, domi_stack_house(stack));
-    domi_return *back = domi_envelope_return(envelope);
+    domi_envelope_set_type_and_sender(envelope, type, domi_stack_get_house(stack));
+    domi_return *back = domi_envelope_get_return(envelope);
     back->promise = promise;
     back->serial = domi_promise_serial(promise);
     back->note = 0;
     back->until = 0;
-    domi_payload_copy_few((char *)envelope + DOMI_ASK_HEAD, payload, type->size);
-    domi_mailbox_append_free(manager, to.house, &envelope->node, DOMI_ASK);
+    domi_payload_copy_few_bytes((char *)envelope + DOMI_ASK_HEAD, payload, type->size);
+    domi_mailbox_append_unheld_node(manager, to.house, &envelope->node, DOMI_ASK);
     domi_stack_set_wait(stack, DOMI_WAIT_ONE, promise, then);
     return DOMUS_PARKED;
 }
@@ -61,7 +61,7 @@ DOMI_INLINE bool may_reply_take_short_form(const domus_stack *stack, const domi_
                                            const domus_type *type)
 {
     return ask->node.slab == DOMI_SLAB_128 && type->size <= DOMI_PAYLOAD_FEW &&
-           ask->type->release == NULL && ask->sender != domi_stack_house(stack);
+           ask->type->release == NULL && ask->sender != domi_stack_get_house(stack);
 }
 
 int domus_reply(domus_stack *stack, const domus_type *type, const void *payload)
@@ -71,18 +71,18 @@ int domus_reply(domus_stack *stack, const domus_type *type, const void *payload)
 
     if (DOMI_UNLIKELY(ask == NULL || stack->received != NULL ||
                       !may_reply_take_short_form(stack, ask, type)))
-        return domi_reply_slow(stack, type, payload);
+        return domi_reply_in_general_form(stack, type, payload);
     domus_address asker = {ask->sender, ask->sender_lease};
-    if (DOMI_UNLIKELY(!domi_mailbox_is_open(manager, asker, DOMI_REPLY)))
-        return domi_reply_slow(stack, type, payload);
+    if (DOMI_UNLIKELY(!domi_mailbox_is_home_lane_open(manager, asker, DOMI_REPLY)))
+        return domi_reply_in_general_form(stack, type, payload);
 
-    domi_stack_release_ask(stack, ask);
+    domi_stack_let_ask_leave(stack, ask);
     ask->node.lease = asker.lease;
     ask->node.kind = DOMI_REPLY;
     /* The reply may be made from the ask's own payload, so the copied bytes and their new place may
      * overlap. */
-    domi_payload_copy_few((char *)ask + DOMI_ASK_HEAD, payload, type->size);
-    domi_envelope_sign(ask, type, domi_stack_house(stack));
-    domi_mailbox_append_free(manager, asker.house, &ask->node, DOMI_REPLY);
+    domi_payload_copy_few_bytes((char *)ask + DOMI_ASK_HEAD, payload, type->size);
+    domi_envelope_set_type_and_sender(ask, type, domi_stack_get_house(stack));
+    domi_mailbox_append_unheld_node(manager, asker.house, &ask->node, DOMI_REPLY);
     return 0;
 }

@@ -5,21 +5,21 @@
 #include "base/check.h"
 #include "house/message/kind.h"
 
-void domi_note_add(domi_manager *manager, domi_node *node)
+void domi_note_leave_for_home(domi_manager *manager, domi_node *node)
 {
-    domi_list_push(&manager->timing.notes, node);
+    domi_list_append_node(&manager->timing.notes, node);
 }
 
-void domi_note_remove(domi_manager *manager, const domi_node *node)
+void domi_note_remove_of_node(domi_manager *manager, const domi_node *node)
 {
     domi_node *before = manager->timing.notes;
 
     while (before->next != node)
         before = before->next;
-    domi_list_take_behind(&manager->timing.notes, before);
+    domi_list_take_node_behind(&manager->timing.notes, before);
 }
 
-domi_notes domi_notes_take(domi_manager *manager)
+domi_notes domi_notes_take_of_run(domi_manager *manager)
 {
     const domi_notes notes = {manager->timing.notes, manager->timing.noted_timers};
 
@@ -30,10 +30,10 @@ domi_notes domi_notes_take(domi_manager *manager)
 
 void domi_notes_carry_out(domi_manager *home, domi_notes notes)
 {
-    domi_timers_add(home, notes.timers);
+    domi_timers_add_to_count(home, notes.timers);
     while (notes.tail != NULL) {
-        domi_node *node = domi_list_take(&notes.tail);
+        domi_node *node = domi_list_take_first_node(&notes.tail);
 
-        domi_kind_of(node)->carry_out_note(home, node);
+        domi_kind_of_node(node)->carry_out_note(home, node);
     }
 }

@@ -19,30 +19,31 @@ int domi_ask_check_under_way(const domus_stack *stack, domi_asking asking)
             return 0;
     }
     /* a promise whose answer has come has a serial that is greater by 1 */
-    for (const domi_promise *at = pooled->answers; at != NULL; at = domi_promise_next_answer(at)) {
+    for (const domi_promise *at = pooled->answers; at != NULL;
+         at = domi_promise_of_next_answer(at)) {
         if (at == asking.promise && domi_promise_serial(at) == asking.serial + 1)
             return 0;
     }
     return -ENOENT;
 }
 
-int domi_ask_end(domus_stack *stack, domi_asking asking, domus_address to, const domus_type *type,
-                 const void *payload, domus_resumed *then)
+int domi_ask_put_last_part(domus_stack *stack, domi_asking asking, domus_address to,
+                           const domus_type *type, const void *payload, domus_resumed *then)
 {
     domi_manager *manager = stack->manager;
     domi_envelope *envelope = domi_message_new(manager, DOMI_ASK_HEAD + type->size);
 
     if (envelope == NULL)
         return domi_message_explain_failure(manager);
-    domi_envelope_sign(envelope, type, domi_stack_house(stack));
+    domi_envelope_set_type_and_sender(envelope, type, domi_stack_get_house(stack));
     /* The serial in this part is one that is over, so a failure on the way counts as a late answer;
      * the ask's own promise says how the ask ended. */
-    *domi_envelope_return(envelope) =
+    *domi_envelope_get_return(envelope) =
         (domi_return){.promise = asking.promise, .serial = asking.serial - 1};
     domi_payload_copy((char *)envelope + DOMI_ASK_HEAD, payload, type->size);
-    if (domi_mailbox_put_owed(manager, to, &envelope->node, DOMI_ASK) != 0) {
+    if (domi_mailbox_put_despite_bound(manager, to, &envelope->node, DOMI_ASK) != 0) {
         envelope->node.lease = DOMI_LEASE_OWNED;
-        domi_envelope_end(manager, envelope);
+        domi_envelope_release_and_free(manager, envelope);
     }
     domi_stack_set_wait(stack->pooled, DOMI_WAIT_ONE, asking.promise, then);
     return DOMUS_PARKED;

@@ -35,7 +35,7 @@ static void free_stack(domi_manager *manager, domus_stack *stack)
      * nothing through them. */
     atomic_store_explicit(&stack->house, NULL, memory_order_relaxed);
     atomic_store_explicit(&stack->parent, NULL, memory_order_relaxed);
-    domi_pool_free(manager, &stack->node);
+    domi_pool_free_object(manager, &stack->node);
 }
 
 void domi_stack_free_if_done(domi_manager *manager, domus_stack *stack)
@@ -45,7 +45,7 @@ void domi_stack_free_if_done(domi_manager *manager, domus_stack *stack)
     if (DOMI_LIKELY(stack->away == 0)) {
         free_stack(manager, stack);
     } else if (stack->away == DOMI_STACK_COUNTED) {
-        domi_house *house = domi_stack_house(stack);
+        domi_house *house = domi_stack_get_house(stack);
         free_stack(manager, stack);
         manager->io_hooks.conversation_ended(manager, house);
     }
@@ -56,11 +56,11 @@ void domi_stack_free_if_done(domi_manager *manager, domus_stack *stack)
 static void discard_unshown_answers(domi_manager *manager, domus_stack *stack)
 {
     for (domi_promise *promise = stack->answers; promise != NULL;) {
-        domi_promise *next = domi_promise_next_answer(promise);
+        domi_promise *next = domi_promise_of_next_answer(promise);
 
         if (promise->message != NULL)
-            domi_mailbox_drop(manager, domi_stack_house(stack), &promise->message->node,
-                              -ECANCELED);
+            domi_mailbox_end_unhandled_message(manager, domi_stack_get_house(stack),
+                                               &promise->message->node, -ECANCELED);
         domi_promise_release(manager, promise);
         promise = next;
     }
@@ -95,7 +95,7 @@ static void mark_actor_saturated(domi_manager *manager, domi_house *house)
         return;
     house->marks |= DOMI_MARK_SATURATED;
     domi_counter_add(&manager->counters.conversations_full, 1);
-    domi_manager_log(manager, house, DOMI_IS_FULL, 0);
+    domi_manager_log_event_of_actor(manager, house, DOMI_IS_FULL, 0);
 }
 
 /* Link a parked stack at its house. The stack that holds the barrier comes first in the list, so
@@ -127,7 +127,7 @@ static void link_parked_stack(domi_manager *manager, domi_house *house, domus_st
 static void park_conversation(domus_stack *stack)
 {
     domi_manager *manager = stack->manager;
-    domi_house *house = domi_stack_house(stack);
+    domi_house *house = domi_stack_get_house(stack);
     domus_stack *pooled = stack->pooled;
 
     if (pooled != stack) {
@@ -138,7 +138,8 @@ static void park_conversation(domus_stack *stack)
         pooled->barrier_fresh = stack->barrier_fresh;
     }
     pooled->message = NULL;
-    if (DOMI_LIKELY(pooled->parked && !pooled->barrier_fresh && !domi_stack_is_satisfied(pooled)))
+    if (DOMI_LIKELY(pooled->parked && !pooled->barrier_fresh &&
+                    !domi_stack_has_what_it_awaits(pooled)))
         return;
     if (pooled->barrier_fresh && pooled->parked)
         /* the stack is linked again below, now at the head of the house's list, as the holder of
@@ -148,12 +149,12 @@ static void park_conversation(domus_stack *stack)
         link_parked_stack(manager, house, pooled);
     if (pooled->barrier_fresh) {
         pooled->barrier_fresh = false;
-        domi_circle_fail_waiting(manager, house, pooled);
+        domi_circle_fail_waiting_asks(manager, house, pooled);
     }
-    if (domi_stack_is_satisfied(pooled) && !pooled->queued) {
+    if (domi_stack_has_what_it_awaits(pooled) && !pooled->queued) {
         pooled->queued = true;
         pooled->node.kind = DOMI_EXCEPTION;
-        domi_list_push(&house->tails[DOMI_EXCEPTION], &pooled->node);
+        domi_list_append_node(&house->tails[DOMI_EXCEPTION], &pooled->node);
     }
 }
 
@@ -171,22 +172,22 @@ static void log_mistake_of_last_function(domi_manager *manager, domi_house *hous
                                          const domus_stack *stack, int result)
 {
     const domus_stack *pooled = stack->pooled;
-    const domus_type *handled = domi_manager_handling(manager);
+    const domus_type *handled = domi_manager_handled_type(manager);
     bool waits = pooled != NULL && pooled->wait != DOMI_WAIT_NONE;
 
     if (handled == NULL && pooled != NULL)
         handled = pooled->begun_by;
     if (waits) {
         domi_counter_add(&manager->counters.waits_lost, 1);
-        domi_manager_warn(manager, house, DOMI_WAIT_NOT_RETURNED, handled, result);
+        domi_manager_report_mistake(manager, house, DOMI_WAIT_NOT_RETURNED, handled, result);
     }
     if (result > 0) {
         domi_counter_add(&manager->counters.results_unknown, 1);
-        domi_manager_warn(manager, house, DOMI_RESULT_UNKNOWN, handled, result);
+        domi_manager_report_mistake(manager, house, DOMI_RESULT_UNKNOWN, handled, result);
     }
     if (stack->ask != NULL && result == 0 && !waits && !(pooled != NULL && pooled->cancelled) &&
         !is_request_of_own_peer(house, stack->ask))
-        domi_manager_warn(manager, house, DOMI_ASK_UNANSWERED, stack->ask->type, result);
+        domi_manager_report_mistake(manager, house, DOMI_ASK_UNANSWERED, stack->ask->type, result);
 }
 
 /* End the conversation with `result`, which its last function returned. If it has not answered its
@@ -194,7 +195,7 @@ static void log_mistake_of_last_function(domi_manager *manager, domi_house *hous
 static void end_conversation(domus_stack *stack, int result)
 {
     domi_manager *manager = stack->manager;
-    domi_house *house = domi_stack_house(stack);
+    domi_house *house = domi_stack_get_house(stack);
     domus_stack *pooled = stack->pooled;
 
     if (result >= 0)
@@ -215,7 +216,7 @@ static void end_conversation(domus_stack *stack, int result)
         end_and_free_pooled_stack(manager, house, pooled);
 }
 
-void domi_stack_end_received(domus_stack *stack, int error)
+void domi_stack_end_received_message(domus_stack *stack, int error)
 {
     domi_envelope *message = stack->received;
 
@@ -227,12 +228,12 @@ void domi_stack_end_received(domus_stack *stack, int error)
         stack->sender = (domus_address){message->sender, message->sender_lease};
     }
     if (message != NULL && message->node.kind == DOMI_ASK && error == -ENOMSG)
-        domi_manager_warn(stack->manager, domi_stack_house(stack), DOMI_ASK_UNANSWERED,
-                          message->type, 0);
+        domi_manager_report_mistake(stack->manager, domi_stack_get_house(stack),
+                                    DOMI_ASK_UNANSWERED, message->type, 0);
     if (message != NULL && message->node.kind == DOMI_ASK)
         domi_ask_fail(stack->manager, message, error);
     else if (message != NULL)
-        domi_envelope_end(stack->manager, message);
+        domi_envelope_release_and_free(stack->manager, message);
 }
 
 void domi_stack_park_or_end(domus_stack *stack, int result)
@@ -240,7 +241,7 @@ void domi_stack_park_or_end(domus_stack *stack, int result)
     domus_stack *pooled = stack->pooled;
 
     if (stack->received != NULL)
-        domi_stack_end_received(stack, result < 0 ? result : -ENOMSG);
+        domi_stack_end_received_message(stack, result < 0 ? result : -ENOMSG);
     if (result != DOMUS_PARKED)
         end_conversation(stack, result);
     else if (pooled == NULL || pooled->wait == DOMI_WAIT_NONE)
@@ -252,10 +253,10 @@ void domi_stack_park_or_end(domus_stack *stack, int result)
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-void domi_stack_end_kept(domi_manager *manager, domus_stack *kept)
+void domi_stack_end_kept_ask(domi_manager *manager, domus_stack *kept)
 {
     kept->ask = NULL;
-    end_and_free_pooled_stack(manager, domi_stack_house(kept), kept);
+    end_and_free_pooled_stack(manager, domi_stack_get_house(kept), kept);
 }
 
 void domi_stack_cancel_requests_of_peer(domi_manager *manager, domus_stack *holder)
@@ -263,11 +264,11 @@ void domi_stack_cancel_requests_of_peer(domi_manager *manager, domus_stack *hold
     if (holder == NULL)
         return;
     for (const domi_promise *promise = holder->waiting; promise != NULL; promise = promise->next)
-        domi_ask_cancel(manager, promise);
-    end_and_free_pooled_stack(manager, domi_stack_house(holder), holder);
+        domi_ask_cancel_at_its_actor(manager, promise);
+    end_and_free_pooled_stack(manager, domi_stack_get_house(holder), holder);
 }
 
-void domi_stack_drop_all(domi_manager *manager, domi_house *house)
+void domi_stack_free_all_of_house(domi_manager *manager, domi_house *house)
 {
     while (house->stacks != NULL) {
         domus_stack *stack = house->stacks;
@@ -290,7 +291,7 @@ static bool is_promise_answered(const domi_house *house, const domi_promise *pro
         while (node != NULL) {
             node = node->next;
             if (!domi_node_is_embedded(node) &&
-                domi_envelope_return((domi_envelope *)(void *)node)->promise == promise)
+                domi_envelope_get_return((domi_envelope *)(void *)node)->promise == promise)
                 return true;
             if (node == last)
                 break;
@@ -299,7 +300,7 @@ static bool is_promise_answered(const domi_house *house, const domi_promise *pro
     return false;
 }
 
-bool domi_stack_has_work(const domi_house *house)
+bool domi_stack_has_blocking_work(const domi_house *house)
 {
     for (const domus_stack *stack = house->stacks; stack != NULL; stack = stack->next) {
         for (const domi_promise *promise = stack->waiting; promise != NULL;

@@ -95,7 +95,7 @@ static bool was_ask_cancelled(const domi_manager *manager, const domi_return *ba
 
 /* --- cancel ----------------------------------------------------------------------------------- */
 
-void domi_ask_cancel(domi_manager *manager, const domi_promise *promise)
+void domi_ask_cancel_at_its_actor(domi_manager *manager, const domi_promise *promise)
 {
     const domi_return back = {.promise = (domi_promise *)(uintptr_t)promise,
                               .serial = domi_promise_serial(promise)};
@@ -103,17 +103,17 @@ void domi_ask_cancel(domi_manager *manager, const domi_promise *promise)
     if (promise->target.house == NULL)
         return;
     record_cancelled_ask(manager, promise);
-    domi_ask_put_cancel(manager, promise->target, &back);
+    domi_ask_tell_actor_of_cancel(manager, promise->target, &back);
 }
 
-void domi_ask_cancel_kept(domi_manager *manager, const domi_promise *promise)
+void domi_ask_cancel_if_kept(domi_manager *manager, const domi_promise *promise)
 {
     const domi_return back = {.promise = (domi_promise *)(uintptr_t)promise,
                               .serial = domi_promise_serial(promise),
                               .note = DOMI_CANCEL_KEPT};
 
     if (promise->target.house != NULL && promise->state == DOMI_PROMISE_WAITING)
-        domi_ask_put_cancel(manager, promise->target, &back);
+        domi_ask_tell_actor_of_cancel(manager, promise->target, &back);
 }
 
 /* --- pass on ---------------------------------------------------------------------------------- */
@@ -130,9 +130,9 @@ bool domi_ask_is_given_up(const domi_envelope *ask)
 
 void domi_ask_mark_passed_on(const domus_stack *stack, domi_envelope *ask)
 {
-    domi_return *back = domi_envelope_return(ask);
+    domi_return *back = domi_envelope_get_return(ask);
 
-    if (ask->sender != domi_stack_house(stack))
+    if (ask->sender != domi_stack_get_house(stack))
         back->until |= DOMI_PASSED_ON;
     else if (stack->pooled != NULL && stack->pooled->outlives)
         back->until |= DOMI_UNFOLLOWED;
@@ -143,7 +143,7 @@ void domi_ask_record_new_holder(const domus_stack *stack, const domi_envelope *a
 {
     const domi_return *back = (const domi_return *)(const void *)ask->payload;
 
-    if (ask->sender != domi_stack_house(stack) || back->promise == NULL ||
+    if (ask->sender != domi_stack_get_house(stack) || back->promise == NULL ||
         (back->until & DOMI_UNFOLLOWED) != 0 || domi_ask_is_given_up(ask))
         return;
     if (back->promise->state == DOMI_PROMISE_WAITING)
@@ -152,7 +152,7 @@ void domi_ask_record_new_holder(const domus_stack *stack, const domi_envelope *a
 
 void domi_ask_record_holder(domi_manager *manager, domi_envelope *message)
 {
-    const domi_return *back = domi_envelope_return(message);
+    const domi_return *back = domi_envelope_get_return(message);
     domi_promise *promise = back->promise;
     bool is_over = domi_promise_serial(promise) != back->serial;
 
@@ -164,6 +164,6 @@ void domi_ask_record_holder(domi_manager *manager, domi_envelope *message)
 
 void domi_ask_cancel_at_holder(domi_manager *manager, domi_envelope *message)
 {
-    domi_ask_put_cancel(manager, (domus_address){message->sender, message->sender_lease},
-                        domi_envelope_return(message));
+    domi_ask_tell_actor_of_cancel(manager, (domus_address){message->sender, message->sender_lease},
+                                  domi_envelope_get_return(message));
 }

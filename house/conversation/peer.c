@@ -9,15 +9,15 @@
 void domi_ask_make_request_of_peer(domi_envelope *ask, const domus_type *type,
                                    const domi_house *house, uint32_t number, uint64_t deadline_ns)
 {
-    domi_envelope_sign(ask, type, house);
-    *domi_envelope_return(ask) =
-        (domi_return){.serial = number, .until = domi_deadline_of(deadline_ns)};
+    domi_envelope_set_type_and_sender(ask, type, house);
+    *domi_envelope_get_return(ask) =
+        (domi_return){.serial = number, .until = domi_deadline_round_up(deadline_ns)};
 }
 
 int domi_ask_give_request_promise(domi_manager *manager, domi_house *house, domi_envelope *ask,
                                   domus_stack **holder)
 {
-    domi_return *back = domi_envelope_return(ask);
+    domi_return *back = domi_envelope_get_return(ask);
 
     if (back->promise != NULL)
         return 0;
@@ -30,7 +30,7 @@ int domi_ask_give_request_promise(domi_manager *manager, domi_house *house, domi
     domi_promise *promise = domi_promise_new(manager, *holder, DOMI_PROMISE_PEER);
     if (promise == NULL)
         return -ENOMEM;
-    domi_promise_stop_counting(promise);
+    domi_promise_leave_count_of_asks(promise);
     promise->answer.tag = back->serial;
     promise->wait.asked = ask->type;
     promise->target = (domus_address){NULL, 0};
@@ -40,13 +40,14 @@ int domi_ask_give_request_promise(domi_manager *manager, domi_house *house, domi
     back->note = DOMI_NOTE_OF_PEER;
     uint64_t deadline_ns = domi_envelope_deadline_ns(ask);
     if (deadline_ns != 0)
-        domi_promise_arm(manager, promise, deadline_ns);
+        domi_promise_arm_deadline(manager, promise, deadline_ns);
     return 0;
 }
 
-int domi_ask_find_request(domi_envelope *ask, domus_address *ret_channel, uint32_t *ret_number)
+int domi_ask_find_request_of_peer(domi_envelope *ask, domus_address *ret_channel,
+                                  uint32_t *ret_number)
 {
-    const domi_return *back = domi_envelope_return(ask);
+    const domi_return *back = domi_envelope_get_return(ask);
 
     if (back->promise != NULL && back->note != DOMI_NOTE_OF_PEER)
         return -EINVAL;
@@ -55,7 +56,7 @@ int domi_ask_find_request(domi_envelope *ask, domus_address *ret_channel, uint32
     return 0;
 }
 
-bool domi_stack_cancel_of_peer(domi_manager *manager, domi_house *house)
+bool domi_stack_cancel_when_peer_is_gone(domi_manager *manager, domi_house *house)
 {
     domus_stack *next;
     bool any = false;
@@ -64,7 +65,7 @@ bool domi_stack_cancel_of_peer(domi_manager *manager, domi_house *house)
         next = stack->next;
         any = any || stack->outlives;
         if (!stack->outlives && !stack->cancelled)
-            domi_stack_cancel(manager, stack, -ESTALE);
+            domi_stack_cancel_conversation(manager, stack, -ESTALE);
     }
     return any;
 }
@@ -88,19 +89,19 @@ static domus_stack *find_kept_request_of_peer(const domi_house *house)
     return NULL;
 }
 
-void domi_stack_cancel_kept_of_peer(domi_manager *manager, domi_house *house, domus_stack *holder)
+void domi_stack_cancel_kept_requests(domi_manager *manager, domi_house *house, domus_stack *holder)
 {
     domus_stack *kept;
 
     if (holder != NULL)
-        domi_stack_cancel_kept(manager, holder);
+        domi_stack_cancel_kept_asks(manager, holder);
     for (domus_stack *stack = house->stacks; stack != NULL; stack = stack->next) {
         if (stack->wait != DOMI_WAIT_KEPT && !stack->outlives &&
             was_conversation_begun_by_peer(house, stack))
-            domi_stack_cancel_kept(manager, stack);
+            domi_stack_cancel_kept_asks(manager, stack);
     }
     /* The answer to one kept request may end the channel, and so end the other kept requests,
      * too. */
     while ((kept = find_kept_request_of_peer(house)) != NULL)
-        domi_stack_cancel(manager, kept, -ECANCELED);
+        domi_stack_cancel_conversation(manager, kept, -ECANCELED);
 }

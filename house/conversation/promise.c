@@ -15,7 +15,7 @@
  *   WAITING -> FAILED     domi_promise_fail      it failed here: time-out, cancel, refused put
  *   WAITING -> DONE       domi_promise_finish    its answer came, and is kept until it is shown
  *   FAILED  -> DONE       domi_promise_finish    a run took its node, or an answer came before
- *   WAITING -> FREE       domi_promise_close     its answer came, and is shown at once
+ *   WAITING -> FREE       domi_promise_finish_and_release     its answer came, and is shown at once
  *   DONE    -> FREE       domi_promise_release   its answer was shown
  *   WAITING -> FREE       domi_promise_abandon   nobody wants the answer
  *   any     -> DEAD       domi_promise_release   instead of FREE, while its node is in a list
@@ -60,7 +60,7 @@ static const char *get_name_of_promise_state(uint32_t state)
     return state < DOMI_PROMISE_STATES ? names[state] : "?";
 }
 
-_Noreturn void domi_promise_fail_move(const domi_promise *promise, domi_promise_state to)
+_Noreturn void domi_promise_fail_forbidden_move(const domi_promise *promise, domi_promise_state to)
 {
     char text[96];
 
@@ -74,7 +74,7 @@ domi_promise *domi_promise_new(domi_manager *manager, domus_stack *stack, domi_p
     domi_promise *promise = &stack->first;
 
     if (promise->state != DOMI_PROMISE_FREE) {
-        promise = domi_pool_take(manager, DOMI_SLAB_PROMISE);
+        promise = domi_pool_take_object(manager, DOMI_SLAB_PROMISE);
         if (promise == NULL)
             return NULL;
         domi_wheel_node_init(&promise->wheel);
@@ -85,16 +85,16 @@ domi_promise *domi_promise_new(domi_manager *manager, domus_stack *stack, domi_p
         atomic_store_explicit(&promise->stack, stack, memory_order_release);
     }
     promise->answer = (domus_answer){0};
-    domi_promise_link(manager, stack, promise, kind);
+    domi_promise_link_to_stack(manager, stack, promise, kind);
     return promise;
 }
 
 static domi_house *get_house_of_promise(const domi_promise *promise)
 {
-    return domi_stack_house(domi_promise_stack(promise));
+    return domi_stack_get_house(domi_promise_get_stack(promise));
 }
 
-void domi_promise_stop_counting(domi_promise *promise)
+void domi_promise_leave_count_of_asks(domi_promise *promise)
 {
     get_house_of_promise(promise)->asks--;
     promise->uncounted = true;
@@ -102,13 +102,13 @@ void domi_promise_stop_counting(domi_promise *promise)
 
 void domi_promise_put_on_wheel(domi_manager *home, domi_promise *promise, uint64_t deadline_ns)
 {
-    domi_wheel_arm(&home->timing.deadlines, &promise->wheel, deadline_ns);
+    domi_wheel_arm_node(&home->timing.deadlines, &promise->wheel, deadline_ns);
     promise->timed = true;
 }
 
 static void remove_promise_from_wheel(domi_manager *home, domi_promise *promise)
 {
-    domi_wheel_cancel(&home->timing.deadlines, &promise->wheel);
+    domi_wheel_disarm_node(&home->timing.deadlines, &promise->wheel);
     promise->timed = false;
 }
 
@@ -117,30 +117,30 @@ static void remove_promise_from_wheel_of_pool(domi_promise *promise)
 {
     domi_manager *home = get_house_of_promise(promise)->home;
 
-    domi_pooled_disarm(home->pooled, &home->timing.deadlines, &promise->wheel);
+    domi_pooled_disarm_node(home->pooled, &home->timing.deadlines, &promise->wheel);
     promise->timed = false;
 }
 
-void domi_promise_arm(domi_manager *manager, domi_promise *promise, uint64_t deadline_ns)
+void domi_promise_arm_deadline(domi_manager *manager, domi_promise *promise, uint64_t deadline_ns)
 {
-    if (!domi_is_lent(manager, get_house_of_promise(promise))) {
+    if (!domi_house_is_run_by_thief(manager, get_house_of_promise(promise))) {
         domi_promise_put_on_wheel(manager, promise, deadline_ns);
         return;
     }
     domi_manager *home = get_house_of_promise(promise)->home;
     if (home->pooled != NULL) {
         promise->timed = true;
-        domi_pooled_arm(home->pooled, &home->timing.deadlines, &promise->wheel, deadline_ns);
+        domi_pooled_arm_node(home->pooled, &home->timing.deadlines, &promise->wheel, deadline_ns);
         return;
     }
     promise->wheel.expires_ns = deadline_ns;
     promise->noted = true;
-    domi_note_add(manager, &promise->node);
+    domi_note_leave_for_home(manager, &promise->node);
 }
 
 static void remove_note_of_promise(domi_manager *manager, domi_promise *promise)
 {
-    domi_note_remove(manager, &promise->node);
+    domi_note_remove_of_node(manager, &promise->node);
     promise->noted = false;
 }
 
@@ -171,26 +171,26 @@ void domi_promise_fail(domi_manager *manager, domi_promise *promise, int error)
 {
     domi_house *house = get_house_of_promise(promise);
 
-    domi_promise_move(promise, DOMI_PROMISE_FAILED);
+    domi_promise_change_state(promise, DOMI_PROMISE_FAILED);
     if (promise->noted)
         remove_note_of_promise(manager, promise);
     remove_from_list_of_receives_or_flushes(manager, promise);
-    domi_promise_set_error(promise, error);
+    domi_promise_set_answer_to_error(promise, error);
     promise->queued = true;
     promise->node.kind = DOMI_EXCEPTION;
-    domi_mailbox_append(manager, house, &promise->node, DOMI_EXCEPTION);
+    domi_mailbox_append_node(manager, house, &promise->node, DOMI_EXCEPTION);
 }
 
 /* Take a promise off its wheel, if it is on one, and correct the count of asks, so that
- * domi_promise_unlink_plain() can follow. Called for a promise that is on a wheel or is not an
- * ask. */
+ * domi_promise_unlink_ask_off_wheel() can follow. Called for a promise that is on a wheel or is not
+ * an ask. */
 static void remove_promise_from_wheel_and_count(domi_manager *manager, domi_promise *promise)
 {
-    domus_stack *stack = domi_promise_stack(promise);
+    domus_stack *stack = domi_promise_get_stack(promise);
 
     DOMI_CHECK_SLOW(promise->uncounted == (promise->kind != DOMI_PROMISE_ASK));
-    if (promise->timed && domi_is_lent(manager, domi_stack_house(stack))) {
-        if (domi_house_is_pooled(domi_stack_house(stack)))
+    if (promise->timed && domi_house_is_run_by_thief(manager, domi_stack_get_house(stack))) {
+        if (domi_house_is_pooled(domi_stack_get_house(stack)))
             remove_promise_from_wheel_of_pool(promise);
         else
             /* home's wheel still has the promise, and looks at this stack when the promise's time
@@ -198,9 +198,9 @@ static void remove_promise_from_wheel_and_count(domi_manager *manager, domi_prom
             stack->away++;
     } else if (promise->timed)
         remove_promise_from_wheel(manager, promise);
-    /* domi_promise_unlink_plain() subtracts 1 from `asks` for every promise */
+    /* domi_promise_unlink_ask_off_wheel() subtracts 1 from `asks` for every promise */
     if (promise->uncounted)
-        domi_stack_house(stack)->asks++;
+        domi_stack_get_house(stack)->asks++;
     promise->uncounted = false;
 }
 
@@ -210,31 +210,33 @@ DOMI_INLINE void unlink_promise_from_stack(domi_manager *manager, domi_promise *
     DOMI_CHECK_SLOW(promise->uncounted == (promise->kind != DOMI_PROMISE_ASK));
     if (DOMI_UNLIKELY(promise->timed || promise->uncounted))
         remove_promise_from_wheel_and_count(manager, promise);
-    domi_promise_unlink_plain(promise);
+    domi_promise_unlink_ask_off_wheel(promise);
 }
 
 /* Log a wait that was replaced: the function that goes on was named for this promise, and another
  * function, named earlier in the same turn, is never called. Only a promise from the slab can be
- * the second of its turn, and such a promise takes the slow half of domi_promise_close(). */
+ * the second of its turn, and such a promise takes the slow half of
+ * domi_promise_finish_and_release(). */
 static void log_replaced_wait(domi_manager *manager, const domi_promise *promise)
 {
-    const domus_stack *stack = domi_promise_stack(promise);
+    const domus_stack *stack = domi_promise_get_stack(promise);
 
     if (DOMI_LIKELY(!promise->second) || stack->wait != DOMI_WAIT_ONE || stack->awaited != promise)
         return;
     domi_counter_add(&manager->counters.waits_lost, 1);
-    domi_manager_warn(manager, domi_stack_house(stack), DOMI_WAIT_REPLACED, stack->begun_by, 0);
+    domi_manager_report_mistake(manager, domi_stack_get_house(stack), DOMI_WAIT_REPLACED,
+                                stack->begun_by, 0);
 }
 
 void domi_promise_finish(domi_manager *manager, domi_promise *promise, domi_envelope *message)
 {
     log_replaced_wait(manager, promise);
-    domi_promise_move(promise, DOMI_PROMISE_DONE);
+    domi_promise_change_state(promise, DOMI_PROMISE_DONE);
     unlink_promise_from_stack(manager, promise);
     promise->message = message;
 }
 
-void domi_promise_close_slow(domi_manager *manager, domi_promise *promise)
+void domi_promise_finish_and_release_slow(domi_manager *manager, domi_promise *promise)
 {
     log_replaced_wait(manager, promise);
     unlink_promise_from_stack(manager, promise);
@@ -243,7 +245,7 @@ void domi_promise_close_slow(domi_manager *manager, domi_promise *promise)
 
 void domi_promise_abandon(domi_manager *manager, domi_promise *promise)
 {
-    DOMI_CHECK(domi_promise_is_open(promise));
+    DOMI_CHECK(domi_promise_is_awaited(promise));
     if (promise->state == DOMI_PROMISE_WAITING)
         remove_from_list_of_receives_or_flushes(manager, promise);
     unlink_promise_from_stack(manager, promise);
@@ -253,22 +255,22 @@ void domi_promise_abandon(domi_manager *manager, domi_promise *promise)
 void domi_promise_release(domi_manager *manager, domi_promise *promise)
 {
     if (promise->queued || promise->noted) {
-        domi_promise_move(promise, DOMI_PROMISE_DEAD);
+        domi_promise_change_state(promise, DOMI_PROMISE_DEAD);
         return;
     }
     /* a thief ends the promise, and only home may take it off its wheel */
-    if (promise->timed && domi_is_lent(manager, get_house_of_promise(promise))) {
-        domi_promise_move(promise, DOMI_PROMISE_DEAD);
+    if (promise->timed && domi_house_is_run_by_thief(manager, get_house_of_promise(promise))) {
+        domi_promise_change_state(promise, DOMI_PROMISE_DEAD);
         promise->noted = true;
-        domi_note_add(manager, &promise->node);
+        domi_note_leave_for_home(manager, &promise->node);
         return;
     }
     /* a thief has finished the promise before, and home, which has the house again, frees it */
     if (promise->timed) {
         remove_promise_from_wheel(manager, promise);
-        domi_promise_stack(promise)->away--;
+        domi_promise_get_stack(promise)->away--;
     }
-    domi_promise_move(promise, DOMI_PROMISE_FREE);
+    domi_promise_change_state(promise, DOMI_PROMISE_FREE);
     if (promise->node.slab == DOMI_SLAB_PROMISE)
-        domi_pool_free(manager, &promise->node);
+        domi_pool_free_object(manager, &promise->node);
 }

@@ -48,7 +48,7 @@ struct domi_promise {
     domi_node node;
     /* serial of the promise, which grows when it ends, so that late answers are known */
     _Atomic uint32_t serial;
-    /* state of the promise, a domi_promise_state; only domi_promise_move() changes it */
+    /* state of the promise, a domi_promise_state; only domi_promise_change_state() changes it */
     uint8_t state;
     uint8_t kind; /* what the promise stands for, a domi_promise_kind */
     bool queued;  /* whether the promise's node is in the exception mailbox */
@@ -125,7 +125,7 @@ static inline uint32_t domi_promise_serial(const domi_promise *promise)
 }
 
 /* Make the answer of a promise an error, without type and payload. */
-static inline void domi_promise_set_error(domi_promise *promise, int error)
+static inline void domi_promise_set_answer_to_error(domi_promise *promise, int error)
 {
     promise->answer.error = error;
     promise->answer.type = NULL;
@@ -154,22 +154,22 @@ static inline bool domi_node_is_promise(const domi_node *node)
      DOMI_PROMISE_MOVE(DOMI_PROMISE_DEAD, DOMI_PROMISE_FREE))
 
 /* Fail a check: the table does not allow the move from the state of `promise` to `to`. */
-_Noreturn void domi_promise_fail_move(const domi_promise *promise, domi_promise_state to);
+_Noreturn void domi_promise_fail_forbidden_move(const domi_promise *promise, domi_promise_state to);
 
 /* Change the state of a promise, checked against the table of moves. No other code changes the
  * state. */
-static inline void domi_promise_move(domi_promise *promise, domi_promise_state to)
+static inline void domi_promise_change_state(domi_promise *promise, domi_promise_state to)
 {
     /* Computed when the code is compiled, if `to` is a constant. */
     uint32_t sources = DOMI_PROMISE_MOVES >> (to * 8) & 0xff;
 
     if (DOMI_UNLIKELY((sources >> promise->state & 1) == 0))
-        domi_promise_fail_move(promise, to);
+        domi_promise_fail_forbidden_move(promise, to);
     promise->state = (uint8_t)to;
 }
 
 /* True if the stack still waits for the promise, so that an answer may complete it. */
-static inline bool domi_promise_is_open(const domi_promise *promise)
+static inline bool domi_promise_is_awaited(const domi_promise *promise)
 {
     return promise->state == DOMI_PROMISE_WAITING || promise->state == DOMI_PROMISE_FAILED;
 }
@@ -180,11 +180,11 @@ domi_promise *domi_promise_new(domi_manager *manager, domus_stack *stack, domi_p
 
 /* Take `promise`, which was just made and is not an ask, out of the count `asks` of its house. Asks
  * are the frequent kind, so domi_promise_new() counts every promise without a test of its kind. */
-void domi_promise_stop_counting(domi_promise *promise);
+void domi_promise_leave_count_of_asks(domi_promise *promise);
 
 /* Arm the time-out of a promise: at `deadline_ns` it fails with -ETIMEDOUT; a sleep completes with
  * 0. */
-void domi_promise_arm(domi_manager *manager, domi_promise *promise, uint64_t deadline_ns);
+void domi_promise_arm_deadline(domi_manager *manager, domi_promise *promise, uint64_t deadline_ns);
 
 /* Let the promise fail with `error` (a sleep ends with 0). Its node is put into the exception
  * mailbox, and the conversation is resumed in a turn of its own. The promise must be WAITING, so
@@ -199,17 +199,17 @@ void domi_promise_remove_from_receives(domi_promise *promise);
 
 /* Let the promise of a wheel's node fail, because its time is over. Called for the nodes that come
  * from home's wheel `deadlines`. Home only. */
-void domi_promise_expire(domi_manager *manager, domi_wheel_node *node);
+void domi_promise_fail_at_deadline(domi_manager *manager, domi_wheel_node *node);
 
 /* Postpone the time-out of a promise, and tell its house, as domi_timer_postpone() and
- * domi_timer_house() do for a timer. */
+ * domi_timer_house_of_wheel_node() do for a timer. */
 void domi_promise_postpone(domi_manager *manager, domi_wheel_node *node);
-domi_house *domi_promise_house(domi_wheel_node *node);
+domi_house *domi_promise_house_of_wheel_node(domi_wheel_node *node);
 
 /* True if the time-out of a pooled actor's promise was postponed. The time itself says so, because
  * the runner of the house writes the other fields without the lock: a time on a pool's wheel is an
  * even number of nanoseconds unless it was postponed. Under the lock of the pool. */
-bool domi_promise_is_late(const domi_promise *promise);
+bool domi_promise_is_postponed(const domi_promise *promise);
 
 /* Carry out what a thief noted for this promise while the house was lent (notes.h). Home only. */
 void domi_promise_carry_out_note(domi_manager *home, domi_promise *promise);
@@ -218,8 +218,8 @@ void domi_promise_carry_out_note(domi_manager *home, domi_promise *promise);
  * holds the answer's payload. domi_promise_release() has to follow when the answer was shown. */
 void domi_promise_finish(domi_manager *manager, domi_promise *promise, domi_envelope *message);
 
-/* Finish and release a promise by the slow half of domi_promise_close() (stack.h). */
-void domi_promise_close_slow(domi_manager *manager, domi_promise *promise);
+/* Finish and release a promise by the slow half of domi_promise_finish_and_release() (stack.h). */
+void domi_promise_finish_and_release_slow(domi_manager *manager, domi_promise *promise);
 
 /* Take a promise back without an answer, because nobody wants its answer any more. */
 void domi_promise_abandon(domi_manager *manager, domi_promise *promise);

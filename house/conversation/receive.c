@@ -38,8 +38,8 @@ static int make_promise_of_receive(domus_stack *stack, const domus_pattern *patt
                                    uint64_t within_ns, uint64_t tag, domi_promise **ret_promise)
 {
     domi_manager *manager = stack->manager;
-    domi_house *house = domi_stack_house(stack);
-    domi_family *family = domi_family_of(house);
+    domi_house *house = domi_stack_get_house(stack);
+    domi_family *family = domi_family_get_or_make(house);
     domi_promise *promise;
 
     if (family == NULL)
@@ -47,7 +47,7 @@ static int make_promise_of_receive(domus_stack *stack, const domus_pattern *patt
     int error = domi_stack_add_promise(stack, DOMI_PROMISE_RECEIVE, &promise);
     if (error != 0)
         return error;
-    domi_promise_stop_counting(promise);
+    domi_promise_leave_count_of_asks(promise);
 
     domi_promise **last = &family->receives;
     while (*last != NULL)
@@ -61,7 +61,7 @@ static int make_promise_of_receive(domus_stack *stack, const domus_pattern *patt
     house->marks |= DOMI_MARK_RECEIVING | DOMI_MARK_FRESH;
     uint64_t until_ns = within_ns != 0 ? get_time_at_which_receive_ends(stack, within_ns) : 0;
     if (until_ns != 0)
-        domi_promise_arm(manager, promise, until_ns);
+        domi_promise_arm_deadline(manager, promise, until_ns);
     if (promise->impatient && (house->marks & (DOMI_MARK_BARRIER | DOMI_MARK_SUSPENDED)) != 0)
         /* a barrier or a suspension forbids to take waiting mail, so a receive that searches only
          * that ends now */
@@ -108,7 +108,7 @@ static bool does_pattern_accept(const domi_house *house, const domus_pattern *pa
     if (type != NULL && *type == NULL)
         return false;
     return pattern->matches == NULL ||
-           pattern->matches(house->self, frame, message->type, domi_envelope_payload(message));
+           pattern->matches(house->self, frame, message->type, domi_envelope_get_payload(message));
 }
 
 /* Returns the oldest receive whose pattern accepts this message; NULL: none does. */
@@ -118,7 +118,7 @@ static domi_promise *find_receive_for_message(const domi_house *house, domi_enve
 
     while (promise != NULL &&
            !does_pattern_accept(house, promise->pattern,
-                                domi_stack_frame(domi_promise_stack(promise)), message))
+                                domi_stack_get_frame(domi_promise_get_stack(promise)), message))
         promise = promise->next_receive;
     return promise;
 }
@@ -132,7 +132,7 @@ static domi_node *take_notice_that_ends_actor(domi_house *house)
     if (house->tails[DOMI_ASK] != NULL || *notices == NULL ||
         ((domi_envelope *)(void *)(*notices)->next)->type != &domi_last_type)
         return NULL;
-    return domi_list_take(notices);
+    return domi_list_take_first_node(notices);
 }
 
 /* Stop the actor if the message of domus_stop_after_mail() is next. `ordered` is a constant in some
@@ -140,20 +140,21 @@ static domi_node *take_notice_that_ends_actor(domi_house *house)
 DOMI_INLINE bool stop_actor_if_last_notice_is_next(domi_manager *manager, domi_house *house,
                                                    bool ordered)
 {
-    domi_node *last = ordered ? domi_order_take_last(house) : take_notice_that_ends_actor(house);
+    domi_node *last =
+        ordered ? domi_order_take_ending_notice(house) : take_notice_that_ends_actor(house);
 
     if (last == NULL)
         return false;
     if (house->family != NULL)
         /* `seen` may point to the notice that is freed next */
         house->family->seen[1] = NULL;
-    domi_pool_free(manager, last);
+    domi_pool_free_object(manager, last);
     house->mail--;
-    (void)domi_house_stop(manager, domi_house_address(house));
+    (void)domi_house_ask_to_stop(manager, domi_house_get_address(house));
     return true;
 }
 
-bool domi_receive_stop_if_last(domi_manager *manager, domi_house *house)
+bool domi_receive_stop_at_last_notice(domi_manager *manager, domi_house *house)
 {
     return stop_actor_if_last_notice_is_next(manager, house, domi_house_is_ordered(house));
 }
@@ -179,10 +180,10 @@ static domi_envelope *search_mailbox_for_receives(domi_manager *manager, domi_ho
             before = *seen = &message->node;
             continue;
         }
-        domi_list_take_behind(tail, before);
+        domi_list_take_node_behind(tail, before);
         house->mail--;
         if (expired) {
-            domi_ask_expire(manager, message);
+            domi_ask_drop_expired(manager, message);
             continue;
         }
         *ret_promise = promise;
@@ -197,7 +198,7 @@ static domi_envelope *search_mailbox_for_receives(domi_manager *manager, domi_ho
 static void begin_search_of_ordered_mail(domi_house *house, domi_node **seen)
 {
     if (*seen == NULL)
-        domi_order_show_again(house);
+        domi_order_make_seen_mail_unseen(house);
     *seen = &house->node;
 }
 
@@ -208,19 +209,19 @@ static domi_envelope *search_ordered_mail_for_receives(domi_manager *manager, do
 {
     begin_search_of_ordered_mail(house, &house->family->seen[0]);
     while (*looks != 0) {
-        domi_node *node = domi_order_take_unseen(house);
+        domi_node *node = domi_order_take_unseen_message(house);
         if (node == NULL)
             break;
         domi_envelope *message = (domi_envelope *)(void *)node;
         --*looks;
         if (node->kind == DOMI_ASK && domi_ask_is_expired(manager, message)) {
             house->mail--;
-            domi_ask_expire(manager, message);
+            domi_ask_drop_expired(manager, message);
             continue;
         }
         *ret_promise = find_receive_for_message(house, message);
         if (*ret_promise == NULL) {
-            domi_order_put_seen(house, node);
+            domi_order_put_in_seen_mail(house, node);
             continue;
         }
         house->mail--;
@@ -269,7 +270,7 @@ static void end_receives_of_waiting_mail_only(domi_manager *manager, domi_house 
  * so: a conversation that was resumed may have changed that. */
 DOMI_INLINE bool has_receive_mail_to_look_at(const domi_house *house, bool ordered)
 {
-    return domi_house_has_receive_to_look(house) &&
+    return domi_house_has_receive_to_search(house) &&
            (house->marks & DOMI_MARK_ORDERED) == (ordered ? DOMI_MARK_ORDERED : 0);
 }
 
@@ -296,18 +297,19 @@ DOMI_INLINE uint32_t resume_receives_with_mail(domi_manager *manager, domi_house
         domi_promise_remove_from_receives(promise);
         promise->answer.error = 0;
         promise->answer.type = message->type;
-        promise->answer.payload = domi_envelope_payload(message);
-        domi_stack_complete(manager, promise, message);
+        promise->answer.payload = domi_envelope_get_payload(message);
+        domi_stack_complete_promise(manager, promise, message);
     }
     return handled;
 }
 
-uint32_t domi_receive_run(domi_manager *manager, domi_house *house, uint32_t budget)
+uint32_t domi_receive_search_new_mail(domi_manager *manager, domi_house *house, uint32_t budget)
 {
     return resume_receives_with_mail(manager, house, budget, false);
 }
 
-uint32_t domi_receive_run_in_order(domi_manager *manager, domi_house *house, uint32_t budget)
+uint32_t domi_receive_search_new_ordered_mail(domi_manager *manager, domi_house *house,
+                                              uint32_t budget)
 {
     return resume_receives_with_mail(manager, house, budget, true);
 }
@@ -327,14 +329,14 @@ static domi_envelope *take_message_for_pattern(domi_manager *manager, domi_house
             before = *seen = &message->node;
             continue;
         }
-        domi_list_take_behind(tail, before);
+        domi_list_take_node_behind(tail, before);
         house->mail--;
         /* a receive of some conversation may have looked at the mail up to this message */
         if (house->family != NULL)
             house->family->seen[kind == DOMI_NOTICE] = NULL;
         if (!expired)
             return message;
-        domi_ask_expire(manager, message);
+        domi_ask_drop_expired(manager, message);
     }
     return NULL;
 }
@@ -347,31 +349,31 @@ static domi_envelope *take_ordered_message_for_pattern(domi_manager *manager, do
 
     begin_search_of_ordered_mail(house, seen);
     while (found == NULL) {
-        domi_node *node = domi_order_take_unseen(house);
+        domi_node *node = domi_order_take_unseen_message(house);
         if (node == NULL)
             break;
         domi_envelope *message = (domi_envelope *)(void *)node;
         if (node->kind == DOMI_ASK && domi_ask_is_expired(manager, message)) {
             house->mail--;
-            domi_ask_expire(manager, message);
+            domi_ask_drop_expired(manager, message);
         } else if (does_pattern_accept(house, pattern, frame, message)) {
             house->mail--;
             found = message;
         } else {
-            domi_order_put_seen(house, node);
+            domi_order_put_in_seen_mail(house, node);
         }
     }
     /* The receives of conversations have not looked at the messages that this search has set aside,
      * so these count as not looked at again. */
     if ((house->marks & DOMI_MARK_RECEIVING) != 0)
         *seen = NULL;
-    domi_mailbox_restart_receives(house);
+    domi_mailbox_let_receives_look_again(house);
     return found;
 }
 
-domi_envelope *domi_receive_find(domi_manager *manager, domi_house *house,
-                                 const domus_pattern *pattern, const void *frame,
-                                 domi_node *seen[2])
+domi_envelope *domi_receive_take_matching_message(domi_manager *manager, domi_house *house,
+                                                  const domus_pattern *pattern, const void *frame,
+                                                  domi_node *seen[2])
 {
     if (domi_house_is_ordered(house))
         return take_ordered_message_for_pattern(manager, house, pattern, frame, &seen[0]);
@@ -387,7 +389,7 @@ domi_envelope *domi_receive_find(domi_manager *manager, domi_house *house,
 
 int domus_stash(domus_stack *stack)
 {
-    domi_house *house = domi_stack_house(stack);
+    domi_house *house = domi_stack_get_house(stack);
     domi_envelope *message = stack->received != NULL ? stack->received : stack->message;
 
     if (message == NULL)
@@ -395,25 +397,25 @@ int domus_stash(domus_stack *stack)
     bool is_ask = message->node.kind == DOMI_ASK;
     if (!is_ask && message->node.kind != DOMI_NOTICE)
         return -EINVAL;
-    if (domi_envelope_is_taken(message))
+    if (domi_envelope_is_payload_taken(message))
         return -EALREADY;
     if (message->sender == house && (!is_ask || domi_ask_is_of_peer(message, house)) &&
         domi_house_is_channel(house))
         /* a message of the channel's peer never was in a mailbox, and could not go back into one */
         return -EOPNOTSUPP;
-    domi_family *family = domi_family_of(house);
+    domi_family *family = domi_family_get_or_make(house);
     if (family == NULL)
         return -ENOMEM;
     if (family->stashed >= stack->manager->limits.mailbox_max)
         return -ENOBUFS;
     if (is_ask)
-        domi_ask_hold(stack->manager, house, message);
-    domi_list_push(&family->stash[is_ask ? 0 : 1], &message->node);
+        domi_ask_hold_beyond_turn(stack->manager, house, message);
+    domi_list_append_node(&family->stash[is_ask ? 0 : 1], &message->node);
     family->stashed++;
     if (stack->received == message)
         stack->received = NULL;
     else if (is_ask)
-        domi_stack_leave_ask(stack);
+        domi_stack_forget_begun_ask(stack);
     stack->answered = is_ask || stack->answered;
     /* the message is the shown one only in a plain handler; a receive that returns to its caller
      * (detached.h) leaves `stack->message` as it was */
@@ -424,26 +426,26 @@ int domus_stash(domus_stack *stack)
     return 0;
 }
 
-void domi_house_unstash(domi_house *house)
+void domi_house_put_stash_back(domi_house *house)
 {
     domi_family *family = house->family;
 
     if (family == NULL || family->stashed == 0)
         return;
     if (domi_house_is_ordered(house)) {
-        domi_order_put_back(house, family->stash[1]);
-        domi_order_put_back(house, family->stash[0]);
+        domi_order_put_stashed_back(house, family->stash[1]);
+        domi_order_put_stashed_back(house, family->stash[0]);
     } else {
-        domi_list_put_before(&house->tails[DOMI_ASK], family->stash[0]);
-        domi_list_put_before(&house->tails[DOMI_NOTICE], family->stash[1]);
+        domi_list_prepend_list(&house->tails[DOMI_ASK], family->stash[0]);
+        domi_list_prepend_list(&house->tails[DOMI_NOTICE], family->stash[1]);
     }
     family->stash[0] = family->stash[1] = NULL;
     house->mail += family->stashed;
     family->stashed = 0;
-    domi_mailbox_restart_receives(house);
+    domi_mailbox_let_receives_look_again(house);
 }
 
 void domus_unstash(domus_stack *stack)
 {
-    domi_house_unstash(domi_stack_house(stack));
+    domi_house_put_stash_back(domi_stack_get_house(stack));
 }

@@ -7,25 +7,27 @@
 
 /* Search mail that the receives have not looked at yet, and resume each conversation whose receive
  * finds a message. Returns the number of handled messages, at most `budget`. */
-uint32_t domi_receive_run(domi_manager *manager, domi_house *house, uint32_t budget);
+uint32_t domi_receive_search_new_mail(domi_manager *manager, domi_house *house, uint32_t budget);
 
-/* Search new mail for the receives as domi_receive_run() does, for an actor with an order. */
-uint32_t domi_receive_run_in_order(domi_manager *manager, domi_house *house, uint32_t budget);
+/* Search new mail for the receives as domi_receive_search_new_mail() does, for an actor with an
+ * order. */
+uint32_t domi_receive_search_new_ordered_mail(domi_manager *manager, domi_house *house,
+                                              uint32_t budget);
 
 /* Take the first message that `pattern` accepts out of the mail, for a receive that returns to its
  * caller (detached.h); NULL: none. `seen` remembers the last ask and the last notice that were
  * looked at; both are NULL at first. */
-domi_envelope *domi_receive_find(domi_manager *manager, domi_house *house,
-                                 const domus_pattern *pattern, const void *frame,
-                                 domi_node *seen[2]);
+domi_envelope *domi_receive_take_matching_message(domi_manager *manager, domi_house *house,
+                                                  const domus_pattern *pattern, const void *frame,
+                                                  domi_node *seen[2]);
 
 /* Put the messages of domus_stash() back before all waiting mail. Home of a channels actor may do
  * so, too. */
-void domi_house_unstash(domi_house *house);
+void domi_house_put_stash_back(domi_house *house);
 
 /* If the message of domus_stop_after_mail() is the first in the mailbox, take it out and stop the
  * actor; mail that no receive accepts would otherwise stay before it for ever. True if the actor
  * stops. */
-bool domi_receive_stop_if_last(domi_manager *manager, domi_house *house);
+bool domi_receive_stop_at_last_notice(domi_manager *manager, domi_house *house);
 
 #endif

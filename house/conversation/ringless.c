@@ -3,13 +3,13 @@
 
 #include <errno.h>
 
-int domi_refuse_ringless(domus_stack *stack)
+int domi_refuse_verb_without_ring(domus_stack *stack)
 {
     domi_manager *manager = stack->manager;
 
     if (manager->pooled != NULL)
-        domi_manager_warn(manager, domi_stack_house(stack), DOMI_NEEDS_RING,
-                          stack->message != NULL ? stack->message->type : stack->begun_by,
-                          -EOPNOTSUPP);
+        domi_manager_report_mistake(manager, domi_stack_get_house(stack), DOMI_NEEDS_RING,
+                                    stack->message != NULL ? stack->message->type : stack->begun_by,
+                                    -EOPNOTSUPP);
     return -EOPNOTSUPP;
 }

@@ -7,6 +7,6 @@
 
 /* Refuse a verb that needs a ring, on a thread that has none. If the actor is one of a pool, the
  * log says so, once for each behaviour and type of message. Returns -EOPNOTSUPP. */
-int domi_refuse_ringless(domus_stack *stack);
+int domi_refuse_verb_without_ring(domus_stack *stack);
 
 #endif

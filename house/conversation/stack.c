@@ -44,14 +44,14 @@ domus_stack *domi_stack_new(domi_manager *manager, domi_house *house, uint32_t f
 
     if (frame_size > DOMUS_FRAME_MAX)
         return NULL;
-    domus_stack *stack = domi_pool_take(manager, slab);
+    domus_stack *stack = domi_pool_take_object(manager, slab);
     if (stack != NULL)
         init_stack_with_frame(stack, manager, house, frame_size);
     return stack;
 }
 
-domus_stack *domi_stack_init_local(void *place, domi_manager *manager, domi_house *house,
-                                   uint32_t frame_size)
+domus_stack *domi_stack_init_in_c_frame(void *place, domi_manager *manager, domi_house *house,
+                                        uint32_t frame_size)
 {
     domus_stack *stack = place;
 
@@ -67,7 +67,7 @@ domus_stack *domi_stack_init_local(void *place, domi_manager *manager, domi_hous
  * (circle.c). */
 static void record_promise_of_asker(domus_stack *pooled, domi_envelope *ask)
 {
-    const domi_return *back = domi_envelope_return(ask);
+    const domi_return *back = domi_envelope_get_return(ask);
 
     /* release: a walker that reads a new `parent` or `parent_serial` also sees that the stack's
      * earlier wait is over (circle.c). */
@@ -78,11 +78,11 @@ static void record_promise_of_asker(domus_stack *pooled, domi_envelope *ask)
 domus_stack *domi_stack_make_pooled(domus_stack *stack)
 {
     if (stack->pooled == NULL)
-        stack->pooled = domi_stack_new(stack->manager, domi_stack_house(stack), 0);
+        stack->pooled = domi_stack_new(stack->manager, domi_stack_get_house(stack), 0);
     domus_stack *pooled = stack->pooled;
     if (pooled != NULL && stack->ask != NULL) {
         record_promise_of_asker(pooled, stack->ask);
-        domi_ask_hold(stack->manager, domi_stack_house(stack), stack->ask);
+        domi_ask_hold_beyond_turn(stack->manager, domi_stack_get_house(stack), stack->ask);
     }
     if (pooled != NULL && stack->message != NULL && pooled->begun_by == NULL)
         pooled->begun_by = stack->message->type;

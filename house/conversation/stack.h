@@ -96,7 +96,7 @@ struct domus_stack {
 #define DOMI_STACK_HEAD offsetof(domus_stack, frame)
 
 /* Value of `away` in a stack that lies in a C frame because there is no memory for a pooled one
- * (domi_stack_init_local()). */
+ * (domi_stack_init_in_c_frame()). */
 #define DOMI_STACK_LOCAL UINT32_C(0x7fffffff)
 
 static_assert(DOMI_TAKES(DOMI_STACK_HEAD, 320), "what pool.c's sizes leave for the frame");
@@ -110,8 +110,8 @@ domus_stack *domi_stack_new(domi_manager *manager, domi_house *house, uint32_t f
  * DOMI_STACK_HEAD + `frame_size` bytes, aligned to 16. The conversation ends with this turn: a verb
  * that would let it wait fails with -ENOMEM. This serves functions that have to be called even
  * without memory for a pooled stack. */
-domus_stack *domi_stack_init_local(void *place, domi_manager *manager, domi_house *house,
-                                   uint32_t frame_size);
+domus_stack *domi_stack_init_in_c_frame(void *place, domi_manager *manager, domi_house *house,
+                                        uint32_t frame_size);
 
 /* Returns the pooled stack of this conversation, and makes it if there is none yet; NULL if there
  * is no memory. */
@@ -119,7 +119,7 @@ domus_stack *domi_stack_make_pooled(domus_stack *stack);
 
 /* Forget the ask that began this conversation, because it was answered or passed on. Asks that the
  * conversation makes from now on are made for no other actor. */
-static inline void domi_stack_leave_ask(domus_stack *stack)
+static inline void domi_stack_forget_begun_ask(domus_stack *stack)
 {
     stack->ask = NULL;
     /* Relaxed: a walker over the chain of asks that has read the old parent finds that the parent's
@@ -130,7 +130,7 @@ static inline void domi_stack_leave_ask(domus_stack *stack)
 
 /* Let `message` leave this conversation. If it is the message that the handler was shown, remember
  * its sender. */
-DOMI_INLINE void domi_stack_release_message(domus_stack *stack, const domi_envelope *message)
+DOMI_INLINE void domi_stack_let_message_leave(domus_stack *stack, const domi_envelope *message)
 {
     if (stack->message != message)
         return;
@@ -139,11 +139,11 @@ DOMI_INLINE void domi_stack_release_message(domus_stack *stack, const domi_envel
 }
 
 /* Let the ask that began this conversation leave it, with the envelope of the ask. */
-DOMI_INLINE void domi_stack_release_ask(domus_stack *stack, const domi_envelope *ask)
+DOMI_INLINE void domi_stack_let_ask_leave(domus_stack *stack, const domi_envelope *ask)
 {
-    domi_stack_leave_ask(stack);
+    domi_stack_forget_begun_ask(stack);
     stack->answered = true;
-    domi_stack_release_message(stack, ask);
+    domi_stack_let_message_leave(stack, ask);
 }
 
 /* Park the conversation, or end it, as `result` of the function that was entered says. This is the
@@ -152,7 +152,7 @@ void domi_stack_park_or_end(domus_stack *stack, int result);
 
 /* Release the message that a receive took, because the function that was resumed with it has
  * returned or receives again. An ask that was neither answered nor kept fails with `error`. */
-void domi_stack_end_received(domus_stack *stack, int error);
+void domi_stack_end_received_message(domus_stack *stack, int error);
 
 /* Handle an answer (a reply or an exception) that has come to `house`, which runs: resume the stack
  * that waits for it, keep the answer, or drop it if it is late. Consumes the envelope. */
@@ -160,33 +160,34 @@ void domi_stack_handle_answer(domi_manager *manager, domi_house *house, domi_env
 
 /* Complete a promise whose `answer` is filled already; `message` (or NULL) is the envelope that
  * holds the answer's payload. Resumes the stack if it waited for nothing else. */
-void domi_stack_complete(domi_manager *manager, domi_promise *promise, domi_envelope *message);
+void domi_stack_complete_promise(domi_manager *manager, domi_promise *promise,
+                                 domi_envelope *message);
 
 /* Handle a node from the exception mailbox that is not an envelope: a promise that failed on this
  * side, or a stack whose answers were all there when it parked. */
-void domi_stack_run_node(domi_manager *manager, domi_node *node);
+void domi_stack_handle_exception_node(domi_manager *manager, domi_node *node);
 
 /* Free a stack that has ended, unless one of its nodes is still in a mailbox, in a list of notes,
  * or on home's wheel. */
 void domi_stack_free_if_done(domi_manager *manager, domus_stack *stack);
 
-/* Drop a node of the kind that domi_stack_run_node() handles, because its mailbox is emptied, and
- * give up its promise. */
+/* Drop a node of the kind that domi_stack_handle_exception_node() handles, because its mailbox is
+ * emptied, and give up its promise. */
 void domi_stack_drop_node(domi_manager *manager, domi_node *node);
 
 /* Cancel a parked stack. Everything that it waits for fails with -ECANCELED; an ask that it only
  * keeps fails with `error`. */
-void domi_stack_cancel(domi_manager *manager, domus_stack *stack, int error);
+void domi_stack_cancel_conversation(domi_manager *manager, domus_stack *stack, int error);
 
 /* End the stack that held a kept ask, because the ask was answered, has failed or was forwarded. */
-void domi_stack_end_kept(domi_manager *manager, domus_stack *kept);
+void domi_stack_end_kept_ask(domi_manager *manager, domus_stack *kept);
 
 /* Cancel the ask of `stack` if it is kept. Otherwise cancel those asks for which the conversation
  * waits and which other actors keep. */
-void domi_stack_cancel_kept(domi_manager *manager, domus_stack *stack);
+void domi_stack_cancel_kept_asks(domi_manager *manager, domus_stack *stack);
 
 /* Cancel all parked stacks of a house that stops or restarts. */
-void domi_stack_cancel_all(domi_manager *manager, domi_house *house);
+void domi_stack_cancel_all_of_house(domi_manager *manager, domi_house *house);
 
 /* Cancel the requests that `holder` has promises for (asks.h), because nobody waits for their
  * answers any more. NULL is allowed. */
@@ -194,24 +195,24 @@ void domi_stack_cancel_requests_of_peer(domi_manager *manager, domus_stack *hold
 
 /* True if blocking work of a parked conversation still runs, and so still uses the memory that the
  * work was given. */
-bool domi_stack_has_work(const domi_house *house);
+bool domi_stack_has_blocking_work(const domi_house *house);
 
 /* Free all parked stacks of a house that is gone. Asks that still wait for an answer fail with
  * -ESTALE. */
-void domi_stack_drop_all(domi_manager *manager, domi_house *house);
+void domi_stack_free_all_of_house(domi_manager *manager, domi_house *house);
 
 static inline bool domi_node_is_stack(const domi_node *node)
 {
     return node->slab >= DOMI_SLAB_STACK_SMALL && node->slab <= DOMI_SLAB_STACK_LARGE;
 }
 
-static inline domi_house *domi_stack_house(const domus_stack *stack)
+static inline domi_house *domi_stack_get_house(const domus_stack *stack)
 {
     return atomic_load_explicit((_Atomic(domi_house *) *)(uintptr_t)&stack->house,
                                 memory_order_relaxed);
 }
 
-static inline domus_stack *domi_promise_stack(const domi_promise *promise)
+static inline domus_stack *domi_promise_get_stack(const domi_promise *promise)
 {
     return atomic_load_explicit((_Atomic(domus_stack *) *)(uintptr_t)&promise->stack,
                                 memory_order_relaxed);
@@ -227,7 +228,7 @@ static inline uint32_t domi_stack_serial(const domus_stack *stack)
  * (asks.h). */
 static inline bool domi_ask_is_of_peer(domi_envelope *ask, const domi_house *house)
 {
-    const domi_return *back = domi_envelope_return(ask);
+    const domi_return *back = domi_envelope_get_return(ask);
 
     if (ask->sender != house)
         return false;
@@ -236,14 +237,14 @@ static inline bool domi_ask_is_of_peer(domi_envelope *ask, const domi_house *hou
     /* false for an ask of the house to itself and a request that has expired: these are answered
      * through the mailbox */
     return domi_promise_serial(back->promise) == back->serial &&
-           domi_promise_stack(back->promise)->wait == DOMI_WAIT_PEER;
+           domi_promise_get_stack(back->promise)->wait == DOMI_WAIT_PEER;
 }
 
 /* Returns 0 if the conversation may wait; -ECANCELED if it was cancelled or its actor stops or
  * restarts; -ENOMEM if it cannot wait at all (DOMI_STACK_LOCAL). */
 static inline int domi_stack_check_may_wait(const domus_stack *stack)
 {
-    uint32_t marks = domi_stack_house(stack)->marks;
+    uint32_t marks = domi_stack_get_house(stack)->marks;
 
     if ((stack->pooled != NULL && stack->pooled->cancelled) ||
         (marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) != 0)
@@ -272,11 +273,12 @@ static inline int domi_stack_add_promise(domus_stack *stack, domi_promise_kind k
     return 0;
 }
 
-/* Link a promise of `kind` at its stack, which waits for it until domi_promise_unlink_plain(). */
-DOMI_INLINE void domi_promise_link(const domi_manager *manager, domus_stack *stack,
-                                   domi_promise *promise, domi_promise_kind kind)
+/* Link a promise of `kind` at its stack, which waits for it until
+ * domi_promise_unlink_ask_off_wheel(). */
+DOMI_INLINE void domi_promise_link_to_stack(const domi_manager *manager, domus_stack *stack,
+                                            domi_promise *promise, domi_promise_kind kind)
 {
-    domi_promise_move(promise, DOMI_PROMISE_WAITING);
+    domi_promise_change_state(promise, DOMI_PROMISE_WAITING);
     promise->kind = (uint8_t)kind;
     promise->wait.since_ns = manager->now_ns;
     promise->previous = NULL;
@@ -285,18 +287,18 @@ DOMI_INLINE void domi_promise_link(const domi_manager *manager, domus_stack *sta
         promise->next->previous = promise;
     stack->waiting = promise;
     stack->pending++;
-    domi_stack_house(stack)->asks++;
+    domi_stack_get_house(stack)->asks++;
 }
 
 /* Begin to wait for the answer to an ask of `type` to `to`, with the first promise of a pooled
  * stack, which is free. This does the same as domi_promise_new(), but sets no field that the answer
  * sets anyway. */
-DOMI_INLINE void domi_promise_begin_ask(domi_manager *manager, domus_stack *stack,
-                                        const domus_type *type, domus_address to)
+DOMI_INLINE void domi_promise_begin_wait_for_answer(domi_manager *manager, domus_stack *stack,
+                                                    const domus_type *type, domus_address to)
 {
     domi_promise *promise = &stack->first;
 
-    domi_promise_link(manager, stack, promise, DOMI_PROMISE_ASK);
+    domi_promise_link_to_stack(manager, stack, promise, DOMI_PROMISE_ASK);
     promise->answer.error = 0;
     promise->answer.tag = 0;
     promise->wait.asked = type;
@@ -304,9 +306,9 @@ DOMI_INLINE void domi_promise_begin_ask(domi_manager *manager, domus_stack *stac
 }
 
 /* Unlink a promise that is an ask and on no wheel: the stack waits no longer for it. */
-DOMI_INLINE void domi_promise_unlink_plain(domi_promise *promise)
+DOMI_INLINE void domi_promise_unlink_ask_off_wheel(domi_promise *promise)
 {
-    domus_stack *stack = domi_promise_stack(promise);
+    domus_stack *stack = domi_promise_get_stack(promise);
 
     /* Relaxed: another thread that reads a promise's serial only compares it with the one that it
      * knew. */
@@ -318,26 +320,26 @@ DOMI_INLINE void domi_promise_unlink_plain(domi_promise *promise)
     else
         stack->waiting = promise->next;
     stack->pending--;
-    domi_stack_house(stack)->asks--;
+    domi_stack_get_house(stack)->asks--;
 }
 
 /* Finish and release a promise in one step, for an answer that is shown at once. The promise must
  * be WAITING. Mostly it is the first promise of its stack, an ask, and on no wheel. */
-DOMI_INLINE void domi_promise_close(domi_manager *manager, domi_promise *promise)
+DOMI_INLINE void domi_promise_finish_and_release(domi_manager *manager, domi_promise *promise)
 {
     DOMI_CHECK(promise->state == DOMI_PROMISE_WAITING);
     if (DOMI_UNLIKELY(promise->node.slab != DOMI_SLAB_STACK_PROMISE || promise->noted ||
                       promise->timed || promise->uncounted)) {
-        domi_promise_close_slow(manager, promise);
+        domi_promise_finish_and_release_slow(manager, promise);
         return;
     }
-    domi_promise_move(promise, DOMI_PROMISE_FREE);
-    domi_promise_unlink_plain(promise);
+    domi_promise_change_state(promise, DOMI_PROMISE_FREE);
+    domi_promise_unlink_ask_off_wheel(promise);
 }
 
 /* True if a conversation that returned `result` goes on waiting in its pooled stack for one promise
  * that is not done, and the end of its turn has nothing else to do. */
-DOMI_INLINE bool domi_stack_waits_on(const domus_stack *stack, int result)
+DOMI_INLINE bool domi_stack_goes_on_waiting(const domus_stack *stack, int result)
 {
     return result == DOMUS_PARKED && stack->received == NULL && stack->wait == DOMI_WAIT_ONE &&
            stack->parked && !stack->barrier_fresh && stack->awaited->state != DOMI_PROMISE_DONE;
@@ -361,14 +363,15 @@ static inline uint64_t domi_stack_deadline_ns(const domus_stack *stack)
 }
 
 /* Returns the frame of this conversation; NULL: it has none. */
-static inline void *domi_stack_frame(domus_stack *stack)
+static inline void *domi_stack_get_frame(domus_stack *stack)
 {
     return stack->frame_size != 0 ? stack->frame : NULL;
 }
 
 /* Set up a stack in the run's own C frame, except for `message` and `ask`, which the caller sets
  * for each message. No field but those set here and these two is ever read in such a stack. */
-DOMI_INLINE void domi_stack_prepare(domus_stack *stack, domi_manager *manager, domi_house *house)
+DOMI_INLINE void domi_stack_prepare_in_run(domus_stack *stack, domi_manager *manager,
+                                           domi_house *house)
 {
     atomic_init(&stack->house, house);
     stack->manager = manager;
@@ -379,16 +382,17 @@ DOMI_INLINE void domi_stack_prepare(domus_stack *stack, domi_manager *manager, d
     stack->answered = stack->barrier = stack->barrier_fresh = stack->end_acts = false;
 }
 
-/* Begin a stack as domi_stack_prepare() does, for a turn that handles no message. */
-DOMI_INLINE void domi_stack_begin(domus_stack *stack, domi_manager *manager, domi_house *house)
+/* Begin a stack as domi_stack_prepare_in_run() does, for a turn that handles no message. */
+DOMI_INLINE void domi_stack_begin_without_message(domus_stack *stack, domi_manager *manager,
+                                                  domi_house *house)
 {
-    domi_stack_prepare(stack, manager, house);
+    domi_stack_prepare_in_run(stack, manager, house);
     stack->ask = stack->message = NULL;
 }
 
 /* Returns the promise of the next answer. Answers are linked by their public part (domus_answer),
  * because the node of the promise may still be in the mailbox. */
-static inline domi_promise *domi_promise_next_answer(const domi_promise *promise)
+static inline domi_promise *domi_promise_of_next_answer(const domi_promise *promise)
 {
     if (promise->answer.next == NULL)
         return NULL;
@@ -397,7 +401,7 @@ static inline domi_promise *domi_promise_next_answer(const domi_promise *promise
 }
 
 /* True if the stack has the answers that it waits for and may go on at once. */
-static inline bool domi_stack_is_satisfied(const domus_stack *stack)
+static inline bool domi_stack_has_what_it_awaits(const domus_stack *stack)
 {
     switch (stack->wait) {
     case DOMI_WAIT_ONE:

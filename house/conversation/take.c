@@ -21,7 +21,7 @@ static int take_payload_of_timer(domi_timer *timer)
     return 0;
 }
 
-int domi_envelope_take(domi_envelope *message)
+int domi_envelope_take_payload(domi_envelope *message)
 {
     if (message->type == NULL) /* an exception has no type and owns nothing */
         return -EINVAL;
@@ -29,7 +29,7 @@ int domi_envelope_take(domi_envelope *message)
         return take_payload_of_timer((domi_timer *)(void *)message);
     if (domi_node_is_embedded(&message->node))
         return -EPERM;
-    if (domi_envelope_is_taken(message))
+    if (domi_envelope_is_payload_taken(message))
         return -EALREADY;
     message->node.lease = DOMI_LEASE_TAKEN;
     return 0;
@@ -48,13 +48,14 @@ static int take_payloads_of_all_answers(domi_promise *shown)
     int result = -EINVAL;
 
     for (domi_promise *promise = shown; promise != NULL;
-         promise = domi_promise_next_answer(promise)) {
+         promise = domi_promise_of_next_answer(promise)) {
         if (is_payload_of_answer_shared(promise))
             return -EPERM;
     }
     for (domi_promise *promise = shown; promise != NULL;
-         promise = domi_promise_next_answer(promise)) {
-        int error = promise->message != NULL ? domi_envelope_take(promise->message) : -EINVAL;
+         promise = domi_promise_of_next_answer(promise)) {
+        int error =
+            promise->message != NULL ? domi_envelope_take_payload(promise->message) : -EINVAL;
         if (error == 0 || (error == -EALREADY && result != 0))
             result = error;
     }
@@ -73,7 +74,7 @@ static domi_envelope *get_shown_message(const domus_stack *stack)
  * thread and they show bytes of the receive buffer. Returns 0; -ENOMEM. */
 static int copy_slices_of_peers_message(const domus_stack *stack, domi_envelope *message)
 {
-    domi_house *house = domi_stack_house(stack);
+    domi_house *house = domi_stack_get_house(stack);
 
     if (DOMI_LIKELY(!domi_house_is_channel(house)) || domi_node_is_embedded(&message->node) ||
         message->node.slab == DOMI_SLAB_TIMER || message->sender != house)
@@ -90,7 +91,7 @@ int domus_take(domus_stack *stack)
     if (message == NULL)
         return take_payloads_of_all_answers(stack->manager->shown.first);
     int error = copy_slices_of_peers_message(stack, message);
-    return error != 0 ? error : domi_envelope_take(message);
+    return error != 0 ? error : domi_envelope_take_payload(message);
 }
 
 /* Find the promise that has `answer` among `promise` and the promises behind it, up to but not
@@ -99,7 +100,7 @@ static domi_promise *find_promise_of_answer(domi_promise *promise, const domi_pr
                                             const domus_answer *answer)
 {
     while (promise != end && &promise->answer != answer)
-        promise = domi_promise_next_answer(promise);
+        promise = domi_promise_of_next_answer(promise);
     return promise != end ? promise : NULL;
 }
 
@@ -122,9 +123,9 @@ int domus_take_answer(domus_stack *stack, const domus_answer *answer)
     /* the function was shown one answer, so `message` holds that; `received` would be a later
      * message */
     if (stack->manager->shown.first == NULL)
-        return stack->message != NULL ? domi_envelope_take(stack->message) : -EINVAL;
+        return stack->message != NULL ? domi_envelope_take_payload(stack->message) : -EINVAL;
     const domi_promise *promise = find_promise_of_shown_answer(stack->manager, answer);
     if (promise == NULL || promise->message == NULL)
         return -EINVAL;
-    return domi_envelope_take(promise->message);
+    return domi_envelope_take_payload(promise->message);
 }

@@ -6,6 +6,6 @@
 
 /* Take over what the payload of a message owns, so that the library does not release it. Returns as
  * domus_take(). */
-int domi_envelope_take(domi_envelope *message);
+int domi_envelope_take_payload(domi_envelope *message);
 
 #endif

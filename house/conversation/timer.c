@@ -15,8 +15,8 @@
 
 static void add_to_timer_count_of_home(domi_manager *manager, const domi_house *house, uint32_t by)
 {
-    if (!domi_is_lent(manager, house))
-        domi_timers_add(manager, by);
+    if (!domi_house_is_run_by_thief(manager, house))
+        domi_timers_add_to_count(manager, by);
     else if (domi_house_is_pooled(house))
         /* Relaxed: the number of the pool's timers is only compared with the limit. */
         atomic_fetch_add_explicit(&house->home->timing.timers, by, memory_order_relaxed);
@@ -27,18 +27,18 @@ static void add_to_timer_count_of_home(domi_manager *manager, const domi_house *
 static void leave_note_for_timer(domi_manager *manager, domi_timer *timer)
 {
     timer->noted = true;
-    domi_note_add(manager, &timer->event.node);
+    domi_note_leave_for_home(manager, &timer->event.node);
 }
 
 static void put_timer_on_wheel(domi_manager *home, domi_timer *timer, uint64_t expires_ns)
 {
-    domi_wheel_arm(&home->timing.wheel, &timer->wheel, expires_ns);
+    domi_wheel_arm_node(&home->timing.wheel, &timer->wheel, expires_ns);
     timer->timed = true;
 }
 
 static void remove_timer_from_wheel(domi_manager *home, domi_timer *timer)
 {
-    domi_wheel_cancel(&home->timing.wheel, &timer->wheel);
+    domi_wheel_disarm_node(&home->timing.wheel, &timer->wheel);
     timer->timed = false;
 }
 
@@ -47,7 +47,7 @@ static void remove_timer_from_wheel_of_pool(domi_timer *timer)
 {
     domi_manager *home = timer->house->home;
 
-    domi_pooled_disarm(home->pooled, &home->timing.wheel, &timer->wheel);
+    domi_pooled_disarm_node(home->pooled, &home->timing.wheel, &timer->wheel);
     timer->timed = false;
 }
 
@@ -55,13 +55,13 @@ static void arm_timer_or_leave_note(domi_manager *manager, domi_timer *timer, ui
 {
     domi_manager *home = timer->house->home;
 
-    if (!domi_is_lent(manager, timer->house)) {
+    if (!domi_house_is_run_by_thief(manager, timer->house)) {
         put_timer_on_wheel(manager, timer, expires_ns);
         return;
     }
     if (home->pooled != NULL) {
         timer->timed = true;
-        domi_pooled_arm(home->pooled, &home->timing.wheel, &timer->wheel, expires_ns);
+        domi_pooled_arm_node(home->pooled, &home->timing.wheel, &timer->wheel, expires_ns);
         return;
     }
     timer->wheel.expires_ns = expires_ns;
@@ -77,10 +77,10 @@ static int refuse_timer_at_limit(domi_manager *manager)
 int domi_timer_new(domi_manager *manager, domi_house *house, uint64_t delay_ns, uint64_t period_ns,
                    const domus_type *type, const void *payload, domi_timer **ret_timer)
 {
-    if (domi_timers_count(house->home) + manager->timing.noted_timers >=
+    if (domi_timers_count_of_home(house->home) + manager->timing.noted_timers >=
         manager->config->scheduler.timers_max)
         return refuse_timer_at_limit(manager);
-    domi_timer *timer = domi_pool_take(manager, DOMI_SLAB_TIMER);
+    domi_timer *timer = domi_pool_take_object(manager, DOMI_SLAB_TIMER);
     if (timer == NULL)
         return -ENOMEM;
 
@@ -95,7 +95,7 @@ int domi_timer_new(domi_manager *manager, domi_house *house, uint64_t delay_ns, 
     timer->period_ns = period_ns;
     timer->under_way = timer->cancelled = timer->fixed_delay = false;
     timer->noted = timer->timed = timer->taken = false;
-    domi_link_add(house, &timer->link);
+    domi_link_attach_to_house(house, &timer->link);
     add_to_timer_count_of_home(manager, house, 1);
 
     domi_wheel_node_init(&timer->wheel);
@@ -109,7 +109,7 @@ int domi_timer_new(domi_manager *manager, domi_house *house, uint64_t delay_ns, 
  * the timer. */
 static void free_timer(domi_manager *manager, domi_timer *timer)
 {
-    if (timer->timed && domi_is_lent(manager, timer->house)) {
+    if (timer->timed && domi_house_is_run_by_thief(manager, timer->house)) {
         if (!domi_house_is_pooled(timer->house)) {
             leave_note_for_timer(manager, timer);
             return;
@@ -118,18 +118,18 @@ static void free_timer(domi_manager *manager, domi_timer *timer)
     }
     if (timer->timed) /* a thief has cancelled the timer while its event was in the mailbox */
         remove_timer_from_wheel(manager, timer);
-    domi_link_remove(timer->house, &timer->link);
+    domi_link_detach_from_house(timer->house, &timer->link);
     atomic_store_explicit(&timer->generation, domi_timer_generation(timer) + 1,
                           memory_order_relaxed);
     add_to_timer_count_of_home(manager, timer->house, UINT32_MAX);
     if (DOMI_UNLIKELY(timer->event.type->release != NULL) && !timer->taken)
         timer->event.type->release(timer->event.payload);
-    domi_pool_free(manager, &timer->event.node);
+    domi_pool_free_object(manager, &timer->event.node);
 }
 
 void domi_timer_cancel(domi_manager *manager, domi_timer *timer)
 {
-    if (!domi_is_lent(manager, timer->house))
+    if (!domi_house_is_run_by_thief(manager, timer->house))
         remove_timer_from_wheel(manager, timer);
     else if (domi_house_is_pooled(timer->house))
         remove_timer_from_wheel_of_pool(timer);
@@ -152,7 +152,7 @@ static domi_timer *get_timer_of_node(domi_wheel_node *node)
     return (domi_timer *)(void *)((char *)node - offsetof(domi_timer, wheel));
 }
 
-domi_house *domi_timer_house(domi_wheel_node *node)
+domi_house *domi_timer_house_of_wheel_node(domi_wheel_node *node)
 {
     return get_timer_of_node(node)->house;
 }
@@ -166,15 +166,15 @@ void domi_timer_postpone(domi_manager *manager, domi_wheel_node *node)
     uint32_t ticks = (uint32_t)(late_ns / DOMI_WHEEL_TICK_NS) + 1;
 
     timer->event.node.lease += ticks;
-    domi_wheel_arm(&manager->timing.wheel, &timer->wheel,
-                   timer->wheel.expires_ns + ticks * DOMI_WHEEL_TICK_NS);
+    domi_wheel_arm_node(&manager->timing.wheel, &timer->wheel,
+                        timer->wheel.expires_ns + ticks * DOMI_WHEEL_TICK_NS);
 }
 
-void domi_timer_fire(domi_manager *manager, domi_wheel_node *node)
+void domi_timer_put_event(domi_manager *manager, domi_wheel_node *node)
 {
     domi_timer *timer = get_timer_of_node(node);
 
-    if (domi_is_away(timer->house)) {
+    if (domi_house_may_be_away(timer->house)) {
         domi_timer_postpone(manager, node);
         return;
     }
@@ -201,7 +201,7 @@ void domi_timer_fire(domi_manager *manager, domi_wheel_node *node)
     /* A timer's event goes straight into the mailbox and not through the inbox: a house cancels its
      * timers before it is gone, and an event in the inbox could outlive it. */
     timer->event.node.kind = DOMI_EVENT;
-    domi_mailbox_append(manager, timer->house, &timer->event.node, DOMI_EVENT);
+    domi_mailbox_append_node(manager, timer->house, &timer->event.node, DOMI_EVENT);
 }
 
 void domi_timer_end_event(domi_manager *manager, domi_timer *timer)
@@ -218,7 +218,7 @@ void domi_timer_drop_node(domi_manager *manager, domi_node *node)
 {
     domi_timer *timer = (domi_timer *)(void *)node;
 
-    if (domi_is_lent(manager, timer->house) && domi_house_is_pooled(timer->house))
+    if (domi_house_is_run_by_thief(manager, timer->house) && domi_house_is_pooled(timer->house))
         remove_timer_from_wheel_of_pool(timer);
     else
         remove_timer_from_wheel(manager, timer);

@@ -62,14 +62,14 @@ void domi_timer_carry_out_note(domi_manager *home, domi_timer *timer);
 
 /* Put the event of a timer whose time has come, or count it as missed if the last event is still
  * under way. Home only. */
-void domi_timer_fire(domi_manager *manager, domi_wheel_node *node);
+void domi_timer_put_event(domi_manager *manager, domi_wheel_node *node);
 
 /* Let the wheel look at a timer again at the next tick, because another thread uses its house.
  * Home, or the thread that has the lock of home's wheel. */
 void domi_timer_postpone(domi_manager *manager, domi_wheel_node *node);
 
 /* Returns the house of a timer, by the timer's node on the wheel. */
-domi_house *domi_timer_house(domi_wheel_node *node);
+domi_house *domi_timer_house_of_wheel_node(domi_wheel_node *node);
 
 /* domi_timer_end_event() is called when the timer's event was handled. It frees a timer that fires
  * once or was cancelled, and arms one with a fixed delay again; one with a fixed rate was armed

@@ -18,12 +18,12 @@ static void free_shown_answers(domi_manager *manager, domi_promise *answers)
     while (answers != NULL) {
         domi_promise *promise = answers;
 
-        answers = domi_promise_next_answer(promise);
+        answers = domi_promise_of_next_answer(promise);
         if (promise->message != NULL && promise->message->node.kind == DOMI_ASK)
             /* a receive took this ask, and nobody can answer it after a wait for all */
             domi_ask_fail(manager, promise->message, -ENOMSG);
         else if (promise->message != NULL)
-            domi_answer_release(manager, promise->message);
+            domi_answer_release_and_free(manager, promise->message);
         domi_promise_release(manager, promise);
     }
 }
@@ -50,9 +50,9 @@ static domi_promise *take_answers_to_show(domus_stack *stack, const domi_promise
         stack->answers = stack->answers_last = NULL;
         return first;
     }
-    for (; promise != one; promise = domi_promise_next_answer(promise))
+    for (; promise != one; promise = domi_promise_of_next_answer(promise))
         before = promise;
-    domi_promise *next = domi_promise_next_answer(promise);
+    domi_promise *next = domi_promise_of_next_answer(promise);
     if (before == NULL)
         stack->answers = next;
     else
@@ -74,7 +74,7 @@ DOMI_INLINE int call_function_that_goes_on(domi_manager *manager, domus_stack *s
     stack->wait = DOMI_WAIT_NONE;
     stack->awaited = NULL;
     domi_turn_begin(stack, handled);
-    return stack->then(stack, domi_stack_house(stack)->self, answer);
+    return stack->then(stack, domi_stack_get_house(stack)->self, answer);
 }
 
 /* Show a function one answer. The answer is copied to this C frame first, so that its promise is
@@ -90,7 +90,7 @@ static void resume_with_answer(domi_manager *manager, domus_stack *stack, domi_p
         stack->received = message;
     int result = call_function_that_goes_on(manager, stack, message, answer.type, &answer);
     if (message != NULL && stack->message == message && message->node.kind != DOMI_ASK)
-        domi_answer_release(manager, message);
+        domi_answer_release_and_free(manager, message);
     domi_turn_end(stack, result);
 }
 
@@ -124,7 +124,7 @@ static void handle_start_of_ask(domi_manager *manager, domus_stack *stack, domi_
 {
     domi_promise *begin = stack->awaited;
 
-    if (begin == promise || begin->whole != promise || !domi_promise_is_open(begin))
+    if (begin == promise || begin->whole != promise || !domi_promise_is_awaited(begin))
         return;
     stack->awaited = promise;
     domi_promise_abandon(manager, begin);
@@ -138,7 +138,7 @@ static bool is_ask_answered_before_start(const domus_stack *stack, const domi_pr
     const domi_promise *begin = stack->awaited;
 
     return stack->wait == DOMI_WAIT_ONE && begin->kind == DOMI_PROMISE_BEGIN &&
-           begin->whole == promise && domi_promise_is_open(begin) && message != NULL &&
+           begin->whole == promise && domi_promise_is_awaited(begin) && message != NULL &&
            message->node.kind == DOMI_REPLY;
 }
 
@@ -151,13 +151,14 @@ static void fail_kept_ask_at_deadline(domi_manager *manager, domus_stack *kept,
 
     domi_promise_finish(manager, promise, NULL);
     domi_promise_release(manager, promise);
-    domi_stack_end_kept(manager, kept);
-    domi_ask_expire(manager, ask);
+    domi_stack_end_kept_ask(manager, kept);
+    domi_ask_drop_expired(manager, ask);
 }
 
-void domi_stack_complete(domi_manager *manager, domi_promise *promise, domi_envelope *message)
+void domi_stack_complete_promise(domi_manager *manager, domi_promise *promise,
+                                 domi_envelope *message)
 {
-    domus_stack *stack = domi_promise_stack(promise);
+    domus_stack *stack = domi_promise_get_stack(promise);
 
     if (DOMI_UNLIKELY(stack->wait == DOMI_WAIT_KEPT)) {
         fail_kept_ask_at_deadline(manager, stack, promise);
@@ -169,12 +170,12 @@ void domi_stack_complete(domi_manager *manager, domi_promise *promise, domi_enve
 
         domi_promise_finish(manager, promise, NULL);
         domi_promise_release(manager, promise);
-        manager->io_hooks.answer_peer(manager, domi_stack_house(stack), (uint32_t)number, error,
+        manager->io_hooks.answer_peer(manager, domi_stack_get_house(stack), (uint32_t)number, error,
                                       message);
         return;
     }
     if (DOMI_UNLIKELY(is_ask_answered_before_start(stack, promise, message))) {
-        domi_answer_release(manager, message);
+        domi_answer_release_and_free(manager, message);
         promise->answer.error = -EOPNOTSUPP;
         message = NULL;
     }
@@ -182,7 +183,7 @@ void domi_stack_complete(domi_manager *manager, domi_promise *promise, domi_enve
     append_answer_to_stack(stack, promise);
     if (stack->wait == DOMI_WAIT_ONE && stack->awaited->kind == DOMI_PROMISE_BEGIN)
         handle_start_of_ask(manager, stack, promise);
-    if (!stack->queued && domi_stack_is_satisfied(stack))
+    if (!stack->queued && domi_stack_has_what_it_awaits(stack))
         resume_stack_that_is_satisfied(manager, stack);
 }
 
@@ -195,10 +196,10 @@ __attribute__((noinline)) static void resume_with_exception(domi_manager *manage
 {
     const domus_answer answer = {.error = message->error, .tag = promise->answer.tag};
 
-    domi_promise_close(manager, promise);
+    domi_promise_finish_and_release(manager, promise);
     int result = call_function_that_goes_on(manager, stack, message, NULL, &answer);
     if (stack->message == message)
-        domi_pool_free(manager, &message->node);
+        domi_pool_free_object(manager, &message->node);
     domi_turn_end(stack, result);
 }
 
@@ -213,15 +214,15 @@ static void resume_stack_at_once(domi_manager *manager, domus_stack *stack, domi
     }
     const domus_answer answer = {
         .type = message->type,
-        .payload = domi_envelope_payload_of(message, DOMI_REPLY),
+        .payload = domi_envelope_payload_by_kind(message, DOMI_REPLY),
         .tag = promise->answer.tag,
     };
 
-    domi_promise_close(manager, promise);
+    domi_promise_finish_and_release(manager, promise);
     int result = call_function_that_goes_on(manager, stack, message, answer.type, &answer);
     if (stack->message == message)
-        domi_envelope_end(manager, message);
-    if (DOMI_LIKELY(domi_stack_waits_on(stack, result)))
+        domi_envelope_release_and_free(manager, message);
+    if (DOMI_LIKELY(domi_stack_goes_on_waiting(stack, result)))
         stack->message = NULL;
     else
         domi_turn_end(stack, result);
@@ -230,31 +231,31 @@ static void resume_stack_at_once(domi_manager *manager, domus_stack *stack, domi
 DOMI_NO_CANARY void domi_stack_handle_answer(domi_manager *manager, domi_house *house,
                                              domi_envelope *message)
 {
-    const domi_return *back = domi_envelope_return(message);
+    const domi_return *back = domi_envelope_get_return(message);
     domi_promise *promise = back->promise;
 
     if (domi_promise_serial(promise) != back->serial) {
         domi_counter_add(&manager->counters.late_replies, 1);
-        domi_mailbox_drop(manager, house, &message->node, -ETIMEDOUT);
+        domi_mailbox_end_unhandled_message(manager, house, &message->node, -ETIMEDOUT);
         return;
     }
-    domus_stack *stack = domi_promise_stack(promise);
-    DOMI_CHECK(domi_stack_house(stack) == house);
+    domus_stack *stack = domi_promise_get_stack(promise);
+    DOMI_CHECK(domi_stack_get_house(stack) == house);
     if (DOMI_LIKELY(stack->awaited == promise && !stack->queued &&
                     promise->state == DOMI_PROMISE_WAITING)) {
         resume_stack_at_once(manager, stack, promise, message);
         return;
     }
     if (message->node.kind == DOMI_EXCEPTION) {
-        domi_promise_set_error(promise, message->error);
+        domi_promise_set_answer_to_error(promise, message->error);
     } else {
         /* Clear the error, because a failure of the promise may have been queued before this answer
          * came. */
         promise->answer.error = 0;
         promise->answer.type = message->type;
-        promise->answer.payload = domi_envelope_payload(message);
+        promise->answer.payload = domi_envelope_get_payload(message);
     }
-    domi_stack_complete(manager, promise, message);
+    domi_stack_complete_promise(manager, promise, message);
 }
 
 /* --- nodes of the exception mailbox ---------------------------------------------------------- */
@@ -265,7 +266,7 @@ static bool record_node_left_mailbox(domi_manager *manager, domi_node *node)
 {
     domi_promise *promise = (domi_promise *)(void *)node;
     domus_stack *stack =
-        domi_node_is_stack(node) ? (domus_stack *)(void *)node : domi_promise_stack(promise);
+        domi_node_is_stack(node) ? (domus_stack *)(void *)node : domi_promise_get_stack(promise);
     bool alive;
     bool held = true; /* if false, the stack of the promise may be freed already */
 
@@ -284,7 +285,7 @@ static bool record_node_left_mailbox(domi_manager *manager, domi_node *node)
     return alive;
 }
 
-void domi_stack_run_node(domi_manager *manager, domi_node *node)
+void domi_stack_handle_exception_node(domi_manager *manager, domi_node *node)
 {
     if (!record_node_left_mailbox(manager, node)) {
         domi_counter_add(&manager->counters.late_replies, 1);
@@ -293,7 +294,7 @@ void domi_stack_run_node(domi_manager *manager, domi_node *node)
     if (domi_node_is_stack(node))
         resume_stack_that_is_satisfied(manager, (domus_stack *)(void *)node);
     else
-        domi_stack_complete(manager, (domi_promise *)(void *)node, NULL);
+        domi_stack_complete_promise(manager, (domi_promise *)(void *)node, NULL);
 }
 
 void domi_stack_drop_node(domi_manager *manager, domi_node *node)

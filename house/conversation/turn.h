@@ -38,10 +38,10 @@
 
 /* Begin a run: from here on, code of `house` runs on this thread. release, here and in
  * domi_turn_begin(): a monitor reads the name in the behaviour or type, which the program may have
- * made just now (domi_manager_running()). */
+ * made just now (domi_manager_running_behaviour()). */
 DOMI_INLINE void domi_run_begin(domi_manager *manager, const domi_house *house)
 {
-    DOMI_CHECK_SLOW(domi_manager_is_mine(manager));
+    DOMI_CHECK_SLOW(domi_manager_is_owned_by_caller(manager));
     /* the last run has ended, because runs do not nest */
     DOMI_CHECK_SLOW(manager->activity.running == NULL);
     const domus_behaviour *behaviour = house->behaviour;
@@ -58,14 +58,14 @@ DOMI_INLINE void domi_run_end(domi_manager *manager)
     DOMI_PROBE_1(run__end, manager->index);
 }
 
-/* Begin a turn of the conversation `stack`, which is new (domi_stack_begin(), domi_stack_new()) or
- * goes on. `handled` is the type of the message; NULL: there is none. Callbacks without a message,
- * such as on_mount and on_read, have types for this purpose alone. */
+/* Begin a turn of the conversation `stack`, which is new (domi_stack_begin_without_message(),
+ * domi_stack_new()) or goes on. `handled` is the type of the message; NULL: there is none.
+ * Callbacks without a message, such as on_mount and on_read, have types for this purpose alone. */
 DOMI_INLINE void domi_turn_begin(domus_stack *stack, const domus_type *handled)
 {
     domi_manager *manager = stack->manager;
 
-    DOMI_CHECK_SLOW(domi_manager_is_mine(manager));
+    DOMI_CHECK_SLOW(domi_manager_is_owned_by_caller(manager));
     DOMI_CHECK_SLOW(manager->activity.running != NULL);
     atomic_store_explicit(&manager->activity.handling, handled, memory_order_release);
     DOMI_PROBE_2(turn__begin, manager->index, handled);
@@ -79,11 +79,11 @@ DOMI_INLINE void domi_turn_end(domus_stack *stack, int result)
 }
 
 /* End a turn as domi_turn_end() does, for a conversation that a message of `kind` began in this
- * turn, on the stack in the run's own C frame (domi_stack_prepare()). Mostly the conversation is
- * over, and nothing is to be answered or kept: then this does nothing and returns true, and the
- * stack can serve the next message as it is. After false the caller has to prepare the stack
- * again. */
-DOMI_INLINE bool domi_turn_end_begun(domus_stack *stack, int result, uint32_t kind)
+ * turn, on the stack in the run's own C frame (domi_stack_prepare_in_run()). Mostly the
+ * conversation is over, and nothing is to be answered or kept: then this does nothing and returns
+ * true, and the stack can serve the next message as it is. After false the caller has to prepare
+ * the stack again. */
+DOMI_INLINE bool domi_turn_end_of_begun_conversation(domus_stack *stack, int result, uint32_t kind)
 {
     bool owes_answer = kind == DOMI_ASK && stack->ask != NULL;
 
@@ -95,7 +95,7 @@ DOMI_INLINE bool domi_turn_end_begun(domus_stack *stack, int result, uint32_t ki
 
 /* End a turn as domi_turn_end() does, for a callback whose failure the caller itself reports.
  * Returns `result`. */
-DOMI_INLINE int domi_turn_end_unreported(domus_stack *stack, int result)
+DOMI_INLINE int domi_turn_end_of_callback(domus_stack *stack, int result)
 {
     domi_turn_end(stack, result < 0 ? 0 : result);
     return result;

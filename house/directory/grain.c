@@ -28,14 +28,14 @@ static const domus_address nobody_yet = {&nobody, 0};
 
 static void lock_stripe_of_kind(domi_manager *manager, domi_grain_kind *kind, uint32_t stripe)
 {
-    domi_links_begin(manager);
+    domi_links_begin_batch(manager);
     domi_spinlock_lock(&kind->stripes[stripe].lock);
 }
 
 static void unlock_stripe_of_kind(domi_manager *manager, domi_grain_kind *kind, uint32_t stripe)
 {
     domi_spinlock_unlock(&kind->stripes[stripe].lock);
-    domi_links_end(manager);
+    domi_links_end_batch(manager);
 }
 
 /* --- parts ---------------------------------------------------------------------------------- */
@@ -52,7 +52,7 @@ static uint64_t hash_text_by_fnv(uint64_t hash, const char *text, uint32_t *ret_
     return hash * UINT64_C(0x100000001b3);
 }
 
-int domi_grain_part_of(const domi_grain_kind *kind, const char *key)
+int domi_grain_part_of_key(const domi_grain_kind *kind, const char *key)
 {
     uint32_t length;
     uint64_t hash = hash_text_by_fnv(UINT64_C(0xcbf29ce484222325), kind->name, &length);
@@ -77,7 +77,7 @@ static int record_part_of_new_grain(domi_grain *grain)
 
     if (parts == NULL)
         return 0;
-    grain->part = (uint16_t)domi_grain_part_of(grain->kind, grain->key);
+    grain->part = (uint16_t)domi_grain_part_of_key(grain->kind, grain->key);
     /* The grain is counted before the fence is read: a thread that removes the fence and then
      * counts no grain knows that no grain of this part is being made. seq_cst for that, as in
      * domus_remote_part_set(). */
@@ -117,7 +117,7 @@ static void append_list_of_held_mail(domi_node **tail, domi_node *more)
 static void mark_ask_passed_on(domi_node *node)
 {
     if (node->kind == DOMI_ASK)
-        domi_envelope_return((domi_envelope *)(void *)node)->until |= DOMI_PASSED_ON;
+        domi_envelope_get_return((domi_envelope *)(void *)node)->until |= DOMI_PASSED_ON;
 }
 
 /* Hold a message for the next life of a grain. Mail that a life has given back counts, too:
@@ -138,7 +138,7 @@ static int hold_message_for_next_life(domi_manager *manager, domi_grain *grain, 
     mark_ask_passed_on(node);
     /* The held message is in no mailbox yet, and owns what its payload owns. */
     node->lease = DOMI_LEASE_OWNED;
-    domi_list_push(&grain->waiting, node);
+    domi_list_append_node(&grain->waiting, node);
     grain->held++;
     return 0;
 }
@@ -152,9 +152,9 @@ static void deliver_held_mail(domi_manager *manager, domi_grain *grain)
     append_list_of_held_mail(&all, grain->waiting);
     grain->returned = grain->waiting = NULL;
     while (all != NULL) {
-        domi_node *node = domi_list_take(&all);
-        if (domi_mailbox_put_owed(manager, grain->address, node, node->kind) != 0) {
-            domi_list_push(&grain->waiting, node);
+        domi_node *node = domi_list_take_first_node(&all);
+        if (domi_mailbox_put_despite_bound(manager, grain->address, node, node->kind) != 0) {
+            domi_list_append_node(&grain->waiting, node);
             append_list_of_held_mail(&grain->waiting, all);
             return;
         }
@@ -170,7 +170,7 @@ static domi_manager *choose_home_of_life(domi_manager *manager, domi_manager *ne
                                          const domus_spawn_options *options)
 {
     if (options->pool != NULL)
-        return domi_pooled_of(options->pool)->home;
+        return domi_pooled_part_of_pool(options->pool)->home;
     if (options->placement == DOMUS_ON_THREAD)
         return manager->managers[options->thread];
     if (options->placement == DOMUS_NEAR &&
@@ -194,8 +194,9 @@ static int spawn_life_of_grain(domi_manager *manager, domi_manager *near, domi_g
     const domi_birth birth = {
         .grain = grain, .fill = fill_state_of_life, .ends_on_failure = table->ends_on_failure};
 
-    return domi_house_spawn_born(manager, NULL, choose_home_of_life(manager, near, &table->options),
-                                 table->behaviour, NULL, &table->options, &birth, ret_address);
+    return domi_house_spawn_for_directory(
+        manager, NULL, choose_home_of_life(manager, near, &table->options), table->behaviour, NULL,
+        &table->options, &birth, ret_address);
 }
 
 /* Remove a grain without a life, under the lock. Returns its mail, which is dropped without it. */
@@ -210,7 +211,7 @@ static domi_node *remove_grain_without_life(domi_grain *grain)
     if (grain->fence != 0)
         atomic_fetch_sub_explicit(&get_parts_of_grain(grain)->living[grain->part], 1,
                                   memory_order_release);
-    int error = domi_names_remove(&grain->kind->names, grain->slot, nobody_yet);
+    int error = domi_names_remove_name(&grain->kind->names, grain->slot, nobody_yet);
     DOMI_CHECK(error == 0);
     return left;
 }
@@ -220,7 +221,7 @@ static void drop_mail_of_unmade_grain(domi_manager *manager, domi_house *last, d
                                       int error)
 {
     while (mail != NULL)
-        domi_mailbox_drop(manager, last, domi_list_take(&mail), error);
+        domi_mailbox_end_unhandled_message(manager, last, domi_list_take_first_node(&mail), error);
 }
 
 /* The outcome of one attempt to make a life of a grain. */
@@ -252,7 +253,7 @@ static outcome record_life_of_grain(domi_manager *manager, domi_grain *grain, do
     }
     deliver_held_mail(manager, grain);
     grain->state = DOMI_GRAIN_LIVES;
-    domi_names_move(&grain->kind->names, grain->slot, address);
+    domi_names_redirect_name(&grain->kind->names, grain->slot, address);
     return LIVES;
 }
 
@@ -303,17 +304,18 @@ static int begin_grain(domi_grain_kind *kind, const char *key, uint32_t stripe,
                        domi_grain **ret_grain)
 {
     uint32_t slot;
-    int error = domi_names_put(&kind->names, key, nobody_yet, &slot);
+    int error = domi_names_register_address(&kind->names, key, nobody_yet, &slot);
 
     if (error != 0)
         return error == -ENOSPC ? -EAGAIN : error;
     domi_grain *grain = &kind->grains[slot];
     *grain = (domi_grain){
         .kind = kind, .slot = slot, .stripe = (uint8_t)stripe, .state = DOMI_GRAIN_MAKING};
-    memcpy(grain->key, key, strlen(key) + 1); /* domi_names_put() has checked the key's length */
+    memcpy(grain->key, key,
+           strlen(key) + 1); /* domi_names_register_address() has checked the key's length */
     error = record_part_of_new_grain(grain);
     if (error != 0) {
-        int removed = domi_names_remove(&kind->names, slot, nobody_yet);
+        int removed = domi_names_remove_name(&kind->names, slot, nobody_yet);
         DOMI_CHECK(removed == 0);
         return error;
     }
@@ -347,8 +349,8 @@ __attribute__((noinline)) static int put_under_lock(domi_manager *manager, domi_
     int error;
 
     lock_stripe_of_kind(manager, kind, stripe);
-    if (found != 0 || !domi_names_hit_holds(&kind->names, &hit))
-        found = domi_names_hit_on(&kind->names, key, &hit);
+    if (found != 0 || !domi_names_is_hit_still_true(&kind->names, &hit))
+        found = domi_names_find_all_that_is_known(&kind->names, key, &hit);
     if (found == 0)
         error = put_to_life_or_hold(manager, &kind->grains[hit.slot], node, ret_address);
     else
@@ -359,14 +361,15 @@ __attribute__((noinline)) static int put_under_lock(domi_manager *manager, domi_
     return make_life_of_grain(manager, near, grain, node, ret_address);
 }
 
-int domi_grain_put_local(domi_manager *manager, domi_manager *near, domi_grain_kind *kind,
-                         const char *key, domi_node *node, uint32_t mail,
-                         domus_address *ret_address)
+int domi_grain_put_in_this_system(domi_manager *manager, domi_manager *near, domi_grain_kind *kind,
+                                  const char *key, domi_node *node, uint32_t mail,
+                                  domus_address *ret_address)
 {
     domi_names_hit hit;
 
-    int found = domi_names_hit_on(&kind->names, key, &hit);
-    if (DOMI_LIKELY(found == 0) && domi_mailbox_put_at_home(manager, hit.address, node, mail)) {
+    int found = domi_names_find_all_that_is_known(&kind->names, key, &hit);
+    if (DOMI_LIKELY(found == 0) &&
+        domi_mailbox_put_by_home_lane(manager, hit.address, node, mail)) {
         *ret_address = hit.address;
         return 0;
     }
@@ -399,13 +402,13 @@ static uint32_t move_mail_of_grain(domi_manager *manager, domi_house *house, dom
     uint32_t count = 0;
 
     while (*from != NULL) {
-        domi_node *node = domi_list_take(from);
+        domi_node *node = domi_list_take_first_node(from);
         if (is_message_for_this_life_only(node)) {
-            domi_mailbox_drop(manager, house, node, -ESTALE);
+            domi_mailbox_end_unhandled_message(manager, house, node, -ESTALE);
             continue;
         }
         mark_ask_passed_on(node);
-        domi_list_push(to, node);
+        domi_list_append_node(to, node);
         count++;
     }
     return count;
@@ -420,16 +423,16 @@ static uint32_t move_sorted_mail_of_life(domi_manager *manager, domi_house *hous
 
     if (house->family->order == NULL)
         return 0;
-    for (uint32_t i = 0; (strand = domi_order_strand(house, i)) != NULL; i++) {
+    for (uint32_t i = 0; (strand = domi_order_get_strand(house, i)) != NULL; i++) {
         count += move_mail_of_grain(manager, house, &strand->tail, mail);
         strand->count = 0;
     }
-    domi_order_forget_empty(house);
+    domi_order_forget_empty_strands(house);
     house->family->order->at_last = false;
     return count;
 }
 
-void domi_grain_return_mail(domi_manager *manager, domi_house *house)
+void domi_grain_take_mail_of_ending_life(domi_manager *manager, domi_house *house)
 {
     domi_grain *grain = get_grain_of_house(house);
     domi_node *mail = NULL;
@@ -485,7 +488,7 @@ void domi_grain_end_life(domi_manager *manager, domi_house *house)
         grain->reason = (int16_t)error;
     } else {
         grain->state = DOMI_GRAIN_MAKING;
-        domi_names_move(&kind->names, grain->slot, nobody_yet);
+        domi_names_redirect_name(&kind->names, grain->slot, nobody_yet);
         again = error == 0 && (grain->returned != NULL || grain->waiting != NULL);
         if (!again)
             left = remove_grain_without_life(grain);

@@ -139,8 +139,8 @@ domi_grain_kind *domi_grain_kind_find(domi_grains *grains, const char *name);
 domi_grain_kind *domi_grain_kind_first(domi_grains *grains);
 
 /* Open a kind of grains as domus_grain_open() does, on the thread of `manager`. */
-int domi_grain_open(domi_manager *manager, const domus_grain_kind *table,
-                    domi_grain_kind **ret_kind);
+int domi_grain_open_kind(domi_manager *manager, const domus_grain_kind *table,
+                         domi_grain_kind **ret_kind);
 
 /* --- messages (grain.c) ------------------------------------------------------------------------
  */
@@ -149,22 +149,22 @@ int domi_grain_open(domi_manager *manager, const domus_grain_kind *table,
  * does not live is made. `near` is the home of the sender. `ret_address` gets the life that the
  * message is for, or nobody if it waits for the first life. Returns 0; the errors of
  * domus_grain_ask(), and then the caller still owns the node. Owner. */
-int domi_grain_put_local(domi_manager *manager, domi_manager *near, domi_grain_kind *kind,
-                         const char *key, domi_node *node, uint32_t mail,
-                         domus_address *ret_address);
+int domi_grain_put_in_this_system(domi_manager *manager, domi_manager *near, domi_grain_kind *kind,
+                                  const char *key, domi_node *node, uint32_t mail,
+                                  domus_address *ret_address);
 
 /* Returns the part of grains to which a key belongs, for a kind that is spread over nodes; -EINVAL
  * if the key is not valid (grain.c). */
-int domi_grain_part_of(const domi_grain_kind *kind, const char *key);
+int domi_grain_part_of_key(const domi_grain_kind *kind, const char *key);
 
 /* Send a notice to a grain as domus_grain_notice() does, from the thread of `manager`; `sender` may
  * be NULL. */
-int domi_grain_notice(domi_manager *manager, const domi_house *sender, domi_grain_kind *kind,
-                      const char *key, const domus_type *type, const void *payload);
+int domi_grain_send_notice(domi_manager *manager, const domi_house *sender, domi_grain_kind *kind,
+                           const char *key, const domus_type *type, const void *payload);
 
 /* Move the asks and notices out of a house that stops to its grain, for the next life, if the house
  * is a life of a grain (domi_doors.return_mail). Home. */
-void domi_grain_return_mail(domi_manager *manager, domi_house *house);
+void domi_grain_take_mail_of_ending_life(domi_manager *manager, domi_house *house);
 
 /* End a life of a grain, after its on_stop has returned: make the next life if mail waits for it,
  * else remove the grain. Does nothing for other houses. Home. */

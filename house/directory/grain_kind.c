@@ -28,7 +28,7 @@ static int map_tables_of_kind(domi_grain_kind *kind, const uint64_t key[2])
 
     kind->grains_bytes = kind->table.living_max * sizeof *kind->grains;
     if (error == 0) {
-        kind->grains = domi_memory_map(kind->grains_bytes);
+        kind->grains = domi_memory_map_pages(kind->grains_bytes);
         error = kind->grains != NULL ? 0 : -ENOMEM;
     }
     (void)domi_memory_set_meter(before);
@@ -41,7 +41,7 @@ static void free_kind_of_grains(domi_grain_kind *kind)
 
     domi_names_fini(&kind->names);
     if (kind->grains != NULL)
-        domi_memory_unmap(kind->grains, kind->grains_bytes);
+        domi_memory_unmap_pages(kind->grains, kind->grains_bytes);
     (void)domi_memory_set_meter(before);
     domi_memory_free(kind);
 }
@@ -74,7 +74,7 @@ static bool are_spawn_options_valid(const domi_manager *manager, const domus_spa
 {
     if (options->name != NULL || options->detached || options->mailbox_max > UINT16_MAX)
         return false;
-    if (options->pool != NULL && domi_pooled_home_for(manager, options->pool, NULL) == NULL)
+    if (options->pool != NULL && domi_pooled_home_for_spawn(manager, options->pool, NULL) == NULL)
         return false; /* the pool that the options name belongs to another system */
     switch (options->placement) {
     case DOMUS_NEAR:
@@ -101,7 +101,7 @@ static int check_kind_table(const domi_manager *manager, const domus_grain_kind 
 static domi_grain_kind *make_kind_of_grains(const domi_grains *grains,
                                             const domus_grain_kind *table)
 {
-    domi_grain_kind *kind = domi_memory_new_lines(sizeof *kind);
+    domi_grain_kind *kind = domi_memory_new_cache_lines(sizeof *kind);
 
     if (kind == NULL)
         return NULL;
@@ -169,8 +169,8 @@ static int find_or_add_kind(domi_grains *grains, const domus_grain_kind *table,
     return error;
 }
 
-int domi_grain_open(domi_manager *manager, const domus_grain_kind *table,
-                    domi_grain_kind **ret_kind)
+int domi_grain_open_kind(domi_manager *manager, const domus_grain_kind *table,
+                         domi_grain_kind **ret_kind)
 {
     domi_grains *grains = manager->directory.grains;
     domi_grain_kind *kind;
@@ -195,19 +195,19 @@ int domi_grain_open(domi_manager *manager, const domus_grain_kind *table,
 
 int domus_grain_open(domus_stack *stack, const domus_grain_kind *kind, domus_grains *ret_grains)
 {
-    return domi_grain_open(stack->manager, kind, &ret_grains->kind);
+    return domi_grain_open_kind(stack->manager, kind, &ret_grains->kind);
 }
 
 const char *domus_grain_key(const domus_stack *stack)
 {
-    const domi_family *family = domi_stack_house(stack)->family;
+    const domi_family *family = domi_stack_get_house(stack)->family;
 
     return family != NULL && family->grain != NULL ? family->grain->key : NULL;
 }
 
 uint64_t domus_grain_fence(const domus_stack *stack)
 {
-    const domi_family *family = domi_stack_house(stack)->family;
+    const domi_family *family = domi_stack_get_house(stack)->family;
 
     return family != NULL && family->grain != NULL ? family->grain->fence : 0;
 }

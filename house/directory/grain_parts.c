@@ -20,7 +20,7 @@ static uint32_t get_size_of_head_of_message(uint32_t mail)
     return mail == DOMI_ASK ? DOMI_ASK_HEAD : DOMI_ENVELOPE_HEAD;
 }
 
-const domi_grain_tail *domi_grain_tail_of(const domi_envelope *message)
+const domi_grain_tail *domi_grain_tail_of_message(const domi_envelope *message)
 {
     return (const domi_grain_tail *)(const void *)((const char *)message +
                                                    get_offset_of_tail(get_size_of_head_of_message(
@@ -42,7 +42,7 @@ static int put_copy_to_gateway(domi_manager *manager, domus_address elsewhere,
            get_size_of_head_of_message(mail) + message->type->size - sizeof copy->node);
     memcpy((char *)copy + at, tail, sizeof *tail);
     int error = domi_mailbox_put(manager, elsewhere, &copy->node, mail);
-    domi_pool_free(manager, error == 0 ? &message->node : &copy->node);
+    domi_pool_free_object(manager, error == 0 ? &message->node : &copy->node);
     return error;
 }
 
@@ -54,14 +54,14 @@ static bool has_gateway_no_mail_of_kind(const domi_house *gateway, uint32_t mail
                                 memory_order_relaxed) == 0;
 }
 
-int domi_grain_put_placed(domi_manager *manager, domi_manager *near, domi_grain_kind *kind,
-                          const char *key, domi_node *node, uint32_t mail,
-                          domus_address *ret_address)
+int domi_grain_put_over_nodes(domi_manager *manager, domi_manager *near, domi_grain_kind *kind,
+                              const char *key, domi_node *node, uint32_t mail,
+                              domus_address *ret_address)
 {
     /* acquire: pairs with the release store in domus_remote_grains_place(). */
     const domi_grain_parts *parts = atomic_load_explicit(&kind->parts, memory_order_acquire);
     domi_grain_tail tail = {.kind = kind};
-    int part = domi_grain_part_of(kind, key);
+    int part = domi_grain_part_of_key(kind, key);
 
     if (part < 0)
         return part;
@@ -71,7 +71,7 @@ int domi_grain_put_placed(domi_manager *manager, domi_manager *near, domi_grain_
     if (manager == near && manager->index < parts->threads &&
         parts->opened[manager->index * DOMUS_REMOTE_PARTS + (uint32_t)part] != 0 &&
         has_gateway_no_mail_of_kind(manager->gateway, mail))
-        return domi_grain_put_local(manager, near, kind, key, node, mail, ret_address);
+        return domi_grain_put_in_this_system(manager, near, kind, key, node, mail, ret_address);
     tail.part = (uint32_t)part;
     memcpy(tail.key, key, strlen(key) + 1);
     *ret_address = parts->elsewhere;
@@ -79,10 +79,11 @@ int domi_grain_put_placed(domi_manager *manager, domi_manager *near, domi_grain_
                                &tail);
 }
 
-int domi_grain_put_here(domi_manager *manager, domi_node *node)
+int domi_grain_put_by_tail_of_message(domi_manager *manager, domi_node *node)
 {
-    const domi_grain_tail *tail = domi_grain_tail_of((domi_envelope *)(void *)node);
+    const domi_grain_tail *tail = domi_grain_tail_of_message((domi_envelope *)(void *)node);
     domus_address to;
 
-    return domi_grain_put_local(manager, manager, tail->kind, tail->key, node, node->kind, &to);
+    return domi_grain_put_in_this_system(manager, manager, tail->kind, tail->key, node, node->kind,
+                                         &to);
 }

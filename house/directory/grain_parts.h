@@ -25,29 +25,31 @@ typedef struct domi_grain_tail {
 } domi_grain_tail;
 
 /* Returns the tail of a message that has come to a gateway. */
-const domi_grain_tail *domi_grain_tail_of(const domi_envelope *message);
+const domi_grain_tail *domi_grain_tail_of_message(const domi_envelope *message);
 
 /* Put a message to a grain whose kind is spread over nodes: to this system or to the gateway.
  * Owner. */
-int domi_grain_put_placed(domi_manager *manager, domi_manager *near, domi_grain_kind *kind,
-                          const char *key, domi_node *node, uint32_t mail,
-                          domus_address *ret_address);
+int domi_grain_put_over_nodes(domi_manager *manager, domi_manager *near, domi_grain_kind *kind,
+                              const char *key, domi_node *node, uint32_t mail,
+                              domus_address *ret_address);
 
-/* Put a message that has a tail to the grain of this system. Returns as domi_grain_put(). Owner. */
-int domi_grain_put_here(domi_manager *manager, domi_node *node);
+/* Put a message that has a tail to the grain of this system. Returns as
+ * domi_grain_put_wherever_it_lives(). Owner. */
+int domi_grain_put_by_tail_of_message(domi_manager *manager, domi_node *node);
 
-/* Put a message to the grain `key`, wherever it lives, as domi_grain_put_local() does. The message
- * to a grain elsewhere goes to an address that only gateways know. -EINVAL for a NULL kind.
+/* Put a message to the grain `key`, wherever it lives, as domi_grain_put_in_this_system() does. The
+ * message to a grain elsewhere goes to an address that only gateways know. -EINVAL for a NULL kind.
  * Owner. */
-static inline int domi_grain_put(domi_manager *manager, domi_manager *near, domi_grain_kind *kind,
-                                 const char *key, domi_node *node, uint32_t mail,
-                                 domus_address *ret_address)
+static inline int domi_grain_put_wherever_it_lives(domi_manager *manager, domi_manager *near,
+                                                   domi_grain_kind *kind, const char *key,
+                                                   domi_node *node, uint32_t mail,
+                                                   domus_address *ret_address)
 {
     if (kind == NULL)
         return -EINVAL;
     if (DOMI_UNLIKELY(atomic_load_explicit(&kind->parts, memory_order_relaxed) != NULL))
-        return domi_grain_put_placed(manager, near, kind, key, node, mail, ret_address);
-    return domi_grain_put_local(manager, near, kind, key, node, mail, ret_address);
+        return domi_grain_put_over_nodes(manager, near, kind, key, node, mail, ret_address);
+    return domi_grain_put_in_this_system(manager, near, kind, key, node, mail, ret_address);
 }
 
 #endif

@@ -10,7 +10,7 @@
 /* True if the actor that runs now is the gateway of its thread. */
 static bool is_running_actor_gateway(const domus_stack *stack)
 {
-    return stack->manager->gateway == domi_stack_house(stack);
+    return stack->manager->gateway == domi_stack_get_house(stack);
 }
 
 /* Returns the state of spread kinds; NULL: no kind is spread over nodes. */
@@ -53,7 +53,8 @@ static int make_state_of_spread_kinds(const domus_stack *stack, domi_grain_parts
         return error;
     }
     /* Relaxed: a thread gets the address for grains only after this store. */
-    atomic_store_explicit(&domi_remote_of(parts->here.house)->is_here, true, memory_order_relaxed);
+    atomic_store_explicit(&domi_remote_of_face(parts->here.house)->is_here, true,
+                          memory_order_relaxed);
     parts->threads = threads;
     *ret_parts = parts;
     return 0;
@@ -88,7 +89,7 @@ int domus_remote_grains_place(domus_stack *stack, domus_grains grains)
             return error;
         parts = publish_state_of_spread_kinds(stack->manager->directory.grains, parts);
     }
-    /* release: pairs with the acquire load in domi_grain_put_placed(). */
+    /* release: pairs with the acquire load in domi_grain_put_over_nodes(). */
     atomic_store_explicit(&grains.kind->parts, parts, memory_order_release);
     return 0;
 }
@@ -113,7 +114,7 @@ int domus_remote_grains_find(const domus_stack *stack, const char *name, domus_g
 
 int domus_remote_part_of(domus_grains grains, const char *key)
 {
-    return grains.kind != NULL ? domi_grain_part_of(grains.kind, key) : -EINVAL;
+    return grains.kind != NULL ? domi_grain_part_of_key(grains.kind, key) : -EINVAL;
 }
 
 /* --- messages --------------------------------------------------------------------------------- */
@@ -127,7 +128,7 @@ int domus_remote_grain_of(const domus_stack *stack, domus_remote_grain *ret_grai
         error = -EINVAL;
     if (error != 0)
         return error;
-    const domi_grain_tail *tail = domi_grain_tail_of(stack->message);
+    const domi_grain_tail *tail = domi_grain_tail_of_message(stack->message);
     *ret_grain =
         (domus_remote_grain){.grains = {tail->kind}, .kind = tail->kind->name, .part = tail->part};
     memcpy(ret_grain->key, tail->key, sizeof ret_grain->key);
@@ -167,14 +168,14 @@ int domus_remote_grain_notice(domus_stack *stack, domus_address from, domus_grai
     domi_envelope *envelope = domi_message_new(manager, DOMI_ENVELOPE_HEAD + type->size);
     if (envelope == NULL)
         return domi_message_explain_failure(manager);
-    domi_envelope_sign(envelope, type, domi_stack_house(stack));
+    domi_envelope_set_type_and_sender(envelope, type, domi_stack_get_house(stack));
     envelope->sender = from.house;
     envelope->sender_lease = from.lease;
     domi_payload_copy(envelope->payload, payload, type->size);
-    int error = domi_grain_put_local(manager, domi_stack_house(stack)->home, grains.kind, key,
-                                     &envelope->node, DOMI_NOTICE, &to);
+    int error = domi_grain_put_in_this_system(manager, domi_stack_get_house(stack)->home,
+                                              grains.kind, key, &envelope->node, DOMI_NOTICE, &to);
     if (error != 0)
-        domi_pool_free(manager, &envelope->node);
+        domi_pool_free_object(manager, &envelope->node);
     return error;
 }
 
@@ -191,8 +192,8 @@ static int put_ask_to_local_grain(domi_manager *manager, domus_address nobody_kn
     domus_address to;
 
     (void)nobody_known;
-    return domi_grain_put_local(manager, manager, asked->grains.kind, asked->key, node, DOMI_ASK,
-                                &to);
+    return domi_grain_put_in_this_system(manager, manager, asked->grains.kind, asked->key, node,
+                                         DOMI_ASK, &to);
 }
 
 int domus_remote_grain_ask(domus_stack *stack, domus_conversation asker, domus_address from,
@@ -204,8 +205,9 @@ int domus_remote_grain_ask(domus_stack *stack, domus_conversation asker, domus_a
 
     if (grains.kind == NULL)
         return -EINVAL;
-    return domi_remote_ask_by(stack, asker, from, (domus_address){NULL, 0}, type, payload,
-                              timeout_ns, tag, put_ask_to_local_grain, &asked, ret_asked);
+    return domi_remote_ask_by_put_function(stack, asker, from, (domus_address){NULL, 0}, type,
+                                           payload, timeout_ns, tag, put_ask_to_local_grain, &asked,
+                                           ret_asked);
 }
 
 /* --- parts ------------------------------------------------------------------------------------ */
@@ -267,7 +269,7 @@ static void stop_life_of_grain(const char *key, domus_address life, void *contex
 
     /* A grain whose life is being made has no life to stop yet; the next walk finds it. */
     if (life.lease == 0 ||
-        !is_part_in_set(walk->parts, (uint32_t)domi_grain_part_of(walk->kind, key)))
+        !is_part_in_set(walk->parts, (uint32_t)domi_grain_part_of_key(walk->kind, key)))
         return;
     if (walk->after_mail)
         (void)domus_stop_after_mail(walk->stack, life);
@@ -298,6 +300,6 @@ void domus_remote_parts_stop(domus_stack *stack, const domus_remote_parts *parts
     for (walk.kind = domi_grain_kind_first(stack->manager->directory.grains); walk.kind != NULL;
          walk.kind = walk.kind->next) {
         if (is_kind_spread_over_nodes(walk.kind))
-            domi_names_walk(&walk.kind->names, stop_life_of_grain, &walk);
+            domi_names_visit_all(&walk.kind->names, stop_life_of_grain, &walk);
     }
 }

@@ -11,7 +11,8 @@ typedef struct asked_grain {
     domi_manager *near; /* the home of the actor that asks */
     domi_grain_kind *kind;
     const char *key;
-    domus_address address; /* the address of the grain's life that domi_grain_put() has returned */
+    domus_address address; /* the address of the grain's life that
+                              domi_grain_put_wherever_it_lives() has returned */
 } asked_grain;
 
 static int put_ask_to_grain(domi_manager *manager, domus_address nobody_known, domi_node *node,
@@ -20,17 +21,18 @@ static int put_ask_to_grain(domi_manager *manager, domus_address nobody_known, d
     asked_grain *asked = asked_;
 
     (void)nobody_known;
-    return domi_grain_put(manager, asked->near, asked->kind, asked->key, node, DOMI_ASK,
-                          &asked->address);
+    return domi_grain_put_wherever_it_lives(manager, asked->near, asked->kind, asked->key, node,
+                                            DOMI_ASK, &asked->address);
 }
 
 static int begin_ask_to_grain(domus_stack *stack, domus_grains grains, const char *key,
                               const domus_type *type, const void *payload, uint64_t timeout_ns,
                               uint64_t tag, domi_promise **ret_promise)
 {
-    asked_grain asked = {.near = domi_stack_house(stack)->home, .kind = grains.kind, .key = key};
-    int error = domi_ask_make(stack, asked.address, type, payload, timeout_ns, tag,
-                              put_ask_to_grain, &asked, ret_promise);
+    asked_grain asked = {
+        .near = domi_stack_get_house(stack)->home, .kind = grains.kind, .key = key};
+    int error = domi_ask_make_and_put(stack, asked.address, type, payload, timeout_ns, tag,
+                                      put_ask_to_grain, &asked, ret_promise);
 
     /* Only a promise that still waits gets the target; one that has failed already keeps none. */
     if (error == 0 && *ret_promise != NULL && (*ret_promise)->state == DOMI_PROMISE_WAITING)
@@ -66,8 +68,8 @@ int domus_grain_ask_add(domus_stack *stack, domus_grains grains, const char *key
     return begin_ask_to_grain(stack, grains, key, type, payload, timeout_ns, tag, &promise);
 }
 
-int domi_grain_notice(domi_manager *manager, const domi_house *sender, domi_grain_kind *kind,
-                      const char *key, const domus_type *type, const void *payload)
+int domi_grain_send_notice(domi_manager *manager, const domi_house *sender, domi_grain_kind *kind,
+                           const char *key, const domus_type *type, const void *payload)
 {
     domus_address to;
 
@@ -80,18 +82,18 @@ int domi_grain_notice(domi_manager *manager, const domi_house *sender, domi_grai
     envelope->sender = NULL;
     envelope->sender_lease = 0;
     if (sender != NULL)
-        domi_envelope_sign(envelope, type, sender);
+        domi_envelope_set_type_and_sender(envelope, type, sender);
     domi_payload_copy(envelope->payload, payload, type->size);
-    int error = domi_grain_put(manager, sender != NULL ? sender->home : manager, kind, key,
-                               &envelope->node, DOMI_NOTICE, &to);
+    int error = domi_grain_put_wherever_it_lives(manager, sender != NULL ? sender->home : manager,
+                                                 kind, key, &envelope->node, DOMI_NOTICE, &to);
     if (error != 0)
-        domi_pool_free(manager, &envelope->node);
+        domi_pool_free_object(manager, &envelope->node);
     return error;
 }
 
 int domus_grain_notice(domus_stack *stack, domus_grains grains, const char *key,
                        const domus_type *type, const void *payload)
 {
-    return domi_grain_notice(stack->manager, domi_stack_house(stack), grains.kind, key, type,
-                             payload);
+    return domi_grain_send_notice(stack->manager, domi_stack_get_house(stack), grains.kind, key,
+                                  type, payload);
 }

@@ -56,7 +56,7 @@ void domi_groups_fini(domi_groups *groups)
     groups->buckets = NULL;
 }
 
-domi_group_slot *domi_group_slot_of(domi_group *group, const domi_manager *home)
+domi_group_slot *domi_group_slot_of_home(domi_group *group, const domi_manager *home)
 {
     const domi_groups *groups = group->groups;
 
@@ -91,7 +91,7 @@ static domi_group *find_group_by_name(_Atomic(domi_group *) *bucket, const char 
 static domi_group *make_group_in_memory(domi_groups *groups, const char *name)
 {
     size_t bytes = sizeof(domi_group) + groups->homes * sizeof(domi_group_slot);
-    domi_group *group = domi_memory_new_lines(bytes);
+    domi_group *group = domi_memory_new_cache_lines(bytes);
 
     if (group == NULL)
         return NULL;
@@ -167,7 +167,7 @@ static int make_shard_of_group(domi_manager *manager, domi_group *group, domi_gr
     if (error != 0)
         return error;
     domi_spinlock_lock(&group->groups->lock);
-    *ret_address = domi_group_shard_at(slot);
+    *ret_address = domi_group_shard_of_slot(slot);
     if (ret_address->house == NULL) {
         slot->lease = address.lease;
         /* release: a thread that finds the shard finds the shard's lease, too. */
@@ -176,7 +176,7 @@ static int make_shard_of_group(domi_manager *manager, domi_group *group, domi_gr
     }
     domi_spinlock_unlock(&group->groups->lock);
     if (ret_address->house != address.house)
-        (void)domi_house_stop(manager, address);
+        (void)domi_house_ask_to_stop(manager, address);
     return 0;
 }
 
@@ -200,14 +200,14 @@ static int count_new_member_of_group(domi_manager *manager, domi_group *group,
      * outlet. */
     domi_remote *outlet = atomic_load_explicit(&group->outlet, memory_order_seq_cst);
     if (before == 0 && outlet != NULL)
-        domi_remote_report_joined(manager, outlet);
+        domi_remote_tell_of_first_member(manager, outlet);
     return 0;
 }
 
 static domi_member *make_membership(domi_manager *manager, domi_group *group, domi_house *house,
                                     domus_address to, bool leaves)
 {
-    domi_member *member = domi_pool_take(manager, DOMI_SLAB_MEMBER);
+    domi_member *member = domi_pool_take_object(manager, DOMI_SLAB_MEMBER);
 
     if (member == NULL)
         return NULL;
@@ -215,7 +215,7 @@ static domi_member *make_membership(domi_manager *manager, domi_group *group, do
     member->node.lease = to.lease;
     member->group = group;
     member->house = house;
-    member->lease = domi_house_address(house).lease;
+    member->lease = domi_house_get_address(house).lease;
     member->leaves = leaves;
     member->is_outlet = false;
     return member;
@@ -224,16 +224,16 @@ static domi_member *make_membership(domi_manager *manager, domi_group *group, do
 int domus_group_join(domus_stack *stack, domus_group handle)
 {
     domi_manager *manager = stack->manager;
-    domi_house *house = domi_stack_house(stack);
+    domi_house *house = domi_stack_get_house(stack);
     domi_group *group = handle.group;
 
     if (group == NULL)
         return -EINVAL;
-    domi_group_slot *slot = domi_group_slot_of(group, house->home);
+    domi_group_slot *slot = domi_group_slot_of_home(group, house->home);
     if (slot == NULL)
         return -EOPNOTSUPP;
-    domus_address to = domi_group_shard_at(slot);
-    int error = domi_family_of(house) == NULL ? -ENOMEM : 0;
+    domus_address to = domi_group_shard_of_slot(slot);
+    int error = domi_family_get_or_make(house) == NULL ? -ENOMEM : 0;
     if (error == 0 && to.house == NULL)
         error = make_shard_of_group(manager, group, slot, house->home, &to);
     domi_member *member = NULL;
@@ -243,12 +243,12 @@ int domus_group_join(domus_stack *stack, domus_group handle)
     }
     if (error != 0) {
         if (member != NULL)
-            domi_pool_free(manager, &member->node);
+            domi_pool_free_object(manager, &member->node);
         return error;
     }
     if (domi_mailbox_put_slow(manager, to.house, &member->node) == 0)
         return 0;
-    domi_group_drop_node(manager, &member->node);
+    domi_group_drop_node_of_member(manager, &member->node);
     /* a system ends its shards last, so a shard that refuses means that the system stops */
     return -ESHUTDOWN;
 }
@@ -256,14 +256,14 @@ int domus_group_join(domus_stack *stack, domus_group handle)
 int domus_group_leave(domus_stack *stack, domus_group handle)
 {
     domi_manager *manager = stack->manager;
-    domi_house *house = domi_stack_house(stack);
+    domi_house *house = domi_stack_get_house(stack);
 
     if (handle.group == NULL)
         return -EINVAL;
-    const domi_group_slot *slot = domi_group_slot_of(handle.group, house->home);
+    const domi_group_slot *slot = domi_group_slot_of_home(handle.group, house->home);
     if (slot == NULL)
         return 0;
-    domus_address to = domi_group_shard_at(slot);
+    domus_address to = domi_group_shard_of_slot(slot);
     if (to.house == NULL || house->family == NULL)
         return 0;
     domi_member *member = make_membership(manager, handle.group, house, to, true);
@@ -271,7 +271,7 @@ int domus_group_leave(domus_stack *stack, domus_group handle)
         return -ENOMEM;
     if (domi_mailbox_put_slow(manager, to.house, &member->node) != 0)
         /* the shard has ended and has no membership any more */
-        domi_group_drop_node(manager, &member->node);
+        domi_group_drop_node_of_member(manager, &member->node);
     return 0;
 }
 
@@ -279,10 +279,10 @@ int domus_group_leave(domus_stack *stack, domus_group handle)
 static int link_outlet_at_shard(domi_manager *manager, domi_group *group, domi_manager *home,
                                 domus_address outlet)
 {
-    domi_group_slot *slot = domi_group_slot_of(group, home);
+    domi_group_slot *slot = domi_group_slot_of_home(group, home);
 
     DOMI_CHECK(slot != NULL); /* a gateway lives on a thread of the loop, and each has a slot */
-    domus_address to = domi_group_shard_at(slot);
+    domus_address to = domi_group_shard_of_slot(slot);
     int error = to.house == NULL ? make_shard_of_group(manager, group, slot, home, &to) : 0;
     if (error != 0)
         return error;
@@ -295,14 +295,14 @@ static int link_outlet_at_shard(domi_manager *manager, domi_group *group, domi_m
     atomic_fetch_add_explicit(&slot->members, 1, memory_order_relaxed);
     if (domi_mailbox_put_slow(manager, to.house, &member->node) == 0)
         return 0;
-    domi_group_drop_node(manager, &member->node);
+    domi_group_drop_node_of_member(manager, &member->node);
     return -ESHUTDOWN;
 }
 
 int domi_group_add_outlet(domi_manager *manager, domi_group *group, domi_manager *home,
                           domus_address outlet)
 {
-    domi_remote *remote = domi_remote_of(outlet.house);
+    domi_remote *remote = domi_remote_of_face(outlet.house);
     domi_remote *none = NULL;
 
     /* Relaxed: the comment in put_message_to_gateway() of remote_put.c says why. */
@@ -314,7 +314,7 @@ int domi_group_add_outlet(domi_manager *manager, domi_group *group, domi_manager
         return -EALREADY;
     int error = link_outlet_at_shard(manager, group, home, outlet);
     if (error == 0 && atomic_load_explicit(&group->members, memory_order_seq_cst) != 0)
-        domi_remote_report_joined(manager, remote);
+        domi_remote_tell_of_first_member(manager, remote);
     if (error != 0)
         atomic_store_explicit(&group->outlet, NULL,
                               /* the group has no outlet after a failure, so the caller may try
@@ -333,7 +333,7 @@ uint32_t domus_group_members(domus_group handle)
 static int put_publication_to_shard(domi_manager *manager, domus_address sender,
                                     const domi_group_slot *slot, domi_shared *shared)
 {
-    domus_address to = domi_group_shard_at(slot);
+    domus_address to = domi_group_shard_of_slot(slot);
 
     if (to.house == NULL)
         /* the shard is still being made, so no publisher can have learnt of a member there */
@@ -344,7 +344,7 @@ static int put_publication_to_shard(domi_manager *manager, domus_address sender,
     int error = domi_mailbox_put(manager, to, &delivery->node, DOMI_NOTICE);
     if (error == 0)
         return 0;
-    domi_delivery_end(manager, delivery, 1);
+    domi_delivery_drop_counts(manager, delivery, 1);
     return error == -ESTALE ? -ESHUTDOWN : error;
 }
 
@@ -352,7 +352,7 @@ int domi_group_publish(domi_manager *manager, domus_address sender, domi_group *
                        const domus_type *type, const void *payload)
 {
     int error = group == NULL ? -EINVAL : type->size > DOMUS_PAYLOAD_MAX ? -EMSGSIZE : 0;
-    domi_shared *shared = error == 0 ? domi_shared_new(manager, type, payload) : NULL;
+    domi_shared *shared = error == 0 ? domi_shared_new_payload(manager, type, payload) : NULL;
 
     if (shared == NULL) {
         if (type->release != NULL)
@@ -369,13 +369,13 @@ int domi_group_publish(domi_manager *manager, domus_address sender, domi_group *
         if (error == 0)
             error = result;
     }
-    domi_shared_end(manager, shared);
+    domi_shared_drop_count(manager, shared);
     return error;
 }
 
 int domus_publish(domus_stack *stack, domus_group group, const domus_type *type,
                   const void *payload)
 {
-    return domi_group_publish(stack->manager, domi_house_address(domi_stack_house(stack)),
+    return domi_group_publish(stack->manager, domi_house_get_address(domi_stack_get_house(stack)),
                               group.group, type, payload);
 }

@@ -95,7 +95,7 @@ int domi_groups_init(domi_groups *groups, uint32_t max, uint32_t members_max, ui
                      uint32_t pools, const uint64_t key[2]);
 
 /* Returns the slot of a home in a group; NULL: actors of this home cannot be members. */
-domi_group_slot *domi_group_slot_of(domi_group *group, const domi_manager *home);
+domi_group_slot *domi_group_slot_of_home(domi_group *group, const domi_manager *home);
 
 /* Free all groups, when no thread uses them any more. A zeroed or finished registry is accepted. */
 void domi_groups_fini(domi_groups *groups);
@@ -113,7 +113,7 @@ int domi_group_add_outlet(domi_manager *manager, domi_group *group, domi_manager
 
 /* Returns the shard of a group on a home, or the address of zeros if there is none. acquire: pairs
  * with the release in make_shard_of_group(). */
-static inline domus_address domi_group_shard_at(const domi_group_slot *slot)
+static inline domus_address domi_group_shard_of_slot(const domi_group_slot *slot)
 {
     domi_house *house = atomic_load_explicit((_Atomic(domi_house *) *)(uintptr_t)&slot->shard,
                                              memory_order_acquire);
@@ -124,13 +124,13 @@ static inline domus_address domi_group_shard_at(const domi_group_slot *slot)
 /* The behaviour of a shard; its state begins zeroed. */
 extern const domus_behaviour domi_shard_behaviour;
 
-/* Handle a member's node at the shard's home: domi_group_handle_arrival() when it arrives,
- * domi_group_drop_node() when it comes too late, because the shard has ended. */
-void domi_group_handle_arrival(domi_manager *manager, domi_house *shard, domi_node *node);
-void domi_group_drop_node(domi_manager *manager, domi_node *node);
+/* Handle a member's node at the shard's home: domi_group_handle_node_of_member() when it arrives,
+ * domi_group_drop_node_of_member() when it comes too late, because the shard has ended. */
+void domi_group_handle_node_of_member(domi_manager *manager, domi_house *shard, domi_node *node);
+void domi_group_drop_node_of_member(domi_manager *manager, domi_node *node);
 
 /* Remove a house that ends from its groups; if it is a shard, remove its members, too. Home
  * only. */
-void domi_group_remove_house(domi_manager *manager, domi_house *house);
+void domi_group_remove_house_from_groups(domi_manager *manager, domi_house *house);
 
 #endif

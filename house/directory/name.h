@@ -6,10 +6,10 @@
 #include "house/message/manager.h"
 
 /* Register `name` for an actor. Returns the errors of domus_name_register(). */
-int domi_name_put(domi_manager *manager, domi_house *house, const char *name,
-                  domus_address address);
+int domi_name_register_for_actor(domi_manager *manager, domi_house *house, const char *name,
+                                 domus_address address);
 
 /* Give the name of an actor that ends back, if it has one. */
-void domi_name_give_back(domi_manager *manager, domi_house *house);
+void domi_name_give_back_of_actor(domi_manager *manager, domi_house *house);
 
 #endif

@@ -124,7 +124,7 @@ DOMI_INLINE bool read_entry_of_table(domi_names_entry *entry, uint32_t count, ui
                                      domus_address *ret_address, uint64_t *ret_version)
 {
     /* acquire: P1 (top of this file), pairs with the releases in put_name_locked() and
-     * domi_names_move(). */
+     * domi_names_redirect_name(). */
     uint64_t version = atomic_load_explicit(&entry->version, memory_order_acquire);
 
     *ret_version = version;
@@ -254,7 +254,7 @@ static void change_count_of_names(domi_names *names, uint32_t by)
     atomic_store_explicit(&names->count, count + by, memory_order_relaxed);
 }
 
-/* Register a name as domi_names_put() does, for a caller that has the lock. */
+/* Register a name as domi_names_register_address() does, for a caller that has the lock. */
 static int put_name_locked(domi_names *names, const name *as, domus_address address,
                            uint32_t *ret_slot)
 {
@@ -294,8 +294,8 @@ int domi_names_init(domi_names *names, uint32_t capacity, const uint64_t key[2])
 
     size_t buckets_bytes = buckets * sizeof(domi_names_bucket);
     size_t bytes = buckets_bytes + capacity * sizeof(domi_names_entry);
-    char *memory =
-        domi_memory_map(bytes); /* mapped memory is zero, so all places and entries are free */
+    char *memory = domi_memory_map_pages(
+        bytes); /* mapped memory is zero, so all places and entries are free */
     if (memory == NULL)
         return -ENOMEM;
     *names = (domi_names){
@@ -312,12 +312,12 @@ int domi_names_init(domi_names *names, uint32_t capacity, const uint64_t key[2])
 
 void domi_names_fini(domi_names *names)
 {
-    domi_memory_unmap(names->buckets, names->mapped_bytes);
+    domi_memory_unmap_pages(names->buckets, names->mapped_bytes);
     names->buckets = NULL;
     names->entries = NULL;
 }
 
-int domi_names_find(const domi_names *names, const char *text, domus_address *ret_address)
+int domi_names_find_address(const domi_names *names, const char *text, domus_address *ret_address)
 {
     domi_names_hit hit;
     name wanted;
@@ -331,7 +331,8 @@ int domi_names_find(const domi_names *names, const char *text, domus_address *re
     return 0;
 }
 
-int domi_names_hit_on(const domi_names *names, const char *text, domi_names_hit *ret_hit)
+int domi_names_find_all_that_is_known(const domi_names *names, const char *text,
+                                      domi_names_hit *ret_hit)
 {
     name wanted;
     int result = read_and_check_name(names, text, &wanted);
@@ -342,14 +343,15 @@ int domi_names_hit_on(const domi_names *names, const char *text, domi_names_hit 
     return look_up_name_in_both_buckets(names, &wanted, ret_hit) ? 0 : -ENOENT;
 }
 
-bool domi_names_hit_holds(const domi_names *names, const domi_names_hit *hit)
+bool domi_names_is_hit_still_true(const domi_names *names, const domi_names_hit *hit)
 {
     /* relaxed: the caller's lock orders this load behind all changes of the name. */
     return atomic_load_explicit(&names->entries[hit->slot].version, memory_order_relaxed) ==
            hit->version;
 }
 
-int domi_names_put(domi_names *names, const char *text, domus_address address, uint32_t *ret_slot)
+int domi_names_register_address(domi_names *names, const char *text, domus_address address,
+                                uint32_t *ret_slot)
 {
     name as;
     int result = read_and_check_name(names, text, &as);
@@ -372,7 +374,7 @@ static bool is_entry_of_address(const domi_names_entry *entry, domus_address add
            atomic_load_explicit(&entry->lease, memory_order_relaxed) == address.lease;
 }
 
-int domi_names_remove(domi_names *names, uint32_t slot, domus_address address)
+int domi_names_remove_name(domi_names *names, uint32_t slot, domus_address address)
 {
     DOMI_CHECK(slot < names->capacity);
     domi_names_entry *entry = &names->entries[slot];
@@ -397,7 +399,7 @@ int domi_names_remove(domi_names *names, uint32_t slot, domus_address address)
     return ours ? 0 : -ENOENT;
 }
 
-void domi_names_move(domi_names *names, uint32_t slot, domus_address address)
+void domi_names_redirect_name(domi_names *names, uint32_t slot, domus_address address)
 {
     DOMI_CHECK(slot < names->capacity);
     domi_names_entry *entry = &names->entries[slot];
@@ -405,7 +407,7 @@ void domi_names_move(domi_names *names, uint32_t slot, domus_address address)
     domi_spinlock_lock(&names->lock);
     uint64_t version = atomic_load_explicit(&entry->version, memory_order_relaxed);
     DOMI_CHECK(version % 2 == 1);
-    /* relaxed: the comment on the version in domi_names_remove() says why. */
+    /* relaxed: the comment on the version in domi_names_remove_name() says why. */
     atomic_store_explicit(&entry->version, version + 1, memory_order_relaxed);
     write_address_of_entry(entry, address);
     /* release: P1 (top of this file), pairs with the first load in read_entry_of_table(). */
@@ -413,7 +415,7 @@ void domi_names_move(domi_names *names, uint32_t slot, domus_address address)
     domi_spinlock_unlock(&names->lock);
 }
 
-int domi_names_get(const domi_names *names, uint32_t slot, char *ret_name)
+int domi_names_copy_name_of_slot(const domi_names *names, uint32_t slot, char *ret_name)
 {
     uint64_t words[NAME_WORDS];
     uint64_t version;
@@ -426,9 +428,9 @@ int domi_names_get(const domi_names *names, uint32_t slot, char *ret_name)
     return 0;
 }
 
-void domi_names_walk(const domi_names *names,
-                     void (*visit)(const char *name, domus_address address, void *context),
-                     void *context)
+void domi_names_visit_all(const domi_names *names,
+                          void (*visit)(const char *name, domus_address address, void *context),
+                          void *context)
 {
     /* relaxed: entries beyond this number were put after the walk began. */
     uint32_t carved = atomic_load_explicit(&names->carved, memory_order_relaxed);
@@ -447,7 +449,7 @@ uint32_t domi_names_count(const domi_names *names)
     return atomic_load_explicit(&names->count, memory_order_relaxed);
 }
 
-uint64_t domi_names_refused(const domi_names *names)
+uint64_t domi_names_count_refused(const domi_names *names)
 {
     return domi_counter_read(&names->refused);
 }

@@ -65,10 +65,10 @@ void domi_names_fini(domi_names *names);
  *
  * Thread-safety: any thread; wait-free, writes nothing. Returns 0; -ENOENT; -EINVAL if it is not a
  * name (1..63 bytes of printable ASCII, no space). */
-int domi_names_find(const domi_names *names, const char *name, domus_address *ret_address);
+int domi_names_find_address(const domi_names *names, const char *name, domus_address *ret_address);
 
-/* Register `address`, which must not be the address of zeros. The slot is for domi_names_remove().
- * An address may have several names.
+/* Register `address`, which must not be the address of zeros. The slot is for
+ * domi_names_remove_name(). An address may have several names.
  *
  * Thread-safety: any thread; takes a spinlock.
  * Returns 0; -EEXIST if another address has the name; -EALREADY if this one has it; -EINVAL if it
@@ -76,54 +76,56 @@ int domi_names_find(const domi_names *names, const char *name, domus_address *re
  * name goes to the emptier of its two buckets, and half of all places stay free, so chance does not
  * bring that about: it is one put in 10^60, in a large table that is full and whose names come and
  * go at random.) */
-int domi_names_put(domi_names *names, const char *name, domus_address address, uint32_t *ret_slot);
+int domi_names_register_address(domi_names *names, const char *name, domus_address address,
+                                uint32_t *ret_slot);
 
 /* Remove the name in this slot, if it still is a name of `address`.
  *
  * Thread-safety: any thread; takes a spinlock.
  * Returns 0; -ENOENT if the slot is empty or belongs to another address. */
-int domi_names_remove(domi_names *names, uint32_t slot, domus_address address);
+int domi_names_remove_name(domi_names *names, uint32_t slot, domus_address address);
 
 /* A registered name as a find saw it. */
 typedef struct domi_names_hit {
     domus_address address;
-    uint32_t slot;    /* the slot of the name, as domi_names_put() has returned it */
+    uint32_t slot;    /* the slot of the name, as domi_names_register_address() has returned it */
     uint64_t version; /* version of the slot, which each change of the slot changes */
     uint64_t hash;    /* the hash of the name; secret */
 } domi_names_hit;
 
-/* Find a name as domi_names_find() does, and tell all that is known about it. With -ENOENT only
- * `hash` is set. */
-int domi_names_hit_on(const domi_names *names, const char *name, domi_names_hit *ret_hit);
+/* Find a name as domi_names_find_address() does, and tell all that is known about it. With -ENOENT
+ * only `hash` is set. */
+int domi_names_find_all_that_is_known(const domi_names *names, const char *name,
+                                      domi_names_hit *ret_hit);
 
 /* True if the name has not changed since `hit` was found. The caller holds a lock that every thread
  * holds which changes this name. */
-bool domi_names_hit_holds(const domi_names *names, const domi_names_hit *hit);
+bool domi_names_is_hit_still_true(const domi_names *names, const domi_names_hit *hit);
 
 /* Let the name in this slot, which is registered, lead to `address` from now on. A find that is
  * under way may miss it.
  *
  * Thread-safety: any thread; takes a spinlock. The caller sees to it that nobody removes or moves
  * the name at the same time. */
-void domi_names_move(domi_names *names, uint32_t slot, domus_address address);
+void domi_names_redirect_name(domi_names *names, uint32_t slot, domus_address address);
 
 /* Copy the name in this slot. The caller holds the slot for an actor that stays registered
  * during the call. `ret_name` has room for DOMI_NAME_MAX + 1 bytes. Returns 0; -ENOENT if the
  * slot is empty. */
-int domi_names_get(const domi_names *names, uint32_t slot, char *ret_name);
+int domi_names_copy_name_of_slot(const domi_names *names, uint32_t slot, char *ret_name);
 
 /* Visit every name, in no order. A name that is registered during the whole walk is visited once. A
  * name that is put or removed during the walk may be missed, and a name that is put again may be
  * visited again. No lock is held, so `visit` may put and remove.
  *
  * Thread-safety: any thread. */
-void domi_names_walk(const domi_names *names,
-                     void (*visit)(const char *name, domus_address address, void *context),
-                     void *context);
+void domi_names_visit_all(const domi_names *names,
+                          void (*visit)(const char *name, domus_address address, void *context),
+                          void *context);
 
-/* Return numbers: domi_names_count() of registered names, domi_names_refused() of puts that
+/* Return numbers: domi_names_count() of registered names, domi_names_count_refused() of puts that
  * answered -ENOSPC. Any thread. */
 uint32_t domi_names_count(const domi_names *names);
-uint64_t domi_names_refused(const domi_names *names);
+uint64_t domi_names_count_refused(const domi_names *names);
 
 #endif

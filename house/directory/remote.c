@@ -13,9 +13,10 @@
 #define NODES_DEFAULT     1024u
 #define NODES_MAX         65536u
 /* a free remote address is used again only while there are more free ones than this */
-#define REUSE_MIN  128u
-#define LOOKS      4096u /* addresses that one call of domi_remote_list_idle() looks at in turn */
-#define IDLE_LOOKS 2u    /* an address counts as idle after so many looks without a use */
+#define REUSE_MIN 128u
+#define LOOKS                                                                                      \
+    4096u /* addresses that one call of domi_remote_list_idle_addresses() looks at in turn */
+#define IDLE_LOOKS 2u /* an address counts as idle after so many looks without a use */
 
 static_assert(ADDRESSES_MAX - 1 == DOMI_REMOTE_INDEX_MAX, "an index has 24 bits");
 
@@ -84,7 +85,8 @@ static int make_tables_of_remote_addresses(const domus_remote_options *options, 
     return -ENOMEM;
 }
 
-int domi_remotes_open(domi_remotes *remotes, const domus_remote_options *options, uint32_t threads)
+int domi_remotes_allocate_tables(domi_remotes *remotes, const domus_remote_options *options,
+                                 uint32_t threads)
 {
     domi_gateway *gateways;
     domi_remotes made;
@@ -164,7 +166,7 @@ static void forget_ended_node(domi_remote_node *node)
         node->number = 0;
 }
 
-int domi_remote_node_set(domi_remotes *remotes, uint64_t number, int error)
+int domi_remote_node_set_state(domi_remotes *remotes, uint64_t number, int error)
 {
     if (number == DOMUS_REMOTE_HERE || error > 0)
         return -EINVAL;
@@ -207,7 +209,7 @@ static domi_remote *find_remote_in_bucket(const domi_remotes *remotes,
     return remote;
 }
 
-domi_remote *domi_remote_find(domi_remotes *remotes, const domus_remote_name *name)
+domi_remote *domi_remote_find_by_name(domi_remotes *remotes, const domus_remote_name *name)
 {
     domi_spinlock_lock(&remotes->lock);
     domi_remote *remote = find_remote_in_bucket(remotes, name);
@@ -231,7 +233,7 @@ static bool make_block_of_free_addresses(domi_remotes *remotes)
 {
     if (remotes->made + DOMI_REMOTES_BLOCK > remotes->max)
         return false;
-    domi_remote *block = domi_memory_new_lines(DOMI_REMOTES_BLOCK * sizeof *block);
+    domi_remote *block = domi_memory_new_cache_lines(DOMI_REMOTES_BLOCK * sizeof *block);
     if (block == NULL)
         return false;
     remotes->blocks[remotes->made / DOMI_REMOTES_BLOCK] = block;
@@ -285,7 +287,7 @@ static int make_remote_address_of_name(domi_remotes *remotes, domi_remote_node *
     atomic_store_explicit(&remote->is_outlet, false, memory_order_relaxed);
     remote->next = *bucket;
     *bucket = remote;
-    /* release: pairs with the acquire load in domi_remote_put(). */
+    /* release: pairs with the acquire load in domi_remote_put_to_gateway(). */
     atomic_store_explicit(&remote->face.life, life & ~DOMI_LIFE_CLOSED, memory_order_release);
     return 0;
 }
@@ -315,7 +317,7 @@ int domi_remote_find_or_make(domi_remotes *remotes, const domus_remote_name *nam
     return error;
 }
 
-domi_remote *domi_remote_at(domi_remotes *remotes, uint32_t index)
+domi_remote *domi_remote_at_index(domi_remotes *remotes, uint32_t index)
 {
     domi_remote *remote = NULL;
 
@@ -339,7 +341,7 @@ bool domi_remote_read_name(domi_remotes *remotes, const domi_remote *remote, uin
     return is_it;
 }
 
-void domi_remote_end(domi_remotes *remotes, domi_remote *remote)
+void domi_remote_end_address(domi_remotes *remotes, domi_remote *remote)
 {
     domi_spinlock_lock(&remotes->lock);
     domi_remote **link = find_bucket_of_name(remotes, &remote->name);
@@ -362,8 +364,8 @@ void domi_remote_end(domi_remotes *remotes, domi_remote *remote)
 
 /* --- idle addresses --------------------------------------------------------------------------- */
 
-/* Look at one remote address for domi_remote_list_idle(). Returns whether to list it as idle. Under
- * the lock. */
+/* Look at one remote address for domi_remote_list_idle_addresses(). Returns whether to list it as
+ * idle. Under the lock. */
 static bool may_list_address_as_idle(domi_remote *remote, const domi_remote_node *node,
                                      uint16_t owner)
 {
@@ -381,8 +383,9 @@ static bool may_list_address_as_idle(domi_remote *remote, const domi_remote_node
     return idle == IDLE_LOOKS && remote->face.attached == NULL;
 }
 
-uint32_t domi_remote_list_idle(domi_remotes *remotes, uint64_t number, uint16_t owner,
-                               uint32_t *cursor, domus_remote_name *ret_names, uint32_t room)
+uint32_t domi_remote_list_idle_addresses(domi_remotes *remotes, uint64_t number, uint16_t owner,
+                                         uint32_t *cursor, domus_remote_name *ret_names,
+                                         uint32_t room)
 {
     uint32_t found = 0, looks = 0;
 

@@ -15,7 +15,7 @@
 int domus_remote_join(domus_stack *stack, domus_group group, domus_address outlet)
 {
     domi_manager *manager = stack->manager;
-    domi_manager *home = domi_stack_house(stack)->home;
+    domi_manager *home = domi_stack_get_house(stack)->home;
 
     if (group.group == NULL || !domus_address_is_remote(outlet))
         return -EINVAL;
@@ -29,7 +29,7 @@ int domus_remote_join(domus_stack *stack, domus_group group, domus_address outle
 static int publish_foreign_to_shard(domi_manager *manager, domus_address from,
                                     const domi_group_slot *slot, domi_shared *shared)
 {
-    domus_address to = domi_group_shard_at(slot);
+    domus_address to = domi_group_shard_of_slot(slot);
 
     if (to.house == NULL)
         /* the shard is still being made, so no publisher can have learnt of a member there */
@@ -41,7 +41,7 @@ static int publish_foreign_to_shard(domi_manager *manager, domus_address from,
     int error = domi_mailbox_put(manager, to, &delivery->node, DOMI_NOTICE);
     if (error == 0)
         return 0;
-    domi_delivery_end(manager, delivery, 1);
+    domi_delivery_drop_counts(manager, delivery, 1);
     return error == -ESTALE ? -ESHUTDOWN : error;
 }
 
@@ -70,20 +70,20 @@ int domus_remote_publish(domus_stack *stack, domus_address from, domus_group gro
     domi_shared *shared = NULL;
     int error = 0;
 
-    if (manager->gateway != domi_stack_house(stack))
+    if (manager->gateway != domi_stack_get_house(stack))
         error = -EPERM;
     else if (group.group == NULL || (from.house != NULL && !domi_house_is_remote(from.house)))
         error = -EINVAL;
     else if (type->size > DOMUS_PAYLOAD_MAX)
         error = -EMSGSIZE;
     if (error == 0)
-        shared = domi_shared_new(manager, type, payload);
+        shared = domi_shared_new_payload(manager, type, payload);
     if (shared == NULL) {
         if (type->release != NULL)
             type->release((void *)(uintptr_t)payload);
         return error != 0 ? error : domi_message_explain_failure(manager);
     }
     error = publish_foreign_to_all_shards(manager, from, group.group, shared);
-    domi_shared_end(manager, shared);
+    domi_shared_drop_count(manager, shared);
     return error;
 }

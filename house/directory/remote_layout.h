@@ -27,7 +27,7 @@ struct domi_remote {
     _Atomic(domi_remote_node *) node;
     /* index of the manager whose gateway has the watches of the remote actor */
     _Atomic uint16_t owner;
-    /* looks of domi_remote_list_idle() since the last use of the address, at most 2 */
+    /* looks of domi_remote_list_idle_addresses() since the last use of the address, at most 2 */
     _Atomic uint8_t idle;
     _Atomic bool
         /* whether messages to this address are for grains of this system; several gateways set

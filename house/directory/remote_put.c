@@ -25,13 +25,13 @@ static_assert(sizeof(domus_remote_stop) <= sizeof(((domi_envelope *)NULL)->paylo
 static_assert(sizeof(domus_remote_joined) <= sizeof(((domi_envelope *)NULL)->payload),
               "a small notice");
 
-domus_address domi_remote_gateway(const domi_manager *manager, uint32_t index)
+domus_address domi_remote_gateway_of_manager(const domi_manager *manager, uint32_t index)
 {
     domi_remotes *remotes = manager->directory.remotes;
 
     if (remotes == NULL)
         return (domus_address){NULL, 0};
-    /* acquire: pairs with the release store in domi_remotes_open(). */
+    /* acquire: pairs with the release store in domi_remotes_allocate_tables(). */
     domi_gateway *gateways = atomic_load_explicit(&remotes->gateways, memory_order_acquire);
     if (gateways == NULL || index >= remotes->threads)
         return (domus_address){NULL, 0};
@@ -47,21 +47,21 @@ domus_address domi_remote_gateway(const domi_manager *manager, uint32_t index)
     return (domus_address){house, (uint32_t)lease};
 }
 
-domus_address domi_remote_gateway_for(const domi_manager *manager, const domi_house *sender)
+domus_address domi_remote_gateway_for_sender(const domi_manager *manager, const domi_house *sender)
 {
     uint32_t threads = manager->threads;
     uint32_t index = manager->index < threads ? manager->index : 0;
 
     if (sender != NULL && sender->home == NULL)
-        index = atomic_load_explicit(&domi_remote_of((domi_house *)(uintptr_t)sender)->owner,
+        index = atomic_load_explicit(&domi_remote_of_face((domi_house *)(uintptr_t)sender)->owner,
                                      memory_order_relaxed);
     else if (sender != NULL && sender->home->index < threads)
         index = sender->home->index;
     else if (sender != NULL)
         index = (uint32_t)((uintptr_t)sender / sizeof(domi_house) % threads);
-    domus_address gateway = domi_remote_gateway(manager, index);
+    domus_address gateway = domi_remote_gateway_of_manager(manager, index);
     for (uint32_t i = 0; gateway.house == NULL && i < threads; i++)
-        gateway = domi_remote_gateway(manager, i);
+        gateway = domi_remote_gateway_of_manager(manager, i);
     return gateway;
 }
 
@@ -74,7 +74,7 @@ static int put_message_to_gateway(domi_manager *manager, domi_remote *remote,
         &atomic_load_explicit(&remote->node, memory_order_relaxed)->error, memory_order_relaxed);
 
     /* Relaxed: an address becomes a member of a group only after it was marked as its outlet. */
-    if (message->node.slab == DOMI_SLAB_SHARED && domi_shared_notice_is_far(message) &&
+    if (message->node.slab == DOMI_SLAB_SHARED && domi_shared_notice_is_from_other_node(message) &&
         atomic_load_explicit(&remote->is_outlet, memory_order_relaxed))
         return -ESTALE; /* a message from another node does not go back to other nodes */
     if (error != 0) {
@@ -82,10 +82,10 @@ static int put_message_to_gateway(domi_manager *manager, domi_remote *remote,
             domi_counter_add(&manager->counters.refusals, 1);
         return error;
     }
-    domus_address gateway = domi_remote_gateway_for(manager, message->sender);
+    domus_address gateway = domi_remote_gateway_for_sender(manager, message->sender);
     if (gateway.house == NULL)
         return -EHOSTDOWN;
-    message->error = domi_remote_tag(remote->index, message->node.lease);
+    message->error = domi_remote_make_tag(remote->index, message->node.lease);
     /* this type itself would stop the gateway, so the message gets another one */
     if (message->type == &domi_last_type)
         message->type = &domus_remote_stop_after_mail_type;
@@ -103,9 +103,9 @@ static int put_message_to_gateway(domi_manager *manager, domi_remote *remote,
  * of the ask. The memory of a promise belongs to one manager for ever. */
 static int put_answer_to_asking_gateway(domi_manager *manager, domi_envelope *answer)
 {
-    const domi_promise *promise = domi_envelope_return(answer)->promise;
+    const domi_promise *promise = domi_envelope_get_return(answer)->promise;
 
-    return domi_mailbox_put(manager, domi_remote_gateway(manager, promise->node.owner),
+    return domi_mailbox_put(manager, domi_remote_gateway_of_manager(manager, promise->node.owner),
                             &answer->node, answer->node.kind);
 }
 
@@ -113,11 +113,11 @@ static int put_answer_to_asking_gateway(domi_manager *manager, domi_envelope *an
 static int put_cancel_to_all_gateways(domi_manager *manager, domi_envelope *cancel)
 {
     for (uint32_t i = 0; i < manager->threads; i++) {
-        domus_address gateway = domi_remote_gateway(manager, i);
+        domus_address gateway = domi_remote_gateway_of_manager(manager, i);
         if (gateway.house != NULL)
-            domi_ask_put_cancel(manager, gateway, domi_envelope_return(cancel));
+            domi_ask_tell_actor_of_cancel(manager, gateway, domi_envelope_get_return(cancel));
     }
-    domi_pool_free(manager, &cancel->node);
+    domi_pool_free_object(manager, &cancel->node);
     return 0;
 }
 
@@ -125,7 +125,7 @@ static int put_cancel_to_all_gateways(domi_manager *manager, domi_envelope *canc
 static int put_watch_to_owning_gateway(domi_manager *manager, const domi_remote *remote,
                                        domi_node *node)
 {
-    domus_address gateway = domi_remote_gateway(
+    domus_address gateway = domi_remote_gateway_of_manager(
         manager,
         atomic_load_explicit((_Atomic uint16_t *)(uintptr_t)&remote->owner, memory_order_relaxed));
 
@@ -133,9 +133,9 @@ static int put_watch_to_owning_gateway(domi_manager *manager, const domi_remote 
     return domi_mailbox_put_slow(manager, gateway.house, node);
 }
 
-int domi_remote_put(domi_manager *manager, domi_house *face, domi_node *node)
+int domi_remote_put_to_gateway(domi_manager *manager, domi_house *face, domi_node *node)
 {
-    domi_remote *remote = domi_remote_of(face);
+    domi_remote *remote = domi_remote_of_face(face);
     domi_envelope *message = (domi_envelope *)(void *)node;
 
     if (node->kind == DOMI_REPLY || node->kind == DOMI_EXCEPTION)
@@ -151,9 +151,9 @@ int domi_remote_put(domi_manager *manager, domi_house *face, domi_node *node)
         atomic_store_explicit(&remote->idle, 0, memory_order_relaxed);
     if (domi_node_is_user_mail(node))
         return atomic_load_explicit(&remote->is_here, memory_order_relaxed)
-                   ? domi_grain_put_here(manager, node)
+                   ? domi_grain_put_by_tail_of_message(manager, node)
                    : put_message_to_gateway(manager, remote, message);
-    if (node->kind != DOMI_EVENT || domi_node_is_part(node))
+    if (node->kind != DOMI_EVENT || domi_node_is_part_of_object(node))
         return -ESTALE;
     if (message->type == &domi_held_type)
         return put_answer_to_asking_gateway(manager, message);
@@ -175,26 +175,27 @@ static int put_name_of_remote_to_gateway(domi_manager *manager, domus_address ga
     *(domus_remote_name *)(void *)message->payload = *name;
     int error = domi_mailbox_put(manager, gateway, &message->node, DOMI_EVENT);
     if (error != 0)
-        domi_pool_free(manager, &message->node);
+        domi_pool_free_object(manager, &message->node);
     return error == 0 ? 0 : -EHOSTDOWN;
 }
 
-int domi_remote_stop(domi_manager *manager, domus_address address)
+int domi_remote_stop_actor(domi_manager *manager, domus_address address)
 {
-    domi_remote *remote = domi_remote_of(address.house);
+    domi_remote *remote = domi_remote_of_face(address.house);
     domus_remote_name name;
 
     if (!domi_remote_read_name(manager->directory.remotes, remote, address.lease, UINT32_MAX,
                                &name))
         return -ESTALE;
-    return put_name_of_remote_to_gateway(manager, domi_remote_gateway_for(manager, address.house),
+    return put_name_of_remote_to_gateway(manager,
+                                         domi_remote_gateway_for_sender(manager, address.house),
                                          &domus_remote_stop_type, &name);
 }
 
-void domi_remote_report_joined(domi_manager *manager, domi_remote *outlet)
+void domi_remote_tell_of_first_member(domi_manager *manager, domi_remote *outlet)
 {
-    domus_address gateway =
-        domi_remote_gateway(manager, atomic_load_explicit(&outlet->owner, memory_order_relaxed));
+    domus_address gateway = domi_remote_gateway_of_manager(
+        manager, atomic_load_explicit(&outlet->owner, memory_order_relaxed));
     domus_remote_name name;
 
     if (gateway.house != NULL &&

@@ -19,7 +19,7 @@ bool domus_address_is_remote(domus_address address)
 /* True if the actor that runs now is the gateway of its thread. */
 static bool is_running_actor_gateway(const domus_stack *stack)
 {
-    return stack->manager->gateway == domi_stack_house(stack);
+    return stack->manager->gateway == domi_stack_get_house(stack);
 }
 
 static domi_remotes *get_table_of_remote_addresses(const domus_stack *stack)
@@ -32,24 +32,24 @@ static domi_remotes *get_table_of_remote_addresses(const domus_stack *stack)
 int domus_remote_open(domus_stack *stack, const domus_remote_options *options)
 {
     domi_manager *manager = stack->manager;
-    domi_house *house = domi_stack_house(stack);
+    domi_house *house = domi_stack_get_house(stack);
 
     if (house->behaviour->kind != DOMUS_CHANNELS || manager->directory.remotes == NULL ||
         manager->index >= manager->threads)
         return -EOPNOTSUPP;
     if (manager->gateway != NULL)
         return -EEXIST;
-    int error = domi_remotes_open(manager->directory.remotes, options, manager->threads);
+    int error = domi_remotes_allocate_tables(manager->directory.remotes, options, manager->threads);
     if (error != 0)
         return error;
     manager->gateway = house;
     domi_gateway *gateway = &atomic_load_explicit(&manager->directory.remotes->gateways,
                                                   memory_order_relaxed)[manager->index];
     uint64_t opening = (uint64_t)++gateway->openings << 32;
-    /* release, by these stores: they pair with the loads in domi_remote_gateway(). A thread that
-     * reads this lease also finds that the last gateway has left, because
+    /* release, by these stores: they pair with the loads in domi_remote_gateway_of_manager(). A
+     * thread that reads this lease also finds that the last gateway has left, because
      * domi_remote_forget_gateway() has stored that before. */
-    atomic_store_explicit(&gateway->lease, opening | domi_house_address(house).lease,
+    atomic_store_explicit(&gateway->lease, opening | domi_house_get_address(house).lease,
                           memory_order_release);
     atomic_store_explicit(&gateway->house, house, memory_order_release);
     return 0;
@@ -62,11 +62,11 @@ static void tell_watchers_of_gateways_end(domi_manager *manager)
     domi_remotes *remotes = manager->directory.remotes;
     domi_remote *remote;
 
-    for (uint32_t i = 0; (remote = domi_remote_at(remotes, i)) != NULL; i++) {
+    for (uint32_t i = 0; (remote = domi_remote_at_index(remotes, i)) != NULL; i++) {
         if (atomic_load_explicit(&remote->owner, memory_order_relaxed) != manager->index)
             continue;
         remote->face.reason = -EHOSTDOWN;
-        domi_watch_fire_all(manager, &remote->face);
+        domi_watch_tell_all_of_end(manager, &remote->face);
     }
 }
 
@@ -87,7 +87,7 @@ int domus_remote_gateway(const domus_stack *stack, domus_address *ret_gateway)
 
     if (manager->directory.remotes == NULL)
         return -ENOENT;
-    domus_address gateway = domi_remote_gateway_for(manager, domi_stack_house(stack));
+    domus_address gateway = domi_remote_gateway_for_sender(manager, domi_stack_get_house(stack));
     if (gateway.house == NULL)
         return -ENOENT;
     *ret_gateway = gateway;
@@ -106,7 +106,7 @@ int domus_remote_node_open(domus_stack *stack, uint64_t node, int error)
 int domus_remote_node_set(domus_stack *stack, uint64_t node, int error)
 {
     return is_running_actor_gateway(stack)
-               ? domi_remote_node_set(get_table_of_remote_addresses(stack), node, error)
+               ? domi_remote_node_set_state(get_table_of_remote_addresses(stack), node, error)
                : -EPERM;
 }
 
@@ -120,11 +120,12 @@ static domi_house *find_local_house_by_name(const domus_stack *stack, const domu
     domi_house *house;
 
     if (name->home == DOMUS_REMOTE_ROUTER)
-        return domi_router_at(manager->directory.routers, name->number);
+        return domi_router_at_number(manager->directory.routers, name->number);
     if (name->home >= manager->count)
         return NULL;
-    house = domi_slots_at(manager->managers[name->home], name->number);
-    if (house == manager->asker || domi_remote_gateway(manager, name->home).house == house)
+    house = domi_slots_house_at_number(manager->managers[name->home], name->number);
+    if (house == manager->asker ||
+        domi_remote_gateway_of_manager(manager, name->home).house == house)
         return NULL;
     return house;
 }
@@ -154,7 +155,7 @@ int domus_remote_name_of(domus_stack *stack, domus_address address, domus_remote
         return -EINVAL;
     if (domi_house_is_remote(house))
         return domi_remote_read_name(get_table_of_remote_addresses(stack),
-                                     domi_remote_of(address.house), address.lease, UINT32_MAX,
+                                     domi_remote_of_face(address.house), address.lease, UINT32_MAX,
                                      ret_name)
                    ? 0
                    : -ESTALE;
@@ -164,7 +165,7 @@ int domus_remote_name_of(domus_stack *stack, domus_address address, domus_remote
         ret_name->number = domi_router_number(address.house);
     } else {
         ret_name->home = (uint16_t)house->home->index;
-        ret_name->number = domi_slots_number(house);
+        ret_name->number = domi_slots_number_of_house(house);
     }
     return 0;
 }
@@ -176,7 +177,7 @@ bool domus_remote_is_alive(domus_stack *stack, const domus_remote_name *name)
 
     if (house == NULL)
         return false;
-    uint64_t life = domi_house_life(house);
+    uint64_t life = domi_house_life_word(house);
     return DOMI_LIFE_LEASE(life) == name->lease &&
            (life & (DOMI_LIFE_CLOSED | DOMI_LIFE_STOP)) == 0;
 }
@@ -191,8 +192,8 @@ int domus_remote_target(const domus_stack *stack, domus_remote_message *ret_mess
         return -EPERM;
     if (message == NULL || !domi_node_is_user_mail(&message->node))
         return -EINVAL;
-    domi_remote *remote = domi_remote_at(get_table_of_remote_addresses(stack),
-                                         (uint32_t)message->error & DOMI_REMOTE_INDEX_MAX);
+    domi_remote *remote = domi_remote_at_index(get_table_of_remote_addresses(stack),
+                                               (uint32_t)message->error & DOMI_REMOTE_INDEX_MAX);
     if (remote == NULL)
         return -EINVAL;
     domus_remote_message found = {.type = message->type, .is_ask = message->node.kind == DOMI_ASK};
@@ -239,12 +240,12 @@ int domus_remote_notice(domus_stack *stack, domus_address from, domus_address to
     domi_envelope *envelope = domi_message_new(manager, DOMI_ENVELOPE_HEAD + type->size);
     if (envelope == NULL)
         return domi_message_explain_failure(manager);
-    domi_envelope_sign(envelope, type, domi_stack_house(stack));
+    domi_envelope_set_type_and_sender(envelope, type, domi_stack_get_house(stack));
     sign_for_remote_actor(envelope, from);
     domi_payload_copy(envelope->payload, payload, type->size);
     error = domi_mailbox_put(manager, to, &envelope->node, DOMI_NOTICE);
     if (error != 0)
-        domi_pool_free(manager, &envelope->node);
+        domi_pool_free_object(manager, &envelope->node);
     return error;
 }
 
@@ -270,10 +271,10 @@ static int put_ask_to_actor(domi_manager *manager, domus_address to, domi_node *
     return domi_mailbox_put(manager, to, node, DOMI_ASK);
 }
 
-int domi_remote_ask_by(domus_stack *stack, domus_conversation asker, domus_address from,
-                       domus_address to, const domus_type *type, const void *payload,
-                       uint64_t timeout_ns, uint64_t tag, domi_ask_put *put, void *context,
-                       domus_remote_asked *ret_asked)
+int domi_remote_ask_by_put_function(domus_stack *stack, domus_conversation asker,
+                                    domus_address from, domus_address to, const domus_type *type,
+                                    const void *payload, uint64_t timeout_ns, uint64_t tag,
+                                    domi_ask_put *put, void *context, domus_remote_asked *ret_asked)
 {
     remote_put how = {.from = from, .put = put, .context = context};
     domus_stack *waiting = asker.stack;
@@ -285,14 +286,14 @@ int domi_remote_ask_by(domus_stack *stack, domus_conversation asker, domus_addre
     if (error != 0)
         return error;
     if (waiting == NULL || domi_stack_serial(waiting) != asker.serial ||
-        domi_stack_house(waiting) != domi_stack_house(stack) || !waiting->parked ||
+        domi_stack_get_house(waiting) != domi_stack_get_house(stack) || !waiting->parked ||
         waiting->wait == DOMI_WAIT_NONE)
         return -ENOENT;
     /* An answer finds this gateway by the manager in the promise, and the first promise of a stack
      * has no manager set. */
     waiting->first.node.owner = (uint16_t)stack->manager->index;
-    error = domi_ask_make(waiting, to, type, payload, timeout_ns, tag, put_ask_with_sender, &how,
-                          &promise);
+    error = domi_ask_make_and_put(waiting, to, type, payload, timeout_ns, tag, put_ask_with_sender,
+                                  &how, &promise);
     if (error == 0 && ret_asked != NULL)
         *ret_asked = (domus_remote_asked){promise, domi_promise_serial(promise)};
     return error;
@@ -302,8 +303,8 @@ int domus_remote_ask(domus_stack *stack, domus_conversation asker, domus_address
                      domus_address to, const domus_type *type, const void *payload,
                      uint64_t timeout_ns, uint64_t tag, domus_remote_asked *ret_asked)
 {
-    return domi_remote_ask_by(stack, asker, from, to, type, payload, timeout_ns, tag,
-                              put_ask_to_actor, NULL, ret_asked);
+    return domi_remote_ask_by_put_function(stack, asker, from, to, type, payload, timeout_ns, tag,
+                                           put_ask_to_actor, NULL, ret_asked);
 }
 
 int domus_remote_cancel(domus_stack *stack, domus_remote_asked asked)
@@ -313,10 +314,10 @@ int domus_remote_cancel(domus_stack *stack, domus_remote_asked asked)
     if (!is_running_actor_gateway(stack))
         return -EPERM;
     if (promise == NULL || domi_promise_serial(promise) != asked.serial ||
-        domi_stack_house(domi_promise_stack(promise)) != domi_stack_house(stack) ||
+        domi_stack_get_house(domi_promise_get_stack(promise)) != domi_stack_get_house(stack) ||
         promise->state != DOMI_PROMISE_WAITING)
         return -ENOENT;
-    domi_ask_cancel(stack->manager, promise);
+    domi_ask_cancel_at_its_actor(stack->manager, promise);
     domi_promise_fail(stack->manager, promise, -ECANCELED);
     return 0;
 }
@@ -330,7 +331,7 @@ static int find_remote_whose_watches_are_ours(const domus_stack *stack,
 {
     if (!is_running_actor_gateway(stack))
         return -EPERM;
-    domi_remote *remote = domi_remote_find(get_table_of_remote_addresses(stack), name);
+    domi_remote *remote = domi_remote_find_by_name(get_table_of_remote_addresses(stack), name);
     if (remote == NULL)
         return -ENOENT;
     if (atomic_load_explicit(&remote->owner, memory_order_relaxed) != stack->manager->index)
@@ -347,7 +348,7 @@ int domus_remote_down(domus_stack *stack, const domus_remote_name *name, int rea
     if (error != 0)
         return error;
     remote->face.reason = (int16_t)reason;
-    domi_watch_fire_all(stack->manager, &remote->face);
+    domi_watch_tell_all_of_end(stack->manager, &remote->face);
     return 0;
 }
 
@@ -359,7 +360,7 @@ int domus_remote_end(domus_stack *stack, const domus_remote_name *name, int reas
     if (error != 0)
         return error;
     (void)find_remote_whose_watches_are_ours(stack, name, &remote);
-    domi_remote_end(get_table_of_remote_addresses(stack), remote);
+    domi_remote_end_address(get_table_of_remote_addresses(stack), remote);
     return 0;
 }
 
@@ -370,7 +371,7 @@ int domus_remote_room(domus_stack *stack, const domus_remote_name *name)
 
     if (error != 0)
         return error;
-    domi_watch_fire_room_now(stack->manager, &remote->face);
+    domi_watch_tell_of_room(stack->manager, &remote->face);
     return 0;
 }
 
@@ -379,6 +380,7 @@ uint32_t domus_remote_idle(domus_stack *stack, uint64_t node, uint32_t *cursor,
 {
     if (!is_running_actor_gateway(stack))
         return 0;
-    return domi_remote_list_idle(get_table_of_remote_addresses(stack), node,
-                                 (uint16_t)stack->manager->index, cursor, ret_names, room);
+    return domi_remote_list_idle_addresses(get_table_of_remote_addresses(stack), node,
+                                           (uint16_t)stack->manager->index, cursor, ret_names,
+                                           room);
 }

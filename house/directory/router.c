@@ -56,7 +56,7 @@ static bool read_view_of_router(domi_router *router, uint32_t lease, view *ret_v
  * ended. */
 static bool read_address_of_routee(const view *now, uint32_t index, domus_address *ret_address)
 {
-    *ret_address = domi_router_routee(now->router, index);
+    *ret_address = domi_router_routee_at_index(now->router, index);
     return has_router_still_lease(now->router, now->lease);
 }
 
@@ -66,7 +66,7 @@ static bool does_actor_take_messages(domus_address address)
 {
     if (address.house == NULL)
         return false;
-    uint64_t life = domi_house_life(address.house);
+    uint64_t life = domi_house_life_word(address.house);
     return DOMI_LIFE_LEASE(life) == address.lease &&
            (life & (DOMI_LIFE_CLOSED | DOMI_LIFE_STOP)) == 0;
 }
@@ -123,7 +123,7 @@ put_to_routees_in_turn(domi_manager *manager, const view *now, domi_node *node, 
 
 /* --- least, hash ------------------------------------------------------------------------------ */
 
-void domi_router_record_load(domi_house *house)
+void domi_router_record_load_of_routee(domi_house *house)
 {
     /* Relaxed: the routee's load is only a hint. */
     atomic_store_explicit(house->family->load, house->mail + domi_house_count_parked(house),
@@ -134,9 +134,9 @@ static uint32_t get_load_of_routee(const domi_manager *manager, const view *now,
                                    domus_address who)
 {
     const domi_house *house = who.house;
-    uint32_t depth = domi_mailbox_depth(house);
+    uint32_t depth = domi_mailbox_depth_of_inbox(house);
 
-    if ((domi_house_life(house) & DOMI_LIFE_FULL) != 0)
+    if ((domi_house_life_word(house) & DOMI_LIFE_FULL) != 0)
         return UINT32_MAX;
     /* The home of the routee can read its mailboxes. Elsewhere the load is the one that the routee
      * recorded last, plus the messages in its inbox. */
@@ -153,7 +153,7 @@ static uint32_t pick_least_loaded_routee(const domi_manager *manager, const view
 
     for (uint32_t i = 0; i < now->count; i++) {
         uint32_t index = (start + i) % now->count;
-        domus_address who = domi_router_routee(now->router, index);
+        domus_address who = domi_router_routee_at_index(now->router, index);
         if (!does_actor_take_messages(who))
             continue;
         uint32_t load = get_load_of_routee(manager, now, index, who);
@@ -186,7 +186,7 @@ static uint32_t pick_routee_with_highest_weight(const view *now, uint64_t key)
     for (uint32_t i = 0; i < now->count; i++) {
         uint64_t weight = mix_bits_of_hash(mixed + i * UINT64_C(0x9e3779b97f4a7c15));
         if ((best == NOBODY || weight > best_weight) &&
-            does_actor_take_messages(domi_router_routee(now->router, i))) {
+            does_actor_take_messages(domi_router_routee_at_index(now->router, i))) {
             best = i;
             best_weight = weight;
         }
@@ -212,7 +212,7 @@ static inline __attribute__((always_inline)) int
 put_to_chosen_routee(domi_manager *manager, const view *now, domi_node *node, bool by_key)
 {
     domi_envelope *message = (domi_envelope *)(void *)node;
-    uint64_t key = by_key ? now->key(message->type, domi_envelope_payload(message)) : 0;
+    uint64_t key = by_key ? now->key(message->type, domi_envelope_get_payload(message)) : 0;
     uint32_t start = by_key ? 0 : get_next_count_of_thread(manager, now);
 
     for (uint32_t i = 0; i <= now->count; i++) {
@@ -250,7 +250,7 @@ stop_borrowing_router_after_mail(domi_manager *manager, const view *now, domi_no
     int error = domi_router_stop(manager, (domus_address){&now->router->face, now->lease});
 
     if (error == 0)
-        domi_pool_free(manager, node);
+        domi_pool_free_object(manager, node);
     return error;
 }
 
@@ -278,7 +278,7 @@ static int put_to_all_routees(domi_manager *manager, const view *now, domi_node 
             memcpy(copy->payload, message->payload, sizeof copy->payload);
             result = domi_mailbox_put(manager, to, &copy->node, node->kind);
             if (result != 0)
-                domi_pool_free(manager, &copy->node);
+                domi_pool_free_object(manager, &copy->node);
         }
         alive += result != -ESTALE;
         if (error == 0 && result != -ESTALE)
@@ -287,11 +287,11 @@ static int put_to_all_routees(domi_manager *manager, const view *now, domi_node 
     if (alive == 0)
         return -ESTALE;
     if (error == 0)
-        domi_pool_free(manager, node);
+        domi_pool_free_object(manager, node);
     return error;
 }
 
-int domi_router_put(domi_manager *manager, domi_house *face, domi_node *node)
+int domi_router_put_to_routees(domi_manager *manager, domi_house *face, domi_node *node)
 {
     view now;
 
@@ -329,9 +329,9 @@ int domi_router_stop(domi_manager *manager, domus_address address)
     if (router->borrows)
         count = 0;
     for (uint32_t i = 0; i < count && !manager->ending.has_stopped; i++)
-        (void)domi_house_stop(manager, domi_router_routee(router, i));
+        (void)domi_house_ask_to_stop(manager, domi_router_routee_at_index(router, i));
     if (router->name_slot != DOMI_NAMELESS)
-        domi_names_remove(manager->directory.names, router->name_slot, address);
+        domi_names_remove_name(manager->directory.names, router->name_slot, address);
     bool owned = router->owned;
     /* acq_rel: the thread that gives the router back does so after everything that this thread has
      * done to it, and after the end of the actor that made the router. */

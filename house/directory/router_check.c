@@ -51,7 +51,7 @@ static void check_routee_of_router(domus_address who)
 {
     DOMI_CHECK(who.house != NULL && (who.house->home != NULL || domi_house_is_remote(who.house)));
     DOMI_CHECK(who.lease != 0);
-    uint32_t reached = DOMI_LIFE_LEASE(domi_house_life(who.house));
+    uint32_t reached = DOMI_LIFE_LEASE(domi_house_life_word(who.house));
     /* a lease of 0 means that the slot of the routee has used up its leases */
     DOMI_CHECK(reached == 0 || reached >= who.lease);
 }
@@ -75,10 +75,10 @@ static void check_fields_of_open_router(const domi_router *router, uint32_t most
     DOMI_CHECK(route != DOMUS_ROUTE_NEAR || !router->borrows);
     DOMI_CHECK(has_key || route != DOMUS_ROUTE_HASH);
     for (uint32_t i = 0; i < count && i < most; i++)
-        check_routee_of_router(domi_router_routee(router, i));
+        check_routee_of_router(domi_router_routee_at_index(router, i));
 }
 
-bool domi_router_may_open(const domi_router *router)
+bool domi_router_check_before_open(const domi_router *router)
 {
     check_memory_of_router(router);
     DOMI_CHECK(get_router_marks(router) == DOMI_LIFE_CLOSED);
@@ -91,11 +91,11 @@ static bool has_routee_left(domus_address who)
 {
     if (who.house == NULL)
         return true; /* the spawn of this routee has failed, so there is no actor */
-    uint64_t life = domi_house_life(who.house);
+    uint64_t life = domi_house_life_word(who.house);
     return DOMI_LIFE_LEASE(life) != who.lease || (life & (DOMI_LIFE_CLOSED | DOMI_LIFE_STOP)) != 0;
 }
 
-bool domi_router_may_be_given_back(const domi_manager *manager, const domi_router *router)
+bool domi_router_check_before_give_back(const domi_manager *manager, const domi_router *router)
 {
     check_memory_of_router(router);
     DOMI_CHECK((get_router_marks(router) & ~DOMI_ROUTER_ORPHAN) == DOMI_LIFE_CLOSED);
@@ -104,7 +104,7 @@ bool domi_router_may_be_given_back(const domi_manager *manager, const domi_route
     if (router->borrows)
         return true;
     for (uint32_t i = 0; i < get_routee_count(router); i++)
-        DOMI_CHECK(has_routee_left(domi_router_routee(router, i)));
+        DOMI_CHECK(has_routee_left(domi_router_routee_at_index(router, i)));
     return true;
 }
 
@@ -192,7 +192,7 @@ static void check_place_of_routees_load(const domi_house *house)
     const char *load = (const char *)house->family->load;
     const domi_routee *routee =
         (const domi_routee *)(const void *)(load - offsetof(domi_routee, load));
-    domus_address self = domi_house_address(house);
+    domus_address self = domi_house_get_address(house);
     /* Relaxed: no thread changes the router during the check. */
     const domi_house *told = atomic_load_explicit(
         (_Atomic(domi_house *) *)(uintptr_t)&routee->house, memory_order_relaxed);

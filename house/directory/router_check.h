@@ -9,11 +9,11 @@
 
 /* Check a new router with all its routees, just before it opens. The thread that makes the router
  * calls it. */
-bool domi_router_may_open(const domi_router *router);
+bool domi_router_check_before_open(const domi_router *router);
 
 /* Check a router with all its routees, just before it is given back. The thread that gives it back
  * calls it. */
-bool domi_router_may_be_given_back(const domi_manager *manager, const domi_router *router);
+bool domi_router_check_before_give_back(const domi_manager *manager, const domi_router *router);
 
 /* Check a router in any state. No thread may make or stop the router during the call. */
 void domi_router_check(const domi_router *router);

@@ -88,7 +88,7 @@ typedef struct domi_routers {
 
 /* Returns the address of the routee with this index, which may belong to another lease of the
  * router than the caller expects. */
-static inline domus_address domi_router_routee(const domi_router *router, uint32_t index)
+static inline domus_address domi_router_routee_at_index(const domi_router *router, uint32_t index)
 {
     domi_routee *routee = (domi_routee *)(uintptr_t)&router->routees[index];
 

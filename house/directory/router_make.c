@@ -33,7 +33,7 @@ uint32_t domi_router_number(const domi_house *face)
     return ((const domi_router *)(const void *)face)->number;
 }
 
-domi_house *domi_router_at(domi_routers *routers, uint32_t number)
+domi_house *domi_router_at_number(domi_routers *routers, uint32_t number)
 {
     domi_router *router;
 
@@ -63,8 +63,8 @@ static domi_router *make_router_in_new_memory(const domi_manager *manager, uint1
                                               bool borrows)
 {
     size_t routees = (size_t)1 << size_class;
-    domi_router *router = domi_memory_new_lines(sizeof *router + routees * sizeof(domi_routee) +
-                                                manager->count * sizeof(domi_router_turn));
+    domi_router *router = domi_memory_new_cache_lines(
+        sizeof *router + routees * sizeof(domi_routee) + manager->count * sizeof(domi_router_turn));
 
     if (router == NULL)
         return NULL;
@@ -124,7 +124,7 @@ void domi_router_give_back(domi_manager *manager, domi_router *router)
     uint64_t life = atomic_load_explicit(&router->face.life, memory_order_relaxed);
 
     DOMI_CHECK((life & (DOMI_LIFE_CLOSED | DOMI_ROUTER_STOPPING)) == DOMI_LIFE_CLOSED);
-    DOMI_CHECK_SLOW(domi_router_may_be_given_back(manager, router));
+    DOMI_CHECK_SLOW(domi_router_check_before_give_back(manager, router));
     atomic_store_explicit(&router->face.life, life & ~DOMI_ROUTER_ORPHAN, memory_order_relaxed);
     domi_spinlock_lock(&routers->lock);
     routers->count--;
@@ -158,8 +158,9 @@ static bool may_routees_live_in_pool(const struct order *order, bool per_thread)
 {
     const struct domus_pool *pool = order->options.pool;
 
-    return pool == NULL || (!per_thread && order->routing.route != DOMUS_ROUTE_NEAR &&
-                            domi_pooled_home_for(order->manager, pool, order->behaviour) != NULL);
+    return pool == NULL ||
+           (!per_thread && order->routing.route != DOMUS_ROUTE_NEAR &&
+            domi_pooled_home_for_spawn(order->manager, pool, order->behaviour) != NULL);
 }
 
 static int complete_and_check_order(struct order *order, const domus_routing *routing)
@@ -193,7 +194,7 @@ static domi_manager *choose_home_of_routee(const struct order *order, uint32_t i
     uint32_t threads = manager->threads;
 
     if (order->options.pool != NULL)
-        return domi_pooled_of(order->options.pool)->home;
+        return domi_pooled_part_of_pool(order->options.pool)->home;
     if (order->options.placement == DOMUS_ON_THREAD)
         return manager->managers[order->options.thread];
     if (order->routing.route == DOMUS_ROUTE_NEAR)
@@ -205,7 +206,7 @@ static domi_manager *choose_home_of_routee(const struct order *order, uint32_t i
 static void stop_routees(const struct order *order, const domi_router *router, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        (void)domi_house_stop(order->manager, domi_router_routee(router, i));
+        (void)domi_house_ask_to_stop(order->manager, domi_router_routee_at_index(router, i));
 }
 
 /* Spawn all routees of a new router. If one spawn fails, stop those that were spawned. */
@@ -221,7 +222,7 @@ static int spawn_routees(const struct order *order, domi_router *router)
 
         atomic_store_explicit(&routee->load, 0, memory_order_relaxed);
         const domi_birth birth = {.load = &routee->load};
-        error = domi_house_spawn_born(
+        error = domi_house_spawn_for_directory(
             order->manager, order->parent, choose_home_of_routee(order, made), order->behaviour,
             order->state, &order->options, tells ? &birth : NULL, &address);
         /* release: a sender with an earlier lease of the router that reads this house then sees
@@ -270,11 +271,11 @@ static int open_router_under_lease(const struct order *order, domi_router *route
     if (order->name != NULL)
         error = order->manager->directory.names == NULL
                     ? -ENOSPC
-                    : domi_names_put(order->manager->directory.names, order->name, address,
-                                     &router->name_slot);
+                    : domi_names_register_address(order->manager->directory.names, order->name,
+                                                  address, &router->name_slot);
     if (error != 0)
         return error;
-    DOMI_CHECK_SLOW(domi_router_may_open(router));
+    DOMI_CHECK_SLOW(domi_router_check_before_open(router));
     /* release: pairs with the acquire in domi_router_stop(). */
     atomic_store_explicit(&router->face.life, (uint64_t)address.lease << 32, memory_order_release);
     if (order->parent != NULL) {
@@ -296,9 +297,10 @@ static int spawn_routee_of_order(struct order *order, domus_address *ret_address
                                   order->state, &order->options, ret_address);
 }
 
-int domi_router_spawn(domi_manager *manager, domi_house *parent, const domus_behaviour *behaviour,
-                      const void *state, uint32_t count, const domus_routing *routing,
-                      const domus_spawn_options *options, domus_address *ret_address)
+int domi_router_spawn_with_routees(domi_manager *manager, domi_house *parent,
+                                   const domus_behaviour *behaviour, const void *state,
+                                   uint32_t count, const domus_routing *routing,
+                                   const domus_spawn_options *options, domus_address *ret_address)
 {
     struct order order = {manager, parent, behaviour, state, count, {0}, {0}, NULL, NULL};
     domi_router *router;
@@ -314,7 +316,7 @@ int domi_router_spawn(domi_manager *manager, domi_house *parent, const domus_beh
     if (order.count == 1)
         return spawn_routee_of_order(&order, ret_address);
     if (parent != NULL) {
-        if (domi_family_of(parent) == NULL)
+        if (domi_family_get_or_make(parent) == NULL)
             return -ENOMEM;
         give_back_stopped_routers_of_actor(manager, parent->family);
     }
@@ -336,8 +338,8 @@ int domus_spawn_many(domus_stack *stack, const domus_behaviour *behaviour, const
                      uint32_t count, const domus_routing *routing,
                      const domus_spawn_options *options, domus_address *ret_address)
 {
-    return domi_router_spawn(stack->manager, domi_stack_house(stack), behaviour, state, count,
-                             routing, options, ret_address);
+    return domi_router_spawn_with_routees(stack->manager, domi_stack_get_house(stack), behaviour,
+                                          state, count, routing, options, ret_address);
 }
 
 /* --- actors that exist ------------------------------------------------------------------------ */
@@ -391,7 +393,7 @@ int domus_route_to(domus_stack *stack, const domus_address *addresses, uint32_t 
                    const domus_routing *routing, domus_address *ret_address)
 {
     domi_manager *manager = stack->manager;
-    domi_house *parent = domi_stack_house(stack);
+    domi_house *parent = domi_stack_get_house(stack);
     struct order order = {
         .manager = manager, .parent = parent, .count = count, .borrowed = addresses};
     domi_router *router;
@@ -401,7 +403,7 @@ int domus_route_to(domus_stack *stack, const domus_address *addresses, uint32_t 
     int error = check_borrowed_routees(&order);
     if (error != 0)
         return error;
-    if (domi_family_of(parent) == NULL)
+    if (domi_family_get_or_make(parent) == NULL)
         return -ENOMEM;
     give_back_stopped_routers_of_actor(manager, parent->family);
     error = take_free_or_new_router(manager, count, true, &router);
@@ -417,12 +419,12 @@ int domus_route_to(domus_stack *stack, const domus_address *addresses, uint32_t 
     return error;
 }
 
-void domi_router_stop_owned(domi_manager *manager, domi_house *house)
+void domi_router_stop_all_of_actor(domi_manager *manager, domi_house *house)
 {
     while (house->family != NULL && house->family->routers != NULL) {
         domi_router *router = house->family->routers;
         house->family->routers = router->next;
-        (void)domi_router_stop(manager, domi_house_address(&router->face));
+        (void)domi_router_stop(manager, domi_house_get_address(&router->face));
         /* acq_rel: the comment on the same change in domi_router_stop() says why. If another thread
          * is stopping the router at this moment, that thread frees the router. */
         uint64_t life =

@@ -72,7 +72,7 @@ static bool put_notice_to_member(domi_manager *manager, const domi_member *membe
     /* this slab lets the pool free only the notice; the caller gives its share of the delivery
      * back */
     notice->node.slab = DOMI_SLAB_64;
-    domi_pool_free(manager, &notice->node);
+    domi_pool_free_object(manager, &notice->node);
     return false;
 }
 
@@ -87,7 +87,8 @@ static void deliver_to_some_members(domi_manager *manager, shard *self)
         return;
     /* All shares of the delivery are added at once, before the first notice is put. Relaxed: the
      * share of the shard itself keeps the delivery from being freed. */
-    atomic_fetch_add_explicit(&domi_delivery_of(delivery)->left, shares, memory_order_relaxed);
+    atomic_fetch_add_explicit(&domi_delivery_of_envelope(delivery)->left, shares,
+                              memory_order_relaxed);
     uint32_t unused = 0;
     for (; self->cursor != NULL && left != 0; left--) {
         const domi_member *member = self->cursor;
@@ -101,14 +102,14 @@ static void deliver_to_some_members(domi_manager *manager, shard *self)
         self->cursor = next;
     }
     if (left + unused != 0)
-        domi_delivery_end(manager, delivery, left + unused);
+        domi_delivery_drop_counts(manager, delivery, left + unused);
 }
 
 /* Deliver the publication as deliver_to_some_members() does, with the lock of the members. Returns
  * true if there are more members. */
 static bool deliver_to_next_members(domus_stack *stack, shard *self)
 {
-    const domi_house *house = domi_stack_house(stack);
+    const domi_house *house = domi_stack_get_house(stack);
 
     lock_memberships_of_pool(house);
     deliver_to_some_members(stack->manager, self);
@@ -128,7 +129,7 @@ static void end_delivery_of_publication(domi_manager *manager, const domi_house 
     self->delivery = NULL;
     self->cursor = NULL;
     unlock_memberships_of_pool(house);
-    domi_delivery_end(manager, delivery, 1);
+    domi_delivery_drop_counts(manager, delivery, 1);
 }
 
 /* Deliver the publication to the next members of the shard, and wait for the next step if some are
@@ -147,7 +148,7 @@ static int continue_delivery_of_publication(domus_stack *stack, void *self_,
         while (deliver_to_next_members(stack, self))
             ;
     }
-    end_delivery_of_publication(stack->manager, domi_stack_house(stack));
+    end_delivery_of_publication(stack->manager, domi_stack_get_house(stack));
     return 0;
 }
 
@@ -156,11 +157,11 @@ static int on_publication_deliver_to_members(domus_stack *stack, void *self_, co
     shard *self = self_;
 
     (void)payload;
-    lock_memberships_of_pool(domi_stack_house(stack));
+    lock_memberships_of_pool(domi_stack_get_house(stack));
     self->delivery = stack->message;
     self->cursor = self->first;
     bool is_long = self->count > STEP_MEMBERS;
-    unlock_memberships_of_pool(domi_stack_house(stack));
+    unlock_memberships_of_pool(domi_stack_get_house(stack));
     /* the shard keeps the envelope of the publication until the last member is done with it */
     stack->message = NULL;
     if (is_long)
@@ -173,7 +174,7 @@ static int on_publication_deliver_to_members(domus_stack *stack, void *self_, co
 
 static shard *get_shard_of_member(const domi_member *member)
 {
-    const domi_group_slot *slot = domi_group_slot_of(member->group, member->house->home);
+    const domi_group_slot *slot = domi_group_slot_of_home(member->group, member->house->home);
 
     return atomic_load_explicit(&slot->shard, memory_order_relaxed)->self;
 }
@@ -185,13 +186,13 @@ static void remove_member_from_counts(domi_manager *manager, domi_member *member
     domi_group *group = member->group;
 
     if (!member->is_outlet) {
-        domi_group_slot *slot = domi_group_slot_of(group, member->house->home);
+        domi_group_slot *slot = domi_group_slot_of_home(group, member->house->home);
         /* Relaxed: a publisher that still reads the old count of members only sends a message in
          * vain. */
         atomic_fetch_sub_explicit(&slot->members, 1, memory_order_relaxed);
         atomic_fetch_sub_explicit(&group->members, 1, memory_order_relaxed);
     }
-    domi_pool_free(manager, &member->node);
+    domi_pool_free_object(manager, &member->node);
 }
 
 /* Link a new member of a group into the list of its house. */
@@ -261,16 +262,16 @@ static domi_member *find_membership(const domi_member *like)
 }
 
 /* True if the actor that joins has not ended while its node was on the way. The answer is exact,
- * because houses end at home; a house of a pool that ends comes to domi_group_remove_house()
- * later. */
+ * because houses end at home; a house of a pool that ends comes to
+ * domi_group_remove_house_from_groups() later. */
 static bool is_member_alive(const domi_member *member)
 {
-    uint64_t life = domi_house_life(member->house);
+    uint64_t life = domi_house_life_word(member->house);
 
     return DOMI_LIFE_LEASE(life) == member->lease && (life & DOMI_LIFE_CLOSED) == 0;
 }
 
-void domi_group_handle_arrival(domi_manager *manager, domi_house *house, domi_node *node)
+void domi_group_handle_node_of_member(domi_manager *manager, domi_house *house, domi_node *node)
 {
     domi_member *member = (domi_member *)(void *)node;
 
@@ -282,7 +283,7 @@ void domi_group_handle_arrival(domi_manager *manager, domi_house *house, domi_no
     }
     domi_member *present = is_member_alive(member) ? find_membership(member) : NULL;
     if (member->leaves) {
-        domi_pool_free(manager, node);
+        domi_pool_free_object(manager, node);
         if (present != NULL) {
             unlink_member_from_shard(house->self, present);
             remove_member_from_counts(manager, present);
@@ -295,17 +296,17 @@ void domi_group_handle_arrival(domi_manager *manager, domi_house *house, domi_no
     unlock_memberships_of_pool(house);
 }
 
-void domi_group_drop_node(domi_manager *manager, domi_node *node)
+void domi_group_drop_node_of_member(domi_manager *manager, domi_node *node)
 {
     domi_member *member = (domi_member *)(void *)node;
 
     if (member->leaves)
-        domi_pool_free(manager, node);
+        domi_pool_free_object(manager, node);
     else
         remove_member_from_counts(manager, member);
 }
 
-void domi_group_remove_house(domi_manager *manager, domi_house *house)
+void domi_group_remove_house_from_groups(domi_manager *manager, domi_house *house)
 {
     bool is_shard = house->behaviour == &domi_shard_behaviour;
 

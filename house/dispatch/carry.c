@@ -38,15 +38,15 @@ static domi_envelope *copy_slot_to_envelope(const domi_belt_slot *slot, domi_env
 __attribute__((noinline, cold)) static bool
 hold_message_for_exposed_house(domi_manager *manager, const domi_belt_slot *slot)
 {
-    domi_envelope *envelope = domi_pool_take(manager, DOMI_SLAB_128);
+    domi_envelope *envelope = domi_pool_take_object(manager, DOMI_SLAB_128);
     domi_house *house = slot->house;
     uintptr_t named = (uintptr_t)house;
 
     if (envelope == NULL)
         return false;
     memcpy((char *)copy_slot_to_envelope(slot, envelope) + HELD_HOUSE, &named, sizeof named);
-    domi_list_push(&manager->belts.held, &envelope->node);
-    domi_house_slot_set(house, domi_house_slot(house) | DOMI_SLOT_HELD);
+    domi_list_append_node(&manager->belts.held, &envelope->node);
+    domi_house_set_slot_bits(house, domi_house_slot_bits(house) | DOMI_SLOT_HELD);
     return true;
 }
 
@@ -57,7 +57,7 @@ __attribute__((noinline, cold)) static domi_envelope *
 take_envelope_beyond_memory_bound(domi_manager *manager)
 {
     atomic_store_explicit(&manager->belts.is_short, true, memory_order_relaxed);
-    return domi_pool_take(manager, DOMI_SLAB_64);
+    return domi_pool_take_object(manager, DOMI_SLAB_64);
 }
 
 /* Carry the message of a belt's slot to its house. Returns false if there is no memory for it. */
@@ -67,11 +67,11 @@ DOMI_INLINE bool carry_message_to_house(domi_manager *manager, const domi_belt_s
 
     if (DOMI_UNLIKELY(domi_house_is_exposed(house)))
         return hold_message_for_exposed_house(manager, slot);
-    domi_envelope *envelope = domi_pool_take_by(manager, DOMI_SLAB_64, true);
+    domi_envelope *envelope = domi_pool_take_object_maybe_bounded(manager, DOMI_SLAB_64, true);
     if (DOMI_UNLIKELY(envelope == NULL) &&
         (envelope = take_envelope_beyond_memory_bound(manager)) == NULL)
         return false;
-    domi_mailbox_deliver_one(manager, house, &copy_slot_to_envelope(slot, envelope)->node);
+    domi_mailbox_deliver_belt_message(manager, house, &copy_slot_to_envelope(slot, envelope)->node);
     return true;
 }
 
@@ -109,14 +109,14 @@ static void await_stream_on_belt(const domi_manager *manager, domi_belt *belt)
     uint64_t some =
         (belt->read.mask + 1) / 2 < DOMI_BELT_LOOK ? (belt->read.mask + 1) / 2 : DOMI_BELT_LOOK;
 
-    if (belt->last_look < STREAM || domi_manager_has_ready(manager))
+    if (belt->last_look < STREAM || domi_manager_has_ready_actor(manager))
         return;
     if (belt->looks_without_wait != 0) {
         belt->looks_without_wait--;
         return;
     }
     for (uint32_t i = 0; i < STREAM_LOOKS; i++) {
-        if (domi_belt_has(belt, belt->next_number + some - 1, memory_order_relaxed))
+        if (domi_belt_has_message(belt, belt->next_number + some - 1, memory_order_relaxed))
             return;
         for (uint32_t j = 0; j < STREAM_PAUSES; j++)
             domi_pause();
@@ -132,7 +132,7 @@ DOMI_INLINE uint32_t take_messages_of_belt(domi_manager *manager, domi_belt *bel
 
     while (count < most) {
         /* acquire: pairs with the exchange in fill_and_publish_slot() (belt.c). */
-        const domi_belt_slot *slot = domi_belt_peek(belt, memory_order_acquire);
+        const domi_belt_slot *slot = domi_belt_peek_next_slot(belt, memory_order_acquire);
         if (slot == NULL)
             break;
         if (DOMI_UNLIKELY(slot->house == NULL)) {
@@ -183,7 +183,7 @@ static bool turn_off_empty_belt(domi_belt *belt)
      * operations, as the sender's publication does before its look at the switch. So at least one
      * of the two sees what the other has done. */
     (void)atomic_exchange_explicit(&belt->power, DOMI_BELT_LOOKING, memory_order_seq_cst);
-    bool found = domi_belt_peek(belt, memory_order_seq_cst) != NULL;
+    bool found = domi_belt_peek_next_slot(belt, memory_order_seq_cst) != NULL;
     /* release, if the switch becomes OFF: from then on the sender may give the slots back. */
     bool mine = atomic_compare_exchange_strong_explicit(&belt->power, &looking,
                                                         found ? DOMI_BELT_ON : DOMI_BELT_OFF,
@@ -191,7 +191,7 @@ static bool turn_off_empty_belt(domi_belt *belt)
     return !(found && mine);
 }
 
-uint32_t domi_belts_take(domi_manager *manager)
+uint32_t domi_belts_take_some_messages(domi_manager *manager)
 {
     uint32_t count = 0;
 
@@ -213,7 +213,7 @@ uint32_t domi_belts_take(domi_manager *manager)
     return count;
 }
 
-bool domi_belts_drain(domi_manager *manager)
+bool domi_belts_take_all_messages(domi_manager *manager)
 {
     manager->belts.starved = false;
     take_over_linked_belts(manager);
@@ -224,7 +224,7 @@ bool domi_belts_drain(domi_manager *manager)
     return !manager->belts.starved;
 }
 
-bool domi_belts_rest(domi_manager *manager)
+bool domi_belts_turn_all_off(domi_manager *manager)
 {
     /* If there is no memory for the messages on the belts, the thread may sleep; it looks at the
      * belts again after memory was measured. */
@@ -240,26 +240,26 @@ bool domi_belts_rest(domi_manager *manager)
 
 /* --- exposed houses, and memory --------------------------------------------------------------- */
 
-void domi_belts_deliver_held(domi_manager *manager, domi_house *house)
+void domi_belts_deliver_held_messages(domi_manager *manager, domi_house *house)
 {
     domi_node *others = NULL;
     domi_node *its = NULL;
 
     while (manager->belts.held != NULL) {
-        domi_node *node = domi_list_take(&manager->belts.held);
+        domi_node *node = domi_list_take_first_node(&manager->belts.held);
         uintptr_t named;
         memcpy(&named, (char *)node + HELD_HOUSE, sizeof named);
-        domi_list_push(named == (uintptr_t)house ? &its : &others, node);
+        domi_list_append_node(named == (uintptr_t)house ? &its : &others, node);
     }
     manager->belts.held = others;
     while (its != NULL)
-        domi_mailbox_deliver_one(manager, house, domi_list_take(&its));
+        domi_mailbox_deliver_belt_message(manager, house, domi_list_take_first_node(&its));
 }
 
-void domi_belts_look_at_memory(domi_manager *manager)
+void domi_belts_allow_when_memory_is_back(domi_manager *manager)
 {
     if (!atomic_load_explicit(&manager->belts.is_short, memory_order_relaxed))
         return;
-    if (domi_pool_may_take(manager, DOMI_SLAB_64))
+    if (domi_pool_can_take_object_bounded(manager, DOMI_SLAB_64))
         atomic_store_explicit(&manager->belts.is_short, false, memory_order_relaxed);
 }

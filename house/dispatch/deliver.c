@@ -21,14 +21,14 @@ static void drop_message_for_stopping_actor(domi_manager *manager, domi_house *h
     bool is_channels = house->behaviour->kind == DOMUS_CHANNELS;
 
     if (!is_channels && (house->family == NULL || house->family->grain == NULL)) {
-        domi_mailbox_drop(manager, house, node, -ESTALE);
+        domi_mailbox_end_unhandled_message(manager, house, node, -ESTALE);
         return;
     }
-    domi_list_push(&house->tails[node->kind], node);
+    domi_list_append_node(&house->tails[node->kind], node);
     house->mail++;
     if (is_channels)
         manager->io_hooks.return_mail(manager, house);
-    domi_mailbox_empty(manager, house, false);
+    domi_mailbox_drop_mail_of_house(manager, house, false);
 }
 
 /* Handle one node of a house's inbox: append it to its mailbox, act on it, or drop it if its actor
@@ -37,20 +37,20 @@ DOMI_INLINE void sort_node_of_inbox(domi_manager *manager, domi_house *house, do
                                     uint32_t lease)
 {
     if (node == &house->node && node->kind == DOMI_FREE) {
-        domi_house_free_returned(manager, house);
+        domi_house_free_dead_slot(manager, house);
         return;
     }
     if (node->lease != lease) {
         if (node != &house->node)
-            domi_mailbox_drop(manager, house, node, -ESTALE);
+            domi_mailbox_end_unhandled_message(manager, house, node, -ESTALE);
         return;
     }
     if (node->kind >= DOMI_MAILBOXES) {
-        domi_kind_of(node)->handle_arrival(manager, house, node);
+        domi_kind_of_node(node)->handle_arrival(manager, house, node);
     } else if (domi_node_is_user_mail(node) && (house->marks & DOMI_MARK_STOPPING) != 0) {
         drop_message_for_stopping_actor(manager, house, node);
     } else {
-        domi_mailbox_append(manager, house, node, node->kind);
+        domi_mailbox_append_node(manager, house, node, node->kind);
     }
 }
 
@@ -75,15 +75,15 @@ static uint32_t get_lease_for_sorting(uint64_t life)
  * now. */
 DOMI_INLINE void handle_new_mail_of_house(domi_manager *manager, domi_house *house, uint64_t life)
 {
-    if (DOMI_UNLIKELY(house->mail >= domi_mailbox_bound(manager, house, life)))
+    if (DOMI_UNLIKELY(house->mail >= domi_mailbox_bound_of_mail(manager, house, life)))
         domi_mailbox_mark_full(house);
     if (DOMI_LIKELY((house->marks & (DOMI_MARK_ROUTEE | DOMI_MARK_STOPPING)) == 0))
         return;
     if ((house->marks & DOMI_MARK_ROUTEE) != 0)
-        domi_router_record_load(house);
+        domi_router_record_load_of_routee(house);
     if ((house->marks & DOMI_MARK_STOPPING) != 0)
         /* A stopping house may have waited for an empty inbox, so its stop is tried again. */
-        domi_house_rouse(manager, house);
+        domi_house_let_act_on_change(manager, house);
 }
 
 /* Reverse a list of nodes that begins with the newest one. */
@@ -184,7 +184,7 @@ put_kept_notices_back_into_inbox(const taken_inbox *taken)
                                                 memory_order_acquire, memory_order_acquire))
         return;
     /* Senders only add nodes on top of the inbox, so home may write at its bottom. */
-    domi_node *bottom = domi_inbox_newest(word);
+    domi_node *bottom = domi_inbox_newest_node(word);
     while (bottom->next != NULL)
         bottom = bottom->next;
     bottom->next = taken->kept;
@@ -203,7 +203,7 @@ static void remove_mark_of_inbox(domi_manager *manager, const taken_inbox *taken
     else if (atomic_compare_exchange_strong_explicit(&taken->house->inbox, &word, 0,
                                                      memory_order_release, memory_order_relaxed))
         return;
-    domi_links_add(manager, taken->house);
+    domi_links_add_house(manager, taken->house);
 }
 
 /* True if the belts hold nothing that was put before the nodes that were taken from an inbox. A
@@ -222,7 +222,7 @@ static bool take_all_messages_off_belts(domi_manager *manager)
 {
     if (DOMI_UNLIKELY(manager->belts.kept_off))
         return are_belts_empty(manager);
-    return domi_belts_drain(manager);
+    return domi_belts_take_all_messages(manager);
 }
 
 /* Sort inboxes whose notices may have to wait for messages on the belts:
@@ -253,7 +253,7 @@ void domi_mailbox_sort_inbox(domi_manager *manager, domi_house *house)
     }
 }
 
-void domi_mailbox_sort_pooled(domi_manager *runner, domi_house *house)
+void domi_mailbox_sort_inbox_of_pooled(domi_manager *runner, domi_house *house)
 {
     /* acquire by the exchange of the inbox: from here on this runner sees the house as its last
      * runner has left it, because the puts since then belong to the release sequence that the
@@ -262,11 +262,11 @@ void domi_mailbox_sort_pooled(domi_manager *runner, domi_house *house)
 
     /* the last runner has left work in the house; only runners write the state of a pooled house */
     if (house->state == DOMI_READY)
-        domi_queue_put(&runner->schedule.ready[DOMUS_STATE], house);
+        domi_queue_put_house(&runner->schedule.ready[DOMUS_STATE], house);
     sort_nodes_to_mailboxes(runner, house, reverse_list_of_nodes(newest));
 }
 
-void domi_mailbox_deliver_one(domi_manager *manager, domi_house *house, domi_node *node)
+void domi_mailbox_deliver_belt_message(domi_manager *manager, domi_house *house, domi_node *node)
 {
     /* acquire: the comment in sort_nodes_to_mailboxes() says why. */
     uint64_t life = atomic_load_explicit(&house->life, memory_order_acquire);
@@ -283,13 +283,13 @@ static bool mark_exposed_house_for_later_sorting(domi_house *house)
 {
     if (DOMI_LIKELY(!domi_house_is_exposed(house)))
         return false;
-    domi_house_slot_set(house, domi_house_slot(house) | DOMI_SLOT_PENDING);
+    domi_house_set_slot_bits(house, domi_house_slot_bits(house) | DOMI_SLOT_PENDING);
     return true;
 }
 
 #define SORTED_AT_ONCE 32u /* the belts are drained once for so many inboxes */
 
-uint32_t domi_inboxes_sort(domi_manager *manager, domi_house *list)
+uint32_t domi_inboxes_sort_all_of_list(domi_manager *manager, domi_house *list)
 {
     taken_inbox taken[SORTED_AT_ONCE];
     bool belts = domi_manager_has_belts(manager);

@@ -26,7 +26,7 @@
 #define PROMISES_MAX 8u
 #define NS_OF_MS     UINT64_C(1000000) /* nanoseconds in a millisecond */
 
-void domi_text_add(domi_text *text, const char *format, ...)
+void domi_text_append_words(domi_text *text, const char *format, ...)
 {
     bool room = text->length < text->size;
     va_list arguments;
@@ -39,7 +39,7 @@ void domi_text_add(domi_text *text, const char *format, ...)
         text->length += (size_t)length;
 }
 
-bool domi_text_keep_whole(domi_text *text, size_t before)
+bool domi_text_cut_back_unless_whole(domi_text *text, size_t before)
 {
     if (text->length < text->size)
         return true;
@@ -48,31 +48,33 @@ bool domi_text_keep_whole(domi_text *text, size_t before)
     return false;
 }
 
-void domi_text_add_actor(domi_text *text, const domus_config *config, domus_address address)
+void domi_text_append_name_of_actor(domi_text *text, const domus_config *config,
+                                    domus_address address)
 {
     const domi_house *house = address.house;
 
     if (house == NULL) {
-        domi_text_add(text, "nobody");
+        domi_text_append_words(text, "nobody");
         return;
     }
     if (domi_house_is_remote(house))
-        domi_text_add(text, "remote %" PRIu32 ".%" PRIu32, domi_remote_of(address.house)->index,
-                      address.lease);
+        domi_text_append_words(text, "remote %" PRIu32 ".%" PRIu32,
+                               domi_remote_of_face(address.house)->index, address.lease);
     else if (house->home == NULL)
-        domi_text_add(text, "router.%" PRIu32, address.lease);
+        domi_text_append_words(text, "router.%" PRIu32, address.lease);
     else
-        domi_text_add(text, "%" PRIu32 "/%" PRIu32 ".%" PRIu32, house->home->index,
-                      domi_slots_number(house), address.lease);
+        domi_text_append_words(text, "%" PRIu32 "/%" PRIu32 ".%" PRIu32, house->home->index,
+                               domi_slots_number_of_house(house), address.lease);
     if (config->log.addresses)
-        domi_text_add(text, " (%p)", (const void *)house);
+        domi_text_append_words(text, " (%p)", (const void *)house);
 }
 
 /* --- mail, timers ----------------------------------------------------------------------------- */
 
 static void add_count_of_list(domi_text *text, const char *what, uint32_t count)
 {
-    domi_text_add(text, " %" PRIu32 "%s %s", count, count == LOOKS_MAX ? " or more" : "", what);
+    domi_text_append_words(text, " %" PRIu32 "%s %s", count, count == LOOKS_MAX ? " or more" : "",
+                           what);
 }
 
 static uint32_t count_nodes_of_list(const domi_node *tail)
@@ -96,15 +98,15 @@ static void add_mail_of_house(domi_text *text, const domi_house *house)
         [DOMI_NOTICE] = "notices,", [DOMI_EVENT] = "events,",
     };
 
-    domi_text_add(text, "  mail:");
+    domi_text_append_words(text, "  mail:");
     for (uint32_t kind = 0; kind < DOMI_MAILBOXES; kind++)
         add_count_of_list(text, kinds[kind], count_nodes_of_list(house->tails[kind]));
     if (domi_house_is_ordered(house))
-        domi_text_add(text, " %" PRIu32 " in their order,", domi_order_count(house));
-    domi_text_add(text, " %" PRIu32 " not sorted", domi_mailbox_depth(house));
+        domi_text_append_words(text, " %" PRIu32 " in their order,", domi_order_count_mail(house));
+    domi_text_append_words(text, " %" PRIu32 " not sorted", domi_mailbox_depth_of_inbox(house));
     if (house->family != NULL && house->family->stashed != 0)
-        domi_text_add(text, ", %" PRIu32 " put aside", house->family->stashed);
-    domi_text_add(text, "\n");
+        domi_text_append_words(text, ", %" PRIu32 " put aside", house->family->stashed);
+    domi_text_append_words(text, "\n");
 }
 
 static void add_relations_of_actor(const domi_manager *manager, domi_text *text,
@@ -117,11 +119,11 @@ static void add_relations_of_actor(const domi_manager *manager, domi_text *text,
     uint32_t looks = LOOKS_MAX;
 
     for (domi_link *link = house->attached; link != NULL && looks-- != 0; link = link->next) {
-        if (domi_node_is_timer(domi_link_node(link)))
+        if (domi_node_is_timer(domi_link_get_node(link)))
             timers++;
-        else if (domi_link_node(link)->slab == DOMI_SLAB_DESCRIPTOR)
+        else if (domi_link_get_node(link)->slab == DOMI_SLAB_DESCRIPTOR)
             descriptors++;
-        else if (domi_link_node(link)->slab == DOMI_SLAB_MEMORY_WATCH)
+        else if (domi_link_get_node(link)->slab == DOMI_SLAB_MEMORY_WATCH)
             watches++;
         else
             watchers++;
@@ -131,11 +133,11 @@ static void add_relations_of_actor(const domi_manager *manager, domi_text *text,
              watch = watch->next)
             watches++;
     }
-    domi_text_add(text, "  parent ");
-    domi_text_add_actor(text, manager->config,
-                        house->parent != NULL ? domi_house_address(house->parent)
-                                              : (domus_address){NULL, 0});
-    domi_text_add(text, ",");
+    domi_text_append_words(text, "  parent ");
+    domi_text_append_name_of_actor(text, manager->config,
+                                   house->parent != NULL ? domi_house_get_address(house->parent)
+                                                         : (domus_address){NULL, 0});
+    domi_text_append_words(text, ",");
     add_count_of_list(text, "children,", domi_house_count_children(house));
     add_count_of_list(text, "timers,", timers);
     add_count_of_list(text, "descriptors,", descriptors);
@@ -151,49 +153,50 @@ static void add_times_of_promise(const domi_manager *manager, domi_text *text,
     uint64_t now_ns = manager->now_ns;
     uint64_t end_ns = promise->wheel.expires_ns;
 
-    domi_text_add(text, ", since %" PRIu64 " ms", (now_ns - promise->wait.since_ns) / NS_OF_MS);
+    domi_text_append_words(text, ", since %" PRIu64 " ms",
+                           (now_ns - promise->wait.since_ns) / NS_OF_MS);
     if (promise->timed)
-        domi_text_add(text, ", %" PRIu64 " ms left",
-                      end_ns > now_ns ? (end_ns - now_ns) / NS_OF_MS : 0);
+        domi_text_append_words(text, ", %" PRIu64 " ms left",
+                               end_ns > now_ns ? (end_ns - now_ns) / NS_OF_MS : 0);
 }
 
 static void add_promise_of_conversation(const domi_manager *manager, domi_text *text,
                                         const domi_promise *promise)
 {
     if (promise->state == DOMI_PROMISE_FAILED) {
-        domi_text_add(text, "      something that is over (%d)\n", promise->answer.error);
+        domi_text_append_words(text, "      something that is over (%d)\n", promise->answer.error);
         return;
     }
     switch ((domi_promise_kind)promise->kind) {
     case DOMI_PROMISE_ASK:
-        domi_text_add(text, "      ask %s to ", domi_type_name(promise->wait.asked));
-        domi_text_add_actor(text, manager->config, promise->target);
+        domi_text_append_words(text, "      ask %s to ", domi_type_name(promise->wait.asked));
+        domi_text_append_name_of_actor(text, manager->config, promise->target);
         break;
     case DOMI_PROMISE_SLEEP:
-        domi_text_add(text, "      sleep");
+        domi_text_append_words(text, "      sleep");
         break;
     case DOMI_PROMISE_RECEIVE:
-        domi_text_add(text, "      receive");
+        domi_text_append_words(text, "      receive");
         for (const domus_type *const *type = promise->pattern->types; type != NULL && *type != NULL;
              type++)
-            domi_text_add(text, " %s", domi_type_name(*type));
+            domi_text_append_words(text, " %s", domi_type_name(*type));
         break;
     case DOMI_PROMISE_BLOCKING:
-        domi_text_add(text, "      blocking work");
+        domi_text_append_words(text, "      blocking work");
         break;
     case DOMI_PROMISE_FLUSH:
-        domi_text_add(text, "      bytes to leave");
+        domi_text_append_words(text, "      bytes to leave");
         break;
     case DOMI_PROMISE_BEGIN:
-        domi_text_add(text, "      the begin of that ask");
+        domi_text_append_words(text, "      the begin of that ask");
         break;
     case DOMI_PROMISE_PEER: /* the promise for a peer's request belongs to no conversation */
     default:
-        domi_text_add(text, "      something else");
+        domi_text_append_words(text, "      something else");
         break;
     }
     add_times_of_promise(manager, text, promise);
-    domi_text_add(text, "\n");
+    domi_text_append_words(text, "\n");
 }
 
 static void add_conversation_of_actor(const domi_manager *manager, domi_text *text,
@@ -206,24 +209,24 @@ static void add_conversation_of_actor(const domi_manager *manager, domi_text *te
     };
     uint32_t told = 0;
 
-    domi_text_add(text, "    begun by %s%s%s %s",
-                  stack->begun_by != NULL ? domi_type_name(stack->begun_by) : "something else",
-                  stack->barrier ? ", holds the barrier," : "",
-                  stack->cancelled ? ", cancelled," : "",
-                  stack->wait <= DOMI_WAIT_KEPT ? waits[stack->wait] : "waits");
+    domi_text_append_words(
+        text, "    begun by %s%s%s %s",
+        stack->begun_by != NULL ? domi_type_name(stack->begun_by) : "something else",
+        stack->barrier ? ", holds the barrier," : "", stack->cancelled ? ", cancelled," : "",
+        stack->wait <= DOMI_WAIT_KEPT ? waits[stack->wait] : "waits");
     if (stack->wait != DOMI_WAIT_KEPT)
-        domi_text_add(text, " %" PRIu32, stack->pending);
+        domi_text_append_words(text, " %" PRIu32, stack->pending);
     if (stack->ask != NULL) {
-        domi_text_add(text, ", to answer ");
-        domi_text_add_actor(text, manager->config,
-                            (domus_address){stack->ask->sender, stack->ask->sender_lease});
+        domi_text_append_words(text, ", to answer ");
+        domi_text_append_name_of_actor(
+            text, manager->config, (domus_address){stack->ask->sender, stack->ask->sender_lease});
     }
-    domi_text_add(text, "\n");
+    domi_text_append_words(text, "\n");
     for (const domi_promise *promise = stack->waiting; promise != NULL && told < PROMISES_MAX;
          promise = promise->next, told++)
         add_promise_of_conversation(manager, text, promise);
     if (stack->pending > told)
-        domi_text_add(text, "      and %" PRIu32 " more\n", stack->pending - told);
+        domi_text_append_words(text, "      and %" PRIu32 " more\n", stack->pending - told);
 }
 
 /* --- a house ---------------------------------------------------------------------------------- */
@@ -244,34 +247,34 @@ static void add_marks_of_house(domi_text *text, uint32_t marks)
 
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if ((marks & words[i].mark) != 0)
-            domi_text_add(text, ", %s", words[i].word);
+            domi_text_append_words(text, ", %s", words[i].word);
     }
 }
 
 static void add_address_and_behaviour(const domi_manager *manager, domi_text *text,
                                       const domi_house *house)
 {
-    uint64_t life = domi_house_life(house);
+    uint64_t life = domi_house_life_word(house);
     const domi_family *family = house->family;
     char name[DOMI_NAME_MAX + 1];
 
-    domi_text_add(text, "actor ");
-    domi_text_add_actor(text, manager->config, domi_house_address(house));
-    domi_text_add(text, " %s", domi_behaviour_name(house->behaviour));
+    domi_text_append_words(text, "actor ");
+    domi_text_append_name_of_actor(text, manager->config, domi_house_get_address(house));
+    domi_text_append_words(text, " %s", domi_behaviour_name(house->behaviour));
     if (family != NULL && family->name_slot != DOMI_NAMELESS && manager->directory.names != NULL &&
-        domi_names_get(manager->directory.names, family->name_slot, name) == 0)
-        domi_text_add(text, " \"%s\"", name);
+        domi_names_copy_name_of_slot(manager->directory.names, family->name_slot, name) == 0)
+        domi_text_append_words(text, " \"%s\"", name);
     if (family != NULL && family->grain != NULL)
-        domi_text_add(text, " (%s of the grains %s)", family->grain->key,
-                      family->grain->kind->name);
-    domi_text_add(text, ": %s%s%s%s", domi_state_name(house->state),
-                  house->behaviour->kind == DOMUS_CHANNELS ? ", channels actor" : "",
-                  (life & DOMI_LIFE_STOP) != 0 ? ", asked to stop" : "",
-                  (life & DOMI_LIFE_FULL) != 0 ? ", full" : "");
+        domi_text_append_words(text, " (%s of the grains %s)", family->grain->key,
+                               family->grain->kind->name);
+    domi_text_append_words(text, ": %s%s%s%s", domi_house_name_of_state(house->state),
+                           house->behaviour->kind == DOMUS_CHANNELS ? ", channels actor" : "",
+                           (life & DOMI_LIFE_STOP) != 0 ? ", asked to stop" : "",
+                           (life & DOMI_LIFE_FULL) != 0 ? ", full" : "");
     add_marks_of_house(text, house->marks);
     if (house->reason != 0)
-        domi_text_add(text, ", failed with %d", house->reason);
-    domi_text_add(text, "\n");
+        domi_text_append_words(text, ", failed with %d", house->reason);
+    domi_text_append_words(text, "\n");
 }
 
 void domi_house_describe(const domi_manager *manager, const domi_house *house, domi_text *text)
@@ -281,20 +284,23 @@ void domi_house_describe(const domi_manager *manager, const domi_house *house, d
     /* Only address and behaviour of such a house may be read: a thief may run an exposed house now,
      * and another thread may have spawned a CREATED house whose mount has not arrived here. */
     if (domi_house_is_exposed(house) || house->state == DOMI_CREATED) {
-        domi_text_add(text, "actor ");
-        domi_text_add_actor(text, manager->config, domi_house_address(house));
-        domi_text_add(text, " %s: %s\n", domi_behaviour_name(domi_house_behaviour(house)),
-                      domi_house_is_exposed(house) ? "shown to other threads" : "CREATED");
+        domi_text_append_words(text, "actor ");
+        domi_text_append_name_of_actor(text, manager->config, domi_house_get_address(house));
+        domi_text_append_words(text, " %s: %s\n",
+                               domi_behaviour_name(domi_house_get_behaviour(house)),
+                               domi_house_is_exposed(house) ? "shown to other threads" : "CREATED");
         return;
     }
     add_address_and_behaviour(manager, text, house);
     add_mail_of_house(text, house);
     add_relations_of_actor(manager, text, house);
     if (domi_house_count_parked(house) != 0)
-        domi_text_add(text, "  %" PRIu32 " conversations:\n", domi_house_count_parked(house));
+        domi_text_append_words(text, "  %" PRIu32 " conversations:\n",
+                               domi_house_count_parked(house));
     for (const domus_stack *stack = house->stacks; stack != NULL && told < CONVERSATIONS_MAX;
          stack = stack->next, told++)
         add_conversation_of_actor(manager, text, stack);
     if (domi_house_count_parked(house) > told)
-        domi_text_add(text, "    and %" PRIu32 " more\n", domi_house_count_parked(house) - told);
+        domi_text_append_words(text, "    and %" PRIu32 " more\n",
+                               domi_house_count_parked(house) - told);
 }

@@ -13,17 +13,19 @@ typedef struct domi_text {
 } domi_text;
 
 /* Append printed words to the text, as far as they fit. */
-void domi_text_add(domi_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void domi_text_append_words(domi_text *text, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* Returns true if all of the text fits into its buffer. Otherwise the text is cut back to the
  * length `before`, so that a thing is described as a whole or not at all. */
-bool domi_text_keep_whole(domi_text *text, size_t before);
+bool domi_text_cut_back_unless_whole(domi_text *text, size_t before);
 
 /* Append the name of an actor for people: its thread, the number of its slot there, and its lease,
  * as in "0/35.2". No other actor of the system ever has the same name. A router lives on no thread,
  * so its name is "router.2", with its lease alone. If log.addresses is set, the address of the
  * house in memory follows. Any thread. */
-void domi_text_add_actor(domi_text *text, const domus_config *config, domus_address address);
+void domi_text_append_name_of_actor(domi_text *text, const domus_config *config,
+                                    domus_address address);
 
 /* Append a description of `house`, whose slot is not free: state, mail, relations, conversations.
  * Called by its home, between two runs. */

@@ -21,21 +21,21 @@ DOMI_INLINE void handle_mail_of_only_mailbox(domi_run *run, uint32_t kind)
 
     if (kind == DOMI_REPLY) {
         do
-            domi_run_take_reply(run);
+            domi_run_handle_next_reply(run);
         while (house->tails[kind] != NULL && run->left != 0);
     } else {
-        domi_stack_prepare(run->stack, run->manager, house);
+        domi_stack_prepare_in_run(run->stack, run->manager, house);
         do
-            domi_run_take_one(run, kind);
+            domi_run_handle_next_message(run, kind);
         while (house->tails[kind] != NULL && run->left != 0 &&
-               domi_run_may_take(run->manager, house));
+               domi_run_may_take_mail_of_mailbox(run->manager, house));
     }
-    domi_run_count(run, kind, before);
+    domi_run_count_handled_messages(run, kind, before);
     for (uint32_t later = kind + 1; later < DOMI_MAILBOXES; later++)
         behind |= (uintptr_t)house->tails[later];
     if (DOMI_UNLIKELY(behind != 0 || (house->marks & (DOMI_MARK_CHANNELS | DOMI_MARK_FRESH |
                                                       DOMI_MARK_ORDERED)) != 0))
-        run->left = domi_run_take_behind(*run, kind);
+        run->left = domi_run_handle_later_mailboxes(*run, kind);
 }
 
 /* True if only the mailbox of `kind` may hold mail. Inlined, so that this is three
@@ -75,7 +75,7 @@ DOMI_INLINE void run_mail_of_one_kind(domi_run *run)
              has_mail_of_one_kind(house, DOMI_REPLY))
         handle_mail_of_only_mailbox(run, DOMI_REPLY);
     else
-        run->left = domi_run_take_in_order(*run);
+        run->left = domi_run_handle_all_mailboxes(*run);
 }
 
 DOMI_INLINE uint32_t run_house_without_settling(domi_manager *manager, domi_house *house)
@@ -85,8 +85,8 @@ DOMI_INLINE uint32_t run_house_without_settling(domi_manager *manager, domi_hous
     domus_stack stack;
     domi_run run = {.manager = manager, .house = house, .left = most, .stack = &stack};
 
-    domi_house_move(house, DOMI_SCHEDULED);
-    domi_house_move(house, DOMI_RUNNING);
+    domi_house_change_state(house, DOMI_SCHEDULED);
+    domi_house_change_state(house, DOMI_RUNNING);
 
     domi_run_begin(manager, house);
     run_mail_of_one_kind(&run);
@@ -104,18 +104,18 @@ DOMI_INLINE uint32_t run_house_without_settling(domi_manager *manager, domi_hous
 DOMI_INLINE void settle_house_after_run(domi_manager *manager, domi_house *house, uint32_t handled)
 {
     if (DOMI_UNLIKELY((house->marks & DOMI_MARKS_SETTLED) != 0 ||
-                      (domi_house_life(house) & DOMI_LIFE_SETTLED) != 0)) {
-        domi_house_settle(manager, house, handled);
+                      (domi_house_life_word(house) & DOMI_LIFE_SETTLED) != 0)) {
+        domi_house_settle_after_run(manager, house, handled);
         return;
     }
     if (house->mail != 0 || domi_house_has_answers_or_events(house))
         domi_house_make_ready(manager, house);
     else
-        domi_house_move(house, DOMI_WAITING);
+        domi_house_change_state(house, DOMI_WAITING);
     DOMI_CHECK_SLOW(domi_house_is_sound(manager, house));
 }
 
-DOMI_NO_CANARY uint32_t domi_house_run(domi_manager *manager, domi_house *house)
+DOMI_NO_CANARY uint32_t domi_house_run_and_settle(domi_manager *manager, domi_house *house)
 {
     uint32_t handled = run_house_without_settling(manager, house);
 

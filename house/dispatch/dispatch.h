@@ -24,10 +24,10 @@ static inline void domi_manager_set_run_limit(domi_manager *manager, uint32_t me
 /* Run `house`, which is READY and was just taken from its queue, and settle it: it becomes READY
  * again at the tail of its queue, WAITING, or free. Returns the number of messages and pieces of
  * channel work that it handled. Home. */
-uint32_t domi_house_run(domi_manager *manager, domi_house *house);
+uint32_t domi_house_run_and_settle(domi_manager *manager, domi_house *house);
 
-/* Run a house that is lent, as its thief: the first half of domi_house_run(). Home settles the
- * house when it is back (settle.h). Returns as domi_house_run(). */
+/* Run a house that is lent, as its thief: the first half of domi_house_run_and_settle(). Home
+ * settles the house when it is back (settle.h). Returns as domi_house_run_and_settle(). */
 uint32_t domi_house_run_lent(domi_manager *manager, domi_house *house);
 
 #endif

@@ -43,7 +43,7 @@ static void check_counts_beside_lists(const domi_house *house)
 {
     DOMI_CHECK((house->mail == 0) ==
                (house->tails[DOMI_ASK] == NULL && house->tails[DOMI_NOTICE] == NULL &&
-                domi_order_count(house) == 0));
+                domi_order_count_mail(house) == 0));
     DOMI_CHECK((house->replies == 0) == (house->tails[DOMI_REPLY] == NULL));
     DOMI_CHECK((domi_house_count_events(house) == 0) == (house->tails[DOMI_EVENT] == NULL));
     DOMI_CHECK((domi_house_count_parked(house) == 0) == (house->stacks == NULL));
@@ -82,14 +82,14 @@ static void check_marks_against_fields(const domi_manager *home, const domi_hous
  * to run. */
 static void check_house_with_living_actor(const domi_manager *home, const domi_house *house)
 {
-    DOMI_CHECK((domi_house_life(house) & DOMI_LIFE_CLOSED) == 0);
+    DOMI_CHECK((domi_house_life_word(house) & DOMI_LIFE_CLOSED) == 0);
     DOMI_CHECK(house->behaviour != NULL && house->self != NULL);
     check_counts_beside_lists(house);
     check_marks_against_fields(home, house);
     DOMI_CHECK(implies(house->state == DOMI_WAITING, !domi_house_is_runnable(house)));
 }
 
-void domi_house_check(const domi_manager *home, const domi_house *house)
+void domi_house_check_fields(const domi_manager *home, const domi_house *house)
 {
     DOMI_CHECK(house->home == home || domi_house_is_pooled(house));
     switch (house->state) {
@@ -135,7 +135,7 @@ static uint32_t check_sorted_mail(const domi_house *house)
     const domi_strand *strand;
     uint32_t count = 0;
 
-    for (uint32_t i = 0; (strand = domi_order_strand(house, i)) != NULL; i++) {
+    for (uint32_t i = 0; (strand = domi_order_get_strand(house, i)) != NULL; i++) {
         DOMI_CHECK(strand->tail != NULL);
         uint32_t nodes = 0;
         const domi_node *node = strand->tail;
@@ -147,7 +147,7 @@ static uint32_t check_sorted_mail(const domi_house *house)
         DOMI_CHECK(nodes == strand->count);
         count += nodes;
     }
-    DOMI_CHECK(count == domi_order_count(house));
+    DOMI_CHECK(count == domi_order_count_mail(house));
     if (count != 0)
         DOMI_CHECK(house->family->order->waiting.ranked == house->family->order->waiting.count &&
                    house->family->order->seen.ranked == house->family->order->seen.count);
@@ -164,18 +164,18 @@ static uint32_t check_parked_stack(const domi_house *house, const domus_stack *s
     uint32_t asks = 0;
 
     DOMI_CHECK(stack->parked && !stack->ended && stack->pooled == stack);
-    DOMI_CHECK(domi_stack_house(stack) == house);
+    DOMI_CHECK(domi_stack_get_house(stack) == house);
     for (const domi_promise *promise = stack->waiting; promise != NULL; promise = promise->next) {
-        DOMI_CHECK(domi_promise_is_open(promise) && promise->previous == previous);
-        DOMI_CHECK(domi_promise_stack(promise) == stack);
+        DOMI_CHECK(domi_promise_is_awaited(promise) && promise->previous == previous);
+        DOMI_CHECK(domi_promise_get_stack(promise) == stack);
         domi_promise_check(promise);
         asks += promise->kind == DOMI_PROMISE_ASK;
         pending++;
         previous = promise;
     }
     for (const domi_promise *promise = stack->answers; promise != NULL;
-         promise = domi_promise_next_answer(promise)) {
-        DOMI_CHECK(promise->state == DOMI_PROMISE_DONE && domi_promise_stack(promise) == stack);
+         promise = domi_promise_of_next_answer(promise)) {
+        DOMI_CHECK(promise->state == DOMI_PROMISE_DONE && domi_promise_get_stack(promise) == stack);
         domi_promise_check(promise);
     }
     DOMI_CHECK(pending == stack->pending);
@@ -202,7 +202,7 @@ static void check_parked_stacks(const domi_house *house)
 
 void domi_house_check_lists(const domi_manager *home, const domi_house *house)
 {
-    domi_house_check(home, house);
+    domi_house_check_fields(home, house);
     if (house->state == DOMI_CREATED)
         return;
     DOMI_CHECK(check_nodes_of_mailbox(house, DOMI_ASK) +
@@ -219,7 +219,7 @@ bool domi_house_is_sound(const domi_manager *home, const domi_house *house)
     if ((domi_counter_read(&home->counters.runs) & (WALK_EVERY - 1)) == 0)
         domi_house_check_lists(home, house);
     else
-        domi_house_check(home, house);
+        domi_house_check_fields(home, house);
     return true;
 }
 
@@ -237,7 +237,7 @@ static void check_house_at_rest(void *house_, void *home)
 
 void domi_manager_check_houses(domi_manager *home)
 {
-    domi_slots_walk(home, check_house_at_rest, home);
+    domi_slots_visit_all(home, check_house_at_rest, home);
     if (home->directory.routers != NULL)
         domi_routers_check(home->directory.routers);
 }

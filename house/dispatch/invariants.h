@@ -11,17 +11,17 @@
 #include "house/message/manager.h"
 
 /* Check the fields of the house itself, without a walk over its lists. Home, between runs. */
-void domi_house_check(const domi_manager *home, const domi_house *house);
+void domi_house_check_fields(const domi_manager *home, const domi_house *house);
 
-/* Check a house as domi_house_check() does, and check all its messages and parked conversations one
- * by one. */
+/* Check a house as domi_house_check_fields() does, and check all its messages and parked
+ * conversations one by one. */
 void domi_house_check_lists(const domi_manager *home, const domi_house *house);
 
 /* Check a promise. The thread that runs the house of its conversation calls it. */
 void domi_promise_check(const domi_promise *promise);
 
-/* Check a house at the end of a run, for DOMI_CHECK_SLOW: by domi_house_check(), and in one run of
- * 64 by domi_house_check_lists(). Always returns true, because a check that fails ends the
+/* Check a house at the end of a run, for DOMI_CHECK_SLOW: by domi_house_check_fields(), and in one
+ * run of 64 by domi_house_check_lists(). Always returns true, because a check that fails ends the
  * process. */
 bool domi_house_is_sound(const domi_manager *home, const domi_house *house);
 

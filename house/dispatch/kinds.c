@@ -197,7 +197,7 @@ static void cancel_attached_descriptor_watch(domi_manager *manager, domi_node *n
 /* Handle the event of a child's node here, so that no row of the parent's behaviour gets it. */
 static bool begin_event_of_child(domi_manager *manager, domi_house *house, domi_node *node)
 {
-    domi_family_handle_event(manager, house, node);
+    domi_family_handle_event_of_child(manager, house, node);
     return false;
 }
 
@@ -257,7 +257,7 @@ const domi_kind domi_kinds[DOMI_SLAB_KINDS] = {
         },
     [DOMI_SLAB_WATCH] =
         {
-            .handle_arrival = domi_watch_handle_arrival,
+            .handle_arrival = domi_watch_handle_arrived_node,
             .begin_event = domi_watch_begin_event,
             .end_event = domi_watch_end_event,
             .drop = domi_watch_drop_node,
@@ -267,7 +267,7 @@ const domi_kind domi_kinds[DOMI_SLAB_KINDS] = {
         },
     [DOMI_SLAB_UNWATCH] =
         {
-            .handle_arrival = domi_watch_handle_arrival,
+            .handle_arrival = domi_watch_handle_arrived_node,
             .begin_event = fail_because_kind_is_no_begun_event,
             .end_event = fail_because_kind_is_no_ended_event,
             .drop = domi_watch_drop_node,
@@ -294,19 +294,19 @@ const domi_kind domi_kinds[DOMI_SLAB_KINDS] = {
         },
     [DOMI_SLAB_MEMBER] =
         {
-            .handle_arrival = domi_group_handle_arrival,
+            .handle_arrival = domi_group_handle_node_of_member,
             .begin_event = fail_because_kind_is_no_begun_event,
             .end_event = fail_because_kind_is_no_ended_event,
-            .drop = domi_group_drop_node,
+            .drop = domi_group_drop_node_of_member,
             .carry_out_note = fail_because_kind_is_never_noted,
             .cancel = fail_because_kind_is_never_attached,
         },
     [DOMI_SLAB_HOUSE] =
         {
-            .handle_arrival = domi_house_handle_arrival,
+            .handle_arrival = domi_house_handle_own_node,
             .begin_event = begin_event_of_child,
             .end_event = end_event_without_work,
-            .drop = domi_family_drop_node,
+            .drop = domi_family_drop_node_of_child,
             .carry_out_note = fail_because_kind_is_never_noted,
             .cancel = fail_because_kind_is_never_attached,
         },
@@ -331,41 +331,41 @@ static void handle_failure_of_actor(domi_manager *manager, domi_house *house, in
  * grain, the next life may begin here: nothing of the old one runs any more. */
 static void remove_actor_from_directory(domi_manager *manager, domi_house *house)
 {
-    domi_name_give_back(manager, house);
-    domi_group_remove_house(manager, house);
-    domi_router_stop_owned(manager, house);
+    domi_name_give_back_of_actor(manager, house);
+    domi_group_remove_house_from_groups(manager, house);
+    domi_router_stop_all_of_actor(manager, house);
     domi_grain_end_life(manager, house);
     domi_remote_forget_gateway(manager, house);
 }
 
 static int put_to_router_or_remote_actor(domi_manager *manager, domi_house *face, domi_node *node)
 {
-    return domi_house_is_remote(face) ? domi_remote_put(manager, face, node)
-                                      : domi_router_put(manager, face, node);
+    return domi_house_is_remote(face) ? domi_remote_put_to_gateway(manager, face, node)
+                                      : domi_router_put_to_routees(manager, face, node);
 }
 
 static int stop_router_or_remote_actor(domi_manager *manager, domus_address address)
 {
-    return domi_house_is_remote(address.house) ? domi_remote_stop(manager, address)
+    return domi_house_is_remote(address.house) ? domi_remote_stop_actor(manager, address)
                                                : domi_router_stop(manager, address);
 }
 
 static bool read_name_of_remote_actor(domi_manager *manager, domus_address address,
                                       domus_remote_name *ret_name)
 {
-    return domi_remote_read_name(manager->directory.remotes, domi_remote_of(address.house),
+    return domi_remote_read_name(manager->directory.remotes, domi_remote_of_face(address.house),
                                  address.lease, UINT32_MAX, ret_name);
 }
 
 const struct domi_doors domi_doors = {
     .put_to_face = put_to_router_or_remote_actor,
-    .tell_refused = domi_letters_report_refused,
-    .hold_ask = domi_circle_check_ask,
+    .tell_refused = domi_letters_report_refusal,
+    .hold_ask = domi_circle_fail_ask_in_circle,
     .stop_face = stop_router_or_remote_actor,
     .read_remote_name = read_name_of_remote_actor,
     .handle_failure = handle_failure_of_actor,
-    .return_mail = domi_grain_return_mail,
-    .put_name = domi_name_put,
-    .stop_routers = domi_router_stop_owned,
+    .return_mail = domi_grain_take_mail_of_ending_life,
+    .put_name = domi_name_register_for_actor,
+    .stop_routers = domi_router_stop_all_of_actor,
     .leave_directory = remove_actor_from_directory,
 };

@@ -17,7 +17,7 @@ const domus_type domus_later_type = {.name = "later"};
 int domus_later(domus_stack *stack)
 {
     domi_manager *manager = stack->manager;
-    domi_house *house = domi_stack_house(stack);
+    domi_house *house = domi_stack_get_house(stack);
 
     if (house->behaviour->kind != DOMUS_CHANNELS)
         return -EOPNOTSUPP;
@@ -26,10 +26,10 @@ int domus_later(domus_stack *stack)
     domi_envelope *event = domi_envelope_new(manager, sizeof *event);
     if (event == NULL)
         return -ENOMEM;
-    domi_envelope_sign(event, &domus_later_type, house);
+    domi_envelope_set_type_and_sender(event, &domus_later_type, house);
     event->node.kind = DOMI_EVENT;
     house->channels.later = true;
-    domi_list_push(&manager->schedule.laters, &event->node);
+    domi_list_append_node(&manager->schedule.laters, &event->node);
     return 0;
 }
 
@@ -37,28 +37,29 @@ int domus_later(domus_stack *stack)
 static void put_event_of_later_run(domi_manager *manager, domi_envelope *event)
 {
     domi_house *house = event->sender;
-    uint64_t life = domi_house_life(house);
+    uint64_t life = domi_house_life_word(house);
 
     if (DOMI_LIFE_LEASE(life) != event->sender_lease || (life & DOMI_LIFE_CLOSED) != 0) {
-        domi_pool_free(manager, &event->node);
+        domi_pool_free_object(manager, &event->node);
         return;
     }
     house->channels.later = false;
     event->node.lease = event->sender_lease;
-    domi_mailbox_append(manager, house, &event->node, DOMI_EVENT);
+    domi_mailbox_append_node(manager, house, &event->node, DOMI_EVENT);
 }
 
-void domi_laters_put(domi_manager *manager)
+void domi_laters_put_events(domi_manager *manager)
 {
     domi_node *laters = manager->schedule.laters;
 
     manager->schedule.laters = NULL;
     while (laters != NULL)
-        put_event_of_later_run(manager, (domi_envelope *)(void *)domi_list_take(&laters));
+        put_event_of_later_run(manager,
+                               (domi_envelope *)(void *)domi_list_take_first_node(&laters));
 }
 
-void domi_laters_drop(domi_manager *manager)
+void domi_laters_free_events(domi_manager *manager)
 {
     while (manager->schedule.laters != NULL)
-        domi_pool_free(manager, domi_list_take(&manager->schedule.laters));
+        domi_pool_free_object(manager, domi_list_take_first_node(&manager->schedule.laters));
 }

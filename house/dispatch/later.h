@@ -10,9 +10,9 @@
 #include "house/message/manager.h"
 
 /* Put the events of all actors that have called domus_later() so far. */
-void domi_laters_put(domi_manager *manager);
+void domi_laters_put_events(domi_manager *manager);
 
 /* Free the events of domus_later() that are left when the thread has ended. */
-void domi_laters_drop(domi_manager *manager);
+void domi_laters_free_events(domi_manager *manager);
 
 #endif

@@ -44,7 +44,7 @@ static uint32_t expose_houses_of_level(domi_queue *queue, domi_fifo *from, uint3
             domi_fifo_put(&kept, house);
             continue;
         }
-        domi_house_slot_set(house, domi_house_slot(house) | DOMI_SLOT_EXPOSED);
+        domi_house_set_slot_bits(house, domi_house_slot_bits(house) | DOMI_SLOT_EXPOSED);
         if (from == &queue->high)
             house->marks |= DOMI_MARK_HIGH;
         else
@@ -57,7 +57,7 @@ static uint32_t expose_houses_of_level(domi_queue *queue, domi_fifo *from, uint3
     return count;
 }
 
-uint32_t domi_loans_expose(domi_manager *home, domi_queue *queue, uint32_t most)
+uint32_t domi_loans_expose_houses(domi_manager *home, domi_queue *queue, uint32_t most)
 {
     domi_fifo chosen = {NULL, NULL};
     uint32_t looks = most > UINT32_MAX / LOOKS_PER_HOUSE ? UINT32_MAX : most * LOOKS_PER_HOUSE;
@@ -73,7 +73,7 @@ uint32_t domi_loans_expose(domi_manager *home, domi_queue *queue, uint32_t most)
         home->loans.shared.tail->next = chosen.head;
         home->loans.shared.tail = chosen.tail;
     }
-    set_count_of_shared_houses(home, domi_loans_count_shown(home) + count);
+    set_count_of_shared_houses(home, domi_loans_count_shared_houses(home) + count);
     domi_spinlock_unlock(&home->loans.shared_lock);
     home->loans.lent += count;
     domi_counter_add(&home->counters.exposed, count);
@@ -84,15 +84,15 @@ uint32_t domi_loans_expose(domi_manager *home, domi_queue *queue, uint32_t most)
  * mail that came meanwhile. */
 static void make_exposed_house_home_again(domi_manager *home, domi_house *house, domi_notes notes)
 {
-    uint32_t slot = domi_house_slot(house);
+    uint32_t slot = domi_house_slot_bits(house);
 
     DOMI_CHECK((slot & DOMI_SLOT_EXPOSED) != 0 && home->loans.lent != 0);
-    domi_house_slot_set(house, slot & DOMI_SLOT_CLASS);
+    domi_house_set_slot_bits(house, slot & DOMI_SLOT_CLASS);
     home->loans.lent--;
     if (DOMI_UNLIKELY(home->observer != NULL))
         home->observer->forget(home, house);
     if (DOMI_UNLIKELY((slot & DOMI_SLOT_HELD) != 0))
-        domi_belts_deliver_held(home, house);
+        domi_belts_deliver_held_messages(home, house);
     domi_notes_carry_out(home, notes);
     if ((slot & DOMI_SLOT_PENDING) != 0)
         domi_mailbox_sort_inbox(home, house);
@@ -108,7 +108,7 @@ static domi_fifo take_houses_no_thief_has_taken(domi_manager *home)
     return taken;
 }
 
-uint32_t domi_loans_take_back(domi_manager *home, domi_queue *queue)
+uint32_t domi_loans_take_houses_back(domi_manager *home, domi_queue *queue)
 {
     domi_fifo taken = take_houses_no_thief_has_taken(home);
     domi_fifo high = {NULL, NULL};
@@ -146,8 +146,8 @@ static domi_node *reverse_list_of_loans(domi_node *node)
 /* Take all loans that have come back, the oldest first. */
 static domi_node *take_returned_loans(domi_manager *home)
 {
-    /* acquire: pairs with the push in domi_loan_run(), so home sees what the thief did
-     * to the house. */
+    /* acquire: pairs with the push in domi_loan_run_house_and_return(), so home sees what the thief
+     * did to the house. */
     return reverse_list_of_loans(
         atomic_exchange_explicit(&home->loans.returns, NULL, memory_order_acquire));
 }
@@ -157,8 +157,8 @@ static domi_node *take_returned_loans(domi_manager *home)
 static domi_node *take_back_first_loan(domi_manager *home, domi_node *node, domi_loan *ret_loan)
 {
     *ret_loan = *(domi_loan *)(void *)node;
-    domi_pool_free(home, node);
-    domi_house_count_change(home, ret_loan->house, ret_loan->tally);
+    domi_pool_free_object(home, node);
+    domi_house_count_behaviour_change(home, ret_loan->house, ret_loan->tally);
     make_exposed_house_home_again(home, ret_loan->house, ret_loan->notes);
     return ret_loan->node.next;
 }
@@ -174,12 +174,12 @@ __attribute__((noinline)) static uint32_t settle_returned_houses(domi_manager *h
         node = take_back_first_loan(home, node, &loan);
         if (DOMI_UNLIKELY(home->observer != NULL) && home->observer->note_loan != NULL)
             home->observer->note_loan(home, loan.house, loan.node.owner);
-        domi_house_settle(home, loan.house, loan.handled);
+        domi_house_settle_after_run(home, loan.house, loan.handled);
     }
     return count;
 }
 
-uint32_t domi_loans_settle(domi_manager *home)
+uint32_t domi_loans_settle_returned_houses(domi_manager *home)
 {
     if (atomic_load_explicit(&home->loans.returns, memory_order_relaxed) == NULL)
         return 0;
@@ -204,7 +204,7 @@ static bool are_returned_loans_few_and_plain(const domi_node *node)
     return true;
 }
 
-bool domi_loans_settle_held(domi_manager *home)
+bool domi_loans_settle_as_stand_in(domi_manager *home)
 {
     /* acquire: the comment in take_returned_loans() says why. Only the owner takes loans off, so if
      * the newest loan is the same as before, the list has not changed. */
@@ -219,12 +219,12 @@ bool domi_loans_settle_held(domi_manager *home)
         return false;
     for (domi_node *node = reverse_list_of_loans(newest); node != NULL;) {
         node = take_back_first_loan(home, node, &loan);
-        domi_house_settle_held(home, loan.house, loan.handled);
+        domi_house_settle_as_stand_in(home, loan.house, loan.handled);
     }
     return true;
 }
 
-void domi_loans_end(domi_manager *home)
+void domi_loans_end_with_all_threads(domi_manager *home)
 {
     domi_fifo taken = take_houses_no_thief_has_taken(home);
 
@@ -239,22 +239,22 @@ void domi_loans_end(domi_manager *home)
 
 /* --- the thief -------------------------------------------------------------------------------- */
 
-domi_loan *domi_loan_take(domi_manager *thief, domi_manager *home)
+domi_loan *domi_loan_take_exposed_house(domi_manager *thief, domi_manager *home)
 {
-    if (domi_loans_count_shown(home) == 0)
+    if (domi_loans_count_shared_houses(home) == 0)
         return NULL;
-    domi_loan *loan = domi_pool_take(thief, DOMI_SLAB_64);
+    domi_loan *loan = domi_pool_take_object(thief, DOMI_SLAB_64);
     if (loan == NULL)
         return NULL;
     domi_house *house = NULL;
     if (domi_spinlock_try_lock(&home->loans.shared_lock)) {
         house = domi_fifo_take(&home->loans.shared);
         if (house != NULL)
-            set_count_of_shared_houses(home, domi_loans_count_shown(home) - 1);
+            set_count_of_shared_houses(home, domi_loans_count_shared_houses(home) - 1);
         domi_spinlock_unlock(&home->loans.shared_lock);
     }
     if (house == NULL) {
-        domi_pool_free(thief, &loan->node);
+        domi_pool_free_object(thief, &loan->node);
         return NULL;
     }
     loan->house = house;
@@ -262,14 +262,14 @@ domi_loan *domi_loan_take(domi_manager *thief, domi_manager *home)
     return loan;
 }
 
-void domi_loan_run(domi_manager *thief, domi_loan *loan)
+void domi_loan_run_house_and_return(domi_manager *thief, domi_loan *loan)
 {
     domi_manager *home = loan->house->home;
 
-    domi_manager_set_lent(thief, true);
+    domi_manager_set_runs_lent_house(thief, true);
     loan->handled = domi_house_run_lent(thief, loan->house);
-    domi_manager_set_lent(thief, false);
-    loan->notes = domi_notes_take(thief);
+    domi_manager_set_runs_lent_house(thief, false);
+    loan->notes = domi_notes_take_of_run(thief);
     domi_node *newest = atomic_load_explicit(&home->loans.returns, memory_order_relaxed);
     do
         loan->node.next = newest;
@@ -278,5 +278,5 @@ void domi_loan_run(domi_manager *thief, domi_loan *loan)
      * operations. */
     while (!atomic_compare_exchange_weak_explicit(&home->loans.returns, &newest, &loan->node,
                                                   memory_order_seq_cst, memory_order_relaxed));
-    domi_manager_notify(thief, home);
+    domi_manager_notify_of_push(thief, home);
 }

@@ -32,35 +32,35 @@ typedef struct domi_loan {
 
 /* Expose up to `most` houses of `queue` to thieves; pinned houses stay there. Returns the number of
  * exposed houses. Home. */
-uint32_t domi_loans_expose(domi_manager *home, domi_queue *queue, uint32_t most);
+uint32_t domi_loans_expose_houses(domi_manager *home, domi_queue *queue, uint32_t most);
 
 /* Take back the exposed houses that no thief has taken, to the head of `queue`. Returns their
  * number. Home. */
-uint32_t domi_loans_take_back(domi_manager *home, domi_queue *queue);
+uint32_t domi_loans_take_houses_back(domi_manager *home, domi_queue *queue);
 
 /* Settle the houses that thieves have returned, as after a run at home. Returns their number.
  * Without returned houses this costs one relaxed load. Home. */
-uint32_t domi_loans_settle(domi_manager *home);
+uint32_t domi_loans_settle_returned_houses(domi_manager *home);
 
 /* Settle the returned houses as a stand-in that holds home (base/park.h): it settles all or none,
  * runs no code of users, and does not use io. An actor that has to end or to restart becomes READY.
  * Returns false if home itself has to settle them. */
-bool domi_loans_settle_held(domi_manager *home);
+bool domi_loans_settle_as_stand_in(domi_manager *home);
 
 /* Take back all exposed and returned houses, and carry out the notes of thieves, after all threads
  * have ended. The houses are not settled (dispatch.h), so none becomes READY or is freed. Home. */
-void domi_loans_end(domi_manager *home);
+void domi_loans_end_with_all_threads(domi_manager *home);
 
 /* Take one house that `home` has exposed, as a thief. Returns its loan; NULL if there is no such
  * house, if another thread holds the lock, or if there is no memory for the loan. Called by the
  * owner of `thief`. */
-domi_loan *domi_loan_take(domi_manager *thief, domi_manager *home);
+domi_loan *domi_loan_take_exposed_house(domi_manager *thief, domi_manager *home);
 
 /* Run the house of a loan once, and return the loan to its home. Called by the owner of `thief`. */
-void domi_loan_run(domi_manager *thief, domi_loan *loan);
+void domi_loan_run_house_and_return(domi_manager *thief, domi_loan *loan);
 
 /* Returns the number of houses of `home` in its shared queue; it may be out of date. Any thread. */
-static inline uint32_t domi_loans_count_shown(const domi_manager *home)
+static inline uint32_t domi_loans_count_shared_houses(const domi_manager *home)
 {
     return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&home->loans.shared_count,
                                 memory_order_relaxed);

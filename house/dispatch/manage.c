@@ -176,7 +176,7 @@ static void set_options_of_manager(domi_manager *manager, const domi_manager_opt
 static void set_limits_of_actors(domi_manager *manager, const domus_config *config)
 {
     manager->limits.mailbox_max = config->scheduler.mailbox_max;
-    domi_manager_set_lane(manager);
+    domi_manager_update_home_lane(manager);
     domi_manager_set_run_limit(manager, config->scheduler.messages_per_run_max);
     manager->limits.conversations_max = config->scheduler.conversations_max;
     manager->schedule.ready[DOMUS_STATE].normal_every = config->scheduler.normal_every;
@@ -195,7 +195,7 @@ int domi_manager_init(domi_manager *manager, const domi_manager_options *options
     uint32_t count = options->count;
 
     DOMI_CHECK(count <= DOMI_MANAGERS_MAX && options->index < count);
-    domi_manager_own(manager);
+    domi_manager_become_owner(manager);
     set_options_of_manager(manager, options);
     set_limits_of_actors(manager, options->config);
     manager->pool.chains = domi_memory_new(count * sizeof(domi_chain));
@@ -224,7 +224,7 @@ int domi_manager_init(domi_manager *manager, const domi_manager_options *options
 int domi_manager_spawn_asker(domi_manager *manager, const domus_behaviour *behaviour,
                              domus_address *ret_address)
 {
-    int result = domi_house_spawn(manager, manager, behaviour, NULL, ret_address);
+    int result = domi_house_spawn_without_parent(manager, manager, behaviour, NULL, ret_address);
 
     if (result != 0)
         return result;
@@ -250,13 +250,13 @@ static void end_actor_with_system(void *house, void *manager)
 
 void domi_manager_end_actors(domi_manager *manager)
 {
-    DOMI_CHECK(domi_manager_is_mine(manager));
+    DOMI_CHECK(domi_manager_is_owned_by_caller(manager));
     manager->ending.has_stopped = true;
-    domi_loans_end(manager);
+    domi_loans_end_with_all_threads(manager);
     (void)domi_manager_take_arrivals(manager);
-    (void)domi_belts_drain(manager);
-    domi_slots_walk(manager, end_actor_with_system, manager);
-    domi_laters_drop(manager);
+    (void)domi_belts_take_all_messages(manager);
+    domi_slots_visit_all(manager, end_actor_with_system, manager);
+    domi_laters_free_events(manager);
     manager->schedule.ready[DOMUS_STATE] = manager->schedule.ready[DOMUS_CHANNELS] =
         (domi_queue){0};
     manager->schedule.mounting = (domi_fifo){NULL, NULL};
@@ -265,15 +265,15 @@ void domi_manager_end_actors(domi_manager *manager)
 static void stop_actor_without_parent(void *house_, void *manager)
 {
     domi_house *house = house_;
-    uint64_t life = domi_house_life(house);
+    uint64_t life = domi_house_life_word(house);
 
     if ((life & DOMI_LIFE_CLOSED) == 0 && house->parent == NULL)
-        (void)domi_house_stop(manager, domi_house_address(house));
+        (void)domi_house_ask_to_stop(manager, domi_house_get_address(house));
 }
 
 void domi_manager_stop_actors(domi_manager *manager)
 {
-    DOMI_CHECK(domi_manager_is_mine(manager));
+    DOMI_CHECK(domi_manager_is_owned_by_caller(manager));
     (void)domi_manager_take_arrivals(manager);
-    domi_slots_walk(manager, stop_actor_without_parent, manager);
+    domi_slots_visit_all(manager, stop_actor_without_parent, manager);
 }

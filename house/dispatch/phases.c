@@ -28,15 +28,15 @@ static uint32_t sort_inboxes_of_arrivals(domi_manager *manager, domi_house *hous
         first = house;
         house = next;
     }
-    return domi_inboxes_sort(manager, first);
+    return domi_inboxes_sort_all_of_list(manager, first);
 }
 
 static uint32_t take_houses_off_arrivals(domi_manager *manager)
 {
     if (atomic_load_explicit(&manager->mail.arrivals, memory_order_relaxed) == NULL)
         return 0;
-    /* acquire: pairs with the push of domi_links_add(), so arrival_next of the houses and the mail
-     * that was put before the push are seen. */
+    /* acquire: pairs with the push of domi_links_add_house(), so arrival_next of the houses and the
+     * mail that was put before the push are seen. */
     return sort_inboxes_of_arrivals(
         manager, atomic_exchange_explicit(&manager->mail.arrivals, NULL, memory_order_acquire));
 }
@@ -46,7 +46,7 @@ static uint32_t take_houses_off_arrivals(domi_manager *manager)
  * another kind has to be mounted first, and a descriptor is watched only within a run. */
 static bool may_actor_use_io(const domi_house *house)
 {
-    const domus_behaviour *behaviour = domi_house_behaviour(house);
+    const domus_behaviour *behaviour = domi_house_get_behaviour(house);
 
     if (behaviour == NULL || behaviour->kind != DOMUS_STATE)
         return true;
@@ -75,10 +75,10 @@ static bool are_arrivals_few_and_plain(const domi_house *house)
     return true;
 }
 
-void domi_manager_take_plain_arrivals(domi_manager *manager)
+void domi_manager_take_arrivals_as_stand_in(domi_manager *manager)
 {
-    DOMI_CHECK(domi_manager_is_mine(manager));
-    if (!domi_loans_settle_held(manager))
+    DOMI_CHECK(domi_manager_is_owned_by_caller(manager));
+    if (!domi_loans_settle_as_stand_in(manager))
         return;
     /* acquire: the comment in take_houses_off_arrivals() says why. Only the owner takes houses off,
      * so if the newest house is the same as before, the list has not changed. */
@@ -93,12 +93,12 @@ uint32_t domi_manager_take_arrivals(domi_manager *manager)
 {
     const domi_house *newest = NULL;
 
-    DOMI_CHECK(domi_manager_is_mine(manager));
+    DOMI_CHECK(domi_manager_is_owned_by_caller(manager));
     if (DOMI_UNLIKELY(manager->observer != NULL))
-        newest = domi_queue_newest(&manager->schedule.ready[DOMUS_STATE]);
-    uint32_t returned = domi_loans_settle(manager);
+        newest = domi_queue_newest_house(&manager->schedule.ready[DOMUS_STATE]);
+    uint32_t returned = domi_loans_settle_returned_houses(manager);
 
-    uint32_t carried = domi_manager_has_belts(manager) ? domi_belts_take(manager) : 0;
+    uint32_t carried = domi_manager_has_belts(manager) ? domi_belts_take_some_messages(manager) : 0;
 
     uint32_t taken = returned + carried + take_houses_off_arrivals(manager);
     if (DOMI_UNLIKELY(manager->observer != NULL))
@@ -113,10 +113,10 @@ uint32_t domi_manager_mount_actors(domi_manager *manager)
     domi_fifo now = manager->schedule.mounting;
     uint32_t count = 0;
 
-    DOMI_CHECK(domi_manager_is_mine(manager));
+    DOMI_CHECK(domi_manager_is_owned_by_caller(manager));
     manager->schedule.mounting = (domi_fifo){NULL, NULL};
     for (domi_house *house = domi_fifo_take(&now); house != NULL; house = domi_fifo_take(&now)) {
-        domi_house_mount(manager, house);
+        domi_house_mount_actor(manager, house);
         count++;
     }
     return count;
@@ -133,17 +133,17 @@ uint32_t domi_manager_fire_timers(domi_manager *manager)
     domi_wheel_node *node;
     uint32_t count = 0;
 
-    DOMI_CHECK(domi_manager_is_mine(manager));
-    domi_wheel_advance(&manager->timing.wheel, manager->now_ns);
+    DOMI_CHECK(domi_manager_is_owned_by_caller(manager));
+    domi_wheel_advance_to_time(&manager->timing.wheel, manager->now_ns);
     while (count < TIMERS_PER_ITERATION &&
-           (node = domi_wheel_take(&manager->timing.wheel)) != NULL) {
-        domi_timer_fire(manager, node);
+           (node = domi_wheel_take_due_node(&manager->timing.wheel)) != NULL) {
+        domi_timer_put_event(manager, node);
         count++;
     }
-    domi_wheel_advance(&manager->timing.deadlines, manager->now_ns);
+    domi_wheel_advance_to_time(&manager->timing.deadlines, manager->now_ns);
     while (count < 2 * TIMERS_PER_ITERATION &&
-           (node = domi_wheel_take(&manager->timing.deadlines)) != NULL) {
-        domi_promise_expire(manager, node);
+           (node = domi_wheel_take_due_node(&manager->timing.deadlines)) != NULL) {
+        domi_promise_fail_at_deadline(manager, node);
         count++;
     }
     return count;
@@ -160,7 +160,7 @@ DOMI_INLINE uint32_t run_ready_houses_by_function(domi_manager *manager, domi_ru
     /* The bound of further runs is for all actors together: with a bound for each actor, a ring of
      * actors that send to each other would have as many runs for each of its members. */
     for (; count < most; count++) {
-        domi_house *house = domi_queue_take(ready);
+        domi_house *house = domi_queue_take_house(ready);
         if (house == NULL)
             break;
         (void)run(manager, house);
@@ -172,15 +172,15 @@ static uint32_t run_ready_channels_actors(domi_manager *manager)
 {
     if (DOMI_UNLIKELY(manager->observer != NULL))
         return run_ready_houses_by_function(manager, manager->observer->choose(manager));
-    return run_ready_houses_by_function(manager, domi_house_run);
+    return run_ready_houses_by_function(manager, domi_house_run_and_settle);
 }
 
-uint32_t domi_manager_run_channels(domi_manager *manager)
+uint32_t domi_manager_run_channels_actors(domi_manager *manager)
 {
     uint32_t count = run_ready_channels_actors(manager);
 
     if (DOMI_UNLIKELY(manager->schedule.laters != NULL)) {
-        domi_laters_put(manager);
+        domi_laters_put_events(manager);
         /* once in a phase 2: a call of domus_later() in these later runs waits for the next
          * phase 2 */
         count += run_ready_channels_actors(manager);
@@ -190,12 +190,12 @@ uint32_t domi_manager_run_channels(domi_manager *manager)
 
 bool domi_manager_has_work(const domi_manager *manager)
 {
-    return domi_manager_has_ready(manager) || manager->schedule.mounting.head != NULL ||
+    return domi_manager_has_ready_actor(manager) || manager->schedule.mounting.head != NULL ||
            manager->schedule.laters != NULL ||
            atomic_load_explicit((_Atomic(domi_house *) *)(uintptr_t)&manager->mail.arrivals,
                                 memory_order_seq_cst) != NULL ||
            atomic_load_explicit((_Atomic(domi_node *) *)(uintptr_t)&manager->loans.returns,
                                 memory_order_seq_cst) != NULL ||
-           domi_loans_count_shown(manager) != 0 ||
+           domi_loans_count_shared_houses(manager) != 0 ||
            domi_belts_have_mail(manager, memory_order_seq_cst);
 }

@@ -30,7 +30,7 @@ uint32_t domi_manager_take_arrivals(domi_manager *manager);
 /* Settle the returned loans and sort the arrivals as a stand-in (base/park.h), each only if they
  * are few state actors with little mail that watch no descriptor. So this takes little time and
  * does not use io. */
-void domi_manager_take_plain_arrivals(domi_manager *manager);
+void domi_manager_take_arrivals_as_stand_in(domi_manager *manager);
 
 /* Mount the actors that wait for their mount. Returns their number. Owner. */
 uint32_t domi_manager_mount_actors(domi_manager *manager);
@@ -43,7 +43,7 @@ uint32_t domi_manager_fire_timers(domi_manager *manager);
 /* Run ready channels actors: as many runs as actors are ready at the call, and up to
  * `channels_runs_per_iteration` more. Actors that are ready after that wait for the next phase 2.
  * Returns the number of runs. Owner. */
-uint32_t domi_manager_run_channels(domi_manager *manager);
+uint32_t domi_manager_run_channels_actors(domi_manager *manager);
 
 /* True if any house waits for a run, a mount, a sort or a settle, or is to be taken back; io and
  * timers are not examined. The stacks to which other threads push are read seq_cst, because this is

@@ -22,7 +22,7 @@
 
 /* --- who has a house -------------------------------------------------------------------------- */
 
-bool domi_pooled_borrow(domi_house *house)
+bool domi_pooled_take_idle_house(domi_house *house)
 {
     uint64_t idle = 0;
 
@@ -42,7 +42,7 @@ static bool release_idle_house(domi_house *house)
                                                    memory_order_relaxed);
 }
 
-void domi_pooled_give_back(domi_pooled *pooled, domi_house *house)
+void domi_pooled_give_idle_house_back(domi_pooled *pooled, domi_house *house)
 {
     if (!release_idle_house(house))
         pooled->schedule(pooled, NULL, house);
@@ -57,8 +57,10 @@ typedef struct due_kind {
     void (*postpone)(domi_manager *home, domi_wheel_node *node);
 } due_kind;
 
-static const due_kind timers = {domi_timer_house, domi_timer_fire, domi_timer_postpone};
-static const due_kind timeouts = {domi_promise_house, domi_promise_expire, domi_promise_postpone};
+static const due_kind timers = {domi_timer_house_of_wheel_node, domi_timer_put_event,
+                                domi_timer_postpone};
+static const due_kind timeouts = {domi_promise_house_of_wheel_node, domi_promise_fail_at_deadline,
+                                  domi_promise_postpone};
 
 /* Fire up to `most` due nodes of a pool's wheel, under the lock. Houses that were idle and now have
  * to be scheduled go to `taken`. Returns the number of due nodes. */
@@ -68,18 +70,18 @@ static uint32_t fire_due_nodes_of_wheel(domi_manager *home, domi_wheel *wheel, c
     domi_wheel_node *node;
     uint32_t count = 0;
 
-    domi_wheel_advance(wheel, home->now_ns);
-    while (count < most && (node = domi_wheel_take(wheel)) != NULL) {
+    domi_wheel_advance_to_time(wheel, home->now_ns);
+    while (count < most && (node = domi_wheel_take_due_node(wheel)) != NULL) {
         domi_house *house = kind->house_of(node);
 
         count++;
-        if (!domi_pooled_borrow(house)) {
-            domi_house_slot_set(house, domi_house_slot(house) | DOMI_SLOT_PENDING);
+        if (!domi_pooled_take_idle_house(house)) {
+            domi_house_set_slot_bits(house, domi_house_slot_bits(house) | DOMI_SLOT_PENDING);
             kind->postpone(home, node);
             continue;
         }
         kind->fire(home, node);
-        domi_house *ready = domi_queue_take(&home->schedule.ready[DOMUS_STATE]);
+        domi_house *ready = domi_queue_take_house(&home->schedule.ready[DOMUS_STATE]);
         DOMI_CHECK(ready == NULL || ready == house);
         if (ready != NULL || !release_idle_house(house))
             domi_fifo_put(taken, house);
@@ -93,13 +95,13 @@ static domi_manager *lock_home_of_pool(domi_manager *runner)
     domi_manager *home = runner->pooled->home;
 
     domi_spinlock_lock(&runner->pooled->lock);
-    domi_manager_own(home);
+    domi_manager_become_owner(home);
     if (runner->now_ns > home->now_ns)
         home->now_ns = runner->now_ns;
     return home;
 }
 
-uint32_t domi_pooled_fire(domi_manager *runner)
+uint32_t domi_pooled_fire_due_timers(domi_manager *runner)
 {
     domi_pooled *pooled = runner->pooled;
     domi_fifo taken = {NULL, NULL};
@@ -119,13 +121,13 @@ uint32_t domi_pooled_fire(domi_manager *runner)
 static void fire_postponed_timers_of_house(domi_manager *home, domi_house *house)
 {
     for (domi_link *link = house->attached; link != NULL; link = link->next) {
-        domi_timer *timer = (domi_timer *)(void *)domi_link_node(link);
+        domi_timer *timer = (domi_timer *)(void *)domi_link_get_node(link);
 
         if (!domi_node_is_timer(&timer->event.node) || !timer->timed ||
             timer->event.node.lease == 0)
             continue;
-        domi_wheel_cancel(&home->timing.wheel, &timer->wheel);
-        domi_timer_fire(home, &timer->wheel);
+        domi_wheel_disarm_node(&home->timing.wheel, &timer->wheel);
+        domi_timer_put_event(home, &timer->wheel);
     }
 }
 
@@ -133,10 +135,10 @@ static void fire_postponed_promises_of_house(domi_manager *home, domi_house *hou
 {
     for (domus_stack *stack = house->stacks; stack != NULL; stack = stack->next) {
         for (domi_promise *promise = stack->waiting; promise != NULL; promise = promise->next) {
-            if (!domi_promise_is_late(promise))
+            if (!domi_promise_is_postponed(promise))
                 continue;
-            domi_wheel_cancel(&home->timing.deadlines, &promise->wheel);
-            domi_promise_expire(home, &promise->wheel);
+            domi_wheel_disarm_node(&home->timing.deadlines, &promise->wheel);
+            domi_promise_fail_at_deadline(home, &promise->wheel);
         }
     }
 }
@@ -147,11 +149,11 @@ static void fire_postponed_timers_and_promises(domi_manager *runner, domi_house 
 {
     domi_manager *home = lock_home_of_pool(runner);
 
-    domi_house_slot_set(house, domi_house_slot(house) & ~DOMI_SLOT_PENDING);
+    domi_house_set_slot_bits(house, domi_house_slot_bits(house) & ~DOMI_SLOT_PENDING);
     fire_postponed_timers_of_house(home, house);
     fire_postponed_promises_of_house(home, house);
     /* the house is scheduled by its state alone: being READY, it was put into this queue, too */
-    (void)domi_queue_take(&home->schedule.ready[DOMUS_STATE]);
+    (void)domi_queue_take_house(&home->schedule.ready[DOMUS_STATE]);
     domi_spinlock_unlock(&runner->pooled->lock);
 }
 
@@ -164,7 +166,7 @@ static uint64_t get_next_due_time_of_pool(domi_manager *home)
     return timer_ns < timeout_ns ? timer_ns : timeout_ns;
 }
 
-uint64_t domi_pooled_due_ns(domi_pooled *pooled)
+uint64_t domi_pooled_next_due_ns(domi_pooled *pooled)
 {
     domi_spinlock_lock(&pooled->lock);
     uint64_t due_ns = get_next_due_time_of_pool(pooled->home);
@@ -172,7 +174,7 @@ uint64_t domi_pooled_due_ns(domi_pooled *pooled)
     return due_ns;
 }
 
-uint64_t domi_pooled_rest(domi_pooled *pooled)
+uint64_t domi_pooled_next_due_ns_before_sleep(domi_pooled *pooled)
 {
     domi_spinlock_lock(&pooled->lock);
     uint64_t due_ns = pooled->awake_ns = get_next_due_time_of_pool(pooled->home);
@@ -186,7 +188,7 @@ uint64_t domi_pooled_rest(domi_pooled *pooled)
  * be read, because another thread may be making an actor there. */
 static bool does_actor_still_live_in_slot(const domi_house *house, uint32_t lease)
 {
-    uint64_t life = domi_house_life(house);
+    uint64_t life = domi_house_life_word(house);
 
     return DOMI_LIFE_LEASE(life) == lease && (life & DOMI_LIFE_CLOSED) == 0;
 }
@@ -194,24 +196,24 @@ static bool does_actor_still_live_in_slot(const domi_house *house, uint32_t leas
 /* Take the house out of the runner's queue if it is READY; no other house is ever in that queue. */
 static domi_house *take_ready_house_of_runner(domi_manager *runner)
 {
-    return domi_queue_take(&runner->schedule.ready[DOMUS_STATE]);
+    return domi_queue_take_house(&runner->schedule.ready[DOMUS_STATE]);
 }
 
 /* Sort, mount and run a house once. Returns the number of handled messages, but at least 1, so that
  * mail that is not handled does not prolong a turn without end. */
 static uint32_t sort_mount_and_run_house(domi_manager *runner, domi_house *house)
 {
-    domi_mailbox_sort_pooled(runner, house);
+    domi_mailbox_sort_inbox_of_pooled(runner, house);
     if (DOMI_UNLIKELY(runner->schedule.mounting.head != NULL))
         (void)domi_manager_mount_actors(runner);
     uint32_t handled =
-        take_ready_house_of_runner(runner) != NULL ? domi_house_run(runner, house) : 0;
+        take_ready_house_of_runner(runner) != NULL ? domi_house_run_and_settle(runner, house) : 0;
     return handled != 0 ? handled : 1;
 }
 
-domi_pooled_left domi_pooled_run(domi_manager *runner, domi_house *house)
+domi_pooled_left domi_pooled_run_turn_of_house(domi_manager *runner, domi_house *house)
 {
-    uint32_t lease = DOMI_LIFE_LEASE(domi_house_life(house));
+    uint32_t lease = DOMI_LIFE_LEASE(domi_house_life_word(house));
     uint32_t handled = 0;
     bool alive = true;
 
@@ -220,7 +222,7 @@ domi_pooled_left domi_pooled_run(domi_manager *runner, domi_house *house)
         alive = does_actor_still_live_in_slot(house, lease);
         /* the house is scheduled by its state alone: if READY, it was put into this queue, too */
         (void)take_ready_house_of_runner(runner);
-        if (DOMI_UNLIKELY((domi_house_slot(house) & DOMI_SLOT_PENDING) != 0) && alive)
+        if (DOMI_UNLIKELY((domi_house_slot_bits(house) & DOMI_SLOT_PENDING) != 0) && alive)
             fire_postponed_timers_and_promises(runner, house);
         bool more = alive && house->state == DOMI_READY;
         if (!more && release_idle_house(house))
@@ -229,7 +231,7 @@ domi_pooled_left domi_pooled_run(domi_manager *runner, domi_house *house)
     return DOMI_POOLED_MORE;
 }
 
-void domi_pooled_take_arrivals(domi_pooled *pooled)
+void domi_pooled_schedule_arrivals(domi_pooled *pooled)
 {
     /* seq_cst: this exchange of the arrivals comes after the store that sets the park word back
      * to sleep (take_what_came() of runtime/pools), just as a push comes before a load of that

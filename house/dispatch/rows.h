@@ -10,7 +10,8 @@
 #include <stddef.h>
 
 /* Returns the row of a behaviour for messages of `type`; NULL: there is none. */
-static inline const domus_on *domi_row_of(const domus_behaviour *behaviour, const domus_type *type)
+static inline const domus_on *domi_row_for_type(const domus_behaviour *behaviour,
+                                                const domus_type *type)
 {
     const domus_on *on = behaviour->on;
 
@@ -27,7 +28,7 @@ static inline const domus_on *domi_row_of(const domus_behaviour *behaviour, cons
 
 /* Returns the row of a behaviour for messages that no other row names: the last row, if it has a
  * handler; else NULL. */
-static inline const domus_on *domi_row_of_rest(const domus_behaviour *behaviour)
+static inline const domus_on *domi_row_for_other_types(const domus_behaviour *behaviour)
 {
     const domus_on *on = behaviour->on;
 

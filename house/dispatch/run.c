@@ -19,7 +19,7 @@ static bool handle_message_of_library(domi_manager *manager, domi_house *house,
                                       domi_envelope *message)
 {
     if (message->type == &domi_cancel_type) {
-        domi_ask_handle_cancel(manager, house, message);
+        domi_ask_handle_cancels_in_row(manager, house, message);
         return true;
     }
     if (message->type == &domi_held_type) {
@@ -27,7 +27,7 @@ static bool handle_message_of_library(domi_manager *manager, domi_house *house,
         return true;
     }
     if (message->type == &domi_last_type) {
-        (void)domi_house_stop(manager, domi_house_address(house));
+        (void)domi_house_ask_to_stop(manager, domi_house_get_address(house));
         return true;
     }
     return message->node.kind == DOMI_EVENT &&
@@ -38,11 +38,11 @@ static bool handle_message_of_library(domi_manager *manager, domi_house *house,
 static void report_event_as_dead_letter(domi_manager *manager, const domi_house *house,
                                         const domi_envelope *message, int why)
 {
-    domi_letters_report_dead(manager, domi_house_address(house), message, why);
+    domi_letters_report_dead_letter(manager, domi_house_get_address(house), message, why);
 }
 
-void domi_run_handle_framed(domi_manager *manager, domi_house *house, domi_envelope *message,
-                            const domus_on *on, uint32_t kind)
+void domi_run_handle_by_row_with_frame(domi_manager *manager, domi_house *house,
+                                       domi_envelope *message, const domus_on *on, uint32_t kind)
 {
     domus_stack *stack = domi_stack_new(manager, house, on->frame_size);
 
@@ -53,16 +53,16 @@ void domi_run_handle_framed(domi_manager *manager, domi_house *house, domi_envel
         else
             /* there is no memory for the stack with the row's frame; its size was checked by the
              * spawn */
-            domi_mailbox_drop(manager, house, &message->node, -ENOMEM);
+            domi_mailbox_end_unhandled_message(manager, house, &message->node, -ENOMEM);
         return;
     }
     stack->message = message;
     stack->ask = kind == DOMI_ASK ? message : NULL;
     stack->begun_by = message->type;
     domi_turn_begin(stack, message->type);
-    int result = on->handle(stack, house->self, domi_envelope_payload_of(message, kind));
+    int result = on->handle(stack, house->self, domi_envelope_payload_by_kind(message, kind));
     if (kind == DOMI_NOTICE && stack->message != NULL)
-        domi_envelope_end(manager, message);
+        domi_envelope_release_and_free(manager, message);
     domi_turn_end(stack, result);
 }
 
@@ -71,26 +71,26 @@ void domi_run_handle_framed(domi_manager *manager, domi_house *house, domi_envel
 __attribute__((noinline, cold)) static void
 refuse_message_without_row(domi_manager *manager, domi_house *house, domi_envelope *message)
 {
-    domi_manager_warn(manager, house, DOMI_TYPE_UNKNOWN, message->type, -EOPNOTSUPP);
-    domi_mailbox_drop(manager, house, &message->node, -EOPNOTSUPP);
+    domi_manager_report_mistake(manager, house, DOMI_TYPE_UNKNOWN, message->type, -EOPNOTSUPP);
+    domi_mailbox_end_unhandled_message(manager, house, &message->node, -EOPNOTSUPP);
 }
 
-void domi_run_handle_rest(domi_manager *manager, domi_house *house, domus_stack *stack,
-                          domi_envelope *message, uint32_t kind)
+void domi_run_handle_message_without_row(domi_manager *manager, domi_house *house,
+                                         domus_stack *stack, domi_envelope *message, uint32_t kind)
 {
-    const domus_on *rest = domi_row_of_rest(house->behaviour);
+    const domus_on *rest = domi_row_for_other_types(house->behaviour);
 
     if (handle_message_of_library(manager, house, message))
-        domi_pool_free(manager, &message->node);
+        domi_pool_free_object(manager, &message->node);
     else if (house->behaviour->pipeline != NULL &&
              manager->io_hooks.send_mail(manager, house, message))
         return;
     else if (rest == NULL)
         refuse_message_without_row(manager, house, message);
     else if (rest->frame_size != 0)
-        domi_run_handle_framed(manager, house, message, rest, kind);
+        domi_run_handle_by_row_with_frame(manager, house, message, rest, kind);
     else
-        domi_run_handle(manager, house, stack, message, rest, kind);
+        domi_run_handle_by_row_without_frame(manager, house, stack, message, rest, kind);
 }
 
 /* True if a node of the exception mailbox is a failure. The end of a sleep, and a wait that was
@@ -103,7 +103,7 @@ static bool is_exception_node_a_failure(const domi_node *node)
     if (domi_node_is_stack(node))
         return false;
     return !domi_node_is_promise(node) || promise->answer.error != 0 ||
-           domi_promise_stack(promise)->wait == DOMI_WAIT_KEPT;
+           domi_promise_get_stack(promise)->wait == DOMI_WAIT_KEPT;
 }
 
 /* Take exceptions from their mailbox until `most` were taken or none is left. Returns their
@@ -115,10 +115,10 @@ handle_exceptions_of_house(domi_manager *manager, domi_house *house, uint32_t mo
     uint32_t failures = 0;
 
     for (; house->tails[DOMI_EXCEPTION] != NULL && taken < most; taken++) {
-        domi_node *node = domi_list_take(&house->tails[DOMI_EXCEPTION]);
+        domi_node *node = domi_list_take_first_node(&house->tails[DOMI_EXCEPTION]);
         failures += is_exception_node_a_failure(node);
         if (domi_node_is_stack(node) || domi_node_is_promise(node))
-            domi_stack_run_node(manager, node);
+            domi_stack_handle_exception_node(manager, node);
         else
             domi_stack_handle_answer(manager, house, (domi_envelope *)(void *)node);
     }
@@ -132,9 +132,9 @@ DOMI_INLINE void let_receives_choose_messages(domi_run *run, uint32_t kept, bool
 {
     if (run->left <= kept)
         return;
-    uint32_t handled = ordered
-                           ? domi_receive_run_in_order(run->manager, run->house, run->left - kept)
-                           : domi_receive_run(run->manager, run->house, run->left - kept);
+    uint32_t handled =
+        ordered ? domi_receive_search_new_ordered_mail(run->manager, run->house, run->left - kept)
+                : domi_receive_search_new_mail(run->manager, run->house, run->left - kept);
     run->left -= handled;
     domi_counter_add(&run->manager->counters.handled[DOMI_NOTICE], handled);
 }
@@ -146,21 +146,21 @@ __attribute__((noinline)) static uint32_t handle_ordered_mail(domi_run run, uint
     domi_house *house = run.house;
     domi_manager *manager = run.manager;
 
-    domi_stack_prepare(run.stack, manager, house);
+    domi_stack_prepare_in_run(run.stack, manager, house);
     /* checked for each message: a handler may change the behaviour to one without an order */
     while (run.left > kept && house->mail != 0 && domi_house_is_ordered(house) &&
-           domi_run_may_take_but(manager, house, 0)) {
-        domi_node *node = domi_order_take(house);
+           domi_run_may_take_mail_unless_marked(manager, house, 0)) {
+        domi_node *node = domi_order_take_next_message(house);
         domi_envelope *message = (domi_envelope *)(void *)node;
 
         DOMI_CHECK(node != NULL);
         domi_counter_add(&manager->counters.handled[node->kind], 1);
         if (node->kind == DOMI_ASK)
-            domi_run_handle_taken(&run, message, DOMI_ASK);
+            domi_run_handle_taken_message(&run, message, DOMI_ASK);
         else
-            domi_run_handle_taken(&run, message, DOMI_NOTICE);
+            domi_run_handle_taken_message(&run, message, DOMI_NOTICE);
     }
-    if (domi_house_is_ordered(house) && domi_house_has_receive_to_look(house))
+    if (domi_house_is_ordered(house) && domi_house_has_receive_to_search(house))
         let_receives_choose_messages(&run, kept, true);
     return run.left;
 }
@@ -177,7 +177,7 @@ DOMI_INLINE void handle_mail_chosen_by_receive_or_order(domi_run *run, uint32_t 
 {
     if (domi_house_is_ordered(run->house))
         run->left = handle_ordered_mail(*run, kept);
-    else if (domi_house_has_receive_to_look(run->house))
+    else if (domi_house_has_receive_to_search(run->house))
         let_receives_choose_messages(run, kept, false);
 }
 
@@ -189,16 +189,16 @@ DOMI_INLINE int call_row_for_event(domi_manager *manager, domi_house *house, dom
 {
     if (!mounted)
         return -ESTALE;
-    const domus_on *on = domi_row_of(house->behaviour, message->type);
+    const domus_on *on = domi_row_for_type(house->behaviour, message->type);
 
     if (on == NULL)
-        on = domi_row_of_rest(house->behaviour);
+        on = domi_row_for_other_types(house->behaviour);
     if (on == NULL)
         return -EOPNOTSUPP;
     if (on->frame_size != 0)
-        domi_run_handle_framed(manager, house, message, on, DOMI_EVENT);
+        domi_run_handle_by_row_with_frame(manager, house, message, on, DOMI_EVENT);
     else
-        domi_run_handle(manager, house, stack, message, on, DOMI_EVENT);
+        domi_run_handle_by_row_without_frame(manager, house, stack, message, on, DOMI_EVENT);
     return 0;
 }
 
@@ -208,7 +208,7 @@ static void handle_event_of_object(domi_manager *manager, domi_house *house, dom
                                    domi_node *node, bool mounted)
 {
     domi_envelope *message = (domi_envelope *)(void *)node;
-    const domi_kind *kind = domi_kind_of(node);
+    const domi_kind *kind = domi_kind_of_node(node);
 
     if (kind->begin_event(manager, house, node)) {
         int error = call_row_for_event(manager, house, stack, message, mounted);
@@ -228,9 +228,9 @@ DOMI_INLINE void handle_next_event(domi_run *run, domi_node *node, bool mounted)
     else if (handle_message_of_library(run->manager, run->house, message) ||
              (error = call_row_for_event(run->manager, run->house, run->stack, message, mounted)) ==
                  0)
-        domi_pool_free(run->manager, node);
+        domi_pool_free_object(run->manager, node);
     else
-        domi_mailbox_drop(run->manager, run->house, node, error);
+        domi_mailbox_end_unhandled_message(run->manager, run->house, node, error);
 }
 
 /* Take events from their mailbox. `mounted` is a constant in each call, so that the events of a
@@ -240,14 +240,14 @@ DOMI_INLINE void handle_events_of_house(domi_run *run, uint32_t kept, bool mount
     domi_house *house = run->house;
     uint32_t before = run->left;
 
-    domi_stack_prepare(run->stack, run->manager, house);
+    domi_stack_prepare_in_run(run->stack, run->manager, house);
     while (house->tails[DOMI_EVENT] != NULL && run->left > kept) {
-        domi_node *node = domi_list_take(&house->tails[DOMI_EVENT]);
+        domi_node *node = domi_list_take_first_node(&house->tails[DOMI_EVENT]);
         house->events -= DOMI_EVENT_STEP;
         run->left--;
         handle_next_event(run, node, mounted);
     }
-    domi_run_count(run, DOMI_EVENT, before);
+    domi_run_count_handled_messages(run, DOMI_EVENT, before);
 }
 
 /* Take events from their mailbox, also if the actor is not mounted, because the ends of its
@@ -274,16 +274,16 @@ static void handle_mail_of_source(domi_run *run, uint32_t source)
 {
     switch (source) {
     case DOMI_REPLY:
-        domi_run_take_replies(run, 0);
+        domi_run_handle_replies(run, 0);
         break;
     case DOMI_EXCEPTION:
         run->left -= handle_exceptions_of_house(run->manager, run->house, run->left);
         break;
     case DOMI_ASK:
-        domi_run_take(run, DOMI_ASK, 0);
+        domi_run_handle_mail_of_kind(run, DOMI_ASK, 0);
         break;
     case DOMI_NOTICE:
-        domi_run_take(run, DOMI_NOTICE, 0);
+        domi_run_handle_mail_of_kind(run, DOMI_NOTICE, 0);
         if (is_mail_chosen_by_receive_or_order(run->house))
             handle_mail_chosen_by_receive_or_order(run, 0);
         break;
@@ -326,7 +326,7 @@ __attribute__((noinline, cold)) static uint32_t handle_sources_in_short_run(domi
  * receive from its message. For an actor with an order the places are for its asks, too. */
 DOMI_INLINE uint32_t get_places_kept_for_notices(const domi_house *house, bool held, uint32_t kept)
 {
-    bool waits = held ? domi_house_has_receive_to_look(house) ||
+    bool waits = held ? domi_house_has_receive_to_search(house) ||
                             (house->mail != 0 && (house->marks & DOMI_MARKS_HOLD) == 0)
                       : house->tails[DOMI_NOTICE] != NULL;
 
@@ -368,15 +368,15 @@ static uint32_t handle_mailboxes_from_first(domi_run run, uint32_t first, kept_p
     domi_house *house = run.house;
 
     if (first == DOMI_REPLY && house->tails[DOMI_REPLY] != NULL)
-        domi_run_take_replies(&run, kept.behind_replies);
+        domi_run_handle_replies(&run, kept.behind_replies);
     if (first <= DOMI_EXCEPTION && house->tails[DOMI_EXCEPTION] != NULL &&
         run.left > kept.behind_exceptions)
         run.left -=
             handle_exceptions_of_house(run.manager, house, run.left - kept.behind_exceptions);
     if (first <= DOMI_ASK && house->tails[DOMI_ASK] != NULL)
-        domi_run_take(&run, DOMI_ASK, kept.behind_asks);
+        domi_run_handle_mail_of_kind(&run, DOMI_ASK, kept.behind_asks);
     if (first <= DOMI_NOTICE && house->tails[DOMI_NOTICE] != NULL)
-        domi_run_take(&run, DOMI_NOTICE, kept.behind_notices);
+        domi_run_handle_mail_of_kind(&run, DOMI_NOTICE, kept.behind_notices);
     if (DOMI_UNLIKELY(is_mail_chosen_by_receive_or_order(house)))
         handle_mail_chosen_by_receive_or_order(&run, kept.behind_notices);
     if (house->tails[DOMI_EVENT] != NULL)
@@ -385,7 +385,7 @@ static uint32_t handle_mailboxes_from_first(domi_run run, uint32_t first, kept_p
     return run.left;
 }
 
-uint32_t domi_run_take_in_order(domi_run run)
+uint32_t domi_run_handle_all_mailboxes(domi_run run)
 {
     uint32_t kept = run.manager->limits.run_kept;
 
@@ -395,7 +395,7 @@ uint32_t domi_run_take_in_order(domi_run run)
                                        keep_places_for_later_kinds(run.house, kept));
 }
 
-uint32_t domi_run_take_behind(domi_run run, uint32_t kind)
+uint32_t domi_run_handle_later_mailboxes(domi_run run, uint32_t kind)
 {
     return handle_mailboxes_from_first(run, kind + 1, (kept_places){0});
 }

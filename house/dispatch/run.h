@@ -15,11 +15,11 @@
 #include "house/message/owned.h"
 
 /* The state of a run. `stack` serves all turns whose conversations end at once.
- * domi_stack_prepare() sets it up before the first message of a kind, and again after a turn that
- * did not end at once: it parked, failed, still owed its answer, or a verb left work for its end. A
- * turn that ends at once changes `ask` and `message`, which domi_run_handle() sets for each
- * message; `sender`, which is read only after a turn has set it; and `answered`, which only a turn
- * of an ask reads. */
+ * domi_stack_prepare_in_run() sets it up before the first message of a kind, and again after a turn
+ * that did not end at once: it parked, failed, still owed its answer, or a verb left work for its
+ * end. A turn that ends at once changes `ask` and `message`, which
+ * domi_run_handle_by_row_without_frame() sets for each message; `sender`, which is read only after
+ * a turn has set it; and `answered`, which only a turn of an ask reads. */
 typedef struct domi_run {
     domi_manager *manager; /* the manager of the thread that runs the house */
     domi_house *house;     /* the house whose mail the run handles */
@@ -30,48 +30,50 @@ typedef struct domi_run {
 
 /* Take mail from all mailboxes of the house, and then from its channels. Returns the number of the
  * run's places that are left. */
-uint32_t domi_run_take_in_order(domi_run run);
+uint32_t domi_run_handle_all_mailboxes(domi_run run);
 
 /* Take mail from the mailboxes behind that of `kind`, which alone held mail when the run began, and
  * then from the channels. Returns the number of places that are left. */
-uint32_t domi_run_take_behind(domi_run run, uint32_t kind);
+uint32_t domi_run_handle_later_mailboxes(domi_run run, uint32_t kind);
 
 /* Handle a message by a row that has a frame. A frame lies in a pooled stack, so the conversation
  * begins in such a stack. */
-void domi_run_handle_framed(domi_manager *manager, domi_house *house, domi_envelope *message,
-                            const domus_on *on, uint32_t kind);
+void domi_run_handle_by_row_with_frame(domi_manager *manager, domi_house *house,
+                                       domi_envelope *message, const domus_on *on, uint32_t kind);
 
 /* Handle an ask or notice whose type has no row: it is a message of the library itself, or the last
  * row of the behaviour gets it. Without a last row an ask fails with -EOPNOTSUPP, and a notice
  * becomes a dead letter. */
-void domi_run_handle_rest(domi_manager *manager, domi_house *house, domus_stack *stack,
-                          domi_envelope *message, uint32_t kind);
+void domi_run_handle_message_without_row(domi_manager *manager, domi_house *house,
+                                         domus_stack *stack, domi_envelope *message, uint32_t kind);
 
 /* Count the messages of `kind` that the run has handled since it had `before` places left. */
-DOMI_INLINE void domi_run_count(const domi_run *run, uint32_t kind, uint32_t before)
+DOMI_INLINE void domi_run_count_handled_messages(const domi_run *run, uint32_t kind,
+                                                 uint32_t before)
 {
     domi_counter_add(&run->manager->counters.handled[kind], before - run->left);
 }
 
 /* Handle a message by a row without a frame. Frees the message if it is a notice that the handler
  * did not keep. Inlined, so that `kind` is a constant. */
-DOMI_INLINE void domi_run_handle(domi_manager *manager, domi_house *house, domus_stack *stack,
-                                 domi_envelope *message, const domus_on *on, uint32_t kind)
+DOMI_INLINE void domi_run_handle_by_row_without_frame(domi_manager *manager, domi_house *house,
+                                                      domus_stack *stack, domi_envelope *message,
+                                                      const domus_on *on, uint32_t kind)
 {
     stack->ask = kind == DOMI_ASK ? message : NULL;
     stack->message = message;
     domi_turn_begin(stack, message->type);
-    int result = on->handle(stack, house->self, domi_envelope_payload_of(message, kind));
+    int result = on->handle(stack, house->self, domi_envelope_payload_by_kind(message, kind));
     if (kind == DOMI_NOTICE && DOMI_LIKELY(stack->message != NULL))
-        domi_envelope_end(manager, message);
-    if (!domi_turn_end_begun(stack, result, kind))
-        domi_stack_prepare(stack, manager, house);
+        domi_envelope_release_and_free(manager, message);
+    if (!domi_turn_end_of_begun_conversation(stack, result, kind))
+        domi_stack_prepare_in_run(stack, manager, house);
 }
 
 /* Take the next reply out of its mailbox and handle it. */
-DOMI_INLINE void domi_run_take_reply(domi_run *run)
+DOMI_INLINE void domi_run_handle_next_reply(domi_run *run)
 {
-    domi_node *node = domi_list_take(&run->house->tails[DOMI_REPLY]);
+    domi_node *node = domi_list_take_first_node(&run->house->tails[DOMI_REPLY]);
 
     run->house->replies--;
     run->left--;
@@ -79,73 +81,76 @@ DOMI_INLINE void domi_run_take_reply(domi_run *run)
 }
 
 /* Handle replies until none is left, or until only `kept` places of the run are left. */
-DOMI_INLINE void domi_run_take_replies(domi_run *run, uint32_t kept)
+DOMI_INLINE void domi_run_handle_replies(domi_run *run, uint32_t kept)
 {
     uint32_t before = run->left;
 
     while (run->house->tails[DOMI_REPLY] != NULL && run->left > kept)
-        domi_run_take_reply(run);
-    domi_run_count(run, DOMI_REPLY, before);
+        domi_run_handle_next_reply(run);
+    domi_run_count_handled_messages(run, DOMI_REPLY, before);
 }
 
 /* True if the house may take the next ask or notice; each of the marks in `others` forbids it,
  * too. */
-DOMI_INLINE bool domi_run_may_take_but(domi_manager *manager, domi_house *house, uint32_t others)
+DOMI_INLINE bool domi_run_may_take_mail_unless_marked(domi_manager *manager, domi_house *house,
+                                                      uint32_t others)
 {
     if ((house->marks & (DOMI_MARKS_HOLD | DOMI_MARK_STOPPING | others)) != 0)
         return false;
     if (DOMI_UNLIKELY(domi_house_is_asked_to_stop(house))) {
-        domi_house_stop_begin(manager, house);
+        domi_house_begin_stop(manager, house);
         return false;
     }
     return true;
 }
 
-/* True if the house may take the next message of one mailbox, as domi_run_may_take_but() says.
- * False for an actor with an order, whose mail run.c takes. */
-DOMI_INLINE bool domi_run_may_take(domi_manager *manager, domi_house *house)
+/* True if the house may take the next message of one mailbox, as
+ * domi_run_may_take_mail_unless_marked() says. False for an actor with an order, whose mail run.c
+ * takes. */
+DOMI_INLINE bool domi_run_may_take_mail_of_mailbox(domi_manager *manager, domi_house *house)
 {
-    return domi_run_may_take_but(manager, house, DOMI_MARK_ORDERED);
+    return domi_run_may_take_mail_unless_marked(manager, house, DOMI_MARK_ORDERED);
 }
 
 /* Handle an ask or notice that was taken out of its mailbox. Inlined, so that `kind` is a
  * constant. */
-DOMI_INLINE void domi_run_handle_taken(domi_run *run, domi_envelope *message, uint32_t kind)
+DOMI_INLINE void domi_run_handle_taken_message(domi_run *run, domi_envelope *message, uint32_t kind)
 {
     domi_house *house = run->house;
 
     house->mail--;
     run->left--;
-    const domus_on *on = domi_row_of(house->behaviour, message->type);
+    const domus_on *on = domi_row_for_type(house->behaviour, message->type);
     if (kind == DOMI_ASK && DOMI_UNLIKELY(domi_ask_is_expired(run->manager, message)))
-        domi_ask_expire(run->manager, message);
+        domi_ask_drop_expired(run->manager, message);
     else if (DOMI_UNLIKELY(on == NULL))
-        domi_run_handle_rest(run->manager, house, run->stack, message, kind);
+        domi_run_handle_message_without_row(run->manager, house, run->stack, message, kind);
     else if (DOMI_UNLIKELY(on->frame_size != 0))
-        domi_run_handle_framed(run->manager, house, message, on, kind);
+        domi_run_handle_by_row_with_frame(run->manager, house, message, on, kind);
     else
-        domi_run_handle(run->manager, house, run->stack, message, on, kind);
+        domi_run_handle_by_row_without_frame(run->manager, house, run->stack, message, on, kind);
 }
 
 /* Take the next ask or notice out of its mailbox and handle it. */
-DOMI_INLINE void domi_run_take_one(domi_run *run, uint32_t kind)
+DOMI_INLINE void domi_run_handle_next_message(domi_run *run, uint32_t kind)
 {
-    domi_node *node = domi_list_take(&run->house->tails[kind]);
+    domi_node *node = domi_list_take_first_node(&run->house->tails[kind]);
 
-    domi_run_handle_taken(run, (domi_envelope *)(void *)node, kind);
+    domi_run_handle_taken_message(run, (domi_envelope *)(void *)node, kind);
 }
 
 /* Handle asks or notices until none may be taken, or until only `kept` places of the run are
  * left. */
-DOMI_INLINE void domi_run_take(domi_run *run, uint32_t kind, uint32_t kept)
+DOMI_INLINE void domi_run_handle_mail_of_kind(domi_run *run, uint32_t kind, uint32_t kept)
 {
     domi_house *house = run->house;
     uint32_t before = run->left;
 
-    domi_stack_prepare(run->stack, run->manager, house);
-    while (house->tails[kind] != NULL && run->left > kept && domi_run_may_take(run->manager, house))
-        domi_run_take_one(run, kind);
-    domi_run_count(run, kind, before);
+    domi_stack_prepare_in_run(run->stack, run->manager, house);
+    while (house->tails[kind] != NULL && run->left > kept &&
+           domi_run_may_take_mail_of_mailbox(run->manager, house))
+        domi_run_handle_next_message(run, kind);
+    domi_run_count_handled_messages(run, kind, before);
 }
 
 #endif

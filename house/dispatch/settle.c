@@ -24,9 +24,9 @@ static void settle_house_with_special_marks(domi_manager *manager, domi_house *h
             house->family->last_ns = manager->now_ns;
     }
     if ((house->marks & DOMI_MARK_RESTART) != 0)
-        domi_house_restart_end(manager, house);
+        domi_house_try_to_end_restart(manager, house);
     if ((house->marks & DOMI_MARK_ROUTEE) != 0)
-        domi_router_record_load(house);
+        domi_router_record_load_of_routee(house);
     if (domi_house_has_outlived_channel(house))
         domi_house_stop_after_run(house);
 }
@@ -37,9 +37,9 @@ static void settle_house_with_special_marks(domi_manager *manager, domi_house *h
 DOMI_INLINE void settle_house_after_run(domi_manager *manager, domi_house *house, uint32_t handled,
                                         bool may_end)
 {
-    uint64_t life = domi_house_life(house);
+    uint64_t life = domi_house_life_word(house);
 
-    if (!may_end && domi_house_has_to_end(house, life)) {
+    if (!may_end && domi_house_has_end_to_check(house, life)) {
         domi_house_make_ready(manager, house);
         return;
     }
@@ -48,29 +48,29 @@ DOMI_INLINE void settle_house_after_run(domi_manager *manager, domi_house *house
         /* If a stand-in misses a stop at this load, the node of that stop arrives later and makes
          * the house READY. */
         if (may_end)
-            life = domi_house_life(house);
+            life = domi_house_life_word(house);
     }
     if ((life & (DOMI_LIFE_STOP | DOMI_LIFE_FULL)) != 0) {
         if ((life & (DOMI_LIFE_STOP | DOMI_LIFE_FULL)) == DOMI_LIFE_FULL)
-            domi_watch_fire_room(manager, house);
+            domi_watch_tell_of_room_if_there_is(manager, house);
         if ((life & DOMI_LIFE_STOP) != 0 && (house->marks & DOMI_MARK_STOPPING) == 0)
-            domi_house_stop_begin(manager, house);
-        if ((house->marks & DOMI_MARK_STOPPING) != 0 && domi_house_stop_end(manager, house))
+            domi_house_begin_stop(manager, house);
+        if ((house->marks & DOMI_MARK_STOPPING) != 0 && domi_house_try_to_end_stop(manager, house))
             return;
     }
     if (domi_house_is_runnable(house))
         domi_house_make_ready(manager, house);
     else
-        domi_house_move(house, DOMI_WAITING);
+        domi_house_change_state(house, DOMI_WAITING);
     DOMI_CHECK_SLOW(domi_house_is_sound(manager, house));
 }
 
-void domi_house_settle(domi_manager *home, domi_house *house, uint32_t handled)
+void domi_house_settle_after_run(domi_manager *home, domi_house *house, uint32_t handled)
 {
     settle_house_after_run(home, house, handled, true);
 }
 
-void domi_house_settle_held(domi_manager *home, domi_house *house, uint32_t handled)
+void domi_house_settle_as_stand_in(domi_manager *home, domi_house *house, uint32_t handled)
 {
     settle_house_after_run(home, house, handled, false);
 }

@@ -1,7 +1,7 @@
 /* The end of a run: home settles the house, which becomes READY, at the tail of its queue, or
  * WAITING, or free. Most houses have no mark and no bit of their life word that matters then, and
- * the end of domi_house_run() settles them; settle.c settles all others, and those that were
- * lent. */
+ * the end of domi_house_run_and_settle() settles them; settle.c settles all others, and those that
+ * were lent. */
 #ifndef DOMI_HOUSE_DISPATCH_SETTLE_H
 #define DOMI_HOUSE_DISPATCH_SETTLE_H
 
@@ -16,10 +16,10 @@
 
 /* Settle a house of any kind after its run, also one that was lent. `handled` is what
  * domi_house_run_lent() has returned. Home. */
-void domi_house_settle(domi_manager *home, domi_house *house, uint32_t handled);
+void domi_house_settle_after_run(domi_manager *home, domi_house *house, uint32_t handled);
 
 /* Settle a house as a stand-in that holds home: an actor that has to end or to restart becomes
  * READY, so that its own thread does that later. */
-void domi_house_settle_held(domi_manager *home, domi_house *house, uint32_t handled);
+void domi_house_settle_as_stand_in(domi_manager *home, domi_house *house, uint32_t handled);
 
 #endif

@@ -21,7 +21,7 @@
 
 domus_address domus_self(const domus_stack *stack)
 {
-    return domi_house_address(domi_stack_house(stack));
+    return domi_house_get_address(domi_stack_get_house(stack));
 }
 
 domus_address domus_sender(const domus_stack *stack)
@@ -37,7 +37,7 @@ domus_address domus_sender(const domus_stack *stack)
 
 void *domus_frame(domus_stack *stack)
 {
-    return domi_stack_frame(stack);
+    return domi_stack_get_frame(stack);
 }
 
 uint64_t domus_now_ns(const domus_stack *stack)
@@ -53,12 +53,12 @@ DOMI_INLINE int send_notice_in_new_envelope(domi_manager *manager, const domi_ho
 
     if (DOMI_UNLIKELY(envelope == NULL))
         return domi_message_explain_failure(manager);
-    domi_envelope_sign(envelope, type, sender);
+    domi_envelope_set_type_and_sender(envelope, type, sender);
     domi_payload_copy(envelope->payload, payload, type->size);
 
-    int error = domi_mailbox_put_copied(manager, to, &envelope->node);
+    int error = domi_mailbox_put_copied_notice(manager, to, &envelope->node);
     if (DOMI_UNLIKELY(error != 0))
-        domi_pool_free(manager, &envelope->node);
+        domi_pool_free_object(manager, &envelope->node);
     return error;
 }
 
@@ -69,7 +69,8 @@ __attribute__((noinline)) static int send_notice_of_any_size(domus_stack *stack,
 {
     if (DOMI_UNLIKELY(type->size > DOMUS_PAYLOAD_MAX))
         return -EMSGSIZE;
-    return send_notice_in_new_envelope(stack->manager, domi_stack_house(stack), to, type, payload);
+    return send_notice_in_new_envelope(stack->manager, domi_stack_get_house(stack), to, type,
+                                       payload);
 }
 
 /* Send a notice that cannot take the short way of domus_notice(). A small notice to another thread
@@ -82,16 +83,16 @@ __attribute__((noinline)) static int send_notice_without_short_way(domus_stack *
     domi_manager *manager = stack->manager;
 
     if (type->size > DOMI_PAYLOAD_FEW || to.house == NULL || to.house->home == manager ||
-        !domi_pool_has_envelope(manager, DOMI_SLAB_64))
+        !domi_pool_has_free_envelope_in_slab(manager, DOMI_SLAB_64))
         return send_notice_of_any_size(stack, to, type, payload);
-    domi_envelope *envelope = domi_pool_take(manager, DOMI_SLAB_64);
+    domi_envelope *envelope = domi_pool_take_object(manager, DOMI_SLAB_64);
     envelope->node.lease = to.lease;
     envelope->node.kind = DOMI_NOTICE;
-    domi_envelope_sign(envelope, type, domi_stack_house(stack));
-    domi_payload_copy_few(envelope->payload, payload, type->size);
-    int error = domi_mailbox_put_copied_slow(manager, to.house, &envelope->node);
+    domi_envelope_set_type_and_sender(envelope, type, domi_stack_get_house(stack));
+    domi_payload_copy_few_bytes(envelope->payload, payload, type->size);
+    int error = domi_mailbox_put_copied_notice_slow(manager, to.house, &envelope->node);
     if (DOMI_UNLIKELY(error != 0))
-        domi_pool_free(manager, &envelope->node);
+        domi_pool_free_object(manager, &envelope->node);
     return error;
 }
 
@@ -106,16 +107,16 @@ int domus_notice(domus_stack *stack, domus_address to, const domus_type *type, c
      * have written last */
     domi_prefetch_write(to.house);
     if (DOMI_UNLIKELY(type->size > DOMI_PAYLOAD_FEW ||
-                      !domi_mailbox_is_open(manager, to, DOMI_NOTICE) ||
+                      !domi_mailbox_is_home_lane_open(manager, to, DOMI_NOTICE) ||
                       (to.house->marks & DOMI_MARKS_HOLD) != 0 ||
-                      !domi_pool_has_envelope(manager, DOMI_SLAB_64)))
+                      !domi_pool_has_free_envelope_in_slab(manager, DOMI_SLAB_64)))
         return send_notice_without_short_way(stack, to, type, payload);
-    domi_envelope *envelope = domi_pool_take(manager, DOMI_SLAB_64);
+    domi_envelope *envelope = domi_pool_take_object(manager, DOMI_SLAB_64);
     envelope->node.lease = to.lease;
     envelope->node.kind = DOMI_NOTICE;
-    domi_envelope_sign(envelope, type, domi_stack_house(stack));
-    domi_payload_copy_few(envelope->payload, payload, type->size);
-    domi_mailbox_append_free(manager, to.house, &envelope->node, DOMI_NOTICE);
+    domi_envelope_set_type_and_sender(envelope, type, domi_stack_get_house(stack));
+    domi_payload_copy_few_bytes(envelope->payload, payload, type->size);
+    domi_mailbox_append_unheld_node(manager, to.house, &envelope->node, DOMI_NOTICE);
     return 0;
 }
 
@@ -136,17 +137,17 @@ int domus_notice_all(domus_stack *stack, const domus_address *to, uint32_t count
         return -EMSGSIZE;
     if (type->release != NULL)
         return -EINVAL;
-    domi_links_begin(manager);
+    domi_links_begin_batch(manager);
     for (uint32_t i = 0; i < count; i++) {
         if (i + AHEAD < count)
             domi_prefetch_write(to[i + AHEAD].house);
         int error =
-            send_notice_in_new_envelope(manager, domi_stack_house(stack), to[i], type, payload);
+            send_notice_in_new_envelope(manager, domi_stack_get_house(stack), to[i], type, payload);
         sent += error == 0;
         if (result == 0)
             result = error;
     }
-    domi_links_end(manager);
+    domi_links_end_batch(manager);
     if (ret_sent != NULL)
         *ret_sent = sent;
     return result;
@@ -158,12 +159,12 @@ static domi_manager *choose_home_of_new_actor(domus_stack *stack, const domus_be
                                               const domus_spawn_options *options)
 {
     domi_manager *manager = stack->manager;
-    domi_manager *home = domi_stack_house(stack)->home;
+    domi_manager *home = domi_stack_get_house(stack)->home;
     domus_placement placement = options != NULL ? options->placement : DOMUS_NEAR;
     uint32_t threads = manager->threads;
 
     if (options != NULL && options->pool != NULL)
-        return domi_pooled_home_for(manager, options->pool, behaviour);
+        return domi_pooled_home_for_spawn(manager, options->pool, behaviour);
     if (placement == DOMUS_NEAR && home->index < threads)
         return home;
     if (placement == DOMUS_NEAR && home->pooled != NULL)
@@ -188,7 +189,7 @@ int domus_spawn_with(domus_stack *stack, const domus_behaviour *behaviour, const
                      const domus_spawn_options *options, domus_address *ret_address)
 {
     domi_manager *manager = stack->manager;
-    domi_house *parent = domi_stack_house(stack);
+    domi_house *parent = domi_stack_get_house(stack);
 
     if (options != NULL && options->detached) {
         if (options->pool != NULL)
@@ -200,15 +201,16 @@ int domus_spawn_with(domus_stack *stack, const domus_behaviour *behaviour, const
     }
     domi_manager *home = choose_home_of_new_actor(stack, behaviour, options);
     if (home == NULL)
-        return would_spawn_stay_in_parents_pool(parent, options) ? domi_refuse_ringless(stack)
-                                                                 : -EINVAL;
+        return would_spawn_stay_in_parents_pool(parent, options)
+                   ? domi_refuse_verb_without_ring(stack)
+                   : -EINVAL;
     return domi_house_spawn_child(manager, parent, home, behaviour, state, options, ret_address);
 }
 
 int domus_spawn(domus_stack *stack, const domus_behaviour *behaviour, const void *state,
                 domus_address *ret_address)
 {
-    domi_house *parent = domi_stack_house(stack);
+    domi_house *parent = domi_stack_get_house(stack);
 
     if (DOMI_UNLIKELY(parent->home->index >= stack->manager->threads))
         return domus_spawn_with(stack, behaviour, state, NULL, ret_address);
@@ -218,7 +220,7 @@ int domus_spawn(domus_stack *stack, const domus_behaviour *behaviour, const void
 
 int domus_stop(domus_stack *stack, domus_address address)
 {
-    return domi_house_stop(stack->manager, address);
+    return domi_house_ask_to_stop(stack->manager, address);
 }
 
 int domus_stop_after_mail(domus_stack *stack, domus_address address)
@@ -227,17 +229,17 @@ int domus_stop_after_mail(domus_stack *stack, domus_address address)
 
     if (envelope == NULL)
         return domi_message_explain_failure(stack->manager);
-    domi_envelope_sign(envelope, &domi_last_type, domi_stack_house(stack));
-    int error = domi_mailbox_put_last(stack->manager, address, &envelope->node);
+    domi_envelope_set_type_and_sender(envelope, &domi_last_type, domi_stack_get_house(stack));
+    int error = domi_mailbox_put_behind_all_mail(stack->manager, address, &envelope->node);
     if (error != 0)
-        domi_pool_free(stack->manager, &envelope->node);
+        domi_pool_free_object(stack->manager, &envelope->node);
     return error;
 }
 
 int domus_become(domus_stack *stack, const domus_behaviour *behaviour)
 {
-    domi_house *house = domi_stack_house(stack);
-    domi_family *family = domi_family_of(house);
+    domi_house *house = domi_stack_get_house(stack);
+    domi_family *family = domi_family_get_or_make(house);
 
     if (family == NULL)
         return -ENOMEM;
@@ -252,9 +254,9 @@ int domus_become(domus_stack *stack, const domus_behaviour *behaviour)
     if (domi_house_is_channel(house) &&
         (next->pipeline == NULL) != (house->behaviour->pipeline == NULL))
         return -EINVAL;
-    if (next->order != NULL && domi_order_make(house) != 0)
+    if (next->order != NULL && domi_order_make_for_house(house) != 0)
         return -ENOMEM;
-    domi_house_count_as(stack->manager, house, next);
+    domi_house_count_under_behaviour(stack->manager, house, next);
     domi_order_change_behaviour(house, next);
     return 0;
 }
@@ -267,8 +269,8 @@ static int arm_timer_of_actor(domus_stack *stack, uint64_t delay_ns, uint64_t pe
 
     if (type->size > DOMUS_TIMER_PAYLOAD_MAX)
         return -EMSGSIZE;
-    int error = domi_timer_new(stack->manager, domi_stack_house(stack), delay_ns, period_ns, type,
-                               payload, &timer);
+    int error = domi_timer_new(stack->manager, domi_stack_get_house(stack), delay_ns, period_ns,
+                               type, payload, &timer);
     if (error == 0)
         timer->fixed_delay = fixed_delay;
     if (error == 0 && ret_timer != NULL)
@@ -303,7 +305,7 @@ int domus_timer_cancel(domus_stack *stack, domus_timer timer)
     domi_timer *own = timer.timer;
 
     if (own == NULL || domi_timer_generation(own) != timer.generation ||
-        own->house != domi_stack_house(stack) || own->cancelled)
+        own->house != domi_stack_get_house(stack) || own->cancelled)
         return -ENOENT;
     bool handled_now = stack->message == &own->event;
     if (handled_now && own->period_ns == 0)

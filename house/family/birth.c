@@ -28,7 +28,7 @@ static uint32_t get_state_offset(const domus_behaviour *behaviour)
     return behaviour->kind == DOMUS_CHANNELS ? (uint32_t)sizeof(((domi_house *)NULL)->channels) : 0;
 }
 
-void domi_house_state_set(domi_house *house, const void *state)
+void domi_house_set_state_as_at_spawn(domi_house *house, const void *state)
 {
     uint32_t bytes = house->behaviour->state_size;
 
@@ -45,15 +45,17 @@ static uint32_t get_behaviour_number(const domi_manager *manager, const domus_be
 
     if (behaviours == NULL)
         return 0;
-    uint32_t number = domi_behaviours_find(behaviours, behaviour);
+    uint32_t number = domi_behaviours_find_number(behaviours, behaviour);
     if (DOMI_LIKELY(number != 0))
         return number;
     uint32_t state_bytes =
         get_state_offset(behaviour) + (behaviour->shares_state ? 0 : behaviour->state_size);
-    return domi_behaviours_add(behaviours, behaviour, domi_slots_bytes_for(state_bytes));
+    return domi_behaviours_add_number(behaviours, behaviour,
+                                      domi_slots_bytes_for_state(state_bytes));
 }
 
-void domi_house_count_change(domi_manager *manager, const domi_house *house, uint32_t before)
+void domi_house_count_behaviour_change(domi_manager *manager, const domi_house *house,
+                                       uint32_t before)
 {
     if (DOMI_LIKELY(house->tally == before))
         return;
@@ -69,14 +71,15 @@ static bool runs_manager_house_as_thief(const domi_manager *manager, const domi_
     return house->home != manager && !domi_house_is_pooled(house);
 }
 
-void domi_house_count_as(domi_manager *manager, domi_house *house, const domus_behaviour *behaviour)
+void domi_house_count_under_behaviour(domi_manager *manager, domi_house *house,
+                                      const domus_behaviour *behaviour)
 {
     uint32_t before = house->tally;
 
     house->tally = (uint8_t)get_behaviour_number(manager, behaviour);
     /* while its on_mount runs, an actor is not counted yet */
     if (house->state != DOMI_MOUNTING && !runs_manager_house_as_thief(manager, house))
-        domi_house_count_change(manager, house, before);
+        domi_house_count_behaviour_change(manager, house, before);
 }
 
 static int init_state_of_actor(domi_manager *manager, domi_house *house,
@@ -86,7 +89,7 @@ static int init_state_of_actor(domi_manager *manager, domi_house *house,
 
     house->self = house->room + offset;
     if (behaviour->state_size >
-        domi_slots_state_bytes(domi_house_slot(house) & DOMI_SLOT_CLASS) - offset) {
+        domi_slots_state_bytes_of_class(domi_house_slot_bits(house) & DOMI_SLOT_CLASS) - offset) {
         house->self = domi_memory_new(behaviour->state_size);
         if (house->self == NULL)
             return -ENOMEM;
@@ -95,11 +98,11 @@ static int init_state_of_actor(domi_manager *manager, domi_house *house,
         memset(&house->channels, 0, sizeof house->channels);
     house->behaviour = behaviour;
     house->tally = (uint8_t)get_behaviour_number(manager, behaviour);
-    domi_house_state_set(house, state);
+    domi_house_set_state_as_at_spawn(house, state);
     return 0;
 }
 
-void domi_house_state_fini(domi_house *house)
+void domi_house_free_state(domi_house *house)
 {
     if (house->self != house->room + get_state_offset(house->behaviour) &&
         !domi_house_shares_state(house))
@@ -130,7 +133,7 @@ __attribute__((noinline)) static int make_family_at_spawn(domi_manager *manager,
                                                           const domi_birth *birth, bool restartable)
 {
     uint32_t bytes = house->behaviour->state_size;
-    domi_family *family = domi_family_of(house);
+    domi_family *family = domi_family_get_or_make(house);
 
     if (family == NULL)
         return -ENOMEM;
@@ -141,7 +144,7 @@ __attribute__((noinline)) static int make_family_at_spawn(domi_manager *manager,
         memcpy(family->initial, state, bytes);
     }
     if (house->behaviour->order != NULL) {
-        if (domi_order_make(house) != 0)
+        if (domi_order_make_for_house(house) != 0)
             return -ENOMEM;
         house->marks |= DOMI_MARK_ORDERED;
     }
@@ -182,7 +185,7 @@ static int init_house(domi_manager *manager, domi_house *house, const domi_house
     error = init_family_if_needed(manager, house, parent, state, options, birth);
     if (error != 0) {
         domi_family_free(house);
-        domi_house_state_fini(house);
+        domi_house_free_state(house);
         house->marks = 0;
     }
     return error;
@@ -194,19 +197,19 @@ static void undo_unpublished_house(domi_manager *manager, domi_house *house)
     if (house->parent != NULL)
         domi_family_remove_child(house);
     domi_family_free(house);
-    domi_house_state_fini(house);
+    domi_house_free_state(house);
     house->marks = 0;
-    domi_slots_untake(manager, house);
+    domi_slots_put_unused_slot_back(manager, house);
 }
 
 /* Make a house MOUNTING, without putting it into the queue of houses to be mounted. */
 static void begin_mounting_without_queue(domi_manager *manager, domi_house *house)
 {
-    domi_house_move(house, DOMI_MOUNTING);
+    domi_house_change_state(house, DOMI_MOUNTING);
     domi_counter_add(&manager->births.houses, 1);
 }
 
-void domi_house_queue_mount(domi_manager *manager, domi_house *house)
+void domi_house_queue_for_mount(domi_manager *manager, domi_house *house)
 {
     begin_mounting_without_queue(manager, house);
     domi_fifo_put(&manager->schedule.mounting, house);
@@ -217,13 +220,13 @@ static void publish_life_word(domi_manager *manager, domi_house *house, domus_ad
 {
     uint64_t life = (uint64_t)address.lease << 32;
 
-    if (domi_house_mail_max(house) != 0)
+    if (domi_house_own_mail_bound(house) != 0)
         life |= DOMI_LIFE_BOUNDED;
     /* release: a thread that gets the address by another way than the inbox sees a complete house,
      * too. */
     if (house->home == manager && atomic_load_explicit(&house->inbox, memory_order_relaxed) == 0) {
         atomic_store_explicit(&house->life, life, memory_order_release);
-        domi_house_queue_mount(manager, house);
+        domi_house_queue_for_mount(manager, house);
         return;
     }
     atomic_store_explicit(&house->life, life | DOMI_LIFE_NODE, memory_order_release);
@@ -237,8 +240,8 @@ int domi_house_spawn_child(domi_manager *manager, domi_house *parent, domi_manag
                            const domus_behaviour *behaviour, const void *state,
                            const domus_spawn_options *options, domus_address *ret_address)
 {
-    return domi_house_spawn_born(manager, parent, home, behaviour, state, options, NULL,
-                                 ret_address);
+    return domi_house_spawn_for_directory(manager, parent, home, behaviour, state, options, NULL,
+                                          ret_address);
 }
 
 bool domi_house_may_spawn(const domi_manager *manager, const domi_house *parent)
@@ -267,7 +270,7 @@ static int make_actor_in_free_slot(domi_manager *manager, domi_house *parent, do
                                    const domus_spawn_options *options, const domi_birth *birth,
                                    domus_address *ret_address)
 {
-    DOMI_CHECK(domi_manager_is_mine(manager));
+    DOMI_CHECK(domi_manager_is_owned_by_caller(manager));
     if (options != NULL && options->mailbox_max > UINT16_MAX)
         return -EINVAL;
     int error = domi_behaviour_check(behaviour);
@@ -278,16 +281,16 @@ static int make_actor_in_free_slot(domi_manager *manager, domi_house *parent, do
     if (!domi_house_may_spawn(manager, parent))
         return -ESHUTDOWN;
 
-    domi_house *house =
-        domi_slots_take(manager, home, behaviour->state_size + get_state_offset(behaviour));
+    domi_house *house = domi_slots_take_free_slot(
+        manager, home, behaviour->state_size + get_state_offset(behaviour));
     if (house == NULL)
         return -ENOMEM;
     error = init_house(manager, house, parent, behaviour, state, options, birth);
     if (error != 0) {
-        domi_slots_untake(manager, house);
+        domi_slots_put_unused_slot_back(manager, house);
         return error;
     }
-    domus_address address = {house, DOMI_LIFE_LEASE(domi_house_life(house))};
+    domus_address address = {house, DOMI_LIFE_LEASE(domi_house_life_word(house))};
     if (parent != NULL)
         error = domi_family_add_child(parent, house);
     if (error == 0 && options != NULL && options->name != NULL)
@@ -301,10 +304,10 @@ static int make_actor_in_free_slot(domi_manager *manager, domi_house *parent, do
     return 0;
 }
 
-int domi_house_spawn_born(domi_manager *manager, domi_house *parent, domi_manager *home,
-                          const domus_behaviour *behaviour, const void *state,
-                          const domus_spawn_options *options, const domi_birth *birth,
-                          domus_address *ret_address)
+int domi_house_spawn_for_directory(domi_manager *manager, domi_house *parent, domi_manager *home,
+                                   const domus_behaviour *behaviour, const void *state,
+                                   const domus_spawn_options *options, const domi_birth *birth,
+                                   domus_address *ret_address)
 {
     if (manager->hooks.begin_spawn != NULL && !manager->hooks.begin_spawn(manager))
         return -ESHUTDOWN;
@@ -353,10 +356,11 @@ int domi_house_spawn_channel(domi_manager *manager, domi_house *owner,
     bool shares = is_owners || behaviour->shares_state;
     uint32_t bytes = shares ? 0 : behaviour->state_size;
 
-    DOMI_CHECK(domi_manager_is_mine(manager) && owner->home == manager);
+    DOMI_CHECK(domi_manager_is_owned_by_caller(manager) && owner->home == manager);
     if (manager->ending.has_stopped || does_owner_end_or_restart(owner))
         return -ESHUTDOWN;
-    domi_house *house = domi_slots_take(manager, manager, bytes + get_state_offset(behaviour));
+    domi_house *house =
+        domi_slots_take_free_slot(manager, manager, bytes + get_state_offset(behaviour));
     if (house == NULL)
         return -ENOMEM;
     house->reason = 0;
@@ -364,7 +368,7 @@ int domi_house_spawn_channel(domi_manager *manager, domi_house *owner,
     atomic_store_explicit(&house->mail_max, 0, memory_order_relaxed);
     int error = init_channel_state(manager, house, owner, behaviour, shares);
     if (error != 0) {
-        domi_slots_untake(manager, house);
+        domi_slots_put_unused_slot_back(manager, house);
         return error;
     }
     error = domi_family_add_child(owner, house);
@@ -375,13 +379,13 @@ int domi_house_spawn_channel(domi_manager *manager, domi_house *owner,
     *ret_house = house;
     house->channels.waits = waits;
     if (!waits) {
-        publish_life_word(manager, house, domi_house_address(house));
+        publish_life_word(manager, house, domi_house_get_address(house));
         return 0;
     }
     begin_mounting_without_queue(manager, house);
     /* release: the comment in publish_life_word() says why. The inbox may hold late mail of an
      * earlier life. */
-    atomic_store_explicit(&house->life, (uint64_t)domi_house_address(house).lease << 32,
+    atomic_store_explicit(&house->life, (uint64_t)domi_house_get_address(house).lease << 32,
                           memory_order_release);
     return 0;
 }
@@ -401,19 +405,20 @@ static int check_may_own_channel(const domi_house *owner, const domus_behaviour 
                : -EINVAL;
 }
 
-int domi_house_spawn_connecting(domi_manager *manager, domi_house *owner,
+int domi_house_spawn_connection(domi_manager *manager, domi_house *owner,
                                 const domus_behaviour *now, const domus_behaviour *channel,
                                 bool shares, void *owned, domus_address *ret_address)
 {
     uint32_t bytes = shares ? 0 : channel->state_size;
 
-    DOMI_CHECK(domi_manager_is_mine(manager) && now->state_size == 0);
+    DOMI_CHECK(domi_manager_is_owned_by_caller(manager) && now->state_size == 0);
     int error = check_may_own_channel(owner, channel, shares);
     if (error != 0)
         return error;
     if (!domi_house_may_spawn(manager, owner) || does_owner_end_or_restart(owner))
         return -ESHUTDOWN;
-    domi_house *house = domi_slots_take(manager, owner->home, bytes + get_state_offset(channel));
+    domi_house *house =
+        domi_slots_take_free_slot(manager, owner->home, bytes + get_state_offset(channel));
     if (house == NULL)
         return -ENOMEM;
     house->reason = 0;
@@ -421,7 +426,7 @@ int domi_house_spawn_connecting(domi_manager *manager, domi_house *owner,
     atomic_store_explicit(&house->mail_max, 0, memory_order_relaxed);
     error = init_channel_state(manager, house, owner, channel, shares);
     if (error != 0) {
-        domi_slots_untake(manager, house);
+        domi_slots_put_unused_slot_back(manager, house);
         return error;
     }
     house->channels.owns = DOMI_OWNS_CONNECT;
@@ -433,7 +438,7 @@ int domi_house_spawn_connecting(domi_manager *manager, domi_house *owner,
         undo_unpublished_house(manager, house);
         return error;
     }
-    *ret_address = domi_house_address(house);
+    *ret_address = domi_house_get_address(house);
     publish_life_word(manager, house, *ret_address);
     return 0;
 }
@@ -444,6 +449,6 @@ void domi_house_become_channel(domi_manager *manager, domi_house *house,
     DOMI_CHECK(house->channels.owns == DOMI_OWNS_CONNECT);
     house->channels.owns = DOMI_OWNS_CHANNEL;
     house->channels.owned = NULL;
-    domi_house_count_as(manager, house, channel);
+    domi_house_count_under_behaviour(manager, house, channel);
     domi_house_set_behaviour(house, channel);
 }

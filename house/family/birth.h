@@ -29,15 +29,15 @@ typedef struct domi_birth {
 
 /* Make an actor as domi_house_spawn_child() does, one that the directory makes. If `birth` is NULL,
  * the actor is an ordinary one. An actor with `fill` has neither a parent nor a name. */
-int domi_house_spawn_born(domi_manager *manager, domi_house *parent, domi_manager *home,
-                          const domus_behaviour *behaviour, const void *state,
-                          const domus_spawn_options *options, const domi_birth *birth,
-                          domus_address *ret_address);
+int domi_house_spawn_for_directory(domi_manager *manager, domi_house *parent, domi_manager *home,
+                                   const domus_behaviour *behaviour, const void *state,
+                                   const domus_spawn_options *options, const domi_birth *birth,
+                                   domus_address *ret_address);
 
 /* Make an actor as domi_house_spawn_child() does, without parent and options. */
-static inline int domi_house_spawn(domi_manager *manager, domi_manager *home,
-                                   const domus_behaviour *behaviour, const void *state,
-                                   domus_address *ret_address)
+static inline int domi_house_spawn_without_parent(domi_manager *manager, domi_manager *home,
+                                                  const domus_behaviour *behaviour,
+                                                  const void *state, domus_address *ret_address)
 {
     return domi_house_spawn_child(manager, NULL, home, behaviour, state, NULL, ret_address);
 }
@@ -45,8 +45,9 @@ static inline int domi_house_spawn(domi_manager *manager, domi_manager *home,
 /* Make the house of a channel: a child of `owner`, which this thread runs, on the same home. It has
  * `behaviour`; if that is NULL, it has the behaviour and the state that the behaviour of `owner`
  * says (domus/channel.h). A drain does not refuse it, because connections that had come before are
- * served. With `waits` it is mounted, and gets its mail, only after domi_house_end_wait(), or when
- * it has to stop. Returns 0; -ESHUTDOWN if the owner ends, restarts or is not mounted; -ENOMEM. */
+ * served. With `waits` it is mounted, and gets its mail, only after
+ * domi_house_end_wait_for_channel(), or when it has to stop. Returns 0; -ESHUTDOWN if the owner
+ * ends, restarts or is not mounted; -ENOMEM. */
 int domi_house_spawn_channel(domi_manager *manager, domi_house *owner,
                              const domus_behaviour *behaviour, bool waits, domi_house **ret_house);
 
@@ -58,34 +59,35 @@ bool domi_house_may_spawn(const domi_manager *manager, const domi_house *parent)
  * runs, on the home of `owner`. It behaves as `now` says until domi_house_become_channel(), and has
  * room for the state of `channel`; with `shares` it will have the state of `owner`. The house keeps
  * `owned` for io. Returns the errors of domi_house_spawn_child(). */
-int domi_house_spawn_connecting(domi_manager *manager, domi_house *owner,
+int domi_house_spawn_connection(domi_manager *manager, domi_house *owner,
                                 const domus_behaviour *now, const domus_behaviour *channel,
                                 bool shares, void *owned, domus_address *ret_address);
 
 /* Make `house` the house of a channel, with the behaviour `channel`, because its connection is
  * there. The caller then calls its on_mount, if the house is mounted already
- * (domi_house_mount_in_run()). Home only. */
+ * (domi_house_call_on_mount_in_run()). Home only. */
 void domi_house_become_channel(domi_manager *manager, domi_house *house,
                                const domus_behaviour *channel);
 
 /* Count an actor, which is mounted or in its on_mount, under another behaviour from now on. The
  * thread that runs it calls this. */
-void domi_house_count_as(domi_manager *manager, domi_house *house,
-                         const domus_behaviour *behaviour);
+void domi_house_count_under_behaviour(domi_manager *manager, domi_house *house,
+                                      const domus_behaviour *behaviour);
 
 /* Count an actor under its behaviour from now on, instead of under the behaviour with the number
  * `before`. */
-void domi_house_count_change(domi_manager *manager, const domi_house *house, uint32_t before);
+void domi_house_count_behaviour_change(domi_manager *manager, const domi_house *house,
+                                       uint32_t before);
 
 /* Queue a house for mounting: its mount node has come through the inbox, or it was spawned on its
  * own home. */
-void domi_house_queue_mount(domi_manager *manager, domi_house *house);
+void domi_house_queue_for_mount(domi_manager *manager, domi_house *house);
 
 /* Set the state of a house to what it was at its spawn: to a copy of `state`; to zeros if `state`
  * is NULL. */
-void domi_house_state_set(domi_house *house, const void *state);
+void domi_house_set_state_as_at_spawn(domi_house *house, const void *state);
 
 /* Free the state of a house that ends, if it was allocated beside the slot. */
-void domi_house_state_fini(domi_house *house);
+void domi_house_free_state(domi_house *house);
 
 #endif

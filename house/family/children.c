@@ -32,12 +32,12 @@ static domi_house **get_pointer_to_child_at_place(const domi_children *children,
     return &children->more[segment][place - get_first_place_of_segment(segment)];
 }
 
-domi_house *domi_children_get(const domi_children *children, uint32_t place)
+domi_house *domi_children_get_at_place(const domi_children *children, uint32_t place)
 {
     return *get_pointer_to_child_at_place(children, place);
 }
 
-void domi_children_free(domi_children *children)
+void domi_children_free_list(domi_children *children)
 {
     if (children == NULL)
         return;
@@ -82,9 +82,9 @@ static void free_spare_segment(domi_children *children)
 
 void domi_children_remove(domi_children *children, domi_house *child)
 {
-    domi_house *last = domi_children_get(children, children->count - 1);
+    domi_house *last = domi_children_get_at_place(children, children->count - 1);
 
-    DOMI_CHECK(domi_children_get(children, child->child_index) == child);
+    DOMI_CHECK(domi_children_get_at_place(children, child->child_index) == child);
     *get_pointer_to_child_at_place(children, child->child_index) = last;
     last->child_index = child->child_index;
     children->count--;

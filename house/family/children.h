@@ -23,7 +23,7 @@ typedef struct domi_children {
 
 /* Free the list of children, but not the houses in it. For this function and those below NULL is an
  * empty list. */
-void domi_children_free(domi_children *children);
+void domi_children_free_list(domi_children *children);
 
 /* Add `child` at the end of the list of children *children, which is made if it is NULL. Returns 0;
  * -ENOMEM. */
@@ -34,7 +34,7 @@ int domi_children_add(domi_children **children, domi_house *child);
 void domi_children_remove(domi_children *children, domi_house *child);
 
 /* Returns the child at `place` in the list of children, which is less than their count. */
-domi_house *domi_children_get(const domi_children *children, uint32_t place);
+domi_house *domi_children_get_at_place(const domi_children *children, uint32_t place);
 
 static inline uint32_t domi_children_count(const domi_children *children)
 {

@@ -21,7 +21,7 @@ void domi_family_free(domi_house *house)
 
     if (family == NULL)
         return;
-    domi_children_free(family->children);
+    domi_children_free_list(family->children);
     if (family->initial != NULL)
         domi_memory_free(family->initial);
     if (family->order != NULL)
@@ -34,7 +34,7 @@ void domi_family_free(domi_house *house)
 
 int domi_family_add_child(domi_house *parent, domi_house *child)
 {
-    domi_family *family = domi_family_of(parent);
+    domi_family *family = domi_family_get_or_make(parent);
 
     if (family == NULL || domi_children_add(&family->children, child) != 0)
         return -ENOMEM;
@@ -51,23 +51,24 @@ void domi_family_remove_child(domi_house *child)
 void domi_family_stop_children(domi_manager *manager, domi_house *house)
 {
     uint32_t count = domi_house_count_children(house);
-    bool is_hasty =
-        (house->marks & DOMI_MARK_RESTART) != 0 || (domi_house_life(house) & DOMI_LIFE_HASTE) != 0;
+    bool is_hasty = (house->marks & DOMI_MARK_RESTART) != 0 ||
+                    (domi_house_life_word(house) & DOMI_LIFE_HASTE) != 0;
 
     if (count == 0)
         return;
     house->family->is_hasty = is_hasty;
     for (uint32_t i = 0; i < count; i++) {
-        domus_address child = domi_house_address(domi_children_get(house->family->children, i));
-        (void)(is_hasty ? domi_house_stop_hastily(manager, child)
-                        : domi_house_stop(manager, child));
+        domus_address child =
+            domi_house_get_address(domi_children_get_at_place(house->family->children, i));
+        (void)(is_hasty ? domi_house_ask_to_stop_hastily(manager, child)
+                        : domi_house_ask_to_stop(manager, child));
     }
 }
 
-void domi_family_hasten_children(domi_manager *manager, domi_house *house)
+void domi_family_stop_children_hastily(domi_manager *manager, domi_house *house)
 {
-    if ((domi_house_life(house) & DOMI_LIFE_HASTE) != 0 && domi_house_count_children(house) != 0 &&
-        !house->family->is_hasty)
+    if ((domi_house_life_word(house) & DOMI_LIFE_HASTE) != 0 &&
+        domi_house_count_children(house) != 0 && !house->family->is_hasty)
         domi_family_stop_children(manager, house);
 }
 
@@ -81,7 +82,7 @@ static bool does_thread_run_house(const domi_manager *manager, const domi_house 
  * left, so its address is valid here. */
 static void put_node_of_child_to_parent(domi_manager *manager, domi_house *child, uint16_t word)
 {
-    domus_address parent = domi_house_address(child->parent);
+    domus_address parent = domi_house_get_address(child->parent);
 
     child->node.owner = word;
     child->node.slab = DOMI_SLAB_HOUSE;
@@ -89,7 +90,7 @@ static void put_node_of_child_to_parent(domi_manager *manager, domi_house *child
     DOMI_CHECK(error == 0 || manager->ending.has_stopped);
 }
 
-bool domi_family_remove_ended(domi_manager *manager, domi_house *child)
+bool domi_family_remove_ended_child(domi_manager *manager, domi_house *child)
 {
     domi_house *parent = child->parent;
 
@@ -102,7 +103,7 @@ bool domi_family_remove_ended(domi_manager *manager, domi_house *child)
     domi_family_remove_child(child);
     if ((parent->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) != 0)
         /* a parent that ends or restarts waits for the end of its last child */
-        domi_house_rouse(manager, parent);
+        domi_house_let_act_on_change(manager, parent);
     return true;
 }
 
@@ -117,8 +118,8 @@ static void decide_on_failure_without_parent(domi_manager *manager, domi_house *
         return;
     }
     domi_counter_add(&manager->counters.escalations, 1);
-    domi_manager_log(manager, house, DOMI_IS_ENDED, house->reason);
-    (void)domi_house_stop(manager, domi_house_address(house));
+    domi_manager_log_event_of_actor(manager, house, DOMI_IS_ENDED, house->reason);
+    (void)domi_house_ask_to_stop(manager, domi_house_get_address(house));
 }
 
 void domi_family_handle_failure(domi_manager *manager, domi_house *house, int error, bool fatal)
@@ -140,8 +141,8 @@ void domi_family_handle_failure(domi_manager *manager, domi_house *house, int er
         return;
     }
     house->reason = (int16_t)(error > INT16_MIN ? error : INT16_MIN);
-    domi_manager_log(manager, house, DOMI_HAS_FAILED, error);
-    if (parent == NULL || domi_house_behaviour(parent)->supervision == NULL) {
+    domi_manager_log_event_of_actor(manager, house, DOMI_HAS_FAILED, error);
+    if (parent == NULL || domi_house_get_behaviour(parent)->supervision == NULL) {
         decide_on_failure_without_parent(manager, house, fatal);
         return;
     }
@@ -162,7 +163,7 @@ static domus_directive decide_on_failure_of_child(const domus_supervision *super
 {
     for (uint32_t i = 0; i < supervision->rules_count; i++) {
         const domus_rule *rule = &supervision->rules[i];
-        if ((rule->behaviour == NULL || rule->behaviour == domi_house_behaviour(child)) &&
+        if ((rule->behaviour == NULL || rule->behaviour == domi_house_get_behaviour(child)) &&
             (rule->error == 0 || rule->error == error))
             return rule->directive;
     }
@@ -192,7 +193,7 @@ void domi_family_send_directive(domi_manager *manager, domi_house *child, domus_
 {
     child->node.owner = (uint16_t)directive;
     child->node.kind = DOMI_DIRECTIVE;
-    child->node.lease = domi_house_address(child).lease;
+    child->node.lease = domi_house_get_address(child).lease;
     int error = domi_mailbox_put_slow(manager, child, &child->node);
     DOMI_CHECK(error == 0 || manager->ending.has_stopped);
 }
@@ -202,7 +203,7 @@ void domi_family_send_directive(domi_manager *manager, domi_house *child, domus_
  * being free. */
 static bool reserve_node_of_child(domi_house *child)
 {
-    uint64_t life = domi_house_life(child);
+    uint64_t life = domi_house_life_word(child);
 
     do {
         if ((life & (DOMI_LIFE_CLOSED | DOMI_LIFE_STOP | DOMI_LIFE_NODE)) != 0)
@@ -220,11 +221,11 @@ static void send_directive_to_siblings(domi_manager *manager, const domi_childre
                                        const domi_house *failed, domus_directive directive)
 {
     for (uint32_t i = 0; i < domi_children_count(children); i++) {
-        domi_house *child = domi_children_get(children, i);
+        domi_house *child = domi_children_get_at_place(children, i);
         if (child == failed)
             continue;
         if (directive == DOMUS_STOP)
-            (void)domi_house_stop(manager, domi_house_address(child));
+            (void)domi_house_ask_to_stop(manager, domi_house_get_address(child));
         else if (reserve_node_of_child(child))
             domi_family_send_directive(manager, child, directive);
     }
@@ -244,7 +245,7 @@ static void handle_child_failure(domi_manager *manager, domi_house *parent, domi
         directive = DOMUS_ESCALATE;
     if (directive == DOMUS_ESCALATE) {
         domi_counter_add(&manager->counters.escalations, 1);
-        domi_manager_log(manager, parent, DOMI_ESCALATES, error);
+        domi_manager_log_event_of_actor(manager, parent, DOMI_ESCALATES, error);
         domi_family_handle_failure(manager, parent, error, true);
         directive = DOMUS_STOP;
     }
@@ -253,19 +254,19 @@ static void handle_child_failure(domi_manager *manager, domi_house *parent, domi
     domi_family_send_directive(manager, child, directive);
 }
 
-void domi_family_handle_event(domi_manager *manager, domi_house *parent, domi_node *node)
+void domi_family_handle_event_of_child(domi_manager *manager, domi_house *parent, domi_node *node)
 {
-    domi_house *child = domi_node_house(node);
+    domi_house *child = domi_node_get_house(node);
 
     if (node->owner != DOMI_CHILD_GONE) {
         handle_child_failure(manager, parent, child, -(int)node->owner);
         return;
     }
     domi_family_remove_child(child);
-    domi_mailbox_give_back(manager, child);
+    domi_mailbox_put_node_to_free_slot(manager, child);
 }
 
-void domi_family_drop_node(domi_manager *manager, domi_node *node)
+void domi_family_drop_node_of_child(domi_manager *manager, domi_node *node)
 {
     /* The nodes of children are dropped only when the system ends, and then slots are not used
      * again. */
@@ -274,7 +275,7 @@ void domi_family_drop_node(domi_manager *manager, domi_node *node)
 
 int domus_escalate(domus_stack *stack, int error)
 {
-    domi_house *house = domi_stack_house(stack);
+    domi_house *house = domi_stack_get_house(stack);
 
     if (error >= 0)
         return -EINVAL;

@@ -33,12 +33,12 @@ void domi_family_stop_children(domi_manager *manager, domi_house *house);
 
 /* Ask all children of an actor to stop hastily, because a stop of the actor that is under way has
  * become a hasty one. */
-void domi_family_hasten_children(domi_manager *manager, domi_house *house);
+void domi_family_stop_children_hastily(domi_manager *manager, domi_house *house);
 
 /* Remove a child that has ended from its parent's list. Returns true if that was done; then the
  * caller frees the slot. Returns false if the parent lives on another thread or is lent; then the
  * slot is freed when the parent knows of the end. */
-bool domi_family_remove_ended(domi_manager *manager, domi_house *child);
+bool domi_family_remove_ended_child(domi_manager *manager, domi_house *child);
 
 /* Report a failure of the house with `error` to its parent; without a parent decide at once.
  * `fatal` is true if on_mount or on_restart has failed, or if the actor escalates; then the actor
@@ -46,10 +46,10 @@ bool domi_family_remove_ended(domi_manager *manager, domi_house *child);
 void domi_family_handle_failure(domi_manager *manager, domi_house *house, int error, bool fatal);
 
 /* Handle the event by which a child's node tells of its failure or end, in a run of the parent. */
-void domi_family_handle_event(domi_manager *manager, domi_house *parent, domi_node *node);
+void domi_family_handle_event_of_child(domi_manager *manager, domi_house *parent, domi_node *node);
 
 /* Drop the node of a child with its parent's mailbox, because the system ends. */
-void domi_family_drop_node(domi_manager *manager, domi_node *node);
+void domi_family_drop_node_of_child(domi_manager *manager, domi_node *node);
 
 /* Send the parent's decision to the child, by the child's node, which is reserved for this (its
  * NODE bit is set). */
@@ -64,7 +64,7 @@ static inline uint32_t domi_house_count_children(const domi_house *house)
     return house->family != NULL ? domi_children_count(house->family->children) : 0;
 }
 
-static inline domi_house *domi_node_house(domi_node *node)
+static inline domi_house *domi_node_get_house(domi_node *node)
 {
     return (domi_house *)(void *)((char *)node - offsetof(domi_house, node));
 }

@@ -111,7 +111,7 @@ static void begin_walk_over_memory_watches(domi_manager *home, uint32_t number)
     domi_spinlock_unlock(&home->memory.watches.lock);
 }
 
-void domi_memory_watches_fire(domi_manager *manager, domi_manager *home)
+void domi_memory_watches_put_events(domi_manager *manager, domi_manager *home)
 {
     uint32_t visits = VISITS_PER_TICK;
     domus_memory_change change;
@@ -151,7 +151,7 @@ void domi_memory_watch_end_event(domi_manager *manager, domi_memory_watch *watch
     watch->under_way = again;
     domi_spinlock_unlock(&home->memory.watches.lock);
     if (is_free)
-        domi_pool_free(manager, &watch->event.node);
+        domi_pool_free_object(manager, &watch->event.node);
     else if (again)
         put_event_of_memory_watch(manager, watch);
 }
@@ -165,7 +165,7 @@ void domi_memory_watch_drop_node(domi_manager *manager, domi_memory_watch *watch
     watch->under_way = false;
     domi_spinlock_unlock(&home->memory.watches.lock);
     if (is_free)
-        domi_pool_free(manager, &watch->event.node);
+        domi_pool_free_object(manager, &watch->event.node);
 }
 
 /* --- the actor's side ------------------------------------------------------------------------- */
@@ -174,8 +174,8 @@ void domi_memory_watch_drop_node(domi_manager *manager, domi_memory_watch *watch
 static domi_memory_watch *find_memory_watch_of_house(const domi_house *house)
 {
     for (domi_link *link = house->attached; link != NULL; link = link->next) {
-        if (domi_link_node(link)->slab == DOMI_SLAB_MEMORY_WATCH)
-            return (domi_memory_watch *)(void *)domi_link_node(link);
+        if (domi_link_get_node(link)->slab == DOMI_SLAB_MEMORY_WATCH)
+            return (domi_memory_watch *)(void *)domi_link_get_node(link);
     }
     return NULL;
 }
@@ -183,12 +183,12 @@ static domi_memory_watch *find_memory_watch_of_house(const domi_house *house)
 int domus_watch_memory(domus_stack *stack)
 {
     domi_manager *manager = stack->manager;
-    domi_house *house = domi_stack_house(stack);
+    domi_house *house = domi_stack_get_house(stack);
     domi_manager *home = house->home;
 
     if (find_memory_watch_of_house(house) != NULL)
         return -EALREADY;
-    domi_memory_watch *watch = domi_pool_take(manager, DOMI_SLAB_MEMORY_WATCH);
+    domi_memory_watch *watch = domi_pool_take_object(manager, DOMI_SLAB_MEMORY_WATCH);
     if (watch == NULL)
         return -ENOMEM;
     watch->event.type = &domus_memory_type;
@@ -196,12 +196,12 @@ int domus_watch_memory(domus_stack *stack)
     watch->event.sender_lease = 0;
     watch->event.error = 0;
     watch->house = house;
-    watch->lease = domi_house_address(house).lease;
+    watch->lease = domi_house_get_address(house).lease;
     watch->cancelled = false;
     watch->told = read_levels_of_memory(manager, &watch->change);
     watch->under_way = watch->change.level != DOMUS_MEMORY_NORMAL ||
                        watch->change.own_level != DOMUS_MEMORY_NORMAL;
-    domi_link_add(house, &watch->link);
+    domi_link_attach_to_house(house, &watch->link);
     domi_spinlock_lock(&home->memory.watches.lock);
     append_watch_to_list_of_home(home, watch);
     add_to_count_of_watches(home, 1);
@@ -216,7 +216,7 @@ void domi_memory_watch_cancel(domi_manager *manager, domi_memory_watch *watch)
 {
     domi_manager *home = watch->house->home;
 
-    domi_link_remove(watch->house, &watch->link);
+    domi_link_detach_from_house(watch->house, &watch->link);
     domi_spinlock_lock(&home->memory.watches.lock);
     remove_watch_from_list_of_home(home, watch);
     add_to_count_of_watches(home, UINT32_MAX);
@@ -224,12 +224,12 @@ void domi_memory_watch_cancel(domi_manager *manager, domi_memory_watch *watch)
     bool is_free = !watch->under_way;
     domi_spinlock_unlock(&home->memory.watches.lock);
     if (is_free)
-        domi_pool_free(manager, &watch->event.node);
+        domi_pool_free_object(manager, &watch->event.node);
 }
 
 int domus_unwatch_memory(domus_stack *stack)
 {
-    domi_memory_watch *watch = find_memory_watch_of_house(domi_stack_house(stack));
+    domi_memory_watch *watch = find_memory_watch_of_house(domi_stack_get_house(stack));
 
     if (watch == NULL)
         return -ENOENT;

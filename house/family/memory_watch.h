@@ -41,7 +41,7 @@ static_assert(offsetof(domi_memory_watch, change) == DOMI_ENVELOPE_HEAD, "the ev
 /* Put the events of a bounded number of watches on memory whose actors were not told of the latest
  * change. `manager` is the calling thread's: that of home, once a tick, or of a runner of home's
  * pool. */
-void domi_memory_watches_fire(domi_manager *manager, domi_manager *home);
+void domi_memory_watches_put_events(domi_manager *manager, domi_manager *home);
 
 /* True if an actor of this home watches memory. Any thread; the answer may be out of date. */
 bool domi_memory_is_watched(const domi_manager *manager);

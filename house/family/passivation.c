@@ -31,7 +31,7 @@ void domi_house_check_idle_time(domi_manager *manager, domi_house *house)
         until_ns = now_ns + family->idle_max_ns;
     if (until_ns <= now_ns && house->state == DOMI_RUNNING && !is_grain_life_busy(house)) {
         domi_counter_add(&manager->counters.passivations, 1);
-        (void)domi_house_stop(manager, domi_house_address(house));
+        (void)domi_house_ask_to_stop(manager, domi_house_get_address(house));
         return;
     }
     /* Without memory for the timer of its idle time, the actor stays until something else stops
@@ -43,7 +43,7 @@ void domi_house_check_idle_time(domi_manager *manager, domi_house *house)
 
 static int set_idle_time_paused(domus_stack *stack, bool paused)
 {
-    domi_house *house = domi_stack_house(stack);
+    domi_house *house = domi_stack_get_house(stack);
 
     if ((house->marks & DOMI_MARK_PASSIVATES) == 0)
         return -EINVAL;

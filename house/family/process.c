@@ -184,7 +184,7 @@ static int gather_answer_and_maybe_step(domus_stack *stack, void *self, const do
         append_completion_as_event(stack, actor, answer);
     if (result < 0)
         return result;
-    domi_process_add_noted(actor);
+    domi_process_gather_recorded_events(actor);
 
     bool all_seen = answer->tag == DOMI_TAG_LOOKED && (actor->count != 0 || !actor->began);
     bool more = true;
@@ -192,7 +192,7 @@ static int gather_answer_and_maybe_step(domus_stack *stack, void *self, const do
         more = make_step_of_process(stack, actor);
     if (more)
         /* gather recorded events for which there was no room before */
-        domi_process_add_noted(actor);
+        domi_process_gather_recorded_events(actor);
     if (more && actor->count != 0)
         more = put_step_off_until_mail_is_seen(stack, actor);
     if (more)
@@ -208,9 +208,9 @@ static void stop_process_actor(domus_stack *stack, void *self)
 {
     domi_process_actor *actor = self;
 
-    domi_processes_remove(stack->manager->directory.processes, &actor->living);
-    domi_process_free_works(&actor->works);
-    domi_process_free_works(&actor->ended);
+    domi_processes_remove_process(stack->manager->directory.processes, &actor->living);
+    domi_process_free_pieces_of_work(&actor->works);
+    domi_process_free_pieces_of_work(&actor->ended);
     actor->works_count = 0;
     actor->is_told = false;
     if (actor->room == NULL)
@@ -252,7 +252,8 @@ static int mount_process_actor(domus_stack *stack, void *self)
         /* the library does not call on_stop for an actor whose on_mount fails */
         stop_process_actor(stack, self);
     else
-        domi_processes_add(stack->manager->directory.processes, &actor->living, domus_self(stack));
+        domi_processes_add_process(stack->manager->directory.processes, &actor->living,
+                                   domus_self(stack));
     return result;
 }
 
@@ -262,7 +263,7 @@ static const domus_behaviour behaviour = {
     .state_size = sizeof(domi_process_actor),
     .on_mount = mount_process_actor,
     .on_stop = stop_process_actor,
-    .on = (const domus_on[]){{&domus_process_cancel_type, domi_process_handle_cancel, 0},
+    .on = (const domus_on[]){{&domus_process_cancel_type, domi_process_handle_last_event, 0},
                              {NULL, NULL, 0}},
 };
 
@@ -364,7 +365,7 @@ int domus_process_take(domus_process_output *out, const domus_process_event *eve
 
     for (uint32_t i = 0; i < out->actor->count; i++) {
         if (event == &gathered->events[i] && gathered->held[i] != NULL)
-            return domi_envelope_take((domi_envelope *)(void *)gathered->held[i]);
+            return domi_envelope_take_payload((domi_envelope *)(void *)gathered->held[i]);
     }
     return -EINVAL;
 }

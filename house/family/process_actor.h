@@ -88,13 +88,13 @@ static inline int domi_process_check_may_yield(const domus_process_output *out, 
 extern const domus_pattern domi_process_nothing;
 
 /* Free a list of pieces of work whose results are not delivered. */
-void domi_process_free_works(domi_process_piece **list);
+void domi_process_free_pieces_of_work(domi_process_piece **list);
 
 /* Gather the recorded ends of work, and a recorded last event, as events of the next step, as far
  * as there is room. */
-void domi_process_add_noted(domi_process_actor *actor);
+void domi_process_gather_recorded_events(domi_process_actor *actor);
 
 /* Handle the last event of a process, domus_process_cancel, which is recorded for its next step. */
-int domi_process_handle_cancel(domus_stack *stack, void *self, const void *cancel);
+int domi_process_handle_last_event(domus_stack *stack, void *self, const void *cancel);
 
 #endif

@@ -34,7 +34,7 @@ static void unlink_piece_of_work(domi_process_piece **list, domi_process_piece *
         *list = one->next;
 }
 
-void domi_process_free_works(domi_process_piece **list)
+void domi_process_free_pieces_of_work(domi_process_piece **list)
 {
     while (*list != NULL) {
         domi_process_piece *one = *list;
@@ -47,7 +47,7 @@ void domi_process_free_works(domi_process_piece **list)
  * receive has ended already, the conversation goes on anyway. */
 static void wake_conversation_of_process(domus_stack *stack)
 {
-    const domi_family *family = domi_stack_house(stack)->family;
+    const domi_family *family = domi_stack_get_house(stack)->family;
     domi_promise *promise = family != NULL ? family->receives : NULL;
 
     while (promise != NULL &&
@@ -57,7 +57,7 @@ static void wake_conversation_of_process(domus_stack *stack)
         domi_promise_fail(stack->manager, promise, DOMI_WOKEN);
 }
 
-int domi_process_handle_cancel(domus_stack *stack, void *self, const void *cancel)
+int domi_process_handle_last_event(domus_stack *stack, void *self, const void *cancel)
 {
     domi_process_actor *actor = self;
 
@@ -90,7 +90,7 @@ static int record_end_of_work(domus_stack *stack, void *self, const domus_answer
 
 /* Gather recorded ends of work as events of the next step. The results of work lie in the actor
  * until the step has returned. */
-void domi_process_add_noted(domi_process_actor *actor)
+void domi_process_gather_recorded_events(domi_process_actor *actor)
 {
     domi_process_room *gathered = actor->room;
 
@@ -126,7 +126,8 @@ void domi_process_add_noted(domi_process_actor *actor)
 static int begin_blocking_work_of_process(domus_stack *stack, int (*function)(void *argument),
                                           void *argument, domi_process_piece *one)
 {
-    domus_stack *own = domi_stack_new(stack->manager, domi_stack_house(stack), sizeof(work_frame));
+    domus_stack *own =
+        domi_stack_new(stack->manager, domi_stack_get_house(stack), sizeof(work_frame));
 
     if (own == NULL)
         return -ENOMEM;

@@ -44,7 +44,8 @@ static void remove_process_from_list(domi_processes *processes, domi_living *liv
     domi_counter_add(&processes->untold, living->told ? 0 : UINT64_MAX);
 }
 
-void domi_processes_add(domi_processes *processes, domi_living *living, domus_address address)
+void domi_processes_add_process(domi_processes *processes, domi_living *living,
+                                domus_address address)
 {
     if (processes == NULL)
         return; /* a manager without a system has no list */
@@ -56,7 +57,7 @@ void domi_processes_add(domi_processes *processes, domi_living *living, domus_ad
     domi_spinlock_unlock(&processes->lock);
 }
 
-void domi_processes_remove(domi_processes *processes, domi_living *living)
+void domi_processes_remove_process(domi_processes *processes, domi_living *living)
 {
     if (!living->listed)
         return;
@@ -67,8 +68,8 @@ void domi_processes_remove(domi_processes *processes, domi_living *living)
     domi_spinlock_unlock(&processes->lock);
 }
 
-uint32_t domi_processes_mark_told(domi_processes *processes, domus_address *addresses,
-                                  uint32_t count)
+uint32_t domi_processes_take_to_tell_of_end(domi_processes *processes, domus_address *addresses,
+                                            uint32_t count)
 {
     uint32_t taken = 0;
 
@@ -83,7 +84,7 @@ uint32_t domi_processes_mark_told(domi_processes *processes, domus_address *addr
     return taken;
 }
 
-int domi_process_cancel(domi_manager *manager, domus_address address, uint64_t deadline_ns)
+int domi_process_send_last_event(domi_manager *manager, domus_address address, uint64_t deadline_ns)
 {
     const domus_process_cancel cancel = {
         .deadline_ns = deadline_ns,
@@ -98,6 +99,6 @@ int domi_process_cancel(domi_manager *manager, domus_address address, uint64_t d
     envelope->sender_lease = 0;
     memcpy(envelope->payload, &cancel, sizeof cancel);
     if (domi_mailbox_put(manager, address, &envelope->node, DOMI_EVENT) != 0)
-        domi_pool_free(manager, &envelope->node);
+        domi_pool_free_object(manager, &envelope->node);
     return 0;
 }

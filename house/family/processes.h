@@ -38,17 +38,19 @@ void domi_processes_init(domi_processes *processes);
 
 /* Add the process at `address` to the lists of living processes when it begins, or remove it when
  * it ends. */
-void domi_processes_add(domi_processes *processes, domi_living *living, domus_address address);
-void domi_processes_remove(domi_processes *processes, domi_living *living);
+void domi_processes_add_process(domi_processes *processes, domi_living *living,
+                                domus_address address);
+void domi_processes_remove_process(domi_processes *processes, domi_living *living);
 
 /* Take the addresses of at most `count` processes that were not told to end, and count these as
  * told. Returns their number. */
-uint32_t domi_processes_mark_told(domi_processes *processes, domus_address *addresses,
-                                  uint32_t count);
+uint32_t domi_processes_take_to_tell_of_end(domi_processes *processes, domus_address *addresses,
+                                            uint32_t count);
 
 /* Send the last event to one process. Called by the owner of `manager`. Returns 0, also if the
  * process is gone; -ENOMEM. */
-int domi_process_cancel(domi_manager *manager, domus_address address, uint64_t deadline_ns);
+int domi_process_send_last_event(domi_manager *manager, domus_address address,
+                                 uint64_t deadline_ns);
 
 /* Make an actor that is a process; `spawn` gets the behaviour and the state, and spawns it.
  * `result_to` gets the value of the process; nobody: the value is dropped. Returns as

@@ -17,14 +17,14 @@
 /* The type that a thread reports while it runs on_restart, which has no message. */
 static const domus_type restart_type = {.name = "on_restart"};
 
-void domi_house_restart_begin(domi_manager *manager, domi_house *house)
+void domi_house_begin_restart(domi_manager *manager, domi_house *house)
 {
     if ((house->marks & DOMI_MARK_STOPPING) != 0 || house->state == DOMI_MOUNTING)
         return; /* no restart is begun: the actor ends, or has not begun yet */
     house->marks |= DOMI_MARK_RESTART;
-    domi_stack_cancel_all(manager, house);
-    domi_link_cancel_all(manager, house);
-    domi_watch_cancel_all(manager, house);
+    domi_stack_cancel_all_of_house(manager, house);
+    domi_link_cancel_attached_objects(manager, house);
+    domi_watch_take_back_all_of_house(manager, house);
     /* the routers that the actor made stop; their routees are children of the actor, and stop with
      * these */
     domi_doors.stop_routers(manager, house);
@@ -36,10 +36,10 @@ DOMI_NO_CANARY static int call_on_restart(domi_manager *manager, domi_house *hou
 {
     domus_stack stack;
 
-    domi_stack_begin(&stack, manager, house);
+    domi_stack_begin_without_message(&stack, manager, house);
     domi_run_begin(manager, house);
     domi_turn_begin(&stack, &restart_type);
-    int result = domi_turn_end_unreported(
+    int result = domi_turn_end_of_callback(
         &stack, house->behaviour->on_restart(&stack, house->self, house->reason));
     domi_run_end(manager);
     return result;
@@ -54,13 +54,13 @@ static int begin_actor_anew(domi_manager *manager, domi_house *house)
         behaviour = family->born_as;
     bool goes_on = behaviour->on_restart != NULL && (house->marks & DOMI_MARK_UNMOUNTED) == 0;
     if (!goes_on)
-        domi_house_run_stop(manager, house);
+        domi_house_call_on_stop(manager, house);
     /* Links and watches are cancelled a second time here, because conversations that were
      * cancelled, and on_stop, may have made new ones. */
-    domi_link_cancel_all(manager, house);
-    domi_watch_cancel_all(manager, house);
+    domi_link_cancel_attached_objects(manager, house);
+    domi_watch_take_back_all_of_house(manager, house);
     house->marks &= (uint16_t)~DOMI_MARK_RESTART;
-    domi_house_count_as(manager, house, behaviour);
+    domi_house_count_under_behaviour(manager, house, behaviour);
     domi_order_change_behaviour(house, behaviour);
     /* the actor is as new: its idle time counts again, and no restart of a child is counted yet */
     if (family != NULL) {
@@ -69,21 +69,21 @@ static int begin_actor_anew(domi_manager *manager, domi_house *house)
     }
     if (goes_on)
         return call_on_restart(manager, house);
-    domi_house_state_set(house, family != NULL ? family->initial : NULL);
+    domi_house_set_state_as_at_spawn(house, family != NULL ? family->initial : NULL);
     house->marks &= (uint16_t)~DOMI_MARK_UNMOUNTED;
-    return domi_house_run_mount(manager, house);
+    return domi_house_call_on_mount(manager, house);
 }
 
-void domi_house_restart_end(domi_manager *manager, domi_house *house)
+void domi_house_try_to_end_restart(domi_manager *manager, domi_house *house)
 {
-    uint64_t life = domi_house_life(house);
+    uint64_t life = domi_house_life_word(house);
 
     /* If a stop was asked for meanwhile, the house stops instead of its restart. */
     if (house->stacks != NULL || (life & DOMI_LIFE_STOP) != 0 ||
         domi_house_count_children(house) != 0)
         return;
     domi_counter_add(&manager->counters.restarts, 1);
-    domi_manager_log(manager, house, DOMI_IS_RESTARTED, house->reason);
+    domi_manager_log_event_of_actor(manager, house, DOMI_IS_RESTARTED, house->reason);
     int result = begin_actor_anew(manager, house);
     house->reason = 0;
     if (result < 0) {
@@ -100,7 +100,7 @@ static void carry_out_directive_of_parent(domi_manager *manager, domi_house *hou
                                           domus_directive directive)
 {
     bool fatal = (house->marks & DOMI_MARK_FATAL) != 0;
-    uint64_t life = domi_house_life(house);
+    uint64_t life = domi_house_life_word(house);
 
     house->marks &= (uint16_t) ~(DOMI_MARK_SUSPENDED | DOMI_MARK_FATAL);
     if (directive == DOMUS_RESTART && domi_house_is_channel(house))
@@ -109,16 +109,16 @@ static void carry_out_directive_of_parent(domi_manager *manager, domi_house *hou
     if (directive == DOMUS_STOP || (directive == DOMUS_RESUME && fatal)) {
         atomic_fetch_or_explicit(&house->life, DOMI_LIFE_STOP, memory_order_relaxed);
     } else if (directive == DOMUS_RESTART) {
-        domi_house_restart_begin(manager, house);
+        domi_house_begin_restart(manager, house);
     } else if ((life & DOMI_LIFE_STOP) == 0) {
         /* a resumed actor has no failure any more; after a STOP this field may hold the reason
          * of the stop */
         house->reason = 0;
     }
-    domi_house_rouse(manager, house);
+    domi_house_let_act_on_change(manager, house);
 }
 
-void domi_house_handle_arrival(domi_manager *manager, domi_house *house, domi_node *node)
+void domi_house_handle_own_node(domi_manager *manager, domi_house *house, domi_node *node)
 {
     uint32_t kind = node->kind;
     uint32_t directive = node->owner;
@@ -129,9 +129,9 @@ void domi_house_handle_arrival(domi_manager *manager, domi_house *house, domi_no
      * so all reads of the node come before its writes. */
     atomic_fetch_and_explicit(&house->life, ~DOMI_LIFE_NODE, memory_order_release);
     if (kind == DOMI_MOUNT)
-        domi_house_queue_mount(manager, house);
+        domi_house_queue_for_mount(manager, house);
     else if (kind == DOMI_STOP)
-        domi_house_rouse(manager, house);
+        domi_house_let_act_on_change(manager, house);
     else
         carry_out_directive_of_parent(manager, house, (domus_directive)directive);
 }

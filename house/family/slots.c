@@ -10,7 +10,7 @@
 
 static const uint32_t sizes[DOMI_HOUSE_CLASSES] = {192, 256, 384, 640, 1216};
 
-uint32_t domi_slots_state_bytes(uint32_t size_class)
+uint32_t domi_slots_state_bytes_of_class(uint32_t size_class)
 {
     return sizes[size_class] - (uint32_t)sizeof(domi_house) + DOMI_HOUSE_STATE_INLINE;
 }
@@ -35,29 +35,30 @@ void domi_slots_fini(domi_manager *manager)
 static uint32_t find_size_class_for_state(uint32_t state_bytes)
 {
     for (uint32_t i = 0; i < DOMI_HOUSE_CLASSES; i++) {
-        if (state_bytes <= domi_slots_state_bytes(i))
+        if (state_bytes <= domi_slots_state_bytes_of_class(i))
             return i;
     }
     return 0;
 }
 
-uint32_t domi_slots_bytes_for(uint32_t state_bytes)
+uint32_t domi_slots_bytes_for_state(uint32_t state_bytes)
 {
     uint32_t size_class = find_size_class_for_state(state_bytes);
 
-    return sizes[size_class] + (state_bytes > domi_slots_state_bytes(size_class) ? state_bytes : 0);
+    return sizes[size_class] +
+           (state_bytes > domi_slots_state_bytes_of_class(size_class) ? state_bytes : 0);
 }
 
 /* Make a slot in memory that was never used. Its first lease is 1, because a lease of 0 names
  * nobody. */
 static domi_house *carve_new_slot(domi_manager *home, uint32_t size_class)
 {
-    domi_house *house = domi_slab_carve(&home->births.slots.slabs[size_class]);
+    domi_house *house = domi_slab_carve_object(&home->births.slots.slabs[size_class]);
 
     if (house == NULL)
         return NULL;
     house->home = home;
-    domi_house_slot_set(house, size_class);
+    domi_house_set_slot_bits(house, size_class);
     house->node.slab = DOMI_SLAB_HOUSE;
     atomic_store_explicit(&house->life, UINT64_C(1) << 32 | DOMI_LIFE_CLOSED, memory_order_relaxed);
     return house;
@@ -109,7 +110,8 @@ static void refill_slot_cache(domi_manager *home, domi_slot_cache *cache, uint32
     *link = NULL;
 }
 
-domi_house *domi_slots_take(domi_manager *manager, domi_manager *home, uint32_t state_bytes)
+domi_house *domi_slots_take_free_slot(domi_manager *manager, domi_manager *home,
+                                      uint32_t state_bytes)
 {
     domi_slot_cache *cache = &manager->births.slots_of[home->index];
     uint32_t size_class = find_size_class_for_state(state_bytes);
@@ -139,10 +141,10 @@ static void give_surplus_slots_back(domi_manager *home, domi_slot_cache *cache, 
     cache->count[size_class] -= DOMI_SLOTS_REFILL;
 }
 
-void domi_slots_untake(domi_manager *manager, domi_house *house)
+void domi_slots_put_unused_slot_back(domi_manager *manager, domi_house *house)
 {
     domi_slot_cache *cache = &manager->births.slots_of[house->home->index];
-    uint32_t size_class = domi_house_slot(house);
+    uint32_t size_class = domi_house_slot_bits(house);
 
     /* the field `slot` of an unused slot has no bit besides its size class */
     DOMI_CHECK_SLOW(size_class < DOMI_HOUSE_CLASSES);
@@ -151,52 +153,53 @@ void domi_slots_untake(domi_manager *manager, domi_house *house)
     cache->count[size_class]++;
 }
 
-void domi_slots_put(domi_manager *manager, domi_house *house)
+void domi_slots_free_slot(domi_manager *manager, domi_house *house)
 {
     domi_manager *home = house->home;
     domi_slot_cache *cache = &manager->births.slots_of[home->index];
 
-    domi_slots_untake(manager, house);
-    uint32_t size_class = domi_house_slot(house);
+    domi_slots_put_unused_slot_back(manager, house);
+    uint32_t size_class = domi_house_slot_bits(house);
     if (cache->count[size_class] > DOMI_SLOTS_KEEP)
         give_surplus_slots_back(home, cache, size_class);
 }
 
-void domi_slots_walk(domi_manager *home, void (*visit)(void *house, void *context), void *context)
+void domi_slots_visit_all(domi_manager *home, void (*visit)(void *house, void *context),
+                          void *context)
 {
     for (uint32_t i = 0; i < DOMI_HOUSE_CLASSES; i++)
-        domi_slab_walk(&home->births.slots.slabs[i], visit, context);
+        domi_slab_visit_objects(&home->births.slots.slabs[i], visit, context);
 }
 
 /* Chunks are only added, at the head of the list, and a chunk behind the head does not change any
  * more. So a copy of the list's head, with the number of slots that were made in the newest chunk,
  * is a list of its own. Each slot in it, and its life word, was made under the lock. */
-void domi_slots_walk_shared(domi_manager *home, void (*visit)(void *house, void *context),
-                            void *context)
+void domi_slots_visit_while_others_spawn(domi_manager *home,
+                                         void (*visit)(void *house, void *context), void *context)
 {
     for (uint32_t i = 0; i < DOMI_HOUSE_CLASSES; i++) {
         domi_spinlock_lock(&home->births.slots.lock);
         domi_slab now = home->births.slots.slabs[i];
         domi_spinlock_unlock(&home->births.slots.lock);
-        domi_slab_walk(&now, visit, context);
+        domi_slab_visit_objects(&now, visit, context);
     }
 }
 
-uint32_t domi_slots_number(const domi_house *house)
+uint32_t domi_slots_number_of_house(const domi_house *house)
 {
     domi_manager *home = house->home;
-    uint32_t size_class = domi_house_slot(house) & DOMI_SLOT_CLASS;
+    uint32_t size_class = domi_house_slot_bits(house) & DOMI_SLOT_CLASS;
 
     domi_spinlock_lock(&home->births.slots.lock);
     domi_slab now = home->births.slots.slabs[size_class];
     domi_spinlock_unlock(&home->births.slots.lock);
-    return domi_slab_number(&now, house) * DOMI_HOUSE_CLASSES + size_class;
+    return domi_slab_number_of_object(&now, house) * DOMI_HOUSE_CLASSES + size_class;
 }
 
-domi_house *domi_slots_at(domi_manager *home, uint32_t number)
+domi_house *domi_slots_house_at_number(domi_manager *home, uint32_t number)
 {
     domi_spinlock_lock(&home->births.slots.lock);
     domi_slab now = home->births.slots.slabs[number % DOMI_HOUSE_CLASSES];
     domi_spinlock_unlock(&home->births.slots.lock);
-    return domi_slab_at(&now, number / DOMI_HOUSE_CLASSES);
+    return domi_slab_object_at_number(&now, number / DOMI_HOUSE_CLASSES);
 }

@@ -18,28 +18,30 @@ void domi_slots_fini(domi_manager *manager);
 
 /* Take a free slot of `home` with room for `state_bytes`, for the thread of `manager`. The house is
  * CREATED and has its next lease; its room is not zeroed. Returns NULL if there is no memory. */
-domi_house *domi_slots_take(domi_manager *manager, domi_manager *home, uint32_t state_bytes);
+domi_house *domi_slots_take_free_slot(domi_manager *manager, domi_manager *home,
+                                      uint32_t state_bytes);
 
 /* Put a slot back into the cache from which it was taken, because no actor was made in it. The
  * thread that took it calls this. */
-void domi_slots_untake(domi_manager *manager, domi_house *house);
+void domi_slots_put_unused_slot_back(domi_manager *manager, domi_house *house);
 
 /* Free the slot of an actor that has ended. Home, or the runner that has ended an actor of a
  * pool. */
-void domi_slots_put(domi_manager *manager, domi_house *house);
+void domi_slots_free_slot(domi_manager *manager, domi_house *house);
 
 /* Visit every slot of this home, also free slots. No other thread may spawn at the same time. */
-void domi_slots_walk(domi_manager *home, void (*visit)(void *house, void *context), void *context);
+void domi_slots_visit_all(domi_manager *home, void (*visit)(void *house, void *context),
+                          void *context);
 
-/* Visit the slots of this home as domi_slots_walk() does, while other threads may spawn: those that
- * were made before the call are visited. `visit` may read only the `life` of a slot until an
+/* Visit the slots of this home as domi_slots_visit_all() does, while other threads may spawn: those
+ * that were made before the call are visited. `visit` may read only the `life` of a slot until an
  * acquire load of it says that the slot is not CLOSED. Home only. */
-void domi_slots_walk_shared(domi_manager *home, void (*visit)(void *house, void *context),
-                            void *context);
+void domi_slots_visit_while_others_spawn(domi_manager *home,
+                                         void (*visit)(void *house, void *context), void *context);
 
 /* True if an actor lives in the slot of `house`; then all that its spawner wrote may be read. Any
  * thread; the actor may end at any time. */
-static inline bool domi_slots_is_alive(const domi_house *house)
+static inline bool domi_slots_does_actor_live_in(const domi_house *house)
 {
     /* acquire: pairs with the release by which a spawn publishes the actor. */
     uint64_t life =
@@ -51,17 +53,17 @@ static inline bool domi_slots_is_alive(const domi_house *house)
 /* Returns the number of a house's slot; no other slot of its home ever has this number. It takes
  * the home's lock, and time in proportion to the number of memory chunks of the home, so it is
  * meant for output that people read. Any thread. */
-uint32_t domi_slots_number(const domi_house *house);
+uint32_t domi_slots_number_of_house(const domi_house *house);
 
 /* Returns the house whose slot has this number; NULL: `home` has no such slot. It takes lock and
- * time as domi_slots_number() does. Any thread; the actor there may end at any time. */
-domi_house *domi_slots_at(domi_manager *home, uint32_t number);
+ * time as domi_slots_number_of_house() does. Any thread; the actor there may end at any time. */
+domi_house *domi_slots_house_at_number(domi_manager *home, uint32_t number);
 
 /* Returns the number of bytes of state that fit into a slot of this size class. */
-uint32_t domi_slots_state_bytes(uint32_t size_class);
+uint32_t domi_slots_state_bytes_of_class(uint32_t size_class);
 
 /* Returns the size of a slot for `state_bytes` bytes of state, together with the state if that is
  * allocated beside the slot. */
-uint32_t domi_slots_bytes_for(uint32_t state_bytes);
+uint32_t domi_slots_bytes_for_state(uint32_t state_bytes);
 
 #endif

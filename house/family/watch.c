@@ -34,7 +34,7 @@ static void end_legs_of_watch(domi_manager *manager, domi_watch *watch, uint32_t
     /* acq_rel: all writes of the thread with the other leg come before the record is used again. */
     if (atomic_fetch_sub_explicit(&watch->legs, legs, memory_order_acq_rel) != legs)
         return;
-    domi_pool_free(manager, &watch->node);
+    domi_pool_free_object(manager, &watch->node);
 }
 
 /* --- the watched house's side ---------------------------------------------------------------- */
@@ -51,14 +51,14 @@ static void send_event_of_watch(domi_manager *manager, domi_watch *watch, int re
 static void detach_watch_from_house(domi_house *house, domi_watch *watch)
 {
     watch->attached = false;
-    domi_link_remove(house, &watch->link_);
+    domi_link_detach_from_house(house, &watch->link_);
 }
 
 /* True if asks and notices have room in the mailbox. An actor that stops counts as without room; a
  * watch on it only tells that it is gone. */
 static bool has_mailbox_room_or_stops(const domi_manager *manager, const domi_house *house)
 {
-    uint64_t life = domi_house_life(house);
+    uint64_t life = domi_house_life_word(house);
 
     return (life & DOMI_LIFE_STOP) == 0 && domi_mailbox_has_room(manager, house);
 }
@@ -77,21 +77,21 @@ static void attach_watch_to_remote_actor(domi_manager *manager, domi_house *gate
         /* there is memory, but the remote actor has ended meanwhile */
         !domi_doors.read_remote_name(manager, who, &told.name)) {
         if (event != NULL)
-            domi_pool_free(manager, &event->node);
+            domi_pool_free_object(manager, &event->node);
         send_event_of_watch(manager, watch, event != NULL ? -ESTALE : -ENOMEM);
         return;
     }
     watch->attached = true;
-    domi_link_add(who.house, &watch->link_);
+    domi_link_attach_to_house(who.house, &watch->link_);
     event->type = &domus_remote_watch_type;
     event->sender = NULL;
     event->sender_lease = 0;
     memcpy(event->payload, &told, sizeof told);
     /* The event is appended to the mailbox and not put, so that it comes before a later stop of the
      * same actor. */
-    event->node.lease = domi_house_address(gateway).lease;
+    event->node.lease = domi_house_get_address(gateway).lease;
     event->node.kind = DOMI_EVENT;
-    domi_mailbox_append(manager, gateway, &event->node, DOMI_EVENT);
+    domi_mailbox_append_node(manager, gateway, &event->node, DOMI_EVENT);
 }
 
 /* Returns the house to which a watch has to be attached: that of the watched actor. If the actor is
@@ -101,7 +101,7 @@ static domi_house *get_house_to_attach_watch_to(const domi_watch *watch, domi_ho
     return domi_house_is_remote(watch->down.who.house) ? watch->down.who.house : house;
 }
 
-void domi_watch_handle_arrival(domi_manager *manager, domi_house *house, domi_node *node)
+void domi_watch_handle_arrived_node(domi_manager *manager, domi_house *house, domi_node *node)
 {
     domi_watch *watch = get_watch_of_node(node);
 
@@ -125,7 +125,7 @@ void domi_watch_handle_arrival(domi_manager *manager, domi_house *house, domi_no
     if (watch->type == &domus_room_type)
         domi_mailbox_mark_full(house); /* a marked house looks for room after each of its runs */
     watch->attached = true;
-    domi_link_add(house, &watch->link_);
+    domi_link_attach_to_house(house, &watch->link_);
 }
 
 void domi_watch_drop_node(domi_manager *manager, domi_node *node)
@@ -148,35 +148,35 @@ static int choose_reason_of_down_event(const domi_watch *watch, const domi_house
     return watch->type == &domus_room_type && !may_live ? -ESTALE : house->reason;
 }
 
-void domi_watch_fire_all(domi_manager *manager, domi_house *house)
+void domi_watch_tell_all_of_end(domi_manager *manager, domi_house *house)
 {
     domi_link *next;
 
     for (domi_link *link = house->attached; link != NULL; link = next) {
         next = link->next;
-        if (domi_link_node(link)->slab != DOMI_SLAB_WATCH)
+        if (domi_link_get_node(link)->slab != DOMI_SLAB_WATCH)
             continue;
-        domi_watch *watch = get_watch_of_node(domi_link_node(link));
+        domi_watch *watch = get_watch_of_node(domi_link_get_node(link));
         detach_watch_from_house(house, watch);
         send_event_of_watch(manager, watch, choose_reason_of_down_event(watch, house));
     }
 }
 
-void domi_watch_fire_room(domi_manager *manager, domi_house *house)
+void domi_watch_tell_of_room_if_there_is(domi_manager *manager, domi_house *house)
 {
     if (domi_mailbox_clear_full(manager, house))
-        domi_watch_fire_room_now(manager, house);
+        domi_watch_tell_of_room(manager, house);
 }
 
-void domi_watch_fire_room_now(domi_manager *manager, domi_house *house)
+void domi_watch_tell_of_room(domi_manager *manager, domi_house *house)
 {
     domi_link *next;
 
     for (domi_link *link = house->attached; link != NULL; link = next) {
         next = link->next;
-        if (domi_link_node(link)->slab != DOMI_SLAB_WATCH)
+        if (domi_link_get_node(link)->slab != DOMI_SLAB_WATCH)
             continue;
-        domi_watch *watch = get_watch_of_node(domi_link_node(link));
+        domi_watch *watch = get_watch_of_node(domi_link_get_node(link));
         if (watch->type != &domus_room_type)
             continue;
         detach_watch_from_house(house, watch);
@@ -189,9 +189,9 @@ void domi_house_set_backlogged(domi_manager *manager, domi_house *house, bool ba
     house->channels.backlogged = backlogged;
     if (backlogged)
         domi_mailbox_mark_full(house);
-    else if ((domi_house_life(house) & (DOMI_LIFE_STOP | DOMI_LIFE_FULL)) == DOMI_LIFE_FULL)
+    else if ((domi_house_life_word(house) & (DOMI_LIFE_STOP | DOMI_LIFE_FULL)) == DOMI_LIFE_FULL)
         /* a house that is WAITING has no run at whose end it would look for room */
-        domi_watch_fire_room(manager, house);
+        domi_watch_tell_of_room_if_there_is(manager, house);
 }
 
 /* --- the watcher's side ---------------------------------------------------------------------- */
@@ -232,7 +232,7 @@ static void remove_watch_from_watcher(domi_manager *manager, domi_house *house, 
 static domi_watch *make_watch_of_actor(domi_manager *manager, domus_address watcher,
                                        domus_address who, const domus_type *type)
 {
-    domi_watch *watch = domi_pool_take(manager, DOMI_SLAB_WATCH);
+    domi_watch *watch = domi_pool_take_object(manager, DOMI_SLAB_WATCH);
 
     if (watch == NULL)
         return NULL;
@@ -265,8 +265,8 @@ static int watch_or_link_actor(domus_stack *stack, domus_address who, const domu
                                bool link, domus_watch *ret_watch)
 {
     domi_manager *manager = stack->manager;
-    domi_house *house = domi_stack_house(stack);
-    domus_address self = domi_house_address(house);
+    domi_house *house = domi_stack_get_house(stack);
+    domus_address self = domi_house_get_address(house);
 
     if (who.house == NULL || (link && who.house == house))
         return -EINVAL;
@@ -277,7 +277,7 @@ static int watch_or_link_actor(domus_stack *stack, domus_address who, const domu
         if (link)
             return -EOPNOTSUPP;
     }
-    domi_family *family = domi_family_of(house);
+    domi_family *family = domi_family_get_or_make(house);
     domi_watch *watch = family != NULL ? make_watch_of_actor(manager, self, who, type) : NULL;
     if (watch == NULL)
         return -ENOMEM;
@@ -289,7 +289,7 @@ static int watch_or_link_actor(domus_stack *stack, domus_address who, const domu
         }
         watch->link = watch->peer->link = true;
         watch->peer->attached = true;
-        domi_link_add(house, &watch->peer->link_);
+        domi_link_attach_to_house(house, &watch->peer->link_);
     }
     add_watch_to_watcher(family, watch);
     if (ret_watch != NULL)
@@ -332,7 +332,7 @@ static void take_watch_back(domi_manager *manager, domi_house *house, domi_watch
 int domus_unwatch(domus_stack *stack, domus_watch handle)
 {
     domi_watch *watch = handle.watch;
-    domi_house *house = domi_stack_house(stack);
+    domi_house *house = domi_stack_get_house(stack);
 
     /* The record of a stale handle may belong to another actor by now, also on another
      * thread (thieves take records from their own pools). acquire: pairs with the release
@@ -346,7 +346,7 @@ int domus_unwatch(domus_stack *stack, domus_watch handle)
     return 0;
 }
 
-void domi_watch_cancel_all(domi_manager *manager, domi_house *house)
+void domi_watch_take_back_all_of_house(domi_manager *manager, domi_house *house)
 {
     while (house->family != NULL && house->family->watches != NULL) {
         domi_watch *watch = house->family->watches;
@@ -373,7 +373,7 @@ bool domi_watch_begin_event(domi_manager *manager, domi_house *house, domi_node 
             return true;
     }
     house->reason = (int16_t)watch->down.reason;
-    (void)domi_house_stop(manager, domi_house_address(house));
+    (void)domi_house_ask_to_stop(manager, domi_house_get_address(house));
     return false;
 }
 

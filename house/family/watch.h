@@ -54,7 +54,7 @@ static_assert(offsetof(domi_watch, link_) == DOMI_LINK_OFFSET, "as a timer's");
 
 /* Handle a node of a watch (the watch itself, or the node that takes it back) that has come to the
  * watched house. Home only. */
-void domi_watch_handle_arrival(domi_manager *manager, domi_house *house, domi_node *node);
+void domi_watch_handle_arrived_node(domi_manager *manager, domi_house *house, domi_node *node);
 
 /* Drop a node of a watch, because its mailbox is emptied or the node came too late. */
 void domi_watch_drop_node(domi_manager *manager, domi_node *node);
@@ -65,21 +65,21 @@ bool domi_watch_begin_event(domi_manager *manager, domi_house *house, domi_node 
 void domi_watch_end_event(domi_manager *manager, domi_house *house, domi_node *node);
 
 /* Send the events of all watches on `house`, because it ends. Home only. */
-void domi_watch_fire_all(domi_manager *manager, domi_house *house);
+void domi_watch_tell_all_of_end(domi_manager *manager, domi_house *house);
 
 /* If the mailbox of `house` has room again, clear FULL, and send the events of all watches that
  * wait for room. Home only. */
-void domi_watch_fire_room(domi_manager *manager, domi_house *house);
+void domi_watch_tell_of_room_if_there_is(domi_manager *manager, domi_house *house);
 
 /* Send the events of all watches on `house` that wait for room. Home; for the house of a remote
  * actor, the gateway that owns the address. */
-void domi_watch_fire_room_now(domi_manager *manager, domi_house *house);
+void domi_watch_tell_of_room(domi_manager *manager, domi_house *house);
 
 /* Record whether the channel of `house` has more to send than it may. If it has, the mailbox is
  * full, and watches for room wait. Home only. */
 void domi_house_set_backlogged(domi_manager *manager, domi_house *house, bool backlogged);
 
 /* Take back all watches that the actor of the house has made, because it ends or restarts. */
-void domi_watch_cancel_all(domi_manager *manager, domi_house *house);
+void domi_watch_take_back_all_of_house(domi_manager *manager, domi_house *house);
 
 #endif

@@ -20,7 +20,7 @@ static void push_chain_to_arrivals(domi_manager *manager, domi_manager *home, do
      * home's look before its sleep and this load cannot both miss the other. */
     while (!atomic_compare_exchange_weak_explicit(&home->mail.arrivals, &head, newest,
                                                   memory_order_seq_cst, memory_order_relaxed));
-    domi_manager_notify(manager, home);
+    domi_manager_notify_of_push(manager, home);
 }
 
 static void push_all_chains_to_arrivals(domi_manager *manager)
@@ -47,7 +47,7 @@ static void schedule_pooled_actor(domi_manager *runner, domi_house *house)
         pooled->schedule(pooled, pooled == runner->pooled ? runner : NULL, house);
 }
 
-void domi_links_add(domi_manager *manager, domi_house *house)
+void domi_links_add_house(domi_manager *manager, domi_house *house)
 {
     domi_links *links = &manager->mail.links;
     domi_manager *home = house->home;
@@ -71,13 +71,13 @@ void domi_links_add(domi_manager *manager, domi_house *house)
         push_all_chains_to_arrivals(manager);
 }
 
-void domi_links_begin(domi_manager *manager)
+void domi_links_begin_batch(domi_manager *manager)
 {
     DOMI_CHECK(!manager->mail.links.gathering || manager->pooled != NULL);
     manager->mail.links.gathering = true;
 }
 
-void domi_links_end(domi_manager *manager)
+void domi_links_end_batch(domi_manager *manager)
 {
     manager->mail.links.gathering = manager->pooled != NULL;
     push_all_chains_to_arrivals(manager);

@@ -29,11 +29,11 @@ static void charge_ring_to_receiver(const domi_belt *belt, int64_t bytes)
 
 static domi_belt_ring allocate_ring_of_belt(const domi_belt *belt, uint64_t slots)
 {
-    domi_belt_ring ring = {domi_memory_new_lines((size_t)slots * sizeof(domi_belt_slot)),
+    domi_belt_ring ring = {domi_memory_new_cache_lines((size_t)slots * sizeof(domi_belt_slot)),
                            slots - 1};
 
     if (ring.slots != NULL)
-        charge_ring_to_receiver(belt, (int64_t)domi_memory_bytes(ring.slots));
+        charge_ring_to_receiver(belt, (int64_t)domi_memory_bytes_of_block(ring.slots));
     return ring;
 }
 
@@ -41,7 +41,7 @@ void domi_belt_free_ring(domi_belt *belt, domi_belt_slot *slots)
 {
     if (slots == NULL)
         return;
-    charge_ring_to_receiver(belt, -(int64_t)domi_memory_bytes(slots));
+    charge_ring_to_receiver(belt, -(int64_t)domi_memory_bytes_of_block(slots));
     domi_memory_free(slots);
 }
 
@@ -68,7 +68,7 @@ static void release_messages_left_on_belt(domi_belt *belt)
     if (belt->filled.slots == NULL)
         return;
     for (; belt->next_number != belt->put; belt->next_number++) {
-        domi_belt_slot *slot = domi_belt_peek(belt, memory_order_relaxed);
+        domi_belt_slot *slot = domi_belt_peek_next_slot(belt, memory_order_relaxed);
         DOMI_CHECK(slot != NULL);
         if (slot->house == NULL) {
             domi_belt_slot *old = belt->read.slots;
@@ -104,7 +104,7 @@ void domi_belts_fini(domi_manager *manager)
 __attribute__((noinline, cold)) static domi_belt *make_belt_to_home(domi_manager *manager,
                                                                     domi_manager *home)
 {
-    domi_belt *belt = domi_memory_new_lines(sizeof *belt);
+    domi_belt *belt = domi_memory_new_cache_lines(sizeof *belt);
 
     if (belt != NULL)
         belt->receiver = home;
@@ -161,7 +161,7 @@ static bool has_ring_free_slot(const domi_belt *belt)
 }
 
 /* Find a free slot for a message when the belt has no ring, or its ring seems full: the slow half
- * of domi_belt_put(). */
+ * of domi_belt_put_notice(). */
 __attribute__((noinline)) static bool find_free_slot(const domi_manager *manager, domi_belt *belt)
 {
     if (belt->filled.slots == NULL)
@@ -188,7 +188,7 @@ __attribute__((noinline)) static void turn_belt_on(domi_manager *manager, domi_b
      * a house. */
     while (!atomic_compare_exchange_weak_explicit(&receiver->belts.linked, &head, belt,
                                                   memory_order_seq_cst, memory_order_relaxed));
-    domi_manager_notify(manager, receiver);
+    domi_manager_notify_of_push(manager, receiver);
 }
 
 /* True if the receiver dozes and does not look at the belt. A sender may then stand in for the
@@ -198,10 +198,10 @@ static bool is_receiver_dozing_without_belt(domi_belt *belt)
 {
     return DOMI_UNLIKELY(atomic_load_explicit(&belt->power, memory_order_relaxed) !=
                          DOMI_BELT_ON) &&
-           domi_park_may_wait(&belt->receiver->park);
+           domi_park_may_wake_up_wait(&belt->receiver->park);
 }
 
-bool domi_belt_put(domi_manager *manager, domi_house *house, domi_node *node)
+bool domi_belt_put_notice(domi_manager *manager, domi_house *house, domi_node *node)
 {
     domi_manager *home = house->home;
     domi_belt *belt = manager->belts.to[home->index];
@@ -233,7 +233,7 @@ bool domi_belt_put(domi_manager *manager, domi_house *house, domi_node *node)
     if (DOMI_UNLIKELY(atomic_load_explicit(&belt->power, memory_order_seq_cst) != DOMI_BELT_ON))
         turn_belt_on(manager, belt);
     domi_counter_add(&manager->counters.belted, 1);
-    domi_pool_free(manager, node);
+    domi_pool_free_object(manager, node);
     return true;
 }
 
@@ -253,7 +253,7 @@ static void free_unused_ring_of_belt(domi_belt *belt)
     belt->filled.slots = NULL;
 }
 
-void domi_belts_trim(domi_manager *manager)
+void domi_belts_free_unused_rings(domi_manager *manager)
 {
     if (manager->belts.to == NULL || manager->now_ns < manager->belts.trim_at_ns)
         return;

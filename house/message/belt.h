@@ -72,7 +72,7 @@ struct domi_belt {
     domi_belt_ring filled; /* the ring that the belt's sender fills */
     uint64_t put;          /* the number of the next message that the sender puts on the belt */
     uint64_t taken_seen;   /* value of the belt's `taken` when the sender read it last */
-    /* value of `put` at the last check of domi_belts_trim() for an unused ring */
+    /* value of `put` at the last check of domi_belts_free_unused_rings() for an unused ring */
     uint64_t put_at_trim;
 
     /* The fields of a belt that are written by the thread which turns the belt on or off. */
@@ -113,18 +113,18 @@ void domi_belts_fini(domi_manager *manager);
  * Returns false if there is no slot; then the caller still owns the envelope. Called by the owner
  * of `manager`, which is not that home, if the house accepts every message and its inbox is
  * empty. */
-bool domi_belt_put(domi_manager *manager, domi_house *house, domi_node *node);
+bool domi_belt_put_notice(domi_manager *manager, domi_house *house, domi_node *node);
 
 /* Free a ring of the belt, and subtract its bytes from the memory of the receiver. */
 void domi_belt_free_ring(domi_belt *belt, domi_belt_slot *slots);
 
 /* Free the rings of this thread's belts that were not used since the last such check, a few seconds
  * ago. Called once a tick by the owner of `manager`, which is the sender. */
-void domi_belts_trim(domi_manager *manager);
+void domi_belts_free_unused_rings(domi_manager *manager);
 
 /* True if the message with this number lies in its slot of the ring that the receiver reads. Called
  * by the belt's receiver. */
-static inline bool domi_belt_has(const domi_belt *belt, uint64_t number, memory_order order)
+static inline bool domi_belt_has_message(const domi_belt *belt, uint64_t number, memory_order order)
 {
     domi_belt_slot *slot = &belt->read.slots[number & belt->read.mask];
 
@@ -133,9 +133,9 @@ static inline bool domi_belt_has(const domi_belt *belt, uint64_t number, memory_
 
 /* Returns the slot of the next message on the belt; NULL: that message has not come yet. Called by
  * the belt's receiver. */
-static inline domi_belt_slot *domi_belt_peek(domi_belt *belt, memory_order order)
+static inline domi_belt_slot *domi_belt_peek_next_slot(domi_belt *belt, memory_order order)
 {
-    return domi_belt_has(belt, belt->next_number, order)
+    return domi_belt_has_message(belt, belt->next_number, order)
                ? &belt->read.slots[belt->next_number & belt->read.mask]
                : NULL;
 }
@@ -152,7 +152,7 @@ static inline bool domi_belts_have_mail(const domi_manager *manager, memory_orde
     for (domi_belt *belt = manager->belts.on; belt != NULL; belt = belt->next) {
         /* acquire is enough here, and seq_cst is not needed: a thread that parks has turned its
          * belts off before, so this load of a slot is no part of a park. */
-        if (domi_belt_peek(belt, memory_order_acquire) != NULL)
+        if (domi_belt_peek_next_slot(belt, memory_order_acquire) != NULL)
             return true;
     }
     return false;

@@ -27,7 +27,7 @@ struct domi_doors {
     bool (*hold_ask)(domi_manager *manager, domi_house *house, domi_node *ask);
 
     /* Stop a router and its routees, or ask for the stop of a remote actor. Returns as
-     * domi_house_stop(). Called by the owner of `manager`. */
+     * domi_house_ask_to_stop(). Called by the owner of `manager`. */
     int (*stop_face)(domi_manager *manager, domus_address address);
 
     /* Read the name of a remote actor. Returns false if the actor's address has ended (remote.h).

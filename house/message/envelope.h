@@ -136,7 +136,7 @@ static inline bool domi_node_is_embedded(const domi_node *node)
 
 /* True as domi_node_is_embedded() is, but false for a notice whose payload is shared, because such
  * a notice has a sender as every envelope has. */
-static inline bool domi_node_is_part(const domi_node *node)
+static inline bool domi_node_is_part_of_object(const domi_node *node)
 {
     return domi_node_is_embedded(node) && node->slab != DOMI_SLAB_SHARED;
 }
@@ -148,14 +148,14 @@ static inline bool domi_node_is_user_mail(const domi_node *node)
     return node->kind == DOMI_ASK || node->kind == DOMI_NOTICE;
 }
 
-static inline domi_return *domi_envelope_return(domi_envelope *envelope)
+static inline domi_return *domi_envelope_get_return(domi_envelope *envelope)
 {
     return (domi_return *)(void *)envelope->payload;
 }
 
 /* Returns the first time from `time_ns` on that domi_return.until can hold beside its two marks, or
  * the last such time if `time_ns` is behind it. */
-static inline uint64_t domi_deadline_of(uint64_t time_ns)
+static inline uint64_t domi_deadline_round_up(uint64_t time_ns)
 {
     return time_ns > UINT64_MAX - DOMI_ASK_MARKS ? UINT64_MAX & ~DOMI_ASK_MARKS
                                                  : (time_ns + DOMI_ASK_MARKS) & ~DOMI_ASK_MARKS;
@@ -170,7 +170,7 @@ static inline uint64_t domi_envelope_deadline_ns(const domi_envelope *ask)
 /* Returns the start of a message's payload in its envelope. In asks, replies and exceptions the
  * domi_return stands before it; a notice whose payload is shared holds a pointer to it. `kind` is
  * node.kind, which the caller mostly knows as a constant. */
-static inline void *domi_envelope_payload_of(domi_envelope *envelope, uint32_t kind)
+static inline void *domi_envelope_payload_by_kind(domi_envelope *envelope, uint32_t kind)
 {
     if (kind <= DOMI_ASK)
         return (char *)envelope + DOMI_ASK_HEAD;
@@ -179,9 +179,9 @@ static inline void *domi_envelope_payload_of(domi_envelope *envelope, uint32_t k
     return (char *)envelope + DOMI_ENVELOPE_HEAD;
 }
 
-static inline void *domi_envelope_payload(domi_envelope *envelope)
+static inline void *domi_envelope_get_payload(domi_envelope *envelope)
 {
-    return domi_envelope_payload_of(envelope, envelope->node.kind);
+    return domi_envelope_payload_by_kind(envelope, envelope->node.kind);
 }
 
 #endif

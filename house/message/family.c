@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 
-domi_family *domi_family_of(domi_house *house)
+domi_family *domi_family_get_or_make(domi_house *house)
 {
     if (house->family == NULL) {
         house->family = domi_memory_new(sizeof *house->family);

@@ -61,6 +61,6 @@ typedef struct domi_family {
 #define DOMI_NAMELESS UINT32_MAX /* value of `name_slot` in an actor without a name */
 
 /* Returns the family of a house, and makes it if there is none yet; NULL if there is no memory. */
-domi_family *domi_family_of(domi_house *house);
+domi_family *domi_family_get_or_make(domi_house *house);
 
 #endif

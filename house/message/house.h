@@ -205,19 +205,19 @@ static_assert(sizeof(domi_house) == 192, "three lines with 16 bytes of state");
 /* Returns the size class of a house and its DOMI_SLOT_ bits. Relaxed: only home writes this byte.
  * It is atomic so that the compiler reads this byte alone: while the house is lent, the thief
  * writes the bytes beside it. */
-static inline uint32_t domi_house_slot(const domi_house *house)
+static inline uint32_t domi_house_slot_bits(const domi_house *house)
 {
     return atomic_load_explicit((_Atomic uint8_t *)(uintptr_t)&house->slot, memory_order_relaxed);
 }
 
-static inline void domi_house_slot_set(domi_house *house, uint32_t slot)
+static inline void domi_house_set_slot_bits(domi_house *house, uint32_t slot)
 {
     atomic_store_explicit(&house->slot, (uint8_t)slot, memory_order_relaxed);
 }
 
 static inline bool domi_house_is_exposed(const domi_house *house)
 {
-    return (domi_house_slot(house) & DOMI_SLOT_EXPOSED) != 0;
+    return (domi_house_slot_bits(house) & DOMI_SLOT_EXPOSED) != 0;
 }
 
 /* The table of allowed moves between the states of a house: one byte for each state that is
@@ -231,20 +231,20 @@ static inline bool domi_house_is_exposed(const domi_house *house)
      DOMI_MOVE(DOMI_RUNNING, DOMI_CREATED))
 
 /* Fail a check: the table does not allow the move from the state of `house` to `to`. */
-_Noreturn void domi_house_fail_move(const domi_house *house, domi_state to);
+_Noreturn void domi_house_fail_forbidden_move(const domi_house *house, domi_state to);
 
 /* Change the state of a house, checked against the table (M5). No other code changes the state. */
-static inline void domi_house_move(domi_house *house, domi_state to)
+static inline void domi_house_change_state(domi_house *house, domi_state to)
 {
     /* Computed when the code is compiled, if `to` is a constant. */
     uint32_t sources = DOMI_MOVES >> (to * 8) & 0xff;
 
     if (__builtin_expect((sources >> house->state & 1) == 0, 0))
-        domi_house_fail_move(house, to);
+        domi_house_fail_forbidden_move(house, to);
     house->state = (uint8_t)to;
 }
 
-const char *domi_state_name(domi_state state);
+const char *domi_house_name_of_state(domi_state state);
 
 /* --- channels actors ------------------------------------------------------------------------- */
 
@@ -273,7 +273,7 @@ static inline bool domi_house_is_backlogged(const domi_house *house)
 /* Append a node to a circular list. `*tail` is the last node, whose `next` is the first; NULL: the
  * list is empty. */
 
-static inline void domi_list_push(domi_node **tail, domi_node *node)
+static inline void domi_list_append_node(domi_node **tail, domi_node *node)
 {
     domi_node *last = *tail;
 
@@ -286,7 +286,7 @@ static inline void domi_list_push(domi_node **tail, domi_node *node)
     *tail = node;
 }
 
-static inline domi_node *domi_list_take(domi_node **tail)
+static inline domi_node *domi_list_take_first_node(domi_node **tail)
 {
     domi_node *last = *tail;
     domi_node *head = last->next;
@@ -300,7 +300,7 @@ static inline domi_node *domi_list_take(domi_node **tail)
 
 /* Put the nodes of `others` before all nodes of another list. `others` is the last node of its
  * list; NULL: it is empty. */
-static inline void domi_list_put_before(domi_node **tail, domi_node *others)
+static inline void domi_list_prepend_list(domi_node **tail, domi_node *others)
 {
     if (others == NULL)
         return;
@@ -314,7 +314,7 @@ static inline void domi_list_put_before(domi_node **tail, domi_node *others)
 }
 
 /* Take the node that follows `before` out of a circular list, wherever it is in the list. */
-static inline void domi_list_take_behind(domi_node **tail, domi_node *before)
+static inline void domi_list_take_node_behind(domi_node **tail, domi_node *before)
 {
     domi_node *node = before->next;
 
@@ -359,7 +359,7 @@ static inline bool domi_house_is_stopping_unmounted(const domi_house *house)
 /* True if a receive waits, has not looked at all mail yet, and no other mark holds it back.
  * SATURATED does not hold it back, because a receive begins no conversation: it continues a parked
  * one, which may then end. */
-static inline bool domi_house_has_receive_to_look(const domi_house *house)
+static inline bool domi_house_has_receive_to_search(const domi_house *house)
 {
     return (house->marks & ((DOMI_MARKS_HOLD & ~DOMI_MARK_SATURATED) | DOMI_MARK_FRESH)) ==
            (DOMI_MARK_RECEIVING | DOMI_MARK_FRESH);
@@ -386,7 +386,7 @@ static inline bool domi_house_is_runnable(const domi_house *house)
     /* A waiting receive is tested for without a look at the mail: a receive that searches only
      * waiting mail has to run in order to find that there is none. */
     return (house->mail != 0 && (house->marks & DOMI_MARKS_HOLD) == 0) ||
-           domi_house_has_receive_to_look(house);
+           domi_house_has_receive_to_search(house);
 }
 
 /* Returns the number of events that wait in a house. */
@@ -404,7 +404,7 @@ static inline uint32_t domi_house_count_parked(const domi_house *house)
 /* True if the house is of high priority: it has no ask under way, or more than 2 replies or more
  * than 4 events wait in it. Only asks count, because an actor that sleeps, receives or waits for
  * blocking work depends on no other actor. */
-static inline bool domi_house_is_high(const domi_house *house)
+static inline bool domi_house_has_high_priority(const domi_house *house)
 {
     return house->asks == 0 || house->replies > 2 || house->events >= 5 * DOMI_EVENT_STEP;
 }
@@ -412,7 +412,7 @@ static inline bool domi_house_is_high(const domi_house *house)
 /* Returns the house's own bound of waiting mail. Relaxed: the bound is constant in a life. A sender
  * with an old lease may read it while the next life is being made. Either value will do then,
  * because its message carries the old lease and becomes a dead letter anyway. */
-static inline uint32_t domi_house_mail_max(const domi_house *house)
+static inline uint32_t domi_house_own_mail_bound(const domi_house *house)
 {
     return atomic_load_explicit((_Atomic uint16_t *)(uintptr_t)&house->mail_max,
                                 memory_order_relaxed);
@@ -421,7 +421,7 @@ static inline uint32_t domi_house_mail_max(const domi_house *house)
 /* Returns the life word of a house: lease and control bits. Relaxed: the runner may see a bit late,
  * because it reads the word again before its next ask or notice; a thread that acts on the lease (a
  * stop) does so by a compare-exchange, which fails on an old value. */
-static inline uint64_t domi_house_life(const domi_house *house)
+static inline uint64_t domi_house_life_word(const domi_house *house)
 {
     return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->life, memory_order_relaxed);
 }
@@ -430,12 +430,12 @@ static inline uint64_t domi_house_life(const domi_house *house)
  * ask or notice. */
 static inline bool domi_house_is_asked_to_stop(const domi_house *house)
 {
-    return (domi_house_life(house) & DOMI_LIFE_STOP) != 0;
+    return (domi_house_life_word(house) & DOMI_LIFE_STOP) != 0;
 }
 
 /* True if the end of the actor's next run has to find out whether the actor stops or restarts now.
  * `life` is its life word. Home. */
-static inline bool domi_house_has_to_end(const domi_house *house, uint64_t life)
+static inline bool domi_house_has_end_to_check(const domi_house *house, uint64_t life)
 {
     return (life & DOMI_LIFE_STOP) != 0 ||
            (house->marks & (DOMI_MARK_RESTART | DOMI_MARK_STOPPING | DOMI_MARK_GONE)) != 0;
@@ -444,7 +444,7 @@ static inline bool domi_house_has_to_end(const domi_house *house, uint64_t life)
 /* Returns the behaviour of the actor; domi_house_set_behaviour() changes it. Relaxed: a parent or a
  * child on another thread may read it at any time, and a behaviour is a constant table, so either
  * value is whole. */
-static inline const domus_behaviour *domi_house_behaviour(const domi_house *house)
+static inline const domus_behaviour *domi_house_get_behaviour(const domi_house *house)
 {
     return atomic_load_explicit((_Atomic(const domus_behaviour *) *)(uintptr_t)&house->behaviour,
                                 memory_order_relaxed);
@@ -458,7 +458,7 @@ static inline void domi_house_set_behaviour(domi_house *house, const domus_behav
 
 /* Returns the actor's parent. Relaxed: a walk over the actors of a pool reads this while others run
  * them, and only tests whether there is a parent, which is constant in a life. */
-static inline domi_house *domi_house_parent(const domi_house *house)
+static inline domi_house *domi_house_get_parent(const domi_house *house)
 {
     return atomic_load_explicit((_Atomic(domi_house *) *)(uintptr_t)&house->parent,
                                 memory_order_relaxed);
@@ -471,9 +471,10 @@ static inline void domi_house_set_parent(domi_house *house, domi_house *parent)
 }
 
 /* Returns the address of the actor that lives in the house now. */
-static inline domus_address domi_house_address(const domi_house *house)
+static inline domus_address domi_house_get_address(const domi_house *house)
 {
-    return (domus_address){(domi_house *)(uintptr_t)house, DOMI_LIFE_LEASE(domi_house_life(house))};
+    return (domus_address){(domi_house *)(uintptr_t)house,
+                           DOMI_LIFE_LEASE(domi_house_life_word(house))};
 }
 
 #endif

@@ -45,7 +45,7 @@ typedef struct domi_kind {
 extern const domi_kind domi_kinds[DOMI_SLAB_KINDS];
 
 /* Returns the row of the kind of `node`. */
-static inline const domi_kind *domi_kind_of(const domi_node *node)
+static inline const domi_kind *domi_kind_of_node(const domi_node *node)
 {
     return &domi_kinds[node->slab];
 }

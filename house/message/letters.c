@@ -38,7 +38,7 @@ static domi_subscriber *find_subscriber(domi_letters *letters, domus_address add
  * actor that ends at this moment is found ended at the next check. */
 static bool has_subscriber_ended(const domi_subscriber *subscriber)
 {
-    uint64_t life = domi_house_life(subscriber->address.house);
+    uint64_t life = domi_house_life_word(subscriber->address.house);
 
     return DOMI_LIFE_LEASE(life) != subscriber->address.lease || (life & DOMI_LIFE_CLOSED) != 0;
 }
@@ -105,11 +105,11 @@ static int send_letter_to_subscriber(domi_manager *manager, domus_address to,
     memcpy(envelope->payload, letter, sizeof *letter);
     int error = domi_mailbox_put(manager, to, &envelope->node, DOMI_NOTICE);
     if (error != 0)
-        domi_pool_free(manager, &envelope->node);
+        domi_pool_free_object(manager, &envelope->node);
     return error;
 }
 
-void domi_letters_send(domi_manager *manager, const domus_letter *letter)
+void domi_letters_send_to_subscribers(domi_manager *manager, const domus_letter *letter)
 {
     domi_letters *letters = manager->directory.letters;
     domi_subscriber copy[DOMUS_LETTERS_SUBSCRIBERS_MAX];
@@ -139,15 +139,15 @@ static bool has_subscribers_for_type(const domi_manager *manager, const domus_ty
            type != &domus_letter_type;
 }
 
-void domi_letters_report_dead(domi_manager *manager, domus_address receiver,
-                              const domi_envelope *message, int why)
+void domi_letters_report_dead_letter(domi_manager *manager, domus_address receiver,
+                                     const domi_envelope *message, int why)
 {
     if (message->type == &domi_cancel_type || message->type == &domi_held_type)
         return;
     domi_counter_add(&manager->counters.dead_letters, 1);
     if (!has_subscribers_for_type(manager, message->type, DOMUS_LETTERS_DEAD))
         return;
-    bool is_ours = domi_node_is_part(&message->node) || message->sender == manager->asker;
+    bool is_ours = domi_node_is_part_of_object(&message->node) || message->sender == manager->asker;
     const domus_letter letter = {
         .what = DOMUS_LETTERS_DEAD,
         .kind = (domus_letter_kind)message->node.kind,
@@ -159,10 +159,10 @@ void domi_letters_report_dead(domi_manager *manager, domus_address receiver,
         .sender = {is_ours ? NULL : message->sender,
                    is_ours || message->sender == NULL ? 0 : message->sender_lease},
     };
-    domi_letters_send(manager, &letter);
+    domi_letters_send_to_subscribers(manager, &letter);
 }
 
-void domi_letters_report_refused(domi_manager *manager, domi_house *receiver, const domi_node *node)
+void domi_letters_report_refusal(domi_manager *manager, domi_house *receiver, const domi_node *node)
 {
     const domi_envelope *message = (const domi_envelope *)(const void *)node;
 
@@ -177,5 +177,5 @@ void domi_letters_report_refused(domi_manager *manager, domi_house *receiver, co
         .receiver = {receiver, node->lease},
         .sender = {is_known ? message->sender : NULL, is_known ? message->sender_lease : 0},
     };
-    domi_letters_send(manager, &letter);
+    domi_letters_send_to_subscribers(manager, &letter);
 }

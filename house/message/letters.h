@@ -33,7 +33,7 @@ void domi_letters_init(domi_letters *letters);
 int domi_letters_subscribe(domi_letters *letters, domus_address subscriber, uint32_t what);
 
 /* Send `letter` to all subscribers of its kind, from the thread of `manager`. */
-void domi_letters_send(domi_manager *manager, const domus_letter *letter);
+void domi_letters_send_to_subscribers(domi_manager *manager, const domus_letter *letter);
 
 static inline bool domi_letters_has_subscriber(const domi_manager *manager, uint32_t what)
 {
@@ -47,12 +47,12 @@ static inline bool domi_letters_has_subscriber(const domi_manager *manager, uint
 
 /* Count `message`, which was for `receiver`, as a dead letter, and send letters to the
  * subscribers. */
-void domi_letters_report_dead(domi_manager *manager, domus_address receiver,
-                              const domi_envelope *message, int why);
+void domi_letters_report_dead_letter(domi_manager *manager, domus_address receiver,
+                                     const domi_envelope *message, int why);
 
 /* Send letters to those who subscribe to refusals: `receiver` has refused the message of `node`.
  * The refusal is counted already. */
-void domi_letters_report_refused(domi_manager *manager, domi_house *receiver,
+void domi_letters_report_refusal(domi_manager *manager, domi_house *receiver,
                                  const domi_node *node);
 
 #endif

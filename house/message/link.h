@@ -20,7 +20,7 @@ typedef struct domi_link {
 /* Alignment to put before a field that is a domi_link, so that it stands at DOMI_LINK_OFFSET. */
 #define DOMI_AT_LINK DOMI_KEEP_PLACE(16)
 
-static inline void domi_link_add(domi_house *house, domi_link *link)
+static inline void domi_link_attach_to_house(domi_house *house, domi_link *link)
 {
     link->previous = NULL;
     link->next = house->attached;
@@ -29,7 +29,7 @@ static inline void domi_link_add(domi_house *house, domi_link *link)
     house->attached = link;
 }
 
-static inline void domi_link_remove(domi_house *house, domi_link *link)
+static inline void domi_link_detach_from_house(domi_house *house, domi_link *link)
 {
     if (link->next != NULL)
         link->next->previous = link->previous;
@@ -39,7 +39,7 @@ static inline void domi_link_remove(domi_house *house, domi_link *link)
         house->attached = link->next;
 }
 
-static inline domi_node *domi_link_node(domi_link *link)
+static inline domi_node *domi_link_get_node(domi_link *link)
 {
     return (domi_node *)(void *)((char *)link - DOMI_LINK_OFFSET);
 }
@@ -47,6 +47,6 @@ static inline domi_node *domi_link_node(domi_link *link)
 /* Cancel all objects that the house has attached to itself, because it stops or restarts: its
  * timers, its memory watch, and its watches on descriptors. The watches of others on the house
  * stay. */
-void domi_link_cancel_all(struct domi_manager *manager, domi_house *house);
+void domi_link_cancel_attached_objects(struct domi_manager *manager, domi_house *house);
 
 #endif

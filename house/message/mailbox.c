@@ -46,7 +46,7 @@ DOMI_INLINE int push_node_to_inbox(domi_manager *manager, domi_house *house, dom
 
         if (domi_node_is_user_mail(node) && depth >= mail_max)
             return refuse_because_mailbox_is_full(manager, house, node);
-        node->next = domi_inbox_newest(word);
+        node->next = domi_inbox_newest_node(word);
         depth = depth < DEPTH_MAX ? depth + 1 : DEPTH_MAX;
         next = depth << DOMI_INBOX_BITS | (uintptr_t)node;
         /* release: pairs with home's exchange in domi_mailbox_take_inbox(), so home sees all fields
@@ -56,7 +56,7 @@ DOMI_INLINE int push_node_to_inbox(domi_manager *manager, domi_house *house, dom
     DOMI_PROBE_2(send, house->home, node);
     /* only the put that found the inbox empty links the house, so no house is linked twice */
     if (word == 0)
-        domi_links_add(manager, house);
+        domi_links_add_house(manager, house);
     return 0;
 }
 
@@ -87,7 +87,7 @@ bool domi_mailbox_clear_full(const domi_manager *manager, domi_house *house)
 __attribute__((noinline, cold)) static void
 handle_node_for_house_itself(domi_manager *manager, domi_house *house, domi_node *node)
 {
-    domi_kind_of(node)->handle_arrival(manager, house, node);
+    domi_kind_of_node(node)->handle_arrival(manager, house, node);
 }
 
 __attribute__((noinline)) static int put_with_all_checks(domi_manager *manager, domi_house *house,
@@ -100,7 +100,7 @@ __attribute__((noinline)) static int put_with_all_checks(domi_manager *manager, 
 
     /* Relaxed: the address of the house reached this thread by a message, and this load sees
      * everything that happened before that message was put. */
-    uint64_t life = domi_house_life(house);
+    uint64_t life = domi_house_life_word(house);
     if (DOMI_LIFE_LEASE(life) != node->lease || (life & DOMI_LIFE_CLOSED) != 0)
         return -ESTALE;
     if (domi_node_is_user_mail(node)) {
@@ -112,39 +112,42 @@ __attribute__((noinline)) static int put_with_all_checks(domi_manager *manager, 
             return refuse_because_mailbox_is_full(manager, house, node);
     }
 
-    /* Relaxed: the comment of domi_mailbox_is_open() says why. If an earlier put of this sender is
-     * in the inbox, this load sees that the inbox is not empty, until home has delivered that
-     * message. */
+    /* Relaxed: the comment of domi_mailbox_is_home_lane_open() says why. If an earlier put of this
+     * sender is in the inbox, this load sees that the inbox is not empty, until home has delivered
+     * that message. */
     bool is_empty = atomic_load_explicit(&house->inbox, memory_order_relaxed) == 0;
     /* On the home lane of a thief, notices of a lent house would overtake earlier ones on a belt,
      * which the house has sent from its home. */
     bool home_lane = house->home == manager && is_empty && !domi_house_is_exposed(house) &&
                      !(manager->mail.lent && node->kind == DOMI_NOTICE);
     if (!home_lane)
-        return put_node_to_inbox(manager, house, node, domi_mailbox_bound(manager, house, life));
-    if (domi_node_is_user_mail(node) && house->mail >= domi_mailbox_bound(manager, house, life)) {
+        return put_node_to_inbox(manager, house, node,
+                                 domi_mailbox_bound_of_mail(manager, house, life));
+    if (domi_node_is_user_mail(node) &&
+        house->mail >= domi_mailbox_bound_of_mail(manager, house, life)) {
         domi_mailbox_mark_full(house);
         return refuse_because_mailbox_is_full(manager, house, node);
     }
     if (DOMI_UNLIKELY(node->kind >= DOMI_MAILBOXES))
         handle_node_for_house_itself(manager, house, node);
     else
-        domi_mailbox_append(manager, house, node, node->kind);
+        domi_mailbox_append_node(manager, house, node, node->kind);
     return 0;
 }
 
 /* Most mail from other threads, and most mail between actors of a pool, is for a house that takes
  * every message: its life word has no control bit, and so the house has no bound of its own
- * (domi_mailbox_is_open()). */
+ * (domi_mailbox_is_home_lane_open()). */
 int domi_mailbox_put_slow(domi_manager *manager, domi_house *house, domi_node *node)
 {
     if (DOMI_LIKELY(house != NULL && house->home != manager && house->home != NULL &&
-                    domi_house_life(house) == (uint64_t)node->lease << 32 && !manager->memory.busy))
+                    domi_house_life_word(house) == (uint64_t)node->lease << 32 &&
+                    !manager->memory.busy))
         return push_node_to_inbox(manager, house, node, manager->limits.mailbox_max);
     return put_with_all_checks(manager, house, node);
 }
 
-int domi_mailbox_put_last(domi_manager *manager, domus_address address, domi_node *node)
+int domi_mailbox_put_behind_all_mail(domi_manager *manager, domus_address address, domi_node *node)
 {
     bool lent = manager->mail.lent;
 
@@ -152,9 +155,9 @@ int domi_mailbox_put_last(domi_manager *manager, domus_address address, domi_nod
     node->kind = DOMI_NOTICE;
     /* where there are belts, a manager that counts as lent does not put this notice by the home
      * lane */
-    domi_manager_set_lent(manager, true);
+    domi_manager_set_runs_lent_house(manager, true);
     int error = domi_mailbox_put_slow(manager, address.house, node);
-    domi_manager_set_lent(manager, lent);
+    domi_manager_set_runs_lent_house(manager, lent);
     return error;
 }
 
@@ -168,7 +171,7 @@ static bool may_belt_carry_notice(const domi_manager *manager, const domi_house 
     return node->slab == DOMI_SLAB_64 && house != NULL && house->home != manager &&
            house->home != NULL && !manager->mail.lent && !manager->memory.busy &&
            house->home->index < manager->threads &&
-           domi_house_life(house) == (uint64_t)node->lease << 32 &&
+           domi_house_life_word(house) == (uint64_t)node->lease << 32 &&
            atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->inbox,
                                 memory_order_relaxed) == 0;
 }
@@ -178,20 +181,20 @@ static bool may_belt_carry_notice(const domi_manager *manager, const domi_house 
 __attribute__((noinline)) static int put_notice_on_belt(domi_manager *manager, domi_house *house,
                                                         domi_node *node)
 {
-    if (may_belt_carry_notice(manager, house, node) && domi_belt_put(manager, house, node))
+    if (may_belt_carry_notice(manager, house, node) && domi_belt_put_notice(manager, house, node))
         return 0;
     return domi_mailbox_put_slow(manager, house, node);
 }
 
-int domi_mailbox_put_copied_slow(domi_manager *manager, domi_house *house, domi_node *node)
+int domi_mailbox_put_copied_notice_slow(domi_manager *manager, domi_house *house, domi_node *node)
 {
     if (domi_manager_has_belts(manager))
         return put_notice_on_belt(manager, house, node);
     return domi_mailbox_put_slow(manager, house, node);
 }
 
-int domi_mailbox_put_owed(domi_manager *manager, domus_address address, domi_node *node,
-                          uint32_t kind)
+int domi_mailbox_put_despite_bound(domi_manager *manager, domus_address address, domi_node *node,
+                                   uint32_t kind)
 {
     domi_house *house = address.house;
 
@@ -201,19 +204,19 @@ int domi_mailbox_put_owed(domi_manager *manager, domus_address address, domi_nod
      * streams */
     if (house == NULL || house->home == NULL)
         return -ESTALE;
-    uint64_t life = domi_house_life(house);
+    uint64_t life = domi_house_life_word(house);
     if (DOMI_LIFE_LEASE(life) != node->lease || (life & (DOMI_LIFE_CLOSED | DOMI_LIFE_STOP)) != 0)
         return -ESTALE;
     if (house->home == manager && !domi_house_is_exposed(house) &&
         atomic_load_explicit(&house->inbox, memory_order_relaxed) == 0) {
-        domi_mailbox_append(manager, house, node, kind);
+        domi_mailbox_append_node(manager, house, node, kind);
         return 0;
     }
     return put_node_to_inbox(manager, house, node, UINT64_MAX);
 }
 
-int domi_mailbox_put_passed(domi_manager *manager, domus_address address, domi_node *node,
-                            uint32_t kind)
+int domi_mailbox_put_passed_on(domi_manager *manager, domus_address address, domi_node *node,
+                               uint32_t kind)
 {
     manager->memory.busy = false;
     int error = domi_mailbox_put(manager, address, node, kind);
@@ -223,23 +226,23 @@ int domi_mailbox_put_passed(domi_manager *manager, domus_address address, domi_n
     return error;
 }
 
-void domi_mailbox_give_back(domi_manager *manager, domi_house *house)
+void domi_mailbox_put_node_to_free_slot(domi_manager *manager, domi_house *house)
 {
     house->node.kind = DOMI_FREE;
     (void)put_node_to_inbox(manager, house, &house->node, 0);
 }
 
-bool domi_mailbox_handle_held(domi_manager *manager, domi_house *house, domi_node *node)
+bool domi_mailbox_handle_held_mail(domi_manager *manager, domi_house *house, domi_node *node)
 {
     if ((house->marks & DOMI_MARK_BARRIER) != 0 && node->kind == DOMI_ASK &&
         !domi_doors.hold_ask(manager, house, node))
         return false;
     if ((house->marks & DOMI_MARK_RECEIVING) != 0)
         house->marks |= DOMI_MARK_FRESH;
-    return domi_house_has_receive_to_look(house);
+    return domi_house_has_receive_to_search(house);
 }
 
-void domi_mailbox_restart_receives(domi_house *house)
+void domi_mailbox_let_receives_look_again(domi_house *house)
 {
     if ((house->marks & DOMI_MARK_RECEIVING) == 0)
         return;

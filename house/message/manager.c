@@ -7,29 +7,29 @@
 
 _Thread_local char domi_here;
 
-void domi_manager_set_lane(domi_manager *manager)
+void domi_manager_update_home_lane(domi_manager *manager)
 {
     manager->mail.lane_max =
         manager->memory.busy || manager->mail.lent ? 0 : manager->limits.mailbox_max;
 }
 
-void domi_manager_set_lent(domi_manager *manager, bool lent)
+void domi_manager_set_runs_lent_house(domi_manager *manager, bool lent)
 {
     if (manager->belts.to == NULL)
         return;
     manager->mail.lent = lent;
-    domi_manager_set_lane(manager);
+    domi_manager_update_home_lane(manager);
 }
 
-void domi_manager_set_pressure(domi_manager *manager, uint32_t level)
+void domi_manager_set_memory_level(domi_manager *manager, uint32_t level)
 {
-    DOMI_CHECK(domi_manager_is_mine(manager));
+    DOMI_CHECK(domi_manager_is_owned_by_caller(manager));
     manager->memory.pressure_seen = level;
     manager->memory.busy = level >= DOMUS_MEMORY_CRITICAL;
-    domi_manager_set_lane(manager);
+    domi_manager_update_home_lane(manager);
 }
 
-void domi_manager_wake(domi_manager *self, domi_manager *target)
+void domi_manager_wake_owner(domi_manager *self, domi_manager *target)
 {
     if (!domi_park_try_notify(&target->park))
         return;
@@ -59,8 +59,8 @@ static bool record_sleeper(domi_manager *self, uint32_t index)
 
 void domi_manager_notify_sleeper(domi_manager *self, domi_manager *target)
 {
-    if (self->now_ns < self->sleepers.until_ns && domi_park_may_wait(&target->park) &&
+    if (self->now_ns < self->sleepers.until_ns && domi_park_may_wake_up_wait(&target->park) &&
         record_sleeper(self, target->index))
         return;
-    domi_manager_wake(self, target);
+    domi_manager_wake_owner(self, target);
 }

@@ -114,7 +114,7 @@ extern _Thread_local char domi_here;
 /* Make the calling thread the owner of `manager`. It may be called by the thread that has just made
  * the manager, by another one if the last owner has ended, or under the lock that every user of
  * this manager takes. */
-static inline void domi_manager_own(domi_manager *manager)
+static inline void domi_manager_become_owner(domi_manager *manager)
 {
     manager->owner = &domi_here;
 }
@@ -122,21 +122,22 @@ static inline void domi_manager_own(domi_manager *manager)
 /* True if the calling thread is the owner. Functions that only the owner may call check this: those
  * that run once an iteration always do, those that run for each message only in builds with slow
  * checks. */
-static inline bool domi_manager_is_mine(const domi_manager *manager)
+static inline bool domi_manager_is_owned_by_caller(const domi_manager *manager)
 {
     return manager->owner == &domi_here;
 }
 
-static inline void domi_manager_log(domi_manager *manager, const domi_house *house,
-                                    domi_happening what, int error)
+static inline void domi_manager_log_event_of_actor(domi_manager *manager, const domi_house *house,
+                                                   domi_happening what, int error)
 {
     if (manager->hooks.log != NULL)
         manager->hooks.log(manager, house, what, error);
 }
 
 /* Report a mistake of a function that belongs to the actor of `house`. */
-static inline void domi_manager_warn(domi_manager *manager, const domi_house *house,
-                                     domi_mistake what, const domus_type *type, int result)
+static inline void domi_manager_report_mistake(domi_manager *manager, const domi_house *house,
+                                               domi_mistake what, const domus_type *type,
+                                               int result)
 {
     if (manager->hooks.warn != NULL)
         manager->hooks.warn(manager, house, what, type, result);
@@ -144,30 +145,30 @@ static inline void domi_manager_warn(domi_manager *manager, const domi_house *ho
 
 /* Open the short way of a put, with the present bound of a mailbox, or close it, as the manager's
  * state demands. The owner. */
-void domi_manager_set_lane(domi_manager *manager);
+void domi_manager_update_home_lane(domi_manager *manager);
 
 /* Record whether this thread, as a thief, runs a lent house, whose notices may use neither belts
  * nor the home lane. Without belts this does nothing. Owner. */
-void domi_manager_set_lent(domi_manager *manager, bool lent);
+void domi_manager_set_runs_lent_house(domi_manager *manager, bool lent);
 
 /* Set the level of memory to `level`: from the critical level on, asks and notices that this
  * manager puts are refused. Owner. */
-void domi_manager_set_pressure(domi_manager *manager, uint32_t level);
+void domi_manager_set_memory_level(domi_manager *manager, uint32_t level);
 
 /* Read the level of memory again, if it has changed, and store it in the manager. This costs one
  * relaxed load of a cache line that is hardly ever written; the level may be seen late. Owner. */
-static inline void domi_manager_look_at_pressure(domi_manager *manager)
+static inline void domi_manager_reread_memory_level(domi_manager *manager)
 {
     uint32_t level = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)manager->memory.pressure,
                                           memory_order_relaxed);
 
     if (DOMI_UNLIKELY(level != manager->memory.pressure_seen))
-        domi_manager_set_pressure(manager, level);
+        domi_manager_set_memory_level(manager, level);
 }
 
 /* Wake the owner of `target` if it sleeps, with at most one write for each sleep (M12). Called by
  * the owner of `self`. */
-void domi_manager_wake(domi_manager *self, domi_manager *target);
+void domi_manager_wake_owner(domi_manager *self, domi_manager *target);
 
 /* Wake the sleeping owner of `target`, or record that it has to be woken: the latter only if it
  * dozes, and this thread may put wake-ups off now. */
@@ -176,15 +177,15 @@ void domi_manager_notify_sleeper(domi_manager *self, domi_manager *target);
 /* Make sure that the owner of `target` does not sleep while it has what the owner of `self`, which
  * calls this, has just pushed to it. A thread of the loop that is as good as idle records a dozing
  * thread, and wakes it at the end of the phase, or stands in for it (runtime/loop/steps.h). */
-static inline void domi_manager_notify(domi_manager *self, domi_manager *target)
+static inline void domi_manager_notify_of_push(domi_manager *self, domi_manager *target)
 {
-    if (__builtin_expect(domi_park_is_asleep(&target->park), 0))
+    if (__builtin_expect(domi_park_may_owner_sleep(&target->park), 0))
         domi_manager_notify_sleeper(self, target);
 }
 
 /* Returns the behaviour of the actor that runs on `manager`; NULL: none runs. Any thread; the value
  * may be out of date. */
-static inline const domus_behaviour *domi_manager_running(const domi_manager *manager)
+static inline const domus_behaviour *domi_manager_running_behaviour(const domi_manager *manager)
 {
     return atomic_load_explicit(
         (_Atomic(const domus_behaviour *) *)(uintptr_t)&manager->activity.running,
@@ -194,7 +195,7 @@ static inline const domus_behaviour *domi_manager_running(const domi_manager *ma
 
 /* Returns the type of the message that the running actor handles; NULL: none. Any thread; the value
  * may be out of date. */
-static inline const domus_type *domi_manager_handling(const domi_manager *manager)
+static inline const domus_type *domi_manager_handled_type(const domi_manager *manager)
 {
     return atomic_load_explicit(
         (_Atomic(const domus_type *) *)(uintptr_t)&manager->activity.handling,
@@ -203,7 +204,7 @@ static inline const domus_type *domi_manager_handling(const domi_manager *manage
 }
 
 /* True if an actor of this thread is ready to run. Owner. */
-static inline bool domi_manager_has_ready(const domi_manager *manager)
+static inline bool domi_manager_has_ready_actor(const domi_manager *manager)
 {
     return manager->schedule.ready[DOMUS_STATE].count != 0 ||
            manager->schedule.ready[DOMUS_CHANNELS].count != 0;

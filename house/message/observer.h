@@ -8,13 +8,13 @@
 struct domi_house;
 struct domi_manager;
 
-/* Run a house, as domi_house_run() does. Returns the number of handled messages. */
+/* Run a house, as domi_house_run_and_settle() does. Returns the number of handled messages. */
 typedef uint32_t domi_run_house(struct domi_manager *manager, struct domi_house *house);
 
 typedef struct domi_observer {
     /* Returns the function that runs the next houses, up to the next look between runs or the end
-     * of the phase. It is domi_house_run() if none of these runs is measured, so that such runs
-     * cost nothing more. */
+     * of the phase. It is domi_house_run_and_settle() if none of these runs is measured, so that
+     * such runs cost nothing more. */
     domi_run_house *(*choose)(struct domi_manager *manager);
     /* Record that the arrivals from other threads were sorted; `newest` is the state actor that was
      * the newest ready one before. */

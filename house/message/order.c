@@ -20,9 +20,10 @@ static domi_envelope *get_envelope_of_node(const domi_node *node)
 /* True if the message `one` has to be taken before the message `other`, which came first. */
 static bool is_taken_before_older(domus_order *order, const domi_node *one, const domi_node *other)
 {
-    return order(get_envelope_of_node(one)->type, domi_envelope_payload(get_envelope_of_node(one)),
+    return order(get_envelope_of_node(one)->type,
+                 domi_envelope_get_payload(get_envelope_of_node(one)),
                  get_envelope_of_node(other)->type,
-                 domi_envelope_payload(get_envelope_of_node(other))) < 0;
+                 domi_envelope_get_payload(get_envelope_of_node(other))) < 0;
 }
 
 /* --- strands ---------------------------------------------------------------------------------- */
@@ -207,7 +208,7 @@ static domi_node *take_first_message_of_strands(domus_order *order, domi_strands
         return NULL;
     uint32_t first = strands->by_head[0];
     domi_strand *strand = &strands->at[first];
-    domi_node *node = domi_list_take(&strand->tail);
+    domi_node *node = domi_list_take_first_node(&strand->tail);
 
     strands->mail--;
     remove_entry_from_by_head(strands, 0);
@@ -254,7 +255,7 @@ static domi_strand take_sorted_start_of_list(domus_order *order, domi_node **lis
     domi_strand strand = {NULL, 0};
 
     do {
-        domi_list_push(&strand.tail, domi_list_take(list));
+        domi_list_append_node(&strand.tail, domi_list_take_first_node(list));
         strand.count++;
     } while (*list != NULL && !is_notice_that_ends_actor((*list)->next) &&
              !is_taken_before_older(order, (*list)->next, strand.tail));
@@ -280,18 +281,18 @@ static void sort_new_mail_into_strands(domi_house *house)
     order->at_last = *notices != NULL;
 }
 
-domi_node *domi_order_take(domi_house *house)
+domi_node *domi_order_take_next_message(domi_house *house)
 {
     domi_order *order = house->family->order;
 
     sort_new_mail_into_strands(house);
     if (order->seen.count != 0)
-        domi_order_show_again(house);
+        domi_order_make_seen_mail_unseen(house);
     domi_node *node = take_first_message_of_strands(house->behaviour->order, &order->waiting);
-    return node != NULL ? node : domi_order_take_last(house);
+    return node != NULL ? node : domi_order_take_ending_notice(house);
 }
 
-domi_node *domi_order_take_last(domi_house *house)
+domi_node *domi_order_take_ending_notice(domi_house *house)
 {
     domi_order *order = house->family->order;
 
@@ -299,23 +300,23 @@ domi_node *domi_order_take_last(domi_house *house)
     if (!order->at_last || order->waiting.count != 0 || order->seen.count != 0)
         return NULL;
     order->at_last = false;
-    return domi_list_take(&house->tails[DOMI_NOTICE]);
+    return domi_list_take_first_node(&house->tails[DOMI_NOTICE]);
 }
 
-domi_node *domi_order_take_unseen(domi_house *house)
+domi_node *domi_order_take_unseen_message(domi_house *house)
 {
     sort_new_mail_into_strands(house);
     return take_first_message_of_strands(house->behaviour->order, &house->family->order->waiting);
 }
 
-void domi_order_put_seen(domi_house *house, domi_node *node)
+void domi_order_put_in_seen_mail(domi_house *house, domi_node *node)
 {
     node->next = node; /* the node alone is a circular list */
     add_strand_of_newer_mail(house->behaviour->order, &house->family->order->seen,
                              (domi_strand){node, 1});
 }
 
-void domi_order_show_again(domi_house *house)
+void domi_order_make_seen_mail_unseen(domi_house *house)
 {
     domi_order *order = house->family->order;
     domus_order *compare = house->behaviour->order;
@@ -326,7 +327,7 @@ void domi_order_show_again(domi_house *house)
                                  take_all_mail_as_one_strand(compare, &order->seen));
 }
 
-void domi_order_put_back(domi_house *house, domi_node *list)
+void domi_order_put_stashed_back(domi_house *house, domi_node *list)
 {
     domi_order *order = house->family->order;
     domus_order *compare = house->behaviour->order;
@@ -337,16 +338,16 @@ void domi_order_put_back(domi_house *house, domi_node *list)
     sorted.count = sorted.ranked = sorted.mail = 0;
     while (list != NULL)
         add_strand_of_newer_mail(compare, &sorted, take_sorted_start_of_list(compare, &list));
-    domi_order_show_again(house);
+    domi_order_make_seen_mail_unseen(house);
     add_strand_of_older_mail(compare, &order->waiting,
                              take_all_mail_as_one_strand(compare, &sorted));
 }
 
 /* --- the order of an actor -------------------------------------------------------------------- */
 
-int domi_order_make(domi_house *house)
+int domi_order_make_for_house(domi_house *house)
 {
-    domi_family *family = domi_family_of(house);
+    domi_family *family = domi_family_get_or_make(house);
 
     if (family != NULL && family->order == NULL)
         family->order = domi_memory_new(sizeof *family->order);
@@ -361,14 +362,14 @@ static void move_sorted_mail_to_mailboxes(domi_house *house)
     domi_node *lists[] = {[DOMI_ASK] = NULL, [DOMI_NOTICE] = NULL};
 
     sort_new_mail_into_strands(house);
-    domi_order_show_again(house);
+    domi_order_make_seen_mail_unseen(house);
     domi_strand all = take_all_mail_as_one_strand(house->behaviour->order, &order->waiting);
     while (all.tail != NULL) {
-        domi_node *node = domi_list_take(&all.tail);
-        domi_list_push(&lists[node->kind], node);
+        domi_node *node = domi_list_take_first_node(&all.tail);
+        domi_list_append_node(&lists[node->kind], node);
     }
-    domi_list_put_before(&house->tails[DOMI_ASK], lists[DOMI_ASK]);
-    domi_list_put_before(&house->tails[DOMI_NOTICE], lists[DOMI_NOTICE]);
+    domi_list_prepend_list(&house->tails[DOMI_ASK], lists[DOMI_ASK]);
+    domi_list_prepend_list(&house->tails[DOMI_NOTICE], lists[DOMI_NOTICE]);
     order->at_last = false;
 }
 
@@ -382,14 +383,14 @@ void domi_order_change_behaviour(domi_house *house, const domus_behaviour *behav
         house->marks &= (uint16_t)~DOMI_MARK_ORDERED;
         if (behaviour->order != NULL)
             house->marks |= DOMI_MARK_ORDERED;
-        domi_mailbox_restart_receives(house);
+        domi_mailbox_let_receives_look_again(house);
     }
     domi_house_set_behaviour(house, behaviour);
 }
 
 /* --- walks ------------------------------------------------------------------------------------ */
 
-domi_strand *domi_order_strand(const domi_house *house, uint32_t number)
+domi_strand *domi_order_get_strand(const domi_house *house, uint32_t number)
 {
     domi_order *order = house->family != NULL ? house->family->order : NULL;
 
@@ -415,7 +416,7 @@ static void forget_empty_strands(domus_order *order, domi_strands *strands)
         insert_strand_into_by_head(order, strands, i);
 }
 
-void domi_order_forget_empty(domi_house *house)
+void domi_order_forget_empty_strands(domi_house *house)
 {
     forget_empty_strands(house->behaviour->order, &house->family->order->waiting);
     forget_empty_strands(house->behaviour->order, &house->family->order->seen);

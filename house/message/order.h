@@ -57,11 +57,11 @@ typedef struct domi_order {
 } domi_order;
 
 /* Allocate the memory for an order of the actor of `house`. Returns 0; -ENOMEM. */
-int domi_order_make(domi_house *house);
+int domi_order_make_for_house(domi_house *house);
 
 /* Give `house` another behaviour. If its order differs from that of the last one, waiting mail is
  * sorted anew; messages that are equal in the new order stay as they were. For a behaviour with an
- * order, the caller has called domi_order_make() before. */
+ * order, the caller has called domi_order_make_for_house() before. */
 void domi_order_change_behaviour(domi_house *house, const domus_behaviour *behaviour);
 
 static inline bool domi_house_is_ordered(const domi_house *house)
@@ -70,7 +70,7 @@ static inline bool domi_house_is_ordered(const domi_house *house)
 }
 
 /* Returns how many asks and notices lie in the strands of a house. */
-static inline uint32_t domi_order_count(const domi_house *house)
+static inline uint32_t domi_order_count_mail(const domi_house *house)
 {
     const domi_order *order = house->family != NULL ? house->family->order : NULL;
 
@@ -82,37 +82,37 @@ static inline uint32_t domi_order_count(const domi_house *house)
 
 /* Take the ask or notice that comes next in the order out of the house. Returns NULL if there is
  * none. The notice that ends the actor comes when all mail before it has been taken. */
-domi_node *domi_order_take(domi_house *house);
+domi_node *domi_order_take_next_message(domi_house *house);
 
 /* Take the next ask or notice that the waiting receives have not looked at out of the house, but
  * not the notice that ends the actor. Returns NULL if there is none. */
-domi_node *domi_order_take_unseen(domi_house *house);
+domi_node *domi_order_take_unseen_message(domi_house *house);
 
-/* Move `node`, which domi_order_take_unseen() has returned, to the mail that the receives have
- * looked at. */
-void domi_order_put_seen(domi_house *house, domi_node *node);
+/* Move `node`, which domi_order_take_unseen_message() has returned, to the mail that the receives
+ * have looked at. */
+void domi_order_put_in_seen_mail(domi_house *house, domi_node *node);
 
 /* Let all sorted mail count as not looked at by the receives. */
-void domi_order_show_again(domi_house *house);
+void domi_order_make_seen_mail_unseen(domi_house *house);
 
 /* Take the notice that ends the actor out of its mailbox. Returns NULL if there is none, or if mail
  * waits that was put before it. */
-domi_node *domi_order_take_last(domi_house *house);
+domi_node *domi_order_take_ending_notice(domi_house *house);
 
 /* Put stashed messages back into an actor's sorted mail, in the places that its order gives them;
  * they come before equal messages that wait. `list` is circular, by its last node; NULL: it is
  * empty. */
-void domi_order_put_back(domi_house *house, domi_node *list);
+void domi_order_put_stashed_back(domi_house *house, domi_node *list);
 
 /* --- walks over the mail ---------------------------------------------------------------------- */
 
 /* Returns the strand of a house with this number, counted over all its strands; NULL: there is
  * none. A caller that takes nodes out of the strand's list subtracts them from its `count`, and
- * calls domi_order_forget_empty() after the walk. */
-domi_strand *domi_order_strand(const domi_house *house, uint32_t number);
+ * calls domi_order_forget_empty_strands() after the walk. */
+domi_strand *domi_order_get_strand(const domi_house *house, uint32_t number);
 
 /* Correct the counts of a house's strands after a walk, and forget strands that have become
  * empty. */
-void domi_order_forget_empty(domi_house *house);
+void domi_order_forget_empty_strands(domi_house *house);
 
 #endif

@@ -21,38 +21,38 @@
 
 /* Release the memory that a message owns, unless a handler took it or it is shared. The type of the
  * message has a release. */
-void domi_envelope_release_owned(domi_envelope *message);
+void domi_envelope_release_payload_slow(domi_envelope *message);
 
 /* True if a handler took what the payload owns. Valid for an ask, a notice or an answer outside its
  * mailbox. */
-static inline bool domi_envelope_is_taken(const domi_envelope *message)
+static inline bool domi_envelope_is_payload_taken(const domi_envelope *message)
 {
     return message->node.lease == DOMI_LEASE_TAKEN;
 }
 
 /* Release the memory that a message owns, if its type has a release. The message has a type, so it
  * is not an exception. */
-DOMI_INLINE void domi_envelope_release(domi_envelope *message)
+DOMI_INLINE void domi_envelope_release_payload(domi_envelope *message)
 {
     if (DOMI_UNLIKELY(message->type->release != NULL))
-        domi_envelope_release_owned(message);
+        domi_envelope_release_payload_slow(message);
 }
 
 /* Release the memory that a handled message owns, and free the message, unless an actor keeps
  * it. */
-DOMI_INLINE void domi_envelope_end(domi_manager *manager, domi_envelope *message)
+DOMI_INLINE void domi_envelope_release_and_free(domi_manager *manager, domi_envelope *message)
 {
-    domi_envelope_release(message);
-    domi_pool_free(manager, &message->node);
+    domi_envelope_release_payload(message);
+    domi_pool_free_object(manager, &message->node);
 }
 
-/* Release what an answer owns, and free it, as domi_envelope_end() does. An exception owns
- * nothing. */
-DOMI_INLINE void domi_answer_release(domi_manager *manager, domi_envelope *answer)
+/* Release what an answer owns, and free it, as domi_envelope_release_and_free() does. An exception
+ * owns nothing. */
+DOMI_INLINE void domi_answer_release_and_free(domi_manager *manager, domi_envelope *answer)
 {
     if (DOMI_LIKELY(answer->type != NULL))
-        domi_envelope_release(answer);
-    domi_pool_free(manager, &answer->node);
+        domi_envelope_release_payload(answer);
+    domi_pool_free_object(manager, &answer->node);
 }
 
 #endif

@@ -129,7 +129,7 @@ typedef struct domi_manager_mail {
 #define DOMI_SLEEPERS_MAX 8u
 
 /* Sleeping threads to which this thread has put something, and which it has not woken yet
- * (domi_manager_notify()). */
+ * (domi_manager_notify_of_push()). */
 typedef struct domi_sleepers {
     /* Time until which wake-ups may be put off, because the owner, a thread of the loop, is as good
      * as idle (runtime/loop/stand_in.c). 0: sleepers are woken at once. */

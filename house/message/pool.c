@@ -53,8 +53,8 @@ static void push_chain_to_owner(domi_manager *owner, domi_chain *full)
 
     do
         full->tail->next = head;
-    /* release: pairs with the exchange in domi_pool_collect_returned(), so the owner of the objects
-     * sees the last writes to them. */
+    /* release: pairs with the exchange in domi_pool_sort_returned_objects(), so the owner of the
+     * objects sees the last writes to them. */
     while (!atomic_compare_exchange_weak_explicit(&owner->pool.remote, &head, full->head,
                                                   memory_order_release, memory_order_relaxed));
     *full = (domi_chain){NULL, NULL};
@@ -72,7 +72,7 @@ static void add_object_to_chain_of_owner(domi_manager *manager, domi_node *node)
     manager->pool.chained++;
 }
 
-void domi_pool_flush_returns(domi_manager *manager)
+void domi_pool_push_chains_to_owners(domi_manager *manager)
 {
     if (manager->pool.guest != NULL)
         add_object_to_chain_of_owner(manager, manager->pool.guest);
@@ -92,7 +92,7 @@ void domi_pool_flush_returns(domi_manager *manager)
  * would stand still after others have freed a million for it. */
 #define COLLECT_MAX 4096
 
-bool domi_pool_collect_returned(domi_manager *manager)
+bool domi_pool_sort_returned_objects(domi_manager *manager)
 {
     domi_node *node = manager->pool.returned;
 
@@ -104,7 +104,7 @@ bool domi_pool_collect_returned(domi_manager *manager)
     }
     for (int most = COLLECT_MAX; node != NULL && most != 0; most--) {
         domi_node *next = node->next;
-        domi_slab_put(&manager->pool.slabs[node->slab], node);
+        domi_slab_put_object(&manager->pool.slabs[node->slab], node);
         node = next;
     }
     manager->pool.returned = node;
@@ -115,7 +115,7 @@ bool domi_pool_collect_returned(domi_manager *manager)
  * taken out of the slab's list. Returns true if the slab has a free object now. */
 static bool refill_slab_with_returned_objects(domi_manager *manager, domi_slab *slab)
 {
-    (void)domi_pool_collect_returned(manager);
+    (void)domi_pool_sort_returned_objects(manager);
     if (slab->free == NULL)
         domi_slab_trim_stop(slab);
     if (slab->free != NULL)
@@ -131,7 +131,7 @@ static bool refill_slab_with_returned_objects(domi_manager *manager, domi_slab *
 
 static void *carve_object_for_manager(domi_manager *manager, uint32_t slab)
 {
-    domi_node *node = domi_slab_carve(&manager->pool.slabs[slab]);
+    domi_node *node = domi_slab_carve_object(&manager->pool.slabs[slab]);
 
     if (node == NULL)
         return NULL;
@@ -141,14 +141,14 @@ static void *carve_object_for_manager(domi_manager *manager, uint32_t slab)
     return node;
 }
 
-void *domi_pool_refill(domi_manager *manager, uint32_t slab)
+void *domi_pool_take_object_slow(domi_manager *manager, uint32_t slab)
 {
     if (refill_slab_with_returned_objects(manager, &manager->pool.slabs[slab]))
-        return domi_slab_take_free(&manager->pool.slabs[slab]);
+        return domi_slab_take_free_object(&manager->pool.slabs[slab]);
     return carve_object_for_manager(manager, slab);
 }
 
-uint64_t domi_pool_bytes(const domi_manager *manager)
+uint64_t domi_pool_bytes_of_envelopes(const domi_manager *manager)
 {
     int64_t heap_bytes = atomic_load_explicit(
         (_Atomic int64_t *)(uintptr_t)&manager->pool.heap_bytes, memory_order_relaxed);
@@ -164,26 +164,27 @@ static bool do_bytes_fit_under_thread_max(const domi_manager *manager, size_t by
 {
     uint64_t most = manager->config->memory.thread_max_bytes;
 
-    return most == 0 || domi_pool_bytes(manager) + bytes <= most;
+    return most == 0 || domi_pool_bytes_of_envelopes(manager) + bytes <= most;
 }
 
-void *domi_pool_refill_bounded(domi_manager *manager, uint32_t index)
+void *domi_pool_take_object_slow_bounded(domi_manager *manager, uint32_t index)
 {
     domi_slab *slab = &manager->pool.slabs[index];
 
     if (refill_slab_with_returned_objects(manager, slab))
-        return domi_slab_take_free(slab);
-    manager->memory.at_max = domi_slab_is_used_up(slab) &&
-                             !do_bytes_fit_under_thread_max(manager, domi_slab_next_bytes(slab));
+        return domi_slab_take_free_object(slab);
+    manager->memory.at_max =
+        domi_slab_needs_new_chunk(slab) &&
+        !do_bytes_fit_under_thread_max(manager, domi_slab_bytes_of_next_chunk(slab));
     return manager->memory.at_max ? NULL : carve_object_for_manager(manager, index);
 }
 
-bool domi_pool_may_take(domi_manager *manager, uint32_t index)
+bool domi_pool_can_take_object_bounded(domi_manager *manager, uint32_t index)
 {
     domi_slab *slab = &manager->pool.slabs[index];
 
-    return refill_slab_with_returned_objects(manager, slab) || !domi_slab_is_used_up(slab) ||
-           do_bytes_fit_under_thread_max(manager, domi_slab_next_bytes(slab));
+    return refill_slab_with_returned_objects(manager, slab) || !domi_slab_needs_new_chunk(slab) ||
+           do_bytes_fit_under_thread_max(manager, domi_slab_bytes_of_next_chunk(slab));
 }
 
 int domi_message_explain_failure(domi_manager *manager)
@@ -205,7 +206,7 @@ __attribute__((noinline)) static void free_envelope_outside_slabs(domi_manager *
     if (node->slab == DOMI_SLAB_HEAP) {
         /* Relaxed: the owner only compares this sum of bytes with a bound. */
         atomic_fetch_sub_explicit(&manager->managers[node->owner]->pool.heap_bytes,
-                                  (int64_t)domi_memory_bytes(node), memory_order_relaxed);
+                                  (int64_t)domi_memory_bytes_of_block(node), memory_order_relaxed);
         domi_memory_free(node);
         return;
     }
@@ -213,7 +214,7 @@ __attribute__((noinline)) static void free_envelope_outside_slabs(domi_manager *
     domi_shared_notice_free(manager, (domi_envelope *)(void *)node);
 }
 
-void domi_pool_free_slow(domi_manager *manager, domi_node *node)
+void domi_pool_free_object_slow(domi_manager *manager, domi_node *node)
 {
     if (DOMI_UNLIKELY(node->slab >= DOMI_SLABS)) {
         free_envelope_outside_slabs(manager, node);
@@ -231,7 +232,7 @@ void domi_pool_free_slow(domi_manager *manager, domi_node *node)
         add_object_to_chain_of_owner(manager, node);
 }
 
-domi_envelope *domi_pool_take_heap(domi_manager *manager, size_t bytes)
+domi_envelope *domi_pool_take_heap_envelope(domi_manager *manager, size_t bytes)
 {
     domi_envelope *envelope = domi_memory_new(bytes);
 
@@ -239,13 +240,13 @@ domi_envelope *domi_pool_take_heap(domi_manager *manager, size_t bytes)
         return NULL;
     envelope->node.owner = (uint16_t)manager->index;
     envelope->node.slab = DOMI_SLAB_HEAP;
-    atomic_fetch_add_explicit(&manager->pool.heap_bytes, (int64_t)domi_memory_bytes(envelope),
-                              memory_order_relaxed);
+    atomic_fetch_add_explicit(&manager->pool.heap_bytes,
+                              (int64_t)domi_memory_bytes_of_block(envelope), memory_order_relaxed);
     return envelope;
 }
 
-domi_envelope *domi_pool_take_heap_bounded(domi_manager *manager, size_t bytes)
+domi_envelope *domi_pool_take_heap_envelope_bounded(domi_manager *manager, size_t bytes)
 {
     manager->memory.at_max = !do_bytes_fit_under_thread_max(manager, bytes);
-    return manager->memory.at_max ? NULL : domi_pool_take_heap(manager, bytes);
+    return manager->memory.at_max ? NULL : domi_pool_take_heap_envelope(manager, bytes);
 }

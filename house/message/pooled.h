@@ -45,7 +45,7 @@ struct domi_pooled {
 };
 
 /* Returns the part of a pool that house knows; the pool's structure begins with it. */
-static inline const domi_pooled *domi_pooled_of(const struct domus_pool *pool)
+static inline const domi_pooled *domi_pooled_part_of_pool(const struct domus_pool *pool)
 {
     return (const domi_pooled *)(const void *)pool;
 }
@@ -53,11 +53,11 @@ static inline const domi_pooled *domi_pooled_of(const struct domus_pool *pool)
 /* Returns the home of a new actor in a pool that the options of a spawn name; NULL: the pool is of
  * another system, or the behaviour is for channels, which a pool cannot have. `behaviour` may be
  * NULL; the spawn checks it. */
-static inline domi_manager *domi_pooled_home_for(const domi_manager *manager,
-                                                 const struct domus_pool *pool,
-                                                 const domus_behaviour *behaviour)
+static inline domi_manager *domi_pooled_home_for_spawn(const domi_manager *manager,
+                                                       const struct domus_pool *pool,
+                                                       const domus_behaviour *behaviour)
 {
-    domi_manager *home = domi_pooled_of(pool)->home;
+    domi_manager *home = domi_pooled_part_of_pool(pool)->home;
 
     return home->system == manager->system && (behaviour == NULL || behaviour->kind == DOMUS_STATE)
                ? home
@@ -72,9 +72,9 @@ static inline bool domi_house_is_pooled(const domi_house *house)
 }
 
 /* Arm `node` for `expires_ns` on a wheel of the pool's home, that of timers or that of time-outs;
- * domi_pooled_disarm() takes it off. Called by the runner of an actor of the pool. */
-void domi_pooled_arm(domi_pooled *pooled, domi_wheel *wheel, domi_wheel_node *node,
-                     uint64_t expires_ns);
-void domi_pooled_disarm(domi_pooled *pooled, domi_wheel *wheel, domi_wheel_node *node);
+ * domi_pooled_disarm_node() takes it off. Called by the runner of an actor of the pool. */
+void domi_pooled_arm_node(domi_pooled *pooled, domi_wheel *wheel, domi_wheel_node *node,
+                          uint64_t expires_ns);
+void domi_pooled_disarm_node(domi_pooled *pooled, domi_wheel *wheel, domi_wheel_node *node);
 
 #endif

@@ -2,9 +2,9 @@
  * levels.
  *
  * A house is in at most one queue. Its level is decided when it is queued: high if it has no ask
- * under way, or many replies or events wait in it (domi_house_is_high()), otherwise normal. While
- * houses of both levels wait, one of `normal_every` takes is from the normal level, so that its
- * houses do not starve. Owner thread only. */
+ * under way, or many replies or events wait in it (domi_house_has_high_priority()), otherwise
+ * normal. While houses of both levels wait, one of `normal_every` takes is from the normal level,
+ * so that its houses do not starve. Owner thread only. */
 #ifndef DOMI_HOUSE_MESSAGE_QUEUE_H
 #define DOMI_HOUSE_MESSAGE_QUEUE_H
 
@@ -25,22 +25,22 @@ typedef struct domi_queue {
     uint32_t count; /* number of houses in both levels of the queue */
 } domi_queue;
 
-static inline void domi_queue_put(domi_queue *queue, domi_house *house)
+static inline void domi_queue_put_house(domi_queue *queue, domi_house *house)
 {
     queue->count++;
-    domi_fifo_put(domi_house_is_high(house) ? &queue->high : &queue->normal, house);
+    domi_fifo_put(domi_house_has_high_priority(house) ? &queue->high : &queue->normal, house);
 }
 
 /* Returns the house that was queued last in the queue's normal level; if that is empty, in the high
  * level; NULL: there is none. */
-static inline domi_house *domi_queue_newest(const domi_queue *queue)
+static inline domi_house *domi_queue_newest_house(const domi_queue *queue)
 {
     if (queue->count == 0)
         return NULL;
     return queue->normal.head != NULL ? queue->normal.tail : queue->high.tail;
 }
 
-static inline domi_house *domi_queue_take(domi_queue *queue)
+static inline domi_house *domi_queue_take_house(domi_queue *queue)
 {
     if (queue->count == 0)
         return NULL;

@@ -9,7 +9,8 @@ const domus_type domi_delivery_type = {.name = "delivery", .size = sizeof(domi_d
 const domus_type domi_far_delivery_type = {.name = "delivery from afar",
                                            .size = sizeof(domi_delivery)};
 
-domi_shared *domi_shared_new(domi_manager *manager, const domus_type *type, const void *payload)
+domi_shared *domi_shared_new_payload(domi_manager *manager, const domus_type *type,
+                                     const void *payload)
 {
     domi_shared *shared = (void *)domi_message_new(manager, sizeof *shared + type->size);
 
@@ -21,7 +22,7 @@ domi_shared *domi_shared_new(domi_manager *manager, const domus_type *type, cons
     return shared;
 }
 
-void domi_shared_end(domi_manager *manager, domi_shared *shared)
+void domi_shared_drop_count(domi_manager *manager, domi_shared *shared)
 {
     /* acq_rel: all accesses of other threads to the payload happen before the last thread frees
      * it. */
@@ -29,7 +30,7 @@ void domi_shared_end(domi_manager *manager, domi_shared *shared)
         return;
     if (shared->type->release != NULL)
         shared->type->release(shared->payload);
-    domi_pool_free(manager, &shared->node);
+    domi_pool_free_object(manager, &shared->node);
 }
 
 domi_envelope *domi_delivery_new(domi_manager *manager, domi_shared *shared, domus_address sender)
@@ -41,7 +42,7 @@ domi_envelope *domi_delivery_new(domi_manager *manager, domi_shared *shared, dom
     envelope->type = &domi_delivery_type;
     envelope->sender = sender.house;
     envelope->sender_lease = sender.lease;
-    domi_delivery *delivery = domi_delivery_of(envelope);
+    domi_delivery *delivery = domi_delivery_of_envelope(envelope);
     delivery->shared = shared;
     atomic_store_explicit(&delivery->left, 1, memory_order_relaxed);
     /* Relaxed: the maker of the delivery holds a count, so the shared payload cannot be freed
@@ -50,19 +51,19 @@ domi_envelope *domi_delivery_new(domi_manager *manager, domi_shared *shared, dom
     return envelope;
 }
 
-void domi_delivery_end(domi_manager *manager, domi_envelope *envelope, uint32_t count)
+void domi_delivery_drop_counts(domi_manager *manager, domi_envelope *envelope, uint32_t count)
 {
-    domi_delivery *delivery = domi_delivery_of(envelope);
+    domi_delivery *delivery = domi_delivery_of_envelope(envelope);
 
-    /* acq_rel: the comment in domi_shared_end() says why. */
+    /* acq_rel: the comment in domi_shared_drop_count() says why. */
     if (atomic_fetch_sub_explicit(&delivery->left, count, memory_order_acq_rel) != count)
         return;
-    domi_shared_end(manager, delivery->shared);
-    domi_pool_free(manager, &envelope->node);
+    domi_shared_drop_count(manager, delivery->shared);
+    domi_pool_free_object(manager, &envelope->node);
 }
 
-/* The contents of the envelope of a notice with a shared payload. domi_envelope_payload() reads the
- * first field. */
+/* The contents of the envelope of a notice with a shared payload. domi_envelope_get_payload() reads
+ * the first field. */
 typedef struct share {
     void *payload;           /* the shared payload, which lies in `delivery->shared` */
     domi_envelope *delivery; /* the delivery of which this notice was made */
@@ -70,8 +71,8 @@ typedef struct share {
 
 domi_envelope *domi_shared_notice_new(domi_manager *manager, domi_envelope *delivery)
 {
-    domi_shared *shared = domi_delivery_of(delivery)->shared;
-    domi_envelope *notice = domi_pool_take(manager, DOMI_SLAB_64);
+    domi_shared *shared = domi_delivery_of_envelope(delivery)->shared;
+    domi_envelope *notice = domi_pool_take_object(manager, DOMI_SLAB_64);
 
     if (notice == NULL)
         return NULL;
@@ -83,7 +84,7 @@ domi_envelope *domi_shared_notice_new(domi_manager *manager, domi_envelope *deli
     return notice;
 }
 
-bool domi_shared_notice_is_far(const domi_envelope *notice)
+bool domi_shared_notice_is_from_other_node(const domi_envelope *notice)
 {
     return ((const share *)(const void *)notice->payload)->delivery->type ==
            &domi_far_delivery_type;
@@ -94,6 +95,6 @@ void domi_shared_notice_free(domi_manager *manager, domi_envelope *notice)
     domi_envelope *delivery = ((share *)(void *)notice->payload)->delivery;
 
     notice->node.slab = DOMI_SLAB_64;
-    domi_pool_free(manager, &notice->node);
-    domi_delivery_end(manager, delivery, 1);
+    domi_pool_free_object(manager, &notice->node);
+    domi_delivery_drop_counts(manager, delivery, 1);
 }

@@ -39,32 +39,33 @@ static_assert(sizeof(domi_delivery) <= sizeof(((domi_envelope *)NULL)->payload),
 extern const domus_type domi_delivery_type;
 extern const domus_type domi_far_delivery_type;
 
-static inline domi_delivery *domi_delivery_of(domi_envelope *envelope)
+static inline domi_delivery *domi_delivery_of_envelope(domi_envelope *envelope)
 {
     return (domi_delivery *)(void *)envelope->payload;
 }
 
 /* Make a shared payload with a copy of `payload`. The caller holds one count, as the maker of its
  * deliveries. If this returns NULL, domi_message_explain_failure() says why. */
-domi_shared *domi_shared_new(domi_manager *manager, const domus_type *type, const void *payload);
+domi_shared *domi_shared_new_payload(domi_manager *manager, const domus_type *type,
+                                     const void *payload);
 
 /* Give back the count of a shared payload that its maker or a delivery holds. The last count frees
  * the payload, and releases what it owns. Any thread. */
-void domi_shared_end(domi_manager *manager, domi_shared *shared);
+void domi_shared_drop_count(domi_manager *manager, domi_shared *shared);
 
 /* Make one more delivery of a shared payload, a notice from `sender` that the caller has to put.
  * Returns NULL if there is no memory. */
 domi_envelope *domi_delivery_new(domi_manager *manager, domi_shared *shared, domus_address sender);
 
 /* Give back `count` of the counts of a delivery. The last count ends the delivery. Any thread. */
-void domi_delivery_end(domi_manager *manager, domi_envelope *delivery, uint32_t count);
+void domi_delivery_drop_counts(domi_manager *manager, domi_envelope *delivery, uint32_t count);
 
 /* Make one of a delivery's notices. The caller has counted the notice in the delivery already.
  * Returns NULL if there is no memory. */
 domi_envelope *domi_shared_notice_new(domi_manager *manager, domi_envelope *delivery);
 
 /* True if the notice, which was made of a delivery, comes from another node. */
-bool domi_shared_notice_is_far(const domi_envelope *notice);
+bool domi_shared_notice_is_from_other_node(const domi_envelope *notice);
 
 /* Free a notice that was made from a delivery, and give back its count of the delivery. */
 void domi_shared_notice_free(domi_manager *manager, domi_envelope *notice);

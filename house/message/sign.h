@@ -7,11 +7,11 @@
 
 #include <string.h>
 
-#define DOMI_PAYLOAD_FEW 24u /* most bytes that domi_payload_copy_few() copies */
+#define DOMI_PAYLOAD_FEW 24u /* most bytes that domi_payload_copy_few_bytes() copies */
 
 /* Copy a payload of at most 24 bytes without a function call. The two places may overlap, because
  * everything is read before anything is written. */
-DOMI_INLINE void domi_payload_copy_few(void *to_, const void *from_, uint32_t size)
+DOMI_INLINE void domi_payload_copy_few_bytes(void *to_, const void *from_, uint32_t size)
 {
     unsigned char *to = to_;
     const unsigned char *from = from_;
@@ -55,7 +55,7 @@ static inline void domi_payload_copy(void *to, const void *from, uint32_t size)
 }
 
 /* Copy a payload as domi_payload_copy() does, where the two places may overlap. */
-static inline void domi_payload_move(void *to, const void *from, uint32_t size)
+static inline void domi_payload_copy_overlapping(void *to, const void *from, uint32_t size)
 {
     if (size == 8)
         memmove(to, from, 8);
@@ -66,10 +66,11 @@ static inline void domi_payload_move(void *to, const void *from, uint32_t size)
 }
 
 /* Write the type and the sender of a message into its envelope. */
-static inline void domi_envelope_sign(domi_envelope *envelope, const domus_type *type,
-                                      const domi_house *sender)
+static inline void domi_envelope_set_type_and_sender(domi_envelope *envelope,
+                                                     const domus_type *type,
+                                                     const domi_house *sender)
 {
-    domus_address self = domi_house_address(sender);
+    domus_address self = domi_house_get_address(sender);
 
     envelope->type = type;
     envelope->sender = self.house;

@@ -15,13 +15,13 @@ static int set_stop_bits(domi_manager *manager, domus_address address, uint64_t 
 {
     domi_house *house = address.house;
 
-    DOMI_CHECK_SLOW(domi_manager_is_mine(manager));
+    DOMI_CHECK_SLOW(domi_manager_is_owned_by_caller(manager));
     if (house == NULL || house == manager->asker)
         return -ESTALE;
     if (house->home == NULL)
         return domi_doors.stop_face(manager, address);
 
-    uint64_t life = domi_house_life(house);
+    uint64_t life = domi_house_life_word(house);
     uint64_t next;
     do {
         if (DOMI_LIFE_LEASE(life) != address.lease || (life & DOMI_LIFE_CLOSED) != 0)
@@ -33,11 +33,11 @@ static int set_stop_bits(domi_manager *manager, domus_address address, uint64_t 
             next |= DOMI_LIFE_NODE;
         /* One word holds the lease and the bits, so a stale stop cannot hit the slot's
          * next actor (M9).
-         * acquire: pairs with home's release of the node in domi_house_handle_arrival(). */
+         * acquire: pairs with home's release of the node in domi_house_handle_own_node(). */
     } while (!atomic_compare_exchange_weak_explicit(&house->life, &life, next, memory_order_acquire,
                                                     memory_order_relaxed));
     if (house->home == manager) {
-        domi_house_rouse(manager, house);
+        domi_house_let_act_on_change(manager, house);
     } else if ((life & DOMI_LIFE_NODE) == 0) {
         house->node.kind = DOMI_STOP;
         house->node.lease = address.lease;
@@ -50,12 +50,12 @@ static int set_stop_bits(domi_manager *manager, domus_address address, uint64_t 
     return 0;
 }
 
-int domi_house_stop(domi_manager *manager, domus_address address)
+int domi_house_ask_to_stop(domi_manager *manager, domus_address address)
 {
     return set_stop_bits(manager, address, DOMI_LIFE_STOP);
 }
 
-int domi_house_stop_hastily(domi_manager *manager, domus_address address)
+int domi_house_ask_to_stop_hastily(domi_manager *manager, domus_address address)
 {
     return set_stop_bits(manager, address, DOMI_LIFE_STOP | DOMI_LIFE_HASTE);
 }

@@ -6,12 +6,12 @@
 #include "house/message/manager.h"
 
 /* Ask an actor to stop, from the thread of `manager`. Returns 0; -ESTALE if the actor is gone. */
-int domi_house_stop(domi_manager *manager, domus_address address);
+int domi_house_ask_to_stop(domi_manager *manager, domus_address address);
 
 /* Ask an actor to stop for a restart of its parent, which waits for the end of the actor: the actor
  * and all actors below it no longer wait for any peer, even if they are stopping already. Called by
  * the thread that runs the actor's parent. */
-int domi_house_stop_hastily(domi_manager *manager, domus_address address);
+int domi_house_ask_to_stop_hastily(domi_manager *manager, domus_address address);
 
 /* Let an actor stop at the end of its present run. Home only. Relaxed: the same thread reads the
  * bit. */

@@ -19,8 +19,8 @@ static const domi_known_at *find_entry_of_behaviour(const domi_behaviours *behav
 {
     for (uint32_t place = hash_behaviour(behaviour);; place++) {
         const domi_known_at *at = &behaviours->table[place % (2 * DOMI_TALLIES)];
-        /* acquire: pairs with the release in domi_behaviours_add(), so the number of the behaviour
-         * is seen. */
+        /* acquire: pairs with the release in domi_behaviours_add_number(), so the number of the
+         * behaviour is seen. */
         const domus_behaviour *found = atomic_load_explicit(
             (_Atomic(const domus_behaviour *) *)(uintptr_t)&at->behaviour, memory_order_acquire);
         if (found == behaviour || found == NULL)
@@ -28,7 +28,8 @@ static const domi_known_at *find_entry_of_behaviour(const domi_behaviours *behav
     }
 }
 
-uint32_t domi_behaviours_find(const domi_behaviours *behaviours, const domus_behaviour *behaviour)
+uint32_t domi_behaviours_find_number(const domi_behaviours *behaviours,
+                                     const domus_behaviour *behaviour)
 {
     const domi_known_at *at = find_entry_of_behaviour(behaviours, behaviour);
 
@@ -39,18 +40,18 @@ uint32_t domi_behaviours_find(const domi_behaviours *behaviours, const domus_beh
                : 0;
 }
 
-uint32_t domi_behaviours_add(domi_behaviours *behaviours, const domus_behaviour *behaviour,
-                             uint32_t bytes)
+uint32_t domi_behaviours_add_number(domi_behaviours *behaviours, const domus_behaviour *behaviour,
+                                    uint32_t bytes)
 {
     /* acquire: pairs with the release of `count` below, so a thread that finds the table full sees
      * all its entries. From then on it is constant, and behaviours beyond the bound take no lock at
      * each spawn. */
     if (atomic_load_explicit(&behaviours->count, memory_order_acquire) == DOMUS_BEHAVIOURS_MAX)
-        return domi_behaviours_find(behaviours, behaviour);
+        return domi_behaviours_find_number(behaviours, behaviour);
     domi_spinlock_lock(&behaviours->lock);
     uint32_t count = atomic_load_explicit(&behaviours->count, memory_order_relaxed);
     /* not 0 if another thread has given the behaviour a number meanwhile */
-    uint32_t number = domi_behaviours_find(behaviours, behaviour);
+    uint32_t number = domi_behaviours_find_number(behaviours, behaviour);
 
     if (number == 0 && count < DOMUS_BEHAVIOURS_MAX) {
         domi_known_at *at =

@@ -64,10 +64,11 @@ typedef struct domi_behaviours {
 
 /* Give a number to a behaviour that has none yet. Returns the number; 0 if there are too many
  * behaviours. Any thread. */
-uint32_t domi_behaviours_add(domi_behaviours *behaviours, const domus_behaviour *behaviour,
-                             uint32_t bytes);
+uint32_t domi_behaviours_add_number(domi_behaviours *behaviours, const domus_behaviour *behaviour,
+                                    uint32_t bytes);
 
 /* Returns the number of a behaviour; 0: it has none. Any thread. */
-uint32_t domi_behaviours_find(const domi_behaviours *behaviours, const domus_behaviour *behaviour);
+uint32_t domi_behaviours_find_number(const domi_behaviours *behaviours,
+                                     const domus_behaviour *behaviour);
 
 #endif

@@ -164,7 +164,7 @@ static bool take_step_of_pass_if_due(domi_manager *manager, uint64_t now_ns, uin
         if (now_ns < trim->next_ns || !begin_pass_over_slabs(manager))
             return false;
     }
-    if (!trim->begun && domi_pool_collect_returned(manager))
+    if (!trim->begun && domi_pool_sort_returned_objects(manager))
         return true;
     if (take_trim_step_of_slab(manager, &manager->pool.slabs[trim->slab], objects))
         return true;
@@ -194,7 +194,7 @@ bool domi_trim_is_sound(const domi_manager *manager)
     return true;
 }
 
-bool domi_pool_trim_step(domi_manager *manager, uint64_t now_ns, uint32_t objects)
+bool domi_pool_take_trim_step(domi_manager *manager, uint64_t now_ns, uint32_t objects)
 {
     DOMI_CHECK_SLOW(domi_trim_is_sound(manager));
     bool was_due = take_step_of_pass_if_due(manager, now_ns, objects);

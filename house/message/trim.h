@@ -22,7 +22,7 @@
 
 /* Take one step of the trims, of at most `objects` free objects, if a step is due at `now_ns`.
  * Returns true if one was due; then the next may be due at once. Owner. */
-bool domi_pool_trim_step(domi_manager *manager, uint64_t now_ns, uint32_t objects);
+bool domi_pool_take_trim_step(domi_manager *manager, uint64_t now_ns, uint32_t objects);
 
 /* Check that the pass, the trims of the slabs and the published bytes agree, as they do between two
  * steps. Always returns true, so that it can stand in DOMI_CHECK_SLOW. Owner. */

@@ -20,7 +20,7 @@
 #define TAKES_MAX 131072u
 
 /* Count connections as turned away by the listener that has these settings, if it has a row in the
- * profile. The order is relaxed for the reason in domi_connection_turn_away(). */
+ * profile. The order is relaxed for the reason in domi_connection_reset_and_count(). */
 static void count_turned_away_at_listener(domi_io *io, const domi_channel_settings *settings,
                                           uint64_t count)
 {
@@ -28,9 +28,9 @@ static void count_turned_away_at_listener(domi_io *io, const domi_channel_settin
         atomic_fetch_add_explicit(&io->turned_away_of[settings->row], count, memory_order_relaxed);
 }
 
-void domi_connection_turn_away(domi_io *io, const domi_channel_settings *settings, int fd)
+void domi_connection_reset_and_count(domi_io *io, const domi_channel_settings *settings, int fd)
 {
-    uint64_t bytes = domi_socket_bytes(io, fd, FIONREAD);
+    uint64_t bytes = domi_socket_count_bytes(io, fd, FIONREAD);
 
     count_turned_away_at_listener(io, settings, 1);
 
@@ -41,7 +41,7 @@ void domi_connection_turn_away(domi_io *io, const domi_channel_settings *setting
     domi_socket_reset(io, fd);
 }
 
-void domi_backlog_shrink(domi_acceptor *acceptor)
+void domi_backlog_set_to_zero(domi_acceptor *acceptor)
 {
     domi_io *io = acceptor->io;
 
@@ -49,7 +49,8 @@ void domi_backlog_shrink(domi_acceptor *acceptor)
         (void)io->backend->sockets->listen(io->ring, acceptor->fd, 0);
 }
 
-int domi_backlog_take(domi_acceptor *acceptor, void (*take)(domi_acceptor *acceptor, int fd))
+int domi_backlog_accept_waiting(domi_acceptor *acceptor,
+                                void (*take)(domi_acceptor *acceptor, int fd))
 {
     domi_io *io = acceptor->io;
     uint32_t limit = io->config->io.completion_entries;
@@ -71,7 +72,7 @@ int domi_backlog_take(domi_acceptor *acceptor, void (*take)(domi_acceptor *accep
     return 0;
 }
 
-void domi_backlog_count_turned_away(domi_acceptor *acceptor)
+void domi_backlog_count_as_turned_away(domi_acceptor *acceptor)
 {
     domi_io *io = acceptor->io;
     struct tcp_info info = {0};

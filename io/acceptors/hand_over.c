@@ -24,9 +24,10 @@ static void release_accepted_connection(void *payload)
 
     /* Relaxed: the number of connections only serves to choose a thread. */
     atomic_fetch_sub_explicit(&accepted->io->connections, 1, memory_order_relaxed);
-    domi_connection_turn_away(accepted->io, accepted->connection.settings, accepted->connection.fd);
-    domi_peers_count_out(accepted->io->peers, accepted->connection.peer);
-    domi_settings_drop(accepted->connection.settings);
+    domi_connection_reset_and_count(accepted->io, accepted->connection.settings,
+                                    accepted->connection.fd);
+    domi_peers_uncount_connection(accepted->io->peers, accepted->connection.peer);
+    domi_settings_remove_user(accepted->connection.settings);
 }
 
 const domus_type domi_accepted_type = {
@@ -35,10 +36,10 @@ const domus_type domi_accepted_type = {
     .release = release_accepted_connection,
 };
 
-void domi_accepted_adopt(const domi_accepted *accepted, domi_house *owner)
+void domi_accepted_adopt_connection(const domi_accepted *accepted, domi_house *owner)
 {
-    if (domi_channel_adopt(accepted->io, owner, &accepted->connection) == 0)
-        domi_settings_drop(accepted->connection.settings);
+    if (domi_channel_adopt_connection(accepted->io, owner, &accepted->connection) == 0)
+        domi_settings_remove_user(accepted->connection.settings);
     else
         release_accepted_connection((void *)(uintptr_t)accepted);
 }
@@ -49,14 +50,14 @@ static uint32_t get_connection_count_of_thread(const domi_io *io)
                                 memory_order_relaxed);
 }
 
-bool domi_acceptor_is_at_max(const domi_acceptor *acceptor)
+bool domi_acceptor_is_at_max_connections(const domi_acceptor *acceptor)
 {
-    return domi_io_has_accepted_all(acceptor->io);
+    return domi_io_has_accepted_maximum(acceptor->io);
 }
 
-bool domi_acceptor_is_full(const domi_acceptor *acceptor)
+bool domi_acceptor_has_no_room(const domi_acceptor *acceptor)
 {
-    return acceptor->io->pressure.pauses || domi_acceptor_is_at_max(acceptor);
+    return acceptor->io->pressure.pauses || domi_acceptor_is_at_max_connections(acceptor);
 }
 
 /* Returns the target of the acceptor that has the fewest connections; NULL when the actors of all
@@ -95,54 +96,54 @@ static int hand_connection_to_target(domi_acceptor *acceptor, const domi_accepto
     domi_envelope *envelope = domi_envelope_new(manager, DOMI_ENVELOPE_HEAD + sizeof accepted);
     if (envelope == NULL)
         return -ENOMEM;
-    accepted.connection.settings = domi_settings_use(acceptor->settings);
+    accepted.connection.settings = domi_settings_add_user(acceptor->settings);
     envelope->type = &domi_accepted_type;
     envelope->sender = NULL;
     envelope->sender_lease = 0;
-    memcpy(domi_envelope_payload_of(envelope, DOMI_EVENT), &accepted, sizeof accepted);
+    memcpy(domi_envelope_payload_by_kind(envelope, DOMI_EVENT), &accepted, sizeof accepted);
     atomic_fetch_add_explicit(&target->io->connections, 1, memory_order_relaxed);
     int result = domi_mailbox_put(manager, target->actor, &envelope->node, DOMI_EVENT);
     if (result != 0) {
         atomic_fetch_sub_explicit(&target->io->connections, 1, memory_order_relaxed);
-        domi_settings_drop(accepted.connection.settings);
-        domi_pool_free(manager, &envelope->node);
+        domi_settings_remove_user(accepted.connection.settings);
+        domi_pool_free_object(manager, &envelope->node);
     }
     return result;
 }
 
-bool domi_acceptor_is_from_elsewhere(domi_acceptor *acceptor, domi_connection *arrival)
+bool domi_acceptor_check_proxy_source(domi_acceptor *acceptor, domi_connection *arrival)
 {
     struct sockaddr_storage address;
 
     if (acceptor->proxies.count == 0)
         return false;
-    domi_socket_name_peer(acceptor->io, arrival->fd, &address);
-    arrival->is_proxied = domi_networks_have(&acceptor->proxies, &address);
+    domi_socket_find_address_of_peer(acceptor->io, arrival->fd, &address);
+    arrival->is_proxied = domi_networks_contain_address(&acceptor->proxies, &address);
     if (!arrival->is_proxied)
-        domi_spell_record_proxies(acceptor->io, DOMI_PROXY_ELSEWHERE, acceptor->name, &address);
+        domi_spell_record_proxy_reset(acceptor->io, DOMI_PROXY_ELSEWHERE, acceptor->name, &address);
     return !arrival->is_proxied;
 }
 
-void domi_acceptor_refuse(domi_acceptor *acceptor, int fd)
+void domi_acceptor_refuse_connection(domi_acceptor *acceptor, int fd)
 {
-    domi_listener_counts *counts = domi_io_listener_counts(acceptor->io, acceptor->settings);
+    domi_listener_counts *counts = domi_io_counters_of_listener(acceptor->io, acceptor->settings);
 
     if (counts != NULL)
         domi_counter_add(&counts->refused, 1);
     domi_socket_reset(acceptor->io, fd);
 }
 
-void domi_arrival_drop(domi_acceptor *acceptor, const domi_connection *arrival)
+void domi_arrival_turn_away(domi_acceptor *acceptor, const domi_connection *arrival)
 {
-    domi_connection_turn_away(acceptor->io, acceptor->settings, arrival->fd);
-    domi_peers_count_out(acceptor->io->peers, arrival->peer);
+    domi_connection_reset_and_count(acceptor->io, acceptor->settings, arrival->fd);
+    domi_peers_uncount_connection(acceptor->io->peers, arrival->peer);
 }
 
 /* Hand a connection over to a target. A target whose actor is gone is removed, because it would
  * have the fewest connections for ever. */
-void domi_arrival_hand_over(domi_acceptor *acceptor, const domi_connection *arrival)
+void domi_arrival_hand_to_target(domi_acceptor *acceptor, const domi_connection *arrival)
 {
-    domi_listener_counts *counts = domi_io_listener_counts(acceptor->io, acceptor->settings);
+    domi_listener_counts *counts = domi_io_counters_of_listener(acceptor->io, acceptor->settings);
 
     domi_counter_add(&acceptor->io->counters.accepted, 1);
     if (counts != NULL)
@@ -156,18 +157,18 @@ void domi_arrival_hand_over(domi_acceptor *acceptor, const domi_connection *arri
             break;
         target->actor = (domus_address){NULL, 0};
     }
-    domi_arrival_drop(acceptor, arrival);
+    domi_arrival_turn_away(acceptor, arrival);
 }
 
 /* Keep an accepted connection in the acceptor's array `waiting`, which doubles when it is full. */
-void domi_arrival_keep(domi_acceptor *acceptor, const domi_connection *arrival)
+void domi_arrival_keep_waiting(domi_acceptor *acceptor, const domi_connection *arrival)
 {
     if (acceptor->waiting_count == acceptor->waiting_capacity) {
         uint32_t room =
             acceptor->waiting_capacity == 0 ? WAITING_FIRST : acceptor->waiting_capacity * 2;
         domi_connection *waiting = domi_memory_new(room * sizeof *waiting);
         if (waiting == NULL) {
-            domi_arrival_drop(acceptor, arrival);
+            domi_arrival_turn_away(acceptor, arrival);
             return;
         }
         if (acceptor->waiting_count != 0)
@@ -179,12 +180,12 @@ void domi_arrival_keep(domi_acceptor *acceptor, const domi_connection *arrival)
     acceptor->waiting[acceptor->waiting_count++] = *arrival;
 }
 
-void domi_acceptor_serve_waiting(domi_acceptor *acceptor)
+void domi_acceptor_hand_over_waiting(domi_acceptor *acceptor)
 {
     uint32_t served = 0;
 
-    while (served < acceptor->waiting_count && !domi_acceptor_is_full(acceptor))
-        domi_arrival_hand_over(acceptor, &acceptor->waiting[served++]);
+    while (served < acceptor->waiting_count && !domi_acceptor_has_no_room(acceptor))
+        domi_arrival_hand_to_target(acceptor, &acceptor->waiting[served++]);
     acceptor->waiting_count -= served;
     if (served != 0)
         memmove(acceptor->waiting, acceptor->waiting + served,

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 /* Set those options of a listening socket that its connections inherit: buffers and TCP. `resets`
- * says for domi_socket_set_tcp() whether options that are off have to be reset, as on a socket that
- * was taken over. */
+ * says for domi_socket_set_tcp_options() whether options that are off have to be reset, as on a
+ * socket that was taken over. */
 static int set_inherited_socket_options(const domi_io *io, int fd, int family,
                                         const domi_listen_plan *plan, bool resets)
 {
@@ -21,12 +21,12 @@ static int set_inherited_socket_options(const domi_io *io, int fd, int family,
     const domi_channel_settings *settings = plan->settings;
 
     if (settings == NULL) {
-        domi_settings_resolve(io->config, NULL, &usual);
+        domi_settings_compute_all(io->config, NULL, &usual);
         settings = &usual;
     }
-    int result = domi_socket_set_buffers(io, fd, settings);
+    int result = domi_socket_set_buffer_sizes(io, fd, settings);
     if (result == 0 && family != AF_UNIX)
-        result = domi_socket_set_tcp(io, fd, settings, resets);
+        result = domi_socket_set_tcp_options(io, fd, settings, resets);
     return result;
 }
 
@@ -37,18 +37,18 @@ static int set_listener_options(const domi_io *io, int fd, int family, const dom
         {SOL_SOCKET, SO_REUSEADDR, family != AF_UNIX, false},
         {SOL_SOCKET, SO_REUSEPORT, plan->shares_port, false},
     };
-    int result = domi_socket_set_options(io, fd, options, sizeof options / sizeof options[0]);
+    int result = domi_socket_set_int_options(io, fd, options, sizeof options / sizeof options[0]);
 
     return result == 0 ? set_inherited_socket_options(io, fd, family, plan, false) : result;
 }
 
-int domi_acceptor_open(const domi_io *io, const domus_endpoint *at, const domi_listen_plan *plan,
-                       domus_endpoint *ret_at)
+int domi_acceptor_open_listener(const domi_io *io, const domus_endpoint *at,
+                                const domi_listen_plan *plan, domus_endpoint *ret_at)
 {
     const domi_sockets *sockets = io->backend->sockets;
     struct sockaddr_storage storage;
     struct sockaddr *address = (struct sockaddr *)&storage;
-    int length = domi_endpoint_to_socket(at, &storage);
+    int length = domi_endpoint_to_socket_address(at, &storage);
 
     if (length < 0)
         return -EINVAL;
@@ -62,7 +62,7 @@ int domi_acceptor_open(const domi_io *io, const domus_endpoint *at, const domi_l
     if (result == 0)
         result = sockets->listen(io->ring, fd, (int)plan->backlog);
     if (result == 0)
-        result = domi_endpoint_of(io, fd, false, ret_at);
+        result = domi_endpoint_of_socket(io, fd, false, ret_at);
     if (result != 0) {
         (void)sockets->close(io->ring, fd);
         return result;
@@ -90,15 +90,15 @@ static int check_socket_is_listening(const domi_io *io, int fd)
     return result == 0 && listens == 0 ? -ENOTCONN : result;
 }
 
-int domi_acceptor_adopt(const domi_io *io, int fd, const domi_listen_plan *plan,
-                        domus_endpoint *ret_at)
+int domi_acceptor_adopt_listener(const domi_io *io, int fd, const domi_listen_plan *plan,
+                                 domus_endpoint *ret_at)
 {
     domus_endpoint at;
     int zero = 0; /* Value that clears the flag O_NONBLOCK (FIONBIO). */
     int result = check_socket_is_listening(io, fd);
 
     if (result == 0)
-        result = domi_endpoint_of(io, fd, false, &at);
+        result = domi_endpoint_of_socket(io, fd, false, &at);
     if (result == 0 && at.family == 0)
         result = -EAFNOSUPPORT;
     if (result == 0)
@@ -118,7 +118,7 @@ static bool is_unix_socket_left_over(const domi_io *io, const domus_endpoint *at
 {
     const domi_sockets *sockets = io->backend->sockets;
     struct sockaddr_storage storage;
-    int length = domi_endpoint_to_socket(at, &storage);
+    int length = domi_endpoint_to_socket_address(at, &storage);
 
     if (length < 0 || at->family != AF_UNIX || at->size == 0 || at->bytes[0] == '\0')
         return false;
@@ -139,8 +139,8 @@ static bool is_file_a_socket(const char *path)
     return lstat(path, &found) == 0 && S_ISSOCK(found.st_mode);
 }
 
-int domi_acceptor_listen(const domi_io *io, const char *address, const domi_listen_plan *plan,
-                         uint16_t *ret_port)
+int domi_acceptor_listen_at_address(const domi_io *io, const char *address,
+                                    const domi_listen_plan *plan, uint16_t *ret_port)
 {
     char path[sizeof((domus_endpoint *)NULL)->bytes + 1] = "";
     domus_endpoint at;
@@ -148,11 +148,11 @@ int domi_acceptor_listen(const domi_io *io, const char *address, const domi_list
 
     if (result != 0)
         return -EINVAL;
-    int fd = domi_acceptor_open(io, &at, plan, &at);
+    int fd = domi_acceptor_open_listener(io, &at, plan, &at);
     if (fd == -EADDRINUSE && is_unix_socket_left_over(io, &at)) {
         memcpy(path, at.bytes, at.size);
         if (is_file_a_socket(path) && unlink(path) == 0)
-            fd = domi_acceptor_open(io, &at, plan, &at);
+            fd = domi_acceptor_open_listener(io, &at, plan, &at);
     }
     if (fd >= 0 && ret_port != NULL)
         *ret_port = at.port;

@@ -14,12 +14,12 @@ static const char *get_listener_name(const domi_acceptor *acceptor)
     return acceptor->name != NULL ? acceptor->name : "?";
 }
 
-void domi_shortage_record_connections(domi_acceptor *acceptor)
+void domi_shortage_record_max_connections(domi_acceptor *acceptor)
 {
     domi_io *io = acceptor->io;
 
-    if (domi_spell_record(io, &acceptor->shortages[DOMI_SHORTAGE_CONNECTIONS],
-                          &io->counters.full_spells))
+    if (domi_spell_record_shortage(io, &acceptor->shortages[DOMI_SHORTAGE_CONNECTIONS],
+                                   &io->counters.full_spells))
         domi_io_log_about_listener(
             io, DOMUS_LOG_WARNING, get_listener_name(acceptor),
             "all %" PRIu32 " connections of channel.maxConnections are taken: new ones wait",
@@ -34,7 +34,7 @@ static uint64_t get_descriptor_limit(void)
     return limit.rlim_cur;
 }
 
-void domi_shortage_record_accept(domi_acceptor *acceptor, int error)
+void domi_shortage_record_failed_accept(domi_acceptor *acceptor, int error)
 {
     domi_io *io = acceptor->io;
     bool is_memory = error == -ENOBUFS || error == -ENOMEM;
@@ -43,7 +43,7 @@ void domi_shortage_record_accept(domi_acceptor *acceptor, int error)
                                                    : is_short ? DOMI_SHORTAGE_DESCRIPTORS
                                                               : DOMI_SHORTAGE_REFUSED];
 
-    if (!domi_spell_record(io, shortage, &io->counters.accept_spells))
+    if (!domi_spell_record_shortage(io, shortage, &io->counters.accept_spells))
         return;
     if (!is_memory && !is_short)
         domi_io_log_about_listener(
@@ -67,16 +67,17 @@ void domi_shortage_record_accept(domi_acceptor *acceptor, int error)
             "all descriptors of this machine (fs.file-max) are in use: new connections wait");
 }
 
-void domi_shortage_record_address(domi_acceptor *acceptor, const domi_peer_key *key, uint32_t most)
+void domi_shortage_record_full_address(domi_acceptor *acceptor, const domi_peer_key *key,
+                                       uint32_t most)
 {
     domi_io *io = acceptor->io;
     char shown[DOMI_PEER_TEXT_SIZE];
 
     domi_counter_add(&io->counters.refused_by_address, 1);
-    if (!domi_spell_record(io, &acceptor->shortages[DOMI_SHORTAGE_ADDRESS],
-                           &io->counters.address_spells))
+    if (!domi_spell_record_shortage(io, &acceptor->shortages[DOMI_SHORTAGE_ADDRESS],
+                                    &io->counters.address_spells))
         return;
-    domi_peer_print(key, shown, sizeof shown);
+    domi_peer_write_key_as_text(key, shown, sizeof shown);
     domi_io_log_about_listener(
         io, DOMUS_LOG_WARNING, get_listener_name(acceptor),
         "%s has %" PRIu32 " connections, the most that %s allows: more are reset at once", shown,
@@ -104,19 +105,19 @@ void domi_shortages_handle_timer(domi_io *io)
         [DOMI_SHORTAGE_REFUSED] = "the kernel accepts connections again",
         [DOMI_SHORTAGE_ADDRESS] = "no connection is reset for its address any more",
     };
-    bool any = domi_shortage_continue_buffers(io);
+    bool any = domi_spell_end_buffer_shortage_if_quiet(io);
 
-    any |= domi_spells_continue_proxies(io);
-    any |= domi_spell_continue_conversations(io);
-    any |= domi_spell_continue_failures(io);
+    any |= domi_spells_end_proxies_if_quiet(io);
+    any |= domi_spell_end_conversations_if_quiet(io);
+    any |= domi_spell_end_failures_if_quiet(io);
     for (uint32_t slot = 0; slot < DOMI_ACCEPTORS_MAX; slot++) {
         domi_acceptor *acceptor = io->acceptors[slot];
         if (acceptor != NULL)
             prolong_spells_of_paused_acceptor(acceptor);
         for (uint32_t kind = 0; acceptor != NULL && kind < DOMI_SHORTAGES; kind++)
-            any |= domi_spell_continue(io, get_listener_name(acceptor), &acceptor->shortages[kind],
-                                       over[kind]);
+            any |= domi_spell_end_if_quiet(io, get_listener_name(acceptor),
+                                           &acceptor->shortages[kind], over[kind]);
     }
     if (any)
-        domi_spells_arm_timer(io);
+        domi_spells_arm_timer_of_checks(io);
 }

@@ -26,7 +26,7 @@ static int spawn_acceptor(domi_manager *manager, domi_house *owner, domi_accepto
     if (result != 0)
         return result;
     /* the acceptor finds a free place, because domus_listen() has checked that */
-    result = domi_acceptor_attach(acceptor, manager->io, ret_listener->house);
+    result = domi_acceptor_attach_to_io(acceptor, manager->io, ret_listener->house);
     DOMI_CHECK(result == 0);
     return 0;
 }
@@ -51,9 +51,9 @@ static int open_listener(domi_manager *manager, domi_house *house, const domus_e
     if (acceptor == NULL)
         return -ENOMEM;
     acceptor->target_count = 1;
-    acceptor->targets[0] = (domi_acceptor_target){domi_house_address(house), io};
-    int result = domi_networks_parse(options->proxy_from != NULL ? options->proxy_from : "",
-                                     &acceptor->proxies, NULL, 0);
+    acceptor->targets[0] = (domi_acceptor_target){domi_house_get_address(house), io};
+    int result = domi_networks_parse_list(options->proxy_from != NULL ? options->proxy_from : "",
+                                          &acceptor->proxies, NULL, 0);
     if (result == 0)
         result = domi_settings_make_for_listener(io->config, options->channel, options->name,
                                                  &acceptor->settings);
@@ -63,7 +63,7 @@ static int open_listener(domi_manager *manager, domi_house *house, const domus_e
         acceptor->settings->row = DOMI_LISTENER_OWN;
     }
     if (result == 0)
-        result = domi_acceptor_open(io, at, &plan, ret_at);
+        result = domi_acceptor_open_listener(io, at, &plan, ret_at);
     if (result >= 0) {
         acceptor->fd = result;
         result = spawn_acceptor(manager, house, acceptor, ret_listener);
@@ -71,7 +71,7 @@ static int open_listener(domi_manager *manager, domi_house *house, const domus_e
             return 0;
         domi_socket_close(io, acceptor->fd);
     }
-    domi_settings_drop(acceptor->settings);
+    domi_settings_remove_user(acceptor->settings);
     domi_memory_free(acceptor);
     return result;
 }
@@ -80,13 +80,13 @@ int domus_listen(domus_stack *stack, const domus_endpoint *at, const domus_liste
                  domus_address *ret_listener, domus_endpoint *ret_at)
 {
     static const domus_listen_options defaults = {0};
-    domi_house *house = domi_stack_house(stack);
+    domi_house *house = domi_stack_get_house(stack);
     domi_manager *manager = stack->manager;
     domus_address listener;
     domus_endpoint actual;
 
     if (manager->pooled != NULL)
-        return domi_refuse_ringless(stack);
+        return domi_refuse_verb_without_ring(stack);
     if (house->behaviour->kind != DOMUS_CHANNELS ||
         (options != NULL && options->backlog > INT32_MAX))
         return -EINVAL;
@@ -94,7 +94,7 @@ int domus_listen(domus_stack *stack, const domus_endpoint *at, const domus_liste
      * behaviour of its own channels. */
     int result = domi_behaviour_check(house->behaviour);
     if (result == 0 && options != NULL)
-        result = domi_front_check(options->front, house->behaviour);
+        result = domi_front_check_stages(options->front, house->behaviour);
     if (result != 0)
         return result;
     if (manager->io == NULL)

@@ -18,13 +18,14 @@ static int count_connection_of_address(domi_acceptor *acceptor, domi_connection 
     struct sockaddr_storage address;
     domi_peer_key key;
 
-    if (arrival->is_proxied || peers == NULL || !domi_peers_are_bounded(peers))
+    if (arrival->is_proxied || peers == NULL || !domi_peers_is_any_address_bounded(peers))
         return 0;
-    domi_socket_name_peer(acceptor->io, arrival->fd, &address);
-    domi_peer_key_of(&address, &key);
-    int result = domi_peers_count_in(peers, &key, &arrival->peer);
+    domi_socket_find_address_of_peer(acceptor->io, arrival->fd, &address);
+    domi_peer_get_key_of_address(&address, &key);
+    int result = domi_peers_count_connection(peers, &key, &arrival->peer);
     if (result == -EDQUOT)
-        domi_shortage_record_address(acceptor, &key, domi_peers_max(peers, &key));
+        domi_shortage_record_full_address(acceptor, &key,
+                                          domi_peers_max_of_one_address(peers, &key));
     return result;
 }
 
@@ -34,23 +35,23 @@ static void handle_accepted_connection(domi_acceptor *acceptor, int fd)
     domi_connection arrival = {.fd = fd};
 
     if (acceptor->stopping) {
-        domi_acceptor_handle_last(acceptor, fd);
+        domi_acceptor_handle_late_connection(acceptor, fd);
         return;
     }
-    domi_acceptor_end_backoff(acceptor);
-    bool is_foreign = domi_acceptor_is_from_elsewhere(acceptor, &arrival);
+    domi_acceptor_reset_backoff(acceptor);
+    bool is_foreign = domi_acceptor_check_proxy_source(acceptor, &arrival);
     int result = is_foreign ? -EPERM : count_connection_of_address(acceptor, &arrival);
     if (result == -EDQUOT || is_foreign)
-        domi_acceptor_refuse(acceptor, fd);
+        domi_acceptor_refuse_connection(acceptor, fd);
     else if (result != 0)
-        domi_connection_turn_away(acceptor->io, acceptor->settings, fd);
-    else if (domi_acceptor_is_full(acceptor))
-        domi_arrival_keep(acceptor, &arrival);
+        domi_connection_reset_and_count(acceptor->io, acceptor->settings, fd);
+    else if (domi_acceptor_has_no_room(acceptor))
+        domi_arrival_keep_waiting(acceptor, &arrival);
     else
-        domi_arrival_hand_over(acceptor, &arrival);
-    if (acceptor->waiting_count != 0 || domi_acceptor_is_full(acceptor)) {
-        domi_acceptor_cancel(acceptor);
-        domi_acceptor_pause(acceptor, true);
+        domi_arrival_hand_to_target(acceptor, &arrival);
+    if (acceptor->waiting_count != 0 || domi_acceptor_has_no_room(acceptor)) {
+        domi_acceptor_cancel_accept(acceptor);
+        domi_acceptor_pause_accept(acceptor, true);
     }
 }
 
@@ -64,18 +65,18 @@ static void handle_accept_completion(domi_acceptor *acceptor, const domi_complet
         handle_accepted_connection(acceptor, result);
     } else if (result == -EMFILE || result == -ENFILE || result == -ENOBUFS || result == -ENOMEM ||
                result == -EPERM || result == -EACCES || result == -ENOSYS) {
-        domi_shortage_record_accept(acceptor, result);
-        domi_acceptor_pause(acceptor, false);
+        domi_shortage_record_failed_accept(acceptor, result);
+        domi_acceptor_pause_accept(acceptor, false);
     }
     if (acceptor->stopping)
         domi_acceptor_continue_stop(acceptor);
     else if (!acceptor->armed && !domi_wheel_is_armed(&acceptor->timer.node))
         /* the accept failed for one connection only (ECONNABORTED), or the operation ended by
          * itself */
-        domi_acceptor_arm(acceptor);
+        domi_acceptor_arm_accept(acceptor);
 }
 
-int domi_acceptor_attach(domi_acceptor *acceptor, domi_io *io, domi_house *house)
+int domi_acceptor_attach_to_io(domi_acceptor *acceptor, domi_io *io, domi_house *house)
 {
     uint32_t slot = 0;
 
@@ -86,19 +87,19 @@ int domi_acceptor_attach(domi_acceptor *acceptor, domi_io *io, domi_house *house
     acceptor->io = io;
     acceptor->house = house;
     acceptor->slot = slot;
-    domi_acceptor_end_backoff(acceptor);
+    domi_acceptor_reset_backoff(acceptor);
     acceptor->timer.kind = DOMI_TIMER_ACCEPTOR;
     domi_wheel_node_init(&acceptor->timer.node);
     io->acceptors[slot] = acceptor;
     /* the settings may be written, because no channel exists yet that reads them */
     if (acceptor->settings != NULL) {
-        acceptor->settings->listener = domi_house_address(house);
+        acceptor->settings->listener = domi_house_get_address(house);
         if (acceptor->settings->listener_name[0] != '\0')
             acceptor->name = acceptor->settings->listener_name;
     }
     house->channels.owned = acceptor;
     house->channels.owns = DOMI_OWNS_ACCEPTOR;
-    domi_io_count_listener(io, 1);
+    domi_io_count_open_listener(io, 1);
     return 0;
 }
 
@@ -111,37 +112,38 @@ static int mount_acceptor(domus_stack *stack, void *self)
         *acceptor->held = NULL;
     /* an acceptor that an actor has made for itself is attached already (own.c) */
     if (acceptor->house == NULL &&
-        domi_acceptor_attach(acceptor, io, domi_stack_house(stack)) != 0) {
+        domi_acceptor_attach_to_io(acceptor, io, domi_stack_get_house(stack)) != 0) {
         domi_socket_close(io, acceptor->fd);
         domi_memory_free(acceptor);
         return -ENOMEM;
     }
     if (io->failed != 0) {
-        domi_acceptor_fail(acceptor); /* a ring that has failed would complete no accept */
+        domi_acceptor_stop_after_ring_failure(
+            acceptor); /* a ring that has failed would complete no accept */
         return 0;
     }
     if (!acceptor->stopping)
-        domi_acceptor_arm(acceptor);
+        domi_acceptor_arm_accept(acceptor);
     if (io->draining)
-        domi_acceptor_drain(acceptor);
+        domi_acceptor_begin_drain(acceptor);
     return 0;
 }
 
-void domi_acceptor_end(domi_acceptor *acceptor)
+void domi_acceptor_close_and_free(domi_acceptor *acceptor)
 {
     domi_io *io = acceptor->io;
 
-    domi_wheel_cancel(&io->wheel, &acceptor->timer.node);
+    domi_wheel_disarm_node(&io->wheel, &acceptor->timer.node);
     io->acceptors[acceptor->slot] = NULL;
-    domi_acceptor_close(acceptor);
-    domi_settings_drop(acceptor->settings);
+    domi_acceptor_close_listener(acceptor);
+    domi_settings_remove_user(acceptor->settings);
     domi_memory_free(acceptor);
 }
 
 static void stop_listening(domus_stack *stack, void *self)
 {
     (void)stack;
-    domi_acceptor_end(*(domi_acceptor **)self);
+    domi_acceptor_close_and_free(*(domi_acceptor **)self);
 }
 
 const domus_behaviour domi_acceptor_behaviour = {
@@ -157,12 +159,13 @@ void domi_acceptor_free_unmounted(domi_acceptor *acceptor)
     if (acceptor == NULL)
         return;
     acceptor->io = acceptor->targets[0].io;
-    domi_backlog_count_turned_away(acceptor);
+    domi_backlog_count_as_turned_away(acceptor);
     domi_socket_close(acceptor->io, acceptor->fd);
     domi_memory_free(acceptor);
 }
 
-void domi_acceptor_complete(domi_io *io, enum domi_op op, const domi_completion *completion)
+void domi_acceptor_handle_completion(domi_io *io, enum domi_op op,
+                                     const domi_completion *completion)
 {
     uint32_t slot = (uint32_t)completion->user_data;
 
@@ -184,9 +187,9 @@ void domi_acceptor_handle_timer(domi_acceptor *acceptor)
         domi_acceptor_continue_stop(acceptor);
         return;
     }
-    domi_acceptor_serve_waiting(acceptor);
-    if (acceptor->waiting_count != 0 || (acceptor->full && domi_acceptor_is_full(acceptor)))
-        domi_acceptor_pause(acceptor, true);
+    domi_acceptor_hand_over_waiting(acceptor);
+    if (acceptor->waiting_count != 0 || (acceptor->full && domi_acceptor_has_no_room(acceptor)))
+        domi_acceptor_pause_accept(acceptor, true);
     else
-        domi_acceptor_arm(acceptor);
+        domi_acceptor_arm_accept(acceptor);
 }

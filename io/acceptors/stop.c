@@ -14,38 +14,38 @@
 
 /* Release: a thread that sees that no listener is open (is_quiet()) also sees the connections that
  * were handed over before. */
-void domi_io_count_listener(domi_io *io, uint64_t by)
+void domi_io_count_open_listener(domi_io *io, uint64_t by)
 {
     atomic_store_explicit(&io->counters.listeners_open,
                           domi_counter_read(&io->counters.listeners_open) + by,
                           memory_order_release);
 }
 
-void domi_acceptor_handle_last(domi_acceptor *acceptor, int fd)
+void domi_acceptor_handle_late_connection(domi_acceptor *acceptor, int fd)
 {
     domi_connection arrival = {.fd = fd};
 
-    if (domi_acceptor_is_from_elsewhere(acceptor, &arrival))
-        domi_acceptor_refuse(acceptor, fd);
+    if (domi_acceptor_check_proxy_source(acceptor, &arrival))
+        domi_acceptor_refuse_connection(acceptor, fd);
     else if (acceptor->serves_rest)
-        domi_arrival_hand_over(acceptor, &arrival);
+        domi_arrival_hand_to_target(acceptor, &arrival);
     else
-        domi_arrival_drop(acceptor, &arrival);
+        domi_arrival_turn_away(acceptor, &arrival);
 }
 
-void domi_acceptor_close(domi_acceptor *acceptor)
+void domi_acceptor_close_listener(domi_acceptor *acceptor)
 {
     while (acceptor->waiting_count != 0)
-        domi_arrival_drop(acceptor, &acceptor->waiting[--acceptor->waiting_count]);
+        domi_arrival_turn_away(acceptor, &acceptor->waiting[--acceptor->waiting_count]);
     domi_memory_free(acceptor->waiting);
     acceptor->waiting = NULL;
     acceptor->waiting_capacity = 0;
     if (acceptor->fd < 0)
         return;
-    domi_backlog_count_turned_away(acceptor);
-    domi_socket_close_used(acceptor->io, acceptor->fd);
+    domi_backlog_count_as_turned_away(acceptor);
+    domi_socket_close_used_in_ring(acceptor->io, acceptor->fd);
     acceptor->fd = -1;
-    domi_io_count_listener(acceptor->io, UINT64_MAX);
+    domi_io_count_open_listener(acceptor->io, UINT64_MAX);
 }
 
 /* Arm the acceptor's timer for the next step of closing after `delay_ns`. */
@@ -53,7 +53,7 @@ static void schedule_next_close_step(domi_acceptor *acceptor, uint64_t delay_ns)
 {
     domi_io *io = acceptor->io;
 
-    domi_wheel_arm(&io->wheel, &acceptor->timer.node, io->manager->now_ns + delay_ns);
+    domi_wheel_arm_node(&io->wheel, &acceptor->timer.node, io->manager->now_ns + delay_ns);
 }
 
 /* Accept waiting connections, then close the listener, once no operation is in flight. A peer that
@@ -67,49 +67,52 @@ static void finish_acceptor_stop(domi_acceptor *acceptor)
     if (acceptor->armed || acceptor->cancelling)
         return;
     /* the last accept may have armed the acceptor's timer for a pause */
-    domi_wheel_cancel(&io->wheel, &acceptor->timer.node);
-    int result = acceptor->fd >= 0 ? domi_backlog_take(acceptor, domi_acceptor_handle_last) : 0;
+    domi_wheel_disarm_node(&io->wheel, &acceptor->timer.node);
+    int result = acceptor->fd >= 0
+                     ? domi_backlog_accept_waiting(acceptor, domi_acceptor_handle_late_connection)
+                     : 0;
     if (result == -EAGAIN)
         schedule_next_close_step(acceptor, DOMI_WHEEL_TICK_NS);
     else if (result != 0 && io->draining)
         schedule_next_close_step(acceptor, NO_DESCRIPTOR_NS);
     else
-        domi_acceptor_close(acceptor);
+        domi_acceptor_close_listener(acceptor);
 }
 
 static void begin_acceptor_stop(domi_acceptor *acceptor, bool serves_rest)
 {
     acceptor->stopping = true;
     acceptor->serves_rest = serves_rest;
-    domi_wheel_cancel(&acceptor->io->wheel, &acceptor->timer.node);
-    domi_acceptor_cancel(acceptor);
+    domi_wheel_disarm_node(&acceptor->io->wheel, &acceptor->timer.node);
+    domi_acceptor_cancel_accept(acceptor);
 }
 
-uint32_t domi_acceptor_stop(domi_acceptor *acceptor)
+uint32_t domi_acceptor_begin_stop(domi_acceptor *acceptor)
 {
     begin_acceptor_stop(acceptor, false);
     if (acceptor->armed || acceptor->cancelling)
         return 1;
     /* When the thread has ended there is no next iteration: the connections that are left are
      * counted when the listener is closed. */
-    if (acceptor->fd >= 0 && domi_backlog_take(acceptor, domi_acceptor_handle_last) == -EAGAIN &&
+    if (acceptor->fd >= 0 &&
+        domi_backlog_accept_waiting(acceptor, domi_acceptor_handle_late_connection) == -EAGAIN &&
         !acceptor->io->manager->ending.has_stopped) {
         schedule_next_close_step(acceptor, DOMI_WHEEL_TICK_NS);
         return 1;
     }
-    domi_acceptor_close(acceptor);
+    domi_acceptor_close_listener(acceptor);
     return 0;
 }
 
-void domi_acceptor_drain(domi_acceptor *acceptor)
+void domi_acceptor_begin_drain(domi_acceptor *acceptor)
 {
     if (acceptor->fd < 0)
         return;
     begin_acceptor_stop(acceptor, true);
     for (uint32_t i = 0; i < acceptor->waiting_count; i++)
-        domi_arrival_hand_over(acceptor, &acceptor->waiting[i]);
+        domi_arrival_hand_to_target(acceptor, &acceptor->waiting[i]);
     acceptor->waiting_count = 0;
-    domi_backlog_shrink(acceptor);
+    domi_backlog_set_to_zero(acceptor);
     finish_acceptor_stop(acceptor);
 }
 
@@ -121,7 +124,7 @@ void domi_acceptor_abort_drain(domi_acceptor *acceptor)
     finish_acceptor_stop(acceptor);
 }
 
-void domi_acceptor_fail(domi_acceptor *acceptor)
+void domi_acceptor_stop_after_ring_failure(domi_acceptor *acceptor)
 {
     if (acceptor->fd >= 0 && !acceptor->is_shared)
         domi_socket_shutdown(acceptor->io, acceptor->fd, SHUT_RDWR);

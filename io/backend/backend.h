@@ -28,7 +28,7 @@ struct open_how;
 #define DOMI_PIECES_MAX 16u /* most pieces of memory that one send_message() sends */
 
 typedef struct domi_completion {
-    /* the number with which the completed operation was begun (domi_op_data()) */
+    /* the number with which the completed operation was begun (domi_op_user_data()) */
     uint64_t user_data;
     int32_t result;  /* the result of the operation's system call, or a negative errno */
     uint16_t flags;  /* flags of the completion: DOMI_MORE, DOMI_BUFFERED */

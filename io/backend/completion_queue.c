@@ -26,7 +26,7 @@ static bool grow_completion_queue(domi_completion_queue *queue)
     if (places == NULL)
         return false;
     for (uint32_t i = queue->head; i != queue->tail; i++)
-        places[i & (capacity - 1)] = *domi_completion_queue_at(queue, i);
+        places[i & (capacity - 1)] = *domi_completion_queue_get_at(queue, i);
     domi_memory_free(queue->places);
     queue->places = places;
     queue->capacity = capacity;
@@ -37,7 +37,7 @@ bool domi_completion_queue_put(domi_completion_queue *queue, domi_completion com
 {
     if (domi_completion_queue_count(queue) == queue->capacity && !grow_completion_queue(queue))
         return false;
-    *domi_completion_queue_at(queue, queue->tail++) = completion;
+    *domi_completion_queue_get_at(queue, queue->tail++) = completion;
     return true;
 }
 
@@ -47,6 +47,6 @@ uint32_t domi_completion_queue_reap(domi_completion_queue *queue, domi_completio
     uint32_t count = 0;
 
     for (; count < max && queue->head != queue->shown; count++)
-        completions[count] = *domi_completion_queue_at(queue, queue->head++);
+        completions[count] = *domi_completion_queue_get_at(queue, queue->head++);
     return count;
 }

@@ -37,8 +37,8 @@ static inline uint32_t domi_completion_queue_count(const domi_completion_queue *
 
 /* Returns the completion that was put when the queue's `tail` was `place`; it must not be reaped
  * yet. */
-static inline domi_completion *domi_completion_queue_at(const domi_completion_queue *queue,
-                                                        uint32_t place)
+static inline domi_completion *domi_completion_queue_get_at(const domi_completion_queue *queue,
+                                                            uint32_t place)
 {
     return &queue->places[place & (queue->capacity - 1)];
 }

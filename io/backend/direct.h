@@ -20,23 +20,24 @@ typedef struct domi_direct {
 } domi_direct;
 
 /* Make the queue for the completions of direct sends. Returns false if there is no memory. */
-bool domi_direct_init(domi_direct *direct);
-void domi_direct_fini(domi_direct *direct);
+bool domi_direct_sends_init(domi_direct *direct);
+void domi_direct_sends_fini(domi_direct *direct);
 
 /* Try to send without the ring. Returns whether the send has completed; otherwise nothing was sent,
  * and the ring has to send. */
-bool domi_direct_send(domi_direct *direct, int fd, const domi_output *output, uint64_t user_data);
+bool domi_direct_sends_try_send(domi_direct *direct, int fd, const domi_output *output,
+                                uint64_t user_data);
 
 /* Show the completions of all direct sends so far, so that they may be reaped
  * (completion_queue.h). */
-static inline void domi_direct_show(domi_direct *direct)
+static inline void domi_direct_sends_show_completions(domi_direct *direct)
 {
     direct->queue.shown = direct->queue.tail;
     direct->made = 0;
 }
 
 /* True if completions of direct sends are shown, or wait to be shown. */
-static inline bool domi_direct_has_some(const domi_direct *direct)
+static inline bool domi_direct_sends_has_completions(const domi_direct *direct)
 {
     return direct->queue.head != direct->queue.tail;
 }

@@ -47,14 +47,14 @@ struct domi_epoll_entry {
 static int begin_input_operation(domi_epoll *ring, const domi_epoll_entry *entry, domi_input input)
 {
     domi_interest *interest;
-    int result = domi_interest_make(&ring->interests, entry->fd, &interest);
+    int result = domi_interest_find_or_make(&ring->interests, entry->fd, &interest);
 
     if (result != 0)
         return result;
     DOMI_CHECK(interest->input_data == 0);
     interest->input_data = entry->user_data;
     interest->input = (uint8_t)input;
-    result = domi_interest_register_more(&ring->interests, interest);
+    result = domi_interest_register_if_more(&ring->interests, interest);
     if (result != 0)
         interest->input_data = 0;
     return result == -EPERM ? -ENOTSOCK : result;
@@ -77,11 +77,11 @@ static int begin_accept(domi_epoll *ring, const domi_epoll_entry *entry)
 static int begin_one_shot_poll(domi_epoll *ring, const domi_epoll_entry *entry)
 {
     domi_interest *interest;
-    int result = domi_interest_make(&ring->interests, entry->fd, &interest);
+    int result = domi_interest_find_or_make(&ring->interests, entry->fd, &interest);
 
     if (result == 0)
-        result =
-            domi_interest_add_poll(&ring->interests, interest, entry->events, entry->user_data);
+        result = domi_interest_add_one_shot_poll(&ring->interests, interest, entry->events,
+                                                 entry->user_data);
     if (result == -EPERM) /* a file that epoll refuses to watch is always ready */
         return (int)(entry->events & (POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM));
     return result;
@@ -92,11 +92,11 @@ static int begin_one_shot_poll(domi_epoll *ring, const domi_epoll_entry *entry)
 static int begin_send(domi_epoll *ring, const domi_epoll_entry *entry)
 {
     domi_interest *interest;
-    int result = domi_output_try(entry->fd, &entry->output);
+    int result = domi_output_try_send(entry->fd, &entry->output);
 
     if (result != -EAGAIN)
         return result;
-    result = domi_interest_make(&ring->interests, entry->fd, &interest);
+    result = domi_interest_find_or_make(&ring->interests, entry->fd, &interest);
     if (result != 0)
         return result;
     DOMI_CHECK(interest->output_data == 0);
@@ -105,7 +105,7 @@ static int begin_send(domi_epoll *ring, const domi_epoll_entry *entry)
     /* The waiting send keeps no pointer to its message, because the memory of the message is used
      * again by the next operations. */
     interest->output.message = NULL;
-    result = domi_interest_register_more(&ring->interests, interest);
+    result = domi_interest_register_if_more(&ring->interests, interest);
     if (result != 0)
         interest->output_data = 0;
     return result;
@@ -119,7 +119,7 @@ static void send_datagram(domi_epoll *ring, const domi_epoll_entry *entry)
     ssize_t size = sendto(entry->fd, datagram->data, datagram->size, MSG_NOSIGNAL | MSG_DONTWAIT,
                           datagram->address, datagram->address_size);
 
-    domi_epoll_complete(ring, entry->user_data, size >= 0 ? (int)size : -errno, 0, 0);
+    domi_epoll_queue_completion(ring, entry->user_data, size >= 0 ? (int)size : -errno, 0, 0);
 }
 
 /* End all operations on a descriptor that have the user_data `target`. Returns their number. */
@@ -128,11 +128,11 @@ static int end_operations_with_user_data(domi_epoll *ring, domi_interest *intere
     int count = 0;
 
     if (interest->input_data == target) {
-        domi_epoll_end_input(ring, interest, -ECANCELED);
+        domi_epoll_end_input_operation(ring, interest, -ECANCELED);
         count++;
     }
     if (interest->output_data == target) {
-        domi_epoll_end_output(ring, interest, -ECANCELED);
+        domi_epoll_end_waiting_send(ring, interest, -ECANCELED);
         count++;
     }
     for (domi_poll **place = &interest->polls; *place != NULL;) {
@@ -140,8 +140,8 @@ static int end_operations_with_user_data(domi_epoll *ring, domi_interest *intere
             place = &(*place)->next;
             continue;
         }
-        domi_epoll_complete(ring, (*place)->user_data, -ECANCELED, 0, 0);
-        domi_interest_end_poll(&ring->interests, place);
+        domi_epoll_queue_completion(ring, (*place)->user_data, -ECANCELED, 0, 0);
+        domi_interest_remove_one_shot_poll(&ring->interests, place);
         count++;
     }
     return count;
@@ -154,15 +154,15 @@ static void carry_out_queued_cancel(domi_epoll *ring, const domi_epoll_entry *en
     domi_interest *interest = domi_interest_find(&ring->interests, entry->fd);
     uint32_t place = ring->queue.tail;
 
-    domi_epoll_complete(ring, entry->user_data, -ENOENT, 0, 0);
+    domi_epoll_queue_completion(ring, entry->user_data, -ENOENT, 0, 0);
     if (interest == NULL)
         return;
     bool is_lazy = interest->polls == NULL && interest->input != DOMI_INPUT_POLL;
     int count = end_operations_with_user_data(ring, interest, entry->target);
     if (!is_lazy)
-        (void)domi_interest_register(&ring->interests, interest);
+        (void)domi_interest_register_exactly(&ring->interests, interest);
     if (count != 0 && ring->failed == 0)
-        domi_completion_queue_at(&ring->queue, place)->result = 0;
+        domi_completion_queue_get_at(&ring->queue, place)->result = 0;
 }
 
 /* Carry out one operation that was queued for this enter. */
@@ -200,7 +200,7 @@ static void carry_out_queued_operation(domi_epoll *ring, const domi_epoll_entry 
         break;
     }
     if (result != 0)
-        domi_epoll_complete(ring, entry->user_data, result, 0, 0);
+        domi_epoll_queue_completion(ring, entry->user_data, result, 0, 0);
 }
 
 static void carry_out_all_queued_operations(domi_epoll *ring)
@@ -260,7 +260,8 @@ static void epoll_send_message(void *ring_, int fd, const struct msghdr *message
     domi_epoll_entry *entry = queue_operation(ring, SEND, fd, user_data);
 
     if (ring->failed == 0)
-        entry->output.message = domi_gathered_set(&ring->gathered[entry - ring->entries], message);
+        entry->output.message =
+            domi_gathered_copy_message(&ring->gathered[entry - ring->entries], message);
 }
 
 static void epoll_receive_datagrams(void *ring, int fd, uint64_t user_data)
@@ -281,7 +282,7 @@ static void epoll_cancel_operation(void *ring, int fd, uint64_t target, uint64_t
 
 static void epoll_forget_descriptor(void *ring_, int fd)
 {
-    domi_interest_forget(&((domi_epoll *)ring_)->interests, fd);
+    domi_interest_forget_descriptor(&((domi_epoll *)ring_)->interests, fd);
 }
 
 static void epoll_give_buffer(void *ring_, uint16_t index, void *data, uint32_t size)
@@ -319,7 +320,7 @@ static void epoll_close_ring(void *ring_)
     domi_interests_fini(&ring->interests);
     domi_memory_free(ring->entries);
     if (ring->gathered != NULL)
-        domi_memory_unmap(ring->gathered, get_size_of_gathered_places(ring));
+        domi_memory_unmap_pages(ring->gathered, get_size_of_gathered_places(ring));
     domi_completion_queue_fini(&ring->queue);
     domi_memory_free(ring->buffers);
     domi_memory_free(ring->free);
@@ -339,13 +340,13 @@ static int epoll_open_ring(const domus_config *config, char *error, size_t error
     result = domi_interests_init(&ring->interests);
     if (result != 0) {
         domi_memory_free(ring);
-        domi_setup_explain(result, DOMI_SETUP_EPOLL, config, error, error_size);
+        domi_setup_explain_failure(result, DOMI_SETUP_EPOLL, config, error, error_size);
         return result;
     }
     ring->entry_capacity = config->io.ring_entries;
     ring->full = config->io.completion_entries;
     ring->entries = domi_memory_new(ring->entry_capacity * sizeof *ring->entries);
-    ring->gathered = domi_memory_map(get_size_of_gathered_places(ring));
+    ring->gathered = domi_memory_map_pages(get_size_of_gathered_places(ring));
     bool has_queue = domi_completion_queue_init(&ring->queue, config->io.completion_entries);
     ring->buffers = domi_memory_new(buffers * sizeof *ring->buffers);
     ring->free = domi_memory_new(buffers * sizeof *ring->free);
@@ -360,7 +361,7 @@ static int epoll_open_ring(const domus_config *config, char *error, size_t error
     return 0;
 
 fail_memory:
-    domi_setup_explain(result, DOMI_SETUP_MEMORY, config, error, error_size);
+    domi_setup_explain_failure(result, DOMI_SETUP_MEMORY, config, error, error_size);
     return result;
 }
 
@@ -412,7 +413,7 @@ static int epoll_enter_ring(void *ring_, uint32_t min_complete, uint64_t timeout
     bool has_some = domi_completion_queue_count(&ring->queue) != 0;
     if (ring->failed == 0 && ring->report_next == ring->report_count &&
         (min_complete == 0 || !has_some || ring->interests.has_told))
-        domi_epoll_look(ring, min_complete != 0 && !has_some ? timeout_ns : 0);
+        domi_epoll_fetch_reports(ring, min_complete != 0 && !has_some ? timeout_ns : 0);
     domi_epoll_handle_reports(ring);
     ring->queue.shown = ring->queue.tail;
     return ring->failed;
@@ -446,7 +447,7 @@ static bool epoll_has_work_pending(void *ring_)
 
     if (ring->entry_count == 0 && ring->queue.shown == ring->queue.tail &&
         ring->report_next == ring->report_count && ring->failed == 0)
-        domi_epoll_look(ring, 0);
+        domi_epoll_fetch_reports(ring, 0);
     return ring->entry_count != 0 || ring->queue.shown != ring->queue.tail ||
            ring->report_next != ring->report_count;
 }

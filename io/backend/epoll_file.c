@@ -14,7 +14,7 @@
 static void complete_file_operation(domi_epoll *ring, ssize_t result, uint64_t user_data)
 {
     DOMI_CHECK(user_data != 0);
-    domi_epoll_complete(ring, user_data, result >= 0 ? (int)result : -errno, 0, 0);
+    domi_epoll_queue_completion(ring, user_data, result >= 0 ? (int)result : -errno, 0, 0);
 }
 
 void domi_epoll_file_read(void *ring, int fd, void *data, uint32_t size, uint64_t position,

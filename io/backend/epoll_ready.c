@@ -14,8 +14,8 @@
 #define PIECES_MAX      8  /* most pieces that a receive brings for one report of epoll */
 #define CONNECTIONS_MAX 16 /* most connections that are accepted for one report of epoll */
 
-void domi_epoll_complete(domi_epoll *ring, uint64_t user_data, int result, uint32_t flags,
-                         uint16_t buffer)
+void domi_epoll_queue_completion(domi_epoll *ring, uint64_t user_data, int result, uint32_t flags,
+                                 uint16_t buffer)
 {
     if (!domi_completion_queue_put(&ring->queue, (domi_completion){.user_data = user_data,
                                                                    .result = result,
@@ -24,20 +24,20 @@ void domi_epoll_complete(domi_epoll *ring, uint64_t user_data, int result, uint3
         ring->failed = -ENOMEM;
 }
 
-void domi_epoll_end_input(domi_epoll *ring, domi_interest *interest, int result)
+void domi_epoll_end_input_operation(domi_epoll *ring, domi_interest *interest, int result)
 {
     uint64_t user_data = interest->input_data;
 
     interest->input_data = 0;
-    domi_epoll_complete(ring, user_data, result, 0, 0);
+    domi_epoll_queue_completion(ring, user_data, result, 0, 0);
 }
 
-void domi_epoll_end_output(domi_epoll *ring, domi_interest *interest, int result)
+void domi_epoll_end_waiting_send(domi_epoll *ring, domi_interest *interest, int result)
 {
     uint64_t user_data = interest->output_data;
 
     interest->output_data = 0;
-    domi_epoll_complete(ring, user_data, result, 0, 0);
+    domi_epoll_queue_completion(ring, user_data, result, 0, 0);
 }
 
 /* Returns whether a provided buffer is free for the receive on a descriptor; if none is, ends that
@@ -45,7 +45,7 @@ void domi_epoll_end_output(domi_epoll *ring, domi_interest *interest, int result
 static bool ensure_buffer_or_end_receive(domi_epoll *ring, domi_interest *interest)
 {
     if (ring->free_count == 0) {
-        domi_epoll_end_input(ring, interest, -ENOBUFS);
+        domi_epoll_end_input_operation(ring, interest, -ENOBUFS);
         return false;
     }
     return true;
@@ -75,7 +75,7 @@ static bool receive_into_buffers(domi_epoll *ring, domi_interest *interest, uint
     if (size < 0 && (errno == EAGAIN || errno == EINTR))
         return false;
     if (size <= 0) {
-        domi_epoll_end_input(ring, interest, size < 0 ? -errno : 0);
+        domi_epoll_end_input_operation(ring, interest, size < 0 ? -errno : 0);
         return false;
     }
     bool once = interest->input == DOMI_INPUT_RECEIVE_ONCE;
@@ -84,9 +84,9 @@ static bool receive_into_buffers(domi_epoll *ring, domi_interest *interest, uint
     for (uint32_t i = 0; i < used && size > 0; i++) {
         const struct iovec *piece = &vector[i];
         int part = size < (ssize_t)piece->iov_len ? (int)size : (int)piece->iov_len;
-        domi_epoll_complete(ring, interest->input_data, part,
-                            once ? DOMI_BUFFERED : DOMI_BUFFERED | DOMI_MORE,
-                            ring->free[--ring->free_count]);
+        domi_epoll_queue_completion(ring, interest->input_data, part,
+                                    once ? DOMI_BUFFERED : DOMI_BUFFERED | DOMI_MORE,
+                                    ring->free[--ring->free_count]);
         size -= part;
     }
     if (once)
@@ -145,11 +145,12 @@ static void receive_datagrams(domi_epoll *ring, domi_interest *interest)
         if (result == -EAGAIN || result == -EINTR)
             return;
         if (result < 0) {
-            domi_epoll_end_input(ring, interest, result);
+            domi_epoll_end_input_operation(ring, interest, result);
             return;
         }
         ring->free_count--;
-        domi_epoll_complete(ring, interest->input_data, result, DOMI_BUFFERED | DOMI_MORE, index);
+        domi_epoll_queue_completion(ring, interest->input_data, result, DOMI_BUFFERED | DOMI_MORE,
+                                    index);
     }
 }
 
@@ -158,11 +159,11 @@ static void accept_connections(domi_epoll *ring, domi_interest *interest)
     for (int count = 0; count < CONNECTIONS_MAX; count++) {
         int fd = accept4(interest->fd, NULL, NULL, SOCK_CLOEXEC);
         if (fd >= 0) {
-            domi_epoll_complete(ring, interest->input_data, fd, DOMI_MORE, 0);
+            domi_epoll_queue_completion(ring, interest->input_data, fd, DOMI_MORE, 0);
         } else if (errno == EAGAIN) {
             return;
         } else if (errno != EINTR) {
-            domi_epoll_end_input(ring, interest, -errno);
+            domi_epoll_end_input_operation(ring, interest, -errno);
             return;
         }
     }
@@ -182,7 +183,7 @@ static void handle_readable_descriptor(domi_epoll *ring, domi_interest *interest
         receive_datagrams(ring, interest);
         break;
     case DOMI_INPUT_POLL:
-        domi_epoll_complete(ring, interest->input_data, (int)events, DOMI_MORE, 0);
+        domi_epoll_queue_completion(ring, interest->input_data, (int)events, DOMI_MORE, 0);
         break;
     }
 }
@@ -190,11 +191,11 @@ static void handle_readable_descriptor(domi_epoll *ring, domi_interest *interest
 static void continue_waiting_send(domi_epoll *ring, domi_interest *interest)
 {
     bool is_gathered = interest->output.data == NULL;
-    int result = is_gathered ? -EAGAIN : domi_output_try(interest->fd, &interest->output);
+    int result = is_gathered ? -EAGAIN : domi_output_try_send(interest->fd, &interest->output);
 
     if (result == -EAGAIN && !is_gathered)
         return;
-    domi_epoll_end_output(ring, interest, result);
+    domi_epoll_end_waiting_send(ring, interest, result);
 }
 
 static void complete_one_shot_polls(domi_epoll *ring, domi_interest *interest, uint32_t events)
@@ -207,14 +208,14 @@ static void complete_one_shot_polls(domi_epoll *ring, domi_interest *interest, u
             place = &(*place)->next;
             continue;
         }
-        domi_epoll_complete(ring, (*place)->user_data, (int)holds, 0, 0);
-        domi_interest_end_poll(&ring->interests, place);
+        domi_epoll_queue_completion(ring, (*place)->user_data, (int)holds, 0, 0);
+        domi_interest_remove_one_shot_poll(&ring->interests, place);
     }
 }
 
 static void handle_epoll_report(domi_epoll *ring, const struct epoll_event *event)
 {
-    domi_interest *interest = domi_interest_reported(&ring->interests, event->data.u64);
+    domi_interest *interest = domi_interest_find_reported(&ring->interests, event->data.u64);
     uint32_t events = event->events;
 
     if (interest == NULL)
@@ -234,7 +235,7 @@ static void handle_epoll_report(domi_epoll *ring, const struct epoll_event *even
      * the descriptor. If that fails, either the start of the polls has met the same error, or the
      * descriptor is closed. */
     if (is_unwanted || interest->told == EPOLLONESHOT)
-        (void)domi_interest_register(&ring->interests, interest);
+        (void)domi_interest_register_exactly(&ring->interests, interest);
 }
 
 static int wait_for_epoll_reports(domi_epoll *ring, uint64_t timeout_ns)
@@ -257,7 +258,7 @@ static int wait_for_epoll_reports(domi_epoll *ring, uint64_t timeout_ns)
                       ms < INT32_MAX ? (int)ms : INT32_MAX);
 }
 
-void domi_epoll_look(domi_epoll *ring, uint64_t timeout_ns)
+void domi_epoll_fetch_reports(domi_epoll *ring, uint64_t timeout_ns)
 {
     int count = wait_for_epoll_reports(ring, timeout_ns);
 

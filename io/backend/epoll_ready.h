@@ -55,20 +55,21 @@ typedef struct domi_epoll {
 
 /* Queue the completion of an operation. If there is no memory for it, the completion is lost, and
  * so the ring has failed. */
-void domi_epoll_complete(domi_epoll *ring, uint64_t user_data, int result, uint32_t flags,
-                         uint16_t buffer);
+void domi_epoll_queue_completion(domi_epoll *ring, uint64_t user_data, int result, uint32_t flags,
+                                 uint16_t buffer);
 
-/* End an operation that waits for a descriptor with `result`: domi_epoll_end_input() ends the one
- * that waits for input, domi_epoll_end_output() the send that waits for room. */
-void domi_epoll_end_input(domi_epoll *ring, domi_interest *interest, int result);
-void domi_epoll_end_output(domi_epoll *ring, domi_interest *interest, int result);
+/* End an operation that waits for a descriptor with `result`: domi_epoll_end_input_operation() ends
+ * the one that waits for input, domi_epoll_end_waiting_send() the send that waits for room. */
+void domi_epoll_end_input_operation(domi_epoll *ring, domi_interest *interest, int result);
+void domi_epoll_end_waiting_send(domi_epoll *ring, domi_interest *interest, int result);
 
 /* Ask the kernel by epoll_wait(2) which descriptors are ready, and wait for the first report at
  * most `timeout_ns`. All reports of the last call must have been handled. An interruption brings no
  * report. */
-void domi_epoll_look(domi_epoll *ring, uint64_t timeout_ns);
+void domi_epoll_fetch_reports(domi_epoll *ring, uint64_t timeout_ns);
 
-/* Handle the reports of the last domi_epoll_look(), until the queue of completions is full. */
+/* Handle the reports of the last domi_epoll_fetch_reports(), until the queue of completions is
+ * full. */
 void domi_epoll_handle_reports(domi_epoll *ring);
 
 #endif

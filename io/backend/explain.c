@@ -35,8 +35,8 @@ static long read_number_in_file(const char *path, const char *key)
     return number;
 }
 
-void domi_setup_explain(int result, domi_setup_step step, const domus_config *config, char *error,
-                        size_t error_size)
+void domi_setup_explain_failure(int result, domi_setup_step step, const domus_config *config,
+                                char *error, size_t error_size)
 {
     domi_setup_facts facts = {
         .result = result,
@@ -58,7 +58,7 @@ void domi_setup_explain(int result, domi_setup_step step, const domus_config *co
         facts.memlock_bytes = limit.rlim_cur;
     if (uname(&names) == 0)
         snprintf(facts.kernel, sizeof facts.kernel, "%.63s", names.release);
-    domi_setup_write_line(&facts, error, error_size);
+    domi_setup_write_explanation(&facts, error, error_size);
 }
 
 static void write_text_for_missing_permission(const domi_setup_facts *facts, char *error,
@@ -94,7 +94,7 @@ static void write_text_for_missing_permission(const domi_setup_facts *facts, cha
                  strerror(-facts->result));
 }
 
-void domi_setup_write_line(const domi_setup_facts *facts, char *error, size_t size)
+void domi_setup_write_explanation(const domi_setup_facts *facts, char *error, size_t size)
 {
     static const char *const steps[] = {
         [DOMI_SETUP_MEMORY] = "memory for a ring",

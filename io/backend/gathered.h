@@ -20,8 +20,8 @@ typedef struct domi_gathered {
 
 /* Copy the `message` of a gathered send and the list of its pieces, of which there are at most
  * DOMI_PIECES_MAX. Returns the copy. */
-static inline const struct msghdr *domi_gathered_set(domi_gathered *gathered,
-                                                     const struct msghdr *message)
+static inline const struct msghdr *domi_gathered_copy_message(domi_gathered *gathered,
+                                                              const struct msghdr *message)
 {
     size_t count = (size_t)message->msg_iovlen; /* the field msg_iovlen is an int in musl */
 

@@ -39,7 +39,7 @@ void domi_interests_fini(domi_interests *interests)
     domi_slab_fini(&interests->poll_slab);
 }
 
-domi_interest *domi_interest_reported(const domi_interests *interests, uint64_t data)
+domi_interest *domi_interest_find_reported(const domi_interests *interests, uint64_t data)
 {
     domi_interest *interest = domi_interest_find(interests, (int)(uint32_t)data);
 
@@ -63,7 +63,7 @@ static int grow_interest_table(domi_interests *interests, uint32_t fd)
     return 0;
 }
 
-int domi_interest_make(domi_interests *interests, int fd, domi_interest **ret_interest)
+int domi_interest_find_or_make(domi_interests *interests, int fd, domi_interest **ret_interest)
 {
     domi_interest *interest = domi_interest_find(interests, fd);
 
@@ -73,7 +73,7 @@ int domi_interest_make(domi_interests *interests, int fd, domi_interest **ret_in
         if ((uint32_t)fd >= interests->capacity &&
             grow_interest_table(interests, (uint32_t)fd) != 0)
             return -ENOMEM;
-        interest = domi_slab_take(&interests->interest_slab);
+        interest = domi_slab_take_object(&interests->interest_slab);
         if (interest == NULL)
             return -ENOMEM;
         *interest = (domi_interest){.fd = fd, .generation = ++interests->generation};
@@ -124,7 +124,7 @@ static int register_events_with_epoll(domi_interests *interests, domi_interest *
     return result == -ENOSPC ? -ENOMEM : result;
 }
 
-int domi_interest_register(domi_interests *interests, domi_interest *interest)
+int domi_interest_register_exactly(domi_interests *interests, domi_interest *interest)
 {
     uint32_t events = get_wanted_events(interest);
 
@@ -140,11 +140,12 @@ int domi_interest_register(domi_interests *interests, domi_interest *interest)
     return 0;
 }
 
-int domi_interest_register_more(domi_interests *interests, domi_interest *interest)
+int domi_interest_register_if_more(domi_interests *interests, domi_interest *interest)
 {
     uint32_t events = get_wanted_events(interest);
 
-    return (events & ~interest->told) != 0 ? domi_interest_register(interests, interest) : 0;
+    return (events & ~interest->told) != 0 ? domi_interest_register_exactly(interests, interest)
+                                           : 0;
 }
 
 void domi_interest_record_report(domi_interest *interest)
@@ -154,30 +155,30 @@ void domi_interest_record_report(domi_interest *interest)
         interest->told = EPOLLONESHOT;
 }
 
-int domi_interest_add_poll(domi_interests *interests, domi_interest *interest, uint32_t events,
-                           uint64_t user_data)
+int domi_interest_add_one_shot_poll(domi_interests *interests, domi_interest *interest,
+                                    uint32_t events, uint64_t user_data)
 {
-    domi_poll *poll = domi_slab_take(&interests->poll_slab);
+    domi_poll *poll = domi_slab_take_object(&interests->poll_slab);
 
     if (poll == NULL)
         return -ENOMEM;
     *poll = (domi_poll){.next = interest->polls, .user_data = user_data, .events = events};
     interest->polls = poll;
-    int result = domi_interest_register(interests, interest);
+    int result = domi_interest_register_exactly(interests, interest);
     if (result != 0)
-        domi_interest_end_poll(interests, &interest->polls);
+        domi_interest_remove_one_shot_poll(interests, &interest->polls);
     return result;
 }
 
-void domi_interest_end_poll(domi_interests *interests, domi_poll **place)
+void domi_interest_remove_one_shot_poll(domi_interests *interests, domi_poll **place)
 {
     domi_poll *poll = *place;
 
     *place = poll->next;
-    domi_slab_put(&interests->poll_slab, poll);
+    domi_slab_put_object(&interests->poll_slab, poll);
 }
 
-void domi_interest_forget(domi_interests *interests, int fd)
+void domi_interest_forget_descriptor(domi_interests *interests, int fd)
 {
     domi_interest *interest = domi_interest_find(interests, fd);
 
@@ -188,7 +189,7 @@ void domi_interest_forget(domi_interests *interests, int fd)
     if (interest->told != 0)
         (void)change_epoll_registration(interests, interest, EPOLL_CTL_DEL, 0);
     while (interest->polls != NULL)
-        domi_interest_end_poll(interests, &interest->polls);
+        domi_interest_remove_one_shot_poll(interests, &interest->polls);
     interests->of_fd[fd] = NULL;
-    domi_slab_put(&interests->interest_slab, interest);
+    domi_slab_put_object(&interests->interest_slab, interest);
 }

@@ -54,9 +54,10 @@ typedef struct domi_interests {
     /* array of interests, by descriptor; an entry of NULL: no operation was ever begun on the
      * descriptor */
     domi_interest **of_fd;
-    uint32_t capacity;   /* number of descriptors for which `of_fd` has room */
-    uint32_t generation; /* generation of the newest interest in the table */
-    bool has_told; /* epoll was told of a changed registration since the last domi_epoll_look() */
+    uint32_t capacity;       /* number of descriptors for which `of_fd` has room */
+    uint32_t generation;     /* generation of the newest interest in the table */
+    bool has_told;           /* epoll was told of a changed registration since the last
+                                domi_epoll_fetch_reports() */
     domi_slab interest_slab; /* slab of all domi_interest objects of the table */
     domi_slab poll_slab;     /* slab of all domi_poll objects of the table */
 } domi_interests;
@@ -72,32 +73,32 @@ static inline domi_interest *domi_interest_find(const domi_interests *interests,
 }
 
 /* Returns the interest that a report of the kernel concerns; NULL if that interest is gone. */
-domi_interest *domi_interest_reported(const domi_interests *interests, uint64_t data);
+domi_interest *domi_interest_find_reported(const domi_interests *interests, uint64_t data);
 
 /* Find the interest in the descriptor `fd`, or make it. Returns 0; -EBADF; -ENOMEM. */
-int domi_interest_make(domi_interests *interests, int fd, domi_interest **ret_interest);
+int domi_interest_find_or_make(domi_interests *interests, int fd, domi_interest **ret_interest);
 
 /* Register with epoll exactly the events of the descriptor for which operations wait now. Returns
  * 0; -EBADF; -EPERM for a file that is always ready; -ENOMEM. */
-int domi_interest_register(domi_interests *interests, domi_interest *interest);
+int domi_interest_register_exactly(domi_interests *interests, domi_interest *interest);
 
 /* Register with epoll the events for which operations wait, only if it does not report all of them
- * already. Returns as domi_interest_register(). */
-int domi_interest_register_more(domi_interests *interests, domi_interest *interest);
+ * already. Returns as domi_interest_register_exactly(). */
+int domi_interest_register_if_more(domi_interests *interests, domi_interest *interest);
 
 /* Record that the kernel has reported on the descriptor of `interest`: a one-shot registration
  * reports no more. */
 void domi_interest_record_report(domi_interest *interest);
 
 /* Add a one-shot poll to an interest, and register its events with epoll. Returns 0; the errors of
- * domi_interest_register(), and then no poll was added. */
-int domi_interest_add_poll(domi_interests *interests, domi_interest *interest, uint32_t events,
-                           uint64_t user_data);
+ * domi_interest_register_exactly(), and then no poll was added. */
+int domi_interest_add_one_shot_poll(domi_interests *interests, domi_interest *interest,
+                                    uint32_t events, uint64_t user_data);
 
 /* Remove the one-shot poll `*place` from its list, and free it. */
-void domi_interest_end_poll(domi_interests *interests, domi_poll **place);
+void domi_interest_remove_one_shot_poll(domi_interests *interests, domi_poll **place);
 
 /* Forget the interest in a descriptor that is about to be closed. */
-void domi_interest_forget(domi_interests *interests, int fd);
+void domi_interest_forget_descriptor(domi_interests *interests, int fd);
 
 #endif

@@ -22,7 +22,7 @@ typedef struct domi_output {
 
 /* Try a send on a socket without waiting. Returns the number of bytes that the socket took; -EAGAIN
  * when it is full; another negative errno. */
-static inline int domi_output_try(int fd, const domi_output *output)
+static inline int domi_output_try_send(int fd, const domi_output *output)
 {
     long size = output->message != NULL
                     ? syscall(SYS_sendmsg, fd, output->message, MSG_NOSIGNAL | MSG_DONTWAIT)

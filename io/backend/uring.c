@@ -70,9 +70,9 @@ static int uring_enter_ring(void *ring_, uint32_t min_complete, uint64_t timeout
 
     if (ring->failed != 0)
         return ring->failed;
-    if (domi_direct_has_some(&ring->direct))
+    if (domi_direct_sends_has_completions(&ring->direct))
         min_complete = 0;
-    domi_direct_show(&ring->direct);
+    domi_direct_sends_show_completions(&ring->direct);
     return judge_enter_result(
         ring, enter_uring_by_system_call(ring, flush_submission_entries(&ring->uring), min_complete,
                                          timeout_ns));
@@ -82,7 +82,7 @@ static int uring_submit_operations(void *ring_)
 {
     domi_uring *ring = ring_;
 
-    domi_direct_show(&ring->direct);
+    domi_direct_sends_show_completions(&ring->direct);
     return ring->failed;
 }
 
@@ -132,7 +132,7 @@ static bool uring_has_work_pending(void *ring_)
 {
     const domi_uring *ring = ring_;
 
-    return would_enter_bring_anything(ring) || domi_direct_has_some(&ring->direct);
+    return would_enter_bring_anything(ring) || domi_direct_sends_has_completions(&ring->direct);
 }
 
 /* number of attempts to get a free submission entry, 1 ms apart, before the ring counts as
@@ -239,7 +239,7 @@ static bool try_direct_send(domi_uring *ring, int fd, const domi_output *output,
 {
     DOMI_CHECK(user_data != 0);
     return ring->failed == 0 && !would_enter_bring_anything(ring) &&
-           domi_direct_send(&ring->direct, fd, output, user_data);
+           domi_direct_sends_try_send(&ring->direct, fd, output, user_data);
 }
 
 static void uring_send_bytes(void *ring, int fd, const void *data, uint32_t size,
@@ -265,7 +265,7 @@ static void uring_send_message(void *ring_, int fd, const struct msghdr *message
         return;
     struct io_uring_sqe *sqe = get_free_submission_entry(ring);
     if (sqe != &ring->nowhere)
-        message = domi_gathered_set(&ring->gathered[sqe - ring->uring.sq.sqes], message);
+        message = domi_gathered_copy_message(&ring->gathered[sqe - ring->uring.sq.sqes], message);
     io_uring_prep_sendmsg(sqe, fd, message, MSG_NOSIGNAL);
     set_entry_user_data(sqe, user_data);
 }

@@ -26,10 +26,10 @@ static size_t get_size_of_gathered_places(const domi_uring *ring)
 static void free_uring(domi_uring *ring)
 {
     if (ring->buffers != NULL)
-        domi_memory_unmap(ring->buffers, ring->buffers_bytes);
+        domi_memory_unmap_pages(ring->buffers, ring->buffers_bytes);
     if (ring->gathered != NULL)
-        domi_memory_unmap(ring->gathered, get_size_of_gathered_places(ring));
-    domi_direct_fini(&ring->direct);
+        domi_memory_unmap_pages(ring->gathered, get_size_of_gathered_places(ring));
+    domi_direct_sends_fini(&ring->direct);
     domi_memory_free(ring);
 }
 
@@ -39,7 +39,7 @@ static int register_provided_buffers(domi_uring *ring, const domus_config *confi
 
     ring->buffers_bytes = count * sizeof(struct io_uring_buf);
     ring->buffers_mask = count - 1;
-    ring->buffers = domi_memory_map(ring->buffers_bytes);
+    ring->buffers = domi_memory_map_pages(ring->buffers_bytes);
     if (ring->buffers == NULL)
         return -ENOMEM;
     io_uring_buf_ring_init(ring->buffers);
@@ -62,23 +62,23 @@ int domi_uring_open(const domus_config *config, char *error, size_t error_size, 
     domi_uring *ring = domi_memory_new(sizeof *ring);
 
     if (ring == NULL) {
-        domi_setup_explain(-ENOMEM, DOMI_SETUP_MEMORY, config, error, error_size);
+        domi_setup_explain_failure(-ENOMEM, DOMI_SETUP_MEMORY, config, error, error_size);
         return -ENOMEM;
     }
     int result = io_uring_queue_init_params(config->io.ring_entries, &ring->uring, &params);
     if (result < 0) {
-        domi_setup_explain(result, DOMI_SETUP_RING, config, error, error_size);
+        domi_setup_explain_failure(result, DOMI_SETUP_RING, config, error, error_size);
         goto fail_ring;
     }
-    ring->gathered = domi_memory_map(get_size_of_gathered_places(ring));
-    if (!domi_direct_init(&ring->direct) || ring->gathered == NULL) {
+    ring->gathered = domi_memory_map_pages(get_size_of_gathered_places(ring));
+    if (!domi_direct_sends_init(&ring->direct) || ring->gathered == NULL) {
         result = -ENOMEM;
-        domi_setup_explain(result, DOMI_SETUP_MEMORY, config, error, error_size);
+        domi_setup_explain_failure(result, DOMI_SETUP_MEMORY, config, error, error_size);
         goto fail_buffers;
     }
     result = register_provided_buffers(ring, config);
     if (result < 0) {
-        domi_setup_explain(result, DOMI_SETUP_BUFFERS, config, error, error_size);
+        domi_setup_explain_failure(result, DOMI_SETUP_BUFFERS, config, error, error_size);
         goto fail_buffers;
     }
     ring->enter_flags = IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG;

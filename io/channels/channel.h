@@ -137,7 +137,7 @@ struct domus_channel {
     uint8_t state;
     uint8_t cancels; /* number of the channel's cancel operations in flight */
     /* Flags of the channel. Each of the first seven keeps it from receiving;
-     * domi_channel_is_unhindered() tests all seven but `sated` at once. */
+     * domi_channel_is_free_to_receive() tests all seven but `sated` at once. */
     bool paused : 1;  /* back-pressure: the channel is not read */
     bool blocked : 1; /* while this is set, a channel that is paused does not call on_read either */
     /* more than sendHigh bytes are queued in the channel, or not yet at most sendLow again */
@@ -179,7 +179,7 @@ struct domus_channel {
     bool behind : 1;
     /* a piece of a body is wanted, so the channel receives although it is `busy` */
     bool reading : 1;
-    /* the channel is reset when its queued bytes are sent (domi_channel_break()) */
+    /* the channel is reset when its queued bytes are sent (domi_channel_reset_when_sent()) */
     bool broken : 1;
     /* the channel's two directions belong to a tunnelled protocol, and each ends with FIN */
     bool tunnels : 1;
@@ -219,7 +219,7 @@ struct domus_channel {
      * (io/pipelines/) */
     uint64_t answer_bytes;
     /* bytes of memory of `outbound` and of the answers that wait for their turn
-     * (domi_buffer_cost()) */
+     * (domi_buffer_cost_in_memory()) */
     uint64_t cost;
     uint64_t sent_bytes;  /* number of bytes that the kernel has taken since the channel opened */
     uint32_t head_offset; /* number of bytes of the first buffer of `outbound` that are sent */
@@ -303,7 +303,7 @@ static_assert(offsetof(domus_channel, special) == 64, "line 1");
 static_assert(offsetof(domus_channel, outbound) == 128, "line 2");
 static_assert(offsetof(domus_channel, send_ns) == 192, "line 3");
 
-static inline const domi_channel_ways *domi_channel_ways_of(const domus_channel *channel)
+static inline const domi_channel_ways *domi_channel_get_special_ways(const domus_channel *channel)
 {
     return channel->special->ways;
 }
@@ -321,14 +321,14 @@ static inline bool domi_channel_is_of_datagrams(const domus_channel *channel)
 /* Set the timer of the channel to `due_ns`; UINT64_MAX: never. */
 static inline void domi_channel_set_timer(domus_channel *channel, uint64_t due_ns)
 {
-    domi_wheel_cancel(&channel->io->wheel, &channel->timer.node);
+    domi_wheel_disarm_node(&channel->io->wheel, &channel->timer.node);
     if (due_ns != UINT64_MAX)
-        domi_wheel_arm(&channel->io->wheel, &channel->timer.node, due_ns);
+        domi_wheel_arm_node(&channel->io->wheel, &channel->timer.node, due_ns);
 }
 
 /* Make sure that the stage of the channel that carries inner channels is called at the end of phase
  * 2; nothing happens if it has no such stage. */
-static inline void domi_channel_carry(domus_channel *channel)
+static inline void domi_channel_make_carry_due(domus_channel *channel)
 {
     if (!channel->carries || channel->carry_due || channel->state != DOMI_CHANNEL_OPEN)
         return;
@@ -339,6 +339,6 @@ static inline void domi_channel_carry(domus_channel *channel)
 
 /* Check that the fields of a channel fit to its state, after it has settled (channel_check.c).
  * Always returns true, so that it can stand in DOMI_CHECK_SLOW. */
-bool domi_channel_is_sound(const domus_channel *channel);
+bool domi_channel_fits_its_state(const domus_channel *channel);
 
 #endif

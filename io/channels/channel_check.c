@@ -41,7 +41,7 @@ static void check_channel_in_every_state(const domus_channel *channel)
     DOMI_CHECK(implies(channel->close_due, channel->ended));
 }
 
-bool domi_channel_is_sound(const domus_channel *channel)
+bool domi_channel_fits_its_state(const domus_channel *channel)
 {
     check_channel_in_every_state(channel);
     switch (channel->state) {

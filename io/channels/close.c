@@ -10,12 +10,12 @@
 #include <errno.h>
 #include <sys/ioctl.h>
 
-void domi_channel_drain(domus_channel *channel)
+void domi_channel_begin_drain(domus_channel *channel)
 {
     channel->drain = true;
-    domi_channel_carry(channel);
+    domi_channel_make_carry_due(channel);
     if (channel->special == NULL) /* a drain may lose datagrams that nobody has read yet */
-        channel->drain_bytes = domi_socket_bytes(channel->io, channel->fd, FIONREAD);
+        channel->drain_bytes = domi_socket_count_bytes(channel->io, channel->fd, FIONREAD);
     channel->served = channel->state != DOMI_CHANNEL_OPEN || channel->drain_bytes != 0 ||
                       channel->inbound.head != NULL || channel->outbound.head != NULL ||
                       channel->house->stacks != NULL || channel->conversations != 0 ||
@@ -34,14 +34,14 @@ static bool has_nothing_to_answer(const domus_channel *channel)
     return channel->conversations == 0 && channel->asks == 0 &&
            (channel->answered_bytes == channel->received_bytes ||
             io->manager->now_ns >=
-                domi_channel_age_due(channel) + io->config->shutdown.drain_timeout_ns);
+                domi_channel_get_end_of_age(channel) + io->config->shutdown.drain_timeout_ns);
 }
 
 /* True if nothing of the channel has been under way since the drain began. */
 static bool has_been_idle_in_drain(const domus_channel *channel)
 {
     return !channel->served && channel->outbound.head == NULL &&
-           !domi_channel_has_undelivered(channel);
+           !domi_channel_has_unacknowledged_bytes(channel);
 }
 
 /* True if no byte came or went on the channel for channel.linger. A peer in the middle of a
@@ -52,7 +52,7 @@ static bool has_been_quiet_for_linger(const domus_channel *channel)
     return channel->io->manager->now_ns - channel->active_ns >= channel->settings->linger_ns;
 }
 
-void domi_channel_count_drained(const domus_channel *channel)
+void domi_channel_count_result_of_drain(const domus_channel *channel)
 {
     domi_io_counters *counters = &channel->io->counters;
 
@@ -84,11 +84,11 @@ static void stop_reading_if_all_is_read(domus_channel *channel, bool is_awaited)
         channel->sated != is_awaited || channel->carried != 0)
         return;
     channel->sated = !is_awaited;
-    domi_channel_decide_hindered(channel);
-    domi_channel_settle(channel);
+    domi_channel_decide_receive_hindered(channel);
+    domi_channel_take_due_steps(channel);
 }
 
-void domi_channel_drain_step(domus_channel *channel)
+void domi_channel_close_if_drained(domus_channel *channel)
 {
     if (!channel->drain || channel->state != DOMI_CHANNEL_OPEN ||
         (!channel->opened && channel->proxy == NULL))
@@ -107,7 +107,7 @@ void domi_channel_drain_step(domus_channel *channel)
     }
     channel->idle = channel->io->draining && has_been_idle_in_drain(channel);
     if (channel->idle && has_been_quiet_for_linger(channel) && !channel->says_end) {
-        domi_channel_end(channel, 0, false);
+        domi_channel_end_at_once(channel, 0, false);
         return;
     }
     if (channel->aged && !channel->io->draining)
@@ -115,42 +115,42 @@ void domi_channel_drain_step(domus_channel *channel)
     (void)domi_channel_close(channel);
 }
 
-void domi_channel_end_retirement(domus_channel *channel)
+void domi_channel_end_drain_by_age(domus_channel *channel)
 {
     if (!channel->aged || channel->io->draining ||
-        channel->io->manager->now_ns >= domi_channel_age_due(channel))
+        channel->io->manager->now_ns >= domi_channel_get_end_of_age(channel))
         return;
     channel->aged = false;
     channel->drain = false;
 }
 
-void domi_channel_fail(domus_channel *channel, int error)
+void domi_channel_end_on_failed_ring(domus_channel *channel, int error)
 {
     if (channel->state == DOMI_CHANNEL_CLOSED)
         return;
     if (channel->state < DOMI_CHANNEL_CLOSING)
-        domi_channel_count_cut(channel, 0);
+        domi_channel_count_as_cut(channel, 0);
     if (channel->fd >= 0)
         domi_socket_disconnect(channel->io, channel->fd);
     channel->receiving = channel->cancelling = channel->sending = false;
     channel->cancels = 0;
     if (channel->state == DOMI_CHANNEL_CLOSING)
         channel->abort = true;
-    domi_channel_end(channel, error, true);
+    domi_channel_end_at_once(channel, error, true);
 }
 
-void domi_channel_count_refused(domus_channel *channel)
+void domi_channel_count_refused_once(domus_channel *channel)
 {
     if (!channel->refused)
         domi_counter_add(&channel->io->counters.channels_refused, 1);
     channel->refused = true;
 }
 
-void domi_channel_refuse(domus_channel *channel, int error)
+void domi_channel_reset_after_error(domus_channel *channel, int error)
 {
     /* Only the channel is reset, and its actor does not fail: if it failed, any peer that can send
      * bytes could have the parent of the actor restarted and could fill the log. */
     if (channel->state < DOMI_CHANNEL_CLOSING)
-        domi_channel_count_refused(channel);
-    domi_channel_end(channel, error, true);
+        domi_channel_count_refused_once(channel);
+    domi_channel_end_at_once(channel, error, true);
 }

@@ -29,7 +29,7 @@ static void unlink_crowded_channel(domus_channel *channel)
         io->crowd_head = channel->next_crowded;
 }
 
-void domi_channel_leave_crowd(domus_channel *channel)
+void domi_channel_leave_crowded_list(domus_channel *channel)
 {
     domi_io *io = channel->io;
 
@@ -48,21 +48,21 @@ void domi_channel_leave_crowd(domus_channel *channel)
 static bool may_crowded_channel_read_again(const domus_channel *channel)
 {
     const domi_io *io = channel->io;
-    uint64_t part = domi_io_part(io);
+    uint64_t part = domi_io_part_of_one_channel(io);
 
     if (channel->cost == 0)
-        return !domi_channel_is_above_part(channel, 0);
+        return !domi_channel_is_above_its_part(channel, 0);
     return channel->cost + io->piece <= part - part / 4;
 }
 
-void domi_channel_update_crowded(domus_channel *channel)
+void domi_channel_update_crowded_flag(domus_channel *channel)
 {
     domi_io *io = channel->io;
 
     if (channel->crowded) {
         if (may_crowded_channel_read_again(channel))
-            domi_channel_leave_crowd(channel);
-    } else if (DOMI_UNLIKELY(domi_channel_is_above_part(channel, channel->cost)) &&
+            domi_channel_leave_crowded_list(channel);
+    } else if (DOMI_UNLIKELY(domi_channel_is_above_its_part(channel, channel->cost)) &&
                channel->state == DOMI_CHANNEL_OPEN) {
         join_crowded_channels(channel);
         channel->crowded = true;
@@ -70,7 +70,7 @@ void domi_channel_update_crowded(domus_channel *channel)
     }
 }
 
-domus_channel *domi_io_take_crowded(domi_io *io)
+domus_channel *domi_io_take_next_crowded_channel(domi_io *io)
 {
     domus_channel *channel = io->crowd_head;
 
@@ -80,20 +80,21 @@ domus_channel *domi_io_take_crowded(domi_io *io)
     return channel;
 }
 
-void domi_io_set_queue_max(domi_io *io, uint64_t queue_max)
+void domi_io_set_bound_of_queued_bytes(domi_io *io, uint64_t queue_max)
 {
     uint64_t size = io->config->io.buffers.size_bytes;
 
     if (queue_max > io->pressure.queue_max)
         io->crowd_left = io->crowd_count;
     io->pressure.queue_max = queue_max;
-    domi_pages_set_most(&io->pages, queue_max / 2);
+    domi_pages_set_most_bytes(&io->pages, queue_max / 2);
     io->careful_mark = queue_max / 4;
     /* With a small bound a piece counts as less than a whole buffer, because it must not be larger
      * than the part that a channel may have. */
-    io->piece =
-        size < domi_bound_part_of(queue_max, 0) / 4 ? size : domi_bound_part_of(queue_max, 0) / 4;
-    domi_io_note_queued(io);
+    io->piece = size < domi_bound_part_of_one_channel(queue_max, 0) / 4
+                    ? size
+                    : domi_bound_part_of_one_channel(queue_max, 0) / 4;
+    domi_io_become_careful_if_much_queued(io);
 }
 
 void domi_io_receive_carefully(domi_io *io)
@@ -104,6 +105,7 @@ void domi_io_receive_carefully(domi_io *io)
     io->sweep.begun_ns = io->manager->now_ns;
     io->sweep.next = 0;
     /* the timer of the sweep may be armed for its last pass */
-    domi_wheel_cancel(&io->wheel, &io->sweep.timer.node);
-    domi_wheel_arm(&io->wheel, &io->sweep.timer.node, io->manager->now_ns + DOMI_WHEEL_TICK_NS);
+    domi_wheel_disarm_node(&io->wheel, &io->sweep.timer.node);
+    domi_wheel_arm_node(&io->wheel, &io->sweep.timer.node,
+                        io->manager->now_ns + DOMI_WHEEL_TICK_NS);
 }

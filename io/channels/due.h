@@ -15,7 +15,7 @@ void domi_channel_arm_timeouts(domus_channel *channel);
 
 /* Make sure that the timer of the channel fires at `due_ns` or earlier; a `due_ns` of 0 changes
  * nothing. */
-void domi_channel_advance_timer(domus_channel *channel, uint64_t due_ns);
+void domi_channel_set_timer_no_later(domus_channel *channel, uint64_t due_ns);
 
 /* Handle the timer of the channel, which has fired: check each time-out, and act on those that are
  * over. */
@@ -36,7 +36,7 @@ void domi_channel_handle_timer(domus_channel *channel);
 /* True if the channel's peer has to send at a minimum rate. A peer to which this side has connected
  * need not, unless the channel has settings of its own: when such a peer has answered, this side
  * has to send next. A datagram is a whole message, so its peer need not, either. */
-static inline bool domi_channel_has_rate(const domus_channel *channel)
+static inline bool domi_channel_has_minimum_rate(const domus_channel *channel)
 {
     return channel->settings->rate_min_bytes != 0 && channel->state == DOMI_CHANNEL_OPEN &&
            !channel->ended && channel->special == NULL &&
@@ -45,7 +45,7 @@ static inline bool domi_channel_has_rate(const domus_channel *channel)
 
 /* True if the channel has to close at a certain age. A channel of datagrams has none, because it is
  * no connection. */
-static inline bool domi_channel_has_age(const domus_channel *channel)
+static inline bool domi_channel_has_maximum_age(const domus_channel *channel)
 {
     return channel->settings->age_max_ns != 0 && channel->state == DOMI_CHANNEL_OPEN &&
            channel->special == NULL;
@@ -53,17 +53,17 @@ static inline bool domi_channel_has_age(const domus_channel *channel)
 
 /* Record that this side does not read the channel, so that the present span of the rate's
  * measurement does not count. */
-static inline void domi_channel_void_rate(domus_channel *channel)
+static inline void domi_channel_void_rate_measurement(domus_channel *channel)
 {
     channel->rate.answered = UINT64_MAX;
 }
 
 /* If a span of the rate's measurement is over, judge it and begin the next one. `is_read` is false
  * if this side does not read now. Returns whether the peer was too slow. */
-bool domi_channel_is_slow(domus_channel *channel, bool is_read);
+bool domi_channel_is_peer_too_slow(domus_channel *channel, bool is_read);
 
 /* Returns the time at which the channel is too old: channel.maxAge after it was made, plus or minus
  * a part that differs from channel to channel; UINT64_MAX: never. */
-uint64_t domi_channel_age_due(const domus_channel *channel);
+uint64_t domi_channel_get_end_of_age(const domus_channel *channel);
 
 #endif

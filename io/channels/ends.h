@@ -12,33 +12,33 @@
 
 /* Begin a drain of the channel: record how many bytes have come so far, which will be answered
  * before the channel closes. */
-void domi_channel_drain(domus_channel *channel);
+void domi_channel_begin_drain(domus_channel *channel);
 
 /* Close a draining channel if everything that it had received is answered, and no rest of a body is
  * awaited. A channel that drains only because it is too old (timeouts.c) waits for the end of any
  * message that is under way, for shutdown.drainTimeout at most. */
-void domi_channel_drain_step(domus_channel *channel);
+void domi_channel_close_if_drained(domus_channel *channel);
 
 /* End the drain of an open channel that drains only because it was too old, if its settings have
  * changed and it is not too old by the new ones. */
-void domi_channel_end_retirement(domus_channel *channel);
+void domi_channel_end_drain_by_age(domus_channel *channel);
 
 /* Count a channel that is freed as answered, cut or idle, if a drain has ended it. A channel that
  * its peer or its actor has reset during the drain does not count, because not the drain has ended
  * it. */
-void domi_channel_count_drained(const domus_channel *channel);
+void domi_channel_count_result_of_drain(const domus_channel *channel);
 
 /* End the channel with `error` and RST, because the ring has failed and its operations do not come
- * back. The bytes that are lost are counted (domi_channel_count_cut). The socket is disconnected
+ * back. The bytes that are lost are counted (domi_channel_count_as_cut). The socket is disconnected
  * first: the kernel may still hold a send of bytes that are freed here, and a send on a socket
  * without a peer reads none of them. */
-void domi_channel_fail(domus_channel *channel, int error);
+void domi_channel_end_on_failed_ring(domus_channel *channel, int error);
 
 /* Reset the channel because a function of its actor has returned an error. */
-void domi_channel_refuse(domus_channel *channel, int error);
+void domi_channel_reset_after_error(domus_channel *channel, int error);
 
 /* Count an error of the channel's actor, or of the bytes of its peer, once for each channel. */
-void domi_channel_count_refused(domus_channel *channel);
+void domi_channel_count_refused_once(domus_channel *channel);
 
 /* ---- half_close.c -----------------------------------------------------------------------------*/
 
@@ -63,7 +63,7 @@ static inline bool domi_channel_has_answered_all(const domus_channel *channel)
 
 /* Cancel those asks of the peer's requests that actors keep, because channel.halfCloseKept has
  * passed since the peer has finished, or since the last call of this function. */
-void domi_channel_cancel_kept(domus_channel *channel);
+void domi_channel_cancel_kept_asks(domus_channel *channel);
 
 /* ---- owed.c -----------------------------------------------------------------------------------*/
 
@@ -71,11 +71,11 @@ void domi_channel_cancel_kept(domus_channel *channel);
  * Owner thread. */
 
 /* True if the kernel still holds bytes of the channel that the peer has not acknowledged. */
-bool domi_channel_has_undelivered(const domus_channel *channel);
+bool domi_channel_has_unacknowledged_bytes(const domus_channel *channel);
 
 /* Count a channel that the library is about to end by itself as cut, with the bytes that it owes:
  * bytes that were received and not answered, answers that were not delivered, and `lost_bytes`,
  * which the channel no longer holds. A channel that owes nothing is not counted. */
-void domi_channel_count_cut(domus_channel *channel, uint64_t lost_bytes);
+void domi_channel_count_as_cut(domus_channel *channel, uint64_t lost_bytes);
 
 #endif

@@ -1,7 +1,7 @@
 /* Keeps the list of waits for bytes to leave: a circle, linked both ways. `flushes` is the last
  * promise, whose `next_flush` is the first. Mostly a new wait is for more bytes than the ones
  * before, so its place is searched from the end. A promise that ends for whatever reason leaves the
- * list by domi_flush_leave(), without a walk, because there may be very many. */
+ * list by domi_flush_remove_wait(), without a walk, because there may be very many. */
 #include "io/channels/flush.h"
 
 #include "base/check.h"
@@ -9,7 +9,7 @@
 
 #include <errno.h>
 
-void domi_channel_set_high(domus_channel *channel, bool high)
+void domi_channel_set_much_is_queued(domus_channel *channel, bool high)
 {
     channel->high = high;
     domi_house_set_backlogged(channel->io->manager, channel->house, high);
@@ -41,7 +41,7 @@ static void link_flush_promise(domus_channel *channel, domi_promise *promise)
     before->next_flush = promise;
 }
 
-void domi_flush_begin(domus_channel *channel, domi_promise *promise, uint64_t left_bytes)
+void domi_flush_begin_wait(domus_channel *channel, domi_promise *promise, uint64_t left_bytes)
 {
     uint64_t queued = channel->queued_bytes;
 
@@ -50,12 +50,12 @@ void domi_flush_begin(domus_channel *channel, domi_promise *promise, uint64_t le
         channel->sent_bytes + (queued > left_bytes ? queued - left_bytes : 0);
     link_flush_promise(channel, promise);
     if (channel->state >= DOMI_CHANNEL_CLOSING)
-        domi_flush_fail_all(channel, channel->error);
+        domi_flush_fail_all_waits(channel, channel->error);
     else
-        domi_flush_end_sent(channel);
+        domi_flush_complete_waits(channel);
 }
 
-void domi_flush_end_sent(domus_channel *channel)
+void domi_flush_complete_waits(domus_channel *channel)
 {
     while (channel->flushes != NULL) {
         domi_promise *first = channel->flushes->next_flush;
@@ -66,14 +66,14 @@ void domi_flush_end_sent(domus_channel *channel)
     }
 }
 
-void domi_flush_fail_all(domus_channel *channel, int error)
+void domi_flush_fail_all_waits(domus_channel *channel, int error)
 {
     while (channel->flushes != NULL)
         domi_promise_fail(channel->io->manager, channel->flushes->next_flush,
                           error < 0 ? error : -EPIPE);
 }
 
-void domi_flush_leave(domi_manager *manager, domi_promise *promise)
+void domi_flush_remove_wait(domi_manager *manager, domi_promise *promise)
 {
     domus_channel *channel = promise->sender;
     domi_promise *before = promise->wait.previous_flush;

@@ -14,21 +14,21 @@
 /* Record whether more than sendHigh bytes wait to be sent on the channel (`high`), or at most
  * sendLow again. While this is set, the mailbox of the channel's actor is full: senders of asks and
  * notices are refused, and are told when it has room. */
-void domi_channel_set_high(domus_channel *channel, bool high);
+void domi_channel_set_much_is_queued(domus_channel *channel, bool high);
 
 /* Let `promise` wait until the kernel has taken all bytes that are queued in the channel now,
  * except the last `left_bytes` of them. If the channel is gone, the promise fails. */
-void domi_flush_begin(domus_channel *channel, domi_promise *promise, uint64_t left_bytes);
+void domi_flush_begin_wait(domus_channel *channel, domi_promise *promise, uint64_t left_bytes);
 
 /* Complete the promises that wait for bytes which the kernel has taken by now. */
-void domi_flush_end_sent(domus_channel *channel);
+void domi_flush_complete_waits(domus_channel *channel);
 
 /* Fail with `error` all promises that wait for bytes of the channel to leave, because the channel
  * is gone. */
-void domi_flush_fail_all(domus_channel *channel, int error);
+void domi_flush_fail_all_waits(domus_channel *channel, int error);
 
 /* Remove a promise that ends from its channel's list of waits. Implements
  * domi_io_hooks.flush_left. */
-void domi_flush_leave(domi_manager *manager, domi_promise *promise);
+void domi_flush_remove_wait(domi_manager *manager, domi_promise *promise);
 
 #endif

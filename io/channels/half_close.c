@@ -14,6 +14,6 @@ void domi_channel_close_when_answered(domus_channel *channel)
     } else if (kept_ns != 0) {
         channel->finished_ns = channel->io->manager->now_ns;
         channel->kept_ns = channel->finished_ns + kept_ns;
-        domi_channel_advance_timer(channel, channel->kept_ns);
+        domi_channel_set_timer_no_later(channel, channel->kept_ns);
     }
 }

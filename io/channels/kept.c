@@ -3,7 +3,7 @@
 
 #include "house/conversation/asks.h"
 
-void domi_channel_cancel_kept(domus_channel *channel)
+void domi_channel_cancel_kept_asks(domus_channel *channel)
 {
     domi_manager *manager = channel->io->manager;
     uint64_t kept_ns = channel->settings->half_close_kept_ns;
@@ -19,5 +19,5 @@ void domi_channel_cancel_kept(domus_channel *channel)
     if (channel->pipe != NULL)
         channel->io->pipe_ways->cancel_kept(channel);
     else
-        domi_stack_cancel_kept_of_peer(manager, channel->house, NULL);
+        domi_stack_cancel_kept_requests(manager, channel->house, NULL);
 }

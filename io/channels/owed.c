@@ -17,7 +17,8 @@ static uint64_t count_unacknowledged_bytes(const domus_channel *channel)
     const domi_io *io = channel->io;
     int domain = AF_UNIX;
     socklen_t size = sizeof domain;
-    uint64_t bytes = channel->special == NULL ? domi_socket_bytes(io, channel->fd, SIOCOUTQ) : 0;
+    uint64_t bytes =
+        channel->special == NULL ? domi_socket_count_bytes(io, channel->fd, SIOCOUTQ) : 0;
 
     if (bytes == 0 ||
         io->backend->sockets->option_get(io->ring, channel->fd, SOL_SOCKET, SO_DOMAIN, &domain,
@@ -27,19 +28,20 @@ static uint64_t count_unacknowledged_bytes(const domus_channel *channel)
     return channel->fin_sent ? bytes - 1 : bytes;
 }
 
-bool domi_channel_has_undelivered(const domus_channel *channel)
+bool domi_channel_has_unacknowledged_bytes(const domus_channel *channel)
 {
     return count_unacknowledged_bytes(channel) != 0;
 }
 
-void domi_channel_count_cut(domus_channel *channel, uint64_t lost_bytes)
+void domi_channel_count_as_cut(domus_channel *channel, uint64_t lost_bytes)
 {
     domi_io *io = channel->io;
-    uint64_t bytes = lost_bytes + channel->queued_bytes + domi_channel_inbound_bytes(channel) +
+    uint64_t bytes = lost_bytes + channel->queued_bytes +
+                     domi_channel_count_inbound_bytes(channel) +
                      count_unacknowledged_bytes(channel);
 
     if (channel->state == DOMI_CHANNEL_OPEN && channel->special == NULL)
-        bytes += domi_socket_bytes(io, channel->fd, FIONREAD);
+        bytes += domi_socket_count_bytes(io, channel->fd, FIONREAD);
     /* In a drain a conversation may owe the peer an answer of unknown size, too; but a peer that
      * has sent nothing is owed nothing. */
     bool is_owed = io->draining && channel->state < DOMI_CHANNEL_LINGERING &&

@@ -18,8 +18,9 @@
 static void get_address_of_client(const domus_channel *channel,
                                   struct sockaddr_storage *ret_address)
 {
-    if (channel->client == NULL || domi_endpoint_to_socket(channel->client, ret_address) < 0)
-        domi_socket_name_peer(channel->io, channel->fd, ret_address);
+    if (channel->client == NULL ||
+        domi_endpoint_to_socket_address(channel->client, ret_address) < 0)
+        domi_socket_find_address_of_peer(channel->io, channel->fd, ret_address);
 }
 
 /* Count a proxy's connection on the address of its client. Returns 0; -EDQUOT if that address has
@@ -30,11 +31,11 @@ static int count_connection_of_client(domus_channel *channel)
     struct sockaddr_storage address;
     domi_peer_key key;
 
-    if (io->peers == NULL || !domi_peers_are_bounded(io->peers))
+    if (io->peers == NULL || !domi_peers_is_any_address_bounded(io->peers))
         return 0;
     get_address_of_client(channel, &address);
-    domi_peer_key_of(&address, &key);
-    return domi_peers_count_in(io->peers, &key, &channel->peer);
+    domi_peer_get_key_of_address(&address, &key);
+    return domi_peers_count_connection(io->peers, &key, &channel->peer);
 }
 
 /* Store the client that a proxy's header has named in the channel. Returns 0; -ENOMEM. */
@@ -62,8 +63,8 @@ static int begin_channel_after_header(domus_channel *channel)
     domi_memory_free(channel->proxy);
     channel->proxy = NULL;
     channel->silent_ns = channel->io->manager->now_ns;
-    domi_channel_make_ready(channel);
-    domi_house_end_wait(channel->io->manager, channel->house);
+    domi_channel_make_actor_ready(channel);
+    domi_house_end_wait_for_channel(channel->io->manager, channel->house);
     return 0;
 }
 
@@ -74,17 +75,17 @@ static void reset_proxy_connection(domus_channel *channel, int error)
 
     if (error == -EDQUOT || error == -EPROTO) {
         get_address_of_client(channel, &address);
-        domi_spell_record_proxies(channel->io,
-                                  error == -EDQUOT ? DOMI_PROXY_CLIENT : DOMI_PROXY_HEADER,
-                                  channel->settings->listener_name, &address);
+        domi_spell_record_proxy_reset(channel->io,
+                                      error == -EDQUOT ? DOMI_PROXY_CLIENT : DOMI_PROXY_HEADER,
+                                      channel->settings->listener_name, &address);
     }
-    domi_channel_end(channel, error, true);
+    domi_channel_end_at_once(channel, error, true);
 }
 
-bool domi_channel_read_header(domus_channel *channel, domus_buffer *buffer)
+bool domi_channel_read_proxy_header(domus_channel *channel, domus_buffer *buffer)
 {
     size_t taken;
-    int result = domi_proxy_header_take(channel->proxy, buffer->data, buffer->size, &taken);
+    int result = domi_proxy_header_read_bytes(channel->proxy, buffer->data, buffer->size, &taken);
 
     if (result > 0) {
         int error = begin_channel_after_header(channel);
@@ -95,13 +96,13 @@ bool domi_channel_read_header(domus_channel *channel, domus_buffer *buffer)
         }
         result = error;
     }
-    domi_buffer_recycle(channel->io, buffer);
+    domi_buffer_give_to_kernel(channel->io, buffer);
     if (result < 0)
         reset_proxy_connection(channel, result);
     return false;
 }
 
-void domi_channel_forget_proxy(domus_channel *channel)
+void domi_channel_free_proxy_data(domus_channel *channel)
 {
     domi_memory_free(channel->proxy);
     domi_memory_free(channel->client);

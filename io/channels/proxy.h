@@ -14,10 +14,10 @@
 /* Read the bytes of a received piece that belong to the proxy's header. Returns true if bytes of
  * the client are left in the buffer; otherwise the buffer is given back, and the channel may have
  * ended. */
-bool domi_channel_read_header(domus_channel *channel, domus_buffer *buffer);
+bool domi_channel_read_proxy_header(domus_channel *channel, domus_buffer *buffer);
 
 /* Free everything that the channel has stored about a proxy: its header and the client that it has
  * named. */
-void domi_channel_forget_proxy(domus_channel *channel);
+void domi_channel_free_proxy_data(domus_channel *channel);
 
 #endif

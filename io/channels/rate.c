@@ -21,13 +21,13 @@ static bool are_bytes_below_rate(uint64_t bytes, uint64_t time_ns, uint64_t rate
     return bytes < rate * (time_ns / SECOND_NS) + rate * (time_ns % SECOND_NS) / SECOND_NS;
 }
 
-bool domi_channel_is_slow(domus_channel *channel, bool is_read)
+bool domi_channel_is_peer_too_slow(domus_channel *channel, bool is_read)
 {
     const domi_channel_settings *settings = channel->settings;
     uint64_t now_ns = channel->io->manager->now_ns;
     domi_rate_span span = channel->rate;
 
-    if (!domi_channel_has_rate(channel) || now_ns < span.begun_ns + settings->rate_grace_ns)
+    if (!domi_channel_has_minimum_rate(channel) || now_ns < span.begun_ns + settings->rate_grace_ns)
         return false;
     uint64_t answered = is_read && !channel->starved && !channel->paused && channel->receiving
                             ? get_bytes_before_message(channel)
@@ -51,7 +51,7 @@ static uint64_t get_constant_hash_of_channel(const domus_channel *channel)
     return bits ^ (bits >> 31);
 }
 
-uint64_t domi_channel_age_due(const domus_channel *channel)
+uint64_t domi_channel_get_end_of_age(const domus_channel *channel)
 {
     const domi_channel_settings *settings = channel->settings;
     uint64_t age_ns = settings->age_max_ns;

@@ -6,7 +6,7 @@
 
 #include "house/message/mailbox.h"
 
-void domi_channel_make_ready(domus_channel *channel)
+void domi_channel_make_actor_ready(domus_channel *channel)
 {
     domi_house *house = channel->house;
 
@@ -16,8 +16,8 @@ void domi_channel_make_ready(domus_channel *channel)
         domi_house_make_ready(channel->io->manager, house);
 }
 
-void domi_channel_continue_answer(domus_channel *channel)
+void domi_channel_wake_writer_of_answer(domus_channel *channel)
 {
-    if ((channel->high || channel->crowded) && domi_channel_may_take_turn(channel))
-        domi_channel_make_ready(channel);
+    if ((channel->high || channel->crowded) && domi_channel_may_oldest_answer_go_on(channel))
+        domi_channel_make_actor_ready(channel);
 }

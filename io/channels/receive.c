@@ -40,13 +40,13 @@ void domi_channel_arm_receive(domus_channel *channel)
     if (channel->silent_ns != 0 && (channel->proxy == NULL || channel->proxy->taken == 0))
         channel->silent_ns = channel->io->manager->now_ns;
     if (channel->special != NULL) {
-        domi_channel_ways_of(channel)->receive(channel);
+        domi_channel_get_special_ways(channel)->receive(channel);
         return;
     }
     channel->once = channel->io->careful;
     channel->io->backend->receive(
         channel->io->ring, channel->fd, channel->once,
-        domi_op_data(DOMI_OP_RECEIVE, channel->slot_generation, channel->slot));
+        domi_op_user_data(DOMI_OP_RECEIVE, channel->slot_generation, channel->slot));
 }
 
 void domi_channel_end_receive(domus_channel *channel)
@@ -62,8 +62,8 @@ void domi_channel_end_receive(domus_channel *channel)
     channel->cancels++;
     channel->io->backend->cancel(
         channel->io->ring, channel->fd,
-        domi_op_data(DOMI_OP_RECEIVE, channel->slot_generation, channel->slot),
-        domi_op_data(DOMI_OP_CANCEL, channel->slot_generation, channel->slot));
+        domi_op_user_data(DOMI_OP_RECEIVE, channel->slot_generation, channel->slot),
+        domi_op_user_data(DOMI_OP_CANCEL, channel->slot_generation, channel->slot));
 }
 
 static void update_flag_much_is_queued(domus_channel *channel)
@@ -72,10 +72,10 @@ static void update_flag_much_is_queued(domus_channel *channel)
 
     if (DOMI_UNLIKELY(channel->high)) {
         if (channel->queued_bytes + channel->answer_bytes <= settings->send_low_bytes)
-            domi_channel_set_high(channel, false);
+            domi_channel_set_much_is_queued(channel, false);
     } else if (DOMI_UNLIKELY(channel->queued_bytes + channel->answer_bytes >
                              settings->send_high_bytes)) {
-        domi_channel_set_high(channel, true);
+        domi_channel_set_much_is_queued(channel, true);
     }
 }
 
@@ -121,7 +121,7 @@ void domi_channel_add_unread_time(domus_channel *channel)
     channel->unread_ns = channel->paused ? now_ns : 0;
 }
 
-void domi_channel_decide_hindered(domus_channel *channel)
+void domi_channel_decide_receive_hindered(domus_channel *channel)
 {
     domi_io *io = channel->io;
     bool was_blocked = channel->blocked;
@@ -129,25 +129,25 @@ void domi_channel_decide_hindered(domus_channel *channel)
     bool had_room = !channel->high && !channel->crowded;
 
     update_flag_much_is_queued(channel);
-    domi_channel_update_crowded(channel);
+    domi_channel_update_crowded_flag(channel);
     channel->blocked = is_too_much_output_waiting(channel) || channel->halted ||
                        (channel->busy && !channel->reading);
     if (DOMI_UNLIKELY(!had_room) && channel->pipe != NULL && !channel->high && !channel->crowded) {
         /* asks that wait in a pool may wait for this channel to be free again */
-        domi_channel_make_ready(channel);
-        domi_channel_carry(channel);
+        domi_channel_make_actor_ready(channel);
+        domi_channel_make_carry_due(channel);
     }
     if (was_blocked && !channel->blocked &&
         (channel->inbound.head != NULL || channel->pipe != NULL ||
          (channel->ended && !channel->end_told)))
-        domi_channel_make_ready(channel);
+        domi_channel_make_actor_ready(channel);
     /* Pieces that the channel holds are handed to its actor unless the channel is blocked, because
      * otherwise their buffers would never come back. */
     channel->paused = (channel->sated && channel->asks == 0 && !channel->reading) ||
                       has_receive_to_end(channel) ||
                       channel->held > get_most_held_pieces(channel) ||
                       (channel->copied != 0 &&
-                       domi_channel_is_above_part(channel, channel->cost + channel->copied));
+                       domi_channel_is_above_its_part(channel, channel->cost + channel->copied));
     if (!was_paused && channel->paused)
         channel->unread_ns = io->manager->now_ns;
     if (was_paused && !channel->paused)
@@ -155,7 +155,7 @@ void domi_channel_decide_hindered(domus_channel *channel)
     if (was_paused && !channel->paused) {
         /* this side did not read until now, so the channel was not idle and the peer not slow */
         channel->active_ns = io->manager->now_ns;
-        domi_channel_void_rate(channel);
+        domi_channel_void_rate_measurement(channel);
     }
     /* A receive that brings one piece only is not cancelled: the piece can wait in the channel as
      * well as in the kernel. */
@@ -163,7 +163,7 @@ void domi_channel_decide_hindered(domus_channel *channel)
         domi_channel_end_receive(channel);
 }
 
-void domi_channel_update_busy(domus_channel *channel)
+void domi_channel_update_busy_flag(domus_channel *channel)
 {
     uint64_t most = channel->settings->requests_max;
     bool busy = most != 0 && channel->conversations >= most;
@@ -180,20 +180,20 @@ void domi_channel_update_busy(domus_channel *channel)
         domi_channel_arm_receive(channel);
 }
 
-void domi_channel_starve(domus_channel *channel)
+void domi_channel_join_starved(domus_channel *channel)
 {
     domi_io *io = channel->io;
 
     if (channel->starved || channel->state >= DOMI_CHANNEL_CLOSING)
         return;
     channel->starved = true;
-    domi_channel_void_rate(channel);
+    domi_channel_void_rate_measurement(channel);
     domi_starved_put(&io->starved, channel);
     domi_counter_add(&io->counters.receivers_starved, 1);
-    domi_shortage_record_buffers(io);
+    domi_spell_record_no_buffer(io);
 }
 
-void domi_channel_unstarve(domus_channel *channel)
+void domi_channel_leave_starved(domus_channel *channel)
 {
     if (!channel->starved)
         return;
@@ -201,29 +201,29 @@ void domi_channel_unstarve(domus_channel *channel)
     channel->starved = false;
 }
 
-domus_buffer *domi_channel_take_inbound(domus_channel *channel)
+domus_buffer *domi_channel_take_inbound_piece(domus_channel *channel)
 {
     domus_buffer *buffer = domi_buffer_list_take(&channel->inbound);
 
     if (buffer != NULL && buffer->index == DOMI_BUFFER_HEAP) {
-        domi_channel_discharge_copy(channel, domi_buffer_cost(buffer));
+        domi_channel_uncount_copied_piece(channel, domi_buffer_cost_in_memory(buffer));
         if (domi_channel_is_inner(channel))
-            domi_channel_ways_of(channel)->note_used(channel);
+            domi_channel_get_special_ways(channel)->note_used(channel);
     }
     return buffer;
 }
 
-void domi_channel_drop_inbound(domus_channel *channel)
+void domi_channel_drop_inbound_bytes(domus_channel *channel)
 {
     /* a handler that ends its channel may still use a message whose bytes lie in the first piece */
     if (channel->pipe != NULL && channel->shown == NULL)
-        channel->shown = domi_channel_take_inbound(channel);
-    for (domus_buffer *buffer = domi_channel_take_inbound(channel); buffer != NULL;
-         buffer = domi_channel_take_inbound(channel))
+        channel->shown = domi_channel_take_inbound_piece(channel);
+    for (domus_buffer *buffer = domi_channel_take_inbound_piece(channel); buffer != NULL;
+         buffer = domi_channel_take_inbound_piece(channel))
         domus_buffer_free(buffer);
 }
 
-uint64_t domi_channel_inbound_bytes(const domus_channel *channel)
+uint64_t domi_channel_count_inbound_bytes(const domus_channel *channel)
 {
     uint64_t sum = 0;
 
@@ -247,7 +247,7 @@ static void release_held_receive_buffer(domi_io *io, uint32_t slot, uint32_t gen
         domi_channel_decide_receive(channel);
         if (!channel->paused) {
             domi_channel_arm_receive(channel);
-            DOMI_CHECK_SLOW(domi_channel_is_sound(channel));
+            DOMI_CHECK_SLOW(domi_channel_fits_its_state(channel));
         }
     }
 }
@@ -259,6 +259,6 @@ void domus_buffer_free(domus_buffer *buffer)
     domi_io *io = buffer->io;
     uint32_t slot = buffer->holder_slot;
     uint32_t generation = buffer->holder_generation;
-    domi_buffer_give_back(buffer);
+    domi_buffer_free_or_recycle(buffer);
     release_held_receive_buffer(io, slot, generation);
 }

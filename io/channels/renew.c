@@ -8,25 +8,25 @@
 #include "io/channels/receive.h"
 #include "io/channels/state.h"
 
-void domi_channel_renew(domus_channel *channel)
+void domi_channel_apply_settings(domus_channel *channel)
 {
-    domi_channel_end_retirement(channel);
-    domi_channel_update_busy(channel);
+    domi_channel_end_drain_by_age(channel);
+    domi_channel_update_busy_flag(channel);
     channel->rate = (domi_rate_span){.begun_ns = channel->io->manager->now_ns,
                                      .received = channel->received_bytes,
                                      .answered = UINT64_MAX};
     domi_channel_decide_receive(channel);
     domi_channel_arm_timeouts(channel);
-    domi_channel_settle(channel);
+    domi_channel_take_due_steps(channel);
 }
 
-void domi_io_renew_channels(domi_io *io)
+void domi_io_apply_settings_to_channels(domi_io *io)
 {
     for (uint32_t i = 0; i < io->slots_used; i++) {
         domus_channel *channel = io->slots[i].channel;
 
         if (channel != NULL && channel->state == DOMI_CHANNEL_OPEN &&
             channel->settings->users == DOMI_SETTINGS_UNCOUNTED)
-            domi_channel_renew(channel);
+            domi_channel_apply_settings(channel);
     }
 }

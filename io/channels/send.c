@@ -22,7 +22,7 @@
 
 static_assert(ROOM_LEAST >= SMALL_BYTES, "there is room for the write that asked for it");
 
-void domi_channel_mark_dirty(domus_channel *channel)
+void domi_channel_mark_to_be_sent(domus_channel *channel)
 {
     if (channel->dirty)
         return;
@@ -36,7 +36,7 @@ static domus_buffer *take_first_outbound_buffer(domus_channel *channel)
 {
     domus_buffer *buffer = domi_buffer_list_take(&channel->outbound);
 
-    domi_channel_discharge_buffer(channel, &channel->cost, buffer);
+    domi_channel_uncount_queued_buffer(channel, &channel->cost, buffer);
     return buffer;
 }
 
@@ -54,7 +54,7 @@ DOMI_INLINE int check_may_queue_answer(const domus_channel *channel, uint64_t si
 {
     int error = check_is_writable(channel);
 
-    return error == 0 && domi_channel_is_refused(channel, size) ? -ENOBUFS : error;
+    return error == 0 && domi_channel_is_write_refused(channel, size) ? -ENOBUFS : error;
 }
 
 /* Returns 0 if the channel may queue `size` more bytes, which take `further` bytes of memory;
@@ -74,7 +74,7 @@ DOMI_INLINE void append_to_outbound(domus_channel *channel, domus_buffer *bytes)
     domi_buffer_list_put(&channel->outbound, bytes);
     channel->queued_bytes += bytes->size;
     channel->tail_room = bytes->size < SMALL_BYTES;
-    domi_channel_charge_buffer(channel, &channel->cost, bytes);
+    domi_channel_count_queued_buffer(channel, &channel->cost, bytes);
 }
 
 /* Mark the channel as dirty, so that what was just queued is sent, and decide whether it still
@@ -82,9 +82,9 @@ DOMI_INLINE void append_to_outbound(domus_channel *channel, domus_buffer *bytes)
 DOMI_INLINE void prepare_channel_for_send(domus_channel *channel)
 {
     channel->answered_bytes = channel->received_bytes;
-    domi_io_note_queued(channel->io);
+    domi_io_become_careful_if_much_queued(channel->io);
     if (!channel->sending)
-        domi_channel_mark_dirty(channel);
+        domi_channel_mark_to_be_sent(channel);
     domi_channel_decide_receive(channel);
 }
 
@@ -96,7 +96,7 @@ static bool queue_buffer_with_room(domus_channel *channel, uint32_t size)
     domus_buffer *alone = NULL;
     uint64_t most = 2 * channel->queued_bytes + size;
     uint32_t room = most < ROOM_LEAST ? ROOM_LEAST : most > ROOM_MOST ? ROOM_MOST : (uint32_t)most;
-    domus_buffer *joint = domi_buffer_heap(channel->io, room);
+    domus_buffer *joint = domi_buffer_new_from_heap(channel->io, room);
 
     if (joint == NULL)
         return false;
@@ -151,7 +151,7 @@ int domi_channel_write(domus_channel *channel, domus_buffer *bytes)
 /* Returns a new buffer with a copy of the bytes; NULL without memory. */
 static domus_buffer *copy_bytes_to_new_buffer(domus_channel *channel, const void *data, size_t size)
 {
-    domus_buffer *bytes = domi_buffer_heap(channel->io, size);
+    domus_buffer *bytes = domi_buffer_new_from_heap(channel->io, size);
 
     if (bytes != NULL)
         memcpy(bytes->data, data, size);
@@ -177,10 +177,10 @@ static int append_bytes_to_special_channel(domus_channel *channel, const void *d
 {
     domus_buffer *bytes = copy_bytes_to_new_buffer(channel, data, size);
 
-    return bytes != NULL ? domi_channel_ways_of(channel)->write(channel, bytes) : -ENOMEM;
+    return bytes != NULL ? domi_channel_get_special_ways(channel)->write(channel, bytes) : -ENOMEM;
 }
 
-int domi_channel_append(domus_channel *channel, const void *data, size_t size)
+int domi_channel_append_copy(domus_channel *channel, const void *data, size_t size)
 {
     if (size > DOMI_BUFFER_MAX)
         return -EMSGSIZE;
@@ -200,7 +200,7 @@ int domi_channel_check_may_answer(const domus_channel *channel, uint64_t size)
     return check_may_queue_answer(channel, size);
 }
 
-int domi_channel_write_all(domus_channel *channel, domi_buffer_list *bytes)
+int domi_channel_write_list_of_buffers(domus_channel *channel, domi_buffer_list *bytes)
 {
     int error = check_is_writable(channel);
 
@@ -209,14 +209,14 @@ int domi_channel_write_all(domus_channel *channel, domi_buffer_list *bytes)
         if (error == 0)
             append_to_outbound(channel, buffer);
         else
-            domi_buffer_give_back(buffer);
+            domi_buffer_free_or_recycle(buffer);
     }
     if (error == 0)
         prepare_channel_for_send(channel);
     return error;
 }
 
-int domi_channel_write_copy(domus_channel *channel, const void *data, size_t size)
+int domi_channel_write_copy_of_answer(domus_channel *channel, const void *data, size_t size)
 {
     int error = check_may_queue_answer(channel, size);
 
@@ -265,11 +265,11 @@ static void arm_send_timeout(domus_channel *channel)
 
     if (timeout_ns == 0 || (domi_wheel_is_armed(node) && node->expires_ns <= due_ns))
         return;
-    domi_wheel_cancel(&channel->io->wheel, node);
-    domi_wheel_arm(&channel->io->wheel, node, due_ns);
+    domi_wheel_disarm_node(&channel->io->wheel, node);
+    domi_wheel_arm_node(&channel->io->wheel, node, due_ns);
 }
 
-void domi_channel_send(domus_channel *channel)
+void domi_channel_send_waiting_bytes(domus_channel *channel)
 {
     domi_io *io = channel->io;
 
@@ -277,11 +277,11 @@ void domi_channel_send(domus_channel *channel)
         channel->state >= DOMI_CHANNEL_CLOSING)
         return;
     if (DOMI_UNLIKELY(channel->special != NULL)) {
-        domi_channel_ways_of(channel)->send(channel);
+        domi_channel_get_special_ways(channel)->send(channel);
         return;
     }
 
-    uint64_t data = domi_op_data(DOMI_OP_SEND, channel->slot_generation, channel->slot);
+    uint64_t data = domi_op_user_data(DOMI_OP_SEND, channel->slot_generation, channel->slot);
     const domus_buffer *head = channel->outbound.head;
     /* the kernel reads the buffers during the send, so nothing may be copied into them */
     channel->tail_room = 0;
@@ -295,11 +295,11 @@ void domi_channel_send(domus_channel *channel)
         send_gathered_buffers(channel, data);
 }
 
-void domi_channel_drop_outbound(domus_channel *channel)
+void domi_channel_drop_unsent_bytes(domus_channel *channel)
 {
     DOMI_CHECK(!channel->sending);
     if (channel->special != NULL)
-        domi_channel_ways_of(channel)->forget_outbound(channel);
+        domi_channel_get_special_ways(channel)->forget_outbound(channel);
     channel->unsent_bytes += channel->queued_bytes;
     while (channel->outbound.head != NULL)
         domus_buffer_free(take_first_outbound_buffer(channel));
@@ -307,10 +307,10 @@ void domi_channel_drop_outbound(domus_channel *channel)
     channel->head_offset = 0;
     channel->tail_room = 0;
     if (channel->high)
-        domi_channel_set_high(channel, false);
+        domi_channel_set_much_is_queued(channel, false);
 }
 
-void domi_channel_drop_sent(domus_channel *channel, uint32_t size)
+void domi_channel_free_sent_buffers(domus_channel *channel, uint32_t size)
 {
     channel->queued_bytes -= size;
     while (size != 0) {

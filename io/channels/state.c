@@ -13,12 +13,12 @@
  *          v
  *        CLOSED
  *
- *   A  domi_channel_adopt (table.c): the channel begins
+ *   A  domi_channel_adopt_connection (table.c): the channel begins
  *   B  domi_channel_close
  *   C  settle_flushing_channel: FIN is sent
- *   D  domi_channel_end
+ *   D  domi_channel_end_at_once
  *   E  settle_flushing_channel, if the peer had finished sending
- *   F  domi_channel_settle, if the peer has finished sending
+ *   F  domi_channel_take_due_steps, if the peer has finished sending
  *   G  settle_closing_channel: close(2); then come on_close and domi_channel_free (table.c)
  *
  * In each state this is true; channel_check.c checks it whenever a channel has settled.
@@ -63,7 +63,7 @@ static const uint8_t moves[DOMI_CHANNEL_STATES] = {
 static void move_channel_to_state(domus_channel *channel, domi_channel_state to)
 {
     DOMI_CHECK((moves[channel->state] >> to & 1) != 0);
-    domi_channel_leave_crowd(channel);
+    domi_channel_leave_crowded_list(channel);
     channel->state = (uint8_t)to;
 }
 
@@ -74,12 +74,12 @@ static void begin_closing_channel(domus_channel *channel, int error, bool abort)
     channel->error = error;
     channel->abort = abort || channel->streams != 0;
     move_channel_to_state(channel, DOMI_CHANNEL_CLOSING);
-    domi_channel_drop_inbound(channel);
+    domi_channel_drop_inbound_bytes(channel);
     /* While a send is in flight, the kernel reads the queued buffers. They are dropped when the
      * send ends. */
     if (!channel->sending)
-        domi_channel_drop_outbound(channel);
-    domi_flush_fail_all(channel, error);
+        domi_channel_drop_unsent_bytes(channel);
+    domi_flush_fail_all_waits(channel, error);
 }
 
 /* Send FIN, once, when everything that was queued in the channel before it is sent. */
@@ -89,7 +89,7 @@ static void send_fin(domus_channel *channel)
         return;
     channel->fin_sent = true;
     if (DOMI_UNLIKELY(domi_channel_is_inner(channel))) {
-        domi_channel_ways_of(channel)->finish(channel);
+        domi_channel_get_special_ways(channel)->finish(channel);
         return;
     }
     domi_socket_shutdown(channel->io, channel->fd, SHUT_WR);
@@ -142,9 +142,9 @@ static void cancel_all_operations_of_channel(domus_channel *channel)
     /* sends of datagrams do not wait, but their poll for room does, and is cancelled */
     channel->io->backend->cancel(
         channel->io->ring, channel->fd,
-        domi_op_data(channel->special == NULL ? DOMI_OP_SEND : DOMI_OP_ROOM,
-                     channel->slot_generation, channel->slot),
-        domi_op_data(DOMI_OP_CANCEL, channel->slot_generation, channel->slot));
+        domi_op_user_data(channel->special == NULL ? DOMI_OP_SEND : DOMI_OP_ROOM,
+                          channel->slot_generation, channel->slot),
+        domi_op_user_data(DOMI_OP_CANCEL, channel->slot_generation, channel->slot));
 }
 
 static void settle_closing_channel(domus_channel *channel)
@@ -153,37 +153,38 @@ static void settle_closing_channel(domus_channel *channel)
         cancel_all_operations_of_channel(channel);
     if (channel->receiving || channel->sending)
         return;
-    /* domi_io_queue_sends() finds the channel in io->dirty or io->carriers, and settles it again.
+    /* domi_io_queue_sends_of_phase() finds the channel in io->dirty or io->carriers, and settles it
+     * again.
      */
     if (channel->cancels != 0 || channel->dirty || channel->carry_due)
         return;
-    domi_channel_unstarve(channel);
+    domi_channel_leave_starved(channel);
     if (channel->abort && channel->fd >= 0)
         domi_socket_abort_at_close(channel->io, channel->fd);
-    domi_channel_drop_outbound(channel);
+    domi_channel_drop_unsent_bytes(channel);
     bool has_descriptor = channel->fd >= 0;
     if (channel->special != NULL)
-        domi_channel_ways_of(channel)->note_end(channel);
+        domi_channel_get_special_ways(channel)->note_end(channel);
     domi_channel_set_timer(channel, UINT64_MAX);
     if (has_descriptor)
-        domi_socket_close_used(channel->io, channel->fd);
+        domi_socket_close_used_in_ring(channel->io, channel->fd);
     channel->fd = -1;
     move_channel_to_state(channel, DOMI_CHANNEL_CLOSED);
     channel->house->marks |= DOMI_MARK_GONE; /* on_close waits for no conversation from now on */
     /* an actor that waits for the header of a proxy was never mounted, and is not called */
     if (channel->proxy != NULL)
-        (void)domi_house_stop(channel->io->manager, domi_house_address(channel->house));
-    domi_channel_make_ready(channel);
+        (void)domi_house_ask_to_stop(channel->io->manager, domi_house_get_address(channel->house));
+    domi_channel_make_actor_ready(channel);
 }
 
-void domi_channel_take_steps(domus_channel *channel)
+void domi_channel_take_steps_of_state(domus_channel *channel)
 {
     if (channel->state == DOMI_CHANNEL_OPEN && channel->finished && has_sent_all_bytes(channel))
         send_fin(channel);
     if (channel->state == DOMI_CHANNEL_FLUSHING)
         settle_flushing_channel(channel);
     if (channel->state == DOMI_CHANNEL_LINGERING && channel->ended &&
-        !(channel->io->draining && domi_channel_has_undelivered(channel)))
+        !(channel->io->draining && domi_channel_has_unacknowledged_bytes(channel)))
         begin_closing_channel(channel, 0, false);
     if (channel->state == DOMI_CHANNEL_CLOSING)
         settle_closing_channel(channel);
@@ -200,7 +201,7 @@ static int end_output_of_stages(domus_channel *channel)
     return channel->io->pipe_ways->end_output(channel);
 }
 
-int domi_channel_break(domus_channel *channel, int error)
+int domi_channel_reset_when_sent(domus_channel *channel, int error)
 {
     if (channel->state != DOMI_CHANNEL_OPEN)
         return -EALREADY;
@@ -209,7 +210,7 @@ int domi_channel_break(domus_channel *channel, int error)
     /* the stage that carries an inner channel hears of the reset at once, before the bytes are
      * sent */
     if (domi_channel_is_inner(channel))
-        domi_channel_ways_of(channel)->note_used(channel);
+        domi_channel_get_special_ways(channel)->note_used(channel);
     return domi_channel_close(channel);
 }
 
@@ -223,11 +224,11 @@ int domi_channel_finish(domus_channel *channel)
         return -EBUSY; /* a FIN now would make the peer take a part of a body for the whole */
     int error = end_output_of_stages(channel);
     if (error != 0) {
-        domi_channel_end(channel, error, true);
+        domi_channel_end_at_once(channel, error, true);
         return error;
     }
     channel->finished = true;
-    domi_channel_settle(channel);
+    domi_channel_take_due_steps(channel);
     return 0;
 }
 
@@ -242,21 +243,22 @@ int domi_channel_close(domus_channel *channel)
     }
     int error = end_output_of_stages(channel);
     if (error != 0) {
-        domi_channel_end(channel, error, true);
+        domi_channel_end_at_once(channel, error, true);
         return 0;
     }
     move_channel_to_state(channel, DOMI_CHANNEL_FLUSHING);
-    domi_counter_add(&channel->io->counters.discarded_bytes, domi_channel_inbound_bytes(channel));
-    domi_channel_drop_inbound(channel);
+    domi_counter_add(&channel->io->counters.discarded_bytes,
+                     domi_channel_count_inbound_bytes(channel));
+    domi_channel_drop_inbound_bytes(channel);
     if (channel->pipe != NULL)
         /* the channel's actor has to fail asks that the peer will not answer */
-        domi_channel_make_ready(channel);
-    domi_channel_settle(channel);
+        domi_channel_make_actor_ready(channel);
+    domi_channel_take_due_steps(channel);
     return 0;
 }
 
-void domi_channel_end(domus_channel *channel, int error, bool abort)
+void domi_channel_end_at_once(domus_channel *channel, int error, bool abort)
 {
     begin_closing_channel(channel, error, abort);
-    domi_channel_settle(channel);
+    domi_channel_take_due_steps(channel);
 }

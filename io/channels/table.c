@@ -63,12 +63,12 @@ static void put_channel_slot_back(domi_io *io, uint32_t slot)
  * taken. */
 static int take_place_for_channel(domi_io *io, domus_channel **ret_channel, uint32_t *ret_slot)
 {
-    *ret_channel = domi_slab_take(&io->channel_slab);
+    *ret_channel = domi_slab_take_object(&io->channel_slab);
     if (*ret_channel == NULL)
         return -ENOMEM;
     if (take_channel_slot(io, ret_slot) == 0)
         return 0;
-    domi_slab_put(&io->channel_slab, *ret_channel);
+    domi_slab_put_object(&io->channel_slab, *ret_channel);
     return -ENOMEM;
 }
 
@@ -96,14 +96,14 @@ static void fill_and_begin_channel(domus_channel *channel, domi_io *io, domi_hou
                                    uint32_t slot, const domi_connection *connection,
                                    domi_proxy_header *proxy)
 {
-    const domus_behaviour *behaviour = domi_house_behaviour(house);
+    const domus_behaviour *behaviour = domi_house_get_behaviour(house);
     bool is_outbound = connection->is_outbound;
     domi_channel_settings *settings = find_settings_of_connection(io, connection);
 
     *channel = (domus_channel){
         .io = io,
         .house = house,
-        .settings = domi_settings_use(settings),
+        .settings = domi_settings_add_user(settings),
         .peer = connection->peer,
         .proxy = proxy,
         .fd = connection->fd,
@@ -113,26 +113,27 @@ static void fill_and_begin_channel(domus_channel *channel, domi_io *io, domi_hou
         .active_ns = io->manager->now_ns,
         .silent_ns = is_outbound && connection->settings == &io->settings ? 0 : io->manager->now_ns,
         .is_outbound = is_outbound,
-        .wraps = behaviour->pipeline != NULL && (domi_pipeline_count(behaviour->pipeline) > 1 ||
-                                                 domi_front_count(settings->front) != 0),
+        .wraps =
+            behaviour->pipeline != NULL && (domi_pipeline_count_stages(behaviour->pipeline) > 1 ||
+                                            domi_front_count_stages(settings->front) != 0),
         .rate = {.begun_ns = io->manager->now_ns, .answered = UINT64_MAX},
     };
     io->slots[slot].channel = channel;
     io->open++;
     house->channels.owned = channel;
     domi_counter_add(&io->counters.channels_opened, 1);
-    domi_listener_counts *counts = domi_io_listener_counts(io, settings);
+    domi_listener_counts *counts = domi_io_counters_of_listener(io, settings);
     if (counts != NULL)
         domi_counter_add(&counts->opened, 1);
     DOMI_PROBE_2(channel__open, io->manager->index, channel);
     domi_channel_arm_timeouts(channel);
     if (is_outbound ? io->draining_upstream : io->draining)
-        domi_channel_drain(channel);
+        domi_channel_begin_drain(channel);
     if (proxy == NULL)
-        domi_channel_make_ready(channel);
+        domi_channel_make_actor_ready(channel);
     else
         /* a channel of a proxy receives the PROXY header first, and opens for its actor later */
-        domi_channel_settle(channel);
+        domi_channel_take_due_steps(channel);
 }
 
 /* Copy the name of the server to which a connection was made, if the behaviour has stages that may
@@ -167,15 +168,17 @@ static int make_proxy_header_state(const domi_connection *connection, domi_proxy
     return 0;
 }
 
-int domi_channel_adopt(domi_io *io, domi_house *owner, const domi_connection *connection)
+int domi_channel_adopt_connection(domi_io *io, domi_house *owner, const domi_connection *connection)
 {
     domus_channel *channel;
 
-    return domi_channel_make(io, owner, NULL, connection, &channel);
+    return domi_channel_adopt_with_behaviour(io, owner, NULL, connection, &channel);
 }
 
-int domi_channel_make(domi_io *io, domi_house *owner, const domus_behaviour *behaviour,
-                      const domi_connection *connection, domus_channel **ret_channel)
+int domi_channel_adopt_with_behaviour(domi_io *io, domi_house *owner,
+                                      const domus_behaviour *behaviour,
+                                      const domi_connection *connection,
+                                      domus_channel **ret_channel)
 {
     domi_proxy_header *proxy;
     domus_channel *channel;
@@ -199,14 +202,14 @@ int domi_channel_make(domi_io *io, domi_house *owner, const domus_behaviour *beh
 
 fail_house:
     put_channel_slot_back(io, slot);
-    domi_slab_put(&io->channel_slab, channel);
+    domi_slab_put_object(&io->channel_slab, channel);
 fail_place:
     domi_memory_free(proxy);
     return error;
 }
 
-int domi_channel_connected(domi_io *io, domi_house *house, const domus_behaviour *behaviour,
-                           const domi_connection *connection)
+int domi_channel_make_for_outgoing(domi_io *io, domi_house *house, const domus_behaviour *behaviour,
+                                   const domi_connection *connection)
 {
     domus_channel *channel;
     uint32_t slot;
@@ -248,7 +251,7 @@ static uint32_t count_accepted_connections(const domi_io *io)
     return all > outbound ? all - outbound : 0;
 }
 
-bool domi_io_has_accepted_all(const domi_io *io)
+bool domi_io_has_accepted_maximum(const domi_io *io)
 {
     uint64_t sum = count_accepted_connections(io);
 
@@ -257,7 +260,7 @@ bool domi_io_has_accepted_all(const domi_io *io)
     return sum >= io->config->channel.connections_max;
 }
 
-bool domi_io_has_opened_all(const domi_io *io)
+bool domi_io_has_opened_maximum(const domi_io *io)
 {
     uint32_t open = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&io->outbound,
                                          /* Relaxed: only this thread writes the number of
@@ -277,14 +280,15 @@ static void stop_actor_of_channel(domi_house *house, int error)
         house->reason = (int16_t)(error > INT16_MIN ? error : INT16_MIN);
     if (house->behaviour->conversations_go_on)
         return;
-    if (house->behaviour->pipeline == NULL || !domi_stack_cancel_of_peer(house->home, house))
+    if (house->behaviour->pipeline == NULL ||
+        !domi_stack_cancel_when_peer_is_gone(house->home, house))
         domi_house_stop_after_run(house);
 }
 
 /* Count a channel that has ended at the listener from which it came. */
 static void count_closed_at_listener(domus_channel *channel)
 {
-    domi_listener_counts *counts = domi_io_listener_counts(channel->io, channel->settings);
+    domi_listener_counts *counts = domi_io_counters_of_listener(channel->io, channel->settings);
 
     if (counts == NULL)
         return;
@@ -308,16 +312,17 @@ void domi_channel_free(domus_channel *channel)
     domi_counter_add(&io->counters.channels_closed, 1);
     count_closed_at_listener(channel);
     DOMI_PROBE_3(channel__close, io->manager->index, channel, channel->error);
-    domi_channel_count_drained(channel);
+    domi_channel_count_result_of_drain(channel);
     if (channel->error != 0)
         domi_counter_add(&io->counters.channels_reset, 1);
-    /* Release: a thread that sees that no connection is left (domi_system_connections()) also sees
-     * the counts of connections that were cut. */
+    /* Release: a thread that sees that no connection is left
+     * (domi_system_count_accepted_connections()) also sees the counts of connections that were cut.
+     */
     atomic_fetch_sub_explicit(&io->connections, 1, memory_order_release);
-    domi_peers_count_out(io->peers, channel->peer);
-    domi_channel_forget_proxy(channel);
-    domi_settings_drop(channel->settings);
+    domi_peers_uncount_connection(io->peers, channel->peer);
+    domi_channel_free_proxy_data(channel);
+    domi_settings_remove_user(channel->settings);
     domi_memory_free(channel->special);
     domi_memory_free(channel->server);
-    domi_slab_put(&io->channel_slab, channel);
+    domi_slab_put_object(&io->channel_slab, channel);
 }

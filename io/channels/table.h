@@ -10,28 +10,31 @@
  * settings (NULL: those of the thread). Returns 0. On failure everything still belongs to the
  * caller: -ENOMEM; -ESHUTDOWN if the owner ends, restarts or is not mounted; the errno with which
  * the ring has failed. */
-int domi_channel_adopt(domi_io *io, domi_house *owner, const domi_connection *connection);
+int domi_channel_adopt_connection(domi_io *io, domi_house *owner,
+                                  const domi_connection *connection);
 
 /* Make a channel for a connection that this side has opened. Its actor is `house`, which
- * domi_house_spawn_connecting() has made, and which behaves as `behaviour` from now on. The channel
- * takes over the same things as by domi_channel_adopt(). Returns 0. On failure everything is as it
- * was: -ENOMEM; -ESHUTDOWN when the thread drains the channels that it has connected; the errno
- * with which the ring has failed. */
-int domi_channel_connected(domi_io *io, domi_house *house, const domus_behaviour *behaviour,
-                           const domi_connection *connection);
+ * domi_house_spawn_connection() has made, and which behaves as `behaviour` from now on. The channel
+ * takes over the same things as by domi_channel_adopt_connection(). Returns 0. On failure
+ * everything is as it was: -ENOMEM; -ESHUTDOWN when the thread drains the channels that it has
+ * connected; the errno with which the ring has failed. */
+int domi_channel_make_for_outgoing(domi_io *io, domi_house *house, const domus_behaviour *behaviour,
+                                   const domi_connection *connection);
 
 /* True if the actors of this thread have opened as many connections as they may; connections that
  * are still being made count, too. */
-bool domi_io_has_opened_all(const domi_io *io);
+bool domi_io_has_opened_maximum(const domi_io *io);
 
 /* True if all threads together have accepted as many connections as they may
  * (channel.maxConnections). */
-bool domi_io_has_accepted_all(const domi_io *io);
+bool domi_io_has_accepted_maximum(const domi_io *io);
 
-/* Make a channel for a connection as domi_channel_adopt() does, with this behaviour for the channel
- * (NULL: the behaviour that its owner names). */
-int domi_channel_make(domi_io *io, domi_house *owner, const domus_behaviour *behaviour,
-                      const domi_connection *connection, domus_channel **ret_channel);
+/* Make a channel for a connection as domi_channel_adopt_connection() does, with this behaviour for
+ * the channel (NULL: the behaviour that its owner names). */
+int domi_channel_adopt_with_behaviour(domi_io *io, domi_house *owner,
+                                      const domus_behaviour *behaviour,
+                                      const domi_connection *connection,
+                                      domus_channel **ret_channel);
 
 /* Free the channel and its slot, after on_close has returned. Its actor stops at the
  * end of the run. */

@@ -43,7 +43,8 @@ static bool is_first_byte_awaited(const domus_channel *channel)
  * finds out whether its last message is over. */
 static uint64_t get_next_age_check_ns(const domus_channel *channel)
 {
-    return channel->aged ? channel->io->manager->now_ns + LOOK_NS : domi_channel_age_due(channel);
+    return channel->aged ? channel->io->manager->now_ns + LOOK_NS
+                         : domi_channel_get_end_of_age(channel);
 }
 
 /* Returns the time that the channel's peer has for its first byte, or a proxy for its whole header,
@@ -95,9 +96,9 @@ static uint64_t get_next_timeout_ns(const domus_channel *channel)
         next_ns = get_earlier_deadline(next_ns, 0, channel->kept_ns);
     if (channel->sending)
         next_ns = get_earlier_deadline(next_ns, channel->send_ns, settings->send_timeout_ns);
-    if (domi_channel_has_rate(channel))
+    if (domi_channel_has_minimum_rate(channel))
         next_ns = get_earlier_deadline(next_ns, channel->rate.begun_ns, settings->rate_grace_ns);
-    if (domi_channel_has_age(channel))
+    if (domi_channel_has_maximum_age(channel))
         next_ns = get_earlier_deadline(next_ns, 0, get_next_age_check_ns(channel));
     return next_ns;
 }
@@ -107,7 +108,7 @@ void domi_channel_arm_timeouts(domus_channel *channel)
     domi_channel_set_timer(channel, get_next_timeout_ns(channel));
 }
 
-void domi_channel_advance_timer(domus_channel *channel, uint64_t due_ns)
+void domi_channel_set_timer_no_later(domus_channel *channel, uint64_t due_ns)
 {
     if (due_ns != 0 &&
         (!domi_wheel_is_armed(&channel->timer.node) || channel->timer.node.expires_ns > due_ns))
@@ -123,7 +124,7 @@ static bool has_unread_bytes(const domus_channel *channel)
         (channel->blocked && !channel->halted && !channel->busy))
         return false;
     return channel->inbound.head != NULL ||
-           domi_socket_bytes(channel->io, channel->fd, FIONREAD) != 0;
+           domi_socket_count_bytes(channel->io, channel->fd, FIONREAD) != 0;
 }
 
 /* True if an open channel of datagrams has waited too long for room in the kernel. Its datagrams
@@ -138,8 +139,8 @@ static bool have_datagrams_waited_too_long(const domus_channel *channel, uint64_
 
 static bool is_channel_too_old(const domus_channel *channel)
 {
-    return domi_channel_has_age(channel) &&
-           channel->io->manager->now_ns >= domi_channel_age_due(channel);
+    return domi_channel_has_maximum_age(channel) &&
+           channel->io->manager->now_ns >= domi_channel_get_end_of_age(channel);
 }
 
 /* Close a channel that is too old in the way of a drain, once it has answered everything. Returns
@@ -147,9 +148,9 @@ static bool is_channel_too_old(const domus_channel *channel)
 static bool close_too_old_channel(domus_channel *channel)
 {
     if (!channel->aged && !channel->drain)
-        domi_channel_drain(channel);
+        domi_channel_begin_drain(channel);
     channel->aged = true;
-    domi_channel_drain_step(channel);
+    domi_channel_close_if_drained(channel);
     if (channel->state == DOMI_CHANNEL_FLUSHING)
         domi_channel_arm_timeouts(channel);
     return channel->state != DOMI_CHANNEL_OPEN;
@@ -167,8 +168,8 @@ static bool wake_message_stage(domus_channel *channel, bool is_unread)
     channel->wake_ns = 0;
     int error = channel->io->pipe_ways->wake(channel, is_unread || channel->queued_bytes != 0);
     if (error != 0) {
-        domi_channel_count_cut(channel, 0);
-        domi_channel_end(channel, error, true);
+        domi_channel_count_as_cut(channel, 0);
+        domi_channel_end_at_once(channel, error, true);
     }
     return channel->state == DOMI_CHANNEL_OPEN;
 }
@@ -182,12 +183,12 @@ static bool cancel_kept_asks_if_due(domus_channel *channel)
         return true;
     if (channel->kept_ns == 0 || channel->kept_ns > channel->io->manager->now_ns)
         return true;
-    int error = channel->fd >= 0 ? domi_socket_error(channel->io, channel->fd) : 0;
+    int error = channel->fd >= 0 ? domi_socket_take_error(channel->io, channel->fd) : 0;
     if (error != 0) { /* no bytes count as cut, because the peer has reset the connection */
-        domi_channel_end(channel, error, false);
+        domi_channel_end_at_once(channel, error, false);
         return false;
     }
-    domi_channel_cancel_kept(channel);
+    domi_channel_cancel_kept_asks(channel);
     if (channel->state == DOMI_CHANNEL_FLUSHING)
         domi_channel_arm_timeouts(channel);
     return channel->state == DOMI_CHANNEL_OPEN;
@@ -231,8 +232,8 @@ static void end_slow_channel(domus_channel *channel)
     domi_counter_add(&channel->io->counters.channels_slow, 1);
     if (answer_peer_of_late_message(channel))
         return;
-    domi_channel_count_cut(channel, 0);
-    domi_channel_end(channel, -ETIMEDOUT, channel->sending);
+    domi_channel_count_as_cut(channel, 0);
+    domi_channel_end_at_once(channel, -ETIMEDOUT, channel->sending);
 }
 
 /* True if the channel has been idle for too long, and neither a send nor an ask has taken longer
@@ -253,12 +254,12 @@ void domi_channel_handle_timer(domus_channel *channel)
     uint64_t now_ns = channel->io->manager->now_ns;
 
     if (channel->state == DOMI_CHANNEL_LINGERING) {
-        if (channel->io->draining && domi_channel_has_undelivered(channel)) {
+        if (channel->io->draining && domi_channel_has_unacknowledged_bytes(channel)) {
             domi_channel_set_timer(channel, now_ns + channel->settings->linger_ns);
             return;
         }
-        domi_channel_count_cut(channel, 0);
-        domi_channel_end(channel, 0, false);
+        domi_channel_count_as_cut(channel, 0);
+        domi_channel_end_at_once(channel, 0, false);
         return;
     }
     bool is_unread = has_unread_bytes(channel);
@@ -276,14 +277,14 @@ void domi_channel_handle_timer(domus_channel *channel)
     if (is_channel_too_old(channel) && close_too_old_channel(channel))
         return;
     bool is_read = !is_crowded && !is_unread;
-    if (domi_channel_is_slow(channel, is_read) || is_message_late(channel, is_read)) {
+    if (domi_channel_is_peer_too_slow(channel, is_read) || is_message_late(channel, is_read)) {
         end_slow_channel(channel);
         return;
     }
     if (channel->look_ns != 0 && channel->look_ns <= now_ns) {
         channel->look_ns = 0;
-        domi_channel_make_ready(channel); /* the channel's run checks its time-outs, and sets the
-                                             time of the next check */
+        domi_channel_make_actor_ready(channel); /* the channel's run checks its time-outs, and sets
+                                             the time of the next check */
     }
     if (!wake_message_stage(channel, is_unread || is_crowded))
         return;
@@ -295,12 +296,12 @@ void domi_channel_handle_timer(domus_channel *channel)
         return;
     }
     if (have_datagrams_waited_too_long(channel, now_ns)) {
-        domi_channel_ways_of(channel)->be_late(channel);
+        domi_channel_get_special_ways(channel)->be_late(channel);
         domi_channel_arm_timeouts(channel);
         return;
     }
     if (is_channel_resting(channel) && is_channel_idle(channel, now_ns)) {
-        domi_channel_end(channel, 0, false);
+        domi_channel_end_at_once(channel, 0, false);
         return;
     }
     if (is_channel_idle(channel, now_ns) && answer_peer_of_late_message(channel))
@@ -309,6 +310,6 @@ void domi_channel_handle_timer(domus_channel *channel)
         get_earlier_deadline(UINT64_MAX, channel->silent_ns, get_first_byte_timeout_ns(channel)) <=
             now_ns)
         domi_counter_add(&channel->io->counters.channels_silent, 1);
-    domi_channel_count_cut(channel, 0);
-    domi_channel_end(channel, -ETIMEDOUT, channel->sending || channel->asks != 0);
+    domi_channel_count_as_cut(channel, 0);
+    domi_channel_end_at_once(channel, -ETIMEDOUT, channel->sending || channel->asks != 0);
 }

@@ -19,7 +19,7 @@
  * them. (A relay has two channels and one state.) */
 static bool may_actor_act_on_channel(const domus_stack *stack, const domus_channel *channel)
 {
-    const domi_house *house = domi_stack_house(stack);
+    const domi_house *house = domi_stack_get_house(stack);
     const domi_house *of_channel = channel->house;
 
     /* a state actor may not act, because it may run on another thread than its channels */
@@ -31,7 +31,7 @@ static bool may_actor_act_on_channel(const domus_stack *stack, const domus_chann
            (house->self == of_channel->self || house->self == of_channel->parent->self);
 }
 
-bool domi_channel_is_for(const domus_stack *stack, const domus_channel *channel)
+bool domi_channel_may_be_used_by(const domus_stack *stack, const domus_channel *channel)
 {
     return may_actor_act_on_channel(stack, channel);
 }
@@ -39,7 +39,7 @@ bool domi_channel_is_for(const domus_stack *stack, const domus_channel *channel)
 int domus_channel_options_check(const domus_stack *stack, const domus_channel_options *options,
                                 char *error, size_t error_size)
 {
-    return domi_settings_check(stack->manager->config, options, error, error_size);
+    return domi_settings_check_options(stack->manager->config, options, error, error_size);
 }
 
 /* --- what acts -------------------------------------------------------------------------------- */
@@ -67,7 +67,7 @@ int domus_channel_write(domus_stack *stack, domus_channel *channel, domus_buffer
         return write_through_stages(channel, bytes);
     return DOMI_LIKELY(channel->special == NULL)
                ? domi_channel_write(channel, bytes)
-               : domi_channel_ways_of(channel)->write(channel, bytes);
+               : domi_channel_get_special_ways(channel)->write(channel, bytes);
 }
 
 /* Append bytes to a channel on which the caller may act, as may_actor_act_on_channel() has found.
@@ -75,7 +75,7 @@ int domus_channel_write(domus_stack *stack, domus_channel *channel, domus_buffer
 static int append_bytes_without_check(domus_channel *channel, const void *data, size_t size)
 {
     if (DOMI_LIKELY(!channel->wraps) || size == 0 || size > DOMI_BUFFER_MAX)
-        return domi_channel_append(channel, data, size);
+        return domi_channel_append_copy(channel, data, size);
     return channel->io->pipe_ways->write(channel, data, size, NO_SLICE);
 }
 
@@ -97,16 +97,16 @@ static int queue_slice_to_channel(domus_channel *channel, domus_slice slice)
     if (channel->wraps && slice.size != 0)
         return channel->io->pipe_ways->write(channel, NULL, 0, slice);
     if (channel->special != NULL || slice.size <= SLICE_COPIED)
-        return domi_channel_append(channel, domus_slice_data(slice), slice.size);
+        return domi_channel_append_copy(channel, domus_slice_data(slice), slice.size);
     int error = domus_slice_keep(slice, &kept);
     if (error != 0)
         return error;
-    if (domi_page_is_mostly_others(kept)) {
-        error = domi_channel_append(channel, domus_slice_data(kept), kept.size);
+    if (domi_page_is_slice_better_copied(kept)) {
+        error = domi_channel_append_copy(channel, domus_slice_data(kept), kept.size);
         domus_slice_free(kept);
         return error;
     }
-    domus_buffer *buffer = domi_buffer_of_slice(channel->io, kept);
+    domus_buffer *buffer = domi_buffer_new_from_slice(channel->io, kept);
     if (buffer == NULL) {
         domus_slice_free(kept);
         return -ENOMEM;
@@ -138,9 +138,9 @@ int domus_channel_flush_to(domus_stack *stack, domus_channel *channel, uint64_t 
     int error = domi_stack_add_promise(stack, DOMI_PROMISE_FLUSH, &promise);
     if (error != 0)
         return error;
-    domi_promise_stop_counting(promise);
+    domi_promise_leave_count_of_asks(promise);
     domi_stack_set_wait(stack->pooled, DOMI_WAIT_ONE, promise, then);
-    domi_flush_begin(channel, promise, left_bytes);
+    domi_flush_begin_wait(channel, promise, left_bytes);
     return DOMUS_PARKED;
 }
 
@@ -161,7 +161,7 @@ static int make_settings_for_channel(const domus_channel *channel,
         own = domi_options_for_datagrams(options);
         options = &own;
     } else if (channel->is_outbound) {
-        own = domi_options_for_outbound(options);
+        own = domi_options_for_connected_peer(options);
         options = &own;
     }
     int result = domi_settings_make_for_listener(channel->io->config, options,
@@ -186,9 +186,9 @@ int domus_channel_set_options(domus_stack *stack, domus_channel *channel,
     int result = make_settings_for_channel(channel, options, &settings);
     if (result != 0)
         return result;
-    domi_settings_drop(channel->settings);
+    domi_settings_remove_user(channel->settings);
     channel->settings = settings;
-    domi_channel_renew(channel);
+    domi_channel_apply_settings(channel);
     return 0;
 }
 
@@ -209,7 +209,7 @@ int domus_channel_reset(domus_stack *stack, domus_channel *channel, int error)
 {
     if (!may_actor_act_on_channel(stack, channel))
         return -EPERM;
-    domi_channel_end(channel, error < 0 ? error : -ECONNABORTED, true);
+    domi_channel_end_at_once(channel, error < 0 ? error : -ECONNABORTED, true);
     return 0;
 }
 
@@ -222,7 +222,7 @@ static int set_input_halted(domus_stack *stack, domus_channel *channel, bool hal
         return -EPIPE;
     channel->halted = halted;
     domi_channel_decide_receive(channel);
-    domi_channel_settle(channel);
+    domi_channel_take_due_steps(channel);
     return 0;
 }
 
@@ -248,14 +248,14 @@ int domus_channel_resume(domus_stack *stack, domus_channel *channel)
 
 domus_channel *domus_channel_running(const domus_stack *stack)
 {
-    const domi_house *house = domi_stack_house(stack);
+    const domi_house *house = domi_stack_get_house(stack);
 
     return domi_house_is_channel(house) ? house->channels.owned : NULL;
 }
 
 domus_address domus_channel_address(const domus_channel *channel)
 {
-    return domi_house_address(channel->house);
+    return domi_house_get_address(channel->house);
 }
 
 /* Returns the descriptor of the connection on which the bytes of the channel travel, also for an
@@ -279,12 +279,14 @@ int domus_channel_peer(const domus_channel *channel, domus_endpoint *ret_peer)
 
 int domus_channel_direct_peer(const domus_channel *channel, domus_endpoint *ret_peer)
 {
-    return domi_endpoint_of(channel->io, get_descriptor_of_connection(channel), true, ret_peer);
+    return domi_endpoint_of_socket(channel->io, get_descriptor_of_connection(channel), true,
+                                   ret_peer);
 }
 
 int domus_channel_local(const domus_channel *channel, domus_endpoint *ret_local)
 {
-    return domi_endpoint_of(channel->io, get_descriptor_of_connection(channel), false, ret_local);
+    return domi_endpoint_of_socket(channel->io, get_descriptor_of_connection(channel), false,
+                                   ret_local);
 }
 
 int domus_channel_listener(const domus_channel *channel, domus_address *ret_listener,

@@ -5,6 +5,6 @@
 #include "io/channels/channel.h"
 
 /* True if the actor that runs on `stack` may act on the channel. */
-bool domi_channel_is_for(const domus_stack *stack, const domus_channel *channel);
+bool domi_channel_may_be_used_by(const domus_stack *stack, const domus_channel *channel);
 
 #endif

@@ -36,7 +36,7 @@ static int call_function_on_stack(domus_stack *stack, domi_house *house, const d
 {
     stack->begun_by = type;
     domi_turn_begin(stack, type);
-    return domi_turn_end_unreported(stack, call->handle(stack, house->self, event));
+    return domi_turn_end_of_callback(stack, call->handle(stack, house->self, event));
 }
 
 /* Call a function of a channel's behaviour that has a frame when there is no memory for a pooled
@@ -48,7 +48,7 @@ call_function_on_local_stack(domi_manager *manager, domi_house *house, const dom
     alignas(16) unsigned char place[DOMI_STACK_HEAD + DOMUS_FRAME_MAX];
 
     return call_function_on_stack(
-        domi_stack_init_local(place, manager, house, call->call_frame_size), house, call, type,
+        domi_stack_init_in_c_frame(place, manager, house, call->call_frame_size), house, call, type,
         event);
 }
 
@@ -65,7 +65,7 @@ static int call_function_with_frame(domi_manager *manager, domi_house *house,
         count_conversation_of_channel(event->channel, stack);
     int result = call_function_on_stack(stack, house, call, type, event);
     if (type == &read_type)
-        domi_channel_update_busy(event->channel);
+        domi_channel_update_busy_flag(event->channel);
     return result;
 }
 
@@ -79,7 +79,7 @@ DOMI_INLINE int call_channel_function(domi_manager *manager, domi_house *house,
 
     if (DOMI_UNLIKELY(call->call_frame_size != 0))
         return call_function_with_frame(manager, house, call, type, event);
-    domi_stack_begin(&stack, manager, house);
+    domi_stack_begin_without_message(&stack, manager, house);
     domi_turn_begin(&stack, type);
     int result = call->handle(&stack, house->self, event);
     bool counts = type == &read_type && stack.pooled != NULL;
@@ -88,16 +88,16 @@ DOMI_INLINE int call_channel_function(domi_manager *manager, domi_house *house,
         stack.pooled->begun_by = type;
     if (DOMI_UNLIKELY(counts))
         count_conversation_of_channel(event->channel, stack.pooled);
-    (void)domi_turn_end_begun(&stack, result < 0 ? 0 : result, DOMI_EVENT);
+    (void)domi_turn_end_of_begun_conversation(&stack, result < 0 ? 0 : result, DOMI_EVENT);
     if (DOMI_UNLIKELY(counts))
-        domi_channel_update_busy(event->channel);
+        domi_channel_update_busy_flag(event->channel);
     return result;
 }
 
 /* --- the functions ---------------------------------------------------------------------------- */
 
-DOMI_NO_CANARY void domi_channel_call_open(domi_manager *manager, domi_house *house,
-                                           domus_channel *channel)
+DOMI_NO_CANARY void domi_channel_call_on_open(domi_manager *manager, domi_house *house,
+                                              domus_channel *channel)
 {
     const domus_call *call = &house->behaviour->on_open;
 
@@ -106,16 +106,16 @@ DOMI_NO_CANARY void domi_channel_call_open(domi_manager *manager, domi_house *ho
         const domus_channel_event event = {.channel = channel};
         int result = call_channel_function(manager, house, call, &open_type, &event);
         if (result < 0)
-            domi_channel_refuse(channel, result);
+            domi_channel_reset_after_error(channel, result);
     }
-    domi_channel_settle(channel);
+    domi_channel_take_due_steps(channel);
 }
 
-DOMI_NO_CANARY void domi_channel_call_read(domi_manager *manager, domi_house *house,
-                                           domus_channel *channel)
+DOMI_NO_CANARY void domi_channel_call_on_read(domi_manager *manager, domi_house *house,
+                                              domus_channel *channel)
 {
     const domus_call *call = &house->behaviour->on_read;
-    domus_buffer *buffer = domi_channel_take_inbound(channel);
+    domus_buffer *buffer = domi_channel_take_inbound_piece(channel);
 
     domi_counter_add(&channel->io->counters.reads, 1);
     if (call->handle == NULL) {
@@ -125,11 +125,11 @@ DOMI_NO_CANARY void domi_channel_call_read(domi_manager *manager, domi_house *ho
     const domus_channel_event event = {.channel = channel, .bytes = buffer};
     int result = call_channel_function(manager, house, call, &read_type, &event);
     if (DOMI_UNLIKELY(result < 0))
-        domi_channel_refuse(channel, result);
+        domi_channel_reset_after_error(channel, result);
 }
 
-DOMI_NO_CANARY void domi_channel_call_end(domi_manager *manager, domi_house *house,
-                                          domus_channel *channel)
+DOMI_NO_CANARY void domi_channel_call_on_end(domi_manager *manager, domi_house *house,
+                                             domus_channel *channel)
 {
     const domus_call *call = &house->behaviour->on_end;
 
@@ -141,11 +141,11 @@ DOMI_NO_CANARY void domi_channel_call_end(domi_manager *manager, domi_house *hou
     const domus_channel_event event = {.channel = channel};
     int result = call_channel_function(manager, house, call, &end_type, &event);
     if (result < 0)
-        domi_channel_refuse(channel, result);
+        domi_channel_reset_after_error(channel, result);
 }
 
-DOMI_NO_CANARY void domi_channel_call_close(domi_manager *manager, domi_house *house,
-                                            domus_channel *channel)
+DOMI_NO_CANARY void domi_channel_call_on_close(domi_manager *manager, domi_house *house,
+                                               domus_channel *channel)
 {
     const domus_call *call = &house->behaviour->on_close;
 
@@ -154,6 +154,6 @@ DOMI_NO_CANARY void domi_channel_call_close(domi_manager *manager, domi_house *h
         /* the connection is gone, so the result of on_close changes nothing */
         (void)call_channel_function(manager, house, call, &close_type, &event);
     }
-    domi_pipe_end(channel);
+    domi_pipe_end_and_free(channel);
     domi_channel_free(channel);
 }

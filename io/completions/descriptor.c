@@ -57,7 +57,7 @@ static domi_io *get_io_of_watch(const domi_descriptor *descriptor)
 static void send_ready_event(domi_descriptor *descriptor, uint32_t events, int error)
 {
     const domus_ready ready = {.fd = descriptor->fd, .events = events, .error = error};
-    domus_address address = domi_house_address(descriptor->house);
+    domus_address address = domi_house_get_address(descriptor->house);
 
     memcpy(descriptor->event.payload, &ready, sizeof ready);
     descriptor->under_way = true;
@@ -116,7 +116,7 @@ static void cancel_poll_of_watch(domi_descriptor *descriptor)
 static void take_watch_back(domi_descriptor *descriptor)
 {
     descriptor->cancelled = true;
-    domi_link_remove(descriptor->house, &descriptor->link);
+    domi_link_detach_from_house(descriptor->house, &descriptor->link);
     cancel_poll_of_watch(descriptor);
 }
 
@@ -142,10 +142,10 @@ static void free_or_rearm_watch(domi_descriptor *descriptor)
     if (!descriptor->cancelled)
         take_watch_back(descriptor);
     atomic_fetch_add_explicit(&descriptor->generation, 1, memory_order_relaxed);
-    domi_pool_free(get_io_of_watch(descriptor)->manager, &descriptor->event.node);
+    domi_pool_free_object(get_io_of_watch(descriptor)->manager, &descriptor->event.node);
 }
 
-void domi_descriptor_handle_completion(domi_io *io, domi_descriptor *descriptor, int result)
+void domi_descriptor_handle_poll_result(domi_io *io, domi_descriptor *descriptor, int result)
 {
     bool again = descriptor->cancelling;
 
@@ -156,13 +156,13 @@ void domi_descriptor_handle_completion(domi_io *io, domi_descriptor *descriptor,
     free_or_rearm_watch(descriptor);
 }
 
-void domi_descriptors_fail(domi_io *io)
+void domi_descriptors_tell_ring_failed(domi_io *io)
 {
     while (io->watched != NULL)
-        domi_descriptor_handle_completion(io, io->watched, io->failed);
+        domi_descriptor_handle_poll_result(io, io->watched, io->failed);
 }
 
-void domi_descriptor_end_event(domi_manager *manager, domi_node *node)
+void domi_descriptor_end_event_handling(domi_manager *manager, domi_node *node)
 {
     domi_descriptor *descriptor = (domi_descriptor *)(void *)node;
 
@@ -171,7 +171,7 @@ void domi_descriptor_end_event(domi_manager *manager, domi_node *node)
     free_or_rearm_watch(descriptor);
 }
 
-void domi_descriptor_cancel(domi_manager *manager, domi_node *node)
+void domi_descriptor_cancel_watch(domi_manager *manager, domi_node *node)
 {
     domi_descriptor *descriptor = (domi_descriptor *)(void *)node;
 
@@ -182,7 +182,7 @@ void domi_descriptor_cancel(domi_manager *manager, domi_node *node)
     free_or_rearm_watch(descriptor);
 }
 
-void domi_descriptor_carry_out_note(domi_manager *home, domi_node *node)
+void domi_descriptor_arm_noted_watch(domi_manager *home, domi_node *node)
 {
     domi_descriptor *descriptor = (domi_descriptor *)(void *)node;
 
@@ -194,18 +194,18 @@ void domi_descriptor_carry_out_note(domi_manager *home, domi_node *node)
 int domus_watch_fd(domus_stack *stack, int fd, uint32_t events, domus_fd_watch *ret_watch)
 {
     domi_manager *manager = stack->manager;
-    domi_house *house = domi_stack_house(stack);
+    domi_house *house = domi_stack_get_house(stack);
     domi_io *io = house->home->io; /* the field home->io is constant while threads run */
-    bool is_lent = domi_is_lent(manager, house);
+    bool is_lent = domi_house_is_run_by_thief(manager, house);
 
     if (fd < 0)
         return -EBADF;
     if (io == NULL || io->backend->poll_once == NULL || io->backend->is_simulated)
-        return domi_refuse_ringless(stack);
+        return domi_refuse_verb_without_ring(stack);
     /* a thief may not read the io of home: home tells the actor later that the ring has failed */
     if (!is_lent && io->failed != 0)
         return io->failed;
-    domi_descriptor *descriptor = domi_pool_take(manager, DOMI_SLAB_DESCRIPTOR);
+    domi_descriptor *descriptor = domi_pool_take_object(manager, DOMI_SLAB_DESCRIPTOR);
     if (descriptor == NULL)
         return -ENOMEM;
     descriptor->event.type = &domus_ready_type;
@@ -216,12 +216,12 @@ int domus_watch_fd(domus_stack *stack, int fd, uint32_t events, domus_fd_watch *
     descriptor->events = events;
     descriptor->armed = descriptor->cancelling = false;
     descriptor->under_way = descriptor->cancelled = descriptor->failed = false;
-    domi_link_add(house, &descriptor->link);
+    domi_link_attach_to_house(house, &descriptor->link);
     /* a house with a watch is not lent, because the poll is in the ring of its home */
     house->marks |= DOMI_MARK_PINNED;
     descriptor->noted = is_lent;
     if (descriptor->noted)
-        domi_note_add(manager, &descriptor->event.node);
+        domi_note_leave_for_home(manager, &descriptor->event.node);
     else
         arm_poll_of_watch(descriptor);
     if (ret_watch != NULL)
@@ -234,7 +234,7 @@ static domi_descriptor *find_watch_by_handle(const domus_stack *stack, domus_fd_
     domi_descriptor *descriptor = watch.descriptor;
 
     if (descriptor == NULL || get_generation_of_watch(descriptor) != watch.generation ||
-        descriptor->house != domi_stack_house(stack) || descriptor->cancelled)
+        descriptor->house != domi_stack_get_house(stack) || descriptor->cancelled)
         return NULL;
     return descriptor;
 }

@@ -9,16 +9,16 @@
 typedef struct domi_descriptor domi_descriptor;
 
 /* Handle the result of the poll of `descriptor`, which has come back. */
-void domi_descriptor_handle_completion(domi_io *io, domi_descriptor *descriptor, int result);
+void domi_descriptor_handle_poll_result(domi_io *io, domi_descriptor *descriptor, int result);
 
 /* Tell each actor that watches a descriptor once that the ring has failed, with the error of the
  * ring. */
-void domi_descriptors_fail(domi_io *io);
+void domi_descriptors_tell_ring_failed(domi_io *io);
 
 /* Implement the hooks descriptor_handled, descriptor_cancel and descriptor_noted of
  * domi_io_hooks. */
-void domi_descriptor_end_event(domi_manager *manager, domi_node *node);
-void domi_descriptor_cancel(domi_manager *manager, domi_node *node);
-void domi_descriptor_carry_out_note(domi_manager *home, domi_node *node);
+void domi_descriptor_end_event_handling(domi_manager *manager, domi_node *node);
+void domi_descriptor_cancel_watch(domi_manager *manager, domi_node *node);
+void domi_descriptor_arm_noted_watch(domi_manager *home, domi_node *node);
 
 #endif

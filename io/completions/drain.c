@@ -28,7 +28,8 @@
 /* Returns the error of the channel's socket if the peer has finished sending; otherwise 0. */
 static int get_pending_error_of_socket(const domus_channel *channel)
 {
-    return channel->ended && channel->fd >= 0 ? domi_socket_error(channel->io, channel->fd) : 0;
+    return channel->ended && channel->fd >= 0 ? domi_socket_take_error(channel->io, channel->fd)
+                                              : 0;
 }
 
 /* Check a lingering channel in a drain. While the peer has not acknowledged everything, the time
@@ -39,15 +40,15 @@ static void check_lingering_channel(domus_channel *channel)
     int error = get_pending_error_of_socket(channel);
 
     if (error != 0) {
-        domi_channel_end(channel, error, false);
-    } else if (domi_channel_has_undelivered(channel)) {
+        domi_channel_end_at_once(channel, error, false);
+    } else if (domi_channel_has_unacknowledged_bytes(channel)) {
         domi_channel_set_timer(channel, io->manager->now_ns + channel->settings->linger_ns);
     } else {
-        domi_channel_settle(channel);
+        domi_channel_take_due_steps(channel);
     }
 }
 
-void domi_io_look_at_draining(domi_io *io)
+void domi_io_check_draining_channels(domi_io *io)
 {
     uint64_t now_ns = io->manager->now_ns;
 
@@ -60,7 +61,7 @@ void domi_io_look_at_draining(domi_io *io)
         domus_channel *channel = io->slots[io->look_slot++].channel;
         if (channel == NULL)
             continue;
-        domi_channel_drain_step(channel);
+        domi_channel_close_if_drained(channel);
         if (channel->state == DOMI_CHANNEL_LINGERING)
             check_lingering_channel(channel);
     }
@@ -68,12 +69,12 @@ void domi_io_look_at_draining(domi_io *io)
         io->look_slot = 0;
 }
 
-bool domi_io_collect_before_drain(domi_io *io)
+bool domi_io_collect_arrivals_before_drain(domi_io *io)
 {
     uint32_t taken;
 
-    domi_io_end_shortage(io);
-    return domi_io_reap_all(io, io->config->io.completion_entries, &taken) ||
+    domi_io_end_memory_shortage(io);
+    return domi_io_enter_and_reap_all(io, io->config->io.completion_entries, &taken) ||
            ++io->drain_postponed >= DOMI_POSTPONED_MAX;
 }
 
@@ -85,16 +86,16 @@ static void begin_drain_of_channels(domi_io *io, bool outbound)
         domus_channel *channel = io->slots[slot].channel;
         if (channel == NULL || channel->is_outbound != outbound)
             continue;
-        domi_channel_drain(channel);
+        domi_channel_begin_drain(channel);
         if (channel->state == DOMI_CHANNEL_OPEN) {
             /* a channel may have paused because memory was short, and reads again in a drain */
             domi_channel_decide_receive(channel);
-            domi_channel_settle(channel);
+            domi_channel_take_due_steps(channel);
         }
     }
 }
 
-void domi_io_drain_upstream(domi_io *io)
+void domi_io_drain_outgoing_channels(domi_io *io)
 {
     if (io->draining_upstream)
         return;
@@ -102,21 +103,21 @@ void domi_io_drain_upstream(domi_io *io)
     begin_drain_of_channels(io, true);
 }
 
-void domi_io_drain(domi_io *io)
+void domi_io_drain_accepted_channels(domi_io *io)
 {
     uint32_t taken;
 
     if (io->draining)
         return;
-    domi_io_end_shortage(io);
+    domi_io_end_memory_shortage(io);
     /* The sockets will be asked how many bytes are left in them. Before that all completions so far
      * are handled, also those that overflowed into the kernel. */
-    (void)domi_io_reap_all(io, io->config->io.completion_entries, &taken);
+    (void)domi_io_enter_and_reap_all(io, io->config->io.completion_entries, &taken);
     io->draining = true;
     begin_drain_of_channels(io, false);
     for (uint32_t i = 0; i < DOMI_ACCEPTORS_MAX; i++) {
         if (io->acceptors[i] != NULL)
-            domi_acceptor_drain(io->acceptors[i]);
+            domi_acceptor_begin_drain(io->acceptors[i]);
     }
 }
 
@@ -126,23 +127,24 @@ void domi_io_drain(domi_io *io)
  * close loses nothing, and the channel does not count as cut. */
 static void end_and_count_channel(domus_channel *channel)
 {
-    domi_channel_drain_step(channel);
+    domi_channel_close_if_drained(channel);
     if (channel->state >= DOMI_CHANNEL_CLOSING)
         return; /* an idle channel is closed by this step, and is not cut */
-    if (channel->state == DOMI_CHANNEL_LINGERING && !domi_channel_has_undelivered(channel)) {
-        domi_channel_end(channel, 0, false);
+    if (channel->state == DOMI_CHANNEL_LINGERING &&
+        !domi_channel_has_unacknowledged_bytes(channel)) {
+        domi_channel_end_at_once(channel, 0, false);
         return;
     }
-    domi_channel_count_cut(channel, 0);
-    domi_channel_end(channel, -ECONNABORTED, true);
+    domi_channel_count_as_cut(channel, 0);
+    domi_channel_end_at_once(channel, -ECONNABORTED, true);
 }
 
-uint32_t domi_io_abort(domi_io *io)
+uint32_t domi_io_end_all_open_channels(domi_io *io)
 {
     uint32_t count = 0;
     uint32_t taken;
 
-    (void)domi_io_reap_all(io, io->config->io.completion_entries, &taken);
+    (void)domi_io_enter_and_reap_all(io, io->config->io.completion_entries, &taken);
     for (uint32_t i = 0; i < DOMI_ACCEPTORS_MAX; i++) {
         if (io->acceptors[i] != NULL && io->draining)
             domi_acceptor_abort_drain(io->acceptors[i]);
@@ -157,17 +159,17 @@ uint32_t domi_io_abort(domi_io *io)
     return count;
 }
 
-void domi_io_fail(domi_io *io)
+void domi_io_end_all_on_failed_ring(domi_io *io)
 {
     for (uint32_t i = 0; i < DOMI_ACCEPTORS_MAX; i++) {
         if (io->acceptors[i] != NULL)
-            domi_acceptor_fail(io->acceptors[i]);
+            domi_acceptor_stop_after_ring_failure(io->acceptors[i]);
     }
-    domi_descriptors_fail(io);
-    domi_file_tries_end(io, io->failed);
-    domi_connects_fail(io);
+    domi_descriptors_tell_ring_failed(io);
+    domi_file_end_all_tries(io, io->failed);
+    domi_connects_end_on_failed_ring(io);
     for (uint32_t slot = 0; slot < io->slots_used; slot++) {
         if (io->slots[slot].channel != NULL)
-            domi_channel_fail(io->slots[slot].channel, io->failed);
+            domi_channel_end_on_failed_ring(io->slots[slot].channel, io->failed);
     }
 }

@@ -19,11 +19,11 @@ static void resume_starved_channels(domi_io *io)
 {
     uint32_t fed = 0;
 
-    while (io->starved.head != NULL && fed < domi_io_buffers_free(io)) {
+    while (io->starved.head != NULL && fed < domi_io_count_free_buffers(io)) {
         domus_channel *channel = domi_starved_take(&io->starved);
 
         channel->starved = false;
-        domi_channel_settle(channel);
+        domi_channel_take_due_steps(channel);
         fed++;
     }
 }
@@ -34,11 +34,11 @@ static void resume_starved_channels(domi_io *io)
 static void let_crowded_channels_read(domi_io *io)
 {
     for (uint32_t visits = 0; io->crowd_left != 0 && visits < CROWDED_VISITS; visits++) {
-        domus_channel *channel = domi_io_take_crowded(io);
+        domus_channel *channel = domi_io_take_next_crowded_channel(io);
 
         domi_channel_decide_receive(channel);
-        domi_channel_continue_answer(channel);
-        domi_channel_settle(channel);
+        domi_channel_wake_writer_of_answer(channel);
+        domi_channel_take_due_steps(channel);
     }
 }
 
@@ -53,18 +53,18 @@ static uint32_t send_from_dirty_channels(domi_io *io)
 
         io->dirty = channel->next_dirty;
         channel->dirty = false;
-        domi_channel_send(channel);
-        domi_channel_settle(channel);
+        domi_channel_send_waiting_bytes(channel);
+        domi_channel_take_due_steps(channel);
         count++;
     }
     return count;
 }
 
-uint32_t domi_io_queue_sends(domi_io *io)
+uint32_t domi_io_queue_sends_of_phase(domi_io *io)
 {
     uint32_t count;
 
-    domi_io_publish(io);
+    domi_io_publish_freed_buffers(io);
     resume_starved_channels(io);
     let_crowded_channels_read(io);
     if (io->stages.begun_ns != 0)
@@ -72,16 +72,16 @@ uint32_t domi_io_queue_sends(domi_io *io)
     count = send_from_dirty_channels(io);
     /* stages of outer channels send the bytes that inner channels have queued */
     while (DOMI_UNLIKELY(io->carriers != NULL)) {
-        domi_io_carry(io);
+        domi_io_call_carrying_stages(io);
         count += send_from_dirty_channels(io);
     }
     io->sends_queued = io->sends_queued || count != 0;
     return count;
 }
 
-bool domi_io_has_work(const domi_io *io)
+bool domi_io_has_work_before_park(const domi_io *io)
 {
     return (io->failed == 0 && io->backend->ready(io->ring)) || io->dirty != NULL ||
            io->carriers != NULL || io->unpublished != 0 || io->crowd_left != 0 ||
-           (io->starved.head != NULL && domi_io_buffers_free(io) != 0);
+           (io->starved.head != NULL && domi_io_count_free_buffers(io) != 0);
 }

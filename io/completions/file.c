@@ -27,8 +27,8 @@ static void add_to_list_of_tries(domi_io *io, domi_file_try *attempt)
     io->tries = attempt;
 }
 
-bool domi_file_try_read(domi_io *io, domi_file_try *attempt, int fd, void *data, uint32_t size,
-                        uint64_t position)
+bool domi_file_begin_try_read(domi_io *io, domi_file_try *attempt, int fd, void *data,
+                              uint32_t size, uint64_t position)
 {
     if (!may_ring_try_files(io))
         return false;
@@ -37,8 +37,8 @@ bool domi_file_try_read(domi_io *io, domi_file_try *attempt, int fd, void *data,
     return true;
 }
 
-bool domi_file_try_write(domi_io *io, domi_file_try *attempt, int fd, const void *data,
-                         uint32_t size, uint64_t position)
+bool domi_file_begin_try_write(domi_io *io, domi_file_try *attempt, int fd, const void *data,
+                               uint32_t size, uint64_t position)
 {
     if (!may_ring_try_files(io))
         return false;
@@ -47,8 +47,8 @@ bool domi_file_try_write(domi_io *io, domi_file_try *attempt, int fd, const void
     return true;
 }
 
-bool domi_file_try_open(domi_io *io, domi_file_try *attempt, int directory, const char *path,
-                        const struct open_how *how)
+bool domi_file_begin_try_open(domi_io *io, domi_file_try *attempt, int directory, const char *path,
+                              const struct open_how *how)
 {
     if (!may_ring_try_files(io))
         return false;
@@ -57,7 +57,7 @@ bool domi_file_try_open(domi_io *io, domi_file_try *attempt, int directory, cons
     return true;
 }
 
-void domi_file_try_complete(domi_io *io, domi_file_try *attempt, int result)
+void domi_file_handle_try_result(domi_io *io, domi_file_try *attempt, int result)
 {
     DOMI_CHECK(*attempt->place == attempt);
     *attempt->place = attempt->next;
@@ -66,8 +66,8 @@ void domi_file_try_complete(domi_io *io, domi_file_try *attempt, int result)
     attempt->ended(io, attempt, result);
 }
 
-void domi_file_tries_end(domi_io *io, int error)
+void domi_file_end_all_tries(domi_io *io, int error)
 {
     while (io->tries != NULL)
-        domi_file_try_complete(io, io->tries, error);
+        domi_file_handle_try_result(io, io->tries, error);
 }

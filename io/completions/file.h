@@ -21,18 +21,18 @@ struct domi_file_try {
 
 /* Begin a try of an operation on a file; its `ended` is set. Returns false, and does nothing, if
  * the ring of this thread cannot do it (`io` is NULL, or its ring has failed, or has no files). */
-bool domi_file_try_read(domi_io *io, domi_file_try *attempt, int fd, void *data, uint32_t size,
-                        uint64_t position);
-bool domi_file_try_write(domi_io *io, domi_file_try *attempt, int fd, const void *data,
-                         uint32_t size, uint64_t position);
-bool domi_file_try_open(domi_io *io, domi_file_try *attempt, int directory, const char *path,
-                        const struct open_how *how);
+bool domi_file_begin_try_read(domi_io *io, domi_file_try *attempt, int fd, void *data,
+                              uint32_t size, uint64_t position);
+bool domi_file_begin_try_write(domi_io *io, domi_file_try *attempt, int fd, const void *data,
+                               uint32_t size, uint64_t position);
+bool domi_file_begin_try_open(domi_io *io, domi_file_try *attempt, int directory, const char *path,
+                              const struct open_how *how);
 
 /* Handle the result of a try of an operation on a file, which has come back from the ring. */
-void domi_file_try_complete(domi_io *io, domi_file_try *attempt, int result);
+void domi_file_handle_try_result(domi_io *io, domi_file_try *attempt, int result);
 
 /* End all tries of operations on files with `error`, because the ring carries nothing out any
  * more. */
-void domi_file_tries_end(domi_io *io, int error);
+void domi_file_end_all_tries(domi_io *io, int error);
 
 #endif

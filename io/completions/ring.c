@@ -17,14 +17,14 @@
  * the loop would retry without a pause */
 #define REFUSED_WAIT_NS UINT64_C(1000000)
 
-void domi_io_arm_wake(domi_io *io, bool again)
+void domi_io_arm_wake_poll(domi_io *io, bool again)
 {
     if (io->wake_armed && !again)
         return;
     if (again)
-        io->backend->cancel(io->ring, io->wake_fd, domi_op_data(DOMI_OP_WAKE, 0, 0),
+        io->backend->cancel(io->ring, io->wake_fd, domi_op_user_data(DOMI_OP_WAKE, 0, 0),
                             DOMI_OP_IGNORED);
-    io->backend->poll(io->ring, io->wake_fd, domi_op_data(DOMI_OP_WAKE, 0, 0));
+    io->backend->poll(io->ring, io->wake_fd, domi_op_user_data(DOMI_OP_WAKE, 0, 0));
     io->wake_armed = true;
 }
 
@@ -49,7 +49,7 @@ static inline void judge_enter_result(domi_io *io, int result)
         io->refusals = 0;
 }
 
-void domi_io_enter(domi_io *io, uint32_t min_complete, uint64_t timeout_ns)
+void domi_io_enter_ring(domi_io *io, uint32_t min_complete, uint64_t timeout_ns)
 {
     if (DOMI_UNLIKELY(io->failed != 0)) {
         if (min_complete != 0)
@@ -69,32 +69,32 @@ static void give_completion_to_owner(domi_io *io, const domi_completion *complet
     case DOMI_OP_RECEIVE:
     case DOMI_OP_SEND:
     case DOMI_OP_CANCEL:
-        domi_channel_complete(io, op, completion);
+        domi_channel_handle_completion(io, op, completion);
         break;
     case DOMI_OP_ACCEPT:
     case DOMI_OP_CANCEL_ACCEPT:
-        domi_acceptor_complete(io, op, completion);
+        domi_acceptor_handle_completion(io, op, completion);
         break;
     case DOMI_OP_DESCRIPTOR:
-        domi_descriptor_handle_completion(
+        domi_descriptor_handle_poll_result(
             io, (domi_descriptor *)(uintptr_t)(completion->user_data & DOMI_OP_ADDRESS),
             completion->result);
         break;
     case DOMI_OP_CONNECT:
-        domi_connect_complete(io,
-                              (domi_attempt *)(uintptr_t)(completion->user_data & DOMI_OP_ADDRESS),
-                              completion->result);
+        domi_connect_handle_poll(
+            io, (domi_attempt *)(uintptr_t)(completion->user_data & DOMI_OP_ADDRESS),
+            completion->result);
         break;
     case DOMI_OP_DATAGRAM:
-        domi_datagram_complete(
+        domi_datagram_handle_send_result(
             (domi_datagram *)(uintptr_t)(completion->user_data & DOMI_OP_ADDRESS),
             completion->result);
         break;
     case DOMI_OP_ROOM:
-        domi_datagrams_find_room(io, completion);
+        domi_datagrams_send_after_poll(io, completion);
         break;
     case DOMI_OP_FILE:
-        domi_file_try_complete(
+        domi_file_handle_try_result(
             io, (domi_file_try *)(uintptr_t)(completion->user_data & DOMI_OP_ADDRESS),
             completion->result);
         break;
@@ -129,15 +129,15 @@ static uint32_t reap_and_dispatch_completions(domi_io *io)
     return total;
 }
 
-bool domi_io_submit(domi_io *io)
+bool domi_io_enter_if_useful(domi_io *io)
 {
     if (io->failed != 0 || io->backend->ready(io->ring) || !io->backend->pending(io->ring))
         return false;
-    domi_io_enter(io, 0, 0);
+    domi_io_enter_ring(io, 0, 0);
     return true;
 }
 
-bool domi_io_submit_sends(domi_io *io)
+bool domi_io_carry_out_queued_sends(domi_io *io)
 {
     if (!io->sends_queued || io->failed != 0 || io->backend->submit == NULL)
         return false;
@@ -146,37 +146,37 @@ bool domi_io_submit_sends(domi_io *io)
     return true;
 }
 
-uint32_t domi_io_reap(domi_io *io)
+uint32_t domi_io_reap_completions(domi_io *io)
 {
     uint32_t count =
         io->failed == 0 && io->backend->ready(io->ring) ? reap_and_dispatch_completions(io) : 0;
 
-    domi_io_publish(io);
+    domi_io_publish_freed_buffers(io);
     return count;
 }
 
 /* Enter and reap the ring until nothing comes. Buffers that come back meanwhile are published only
  * at the end, so this reaps at most as many bytes as the free buffers hold: a peer that sends
  * faster than this thread reads cannot keep it here. */
-bool domi_io_reap_all(domi_io *io, uint32_t limit, uint32_t *ret_taken)
+bool domi_io_enter_and_reap_all(domi_io *io, uint32_t limit, uint32_t *ret_taken)
 {
     uint32_t taken = 0;
     bool more = true;
 
     for (uint32_t enters = 0; more && taken < limit && enters < limit; enters++) {
-        domi_io_enter(io, 0, 0);
+        domi_io_enter_ring(io, 0, 0);
         uint32_t count = io->failed == 0 ? reap_and_dispatch_completions(io) : 0;
         taken += count;
         more = io->failed == 0 && (count != 0 || io->backend->pending(io->ring));
         if (io->refusals != 0 && count == 0)
             break; /* the kernel has no room now, and the next iteration tries again */
     }
-    domi_io_publish(io);
+    domi_io_publish_freed_buffers(io);
     *ret_taken = taken;
     return !more;
 }
 
-void domi_io_publish(domi_io *io)
+void domi_io_publish_freed_buffers(domi_io *io)
 {
     if (io->unpublished == 0)
         return;

@@ -26,7 +26,7 @@ static domus_channel *get_channel_of_house(const domi_house *house)
     return house->channels.owned;
 }
 
-void domi_channel_conversation_ended(domi_manager *manager, domi_house *house)
+void domi_channel_handle_ended_conversation(domi_manager *manager, domi_house *house)
 {
     domus_channel *channel = get_channel_of_house(house);
 
@@ -37,18 +37,18 @@ void domi_channel_conversation_ended(domi_manager *manager, domi_house *house)
     channel->answered_bytes = channel->received_bytes;
     channel->conversations--;
     if (channel->busy)
-        domi_channel_update_busy(channel);
+        domi_channel_update_busy_flag(channel);
     if (channel->close_due && domi_channel_has_answered_all(channel))
         (void)domi_channel_close(channel);
 }
 
-bool domi_channel_fail_actor(domi_manager *manager, domi_house *house, int error)
+bool domi_channel_reset_for_failed_actor(domi_manager *manager, domi_house *house, int error)
 {
     (void)manager;
     if (!domi_house_is_channel(house))
         return false;
     if (get_channel_of_house(house) != NULL)
-        domi_channel_refuse(get_channel_of_house(house), error);
+        domi_channel_reset_after_error(get_channel_of_house(house), error);
     return true;
 }
 
@@ -67,7 +67,8 @@ static bool may_actor_get_next_piece(domus_channel *channel)
 /* True if the channel's actor has got all bytes that came before the end of the peer. */
 static bool has_actor_got_all_bytes(const domus_channel *channel)
 {
-    return channel->inbound.head == NULL && (channel->pipe == NULL || domi_pipe_has_ended(channel));
+    return channel->inbound.head == NULL &&
+           (channel->pipe == NULL || domi_pipe_has_handled_all_of_peer(channel));
 }
 
 /* True if the channel's actor has to be told that the peer has finished sending. It has got all
@@ -79,22 +80,22 @@ static bool has_to_tell_end_of_peer(const domus_channel *channel)
     return channel->state == DOMI_CHANNEL_OPEN && channel->ended && !channel->end_told &&
            !channel->halted &&
            (has_actor_got_all_bytes(channel) ||
-            (channel->pipe != NULL && domi_pipe_ends_alone(channel) &&
+            (channel->pipe != NULL && domi_pipe_has_lone_open_request(channel) &&
              (channel->house->behaviour->on_end.handle != NULL ||
-              domi_pipe_ends_with_peer(channel))));
+              domi_pipe_does_request_end_with_peer(channel))));
 }
 
 /* Call the channel's on_end, or end the channel with its peer. */
 static void handle_end_of_peer(domi_manager *manager, domi_house *house, domus_channel *channel)
 {
-    bool is_early = channel->pipe != NULL && domi_pipe_hears_end(channel);
+    bool is_early = channel->pipe != NULL && domi_pipe_has_to_tell_end_early(channel);
 
-    if (channel->pipe != NULL && domi_pipe_ends_with_peer(channel)) {
+    if (channel->pipe != NULL && domi_pipe_does_request_end_with_peer(channel)) {
         channel->end_told = true;
         (void)domi_channel_close(channel);
         return;
     }
-    domi_channel_call_end(manager, house, channel);
+    domi_channel_call_on_end(manager, house, channel);
     if (DOMI_UNLIKELY(is_early) && channel->state == DOMI_CHANNEL_OPEN)
         /* the actor was told of the peer's end early; it is told again when what follows the
          * request has ended */
@@ -107,9 +108,9 @@ static void open_channel_of_actor(domi_manager *manager, domi_house *house, domu
     int error = house->behaviour->pipeline != NULL ? domi_pipe_open(channel) : 0;
 
     if (error != 0)
-        domi_channel_refuse(channel, error);
+        domi_channel_reset_after_error(channel, error);
     else
-        domi_channel_call_open(manager, house, channel);
+        domi_channel_call_on_open(manager, house, channel);
 }
 
 /* Handle the channel of an actor, by at most `budget` calls that count as messages of the run.
@@ -126,10 +127,10 @@ static uint32_t run_channel_of_actor(domi_manager *manager, domi_house *house,
         used++;
     }
     if (channel->pipe != NULL && used < budget)
-        used += domi_pipe_run(manager, house, channel, budget - used);
+        used += domi_pipe_run_messages(manager, house, channel, budget - used);
     while ((house->marks & DOMI_MARK_SATURATED) == 0 && used < budget && channel->pipe == NULL &&
            may_actor_get_next_piece(channel)) {
-        domi_channel_call_read(manager, house, channel);
+        domi_channel_call_on_read(manager, house, channel);
         used++;
     }
     if (has_to_tell_end_of_peer(channel) && used < budget) {
@@ -138,20 +139,20 @@ static uint32_t run_channel_of_actor(domi_manager *manager, domi_house *house,
     }
     if (channel->io->careful)
         /* a careful thread (io/channels/crowd.h) arms the receive of the next piece only now */
-        domi_channel_settle(channel);
+        domi_channel_take_due_steps(channel);
     if (channel->pipe != NULL)
-        channel->behind = domi_pipe_is_behind(channel);
-    domi_channel_drain_step(channel);
+        channel->behind = domi_pipe_has_undecoded_work(channel);
+    domi_channel_close_if_drained(channel);
     if (channel->state == DOMI_CHANNEL_CLOSED && used < budget) {
-        domi_channel_call_close(manager, house, channel);
+        domi_channel_call_on_close(manager, house, channel);
         return used + 1;
     }
-    bool more =
-        channel->state == DOMI_CHANNEL_CLOSED || has_to_tell_end_of_peer(channel) ||
-        (channel->state == DOMI_CHANNEL_OPEN && !channel->blocked &&
-         (channel->pipe != NULL ? domi_pipe_has_work(channel) : channel->inbound.head != NULL));
+    bool more = channel->state == DOMI_CHANNEL_CLOSED || has_to_tell_end_of_peer(channel) ||
+                (channel->state == DOMI_CHANNEL_OPEN && !channel->blocked &&
+                 (channel->pipe != NULL ? domi_pipe_has_work_for_run(channel)
+                                        : channel->inbound.head != NULL));
     if (more)
-        domi_channel_make_ready(channel);
+        domi_channel_make_actor_ready(channel);
     return used;
 }
 
@@ -159,10 +160,11 @@ static uint32_t run_channel_of_actor(domi_manager *manager, domi_house *house,
  * so that its marks may be read. */
 static inline bool is_owner_on_this_thread(const domi_house *house)
 {
-    return domi_house_behaviour(house->parent)->kind == DOMUS_CHANNELS;
+    return domi_house_get_behaviour(house->parent)->kind == DOMUS_CHANNELS;
 }
 
-uint32_t domi_channels_run(domi_manager *manager, domi_house *house, uint32_t budget)
+uint32_t domi_channels_run_channel_of_actor(domi_manager *manager, domi_house *house,
+                                            uint32_t budget)
 {
     domus_channel *channel = get_channel_of_house(house);
 
@@ -178,7 +180,7 @@ uint32_t domi_channels_run(domi_manager *manager, domi_house *house, uint32_t bu
     return run_channel_of_actor(manager, house, channel, budget);
 }
 
-void domi_channels_open(domi_manager *manager, domi_house *house)
+void domi_channels_open_channel_of_actor(domi_manager *manager, domi_house *house)
 {
     domus_channel *channel = get_channel_of_house(house);
 
@@ -191,8 +193,8 @@ void domi_channels_open(domi_manager *manager, domi_house *house)
  * does not wait for the peer. */
 static uint32_t begin_to_stop_channel(domi_house *house, domus_channel *channel)
 {
-    if ((domi_house_life(house) & DOMI_LIFE_HASTE) != 0)
-        domi_channel_end(channel, -ECANCELED, true);
+    if ((domi_house_life_word(house) & DOMI_LIFE_HASTE) != 0)
+        domi_channel_end_at_once(channel, -ECANCELED, true);
     else
         (void)domi_channel_close(channel);
     /* if on_mount has failed, or was not called, no callback runs for the channel */
@@ -206,7 +208,7 @@ static uint32_t begin_to_stop_channel(domi_house *house, domus_channel *channel)
 static uint32_t begin_to_stop_acceptor(const domi_manager *manager, domi_house *house,
                                        domi_acceptor *acceptor)
 {
-    uint32_t left = domi_acceptor_stop(acceptor);
+    uint32_t left = domi_acceptor_begin_stop(acceptor);
 
     /* if the thread has ended, the close of the ring cancels the acceptor's operations in flight */
     if (left != 0 && !manager->ending.has_stopped)
@@ -214,11 +216,11 @@ static uint32_t begin_to_stop_acceptor(const domi_manager *manager, domi_house *
     house->channels.owned = NULL;
     /* an acceptor whose actor was mounted is freed by the actor's on_stop */
     if (domi_house_is_stopping_unmounted(house) || house->state == DOMI_MOUNTING)
-        domi_acceptor_end(acceptor);
+        domi_acceptor_close_and_free(acceptor);
     return 0;
 }
 
-uint32_t domi_channels_stop(domi_manager *manager, domi_house *house)
+uint32_t domi_channels_stop_owned_by_actor(domi_manager *manager, domi_house *house)
 {
     if (house->channels.owned == NULL)
         return 0;
@@ -228,14 +230,15 @@ uint32_t domi_channels_stop(domi_manager *manager, domi_house *house)
     case DOMI_OWNS_ACCEPTOR:
         return begin_to_stop_acceptor(manager, house, house->channels.owned);
     case DOMI_OWNS_CONNECT:
-        return domi_connecting_stop(house);
+        return domi_connecting_take_back(house);
     case DOMI_OWNS_NOTHING:
         break;
     }
     return 0;
 }
 
-bool domi_channels_handle_event(domi_manager *manager, domi_house *house, domi_envelope *message)
+bool domi_channels_handle_event_of_actor(domi_manager *manager, domi_house *house,
+                                         domi_envelope *message)
 {
     if (message->type != &domi_accepted_type)
         return false;
@@ -243,10 +246,10 @@ bool domi_channels_handle_event(domi_manager *manager, domi_house *house, domi_e
      * subscribers are told, and the connection is reset. */
     if ((house->marks & DOMI_MARK_UNMOUNTED) != 0)
         return false;
-    const domi_accepted *accepted = domi_envelope_payload(message);
+    const domi_accepted *accepted = domi_envelope_get_payload(message);
     if (house->behaviour->kind != DOMUS_CHANNELS || manager->io != accepted->io)
-        domi_accepted_type.release(domi_envelope_payload(message));
+        domi_accepted_type.release(domi_envelope_get_payload(message));
     else
-        domi_accepted_adopt(accepted, house);
+        domi_accepted_adopt_connection(accepted, house);
     return true;
 }

@@ -24,23 +24,23 @@
 #include <string.h>
 
 const domi_io_hooks domi_hooks_of_io = {
-    .run_channels = domi_channels_run,
-    .open_channel = domi_channels_open,
-    .conversation_ended = domi_channel_conversation_ended,
-    .flush_left = domi_flush_leave,
+    .run_channels = domi_channels_run_channel_of_actor,
+    .open_channel = domi_channels_open_channel_of_actor,
+    .conversation_ended = domi_channel_handle_ended_conversation,
+    .flush_left = domi_flush_remove_wait,
     .answer_request = domi_pipe_answer_request,
     .fail_request = domi_pipe_fail_request,
     .answer_peer = domi_pipe_answer_peer,
     .release_message = domi_pipe_release_message,
     .send_mail = domi_pipe_handle_mail,
-    .unsent_asks = domi_pool_unsent_asks,
-    .return_mail = domi_pool_return_mail,
-    .channel_failed = domi_channel_fail_actor,
-    .take_event = domi_channels_handle_event,
-    .descriptor_handled = domi_descriptor_end_event,
-    .descriptor_cancel = domi_descriptor_cancel,
-    .descriptor_noted = domi_descriptor_carry_out_note,
-    .stop_channels = domi_channels_stop,
+    .unsent_asks = domi_pool_find_unsent_asks,
+    .return_mail = domi_pool_return_mail_of_house,
+    .channel_failed = domi_channel_reset_for_failed_actor,
+    .take_event = domi_channels_handle_event_of_actor,
+    .descriptor_handled = domi_descriptor_end_event_handling,
+    .descriptor_cancel = domi_descriptor_cancel_watch,
+    .descriptor_noted = domi_descriptor_arm_noted_watch,
+    .stop_channels = domi_channels_stop_owned_by_actor,
 };
 
 /* number of shares of the receive buffers; a channel may hold one share, that is 1/16 of them */
@@ -52,10 +52,10 @@ static int init_receive_buffers(domi_io *io)
     uint32_t size = io->config->io.buffers.size_bytes;
 
     io->memory_bytes = (size_t)count * size;
-    io->memory = domi_memory_map(io->memory_bytes);
+    io->memory = domi_memory_map_pages(io->memory_bytes);
     io->buffers = domi_memory_new(count * sizeof *io->buffers);
     if (io->memory == NULL || io->buffers == NULL) {
-        domi_memory_unmap(io->memory, io->memory_bytes);
+        domi_memory_unmap_pages(io->memory, io->memory_bytes);
         domi_memory_free(io->buffers);
         return -ENOMEM;
     }
@@ -82,7 +82,7 @@ int domi_io_init(domi_io *io, domi_manager *manager, const domi_backend *backend
     io->inners = &domi_ways_of_inners;
     io->config = manager->config;
     io->free_slot = UINT32_MAX;
-    domi_settings_resolve(io->config, NULL, &io->settings);
+    domi_settings_compute_all(io->config, NULL, &io->settings);
     domi_slab_init(&io->channel_slab, (sizeof(domus_channel) + 63) / 64 * 64, 8, 64u * 1024);
     domi_slab_init(&io->datagram_slab, DOMI_DATAGRAM_COST, 8, 64u * 1024);
     domi_wheel_init(&io->wheel, manager->now_ns);
@@ -90,7 +90,7 @@ int domi_io_init(domi_io *io, domi_manager *manager, const domi_backend *backend
     io->shortage_timer.kind = DOMI_TIMER_SHORTAGE;
     domi_wheel_node_init(&io->sweep.timer.node);
     io->sweep.timer.kind = DOMI_TIMER_SWEEP;
-    domi_io_set_queue_max(io, UINT64_MAX);
+    domi_io_set_bound_of_queued_bytes(io, UINT64_MAX);
 
     int result = init_receive_buffers(io);
     if (result != 0) {
@@ -109,12 +109,12 @@ fail_wake:
     snprintf(error, error_size, "eventfd: %s", strerror(-result));
     backend->close(io->ring);
 fail_ring:
-    domi_memory_unmap(io->memory, io->memory_bytes);
+    domi_memory_unmap_pages(io->memory, io->memory_bytes);
     domi_memory_free(io->buffers);
     return result;
 }
 
-int domi_io_start(domi_io *io)
+int domi_io_start_ring(domi_io *io)
 {
     int result = io->backend->start(io->ring);
 
@@ -124,21 +124,21 @@ int domi_io_start(domi_io *io)
         io->backend->give(io->ring, (uint16_t)i, io->buffers[i].data,
                           io->config->io.buffers.size_bytes);
     io->backend->publish(io->ring);
-    domi_buffers_keep(io);
-    domi_io_arm_wake(io, false);
+    domi_buffers_begin_to_keep(io);
+    domi_io_arm_wake_poll(io, false);
     return 0;
 }
 
-void domi_io_end(domi_io *io)
+void domi_io_end_tries_and_connects(domi_io *io)
 {
     uint32_t taken;
 
     /* After an enter the ring has carried out all queued operations, and uses no memory of a try
      * (file.h) any more. */
     if (io->tries != NULL)
-        (void)domi_io_reap_all(io, io->config->io.completion_entries, &taken);
-    domi_file_tries_end(io, -ESHUTDOWN);
-    domi_connects_end(io);
+        (void)domi_io_enter_and_reap_all(io, io->config->io.completion_entries, &taken);
+    domi_file_end_all_tries(io, -ESHUTDOWN);
+    domi_connects_free_given_up(io);
 }
 
 void domi_io_fini(domi_io *io)
@@ -146,15 +146,15 @@ void domi_io_fini(domi_io *io)
     /* no tries (file.h) are left, because actors that end begin none */
     DOMI_CHECK(io->tries == NULL);
     /* These connects belong to actors whose work was abandoned, or that had no thread any more. */
-    domi_connects_end(io);
+    domi_connects_free_given_up(io);
     DOMI_CHECK(io->connects == NULL);
-    domi_socket_close_used(io, io->wake_fd);
+    domi_socket_close_used_in_ring(io, io->wake_fd);
     io->backend->close(io->ring);
-    domi_memory_unmap(io->memory, io->memory_bytes);
-    domi_out_clear(&io->out, true);
-    domi_out_clear(&io->aside, true);
-    domi_pages_end(&io->pages);
-    domi_buffers_forget(io);
+    domi_memory_unmap_pages(io->memory, io->memory_bytes);
+    domi_out_remove_all(&io->out, true);
+    domi_out_remove_all(&io->aside, true);
+    domi_pages_free_table(&io->pages);
+    domi_buffers_free_kept(io);
     domi_memory_free(io->buffers);
     domi_memory_free(io->slots);
     domi_slab_fini(&io->channel_slab);

@@ -15,12 +15,12 @@ int domi_io_init(domi_io *io, domi_manager *manager, const domi_backend *backend
 
 /* Enable the ring of the calling thread, which owns it, give it the receive buffers, and arm the
  * poll of the wake descriptor. Returns 0; a negative errno. */
-int domi_io_start(domi_io *io);
+int domi_io_start_ring(domi_io *io);
 
 /* Close the sockets of connects that were given up and whose completion has not come, on the owning
  * thread, which has left its loop and has ended its actors. Otherwise these sockets would stay open
  * until the system is freed. */
-void domi_io_end(domi_io *io);
+void domi_io_end_tries_and_connects(domi_io *io);
 
 /* Free the io of a thread that has ended, with its ring and its buffers. */
 void domi_io_fini(domi_io *io);

@@ -55,7 +55,7 @@ static void remember_large_channel(domi_sweep *sweep, const domus_channel *chann
 static void check_whether_peer_is_deaf(domus_channel *channel)
 {
     domi_io *io = channel->io;
-    uint64_t in_kernel = domi_socket_bytes(io, channel->fd, SIOCOUTQ);
+    uint64_t in_kernel = domi_socket_count_bytes(io, channel->fd, SIOCOUTQ);
     uint64_t taken = channel->sent_bytes - in_kernel;
     uint64_t waiting = in_kernel + channel->queued_bytes;
     /* `progress` is negative while a send has given bytes to the kernel and its completion was not
@@ -83,7 +83,7 @@ static void sweep_channel(domus_channel *channel)
         domi_channel_decide_receive(channel);
         if (channel->io->careful && !channel->once)
             domi_channel_end_receive(channel);
-        domi_channel_settle(channel);
+        domi_channel_take_due_steps(channel);
     }
     if (channel->state <= DOMI_CHANNEL_FLUSHING && channel->special == NULL)
         check_whether_peer_is_deaf(channel);
@@ -95,9 +95,9 @@ static bool update_refusal_of_long_answers(domi_io *io, uint64_t queued)
 {
     uint64_t queue_max = io->pressure.queue_max;
 
-    if (queued >= domi_queue_mark(queue_max))
+    if (queued >= domi_io_mark_for_small_answers_only(queue_max))
         io->sweep.is_clearing = true;
-    else if (queued <= domi_queue_mark(queue_max) - queue_max / 8)
+    else if (queued <= domi_io_mark_for_small_answers_only(queue_max) - queue_max / 8)
         io->sweep.is_clearing = false;
     return io->sweep.is_clearing;
 }
@@ -121,8 +121,8 @@ static void shed_channel(domi_io *io, domus_channel *channel, uint64_t bytes)
         atomic_fetch_add_explicit(&io->shared->shed, 1, memory_order_relaxed);
         atomic_fetch_add_explicit(&io->shared->shed_bytes, bytes, memory_order_relaxed);
     }
-    domi_channel_count_cut(channel, 0);
-    domi_channel_end(channel, -ENOBUFS, true);
+    domi_channel_count_as_cut(channel, 0);
+    domi_channel_end_at_once(channel, -ENOBUFS, true);
 }
 
 /* Shed (reset) the channels that the pass has remembered, the largest first. Their queued bytes are
@@ -132,7 +132,7 @@ static void shed_channel(domi_io *io, domus_channel *channel, uint64_t bytes)
 static bool shed_remembered_channels(domi_io *io)
 {
     domi_sweep *sweep = &io->sweep;
-    uint64_t queued = domi_io_queued(io);
+    uint64_t queued = domi_io_count_queued_bytes(io);
     uint32_t count = 0;
     bool more = has_to_shed_channels(io, queued);
 
@@ -160,7 +160,7 @@ static bool shed_remembered_channels(domi_io *io)
 static bool has_to_stay_careful(const domi_io *io)
 {
     return io->pressure.pauses || io->pressure.spares ||
-           domi_io_queued(io) > io->careful_mark - io->careful_mark / 4;
+           domi_io_count_queued_bytes(io) > io->careful_mark - io->careful_mark / 4;
 }
 
 /* End a pass of the sweep over all channels. Returns the time until the next step, in nanoseconds;
@@ -179,7 +179,7 @@ static uint64_t end_pass_of_sweep(domi_io *io)
     return was_careful ? DOMI_WHEEL_TICK_NS : 0;
 }
 
-void domi_io_sweep(domi_io *io)
+void domi_io_take_step_of_sweep(domi_io *io)
 {
     domi_sweep *sweep = &io->sweep;
     uint64_t again_ns = DOMI_WHEEL_TICK_NS;
@@ -192,12 +192,12 @@ void domi_io_sweep(domi_io *io)
     if (sweep->next >= io->slots_used)
         again_ns = end_pass_of_sweep(io);
     if (again_ns != 0)
-        domi_wheel_arm(&io->wheel, &sweep->timer.node, io->manager->now_ns + again_ns);
+        domi_wheel_arm_node(&io->wheel, &sweep->timer.node, io->manager->now_ns + again_ns);
 }
 
-void domi_io_sweep_stop(domi_io *io)
+void domi_io_stop_sweep(domi_io *io)
 {
-    domi_wheel_cancel(&io->wheel, &io->sweep.timer.node);
+    domi_wheel_disarm_node(&io->wheel, &io->sweep.timer.node);
     io->careful = false;
     io->sweep.next = io->sweep.worst_count = 0;
 }

@@ -17,7 +17,7 @@ uint32_t domi_io_fire_timers(domi_io *io);
 /* Correct the times at which channels were last active, after the thread was held up while it
  * reaped. Bytes that were reaped at the old time `since_ns` may have come at any time until now, so
  * their channels count as active now. This visits each channel. */
-void domi_io_refresh_activity(domi_io *io, uint64_t since_ns);
+void domi_io_refresh_times_of_activity(domi_io *io, uint64_t since_ns);
 
 /* ---- feed.c -----------------------------------------------------------------------------------*/
 
@@ -26,11 +26,11 @@ void domi_io_refresh_activity(domi_io *io, uint64_t since_ns);
 /* Arm starved receives for which there are buffers, and queue a send for every channel that has
  * bytes to send. Called at the end of phase 2. Returns the number of channels with bytes to
  * send. */
-uint32_t domi_io_queue_sends(domi_io *io);
+uint32_t domi_io_queue_sends_of_phase(domi_io *io);
 
 /* True if work is left before the thread parks (M3): completions wait, sends are not queued, or
  * receives starve although buffers are free. */
-bool domi_io_has_work(const domi_io *io);
+bool domi_io_has_work_before_park(const domi_io *io);
 
 /* ---- pressure.c -------------------------------------------------------------------------------*/
 
@@ -38,11 +38,11 @@ bool domi_io_has_work(const domi_io *io);
 
 /* Set how short memory is now: acceptors pause or continue, channels read less or more. In a drain
  * this does nothing, because a drain has to read. */
-void domi_io_set_pressure(domi_io *io, const domi_io_pressure *now);
+void domi_io_set_memory_shortage(domi_io *io, const domi_io_pressure *now);
 
 /* End the shortage of memory for this thread when a drain begins: from now on nothing pauses and
  * nothing is reset because memory is short. */
-void domi_io_end_shortage(domi_io *io);
+void domi_io_end_memory_shortage(domi_io *io);
 
 /* ---- shed.c -----------------------------------------------------------------------------------*/
 
@@ -50,10 +50,10 @@ void domi_io_end_shortage(domi_io *io);
  * Owner thread. */
 
 /* Do the next step of the sweep over the thread's channels. Called by its timer. */
-void domi_io_sweep(domi_io *io);
+void domi_io_take_step_of_sweep(domi_io *io);
 
 /* End the sweep over the thread's channels, and let the thread be careful (crowd.h) no more. */
-void domi_io_sweep_stop(domi_io *io);
+void domi_io_stop_sweep(domi_io *io);
 
 /* ---- drain.c ----------------------------------------------------------------------------------*/
 
@@ -62,27 +62,27 @@ void domi_io_sweep_stop(domi_io *io);
 /* Collect what has arrived before a drain begins, at most io.completionEntries completions in a
  * call. Returns whether the drain may begin. If it may not, the thread calls this again in its next
  * iteration, at most DOMI_POSTPONED_MAX times. */
-bool domi_io_collect_before_drain(domi_io *io);
+bool domi_io_collect_arrivals_before_drain(domi_io *io);
 
 /* Begin the drain of a thread's channels. The connections that wait at the listeners are accepted,
  * and no later ones. Every channel that was accepted answers the bytes that it has got, sends the
  * answers, and closes. */
-void domi_io_drain(domi_io *io);
+void domi_io_drain_accepted_channels(domi_io *io);
 
 /* Begin to drain the channels that this side has connected, too: either the accepted channels,
  * which use them, are gone on all threads, or the time of the drain is over. */
-void domi_io_drain_upstream(domi_io *io);
+void domi_io_drain_outgoing_channels(domi_io *io);
 
 /* Continue the drain of some channels of the thread. Called once in each iteration of a drain. */
-void domi_io_look_at_draining(domi_io *io);
+void domi_io_check_draining_channels(domi_io *io);
 
 /* End all channels of the thread that are still open, and count those that are cut. Returns the
  * number of ended channels. */
-uint32_t domi_io_abort(domi_io *io);
+uint32_t domi_io_end_all_open_channels(domi_io *io);
 
 /* End all operations in the ring, because the ring has failed. Channels are reset with its error,
  * acceptors stop, and actors that watch a descriptor are told the error. From then on the ring is
  * not used, and connections are refused. */
-void domi_io_fail(domi_io *io);
+void domi_io_end_all_on_failed_ring(domi_io *io);
 
 #endif

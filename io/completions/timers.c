@@ -22,7 +22,7 @@ static void fire_io_timer(domi_io *io, domi_wheel_node *node)
             (domi_acceptor *)(void *)((char *)timer - offsetof(domi_acceptor, timer)));
         break;
     case DOMI_TIMER_SWEEP:
-        domi_io_sweep(io);
+        domi_io_take_step_of_sweep(io);
         break;
     case DOMI_TIMER_CONNECT:
         domi_connect_handle_timer(
@@ -43,7 +43,7 @@ static bool collect_arrivals_before_timers(domi_io *io, uint32_t *ret_taken)
 {
     if (domi_wheel_next_ns(&io->wheel) > io->manager->now_ns)
         return true;
-    if (domi_io_reap_all(io, io->config->io.completion_entries, ret_taken) ||
+    if (domi_io_enter_and_reap_all(io, io->config->io.completion_entries, ret_taken) ||
         ++io->postponed == DOMI_POSTPONED_MAX)
         io->postponed = 0;
     return io->postponed == 0;
@@ -53,9 +53,9 @@ static uint32_t fire_due_io_timers(domi_io *io)
 {
     uint32_t done = 0;
 
-    domi_wheel_advance(&io->wheel, io->manager->now_ns);
-    for (domi_wheel_node *node = domi_wheel_take(&io->wheel); node != NULL;
-         node = domi_wheel_take(&io->wheel)) {
+    domi_wheel_advance_to_time(&io->wheel, io->manager->now_ns);
+    for (domi_wheel_node *node = domi_wheel_take_due_node(&io->wheel); node != NULL;
+         node = domi_wheel_take_due_node(&io->wheel)) {
         fire_io_timer(io, node);
         done++;
     }
@@ -70,11 +70,11 @@ uint32_t domi_io_fire_timers(domi_io *io)
         done += fire_due_io_timers(io);
 
     if (io->draining)
-        domi_io_look_at_draining(io);
+        domi_io_check_draining_channels(io);
     return done;
 }
 
-void domi_io_refresh_activity(domi_io *io, uint64_t since_ns)
+void domi_io_refresh_times_of_activity(domi_io *io, uint64_t since_ns)
 {
     for (uint32_t slot = 0; slot < io->slots_used; slot++) {
         domus_channel *channel = io->slots[slot].channel;

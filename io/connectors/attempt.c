@@ -23,7 +23,7 @@ static uint64_t make_user_data_of_attempt(const domi_attempt *attempt)
 static void close_socket_of_attempt(domi_attempt *attempt)
 {
     if (attempt->fd >= 0)
-        domi_socket_close_used(attempt->of->io, attempt->fd);
+        domi_socket_close_used_in_ring(attempt->of->io, attempt->fd);
     attempt->fd = -1;
 }
 
@@ -40,11 +40,11 @@ static int bind_local_address(const domi_attempt *attempt)
         return 0;
     if (own->family != attempt->to.family)
         return -EAFNOSUPPORT;
-    int length = domi_endpoint_to_socket(own, &storage);
+    int length = domi_endpoint_to_socket_address(own, &storage);
     if (length < 0)
         return -EINVAL;
     if (own->family != AF_UNIX && own->port == 0)
-        (void)domi_socket_set_options(io, attempt->fd, late, 1);
+        (void)domi_socket_set_int_options(io, attempt->fd, late, 1);
     return io->backend->sockets->bind(io->ring, attempt->fd, (struct sockaddr *)&storage,
                                       (socklen_t)length);
 }
@@ -58,9 +58,9 @@ static int open_socket_of_attempt(domi_attempt *attempt)
     if (fd < 0)
         return fd;
     attempt->fd = fd;
-    int result = domi_socket_set_buffers(io, fd, attempt->of->settings);
+    int result = domi_socket_set_buffer_sizes(io, fd, attempt->of->settings);
     if (result == 0 && attempt->to.family != AF_UNIX)
-        result = domi_socket_set_tcp(io, fd, attempt->of->settings, false);
+        result = domi_socket_set_tcp_options(io, fd, attempt->of->settings, false);
     if (result == 0)
         result = bind_local_address(attempt);
     return result;
@@ -76,13 +76,13 @@ static int prepare_connected_socket(domi_attempt *attempt)
     int nonblocking = 0;
 
     (void)io->backend->sockets->ioctl(io->ring, attempt->fd, FIONBIO, &nonblocking);
-    int result = domi_endpoint_of(io, attempt->fd, false, &connect->local);
+    int result = domi_endpoint_of_socket(io, attempt->fd, false, &connect->local);
     if (attempt->to.family == AF_UNIX) {
         connect->peer = attempt->to;
         return 0; /* this end of a Unix connection mostly has no name */
     }
     if (result == 0)
-        result = domi_endpoint_of(io, attempt->fd, true, &connect->peer);
+        result = domi_endpoint_of_socket(io, attempt->fd, true, &connect->peer);
     if (result == 0 && domus_endpoint_is_same(&connect->local, &connect->peer))
         result = -ECONNREFUSED;
     return result;
@@ -100,11 +100,11 @@ static int handle_connect_result(domi_attempt *attempt, int result)
     return result;
 }
 
-int domi_attempt_try(domi_attempt *attempt)
+int domi_attempt_try_connect(domi_attempt *attempt)
 {
     const domi_io *io = attempt->of->io;
     struct sockaddr_storage storage;
-    int length = domi_endpoint_to_socket(&attempt->to, &storage);
+    int length = domi_endpoint_to_socket_address(&attempt->to, &storage);
     int result =
         length < 0 ? length
                    : io->backend->sockets->connect(io->ring, attempt->fd,
@@ -122,14 +122,14 @@ int domi_attempt_try(domi_attempt *attempt)
     return -EINPROGRESS;
 }
 
-int domi_attempt_begin(domi_attempt *attempt)
+int domi_attempt_begin_connect(domi_attempt *attempt)
 {
     int result = open_socket_of_attempt(attempt);
 
-    return result == 0 ? domi_attempt_try(attempt) : handle_connect_result(attempt, result);
+    return result == 0 ? domi_attempt_try_connect(attempt) : handle_connect_result(attempt, result);
 }
 
-int domi_attempt_finish(domi_attempt *attempt, int result)
+int domi_attempt_handle_poll_result(domi_attempt *attempt, int result)
 {
     const domi_io *io = attempt->of->io;
     int error = 0;
@@ -146,7 +146,7 @@ int domi_attempt_finish(domi_attempt *attempt, int result)
     return handle_connect_result(attempt, result < 0 ? result : -error);
 }
 
-void domi_attempt_drop(domi_attempt *attempt)
+void domi_attempt_give_up(domi_attempt *attempt)
 {
     const domi_io *io = attempt->of->io;
 

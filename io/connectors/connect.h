@@ -80,23 +80,23 @@ struct domi_connect {
 /* --- one attempt (attempt.c) ------------------------------------------------------------------ */
 
 /* Make a socket for the attempt and let it connect. Returns 0 when it is connected; -EINPROGRESS
- * when a poll will tell the result; -EAGAIN when domi_attempt_try() has to be called again later;
- * otherwise the error, and then the socket is closed. */
-int domi_attempt_begin(domi_attempt *attempt);
-int domi_attempt_try(domi_attempt *attempt);
+ * when a poll will tell the result; -EAGAIN when domi_attempt_try_connect() has to be called again
+ * later; otherwise the error, and then the socket is closed. */
+int domi_attempt_begin_connect(domi_attempt *attempt);
+int domi_attempt_try_connect(domi_attempt *attempt);
 
 /* Handle the result of the poll of the attempt's socket. Returns 0 when the socket is connected;
  * otherwise the error, and then it is closed. */
-int domi_attempt_finish(domi_attempt *attempt, int result);
+int domi_attempt_handle_poll_result(domi_attempt *attempt, int result);
 
 /* Give an attempt up: close its socket, at once or when its poll has come back. */
-void domi_attempt_drop(domi_attempt *attempt);
+void domi_attempt_give_up(domi_attempt *attempt);
 
 /* --- the race (race.c) ------------------------------------------------------------------------ */
 
 /* Begin the race of the connect's attempts, on the thread of `io`. `promise` completes when the
  * race has ended. */
-void domi_connect_begin(domi_connect *connect, domi_io *io, domi_promise *promise);
+void domi_connect_begin_race(domi_connect *connect, domi_io *io, domi_promise *promise);
 
 /* Give the connect up, because no actor wants the connection any more or the channel has taken its
  * socket: close what is under way, and free the record as soon as no poll of it is in flight.
@@ -104,20 +104,20 @@ void domi_connect_begin(domi_connect *connect, domi_io *io, domi_promise *promis
 bool domi_connect_give_up(domi_connect *connect);
 
 /* Begin the attempts of the connect, or end its race, because the look-up of the name has ended. */
-void domi_connect_resolved(domi_connect *connect);
+void domi_connect_handle_resolved_name(domi_connect *connect);
 
 /* Handle the poll of the socket of `attempt`, which has come back. */
-void domi_connect_complete(domi_io *io, domi_attempt *attempt, int result);
+void domi_connect_handle_poll(domi_io *io, domi_attempt *attempt, int result);
 
 /* Begin the next attempt of the connect, because its timer has fired. */
 void domi_connect_handle_timer(domi_connect *connect);
 
 /* End all connects of a thread whose ring has failed, because their polls will not come back. */
-void domi_connects_fail(domi_io *io);
+void domi_connects_end_on_failed_ring(domi_io *io);
 
 /* Free the connects of a thread that were given up, and close their sockets, because the thread
  * reaps nothing more. */
-void domi_connects_end(domi_io *io);
+void domi_connects_free_given_up(domi_io *io);
 
 /* --- the connecting actor (connecting.c) ------------------------------------------------------ */
 
@@ -128,10 +128,10 @@ extern const domus_type domi_connect_type;
 
 /* Returns 0 if the thread of `io` may open one more connection; otherwise the error that says why
  * it may not. */
-int domi_connect_admit(const domi_io *io);
+int domi_connect_check_may_open(const domi_io *io);
 
 /* Take back the connect of the connecting actor in `house`, which stops. Returns 0 when no poll of
  * it is in flight any more; otherwise the house runs again when the last one has come back. */
-uint32_t domi_connecting_stop(domi_house *house);
+uint32_t domi_connecting_take_back(domi_house *house);
 
 #endif

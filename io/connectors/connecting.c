@@ -23,7 +23,7 @@ static domi_connect *get_connect_of_house(const domi_house *house)
     return house->channels.owns == DOMI_OWNS_CONNECT ? house->channels.owned : NULL;
 }
 
-uint32_t domi_connecting_stop(domi_house *house)
+uint32_t domi_connecting_take_back(domi_house *house)
 {
     domi_connect *connect = get_connect_of_house(house);
     bool is_left = connect != NULL;
@@ -45,12 +45,12 @@ static int stop_failed_connect(domi_house *house, int error)
     domi_io *io = house->home->io;
 
     domi_counter_add(&io->counters.connects_failed, 1);
-    (void)domi_connecting_stop(house);
+    (void)domi_connecting_take_back(house);
     domi_house_stop_after_run(house);
     return error;
 }
 
-int domi_connect_admit(const domi_io *io)
+int domi_connect_check_may_open(const domi_io *io)
 {
     if (io->failed != 0)
         return io->failed;
@@ -58,7 +58,7 @@ int domi_connect_admit(const domi_io *io)
         return -ESHUTDOWN;
     if (io->pressure.pauses)
         return -EBUSY;
-    return io->connecting >= io->config->connect.under_way_max || domi_io_has_opened_all(io)
+    return io->connecting >= io->config->connect.under_way_max || domi_io_has_opened_maximum(io)
                ? -ENOBUFS
                : 0;
 }
@@ -67,7 +67,7 @@ int domi_connect_admit(const domi_io *io)
  * the serial of a promise. */
 static bool does_asker_still_wait(const domus_stack *stack)
 {
-    const domi_return *back = stack->ask != NULL ? domi_envelope_return(stack->ask) : NULL;
+    const domi_return *back = stack->ask != NULL ? domi_envelope_get_return(stack->ask) : NULL;
 
     return back != NULL && domi_promise_serial(back->promise) == back->serial;
 }
@@ -110,7 +110,8 @@ static int make_house_a_channel(domi_manager *manager, domi_house *house, domi_c
         .server = get_server_name(connect, text),
         .server_port = connect->peer.port,
     };
-    int result = domi_channel_connected(house->home->io, house, connect->behaviour, &connection);
+    int result =
+        domi_channel_make_for_outgoing(house->home->io, house, connect->behaviour, &connection);
 
     if (result != 0)
         return stop_failed_connect(house, result);
@@ -119,7 +120,7 @@ static int make_house_a_channel(domi_manager *manager, domi_house *house, domi_c
     /* from here on the actor behaves as the channel that it becomes */
     domi_run_end(manager);
     domi_run_begin(manager, house);
-    result = domi_house_mount_in_run(manager, house);
+    result = domi_house_call_on_mount_in_run(manager, house);
     if (result < 0)
         domi_house_record_failed_mount(manager, house, result);
     return result < 0 ? result : 0;
@@ -141,7 +142,7 @@ static int make_and_open_channel(domi_manager *manager, domi_house *house, domi_
 
 static int conclude_connect_after_race(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    domi_house *house = domi_stack_house(stack);
+    domi_house *house = domi_stack_get_house(stack);
     domi_connect *connect = get_connect_of_house(house);
 
     (void)self;
@@ -151,7 +152,7 @@ static int conclude_connect_after_race(domus_stack *stack, void *self, const dom
     if (error != 0)
         return stop_failed_connect(house, error);
     domus_connected connected = {
-        .channel = domi_house_address(house),
+        .channel = domi_house_get_address(house),
         .peer = connect->peer,
         .local = connect->local,
     };
@@ -177,7 +178,7 @@ static uint64_t get_time_limit_of_connect(const domus_stack *stack, const domi_c
 
 static int begin_connect_for_asker(domus_stack *stack, void *self, const void *payload)
 {
-    domi_house *house = domi_stack_house(stack);
+    domi_house *house = domi_stack_get_house(stack);
     domi_io *io = house->home->io;
     domi_connect *connect = get_connect_of_house(house);
 
@@ -185,14 +186,14 @@ static int begin_connect_for_asker(domus_stack *stack, void *self, const void *p
     if (connect == NULL || connect->io != NULL)
         return -EALREADY;
     domi_counter_add(&io->counters.connects, 1);
-    int result = domi_connect_admit(io);
+    int result = domi_connect_check_may_open(io);
     if (result == 0)
         result = domus_sleep(stack, get_time_limit_of_connect(stack, connect, io),
                              conclude_connect_after_race);
     if (result < 0)
         return stop_failed_connect(house, result);
     connect->house = house;
-    domi_connect_begin(connect, io, stack->pooled->awaited);
+    domi_connect_begin_race(connect, io, stack->pooled->awaited);
     return result;
 }
 
@@ -200,13 +201,13 @@ static int begin_connect_for_asker(domus_stack *stack, void *self, const void *p
  * the mount of the connecting actor. */
 static int mount_connecting_actor(domus_stack *stack, void *self)
 {
-    domi_house *house = domi_stack_house(stack);
+    domi_house *house = domi_stack_get_house(stack);
     domi_connect *connect = get_connect_of_house(house);
 
     (void)self;
     if (connect == NULL || connect->fd < 0)
         return 0;
-    int result = domi_connect_admit(house->home->io);
+    int result = domi_connect_check_may_open(house->home->io);
     if (result == 0)
         (void)make_house_a_channel(stack->manager, house, connect);
     else
@@ -216,11 +217,11 @@ static int mount_connecting_actor(domus_stack *stack, void *self)
 
 static int on_resolved_host_name(domus_stack *stack, void *self, const void *payload)
 {
-    domi_connect *connect = get_connect_of_house(domi_stack_house(stack));
+    domi_connect *connect = get_connect_of_house(domi_stack_get_house(stack));
 
     (void)self, (void)payload;
     if (connect != NULL && connect->stopping == NULL)
-        domi_connect_resolved(connect);
+        domi_connect_handle_resolved_name(connect);
     return 0;
 }
 

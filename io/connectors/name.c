@@ -67,7 +67,7 @@ static int parse_port(const char *text, uint16_t *ret_port)
     return 0;
 }
 
-int domi_name_parse(const char *text, char *ret_name, uint16_t *ret_port)
+int domi_name_parse_host_and_port(const char *text, char *ret_name, uint16_t *ret_port)
 {
     const char *colon = strrchr(text, ':');
     size_t length = colon != NULL ? (size_t)(colon - text) : 0;
@@ -88,7 +88,7 @@ int domi_name_parse(const char *text, char *ret_name, uint16_t *ret_port)
     return parse_port(colon + 1, ret_port);
 }
 
-void domi_name_interleave(domus_endpoint *found, uint32_t count)
+void domi_name_order_addresses(domus_endpoint *found, uint32_t count)
 {
     for (uint32_t i = 1; i < count; i++) {
         uint32_t other = i;

@@ -36,10 +36,10 @@ extern const domus_type domi_resolved_type;
  * makes it no number, because "127.1" and "0x7f000001" are addresses to the C library. A dot at
  * the end stays: it keeps the C library from completing the name by its search list. Returns 0;
  * -EINVAL; -ENAMETOOLONG. */
-int domi_name_parse(const char *text, char *ret_name, uint16_t *ret_port);
+int domi_name_parse_host_and_port(const char *text, char *ret_name, uint16_t *ret_port);
 
 /* Put the addresses of a host into the order in which they are tried: as they were found, with the
  * two families in turns, beginning with the family of the first (RFC 8305, section 4). */
-void domi_name_interleave(domus_endpoint *found, uint32_t count);
+void domi_name_order_addresses(domus_endpoint *found, uint32_t count);
 
 #endif

@@ -129,8 +129,8 @@ static int on_connected_place(domus_stack *stack, void *self, const domus_answer
     place->is_blamed = false;
     pool->open++;
     pool->counted.connects++;
-    domi_pipe_return_asks_to(place->channel, domus_self(stack),
-                             pool->options.on_demand ? &place->last_word : NULL);
+    domi_pipe_let_asks_return_to_pool(place->channel, domus_self(stack),
+                                      pool->options.on_demand ? &place->last_word : NULL);
     /* without a watch the pool would not hear of the connection's end */
     if (domus_watch_actor(stack, place->channel, NULL) != 0) {
         (void)domus_stop(stack, place->channel);
@@ -218,8 +218,8 @@ static domi_place *find_connection_with_fewest_asks(domi_connection_pool *pool, 
 
     for (uint32_t i = 0; i < count; i++) {
         domi_place *place = &pool->places[(pool->next + i) % count];
-        uint32_t load =
-            place->state == DOMI_PLACE_OPEN ? domi_pipe_load(place->channel) : DOMI_PIPE_CLOSED;
+        uint32_t load = place->state == DOMI_PLACE_OPEN ? domi_pipe_load_of_channel(place->channel)
+                                                        : DOMI_PIPE_CLOSED;
         if (load < DOMI_PIPE_ENDS && (best == NULL || load < *ret_load)) {
             best = place;
             *ret_load = load;
@@ -232,7 +232,7 @@ static domi_place *find_connection_with_fewest_asks(domi_connection_pool *pool, 
 
 static uint32_t count_waiting_messages(domus_stack *stack)
 {
-    const domi_house *house = domi_stack_house(stack);
+    const domi_house *house = domi_stack_get_house(stack);
 
     return house->family != NULL ? house->family->stashed : 0;
 }
@@ -240,11 +240,11 @@ static uint32_t count_waiting_messages(domus_stack *stack)
 /* True if the pool has a new connection of which it does not know yet how many asks it takes. */
 static bool is_capacity_unknown(const domi_connection_pool *pool, const domi_place *place)
 {
-    uint32_t load =
-        place->state == DOMI_PLACE_OPEN ? domi_pipe_load(place->channel) : DOMI_PIPE_CLOSED;
+    uint32_t load = place->state == DOMI_PLACE_OPEN ? domi_pipe_load_of_channel(place->channel)
+                                                    : DOMI_PIPE_CLOSED;
 
     return load < DOMI_PIPE_ENDS && (load & DOMI_PIPE_SHAKES) != 0 &&
-           domi_pipeline_lends(pool->options.behaviour->pipeline);
+           domi_pipeline_may_lend(pool->options.behaviour->pipeline);
 }
 
 /* Returns the number of the pool's connections that are being made, and hands out the first free
@@ -269,7 +269,7 @@ static uint32_t count_pending_connections(const domi_connection_pool *pool, uint
  * demand open one for each message that waits, unless each connection may take many. */
 static void open_more_connections(domus_stack *stack, domi_connection_pool *pool)
 {
-    bool takes_many = domi_pipeline_lends(pool->options.behaviour->pipeline);
+    bool takes_many = domi_pipeline_may_lend(pool->options.behaviour->pipeline);
     uint32_t enough =
         pool->options.on_demand && !takes_many ? count_waiting_messages(stack) + 1 : 1;
     uint32_t vacant;
@@ -339,7 +339,7 @@ static bool is_ask_repeatable(const domi_connection_pool *pool, const domus_type
 /* Take back an ask that a connection has not answered. Returns 0 if it may be sent again. */
 static int take_back_unanswered_ask(domi_connection_pool *pool, domi_envelope *ask)
 {
-    uint32_t *note = &domi_envelope_return(ask)->note;
+    uint32_t *note = &domi_envelope_get_return(ask)->note;
     uint32_t how = *note & DOMI_NOTE_MASK;
     uint32_t tries = *note >> DOMI_TRIES_SHIFT;
 
@@ -362,8 +362,9 @@ static int pass_message_to_connection(domus_stack *stack, domi_connection_pool *
     if (DOMI_UNLIKELY(place == NULL))
         return let_message_wait_for_connection(stack, pool);
     load &= ~DOMI_PIPE_SHAKES; /* a connection in its handshake counts, because that is soon over */
-    if (DOMI_UNLIKELY(load >= domi_pipe_room(place->channel))) {
-        if (pool->options.on_demand && (load & ~DOMI_PIPE_LAST) >= domi_pipe_room(place->channel))
+    if (DOMI_UNLIKELY(load >= domi_pipe_most_asks_of_channel(place->channel))) {
+        if (pool->options.on_demand &&
+            (load & ~DOMI_PIPE_LAST) >= domi_pipe_most_asks_of_channel(place->channel))
             return let_message_wait_for_room(stack, pool);
         open_more_connections(stack, pool);
     }
@@ -378,8 +379,8 @@ static int on_message_for_connection(domus_stack *stack, void *self, const void 
     int result = 0;
 
     (void)payload;
-    if (DOMI_UNLIKELY(ask != NULL && domi_envelope_return(ask)->note != 0 &&
-                      domi_envelope_return(ask)->note != DOMI_NOTE_OF_PEER))
+    if (DOMI_UNLIKELY(ask != NULL && domi_envelope_get_return(ask)->note != 0 &&
+                      domi_envelope_get_return(ask)->note != DOMI_NOTE_OF_PEER))
         result = take_back_unanswered_ask(pool, ask);
     else if (DOMI_UNLIKELY(pool->draining))
         result = -ESHUTDOWN;
@@ -392,7 +393,7 @@ static int on_message_for_connection(domus_stack *stack, void *self, const void 
         return 0; /* a notice that cannot be passed on is no failure of the pool */
     /* An ask that was sent before and now finds no other connection may have been carried out
      * already, which -EPIPE says. */
-    return domi_envelope_return(ask)->note >> DOMI_TRIES_SHIFT != 0 ? -EPIPE : result;
+    return domi_envelope_get_return(ask)->note >> DOMI_TRIES_SHIFT != 0 ? -EPIPE : result;
 }
 
 /* Let the pool's waiting messages fail, because nothing was connected for too long. */
@@ -414,8 +415,8 @@ static uint64_t count_asks_under_way(const domi_connection_pool *pool)
 
     for (uint32_t i = 0; i < pool->options.connections_max; i++) {
         const domi_place *place = &pool->places[i];
-        uint32_t load =
-            place->state == DOMI_PLACE_OPEN ? domi_pipe_load(place->channel) : DOMI_PIPE_CLOSED;
+        uint32_t load = place->state == DOMI_PLACE_OPEN ? domi_pipe_load_of_channel(place->channel)
+                                                        : DOMI_PIPE_CLOSED;
         sum += load != DOMI_PIPE_CLOSED ? load & ~DOMI_PIPE_MARKS : 0;
     }
     return sum;

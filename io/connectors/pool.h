@@ -4,7 +4,7 @@
  * channels how much they have to do, and an ask that a connection has not answered comes back to it
  * in its own envelope. Each connection has a place. The event of a timer makes a new connection for
  * a place; it connects at once, or, if every address is left out, waits until the first one is not.
- * Owner thread, except domi_pool_prepare(). */
+ * Owner thread, except domi_pool_prepare_state(). */
 #ifndef DOMI_IO_CONNECTORS_POOL_H
 #define DOMI_IO_CONNECTORS_POOL_H
 
@@ -62,18 +62,18 @@ extern const domus_behaviour domi_pool_behaviour;
 
 /* Fill the state of a pool that is to be spawned, from its options and addresses. Any thread.
  * Returns as domus_pool_open(). */
-int domi_pool_prepare(const char *to, const domus_pool_options *options,
-                      domi_connection_pool *ret_pool);
+int domi_pool_prepare_state(const char *to, const domus_pool_options *options,
+                            domi_connection_pool *ret_pool);
 
 /* Find asks to one address that were not sent yet, for channels and for pools: implements
  * domi_io_hooks.unsent_asks. A cancel finds an ask to a pool in the channel to which the pool has
  * given the ask. */
-bool domi_pool_unsent_asks(domi_house *house, uint32_t index, domi_node ***ret_list,
-                           uint32_t **ret_count);
+bool domi_pool_find_unsent_asks(domi_house *house, uint32_t index, domi_node ***ret_list,
+                                uint32_t **ret_count);
 
 /* Return the mail of an actor that ends: implements domi_io_hooks.return_mail. Asks for the peer of
  * a channel of a pool go back to the pool. An ask that waits in a pool, and that may have been done
  * before, fails with -EPIPE. */
-void domi_pool_return_mail(domi_manager *manager, domi_house *house);
+void domi_pool_return_mail_of_house(domi_manager *manager, domi_house *house);
 
 #endif

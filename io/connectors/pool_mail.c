@@ -10,18 +10,18 @@
 
 #include <errno.h>
 
-bool domi_pool_unsent_asks(domi_house *house, uint32_t index, domi_node ***ret_list,
-                           uint32_t **ret_count)
+bool domi_pool_find_unsent_asks(domi_house *house, uint32_t index, domi_node ***ret_list,
+                                uint32_t **ret_count)
 {
     if (house->behaviour != &domi_pool_behaviour)
-        return domi_pipe_unsent_asks(house, index, ret_list, ret_count);
+        return domi_pipe_find_unsent_asks(house, index, ret_list, ret_count);
     const domi_connection_pool *pool = house->self;
     for (uint32_t i = 0; i < pool->options.connections_max; i++) {
         const domi_place *place = &pool->places[i];
-        bool is_open =
-            place->state == DOMI_PLACE_OPEN && domi_pipe_load(place->channel) != DOMI_PIPE_CLOSED;
+        bool is_open = place->state == DOMI_PLACE_OPEN &&
+                       domi_pipe_load_of_channel(place->channel) != DOMI_PIPE_CLOSED;
         if (is_open && index-- == 0)
-            return domi_pipe_unsent_asks(place->channel.house, 0, ret_list, ret_count);
+            return domi_pipe_find_unsent_asks(place->channel.house, 0, ret_list, ret_count);
     }
     return false;
 }
@@ -35,19 +35,19 @@ static uint32_t fail_asks_that_may_be_done(domi_manager *manager, domi_node **li
 
     *list = NULL;
     while (waiting != NULL) {
-        domi_envelope *ask = (domi_envelope *)(void *)domi_list_take(&waiting);
-        uint32_t note = domi_envelope_return(ask)->note;
+        domi_envelope *ask = (domi_envelope *)(void *)domi_list_take_first_node(&waiting);
+        uint32_t note = domi_envelope_get_return(ask)->note;
         if (note == DOMI_ASK_MAYBE_DONE || note >> DOMI_TRIES_SHIFT != 0) {
             domi_ask_fail(manager, ask, -EPIPE);
             failed++;
         } else {
-            domi_list_push(list, &ask->node);
+            domi_list_append_node(list, &ask->node);
         }
     }
     return failed;
 }
 
-void domi_pool_return_mail(domi_manager *manager, domi_house *house)
+void domi_pool_return_mail_of_house(domi_manager *manager, domi_house *house)
 {
     const domus_behaviour *behaviour = house->behaviour;
 
@@ -57,8 +57,8 @@ void domi_pool_return_mail(domi_manager *manager, domi_house *house)
             house->family->stashed -= fail_asks_that_may_be_done(manager, &house->family->stash[0]);
     } else if (behaviour->pipeline != NULL && domi_house_is_channel(house)) {
         bool is_pooled = house->parent->behaviour == &domi_pool_behaviour;
-        domi_pipe_return_mail(manager, house,
-                              is_pooled ? domi_house_address(house->parent)
-                                        : (domus_address){NULL, 0});
+        domi_pipe_return_mail_to_pool(manager, house,
+                                      is_pooled ? domi_house_get_address(house->parent)
+                                                : (domus_address){NULL, 0});
     }
 }

@@ -80,8 +80,8 @@ static bool are_pool_options_valid(const domus_pool_options *options)
            options->backoff_max_ns <= HOUR_NS && options->tries_max <= UINT8_MAX;
 }
 
-int domi_pool_prepare(const char *to, const domus_pool_options *options,
-                      domi_connection_pool *ret_pool)
+int domi_pool_prepare_state(const char *to, const domus_pool_options *options,
+                            domi_connection_pool *ret_pool)
 {
     memset(ret_pool, 0, sizeof *ret_pool);
     if (to == NULL || options == NULL)
@@ -95,7 +95,7 @@ int domi_pool_prepare(const char *to, const domus_pool_options *options,
         return -EINVAL;
     int error = domi_behaviour_check(options->behaviour);
     if (error == 0)
-        error = domi_front_check(options->front, options->behaviour);
+        error = domi_front_check_stages(options->front, options->behaviour);
     return error != 0 ? error : read_pool_addresses(to, ret_pool);
 }
 
@@ -103,7 +103,7 @@ int domus_pool_open(domus_stack *stack, const char *to, const domus_pool_options
                     domus_address *ret_address)
 {
     domi_connection_pool pool;
-    int error = domi_pool_prepare(to, options, &pool);
+    int error = domi_pool_prepare_state(to, options, &pool);
 
     if (error != 0)
         return error;

@@ -18,14 +18,14 @@ static void set_timer_of_connect(domi_connect *connect, uint64_t after_ns)
 {
     domi_io *io = connect->io;
 
-    domi_wheel_cancel(&io->wheel, &connect->timer.node);
-    domi_wheel_arm(&io->wheel, &connect->timer.node, io->manager->now_ns + after_ns);
+    domi_wheel_disarm_node(&io->wheel, &connect->timer.node);
+    domi_wheel_arm_node(&io->wheel, &connect->timer.node, io->manager->now_ns + after_ns);
 }
 
 static void give_attempts_up(domi_connect *connect)
 {
     for (uint32_t i = 0; i < connect->begun; i++)
-        domi_attempt_drop(&connect->attempts[i]);
+        domi_attempt_give_up(&connect->attempts[i]);
 }
 
 /* End the race of attempts: resume the conversation that waits for it, unless its time is over
@@ -33,7 +33,7 @@ static void give_attempts_up(domi_connect *connect)
 static void end_race_of_attempts(domi_connect *connect)
 {
     connect->has_ended = true;
-    domi_wheel_cancel(&connect->io->wheel, &connect->timer.node);
+    domi_wheel_disarm_node(&connect->io->wheel, &connect->timer.node);
     if (connect->house != NULL && connect->promise->state == DOMI_PROMISE_WAITING)
         domi_promise_fail(connect->io->manager, connect->promise, 0);
 }
@@ -78,7 +78,7 @@ static void begin_next_attempt(domi_connect *connect)
 {
     while (!connect->has_ended && connect->begun < connect->count) {
         domi_attempt *attempt = &connect->attempts[connect->begun++];
-        if (!handle_outcome_of_attempt(connect, attempt, domi_attempt_begin(attempt))) {
+        if (!handle_outcome_of_attempt(connect, attempt, domi_attempt_begin_connect(attempt))) {
             if (!connect->has_ended && connect->begun < connect->count)
                 set_timer_of_connect(connect, connect->io->config->connect.attempt_delay_ns);
             return;
@@ -102,7 +102,7 @@ static int begin_attempts_at_found_addresses(domi_connect *connect)
     domi_attempt *attempts = domi_memory_new(count * sizeof *attempts);
     if (attempts == NULL)
         return -ENOMEM;
-    domi_name_interleave(lookup->found, lookup->count);
+    domi_name_order_addresses(lookup->found, lookup->count);
     for (uint32_t i = 0; i < count; i++) {
         attempts[i] = (domi_attempt){.of = connect, .to = lookup->found[i], .fd = -1};
         attempts[i].to.port = connect->port;
@@ -113,7 +113,7 @@ static int begin_attempts_at_found_addresses(domi_connect *connect)
     return 0;
 }
 
-void domi_connect_resolved(domi_connect *connect)
+void domi_connect_handle_resolved_name(domi_connect *connect)
 {
     int result = connect->has_ended ? 0 : begin_attempts_at_found_addresses(connect);
 
@@ -128,19 +128,19 @@ static void look_up_addresses_of_name(domi_connect *connect)
     domi_manager *manager = connect->io->manager;
 
     connect->count = 0;
-    connect->lookup.asker = domi_house_address(connect->house);
+    connect->lookup.asker = domi_house_get_address(connect->house);
     int result = manager->hooks.resolve != NULL
                      ? manager->hooks.resolve(manager, &connect->lookup, connect->name)
                      : -EOPNOTSUPP;
     if (result == -EINPROGRESS)
         return;
     connect->lookup.error = result;
-    domi_connect_resolved(connect);
+    domi_connect_handle_resolved_name(connect);
 }
 
 /* --- the start -------------------------------------------------------------------------------- */
 
-void domi_connect_begin(domi_connect *connect, domi_io *io, domi_promise *promise)
+void domi_connect_begin_race(domi_connect *connect, domi_io *io, domi_promise *promise)
 {
     connect->io = io;
     connect->promise = promise;
@@ -167,7 +167,7 @@ static void free_connect(domi_connect *connect)
 
     if (stopping != NULL) {
         stopping->channels.owned = NULL;
-        domi_house_rouse(stopping->home, stopping);
+        domi_house_let_act_on_change(stopping->home, stopping);
     }
     if (connect->place != NULL) {
         *connect->place = connect->next;
@@ -177,7 +177,7 @@ static void free_connect(domi_connect *connect)
     if (connect->attempts != &connect->only)
         domi_memory_free(connect->attempts);
     domi_memory_free(connect->lookup.found);
-    domi_settings_drop(connect->settings);
+    domi_settings_remove_user(connect->settings);
     domi_memory_free(connect);
 }
 
@@ -196,10 +196,10 @@ bool domi_connect_give_up(domi_connect *connect)
     io->connecting--;
     if (connect->name[0] != '\0' && io->manager->hooks.unresolve != NULL)
         io->manager->hooks.unresolve(io->manager, &connect->lookup);
-    domi_wheel_cancel(&io->wheel, &connect->timer.node);
+    domi_wheel_disarm_node(&io->wheel, &connect->timer.node);
     give_attempts_up(connect);
     if (connect->fd >= 0)
-        domi_socket_close_used(io, connect->fd);
+        domi_socket_close_used_in_ring(io, connect->fd);
     connect->fd = -1;
     if (connect->polls != 0)
         return true;
@@ -209,7 +209,7 @@ bool domi_connect_give_up(domi_connect *connect)
 
 /* --- what comes ------------------------------------------------------------------------------- */
 
-void domi_connect_complete(domi_io *io, domi_attempt *attempt, int result)
+void domi_connect_handle_poll(domi_io *io, domi_attempt *attempt, int result)
 {
     domi_connect *connect = attempt->of;
 
@@ -217,7 +217,7 @@ void domi_connect_complete(domi_io *io, domi_attempt *attempt, int result)
     /* if another attempt has won, `peer` and `local` belong to its socket */
     if (connect->has_ended)
         attempt->is_dropped = true;
-    result = domi_attempt_finish(attempt, result);
+    result = domi_attempt_handle_poll_result(attempt, result);
     if (connect->house == NULL) {
         if (connect->polls == 0)
             free_connect(connect);
@@ -230,11 +230,11 @@ void domi_connect_handle_timer(domi_connect *connect)
 {
     domi_attempt *last = &connect->attempts[connect->begun - 1];
 
-    if (!last->waits || handle_outcome_of_attempt(connect, last, domi_attempt_try(last)))
+    if (!last->waits || handle_outcome_of_attempt(connect, last, domi_attempt_try_connect(last)))
         begin_next_attempt(connect);
 }
 
-void domi_connects_fail(domi_io *io)
+void domi_connects_end_on_failed_ring(domi_io *io)
 {
     domi_connect *next;
 
@@ -243,7 +243,7 @@ void domi_connects_fail(domi_io *io)
         for (uint32_t i = 0; i < connect->begun; i++) {
             domi_attempt *attempt = &connect->attempts[i];
             if (attempt->is_polled)
-                (void)domi_attempt_finish(attempt, io->failed);
+                (void)domi_attempt_handle_poll_result(attempt, io->failed);
         }
         if (connect->house == NULL) {
             free_connect(connect);
@@ -254,7 +254,7 @@ void domi_connects_fail(domi_io *io)
     }
 }
 
-void domi_connects_end(domi_io *io)
+void domi_connects_free_given_up(domi_io *io)
 {
     domi_connect *next;
 
@@ -264,7 +264,7 @@ void domi_connects_end(domi_io *io)
             continue;
         for (uint32_t i = 0; i < connect->begun; i++) {
             if (connect->attempts[i].is_polled)
-                (void)domi_attempt_finish(&connect->attempts[i], -ECANCELED);
+                (void)domi_attempt_handle_poll_result(&connect->attempts[i], -ECANCELED);
         }
         free_connect(connect);
     }

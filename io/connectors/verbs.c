@@ -31,7 +31,9 @@ static int read_place_to_connect(const char *text, place *ret_place)
     int result = domus_endpoint_parse(text, &ret_place->endpoint);
 
     /* a text that is no endpoint may be a host's name, but a number never is a name */
-    return result == -EINVAL ? domi_name_parse(text, ret_place->name, &ret_place->port) : result;
+    return result == -EINVAL
+               ? domi_name_parse_host_and_port(text, ret_place->name, &ret_place->port)
+               : result;
 }
 
 int domi_connect_check_place(const char *text)
@@ -54,11 +56,11 @@ static int make_connect_record(domi_io *io, const place *to, const domus_connect
     if (connect == NULL)
         return -ENOMEM;
     if (given != NULL || options->front != NULL) {
-        own = domi_options_for_outbound(given);
+        own = domi_options_for_connected_peer(given);
         given = &own;
     }
-    int result =
-        domi_settings_make(io->config, &io->settings, given, options->front, &connect->settings);
+    int result = domi_settings_make_or_share(io->config, &io->settings, given, options->front,
+                                             &connect->settings);
     if (result != 0) {
         domi_memory_free(connect);
         return result;
@@ -81,14 +83,14 @@ static int make_connect_record(domi_io *io, const place *to, const domus_connect
 static int spawn_connecting_actor(domus_stack *stack, const place *to, int fd,
                                   const domus_connect_options *options, domus_address *ret_address)
 {
-    domi_house *owner = domi_stack_house(stack);
+    domi_house *owner = domi_stack_get_house(stack);
     const domus_behaviour *usual =
         owner->behaviour->channel != NULL ? owner->behaviour->channel : owner->behaviour;
     const domus_behaviour *behaviour = options->behaviour != NULL ? options->behaviour : usual;
     bool shares = behaviour->shares_state ||
                   (options->behaviour == NULL && owner->behaviour->channel == NULL);
     domi_connect *connect;
-    int result = domi_front_check(options->front, behaviour);
+    int result = domi_front_check_stages(options->front, behaviour);
     if (result != 0)
         return result;
     result = make_connect_record(owner->home->io, to, options, &connect);
@@ -97,7 +99,7 @@ static int spawn_connecting_actor(domus_stack *stack, const place *to, int fd,
         return result;
     connect->behaviour = behaviour;
     connect->fd = fd;
-    result = domi_house_spawn_connecting(stack->manager, owner, &domi_connecting_behaviour,
+    result = domi_house_spawn_connection(stack->manager, owner, &domi_connecting_behaviour,
                                          behaviour, shares, connect, ret_address);
     if (result != 0) {
         connect->fd = -1;
@@ -113,14 +115,14 @@ static int check_and_spawn_connecting_actor(domus_stack *stack, const char *to,
                                             domus_address *ret_address)
 {
     /* the field home->io is constant while threads run */
-    const domi_io *io = domi_stack_house(stack)->home->io;
+    const domi_io *io = domi_stack_get_house(stack)->home->io;
     place at;
     int result = read_place_to_connect(to, &at);
 
     if (result != 0)
         return result;
     if (io == NULL || io->backend->poll_once == NULL)
-        return domi_refuse_ringless(stack);
+        return domi_refuse_verb_without_ring(stack);
     result = domi_stack_check_may_wait(stack);
     if (result != 0)
         return result;
@@ -138,7 +140,7 @@ int domus_connect(domus_stack *stack, const char *to, const domus_connect_option
         return result;
     result = domus_ask(stack, connecting, &domi_connect_type, NULL, then);
     if (result < 0)
-        (void)domi_house_stop(stack->manager, connecting);
+        (void)domi_house_ask_to_stop(stack->manager, connecting);
     return result;
 }
 
@@ -152,7 +154,7 @@ int domus_connect_add(domus_stack *stack, const char *to, const domus_connect_op
         return result;
     result = domus_ask_add(stack, connecting, &domi_connect_type, NULL, 0, tag);
     if (result < 0)
-        (void)domi_house_stop(stack->manager, connecting);
+        (void)domi_house_ask_to_stop(stack->manager, connecting);
     return result;
 }
 
@@ -205,20 +207,21 @@ static int adopt_socket_on_this_thread(domus_stack *stack, domi_house *house)
     domi_connect *connect = house->channels.owned;
     const domi_connection connection = {
         .fd = connect->fd, .settings = connect->settings, .is_outbound = true};
-    int result = domi_channel_connected(stack->manager->io, house, connect->behaviour, &connection);
+    int result =
+        domi_channel_make_for_outgoing(stack->manager->io, house, connect->behaviour, &connection);
 
     connect->fd = -1;
     if (result == 0)
         (void)domi_connect_give_up(connect);
     else
-        (void)domi_house_stop(stack->manager, domi_house_address(house));
+        (void)domi_house_ask_to_stop(stack->manager, domi_house_get_address(house));
     return result;
 }
 
 int domus_channel_adopt_fd(domus_stack *stack, int fd, const domus_connect_options *options,
                            domus_address *ret_channel)
 {
-    const domi_house *house = domi_stack_house(stack);
+    const domi_house *house = domi_stack_get_house(stack);
     const domi_io *io = house->home->io; /* the field home->io is constant while threads run */
     bool is_here = house->behaviour->kind == DOMUS_CHANNELS;
     const place nowhere = {.name = ""};
@@ -226,10 +229,10 @@ int domus_channel_adopt_fd(domus_stack *stack, int fd, const domus_connect_optio
     int nonblocking = 0;
 
     if (io == NULL || io->backend->sockets != &domi_kernel_sockets)
-        return domi_refuse_ringless(stack);
+        return domi_refuse_verb_without_ring(stack);
     int result = check_is_connected_stream(io, fd);
     if (result == 0 && is_here)
-        result = has_channel_descriptor(io, fd) ? -EALREADY : domi_connect_admit(io);
+        result = has_channel_descriptor(io, fd) ? -EALREADY : domi_connect_check_may_open(io);
     /* set the options that accepted sockets get before home gets the socket, because home may close
      * it at any time */
     if (result == 0)

@@ -54,7 +54,7 @@ typedef struct domi_datagrams {
 static_assert(sizeof(domi_datagram) == DOMI_DATAGRAM_COST, "as it is counted");
 static_assert(offsetof(domi_datagrams, special) == 0, "the channel points to it");
 
-static inline domi_datagrams *domi_datagrams_of(const domus_channel *channel)
+static inline domi_datagrams *domi_datagrams_of_channel(const domus_channel *channel)
 {
     return (domi_datagrams *)(void *)channel->special;
 }
@@ -63,10 +63,10 @@ static inline domi_datagrams *domi_datagrams_of(const domus_channel *channel)
 
 /* Implement receive, take, receive_failed and note_end of domi_channel_ways for datagrams. note_end
  * asks the kernel how many datagrams it has thrown away, and counts those that are new. */
-void domi_datagrams_receive(const domus_channel *channel);
+void domi_datagrams_begin_receive(const domus_channel *channel);
 void domi_datagrams_handle_received(domus_channel *channel, domus_buffer *buffer, uint32_t size);
-void domi_datagrams_handle_failure(domus_channel *channel, int error);
-void domi_datagrams_count_lost(domus_channel *channel);
+void domi_datagrams_handle_receive_failure(domus_channel *channel, int error);
+void domi_datagrams_count_lost_in_kernel(domus_channel *channel);
 
 /* Copy the head of a received datagram. Returns false if the buffer is not a received datagram. */
 bool domi_datagram_read_head(const domus_buffer *buffer, domi_datagram_head *ret_head);
@@ -74,16 +74,16 @@ bool domi_datagram_read_head(const domus_buffer *buffer, domi_datagram_head *ret
 /* --- the way out (send.c) --------------------------------------------------------------------- */
 
 /* Implement write, send, be_late and forget_outbound of domi_channel_ways for datagrams. */
-int domi_datagrams_write(domus_channel *channel, domus_buffer *bytes);
-void domi_datagrams_send(domus_channel *channel);
-void domi_datagrams_handle_timeout(domus_channel *channel);
-void domi_datagrams_forget_outbound(domus_channel *channel);
+int domi_datagrams_write_to_peer(domus_channel *channel, domus_buffer *bytes);
+void domi_datagrams_send_waiting(domus_channel *channel);
+void domi_datagrams_handle_send_timeout(domus_channel *channel);
+void domi_datagrams_drop_waiting(domus_channel *channel);
 
 /* Handle the result of the send of `datagram`, which has come back from the ring. */
-void domi_datagram_complete(domi_datagram *datagram, int result);
+void domi_datagram_handle_send_result(domi_datagram *datagram, int result);
 
 /* Send the waiting datagrams of a channel again, because the poll for room in its socket has come
  * back. */
-void domi_datagrams_find_room(domi_io *io, const domi_completion *completion);
+void domi_datagrams_send_after_poll(domi_io *io, const domi_completion *completion);
 
 #endif

@@ -14,14 +14,14 @@
 #include <string.h>
 
 static const domi_channel_ways ways = {
-    .receive = domi_datagrams_receive,
+    .receive = domi_datagrams_begin_receive,
     .take = domi_datagrams_handle_received,
-    .receive_failed = domi_datagrams_handle_failure,
-    .write = domi_datagrams_write,
-    .send = domi_datagrams_send,
-    .be_late = domi_datagrams_handle_timeout,
-    .forget_outbound = domi_datagrams_forget_outbound,
-    .note_end = domi_datagrams_count_lost,
+    .receive_failed = domi_datagrams_handle_receive_failure,
+    .write = domi_datagrams_write_to_peer,
+    .send = domi_datagrams_send_waiting,
+    .be_late = domi_datagrams_handle_send_timeout,
+    .forget_outbound = domi_datagrams_drop_waiting,
+    .note_end = domi_datagrams_count_lost_in_kernel,
 };
 
 /* --- the socket ------------------------------------------------------------------------------- */
@@ -34,7 +34,7 @@ static int bind_datagram_socket(const domi_io *io, int fd, const domus_endpoint 
     int size = (int)sizeof address.ss_family;
 
     if (at->family != AF_UNIX || at->size != 0)
-        size = domi_endpoint_to_socket(at, &address);
+        size = domi_endpoint_to_socket_address(at, &address);
     if (size < 0)
         return -EINVAL;
     return io->backend->sockets->bind(io->ring, fd, (struct sockaddr *)&address, (socklen_t)size);
@@ -43,7 +43,7 @@ static int bind_datagram_socket(const domi_io *io, int fd, const domus_endpoint 
 static int connect_datagram_socket(const domi_io *io, int fd, const domus_endpoint *to)
 {
     struct sockaddr_storage address;
-    int size = domi_endpoint_to_socket(to, &address);
+    int size = domi_endpoint_to_socket_address(to, &address);
 
     if (size < 0)
         return -EINVAL;
@@ -68,9 +68,9 @@ static int open_datagram_socket(const domi_io *io, const domus_endpoint *at,
     int fd = io->backend->sockets->socket(io->ring, family, SOCK_DGRAM);
     if (fd < 0)
         return fd;
-    int result = domi_socket_set_buffers(io, fd, settings);
+    int result = domi_socket_set_buffer_sizes(io, fd, settings);
     if (result == 0)
-        result = domi_socket_set_options(io, fd, &shares_port, 1);
+        result = domi_socket_set_int_options(io, fd, &shares_port, 1);
     if (result == 0 && at != NULL)
         result = bind_datagram_socket(io, fd, at);
     if (result == 0 && peer != NULL)
@@ -88,7 +88,7 @@ static int make_settings_of_channel(domi_io *io, const domus_channel_options *op
 {
     const domus_channel_options own = domi_options_for_datagrams(options);
 
-    return domi_settings_make(io->config, &io->settings, &own, NULL, ret_settings);
+    return domi_settings_make_or_share(io->config, &io->settings, &own, NULL, ret_settings);
 }
 
 /* Make the channel of the socket `fd`, which belongs to the channel from then on. */
@@ -109,14 +109,15 @@ static int make_channel_of_datagrams(domi_house *owner, int fd,
     datagrams->is_connected = is_connected;
     datagrams->ends_on_error = datagrams->is_connected && options->ends_on_error;
     datagrams->looked_ns = io->manager->now_ns;
-    result = domi_endpoint_of(io, fd, false, &here);
+    result = domi_endpoint_of_socket(io, fd, false, &here);
     datagrams->family = here.family;
     if (result != 0)
         goto fail_name;
     /* Relaxed: the numbers of connections only serve to choose a thread, and to check a bound. */
     atomic_fetch_add_explicit(&io->connections, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&io->outbound, is_connected, memory_order_relaxed);
-    result = domi_channel_make(io, owner, options->behaviour, &connection, ret_channel);
+    result =
+        domi_channel_adopt_with_behaviour(io, owner, options->behaviour, &connection, ret_channel);
     if (result != 0)
         goto fail_channel;
     (*ret_channel)->special = &datagrams->special;
@@ -133,11 +134,11 @@ fail_name:
 /* Returns 0 if the running actor may open a channel of datagrams; else a negative errno. */
 static int check_actor_may_open_datagrams(domus_stack *stack, const domus_datagram_options *options)
 {
-    const domi_house *house = domi_stack_house(stack);
+    const domi_house *house = domi_stack_get_house(stack);
     const domi_io *io = stack->manager->io;
 
     if (house->behaviour->kind != DOMUS_CHANNELS)
-        return stack->manager->pooled != NULL ? domi_refuse_ringless(stack) : -EINVAL;
+        return stack->manager->pooled != NULL ? domi_refuse_verb_without_ring(stack) : -EINVAL;
     if (options->behaviour != NULL && options->behaviour->kind != DOMUS_CHANNELS)
         return -EINVAL;
     int error = options->behaviour != NULL ? domi_behaviour_check(options->behaviour) : 0;
@@ -159,7 +160,7 @@ static int check_actor_may_open_datagrams(domus_stack *stack, const domus_datagr
     if ((is_connected ? io->draining_upstream : io->draining) ||
         !domi_house_may_spawn(stack->manager, house))
         return -ESHUTDOWN;
-    return is_connected && domi_io_has_opened_all(io) ? -ENOBUFS : 0;
+    return is_connected && domi_io_has_opened_maximum(io) ? -ENOBUFS : 0;
 }
 
 int domus_datagram_open(domus_stack *stack, const domus_endpoint *at,
@@ -180,18 +181,18 @@ int domus_datagram_open(domus_stack *stack, const domus_endpoint *at,
     if (result != 0)
         return result;
     int fd = open_datagram_socket(io, at, options, settings);
-    result = fd >= 0 ? make_channel_of_datagrams(domi_stack_house(stack), fd, options, settings,
+    result = fd >= 0 ? make_channel_of_datagrams(domi_stack_get_house(stack), fd, options, settings,
                                                  &channel)
                      : fd;
-    domi_settings_drop(settings);
+    domi_settings_remove_user(settings);
     if (result != 0 && fd >= 0)
         domi_socket_close(io, fd);
     if (result != 0)
         return result;
     if (ret_address != NULL)
-        *ret_address = domi_house_address(channel->house);
+        *ret_address = domi_house_get_address(channel->house);
     if (ret_at != NULL)
-        (void)domi_endpoint_of(io, fd, false, ret_at);
+        (void)domi_endpoint_of_socket(io, fd, false, ret_at);
     return 0;
 }
 
@@ -199,6 +200,6 @@ int domus_datagram_counts(const domus_channel *channel, domus_datagram_counters 
 {
     if (!domi_channel_is_of_datagrams(channel))
         return -EINVAL;
-    *ret_counters = domi_datagrams_of(channel)->counts;
+    *ret_counters = domi_datagrams_of_channel(channel)->counts;
     return 0;
 }

@@ -15,19 +15,19 @@
  * nanoseconds */
 #define LOOK_NS UINT64_C(1000000000)
 
-void domi_datagrams_receive(const domus_channel *channel)
+void domi_datagrams_begin_receive(const domus_channel *channel)
 {
     const domi_io *io = channel->io;
 
     io->backend->receive_datagrams(
         io->ring, channel->fd,
-        domi_op_data(DOMI_OP_RECEIVE, channel->slot_generation, channel->slot));
+        domi_op_user_data(DOMI_OP_RECEIVE, channel->slot_generation, channel->slot));
 }
 
-void domi_datagrams_count_lost(domus_channel *channel)
+void domi_datagrams_count_lost_in_kernel(domus_channel *channel)
 {
     domi_io *io = channel->io;
-    domi_datagrams *datagrams = domi_datagrams_of(channel);
+    domi_datagrams *datagrams = domi_datagrams_of_channel(channel);
     uint32_t figures[SK_MEMINFO_VARS] = {0};
     socklen_t size = sizeof figures;
 
@@ -45,7 +45,7 @@ static void drop_received_datagram(domus_channel *channel, domus_buffer *buffer,
 {
     (*counter)++;
     domi_counter_add(&channel->io->counters.datagrams_dropped, 1);
-    domi_buffer_recycle(channel->io, buffer);
+    domi_buffer_give_to_kernel(channel->io, buffer);
 }
 
 /* True if the channel may not keep one more received datagram: its thread is careful (crowd.h), the
@@ -54,13 +54,13 @@ static void drop_received_datagram(domus_channel *channel, domus_buffer *buffer,
 static bool may_not_keep_received_datagram(const domus_channel *channel)
 {
     return channel->io->careful && channel->paused && channel->held >= channel->io->share &&
-           domi_datagrams_of(channel)->family != AF_UNIX;
+           domi_datagrams_of_channel(channel)->family != AF_UNIX;
 }
 
 void domi_datagrams_handle_received(domus_channel *channel, domus_buffer *buffer, uint32_t size)
 {
     domi_io *io = channel->io;
-    domi_datagrams *datagrams = domi_datagrams_of(channel);
+    domi_datagrams *datagrams = domi_datagrams_of_channel(channel);
     domi_datagram_head head;
 
     memcpy(&head, buffer->data, offsetof(domi_datagram_head, name));
@@ -68,11 +68,11 @@ void domi_datagrams_handle_received(domus_channel *channel, domus_buffer *buffer
     buffer->size = size - (uint32_t)sizeof head;
     if (channel->state != DOMI_CHANNEL_OPEN) {
         domi_counter_add(&io->counters.discarded_bytes, buffer->size);
-        domi_buffer_recycle(io, buffer);
+        domi_buffer_give_to_kernel(io, buffer);
         return;
     }
     if (io->manager->now_ns - datagrams->looked_ns >= LOOK_NS)
-        domi_datagrams_count_lost(channel);
+        domi_datagrams_count_lost_in_kernel(channel);
     channel->silent_ns = 0;
     channel->active_ns = io->manager->now_ns;
     datagrams->counts.received++;
@@ -83,19 +83,19 @@ void domi_datagrams_handle_received(domus_channel *channel, domus_buffer *buffer
     } else if (may_not_keep_received_datagram(channel)) {
         drop_received_datagram(channel, buffer, &datagrams->counts.dropped);
     } else {
-        domi_channel_keep_piece(channel, buffer);
+        domi_channel_keep_received_piece(channel, buffer);
         domi_channel_decide_receive(channel);
     }
 }
 
-void domi_datagrams_handle_failure(domus_channel *channel, int error)
+void domi_datagrams_handle_receive_failure(domus_channel *channel, int error)
 {
-    domi_datagrams *datagrams = domi_datagrams_of(channel);
+    domi_datagrams *datagrams = domi_datagrams_of_channel(channel);
 
     switch (error) {
     case -ENOBUFS:
     case -ENOMEM:
-        domi_channel_starve(channel);
+        domi_channel_join_starved(channel);
         break;
     case 0: /* the result 0 says that the socket was shut down */
     case -ECANCELED:
@@ -109,20 +109,20 @@ void domi_datagrams_handle_failure(domus_channel *channel, int error)
     case -ENOTSOCK:
     case -EOPNOTSUPP:
         channel->ended = true;
-        domi_channel_end(channel, error, false);
+        domi_channel_end_at_once(channel, error, false);
         break;
     default: /* any other error concerns the peer, and the kernel tells it once */
         datagrams->counts.errors++;
         datagrams->counts.last_error = error;
         if (datagrams->ends_on_error)
-            domi_channel_end(channel, error, false);
+            domi_channel_end_at_once(channel, error, false);
         break;
     }
 }
 
 bool domi_datagram_read_head(const domus_buffer *buffer, domi_datagram_head *ret_head)
 {
-    if (domi_buffer_front(buffer) != sizeof *ret_head)
+    if (domi_buffer_size_of_head(buffer) != sizeof *ret_head)
         return false;
     memcpy(ret_head, buffer->data - sizeof *ret_head, sizeof *ret_head);
     return true;
@@ -138,6 +138,6 @@ int domus_buffer_peer(const domus_buffer *buffer, domus_endpoint *ret_peer)
         size = head.name_size < sizeof head.name ? head.name_size : sizeof head.name;
         memcpy(&address, head.name, size);
     }
-    domi_endpoint_from_socket(&address, size, ret_peer);
+    domi_endpoint_from_socket_address(&address, size, ret_peer);
     return ret_peer->size != 0 ? 0 : -ENOENT;
 }

@@ -38,10 +38,10 @@ static int check_room_for_datagram(const domus_channel *channel, uint32_t size)
 
     if (channel->state != DOMI_CHANNEL_OPEN)
         return -EPIPE;
-    if (size > get_most_bytes_of_datagram(domi_datagrams_of(channel)))
+    if (size > get_most_bytes_of_datagram(domi_datagrams_of_channel(channel)))
         return -EMSGSIZE;
     if (channel->queued_bytes + counted > channel->settings->send_max_bytes ||
-        domi_channel_is_refused(channel, counted))
+        domi_channel_is_write_refused(channel, counted))
         return -ENOBUFS;
     return 0;
 }
@@ -56,7 +56,7 @@ static int queue_datagram(domus_channel *channel, const void *name, size_t name_
 
     if (error != 0)
         return error;
-    domi_datagram *datagram = domi_slab_take(&io->datagram_slab);
+    domi_datagram *datagram = domi_slab_take_object(&io->datagram_slab);
     if (datagram == NULL)
         return -ENOMEM;
     datagram->channel = channel;
@@ -67,19 +67,20 @@ static int queue_datagram(domus_channel *channel, const void *name, size_t name_
     bytes->datagram = datagram;
     domi_buffer_list_put(&channel->outbound, bytes);
     channel->queued_bytes += (uint64_t)bytes->size + DOMI_DATAGRAM_COST;
-    domi_channel_charge_buffer(channel, &channel->cost, bytes);
-    domi_channel_charge(channel, &channel->cost, DOMI_DATAGRAM_COST);
-    domi_io_note_queued(io);
+    domi_channel_count_queued_buffer(channel, &channel->cost, bytes);
+    domi_channel_count_queued_bytes(channel, &channel->cost, DOMI_DATAGRAM_COST);
+    domi_io_become_careful_if_much_queued(io);
     if (!channel->sending)
-        domi_channel_mark_dirty(channel);
+        domi_channel_mark_to_be_sent(channel);
     domi_channel_decide_receive(channel);
     return 0;
 }
 
-int domi_datagrams_write(domus_channel *channel, domus_buffer *bytes)
+int domi_datagrams_write_to_peer(domus_channel *channel, domus_buffer *bytes)
 {
-    int error = domi_datagrams_of(channel)->is_connected ? queue_datagram(channel, NULL, 0, bytes)
-                                                         : -EDESTADDRREQ;
+    int error = domi_datagrams_of_channel(channel)->is_connected
+                    ? queue_datagram(channel, NULL, 0, bytes)
+                    : -EDESTADDRREQ;
 
     if (error != 0)
         domus_buffer_free(bytes);
@@ -101,7 +102,7 @@ static int queue_datagram_to_endpoint(domus_channel *channel, const domus_endpoi
                                       domus_buffer *bytes)
 {
     struct sockaddr_storage address;
-    const domi_datagrams *datagrams = domi_datagrams_of(channel);
+    const domi_datagrams *datagrams = domi_datagrams_of_channel(channel);
 
     if (datagrams == NULL)
         return -EINVAL;
@@ -109,7 +110,7 @@ static int queue_datagram_to_endpoint(domus_channel *channel, const domus_endpoi
         return -EISCONN;
     if (to == NULL)
         return queue_answer_datagram(channel, bytes);
-    int size = domi_endpoint_to_socket(to, &address);
+    int size = domi_endpoint_to_socket_address(to, &address);
     if (size < 0)
         return size;
     /* an IPv6 socket can send to IPv4 addresses, too */
@@ -122,8 +123,9 @@ static int queue_datagram_to_endpoint(domus_channel *channel, const domus_endpoi
 int domus_channel_send_to(domus_stack *stack, domus_channel *channel, const domus_endpoint *to,
                           domus_buffer *bytes)
 {
-    int error = domi_channel_is_for(stack, channel) ? queue_datagram_to_endpoint(channel, to, bytes)
-                                                    : -EPERM;
+    int error = domi_channel_may_be_used_by(stack, channel)
+                    ? queue_datagram_to_endpoint(channel, to, bytes)
+                    : -EPERM;
 
     if (error != 0)
         domus_buffer_free(bytes);
@@ -132,10 +134,10 @@ int domus_channel_send_to(domus_stack *stack, domus_channel *channel, const domu
 
 /* --- send ------------------------------------------------------------------------------------- */
 
-void domi_datagrams_send(domus_channel *channel)
+void domi_datagrams_send_waiting(domus_channel *channel)
 {
     domi_io *io = channel->io;
-    domi_datagrams *datagrams = domi_datagrams_of(channel);
+    domi_datagrams *datagrams = domi_datagrams_of_channel(channel);
     uint32_t most = datagrams->family == AF_UNIX ? 1 : FLYING_MAX;
 
     DOMI_CHECK(datagrams->flying == 0);
@@ -160,19 +162,19 @@ void domi_datagrams_send(domus_channel *channel)
 /* Free a datagram that was taken out of the channel's `outbound`. */
 static void free_queued_datagram(domus_channel *channel, domus_buffer *buffer)
 {
-    domi_slab_put(&channel->io->datagram_slab, buffer->datagram);
+    domi_slab_put_object(&channel->io->datagram_slab, buffer->datagram);
     buffer->datagram = NULL;
     channel->queued_bytes -= (uint64_t)buffer->size + DOMI_DATAGRAM_COST;
     /* The sum has the same addends as the one in flush.c, with which it is compared. */
     channel->sent_bytes += (uint64_t)buffer->size + DOMI_DATAGRAM_COST;
-    domi_channel_discharge_buffer(channel, &channel->cost, buffer);
-    domi_channel_discharge(channel, &channel->cost, DOMI_DATAGRAM_COST);
+    domi_channel_uncount_queued_buffer(channel, &channel->cost, buffer);
+    domi_channel_uncount_queued_bytes(channel, &channel->cost, DOMI_DATAGRAM_COST);
     domus_buffer_free(buffer);
 }
 
 static void count_unsent_datagram(domus_channel *channel, int error)
 {
-    domi_datagrams *datagrams = domi_datagrams_of(channel);
+    domi_datagrams *datagrams = domi_datagrams_of_channel(channel);
 
     datagrams->counts.unsent++;
     datagrams->counts.last_error = error;
@@ -184,7 +186,7 @@ static void count_unsent_datagram(domus_channel *channel, int error)
  * stranger's room. */
 static bool waits_for_room_in_kernel(const domus_channel *channel)
 {
-    const domi_datagrams *datagrams = domi_datagrams_of(channel);
+    const domi_datagrams *datagrams = domi_datagrams_of_channel(channel);
 
     return channel->state <= DOMI_CHANNEL_FLUSHING && channel->io->backend->poll_once != NULL &&
            (datagrams->is_connected || datagrams->family != AF_UNIX);
@@ -195,36 +197,37 @@ static bool waits_for_room_in_kernel(const domus_channel *channel)
 static void resume_waiting_senders(domus_channel *channel)
 {
     if (channel->flushes != NULL)
-        domi_flush_end_sent(channel);
+        domi_flush_complete_waits(channel);
     domi_channel_decide_receive(channel);
-    domi_channel_settle(channel);
+    domi_channel_take_due_steps(channel);
 }
 
 /* Finish a batch of sends when every send of it has come back. */
 static void end_batch_of_sends(domus_channel *channel)
 {
     const domi_io *io = channel->io;
-    const domi_datagrams *datagrams = domi_datagrams_of(channel);
+    const domi_datagrams *datagrams = domi_datagrams_of_channel(channel);
 
     if (datagrams->is_full && waits_for_room_in_kernel(channel)) {
-        io->backend->poll_once(io->ring, channel->fd, POLLOUT,
-                               domi_op_data(DOMI_OP_ROOM, channel->slot_generation, channel->slot));
+        io->backend->poll_once(
+            io->ring, channel->fd, POLLOUT,
+            domi_op_user_data(DOMI_OP_ROOM, channel->slot_generation, channel->slot));
         domi_channel_arm_timeouts(channel);
         return;
     }
     channel->sending = false;
     if (channel->state >= DOMI_CHANNEL_CLOSING)
-        domi_channel_drop_outbound(channel);
+        domi_channel_drop_unsent_bytes(channel);
     else if (channel->outbound.head != NULL)
-        domi_channel_mark_dirty(channel);
+        domi_channel_mark_to_be_sent(channel);
     resume_waiting_senders(channel);
 }
 
-void domi_datagram_complete(domi_datagram *datagram, int result)
+void domi_datagram_handle_send_result(domi_datagram *datagram, int result)
 {
     domus_channel *channel = datagram->channel;
     domus_buffer *buffer = datagram->buffer;
-    domi_datagrams *datagrams = domi_datagrams_of(channel);
+    domi_datagrams *datagrams = domi_datagrams_of_channel(channel);
 
     DOMI_CHECK(channel->sending && datagrams->flying != 0);
     datagrams->flying--;
@@ -242,24 +245,24 @@ void domi_datagram_complete(domi_datagram *datagram, int result)
         domi_buffer_list_remove(&channel->outbound, buffer);
         free_queued_datagram(channel, buffer);
         if (result < 0 && datagrams->ends_on_error)
-            domi_channel_end(channel, result, false);
+            domi_channel_end_at_once(channel, result, false);
     }
     if (datagrams->flying == 0)
         end_batch_of_sends(channel);
 }
 
-void domi_datagrams_find_room(domi_io *io, const domi_completion *completion)
+void domi_datagrams_send_after_poll(domi_io *io, const domi_completion *completion)
 {
-    domus_channel *channel = domi_channel_of(io, completion);
+    domus_channel *channel = domi_channel_of_completion(io, completion);
 
     DOMI_CHECK(channel->special != NULL && channel->sending);
-    domi_datagrams_of(channel)->is_full = false;
+    domi_datagrams_of_channel(channel)->is_full = false;
     end_batch_of_sends(channel);
 }
 
-void domi_datagrams_handle_timeout(domus_channel *channel)
+void domi_datagrams_handle_send_timeout(domus_channel *channel)
 {
-    if (domi_datagrams_of(channel)->flying != 0)
+    if (domi_datagrams_of_channel(channel)->flying != 0)
         return; /* sends in flight come back with the next enter, so nothing is late */
     for (domus_buffer *buffer = domi_buffer_list_take(&channel->outbound); buffer != NULL;
          buffer = domi_buffer_list_take(&channel->outbound)) {
@@ -271,13 +274,13 @@ void domi_datagrams_handle_timeout(domus_channel *channel)
     resume_waiting_senders(channel);
 }
 
-void domi_datagrams_forget_outbound(domus_channel *channel)
+void domi_datagrams_drop_waiting(domus_channel *channel)
 {
-    domi_datagrams_of(channel)->flying = 0;
+    domi_datagrams_of_channel(channel)->flying = 0;
     for (domus_buffer *buffer = channel->outbound.head; buffer != NULL; buffer = buffer->next) {
         count_unsent_datagram(channel, channel->error != 0 ? channel->error : -ECANCELED);
-        domi_slab_put(&channel->io->datagram_slab, buffer->datagram);
+        domi_slab_put_object(&channel->io->datagram_slab, buffer->datagram);
         buffer->datagram = NULL;
-        domi_channel_discharge(channel, &channel->cost, DOMI_DATAGRAM_COST);
+        domi_channel_uncount_queued_bytes(channel, &channel->cost, DOMI_DATAGRAM_COST);
     }
 }

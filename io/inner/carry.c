@@ -13,24 +13,24 @@ static void call_stage_for_inner_channels(domus_channel *channel)
 
     if (channel->state != DOMI_CHANNEL_OPEN || pipe == NULL)
         return;
-    int error = domi_wire_carry(pipe->wire);
+    int error = domi_wire_call_carry_of_stage(pipe->wire);
     if (error != 0)
-        domi_channel_refuse(channel, error);
+        domi_channel_reset_after_error(channel, error);
     else if (!domi_out_is_empty(pipe->wire->out))
-        (void)domi_pipe_flush_out(pipe);
+        (void)domi_pipe_queue_encoded_bytes(pipe);
     if (channel->lends && channel->state == DOMI_CHANNEL_OPEN)
         /* inner channels that were busy may be free for a waiting ask now */
-        domi_pipe_send_waiting(channel->io->manager, pipe);
+        domi_pipe_send_waiting_asks(channel->io->manager, pipe);
     if (channel->lends && pipe->asked_last && channel->carried == 0)
         (void)domi_channel_close(channel);
     if (channel->drain)
         /* the run of the outer channel's actor finds out whether its drain is over */
-        domi_channel_make_ready(channel);
+        domi_channel_make_actor_ready(channel);
     if (channel->close_due && domi_channel_has_answered_all(channel))
         (void)domi_channel_close(channel);
 }
 
-void domi_io_carry(domi_io *io)
+void domi_io_call_carrying_stages(domi_io *io)
 {
     while (io->carriers != NULL) {
         domus_channel *channel = io->carriers;
@@ -38,6 +38,6 @@ void domi_io_carry(domi_io *io)
         io->carriers = channel->next_carrier;
         channel->carry_due = false;
         call_stage_for_inner_channels(channel);
-        domi_channel_settle(channel);
+        domi_channel_take_due_steps(channel);
     }
 }

@@ -35,10 +35,10 @@ typedef struct domi_inner {
 } domi_inner;
 
 /* Tell the stage of the outer channel that the inner channel has something new for it. */
-void domi_inner_add_news(domi_inner *inner);
+void domi_inner_tell_stage_news(domi_inner *inner);
 
 /* Free the record of an inner channel if neither the channel nor the stage has it any more. */
-void domi_inner_free_if_left(domi_inner *inner);
+void domi_inner_free_if_unused(domi_inner *inner);
 
 /* The functions by which an inner channel does without a descriptor what other channels do with one
  * (ways.c). */
@@ -52,6 +52,6 @@ extern const domi_inner_ways domi_ways_of_inner;
 extern const domi_inners domi_ways_of_inners;
 
 /* Call the stages of outer channels whose inner channels have news (carry.c). */
-void domi_io_carry(domi_io *io);
+void domi_io_call_carrying_stages(domi_io *io);
 
 #endif

@@ -21,8 +21,8 @@ static domus_channel *get_channel_of_wire(const domus_wire *wire)
  * of the owner names, with which they may share a state. */
 static const domus_behaviour *choose_behaviour_of_inner(const domus_channel *outer)
 {
-    const domus_behaviour *of_owner = domi_house_behaviour(outer->house->parent);
-    const domus_behaviour *own = domi_house_behaviour(outer->house);
+    const domus_behaviour *of_owner = domi_house_get_behaviour(outer->house->parent);
+    const domus_behaviour *own = domi_house_get_behaviour(outer->house);
 
     return own == (of_owner->channel != NULL ? of_owner->channel : of_owner) ? NULL : own;
 }
@@ -38,15 +38,15 @@ static int make_channel_of_inner(domi_inner *inner, domus_channel *outer, uint32
     /* The inner channel also counts on the address of the peer: otherwise one connection could use
      * up the places of all others. */
     if (outer->peer != NULL &&
-        domi_peers_count_in(io->peers, &outer->peer->key, &connection.peer) != 0)
+        domi_peers_count_connection(io->peers, &outer->peer->key, &connection.peer) != 0)
         return -ENOBUFS;
     /* Relaxed: the numbers of connections only serve to choose a thread, and to check a bound. */
     atomic_fetch_add_explicit(&io->connections, 1, memory_order_relaxed);
-    int error = domi_channel_make(io, outer->house->parent, choose_behaviour_of_inner(outer),
-                                  &connection, &channel);
+    int error = domi_channel_adopt_with_behaviour(
+        io, outer->house->parent, choose_behaviour_of_inner(outer), &connection, &channel);
     if (error != 0) {
         atomic_fetch_sub_explicit(&io->connections, 1, memory_order_relaxed);
-        domi_peers_count_out(io->peers, connection.peer);
+        domi_peers_uncount_connection(io->peers, connection.peer);
         return error;
     }
     if (channel->is_outbound)
@@ -61,8 +61,8 @@ static int make_channel_of_inner(domi_inner *inner, domus_channel *outer, uint32
  * or of those that it has accepted. */
 static bool has_thread_all_connections(const domus_channel *outer)
 {
-    return outer->is_outbound ? domi_io_has_opened_all(outer->io)
-                              : domi_io_has_accepted_all(outer->io);
+    return outer->is_outbound ? domi_io_has_opened_maximum(outer->io)
+                              : domi_io_has_accepted_maximum(outer->io);
 }
 
 static int open_inner_channel(domus_wire *wire, uint32_t skipped, void *data,
@@ -73,7 +73,8 @@ static int open_inner_channel(domus_wire *wire, uint32_t skipped, void *data,
     if (outer->state != DOMI_CHANNEL_OPEN)
         return -EPIPE;
     /* a state actor cannot be the owner, because it may run on another thread */
-    if (outer->is_outbound && domi_house_behaviour(outer->house->parent)->kind != DOMUS_CHANNELS)
+    if (outer->is_outbound &&
+        domi_house_get_behaviour(outer->house->parent)->kind != DOMUS_CHANNELS)
         return -EOPNOTSUPP;
     if (outer->io->pressure.pauses || has_thread_all_connections(outer))
         return -ENOBUFS;
@@ -110,7 +111,7 @@ static void set_count_under_way_in_inner(domus_wire *wire, uint32_t count)
 
     /* An ask may wait for the place of the inner channel that has ended. */
     if (count < outer->carried && outer->lends)
-        domi_channel_carry(outer);
+        domi_channel_make_carry_due(outer);
     outer->carried = count;
 }
 
@@ -119,7 +120,7 @@ static bool is_outer_channel_full(const domus_wire *wire)
     const domus_channel *outer = get_channel_of_wire(wire);
 
     return outer->state != DOMI_CHANNEL_OPEN || outer->finished || outer->high || outer->crowded ||
-           outer->queued_bytes + domi_out_bytes(wire->out) > outer->settings->send_high_bytes;
+           outer->queued_bytes + domi_out_count_bytes(wire->out) > outer->settings->send_high_bytes;
 }
 
 static bool is_outer_channel_draining(const domus_wire *wire)
@@ -136,7 +137,7 @@ static void set_most_lent_inner_channels(domus_wire *wire, uint32_t most)
     if (most == 0) {
         domi_pipe_return_waiting_asks(pipe->channel->io->manager, pipe);
         /* the stage is called again, so that it ends the outer channel if nothing is under way */
-        domi_channel_carry(pipe->channel);
+        domi_channel_make_carry_due(pipe->channel);
     }
 }
 
@@ -151,7 +152,7 @@ static void note_carrying_stage_left(domus_wire *wire)
 
     channel->wraps = wire->count > 1;
     channel->says_end = domi_wire_has_end_of_output(wire);
-    channel->carries = domi_wire_carries(wire);
+    channel->carries = domi_wire_carries_inner_channels(wire);
 }
 
 bool domus_channel_is_inner(const domus_channel *channel)

@@ -58,9 +58,9 @@ static void drop_inner_channel(domus_inner *base, int error)
     remove_inner_from_news(inner);
     inner->special.outer = NULL;
     if (channel == NULL)
-        domi_inner_free_if_left(inner);
+        domi_inner_free_if_unused(inner);
     else
-        domi_channel_end(channel, error, error != 0);
+        domi_channel_end_at_once(channel, error, error != 0);
 }
 
 /* End an inner channel whose ask the peer has refused: the ask goes back to the pool as one that
@@ -102,7 +102,7 @@ static domus_address get_address_of_inner_channel(const domus_inner *base)
 {
     const domus_channel *channel = get_channel_of_inner(base);
 
-    return channel != NULL ? domi_house_address(channel->house) : (domus_address){NULL, 0};
+    return channel != NULL ? domi_house_get_address(channel->house) : (domus_address){NULL, 0};
 }
 
 static domus_inner_state get_state_of_inner_channel(const domus_inner *base, int *ret_error)
@@ -131,7 +131,7 @@ static int copy_piece_to_inner_channel(domi_inner *inner, domus_channel *channel
     /* the first piece of an inner channel is mostly a whole request; later small pieces are parts
      * of a body */
     uint32_t room = channel->inbound.head != NULL && size < JOINT_BYTES ? JOINT_BYTES : size;
-    domus_buffer *buffer = domi_buffer_heap(channel->io, room);
+    domus_buffer *buffer = domi_buffer_new_from_heap(channel->io, room);
     if (buffer == NULL)
         return -ENOMEM;
     memcpy(buffer->data, bytes, size);
@@ -140,7 +140,7 @@ static int copy_piece_to_inner_channel(domi_inner *inner, domus_channel *channel
     buffer->holder_generation = channel->slot_generation;
     channel->held++;
     domi_buffer_list_put(&channel->inbound, buffer);
-    domi_channel_charge_copy(channel, domi_buffer_cost(buffer));
+    domi_channel_count_copied_piece(channel, domi_buffer_cost_in_memory(buffer));
     inner->tail = buffer;
     inner->tail_room = room - size;
     return 0;
@@ -175,11 +175,11 @@ static int pass_bytes_to_inner_channel(domus_inner *base, const void *bytes, siz
     channel->received_bytes += size;
     channel->active_ns = channel->io->manager->now_ns;
     channel->silent_ns = 0;
-    domi_io_note_queued(channel->io);
+    domi_io_become_careful_if_much_queued(channel->io);
     if (!channel->blocked)
-        domi_channel_make_ready(channel);
+        domi_channel_make_actor_ready(channel);
     domi_channel_decide_receive(channel);
-    domi_channel_settle(channel);
+    domi_channel_take_due_steps(channel);
     return 0;
 }
 
@@ -191,8 +191,8 @@ static void end_input_of_inner_channel(domus_inner *base)
         return;
     channel->ended = true;
     if (channel->state == DOMI_CHANNEL_OPEN)
-        domi_channel_make_ready(channel);
-    domi_channel_settle(channel);
+        domi_channel_make_actor_ready(channel);
+    domi_channel_take_due_steps(channel);
 }
 
 static void let_inner_channel_rest(domus_inner *base)
@@ -203,14 +203,14 @@ static void let_inner_channel_rest(domus_inner *base)
         return;
     channel->rests = true;
     channel->active_ns = channel->io->manager->now_ns;
-    domi_channel_advance_timer(channel, channel->active_ns + DOMUS_INNER_REST_NS);
+    domi_channel_set_timer_no_later(channel, channel->active_ns + DOMUS_INNER_REST_NS);
 }
 
 static uint64_t count_unused_bytes_of_inner(const domus_inner *base)
 {
     const domus_channel *channel = get_channel_of_inner(base);
 
-    return channel != NULL ? domi_channel_inbound_bytes(channel) : 0;
+    return channel != NULL ? domi_channel_count_inbound_bytes(channel) : 0;
 }
 
 static const char *get_next_bytes_to_send(const domus_inner *base, size_t *ret_size)
@@ -234,15 +234,15 @@ static void note_bytes_taken_from_inner(domus_inner *base, size_t size)
     channel->active_ns = channel->io->manager->now_ns;
     channel->send_ns = channel->active_ns;
     channel->sent_bytes += size;
-    domi_channel_drop_sent(channel, (uint32_t)size);
+    domi_channel_free_sent_buffers(channel, (uint32_t)size);
     channel->tail_room = 0;
     channel->sending = channel->outbound.head != NULL;
     domi_channel_decide_receive(channel);
     if (channel->answer_bytes != 0)
-        domi_channel_continue_answer(channel);
+        domi_channel_wake_writer_of_answer(channel);
     if (channel->flushes != NULL)
-        domi_flush_end_sent(channel);
-    domi_channel_settle(channel);
+        domi_flush_complete_waits(channel);
+    domi_channel_take_due_steps(channel);
 }
 
 const domi_inner_ways domi_ways_of_inner = {

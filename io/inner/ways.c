@@ -12,7 +12,7 @@ static domi_inner *get_inner_of_channel(const domus_channel *channel)
     return (domi_inner *)(void *)channel->special;
 }
 
-void domi_inner_add_news(domi_inner *inner)
+void domi_inner_tell_stage_news(domi_inner *inner)
 {
     domus_channel *outer = inner->special.outer;
 
@@ -26,10 +26,10 @@ void domi_inner_add_news(domi_inner *inner)
     else
         pipe->news = inner;
     pipe->news_last = inner;
-    domi_channel_carry(outer);
+    domi_channel_make_carry_due(outer);
 }
 
-void domi_inner_free_if_left(domi_inner *inner)
+void domi_inner_free_if_unused(domi_inner *inner)
 {
     if (inner->special.outer == NULL && inner->channel == NULL)
         domi_memory_free(inner);
@@ -51,8 +51,8 @@ static void let_queued_bytes_wait_for_stage(domus_channel *channel)
     channel->tail_room = 0;
     channel->sending = true;
     channel->send_ns = channel->io->manager->now_ns;
-    domi_channel_advance_timer(channel, timeout_ns != 0 ? channel->send_ns + timeout_ns : 0);
-    domi_inner_add_news(get_inner_of_channel(channel));
+    domi_channel_set_timer_no_later(channel, timeout_ns != 0 ? channel->send_ns + timeout_ns : 0);
+    domi_inner_tell_stage_news(get_inner_of_channel(channel));
 }
 
 static void forget_outbound_of_inner_channel(domus_channel *channel)
@@ -68,14 +68,14 @@ static void note_end_of_inner_channel(domus_channel *channel)
     inner->channel = NULL;
     inner->tail = NULL;
     channel->special = NULL;
-    domi_inner_add_news(inner);
-    domi_inner_free_if_left(inner);
+    domi_inner_tell_stage_news(inner);
+    domi_inner_free_if_unused(inner);
 }
 
 static void finish_sending_of_inner_channel(domus_channel *channel)
 {
     get_inner_of_channel(channel)->finished = true;
-    domi_inner_add_news(get_inner_of_channel(channel));
+    domi_inner_tell_stage_news(get_inner_of_channel(channel));
 }
 
 static void note_used_piece_of_inner_channel(domus_channel *channel)
@@ -84,7 +84,7 @@ static void note_used_piece_of_inner_channel(domus_channel *channel)
 
     if (channel->inbound.head == NULL)
         inner->tail = NULL;
-    domi_inner_add_news(inner);
+    domi_inner_tell_stage_news(inner);
 }
 
 const domi_channel_ways domi_ways_of_inner_channels = {

@@ -32,8 +32,8 @@ int domi_asked_make_room(domi_asked *asked)
         return asked->lists_count == 0 ? -ENOMEM : 0;
     for (uint32_t i = 0; i < asked->lists_count; i++) {
         while (asked->lists[i] != NULL) {
-            domi_node *node = domi_list_take(&asked->lists[i]);
-            domi_list_push(find_list_of_number(&grown, get_number_of_ask(node)), node);
+            domi_node *node = domi_list_take_first_node(&asked->lists[i]);
+            domi_list_append_node(find_list_of_number(&grown, get_number_of_ask(node)), node);
         }
     }
     domi_memory_free(asked->lists);
@@ -41,10 +41,10 @@ int domi_asked_make_room(domi_asked *asked)
     return 0;
 }
 
-void domi_asked_put(domi_asked *asked, domi_envelope *ask, uint32_t number)
+void domi_asked_put_ask(domi_asked *asked, domi_envelope *ask, uint32_t number)
 {
     ask->error = (int32_t)number;
-    domi_list_push(find_list_of_number(asked, number), &ask->node);
+    domi_list_append_node(find_list_of_number(asked, number), &ask->node);
     if (asked->count++ == 0)
         asked->oldest = number;
 }
@@ -65,7 +65,7 @@ static domi_node *find_node_before_ask(domi_node *tail, uint32_t number)
     return before;
 }
 
-domi_envelope *domi_asked_take(domi_asked *asked, uint32_t number)
+domi_envelope *domi_asked_take_by_number(domi_asked *asked, uint32_t number)
 {
     if (asked->count == 0)
         return NULL;
@@ -74,7 +74,7 @@ domi_envelope *domi_asked_take(domi_asked *asked, uint32_t number)
     if (before == NULL)
         return NULL;
     domi_node *node = before->next;
-    domi_list_take_behind(tail, before);
+    domi_list_take_node_behind(tail, before);
     asked->count--;
     return (domi_envelope *)(void *)node;
 }
@@ -97,7 +97,7 @@ static uint32_t find_lowest_number(const domi_asked *asked)
 /* Find the oldest ask with the peer. Each number is passed once, so this costs O(1) for each ask;
  * if very many younger asks were answered before the oldest, it costs at most one look into each
  * list. */
-domi_envelope *domi_asked_oldest(domi_asked *asked)
+domi_envelope *domi_asked_get_oldest(domi_asked *asked)
 {
     domi_node *before = NULL;
 
@@ -113,10 +113,11 @@ domi_envelope *domi_asked_oldest(domi_asked *asked)
 
 domi_envelope *domi_asked_take_oldest(domi_asked *asked)
 {
-    return domi_asked_oldest(asked) != NULL ? domi_asked_take(asked, asked->oldest) : NULL;
+    return domi_asked_get_oldest(asked) != NULL ? domi_asked_take_by_number(asked, asked->oldest)
+                                                : NULL;
 }
 
-void domi_asked_free(domi_asked *asked)
+void domi_asked_free_lists(domi_asked *asked)
 {
     DOMI_CHECK(asked->count == 0);
     domi_memory_free(asked->lists);

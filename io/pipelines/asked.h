@@ -20,18 +20,18 @@ int domi_asked_make_room(domi_asked *asked);
 
 /* Add an ask that is sent to the peer. There must be room for it, and its number is above the
  * numbers of all others. */
-void domi_asked_put(domi_asked *asked, domi_envelope *ask, uint32_t number);
+void domi_asked_put_ask(domi_asked *asked, domi_envelope *ask, uint32_t number);
 
 /* Returns the oldest ask that the peer has to answer, which stays; NULL: there is none. */
-domi_envelope *domi_asked_oldest(domi_asked *asked);
+domi_envelope *domi_asked_get_oldest(domi_asked *asked);
 
 /* Remove and return the ask that has this number; NULL: there is none. */
-domi_envelope *domi_asked_take(domi_asked *asked, uint32_t number);
+domi_envelope *domi_asked_take_by_number(domi_asked *asked, uint32_t number);
 
 /* Remove and return the oldest ask that the peer has to answer; NULL: there is none. */
 domi_envelope *domi_asked_take_oldest(domi_asked *asked);
 
 /* Free the lists of asks with the peer; no ask may be left in them. */
-void domi_asked_free(domi_asked *asked);
+void domi_asked_free_lists(domi_asked *asked);
 
 #endif

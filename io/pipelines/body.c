@@ -28,7 +28,7 @@ static void set_piece_is_wanted(domi_pipe *pipe, bool reading)
     if (channel->state != DOMI_CHANNEL_OPEN)
         return;
     domi_channel_decide_receive(channel);
-    domi_channel_settle(channel);
+    domi_channel_take_due_steps(channel);
 }
 
 static domi_envelope *detach_reader_of_body(domi_body *body)
@@ -36,7 +36,7 @@ static domi_envelope *detach_reader_of_body(domi_body *body)
     if (body->reader == NULL)
         return NULL;
     body->readers = 0;
-    return (domi_envelope *)(void *)domi_list_take(&body->reader);
+    return (domi_envelope *)(void *)domi_list_take_first_node(&body->reader);
 }
 
 static void fail_reader_of_body(domi_manager *manager, domi_body *body, int error)
@@ -78,11 +78,11 @@ static int check_may_open_rest(domus_stack *stack, domus_channel *channel, uint3
     domus_address owner;
 
     *ret_number = 0;
-    if (domi_stack_house(stack) != channel->house)
+    if (domi_stack_get_house(stack) != channel->house)
         return -EPERM;
     if (pipe == NULL || channel->state != DOMI_CHANNEL_OPEN || channel->finished)
         return -EPIPE;
-    int error = domi_stack_find_request(stack, &owner, ret_number);
+    int error = domi_stack_find_request_of_peer(stack, &owner, ret_number);
     if (error != 0)
         return error;
     if (!pipe->alone || *ret_number != pipe->next - 1)
@@ -98,7 +98,7 @@ int domus_channel_open_rest(domus_stack *stack, domus_channel *channel, domus_bo
 
     if (error != 0 || ret_body == NULL)
         return error;
-    uint32_t number = domi_wire_open_rest(pipe->wire);
+    uint32_t number = domi_wire_open_body_of_rest(pipe->wire);
     if (number == 0)
         return -EOPNOTSUPP;
     pipe->body = (domi_body){.number = number, .request = request, .open = true, .is_rest = true};
@@ -115,10 +115,10 @@ static int tell_peer_body_is_wanted(domi_pipe *pipe)
     if (pipe->body.wanted)
         return 0;
     pipe->body.wanted = true;
-    int error = domi_wire_wanted(pipe->wire);
+    int error = domi_wire_encode_body_is_wanted(pipe->wire);
     if (error == 0 && !domi_out_is_empty(pipe->wire->out))
-        error = pipe->body.of_answer ? domi_pipe_flush_out(pipe)
-                                     : domi_pipe_deliver_part(pipe, pipe->body.request);
+        error = pipe->body.of_answer ? domi_pipe_queue_encoded_bytes(pipe)
+                                     : domi_pipe_send_part_of_answer(pipe, pipe->body.request);
     return error;
 }
 
@@ -130,40 +130,40 @@ static int check_body_may_be_read(domi_manager *manager, domi_body *body, uint32
     if (!body->open)
         return body->error != 0 ? body->error : -ENODATA;
     if (body->reader != NULL && domi_ask_is_expired(manager, (domi_envelope *)(void *)body->reader))
-        domi_ask_expire(manager, detach_reader_of_body(body));
+        domi_ask_drop_expired(manager, detach_reader_of_body(body));
     return body->reader != NULL ? -EBUSY : 0;
 }
 
-void domi_body_read(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
+void domi_body_handle_read(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 {
-    const domus_body *which = domi_envelope_payload(ask);
+    const domus_body *which = domi_envelope_get_payload(ask);
     domi_body *body = &pipe->body;
     int error = check_body_may_be_read(manager, body, which->number);
 
     if (error == 0) {
         error = tell_peer_body_is_wanted(pipe);
         if (error != 0)
-            domi_body_fail(manager, pipe, error);
+            domi_body_fail_and_close(manager, pipe, error);
     }
     if (error != 0) {
         domi_ask_fail(manager, ask, error);
         return;
     }
-    domi_list_push(&body->reader, &ask->node);
+    domi_list_append_node(&body->reader, &ask->node);
     body->readers = 1;
     if (body->of_answer)
-        domi_pipe_set_due_of_body(manager, pipe);
+        domi_pipe_set_reset_time_of_body(manager, pipe);
     set_piece_is_wanted(pipe, true);
     if (!pipe->running)
-        domi_channel_make_ready(pipe->channel);
+        domi_channel_make_actor_ready(pipe->channel);
 }
 
-bool domi_body_is_wanted(domi_manager *manager, domi_pipe *pipe)
+bool domi_body_is_next_piece_wanted(domi_manager *manager, domi_pipe *pipe)
 {
     domi_body *body = &pipe->body;
 
     if (body->reader != NULL && domi_ask_is_expired(manager, (domi_envelope *)(void *)body->reader))
-        domi_ask_expire(manager, detach_reader_of_body(body));
+        domi_ask_drop_expired(manager, detach_reader_of_body(body));
     if (body->reader == NULL && !body->skipping)
         set_piece_is_wanted(pipe, false);
     return body->skipping || body->reader != NULL;
@@ -179,25 +179,25 @@ void domi_body_handle_piece(domi_manager *manager, domi_pipe *pipe, domi_envelop
     if (ask == NULL)
         domi_pipe_drop_message(manager, made);
     else
-        error = domi_pipe_deliver_answer(manager, pipe, ask, made);
+        error = domi_pipe_deliver_answer_to_asker(manager, pipe, ask, made);
     if (error == -ENOMEM) {
         /* a piece that could not be handed out is lost, so the body cannot be complete */
-        domi_body_fail(manager, pipe, error);
+        domi_body_fail_and_close(manager, pipe, error);
         return;
     }
     if (!last) {
         if (!body->skipping)
             set_piece_is_wanted(pipe, false);
         if (body->of_answer)
-            domi_pipe_set_due_of_body(manager, pipe);
+            domi_pipe_set_reset_time_of_body(manager, pipe);
         return;
     }
     close_incoming_body(manager, pipe, 0);
     if (body->of_answer)
-        domi_pipe_record_end_of_body(manager, pipe);
+        domi_pipe_record_end_of_answer_body(manager, pipe);
 }
 
-int domi_body_count_skipped(domi_pipe *pipe, uint64_t size)
+int domi_body_count_skipped_bytes(domi_pipe *pipe, uint64_t size)
 {
     domi_body *body = &pipe->body;
 
@@ -207,24 +207,24 @@ int domi_body_count_skipped(domi_pipe *pipe, uint64_t size)
     return 0;
 }
 
-void domi_body_fail(domi_manager *manager, domi_pipe *pipe, int error)
+void domi_body_fail_and_close(domi_manager *manager, domi_pipe *pipe, int error)
 {
     close_incoming_body(manager, pipe, error);
     pipe->failed = true;
     pipe->wire->last_decoded = false;
     if (pipe->body.of_answer)
-        domi_channel_refuse(pipe->channel, error);
+        domi_channel_reset_after_error(pipe->channel, error);
     else
         domi_pipe_continue_after_request(pipe);
 }
 
-void domi_body_check_reader(domi_manager *manager, domi_pipe *pipe)
+void domi_body_skip_if_unreadable(domi_manager *manager, domi_pipe *pipe)
 {
     domi_body *body = &pipe->body;
 
     if (body->open && body->of_answer && body->reader == NULL && pipe->channel->ask_due_ns == 0)
         /* the ask for the body's next piece was cancelled */
-        domi_pipe_set_due_of_body(manager, pipe);
+        domi_pipe_set_reset_time_of_body(manager, pipe);
     if (!body->open || !body->over || body->skipping)
         return;
     fail_reader_of_body(manager, body, -ESTALE);
@@ -232,14 +232,14 @@ void domi_body_check_reader(domi_manager *manager, domi_pipe *pipe)
     body->skip_left = pipe->channel->settings->skip_max_bytes;
     /* a tunnel whose asker is gone is reset, because it has no end to which it could be skipped */
     if (body->skip_left == 0 || (body->is_rest && body->of_answer)) {
-        domi_body_fail(manager, pipe, -EMSGSIZE);
+        domi_body_fail_and_close(manager, pipe, -EMSGSIZE);
         return;
     }
     set_piece_is_wanted(pipe, true);
-    domi_channel_make_ready(pipe->channel);
+    domi_channel_make_actor_ready(pipe->channel);
 }
 
-void domi_body_end(domi_manager *manager, domi_pipe *pipe)
+void domi_body_end_with_channel(domi_manager *manager, domi_pipe *pipe)
 {
     int error = pipe->channel->error;
 

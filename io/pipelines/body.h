@@ -16,29 +16,29 @@ extern const domus_type domi_read_type;
 void domi_body_begin(domi_pipe *pipe);
 
 /* Handle an ask that reads a body. The channel is open. */
-void domi_body_read(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask);
+void domi_body_handle_read(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask);
 
 /* True if the next piece of the peer's open body has a reader, or is skipped. A read that has
  * expired is dropped here, before a piece is made for it. */
-bool domi_body_is_wanted(domi_manager *manager, domi_pipe *pipe);
+bool domi_body_is_next_piece_wanted(domi_manager *manager, domi_pipe *pipe);
 
 /* Give a new piece of the open body to its reader, or throw it away. */
 void domi_body_handle_piece(domi_manager *manager, domi_pipe *pipe, domi_envelope *made, bool last);
 
 /* Count `size` bytes that were used while the rest of a body is skipped. Returns 0; -EMSGSIZE
  * beyond the bound channel.skipMax. */
-int domi_body_count_skipped(domi_pipe *pipe, uint64_t size);
+int domi_body_count_skipped_bytes(domi_pipe *pipe, uint64_t size);
 
 /* Let the peer's open body fail, because its bytes are wrong or have ended. Nothing more is
  * decoded, and the channel closes when the requests are answered; a channel that has asked is
  * reset. */
-void domi_body_fail(domi_manager *manager, domi_pipe *pipe, int error);
+void domi_body_fail_and_close(domi_manager *manager, domi_pipe *pipe, int error);
 
 /* Begin to skip the rest of the peer's open body if nobody may read it any more. Called at the end
  * of a run. */
-void domi_body_check_reader(domi_manager *manager, domi_pipe *pipe);
+void domi_body_skip_if_unreadable(domi_manager *manager, domi_pipe *pipe);
 
 /* End the open body, because the channel ends. */
-void domi_body_end(domi_manager *manager, domi_pipe *pipe);
+void domi_body_end_with_channel(domi_manager *manager, domi_pipe *pipe);
 
 #endif

@@ -16,7 +16,7 @@
 /* True if the peer has sent bytes that were not decoded yet. */
 static bool has_undecoded_bytes(const domi_pipe *pipe)
 {
-    return pipe->channel->inbound.head != NULL || !domi_wire_is_empty(pipe->wire);
+    return pipe->channel->inbound.head != NULL || !domi_wire_has_no_undecoded_bytes(pipe->wire);
 }
 
 /* True if further messages behind the request of this conversation were decoded. */
@@ -26,7 +26,7 @@ static bool has_decoded_messages_behind(const domi_pipe *pipe, const domus_stack
 
     if (ask == NULL || !domi_ask_is_of_peer(ask, pipe->channel->house))
         return false;
-    return domi_pipe_number_of(ask) != pipe->next - 1;
+    return domi_pipe_number_of_request(ask) != pipe->next - 1;
 }
 
 static int may_pipeline_change(const domus_stack *stack, const domus_channel *channel,
@@ -34,13 +34,13 @@ static int may_pipeline_change(const domus_stack *stack, const domus_channel *ch
 {
     const domi_pipe *pipe = channel->pipe;
 
-    if (domi_stack_house(stack) != channel->house)
+    if (domi_stack_get_house(stack) != channel->house)
         return -EPERM;
     if (next == NULL || (flags & ~DOMUS_PIPELINE_CLEAN) != 0 ||
         channel->house->behaviour->pipeline == NULL)
         return -EINVAL;
     if (pipe == NULL || channel->state != DOMI_CHANNEL_OPEN || channel->finished ||
-        (pipe->failed && !domi_wire_has_last_message(pipe->wire)))
+        (pipe->failed && !domi_wire_has_decoded_last_message(pipe->wire)))
         return -EPIPE;
     if (pipe->change != NULL || pipe->held != NULL || channel->asks != 0)
         return -EBUSY;
@@ -57,7 +57,7 @@ int domus_channel_set_pipeline(domus_stack *stack, domus_channel *channel,
         return error;
     bool clean = (flags & DOMUS_PIPELINE_CLEAN) != 0;
     if (clean && !pipe->body.open && has_undecoded_bytes(pipe)) {
-        domi_channel_refuse(channel, -EPROTO);
+        domi_channel_reset_after_error(channel, -EPROTO);
         return -EPROTO;
     }
     pipe->change = next;
@@ -66,11 +66,11 @@ int domus_channel_set_pipeline(domus_stack *stack, domus_channel *channel,
     pipe->change_clean = clean;
     pipe->stopped = true;
     if (!pipe->running)
-        domi_channel_make_ready(channel);
+        domi_channel_make_actor_ready(channel);
     return 0;
 }
 
-void domi_pipe_change(domi_pipe *pipe)
+void domi_pipe_change_stages(domi_pipe *pipe)
 {
     domus_channel *channel = pipe->channel;
     const domus_pipeline *next = pipe->change;
@@ -84,18 +84,18 @@ void domi_pipe_change(domi_pipe *pipe)
     channel->wake_ns = 0; /* the call at this time was wanted by the stage that is removed */
     int error = pipe->change_clean && has_undecoded_bytes(pipe) ? -EPROTO : 0;
     if (error == 0)
-        error = domi_wire_change(pipe->wire, next);
+        error = domi_wire_change_pipeline(pipe->wire, next);
     if (error != 0) {
         /* The scratch has to be empty, because other channels of the thread use it, too. */
-        domi_out_clear(pipe->wire->out, false);
-        domi_channel_refuse(channel, error);
+        domi_out_remove_all(pipe->wire->out, false);
+        domi_channel_reset_after_error(channel, error);
         return;
     }
     pipe->dry = pipe->asked_last = false;
     channel->wraps = pipe->wire->count > 1;
     channel->says_end = domi_wire_has_end_of_output(pipe->wire);
     if (!domi_out_is_empty(pipe->wire->out))
-        (void)domi_pipe_flush_out(pipe);
+        (void)domi_pipe_queue_encoded_bytes(pipe);
     if (!pipe->running && channel->state == DOMI_CHANNEL_OPEN)
-        domi_channel_make_ready(channel);
+        domi_channel_make_actor_ready(channel);
 }

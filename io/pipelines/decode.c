@@ -44,7 +44,8 @@ DOMI_INLINE int keep_message_beyond_turn(domi_manager *manager, domi_pipe *pipe,
 {
     domi_house *house = pipe->channel->house;
     bool is_request = message->node.kind == DOMI_ASK && domi_ask_is_of_peer(message, house);
-    int error = message == pipe->current || pipe->undone ? domi_wire_own(pipe->wire) : 0;
+    int error =
+        message == pipe->current || pipe->undone ? domi_wire_copy_slices_of_message(pipe->wire) : 0;
 
     if (error != 0 || !is_request || (!leaves && domi_envelope_deadline_ns(message) == 0))
         return error;
@@ -54,13 +55,13 @@ DOMI_INLINE int keep_message_beyond_turn(domi_manager *manager, domi_pipe *pipe,
 int domi_pipe_release_message(domi_manager *manager, domi_house *house, domi_envelope *message,
                               bool leaves)
 {
-    domi_pipe *pipe = domi_pipe_of(house);
+    domi_pipe *pipe = domi_pipe_of_house(house);
 
     if (pipe == NULL) { /* the connection is gone, but the ask still counts as its peer's */
         domus_address channel;
         uint32_t number;
         return message->node.kind == DOMI_ASK &&
-                       domi_ask_find_request(message, &channel, &number) == 0
+                       domi_ask_find_request_of_peer(message, &channel, &number) == 0
                    ? -ENOTCONN
                    : 0;
     }
@@ -75,7 +76,7 @@ int domi_pipe_release_message(domi_manager *manager, domi_house *house, domi_env
 static void end_channel_for_lack_of_memory(domi_pipe *pipe)
 {
     pipe->undone = true;
-    domi_channel_refuse(pipe->channel, -ENOMEM);
+    domi_channel_reset_after_error(pipe->channel, -ENOMEM);
 }
 
 /* End the turn that `message` of the peer has begun on `stack`. A notice that was taken, or whose
@@ -87,10 +88,10 @@ static void end_turn_of_message(domi_manager *manager, domi_pipe *pipe, domus_st
     domi_house *house = channel->house;
 
     if (kind == DOMI_NOTICE && stack->message != NULL)
-        domi_envelope_end(manager, message);
+        domi_envelope_release_and_free(manager, message);
     if (kind == DOMI_NOTICE)
         pipe->current = NULL;
-    (void)domi_turn_end_begun(stack, result, kind);
+    (void)domi_turn_end_of_begun_conversation(stack, result, kind);
     if (DOMI_LIKELY(pipe->current == NULL))
         return;
     if (house->channels.owned == NULL)
@@ -106,7 +107,7 @@ static void call_row_for_message(domi_manager *manager, domi_pipe *pipe, const d
                                  domi_envelope *message, uint32_t kind, bool outlives)
 {
     domi_house *house = pipe->channel->house;
-    const void *payload = domi_envelope_payload_of(message, kind);
+    const void *payload = domi_envelope_payload_by_kind(message, kind);
     domus_stack local;
     domus_stack *stack = &local;
 
@@ -117,13 +118,13 @@ static void call_row_for_message(domi_manager *manager, domi_pipe *pipe, const d
             if (kind == DOMI_ASK)
                 domi_pipe_fail_request(manager, house, message, -ENOMEM);
             else
-                domi_envelope_end(manager, message);
+                domi_envelope_release_and_free(manager, message);
             return;
         }
         stack->outlives = outlives;
         stack->begun_by = message->type;
     } else {
-        domi_stack_prepare(stack, manager, house);
+        domi_stack_prepare_in_run(stack, manager, house);
     }
     stack->message = message;
     stack->ask = kind == DOMI_ASK ? message : NULL;
@@ -138,15 +139,15 @@ static void handle_notice_of_peer(domi_manager *manager, domi_pipe *pipe, domi_e
     const domus_on_peer *on = find_peer_row(house->behaviour, message->type);
 
     message->sender = house;
-    message->sender_lease = domi_house_address(house).lease;
+    message->sender_lease = domi_house_get_address(house).lease;
     if (on == NULL) {
-        domi_envelope_end(manager, message);
+        domi_envelope_release_and_free(manager, message);
         return;
     }
     pipe->current = message;
     uint32_t marks = on->marks;
     if (on->marks_of != NULL)
-        marks |= on->marks_of(domi_envelope_payload_of(message, DOMI_NOTICE));
+        marks |= on->marks_of(domi_envelope_payload_by_kind(message, DOMI_NOTICE));
     call_row_for_message(manager, pipe, on, message, DOMI_NOTICE, (marks & DOMUS_OUTLIVES) != 0);
 }
 
@@ -158,10 +159,11 @@ static void begin_request_of_peer(domi_manager *manager, domi_pipe *pipe, domi_e
     uint64_t timeout_ns = pipe->wire->pipeline->request_timeout_ns;
     uint32_t number;
 
-    if (domi_pipe_begin(pipe, message->type, id, (marks & DOMUS_ALONE) != 0, &number) != 0) {
-        domi_envelope_end(manager, message);
+    if (domi_pipe_begin_request(pipe, message->type, id, (marks & DOMUS_ALONE) != 0, &number) !=
+        0) {
+        domi_envelope_release_and_free(manager, message);
         /* without a place the answer to the request has no order */
-        domi_channel_refuse(channel, -ENOMEM);
+        domi_channel_reset_after_error(channel, -ENOMEM);
         return;
     }
     pipe->hears = pipe->heard = (marks & (DOMUS_HEARS_END | DOMUS_ENDS_WITH_PEER)) != 0;
@@ -169,7 +171,7 @@ static void begin_request_of_peer(domi_manager *manager, domi_pipe *pipe, domi_e
     domi_ask_make_request_of_peer(message, message->type, house, number,
                                   timeout_ns != 0 ? manager->now_ns + timeout_ns : 0);
     if (on == NULL) {
-        domi_manager_warn(manager, house, DOMI_TYPE_UNKNOWN, message->type, -EOPNOTSUPP);
+        domi_manager_report_mistake(manager, house, DOMI_TYPE_UNKNOWN, message->type, -EOPNOTSUPP);
         domi_pipe_fail_request(manager, house, message, -EOPNOTSUPP);
         return;
     }
@@ -184,8 +186,8 @@ static void handle_request_of_peer(domi_manager *manager, domi_pipe *pipe, domi_
     uint32_t marks = on != NULL ? on->marks : 0;
 
     if (DOMI_UNLIKELY(on != NULL && on->marks_of != NULL))
-        marks |= on->marks_of(domi_envelope_payload_of(message, DOMI_ASK));
-    if (DOMI_UNLIKELY((marks & DOMUS_ALONE) != 0 && domi_pipe_requests(pipe) != 0)) {
+        marks |= on->marks_of(domi_envelope_payload_by_kind(message, DOMI_ASK));
+    if (DOMI_UNLIKELY((marks & DOMUS_ALONE) != 0 && domi_pipe_count_requests(pipe) != 0)) {
         pipe->held = message;
         pipe->held_id = id;
         pipe->held_marks = marks;
@@ -210,7 +212,7 @@ static void handle_made_message(domi_manager *manager, domi_pipe *pipe)
         handle_notice_of_peer(manager, pipe, message);
         break;
     case DOMUS_STAGE_ANSWER:
-        domi_pipe_handle_answer(manager, pipe, message, made.id, made.error);
+        domi_pipe_handle_answer_of_peer(manager, pipe, message, made.id, made.error);
         break;
     case DOMUS_STAGE_PIECE:
         domi_body_handle_piece(manager, pipe, message, made.last);
@@ -226,11 +228,11 @@ static bool give_back_bytes_of_message(domi_pipe *pipe)
 {
     if (pipe->undone)
         return false;
-    if (domi_wire_done(pipe->wire) != 0) {
+    if (domi_wire_prepare_next_message(pipe->wire) != 0) {
         end_channel_for_lack_of_memory(pipe);
         return false;
     }
-    domi_pipe_free_used(pipe);
+    domi_pipe_free_used_piece(pipe);
     return true;
 }
 
@@ -252,16 +254,16 @@ static void answer_wrong_bytes(domi_pipe *pipe, int error)
     pipe->failed = true;
     (void)drop_made_message(pipe);
     if (DOMI_UNLIKELY(pipe->body.open)) { /* the answer to the body's request tells the error */
-        domi_channel_count_refused(channel);
-        domi_body_fail(channel->io->manager, pipe, error);
+        domi_channel_count_refused_once(channel);
+        domi_body_fail_and_close(channel->io->manager, pipe, error);
         return;
     }
-    if (domi_pipe_begin(pipe, NULL, DOMUS_NO_ID, false, &number) != 0) {
-        domi_channel_refuse(channel, -ENOMEM);
+    if (domi_pipe_begin_request(pipe, NULL, DOMUS_NO_ID, false, &number) != 0) {
+        domi_channel_reset_after_error(channel, -ENOMEM);
         return;
     }
-    domi_channel_count_refused(channel);
-    domi_pipe_fail(pipe, number, error);
+    domi_channel_count_refused_once(channel);
+    domi_pipe_answer_with_error(pipe, number, error);
 }
 
 #define PIECES_MOST 8u /* most received pieces in which one call searches for the next message */
@@ -280,23 +282,23 @@ static int decode_next_message(domi_pipe *pipe)
         size_t size = buffer != NULL ? buffer->size : 0;
 
         if (buffer == NULL && channel->ended)
-            domi_wire_finish(pipe->wire);
+            domi_wire_record_end_of_peer(pipe->wire);
         size_t before = size;
-        result = domi_wire_decode(pipe->wire, &bytes, &size);
+        result = domi_wire_decode_next_message(pipe->wire, &bytes, &size);
         if (DOMI_UNLIKELY(pipe->body.skipping) && result >= 0 &&
-            domi_body_count_skipped(pipe, before - size) != 0)
+            domi_body_count_skipped_bytes(pipe, before - size) != 0)
             result = -EMSGSIZE;
         if (buffer != NULL && size == 0) {
-            pipe->used = domi_channel_take_inbound(channel);
+            pipe->used = domi_channel_take_inbound_piece(channel);
             domi_counter_add(&channel->io->counters.reads, 1);
         } else if (buffer != NULL) {
             buffer->data += buffer->size - size;
             buffer->size = (uint32_t)size;
         }
         if (result == 0)
-            domi_pipe_free_used(pipe);
+            domi_pipe_free_used_piece(pipe);
         if (!domi_out_is_empty(pipe->wire->out))
-            (void)domi_pipe_flush_out(pipe); /* this may reset or end the channel */
+            (void)domi_pipe_queue_encoded_bytes(pipe); /* this may reset or end the channel */
         if (result == 0 && buffer == NULL)
             pipe->dry = true;
     } while (result == 0 && !pipe->dry && --pieces != 0 && channel->state == DOMI_CHANNEL_OPEN);
@@ -315,11 +317,11 @@ DOMI_INLINE bool may_decode_next(const domi_pipe *pipe)
                (pipe->body.skipping || (pipe->body.reader != NULL && !pipe->body.over));
     return channel->state == DOMI_CHANNEL_OPEN && !channel->blocked && !pipe->alone &&
            !pipe->stopped && (!pipe->failed || pipe->held != NULL) &&
-           (pipe->held == NULL || domi_pipe_requests(pipe) == 0) &&
-           domi_pipe_requests(pipe) < DOMI_REQUESTS_MOST;
+           (pipe->held == NULL || domi_pipe_count_requests(pipe) == 0) &&
+           domi_pipe_count_requests(pipe) < DOMI_REQUESTS_MOST;
 }
 
-bool domi_pipe_has_work(const domus_channel *channel)
+bool domi_pipe_has_work_for_run(const domus_channel *channel)
 {
     const domi_pipe *pipe = channel->pipe;
 
@@ -331,14 +333,14 @@ bool domi_pipe_has_work(const domus_channel *channel)
            (channel->ended && !pipe->wire->finished);
 }
 
-bool domi_pipe_is_behind(const domus_channel *channel)
+bool domi_pipe_has_undecoded_work(const domus_channel *channel)
 {
     const domi_pipe *pipe = channel->pipe;
 
     return pipe->held != NULL || (!pipe->failed && !pipe->dry);
 }
 
-bool domi_pipe_has_ended(const domus_channel *channel)
+bool domi_pipe_has_handled_all_of_peer(const domus_channel *channel)
 {
     const domi_pipe *pipe = channel->pipe;
 
@@ -346,16 +348,16 @@ bool domi_pipe_has_ended(const domus_channel *channel)
            (pipe->failed || (pipe->wire->finished && pipe->dry));
 }
 
-bool domi_pipe_ends_alone(const domus_channel *channel)
+bool domi_pipe_has_lone_open_request(const domus_channel *channel)
 {
     const domi_pipe *pipe = channel->pipe;
 
     return pipe->alone &&
            (pipe->hears || (!pipe->heard && pipe->held == NULL && channel->inbound.head == NULL &&
-                            domi_wire_is_empty(pipe->wire)));
+                            domi_wire_has_no_undecoded_bytes(pipe->wire)));
 }
 
-bool domi_pipe_hears_end(domus_channel *channel)
+bool domi_pipe_has_to_tell_end_early(domus_channel *channel)
 {
     domi_pipe *pipe = channel->pipe;
     bool hears = pipe->alone && pipe->hears;
@@ -375,16 +377,16 @@ static bool handle_or_decode_message(domi_manager *manager, domi_pipe *pipe)
                               pipe->held_id, pipe->held_marks);
         return true;
     }
-    if (DOMI_UNLIKELY(pipe->body.open) && !domi_body_is_wanted(manager, pipe))
+    if (DOMI_UNLIKELY(pipe->body.open) && !domi_body_is_next_piece_wanted(manager, pipe))
         return false;
-    bool was_shaking = pipe->channel->wraps && domi_wire_is_shaking(pipe->wire);
+    bool was_shaking = pipe->channel->wraps && domi_wire_is_in_handshake(pipe->wire);
     int result = decode_next_message(pipe);
     if (result < 0) {
         answer_wrong_bytes(pipe, result);
         return true;
     }
-    if (DOMI_UNLIKELY(was_shaking) && !domi_wire_is_shaking(pipe->wire))
-        domi_pipe_end_handshake(manager, pipe);
+    if (DOMI_UNLIKELY(was_shaking) && !domi_wire_is_in_handshake(pipe->wire))
+        domi_pipe_send_asks_after_handshake(manager, pipe);
     if (result == 1)
         handle_made_message(manager, pipe);
     else if (pipe->wire->yields) /* the stage has taken long, so the clock is read now */
@@ -402,12 +404,12 @@ static void continue_decoding_after_stop(domi_manager *manager, domi_pipe *pipe)
     if (pipe->own_answer) /* a run takes the channel's own answer before it decodes */
         pipe->own_answer = house->tails[DOMI_REPLY] != NULL || house->tails[DOMI_EXCEPTION] != NULL;
     if (pipe->change != NULL)
-        domi_pipe_change(pipe);
+        domi_pipe_change_stages(pipe);
     pipe->stopped = pipe->own_answer || pipe->change != NULL;
     if (DOMI_UNLIKELY(pipe->asked_last))
-        domi_pipe_end_asked(pipe);
+        domi_pipe_close_after_last_ask(pipe);
     if (!pipe->stopped && (pipe->queue != NULL || pipe->channel->pulls))
-        domi_pipe_send_waiting(manager, pipe);
+        domi_pipe_send_waiting_asks(manager, pipe);
 }
 
 /* True if the peer will answer nothing more: its last byte was decoded, or the channel closes. In a
@@ -417,21 +419,22 @@ static bool gets_no_more_answers(const domus_channel *channel)
     const domi_pipe *pipe = channel->pipe;
     bool may_send = pipe->upload.open && pipe->upload.answered && pipe->body.is_rest;
 
-    return channel->state != DOMI_CHANNEL_OPEN || (domi_pipe_has_ended(channel) && !may_send);
+    return channel->state != DOMI_CHANNEL_OPEN ||
+           (domi_pipe_has_handled_all_of_peer(channel) && !may_send);
 }
 
 /* Do the work of bodies and of streams (answers in pieces) that waits for the end of a run. */
 static void handle_bodies_and_streams(domi_manager *manager, domi_pipe *pipe)
 {
     if (pipe->channel->state == DOMI_CHANNEL_OPEN) {
-        domi_body_check_reader(manager, pipe);
+        domi_body_skip_if_unreadable(manager, pipe);
         if (pipe->upload.open)
-            domi_upload_check_asker(manager, pipe);
+            domi_upload_cut_if_asker_is_gone(manager, pipe);
         domi_stream_continue_writes(manager, pipe);
     }
     if (pipe->channel->state != DOMI_CHANNEL_OPEN) { /* a body was too long to be skipped */
-        domi_body_end(manager, pipe);
-        domi_stream_end(manager, pipe);
+        domi_body_end_with_channel(manager, pipe);
+        domi_stream_end_waiting_writes(manager, pipe);
     }
 }
 
@@ -445,8 +448,8 @@ static void free_shown_piece(domi_pipe *pipe)
     pipe->channel->shown = NULL;
 }
 
-uint32_t domi_pipe_run(domi_manager *manager, domi_house *house, domus_channel *channel,
-                       uint32_t budget)
+uint32_t domi_pipe_run_messages(domi_manager *manager, domi_house *house, domus_channel *channel,
+                                uint32_t budget)
 {
     domi_pipe *pipe = channel->pipe;
     uint64_t spent_ns = 0;
@@ -456,11 +459,11 @@ uint32_t domi_pipe_run(domi_manager *manager, domi_house *house, domus_channel *
     if (channel->inbound.head != NULL || channel->ended)
         pipe->dry = false;
     if (DOMI_UNLIKELY(pipe->queue != NULL))
-        domi_pipe_send_waiting(manager, pipe);
+        domi_pipe_send_waiting_asks(manager, pipe);
     if (DOMI_UNLIKELY(pipe->stopped))
         continue_decoding_after_stop(manager, pipe);
-    if (DOMI_UNLIKELY(domi_stages_are_watched(pipe)) &&
-        !domi_stages_begin_slow(pipe, domi_pipe_has_work(channel)))
+    if (DOMI_UNLIKELY(domi_stages_are_measured(pipe)) &&
+        !domi_stages_begin_measured_run(pipe, domi_pipe_has_work_for_run(channel)))
         budget = 0;
     while (used < budget && (house->marks & DOMI_MARK_SATURATED) == 0 && may_decode_next(pipe) &&
            !(pipe->dry && pipe->held == NULL)) {
@@ -475,22 +478,22 @@ uint32_t domi_pipe_run(domi_manager *manager, domi_house *house, domus_channel *
         if (pipe->current != NULL || !give_back_bytes_of_message(pipe))
             break;
         if (channel->inbound.head == NULL && !channel->ended)
-            pipe->dry = domi_wire_rest(pipe->wire);
+            pipe->dry = domi_wire_free_memory_if_idle(pipe->wire);
         if (DOMI_UNLIKELY(pipe->stopped))
             continue_decoding_after_stop(manager, pipe);
-        if (!domi_stages_step(pipe, &spent_ns))
+        if (!domi_stages_count_step(pipe, &spent_ns))
             break;
     }
     pipe->running = false;
     if (DOMI_UNLIKELY(pipe->body.open || pipe->writers != NULL || pipe->upload.open))
         handle_bodies_and_streams(manager, pipe);
-    if (DOMI_UNLIKELY(domi_pipe_is_awaited(pipe)))
-        domi_pipe_update_awaited(pipe);
+    if (DOMI_UNLIKELY(domi_pipe_has_to_update_awaited(pipe)))
+        domi_pipe_update_time_of_awaited(pipe);
     if (DOMI_UNLIKELY(channel->shown != NULL))
         free_shown_piece(pipe);
     if (DOMI_UNLIKELY(channel->asks != 0 || pipe->queue != NULL) && gets_no_more_answers(channel))
-        domi_pipe_drop_asks(manager, pipe);
-    if (DOMI_UNLIKELY(pipe->failed) && !pipe->body.open && domi_pipe_requests(pipe) == 0 &&
+        domi_pipe_return_or_fail_all_asks(manager, pipe);
+    if (DOMI_UNLIKELY(pipe->failed) && !pipe->body.open && domi_pipe_count_requests(pipe) == 0 &&
         pipe->held == NULL)
         (void)domi_channel_close(channel);
     return used;

@@ -88,7 +88,7 @@ static void update_time_of_body(domi_pipe *pipe, bool is_wanted)
         channel->message_due_ns = channel->io->manager->now_ns + pipe->awaited.left_ns;
 }
 
-void domi_pipe_update_awaited(domi_pipe *pipe)
+void domi_pipe_update_time_of_awaited(domi_pipe *pipe)
 {
     domus_channel *channel = pipe->channel;
     uint64_t timeout_ns = channel->settings->head_timeout_ns;
@@ -104,12 +104,12 @@ void domi_pipe_update_awaited(domi_pipe *pipe)
     if (pipe->seen_all && pipe->wire->progress_new)
         pipe->has_newer = true;
     pipe->wire->progress_new = false;
-    domi_channel_advance_timer(channel, channel->message_due_ns);
+    domi_channel_set_timer_no_later(channel, channel->message_due_ns);
 }
 
-bool domi_pipe_is_late(domus_channel *channel)
+bool domi_pipe_is_message_late(domus_channel *channel)
 {
-    domi_pipe_update_awaited(channel->pipe);
+    domi_pipe_update_time_of_awaited(channel->pipe);
     return channel->message_due_ns != 0 && channel->message_due_ns <= channel->io->manager->now_ns;
 }
 
@@ -117,14 +117,14 @@ bool domi_pipe_is_late(domus_channel *channel)
  * error, and the request is answered. */
 static void fail_late_body(domi_pipe *pipe)
 {
-    domi_request *request = domi_pipe_find(pipe, pipe->body.request);
+    domi_request *request = domi_pipe_find_request(pipe, pipe->body.request);
 
     if (request != NULL)
         request->late = true;
-    domi_body_fail(pipe->channel->io->manager, pipe, -ETIMEDOUT);
+    domi_body_fail_and_close(pipe->channel->io->manager, pipe, -ETIMEDOUT);
 }
 
-bool domi_pipe_answer_late(domus_channel *channel)
+bool domi_pipe_answer_late_peer(domus_channel *channel)
 {
     domi_pipe *pipe = channel->pipe;
 
@@ -137,12 +137,12 @@ bool domi_pipe_answer_late(domus_channel *channel)
     /* bytes that were not decoded may be a whole message that this side lets wait, so the peer is
      * not late */
     if (pipe->failed || pipe->alone || pipe->stopped || !pipe->dry || channel->finished ||
-        (pipe->wire->progress == DOMI_MESSAGE_NONE && domi_wire_is_empty(pipe->wire)))
+        (pipe->wire->progress == DOMI_MESSAGE_NONE && domi_wire_has_no_undecoded_bytes(pipe->wire)))
         return false;
-    return domi_pipe_refuse_late(pipe);
+    return domi_pipe_encode_late_answer(pipe);
 }
 
-bool domi_pipe_await_body(domus_channel *channel)
+bool domi_pipe_await_body_in_drain(domus_channel *channel)
 {
     domi_pipe *pipe = channel->pipe;
 

@@ -14,7 +14,7 @@ int domi_pipe_open(domus_channel *channel);
 
 /* Free the pipeline of a channel whose connection is gone, and end all that waits for that
  * connection. */
-void domi_pipe_end(domus_channel *channel);
+void domi_pipe_end_and_free(domus_channel *channel);
 
 /* ---- terms.c ----------------------------------------------------------------------------------*/
 
@@ -23,7 +23,7 @@ void domi_pipe_end(domus_channel *channel);
 /* Send the asks that have waited for the end of the handshake. The number of asks that the
  * connection may have is now known, so its pool handles its waiting asks again: it may have made no
  * other connection for them. */
-void domi_pipe_end_handshake(domi_manager *manager, domi_pipe *pipe);
+void domi_pipe_send_asks_after_handshake(domi_manager *manager, domi_pipe *pipe);
 
 /* ---- change.c ---------------------------------------------------------------------------------*/
 
@@ -33,11 +33,11 @@ void domi_pipe_end_handshake(domi_manager *manager, domi_pipe *pipe);
  * bodies. */
 static inline bool domi_pipe_change_is_due(const domi_pipe *pipe)
 {
-    return pipe->change != NULL && domi_pipe_requests(pipe) == 0 && !pipe->body.open &&
+    return pipe->change != NULL && domi_pipe_count_requests(pipe) == 0 && !pipe->body.open &&
            pipe->channel->state == DOMI_CHANNEL_OPEN;
 }
 
 /* Carry out the waiting change of the pipeline, if it is due and no message is in hand. */
-void domi_pipe_change(domi_pipe *pipe);
+void domi_pipe_change_stages(domi_pipe *pipe);
 
 #endif

@@ -30,7 +30,7 @@
 static_assert((UINT64_C(1) << DOMI_TRIES_SHIFT) * MS > UINT64_C(2) * 3600 * 1000 * MS,
               "answerTimeout is at most 1 h, and times are compared within half of the range");
 
-uint64_t domi_pipe_inflight_max(const domi_pipe *pipe)
+uint64_t domi_pipe_most_asks_with_peer(const domi_pipe *pipe)
 {
     uint32_t most = pipe->wire->pipeline->inflight_max;
 
@@ -59,7 +59,7 @@ static uint64_t get_answer_timeout_ns(const domi_pipe *pipe)
  * they belong to the pool. */
 static void record_send_time_in_ask(const domi_manager *manager, domi_envelope *ask)
 {
-    uint32_t *note = &domi_envelope_return(ask)->note;
+    uint32_t *note = &domi_envelope_get_return(ask)->note;
 
     *note = (*note & ~DOMI_NOTE_MASK) | ((uint32_t)(manager->now_ns / MS) & DOMI_NOTE_MASK);
 }
@@ -68,7 +68,7 @@ static void record_send_time_in_ask(const domi_manager *manager, domi_envelope *
 static void set_time_of_reset(domus_channel *channel, uint64_t due_ns)
 {
     channel->ask_due_ns = due_ns;
-    domi_channel_advance_timer(channel, due_ns);
+    domi_channel_set_timer_no_later(channel, due_ns);
 }
 
 /* Set the time at which the peer's answer to its oldest ask is too late. */
@@ -81,7 +81,7 @@ static void set_due_of_oldest_ask(const domi_manager *manager, domi_pipe *pipe)
         return;
     if (pipe->body.open && pipe->body.of_answer)
         return; /* the body of the present answer has a time of its own */
-    domi_envelope *oldest = domi_asked_oldest(&pipe->asked);
+    domi_envelope *oldest = domi_asked_get_oldest(&pipe->asked);
     uint64_t deadline_ns =
         channel->bounds && oldest != NULL ? domi_envelope_deadline_ns(oldest) : 0;
     bool is_bound = timeout_ns != 0 || deadline_ns != 0;
@@ -89,13 +89,13 @@ static void set_due_of_oldest_ask(const domi_manager *manager, domi_pipe *pipe)
         channel->ask_due_ns = 0;
         return;
     }
-    uint32_t sent = domi_envelope_return(oldest)->note;
+    uint32_t sent = domi_envelope_get_return(oldest)->note;
     uint64_t age_ms = ((uint32_t)(manager->now_ns / MS) - sent) & DOMI_NOTE_MASK;
     uint64_t due_ns = timeout_ns != 0 ? manager->now_ns - age_ms * MS + timeout_ns : deadline_ns;
     set_time_of_reset(channel, deadline_ns != 0 && deadline_ns < due_ns ? deadline_ns : due_ns);
 }
 
-void domi_pipe_set_due_of_body(domi_manager *manager, domi_pipe *pipe)
+void domi_pipe_set_reset_time_of_body(domi_manager *manager, domi_pipe *pipe)
 {
     bool is_read = pipe->body.reader != NULL;
     /* both sides of a tunnel may take any time, as long as its asker is there */
@@ -109,7 +109,7 @@ void domi_pipe_set_due_of_body(domi_manager *manager, domi_pipe *pipe)
 
 /* --- asks for the peer ------------------------------------------------------------------------ */
 
-bool domi_pipe_is_answering(const domi_pipe *pipe)
+bool domi_pipe_may_peer_answer(const domi_pipe *pipe)
 {
     const domus_channel *channel = pipe->channel;
 
@@ -125,11 +125,11 @@ static bool may_send_ask(const domi_pipe *pipe)
         return false;
     /* nothing is sent to a peer that is not verified yet; bytes that the channel has to send before
      * it accepts asks wait in the stage */
-    if (DOMI_UNLIKELY(channel->wraps && domi_wire_is_shaking(pipe->wire)) &&
+    if (DOMI_UNLIKELY(channel->wraps && domi_wire_is_in_handshake(pipe->wire)) &&
         !pipe->wire->pipeline->holds_asks)
         return false;
     uint32_t under_way = channel->lends ? channel->carried : channel->asks;
-    return under_way < domi_pipe_inflight_max(pipe) && !channel->high && !channel->crowded;
+    return under_way < domi_pipe_most_asks_with_peer(pipe) && !channel->high && !channel->crowded;
 }
 
 static void subtract_answered_ask(domus_channel *channel)
@@ -137,7 +137,7 @@ static void subtract_answered_ask(domus_channel *channel)
     DOMI_CHECK(channel->asks != 0);
     channel->asks--;
     if (DOMI_UNLIKELY(channel->lent) && channel->asks == 0)
-        domi_pipe_end_loan(channel);
+        domi_pipe_end_loan_of_inner(channel);
     if (DOMI_UNLIKELY(channel->asks == 0 && (channel->high || channel->crowded)))
         domi_channel_decide_receive(channel);
 }
@@ -145,12 +145,12 @@ static void subtract_answered_ask(domus_channel *channel)
 /* Encode a message for the peer, and queue its bytes. Returns 0; or an error. */
 static int encode_message(domi_pipe *pipe, uint64_t id, const domus_type *type, const void *payload)
 {
-    int error = domi_wire_encode(pipe->wire, id, type, payload);
+    int error = domi_wire_encode_message(pipe->wire, id, type, payload);
 
     if (error == 0)
-        return domi_pipe_flush_out(pipe);
+        return domi_pipe_queue_encoded_bytes(pipe);
     if (DOMI_UNLIKELY(pipe->wire->broken != 0)) /* the byte stages can encode nothing more */
-        domi_channel_refuse(pipe->channel, error);
+        domi_channel_reset_after_error(pipe->channel, error);
     return error;
 }
 
@@ -166,7 +166,7 @@ static void record_ask_as_last(domi_manager *manager, domi_pipe *pipe)
 static void send_ask_to_peer(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 {
     if (DOMI_UNLIKELY(pipe->channel->lends)) {
-        domi_pipe_lend(manager, pipe, ask);
+        domi_pipe_lend_inner_to_ask(manager, pipe, ask);
         return;
     }
     uint32_t number = pipe->next_ask++;
@@ -174,7 +174,7 @@ static void send_ask_to_peer(domi_manager *manager, domi_pipe *pipe, domi_envelo
     int error = domi_asked_make_room(&pipe->asked);
     if (error == 0)
         error = DOMI_LIKELY(ask->type != &domi_upload_type)
-                    ? encode_message(pipe, number, ask->type, domi_envelope_payload(ask))
+                    ? encode_message(pipe, number, ask->type, domi_envelope_get_payload(ask))
                     : domi_upload_begin(manager, pipe, ask, number);
     if (error < 0) {
         pipe->failed = false; /* an ask that was not sent is not the last one of the connection */
@@ -184,7 +184,7 @@ static void send_ask_to_peer(domi_manager *manager, domi_pipe *pipe, domi_envelo
         return;
     }
     record_send_time_in_ask(manager, ask);
-    domi_asked_put(&pipe->asked, ask, number);
+    domi_asked_put_ask(&pipe->asked, ask, number);
     if (DOMI_UNLIKELY(pipe->failed))
         record_ask_as_last(manager, pipe);
     if (pipe->asked.count == 1)
@@ -202,11 +202,11 @@ static void drop_expired_asks(domi_manager *manager, domi_pipe *pipe)
     pipe->queue = NULL;
     pipe->queue_count = 0;
     while (waiting != NULL) {
-        domi_envelope *ask = (domi_envelope *)(void *)domi_list_take(&waiting);
+        domi_envelope *ask = (domi_envelope *)(void *)domi_list_take_first_node(&waiting);
         if (domi_ask_is_expired(manager, ask)) {
-            domi_ask_expire(manager, ask);
+            domi_ask_drop_expired(manager, ask);
         } else {
-            domi_list_push(&pipe->queue, &ask->node);
+            domi_list_append_node(&pipe->queue, &ask->node);
             pipe->queue_count++;
         }
     }
@@ -222,8 +222,8 @@ static bool goes_before_waiting_asks(const domi_pipe *pipe, const domi_envelope 
 
 static void handle_ask_for_peer(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 {
-    if (DOMI_UNLIKELY(!domi_pipe_is_answering(pipe))) { /* it ended since a pool chose it */
-        domi_ask_return(manager, pipe->channel->pool, ask, DOMI_ASK_UNSENT);
+    if (DOMI_UNLIKELY(!domi_pipe_may_peer_answer(pipe))) { /* it ended since a pool chose it */
+        domi_ask_return_to_pool(manager, pipe->channel->pool, ask, DOMI_ASK_UNSENT);
         return;
     }
     if (DOMI_LIKELY(goes_before_waiting_asks(pipe, ask) && may_send_ask(pipe))) {
@@ -236,7 +236,7 @@ static void handle_ask_for_peer(domi_manager *manager, domi_pipe *pipe, domi_env
         domi_ask_fail_unsent(manager, ask, -ENOBUFS);
         return;
     }
-    domi_list_push(&pipe->queue, &ask->node);
+    domi_list_append_node(&pipe->queue, &ask->node);
     pipe->queue_count++;
 }
 
@@ -247,28 +247,28 @@ static void send_asks_of_pool(domi_manager *manager, domi_pipe *pipe)
     domi_family *family = pipe->channel->pool.house->family;
 
     while (family != NULL && family->stash[0] != NULL && may_send_ask(pipe) &&
-           domi_pipe_is_answering(pipe)) {
-        domi_envelope *ask = (domi_envelope *)(void *)domi_list_take(&family->stash[0]);
+           domi_pipe_may_peer_answer(pipe)) {
+        domi_envelope *ask = (domi_envelope *)(void *)domi_list_take_first_node(&family->stash[0]);
         family->stashed--;
         if (domi_ask_is_expired(manager, ask))
-            domi_ask_expire(manager, ask);
+            domi_ask_drop_expired(manager, ask);
         else
             send_ask_to_peer(manager, pipe, ask);
     }
 }
 
-void domi_pipe_send_waiting(domi_manager *manager, domi_pipe *pipe)
+void domi_pipe_send_waiting_asks(domi_manager *manager, domi_pipe *pipe)
 {
     const domus_pipeline *pipeline = pipe->wire->pipeline;
 
-    while (pipe->queue != NULL && may_send_ask(pipe) && domi_pipe_is_answering(pipe) &&
+    while (pipe->queue != NULL && may_send_ask(pipe) && domi_pipe_may_peer_answer(pipe) &&
            !pipeline->holds_asks) {
-        domi_envelope *ask = (domi_envelope *)(void *)domi_list_take(&pipe->queue);
+        domi_envelope *ask = (domi_envelope *)(void *)domi_list_take_first_node(&pipe->queue);
         pipe->queue_count--;
         if (domi_ask_is_expired(manager, ask))
-            domi_ask_expire(manager, ask);
+            domi_ask_drop_expired(manager, ask);
         /* the ask was held, but this pipeline cannot encode it either */
-        else if (!domi_pipeline_encodes(pipeline, domi_mail_type(ask)))
+        else if (!domi_pipeline_encodes_type(pipeline, domi_mail_type_of_ask(ask)))
             domi_ask_fail_unsent(manager, ask, -EOPNOTSUPP);
         else
             send_ask_to_peer(manager, pipe, ask);
@@ -300,13 +300,13 @@ int domi_pipe_send_notice(domi_pipe *pipe, const domus_type *type, const void *p
 
 bool domi_pipe_send_mail(domi_manager *manager, domi_house *house, domi_envelope *message)
 {
-    domi_pipe *pipe = domi_pipe_of(house);
+    domi_pipe *pipe = domi_pipe_of_house(house);
 
     if (pipe != NULL && DOMI_UNLIKELY(pipe->change != NULL))
-        domi_pipe_change(pipe);
+        domi_pipe_change_stages(pipe);
     const domus_pipeline *pipeline =
         pipe != NULL ? pipe->wire->pipeline : house->behaviour->pipeline;
-    if (!domi_pipeline_encodes(pipeline, domi_mail_type(message))) {
+    if (!domi_pipeline_encodes_type(pipeline, domi_mail_type_of_ask(message))) {
         if (message->type != &domi_upload_type || (pipe != NULL && pipeline->holds_asks))
             return false;
         domi_ask_fail(manager, message, -EOPNOTSUPP);
@@ -319,18 +319,18 @@ bool domi_pipe_send_mail(domi_manager *manager, domi_house *house, domi_envelope
             handle_ask_for_peer(manager, pipe, message);
         return true;
     }
-    const void *payload = domi_envelope_payload(message);
+    const void *payload = domi_envelope_get_payload(message);
     int error = pipe != NULL ? domi_pipe_send_notice(pipe, message->type, payload) : -ENOTCONN;
     if (error < 0)
-        domi_mailbox_drop(manager, house, &message->node, error);
+        domi_mailbox_end_unhandled_message(manager, house, &message->node, error);
     else
-        domi_envelope_end(manager, message);
+        domi_envelope_release_and_free(manager, message);
     return true;
 }
 
-bool domi_pipe_hold_mail(domi_manager *manager, domi_house *house, domi_envelope *message)
+bool domi_pipe_hold_ask(domi_manager *manager, domi_house *house, domi_envelope *message)
 {
-    domi_pipe *pipe = domi_pipe_of(house);
+    domi_pipe *pipe = domi_pipe_of_house(house);
 
     if (pipe == NULL || !pipe->wire->pipeline->holds_asks || message->node.kind != DOMI_ASK ||
         message->sender == house)
@@ -346,7 +346,7 @@ static domi_envelope *take_ask_of_answer(domi_pipe *pipe, uint64_t id)
 {
     if (DOMI_LIKELY(id == DOMUS_NO_ID))
         return domi_asked_take_oldest(&pipe->asked);
-    return id <= UINT32_MAX ? domi_asked_take(&pipe->asked, (uint32_t)id) : NULL;
+    return id <= UINT32_MAX ? domi_asked_take_by_number(&pipe->asked, (uint32_t)id) : NULL;
 }
 
 /* Record that the peer has answered one ask of this side, or will not answer it. */
@@ -360,21 +360,21 @@ static void record_answered_ask(domi_manager *manager, domi_pipe *pipe)
     subtract_answered_ask(channel);
     set_due_of_oldest_ask(manager, pipe);
     if (DOMI_UNLIKELY(pipe->queue != NULL) || DOMI_UNLIKELY(channel->pulls))
-        domi_pipe_send_waiting(manager, pipe);
+        domi_pipe_send_waiting_asks(manager, pipe);
     if (DOMI_LIKELY(channel->asks != 0 ||
                     !(channel->close_due || channel->drain || pipe->asked_last)))
         return;
     if (pipe->asked_last) {
-        domi_pipe_end_asked(pipe);
+        domi_pipe_close_after_last_ask(pipe);
         return;
     }
     if (channel->close_due && domi_channel_has_answered_all(channel))
         (void)domi_channel_close(channel);
     else if (channel->drain && !pipe->running)
-        domi_channel_make_ready(channel);
+        domi_channel_make_actor_ready(channel);
 }
 
-void domi_pipe_end_asked(domi_pipe *pipe)
+void domi_pipe_close_after_last_ask(domi_pipe *pipe)
 {
     domus_channel *channel = pipe->channel;
 
@@ -390,34 +390,34 @@ static void refuse_stray_answer(domi_manager *manager, domi_pipe *pipe, domi_env
     domi_counter_add(&manager->counters.late_replies, 1);
     domi_pipe_drop_message(manager, made);
     if (id == DOMUS_NO_ID)
-        domi_channel_refuse(pipe->channel, -EPROTO);
+        domi_channel_reset_after_error(pipe->channel, -EPROTO);
 }
 
-int domi_pipe_deliver_answer(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask,
-                             domi_envelope *made)
+int domi_pipe_deliver_answer_to_asker(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask,
+                                      domi_envelope *made)
 {
     domus_address asker = {ask->sender, ask->sender_lease};
 
     /* the answer leaves for another actor, so it needs bytes of its own */
-    if (domi_wire_own(pipe->wire) != 0) {
+    if (domi_wire_copy_slices_of_message(pipe->wire) != 0) {
         domi_pipe_drop_message(manager, made);
         domi_ask_fail(manager, ask, -ENOMEM);
         return -ENOMEM;
     }
-    *domi_envelope_return(made) = *domi_envelope_return(ask);
-    domi_envelope_sign(made, made->type, pipe->channel->house);
-    domi_envelope_end(manager, ask);
+    *domi_envelope_get_return(made) = *domi_envelope_get_return(ask);
+    domi_envelope_set_type_and_sender(made, made->type, pipe->channel->house);
+    domi_envelope_release_and_free(manager, ask);
     int error = domi_mailbox_put(manager, asker, &made->node, DOMI_REPLY);
     if (DOMI_UNLIKELY(error != 0)) {
-        domi_letters_report_dead(manager, asker, made, -ESTALE);
-        domi_answer_release(manager, made);
+        domi_letters_report_dead_letter(manager, asker, made, -ESTALE);
+        domi_answer_release_and_free(manager, made);
     }
     return error;
 }
 
-void domi_pipe_record_end_of_body(domi_manager *manager, domi_pipe *pipe)
+void domi_pipe_record_end_of_answer_body(domi_manager *manager, domi_pipe *pipe)
 {
-    domi_envelope *oldest = domi_asked_oldest(&pipe->asked);
+    domi_envelope *oldest = domi_asked_get_oldest(&pipe->asked);
 
     if (oldest != NULL) /* the peer could not answer the oldest ask before this time */
         record_send_time_in_ask(manager, oldest);
@@ -439,8 +439,8 @@ void domi_pipe_record_end_of_upload(domi_manager *manager, domi_pipe *pipe)
     set_due_of_oldest_ask(manager, pipe);
 }
 
-void domi_pipe_handle_answer(domi_manager *manager, domi_pipe *pipe, domi_envelope *made,
-                             uint64_t id, int error)
+void domi_pipe_handle_answer_of_peer(domi_manager *manager, domi_pipe *pipe, domi_envelope *made,
+                                     uint64_t id, int error)
 {
     domi_envelope *ask = take_ask_of_answer(pipe, id);
 
@@ -461,7 +461,7 @@ void domi_pipe_handle_answer(domi_manager *manager, domi_pipe *pipe, domi_envelo
         domi_ask_fail(manager, ask, error != 0 ? error : -EPROTO);
     } else {
         bool is_late = domi_ask_is_expired(manager, ask);
-        error = domi_pipe_deliver_answer(manager, pipe, ask, made);
+        error = domi_pipe_deliver_answer_to_asker(manager, pipe, ask, made);
         if (is_late)
             error = -ETIMEDOUT;
     }
@@ -470,28 +470,30 @@ void domi_pipe_handle_answer(domi_manager *manager, domi_pipe *pipe, domi_envelo
         return;
     }
     if (error != 0) /* nobody has learnt of the answer's body, so nobody will read it */
-        domi_pipe_end_body(pipe);
-    domi_pipe_set_due_of_body(manager, pipe);
+        domi_pipe_mark_body_unreadable(pipe);
+    domi_pipe_set_reset_time_of_body(manager, pipe);
 }
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-void domi_pipe_drop_asks(domi_manager *manager, domi_pipe *pipe)
+void domi_pipe_return_or_fail_all_asks(domi_manager *manager, domi_pipe *pipe)
 {
     domi_envelope *ask;
 
     if (pipe->channel->pulls) {
-        int error = domi_wire_is_shaking(pipe->wire) ? pipe->channel->error : pipe->wire->failed;
+        int error =
+            domi_wire_is_in_handshake(pipe->wire) ? pipe->channel->error : pipe->wire->failed;
         *pipe->channel->last_word = (domi_last_word){pipe->next_ask != 0, error};
     }
-    domi_upload_end(pipe);
+    domi_upload_reset_unfinished(pipe);
     pipe->upload.ask = NULL;
     pipe->upload.answered = pipe->upload.ask_over = false; /* the upload is over */
     while ((ask = domi_asked_take_oldest(&pipe->asked)) != NULL)
-        domi_pipe_return_asked(manager, pipe, ask);
+        domi_pipe_return_sent_ask(manager, pipe, ask);
     while (pipe->queue != NULL)
-        domi_ask_return(manager, pipe->channel->pool,
-                        (domi_envelope *)(void *)domi_list_take(&pipe->queue), DOMI_ASK_UNSENT);
+        domi_ask_return_to_pool(manager, pipe->channel->pool,
+                                (domi_envelope *)(void *)domi_list_take_first_node(&pipe->queue),
+                                DOMI_ASK_UNSENT);
     pipe->queue_count = 0;
     pipe->channel->asks = 0;
     pipe->channel->ask_due_ns = 0;

@@ -36,7 +36,7 @@ static void *make_payload_of_message(domus_wire *wire, domus_stage_kind kind,
 
     if (type->size > DOMUS_PAYLOAD_MAX)
         return NULL;
-    if (envelope != NULL && head + type->size <= domi_envelope_room(manager, envelope)) {
+    if (envelope != NULL && head + type->size <= domi_envelope_bytes_in_all(manager, envelope)) {
         pipe->channel->io->spare = NULL;
     } else {
         size_t bytes = head + type->size;
@@ -86,7 +86,7 @@ static bool is_pipe_closing(const domus_wire *wire)
     /* only a request that is not complete was left unread */
     if (channel->io->draining && pipe->dry)
         return !domi_pipe_is_body_awaited(pipe);
-    return wire->progress == DOMI_MESSAGE_NONE && domi_wire_is_empty(wire);
+    return wire->progress == DOMI_MESSAGE_NONE && domi_wire_has_no_undecoded_bytes(wire);
 }
 
 static uint64_t get_now_ns_of_wire(const domus_wire *wire)
@@ -108,15 +108,15 @@ static void report_failed_request(domus_wire *wire, const char *what, int error)
 {
     domi_pipe *pipe = wire->owner;
     const domus_channel *channel = pipe->channel;
-    const domi_request *request = domi_pipe_find(pipe, pipe->answering);
+    const domi_request *request = domi_pipe_find_request(pipe, pipe->answering);
 
     if (channel->state != DOMI_CHANNEL_OPEN)
         return; /* the handler has closed the channel, so its request needs no answer */
     if (what == NULL && request != NULL && request->type != NULL)
         what = domi_type_name(request->type);
-    domi_spell_record_failure(channel->io,
-                              domi_behaviour_name(domi_house_behaviour(channel->house)),
-                              what != NULL ? what : "a request", error);
+    domi_spell_record_failed_request(channel->io,
+                                     domi_behaviour_name(domi_house_get_behaviour(channel->house)),
+                                     what != NULL ? what : "a request", error);
 }
 
 static const domi_wire_services services = {.make = make_payload_of_message,
@@ -150,21 +150,21 @@ int domi_pipe_open(domus_channel *channel)
     pipe->wire->inners = channel->io->inners;
     pipe->wire->owner = pipe;
     pipe->wire->last = &pipe->failed;
-    pipe->wire->self = domi_house_address(channel->house);
+    pipe->wire->self = domi_house_get_address(channel->house);
     pipe->wire->server = channel->server != NULL ? channel->server->name : NULL;
     pipe->wire->server_port = channel->server != NULL ? channel->server->port : 0;
     channel->pipe = pipe;
     channel->wraps = pipe->wire->count > 1;
     channel->says_end = domi_wire_has_end_of_output(pipe->wire);
-    channel->carries = domi_wire_carries(pipe->wire);
-    int error = domi_wire_open(pipe->wire);
+    channel->carries = domi_wire_carries_inner_channels(pipe->wire);
+    int error = domi_wire_open_stages(pipe->wire);
     if (error != 0)
         /* The scratch has to be empty, because other channels of the thread use it, too. */
-        domi_out_clear(pipe->wire->out, false);
+        domi_out_remove_all(pipe->wire->out, false);
     /* a byte stage that waits for its peer's handshake to begin has a time for it */
-    if (error == 0 && domi_pipe_is_awaited(pipe))
-        domi_pipe_update_awaited(pipe);
-    return error != 0 ? error : domi_pipe_flush_out(pipe);
+    if (error == 0 && domi_pipe_has_to_update_awaited(pipe))
+        domi_pipe_update_time_of_awaited(pipe);
+    return error != 0 ? error : domi_pipe_queue_encoded_bytes(pipe);
 }
 
 static void free_held_buffer(void *buffer)
@@ -180,34 +180,34 @@ static void hold_bytes_for_conversation(domi_pipe *pipe)
     domus_channel *channel = pipe->channel;
     domus_buffer **piece = pipe->used != NULL ? &pipe->used : &channel->shown;
 
-    if (domi_wire_own(pipe->wire) != 0 &&
-        domi_wire_hold(pipe->wire, (domi_lender){free_held_buffer, *piece}))
+    if (domi_wire_copy_slices_of_message(pipe->wire) != 0 &&
+        domi_wire_hold_memory_of_slices(pipe->wire, (domi_lender){free_held_buffer, *piece}))
         *piece = NULL;
 }
 
-void domi_pipe_end(domus_channel *channel)
+void domi_pipe_end_and_free(domus_channel *channel)
 {
     domi_pipe *pipe = channel->pipe;
     domi_manager *manager = channel->io->manager;
 
     if (pipe == NULL)
         return;
-    domi_body_end(manager, pipe);
-    domi_stream_end(manager, pipe);
+    domi_body_end_with_channel(manager, pipe);
+    domi_stream_end_waiting_writes(manager, pipe);
     domi_stages_remove_pipe(pipe);
-    domi_pipe_drop_asks(manager, pipe);
-    domi_pipe_return_mail(manager, channel->house, channel->pool);
+    domi_pipe_return_or_fail_all_asks(manager, pipe);
+    domi_pipe_return_mail_to_pool(manager, channel->house, channel->pool);
     channel->pipe = NULL;
-    domi_pipe_drop_requests(pipe);
+    domi_pipe_forget_requests(pipe);
     domi_pipe_drop_message(manager, pipe->held);
     domi_stack_cancel_requests_of_peer(manager, pipe->holder);
     if (pipe->undone)
         hold_bytes_for_conversation(pipe);
     domi_wire_free(pipe->wire);
-    domi_asked_free(&pipe->asked);
-    domi_pipe_free_used(pipe);
+    domi_asked_free_lists(&pipe->asked);
+    domi_pipe_free_used_piece(pipe);
     domus_buffer_free(channel->shown);
     channel->shown = NULL;
-    domi_pipe_free_places(pipe);
+    domi_pipe_free_request_places(pipe);
     domi_memory_free(pipe);
 }

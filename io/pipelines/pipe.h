@@ -176,22 +176,22 @@ typedef struct domi_pipe {
 } domi_pipe;
 
 /* Returns the number of the peer's requests that are not over. */
-static inline uint32_t domi_pipe_requests(const domi_pipe *pipe)
+static inline uint32_t domi_pipe_count_requests(const domi_pipe *pipe)
 {
     return pipe->next - pipe->first;
 }
 
 /* Returns the channel of a house; NULL: the house belongs to no channel, or the channel is gone. */
-static inline domus_channel *domi_pipe_channel_of(const domi_house *house)
+static inline domus_channel *domi_pipe_channel_of_house(const domi_house *house)
 {
     return domi_house_is_channel(house) ? house->channels.owned : NULL;
 }
 
 /* Returns the pipeline of the channel of a house; NULL: the house has no channel, or its channel
  * has no pipeline. */
-static inline domi_pipe *domi_pipe_of(const domi_house *house)
+static inline domi_pipe *domi_pipe_of_house(const domi_house *house)
 {
-    const domus_channel *channel = domi_pipe_channel_of(house);
+    const domus_channel *channel = domi_pipe_channel_of_house(house);
 
     return channel != NULL ? channel->pipe : NULL;
 }
@@ -200,11 +200,11 @@ static inline domi_pipe *domi_pipe_of(const domi_house *house)
 static inline void domi_pipe_drop_message(domi_manager *manager, domi_envelope *message)
 {
     if (message != NULL)
-        domi_envelope_end(manager, message);
+        domi_envelope_release_and_free(manager, message);
 }
 
 /* Free the received piece whose last byte was used, when no message shows its bytes any more. */
-static inline void domi_pipe_free_used(domi_pipe *pipe)
+static inline void domi_pipe_free_used_piece(domi_pipe *pipe)
 {
     if (pipe->used != NULL) /* mostly there is no such piece, and this test spares a call */
         domus_buffer_free(pipe->used);
@@ -213,23 +213,23 @@ static inline void domi_pipe_free_used(domi_pipe *pipe)
 
 /* Mark the open body of the peer as one that nobody may read any more: the next run handles the
  * rest of it (body.h). */
-static inline void domi_pipe_end_body(domi_pipe *pipe)
+static inline void domi_pipe_mark_body_unreadable(domi_pipe *pipe)
 {
     pipe->body.over = true;
     if (!pipe->running)
-        domi_channel_make_ready(pipe->channel);
+        domi_channel_make_actor_ready(pipe->channel);
 }
 
 /* Let the bytes that are encoded next belong to the answer of this request. If they have to wait
  * for the answers before, byte stages wrap them when they leave. */
-static inline void domi_pipe_begin_answer(domi_pipe *pipe, uint32_t number)
+static inline void domi_pipe_begin_encoding_answer(domi_pipe *pipe, uint32_t number)
 {
     pipe->answering = number;
     if (DOMI_UNLIKELY(pipe->channel->wraps))
         pipe->wire->plain = number != pipe->first && !pipe->wire->pipeline->by_id;
 }
 
-static inline domi_request *domi_pipe_request(domi_pipe *pipe, uint32_t number)
+static inline domi_request *domi_pipe_place_of_request(domi_pipe *pipe, uint32_t number)
 {
     return &pipe->places[number & (pipe->places_count - 1)];
 }

@@ -15,7 +15,7 @@ static int store_copy_of_bytes(domi_io *io, domi_buffer_list *list, const char *
 {
     while (size != 0) {
         size_t part = size < COPY_MAX ? size : COPY_MAX;
-        domus_buffer *buffer = domi_buffer_heap(io, part);
+        domus_buffer *buffer = domi_buffer_new_from_heap(io, part);
         if (buffer == NULL)
             return -ENOMEM;
         memcpy(buffer->data, bytes, part);
@@ -29,7 +29,7 @@ static int store_copy_of_bytes(domi_io *io, domi_buffer_list *list, const char *
 /* Move the slice of an output piece into the list of buffers. Returns 0; -ENOMEM. */
 static int store_slice_of_piece(domi_io *io, domi_buffer_list *list, domi_out_piece *piece)
 {
-    domus_buffer *buffer = domi_buffer_of_slice(io, piece->slice);
+    domus_buffer *buffer = domi_buffer_new_from_slice(io, piece->slice);
 
     if (buffer == NULL)
         return -ENOMEM;
@@ -38,11 +38,11 @@ static int store_slice_of_piece(domi_io *io, domi_buffer_list *list, domi_out_pi
     return 0;
 }
 
-void domi_stored_drop(domi_buffer_list *list)
+void domi_stored_drop_buffers(domi_buffer_list *list)
 {
     for (domus_buffer *buffer = domi_buffer_list_take(list); buffer != NULL;
          buffer = domi_buffer_list_take(list))
-        domi_buffer_give_back(buffer);
+        domi_buffer_free_or_recycle(buffer);
 }
 
 /* Returns the bytes of further memory that the bytes of the scratch take when they are queued. */
@@ -51,14 +51,14 @@ static uint64_t count_further_bytes_of_output(const domi_io *io, const domi_out 
     uint64_t bytes = out->size;
 
     for (uint32_t i = 0; i < out->pieces_count; i++)
-        bytes += domi_io_further_bytes(io, out->pieces[i].slice);
+        bytes += domi_io_count_further_bytes_of_slice(io, out->pieces[i].slice);
     return bytes;
 }
 
 /* Turn the scratch (the thread's output of stages) into buffers. Its bytes are copied, its slices
  * move. Returns 0; -EPIPE; -ENOBUFS; -ENOMEM. */
-int domi_stored_take(const domus_channel *channel, domi_out *out, domi_buffer_list *list,
-                     uint64_t *ret_size)
+int domi_stored_take_output(const domus_channel *channel, domi_out *out, domi_buffer_list *list,
+                            uint64_t *ret_size)
 {
     domi_io *io = channel->io;
     domi_out_cursor cursor = {0};
@@ -66,45 +66,47 @@ int domi_stored_take(const domus_channel *channel, domi_out *out, domi_buffer_li
     uint64_t size = 0;
     int error = domi_channel_check_may_answer(channel, count_further_bytes_of_output(io, out));
 
-    while (error == 0 && domi_out_next(out, &cursor, &part)) {
+    while (error == 0 && domi_out_get_next_part(out, &cursor, &part)) {
         size += part.size;
         error = part.of != NULL ? store_slice_of_piece(io, list, part.of)
                                 : store_copy_of_bytes(io, list, part.bytes, part.size);
     }
-    domi_out_clear(out, false);
+    domi_out_remove_all(out, false);
     if (error != 0)
-        domi_stored_drop(list);
+        domi_stored_drop_buffers(list);
     *ret_size = size;
     return error;
 }
 
 /* Queue the bytes of the scratch (the thread's output of stages) for sending. */
-int domi_stored_write(domus_channel *channel, domi_out *out)
+int domi_stored_queue_output(domus_channel *channel, domi_out *out)
 {
     domi_buffer_list list = {NULL, NULL};
     uint64_t size;
     int error;
 
     if (DOMI_LIKELY(out->pieces_count == 0 && out->size <= COPY_MAX)) {
-        error = domi_channel_write_copy(channel, out->bytes, out->size);
+        error = domi_channel_write_copy_of_answer(channel, out->bytes, out->size);
         out->size = 0;
         return error;
     }
-    error = domi_stored_take(channel, out, &list, &size);
-    return error != 0 ? error : domi_channel_write_all(channel, &list);
+    error = domi_stored_take_output(channel, out, &list, &size);
+    return error != 0 ? error : domi_channel_write_list_of_buffers(channel, &list);
 }
 
 /* Let byte stages wrap the bytes of an answer that have waited, and send them. Returns as
- * domi_stored_write(). */
-int domi_stored_wrap(domi_pipe *pipe, domi_buffer_list *list)
+ * domi_stored_queue_output(). */
+int domi_stored_wrap_and_send(domi_pipe *pipe, domi_buffer_list *list)
 {
     domus_buffer *buffer;
     int error = 0;
 
     while ((buffer = domi_buffer_list_take(list)) != NULL) {
-        error = error != 0 ? error : domi_wire_put(pipe->wire, buffer->data, buffer->size);
-        error = error != 0 ? error : domi_stored_write(pipe->channel, pipe->wire->out);
-        domi_buffer_give_back(buffer);
+        error = error != 0
+                    ? error
+                    : domi_wire_append_bytes_of_owner(pipe->wire, buffer->data, buffer->size);
+        error = error != 0 ? error : domi_stored_queue_output(pipe->channel, pipe->wire->out);
+        domi_buffer_free_or_recycle(buffer);
     }
     return error;
 }

@@ -24,7 +24,7 @@ const domus_type domi_part_type = {
 
 const domus_type domi_taken_type = {.name = "stream part taken"};
 
-int domi_part_set_message(domi_part *part, const domus_type *type, const void *payload)
+int domi_stream_part_set_message(domi_part *part, const domus_type *type, const void *payload)
 {
     if (type->size > DOMUS_PAYLOAD_MAX)
         return -EMSGSIZE;
@@ -39,14 +39,14 @@ int domi_part_set_message(domi_part *part, const domus_type *type, const void *p
 
 static const domi_part *get_part_of_ask(domi_envelope *ask)
 {
-    return domi_envelope_payload(ask);
+    return domi_envelope_get_payload(ask);
 }
 
 /* True if the stream has ended: its upload is not open, or its request is answered. */
 static bool is_stream_over(domi_pipe *pipe, const domi_part *part)
 {
     return part->of_request ? !domi_upload_is_open(pipe, part->number)
-                            : domi_pipe_find(pipe, part->number) == NULL;
+                            : domi_pipe_find_request(pipe, part->number) == NULL;
 }
 
 /* True if the next piece of the stream may be sent. */
@@ -57,10 +57,10 @@ static bool may_next_piece_be_sent(const domi_pipe *pipe, const domi_part *part)
     if (part->of_request)
         return !channel->high && !channel->crowded && !pipe->wire->holds;
     return part->number == pipe->first &&
-           ((!channel->high && !channel->crowded) || domi_channel_may_take_turn(channel));
+           ((!channel->high && !channel->crowded) || domi_channel_may_oldest_answer_go_on(channel));
 }
 
-bool domi_stream_has_writer(const domi_pipe *pipe, const domi_part *part)
+bool domi_stream_has_waiting_write(const domi_pipe *pipe, const domi_part *part)
 {
     const domi_node *last = pipe->writers;
     const domi_node *node = last;
@@ -83,8 +83,8 @@ static int encode_head_of_stream(domi_pipe *pipe, domi_request *request, const d
     if (!pipe->wire->stages[pipe->wire->count - 1].stage->has_bodies)
         return -EOPNOTSUPP;
     pipe->wire->stream = &request->note;
-    domi_pipe_begin_answer(pipe, part->number);
-    int error = domi_wire_encode(pipe->wire, request->id, part->type, part->message);
+    domi_pipe_begin_encoding_answer(pipe, part->number);
+    int error = domi_wire_encode_message(pipe->wire, request->id, part->type, part->message);
     pipe->wire->stream = NULL;
     request->streaming = error == 0;
     pipe->channel->streams += error == 0;
@@ -97,16 +97,16 @@ static int encode_piece_of_stream(domi_pipe *pipe, domi_request *request, const 
 
     if (!request->streaming)
         return -EINVAL;
-    if (domi_stream_has_writer(pipe, part))
+    if (domi_stream_has_waiting_write(pipe, part))
         return -EBUSY;
-    if (domi_channel_is_refused(pipe->channel,
-                                domi_io_further_bytes(pipe->channel->io, part->bytes)))
+    if (domi_channel_is_write_refused(
+            pipe->channel, domi_io_count_further_bytes_of_slice(pipe->channel->io, part->bytes)))
         return -ENOBUFS;
     if (part->bytes.size == 0)
         return 0;
-    domi_pipe_begin_answer(pipe, part->number);
+    domi_pipe_begin_encoding_answer(pipe, part->number);
     pipe->wire->stream = &request->note;
-    int error = domi_wire_encode(pipe->wire, request->id, &domus_piece_type, &piece);
+    int error = domi_wire_encode_message(pipe->wire, request->id, &domus_piece_type, &piece);
     pipe->wire->stream = NULL;
     return error;
 }
@@ -114,15 +114,15 @@ static int encode_piece_of_stream(domi_pipe *pipe, domi_request *request, const 
 /* Tell the writer of a part of a stream that it may send the next one. */
 static void answer_writer_of_part(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 {
-    domi_part *part = domi_envelope_payload(ask);
+    domi_part *part = domi_envelope_get_payload(ask);
     void *message = part->message;
 
     if (part->kind != DOMI_PART_TURN) {
-        domi_ask_answer(manager, pipe->channel->house, ask, &domi_taken_type, NULL);
+        domi_ask_answer_for_house(manager, pipe->channel->house, ask, &domi_taken_type, NULL);
         return;
     }
     part->message = NULL; /* the answer to the writer owns the members of the message now */
-    domi_ask_answer(manager, pipe->channel->house, ask, part->type, message);
+    domi_ask_answer_for_house(manager, pipe->channel->house, ask, part->type, message);
     domi_memory_free(message);
 }
 
@@ -135,7 +135,7 @@ void domi_stream_answer_part_or_wait(domi_manager *manager, domi_pipe *pipe, dom
     } else if (may_next_piece_be_sent(pipe, part)) {
         answer_writer_of_part(manager, pipe, ask);
     } else {
-        domi_list_push(&pipe->writers, &ask->node);
+        domi_list_append_node(&pipe->writers, &ask->node);
         pipe->writer_count++;
     }
 }
@@ -144,18 +144,18 @@ void domi_stream_handle_part(domi_manager *manager, domi_pipe *pipe, domi_envelo
 {
     const domi_part *part = get_part_of_ask(ask);
 
-    domi_request *request = domi_pipe_find(pipe, part->number);
+    domi_request *request = domi_pipe_find_request(pipe, part->number);
     int error = request == NULL                ? -EPIPE
                 : part->kind == DOMI_PART_TURN ? 0
                 : part->kind == DOMI_PART_HEAD ? encode_head_of_stream(pipe, request, part)
                                                : encode_piece_of_stream(pipe, request, part);
 
     if (error == 0 && !domi_out_is_empty(pipe->wire->out))
-        error = domi_pipe_deliver_part(pipe, part->number);
+        error = domi_pipe_send_part_of_answer(pipe, part->number);
     if (error < 0)
         domi_ask_fail(manager, ask, error);
     else if (part->kind == DOMI_PART_HEAD)
-        domi_ask_answer(manager, pipe->channel->house, ask, &domi_taken_type, NULL);
+        domi_ask_answer_for_house(manager, pipe->channel->house, ask, &domi_taken_type, NULL);
     else
         domi_stream_answer_part_or_wait(manager, pipe, ask);
 }
@@ -167,7 +167,7 @@ void domi_stream_continue_writes(domi_manager *manager, domi_pipe *pipe)
     pipe->writers = NULL;
     pipe->writer_count = 0;
     while (waiting != NULL) {
-        domi_envelope *ask = (domi_envelope *)(void *)domi_list_take(&waiting);
+        domi_envelope *ask = (domi_envelope *)(void *)domi_list_take_first_node(&waiting);
         if (is_stream_over(pipe, get_part_of_ask(ask)))
             domi_ask_fail(manager, ask, -EPIPE);
         else
@@ -175,9 +175,10 @@ void domi_stream_continue_writes(domi_manager *manager, domi_pipe *pipe)
     }
 }
 
-void domi_stream_end(domi_manager *manager, domi_pipe *pipe)
+void domi_stream_end_waiting_writes(domi_manager *manager, domi_pipe *pipe)
 {
     while (pipe->writers != NULL)
-        domi_ask_fail(manager, (domi_envelope *)(void *)domi_list_take(&pipe->writers), -EPIPE);
+        domi_ask_fail(manager, (domi_envelope *)(void *)domi_list_take_first_node(&pipe->writers),
+                      -EPIPE);
     pipe->writer_count = 0;
 }

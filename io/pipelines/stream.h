@@ -45,13 +45,13 @@ extern const domus_type domi_taken_type;
 
 /* Give a part of a stream its message, with a copy of the payload. If the part is not put
  * afterwards, the caller still owns what the payload owns. Returns 0; -EMSGSIZE; -ENOMEM. */
-int domi_part_set_message(domi_part *part, const domus_type *type, const void *payload);
+int domi_stream_part_set_message(domi_part *part, const domus_type *type, const void *payload);
 
 /* Handle a part of an answer that leaves in pieces. The channel is open. */
 void domi_stream_handle_part(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask);
 
 /* True if another write to the same stream waits. */
-bool domi_stream_has_writer(const domi_pipe *pipe, const domi_part *part);
+bool domi_stream_has_waiting_write(const domi_pipe *pipe, const domi_part *part);
 
 /* Let the writer of a part of a stream go on, or wait until it may, after the bytes of the part
  * were queued, or if it has none. */
@@ -61,6 +61,6 @@ void domi_stream_answer_part_or_wait(domi_manager *manager, domi_pipe *pipe, dom
 void domi_stream_continue_writes(domi_manager *manager, domi_pipe *pipe);
 
 /* End all writes to streams that wait, because the channel ends. */
-void domi_stream_end(domi_manager *manager, domi_pipe *pipe);
+void domi_stream_end_waiting_writes(domi_manager *manager, domi_pipe *pipe);
 
 #endif

@@ -7,15 +7,15 @@
 #include "house/message/mailbox.h"
 #include "io/pipelines/mail.h"
 
-void domi_pipe_end_handshake(domi_manager *manager, domi_pipe *pipe)
+void domi_pipe_send_asks_after_handshake(domi_manager *manager, domi_pipe *pipe)
 {
     domi_house *pool = pipe->channel->pool.house;
 
-    domi_pipe_send_waiting(manager, pipe);
+    domi_pipe_send_waiting_asks(manager, pipe);
     if (!pipe->channel->pulls || pool->family == NULL || pool->family->stashed == 0 ||
-        !domi_pipeline_lends(pipe->wire->pipeline))
+        !domi_pipeline_may_lend(pipe->wire->pipeline))
         return;
-    domi_house_unstash(pool);
+    domi_house_put_stash_back(pool);
     if (pool->state == DOMI_WAITING)
         domi_house_make_ready(manager, pool);
 }

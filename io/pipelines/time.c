@@ -58,7 +58,7 @@ static void put_pipeline_off(domi_pipe *pipe)
     domi_counter_add(&io->counters.channels_late, 1);
 }
 
-bool domi_stages_begin_slow(domi_pipe *pipe, bool has_work)
+bool domi_stages_begin_measured_run(domi_pipe *pipe, bool has_work)
 {
     domi_io *io = pipe->channel->io;
     domi_stage_time *time = &io->stages;
@@ -87,7 +87,7 @@ bool domi_stages_begin_slow(domi_pipe *pipe, bool has_work)
     return true;
 }
 
-bool domi_stages_step_slow(domi_pipe *pipe, uint64_t *spent_ns)
+bool domi_stages_measure_step(domi_pipe *pipe, uint64_t *spent_ns)
 {
     domi_io *io = pipe->channel->io;
     domi_stage_time *time = &io->stages;

@@ -13,10 +13,11 @@
 
 /* Begin a run of a pipeline; `has_work` says whether the pipeline has work. Returns false if the
  * channel has to wait for its turn to decode. */
-bool domi_stages_begin_slow(domi_pipe *pipe, bool has_work);
+bool domi_stages_begin_measured_run(domi_pipe *pipe, bool has_work);
 
-/* True if domi_stages_begin_slow() has to be called before a run, because time is measured. */
-static inline bool domi_stages_are_watched(const domi_pipe *pipe)
+/* True if domi_stages_begin_measured_run() has to be called before a run, because time is measured.
+ */
+static inline bool domi_stages_are_measured(const domi_pipe *pipe)
 {
     const domi_stage_time *time = &pipe->channel->io->stages;
 
@@ -25,12 +26,12 @@ static inline bool domi_stages_are_watched(const domi_pipe *pipe)
 
 /* Count one message that the run of a pipeline has handled, or one search for a message. Returns
  * false if the run has to end. `ret_spent` counts the time of this run. */
-bool domi_stages_step_slow(domi_pipe *pipe, uint64_t *spent_ns);
+bool domi_stages_measure_step(domi_pipe *pipe, uint64_t *spent_ns);
 
-static inline bool domi_stages_step(domi_pipe *pipe, uint64_t *spent_ns)
+static inline bool domi_stages_count_step(domi_pipe *pipe, uint64_t *spent_ns)
 {
     return DOMI_LIKELY(--pipe->channel->io->stages.steps != 0) ||
-           domi_stages_step_slow(pipe, spent_ns);
+           domi_stages_measure_step(pipe, spent_ns);
 }
 
 /* Forget a pipeline that ends: it does not wait for its turn any more. */

@@ -62,7 +62,7 @@ static void mark_upload_closed(domi_pipe *pipe)
     pipe->upload.ended = pipe->stopped = true;
     pipe->channel->streams--;
     pipe->channel->look_ns = 0;
-    domi_channel_make_ready(pipe->channel);
+    domi_channel_make_actor_ready(pipe->channel);
 }
 
 /* Encode a message of the upload, and queue its bytes. Returns 0, or an error: byte stages that
@@ -72,12 +72,12 @@ static int send_part_of_upload(domi_pipe *pipe, const domus_type *type, const vo
     domus_wire *wire = pipe->wire;
 
     wire->stream = &pipe->upload.note;
-    int error = domi_wire_encode(wire, pipe->upload.number, type, payload);
+    int error = domi_wire_encode_message(wire, pipe->upload.number, type, payload);
     wire->stream = NULL;
     if (error == 0)
-        return domi_pipe_flush_out(pipe);
+        return domi_pipe_queue_encoded_bytes(pipe);
     if (wire->broken != 0)
-        domi_channel_refuse(pipe->channel, error);
+        domi_channel_reset_after_error(pipe->channel, error);
     return error;
 }
 
@@ -88,15 +88,15 @@ static void cut_body_of_upload(domi_pipe *pipe, int error)
     domus_channel *channel = pipe->channel;
 
     pipe->wire->stream = &upload->note;
-    int result = domi_wire_cut(pipe->wire, upload->number, error);
+    int result = domi_wire_encode_cut_of_answer(pipe->wire, upload->number, error);
     pipe->wire->stream = NULL;
     if (result == 0)
-        result = domi_pipe_flush_out(pipe);
+        result = domi_pipe_queue_encoded_bytes(pipe);
     mark_upload_closed(pipe);
     if (result < 0 && upload->answered && !upload->ask_over)
         upload->doomed = result;
     else if (result < 0)
-        (void)domi_channel_break(channel, result);
+        (void)domi_channel_reset_when_sent(channel, result);
 }
 
 /* --- the start -------------------------------------------------------------------------------- */
@@ -105,17 +105,17 @@ static void cut_body_of_upload(domi_pipe *pipe, int error)
 static domi_envelope *make_message_of_start(domi_manager *manager, const domi_pipe *pipe,
                                             domi_envelope *ask, uint32_t number)
 {
-    const domi_upload_head *head = domi_envelope_payload(ask);
-    const domi_return *back = domi_envelope_return(ask);
+    const domi_upload_head *head = domi_envelope_get_payload(ask);
+    const domi_return *back = domi_envelope_get_return(ask);
     domi_envelope *begun = domi_envelope_new(manager, DOMI_ASK_HEAD + sizeof(domus_request));
 
     if (begun == NULL)
         return NULL;
-    domi_envelope_sign(begun, &domus_request_type, pipe->channel->house);
+    domi_envelope_set_type_and_sender(begun, &domus_request_type, pipe->channel->house);
     begun->node.kind = DOMI_REPLY;
-    *domi_envelope_return(begun) = head->begin.back;
-    *(domus_request *)domi_envelope_payload(begun) = (domus_request){
-        .stream = {domi_house_address(pipe->channel->house), number, true},
+    *domi_envelope_get_return(begun) = head->begin.back;
+    *(domus_request *)domi_envelope_get_payload(begun) = (domus_request){
+        .stream = {domi_house_get_address(pipe->channel->house), number, true},
         .promise = back->promise,
         .serial = back->serial,
     };
@@ -124,7 +124,7 @@ static domi_envelope *make_message_of_start(domi_manager *manager, const domi_pi
 
 int domi_upload_begin(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask, uint32_t number)
 {
-    const domi_upload_head *head = domi_envelope_payload(ask);
+    const domi_upload_head *head = domi_envelope_get_payload(ask);
     domi_upload *upload = &pipe->upload;
 
     if (!pipe->wire->stages[pipe->wire->count - 1].stage->has_bodies)
@@ -142,7 +142,7 @@ int domi_upload_begin(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask
     int error = send_part_of_upload(pipe, head->type, head->message);
     if (error != 0) {
         upload->ask = NULL;
-        domi_envelope_end(manager, begun);
+        domi_envelope_release_and_free(manager, begun);
         return error;
     }
     upload->open = true;
@@ -151,7 +151,7 @@ int domi_upload_begin(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask
     if (domi_mailbox_put(manager, (domus_address){ask->sender, ask->sender_lease}, &begun->node,
                          DOMI_REPLY) != 0)
         /* the asker of the upload is gone, as the next check will find */
-        domi_envelope_end(manager, begun);
+        domi_envelope_release_and_free(manager, begun);
     return 0;
 }
 
@@ -163,9 +163,9 @@ static int send_piece_of_body(domi_pipe *pipe, const domi_part *part)
 
     if (!domi_upload_is_open(pipe, part->number))
         return -EPIPE;
-    if (domi_stream_has_writer(pipe, part))
+    if (domi_stream_has_waiting_write(pipe, part))
         return -EBUSY;
-    if (domi_channel_is_refused(pipe->channel, part->bytes.size))
+    if (domi_channel_is_write_refused(pipe->channel, part->bytes.size))
         return -ENOBUFS;
     return part->bytes.size != 0 ? send_part_of_upload(pipe, &domus_piece_type, &piece) : 0;
 }
@@ -183,21 +183,21 @@ static int send_end_of_upload(domi_pipe *pipe, const domi_part *part)
 static void report_end_of_upload(domi_manager *manager, const domi_pipe *pipe, domi_envelope *ask,
                                  int error)
 {
-    const domi_part *part = domi_envelope_payload(ask);
+    const domi_part *part = domi_envelope_get_payload(ask);
 
     if (!part->waits && error != 0)
-        domi_envelope_return(ask)->serial = part->serial;
+        domi_envelope_get_return(ask)->serial = part->serial;
     if (error != 0)
         domi_ask_fail(manager, ask, error);
     else if (part->waits)
-        domi_ask_answer(manager, pipe->channel->house, ask, &domi_taken_type, NULL);
+        domi_ask_answer_for_house(manager, pipe->channel->house, ask, &domi_taken_type, NULL);
     else
-        domi_envelope_end(manager, ask);
+        domi_envelope_release_and_free(manager, ask);
 }
 
 static void handle_end_of_body(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 {
-    const domi_part *part = domi_envelope_payload(ask);
+    const domi_part *part = domi_envelope_get_payload(ask);
 
     if (!domi_upload_is_open(pipe, part->number)) {
         report_end_of_upload(manager, pipe, ask, part->waits ? -EPIPE : 0);
@@ -217,7 +217,7 @@ static void handle_end_of_body(domi_manager *manager, domi_pipe *pipe, domi_enve
 
 void domi_upload_handle_part(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 {
-    const domi_part *part = domi_envelope_payload(ask);
+    const domi_part *part = domi_envelope_get_payload(ask);
 
     if (part->kind != DOMI_PART_PIECE) {
         handle_end_of_body(manager, pipe, ask);
@@ -232,7 +232,7 @@ void domi_upload_handle_part(domi_manager *manager, domi_pipe *pipe, domi_envelo
 
 /* --- what ends it ----------------------------------------------------------------------------- */
 
-void domi_upload_check_asker(domi_manager *manager, domi_pipe *pipe)
+void domi_upload_cut_if_asker_is_gone(domi_manager *manager, domi_pipe *pipe)
 {
     const domi_upload *upload = &pipe->upload;
 
@@ -251,7 +251,7 @@ bool domi_upload_record_answer(domi_pipe *pipe)
     domi_upload *upload = &pipe->upload;
 
     if (upload->doomed != 0) {
-        (void)domi_channel_break(pipe->channel, upload->doomed);
+        (void)domi_channel_reset_when_sent(pipe->channel, upload->doomed);
         return true;
     }
     if (upload->open && upload->answered)
@@ -259,10 +259,10 @@ bool domi_upload_record_answer(domi_pipe *pipe)
     return upload->open && upload->answered;
 }
 
-void domi_upload_end(domi_pipe *pipe)
+void domi_upload_reset_unfinished(domi_pipe *pipe)
 {
     if (!pipe->upload.open)
         return;
-    (void)domi_channel_break(pipe->channel, -EPIPE);
+    (void)domi_channel_reset_when_sent(pipe->channel, -EPIPE);
     mark_upload_closed(pipe);
 }

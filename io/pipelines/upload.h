@@ -25,11 +25,11 @@ typedef struct domi_upload_head {
 extern const domus_type domi_upload_type;
 
 /* Returns the type of an ask as the pipeline knows it: for an upload the type of its head. */
-static inline const domus_type *domi_mail_type(domi_envelope *mail)
+static inline const domus_type *domi_mail_type_of_ask(domi_envelope *mail)
 {
     if (DOMI_LIKELY(mail->type != &domi_upload_type))
         return mail->type;
-    return ((const domi_upload_head *)domi_envelope_payload(mail))->type;
+    return ((const domi_upload_head *)domi_envelope_get_payload(mail))->type;
 }
 
 /* Send the head of an upload, whose ask gets this number, and let its asker go on. Returns 0; the
@@ -40,7 +40,7 @@ int domi_upload_begin(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask
 void domi_upload_handle_part(domi_manager *manager, domi_pipe *pipe, domi_envelope *part);
 
 /* Cut the body of the upload if its asker has gone. Called at the end of a run. */
-void domi_upload_check_asker(domi_manager *manager, domi_pipe *pipe);
+void domi_upload_cut_if_asker_is_gone(domi_manager *manager, domi_pipe *pipe);
 
 /* Record the peer's answer to the upload, with its body. Returns true if the ask still counts,
  * because the body of the request has not ended, or if the channel was closed. */
@@ -48,6 +48,6 @@ bool domi_upload_record_answer(domi_pipe *pipe);
 
 /* Reset the channel, because the peer answers nothing more and the body of the upload has no
  * end. */
-void domi_upload_end(domi_pipe *pipe);
+void domi_upload_reset_unfinished(domi_pipe *pipe);
 
 #endif

@@ -37,7 +37,7 @@ int domus_body_read_add(domus_stack *stack, domus_body body, uint64_t tag)
 int domus_reply_stream(domus_stack *stack, domus_stream *ret_stream)
 {
     domus_stream stream = {.number = 0};
-    int error = domi_stack_find_request(stack, &stream.channel, &stream.number);
+    int error = domi_stack_find_request_of_peer(stack, &stream.channel, &stream.number);
 
     if (error == 0)
         *ret_stream = stream;
@@ -47,7 +47,7 @@ int domus_reply_stream(domus_stack *stack, domus_stream *ret_stream)
 int domus_kept_stream(domus_stack *stack, domus_kept kept, domus_stream *ret_stream)
 {
     domus_stream stream = {.number = 0};
-    int error = domi_kept_find_request(stack, kept, &stream.channel, &stream.number);
+    int error = domi_kept_find_request_of_peer(stack, kept, &stream.channel, &stream.number);
 
     if (error == 0)
         *ret_stream = stream;
@@ -58,7 +58,7 @@ int domus_stream_begin(domus_stack *stack, domus_stream stream, const domus_type
                        const void *payload, domus_resumed *then)
 {
     domi_part part = {.number = stream.number, .kind = DOMI_PART_HEAD};
-    int error = stream.of_request ? -EINVAL : domi_part_set_message(&part, type, payload);
+    int error = stream.of_request ? -EINVAL : domi_stream_part_set_message(&part, type, payload);
 
     if (error != 0)
         return error;
@@ -104,7 +104,7 @@ int domus_reply_await_turn(domus_stack *stack, const domus_type *type, const voi
     int error = domus_reply_stream(stack, &stream);
 
     if (error == 0)
-        error = domi_part_set_message(&part, type, payload);
+        error = domi_stream_part_set_message(&part, type, payload);
     if (error != 0)
         return error;
     part.number = stream.number;
@@ -156,12 +156,13 @@ int domus_request_begin(domus_stack *stack, domus_address to, const domus_type *
                         const void *payload, uint64_t timeout_ns, domus_resumed *then)
 {
     domi_part part = {.number = 0};
-    int error = domi_part_set_message(&part, type, payload);
+    int error = domi_stream_part_set_message(&part, type, payload);
 
     if (error != 0)
         return error;
     domi_upload_head head = {.type = type, .message = part.message};
-    int result = domi_ask_begin(stack, to, &domi_upload_type, &head, &head.begin, timeout_ns, then);
+    int result =
+        domi_ask_put_first_part(stack, to, &domi_upload_type, &head, &head.begin, timeout_ns, then);
     if (result < 0)
         /* on failure the caller still owns the members of the head */
         domi_memory_free(head.message);
@@ -189,16 +190,16 @@ static int end_request_in_pieces(domus_stack *stack, domus_request request, domi
     if (error == -ENOENT)
         return domi_ask_for_earlier_work(stack, request.stream.channel, &domi_part_type, part,
                                          then);
-    return error != 0
-               ? error
-               : domi_ask_end(stack, asking, request.stream.channel, &domi_part_type, part, then);
+    return error != 0 ? error
+                      : domi_ask_put_last_part(stack, asking, request.stream.channel,
+                                               &domi_part_type, part, then);
 }
 
 int domus_request_end(domus_stack *stack, domus_request request, const domus_type *type,
                       const void *payload, domus_resumed *then)
 {
     domi_part part = {.kind = DOMI_PART_END};
-    int error = type != NULL ? domi_part_set_message(&part, type, payload) : 0;
+    int error = type != NULL ? domi_stream_part_set_message(&part, type, payload) : 0;
 
     if (error != 0)
         return error;
@@ -225,13 +226,13 @@ bool domi_pipe_handle_mail(domi_manager *manager, domi_house *house, domi_envelo
     if (domi_pipe_send_mail(manager, house, message))
         return true;
     if (message->node.kind != DOMI_ASK || (!is_read && message->type != &domi_part_type))
-        return domi_pipe_hold_mail(manager, house, message);
-    domi_pipe *pipe = domi_pipe_of(house);
+        return domi_pipe_hold_ask(manager, house, message);
+    domi_pipe *pipe = domi_pipe_of_house(house);
     if (pipe == NULL || pipe->channel->state != DOMI_CHANNEL_OPEN)
         domi_ask_fail(manager, message, -EPIPE);
     else if (is_read)
-        domi_body_read(manager, pipe, message);
-    else if (((const domi_part *)domi_envelope_payload(message))->of_request)
+        domi_body_handle_read(manager, pipe, message);
+    else if (((const domi_part *)domi_envelope_get_payload(message))->of_request)
         domi_upload_handle_part(manager, pipe, message);
     else
         domi_stream_handle_part(manager, pipe, message);

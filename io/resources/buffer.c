@@ -15,7 +15,7 @@
 /* most bytes by which a kept buffer may be larger than its next user needs */
 #define SPARE_MAX 64u
 
-void domi_buffers_keep(domi_io *io)
+void domi_buffers_begin_to_keep(domi_io *io)
 {
 /* under the address sanitizer buffers are not kept, because it sees a use after free only if
  * memory is freed */
@@ -26,7 +26,7 @@ void domi_buffers_keep(domi_io *io)
 #endif
 }
 
-void domi_buffers_forget(domi_io *io)
+void domi_buffers_free_kept(domi_io *io)
 {
     io->kept_room = 0;
     for (int i = 0; i < 2; i++) {
@@ -45,8 +45,8 @@ DOMI_INLINE domus_buffer *take_memory_for_heap_buffer(domi_io *io, size_t size, 
     domus_buffer *buffer = io->kept[of_slice];
     size_t bytes = DOMI_MEMORY_HEAD + sizeof *buffer + size;
 
-    if (buffer == NULL || domi_memory_bytes(buffer) < bytes ||
-        domi_memory_bytes(buffer) > bytes + SPARE_MAX)
+    if (buffer == NULL || domi_memory_bytes_of_block(buffer) < bytes ||
+        domi_memory_bytes_of_block(buffer) > bytes + SPARE_MAX)
         return domi_memory_new_bytes(sizeof *buffer + size);
     io->kept[of_slice] = buffer->next;
     io->kept_room++;
@@ -58,7 +58,7 @@ static void keep_or_free_heap_buffer(domi_io *io, domus_buffer *buffer)
 {
     bool of_slice = buffer->index == DOMI_BUFFER_SLICE;
 
-    if (io->kept_room == 0 || domi_memory_bytes(buffer) > KEPT_BYTES) {
+    if (io->kept_room == 0 || domi_memory_bytes_of_block(buffer) > KEPT_BYTES) {
         domi_memory_free(buffer);
         return;
     }
@@ -67,7 +67,7 @@ static void keep_or_free_heap_buffer(domi_io *io, domus_buffer *buffer)
     io->kept_room--;
 }
 
-domus_buffer *domi_buffer_heap(domi_io *io, size_t size)
+domus_buffer *domi_buffer_new_from_heap(domi_io *io, size_t size)
 {
     domus_buffer *buffer = take_memory_for_heap_buffer(io, size, false);
 
@@ -81,11 +81,11 @@ domus_buffer *domi_buffer_heap(domi_io *io, size_t size)
     return buffer;
 }
 
-domus_buffer *domi_buffer_of_slice(domi_io *io, domus_slice slice)
+domus_buffer *domi_buffer_new_from_slice(domi_io *io, domus_slice slice)
 {
     domus_buffer *buffer = take_memory_for_heap_buffer(io, 0, true);
 
-    domi_queued_page *page = buffer != NULL ? domi_pages_join(&io->pages, slice.page) : NULL;
+    domi_queued_page *page = buffer != NULL ? domi_pages_add_buffer(&io->pages, slice.page) : NULL;
 
     if (page == NULL) {
         domi_memory_free(buffer);
@@ -106,7 +106,7 @@ static inline char *get_memory_of_buffer(const domi_io *io, const domus_buffer *
     return io->memory + (size_t)buffer->index * io->config->io.buffers.size_bytes;
 }
 
-uint32_t domi_buffer_front(const domus_buffer *buffer)
+uint32_t domi_buffer_size_of_head(const domus_buffer *buffer)
 {
     const char *begin = buffer->index == DOMI_BUFFER_HEAP
                             ? (const char *)(buffer + 1)
@@ -115,7 +115,7 @@ uint32_t domi_buffer_front(const domus_buffer *buffer)
     return (uint32_t)(buffer->data - begin);
 }
 
-void domi_buffer_recycle(domi_io *io, domus_buffer *buffer)
+void domi_buffer_give_to_kernel(domi_io *io, domus_buffer *buffer)
 {
     DOMI_CHECK(buffer->index < io->config->io.buffers.count);
     buffer->data = get_memory_of_buffer(io, buffer);
@@ -125,15 +125,15 @@ void domi_buffer_recycle(domi_io *io, domus_buffer *buffer)
     io->unpublished++;
 }
 
-void domi_buffer_give_back(domus_buffer *buffer)
+void domi_buffer_free_or_recycle(domus_buffer *buffer)
 {
     if (buffer->index < DOMI_BUFFER_SLICE) {
-        domi_buffer_recycle(buffer->io, buffer);
+        domi_buffer_give_to_kernel(buffer->io, buffer);
         return;
     }
     if (buffer->index == DOMI_BUFFER_SLICE) {
         domus_slice_free((domus_slice){buffer->page->page, 0, buffer->size});
-        domi_pages_leave(&buffer->io->pages, buffer->page);
+        domi_pages_remove_buffer(&buffer->io->pages, buffer->page);
     }
     keep_or_free_heap_buffer(buffer->io, buffer);
 }
@@ -143,8 +143,8 @@ int domus_buffer_new(domus_stack *stack, size_t size, domus_buffer **ret_buffer)
     if (size == 0 || size > DOMI_BUFFER_MAX)
         return -EMSGSIZE;
     if (stack->manager->io == NULL)
-        return domi_refuse_ringless(stack);
-    domus_buffer *buffer = domi_buffer_heap(stack->manager->io, size);
+        return domi_refuse_verb_without_ring(stack);
+    domus_buffer *buffer = domi_buffer_new_from_heap(stack->manager->io, size);
     if (buffer == NULL)
         return -ENOMEM;
     memset(buffer->data, 0, size); /* the new buffer must not show the bytes of an earlier user */

@@ -34,26 +34,26 @@ struct domus_buffer {
 DOMI_FIFO(domi_buffer_list, domus_buffer, next);
 
 /* Let the thread keep some small heap buffers, so that an answer costs no allocation;
- * domi_buffers_forget() ends that, and frees them. */
-void domi_buffers_keep(domi_io *io);
-void domi_buffers_forget(domi_io *io);
+ * domi_buffers_free_kept() ends that, and frees them. */
+void domi_buffers_begin_to_keep(domi_io *io);
+void domi_buffers_free_kept(domi_io *io);
 
 /* Make a heap buffer of `size` bytes, which are not zeroed. Returns NULL when there
  * is no memory. */
-domus_buffer *domi_buffer_heap(domi_io *io, size_t size);
+domus_buffer *domi_buffer_new_from_heap(domi_io *io, size_t size);
 
 /* Make a buffer from a slice, which the buffer then owns. Returns NULL when there is no memory. */
-domus_buffer *domi_buffer_of_slice(domi_io *io, domus_slice slice);
+domus_buffer *domi_buffer_new_from_slice(domi_io *io, domus_slice slice);
 
 /* Returns the number of bytes in front of a buffer's content: the size of the head of a received
  * datagram; else 0. */
-uint32_t domi_buffer_front(const domus_buffer *buffer);
+uint32_t domi_buffer_size_of_head(const domus_buffer *buffer);
 
 /* Give a provided buffer back to the kernel, which sees it after the next publish. */
-void domi_buffer_recycle(domi_io *io, domus_buffer *buffer);
+void domi_buffer_give_to_kernel(domi_io *io, domus_buffer *buffer);
 
 /* Free a heap buffer, or give a provided one back to the kernel. Unlike domus_buffer_free()
  * (receive.c) this does not tell the channel that holds the buffer. */
-void domi_buffer_give_back(domus_buffer *buffer);
+void domi_buffer_free_or_recycle(domus_buffer *buffer);
 
 #endif

@@ -41,8 +41,8 @@ static void read_unix_name(const struct sockaddr_un *address, size_t size, domus
     memcpy(endpoint->bytes, address->sun_path, length);
 }
 
-void domi_endpoint_from_socket(const struct sockaddr_storage *address, socklen_t size,
-                               domus_endpoint *ret_endpoint)
+void domi_endpoint_from_socket_address(const struct sockaddr_storage *address, socklen_t size,
+                                       domus_endpoint *ret_endpoint)
 {
     const struct sockaddr_in *v4 = (const struct sockaddr_in *)(const void *)address;
     const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)(const void *)address;
@@ -79,7 +79,8 @@ static int write_unix_name_to_socket(const domus_endpoint *endpoint,
     return (int)(offsetof(struct sockaddr_un, sun_path) + endpoint->size + (is_path ? 1u : 0u));
 }
 
-int domi_endpoint_to_socket(const domus_endpoint *endpoint, struct sockaddr_storage *ret_address)
+int domi_endpoint_to_socket_address(const domus_endpoint *endpoint,
+                                    struct sockaddr_storage *ret_address)
 {
     struct sockaddr_in *v4 = (struct sockaddr_in *)(void *)ret_address;
     struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)(void *)ret_address;
@@ -103,7 +104,7 @@ int domi_endpoint_to_socket(const domus_endpoint *endpoint, struct sockaddr_stor
     return -EAFNOSUPPORT;
 }
 
-int domi_endpoint_of(const domi_io *io, int fd, bool is_peer, domus_endpoint *ret_endpoint)
+int domi_endpoint_of_socket(const domi_io *io, int fd, bool is_peer, domus_endpoint *ret_endpoint)
 {
     struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
     socklen_t size = sizeof address;
@@ -116,11 +117,11 @@ int domi_endpoint_of(const domi_io *io, int fd, bool is_peer, domus_endpoint *re
         if (!is_peer)
             return -ENOTCONN;
         /* unlike getpeername(2), this works also after a reset by the peer */
-        domi_socket_name_peer(io, fd, &address);
+        domi_socket_find_address_of_peer(io, fd, &address);
         size = address.ss_family == AF_INET6 ? sizeof(struct sockaddr_in6)
                                              : sizeof(struct sockaddr_in);
     }
-    domi_endpoint_from_socket(&address, size, ret_endpoint);
+    domi_endpoint_from_socket_address(&address, size, ret_endpoint);
     return ret_endpoint->family != 0 ? 0 : -ENOTCONN;
 }
 

@@ -1,9 +1,10 @@
 /* The io of one thread: its ring, its receive buffers, its channels and acceptors.
  *
  * Phase 1 reaps completions and queues their bytes and events at their channels; it runs no code of
- * the user. Phase 2 runs the channels actors, whose runs call domi_channels_run() for channels with
- * work. At the end of phase 2 the sends of the iteration are queued, one operation for each
- * channel. Everything here belongs to one thread, except `connections` and the fields behind it. */
+ * the user. Phase 2 runs the channels actors, whose runs call domi_channels_run_channel_of_actor()
+ * for channels with work. At the end of phase 2 the sends of the iteration are queued, one
+ * operation for each channel. Everything here belongs to one thread, except `connections` and the
+ * fields behind it. */
 #ifndef DOMI_IO_RESOURCES_IO_H
 #define DOMI_IO_RESOURCES_IO_H
 
@@ -56,14 +57,14 @@ enum domi_op {
 };
 
 /* the user_data of an operation whose completion is ignored */
-#define DOMI_OP_IGNORED domi_op_data(DOMI_OP_CANCEL_ACCEPT, 0, DOMI_ACCEPTORS_MAX)
+#define DOMI_OP_IGNORED domi_op_user_data(DOMI_OP_CANCEL_ACCEPT, 0, DOMI_ACCEPTORS_MAX)
 /* mask of the bits of user_data that hold a pointer to an object */
 #define DOMI_OP_ADDRESS UINT64_C(0xffffffffffff)
 
 /* mask of the bits of a slot's generation for which user_data has room */
 #define DOMI_OP_GENERATION_MASK 0xffffffu
 
-static inline uint64_t domi_op_data(enum domi_op op, uint32_t generation, uint32_t slot)
+static inline uint64_t domi_op_user_data(enum domi_op op, uint32_t generation, uint32_t slot)
 {
     return (uint64_t)op << 56 | (uint64_t)(generation & DOMI_OP_GENERATION_MASK) << 32 | slot;
 }
@@ -371,15 +372,15 @@ typedef struct domi_io {
 } domi_io;
 
 /* Returns the number of receive buffers that the kernel has, or gets by the next publish. */
-static inline uint32_t domi_io_buffers_free(const domi_io *io)
+static inline uint32_t domi_io_count_free_buffers(const domi_io *io)
 {
     return io->config->io.buffers.count - (uint32_t)domi_counter_read(&io->buffers_used);
 }
 
 /* Returns the counters that this thread has for the listener with these settings (NULL: no
  * listener); NULL if the connection came from no listener. Owner thread. */
-static inline domi_listener_counts *domi_io_listener_counts(domi_io *io,
-                                                            const domi_channel_settings *settings)
+static inline domi_listener_counts *
+domi_io_counters_of_listener(domi_io *io, const domi_channel_settings *settings)
 {
     return settings != NULL && settings->row < DOMI_LISTENER_ROWS ? &io->listeners[settings->row]
                                                                   : NULL;

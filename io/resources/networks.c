@@ -98,7 +98,8 @@ static int write_networks_error(char *error, size_t size, const char *word, size
     return -EINVAL;
 }
 
-int domi_networks_parse(const char *text, domi_networks *ret_networks, char *error, size_t size)
+int domi_networks_parse_list(const char *text, domi_networks *ret_networks, char *error,
+                             size_t size)
 {
     domi_networks networks = {0};
     char word[WORD_MAX + 1];
@@ -128,7 +129,8 @@ int domi_networks_parse(const char *text, domi_networks *ret_networks, char *err
     return 0;
 }
 
-bool domi_networks_have(const domi_networks *networks, const struct sockaddr_storage *address)
+bool domi_networks_contain_address(const domi_networks *networks,
+                                   const struct sockaddr_storage *address)
 {
     const struct sockaddr_in *v4 = (const struct sockaddr_in *)(const void *)address;
     const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)(const void *)address;

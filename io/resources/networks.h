@@ -28,9 +28,11 @@ typedef struct domi_networks {
  * "fd00::/8") or the word "unix", divided by commas, with or without spaces. Bits behind a prefix
  * have to be 0. An empty text is an empty list. Returns 0; -EINVAL, and then `error` says what is
  * wrong. */
-int domi_networks_parse(const char *text, domi_networks *ret_networks, char *error, size_t size);
+int domi_networks_parse_list(const char *text, domi_networks *ret_networks, char *error,
+                             size_t size);
 
 /* True if the address lies in one of the networks of the list. */
-bool domi_networks_have(const domi_networks *networks, const struct sockaddr_storage *address);
+bool domi_networks_contain_address(const domi_networks *networks,
+                                   const struct sockaddr_storage *address);
 
 #endif

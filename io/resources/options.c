@@ -14,8 +14,8 @@ static uint64_t round_up_to_time_unit(uint64_t ns, uint64_t unit_ns)
     return (ns + unit_ns - 1) / unit_ns;
 }
 
-int domi_socket_set_options(const domi_io *io, int fd, const domi_socket_option *options,
-                            size_t count)
+int domi_socket_set_int_options(const domi_io *io, int fd, const domi_socket_option *options,
+                                size_t count)
 {
     int result = 0;
 
@@ -28,18 +28,18 @@ int domi_socket_set_options(const domi_io *io, int fd, const domi_socket_option 
     return result;
 }
 
-int domi_socket_set_buffers(const domi_io *io, int fd, const domi_channel_settings *settings)
+int domi_socket_set_buffer_sizes(const domi_io *io, int fd, const domi_channel_settings *settings)
 {
     const domi_socket_option options[] = {
         {SOL_SOCKET, SO_SNDBUF, settings->send_buffer_bytes, false},
         {SOL_SOCKET, SO_RCVBUF, settings->receive_buffer_bytes, false},
     };
 
-    return domi_socket_set_options(io, fd, options, sizeof options / sizeof options[0]);
+    return domi_socket_set_int_options(io, fd, options, sizeof options / sizeof options[0]);
 }
 
-int domi_socket_set_tcp(const domi_io *io, int fd, const domi_channel_settings *settings,
-                        bool resets)
+int domi_socket_set_tcp_options(const domi_io *io, int fd, const domi_channel_settings *settings,
+                                bool resets)
 {
     uint64_t idle_s = round_up_to_time_unit(settings->keepalive_idle_ns, SECOND_NS);
     uint64_t interval_s = round_up_to_time_unit(settings->keepalive_interval_ns, SECOND_NS);
@@ -55,5 +55,5 @@ int domi_socket_set_tcp(const domi_io *io, int fd, const domi_channel_settings *
         {IPPROTO_TCP, TCP_NODELAY, settings->no_delay, resets},
     };
 
-    return domi_socket_set_options(io, fd, options, sizeof options / sizeof options[0]);
+    return domi_socket_set_int_options(io, fd, options, sizeof options / sizeof options[0]);
 }

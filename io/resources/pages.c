@@ -58,7 +58,7 @@ static bool make_room_for_page(domi_queued_pages *pages)
     return true;
 }
 
-domi_queued_page *domi_pages_join(domi_queued_pages *pages, const domus_page *page)
+domi_queued_page *domi_pages_add_buffer(domi_queued_pages *pages, const domus_page *page)
 {
     domi_queued_page *at = find_page_in_table(pages, page);
 
@@ -67,7 +67,7 @@ domi_queued_page *domi_pages_join(domi_queued_pages *pages, const domus_page *pa
         if (at == NULL)
             return NULL;
         at->page = page;
-        at->bytes = domi_page_bytes(page);
+        at->bytes = domi_page_bytes_of_memory(page);
         put_page_into_table(pages, at);
         pages->count++;
     }
@@ -75,7 +75,7 @@ domi_queued_page *domi_pages_join(domi_queued_pages *pages, const domus_page *pa
     return at;
 }
 
-void domi_pages_leave(domi_queued_pages *pages, domi_queued_page *of)
+void domi_pages_remove_buffer(domi_queued_pages *pages, domi_queued_page *of)
 {
     domi_queued_page **at = find_list_of_page(pages, of->page);
 
@@ -87,10 +87,10 @@ void domi_pages_leave(domi_queued_pages *pages, domi_queued_page *of)
     *at = of->next;
     domi_memory_free(of);
     if (--pages->count == 0 && pages->lists_count > LISTS_KEPT)
-        domi_pages_end(pages);
+        domi_pages_free_table(pages);
 }
 
-bool domi_pages_has(const domi_queued_pages *pages, const domus_page *page)
+bool domi_pages_has_waiting_slice(const domi_queued_pages *pages, const domus_page *page)
 {
     const domi_queued_page *at = find_page_in_table(pages, page);
 
@@ -102,7 +102,7 @@ static void update_bytes_beyond_bound(domi_queued_pages *pages)
     pages->beyond = pages->bytes > pages->bytes_most ? pages->bytes - pages->bytes_most : 0;
 }
 
-uint64_t domi_pages_add_slice(domi_queued_pages *pages, domi_queued_page *of)
+uint64_t domi_pages_count_waiting_slice(domi_queued_pages *pages, domi_queued_page *of)
 {
     if (of->waiting++ != 0)
         return 0;
@@ -111,7 +111,7 @@ uint64_t domi_pages_add_slice(domi_queued_pages *pages, domi_queued_page *of)
     return of->bytes;
 }
 
-uint64_t domi_pages_remove_slice(domi_queued_pages *pages, domi_queued_page *of)
+uint64_t domi_pages_uncount_waiting_slice(domi_queued_pages *pages, domi_queued_page *of)
 {
     DOMI_CHECK(of->waiting != 0);
     if (--of->waiting != 0)
@@ -121,13 +121,13 @@ uint64_t domi_pages_remove_slice(domi_queued_pages *pages, domi_queued_page *of)
     return of->bytes;
 }
 
-void domi_pages_set_most(domi_queued_pages *pages, uint64_t bytes)
+void domi_pages_set_most_bytes(domi_queued_pages *pages, uint64_t bytes)
 {
     pages->bytes_most = bytes;
     update_bytes_beyond_bound(pages);
 }
 
-void domi_pages_end(domi_queued_pages *pages)
+void domi_pages_free_table(domi_queued_pages *pages)
 {
     DOMI_CHECK(pages->count == 0);
     domi_memory_free(pages->lists);

@@ -32,24 +32,24 @@ typedef struct domi_queued_pages {
 
 /* Record that a buffer has got a slice of the page. Returns the entry of the page in the table;
  * NULL: no memory. */
-domi_queued_page *domi_pages_join(domi_queued_pages *pages, const domus_page *page);
+domi_queued_page *domi_pages_add_buffer(domi_queued_pages *pages, const domus_page *page);
 
 /* Record that a buffer with a slice of the page is freed. */
-void domi_pages_leave(domi_queued_pages *pages, domi_queued_page *of);
+void domi_pages_remove_buffer(domi_queued_pages *pages, domi_queued_page *of);
 
 /* True if a slice of the page waits to be sent already. */
-bool domi_pages_has(const domi_queued_pages *pages, const domus_page *page);
+bool domi_pages_has_waiting_slice(const domi_queued_pages *pages, const domus_page *page);
 
 /* Count one more waiting slice of the page, or one less. A page counts once, however many of its
  * slices wait, so these return the number of bytes by which the sum of all pages grows or shrinks:
  * the size of the page for its first or last slice, and 0 for others. */
-uint64_t domi_pages_add_slice(domi_queued_pages *pages, domi_queued_page *of);
-uint64_t domi_pages_remove_slice(domi_queued_pages *pages, domi_queued_page *of);
+uint64_t domi_pages_count_waiting_slice(domi_queued_pages *pages, domi_queued_page *of);
+uint64_t domi_pages_uncount_waiting_slice(domi_queued_pages *pages, domi_queued_page *of);
 
 /* Set how many bytes of pages may count against all channels. */
-void domi_pages_set_most(domi_queued_pages *pages, uint64_t bytes);
+void domi_pages_set_most_bytes(domi_queued_pages *pages, uint64_t bytes);
 
 /* Free the table of pages. No page may be left in it. */
-void domi_pages_end(domi_queued_pages *pages);
+void domi_pages_free_table(domi_queued_pages *pages);
 
 #endif

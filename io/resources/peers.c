@@ -27,7 +27,8 @@ static uint32_t get_share_of_max_connections(uint32_t connections_max, uint32_t 
     return share != 0 ? (uint32_t)share : 1;
 }
 
-/* Set the most connections of one address. Relaxed: domi_peers_max() reads them at any time. */
+/* Set the most connections of one address. Relaxed: domi_peers_max_of_one_address() reads them at
+ * any time. */
 static void set_bounds_of_one_address(domi_peers *peers, uint32_t connections_max)
 {
     __atomic_store_n(&peers->foreign_max,
@@ -62,7 +63,7 @@ int domi_peers_init(domi_peers *peers, const domi_peers_limits *limits, const ui
     if (peers->foreign_max == UINT32_MAX && peers->local_max == UINT32_MAX)
         return 0;
     peers->buckets_bytes = count * sizeof(domi_peer *);
-    peers->buckets = domi_memory_map(peers->buckets_bytes);
+    peers->buckets = domi_memory_map_pages(peers->buckets_bytes);
     if (peers->buckets == NULL)
         return -ENOMEM;
     peers->buckets_count = count;
@@ -88,7 +89,7 @@ void domi_peers_fini(domi_peers *peers)
     if (peers->count != 0)
         free_entries_of_table(peers);
     if (peers->buckets != NULL)
-        domi_memory_unmap(peers->buckets, peers->buckets_bytes);
+        domi_memory_unmap_pages(peers->buckets, peers->buckets_bytes);
     *peers = (domi_peers){0};
 }
 
@@ -101,7 +102,7 @@ static void get_key_of_ipv4_address(uint32_t address, domi_peer_key *ret_key)
     };
 }
 
-void domi_peer_key_of(const struct sockaddr_storage *address, domi_peer_key *ret_key)
+void domi_peer_get_key_of_address(const struct sockaddr_storage *address, domi_peer_key *ret_key)
 {
     const struct sockaddr_in *v4 = (const struct sockaddr_in *)(const void *)address;
     const struct in6_addr *v6 = &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
@@ -157,12 +158,12 @@ static domi_peer **move_entries_to_more_buckets(domi_peers *peers, domi_peer **b
     return former;
 }
 
-void domi_peers_set_max(domi_peers *peers, uint32_t connections_max)
+void domi_peers_set_max_connections(domi_peers *peers, uint32_t connections_max)
 {
     uint32_t count = get_bucket_count_for_connections(connections_max);
     size_t bytes = count * sizeof(domi_peer *);
     bool grows = peers->is_bounded && count > peers->buckets_count;
-    domi_peer **buckets = grows ? domi_memory_map(bytes) : NULL;
+    domi_peer **buckets = grows ? domi_memory_map_pages(bytes) : NULL;
 
     domi_spinlock_lock(&peers->lock);
     set_bounds_of_one_address(peers, connections_max);
@@ -171,7 +172,7 @@ void domi_peers_set_max(domi_peers *peers, uint32_t connections_max)
     domi_spinlock_unlock(&peers->lock);
     if (buckets == NULL)
         return;
-    domi_memory_unmap(buckets, peers->buckets_bytes);
+    domi_memory_unmap_pages(buckets, peers->buckets_bytes);
     peers->buckets_bytes = bytes;
 }
 
@@ -209,7 +210,7 @@ static int count_connection_on_entry(domi_peers *peers, const domi_peer_key *key
     }
     if (peer == NULL)
         result = -ENOENT;
-    else if (peer->count >= domi_peers_max(peers, key))
+    else if (peer->count >= domi_peers_max_of_one_address(peers, key))
         result = -EDQUOT;
     else
         peer->count++;
@@ -219,11 +220,11 @@ static int count_connection_on_entry(domi_peers *peers, const domi_peer_key *key
     return result;
 }
 
-int domi_peers_count_in(domi_peers *peers, const domi_peer_key *key, domi_peer **ret_peer)
+int domi_peers_count_connection(domi_peers *peers, const domi_peer_key *key, domi_peer **ret_peer)
 {
     domi_peer *made = NULL;
 
-    if (domi_peers_max(peers, key) == UINT32_MAX) {
+    if (domi_peers_max_of_one_address(peers, key) == UINT32_MAX) {
         *ret_peer = NULL;
         return 0;
     }
@@ -239,7 +240,7 @@ int domi_peers_count_in(domi_peers *peers, const domi_peer_key *key, domi_peer *
     return result;
 }
 
-void domi_peers_count_out(domi_peers *peers, domi_peer *peer)
+void domi_peers_uncount_connection(domi_peers *peers, domi_peer *peer)
 {
     if (peer == NULL)
         return;
@@ -258,7 +259,7 @@ void domi_peers_count_out(domi_peers *peers, domi_peer *peer)
         domi_memory_free(peer);
 }
 
-void domi_peer_print(const domi_peer_key *key, char *text, size_t size)
+void domi_peer_write_key_as_text(const domi_peer_key *key, char *text, size_t size)
 {
     char shown[INET6_ADDRSTRLEN] = "?";
     struct in6_addr v6 = {0};

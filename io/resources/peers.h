@@ -67,48 +67,49 @@ typedef struct domi_peers_limits {
 int domi_peers_init(domi_peers *peers, const domi_peers_limits *limits, const uint64_t hash_key[2]);
 
 /* Free the table of addresses with all its entries. No thread may use it any more, not even for
- * domi_peers_count_out(). A zeroed table that was never initialized is accepted. */
+ * domi_peers_uncount_connection(). A zeroed table that was never initialized is accepted. */
 void domi_peers_fini(domi_peers *peers);
 
 /* Set the bounds of one address anew, because channel.maxConnections has changed, and let the table
  * grow as it needs. Connections beyond the new bounds stay. One thread at a time; others may use
  * the table. */
-void domi_peers_set_max(domi_peers *peers, uint32_t connections_max);
+void domi_peers_set_max_connections(domi_peers *peers, uint32_t connections_max);
 
 /* True if any address has a bound on its connections. If none has, the address of a connection need
  * not be found. */
-static inline bool domi_peers_are_bounded(const domi_peers *peers)
+static inline bool domi_peers_is_any_address_bounded(const domi_peers *peers)
 {
     return peers->is_bounded;
 }
 
 /* Set `ret_key` to the key by which the connections of `address` are counted. All addresses of a
  * family that is not known count as one, which is not local. */
-void domi_peer_key_of(const struct sockaddr_storage *address, domi_peer_key *ret_key);
+void domi_peer_get_key_of_address(const struct sockaddr_storage *address, domi_peer_key *ret_key);
 
-/* Count one more connection from `key`. `ret_peer` gets the pointer for domi_peers_count_out(); it
- * is NULL if the address has no bound.
+/* Count one more connection from `key`. `ret_peer` gets the pointer for
+ * domi_peers_uncount_connection(); it is NULL if the address has no bound.
  *
  * Thread-safety: any thread; a spinlock.
  *
  * Returns 0; -EDQUOT when the address has as many connections as it may have; -ENOMEM. */
-int domi_peers_count_in(domi_peers *peers, const domi_peer_key *key, domi_peer **ret_peer);
+int domi_peers_count_connection(domi_peers *peers, const domi_peer_key *key, domi_peer **ret_peer);
 
 /* Count one connection less from the address of `peer`. NULL is allowed. Thread-safety: any thread;
  * a spinlock. */
-void domi_peers_count_out(domi_peers *peers, domi_peer *peer);
+void domi_peers_uncount_connection(domi_peers *peers, domi_peer *peer);
 
 /* Returns the most connections that one address like `key` may have; UINT32_MAX: no bound. */
-static inline uint32_t domi_peers_max(const domi_peers *peers, const domi_peer_key *key)
+static inline uint32_t domi_peers_max_of_one_address(const domi_peers *peers,
+                                                     const domi_peer_key *key)
 {
     const uint32_t *max = key->is_local ? &peers->local_max : &peers->foreign_max;
 
-    /* Relaxed: domi_peers_set_max() may change the bound at this moment. */
+    /* Relaxed: domi_peers_set_max_connections() may change the bound at this moment. */
     return __atomic_load_n(max, __ATOMIC_RELAXED);
 }
 
 /* Write the key of an address as text: "192.0.2.1", "2001:db8::/64" or "a Unix socket". */
 #define DOMI_PEER_TEXT_SIZE 64
-void domi_peer_print(const domi_peer_key *key, char *text, size_t size);
+void domi_peer_write_key_as_text(const domi_peer_key *key, char *text, size_t size);
 
 #endif

@@ -263,8 +263,8 @@ static int read_byte_of_version_2(domi_proxy_header *header, unsigned char byte)
 
 /* --- both ------------------------------------------------------------------------------------- */
 
-int domi_proxy_header_take(domi_proxy_header *header, const void *bytes, size_t size,
-                           size_t *ret_taken)
+int domi_proxy_header_read_bytes(domi_proxy_header *header, const void *bytes, size_t size,
+                                 size_t *ret_taken)
 {
     const unsigned char *from = bytes;
     int result = 0;

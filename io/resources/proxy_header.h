@@ -44,7 +44,7 @@ void domi_proxy_header_init(domi_proxy_header *header);
 /* Read bytes of a connection up to the end of its PROXY header. `ret_taken` gets their number.
  * Returns 1 when the header is complete; 0 when more bytes have to come, and then all bytes were
  * read; -EPROTO when this is not a header. It must not be called again after 1 or an error. */
-int domi_proxy_header_take(domi_proxy_header *header, const void *bytes, size_t size,
-                           size_t *ret_taken);
+int domi_proxy_header_read_bytes(domi_proxy_header *header, const void *bytes, size_t size,
+                                 size_t *ret_taken);
 
 #endif

@@ -37,8 +37,8 @@ static uint64_t resolve_value_of_option(uint64_t option, uint64_t of_section)
     return option != DOMUS_NONE ? option : 0;
 }
 
-void domi_settings_resolve(const domus_config *config, const domus_channel_options *options,
-                           domi_channel_settings *ret_settings)
+void domi_settings_compute_all(const domus_config *config, const domus_channel_options *options,
+                               domi_channel_settings *ret_settings)
 {
     static const domus_channel_options none = {0};
 
@@ -53,13 +53,13 @@ void domi_settings_resolve(const domus_config *config, const domus_channel_optio
     ret_settings->row = DOMI_LISTENER_NO_ROW;
 }
 
-bool domi_settings_renew(const domus_config *config, const domus_channel_options *options,
-                         domi_channel_settings *settings)
+bool domi_settings_compute_anew(const domus_config *config, const domus_channel_options *options,
+                                domi_channel_settings *settings)
 {
     domi_channel_settings now;
     bool differs = false;
 
-    domi_settings_resolve(config, options, &now);
+    domi_settings_compute_all(config, options, &now);
 #define RENEW_ROW(name, sort, section_field, field, low, high, value, zero)                        \
     differs |= settings->field != now.field;                                                       \
     settings->field = now.field;
@@ -67,7 +67,7 @@ bool domi_settings_renew(const domus_config *config, const domus_channel_options
     return differs;
 }
 
-domus_channel_options domi_options_for_outbound(const domus_channel_options *options)
+domus_channel_options domi_options_for_connected_peer(const domus_channel_options *options)
 {
     domus_channel_options own = {0};
 
@@ -107,8 +107,8 @@ static void write_error_about_relation(const char *lesser, uint64_t least, uint6
     snprintf(error, error_size, "must be at least %s (%s), is %s", lesser, low, high);
 }
 
-int domi_settings_relate(const domus_config *config, const domus_channel_options *options,
-                         char *error, size_t error_size, const char **ret_path)
+int domi_settings_check_relations(const domus_config *config, const domus_channel_options *options,
+                                  char *error, size_t error_size, const char **ret_path)
 {
     domi_channel_settings settings;
 
@@ -116,7 +116,7 @@ int domi_settings_relate(const domus_config *config, const domus_channel_options
         options->send_max_bytes == 0)
         /* nothing to check: the values of the configuration alone were checked when it was read */
         return 0;
-    domi_settings_resolve(config, options, &settings);
+    domi_settings_compute_all(config, options, &settings);
     if (settings.send_low_bytes > settings.send_high_bytes) {
         write_error_about_relation("channel.sendLow", settings.send_low_bytes,
                                    settings.send_high_bytes, error, error_size);
@@ -132,8 +132,8 @@ int domi_settings_relate(const domus_config *config, const domus_channel_options
     return 0;
 }
 
-int domi_settings_check(const domus_config *config, const domus_channel_options *options,
-                        char *error, size_t error_size)
+int domi_settings_check_options(const domus_config *config, const domus_channel_options *options,
+                                char *error, size_t error_size)
 {
     char message[MESSAGE_SIZE];
     const char *path = NULL;
@@ -141,10 +141,10 @@ int domi_settings_check(const domus_config *config, const domus_channel_options 
 
     for (size_t i = 0; i < KEYS_COUNT && result == 0; i++) {
         path = keys[i].path;
-        result = domi_key_check_held(&keys[i], options, message, sizeof message);
+        result = domi_key_check_number_in_holder(&keys[i], options, message, sizeof message);
     }
     if (result == 0)
-        result = domi_settings_relate(config, options, message, sizeof message, &path);
+        result = domi_settings_check_relations(config, options, message, sizeof message, &path);
     if (result != 0 && error_size != 0)
         snprintf(error, error_size, "channel.%s: %s", path, message);
     return result;
@@ -154,7 +154,7 @@ int domi_settings_check(const domus_config *config, const domus_channel_options 
 static bool is_no_option_set(const domus_channel_options *options)
 {
     for (size_t i = 0; i < KEYS_COUNT; i++)
-        if (domi_key_number(&keys[i], options) != 0)
+        if (domi_key_get_number(&keys[i], options) != 0)
             return false;
     return true;
 }
@@ -164,26 +164,26 @@ static int make_settings_from_options(const domus_config *config,
                                       const domus_channel_options *options,
                                       domi_channel_settings **ret_settings)
 {
-    int result = options != NULL ? domi_settings_check(config, options, NULL, 0) : 0;
+    int result = options != NULL ? domi_settings_check_options(config, options, NULL, 0) : 0;
 
     if (result != 0)
         return result;
     domi_channel_settings *settings = domi_memory_new(sizeof *settings);
     if (settings == NULL)
         return -ENOMEM;
-    domi_settings_resolve(config, options, settings);
+    domi_settings_compute_all(config, options, settings);
     settings->users = 1;
     *ret_settings = settings;
     return 0;
 }
 
-int domi_settings_make(const domus_config *config, domi_channel_settings *fallback,
-                       const domus_channel_options *options,
-                       const struct domus_pipeline_stage *front,
-                       domi_channel_settings **ret_settings)
+int domi_settings_make_or_share(const domus_config *config, domi_channel_settings *fallback,
+                                const domus_channel_options *options,
+                                const struct domus_pipeline_stage *front,
+                                domi_channel_settings **ret_settings)
 {
     if (front == NULL && (options == NULL || is_no_option_set(options))) {
-        *ret_settings = domi_settings_use(fallback);
+        *ret_settings = domi_settings_add_user(fallback);
         return 0;
     }
     int result = make_settings_from_options(config, options, ret_settings);
@@ -199,16 +199,16 @@ int domi_settings_make_for_listener(const domus_config *config,
     int result = make_settings_from_options(config, options, ret_settings);
 
     if (result == 0)
-        domi_settings_set_name(*ret_settings, name != NULL ? name : "");
+        domi_settings_set_listener_name(*ret_settings, name != NULL ? name : "");
     return result;
 }
 
-void domi_settings_set_name(domi_channel_settings *settings, const char *name)
+void domi_settings_set_listener_name(domi_channel_settings *settings, const char *name)
 {
     snprintf(settings->listener_name, sizeof settings->listener_name, "%s", name);
 }
 
-void domi_settings_drop(domi_channel_settings *settings)
+void domi_settings_remove_user(domi_channel_settings *settings)
 {
     if (settings == NULL || settings->users == DOMI_SETTINGS_UNCOUNTED)
         return;

@@ -138,19 +138,19 @@ typedef struct domi_channel_settings {
 
 /* Compute all values of the settings `ret_settings` from the configuration and from `options`,
  * which are valid; NULL: none. The settings are not counted. Any thread. */
-void domi_settings_resolve(const domus_config *config, const domus_channel_options *options,
-                           domi_channel_settings *ret_settings);
+void domi_settings_compute_all(const domus_config *config, const domus_channel_options *options,
+                               domi_channel_settings *ret_settings);
 
-/* Compute the values of settings anew that domi_settings_resolve() has made, because the
+/* Compute the values of settings anew that domi_settings_compute_all() has made, because the
  * configuration has changed, and nothing else in them. Returns whether a value has changed. Owner
  * thread. */
-bool domi_settings_renew(const domus_config *config, const domus_channel_options *options,
-                         domi_channel_settings *settings);
+bool domi_settings_compute_anew(const domus_config *config, const domus_channel_options *options,
+                                domi_channel_settings *settings);
 
 /* Returns the options that hold for a peer to which this side connects: firstByteTimeout and
  * minRate hold only if `options` (NULL: none) set them, because such a peer may wait for this side.
  * Any thread. */
-domus_channel_options domi_options_for_outbound(const domus_channel_options *options);
+domus_channel_options domi_options_for_connected_peer(const domus_channel_options *options);
 
 /* Returns the options that hold for datagrams: firstByteTimeout and minRate do not hold, because
  * they concern connections; idleTimeout and maxAge hold only if `options` (NULL: none) set them.
@@ -158,34 +158,34 @@ domus_channel_options domi_options_for_outbound(const domus_channel_options *opt
 domus_channel_options domi_options_for_datagrams(const domus_channel_options *options);
 
 /* Check the options of a channel, as domus_channel_options_check() does. Any thread. */
-int domi_settings_check(const domus_config *config, const domus_channel_options *options,
-                        char *error, size_t error_size);
+int domi_settings_check_options(const domus_config *config, const domus_channel_options *options,
+                                char *error, size_t error_size);
 
 /* Check only the values of a channel's options against each other, and against the configuration
  * for those that are not set. Returns 0; -EINVAL, and then `error` says what is wrong without the
  * path, and `ret_path` is the path in the section `channel`. Any thread. */
-int domi_settings_relate(const domus_config *config, const domus_channel_options *options,
-                         char *error, size_t error_size, const char **ret_path);
+int domi_settings_check_relations(const domus_config *config, const domus_channel_options *options,
+                                  char *error, size_t error_size, const char **ret_path);
 
 /* Make settings of a channel with one user, the caller. Without options, or with options that set
  * nothing, and without a `front` this returns `fallback`, with one more user. Returns 0; -EINVAL
  * when the options are wrong; -ENOMEM. */
-int domi_settings_make(const domus_config *config, domi_channel_settings *fallback,
-                       const domus_channel_options *options,
-                       const struct domus_pipeline_stage *front,
-                       domi_channel_settings **ret_settings);
+int domi_settings_make_or_share(const domus_config *config, domi_channel_settings *fallback,
+                                const domus_channel_options *options,
+                                const struct domus_pipeline_stage *front,
+                                domi_channel_settings **ret_settings);
 
 /* Make settings for a listener, which belong to the listener and its channels alone. `name` may be
- * NULL. Returns as domi_settings_make(). */
+ * NULL. Returns as domi_settings_make_or_share(). */
 int domi_settings_make_for_listener(const domus_config *config,
                                     const domus_channel_options *options, const char *name,
                                     domi_channel_settings **ret_settings);
 
 /* Set the name of the listener that has these settings; a longer name is cut. */
-void domi_settings_set_name(domi_channel_settings *settings, const char *name);
+void domi_settings_set_listener_name(domi_channel_settings *settings, const char *name);
 
 /* Add a user to the settings of a channel. Returns `settings`, which may be NULL. */
-static inline domi_channel_settings *domi_settings_use(domi_channel_settings *settings)
+static inline domi_channel_settings *domi_settings_add_user(domi_channel_settings *settings)
 {
     if (settings != NULL && settings->users != DOMI_SETTINGS_UNCOUNTED)
         settings->users++;
@@ -193,6 +193,6 @@ static inline domi_channel_settings *domi_settings_use(domi_channel_settings *se
 }
 
 /* Remove a user of the settings of a channel; the last user frees them. NULL is allowed. */
-void domi_settings_drop(domi_channel_settings *settings);
+void domi_settings_remove_user(domi_channel_settings *settings);
 
 #endif

@@ -9,7 +9,7 @@
 /* time after the end of a spell within which the next one counts as following soon */
 #define CALM_NS (64 * SECOND_NS)
 
-bool domi_shortage_note(domi_shortage *shortage, uint64_t now_ns)
+bool domi_shortage_record(domi_shortage *shortage, uint64_t now_ns)
 {
     bool begins = shortage->begun_ns == 0;
 
@@ -27,7 +27,8 @@ bool domi_shortage_note(domi_shortage *shortage, uint64_t now_ns)
     return begins;
 }
 
-bool domi_shortage_end(domi_shortage *shortage, uint64_t now_ns, uint64_t *ret_lasted_ns)
+bool domi_shortage_end_quiet_spell(domi_shortage *shortage, uint64_t now_ns,
+                                   uint64_t *ret_lasted_ns)
 {
     if (shortage->begun_ns == 0 || now_ns - shortage->last_ns < shortage->quiet_ns)
         return false;

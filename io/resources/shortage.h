@@ -24,10 +24,11 @@ typedef struct domi_shortage {
 
 /* Record that something has run out (again). Returns whether a spell of this shortage begins
  * now. */
-bool domi_shortage_note(domi_shortage *shortage, uint64_t now_ns);
+bool domi_shortage_record(domi_shortage *shortage, uint64_t now_ns);
 
 /* End the present spell of the shortage, if it has been quiet for long enough. `ret_lasted_ns` gets
  * the time from its start until the shortage was last recorded. Returns whether it ended. */
-bool domi_shortage_end(domi_shortage *shortage, uint64_t now_ns, uint64_t *ret_lasted_ns);
+bool domi_shortage_end_quiet_spell(domi_shortage *shortage, uint64_t now_ns,
+                                   uint64_t *ret_lasted_ns);
 
 #endif

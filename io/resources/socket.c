@@ -5,7 +5,7 @@
 #include <netinet/in.h>
 #include <stdbool.h>
 
-uint64_t domi_socket_bytes(const domi_io *io, int fd, unsigned long request)
+uint64_t domi_socket_count_bytes(const domi_io *io, int fd, unsigned long request)
 {
     int bytes = 0;
 
@@ -14,7 +14,7 @@ uint64_t domi_socket_bytes(const domi_io *io, int fd, unsigned long request)
     return (uint64_t)bytes;
 }
 
-int domi_socket_error(const domi_io *io, int fd)
+int domi_socket_take_error(const domi_io *io, int fd)
 {
     int error = 0;
     socklen_t size = sizeof error;
@@ -37,7 +37,8 @@ static bool read_address_of_peer_by_option(const domi_io *io, int fd,
  * the connection. SO_PEERNAME works then, but only if it is asked for no more bytes than the
  * address has: an IPv4 address has the fewest, and a Unix socket may have no name, only a family.
  * An emulated kernel (qemu-user) may not know the option. */
-void domi_socket_name_peer(const domi_io *io, int fd, struct sockaddr_storage *ret_address)
+void domi_socket_find_address_of_peer(const domi_io *io, int fd,
+                                      struct sockaddr_storage *ret_address)
 {
     *ret_address = (struct sockaddr_storage){.ss_family = AF_UNSPEC};
     if (!read_address_of_peer_by_option(io, fd, ret_address, sizeof(struct sockaddr_in)))
@@ -84,7 +85,7 @@ void domi_socket_close(const domi_io *io, int fd)
     (void)io->backend->sockets->close(io->ring, fd);
 }
 
-void domi_socket_close_used(const domi_io *io, int fd)
+void domi_socket_close_used_in_ring(const domi_io *io, int fd)
 {
     io->backend->forget(io->ring, fd);
     domi_socket_close(io, fd);

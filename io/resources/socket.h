@@ -11,15 +11,16 @@
 /* Returns the number of bytes that the kernel holds for a socket: with FIONREAD the bytes that
  * nobody has read, with SIOCOUTQ the bytes that the peer has not acknowledged. Returns 0 if `fd` is
  * negative or the kernel does not tell. */
-uint64_t domi_socket_bytes(const domi_io *io, int fd, unsigned long request);
+uint64_t domi_socket_count_bytes(const domi_io *io, int fd, unsigned long request);
 
 /* Returns the error of a socket, a negative errno, which the kernel tells once; 0 if there is none,
  * or the kernel does not tell. When a peer has finished sending, no receive is armed that would
  * tell of a reset. */
-int domi_socket_error(const domi_io *io, int fd);
+int domi_socket_take_error(const domi_io *io, int fd);
 
 /* Find the address of the peer of a connected socket. If none is found, the family is AF_UNSPEC. */
-void domi_socket_name_peer(const domi_io *io, int fd, struct sockaddr_storage *ret_address);
+void domi_socket_find_address_of_peer(const domi_io *io, int fd,
+                                      struct sockaddr_storage *ret_address);
 
 /* Let the close of the socket `fd` send a reset (RST) and no FIN. */
 void domi_socket_abort_at_close(const domi_io *io, int fd);
@@ -41,6 +42,6 @@ void domi_socket_shutdown(const domi_io *io, int fd, int how);
 void domi_socket_close(const domi_io *io, int fd);
 
 /* Close a socket on which operations of this io's ring were begun. Owner thread. */
-void domi_socket_close_used(const domi_io *io, int fd);
+void domi_socket_close_used_in_ring(const domi_io *io, int fd);
 
 #endif

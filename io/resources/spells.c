@@ -11,13 +11,13 @@
 /* time between two checks of spells of shortage that last, in nanoseconds */
 #define LOOK_EVERY_NS SECOND_NS
 
-bool domi_spell_record(domi_io *io, domi_shortage *shortage, domi_counter *spells)
+bool domi_spell_record_shortage(domi_io *io, domi_shortage *shortage, domi_counter *spells)
 {
-    bool begins = domi_shortage_note(shortage, io->manager->now_ns);
+    bool begins = domi_shortage_record(shortage, io->manager->now_ns);
 
     if (begins && spells != NULL)
         domi_counter_add(spells, 1);
-    domi_spells_arm_timer(io);
+    domi_spells_arm_timer_of_checks(io);
     return begins;
 }
 
@@ -38,14 +38,14 @@ void domi_io_log_about_listener(domi_io *io, domus_log_level level, const char *
     io->manager->hooks.say(io->manager, level, text);
 }
 
-bool domi_spell_continue(domi_io *io, const char *listener, domi_shortage *shortage,
-                         const char *what_is_over)
+bool domi_spell_end_if_quiet(domi_io *io, const char *listener, domi_shortage *shortage,
+                             const char *what_is_over)
 {
     uint64_t lasted_ns;
 
     if (shortage->begun_ns == 0)
         return false;
-    if (!domi_shortage_end(shortage, io->manager->now_ns, &lasted_ns))
+    if (!domi_shortage_end_quiet_spell(shortage, io->manager->now_ns, &lasted_ns))
         return true;
     domi_io_log_about_listener(
         io, DOMUS_LOG_INFO, listener,
@@ -54,15 +54,16 @@ bool domi_spell_continue(domi_io *io, const char *listener, domi_shortage *short
     return false;
 }
 
-void domi_spells_arm_timer(domi_io *io)
+void domi_spells_arm_timer_of_checks(domi_io *io)
 {
     if (!domi_wheel_is_armed(&io->shortage_timer.node))
-        domi_wheel_arm(&io->wheel, &io->shortage_timer.node, io->manager->now_ns + LOOK_EVERY_NS);
+        domi_wheel_arm_node(&io->wheel, &io->shortage_timer.node,
+                            io->manager->now_ns + LOOK_EVERY_NS);
 }
 
-void domi_shortage_record_buffers(domi_io *io)
+void domi_spell_record_no_buffer(domi_io *io)
 {
-    if (domi_spell_record(io, &io->buffers_shortage, &io->counters.buffer_spells))
+    if (domi_spell_record_shortage(io, &io->buffers_shortage, &io->counters.buffer_spells))
         domi_io_log_about_listener(
             io, DOMUS_LOG_WARNING, NULL,
             "all %" PRIu32 " receive buffers (io.buffers.count) are in use: connections wait to be "
@@ -70,17 +71,18 @@ void domi_shortage_record_buffers(domi_io *io)
             io->config->io.buffers.count);
 }
 
-bool domi_shortage_continue_buffers(domi_io *io)
+bool domi_spell_end_buffer_shortage_if_quiet(domi_io *io)
 {
     /* while a channel starves it records the shortage of buffers only once, so this check records
      * it again */
     if (io->starved.head != NULL)
         io->buffers_shortage.last_ns = io->manager->now_ns;
-    return domi_spell_continue(io, NULL, &io->buffers_shortage, "there are receive buffers again");
+    return domi_spell_end_if_quiet(io, NULL, &io->buffers_shortage,
+                                   "there are receive buffers again");
 }
 
-void domi_spell_record_proxies(domi_io *io, domi_proxy_refusal why, const char *listener,
-                               const struct sockaddr_storage *from)
+void domi_spell_record_proxy_reset(domi_io *io, domi_proxy_refusal why, const char *listener,
+                                   const struct sockaddr_storage *from)
 {
     const char *name = listener != NULL && listener[0] != '\0' ? listener : "?";
     bool is_client = why == DOMI_PROXY_CLIENT;
@@ -89,10 +91,11 @@ void domi_spell_record_proxies(domi_io *io, domi_proxy_refusal why, const char *
     domi_peer_key key;
 
     domi_counter_add(is_client ? &counters->refused_by_address : &counters->proxies_refused, 1);
-    if (!domi_spell_record(io, &io->proxies[why], is_client ? &counters->address_spells : NULL))
+    if (!domi_spell_record_shortage(io, &io->proxies[why],
+                                    is_client ? &counters->address_spells : NULL))
         return;
-    domi_peer_key_of(from, &key);
-    domi_peer_print(&key, text, sizeof text);
+    domi_peer_get_key_of_address(from, &key);
+    domi_peer_write_key_as_text(&key, text, sizeof text);
     if (why == DOMI_PROXY_ELSEWHERE)
         domi_io_log_about_listener(
             io, DOMUS_LOG_WARNING, name,
@@ -109,7 +112,7 @@ void domi_spell_record_proxies(domi_io *io, domi_proxy_refusal why, const char *
             text);
 }
 
-bool domi_spells_continue_proxies(domi_io *io)
+bool domi_spells_end_proxies_if_quiet(domi_io *io)
 {
     static const char *const over[DOMI_PROXY_REFUSALS] = {
         [DOMI_PROXY_ELSEWHERE] = "no connection from elsewhere than a proxy is reset any more",
@@ -119,19 +122,19 @@ bool domi_spells_continue_proxies(domi_io *io)
     bool any = false;
 
     for (uint32_t why = 0; why < DOMI_PROXY_REFUSALS; why++)
-        any |= domi_spell_continue(io, NULL, &io->proxies[why], over[why]);
+        any |= domi_spell_end_if_quiet(io, NULL, &io->proxies[why], over[why]);
     return any;
 }
 
 bool domi_spell_record_conversations(domi_io *io)
 {
-    return domi_spell_record(io, &io->conversations_shortage, NULL);
+    return domi_spell_record_shortage(io, &io->conversations_shortage, NULL);
 }
 
-bool domi_spell_continue_conversations(domi_io *io)
+bool domi_spell_end_conversations_if_quiet(domi_io *io)
 {
-    return domi_spell_continue(io, NULL, &io->conversations_shortage,
-                               "no actor comes to scheduler.conversationsMax any more");
+    return domi_spell_end_if_quiet(io, NULL, &io->conversations_shortage,
+                                   "no actor comes to scheduler.conversationsMax any more");
 }
 
 /* Returns a number that stands for a failed request's fault; different faults nearly always have
@@ -160,9 +163,10 @@ static bool record_failure_if_new(domi_io *io, uint64_t number)
     return true;
 }
 
-void domi_spell_record_failure(domi_io *io, const char *behaviour, const char *what, int error)
+void domi_spell_record_failed_request(domi_io *io, const char *behaviour, const char *what,
+                                      int error)
 {
-    if (domi_spell_record(io, &io->failures_shortage, NULL))
+    if (domi_spell_record_shortage(io, &io->failures_shortage, NULL))
         io->failures_told_count = 0;
     if (record_failure_if_new(io, hash_failure_to_number(behaviour, what, error)))
         domi_io_log_about_listener(io, DOMUS_LOG_WARNING, NULL,
@@ -170,7 +174,7 @@ void domi_spell_record_failure(domi_io *io, const char *behaviour, const char *w
                                    behaviour, domus_error_name(error), error);
 }
 
-bool domi_spell_continue_failures(domi_io *io)
+bool domi_spell_end_failures_if_quiet(domi_io *io)
 {
-    return domi_spell_continue(io, NULL, &io->failures_shortage, "no request fails any more");
+    return domi_spell_end_if_quiet(io, NULL, &io->failures_shortage, "no request fails any more");
 }

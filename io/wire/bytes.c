@@ -7,7 +7,7 @@
 static int decode_bytes_as_packet(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
     (void)state;
-    int error = domi_packet_make(wire, DOMUS_ROLE_PEER, bytes, size);
+    int error = domi_packet_make_message(wire, DOMUS_ROLE_PEER, bytes, size);
     return error != 0 ? error : (int)size;
 }
 

@@ -37,14 +37,14 @@ static uint32_t count_skipped_stages_of_next(const domus_wire *wire, const domus
 static uint32_t count_kept_byte_stages(const domus_wire *wire, const domus_pipeline *next,
                                        uint32_t skipped)
 {
-    uint32_t count = wire->fronts + domi_pipeline_count(next) - skipped;
+    uint32_t count = wire->fronts + domi_pipeline_count_stages(next) - skipped;
     uint32_t most = (count < wire->count ? count : wire->count) - 1;
     uint32_t kept = 0;
 
     for (; kept < most; kept++) {
         const domus_pipeline_stage *before =
-            domi_wire_row(wire, wire->pipeline, wire->skipped, kept);
-        const domus_pipeline_stage *behind = domi_wire_row(wire, next, skipped, kept);
+            domi_wire_get_row_of_stage(wire, wire->pipeline, wire->skipped, kept);
+        const domus_pipeline_stage *behind = domi_wire_get_row_of_stage(wire, next, skipped, kept);
         if (!are_rows_of_stages_equal(before, behind))
             break;
     }
@@ -66,19 +66,20 @@ static int gather_unused_bytes_of_stages(const domus_wire *wire, uint32_t from, 
         return -EMSGSIZE;
     for (uint32_t i = wire->count; i-- > from;) {
         const domi_window *window = &wire->stages[i].window;
-        int error =
-            window->size != 0 ? domi_window_put(to, domi_window_bytes(window), window->size) : 0;
+        int error = window->size != 0
+                        ? domi_window_append_bytes(to, domi_window_first_byte(window), window->size)
+                        : 0;
         if (error != 0)
             return error;
     }
     return 0;
 }
 
-int domi_wire_change(domus_wire *wire, const domus_pipeline *next)
+int domi_wire_change_pipeline(domus_wire *wire, const domus_pipeline *next)
 {
     uint32_t skipped = count_skipped_stages_of_next(wire, next);
     uint32_t kept = count_kept_byte_stages(wire, next, skipped);
-    uint32_t count = wire->fronts + domi_pipeline_count(next) - skipped;
+    uint32_t count = wire->fronts + domi_pipeline_count_stages(next) - skipped;
     domi_wire_stage *made = domi_memory_new(count * sizeof *made);
     domi_window left = {0};
 
@@ -89,7 +90,7 @@ int domi_wire_change(domus_wire *wire, const domus_pipeline *next)
     if (error == 0)
         error = domi_wire_make_stages(wire, next, skipped, kept, count, made);
     if (error != 0) {
-        domi_window_clear(&left);
+        domi_window_free_memory(&left);
         domi_memory_free(made);
         return error;
     }
@@ -106,10 +107,10 @@ int domi_wire_change(domus_wire *wire, const domus_pipeline *next)
     wire->skipped = skipped;
     wire->progress = DOMI_MESSAGE_NONE;
     wire->count = count;
-    return domi_wire_open(wire);
+    return domi_wire_open_stages(wire);
 }
 
-int domi_wire_take_out(domus_wire *wire)
+int domi_wire_remove_leaving_stage(domus_wire *wire)
 {
     domi_wire_stage *at = &wire->stages[wire->fronts];
     domi_window *next = &at[1].window;
@@ -117,11 +118,12 @@ int domi_wire_take_out(domus_wire *wire)
 
     wire->leaves = false;
     if (next->size == 0) {
-        domi_window_clear(next);
+        domi_window_free_memory(next);
         *next = at->window;
         at->window = (domi_window){.memory = NULL};
     } else if (at->window.size != 0) {
-        error = domi_window_put(next, domi_window_bytes(&at->window), at->window.size);
+        error =
+            domi_window_append_bytes(next, domi_window_first_byte(&at->window), at->window.size);
     }
     if (error != 0)
         return error;

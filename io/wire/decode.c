@@ -21,7 +21,8 @@
 #define CALLS_MOST  64u
 #define PASSED_MOST (2 * DOMUS_WINDOW_MAX)
 
-/* The new bytes of a call of domi_wire_decode(), which lie in the memory of the caller. */
+/* The new bytes of a call of domi_wire_decode_next_message(), which lie in the memory of the
+ * caller. */
 typedef struct input {
     const char *start; /* the first of the new bytes that this call was given */
     const char *bytes; /* the first of the new bytes that is not decoded yet */
@@ -35,11 +36,11 @@ typedef struct input {
 static int make_page_of_new_bytes(domus_wire *wire, const char *bytes, size_t size)
 {
     if (wire->page == NULL) {
-        wire->page = domi_page_borrower();
+        wire->page = domi_page_new_borrower();
         if (wire->page == NULL)
             return -ENOMEM;
     }
-    domi_page_show(wire->page, bytes, (uint32_t)size);
+    domi_page_show_bytes(wire->page, bytes, (uint32_t)size);
     wire->shown = bytes;
     wire->shown_size = (uint32_t)size;
     wire->sliced = 0;
@@ -62,10 +63,10 @@ static int copy_bytes_of_shared_page(domus_wire *wire)
 
     if (page == NULL || (page->borrowed && domi_page_is_unshared(page)))
         return 0;
-    int error = domi_page_own(page);
+    int error = domi_page_own_borrowed_bytes(page);
     if (error != 0)
         return error;
-    domi_page_drop(page);
+    domi_page_drop_owner(page);
     wire->page = NULL;
     return 0;
 }
@@ -78,7 +79,7 @@ static void return_page_to_thread(domus_wire *wire)
 
     if (page == NULL || !page->borrowed || !domi_page_is_unshared(page))
         return;
-    domi_page_drop(page);
+    domi_page_drop_owner(page);
     wire->page = NULL;
 }
 
@@ -89,7 +90,7 @@ static void return_page_to_thread(domus_wire *wire)
 static int call_decode_of_stage(domus_wire *wire, uint32_t index, const char *bytes, size_t size)
 {
     domi_wire_stage *at = &wire->stages[index];
-    domi_mark begun = domi_wire_begin_out(wire, index);
+    domi_mark begun = domi_wire_begin_output_of_stage(wire, index);
 
     at->again = at->passed = false;
     int used = at->stage->decode(wire, at->state, bytes, size);
@@ -102,7 +103,7 @@ static int call_decode_of_stage(domus_wire *wire, uint32_t index, const char *by
     if (used == 0 && !at->again && !wire->leaves && !at->passes &&
         (size == DOMUS_WINDOW_MAX || at->window.need > DOMUS_WINDOW_MAX))
         used = -EMSGSIZE;
-    return domi_wire_end_out(wire, index, begun, used);
+    return domi_wire_end_output_of_stage(wire, index, begun, used);
 }
 
 /* Record whether a message of the peer has begun and is not complete. Called when the message stage
@@ -169,7 +170,7 @@ static int copy_new_bytes_to_window(domi_window *window, input *fresh, size_t si
         size = DOMUS_WINDOW_MAX - window->size;
     if (size > fresh->size)
         size = fresh->size;
-    int error = domi_window_put(window, fresh->bytes, size);
+    int error = domi_window_append_bytes(window, fresh->bytes, size);
     if (error == 0) {
         fresh->bytes += size;
         fresh->size -= size;
@@ -220,13 +221,13 @@ static void remove_used_bytes_of_window(domus_wire *wire, domi_window *window, u
     if (rest != 0 && rest <= (size_t)(fresh->bytes - fresh->start)) {
         fresh->bytes -= rest;
         fresh->size += rest;
-        domi_window_cut(window, rest);
+        domi_window_remove_last_bytes(window, rest);
     }
     if (wire->made.any) {
         wire->taken = used;
         window->need = 0;
     } else {
-        domi_window_take(window, used);
+        domi_window_remove_first_bytes(window, used);
     }
 }
 
@@ -236,8 +237,8 @@ static int call_stage_to_pass_on_more(domus_wire *wire, uint32_t index, input *f
 {
     domi_wire_stage *at = &wire->stages[index];
     domi_window *window = &at->window;
-    int used = show_bytes_to_stage(wire, index, window->size != 0 ? domi_window_bytes(window) : "",
-                                   window->size);
+    int used = show_bytes_to_stage(
+        wire, index, window->size != 0 ? domi_window_first_byte(window) : "", window->size);
 
     if (used > 0)
         remove_used_bytes_of_window(wire, window, (uint32_t)used, fresh);
@@ -263,7 +264,8 @@ static int let_stage_use_bytes(domus_wire *wire, uint32_t index, input *fresh)
         return fresh->size != 0 ? let_stage_use_new_bytes(wire, index, fresh) : 0;
     for (;;) {
         if (!window->stuck && window->size >= window->need) {
-            int used = show_bytes_to_stage(wire, index, domi_window_bytes(window), window->size);
+            int used =
+                show_bytes_to_stage(wire, index, domi_window_first_byte(window), window->size);
             if (used > 0)
                 remove_used_bytes_of_window(wire, window, (uint32_t)used, fresh);
             if (used != 0)
@@ -292,14 +294,15 @@ static int call_end_of_stage(domus_wire *wire, uint32_t index)
 
     at->again = at->passed = false;
     if (at->stage->end != NULL && !at->passes) {
-        domi_mark begun = domi_wire_begin_out(wire, index);
-        error = domi_wire_end_out(wire, index, begun, at->stage->end(wire, at->state, left));
+        domi_mark begun = domi_wire_begin_output_of_stage(wire, index);
+        error = domi_wire_end_output_of_stage(wire, index, begun,
+                                              at->stage->end(wire, at->state, left));
     }
     at->ended = !at->again || !at->passed;
     at->again = false;
     if (error >= 0 && at->ended && wire->in_body && index + 1 == wire->count)
         error = -EPIPE;
-    domi_window_take(&at->window, left);
+    domi_window_remove_first_bytes(&at->window, left);
     return error;
 }
 
@@ -342,7 +345,7 @@ static int let_last_stage_use_bytes(domus_wire *wire, input *fresh)
             return used < 0 ? used : 1;
     }
     if (DOMI_UNLIKELY(wire->leaves)) {
-        int error = domi_wire_take_out(wire);
+        int error = domi_wire_remove_leaving_stage(wire);
         return error != 0 ? error : 1;
     }
     int result = wire->finished || wire->closed != 0 ? call_end_of_next_stage(wire) : 0;
@@ -351,7 +354,7 @@ static int let_last_stage_use_bytes(domus_wire *wire, input *fresh)
     return result;
 }
 
-int domi_wire_decode(domus_wire *wire, const char **bytes, size_t *size)
+int domi_wire_decode_next_message(domus_wire *wire, const char **bytes, size_t *size)
 {
     input fresh = {*bytes, *bytes, *size};
     uint32_t calls = CALLS_MOST;
@@ -371,7 +374,7 @@ int domi_wire_decode(domus_wire *wire, const char **bytes, size_t *size)
     *bytes = fresh.bytes;
     *size = fresh.size;
     for (uint32_t i = 0; result == 0 && i < wire->count; i++)
-        domi_window_shrink(&wire->stages[i].window);
+        domi_window_shrink_memory(&wire->stages[i].window);
     if (result == 0)
         return_page_to_thread(wire);
     if (result < 0)
@@ -379,17 +382,19 @@ int domi_wire_decode(domus_wire *wire, const char **bytes, size_t *size)
     return result;
 }
 
-void domi_wire_finish(domus_wire *wire)
+void domi_wire_record_end_of_peer(domus_wire *wire)
 {
     wire->finished = true;
 }
 
-int domi_wire_own(domus_wire *wire)
+int domi_wire_copy_slices_of_message(domus_wire *wire)
 {
-    return wire->page != NULL && !domi_page_is_unshared(wire->page) ? domi_page_own(wire->page) : 0;
+    return wire->page != NULL && !domi_page_is_unshared(wire->page)
+               ? domi_page_own_borrowed_bytes(wire->page)
+               : 0;
 }
 
-bool domi_wire_hold(domus_wire *wire, domi_lender lender)
+bool domi_wire_hold_memory_of_slices(domus_wire *wire, domi_lender lender)
 {
     domi_window *window = &wire->stages[wire->count - 1].window;
     const char *bytes = wire->page->face.data;
@@ -397,14 +402,14 @@ bool domi_wire_hold(domus_wire *wire, domi_lender lender)
     DOMI_CHECK(wire->page->borrowed);
     if (window->memory == NULL || bytes < window->memory ||
         bytes >= window->memory + window->room) {
-        domi_page_hold(wire->page, lender);
+        domi_page_keep_bytes_of_lender(wire->page, lender);
         return true;
     }
-    domi_page_adopt(wire->page, domi_window_give(window));
+    domi_page_adopt_block_of_bytes(wire->page, domi_window_give_memory_away(window));
     return false;
 }
 
-int domi_wire_done(domus_wire *wire)
+int domi_wire_prepare_next_message(domus_wire *wire)
 {
     uint32_t taken = wire->taken;
     int error = copy_bytes_of_shared_page(wire);
@@ -414,11 +419,11 @@ int domi_wire_done(domus_wire *wire)
         return error;
     wire->taken = 0;
     if (taken != 0)
-        domi_window_take(&wire->stages[wire->count - 1].window, taken);
+        domi_window_remove_first_bytes(&wire->stages[wire->count - 1].window, taken);
     return 0;
 }
 
-bool domi_wire_rest(domus_wire *wire)
+bool domi_wire_free_memory_if_idle(domus_wire *wire)
 {
     for (uint32_t i = 0; i < wire->count; i++) {
         if (wire->stages[i].window.memory != NULL || wire->stages[i].again)
@@ -428,7 +433,7 @@ bool domi_wire_rest(domus_wire *wire)
     return wire->failed == 0;
 }
 
-bool domi_wire_is_empty(const domus_wire *wire)
+bool domi_wire_has_no_undecoded_bytes(const domus_wire *wire)
 {
     for (uint32_t i = 0; i < wire->count; i++) {
         uint32_t taken = i + 1 == wire->count ? wire->taken : 0;

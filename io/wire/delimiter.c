@@ -48,7 +48,7 @@ static int decode_packet_to_delimiter(domus_wire *wire, void *state_, const char
         return 0;
     }
     state->looked = 0;
-    int error = domi_packet_make(wire, state->options->role, bytes, length);
+    int error = domi_packet_make_message(wire, state->options->role, bytes, length);
     return error != 0 ? error : (int)length + 1;
 }
 

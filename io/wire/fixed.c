@@ -36,7 +36,7 @@ static int decode_packet_of_fixed_size(domus_wire *wire, void *state_, const cha
         domus_wire_need(wire, options->size);
         return 0;
     }
-    int error = domi_packet_make(wire, options->role, bytes, options->size);
+    int error = domi_packet_make_message(wire, options->role, bytes, options->size);
     return error != 0 ? error : (int)options->size;
 }
 

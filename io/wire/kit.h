@@ -25,10 +25,10 @@ struct domus_stage_kit {
 };
 
 /* Free the inner channels of a kit whose stages are closed (kit_inner.c). */
-void domi_kit_free_inners(domus_stage_kit *kit);
+void domi_kit_free_inner_channels(domus_stage_kit *kit);
 
 /* Make the stages of the kit due to be called, because they have to be told of something besides
  * news of inner channels. */
-void domi_kit_note_carry(const domus_stage_kit *kit);
+void domi_kit_make_carry_due(const domus_stage_kit *kit);
 
 #endif

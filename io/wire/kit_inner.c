@@ -347,7 +347,7 @@ int domus_stage_kit_carry(domus_stage_kit *kit)
     if (kit->inners == NULL || (kit->inners->news == NULL && !kit->inners->is_due))
         return 0;
     kit->inners->is_due = false;
-    return domi_wire_carry(kit->wire);
+    return domi_wire_call_carry_of_stage(kit->wire);
 }
 
 void domus_stage_kit_fill(domus_stage_kit *kit, bool is_full)
@@ -429,13 +429,13 @@ bool domus_kit_inner_is_dropped(const domus_kit_inner *inner, int *ret_error)
 
 /* --- for the kit ------------------------------------------------------------------------------ */
 
-void domi_kit_note_carry(const domus_stage_kit *kit)
+void domi_kit_make_carry_due(const domus_stage_kit *kit)
 {
     if (kit->inners != NULL)
         kit->inners->is_due = true;
 }
 
-void domi_kit_free_inners(domus_stage_kit *kit)
+void domi_kit_free_inner_channels(domus_stage_kit *kit)
 {
     if (kit->inners == NULL)
         return;

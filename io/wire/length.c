@@ -82,7 +82,7 @@ static int decode_packet_with_length(domus_wire *wire, void *state_, const char 
         domus_wire_need(wire, (size_t)(width + length));
         return 0;
     }
-    int error = domi_packet_make(wire, state->options->role, bytes + width, (size_t)length);
+    int error = domi_packet_make_message(wire, state->options->role, bytes + width, (size_t)length);
     return error != 0 ? error : (int)(width + length);
 }
 

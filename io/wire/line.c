@@ -52,7 +52,7 @@ static int decode_packet_to_end_of_line(domus_wire *wire, void *state_, const ch
         length--;
     if (length > state->size_max)
         return -EMSGSIZE;
-    int error = domi_packet_make(wire, state->options->role, bytes, length);
+    int error = domi_packet_make_message(wire, state->options->role, bytes, length);
     return error != 0 ? error : (int)(end - bytes) + 1;
 }
 

@@ -36,7 +36,7 @@ static int grow_block_of_output(domi_out *out, size_t size)
     return 0;
 }
 
-char *domi_out_room(domi_out *out, size_t size)
+char *domi_out_make_room(domi_out *out, size_t size)
 {
     /* the comparison is >= and not >, so that there is a block also for no bytes */
     if (DOMI_UNLIKELY(size >= out->room - out->size) && grow_block_of_output(out, size) != 0)
@@ -44,11 +44,11 @@ char *domi_out_room(domi_out *out, size_t size)
     return out->bytes + out->size;
 }
 
-int domi_out_append(domi_out *out, const void *data, size_t size)
+int domi_out_append_bytes(domi_out *out, const void *data, size_t size)
 {
     if (size == 0)
         return 0;
-    char *end = domi_out_room(out, size);
+    char *end = domi_out_make_room(out, size);
     if (DOMI_UNLIKELY(end == NULL))
         return -ENOMEM;
     memcpy(end, data, size);
@@ -76,9 +76,9 @@ int domi_out_append_slice(domi_out *out, domus_slice slice)
     domus_slice kept;
 
     /* a slice of borrowed bytes is copied, because it could not be kept without a copy */
-    if (slice.size < SLICE_LEAST || domi_page_of(slice)->borrowed ||
-        domi_page_is_mostly_others(slice))
-        return domi_out_append(out, domus_slice_data(slice), slice.size);
+    if (slice.size < SLICE_LEAST || domi_page_of_slice(slice)->borrowed ||
+        domi_page_is_slice_better_copied(slice))
+        return domi_out_append_bytes(out, domus_slice_data(slice), slice.size);
     if (out->pieces_count == out->pieces_room && grow_pieces_of_output(out) != 0)
         return -ENOMEM;
     int error = domus_slice_keep(slice, &kept);
@@ -87,14 +87,14 @@ int domi_out_append_slice(domi_out *out, domus_slice slice)
     return error;
 }
 
-void domi_out_cut(domi_out *out, uint32_t size, uint32_t pieces)
+void domi_out_cut_back(domi_out *out, uint32_t size, uint32_t pieces)
 {
     while (out->pieces_count > pieces)
         domus_slice_free(out->pieces[--out->pieces_count].slice);
     out->size = size;
 }
 
-uint64_t domi_out_bytes(const domi_out *out)
+uint64_t domi_out_count_bytes(const domi_out *out)
 {
     uint64_t bytes = out->size;
 
@@ -103,9 +103,9 @@ uint64_t domi_out_bytes(const domi_out *out)
     return bytes;
 }
 
-void domi_out_clear(domi_out *out, bool all)
+void domi_out_remove_all(domi_out *out, bool all)
 {
-    domi_out_cut(out, 0, 0);
+    domi_out_cut_back(out, 0, 0);
     if (all || out->room > ROOM_KEPT) {
         domi_memory_free(out->bytes);
         out->bytes = NULL;
@@ -118,7 +118,7 @@ void domi_out_clear(domi_out *out, bool all)
     }
 }
 
-bool domi_out_next(const domi_out *out, domi_out_cursor *cursor, domi_out_part *ret_part)
+bool domi_out_get_next_part(const domi_out *out, domi_out_cursor *cursor, domi_out_part *ret_part)
 {
     domi_out_piece *piece =
         cursor->pieces < out->pieces_count ? &out->pieces[cursor->pieces] : NULL;

@@ -20,12 +20,12 @@ typedef struct domi_out {
 } domi_out;
 
 /* Make room for `size` bytes in the block of an output. NULL: no memory. */
-char *domi_out_room(domi_out *out, size_t size);
-int domi_out_append(domi_out *out, const void *data, size_t size);
+char *domi_out_make_room(domi_out *out, size_t size);
+int domi_out_append_bytes(domi_out *out, const void *data, size_t size);
 int domi_out_append_slice(domi_out *out, domus_slice slice);
 
 /* Remove everything from an output that stands behind `size` bytes and `pieces` slices. */
-void domi_out_cut(domi_out *out, uint32_t size, uint32_t pieces);
+void domi_out_cut_back(domi_out *out, uint32_t size, uint32_t pieces);
 
 static inline bool domi_out_is_empty(const domi_out *out)
 {
@@ -33,10 +33,10 @@ static inline bool domi_out_is_empty(const domi_out *out)
 }
 
 /* Returns the number of bytes of an output, in the block and the slices. */
-uint64_t domi_out_bytes(const domi_out *out);
+uint64_t domi_out_count_bytes(const domi_out *out);
 
 /* Remove all bytes of an output, and free its memory if it is large or if `all` is true. */
-void domi_out_clear(domi_out *out, bool all);
+void domi_out_remove_all(domi_out *out, bool all);
 
 /* --- what is there, in the order in which it goes to the peer --------------------------------- */
 
@@ -56,6 +56,6 @@ typedef struct domi_out_part {
 
 /* Get the part of an output at the cursor, and move the cursor behind it. Returns false at the
  * end. */
-bool domi_out_next(const domi_out *out, domi_out_cursor *cursor, domi_out_part *ret_part);
+bool domi_out_get_next_part(const domi_out *out, domi_out_cursor *cursor, domi_out_part *ret_part);
 
 #endif

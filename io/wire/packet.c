@@ -11,7 +11,7 @@ static void release_packet(void *payload)
 const domus_type domus_packet_type = {
     .name = "packet", .size = sizeof(domus_packet), .release = release_packet};
 
-int domi_packet_make(domus_wire *wire, domus_role role, const char *bytes, size_t size)
+int domi_packet_make_message(domus_wire *wire, domus_role role, const char *bytes, size_t size)
 {
     domus_packet *packet =
         role == DOMUS_ROLE_SERVER   ? domus_wire_request(wire, &domus_packet_type, DOMUS_NO_ID)

@@ -6,6 +6,6 @@
 
 /* Make a message that is a packet of `size` bytes at `bytes`, as the role of the stage (a request,
  * a notice, an answer) says. Returns 0; -ENOMEM. */
-int domi_packet_make(domus_wire *wire, domus_role role, const char *bytes, size_t size);
+int domi_packet_make_message(domus_wire *wire, domus_role role, const char *bytes, size_t size);
 
 #endif

@@ -41,7 +41,7 @@ static int finish_last_message(domus_stage_kit *kit)
         kit->type->release(kit->payload);
     domi_memory_free(kit->payload);
     kit->payload = NULL;
-    return domi_wire_done(kit->wire);
+    return domi_wire_prepare_next_message(kit->wire);
 }
 
 static const domi_wire_services services = {
@@ -74,7 +74,7 @@ int domus_stage_kit_new_to(const domus_pipeline *pipeline, const char *server, u
     kit->wire->last = &kit->last;
     kit->wire->server = server;
     kit->wire->server_port = port;
-    error = domi_wire_open(kit->wire);
+    error = domi_wire_open_stages(kit->wire);
     if (error != 0) {
         domus_stage_kit_free(kit);
         return error;
@@ -89,9 +89,9 @@ void domus_stage_kit_free(domus_stage_kit *kit)
         return;
     (void)finish_last_message(kit);
     domi_wire_free(kit->wire);
-    domi_kit_free_inners(kit);
-    domi_out_clear(&kit->out, true);
-    domi_out_clear(&kit->aside, true);
+    domi_kit_free_inner_channels(kit);
+    domi_out_remove_all(&kit->out, true);
+    domi_out_remove_all(&kit->aside, true);
     domi_memory_free(kit->joined);
     domi_memory_free(kit->fed);
     domi_memory_free(kit);
@@ -119,7 +119,7 @@ int domus_stage_kit_feed(domus_stage_kit *kit, const void *bytes, size_t size)
 
 void domus_stage_kit_finish(domus_stage_kit *kit)
 {
-    domi_wire_finish(kit->wire);
+    domi_wire_record_end_of_peer(kit->wire);
 }
 
 int domus_stage_kit_next(domus_stage_kit *kit, domus_stage_message *ret_message)
@@ -131,7 +131,7 @@ int domus_stage_kit_next(domus_stage_kit *kit, domus_stage_message *ret_message)
         return result;
     }
     do
-        result = domi_wire_decode(kit->wire, &kit->left, &kit->left_size);
+        result = domi_wire_decode_next_message(kit->wire, &kit->left, &kit->left_size);
     while (result == DOMI_WIRE_BUSY);
     if (result == 1) {
         const domi_made *made = &kit->wire->made;
@@ -144,12 +144,12 @@ int domus_stage_kit_next(domus_stage_kit *kit, domus_stage_message *ret_message)
 int domus_stage_kit_encode(domus_stage_kit *kit, uint64_t id, const domus_type *type,
                            const void *payload)
 {
-    return domi_wire_encode(kit->wire, id, type, payload);
+    return domi_wire_encode_message(kit->wire, id, type, payload);
 }
 
 int domus_stage_kit_fail(domus_stage_kit *kit, uint64_t id, const domus_type *request, int error)
 {
-    return domi_wire_fail(kit->wire, id, request, error);
+    return domi_wire_encode_failure(kit->wire, id, request, error);
 }
 
 uint64_t domus_stage_kit_wake_ns(const domus_stage_kit *kit)
@@ -160,7 +160,7 @@ uint64_t domus_stage_kit_wake_ns(const domus_stage_kit *kit)
 int domus_stage_kit_wake(domus_stage_kit *kit, bool owed)
 {
     kit->wake_ns = 0;
-    return domi_wire_wake(kit->wire, owed);
+    return domi_wire_call_wake_of_stage(kit->wire, owed);
 }
 
 bool domus_stage_kit_is_last(const domus_stage_kit *kit)
@@ -171,7 +171,7 @@ bool domus_stage_kit_is_last(const domus_stage_kit *kit)
 void domus_stage_kit_drain(domus_stage_kit *kit)
 {
     kit->drains = true;
-    domi_kit_note_carry(kit);
+    domi_kit_make_carry_due(kit);
 }
 
 void domus_stage_kit_stream(domus_stage_kit *kit, uint64_t *stream)
@@ -181,17 +181,17 @@ void domus_stage_kit_stream(domus_stage_kit *kit, uint64_t *stream)
 
 int domus_stage_kit_wanted(domus_stage_kit *kit)
 {
-    return domi_wire_wanted(kit->wire);
+    return domi_wire_encode_body_is_wanted(kit->wire);
 }
 
 int domus_stage_kit_cut(domus_stage_kit *kit, uint64_t id, int error)
 {
-    return domi_wire_cut(kit->wire, id, error);
+    return domi_wire_encode_cut_of_answer(kit->wire, id, error);
 }
 
 int domus_stage_kit_end_output(domus_stage_kit *kit)
 {
-    return domi_wire_end_output(kit->wire);
+    return domi_wire_append_end_of_output(kit->wire);
 }
 
 int domus_stage_kit_change(domus_stage_kit *kit, const domus_pipeline *next, uint32_t flags)
@@ -206,15 +206,15 @@ int domus_stage_kit_change(domus_stage_kit *kit, const domus_pipeline *next, uin
     error = finish_last_message(kit);
     if (error != 0)
         return error;
-    if (clean && (kit->left_size != 0 || !domi_wire_is_empty(kit->wire)))
+    if (clean && (kit->left_size != 0 || !domi_wire_has_no_undecoded_bytes(kit->wire)))
         return -EPROTO;
     kit->wake_ns = 0;
-    return domi_wire_change(kit->wire, next);
+    return domi_wire_change_pipeline(kit->wire, next);
 }
 
 void *domus_stage_kit_state(domus_stage_kit *kit, const domus_stage *stage)
 {
-    return domi_wire_state_of(kit->wire, stage);
+    return domi_wire_get_state_of_stage(kit->wire, stage);
 }
 
 const char *domus_stage_kit_output(domus_stage_kit *kit, size_t *ret_size)
@@ -223,7 +223,7 @@ const char *domus_stage_kit_output(domus_stage_kit *kit, size_t *ret_size)
     domi_out_part part;
     size_t size = 0;
 
-    while (domi_out_next(&kit->out, &cursor, &part))
+    while (domi_out_get_next_part(&kit->out, &cursor, &part))
         size += part.size;
     domi_memory_free(kit->joined);
     kit->joined = domi_memory_new_bytes(size + 1);
@@ -232,7 +232,7 @@ const char *domus_stage_kit_output(domus_stage_kit *kit, size_t *ret_size)
         return "";
     char *end = kit->joined;
     cursor = (domi_out_cursor){0};
-    while (domi_out_next(&kit->out, &cursor, &part)) {
+    while (domi_out_get_next_part(&kit->out, &cursor, &part)) {
         memcpy(end, part.bytes, part.size);
         end += part.size;
     }
@@ -241,5 +241,5 @@ const char *domus_stage_kit_output(domus_stage_kit *kit, size_t *ret_size)
 
 void domus_stage_kit_clear(domus_stage_kit *kit)
 {
-    domi_out_clear(&kit->out, false);
+    domi_out_remove_all(&kit->out, false);
 }

@@ -82,7 +82,8 @@ struct domus_wire {
      * stages see bytes in the order in which they leave. Set by the owner, for one call */
     bool plain;
     bool leaves; /* the first stage behind the front has called domus_wire_leave() */
-    bool yields; /* a stage has called domus_wire_yield() in this call of domi_wire_decode() */
+    bool yields; /* a stage has called domus_wire_yield() in this call of
+                    domi_wire_decode_next_message() */
     bool holds;  /* the stage lets the writer of a request in pieces wait (domus_wire_hold()) */
     /* the page by which slices borrow the bytes that the message stage gets; NULL: not made yet */
     domi_page *page;
@@ -108,7 +109,7 @@ struct domus_wire {
     uint32_t shown_size; /* number of bytes that the message stage gets, at `shown` */
     uint32_t sliced;     /* number of the bytes at `shown` that lie before the end of some slice */
     uint32_t taken; /* number of bytes of the message stage's window that the message has used */
-    /* number of bytes that stages have passed on in this call of domi_wire_decode() */
+    /* number of bytes that stages have passed on in this call of domi_wire_decode_next_message() */
     uint32_t passed;
     /* output for bytes that stages append; the owner sets it before it opens the wire */
     domi_out *out;

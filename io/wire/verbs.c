@@ -86,7 +86,7 @@ domus_body domus_wire_rest(domus_wire *wire)
     return body;
 }
 
-uint32_t domi_wire_open_rest(domus_wire *wire)
+uint32_t domi_wire_open_body_of_rest(domus_wire *wire)
 {
     if (wire->in_body || !wire->stages[wire->count - 1].stage->has_bodies)
         return 0;
@@ -167,7 +167,7 @@ domus_slice domus_wire_slice(domus_wire *wire, const char *from, size_t size)
     uint32_t offset = (uint32_t)(from - wire->shown);
     if (wire->sliced < offset + (uint32_t)size)
         wire->sliced = offset + (uint32_t)size;
-    domi_page_count(wire->page);
+    domi_page_add_owner(wire->page);
     return (domus_slice){&wire->page->face, offset, (uint32_t)size};
 }
 
@@ -244,14 +244,14 @@ int domus_wire_pass(domus_wire *wire, const void *data, size_t size)
         return 0;
     wire->passed += (uint32_t)size;
     wire->stages[wire->current].passed = true;
-    return domi_window_put(&wire->stages[wire->current + 1].window, data, size);
+    return domi_window_append_bytes(&wire->stages[wire->current + 1].window, data, size);
 }
 
 char *domus_wire_pass_space(domus_wire *wire, size_t size)
 {
     if (size == 0 || size > domus_wire_pass_room(wire))
         return NULL;
-    return domi_window_space(&wire->stages[wire->current + 1].window, size);
+    return domi_window_make_space(&wire->stages[wire->current + 1].window, size);
 }
 
 void domus_wire_passed(domus_wire *wire, size_t size)
@@ -261,7 +261,7 @@ void domus_wire_passed(domus_wire *wire, size_t size)
     DOMI_CHECK(size <= domus_wire_pass_room(wire));
     wire->passed += (uint32_t)size;
     wire->stages[wire->current].passed = true;
-    domi_window_fill(&wire->stages[wire->current + 1].window, size);
+    domi_window_add_written_bytes(&wire->stages[wire->current + 1].window, size);
 }
 
 void domus_wire_again(domus_wire *wire)
@@ -291,7 +291,7 @@ void domus_wire_need(domus_wire *wire, size_t size)
 
 int domus_wire_append(domus_wire *wire, const void *data, size_t size)
 {
-    return domi_out_append(wire->out, data, size);
+    return domi_out_append_bytes(wire->out, data, size);
 }
 
 int domus_wire_append_slice(domus_wire *wire, domus_slice slice)
@@ -301,7 +301,7 @@ int domus_wire_append_slice(domus_wire *wire, domus_slice slice)
 
 char *domus_wire_room(domus_wire *wire, size_t size)
 {
-    return domi_out_room(wire->out, size);
+    return domi_out_make_room(wire->out, size);
 }
 
 void domus_wire_written(domus_wire *wire, size_t size)
@@ -313,7 +313,7 @@ void domus_wire_written(domus_wire *wire, size_t size)
 int domus_wire_append_text(domus_wire *wire, const char *format, ...)
 {
     va_list list;
-    char *end = domi_out_room(wire->out, TEXT_MAX + 1);
+    char *end = domi_out_make_room(wire->out, TEXT_MAX + 1);
 
     if (end == NULL)
         return -ENOMEM;

@@ -16,7 +16,7 @@
 /* size in bytes from which on the memory of a window is made smaller */
 #define SHRINK_LEAST 4096u
 
-static_assert(DOMI_WINDOW_ROOM == 2 * DOMUS_WINDOW_MAX, "what domi_window_space() relies on");
+static_assert(DOMI_WINDOW_ROOM == 2 * DOMUS_WINDOW_MAX, "what domi_window_make_space() relies on");
 static_assert(DOMI_WINDOW_ROOM % ROOM_LEAST == 0, "the room doubles up to the limit");
 
 /* Let AddressSanitizer report code that reads behind the bytes of a window. */
@@ -39,8 +39,8 @@ static int move_window_to_larger_memory(domi_window *window, uint32_t size)
     if (memory == NULL)
         return -ENOMEM;
     if (window->size != 0)
-        memcpy(memory, domi_window_bytes(window), window->size);
-    domi_window_clear(window);
+        memcpy(memory, domi_window_first_byte(window), window->size);
+    domi_window_free_memory(window);
     window->memory = memory;
     window->begin = 0;
     window->room = room;
@@ -56,7 +56,7 @@ static bool needs_window_more_room(const domi_window *window)
     return window->begin < window->size / 2 && window->room < DOMI_WINDOW_ROOM;
 }
 
-char *domi_window_space(domi_window *window, size_t size)
+char *domi_window_make_space(domi_window *window, size_t size)
 {
     uint32_t all = window->size + (uint32_t)size;
 
@@ -70,13 +70,13 @@ char *domi_window_space(domi_window *window, size_t size)
     }
     DOMI_UNPOISON(window->memory, window->room);
     if (window->begin + all > window->room) {
-        memmove(window->memory, domi_window_bytes(window), window->size);
+        memmove(window->memory, domi_window_first_byte(window), window->size);
         window->begin = 0;
     }
     return window->memory + window->begin + window->size;
 }
 
-void domi_window_fill(domi_window *window, size_t size)
+void domi_window_add_written_bytes(domi_window *window, size_t size)
 {
     DOMI_CHECK(size <= window->room - window->begin - window->size);
     window->size += (uint32_t)size;
@@ -84,19 +84,19 @@ void domi_window_fill(domi_window *window, size_t size)
     poison_memory_behind_bytes(window);
 }
 
-int domi_window_put(domi_window *window, const char *bytes, size_t size)
+int domi_window_append_bytes(domi_window *window, const char *bytes, size_t size)
 {
     if (size == 0)
         return 0;
-    char *end = domi_window_space(window, size);
+    char *end = domi_window_make_space(window, size);
     if (end == NULL)
         return -ENOMEM;
     memcpy(end, bytes, size);
-    domi_window_fill(window, size);
+    domi_window_add_written_bytes(window, size);
     return 0;
 }
 
-void domi_window_take(domi_window *window, uint32_t size)
+void domi_window_remove_first_bytes(domi_window *window, uint32_t size)
 {
     DOMI_CHECK(size <= window->size);
     window->begin += size;
@@ -107,7 +107,7 @@ void domi_window_take(domi_window *window, uint32_t size)
         window->begin = 0;
 }
 
-void domi_window_cut(domi_window *window, uint32_t size)
+void domi_window_remove_last_bytes(domi_window *window, uint32_t size)
 {
     DOMI_CHECK(size <= window->size);
     window->size -= size;
@@ -115,15 +115,15 @@ void domi_window_cut(domi_window *window, uint32_t size)
         poison_memory_behind_bytes(window);
 }
 
-void domi_window_shrink(domi_window *window)
+void domi_window_shrink_memory(domi_window *window)
 {
     if (window->size == 0)
-        domi_window_clear(window);
+        domi_window_free_memory(window);
     else if (window->room > SHRINK_LEAST && window->size <= window->room / 8)
         (void)move_window_to_larger_memory(window, window->size);
 }
 
-char *domi_window_give(domi_window *window)
+char *domi_window_give_memory_away(domi_window *window)
 {
     char *memory = window->memory;
 
@@ -132,7 +132,7 @@ char *domi_window_give(domi_window *window)
     return memory;
 }
 
-void domi_window_clear(domi_window *window)
+void domi_window_free_memory(domi_window *window)
 {
     if (window->memory != NULL)
         DOMI_UNPOISON(window->memory, window->room);

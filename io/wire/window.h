@@ -24,36 +24,36 @@ typedef struct domi_window {
     bool stuck; /* `decode` has seen all bytes of the window, and is not called before more come */
 } domi_window;
 
-static inline const char *domi_window_bytes(const domi_window *window)
+static inline const char *domi_window_first_byte(const domi_window *window)
 {
     return window->memory + window->begin;
 }
 
 /* Append a copy of `size` bytes to those in the window; all together are at most DOMI_WINDOW_ROOM.
  * Returns 0; -ENOMEM. */
-int domi_window_put(domi_window *window, const char *bytes, size_t size);
+int domi_window_append_bytes(domi_window *window, const char *bytes, size_t size);
 
 /* Make space for `size` bytes (at least 1) behind those in the window; all together are at most
  * DOMI_WINDOW_ROOM. The caller writes there, and then adds at most so many bytes to the window with
- * domi_window_fill(). Returns NULL without memory. */
-char *domi_window_space(domi_window *window, size_t size);
-void domi_window_fill(domi_window *window, size_t size);
+ * domi_window_add_written_bytes(). Returns NULL without memory. */
+char *domi_window_make_space(domi_window *window, size_t size);
+void domi_window_add_written_bytes(domi_window *window, size_t size);
 
 /* Remove `size` bytes from the front of the window, because a stage has used them. */
-void domi_window_take(domi_window *window, uint32_t size);
+void domi_window_remove_first_bytes(domi_window *window, uint32_t size);
 
 /* Remove `size` bytes from the end of the window, because they were not used. */
-void domi_window_cut(domi_window *window, uint32_t size);
+void domi_window_remove_last_bytes(domi_window *window, uint32_t size);
 
 /* Free the memory of the window if it has no bytes, and move its bytes to less memory if they have
  * far too much, because nothing more comes for a while. Without memory for that they stay. */
-void domi_window_shrink(domi_window *window);
+void domi_window_shrink_memory(domi_window *window);
 
 /* Return the memory of the window, which then belongs to the caller; no byte is in the window any
  * more. */
-char *domi_window_give(domi_window *window);
+char *domi_window_give_memory_away(domi_window *window);
 
 /* Free the memory of the window, with its bytes. */
-void domi_window_clear(domi_window *window);
+void domi_window_free_memory(domi_window *window);
 
 #endif

@@ -17,7 +17,7 @@ int domi_wire_make_stages(const domus_wire *wire, const domus_pipeline *pipeline
                           uint32_t from, uint32_t count, domi_wire_stage *stages)
 {
     for (uint32_t i = from; i < count; i++) {
-        const domus_stage *stage = domi_wire_row(wire, pipeline, skipped, i)->stage;
+        const domus_stage *stage = domi_wire_get_row_of_stage(wire, pipeline, skipped, i)->stage;
         stages[i] = (domi_wire_stage){.stage = stage};
         if (stage->state_size == 0)
             continue;
@@ -33,8 +33,8 @@ int domi_wire_make_stages(const domus_wire *wire, const domus_pipeline *pipeline
 domus_wire *domi_wire_new(const domus_pipeline *pipeline, const domus_pipeline_stage *front,
                           uint32_t skipped)
 {
-    uint32_t fronts = domi_front_count(front);
-    uint32_t count = fronts + domi_pipeline_count(pipeline) - skipped;
+    uint32_t fronts = domi_front_count_stages(front);
+    uint32_t count = fronts + domi_pipeline_count_stages(pipeline) - skipped;
     domus_wire *wire = domi_memory_new(sizeof *wire + count * sizeof *wire->stages);
 
     if (wire == NULL)
@@ -52,7 +52,7 @@ domus_wire *domi_wire_new(const domus_pipeline *pipeline, const domus_pipeline_s
     return wire;
 }
 
-void *domi_wire_state_of(const domus_wire *wire, const domus_stage *stage)
+void *domi_wire_get_state_of_stage(const domus_wire *wire, const domus_stage *stage)
 {
     for (uint32_t i = 0; i < wire->count; i++) {
         if (wire->stages[i].opened && wire->stages[i].stage == stage)
@@ -69,7 +69,7 @@ void domi_wire_close_stage(domus_wire *wire, uint32_t index)
         at->stage->close(wire, at->state);
     if (wire->agreer == index)
         wire->agreed = NULL;
-    domi_window_clear(&at->window);
+    domi_window_free_memory(&at->window);
     domi_memory_free(at->state);
 }
 
@@ -80,7 +80,7 @@ void domi_wire_free(domus_wire *wire)
     for (uint32_t i = 0; i < wire->count; i++)
         domi_wire_close_stage(wire, i);
     if (wire->page != NULL)
-        domi_page_drop(wire->page);
+        domi_page_drop_owner(wire->page);
     if (wire->owns_stages)
         domi_memory_free(wire->stages);
     domi_memory_free(wire);
@@ -92,13 +92,14 @@ static int open_stage_of_wire(domus_wire *wire, uint32_t index)
 
     if (at->stage->open == NULL)
         return 0;
-    domi_mark begun = domi_wire_begin_out(wire, index);
-    const domus_pipeline_stage *row = domi_wire_row(wire, wire->pipeline, wire->skipped, index);
+    domi_mark begun = domi_wire_begin_output_of_stage(wire, index);
+    const domus_pipeline_stage *row =
+        domi_wire_get_row_of_stage(wire, wire->pipeline, wire->skipped, index);
     int error = at->stage->open(wire, at->state, row->options);
-    return domi_wire_end_out(wire, index, begun, error);
+    return domi_wire_end_output_of_stage(wire, index, begun, error);
 }
 
-int domi_wire_open(domus_wire *wire)
+int domi_wire_open_stages(domus_wire *wire)
 {
     for (uint32_t i = 0; i < wire->count; i++) {
         int error = wire->stages[i].opened ? 0 : open_stage_of_wire(wire, i);
@@ -109,16 +110,17 @@ int domi_wire_open(domus_wire *wire)
     return 0;
 }
 
-int domi_wire_encode(domus_wire *wire, uint64_t id, const domus_type *type, const void *payload)
+int domi_wire_encode_message(domus_wire *wire, uint64_t id, const domus_type *type,
+                             const void *payload)
 {
     uint32_t last = wire->count - 1;
     domi_wire_stage *at = &wire->stages[last];
 
     if (wire->broken != 0)
         return wire->broken;
-    domi_mark begun = domi_wire_begin_out(wire, last);
+    domi_mark begun = domi_wire_begin_output_of_stage(wire, last);
     int error = at->stage->encode(wire, at->state, id, type, payload);
-    error = domi_wire_end_out(wire, last, begun, error);
+    error = domi_wire_end_output_of_stage(wire, last, begun, error);
     return error < 0 ? error : 0;
 }
 
@@ -133,7 +135,7 @@ static bool may_byte_stage_tell_error(const domus_wire *wire)
     return may;
 }
 
-int domi_wire_fail(domus_wire *wire, uint64_t id, const domus_type *request, int error)
+int domi_wire_encode_failure(domus_wire *wire, uint64_t id, const domus_type *request, int error)
 {
     uint32_t last = wire->count - 1;
     domi_wire_stage *at = &wire->stages[last];
@@ -142,27 +144,28 @@ int domi_wire_fail(domus_wire *wire, uint64_t id, const domus_type *request, int
         return wire->broken;
     int result = error < 0 ? error : -EINVAL;
     if (at->stage->fail != NULL) {
-        domi_mark begun = domi_wire_begin_out(wire, last);
+        domi_mark begun = domi_wire_begin_output_of_stage(wire, last);
         result = at->stage->fail(wire, at->state, id, request, error);
-        result = domi_wire_end_out(wire, last, begun, result);
+        result = domi_wire_end_output_of_stage(wire, last, begun, result);
     }
     wire->plain = false;
     return result < 0 && !(request == NULL && may_byte_stage_tell_error(wire)) ? result : 0;
 }
 
-int domi_wire_wanted(domus_wire *wire)
+int domi_wire_encode_body_is_wanted(domus_wire *wire)
 {
     uint32_t last = wire->count - 1;
     domi_wire_stage *at = &wire->stages[last];
 
     if (wire->broken != 0 || at->stage->wanted == NULL)
         return wire->broken;
-    domi_mark begun = domi_wire_begin_out(wire, last);
-    int result = domi_wire_end_out(wire, last, begun, at->stage->wanted(wire, at->state));
+    domi_mark begun = domi_wire_begin_output_of_stage(wire, last);
+    int result =
+        domi_wire_end_output_of_stage(wire, last, begun, at->stage->wanted(wire, at->state));
     return result < 0 ? result : 0;
 }
 
-int domi_wire_cut(domus_wire *wire, uint64_t id, int error)
+int domi_wire_encode_cut_of_answer(domus_wire *wire, uint64_t id, int error)
 {
     uint32_t last = wire->count - 1;
     domi_wire_stage *at = &wire->stages[last];
@@ -173,24 +176,26 @@ int domi_wire_cut(domus_wire *wire, uint64_t id, int error)
         wire->plain = false;
         return error < 0 ? error : -EINVAL;
     }
-    domi_mark begun = domi_wire_begin_out(wire, last);
-    int result = domi_wire_end_out(wire, last, begun, at->stage->cut(wire, at->state, id, error));
+    domi_mark begun = domi_wire_begin_output_of_stage(wire, last);
+    int result = domi_wire_end_output_of_stage(wire, last, begun,
+                                               at->stage->cut(wire, at->state, id, error));
     return result < 0 ? result : 0;
 }
 
-int domi_wire_wake(domus_wire *wire, bool owed)
+int domi_wire_call_wake_of_stage(domus_wire *wire, bool owed)
 {
     uint32_t last = wire->count - 1;
     domi_wire_stage *at = &wire->stages[last];
 
     if (wire->broken != 0 || wire->output_ended || at->stage->wake == NULL)
         return wire->broken;
-    domi_mark begun = domi_wire_begin_out(wire, last);
-    int result = domi_wire_end_out(wire, last, begun, at->stage->wake(wire, at->state, owed));
+    domi_mark begun = domi_wire_begin_output_of_stage(wire, last);
+    int result =
+        domi_wire_end_output_of_stage(wire, last, begun, at->stage->wake(wire, at->state, owed));
     return result < 0 ? result : 0;
 }
 
-int domi_wire_carry(domus_wire *wire)
+int domi_wire_call_carry_of_stage(domus_wire *wire)
 {
     int result = wire->broken;
 
@@ -198,27 +203,27 @@ int domi_wire_carry(domus_wire *wire)
         domi_wire_stage *at = &wire->stages[i];
         if (at->stage->carry == NULL || !at->opened || at->passes || wire->output_ended)
             continue;
-        domi_mark begun = domi_wire_begin_out(wire, i);
-        result = domi_wire_end_out(wire, i, begun, at->stage->carry(wire, at->state));
+        domi_mark begun = domi_wire_begin_output_of_stage(wire, i);
+        result = domi_wire_end_output_of_stage(wire, i, begun, at->stage->carry(wire, at->state));
     }
     return result < 0 ? result : 0;
 }
 
-int domi_wire_lend(domus_wire *wire, domus_inner **ret_inner)
+int domi_wire_choose_inner_for_ask(domus_wire *wire, domus_inner **ret_inner)
 {
     for (uint32_t i = 0; i + 1 < wire->count; i++) {
         domi_wire_stage *at = &wire->stages[i];
         if (at->stage->lend == NULL || !at->opened)
             continue;
-        domi_mark begun = domi_wire_begin_out(wire, i);
+        domi_mark begun = domi_wire_begin_output_of_stage(wire, i);
         int result = at->stage->lend(wire, at->state, ret_inner);
-        result = domi_wire_end_out(wire, i, begun, result);
+        result = domi_wire_end_output_of_stage(wire, i, begun, result);
         return result < 0 ? result : 0;
     }
     return -EOPNOTSUPP;
 }
 
-bool domi_wire_carries(const domus_wire *wire)
+bool domi_wire_carries_inner_channels(const domus_wire *wire)
 {
     for (uint32_t i = 0; i < wire->count; i++) {
         if (wire->stages[i].stage->carry != NULL && !wire->stages[i].passes)
@@ -240,28 +245,28 @@ bool domi_wire_has_end_of_output(const domus_wire *wire)
  * message stage. */
 static int wrap_bytes_of_owner(domus_wire *wire, domi_mark begun, int error)
 {
-    int result = domi_wire_end_out(wire, wire->count - 1, begun, error);
+    int result = domi_wire_end_output_of_stage(wire, wire->count - 1, begun, error);
 
     return result < 0 ? result : 0;
 }
 
-int domi_wire_put(domus_wire *wire, const void *data, size_t size)
+int domi_wire_append_bytes_of_owner(domus_wire *wire, const void *data, size_t size)
 {
     if (wire->broken != 0)
         return wire->broken;
-    domi_mark begun = domi_wire_begin_out(wire, wire->count - 1);
-    return wrap_bytes_of_owner(wire, begun, domi_out_append(wire->out, data, size));
+    domi_mark begun = domi_wire_begin_output_of_stage(wire, wire->count - 1);
+    return wrap_bytes_of_owner(wire, begun, domi_out_append_bytes(wire->out, data, size));
 }
 
-int domi_wire_put_slice(domus_wire *wire, domus_slice slice)
+int domi_wire_append_slice_of_owner(domus_wire *wire, domus_slice slice)
 {
     if (wire->broken != 0)
         return wire->broken;
-    domi_mark begun = domi_wire_begin_out(wire, wire->count - 1);
+    domi_mark begun = domi_wire_begin_output_of_stage(wire, wire->count - 1);
     return wrap_bytes_of_owner(wire, begun, domi_out_append_slice(wire->out, slice));
 }
 
-int domi_wire_end_output(domus_wire *wire)
+int domi_wire_append_end_of_output(domus_wire *wire)
 {
     if (wire->broken != 0 || wire->output_ended)
         return wire->broken;
@@ -270,8 +275,9 @@ int domi_wire_end_output(domus_wire *wire)
         domi_wire_stage *at = &wire->stages[i];
         if (!at->opened || at->passes || at->stage->finish == NULL)
             continue;
-        domi_mark begun = domi_wire_begin_out(wire, i);
-        int result = domi_wire_end_out(wire, i, begun, at->stage->finish(wire, at->state));
+        domi_mark begun = domi_wire_begin_output_of_stage(wire, i);
+        int result =
+            domi_wire_end_output_of_stage(wire, i, begun, at->stage->finish(wire, at->state));
         if (result < 0)
             return wire->broken = result;
     }

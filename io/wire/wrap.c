@@ -33,7 +33,7 @@ static int wrap_output_by_stage(domus_wire *wire, uint32_t index, const domi_out
 
     wire->current = index;
     wire->out = to;
-    while (error == 0 && domi_out_next(from, &cursor, &part))
+    while (error == 0 && domi_out_get_next_part(from, &cursor, &part))
         error = wrap_bytes_by_stage(wire, index, part.bytes, part.size);
     return error;
 }
@@ -52,25 +52,25 @@ static int wrap_by_stages_before(domus_wire *wire, uint32_t index, domi_out *out
             continue;
         domi_out *to = index == 0 ? out : other;
         error = wrap_output_by_stage(wire, index, from, to);
-        domi_out_clear(from, false);
+        domi_out_remove_all(from, false);
         other = from;
         from = to;
     }
-    domi_out_clear(&between, true);
+    domi_out_remove_all(&between, true);
     return error;
 }
 
-int domi_wire_wrap(domus_wire *wire, uint32_t index, domi_mark begun, int result)
+int domi_wire_wrap_and_append(domus_wire *wire, uint32_t index, domi_mark begun, int result)
 {
     if (index != 0 && !wire->plain) {
         int error = result < 0 ? 0 : wrap_by_stages_before(wire, index, begun.out);
-        domi_out_clear(wire->aside, false);
+        domi_out_remove_all(wire->aside, false);
         wire->out = begun.out;
         if (error != 0)
             wire->broken = result = error;
     }
     wire->plain = false;
     if (result < 0)
-        domi_out_cut(begun.out, begun.size, begun.pieces);
+        domi_out_cut_back(begun.out, begun.size, begun.pieces);
     return result;
 }

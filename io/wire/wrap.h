@@ -13,7 +13,7 @@ typedef struct domi_mark {
 
 /* Prepare a call of the stage at `index`: the bytes that it appends go to `out`, or to `aside` if
  * they have to be wrapped. */
-static inline domi_mark domi_wire_begin_out(domus_wire *wire, uint32_t index)
+static inline domi_mark domi_wire_begin_output_of_stage(domus_wire *wire, uint32_t index)
 {
     domi_mark begun = {wire->out, wire->out->size, wire->out->pieces_count};
 
@@ -25,11 +25,13 @@ static inline domi_mark domi_wire_begin_out(domus_wire *wire, uint32_t index)
 
 /* Let the stages before the one at `index` wrap the bytes that it appended, or drop these bytes if
  * its `result` is an error. Returns `result`, or the error of a stage that wraps. */
-int domi_wire_wrap(domus_wire *wire, uint32_t index, domi_mark begun, int result);
+int domi_wire_wrap_and_append(domus_wire *wire, uint32_t index, domi_mark begun, int result);
 
-static inline int domi_wire_end_out(domus_wire *wire, uint32_t index, domi_mark begun, int result)
+static inline int domi_wire_end_output_of_stage(domus_wire *wire, uint32_t index, domi_mark begun,
+                                                int result)
 {
-    return index == 0 && result >= 0 ? result : domi_wire_wrap(wire, index, begun, result);
+    return index == 0 && result >= 0 ? result
+                                     : domi_wire_wrap_and_append(wire, index, begun, result);
 }
 
 #endif

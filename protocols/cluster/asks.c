@@ -36,8 +36,9 @@ static int grow_table_of_asks(domi_cluster_gateway *gateway)
     return 0;
 }
 
-int domi_ask_note(domi_cluster_gateway *gateway, domi_peer *peer, domus_kept kept,
-                  uint64_t deadline_ns, domi_wire_envelope *envelope, domi_ask **ret_ask)
+int domi_ask_enter_into_table(domi_cluster_gateway *gateway, domi_peer *peer, domus_kept kept,
+                              uint64_t deadline_ns, domi_wire_envelope *envelope,
+                              domi_ask **ret_ask)
 {
     uint64_t now_ns = domus_now_ns(gateway->stack);
 
@@ -63,7 +64,7 @@ int domi_ask_note(domi_cluster_gateway *gateway, domi_peer *peer, domus_kept kep
     return 0;
 }
 
-domi_ask *domi_ask_find(domi_cluster_gateway *gateway, const domi_peer *peer, uint64_t id)
+domi_ask *domi_ask_find_by_id(domi_cluster_gateway *gateway, const domi_peer *peer, uint64_t id)
 {
     uint32_t index = (uint32_t)id;
 
@@ -73,7 +74,8 @@ domi_ask *domi_ask_find(domi_cluster_gateway *gateway, const domi_peer *peer, ui
     return ask->peer == peer && ask->generation == id >> 32 ? ask : NULL;
 }
 
-domi_ask *domi_ask_find_kept(domi_cluster_gateway *gateway, domus_kept kept, uint64_t *ret_id)
+domi_ask *domi_ask_find_by_kept_ask(domi_cluster_gateway *gateway, domus_kept kept,
+                                    uint64_t *ret_id)
 {
     for (uint32_t i = 0; i < gateway->asks_room; i++) {
         domi_ask *ask = &gateway->asks[i];
@@ -85,7 +87,7 @@ domi_ask *domi_ask_find_kept(domi_cluster_gateway *gateway, domus_kept kept, uin
     return NULL;
 }
 
-void domi_ask_forget(domi_cluster_gateway *gateway, domi_ask *ask)
+void domi_ask_free_entry(domi_cluster_gateway *gateway, domi_ask *ask)
 {
     ask->peer->asks--;
     ask->peer = NULL;
@@ -95,19 +97,19 @@ void domi_ask_forget(domi_cluster_gateway *gateway, domi_ask *ask)
     gateway->asks_used--;
 }
 
-void domi_asks_fail(domi_cluster_gateway *gateway, const domi_peer *peer, int error)
+void domi_asks_fail_to_peer(domi_cluster_gateway *gateway, const domi_peer *peer, int error)
 {
     for (uint32_t i = 0; i < gateway->asks_room && peer->asks != 0; i++) {
         domi_ask *ask = &gateway->asks[i];
         if (ask->peer != peer)
             continue;
         domus_kept kept = ask->kept;
-        domi_ask_forget(gateway, ask);
+        domi_ask_free_entry(gateway, ask);
         (void)domus_kept_fail(gateway->stack, kept, error);
     }
 }
 
-void domi_asks_sweep(domi_cluster_gateway *gateway)
+void domi_asks_forget_after_deadline(domi_cluster_gateway *gateway)
 {
     uint64_t now_ns = domus_now_ns(gateway->stack);
 
@@ -115,7 +117,7 @@ void domi_asks_sweep(domi_cluster_gateway *gateway)
         domi_ask *ask = &gateway->asks[i];
         /* A kept ask fails by itself at its deadline, and the gateway is not told of that. */
         if (ask->peer != NULL && ask->deadline_ns != 0 && ask->deadline_ns < now_ns)
-            domi_ask_forget(gateway, ask);
+            domi_ask_free_entry(gateway, ask);
     }
 }
 
@@ -162,8 +164,8 @@ static int grow_table_of_served_asks(domi_cluster_gateway *gateway)
     return 0;
 }
 
-int domi_served_note(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t from_gateway,
-                     uint64_t id, uint64_t *ret_tag)
+int domi_served_enter_into_table(domi_cluster_gateway *gateway, domi_peer *peer,
+                                 uint16_t from_gateway, uint64_t id, uint64_t *ret_tag)
 {
     if (gateway->served_used == gateway->served_room) {
         int error = grow_table_of_served_asks(gateway);
@@ -184,7 +186,7 @@ int domi_served_note(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t fr
     return 0;
 }
 
-domi_served *domi_served_at(domi_cluster_gateway *gateway, uint64_t tag)
+domi_served *domi_served_find_by_tag(domi_cluster_gateway *gateway, uint64_t tag)
 {
     uint32_t index = (uint32_t)tag;
 
@@ -194,7 +196,7 @@ domi_served *domi_served_at(domi_cluster_gateway *gateway, uint64_t tag)
     return served->is_used && served->generation == tag >> 32 ? served : NULL;
 }
 
-void domi_served_forget(domi_cluster_gateway *gateway, domi_served *served)
+void domi_served_free_entry(domi_cluster_gateway *gateway, domi_served *served)
 {
     uint32_t index = (uint32_t)(served - gateway->served);
     uint32_t *link = bucket_of_served_ask(gateway, served->id);
@@ -218,7 +220,7 @@ static void cancel_served_ask(domi_cluster_gateway *gateway, domi_served *served
     (void)domus_remote_cancel(gateway->stack, served->asked);
 }
 
-void domi_served_cancel(domi_cluster_gateway *gateway, const domi_peer *peer, uint64_t id)
+void domi_served_cancel_by_id(domi_cluster_gateway *gateway, const domi_peer *peer, uint64_t id)
 {
     if (gateway->served_room == 0)
         return;
@@ -231,7 +233,8 @@ void domi_served_cancel(domi_cluster_gateway *gateway, const domi_peer *peer, ui
     }
 }
 
-void domi_served_drop(domi_cluster_gateway *gateway, const domi_peer *peer, uint16_t from_gateway)
+void domi_served_cancel_all_of_gateway(domi_cluster_gateway *gateway, const domi_peer *peer,
+                                       uint16_t from_gateway)
 {
     for (uint32_t i = 0; i < gateway->served_room; i++) {
         domi_served *served = &gateway->served[i];
@@ -245,12 +248,12 @@ void domi_served_drop(domi_cluster_gateway *gateway, const domi_peer *peer, uint
 /* multiple of queued_max: if more bytes are on the way to a node, answers to it are refused */
 #define ANSWERS_MAX 2u
 
-void domi_served_fail(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t to_gateway,
-                      uint64_t id, int error)
+void domi_served_send_failure(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t to_gateway,
+                              uint64_t id, int error)
 {
     const domi_wire_envelope envelope = {.kind = DOMI_TO_FAIL, .error = error, .id = id};
 
-    domi_send_surely(gateway, peer, to_gateway, &envelope);
+    domi_send_envelope_or_tear_link(gateway, peer, to_gateway, &envelope);
 }
 
 /* Write the message of an answer into gateway->message. Returns its bytes; -ENOBUFS when too much
@@ -263,7 +266,7 @@ static int write_message_of_answer(domi_cluster_gateway *gateway, const domi_pee
 
     return queued > ANSWERS_MAX * gateway->cluster->options.queued_max
                ? -ENOBUFS
-               : domi_pickle_message(gateway, answer->type, answer->payload);
+               : domi_gateway_pickle_message(gateway, answer->type, answer->payload);
 }
 
 /* Send the reply of an actor here to the node that has asked. Returns 0; a negative errno. */
@@ -280,7 +283,7 @@ static int send_reply_to_asking_node(domi_cluster_gateway *gateway, domi_peer *p
                                          .id = served->id,
                                          .rest = gateway->message,
                                          .rest_size = (uint32_t)bytes};
-    return domi_send(gateway, peer, served->gateway, &envelope);
+    return domi_send_envelope(gateway, peer, served->gateway, &envelope);
 }
 
 /* Send the answer of an actor here, a reply or a failure, to the node that has asked. */
@@ -291,10 +294,10 @@ static void send_answer_to_asking_node(domi_cluster_gateway *gateway, domi_peer 
                                    : send_reply_to_asking_node(gateway, peer, served, answer);
 
     if (error != 0)
-        domi_served_fail(gateway, peer, served->gateway, served->id, error);
+        domi_served_send_failure(gateway, peer, served->gateway, served->id, error);
 }
 
-int domi_hear_answer(domus_stack *stack, void *self, const domus_answer *answer)
+int domi_asks_send_answer_to_asking_node(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domi_cluster_gateway *gateway = self;
 
@@ -304,20 +307,20 @@ int domi_hear_answer(domus_stack *stack, void *self, const domus_answer *answer)
         if (answer->error != 0)
             return 0;
         int error = domus_sleep_add(stack, DOMI_LONG_NS, UINT64_MAX);
-        return error != 0 ? error : domus_wait_first(stack, domi_hear_answer);
+        return error != 0 ? error : domus_wait_first(stack, domi_asks_send_answer_to_asking_node);
     }
-    domi_served *served = domi_served_at(gateway, answer->tag);
+    domi_served *served = domi_served_find_by_tag(gateway, answer->tag);
     if (served != NULL) {
         domi_peer *peer = served->peer;
         const domi_served what = *served;
-        domi_served_forget(gateway, served);
+        domi_served_free_entry(gateway, served);
         if (peer != NULL)
             send_answer_to_asking_node(gateway, peer, &what, answer);
     }
-    return domus_wait_first(stack, domi_hear_answer);
+    return domus_wait_first(stack, domi_asks_send_answer_to_asking_node);
 }
 
-void domi_asks_free(domi_cluster_gateway *gateway)
+void domi_asks_free_tables(domi_cluster_gateway *gateway)
 {
     free(gateway->asks);
     free(gateway->served);

@@ -15,7 +15,8 @@ const domus_type domi_tick_type = {.name = "cluster tick"};
 
 /* --- publishing batches ----------------------------------------------------------------------- */
 
-void domi_publish(domi_cluster_gateway *gateway, const char *subject, domus_slice bytes)
+void domi_publish_on_cluster_subject(domi_cluster_gateway *gateway, const char *subject,
+                                     domus_slice bytes)
 {
     domus_nats_publish publish = {.payload = bytes};
     char whole[DOMUS_CLUSTER_NAME_MAX + 64];
@@ -34,7 +35,7 @@ static void publish_batch(domi_cluster_gateway *gateway, const domi_peer *peer, 
     char subject[64];
 
     (void)snprintf(subject, sizeof subject, "t.%016llx.%u", (unsigned long long)peer->id, index);
-    domi_publish(gateway, subject, batch);
+    domi_publish_on_cluster_subject(gateway, subject, batch);
 }
 
 /* Add the change of the bytes that a link has queued to the count in its node's record. */
@@ -44,7 +45,7 @@ static void update_queued_bytes_of_link(domi_cluster_gateway *gateway, domi_peer
     int64_t delta = (int64_t)(peer->links[index]->queued_bytes - peer->counted[index]);
 
     peer->counted[index] = peer->links[index]->queued_bytes;
-    domi_node_count_queued(gateway, peer->record, delta);
+    domi_node_count_queued_bytes(gateway, peer->record, delta);
 }
 
 static void publish_built_batch_of_link(domi_cluster_gateway *gateway, domi_peer *peer,
@@ -52,7 +53,8 @@ static void publish_built_batch_of_link(domi_cluster_gateway *gateway, domi_peer
 {
     domus_slice batch;
 
-    if (domi_link_flush(peer->links[index], domus_now_ns(gateway->stack), probes, &batch) == 1)
+    if (domi_link_get_next_batch(peer->links[index], domus_now_ns(gateway->stack), probes,
+                                 &batch) == 1)
         publish_batch(gateway, peer, index, batch);
     gateway->has_torn |= peer->links[index]->is_torn;
     update_queued_bytes_of_link(gateway, peer, index);
@@ -81,7 +83,7 @@ static void publish_batch_or_probe_of_link(domi_cluster_gateway *gateway, domi_p
         probes && (peer->asks != 0 || peer->watched != 0 || peer->links[index]->is_broken));
 }
 
-void domi_flush_all(domi_cluster_gateway *gateway, bool probes)
+void domi_links_flush_all(domi_cluster_gateway *gateway, bool probes)
 {
     call_for_each_link(gateway, publish_batch_or_probe_of_link, probes);
 }
@@ -92,14 +94,14 @@ static void resend_batches_of_link(domi_cluster_gateway *gateway, domi_peer *pee
     uint64_t cursor = 0;
     domus_slice batch;
 
-    while (domi_link_resend(peer->links[index], domus_now_ns(gateway->stack), all, &cursor,
-                            &batch) == 1) {
+    while (domi_link_get_batch_to_resend(peer->links[index], domus_now_ns(gateway->stack), all,
+                                         &cursor, &batch) == 1) {
         publish_batch(gateway, peer, index, batch);
         DOMI_COUNT(gateway, peer->record, resent, 1);
     }
 }
 
-void domi_resend(domi_cluster_gateway *gateway, bool all)
+void domi_links_resend_unconfirmed(domi_cluster_gateway *gateway, bool all)
 {
     call_for_each_link(gateway, resend_batches_of_link, all);
 }
@@ -116,7 +118,7 @@ static void send_owed_confirmation_of_link(domi_cluster_gateway *gateway, domi_p
     publish_built_batch_of_link(gateway, peer, index, false);
 }
 
-void domi_confirm_all(domi_cluster_gateway *gateway)
+void domi_links_send_owed_confirmations(domi_cluster_gateway *gateway)
 {
     call_for_each_link(gateway, send_owed_confirmation_of_link, false);
 }
@@ -131,38 +133,38 @@ static void note_if_link_is_unconfirmed(domi_cluster_gateway *gateway, domi_peer
         gateway->has_unconfirmed = true;
 }
 
-bool domi_has_unconfirmed(domi_cluster_gateway *gateway)
+bool domi_links_have_unconfirmed_batches(domi_cluster_gateway *gateway)
 {
     gateway->has_unconfirmed = false;
     call_for_each_link(gateway, note_if_link_is_unconfirmed, false);
     return gateway->has_unconfirmed;
 }
 
-bool domi_link_is_stuck(const domi_cluster_gateway *gateway, const domi_link *link)
+bool domi_link_is_unconfirmed_too_long(const domi_cluster_gateway *gateway, const domi_link *link)
 {
     return link->waits_ns != 0 &&
            domus_now_ns(gateway->stack) - link->waits_ns > gateway->cluster->options.down_after_ns;
 }
 
-void domi_tick_again(domi_cluster_gateway *gateway)
+void domi_start_resend_timer(domi_cluster_gateway *gateway)
 {
     if (!gateway->ticks)
         gateway->ticks = domus_after(gateway->stack, TICK_NS, &domi_tick_type, NULL, NULL) == 0;
 }
 
-void domi_flush_soon(domi_cluster_gateway *gateway)
+void domi_links_flush_at_end_of_phase(domi_cluster_gateway *gateway)
 {
     if (!gateway->is_due)
         gateway->is_due = domus_later(gateway->stack) == 0;
-    domi_tick_again(gateway);
+    domi_start_resend_timer(gateway);
 }
 
-int domi_send(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t index,
-              const domi_wire_envelope *envelope)
+int domi_send_envelope(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t index,
+                       const domi_wire_envelope *envelope)
 {
     if (index >= peer->record->gateways)
         return -EINVAL;
-    domi_link *link = domi_peer_link(gateway, peer, index);
+    domi_link *link = domi_peer_link_to_gateway(gateway, peer, index);
     if (link == NULL)
         return -ENOMEM;
     int error = domi_link_add_envelope(link, envelope);
@@ -175,27 +177,28 @@ int domi_send(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t index,
         DOMI_COUNT(gateway, peer->record, sent, 1);
     else
         gateway->has_torn |= link->is_torn;
-    if (domi_link_is_full(link))
+    if (domi_link_is_next_batch_full(link))
         publish_built_batch_of_link(gateway, peer, index, false);
     update_queued_bytes_of_link(gateway, peer, index);
-    domi_flush_soon(gateway);
+    domi_links_flush_at_end_of_phase(gateway);
     return error;
 }
 
-void domi_send_surely(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t index,
-                      const domi_wire_envelope *envelope)
+void domi_send_envelope_or_tear_link(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t index,
+                                     const domi_wire_envelope *envelope)
 {
-    int error = domi_send(gateway, peer, index, envelope);
+    int error = domi_send_envelope(gateway, peer, index, envelope);
 
     if ((error != -ENOMEM && error != -ENOBUFS) || peer->links[index] == NULL)
         return;
-    domi_link_tear(peer->links[index]);
+    domi_link_mark_torn(peer->links[index]);
     gateway->has_torn = true;
 }
 
 /* --- names of addresses, and messages --------------------------------------------------------- */
 
-void domi_name_of(domi_cluster_gateway *gateway, domus_address address, domus_remote_name *ret_name)
+void domi_name_of_address_for_nodes(domi_cluster_gateway *gateway, domus_address address,
+                                    domus_remote_name *ret_name)
 {
     if (domus_remote_name_of(gateway->stack, address, ret_name) != 0)
         *ret_name = (domus_remote_name){.lease = 0};
@@ -203,15 +206,16 @@ void domi_name_of(domi_cluster_gateway *gateway, domus_address address, domus_re
         ret_name->node = gateway->cluster->id;
 }
 
-void domi_sender_name(domi_cluster_gateway *gateway, bool is_ask, domus_remote_name *ret_name)
+void domi_name_of_current_sender(domi_cluster_gateway *gateway, bool is_ask,
+                                 domus_remote_name *ret_name)
 {
-    domi_name_of(gateway, domus_sender(gateway->stack), ret_name);
+    domi_name_of_address_for_nodes(gateway, domus_sender(gateway->stack), ret_name);
     if (is_ask && ret_name->lease == 0)
-        domi_name_of(gateway, domus_self(gateway->stack), ret_name);
+        domi_name_of_address_for_nodes(gateway, domus_self(gateway->stack), ret_name);
 }
 
-int domi_address_of(domi_cluster_gateway *gateway, const domus_remote_name *name,
-                    domus_address *ret_address)
+int domi_address_of_remote_name(domi_cluster_gateway *gateway, const domus_remote_name *name,
+                                domus_address *ret_address)
 {
     domus_remote_name local = *name;
 
@@ -224,7 +228,7 @@ int domi_address_of(domi_cluster_gateway *gateway, const domus_remote_name *name
     /* A node that only other nodes have mentioned may send a heartbeat soon: until then it counts
      * as down. */
     if (error == -ENOENT && local.node != DOMUS_REMOTE_HERE) {
-        error = domi_nodes_mention(gateway, local.node);
+        error = domi_nodes_add_mentioned_node(gateway, local.node);
         if (error == 0)
             error = domus_remote_address(gateway->stack, &local, ret_address);
     }
@@ -233,7 +237,8 @@ int domi_address_of(domi_cluster_gateway *gateway, const domus_remote_name *name
     return error == -ESTALE || (error == -ENOENT && local.node == DOMUS_REMOTE_HERE) ? 0 : error;
 }
 
-int domi_pickle_message(domi_cluster_gateway *gateway, const domus_type *type, const void *payload)
+int domi_gateway_pickle_message(domi_cluster_gateway *gateway, const domus_type *type,
+                                const void *payload)
 {
     const domus_cluster *cluster = gateway->cluster;
     size_t size = 0;
@@ -244,12 +249,12 @@ int domi_pickle_message(domi_cluster_gateway *gateway, const domus_type *type, c
                                 gateway->message, cluster->options.message_max, &size, NULL, 0);
 
     if (error != 0)
-        domi_say_type(gateway, type, error);
+        domi_log_type_that_cannot_travel(gateway, type, error);
     return error != 0 ? error : (int)size;
 }
 
-int domi_unpickle_message(domi_cluster_gateway *gateway, domus_slice message,
-                          const domus_type **ret_type)
+int domi_gateway_unpickle_message(domi_cluster_gateway *gateway, domus_slice message,
+                                  const domus_type **ret_type)
 {
     domus_pickled pickled;
 

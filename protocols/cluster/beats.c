@@ -1,30 +1,30 @@
 /* Sends the heartbeats of this node to all other nodes. */
 #include "protocols/cluster/inside.h"
 
-void domi_beat(domi_cluster_gateway *gateway, uint8_t state)
+void domi_heartbeat_publish(domi_cluster_gateway *gateway, uint8_t state)
 {
     unsigned char bytes[DOMI_HEARTBEAT_MAX];
     domus_slice slice;
 
-    if (domus_slice_copy(bytes, domi_nodes_write_beat(gateway, state, bytes), &slice) == 0)
-        domi_publish(gateway, "b", slice);
+    if (domus_slice_copy(bytes, domi_nodes_write_own_heartbeat(gateway, state, bytes), &slice) == 0)
+        domi_publish_on_cluster_subject(gateway, "b", slice);
     gateway->beat_ns = domus_now_ns(gateway->stack);
 }
 
 /* The rate of heartbeats is limited, so that a stranger who makes up nodes cannot make this node
  * send heartbeats all the time. */
-void domi_beat_now(domi_cluster_gateway *gateway)
+void domi_heartbeat_publish_now(domi_cluster_gateway *gateway)
 {
     uint64_t since_ns = domus_now_ns(gateway->stack) - gateway->beat_ns;
 
     if (since_ns >= gateway->cluster->options.heartbeat_ns / 10 && !gateway->is_leaving)
-        domi_beat(gateway, DOMI_BEAT_UP);
+        domi_heartbeat_publish(gateway, DOMI_BEAT_UP);
 }
 
-void domi_tell_all(domi_cluster_gateway *gateway)
+void domi_tell_gateways_of_nodes(domi_cluster_gateway *gateway)
 {
-    domi_peers_follow(gateway);
-    domi_say_news(gateway);
+    domi_peers_give_up_downed_nodes(gateway);
+    domi_log_changes_of_nodes(gateway);
     if (!domi_cluster_is_open(gateway->cluster))
         /* gateways that are not open yet read the table of nodes at their first heartbeat */
         return;

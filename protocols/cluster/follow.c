@@ -6,37 +6,38 @@
 
 /* --- losing a peer ---------------------------------------------------------------------------- */
 
-void domi_link_lose(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t index, bool is_told)
+void domi_peer_break_link(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t index,
+                          bool is_told)
 {
-    uint64_t lost = domi_link_break(peer->links[index], is_told);
+    uint64_t lost = domi_link_end_session(peer->links[index], is_told);
     int64_t delta = -(int64_t)peer->counted[index];
 
     peer->counted[index] = 0;
-    domi_node_count_queued(gateway, peer->record, delta);
+    domi_node_count_queued_bytes(gateway, peer->record, delta);
     DOMI_COUNT(gateway, peer->record, lost, lost);
-    domi_served_drop(gateway, peer, index);
-    domi_watching_drop(gateway, peer, index);
-    domi_grain_forget_returns(peer, index);
-    if (index != domi_gateway_at(gateway, peer))
+    domi_served_cancel_all_of_gateway(gateway, peer, index);
+    domi_watching_end_for_gateway(gateway, peer, index);
+    domi_grain_forget_returned_parts(peer, index);
+    if (index != domi_gateway_index_at_peer(gateway, peer))
         return;
-    domi_asks_fail(gateway, peer, -EHOSTDOWN);
-    domi_watched_down(gateway, peer);
-    domi_routes_lose(gateway, peer);
+    domi_asks_fail_to_peer(gateway, peer, -EHOSTDOWN);
+    domi_watched_report_all_lost(gateway, peer);
+    domi_routes_handle_lost_peer(gateway, peer);
 }
 
-void domi_peer_lose(domi_cluster_gateway *gateway, domi_peer *peer)
+void domi_peer_break_all_links(domi_cluster_gateway *gateway, domi_peer *peer)
 {
     for (uint16_t i = 0; i < peer->record->gateways; i++) {
         if (peer->links[i] != NULL)
-            domi_link_lose(gateway, peer, i, false);
+            domi_peer_break_link(gateway, peer, i, false);
     }
-    if (peer->links[domi_gateway_at(gateway, peer)] != NULL)
+    if (peer->links[domi_gateway_index_at_peer(gateway, peer)] != NULL)
         return;
     /* There may be asks and watches to the peer without a link, because it could not be made; they
      * fail here. */
-    domi_asks_fail(gateway, peer, -EHOSTDOWN);
-    domi_watched_down(gateway, peer);
-    domi_routes_lose(gateway, peer);
+    domi_asks_fail_to_peer(gateway, peer, -EHOSTDOWN);
+    domi_watched_report_all_lost(gateway, peer);
+    domi_routes_handle_lost_peer(gateway, peer);
 }
 
 #define ENDED_AT_A_TIME 64u
@@ -93,7 +94,7 @@ static void release_ended_node(domi_cluster_gateway *gateway, uint64_t id)
 
     end_addresses_of_ended_node(gateway, id);
     if (peer != NULL)
-        domi_peer_forget(gateway, peer);
+        domi_peer_unlink_and_free(gateway, peer);
     domi_lock_take(&cluster->lock);
     domi_node_record *record = domi_node_find(cluster, id);
     bool is_first = record != NULL && (record->let_go[gateway->index / 64] & bit) == 0;
@@ -105,10 +106,10 @@ static void release_ended_node(domi_cluster_gateway *gateway, uint64_t id)
     /* Forgetting the node in all groups takes long, so it is done without the lock of the table.
      * Only gateway 0 does it, since only gateway 0 learns which nodes have members. */
     if (is_first && gateway->index == 0)
-        domi_wide_forget(&cluster->wide, id);
+        domi_wide_remove_ended_node(&cluster->wide, id);
 }
 
-void domi_peers_follow(domi_cluster_gateway *gateway)
+void domi_peers_give_up_downed_nodes(domi_cluster_gateway *gateway)
 {
     seen_record seen[DOMUS_CLUSTER_NODES_MAX];
     uint32_t count = copy_records_of_nodes(gateway->cluster, seen);
@@ -117,8 +118,8 @@ void domi_peers_follow(domi_cluster_gateway *gateway)
         domi_peer *peer = domi_peer_find(gateway, seen[i].id);
         if (peer != NULL && (peer->downs != seen[i].downs || seen[i].is_ended)) {
             peer->downs = seen[i].downs;
-            domi_peer_lose(gateway, peer);
-            domi_interest_lose(peer);
+            domi_peer_break_all_links(gateway, peer);
+            domi_interest_forget_peer(peer);
         }
         if (seen[i].is_ended)
             release_ended_node(gateway, seen[i].id);

@@ -47,12 +47,12 @@ static void ask_node_which_idle_actors_ended(domi_cluster_gateway *gateway, domi
         domus_remote_idle(gateway->stack, peer->id, &peer->idle_cursor, names, IDLE_NAMES);
 
     for (uint32_t i = 0; i < count; i++)
-        domi_name_write(&names[i], bytes + (size_t)i * DOMI_NAME_BYTES);
+        domi_remote_name_write(&names[i], bytes + (size_t)i * DOMI_NAME_BYTES);
     if (count == 0)
         return;
     const domi_wire_envelope envelope = {
         .kind = DOMI_TO_ARE_ALIVE, .rest = bytes, .rest_size = count * DOMI_NAME_BYTES};
-    (void)domi_send(gateway, peer, domi_gateway_at(gateway, peer), &envelope);
+    (void)domi_send_envelope(gateway, peer, domi_gateway_index_at_peer(gateway, peer), &envelope);
 }
 
 /* Break the links that have lost messages, or whose batches were not confirmed for too long. */
@@ -62,8 +62,8 @@ static void break_torn_and_stuck_links(domi_cluster_gateway *gateway)
     for (domi_peer *peer = gateway->peers; peer != NULL; peer = peer->next) {
         for (uint16_t i = 0; i < peer->record->gateways; i++) {
             const domi_link *link = peer->links[i];
-            if (link != NULL && (link->is_torn || domi_link_is_stuck(gateway, link)))
-                domi_link_lose(gateway, peer, i, false);
+            if (link != NULL && (link->is_torn || domi_link_is_unconfirmed_too_long(gateway, link)))
+                domi_peer_break_link(gateway, peer, i, false);
         }
     }
 }
@@ -86,21 +86,21 @@ static int handle_heartbeat_timer(domus_stack *stack, void *self, const void *pa
     (void)payload;
     if (gateway->index == 0) {
         if (!gateway->has_left)
-            domi_beat(gateway, gateway->is_leaving ? DOMI_BEAT_LEAVING : DOMI_BEAT_UP);
-        if (domi_nodes_look(gateway).has_changed)
-            domi_tell_all(gateway);
-        domi_say_news(gateway);
+            domi_heartbeat_publish(gateway, gateway->is_leaving ? DOMI_BEAT_LEAVING : DOMI_BEAT_UP);
+        if (domi_nodes_check_for_silence(gateway).has_changed)
+            domi_tell_gateways_of_nodes(gateway);
+        domi_log_changes_of_nodes(gateway);
     }
-    domi_peers_follow(gateway);
+    domi_peers_give_up_downed_nodes(gateway);
     /* Waiting messages fail here if they have waited too long, before the others are sent again: a
      * message that always comes back must not wait for ever. */
-    domi_routes_sweep(gateway);
-    domi_routes_follow(gateway);
+    domi_routes_fail_old_messages(gateway);
+    domi_routes_follow_table_of_parts(gateway);
     check_links_and_idle_addresses(gateway);
-    domi_asks_sweep(gateway);
-    domi_watched_room(gateway);
-    domi_interest_beat(gateway);
-    domi_flush_all(gateway, true);
+    domi_asks_forget_after_deadline(gateway);
+    domi_watched_report_room(gateway);
+    domi_interest_check_at_heartbeat(gateway);
+    domi_links_flush_all(gateway, true);
     return 0;
 }
 
@@ -109,10 +109,10 @@ static int handle_change_of_nodes(domus_stack *stack, void *self, const void *pa
     domi_cluster_gateway *gateway = begin_turn_of_gateway(stack, self);
 
     (void)payload;
-    domi_peers_follow(gateway);
-    domi_routes_follow(gateway);
-    domi_watched_room(gateway);
-    domi_interest_follow(gateway);
+    domi_peers_give_up_downed_nodes(gateway);
+    domi_routes_follow_table_of_parts(gateway);
+    domi_watched_report_room(gateway);
+    domi_interest_send_changes_to_nodes(gateway);
     return 0;
 }
 
@@ -126,9 +126,9 @@ static int flush_links_at_end_of_phase(domus_stack *stack, void *self, const voi
     gateway->is_due = false;
     if (gateway->has_torn)
         break_torn_and_stuck_links(gateway);
-    domi_flush_all(gateway, false);
-    if (domi_routes_open(gateway))
-        domi_flush_soon(gateway);
+    domi_links_flush_all(gateway, false);
+    if (domi_routes_open_to_local_actors(gateway))
+        domi_links_flush_at_end_of_phase(gateway);
     return 0;
 }
 
@@ -138,16 +138,17 @@ static int resend_unconfirmed_batches(domus_stack *stack, void *self, const void
 
     (void)payload;
     gateway->ticks = false;
-    domi_confirm_all(gateway);
-    domi_resend(gateway, false);
-    if (domi_has_unconfirmed(gateway))
-        domi_tick_again(gateway);
+    domi_links_send_owed_confirmations(gateway);
+    domi_links_resend_unconfirmed(gateway, false);
+    if (domi_links_have_unconfirmed_batches(gateway))
+        domi_start_resend_timer(gateway);
     return 0;
 }
 
 static int handle_bytes_of_subscription(domus_stack *stack, void *self, const void *payload)
 {
-    domi_take_batch(begin_turn_of_gateway(stack, self), domus_nats_payload(payload));
+    domi_handle_received_nats_bytes(begin_turn_of_gateway(stack, self),
+                                    domus_nats_payload(payload));
     return 0;
 }
 
@@ -167,11 +168,11 @@ static int handle_connection_event(domus_stack *stack, void *self, const void *p
         gateway->cluster->connected_ns = domus_now_ns(stack);
         domi_lock_give(&gateway->cluster->lock);
         if (is_connected && !gateway->is_leaving)
-            domi_beat(gateway, DOMI_BEAT_UP);
+            domi_heartbeat_publish(gateway, DOMI_BEAT_UP);
     }
     /* batches that were sent over the last connection may be lost, so they are sent again */
     if (is_connected)
-        domi_resend(gateway, true);
+        domi_links_resend_unconfirmed(gateway, true);
     return 0;
 }
 
@@ -183,26 +184,27 @@ static int cancel_ask_to_remote_actor(domus_stack *stack, void *self, const void
     domus_kept kept = ((const domus_remote_cancelled_ask *)payload)->kept;
     uint64_t id;
 
-    if (domi_routes_cancel(gateway, kept))
+    if (domi_routes_cancel_waiting_ask(gateway, kept))
         return 0;
-    domi_ask *ask = domi_ask_find_kept(gateway, kept, &id);
+    domi_ask *ask = domi_ask_find_by_kept_ask(gateway, kept, &id);
     if (ask == NULL)
         return 0;
     domi_peer *peer = ask->peer;
     const domi_wire_envelope envelope = {.kind = DOMI_TO_CANCEL, .id = id};
-    domi_ask_forget(gateway, ask);
-    (void)domi_send(gateway, peer, domi_gateway_at(gateway, peer), &envelope);
+    domi_ask_free_entry(gateway, ask);
+    (void)domi_send_envelope(gateway, peer, domi_gateway_index_at_peer(gateway, peer), &envelope);
     return 0;
 }
 
 static void send_stop_to_remote_actor(domi_cluster_gateway *gateway, uint8_t kind,
                                       const domus_remote_name *to)
 {
-    domi_peer *peer = domi_peer_of(gateway, to->node);
+    domi_peer *peer = domi_peer_find_or_make(gateway, to->node);
     const domi_wire_envelope envelope = {.kind = kind, .to = *to};
 
     if (peer != NULL && domi_peer_is_up(gateway, peer))
-        (void)domi_send(gateway, peer, domi_gateway_at(gateway, peer), &envelope);
+        (void)domi_send_envelope(gateway, peer, domi_gateway_index_at_peer(gateway, peer),
+                                 &envelope);
 }
 
 static int stop_remote_actor(domus_stack *stack, void *self, const void *payload)
@@ -238,8 +240,8 @@ static int leave_when_parts_are_given(domus_stack *stack, void *self, const domu
     (void)answer;
     gateway->has_left = true;
     atomic_store_explicit(&gateway->cluster->parts->ends_lease, true, memory_order_relaxed);
-    domi_flush_all(gateway, false);
-    domi_beat(gateway, DOMI_BEAT_LEFT);
+    domi_links_flush_all(gateway, false);
+    domi_heartbeat_publish(gateway, DOMI_BEAT_LEFT);
     return domus_ask_within(stack, gateway->client, &domus_nats_flush_type, NULL,
                             gateway->cluster->options.heartbeat_ns, reply_that_node_has_left);
 }
@@ -263,7 +265,7 @@ static int begin_to_leave_cluster(domus_stack *stack, void *self, const void *pa
     gateway->is_leaving = true;
     if (warden.house == NULL)
         return leave_when_parts_are_given(stack, gateway, NULL);
-    domi_beat(gateway, DOMI_BEAT_LEAVING);
+    domi_heartbeat_publish(gateway, DOMI_BEAT_LEAVING);
     return domus_ask_within(stack, warden, &domi_give_all_type, NULL,
                             gateway->cluster->options.down_after_ns, leave_when_parts_are_given);
 }
@@ -274,8 +276,8 @@ static int pickle_address_as_name(void *context, domus_address address, unsigned
 {
     domus_remote_name name;
 
-    domi_name_of(context, address, &name);
-    domi_name_write(&name, bytes);
+    domi_name_of_address_for_nodes(context, address, &name);
+    domi_remote_name_write(&name, bytes);
     return (int)DOMI_NAME_BYTES;
 }
 
@@ -286,8 +288,8 @@ static int unpickle_address_from_name(void *context, const unsigned char *bytes,
 
     if (size != DOMI_NAME_BYTES)
         return -EBADMSG;
-    domi_name_read(bytes, &name);
-    return domi_address_of(context, &name, ret_address);
+    domi_remote_name_read(bytes, &name);
+    return domi_address_of_remote_name(context, &name, ret_address);
 }
 
 /* Begin the conversation in which the gateway makes all asks in the name of remote actors. */
@@ -299,7 +301,7 @@ static int begin_conversation_that_asks(domus_stack *stack, void *self, const vo
     (void)payload;
     if (error == 0)
         error = domus_conversation_of(stack, &gateway->asker);
-    return error != 0 ? error : domus_wait_first(stack, domi_hear_answer);
+    return error != 0 ? error : domus_wait_first(stack, domi_asks_send_answer_to_asking_node);
 }
 
 static int fail_gateway_without_subscription(domus_stack *stack, void *self,
@@ -339,8 +341,8 @@ static int subscribe_to_gateway_subjects(domus_stack *stack, void *self, const v
     return error != 0 ? error : domus_wait_all(stack, fail_gateway_without_subscription);
 }
 
-void domi_cluster_client_options(const domus_cluster_options *options,
-                                 domus_nats_options *ret_options)
+void domi_cluster_fill_client_options(const domus_cluster_options *options,
+                                      domus_nats_options *ret_options)
 {
     const uint64_t backoff_ns = 2 * options->down_after_ns;
     const uint64_t buffer = 4 * options->queued_max;
@@ -370,7 +372,7 @@ static int open_nats_client_of_gateway(domus_stack *stack, domi_cluster_gateway 
 
     if (options->open_client != NULL)
         return options->open_client(stack, options->context, gateway->index, &gateway->client);
-    domi_cluster_client_options(options, &nats);
+    domi_cluster_fill_client_options(options, &nats);
     nats.events = domus_self(stack);
     return domus_nats_open(stack, &nats, &gateway->client);
 }
@@ -410,9 +412,9 @@ static int begin_gateway(domus_stack *stack, domi_cluster_gateway *gateway)
                                                .read_address = unpickle_address_from_name,
                                                .context = gateway};
     error = domus_notice(stack, domus_self(stack), &begin_type, NULL);
-    if (error != 0 || domi_is_alone(gateway->cluster))
+    if (error != 0 || domi_cluster_has_no_servers(gateway->cluster))
         return error;
-    error = domi_wide_begin(gateway);
+    error = domi_wide_make_outlets_of_groups(gateway);
     if (error == 0)
         error = spread_grains_over_cluster(gateway);
     if (error != 0)
@@ -451,10 +453,10 @@ static void on_stop_gateway(domus_stack *stack, void *self)
 {
     domi_cluster_gateway *gateway = begin_turn_of_gateway(stack, self);
 
-    domi_watches_free(gateway);
+    domi_watches_free_all(gateway);
     domi_routes_free(gateway);
-    domi_asks_free(gateway);
-    domi_peers_forget_all(gateway);
+    domi_asks_free_tables(gateway);
+    domi_peers_free_all(gateway);
     free(gateway->payload);
     free(gateway->message);
 }
@@ -471,16 +473,16 @@ const domus_behaviour domi_gateway_behaviour = {
                              {&beat_type, handle_heartbeat_timer, 0},
                              {&domi_follow_type, handle_change_of_nodes, 0},
                              {&domus_remote_cancel_type, cancel_ask_to_remote_actor, 0},
-                             {&domus_remote_watch_type, domi_take_watch, 0},
+                             {&domus_remote_watch_type, domi_handle_watch_on_remote_actor, 0},
                              {&domus_remote_stop_type, stop_remote_actor, 0},
                              {&domus_remote_stop_after_mail_type, stop_remote_actor_after_mail, 0},
-                             {&domus_remote_joined_type, domi_take_joined, 0},
-                             {&domus_down_type, domi_take_down, 0},
-                             {&domi_spawn_type, domi_take_spawn, 0},
+                             {&domus_remote_joined_type, domi_handle_first_member_of_group, 0},
+                             {&domus_down_type, domi_handle_end_of_watched_actor, 0},
+                             {&domi_spawn_type, domi_handle_ask_to_spawn, 0},
                              {&domus_nats_event_type, handle_connection_event, 0},
                              {&domi_begun_type, reply_that_gateway_has_begun, 0},
                              {&domi_leave_type, begin_to_leave_cluster, 0},
                              {&begin_type, begin_conversation_that_asks, 0},
                              {&subscribe_type, subscribe_to_gateway_subjects, 0},
-                             {NULL, domi_take_message, 0}},
+                             {NULL, domi_handle_message_to_remote_actor, 0}},
 };

@@ -68,41 +68,42 @@ static void return_message_of_grain_to_node(domi_cluster_gateway *gateway, domi_
 
     back.kind = DOMI_TO_RETURN;
     back.error = envelope->kind;
-    if (domi_peer_has_room(gateway, peer))
-        domi_send_surely(gateway, peer, to_gateway, &back);
+    if (domi_peer_has_room_on_way(gateway, peer))
+        domi_send_envelope_or_tear_link(gateway, peer, to_gateway, &back);
     else if (envelope->kind == DOMI_TO_GRAIN_ASK)
-        domi_served_fail(gateway, peer, to_gateway, envelope->id, -ENOBUFS);
+        domi_served_send_failure(gateway, peer, to_gateway, envelope->id, -ENOBUFS);
     else
         atomic_fetch_add_explicit(&gateway->cluster->dropped, 1, memory_order_relaxed);
 }
 
-bool domi_grain_is_taken(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t from_gateway,
-                         uint32_t part, const domi_wire_envelope *envelope)
+bool domi_grain_accept_or_return_message(domi_cluster_gateway *gateway, domi_peer *peer,
+                                         uint16_t from_gateway, uint32_t part,
+                                         const domi_wire_envelope *envelope)
 {
     unsigned char *byte = &peer->returns[from_gateway][part / 8];
     unsigned char bit = (unsigned char)(1u << part % 8);
     bool is_here = gateway->routes != NULL && gateway->routes[part].state == DOMI_ROUTE_HERE &&
-                   domi_has_lease(gateway->cluster, gateway->stack);
+                   domi_cluster_holds_lease(gateway->cluster, gateway->stack);
 
     if (is_here && (*byte & bit) == 0)
         return true;
     *byte |= bit;
-    domi_part_doubt(gateway->cluster, part);
+    domi_part_mark_holder_doubted(gateway->cluster, part);
     return_message_of_grain_to_node(gateway, peer, from_gateway, envelope);
     return false;
 }
 
-void domi_grain_fence(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t from_gateway,
-                      uint64_t part)
+void domi_grain_answer_fence(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t from_gateway,
+                             uint64_t part)
 {
     const domi_wire_envelope answer = {.kind = DOMI_TO_FENCED, .id = part};
 
     if (part < DOMUS_REMOTE_PARTS)
         peer->returns[from_gateway][part / 8] &= (unsigned char)~(1u << part % 8);
-    domi_send_surely(gateway, peer, from_gateway, &answer);
+    domi_send_envelope_or_tear_link(gateway, peer, from_gateway, &answer);
 }
 
-void domi_grain_forget_returns(domi_peer *peer, uint16_t from_gateway)
+void domi_grain_forget_returned_parts(domi_peer *peer, uint16_t from_gateway)
 {
     memset(peer->returns[from_gateway], 0, sizeof *peer->returns);
 }

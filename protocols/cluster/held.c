@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void domi_held_append(domi_held_list *list, domi_held *held)
+void domi_held_append_message(domi_held_list *list, domi_held *held)
 {
     held->next = NULL;
     if (list->last != NULL)
@@ -28,7 +28,7 @@ static domi_held *take_first_held_message(domi_held_list *list)
     return held;
 }
 
-void domi_held_put_back(domi_route *route, domi_held *held)
+void domi_held_put_back_message(domi_route *route, domi_held *held)
 {
     held->next = route->waiting.first;
     route->waiting.first = held;
@@ -36,7 +36,7 @@ void domi_held_put_back(domi_route *route, domi_held *held)
         route->waiting.last = held;
 }
 
-domi_held *domi_held_take(domi_route *route)
+domi_held *domi_held_take_first_message(domi_route *route)
 {
     if (route->returned.first != NULL) {
         route->returned.last->next = route->waiting.first;
@@ -61,8 +61,8 @@ static void count_waiting_message(domi_cluster_gateway *gateway, const domi_held
 
 /* Make a waiting message from the bytes of a message to a grain. Returns 0; -ENOBUFS if the gateway
  * would hold more than queued_max bytes; -ENOMEM. */
-int domi_held_make(domi_cluster_gateway *gateway, const unsigned char *bytes, uint32_t size,
-                   domi_held **ret_held)
+int domi_held_make_message(domi_cluster_gateway *gateway, const unsigned char *bytes, uint32_t size,
+                           domi_held **ret_held)
 {
     if (gateway->waiting_bytes + size > gateway->cluster->options.queued_max)
         return -ENOBUFS;
@@ -77,19 +77,19 @@ int domi_held_make(domi_cluster_gateway *gateway, const unsigned char *bytes, ui
     return 0;
 }
 
-void domi_held_free(domi_cluster_gateway *gateway, domi_held *held)
+void domi_held_free_message(domi_cluster_gateway *gateway, domi_held *held)
 {
     count_waiting_message(gateway, held, false);
     free(held);
 }
 
 /* Fail a waiting message that cannot be sent: its ask fails, or its notice is counted as lost. */
-void domi_held_fail(domi_cluster_gateway *gateway, domi_held *held, int error)
+void domi_held_fail_message(domi_cluster_gateway *gateway, domi_held *held, int error)
 {
     atomic_fetch_add_explicit(&gateway->cluster->refused, 1, memory_order_relaxed);
     if (held->is_ask)
         (void)domus_kept_fail(gateway->stack, held->kept, error);
-    domi_held_free(gateway, held);
+    domi_held_free_message(gateway, held);
 }
 
 /* --- messages that wait for too long ---------------------------------------------------------- */
@@ -105,11 +105,11 @@ static void fail_old_messages_in_list(domi_cluster_gateway *gateway, domi_held_l
 
     while ((held = take_first_held_message(list)) != NULL) {
         if (held->since_ns < before_ns)
-            domi_held_fail(gateway, held, error);
+            domi_held_fail_message(gateway, held, error);
         else if (held->deadline_ns != 0 && held->deadline_ns < now_ns)
-            domi_held_free(gateway, held);
+            domi_held_free_message(gateway, held);
         else
-            domi_held_append(&left, held);
+            domi_held_append_message(&left, held);
     }
     *list = left;
 }
@@ -120,18 +120,19 @@ static void doubt_holder_of_part(domi_cluster_gateway *gateway, uint32_t part)
 {
     const domi_wire_envelope envelope = {.kind = DOMI_TO_DOUBT, .id = part};
 
-    domi_part_doubt(gateway->cluster, part);
+    domi_part_mark_holder_doubted(gateway->cluster, part);
     domi_lock_take(&gateway->cluster->lock);
     uint64_t wanted = gateway->cluster->parts->parts[part].wanted;
     domi_lock_give(&gateway->cluster->lock);
     if (wanted == 0 || wanted == gateway->cluster->id)
         return;
-    domi_peer *peer = domi_peer_of(gateway, wanted);
+    domi_peer *peer = domi_peer_find_or_make(gateway, wanted);
     if (peer != NULL && domi_peer_is_up(gateway, peer))
-        (void)domi_send(gateway, peer, domi_gateway_at(gateway, peer), &envelope);
+        (void)domi_send_envelope(gateway, peer, domi_gateway_index_at_peer(gateway, peer),
+                                 &envelope);
 }
 
-void domi_routes_sweep(domi_cluster_gateway *gateway)
+void domi_routes_fail_old_messages(domi_cluster_gateway *gateway)
 {
     uint64_t now_ns = domus_now_ns(gateway->stack);
     uint64_t patience_ns = gateway->cluster->options.down_after_ns;
@@ -163,13 +164,13 @@ static bool cancel_ask_in_list(domi_cluster_gateway *gateway, domi_held_list *li
         *(before != NULL ? &before->next : &list->first) = held->next;
         if (list->last == held)
             list->last = before;
-        domi_held_free(gateway, held);
+        domi_held_free_message(gateway, held);
         return true;
     }
     return false;
 }
 
-bool domi_routes_cancel(domi_cluster_gateway *gateway, domus_kept kept)
+bool domi_routes_cancel_waiting_ask(domi_cluster_gateway *gateway, domus_kept kept)
 {
     bool found = false;
 

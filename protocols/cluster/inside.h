@@ -200,13 +200,13 @@ struct domi_cluster_gateway {
      (void)atomic_fetch_add_explicit(&(gateway)->cluster->count, (by), memory_order_relaxed))
 
 /* Count a message from a server that was invalid, or whose receiver is not on this node. */
-static inline void domi_count_wrong(domi_cluster_gateway *gateway)
+static inline void domi_count_wrong_message(domi_cluster_gateway *gateway)
 {
     atomic_fetch_add_explicit(&gateway->cluster->wrong, 1, memory_order_relaxed);
 }
 
 /* Returns whether the cluster is this machine alone, because no servers were named. */
-static inline bool domi_is_alone(const domus_cluster *cluster)
+static inline bool domi_cluster_has_no_servers(const domus_cluster *cluster)
 {
     return cluster->options.servers == NULL && cluster->options.open_client == NULL;
 }
@@ -230,230 +230,248 @@ typedef struct domi_nodes_news {
 } domi_nodes_news;
 
 /* Change the table of nodes by a heartbeat of another node that has come. Gateway 0. */
-domi_nodes_news domi_nodes_hear(domi_cluster_gateway *gateway, const domi_heartbeat *beat);
+domi_nodes_news domi_nodes_handle_heartbeat(domi_cluster_gateway *gateway,
+                                            const domi_heartbeat *beat);
 
 /* Enter a node of which only an address has come so far into the table, and tell the runtime that
  * the node exists. Returns 0; -ESTALE when it has ended; -ENOSPC. Any gateway. */
-int domi_nodes_mention(domi_cluster_gateway *gateway, uint64_t id);
+int domi_nodes_add_mentioned_node(domi_cluster_gateway *gateway, uint64_t id);
 
 /* Record that a batch has come from a node, so that node hears this one. Any gateway. */
-void domi_nodes_hear_batch(domi_cluster_gateway *gateway, domi_node_record *record);
+void domi_nodes_note_batch_of_node(domi_cluster_gateway *gateway, domi_node_record *record);
 
 /* End or mark down nodes that are silent too long; remove ended ones without holders. Gateway 0. */
-domi_nodes_news domi_nodes_look(domi_cluster_gateway *gateway);
+domi_nodes_news domi_nodes_check_for_silence(domi_cluster_gateway *gateway);
 
 /* Write this node's heartbeat. Returns its bytes. Gateway 0. */
-uint32_t domi_nodes_write_beat(domi_cluster_gateway *gateway, uint8_t state, unsigned char *bytes);
+uint32_t domi_nodes_write_own_heartbeat(domi_cluster_gateway *gateway, uint8_t state,
+                                        unsigned char *bytes);
 
 /* Tell the runtime whether a node's actors can get messages, by the node's state. Any gateway. */
-void domi_node_apply(domi_cluster_gateway *gateway, domi_node_record *record);
+void domi_node_tell_runtime_state(domi_cluster_gateway *gateway, domi_node_record *record);
 
 /* Add `delta` to the count of bytes that are on the way to a node. Any gateway. */
-void domi_node_count_queued(domi_cluster_gateway *gateway, domi_node_record *record, int64_t delta);
+void domi_node_count_queued_bytes(domi_cluster_gateway *gateway, domi_node_record *record,
+                                  int64_t delta);
 
 /* --- peers.c ---------------------------------------------------------------------------------- */
 
 /* Returns the gateway's peer for a node, made at the first call; NULL if no such node is known. */
-domi_peer *domi_peer_of(domi_cluster_gateway *gateway, uint64_t id);
+domi_peer *domi_peer_find_or_make(domi_cluster_gateway *gateway, uint64_t id);
 /* Returns this gateway's peer for a node; NULL if none was made. */
 domi_peer *domi_peer_find(domi_cluster_gateway *gateway, uint64_t id);
 
 /* Free a peer with its links; free all peers of the gateway. */
-void domi_peer_forget(domi_cluster_gateway *gateway, domi_peer *peer);
-void domi_peers_forget_all(domi_cluster_gateway *gateway);
+void domi_peer_unlink_and_free(domi_cluster_gateway *gateway, domi_peer *peer);
+void domi_peers_free_all(domi_cluster_gateway *gateway);
 
 /* Returns the link to the peer's gateway `index`, made at the first call; NULL without memory. */
-domi_link *domi_peer_link(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t index);
+domi_link *domi_peer_link_to_gateway(domi_cluster_gateway *gateway, domi_peer *peer,
+                                     uint16_t index);
 
 /* Return whether the peer's node is up in the table; whether the way to the node is not full. */
 bool domi_peer_is_up(domi_cluster_gateway *gateway, const domi_peer *peer);
-bool domi_peer_has_room(domi_cluster_gateway *gateway, const domi_peer *peer);
+bool domi_peer_has_room_on_way(domi_cluster_gateway *gateway, const domi_peer *peer);
 
 /* --- batches.c -------------------------------------------------------------------------------- */
 
 /* Add an envelope to the link to the peer's gateway `index`, which publishes it at the end of this
  * phase. Returns 0; -ENOMEM; -EMSGSIZE; -EHOSTDOWN; -ENOBUFS. */
-int domi_send(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t index,
-              const domi_wire_envelope *envelope);
-/* Send as domi_send() does, for an envelope that the node must not miss: without memory the link is
- * broken at the next flush, so that both nodes know that everything under way is lost. */
-void domi_send_surely(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t index,
-                      const domi_wire_envelope *envelope);
+int domi_send_envelope(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t index,
+                       const domi_wire_envelope *envelope);
+/* Send as domi_send_envelope() does, for an envelope that the node must not miss: without memory
+ * the link is broken at the next flush, so that both nodes know that everything under way is lost.
+ */
+void domi_send_envelope_or_tear_link(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t index,
+                                     const domi_wire_envelope *envelope);
 
 /* Returns the index of the peer's gateway to which this gateway sends everything but answers. */
-static inline uint16_t domi_gateway_at(const domi_cluster_gateway *gateway, const domi_peer *peer)
+static inline uint16_t domi_gateway_index_at_peer(const domi_cluster_gateway *gateway,
+                                                  const domi_peer *peer)
 {
     return (uint16_t)(gateway->index % peer->record->gateways);
 }
 
 /* Publish the batches of all links; resend unconfirmed batches, those that are due or `all`. */
-void domi_flush_all(domi_cluster_gateway *gateway, bool probes);
-void domi_resend(domi_cluster_gateway *gateway, bool all);
+void domi_links_flush_all(domi_cluster_gateway *gateway, bool probes);
+void domi_links_resend_unconfirmed(domi_cluster_gateway *gateway, bool all);
 /* Send a batch without envelopes on each link that owes a confirmation and has nothing else. */
-void domi_confirm_all(domi_cluster_gateway *gateway);
+void domi_links_send_owed_confirmations(domi_cluster_gateway *gateway);
 /* Returns whether a link of this gateway has batches that are unconfirmed, in either direction. */
-bool domi_has_unconfirmed(domi_cluster_gateway *gateway);
+bool domi_links_have_unconfirmed_batches(domi_cluster_gateway *gateway);
 /* Returns whether batches on a link are unconfirmed for so long that the link counts as broken. */
-bool domi_link_is_stuck(const domi_cluster_gateway *gateway, const domi_link *link);
+bool domi_link_is_unconfirmed_too_long(const domi_cluster_gateway *gateway, const domi_link *link);
 /* Start the timer that checks for unconfirmed batches (domi_tick_type), unless it runs. */
-void domi_tick_again(domi_cluster_gateway *gateway);
-/* Make sure that domi_flush_all() runs at the end of this phase, and domi_resend() later. */
-void domi_flush_soon(domi_cluster_gateway *gateway);
+void domi_start_resend_timer(domi_cluster_gateway *gateway);
+/* Make sure that domi_links_flush_all() runs at the end of this phase, and
+ * domi_links_resend_unconfirmed() later. */
+void domi_links_flush_at_end_of_phase(domi_cluster_gateway *gateway);
 /* Publish bytes in NATS on a subject that begins with the cluster's name. Consumes the slice. */
-void domi_publish(domi_cluster_gateway *gateway, const char *subject, domus_slice bytes);
+void domi_publish_on_cluster_subject(domi_cluster_gateway *gateway, const char *subject,
+                                     domus_slice bytes);
 /* Write an address as a name for other nodes: HERE becomes this node's id; nobody, a lease of 0. */
-void domi_name_of(domi_cluster_gateway *gateway, domus_address address,
-                  domus_remote_name *ret_name);
+void domi_name_of_address_for_nodes(domi_cluster_gateway *gateway, domus_address address,
+                                    domus_remote_name *ret_name);
 /* Write the name of the current message's sender. An asker without an address, such as a foreign
  * thread, is given the name of this gateway, which receives the answer in its place. */
-void domi_sender_name(domi_cluster_gateway *gateway, bool is_ask, domus_remote_name *ret_name);
+void domi_name_of_current_sender(domi_cluster_gateway *gateway, bool is_ask,
+                                 domus_remote_name *ret_name);
 /* Find the address for a name that has come from another node. Returns 0; a negative errno. */
-int domi_address_of(domi_cluster_gateway *gateway, const domus_remote_name *name,
-                    domus_address *ret_address);
+int domi_address_of_remote_name(domi_cluster_gateway *gateway, const domus_remote_name *name,
+                                domus_address *ret_address);
 /* Pickle a message into the gateway's buffer `message`. Returns its bytes, or a negative errno. */
-int domi_pickle_message(domi_cluster_gateway *gateway, const domus_type *type, const void *payload);
+int domi_gateway_pickle_message(domi_cluster_gateway *gateway, const domus_type *type,
+                                const void *payload);
 /* Unpickle a message into the gateway's buffer `payload`. Returns 0; a negative errno. */
-int domi_unpickle_message(domi_cluster_gateway *gateway, domus_slice message,
-                          const domus_type **ret_type);
+int domi_gateway_unpickle_message(domi_cluster_gateway *gateway, domus_slice message,
+                                  const domus_type **ret_type);
 
 /* --- send.c ----------------------------------------------------------------------------------- */
 
 /* Handle a message to a remote actor, which has come to the gateway (domus/remote.h). */
-int domi_take_message(domus_stack *stack, void *self, const void *payload);
+int domi_handle_message_to_remote_actor(domus_stack *stack, void *self, const void *payload);
 
 /* --- follow.c --------------------------------------------------------------------------------- */
 
 /* Give up what the gateway has of nodes that, by the table of nodes, have gone down or ended. */
-void domi_peers_follow(domi_cluster_gateway *gateway);
+void domi_peers_give_up_downed_nodes(domi_cluster_gateway *gateway);
 
 /* Break the link with one gateway of a peer: asks of that gateway are cancelled, and its watches
  * end. If this gateway sends its own asks and watches to that gateway, they fail. `is_told`: the
  * other side has broken the link first. */
-void domi_link_lose(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t index, bool is_told);
+void domi_peer_break_link(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t index,
+                          bool is_told);
 
 /* Break the links to all gateways of a peer, because its node is down or has ended. */
-void domi_peer_lose(domi_cluster_gateway *gateway, domi_peer *peer);
+void domi_peer_break_all_links(domi_cluster_gateway *gateway, domi_peer *peer);
 
 /* --- beats.c ---------------------------------------------------------------------------------- */
 
 /* Publish a heartbeat of this node, with a state of enum domi_heartbeat_state. Gateway 0. */
-void domi_beat(domi_cluster_gateway *gateway, uint8_t state);
+void domi_heartbeat_publish(domi_cluster_gateway *gateway, uint8_t state);
 
 /* Publish a heartbeat of this node now, unless one was sent just before. Gateway 0. */
-void domi_beat_now(domi_cluster_gateway *gateway);
+void domi_heartbeat_publish_now(domi_cluster_gateway *gateway);
 
 /* Send each gateway of this node a notice that the table of nodes has changed. Gateway 0. */
-void domi_tell_all(domi_cluster_gateway *gateway);
+void domi_tell_gateways_of_nodes(domi_cluster_gateway *gateway);
 
 /* --- receive.c -------------------------------------------------------------------------------- */
 
 /* Handle bytes that have come on a subject of NATS: they are a heartbeat or a batch. */
-void domi_take_batch(domi_cluster_gateway *gateway, domus_slice bytes);
+void domi_handle_received_nats_bytes(domi_cluster_gateway *gateway, domus_slice bytes);
 
 /* --- interest.c ------------------------------------------------------------------------------- */
 
 /* Tell the nodes that are up which groups have members here; resend unconfirmed changes. */
-void domi_interest_follow(domi_cluster_gateway *gateway);
-void domi_interest_beat(domi_cluster_gateway *gateway);
+void domi_interest_send_changes_to_nodes(domi_cluster_gateway *gateway);
+void domi_interest_check_at_heartbeat(domi_cluster_gateway *gateway);
 
 /* Forget which changes of groups a peer has, because the peer is down. */
-void domi_interest_lose(domi_peer *peer);
+void domi_interest_forget_peer(domi_peer *peer);
 
 /* Handle that a group has got its first member on this node (domus_remote_joined). */
-int domi_take_joined(domus_stack *stack, void *self, const void *payload);
+int domi_handle_first_member_of_group(domus_stack *stack, void *self, const void *payload);
 
 /* Handle changes of a peer's groups; or that a peer confirms this node's changes up to `held`. */
-void domi_interest_hear(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t from_gateway,
-                        const domi_wire_envelope *envelope);
-void domi_interest_held(domi_cluster_gateway *gateway, domi_peer *peer, uint64_t held);
+void domi_interest_store_changes_of_peer(domi_cluster_gateway *gateway, domi_peer *peer,
+                                         uint16_t from_gateway, const domi_wire_envelope *envelope);
+void domi_interest_note_confirmed_changes(domi_cluster_gateway *gateway, domi_peer *peer,
+                                          uint64_t held);
 
 /* --- publish.c -------------------------------------------------------------------------------- */
 
 /* Make outlets for the groups that were opened before the gateway began. Returns 0; an error of
  * domus_remote_join(). */
-int domi_wide_begin(domi_cluster_gateway *gateway);
+int domi_wide_make_outlets_of_groups(domi_cluster_gateway *gateway);
 
 /* Send a publication of an actor here, which the group's outlet has got, to the other nodes. */
-void domi_publish_to_nodes(domi_cluster_gateway *gateway, const domus_remote_message *message,
-                           const void *payload);
+void domi_publication_send_to_nodes(domi_cluster_gateway *gateway,
+                                    const domus_remote_message *message, const void *payload);
 
 /* Find the group of a publication that has come from another node, and cut the group's name off
  * `message`. Returns 0; -EBADMSG; -ENOENT when the group was not opened on this node. */
-int domi_publication_group(domi_cluster_gateway *gateway, domus_slice *message,
-                           domus_group *ret_group);
+int domi_publication_cut_group_off(domi_cluster_gateway *gateway, domus_slice *message,
+                                   domus_group *ret_group);
 
 /* --- asks.c ----------------------------------------------------------------------------------- */
 
 /* Enter an ask to a peer into the table of asks: the envelope gets the ask's id, and the time left
  * until `deadline_ns` (0: no deadline). Returns 0; -ENOBUFS at asks_max; -ENOMEM. */
-int domi_ask_note(domi_cluster_gateway *gateway, domi_peer *peer, domus_kept kept,
-                  uint64_t deadline_ns, domi_wire_envelope *envelope, domi_ask **ret_ask);
+int domi_ask_enter_into_table(domi_cluster_gateway *gateway, domi_peer *peer, domus_kept kept,
+                              uint64_t deadline_ns, domi_wire_envelope *envelope,
+                              domi_ask **ret_ask);
 /* Find an ask to this peer by its id; NULL if the ask is over, or went to another peer. */
-domi_ask *domi_ask_find(domi_cluster_gateway *gateway, const domi_peer *peer, uint64_t id);
-domi_ask *domi_ask_find_kept(domi_cluster_gateway *gateway, domus_kept kept, uint64_t *ret_id);
-void domi_ask_forget(domi_cluster_gateway *gateway, domi_ask *ask);
+domi_ask *domi_ask_find_by_id(domi_cluster_gateway *gateway, const domi_peer *peer, uint64_t id);
+domi_ask *domi_ask_find_by_kept_ask(domi_cluster_gateway *gateway, domus_kept kept,
+                                    uint64_t *ret_id);
+void domi_ask_free_entry(domi_cluster_gateway *gateway, domi_ask *ask);
 /* Fail all asks to a peer; and free the entries of asks whose deadlines have passed. */
-void domi_asks_fail(domi_cluster_gateway *gateway, const domi_peer *peer, int error);
-void domi_asks_sweep(domi_cluster_gateway *gateway);
+void domi_asks_fail_to_peer(domi_cluster_gateway *gateway, const domi_peer *peer, int error);
+void domi_asks_forget_after_deadline(domi_cluster_gateway *gateway);
 /* Enter a peer's ask to an actor here into its table. Returns 0, and a tag; -ENOBUFS; -ENOMEM. */
-int domi_served_note(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t from_gateway,
-                     uint64_t id, uint64_t *ret_tag);
-domi_served *domi_served_at(domi_cluster_gateway *gateway, uint64_t tag);
-void domi_served_forget(domi_cluster_gateway *gateway, domi_served *served);
+int domi_served_enter_into_table(domi_cluster_gateway *gateway, domi_peer *peer,
+                                 uint16_t from_gateway, uint64_t id, uint64_t *ret_tag);
+domi_served *domi_served_find_by_tag(domi_cluster_gateway *gateway, uint64_t tag);
+void domi_served_free_entry(domi_cluster_gateway *gateway, domi_served *served);
 /* Cancel an ask that a peer has sent, by its id; or all asks that a gateway of a peer has sent. */
-void domi_served_cancel(domi_cluster_gateway *gateway, const domi_peer *peer, uint64_t id);
-void domi_served_drop(domi_cluster_gateway *gateway, const domi_peer *peer, uint16_t from_gateway);
+void domi_served_cancel_by_id(domi_cluster_gateway *gateway, const domi_peer *peer, uint64_t id);
+void domi_served_cancel_all_of_gateway(domi_cluster_gateway *gateway, const domi_peer *peer,
+                                       uint16_t from_gateway);
 /* Tell a peer that its ask has failed with `error`. */
-void domi_served_fail(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t to_gateway,
-                      uint64_t id, int error);
+void domi_served_send_failure(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t to_gateway,
+                              uint64_t id, int error);
 /* Send the answer of an actor here back to the node that has asked. */
-int domi_hear_answer(domus_stack *stack, void *self, const domus_answer *answer);
+int domi_asks_send_answer_to_asking_node(domus_stack *stack, void *self,
+                                         const domus_answer *answer);
 
-void domi_asks_free(domi_cluster_gateway *gateway);
+void domi_asks_free_tables(domi_cluster_gateway *gateway);
 
 /* --- watches.c -------------------------------------------------------------------------------- */
 
 /* Handle the runtime's notice that an actor here watches a remote actor (domus_remote_watch). */
-int domi_take_watch(domus_stack *stack, void *self, const void *payload);
+int domi_handle_watch_on_remote_actor(domus_stack *stack, void *self, const void *payload);
 /* Report the end of a remote actor to the actors here that watch it. */
-void domi_watched_end(domi_cluster_gateway *gateway, const domus_remote_name *name, int reason);
+void domi_watched_report_end(domi_cluster_gateway *gateway, const domus_remote_name *name,
+                             int reason);
 /* Report the ends of all watched actors of a peer as lost, because the peer is down. */
-void domi_watched_down(domi_cluster_gateway *gateway, domi_peer *peer);
+void domi_watched_report_all_lost(domi_cluster_gateway *gateway, domi_peer *peer);
 /* Tell the actors here that wait for room on the way to a peer that there is room now. */
-void domi_watched_room(domi_cluster_gateway *gateway);
+void domi_watched_report_room(domi_cluster_gateway *gateway);
 /* Begin to watch a local actor for a peer, which has sent the actor's name. */
-void domi_watching_add(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t from_gateway,
-                       const domus_remote_name *name);
+void domi_watching_add_for_peer(domi_cluster_gateway *gateway, domi_peer *peer,
+                                uint16_t from_gateway, const domus_remote_name *name);
 /* Tell the peers that watch a local actor that the actor has ended (domus_down_type). */
-int domi_take_down(domus_stack *stack, void *self, const void *payload);
+int domi_handle_end_of_watched_actor(domus_stack *stack, void *self, const void *payload);
 /* End the watches that one gateway of a peer has on local actors. */
-void domi_watching_drop(domi_cluster_gateway *gateway, const domi_peer *peer,
-                        uint16_t from_gateway);
+void domi_watching_end_for_gateway(domi_cluster_gateway *gateway, const domi_peer *peer,
+                                   uint16_t from_gateway);
 
-void domi_watches_free(domi_cluster_gateway *gateway);
+void domi_watches_free_all(domi_cluster_gateway *gateway);
 
 /* --- spawn.c ---------------------------------------------------------------------------------- */
 
 /* Send the ask of domus_cluster_spawn() to its node; spawn here as another node has asked. */
-int domi_take_spawn(domus_stack *stack, void *self, const void *payload);
-void domi_spawn_here(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t from_gateway,
-                     const domi_wire_envelope *envelope, domus_slice rest);
+int domi_handle_ask_to_spawn(domus_stack *stack, void *self, const void *payload);
+void domi_spawn_for_peer(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t from_gateway,
+                         const domi_wire_envelope *envelope, domus_slice rest);
 
 /* --- say.c: lines in the log ------------------------------------------------------------------ */
 
 /* Log the changes since the last call: a line for each node that is up, down or has ended, for this
  * node's connection to servers, and for another node with its name. A change that has been undone
  * meanwhile is not logged. Gateway 0. */
-void domi_say_news(domi_cluster_gateway *gateway);
+void domi_log_changes_of_nodes(domi_cluster_gateway *gateway);
 
 /* Log that a message of this type could not be pickled, once for each type. */
-void domi_say_type(domi_cluster_gateway *gateway, const domus_type *type, int error);
+void domi_log_type_that_cannot_travel(domi_cluster_gateway *gateway, const domus_type *type,
+                                      int error);
 
 /* --- observed.c ------------------------------------------------------------------------------- */
 
 /* Begin, and end, to show tables of the cluster to observers of the system (domus/figures.h). */
-void domi_observed_begin(domus_cluster *cluster);
-void domi_observed_end(domus_cluster *cluster);
+void domi_cluster_show_figures(domus_cluster *cluster);
+void domi_cluster_hide_figures(domus_cluster *cluster);
 
 /* --- registrar.c ------------------------------------------------------------------------------ */
 
@@ -466,8 +484,8 @@ extern const domus_behaviour domi_registrar_behaviour;
 extern const domus_behaviour domi_gateway_behaviour;
 /* Fill in the options of a gateway's client of NATS, without the actor that gets its events. */
 struct domus_nats_options;
-void domi_cluster_client_options(const domus_cluster_options *options,
-                                 struct domus_nats_options *ret_options);
+void domi_cluster_fill_client_options(const domus_cluster_options *options,
+                                      struct domus_nats_options *ret_options);
 extern const domus_type domi_tick_type;   /* timer event: check for unconfirmed batches */
 extern const domus_type domi_follow_type; /* notice to gateways: act on the table of nodes */
 extern const domus_type domi_begun_type; /* ask of an opener: answered when the gateway has begun */

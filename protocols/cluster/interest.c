@@ -51,7 +51,7 @@ static bool send_next_changes_of_groups(domi_cluster_gateway *gateway, domi_peer
     unsigned char bytes[PART_SIZE_MAX];
     uint64_t to = peer->told;
     uint32_t count =
-        domi_wide_copy_changes(&gateway->cluster->wide, peer->told, changes, PART_MAX, &to);
+        domi_wide_copy_oldest_changes(&gateway->cluster->wide, peer->told, changes, PART_MAX, &to);
 
     if (count == 0)
         return false;
@@ -61,7 +61,7 @@ static bool send_next_changes_of_groups(domi_cluster_gateway *gateway, domi_peer
                                          .rest = bytes,
                                          .rest_size =
                                              write_changes_of_groups(changes, count, bytes)};
-    if (domi_send(gateway, peer, 0, &envelope) != 0)
+    if (domi_send_envelope(gateway, peer, 0, &envelope) != 0)
         return false;
     peer->told = to;
     return true;
@@ -92,13 +92,13 @@ static uint32_t list_ids_of_nodes_that_are_up(domus_cluster *cluster, uint64_t *
 static void send_changes_of_groups_to_all(domi_cluster_gateway *gateway, bool again)
 {
     uint64_t ids[DOMUS_CLUSTER_NODES_MAX];
-    uint64_t changes = domi_wide_changes(&gateway->cluster->wide);
+    uint64_t changes = domi_wide_last_change_number(&gateway->cluster->wide);
 
     if (gateway->index != 0 || changes == 0)
         return;
     uint32_t count = list_ids_of_nodes_that_are_up(gateway->cluster, ids);
     for (uint32_t i = 0; i < count; i++) {
-        domi_peer *peer = domi_peer_of(gateway, ids[i]);
+        domi_peer *peer = domi_peer_find_or_make(gateway, ids[i]);
         if (peer == NULL)
             continue;
         if (again && peer->held != peer->told && peer->held == peer->held_before)
@@ -112,46 +112,47 @@ static void send_changes_of_groups_to_all(domi_cluster_gateway *gateway, bool ag
     }
 }
 
-void domi_interest_follow(domi_cluster_gateway *gateway)
+void domi_interest_send_changes_to_nodes(domi_cluster_gateway *gateway)
 {
     send_changes_of_groups_to_all(gateway, false);
 }
 
-void domi_interest_lose(domi_peer *peer)
+void domi_interest_forget_peer(domi_peer *peer)
 {
     peer->told = peer->held = peer->held_before = 0;
 }
 
-void domi_interest_beat(domi_cluster_gateway *gateway)
+void domi_interest_check_at_heartbeat(domi_cluster_gateway *gateway)
 {
     domi_wide *wide = &gateway->cluster->wide;
 
     if (gateway->index != 0)
         return;
     for (uint32_t i = 0; i < LOOKS; i++) {
-        if (domi_wide_at(wide, gateway->wide_cursor).group == NULL) {
+        if (domi_wide_group_by_number(wide, gateway->wide_cursor).group == NULL) {
             gateway->wide_cursor = 0;
             break;
         }
-        (void)domi_wide_look(wide, gateway->wide_cursor++);
+        (void)domi_wide_update_local_members(wide, gateway->wide_cursor++);
     }
     send_changes_of_groups_to_all(gateway, true);
 }
 
-int domi_take_joined(domus_stack *stack, void *self, const void *payload)
+int domi_handle_first_member_of_group(domus_stack *stack, void *self, const void *payload)
 {
     domi_cluster_gateway *gateway = self;
     const domus_remote_joined *joined = payload;
 
     gateway->stack = stack;
-    if (domi_wide_look(&gateway->cluster->wide, joined->outlet.number))
+    if (domi_wide_update_local_members(&gateway->cluster->wide, joined->outlet.number))
         send_changes_of_groups_to_all(gateway, false);
     return 0;
 }
 
-void domi_interest_held(domi_cluster_gateway *gateway, domi_peer *peer, uint64_t held)
+void domi_interest_note_confirmed_changes(domi_cluster_gateway *gateway, domi_peer *peer,
+                                          uint64_t held)
 {
-    if (gateway->index != 0 || held > domi_wide_changes(&gateway->cluster->wide))
+    if (gateway->index != 0 || held > domi_wide_last_change_number(&gateway->cluster->wide))
         return; /* the confirmation is invalid, because this node has made no such change */
     if (held > peer->told) /* the peer has got these changes before it was down */
         peer->told = held;
@@ -169,7 +170,7 @@ static uint32_t read_change_of_group(const unsigned char *at, uint32_t left, boo
         return 0;
     *ret_has_members = at[0] == 1;
     *ret_name = (const char *)at + RECORD_BYTES;
-    return domi_wide_is_name(*ret_name, at[1]) ? RECORD_BYTES + at[1] : 0;
+    return domi_wide_is_valid_name(*ret_name, at[1]) ? RECORD_BYTES + at[1] : 0;
 }
 
 /* Store changes of a peer's groups that have come in one part. Returns false if a change is
@@ -186,30 +187,30 @@ static bool store_changes_of_peer(domi_cluster_gateway *gateway, const domi_peer
                                     &name);
         if (size == 0)
             return false;
-        if (domi_wide_note(&gateway->cluster->wide, name, size - RECORD_BYTES, peer->id,
-                           has_members) != 0)
+        if (domi_wide_record_members_of_node(&gateway->cluster->wide, name, size - RECORD_BYTES,
+                                             peer->id, has_members) != 0)
             /* the change cannot be stored, so publications of this group will not be sent to the
              * peer */
-            domi_count_wrong(gateway);
+            domi_count_wrong_message(gateway);
     }
     return true;
 }
 
-void domi_interest_hear(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t from_gateway,
-                        const domi_wire_envelope *envelope)
+void domi_interest_store_changes_of_peer(domi_cluster_gateway *gateway, domi_peer *peer,
+                                         uint16_t from_gateway, const domi_wire_envelope *envelope)
 {
     if (gateway->index != 0 || from_gateway != 0 || envelope->id <= envelope->time_ns) {
-        domi_count_wrong(gateway);
+        domi_count_wrong_message(gateway);
         return;
     }
     if (envelope->time_ns <= peer->holds) {
         if (!store_changes_of_peer(gateway, peer, envelope)) {
-            domi_count_wrong(gateway);
+            domi_count_wrong_message(gateway);
             return;
         }
         if (envelope->id > peer->holds)
             peer->holds = envelope->id;
     }
     const domi_wire_envelope answer = {.kind = DOMI_TO_HELD, .id = peer->holds};
-    (void)domi_send(gateway, peer, 0, &answer);
+    (void)domi_send_envelope(gateway, peer, 0, &answer);
 }

@@ -195,7 +195,7 @@ static int finish_built_batch(domi_link *link, uint64_t now_ns, bool probes, dom
     return 1;
 }
 
-int domi_link_flush(domi_link *link, uint64_t now_ns, bool probes, domus_slice *ret_batch)
+int domi_link_get_next_batch(domi_link *link, uint64_t now_ns, bool probes, domus_slice *ret_batch)
 {
     unsigned char bytes[DOMI_BATCH_FOOT];
 
@@ -212,8 +212,8 @@ int domi_link_flush(domi_link *link, uint64_t now_ns, bool probes, domus_slice *
     return 1;
 }
 
-int domi_link_resend(domi_link *link, uint64_t now_ns, bool all, uint64_t *cursor,
-                     domus_slice *ret_batch)
+int domi_link_get_batch_to_resend(domi_link *link, uint64_t now_ns, bool all, uint64_t *cursor,
+                                  domus_slice *ret_batch)
 {
     if (*cursor == 0) {
         if (link->last == link->confirmed ||
@@ -264,7 +264,7 @@ static bool handle_confirmation_in_foot(domi_link *link, const domi_batch_foot *
     return true;
 }
 
-domi_link_news domi_link_receive(domi_link *link, const domi_batch_foot *foot, uint64_t now_ns)
+domi_link_news domi_link_handle_foot(domi_link *link, const domi_batch_foot *foot, uint64_t now_ns)
 {
     domi_link_news news = {.takes = false};
 
@@ -306,7 +306,7 @@ domi_link_news domi_link_receive(domi_link *link, const domi_batch_foot *foot, u
     return news;
 }
 
-uint64_t domi_link_break(domi_link *link, bool is_told)
+uint64_t domi_link_end_session(domi_link *link, bool is_told)
 {
     uint64_t lost =
         free_kept_batches_up_to(link, link->last) + link->next_messages + link->torn_messages;

@@ -8,8 +8,8 @@
  * numbers, each once. Every batch confirms the other direction; if there is none to send, one
  * without envelopes does.
  *
- * When one side gives up (domi_link_break()), its session is over: what was not confirmed is lost,
- * and the next session begins. It also treats the other side's session as over, and tells so
+ * When one side gives up (domi_link_end_session()), its session is over: what was not confirmed is
+ * lost, and the next session begins. It also treats the other side's session as over, and tells so
  * (DOMI_BATCH_RESET) with each probe and in answer to every batch of that session that still comes.
  * Until it has received the other side's next session it sends nothing else: an ask that was
  * accepted there now would be answered in a session that is about to end. So both sides learn of
@@ -48,7 +48,7 @@ typedef struct domi_link {
     domus_appender next; /* the batch that is being built, and is sent at the next flush */
     uint32_t next_messages;
     uint32_t torn_messages; /* messages that this link has lost because memory was short */
-    bool is_torn;           /* the link has lost messages, so domi_link_break() must follow */
+    bool is_torn;           /* the link has lost messages, so domi_link_end_session() must follow */
     uint64_t queued_bytes;  /* bytes of the batches in `kept` and of the one that is being built */
     /* time since which batches in `kept` wait for a confirmation; 0: none is kept */
     uint64_t waits_ns;
@@ -81,13 +81,13 @@ void domi_link_fini(domi_link *link);
 int domi_link_add_envelope(domi_link *link, const domi_wire_envelope *envelope);
 
 /* Mark the link as torn, because something that the other side must not miss could not be added. */
-static inline void domi_link_tear(domi_link *link)
+static inline void domi_link_mark_torn(domi_link *link)
 {
     link->is_torn = !link->is_broken;
 }
 
 /* Returns whether the batch that is being built is full, so that it should be sent at once. */
-static inline bool domi_link_is_full(const domi_link *link)
+static inline bool domi_link_is_next_batch_full(const domi_link *link)
 {
     return link->next.size >= DOMI_LINK_FULL;
 }
@@ -96,30 +96,30 @@ static inline bool domi_link_is_full(const domi_link *link)
  * wanted by `probes`), one without envelopes. The caller owns and publishes it. Returns 1; 0: there
  * is nothing to send; -ENOMEM: nothing can be sent now, and either the next call tries again or the
  * link is torn. */
-int domi_link_flush(domi_link *link, uint64_t now_ns, bool probes, domus_slice *ret_batch);
+int domi_link_get_next_batch(domi_link *link, uint64_t now_ns, bool probes, domus_slice *ret_batch);
 
 /* Get the kept batches that are to be sent again now, one with each call; `*cursor` begins as 0.
  * With `all`, kept batches that are not due are sent again, too. Returns 1; 0: all were returned;
  * -ENOMEM. */
-int domi_link_resend(domi_link *link, uint64_t now_ns, bool all, uint64_t *cursor,
-                     domus_slice *ret_batch);
+int domi_link_get_batch_to_resend(domi_link *link, uint64_t now_ns, bool all, uint64_t *cursor,
+                                  domus_slice *ret_batch);
 
 /* The consequences of a received batch, which the gateway acts on. */
 typedef struct domi_link_news {
     bool takes; /* the envelopes of the received batch are to be handled */
     /* the other side has begun a new session, so everything of its old session is over */
     bool renewed;
-    /* the other side treats this side's session as over, so domi_link_break() must follow */
+    /* the other side treats this side's session as over, so domi_link_end_session() must follow */
     bool is_over;
     /* the received batch has confirmed batches of this side that were not confirmed yet */
     bool confirms;
 } domi_link_news;
 
 /* Handle the foot of a batch that has come over the link. Returns what the gateway must do. */
-domi_link_news domi_link_receive(domi_link *link, const domi_batch_foot *foot, uint64_t now_ns);
+domi_link_news domi_link_handle_foot(domi_link *link, const domi_batch_foot *foot, uint64_t now_ns);
 
 /* End the session of this side; and unless the other side has ended it first (`is_told`), treat the
  * other side's session as over, too. Returns how many messages are lost. */
-uint64_t domi_link_break(domi_link *link, bool is_told);
+uint64_t domi_link_end_session(domi_link *link, bool is_told);
 
 #endif

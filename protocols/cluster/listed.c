@@ -10,7 +10,7 @@
 
 #define STEP 64u /* registered names that a reader copies at a time under the lock */
 
-int domi_listed_reserve(domus_cluster *cluster, uint32_t count)
+int domi_listed_reserve_memory(domus_cluster *cluster, uint32_t count)
 {
     uint32_t room = cluster->listed_room != 0 ? 2 * cluster->listed_room : 64;
 
@@ -30,7 +30,7 @@ int domi_listed_reserve(domus_cluster *cluster, uint32_t count)
     return 0;
 }
 
-void domi_listed_add(domus_cluster *cluster, domi_name *name)
+void domi_listed_add_name(domus_cluster *cluster, domi_name *name)
 {
     if (name->place != DOMI_UNLISTED)
         return;
@@ -40,7 +40,7 @@ void domi_listed_add(domus_cluster *cluster, domi_name *name)
     domi_lock_give(&cluster->names_lock);
 }
 
-void domi_listed_remove(domus_cluster *cluster, domi_name *name)
+void domi_listed_remove_name(domus_cluster *cluster, domi_name *name)
 {
     if (name->place == DOMI_UNLISTED)
         return;

@@ -19,14 +19,14 @@ domi_name *domi_name_find(domi_registrar *registrar, const char *name)
     return at;
 }
 
-int domi_name_add(domus_stack *stack, domi_registrar *registrar, const char *name,
-                  domus_address actor)
+int domi_name_add_and_watch_actor(domus_stack *stack, domi_registrar *registrar, const char *name,
+                                  domus_address actor)
 {
     domi_name **bucket = bucket_of_name(registrar, name);
 
     if (registrar->count == DOMI_NAMES_MAX)
         return -ENOSPC;
-    int error = domi_listed_reserve(registrar->cluster, registrar->count + 1);
+    int error = domi_listed_reserve_memory(registrar->cluster, registrar->count + 1);
     domi_name *made = error == 0 ? calloc(1, sizeof *made) : NULL;
     if (made == NULL)
         return -ENOMEM;
@@ -44,7 +44,8 @@ int domi_name_add(domus_stack *stack, domi_registrar *registrar, const char *nam
     return 0;
 }
 
-domi_name *domi_name_take(domus_stack *stack, domi_registrar *registrar, const char *name)
+domi_name *domi_name_take_from_table(domus_stack *stack, domi_registrar *registrar,
+                                     const char *name)
 {
     domi_name **link = bucket_of_name(registrar, name);
 
@@ -54,13 +55,13 @@ domi_name *domi_name_take(domus_stack *stack, domi_registrar *registrar, const c
     if (taken == NULL)
         return NULL;
     *link = taken->next;
-    domi_listed_remove(registrar->cluster, taken);
+    domi_listed_remove_name(registrar->cluster, taken);
     (void)domus_unwatch(stack, taken->watch);
     registrar->count--;
     return taken;
 }
 
-void domi_name_remove(domus_stack *stack, domi_registrar *registrar, const char *name)
+void domi_name_remove_and_free(domus_stack *stack, domi_registrar *registrar, const char *name)
 {
-    free(domi_name_take(stack, registrar, name));
+    free(domi_name_take_from_table(stack, registrar, name));
 }

@@ -68,7 +68,7 @@ static int errno_of_messages_to_node(const domi_node_record *record)
     return record->is_full ? -ENOBUFS : 0;
 }
 
-void domi_node_apply(domi_cluster_gateway *gateway, domi_node_record *record)
+void domi_node_tell_runtime_state(domi_cluster_gateway *gateway, domi_node_record *record)
 {
     /* The runtime is told under the lock, so that the last of several changes is also the last that
      * it is told. */
@@ -92,7 +92,8 @@ static bool update_room_on_way_to_node(domi_cluster_gateway *gateway, domi_node_
     return !is_full;
 }
 
-void domi_node_count_queued(domi_cluster_gateway *gateway, domi_node_record *record, int64_t delta)
+void domi_node_count_queued_bytes(domi_cluster_gateway *gateway, domi_node_record *record,
+                                  int64_t delta)
 {
     uint64_t max = gateway->cluster->options.queued_max;
     uint64_t now =
@@ -178,7 +179,7 @@ static uint32_t count_nodes_only_mentioned(const domus_cluster *cluster)
     return count;
 }
 
-int domi_nodes_mention(domi_cluster_gateway *gateway, uint64_t id)
+int domi_nodes_add_mentioned_node(domi_cluster_gateway *gateway, uint64_t id)
 {
     domus_cluster *cluster = gateway->cluster;
     int error = 0;
@@ -229,7 +230,7 @@ static bool handle_beat_of_known_node(domi_cluster_gateway *gateway, domi_node_r
                                       const domi_heartbeat *beat)
 {
     uint64_t now_ns = domus_now_ns(gateway->stack);
-    bool hears = domi_heartbeat_hears(beat, gateway->cluster->id);
+    bool hears = domi_heartbeat_lists_node(beat, gateway->cluster->id);
 
     if (record->state == DOMUS_NODE_ENDED)
         return false;
@@ -248,7 +249,8 @@ static bool handle_beat_of_known_node(domi_cluster_gateway *gateway, domi_node_r
     return true;
 }
 
-domi_nodes_news domi_nodes_hear(domi_cluster_gateway *gateway, const domi_heartbeat *beat)
+domi_nodes_news domi_nodes_handle_heartbeat(domi_cluster_gateway *gateway,
+                                            const domi_heartbeat *beat)
 {
     domus_cluster *cluster = gateway->cluster;
     domi_nodes_news news = {.has_changed = false};
@@ -275,7 +277,7 @@ domi_nodes_news domi_nodes_hear(domi_cluster_gateway *gateway, const domi_heartb
     return news;
 }
 
-void domi_nodes_hear_batch(domi_cluster_gateway *gateway, domi_node_record *record)
+void domi_nodes_note_batch_of_node(domi_cluster_gateway *gateway, domi_node_record *record)
 {
     uint64_t now_ns = domus_now_ns(gateway->stack);
 
@@ -315,7 +317,7 @@ static bool update_state_of_silent_node(domi_cluster_gateway *gateway, domi_node
     return true;
 }
 
-domi_nodes_news domi_nodes_look(domi_cluster_gateway *gateway)
+domi_nodes_news domi_nodes_check_for_silence(domi_cluster_gateway *gateway)
 {
     domus_cluster *cluster = gateway->cluster;
     domi_nodes_news news = {.has_changed = false};
@@ -338,7 +340,8 @@ domi_nodes_news domi_nodes_look(domi_cluster_gateway *gateway)
 
 /* --- the heartbeat of this node --------------------------------------------------------------- */
 
-uint32_t domi_nodes_write_beat(domi_cluster_gateway *gateway, uint8_t state, unsigned char *bytes)
+uint32_t domi_nodes_write_own_heartbeat(domi_cluster_gateway *gateway, uint8_t state,
+                                        unsigned char *bytes)
 {
     domus_cluster *cluster = gateway->cluster;
     uint64_t heard[DOMUS_CLUSTER_NODES_MAX];
@@ -348,7 +351,7 @@ uint32_t domi_nodes_write_beat(domi_cluster_gateway *gateway, uint8_t state, uns
         .incarnation = cluster->incarnation,
         .gateways = (uint16_t)cluster->gateways,
         .state = state,
-        .hosts_grains = domi_hosts_grains(cluster, gateway->stack),
+        .hosts_grains = domi_cluster_should_have_parts(cluster, gateway->stack),
     };
 
     memcpy(beat.name, cluster->options.node, strlen(cluster->options.node) + 1);

@@ -385,7 +385,7 @@ static const domus_figures_table tables[] = {
 #define TABLES (sizeof tables / sizeof tables[0])
 
 /* If the system has no room for further tables of figures, the cluster's tables are not shown. */
-void domi_observed_begin(domus_cluster *cluster)
+void domi_cluster_show_figures(domus_cluster *cluster)
 {
     for (size_t i = 0; i < TABLES; i++) {
         if (domus_figures_add(cluster->system, &tables[i], cluster) == 0)
@@ -393,7 +393,7 @@ void domi_observed_begin(domus_cluster *cluster)
     }
 }
 
-void domi_observed_end(domus_cluster *cluster)
+void domi_cluster_hide_figures(domus_cluster *cluster)
 {
     for (size_t i = 0; i < TABLES && cluster->is_shown; i++)
         domus_figures_remove(cluster->system, &tables[i], cluster);

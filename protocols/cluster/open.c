@@ -112,7 +112,8 @@ static int check_picklers_of_options(const domus_pickler *picklers, char *error,
 static int check_exported_behaviours(const domus_cluster_export *exports, char *error, size_t size)
 {
     for (; exports != NULL && exports->name != NULL; exports++) {
-        if (!domi_wide_is_name(exports->name, strnlen(exports->name, DOMUS_CLUSTER_NAME_MAX + 1)))
+        if (!domi_wide_is_valid_name(exports->name,
+                                     strnlen(exports->name, DOMUS_CLUSTER_NAME_MAX + 1)))
             return refuse_cluster_options(
                 error, size, "exports: a name is not 1..63 printable bytes without space");
         if (exports->behaviour == NULL || exports->behaviour->kind != DOMUS_STATE)
@@ -132,7 +133,7 @@ static int check_options_of_nats_clients(const domus_cluster_options *options, c
 
     if (options->servers == NULL || options->open_client != NULL)
         return 0;
-    domi_cluster_client_options(options, &nats);
+    domi_cluster_fill_client_options(options, &nats);
     return domus_nats_check(&nats, error, size);
 }
 
@@ -305,12 +306,12 @@ static int open_kinds_of_grains(domus_cluster *cluster, char *error, size_t size
 /* Spawn the warden, the actor that takes and gives this node's parts of grains. */
 static int spawn_warden(domus_cluster *cluster)
 {
-    if (cluster->kinds_count == 0 || domi_is_alone(cluster))
+    if (cluster->kinds_count == 0 || domi_cluster_has_no_servers(cluster))
         return 0;
     void *state = calloc(1, domi_warden_behaviour.state_size);
     if (state == NULL)
         return -ENOMEM;
-    domi_warden_prepare(state, cluster);
+    domi_warden_prepare_state(state, cluster);
     int error = domus_outside_spawn_on(cluster->system, 0, &domi_warden_behaviour, state,
                                        &cluster->parts->warden);
     free(state);
@@ -418,7 +419,7 @@ int domus_cluster_open(struct domus_system *system, const domus_cluster_options 
     /* release: pairs with the load in domi_cluster_is_open(), which lets gateways read the
      * addresses */
     atomic_store_explicit(&cluster->is_open, true, memory_order_release);
-    domi_observed_begin(cluster);
+    domi_cluster_show_figures(cluster);
     *ret_cluster = cluster;
     return 0;
 }
@@ -439,7 +440,7 @@ void domus_cluster_close(domus_cluster *cluster)
 {
     if (cluster == NULL)
         return;
-    domi_observed_end(cluster);
+    domi_cluster_hide_figures(cluster);
     for (uint32_t i = 0; i < cluster->nodes_used; i++)
         free(cluster->nodes[i]);
     free(cluster->listed);

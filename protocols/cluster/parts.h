@@ -47,13 +47,13 @@ struct domi_parts {
 };
 
 /* Returns how often the lease of this node in the store has ended. */
-static inline uint32_t domi_losses(const domus_cluster *cluster)
+static inline uint32_t domi_cluster_count_lost_leases(const domus_cluster *cluster)
 {
     return atomic_load_explicit(&cluster->parts->losses, memory_order_relaxed);
 }
 
 /* Returns whether this node holds its lease in the store now. */
-static inline bool domi_has_lease(const domus_cluster *cluster, const domus_stack *stack)
+static inline bool domi_cluster_holds_lease(const domus_cluster *cluster, const domus_stack *stack)
 {
     return atomic_load_explicit(&cluster->parts->lease_until_ns, memory_order_relaxed) >
            domus_now_ns(stack);
@@ -66,7 +66,8 @@ static inline bool domi_has_lease(const domus_cluster *cluster, const domus_stac
 
 /* Returns whether this node should have parts of the grains. A node that was without its lease for
  * too long cannot take parts, so it leaves them to other nodes. */
-static inline bool domi_hosts_grains(const domus_cluster *cluster, const domus_stack *stack)
+static inline bool domi_cluster_should_have_parts(const domus_cluster *cluster,
+                                                  const domus_stack *stack)
 {
     uint64_t until_ns = atomic_load_explicit(&cluster->parts->lease_until_ns, memory_order_relaxed);
 
@@ -76,7 +77,7 @@ static inline bool domi_hosts_grains(const domus_cluster *cluster, const domus_s
 
 /* Tell the warden to read in the store who has a part, because what this node knows of it may be
  * out of date. */
-static inline void domi_part_doubt(domus_cluster *cluster, uint32_t index)
+static inline void domi_part_mark_holder_doubted(domus_cluster *cluster, uint32_t index)
 {
     domi_lock_take(&cluster->lock);
     cluster->parts->parts[index].is_doubted = cluster->parts->has_doubts = true;
@@ -129,56 +130,57 @@ typedef struct domi_route {
 /* --- routes.c --------------------------------------------------------------------------------- */
 
 /* Handle a message of an actor here to a grain, which has come to the gateway. */
-int domi_route_take(domi_cluster_gateway *gateway, const domus_remote_message *message,
-                    const void *payload);
+int domi_route_handle_message_to_grain(domi_cluster_gateway *gateway,
+                                       const domus_remote_message *message, const void *payload);
 
 /* Bring the gateway's routes in line with the table of parts, which the warden has changed. */
-void domi_routes_follow(domi_cluster_gateway *gateway);
+void domi_routes_follow_table_of_parts(domi_cluster_gateway *gateway);
 
 /* Let actors of this thread put messages to grains of this node by themselves, for each part for
  * which no message waits in the gateway. Returns whether there is a part for which they may not
  * yet. */
-bool domi_routes_open(domi_cluster_gateway *gateway);
+bool domi_routes_open_to_local_actors(domi_cluster_gateway *gateway);
 
 /* Handle that the link to a peer is lost: messages that were sent to the peer will not be returned
  * any more. */
-void domi_routes_lose(domi_cluster_gateway *gateway, const domi_peer *peer);
+void domi_routes_handle_lost_peer(domi_cluster_gateway *gateway, const domi_peer *peer);
 
 void domi_routes_free(domi_cluster_gateway *gateway);
 
 /* Handle a peer's answer to a FENCE; and handle a message that a peer has returned. */
-void domi_route_fenced(domi_cluster_gateway *gateway, const domi_peer *peer, uint64_t part);
-void domi_route_returned(domi_cluster_gateway *gateway, domi_peer *peer,
-                         const domi_wire_envelope *envelope);
+void domi_route_handle_answered_fence(domi_cluster_gateway *gateway, const domi_peer *peer,
+                                      uint64_t part);
+void domi_route_handle_returned_message(domi_cluster_gateway *gateway, domi_peer *peer,
+                                        const domi_wire_envelope *envelope);
 
 /* --- held.c ----------------------------------------------------------------------------------- */
 
 /* Make a waiting message from the bytes of a message to a grain. Returns 0; -ENOBUFS if the gateway
  * would hold more than queued_max bytes; -ENOMEM. */
-int domi_held_make(domi_cluster_gateway *gateway, const unsigned char *bytes, uint32_t size,
-                   domi_held **ret_held);
-void domi_held_free(domi_cluster_gateway *gateway, domi_held *held);
+int domi_held_make_message(domi_cluster_gateway *gateway, const unsigned char *bytes, uint32_t size,
+                           domi_held **ret_held);
+void domi_held_free_message(domi_cluster_gateway *gateway, domi_held *held);
 
 /* Fail a waiting message that cannot be delivered: its ask fails, or its notice is counted as lost.
  * Frees the message. */
-void domi_held_fail(domi_cluster_gateway *gateway, domi_held *held, int error);
+void domi_held_fail_message(domi_cluster_gateway *gateway, domi_held *held, int error);
 
-void domi_held_append(domi_held_list *list, domi_held *held);
+void domi_held_append_message(domi_held_list *list, domi_held *held);
 
 /* Put a message that was taken from a route back to the route's front. Messages that are returned
  * later go before it, because they were sent before it. */
-void domi_held_put_back(domi_route *route, domi_held *held);
+void domi_held_put_back_message(domi_route *route, domi_held *held);
 
 /* Remove and return the first waiting message of a route: first those that were returned, then
  * those that have come since. Returns NULL if there is none. */
-domi_held *domi_held_take(domi_route *route);
+domi_held *domi_held_take_first_message(domi_route *route);
 
 /* Fail the messages to grains that have waited in the gateway for longer than down_after_ns. */
-void domi_routes_sweep(domi_cluster_gateway *gateway);
+void domi_routes_fail_old_messages(domi_cluster_gateway *gateway);
 
 /* Cancel an ask that waits in the gateway until a node has its grain's part. Returns whether there
  * was one. */
-bool domi_routes_cancel(domi_cluster_gateway *gateway, domus_kept kept);
+bool domi_routes_cancel_waiting_ask(domi_cluster_gateway *gateway, domus_kept kept);
 
 /* --- grains.c --------------------------------------------------------------------------------- */
 
@@ -203,24 +205,25 @@ uint32_t domi_grain_name_write(const domus_remote_grain *grain, unsigned char *b
 
 /* Returns whether a message of a peer's gateway may go to the grain on this node; if not, the
  * message was returned to the peer. */
-bool domi_grain_is_taken(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t from_gateway,
-                         uint32_t part, const domi_wire_envelope *envelope);
+bool domi_grain_accept_or_return_message(domi_cluster_gateway *gateway, domi_peer *peer,
+                                         uint16_t from_gateway, uint32_t part,
+                                         const domi_wire_envelope *envelope);
 
 /* Handle a fence: the peer has sent all its messages for a part that it had before, so this node
  * accepts messages for the part again, and answers. */
-void domi_grain_fence(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t from_gateway,
-                      uint64_t part);
+void domi_grain_answer_fence(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t from_gateway,
+                             uint64_t part);
 
 /* Forget for which parts this node returns the messages of a peer's gateway, because the link to
  * that gateway begins anew. */
-void domi_grain_forget_returns(domi_peer *peer, uint16_t from_gateway);
+void domi_grain_forget_returned_parts(domi_peer *peer, uint16_t from_gateway);
 
 /* --- warden.c --------------------------------------------------------------------------------- */
 
 /* The behaviour of the warden, the actor that takes and gives parts (wards.h). Its state begins as
- * domi_warden_prepare() makes it from zeros. */
+ * domi_warden_prepare_state() makes it from zeros. */
 extern const domus_behaviour domi_warden_behaviour;
-void domi_warden_prepare(void *state, domus_cluster *cluster);
+void domi_warden_prepare_state(void *state, domus_cluster *cluster);
 /* an ask to the warden of a leaving node: give all parts to other nodes */
 extern const domus_type domi_give_all_type;
 

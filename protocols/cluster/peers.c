@@ -24,7 +24,7 @@ static domi_node_record *find_record_of_living_node(domus_cluster *cluster, uint
     return found;
 }
 
-domi_peer *domi_peer_of(domi_cluster_gateway *gateway, uint64_t id)
+domi_peer *domi_peer_find_or_make(domi_cluster_gateway *gateway, uint64_t id)
 {
     domi_peer **bucket = bucket_of_peer(gateway, id);
 
@@ -57,7 +57,7 @@ domi_peer *domi_peer_of(domi_cluster_gateway *gateway, uint64_t id)
     return peer;
 }
 
-domi_link *domi_peer_link(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t index)
+domi_link *domi_peer_link_to_gateway(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t index)
 {
     if (peer->links[index] == NULL) {
         domi_link *link = malloc(sizeof *link);
@@ -95,7 +95,7 @@ static void free_peer_with_links(domi_peer *peer)
     free(peer);
 }
 
-void domi_peer_forget(domi_cluster_gateway *gateway, domi_peer *peer)
+void domi_peer_unlink_and_free(domi_cluster_gateway *gateway, domi_peer *peer)
 {
     domi_peer **link = bucket_of_peer(gateway, peer->id), **all = &gateway->peers;
 
@@ -116,7 +116,7 @@ bool domi_peer_is_up(domi_cluster_gateway *gateway, const domi_peer *peer)
     return is;
 }
 
-bool domi_peer_has_room(domi_cluster_gateway *gateway, const domi_peer *peer)
+bool domi_peer_has_room_on_way(domi_cluster_gateway *gateway, const domi_peer *peer)
 {
     domi_lock_take(&gateway->cluster->lock);
     bool has = !peer->record->is_full;
@@ -124,8 +124,8 @@ bool domi_peer_has_room(domi_cluster_gateway *gateway, const domi_peer *peer)
     return has;
 }
 
-void domi_peers_forget_all(domi_cluster_gateway *gateway)
+void domi_peers_free_all(domi_cluster_gateway *gateway)
 {
     while (gateway->peers != NULL)
-        domi_peer_forget(gateway, gateway->peers);
+        domi_peer_unlink_and_free(gateway, gateway->peers);
 }

@@ -19,7 +19,7 @@ typedef struct domi_nest {
     uint64_t left[DOMUS_PICKLE_DEPTH_MAX + 1];
 } domi_nest;
 
-static inline void domi_nest_begin(domi_nest *nest)
+static inline void domi_nest_expect_one_value(domi_nest *nest)
 {
     nest->depth = 0;
     nest->left[0] = 1;
@@ -27,7 +27,7 @@ static inline void domi_nest_begin(domi_nest *nest)
 
 /* Count a value that belongs to the innermost begun array or map, and is itself the head of `count`
  * values. Returns 0; -EINVAL when no value was announced; -EMSGSIZE when it is nested too deep. */
-static inline int domi_nest_take(domi_nest *nest, uint64_t count)
+static inline int domi_nest_count_value(domi_nest *nest, uint64_t count)
 {
     if (nest->left[nest->depth] == 0)
         return -EINVAL;
@@ -44,7 +44,7 @@ static inline int domi_nest_take(domi_nest *nest, uint64_t count)
     return 0;
 }
 
-static inline bool domi_nest_is_whole(const domi_nest *nest)
+static inline bool domi_nest_has_all_values(const domi_nest *nest)
 {
     return nest->depth == 0 && nest->left[0] == 0;
 }
@@ -93,7 +93,7 @@ struct domus_pickle_reader {
 
 /* Make room for `size` bytes at the writer's `at`. Returns 0, or the error, which is also recorded
  * as the message's fault. */
-int domi_pickle_grow(domus_pickle_writer *writer, size_t size);
+int domi_pickle_make_room_to_write(domus_pickle_writer *writer, size_t size);
 
 /* Write one struct; write one field of a struct; write the value of a field, or one element of an
  * array. Each returns 0 or an error, and the fault then has the path from this struct, field or
@@ -105,7 +105,7 @@ int domi_pickle_put_struct(domus_pickle_writer *writer, const domus_pickle_table
  * bounds. */
 int domi_pickle_put_address(domus_pickle_writer *writer, domus_address address);
 int domi_pickle_put_endpoint(domus_pickle_writer *writer, const domus_endpoint *endpoint);
-int domi_pickle_put_chars(domus_pickle_writer *writer, const char *text, size_t size);
+int domi_pickle_put_text_of_size(domus_pickle_writer *writer, const char *text, size_t size);
 int domi_pickle_put_bytes(domus_pickle_writer *writer, const void *bytes, size_t size);
 
 /* Read one struct by its table into zeroed memory. If this fails, that memory owns what was read
@@ -115,45 +115,46 @@ int domi_pickle_get_struct(domus_pickle_reader *reader, const domus_pickle_table
 
 /* Set the member of a field that the message does not have to its default. `value` is the
  * struct. */
-int domi_pickle_set_missing(domus_pickle_reader *reader, const domus_pickle_field *field,
-                            void *value);
+int domi_pickle_set_missing_to_default(domus_pickle_reader *reader, const domus_pickle_field *field,
+                                       void *value);
 
 /* Read one value of a message. `ret_value` is untouched after an error. */
 int domi_pickle_get_owned_text(domus_pickle_reader *reader, uint32_t most, char **ret_text);
 /* Copy a text of the message into memory of malloc(3), which the caller owns then. */
-int domi_pickle_own_text(domus_pickle_reader *reader, const void *bytes, size_t size,
-                         char **ret_text);
+int domi_pickle_copy_text(domus_pickle_reader *reader, const void *bytes, size_t size,
+                          char **ret_text);
 int domi_pickle_get_slice(domus_pickle_reader *reader, uint32_t most, domus_slice *ret_slice);
 int domi_pickle_get_address(domus_pickle_reader *reader, domus_address *ret_address);
 int domi_pickle_get_endpoint(domus_pickle_reader *reader, domus_endpoint *ret_endpoint);
-int domi_pickle_get_chars(domus_pickle_reader *reader, char *buffer, size_t size);
+int domi_pickle_get_text_into_array(domus_pickle_reader *reader, char *buffer, size_t size);
 int domi_pickle_get_real(domus_pickle_reader *reader, double *ret_value);
 
 /* Skip one value of the message, with all values that belong to it as elements or keys. */
-int domi_pickle_skip(domus_pickle_reader *reader);
+int domi_pickle_skip_value(domus_pickle_reader *reader);
 
 /* Count memory that is allocated for the message against its bound `memory_max`. */
-int domi_pickle_take_memory(domus_pickle_reader *reader, uint64_t bytes);
+int domi_pickle_count_memory(domus_pickle_reader *reader, uint64_t bytes);
 
 /* Returns whether the structs of a table own memory. */
-bool domi_pickle_owns(const domus_pickle_table *table);
+bool domi_pickle_does_table_own_memory(const domus_pickle_table *table);
 
 /* Returns the hash of the name of a pickler, which must be in the list of `picklers`. */
-uint64_t domi_pickle_hash_of(const domus_picklers *picklers, const domus_pickler *pickler);
+uint64_t domi_pickle_hash_of_listed_pickler(const domus_picklers *picklers,
+                                            const domus_pickler *pickler);
 
 /* Check one pickler of a program's list, and its table. Returns 0; -EINVAL, and `error` tells
  * why. */
 int domi_pickler_check(const domus_pickler *pickler, char *error, size_t error_size);
 
 /* Returns the name under which a pickler's messages travel. */
-static inline const char *domi_pickler_name(const domus_pickler *pickler)
+static inline const char *domi_pickler_name_on_wire(const domus_pickler *pickler)
 {
     return pickler->name != NULL ? pickler->name : pickler->type->name;
 }
 
 /* Load and store an unsigned integer of `size` bytes, 1, 2, 4 or 8, which is a member of a
  * struct. */
-static inline uint64_t domi_load(const void *from, uint32_t size)
+static inline uint64_t domi_load_unsigned_member(const void *from, uint32_t size)
 {
     uint64_t eight;
     uint32_t four;
@@ -174,7 +175,7 @@ static inline uint64_t domi_load(const void *from, uint32_t size)
     }
 }
 
-static inline void domi_store(void *to, uint32_t size, uint64_t value)
+static inline void domi_store_unsigned_member(void *to, uint32_t size, uint64_t value)
 {
     uint32_t four = (uint32_t)value;
     uint16_t two = (uint16_t)value;
@@ -195,9 +196,9 @@ static inline void domi_store(void *to, uint32_t size, uint64_t value)
 }
 
 /* Load a signed integer of `size` bytes, which is a member of a struct. */
-static inline int64_t domi_load_signed(const void *from, uint32_t size)
+static inline int64_t domi_load_signed_member(const void *from, uint32_t size)
 {
-    uint64_t value = domi_load(from, size);
+    uint64_t value = domi_load_unsigned_member(from, size);
 
     switch (size) {
     case 1:
@@ -212,12 +213,12 @@ static inline int64_t domi_load_signed(const void *from, uint32_t size)
 }
 
 /* Return the greatest integer of `size` bytes, for unsigned members and for signed ones. */
-static inline uint64_t domi_greatest(uint32_t size)
+static inline uint64_t domi_greatest_unsigned_of_size(uint32_t size)
 {
     return UINT64_MAX >> (64 - 8 * size);
 }
 
-static inline int64_t domi_greatest_signed(uint32_t size)
+static inline int64_t domi_greatest_signed_of_size(uint32_t size)
 {
     return (int64_t)(UINT64_MAX >> (65 - 8 * size));
 }

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-int domi_pickle_fault_say(domi_pickle_fault *fault, int error, const char *format, ...)
+int domi_pickle_fault_record(domi_pickle_fault *fault, int error, const char *format, ...)
 {
     va_list list;
 
@@ -32,13 +32,13 @@ static int put_bytes_before_fault_path(domi_pickle_fault *fault, const char *byt
     return fault->error;
 }
 
-int domi_pickle_fault_name(domi_pickle_fault *fault, const char *name)
+int domi_pickle_fault_put_field_name(domi_pickle_fault *fault, const char *name)
 {
     put_bytes_before_fault_path(fault, name, strlen(name));
     return put_bytes_before_fault_path(fault, ".", 1);
 }
 
-int domi_pickle_fault_element(domi_pickle_fault *fault, uint64_t index)
+int domi_pickle_fault_put_element_index(domi_pickle_fault *fault, uint64_t index)
 {
     char text[24];
     int size = snprintf(text, sizeof text, "[%llu]", (unsigned long long)index);
@@ -46,8 +46,8 @@ int domi_pickle_fault_element(domi_pickle_fault *fault, uint64_t index)
     return put_bytes_before_fault_path(fault, text, size > 0 ? (size_t)size : 0);
 }
 
-int domi_pickle_fault_tell(const domi_pickle_fault *fault, const char *name, char *error,
-                           size_t error_size)
+int domi_pickle_fault_write_as_text(const domi_pickle_fault *fault, const char *name, char *error,
+                                    size_t error_size)
 {
     if (error_size != 0)
         (void)snprintf(error, error_size, "%s%s%.*s: %s", name, fault->is_cut ? "..." : "",

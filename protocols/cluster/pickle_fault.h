@@ -25,17 +25,19 @@ typedef struct domi_pickle_fault {
 
 /* Record a fault of the message, unless it has one already. Returns the error of the first
  * fault. */
-int domi_pickle_fault_say(domi_pickle_fault *fault, int error, const char *format, ...)
+int domi_pickle_fault_record(domi_pickle_fault *fault, int error, const char *format, ...)
     __attribute__((format(printf, 3, 4), cold));
 
 /* Put the name of a field, or the index of an element, before the path of the fault. Returns the
  * fault's error. */
-int domi_pickle_fault_name(domi_pickle_fault *fault, const char *name) __attribute__((cold));
-int domi_pickle_fault_element(domi_pickle_fault *fault, uint64_t index) __attribute__((cold));
+int domi_pickle_fault_put_field_name(domi_pickle_fault *fault, const char *name)
+    __attribute__((cold));
+int domi_pickle_fault_put_element_index(domi_pickle_fault *fault, uint64_t index)
+    __attribute__((cold));
 
 /* Write the fault of a message, whose type is called `name`, as a text for the user. The buffer
  * `error` may be NULL if its size is 0. Returns the fault's error. */
-int domi_pickle_fault_tell(const domi_pickle_fault *fault, const char *name, char *error,
-                           size_t error_size) __attribute__((cold));
+int domi_pickle_fault_write_as_text(const domi_pickle_fault *fault, const char *name, char *error,
+                                    size_t error_size) __attribute__((cold));
 
 #endif

@@ -9,15 +9,16 @@
  * read. */
 static int count_value_with_elements(domus_pickle_reader *reader, uint64_t count)
 {
-    switch (domi_nest_take(&reader->nest, count)) {
+    switch (domi_nest_count_value(&reader->nest, count)) {
     case 0:
         return 0;
     case -EMSGSIZE:
-        return domi_pickle_fault_say(&reader->fault, -EMSGSIZE,
-                                     "has arrays in arrays deeper than %u", DOMUS_PICKLE_DEPTH_MAX);
+        return domi_pickle_fault_record(&reader->fault, -EMSGSIZE,
+                                        "has arrays in arrays deeper than %u",
+                                        DOMUS_PICKLE_DEPTH_MAX);
     default:
-        return domi_pickle_fault_say(&reader->fault, -EBADMSG,
-                                     "its function reads more values than are there");
+        return domi_pickle_fault_record(&reader->fault, -EBADMSG,
+                                        "its function reads more values than are there");
     }
 }
 
@@ -36,14 +37,14 @@ domus_pickle_value domus_pickle_peek(const domus_pickle_reader *reader)
     ahead.at = reader->at;
     ahead.end = reader->end;
     ahead.fault.error = 0;
-    return domi_pickle_token_next(&ahead) == 0 ? ahead.token.value : DOMUS_PICKLE_NOTHING;
+    return domi_pickle_token_read_next(&ahead) == 0 ? ahead.token.value : DOMUS_PICKLE_NOTHING;
 }
 
 int domus_pickle_skip(domus_pickle_reader *reader)
 {
     int error = begin_to_read_value(reader);
 
-    return error != 0 ? error : domi_pickle_skip(reader);
+    return error != 0 ? error : domi_pickle_skip_value(reader);
 }
 
 int domus_pickle_get_bool(domus_pickle_reader *reader, bool *ret_value)
@@ -52,11 +53,11 @@ int domus_pickle_get_bool(domus_pickle_reader *reader, bool *ret_value)
     int error = begin_to_read_value(reader);
 
     if (error == 0)
-        error = domi_pickle_token_next(reader);
+        error = domi_pickle_token_read_next(reader);
     if (error != 0)
         return error;
     if (token->value != DOMUS_PICKLE_TRUE_OR_FALSE)
-        return domi_pickle_token_refuse(reader, "a boolean");
+        return domi_pickle_token_refuse_kind(reader, "a boolean");
     *ret_value = token->is.number != 0;
     return 0;
 }
@@ -68,11 +69,11 @@ static int read_integer_of_either_sign(domus_pickle_reader *reader)
     int error = begin_to_read_value(reader);
 
     if (error == 0)
-        error = domi_pickle_token_next(reader);
+        error = domi_pickle_token_read_next(reader);
     if (error != 0)
         return error;
     if (token->value != DOMUS_PICKLE_UNSIGNED && token->value != DOMUS_PICKLE_NEGATIVE)
-        return domi_pickle_token_refuse(reader, "an integer");
+        return domi_pickle_token_refuse_kind(reader, "an integer");
     return 0;
 }
 
@@ -85,12 +86,12 @@ int domus_pickle_get_int(domus_pickle_reader *reader, int64_t low, int64_t high,
         return error;
     int64_t value = (int64_t)token->is.number;
     if (token->value == DOMUS_PICKLE_UNSIGNED && token->is.number > (uint64_t)INT64_MAX)
-        return domi_pickle_fault_say(&reader->fault, -ERANGE, "%llu is not in %lld..%lld",
-                                     (unsigned long long)token->is.number, (long long)low,
-                                     (long long)high);
+        return domi_pickle_fault_record(&reader->fault, -ERANGE, "%llu is not in %lld..%lld",
+                                        (unsigned long long)token->is.number, (long long)low,
+                                        (long long)high);
     if (value < low || value > high)
-        return domi_pickle_fault_say(&reader->fault, -ERANGE, "%lld is not in %lld..%lld",
-                                     (long long)value, (long long)low, (long long)high);
+        return domi_pickle_fault_record(&reader->fault, -ERANGE, "%lld is not in %lld..%lld",
+                                        (long long)value, (long long)low, (long long)high);
     *ret_value = value;
     return 0;
 }
@@ -104,12 +105,12 @@ int domus_pickle_get_uint(domus_pickle_reader *reader, uint64_t low, uint64_t hi
     if (error != 0)
         return error;
     if (token->value == DOMUS_PICKLE_NEGATIVE)
-        return domi_pickle_fault_say(&reader->fault, -ERANGE, "%lld is negative",
-                                     (long long)token->is.number);
+        return domi_pickle_fault_record(&reader->fault, -ERANGE, "%lld is negative",
+                                        (long long)token->is.number);
     if (token->is.number < low || token->is.number > high)
-        return domi_pickle_fault_say(&reader->fault, -ERANGE, "%llu is not in %llu..%llu",
-                                     (unsigned long long)token->is.number, (unsigned long long)low,
-                                     (unsigned long long)high);
+        return domi_pickle_fault_record(&reader->fault, -ERANGE, "%llu is not in %llu..%llu",
+                                        (unsigned long long)token->is.number,
+                                        (unsigned long long)low, (unsigned long long)high);
     *ret_value = token->is.number;
     return 0;
 }
@@ -126,8 +127,8 @@ int domus_pickle_get_text(domus_pickle_reader *reader, char *buffer, size_t size
     int error = begin_to_read_value(reader);
 
     if (error == 0 && size == 0)
-        error = domi_pickle_fault_say(&reader->fault, -EMSGSIZE, "there is no room for a text");
-    return error != 0 ? error : domi_pickle_get_chars(reader, buffer, size);
+        error = domi_pickle_fault_record(&reader->fault, -EMSGSIZE, "there is no room for a text");
+    return error != 0 ? error : domi_pickle_get_text_into_array(reader, buffer, size);
 }
 
 int domus_pickle_get_owned_text(domus_pickle_reader *reader, uint32_t most, char **ret_text)
@@ -168,14 +169,14 @@ static int get_head_of_array_or_map(domus_pickle_reader *reader, domus_pickle_va
 
     if (reader->fault.error != 0)
         return reader->fault.error;
-    int error = domi_pickle_token_next(reader);
+    int error = domi_pickle_token_read_next(reader);
     if (error != 0)
         return error;
     if (token->value != value)
-        return domi_pickle_token_refuse(reader, wanted);
+        return domi_pickle_token_refuse_kind(reader, wanted);
     if (token->size > most)
-        return domi_pickle_fault_say(&reader->fault, -EMSGSIZE, "has %u elements, more than %u",
-                                     token->size, most);
+        return domi_pickle_fault_record(&reader->fault, -EMSGSIZE, "has %u elements, more than %u",
+                                        token->size, most);
     error = count_value_with_elements(reader, each * (uint64_t)token->size);
     if (error != 0)
         return error;
@@ -212,20 +213,20 @@ int domus_pickle_get_struct(domus_pickle_reader *reader, const domus_pickle_tabl
 
 int domus_pickle_take_memory(domus_pickle_reader *reader, size_t bytes)
 {
-    return reader->fault.error != 0 ? reader->fault.error : domi_pickle_take_memory(reader, bytes);
+    return reader->fault.error != 0 ? reader->fault.error : domi_pickle_count_memory(reader, bytes);
 }
 
 int domus_pickle_blame(domus_pickle_reader *reader, int error, const char *name)
 {
     if (error != 0 && reader->fault.error != 0)
-        (void)domi_pickle_fault_name(&reader->fault, name);
+        (void)domi_pickle_fault_put_field_name(&reader->fault, name);
     return error;
 }
 
 int domus_pickle_blame_element(domus_pickle_reader *reader, int error, uint32_t index)
 {
     if (error != 0 && reader->fault.error != 0)
-        (void)domi_pickle_fault_element(&reader->fault, index);
+        (void)domi_pickle_fault_put_element_index(&reader->fault, index);
     return error;
 }
 
@@ -238,5 +239,5 @@ int domus_pickle_reject(domus_pickle_reader *reader, int error, const char *form
     if (vsnprintf(text, sizeof text, format, list) < 0)
         text[0] = '\0';
     va_end(list);
-    return domi_pickle_fault_say(&reader->fault, error < 0 ? error : -EINVAL, "%s", text);
+    return domi_pickle_fault_record(&reader->fault, error < 0 ? error : -EINVAL, "%s", text);
 }

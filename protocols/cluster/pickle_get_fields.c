@@ -18,12 +18,12 @@ static int get_value_of_field(domus_pickle_reader *reader, const domus_pickle_fi
 static int get_bool_member(domus_pickle_reader *reader, void *at)
 {
     const domi_pickle_token *token = &reader->token;
-    int error = domi_pickle_token_next(reader);
+    int error = domi_pickle_token_read_next(reader);
 
     if (error != 0)
         return error;
     if (token->value != DOMUS_PICKLE_TRUE_OR_FALSE)
-        return domi_pickle_token_refuse(reader, "a boolean");
+        return domi_pickle_token_refuse_kind(reader, "a boolean");
     *(bool *)at = token->is.number != 0;
     return 0;
 }
@@ -42,15 +42,16 @@ static int refuse_number_out_of_range(domus_pickle_reader *reader, const domus_p
     else
         (void)snprintf(number, sizeof number, "%llu", (unsigned long long)token->is.number);
     if (!fits && token->value == DOMUS_PICKLE_NEGATIVE && sign[0] == '\0')
-        return domi_pickle_fault_say(&reader->fault, -ERANGE, "%s is negative", number);
+        return domi_pickle_fault_record(&reader->fault, -ERANGE, "%s is negative", number);
     if (!fits)
-        return domi_pickle_fault_say(&reader->fault, -ERANGE, "%s does not fit into %u bits%s",
-                                     number, 8 * field->size, sign);
+        return domi_pickle_fault_record(&reader->fault, -ERANGE, "%s does not fit into %u bits%s",
+                                        number, 8 * field->size, sign);
     if (field->kind == DOMUS_PICKLE_KIND_INT)
-        return domi_pickle_fault_say(&reader->fault, -ERANGE, "%s is not in %lld..%lld", number,
-                                     (long long)field->low, (long long)field->high);
-    return domi_pickle_fault_say(&reader->fault, -ERANGE, "%s is not in %llu..%llu", number,
-                                 (unsigned long long)field->low, (unsigned long long)field->high);
+        return domi_pickle_fault_record(&reader->fault, -ERANGE, "%s is not in %lld..%lld", number,
+                                        (long long)field->low, (long long)field->high);
+    return domi_pickle_fault_record(&reader->fault, -ERANGE, "%s is not in %llu..%llu", number,
+                                    (unsigned long long)field->low,
+                                    (unsigned long long)field->high);
 }
 
 static inline bool is_integer_token(const domi_pickle_token *token)
@@ -62,38 +63,39 @@ static int get_unsigned_member(domus_pickle_reader *reader, const domus_pickle_f
                                void *at)
 {
     const domi_pickle_token *token = &reader->token;
-    int error = domi_pickle_token_next(reader);
+    int error = domi_pickle_token_read_next(reader);
 
     if (error != 0)
         return error;
     if (!is_integer_token(token))
-        return domi_pickle_token_refuse(reader, "an integer");
+        return domi_pickle_token_refuse_kind(reader, "an integer");
     uint64_t value = token->is.number;
-    if (token->value == DOMUS_PICKLE_NEGATIVE || value > domi_greatest(field->size))
+    if (token->value == DOMUS_PICKLE_NEGATIVE ||
+        value > domi_greatest_unsigned_of_size(field->size))
         return refuse_number_out_of_range(reader, field, false);
     if (field->ranged && (value < field->low || value > field->high))
         return refuse_number_out_of_range(reader, field, true);
-    domi_store(at, field->size, value);
+    domi_store_unsigned_member(at, field->size, value);
     return 0;
 }
 
 static int get_signed_member(domus_pickle_reader *reader, const domus_pickle_field *field, void *at)
 {
     const domi_pickle_token *token = &reader->token;
-    int error = domi_pickle_token_next(reader);
+    int error = domi_pickle_token_read_next(reader);
 
     if (error != 0)
         return error;
     if (!is_integer_token(token))
-        return domi_pickle_token_refuse(reader, "an integer");
-    int64_t most = domi_greatest_signed(field->size);
+        return domi_pickle_token_refuse_kind(reader, "an integer");
+    int64_t most = domi_greatest_signed_of_size(field->size);
     int64_t value = (int64_t)token->is.number;
     if (token->value == DOMUS_PICKLE_UNSIGNED ? token->is.number > (uint64_t)most
                                               : value < -most - 1)
         return refuse_number_out_of_range(reader, field, false);
     if (field->ranged && (value < (int64_t)field->low || value > (int64_t)field->high))
         return refuse_number_out_of_range(reader, field, true);
-    domi_store(at, field->size, (uint64_t)value);
+    domi_store_unsigned_member(at, field->size, (uint64_t)value);
     return 0;
 }
 
@@ -108,35 +110,35 @@ static int refuse_unknown_word_of_enum(domus_pickle_reader *reader)
     for (uint32_t i = 0; i < size; i++)
         shown[i] = token->body[i] >= 0x20 && token->body[i] < 0x7f ? (char)token->body[i] : '?';
     shown[size] = '\0';
-    return domi_pickle_fault_say(&reader->fault, -ERANGE, "\"%s%s\" is none of its words", shown,
-                                 size < token->size ? "..." : "");
+    return domi_pickle_fault_record(&reader->fault, -ERANGE, "\"%s%s\" is none of its words", shown,
+                                    size < token->size ? "..." : "");
 }
 
 static int get_enum_member(domus_pickle_reader *reader, const domus_pickle_field *field, void *at)
 {
     const domus_pickle_word *word = NULL;
     const domi_pickle_token *token = &reader->token;
-    int error = domi_pickle_token_next(reader);
+    int error = domi_pickle_token_read_next(reader);
 
     if (error != 0)
         return error;
     if (token->value == DOMUS_PICKLE_CHARS) {
-        word = domi_word_with_text(field->words, token->body, token->size);
+        word = domi_enum_word_with_text(field->words, token->body, token->size);
         if (word == NULL)
             return refuse_unknown_word_of_enum(reader);
     } else if (is_integer_token(token)) {
         if (token->value == DOMUS_PICKLE_NEGATIVE || token->is.number <= (uint64_t)INT64_MAX)
-            word = domi_word_with_value(field->words, (int64_t)token->is.number);
+            word = domi_enum_word_with_value(field->words, (int64_t)token->is.number);
         if (word == NULL && token->value == DOMUS_PICKLE_NEGATIVE)
-            return domi_pickle_fault_say(&reader->fault, -ERANGE, "%lld is none of its values",
-                                         (long long)token->is.number);
+            return domi_pickle_fault_record(&reader->fault, -ERANGE, "%lld is none of its values",
+                                            (long long)token->is.number);
         if (word == NULL)
-            return domi_pickle_fault_say(&reader->fault, -ERANGE, "%llu is none of its values",
-                                         (unsigned long long)token->is.number);
+            return domi_pickle_fault_record(&reader->fault, -ERANGE, "%llu is none of its values",
+                                            (unsigned long long)token->is.number);
     } else {
-        return domi_pickle_token_refuse(reader, "an integer or a word");
+        return domi_pickle_token_refuse_kind(reader, "an integer or a word");
     }
-    domi_store(at, field->size, (uint64_t)word->value);
+    domi_store_unsigned_member(at, field->size, (uint64_t)word->value);
     return 0;
 }
 
@@ -153,8 +155,8 @@ static int get_real_member(domus_pickle_reader *reader, const domus_pickle_field
     }
     float small = (float)value;
     if ((double)small != value && value == value)
-        return domi_pickle_fault_say(&reader->fault, -ERANGE, "%.17g does not fit into a float",
-                                     value);
+        return domi_pickle_fault_record(&reader->fault, -ERANGE, "%.17g does not fit into a float",
+                                        value);
     memcpy(at, &small, sizeof small);
     return 0;
 }
@@ -187,7 +189,7 @@ static int set_member_to_preset(domus_pickle_reader *reader, const domus_pickle_
     case DOMUS_PICKLE_KIND_INT:
     case DOMUS_PICKLE_KIND_UINT:
     case DOMUS_PICKLE_KIND_ENUM:
-        domi_store(at, field->size, field->preset);
+        domi_store_unsigned_member(at, field->size, field->preset);
         return 0;
     case DOMUS_PICKLE_KIND_REAL:
         if (field->size == sizeof small)
@@ -200,20 +202,20 @@ static int set_member_to_preset(domus_pickle_reader *reader, const domus_pickle_
             memcpy(at, text, strlen(text));
         return 0;
     case DOMUS_PICKLE_KIND_OWNED_TEXT:
-        return text != NULL ? domi_pickle_own_text(reader, text, strlen(text), at) : 0;
+        return text != NULL ? domi_pickle_copy_text(reader, text, strlen(text), at) : 0;
     case DOMUS_PICKLE_KIND_SLICE:
     case DOMUS_PICKLE_KIND_ADDRESS:
     case DOMUS_PICKLE_KIND_ENDPOINT:
         return 0;
     case DOMUS_PICKLE_KIND_STRUCT:
         for (uint32_t i = 0; i < field->table->count; i++) {
-            error = domi_pickle_set_missing(reader, &field->table->fields[i], at);
+            error = domi_pickle_set_missing_to_default(reader, &field->table->fields[i], at);
             if (error != 0)
                 return error;
         }
         return 0;
     }
-    return domi_pickle_fault_say(&reader->fault, -EINVAL, "has no kind");
+    return domi_pickle_fault_record(&reader->fault, -EINVAL, "has no kind");
 }
 
 /* Set the elements of a fixed array, from the index `from` on, to the default of their field. */
@@ -223,13 +225,13 @@ static int set_elements_to_preset(domus_pickle_reader *reader, const domus_pickl
     for (uint64_t i = from; i < field->count_max; i++) {
         int error = set_member_to_preset(reader, field, at + i * field->size);
         if (error != 0)
-            return domi_pickle_fault_element(&reader->fault, i);
+            return domi_pickle_fault_put_element_index(&reader->fault, i);
     }
     return 0;
 }
 
-int domi_pickle_set_missing(domus_pickle_reader *reader, const domus_pickle_field *field,
-                            void *value)
+int domi_pickle_set_missing_to_default(domus_pickle_reader *reader, const domus_pickle_field *field,
+                                       void *value)
 {
     char *at = (char *)value + field->offset;
     int error = 0;
@@ -238,7 +240,7 @@ int domi_pickle_set_missing(domus_pickle_reader *reader, const domus_pickle_fiel
         error = set_member_to_preset(reader, field, at);
     else if (field->shape == DOMUS_PICKLE_FIXED)
         error = set_elements_to_preset(reader, field, at, 0);
-    return error != 0 ? domi_pickle_fault_name(&reader->fault, field->name) : 0;
+    return error != 0 ? domi_pickle_fault_put_field_name(&reader->fault, field->name) : 0;
 }
 
 static int get_elements_of_member(domus_pickle_reader *reader, const domus_pickle_field *field,
@@ -246,32 +248,32 @@ static int get_elements_of_member(domus_pickle_reader *reader, const domus_pickl
 {
     char *at = value + field->offset;
     const domi_pickle_token *token = &reader->token;
-    int error = domi_pickle_token_next(reader);
+    int error = domi_pickle_token_read_next(reader);
 
     if (error != 0)
         return error;
     if (token->value != DOMUS_PICKLE_ARRAY_HEAD)
-        return domi_pickle_token_refuse(reader, "an array");
+        return domi_pickle_token_refuse_kind(reader, "an array");
     uint32_t count = token->size;
     if (count > field->count_max)
-        return domi_pickle_fault_say(&reader->fault, -EMSGSIZE, "has %u elements, more than %u",
-                                     count, field->count_max);
+        return domi_pickle_fault_record(&reader->fault, -EMSGSIZE, "has %u elements, more than %u",
+                                        count, field->count_max);
     if (field->shape == DOMUS_PICKLE_POINTED && count != 0) {
-        error = domi_pickle_take_memory(reader, (uint64_t)count * field->size);
+        error = domi_pickle_count_memory(reader, (uint64_t)count * field->size);
         if (error != 0)
             return error;
         char *memory = calloc(count, field->size);
         if (memory == NULL)
-            return domi_pickle_fault_say(&reader->fault, -ENOMEM, "no memory");
+            return domi_pickle_fault_record(&reader->fault, -ENOMEM, "no memory");
         memcpy(at, &memory, sizeof memory);
         at = memory;
     }
     if (field->shape != DOMUS_PICKLE_FIXED)
-        domi_store(value + field->count_offset, field->count_size, count);
+        domi_store_unsigned_member(value + field->count_offset, field->count_size, count);
     for (uint32_t i = 0; i < count; i++) {
         error = get_value_of_field(reader, field, at + (size_t)i * field->size);
         if (error != 0)
-            return domi_pickle_fault_element(&reader->fault, i);
+            return domi_pickle_fault_put_element_index(&reader->fault, i);
     }
     return field->shape == DOMUS_PICKLE_FIXED ? set_elements_to_preset(reader, field, at, count)
                                               : 0;
@@ -292,7 +294,7 @@ static int get_value_of_field(domus_pickle_reader *reader, const domus_pickle_fi
     case DOMUS_PICKLE_KIND_REAL:
         return get_real_member(reader, field, at);
     case DOMUS_PICKLE_KIND_TEXT:
-        return domi_pickle_get_chars(reader, at, field->size);
+        return domi_pickle_get_text_into_array(reader, at, field->size);
     case DOMUS_PICKLE_KIND_OWNED_TEXT:
         return get_owned_text_member(reader, field, at);
     case DOMUS_PICKLE_KIND_SLICE:
@@ -304,7 +306,7 @@ static int get_value_of_field(domus_pickle_reader *reader, const domus_pickle_fi
     case DOMUS_PICKLE_KIND_STRUCT:
         return domi_pickle_get_struct(reader, field->table, at);
     }
-    return domi_pickle_fault_say(&reader->fault, -EINVAL, "has no kind");
+    return domi_pickle_fault_record(&reader->fault, -EINVAL, "has no kind");
 }
 
 static int get_field_of_struct(domus_pickle_reader *reader, const domus_pickle_field *field,
@@ -315,16 +317,16 @@ static int get_field_of_struct(domus_pickle_reader *reader, const domus_pickle_f
     /* nil in place of a value means that the field is absent */
     if (field->has != 0 && is_next_value_nil(reader)) {
         reader->at++;
-        error = domi_pickle_set_missing(reader, field, value);
+        error = domi_pickle_set_missing_to_default(reader, field, value);
         return error;
     }
     error = field->shape == DOMUS_PICKLE_ONE
                 ? get_value_of_field(reader, field, value + field->offset)
                 : get_elements_of_member(reader, field, value);
     if (error != 0)
-        return domi_pickle_fault_name(&reader->fault, field->name);
+        return domi_pickle_fault_put_field_name(&reader->fault, field->name);
     if (field->has != 0)
-        domi_store(value + field->has_offset, 1, 1);
+        domi_store_unsigned_member(value + field->has_offset, 1, 1);
     return 0;
 }
 
@@ -352,7 +354,7 @@ static int read_unexpected_key(domus_pickle_reader *reader, const domus_pickle_t
 {
     const unsigned char *begin = reader->at;
     const domi_pickle_token *token = &reader->token;
-    int error = domi_pickle_token_next(reader);
+    int error = domi_pickle_token_read_next(reader);
 
     if (error != 0)
         return error;
@@ -361,8 +363,9 @@ static int read_unexpected_key(domus_pickle_reader *reader, const domus_pickle_t
     if (*ret_row != table->count)
         return 0;
     reader->at = begin;
-    error = domi_pickle_skip(reader); /* an unknown key is skipped, which may even be an array */
-    return error != 0 ? error : domi_pickle_skip(reader);
+    error =
+        domi_pickle_skip_value(reader); /* an unknown key is skipped, which may even be an array */
+    return error != 0 ? error : domi_pickle_skip_value(reader);
 }
 
 /* Set the fields that the message does not have to their defaults, or fail: `seen` has a bit for
@@ -375,10 +378,10 @@ static int fill_missing_fields(domus_pickle_reader *reader, const domus_pickle_t
         if ((seen >> i & 1) != 0)
             continue;
         if (field->required) {
-            (void)domi_pickle_fault_say(&reader->fault, -EBADMSG, "is missing");
-            return domi_pickle_fault_name(&reader->fault, field->name);
+            (void)domi_pickle_fault_record(&reader->fault, -EBADMSG, "is missing");
+            return domi_pickle_fault_put_field_name(&reader->fault, field->name);
         }
-        int error = domi_pickle_set_missing(reader, field, value);
+        int error = domi_pickle_set_missing_to_default(reader, field, value);
         if (error != 0)
             return error;
     }
@@ -392,12 +395,12 @@ int domi_pickle_get_struct(domus_pickle_reader *reader, const domus_pickle_table
     uint32_t known = 0;
     uint32_t row = 0;
     const domi_pickle_token *token = &reader->token;
-    int error = domi_pickle_token_next(reader);
+    int error = domi_pickle_token_read_next(reader);
 
     if (error != 0)
         return error;
     if (token->value != DOMUS_PICKLE_MAP_HEAD)
-        return domi_pickle_token_refuse(reader, "a map");
+        return domi_pickle_token_refuse_kind(reader, "a map");
     for (uint32_t left = token->size; left != 0; left--) {
         if (row < table->count && reader->at != reader->end &&
             *reader->at == table->fields[row].number) {
@@ -411,8 +414,8 @@ int domi_pickle_get_struct(domus_pickle_reader *reader, const domus_pickle_table
         }
         const domus_pickle_field *field = &table->fields[row];
         if ((seen >> row & 1) != 0) {
-            (void)domi_pickle_fault_say(&reader->fault, -EBADMSG, "is there twice");
-            return domi_pickle_fault_name(&reader->fault, field->name);
+            (void)domi_pickle_fault_record(&reader->fault, -EBADMSG, "is there twice");
+            return domi_pickle_fault_put_field_name(&reader->fault, field->name);
         }
         seen |= UINT64_C(1) << row++;
         error = get_field_of_struct(reader, field, value);

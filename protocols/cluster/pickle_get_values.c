@@ -5,19 +5,20 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-int domi_pickle_take_memory(domus_pickle_reader *reader, uint64_t bytes)
+int domi_pickle_count_memory(domus_pickle_reader *reader, uint64_t bytes)
 {
     if (bytes > reader->memory_left)
-        return domi_pickle_fault_say(&reader->fault, -EMSGSIZE,
-                                     "needs %llu bytes of memory, and the message may take %u more",
-                                     (unsigned long long)bytes, reader->memory_left);
+        return domi_pickle_fault_record(
+            &reader->fault, -EMSGSIZE,
+            "needs %llu bytes of memory, and the message may take %u more",
+            (unsigned long long)bytes, reader->memory_left);
     reader->memory_left -= (uint32_t)bytes;
     return 0;
 }
 
 static int refuse_for_want_of_memory(domus_pickle_reader *reader)
 {
-    return domi_pickle_fault_say(&reader->fault, -ENOMEM, "no memory");
+    return domi_pickle_fault_record(&reader->fault, -ENOMEM, "no memory");
 }
 
 /* Read a text of at most `most` bytes. A zero byte within the text is refused, because texts in
@@ -25,21 +26,21 @@ static int refuse_for_want_of_memory(domus_pickle_reader *reader)
 static int read_text_without_zeros(domus_pickle_reader *reader, uint64_t most)
 {
     const domi_pickle_token *token = &reader->token;
-    int error = domi_pickle_token_next(reader);
+    int error = domi_pickle_token_read_next(reader);
 
     if (error != 0)
         return error;
     if (token->value != DOMUS_PICKLE_CHARS)
-        return domi_pickle_token_refuse(reader, "a text");
+        return domi_pickle_token_refuse_kind(reader, "a text");
     if (token->size > most)
-        return domi_pickle_fault_say(&reader->fault, -EMSGSIZE, "has %u bytes, more than %llu",
-                                     token->size, (unsigned long long)most);
+        return domi_pickle_fault_record(&reader->fault, -EMSGSIZE, "has %u bytes, more than %llu",
+                                        token->size, (unsigned long long)most);
     if (memchr(token->body, '\0', token->size) != NULL)
-        return domi_pickle_fault_say(&reader->fault, -EBADMSG, "has a zero in it");
+        return domi_pickle_fault_record(&reader->fault, -EBADMSG, "has a zero in it");
     return 0;
 }
 
-int domi_pickle_get_chars(domus_pickle_reader *reader, char *buffer, size_t size)
+int domi_pickle_get_text_into_array(domus_pickle_reader *reader, char *buffer, size_t size)
 {
     const domi_pickle_token *token = &reader->token;
     int error = read_text_without_zeros(reader, size - 1);
@@ -51,10 +52,10 @@ int domi_pickle_get_chars(domus_pickle_reader *reader, char *buffer, size_t size
     return 0;
 }
 
-int domi_pickle_own_text(domus_pickle_reader *reader, const void *bytes, size_t size,
-                         char **ret_text)
+int domi_pickle_copy_text(domus_pickle_reader *reader, const void *bytes, size_t size,
+                          char **ret_text)
 {
-    int error = domi_pickle_take_memory(reader, (uint64_t)size + 1);
+    int error = domi_pickle_count_memory(reader, (uint64_t)size + 1);
 
     if (error != 0)
         return error;
@@ -72,7 +73,7 @@ int domi_pickle_get_owned_text(domus_pickle_reader *reader, uint32_t most, char 
     const domi_pickle_token *token = &reader->token;
     int error = read_text_without_zeros(reader, most);
 
-    return error != 0 ? error : domi_pickle_own_text(reader, token->body, token->size, ret_text);
+    return error != 0 ? error : domi_pickle_copy_text(reader, token->body, token->size, ret_text);
 }
 
 /* Make a slice that shares the page of the message with the reader. This may move the bytes to
@@ -97,18 +98,18 @@ int domi_pickle_get_slice(domus_pickle_reader *reader, uint32_t most, domus_slic
 {
     uint32_t share_min = reader->context->share_min;
     const domi_pickle_token *token = &reader->token;
-    int error = domi_pickle_token_next(reader);
+    int error = domi_pickle_token_read_next(reader);
 
     if (error != 0)
         return error;
     if (token->value != DOMUS_PICKLE_BYTES && token->value != DOMUS_PICKLE_CHARS)
-        return domi_pickle_token_refuse(reader, "bytes");
+        return domi_pickle_token_refuse_kind(reader, "bytes");
     if (token->size > most)
-        return domi_pickle_fault_say(&reader->fault, -EMSGSIZE, "has %u bytes, more than %u",
-                                     token->size, most);
+        return domi_pickle_fault_record(&reader->fault, -EMSGSIZE, "has %u bytes, more than %u",
+                                        token->size, most);
     if (token->size >= (share_min != 0 ? share_min : DOMUS_PICKLE_SHARE_PRESET))
         return share_page_as_slice(reader, ret_slice);
-    error = domi_pickle_take_memory(reader, token->size);
+    error = domi_pickle_count_memory(reader, token->size);
     if (error != 0)
         return error;
     if (domus_slice_copy(token->body, token->size, ret_slice) != 0)
@@ -120,7 +121,7 @@ int domi_pickle_get_slice(domus_pickle_reader *reader, uint32_t most, domus_slic
 static int read_extension_or_nil(domus_pickle_reader *reader, int type, const char *wanted)
 {
     domi_pickle_token *token = &reader->token;
-    int error = domi_pickle_token_next(reader);
+    int error = domi_pickle_token_read_next(reader);
 
     if (error != 0)
         return error;
@@ -129,12 +130,12 @@ static int read_extension_or_nil(domus_pickle_reader *reader, int type, const ch
         return 0;
     }
     if (token->value != DOMUS_PICKLE_EXTENSION)
-        return domi_pickle_token_refuse(reader, wanted);
+        return domi_pickle_token_refuse_kind(reader, wanted);
     if (token->ext != type)
-        return domi_pickle_fault_say(&reader->fault, -EBADMSG, "is extension %d, not %s",
-                                     token->ext, wanted);
+        return domi_pickle_fault_record(&reader->fault, -EBADMSG, "is extension %d, not %s",
+                                        token->ext, wanted);
     if (token->size == 0)
-        return domi_pickle_fault_say(&reader->fault, -EBADMSG, "has no bytes");
+        return domi_pickle_fault_record(&reader->fault, -EBADMSG, "has no bytes");
     return 0;
 }
 
@@ -148,16 +149,16 @@ int domi_pickle_get_address(domus_pickle_reader *reader, domus_address *ret_addr
     if (error != 0)
         return error;
     if (token->size > DOMUS_PICKLE_ADDRESS_MAX)
-        return domi_pickle_fault_say(&reader->fault, -EMSGSIZE, "has %u bytes, more than %u",
-                                     token->size, DOMUS_PICKLE_ADDRESS_MAX);
+        return domi_pickle_fault_record(&reader->fault, -EMSGSIZE, "has %u bytes, more than %u",
+                                        token->size, DOMUS_PICKLE_ADDRESS_MAX);
     if (token->size != 0) {
         if (context->read_address == NULL)
-            return domi_pickle_fault_say(&reader->fault, -EOPNOTSUPP,
-                                         "addresses cannot travel here");
+            return domi_pickle_fault_record(&reader->fault, -EOPNOTSUPP,
+                                            "addresses cannot travel here");
         error = context->read_address(context->context, token->body, token->size, &address);
         if (error != 0)
-            return domi_pickle_fault_say(&reader->fault, error < 0 ? error : -EBADMSG,
-                                         "the address cannot be read");
+            return domi_pickle_fault_record(&reader->fault, error < 0 ? error : -EBADMSG,
+                                            "the address cannot be read");
     }
     *ret_address = address;
     return 0;
@@ -177,12 +178,12 @@ int domi_pickle_get_endpoint(domus_pickle_reader *reader, domus_endpoint *ret_en
         if (family == 4 || family == 6) {
             size = family == 4 ? 4 : 16;
             if (token->size != 1 + size + 2)
-                return domi_pickle_fault_say(&reader->fault, -EBADMSG, "is no endpoint");
+                return domi_pickle_fault_record(&reader->fault, -EBADMSG, "is no endpoint");
             endpoint.port =
                 (uint16_t)((unsigned)token->body[1 + size] << 8 | token->body[1 + size + 1]);
         }
         if ((family != 1 && family != 4 && family != 6) || size > sizeof endpoint.bytes)
-            return domi_pickle_fault_say(&reader->fault, -EBADMSG, "is no endpoint");
+            return domi_pickle_fault_record(&reader->fault, -EBADMSG, "is no endpoint");
         endpoint.family = family == 4 ? AF_INET : family == 6 ? AF_INET6 : AF_UNIX;
         endpoint.size = (uint16_t)size;
         memcpy(endpoint.bytes, token->body + 1, size);
@@ -198,7 +199,7 @@ int domi_pickle_get_endpoint(domus_pickle_reader *reader, domus_endpoint *ret_en
 int domi_pickle_get_real(domus_pickle_reader *reader, double *ret_value)
 {
     const domi_pickle_token *token = &reader->token;
-    int error = domi_pickle_token_next(reader);
+    int error = domi_pickle_token_read_next(reader);
 
     if (error != 0)
         return error;
@@ -218,8 +219,8 @@ int domi_pickle_get_real(domus_pickle_reader *reader, double *ret_value)
         *ret_value = (double)(int64_t)token->is.number;
         return 0;
     default:
-        return domi_pickle_token_refuse(reader, "a number");
+        return domi_pickle_token_refuse_kind(reader, "a number");
     }
-    return domi_pickle_fault_say(&reader->fault, -ERANGE,
-                                 "is an integer that no double is sure to be");
+    return domi_pickle_fault_record(&reader->fault, -ERANGE,
+                                    "is an integer that no double is sure to be");
 }

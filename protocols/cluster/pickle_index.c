@@ -39,7 +39,8 @@ uint64_t domus_pickle_hash(const char *name)
     return hash;
 }
 
-uint64_t domi_pickle_hash_of(const domus_picklers *picklers, const domus_pickler *pickler)
+uint64_t domi_pickle_hash_of_listed_pickler(const domus_picklers *picklers,
+                                            const domus_pickler *pickler)
 {
     return picklers->hashes[pickler - picklers->list];
 }
@@ -81,7 +82,7 @@ static int add_pickler_to_index(domus_picklers *picklers, uint32_t index, char *
                                 size_t error_size)
 {
     const domus_pickler *pickler = &picklers->list[index];
-    const char *name = domi_pickler_name(pickler);
+    const char *name = domi_pickler_name_on_wire(pickler);
     char text[DOMUS_PICKLE_ERROR_MAX] = "";
 
     if (name == NULL) {
@@ -97,7 +98,7 @@ static int add_pickler_to_index(domus_picklers *picklers, uint32_t index, char *
     const domus_pickler *other = result == 0 ? domus_pickler_of_hash(picklers, hash) : NULL;
     if (other != NULL) {
         (void)snprintf(text, sizeof text, "its name has the same hash as \"%s\"",
-                       domi_pickler_name(other));
+                       domi_pickler_name_on_wire(other));
         result = -EINVAL;
     }
     if (result != 0) {

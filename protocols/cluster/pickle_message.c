@@ -22,26 +22,27 @@ static uint32_t bytes_max_of_message(const domus_pickle_context *context)
 static int write_payload_by_functions(domus_pickle_writer *writer, const domus_pickler *pickler,
                                       const void *payload)
 {
-    domi_nest_begin(&writer->nest);
+    domi_nest_expect_one_value(&writer->nest);
     int error = pickler->write(writer, payload);
     if (writer->fault.error != 0)
         return writer->fault.error;
     if (error < 0)
-        return domi_pickle_fault_say(&writer->fault, error, "its function cannot write it");
-    if (!domi_nest_is_whole(&writer->nest))
-        return domi_pickle_fault_say(&writer->fault, -EINVAL,
-                                     "its function writes fewer values than it has announced");
+        return domi_pickle_fault_record(&writer->fault, error, "its function cannot write it");
+    if (!domi_nest_has_all_values(&writer->nest))
+        return domi_pickle_fault_record(&writer->fault, -EINVAL,
+                                        "its function writes fewer values than it has announced");
     return 0;
 }
 
 static int write_head_and_payload(domus_pickle_writer *writer, const domus_picklers *picklers,
                                   const domus_pickler *pickler, const void *payload)
 {
-    msgpack_packer packer = domi_packer(writer);
+    msgpack_packer packer = domi_pickle_packer_of_writer(writer);
     int error = msgpack_pack_array(&packer, PARTS);
 
     if (error == 0)
-        error = msgpack_pack_fix_uint64(&packer, domi_pickle_hash_of(picklers, pickler));
+        error =
+            msgpack_pack_fix_uint64(&packer, domi_pickle_hash_of_listed_pickler(picklers, pickler));
     if (error == 0)
         error = msgpack_pack_uint32(&packer, pickler->version);
     if (error != 0)
@@ -58,8 +59,8 @@ static int refuse_to_pickle_type(const domus_type *type, int error, const char *
     domi_pickle_fault fault;
 
     fault.error = 0;
-    (void)domi_pickle_fault_say(&fault, error, "%s", why);
-    return domi_pickle_fault_tell(&fault, type->name, text, size);
+    (void)domi_pickle_fault_record(&fault, error, "%s", why);
+    return domi_pickle_fault_write_as_text(&fault, type->name, text, size);
 }
 
 int domus_pickle(const domus_picklers *picklers, const domus_pickle_context *context,
@@ -87,7 +88,7 @@ int domus_pickle(const domus_picklers *picklers, const domus_pickle_context *con
     if (writer.begin != NULL)
         writer.end += room;
     else
-        (void)domi_pickle_fault_say(&writer.fault, to->error, "no memory");
+        (void)domi_pickle_fault_record(&writer.fault, to->error, "no memory");
     if (writer.fault.error == 0 &&
         write_head_and_payload(&writer, picklers, pickler, payload) == 0) {
         domus_append_written(to, (size_t)(writer.at - writer.begin));
@@ -95,7 +96,8 @@ int domus_pickle(const domus_picklers *picklers, const domus_pickle_context *con
     }
     if (to->error == 0)
         to->size = before;
-    return domi_pickle_fault_tell(&writer.fault, domi_pickler_name(pickler), error, error_size);
+    return domi_pickle_fault_write_as_text(&writer.fault, domi_pickler_name_on_wire(pickler), error,
+                                           error_size);
 }
 
 int domus_pickle_into(const domus_picklers *picklers, const domus_pickle_context *context,
@@ -114,7 +116,8 @@ int domus_pickle_into(const domus_picklers *picklers, const domus_pickle_context
     writer.end = writer.begin + (size < writer.left ? size : writer.left);
     writer.fault.error = 0;
     if (write_head_and_payload(&writer, picklers, pickler, payload) != 0)
-        return domi_pickle_fault_tell(&writer.fault, domi_pickler_name(pickler), error, error_size);
+        return domi_pickle_fault_write_as_text(&writer.fault, domi_pickler_name_on_wire(pickler),
+                                               error, error_size);
     *ret_size = (size_t)(writer.at - writer.begin);
     return 0;
 }
@@ -137,21 +140,21 @@ static int read_hash_and_version(domus_pickle_reader *reader, uint64_t *ret_hash
                                  uint64_t *ret_version)
 {
     const domi_pickle_token *token = &reader->token;
-    int error = domi_pickle_token_next(reader);
+    int error = domi_pickle_token_read_next(reader);
 
     if (error == 0 && (token->value != DOMUS_PICKLE_ARRAY_HEAD || token->size != PARTS))
-        error = domi_pickle_fault_say(&reader->fault, -EBADMSG, "is no pickled message");
+        error = domi_pickle_fault_record(&reader->fault, -EBADMSG, "is no pickled message");
     if (error == 0)
-        error = domi_pickle_token_next(reader);
+        error = domi_pickle_token_read_next(reader);
     if (error == 0 && token->value != DOMUS_PICKLE_UNSIGNED)
-        error = domi_pickle_token_refuse(reader, "the hash of a name");
+        error = domi_pickle_token_refuse_kind(reader, "the hash of a name");
     if (error != 0)
         return error;
     *ret_hash = token->is.number;
-    error = domi_pickle_token_next(reader);
+    error = domi_pickle_token_read_next(reader);
     if (error == 0 && (token->value != DOMUS_PICKLE_UNSIGNED || token->is.number == 0 ||
                        token->is.number > UINT32_MAX))
-        error = domi_pickle_fault_say(&reader->fault, -EBADMSG, "has no version");
+        error = domi_pickle_fault_record(&reader->fault, -EBADMSG, "has no version");
     if (error == 0)
         *ret_version = token->is.number;
     return error;
@@ -168,22 +171,23 @@ int domus_pickled_open(const domus_picklers *picklers, const domus_pickle_contex
 
     begin_reading_message(&reader, context, bytes);
     if (bytes.size > bytes_max_of_message(reader.context))
-        (void)domi_pickle_fault_say(&reader.fault, -EMSGSIZE, "has %u bytes, more than %u",
-                                    bytes.size, bytes_max_of_message(reader.context));
+        (void)domi_pickle_fault_record(&reader.fault, -EMSGSIZE, "has %u bytes, more than %u",
+                                       bytes.size, bytes_max_of_message(reader.context));
     else if (read_hash_and_version(&reader, &hash, &version) == 0) {
         pickler = domus_pickler_of_hash(picklers, hash);
         if (pickler == NULL)
-            (void)domi_pickle_fault_say(&reader.fault, -ENOENT, "no pickler has the hash %016llx",
-                                        (unsigned long long)hash);
+            (void)domi_pickle_fault_record(&reader.fault, -ENOENT,
+                                           "no pickler has the hash %016llx",
+                                           (unsigned long long)hash);
         else if (version < pickler->oldest)
-            (void)domi_pickle_fault_say(&reader.fault, -EPROTONOSUPPORT,
-                                        "version %u is older than %u, the oldest that is read",
-                                        (unsigned)version, pickler->oldest);
+            (void)domi_pickle_fault_record(&reader.fault, -EPROTONOSUPPORT,
+                                           "version %u is older than %u, the oldest that is read",
+                                           (unsigned)version, pickler->oldest);
     }
     if (reader.fault.error != 0)
-        return domi_pickle_fault_tell(&reader.fault,
-                                      pickler != NULL ? domi_pickler_name(pickler) : "message",
-                                      error, error_size);
+        return domi_pickle_fault_write_as_text(
+            &reader.fault, pickler != NULL ? domi_pickler_name_on_wire(pickler) : "message", error,
+            error_size);
     *ret_pickled = (domus_pickled){.pickler = pickler,
                                    .version = (uint32_t)version,
                                    .at = (uint32_t)(reader.at - reader.data),
@@ -195,15 +199,15 @@ int domus_pickled_open(const domus_picklers *picklers, const domus_pickle_contex
 static int read_payload_by_functions(domus_pickle_reader *reader, const domus_pickled *pickled,
                                      void *payload)
 {
-    domi_nest_begin(&reader->nest);
+    domi_nest_expect_one_value(&reader->nest);
     int error = pickled->pickler->read(reader, payload, pickled->version);
     if (reader->fault.error != 0)
         return reader->fault.error;
     if (error < 0)
-        return domi_pickle_fault_say(&reader->fault, error, "its function refuses it");
-    if (!domi_nest_is_whole(&reader->nest))
-        return domi_pickle_fault_say(&reader->fault, -EBADMSG,
-                                     "has values that its function has not read");
+        return domi_pickle_fault_record(&reader->fault, error, "its function refuses it");
+    if (!domi_nest_has_all_values(&reader->nest))
+        return domi_pickle_fault_record(&reader->fault, -EBADMSG,
+                                        "has values that its function has not read");
     return 0;
 }
 
@@ -220,12 +224,12 @@ static int read_payload_of_message(domus_pickle_reader *reader, const domus_pick
         error = domi_pickle_get_struct(reader, pickler->table != NULL ? pickler->table : &no_fields,
                                        payload);
     if (error == 0 && reader->at != reader->end)
-        error = domi_pickle_fault_say(&reader->fault, -EBADMSG, "has %llu bytes behind its end",
-                                      (unsigned long long)(reader->end - reader->at));
+        error = domi_pickle_fault_record(&reader->fault, -EBADMSG, "has %llu bytes behind its end",
+                                         (unsigned long long)(reader->end - reader->at));
     if (error != 0 || pickler->check == NULL)
         return error;
     error = pickler->check(payload, pickled->version, text, sizeof text);
-    return error < 0 ? domi_pickle_fault_say(&reader->fault, error, "%s", text) : 0;
+    return error < 0 ? domi_pickle_fault_record(&reader->fault, error, "%s", text) : 0;
 }
 
 int domus_unpickle(const domus_pickled *pickled, const domus_pickle_context *context, void *payload,
@@ -247,5 +251,6 @@ int domus_unpickle(const domus_pickled *pickled, const domus_pickle_context *con
         type->release(payload);
     if (type->size != 0)
         memset(payload, 0, type->size);
-    return domi_pickle_fault_tell(&reader.fault, domi_pickler_name(pickler), error, error_size);
+    return domi_pickle_fault_write_as_text(&reader.fault, domi_pickler_name_on_wire(pickler), error,
+                                           error_size);
 }

@@ -1,5 +1,6 @@
-/* The bridge to msgpack-c, which writes all tokens: its packer passes each token to domi_pack().
- * The compiler sees both, so a token costs a comparison and a store. */
+/* The bridge to msgpack-c, which writes all tokens: its packer passes each token to
+ * domi_pickle_write_packed_bytes(). The compiler sees both, so a token costs a comparison and a
+ * store. */
 #ifndef DOMI_PROTOCOLS_CLUSTER_PICKLE_PACK_H
 #define DOMI_PROTOCOLS_CLUSTER_PICKLE_PACK_H
 
@@ -9,12 +10,12 @@
 
 /* Write bytes that msgpack-c has made to the writer, `data`. Returns 0, or a negative errno, which
  * is also recorded as the message's fault. */
-static inline int domi_pack(void *data, const char *bytes, size_t size)
+static inline int domi_pickle_write_packed_bytes(void *data, const char *bytes, size_t size)
 {
     domus_pickle_writer *writer = data;
 
     if ((size_t)(writer->end - writer->at) < size) {
-        int error = domi_pickle_grow(writer, size);
+        int error = domi_pickle_make_room_to_write(writer, size);
         if (error != 0)
             return error;
     }
@@ -23,9 +24,9 @@ static inline int domi_pack(void *data, const char *bytes, size_t size)
     return 0;
 }
 
-static inline msgpack_packer domi_packer(domus_pickle_writer *writer)
+static inline msgpack_packer domi_pickle_packer_of_writer(domus_pickle_writer *writer)
 {
-    return (msgpack_packer){writer, domi_pack};
+    return (msgpack_packer){writer, domi_pickle_write_packed_bytes};
 }
 
 #endif

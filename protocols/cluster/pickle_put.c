@@ -10,21 +10,21 @@ static int begin_to_write_value(domus_pickle_writer *writer, uint64_t count)
 {
     if (writer->fault.error != 0)
         return writer->fault.error;
-    switch (domi_nest_take(&writer->nest, count)) {
+    switch (domi_nest_count_value(&writer->nest, count)) {
     case 0:
         return 0;
     case -EMSGSIZE:
-        return domi_pickle_fault_say(&writer->fault, -EINVAL, "has arrays in arrays deeper than %u",
-                                     DOMUS_PICKLE_DEPTH_MAX);
+        return domi_pickle_fault_record(
+            &writer->fault, -EINVAL, "has arrays in arrays deeper than %u", DOMUS_PICKLE_DEPTH_MAX);
     default:
-        return domi_pickle_fault_say(&writer->fault, -EINVAL,
-                                     "its function writes more values than it has announced");
+        return domi_pickle_fault_record(&writer->fault, -EINVAL,
+                                        "its function writes more values than it has announced");
     }
 }
 
 int domus_pickle_put_nil(domus_pickle_writer *writer)
 {
-    msgpack_packer packer = domi_packer(writer);
+    msgpack_packer packer = domi_pickle_packer_of_writer(writer);
     int error = begin_to_write_value(writer, 0);
 
     return error != 0 ? error : msgpack_pack_nil(&packer);
@@ -32,7 +32,7 @@ int domus_pickle_put_nil(domus_pickle_writer *writer)
 
 int domus_pickle_put_bool(domus_pickle_writer *writer, bool value)
 {
-    msgpack_packer packer = domi_packer(writer);
+    msgpack_packer packer = domi_pickle_packer_of_writer(writer);
     int error = begin_to_write_value(writer, 0);
 
     if (error != 0)
@@ -42,7 +42,7 @@ int domus_pickle_put_bool(domus_pickle_writer *writer, bool value)
 
 int domus_pickle_put_int(domus_pickle_writer *writer, int64_t value)
 {
-    msgpack_packer packer = domi_packer(writer);
+    msgpack_packer packer = domi_pickle_packer_of_writer(writer);
     int error = begin_to_write_value(writer, 0);
 
     return error != 0 ? error : msgpack_pack_int64(&packer, value);
@@ -50,7 +50,7 @@ int domus_pickle_put_int(domus_pickle_writer *writer, int64_t value)
 
 int domus_pickle_put_uint(domus_pickle_writer *writer, uint64_t value)
 {
-    msgpack_packer packer = domi_packer(writer);
+    msgpack_packer packer = domi_pickle_packer_of_writer(writer);
     int error = begin_to_write_value(writer, 0);
 
     return error != 0 ? error : msgpack_pack_uint64(&packer, value);
@@ -58,7 +58,7 @@ int domus_pickle_put_uint(domus_pickle_writer *writer, uint64_t value)
 
 int domus_pickle_put_float(domus_pickle_writer *writer, float value)
 {
-    msgpack_packer packer = domi_packer(writer);
+    msgpack_packer packer = domi_pickle_packer_of_writer(writer);
     int error = begin_to_write_value(writer, 0);
 
     return error != 0 ? error : msgpack_pack_float(&packer, value);
@@ -66,7 +66,7 @@ int domus_pickle_put_float(domus_pickle_writer *writer, float value)
 
 int domus_pickle_put_double(domus_pickle_writer *writer, double value)
 {
-    msgpack_packer packer = domi_packer(writer);
+    msgpack_packer packer = domi_pickle_packer_of_writer(writer);
     int error = begin_to_write_value(writer, 0);
 
     return error != 0 ? error : msgpack_pack_double(&packer, value);
@@ -75,7 +75,7 @@ int domus_pickle_put_double(domus_pickle_writer *writer, double value)
 int domus_pickle_put_text(domus_pickle_writer *writer, const char *text)
 {
     if (text == NULL)
-        return domi_pickle_fault_say(&writer->fault, -EINVAL, "its function writes a NULL");
+        return domi_pickle_fault_record(&writer->fault, -EINVAL, "its function writes a NULL");
     return domus_pickle_put_chars(writer, text, strlen(text));
 }
 
@@ -83,7 +83,7 @@ int domus_pickle_put_chars(domus_pickle_writer *writer, const char *text, size_t
 {
     int error = begin_to_write_value(writer, 0);
 
-    return error != 0 ? error : domi_pickle_put_chars(writer, text, size);
+    return error != 0 ? error : domi_pickle_put_text_of_size(writer, text, size);
 }
 
 int domus_pickle_put_bytes(domus_pickle_writer *writer, const void *bytes, size_t size)
@@ -109,7 +109,7 @@ int domus_pickle_put_endpoint(domus_pickle_writer *writer, const domus_endpoint 
 
 int domus_pickle_put_array(domus_pickle_writer *writer, uint32_t count)
 {
-    msgpack_packer packer = domi_packer(writer);
+    msgpack_packer packer = domi_pickle_packer_of_writer(writer);
     int error = begin_to_write_value(writer, count);
 
     return error != 0 ? error : msgpack_pack_array(&packer, count);
@@ -117,7 +117,7 @@ int domus_pickle_put_array(domus_pickle_writer *writer, uint32_t count)
 
 int domus_pickle_put_map(domus_pickle_writer *writer, uint32_t count)
 {
-    msgpack_packer packer = domi_packer(writer);
+    msgpack_packer packer = domi_pickle_packer_of_writer(writer);
     int error = begin_to_write_value(writer, 2 * (uint64_t)count);
 
     return error != 0 ? error : msgpack_pack_map(&packer, count);
@@ -140,5 +140,5 @@ int domus_pickle_refuse(domus_pickle_writer *writer, int error, const char *form
     if (vsnprintf(text, sizeof text, format, list) < 0)
         text[0] = '\0';
     va_end(list);
-    return domi_pickle_fault_say(&writer->fault, error < 0 ? error : -EINVAL, "%s", text);
+    return domi_pickle_fault_record(&writer->fault, error < 0 ? error : -EINVAL, "%s", text);
 }

@@ -4,15 +4,15 @@
 
 #include <sys/socket.h>
 
-int domi_pickle_grow(domus_pickle_writer *writer, size_t size)
+int domi_pickle_make_room_to_write(domus_pickle_writer *writer, size_t size)
 {
     uint32_t used = (uint32_t)(writer->at - writer->begin);
 
     if (size > writer->left - used)
-        return domi_pickle_fault_say(&writer->fault, -EMSGSIZE,
-                                     "the message has more bytes than it may");
+        return domi_pickle_fault_record(&writer->fault, -EMSGSIZE,
+                                        "the message has more bytes than it may");
     if (writer->appender == NULL)
-        return domi_pickle_fault_say(&writer->fault, -EMSGSIZE, "the buffer is too small");
+        return domi_pickle_fault_record(&writer->fault, -EMSGSIZE, "the buffer is too small");
     domus_append_written(writer->appender, used);
     writer->left -= used;
     size_t room = size > 2 * (size_t)used ? size : 2 * (size_t)used;
@@ -20,7 +20,7 @@ int domi_pickle_grow(domus_pickle_writer *writer, size_t size)
         room = writer->left;
     writer->begin = writer->at = writer->end = domus_append_room(writer->appender, room);
     if (writer->begin == NULL)
-        return domi_pickle_fault_say(&writer->fault, writer->appender->error, "no memory");
+        return domi_pickle_fault_record(&writer->fault, writer->appender->error, "no memory");
     writer->end += room;
     return 0;
 }
@@ -29,12 +29,12 @@ int domi_pickle_grow(domus_pickle_writer *writer, size_t size)
  * is smaller. */
 static int refuse_too_large_value(domus_pickle_writer *writer)
 {
-    return domi_pickle_fault_say(&writer->fault, -EMSGSIZE, "has more bytes than a message may");
+    return domi_pickle_fault_record(&writer->fault, -EMSGSIZE, "has more bytes than a message may");
 }
 
-int domi_pickle_put_chars(domus_pickle_writer *writer, const char *text, size_t size)
+int domi_pickle_put_text_of_size(domus_pickle_writer *writer, const char *text, size_t size)
 {
-    msgpack_packer packer = domi_packer(writer);
+    msgpack_packer packer = domi_pickle_packer_of_writer(writer);
 
     return size > DOMUS_SLICE_MAX ? refuse_too_large_value(writer)
                                   : msgpack_pack_str_with_body(&packer, text, size);
@@ -42,7 +42,7 @@ int domi_pickle_put_chars(domus_pickle_writer *writer, const char *text, size_t 
 
 int domi_pickle_put_bytes(domus_pickle_writer *writer, const void *bytes, size_t size)
 {
-    msgpack_packer packer = domi_packer(writer);
+    msgpack_packer packer = domi_pickle_packer_of_writer(writer);
 
     return size > DOMUS_SLICE_MAX ? refuse_too_large_value(writer)
                                   : msgpack_pack_bin_with_body(&packer, bytes, size);
@@ -53,16 +53,17 @@ int domi_pickle_put_address(domus_pickle_writer *writer, domus_address address)
     const domus_pickle_context *context = writer->context;
     /* zeroed, so that the message has no bytes that only happened to lie on the stack */
     unsigned char bytes[DOMUS_PICKLE_ADDRESS_MAX] = {0};
-    msgpack_packer packer = domi_packer(writer);
+    msgpack_packer packer = domi_pickle_packer_of_writer(writer);
 
     if (domus_address_equals(address, (domus_address){NULL, 0}))
         return msgpack_pack_nil(&packer);
     if (context->write_address == NULL)
-        return domi_pickle_fault_say(&writer->fault, -EOPNOTSUPP, "addresses cannot travel here");
+        return domi_pickle_fault_record(&writer->fault, -EOPNOTSUPP,
+                                        "addresses cannot travel here");
     int size = context->write_address(context->context, address, bytes);
     if (size < 1 || (unsigned)size > sizeof bytes)
-        return domi_pickle_fault_say(&writer->fault, size < 0 ? size : -EINVAL,
-                                     "the address cannot be written");
+        return domi_pickle_fault_record(&writer->fault, size < 0 ? size : -EINVAL,
+                                        "the address cannot be written");
     return msgpack_pack_ext_with_body(&packer, bytes, (size_t)size, DOMUS_PICKLE_EXT_ADDRESS);
 }
 
@@ -71,7 +72,7 @@ int domi_pickle_put_address(domus_pickle_writer *writer, domus_address address)
 int domi_pickle_put_endpoint(domus_pickle_writer *writer, const domus_endpoint *endpoint)
 {
     unsigned char bytes[1 + sizeof endpoint->bytes + 2];
-    msgpack_packer packer = domi_packer(writer);
+    msgpack_packer packer = domi_pickle_packer_of_writer(writer);
     size_t size = 1;
 
     if (endpoint->family == 0)
@@ -81,7 +82,7 @@ int domi_pickle_put_endpoint(domus_pickle_writer *writer, const domus_endpoint *
         (endpoint->family == AF_INET6 && endpoint->size != 16) ||
         (endpoint->family != AF_INET && endpoint->family != AF_INET6 &&
          endpoint->family != AF_UNIX))
-        return domi_pickle_fault_say(&writer->fault, -EINVAL, "is no endpoint");
+        return domi_pickle_fault_record(&writer->fault, -EINVAL, "is no endpoint");
     bytes[0] = endpoint->family == AF_INET ? 4 : endpoint->family == AF_INET6 ? 6 : 1;
     memcpy(bytes + size, endpoint->bytes, endpoint->size);
     size += endpoint->size;

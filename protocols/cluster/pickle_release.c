@@ -14,13 +14,13 @@ static bool does_field_own_memory(const domus_pickle_field *field)
     case DOMUS_PICKLE_KIND_SLICE:
         return true;
     case DOMUS_PICKLE_KIND_STRUCT:
-        return domi_pickle_owns(field->table);
+        return domi_pickle_does_table_own_memory(field->table);
     default:
         return false;
     }
 }
 
-bool domi_pickle_owns(const domus_pickle_table *table)
+bool domi_pickle_does_table_own_memory(const domus_pickle_table *table)
 {
     for (uint32_t i = 0; i < table->count; i++) {
         const domus_pickle_field *field = &table->fields[i];
@@ -51,7 +51,7 @@ static void release_all_values_of_field(const domus_pickle_field *field, char *v
     if (field->shape == DOMUS_PICKLE_FIXED)
         count = field->count_max;
     else if (field->shape != DOMUS_PICKLE_ONE)
-        count = domi_load(value + field->count_offset, field->count_size);
+        count = domi_load_unsigned_member(value + field->count_offset, field->count_size);
     if (count > field->count_max && field->shape != DOMUS_PICKLE_ONE)
         count = field->count_max; /* the user has set a count that exceeds the bound of the field */
     if (field->shape == DOMUS_PICKLE_POINTED) {
@@ -64,7 +64,7 @@ static void release_all_values_of_field(const domus_pickle_field *field, char *v
     if (field->shape == DOMUS_PICKLE_POINTED) {
         free(at);
         memset(value + field->offset, 0, sizeof(void *));
-        domi_store(value + field->count_offset, field->count_size, 0);
+        domi_store_unsigned_member(value + field->count_offset, field->count_size, 0);
     }
 }
 

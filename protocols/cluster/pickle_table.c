@@ -41,7 +41,8 @@ static bool is_valid_size_of_number(uint32_t size)
 
 static bool fits_into_signed_member(int64_t value, uint32_t size)
 {
-    return value <= domi_greatest_signed(size) && value >= -domi_greatest_signed(size) - 1;
+    return value <= domi_greatest_signed_of_size(size) &&
+           value >= -domi_greatest_signed_of_size(size) - 1;
 }
 
 static int check_range_of_number(const domus_pickle_field *field, const domi_complaint *complaint)
@@ -49,8 +50,9 @@ static int check_range_of_number(const domus_pickle_field *field, const domi_com
     if (!is_valid_size_of_number(field->size))
         return write_error_about_row(complaint, "a number of %u bytes", field->size);
     if (field->kind == DOMUS_PICKLE_KIND_UINT) {
-        uint64_t high = field->ranged ? field->high : domi_greatest(field->size);
-        if (high > domi_greatest(field->size) || (field->ranged && field->low > high))
+        uint64_t high = field->ranged ? field->high : domi_greatest_unsigned_of_size(field->size);
+        if (high > domi_greatest_unsigned_of_size(field->size) ||
+            (field->ranged && field->low > high))
             return write_error_about_row(complaint,
                                          "the range is empty, or larger than the member");
         if (field->preset > high || (field->ranged && field->preset < field->low))
@@ -76,11 +78,13 @@ static int check_word_of_enum(const domus_pickle_field *field, uint32_t i,
     const domus_pickle_word *word = &field->words[i];
     size_t size = strnlen(word->word, WORD_MAX + 1);
     bool fits = field->member == 'u'
-                    ? word->value >= 0 && (uint64_t)word->value <= domi_greatest(field->size)
+                    ? word->value >= 0 &&
+                          (uint64_t)word->value <= domi_greatest_unsigned_of_size(field->size)
                 : field->member == 'i'
                     ? fits_into_signed_member(word->value, field->size)
                     : fits_into_signed_member(word->value, field->size) ||
-                          (word->value >= 0 && (uint64_t)word->value <= domi_greatest(field->size));
+                          (word->value >= 0 &&
+                           (uint64_t)word->value <= domi_greatest_unsigned_of_size(field->size));
 
     if (size == 0 || size > WORD_MAX)
         return write_error_about_row(complaint, "a word has 1 to %u bytes", WORD_MAX);
@@ -89,7 +93,7 @@ static int check_word_of_enum(const domus_pickle_field *field, uint32_t i,
                                      word->word);
     for (uint32_t j = 0; j < i; j++) {
         uint64_t other = (uint64_t)field->words[j].value;
-        if ((((uint64_t)word->value ^ other) & domi_greatest(field->size)) == 0 ||
+        if ((((uint64_t)word->value ^ other) & domi_greatest_unsigned_of_size(field->size)) == 0 ||
             strcmp(field->words[j].word, word->word) == 0)
             return write_error_about_row(complaint, "\"%s\" is there twice, or its value",
                                          word->word);
@@ -274,7 +278,7 @@ static int check_shape_of_row(const domus_pickle_field *field, const domi_compla
     if (field->shape == DOMUS_PICKLE_FIXED)
         return 0;
     if (!is_valid_size_of_number(field->count_size) ||
-        field->count_max > domi_greatest(field->count_size))
+        field->count_max > domi_greatest_unsigned_of_size(field->count_size))
         return write_error_about_row(complaint, "the count cannot be %u", field->count_max);
     return 0;
 }
@@ -341,7 +345,7 @@ int domus_pickle_check(const domus_pickle_table *table, char *error, size_t erro
 int domi_pickler_check(const domus_pickler *pickler, char *error, size_t error_size)
 {
     const domi_complaint complaint = {error, error_size, NULL};
-    size_t size = strnlen(domi_pickler_name(pickler), DOMUS_PICKLE_NAME_MAX + 1);
+    size_t size = strnlen(domi_pickler_name_on_wire(pickler), DOMUS_PICKLE_NAME_MAX + 1);
 
     if (size == 0 || size > DOMUS_PICKLE_NAME_MAX)
         return write_error_about_row(&complaint, "a name has 1 to %u bytes", DOMUS_PICKLE_NAME_MAX);
@@ -360,7 +364,8 @@ int domi_pickler_check(const domus_pickler *pickler, char *error, size_t error_s
                                      "the table is one of %u bytes, and the payload has %u",
                                      pickler->table->size, pickler->type->size);
     int result = domus_pickle_check(pickler->table, error, error_size);
-    if (result == 0 && pickler->type->release == NULL && domi_pickle_owns(pickler->table))
+    if (result == 0 && pickler->type->release == NULL &&
+        domi_pickle_does_table_own_memory(pickler->table))
         return write_error_about_row(&complaint, "it owns memory, and its type has no release");
     return result;
 }

@@ -5,7 +5,7 @@
 
 static int refuse_early_end_of_message(domus_pickle_reader *reader)
 {
-    return domi_pickle_fault_say(&reader->fault, -EBADMSG, "the message ends here");
+    return domi_pickle_fault_record(&reader->fault, -EBADMSG, "the message ends here");
 }
 
 static bool has_fewer_bytes_left_than(const domus_pickle_reader *reader, uint64_t size)
@@ -115,7 +115,7 @@ static inline int read_token_size(domus_pickle_reader *reader, uint32_t size)
 static int read_token_body(domus_pickle_reader *reader, domus_pickle_value value, uint32_t size)
 {
     if (has_fewer_bytes_left_than(reader, size))
-        return domi_pickle_fault_say(
+        return domi_pickle_fault_record(
             &reader->fault, -EBADMSG, "has %llu bytes, of which %llu are there",
             (unsigned long long)size, (unsigned long long)(reader->end - reader->at));
     reader->token.value = value;
@@ -140,10 +140,10 @@ static int read_head_of_nest(domus_pickle_reader *reader, domus_pickle_value val
 {
     if (has_fewer_bytes_left_than(reader,
                                   value == DOMUS_PICKLE_MAP_HEAD ? 2 * (uint64_t)count : count))
-        return domi_pickle_fault_say(&reader->fault, -EBADMSG,
-                                     "announces %u %s, and %llu bytes are left", count,
-                                     value == DOMUS_PICKLE_MAP_HEAD ? "fields" : "elements",
-                                     (unsigned long long)(reader->end - reader->at));
+        return domi_pickle_fault_record(&reader->fault, -EBADMSG,
+                                        "announces %u %s, and %llu bytes are left", count,
+                                        value == DOMUS_PICKLE_MAP_HEAD ? "fields" : "elements",
+                                        (unsigned long long)(reader->end - reader->at));
     reader->token.value = value;
     reader->token.size = count;
     return 0;
@@ -215,12 +215,12 @@ static int read_token_by_mark(domus_pickle_reader *reader, unsigned char mark)
         return error != 0 ? error
                           : read_head_of_nest(reader, DOMUS_PICKLE_MAP_HEAD, reader->token.size);
     default:
-        return domi_pickle_fault_say(&reader->fault, -EBADMSG, "the byte 0x%02x begins no value",
-                                     mark);
+        return domi_pickle_fault_record(&reader->fault, -EBADMSG, "the byte 0x%02x begins no value",
+                                        mark);
     }
 }
 
-int domi_pickle_token_read(domus_pickle_reader *reader)
+int domi_pickle_token_read_long(domus_pickle_reader *reader)
 {
     if (reader->at == reader->end)
         return refuse_early_end_of_message(reader);
@@ -243,7 +243,7 @@ int domi_pickle_token_read(domus_pickle_reader *reader)
     return 0;
 }
 
-int domi_pickle_token_refuse(domus_pickle_reader *reader, const char *wanted)
+int domi_pickle_token_refuse_kind(domus_pickle_reader *reader, const char *wanted)
 {
     static const char *const names[] = {
         [DOMUS_PICKLE_NOTHING] = "nothing",
@@ -260,17 +260,17 @@ int domi_pickle_token_refuse(domus_pickle_reader *reader, const char *wanted)
         [DOMUS_PICKLE_EXTENSION] = "an extension",
     };
 
-    return domi_pickle_fault_say(&reader->fault, -EBADMSG, "is %s, not %s",
-                                 names[reader->token.value], wanted);
+    return domi_pickle_fault_record(&reader->fault, -EBADMSG, "is %s, not %s",
+                                    names[reader->token.value], wanted);
 }
 
 /* The values that belong to a skipped one are counted, and skipped without recursion, so any
  * depth is allowed. The count is bounded, because no head may announce more values than bytes
  * are left. */
-int domi_pickle_skip(domus_pickle_reader *reader)
+int domi_pickle_skip_value(domus_pickle_reader *reader)
 {
     for (uint64_t left = 1; left != 0; left--) {
-        int error = domi_pickle_token_next(reader);
+        int error = domi_pickle_token_read_next(reader);
         if (error != 0)
             return error;
         if (reader->token.value == DOMUS_PICKLE_ARRAY_HEAD)

@@ -10,24 +10,25 @@
 
 #include "protocols/cluster/pickle.h"
 
-/* Read a token of more than one byte into `reader->token`; domi_pickle_token_next() reads short
- * ones. */
-int domi_pickle_token_read(domus_pickle_reader *reader);
+/* Read a token of more than one byte into `reader->token`; domi_pickle_token_read_next() reads
+ * short ones. */
+int domi_pickle_token_read_long(domus_pickle_reader *reader);
 
 /* Record the fault that the token is of another kind than `wanted`, which names a kind. Returns
  * -EBADMSG. */
-int domi_pickle_token_refuse(domus_pickle_reader *reader, const char *wanted) __attribute__((cold));
+int domi_pickle_token_refuse_kind(domus_pickle_reader *reader, const char *wanted)
+    __attribute__((cold));
 
 /* Read the next token into `reader->token`. Returns 0; -EBADMSG when it is invalid, or announces
  * more than the bytes that are left could hold. */
-static inline int domi_pickle_token_next(domus_pickle_reader *reader)
+static inline int domi_pickle_token_read_next(domus_pickle_reader *reader)
 {
     if (reader->at != reader->end && *reader->at < 0x80) {
         reader->token.value = DOMUS_PICKLE_UNSIGNED;
         reader->token.is.number = *reader->at++;
         return 0;
     }
-    return domi_pickle_token_read(reader);
+    return domi_pickle_token_read_long(reader);
 }
 
 #endif

@@ -8,17 +8,18 @@
 
 /* Returns the word of an enum for the number that a member has, whose bytes are `bits`; NULL if no
  * word has that number. */
-static inline const domus_pickle_word *domi_word_of(const domus_pickle_field *field, uint64_t bits)
+static inline const domus_pickle_word *domi_word_of_enum_member(const domus_pickle_field *field,
+                                                                uint64_t bits)
 {
     for (const domus_pickle_word *word = field->words; word->word != NULL; word++) {
-        if (((uint64_t)word->value & domi_greatest(field->size)) == bits)
+        if (((uint64_t)word->value & domi_greatest_unsigned_of_size(field->size)) == bits)
             return word;
     }
     return NULL;
 }
 
-static inline const domus_pickle_word *domi_word_with_value(const domus_pickle_word *words,
-                                                            int64_t value)
+static inline const domus_pickle_word *domi_enum_word_with_value(const domus_pickle_word *words,
+                                                                 int64_t value)
 {
     for (const domus_pickle_word *word = words; word->word != NULL; word++) {
         if (word->value == value)
@@ -27,8 +28,8 @@ static inline const domus_pickle_word *domi_word_with_value(const domus_pickle_w
     return NULL;
 }
 
-static inline const domus_pickle_word *domi_word_with_text(const domus_pickle_word *words,
-                                                           const unsigned char *text, size_t size)
+static inline const domus_pickle_word *
+domi_enum_word_with_text(const domus_pickle_word *words, const unsigned char *text, size_t size)
 {
     for (const domus_pickle_word *word = words; word->word != NULL; word++) {
         if (strlen(word->word) == size && memcmp(word->word, text, size) == 0)

@@ -16,16 +16,16 @@
 static int give_outlet_to_group(domus_stack *stack, domus_cluster *cluster, uint32_t number)
 {
     const domus_remote_name name = {.node = cluster->id, .number = number, .lease = 1};
-    domus_group group = domi_wide_at(&cluster->wide, number);
+    domus_group group = domi_wide_group_by_number(&cluster->wide, number);
     domus_address outlet;
 
-    if (domi_wide_has_outlet(&cluster->wide, number))
+    if (domi_wide_has_group_outlet(&cluster->wide, number))
         return 0;
     int error = domus_remote_address(stack, &name, &outlet);
     if (error == 0)
         error = domus_remote_join(stack, group, outlet);
     if (error == 0)
-        domi_wide_note_outlet(&cluster->wide, number);
+        domi_wide_record_outlet(&cluster->wide, number);
     /* -EALREADY: another gateway is making the outlet now, and records whether it could */
     return error == -EALREADY ? 0 : error;
 }
@@ -37,11 +37,12 @@ int domus_cluster_group_open(domus_stack *stack, domus_cluster *cluster, const c
     uint32_t number;
     int error = domus_group_open(stack, name, &group);
 
-    if (error == 0 && !domi_is_alone(cluster)) {
-        error = domi_wide_open(&cluster->wide, name, group, &number);
+    if (error == 0 && !domi_cluster_has_no_servers(cluster)) {
+        error = domi_wide_open_or_add_group(&cluster->wide, name, group, &number);
         if (error == 0)
             error = give_outlet_to_group(stack, cluster, number);
-        /* domi_wide_begin() makes the outlet later, before anything is published */
+        /* domi_wide_make_outlets_of_groups() makes the outlet later, before anything is published
+         */
         if (error == -ENOENT)
             error = 0;
     }
@@ -50,14 +51,17 @@ int domus_cluster_group_open(domus_stack *stack, domus_cluster *cluster, const c
     return error;
 }
 
-int domi_wide_begin(domi_cluster_gateway *gateway)
+int domi_wide_make_outlets_of_groups(domi_cluster_gateway *gateway)
 {
     domus_cluster *cluster = gateway->cluster;
-    int error = domi_is_alone(cluster) ? 0 : domus_remote_node_open(gateway->stack, cluster->id, 0);
+    int error = domi_cluster_has_no_servers(cluster)
+                    ? 0
+                    : domus_remote_node_open(gateway->stack, cluster->id, 0);
 
     if (error == -EALREADY) /* another gateway has made the outlet of the group already */
         error = 0;
-    for (uint32_t i = 0; error == 0 && domi_wide_at(&cluster->wide, i).group != NULL; i++)
+    for (uint32_t i = 0; error == 0 && domi_wide_group_by_number(&cluster->wide, i).group != NULL;
+         i++)
         error = give_outlet_to_group(gateway->stack, cluster, i);
     return error;
 }
@@ -83,7 +87,7 @@ static int write_publication(domi_cluster_gateway *gateway, const domus_type *ty
                              const void *payload, const char *name)
 {
     size_t length = strlen(name);
-    int bytes = domi_pickle_message(gateway, type, payload);
+    int bytes = domi_gateway_pickle_message(gateway, type, payload);
 
     if (bytes < 0)
         return bytes;
@@ -92,38 +96,39 @@ static int write_publication(domi_cluster_gateway *gateway, const domus_type *ty
     return bytes + (int)length + 1;
 }
 
-void domi_publish_to_nodes(domi_cluster_gateway *gateway, const domus_remote_message *message,
-                           const void *payload)
+void domi_publication_send_to_nodes(domi_cluster_gateway *gateway,
+                                    const domus_remote_message *message, const void *payload)
 {
     uint64_t nodes[DOMUS_CLUSTER_NODES_MAX];
     char name[DOMI_WIDE_TAIL];
-    uint32_t count = domi_wide_copy_nodes(&gateway->cluster->wide, message->to.number, name, nodes,
-                                          DOMUS_CLUSTER_NODES_MAX);
+    uint32_t count = domi_wide_copy_nodes_with_members(&gateway->cluster->wide, message->to.number,
+                                                       name, nodes, DOMUS_CLUSTER_NODES_MAX);
     if (count == 0)
         return;
     int bytes = write_publication(gateway, message->type, payload, name);
     if (bytes < 0) {
-        domi_say_type(gateway, message->type, bytes);
+        domi_log_type_that_cannot_travel(gateway, message->type, bytes);
         count_refused_publication(gateway);
         return;
     }
     domi_wire_envelope envelope = {
         .kind = DOMI_TO_PUBLISH, .rest = gateway->message, .rest_size = (uint32_t)bytes};
-    domi_name_of(gateway, domus_sender(gateway->stack), &envelope.from);
+    domi_name_of_address_for_nodes(gateway, domus_sender(gateway->stack), &envelope.from);
     for (uint32_t i = 0; i < count; i++) {
-        domi_peer *peer = domi_peer_of(gateway, nodes[i]);
+        domi_peer *peer = domi_peer_find_or_make(gateway, nodes[i]);
         if (peer == NULL)
             count_refused_publication(gateway); /* the node with members has ended just now */
         else if (!may_publish_to_peer(gateway, peer) ||
-                 domi_send(gateway, peer, domi_gateway_at(gateway, peer), &envelope) != 0)
+                 domi_send_envelope(gateway, peer, domi_gateway_index_at_peer(gateway, peer),
+                                    &envelope) != 0)
             DOMI_COUNT(gateway, peer->record, refused, 1);
     }
 }
 
 /* --- publications of other nodes -------------------------------------------------------------- */
 
-int domi_publication_group(domi_cluster_gateway *gateway, domus_slice *message,
-                           domus_group *ret_group)
+int domi_publication_cut_group_off(domi_cluster_gateway *gateway, domus_slice *message,
+                                   domus_group *ret_group)
 {
     const char *data = domus_slice_data(*message);
     uint32_t length = message->size != 0 ? (unsigned char)data[message->size - 1] : 0;
@@ -131,9 +136,9 @@ int domi_publication_group(domi_cluster_gateway *gateway, domus_slice *message,
     if (length == 0 || length >= message->size)
         return -EBADMSG;
     const char *name = data + message->size - 1 - length;
-    if (!domi_wide_is_name(name, length))
+    if (!domi_wide_is_valid_name(name, length))
         return -EBADMSG;
-    *ret_group = domi_wide_find(&gateway->cluster->wide, name, length);
+    *ret_group = domi_wide_find_opened_group(&gateway->cluster->wide, name, length);
     if (ret_group->group == NULL)
         return -ENOENT;
     message->size -= 1 + length;

@@ -23,14 +23,14 @@ static void make_key_of_name(const char *name, char key[DOMI_KEY_SIZE])
     (void)domus_nats_kv_make_key(name, strlen(name), key + 2, DOMI_KEY_SIZE - 2);
 }
 
-void domi_key_of_node(uint64_t id, char key[DOMI_KEY_SIZE])
+void domi_make_key_of_lease(uint64_t id, char key[DOMI_KEY_SIZE])
 {
     (void)snprintf(key, DOMI_KEY_SIZE, "n.%016llx", (unsigned long long)id);
 }
 
 static bool is_registrar_alone(const domi_registrar *registrar)
 {
-    return domi_is_alone(registrar->cluster);
+    return domi_cluster_has_no_servers(registrar->cluster);
 }
 
 /* Returns 0 if this node holds its lease now; otherwise the errno that the asker gets. */
@@ -52,7 +52,7 @@ static void write_entry_of_name(domus_stack *stack, const domi_registrar *regist
     (void)domus_remote_name_of(stack, actor, &name);
     if (name.node == DOMUS_REMOTE_HERE)
         name.node = registrar->cluster->id;
-    domi_name_write(&name, bytes);
+    domi_remote_name_write(&name, bytes);
 }
 
 static bool read_entry_of_name(const domus_answer *answer, domus_remote_name *ret_name)
@@ -61,7 +61,7 @@ static bool read_entry_of_name(const domus_answer *answer, domus_remote_name *re
 
     if (value.size != DOMI_ENTRY_BYTES)
         return false;
-    domi_name_read((const unsigned char *)domus_slice_data(value), ret_name);
+    domi_remote_name_read((const unsigned char *)domus_slice_data(value), ret_name);
     return ret_name->node != 0 && ret_name->lease != 0;
 }
 
@@ -108,7 +108,7 @@ static int finish_registration(domus_stack *stack, domi_registrar *registrar,
         return domus_wait_all(stack, fail_ask_with_estale);
     }
     at->revision = revision;
-    domi_listed_add(registrar->cluster, at);
+    domi_listed_add_name(registrar->cluster, at);
     return domus_reply(stack, &domus_cluster_done_type, NULL);
 }
 
@@ -118,7 +118,7 @@ static int give_up_registration(domus_stack *stack, domi_registrar *registrar,
     const domi_name *at = domi_name_find(registrar, frame->name);
 
     if (at != NULL && domus_address_equals(at->actor, frame->actor))
-        domi_name_remove(stack, registrar, frame->name);
+        domi_name_remove_and_free(stack, registrar, frame->name);
     return error;
 }
 
@@ -141,7 +141,7 @@ DOMUS_SEQUENCE(register_name, registering)
         return domus_address_equals(other->actor, frame->actor) ? -EALREADY : -EEXIST;
     error = check_lease_of_this_node(stack, registrar);
     if (error == 0)
-        error = domi_name_add(stack, registrar, frame->name, frame->actor);
+        error = domi_name_add_and_watch_actor(stack, registrar, frame->name, frame->actor);
     if (error != 0)
         return error;
     if (is_registrar_alone(registrar))
@@ -166,7 +166,7 @@ DOMUS_SEQUENCE(register_name, registering)
     /* The entry names this node, but the name is not in the table: its actor has ended, or has lost
      * its names, so the entry may be replaced. */
     if (found.node != registrar->cluster->id) {
-        domi_key_of_node(frame->owner, key);
+        domi_make_key_of_lease(frame->owner, key);
         DOMUS_AWAIT(domus_nats_kv_read(stack, registrar->leases, key, 0, then));
         if (answer->error != -ENOENT)
             return give_up_registration(stack, registrar, frame,
@@ -206,7 +206,7 @@ static int unregister_name(domus_stack *stack, void *self, const void *payload)
     if (name == NULL || !domus_address_equals(name->actor, domus_sender(stack)))
         return -ENOENT;
     delete_entry_of_name(stack, registrar, name->name, name->revision);
-    domi_name_remove(stack, registrar, request->name);
+    domi_name_remove_and_free(stack, registrar, request->name);
     return domus_wait_all(stack, reply_that_name_is_registered);
 }
 
@@ -222,7 +222,7 @@ static int remove_names_of_ended_actor(domus_stack *stack, void *self, const voi
             if (!domus_address_equals(name->actor, who))
                 continue;
             delete_entry_of_name(stack, registrar, name->name, name->revision);
-            domi_name_remove(stack, registrar, name->name);
+            domi_name_remove_and_free(stack, registrar, name->name);
         }
     }
     return domus_wait_all(stack, ignore_answer_of_store);
@@ -281,7 +281,7 @@ DOMUS_SEQUENCE(find_name_in_cluster, struct finding)
         return -ENOENT; /* the entry names an actor here, but no actor has the name any more */
     if (is_node_up(registrar, frame->found.node))
         return reply_with_address_of_name(stack, registrar, frame->found);
-    domi_key_of_node(frame->found.node, key);
+    domi_make_key_of_lease(frame->found.node, key);
     DOMUS_AWAIT(domus_nats_kv_read(stack, registrar->leases, key, 0, then));
     if (answer->error != 0)
         return answer->error;
@@ -298,7 +298,8 @@ static void lose_names_without_lease(domus_stack *stack, domi_registrar *registr
     for (uint32_t i = 0; i < DOMI_NAMES_BUCKETS; i++) {
         while (registrar->names[i] != NULL) {
             domus_cluster_lost lost;
-            domi_name *name = domi_name_take(stack, registrar, registrar->names[i]->name);
+            domi_name *name =
+                domi_name_take_from_table(stack, registrar, registrar->names[i]->name);
             memcpy(lost.name, name->name, sizeof lost.name);
             (void)domus_notice(stack, name->actor, &domus_cluster_lost_type, &lost);
             name->next = registrar->lost;
@@ -429,7 +430,7 @@ DOMUS_SEQUENCE(keep_lease_renewed, struct keeping)
     const domus_cluster_options *options = &registrar->cluster->options;
     char key[DOMI_KEY_SIZE];
 
-    domi_key_of_node(registrar->cluster->id, key);
+    domi_make_key_of_lease(registrar->cluster->id, key);
     DOMUS_BEGIN;
     while (registrar->entries.house == NULL && open_buckets_of_store(stack, registrar) != 0)
         DOMUS_SLEEP(20 * MS);
@@ -475,7 +476,7 @@ static void on_stop_registrar(domus_stack *stack, void *self)
 
     for (uint32_t i = 0; i < DOMI_NAMES_BUCKETS; i++) {
         while (registrar->names[i] != NULL)
-            domi_name_remove(stack, registrar, registrar->names[i]->name);
+            domi_name_remove_and_free(stack, registrar, registrar->names[i]->name);
     }
     while (registrar->lost != NULL)
         remove_lost_name(registrar, registrar->lost);

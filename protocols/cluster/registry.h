@@ -60,28 +60,29 @@ domi_name *domi_name_find(domi_registrar *registrar, const char *name);
 
 /* Add a name to the registrar's table before its entry in the store is written, and watch its
  * actor. Returns 0; -ENOSPC; -ENOMEM; or as domus_watch_actor(). */
-int domi_name_add(domus_stack *stack, domi_registrar *registrar, const char *name,
-                  domus_address actor);
+int domi_name_add_and_watch_actor(domus_stack *stack, domi_registrar *registrar, const char *name,
+                                  domus_address actor);
 
 /* Remove a name from the registrar's table, so that the caller owns it. Returns NULL if the table
  * does not have it. */
-domi_name *domi_name_take(domus_stack *stack, domi_registrar *registrar, const char *name);
-void domi_name_remove(domus_stack *stack, domi_registrar *registrar, const char *name);
+domi_name *domi_name_take_from_table(domus_stack *stack, domi_registrar *registrar,
+                                     const char *name);
+void domi_name_remove_and_free(domus_stack *stack, domi_registrar *registrar, const char *name);
 
 /* --- listed.c --------------------------------------------------------------------------------- */
 
 /* Allocate memory in the list of names for `count` names. Returns 0; -ENOMEM. */
-int domi_listed_reserve(domus_cluster *cluster, uint32_t count);
+int domi_listed_reserve_memory(domus_cluster *cluster, uint32_t count);
 
 /* Add a registered name to the list of names, which must have room; remove a name, if the list has
  * it. Only the registrar calls these. */
-void domi_listed_add(domus_cluster *cluster, domi_name *name);
-void domi_listed_remove(domus_cluster *cluster, domi_name *name);
+void domi_listed_add_name(domus_cluster *cluster, domi_name *name);
+void domi_listed_remove_name(domus_cluster *cluster, domi_name *name);
 
 /* --- registrar.c ------------------------------------------------------------------------------ */
 
 /* Make the key of a node's lease in the store, `n.ID`. */
-void domi_key_of_node(uint64_t id, char key[DOMI_KEY_SIZE]);
+void domi_make_key_of_lease(uint64_t id, char key[DOMI_KEY_SIZE]);
 
 /* The payload of an ask to the registrar to register, unregister or find a name. */
 typedef struct domi_name_request {

@@ -24,7 +24,7 @@
 static int find_peer_that_has_part(domi_cluster_gateway *gateway, uint64_t node,
                                    domi_peer **ret_peer)
 {
-    domi_peer *peer = domi_peer_of(gateway, node);
+    domi_peer *peer = domi_peer_find_or_make(gateway, node);
 
     if (peer == NULL)
         return -EHOSTDOWN;
@@ -49,16 +49,16 @@ static int send_to_node_of_route(domi_cluster_gateway *gateway, domi_route *rout
 
     envelope->kind = kept != NULL ? DOMI_TO_GRAIN_ASK : DOMI_TO_GRAIN_NOTICE;
     if (error == 0 && kept != NULL)
-        error = domi_ask_note(gateway, peer, *kept, deadline_ns, envelope, &ask);
+        error = domi_ask_enter_into_table(gateway, peer, *kept, deadline_ns, envelope, &ask);
     if (error != 0)
         return error;
-    error = domi_send(gateway, peer, domi_gateway_at(gateway, peer), envelope);
+    error = domi_send_envelope(gateway, peer, domi_gateway_index_at_peer(gateway, peer), envelope);
     if (error == 0)
         route->is_sent = true;
     if (ask != NULL && error == 0)
         ask->for_grain = true;
     else if (ask != NULL)
-        domi_ask_forget(gateway, ask);
+        domi_ask_free_entry(gateway, ask);
     return error;
 }
 
@@ -99,11 +99,11 @@ static int deliver_held_notice_to_grain(domi_cluster_gateway *gateway, const dom
         error = domus_slice_copy(held->bytes + grain.bytes, held->size - grain.bytes, &message);
     if (error != 0)
         return error;
-    error = domi_unpickle_message(gateway, message, &type);
+    error = domi_gateway_unpickle_message(gateway, message, &type);
     domus_slice_free(message);
     if (error != 0)
         return error;
-    if (domi_address_of(gateway, &held->from, &from) != 0)
+    if (domi_address_of_remote_name(gateway, &held->from, &from) != 0)
         from = (domus_address){NULL, 0};
     error = domus_remote_grain_notice(gateway->stack, from, grain.grains, grain.key, type,
                                       gateway->payload);
@@ -117,7 +117,7 @@ static void send_held_messages_of_route(domi_cluster_gateway *gateway, domi_rout
 {
     domi_held *held;
 
-    while ((held = domi_held_take(route)) != NULL) {
+    while ((held = domi_held_take_first_message(route)) != NULL) {
         int error;
         if (route->state == DOMI_ROUTE_THERE)
             error = send_held_message_to_node(gateway, route, held);
@@ -127,13 +127,13 @@ static void send_held_messages_of_route(domi_cluster_gateway *gateway, domi_rout
             error = deliver_held_notice_to_grain(gateway, held);
         if (error == -ENOBUFS && route->state == DOMI_ROUTE_THERE) {
             /* the message goes on waiting, until the way to the node has room */
-            domi_held_put_back(route, held);
+            domi_held_put_back_message(route, held);
             return;
         }
         if (error == 0)
-            domi_held_free(gateway, held);
+            domi_held_free_message(gateway, held);
         else
-            domi_held_fail(gateway, held, error);
+            domi_held_fail_message(gateway, held, error);
     }
 }
 
@@ -155,7 +155,7 @@ static int write_message_to_grain(domi_cluster_gateway *gateway, const domus_rem
 {
     unsigned char name[DOMI_GRAIN_NAME_MAX];
     uint32_t bytes = domi_grain_name_write(grain, name);
-    int size = domi_pickle_message(gateway, type, payload);
+    int size = domi_gateway_pickle_message(gateway, type, payload);
 
     if (size < 0)
         return size;
@@ -171,7 +171,7 @@ static int hold_message_to_grain(domi_cluster_gateway *gateway, domi_route *rout
     int error = atomic_load_explicit(&gateway->cluster->parts->error, memory_order_relaxed);
 
     if (error == 0)
-        error = domi_held_make(gateway, envelope->rest, envelope->rest_size, &held);
+        error = domi_held_make_message(gateway, envelope->rest, envelope->rest_size, &held);
     if (error != 0)
         return error;
     held->is_ask = is_ask;
@@ -179,9 +179,9 @@ static int hold_message_to_grain(domi_cluster_gateway *gateway, domi_route *rout
     held->deadline_ns = is_ask ? domus_deadline_ns(gateway->stack) : 0;
     error = is_ask ? domus_remote_keep(gateway->stack, &held->kept) : 0;
     if (error != 0)
-        domi_held_free(gateway, held);
+        domi_held_free_message(gateway, held);
     else
-        domi_held_append(&route->waiting, held);
+        domi_held_append_message(&route->waiting, held);
     return error;
 }
 
@@ -207,8 +207,8 @@ static bool has_held_messages(const domi_route *route)
     return route->returned.first != NULL || route->waiting.first != NULL;
 }
 
-int domi_route_take(domi_cluster_gateway *gateway, const domus_remote_message *message,
-                    const void *payload)
+int domi_route_handle_message_to_grain(domi_cluster_gateway *gateway,
+                                       const domus_remote_message *message, const void *payload)
 {
     domus_remote_grain grain;
     int error = domus_remote_grain_of(gateway->stack, &grain);
@@ -224,7 +224,7 @@ int domi_route_take(domi_cluster_gateway *gateway, const domus_remote_message *m
     if (bytes < 0)
         return refuse_message_to_grain(gateway, bytes);
     domi_wire_envelope envelope = {.rest = gateway->message, .rest_size = (uint32_t)bytes};
-    domi_sender_name(gateway, message->is_ask, &envelope.from);
+    domi_name_of_current_sender(gateway, message->is_ask, &envelope.from);
     write_time_of_waiting_since(domus_now_ns(gateway->stack), &envelope);
     error = route->state == DOMI_ROUTE_THERE && !has_held_messages(route)
                 ? send_message_to_node_of_route(gateway, route, message->is_ask, &envelope)
@@ -258,7 +258,8 @@ static void send_fence_to_node_of_route(domi_cluster_gateway *gateway, domi_rout
 
     route->state = DOMI_ROUTE_WAITS;
     if (route->is_sent && peer != NULL && domi_peer_is_up(gateway, peer) &&
-        domi_send(gateway, peer, domi_gateway_at(gateway, peer), &envelope) == 0)
+        domi_send_envelope(gateway, peer, domi_gateway_index_at_peer(gateway, peer), &envelope) ==
+            0)
         route->state = DOMI_ROUTE_FENCES;
     route->is_sent = false;
 }
@@ -319,17 +320,18 @@ static void update_route_by_table_of_parts(domi_cluster_gateway *gateway, uint32
     send_held_messages_of_route(gateway, route);
     if (state == DOMI_ROUTE_HERE) {
         gateway->unopened++;
-        domi_flush_soon(gateway); /* a flush at the end of the phase calls domi_routes_open() */
+        domi_links_flush_at_end_of_phase(
+            gateway); /* a flush at the end of the phase calls domi_routes_open_to_local_actors() */
     }
 }
 
-void domi_routes_follow(domi_cluster_gateway *gateway)
+void domi_routes_follow_table_of_parts(domi_cluster_gateway *gateway)
 {
     for (uint32_t i = 0; gateway->routes != NULL && i < DOMUS_REMOTE_PARTS; i++)
         update_route_by_table_of_parts(gateway, i);
 }
 
-bool domi_routes_open(domi_cluster_gateway *gateway)
+bool domi_routes_open_to_local_actors(domi_cluster_gateway *gateway)
 {
     for (uint32_t i = 0; gateway->unopened != 0 && i < DOMUS_REMOTE_PARTS; i++) {
         domi_route *route = &gateway->routes[i];
@@ -343,7 +345,8 @@ bool domi_routes_open(domi_cluster_gateway *gateway)
 
 /* --- messages of peers ------------------------------------------------------------------------ */
 
-void domi_route_fenced(domi_cluster_gateway *gateway, const domi_peer *peer, uint64_t part)
+void domi_route_handle_answered_fence(domi_cluster_gateway *gateway, const domi_peer *peer,
+                                      uint64_t part)
 {
     if (gateway->routes == NULL || part >= DOMUS_REMOTE_PARTS)
         return;
@@ -358,8 +361,9 @@ void domi_route_fenced(domi_cluster_gateway *gateway, const domi_peer *peer, uin
 static domi_ask *find_ask_that_was_returned(domi_cluster_gateway *gateway, const domi_peer *peer,
                                             const domi_wire_envelope *envelope)
 {
-    domi_ask *ask =
-        envelope->error == DOMI_TO_GRAIN_ASK ? domi_ask_find(gateway, peer, envelope->id) : NULL;
+    domi_ask *ask = envelope->error == DOMI_TO_GRAIN_ASK
+                        ? domi_ask_find_by_id(gateway, peer, envelope->id)
+                        : NULL;
 
     return ask != NULL && ask->for_grain ? ask : NULL;
 }
@@ -375,7 +379,7 @@ static void fail_returned_message(domi_cluster_gateway *gateway, const domi_peer
     if (ask == NULL)
         return;
     domus_kept kept = ask->kept;
-    domi_ask_forget(gateway, ask);
+    domi_ask_free_entry(gateway, ask);
     (void)domus_kept_fail(gateway->stack, kept, error);
 }
 
@@ -391,12 +395,12 @@ static bool hold_returned_ask(domi_cluster_gateway *gateway, const domi_peer *pe
     held->is_ask = true;
     held->kept = ask->kept;
     held->deadline_ns = ask->deadline_ns;
-    domi_ask_forget(gateway, ask);
+    domi_ask_free_entry(gateway, ask);
     return true;
 }
 
-void domi_route_returned(domi_cluster_gateway *gateway, domi_peer *peer,
-                         const domi_wire_envelope *envelope)
+void domi_route_handle_returned_message(domi_cluster_gateway *gateway, domi_peer *peer,
+                                        const domi_wire_envelope *envelope)
 {
     bool is_ask = envelope->error == DOMI_TO_GRAIN_ASK;
     domi_grain_name grain;
@@ -414,16 +418,16 @@ void domi_route_returned(domi_cluster_gateway *gateway, domi_peer *peer,
         return;
     }
     atomic_fetch_add_explicit(&gateway->cluster->parts->returned, 1, memory_order_relaxed);
-    domi_part_doubt(gateway->cluster, grain.part);
-    int error = domi_held_make(gateway, envelope->rest, envelope->rest_size, &held);
+    domi_part_mark_holder_doubted(gateway->cluster, grain.part);
+    int error = domi_held_make_message(gateway, envelope->rest, envelope->rest_size, &held);
     if (error == 0 && is_ask && !hold_returned_ask(gateway, peer, envelope, held)) {
-        domi_held_free(gateway, held);
+        domi_held_free_message(gateway, held);
     } else if (error == 0) {
         uint64_t since_ns = read_time_of_waiting_since(envelope);
         if (since_ns != 0 && since_ns < held->since_ns)
             held->since_ns = since_ns;
         held->from = envelope->from;
-        domi_held_append(&route->returned, held);
+        domi_held_append_message(&route->returned, held);
     } else {
         fail_returned_message(gateway, peer, envelope, error);
     }
@@ -436,7 +440,7 @@ void domi_route_returned(domi_cluster_gateway *gateway, domi_peer *peer,
     }
 }
 
-void domi_routes_lose(domi_cluster_gateway *gateway, const domi_peer *peer)
+void domi_routes_handle_lost_peer(domi_cluster_gateway *gateway, const domi_peer *peer)
 {
     for (uint32_t i = 0; gateway->routes != NULL && i < DOMUS_REMOTE_PARTS; i++) {
         domi_route *route = &gateway->routes[i];
@@ -457,8 +461,8 @@ void domi_routes_free(domi_cluster_gateway *gateway)
         domi_route *route = &gateway->routes[i];
         if (route->state == DOMI_ROUTE_HERE)
             stop_using_part_of_this_node(gateway, route);
-        while ((held = domi_held_take(route)) != NULL)
-            domi_held_free(gateway, held);
+        while ((held = domi_held_take_first_message(route)) != NULL)
+            domi_held_free_message(gateway, held);
     }
     free(gateway->routes);
 }

@@ -188,7 +188,7 @@ static void log_change_of_node(domi_cluster_gateway *gateway, const change *one)
                         name, one->name);
 }
 
-void domi_say_news(domi_cluster_gateway *gateway)
+void domi_log_changes_of_nodes(domi_cluster_gateway *gateway)
 {
     domus_cluster *cluster = gateway->cluster;
     uint64_t now_ns = domus_now_ns(gateway->stack);
@@ -215,7 +215,8 @@ void domi_say_news(domi_cluster_gateway *gateway)
 
 /* --- types ------------------------------------------------------------------------------------ */
 
-void domi_say_type(domi_cluster_gateway *gateway, const domus_type *type, int error)
+void domi_log_type_that_cannot_travel(domi_cluster_gateway *gateway, const domus_type *type,
+                                      int error)
 {
     const char *why = strerrorname_np(-error);
     uint32_t place = 0;

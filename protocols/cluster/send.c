@@ -16,17 +16,17 @@ static int send_message_to_peer(domi_cluster_gateway *gateway, domi_peer *peer,
         error = domus_remote_keep(gateway->stack, &kept);
         if (error != 0)
             return error;
-        error =
-            domi_ask_note(gateway, peer, kept, domus_deadline_ns(gateway->stack), envelope, &ask);
+        error = domi_ask_enter_into_table(gateway, peer, kept, domus_deadline_ns(gateway->stack),
+                                          envelope, &ask);
         if (error != 0) {
             (void)domus_kept_fail(gateway->stack, kept, error);
             return 0;
         }
     }
-    error = domi_send(gateway, peer, domi_gateway_at(gateway, peer), envelope);
+    error = domi_send_envelope(gateway, peer, domi_gateway_index_at_peer(gateway, peer), envelope);
     if (error == 0 || ask == NULL)
         return error;
-    domi_ask_forget(gateway, ask);
+    domi_ask_free_entry(gateway, ask);
     (void)domus_kept_fail(gateway->stack, kept, error);
     return 0;
 }
@@ -43,7 +43,7 @@ static int refuse_message_to_remote_actor(domi_cluster_gateway *gateway, domi_pe
     return 0;
 }
 
-int domi_take_message(domus_stack *stack, void *self, const void *payload)
+int domi_handle_message_to_remote_actor(domus_stack *stack, void *self, const void *payload)
 {
     domi_cluster_gateway *gateway = self;
     domus_remote_message message;
@@ -54,20 +54,20 @@ int domi_take_message(domus_stack *stack, void *self, const void *payload)
         return error == -ESTALE ? refuse_message_to_remote_actor(gateway, NULL, error) : 0;
     /* the receiver is the outlet of a group, so the message is a publication */
     if (message.to.node == gateway->cluster->id) {
-        domi_publish_to_nodes(gateway, &message, payload);
+        domi_publication_send_to_nodes(gateway, &message, payload);
         return 0;
     }
     if (message.to.node == DOMUS_REMOTE_GRAINS)
-        return domi_route_take(gateway, &message, payload);
-    domi_peer *peer = domi_peer_of(gateway, message.to.node);
+        return domi_route_handle_message_to_grain(gateway, &message, payload);
+    domi_peer *peer = domi_peer_find_or_make(gateway, message.to.node);
     if (peer == NULL || !domi_peer_is_up(gateway, peer))
         return refuse_message_to_remote_actor(gateway, peer, -EHOSTDOWN);
-    int bytes = domi_pickle_message(gateway, message.type, payload);
+    int bytes = domi_gateway_pickle_message(gateway, message.type, payload);
     if (bytes < 0)
         return refuse_message_to_remote_actor(gateway, peer, bytes);
     domi_wire_envelope envelope = {.kind = message.is_ask ? DOMI_TO_ASK : DOMI_TO_NOTICE,
                                    .to = message.to};
-    domi_sender_name(gateway, message.is_ask, &envelope.from);
+    domi_name_of_current_sender(gateway, message.is_ask, &envelope.from);
     envelope.rest = gateway->message;
     envelope.rest_size = (uint32_t)bytes;
     error = send_message_to_peer(gateway, peer, &envelope, message.is_ask);

@@ -56,7 +56,7 @@ int domus_cluster_spawn(domus_stack *stack, domus_node node, const char *behavio
     domus_address gateway;
 
     if (node.cluster == NULL ||
-        !domi_wide_is_name(behaviour, strnlen(behaviour, DOMUS_CLUSTER_NAME_MAX + 1)))
+        !domi_wide_is_valid_name(behaviour, strnlen(behaviour, DOMUS_CLUSTER_NAME_MAX + 1)))
         return -EINVAL;
     int error = domus_remote_gateway(stack, &gateway);
     if (error == 0)
@@ -82,15 +82,15 @@ static int ask_peer_to_spawn(domi_cluster_gateway *gateway, domi_peer *peer,
 
     if (peer == NULL || !domi_peer_is_up(gateway, peer))
         return -EHOSTDOWN;
-    int error = domi_ask_note(gateway, peer, (domus_kept){NULL, 0},
-                              domus_deadline_ns(gateway->stack), &envelope, &ask);
+    int error = domi_ask_enter_into_table(gateway, peer, (domus_kept){NULL, 0},
+                                          domus_deadline_ns(gateway->stack), &envelope, &ask);
     if (error != 0)
         return error;
-    error = domi_send(gateway, peer, domi_gateway_at(gateway, peer), &envelope);
+    error = domi_send_envelope(gateway, peer, domi_gateway_index_at_peer(gateway, peer), &envelope);
     if (error == 0)
         error = domus_remote_keep(gateway->stack, &kept);
     if (error != 0) {
-        domi_ask_forget(gateway, ask);
+        domi_ask_free_entry(gateway, ask);
         return error;
     }
     ask->kept = kept;
@@ -179,23 +179,23 @@ static int spawn_behaviour_named_in_message(domi_cluster_gateway *gateway, domus
     return spawn_exported_behaviour(gateway, export, message, ret_address);
 }
 
-void domi_spawn_here(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t from_gateway,
-                     const domi_wire_envelope *envelope, domus_slice rest)
+void domi_spawn_for_peer(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t from_gateway,
+                         const domi_wire_envelope *envelope, domus_slice rest)
 {
     domi_wire_envelope answer = {.kind = DOMI_TO_SPAWNED, .id = envelope->id};
     domus_address address;
     int error = spawn_behaviour_named_in_message(gateway, rest, &address);
 
     if (error == 0) {
-        domi_name_of(gateway, address, &answer.from);
+        domi_name_of_address_for_nodes(gateway, address, &answer.from);
     } else {
         answer.kind = DOMI_TO_FAIL;
         answer.error = error;
     }
-    domi_send_surely(gateway, peer, from_gateway, &answer);
+    domi_send_envelope_or_tear_link(gateway, peer, from_gateway, &answer);
 }
 
-int domi_take_spawn(domus_stack *stack, void *self, const void *payload)
+int domi_handle_ask_to_spawn(domus_stack *stack, void *self, const void *payload)
 {
     domi_cluster_gateway *gateway = self;
     const domi_spawn_request *request = payload;
@@ -203,7 +203,7 @@ int domi_take_spawn(domus_stack *stack, void *self, const void *payload)
 
     gateway->stack = stack;
     if (request->node != gateway->cluster->id)
-        return ask_peer_to_spawn(gateway, domi_peer_of(gateway, request->node), request);
+        return ask_peer_to_spawn(gateway, domi_peer_find_or_make(gateway, request->node), request);
     int error = spawn_behaviour_named_in_message(gateway, request->message, &spawned.address);
     return error != 0 ? error : domus_reply(stack, &domus_cluster_spawned_type, &spawned);
 }

@@ -18,7 +18,7 @@ static uint32_t list_candidates_for_parts(const domus_stack *stack, const domi_w
     domus_cluster *cluster = self->cluster;
     uint32_t count = 0;
 
-    if (domi_hosts_grains(cluster, stack) && !self->gives_all)
+    if (domi_cluster_should_have_parts(cluster, stack) && !self->gives_all)
         ret_list[count++] = (domi_candidate){cluster->id, domus_pickle_hash(cluster->options.node)};
     domi_lock_take(&cluster->lock);
     for (uint32_t i = 0; i < cluster->nodes_used; i++) {
@@ -47,7 +47,7 @@ static uint64_t choose_node_for_part(const domi_warden *self, uint32_t index)
 }
 
 /* Find out which nodes are up, and if they have changed, which of them should have each part. */
-void domi_wanted_look(domus_stack *stack, domi_warden *self)
+void domi_wanted_update_candidates(domus_stack *stack, domi_warden *self)
 {
     domi_candidate now[DOMUS_CLUSTER_NODES_MAX + 1];
     uint32_t count = list_candidates_for_parts(stack, self, now);

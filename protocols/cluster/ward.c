@@ -36,7 +36,8 @@ static void add_to_count_of_parts(_Atomic uint64_t *number, uint64_t by)
 }
 
 /* Change the state of a part of the grains, and tell the gateways if it concerns them. */
-void domi_ward_move(domus_stack *stack, domi_warden *self, uint32_t index, domi_ward_state state)
+void domi_ward_change_state_of_part(domus_stack *stack, domi_warden *self, uint32_t index,
+                                    domi_ward_state state)
 {
     domi_parts *parts = self->cluster->parts;
     domi_ward *at = &self->parts[index];
@@ -62,7 +63,7 @@ void domi_ward_move(domus_stack *stack, domi_warden *self, uint32_t index, domi_
         tell_gateways_soon(stack, self);
 }
 
-domi_ward_state domi_ward_rest(const domi_warden *self, const domi_ward *at)
+domi_ward_state domi_ward_idle_state_of_part(const domi_warden *self, const domi_ward *at)
 {
     return at->holder == 0 || at->holder == self->cluster->id ? DOMI_WARD_FREE : DOMI_WARD_OTHER;
 }

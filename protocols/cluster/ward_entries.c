@@ -9,7 +9,7 @@
 const domus_type domi_ward_write_type = {.name = "cluster warden write",
                                          .size = sizeof(domi_ward_change)};
 
-void domi_ward_key(uint32_t index, char key[DOMI_KEY_SIZE])
+void domi_ward_write_key_of_part(uint32_t index, char key[DOMI_KEY_SIZE])
 {
     (void)snprintf(key, DOMI_KEY_SIZE, "g.%u", index);
 }
@@ -25,11 +25,11 @@ static void store_entry_of_part(domus_stack *stack, domi_warden *self, uint32_t 
     at->revision = revision;
     at->holder = holder;
     if (at->state == DOMI_WARD_FREE || at->state == DOMI_WARD_OTHER)
-        domi_ward_move(stack, self, index, domi_ward_rest(self, at));
+        domi_ward_change_state_of_part(stack, self, index, domi_ward_idle_state_of_part(self, at));
     else if ((at->state == DOMI_WARD_OPEN || at->state == DOMI_WARD_CLOSES) &&
              holder != self->cluster->id)
         /* another node has changed the entry, because it has seen this node's lease end */
-        domi_ward_move(stack, self, index, DOMI_WARD_LOST);
+        domi_ward_change_state_of_part(stack, self, index, DOMI_WARD_LOST);
 }
 
 static uint64_t read_holder_from_entry(domus_slice value)
@@ -42,13 +42,13 @@ static uint64_t read_holder_from_entry(domus_slice value)
     return id;
 }
 
-void domi_ward_write_holder(uint64_t id, unsigned char value[DOMI_WARD_VALUE])
+void domi_ward_write_value_of_entry(uint64_t id, unsigned char value[DOMI_WARD_VALUE])
 {
     for (uint32_t i = 0; i < DOMI_WARD_VALUE; i++)
         value[i] = (unsigned char)(id >> 8 * i);
 }
 
-int domi_ward_take_entry(domus_stack *stack, void *self_, const void *payload)
+int domi_ward_handle_entry_of_part(domus_stack *stack, void *self_, const void *payload)
 {
     domi_warden *self = self_;
     const domus_nats_kv_entry *entry = payload;
@@ -74,8 +74,8 @@ int domi_ward_take_entry(domus_stack *stack, void *self_, const void *payload)
 /* Change the state of a part after a write of its entry has ended. `error` is -EEXIST when another
  * node has changed the entry: the watch tells which node. After other errors the entry may have
  * been written nevertheless, which the watch tells, too. */
-void domi_ward_end_write(domus_stack *stack, domi_warden *self, const domi_ward_change *change,
-                         int error, uint64_t revision)
+void domi_ward_handle_written_entry(domus_stack *stack, domi_warden *self,
+                                    const domi_ward_change *change, int error, uint64_t revision)
 {
     uint32_t index = change->index;
     domi_ward *at = &self->parts[index];
@@ -92,17 +92,18 @@ void domi_ward_end_write(domus_stack *stack, domi_warden *self, const domi_ward_
         at->holder = change->holder;
     }
     bool is_mine = error == 0 && revision == at->revision && at->holder == self->cluster->id;
-    bool has_had_lease = at->losses == domi_losses(self->cluster);
-    if (takes && is_mine && has_had_lease && domi_has_lease(self->cluster, stack)) {
-        domi_ward_move(stack, self, index, DOMI_WARD_OPEN);
+    bool has_had_lease = at->losses == domi_cluster_count_lost_leases(self->cluster);
+    if (takes && is_mine && has_had_lease && domi_cluster_holds_lease(self->cluster, stack)) {
+        domi_ward_change_state_of_part(stack, self, index, DOMI_WARD_OPEN);
         return;
     }
     if (!takes && error == 0)
         atomic_fetch_add_explicit(&self->cluster->parts->given, 1, memory_order_relaxed);
-    domi_ward_move(stack, self, index, domi_ward_rest(self, at));
+    domi_ward_change_state_of_part(stack, self, index, domi_ward_idle_state_of_part(self, at));
 }
 
-void domi_ward_write(domus_stack *stack, domi_warden *self, uint32_t index, domi_ward_state state)
+void domi_ward_begin_to_write_entry(domus_stack *stack, domi_warden *self, uint32_t index,
+                                    domi_ward_state state)
 {
     domi_ward *at = &self->parts[index];
     domi_ward_state before = at->state;
@@ -116,19 +117,19 @@ void domi_ward_write(domus_stack *stack, domi_warden *self, uint32_t index, domi
     if (self->writes == DOMI_WARD_WRITES_MAX)
         return;
     at->serial++;
-    at->losses = domi_losses(self->cluster);
-    domi_ward_move(stack, self, index, state);
+    at->losses = domi_cluster_count_lost_leases(self->cluster);
+    domi_ward_change_state_of_part(stack, self, index, state);
     if (domus_notice(stack, domus_self(stack), &domi_ward_write_type, &change) == 0)
         self->writes++;
     else
-        domi_ward_move(stack, self, index, before);
+        domi_ward_change_state_of_part(stack, self, index, before);
 }
 
 /* --- leases of other nodes -------------------------------------------------------------------- */
 
 /* Find a node that has parts, and may be dead or without its lease. Returns its id; 0 if there is
  * none. */
-uint64_t domi_ward_suspect(const domi_warden *self, uint32_t *ret_next)
+uint64_t domi_ward_find_suspect_node(const domi_warden *self, uint32_t *ret_next)
 {
     domus_cluster *cluster = self->cluster;
 
@@ -150,18 +151,19 @@ uint64_t domi_ward_suspect(const domi_warden *self, uint32_t *ret_next)
 
 /* Free the parts of a node whose lease was over. The node may have a new lease, but not these
  * parts: by its own clock it has learnt earlier that it has lost them. */
-void domi_ward_bury(domus_stack *stack, domi_warden *self, const domi_ward_looking *look)
+void domi_ward_free_parts_of_dead_node(domus_stack *stack, domi_warden *self,
+                                       const domi_ward_looking *look)
 {
     for (uint32_t i = 0; i < DOMUS_REMOTE_PARTS; i++) {
         domi_ward *at = &self->parts[i];
         if (at->state != DOMI_WARD_OTHER || at->holder != look->id || at->revision > look->revision)
             continue;
         at->holder = 0;
-        domi_ward_move(stack, self, i, DOMI_WARD_FREE);
+        domi_ward_change_state_of_part(stack, self, i, DOMI_WARD_FREE);
     }
 }
 
-uint64_t domi_ward_newest(const domi_warden *self)
+uint64_t domi_ward_newest_revision_seen(const domi_warden *self)
 {
     uint64_t newest = 0;
 

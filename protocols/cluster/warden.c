@@ -47,8 +47,8 @@ DOMUS_SEQUENCE(write_entry_of_part, struct writing)
     if (message != NULL)
         frame->change = *(const domi_ward_change *)message;
     DOMUS_BEGIN;
-    domi_ward_key(frame->change.index, key);
-    domi_ward_write_holder(frame->change.holder, value);
+    domi_ward_write_key_of_part(frame->change.index, key);
+    domi_ward_write_value_of_entry(frame->change.holder, value);
     if (frame->change.revision == 0)
         DOMUS_AWAIT(domus_nats_kv_create(stack, entries, key, value, sizeof value,
                                          self_->cluster->options.lease_ns / 2, then));
@@ -60,13 +60,13 @@ DOMUS_SEQUENCE(write_entry_of_part, struct writing)
     if (answer->error == 0) {
         frame->revision = ((const domus_nats_kv_revision *)answer->payload)->revision;
     } else if (answer->error != -ECANCELED) {
-        domi_ward_key(frame->change.index, key);
+        domi_ward_write_key_of_part(frame->change.index, key);
         DOMUS_AWAIT(
             domus_nats_kv_read(stack, entries, key, self_->cluster->options.lease_ns / 2, then));
         if (answer->error == 0)
-            (void)domi_ward_take_entry(stack, self_, answer->payload);
+            (void)domi_ward_handle_entry_of_part(stack, self_, answer->payload);
     }
-    domi_ward_end_write(stack, self_, &frame->change, frame->error, frame->revision);
+    domi_ward_handle_written_entry(stack, self_, &frame->change, frame->error, frame->revision);
     DOMUS_END;
 }
 
@@ -84,13 +84,13 @@ DOMUS_SEQUENCE(read_entry_of_doubted_part, struct reading)
     if (message != NULL)
         frame->index = *(const uint32_t *)message;
     DOMUS_BEGIN;
-    domi_ward_key(frame->index, key);
+    domi_ward_write_key_of_part(frame->index, key);
     DOMUS_AWAIT(domus_nats_kv_read(stack, self_->cluster->parts->entries, key,
                                    self_->cluster->options.lease_ns / 2, then));
     if (self_->reads != 0)
         self_->reads--;
     if (answer->error == 0)
-        (void)domi_ward_take_entry(stack, self_, answer->payload);
+        (void)domi_ward_handle_entry_of_part(stack, self_, answer->payload);
     DOMUS_END;
 }
 
@@ -146,14 +146,14 @@ DOMUS_SEQUENCE(check_lease_of_suspect_node, domi_ward_looking)
 
     (void)message;
     DOMUS_BEGIN;
-    frame->id = domi_ward_suspect(self_, &self_->suspect);
-    frame->revision = domi_ward_newest(self_);
+    frame->id = domi_ward_find_suspect_node(self_, &self_->suspect);
+    frame->revision = domi_ward_newest_revision_seen(self_);
     if (frame->id != 0) {
-        domi_key_of_node(frame->id, key);
+        domi_make_key_of_lease(frame->id, key);
         DOMUS_AWAIT(domus_nats_kv_read(stack, self_->cluster->parts->leases, key,
                                        self_->cluster->options.lease_ns / 2, then));
         if (answer->error == -ENOENT)
-            domi_ward_bury(stack, self_, frame);
+            domi_ward_free_parts_of_dead_node(stack, self_, frame);
     }
     self_->looks = false;
     DOMUS_END;
@@ -189,34 +189,35 @@ static void advance_state_of_part(domus_stack *stack, domi_warden *self, uint32_
     switch (at->state) {
     case DOMI_WARD_FREE:
         if (is_wanted && domus_now_ns(stack) >= self->begun_ns)
-            domi_ward_write(stack, self, index, DOMI_WARD_TAKES);
+            domi_ward_begin_to_write_entry(stack, self, index, DOMI_WARD_TAKES);
         else if (!is_wanted && at->holder == self->cluster->id)
-            domi_ward_write(stack, self, index, DOMI_WARD_GIVES);
+            domi_ward_begin_to_write_entry(stack, self, index, DOMI_WARD_GIVES);
         break;
     case DOMI_WARD_OPEN:
         if (!is_wanted && is_settled && (at->wanted != 0 || self->gives_all) &&
             self->closing < DOMI_WARD_WRITES_MAX)
-            domi_ward_move(stack, self, index, DOMI_WARD_CLOSES);
+            domi_ward_change_state_of_part(stack, self, index, DOMI_WARD_CLOSES);
         break;
     case DOMI_WARD_CLOSES:
         if (is_part_used_by_gateway(self, index) || domus_remote_part_living(stack, index) != 0)
             break;
         (void)domus_remote_part_set(stack, index, 0);
         if (domus_remote_part_living(stack, index) == 0)
-            domi_ward_write(stack, self, index, DOMI_WARD_GIVES);
+            domi_ward_begin_to_write_entry(stack, self, index, DOMI_WARD_GIVES);
         break;
     case DOMI_WARD_LOST:
         if (domus_remote_part_living(stack, index) == 0 && !is_part_used_by_gateway(self, index))
-            domi_ward_move(stack, self, index, domi_ward_rest(self, at));
+            domi_ward_change_state_of_part(stack, self, index,
+                                           domi_ward_idle_state_of_part(self, at));
         break;
     case DOMI_WARD_TAKES:
     case DOMI_WARD_GIVES:
         /* A write of an entry that could not begin for want of memory never ends, so it is given up
          * after a time. */
         if (domus_now_ns(stack) - at->since_ns > 2 * self->cluster->options.lease_ns)
-            domi_ward_end_write(stack, self,
-                                &(domi_ward_change){.index = index, .serial = at->serial},
-                                -ETIMEDOUT, 0);
+            domi_ward_handle_written_entry(
+                stack, self, &(domi_ward_change){.index = index, .serial = at->serial}, -ETIMEDOUT,
+                0);
         break;
     case DOMI_WARD_OTHER:
         break;
@@ -255,7 +256,7 @@ static void lose_all_parts_without_lease(domus_stack *stack, domi_warden *self)
     for (uint32_t i = 0; i < DOMUS_REMOTE_PARTS; i++) {
         domi_ward_state state = self->parts[i].state;
         if (state == DOMI_WARD_OPEN || state == DOMI_WARD_CLOSES || state == DOMI_WARD_GIVES)
-            domi_ward_move(stack, self, i, DOMI_WARD_LOST);
+            domi_ward_change_state_of_part(stack, self, i, DOMI_WARD_LOST);
     }
 }
 
@@ -281,7 +282,7 @@ static void reply_when_all_parts_are_given(domus_stack *stack, domi_warden *self
 static int check_all_parts_at_tick(domus_stack *stack, void *self_, const void *payload)
 {
     domi_warden *self = self_;
-    uint32_t losses = domi_losses(self->cluster), next;
+    uint32_t losses = domi_cluster_count_lost_leases(self->cluster), next;
     /* The grains of this node stop two ticks before its lease ends by its own clock; in the store
      * the lease ends a little later. */
     bool has_lease =
@@ -289,7 +290,7 @@ static int check_all_parts_at_tick(domus_stack *stack, void *self_, const void *
         domus_now_ns(stack) + 2 * tick_ns_of_warden(self->cluster);
 
     (void)payload;
-    domi_wanted_look(stack, self);
+    domi_wanted_update_candidates(stack, self);
     if (!has_lease || losses != self->losses)
         lose_all_parts_without_lease(stack, self);
     self->losses = losses;
@@ -301,7 +302,8 @@ static int check_all_parts_at_tick(domus_stack *stack, void *self_, const void *
     reply_when_all_parts_are_given(stack, self);
     if (has_lease)
         read_entries_of_doubted_parts(stack, self);
-    if (has_lease && self->has_entries && !self->looks && domi_ward_suspect(self, &next) != 0)
+    if (has_lease && self->has_entries && !self->looks &&
+        domi_ward_find_suspect_node(self, &next) != 0)
         self->looks = domus_notice(stack, domus_self(stack), &look_type, NULL) == 0;
     return 0;
 }
@@ -373,12 +375,12 @@ static int handle_ended_watch_on_entries(domus_stack *stack, void *self_, const 
     for (uint32_t i = 0; i < DOMUS_REMOTE_PARTS; i++) {
         self->parts[i].revision = self->parts[i].holder = 0;
         if (self->parts[i].state == DOMI_WARD_OTHER)
-            domi_ward_move(stack, self, i, DOMI_WARD_FREE);
+            domi_ward_change_state_of_part(stack, self, i, DOMI_WARD_FREE);
     }
     return domus_after(stack, 100 * MS, &watch_type, NULL, NULL);
 }
 
-void domi_warden_prepare(void *state, domus_cluster *cluster)
+void domi_warden_prepare_state(void *state, domus_cluster *cluster)
 {
     ((domi_warden *)state)->cluster = cluster;
 }
@@ -398,7 +400,7 @@ const domus_behaviour domi_warden_behaviour = {
     .name = "cluster warden",
     .state_size = sizeof(domi_warden),
     .on_mount = on_mount_warden,
-    .on = (const domus_on[]){{&domus_nats_kv_entry_type, domi_ward_take_entry, 0},
+    .on = (const domus_on[]){{&domus_nats_kv_entry_type, domi_ward_handle_entry_of_part, 0},
                              {&domus_nats_kv_initial_type, note_that_entries_have_come, 0},
                              {&domus_nats_kv_ended_type, handle_ended_watch_on_entries, 0},
                              {&tick_type, check_all_parts_at_tick, 0},

@@ -71,8 +71,8 @@ typedef struct domi_warden {
      * given */
     bool has_asked;
     domus_kept leaving;
-    /* value of domi_losses() at the warden's last tick; when it changes, the node's lease in the
-     * store has ended, and all parts are lost */
+    /* value of domi_cluster_count_lost_leases() at the warden's last tick; when it changes, the
+     * node's lease in the store has ended, and all parts are lost */
     uint32_t losses;
     uint32_t suspect;  /* part at which the next search for a node that may be dead begins */
     uint32_t writes;   /* entries of parts that are being written now */
@@ -91,7 +91,7 @@ typedef struct domi_warden {
 /* --- wanted.c --------------------------------------------------------------------------------- */
 
 /* Find out which nodes are up, and if they have changed, which of them should have each part. */
-void domi_wanted_look(domus_stack *stack, domi_warden *self);
+void domi_wanted_update_candidates(domus_stack *stack, domi_warden *self);
 
 /* --- ward.c ----------------------------------------------------------------------------------- */
 
@@ -99,26 +99,28 @@ void domi_wanted_look(domus_stack *stack, domi_warden *self);
 extern const domus_type domi_ward_tell_type;
 
 /* Change the state of a part; if that concerns gateways, make sure that the warden tells them. */
-void domi_ward_move(domus_stack *stack, domi_warden *self, uint32_t index, domi_ward_state state);
+void domi_ward_change_state_of_part(domus_stack *stack, domi_warden *self, uint32_t index,
+                                    domi_ward_state state);
 
 /* Returns the state of a part that follows from its entry, as long as this node neither takes nor
  * gives the part. */
-domi_ward_state domi_ward_rest(const domi_warden *self, const domi_ward *at);
+domi_ward_state domi_ward_idle_state_of_part(const domi_warden *self, const domi_ward *at);
 
 /* --- ward_entries.c --------------------------------------------------------------------------- */
 
 /* Handle an entry of a part that the watch on the bucket has delivered
  * (domus_nats_kv_entry_type). */
-int domi_ward_take_entry(domus_stack *stack, void *self, const void *payload);
+int domi_ward_handle_entry_of_part(domus_stack *stack, void *self, const void *payload);
 
 /* Write the entry of a part in the state TAKES or GIVES. Does nothing if too many writes are under
  * way. */
-void domi_ward_write(domus_stack *stack, domi_warden *self, uint32_t index, domi_ward_state state);
+void domi_ward_begin_to_write_entry(domus_stack *stack, domi_warden *self, uint32_t index,
+                                    domi_ward_state state);
 
 /* Find a node that has parts and may be dead, or without its lease; `ret_next` gets the part at
  * which the next search must begin, so that all nodes are checked. Returns its id; 0 if there is
  * none. */
-uint64_t domi_ward_suspect(const domi_warden *self, uint32_t *ret_next);
+uint64_t domi_ward_find_suspect_node(const domi_warden *self, uint32_t *ret_next);
 
 /* A decided change of the entry of a part: it stays the same, whatever entries come before it is
  * written. */
@@ -135,13 +137,13 @@ typedef struct domi_ward_change {
 extern const domus_type domi_ward_write_type;
 
 /* Write the key of a part's entry; write the value of an entry, which names a node. */
-void domi_ward_key(uint32_t index, char key[DOMI_KEY_SIZE]);
-void domi_ward_write_holder(uint64_t id, unsigned char value[DOMI_WARD_VALUE]);
+void domi_ward_write_key_of_part(uint32_t index, char key[DOMI_KEY_SIZE]);
+void domi_ward_write_value_of_entry(uint64_t id, unsigned char value[DOMI_WARD_VALUE]);
 
 /* End a change of a part's entry, which was written with this revision, or has failed with
  * `error`. */
-void domi_ward_end_write(domus_stack *stack, domi_warden *self, const domi_ward_change *change,
-                         int error, uint64_t revision);
+void domi_ward_handle_written_entry(domus_stack *stack, domi_warden *self,
+                                    const domi_ward_change *change, int error, uint64_t revision);
 
 /* A check whether another node still has its lease. */
 typedef struct domi_ward_looking {
@@ -151,9 +153,10 @@ typedef struct domi_ward_looking {
 } domi_ward_looking;
 
 /* Returns the newest revision of all parts' entries that the warden has seen. */
-uint64_t domi_ward_newest(const domi_warden *self);
+uint64_t domi_ward_newest_revision_seen(const domi_warden *self);
 
 /* Free the parts of a node whose lease was found to be over. */
-void domi_ward_bury(domus_stack *stack, domi_warden *self, const domi_ward_looking *look);
+void domi_ward_free_parts_of_dead_node(domus_stack *stack, domi_warden *self,
+                                       const domi_ward_looking *look);
 
 #endif

@@ -75,7 +75,7 @@ static void end_watches_on_remote_actor(domi_cluster_gateway *gateway,
     (void)domus_remote_down(gateway->stack, name, error);
 }
 
-int domi_take_watch(domus_stack *stack, void *self, const void *payload)
+int domi_handle_watch_on_remote_actor(domus_stack *stack, void *self, const void *payload)
 {
     domi_cluster_gateway *gateway = self;
     const domus_remote_watch *watch = payload;
@@ -87,7 +87,7 @@ int domi_take_watch(domus_stack *stack, void *self, const void *payload)
         (void)domus_remote_down(stack, &watch->name, -EOPNOTSUPP);
         return 0;
     }
-    domi_peer *peer = domi_peer_of(gateway, watch->name.node);
+    domi_peer *peer = domi_peer_find_or_make(gateway, watch->name.node);
     if (peer == NULL || !domi_peer_is_up(gateway, peer)) {
         (void)domus_remote_down(stack, &watch->name, -EHOSTDOWN);
         return 0;
@@ -99,18 +99,20 @@ int domi_take_watch(domus_stack *stack, void *self, const void *payload)
     }
     if (watch->room) {
         watched->room = gateway->has_rooms = true;
-        domi_watched_room(gateway);
+        domi_watched_report_room(gateway);
     }
     if (made == 1) {
         const domi_wire_envelope envelope = {.kind = DOMI_TO_WATCH, .to = watch->name};
-        int error = domi_send(gateway, peer, domi_gateway_at(gateway, peer), &envelope);
+        int error =
+            domi_send_envelope(gateway, peer, domi_gateway_index_at_peer(gateway, peer), &envelope);
         if (error != 0)
             end_watches_on_remote_actor(gateway, &watch->name, error);
     }
     return 0;
 }
 
-void domi_watched_end(domi_cluster_gateway *gateway, const domus_remote_name *name, int reason)
+void domi_watched_report_end(domi_cluster_gateway *gateway, const domus_remote_name *name,
+                             int reason)
 {
     domi_watched **link = &gateway->watched[bucket_of_watched_name(name)];
 
@@ -123,7 +125,7 @@ void domi_watched_end(domi_cluster_gateway *gateway, const domus_remote_name *na
     unlink_and_free_watched(link);
 }
 
-void domi_watched_down(domi_cluster_gateway *gateway, domi_peer *peer)
+void domi_watched_report_all_lost(domi_cluster_gateway *gateway, domi_peer *peer)
 {
     for (uint32_t i = 0; i < DOMI_WATCHED_BUCKETS && peer->watched != 0; i++) {
         domi_watched **link = &gateway->watched[i];
@@ -140,7 +142,7 @@ void domi_watched_down(domi_cluster_gateway *gateway, domi_peer *peer)
     }
 }
 
-void domi_watched_room(domi_cluster_gateway *gateway)
+void domi_watched_report_room(domi_cluster_gateway *gateway)
 {
     bool has_rooms = false;
 
@@ -149,7 +151,7 @@ void domi_watched_room(domi_cluster_gateway *gateway)
              watched = watched->next) {
             if (!watched->room)
                 continue;
-            watched->room = !domi_peer_has_room(gateway, watched->peer);
+            watched->room = !domi_peer_has_room_on_way(gateway, watched->peer);
             if (watched->room)
                 has_rooms = true;
             else
@@ -167,7 +169,7 @@ static void send_end_of_actor_to_gateway(domi_cluster_gateway *gateway, domi_pee
 {
     const domi_wire_envelope envelope = {.kind = DOMI_TO_DOWN, .from = *name, .error = reason};
 
-    domi_send_surely(gateway, peer, to_gateway, &envelope);
+    domi_send_envelope_or_tear_link(gateway, peer, to_gateway, &envelope);
 }
 
 static domi_watched **bucket_of_watched_address(domi_cluster_gateway *gateway,
@@ -195,8 +197,8 @@ static const domi_watched *find_watch_of_peer_on_actor(domi_cluster_gateway *gat
     return any;
 }
 
-void domi_watching_add(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t from_gateway,
-                       const domus_remote_name *name)
+void domi_watching_add_for_peer(domi_cluster_gateway *gateway, domi_peer *peer,
+                                uint16_t from_gateway, const domus_remote_name *name)
 {
     domus_address address;
 
@@ -228,7 +230,7 @@ void domi_watching_add(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t 
     *bucket = watching;
 }
 
-int domi_take_down(domus_stack *stack, void *self, const void *payload)
+int domi_handle_end_of_watched_actor(domus_stack *stack, void *self, const void *payload)
 {
     domi_cluster_gateway *gateway = self;
     const domus_down *down = payload;
@@ -259,7 +261,8 @@ static void drop_watch_of_peer(domi_cluster_gateway *gateway, domi_watched **lin
         (void)domus_unwatch(gateway->stack, watch);
 }
 
-void domi_watching_drop(domi_cluster_gateway *gateway, const domi_peer *peer, uint16_t from_gateway)
+void domi_watching_end_for_gateway(domi_cluster_gateway *gateway, const domi_peer *peer,
+                                   uint16_t from_gateway)
 {
     for (uint32_t i = 0; i < DOMI_WATCHED_BUCKETS; i++) {
         domi_watched **link = &gateway->watching[i];
@@ -272,7 +275,7 @@ void domi_watching_drop(domi_cluster_gateway *gateway, const domi_peer *peer, ui
     }
 }
 
-void domi_watches_free(domi_cluster_gateway *gateway)
+void domi_watches_free_all(domi_cluster_gateway *gateway)
 {
     for (uint32_t i = 0; i < DOMI_WATCHED_BUCKETS; i++) {
         while (gateway->watched[i] != NULL)

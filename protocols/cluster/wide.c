@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool domi_wide_is_name(const char *name, size_t length)
+bool domi_wide_is_valid_name(const char *name, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
         if (name[i] <= ' ' || name[i] > '~')
@@ -100,7 +100,8 @@ static int make_room_for_opened_group(domi_wide *wide)
     return 0;
 }
 
-int domi_wide_open(domi_wide *wide, const char *name, domus_group group, uint32_t *ret_number)
+int domi_wide_open_or_add_group(domi_wide *wide, const char *name, domus_group group,
+                                uint32_t *ret_number)
 {
     domi_wide_group *found;
 
@@ -127,7 +128,7 @@ static domi_wide_group *opened_group_by_number(domi_wide *wide, uint32_t number)
     return number < wide->opened_count ? wide->opened[number] : NULL;
 }
 
-bool domi_wide_has_outlet(domi_wide *wide, uint32_t number)
+bool domi_wide_has_group_outlet(domi_wide *wide, uint32_t number)
 {
     domi_lock_take(&wide->lock);
     const domi_wide_group *group = opened_group_by_number(wide, number);
@@ -136,7 +137,7 @@ bool domi_wide_has_outlet(domi_wide *wide, uint32_t number)
     return has;
 }
 
-void domi_wide_note_outlet(domi_wide *wide, uint32_t number)
+void domi_wide_record_outlet(domi_wide *wide, uint32_t number)
 {
     domi_lock_take(&wide->lock);
     domi_wide_group *group = opened_group_by_number(wide, number);
@@ -145,7 +146,7 @@ void domi_wide_note_outlet(domi_wide *wide, uint32_t number)
     domi_lock_give(&wide->lock);
 }
 
-domus_group domi_wide_find(domi_wide *wide, const char *name, size_t length)
+domus_group domi_wide_find_opened_group(domi_wide *wide, const char *name, size_t length)
 {
     domi_lock_take(&wide->lock);
     const domi_wide_group *found = find_group_by_name(wide, name, length);
@@ -154,7 +155,7 @@ domus_group domi_wide_find(domi_wide *wide, const char *name, size_t length)
     return group;
 }
 
-domus_group domi_wide_at(domi_wide *wide, uint32_t number)
+domus_group domi_wide_group_by_number(domi_wide *wide, uint32_t number)
 {
     domi_lock_take(&wide->lock);
     const domi_wide_group *found = opened_group_by_number(wide, number);
@@ -179,7 +180,7 @@ static void move_group_to_newest_change(domi_wide *wide, domi_wide_group *group)
     group->changed = ++wide->changes;
 }
 
-bool domi_wide_look(domi_wide *wide, uint32_t number)
+bool domi_wide_update_local_members(domi_wide *wide, uint32_t number)
 {
     bool has_changed = false;
 
@@ -196,7 +197,7 @@ bool domi_wide_look(domi_wide *wide, uint32_t number)
     return has_changed;
 }
 
-uint64_t domi_wide_changes(domi_wide *wide)
+uint64_t domi_wide_last_change_number(domi_wide *wide)
 {
     domi_lock_take(&wide->lock);
     uint64_t changes = wide->changes;
@@ -204,8 +205,9 @@ uint64_t domi_wide_changes(domi_wide *wide)
     return changes;
 }
 
-uint32_t domi_wide_copy_changes(domi_wide *wide, uint64_t from, domi_wide_change *ret_changes,
-                                uint32_t room, uint64_t *ret_to)
+uint32_t domi_wide_copy_oldest_changes(domi_wide *wide, uint64_t from,
+                                       domi_wide_change *ret_changes, uint32_t room,
+                                       uint64_t *ret_to)
 {
     uint32_t count = 0;
 
@@ -253,8 +255,8 @@ static uint32_t index_of_node_with_members(const domi_wide_group *group, uint64_
     return index;
 }
 
-int domi_wide_note(domi_wide *wide, const char *name, size_t length, uint64_t node,
-                   bool has_members)
+int domi_wide_record_members_of_node(domi_wide *wide, const char *name, size_t length,
+                                     uint64_t node, bool has_members)
 {
     domi_wide_group *group;
     int error = 0;
@@ -276,8 +278,9 @@ int domi_wide_note(domi_wide *wide, const char *name, size_t length, uint64_t no
     return error;
 }
 
-uint32_t domi_wide_copy_nodes(domi_wide *wide, uint32_t number, char ret_name[DOMI_WIDE_TAIL],
-                              uint64_t *ret_nodes, uint32_t room)
+uint32_t domi_wide_copy_nodes_with_members(domi_wide *wide, uint32_t number,
+                                           char ret_name[DOMI_WIDE_TAIL], uint64_t *ret_nodes,
+                                           uint32_t room)
 {
     uint32_t count = 0;
 
@@ -293,7 +296,7 @@ uint32_t domi_wide_copy_nodes(domi_wide *wide, uint32_t number, char ret_name[DO
     return count;
 }
 
-void domi_wide_forget(domi_wide *wide, uint64_t node)
+void domi_wide_remove_ended_node(domi_wide *wide, uint64_t node)
 {
     domi_lock_take(&wide->lock);
     for (uint32_t i = 0; i < DOMI_WIDE_BUCKETS; i++) {

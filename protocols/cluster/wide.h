@@ -54,27 +54,28 @@ typedef struct domi_wide {
 
 /* Returns whether the bytes may be the name of a group, or of an export: 1..63 printable ASCII
  * bytes without spaces. */
-bool domi_wide_is_name(const char *name, size_t length);
+bool domi_wide_is_valid_name(const char *name, size_t length);
 
 /* Find the group that was opened here under this name, or add it. Returns 0, and `ret_number`;
  * -ENOSPC at DOMUS_CLUSTER_GROUPS_MAX; -ENOMEM. */
-int domi_wide_open(domi_wide *wide, const char *name, domus_group group, uint32_t *ret_number);
+int domi_wide_open_or_add_group(domi_wide *wide, const char *name, domus_group group,
+                                uint32_t *ret_number);
 
 /* Return whether the group with this number has an outlet; record that the group has one. */
-bool domi_wide_has_outlet(domi_wide *wide, uint32_t number);
-void domi_wide_note_outlet(domi_wide *wide, uint32_t number);
+bool domi_wide_has_group_outlet(domi_wide *wide, uint32_t number);
+void domi_wide_record_outlet(domi_wide *wide, uint32_t number);
 
 /* Return the group that was opened here under this name; return the group with this number. The
  * result is zeroed if there is none. */
-domus_group domi_wide_find(domi_wide *wide, const char *name, size_t length);
-domus_group domi_wide_at(domi_wide *wide, uint32_t number);
+domus_group domi_wide_find_opened_group(domi_wide *wide, const char *name, size_t length);
+domus_group domi_wide_group_by_number(domi_wide *wide, uint32_t number);
 
 /* Update whether the group with this number has members here. If that has changed, record a change
  * with the next number, and return true. */
-bool domi_wide_look(domi_wide *wide, uint32_t number);
+bool domi_wide_update_local_members(domi_wide *wide, uint32_t number);
 
 /* Returns the number of the last change of this node's groups. */
-uint64_t domi_wide_changes(domi_wide *wide);
+uint64_t domi_wide_last_change_number(domi_wide *wide);
 
 /* One change of a group of this node, as the other nodes are told of it. */
 typedef struct domi_wide_change {
@@ -85,20 +86,22 @@ typedef struct domi_wide_change {
 /* Copy the oldest changes of this node's groups behind number `from`, at most `room`. Returns how
  * many; `ret_to` gets the number of the last one. A group that has changed again since is copied
  * once, in its current state. */
-uint32_t domi_wide_copy_changes(domi_wide *wide, uint64_t from, domi_wide_change *ret_changes,
-                                uint32_t room, uint64_t *ret_to);
+uint32_t domi_wide_copy_oldest_changes(domi_wide *wide, uint64_t from,
+                                       domi_wide_change *ret_changes, uint32_t room,
+                                       uint64_t *ret_to);
 
 /* Record whether another node has members of a group. Returns 0; -ENOSPC; -ENOMEM. */
-int domi_wide_note(domi_wide *wide, const char *name, size_t length, uint64_t node,
-                   bool has_members);
+int domi_wide_record_members_of_node(domi_wide *wide, const char *name, size_t length,
+                                     uint64_t node, bool has_members);
 
 /* Copy the name of the group with this number, and the ids of the nodes that have members, at most
  * `room`. Returns how many nodes there are. */
-uint32_t domi_wide_copy_nodes(domi_wide *wide, uint32_t number, char ret_name[DOMI_WIDE_TAIL],
-                              uint64_t *ret_nodes, uint32_t room);
+uint32_t domi_wide_copy_nodes_with_members(domi_wide *wide, uint32_t number,
+                                           char ret_name[DOMI_WIDE_TAIL], uint64_t *ret_nodes,
+                                           uint32_t room);
 
 /* Remove a node that has ended from the lists of nodes of all groups. */
-void domi_wide_forget(domi_wide *wide, uint64_t node);
+void domi_wide_remove_ended_node(domi_wide *wide, uint64_t node);
 
 void domi_wide_free(domi_wide *wide);
 

@@ -75,7 +75,7 @@ bool domi_heartbeat_read(const unsigned char *bytes, uint32_t size, domi_heartbe
     return true;
 }
 
-bool domi_heartbeat_hears(const domi_heartbeat *beat, uint64_t id)
+bool domi_heartbeat_lists_node(const domi_heartbeat *beat, uint64_t id)
 {
     for (uint32_t i = 0; i < beat->heard_count; i++) {
         if (get_little_endian_number(beat->heard + (size_t)8 * i, 8) == id)
@@ -183,7 +183,7 @@ bool domi_envelope_read(const unsigned char *bytes, uint32_t size, uint32_t *at,
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-void domi_name_write(const domus_remote_name *name, unsigned char *bytes)
+void domi_remote_name_write(const domus_remote_name *name, unsigned char *bytes)
 {
     put_little_endian_number(bytes, name->node, 8);
     put_little_endian_number(bytes + 8, name->number, 4);
@@ -191,7 +191,7 @@ void domi_name_write(const domus_remote_name *name, unsigned char *bytes)
     put_little_endian_number(bytes + 16, name->home, 2);
 }
 
-void domi_name_read(const unsigned char *bytes, domus_remote_name *ret_name)
+void domi_remote_name_read(const unsigned char *bytes, domus_remote_name *ret_name)
 {
     *ret_name = (domus_remote_name){
         .node = get_little_endian_number(bytes, 8),

@@ -36,7 +36,7 @@ uint32_t domi_heartbeat_write(const domi_heartbeat *beat, const uint64_t *heard,
 bool domi_heartbeat_read(const unsigned char *bytes, uint32_t size, domi_heartbeat *ret_beat);
 
 /* Returns whether the heartbeat lists the node with this id as heard. */
-bool domi_heartbeat_hears(const domi_heartbeat *beat, uint64_t id);
+bool domi_heartbeat_lists_node(const domi_heartbeat *beat, uint64_t id);
 
 /* --- batches ---------------------------------------------------------------------------------- */
 
@@ -133,7 +133,7 @@ bool domi_envelope_read(const unsigned char *bytes, uint32_t size, uint32_t *at,
 
 #define DOMI_NAME_BYTES 18u /* bytes of an actor's name on the wire, with the id of its node */
 
-void domi_name_write(const domus_remote_name *name, unsigned char *bytes);
-void domi_name_read(const unsigned char *bytes, domus_remote_name *ret_name);
+void domi_remote_name_write(const domus_remote_name *name, unsigned char *bytes);
+void domi_remote_name_read(const unsigned char *bytes, domus_remote_name *ret_name);
 
 #endif

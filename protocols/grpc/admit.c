@@ -172,9 +172,9 @@ static int fill_call_from_request(domus_stack *stack, const domus_http_request *
     return error != 0 ? error : domus_reply_stream(stack, &inside->stream);
 }
 
-int domi_grpc_admit(domus_stack *stack, const domus_http_request *request,
-                    const domus_grpc_service *service, domi_grpc_inside **ret_inside,
-                    domi_grpc_refusal *ret_refusal)
+int domi_grpc_make_call_of_request(domus_stack *stack, const domus_http_request *request,
+                                   const domus_grpc_service *service, domi_grpc_inside **ret_inside,
+                                   domi_grpc_refusal *ret_refusal)
 {
     const uint32_t most = DOMUS_SLICE_MAX - DOMI_GRPC_PREFIX;
 
@@ -190,7 +190,7 @@ int domi_grpc_admit(domus_stack *stack, const domus_http_request *request,
     inside->reader.max = service->message_max != 0 ? service->message_max : DOMI_GRPC_MESSAGE_MAX;
     int result = fill_call_from_request(stack, request, inside, ret_refusal);
     if (result != 0) {
-        domi_grpc_drop(inside);
+        domi_grpc_drop_share_of_call(inside);
         return result;
     }
     *ret_inside = inside;

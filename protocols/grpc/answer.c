@@ -33,8 +33,8 @@ int domus_grpc_frame(domus_slice message, domus_slice *ret_frame)
     return domus_append_end(&frame, ret_frame);
 }
 
-int domi_grpc_pack_frame(const domi_grpc_inside *inside, domus_slice message,
-                         domus_slice *ret_frame)
+int domi_grpc_make_frame_of_message(const domi_grpc_inside *inside, domus_slice message,
+                                    domus_slice *ret_frame)
 {
     domus_appender frame = {0};
     char prefix[DOMI_GRPC_PREFIX] = {0};
@@ -44,7 +44,7 @@ int domi_grpc_pack_frame(const domi_grpc_inside *inside, domus_slice message,
         return domus_grpc_frame(message, ret_frame);
     int error = domus_append(&frame, prefix, sizeof prefix);
     if (error == 0)
-        error = domi_grpc_pack(message, &frame);
+        error = domi_grpc_compress_message(message, &frame);
     /* compression does not make the message smaller, so it is sent uncompressed */
     if (error != 0) {
         domus_append_drop(&frame);
@@ -106,8 +106,8 @@ static void append_fields_that_end_call(domus_appender *to, const domus_grpc_ans
     (void)domus_append(to, domus_slice_data(answer->trailers), answer->trailers.size);
 }
 
-int domi_grpc_make_head(const domi_grpc_inside *inside, domus_slice metadata,
-                        domus_http_response *ret_response)
+int domi_grpc_make_head_of_stream(const domi_grpc_inside *inside, domus_slice metadata,
+                                  domus_http_response *ret_response)
 {
     static const char encoding[] = "grpc-encoding: gzip\r\n";
     domus_http_response head = {.status = 200, .media = DOMI_GRPC_MEDIA, .fields = metadata};
@@ -149,7 +149,7 @@ static int end_call_by_head_alone(domus_stack *stack, domus_slice fields)
     return reply_with_http_response(stack, &response);
 }
 
-int domi_grpc_reply_end(domus_stack *stack, domus_slice fields, bool has_begun)
+int domi_grpc_end_call_with_fields(domus_stack *stack, domus_slice fields, bool has_begun)
 {
     const domus_http_trailers trailers = {.fields = fields};
 
@@ -171,13 +171,13 @@ static int end_call_with_single_message(domus_stack *stack, const domi_grpc_insi
     int error = domus_slice_keep(answer->metadata, &metadata);
 
     if (error == 0)
-        error = domi_grpc_make_head(inside, metadata, &response);
+        error = domi_grpc_make_head_of_stream(inside, metadata, &response);
     if (error != 0)
         return error;
     append_fields_that_end_call(&fields, answer);
     error = domus_append_end(&fields, &response.trailers);
-    if (error == 0 && !domi_grpc_streams_out(inside))
-        error = domi_grpc_pack_frame(inside, answer->message, &response.body);
+    if (error == 0 && !domi_grpc_is_answer_a_stream(inside))
+        error = domi_grpc_make_frame_of_message(inside, answer->message, &response.body);
     if (error != 0) {
         domus_http_response_type.release(&response);
         return error;
@@ -198,7 +198,7 @@ static domus_grpc_answer end_of_call_with_valid_status(const domus_grpc_answer *
     return end;
 }
 
-int domi_grpc_make_end(const domus_grpc_answer *answer, domus_slice *ret_fields)
+int domi_grpc_make_fields_of_end(const domus_grpc_answer *answer, domus_slice *ret_fields)
 {
     const domus_grpc_answer end = end_of_call_with_valid_status(answer);
     domus_appender fields = {0};
@@ -207,8 +207,8 @@ int domi_grpc_make_end(const domus_grpc_answer *answer, domus_slice *ret_fields)
     return domus_append_end(&fields, ret_fields);
 }
 
-int domi_grpc_end(domus_stack *stack, const domi_grpc_inside *inside,
-                  const domus_grpc_answer *answer)
+int domi_grpc_end_unanswered_call(domus_stack *stack, const domi_grpc_inside *inside,
+                                  const domus_grpc_answer *answer)
 {
     domus_grpc_answer end = end_of_call_with_valid_status(answer);
     domus_slice fields;
@@ -220,11 +220,11 @@ int domi_grpc_end(domus_stack *stack, const domi_grpc_inside *inside,
     /* the message or the metadata of the answer cannot be sent, so the call ends with an error */
     if (end.status == DOMUS_GRPC_OK)
         end = (domus_grpc_answer){.status = domus_grpc_status_of(error)};
-    error = domi_grpc_make_end(&end, &fields);
+    error = domi_grpc_make_fields_of_end(&end, &fields);
     return error != 0 ? error : end_call_by_head_alone(stack, fields);
 }
 
-int domi_grpc_refuse(domus_stack *stack, const domi_grpc_refusal *refusal)
+int domi_grpc_refuse_request(domus_stack *stack, const domi_grpc_refusal *refusal)
 {
     bool is_unknown = refusal->status == DOMUS_GRPC_UNIMPLEMENTED;
     domus_grpc_answer answer = {.status = refusal->status};

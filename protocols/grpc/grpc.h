@@ -43,20 +43,20 @@ typedef struct domi_grpc_inside {
     bool is_timed; /* in the conversation of the request, a sleep until `due_ns` is under way */
 } domi_grpc_inside;
 
-static inline bool domi_grpc_streams_in(const domi_grpc_inside *inside)
+static inline bool domi_grpc_is_request_a_stream(const domi_grpc_inside *inside)
 {
     return inside->method->kind == DOMUS_GRPC_CLIENT_STREAMING ||
            inside->method->kind == DOMUS_GRPC_BIDIRECTIONAL;
 }
 
-static inline bool domi_grpc_streams_out(const domi_grpc_inside *inside)
+static inline bool domi_grpc_is_answer_a_stream(const domi_grpc_inside *inside)
 {
     return inside->method->kind == DOMUS_GRPC_SERVER_STREAMING ||
            inside->method->kind == DOMUS_GRPC_BIDIRECTIONAL;
 }
 
 /* Returns the call that the current handler answers; NULL if the call is over. */
-static inline domi_grpc_inside *domi_grpc_inside_of(const domus_stack *stack)
+static inline domi_grpc_inside *domi_grpc_call_of_handler(const domus_stack *stack)
 {
     const domus_grpc_call *call = domus_asked(stack, &domus_grpc_call_type);
 
@@ -64,7 +64,7 @@ static inline domi_grpc_inside *domi_grpc_inside_of(const domus_stack *stack)
 }
 
 /* Give back a share of a call, which the last share frees. NULL is allowed (types.c). */
-void domi_grpc_drop(domi_grpc_inside *inside);
+void domi_grpc_drop_share_of_call(domi_grpc_inside *inside);
 
 /* --- admit.c ---------------------------------------------------------------------------------- */
 
@@ -79,17 +79,17 @@ typedef struct domi_grpc_refusal {
 
 /* Look at a request, and make a call of it. Returns 0, with a call of one share; 1 with a refusal;
  * -EINVAL for a service that is wrong; -ENOMEM. */
-int domi_grpc_admit(domus_stack *stack, const domus_http_request *request,
-                    const domus_grpc_service *service, domi_grpc_inside **ret_inside,
-                    domi_grpc_refusal *ret_refusal);
+int domi_grpc_make_call_of_request(domus_stack *stack, const domus_http_request *request,
+                                   const domus_grpc_service *service, domi_grpc_inside **ret_inside,
+                                   domi_grpc_refusal *ret_refusal);
 
 /* --- read.c ----------------------------------------------------------------------------------- */
 
 /* Continue to read a message, as domus_grpc_read_goes_on() does. If the method has only one
  * message, the read ends with -ETIMEDOUT at `due_ns`, because the conversation of a request has no
  * deadline of its own. */
-bool domi_grpc_read(domus_stack *stack, domi_grpc_inside *inside, const domus_answer *answer,
-                    domus_resumed *then);
+bool domi_grpc_read_message(domus_stack *stack, domi_grpc_inside *inside,
+                            const domus_answer *answer, domus_resumed *then);
 
 /* --- metadata.c ------------------------------------------------------------------------------- */
 
@@ -102,26 +102,27 @@ int domi_grpc_check_metadata(domus_slice fields);
 #define DOMI_GRPC_MEDIA "application/grpc"
 
 /* Make the fields of the end of a call. The caller owns the slice. Returns 0; -ENOMEM. */
-int domi_grpc_make_end(const domus_grpc_answer *answer, domus_slice *ret_fields);
+int domi_grpc_make_fields_of_end(const domus_grpc_answer *answer, domus_slice *ret_fields);
 
-/* End the call with the fields that domi_grpc_make_end() has made: behind its stream of messages,
- * if that has begun, or else alone. Consumes `fields` in every case. Returns as a handler does. */
-int domi_grpc_reply_end(domus_stack *stack, domus_slice fields, bool has_begun);
+/* End the call with the fields that domi_grpc_make_fields_of_end() has made: behind its stream of
+ * messages, if that has begun, or else alone. Consumes `fields` in every case. Returns as a handler
+ * does. */
+int domi_grpc_end_call_with_fields(domus_stack *stack, domus_slice fields, bool has_begun);
 
 /* Make the head of an answer that is a stream of messages. Consumes `metadata` in every case.
  * Returns 0; -EINVAL; -ENOMEM. */
-int domi_grpc_make_head(const domi_grpc_inside *inside, domus_slice metadata,
-                        domus_http_response *ret_response);
+int domi_grpc_make_head_of_stream(const domi_grpc_inside *inside, domus_slice metadata,
+                                  domus_http_response *ret_response);
 
 /* Make the frame of a message, compressed if the client and the service want that. Returns as
  * domus_grpc_frame(). */
-int domi_grpc_pack_frame(const domi_grpc_inside *inside, domus_slice message,
-                         domus_slice *ret_frame);
+int domi_grpc_make_frame_of_message(const domi_grpc_inside *inside, domus_slice message,
+                                    domus_slice *ret_frame);
 
 /* End the call of the request that is being handled with `answer`, which may be a failure. Nothing
  * of its answer must have been sent yet. Returns as a handler does. */
-int domi_grpc_end(domus_stack *stack, const domi_grpc_inside *inside,
-                  const domus_grpc_answer *answer);
-int domi_grpc_refuse(domus_stack *stack, const domi_grpc_refusal *refusal);
+int domi_grpc_end_unanswered_call(domus_stack *stack, const domi_grpc_inside *inside,
+                                  const domus_grpc_answer *answer);
+int domi_grpc_refuse_request(domus_stack *stack, const domi_grpc_refusal *refusal);
 
 #endif

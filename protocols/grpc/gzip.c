@@ -19,7 +19,8 @@ struct domi_grpc_unpacker {
     domus_appender to;
 };
 
-int domi_grpc_unpack_begin(domus_slice packed, uint32_t max, domi_grpc_unpacker **ret_unpacker)
+int domi_grpc_begin_to_decompress(domus_slice packed, uint32_t max,
+                                  domi_grpc_unpacker **ret_unpacker)
 {
     domi_grpc_unpacker *unpacker = calloc(1, sizeof *unpacker);
 
@@ -57,8 +58,8 @@ static int decompress_step_of_message(domi_grpc_unpacker *unpacker, uint32_t *re
     return result;
 }
 
-int domi_grpc_unpack(domi_grpc_unpacker *unpacker, uint32_t room, uint32_t *ret_cost,
-                     domus_slice *ret_bytes)
+int domi_grpc_decompress_message(domi_grpc_unpacker *unpacker, uint32_t room, uint32_t *ret_cost,
+                                 domus_slice *ret_bytes)
 {
     uint32_t cost = 0;
     int result = Z_OK;
@@ -82,7 +83,7 @@ int domi_grpc_unpack(domi_grpc_unpacker *unpacker, uint32_t room, uint32_t *ret_
     return error != 0 ? error : 1;
 }
 
-domi_grpc_unpacker *domi_grpc_unpack_end(domi_grpc_unpacker *unpacker)
+domi_grpc_unpacker *domi_grpc_free_unpacker(domi_grpc_unpacker *unpacker)
 {
     if (unpacker == NULL)
         return NULL;
@@ -93,7 +94,7 @@ domi_grpc_unpacker *domi_grpc_unpack_end(domi_grpc_unpacker *unpacker)
     return NULL;
 }
 
-int domi_grpc_pack(domus_slice bytes, domus_appender *to)
+int domi_grpc_compress_message(domus_slice bytes, domus_appender *to)
 {
     z_stream zlib = {.next_in = (Bytef *)(uintptr_t)domus_slice_data(bytes),
                      .avail_in = bytes.size};

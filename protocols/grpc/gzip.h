@@ -9,7 +9,8 @@ typedef struct domi_grpc_unpacker domi_grpc_unpacker;
 
 /* Begin to decompress a message, which may become at most `max` bytes. Consumes the slice in every
  * case. Returns 0; -ENOMEM. */
-int domi_grpc_unpack_begin(domus_slice packed, uint32_t max, domi_grpc_unpacker **ret_unpacker);
+int domi_grpc_begin_to_decompress(domus_slice packed, uint32_t max,
+                                  domi_grpc_unpacker **ret_unpacker);
 
 /* Continue to decompress a message until the cost reaches about `room`, and set `ret_cost` to it. A
  * decompressed byte costs 1, and a compressed byte costs DOMI_GRPC_COST_IN, because 11 compressed
@@ -18,14 +19,14 @@ int domi_grpc_unpack_begin(domus_slice packed, uint32_t max, domi_grpc_unpacker 
  * do; -EMSGSIZE; -EPROTO for bytes that are not gzip, are cut off, or are followed by other bytes;
  * -ENOMEM. */
 #define DOMI_GRPC_COST_IN 16u
-int domi_grpc_unpack(domi_grpc_unpacker *unpacker, uint32_t room, uint32_t *ret_cost,
-                     domus_slice *ret_bytes);
+int domi_grpc_decompress_message(domi_grpc_unpacker *unpacker, uint32_t room, uint32_t *ret_cost,
+                                 domus_slice *ret_bytes);
 
 /* Free the state of a message that is being decompressed. Returns NULL. NULL is allowed. */
-domi_grpc_unpacker *domi_grpc_unpack_end(domi_grpc_unpacker *unpacker);
+domi_grpc_unpacker *domi_grpc_free_unpacker(domi_grpc_unpacker *unpacker);
 
 /* Append the compressed form of a message. Returns 0; -EMSGSIZE if it is not smaller than the
  * message; -ENOMEM. With an error nothing is appended. */
-int domi_grpc_pack(domus_slice bytes, domus_appender *to);
+int domi_grpc_compress_message(domus_slice bytes, domus_appender *to);
 
 #endif

@@ -43,7 +43,7 @@ static int handle_answer_to_waiting_read(domus_stack *stack, domi_grpc_inside *i
         return 0;
     int error = domus_take_answer(stack, answer);
     if (error == 0)
-        domi_grpc_reader_put(&inside->reader, piece->bytes);
+        domi_grpc_reader_put_piece(&inside->reader, piece->bytes);
     return error;
 }
 
@@ -67,7 +67,7 @@ static int start_timer_of_call_once(domus_stack *stack, domi_grpc_inside *inside
 static int wait_for_piece_or_turn(domus_stack *stack, domi_grpc_inside *inside, bool is_pause,
                                   domus_resumed *then)
 {
-    if (inside->due_ns == 0 || domi_grpc_streams_in(inside))
+    if (inside->due_ns == 0 || domi_grpc_is_request_a_stream(inside))
         return is_pause ? domus_sleep(stack, 1, then) : domus_body_read(stack, inside->body, then);
     int error = start_timer_of_call_once(stack, inside);
     if (error == 0)
@@ -81,10 +81,10 @@ static int wait_for_piece_or_turn(domus_stack *stack, domi_grpc_inside *inside, 
 static bool read_next_message_or_wait(domus_stack *stack, domi_grpc_inside *inside,
                                       domus_resumed *then)
 {
-    int result = domi_grpc_reader_next(&inside->reader, &inside->message);
+    int result = domi_grpc_reader_read_message(&inside->reader, &inside->message);
 
     if (result == 0 && inside->body.number == 0) {
-        result = domi_grpc_reader_is_between(&inside->reader) ? -ENODATA : -EPROTO;
+        result = domi_grpc_reader_is_between_messages(&inside->reader) ? -ENODATA : -EPROTO;
     } else if (result == 0 || result == DOMI_GRPC_PAUSE) {
         bool is_pause = result == DOMI_GRPC_PAUSE;
         result = wait_for_piece_or_turn(stack, inside, is_pause, then);
@@ -95,8 +95,8 @@ static bool read_next_message_or_wait(domus_stack *stack, domi_grpc_inside *insi
     return inside->waits;
 }
 
-bool domi_grpc_read(domus_stack *stack, domi_grpc_inside *inside, const domus_answer *answer,
-                    domus_resumed *then)
+bool domi_grpc_read_message(domus_stack *stack, domi_grpc_inside *inside,
+                            const domus_answer *answer, domus_resumed *then)
 {
     if (!inside->waits) { /* a new read begins, since none was waiting */
         domus_slice_free(inside->message);
@@ -109,14 +109,14 @@ bool domi_grpc_read(domus_stack *stack, domi_grpc_inside *inside, const domus_an
 
 bool domus_grpc_read_goes_on(domus_stack *stack, const domus_answer *answer, domus_resumed *then)
 {
-    domi_grpc_inside *inside = domi_grpc_inside_of(stack);
+    domi_grpc_inside *inside = domi_grpc_call_of_handler(stack);
 
-    return inside != NULL && domi_grpc_read(stack, inside, answer, then);
+    return inside != NULL && domi_grpc_read_message(stack, inside, answer, then);
 }
 
 int domus_grpc_message(domus_stack *stack, domus_slice *ret_message)
 {
-    const domi_grpc_inside *inside = domi_grpc_inside_of(stack);
+    const domi_grpc_inside *inside = domi_grpc_call_of_handler(stack);
 
     if (inside == NULL)
         return -ECANCELED;

@@ -6,23 +6,23 @@
 #include <errno.h>
 #include <string.h>
 
-void domi_grpc_reader_put(domi_grpc_reader *reader, domus_slice piece)
+void domi_grpc_reader_put_piece(domi_grpc_reader *reader, domus_slice piece)
 {
     domus_slice_free(reader->piece);
     reader->piece = piece;
 }
 
-bool domi_grpc_reader_is_between(const domi_grpc_reader *reader)
+bool domi_grpc_reader_is_between_messages(const domi_grpc_reader *reader)
 {
     return reader->have == 0 && reader->piece.size == 0;
 }
 
-void domi_grpc_reader_drop(domi_grpc_reader *reader)
+void domi_grpc_reader_free_bytes(domi_grpc_reader *reader)
 {
     domus_slice_free(reader->piece);
     reader->piece = (domus_slice){NULL, 0, 0};
     domus_append_drop(&reader->bytes);
-    reader->unpacker = domi_grpc_unpack_end(reader->unpacker);
+    reader->unpacker = domi_grpc_free_unpacker(reader->unpacker);
 }
 
 /* Remove the first `size` bytes of the reader's piece. */
@@ -86,7 +86,7 @@ static int cut_whole_message_from_piece(domi_grpc_reader *reader, domus_slice *r
     return 1;
 }
 
-/* Continue to decompress the current message. Returns as domi_grpc_reader_next(). */
+/* Continue to decompress the current message. Returns as domi_grpc_reader_read_message(). */
 static int decompress_current_message(domi_grpc_reader *reader, domus_slice *ret_message)
 {
     uint32_t cost;
@@ -97,13 +97,13 @@ static int decompress_current_message(domi_grpc_reader *reader, domus_slice *ret
             reader->spent = 0;
             return DOMI_GRPC_PAUSE;
         }
-        result = domi_grpc_unpack(reader->unpacker, DOMI_GRPC_SPENT_MAX - reader->spent, &cost,
-                                  ret_message);
+        result = domi_grpc_decompress_message(reader->unpacker, DOMI_GRPC_SPENT_MAX - reader->spent,
+                                              &cost, ret_message);
         if (result < 0)
             return result;
         reader->spent += cost;
     } while (result == 0);
-    reader->unpacker = domi_grpc_unpack_end(reader->unpacker);
+    reader->unpacker = domi_grpc_free_unpacker(reader->unpacker);
     return 1;
 }
 
@@ -123,7 +123,7 @@ static int read_message_without_decompressing(domi_grpc_reader *reader, domus_sl
     return result;
 }
 
-int domi_grpc_reader_next(domi_grpc_reader *reader, domus_slice *ret_message)
+int domi_grpc_reader_read_message(domi_grpc_reader *reader, domus_slice *ret_message)
 {
     domus_slice message;
 
@@ -136,6 +136,6 @@ int domi_grpc_reader_next(domi_grpc_reader *reader, domus_slice *ret_message)
         *ret_message = message;
         return 1;
     }
-    int error = domi_grpc_unpack_begin(message, reader->max, &reader->unpacker);
+    int error = domi_grpc_begin_to_decompress(message, reader->max, &reader->unpacker);
     return error != 0 ? error : decompress_current_message(reader, ret_message);
 }

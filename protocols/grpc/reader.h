@@ -24,7 +24,7 @@ typedef struct domi_grpc_reader {
 
 /* Give the reader the next piece of the body, after all bytes of the piece before were read. The
  * reader owns the slice then. */
-void domi_grpc_reader_put(domi_grpc_reader *reader, domus_slice piece);
+void domi_grpc_reader_put_piece(domi_grpc_reader *reader, domus_slice piece);
 
 /* Cost of decompressing (gzip.h) after which the reader pauses, so that others have their turns: a
  * message may grow large or decompress slowly, and a piece may hold many small ones. */
@@ -34,11 +34,11 @@ void domi_grpc_reader_put(domi_grpc_reader *reader, domus_slice piece);
  * needed; DOMI_GRPC_PAUSE if this must be called again after a pause; -EMSGSIZE; -EPROTO; -ENOMEM.
  * It must not be called again after an error. */
 #define DOMI_GRPC_PAUSE 2
-int domi_grpc_reader_next(domi_grpc_reader *reader, domus_slice *ret_message);
+int domi_grpc_reader_read_message(domi_grpc_reader *reader, domus_slice *ret_message);
 
 /* Returns whether the bytes that the reader has read end with a complete message. */
-bool domi_grpc_reader_is_between(const domi_grpc_reader *reader);
+bool domi_grpc_reader_is_between_messages(const domi_grpc_reader *reader);
 
-void domi_grpc_reader_drop(domi_grpc_reader *reader);
+void domi_grpc_reader_free_bytes(domi_grpc_reader *reader);
 
 #endif

@@ -16,7 +16,7 @@ static_assert(sizeof(serving) <= DOMUS_GRPC_FRAME, "the row of requests has too 
 
 static void drop_share_of_call(serving *frame)
 {
-    domi_grpc_drop(frame->inside);
+    domi_grpc_drop_share_of_call(frame->inside);
     domus_slice_free(frame->message);
     frame->inside = NULL;
     frame->message = (domus_slice){NULL, 0, 0};
@@ -31,7 +31,8 @@ static int end_stream_of_answer(domus_stack *stack, void *self, const domus_answ
 
     (void)self;
     frame->message = (domus_slice){NULL, 0, 0};
-    return domi_grpc_reply_end(stack, fields, answer->error == 0 || answer->error == -EALREADY);
+    return domi_grpc_end_call_with_fields(stack, fields,
+                                          answer->error == 0 || answer->error == -EALREADY);
 }
 
 /* End a call whose handler has sent a begin of the answer. Only the channel knows whether that
@@ -43,7 +44,7 @@ static int end_call_by_second_begin(domus_stack *stack, serving *frame,
     static const domus_http_response head = {.status = 200, .media = DOMI_GRPC_MEDIA};
 
     drop_share_of_call(frame);
-    int result = domi_grpc_make_end(answer, &frame->message);
+    int result = domi_grpc_make_fields_of_end(answer, &frame->message);
     if (result == 0)
         result = domus_reply_begin(stack, &domus_http_response_type, &head, end_stream_of_answer);
     if (result < 0)
@@ -57,7 +58,7 @@ static int end_call_with_answer(domus_stack *stack, serving *frame, const domus_
     /* relaxed: messages order this access, see domi_grpc_inside.begins */
     if (atomic_load_explicit(&frame->inside->begins, memory_order_relaxed))
         return end_call_by_second_begin(stack, frame, answer);
-    int result = domi_grpc_end(stack, frame->inside, answer);
+    int result = domi_grpc_end_unanswered_call(stack, frame->inside, answer);
     drop_share_of_call(frame);
     return result;
 }
@@ -112,7 +113,7 @@ static int read_single_message_of_call(domus_stack *stack, serving *frame,
 {
     domi_grpc_inside *inside = frame->inside;
 
-    while (!domi_grpc_read(stack, inside, answer, then)) {
+    while (!domi_grpc_read_message(stack, inside, answer, then)) {
         if (inside->error == -ENODATA && frame->has_message)
             return ask_handler_of_method(stack, frame);
         if (inside->error != 0 || frame->has_message) /* no message has come, or a second one has */
@@ -144,10 +145,10 @@ int domus_grpc_serve(domus_stack *stack, void *self, const domus_http_request *r
     (void)self;
     if (frame == NULL)
         return -EINVAL;
-    int result = domi_grpc_admit(stack, request, service, &frame->inside, &refusal);
+    int result = domi_grpc_make_call_of_request(stack, request, service, &frame->inside, &refusal);
     if (result != 0)
-        return result < 0 ? result : domi_grpc_refuse(stack, &refusal);
-    return domi_grpc_streams_in(frame->inside)
+        return result < 0 ? result : domi_grpc_refuse_request(stack, &refusal);
+    return domi_grpc_is_request_a_stream(frame->inside)
                ? ask_handler_of_method(stack, frame)
                : read_single_message_of_call(stack, frame, &none, continue_to_read_single_message);
 }

@@ -3,13 +3,13 @@
 
 #include <stdlib.h>
 
-void domi_grpc_drop(domi_grpc_inside *inside)
+void domi_grpc_drop_share_of_call(domi_grpc_inside *inside)
 {
     /* Release and acquire: the owner that frees the call sees all that the other owner has
      * written. */
     if (inside == NULL || atomic_fetch_sub_explicit(&inside->owners, 1, memory_order_acq_rel) != 1)
         return;
-    domi_grpc_reader_drop(&inside->reader);
+    domi_grpc_reader_free_bytes(&inside->reader);
     domus_slice_free(inside->message);
     free(inside);
 }
@@ -20,7 +20,7 @@ static void release_payload_of_call(void *payload)
 
     domus_slice_free(call->fields);
     domus_slice_free(call->message);
-    domi_grpc_drop(call->inside);
+    domi_grpc_drop_share_of_call(call->inside);
 }
 
 static void release_payload_of_answer(void *payload)

@@ -29,14 +29,14 @@ int domus_grpc_fail(domus_stack *stack, domus_grpc_status status, const char *te
 
 int domus_grpc_begin(domus_stack *stack, domus_slice metadata, domus_resumed *then)
 {
-    domi_grpc_inside *inside = domi_grpc_inside_of(stack);
+    domi_grpc_inside *inside = domi_grpc_call_of_handler(stack);
     domus_http_response head;
 
-    if (inside == NULL || !domi_grpc_streams_out(inside)) {
+    if (inside == NULL || !domi_grpc_is_answer_a_stream(inside)) {
         domus_slice_free(metadata);
         return inside == NULL ? -ECANCELED : -EOPNOTSUPP;
     }
-    int result = domi_grpc_make_head(inside, metadata, &head);
+    int result = domi_grpc_make_head_of_stream(inside, metadata, &head);
     if (result != 0)
         return result;
     /* Relaxed, all three accesses: messages order them, see domi_grpc_inside.begins. */
@@ -52,14 +52,14 @@ int domus_grpc_begin(domus_stack *stack, domus_slice metadata, domus_resumed *th
 
 int domus_grpc_write(domus_stack *stack, domus_slice message, domus_resumed *then)
 {
-    const domi_grpc_inside *inside = domi_grpc_inside_of(stack);
+    const domi_grpc_inside *inside = domi_grpc_call_of_handler(stack);
     domus_slice frame;
-    int error = inside == NULL                   ? -ECANCELED
-                : !domi_grpc_streams_out(inside) ? -EOPNOTSUPP
+    int error = inside == NULL                          ? -ECANCELED
+                : !domi_grpc_is_answer_a_stream(inside) ? -EOPNOTSUPP
                 /* relaxed: messages order this access, see domi_grpc_inside.begins */
                 : !atomic_load_explicit(&inside->begins, memory_order_relaxed)
                     ? -EINVAL
-                    : domi_grpc_pack_frame(inside, message, &frame);
+                    : domi_grpc_make_frame_of_message(inside, message, &frame);
 
     domus_slice_free(message);
     return error != 0 ? error : domus_stream_write(stack, inside->stream, frame, then);
@@ -67,7 +67,7 @@ int domus_grpc_write(domus_stack *stack, domus_slice message, domus_resumed *the
 
 int domus_grpc_stream(domus_stack *stack, domus_stream *ret_stream)
 {
-    const domi_grpc_inside *inside = domi_grpc_inside_of(stack);
+    const domi_grpc_inside *inside = domi_grpc_call_of_handler(stack);
 
     if (inside == NULL)
         return -ECANCELED;

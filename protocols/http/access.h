@@ -29,18 +29,19 @@ typedef struct domi_http_access_queue {
 } domi_http_access_queue;
 
 /* Get the queue of an access log; the first call makes it. Returns NULL without memory. */
-domi_http_access_queue *domi_http_access_queue_of(domus_http_access *access);
+domi_http_access_queue *domi_http_access_get_queue(domus_http_access *access);
 
 /* Add a line to the queue of an access log, or count it as dropped. */
-void domi_http_access_put(domi_http_access_queue *queue, const char *line, size_t size);
+void domi_http_access_put_line(domi_http_access_queue *queue, const char *line, size_t size);
 
 /* Remove complete lines from the queue of an access log, as many as fit into `to`. Returns their
  * bytes. */
-size_t domi_http_access_take_from(domi_http_access_queue *queue, char *to, size_t room);
+size_t domi_http_access_take_lines(domi_http_access_queue *queue, char *to, size_t room);
 
 /* Count lines of the log as dropped: those in `lines`, or one line for which there was no
  * memory. */
-void domi_http_access_drop(domi_http_access_queue *queue, const char *lines, size_t size);
+void domi_http_access_count_dropped_lines(domi_http_access_queue *queue, const char *lines,
+                                          size_t size);
 
 /* The parts of a request that its line in the access log shows, copied when the request enters the
  * chain. */
@@ -61,7 +62,7 @@ size_t domi_http_access_write_line(const domus_http_access *access,
                                    char to[DOMI_HTTP_ACCESS_LINE_MAX]);
 
 /* Returns how many bytes of a request's target a line of the log shows, at most. */
-static inline uint32_t domi_http_access_target_max(const domus_http_access *access)
+static inline uint32_t domi_http_access_max_target_shown(const domus_http_access *access)
 {
     return access->target_max != 0 ? access->target_max : 1024;
 }

@@ -34,7 +34,7 @@ static void put_string_into_line(line *at, const char *text)
 
 static void put_number_into_line(line *at, uint64_t number)
 {
-    at->size = (size_t)(domi_http_put_number(at->to + at->size, number) - at->to);
+    at->size = (size_t)(domi_http_put_decimal_number(at->to + at->size, number) - at->to);
 }
 
 /* Escape a text for the log as Apache does: \" and \\, and \xHH for all bytes that are not
@@ -74,7 +74,7 @@ static void put_escaped_text_into_line(line *at, const char *text, size_t size, 
 {
     char *to = at->to + at->size;
 
-    at->size += at->is_json ? domi_http_json_text(text, size, to, most)
+    at->size += at->is_json ? domi_http_escape_text_for_json(text, size, to, most)
                             : escape_text_for_log(text, size, with_spaces, to, most);
 }
 
@@ -183,7 +183,7 @@ static void write_line_in_combined_format(line *at, const domus_http_access *acc
         put_string_into_line(at, method_name_of_exchange(exchange));
         put_string_into_line(at, " ");
         put_escaped_text_into_line(at, texts, note->target_size, true,
-                                   domi_http_access_target_max(access));
+                                   domi_http_access_max_target_shown(access));
         put_string_into_line(at, " ");
         put_string_into_line(at, exchange->via);
     } else {
@@ -236,7 +236,7 @@ static void write_line_in_json_format(line *at, const domus_http_access *access,
         put_string_into_line(at, method_name_of_exchange(exchange));
         put_string_into_line(at, "\"");
         put_json_member_into_line(at, "target", note->texts, note->target_size,
-                                  domi_http_access_target_max(access));
+                                  domi_http_access_max_target_shown(access));
         put_string_into_line(at, ",\"protocol\":\"");
         put_string_into_line(at, exchange->via);
         put_string_into_line(at, "\"");

@@ -54,7 +54,7 @@ static int note_request_for_log(domus_stack *stack, domus_http_exchange *exchang
     (void)domus_http_field(request->fields, "referer", &referer);
     (void)domus_http_field(request->fields, "user-agent", &agent);
     uint32_t target_size = size_of_target_in_log(
-        request->target, domi_http_access_target_max(access), access->hides_query);
+        request->target, domi_http_access_max_target_shown(access), access->hides_query);
     uint32_t referer_size =
         size_of_target_in_log(referer, DOMUS_HTTP_ACCESS_TEXT_MAX, access->hides_query);
     uint32_t agent_size = size_of_target_in_log(agent, DOMUS_HTTP_ACCESS_TEXT_MAX, false);
@@ -63,7 +63,7 @@ static int note_request_for_log(domus_stack *stack, domus_http_exchange *exchang
         /* Without memory for the note the request is refused, because a request that cannot be
          * logged must not be handled. */
         return -ENOMEM;
-    domi_http_find_client(exchange, request->fields, access->proxies, &note->client);
+    domi_http_find_client_address(exchange, request->fields, access->proxies, &note->client);
     note->target_size = target_size;
     note->referer_size = referer_size;
     note->agent_size = agent_size;
@@ -81,14 +81,14 @@ static void write_access_line(domus_http_exchange *exchange, const void *options
     /* const is cast away, because only the queue changes, which is no option of the user */
     domus_http_access *access = (domus_http_access *)(uintptr_t)options;
     domi_http_access_note *note = (domi_http_access_note *)(uintptr_t)*exchange->word;
-    domi_http_access_queue *queue = domi_http_access_queue_of(access);
+    domi_http_access_queue *queue = domi_http_access_get_queue(access);
     char line[DOMI_HTTP_ACCESS_LINE_MAX];
     struct timespec now;
 
     if (queue != NULL) {
         (void)clock_gettime(CLOCK_REALTIME_COARSE, &now);
-        domi_http_access_put(queue, line,
-                             domi_http_access_write_line(access, exchange, note, now.tv_sec, line));
+        domi_http_access_put_line(
+            queue, line, domi_http_access_write_line(access, exchange, note, now.tv_sec, line));
     }
     free(note);
 }

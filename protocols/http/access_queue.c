@@ -7,7 +7,7 @@
 #define RING_DEFAULT 262144u
 #define RING_LEAST   16384u
 
-domi_http_access_queue *domi_http_access_queue_of(domus_http_access *access)
+domi_http_access_queue *domi_http_access_get_queue(domus_http_access *access)
 {
     /* acquire: pairs with the release of the thread that has made the queue, so that its members
      * are seen as they were set */
@@ -65,7 +65,7 @@ static bool copy_line_into_ring(const domi_http_access_queue *queue, domi_http_a
     return true;
 }
 
-void domi_http_access_put(domi_http_access_queue *queue, const char *line, size_t size)
+void domi_http_access_put_line(domi_http_access_queue *queue, const char *line, size_t size)
 {
     domi_http_access_ring *ring = ring_of_this_thread(queue);
     bool is_in = false;
@@ -77,7 +77,7 @@ void domi_http_access_put(domi_http_access_queue *queue, const char *line, size_
         __atomic_store_n(&ring->is_taken, false, __ATOMIC_RELEASE);
     }
     if (!is_in)
-        domi_http_access_drop(queue, "\n", 1);
+        domi_http_access_count_dropped_lines(queue, "\n", 1);
 }
 
 /* Returns how many bytes from the ring's tail on are complete lines that fit into `room`. */
@@ -112,7 +112,7 @@ static size_t take_lines_from_ring(const domi_http_access_queue *queue, domi_htt
     return size;
 }
 
-size_t domi_http_access_take_from(domi_http_access_queue *queue, char *to, size_t room)
+size_t domi_http_access_take_lines(domi_http_access_queue *queue, char *to, size_t room)
 {
     size_t taken = 0;
 
@@ -124,7 +124,8 @@ size_t domi_http_access_take_from(domi_http_access_queue *queue, char *to, size_
     return taken;
 }
 
-void domi_http_access_drop(domi_http_access_queue *queue, const char *lines, size_t size)
+void domi_http_access_count_dropped_lines(domi_http_access_queue *queue, const char *lines,
+                                          size_t size)
 {
     uint64_t count = 0;
 
@@ -138,7 +139,7 @@ size_t domus_http_access_take(domus_http_access *access, char *to, size_t room)
 {
     domi_http_access_queue *queue = __atomic_load_n(&access->queue, __ATOMIC_ACQUIRE);
 
-    return queue != NULL ? domi_http_access_take_from(queue, to, room) : 0;
+    return queue != NULL ? domi_http_access_take_lines(queue, to, room) : 0;
 }
 
 uint64_t domus_http_access_dropped(const domus_http_access *access)

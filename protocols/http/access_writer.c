@@ -57,13 +57,13 @@ static int flush_queue_of_log(void *argument)
     if (lines == NULL)
         return -ENOMEM;
     for (uint32_t i = 0; i < STEPS_MAX; i++) {
-        size_t size = domi_http_access_take_from(queue, lines, STEP);
+        size_t size = domi_http_access_take_lines(queue, lines, STEP);
         if (size == 0)
             break;
         if (file < 0 && access->path != NULL)
             file = open(access->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0640);
         if (write_lines_of_log(access, file, lines, size) != 0)
-            domi_http_access_drop(queue, lines, size);
+            domi_http_access_count_dropped_lines(queue, lines, size);
     }
     if (file >= 0)
         (void)close(file);
@@ -138,7 +138,7 @@ static int claim_queue_for_writer(domus_http_access *access)
 {
     if (access->path == NULL && access->write == NULL)
         return -EINVAL;
-    domi_http_access_queue *queue = domi_http_access_queue_of(access);
+    domi_http_access_queue *queue = domi_http_access_get_queue(access);
     if (queue == NULL)
         return -ENOMEM;
     return __atomic_exchange_n(&queue->is_open, true, __ATOMIC_ACQUIRE) ? -EALREADY : 0;

@@ -5,7 +5,7 @@
 static bool is_valid_field_value(const char *value, size_t size)
 {
     for (size_t at = 0; at < size; at++) {
-        at += domi_http_run_text(value + at, size - at);
+        at += domi_http_count_text_bytes(value + at, size - at);
         if (at < size && value[at] != '\t')
             return false;
     }
@@ -15,16 +15,16 @@ static bool is_valid_field_value(const char *value, size_t size)
 static int add_field_if_valid(domus_appender *fields, const char *name, size_t name_size,
                               const char *value, size_t value_size)
 {
-    if (name_size == 0 || domi_http_run_token(name, name_size) != name_size ||
+    if (name_size == 0 || domi_http_count_token_bytes(name, name_size) != name_size ||
         !is_valid_field_value(value, value_size))
-        return domi_http_fail_fields(fields);
+        return domi_http_fail_appender_of_fields(fields);
     char *begin = domus_append_room(fields, name_size + value_size + 4);
     if (begin == NULL)
         return fields->error;
-    char *to = domi_http_put(begin, name, name_size);
+    char *to = domi_http_put_bytes(begin, name, name_size);
     to = DOMI_HTTP_PUT(to, ": ");
     if (value_size != 0)
-        to = domi_http_put(to, value, value_size);
+        to = domi_http_put_bytes(to, value, value_size);
     to = DOMI_HTTP_PUT(to, "\r\n");
     domus_append_written(fields, (size_t)(to - begin));
     return fields->error;
@@ -43,14 +43,14 @@ int domus_http_add_bytes(domus_appender *fields, const char *name, const void *v
 int domus_http_add_number(domus_appender *fields, const char *name, uint64_t value)
 {
     char digits[DOMI_HTTP_DIGITS_MAX];
-    char *end = domi_http_put_number(digits, value);
+    char *end = domi_http_put_decimal_number(digits, value);
 
     return add_field_if_valid(fields, name, strlen(name), digits, (size_t)(end - digits));
 }
 
 /* --- fields of another message ---------------------------------------------------------------- */
 
-int domi_http_add_line(domus_appender *fields, const domus_http_line *line)
+int domi_http_add_field_unchanged(domus_appender *fields, const domus_http_line *line)
 {
     return add_field_if_valid(fields, domus_slice_data(line->name), line->name.size,
                               domus_slice_data(line->value), line->value.size);
@@ -66,14 +66,14 @@ static domus_slice cut_connection_fields_out(domus_slice fields)
     uint32_t end = 0;
 
     for (uint32_t from = 0; domus_http_next(fields, &at, &line); from = at) {
-        if (!domi_http_slice_is(line.name, "connection"))
+        if (!domi_http_is_slice_word(line.name, "connection"))
             continue;
         first = end == 0 ? from : first;
         end = at;
     }
     /* the last line of the block may have no line end */
     end = end < fields.size ? end : fields.size;
-    return domi_http_part_of(fields, first, end - first);
+    return domi_http_part_of_slice(fields, first, end - first);
 }
 
 /* Returns whether a field Connection names this field, so that it must not be passed on. */
@@ -83,15 +83,16 @@ static bool is_field_named_by_connection(domus_slice connection, domus_slice nam
     const char *element;
     size_t size;
 
-    while (domi_http_next_listed(&walk, &element, &size)) {
-        if (size == name.size && domi_http_is_same(element, domus_slice_data(name), size))
+    while (domi_http_next_element_of_fields(&walk, &element, &size)) {
+        if (size == name.size &&
+            domi_http_is_same_regardless_of_case(element, domus_slice_data(name), size))
             return true;
     }
     return false;
 }
 
-int domi_http_add_others(domus_appender *fields, domus_slice received,
-                         bool (*is_left)(domus_slice name))
+int domi_http_add_fields_except(domus_appender *fields, domus_slice received,
+                                bool (*is_left)(domus_slice name))
 {
     static const char *const of_connection[] = {"connection", "keep-alive",     "proxy-connection",
                                                 "te",         "trailer",        "transfer-encoding",
@@ -101,9 +102,9 @@ int domi_http_add_others(domus_appender *fields, domus_slice received,
     domus_http_line line;
 
     while (fields->error == 0 && domus_http_next(received, &at, &line)) {
-        if (!domi_http_slice_is_one_of(line.name, of_connection) &&
+        if (!domi_http_is_slice_one_of_words(line.name, of_connection) &&
             !is_field_named_by_connection(connection, line.name) && !is_left(line.name))
-            (void)domi_http_add_line(fields, &line);
+            (void)domi_http_add_field_unchanged(fields, &line);
     }
     return fields->error;
 }
@@ -116,5 +117,5 @@ static bool never_leaves_field_out(domus_slice name)
 
 int domus_http_add_end_to_end(domus_appender *fields, domus_slice received)
 {
-    return domi_http_add_others(fields, received, never_leaves_field_out);
+    return domi_http_add_fields_except(fields, received, never_leaves_field_out);
 }

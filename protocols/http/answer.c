@@ -14,7 +14,7 @@ typedef enum ending {
     PLAIN, /* the body of the answer ends where the connection ends */
 } ending;
 
-int domi_http_send_100(domus_wire *wire, domi_http_state *state)
+int domi_http_send_100_continue(domus_wire *wire, domi_http_state *state)
 {
     state->waits_for_100 = state->owes_100 = false;
     return domus_wire_append(wire, "HTTP/1.1 100 Continue\r\n\r\n", 25);
@@ -24,17 +24,18 @@ int domi_http_send_100(domus_wire *wire, domi_http_state *state)
  * their requests, and a 100 Continue that is owed belongs behind the answer to the last request. If
  * that answer was encoded earlier than others, the peer gets the 100 between two answers, where it
  * ignores it. */
-int domi_http_end_answer(domus_wire *wire, domi_http_state *state, uint64_t id)
+int domi_http_finish_answer(domus_wire *wire, domi_http_state *state, uint64_t id)
 {
     bool is_last = (uint32_t)(id >> DOMI_HTTP_ID_NUMBER) == state->made;
 
     if (state->unanswered != 0)
         state->unanswered--;
-    return state->owes_100 && (is_last || state->unanswered == 0) ? domi_http_send_100(wire, state)
-                                                                  : 0;
+    return state->owes_100 && (is_last || state->unanswered == 0)
+               ? domi_http_send_100_continue(wire, state)
+               : 0;
 }
 
-bool domi_http_has_left_body(const domi_http_state *state, uint64_t id)
+bool domi_http_may_unsent_body_follow(const domi_http_state *state, uint64_t id)
 {
     bool is_last = (uint32_t)(id >> DOMI_HTTP_ID_NUMBER) == state->made;
 
@@ -51,10 +52,10 @@ static int check_answer_of_handler(const domi_http_outgoing *answer, uint64_t id
         return -EINVAL;
     if (answer->status == 101 && (id & DOMI_HTTP_ID_UPGRADE) == 0)
         return -EINVAL;
-    if (domi_http_has_no_body(answer->status) && answer->body_size != 0)
+    if (domi_http_is_status_without_body(answer->status) && answer->body_size != 0)
         return -EINVAL;
     if (answer->length > DOMI_HTTP_LENGTH_MAX || answer->media_size > DOMI_HTTP_COPIED_MAX ||
-        domi_http_run_text(answer->media, answer->media_size) != answer->media_size)
+        domi_http_count_text_bytes(answer->media, answer->media_size) != answer->media_size)
         return -EINVAL;
     int has = domi_http_check_fields(answer->fields);
     if (has < 0 || domi_http_check_trailers(answer->trailers) != 0)
@@ -72,7 +73,7 @@ static char *put_framing_fields_of_answer(char *to, const domi_http_outgoing *an
 {
     if (framing == LENGTH) {
         to = DOMI_HTTP_PUT(to, "Content-Length: ");
-        to = domi_http_put_number(to, length);
+        to = domi_http_put_decimal_number(to, length);
         to = DOMI_HTTP_PUT(to, "\r\n");
     } else if (framing == CHUNKS) {
         to = DOMI_HTTP_PUT(to, "Transfer-Encoding: chunked\r\n");
@@ -99,24 +100,24 @@ static int append_head_and_complete_body(domus_wire *wire, const domi_http_state
 
     if (begin == NULL)
         return -ENOMEM;
-    char *to = domi_http_put_status(begin, answer->status);
+    char *to = domi_http_put_status_line(begin, answer->status);
     if (!state->options.no_date && (has & DOMI_HTTP_FIELD_DATE) == 0)
-        to = domi_http_put_date(to);
+        to = domi_http_put_date_field(to);
     to = put_framing_fields_of_answer(to, answer, id, framing, length);
     if (answer->media_size != 0) {
         to = DOMI_HTTP_PUT(to, "Content-Type: ");
-        to = domi_http_put(to, answer->media, answer->media_size);
+        to = domi_http_put_bytes(to, answer->media, answer->media_size);
         to = DOMI_HTTP_PUT(to, "\r\n");
     }
     if (answer->added.size != 0)
-        to = domi_http_put(to, domus_slice_data(answer->added), answer->added.size);
+        to = domi_http_put_bytes(to, domus_slice_data(answer->added), answer->added.size);
     if (with_fields) {
-        to = domi_http_put(to, domus_slice_data(answer->fields), answer->fields.size);
+        to = domi_http_put_bytes(to, domus_slice_data(answer->fields), answer->fields.size);
         to = DOMI_HTTP_PUT(to, "\r\n");
     }
     const char *body = answer->text != NULL ? answer->text : domus_slice_data(answer->body);
     if (with_body)
-        to = domi_http_put(to, body, answer->body_size);
+        to = domi_http_put_bytes(to, body, answer->body_size);
     domus_wire_written(wire, (size_t)(to - begin));
     int error = 0;
     if (!with_fields) {
@@ -160,15 +161,16 @@ static int encode_begin_of_answer_in_pieces(domus_wire *wire, domi_http_state *s
         return -EOPNOTSUPP; /* the answer has a head already, so it cannot begin again */
     if (has < 0 || answer->body_size != 0)
         return -EINVAL;
-    ending framing =
-        domi_http_has_no_body(answer->status) ? NOTHING : choose_ending_of_body(answer, id, &word);
+    ending framing = domi_http_is_status_without_body(answer->status)
+                         ? NOTHING
+                         : choose_ending_of_body(answer, id, &word);
     answer->close |= framing == PLAIN;
     int error =
         append_head_and_complete_body(wire, state, answer, id, framing, answer->length, has);
     if (error != 0)
         return error;
     if (answer->deflater != NULL)
-        domi_http_deflater_list(answer->deflater, &state->deflaters);
+        domi_http_deflater_add_to_list(answer->deflater, &state->deflaters);
     answer->deflater = NULL;
     /* no further request can follow on a connection that has become a tunnel */
     answer->close |= is_tunnel;
@@ -189,8 +191,8 @@ static int append_answer_with_trailers(domus_wire *wire, const domi_http_state *
     head.body_size = 0;
     int error = append_head_and_complete_body(wire, state, &head, id, CHUNKS, 0, has);
     if (error == 0)
-        error = domi_http_encode_piece(wire, &word, &body);
-    return error != 0 ? error : domi_http_encode_trailers(wire, &word, &trailers);
+        error = domi_http_append_piece_of_stream(wire, &word, &body);
+    return error != 0 ? error : domi_http_append_trailers_of_stream(wire, &word, &trailers);
 }
 
 static int encode_complete_answer(domus_wire *wire, domi_http_state *state, uint64_t id,
@@ -198,15 +200,15 @@ static int encode_complete_answer(domus_wire *wire, domi_http_state *state, uint
 {
     bool is_head = (id & DOMI_HTTP_ID_HEAD) != 0;
     uint64_t length = answer->body_size;
-    ending framing = domi_http_has_no_body(answer->status) ? NOTHING : LENGTH;
+    ending framing = domi_http_is_status_without_body(answer->status) ? NOTHING : LENGTH;
     int has = check_answer_of_handler(answer, id);
 
     if (has < 0)
         return has;
     if (answer->trailers.size != 0 && framing == LENGTH && !is_head && answer->text == NULL &&
-        domi_http_may_have_trailers(id)) {
+        domi_http_does_peer_accept_trailers(id)) {
         int error = append_answer_with_trailers(wire, state, answer, id, has);
-        return error != 0 ? error : domi_http_end_answer(wire, state, id);
+        return error != 0 ? error : domi_http_finish_answer(wire, state, id);
     }
     if ((is_head || answer->status == 304) && length == 0 && answer->length != 0) {
         length = answer->length;
@@ -217,7 +219,7 @@ static int encode_complete_answer(domus_wire *wire, domi_http_state *state, uint
     if (answer->has_no_length)
         framing = NOTHING;
     int error = append_head_and_complete_body(wire, state, answer, id, framing, length, has);
-    return error != 0 ? error : domi_http_end_answer(wire, state, id);
+    return error != 0 ? error : domi_http_finish_answer(wire, state, id);
 }
 
 static int encode_uncompressed_answer(domus_wire *wire, domi_http_state *state, uint64_t id,
@@ -225,14 +227,14 @@ static int encode_uncompressed_answer(domus_wire *wire, domi_http_state *state, 
 {
     uint64_t *stream = domus_wire_stream(wire);
 
-    answer->close |= (id & DOMI_HTTP_ID_CLOSE) != 0 || domi_http_has_left_body(state, id) ||
-                     domus_wire_is_closing(wire);
+    answer->close |= (id & DOMI_HTTP_ID_CLOSE) != 0 ||
+                     domi_http_may_unsent_body_follow(state, id) || domus_wire_is_closing(wire);
     answer->close &= answer->status != 101;
     int error = stream != NULL ? encode_begin_of_answer_in_pieces(wire, state, id, answer, stream)
                                : encode_complete_answer(wire, state, id, answer);
     if (error != 0)
         return error;
-    if (domi_http_has_left_body(state, id))
+    if (domi_http_may_unsent_body_follow(state, id))
         /* an owed 100 Continue is not sent any more, because it would stand within the answer in
          * pieces */
         state->waits_for_100 = false;
@@ -248,12 +250,13 @@ static int encode_answer_maybe_compressed(domus_wire *wire, domi_http_state *sta
 
     if (state->options.gzip == NULL)
         return encode_uncompressed_answer(wire, state, id, answer);
-    int error = domi_http_pack(state, id, domus_wire_stream(wire) != NULL, answer, &packed);
+    int error = domi_http_compress_or_prepare_answer(state, id, domus_wire_stream(wire) != NULL,
+                                                     answer, &packed);
     if (error != 0)
         return error;
     error = encode_uncompressed_answer(wire, state, id, answer);
     if (answer->deflater != NULL)
-        domi_http_deflater_give(answer->deflater);
+        domi_http_deflater_give_back(answer->deflater);
     domus_slice_free(packed.fields);
     domus_slice_free(packed.body);
     return error;
@@ -264,14 +267,14 @@ static int encode_answer_maybe_compressed(domus_wire *wire, domi_http_state *sta
 static int encode_answer_through_chain(domus_wire *wire, domi_http_state *state, uint64_t id,
                                        domi_http_outgoing *answer)
 {
-    domi_http_exchange *exchange = domi_http_find_exchange(state->chained, id);
+    domi_http_exchange *exchange = domi_http_find_exchange_of_request(state->chained, id);
     bool is_whole = domus_wire_stream(wire) == NULL;
     domus_slice made = {NULL, 0, 0};
 
     if (exchange == NULL)
         /* the handler has answered although the chain still waits for one of its parts */
         return -EINVAL;
-    int error = domi_http_leave_answer(exchange, answer, is_whole, &made);
+    int error = domi_http_pass_answer_through_parts(exchange, answer, is_whole, &made);
     if (error == 0)
         error = encode_answer_maybe_compressed(wire, state, id, answer);
     if (error == 0) {
@@ -332,20 +335,20 @@ static int encode_trailers_of_answer(domus_wire *wire, uint64_t *stream, uint64_
 
     if (domi_http_check_trailers(trailers->fields) != 0)
         return -EINVAL;
-    return domi_http_encode_trailers(wire, stream,
-                                     domi_http_may_have_trailers(id) ? trailers : &none);
+    return domi_http_append_trailers_of_stream(
+        wire, stream, domi_http_does_peer_accept_trailers(id) ? trailers : &none);
 }
 
 /* Finish the encoding of an answer in pieces, whose last bytes were appended. */
 static int finish_answer_in_pieces(domus_wire *wire, domi_http_state *state, uint64_t id)
 {
     if (state->chained != NULL)
-        domi_http_end_exchange_of(state->chained, id, domus_wire_now_ns(wire), false);
-    return domi_http_end_answer(wire, state, id);
+        domi_http_end_exchange_of_request(state->chained, id, domus_wire_now_ns(wire), false);
+    return domi_http_finish_answer(wire, state, id);
 }
 
-int domi_http_encode_answer(domus_wire *wire, domi_http_state *state, uint64_t id,
-                            const domus_type *type, const void *payload)
+int domi_http_encode_answer_of_server(domus_wire *wire, domi_http_state *state, uint64_t id,
+                                      const domus_type *type, const void *payload)
 {
     uint64_t *stream = domus_wire_stream(wire);
     int error;
@@ -362,9 +365,9 @@ int domi_http_encode_answer(domus_wire *wire, domi_http_state *state, uint64_t i
     }
     if (type != &domus_piece_type)
         return -EOPNOTSUPP;
-    error = domi_http_encode_piece(wire, stream, payload);
+    error = domi_http_append_piece_of_stream(wire, stream, payload);
     if (error == 0 && state->chained != NULL)
-        domi_http_count_sent(state->chained, id, ((const domus_piece *)payload)->bytes.size);
+        domi_http_count_sent_bytes(state->chained, id, ((const domus_piece *)payload)->bytes.size);
     if (error != 0 || !((const domus_piece *)payload)->last)
         return error;
     return finish_answer_in_pieces(wire, state, id);

@@ -15,12 +15,13 @@ static bool is_valid_target_of_request(const domus_http_request *request)
     const char *target = domus_slice_data(request->target);
     size_t size = request->target.size;
 
-    if (size == 0 || domi_http_run_target(target, size) != size)
+    if (size == 0 || domi_http_count_target_bytes(target, size) != size)
         return false;
     if (*target == '*')
         return size == 1 && request->method == DOMUS_HTTP_OPTIONS;
-    return *target == '/' || (size > 7 && domi_http_is_same(target, "http://", 7)) ||
-           (size > 8 && domi_http_is_same(target, "https://", 8));
+    return *target == '/' ||
+           (size > 7 && domi_http_is_same_regardless_of_case(target, "http://", 7)) ||
+           (size > 8 && domi_http_is_same_regardless_of_case(target, "https://", 8));
 }
 
 /* Returns whether the method of a request expects a body, so that even an empty body needs a
@@ -119,7 +120,8 @@ static char *put_framing_fields_of_request(char *to, const domus_http_request *r
         to = DOMI_HTTP_PUT(to, "Transfer-Encoding: chunked\r\n");
     } else if (stream != NULL || must_request_have_length(request)) {
         to = DOMI_HTTP_PUT(to, "Content-Length: ");
-        to = domi_http_put_number(to, stream != NULL ? request->length : request->body.size);
+        to =
+            domi_http_put_decimal_number(to, stream != NULL ? request->length : request->body.size);
         to = DOMI_HTTP_PUT(to, "\r\n");
     }
     if (request->close)
@@ -138,7 +140,7 @@ static int append_request_head(domus_wire *wire, const domus_http_request *reque
 
     if (begin == NULL)
         return -ENOMEM;
-    to = domi_http_put(to, method, strlen(method));
+    to = domi_http_put_bytes(to, method, strlen(method));
     *to++ = ' ';
     if (said->is_rootless)
         *to++ = '/';
@@ -152,7 +154,7 @@ static int append_request_head(domus_wire *wire, const domus_http_request *reque
     to = DOMI_HTTP_PUT(to, " HTTP/1.1\r\n");
     if (said->host_size != 0) {
         to = DOMI_HTTP_PUT(to, "Host: ");
-        to = domi_http_put(to, said->host, said->host_size);
+        to = domi_http_put_bytes(to, said->host, said->host_size);
         to = DOMI_HTTP_PUT(to, "\r\n");
     }
     if (said->accepts_gzip)
@@ -171,7 +173,7 @@ static int append_request_and_waiting_body(domus_wire *wire, const domi_http_sta
                                            const domus_http_request *request, const place *said,
                                            const uint64_t *stream, domus_slice *ret_waiting)
 {
-    int error = state->wait == DOMI_HTTP_WAITS ? domi_http_append_waiting(wire, state) : 0;
+    int error = state->wait == DOMI_HTTP_WAITS ? domi_http_append_waiting_body(wire, state) : 0;
 
     if (error == 0)
         error = append_request_head(wire, request, said, stream);
@@ -228,15 +230,15 @@ static int encode_request_of_client(domus_wire *wire, domi_http_state *state,
     error = append_request_and_waiting_body(wire, state, request, &said, stream, &waiting);
     if (error != 0)
         return error;
-    domi_http_end_wait(wire, state);
-    domi_http_note_asked(state, request->method == DOMUS_HTTP_HEAD, request->upgrade);
+    domi_http_end_wait_for_100(wire, state);
+    domi_http_note_sent_request(state, request->method == DOMUS_HTTP_HEAD, request->upgrade);
     if (request->close)
         domus_wire_last(wire);
     if (stream != NULL)
         *stream = stream_word_of_request_body(request);
     state->tunnel = request->tunnels ? DOMI_HTTP_TUNNEL_ASKED : DOMI_HTTP_NO_TUNNEL;
     if (waits)
-        domi_http_begin_wait(wire, state, waiting, stream);
+        domi_http_let_body_wait_for_100(wire, state, waiting, stream);
     return 0;
 }
 
@@ -258,8 +260,8 @@ static bool is_piece_before_open_tunnel(domus_wire *wire, const domi_http_state 
            state->tunnel != DOMI_HTTP_TUNNEL_OPEN;
 }
 
-int domi_http_encode_ask(domus_wire *wire, domi_http_state *state, uint64_t id,
-                         const domus_type *type, const void *payload)
+int domi_http_encode_ask_of_client(domus_wire *wire, domi_http_state *state, uint64_t id,
+                                   const domus_type *type, const void *payload)
 {
     if (id == DOMUS_NO_ID)
         /* a request as a notice is refused: it has no asker, so its answer would go to the next
@@ -271,11 +273,11 @@ int domi_http_encode_ask(domus_wire *wire, domi_http_state *state, uint64_t id,
         return type == &domus_piece_type && ((const domus_piece *)payload)->last ? 0 : -EPIPE;
     if (type == &domus_piece_type)
         return is_piece_of_waiting_body(wire, state)
-                   ? domi_http_encode_waiting(wire, state, payload, NULL)
-                   : domi_http_encode_piece(wire, domus_wire_stream(wire), payload);
+                   ? domi_http_encode_piece_of_waiting_body(wire, state, payload, NULL)
+                   : domi_http_append_piece_of_stream(wire, domus_wire_stream(wire), payload);
     if (type == &domus_http_trailers_type)
         return is_piece_of_waiting_body(wire, state)
-                   ? domi_http_encode_waiting(wire, state, NULL, payload)
-                   : domi_http_encode_trailers(wire, domus_wire_stream(wire), payload);
+                   ? domi_http_encode_piece_of_waiting_body(wire, state, NULL, payload)
+                   : domi_http_append_trailers_of_stream(wire, domus_wire_stream(wire), payload);
     return -EOPNOTSUPP;
 }

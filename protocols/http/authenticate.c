@@ -13,8 +13,8 @@ static bool is_valid_realm(const char *realm)
 {
     size_t size = realm != NULL ? strlen(realm) : 0;
 
-    return size != 0 && size <= DOMUS_HTTP_REALM_MAX && domi_http_run_text(realm, size) == size &&
-           strpbrk(realm, "\"\\") == NULL;
+    return size != 0 && size <= DOMUS_HTTP_REALM_MAX &&
+           domi_http_count_text_bytes(realm, size) == size && strpbrk(realm, "\"\\") == NULL;
 }
 
 static bool is_sha256_in_hexadecimal(const char *text)
@@ -28,7 +28,8 @@ static bool is_valid_row_of_users(const domus_http_user *user, unsigned schemes)
 {
     size_t size = strlen(user->name);
 
-    if (size == 0 || size > DOMUS_HTTP_USER_MAX || domi_http_run_text(user->name, size) != size ||
+    if (size == 0 || size > DOMUS_HTTP_USER_MAX ||
+        domi_http_count_text_bytes(user->name, size) != size ||
         ((schemes & DOMUS_HTTP_BASIC) != 0 && strchr(user->name, ':') != NULL))
         return false;
     return user->secret != NULL ? user->sha256 == NULL && user->secret[0] != '\0'

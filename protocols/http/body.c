@@ -46,7 +46,7 @@ static int end_part_of_size_line(domi_http_body *body, char byte, unsigned space
         body->phase = SIZE_LF;
     else if (byte == ';')
         body->phase = EXTENSION;
-    else if (domi_http_is_space(byte))
+    else if (domi_http_is_space_or_tab(byte))
         body->phase = (uint8_t)space;
     else
         return refuse_body_with_status(body, 400);
@@ -55,7 +55,7 @@ static int end_part_of_size_line(domi_http_body *body, char byte, unsigned space
 
 static int read_digit_of_chunk_size(domi_http_body *body, char byte)
 {
-    int digit = domi_http_hex(byte);
+    int digit = domi_http_value_of_hex_digit(byte);
 
     if (digit < 0)
         return body->digits != 0 ? end_part_of_size_line(body, byte, SIZE_SPACE)
@@ -71,7 +71,7 @@ static int read_digit_of_chunk_size(domi_http_body *body, char byte)
  * allowed may come, and never the end of the line. */
 static int read_byte_behind_space(domi_http_body *body, char byte)
 {
-    if (domi_http_is_space(byte))
+    if (domi_http_is_space_or_tab(byte))
         return 0;
     if (byte == '=' && body->phase == NAME_SPACE)
         body->phase = VALUE;
@@ -86,7 +86,7 @@ static int read_byte_behind_space(domi_http_body *body, char byte)
  * even a quote. */
 static int read_byte_of_quoted_value(domi_http_body *body, char byte)
 {
-    if (domi_http_run_text(&byte, 1) != 1 && byte != '\t')
+    if (domi_http_count_text_bytes(&byte, 1) != 1 && byte != '\t')
         return refuse_body_with_status(body, 400);
     if (body->phase == ESCAPED)
         body->phase = QUOTED;
@@ -100,7 +100,7 @@ static int read_byte_of_quoted_value(domi_http_body *body, char byte)
 /* Read a byte of a chunk's extensions (RFC 9112 7.1.1), with spaces where that RFC allows them. */
 static int read_byte_of_chunk_extension(domi_http_body *body, char byte)
 {
-    bool is_token = domi_http_is(byte, DOMI_HTTP_TOKEN);
+    bool is_token = domi_http_is_byte_of_class(byte, DOMI_HTTP_TOKEN);
 
     switch (body->phase) {
     case SIZE_SPACE:
@@ -110,7 +110,7 @@ static int read_byte_of_chunk_extension(domi_http_body *body, char byte)
     case EXTENSION:
         if (is_token)
             body->phase = NAME;
-        return is_token || domi_http_is_space(byte) ? 0 : refuse_body_with_status(body, 400);
+        return is_token || domi_http_is_space_or_tab(byte) ? 0 : refuse_body_with_status(body, 400);
     case NAME:
         if (byte == '=')
             body->phase = VALUE;
@@ -118,7 +118,7 @@ static int read_byte_of_chunk_extension(domi_http_body *body, char byte)
     case VALUE:
         if (is_token || byte == '"')
             body->phase = is_token ? TOKEN : QUOTED;
-        return is_token || byte == '"' || domi_http_is_space(byte)
+        return is_token || byte == '"' || domi_http_is_space_or_tab(byte)
                    ? 0
                    : refuse_body_with_status(body, 400);
     case QUOTED:
@@ -145,7 +145,7 @@ static int begin_chunk_of_body(domi_http_body *body, const domi_http_body_limits
 static int read_byte_around_chunks(domi_http_body *body, const domi_http_body_limits *limits,
                                    char byte)
 {
-    bool is_extension = body->phase == SIZE ? byte == ';' || domi_http_is_space(byte)
+    bool is_extension = body->phase == SIZE ? byte == ';' || domi_http_is_space_or_tab(byte)
                                             : body->phase < SIZE_LF && byte != '\r';
 
     if (is_extension && body->extensions++ == limits->extension_max)
@@ -184,7 +184,7 @@ static int read_trailers_of_body(domi_http_body *body, const domi_http_body_limi
 {
     domi_http_limits of_head = {
         .target_max = 1, .head_max = limits->trailer_max, .fields_max = limits->fields_max};
-    int used = domi_http_head_read(&body->trailers, &of_head, bytes, size);
+    int used = domi_http_read_head(&body->trailers, &of_head, bytes, size);
 
     if (used < 0)
         body->wrong = body->trailers.wrong;
@@ -215,8 +215,8 @@ static int decode_part_of_chunked_body(domi_http_body *body, const domi_http_bod
     return (int)at;
 }
 
-int domi_http_body_step(domi_http_body *body, const domi_http_body_limits *limits,
-                        const char *bytes, size_t size, domi_http_part *ret_part)
+int domi_http_decode_part_of_body(domi_http_body *body, const domi_http_body_limits *limits,
+                                  const char *bytes, size_t size, domi_http_part *ret_part)
 {
     *ret_part = (domi_http_part){0, 0, false};
     if (body->framing == DOMI_HTTP_IN_CHUNKS)

@@ -34,7 +34,7 @@ typedef struct domi_http_body {
     domi_http_head trailers;
 } domi_http_body;
 
-/* A part of a body that one call of domi_http_body_step() has decoded. */
+/* A part of a body that one call of domi_http_decode_part_of_body() has decoded. */
 typedef struct domi_http_part {
     /* offset of the part's bytes, or of the trailers, in the bytes of the call */
     size_t at;
@@ -45,7 +45,7 @@ typedef struct domi_http_part {
 /* Decode the next part of a body from the `size` (at least 1) bytes at `bytes`. Returns how many
  * bytes were used; 0 when more are needed; -EPROTO or -EMSGSIZE, and then `wrong` of the body is
  * set. */
-int domi_http_body_step(domi_http_body *body, const domi_http_body_limits *limits,
-                        const char *bytes, size_t size, domi_http_part *ret_part);
+int domi_http_decode_part_of_body(domi_http_body *body, const domi_http_body_limits *limits,
+                                  const char *bytes, size_t size, domi_http_part *ret_part);
 
 #endif

@@ -75,8 +75,8 @@ static uint64_t *find_word_of_bucket(uint64_t *set, uint64_t mark, uint64_t now_
     return best;
 }
 
-domi_http_taken domi_http_take_token(domi_http_buckets *buckets, uint64_t hash, uint64_t now_us,
-                                     const domi_http_rate *rate)
+domi_http_taken domi_http_take_token_from_bucket(domi_http_buckets *buckets, uint64_t hash,
+                                                 uint64_t now_us, const domi_http_rate *rate)
 {
     uint64_t *set = buckets->words + (hash & buckets->mask) * DOMI_HTTP_BUCKET_WAYS;
     uint64_t mark = hash >> TIME_BITS != 0 ? hash >> TIME_BITS : 1;
@@ -98,7 +98,7 @@ domi_http_taken domi_http_take_token(domi_http_buckets *buckets, uint64_t hash, 
 
 /* --- changing the rate ------------------------------------------------------------------------ */
 
-int domi_http_set_rate(domi_http_buckets *buckets, const domi_http_rate *rate)
+int domi_http_set_rate_of_buckets(domi_http_buckets *buckets, const domi_http_rate *rate)
 {
     /* Acquire: pairs with the release at the end of this function, so that the rates that the last
      * setter wrote are complete. */
@@ -117,7 +117,7 @@ int domi_http_set_rate(domi_http_buckets *buckets, const domi_http_rate *rate)
     return 0;
 }
 
-bool domi_http_read_rate(const domi_http_buckets *buckets, domi_http_rate *ret_rate)
+bool domi_http_read_rate_that_was_set(const domi_http_buckets *buckets, domi_http_rate *ret_rate)
 {
     /* Acquire, for all loads: they pair with the releases of a setter. The loop is repeated only if
      * a rate was set meanwhile. */

@@ -26,8 +26,8 @@ typedef struct domi_http_buckets {
     uint64_t key[2]; /* random key of the hash that selects a bucket's set */
     uint64_t mask;   /* number of sets minus 1, a mask */
     uint64_t *words; /* the words of all buckets, aligned to the size of a set */
-    /* Rates that were set while the table was used (domi_http_set_rate()). The current rate has the
-     * index `changes` modulo 2; if `changes` is 0, none was set. */
+    /* Rates that were set while the table was used (domi_http_set_rate_of_buckets()). The current
+     * rate has the index `changes` modulo 2; if `changes` is 0, none was set. */
     domi_http_rate rates[2];
     uint32_t changes;
     bool is_changing; /* a thread writes the rate that is not current, so no other thread may */
@@ -40,8 +40,8 @@ void domi_http_buckets_free(domi_http_buckets *buckets);
 
 /* Set a rate in place of that of the options; read the rate that was set. Setting returns 0; -EBUSY
  * while another thread sets one. Any thread. */
-int domi_http_set_rate(domi_http_buckets *buckets, const domi_http_rate *rate);
-bool domi_http_read_rate(const domi_http_buckets *buckets, domi_http_rate *ret_rate);
+int domi_http_set_rate_of_buckets(domi_http_buckets *buckets, const domi_http_rate *rate);
+bool domi_http_read_rate_that_was_set(const domi_http_buckets *buckets, domi_http_rate *ret_rate);
 
 typedef struct domi_http_taken {
     bool is_taken;
@@ -50,7 +50,7 @@ typedef struct domi_http_taken {
 } domi_http_taken;
 
 /* Take a token from the bucket that belongs to this hash of 64 well mixed bits. Any thread. */
-domi_http_taken domi_http_take_token(domi_http_buckets *buckets, uint64_t hash, uint64_t now_us,
-                                     const domi_http_rate *rate);
+domi_http_taken domi_http_take_token_from_bucket(domi_http_buckets *buckets, uint64_t hash,
+                                                 uint64_t now_us, const domi_http_rate *rate);
 
 #endif

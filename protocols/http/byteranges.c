@@ -12,7 +12,7 @@ static int draw_boundary_of_ranges(char *boundary)
 {
     static const char digits[] = "0123456789abcdef";
     uint8_t drawn[(DOMI_HTTP_BOUNDARY_SIZE - 1) / 2];
-    int error = domi_websocket_draw(drawn, sizeof drawn);
+    int error = domi_websocket_draw_random_bytes(drawn, sizeof drawn);
 
     for (size_t i = 0; error == 0 && i < sizeof drawn; i++) {
         boundary[2 * i] = digits[drawn[i] >> 4];
@@ -40,8 +40,8 @@ static int make_head_of_range(const domi_http_byteranges *body, const domus_http
     return domus_append_end(&text, ret_text);
 }
 
-int domi_http_make_byteranges(const domus_http_range *ranges, uint32_t count, uint64_t length,
-                              const char *media, domi_http_byteranges *ret_body)
+int domi_http_make_parts_of_ranges(const domus_http_range *ranges, uint32_t count, uint64_t length,
+                                   const char *media, domi_http_byteranges *ret_body)
 {
     domi_http_byteranges *body = ret_body;
 
@@ -73,8 +73,8 @@ void domi_http_free_byteranges(domi_http_byteranges *body)
     body->count = 0;
 }
 
-int domi_http_join_byteranges(const domi_http_byteranges *body, domus_slice whole,
-                              domus_slice *ret_slice)
+int domi_http_join_ranges_into_body(const domi_http_byteranges *body, domus_slice whole,
+                                    domus_slice *ret_slice)
 {
     domus_appender joined = {0};
 

@@ -35,7 +35,7 @@ int domi_http_check_chain(const domus_http_chain *chain)
 
 /* --- the list of exchanges -------------------------------------------------------------------- */
 
-domi_http_chained *domi_http_chained_new(const domus_http_chain *chain)
+domi_http_chained *domi_http_exchanges_new(const domus_http_chain *chain)
 {
     domi_http_chained *chained = calloc(1, sizeof *chained);
 
@@ -44,7 +44,7 @@ domi_http_chained *domi_http_chained_new(const domus_http_chain *chain)
     return chained;
 }
 
-void domi_http_chained_free(domi_http_chained *chained, uint64_t now_ns)
+void domi_http_exchanges_free(domi_http_chained *chained, uint64_t now_ns)
 {
     if (chained == NULL)
         return;
@@ -84,7 +84,8 @@ domi_http_exchange *domi_http_begin_exchange(domi_http_chained *chained, uint64_
     return exchange;
 }
 
-domi_http_exchange *domi_http_exchange_at(const domi_http_chained *chained, uint64_t number)
+domi_http_exchange *domi_http_find_exchange_by_number(const domi_http_chained *chained,
+                                                      uint64_t number)
 {
     domi_http_exchange *at = chained->first;
 
@@ -110,7 +111,8 @@ static void remove_exchange_from_list(domi_http_chained *chained,
 
 /* --- leaving the chain ------------------------------------------------------------------------ */
 
-const domus_http_step *domi_http_step_at(const domi_http_exchange *exchange, uint32_t index)
+const domus_http_step *domi_http_step_of_entered_part(const domi_http_exchange *exchange,
+                                                      uint32_t index)
 {
     return index < exchange->of_chain ? &exchange->chain->parts[index]
                                       : &exchange->row->parts[index - exchange->of_chain];
@@ -121,7 +123,7 @@ static void call_leave_of_parts(domi_http_exchange *exchange, domus_http_leaving
 {
     exchange->face.status = leaving->status;
     for (uint32_t i = exchange->entered; i-- > 0;) {
-        const domus_http_step *step = domi_http_step_at(exchange, i);
+        const domus_http_step *step = domi_http_step_of_entered_part(exchange, i);
         exchange->face.word = &exchange->words[i];
         if (step->part->leave != NULL)
             step->part->leave(&exchange->face, leaving, step->options);
@@ -151,8 +153,8 @@ static bool is_error_without_body(const domi_http_outgoing *answer)
            answer->length == 0;
 }
 
-int domi_http_leave_answer(domi_http_exchange *exchange, domi_http_outgoing *answer, bool is_whole,
-                           domus_slice *ret_made)
+int domi_http_pass_answer_through_parts(domi_http_exchange *exchange, domi_http_outgoing *answer,
+                                        bool is_whole, domus_slice *ret_made)
 {
     domus_appender added = {.size_max = DOMUS_HTTP_ADDED_MAX};
     domus_http_leaving leaving = {.status = (uint16_t)answer->status,
@@ -204,16 +206,17 @@ static void call_end_of_parts(domi_http_exchange *exchange, uint64_t now_ns, boo
     exchange->face.ended_ns = now_ns;
     exchange->face.is_cut = is_cut;
     for (uint32_t i = exchange->entered; i-- > 0;) {
-        const domus_http_step *step = domi_http_step_at(exchange, i);
+        const domus_http_step *step = domi_http_step_of_entered_part(exchange, i);
         exchange->face.word = &exchange->words[i];
         if (step->part->end != NULL)
             step->part->end(&exchange->face, step->options);
     }
 }
 
-void domi_http_leave_failure(domus_wire *wire, domi_http_chained **chained,
-                             const domus_http_chain *chain, domi_http_exchange *exchange, int error,
-                             domi_http_outgoing *answer, domus_slice *ret_made)
+void domi_http_pass_failure_through_parts(domus_wire *wire, domi_http_chained **chained,
+                                          const domus_http_chain *chain,
+                                          domi_http_exchange *exchange, int error,
+                                          domi_http_outgoing *answer, domus_slice *ret_made)
 {
     domi_http_exchange none = {.number = 0};
     uint64_t now_ns = domus_wire_now_ns(wire);
@@ -226,7 +229,7 @@ void domi_http_leave_failure(domus_wire *wire, domi_http_chained **chained,
         return;
     }
     if (*chained == NULL)
-        *chained = domi_http_chained_new(chain);
+        *chained = domi_http_exchanges_new(chain);
     if (*chained == NULL)
         return;
     store_peer_address(wire, *chained);
@@ -241,7 +244,7 @@ void domi_http_leave_failure(domus_wire *wire, domi_http_chained **chained,
 
 /* --- the end of an exchange ------------------------------------------------------------------- */
 
-void domi_http_drop_whole(domi_http_exchange *exchange)
+void domi_http_free_gathered_body(domi_http_exchange *exchange)
 {
     (void)domus_budget_charge(exchange->whole.budget, &exchange->whole.charged, 0);
     domus_append_drop(&exchange->whole.bytes);
@@ -253,23 +256,23 @@ void domi_http_end_exchange(domi_http_chained *chained, domi_http_exchange *exch
 {
     remove_exchange_from_list(chained, exchange);
     call_end_of_parts(exchange, now_ns, is_cut);
-    domi_http_drop_whole(exchange);
+    domi_http_free_gathered_body(exchange);
     free(chained->spare);
     chained->spare = exchange;
 }
 
-void domi_http_end_exchange_of(domi_http_chained *chained, uint64_t id, uint64_t now_ns,
-                               bool is_cut)
+void domi_http_end_exchange_of_request(domi_http_chained *chained, uint64_t id, uint64_t now_ns,
+                                       bool is_cut)
 {
-    domi_http_exchange *exchange = domi_http_find_exchange(chained, id);
+    domi_http_exchange *exchange = domi_http_find_exchange_of_request(chained, id);
 
     if (exchange != NULL)
         domi_http_end_exchange(chained, exchange, now_ns, is_cut);
 }
 
-void domi_http_count_sent(domi_http_chained *chained, uint64_t id, size_t size)
+void domi_http_count_sent_bytes(domi_http_chained *chained, uint64_t id, size_t size)
 {
-    domi_http_exchange *exchange = domi_http_find_exchange(chained, id);
+    domi_http_exchange *exchange = domi_http_find_exchange_of_request(chained, id);
 
     if (exchange != NULL)
         exchange->face.sent += size;

@@ -22,7 +22,7 @@ typedef struct domi_http_whole {
 typedef struct domi_http_exchange {
     domus_http_exchange face;
     struct domi_http_exchange *next;
-    /* number of the exchange, made from that of its request (domi_http_exchange_number()) */
+    /* number of the exchange, made from that of its request (domi_http_make_exchange_number()) */
     uint64_t number;
     const domus_http_chain *chain;
     /* the row of the service that the request's target matches; NULL: not searched, or none */
@@ -47,7 +47,7 @@ typedef struct domi_http_chained {
 } domi_http_chained;
 
 /* Returns the number of an exchange, which is made from that of its request, and is never 0. */
-static inline uint64_t domi_http_exchange_number(uint32_t made)
+static inline uint64_t domi_http_make_exchange_number(uint32_t made)
 {
     return UINT64_C(1) << 32 | made;
 }
@@ -57,8 +57,8 @@ int domi_http_check_chain(const domus_http_chain *chain);
 
 /* Make the list of a connection's exchanges; free it, with all exchanges in it. Making returns NULL
  * without memory; freeing accepts NULL. */
-domi_http_chained *domi_http_chained_new(const domus_http_chain *chain);
-void domi_http_chained_free(domi_http_chained *chained, uint64_t now_ns);
+domi_http_chained *domi_http_exchanges_new(const domus_http_chain *chain);
+void domi_http_exchanges_free(domi_http_chained *chained, uint64_t now_ns);
 
 /* Begin an exchange for a request, at the end of the connection's list. Returns NULL without
  * memory. */
@@ -66,49 +66,53 @@ domi_http_exchange *domi_http_begin_exchange(domi_http_chained *chained, uint64_
 
 /* Find an exchange in the list by its number; find one by the id of its request in the stage, for
  * which the list may be NULL. Return NULL if there is none. */
-domi_http_exchange *domi_http_exchange_at(const domi_http_chained *chained, uint64_t number);
+domi_http_exchange *domi_http_find_exchange_by_number(const domi_http_chained *chained,
+                                                      uint64_t number);
 
-static inline domi_http_exchange *domi_http_find_exchange(const domi_http_chained *chained,
-                                                          uint64_t id)
+static inline domi_http_exchange *
+domi_http_find_exchange_of_request(const domi_http_chained *chained, uint64_t id)
 {
     return chained != NULL
-               ? domi_http_exchange_at(
-                     chained, domi_http_exchange_number((uint32_t)(id >> DOMI_HTTP_ID_NUMBER)))
+               ? domi_http_find_exchange_by_number(
+                     chained, domi_http_make_exchange_number((uint32_t)(id >> DOMI_HTTP_ID_NUMBER)))
                : NULL;
 }
 
 /* Free what was gathered of the exchange's body. */
-void domi_http_drop_whole(domi_http_exchange *exchange);
+void domi_http_free_gathered_body(domi_http_exchange *exchange);
 
 /* Find the exchange of a request in the channel that runs now (dispatch.c), and the state of the
  * channel's stage, which is NULL if there is none. */
-domi_http_exchange *domi_http_find_running(domus_stack *stack, const domus_http_request *request,
-                                           const domi_http_state **ret_state);
+domi_http_exchange *domi_http_find_exchange_of_channel(domus_stack *stack,
+                                                       const domus_http_request *request,
+                                                       const domi_http_state **ret_state);
 
 /* Returns the step, in the chain or in the row, of a part that the exchange has entered. */
-const domus_http_step *domi_http_step_at(const domi_http_exchange *exchange, uint32_t index);
+const domus_http_step *domi_http_step_of_entered_part(const domi_http_exchange *exchange,
+                                                      uint32_t index);
 
 /* Pass an answer through the parts that its exchange has entered, from the last to the first. The
  * answer gets the fields that they have added, which the caller frees, and a body if a part has
  * made one, which `ret_made` then owns. Returns 0; a negative errno, with nothing to free. */
-int domi_http_leave_answer(domi_http_exchange *exchange, domi_http_outgoing *answer, bool is_whole,
-                           domus_slice *ret_made);
+int domi_http_pass_answer_through_parts(domi_http_exchange *exchange, domi_http_outgoing *answer,
+                                        bool is_whole, domus_slice *ret_made);
 
 /* Pass the answer to a failed request through the parts, and end the exchange. `exchange` is NULL
  * if the request has entered no part; then a list is made if there is none. The answer gets what
- * the parts have added, as domi_http_leave_answer() says; without memory nothing is added. `error`
- * is the request's error; 0: the bytes were no request. */
-void domi_http_leave_failure(domus_wire *wire, domi_http_chained **chained,
-                             const domus_http_chain *chain, domi_http_exchange *exchange, int error,
-                             domi_http_outgoing *answer, domus_slice *ret_made);
+ * the parts have added, as domi_http_pass_answer_through_parts() says; without memory nothing is
+ * added. `error` is the request's error; 0: the bytes were no request. */
+void domi_http_pass_failure_through_parts(domus_wire *wire, domi_http_chained **chained,
+                                          const domus_http_chain *chain,
+                                          domi_http_exchange *exchange, int error,
+                                          domi_http_outgoing *answer, domus_slice *ret_made);
 
 /* End an exchange whose answer has left: tell its parts, and free it. */
 void domi_http_end_exchange(domi_http_chained *chained, domi_http_exchange *exchange,
                             uint64_t now_ns, bool is_cut);
-void domi_http_end_exchange_of(domi_http_chained *chained, uint64_t id, uint64_t now_ns,
-                               bool is_cut);
+void domi_http_end_exchange_of_request(domi_http_chained *chained, uint64_t id, uint64_t now_ns,
+                                       bool is_cut);
 
 /* Add the bytes of a piece of an answer to the bytes that its exchange has sent. */
-void domi_http_count_sent(domi_http_chained *chained, uint64_t id, size_t size);
+void domi_http_count_sent_bytes(domi_http_chained *chained, uint64_t id, size_t size);
 
 #endif

@@ -25,17 +25,18 @@ enum {
 /* The classes of each byte value, as bits. */
 extern const uint8_t domi_http_classes[256];
 
-static inline bool domi_http_is(char byte, unsigned classes)
+static inline bool domi_http_is_byte_of_class(char byte, unsigned classes)
 {
     return (domi_http_classes[(unsigned char)byte] & classes) != 0;
 }
 
 /* Returns how many bytes at the start of `bytes` belong to one of the classes. */
-static inline size_t domi_http_run(const char *bytes, size_t size, unsigned classes)
+static inline size_t domi_http_count_bytes_of_classes(const char *bytes, size_t size,
+                                                      unsigned classes)
 {
     size_t i = 0;
 
-    while (i < size && domi_http_is(bytes[i], classes))
+    while (i < size && domi_http_is_byte_of_class(bytes[i], classes))
         i++;
     return i;
 }
@@ -43,13 +44,13 @@ static inline size_t domi_http_run(const char *bytes, size_t size, unsigned clas
 /* With SSE2 the functions below read 16 bytes at once, and never a byte behind `size`. */
 
 #ifdef __SSE2__
-static inline __m128i domi_http_16(const char *bytes)
+static inline __m128i domi_http_load_16_bytes(const char *bytes)
 {
     return _mm_loadu_si128((const __m128i *)(const void *)bytes);
 }
 
 /* Returns a mask with one bit for each of the 16 bytes, set if the byte is a control character. */
-static inline unsigned domi_http_controls(__m128i some)
+static inline unsigned domi_http_mask_of_control_bytes(__m128i some)
 {
     __m128i low = _mm_cmpeq_epi8(_mm_min_epu8(some, _mm_set1_epi8(0x1f)), some);
     __m128i last = _mm_cmpeq_epi8(some, _mm_set1_epi8(0x7f));
@@ -59,32 +60,33 @@ static inline unsigned domi_http_controls(__m128i some)
 
 /* Returns a mask of the control characters among 8 to 15 bytes: bits for the first 8 bytes, and
  * above them bits for the last 8 bytes. */
-static inline unsigned domi_http_controls_of_few(const char *bytes, size_t size)
+static inline unsigned domi_http_mask_of_few_control_bytes(const char *bytes, size_t size)
 {
     __m128i first = _mm_loadl_epi64((const __m128i *)(const void *)bytes);
     __m128i last = _mm_loadl_epi64((const __m128i *)(const void *)(bytes + size - 8));
 
-    return domi_http_controls(_mm_unpacklo_epi64(first, last));
+    return domi_http_mask_of_control_bytes(_mm_unpacklo_epi64(first, last));
 }
 #endif
 
 /* Returns how many bytes at the start of a text are no control characters (0..31 and 127). */
-static inline size_t domi_http_run_text(const char *bytes, size_t size)
+static inline size_t domi_http_count_text_bytes(const char *bytes, size_t size)
 {
     size_t i = 0;
 
 #ifdef __SSE2__
     for (; i + 16 <= size; i += 16) {
-        unsigned wrong = domi_http_controls(domi_http_16(bytes + i));
+        unsigned wrong = domi_http_mask_of_control_bytes(domi_http_load_16_bytes(bytes + i));
         if (wrong != 0)
             return i + (size_t)__builtin_ctz(wrong);
     }
     /* check the last 16 bytes, of which the first were checked already */
     if (size >= 16 && i != size) {
-        unsigned wrong = domi_http_controls(domi_http_16(bytes + size - 16));
+        unsigned wrong =
+            domi_http_mask_of_control_bytes(domi_http_load_16_bytes(bytes + size - 16));
         return wrong != 0 ? size - 16 + (size_t)__builtin_ctz(wrong) : size;
     }
-    if (size >= 8 && size < 16 && domi_http_controls_of_few(bytes, size) == 0)
+    if (size >= 8 && size < 16 && domi_http_mask_of_few_control_bytes(bytes, size) == 0)
         return size;
 #endif
     while (i < size && (unsigned char)bytes[i] >= 0x20 && bytes[i] != 0x7f)
@@ -93,13 +95,13 @@ static inline size_t domi_http_run_text(const char *bytes, size_t size)
 }
 
 /* Returns how many bytes at the start of `bytes` may stand in a target. */
-static inline size_t domi_http_run_target(const char *bytes, size_t size)
+static inline size_t domi_http_count_target_bytes(const char *bytes, size_t size)
 {
     size_t i = 0;
 
 #ifdef __SSE2__
     for (; i + 16 <= size; i += 16) {
-        __m128i some = domi_http_16(bytes + i);
+        __m128i some = domi_http_load_16_bytes(bytes + i);
         __m128i above = _mm_sub_epi8(some, _mm_set1_epi8(0x21));
         __m128i visible = _mm_cmpeq_epi8(_mm_min_epu8(above, _mm_set1_epi8(0x7e - 0x21)), above);
         __m128i hash = _mm_cmpeq_epi8(some, _mm_set1_epi8('#'));
@@ -108,18 +110,18 @@ static inline size_t domi_http_run_target(const char *bytes, size_t size)
             return i + (size_t)__builtin_ctz(~right);
     }
 #endif
-    return i + domi_http_run(bytes + i, size - i, DOMI_HTTP_TARGET);
+    return i + domi_http_count_bytes_of_classes(bytes + i, size - i, DOMI_HTTP_TARGET);
 }
 
 /* Returns how many bytes at the start of `bytes` may stand in a token. Most names have only
  * letters, digits and '-'. */
-static inline size_t domi_http_run_token(const char *bytes, size_t size)
+static inline size_t domi_http_count_token_bytes(const char *bytes, size_t size)
 {
     size_t i = 0;
 
 #ifdef __SSE2__
     for (; i + 16 <= size; i += 16) {
-        __m128i some = domi_http_16(bytes + i);
+        __m128i some = domi_http_load_16_bytes(bytes + i);
         __m128i letter = _mm_sub_epi8(_mm_or_si128(some, _mm_set1_epi8(0x20)), _mm_set1_epi8('a'));
         __m128i digit = _mm_sub_epi8(some, _mm_set1_epi8('0'));
         letter = _mm_cmpeq_epi8(_mm_min_epu8(letter, _mm_set1_epi8(25)), letter);
@@ -133,48 +135,50 @@ static inline size_t domi_http_run_token(const char *bytes, size_t size)
         }
     }
 #endif
-    return i + domi_http_run(bytes + i, size - i, DOMI_HTTP_TOKEN);
+    return i + domi_http_count_bytes_of_classes(bytes + i, size - i, DOMI_HTTP_TOKEN);
 }
 
-static inline char domi_http_lower(char byte)
+static inline char domi_http_small_letter_of(char byte)
 {
     return byte >= 'A' && byte <= 'Z' ? (char)(byte | 0x20) : byte;
 }
 
 /* Returns whether the `size` bytes are the word, which is given in small letters; the bytes may be
  * capitals. */
-static inline bool domi_http_is_word(const char *bytes, size_t size, const char *word)
+static inline bool domi_http_is_word_regardless_of_case(const char *bytes, size_t size,
+                                                        const char *word)
 {
     size_t i = 0;
 
     for (; i < size && word[i] != '\0'; i++) {
-        if (domi_http_lower(bytes[i]) != word[i])
+        if (domi_http_small_letter_of(bytes[i]) != word[i])
             return false;
     }
     return i == size && word[i] == '\0';
 }
 
 /* Returns whether two texts of the same size are equal, regardless of case. */
-static inline bool domi_http_is_same(const char *one, const char *other, size_t size)
+static inline bool domi_http_is_same_regardless_of_case(const char *one, const char *other,
+                                                        size_t size)
 {
     for (size_t i = 0; i < size; i++) {
-        if (domi_http_lower(one[i]) != domi_http_lower(other[i]))
+        if (domi_http_small_letter_of(one[i]) != domi_http_small_letter_of(other[i]))
             return false;
     }
     return true;
 }
 
-static inline bool domi_http_is_space(char byte)
+static inline bool domi_http_is_space_or_tab(char byte)
 {
     return byte == ' ' || byte == '\t';
 }
 
 /* Remove spaces and tabs from both ends of a text. */
-static inline void domi_http_trim(const char **bytes, size_t *size)
+static inline void domi_http_trim_spaces_and_tabs(const char **bytes, size_t *size)
 {
-    while (*size != 0 && domi_http_is_space((*bytes)[*size - 1]))
+    while (*size != 0 && domi_http_is_space_or_tab((*bytes)[*size - 1]))
         (*size)--;
-    while (*size != 0 && domi_http_is_space(**bytes)) {
+    while (*size != 0 && domi_http_is_space_or_tab(**bytes)) {
         (*bytes)++;
         (*size)--;
     }
@@ -183,8 +187,8 @@ static inline void domi_http_trim(const char **bytes, size_t *size)
 /* Find the next element, which may be empty, of a list that commas divide. `at` must begin as 0.
  * Returns false when there is none. Commas in quoted strings divide, too, so use this only for
  * lists where that does no harm. */
-static inline bool domi_http_next_element(const char *list, size_t size, size_t *at,
-                                          const char **ret_element, size_t *ret_size)
+static inline bool domi_http_next_element_of_list(const char *list, size_t size, size_t *at,
+                                                  const char **ret_element, size_t *ret_size)
 {
     if (*at > size)
         return false;
@@ -194,16 +198,16 @@ static inline bool domi_http_next_element(const char *list, size_t size, size_t 
     *ret_element = from;
     *ret_size = comma != NULL ? (size_t)(comma - from) : size - *at;
     *at += *ret_size + 1;
-    domi_http_trim(ret_element, ret_size);
+    domi_http_trim_spaces_and_tabs(ret_element, ret_size);
     return true;
 }
 
 /* Returns the value of a hexadecimal digit; -1 for any other byte. */
-static inline int domi_http_hex(char byte)
+static inline int domi_http_value_of_hex_digit(char byte)
 {
     if (byte >= '0' && byte <= '9')
         return byte - '0';
-    char lower = domi_http_lower(byte);
+    char lower = domi_http_small_letter_of(byte);
     return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 

@@ -11,17 +11,18 @@ static int classify_field_to_be_sent(const char *name, size_t size)
 {
     switch (size) {
     case 4:
-        if (domi_http_is_word(name, size, "host"))
+        if (domi_http_is_word_regardless_of_case(name, size, "host"))
             return DOMI_HTTP_FIELD_HOST;
-        return domi_http_is_word(name, size, "date") ? DOMI_HTTP_FIELD_DATE : 0;
+        return domi_http_is_word_regardless_of_case(name, size, "date") ? DOMI_HTTP_FIELD_DATE : 0;
     case 6:
-        return domi_http_is_word(name, size, "expect") ? DOMI_HTTP_FIELD_EXPECT : 0;
+        return domi_http_is_word_regardless_of_case(name, size, "expect") ? DOMI_HTTP_FIELD_EXPECT
+                                                                          : 0;
     case 10:
-        return domi_http_is_word(name, size, "connection") ? -EINVAL : 0;
+        return domi_http_is_word_regardless_of_case(name, size, "connection") ? -EINVAL : 0;
     case 14:
-        return domi_http_is_word(name, size, "content-length") ? -EINVAL : 0;
+        return domi_http_is_word_regardless_of_case(name, size, "content-length") ? -EINVAL : 0;
     case 17:
-        return domi_http_is_word(name, size, "transfer-encoding") ? -EINVAL : 0;
+        return domi_http_is_word_regardless_of_case(name, size, "transfer-encoding") ? -EINVAL : 0;
     default:
         return 0;
     }
@@ -31,11 +32,11 @@ static int classify_field_to_be_sent(const char *name, size_t size)
  * line end. */
 static size_t find_end_of_field_value(const char *bytes, size_t size)
 {
-    size_t end = domi_http_run_text(bytes, size);
+    size_t end = domi_http_count_text_bytes(bytes, size);
 
     while (end < size && bytes[end] == '\t') {
         end++;
-        end += domi_http_run_text(bytes + end, size - end);
+        end += domi_http_count_text_bytes(bytes + end, size - end);
     }
     return end;
 }
@@ -47,7 +48,7 @@ int domi_http_check_fields(domus_slice fields)
     int has = 0;
 
     for (size_t at = 0; at < size; at += 2) {
-        size_t name = domi_http_run_token(bytes + at, size - at);
+        size_t name = domi_http_count_token_bytes(bytes + at, size - at);
         int found = classify_field_to_be_sent(bytes + at, name);
         if (name == 0 || at + name == size || bytes[at + name] != ':' || found < 0)
             return -EINVAL;

@@ -20,11 +20,12 @@ static int ignore_interim_response(domus_wire *wire, domi_http_state *state)
         return refuse_response_of_server(state);
     if (state->interims++ >= DOMI_HTTP_INTERIM_MAX)
         return refuse_response_of_server(state);
-    return state->head.code == 100 && state->asked.count == 1 ? domi_http_let_body_go(wire, state)
-                                                              : 0;
+    return state->head.code == 100 && state->asked.count == 1
+               ? domi_http_send_waiting_body(wire, state)
+               : 0;
 }
 
-int domi_http_admit_response(domus_wire *wire, domi_http_state *state)
+int domi_http_decide_body_of_response(domus_wire *wire, domi_http_state *state)
 {
     const domi_http_head *head = &state->head;
     bool has_length = (head->flags & DOMI_HTTP_HAS_LENGTH) != 0;
@@ -36,14 +37,15 @@ int domi_http_admit_response(domus_wire *wire, domi_http_state *state)
     if (head->code == 101) {
         /* 101 is refused if its request wants no upgrade. RFC 9110 demands 100 before 101 if the
          * body waits (7.8), and HTTP/1.0 has no 1xx (15.2). */
-        if (!domi_http_asked_upgrade(state) || state->wait == DOMI_HTTP_WAITS || head->minor == 0)
+        if (!domi_http_does_oldest_want_upgrade(state) || state->wait == DOMI_HTTP_WAITS ||
+            head->minor == 0)
             return refuse_response_of_server(state);
     } else if (head->code < 200) {
         return ignore_interim_response(wire, state);
     }
     if (head->code == 204 && ((head->flags & DOMI_HTTP_HAS_CODING) != 0 || head->length != 0))
         return refuse_response_of_server(state);
-    domi_http_note_unwanted(wire, state);
+    domi_http_discard_unwanted_body(wire, state);
     if (state->tunnel == DOMI_HTTP_TUNNEL_ASKED)
         state->tunnel = head->code == 101 ? DOMI_HTTP_TUNNEL_OPEN : DOMI_HTTP_NO_TUNNEL;
     if (state->tunnel == DOMI_HTTP_TUNNEL_OPEN) {
@@ -51,7 +53,7 @@ int domi_http_admit_response(domus_wire *wire, domi_http_state *state)
         return 1;
     }
     state->body = (domi_http_body){.framing = DOMI_HTTP_UNTIL_CLOSE};
-    if (has_none || domi_http_asked_head(state) || (has_length && head->length == 0))
+    if (has_none || domi_http_is_oldest_request_head(state) || (has_length && head->length == 0))
         state->body.framing = DOMI_HTTP_NO_BODY;
     else if ((head->flags & DOMI_HTTP_CHUNKED) != 0)
         state->body.framing = DOMI_HTTP_IN_CHUNKS;
@@ -77,8 +79,8 @@ int domi_http_make_response(domus_wire *wire, domi_http_state *state, const domi
     if (response == NULL)
         return -ENOMEM;
     bool is_early = state->wait == DOMI_HTTP_UNWANTED;
-    int error = domi_http_cut_head(wire, from, head->fields_at,
-                                   state->head_size - 2 - head->fields_at, &response->fields);
+    int error = domi_http_cut_slice_of_head(
+        wire, from, head->fields_at, state->head_size - 2 - head->fields_at, &response->fields);
     if (error != 0)
         return error;
     response->status = head->code;
@@ -89,12 +91,13 @@ int domi_http_make_response(domus_wire *wire, domi_http_state *state, const domi
         response->stream = is_tunnel ? domus_wire_rest(wire) : domus_wire_body(wire);
         response->length = head->length;
     } else {
-        response->body = domi_http_cut_body(wire, from);
+        response->body = domi_http_cut_body_slice(wire, from);
         response->unzipped = from->unzipped;
-        response->length = domi_http_asked_head(state) ? head->length : response->body.size;
+        response->length =
+            domi_http_is_oldest_request_head(state) ? head->length : response->body.size;
     }
     if (response->close && !to_the_end)
         domus_wire_last(wire);
-    domi_http_note_answered(state);
+    domi_http_note_answered_request(state);
     return 0;
 }

@@ -40,13 +40,13 @@ static bool find_address_in_forwarded_for(domus_slice fields, uint32_t last,
     const char *element;
     size_t size;
 
-    while (domi_http_next_listed(&walk, &element, &size))
+    while (domi_http_next_element_of_fields(&walk, &element, &size))
         count++;
     if (count == 0)
         return false;
     walk = (domi_http_elements){.fields = fields, .name = "x-forwarded-for"};
     for (uint32_t i = 0; i + last <= count || i == 0; i++) {
-        if (!domi_http_next_listed(&walk, &element, &size))
+        if (!domi_http_next_element_of_fields(&walk, &element, &size))
             return false;
     }
     return read_address_from_text(element, size, ret_client);
@@ -64,8 +64,8 @@ static void unmap_ipv4_address(domus_endpoint *client)
     memset(client->bytes + 4, 0, sizeof prefix);
 }
 
-void domi_http_find_client(const domus_http_exchange *exchange, domus_slice fields,
-                           uint32_t proxies, domus_endpoint *ret_client)
+void domi_http_find_client_address(const domus_http_exchange *exchange, domus_slice fields,
+                                   uint32_t proxies, domus_endpoint *ret_client)
 {
     if (proxies == 0 || !find_address_in_forwarded_for(fields, proxies, ret_client))
         *ret_client = *exchange->peer;
@@ -88,7 +88,7 @@ uint64_t domus_http_client_number(const domus_http_exchange *exchange,
 {
     domus_endpoint client;
 
-    domi_http_find_client(exchange, request->fields, proxies, &client);
+    domi_http_find_client_address(exchange, request->fields, proxies, &client);
     if (client.family == AF_INET)
         return number_of_first_bytes(client.bytes, 4);
     if (client.family != AF_INET6)

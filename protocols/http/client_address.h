@@ -9,7 +9,7 @@
  * a shorter list it is the first address. Without proxies, or if the text there is no address, it
  * is the peer of the connection. An IPv4 address that is mapped into IPv6 becomes IPv4, and the
  * port is 0. */
-void domi_http_find_client(const domus_http_exchange *exchange, domus_slice fields,
-                           uint32_t proxies, domus_endpoint *ret_client);
+void domi_http_find_client_address(const domus_http_exchange *exchange, domus_slice fields,
+                                   uint32_t proxies, domus_endpoint *ret_client);
 
 #endif

@@ -35,15 +35,15 @@ typedef struct domi_http_origins {
 
 /* Find the pool of a URL's origin, or open one. Returns 0; -EPROTONOSUPPORT; -EBUSY when too many
  * origins are in use; an error of domus_pool_open(). */
-int domi_http_find_pool(domus_stack *stack, domi_http_origins *origins, const domus_http_url *url,
-                        domus_address *ret_pool);
+int domi_http_find_pool_of_origin(domus_stack *stack, domi_http_origins *origins,
+                                  const domus_http_url *url, domus_address *ret_pool);
 
 /* Count a request to this pool as under way; count the end of a request to this pool. */
-void domi_http_begin_request(domi_http_origins *origins, domus_address pool);
-void domi_http_end_request(domi_http_origins *origins, domus_address pool);
+void domi_http_count_begun_request(domi_http_origins *origins, domus_address pool);
+void domi_http_count_ended_request(domi_http_origins *origins, domus_address pool);
 
 /* Free the place of an origin whose pool has ended. */
-void domi_http_note_down(domi_http_origins *origins, const domus_down *down);
+void domi_http_free_origin_of_ended_pool(domi_http_origins *origins, const domus_down *down);
 
 /* ---- redirect.c -------------------------------------------------------------------------------*/
 
@@ -57,10 +57,10 @@ typedef struct domi_http_hop {
     bool has_body; /* the request that follows the redirect has the body of the first request */
 } domi_http_hop;
 
-void domi_http_free_hop(domi_http_hop *hop);
+void domi_http_free_hop_of_redirect(domi_http_hop *hop);
 
 /* Returns whether an answer has the status and the Location of a redirect. */
-bool domi_http_is_redirect(const domus_http_response *response);
+bool domi_http_is_answer_redirect(const domus_http_response *response);
 
 /* Flags for the changes of scheme that redirects may make. */
 enum {
@@ -70,6 +70,7 @@ enum {
 
 /* Make the request to which a redirect leads, in place of `hop`, which is freed. Returns 0;
  * -ENOMEM; -EINVAL if the redirect must not be followed. After an error `hop` is unchanged. */
-int domi_http_follow(domi_http_hop *hop, const domus_http_response *response, uint32_t may);
+int domi_http_follow_redirect(domi_http_hop *hop, const domus_http_response *response,
+                              uint32_t may);
 
 #endif

@@ -16,14 +16,14 @@
  * thread. */
 
 /* Returns whether the fields of a request prefer gzip to plain bytes, or accept both equally. */
-bool domi_http_wants_gzip(domus_slice fields);
+bool domi_http_does_client_prefer_gzip(domus_slice fields);
 
 /* Returns whether the fields of a message tell that its body is encoded by gzip alone. */
-bool domi_http_is_gzip(domus_slice fields);
+bool domi_http_is_body_gzip(domus_slice fields);
 
 /* Returns whether the field If-None-Match contains `etag`, a strong tag, in the weak form ("W/"
  * before it) that the tag has in answers which the stage compresses. */
-bool domi_http_lists_weakly(domus_slice fields, const char *etag);
+bool domi_http_do_fields_list_weak_tag(domus_slice fields, const char *etag);
 
 /* ---- inflater.c -------------------------------------------------------------------------------*/
 
@@ -36,14 +36,14 @@ struct domi_http_inflater {
 };
 
 /* Begin to decompress the body of a response, whose head was read. Returns 0; -ENOMEM. */
-int domi_http_unzip_begin(domi_http_state *state);
+int domi_http_begin_to_decompress(domi_http_state *state);
 
 /* Returns whether the compressed body may end here: it is empty, or the last member of its gzip
  * stream is complete. */
-bool domi_http_unzip_is_whole(const domi_http_state *state);
+bool domi_http_may_compressed_body_end(const domi_http_state *state);
 
 /* Free the state of zlib that decompresses a body. */
-void domi_http_unzip_end(domi_http_state *state);
+void domi_http_free_inflater(domi_http_state *state);
 
 /* ---- unzip.c ----------------------------------------------------------------------------------*/
 
@@ -55,7 +55,7 @@ void domi_http_unzip_end(domi_http_state *state);
 
 /* Decompress some bytes of a body, and gather the result. Returns 0; -EPROTO for bytes that are not
  * gzip; -EMSGSIZE when the body becomes too large; -ENOMEM. */
-int domi_http_unzip(domi_http_state *state, const char *bytes, size_t size);
+int domi_http_decompress_and_gather(domi_http_state *state, const char *bytes, size_t size);
 
 /* ---- deflate.c --------------------------------------------------------------------------------*/
 
@@ -71,36 +71,36 @@ int domi_http_unzip(domi_http_state *state, const char *bytes, size_t size);
 typedef struct domi_http_deflater domi_http_deflater;
 
 /* Return an option of the compression of bodies, or its default if it is 0. */
-uint32_t domi_http_gzip_least(const domus_http_gzip *gzip);
-uint32_t domi_http_gzip_whole_max(const domus_http_gzip *gzip);
+uint32_t domi_http_gzip_least_size(const domus_http_gzip *gzip);
+uint32_t domi_http_gzip_max_whole_size(const domus_http_gzip *gzip);
 
 /* Take a compressing stream from the pool, ready to begin; give a stream back to the pool. Taking
  * returns NULL when all are in use, or without memory. */
-domi_http_deflater *domi_http_deflater_take(domus_http_gzip *gzip);
-void domi_http_deflater_give(domi_http_deflater *deflater);
+domi_http_deflater *domi_http_deflater_take_from_pool(domus_http_gzip *gzip);
+void domi_http_deflater_give_back(domi_http_deflater *deflater);
 
 /* Add a stream to a channel's list of streams in use; give back all streams of such a list. A
  * stream that was just taken is in no list. */
-void domi_http_deflater_list(domi_http_deflater *deflater, domi_http_deflater **list);
-void domi_http_deflaters_give(domi_http_deflater **list);
+void domi_http_deflater_add_to_list(domi_http_deflater *deflater, domi_http_deflater **list);
+void domi_http_deflaters_give_back(domi_http_deflater **list);
 
 /* Give `size` bytes to the stream; with `is_last` the stream ends behind them. Then call
- * domi_http_deflate() until it returns 0: each call returns compressed bytes, which are valid until
- * the next call. Together they are all that can be made of the bytes given. */
-void domi_http_deflate_begin(domi_http_deflater *deflater, const char *bytes, uint32_t size,
-                             bool is_last);
-uint32_t domi_http_deflate(domi_http_deflater *deflater, const char **ret_bytes);
+ * domi_http_deflate_next_bytes() until it returns 0: each call returns compressed bytes, which are
+ * valid until the next call. Together they are all that can be made of the bytes given. */
+void domi_http_deflate_give_bytes(domi_http_deflater *deflater, const char *bytes, uint32_t size,
+                                  bool is_last);
+uint32_t domi_http_deflate_next_bytes(domi_http_deflater *deflater, const char **ret_bytes);
 
 /* Compress a whole body with a stream. Returns 0; -EMSGSIZE if the body would become no smaller;
  * -ENOMEM. */
-int domi_http_deflate_whole(domi_http_deflater *deflater, const char *bytes, uint32_t size,
-                            domus_slice *ret_slice);
+int domi_http_deflate_whole_body(domi_http_deflater *deflater, const char *bytes, uint32_t size,
+                                 domus_slice *ret_slice);
 
 /* Set the length of the body that the head of the answer has announced; count bytes of the body,
  * and return false if they exceed that length; return whether the length is reached, or none was
  * announced. */
-void domi_http_deflater_expect(domi_http_deflater *deflater, uint64_t length);
-bool domi_http_deflater_count(domi_http_deflater *deflater, uint32_t size);
-bool domi_http_deflater_is_met(const domi_http_deflater *deflater);
+void domi_http_deflater_expect_length(domi_http_deflater *deflater, uint64_t length);
+bool domi_http_deflater_count_body_bytes(domi_http_deflater *deflater, uint32_t size);
+bool domi_http_deflater_is_length_reached(const domi_http_deflater *deflater);
 
 #endif

@@ -17,7 +17,7 @@ static bool find_cookie_in_field(domus_slice value, const char *name, domus_slic
         const char *pair = data + at;
         size_t size = end != NULL ? (size_t)(end - pair) : value.size - at;
         at += size + 1;
-        domi_http_trim(&pair, &size);
+        domi_http_trim_spaces_and_tabs(&pair, &size);
         if (size <= name_size || pair[name_size] != '=' || memcmp(pair, name, name_size) != 0)
             continue;
         const char *from = pair + name_size + 1;
@@ -26,7 +26,7 @@ static bool find_cookie_in_field(domus_slice value, const char *name, domus_slic
             from++;
             size -= 2;
         }
-        *ret_value = domi_http_part_of(value, (size_t)(from - data), size);
+        *ret_value = domi_http_part_of_slice(value, (size_t)(from - data), size);
         return true;
     }
     return false;
@@ -38,7 +38,7 @@ bool domus_http_cookie(domus_slice fields, const char *name, domus_slice *ret_va
     uint32_t at = 0;
 
     while (domus_http_next(fields, &at, &line)) {
-        if (domi_http_slice_is(line.name, "cookie") &&
+        if (domi_http_is_slice_word(line.name, "cookie") &&
             find_cookie_in_field(line.value, name, ret_value))
             return true;
     }
@@ -47,7 +47,8 @@ bool domus_http_cookie(domus_slice fields, const char *name, domus_slice *ret_va
 
 static bool has_only_bytes_of_classes(const char *text, unsigned classes)
 {
-    return text == NULL || domi_http_run(text, strlen(text), classes) == strlen(text);
+    return text == NULL ||
+           domi_http_count_bytes_of_classes(text, strlen(text), classes) == strlen(text);
 }
 
 /* Append an attribute of a cookie and the attribute's value, unless the value is NULL. */
@@ -69,7 +70,7 @@ int domus_http_add_cookie(domus_appender *fields, const domus_http_set_cookie *c
                     (cookie->site != DOMUS_HTTP_SITE_NONE || cookie->secure);
 
     if (!is_right)
-        return domi_http_fail_fields(fields);
+        return domi_http_fail_appender_of_fields(fields);
     (void)domus_append_text(fields, "Set-Cookie: %s=%s", cookie->name, cookie->value);
     add_attribute_of_cookie(fields, "Path", cookie->path);
     add_attribute_of_cookie(fields, "Domain", cookie->domain);

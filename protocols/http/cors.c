@@ -18,10 +18,10 @@ static bool is_valid_origin(const char *text)
     const char *host = strstr(text, "://");
 
     if (host == NULL || host == text || size > DOMUS_HTTP_ORIGIN_MAX ||
-        domi_http_run_target(text, size) != size)
+        domi_http_count_target_bytes(text, size) != size)
         return false;
     for (size_t i = 0; i < size; i++) {
-        if (text[i] != domi_http_lower(text[i]))
+        if (text[i] != domi_http_small_letter_of(text[i]))
             return false;
     }
     return host[3] != '\0' && strpbrk(host + 3, "/?,*") == NULL;
@@ -42,8 +42,8 @@ static bool is_valid_list_of_names(const char *text)
         return true;
     if (strlen(text) > DOMUS_HTTP_CORS_NAMES)
         return false;
-    while (domi_http_next_element(text, strlen(text), &at, &name, &size)) {
-        if (size == 0 || domi_http_run_token(name, size) != size)
+    while (domi_http_next_element_of_list(text, strlen(text), &at, &name, &size)) {
+        if (size == 0 || domi_http_count_token_bytes(name, size) != size)
             return false;
     }
     return true;
@@ -81,7 +81,7 @@ static bool find_origin_of_request(domus_slice fields, domus_slice *ret_origin)
     uint32_t at = 0;
 
     while (domus_http_next(fields, &at, &line)) {
-        if (domi_http_slice_is(line.name, "origin")) {
+        if (domi_http_is_slice_word(line.name, "origin")) {
             *ret_origin = line.value;
             count++;
         }

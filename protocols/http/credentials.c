@@ -24,7 +24,7 @@ static int find_text_behind_auth_scheme(domus_slice fields, const char *scheme,
     uint32_t at = 0;
 
     while (domus_http_next(fields, &at, &line)) {
-        if (!domi_http_slice_is(line.name, "authorization"))
+        if (!domi_http_is_slice_word(line.name, "authorization"))
             continue;
         value = line.value;
         count++;
@@ -32,14 +32,15 @@ static int find_text_behind_auth_scheme(domus_slice fields, const char *scheme,
     if (count > 1)
         return -EINVAL;
     const char *data = domus_slice_data(value);
-    if (value.size < scheme_size || !domi_http_is_word(data, scheme_size, scheme))
+    if (value.size < scheme_size ||
+        !domi_http_is_word_regardless_of_case(data, scheme_size, scheme))
         return -ENOENT;
     if (value.size > scheme_size && data[scheme_size] != ' ')
         return -ENOENT; /* the field has another scheme, which only begins with this name */
     size_t skip = scheme_size;
     while (skip < value.size && data[skip] == ' ')
         skip++;
-    *ret_rest = domi_http_part_of(value, skip, value.size - skip);
+    *ret_rest = domi_http_part_of_slice(value, skip, value.size - skip);
     return 0;
 }
 
@@ -58,7 +59,7 @@ static int decode_base64_strictly(domus_slice text, char *to, size_t room)
     if (BASE64_DECODE_LENGTH(text.size) > room)
         return -EMSGSIZE;
     for (size_t i = 0; i < text.size; i++) {
-        if (domi_http_is_space(data[i]))
+        if (domi_http_is_space_or_tab(data[i]))
             return -EINVAL;
     }
     base64_decode_init(&context);
@@ -72,7 +73,7 @@ static int split_user_and_password(const char *pair, size_t size, domus_http_bas
 {
     const char *colon = memchr(pair, ':', size);
 
-    if (colon == NULL || domi_http_run_text(pair, size) != size)
+    if (colon == NULL || domi_http_count_text_bytes(pair, size) != size)
         return -EINVAL;
     size_t user = (size_t)(colon - pair);
     size_t password = size - user - 1;
@@ -103,7 +104,7 @@ int domus_http_read_basic(domus_slice fields, domus_http_basic *ret_basic)
 
 static bool is_byte_of_bearer_token(char byte)
 {
-    char lower = domi_http_lower(byte);
+    char lower = domi_http_small_letter_of(byte);
 
     return (lower >= 'a' && lower <= 'z') || (byte >= '0' && byte <= '9') || byte == '-' ||
            byte == '.' || byte == '_' || byte == '~' || byte == '+' || byte == '/';

@@ -5,7 +5,7 @@
 
 #include <time.h>
 
-char *domi_http_put_date(char *to)
+char *domi_http_put_date_field(char *to)
 {
     static _Thread_local time_t second = -1;
     static _Thread_local char line[DOMI_HTTP_DATE_SIZE];
@@ -16,9 +16,9 @@ char *domi_http_put_date(char *to)
         char text[DOMUS_HTTP_DATE_SIZE + 1];
         domus_http_date(now.tv_sec, text);
         char *end = DOMI_HTTP_PUT(line, "Date: ");
-        end = domi_http_put(end, text, DOMUS_HTTP_DATE_SIZE);
+        end = domi_http_put_bytes(end, text, DOMUS_HTTP_DATE_SIZE);
         (void)DOMI_HTTP_PUT(end, "\r\n");
         second = now.tv_sec;
     }
-    return domi_http_put(to, line, sizeof line);
+    return domi_http_put_bytes(to, line, sizeof line);
 }

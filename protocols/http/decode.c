@@ -42,7 +42,7 @@ static int read_part_of_body(domi_http_state *state, const char *bytes, size_t s
         .trailer_max = state->options.trailer_max,
         .fields_max = state->options.fields_max,
     };
-    int used = domi_http_body_step(&state->body, &limits, bytes, size, ret_part);
+    int used = domi_http_decode_part_of_body(&state->body, &limits, bytes, size, ret_part);
 
     /* the client already sends its body, so it needs no 100 Continue */
     state->waits_for_100 = state->owes_100 = false;
@@ -55,7 +55,7 @@ static int read_part_of_body(domi_http_state *state, const char *bytes, size_t s
 static int make_message_from_gathered_bytes(domus_wire *wire, domi_http_state *state)
 {
     domi_http_source source;
-    int error = domi_http_end_gathering(state, &source);
+    int error = domi_http_end_gathered_message(state, &source);
 
     if (error != 0)
         return error;
@@ -80,8 +80,8 @@ static int gather_part_of_body(domus_wire *wire, domi_http_state *state, const c
     if (used <= 0)
         return used;
     if (!part.done || state->body.framing != DOMI_HTTP_IN_CHUNKS)
-        error = is_packed ? domi_http_unzip(state, bytes + part.at, part.size)
-                          : domi_http_gather(state, bytes + part.at, part.size);
+        error = is_packed ? domi_http_decompress_and_gather(state, bytes + part.at, part.size)
+                          : domi_http_gather_body_bytes(state, bytes + part.at, part.size);
     if (error == 0 && part.done)
         error = make_message_from_gathered_bytes(wire, state);
     return error != 0 ? error : used;
@@ -129,7 +129,7 @@ static int send_100_for_body(domus_wire *wire, domi_http_state *state, bool has_
         state->owes_100 = true;
         return 0;
     }
-    return domi_http_send_100(wire, state);
+    return domi_http_send_100_continue(wire, state);
 }
 
 /* Returns whether the body behind a response's head is compressed, and to be decompressed. */
@@ -137,16 +137,16 @@ static bool must_body_be_decompressed(const domi_http_state *state, const char *
 {
     const domus_page page = {head + state->head.fields_at};
 
-    return state->options.unzip &&
-           domi_http_is_gzip((domus_slice){&page, 0, state->head_size - 2 - state->head.fields_at});
+    return state->options.unzip && domi_http_is_body_gzip((domus_slice){
+                                       &page, 0, state->head_size - 2 - state->head.fields_at});
 }
 
 static int begin_to_gather_message(domi_http_state *state, const char *head)
 {
-    int error = must_body_be_decompressed(state, head) ? domi_http_unzip_begin(state) : 0;
+    int error = must_body_be_decompressed(state, head) ? domi_http_begin_to_decompress(state) : 0;
 
     if (error == 0)
-        error = domi_http_begin_gathering(state, head);
+        error = domi_http_begin_to_gather_message(state, head);
     state->phase = DOMI_HTTP_GATHERING;
     return error != 0 ? error : (int)state->head_size;
 }
@@ -227,14 +227,14 @@ static int decode_head_of_message(domus_wire *wire, domi_http_state *state, cons
 
     if (may_be_empty_line(state, *bytes))
         return skip_empty_line_before_request(wire, state, bytes, size);
-    int used = domi_http_head_read(&state->head, &limits, bytes, size);
+    int used = domi_http_read_head(&state->head, &limits, bytes, size);
     if (used == 0 && domi_http_is_server(state))
         domus_wire_expect_head(wire);
     if (used <= 0)
         return used;
     state->head_size = (uint32_t)used;
-    int result = domi_http_is_server(state) ? domi_http_admit_request(state)
-                                            : domi_http_admit_response(wire, state);
+    int result = domi_http_is_server(state) ? domi_http_decide_body_of_request(state)
+                                            : domi_http_decide_body_of_response(wire, state);
     if (result < 0)
         return result;
     if (result == 0) {
@@ -248,7 +248,7 @@ static int decode_head_of_message(domus_wire *wire, domi_http_state *state, cons
     return error != 0 ? error : used;
 }
 
-int domi_http_decode(domus_wire *wire, domi_http_state *state, const char *bytes, size_t size)
+int domi_http_decode_bytes(domus_wire *wire, domi_http_state *state, const char *bytes, size_t size)
 {
     switch (state->phase) {
     case DOMI_HTTP_WAITING:
@@ -263,7 +263,7 @@ int domi_http_decode(domus_wire *wire, domi_http_state *state, const char *bytes
     }
 }
 
-int domi_http_decode_end(domus_wire *wire, domi_http_state *state, size_t left)
+int domi_http_decode_end_of_bytes(domus_wire *wire, domi_http_state *state, size_t left)
 {
     bool ends_body =
         state->body.framing == DOMI_HTTP_UNTIL_CLOSE || state->body.framing == DOMI_HTTP_TUNNEL;

@@ -31,12 +31,12 @@ struct domi_http_deflater {
     unsigned char room[DOMI_HTTP_DEFLATED_ROOM];
 };
 
-uint32_t domi_http_gzip_least(const domus_http_gzip *gzip)
+uint32_t domi_http_gzip_least_size(const domus_http_gzip *gzip)
 {
     return gzip->least != 0 ? gzip->least : LEAST_DEFAULT;
 }
 
-uint32_t domi_http_gzip_whole_max(const domus_http_gzip *gzip)
+uint32_t domi_http_gzip_max_whole_size(const domus_http_gzip *gzip)
 {
     return gzip->whole_max != 0 ? gzip->whole_max : WHOLE_DEFAULT;
 }
@@ -84,7 +84,7 @@ static domi_http_deflater *take_idle_stream_from_pool(domus_http_gzip *gzip)
     return NULL;
 }
 
-domi_http_deflater *domi_http_deflater_take(domus_http_gzip *gzip)
+domi_http_deflater *domi_http_deflater_take_from_pool(domus_http_gzip *gzip)
 {
     domi_http_deflater *deflater = take_idle_stream_from_pool(gzip);
 
@@ -96,7 +96,7 @@ domi_http_deflater *domi_http_deflater_take(domus_http_gzip *gzip)
     return deflater;
 }
 
-void domi_http_deflater_give(domi_http_deflater *deflater)
+void domi_http_deflater_give_back(domi_http_deflater *deflater)
 {
     domus_http_gzip *gzip = deflater->pool;
 
@@ -124,7 +124,7 @@ void domus_http_gzip_trim(domus_http_gzip *gzip)
         free_stream_of_zlib(idle);
 }
 
-void domi_http_deflater_list(domi_http_deflater *deflater, domi_http_deflater **list)
+void domi_http_deflater_add_to_list(domi_http_deflater *deflater, domi_http_deflater **list)
 {
     deflater->place = list;
     deflater->next = *list;
@@ -133,10 +133,10 @@ void domi_http_deflater_list(domi_http_deflater *deflater, domi_http_deflater **
     *list = deflater;
 }
 
-void domi_http_deflaters_give(domi_http_deflater **list)
+void domi_http_deflaters_give_back(domi_http_deflater **list)
 {
     while (*list != NULL)
-        domi_http_deflater_give(*list);
+        domi_http_deflater_give_back(*list);
 }
 
 /* --- compressing bytes ------------------------------------------------------------------------ */
@@ -153,16 +153,16 @@ static void switch_stream_to_storing(domi_http_deflater *deflater, bool is_store
     (void)deflateParams(&deflater->zlib, is_stored ? 0 : deflater->level, Z_DEFAULT_STRATEGY);
 }
 
-void domi_http_deflate_begin(domi_http_deflater *deflater, const char *bytes, uint32_t size,
-                             bool is_last)
+void domi_http_deflate_give_bytes(domi_http_deflater *deflater, const char *bytes, uint32_t size,
+                                  bool is_last)
 {
-    switch_stream_to_storing(deflater, size > domi_http_gzip_whole_max(deflater->pool));
+    switch_stream_to_storing(deflater, size > domi_http_gzip_max_whole_size(deflater->pool));
     deflater->zlib.next_in = (Bytef *)(uintptr_t)bytes;
     deflater->zlib.avail_in = size;
     deflater->flush = is_last ? Z_FINISH : Z_SYNC_FLUSH;
 }
 
-uint32_t domi_http_deflate(domi_http_deflater *deflater, const char **ret_bytes)
+uint32_t domi_http_deflate_next_bytes(domi_http_deflater *deflater, const char **ret_bytes)
 {
     z_stream *zlib = &deflater->zlib;
 
@@ -177,28 +177,28 @@ uint32_t domi_http_deflate(domi_http_deflater *deflater, const char **ret_bytes)
     return (uint32_t)sizeof deflater->room - zlib->avail_out;
 }
 
-int domi_http_deflate_whole(domi_http_deflater *deflater, const char *bytes, uint32_t size,
-                            domus_slice *ret_slice)
+int domi_http_deflate_whole_body(domi_http_deflater *deflater, const char *bytes, uint32_t size,
+                                 domus_slice *ret_slice)
 {
     domus_appender packed = {.size_max = size != 0 ? size - 1 : 1};
     const char *some;
     uint32_t count;
 
-    domi_http_deflate_begin(deflater, bytes, size, true);
-    while ((count = domi_http_deflate(deflater, &some)) != 0) {
+    domi_http_deflate_give_bytes(deflater, bytes, size, true);
+    while ((count = domi_http_deflate_next_bytes(deflater, &some)) != 0) {
         if (domus_append(&packed, some, count) != 0)
             break;
     }
     return domus_append_end(&packed, ret_slice);
 }
 
-void domi_http_deflater_expect(domi_http_deflater *deflater, uint64_t length)
+void domi_http_deflater_expect_length(domi_http_deflater *deflater, uint64_t length)
 {
     deflater->is_counted = true;
     deflater->left = length;
 }
 
-bool domi_http_deflater_count(domi_http_deflater *deflater, uint32_t size)
+bool domi_http_deflater_count_body_bytes(domi_http_deflater *deflater, uint32_t size)
 {
     if (!deflater->is_counted)
         return true;
@@ -208,7 +208,7 @@ bool domi_http_deflater_count(domi_http_deflater *deflater, uint32_t size)
     return true;
 }
 
-bool domi_http_deflater_is_met(const domi_http_deflater *deflater)
+bool domi_http_deflater_is_length_reached(const domi_http_deflater *deflater)
 {
     return !deflater->is_counted || deflater->left == 0;
 }

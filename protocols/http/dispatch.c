@@ -28,7 +28,7 @@ static int find_exchanges_of_connection(domus_stack *stack, domi_http_chained **
     if (state == NULL || state->options.chain == NULL)
         return -ENOENT;
     if (state->chained == NULL)
-        state->chained = domi_http_chained_new(state->options.chain);
+        state->chained = domi_http_exchanges_new(state->options.chain);
     if (state->chained == NULL)
         return -ENOMEM;
     if (!state->chained->knows_peer)
@@ -66,7 +66,7 @@ static int enter_parts_of_list(domus_stack *stack, domi_http_chained *chained,
                                bool is_chain)
 {
     uint64_t number = request->exchange;
-    domi_http_exchange *exchange = domi_http_exchange_at(chained, number);
+    domi_http_exchange *exchange = domi_http_find_exchange_by_number(chained, number);
 
     while (exchange != NULL && steps != NULL) {
         uint32_t index = exchange->entered - (is_chain ? 0 : exchange->of_chain);
@@ -79,7 +79,7 @@ static int enter_parts_of_list(domus_stack *stack, domi_http_chained *chained,
                          ? step->part->enter(stack, &exchange->face,
                                              cast_const_from_request(request), step->options)
                          : 0;
-        exchange = domi_http_exchange_at(chained, number);
+        exchange = domi_http_find_exchange_by_number(chained, number);
         if (exchange != NULL)
             exchange->waits = result == DOMUS_PARKED;
         if (result != 0)
@@ -106,7 +106,7 @@ static int call_parts_and_handler(domus_stack *stack, void *self, domi_http_chai
                                   const domus_http_request *request)
 {
     static const domus_http_row none = {{0, NULL, 0}, NULL, NULL};
-    domi_http_exchange *exchange = domi_http_exchange_at(chained, request->exchange);
+    domi_http_exchange *exchange = domi_http_find_exchange_by_number(chained, request->exchange);
     const domus_http_chain *chain = chained->chain;
     int result = 0;
 
@@ -150,7 +150,7 @@ int domus_http_go_on(domus_stack *stack, void *self)
 
     if (request == NULL || find_exchanges_of_connection(stack, &chained) != 0)
         return -EINVAL;
-    domi_http_exchange *exchange = domi_http_exchange_at(chained, request->exchange);
+    domi_http_exchange *exchange = domi_http_find_exchange_by_number(chained, request->exchange);
     if (exchange == NULL || !exchange->waits)
         return -EINVAL;
     exchange->waits = false;
@@ -164,7 +164,7 @@ bool domus_http_enter(domus_stack *stack, const domus_http_request *request, int
 
     if (error == -ENOENT)
         return true;
-    if (error == 0 && domi_http_exchange_at(chained, request->exchange) != NULL)
+    if (error == 0 && domi_http_find_exchange_by_number(chained, request->exchange) != NULL)
         return true; /* the request has entered the chain already, so it must not enter again */
     if (error == 0)
         error = begin_exchange_of_request(stack, chained, request);
@@ -176,8 +176,9 @@ bool domus_http_enter(domus_stack *stack, const domus_http_request *request, int
     return false;
 }
 
-domi_http_exchange *domi_http_find_running(domus_stack *stack, const domus_http_request *request,
-                                           const domi_http_state **ret_state)
+domi_http_exchange *domi_http_find_exchange_of_channel(domus_stack *stack,
+                                                       const domus_http_request *request,
+                                                       const domi_http_state **ret_state)
 {
     domus_channel *channel = domus_channel_running(stack);
     const domi_http_state *state =
@@ -185,14 +186,14 @@ domi_http_exchange *domi_http_find_running(domus_stack *stack, const domus_http_
 
     *ret_state = state;
     return request != NULL && state != NULL && state->chained != NULL
-               ? domi_http_exchange_at(state->chained, request->exchange)
+               ? domi_http_find_exchange_by_number(state->chained, request->exchange)
                : NULL;
 }
 
 domus_http_exchange *domus_http_exchange_of(domus_stack *stack, const domus_http_request *request)
 {
     const domi_http_state *state;
-    domi_http_exchange *exchange = domi_http_find_running(stack, request, &state);
+    domi_http_exchange *exchange = domi_http_find_exchange_of_channel(stack, request, &state);
 
     return exchange != NULL ? &exchange->face : NULL;
 }

@@ -27,7 +27,7 @@ static void add_data_lines_of_event(domus_appender *piece, const char *data)
 int domus_http_add_event(domus_appender *piece, const domus_http_event *event)
 {
     if (!is_single_line(event->name) || !is_single_line(event->id))
-        return domi_http_fail_fields(piece);
+        return domi_http_fail_appender_of_fields(piece);
     if (event->name != NULL)
         (void)domus_append_text(piece, "event: %s\n", event->name);
     if (event->id != NULL)

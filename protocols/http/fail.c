@@ -77,22 +77,22 @@ static int append_head_and_body_of_failure(domus_wire *wire, const domi_http_sta
 
     if (begin == NULL)
         return -ENOMEM;
-    char *to = domi_http_put_status(begin, answer->status);
+    char *to = domi_http_put_status_line(begin, answer->status);
     if (!state->options.no_date)
-        to = domi_http_put_date(to);
+        to = domi_http_put_date_field(to);
     to = DOMI_HTTP_PUT(to, "Content-Length: ");
-    to = domi_http_put_number(to, answer->body_size);
+    to = domi_http_put_decimal_number(to, answer->body_size);
     if (answer->close)
         to = DOMI_HTTP_PUT(to, "\r\nConnection: close");
     else if (!is_new)
         to = DOMI_HTTP_PUT(to, "\r\nConnection: keep-alive");
     to = DOMI_HTTP_PUT(to, "\r\nContent-Type: ");
-    to = domi_http_put(to, answer->media, answer->media_size);
+    to = domi_http_put_bytes(to, answer->media, answer->media_size);
     to = DOMI_HTTP_PUT(to, "\r\n");
-    to = domi_http_put(to, domus_slice_data(answer->added), answer->added.size);
+    to = domi_http_put_bytes(to, domus_slice_data(answer->added), answer->added.size);
     to = DOMI_HTTP_PUT(to, "\r\n");
     if (!is_head)
-        to = domi_http_put(to, body, answer->body_size);
+        to = domi_http_put_bytes(to, body, answer->body_size);
     domus_wire_written(wire, (size_t)(to - begin));
     return 0;
 }
@@ -110,9 +110,10 @@ static int append_answer_to_failed_request(domus_wire *wire, domi_http_state *st
 
     answer.body_size = (size_t)snprintf(reason, sizeof reason, "%s\n", domus_http_reason(status));
     if (state->options.chain != NULL)
-        domi_http_leave_failure(wire, &state->chained, state->options.chain,
-                                is_request ? domi_http_find_exchange(state->chained, id) : NULL,
-                                error, &answer, &made);
+        domi_http_pass_failure_through_parts(
+            wire, &state->chained, state->options.chain,
+            is_request ? domi_http_find_exchange_of_request(state->chained, id) : NULL, error,
+            &answer, &made);
     int result = append_head_and_body_of_failure(wire, state, &answer,
                                                  !is_request || (id & DOMI_HTTP_ID_NEW) != 0,
                                                  is_request && (id & DOMI_HTTP_ID_HEAD) != 0);
@@ -130,7 +131,7 @@ static int append_answer_to_failed_request(domus_wire *wire, domi_http_state *st
 static void log_failure_of_handler(domus_wire *wire, const domi_http_state *state, uint64_t id,
                                    int error)
 {
-    const domi_http_exchange *exchange = domi_http_find_exchange(state->chained, id);
+    const domi_http_exchange *exchange = domi_http_find_exchange_of_request(state->chained, id);
     char what[WHAT_SIZE];
 
     if (status_of_failed_request(error) < 500 || error == -ECANCELED)
@@ -147,8 +148,8 @@ static void log_failure_of_handler(domus_wire *wire, const domi_http_state *stat
     domus_wire_tell_failure(wire, what, error);
 }
 
-int domi_http_fail(domus_wire *wire, domi_http_state *state, uint64_t id, const domus_type *request,
-                   int error)
+int domi_http_answer_failed_request(domus_wire *wire, domi_http_state *state, uint64_t id,
+                                    const domus_type *request, int error)
 {
     if (!domi_http_is_server(state))
         return error;
@@ -158,7 +159,7 @@ int domi_http_fail(domus_wire *wire, domi_http_state *state, uint64_t id, const 
                    ? append_answer_to_failed_request(wire, state, status, 0, DOMUS_NO_ID, true)
                    : 0;
     }
-    bool close = (id & DOMI_HTTP_ID_CLOSE) != 0 || domi_http_has_left_body(state, id) ||
+    bool close = (id & DOMI_HTTP_ID_CLOSE) != 0 || domi_http_may_unsent_body_follow(state, id) ||
                  domus_wire_is_closing(wire);
     if (error == -EPIPE && domus_wire_is_closing(wire))
         /* the handler has read a body in whose midst the peer has ended: that is the peer's
@@ -171,5 +172,5 @@ int domi_http_fail(domus_wire *wire, domi_http_state *state, uint64_t id, const 
         return result;
     if (close)
         domus_wire_last(wire);
-    return domi_http_end_answer(wire, state, id);
+    return domi_http_finish_answer(wire, state, id);
 }

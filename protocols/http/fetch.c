@@ -29,7 +29,7 @@ typedef struct fetch {
 
 static void free_request_of_fetch(fetch *frame)
 {
-    domi_http_free_hop(&frame->hop);
+    domi_http_free_hop_of_redirect(&frame->hop);
     domus_slice_free(frame->body);
     frame->body = (domus_slice){NULL, 0, 0};
 }
@@ -102,7 +102,7 @@ static int ask_pool_of_current_origin(domus_stack *stack, domi_http_origins *ori
     int error =
         domus_http_url_parse(domus_slice_data(frame->hop.target), frame->hop.target.size, &url);
     if (error == 0)
-        error = domi_http_find_pool(stack, origins, &url, &frame->pool);
+        error = domi_http_find_pool_of_origin(stack, origins, &url, &frame->pool);
     if (error == 0)
         error = make_request_to_current_url(frame, &request);
     if (error != 0)
@@ -112,7 +112,7 @@ static int ask_pool_of_current_origin(domus_stack *stack, domi_http_origins *ori
     if (result < 0)
         type->release(&request);
     else
-        domi_http_begin_request(origins, frame->pool);
+        domi_http_count_begun_request(origins, frame->pool);
     return result;
 }
 
@@ -190,10 +190,10 @@ static int follow_redirect_or_reply(domus_stack *stack, const domi_http_origins 
         *ret_goes_on = true;
         return 0;
     }
-    if (most != DOMUS_HTTP_NO_REDIRECTS && domi_http_is_redirect(response))
+    if (most != DOMUS_HTTP_NO_REDIRECTS && domi_http_is_answer_redirect(response))
         error = frame->redirects < most
-                    ? domi_http_follow(&frame->hop, response,
-                                       schemes_allowed_to_redirects(&origins->options))
+                    ? domi_http_follow_redirect(&frame->hop, response,
+                                                schemes_allowed_to_redirects(&origins->options))
                     : -ELOOP;
     if (error == -EINVAL)
         return reply_with_response_of_server(stack, frame, response);
@@ -234,7 +234,7 @@ DOMUS_SEQUENCE(fetch_url_and_follow_redirects, fetch)
     }
     for (;;) {
         DOMUS_AWAIT(ask_current_url_or_free_fetch(stack, self, frame, then));
-        domi_http_end_request(origins, frame->pool);
+        domi_http_count_ended_request(origins, frame->pool);
         {
             bool goes_on = false;
             int error = answer->error != 0 ? answer->error
@@ -256,7 +256,7 @@ DOMUS_SEQUENCE(fetch_url_and_follow_redirects, fetch)
 static int handle_end_of_pool(domus_stack *stack, void *self, const void *payload)
 {
     (void)stack;
-    domi_http_note_down(self, payload);
+    domi_http_free_origin_of_ended_pool(self, payload);
     return 0;
 }
 

@@ -12,8 +12,8 @@ static domus_slice value_of_field_line(domus_slice fields, size_t at, size_t end
 
     if (size != 0 && data[end - 1] == '\r')
         size--;
-    domi_http_trim(&value, &size);
-    return domi_http_part_of(fields, (size_t)(value - data), size);
+    domi_http_trim_spaces_and_tabs(&value, &size);
+    return domi_http_part_of_slice(fields, (size_t)(value - data), size);
 }
 
 bool domus_http_next(domus_slice fields, uint32_t *at, domus_http_line *ret_line)
@@ -27,7 +27,7 @@ bool domus_http_next(domus_slice fields, uint32_t *at, domus_http_line *ret_line
     const char *colon = memchr(data + *at, ':', line - *at);
     if (colon == NULL)
         return false;
-    ret_line->name = domi_http_part_of(fields, *at, (size_t)(colon - data) - *at);
+    ret_line->name = domi_http_part_of_slice(fields, *at, (size_t)(colon - data) - *at);
     ret_line->value = value_of_field_line(fields, (size_t)(colon - data), line);
     *at = (uint32_t)line + 1;
     return true;
@@ -42,7 +42,7 @@ bool domus_http_field(domus_slice fields, const char *name, domus_slice *ret_val
         const char *end = memchr(data + at, '\n', fields.size - at);
         size_t line = end != NULL ? (size_t)(end - data) : fields.size;
         if (line - at > size && data[at + size] == ':' &&
-            domi_http_is_word(data + at, size, name)) {
+            domi_http_is_word_regardless_of_case(data + at, size, name)) {
             *ret_value = value_of_field_line(fields, at + size, line);
             return true;
         }
@@ -51,10 +51,10 @@ bool domus_http_field(domus_slice fields, const char *name, domus_slice *ret_val
     return false;
 }
 
-bool domi_http_slice_is_one_of(domus_slice slice, const char *const *words)
+bool domi_http_is_slice_one_of_words(domus_slice slice, const char *const *words)
 {
     for (; *words != NULL; words++) {
-        if (domi_http_slice_is(slice, *words))
+        if (domi_http_is_slice_word(slice, *words))
             return true;
     }
     return false;
@@ -66,7 +66,7 @@ static bool find_next_field_of_walk(domi_http_elements *walk)
     domus_http_line line;
 
     while (domus_http_next(walk->fields, &walk->at, &line)) {
-        if (domi_http_slice_is(line.name, walk->name)) {
+        if (domi_http_is_slice_word(line.name, walk->name)) {
             walk->list = line.value;
             walk->in = 0;
             return true;
@@ -75,27 +75,28 @@ static bool find_next_field_of_walk(domi_http_elements *walk)
     return false;
 }
 
-bool domi_http_next_listed(domi_http_elements *walk, const char **ret_element, size_t *ret_size)
+bool domi_http_next_element_of_fields(domi_http_elements *walk, const char **ret_element,
+                                      size_t *ret_size)
 {
     if (walk->at == 0 &&
         !find_next_field_of_walk(walk)) /* at the start of the walk, find the first field */
         return false;
-    while (!domi_http_next_element(domus_slice_data(walk->list), walk->list.size, &walk->in,
-                                   ret_element, ret_size)) {
+    while (!domi_http_next_element_of_list(domus_slice_data(walk->list), walk->list.size, &walk->in,
+                                           ret_element, ret_size)) {
         if (!find_next_field_of_walk(walk))
             return false;
     }
     return true;
 }
 
-bool domi_http_lists(domus_slice fields, const char *name, const char *word)
+bool domi_http_do_fields_list_word(domus_slice fields, const char *name, const char *word)
 {
     domi_http_elements walk = {.fields = fields, .name = name};
     const char *element;
     size_t size;
 
-    while (domi_http_next_listed(&walk, &element, &size)) {
-        if (domi_http_is_word(element, size, word))
+    while (domi_http_next_element_of_fields(&walk, &element, &size)) {
+        if (domi_http_is_word_regardless_of_case(element, size, word))
             return true;
     }
     return false;
@@ -141,7 +142,7 @@ domus_slice domus_http_host(const domus_http_request *request)
     size_t at = end;
     while (at > 0 && data[at - 1] != '/')
         at--;
-    return domi_http_part_of(request->target, at, end - at);
+    return domi_http_part_of_slice(request->target, at, end - at);
 }
 
 domus_slice domus_http_path(const domus_http_request *request)
@@ -149,7 +150,7 @@ domus_slice domus_http_path(const domus_http_request *request)
     size_t at = offset_of_path_in_target(request->target);
     size_t end = offset_of_query_in_target(request->target);
 
-    return domi_http_part_of(request->target, at, end > at ? end - at : 0);
+    return domi_http_part_of_slice(request->target, at, end > at ? end - at : 0);
 }
 
 domus_slice domus_http_query(const domus_http_request *request)
@@ -158,5 +159,5 @@ domus_slice domus_http_query(const domus_http_request *request)
 
     if (at < request->target.size)
         at++;
-    return domi_http_part_of(request->target, at, request->target.size - at);
+    return domi_http_part_of_slice(request->target, at, request->target.size - at);
 }

@@ -8,19 +8,19 @@
 #include <domus/http.h>
 
 /* Returns the `size` bytes of a slice from `at` on, as a slice that owns nothing. */
-static inline domus_slice domi_http_part_of(domus_slice from, size_t at, size_t size)
+static inline domus_slice domi_http_part_of_slice(domus_slice from, size_t at, size_t size)
 {
     return (domus_slice){from.page, from.offset + (uint32_t)at, (uint32_t)size};
 }
 
 /* Returns whether a slice is the word, which is given in small letters, regardless of case. */
-static inline bool domi_http_slice_is(domus_slice slice, const char *word)
+static inline bool domi_http_is_slice_word(domus_slice slice, const char *word)
 {
-    return domi_http_is_word(domus_slice_data(slice), slice.size, word);
+    return domi_http_is_word_regardless_of_case(domus_slice_data(slice), slice.size, word);
 }
 
 /* Returns whether a slice is one of the words, behind the last of which stands NULL. */
-bool domi_http_slice_is_one_of(domus_slice slice, const char *const *words);
+bool domi_http_is_slice_one_of_words(domus_slice slice, const char *const *words);
 
 /* A walk through the elements of the lists in all fields with one name, which must be in small
  * letters. `{.fields = fields, .name = name}` begins a walk. */
@@ -33,20 +33,21 @@ typedef struct domi_http_elements {
 } domi_http_elements;
 
 /* Find the next element of a walk, which may be empty. Returns false when there is none. */
-bool domi_http_next_listed(domi_http_elements *walk, const char **ret_element, size_t *ret_size);
+bool domi_http_next_element_of_fields(domi_http_elements *walk, const char **ret_element,
+                                      size_t *ret_size);
 
 /* Returns whether the lists in the fields with this name have the word, which is given in small
  * letters, regardless of case. */
-bool domi_http_lists(domus_slice fields, const char *name, const char *word);
+bool domi_http_do_fields_list_word(domus_slice fields, const char *name, const char *word);
 
 /* --- copies (add.c) --------------------------------------------------------------------------- */
 
 /* Add a field of another message without changes. Returns as domus_http_add(). */
-int domi_http_add_line(domus_appender *fields, const domus_http_line *line);
+int domi_http_add_field_unchanged(domus_appender *fields, const domus_http_line *line);
 
 /* Add the fields of another message as domus_http_add_end_to_end() does, except the fields for
  * whose name `is_left` returns true. Returns as domus_http_add_end_to_end(). */
-int domi_http_add_others(domus_appender *fields, domus_slice received,
-                         bool (*is_left)(domus_slice name));
+int domi_http_add_fields_except(domus_appender *fields, domus_slice received,
+                                bool (*is_left)(domus_slice name));
 
 #endif

@@ -23,12 +23,13 @@ typedef struct domi_http_names {
 } domi_http_names;
 
 /* Returns whether the file NAME.gz may be sent in place of NAME. */
-bool domi_http_wants_packed(const domus_http_files *files, const domus_http_request *request);
+bool domi_http_may_send_packed_file(const domus_http_files *files,
+                                    const domus_http_request *request);
 
 /* List the names of files that a path, whose escapes are not decoded yet, may mean. Returns 0;
  * -ENOENT if no file can have such a name; -EINVAL. */
-int domi_http_list_names(const domus_http_files *files, const domus_http_request *request,
-                         domus_slice path, domi_http_names *to);
+int domi_http_list_names_of_files(const domus_http_files *files, const domus_http_request *request,
+                                  domus_slice path, domi_http_names *to);
 
 /* ---- byteranges.c -----------------------------------------------------------------------------*/
 
@@ -52,13 +53,13 @@ typedef struct domi_http_byteranges {
  * `length` bytes and this media type (NULL: it is not told). The boundary is random, so nobody can
  * have put it into the resource's bytes. The caller frees the texts of the parts, or passes them
  * on. Returns 0; -ENOMEM; the error of getrandom(2). */
-int domi_http_make_byteranges(const domus_http_range *ranges, uint32_t count, uint64_t length,
-                              const char *media, domi_http_byteranges *ret_body);
+int domi_http_make_parts_of_ranges(const domus_http_range *ranges, uint32_t count, uint64_t length,
+                                   const char *media, domi_http_byteranges *ret_body);
 void domi_http_free_byteranges(domi_http_byteranges *body);
 
 /* Make a body of ranges as one slice, from `whole`, the bytes of the resource. Returns 0;
  * -ENOMEM. */
-int domi_http_join_byteranges(const domi_http_byteranges *body, domus_slice whole,
-                              domus_slice *ret_slice);
+int domi_http_join_ranges_into_body(const domi_http_byteranges *body, domus_slice whole,
+                                    domus_slice *ret_slice);
 
 #endif

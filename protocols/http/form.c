@@ -31,8 +31,8 @@ static int64_t decoded_size_of_form_text(domus_slice encoded)
     for (size_t i = 0; i < encoded.size; i++, size++) {
         if (text[i] != '%')
             continue;
-        if (encoded.size - i < 3 || domi_http_hex(text[i + 1]) < 0 ||
-            domi_http_hex(text[i + 2]) < 0)
+        if (encoded.size - i < 3 || domi_http_value_of_hex_digit(text[i + 1]) < 0 ||
+            domi_http_value_of_hex_digit(text[i + 2]) < 0)
             return -EPROTO;
         i += 2;
     }
@@ -94,7 +94,7 @@ static int find_only_field_with_name(const domus_http_form *form, const char *na
     uint32_t at = 0;
 
     while (domus_http_next_parameter(form->body, &at, &field)) {
-        if (!domi_http_is_encoded_name(field.name, name))
+        if (!domi_http_does_encoded_name_equal(field.name, name))
             continue;
         *ret_value = field.value;
         count++;
@@ -116,7 +116,8 @@ int64_t domus_http_form_text(const domus_http_form *form, const char *name, char
         return -EMSGSIZE;
     (void)domus_http_decode(to, domus_slice_data(value), value.size, true);
     to[size] = '\0';
-    return domi_utf8_is_text(to, (size_t)size) && strlen(to) == (size_t)size ? size : -EILSEQ;
+    return domi_utf8_is_complete_text(to, (size_t)size) && strlen(to) == (size_t)size ? size
+                                                                                      : -EILSEQ;
 }
 
 int domus_http_form_number(const domus_http_form *form, const char *name, int64_t least,
@@ -127,7 +128,7 @@ int domus_http_form_number(const domus_http_form *form, const char *name, int64_
 
     if (size < 0)
         return size == -ENOENT || size == -ENOTUNIQ ? (int)size : -EINVAL;
-    return domi_http_read_number(text, least, most, ret_number);
+    return domi_http_read_whole_number(text, least, most, ret_number);
 }
 
 int domus_http_form_flag(const domus_http_form *form, const char *name, bool *ret_flag)

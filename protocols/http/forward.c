@@ -39,7 +39,7 @@ static bool does_field_name_begin_with(domus_slice name, const char *word, bool 
     if (name.size < size || (is_all && name.size != size))
         return false;
     for (size_t i = 0; i < size; i++) {
-        char byte = text[i] == '_' ? '-' : domi_http_lower(text[i]);
+        char byte = text[i] == '_' ? '-' : domi_http_small_letter_of(text[i]);
         if (byte != word[i])
             return false;
     }
@@ -60,7 +60,7 @@ static bool is_written_by_proxy(domus_slice name)
 {
     static const char *const names[] = {"host", "x-forwarded-for", "expect", "via", NULL};
 
-    return domi_http_slice_is_one_of(name, names);
+    return domi_http_is_slice_one_of_words(name, names);
 }
 
 static bool is_written_by_proxy_or_names_client(domus_slice name)
@@ -80,7 +80,7 @@ static void add_field_with_joined_values(domus_appender *to, domus_slice fields,
     uint32_t at = 0;
 
     while (domus_http_next(fields, &at, &line)) {
-        if (domi_http_slice_is(line.name, word) && line.value.size != 0) {
+        if (domi_http_is_slice_word(line.name, word) && line.value.size != 0) {
             (void)domus_append(&text, domus_slice_data(line.value), line.value.size);
             (void)domus_append(&text, ", ", 2);
         }
@@ -118,7 +118,9 @@ static size_t match_byte_or_escape(const char *text, size_t size, char byte, con
 {
     if (size != 0 && *text == byte)
         return 1;
-    return size >= 3 && *text == '%' && domi_http_is_word(text + 1, 2, escape) ? 3 : 0;
+    return size >= 3 && *text == '%' && domi_http_is_word_regardless_of_case(text + 1, 2, escape)
+               ? 3
+               : 0;
 }
 
 /* Returns how many bytes at the start of the text divide segments of a path; 0 if it does not
@@ -231,9 +233,9 @@ int domi_http_forward_request(const domus_http_proxy *proxy, const domus_http_re
         (void)domus_http_add_bytes(&fields, "Host", domus_slice_data(host), host.size);
     else
         (void)domus_http_add(&fields, "Host", "localhost");
-    (void)domi_http_add_others(&fields, request->fields,
-                               proxy->trusts_clients ? is_written_by_proxy
-                                                     : is_written_by_proxy_or_names_client);
+    (void)domi_http_add_fields_except(&fields, request->fields,
+                                      proxy->trusts_clients ? is_written_by_proxy
+                                                            : is_written_by_proxy_or_names_client);
     if (upgrade != NULL)
         (void)domus_http_add(&fields, "Upgrade", upgrade);
     add_fields_about_client(&fields, proxy, request, client);
@@ -254,12 +256,12 @@ int domi_http_forward_request(const domus_http_proxy *proxy, const domus_http_re
 
 static bool is_field_via(domus_slice name)
 {
-    return domi_http_slice_is(name, "via");
+    return domi_http_is_slice_word(name, "via");
 }
 
 static bool is_field_via_or_location(domus_slice name)
 {
-    return is_field_via(name) || domi_http_slice_is(name, "location");
+    return is_field_via(name) || domi_http_is_slice_word(name, "location");
 }
 
 /* Returns whether a field of an answer whose body was decompressed is left out: Via and Location,
@@ -269,7 +271,7 @@ static bool is_field_of_compressed_answer(domus_slice name)
     static const char *const names[] = {"content-encoding", "etag",     "digest", "content-digest",
                                         "content-md5",      "location", NULL};
 
-    return is_field_via(name) || domi_http_slice_is_one_of(name, names);
+    return is_field_via(name) || domi_http_is_slice_one_of_words(name, names);
 }
 
 int domi_http_forward_response(const domus_http_proxy *proxy, const domus_http_request *request,
@@ -281,13 +283,13 @@ int domi_http_forward_response(const domus_http_proxy *proxy, const domus_http_r
     domus_slice location, upgrade;
     bool has_location = domus_http_field(response->fields, "location", &location);
 
-    (void)domi_http_add_others(&fields, response->fields,
-                               response->unzipped ? is_field_of_compressed_answer
-                                                  : is_field_via_or_location);
+    (void)domi_http_add_fields_except(&fields, response->fields,
+                                      response->unzipped ? is_field_of_compressed_answer
+                                                         : is_field_via_or_location);
     if (has_location && proxy->keeps_location)
         (void)domus_http_add_bytes(&fields, "Location", domus_slice_data(location), location.size);
     else if (has_location)
-        domi_http_add_location(&fields, proxy, request, location);
+        domi_http_add_location_for_client(&fields, proxy, request, location);
     if (response->status == 101 && domus_http_field(response->fields, "upgrade", &upgrade))
         (void)domus_http_add_bytes(&fields, "Upgrade", domus_slice_data(upgrade), upgrade.size);
     add_field_via(&fields, proxy, response->fields, response->minor);
@@ -331,7 +333,7 @@ static bool is_forbidden_as_trailer(domus_slice name)
                                         "www-authenticate",
                                         NULL};
 
-    return domi_http_slice_is_one_of(name, names) ||
+    return domi_http_is_slice_one_of_words(name, names) ||
            does_field_name_begin_with(name, "content-", false) ||
            does_field_name_begin_with(name, "if-", false) || is_field_about_client(name);
 }
@@ -342,6 +344,6 @@ int domi_http_forward_trailers(const domus_http_proxy *proxy, domus_slice fields
     domus_appender made = {0};
 
     if (proxy->passes_trailers)
-        (void)domi_http_add_others(&made, fields, is_forbidden_as_trailer);
+        (void)domi_http_add_fields_except(&made, fields, is_forbidden_as_trailer);
     return domus_append_end(&made, &ret_trailers->fields);
 }

@@ -17,15 +17,15 @@ static int read_content_length(domi_http_head *head, const char *value, size_t s
     uint64_t length = 0;
 
     if ((head->flags & DOMI_HTTP_HAS_LENGTH) != 0 || size == 0 || (size > 1 && *value == '0'))
-        return domi_http_refuse(head, 400);
+        return domi_http_refuse_head(head, 400);
     for (size_t i = 0; i < size; i++) {
         if (value[i] < '0' || value[i] > '9')
-            return domi_http_refuse(head, 400);
+            return domi_http_refuse_head(head, 400);
         if (i < LENGTH_DIGITS_MAX)
             length = length * 10 + (uint64_t)(value[i] - '0');
     }
     if (size > LENGTH_DIGITS_MAX)
-        return domi_http_refuse(head, 413);
+        return domi_http_refuse_head(head, 413);
     head->flags |= DOMI_HTTP_HAS_LENGTH;
     head->length = length;
     return 0;
@@ -44,19 +44,19 @@ static int read_transfer_encoding(domi_http_head *head, const char *value, size_
     bool is_last = false;
 
     if ((head->flags & DOMI_HTTP_HAS_CODING) != 0)
-        return domi_http_refuse(head, 400);
+        return domi_http_refuse_head(head, 400);
     head->flags |= DOMI_HTTP_HAS_CODING;
-    while (domi_http_next_element(value, size, &at, &element, &element_size)) {
-        is_last = domi_http_is_word(element, element_size, "chunked");
+    while (domi_http_next_element_of_list(value, size, &at, &element, &element_size)) {
+        is_last = domi_http_is_word_regardless_of_case(element, element_size, "chunked");
         if (element_size == 0)
-            return domi_http_refuse(head, 400);
+            return domi_http_refuse_head(head, 400);
         chunks += is_last;
         others += !is_last;
     }
     if (chunks != 1 || !is_last)
-        return domi_http_refuse(head, 400);
+        return domi_http_refuse_head(head, 400);
     if (others != 0)
-        return domi_http_refuse(head, 501);
+        return domi_http_refuse_head(head, 501);
     head->flags |= DOMI_HTTP_CHUNKED;
     return 0;
 }
@@ -67,14 +67,14 @@ static int read_field_connection(domi_http_head *head, const char *value, size_t
     size_t element_size;
     size_t at = 0;
 
-    while (domi_http_next_element(value, size, &at, &element, &element_size)) {
+    while (domi_http_next_element_of_list(value, size, &at, &element, &element_size)) {
         if (++head->options > OPTIONS_MAX)
-            return domi_http_refuse(head, 431);
-        if (domi_http_is_word(element, element_size, "close"))
+            return domi_http_refuse_head(head, 431);
+        if (domi_http_is_word_regardless_of_case(element, element_size, "close"))
             head->flags |= DOMI_HTTP_CLOSE;
-        else if (domi_http_is_word(element, element_size, "keep-alive"))
+        else if (domi_http_is_word_regardless_of_case(element, element_size, "keep-alive"))
             head->flags |= DOMI_HTTP_KEEP_ALIVE;
-        else if (domi_http_is_word(element, element_size, "upgrade"))
+        else if (domi_http_is_word_regardless_of_case(element, element_size, "upgrade"))
             head->flags |= DOMI_HTTP_TO_UPGRADE;
     }
     return 0;
@@ -87,8 +87,8 @@ static void read_field_te(domi_http_head *head, const char *value, size_t size)
     size_t element_size;
     size_t at = 0;
 
-    while (domi_http_next_element(value, size, &at, &element, &element_size)) {
-        if (domi_http_is_word(element, element_size, "trailers"))
+    while (domi_http_next_element_of_list(value, size, &at, &element, &element_size)) {
+        if (domi_http_is_word_regardless_of_case(element, element_size, "trailers"))
             head->flags |= DOMI_HTTP_TAKES_TRAILERS;
     }
 }
@@ -98,14 +98,15 @@ static void read_field_te(domi_http_head *head, const char *value, size_t size)
 static int read_field_host(domi_http_head *head, const char *bytes, const char *value, size_t size)
 {
     if ((head->flags & DOMI_HTTP_HAS_HOST) != 0)
-        return domi_http_refuse(head, 400);
+        return domi_http_refuse_head(head, 400);
     head->flags |= DOMI_HTTP_HAS_HOST;
     if (head->kind != DOMI_HTTP_REQUEST)
         return 0;
     if (head->host_size != 0)
-        return head->host_size == size && domi_http_is_same(bytes + head->host_at, value, size)
+        return head->host_size == size &&
+                       domi_http_is_same_regardless_of_case(bytes + head->host_at, value, size)
                    ? 0
-                   : domi_http_refuse(head, 400);
+                   : domi_http_refuse_head(head, 400);
     head->host_at = (uint32_t)(value - bytes);
     head->host_size = (uint32_t)size;
     return 0;
@@ -118,26 +119,27 @@ static field classify_field_of_head(const char *name, size_t size)
 {
     switch (size) {
     case 2:
-        return domi_http_is_word(name, size, "te") ? TE : OTHER;
+        return domi_http_is_word_regardless_of_case(name, size, "te") ? TE : OTHER;
     case 4:
-        return domi_http_is_word(name, size, "host") ? HOST : OTHER;
+        return domi_http_is_word_regardless_of_case(name, size, "host") ? HOST : OTHER;
     case 6:
-        return domi_http_is_word(name, size, "expect") ? EXPECT : OTHER;
+        return domi_http_is_word_regardless_of_case(name, size, "expect") ? EXPECT : OTHER;
     case 7:
-        return domi_http_is_word(name, size, "upgrade") ? UPGRADE : OTHER;
+        return domi_http_is_word_regardless_of_case(name, size, "upgrade") ? UPGRADE : OTHER;
     case 10:
-        return domi_http_is_word(name, size, "connection") ? CONNECTION : OTHER;
+        return domi_http_is_word_regardless_of_case(name, size, "connection") ? CONNECTION : OTHER;
     case 14:
-        return domi_http_is_word(name, size, "content-length") ? LENGTH : OTHER;
+        return domi_http_is_word_regardless_of_case(name, size, "content-length") ? LENGTH : OTHER;
     case 17:
-        return domi_http_is_word(name, size, "transfer-encoding") ? CODING : OTHER;
+        return domi_http_is_word_regardless_of_case(name, size, "transfer-encoding") ? CODING
+                                                                                     : OTHER;
     default:
         return OTHER;
     }
 }
 
-int domi_http_read_field(domi_http_head *head, const char *bytes, const char *name,
-                         size_t name_size, const char *line, size_t line_size)
+int domi_http_read_field_of_head(domi_http_head *head, const char *bytes, const char *name,
+                                 size_t name_size, const char *line, size_t line_size)
 {
     field is = classify_field_of_head(name, name_size);
     const char *value = line;
@@ -149,8 +151,8 @@ int domi_http_read_field(domi_http_head *head, const char *bytes, const char *na
         return 0;
     if (line_size != 0 && memchr(line, '\t', line_size) != NULL)
         /* refused, because some servers treat this byte as a space, and others do not */
-        return domi_http_refuse(head, 400);
-    domi_http_trim(&value, &size);
+        return domi_http_refuse_head(head, 400);
+    domi_http_trim_spaces_and_tabs(&value, &size);
     switch (is) {
     case HOST:
         return read_field_host(head, bytes, value, size);
@@ -161,8 +163,9 @@ int domi_http_read_field(domi_http_head *head, const char *bytes, const char *na
     case CODING:
         return read_transfer_encoding(head, value, size);
     case EXPECT:
-        head->flags |=
-            domi_http_is_word(value, size, "100-continue") ? DOMI_HTTP_CONTINUE : DOMI_HTTP_EXPECTS;
+        head->flags |= domi_http_is_word_regardless_of_case(value, size, "100-continue")
+                           ? DOMI_HTTP_CONTINUE
+                           : DOMI_HTTP_EXPECTS;
         return 0;
     default:
         head->flags |= DOMI_HTTP_HAS_UPGRADE;
@@ -177,26 +180,26 @@ static int check_fields_of_request(domi_http_head *head, const char *bytes)
     bool has_host = (head->flags & DOMI_HTTP_HAS_HOST) != 0;
 
     if (!has_host && head->minor != 0)
-        return domi_http_refuse(head, 400);
-    if (has_host && !domi_http_is_host(bytes + head->host_at, head->host_size))
-        return domi_http_refuse(head, 400);
+        return domi_http_refuse_head(head, 400);
+    if (has_host && !domi_http_is_valid_host(bytes + head->host_at, head->host_size))
+        return domi_http_refuse_head(head, 400);
     if (head->minor == 0) /* HTTP/1.0 has neither Expect nor Upgrade, so these fields are ignored */
         head->flags &= ~(uint32_t)(DOMI_HTTP_CONTINUE | DOMI_HTTP_EXPECTS | DOMI_HTTP_TO_UPGRADE);
     if (head->method == DOMUS_HTTP_TRACE && (head->flags & DOMI_HTTP_CHUNKED || head->length != 0))
-        return domi_http_refuse(head, 400);
-    return (head->flags & DOMI_HTTP_EXPECTS) != 0 ? domi_http_refuse(head, 417) : 0;
+        return domi_http_refuse_head(head, 400);
+    return (head->flags & DOMI_HTTP_EXPECTS) != 0 ? domi_http_refuse_head(head, 417) : 0;
 }
 
-int domi_http_settle(domi_http_head *head, const char *bytes)
+int domi_http_check_fields_together(domi_http_head *head, const char *bytes)
 {
     bool has_length = (head->flags & DOMI_HTTP_HAS_LENGTH) != 0;
     bool has_coding = (head->flags & DOMI_HTTP_HAS_CODING) != 0;
 
     if (head->kind == DOMI_HTTP_TRAILERS) {
         bool is_framing = has_length || has_coding || (head->flags & DOMI_HTTP_HAS_HOST) != 0;
-        return is_framing ? domi_http_refuse(head, 400) : 0;
+        return is_framing ? domi_http_refuse_head(head, 400) : 0;
     }
     if (has_coding && (has_length || head->minor == 0))
-        return domi_http_refuse(head, 400);
+        return domi_http_refuse_head(head, 400);
     return head->kind == DOMI_HTTP_REQUEST ? check_fields_of_request(head, bytes) : 0;
 }

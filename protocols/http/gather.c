@@ -13,7 +13,7 @@ static int charge_gathered_bytes_to_budget(domi_http_state *state, uint64_t byte
     int error = domus_budget_charge(state->options.budget, &state->charged, bytes);
 
     if (error != 0)
-        domi_http_reset(state);
+        domi_http_free_gathered_message(state);
     return error;
 }
 
@@ -52,15 +52,15 @@ static int append_gathered_bytes(domi_http_state *state, domus_appender *to, con
     return error;
 }
 
-void domi_http_reset(domi_http_state *state)
+void domi_http_free_gathered_message(domi_http_state *state)
 {
     (void)domus_budget_charge(state->options.budget, &state->charged, 0);
     domus_append_drop(&state->head_bytes);
     domus_append_drop(&state->body_bytes);
-    domi_http_unzip_end(state);
+    domi_http_free_inflater(state);
 }
 
-int domi_http_begin_gathering(domi_http_state *state, const char *head)
+int domi_http_begin_to_gather_message(domi_http_state *state, const char *head)
 {
     state->body_bytes.size_max = (uint32_t)state->options.body_max;
     if (state->body.framing == DOMI_HTTP_COUNTED && state->inflater == NULL)
@@ -68,22 +68,22 @@ int domi_http_begin_gathering(domi_http_state *state, const char *head)
     return append_gathered_bytes(state, &state->head_bytes, head, state->head_size);
 }
 
-int domi_http_gather(domi_http_state *state, const char *bytes, size_t size)
+int domi_http_gather_body_bytes(domi_http_state *state, const char *bytes, size_t size)
 {
     return size != 0 ? append_gathered_bytes(state, &state->body_bytes, bytes, size) : 0;
 }
 
-int domi_http_end_gathering(domi_http_state *state, domi_http_source *ret_source)
+int domi_http_end_gathered_message(domi_http_state *state, domi_http_source *ret_source)
 {
     domi_http_source source = {.head = NULL, .unzipped = state->inflater != NULL};
-    int error = source.unzipped && !domi_http_unzip_is_whole(state) ? -EPROTO : 0;
+    int error = source.unzipped && !domi_http_may_compressed_body_end(state) ? -EPROTO : 0;
 
     if (error == 0)
         error = domus_append_end(&state->head_bytes, &source.head_slice);
 
     if (error == 0)
         error = domus_append_end(&state->body_bytes, &source.body_slice);
-    domi_http_reset(state);
+    domi_http_free_gathered_message(state);
     if (error != 0)
         domus_slice_free(source.head_slice);
     else
@@ -91,8 +91,8 @@ int domi_http_end_gathering(domi_http_state *state, domi_http_source *ret_source
     return error;
 }
 
-int domi_http_cut_head(domus_wire *wire, const domi_http_source *from, uint32_t at, uint32_t size,
-                       domus_slice *ret_slice)
+int domi_http_cut_slice_of_head(domus_wire *wire, const domi_http_source *from, uint32_t at,
+                                uint32_t size, domus_slice *ret_slice)
 {
     domus_slice part = from->head_slice;
 
@@ -107,8 +107,8 @@ int domi_http_cut_head(domus_wire *wire, const domi_http_source *from, uint32_t 
     return domus_slice_keep(part, ret_slice);
 }
 
-char *domi_http_edit_head(domus_wire *wire, const domi_http_source *from, uint32_t at,
-                          uint32_t size)
+char *domi_http_changeable_bytes_of_head(domus_wire *wire, const domi_http_source *from,
+                                         uint32_t at, uint32_t size)
 {
     if (from->head != NULL)
         return domus_wire_edit(wire, from->head + at, size);
@@ -117,7 +117,7 @@ char *domi_http_edit_head(domus_wire *wire, const domi_http_source *from, uint32
     return (char *)(uintptr_t)domus_slice_data(from->head_slice) + at;
 }
 
-domus_slice domi_http_cut_body(domus_wire *wire, const domi_http_source *from)
+domus_slice domi_http_cut_body_slice(domus_wire *wire, const domi_http_source *from)
 {
     if (from->head == NULL)
         return from->body_slice;

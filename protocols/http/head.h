@@ -61,7 +61,7 @@ typedef struct domi_http_head {
 
 /* Record the status with which the bytes of a head are refused. Returns the negative errno for
  * it. */
-static inline int domi_http_refuse(domi_http_head *head, unsigned status)
+static inline int domi_http_refuse_head(domi_http_head *head, unsigned status)
 {
     head->wrong = (uint16_t)status;
     return status == 413 || status == 414 || status == 431 ? -EMSGSIZE : -EPROTO;

@@ -16,7 +16,7 @@
 /* Continue to read a head, which begins with the `size` bytes at `bytes`. Returns the bytes of the
  * head when it is complete; 0 when more are needed; -EPROTO when it is invalid, and -EMSGSIZE
  * beyond a limit, and then `wrong` of the head is set. */
-int domi_http_head_read(domi_http_head *head, const domi_http_limits *limits, const char *bytes,
+int domi_http_read_head(domi_http_head *head, const domi_http_limits *limits, const char *bytes,
                         size_t size);
 
 /* ---- start.c ----------------------------------------------------------------------------------*/
@@ -38,7 +38,7 @@ domus_http_method domi_http_find_method(const char *name, size_t size);
 
 /* Returns whether a text is a host with or without a port: a name, an IPv4 address, or an IPv6
  * address in brackets. */
-bool domi_http_is_host(const char *text, size_t size);
+bool domi_http_is_valid_host(const char *text, size_t size);
 
 /* ---- framing.c --------------------------------------------------------------------------------*/
 
@@ -46,10 +46,10 @@ bool domi_http_is_host(const char *text, size_t size);
 
 /* Store in the head what one field tells; `line` is the text behind the field's colon. Returns 0,
  * or a negative errno. */
-int domi_http_read_field(domi_http_head *head, const char *bytes, const char *name,
-                         size_t name_size, const char *line, size_t line_size);
+int domi_http_read_field_of_head(domi_http_head *head, const char *bytes, const char *name,
+                                 size_t name_size, const char *line, size_t line_size);
 
 /* Check the fields of a complete head against each other. Returns 0, or a negative errno. */
-int domi_http_settle(domi_http_head *head, const char *bytes);
+int domi_http_check_fields_together(domi_http_head *head, const char *bytes);
 
 #endif

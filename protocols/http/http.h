@@ -101,13 +101,14 @@ static inline bool domi_http_is_server(const domi_http_state *state)
 
 /* --- decode ----------------------------------------------------------------------------------- */
 
-int domi_http_decode(domus_wire *wire, domi_http_state *state, const char *bytes, size_t size);
-int domi_http_decode_end(domus_wire *wire, domi_http_state *state, size_t left);
+int domi_http_decode_bytes(domus_wire *wire, domi_http_state *state, const char *bytes,
+                           size_t size);
+int domi_http_decode_end_of_bytes(domus_wire *wire, domi_http_state *state, size_t left);
 
 /* Decide, when the head of a message was read, which body follows it (server.c, client.c). Returns
  * 1; 0 when the head was ignored and makes no message; or a negative errno. */
-int domi_http_admit_request(domi_http_state *state);
-int domi_http_admit_response(domus_wire *wire, domi_http_state *state);
+int domi_http_decide_body_of_request(domi_http_state *state);
+int domi_http_decide_body_of_response(domus_wire *wire, domi_http_state *state);
 
 /* The place of the bytes of which a message is made: the window, or slices that were gathered. */
 typedef struct domi_http_source {
@@ -128,83 +129,84 @@ int domi_http_make_response(domus_wire *wire, domi_http_state *state, const domi
 
 /* Cut slices for a message out of its bytes (gather.c): `size` bytes of the head, from `at` on; the
  * whole body. Return 0; -ENOMEM. */
-int domi_http_cut_head(domus_wire *wire, const domi_http_source *from, uint32_t at, uint32_t size,
-                       domus_slice *ret_slice);
-domus_slice domi_http_cut_body(domus_wire *wire, const domi_http_source *from);
+int domi_http_cut_slice_of_head(domus_wire *wire, const domi_http_source *from, uint32_t at,
+                                uint32_t size, domus_slice *ret_slice);
+domus_slice domi_http_cut_body_slice(domus_wire *wire, const domi_http_source *from);
 
 /* Returns the bytes of a message's head, which may be changed before slices of them are made. */
-char *domi_http_edit_head(domus_wire *wire, const domi_http_source *from, uint32_t at,
-                          uint32_t size);
+char *domi_http_changeable_bytes_of_head(domus_wire *wire, const domi_http_source *from,
+                                         uint32_t at, uint32_t size);
 
 /* Begin to gather a message with its head; gather bytes of its body; end, and get the place of its
  * bytes. Return 0; -ENOMEM (gather.c). */
-int domi_http_begin_gathering(domi_http_state *state, const char *head);
-int domi_http_gather(domi_http_state *state, const char *bytes, size_t size);
-int domi_http_end_gathering(domi_http_state *state, domi_http_source *ret_source);
+int domi_http_begin_to_gather_message(domi_http_state *state, const char *head);
+int domi_http_gather_body_bytes(domi_http_state *state, const char *bytes, size_t size);
+int domi_http_end_gathered_message(domi_http_state *state, domi_http_source *ret_source);
 
 /* Free the head and the body that were gathered. */
-void domi_http_reset(domi_http_state *state);
+void domi_http_free_gathered_message(domi_http_state *state);
 
 /* --- unanswered requests of a client (asked.c) ------------------------------------------------ */
 
 /* Allocate the memory for the marks of unanswered requests; free it. Returns 0; -ENOMEM. */
-int domi_http_open_asked(domi_http_state *state);
-void domi_http_close_asked(domi_http_state *state);
+int domi_http_allocate_unanswered(domi_http_state *state);
+void domi_http_free_unanswered(domi_http_state *state);
 
 /* Record that a request was sent and is unanswered. Returns false if too many are. */
-bool domi_http_note_asked(domi_http_state *state, bool is_head, bool upgrades);
+bool domi_http_note_sent_request(domi_http_state *state, bool is_head, bool upgrades);
 
 /* Return whether the oldest unanswered request has the method HEAD; whether it wants to upgrade. */
-bool domi_http_asked_head(const domi_http_state *state);
-bool domi_http_asked_upgrade(const domi_http_state *state);
-void domi_http_note_answered(domi_http_state *state);
+bool domi_http_is_oldest_request_head(const domi_http_state *state);
+bool domi_http_does_oldest_want_upgrade(const domi_http_state *state);
+void domi_http_note_answered_request(domi_http_state *state);
 
 /* --- bodies of a client that wait for 100 Continue (wait.c) ----------------------------------- */
 
 /* Let the body of a request wait for 100 Continue, after its head was encoded. `body` is the whole
  * body, which this function takes, or empty if the body comes in pieces. */
-void domi_http_begin_wait(domus_wire *wire, domi_http_state *state, domus_slice body,
-                          const uint64_t *stream);
+void domi_http_let_body_wait_for_100(domus_wire *wire, domi_http_state *state, domus_slice body,
+                                     const uint64_t *stream);
 
 /* Encode a piece of a request whose body waits or is unwanted, or its trailers if `piece` is NULL.
  * Returns 0; or a negative errno. */
-int domi_http_encode_waiting(domus_wire *wire, domi_http_state *state, const domus_piece *piece,
-                             const domus_http_trailers *trailers);
+int domi_http_encode_piece_of_waiting_body(domus_wire *wire, domi_http_state *state,
+                                           const domus_piece *piece,
+                                           const domus_http_trailers *trailers);
 
-/* Append the body that waits for 100 Continue, without freeing it: domi_http_end_wait() does,
- * because bytes of a call that fails later are taken back. Returns 0; -ENOMEM. */
-int domi_http_append_waiting(domus_wire *wire, const domi_http_state *state);
-void domi_http_end_wait(domus_wire *wire, domi_http_state *state);
+/* Append the body that waits for 100 Continue, without freeing it: domi_http_end_wait_for_100()
+ * does, because bytes of a call that fails later are taken back. Returns 0; -ENOMEM. */
+int domi_http_append_waiting_body(domus_wire *wire, const domi_http_state *state);
+void domi_http_end_wait_for_100(domus_wire *wire, domi_http_state *state);
 
 /* Send the body that waits for 100 Continue, because the server has asked for it, or the time of
  * waiting is over. Returns 0; -ENOMEM. */
-int domi_http_let_body_go(domus_wire *wire, domi_http_state *state);
+int domi_http_send_waiting_body(domus_wire *wire, domi_http_state *state);
 
 /* Discard the body that waits for 100 Continue, because the head of the final answer has come. */
-void domi_http_note_unwanted(domus_wire *wire, domi_http_state *state);
+void domi_http_discard_unwanted_body(domus_wire *wire, domi_http_state *state);
 
 /* --- encode ----------------------------------------------------------------------------------- */
 
 /* Encode what a handler answers on a server (answer.c); encode what is asked on a client
  * (ask.c). */
-int domi_http_encode_answer(domus_wire *wire, domi_http_state *state, uint64_t id,
-                            const domus_type *type, const void *payload);
-int domi_http_encode_ask(domus_wire *wire, domi_http_state *state, uint64_t id,
-                         const domus_type *type, const void *payload);
+int domi_http_encode_answer_of_server(domus_wire *wire, domi_http_state *state, uint64_t id,
+                                      const domus_type *type, const void *payload);
+int domi_http_encode_ask_of_client(domus_wire *wire, domi_http_state *state, uint64_t id,
+                                   const domus_type *type, const void *payload);
 
-int domi_http_fail(domus_wire *wire, domi_http_state *state, uint64_t id, const domus_type *request,
-                   int error);
+int domi_http_answer_failed_request(domus_wire *wire, domi_http_state *state, uint64_t id,
+                                    const domus_type *request, int error);
 
 /* Finish an answer: send a 100 Continue that is owed behind it (answer.c). Returns 0; -ENOMEM. */
-int domi_http_end_answer(domus_wire *wire, domi_http_state *state, uint64_t id);
+int domi_http_finish_answer(domus_wire *wire, domi_http_state *state, uint64_t id);
 
 /* Returns whether the peer waits for permission to send the body of this request, or the bytes of
  * another protocol, and will not get it. It is then unknown whether such bytes come before the next
  * request, so the connection ends with the answer (answer.c). */
-bool domi_http_has_left_body(const domi_http_state *state, uint64_t id);
+bool domi_http_may_unsent_body_follow(const domi_http_state *state, uint64_t id);
 
 /* Send 100 Continue, so that the peer sends the body of its request. Returns 0; -ENOMEM
  * (answer.c). */
-int domi_http_send_100(domus_wire *wire, domi_http_state *state);
+int domi_http_send_100_continue(domus_wire *wire, domi_http_state *state);
 
 #endif

@@ -7,7 +7,7 @@
 #define WINDOW    15
 #define GZIP_HEAD 16 /* added to zlib's window bits: selects the format gzip alone */
 
-int domi_http_unzip_begin(domi_http_state *state)
+int domi_http_begin_to_decompress(domi_http_state *state)
 {
     struct domi_http_inflater *inflater = calloc(1, sizeof *inflater);
 
@@ -21,7 +21,7 @@ int domi_http_unzip_begin(domi_http_state *state)
     return 0;
 }
 
-void domi_http_unzip_end(domi_http_state *state)
+void domi_http_free_inflater(domi_http_state *state)
 {
     if (state->inflater != NULL)
         (void)inflateEnd(&state->inflater->zlib);
@@ -29,7 +29,7 @@ void domi_http_unzip_end(domi_http_state *state)
     state->inflater = NULL;
 }
 
-bool domi_http_unzip_is_whole(const domi_http_state *state)
+bool domi_http_may_compressed_body_end(const domi_http_state *state)
 {
     return !state->inflater->is_begun || state->inflater->is_whole;
 }

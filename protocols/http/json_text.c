@@ -81,7 +81,7 @@ static size_t count_bytes_without_escape(const char *bytes, size_t size)
     return i;
 }
 
-size_t domi_http_json_text(const char *bytes, size_t size, char *to, size_t room)
+size_t domi_http_escape_text_for_json(const char *bytes, size_t size, char *to, size_t room)
 {
     char escaped[ESCAPED_MAX];
     size_t written = 0;

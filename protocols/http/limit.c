@@ -44,7 +44,9 @@ static domi_http_rate rate_that_holds_now(const domus_http_limit *limit,
 {
     domi_http_rate rate;
 
-    return table != NULL && domi_http_read_rate(table, &rate) ? rate : rate_given_by_options(limit);
+    return table != NULL && domi_http_read_rate_that_was_set(table, &rate)
+               ? rate
+               : rate_given_by_options(limit);
 }
 
 static int check_options_of_limit(const void *options)
@@ -96,7 +98,7 @@ int domus_http_limit_set(domus_http_limit *limit, uint32_t count, uint32_t burst
         return error;
     const domi_http_rate rate = rate_given_by_options(&other);
     domi_http_buckets *table = get_table_of_buckets(limit);
-    return table != NULL ? domi_http_set_rate(table, &rate) : -ENOMEM;
+    return table != NULL ? domi_http_set_rate_of_buckets(table, &rate) : -ENOMEM;
 }
 
 void domus_http_limit_clear(domus_http_limit *limit)
@@ -134,7 +136,7 @@ static bool find_key_of_bucket(const domus_http_exchange *exchange,
         sha256_digest(&context, SHA256_DIGEST_SIZE, ret_holder->bytes);
         return true;
     }
-    domi_http_find_client(exchange, request->fields, limit->proxies, ret_holder);
+    domi_http_find_client_address(exchange, request->fields, limit->proxies, ret_holder);
     ret_holder->scope = 0;
     if (ret_holder->family == AF_INET)
         clear_last_bits_of_address(ret_holder, limit->v4_bits != 0 ? limit->v4_bits : 32);
@@ -175,7 +177,8 @@ static int count_request_against_limit(domus_stack *stack, domus_http_exchange *
         return -ENOMEM;
     const domi_http_rate rate = rate_that_holds_now(limit, table);
     uint64_t hash = domus_endpoint_hash(&holder, table->key, false);
-    domi_http_taken taken = domi_http_take_token(table, hash, exchange->begun_ns / US, &rate);
+    domi_http_taken taken =
+        domi_http_take_token_from_bucket(table, hash, exchange->begun_ns / US, &rate);
     uint64_t tokens = taken.is_taken ? (rate.full_us - taken.left_us) / rate.token_us : 0;
     *exchange->word = WORD_IS_SET | seconds_rounded_up(taken.left_us) << 32 | tokens;
     return taken.is_taken ? 0 : refuse_request_over_limit(stack, taken.left_us);

@@ -6,8 +6,9 @@
 /* Bytes of a request line without its target, at most: the method, two spaces and the version. */
 #define AROUND_TARGET 40u
 
-/* Returns whether the name may be one of a field that domi_http_read_field() handles; most fields
- * are for the user alone. The names of the fields that it handles all differ in their size. */
+/* Returns whether the name may be one of a field that domi_http_read_field_of_head() handles; most
+ * fields are for the user alone. The names of the fields that it handles all differ in their size.
+ */
 static bool may_field_concern_library(const char *name, size_t size)
 {
     static const char firsts[] = {
@@ -21,18 +22,18 @@ static int read_field_line_of_head(domi_http_head *head, const domi_http_limits 
                                    const char *bytes, size_t size, size_t end)
 {
     const char *name = bytes + head->at;
-    size_t name_size = domi_http_run_token(name, size - head->at);
+    size_t name_size = domi_http_count_token_bytes(name, size - head->at);
     const char *value = name + name_size + 1;
     size_t value_size = end - head->at - name_size - 1;
 
     if (head->fields == limits->fields_max)
-        return domi_http_refuse(head, 431);
+        return domi_http_refuse_head(head, 431);
     if (name_size == 0 || name_size == end - head->at || name[name_size] != ':')
-        return domi_http_refuse(head, 400);
+        return domi_http_refuse_head(head, 400);
     head->fields++;
     if (!may_field_concern_library(name, name_size))
         return 0;
-    return domi_http_read_field(head, bytes, name, name_size, value, value_size);
+    return domi_http_read_field_of_head(head, bytes, name, name_size, value, value_size);
 }
 
 static int read_line_of_head(domi_http_head *head, const domi_http_limits *limits,
@@ -68,24 +69,25 @@ static int find_end_of_line(domi_http_head *head, const domi_http_limits *limits
         limits->target_max + AROUND_TARGET < most)
         most = limits->target_max + AROUND_TARGET;
     for (;;) {
-        size_t end = head->looked + domi_http_run_text(bytes + head->looked, size - head->looked);
+        size_t end =
+            head->looked + domi_http_count_text_bytes(bytes + head->looked, size - head->looked);
         head->looked = (uint32_t)end;
         if (end > most)
-            return domi_http_refuse(head, status_for_too_long_line(head));
+            return domi_http_refuse_head(head, status_for_too_long_line(head));
         if (end == size)
             return 0;
         if (bytes[end] == '\r')
             break;
         if (bytes[end] != '\t')
-            return domi_http_refuse(head, 400);
+            return domi_http_refuse_head(head, 400);
         head->looked++;
     }
     if (head->looked + 1 == size)
         return 0;
-    return bytes[head->looked + 1] == '\n' ? 1 : domi_http_refuse(head, 400);
+    return bytes[head->looked + 1] == '\n' ? 1 : domi_http_refuse_head(head, 400);
 }
 
-int domi_http_head_read(domi_http_head *head, const domi_http_limits *limits, const char *bytes,
+int domi_http_read_head(domi_http_head *head, const domi_http_limits *limits, const char *bytes,
                         size_t size)
 {
     if (head->kind == DOMI_HTTP_TRAILERS)
@@ -102,6 +104,6 @@ int domi_http_head_read(domi_http_head *head, const domi_http_limits *limits, co
             return result;
         head->at = head->looked = (uint32_t)end + 2;
     }
-    int error = domi_http_settle(head, bytes);
+    int error = domi_http_check_fields_together(head, bytes);
     return error != 0 ? error : (int)head->looked + 2;
 }

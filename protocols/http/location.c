@@ -93,8 +93,8 @@ static void add_path_behind_proxy(domus_appender *to, const domus_http_proxy *pr
     (void)domus_append(to, rest, path.size);
 }
 
-void domi_http_add_location(domus_appender *to, const domus_http_proxy *proxy,
-                            const domus_http_request *request, domus_slice value)
+void domi_http_add_location_for_client(domus_appender *to, const domus_http_proxy *proxy,
+                                       const domus_http_request *request, domus_slice value)
 {
     const char *text = domus_slice_data(value);
     bool is_path = value.size != 0 && *text == '/' && (value.size == 1 || text[1] != '/');
@@ -107,8 +107,8 @@ void domi_http_add_location(domus_appender *to, const domus_http_proxy *proxy,
         (void)domus_http_add_bytes(to, "Location", text, value.size);
         return;
     }
-    add_path_behind_proxy(&made, proxy, domi_http_part_of(value, 0, kept),
-                          domi_http_part_of(value, at, value.size - at));
+    add_path_behind_proxy(&made, proxy, domi_http_part_of_slice(value, 0, kept),
+                          domi_http_part_of_slice(value, at, value.size - at));
     int error = domus_append_end(&made, &location);
     if (error != 0) {
         to->error = to->error != 0 ? to->error : error;

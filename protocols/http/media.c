@@ -39,7 +39,7 @@ const char *domus_http_media_of(const char *name)
     size_t size = strlen(end);
 
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-        if (domi_http_is_word(end, size, types[i][0]))
+        if (domi_http_is_word_regardless_of_case(end, size, types[i][0]))
             return types[i][1];
     }
     return "application/octet-stream";
@@ -52,7 +52,7 @@ static size_t size_of_media_type(const char *text, size_t size)
     const char *from = text;
     size_t length = end != NULL ? (size_t)(end - text) : size;
 
-    domi_http_trim(&from, &length);
+    domi_http_trim_spaces_and_tabs(&from, &length);
     return length;
 }
 
@@ -60,7 +60,7 @@ bool domus_http_is_media(domus_slice value, const char *type)
 {
     const char *text = domus_slice_data(value);
 
-    return domi_http_is_word(text, size_of_media_type(text, value.size), type);
+    return domi_http_is_word_regardless_of_case(text, size_of_media_type(text, value.size), type);
 }
 
 bool domus_http_is_json(domus_slice value)
@@ -70,8 +70,8 @@ bool domus_http_is_json(domus_slice value)
     size_t size = size_of_media_type(text, value.size);
     size_t end = sizeof suffix - 1;
 
-    return domi_http_is_word(text, size, "application/json") ||
-           (size > end && domi_http_is_same(text + size - end, suffix, end));
+    return domi_http_is_word_regardless_of_case(text, size, "application/json") ||
+           (size > end && domi_http_is_same_regardless_of_case(text + size - end, suffix, end));
 }
 
 /* Returns the weight that an element of Accept has, in thousandths: 800 for "text/html;q=0.8"; 0 if
@@ -86,8 +86,8 @@ static unsigned weight_of_accept_element(const char *text, size_t size)
             continue;
         const char *name = text + i + 1;
         size_t left = size - i - 1;
-        domi_http_trim(&name, &left);
-        if (left < 3 || domi_http_lower(name[0]) != 'q' || name[1] != '=')
+        domi_http_trim_spaces_and_tabs(&name, &left);
+        if (left < 3 || domi_http_small_letter_of(name[0]) != 'q' || name[1] != '=')
             continue;
         for (size_t k = 2; k < left && name[k] != ';' && unit != 0; k++) {
             if (name[k] == '.' && k == 3)
@@ -109,10 +109,10 @@ static unsigned precision_of_accept_element(const char *element, size_t size, co
     const char *slash = strchr(type, '/');
     size_t kind = slash != NULL ? (size_t)(slash - type) + 1 : 0;
 
-    if (domi_http_is_word(element, size, type))
+    if (domi_http_is_word_regardless_of_case(element, size, type))
         return 3;
     if (kind != 0 && size == kind + 1 && element[kind] == '*' &&
-        domi_http_is_same(element, type, kind))
+        domi_http_is_same_regardless_of_case(element, type, kind))
         return 2;
     return (size == 1 && *element == '*') || (size == 3 && memcmp(element, "*/*", 3) == 0);
 }
@@ -128,7 +128,7 @@ unsigned domus_http_accepts(domus_slice value, const char *type)
 
     if (value.size == 0)
         return 1000;
-    while (domi_http_next_element(text, value.size, &at, &element, &size)) {
+    while (domi_http_next_element_of_list(text, value.size, &at, &element, &size)) {
         unsigned precision =
             precision_of_accept_element(element, size_of_media_type(element, size), type);
         if (precision > best) {

@@ -56,14 +56,14 @@ static bool is_port_number(const char *text, size_t size)
     return port <= 65535;
 }
 
-bool domi_http_is_host(const char *text, size_t size)
+bool domi_http_is_valid_host(const char *text, size_t size)
 {
-    size_t end = domi_http_run(text, size, DOMI_HTTP_HOST);
+    size_t end = domi_http_count_bytes_of_classes(text, size, DOMI_HTTP_HOST);
 
     if (size != 0 && *text == '[') {
         end = 1;
-        while (end < size &&
-               (domi_http_is(text[end], DOMI_HTTP_HEX) || text[end] == ':' || text[end] == '.'))
+        while (end < size && (domi_http_is_byte_of_class(text[end], DOMI_HTTP_HEX) ||
+                              text[end] == ':' || text[end] == '.'))
             end++;
         /* refused, because the shortest IPv6 address in brackets is "[::]" */
         if (end < 4 || end == size || text[end++] != ']')

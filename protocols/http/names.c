@@ -36,20 +36,21 @@ static int decode_path_of_request(const domus_http_files *files, domus_slice pat
     return index_size != 0 ? 0 : -ENOENT;
 }
 
-bool domi_http_wants_packed(const domus_http_files *files, const domus_http_request *request)
+bool domi_http_may_send_packed_file(const domus_http_files *files,
+                                    const domus_http_request *request)
 {
-    return files->compressed && domi_http_wants_gzip(request->fields);
+    return files->compressed && domi_http_does_client_prefer_gzip(request->fields);
 }
 
-int domi_http_list_names(const domus_http_files *files, const domus_http_request *request,
-                         domus_slice path, domi_http_names *to)
+int domi_http_list_names_of_files(const domus_http_files *files, const domus_http_request *request,
+                                  domus_slice path, domi_http_names *to)
 {
     int error = decode_path_of_request(files, path, to);
     uint32_t count = 0;
 
     if (error != 0)
         return error;
-    if (domi_http_wants_packed(files, request)) {
+    if (domi_http_may_send_packed_file(files, request)) {
         size_t size = strlen(to->plain + 1);
         memcpy(to->packed, to->plain + 1, size);
         memcpy(to->packed + size, ".gz", 4);

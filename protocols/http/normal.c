@@ -5,7 +5,8 @@
 
 static bool is_escape_of_url(const char *text, size_t size)
 {
-    return size >= 3 && domi_http_hex(text[1]) >= 0 && domi_http_hex(text[2]) >= 0;
+    return size >= 3 && domi_http_value_of_hex_digit(text[1]) >= 0 &&
+           domi_http_value_of_hex_digit(text[2]) >= 0;
 }
 
 static char capital_hexadecimal_digit(char digit)
@@ -27,7 +28,7 @@ static char *put_normal_form_of_escape(char *to, const char *escape, char byte, 
     return to;
 }
 
-size_t domi_http_normalize_target(char *target, size_t size)
+size_t domi_http_normalize_path_of_target(char *target, size_t size)
 {
     const char *mark = size != 0 ? memchr(target, '?', size) : NULL;
     size_t path = mark != NULL ? (size_t)(mark - target) : size;
@@ -39,9 +40,11 @@ size_t domi_http_normalize_target(char *target, size_t size)
     for (size_t at = 0; at < path; at++) {
         char byte = target[at];
         if (byte == '%' && is_escape_of_url(target + at, path - at)) {
-            byte = (char)(domi_http_hex(target[at + 1]) * 16 + domi_http_hex(target[at + 2]));
-            bool is_digit = domi_http_hex(byte) >= 0;
-            bool decodes = domi_http_is(byte, DOMI_HTTP_PLAIN) && (lacks == 0 || !is_digit);
+            byte = (char)(domi_http_value_of_hex_digit(target[at + 1]) * 16 +
+                          domi_http_value_of_hex_digit(target[at + 2]));
+            bool is_digit = domi_http_value_of_hex_digit(byte) >= 0;
+            bool decodes =
+                domi_http_is_byte_of_class(byte, DOMI_HTTP_PLAIN) && (lacks == 0 || !is_digit);
             to = put_normal_form_of_escape(to, target + at, byte, decodes);
             lacks = 0;
             at += 2;
@@ -51,7 +54,7 @@ size_t domi_http_normalize_target(char *target, size_t size)
         if (byte == '%')
             lacks = 2;
         else
-            lacks = lacks != 0 && domi_http_hex(byte) >= 0 ? lacks - 1 : 0;
+            lacks = lacks != 0 && domi_http_value_of_hex_digit(byte) >= 0 ? lacks - 1 : 0;
     }
     if (path != size)
         memmove(to, target + path, size - path);

@@ -23,7 +23,7 @@ static bool read_digits_of_number(const char *text, uint64_t *ret_number)
     return true;
 }
 
-int domi_http_read_number(const char *text, int64_t least, int64_t most, int64_t *ret_number)
+int domi_http_read_whole_number(const char *text, int64_t least, int64_t most, int64_t *ret_number)
 {
     bool is_negative = *text == '-';
     uint64_t magnitude;

@@ -91,8 +91,8 @@ static int open_pool_for_origin(domus_stack *stack, const domi_http_origins *ori
     return error;
 }
 
-int domi_http_find_pool(domus_stack *stack, domi_http_origins *origins, const domus_http_url *url,
-                        domus_address *ret_pool)
+int domi_http_find_pool_of_origin(domus_stack *stack, domi_http_origins *origins,
+                                  const domus_http_url *url, domus_address *ret_pool)
 {
     domus_address pool;
 
@@ -117,7 +117,7 @@ int domi_http_find_pool(domus_stack *stack, domi_http_origins *origins, const do
     return 0;
 }
 
-void domi_http_begin_request(domi_http_origins *origins, domus_address pool)
+void domi_http_count_begun_request(domi_http_origins *origins, domus_address pool)
 {
     domi_http_origin *origin = find_origin_of_pool(origins, pool);
 
@@ -127,7 +127,7 @@ void domi_http_begin_request(domi_http_origins *origins, domus_address pool)
     origin->under_way++;
 }
 
-void domi_http_end_request(domi_http_origins *origins, domus_address pool)
+void domi_http_count_ended_request(domi_http_origins *origins, domus_address pool)
 {
     domi_http_origin *origin = find_origin_of_pool(origins, pool);
 
@@ -135,7 +135,7 @@ void domi_http_end_request(domi_http_origins *origins, domus_address pool)
         origin->under_way--;
 }
 
-void domi_http_note_down(domi_http_origins *origins, const domus_down *down)
+void domi_http_free_origin_of_ended_pool(domi_http_origins *origins, const domus_down *down)
 {
     domi_http_origin *origin = find_origin_of_pool(origins, down->who);
 

@@ -14,7 +14,7 @@ static bool does_text_end_with(const char *text, size_t size, const char *end)
 {
     size_t length = strlen(end);
 
-    return size > length && domi_http_is_same(text + size - length, end, length);
+    return size > length && domi_http_is_same_regardless_of_case(text + size - length, end, length);
 }
 
 /* Returns whether compression makes bodies of this media type smaller. */
@@ -34,12 +34,12 @@ static bool is_media_type_compressible(const char *type, size_t size)
         size = (size_t)(mark - type);
     while (size != 0 && (type[size - 1] == ' ' || type[size - 1] == '\t'))
         size--;
-    if (size > 5 && domi_http_is_same(type, "text/", 5))
+    if (size > 5 && domi_http_is_same_regardless_of_case(type, "text/", 5))
         return true;
     if (does_text_end_with(type, size, "+json") || does_text_end_with(type, size, "+xml"))
         return true;
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-        if (domi_http_is_word(type, size, types[i]))
+        if (domi_http_is_word_regardless_of_case(type, size, types[i]))
             return true;
     }
     return false;
@@ -59,7 +59,7 @@ static bool has_compressible_media(const domi_http_outgoing *answer)
  * another server may (RFC 9110 7.7). */
 static bool does_answer_forbid_transform(const domi_http_outgoing *answer)
 {
-    return domi_http_lists(answer->fields, "cache-control", "no-transform");
+    return domi_http_do_fields_list_word(answer->fields, "cache-control", "no-transform");
 }
 
 /* Returns whether an answer may be compressed for clients that accept it. */
@@ -67,12 +67,12 @@ static bool may_answer_be_compressed(const domus_http_gzip *gzip, bool is_stream
                                      const domi_http_outgoing *answer)
 {
     uint64_t size = answer->body_size != 0 ? answer->body_size : answer->length;
-    bool is_small = (size != 0 || !is_stream) && size < domi_http_gzip_least(gzip);
+    bool is_small = (size != 0 || !is_stream) && size < domi_http_gzip_least_size(gzip);
     domus_slice value;
 
-    if (domi_http_has_no_body(answer->status) || answer->status == 206 || is_small)
+    if (domi_http_is_status_without_body(answer->status) || answer->status == 206 || is_small)
         return false;
-    if (answer->body_size > domi_http_gzip_whole_max(gzip))
+    if (answer->body_size > domi_http_gzip_max_whole_size(gzip))
         return false;
     return has_compressible_media(answer) &&
            !domus_http_field(answer->fields, "content-encoding", &value) &&
@@ -85,8 +85,8 @@ static bool may_answer_be_compressed(const domus_http_gzip *gzip, bool is_stream
 /* Returns whether the field Vary of an answer already names Accept-Encoding. */
 static bool has_vary_accept_encoding(domus_slice fields)
 {
-    return domi_http_lists(fields, "vary", "accept-encoding") ||
-           domi_http_lists(fields, "vary", "*");
+    return domi_http_do_fields_list_word(fields, "vary", "accept-encoding") ||
+           domi_http_do_fields_list_word(fields, "vary", "*");
 }
 
 /* Add the fields about compression before the answer's own, and make a strong tag a weak one if
@@ -124,12 +124,13 @@ static bool compress_complete_answer(domus_http_gzip *gzip, domi_http_outgoing *
                                      domi_http_packed *packed)
 {
     const char *body = answer->text != NULL ? answer->text : domus_slice_data(answer->body);
-    domi_http_deflater *deflater = domi_http_deflater_take(gzip);
+    domi_http_deflater *deflater = domi_http_deflater_take_from_pool(gzip);
 
     if (deflater == NULL)
         return false;
-    int error = domi_http_deflate_whole(deflater, body, (uint32_t)answer->body_size, &packed->body);
-    domi_http_deflater_give(deflater);
+    int error =
+        domi_http_deflate_whole_body(deflater, body, (uint32_t)answer->body_size, &packed->body);
+    domi_http_deflater_give_back(deflater);
     if (error != 0)
         return false;
     answer->text = NULL;
@@ -144,11 +145,11 @@ static bool begin_compressed_stream(domus_http_gzip *gzip, uint64_t id, domi_htt
     if ((id & DOMI_HTTP_ID_NEW) == 0)
         return false;
     if ((id & DOMI_HTTP_ID_HEAD) == 0) {
-        answer->deflater = domi_http_deflater_take(gzip);
+        answer->deflater = domi_http_deflater_take_from_pool(gzip);
         if (answer->deflater == NULL)
             return false;
         if (answer->length != 0)
-            domi_http_deflater_expect(answer->deflater, answer->length);
+            domi_http_deflater_expect_length(answer->deflater, answer->length);
     }
     answer->length = 0;
     return true;
@@ -161,8 +162,8 @@ static bool remove_length_of_head_answer(domi_http_outgoing *answer)
     return true;
 }
 
-int domi_http_pack(domi_http_state *state, uint64_t id, bool is_stream, domi_http_outgoing *answer,
-                   domi_http_packed *packed)
+int domi_http_compress_or_prepare_answer(domi_http_state *state, uint64_t id, bool is_stream,
+                                         domi_http_outgoing *answer, domi_http_packed *packed)
 {
     domus_http_gzip *gzip = state->options.gzip;
     bool may_be = may_answer_be_compressed(gzip, is_stream, answer);
@@ -177,7 +178,7 @@ int domi_http_pack(domi_http_state *state, uint64_t id, bool is_stream, domi_htt
         return 0;
     int error = add_fields_about_compression(answer, is_packed, packed);
     if (error != 0 && answer->deflater != NULL)
-        domi_http_deflater_give(answer->deflater);
+        domi_http_deflater_give_back(answer->deflater);
     if (error != 0)
         domus_slice_free(packed->body);
     return error;

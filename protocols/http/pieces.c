@@ -26,8 +26,8 @@ static int append_compressed_bytes(domus_wire *wire, domi_http_deflater *deflate
     uint32_t count;
     int error = 0;
 
-    domi_http_deflate_begin(deflater, domus_slice_data(bytes), bytes.size, is_last);
-    while (error == 0 && (count = domi_http_deflate(deflater, &some)) != 0) {
+    domi_http_deflate_give_bytes(deflater, domus_slice_data(bytes), bytes.size, is_last);
+    while (error == 0 && (count = domi_http_deflate_next_bytes(deflater, &some)) != 0) {
         int size = snprintf(head, sizeof head, "%x\r\n", count);
         error = domus_wire_append(wire, head, (size_t)size);
         if (error == 0)
@@ -38,11 +38,11 @@ static int append_compressed_bytes(domus_wire *wire, domi_http_deflater *deflate
     return error;
 }
 
-void domi_http_drop_stream(uint64_t *stream)
+void domi_http_release_stream_early(uint64_t *stream)
 {
     if (!is_stream_compressed(stream))
         return;
-    domi_http_deflater_give(deflater_of_stream(stream));
+    domi_http_deflater_give_back(deflater_of_stream(stream));
     *stream = DOMI_HTTP_STREAM_NONE;
 }
 
@@ -53,7 +53,7 @@ static int append_compressed_piece(domus_wire *wire, const uint64_t *stream, dom
 
     if (bytes.size == 0)
         return 0;
-    return domi_http_deflater_count(deflater, bytes.size)
+    return domi_http_deflater_count_body_bytes(deflater, bytes.size)
                ? append_compressed_bytes(wire, deflater, bytes, false)
                : -EMSGSIZE;
 }
@@ -64,12 +64,12 @@ static int end_compressed_stream(domus_wire *wire, uint64_t *stream)
 {
     domi_http_deflater *deflater = deflater_of_stream(stream);
 
-    if (!domi_http_deflater_is_met(deflater))
+    if (!domi_http_deflater_is_length_reached(deflater))
         return -EINVAL;
     int error = append_compressed_bytes(wire, deflater, (domus_slice){NULL, 0, 0}, true);
     if (error != 0)
         return error;
-    domi_http_deflater_give(deflater);
+    domi_http_deflater_give_back(deflater);
     *stream = DOMI_HTTP_STREAM_CHUNKS;
     return 0;
 }
@@ -99,7 +99,7 @@ static int end_body_in_pieces(domus_wire *wire, uint64_t *stream)
     return (*stream & DOMI_HTTP_LENGTH_MAX) != 0 ? -EINVAL : 0;
 }
 
-int domi_http_encode_piece(domus_wire *wire, uint64_t *stream, const domus_piece *piece)
+int domi_http_append_piece_of_stream(domus_wire *wire, uint64_t *stream, const domus_piece *piece)
 {
     if (stream == NULL || *stream == 0)
         return -EOPNOTSUPP;
@@ -124,8 +124,8 @@ int domi_http_encode_piece(domus_wire *wire, uint64_t *stream, const domus_piece
     }
 }
 
-int domi_http_encode_trailers(domus_wire *wire, uint64_t *stream,
-                              const domus_http_trailers *trailers)
+int domi_http_append_trailers_of_stream(domus_wire *wire, uint64_t *stream,
+                                        const domus_http_trailers *trailers)
 {
     if (stream == NULL || *stream == 0)
         return -EOPNOTSUPP;

@@ -22,7 +22,7 @@ static void append_json_member(domus_appender *to, const char *name, const char 
         char *at = domus_append_room(to, room);
         if (at == NULL)
             return;
-        domus_append_written(to, domi_http_json_text(text, strlen(text), at, room));
+        domus_append_written(to, domi_http_escape_text_for_json(text, strlen(text), at, room));
     }
     (void)domus_append(to, "\",", 2);
 }
@@ -63,11 +63,11 @@ static bool does_problem_name_request(const domus_http_problems_options *options
 static const char *find_id_of_current_request(domus_stack *stack)
 {
     const domi_http_state *state;
-    const domi_http_exchange *exchange =
-        domi_http_find_running(stack, domus_asked(stack, &domus_http_request_type), &state);
+    const domi_http_exchange *exchange = domi_http_find_exchange_of_channel(
+        stack, domus_asked(stack, &domus_http_request_type), &state);
 
     for (uint32_t i = 0; exchange != NULL && i < exchange->entered; i++) {
-        const domus_http_step *step = domi_http_step_at(exchange, i);
+        const domus_http_step *step = domi_http_step_of_entered_part(exchange, i);
         if (step->part == &domus_http_problems && does_problem_name_request(step->options))
             return exchange->face.trace.id;
     }

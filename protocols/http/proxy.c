@@ -155,7 +155,7 @@ static int switch_client_to_protocol(domus_stack *stack, pass *frame,
     domus_slice protocol;
 
     if (!domus_http_field(response->fields, "upgrade", &protocol) ||
-        !domi_http_slice_is(protocol, frame->upgrade))
+        !domi_http_is_slice_word(protocol, frame->upgrade))
         return end_failed_forwarding(stack, frame, -EPROTO);
     int result = domi_http_forward_response(frame->proxy, frame->asked, response, &made);
     if (result != 0)
@@ -275,7 +275,7 @@ static int end_answer_to_client(domus_stack *stack, pass *frame, const domus_ans
 {
     domus_http_trailers made;
 
-    if (!domi_http_lists(frame->asked->fields, "te", "trailers"))
+    if (!domi_http_do_fields_list_word(frame->asked->fields, "te", "trailers"))
         return domus_reply_end(stack, NULL, NULL);
     int error = make_trailers_to_forward(frame, answer, &made);
     if (error == 0)
@@ -400,7 +400,7 @@ ask_server:
     }
     DOMUS_AWAIT(domi_http_begin_relay(stack, &frame->ways, then));
     for (;;)
-        DOMUS_AWAIT(domi_http_relay(stack, &frame->ways, answer, then));
+        DOMUS_AWAIT(domi_http_continue_relay(stack, &frame->ways, answer, then));
     DOMUS_END;
 }
 
@@ -411,14 +411,14 @@ int domus_http_pass(domus_stack *stack, const domus_http_request *request,
                     const domus_http_proxy *proxy)
 {
     struct domi_forward_request_and_answer_frame *frame = domus_frame(stack);
-    const char *upgrade = domi_http_find_upgrade(proxy->upgrades, request);
+    const char *upgrade = domi_http_find_allowed_upgrade(proxy->upgrades, request);
 
     if (frame == NULL)
         return -EINVAL;
-    if (upgrade != NULL && domi_http_await_tunnel(stack, domus_channel_running(stack)) != 0)
+    if (upgrade != NULL && domi_http_prepare_for_tunnel(stack, domus_channel_running(stack)) != 0)
         upgrade = NULL;
     if (upgrade == NULL && request->upgrade &&
-        domi_http_lists(request->fields, "upgrade", "websocket"))
+        domi_http_do_fields_list_word(request->fields, "upgrade", "websocket"))
         return reply_with_status_and_text(stack, 501, "WebSocket does not pass this proxy.\n");
     *frame = (struct domi_forward_request_and_answer_frame){
         .frame = {.proxy = proxy, .upgrade = upgrade}};

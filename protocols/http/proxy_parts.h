@@ -36,8 +36,8 @@ int domi_http_forward_trailers(const domus_http_proxy *proxy, domus_slice fields
 
 /* Add the field Location of the answer to `request`, made from the value that the server has given
  * it. */
-void domi_http_add_location(domus_appender *to, const domus_http_proxy *proxy,
-                            const domus_http_request *request, domus_slice value);
+void domi_http_add_location_for_client(domus_appender *to, const domus_http_proxy *proxy,
+                                       const domus_http_request *request, domus_slice value);
 
 /* ---- relay.c ----------------------------------------------------------------------------------*/
 
@@ -73,8 +73,8 @@ int domi_http_begin_relay(domus_stack *stack, domi_http_ways *ways, domus_resume
 
 /* Continue to relay when this answer to a read or write has come. Returns as domus_wait_first(); 0
  * when both directions have ended; or an error, which ends both. */
-int domi_http_relay(domus_stack *stack, domi_http_ways *ways, const domus_answer *answer,
-                    domus_resumed *then);
+int domi_http_continue_relay(domus_stack *stack, domi_http_ways *ways, const domus_answer *answer,
+                             domus_resumed *then);
 
 /* ---- tunnel.c ---------------------------------------------------------------------------------*/
 
@@ -84,13 +84,14 @@ int domi_http_relay(domus_stack *stack, domi_http_ways *ways, const domus_answer
 /* Find the protocol to which a request wants to change, among `protocols` (ended by NULL; if
  * `protocols` is NULL, WebSocket only). Returns NULL if there is none that is allowed. Requests
  * with a body and changes to HTTP/2 in clear are never allowed. */
-const char *domi_http_find_upgrade(const char *const *protocols, const domus_http_request *request);
+const char *domi_http_find_allowed_upgrade(const char *const *protocols,
+                                           const domus_http_request *request);
 
 /* Prepare the channel for the case that its current request becomes a tunnel. From now on an answer
  * other than 101 ends the connection, because the client may send bytes of the other protocol at
  * any time, which must not be read as requests. Returns 0; a negative errno if the request cannot
  * become a tunnel. */
-int domi_http_await_tunnel(domus_stack *stack, domus_channel *channel);
+int domi_http_prepare_for_tunnel(domus_stack *stack, domus_channel *channel);
 
 /* Open the tunnel: all bytes that the client has sent behind its request, and will send, are read
  * as bytes of the other protocol. The answer must be 101, by domus_reply_begin(). Returns 0; or as

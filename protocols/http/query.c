@@ -15,8 +15,8 @@ static int value_of_escape(const char *text, size_t size)
 {
     if (size < 3)
         return -1;
-    int high = domi_http_hex(text[1]);
-    int low = domi_http_hex(text[2]);
+    int high = domi_http_value_of_hex_digit(text[1]);
+    int low = domi_http_value_of_hex_digit(text[2]);
     return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
@@ -46,7 +46,7 @@ int domus_http_encode(domus_appender *appender, const void *bytes_, size_t size)
     const char *bytes = bytes_;
 
     while (size != 0) {
-        size_t plain = domi_http_run(bytes, size, DOMI_HTTP_PLAIN);
+        size_t plain = domi_http_count_bytes_of_classes(bytes, size, DOMI_HTTP_PLAIN);
         int error = plain != 0 ? domus_append(appender, bytes, plain) : 0;
         if (plain < size && error == 0) {
             unsigned char byte = (unsigned char)bytes[plain];
@@ -125,13 +125,13 @@ bool domus_http_next_parameter(domus_slice query, uint32_t *at, domus_http_param
     size_t name = equals != NULL ? (size_t)(equals - data) - *at : size;
     size_t value = name < size ? name + 1 : size;
 
-    ret_parameter->name = domi_http_part_of(query, *at, name);
-    ret_parameter->value = domi_http_part_of(query, *at + value, size - value);
+    ret_parameter->name = domi_http_part_of_slice(query, *at, name);
+    ret_parameter->value = domi_http_part_of_slice(query, *at + value, size - value);
     *at += (uint32_t)size;
     return true;
 }
 
-bool domi_http_is_encoded_name(domus_slice encoded, const char *name)
+bool domi_http_does_encoded_name_equal(domus_slice encoded, const char *name)
 {
     const char *data = domus_slice_data(encoded);
     char byte;
@@ -152,7 +152,7 @@ int64_t domus_http_query_value(domus_slice query, const char *name, char *to, si
     uint32_t at = 0;
 
     while (domus_http_next_parameter(query, &at, &parameter)) {
-        if (!domi_http_is_encoded_name(parameter.name, name))
+        if (!domi_http_does_encoded_name_equal(parameter.name, name))
             continue;
         if (parameter.value.size > room)
             return -EMSGSIZE;

@@ -69,9 +69,9 @@ int domus_http_read_range(domus_slice value, uint64_t length, domus_http_range *
     bool any = false;
     domus_http_range range;
 
-    if (value.size < 6 || !domi_http_is_word(text, 6, "bytes="))
+    if (value.size < 6 || !domi_http_is_word_regardless_of_case(text, 6, "bytes="))
         return 0;
-    while (domi_http_next_element(text + 6, value.size - 6, &at, &element, &size)) {
+    while (domi_http_next_element_of_list(text + 6, value.size - 6, &at, &element, &size)) {
         if (size == 0) /* an element of a list of ranges may be empty (RFC 9110 5.6.1.2) */
             continue;
         any = true;

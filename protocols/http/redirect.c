@@ -7,14 +7,14 @@
 
 #include <errno.h>
 
-void domi_http_free_hop(domi_http_hop *hop)
+void domi_http_free_hop_of_redirect(domi_http_hop *hop)
 {
     domus_slice_free(hop->target);
     domus_slice_free(hop->fields);
     *hop = (domi_http_hop){.method = hop->method};
 }
 
-bool domi_http_is_redirect(const domus_http_response *response)
+bool domi_http_is_answer_redirect(const domus_http_response *response)
 {
     domus_slice location;
     unsigned status = response->status;
@@ -40,10 +40,10 @@ static int copy_fields_for_redirect(domus_slice from, bool has_body, bool same_o
     uint32_t at = 0;
 
     while (domus_http_next(from, &at, &line)) {
-        bool is_left = (!same_origin && domi_http_slice_is_one_of(line.name, of_origin)) ||
-                       (!has_body && domi_http_slice_is_one_of(line.name, of_body));
+        bool is_left = (!same_origin && domi_http_is_slice_one_of_words(line.name, of_origin)) ||
+                       (!has_body && domi_http_is_slice_one_of_words(line.name, of_body));
         if (!is_left)
-            (void)domi_http_add_line(&fields, &line);
+            (void)domi_http_add_field_unchanged(&fields, &line);
     }
     return domus_append_end(&fields, ret_fields);
 }
@@ -94,7 +94,7 @@ static int resolve_location_of_redirect(const domi_http_hop *hop,
     return 0;
 }
 
-int domi_http_follow(domi_http_hop *hop, const domus_http_response *response, uint32_t may)
+int domi_http_follow_redirect(domi_http_hop *hop, const domus_http_response *response, uint32_t may)
 {
     domi_http_hop next = {.method = hop->method, .has_body = hop->has_body};
     unsigned status = response->status;
@@ -114,7 +114,7 @@ int domi_http_follow(domi_http_hop *hop, const domus_http_response *response, ui
         domus_slice_free(next.target);
         return error;
     }
-    domi_http_free_hop(hop);
+    domi_http_free_hop_of_redirect(hop);
     *hop = next;
     return 0;
 }

@@ -97,8 +97,8 @@ int domi_http_begin_relay(domus_stack *stack, domi_http_ways *ways, domus_resume
     return error != 0 ? error : wait_for_piece_of_either_side(stack, ways, then);
 }
 
-int domi_http_relay(domus_stack *stack, domi_http_ways *ways, const domus_answer *answer,
-                    domus_resumed *then)
+int domi_http_continue_relay(domus_stack *stack, domi_http_ways *ways, const domus_answer *answer,
+                             domus_resumed *then)
 {
     int result = answer->tag == DOMI_HTTP_READ_UP ? relay_piece_to_server(stack, ways, answer, then)
                  : answer->tag == DOMI_HTTP_READ_DOWN

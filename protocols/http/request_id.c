@@ -18,8 +18,9 @@ static int check_options_of_request_ids(const void *options_)
  * the traceparent that came with it. */
 static bool is_field_with_id_replaced(domus_slice name, bool drops_state)
 {
-    return domi_http_slice_is(name, "traceparent") || domi_http_slice_is(name, "x-request-id") ||
-           (drops_state && domi_http_slice_is(name, "tracestate"));
+    return domi_http_is_slice_word(name, "traceparent") ||
+           domi_http_is_slice_word(name, "x-request-id") ||
+           (drops_state && domi_http_is_slice_word(name, "tracestate"));
 }
 
 /* Copy the request's fields that are not replaced, line by line. */
@@ -66,8 +67,8 @@ static int choose_request_id(domus_stack *stack, domus_http_exchange *exchange,
     domi_http_names_found found;
 
     (void)stack;
-    domi_http_find_names(request->fields, &found);
-    bool continues = trusts && domi_http_take_parent(&found, &parent) == 0;
+    domi_http_find_fields_with_ids(request->fields, &found);
+    bool continues = trusts && domi_http_take_trace_from_fields(&found, &parent) == 0;
     int error = domus_http_trace_begin(continues ? &parent : NULL, &exchange->trace);
     if (error != 0)
         return error;
@@ -75,9 +76,9 @@ static int choose_request_id(domus_stack *stack, domus_http_exchange *exchange,
     if (!continues)
         exchange->trace.flags = options != NULL ? options->flags : 0;
     if (trusts)
-        domi_http_take_id(&found, &exchange->trace);
+        domi_http_take_id_from_fields(&found, &exchange->trace);
     if (exchange->trace.id[0] == '\0')
-        domi_http_name_by_trace(&exchange->trace);
+        domi_http_make_id_from_trace(&exchange->trace);
     return write_ids_into_request(request, &found, &exchange->trace);
 }
 

@@ -54,7 +54,7 @@ static int split_url_into_parts(const char *text, size_t size, parts *ret_parts)
     if (size > DOMUS_HTTP_URL_MAX)
         return -EMSGSIZE;
     for (size_t i = 0; i < size; i++) {
-        if (!domi_http_is(text[i], DOMI_HTTP_TARGET) && text[i] != '#')
+        if (!domi_http_is_byte_of_class(text[i], DOMI_HTTP_TARGET) && text[i] != '#')
             return -EINVAL;
     }
     part first = cut_part_of_url(text, size, 0, ":/?#");

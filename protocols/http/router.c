@@ -45,7 +45,7 @@ static bool match_route_by_segments(const char *route, domus_slice path, domus_h
             if ((size == 0 && !does_segment_match_rest(segment, wanted)) ||
                 match->count == DOMUS_HTTP_VALUES_MAX)
                 return false;
-            match->values[match->count++] = domi_http_part_of(path, at, size);
+            match->values[match->count++] = domi_http_part_of_slice(path, at, size);
         } else if (size != wanted || memcmp(segment, text + at, size) != 0) {
             return false;
         }
@@ -149,7 +149,7 @@ int domus_http_route_number(const domus_http_match *match, const char *name, int
         return -EINVAL;
     memcpy(text, domus_slice_data(value), value.size);
     text[value.size] = '\0';
-    return domi_http_read_number(text, least, most, ret_number);
+    return domi_http_read_whole_number(text, least, most, ret_number);
 }
 
 int domus_http_unrouted(const domus_http_match *match, domus_http_response *ret_response)

@@ -111,19 +111,19 @@ static void store_tag_and_time_of_file(found *file)
  * clients that accept gzip, and makes the tags of such answers weak (domus/http_gzip.h). */
 static bool has_client_compressed_answer(const found *file)
 {
-    if (file->is_packed || !domi_http_wants_gzip(file->request->fields))
+    if (file->is_packed || !domi_http_does_client_prefer_gzip(file->request->fields))
         return false;
-    return domi_http_lists_weakly(file->request->fields, file->etag);
+    return domi_http_do_fields_list_weak_tag(file->request->fields, file->etag);
 }
 
 static char *put_content_range(char *to, const found *file)
 {
     to = DOMI_HTTP_PUT(to, "Content-Range: bytes ");
-    to = domi_http_put_number(to, file->ranges[0].first);
+    to = domi_http_put_decimal_number(to, file->ranges[0].first);
     *to++ = '-';
-    to = domi_http_put_number(to, file->ranges[0].last);
+    to = domi_http_put_decimal_number(to, file->ranges[0].last);
     *to++ = '/';
-    to = domi_http_put_number(to, file->loaded->status.size);
+    to = domi_http_put_decimal_number(to, file->loaded->status.size);
     return DOMI_HTTP_PUT(to, "\r\n");
 }
 
@@ -141,13 +141,13 @@ static int make_fields_of_file_answer(const found *file, const char *boundary, b
         return -EINVAL;
     if (is_weak)
         to = DOMI_HTTP_PUT(to, "W/");
-    to = domi_http_put(to, file->etag, strlen(file->etag));
+    to = domi_http_put_bytes(to, file->etag, strlen(file->etag));
     to = DOMI_HTTP_PUT(to, "\r\nLast-Modified: ");
     domus_http_date(file->modified, to);
     to = DOMI_HTTP_PUT(to + DOMUS_HTTP_DATE_SIZE, "\r\nAccept-Ranges: bytes\r\n");
     if (cache != NULL) {
         to = DOMI_HTTP_PUT(to, "Cache-Control: ");
-        to = domi_http_put(to, cache, cache_size);
+        to = domi_http_put_bytes(to, cache, cache_size);
         to = DOMI_HTTP_PUT(to, "\r\n");
     }
     if (file->files->compressed)
@@ -156,7 +156,7 @@ static int make_fields_of_file_answer(const found *file, const char *boundary, b
         to = DOMI_HTTP_PUT(to, "Content-Encoding: gzip\r\n");
     if (boundary != NULL) {
         to = DOMI_HTTP_PUT(to, "Content-Type: multipart/byteranges; boundary=");
-        to = domi_http_put(to, boundary, strlen(boundary));
+        to = domi_http_put_bytes(to, boundary, strlen(boundary));
         to = DOMI_HTTP_PUT(to, "\r\n");
     } else if (file->range_count == 1) {
         to = put_content_range(to, file);
@@ -299,7 +299,7 @@ static int send_parts_with_ranges(domus_stack *stack, const found *file, domi_ht
     int result = make_fields_of_file_answer(file, body->boundary, false, &response.fields);
 
     if (result == 0 && loaded->file == NULL) {
-        result = domi_http_join_byteranges(body, loaded->bytes, &response.body);
+        result = domi_http_join_ranges_into_body(body, loaded->bytes, &response.body);
         if (result == 0)
             return reply_with_response_about_file(stack, &response);
     } else if (result == 0) {
@@ -317,8 +317,8 @@ static int send_ranges_of_file(domus_stack *stack, const found *file)
 {
     domi_http_byteranges body;
     int result =
-        domi_http_make_byteranges(file->ranges, file->range_count, file->loaded->status.size,
-                                  choose_media_type_of_file(file), &body);
+        domi_http_make_parts_of_ranges(file->ranges, file->range_count, file->loaded->status.size,
+                                       choose_media_type_of_file(file), &body);
 
     if (result != 0)
         return result;
@@ -383,7 +383,8 @@ static int answer_by_conditions_and_ranges(domus_stack *stack, found *file)
 static int answer_with_loaded_file(domus_stack *stack, found *file, domus_file_loaded *loaded)
 {
     file->loaded = loaded;
-    file->is_packed = loaded->index == 0 && domi_http_wants_packed(file->files, file->request);
+    file->is_packed =
+        loaded->index == 0 && domi_http_may_send_packed_file(file->files, file->request);
     int result = S_ISDIR(loaded->status.mode) ? redirect_to_folder(stack, file->request)
                                               : answer_by_conditions_and_ranges(stack, file);
 
@@ -429,7 +430,7 @@ static int load_file_and_answer(domus_stack *stack, found *file)
     const domus_http_files *files = file->files;
     domus_file_loaded loaded;
     domi_http_names tried;
-    int error = domi_http_list_names(files, file->request, file->path, &tried);
+    int error = domi_http_list_names_of_files(files, file->request, file->path, &tried);
 
     if (error != 0)
         return error;

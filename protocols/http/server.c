@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-int domi_http_admit_request(domi_http_state *state)
+int domi_http_decide_body_of_request(domi_http_state *state)
 {
     const domi_http_head *head = &state->head;
 
@@ -42,7 +42,7 @@ static bool does_client_accept_gzip(const domi_http_state *state, const domi_htt
     const char *head = from->head != NULL ? from->head : domus_slice_data(from->head_slice);
     const domus_page page = {head + state->head.fields_at};
 
-    return domi_http_wants_gzip(
+    return domi_http_does_client_prefer_gzip(
         (domus_slice){&page, 0, state->head_size - 2 - state->head.fields_at});
 }
 
@@ -75,9 +75,10 @@ static int cut_normal_target_of_request(domus_wire *wire, const domi_http_head *
     size_t size = head->target_size;
 
     if ((head->flags & DOMI_HTTP_ESCAPED) != 0)
-        size = domi_http_normalize_target(
-            domi_http_edit_head(wire, from, head->target_at, head->target_size), size);
-    return domi_http_cut_head(wire, from, head->target_at, (uint32_t)size, ret_target);
+        size = domi_http_normalize_path_of_target(
+            domi_http_changeable_bytes_of_head(wire, from, head->target_at, head->target_size),
+            size);
+    return domi_http_cut_slice_of_head(wire, from, head->target_at, (uint32_t)size, ret_target);
 }
 
 int domi_http_make_request(domus_wire *wire, domi_http_state *state, const domi_http_source *from,
@@ -93,21 +94,21 @@ int domi_http_make_request(domus_wire *wire, domi_http_state *state, const domi_
         return -ENOMEM;
     int error = cut_normal_target_of_request(wire, head, from, &request->target);
     if (error == 0)
-        error = domi_http_cut_head(wire, from, head->fields_at,
-                                   state->head_size - 2 - head->fields_at, &request->fields);
+        error = domi_http_cut_slice_of_head(
+            wire, from, head->fields_at, state->head_size - 2 - head->fields_at, &request->fields);
     if (error != 0)
         return error;
     request->method = head->method;
     request->minor = head->minor;
     if (state->options.chain != NULL)
-        request->exchange = domi_http_exchange_number(state->made);
+        request->exchange = domi_http_make_exchange_number(state->made);
     request->close = does_connection_end_with_answer(head);
     request->upgrade = does_request_want_upgrade(head);
     if (in_pieces) {
         request->stream = domus_wire_body(wire);
         request->length = head->length;
     } else {
-        request->body = domi_http_cut_body(wire, from);
+        request->body = domi_http_cut_body_slice(wire, from);
         request->length = request->body.size;
     }
     if (request->close)

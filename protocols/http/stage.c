@@ -47,7 +47,7 @@ static int check_options_of_http(const void *options_)
     if (options->fields_max > FIELDS_MOST || options->whole_max > DOMUS_SLICE_MAX ||
         options->trailer_max > HEAD_MOST || options->trailer_max == 1)
         return -EINVAL;
-    if (options->host != NULL && !domi_http_is_host(options->host, strlen(options->host)))
+    if (options->host != NULL && !domi_http_is_valid_host(options->host, strlen(options->host)))
         return -EINVAL;
     if (options->unzip && (options->streams || options->role != DOMUS_ROLE_CLIENT))
         return -EINVAL;
@@ -83,17 +83,17 @@ static int open_http_stage(domus_wire *wire, void *state_, const void *options)
     if (own->body_max == 0)
         own->body_max = BODY_DEFAULT;
     state->head.kind = domi_http_is_server(state) ? DOMI_HTTP_REQUEST : DOMI_HTTP_RESPONSE;
-    return domi_http_is_server(state) ? 0 : domi_http_open_asked(state);
+    return domi_http_is_server(state) ? 0 : domi_http_allocate_unanswered(state);
 }
 
 static int decode_http_bytes(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
-    return domi_http_decode(wire, state, bytes, size);
+    return domi_http_decode_bytes(wire, state, bytes, size);
 }
 
 static int handle_end_of_http_bytes(domus_wire *wire, void *state, size_t left)
 {
-    return domi_http_decode_end(wire, state, left);
+    return domi_http_decode_end_of_bytes(wire, state, left);
 }
 
 static int encode_http_message(domus_wire *wire, void *state_, uint64_t id, const domus_type *type,
@@ -101,32 +101,33 @@ static int encode_http_message(domus_wire *wire, void *state_, uint64_t id, cons
 {
     domi_http_state *state = state_;
 
-    return domi_http_is_server(state) ? domi_http_encode_answer(wire, state, id, type, payload)
-                                      : domi_http_encode_ask(wire, state, id, type, payload);
+    return domi_http_is_server(state)
+               ? domi_http_encode_answer_of_server(wire, state, id, type, payload)
+               : domi_http_encode_ask_of_client(wire, state, id, type, payload);
 }
 
 static int fail_http_request(domus_wire *wire, void *state, uint64_t id, const domus_type *request,
                              int error)
 {
-    return domi_http_fail(wire, state, id, request, error);
+    return domi_http_answer_failed_request(wire, state, id, request, error);
 }
 
 static void close_http_stage(domus_wire *wire, void *state_)
 {
     domi_http_state *state = state_;
 
-    domi_http_chained_free(state->chained, domus_wire_now_ns(wire));
-    domi_http_reset(state);
+    domi_http_exchanges_free(state->chained, domus_wire_now_ns(wire));
+    domi_http_free_gathered_message(state);
     domus_slice_free(state->waiting);
-    domi_http_deflaters_give(&state->deflaters);
-    domi_http_close_asked(state);
+    domi_http_deflaters_give_back(&state->deflaters);
+    domi_http_free_unanswered(state);
 }
 
 static int send_100_continue_if_owed(domus_wire *wire, void *state_)
 {
     domi_http_state *state = state_;
 
-    return state->waits_for_100 ? domi_http_send_100(wire, state) : 0;
+    return state->waits_for_100 ? domi_http_send_100_continue(wire, state) : 0;
 }
 
 /* Handle an answer whose rest cannot be sent. An answer to HEAD has no body that could be cut off.
@@ -138,14 +139,14 @@ static int cut_answer_of_server(domus_wire *wire, void *state_, uint64_t id, int
     uint64_t *stream = domus_wire_stream(wire);
 
     if (stream != NULL)
-        domi_http_drop_stream(stream);
+        domi_http_release_stream_early(stream);
     if (state->chained != NULL)
-        domi_http_end_exchange_of(state->chained, id, domus_wire_now_ns(wire), !is_head);
+        domi_http_end_exchange_of_request(state->chained, id, domus_wire_now_ns(wire), !is_head);
     bool is_refused = stream != NULL && *stream == DOMI_HTTP_STREAM_TUNNEL &&
                       state->tunnel == DOMI_HTTP_NO_TUNNEL;
     if (state->wait == DOMI_HTTP_UNWANTED || is_refused)
         return 0; /* no byte of the body has left, and none will follow */
-    return is_head ? domi_http_end_answer(wire, state, id) : error;
+    return is_head ? domi_http_finish_answer(wire, state, id) : error;
 }
 
 /* Send the body of a request, because the server has not sent 100 Continue in time; it may not know
@@ -153,7 +154,7 @@ static int cut_answer_of_server(domus_wire *wire, void *state_, uint64_t id, int
 static int send_waiting_body_unasked(domus_wire *wire, void *state, bool owed)
 {
     (void)owed;
-    return domi_http_let_body_go(wire, state);
+    return domi_http_send_waiting_body(wire, state);
 }
 
 const domus_stage domus_http_stage = {

@@ -66,15 +66,15 @@ const char *domus_http_reason(unsigned status)
     return classes[class].phrases[status % 100];
 }
 
-char *domi_http_put_status(char *to, unsigned status)
+char *domi_http_put_status_line(char *to, unsigned status)
 {
     const char *reason = domus_http_reason(status);
 
     if (status == 200)
         return DOMI_HTTP_PUT(to, "HTTP/1.1 200 OK\r\n");
     to = DOMI_HTTP_PUT(to, "HTTP/1.1 ");
-    to = domi_http_put_number(to, status);
+    to = domi_http_put_decimal_number(to, status);
     *to++ = ' ';
-    to = domi_http_put(to, reason, strlen(reason));
+    to = domi_http_put_bytes(to, reason, strlen(reason));
     return DOMI_HTTP_PUT(to, "\r\n");
 }

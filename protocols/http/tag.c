@@ -27,7 +27,7 @@ void domus_http_tag(const void *bytes, size_t size, char *to)
     sha256_update(&context, size, bytes);
     sha256_digest(&context, sizeof hash, hash);
     *to++ = '"';
-    to += domi_http_64_encode(to, hash, sizeof hash);
+    to += domi_http_base64url_encode(to, hash, sizeof hash);
     *to++ = '"';
     *to = '\0';
 }
@@ -70,7 +70,7 @@ static bool does_field_describe_body(domus_slice name)
     static const char *const names[] = {"content-type",  "content-encoding", "content-language",
                                         "content-range", "last-modified",    NULL};
 
-    return domi_http_slice_is_one_of(name, names);
+    return domi_http_is_slice_one_of_words(name, names);
 }
 
 /* Make the fields of the answer, a 200 or a 304. Returns 0, or a negative errno. */
@@ -78,8 +78,8 @@ static int make_fields_of_tagged_answer(const tagged *answer, bool is_304, domus
 {
     domus_slice fields = answer->response.fields;
     bool is_weak = is_304 && answer->tag[0] == '"' &&
-                   domi_http_wants_gzip(answer->request->fields) &&
-                   domi_http_lists_weakly(answer->request->fields, answer->tag);
+                   domi_http_does_client_prefer_gzip(answer->request->fields) &&
+                   domi_http_do_fields_list_weak_tag(answer->request->fields, answer->tag);
     bool keeps_own = answer->has_own_tag && !is_weak;
     domus_appender made = {0};
     domus_http_line line;
@@ -93,8 +93,8 @@ static int make_fields_of_tagged_answer(const tagged *answer, bool is_304, domus
     }
     while (domus_http_next(fields, &at, &line)) {
         if (!does_field_describe_body(line.name) &&
-            (keeps_own || !domi_http_slice_is(line.name, "etag")))
-            (void)domi_http_add_line(&made, &line);
+            (keeps_own || !domi_http_is_slice_word(line.name, "etag")))
+            (void)domi_http_add_field_unchanged(&made, &line);
     }
     return domus_append_end(&made, ret_fields);
 }

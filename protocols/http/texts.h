@@ -17,14 +17,14 @@
 
 /* Read a whole number: digits, perhaps with a '-' before them, without leading zeros. Returns 0;
  * -EINVAL when the text is no number; -ERANGE when it is below `least` or above `most`. */
-int domi_http_read_number(const char *text, int64_t least, int64_t most, int64_t *ret_number);
+int domi_http_read_whole_number(const char *text, int64_t least, int64_t most, int64_t *ret_number);
 
 /* ---- query.c ----------------------------------------------------------------------------------*/
 
 /* Compares names of parameters in queries and forms. Any thread. */
 
 /* Returns whether `encoded`, a name in a query or form that may have escapes, is the given name. */
-bool domi_http_is_encoded_name(domus_slice encoded, const char *name);
+bool domi_http_does_encoded_name_equal(domus_slice encoded, const char *name);
 
 /* ---- json_text.c ------------------------------------------------------------------------------*/
 
@@ -35,7 +35,7 @@ bool domi_http_is_encoded_name(domus_slice encoded, const char *name);
  * without a zero: bytes that are not printable ASCII become escapes, and bytes that are no UTF-8
  * become U+FFFD. A text that does not fit is cut, but never within an escape. Returns the bytes
  * written. */
-size_t domi_http_json_text(const char *bytes, size_t size, char *to, size_t room);
+size_t domi_http_escape_text_for_json(const char *bytes, size_t size, char *to, size_t room);
 
 /* ---- normal.c ---------------------------------------------------------------------------------*/
 
@@ -48,6 +48,6 @@ size_t domi_http_json_text(const char *bytes, size_t size, char *to, size_t room
 /* Change the path in a target, which may be a whole URL, to the normal form in place. The query
  * stays as it is. Returns the bytes of the new target. Decoding gives the same bytes as before, and
  * a second call changes nothing. */
-size_t domi_http_normalize_target(char *target, size_t size);
+size_t domi_http_normalize_path_of_target(char *target, size_t size);
 
 #endif

@@ -15,7 +15,7 @@
  * capitals. */
 static int value_of_small_hex_digit(char byte)
 {
-    return byte >= 'A' && byte <= 'F' ? -1 : domi_http_hex(byte);
+    return byte >= 'A' && byte <= 'F' ? -1 : domi_http_value_of_hex_digit(byte);
 }
 
 /* Read `count` bytes, each from two hexadecimal digits. Returns false at any other character. */
@@ -94,11 +94,11 @@ void domus_http_traceparent_write(const domus_http_trace *trace,
 
 /* --- ids -------------------------------------------------------------------------------------- */
 
-bool domi_http_is_request_id(const char *id, size_t size)
+bool domi_http_is_valid_request_id(const char *id, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
         char byte = id[i];
-        char lower = domi_http_lower(byte);
+        char lower = domi_http_small_letter_of(byte);
         bool is_name = (lower >= 'a' && lower <= 'z') || (byte >= '0' && byte <= '9');
         if (!is_name && (byte == '\0' || strchr("-_.:+/=@", byte) == NULL))
             return false;
@@ -106,7 +106,7 @@ bool domi_http_is_request_id(const char *id, size_t size)
     return size != 0 && size <= DOMUS_HTTP_REQUEST_ID_MAX;
 }
 
-void domi_http_name_by_trace(domus_http_trace *trace)
+void domi_http_make_id_from_trace(domus_http_trace *trace)
 {
     *write_bytes_as_hex(trace->id, trace->trace, sizeof trace->trace) = '\0';
 }
@@ -122,33 +122,33 @@ static void store_value_and_count_field(domus_slice *value, unsigned *count,
     ++*count;
 }
 
-void domi_http_find_names(domus_slice fields, domi_http_names_found *ret_found)
+void domi_http_find_fields_with_ids(domus_slice fields, domi_http_names_found *ret_found)
 {
     domus_http_line line;
     uint32_t at = 0;
 
     *ret_found = (domi_http_names_found){.parents = 0};
     while (domus_http_next(fields, &at, &line)) {
-        if (domi_http_slice_is(line.name, "traceparent"))
+        if (domi_http_is_slice_word(line.name, "traceparent"))
             store_value_and_count_field(&ret_found->parent, &ret_found->parents, &line);
-        else if (domi_http_slice_is(line.name, "x-request-id"))
+        else if (domi_http_is_slice_word(line.name, "x-request-id"))
             store_value_and_count_field(&ret_found->id, &ret_found->ids, &line);
-        else if (domi_http_slice_is(line.name, "tracestate"))
+        else if (domi_http_is_slice_word(line.name, "tracestate"))
             ret_found->states++;
     }
 }
 
-void domi_http_take_id(const domi_http_names_found *found, domus_http_trace *trace)
+void domi_http_take_id_from_fields(const domi_http_names_found *found, domus_http_trace *trace)
 {
     const char *id = domus_slice_data(found->id);
 
-    if (found->ids != 1 || !domi_http_is_request_id(id, found->id.size))
+    if (found->ids != 1 || !domi_http_is_valid_request_id(id, found->id.size))
         return;
     memcpy(trace->id, id, found->id.size);
     trace->id[found->id.size] = '\0';
 }
 
-int domi_http_take_parent(const domi_http_names_found *found, domus_http_trace *trace)
+int domi_http_take_trace_from_fields(const domi_http_names_found *found, domus_http_trace *trace)
 {
     return found->parents == 1 ? domus_http_traceparent_read(domus_slice_data(found->parent),
                                                              found->parent.size, trace)
@@ -159,19 +159,20 @@ int domus_http_trace_of(domus_slice fields, domus_http_trace *ret_trace)
 {
     domi_http_names_found found;
 
-    domi_http_find_names(fields, &found);
+    domi_http_find_fields_with_ids(fields, &found);
     *ret_trace = (domus_http_trace){.flags = 0};
-    domi_http_take_id(&found, ret_trace);
-    return domi_http_take_parent(&found, ret_trace) == 0 ? 0 : -ENOENT;
+    domi_http_take_id_from_fields(&found, ret_trace);
+    return domi_http_take_trace_from_fields(&found, ret_trace) == 0 ? 0 : -ENOENT;
 }
 
 int domus_http_trace_begin(const domus_http_trace *parent, domus_http_trace *ret_trace)
 {
     domus_http_trace trace = parent != NULL ? *parent : (domus_http_trace){.flags = 0};
-    int error = parent == NULL ? domi_websocket_draw(trace.trace, sizeof trace.trace) : 0;
+    int error =
+        parent == NULL ? domi_websocket_draw_random_bytes(trace.trace, sizeof trace.trace) : 0;
 
     if (error == 0)
-        error = domi_websocket_draw(trace.span, sizeof trace.span);
+        error = domi_websocket_draw_random_bytes(trace.span, sizeof trace.span);
     if (error != 0)
         return error;
     trace.span[0] |= are_all_bytes_zero(trace.span, sizeof trace.span);

@@ -16,16 +16,16 @@ typedef struct domi_http_names_found {
     unsigned states; /* number of fields tracestate in the request */
 } domi_http_names_found;
 
-void domi_http_find_names(domus_slice fields, domi_http_names_found *ret_found);
+void domi_http_find_fields_with_ids(domus_slice fields, domi_http_names_found *ret_found);
 
 /* Set the id of a request's trace from its fields, if they have a valid id; set the trace itself,
  * which returns 0, or a negative errno if the field is invalid, and then `trace` is unchanged. */
-void domi_http_take_id(const domi_http_names_found *found, domus_http_trace *trace);
-int domi_http_take_parent(const domi_http_names_found *found, domus_http_trace *trace);
+void domi_http_take_id_from_fields(const domi_http_names_found *found, domus_http_trace *trace);
+int domi_http_take_trace_from_fields(const domi_http_names_found *found, domus_http_trace *trace);
 
-bool domi_http_is_request_id(const char *id, size_t size);
+bool domi_http_is_valid_request_id(const char *id, size_t size);
 
 /* Make the id of a request from its trace. */
-void domi_http_name_by_trace(domus_http_trace *trace);
+void domi_http_make_id_from_trace(domus_http_trace *trace);
 
 #endif

@@ -10,8 +10,8 @@
 /* Returns whether the protocol is HTTP/2, whose requests would pass through a tunnel unchecked. */
 static bool is_protocol_http2(const char *protocol)
 {
-    return domi_http_is_word(protocol, strlen(protocol), "h2c") ||
-           domi_http_is_word(protocol, strlen(protocol), "h2");
+    return domi_http_is_word_regardless_of_case(protocol, strlen(protocol), "h2c") ||
+           domi_http_is_word_regardless_of_case(protocol, strlen(protocol), "h2");
 }
 
 static bool may_request_upgrade_to(const domus_http_request *request, const char *protocol)
@@ -19,10 +19,11 @@ static bool may_request_upgrade_to(const domus_http_request *request, const char
     bool is_websocket = strcmp(protocol, "websocket") == 0;
 
     return !is_protocol_http2(protocol) && (request->method == DOMUS_HTTP_GET || !is_websocket) &&
-           domi_http_lists(request->fields, "upgrade", protocol);
+           domi_http_do_fields_list_word(request->fields, "upgrade", protocol);
 }
 
-const char *domi_http_find_upgrade(const char *const *protocols, const domus_http_request *request)
+const char *domi_http_find_allowed_upgrade(const char *const *protocols,
+                                           const domus_http_request *request)
 {
     static const char *const websocket[] = {"websocket", NULL};
 
@@ -40,7 +41,7 @@ static domi_http_state *http_state_of_channel(domus_stack *stack, domus_channel 
     return channel != NULL ? domus_channel_stage_state(stack, channel, &domus_http_stage) : NULL;
 }
 
-int domi_http_await_tunnel(domus_stack *stack, domus_channel *channel)
+int domi_http_prepare_for_tunnel(domus_stack *stack, domus_channel *channel)
 {
     domi_http_state *state = http_state_of_channel(stack, channel);
     int error = state != NULL ? domus_channel_open_rest(stack, channel, NULL) : -EPERM;

@@ -26,10 +26,10 @@ static int decompress_step_of_body(domi_http_state *state, bool *ret_more)
     if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
         return -EPROTO;
     *ret_more = zlib->avail_in != 0 || (zlib->avail_out == 0 && !inflater->is_whole);
-    return domi_http_gather(state, (const char *)room, sizeof room - zlib->avail_out);
+    return domi_http_gather_body_bytes(state, (const char *)room, sizeof room - zlib->avail_out);
 }
 
-int domi_http_unzip(domi_http_state *state, const char *bytes, size_t size)
+int domi_http_decompress_and_gather(domi_http_state *state, const char *bytes, size_t size)
 {
     struct domi_http_inflater *inflater = state->inflater;
     bool has_more = size != 0;

@@ -13,12 +13,12 @@
  * nor https. */
 static size_t read_scheme_of_url(const char *text, size_t size, bool *ret_secure)
 {
-    if (size >= 7 && domi_http_is_same(text, "http://", 7)) {
+    if (size >= 7 && domi_http_is_same_regardless_of_case(text, "http://", 7)) {
         *ret_secure = false;
         return 7;
     }
     *ret_secure = true;
-    return size >= 8 && domi_http_is_same(text, "https://", 8) ? 8 : 0;
+    return size >= 8 && domi_http_is_same_regardless_of_case(text, "https://", 8) ? 8 : 0;
 }
 
 /* Returns whether a text begins with a scheme other than http and https. */
@@ -27,8 +27,8 @@ static bool has_text_other_scheme(const char *text, size_t size)
     const char *end = size != 0 ? memchr(text, ':', size) : NULL;
     size_t scheme = end != NULL ? (size_t)(end - text) : 0;
 
-    return scheme != 0 && !(scheme == 4 && domi_http_is_same(text, "http", 4)) &&
-           !(scheme == 5 && domi_http_is_same(text, "https", 5));
+    return scheme != 0 && !(scheme == 4 && domi_http_is_same_regardless_of_case(text, "http", 4)) &&
+           !(scheme == 5 && domi_http_is_same_regardless_of_case(text, "https", 5));
 }
 
 /* Returns whether the `size` bytes are an address of this family (IPv4 or IPv6) as text. */
@@ -55,7 +55,7 @@ static bool does_host_end_with_number(const char *host, size_t size)
     const char *label = host + at;
     size_t rest = size - at;
     if (rest >= 2 && label[0] == '0' && (label[1] | 0x20) == 'x')
-        return domi_http_run(label + 2, rest - 2, DOMI_HTTP_HEX) == rest - 2;
+        return domi_http_count_bytes_of_classes(label + 2, rest - 2, DOMI_HTTP_HEX) == rest - 2;
     for (size_t i = 0; i < rest; i++) {
         if (label[i] < '0' || label[i] > '9')
             return false;
@@ -72,7 +72,7 @@ static size_t read_host_of_url(const char *text, size_t size)
             return 0;
         return (size_t)(end - text) + 1;
     }
-    size_t host = domi_http_run(text, size, DOMI_HTTP_HOST);
+    size_t host = domi_http_count_bytes_of_classes(text, size, DOMI_HTTP_HOST);
     if (host == 0 || *text == '.')
         return 0;
     size_t name = host - (text[host - 1] == '.');
@@ -98,14 +98,14 @@ static size_t read_port_of_url(const char *text, size_t size, uint16_t *ret_port
 /* Read the path and the query of a URL, and check its fragment. Returns 0; -EINVAL. */
 static int read_path_and_query_of_url(const char *text, size_t size, domus_http_url *url)
 {
-    size_t target = domi_http_run(text, size, DOMI_HTTP_TARGET);
+    size_t target = domi_http_count_bytes_of_classes(text, size, DOMI_HTTP_TARGET);
 
     if (target != 0 && *text != '/' && *text != '?')
         return -EINVAL;
     if (target < size) {
         size_t at = target + 1;
         if (text[target] != '#' ||
-            at + domi_http_run(text + at, size - at, DOMI_HTTP_TARGET) != size)
+            at + domi_http_count_bytes_of_classes(text + at, size - at, DOMI_HTTP_TARGET) != size)
             return -EINVAL;
     }
     url->target = text;
@@ -147,5 +147,5 @@ bool domus_http_url_same_origin(const domus_http_url *one, const domus_http_url 
 {
     return one->secure == other->secure && one->port == other->port &&
            one->host_size == other->host_size &&
-           domi_http_is_same(one->host, other->host, one->host_size);
+           domi_http_is_same_regardless_of_case(one->host, other->host, one->host_size);
 }

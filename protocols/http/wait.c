@@ -7,8 +7,8 @@
 
 #define TIMEOUT_NS UINT64_C(1000000000)
 
-void domi_http_begin_wait(domus_wire *wire, domi_http_state *state, domus_slice body,
-                          const uint64_t *stream)
+void domi_http_let_body_wait_for_100(domus_wire *wire, domi_http_state *state, domus_slice body,
+                                     const uint64_t *stream)
 {
     uint64_t timeout_ns = state->options.continue_timeout_ns;
 
@@ -19,12 +19,12 @@ void domi_http_begin_wait(domus_wire *wire, domi_http_state *state, domus_slice 
     domus_wire_wake(wire, timeout_ns != 0 ? timeout_ns : TIMEOUT_NS);
 }
 
-int domi_http_append_waiting(domus_wire *wire, const domi_http_state *state)
+int domi_http_append_waiting_body(domus_wire *wire, const domi_http_state *state)
 {
     uint64_t chunks = DOMI_HTTP_STREAM_CHUNKS;
     const domus_piece piece = {state->waiting, false};
 
-    return state->waits_in_chunks ? domi_http_encode_piece(wire, &chunks, &piece)
+    return state->waits_in_chunks ? domi_http_append_piece_of_stream(wire, &chunks, &piece)
                                   : domus_wire_append_slice(wire, state->waiting);
 }
 
@@ -38,22 +38,22 @@ static void end_wait_of_body(domus_wire *wire, domi_http_state *state, domi_http
     domus_wire_wake(wire, 0);
 }
 
-void domi_http_end_wait(domus_wire *wire, domi_http_state *state)
+void domi_http_end_wait_for_100(domus_wire *wire, domi_http_state *state)
 {
     if (state->wait == DOMI_HTTP_WAITS)
         end_wait_of_body(wire, state, DOMI_HTTP_GOES);
 }
 
-int domi_http_let_body_go(domus_wire *wire, domi_http_state *state)
+int domi_http_send_waiting_body(domus_wire *wire, domi_http_state *state)
 {
-    int error = state->wait == DOMI_HTTP_WAITS ? domi_http_append_waiting(wire, state) : 0;
+    int error = state->wait == DOMI_HTTP_WAITS ? domi_http_append_waiting_body(wire, state) : 0;
 
     if (error == 0)
-        domi_http_end_wait(wire, state);
+        domi_http_end_wait_for_100(wire, state);
     return error;
 }
 
-void domi_http_note_unwanted(domus_wire *wire, domi_http_state *state)
+void domi_http_discard_unwanted_body(domus_wire *wire, domi_http_state *state)
 {
     if (state->wait == DOMI_HTTP_WAITS && state->asked.count == 1)
         end_wait_of_body(wire, state, DOMI_HTTP_UNWANTED);
@@ -70,8 +70,9 @@ static int keep_first_piece_of_body(domi_http_state *state, uint64_t *stream, do
     return error;
 }
 
-int domi_http_encode_waiting(domus_wire *wire, domi_http_state *state, const domus_piece *piece,
-                             const domus_http_trailers *trailers)
+int domi_http_encode_piece_of_waiting_body(domus_wire *wire, domi_http_state *state,
+                                           const domus_piece *piece,
+                                           const domus_http_trailers *trailers)
 {
     uint64_t *stream = domus_wire_stream(wire);
     bool is_last = piece == NULL || piece->last;
@@ -80,11 +81,11 @@ int domi_http_encode_waiting(domus_wire *wire, domi_http_state *state, const dom
         return 0;
     if (!is_last && state->waiting.size == 0)
         return keep_first_piece_of_body(state, stream, piece->bytes);
-    int error = domi_http_append_waiting(wire, state);
+    int error = domi_http_append_waiting_body(wire, state);
     if (error == 0)
-        error = piece != NULL ? domi_http_encode_piece(wire, stream, piece)
-                              : domi_http_encode_trailers(wire, stream, trailers);
+        error = piece != NULL ? domi_http_append_piece_of_stream(wire, stream, piece)
+                              : domi_http_append_trailers_of_stream(wire, stream, trailers);
     if (error == 0)
-        domi_http_end_wait(wire, state);
+        domi_http_end_wait_for_100(wire, state);
     return error;
 }

@@ -31,7 +31,7 @@ static int end_gathered_body(domi_http_exchange *exchange, const domus_http_requ
 
     if (error != 0)
         return error;
-    domi_http_drop_whole(exchange);
+    domi_http_free_gathered_body(exchange);
     request->stream.number = 0;
     request->length = request->body.size;
     exchange->waits = true;
@@ -42,7 +42,7 @@ static int handle_piece_of_gathered_body(domus_stack *stack, void *self, const d
 {
     const domus_http_request *request = domus_asked(stack, &domus_http_request_type);
     const domi_http_state *state;
-    domi_http_exchange *exchange = domi_http_find_running(stack, request, &state);
+    domi_http_exchange *exchange = domi_http_find_exchange_of_channel(stack, request, &state);
     /* an answer that is no piece is the trailers of the body, which a handler of a whole body does
      * not get */
     bool is_last = answer->type != &domus_piece_type;
@@ -67,7 +67,7 @@ static int handle_piece_of_gathered_body(domus_stack *stack, void *self, const d
 int domus_http_gather(domus_stack *stack, const domus_http_request *request, uint32_t size_max)
 {
     const domi_http_state *state;
-    domi_http_exchange *exchange = domi_http_find_running(stack, request, &state);
+    domi_http_exchange *exchange = domi_http_find_exchange_of_channel(stack, request, &state);
 
     if (request->stream.number == 0)
         return size_max != 0 && request->body.size > size_max ? -EMSGSIZE : 0;

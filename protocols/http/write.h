@@ -19,16 +19,16 @@
  * from where they lie. */
 #define DOMI_HTTP_COPIED_MAX 2048u
 
-static inline char *domi_http_put(char *to, const char *text, size_t size)
+static inline char *domi_http_put_bytes(char *to, const char *text, size_t size)
 {
     memcpy(to, text, size);
     return to + size;
 }
 
 /* Write a constant text to `to`. Returns where it ends. */
-#define DOMI_HTTP_PUT(to, text) domi_http_put(to, text, sizeof(text) - 1)
+#define DOMI_HTTP_PUT(to, text) domi_http_put_bytes(to, text, sizeof(text) - 1)
 
-static inline char *domi_http_put_number(char *to, uint64_t number)
+static inline char *domi_http_put_decimal_number(char *to, uint64_t number)
 {
     char digits[DOMI_HTTP_DIGITS_MAX];
     char *from = digits + sizeof digits;
@@ -36,11 +36,11 @@ static inline char *domi_http_put_number(char *to, uint64_t number)
     do
         *--from = (char)('0' + number % 10);
     while ((number /= 10) != 0);
-    return domi_http_put(to, from, (size_t)(digits + sizeof digits - from));
+    return domi_http_put_bytes(to, from, (size_t)(digits + sizeof digits - from));
 }
 
 /* Make an appender of fields fail with -EINVAL, unless it has failed already. Returns its error. */
-static inline int domi_http_fail_fields(domus_appender *fields)
+static inline int domi_http_fail_appender_of_fields(domus_appender *fields)
 {
     if (fields->error == 0) {
         domus_append_drop(fields);
@@ -50,10 +50,10 @@ static inline int domi_http_fail_fields(domus_appender *fields)
 }
 
 /* Write the field Date with the current second (date.c). */
-char *domi_http_put_date(char *to);
+char *domi_http_put_date_field(char *to);
 
 /* Write the status line of an answer, such as "HTTP/1.1 200 OK\r\n", for a valid status. */
-char *domi_http_put_status(char *to, unsigned status);
+char *domi_http_put_status_line(char *to, unsigned status);
 
 /* Flags for the fields of a message that is to be sent. */
 enum {
@@ -76,7 +76,7 @@ static inline int domi_http_check_trailers(domus_slice fields)
 }
 
 /* Returns whether the peer that has sent a request accepts trailers in its answer. */
-static inline bool domi_http_may_have_trailers(uint64_t id)
+static inline bool domi_http_does_peer_accept_trailers(uint64_t id)
 {
     const uint64_t both = DOMI_HTTP_ID_NEW | DOMI_HTTP_ID_TRAILERS;
 
@@ -99,11 +99,11 @@ static inline bool domi_http_may_have_trailers(uint64_t id)
 
 /* Append a piece of a stream; append the end of the body; append trailers. Return 0, or a negative
  * errno (pieces.c). */
-int domi_http_encode_piece(domus_wire *wire, uint64_t *stream, const domus_piece *piece);
-int domi_http_encode_trailers(domus_wire *wire, uint64_t *stream,
-                              const domus_http_trailers *trailers);
+int domi_http_append_piece_of_stream(domus_wire *wire, uint64_t *stream, const domus_piece *piece);
+int domi_http_append_trailers_of_stream(domus_wire *wire, uint64_t *stream,
+                                        const domus_http_trailers *trailers);
 
 /* Release what a stream still holds when its body stops before the end. */
-void domi_http_drop_stream(uint64_t *stream);
+void domi_http_release_stream_early(uint64_t *stream);
 
 #endif

@@ -31,20 +31,20 @@ static int errno_of_nghttp2_result(int result)
  * stream cannot change to another protocol. Returns 0; a negative errno. */
 static int answer_websocket_request(domi_h2_lane *lane, domi_h2_fields *fields)
 {
-    const nghttp2_data_provider bytes = {.read_callback = domi_h2_read_body};
+    const nghttp2_data_provider bytes = {.read_callback = domi_h2_announce_body_frame};
     size_t count = 1;
 
     if (!lane->tunnels)
         return -EOPNOTSUPP;
     fields->fields[0].value = (uint8_t *)(uintptr_t) "200";
     for (size_t i = 1; i < fields->count; i++) {
-        if (!domi_h2_is_of_handshake(&fields->fields[i]))
+        if (!domi_h2_is_field_of_handshake(&fields->fields[i]))
             fields->fields[count++] = fields->fields[i];
     }
     lane->phase = DOMI_H2_REST;
     int error = errno_of_nghttp2_result(
         nghttp2_submit_response(lane->of->session, lane->id, fields->fields, count, &bytes));
-    return error != 0 ? error : domi_h2_open_tunnel(lane);
+    return error != 0 ? error : domi_h2_open_tunnel_of_lane(lane);
 }
 
 /* Submit the head of an answer to nghttp2, as the answer of the lane's stream. Returns 0; a
@@ -52,7 +52,7 @@ static int answer_websocket_request(domi_h2_lane *lane, domi_h2_fields *fields)
 static int submit_head_of_answer(domi_h2_lane *lane, unsigned status, domi_h2_fields *fields)
 {
     nghttp2_session *session = lane->of->session;
-    const nghttp2_data_provider body = {.read_callback = domi_h2_read_body};
+    const nghttp2_data_provider body = {.read_callback = domi_h2_announce_body_frame};
 
     if (status < 200) {
         if (status == 101)
@@ -62,7 +62,7 @@ static int submit_head_of_answer(domi_h2_lane *lane, unsigned status, domi_h2_fi
         return errno_of_nghttp2_result(result < 0 ? (int)result : 0);
     }
     if (lane->tunnels)
-        domi_h2_refuse_tunnel(lane);
+        domi_h2_refuse_tunnel_of_lane(lane);
     lane->phase = (uint8_t)phase_of_body_behind_head(lane, status, fields);
     lane->left = fields->length;
     lane->closes = fields->closes || lane->phase == DOMI_H2_REST;
@@ -97,7 +97,7 @@ static int read_head_of_answer(domi_h2_lane *lane, const char *head, size_t size
                                     .namelen = 7,
                                     .valuelen = 3};
     size_t first = (size_t)(end - head) + 2;
-    int error = domi_h2_read_fields(head + first, size - first - 2, &fields);
+    int error = domi_h2_read_fields_of_answer(head + first, size - first - 2, &fields);
     return error != 0 ? error : submit_head_of_answer(lane, status, &fields);
 }
 
@@ -121,7 +121,7 @@ static int gather_head_from_inner_channel(domi_h2_lane *lane, domi_h2_read_head 
 
     if (before + size > HEAD_MAX + DOMUS_WINDOW_MAX)
         return -EMSGSIZE;
-    int error = domi_h2_put(lines, bytes, size);
+    int error = domi_h2_append_text(lines, bytes, size);
     if (error != 0)
         return error;
     size_t head = size_of_head_in_bytes(lines->bytes, lines->size, before);
@@ -133,7 +133,7 @@ static int gather_head_from_inner_channel(domi_h2_lane *lane, domi_h2_read_head 
     return error != 0 ? error : 1;
 }
 
-int domi_h2_next_head(domi_h2_lane *lane, domi_h2_read_head *read)
+int domi_h2_read_next_head(domi_h2_lane *lane, domi_h2_read_head *read)
 {
     size_t size;
     const char *bytes = domus_inner_bytes(lane->inner, &size);
@@ -161,22 +161,22 @@ static void handle_end_of_inner_channel(domi_h2_lane *lane)
         return;
     /* CANCEL tells the client of an open tunnel that its TCP connection is lost (RFC 8441) */
     bool is_reset = error == -ETIMEDOUT || lane->is_open;
-    domi_h2_cut(lane, is_reset ? NGHTTP2_CANCEL : NGHTTP2_INTERNAL_ERROR);
+    domi_h2_reset_stream_of_lane(lane, is_reset ? NGHTTP2_CANCEL : NGHTTP2_INTERNAL_ERROR);
 }
 
-int domi_h2_go_on(domi_h2_lane *lane)
+int domi_h2_continue_answer_of_lane(domi_h2_lane *lane)
 {
     int result = 1;
 
-    domi_h2_credit(lane);
+    domi_h2_credit_used_bytes_to_peer(lane);
     if (lane->is_cut)
         return 0;
     while (result == 1 && lane->phase == DOMI_H2_HEAD)
-        result = domi_h2_next_head(lane, read_head_of_answer);
+        result = domi_h2_read_next_head(lane, read_head_of_answer);
     if (result == -EOPNOTSUPP)
-        domi_h2_cut(lane, NGHTTP2_HTTP_1_1_REQUIRED);
+        domi_h2_reset_stream_of_lane(lane, NGHTTP2_HTTP_1_1_REQUIRED);
     else if (result < 0 && result != -ENOMEM)
-        domi_h2_cut(lane, NGHTTP2_INTERNAL_ERROR);
+        domi_h2_reset_stream_of_lane(lane, NGHTTP2_INTERNAL_ERROR);
     if (result < 0)
         return result == -ENOMEM ? result : 0;
     if (lane->phase != DOMI_H2_HEAD)

@@ -39,7 +39,7 @@ static int read_trailers_of_body(domi_h2_lane *lane, const char *bytes, size_t s
 
     if (before + size > TRAILER_MAX)
         return -EMSGSIZE;
-    int error = domi_h2_put(lines, bytes, size);
+    int error = domi_h2_append_text(lines, bytes, size);
     if (error != 0)
         return error;
     /* the empty line at the end stands at the begin of the lines, or behind the last one */
@@ -112,7 +112,7 @@ static int submit_trailers_of_body(domi_h2 *h2, domi_h2_lane *lane)
 {
     domi_h2_fields fields = {.count = 0};
 
-    if (domi_h2_read_fields(lane->lines.bytes, lane->lines.size, &fields) != 0)
+    if (domi_h2_read_fields_of_answer(lane->lines.bytes, lane->lines.size, &fields) != 0)
         return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
     if (fields.count == 0)
         return 0;
@@ -155,11 +155,11 @@ static bool does_body_end_behind_part(domi_h2_lane *lane, const char *bytes, siz
     return true;
 }
 
-ssize_t domi_h2_read_body(nghttp2_session *session, int32_t id, uint8_t *to, size_t size,
-                          uint32_t *flags, nghttp2_data_source *source, void *h2_)
+ssize_t domi_h2_announce_body_frame(nghttp2_session *session, int32_t id, uint8_t *to, size_t size,
+                                    uint32_t *flags, nghttp2_data_source *source, void *h2_)
 {
     domi_h2 *h2 = h2_;
-    domi_h2_lane *lane = domi_h2_lane_of(h2, id);
+    domi_h2_lane *lane = domi_h2_lane_of_stream(h2, id);
     const char *bytes;
     size_t here;
 
@@ -183,11 +183,11 @@ ssize_t domi_h2_read_body(nghttp2_session *session, int32_t id, uint8_t *to, siz
     return (ssize_t)part;
 }
 
-int domi_h2_send_body(nghttp2_session *session, nghttp2_frame *frame, const uint8_t *head,
-                      size_t size, nghttp2_data_source *source, void *h2_)
+int domi_h2_send_body_frame(nghttp2_session *session, nghttp2_frame *frame, const uint8_t *head,
+                            size_t size, nghttp2_data_source *source, void *h2_)
 {
     domi_h2 *h2 = h2_;
-    domi_h2_lane *lane = domi_h2_lane_of(h2, frame->hd.stream_id);
+    domi_h2_lane *lane = domi_h2_lane_of_stream(h2, frame->hd.stream_id);
     size_t here = 0;
 
     (void)session, (void)source;
@@ -210,7 +210,7 @@ int domi_h2_send_body(nghttp2_session *session, nghttp2_frame *frame, const uint
     return 0;
 }
 
-int domi_h2_skip_body(domi_h2_lane *lane)
+int domi_h2_discard_body_bytes(domi_h2_lane *lane)
 {
     const char *bytes;
     size_t here;

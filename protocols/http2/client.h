@@ -24,56 +24,56 @@ extern const domi_h2_side domi_h2_client;
 /* --- client_session.c ------------------------------------------------------------------------- */
 
 /* Handle that the server accepts no further request on the connection (GOAWAY). */
-void domi_h2_client_go_away(domi_h2 *h2);
+void domi_h2_client_handle_goaway(domi_h2 *h2);
 
 /* --- client_ask.c ----------------------------------------------------------------------------- */
 
 /* Continue the request of a busy lane whose inner channel has new bytes, or has ended. Returns 0;
  * -ENOMEM. */
-int domi_h2_client_go_on(domi_h2_lane *lane);
+int domi_h2_client_continue_request(domi_h2_lane *lane);
 
 /* --- client_silence.c ------------------------------------------------------------------------- */
 
 /* Record that bytes of the server have come, so it responds. */
-void domi_h2_client_hear(domi_h2 *h2);
+void domi_h2_client_note_bytes_of_server(domi_h2 *h2);
 
 /* Handle a stream that ends without an answer: if no byte has come since it began, the server is
  * sent a PING. */
-void domi_h2_client_doubt(const domi_h2_lane *lane);
+void domi_h2_client_ping_silent_server(const domi_h2_lane *lane);
 
 /* Returns whether the server was sent a PING because it was in doubt, and has been silent for too
  * long since. */
-bool domi_h2_client_is_lost(const domi_h2 *h2);
+bool domi_h2_client_is_server_lost(const domi_h2 *h2);
 
 /* --- client_answer.c -------------------------------------------------------------------------- */
 
 /* Begin a block of fields that comes on a stream; take a field of it; end the block. Return 0;
  * -ENOMEM. */
-void domi_h2_client_begin_block(domi_h2 *h2, int32_t id);
-int domi_h2_client_take_field(domi_h2 *h2, nghttp2_rcbuf *name, nghttp2_rcbuf *value);
-int domi_h2_client_end_block(domi_h2 *h2, int32_t id, bool is_last);
+void domi_h2_client_begin_block_of_fields(domi_h2 *h2, int32_t id);
+int domi_h2_client_take_field_of_answer(domi_h2 *h2, nghttp2_rcbuf *name, nghttp2_rcbuf *value);
+int domi_h2_client_end_block_of_fields(domi_h2 *h2, int32_t id, bool is_last);
 
 /* Pass a part of an answer's body to the lane of its stream. Returns 0; -ENOMEM. */
-int domi_h2_client_take_data(domi_h2 *h2, int32_t id, const uint8_t *bytes, size_t size);
+int domi_h2_client_pass_part_of_body(domi_h2 *h2, int32_t id, const uint8_t *bytes, size_t size);
 
 /* --- client_lane.c ---------------------------------------------------------------------------- */
 
 /* End the stream of a busy lane with this error code of HTTP/2, even if it never began. An answer
  * that has come completely is kept. */
-void domi_h2_client_leave(domi_h2_lane *lane, uint32_t code);
+void domi_h2_client_end_stream_of_lane(domi_h2_lane *lane, uint32_t code);
 
 /* Fail the ask of a busy lane whose request cannot be sent, with this errno. */
-void domi_h2_client_fail(domi_h2_lane *lane, int error);
+void domi_h2_client_fail_ask_of_lane(domi_h2_lane *lane, int error);
 
 /* Free a busy lane whose ask has failed before it had a stream. */
-void domi_h2_client_take_back(domi_h2_lane *lane);
+void domi_h2_client_free_failed_lane(domi_h2_lane *lane);
 
 /* Handle events of the inner channel of a lane that is not busy: its answer is used up, or it
  * ends. */
-void domi_h2_client_settle(domi_h2_lane *lane);
+void domi_h2_client_handle_idle_channel(domi_h2_lane *lane);
 
 /* End all busy lanes, because no answer of the server comes any more. Nothing is sent after
  * this. */
-void domi_h2_client_end(domi_h2 *h2);
+void domi_h2_client_end_busy_lanes(domi_h2 *h2);
 
 #endif

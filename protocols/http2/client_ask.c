@@ -102,7 +102,7 @@ static void turn_host_into_authority(domi_h2_fields *fields, const start *line)
 static int submit_head_of_request(domi_h2_lane *lane, const domi_h2_fields *fields)
 {
     domi_h2 *h2 = lane->of;
-    const nghttp2_data_provider body = {.read_callback = domi_h2_read_body};
+    const nghttp2_data_provider body = {.read_callback = domi_h2_announce_body_frame};
 
     lane->phase = fields->in_chunks                           ? DOMI_H2_SIZE
                   : fields->has_length && fields->length != 0 ? DOMI_H2_COUNTED
@@ -144,7 +144,7 @@ static int read_head_of_request(domi_h2_lane *lane, const char *head, size_t siz
     fields.fields[1] = make_nghttp2_field(":scheme", line.scheme, line.scheme_size);
     fields.fields[2] = make_nghttp2_field(":path", line.path, line.path_size);
     size_t first = (size_t)(end - head) + 2;
-    error = domi_h2_read_fields(head + first, size - first - 2, &fields);
+    error = domi_h2_read_fields_of_answer(head + first, size - first - 2, &fields);
     if (error != 0)
         return error;
     turn_host_into_authority(&fields, &line);
@@ -160,10 +160,10 @@ static void give_up_waiting_request(domi_h2_lane *lane)
 
     (void)nghttp2_session_set_stream_user_data(h2->session, lane->id, NULL);
     (void)nghttp2_submit_rst_stream(h2->session, NGHTTP2_FLAG_NONE, lane->id, NGHTTP2_CANCEL);
-    domi_h2_client_leave(lane, NGHTTP2_CANCEL);
+    domi_h2_client_end_stream_of_lane(lane, NGHTTP2_CANCEL);
     if (nghttp2_session_get_remote_settings(h2->session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS) ==
         0)
-        domi_h2_client_go_away(h2);
+        domi_h2_client_handle_goaway(h2);
 }
 
 /* Handle that an inner channel has ended before its stream began: its time is over, nobody wants
@@ -171,12 +171,12 @@ static void give_up_waiting_request(domi_h2_lane *lane)
 static void handle_end_before_stream(domi_h2_lane *lane)
 {
     if (lane->id == 0) {
-        domi_h2_client_leave(lane, NGHTTP2_CANCEL);
+        domi_h2_client_end_stream_of_lane(lane, NGHTTP2_CANCEL);
     } else if (nghttp2_session_find_stream(lane->of->session, lane->id) == NULL) {
         give_up_waiting_request(lane);
     } else {
-        domi_h2_cut(lane, NGHTTP2_CANCEL);
-        domi_h2_client_doubt(lane);
+        domi_h2_reset_stream_of_lane(lane, NGHTTP2_CANCEL);
+        domi_h2_client_ping_silent_server(lane);
     }
 }
 
@@ -192,27 +192,27 @@ static bool has_inner_channel_ended(const domi_h2_lane *lane)
 static void end_ask_without_answer(domi_h2_lane *lane)
 {
     if (lane->id == 0)
-        domi_h2_client_take_back(lane);
+        domi_h2_client_free_failed_lane(lane);
     else if (domus_inner_unused(lane->inner) == 0)
         domus_inner_rest(lane->inner);
 }
 
-int domi_h2_client_go_on(domi_h2_lane *lane)
+int domi_h2_client_continue_request(domi_h2_lane *lane)
 {
     int result = 1;
 
     if (lane->id != 0)
-        domi_h2_credit(lane);
+        domi_h2_credit_used_bytes_to_peer(lane);
     if (lane->is_cut)
         return 0;
     while (result == 1 && lane->phase == DOMI_H2_HEAD)
-        result = domi_h2_next_head(lane, read_head_of_request);
+        result = domi_h2_read_next_head(lane, read_head_of_request);
     if (result == -ESHUTDOWN && lane->id == 0) {
-        domi_h2_client_leave(lane, NGHTTP2_REFUSED_STREAM);
+        domi_h2_client_end_stream_of_lane(lane, NGHTTP2_REFUSED_STREAM);
         return 0;
     }
     if (result < 0 && lane->id == 0) {
-        domi_h2_client_fail(lane, result == -ENOMEM ? -ENOMEM : -E2BIG);
+        domi_h2_client_fail_ask_of_lane(lane, result == -ENOMEM ? -ENOMEM : -E2BIG);
         return result == -ENOMEM ? result : 0;
     }
     if (lane->id != 0 && lane->phase != DOMI_H2_HEAD)

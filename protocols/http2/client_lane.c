@@ -25,7 +25,7 @@ static void take_lane_out_of_list(domi_h2_lane **list, domi_h2_lane *lane)
     domi_h2 *h2 = lane->of;
 
     credit_connection_for_answer(lane, true);
-    domi_h2_unlink(list, lane);
+    domi_h2_unlink_lane(list, lane);
     domus_wire_set_carried(h2->wire, --h2->streams);
 }
 
@@ -46,7 +46,7 @@ static void make_lane_idle(domi_h2_lane **list, domi_h2_lane *lane)
 {
     take_lane_out_of_list(list, lane);
     lane->is_busy = lane->is_answered = false;
-    domi_h2_link(&lane->of->idle, lane);
+    domi_h2_link_lane(&lane->of->idle, lane);
     domus_inner_rest(lane->inner);
 }
 
@@ -56,7 +56,7 @@ static void settle_lane_with_answer(domi_h2_lane *lane)
 {
     domi_h2 *h2 = lane->of;
     bool is_wrong = domus_inner_is_broken(lane->inner) ||
-                    (lane->phase != DOMI_H2_DONE && domi_h2_skip_body(lane) < 0);
+                    (lane->phase != DOMI_H2_DONE && domi_h2_discard_body_bytes(lane) < 0);
 
     if (is_wrong || domus_inner_look(lane->inner, NULL) == DOMUS_INNER_CLOSED) {
         domus_inner_drop(take_inner_channel_of_lane(&h2->read, lane), is_wrong ? -EPIPE : 0);
@@ -67,7 +67,7 @@ static void settle_lane_with_answer(domi_h2_lane *lane)
         make_lane_idle(&h2->read, lane);
 }
 
-void domi_h2_client_leave(domi_h2_lane *lane, uint32_t code)
+void domi_h2_client_end_stream_of_lane(domi_h2_lane *lane, uint32_t code)
 {
     domi_h2 *h2 = lane->of;
     bool is_refused = code == NGHTTP2_REFUSED_STREAM || !lane->is_sent;
@@ -75,8 +75,8 @@ void domi_h2_client_leave(domi_h2_lane *lane, uint32_t code)
     lane->id = 0;
     if (lane->is_passed) {
         lane->is_busy = false;
-        domi_h2_unlink(&h2->busy, lane);
-        domi_h2_link(&h2->read, lane);
+        domi_h2_unlink_lane(&h2->busy, lane);
+        domi_h2_link_lane(&h2->read, lane);
         lane->is_answered = true;
         settle_lane_with_answer(lane);
     } else if (is_refused) {
@@ -86,17 +86,17 @@ void domi_h2_client_leave(domi_h2_lane *lane, uint32_t code)
     }
 }
 
-void domi_h2_client_fail(domi_h2_lane *lane, int error)
+void domi_h2_client_fail_ask_of_lane(domi_h2_lane *lane, int error)
 {
     domus_inner_fail(take_inner_channel_of_lane(&lane->of->busy, lane), error);
 }
 
-void domi_h2_client_take_back(domi_h2_lane *lane)
+void domi_h2_client_free_failed_lane(domi_h2_lane *lane)
 {
     make_lane_idle(&lane->of->busy, lane);
 }
 
-void domi_h2_client_settle(domi_h2_lane *lane)
+void domi_h2_client_handle_idle_channel(domi_h2_lane *lane)
 {
     size_t size;
 
@@ -104,13 +104,13 @@ void domi_h2_client_settle(domi_h2_lane *lane)
         settle_lane_with_answer(lane);
     else if (domus_inner_bytes(lane->inner, &size) != NULL ||
              domus_inner_look(lane->inner, NULL) != DOMUS_INNER_OPEN)
-        domi_h2_end_idle(lane);
+        domi_h2_end_lane_without_stream(lane);
 }
 
-void domi_h2_client_end(domi_h2 *h2)
+void domi_h2_client_end_busy_lanes(domi_h2 *h2)
 {
     h2->is_dead = true;
     domus_wire_lend(h2->wire, 0);
     while (h2->busy != NULL)
-        domi_h2_client_leave(h2->busy, NGHTTP2_CONNECT_ERROR);
+        domi_h2_client_end_stream_of_lane(h2->busy, NGHTTP2_CONNECT_ERROR);
 }

@@ -16,9 +16,10 @@ static int count_frame_that_begins(nghttp2_session *session, const nghttp2_frame
 {
     bool is_control = head->type == NGHTTP2_HEADERS || head->type == NGHTTP2_WINDOW_UPDATE;
 
-    domi_h2_count_continuation(h2, head);
-    if (head->type == NGHTTP2_PRIORITY || (is_control && domi_h2_is_forgotten(session, head)))
-        domi_h2_count_control(h2);
+    domi_h2_count_continuation_frame(h2, head);
+    if (head->type == NGHTTP2_PRIORITY ||
+        (is_control && domi_h2_is_stream_of_frame_unknown(session, head)))
+        domi_h2_count_idle_frame_of_peer(h2);
     return 0;
 }
 
@@ -28,15 +29,16 @@ static void count_frame_without_callback(domi_h2 *h2, const nghttp2_frame_hd *he
 {
     bool is_empty = head->length == 0 || (head->flags & NGHTTP2_FLAG_PADDED) != 0;
 
-    if (head->type != NGHTTP2_DATA || (is_empty && domi_h2_is_forgotten(h2->session, head)))
-        domi_h2_count_control(h2);
+    if (head->type != NGHTTP2_DATA ||
+        (is_empty && domi_h2_is_stream_of_frame_unknown(h2->session, head)))
+        domi_h2_count_idle_frame_of_peer(h2);
 }
 
 static int begin_block_of_answer(nghttp2_session *session, const nghttp2_frame *frame, void *h2)
 {
     (void)session;
     if (frame->hd.type == NGHTTP2_HEADERS)
-        domi_h2_client_begin_block(h2, frame->hd.stream_id);
+        domi_h2_client_begin_block_of_fields(h2, frame->hd.stream_id);
     return 0;
 }
 
@@ -44,14 +46,14 @@ static int take_field_of_answer(nghttp2_session *session, const nghttp2_frame *f
                                 nghttp2_rcbuf *name, nghttp2_rcbuf *value, uint8_t flags, void *h2)
 {
     (void)session, (void)frame, (void)flags;
-    return nghttp2_result_of_errno(domi_h2_client_take_field(h2, name, value));
+    return nghttp2_result_of_errno(domi_h2_client_take_field_of_answer(h2, name, value));
 }
 
 static int take_part_of_answer_body(nghttp2_session *session, uint8_t flags, int32_t id,
                                     const uint8_t *bytes, size_t size, void *h2)
 {
     (void)session, (void)flags;
-    return nghttp2_result_of_errno(domi_h2_client_take_data(h2, id, bytes, size));
+    return nghttp2_result_of_errno(domi_h2_client_pass_part_of_body(h2, id, bytes, size));
 }
 
 /* Store how many streams the server allows at once. If it allows none now, one request may wait in
@@ -68,7 +70,7 @@ static void store_limit_of_streams(domi_h2 *h2)
         domus_wire_lend(h2->wire, most != 0 ? most : 1);
 }
 
-void domi_h2_client_go_away(domi_h2 *h2)
+void domi_h2_client_handle_goaway(domi_h2 *h2)
 {
     if (!h2->is_away)
         domus_wire_lend(h2->wire, 0);
@@ -81,17 +83,18 @@ static void count_control_frame(domi_h2 *h2, const nghttp2_frame *frame)
     bool is_ack = (frame->hd.flags & NGHTTP2_FLAG_ACK) != 0;
 
     if (frame->hd.type == NGHTTP2_WINDOW_UPDATE) {
-        domi_h2_count_update(h2);
+        domi_h2_count_window_update(h2);
         return;
     }
     if (frame->hd.type == NGHTTP2_SETTINGS && !is_ack)
         store_limit_of_streams(h2);
     if (frame->hd.type == NGHTTP2_GOAWAY)
-        domi_h2_client_go_away(h2);
+        domi_h2_client_handle_goaway(h2);
     /* an RST_STREAM on a stream that has a lane ends a request of this side, so it is not
      * counted */
-    if (frame->hd.type != NGHTTP2_RST_STREAM || domi_h2_lane_of(h2, frame->hd.stream_id) == NULL)
-        domi_h2_count_control(h2);
+    if (frame->hd.type != NGHTTP2_RST_STREAM ||
+        domi_h2_lane_of_stream(h2, frame->hd.stream_id) == NULL)
+        domi_h2_count_idle_frame_of_peer(h2);
 }
 
 static int handle_frame_of_server(nghttp2_session *session, const nghttp2_frame *frame, void *h2_)
@@ -103,16 +106,17 @@ static int handle_frame_of_server(nghttp2_session *session, const nghttp2_frame 
     if (h2->is_over)
         return 0;
     if (frame->hd.type == NGHTTP2_HEADERS)
-        return nghttp2_result_of_errno(domi_h2_client_end_block(h2, frame->hd.stream_id, is_last));
+        return nghttp2_result_of_errno(
+            domi_h2_client_end_block_of_fields(h2, frame->hd.stream_id, is_last));
     if (frame->hd.type != NGHTTP2_DATA) {
         count_control_frame(h2, frame);
         return 0;
     }
     if (is_last)
-        return nghttp2_result_of_errno(domi_h2_pass_end(h2, frame->hd.stream_id));
+        return nghttp2_result_of_errno(domi_h2_pass_end_of_body(h2, frame->hd.stream_id));
     /* the frame has no bytes but padding: only the byte with the padding's size is left */
     if (frame->hd.length == frame->data.padlen)
-        domi_h2_count_control(h2);
+        domi_h2_count_idle_frame_of_peer(h2);
     return 0;
 }
 
@@ -122,7 +126,7 @@ static int handle_refused_frame(nghttp2_session *session, const nghttp2_frame *f
 {
     (void)session, (void)code;
     if (frame->hd.type == NGHTTP2_HEADERS)
-        domi_h2_drop_block(h2);
+        domi_h2_drop_block_of_fields(h2);
     return 0;
 }
 
@@ -131,7 +135,7 @@ static int handle_refused_frame(nghttp2_session *session, const nghttp2_frame *f
  * bytes have left. */
 static int mark_request_sent(nghttp2_session *session, const nghttp2_frame *frame, void *h2)
 {
-    domi_h2_lane *lane = domi_h2_lane_of(h2, frame->hd.stream_id);
+    domi_h2_lane *lane = domi_h2_lane_of_stream(h2, frame->hd.stream_id);
 
     (void)session;
     if (frame->hd.type == NGHTTP2_HEADERS && lane != NULL)
@@ -145,7 +149,7 @@ static int note_sent_frame(nghttp2_session *session, const nghttp2_frame *frame,
 
     (void)session;
     if (frame->hd.type == NGHTTP2_DATA)
-        domi_h2_count_sent(h2, frame->hd.length);
+        domi_h2_count_sent_body_frame(h2, frame->hd.length);
     if (frame->hd.type == NGHTTP2_PING && (frame->hd.flags & NGHTTP2_FLAG_ACK) == 0)
         h2->pinged_ns = domus_wire_now_ns(h2->wire);
     return 0;
@@ -153,11 +157,11 @@ static int note_sent_frame(nghttp2_session *session, const nghttp2_frame *frame,
 
 static int note_closed_stream(nghttp2_session *session, int32_t id, uint32_t code, void *h2)
 {
-    domi_h2_lane *lane = domi_h2_lane_of(h2, id);
+    domi_h2_lane *lane = domi_h2_lane_of_stream(h2, id);
 
     (void)session;
     if (lane != NULL)
-        domi_h2_client_leave(lane, code);
+        domi_h2_client_end_stream_of_lane(lane, code);
     return 0;
 }
 
@@ -172,7 +176,7 @@ static void set_callbacks_of_client(nghttp2_session_callbacks *callbacks)
     nghttp2_session_callbacks_set_before_frame_send_callback(callbacks, mark_request_sent);
     nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, note_sent_frame);
     nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, note_closed_stream);
-    nghttp2_session_callbacks_set_send_data_callback(callbacks, domi_h2_send_body);
+    nghttp2_session_callbacks_set_send_data_callback(callbacks, domi_h2_send_body_frame);
 }
 
 static int submit_settings_of_client(domi_h2 *h2)

@@ -7,14 +7,14 @@
  * (client_stage.c), so that an idle connection needs no timer. */
 #include "protocols/http2/client.h"
 
-void domi_h2_client_hear(domi_h2 *h2)
+void domi_h2_client_note_bytes_of_server(domi_h2 *h2)
 {
     h2->heard++;
     h2->is_pinged = false;
     h2->pinged_ns = 0;
 }
 
-void domi_h2_client_doubt(const domi_h2_lane *lane)
+void domi_h2_client_ping_silent_server(const domi_h2_lane *lane)
 {
     domi_h2 *h2 = lane->of;
 
@@ -25,7 +25,7 @@ void domi_h2_client_doubt(const domi_h2_lane *lane)
 
 /* While the wire is full, this side may not read, either, so silence means nothing;
  * channel.sendTimeout bounds that time. */
-bool domi_h2_client_is_lost(const domi_h2 *h2)
+bool domi_h2_client_is_server_lost(const domi_h2 *h2)
 {
     return h2->pinged_ns != 0 && !h2->is_dead && !domus_wire_is_full(h2->wire) &&
            domus_wire_now_ns(h2->wire) - h2->pinged_ns >= DOMUS_HTTP2_SILENCE_NS;

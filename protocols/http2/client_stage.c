@@ -58,15 +58,15 @@ static int begin_session_of_client(domus_wire *wire, stage_state *state)
         .window = from->window,
         .controls_max = from->controls_max,
     };
-    int error = domi_h2_new(wire, &domi_h2_client, &options, &state->h2);
+    int error = domi_h2_new_connection(wire, &domi_h2_client, &options, &state->h2);
 
     if (error != 0)
         return error;
     domus_wire_expect_head(wire); /* no ask is sent until the SETTINGS of the server have come */
-    error = domi_h2_send(state->h2);
+    error = domi_h2_append_frames_to_wire(state->h2);
     /* free it here, because `close` is not called after an `open` that has failed */
     if (error != 0) {
-        domi_h2_free(state->h2);
+        domi_h2_free_connection(state->h2);
         state->h2 = NULL;
     }
     return error;
@@ -95,7 +95,7 @@ static bool is_http2_agreed_by_alpn(const domus_wire *wire)
  * come are used. If the server has never sent HTTP/2, that is an error. Returns 0; -EPROTO. */
 static int end_session_of_client(domi_h2 *h2)
 {
-    domi_h2_client_end(h2);
+    domi_h2_client_end_busy_lanes(h2);
     return h2->heard_settings ? 0 : -EPROTO;
 }
 
@@ -112,14 +112,14 @@ static int decode_frames_of_server(domus_wire *wire, void *state_, const char *b
     if (error != 0)
         return error;
     h2->wire = wire;
-    domi_h2_client_hear(h2);
+    domi_h2_client_note_bytes_of_server(h2);
     if (h2->is_dead)
         return (int)size;
     if (size > STEP_BYTES)
         size = STEP_BYTES;
-    error = domi_h2_receive(h2, bytes, size);
+    error = domi_h2_receive_bytes_of_peer(h2, bytes, size);
     if (error == 0)
-        error = domi_h2_send(h2);
+        error = domi_h2_append_frames_to_wire(h2);
     if (error == 0 && (h2->is_over || !nghttp2_session_want_read(h2->session)))
         error = end_session_of_client(h2);
     if (error != 0)
@@ -137,7 +137,7 @@ static int handle_end_of_server_bytes(domus_wire *wire, void *state_, size_t lef
     if (state->h2 == NULL)
         return left != 0 ? -EPIPE : 0;
     state->h2->wire = wire;
-    domi_h2_client_end(state->h2);
+    domi_h2_client_end_busy_lanes(state->h2);
     return left != 0 || !state->h2->heard_settings ? -EPIPE : 0;
 }
 
@@ -158,8 +158,8 @@ static int finish_session_of_client(domus_wire *wire, void *state_)
         return 0;
     state->h2->wire = wire;
     state->h2->is_finishing = true;
-    domi_h2_end(state->h2, NGHTTP2_NO_ERROR);
-    return domi_h2_send(state->h2);
+    domi_h2_end_connection_with_error(state->h2, NGHTTP2_NO_ERROR);
+    return domi_h2_append_frames_to_wire(state->h2);
 }
 
 static void close_http2_client_stage(domus_wire *wire, void *state_)
@@ -169,8 +169,8 @@ static void close_http2_client_stage(domus_wire *wire, void *state_)
     if (state->h2 == NULL)
         return;
     state->h2->wire = wire;
-    domi_h2_client_end(state->h2);
-    domi_h2_free(state->h2);
+    domi_h2_client_end_busy_lanes(state->h2);
+    domi_h2_free_connection(state->h2);
 }
 
 static int handle_events_of_inner_channels(domus_wire *wire)
@@ -181,9 +181,9 @@ static int handle_events_of_inner_channels(domus_wire *wire)
          inner = domus_wire_inner_next(wire)) {
         domi_h2_lane *lane = domus_inner_data(inner);
         if (lane->is_busy)
-            error = domi_h2_client_go_on(lane);
+            error = domi_h2_client_continue_request(lane);
         else
-            domi_h2_client_settle(lane);
+            domi_h2_client_handle_idle_channel(lane);
     }
     return error;
 }
@@ -196,12 +196,12 @@ static int carry_bytes_of_inner_channels(domus_wire *wire, void *state_)
         return 0;
     state->h2->wire = wire;
     /* the connection is lost, but answers that have come completely are still read */
-    if (domi_h2_client_is_lost(state->h2)) {
-        domi_h2_client_end(state->h2);
+    if (domi_h2_client_is_server_lost(state->h2)) {
+        domi_h2_client_end_busy_lanes(state->h2);
         return state->h2->read == NULL ? -ETIMEDOUT : 0;
     }
     int error = handle_events_of_inner_channels(wire);
-    return error != 0 ? error : domi_h2_send(state->h2);
+    return error != 0 ? error : domi_h2_append_frames_to_wire(state->h2);
 }
 
 static int lend_inner_channel_to_ask(domus_wire *wire, void *state_, domus_inner **ret_inner)
@@ -212,7 +212,7 @@ static int lend_inner_channel_to_ask(domus_wire *wire, void *state_, domus_inner
     if (state->h2 == NULL || state->h2->is_dead || state->h2->is_away)
         return -ENOTCONN;
     state->h2->wire = wire;
-    int error = domi_h2_reserve_lane(state->h2, &lane);
+    int error = domi_h2_reserve_busy_lane(state->h2, &lane);
     if (error != 0)
         return error;
     lane->is_busy = true;

@@ -73,7 +73,7 @@ static int read_line_with_field(domi_h2_fields *fields, const char *line, size_t
     return 0;
 }
 
-int domi_h2_read_fields(const char *lines, size_t size, domi_h2_fields *fields)
+int domi_h2_read_fields_of_answer(const char *lines, size_t size, domi_h2_fields *fields)
 {
     while (size != 0) {
         const char *end = memchr(lines, '\r', size);

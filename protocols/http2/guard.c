@@ -22,42 +22,42 @@ static domi_h2_guard *counts_of_current_second(domi_h2 *h2)
     return &h2->guard;
 }
 
-void domi_h2_end(domi_h2 *h2, uint32_t code)
+void domi_h2_end_connection_with_error(domi_h2 *h2, uint32_t code)
 {
     if (!h2->is_over)
         (void)nghttp2_session_terminate_session(h2->session, code);
     h2->is_over = true;
 }
 
-void domi_h2_count_reset(domi_h2 *h2)
+void domi_h2_count_reset_stream(domi_h2 *h2)
 {
     if (++counts_of_current_second(h2)->resets > h2->options.resets_max)
-        domi_h2_end(h2, NGHTTP2_ENHANCE_YOUR_CALM);
+        domi_h2_end_connection_with_error(h2, NGHTTP2_ENHANCE_YOUR_CALM);
 }
 
-void domi_h2_count_control(domi_h2 *h2)
+void domi_h2_count_idle_frame_of_peer(domi_h2 *h2)
 {
     if (++counts_of_current_second(h2)->controls > h2->options.controls_max)
-        domi_h2_end(h2, NGHTTP2_ENHANCE_YOUR_CALM);
+        domi_h2_end_connection_with_error(h2, NGHTTP2_ENHANCE_YOUR_CALM);
 }
 
-void domi_h2_count_continuation(domi_h2 *h2, const nghttp2_frame_hd *head)
+void domi_h2_count_continuation_frame(domi_h2 *h2, const nghttp2_frame_hd *head)
 {
     if (head->type != NGHTTP2_CONTINUATION)
         h2->continuations = 0;
     else if (++h2->continuations > CONTINUATIONS)
-        domi_h2_end(h2, NGHTTP2_ENHANCE_YOUR_CALM);
+        domi_h2_end_connection_with_error(h2, NGHTTP2_ENHANCE_YOUR_CALM);
 }
 
-void domi_h2_count_update(domi_h2 *h2)
+void domi_h2_count_window_update(domi_h2 *h2)
 {
     if (h2->updates_due != 0)
         h2->updates_due--;
     else
-        domi_h2_count_control(h2);
+        domi_h2_count_idle_frame_of_peer(h2);
 }
 
-void domi_h2_count_sent(domi_h2 *h2, size_t size)
+void domi_h2_count_sent_body_frame(domi_h2 *h2, size_t size)
 {
     uint32_t due = UPDATES_LEAST + (uint32_t)(size / UPDATE_BYTES);
 

@@ -110,7 +110,8 @@ typedef struct domi_h2_side {
     void (*set_callbacks)(nghttp2_session_callbacks *callbacks);
     /* submits the SETTINGS of this side; returns 0; -ENOMEM */
     int (*submit_settings)(struct domi_h2 *h2);
-    /* checks the head of a frame for which nghttp2 calls no callback (domi_h2_before_look()) */
+    /* checks the head of a frame for which nghttp2 calls no callback
+     * (domi_h2_find_head_of_ignored_frame()) */
     void (*look)(struct domi_h2 *h2, const nghttp2_frame_hd *head);
     uint32_t preface_size; /* bytes of the peer's preface, before its first frame */
 } domi_h2_side;
@@ -159,154 +160,156 @@ extern const domi_h2_side domi_h2_server;
 
 /* Make the state of a connection of HTTP/2 with its session. `options` may be NULL. Returns 0;
  * -ENOMEM. */
-int domi_h2_new(domus_wire *wire, const domi_h2_side *side, const domus_http2_options *options,
-                domi_h2 **ret_h2);
-void domi_h2_free(domi_h2 *h2);
+int domi_h2_new_connection(domus_wire *wire, const domi_h2_side *side,
+                           const domus_http2_options *options, domi_h2 **ret_h2);
+void domi_h2_free_connection(domi_h2 *h2);
 
 /* Handle bytes that the peer has sent. Returns 0, or a negative errno. */
-int domi_h2_receive(domi_h2 *h2, const char *bytes, size_t size);
+int domi_h2_receive_bytes_of_peer(domi_h2 *h2, const char *bytes, size_t size);
 
 /* Append the frames that nghttp2 wants to send, while the wire has room. Returns 0, or a negative
  * errno. */
-int domi_h2_send(domi_h2 *h2);
+int domi_h2_append_frames_to_wire(domi_h2 *h2);
 
 /* --- late.c ----------------------------------------------------------------------------------- */
 
 /* Check a frame of the peer on a stream that may be closed. If it is, the connection ends with
  * STREAM_CLOSED, unless this side has reset a stream just now, which the peer may not know yet (RFC
  * 9113 5.1). Returns whether the stream is closed. */
-bool domi_h2_judge_late(domi_h2 *h2, int32_t id);
+bool domi_h2_check_frame_on_closed_stream(domi_h2 *h2, int32_t id);
 
 /* Returns whether a frame belongs to a stream that nghttp2 has never known, or has forgotten. */
-bool domi_h2_is_forgotten(nghttp2_session *session, const nghttp2_frame_hd *head);
+bool domi_h2_is_stream_of_frame_unknown(nghttp2_session *session, const nghttp2_frame_hd *head);
 
 /* Find in the peer's bytes the head of the next frame for which nghttp2 calls no callback (DATA on
  * closed streams, and unknown kinds). Returns the number of bytes before the last byte of that
  * head, and the head; `size` if there is none. */
-size_t domi_h2_before_look(domi_h2_frames *frames, const char *bytes, size_t size,
-                           nghttp2_frame_hd *ret_head);
+size_t domi_h2_find_head_of_ignored_frame(domi_h2_frames *frames, const char *bytes, size_t size,
+                                          nghttp2_frame_hd *ret_head);
 
 /* --- text.c ----------------------------------------------------------------------------------- */
 
 /* Append bytes to a buffer; free all its bytes. Return 0; -ENOMEM. */
-int domi_h2_put(domi_h2_text *text, const void *bytes, size_t size);
-void domi_h2_clear(domi_h2_text *text);
+int domi_h2_append_text(domi_h2_text *text, const void *bytes, size_t size);
+void domi_h2_free_text(domi_h2_text *text);
 
-#define DOMI_H2_PUT(text, string) domi_h2_put(text, string, sizeof(string) - 1)
+#define DOMI_H2_PUT(text, string) domi_h2_append_text(text, string, sizeof(string) - 1)
 
 /* --- request.c -------------------------------------------------------------------------------- */
 
-void domi_h2_begin_block(domi_h2 *h2, bool is_trailers);
-void domi_h2_drop_block(domi_h2 *h2);
+void domi_h2_begin_block_of_fields(domi_h2 *h2, bool is_trailers);
+void domi_h2_drop_block_of_fields(domi_h2 *h2);
 
 /* Handle a field of the block that is being received. Returns 0; -ENOMEM. */
-int domi_h2_take_field(domi_h2 *h2, nghttp2_rcbuf *name, nghttp2_rcbuf *value);
+int domi_h2_take_field_of_block(domi_h2 *h2, nghttp2_rcbuf *name, nghttp2_rcbuf *value);
 
 /* End the block that was received: its request begins, or its trailers end a request. Return 0;
  * -ENOMEM. */
-int domi_h2_end_block(domi_h2 *h2, int32_t id, bool is_last);
+int domi_h2_end_block_of_fields(domi_h2 *h2, int32_t id, bool is_last);
 
 /* Checks of a field, for server and client: whether its name is `text`; whether its name or its
  * value is valid; whether it belongs to a connection of HTTP/1.1, so that the message is
  * malformed. */
-bool domi_h2_is_named(nghttp2_vec name, const char *text);
-bool domi_h2_is_name(nghttp2_vec name);
-bool domi_h2_is_value(nghttp2_vec value);
-bool domi_h2_is_of_connection(nghttp2_vec name);
+bool domi_h2_is_field_named(nghttp2_vec name, const char *text);
+bool domi_h2_is_valid_field_name(nghttp2_vec name);
+bool domi_h2_is_valid_field_value(nghttp2_vec value);
+bool domi_h2_is_field_of_connection(nghttp2_vec name);
 
 /* Count a field of the received block. Returns whether the block is within the limits; if not, its
  * `status` is set. */
-bool domi_h2_has_room(domi_h2 *h2, nghttp2_vec name, nghttp2_vec value);
+bool domi_h2_count_field_within_limits(domi_h2 *h2, nghttp2_vec name, nghttp2_vec value);
 
 /* Append a field as a line of HTTP/1.1. Returns 0; -ENOMEM. */
-int domi_h2_put_field(domi_h2_text *text, nghttp2_vec name, nghttp2_vec value);
+int domi_h2_append_field_as_line(domi_h2_text *text, nghttp2_vec name, nghttp2_vec value);
 
 /* Pass a part of a request's body to the lane of its stream; pass the body's end. Return 0;
  * -ENOMEM. */
-int domi_h2_pass_data(domi_h2 *h2, int32_t id, const uint8_t *bytes, size_t size);
-int domi_h2_pass_end(domi_h2 *h2, int32_t id);
+int domi_h2_pass_part_of_body(domi_h2 *h2, int32_t id, const uint8_t *bytes, size_t size);
+int domi_h2_pass_end_of_body(domi_h2 *h2, int32_t id);
 
 /* --- websocket.c ------------------------------------------------------------------------------ */
 
 /* Append the fields by which a request of HTTP/1.1 asks for a WebSocket. Returns 0; -ENOMEM. */
-int domi_h2_put_wish(domi_h2_text *text);
+int domi_h2_append_websocket_fields(domi_h2_text *text);
 
 /* Returns whether a field of a CONNECT for a WebSocket is passed on in the request. */
-bool domi_h2_is_wish(nghttp2_vec name);
+bool domi_h2_is_field_passed_to_websocket(nghttp2_vec name);
 
 /* Returns whether a field of an answer belongs to the WebSocket handshake, and is not sent in the
  * stream. */
-bool domi_h2_is_of_handshake(const nghttp2_nv *field);
+bool domi_h2_is_field_of_handshake(const nghttp2_nv *field);
 
 /* Pass bytes of the peer to the lane's tunnel; pass the end of these bytes. Return 0; -ENOMEM. */
-int domi_h2_pass_tunnel(domi_h2_lane *lane, const uint8_t *bytes, size_t size);
-void domi_h2_end_tunnel(domi_h2_lane *lane);
+int domi_h2_pass_bytes_to_tunnel(domi_h2_lane *lane, const uint8_t *bytes, size_t size);
+void domi_h2_pass_end_to_tunnel(domi_h2_lane *lane);
 
 /* Open the tunnel of a lane whose stream is a WebSocket from now on; or refuse it. Returns 0;
  * -ENOMEM. */
-int domi_h2_open_tunnel(domi_h2_lane *lane);
-void domi_h2_refuse_tunnel(domi_h2_lane *lane);
+int domi_h2_open_tunnel_of_lane(domi_h2_lane *lane);
+void domi_h2_refuse_tunnel_of_lane(domi_h2_lane *lane);
 
 /* --- lane.c ----------------------------------------------------------------------------------- */
 
 /* Returns the lane of a stream, by the stream's number; NULL if the stream has no lane. */
-static inline domi_h2_lane *domi_h2_lane_of(const domi_h2 *h2, int32_t id)
+static inline domi_h2_lane *domi_h2_lane_of_stream(const domi_h2 *h2, int32_t id)
 {
     return nghttp2_session_get_stream_user_data(h2->session, id);
 }
 
 /* Add a lane to a list of lanes; remove it from its list. */
-void domi_h2_link(domi_h2_lane **list, domi_h2_lane *lane);
-void domi_h2_unlink(domi_h2_lane **list, domi_h2_lane *lane);
+void domi_h2_link_lane(domi_h2_lane **list, domi_h2_lane *lane);
+void domi_h2_unlink_lane(domi_h2_lane **list, domi_h2_lane *lane);
 
-/* Make a lane busy that has no stream yet, for an ask. Returns as domi_h2_take_lane(). */
-int domi_h2_reserve_lane(domi_h2 *h2, domi_h2_lane **ret_lane);
+/* Make a lane busy that has no stream yet, for an ask. Returns as domi_h2_take_lane_for_stream().
+ */
+int domi_h2_reserve_busy_lane(domi_h2 *h2, domi_h2_lane **ret_lane);
 
 /* End the inner channel of a lane that is in no list, and free the lane; free the lane only. */
-void domi_h2_end_lane(domi_h2_lane *lane, int error);
+void domi_h2_end_channel_and_free_lane(domi_h2_lane *lane, int error);
 void domi_h2_free_lane(domi_h2_lane *lane);
 
 /* Take an idle lane, or make a new one, for a stream. Returns 0; a negative errno. */
-int domi_h2_take_lane(domi_h2 *h2, int32_t id, domi_h2_lane **ret_lane);
+int domi_h2_take_lane_for_stream(domi_h2 *h2, int32_t id, domi_h2_lane **ret_lane);
 
 /* Release the lane of a stream that is over. It becomes idle if both request and answer have ended,
  * and otherwise its inner channel ends. */
-void domi_h2_leave_lane(domi_h2_lane *lane, int error);
+void domi_h2_release_lane_of_stream(domi_h2_lane *lane, int error);
 
 /* End a lane that serves no stream, with its inner channel. */
-void domi_h2_end_idle(domi_h2_lane *lane);
+void domi_h2_end_lane_without_stream(domi_h2_lane *lane);
 
 /* Reset the stream of a lane, which stays until the reset was sent. */
-void domi_h2_cut(domi_h2_lane *lane, uint32_t code);
+void domi_h2_reset_stream_of_lane(domi_h2_lane *lane, uint32_t code);
 
 /* Returns whether the lane's stream is answered completely, and its inner channel accepts no more
  * of the request. The stream is reset (RFC 9113 8.1) only when the peer sends more, because some
  * clients discard an answer when a reset follows it. */
-bool domi_h2_is_spent(const domi_h2_lane *lane);
+bool domi_h2_is_answered_before_request_end(const domi_h2_lane *lane);
 
-/* Reset the streams that are answered while their requests still come (domi_h2_is_spent()). */
-void domi_h2_cut_spent(domi_h2 *h2);
+/* Reset the streams that are answered while their requests still come
+ * (domi_h2_is_answered_before_request_end()). */
+void domi_h2_reset_spent_streams(domi_h2 *h2);
 
 /* Give the peer credit in its window for the bytes of the request's body that the inner channel has
  * used. */
-void domi_h2_credit(domi_h2_lane *lane);
+void domi_h2_credit_used_bytes_to_peer(domi_h2_lane *lane);
 
 /* Tell all inner channels of the connection that the peer has ended its side. */
-void domi_h2_tell_end(domi_h2 *h2);
+void domi_h2_tell_channels_of_peer_end(domi_h2 *h2);
 
 /* End all lanes of a connection, with their inner channels. */
-void domi_h2_end_lanes(domi_h2 *h2);
+void domi_h2_end_all_lanes(domi_h2 *h2);
 
 /* --- answer.c, fields.c, body.c --------------------------------------------------------------- */
 
 /* Continue the answer of a lane with the bytes that its inner channel has. Returns 0; -ENOMEM. */
-int domi_h2_go_on(domi_h2_lane *lane);
+int domi_h2_continue_answer_of_lane(domi_h2_lane *lane);
 
 /* Call `read` with the next head that the inner channel has sent, with its empty line; `read`
  * returns 0 or a negative errno. This returns 1 if a head was read, or if more of it may be there;
  * 0 if it is incomplete; a negative errno. */
 typedef int domi_h2_read_head(domi_h2_lane *lane, const char *head, size_t size);
-int domi_h2_next_head(domi_h2_lane *lane, domi_h2_read_head *read);
+int domi_h2_read_next_head(domi_h2_lane *lane, domi_h2_read_head *read);
 
 /* Read the fields of an answer from `lines`, each with its line end, into `fields`, whose `names`
  * has their names in small letters. Returns 0; a negative errno. */
@@ -322,38 +325,38 @@ typedef struct domi_h2_fields {
     bool closes;
     uint64_t length;
 } domi_h2_fields;
-int domi_h2_read_fields(const char *lines, size_t size, domi_h2_fields *fields);
+int domi_h2_read_fields_of_answer(const char *lines, size_t size, domi_h2_fields *fields);
 
 /* Discard the bytes of a body that the inner channel has sent so far. Returns 0; a negative
  * errno. */
-int domi_h2_skip_body(domi_h2_lane *lane);
+int domi_h2_discard_body_bytes(domi_h2_lane *lane);
 
 /* The callbacks by which nghttp2 announces and sends a frame of a body. */
-ssize_t domi_h2_read_body(nghttp2_session *session, int32_t id, uint8_t *to, size_t size,
-                          uint32_t *flags, nghttp2_data_source *source, void *h2);
-int domi_h2_send_body(nghttp2_session *session, nghttp2_frame *frame, const uint8_t *head,
-                      size_t size, nghttp2_data_source *source, void *h2);
+ssize_t domi_h2_announce_body_frame(nghttp2_session *session, int32_t id, uint8_t *to, size_t size,
+                                    uint32_t *flags, nghttp2_data_source *source, void *h2);
+int domi_h2_send_body_frame(nghttp2_session *session, nghttp2_frame *frame, const uint8_t *head,
+                            size_t size, nghttp2_data_source *source, void *h2);
 
 /* --- guard.c ---------------------------------------------------------------------------------- */
 
 /* End the connection by a GOAWAY with an error code of HTTP/2. */
-void domi_h2_end(domi_h2 *h2, uint32_t code);
+void domi_h2_end_connection_with_error(domi_h2 *h2, uint32_t code);
 
 /* Count a stream that the peer has reset, or has begun in a wrong way, and end the connection if it
  * is one too many. */
-void domi_h2_count_reset(domi_h2 *h2);
+void domi_h2_count_reset_stream(domi_h2 *h2);
 
 /* Count a frame of the peer that asks for nothing, and end the connection if it is one too many. */
-void domi_h2_count_control(domi_h2 *h2);
+void domi_h2_count_idle_frame_of_peer(domi_h2 *h2);
 
 /* Count a frame of the peer that begins, if it continues a block of fields (CONTINUATION). */
-void domi_h2_count_continuation(domi_h2 *h2, const nghttp2_frame_hd *head);
+void domi_h2_count_continuation_frame(domi_h2 *h2, const nghttp2_frame_hd *head);
 
 /* Count a WINDOW_UPDATE of the peer, unless a body that was sent to it calls for one. */
-void domi_h2_count_update(domi_h2 *h2);
+void domi_h2_count_window_update(domi_h2 *h2);
 
 /* Count a frame of a body, with `size` bytes, that was sent: the peer may send WINDOW_UPDATEs for
  * it. */
-void domi_h2_count_sent(domi_h2 *h2, size_t size);
+void domi_h2_count_sent_body_frame(domi_h2 *h2, size_t size);
 
 #endif

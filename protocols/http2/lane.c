@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-void domi_h2_link(domi_h2_lane **list, domi_h2_lane *lane)
+void domi_h2_link_lane(domi_h2_lane **list, domi_h2_lane *lane)
 {
     lane->previous = NULL;
     lane->next = *list;
@@ -14,7 +14,7 @@ void domi_h2_link(domi_h2_lane **list, domi_h2_lane *lane)
     *list = lane;
 }
 
-void domi_h2_unlink(domi_h2_lane **list, domi_h2_lane *lane)
+void domi_h2_unlink_lane(domi_h2_lane **list, domi_h2_lane *lane)
 {
     if (lane->previous != NULL)
         lane->previous->next = lane->next;
@@ -24,7 +24,7 @@ void domi_h2_unlink(domi_h2_lane **list, domi_h2_lane *lane)
         lane->next->previous = lane->previous;
 }
 
-void domi_h2_end_lane(domi_h2_lane *lane, int error)
+void domi_h2_end_channel_and_free_lane(domi_h2_lane *lane, int error)
 {
     domus_inner_drop(lane->inner, error);
     domi_h2_free_lane(lane);
@@ -32,8 +32,8 @@ void domi_h2_end_lane(domi_h2_lane *lane, int error)
 
 void domi_h2_free_lane(domi_h2_lane *lane)
 {
-    domi_h2_clear(&lane->lines);
-    domi_h2_clear(&lane->early);
+    domi_h2_free_text(&lane->lines);
+    domi_h2_free_text(&lane->early);
     free(lane);
 }
 
@@ -53,15 +53,15 @@ static int open_lane_with_inner_channel(domi_h2 *h2, domi_h2_lane **ret_lane)
     return 0;
 }
 
-int domi_h2_reserve_lane(domi_h2 *h2, domi_h2_lane **ret_lane)
+int domi_h2_reserve_busy_lane(domi_h2 *h2, domi_h2_lane **ret_lane)
 {
     domi_h2_lane *lane = NULL;
 
     while (lane == NULL && h2->idle != NULL) {
         lane = h2->idle;
-        domi_h2_unlink(&h2->idle, lane);
+        domi_h2_unlink_lane(&h2->idle, lane);
         if (domus_inner_look(lane->inner, NULL) != DOMUS_INNER_OPEN) {
-            domi_h2_end_lane(lane, 0);
+            domi_h2_end_channel_and_free_lane(lane, 0);
             lane = NULL;
         }
     }
@@ -70,15 +70,15 @@ int domi_h2_reserve_lane(domi_h2 *h2, domi_h2_lane **ret_lane)
         return error;
     *lane = (domi_h2_lane){.of = h2, .inner = lane->inner, .lines = lane->lines};
     lane->lines.size = 0;
-    domi_h2_link(&h2->busy, lane);
+    domi_h2_link_lane(&h2->busy, lane);
     domus_wire_set_carried(h2->wire, ++h2->streams);
     *ret_lane = lane;
     return 0;
 }
 
-int domi_h2_take_lane(domi_h2 *h2, int32_t id, domi_h2_lane **ret_lane)
+int domi_h2_take_lane_for_stream(domi_h2 *h2, int32_t id, domi_h2_lane **ret_lane)
 {
-    int error = domi_h2_reserve_lane(h2, ret_lane);
+    int error = domi_h2_reserve_busy_lane(h2, ret_lane);
 
     if (error != 0)
         return error;
@@ -87,7 +87,7 @@ int domi_h2_take_lane(domi_h2 *h2, int32_t id, domi_h2_lane **ret_lane)
     return 0;
 }
 
-void domi_h2_leave_lane(domi_h2_lane *lane, int error)
+void domi_h2_release_lane_of_stream(domi_h2_lane *lane, int error)
 {
     domi_h2 *h2 = lane->of;
     bool is_clean = error == 0 && lane->phase == DOMI_H2_DONE && lane->is_passed && !lane->closes &&
@@ -96,24 +96,24 @@ void domi_h2_leave_lane(domi_h2_lane *lane, int error)
     if (lane->data > lane->credited)
         (void)nghttp2_session_consume_connection(h2->session,
                                                  (size_t)(lane->data - lane->credited));
-    domi_h2_unlink(&h2->busy, lane);
+    domi_h2_unlink_lane(&h2->busy, lane);
     lane->id = 0;
     domus_wire_set_carried(h2->wire, --h2->streams);
     if (is_clean) {
-        domi_h2_link(&h2->idle, lane);
+        domi_h2_link_lane(&h2->idle, lane);
         domus_inner_rest(lane->inner);
     } else {
-        domi_h2_end_lane(lane, error);
+        domi_h2_end_channel_and_free_lane(lane, error);
     }
 }
 
-void domi_h2_end_idle(domi_h2_lane *lane)
+void domi_h2_end_lane_without_stream(domi_h2_lane *lane)
 {
-    domi_h2_unlink(&lane->of->idle, lane);
-    domi_h2_end_lane(lane, 0);
+    domi_h2_unlink_lane(&lane->of->idle, lane);
+    domi_h2_end_channel_and_free_lane(lane, 0);
 }
 
-void domi_h2_cut(domi_h2_lane *lane, uint32_t code)
+void domi_h2_reset_stream_of_lane(domi_h2_lane *lane, uint32_t code)
 {
     if (lane->is_cut)
         return;
@@ -121,22 +121,22 @@ void domi_h2_cut(domi_h2_lane *lane, uint32_t code)
     (void)nghttp2_submit_rst_stream(lane->of->session, NGHTTP2_FLAG_NONE, lane->id, code);
 }
 
-bool domi_h2_is_spent(const domi_h2_lane *lane)
+bool domi_h2_is_answered_before_request_end(const domi_h2_lane *lane)
 {
     return lane->is_cut ||
            (lane->phase == DOMI_H2_DONE &&
             (lane->tunnels || domus_inner_look(lane->inner, NULL) != DOMUS_INNER_OPEN));
 }
 
-void domi_h2_cut_spent(domi_h2 *h2)
+void domi_h2_reset_spent_streams(domi_h2 *h2)
 {
     for (domi_h2_lane *lane = h2->busy; lane != NULL; lane = lane->next) {
-        if (domi_h2_is_spent(lane) && !lane->is_passed)
-            domi_h2_cut(lane, NGHTTP2_NO_ERROR);
+        if (domi_h2_is_answered_before_request_end(lane) && !lane->is_passed)
+            domi_h2_reset_stream_of_lane(lane, NGHTTP2_NO_ERROR);
     }
 }
 
-void domi_h2_credit(domi_h2_lane *lane)
+void domi_h2_credit_used_bytes_to_peer(domi_h2_lane *lane)
 {
     uint64_t unused = domus_inner_unused(lane->inner) + lane->early.size;
     uint64_t used = unused < lane->data ? lane->data - unused : 0;
@@ -147,7 +147,7 @@ void domi_h2_credit(domi_h2_lane *lane)
     lane->credited = used;
 }
 
-void domi_h2_tell_end(domi_h2 *h2)
+void domi_h2_tell_channels_of_peer_end(domi_h2 *h2)
 {
     h2->is_deserted = true;
     for (const domi_h2_lane *lane = h2->busy; lane != NULL; lane = lane->next)
@@ -158,12 +158,12 @@ static void end_lanes_of_list(domi_h2_lane **list, int error)
 {
     while (*list != NULL) {
         domi_h2_lane *lane = *list;
-        domi_h2_unlink(list, lane);
-        domi_h2_end_lane(lane, error);
+        domi_h2_unlink_lane(list, lane);
+        domi_h2_end_channel_and_free_lane(lane, error);
     }
 }
 
-void domi_h2_end_lanes(domi_h2 *h2)
+void domi_h2_end_all_lanes(domi_h2 *h2)
 {
     end_lanes_of_list(&h2->busy, -ECONNRESET);
     end_lanes_of_list(&h2->read, -ECONNRESET);

@@ -7,7 +7,7 @@
 /* Time in ns for which frames of the peer may come to a stream after this side has reset it. */
 #define LATE_NS UINT64_C(10000000000)
 
-bool domi_h2_is_forgotten(nghttp2_session *session, const nghttp2_frame_hd *head)
+bool domi_h2_is_stream_of_frame_unknown(nghttp2_session *session, const nghttp2_frame_hd *head)
 {
     return head->stream_id != 0 && nghttp2_session_find_stream(session, head->stream_id) == NULL;
 }
@@ -19,16 +19,16 @@ static bool was_stream_opened_and_closed(nghttp2_session *session, int32_t id)
            nghttp2_session_find_stream(session, id) == NULL;
 }
 
-bool domi_h2_judge_late(domi_h2 *h2, int32_t id)
+bool domi_h2_check_frame_on_closed_stream(domi_h2 *h2, int32_t id)
 {
     uint64_t now_ns = domus_wire_now_ns(h2->wire);
 
     if (h2->is_over || !was_stream_opened_and_closed(h2->session, id))
         return false;
     if (h2->reset_ns != 0 && now_ns - h2->reset_ns < LATE_NS)
-        domi_h2_count_control(h2);
+        domi_h2_count_idle_frame_of_peer(h2);
     else
-        domi_h2_end(h2, NGHTTP2_STREAM_CLOSED);
+        domi_h2_end_connection_with_error(h2, NGHTTP2_STREAM_CLOSED);
     return true;
 }
 
@@ -41,8 +41,8 @@ static uint32_t big_endian_number(const uint8_t *bytes, uint32_t count)
     return number;
 }
 
-size_t domi_h2_before_look(domi_h2_frames *frames, const char *bytes, size_t size,
-                           nghttp2_frame_hd *ret_head)
+size_t domi_h2_find_head_of_ignored_frame(domi_h2_frames *frames, const char *bytes, size_t size,
+                                          nghttp2_frame_hd *ret_head)
 {
     for (size_t at = 0; at < size;) {
         if (frames->left != 0) {

@@ -13,14 +13,14 @@
 
 /* --- fields ----------------------------------------------------------------------------------- */
 
-bool domi_h2_is_named(nghttp2_vec name, const char *text)
+bool domi_h2_is_field_named(nghttp2_vec name, const char *text)
 {
     return name.len == strlen(text) && memcmp(name.base, text, name.len) == 0;
 }
 
 /* Returns whether the name of a field is valid: visible bytes without capital letters and
  * colons. */
-bool domi_h2_is_name(nghttp2_vec name)
+bool domi_h2_is_valid_field_name(nghttp2_vec name)
 {
     for (size_t i = 0; i < name.len; i++) {
         uint8_t byte = name.base[i];
@@ -31,7 +31,7 @@ bool domi_h2_is_name(nghttp2_vec name)
 }
 
 /* Returns whether the value of a field is valid: no control characters but tabs. */
-bool domi_h2_is_value(nghttp2_vec value)
+bool domi_h2_is_valid_field_value(nghttp2_vec value)
 {
     for (size_t i = 0; i < value.len; i++) {
         if ((value.base[i] < ' ' && value.base[i] != '\t') || value.base[i] == 0x7f)
@@ -52,13 +52,13 @@ static bool is_valid_part_of_start_line(nghttp2_vec part)
 
 /* Returns whether a field belongs to a connection of HTTP/1.1; a request that has such a field is
  * malformed. */
-bool domi_h2_is_of_connection(nghttp2_vec name)
+bool domi_h2_is_field_of_connection(nghttp2_vec name)
 {
     static const char *const names[] = {"connection", "transfer-encoding", "upgrade", "keep-alive",
                                         "proxy-connection"};
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (domi_h2_is_named(name, names[i]))
+        if (domi_h2_is_field_named(name, names[i]))
             return true;
     }
     return false;
@@ -74,10 +74,10 @@ static void keep_field_buffer(nghttp2_rcbuf **to, nghttp2_rcbuf *from)
 
 static int put_bytes_of_field(domi_h2_text *text, nghttp2_vec bytes)
 {
-    return domi_h2_put(text, bytes.base, bytes.len);
+    return domi_h2_append_text(text, bytes.base, bytes.len);
 }
 
-int domi_h2_put_field(domi_h2_text *text, nghttp2_vec name, nghttp2_vec value)
+int domi_h2_append_field_as_line(domi_h2_text *text, nghttp2_vec name, nghttp2_vec value)
 {
     int error = put_bytes_of_field(text, name);
 
@@ -101,7 +101,7 @@ static int put_cookie_behind_others(domi_h2_block *block, nghttp2_vec value)
  * this side has announced it. */
 static void handle_pseudo_field_protocol(domi_h2_block *block, nghttp2_vec value)
 {
-    block->is_tunnel = domi_h2_is_named(value, "websocket");
+    block->is_tunnel = domi_h2_is_field_named(value, "websocket");
     if (!block->is_tunnel)
         block->status = 501;
 }
@@ -112,18 +112,18 @@ static void handle_pseudo_field(domi_h2_block *block, nghttp2_vec name, nghttp2_
 {
     if (!is_valid_part_of_start_line(nghttp2_rcbuf_get_buf(value)))
         block->is_malformed = true;
-    else if (domi_h2_is_named(name, ":method"))
+    else if (domi_h2_is_field_named(name, ":method"))
         keep_field_buffer(&block->method, value);
-    else if (domi_h2_is_named(name, ":path"))
+    else if (domi_h2_is_field_named(name, ":path"))
         keep_field_buffer(&block->path, value);
-    else if (domi_h2_is_named(name, ":authority"))
+    else if (domi_h2_is_field_named(name, ":authority"))
         keep_field_buffer(&block->authority, value);
-    else if (domi_h2_is_named(name, ":protocol"))
+    else if (domi_h2_is_field_named(name, ":protocol"))
         handle_pseudo_field_protocol(block, nghttp2_rcbuf_get_buf(value));
 }
 
 /* Count a field of the received block. Returns whether the block is within its limits. */
-bool domi_h2_has_room(domi_h2 *h2, nghttp2_vec name, nghttp2_vec value)
+bool domi_h2_count_field_within_limits(domi_h2 *h2, nghttp2_vec name, nghttp2_vec value)
 {
     domi_h2_block *block = &h2->block;
     size_t bytes = name.len + value.len + FIELD_COST;
@@ -138,48 +138,50 @@ bool domi_h2_has_room(domi_h2 *h2, nghttp2_vec name, nghttp2_vec value)
     return true;
 }
 
-int domi_h2_take_field(domi_h2 *h2, nghttp2_rcbuf *name_, nghttp2_rcbuf *value_)
+int domi_h2_take_field_of_block(domi_h2 *h2, nghttp2_rcbuf *name_, nghttp2_rcbuf *value_)
 {
     domi_h2_block *block = &h2->block;
     nghttp2_vec name = nghttp2_rcbuf_get_buf(name_);
     nghttp2_vec value = nghttp2_rcbuf_get_buf(value_);
 
-    if (block->status != 0 || block->is_malformed || !domi_h2_has_room(h2, name, value))
+    if (block->status != 0 || block->is_malformed ||
+        !domi_h2_count_field_within_limits(h2, name, value))
         return 0;
     if (name.len != 0 && *name.base == ':') {
         handle_pseudo_field(block, name, value_);
         return 0;
     }
-    if (!domi_h2_is_name(name) || !domi_h2_is_value(value) || domi_h2_is_of_connection(name)) {
+    if (!domi_h2_is_valid_field_name(name) || !domi_h2_is_valid_field_value(value) ||
+        domi_h2_is_field_of_connection(name)) {
         block->is_malformed = true;
         return 0;
     }
-    if (domi_h2_is_named(name, "te"))
+    if (domi_h2_is_field_named(name, "te"))
         /* the field concerns the connection of HTTP/1.1, so it is dropped; trailers are accepted
          * anyway */
         return 0;
     if (block->is_trailers)
-        return domi_h2_put_field(&block->text, name, value);
-    if (domi_h2_is_named(name, "cookie"))
+        return domi_h2_append_field_as_line(&block->text, name, value);
+    if (domi_h2_is_field_named(name, "cookie"))
         return put_cookie_behind_others(block, value);
-    if (domi_h2_is_named(name, "host")) {
+    if (domi_h2_is_field_named(name, "host")) {
         block->is_malformed = block->host != NULL || !is_valid_part_of_start_line(value);
         keep_field_buffer(&block->host, value_);
         return 0;
     }
-    if (block->is_tunnel && !domi_h2_is_wish(name))
+    if (block->is_tunnel && !domi_h2_is_field_passed_to_websocket(name))
         return 0;
-    block->has_length = block->has_length || domi_h2_is_named(name, "content-length");
-    return domi_h2_put_field(&block->text, name, value);
+    block->has_length = block->has_length || domi_h2_is_field_named(name, "content-length");
+    return domi_h2_append_field_as_line(&block->text, name, value);
 }
 
 /* --- blocks ----------------------------------------------------------------------------------- */
 
-void domi_h2_begin_block(domi_h2 *h2, bool is_trailers)
+void domi_h2_begin_block_of_fields(domi_h2 *h2, bool is_trailers)
 {
     domi_h2_block *block = &h2->block;
 
-    domi_h2_drop_block(h2);
+    domi_h2_drop_block_of_fields(h2);
     *block = (domi_h2_block){
         .open = true, .is_trailers = is_trailers, .text = block->text, .cookie = block->cookie};
     block->text.size = 0;
@@ -193,7 +195,7 @@ static void drop_field_buffer(nghttp2_rcbuf **buffer)
     *buffer = NULL;
 }
 
-void domi_h2_drop_block(domi_h2 *h2)
+void domi_h2_drop_block_of_fields(domi_h2 *h2)
 {
     drop_field_buffer(&h2->block.method);
     drop_field_buffer(&h2->block.path);
@@ -219,7 +221,7 @@ static void check_parts_of_start_line(domi_h2_block *block)
         block->is_malformed = true;
         return;
     }
-    bool is_connect = domi_h2_is_named(nghttp2_rcbuf_get_buf(block->method), "CONNECT");
+    bool is_connect = domi_h2_is_field_named(nghttp2_rcbuf_get_buf(block->method), "CONNECT");
     if (is_connect && !block->is_tunnel) {
         block->status = 501; /* refused, because tunnels by CONNECT are not supported */
         return;
@@ -228,8 +230,8 @@ static void check_parts_of_start_line(domi_h2_block *block)
         block->is_malformed = true;
     nghttp2_vec path =
         block->path != NULL ? nghttp2_rcbuf_get_buf(block->path) : (nghttp2_vec){NULL, 0};
-    bool is_star = domi_h2_is_named(path, "*") &&
-                   domi_h2_is_named(nghttp2_rcbuf_get_buf(block->method), "OPTIONS");
+    bool is_star = domi_h2_is_field_named(path, "*") &&
+                   domi_h2_is_field_named(nghttp2_rcbuf_get_buf(block->method), "OPTIONS");
     if (path.len == 0 || (*path.base != '/' && !is_star))
         block->is_malformed = true;
 }
@@ -249,8 +251,8 @@ static int put_start_line_and_first_fields(const domi_h2_block *block, domi_h2_t
     if (error == 0)
         error = DOMI_H2_PUT(text, " HTTP/1.1\r\n");
     if (error == 0 && host != NULL)
-        error =
-            domi_h2_put_field(text, name, nghttp2_rcbuf_get_buf((nghttp2_rcbuf *)(uintptr_t)host));
+        error = domi_h2_append_field_as_line(
+            text, name, nghttp2_rcbuf_get_buf((nghttp2_rcbuf *)(uintptr_t)host));
     return error;
 }
 
@@ -259,10 +261,10 @@ static int put_fields_behind_others(domi_h2_block *block, bool in_chunks)
 {
     const nghttp2_vec name = {(uint8_t *)(uintptr_t) "cookie", 6};
     const nghttp2_vec cookie = {(uint8_t *)block->cookie.bytes, block->cookie.size};
-    int error = cookie.len != 0 ? domi_h2_put_field(&block->text, name, cookie) : 0;
+    int error = cookie.len != 0 ? domi_h2_append_field_as_line(&block->text, name, cookie) : 0;
 
     if (error == 0 && block->is_tunnel)
-        error = domi_h2_put_wish(&block->text);
+        error = domi_h2_append_websocket_fields(&block->text);
     if (error == 0 && in_chunks)
         error = DOMI_H2_PUT(&block->text, "transfer-encoding: chunked\r\n");
     return error != 0 ? error : DOMI_H2_PUT(&block->text, "\r\n");
@@ -271,8 +273,8 @@ static int put_fields_behind_others(domi_h2_block *block, bool in_chunks)
 /* --- requests --------------------------------------------------------------------------------- */
 
 /* Answer a request by a status, without a handler. If more of the request comes,
- * domi_h2_pass_data() resets its stream; a reset that is queued now would take the place of the
- * answer. */
+ * domi_h2_pass_part_of_body() resets its stream; a reset that is queued now would take the place of
+ * the answer. */
 static int answer_request_without_handler(domi_h2 *h2, int32_t id, unsigned status)
 {
     char text[4];
@@ -283,7 +285,7 @@ static int answer_request_without_handler(domi_h2 *h2, int32_t id, unsigned stat
          NGHTTP2_NV_FLAG_NONE}};
     int result = nghttp2_submit_response(h2->session, id, fields, 2, NULL);
 
-    domi_h2_count_reset(h2);
+    domi_h2_count_reset_stream(h2);
     return result == NGHTTP2_ERR_NOMEM ? -ENOMEM : 0;
 }
 
@@ -304,14 +306,14 @@ static int begin_request_of_stream(domi_h2 *h2, int32_t id, bool is_last)
     domi_h2_lane *lane;
     /* there are too many streams, or the peer was told that the connection ends before this one */
     bool is_beyond = h2->streams >= h2->options.streams_max || h2->drain == 2;
-    int error = is_beyond ? -ENOBUFS : domi_h2_take_lane(h2, id, &lane);
+    int error = is_beyond ? -ENOBUFS : domi_h2_take_lane_for_stream(h2, id, &lane);
 
     /* nothing of the request was done, so REFUSED_STREAM lets the peer try it again */
     if (error != 0) {
         (void)nghttp2_submit_rst_stream(h2->session, NGHTTP2_FLAG_NONE, id, NGHTTP2_REFUSED_STREAM);
         return error == -ENOMEM ? error : 0;
     }
-    lane->is_head = domi_h2_is_named(nghttp2_rcbuf_get_buf(block->method), "HEAD");
+    lane->is_head = domi_h2_is_field_named(nghttp2_rcbuf_get_buf(block->method), "HEAD");
     lane->in_chunks = in_chunks;
     lane->tunnels = block->is_tunnel;
     lane->is_passed = is_last;
@@ -319,16 +321,16 @@ static int begin_request_of_stream(domi_h2 *h2, int32_t id, bool is_last)
     if (error == 0)
         error = put_fields_behind_others(block, in_chunks);
     if (error == 0) /* appended at once, so that slices of the head need no copy */
-        error = domi_h2_put(&start, block->text.bytes, block->text.size);
+        error = domi_h2_append_text(&start, block->text.bytes, block->text.size);
     if (error == 0)
         error = pass_text_to_inner_channel(lane, start.bytes, start.size);
-    domi_h2_clear(&start);
+    domi_h2_free_text(&start);
     return error;
 }
 
 static int end_request_with_trailers(domi_h2 *h2, int32_t id)
 {
-    domi_h2_lane *lane = domi_h2_lane_of(h2, id);
+    domi_h2_lane *lane = domi_h2_lane_of_stream(h2, id);
     int error = 0;
 
     if (lane == NULL || lane->is_passed)
@@ -357,35 +359,35 @@ static int use_block_of_request(domi_h2 *h2, int32_t id, bool is_last)
                               : begin_request_of_stream(h2, id, is_last);
 }
 
-int domi_h2_end_block(domi_h2 *h2, int32_t id, bool is_last)
+int domi_h2_end_block_of_fields(domi_h2 *h2, int32_t id, bool is_last)
 {
     if (!h2->block.is_trailers && h2->block.status == 0)
         check_parts_of_start_line(&h2->block);
     int error = use_block_of_request(h2, id, is_last);
-    domi_h2_drop_block(h2);
+    domi_h2_drop_block_of_fields(h2);
     return error;
 }
 
 /* --- bodies ----------------------------------------------------------------------------------- */
 
-int domi_h2_pass_data(domi_h2 *h2, int32_t id, const uint8_t *bytes, size_t size)
+int domi_h2_pass_part_of_body(domi_h2 *h2, int32_t id, const uint8_t *bytes, size_t size)
 {
-    domi_h2_lane *lane = domi_h2_lane_of(h2, id);
+    domi_h2_lane *lane = domi_h2_lane_of_stream(h2, id);
     char line[24];
     int error = 0;
 
     /* nobody wants these bytes of a body, so the peer gets credit for them, and a reset */
-    if (lane == NULL || lane->is_passed || domi_h2_is_spent(lane)) {
+    if (lane == NULL || lane->is_passed || domi_h2_is_answered_before_request_end(lane)) {
         (void)nghttp2_session_consume(h2->session, id, size);
         if (lane != NULL)
-            domi_h2_cut(lane, NGHTTP2_NO_ERROR);
+            domi_h2_reset_stream_of_lane(lane, NGHTTP2_NO_ERROR);
         else
             (void)nghttp2_submit_rst_stream(h2->session, NGHTTP2_FLAG_NONE, id, NGHTTP2_NO_ERROR);
         return 0;
     }
     lane->data += size;
     if (lane->tunnels)
-        return domi_h2_pass_tunnel(lane, bytes, size);
+        return domi_h2_pass_bytes_to_tunnel(lane, bytes, size);
     if (lane->in_chunks) {
         int length = snprintf(line, sizeof line, "%zx\r\n", size);
         error = pass_text_to_inner_channel(lane, line, (size_t)length);
@@ -397,14 +399,14 @@ int domi_h2_pass_data(domi_h2 *h2, int32_t id, const uint8_t *bytes, size_t size
     return error;
 }
 
-int domi_h2_pass_end(domi_h2 *h2, int32_t id)
+int domi_h2_pass_end_of_body(domi_h2 *h2, int32_t id)
 {
-    domi_h2_lane *lane = domi_h2_lane_of(h2, id);
+    domi_h2_lane *lane = domi_h2_lane_of_stream(h2, id);
 
     if (lane == NULL || lane->is_passed)
         return 0;
     lane->is_passed = true;
     if (lane->tunnels)
-        domi_h2_end_tunnel(lane);
+        domi_h2_pass_end_to_tunnel(lane);
     return lane->in_chunks ? pass_text_to_inner_channel(lane, "0\r\n\r\n", 5) : 0;
 }

@@ -77,15 +77,16 @@ static int count_frame_that_begins(nghttp2_session *session, const nghttp2_frame
 {
     domi_h2 *h2 = h2_;
 
-    domi_h2_count_continuation(h2, head);
-    if (head->type == NGHTTP2_HEADERS && domi_h2_judge_late(h2, head->stream_id))
+    domi_h2_count_continuation_frame(h2, head);
+    if (head->type == NGHTTP2_HEADERS && domi_h2_check_frame_on_closed_stream(h2, head->stream_id))
         return 0;
     if (head->type == NGHTTP2_PRIORITY && head->stream_id == 0)
-        domi_h2_end(h2, NGHTTP2_PROTOCOL_ERROR);
+        domi_h2_end_connection_with_error(h2, NGHTTP2_PROTOCOL_ERROR);
     else if (head->type == NGHTTP2_PRIORITY)
-        domi_h2_count_control(h2);
-    else if (head->type == NGHTTP2_WINDOW_UPDATE && domi_h2_is_forgotten(session, head))
-        domi_h2_count_update(h2);
+        domi_h2_count_idle_frame_of_peer(h2);
+    else if (head->type == NGHTTP2_WINDOW_UPDATE &&
+             domi_h2_is_stream_of_frame_unknown(session, head))
+        domi_h2_count_window_update(h2);
     return 0;
 }
 
@@ -93,7 +94,7 @@ static int begin_block_of_request(nghttp2_session *session, const nghttp2_frame 
 {
     (void)session;
     if (frame->hd.type == NGHTTP2_HEADERS)
-        domi_h2_begin_block(h2_, frame->headers.cat != NGHTTP2_HCAT_REQUEST);
+        domi_h2_begin_block_of_fields(h2_, frame->headers.cat != NGHTTP2_HCAT_REQUEST);
     return 0;
 }
 
@@ -101,14 +102,14 @@ static int take_field_of_request(nghttp2_session *session, const nghttp2_frame *
                                  nghttp2_rcbuf *name, nghttp2_rcbuf *value, uint8_t flags, void *h2)
 {
     (void)session, (void)frame, (void)flags;
-    return nghttp2_result_of_errno(domi_h2_take_field(h2, name, value));
+    return nghttp2_result_of_errno(domi_h2_take_field_of_block(h2, name, value));
 }
 
 static int take_part_of_request_body(nghttp2_session *session, uint8_t flags, int32_t id,
                                      const uint8_t *bytes, size_t size, void *h2)
 {
     (void)session, (void)flags;
-    return nghttp2_result_of_errno(domi_h2_pass_data(h2, id, bytes, size));
+    return nghttp2_result_of_errno(domi_h2_pass_part_of_body(h2, id, bytes, size));
 }
 
 static int handle_frame_of_client(nghttp2_session *session, const nghttp2_frame *frame, void *h2_)
@@ -121,26 +122,27 @@ static int handle_frame_of_client(nghttp2_session *session, const nghttp2_frame 
         return 0;
     switch (frame->hd.type) {
     case NGHTTP2_HEADERS:
-        return nghttp2_result_of_errno(domi_h2_end_block(h2, frame->hd.stream_id, is_last));
+        return nghttp2_result_of_errno(
+            domi_h2_end_block_of_fields(h2, frame->hd.stream_id, is_last));
     case NGHTTP2_DATA:
         if (is_last)
-            return nghttp2_result_of_errno(domi_h2_pass_end(h2, frame->hd.stream_id));
+            return nghttp2_result_of_errno(domi_h2_pass_end_of_body(h2, frame->hd.stream_id));
         /* the frame has no bytes but padding: only the byte with the padding's size is left */
         if (frame->hd.length == frame->data.padlen)
-            domi_h2_count_control(h2);
+            domi_h2_count_idle_frame_of_peer(h2);
         return 0;
     case NGHTTP2_RST_STREAM:
-        domi_h2_count_reset(h2);
+        domi_h2_count_reset_stream(h2);
         return 0;
     case NGHTTP2_WINDOW_UPDATE:
-        domi_h2_count_update(h2);
+        domi_h2_count_window_update(h2);
         return 0;
     case NGHTTP2_SETTINGS:
         h2->heard_settings = true;
-        domi_h2_count_control(h2);
+        domi_h2_count_idle_frame_of_peer(h2);
         return 0;
     default:
-        domi_h2_count_control(h2);
+        domi_h2_count_idle_frame_of_peer(h2);
         return 0;
     }
 }
@@ -152,7 +154,7 @@ static int drop_block_of_refused_frame(nghttp2_session *session, const nghttp2_f
 {
     (void)session, (void)code;
     if (frame->hd.type == NGHTTP2_HEADERS)
-        domi_h2_drop_block(h2_);
+        domi_h2_drop_block_of_fields(h2_);
     return 0;
 }
 
@@ -169,11 +171,11 @@ static int note_sent_frame(nghttp2_session *session, const nghttp2_frame *frame,
 
     (void)session;
     if (frame->hd.type == NGHTTP2_DATA)
-        domi_h2_count_sent(h2, frame->hd.length);
+        domi_h2_count_sent_body_frame(h2, frame->hd.length);
     if (frame->hd.type == NGHTTP2_RST_STREAM)
         h2->reset_ns = domus_wire_now_ns(h2->wire);
     if (frame->hd.type == NGHTTP2_RST_STREAM && does_reset_blame_peer(frame->rst_stream.error_code))
-        domi_h2_count_reset(h2);
+        domi_h2_count_reset_stream(h2);
     return 0;
 }
 
@@ -185,7 +187,7 @@ static int note_closed_stream(nghttp2_session *session, int32_t id, uint32_t cod
     domi_h2_lane *lane = nghttp2_session_get_stream_user_data(session, id);
 
     if (lane != NULL)
-        domi_h2_leave_lane(lane, code == NGHTTP2_NO_ERROR ? 0 : -ECONNRESET);
+        domi_h2_release_lane_of_stream(lane, code == NGHTTP2_NO_ERROR ? 0 : -ECONNRESET);
     if (h2->drain == 1 && nghttp2_submit_goaway(session, NGHTTP2_FLAG_NONE,
                                                 nghttp2_session_get_last_proc_stream_id(session),
                                                 NGHTTP2_NO_ERROR, NULL, 0) == 0)
@@ -229,7 +231,7 @@ static void set_callbacks_of_server(nghttp2_session_callbacks *callbacks)
                                                                  drop_block_of_refused_frame);
     nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, note_sent_frame);
     nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, note_closed_stream);
-    nghttp2_session_callbacks_set_send_data_callback(callbacks, domi_h2_send_body);
+    nghttp2_session_callbacks_set_send_data_callback(callbacks, domi_h2_send_body_frame);
 }
 
 static int make_nghttp2_options(nghttp2_option **ret_option)
@@ -298,9 +300,9 @@ static int submit_settings_of_server(domi_h2 *h2)
 static void count_frame_of_unknown_kind(domi_h2 *h2, const nghttp2_frame_hd *head)
 {
     if (head->type == NGHTTP2_DATA)
-        (void)domi_h2_judge_late(h2, head->stream_id);
+        (void)domi_h2_check_frame_on_closed_stream(h2, head->stream_id);
     else if (head->type != NGHTTP2_PRIORITY_UPDATE)
-        domi_h2_count_control(h2);
+        domi_h2_count_idle_frame_of_peer(h2);
 }
 
 const domi_h2_side domi_h2_server = {
@@ -311,8 +313,8 @@ const domi_h2_side domi_h2_server = {
     .preface_size = NGHTTP2_CLIENT_MAGIC_LEN,
 };
 
-int domi_h2_new(domus_wire *wire, const domi_h2_side *side, const domus_http2_options *options,
-                domi_h2 **ret_h2)
+int domi_h2_new_connection(domus_wire *wire, const domi_h2_side *side,
+                           const domus_http2_options *options, domi_h2 **ret_h2)
 {
     domi_h2 *h2 = calloc(1, sizeof *h2);
 
@@ -329,22 +331,22 @@ int domi_h2_new(domus_wire *wire, const domi_h2_side *side, const domus_http2_op
     if (error == 0)
         error = count_memory_of_session(h2);
     if (error != 0) {
-        domi_h2_free(h2);
+        domi_h2_free_connection(h2);
         return error;
     }
     *ret_h2 = h2;
     return 0;
 }
 
-void domi_h2_free(domi_h2 *h2)
+void domi_h2_free_connection(domi_h2 *h2)
 {
     if (h2 == NULL)
         return;
-    domi_h2_end_lanes(h2);
-    domi_h2_drop_block(h2);
+    domi_h2_end_all_lanes(h2);
+    domi_h2_drop_block_of_fields(h2);
     nghttp2_session_del(h2->session);
-    domi_h2_clear(&h2->block.text);
-    domi_h2_clear(&h2->block.cookie);
+    domi_h2_free_text(&h2->block.text);
+    domi_h2_free_text(&h2->block.cookie);
     (void)domus_memory_count(&h2->counted, 0);
     free(h2);
 }
@@ -359,7 +361,7 @@ static int feed_bytes_to_nghttp2(domi_h2 *h2, const char *bytes, size_t size)
                        : nghttp2_session_mem_recv(h2->session, (const uint8_t *)bytes, size);
 
     if (used == NGHTTP2_ERR_FLOODED || used == TOO_MANY_CONTINUATIONS) {
-        domi_h2_end(h2, NGHTTP2_ENHANCE_YOUR_CALM);
+        domi_h2_end_connection_with_error(h2, NGHTTP2_ENHANCE_YOUR_CALM);
         return 0;
     }
     if (used < 0)
@@ -368,13 +370,13 @@ static int feed_bytes_to_nghttp2(domi_h2 *h2, const char *bytes, size_t size)
     return 0;
 }
 
-int domi_h2_receive(domi_h2 *h2, const char *bytes, size_t size)
+int domi_h2_receive_bytes_of_peer(domi_h2 *h2, const char *bytes, size_t size)
 {
     int error = 0;
 
     while (size != 0 && error == 0) {
         nghttp2_frame_hd head;
-        size_t part = domi_h2_before_look(&h2->frames, bytes, size, &head);
+        size_t part = domi_h2_find_head_of_ignored_frame(&h2->frames, bytes, size, &head);
 
         error = feed_bytes_to_nghttp2(h2, bytes, part);
         if (error == 0 && part < size)
@@ -402,7 +404,7 @@ static int append_settings_with_right_limit(domi_h2 *h2, const uint8_t *frame, s
                                           size - LIMIT_AT - sizeof number);
 }
 
-int domi_h2_send(domi_h2 *h2)
+int domi_h2_append_frames_to_wire(domi_h2 *h2)
 {
     const uint8_t *frame;
 

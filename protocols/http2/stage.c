@@ -71,7 +71,7 @@ static int check_preface_of_client(domus_wire *wire, stage_state *state, const c
         domus_wire_expect_head(wire);
         return 0;
     }
-    int error = domi_h2_new(wire, &domi_h2_server, state->options, &state->h2);
+    int error = domi_h2_new_connection(wire, &domi_h2_server, state->options, &state->h2);
     return error != 0 ? error : 1;
 }
 
@@ -86,9 +86,9 @@ static int decode_frames_of_client(domus_wire *wire, void *state_, const char *b
     h2->wire = wire;
     if (size > STEP_BYTES)
         size = STEP_BYTES;
-    result = domi_h2_receive(h2, bytes, size);
+    result = domi_h2_receive_bytes_of_peer(h2, bytes, size);
     if (result == 0)
-        result = domi_h2_send(h2);
+        result = domi_h2_append_frames_to_wire(h2);
     if (result != 0)
         return result;
     if (!h2->heard_settings || h2->block.open)
@@ -107,9 +107,9 @@ static int handle_end_of_client_bytes(domus_wire *wire, void *state_, size_t lef
     if (state->h2 == NULL || left != 0)
         return left != 0 ? -EPIPE : 0;
     state->h2->wire = wire;
-    domi_h2_tell_end(state->h2);
-    domi_h2_cut_spent(state->h2);
-    return domi_h2_send(state->h2);
+    domi_h2_tell_channels_of_peer_end(state->h2);
+    domi_h2_reset_spent_streams(state->h2);
+    return domi_h2_append_frames_to_wire(state->h2);
 }
 
 /* Refuse the bytes of the message stage: on a connection of HTTP/2 answers come from inner
@@ -132,9 +132,9 @@ static int finish_session_of_server(domus_wire *wire, void *state_)
     state->h2->is_finishing = true;
     /* with `drain` 2 the peer was told of the end before, and no stream has begun since */
     if (state->h2->drain != 2)
-        domi_h2_end(state->h2, NGHTTP2_NO_ERROR);
+        domi_h2_end_connection_with_error(state->h2, NGHTTP2_NO_ERROR);
     state->h2->is_over = true;
-    return domi_h2_send(state->h2);
+    return domi_h2_append_frames_to_wire(state->h2);
 }
 
 static void close_http2_server_stage(domus_wire *wire, void *state_)
@@ -143,7 +143,7 @@ static void close_http2_server_stage(domus_wire *wire, void *state_)
 
     if (state->h2 != NULL)
         state->h2->wire = wire;
-    domi_h2_free(state->h2);
+    domi_h2_free_connection(state->h2);
 }
 
 /* Handle the events of inner channels. A channel whose stream is over should send nothing; if it
@@ -157,10 +157,10 @@ static int handle_events_of_inner_channels(domus_wire *wire)
         domi_h2_lane *lane = domus_inner_data(inner);
         size_t size;
         if (lane->id != 0)
-            error = domi_h2_go_on(lane);
+            error = domi_h2_continue_answer_of_lane(lane);
         else if (domus_inner_bytes(inner, &size) != NULL ||
                  domus_inner_look(inner, NULL) != DOMUS_INNER_OPEN)
-            domi_h2_end_idle(lane);
+            domi_h2_end_lane_without_stream(lane);
     }
     return error;
 }
@@ -180,8 +180,8 @@ static int carry_bytes_of_inner_channels(domus_wire *wire, void *state_)
     }
     int error = handle_events_of_inner_channels(wire);
     if (h2->drain != 0 || h2->is_deserted)
-        domi_h2_cut_spent(h2);
-    return error != 0 ? error : domi_h2_send(h2);
+        domi_h2_reset_spent_streams(h2);
+    return error != 0 ? error : domi_h2_append_frames_to_wire(h2);
 }
 
 const domus_stage domus_http2_stage = {

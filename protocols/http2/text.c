@@ -8,7 +8,7 @@
 /* bytes that a buffer allocates at first; each further allocation is twice as large */
 #define ROOM_LEAST 512u
 
-int domi_h2_put(domi_h2_text *text, const void *bytes, size_t size)
+int domi_h2_append_text(domi_h2_text *text, const void *bytes, size_t size)
 {
     if (size > text->room - text->size) {
         size_t room = text->room != 0 ? text->room : ROOM_LEAST;
@@ -26,7 +26,7 @@ int domi_h2_put(domi_h2_text *text, const void *bytes, size_t size)
     return 0;
 }
 
-void domi_h2_clear(domi_h2_text *text)
+void domi_h2_free_text(domi_h2_text *text)
 {
     free(text->bytes);
     *text = (domi_h2_text){NULL, 0, 0};

@@ -21,19 +21,19 @@ static bool is_field_of_websocket_handshake(const uint8_t *name, size_t size)
     return false;
 }
 
-bool domi_h2_is_wish(nghttp2_vec name)
+bool domi_h2_is_field_passed_to_websocket(nghttp2_vec name)
 {
     return !is_field_of_websocket_handshake(name.base, name.len);
 }
 
-bool domi_h2_is_of_handshake(const nghttp2_nv *field)
+bool domi_h2_is_field_of_handshake(const nghttp2_nv *field)
 {
     return is_field_of_websocket_handshake(field->name, field->namelen);
 }
 
 /* The key of a handshake proves that the server has understood it. In a stream of HTTP/2 that is
  * certain, so any key of 16 bytes will do. */
-int domi_h2_put_wish(domi_h2_text *text)
+int domi_h2_append_websocket_fields(domi_h2_text *text)
 {
     return DOMI_H2_PUT(text, "connection: upgrade\r\n"
                              "upgrade: websocket\r\n"
@@ -48,30 +48,30 @@ static int pass_text_to_inner_channel(domi_h2_lane *lane, const void *bytes, siz
     return error == -EPIPE ? 0 : error;
 }
 
-int domi_h2_pass_tunnel(domi_h2_lane *lane, const uint8_t *bytes, size_t size)
+int domi_h2_pass_bytes_to_tunnel(domi_h2_lane *lane, const uint8_t *bytes, size_t size)
 {
     return lane->is_open ? pass_text_to_inner_channel(lane, bytes, size)
-                         : domi_h2_put(&lane->early, bytes, size);
+                         : domi_h2_append_text(&lane->early, bytes, size);
 }
 
-void domi_h2_end_tunnel(domi_h2_lane *lane)
+void domi_h2_pass_end_to_tunnel(domi_h2_lane *lane)
 {
     if (lane->is_open)
         domus_inner_end(lane->inner);
 }
 
-int domi_h2_open_tunnel(domi_h2_lane *lane)
+int domi_h2_open_tunnel_of_lane(domi_h2_lane *lane)
 {
     int error = pass_text_to_inner_channel(lane, lane->early.bytes, lane->early.size);
 
     lane->is_open = true;
-    domi_h2_clear(&lane->early);
+    domi_h2_free_text(&lane->early);
     if (lane->is_passed)
         domus_inner_end(lane->inner);
     return error;
 }
 
-void domi_h2_refuse_tunnel(domi_h2_lane *lane)
+void domi_h2_refuse_tunnel_of_lane(domi_h2_lane *lane)
 {
-    domi_h2_clear(&lane->early);
+    domi_h2_free_text(&lane->early);
 }

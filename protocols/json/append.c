@@ -33,7 +33,7 @@ static const unsigned char *find_end_of_plain_run(const unsigned char *at, const
     while (at != end) {
         if (*at < 0x20 || *at == '"' || *at == '\\')
             break;
-        size_t length = domi_json_character(at, end);
+        size_t length = domi_json_size_of_character(at, end);
         if (length == 0)
             break;
         at += length;
@@ -91,7 +91,7 @@ int domi_json_append_text(domus_appender *to, const char *text, size_t size, boo
     return domus_append(to, "\"", 1);
 }
 
-int domi_json_append_name(domus_appender *to, const char *name, size_t size, bool is_first)
+int domi_json_append_field_name(domus_appender *to, const char *name, size_t size, bool is_first)
 {
     char *room = domus_append_room(to, size + 4);
 
@@ -120,12 +120,12 @@ static int append_digits_of_number(domus_appender *to, uint64_t value, bool is_n
     return domus_append(to, at, (size_t)(digits + sizeof digits - at));
 }
 
-int domi_json_append_uint(domus_appender *to, uint64_t value)
+int domi_json_append_unsigned(domus_appender *to, uint64_t value)
 {
     return append_digits_of_number(to, value, false);
 }
 
-int domi_json_append_int(domus_appender *to, int64_t value)
+int domi_json_append_signed(domus_appender *to, int64_t value)
 {
     return append_digits_of_number(to, value < 0 ? 0 - (uint64_t)value : (uint64_t)value,
                                    value < 0);

@@ -11,10 +11,10 @@ int domi_json_append_text(domus_appender *to, const char *text, size_t size, boo
 
 /* Append the name of a field, which needs no escape, in quotes and with its colon. A comma comes
  * before it unless `is_first` is true. */
-int domi_json_append_name(domus_appender *to, const char *name, size_t size, bool is_first);
+int domi_json_append_field_name(domus_appender *to, const char *name, size_t size, bool is_first);
 
-int domi_json_append_uint(domus_appender *to, uint64_t value);
-int domi_json_append_int(domus_appender *to, int64_t value);
+int domi_json_append_unsigned(domus_appender *to, uint64_t value);
+int domi_json_append_signed(domus_appender *to, int64_t value);
 
 /* Append a double as a number of JSON. Returns -ERANGE if it is not finite. */
 int domi_json_append_real(domus_appender *to, double value);

@@ -32,8 +32,8 @@ static bool refuse_lone_surrogate(domi_json_reader *reader, const char *text, ui
 {
     if (!has_lone_low_surrogate(text, size))
         return true;
-    return domi_json_refuse(reader, offset_in_text(reader, text) - 1, -EBADMSG,
-                            "one half of a surrogate pair");
+    return domi_json_refuse_text(reader, offset_in_text(reader, text) - 1, -EBADMSG,
+                                 "one half of a surrogate pair");
 }
 
 /* --- ends of values --------------------------------------------------------------------------- */
@@ -92,7 +92,7 @@ static bool enlarge_array_if_full(domi_json_reader *reader, domi_json_frame *fra
 
     if (room > field->count_max)
         room = field->count_max;
-    if (!domi_json_take_for(reader, offset, (uint64_t)room * field->size, &made))
+    if (!domi_json_take_memory_of_struct(reader, offset, (uint64_t)room * field->size, &made))
         return false;
     if (frame->next != 0)
         memcpy(made, frame->at, (size_t)frame->next * field->size);
@@ -109,8 +109,8 @@ static char *find_place_of_next_element(domi_json_reader *reader, domi_json_fram
     const domus_json_field *field = frame->field;
 
     if (frame->next >= field->count_max) {
-        (void)domi_json_refuse(reader, offset, -EMSGSIZE, "more than %u elements",
-                               field->count_max);
+        (void)domi_json_refuse_text(reader, offset, -EMSGSIZE, "more than %u elements",
+                                    field->count_max);
         return NULL;
     }
     if (frame->next == frame->room && !enlarge_array_if_full(reader, frame, offset))
@@ -131,7 +131,7 @@ static inline char *find_place_of_value(domi_json_reader *reader, size_t offset,
     if (frame->table == NULL)
         return find_place_of_next_element(reader, frame, offset);
     if (frame->field->shape != DOMUS_JSON_ONE) {
-        (void)domi_json_refuse_kind(reader, frame->field, false, offset);
+        (void)domi_json_refuse_kind_of_value(reader, frame->field, false, offset);
         return NULL;
     }
     return frame->at + frame->field->offset;
@@ -263,7 +263,7 @@ bool domi_json_on_bool(domi_json_reader *reader, bool value, size_t offset)
     if (at == NULL)
         return false;
     if (field->kind != DOMUS_JSON_KIND_BOOL)
-        return domi_json_refuse_kind(reader, field, true, offset);
+        return domi_json_refuse_kind_of_value(reader, field, true, offset);
     memcpy(at, &value, sizeof value);
     record_end_of_value(reader);
     return true;
@@ -287,7 +287,7 @@ bool domi_json_on_null(domi_json_reader *reader, size_t offset)
         return reader->skipped != 0 || end_skipped_value(reader, offset + 4);
     if (find_place_of_value(reader, offset, &field) == NULL)
         return false;
-    return domi_json_refuse_kind(reader, field, true, offset);
+    return domi_json_refuse_kind_of_value(reader, field, true, offset);
 }
 
 /* --- objects and arrays ----------------------------------------------------------------------- */
@@ -334,8 +334,9 @@ static __attribute__((noinline, cold)) bool refuse_unknown_key(domi_json_reader 
 {
     char shown[DOMI_JSON_SHOWN_MAX + 4];
 
-    return domi_json_refuse(reader, offset_in_text(reader, name) - 1, -EPROTO,
-                            "\"%s\" is no field of it", domi_json_shown(name, size, shown));
+    return domi_json_refuse_text(reader, offset_in_text(reader, name) - 1, -EPROTO,
+                                 "\"%s\" is no field of it",
+                                 domi_json_copy_shown_part(name, size, shown));
 }
 
 /* Record in an object's frame that the value of this row comes next. Returns false if the object
@@ -345,7 +346,8 @@ static inline bool expect_value_of_row(domi_json_reader *reader, domi_json_frame
 {
     frame->field = field;
     if ((frame->seen >> row & 1) != 0)
-        return domi_json_refuse(reader, offset_in_text(reader, key) - 1, -EPROTO, "is there twice");
+        return domi_json_refuse_text(reader, offset_in_text(reader, key) - 1, -EPROTO,
+                                     "is there twice");
     frame->seen |= UINT64_C(1) << row;
     frame->next = row + 1;
     return true;
@@ -413,8 +415,8 @@ bool domi_json_on_open(domi_json_reader *reader, bool is_array, size_t offset)
     const domi_json_frame *frame = reader->top;
 
     if ((uint32_t)(frame - reader->frames) + reader->skipped >= reader->depth_max)
-        return domi_json_refuse(reader, offset, -EMSGSIZE, "nested deeper than %u",
-                                reader->depth_max);
+        return domi_json_refuse_text(reader, offset, -EMSGSIZE, "nested deeper than %u",
+                                     reader->depth_max);
     if (!reader->skips && is_array && frame->table != NULL &&
         frame->field->shape != DOMUS_JSON_ONE) {
         open_frame_of_array(reader, frame->field, frame->at);
@@ -430,7 +432,7 @@ bool domi_json_on_open(domi_json_reader *reader, bool is_array, size_t offset)
     if (at == NULL)
         return false;
     if (is_array || field->kind != DOMUS_JSON_KIND_OBJECT)
-        return domi_json_refuse_kind(reader, field, true, offset);
+        return domi_json_refuse_kind_of_value(reader, field, true, offset);
     open_frame_of_object(reader, field->table, at);
     return true;
 }
@@ -444,7 +446,7 @@ static bool close_frame_of_object(domi_json_reader *reader, domi_json_frame *fra
         const domus_json_field *field = &table->fields[__builtin_ctzll(missing)];
         if (field->required) {
             frame->field = field;
-            return domi_json_refuse(reader, offset, -EPROTO, "is missing");
+            return domi_json_refuse_text(reader, offset, -EPROTO, "is missing");
         }
     }
     reader->top--;
@@ -458,7 +460,7 @@ static void close_frame_of_array(domi_json_reader *reader, const domi_json_frame
     const domus_json_field *field = frame->field;
     char *value = (--reader->top)->at;
 
-    domi_json_put_number(value + field->count_offset, field->count_size, frame->next);
+    domi_json_store_unsigned_of_size(value + field->count_offset, field->count_size, frame->next);
     if (field->shape == DOMUS_JSON_POINTED)
         memcpy(value + field->offset, &frame->at, sizeof frame->at);
 }

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-void domi_json_fault_say(domi_json_fault *fault, int error, const char *format, va_list list)
+void domi_json_fault_record(domi_json_fault *fault, int error, const char *format, va_list list)
 {
     if (fault->error != 0)
         return;
@@ -30,14 +30,14 @@ static void put_bytes_before_path_of_fault(domi_json_fault *fault, const char *b
 
 /* Put the name of a field before the path of a fault, with a dot between them unless an index
  * follows. */
-void domi_json_fault_name(domi_json_fault *fault, const char *name)
+void domi_json_fault_put_name_before(domi_json_fault *fault, const char *name)
 {
     if (fault->from != DOMUS_JSON_PATH_MAX && fault->path[fault->from] != '[')
         put_bytes_before_path_of_fault(fault, ".", 1);
     put_bytes_before_path_of_fault(fault, name, strlen(name));
 }
 
-void domi_json_fault_element(domi_json_fault *fault, uint64_t index)
+void domi_json_fault_put_index_before(domi_json_fault *fault, uint64_t index)
 {
     char text[24];
     int size = snprintf(text, sizeof text, "[%llu]", (unsigned long long)index);
@@ -47,7 +47,7 @@ void domi_json_fault_element(domi_json_fault *fault, uint64_t index)
     put_bytes_before_path_of_fault(fault, text, size > 0 ? (size_t)size : 0);
 }
 
-int domi_json_fault_tell(const domi_json_fault *fault, domus_json_error *ret_error)
+int domi_json_fault_fill_in_error(const domi_json_fault *fault, domus_json_error *ret_error)
 {
     if (ret_error == NULL)
         return fault->error;
@@ -58,7 +58,8 @@ int domi_json_fault_tell(const domi_json_fault *fault, domus_json_error *ret_err
     return fault->error;
 }
 
-void domi_json_fault_place(domus_json_error *ret_error, const char *text, size_t offset)
+void domi_json_fault_add_line_and_column(domus_json_error *ret_error, const char *text,
+                                         size_t offset)
 {
     const char *line = text;
     const char *end = text + offset;
@@ -81,7 +82,8 @@ void domi_json_fault_place(domus_json_error *ret_error, const char *text, size_t
     ret_error->offset += offset;
 }
 
-const char *domi_json_shown(const char *text, size_t size, char shown[DOMI_JSON_SHOWN_MAX + 4])
+const char *domi_json_copy_shown_part(const char *text, size_t size,
+                                      char shown[DOMI_JSON_SHOWN_MAX + 4])
 {
     size_t fits = size < DOMI_JSON_SHOWN_MAX ? size : DOMI_JSON_SHOWN_MAX;
 

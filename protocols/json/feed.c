@@ -108,17 +108,17 @@ static int report_fault(domus_json_feed *feed, domi_json_fault *fault, const cha
     domus_json_error place = feed->place;
 
     if (is_within)
-        domi_json_fault_element(fault, feed->count);
+        domi_json_fault_put_index_before(fault, feed->count);
     if (is_within && feed->options.member != NULL)
-        domi_json_fault_name(fault, feed->options.member);
+        domi_json_fault_put_name_before(fault, feed->options.member);
     feed->error = fault->error;
     if (ret_error == NULL)
         return feed->error;
-    (void)domi_json_fault_tell(fault, ret_error);
+    (void)domi_json_fault_fill_in_error(fault, ret_error);
     ret_error->line = place.line;
     ret_error->column = place.column;
     ret_error->offset = place.offset;
-    domi_json_fault_place(ret_error, text, fault->offset);
+    domi_json_fault_add_line_and_column(ret_error, text, fault->offset);
     return feed->error;
 }
 
@@ -132,10 +132,10 @@ refuse_at_current_place(domus_json_feed *feed, const char *name, domus_json_erro
     va_list list;
 
     va_start(list, format);
-    domi_json_fault_say(&fault, error, format, list);
+    domi_json_fault_record(&fault, error, format, list);
     va_end(list);
     if (name != NULL)
-        domi_json_fault_name(&fault, name);
+        domi_json_fault_put_name_before(&fault, name);
     return report_fault(feed, &fault, "", false, ret_error);
 }
 
@@ -159,7 +159,7 @@ static int refuse_value_of_feed(domus_json_feed *feed, domus_json_error *ret_err
 
 static void advance_line_and_column(domus_json_feed *feed, const char *bytes, size_t size)
 {
-    domi_json_fault_place(&feed->place, bytes, size);
+    domi_json_fault_add_line_and_column(&feed->place, bytes, size);
 }
 
 /* Keep the bytes of the current piece that belong to the current value, until the rest of the value
@@ -198,7 +198,8 @@ static int find_bytes_of_value(domus_json_feed *feed, domi_json_found *ret_found
 {
     const char *from = feed->piece + feed->at;
     bool has_ended;
-    size_t size = domi_json_scan_value(&feed->scan, from, feed->size - feed->at, &has_ended);
+    size_t size =
+        domi_json_scan_piece_of_value(&feed->scan, from, feed->size - feed->at, &has_ended);
 
     feed->at += size;
     *ret_found = (domi_json_found){NULL, 0};
@@ -250,8 +251,8 @@ static int read_key_of_object(domus_json_feed *feed, domi_json_found found,
     bool fits = found.size <= sizeof copy - DOMI_JSON_PADDING;
 
     set_up_reader_for_value(feed, &reader, NULL, NULL);
-    int error = fits ? domi_json_read_text(&reader, found.bytes, found.size, copy)
-                     : domi_json_read_bytes(&reader, found.bytes, found.size);
+    int error = fits ? domi_json_read_text_into_copy(&reader, found.bytes, found.size, copy)
+                     : domi_json_read_text_in_own_copy(&reader, found.bytes, found.size);
     if (error != 0)
         return report_fault(feed, &reader.fault, found.bytes, false, ret_error);
     feed->is_array = fits && strcmp(copy + 1, feed->options.member) == 0 &&
@@ -270,7 +271,7 @@ static int skip_value_of_member(domus_json_feed *feed, domi_json_found found,
     domi_json_reader reader;
 
     set_up_reader_for_value(feed, &reader, NULL, NULL);
-    if (domi_json_read_bytes(&reader, found.bytes, found.size) != 0)
+    if (domi_json_read_text_in_own_copy(&reader, found.bytes, found.size) != 0)
         return report_fault(feed, &reader.fault, found.bytes, false, ret_error);
     end_value_and_advance_place(feed, found, AFTER_MEMBER);
     return 0;
@@ -283,7 +284,7 @@ static int read_element_of_array(domus_json_feed *feed, domi_json_found found, v
 
     set_up_reader_for_value(feed, &reader, feed->options.table, ret_value);
     reader.may_own = ret_memory != NULL;
-    if (domi_json_read_bytes(&reader, found.bytes, found.size) != 0)
+    if (domi_json_read_text_in_own_copy(&reader, found.bytes, found.size) != 0)
         return report_fault(feed, &reader.fault, found.bytes, true, ret_error);
     end_value_and_advance_place(feed, found, AFTER_ELEMENT);
     feed->count++;

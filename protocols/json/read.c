@@ -26,20 +26,21 @@ static bool has_escape_of_zero_or_surrogate(const char *text, size_t size)
     return false;
 }
 
-/* Refuse the text for the byte at an offset, at which domi_json_copy() has stopped. */
+/* Refuse the text for the byte at an offset, at which domi_json_copy_valid_text() has stopped. */
 static void refuse_text_at_byte(domi_json_reader *reader, size_t offset)
 {
     unsigned char byte = (unsigned char)reader->text[offset];
 
     if (byte < 0x20)
-        (void)domi_json_refuse(reader, offset, -EBADMSG, "the control character 0x%02x", byte);
+        (void)domi_json_refuse_text(reader, offset, -EBADMSG, "the control character 0x%02x", byte);
     else
-        (void)domi_json_refuse(reader, offset, -EBADMSG, "the byte 0x%02x is no UTF-8", byte);
+        (void)domi_json_refuse_text(reader, offset, -EBADMSG, "the byte 0x%02x is no UTF-8", byte);
 }
 
 /* A text with a wrong byte is parsed up to that byte: an error before it is reported first, and the
  * frames tell in which field the byte is. */
-int domi_json_read_text(domi_json_reader *reader, const char *text, size_t size, char *copy)
+int domi_json_read_text_into_copy(domi_json_reader *reader, const char *text, size_t size,
+                                  char *copy)
 {
     size_t offset = 0;
 
@@ -56,14 +57,14 @@ int domi_json_read_text(domi_json_reader *reader, const char *text, size_t size,
     reader->skipped = 0;
     reader->raw = NULL;
     reader->fault.error = 0;
-    size_t good = domi_json_copy(copy, text, size);
+    size_t good = domi_json_copy_valid_text(copy, text, size);
     memset(copy + good, 0, DOMI_JSON_PADDING);
     reader->has_odd_escape = has_escape_of_zero_or_surrogate(text, good);
     const char *words = domi_json_parse(reader, copy, good, &offset);
     if (reader->fault.error == 0 && good != size && (words == NULL || offset >= good))
         refuse_text_at_byte(reader, good);
     else if (words != NULL)
-        (void)domi_json_refuse(reader, offset, -EBADMSG, "%s", words);
+        (void)domi_json_refuse_text(reader, offset, -EBADMSG, "%s", words);
     if (reader->fault.error != 0)
         domus_json_release(&reader->arena.memory);
     return reader->fault.error;
@@ -81,7 +82,7 @@ static int fail_without_line_and_column(domus_json_error *ret_error, int error, 
     return error;
 }
 
-int domi_json_read_bytes(domi_json_reader *reader, const char *bytes, size_t size)
+int domi_json_read_text_in_own_copy(domi_json_reader *reader, const char *bytes, size_t size)
 {
     char room[STACK_ROOM];
     char *copy = room;
@@ -91,11 +92,11 @@ int domi_json_read_bytes(domi_json_reader *reader, const char *bytes, size_t siz
     if (size > sizeof room - DOMI_JSON_PADDING) {
         copy = malloc(size + DOMI_JSON_PADDING);
         if (copy == NULL) {
-            (void)domi_json_refuse(reader, 0, -ENOMEM, "no memory");
+            (void)domi_json_refuse_text(reader, 0, -ENOMEM, "no memory");
             return -ENOMEM;
         }
     }
-    int error = domi_json_read_text(reader, bytes, size, copy);
+    int error = domi_json_read_text_into_copy(reader, bytes, size, copy);
     if (copy != room)
         free(copy);
     return error;
@@ -116,10 +117,10 @@ static int read_text_within_limits(domi_json_reader *reader, const domus_json_op
         return fail_without_line_and_column(ret_error, -EFBIG, "the text is too large");
     reader->depth_max = bounds.depth_max != 0 ? bounds.depth_max : DOMUS_JSON_DEPTH_MAX;
     reader->arena.left = bounds.memory_max != 0 ? bounds.memory_max : DOMUS_JSON_MEMORY_PRESET;
-    int error = domi_json_read_bytes(reader, bytes, size);
+    int error = domi_json_read_text_in_own_copy(reader, bytes, size);
     if (error != 0) {
-        (void)domi_json_fault_tell(&reader->fault, ret_error);
-        domi_json_fault_place(ret_error, bytes, reader->fault.offset);
+        (void)domi_json_fault_fill_in_error(&reader->fault, ret_error);
+        domi_json_fault_add_line_and_column(ret_error, bytes, reader->fault.offset);
     }
     return error;
 }

@@ -52,22 +52,24 @@ struct domi_json_reader {
 /* Read `size` bytes by a reader, of which the caller has set table, value, depth_max, arena and
  * may_own. Returns as domus_json_read(); after an error `fault` tells what is wrong, and the memory
  * is freed. `copy` has room for `size` bytes and the padding. */
-int domi_json_read_text(domi_json_reader *reader, const char *text, size_t size, char *copy);
+int domi_json_read_text_into_copy(domi_json_reader *reader, const char *text, size_t size,
+                                  char *copy);
 
-/* Read a text as domi_json_read_text() does, into a copy that this function makes. */
-int domi_json_read_bytes(domi_json_reader *reader, const char *text, size_t size);
+/* Read a text as domi_json_read_text_into_copy() does, into a copy that this function makes. */
+int domi_json_read_text_in_own_copy(domi_json_reader *reader, const char *text, size_t size);
 
 /* Refuse the text: record what is wrong at an offset, with the path of the open frames. Returns
  * false. */
-bool domi_json_refuse(domi_json_reader *reader, size_t offset, int error, const char *format, ...)
-    __attribute__((format(printf, 4, 5), cold));
+bool domi_json_refuse_text(domi_json_reader *reader, size_t offset, int error, const char *format,
+                           ...) __attribute__((format(printf, 4, 5), cold));
 
 /* Allocate memory that the struct will point to. Returns false after refusing the text if this
  * fails. */
-bool domi_json_take_for(domi_json_reader *reader, size_t offset, uint64_t size, void **ret_bytes);
+bool domi_json_take_memory_of_struct(domi_json_reader *reader, size_t offset, uint64_t size,
+                                     void **ret_bytes);
 
 /* Store a text or a number in a member of the struct, as the row of its field says. Both functions
- * return false after domi_json_refuse(). */
+ * return false after domi_json_refuse_text(). */
 bool domi_json_store_text(domi_json_reader *reader, const domus_json_field *field, void *at,
                           const char *text, uint32_t size);
 bool domi_json_store_number(domi_json_reader *reader, const domus_json_field *field, void *at,
@@ -79,16 +81,16 @@ bool domi_json_store_raw(domi_json_reader *reader, const domus_json_field *field
                          domus_json_raw *raw, size_t offset, size_t size);
 
 /* Refuse a value whose kind is not the one that its row demands. Returns false. */
-bool domi_json_refuse_kind(domi_json_reader *reader, const domus_json_field *field, bool is_element,
-                           size_t offset);
+bool domi_json_refuse_kind_of_value(domi_json_reader *reader, const domus_json_field *field,
+                                    bool is_element, size_t offset);
 
 /* Returns the greatest unsigned number that fits into `size` (1, 2, 4 or 8) bytes. */
-static inline uint64_t domi_json_greatest(uint32_t size)
+static inline uint64_t domi_json_greatest_unsigned_of_size(uint32_t size)
 {
     return UINT64_MAX >> (64 - 8 * size);
 }
 
-static inline void domi_json_put_number(void *at, uint32_t size, uint64_t bits)
+static inline void domi_json_store_unsigned_of_size(void *at, uint32_t size, uint64_t bits)
 {
     uint8_t u8 = (uint8_t)bits;
     uint16_t u16 = (uint16_t)bits;
@@ -104,7 +106,7 @@ static inline void domi_json_put_number(void *at, uint32_t size, uint64_t bits)
         __builtin_memcpy(at, &u8, sizeof u8);
 }
 
-static inline uint64_t domi_json_get_number(const void *at, uint32_t size)
+static inline uint64_t domi_json_load_unsigned_of_size(const void *at, uint32_t size)
 {
     uint8_t u8;
     uint16_t u16;

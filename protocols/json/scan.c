@@ -40,7 +40,8 @@ static bool scan_byte_outside_text(domi_json_scan *scan, char byte)
     return false;
 }
 
-size_t domi_json_scan_value(domi_json_scan *scan, const char *bytes, size_t size, bool *ret_ended)
+size_t domi_json_scan_piece_of_value(domi_json_scan *scan, const char *bytes, size_t size,
+                                     bool *ret_ended)
 {
     size_t i = 0;
 

@@ -18,7 +18,8 @@ typedef struct domi_json_scan {
 /* Scan the bytes of a piece. Returns how many of them belong to the value. `ret_ended` is true if
  * the value ends with them, and false if it continues in the next piece. `scan` must be zeroed
  * before the first piece of a value. */
-size_t domi_json_scan_value(domi_json_scan *scan, const char *bytes, size_t size, bool *ret_ended);
+size_t domi_json_scan_piece_of_value(domi_json_scan *scan, const char *bytes, size_t size,
+                                     bool *ret_ended);
 
 static inline bool domi_json_is_space(char byte)
 {

@@ -38,7 +38,7 @@ static bool is_number_size(uint32_t size)
 
 static int check_number_of_row(const domus_json_field *field, const complaint *about)
 {
-    uint64_t most = domi_json_greatest(field->size);
+    uint64_t most = domi_json_greatest_unsigned_of_size(field->size);
 
     if (field->kind == DOMUS_JSON_KIND_UINT) {
         if (field->low > field->high)
@@ -68,7 +68,7 @@ static int check_words_of_enum(const domus_json_field *field, const complaint *a
                 return report_complaint(about, "the word \"%s\" is there twice", field->words[i]);
         }
     }
-    if (count - 1 > domi_json_greatest(field->size))
+    if (count - 1 > domi_json_greatest_unsigned_of_size(field->size))
         return report_complaint(about, "more words than the member has values");
     return 0;
 }
@@ -137,7 +137,7 @@ static int check_shape_of_row(const domus_json_table *table, const domus_json_fi
     if (!is_number_size(field->count_size) || field->count_offset + field->count_size > table->size)
         return report_complaint(about, "the count is no integer of the struct");
     if (field->count_max == 0 || field->count_max > DOMUS_JSON_ELEMENTS_MAX ||
-        field->count_max > domi_json_greatest(field->count_size))
+        field->count_max > domi_json_greatest_unsigned_of_size(field->count_size))
         return report_complaint(about, "a bound of %u elements", field->count_max);
     return 0;
 }

@@ -46,7 +46,7 @@ static size_t copy_plain_words(char *to, const unsigned char *from, size_t size)
     return done;
 }
 
-size_t domi_json_copy(char *to, const char *from, size_t size)
+size_t domi_json_copy_valid_text(char *to, const char *from, size_t size)
 {
     const unsigned char *begin = (const unsigned char *)from;
     const unsigned char *end = begin + size;
@@ -57,7 +57,7 @@ size_t domi_json_copy(char *to, const char *from, size_t size)
         /* the end of the word that has a byte which is not plain, or the end of the text */
         const unsigned char *stop = end - at >= 8 ? at + 8 : end;
         while (at < stop) {
-            size_t length = domi_json_character(at, end);
+            size_t length = domi_json_size_of_character(at, end);
             if (length == 0 || (*at < 0x20 && *at != '\n' && *at != '\r' && *at != '\t'))
                 return (size_t)(at - begin);
             for (; length != 0; length--, at++)

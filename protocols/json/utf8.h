@@ -8,7 +8,7 @@
 
 /* Returns how many bytes the character at `at` has, which must end before `end`; 0 if it is no
  * valid character of UTF-8. */
-static inline size_t domi_json_character(const unsigned char *at, const unsigned char *end)
+static inline size_t domi_json_size_of_character(const unsigned char *at, const unsigned char *end)
 {
     size_t left = (size_t)(end - at);
     unsigned char first = at[0];
@@ -31,6 +31,6 @@ static inline size_t domi_json_character(const unsigned char *at, const unsigned
 /* Copy a text up to the first byte that a text of JSON cannot have: it must be UTF-8, without
  * control characters except those that may stand between values. Returns how many bytes were
  * copied. */
-size_t domi_json_copy(char *to, const char *from, size_t size);
+size_t domi_json_copy_valid_text(char *to, const char *from, size_t size);
 
 #endif

@@ -22,7 +22,7 @@ record_fault_of_writing(domi_json_writing *writing, int error, const char *forma
     va_list list;
 
     va_start(list, format);
-    domi_json_fault_say(&writing->fault, error, format, list);
+    domi_json_fault_record(&writing->fault, error, format, list);
     va_end(list);
     return error;
 }
@@ -55,7 +55,7 @@ static int enter_nested_value(domi_json_writing *writing)
 static int write_int_member(domi_json_writing *writing, const domus_json_field *field,
                             const char *at)
 {
-    uint64_t bits = domi_json_get_number(at, field->size);
+    uint64_t bits = domi_json_load_unsigned_of_size(at, field->size);
     uint32_t unused = 64 - 8 * field->size;
     int64_t value = (int64_t)(bits << unused) >> unused;
 
@@ -63,19 +63,19 @@ static int write_int_member(domi_json_writing *writing, const domus_json_field *
         return record_fault_of_writing(writing, -ERANGE, "%lld is not in %lld..%lld",
                                        (long long)value, (long long)field->low,
                                        (long long)field->high);
-    return record_append_error(writing, domi_json_append_int(writing->to, value));
+    return record_append_error(writing, domi_json_append_signed(writing->to, value));
 }
 
 static int write_uint_member(domi_json_writing *writing, const domus_json_field *field,
                              const char *at)
 {
-    uint64_t value = domi_json_get_number(at, field->size);
+    uint64_t value = domi_json_load_unsigned_of_size(at, field->size);
 
     if (value < field->low || value > field->high)
         return record_fault_of_writing(writing, -ERANGE, "%llu is not in %llu..%llu",
                                        (unsigned long long)value, (unsigned long long)field->low,
                                        (unsigned long long)field->high);
-    return record_append_error(writing, domi_json_append_uint(writing->to, value));
+    return record_append_error(writing, domi_json_append_unsigned(writing->to, value));
 }
 
 static int write_real_member(domi_json_writing *writing, const domus_json_field *field,
@@ -110,7 +110,7 @@ static int write_text_member(domi_json_writing *writing, const domus_json_field 
 static int write_word_of_enum(domi_json_writing *writing, const domus_json_field *field,
                               const char *at)
 {
-    uint64_t value = domi_json_get_number(at, field->size);
+    uint64_t value = domi_json_load_unsigned_of_size(at, field->size);
     uint64_t i = 0;
 
     while (i < value && field->words[i] != NULL)
@@ -175,7 +175,8 @@ static int write_value_of_field(domi_json_writing *writing, const domus_json_fie
 static int write_elements_of_array(domi_json_writing *writing, const domus_json_field *field,
                                    const char *value)
 {
-    uint64_t count = domi_json_get_number(value + field->count_offset, field->count_size);
+    uint64_t count =
+        domi_json_load_unsigned_of_size(value + field->count_offset, field->count_size);
     const char *at = value + field->offset;
     int error = enter_nested_value(writing);
 
@@ -194,7 +195,7 @@ static int write_elements_of_array(domi_json_writing *writing, const domus_json_
             (void)domus_append(writing->to, ",", 1);
         error = write_value_of_field(writing, field, at + i * field->size);
         if (error != 0)
-            domi_json_fault_element(&writing->fault, i);
+            domi_json_fault_put_index_before(&writing->fault, i);
     }
     writing->depth--;
     return error != 0 ? error : record_append_error(writing, domus_append(writing->to, "]", 1));
@@ -244,13 +245,13 @@ static int write_struct_as_object(domi_json_writing *writing, const domus_json_t
         bool absent = is_member_absent(field, value);
         if (absent && !field->required)
             continue;
-        (void)domi_json_append_name(writing->to, field->name, field->name_size, is_first);
+        (void)domi_json_append_field_name(writing->to, field->name, field->name_size, is_first);
         is_first = false;
         error = absent && !field->has && !field->nullable
                     ? record_fault_of_writing(writing, -EINVAL, "is missing")
                     : write_field_of_struct(writing, field, value, absent);
         if (error != 0) {
-            domi_json_fault_name(&writing->fault, field->name);
+            domi_json_fault_put_name_before(&writing->fault, field->name);
             return error;
         }
     }
@@ -265,7 +266,7 @@ int domus_json_write(const domus_json_table *table, const void *value, domus_app
     int error = write_struct_as_object(&writing, table, value);
 
     if (error != 0)
-        (void)domi_json_fault_tell(&writing.fault, ret_error);
+        (void)domi_json_fault_fill_in_error(&writing.fault, ret_error);
     return error;
 }
 

@@ -143,7 +143,7 @@ int domus_json_put_int(domus_json_writer *writer, int64_t value)
     int error = begin_value_of_writer(writer);
 
     return error != 0 ? error
-                      : end_value_of_writer(writer, domi_json_append_int(writer->to, value));
+                      : end_value_of_writer(writer, domi_json_append_signed(writer->to, value));
 }
 
 int domus_json_put_uint(domus_json_writer *writer, uint64_t value)
@@ -151,7 +151,7 @@ int domus_json_put_uint(domus_json_writer *writer, uint64_t value)
     int error = begin_value_of_writer(writer);
 
     return error != 0 ? error
-                      : end_value_of_writer(writer, domi_json_append_uint(writer->to, value));
+                      : end_value_of_writer(writer, domi_json_append_unsigned(writer->to, value));
 }
 
 int domus_json_put_real(domus_json_writer *writer, double value)

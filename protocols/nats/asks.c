@@ -76,7 +76,7 @@ static void arm_timer_for_late_asks(domus_stack *stack, domi_nats_client *client
         client->expire_ns = deadline_ns;
 }
 
-int domi_nats_on_expire(domus_stack *stack, void *self, const void *payload)
+int domi_nats_fail_late_asks_in_slots(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
     uint64_t now_ns = domus_now_ns(stack), next_ns = UINT64_MAX;
@@ -171,7 +171,7 @@ static int send_request_to_server(domus_stack *stack, domi_nats_client *client,
 {
     char reply[DOMI_NATS_REPLY_SIZE];
     const domi_nats_inboxed inboxed = {publish, reply, sizeof reply};
-    uint64_t size = domi_nats_size_of(publish);
+    uint64_t size = domi_nats_size_of_publish(publish);
 
     memcpy(reply, client->inbox, DOMI_NATS_INBOX_SIZE);
     write_token_of_slot((uint64_t)client->slots[place].generation << 16 | place,
@@ -184,21 +184,21 @@ static int send_request_to_server(domus_stack *stack, domi_nats_client *client,
     return 0;
 }
 
-int domi_nats_at_request(domus_stack *stack, void *self, const void *payload)
+int domi_nats_on_request_in_channel(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
     const domus_nats_publish *publish = payload;
-    uint64_t bytes = domi_nats_size_of(publish);
+    uint64_t bytes = domi_nats_size_of_publish(publish);
     uint32_t place;
 
     client->forwarded -= bytes < client->forwarded ? bytes : client->forwarded;
-    if (!domi_nats_is_ready(client))
-        return domi_nats_refuse(stack, client, -EPIPE);
-    int error = domi_nats_fits(client, publish);
+    if (!domi_nats_is_logged_in(client))
+        return domi_nats_refuse_current_message(stack, client, -EPIPE);
+    int error = domi_nats_check_fits_server(client, publish);
     if (error == 0)
         error = keep_current_ask_in_slot(stack, client, &place);
     if (error != 0)
-        return domi_nats_refuse(stack, client, error);
+        return domi_nats_refuse_current_message(stack, client, error);
     error = send_request_to_server(stack, client, publish, place);
     if (error != 0) {
         client->counted.refused++;
@@ -215,8 +215,8 @@ static bool is_status_no_responders(const domus_nats_message *message)
     return message->status == 503 && message->payload_size == 0;
 }
 
-int domi_nats_answer(domus_stack *stack, domi_nats_client *client,
-                     const domus_nats_message *message)
+int domi_nats_answer_request_of_message(domus_stack *stack, domi_nats_client *client,
+                                        const domus_nats_message *message)
 {
     domus_nats_message answer = *message;
     uint64_t token;
@@ -252,19 +252,19 @@ unknown:
 
 /* --- flushes in the channel ------------------------------------------------------------------- */
 
-int domi_nats_at_flush(domus_stack *stack, void *self, const void *payload)
+int domi_nats_on_flush_in_channel(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
     uint32_t place;
 
     (void)payload;
-    if (!domi_nats_is_ready(client))
-        return domi_nats_refuse(stack, client, -EPIPE);
+    if (!domi_nats_is_logged_in(client))
+        return domi_nats_refuse_current_message(stack, client, -EPIPE);
     int error = keep_current_ask_in_slot(stack, client, &place);
     if (error != 0)
-        return domi_nats_refuse(stack, client, error);
+        return domi_nats_refuse_current_message(stack, client, error);
     domi_nats_slot *slot = &client->slots[place];
-    error = domi_nats_ping(stack, client);
+    error = domi_nats_send_ping(stack, client);
     if (error != 0) {
         (void)domus_kept_fail(stack, slot->kept, error);
         free_slot_of_ask(client, place);
@@ -294,7 +294,7 @@ void domi_nats_answer_flushes(domus_stack *stack, domi_nats_client *client)
     }
 }
 
-void domi_nats_fail_asks(domus_stack *stack, domi_nats_client *client)
+void domi_nats_fail_all_asks_in_slots(domus_stack *stack, domi_nats_client *client)
 {
     for (uint32_t i = 0; i < client->slots_count && client->slots_used != 0; i++) {
         if (!client->slots[i].is_used)
@@ -313,47 +313,47 @@ static int check_room_for_ask(const domi_nats_client *client)
 {
     if (client->draining)
         return -ESHUTDOWN;
-    if (client->options.fails_fast && !domi_nats_is_ready(client))
+    if (client->options.fails_fast && !domi_nats_is_logged_in(client))
         return -ENOTCONN;
     return client->slots_used + client->waiting_asks >= client->options.inflight_max ? -ENOBUFS : 0;
 }
 
-int domi_nats_on_request(domus_stack *stack, void *self, const void *payload)
+int domi_nats_on_request_in_client(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
     const domus_nats_publish *publish = payload;
     domus_kept kept;
-    int error = domi_nats_check(publish, (domi_nats_bytes){"", 0});
+    int error = domi_nats_check_publish(publish, (domi_nats_bytes){"", 0});
 
-    if (error == 0 && domi_nats_reply_of(publish).size != 0)
+    if (error == 0 && domi_nats_reply_of_publish(publish).size != 0)
         error = -EINVAL;
     if (error == 0)
         error = check_room_for_ask(client);
-    if (error == 0 && domi_nats_is_ready(client))
-        error = domi_nats_fits(client, publish);
+    if (error == 0 && domi_nats_is_logged_in(client))
+        error = domi_nats_check_fits_server(client, publish);
     if (error != 0)
-        return domi_nats_refuse(stack, client, error);
-    uint64_t bytes = domi_nats_size_of(publish);
-    if (domi_nats_may_send(client)) {
+        return domi_nats_refuse_current_message(stack, client, error);
+    uint64_t bytes = domi_nats_size_of_publish(publish);
+    if (domi_nats_may_send_now(client)) {
         error = domus_forward(stack, client->connection);
         if (error == 0) {
             client->forwarded += bytes;
             return 0;
         }
         if (error != -ESTALE)
-            return domi_nats_refuse(stack, client, error);
+            return domi_nats_refuse_current_message(stack, client, error);
     }
     uint64_t deadline_ns = domus_deadline_ns(stack);
     error = domus_keep_working(stack, &kept);
     if (error != 0)
-        return domi_nats_refuse(stack, client, error);
-    return domi_nats_put_ask_aside(stack, client, kept, deadline_ns, bytes);
+        return domi_nats_refuse_current_message(stack, client, error);
+    return domi_nats_queue_ask_to_wait(stack, client, kept, deadline_ns, bytes);
 }
 
 /* The asker's notices may still wait in the client's mailbox although they were sent before its
  * flush, because asks are taken first. So the client sends a notice to itself, which comes behind
  * them. */
-int domi_nats_on_flush(domus_stack *stack, void *self, const void *payload)
+int domi_nats_on_flush_in_client(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
     struct mark mark = {.deadline_ns = domus_deadline_ns(stack)};
@@ -363,14 +363,14 @@ int domi_nats_on_flush(domus_stack *stack, void *self, const void *payload)
     if (error == 0)
         error = domus_keep_working(stack, &mark.kept);
     if (error != 0)
-        return domi_nats_refuse(stack, client, error);
+        return domi_nats_refuse_current_message(stack, client, error);
     error = domus_notice(stack, client->self, &domi_nats_flush_mark_type, &mark);
     if (error != 0)
         (void)domus_kept_fail(stack, mark.kept, error);
     return 0;
 }
 
-int domi_nats_on_flush_mark(domus_stack *stack, void *self, const void *payload)
+int domi_nats_on_mark_of_flush(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
     struct mark mark;
@@ -378,7 +378,7 @@ int domi_nats_on_flush_mark(domus_stack *stack, void *self, const void *payload)
     memcpy(&mark, payload, sizeof mark);
     if (!domus_address_equals(domus_sender(stack), client->self))
         return 0;
-    if (domi_nats_may_send(client)) {
+    if (domi_nats_may_send_now(client)) {
         int error = domus_kept_forward(stack, mark.kept, client->connection);
         if (error == 0 || error == -ENOENT)
             return 0;
@@ -387,5 +387,5 @@ int domi_nats_on_flush_mark(domus_stack *stack, void *self, const void *payload)
             return 0;
         }
     }
-    return domi_nats_put_ask_aside(stack, client, mark.kept, mark.deadline_ns, 0);
+    return domi_nats_queue_ask_to_wait(stack, client, mark.kept, mark.deadline_ns, 0);
 }

@@ -33,22 +33,22 @@ static int reset_connection_with_error(domus_stack *stack, domi_nats_client *cli
 
 /* --- pings to the server ---------------------------------------------------------------------- */
 
-int domi_nats_on_tick(domus_stack *stack, void *self, const void *payload)
+int domi_nats_check_server_at_tick(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
 
     (void)payload;
-    if (!domi_nats_is_ready(client))
+    if (!domi_nats_is_logged_in(client))
         return client->phase == DOMI_NATS_IDLE && domus_now_ns(stack) >= client->connect_ns
-                   ? domi_nats_connect(stack, client)
+                   ? domi_nats_connect_to_some_server(stack, client)
                    : 0;
-    if (client->first != NULL || !domi_nats_is_renewed(client))
-        domi_nats_wake_pump(stack, client);
+    if (client->first != NULL || !domi_nats_has_renewed_subscriptions(client))
+        domi_nats_send_waiting_soon(stack, client);
     if (client->unanswered >= client->options.pings_missed_max) {
         client->counted.stale++;
         return reset_connection_with_error(stack, client, -ETIMEDOUT);
     }
-    if (domi_nats_ping(stack, client) == 0)
+    if (domi_nats_send_ping(stack, client) == 0)
         client->unanswered++;
     return 0;
 }
@@ -66,12 +66,12 @@ static void store_info_of_server(domus_stack *stack, domi_nats_client *client,
     memcpy(client->version, info->version, sizeof client->version);
     memcpy(client->nonce, info->nonce, sizeof client->nonce);
     if (!client->options.ignores_others)
-        domi_nats_take_urls(client, info);
+        domi_nats_add_servers_of_info(client, info);
     if (info->lame_duck) {
         domi_nats_server *server = &client->servers[client->server];
         server->out_until_ns = domus_now_ns(stack) + client->options.backoff_max_ns;
         client->is_lame = true;
-        domi_nats_report(stack, client, DOMUS_NATS_LAME_DUCK, 0, server->text);
+        domi_nats_report_happening(stack, client, DOMUS_NATS_LAME_DUCK, 0, server->text);
     }
 }
 
@@ -167,7 +167,7 @@ static int send_connect_after_pipeline_change(domus_stack *stack, void *self, co
     if (error == -EBUSY)
         return domus_later(stack);
     if (error == 0)
-        error = domi_nats_ping(stack, client);
+        error = domi_nats_send_ping(stack, client);
     if (error != 0)
         return reset_connection_with_error(stack, client, error);
     client->phase = DOMI_NATS_LOGIN;
@@ -195,7 +195,8 @@ static void begin_to_use_accepted_connection(domus_stack *stack, domi_nats_clien
     /* while the client drains, a new connection has no subscriptions, so none of them must be
      * ended */
     client->drain_place = client->renewed;
-    domi_nats_report(stack, client, DOMUS_NATS_CONNECTED, 0, client->servers[client->server].text);
+    domi_nats_report_happening(stack, client, DOMUS_NATS_CONNECTED, 0,
+                               client->servers[client->server].text);
     /* Waiting asks are kept by the client's actor, so only that actor can send them. If this notice
      * to it is refused, the next tick of the channel sends them. */
     client->is_pumping = domus_notice(stack, client->self, &domi_nats_pump_type, NULL) == 0;
@@ -243,7 +244,7 @@ static int on_error_of_server(domus_stack *stack, void *self, const void *payloa
     int reason = is_text_of_login_error(error->text) ? -EACCES : 0;
 
     client->counted.errors++;
-    domi_nats_report(stack, client, DOMUS_NATS_ERROR, reason, error->text);
+    domi_nats_report_happening(stack, client, DOMUS_NATS_ERROR, reason, error->text);
     if (client->phase != DOMI_NATS_READY)
         return reset_connection_with_error(stack, client, reason != 0 ? reason : -ECONNREFUSED);
     if (reason != 0)
@@ -258,8 +259,9 @@ static int on_message_of_server(domus_stack *stack, void *self, const void *payl
 
     client->counted.in_messages++;
     client->counted.in_bytes += (uint64_t)message->headers_size + message->payload_size;
-    return message->subscription == DOMI_NATS_INBOX ? domi_nats_answer(stack, client, message)
-                                                    : domi_nats_deliver(stack, client, message);
+    return message->subscription == DOMI_NATS_INBOX
+               ? domi_nats_answer_request_of_message(stack, client, message)
+               : domi_nats_deliver_to_subscriber(stack, client, message);
 }
 
 /* --- life ------------------------------------------------------------------------------------- */
@@ -303,14 +305,14 @@ static int on_close_of_channel(domus_stack *stack, void *self, const void *paylo
                                                           : -ECONNRESET;
     client->counted.lost_bytes += domus_channel_queued(event->channel);
     client->channel = NULL;
-    domi_nats_fail_asks(stack, client);
+    domi_nats_fail_all_asks_in_slots(stack, client);
     return 0;
 }
 
 static const domus_on rows[] = {
-    {&domus_nats_request_type, domi_nats_at_request, 0},
-    {&domus_nats_flush_type, domi_nats_at_flush, 0},
-    {&domi_nats_expire_type, domi_nats_on_expire, 0},
+    {&domus_nats_request_type, domi_nats_on_request_in_channel, 0},
+    {&domus_nats_flush_type, domi_nats_on_flush_in_channel, 0},
+    {&domi_nats_expire_type, domi_nats_fail_late_asks_in_slots, 0},
     {&domus_later_type, send_connect_after_pipeline_change, 0},
     {NULL, NULL, 0},
 };

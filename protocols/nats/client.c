@@ -16,18 +16,18 @@ static int handle_publish(domus_stack *stack, void *self, const void *payload)
 
     if (client->draining)
         error = -ESHUTDOWN;
-    else if (domi_nats_may_send(client))
-        error = domi_nats_send(stack, client, publish);
+    else if (domi_nats_may_send_now(client))
+        error = domi_nats_send_publish(stack, client, publish);
     /* -EPIPE: there is no connection, or it accepts nothing now, or nothing any more */
     if (error == -EPIPE) {
-        error = domi_nats_check(publish, domi_nats_reply_of(publish));
-        if (error == 0 && domi_nats_is_ready(client))
-            error = domi_nats_fits(client, publish);
+        error = domi_nats_check_publish(publish, domi_nats_reply_of_publish(publish));
+        if (error == 0 && domi_nats_is_logged_in(client))
+            error = domi_nats_check_fits_server(client, publish);
         if (error == 0)
-            error = domi_nats_put_aside(stack, client, publish);
+            error = domi_nats_queue_publish_to_wait(stack, client, publish);
     }
     if (error != 0)
-        return domi_nats_refuse(stack, client, error);
+        return domi_nats_refuse_current_message(stack, client, error);
     /* if the message to publish came as a notice, nobody is answered, and this does nothing */
     (void)domus_reply(stack, &domus_nats_done_type, NULL);
     return 0;
@@ -43,10 +43,11 @@ static int report_lost_connection_and_reconnect(domus_stack *stack, domi_nats_cl
 
     client->connection = (domus_address){NULL, 0};
     client->phase = DOMI_NATS_IDLE;
-    domi_nats_report(stack, client, client->was_ready ? DOMUS_NATS_DISCONNECTED : DOMUS_NATS_FAILED,
-                     error, server);
-    domi_nats_blame(client, domus_now_ns(stack), error);
-    return domi_nats_connect(stack, client);
+    domi_nats_report_happening(stack, client,
+                               client->was_ready ? DOMUS_NATS_DISCONNECTED : DOMUS_NATS_FAILED,
+                               error, server);
+    domi_nats_leave_failed_server_out(client, domus_now_ns(stack), error);
+    return domi_nats_connect_to_some_server(stack, client);
 }
 
 static int handle_ended_actor(domus_stack *stack, void *self, const void *payload)
@@ -56,7 +57,7 @@ static int handle_ended_actor(domus_stack *stack, void *self, const void *payloa
 
     if (domus_address_equals(down->who, client->connection))
         return report_lost_connection_and_reconnect(stack, client);
-    domi_nats_forget_owner(stack, client, down->who);
+    domi_nats_end_subscriptions_of_actor(stack, client, down->who);
     return 0;
 }
 
@@ -76,38 +77,38 @@ static int on_mount(domus_stack *stack, void *self)
     client->end_of_asks = &client->first_ask;
     int error =
         domus_every(stack, client->options.ping_interval_ns, &domi_nats_tick_type, NULL, NULL);
-    return error != 0 ? error : domi_nats_connect(stack, client);
+    return error != 0 ? error : domi_nats_connect_to_some_server(stack, client);
 }
 
 static void on_stop(domus_stack *stack, void *self)
 {
     domi_nats_client *client = self;
 
-    domi_nats_report(stack, client, DOMUS_NATS_CLOSED, 0, "");
-    domi_nats_drop_waiting(client);
-    domi_nats_drop_subscriptions(client);
+    domi_nats_report_happening(stack, client, DOMUS_NATS_CLOSED, 0, "");
+    domi_nats_free_waiting_messages(client);
+    domi_nats_free_all_subscriptions(client);
     free(client->slots);
     explicit_bzero(client, sizeof *client);
 }
 
 static const domus_on rows[] = {
     {&domus_nats_publish_type, handle_publish, 0},
-    {&domus_nats_request_type, domi_nats_on_request, 0},
-    {&domus_nats_subscribe_type, domi_nats_on_subscribe, 0},
-    {&domus_nats_unsubscribe_type, domi_nats_on_unsubscribe, 0},
-    {&domus_nats_flush_type, domi_nats_on_flush, 0},
-    {&domi_nats_flush_mark_type, domi_nats_on_flush_mark, 0},
+    {&domus_nats_request_type, domi_nats_on_request_in_client, 0},
+    {&domus_nats_subscribe_type, domi_nats_on_ask_to_subscribe, 0},
+    {&domus_nats_unsubscribe_type, domi_nats_on_ask_to_unsubscribe, 0},
+    {&domus_nats_flush_type, domi_nats_on_flush_in_client, 0},
+    {&domi_nats_flush_mark_type, domi_nats_on_mark_of_flush, 0},
     {&domus_down_type, handle_ended_actor, 0},
-    {&domi_nats_tidy_type, domi_nats_on_tidy, 0},
-    {&domi_nats_pump_type, domi_nats_on_pump, 0},
-    {&domi_nats_look_type, domi_nats_on_look_at_waiting, 0},
-    {&domi_nats_connect_type, domi_nats_on_connect, 0},
-    {&domi_nats_late_type, domi_nats_on_late, 0},
-    {&domi_nats_tick_type, domi_nats_on_tick, 0},
-    {&domus_nats_look_type, domi_nats_on_look, 0},
-    {&domus_nats_drain_type, domi_nats_on_drain, 0},
-    {&domi_nats_drain_mark_type, domi_nats_on_drain_mark, 0},
-    {&domi_nats_drain_step_type, domi_nats_on_drain_step, 0},
+    {&domi_nats_tidy_type, domi_nats_on_ended_subscriptions, 0},
+    {&domi_nats_pump_type, domi_nats_on_time_to_send_waiting, 0},
+    {&domi_nats_look_type, domi_nats_on_check_of_waiting_asks, 0},
+    {&domi_nats_connect_type, domi_nats_on_time_to_connect, 0},
+    {&domi_nats_late_type, domi_nats_on_late_login, 0},
+    {&domi_nats_tick_type, domi_nats_check_server_at_tick, 0},
+    {&domus_nats_look_type, domi_nats_on_ask_for_status, 0},
+    {&domus_nats_drain_type, domi_nats_on_ask_to_drain, 0},
+    {&domi_nats_drain_mark_type, domi_nats_on_mark_of_drain, 0},
+    {&domi_nats_drain_step_type, domi_nats_on_check_of_drain, 0},
     {NULL, NULL, 0},
 };
 

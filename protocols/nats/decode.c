@@ -122,8 +122,8 @@ static void read_status_of_headers(domus_nats_message *message, const char *head
 {
     domi_nats_bytes block = {headers, message->headers_size};
 
-    if (message->headers_size != 0 && domi_nats_is_headers(block))
-        message->status = domi_nats_status(block);
+    if (message->headers_size != 0 && domi_nats_is_block_of_headers(block))
+        message->status = domi_nats_status_of_headers(block);
 }
 
 /* Pass on the message whose last bytes were gathered. Returns 0, or a negative errno. */
@@ -249,7 +249,7 @@ static int pass_on_error(domus_wire *wire, domi_nats_bytes text)
         return -ENOMEM;
     if (text.size >= 2 && text.data[0] == '\'' && text.data[text.size - 1] == '\'')
         text = (domi_nats_bytes){text.data + 1, text.size - 2};
-    domi_nats_print(error->text, sizeof error->text, text);
+    domi_nats_copy_printable(error->text, sizeof error->text, text);
     return 0;
 }
 
@@ -272,7 +272,8 @@ static int decode_line_without_message(domus_wire *wire, const char *bytes, size
     return -EPROTO;
 }
 
-int domi_nats_decode(domus_wire *wire, domi_nats_state *state, const char *bytes, size_t size)
+int domi_nats_decode_bytes_of_server(domus_wire *wire, domi_nats_state *state, const char *bytes,
+                                     size_t size)
 {
     if (state->gathering)
         return gather_bytes_of_message(wire, state, bytes, size);

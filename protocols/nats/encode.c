@@ -47,15 +47,16 @@ static char *write_line_end(char *at)
 
 /* --- messages --------------------------------------------------------------------------------- */
 
-int domi_nats_check(const domus_nats_publish *publish, domi_nats_bytes reply)
+int domi_nats_check_publish(const domus_nats_publish *publish, domi_nats_bytes reply)
 {
-    domi_nats_bytes headers = domi_nats_bytes_of(publish->headers);
+    domi_nats_bytes headers = domi_nats_bytes_of_slice(publish->headers);
 
-    if (!domi_nats_is_whole(publish) || !domi_nats_is_subject(domi_nats_subject_of(publish)) ||
-        (reply.size != 0 && !domi_nats_is_subject(reply)) ||
-        (headers.size != 0 && !domi_nats_is_headers(headers)))
+    if (!domi_nats_are_inline_parts_valid(publish) ||
+        !domi_nats_is_valid_subject(domi_nats_subject_of_publish(publish)) ||
+        (reply.size != 0 && !domi_nats_is_valid_subject(reply)) ||
+        (headers.size != 0 && !domi_nats_is_block_of_headers(headers)))
         return -EINVAL;
-    return domi_nats_size_of(publish) > DOMUS_SLICE_MAX ? -EMSGSIZE : 0;
+    return domi_nats_size_of_publish(publish) > DOMUS_SLICE_MAX ? -EMSGSIZE : 0;
 }
 
 /* Write the line of a publication: "PUB subject [reply] size", or "HPUB subject [reply] headers
@@ -66,12 +67,12 @@ static char *write_line_of_publish(char *at, const domus_nats_publish *publish,
     bool has_headers = publish->headers.size != 0;
 
     at = write_bytes_to_line(at, has_headers ? "HPUB" : "PUB", has_headers ? 4 : 3);
-    at = write_word_to_line(at, domi_nats_subject_of(publish));
+    at = write_word_to_line(at, domi_nats_subject_of_publish(publish));
     if (reply.size != 0)
         at = write_word_to_line(at, reply);
     if (has_headers)
         at = write_number_to_line(at, publish->headers.size);
-    return write_line_end(write_number_to_line(at, domi_nats_size_of(publish)));
+    return write_line_end(write_number_to_line(at, domi_nats_size_of_publish(publish)));
 }
 
 /* Bytes of a publication's line beside its subject and reply: HPUB, 2 numbers with a space before
@@ -81,14 +82,14 @@ static char *write_line_of_publish(char *at, const domus_nats_publish *publish,
 static int encode_publish(domus_wire *wire, const domus_nats_publish *publish,
                           domi_nats_bytes reply)
 {
-    int error = domi_nats_check(publish, reply);
+    int error = domi_nats_check_publish(publish, reply);
 
     if (error != 0)
         return error;
-    domi_nats_bytes headers = domi_nats_bytes_of(publish->headers);
-    domi_nats_bytes payload = domi_nats_payload_of(publish);
+    domi_nats_bytes headers = domi_nats_bytes_of_slice(publish->headers);
+    domi_nats_bytes payload = domi_nats_payload_of_publish(publish);
     bool is_short = headers.size <= COPY_MAX && payload.size <= COPY_MAX;
-    size_t room = LINE_ROOM + domi_nats_subject_of(publish).size + reply.size +
+    size_t room = LINE_ROOM + domi_nats_subject_of_publish(publish).size + reply.size +
                   (is_short ? headers.size + payload.size : 0);
     char *begin = domus_wire_room(wire, room);
     if (begin == NULL)
@@ -122,7 +123,8 @@ static int encode_sub(domus_wire *wire, const domus_nats_sub *sub)
     domi_nats_bytes subject = word_of_text(sub->subject);
     domi_nats_bytes queue = word_of_text(sub->queue != NULL ? sub->queue : "");
 
-    if (!domi_nats_is_subject(subject) || (sub->queue != NULL && !domi_nats_is_word(queue)))
+    if (!domi_nats_is_valid_subject(subject) ||
+        (sub->queue != NULL && !domi_nats_is_valid_queue_group(queue)))
         return -EINVAL;
     char *begin = domus_wire_room(wire, 3 + 1 + subject.size + 1 + queue.size + 1 + DIGITS_MAX + 2);
     if (begin == NULL)
@@ -214,10 +216,10 @@ static int encode_connect(domus_wire *wire, const domus_nats_connect *connect)
     return error != 0 ? error : domus_wire_append(wire, "\r\n", 2);
 }
 
-int domi_nats_encode(domus_wire *wire, const domus_type *type, const void *payload)
+int domi_nats_encode_for_server(domus_wire *wire, const domus_type *type, const void *payload)
 {
     if (type == &domus_nats_publish_type)
-        return encode_publish(wire, payload, domi_nats_reply_of(payload));
+        return encode_publish(wire, payload, domi_nats_reply_of_publish(payload));
     if (type == &domi_nats_inboxed_type) {
         const domi_nats_inboxed *request = payload;
         return encode_publish(wire, request->publish,

@@ -16,7 +16,7 @@ static bool get_text_of_info(const json_t *object, const char *key, char *text, 
         return true;
     if (!json_is_string(value))
         return false;
-    domi_nats_print(
+    domi_nats_copy_printable(
         text, room,
         (domi_nats_bytes){json_string_value(value), (uint32_t)json_string_length(value)});
     return true;
@@ -62,8 +62,8 @@ static bool get_urls_of_servers(const json_t *object, domus_nats_server_info *in
         size_t size = json_string_length(url);
         if (size == 0 || size >= DOMUS_NATS_SERVER_SIZE || info->urls == DOMUS_NATS_SERVERS_MAX)
             continue;
-        domi_nats_print(info->url[info->urls++], DOMUS_NATS_SERVER_SIZE,
-                        (domi_nats_bytes){json_string_value(url), (uint32_t)size});
+        domi_nats_copy_printable(info->url[info->urls++], DOMUS_NATS_SERVER_SIZE,
+                                 (domi_nats_bytes){json_string_value(url), (uint32_t)size});
     }
     return true;
 }

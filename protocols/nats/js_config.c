@@ -19,7 +19,7 @@ static int add_subjects_to_array(const char *text, json_t *array)
     for (;;) {
         text += strspn(text, " ");
         size_t size = strcspn(text, " ,");
-        if (!domi_js_is_subject(text, size, true))
+        if (!domi_js_is_valid_subject(text, size, true))
             return -EINVAL;
         json_t *subject = json_stringn(text, size);
         if (subject == NULL)
@@ -68,7 +68,7 @@ static int write_stream_config(const char *name, const domus_nats_stream_config 
 {
     static const char *const retentions[] = {"limits", "interest", "workqueue"};
 
-    return domi_js_pack(
+    return domi_js_write_json_object(
         ret_json,
         "{s:s, s:s*, s:O, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:b, "
         "s:b}",
@@ -85,8 +85,8 @@ static int write_stream_config(const char *name, const domus_nats_stream_config 
         config->deny_delete, "deny_purge", config->deny_purge);
 }
 
-int domi_js_write_config(const char *name, const domus_nats_stream_config *config,
-                         domus_slice *ret_json)
+int domi_js_write_stream_config(const char *name, const domus_nats_stream_config *config,
+                                domus_slice *ret_json)
 {
     if (config->subjects == NULL || !is_stream_config_within_limits(config))
         return -EINVAL;
@@ -160,8 +160,8 @@ static int read_stream_status_from_json(const json_t *json, domus_nats_stream_st
 {
     static const char *const storages[] = {"file", "memory", NULL};
     static const char *const retentions[] = {"limits", "interest", "workqueue", NULL};
-    const json_t *state = domi_js_object(json, "state");
-    const json_t *config = domi_js_object(json, "config");
+    const json_t *state = domi_js_get_object(json, "state");
+    const json_t *config = domi_js_get_object(json, "config");
     unsigned storage = 0;
     unsigned retention = 0;
 
@@ -179,11 +179,11 @@ static int read_stream_status_from_json(const json_t *json, domus_nats_stream_st
     return error;
 }
 
-int domi_js_read_status(const domus_answer *answer, domus_nats_stream_status *ret_status)
+int domi_js_read_stream_status(const domus_answer *answer, domus_nats_stream_status *ret_status)
 {
     domus_nats_stream_status status = {0};
     json_t *json = NULL;
-    int error = domi_js_read(answer, DOMUS_NATS_ANSWER_MAX, &json);
+    int error = domi_js_read_api_answer(answer, DOMUS_NATS_ANSWER_MAX, &json);
 
     if (error != 0)
         return error;

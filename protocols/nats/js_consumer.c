@@ -19,8 +19,8 @@ static const domus_slice no_bytes = {NULL, 0, 0};
 
 static int read_consumer_status(const json_t *json, domus_nats_consumer_status *status)
 {
-    const json_t *delivered = domi_js_object(json, "delivered");
-    const json_t *floor = domi_js_object(json, "ack_floor");
+    const json_t *delivered = domi_js_get_object(json, "delivered");
+    const json_t *floor = domi_js_get_object(json, "ack_floor");
 
     if (delivered == NULL || floor == NULL)
         return -EPROTO;
@@ -37,7 +37,7 @@ static int reply_with_consumer_status(domus_stack *stack, const domi_js_consumer
 {
     domus_nats_consumer_status status = {0};
     json_t *json = NULL;
-    int error = domi_js_read(answer, DOMUS_NATS_ANSWER_MAX, &json);
+    int error = domi_js_read_api_answer(answer, DOMUS_NATS_ANSWER_MAX, &json);
 
     if (error != 0)
         return error;
@@ -57,8 +57,9 @@ DOMUS_SEQUENCE(serve_look, char)
     if (consumer->name[0] == '\0')
         /* the first fetch makes the consumer, so before that there is no consumer to tell of */
         return -ENXIO;
-    DOMUS_AWAIT(domi_js_ask(stack, consumer->client, no_bytes, then, "$JS.API.CONSUMER.INFO.%s.%s",
-                            consumer->stream, consumer->name));
+    DOMUS_AWAIT(domi_js_ask_server(stack, consumer->client, no_bytes, then,
+                                   "$JS.API.CONSUMER.INFO.%s.%s", consumer->stream,
+                                   consumer->name));
     return reply_with_consumer_status(stack, consumer, answer);
     DOMUS_END;
 }
@@ -71,9 +72,10 @@ DOMUS_SEQUENCE(serve_remove, char)
     if (consumer->name[0] == '\0')
         return -ENXIO;
     consumer->is_open = false;
-    DOMUS_AWAIT(domi_js_ask(stack, consumer->client, no_bytes, then,
-                            "$JS.API.CONSUMER.DELETE.%s.%s", consumer->stream, consumer->name));
-    return domi_js_reply_done(stack, answer);
+    DOMUS_AWAIT(domi_js_ask_server(stack, consumer->client, no_bytes, then,
+                                   "$JS.API.CONSUMER.DELETE.%s.%s", consumer->stream,
+                                   consumer->name));
+    return domi_js_reply_done_or_error(stack, answer);
     DOMUS_END;
 }
 
@@ -113,7 +115,7 @@ static int on_restart(domus_stack *stack, void *self, int error)
 }
 
 static const domus_on rows[] = {
-    {.type = &domus_nats_message_type, .handle = domi_js_take_message},
+    {.type = &domus_nats_message_type, .handle = domi_js_keep_unfetched_message},
     {.type = &domus_nats_consumer_fetch_type,
      .handle = domi_js_serve_fetch,
      .frame_size = DOMI_JS_FETCH_FRAME},
@@ -133,12 +135,12 @@ static const domus_behaviour consumer_behaviour = {
 
 static bool are_valid_consumer_options(const domus_nats_consumer_options *options)
 {
-    if (options->client.house == NULL || !domi_js_is_name(options->stream) ||
-        (options->durable != NULL && !domi_js_is_name(options->durable)))
+    if (options->client.house == NULL || !domi_js_is_valid_stream_name(options->stream) ||
+        (options->durable != NULL && !domi_js_is_valid_stream_name(options->durable)))
         return false;
     if (options->filter != NULL &&
-        !domi_js_is_subject(options->filter, strnlen(options->filter, DOMUS_NATS_SUBJECT_MAX + 1),
-                            true))
+        !domi_js_is_valid_subject(options->filter,
+                                  strnlen(options->filter, DOMUS_NATS_SUBJECT_MAX + 1), true))
         return false;
     if (options->filter == NULL && options->deliver == DOMUS_NATS_DELIVER_SUBJECTS)
         return false;
@@ -159,7 +161,7 @@ static int write_create_request(const domus_nats_consumer_options *options, domu
     if (inactive_ns == 0 && options->durable == NULL)
         inactive_ns = DOMUS_NATS_INACTIVE;
     /* An option of 0 gets the server's default, if the server has one. */
-    return domi_js_pack(
+    return domi_js_write_json_object(
         ret_json, "{s:s, s:{s:s*, s:s*, s:s, s:I, s:s, s:I, s:I, s:i, s:i, s:s}}", "stream_name",
         options->stream, "config", "durable_name", options->durable, "filter_subject",
         options->filter, "deliver_policy", begins[options->deliver], "opt_start_seq",
@@ -180,8 +182,8 @@ int domus_nats_consumer_open(domus_stack *stack, const domus_nats_consumer_optio
     (void)snprintf(consumer.stream, sizeof consumer.stream, "%s", options->stream);
     if (consumer.is_shared)
         (void)snprintf(consumer.name, sizeof consumer.name, "%s", options->durable);
-    consumer.random = domi_js_seed(options->seed);
-    domi_js_make_inbox(&consumer.random, consumer.inbox);
+    consumer.random = domi_js_first_random_number(options->seed);
+    domi_js_make_inbox_name(&consumer.random, consumer.inbox);
     int error = write_create_request(options, &consumer.create);
     if (error == 0)
         error = domus_spawn(stack, &consumer_behaviour, &consumer, ret_consumer);

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-int domi_js_consumer_subscribe(domus_stack *stack, const domi_js_consumer *consumer,
-                               domus_resumed *then)
+int domi_js_subscribe_to_consumer_inbox(domus_stack *stack, const domi_js_consumer *consumer,
+                                        domus_resumed *then)
 {
     char subject[DOMI_JS_INBOX_SIZE + 2];
     domus_nats_subscribe subscribe;
@@ -27,7 +27,7 @@ int domi_js_consumer_subscribe(domus_stack *stack, const domi_js_consumer *consu
     return result;
 }
 
-int domi_js_consumer_subscribed(domi_js_consumer *consumer, const domus_answer *answer)
+int domi_js_handle_inbox_subscribed(domi_js_consumer *consumer, const domus_answer *answer)
 {
     if (consumer->subscription != 0)
         return answer->error;
@@ -39,11 +39,12 @@ int domi_js_consumer_subscribed(domi_js_consumer *consumer, const domus_answer *
     else
         /* the client may have subscribed all the same, so a new inbox is used, and nothing is
          * sent to the old one */
-        domi_js_make_inbox(&consumer->random, consumer->inbox);
+        domi_js_make_inbox_name(&consumer->random, consumer->inbox);
     return error;
 }
 
-int domi_js_consumer_make(domus_stack *stack, const domi_js_consumer *consumer, domus_resumed *then)
+int domi_js_make_consumer_on_server(domus_stack *stack, const domi_js_consumer *consumer,
+                                    domus_resumed *then)
 {
     domus_slice body = {NULL, 0, 0};
     int error = domus_slice_keep(consumer->create, &body);
@@ -51,10 +52,11 @@ int domi_js_consumer_make(domus_stack *stack, const domi_js_consumer *consumer, 
     if (error != 0)
         return error;
     if (!consumer->is_shared)
-        return domi_js_ask(stack, consumer->client, body, then, "$JS.API.CONSUMER.CREATE.%s",
-                           consumer->stream);
-    return domi_js_ask(stack, consumer->client, body, then, "$JS.API.CONSUMER.DURABLE.CREATE.%s.%s",
-                       consumer->stream, consumer->name);
+        return domi_js_ask_server(stack, consumer->client, body, then, "$JS.API.CONSUMER.CREATE.%s",
+                                  consumer->stream);
+    return domi_js_ask_server(stack, consumer->client, body, then,
+                              "$JS.API.CONSUMER.DURABLE.CREATE.%s.%s", consumer->stream,
+                              consumer->name);
 }
 
 /* Store the consumer's name that the server tells. It is checked first, because it becomes a part
@@ -65,7 +67,7 @@ static int store_name_of_consumer(domi_js_consumer *consumer, const json_t *json
     size_t size = 0;
     int error = domi_js_get_text(json, "name", &name, &size);
 
-    if (error != 0 || !domi_js_is_name(name) || strlen(name) != size)
+    if (error != 0 || !domi_js_is_valid_stream_name(name) || strlen(name) != size)
         return -EPROTO;
     if (consumer->is_shared)
         return strcmp(name, consumer->name) == 0 ? 0 : -EPROTO;
@@ -73,10 +75,10 @@ static int store_name_of_consumer(domi_js_consumer *consumer, const json_t *json
     return 0;
 }
 
-int domi_js_consumer_made(domi_js_consumer *consumer, const domus_answer *answer)
+int domi_js_handle_consumer_made(domi_js_consumer *consumer, const domus_answer *answer)
 {
     json_t *json = NULL;
-    int error = domi_js_read(answer, DOMUS_NATS_ANSWER_MAX, &json);
+    int error = domi_js_read_api_answer(answer, DOMUS_NATS_ANSWER_MAX, &json);
 
     if (error != 0)
         return error;

@@ -40,7 +40,7 @@ static const struct {
     {10164, -EEXIST},   /* the server's text: wrong last sequence (a newer form of this error) */
 };
 
-int domi_js_error(uint64_t number, uint64_t status)
+int domi_js_errno_of_api_error(uint64_t number, uint64_t status)
 {
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         if (known[i].number == number)

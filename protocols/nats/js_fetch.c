@@ -23,7 +23,7 @@ static void keep_message_for_batch(domi_js_consumer *consumer, const domus_nats_
 
     /* the subject for the acknowledgement is invalid: a stranger has found the inbox, and the
      * message is dropped */
-    if (domi_js_read_pushed(message, &read) != 0)
+    if (domi_js_read_delivered_message(message, &read) != 0)
         return;
     if (consumer->count == DOMUS_NATS_FETCH_MAX ||
         (consumer->count != 0 && consumer->bytes + read.bytes.size > consumer->bytes_max))
@@ -57,7 +57,7 @@ static int errno_of_status_message(domi_js_consumer *consumer, const domus_nats_
         consumer->is_open = false;
         return -ECONNREFUSED;
     default:
-        return domi_js_error(0, message->status);
+        return domi_js_errno_of_api_error(0, message->status);
     }
 }
 
@@ -75,7 +75,7 @@ static bool belongs_to_current_fetch(const domi_js_consumer *consumer,
 
 static void handle_delivery_or_status(domi_js_consumer *consumer, const domus_nats_message *message)
 {
-    if (domi_js_is_delivered(message)) {
+    if (domi_js_is_delivery_of_consumer(message)) {
         keep_message_for_batch(consumer, message);
         return;
     }
@@ -86,7 +86,7 @@ static void handle_delivery_or_status(domi_js_consumer *consumer, const domus_na
     consumer->is_ended = true;
 }
 
-int domi_js_take_message(domus_stack *stack, void *self, const void *payload)
+int domi_js_keep_unfetched_message(domus_stack *stack, void *self, const void *payload)
 {
     (void)stack;
     handle_delivery_or_status(self, payload);
@@ -124,9 +124,10 @@ static int ask_server_for_messages(domus_stack *stack, domi_js_consumer *consume
     consumer->is_ended = false;
     consumer->error = 0;
     frame->until_ns = domus_now_ns(stack) + frame->wait_ns + GRACE_NS;
-    int error = domi_js_pack(&publish.payload, "{s:i, s:i, s:I, s:b}", "batch", (int)frame->wanted,
-                             "max_bytes", (int)consumer->bytes_max, "expires",
-                             (json_int_t)frame->wait_ns, "no_wait", frame->wait_ns == 0);
+    int error = domi_js_write_json_object(&publish.payload, "{s:i, s:i, s:I, s:b}", "batch",
+                                          (int)frame->wanted, "max_bytes", (int)consumer->bytes_max,
+                                          "expires", (json_int_t)frame->wait_ns, "no_wait",
+                                          frame->wait_ns == 0);
     if (error == 0)
         error = domus_nats_set_subject(&publish, subject);
     if (error == 0)
@@ -235,18 +236,18 @@ DOMUS_SEQUENCE(serve_fetch, fetch)
     }
     if (!consumer->is_open) {
         consumer->is_busy = true;
-        DOMUS_AWAIT(wait_for_opening_step(stack, consumer,
-                                          domi_js_consumer_subscribe(stack, consumer, then)));
+        DOMUS_AWAIT(wait_for_opening_step(
+            stack, consumer, domi_js_subscribe_to_consumer_inbox(stack, consumer, then)));
         {
-            int error = domi_js_consumer_subscribed(consumer, answer);
+            int error = domi_js_handle_inbox_subscribed(consumer, answer);
             if (error != 0)
                 return end_opening_of_consumer(stack, consumer, error);
         }
-        DOMUS_AWAIT(
-            wait_for_opening_step(stack, consumer, domi_js_consumer_make(stack, consumer, then)));
+        DOMUS_AWAIT(wait_for_opening_step(stack, consumer,
+                                          domi_js_make_consumer_on_server(stack, consumer, then)));
         {
-            int error =
-                end_opening_of_consumer(stack, consumer, domi_js_consumer_made(consumer, answer));
+            int error = end_opening_of_consumer(stack, consumer,
+                                                domi_js_handle_consumer_made(consumer, answer));
             if (error != 0)
                 return error;
         }

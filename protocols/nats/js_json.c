@@ -48,7 +48,7 @@ static bool is_json_within_limits(const char *text, size_t size)
     return true;
 }
 
-int domi_js_parse(const char *text, size_t size, size_t size_max, json_t **ret_json)
+int domi_js_parse_object(const char *text, size_t size, size_t size_max, json_t **ret_json)
 {
     json_error_t error;
 
@@ -78,10 +78,10 @@ static int errno_in_answer(const json_t *json)
     if (!json_is_object(error) || domi_js_get_number(error, "err_code", &number) != 0 ||
         domi_js_get_number(error, "code", &status) != 0)
         return -EPROTO;
-    return domi_js_error(number, status);
+    return domi_js_errno_of_api_error(number, status);
 }
 
-int domi_js_read(const domus_answer *answer, size_t size_max, json_t **ret_json)
+int domi_js_read_api_answer(const domus_answer *answer, size_t size_max, json_t **ret_json)
 {
     json_t *json = NULL;
 
@@ -91,9 +91,9 @@ int domi_js_read(const domus_answer *answer, size_t size_max, json_t **ret_json)
         return -EPROTO;
     const domus_nats_message *message = answer->payload;
     if (message->status != 0)
-        return domi_js_error(0, message->status);
+        return domi_js_errno_of_api_error(0, message->status);
     domus_slice payload = domus_nats_payload(message);
-    int error = domi_js_parse(domus_slice_data(payload), payload.size, size_max, &json);
+    int error = domi_js_parse_object(domus_slice_data(payload), payload.size, size_max, &json);
     if (error != 0)
         return error;
     error = errno_in_answer(json);
@@ -105,7 +105,7 @@ int domi_js_read(const domus_answer *answer, size_t size_max, json_t **ret_json)
     return 0;
 }
 
-const json_t *domi_js_object(const json_t *json, const char *name)
+const json_t *domi_js_get_object(const json_t *json, const char *name)
 {
     const json_t *member = json_object_get(json, name);
 
@@ -145,7 +145,7 @@ int domi_js_get_text(const json_t *json, const char *name, const char **ret_text
     return 0;
 }
 
-int domi_js_pack(domus_slice *ret_text, const char *format, ...)
+int domi_js_write_json_object(domus_slice *ret_text, const char *format, ...)
 {
     json_error_t why;
     va_list arguments;

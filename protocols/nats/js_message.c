@@ -34,7 +34,7 @@ static uint32_t split_subject_into_tokens(domus_slice subject, domus_slice token
     return count;
 }
 
-int domi_js_read_place(domus_slice subject, domi_js_place *ret_place)
+int domi_js_read_place_of_message(domus_slice subject, domi_js_place *ret_place)
 {
     domus_slice tokens[TOKENS_MAX];
     uint32_t count = split_subject_into_tokens(subject, tokens);
@@ -57,11 +57,12 @@ int domi_js_read_place(domus_slice subject, domi_js_place *ret_place)
     return 0;
 }
 
-bool domi_js_is_delivered(const domus_nats_message *message)
+bool domi_js_is_delivery_of_consumer(const domus_nats_message *message)
 {
     domi_js_place place;
 
-    return message->status == 0 || domi_js_read_place(domus_nats_reply_to(message), &place) == 0;
+    return message->status == 0 ||
+           domi_js_read_place_of_message(domus_nats_reply_to(message), &place) == 0;
 }
 
 /* Returns the offset of a part of a message, such as the payload, from the beginning of the
@@ -86,10 +87,11 @@ static void set_headers_and_payload(const domus_nats_message *message,
     ret_message->payload_size = payload.size;
 }
 
-int domi_js_read_pushed(const domus_nats_message *message, domus_nats_stream_message *ret_message)
+int domi_js_read_delivered_message(const domus_nats_message *message,
+                                   domus_nats_stream_message *ret_message)
 {
     domi_js_place place;
-    int error = domi_js_read_place(domus_nats_reply_to(message), &place);
+    int error = domi_js_read_place_of_message(domus_nats_reply_to(message), &place);
 
     if (error != 0 || place.sequence == 0)
         return -EPROTO;
@@ -104,25 +106,25 @@ int domi_js_read_pushed(const domus_nats_message *message, domus_nats_stream_mes
     return 0;
 }
 
-int domi_js_ask_message(domus_stack *stack, const domi_js *js, uint64_t sequence,
-                        const char *subject, domus_resumed *then)
+int domi_js_ask_for_message(domus_stack *stack, const domi_js *js, uint64_t sequence,
+                            const char *subject, domus_resumed *then)
 {
     domus_slice body = {NULL, 0, 0};
     int error = 0;
 
     if (js->is_direct && sequence == 0)
-        return domi_js_ask(stack, js->client, body, then, "$JS.API.DIRECT.GET.%s.%s", js->stream,
-                           subject);
+        return domi_js_ask_server(stack, js->client, body, then, "$JS.API.DIRECT.GET.%s.%s",
+                                  js->stream, subject);
     if (sequence > INT64_MAX)
         return -EINVAL;
     if (sequence != 0)
-        error = domi_js_pack(&body, "{s:I}", "seq", (json_int_t)sequence);
+        error = domi_js_write_json_object(&body, "{s:I}", "seq", (json_int_t)sequence);
     else
-        error = domi_js_pack(&body, "{s:s}", "last_by_subj", subject);
+        error = domi_js_write_json_object(&body, "{s:s}", "last_by_subj", subject);
     if (error != 0)
         return error;
     const char *verb = js->is_direct ? "DIRECT.GET" : "STREAM.MSG.GET";
-    return domi_js_ask(stack, js->client, body, then, "$JS.API.%s.%s", verb, js->stream);
+    return domi_js_ask_server(stack, js->client, body, then, "$JS.API.%s.%s", verb, js->stream);
 }
 
 /* Find the last header with this name. The server's headers stand behind those of the publisher,
@@ -210,7 +212,7 @@ static int read_message_got_as_json(const json_t *json, domus_nats_stream_messag
     domus_appender bytes = {0};
     const char *time = NULL;
     size_t time_size = 0;
-    const json_t *message = domi_js_object(json, "message");
+    const json_t *message = domi_js_get_object(json, "message");
 
     if (message == NULL || domi_js_get_number(message, "seq", &read.sequence) != 0 ||
         read.sequence == 0 || domi_js_get_text(message, "time", &time, &time_size) != 0)
@@ -237,14 +239,15 @@ static bool is_stored_message(const domus_nats_message *message)
            (message->status == 0 || find_last_header(message, "Nats-Sequence", &sequence));
 }
 
-int domi_js_read_message(const domus_answer *answer, domus_nats_stream_message *ret_message)
+int domi_js_read_message_of_answer(const domus_answer *answer,
+                                   domus_nats_stream_message *ret_message)
 {
     json_t *json = NULL;
 
     if (answer->error == 0 && answer->type == &domus_nats_message_type &&
         is_stored_message(answer->payload))
         return read_message_got_directly(answer->payload, ret_message);
-    int error = domi_js_read(answer, DOMUS_NATS_PAYLOAD_LIMIT, &json);
+    int error = domi_js_read_api_answer(answer, DOMUS_NATS_PAYLOAD_LIMIT, &json);
     if (error != 0)
         return error;
     error = read_message_got_as_json(json, ret_message);

@@ -11,7 +11,7 @@ static bool is_printable_character(char c)
     return (unsigned char)c > ' ' && c != 0x7f;
 }
 
-bool domi_js_is_name(const char *text)
+bool domi_js_is_valid_stream_name(const char *text)
 {
     size_t size = text != NULL ? strlen(text) : 0;
 
@@ -39,7 +39,7 @@ static bool is_valid_token_of_subject(const char *text, size_t size, bool wildca
     return true;
 }
 
-bool domi_js_is_subject(const char *text, size_t size, bool wildcards)
+bool domi_js_is_valid_subject(const char *text, size_t size, bool wildcards)
 {
     size_t begin = 0;
 

@@ -6,8 +6,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-int domi_js_ask(domus_stack *stack, domus_address client, domus_slice body, domus_resumed *then,
-                const char *subject, ...)
+int domi_js_ask_server(domus_stack *stack, domus_address client, domus_slice body,
+                       domus_resumed *then, const char *subject, ...)
 {
     char text[DOMUS_NATS_SUBJECT_MAX + 1];
     domus_nats_publish request = {.payload = body};
@@ -26,7 +26,7 @@ int domi_js_ask(domus_stack *stack, domus_address client, domus_slice body, domu
     return error;
 }
 
-int domi_js_open(domus_stack *stack, const domi_js *js, domus_resumed *then)
+int domi_js_open_stream(domus_stack *stack, const domi_js *js, domus_resumed *then)
 {
     domus_slice config = {NULL, 0, 0};
 
@@ -34,17 +34,19 @@ int domi_js_open(domus_stack *stack, const domi_js *js, domus_resumed *then)
      * this conversation has raised a barrier already, the call fails, which does no harm. */
     (void)domus_barrier(stack);
     if (js->create.size == 0)
-        return domi_js_ask(stack, js->client, config, then, "$JS.API.STREAM.INFO.%s", js->stream);
+        return domi_js_ask_server(stack, js->client, config, then, "$JS.API.STREAM.INFO.%s",
+                                  js->stream);
     int error = domus_slice_keep(js->create, &config);
     if (error != 0)
         return error;
-    return domi_js_ask(stack, js->client, config, then, "$JS.API.STREAM.CREATE.%s", js->stream);
+    return domi_js_ask_server(stack, js->client, config, then, "$JS.API.STREAM.CREATE.%s",
+                              js->stream);
 }
 
-int domi_js_opened(domi_js *js, const domus_answer *answer)
+int domi_js_handle_stream_opened(domi_js *js, const domus_answer *answer)
 {
     domus_nats_stream_status status;
-    int error = domi_js_read_status(answer, &status);
+    int error = domi_js_read_stream_status(answer, &status);
 
     /* A stream that was there before may still exist although the server cannot tell, because the
      * servers have no common leader at the moment. So the stream counts as open, and the request
@@ -60,18 +62,18 @@ int domi_js_opened(domi_js *js, const domus_answer *answer)
     return 0;
 }
 
-int domi_js_note(domi_js *js, int error)
+int domi_js_note_error_of_stream(domi_js *js, int error)
 {
     if (error == -ENXIO || error == -ECONNREFUSED)
         js->is_open = false;
     return error;
 }
 
-int domi_js_reply_done(domus_stack *stack, const domus_answer *answer)
+int domi_js_reply_done_or_error(domus_stack *stack, const domus_answer *answer)
 {
     json_t *json = NULL;
     bool is_done = false;
-    int error = domi_js_read(answer, DOMUS_NATS_ANSWER_MAX, &json);
+    int error = domi_js_read_api_answer(answer, DOMUS_NATS_ANSWER_MAX, &json);
 
     if (error != 0)
         return error;

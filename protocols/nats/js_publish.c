@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-int domi_js_add_number(domus_appender *headers, const char *name, uint64_t number)
+int domi_js_add_number_header(domus_appender *headers, const char *name, uint64_t number)
 {
     char text[24];
 
@@ -25,10 +25,10 @@ static int read_ack_from_json(const json_t *json, domus_nats_stream_ack *ret_ack
     return 0;
 }
 
-int domi_js_read_ack(const domus_answer *answer, domus_nats_stream_ack *ret_ack)
+int domi_js_read_publish_ack(const domus_answer *answer, domus_nats_stream_ack *ret_ack)
 {
     json_t *json = NULL;
-    int error = domi_js_read(answer, DOMUS_NATS_ANSWER_MAX, &json);
+    int error = domi_js_read_api_answer(answer, DOMUS_NATS_ANSWER_MAX, &json);
 
     if (error != 0)
         return error;

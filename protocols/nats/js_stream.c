@@ -27,10 +27,11 @@ static int make_headers_of_publish(const domus_nats_stream_publish *publish,
     if (error == 0 && publish->id[0] != '\0')
         error = domus_nats_headers_add(&headers, "Nats-Msg-Id", publish->id);
     if (error == 0 && publish->expected_last != DOMUS_NATS_ANY_SEQUENCE)
-        error = domi_js_add_number(&headers, "Nats-Expected-Last-Sequence", publish->expected_last);
+        error = domi_js_add_number_header(&headers, "Nats-Expected-Last-Sequence",
+                                          publish->expected_last);
     if (error == 0 && publish->expected_last_of_subject != DOMUS_NATS_ANY_SEQUENCE)
-        error = domi_js_add_number(&headers, "Nats-Expected-Last-Subject-Sequence",
-                                   publish->expected_last_of_subject);
+        error = domi_js_add_number_header(&headers, "Nats-Expected-Last-Subject-Sequence",
+                                          publish->expected_last_of_subject);
     if (error == 0)
         return domus_nats_headers_end(&headers, ret_headers);
     domus_append_drop(&headers);
@@ -73,7 +74,7 @@ static int send_message_of_ask(domus_stack *stack, const domi_js *js, domus_resu
 static int reply_with_publish_ack(domus_stack *stack, domi_js *js, const domus_answer *answer)
 {
     domus_nats_stream_ack ack;
-    int error = domi_js_note(js, domi_js_read_ack(answer, &ack));
+    int error = domi_js_note_error_of_stream(js, domi_js_read_publish_ack(answer, &ack));
 
     return error == 0 ? domus_reply(stack, &domus_nats_stream_ack_type, &ack) : error;
 }
@@ -102,7 +103,7 @@ static int check_stream_get(const domus_nats_stream_get *get)
         return -EINVAL;
     size_t size = strnlen(get->subject, sizeof get->subject);
     bool is_subject =
-        size <= DOMUS_NATS_FILTER_MAX && domi_js_is_subject(get->subject, size, false);
+        size <= DOMUS_NATS_FILTER_MAX && domi_js_is_valid_subject(get->subject, size, false);
 
     return get->sequence != 0 || is_subject ? 0 : -EINVAL;
 }
@@ -113,13 +114,13 @@ static int ask_for_message(domus_stack *stack, const domi_js *js, domus_resumed 
 
     if (get == NULL)
         return -ECANCELED;
-    return domi_js_ask_message(stack, js, get->sequence, get->subject, then);
+    return domi_js_ask_for_message(stack, js, get->sequence, get->subject, then);
 }
 
 static int reply_with_message(domus_stack *stack, domi_js *js, const domus_answer *answer)
 {
     domus_nats_stream_message message;
-    int error = domi_js_note(js, domi_js_read_message(answer, &message));
+    int error = domi_js_note_error_of_stream(js, domi_js_read_message_of_answer(answer, &message));
 
     if (error != 0)
         return error;
@@ -154,7 +155,7 @@ static int check_stream_purge(const domus_nats_stream_purge *purge)
     size_t size = strnlen(purge->subject, sizeof purge->subject);
     if (purge->below > INT64_MAX || purge->keep > INT64_MAX ||
         (purge->below != 0 && purge->keep != 0) || size > DOMUS_NATS_FILTER_MAX ||
-        (size != 0 && !domi_js_is_subject(purge->subject, size, true)))
+        (size != 0 && !domi_js_is_valid_subject(purge->subject, size, true)))
         return -EINVAL;
     return 0;
 }
@@ -166,19 +167,20 @@ static int ask_server_to_purge(domus_stack *stack, const domi_js *js, domus_resu
 
     if (purge == NULL)
         return -ECANCELED;
-    int error = domi_js_pack(&body, "{s:s*, s:I, s:I}", "filter",
-                             purge->subject[0] != '\0' ? purge->subject : NULL, "seq",
-                             (json_int_t)purge->below, "keep", (json_int_t)purge->keep);
+    int error = domi_js_write_json_object(
+        &body, "{s:s*, s:I, s:I}", "filter", purge->subject[0] != '\0' ? purge->subject : NULL,
+        "seq", (json_int_t)purge->below, "keep", (json_int_t)purge->keep);
     if (error != 0)
         return error;
-    return domi_js_ask(stack, js->client, body, then, "$JS.API.STREAM.PURGE.%s", js->stream);
+    return domi_js_ask_server(stack, js->client, body, then, "$JS.API.STREAM.PURGE.%s", js->stream);
 }
 
 static int reply_with_purged_count(domus_stack *stack, domi_js *js, const domus_answer *answer)
 {
     domus_nats_stream_count count;
     json_t *json = NULL;
-    int error = domi_js_note(js, domi_js_read(answer, DOMUS_NATS_ANSWER_MAX, &json));
+    int error = domi_js_note_error_of_stream(
+        js, domi_js_read_api_answer(answer, DOMUS_NATS_ANSWER_MAX, &json));
 
     if (error != 0)
         return error;
@@ -208,7 +210,7 @@ DOMUS_SEQUENCE(serve_purge, char)
 static int reply_with_stream_status(domus_stack *stack, domi_js *js, const domus_answer *answer)
 {
     domus_nats_stream_status status;
-    int error = domi_js_note(js, domi_js_read_status(answer, &status));
+    int error = domi_js_note_error_of_stream(js, domi_js_read_stream_status(answer, &status));
 
     return error == 0 ? domus_reply(stack, &domus_nats_stream_status_type, &status) : error;
 }
@@ -219,8 +221,8 @@ DOMUS_SEQUENCE(serve_look, char)
 
     DOMUS_BEGIN;
     DOMI_JS_AWAIT_OPEN(stack, js, then, answer);
-    DOMUS_AWAIT(
-        domi_js_ask(stack, js->client, no_bytes, then, "$JS.API.STREAM.INFO.%s", js->stream));
+    DOMUS_AWAIT(domi_js_ask_server(stack, js->client, no_bytes, then, "$JS.API.STREAM.INFO.%s",
+                                   js->stream));
     return reply_with_stream_status(stack, js, answer);
     DOMUS_END;
 }
@@ -231,9 +233,9 @@ DOMUS_SEQUENCE(serve_remove, char)
 
     DOMUS_BEGIN;
     js->is_open = false;
-    DOMUS_AWAIT(
-        domi_js_ask(stack, js->client, no_bytes, then, "$JS.API.STREAM.DELETE.%s", js->stream));
-    return domi_js_reply_done(stack, answer);
+    DOMUS_AWAIT(domi_js_ask_server(stack, js->client, no_bytes, then, "$JS.API.STREAM.DELETE.%s",
+                                   js->stream));
+    return domi_js_reply_done_or_error(stack, answer);
     DOMUS_END;
 }
 
@@ -280,11 +282,12 @@ int domus_nats_stream_open(domus_stack *stack, const domus_nats_stream_options *
 {
     domi_js js = {.client = options->client, .reads_any = options->reads_any};
 
-    if (!domi_js_is_name(options->name) || options->client.house == NULL)
+    if (!domi_js_is_valid_stream_name(options->name) || options->client.house == NULL)
         return -EINVAL;
     (void)snprintf(js.stream, sizeof js.stream, "%s", options->name);
-    int error =
-        options->create != NULL ? domi_js_write_config(js.stream, options->create, &js.create) : 0;
+    int error = options->create != NULL
+                    ? domi_js_write_stream_config(js.stream, options->create, &js.create)
+                    : 0;
     if (error == 0)
         error = domus_spawn(stack, &stream, &js, ret_stream);
     if (error != 0)

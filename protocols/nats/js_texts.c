@@ -116,7 +116,7 @@ int64_t domi_js_read_base64(const char *text, size_t size, char *to)
     return written;
 }
 
-uint64_t domi_js_seed(uint64_t seed)
+uint64_t domi_js_first_random_number(uint64_t seed)
 {
     static const char place = 0;
 
@@ -128,7 +128,7 @@ uint64_t domi_js_seed(uint64_t seed)
 }
 
 /* Returns the actor's next random number, by the generator splitmix64. */
-uint64_t domi_js_draw(uint64_t *random)
+uint64_t domi_js_next_random_number(uint64_t *random)
 {
     uint64_t bits = *random += UINT64_C(0x9e3779b97f4a7c15);
 
@@ -137,7 +137,7 @@ uint64_t domi_js_draw(uint64_t *random)
     return bits ^ (bits >> 31);
 }
 
-void domi_js_make_inbox(uint64_t *random, char inbox[DOMI_JS_INBOX_SIZE])
+void domi_js_make_inbox_name(uint64_t *random, char inbox[DOMI_JS_INBOX_SIZE])
 {
     static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUV";
     static const char prefix[] = "_INBOX.";
@@ -145,7 +145,7 @@ void domi_js_make_inbox(uint64_t *random, char inbox[DOMI_JS_INBOX_SIZE])
 
     memcpy(inbox, prefix, at);
     for (size_t word = 0; word < 2; word++) {
-        uint64_t bits = domi_js_draw(random);
+        uint64_t bits = domi_js_next_random_number(random);
         for (size_t i = 0; i < 11; i++, bits >>= 5)
             inbox[at++] = digits[bits & 31];
     }

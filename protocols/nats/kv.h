@@ -24,26 +24,27 @@ typedef struct domi_kv {
 /* Bytes of the frames of the DOMUS_SEQUENCEs that serve gets and changes (kv_change.c). */
 #define DOMI_KV_FRAME 64u
 
-int domi_kv_serve_get(domus_stack *stack, void *self, const void *payload);
-int domi_kv_serve_put(domus_stack *stack, void *self, const void *payload);
+int domi_kv_serve_get_of_key(domus_stack *stack, void *self, const void *payload);
+int domi_kv_serve_change_of_key(domus_stack *stack, void *self, const void *payload);
 
 /* --- keys (kv_keys.c) ------------------------------------------------------------------------- */
 
-bool domi_kv_is_bucket(const char *text);
+bool domi_kv_is_valid_bucket_name(const char *text);
 
 /* Returns whether a text is a valid key, or a valid pattern of keys. */
-bool domi_kv_is_pattern(const char *text);
+bool domi_kv_is_valid_key_pattern(const char *text);
 
 /* Make the subject of a key or pattern of keys. The caller has checked bucket and key. */
-void domi_kv_make_subject(const char *bucket, const char *key, char subject[DOMI_KV_SUBJECT_SIZE]);
+void domi_kv_make_subject_of_key(const char *bucket, const char *key,
+                                 char subject[DOMI_KV_SUBJECT_SIZE]);
 
 /* --- entries (kv_entry.c) --------------------------------------------------------------------- */
 
 /* Make an entry from a message of the bucket's stream; the entry gets the bytes of the message.
  * Returns 0; -EPROTO for a subject that is not of this bucket; -EMSGSIZE for a key that is too
  * long, which another client without this bound has stored. */
-int domi_kv_read_entry(const char *bucket, const domus_nats_stream_message *message,
-                       domus_nats_kv_entry *ret_entry);
+int domi_kv_read_entry_of_message(const char *bucket, const domus_nats_stream_message *message,
+                                  domus_nats_kv_entry *ret_entry);
 
 /* --- watches (kv_watch.c, kv_told.c, kv_round.c) ---------------------------------------------- */
 
@@ -99,37 +100,38 @@ extern const domus_behaviour domi_kv_watch_behaviour;
 
 /* Begin a round: subscribe to a new inbox, and make a consumer that delivers there the entries
  * which were not sent to the watcher yet (kv_round.c). Returns as domus_ask(). */
-int domi_kv_begin_round(domus_stack *stack, domi_kv_watch *watch);
+int domi_kv_begin_watch_round(domus_stack *stack, domi_kv_watch *watch);
 
 /* End the current round of a watch, if there is one: no further message of it is handled
  * (kv_end.c). */
-void domi_kv_end_round(domus_stack *stack, domi_kv_watch *watch);
+void domi_kv_end_watch_round(domus_stack *stack, domi_kv_watch *watch);
 
 /* End the current round of a watch, and begin another one after a short delay, which grows. */
-void domi_kv_retry(domus_stack *stack, domi_kv_watch *watch);
+void domi_kv_begin_new_round_later(domus_stack *stack, domi_kv_watch *watch);
 
 /* The event, without a payload, on which a watch begins its next round. */
 extern const domus_type domi_kv_again_type;
 
 /* Give up a watch or list with `error`: its asker or its watcher gets the error, and its actor
  * ends. Returns `error`. */
-int domi_kv_give_up(domus_stack *stack, domi_kv_watch *watch, int error);
+int domi_kv_give_up_watch(domus_stack *stack, domi_kv_watch *watch, int error);
 
 /* Tell the watcher that all initial entries have come (kv_told.c). If it accepts no notice, the
  * round ends. Returns 0. */
-int domi_kv_tell_initial(domus_stack *stack, domi_kv_watch *watch);
+int domi_kv_tell_end_of_initial_entries(domus_stack *stack, domi_kv_watch *watch);
 
 /* Handle a message that the server has delivered in the current round of a watch. */
-int domi_kv_hear(domus_stack *stack, domi_kv_watch *watch, const domus_nats_message *message);
+int domi_kv_handle_message_of_round(domus_stack *stack, domi_kv_watch *watch,
+                                    const domus_nats_message *message);
 
 /* Answer the ask for a list with the keys, and end the actor of the list (kv_list.c). Returns 0. */
-int domi_kv_end_list(domus_stack *stack, domi_kv_watch *watch);
+int domi_kv_answer_list_and_end(domus_stack *stack, domi_kv_watch *watch);
 
 /* Free the keys that a list has got. */
-void domi_kv_drop_list(domi_kv_watch *watch);
+void domi_kv_free_keys_of_list(domi_kv_watch *watch);
 
 /* Add the key of an entry to a list, or remove it if the entry is a delete. Returns 0; -E2BIG;
  * -ENOMEM. */
-int domi_kv_add_to_list(domi_kv_watch *watch, const domus_nats_kv_entry *entry);
+int domi_kv_add_entry_to_list(domi_kv_watch *watch, const domus_nats_kv_entry *entry);
 
 #endif

@@ -17,7 +17,8 @@
 static int forward_ask_to_new_watch_actor(domus_stack *stack, domi_kv *kv)
 {
     const domus_spawn_options options = {.mailbox_max = WATCH_MAILBOX};
-    domi_kv_watch watch = {.client = kv->js.client, .random = domi_js_draw(&kv->random)};
+    domi_kv_watch watch = {.client = kv->js.client,
+                           .random = domi_js_next_random_number(&kv->random)};
     domus_address address;
 
     memcpy(watch.bucket, kv->bucket, sizeof kv->bucket);
@@ -45,7 +46,7 @@ DOMUS_SEQUENCE(serve_watch, char)
 static int reply_with_bucket_status(domus_stack *stack, domi_kv *kv, const domus_answer *answer)
 {
     domus_nats_stream_status stream;
-    int error = domi_js_note(&kv->js, domi_js_read_status(answer, &stream));
+    int error = domi_js_note_error_of_stream(&kv->js, domi_js_read_stream_status(answer, &stream));
 
     if (error != 0)
         return error;
@@ -70,8 +71,8 @@ DOMUS_SEQUENCE(serve_look, char)
 
     DOMUS_BEGIN;
     DOMI_JS_AWAIT_OPEN(stack, &kv->js, then, answer);
-    DOMUS_AWAIT(domi_js_ask(stack, kv->js.client, (domus_slice){NULL, 0, 0}, then,
-                            "$JS.API.STREAM.INFO.%s", kv->js.stream));
+    DOMUS_AWAIT(domi_js_ask_server(stack, kv->js.client, (domus_slice){NULL, 0, 0}, then,
+                                   "$JS.API.STREAM.INFO.%s", kv->js.stream));
     return reply_with_bucket_status(stack, kv, answer);
     DOMUS_END;
 }
@@ -82,9 +83,9 @@ DOMUS_SEQUENCE(serve_remove, char)
 
     DOMUS_BEGIN;
     kv->js.is_open = false;
-    DOMUS_AWAIT(domi_js_ask(stack, kv->js.client, (domus_slice){NULL, 0, 0}, then,
-                            "$JS.API.STREAM.DELETE.%s", kv->js.stream));
-    return domi_js_reply_done(stack, answer);
+    DOMUS_AWAIT(domi_js_ask_server(stack, kv->js.client, (domus_slice){NULL, 0, 0}, then,
+                                   "$JS.API.STREAM.DELETE.%s", kv->js.stream));
+    return domi_js_reply_done_or_error(stack, answer);
     DOMUS_END;
 }
 
@@ -109,8 +110,12 @@ static int on_restart(domus_stack *stack, void *self, int error)
 }
 
 static const domus_on rows[] = {
-    {.type = &domus_nats_kv_get_type, .handle = domi_kv_serve_get, .frame_size = DOMI_KV_FRAME},
-    {.type = &domus_nats_kv_put_type, .handle = domi_kv_serve_put, .frame_size = DOMI_KV_FRAME},
+    {.type = &domus_nats_kv_get_type,
+     .handle = domi_kv_serve_get_of_key,
+     .frame_size = DOMI_KV_FRAME},
+    {.type = &domus_nats_kv_put_type,
+     .handle = domi_kv_serve_change_of_key,
+     .frame_size = DOMI_KV_FRAME},
     DOMUS_ON(&domus_nats_kv_watch_type, serve_watch),
     DOMUS_ON(&domus_nats_kv_keys_type, serve_watch),
     DOMUS_ON(&domus_nats_kv_look_type, serve_look),
@@ -135,7 +140,7 @@ static int write_config_of_bucket(const domi_kv *kv, const domus_nats_kv_config 
 
     if (config->history > DOMUS_NATS_KV_HISTORY_MAX)
         return -EINVAL;
-    domi_kv_make_subject(kv->bucket, ">", subjects);
+    domi_kv_make_subject_of_key(kv->bucket, ">", subjects);
     const domus_nats_stream_config stream = {
         .subjects = subjects,
         .description = config->description,
@@ -150,7 +155,7 @@ static int write_config_of_bucket(const domi_kv *kv, const domus_nats_kv_config 
         .allow_rollup = true,
         .deny_delete = true,
     };
-    return domi_js_write_config(kv->js.stream, &stream, ret_json);
+    return domi_js_write_stream_config(kv->js.stream, &stream, ret_json);
 }
 
 int domus_nats_kv_open(domus_stack *stack, const domus_nats_kv_options *options,
@@ -158,11 +163,11 @@ int domus_nats_kv_open(domus_stack *stack, const domus_nats_kv_options *options,
 {
     domi_kv kv = {.js = {.client = options->client, .reads_any = options->reads_any}};
 
-    if (!domi_kv_is_bucket(options->bucket) || options->client.house == NULL)
+    if (!domi_kv_is_valid_bucket_name(options->bucket) || options->client.house == NULL)
         return -EINVAL;
     memcpy(kv.bucket, options->bucket, strlen(options->bucket));
     (void)snprintf(kv.js.stream, sizeof kv.js.stream, "KV_%s", kv.bucket);
-    kv.random = domi_js_seed(options->seed);
+    kv.random = domi_js_first_random_number(options->seed);
     int error =
         options->create != NULL ? write_config_of_bucket(&kv, options->create, &kv.js.create) : 0;
     if (error == 0)

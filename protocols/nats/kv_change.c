@@ -24,8 +24,8 @@ static int ask_for_entry(domus_stack *stack, const domi_kv *kv, uint64_t revisio
 {
     char subject[DOMI_KV_SUBJECT_SIZE];
 
-    domi_kv_make_subject(kv->bucket, key, subject);
-    return domi_js_ask_message(stack, &kv->js, revision, subject, then);
+    domi_kv_make_subject_of_key(kv->bucket, key, subject);
+    return domi_js_ask_for_message(stack, &kv->js, revision, subject, then);
 }
 
 /* Read an entry from the server's answer to a get; the entry may be a delete. Ownership: the entry
@@ -35,11 +35,11 @@ static int read_entry_of_answer(const domi_kv *kv, const domus_answer *answer, c
 {
     domus_nats_stream_message message;
     domus_nats_kv_entry entry;
-    int error = domi_js_read_message(answer, &message);
+    int error = domi_js_read_message_of_answer(answer, &message);
 
     if (error != 0)
         return error;
-    error = domi_kv_read_entry(kv->bucket, &message, &entry);
+    error = domi_kv_read_entry_of_message(kv->bucket, &message, &entry);
     if (error == 0 && !domus_slice_equals(domus_nats_kv_key(&entry), key, strlen(key)))
         error = -ENOENT; /* the message with this revision belongs to another key */
     if (error == 0)
@@ -56,7 +56,8 @@ static int reply_with_entry(domus_stack *stack, domi_kv *kv, const domus_answer 
 
     if (get == NULL)
         return -ECANCELED;
-    int error = domi_js_note(&kv->js, read_entry_of_answer(kv, answer, get->key, &entry));
+    int error =
+        domi_js_note_error_of_stream(&kv->js, read_entry_of_answer(kv, answer, get->key, &entry));
     if (error != 0)
         return error;
     if (entry.operation == DOMUS_NATS_KV_PUT)
@@ -134,8 +135,8 @@ static int make_headers_of_change(const domus_nats_kv_put *put, const change *fr
         return 0;
     }
     if (frame->is_conditional)
-        error =
-            domi_js_add_number(&headers, "Nats-Expected-Last-Subject-Sequence", frame->expected);
+        error = domi_js_add_number_header(&headers, "Nats-Expected-Last-Subject-Sequence",
+                                          frame->expected);
     if (error == 0 && frame->is_conditional && frame->expected != 0)
         error = add_id_of_change(&headers, put->key, frame->expected);
     if (error == 0 && put->operation != DOMUS_NATS_KV_PUT)
@@ -160,7 +161,7 @@ static int send_change(domus_stack *stack, const domi_kv *kv, const change *fram
 
     if (put == NULL)
         return -ECANCELED;
-    domi_kv_make_subject(kv->bucket, put->key, subject);
+    domi_kv_make_subject_of_key(kv->bucket, put->key, subject);
     int error = domus_nats_set_subject(&request, subject);
     if (error == 0)
         error = make_headers_of_change(put, frame, &request.headers);
@@ -181,7 +182,7 @@ static int handle_answer_to_change(domus_stack *stack, domi_kv *kv, change *fram
 {
     const domus_nats_kv_put *put = domus_asked(stack, &domus_nats_kv_put_type);
     domus_nats_stream_ack ack;
-    int error = domi_js_note(&kv->js, domi_js_read_ack(answer, &ack));
+    int error = domi_js_note_error_of_stream(&kv->js, domi_js_read_publish_ack(answer, &ack));
 
     if (error == 0 && ack.duplicate)
         error = -EEXIST; /* another change of the key at this revision was stored */
@@ -255,12 +256,12 @@ DOMUS_SEQUENCE(serve_put, change)
 static_assert(sizeof(struct domi_serve_get_frame) <= DOMI_KV_FRAME, "too large a frame");
 static_assert(sizeof(struct domi_serve_put_frame) <= DOMI_KV_FRAME, "too large a frame");
 
-int domi_kv_serve_get(domus_stack *stack, void *self, const void *payload)
+int domi_kv_serve_get_of_key(domus_stack *stack, void *self, const void *payload)
 {
     return domi_serve_get_begin(stack, self, payload);
 }
 
-int domi_kv_serve_put(domus_stack *stack, void *self, const void *payload)
+int domi_kv_serve_change_of_key(domus_stack *stack, void *self, const void *payload)
 {
     return domi_serve_put_begin(stack, self, payload);
 }

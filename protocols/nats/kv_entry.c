@@ -37,8 +37,8 @@ static domus_nats_kv_operation read_operation_of_entry(const domus_nats_stream_m
     return DOMUS_NATS_KV_PUT;
 }
 
-int domi_kv_read_entry(const char *bucket, const domus_nats_stream_message *message,
-                       domus_nats_kv_entry *ret_entry)
+int domi_kv_read_entry_of_message(const char *bucket, const domus_nats_stream_message *message,
+                                  domus_nats_kv_entry *ret_entry)
 {
     domus_slice subject = domus_nats_stream_subject(message);
     uint32_t key_at = find_key_in_subject(bucket, subject);

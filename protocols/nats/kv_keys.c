@@ -11,7 +11,7 @@ static bool is_key_character(char c)
            c == '_';
 }
 
-bool domi_kv_is_bucket(const char *text)
+bool domi_kv_is_valid_bucket_name(const char *text)
 {
     size_t size = text != NULL ? strlen(text) : 0;
 
@@ -41,12 +41,12 @@ static size_t length_of_key(const char *text)
     return strnlen(text, DOMUS_NATS_KV_KEY_MAX + 1);
 }
 
-bool domi_kv_is_pattern(const char *text)
+bool domi_kv_is_valid_key_pattern(const char *text)
 {
     size_t size = length_of_key(text);
 
     return size <= DOMUS_NATS_KV_KEY_MAX && has_only_key_characters(text, size, "/=.*>") &&
-           domi_js_is_subject(text, size, true);
+           domi_js_is_valid_subject(text, size, true);
 }
 
 int domus_nats_kv_check_key(const char *key)
@@ -54,12 +54,13 @@ int domus_nats_kv_check_key(const char *key)
     size_t size = length_of_key(key);
 
     if (size > DOMUS_NATS_KV_KEY_MAX || !has_only_key_characters(key, size, "/=.") ||
-        !domi_js_is_subject(key, size, false))
+        !domi_js_is_valid_subject(key, size, false))
         return -EINVAL;
     return 0;
 }
 
-void domi_kv_make_subject(const char *bucket, const char *key, char subject[DOMI_KV_SUBJECT_SIZE])
+void domi_kv_make_subject_of_key(const char *bucket, const char *key,
+                                 char subject[DOMI_KV_SUBJECT_SIZE])
 {
     (void)snprintf(subject, DOMI_KV_SUBJECT_SIZE, "$KV.%s.%s", bucket, key);
 }

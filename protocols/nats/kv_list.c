@@ -100,7 +100,7 @@ static int add_new_key(domi_kv_keys *keys, uint64_t seed, const char *key, uint3
     return 0;
 }
 
-int domi_kv_add_to_list(domi_kv_watch *watch, const domus_nats_kv_entry *entry)
+int domi_kv_add_entry_to_list(domi_kv_watch *watch, const domus_nats_kv_entry *entry)
 {
     domi_kv_keys *keys = &watch->keys;
     domus_slice key = domus_nats_kv_key(entry);
@@ -114,7 +114,7 @@ int domi_kv_add_to_list(domi_kv_watch *watch, const domus_nats_kv_entry *entry)
     return at == 0 && has_value ? add_new_key(keys, watch->seed, data, key.size) : 0;
 }
 
-void domi_kv_drop_list(domi_kv_watch *watch)
+void domi_kv_free_keys_of_list(domi_kv_watch *watch)
 {
     free(watch->keys.bytes);
     free(watch->keys.slots);
@@ -139,15 +139,15 @@ static int make_answer_with_keys(const domi_kv_keys *keys, domus_nats_kv_list *r
     return domus_append_end(&lines, &ret_list->bytes);
 }
 
-int domi_kv_end_list(domus_stack *stack, domi_kv_watch *watch)
+int domi_kv_answer_list_and_end(domus_stack *stack, domi_kv_watch *watch)
 {
     domus_nats_kv_list list;
     int error = make_answer_with_keys(&watch->keys, &list);
 
     if (error != 0)
-        return domi_kv_give_up(stack, watch, error);
+        return domi_kv_give_up_watch(stack, watch, error);
     watch->is_initial_told = true;
-    domi_kv_end_round(stack, watch);
+    domi_kv_end_watch_round(stack, watch);
     if (domus_kept_reply(stack, watch->asked, &domus_nats_kv_list_type, &list) != 0)
         /* the asker does not wait for the list any more, so its bytes are freed */
         domus_slice_free(list.bytes);

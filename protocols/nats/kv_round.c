@@ -42,10 +42,10 @@ static int make_request_for_consumer(const domi_kv_watch *watch, domus_slice *re
     const char *begin = choose_begin_of_round(watch, &from);
 
     (void)snprintf(stream, sizeof stream, "KV_%s", watch->bucket);
-    domi_kv_make_subject(watch->bucket, *pattern != '\0' ? pattern : ">", filter);
+    domi_kv_make_subject_of_key(watch->bucket, *pattern != '\0' ? pattern : ">", filter);
     /* If nobody listens to the consumer of a round, the server removes it after three
      * heartbeats. */
-    return domi_js_pack(
+    return domi_js_write_json_object(
         ret_body, "{s:s, s:{s:s, s:s, s:I, s:s, s:i, s:s, s:b, s:I, s:b, s:b, s:i, s:I}}",
         "stream_name", stream, "config", "deliver_subject", watch->inbox, "deliver_policy", begin,
         "opt_start_seq", (json_int_t)from, "ack_policy", "none", "max_deliver", 1, "filter_subject",
@@ -63,11 +63,11 @@ typedef struct made {
 static int read_answer_to_consumer_create(const domus_answer *answer, made *ret_made)
 {
     json_t *json = NULL;
-    int error = domi_js_read(answer, DOMUS_NATS_ANSWER_MAX, &json);
+    int error = domi_js_read_api_answer(answer, DOMUS_NATS_ANSWER_MAX, &json);
 
     if (error != 0)
         return error;
-    const json_t *delivered = domi_js_object(json, "delivered");
+    const json_t *delivered = domi_js_get_object(json, "delivered");
     if (delivered == NULL)
         error = -EPROTO;
     if (error == 0)
@@ -105,15 +105,15 @@ static int handle_error_of_new_round(domus_stack *stack, domi_kv_watch *watch, i
     watch->is_opening = false;
     /* the watch's actor is being stopped, or the asker does not wait any more */
     if (error == -ECANCELED) {
-        domi_kv_end_round(stack, watch);
+        domi_kv_end_watch_round(stack, watch);
         (void)domus_stop(stack, domus_self(stack));
         return error;
     }
     if (error == -ESTALE) /* the client has ended, so another try could not succeed */
-        return domi_kv_give_up(stack, watch, -ESHUTDOWN);
+        return domi_kv_give_up_watch(stack, watch, -ESHUTDOWN);
     if (!watch->is_accepted || !is_temporary_error(error))
-        return domi_kv_give_up(stack, watch, error);
-    domi_kv_retry(stack, watch);
+        return domi_kv_give_up_watch(stack, watch, error);
+    domi_kv_begin_new_round_later(stack, watch);
     return 0;
 }
 
@@ -154,7 +154,7 @@ static int resume_after_making_consumer(domus_stack *stack, void *self, const do
     watch->aside = 0;
     domus_unstash(stack);
     if (consumer.pending == 0 && !watch->is_initial_told)
-        return domi_kv_tell_initial(stack, watch);
+        return domi_kv_tell_end_of_initial_entries(stack, watch);
     return 0;
 }
 
@@ -173,21 +173,21 @@ static int resume_after_subscribing_to_inbox(domus_stack *stack, void *self,
     watch->next = 1;
     int result = make_request_for_consumer(watch, &body);
     if (result == 0)
-        result = domi_js_ask(stack, watch->client, body, resume_after_making_consumer,
-                             "$JS.API.CONSUMER.CREATE.KV_%s", watch->bucket);
+        result = domi_js_ask_server(stack, watch->client, body, resume_after_making_consumer,
+                                    "$JS.API.CONSUMER.CREATE.KV_%s", watch->bucket);
     return result < 0 ? handle_error_of_new_round(stack, watch, result) : result;
 }
 
-int domi_kv_begin_round(domus_stack *stack, domi_kv_watch *watch)
+int domi_kv_begin_watch_round(domus_stack *stack, domi_kv_watch *watch)
 {
     domus_nats_subscribe subscribe;
 
     if (watch->is_opening)
         return 0;
     if (watch->is_list && watch->round == DOMI_KV_ROUNDS_MAX)
-        return domi_kv_give_up(stack, watch, -EAGAIN);
+        return domi_kv_give_up_watch(stack, watch, -EAGAIN);
     watch->has_no_timer = false;
-    domi_js_make_inbox(&watch->random, watch->inbox);
+    domi_js_make_inbox_name(&watch->random, watch->inbox);
     int result = domus_nats_subscribe_make(watch->inbox, NULL, &subscribe);
     if (result == 0) {
         subscribe.tag = ++watch->round;
@@ -195,8 +195,8 @@ int domi_kv_begin_round(domus_stack *stack, domi_kv_watch *watch)
         watch->is_opening = true;
         watch->is_live = false;
         if (watch->is_list) { /* each round of a list begins anew with the first key */
-            domi_kv_drop_list(watch);
-            watch->seed = domi_js_draw(&watch->random);
+            domi_kv_free_keys_of_list(watch);
+            watch->seed = domi_js_next_random_number(&watch->random);
             watch->last = 0;
         }
         result = domus_ask(stack, watch->client, &domus_nats_subscribe_type, &subscribe,

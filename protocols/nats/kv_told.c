@@ -20,26 +20,26 @@
 static int handle_refused_notice(domus_stack *stack, domi_kv_watch *watch, int error)
 {
     if (error == -ESTALE) {
-        domi_kv_end_round(stack, watch);
+        domi_kv_end_watch_round(stack, watch);
         (void)domus_stop(stack, domus_self(stack));
         return error;
     }
     if (error == -ENOBUFS &&
         /* when the watcher's mailbox has room again, an event begins the next round */
         domus_watch_room(stack, watch->options.to, NULL) == 0) {
-        domi_kv_end_round(stack, watch);
+        domi_kv_end_watch_round(stack, watch);
         return error;
     }
-    domi_kv_retry(stack, watch);
+    domi_kv_begin_new_round_later(stack, watch);
     return error;
 }
 
-int domi_kv_tell_initial(domus_stack *stack, domi_kv_watch *watch)
+int domi_kv_tell_end_of_initial_entries(domus_stack *stack, domi_kv_watch *watch)
 {
     domus_nats_kv_initial initial = {.tag = watch->options.tag, .revision = watch->last};
 
     if (watch->is_list)
-        return domi_kv_end_list(stack, watch);
+        return domi_kv_answer_list_and_end(stack, watch);
     int error = domus_notice(stack, watch->options.to, &domus_nats_kv_initial_type, &initial);
     if (error == 0)
         watch->is_initial_told = true;
@@ -72,9 +72,9 @@ static int pass_entry_to_list_or_watcher(domus_stack *stack, domi_kv_watch *watc
                                          domus_nats_kv_entry *entry)
 {
     if (watch->is_list) {
-        int error = domi_kv_add_to_list(watch, entry);
+        int error = domi_kv_add_entry_to_list(watch, entry);
         if (error != 0)
-            (void)domi_kv_give_up(stack, watch, error);
+            (void)domi_kv_give_up_watch(stack, watch, error);
         return error;
     }
     if (watch->options.ignore_deletes && entry->operation != DOMUS_NATS_KV_PUT)
@@ -96,17 +96,17 @@ static int handle_delivered_entry(domus_stack *stack, domi_kv_watch *watch,
     domus_nats_kv_entry entry;
     domi_js_place place;
 
-    if (domi_js_read_place(domus_nats_reply_to(message), &place) != 0 ||
-        domi_js_read_pushed(message, &read) != 0)
+    if (domi_js_read_place_of_message(domus_nats_reply_to(message), &place) != 0 ||
+        domi_js_read_delivered_message(message, &read) != 0)
         /* the message is no valid delivery, so a stranger who has found the inbox has sent it */
         return 0;
-    int wrong = domi_kv_read_entry(watch->bucket, &read, &entry);
+    int wrong = domi_kv_read_entry_of_message(watch->bucket, &read, &entry);
     if (wrong == -EPROTO)
         /* the entry has a subject of another bucket, so a stranger who has found the inbox has
          * sent it */
         return 0;
     if (place.consumer_sequence != watch->next || place.sequence < watch->last) {
-        domi_kv_retry(stack, watch);
+        domi_kv_begin_new_round_later(stack, watch);
         return 0;
     }
     watch->next++;
@@ -120,7 +120,7 @@ static int handle_delivered_entry(domus_stack *stack, domi_kv_watch *watch,
         watch->backoff_ns = DOMI_KV_BACKOFF_MIN;
     }
     if (place.pending == 0 && !watch->is_initial_told && has_all_initial_entries(watch))
-        return domi_kv_tell_initial(stack, watch);
+        return domi_kv_tell_end_of_initial_entries(stack, watch);
     return 0;
 }
 
@@ -143,9 +143,9 @@ static void handle_delivered_count(domus_stack *stack, domi_kv_watch *watch, uin
                                    bool is_stalled)
 {
     if (delivered != watch->next - 1)
-        domi_kv_retry(stack, watch);
+        domi_kv_begin_new_round_later(stack, watch);
     else if (!is_stalled && !watch->is_initial_told)
-        (void)domi_kv_tell_initial(stack, watch);
+        (void)domi_kv_tell_end_of_initial_entries(stack, watch);
 }
 
 /* Handle a status message of the server: a heartbeat, or a request to confirm that the watch has
@@ -160,7 +160,7 @@ static void handle_status_of_server(domus_stack *stack, domi_kv_watch *watch,
 
     /* any status but 100: the consumer was removed, or its server has ended */
     if (message->status != 100) {
-        domi_kv_retry(stack, watch);
+        domi_kv_begin_new_round_later(stack, watch);
         return;
     }
     confirm_flow_to_server(stack, watch, domus_nats_reply_to(message));
@@ -173,10 +173,11 @@ static void handle_status_of_server(domus_stack *stack, domi_kv_watch *watch,
         handle_delivered_count(stack, watch, delivered, is_stalled);
 }
 
-int domi_kv_hear(domus_stack *stack, domi_kv_watch *watch, const domus_nats_message *message)
+int domi_kv_handle_message_of_round(domus_stack *stack, domi_kv_watch *watch,
+                                    const domus_nats_message *message)
 {
     watch->heard_ns = domus_now_ns(stack);
-    if (domi_js_is_delivered(message))
+    if (domi_js_is_delivery_of_consumer(message))
         return handle_delivered_entry(stack, watch, message);
     handle_status_of_server(stack, watch, message);
     return 0;

@@ -46,13 +46,13 @@ static int begin_first_round(domus_stack *stack, domi_kv_watch *watch)
         options->heartbeat_ns = DOMUS_NATS_KV_HEARTBEAT;
     if (options->heartbeat_ns < HEARTBEAT_LEAST || options->heartbeat_ns > HEARTBEAT_MOST ||
         options->from > INT64_MAX || (options->from != 0 && options->changes_only) ||
-        (*options->pattern != '\0' && !domi_kv_is_pattern(options->pattern)))
-        return domi_kv_give_up(stack, watch, -EINVAL);
+        (*options->pattern != '\0' && !domi_kv_is_valid_key_pattern(options->pattern)))
+        return domi_kv_give_up_watch(stack, watch, -EINVAL);
     watch->backoff_ns = DOMI_KV_BACKOFF_MIN;
     int error = domus_every(stack, options->heartbeat_ns, &beat_type, NULL, NULL);
     if (error != 0)
-        return domi_kv_give_up(stack, watch, error);
-    return domi_kv_begin_round(stack, watch);
+        return domi_kv_give_up_watch(stack, watch, error);
+    return domi_kv_begin_watch_round(stack, watch);
 }
 
 static int on_ask_to_watch(domus_stack *stack, void *self, const void *payload)
@@ -64,10 +64,10 @@ static int on_ask_to_watch(domus_stack *stack, void *self, const void *payload)
     if (domus_address_equals(watch->options.to, nobody))
         watch->options.to = domus_sender(stack);
     if (domus_address_equals(watch->options.to, nobody))
-        return domi_kv_give_up(stack, watch, -EINVAL);
+        return domi_kv_give_up_watch(stack, watch, -EINVAL);
     int error = domus_watch_actor(stack, watch->options.to, NULL);
     if (error != 0)
-        return domi_kv_give_up(stack, watch, error);
+        return domi_kv_give_up_watch(stack, watch, error);
     return begin_first_round(stack, watch);
 }
 
@@ -101,7 +101,7 @@ static int on_message_of_inbox(domus_stack *stack, void *self, const void *paylo
         put_message_aside(stack, watch, message->bytes.size);
         return 0;
     }
-    return watch->is_live ? domi_kv_hear(stack, watch, message) : 0;
+    return watch->is_live ? domi_kv_handle_message_of_round(stack, watch, message) : 0;
 }
 
 /* Begin the next round of a watch, because its delay is over or the watcher has room again. */
@@ -110,7 +110,7 @@ static int begin_round_again(domus_stack *stack, void *self, const void *payload
     domi_kv_watch *watch = self;
 
     (void)payload;
-    return watch->is_live ? 0 : domi_kv_begin_round(stack, watch);
+    return watch->is_live ? 0 : domi_kv_begin_watch_round(stack, watch);
 }
 
 static int on_room_in_watcher_mailbox(domus_stack *stack, void *self, const void *payload)
@@ -127,7 +127,7 @@ static int handle_ended_actor(domus_stack *stack, void *self, const void *payloa
     domi_kv_watch *watch = self;
 
     (void)payload;
-    domi_kv_end_round(stack, watch);
+    domi_kv_end_watch_round(stack, watch);
     return domus_stop(stack, domus_self(stack));
 }
 
@@ -140,16 +140,16 @@ static int check_heartbeat_of_server(domus_stack *stack, void *self, const void 
 
     (void)payload;
     if (watch->is_live && silent_ns > watch->options.heartbeat_ns * 2)
-        domi_kv_retry(stack, watch);
-    return watch->has_no_timer ? domi_kv_begin_round(stack, watch) : 0;
+        domi_kv_begin_new_round_later(stack, watch);
+    return watch->has_no_timer ? domi_kv_begin_watch_round(stack, watch) : 0;
 }
 
 static void on_stop(domus_stack *stack, void *self)
 {
     domi_kv_watch *watch = self;
 
-    domi_kv_end_round(stack, watch);
-    domi_kv_drop_list(watch);
+    domi_kv_end_watch_round(stack, watch);
+    domi_kv_free_keys_of_list(watch);
 }
 
 static const domus_on rows[] = {

@@ -3,16 +3,16 @@
 
 #include <string.h>
 
-int domi_nats_on_look(domus_stack *stack, void *self, const void *payload)
+int domi_nats_on_ask_for_status(domus_stack *stack, void *self, const void *payload)
 {
     const domi_nats_client *client = self;
     domus_nats_status status = client->counted;
 
     (void)payload;
-    status.connected = domi_nats_is_ready(client);
+    status.connected = domi_nats_is_logged_in(client);
     status.draining = client->draining;
     status.servers = client->servers_count;
-    status.left_out = domi_nats_count_left_out(client, domus_now_ns(stack));
+    status.left_out = domi_nats_count_servers_left_out(client, domus_now_ns(stack));
     status.subscriptions = client->subscriptions_count;
     status.inflight = client->slots_used + client->waiting_asks;
     status.waiting = client->waiting;

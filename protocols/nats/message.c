@@ -9,7 +9,7 @@
 #define FIRST      "NATS/1.0" /* the text with which each block of headers begins */
 #define FIRST_SIZE 8u
 
-bool domi_nats_is_headers(domi_nats_bytes headers)
+bool domi_nats_is_block_of_headers(domi_nats_bytes headers)
 {
     const char *data = headers.data;
 
@@ -18,7 +18,7 @@ bool domi_nats_is_headers(domi_nats_bytes headers)
            memcmp(data + headers.size - 4, "\r\n\r\n", 4) == 0;
 }
 
-uint16_t domi_nats_status(domi_nats_bytes headers)
+uint16_t domi_nats_status_of_headers(domi_nats_bytes headers)
 {
     const char *at = headers.data + FIRST_SIZE + 1;
     uint32_t status = 0;
@@ -106,11 +106,11 @@ domus_slice domus_nats_description(const domus_nats_message *message)
 
     (void)find_next_header_line(headers, 0, &line);
     if (message->status == 0 || line.size < FIRST_SIZE + 4)
-        return domi_nats_no_slice();
+        return domi_nats_empty_slice();
     return make_trimmed_slice(headers, line.data + FIRST_SIZE + 4, line.data + line.size);
 }
 
-void domi_nats_print(char *text, size_t room, domi_nats_bytes bytes)
+void domi_nats_copy_printable(char *text, size_t room, domi_nats_bytes bytes)
 {
     size_t size = bytes.size < room - 1 ? bytes.size : room - 1;
 

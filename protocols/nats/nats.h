@@ -25,10 +25,11 @@ typedef struct domi_nats_state {
 } domi_nats_state;
 
 /* Decode the bytes that have come, as `decode` of a stage does (decode.c). */
-int domi_nats_decode(domus_wire *wire, domi_nats_state *state, const char *bytes, size_t size);
+int domi_nats_decode_bytes_of_server(domus_wire *wire, domi_nats_state *state, const char *bytes,
+                                     size_t size);
 
 /* Append a message for the server, as `encode` of a stage does (encode.c). */
-int domi_nats_encode(domus_wire *wire, const domus_type *type, const void *payload);
+int domi_nats_encode_for_server(domus_wire *wire, const domus_type *type, const void *payload);
 
 /* A request as the client encodes it: the message of the user, with a subject of the client's inbox
  * as its reply subject. */
@@ -42,7 +43,7 @@ extern const domus_type domi_nats_inboxed_type;
 
 /* --- parts of a message that is sent (publish.c) ---------------------------------------------- */
 
-static inline domus_slice domi_nats_no_slice(void)
+static inline domus_slice domi_nats_empty_slice(void)
 {
     return (domus_slice){NULL, 0, 0};
 }
@@ -53,69 +54,71 @@ typedef struct domi_nats_bytes {
     uint32_t size;
 } domi_nats_bytes;
 
-static inline domi_nats_bytes domi_nats_bytes_of(domus_slice slice)
+static inline domi_nats_bytes domi_nats_bytes_of_slice(domus_slice slice)
 {
     return (domi_nats_bytes){domus_slice_data(slice), slice.size};
 }
 
 /* Returns the bytes of a part of a message to send: those of the slice, or the `size` bytes at `at`
  * in the message itself. */
-static inline domi_nats_bytes domi_nats_part_of(const domus_nats_publish *publish,
-                                                domus_slice slice, uint8_t at, uint8_t size)
+static inline domi_nats_bytes domi_nats_bytes_of_part(const domus_nats_publish *publish,
+                                                      domus_slice slice, uint8_t at, uint8_t size)
 {
     if (slice.size != 0)
-        return domi_nats_bytes_of(slice);
+        return domi_nats_bytes_of_slice(slice);
     return (domi_nats_bytes){publish->bytes + at, size};
 }
 
-static inline domi_nats_bytes domi_nats_subject_of(const domus_nats_publish *publish)
+static inline domi_nats_bytes domi_nats_subject_of_publish(const domus_nats_publish *publish)
 {
-    return domi_nats_part_of(publish, publish->subject, publish->subject_at, publish->subject_size);
+    return domi_nats_bytes_of_part(publish, publish->subject, publish->subject_at,
+                                   publish->subject_size);
 }
 
-static inline domi_nats_bytes domi_nats_reply_of(const domus_nats_publish *publish)
+static inline domi_nats_bytes domi_nats_reply_of_publish(const domus_nats_publish *publish)
 {
-    return domi_nats_part_of(publish, publish->reply, publish->reply_at, publish->reply_size);
+    return domi_nats_bytes_of_part(publish, publish->reply, publish->reply_at, publish->reply_size);
 }
 
-static inline domi_nats_bytes domi_nats_payload_of(const domus_nats_publish *publish)
+static inline domi_nats_bytes domi_nats_payload_of_publish(const domus_nats_publish *publish)
 {
-    return domi_nats_part_of(publish, publish->payload, publish->payload_at, publish->payload_size);
+    return domi_nats_bytes_of_part(publish, publish->payload, publish->payload_at,
+                                   publish->payload_size);
 }
 
 /* Check whether the subject, reply subject and sizes of a message to send are valid (encode.c).
  * Returns 0; -EINVAL; -EMSGSIZE. */
-int domi_nats_check(const domus_nats_publish *publish, domi_nats_bytes reply);
+int domi_nats_check_publish(const domus_nats_publish *publish, domi_nats_bytes reply);
 
 /* Returns whether the parts that a message has inside lie within its bytes; a user may have filled
  * it wrongly. */
-bool domi_nats_is_whole(const domus_nats_publish *publish);
+bool domi_nats_are_inline_parts_valid(const domus_nats_publish *publish);
 
 /* Returns how many bytes the headers and the payload of a message have together. */
-static inline uint64_t domi_nats_size_of(const domus_nats_publish *publish)
+static inline uint64_t domi_nats_size_of_publish(const domus_nats_publish *publish)
 {
-    return (uint64_t)publish->headers.size + domi_nats_payload_of(publish).size;
+    return (uint64_t)publish->headers.size + domi_nats_payload_of_publish(publish).size;
 }
 
 /* Returns whether the bytes may be a subject: tokens of printable bytes with "." between them, none
  * of which is empty. */
-bool domi_nats_is_subject(domi_nats_bytes subject);
+bool domi_nats_is_valid_subject(domi_nats_bytes subject);
 
 /* Returns whether the bytes may be the name of a queue group: printable bytes. */
-bool domi_nats_is_word(domi_nats_bytes word);
+bool domi_nats_is_valid_queue_group(domi_nats_bytes word);
 
 /* Returns whether a text is UTF-8, and so may be written as JSON (encode.c). */
 bool domi_nats_is_utf8(const char *text);
 
 /* Returns whether the bytes may be a block of headers: a first line "NATS/1.0", and an empty line
  * at the end. */
-bool domi_nats_is_headers(domi_nats_bytes headers);
+bool domi_nats_is_block_of_headers(domi_nats_bytes headers);
 
 /* Returns the status in the first line of a valid block of headers; 0 if there is none. */
-uint16_t domi_nats_status(domi_nats_bytes headers);
+uint16_t domi_nats_status_of_headers(domi_nats_bytes headers);
 
 /* Copy bytes as a text with a zero at its end, cut to `room` bytes; each byte that is not printable
  * becomes "?". */
-void domi_nats_print(char *text, size_t room, domi_nats_bytes bytes);
+void domi_nats_copy_printable(char *text, size_t room, domi_nats_bytes bytes);
 
 #endif

@@ -180,7 +180,7 @@ static int draw_random_numbers_of_client(domi_nats_client *client, uint64_t give
                        RAND_bytes((uint8_t *)&client->random, sizeof client->random) != 1))
         return -EIO;
     for (size_t i = 0; i < sizeof bytes && given != 0; i++)
-        bytes[i] = (uint8_t)domi_nats_draw(client);
+        bytes[i] = (uint8_t)domi_nats_next_random_number(client);
     memcpy(client->inbox, "_INBOX.", 7);
     for (size_t i = 0; i < sizeof bytes; i++)
         client->inbox[7 + i] = characters[bytes[i] & 63];

@@ -8,7 +8,7 @@
 
 static_assert(DOMUS_NATS_INLINE <= UINT8_MAX, "places in a message are bytes");
 
-bool domi_nats_is_word(domi_nats_bytes word)
+bool domi_nats_is_valid_queue_group(domi_nats_bytes word)
 {
     for (uint32_t i = 0; i < word.size; i++) {
         unsigned char c = (unsigned char)word.data[i];
@@ -18,7 +18,7 @@ bool domi_nats_is_word(domi_nats_bytes word)
     return word.size != 0 && word.size <= DOMUS_NATS_SUBJECT_MAX;
 }
 
-bool domi_nats_is_subject(domi_nats_bytes subject)
+bool domi_nats_is_valid_subject(domi_nats_bytes subject)
 {
     bool is_dot = true;
 
@@ -33,7 +33,7 @@ bool domi_nats_is_subject(domi_nats_bytes subject)
     return !is_dot;
 }
 
-bool domi_nats_is_whole(const domus_nats_publish *publish)
+bool domi_nats_are_inline_parts_valid(const domus_nats_publish *publish)
 {
     return publish->subject_at + publish->subject_size <= DOMUS_NATS_INLINE &&
            publish->reply_at + publish->reply_size <= DOMUS_NATS_INLINE &&
@@ -57,7 +57,7 @@ static int put_copy_of_bytes(domus_nats_publish *publish, const void *data, size
 
 static int set_subject_of_publish(domus_nats_publish *publish, domi_nats_bytes subject)
 {
-    if (!domi_nats_is_subject(subject))
+    if (!domi_nats_is_valid_subject(subject))
         return -EINVAL;
     return put_copy_of_bytes(publish, subject.data, subject.size, &publish->subject,
                              &publish->subject_at, &publish->subject_size);
@@ -79,7 +79,7 @@ int domus_nats_set_reply(domus_nats_publish *publish, const char *reply)
 {
     domi_nats_bytes bytes = bytes_of_text(reply);
 
-    if (!domi_nats_is_subject(bytes))
+    if (!domi_nats_is_valid_subject(bytes))
         return -EINVAL;
     return put_copy_of_bytes(publish, bytes.data, bytes.size, &publish->reply, &publish->reply_at,
                              &publish->reply_size);
@@ -93,7 +93,7 @@ int domus_nats_set_payload(domus_nats_publish *publish, const void *data, size_t
 
 int domus_nats_set_reply_of(domus_nats_publish *publish, const domus_nats_message *message)
 {
-    return set_subject_of_publish(publish, domi_nats_bytes_of(domus_nats_reply_to(message)));
+    return set_subject_of_publish(publish, domi_nats_bytes_of_slice(domus_nats_reply_to(message)));
 }
 
 void domus_nats_publish_free(domus_nats_publish *publish)
@@ -111,7 +111,8 @@ int domus_nats_subscribe_make(const char *subject, const char *queue,
     domi_nats_bytes name = bytes_of_text(subject);
     domi_nats_bytes group = bytes_of_text(queue != NULL ? queue : "");
 
-    if (!domi_nats_is_subject(name) || (queue != NULL && !domi_nats_is_word(group)))
+    if (!domi_nats_is_valid_subject(name) ||
+        (queue != NULL && !domi_nats_is_valid_queue_group(group)))
         return -EINVAL;
     int error = domus_slice_copy(name.data, name.size, &made.subject);
     if (error != 0)

@@ -3,15 +3,15 @@
 
 #include <string.h>
 
-void domi_nats_report(domus_stack *stack, const domi_nats_client *client,
-                      domus_nats_happening happening, int error, const char *text)
+void domi_nats_report_happening(domus_stack *stack, const domi_nats_client *client,
+                                domus_nats_happening happening, int error, const char *text)
 {
     domus_nats_event event = {.happening = happening, .error = error};
 
     if (client->options.events.house == NULL)
         return;
     event.of = client->self;
-    domi_nats_print(event.text, sizeof event.text,
-                    (domi_nats_bytes){text, (uint32_t)strnlen(text, sizeof event.text)});
+    domi_nats_copy_printable(event.text, sizeof event.text,
+                             (domi_nats_bytes){text, (uint32_t)strnlen(text, sizeof event.text)});
     (void)domus_notice(stack, client->options.events, &domus_nats_event_type, &event);
 }

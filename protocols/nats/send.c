@@ -4,13 +4,13 @@
 
 #include <errno.h>
 
-bool domi_nats_may_send(const domi_nats_client *client)
+bool domi_nats_may_send_now(const domi_nats_client *client)
 {
-    return domi_nats_is_ready(client) && client->first == NULL && domi_nats_is_renewed(client) &&
-           domi_nats_has_room(client);
+    return domi_nats_is_logged_in(client) && client->first == NULL &&
+           domi_nats_has_renewed_subscriptions(client) && domi_nats_has_connection_room(client);
 }
 
-int domi_nats_refuse(domus_stack *stack, domi_nats_client *client, int error)
+int domi_nats_refuse_current_message(domus_stack *stack, domi_nats_client *client, int error)
 {
     client->counted.refused++;
     /* if the refused message is a notice, there is nobody to answer, and this call does nothing */
@@ -18,27 +18,28 @@ int domi_nats_refuse(domus_stack *stack, domi_nats_client *client, int error)
     return 0;
 }
 
-int domi_nats_fits(const domi_nats_client *client, const domus_nats_publish *publish)
+int domi_nats_check_fits_server(const domi_nats_client *client, const domus_nats_publish *publish)
 {
-    if (client->max_payload != 0 && domi_nats_size_of(publish) > client->max_payload)
+    if (client->max_payload != 0 && domi_nats_size_of_publish(publish) > client->max_payload)
         return -EMSGSIZE;
     return publish->headers.size != 0 && !client->has_headers ? -EOPNOTSUPP : 0;
 }
 
-int domi_nats_send(domus_stack *stack, domi_nats_client *client, const domus_nats_publish *publish)
+int domi_nats_send_publish(domus_stack *stack, domi_nats_client *client,
+                           const domus_nats_publish *publish)
 {
-    int error = domi_nats_fits(client, publish);
+    int error = domi_nats_check_fits_server(client, publish);
 
     if (error == 0)
         error = domus_channel_send(stack, client->channel, &domus_nats_publish_type, publish);
     if (error != 0)
         return error;
     client->counted.out_messages++;
-    client->counted.out_bytes += domi_nats_size_of(publish);
+    client->counted.out_bytes += domi_nats_size_of_publish(publish);
     return 0;
 }
 
-int domi_nats_ping(domus_stack *stack, domi_nats_client *client)
+int domi_nats_send_ping(domus_stack *stack, domi_nats_client *client)
 {
     int error = domus_channel_send(stack, client->channel, &domus_nats_ping_type, NULL);
 

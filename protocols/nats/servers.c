@@ -129,7 +129,7 @@ static bool is_server_named_by_info(const domus_nats_server_info *info, const ch
     return false;
 }
 
-void domi_nats_take_urls(domi_nats_client *client, const domus_nats_server_info *info)
+void domi_nats_add_servers_of_info(domi_nats_client *client, const domus_nats_server_info *info)
 {
     for (uint32_t i = client->servers_count; i-- > 0 && info->urls != 0;) {
         const domi_nats_server *server = &client->servers[i];
@@ -145,7 +145,7 @@ void domi_nats_take_urls(domi_nats_client *client, const domus_nats_server_info 
 }
 
 /* Returns the client's next random number, by the generator splitmix64. */
-uint64_t domi_nats_draw(domi_nats_client *client)
+uint64_t domi_nats_next_random_number(domi_nats_client *client)
 {
     uint64_t bits = client->random += UINT64_C(0x9e3779b97f4a7c15);
 
@@ -167,10 +167,11 @@ static void leave_server_out(domi_nats_client *client, domi_nats_server *server,
         time_ns = most_ns;
     if (server->failures < UINT32_MAX)
         server->failures++;
-    server->out_until_ns = now_ns + time_ns / 2 + domi_nats_draw(client) % (time_ns / 2 + 1);
+    server->out_until_ns =
+        now_ns + time_ns / 2 + domi_nats_next_random_number(client) % (time_ns / 2 + 1);
 }
 
-void domi_nats_blame(domi_nats_client *client, uint64_t now_ns, int error)
+void domi_nats_leave_failed_server_out(domi_nats_client *client, uint64_t now_ns, int error)
 {
     domi_nats_server *server = &client->servers[client->server];
     bool has_lived =
@@ -189,7 +190,7 @@ void domi_nats_blame(domi_nats_client *client, uint64_t now_ns, int error)
         server->out_until_ns = now_ns + client->options.backoff_max_ns;
 }
 
-uint32_t domi_nats_count_left_out(const domi_nats_client *client, uint64_t now_ns)
+uint32_t domi_nats_count_servers_left_out(const domi_nats_client *client, uint64_t now_ns)
 {
     uint32_t count = 0;
 
@@ -210,7 +211,7 @@ static uint32_t choose_server(domi_nats_client *client, uint64_t now_ns, uint64_
         if (until_ns > now_ns) {
             if (until_ns < *ret_until_ns)
                 *ret_until_ns = until_ns;
-        } else if (domi_nats_draw(client) % ++there == 0) {
+        } else if (domi_nats_next_random_number(client) % ++there == 0) {
             chosen = i;
         }
     }
@@ -233,8 +234,9 @@ static void arm_timer_to_connect(domus_stack *stack, domi_nats_client *client, u
 static void handle_failed_connect(domus_stack *stack, domi_nats_client *client, int error)
 {
     client->was_ready = false;
-    domi_nats_blame(client, domus_now_ns(stack), error);
-    domi_nats_report(stack, client, DOMUS_NATS_FAILED, error, client->servers[client->server].text);
+    domi_nats_leave_failed_server_out(client, domus_now_ns(stack), error);
+    domi_nats_report_happening(stack, client, DOMUS_NATS_FAILED, error,
+                               client->servers[client->server].text);
     arm_timer_to_connect(stack, client, 0);
 }
 
@@ -263,17 +265,17 @@ static int on_answer_to_connect(domus_stack *stack, void *self, const domus_answ
     return 0;
 }
 
-int domi_nats_on_connect(domus_stack *stack, void *self, const void *payload)
+int domi_nats_on_time_to_connect(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
 
     (void)payload;
     if (client->phase != DOMI_NATS_IDLE)
         return 0;
-    return domi_nats_connect(stack, client);
+    return domi_nats_connect_to_some_server(stack, client);
 }
 
-int domi_nats_connect(domus_stack *stack, domi_nats_client *client)
+int domi_nats_connect_to_some_server(domus_stack *stack, domi_nats_client *client)
 {
     const domus_connect_options options = {
         .timeout_ns = client->options.connect_timeout_ns,
@@ -303,7 +305,7 @@ int domi_nats_connect(domus_stack *stack, domi_nats_client *client)
 }
 
 /* Give up a connection if the server has not accepted the client's login in time. */
-int domi_nats_on_late(domus_stack *stack, void *self, const void *payload)
+int domi_nats_on_late_login(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
     uint64_t epoch;

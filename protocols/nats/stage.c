@@ -54,7 +54,7 @@ static int open_nats_stage(domus_wire *wire, void *state_, const void *options)
 
 static int decode_nats_bytes(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
-    return domi_nats_decode(wire, state, bytes, size);
+    return domi_nats_decode_bytes_of_server(wire, state, bytes, size);
 }
 
 static int end_nats_stage(domus_wire *wire, void *state_, size_t left)
@@ -69,7 +69,7 @@ static int encode_nats_message(domus_wire *wire, void *state, uint64_t id, const
                                const void *payload)
 {
     (void)state, (void)id;
-    return domi_nats_encode(wire, type, payload);
+    return domi_nats_encode_for_server(wire, type, payload);
 }
 
 /* End a connection after wrong bytes, which this stage or a stage before it has found. The server

@@ -213,33 +213,34 @@ extern const domus_behaviour domi_nats_client_behaviour;
 /* --- send.c ----------------------------------------------------------------------------------- */
 
 /* Returns whether the client has a connection whose server has accepted its login. */
-static inline bool domi_nats_is_ready(const domi_nats_client *client)
+static inline bool domi_nats_is_logged_in(const domi_nats_client *client)
 {
     return client->phase == DOMI_NATS_READY && client->channel != NULL;
 }
 
 /* Returns whether the connection accepts more bytes now. Requests that were forwarded to the
  * channel count as queued, too. */
-static inline bool domi_nats_has_room(const domi_nats_client *client)
+static inline bool domi_nats_has_connection_room(const domi_nats_client *client)
 {
     return domus_channel_queued(client->channel) + client->forwarded < DOMI_NATS_WINDOW;
 }
 
 /* Returns whether the client may send a message now; that is not so while earlier messages wait. */
-bool domi_nats_may_send(const domi_nats_client *client);
+bool domi_nats_may_send_now(const domi_nats_client *client);
 
 /* Fail the current ask with `error`, or count the current notice as refused. Returns 0. */
-int domi_nats_refuse(domus_stack *stack, domi_nats_client *client, int error);
+int domi_nats_refuse_current_message(domus_stack *stack, domi_nats_client *client, int error);
 
 /* Check whether the server of the connection accepts this message: its size, and headers if it has
  * some. Returns 0 or a negative errno. */
-int domi_nats_fits(const domi_nats_client *client, const domus_nats_publish *publish);
+int domi_nats_check_fits_server(const domi_nats_client *client, const domus_nats_publish *publish);
 
 /* Send a message that was checked to the server. Returns 0 or a negative errno. */
-int domi_nats_send(domus_stack *stack, domi_nats_client *client, const domus_nats_publish *publish);
+int domi_nats_send_publish(domus_stack *stack, domi_nats_client *client,
+                           const domus_nats_publish *publish);
 
 /* Send a ping to the server. Returns 0 or a negative errno. */
-int domi_nats_ping(domus_stack *stack, domi_nats_client *client);
+int domi_nats_send_ping(domus_stack *stack, domi_nats_client *client);
 
 /* --- servers.c -------------------------------------------------------------------------------- */
 
@@ -249,25 +250,25 @@ int domi_nats_add_server(domi_nats_client *client, const char *text, size_t size
 
 /* Add the servers that INFO names to the client's table. A failed server that only an earlier INFO
  * has named is removed. */
-void domi_nats_take_urls(domi_nats_client *client, const domus_nats_server_info *info);
+void domi_nats_add_servers_of_info(domi_nats_client *client, const domus_nats_server_info *info);
 
 /* Returns a random number of the client, for uses that need no secret. */
-uint64_t domi_nats_draw(domi_nats_client *client);
+uint64_t domi_nats_next_random_number(domi_nats_client *client);
 
 /* Connect the client to a server that is not left out, now, or as soon as there is one. */
-int domi_nats_connect(domus_stack *stack, domi_nats_client *client);
+int domi_nats_connect_to_some_server(domus_stack *stack, domi_nats_client *client);
 
 /* Leave the current server out of the choice for a time, because its connection was lost or could
  * not be made. */
-void domi_nats_blame(domi_nats_client *client, uint64_t now_ns, int error);
+void domi_nats_leave_failed_server_out(domi_nats_client *client, uint64_t now_ns, int error);
 
-uint32_t domi_nats_count_left_out(const domi_nats_client *client, uint64_t now_ns);
+uint32_t domi_nats_count_servers_left_out(const domi_nats_client *client, uint64_t now_ns);
 
 /* Timers of the client, and their handlers. */
 extern const domus_type domi_nats_connect_type; /* the event on which the client connects */
 /* the event that the server's time to accept the login is over */
 extern const domus_type domi_nats_late_type;
-domus_handler domi_nats_on_connect, domi_nats_on_late;
+domus_handler domi_nats_on_time_to_connect, domi_nats_on_late_login;
 
 /* --- channel.c -------------------------------------------------------------------------------- */
 
@@ -276,90 +277,95 @@ extern const domus_behaviour domi_nats_channel_behaviour;
 /* The event, once in each ping interval, on which the channel checks whether the server still
  * answers. */
 extern const domus_type domi_nats_tick_type;
-domus_handler domi_nats_on_tick;
+domus_handler domi_nats_check_server_at_tick;
 
 /* --- asks.c ----------------------------------------------------------------------------------- */
 
 /* Handlers of requests and flushes in the client's actor, which forwards them to the channel or
  * lets them wait. */
-domus_handler domi_nats_on_request, domi_nats_on_flush, domi_nats_on_flush_mark;
+domus_handler domi_nats_on_request_in_client, domi_nats_on_flush_in_client,
+    domi_nats_on_mark_of_flush;
 extern const domus_type domi_nats_flush_mark_type;
 
 /* Handlers of requests and flushes in the channel, which sends and keeps them, and of the event on
  * which it checks for late ones. */
-domus_handler domi_nats_at_request, domi_nats_at_flush, domi_nats_on_expire;
+domus_handler domi_nats_on_request_in_channel, domi_nats_on_flush_in_channel,
+    domi_nats_fail_late_asks_in_slots;
 extern const domus_type domi_nats_expire_type;
 
 /* Answer the request to which the current message, which has come to the client's inbox,
  * belongs. */
-int domi_nats_answer(domus_stack *stack, domi_nats_client *client,
-                     const domus_nats_message *message);
+int domi_nats_answer_request_of_message(domus_stack *stack, domi_nats_client *client,
+                                        const domus_nats_message *message);
 
 /* Answer the flushes whose ping the server has answered. */
 void domi_nats_answer_flushes(domus_stack *stack, domi_nats_client *client);
 
 /* Fail all requests and flushes that were sent to the server, because the connection is lost. */
-void domi_nats_fail_asks(domus_stack *stack, domi_nats_client *client);
+void domi_nats_fail_all_asks_in_slots(domus_stack *stack, domi_nats_client *client);
 
 /* --- waiting.c -------------------------------------------------------------------------------- */
 
 /* Put the current message, or a kept ask, into the queue of messages that wait until they can be
  * sent. Return 0; -ENOBUFS; -ENOMEM. */
-int domi_nats_put_aside(domus_stack *stack, domi_nats_client *client,
-                        const domus_nats_publish *publish);
-int domi_nats_put_ask_aside(domus_stack *stack, domi_nats_client *client, domus_kept kept,
-                            uint64_t deadline_ns, uint64_t bytes);
+int domi_nats_queue_publish_to_wait(domus_stack *stack, domi_nats_client *client,
+                                    const domus_nats_publish *publish);
+int domi_nats_queue_ask_to_wait(domus_stack *stack, domi_nats_client *client, domus_kept kept,
+                                uint64_t deadline_ns, uint64_t bytes);
 
 /* An event, and a notice from the channel, on which the client sends as many waiting messages as
  * the connection accepts now, and the rest later. */
 extern const domus_type domi_nats_pump_type;
 /* Let the client's actor send waiting messages soon, unless it is doing so already. */
-void domi_nats_wake_pump(domus_stack *stack, domi_nats_client *client);
-domus_handler domi_nats_on_pump;
+void domi_nats_send_waiting_soon(domus_stack *stack, domi_nats_client *client);
+domus_handler domi_nats_on_time_to_send_waiting;
 
 /* The event on which waiting asks fail whose deadline has passed. */
 extern const domus_type domi_nats_look_type;
-domus_handler domi_nats_on_look_at_waiting;
+domus_handler domi_nats_on_check_of_waiting_asks;
 
-void domi_nats_drop_waiting(domi_nats_client *client);
+void domi_nats_free_waiting_messages(domi_nats_client *client);
 
 /* --- subscriptions.c -------------------------------------------------------------------------- */
 
-domus_handler domi_nats_on_subscribe, domi_nats_on_unsubscribe, domi_nats_on_tidy;
+domus_handler domi_nats_on_ask_to_subscribe, domi_nats_on_ask_to_unsubscribe,
+    domi_nats_on_ended_subscriptions;
 extern const domus_type domi_nats_tidy_type;
 
 /* Deliver the current message to the actor that has subscribed to it. Returns 0. */
-int domi_nats_deliver(domus_stack *stack, domi_nats_client *client,
-                      const domus_nats_message *message);
+int domi_nats_deliver_to_subscriber(domus_stack *stack, domi_nats_client *client,
+                                    const domus_nats_message *message);
 
 /* End all subscriptions of a subscriber that has ended. */
-void domi_nats_forget_owner(domus_stack *stack, domi_nats_client *client, domus_address who);
+void domi_nats_end_subscriptions_of_actor(domus_stack *stack, domi_nats_client *client,
+                                          domus_address who);
 
 /* Send the next subscription to the server of a new connection, which knows none. Returns 0 or a
  * negative errno. */
-int domi_nats_renew(domus_stack *stack, domi_nats_client *client);
-static inline bool domi_nats_is_renewed(const domi_nats_client *client)
+int domi_nats_renew_next_subscription(domus_stack *stack, domi_nats_client *client);
+static inline bool domi_nats_has_renewed_subscriptions(const domi_nats_client *client)
 {
     return client->renewed >= client->places_used;
 }
 
 /* Tell the server that the client's subscription at this place has ended. */
-int domi_nats_tell_end(domus_stack *stack, domi_nats_client *client, uint32_t place);
+int domi_nats_tell_end_of_subscription(domus_stack *stack, domi_nats_client *client,
+                                       uint32_t place);
 
-void domi_nats_drop_subscriptions(domi_nats_client *client);
+void domi_nats_free_all_subscriptions(domi_nats_client *client);
 
 /* --- report.c --------------------------------------------------------------------------------- */
 
-void domi_nats_report(domus_stack *stack, const domi_nats_client *client,
-                      domus_nats_happening happening, int error, const char *text);
+void domi_nats_report_happening(domus_stack *stack, const domi_nats_client *client,
+                                domus_nats_happening happening, int error, const char *text);
 
 /* --- look.c ----------------------------------------------------------------------------------- */
 
-domus_handler domi_nats_on_look;
+domus_handler domi_nats_on_ask_for_status;
 
 /* --- drain.c ---------------------------------------------------------------------------------- */
 
-domus_handler domi_nats_on_drain, domi_nats_on_drain_mark, domi_nats_on_drain_step;
+domus_handler domi_nats_on_ask_to_drain, domi_nats_on_mark_of_drain, domi_nats_on_check_of_drain;
 extern const domus_type domi_nats_drain_mark_type;
 extern const domus_type domi_nats_drain_step_type;
 

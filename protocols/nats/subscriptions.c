@@ -123,7 +123,7 @@ static void free_all_ended_subscriptions(domus_stack *stack, domi_nats_client *c
     }
 }
 
-int domi_nats_on_tidy(domus_stack *stack, void *self, const void *payload)
+int domi_nats_on_ended_subscriptions(domus_stack *stack, void *self, const void *payload)
 {
     (void)payload;
     free_all_ended_subscriptions(stack, self);
@@ -176,10 +176,10 @@ static int tell_server_of_subscription(domus_stack *stack, domi_nats_client *cli
  * which must then be told of changes, too. */
 static bool was_sent_to_server(const domi_nats_client *client, uint32_t place)
 {
-    return domi_nats_is_ready(client) && place < client->renewed;
+    return domi_nats_is_logged_in(client) && place < client->renewed;
 }
 
-int domi_nats_renew(domus_stack *stack, domi_nats_client *client)
+int domi_nats_renew_next_subscription(domus_stack *stack, domi_nats_client *client)
 {
     const domi_nats_subscription *next = &client->subscriptions[client->renewed];
     int error = next->subject != NULL && !next->is_finished
@@ -190,7 +190,7 @@ int domi_nats_renew(domus_stack *stack, domi_nats_client *client)
     return error;
 }
 
-int domi_nats_tell_end(domus_stack *stack, domi_nats_client *client, uint32_t place)
+int domi_nats_tell_end_of_subscription(domus_stack *stack, domi_nats_client *client, uint32_t place)
 {
     const domi_nats_subscription *subscription = &client->subscriptions[place];
     const domus_nats_unsub unsub = {.number = number_of_subscription(client, place)};
@@ -207,10 +207,11 @@ int domi_nats_tell_end(domus_stack *stack, domi_nats_client *client, uint32_t pl
 static int copy_texts_of_subscribe(const domus_nats_subscribe *subscribe,
                                    domi_nats_subscription *to)
 {
-    domi_nats_bytes subject = domi_nats_bytes_of(subscribe->subject);
-    domi_nats_bytes queue = domi_nats_bytes_of(subscribe->queue);
+    domi_nats_bytes subject = domi_nats_bytes_of_slice(subscribe->subject);
+    domi_nats_bytes queue = domi_nats_bytes_of_slice(subscribe->queue);
 
-    if (!domi_nats_is_subject(subject) || (queue.size != 0 && !domi_nats_is_word(queue)))
+    if (!domi_nats_is_valid_subject(subject) ||
+        (queue.size != 0 && !domi_nats_is_valid_queue_group(queue)))
         return -EINVAL;
     to->subject = calloc(1, (size_t)subject.size + 1 + queue.size + 1);
     if (to->subject == NULL)
@@ -259,14 +260,14 @@ static int make_subscription_of_ask(domus_stack *stack, domi_nats_client *client
     client->subscriptions_count++;
     *ret_number = number_of_subscription(client, place);
     /* if earlier subscriptions were not sent to the server yet, this one waits behind them */
-    if (domi_nats_is_ready(client) && client->renewed == place)
+    if (domi_nats_is_logged_in(client) && client->renewed == place)
         client->renewed++;
     if (was_sent_to_server(client, place) && tell_server_of_subscription(stack, client, place) != 0)
         (void)domus_channel_reset(stack, client->channel, -ENOBUFS);
     return 0;
 }
 
-int domi_nats_on_subscribe(domus_stack *stack, void *self, const void *payload)
+int domi_nats_on_ask_to_subscribe(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
     domus_nats_subscription subscription = {.number = 0};
@@ -276,12 +277,12 @@ int domi_nats_on_subscribe(domus_stack *stack, void *self, const void *payload)
                     ? -ESHUTDOWN
                     : make_subscription_of_ask(stack, client, payload, &subscription.number);
     if (error != 0)
-        return domi_nats_refuse(stack, client, error);
+        return domi_nats_refuse_current_message(stack, client, error);
     (void)domus_reply(stack, &domus_nats_subscription_type, &subscription);
     return 0;
 }
 
-int domi_nats_on_unsubscribe(domus_stack *stack, void *self, const void *payload)
+int domi_nats_on_ask_to_unsubscribe(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
     const domus_nats_unsubscribe *unsubscribe = payload;
@@ -298,7 +299,7 @@ int domi_nats_on_unsubscribe(domus_stack *stack, void *self, const void *payload
         if (was_sent_to_server(client, place))
             error = tell_server_messages_max(stack, client, place);
     } else {
-        error = domi_nats_tell_end(stack, client, place);
+        error = domi_nats_tell_end_of_subscription(stack, client, place);
         free_ended_subscription(stack, client, place);
     }
     /* the unsubscribe could not be sent, so the connection ends: the server must not go on
@@ -309,7 +310,8 @@ int domi_nats_on_unsubscribe(domus_stack *stack, void *self, const void *payload
     return 0;
 }
 
-void domi_nats_forget_owner(domus_stack *stack, domi_nats_client *client, domus_address who)
+void domi_nats_end_subscriptions_of_actor(domus_stack *stack, domi_nats_client *client,
+                                          domus_address who)
 {
     free_all_ended_subscriptions(stack, client);
     if (client->places == 0)
@@ -319,14 +321,14 @@ void domi_nats_forget_owner(domus_stack *stack, domi_nats_client *client, domus_
         const domi_nats_subscription *subscription = &client->subscriptions[place];
         uint32_t next = subscription->of_owner;
         if (domus_address_equals(subscription->to, who)) {
-            (void)domi_nats_tell_end(stack, client, place);
+            (void)domi_nats_tell_end_of_subscription(stack, client, place);
             free_ended_subscription(stack, client, place);
         }
         place = next;
     }
 }
 
-void domi_nats_drop_subscriptions(domi_nats_client *client)
+void domi_nats_free_all_subscriptions(domi_nats_client *client)
 {
     for (uint32_t i = 0; i < client->places_used; i++)
         free(client->subscriptions[i].subject);
@@ -336,8 +338,8 @@ void domi_nats_drop_subscriptions(domi_nats_client *client)
 
 /* --- delivery of messages --------------------------------------------------------------------- */
 
-int domi_nats_deliver(domus_stack *stack, domi_nats_client *client,
-                      const domus_nats_message *message)
+int domi_nats_deliver_to_subscriber(domus_stack *stack, domi_nats_client *client,
+                                    const domus_nats_message *message)
 {
     domi_nats_subscription *subscription = find_subscription(client, message->subscription);
     domus_message *passed;

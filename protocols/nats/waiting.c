@@ -71,15 +71,15 @@ static void remove_waiting_message(domi_nats_client *client, domi_nats_waiting *
     free(waiting);
 }
 
-void domi_nats_wake_pump(domus_stack *stack, domi_nats_client *client)
+void domi_nats_send_waiting_soon(domus_stack *stack, domi_nats_client *client)
 {
-    if (domi_nats_is_ready(client) && !client->is_pumping &&
+    if (domi_nats_is_logged_in(client) && !client->is_pumping &&
         domus_after(stack, 0, &domi_nats_pump_type, NULL, NULL) == 0)
         client->is_pumping = true;
 }
 
-int domi_nats_put_aside(domus_stack *stack, domi_nats_client *client,
-                        const domus_nats_publish *publish)
+int domi_nats_queue_publish_to_wait(domus_stack *stack, domi_nats_client *client,
+                                    const domus_nats_publish *publish)
 {
     domi_nats_waiting *waiting;
     uint64_t bytes = (uint64_t)publish->subject.size + publish->reply.size + publish->headers.size +
@@ -95,7 +95,7 @@ int domi_nats_put_aside(domus_stack *stack, domi_nats_client *client,
         return error;
     }
     waiting->publish = *publish;
-    domi_nats_wake_pump(stack, client);
+    domi_nats_send_waiting_soon(stack, client);
     return 0;
 }
 
@@ -116,8 +116,8 @@ static void arm_timer_for_waiting_asks(domus_stack *stack, domi_nats_client *cli
         client->look_ns = deadline_ns;
 }
 
-int domi_nats_put_ask_aside(domus_stack *stack, domi_nats_client *client, domus_kept kept,
-                            uint64_t deadline_ns, uint64_t bytes)
+int domi_nats_queue_ask_to_wait(domus_stack *stack, domi_nats_client *client, domus_kept kept,
+                                uint64_t deadline_ns, uint64_t bytes)
 {
     domi_nats_waiting *waiting;
     int error = add_to_queue_of_waiting(client, bytes, true, &waiting);
@@ -136,11 +136,11 @@ int domi_nats_put_ask_aside(domus_stack *stack, domi_nats_client *client, domus_
     client->end_of_asks = &waiting->next_ask;
     client->waiting_asks++;
     arm_timer_for_waiting_asks(stack, client, waiting->deadline_ns);
-    domi_nats_wake_pump(stack, client);
+    domi_nats_send_waiting_soon(stack, client);
     return 0;
 }
 
-int domi_nats_on_look_at_waiting(domus_stack *stack, void *self, const void *payload)
+int domi_nats_on_check_of_waiting_asks(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
     domi_nats_waiting *waiting = client->first_ask, *next;
@@ -162,7 +162,7 @@ int domi_nats_on_look_at_waiting(domus_stack *stack, void *self, const void *pay
     return 0;
 }
 
-void domi_nats_drop_waiting(domi_nats_client *client)
+void domi_nats_free_waiting_messages(domi_nats_client *client)
 {
     while (client->first != NULL)
         remove_waiting_message(client, client->first);
@@ -187,7 +187,7 @@ static int send_first_waiting_message(domus_stack *stack, domi_nats_client *clie
             (void)domus_kept_fail(stack, waiting->kept, error);
         }
     } else {
-        error = domi_nats_send(stack, client, &waiting->publish);
+        error = domi_nats_send_publish(stack, client, &waiting->publish);
         if (error == -EPIPE || error == -ENOBUFS)
             return error;
         client->counted.refused += error != 0;
@@ -198,16 +198,17 @@ static int send_first_waiting_message(domus_stack *stack, domi_nats_client *clie
 
 static bool has_waiting_messages(const domi_nats_client *client)
 {
-    return client->first != NULL || !domi_nats_is_renewed(client);
+    return client->first != NULL || !domi_nats_has_renewed_subscriptions(client);
 }
 
 /* Send as many messages of the queue as the connection accepts now. */
 static void send_waiting_as_room_allows(domus_stack *stack, domi_nats_client *client)
 {
-    while (domi_nats_is_ready(client) && has_waiting_messages(client) &&
-           domi_nats_has_room(client)) {
-        int error = domi_nats_is_renewed(client) ? send_first_waiting_message(stack, client)
-                                                 : domi_nats_renew(stack, client);
+    while (domi_nats_is_logged_in(client) && has_waiting_messages(client) &&
+           domi_nats_has_connection_room(client)) {
+        int error = domi_nats_has_renewed_subscriptions(client)
+                        ? send_first_waiting_message(stack, client)
+                        : domi_nats_renew_next_subscription(stack, client);
         if (error != 0)
             break;
     }
@@ -217,22 +218,22 @@ static int on_room_on_connection(domus_stack *stack, void *self, const domus_ans
 {
     domi_nats_client *client = self;
 
-    if (answer->error != 0 || !domi_nats_is_ready(client))
+    if (answer->error != 0 || !domi_nats_is_logged_in(client))
         return 0;
-    return domi_nats_on_pump(stack, self, NULL);
+    return domi_nats_on_time_to_send_waiting(stack, self, NULL);
 }
 
-int domi_nats_on_pump(domus_stack *stack, void *self, const void *payload)
+int domi_nats_on_time_to_send_waiting(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
 
     (void)payload;
-    if (!domi_nats_is_ready(client))
+    if (!domi_nats_is_logged_in(client))
         return 0; /* there is no connection: the next one begins to send the queue by itself */
     /* the channel has handled the forwarded requests, or their askers do not wait any more */
     client->forwarded = 0;
     send_waiting_as_room_allows(stack, client);
-    if (!domi_nats_is_ready(client) || !has_waiting_messages(client)) {
+    if (!domi_nats_is_logged_in(client) || !has_waiting_messages(client)) {
         client->is_pumping = false;
         return 0;
     }
@@ -240,7 +241,7 @@ int domi_nats_on_pump(domus_stack *stack, void *self, const void *payload)
         domus_channel_flush_to(stack, client->channel, DOMI_NATS_WINDOW / 2, on_room_on_connection);
     if (result != DOMUS_PARKED) {
         client->is_pumping = false;
-        domi_nats_wake_pump(stack, client);
+        domi_nats_send_waiting_soon(stack, client);
         return 0;
     }
     return result;

@@ -29,9 +29,9 @@ static int read_filter_of_dump(domus_slice query, domi_actors_page *wanted)
     wanted->behaviour[size > 0 ? size : 0] = '\0';
     if (size > 0)
         wanted->filter.behaviour = wanted->behaviour;
-    if (domi_query_number(query, "from", NULL, UINT32_MAX - 1, &wanted->filter.from) != 0 ||
-        domi_query_number(query, "count", NULL, DOMUS_OBSERVE_ACTORS_MAX, &wanted->filter.count) !=
-            0 ||
+    if (domi_query_read_number(query, "from", NULL, UINT32_MAX - 1, &wanted->filter.from) != 0 ||
+        domi_query_read_number(query, "count", NULL, DOMUS_OBSERVE_ACTORS_MAX,
+                               &wanted->filter.count) != 0 ||
         wanted->filter.count == 0)
         return -EINVAL;
     return 0;
@@ -52,7 +52,7 @@ static int make_page_of_dump(void *page_)
                                 : -ENOMEM;
 }
 
-void domi_actors_page_free(domi_actors_page *made)
+void domi_free_text_of_actors_page(domi_actors_page *made)
 {
     free(made->text);
     made->text = NULL;
@@ -66,12 +66,12 @@ static int answer_with_page_of_dump(domus_stack *stack, void *self, const domus_
 
     if (error == 0)
         error = domus_slice_copy(done->text, strlen(done->text), &text);
-    domi_actors_page_free(done);
+    domi_free_text_of_actors_page(done);
     if (error == -ESHUTDOWN)
-        return domi_observe_say(stack, 503, "the program stops\n");
+        return domi_observe_answer_with_line(stack, 503, "the program stops\n");
     if (error == -EAGAIN)
-        return domi_observe_say(stack, 503, "too many viewers wait for actors\n");
-    return error != 0 ? error : domi_observe_answer(stack, DOMI_OBSERVE_PLAIN, text);
+        return domi_observe_answer_with_line(stack, 503, "too many viewers wait for actors\n");
+    return error != 0 ? error : domi_observe_answer_with_bytes(stack, DOMI_OBSERVE_PLAIN, text);
 }
 
 int domi_observe_serve_actors(domus_stack *stack, void *self, const void *payload)
@@ -79,8 +79,9 @@ int domi_observe_serve_actors(domus_stack *stack, void *self, const void *payloa
     domi_actors_page *wanted = &((domi_viewer *)self)->page;
 
     if (read_filter_of_dump(domus_http_query(payload), wanted) != 0)
-        return domi_observe_say(stack, 400,
-                                "from and count are numbers, count is 1..1000, and the name of a "
-                                "behaviour has at most 63 bytes\n");
+        return domi_observe_answer_with_line(
+            stack, 400,
+            "from and count are numbers, count is 1..1000, and the name of a "
+            "behaviour has at most 63 bytes\n");
     return domus_blocking(stack, make_page_of_dump, wanted, answer_with_page_of_dump);
 }

@@ -21,7 +21,8 @@
  * temporary */
 #define NAME_MAX_ 24
 
-/* The file of this process in the registry. Only domi_announce() and domi_announce_end() use it. */
+/* The file of this process in the registry. Only domi_announce_port_in_registry() and
+ * domi_remove_port_from_registry() use it. */
 static struct {
     pid_t pid; /* pid of the process that wrote the file; 0: no file was written */
     struct stat file;
@@ -154,7 +155,7 @@ static bool write_registry_file(int directory, const char *text, size_t size)
     return false;
 }
 
-void domi_announce(const domus_endpoint *at, uint16_t port)
+void domi_announce_port_in_registry(const domus_endpoint *at, uint16_t port)
 {
     char text[TEXT_MAX], endpoint[ENDPOINT_MAX];
     uint64_t start;
@@ -182,7 +183,7 @@ void domi_announce(const domus_endpoint *at, uint16_t port)
     (void)close(directory);
 }
 
-void domi_announce_end(void)
+void domi_remove_port_from_registry(void)
 {
     struct stat now;
 

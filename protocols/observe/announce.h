@@ -26,10 +26,10 @@
 /* Write the file of this process, whose port listens at `at`; `port` is the number of a TCP port.
  * If there is no directory for the file, the port works nevertheless, and is found only by its
  * endpoint. Thread-safety: one thread at a time. */
-void domi_announce(const domus_endpoint *at, uint16_t port);
+void domi_announce_port_in_registry(const domus_endpoint *at, uint16_t port);
 
 /* Remove this process's file from the registry, if it is still the one that this process has
  * written. Thread-safety: one thread at a time. */
-void domi_announce_end(void);
+void domi_remove_port_from_registry(void);
 
 #endif

@@ -8,13 +8,13 @@
 #include <strings.h>
 #include <unistd.h>
 
-int domi_observe_say(domus_stack *stack, uint16_t status, const char *line)
+int domi_observe_answer_with_line(domus_stack *stack, uint16_t status, const char *line)
 {
     return domus_reply(stack, &domus_http_text_type,
                        &(domus_http_text){status, DOMI_OBSERVE_PLAIN, line});
 }
 
-int domi_observe_reply(domus_stack *stack, domus_http_response *response)
+int domi_observe_answer_with_response(domus_stack *stack, domus_http_response *response)
 {
     int error = domus_reply(stack, &domus_http_response_type, response);
 
@@ -30,8 +30,8 @@ static void add_fields_against_guessing(domus_appender *fields)
     (void)domus_http_add(fields, "Cache-Control", "no-store");
 }
 
-int domi_observe_begin(domus_stack *stack, const char *media, const char *encoding,
-                       domus_resumed *then)
+int domi_observe_begin_body_in_pieces(domus_stack *stack, const char *media, const char *encoding,
+                                      domus_resumed *then)
 {
     domus_http_response head = {.status = 200, .media = media};
     domus_appender fields = {0};
@@ -63,10 +63,10 @@ static int answer_with_bytes(domus_stack *stack, const char *media, const char *
         domus_slice_free(body);
         return error;
     }
-    return domi_observe_reply(stack, &response);
+    return domi_observe_answer_with_response(stack, &response);
 }
 
-int domi_observe_answer(domus_stack *stack, const char *media, domus_slice body)
+int domi_observe_answer_with_bytes(domus_stack *stack, const char *media, domus_slice body)
 {
     return answer_with_bytes(stack, media, NULL, body);
 }
@@ -79,8 +79,8 @@ static bool is_plain_file_name_character(char c)
            c == '_' || c == '.';
 }
 
-int domi_observe_answer_file(domus_stack *stack, const char *media, const char *suffix,
-                             domus_slice body)
+int domi_observe_answer_with_file(domus_stack *stack, const char *media, const char *suffix,
+                                  domus_slice body)
 {
     char name[64], disposition[160];
 
@@ -118,7 +118,7 @@ static bool is_origin_own_host(domus_slice origin, domus_slice host)
     return false;
 }
 
-bool domi_observe_is_own_page(const domus_http_request *request)
+bool domi_observe_may_request_change(const domus_http_request *request)
 {
     domus_slice host = domus_http_host(request);
     domus_http_line line;

@@ -33,7 +33,7 @@ static void read_behaviours_of_place(domus_system *system, domi_place *at)
         (void)domus_outside_behaviours(system, at->each, AT_ONE_PLACE, &at->count);
 }
 
-int domi_places_init(domus_system *system, domi_places *ret_places)
+int domi_places_read_behaviours(domus_system *system, domi_places *ret_places)
 {
     const domus_config *config = domus_system_config(system);
     uint32_t threads = domus_system_threads(system);
@@ -52,7 +52,7 @@ int domi_places_init(domus_system *system, domi_places *ret_places)
     return 0;
 }
 
-void domi_places_fini(domi_places *places)
+void domi_places_free_behaviours(domi_places *places)
 {
     free(places->each);
 }
@@ -103,7 +103,7 @@ static void write_labels_of_behaviour(const domi_places *all, const domi_place *
 {
     char label[DOMI_LABEL_SIZE];
 
-    domi_label_escape(name, label);
+    domi_escape_name_for_label(name, label);
     if (at->pool != NULL)
         snprintf(labels, size, "pool=\"%s\",behaviour=\"%s\"", at->pool, label);
     else if (at->thread == all->threads)
@@ -116,16 +116,16 @@ static void write_family_of_behaviours(domi_metrics *to, const family *one, cons
 {
     char labels[DOMI_LABELS_SIZE + DOMI_LABEL_SIZE];
 
-    domi_family_begin(to, one->name, one->is_gauge ? DOMI_GAUGE : DOMI_COUNTER, one->help);
+    domi_begin_metric_family(to, one->name, one->is_gauge ? DOMI_GAUGE : DOMI_COUNTER, one->help);
     for (uint32_t i = 0; i < all->count; i++) {
         const domi_place *at = &all->each[i];
         for (uint32_t k = 0; k < at->count; k++) {
             write_labels_of_behaviour(all, at, at->each[k].name, labels, sizeof labels);
-            domi_sample_begin(to, one->name, one->is_gauge ? "" : "_total", labels);
+            domi_begin_metric_sample(to, one->name, one->is_gauge ? "" : "_total", labels);
             if (one->is_time)
-                domi_sample_seconds(to, value_of_count(&at->each[k], one->offset));
+                domi_end_metric_sample_with_time(to, value_of_count(&at->each[k], one->offset));
             else
-                domi_sample_count(to, value_of_count(&at->each[k], one->offset));
+                domi_end_metric_sample_with_count(to, value_of_count(&at->each[k], one->offset));
         }
     }
 }

@@ -43,10 +43,10 @@ static int answer_with_line(domus_stack *stack, uint16_t status, const char *wha
 
     (void)domus_append_text(&line, "%s: %s\n", what, text);
     int error = domus_append_end(&line, &response.body);
-    return error != 0 ? error : domi_observe_reply(stack, &response);
+    return error != 0 ? error : domi_observe_answer_with_response(stack, &response);
 }
 
-void domi_observe_read_present(domi_present *ret_present)
+void domi_observe_copy_current_config(domi_present *ret_present)
 {
     domus_config *config = &ret_present->config;
 
@@ -93,7 +93,7 @@ static bool store_level_for_trace_end(const char *path, const char *value)
     if (!domi_observed.is_raised || strcmp(path, "profile.level") != 0)
         return false;
     for (level = DOMUS_PROFILE_OFF; level <= DOMUS_PROFILE_SPANS; level++) {
-        if (strcmp(domi_observe_level_name(level), value) != 0)
+        if (strcmp(domi_observe_word_of_level(level), value) != 0)
             continue;
         domi_observed.level_before = level;
         return true;
@@ -106,14 +106,16 @@ int domi_observe_serve_change(domus_stack *stack, const domus_http_request *requ
 {
     char path[PATH_SIZE], value[VALUE_SIZE], error[ERROR_SIZE] = "";
 
-    if (!domi_observe_is_own_page(request))
-        return domi_observe_say(stack, 403, "a page of another site may not change anything\n");
+    if (!domi_observe_may_request_change(request))
+        return domi_observe_answer_with_line(stack, 403,
+                                             "a page of another site may not change anything\n");
     if (!domus_system_config(domi_observed.observed)->observe.may_change)
-        return domi_observe_say(stack, 403, "observe.change is false: nothing is changed\n");
+        return domi_observe_answer_with_line(stack, 403,
+                                             "observe.change is false: nothing is changed\n");
     if (!copy_text_without_line_end(key, path, sizeof path))
-        return domi_observe_say(stack, 404, "there is no such key\n");
+        return domi_observe_answer_with_line(stack, 404, "there is no such key\n");
     if (!copy_text_without_line_end(request->body, value, sizeof value))
-        return domi_observe_say(stack, 400, "the body has to be the value\n");
+        return domi_observe_answer_with_line(stack, 400, "the body has to be the value\n");
     if (!has_descriptors_for_connections(path, value))
         return answer_with_line(stack, 400, path, "this process may not have so many descriptors");
     if (store_level_for_trace_end(path, value))

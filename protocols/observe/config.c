@@ -50,7 +50,7 @@ static void append_key_to_handed_config(void *texts, const domus_config_shown *o
     (void)domus_append(texts, one->origin, strlen(one->origin) + 1);
 }
 
-int domi_observe_set_config(domus_config_walk *walk, const void *from)
+int domi_observe_set_shown_config(domus_config_walk *walk, const void *from)
 {
     domi_handed *one = calloc(1, sizeof *one);
     domus_appender texts = {0};
@@ -71,7 +71,7 @@ int domi_observe_set_config(domus_config_walk *walk, const void *from)
     return 0;
 }
 
-void domi_observe_forget_config(void)
+void domi_observe_free_shown_config(void)
 {
     free_handed_config(atomic_exchange_explicit(&left, NULL, memory_order_acq_rel));
     free_handed_config(shown);
@@ -80,8 +80,8 @@ void domi_observe_forget_config(void)
 
 static const domi_handed *take_newest_config_to_show(void)
 {
-    /* acq_rel: pairs with the exchange in domi_observe_set_config(), so the texts of the newer
-     * configuration are seen complete */
+    /* acq_rel: pairs with the exchange in domi_observe_set_shown_config(), so the texts of the
+     * newer configuration are seen complete */
     domi_handed *newer = atomic_exchange_explicit(&left, NULL, memory_order_acq_rel);
 
     if (newer != NULL) {
@@ -198,7 +198,7 @@ int domi_observe_serve_config(domus_stack *stack, void *self, const void *payloa
     domus_slice text;
 
     (void)self, (void)payload;
-    domi_observe_read_present(&now);
+    domi_observe_copy_current_config(&now);
     (void)domus_append_text(&writing.json, "{\"keys\":[");
     if (handed != NULL) {
         write_handed_keys(&writing, handed);
@@ -208,5 +208,5 @@ int domi_observe_serve_config(domus_stack *stack, void *self, const void *payloa
     }
     (void)domus_append_text(&writing.json, "]}\n");
     int error = domus_append_end(&writing.json, &text);
-    return error != 0 ? error : domi_observe_answer(stack, "application/json", text);
+    return error != 0 ? error : domi_observe_answer_with_bytes(stack, "application/json", text);
 }

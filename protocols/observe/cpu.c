@@ -22,7 +22,7 @@
 
 static const char *const formats[] = {"folded", "svg", NULL};
 
-bool domi_observe_wants_cpu(domus_slice query)
+bool domi_observe_wants_cpu_profile(domus_slice query)
 {
     char unused;
 
@@ -78,45 +78,51 @@ static int answer_with_cpu_profile(domus_stack *stack, void *self, const domus_a
     cpu->text = (domus_slice){0};
     switch (made->error) {
     case 0:
-        return domi_observe_answer(stack, cpu->is_svg ? "image/svg+xml" : DOMI_OBSERVE_PLAIN, text);
+        return domi_observe_answer_with_bytes(
+            stack, cpu->is_svg ? "image/svg+xml" : DOMI_OBSERVE_PLAIN, text);
     case -EBUSY:
-        return domi_observe_say(stack, 409, "the program takes a CPU profile itself\n");
+        return domi_observe_answer_with_line(stack, 409,
+                                             "the program takes a CPU profile itself\n");
     case -ENOENT:
     case -EACCES:
-        return domi_observe_say(stack, 501, "this program has another use for SIGPROF\n");
+        return domi_observe_answer_with_line(stack, 501,
+                                             "this program has another use for SIGPROF\n");
     default:
-        return domi_recording_refuse(stack, made->error);
+        return domi_recording_answer_error(stack, made->error);
     }
 }
 
 static int read_query_for_cpu_profile(domus_slice query, domi_viewer_cpu *cpu)
 {
-    int format = domi_query_word(query, "format", formats);
+    int format = domi_query_find_word(query, "format", formats);
 
     *cpu = (domi_viewer_cpu){.frequency = FREQUENCY, .is_svg = format == 1};
     return format >= 0 &&
-                   domi_query_number(query, "cpu", "s", DOMUS_OBSERVE_SECONDS_MAX, &cpu->seconds) ==
-                       0 &&
-                   domi_query_number(query, "hz", NULL, FREQUENCY_MAX, &cpu->frequency) == 0 &&
+                   domi_query_read_number(query, "cpu", "s", DOMUS_OBSERVE_SECONDS_MAX,
+                                          &cpu->seconds) == 0 &&
+                   domi_query_read_number(query, "hz", NULL, FREQUENCY_MAX, &cpu->frequency) == 0 &&
                    cpu->seconds > 0 && cpu->frequency > 0
                ? 0
                : -EINVAL;
 }
 
-int domi_observe_serve_cpu(domus_stack *stack, void *self, const void *payload)
+int domi_observe_serve_cpu_profile(domus_stack *stack, void *self, const void *payload)
 {
     domi_viewer *viewer = self;
     domi_viewer_cpu wanted;
 
-    if (!domi_observe_is_own_page(payload))
-        return domi_observe_say(stack, 403, "a page of another site may not profile the program\n");
+    if (!domi_observe_may_request_change(payload))
+        return domi_observe_answer_with_line(
+            stack, 403, "a page of another site may not profile the program\n");
     if (domi_observed.is_profiled)
-        return domi_observe_say(stack, 409, "a CPU profile is under way for another viewer\n");
+        return domi_observe_answer_with_line(stack, 409,
+                                             "a CPU profile is under way for another viewer\n");
     if (read_query_for_cpu_profile(domus_http_query(payload), &wanted) != 0)
-        return domi_observe_say(stack, 400,
-                                "cpu is 1s..60s, hz is 1..1000, format is folded or svg\n");
-    if (domi_recording_is_unread())
-        return domi_observe_say(stack, 503, "viewers have not read their answers yet\n");
+        return domi_observe_answer_with_line(
+            stack, 400, "cpu is 1s..60s, hz is 1..1000, format is folded or svg\n");
+    if (domi_recording_is_too_much_unread())
+        return domi_observe_answer_with_line(stack, 503,
+                                             "viewers have not read their answers yet\n");
     domi_observed.is_profiled = true;
     wanted.is_gone = &viewer->is_gone;
     viewer->cpu = wanted;

@@ -16,7 +16,8 @@ static void write_unit_of_family(domi_metrics *to, const char *name, const char 
         (void)domus_append_text(&to->out, "# UNIT %s %s\n", name, unit);
 }
 
-void domi_family_begin(domi_metrics *to, const char *name, domi_family_kind kind, const char *help)
+void domi_begin_metric_family(domi_metrics *to, const char *name, domi_family_kind kind,
+                              const char *help)
 {
     static const char *const kinds[] = {"counter", "gauge", "histogram"};
     const char *end = kind == DOMI_COUNTER && !to->is_open ? "_total" : "";
@@ -27,24 +28,25 @@ void domi_family_begin(domi_metrics *to, const char *name, domi_family_kind kind
     write_unit_of_family(to, name, "bytes");
 }
 
-void domi_sample_begin(domi_metrics *to, const char *name, const char *end, const char *labels)
+void domi_begin_metric_sample(domi_metrics *to, const char *name, const char *end,
+                              const char *labels)
 {
     (void)domus_append_text(&to->out, labels[0] != '\0' ? "%s%s{%s} " : "%s%s%s ", name, end,
                             labels);
 }
 
-void domi_sample_count(domi_metrics *to, uint64_t count)
+void domi_end_metric_sample_with_count(domi_metrics *to, uint64_t count)
 {
     (void)domus_append_text(&to->out, "%" PRIu64 "\n", count);
 }
 
-void domi_sample_seconds(domi_metrics *to, uint64_t time_ns)
+void domi_end_metric_sample_with_time(domi_metrics *to, uint64_t time_ns)
 {
     (void)domus_append_text(&to->out, "%" PRIu64 ".%09" PRIu64 "\n", time_ns / SECOND_NS,
                             time_ns % SECOND_NS);
 }
 
-void domi_source_labels(const domi_source *source, char labels[DOMI_LABELS_SIZE])
+void domi_write_labels_of_source(const domi_source *source, char labels[DOMI_LABELS_SIZE])
 {
     if (source->kind == DOMI_SOURCE_THREAD)
         snprintf(labels, DOMI_LABELS_SIZE, "thread=\"%" PRIu32 "\"", source->number);
@@ -55,7 +57,7 @@ void domi_source_labels(const domi_source *source, char labels[DOMI_LABELS_SIZE]
                  source->number);
 }
 
-void domi_label_escape(const char *name, char label[DOMI_LABEL_SIZE])
+void domi_escape_name_for_label(const char *name, char label[DOMI_LABEL_SIZE])
 {
     size_t length = 0;
 

@@ -26,21 +26,23 @@ typedef struct domi_metrics {
 typedef enum domi_family_kind { DOMI_COUNTER, DOMI_GAUGE, DOMI_HISTOGRAM } domi_family_kind;
 
 /* Begin a family of metrics: write its type, unit and help. `name` is without "_total". */
-void domi_family_begin(domi_metrics *to, const char *name, domi_family_kind kind, const char *help);
+void domi_begin_metric_family(domi_metrics *to, const char *name, domi_family_kind kind,
+                              const char *help);
 
 /* Write the beginning of a sample's line: the name of its family with `end` behind it, and its
  * labels. */
-void domi_sample_begin(domi_metrics *to, const char *name, const char *end, const char *labels);
+void domi_begin_metric_sample(domi_metrics *to, const char *name, const char *end,
+                              const char *labels);
 
 /* Write the value of a sample, as a count or as seconds, and end the sample's line. */
-void domi_sample_count(domi_metrics *to, uint64_t count);
-void domi_sample_seconds(domi_metrics *to, uint64_t time_ns);
+void domi_end_metric_sample_with_count(domi_metrics *to, uint64_t count);
+void domi_end_metric_sample_with_time(domi_metrics *to, uint64_t time_ns);
 
 /* Write the name of a behaviour for a label. The program chooses names, so characters that a label
  * cannot have are escaped, such that different names stay different. */
-void domi_label_escape(const char *name, char label[DOMI_LABEL_SIZE]);
+void domi_escape_name_for_label(const char *name, char label[DOMI_LABEL_SIZE]);
 
 /* Write the labels that tell a source (a thread, the outside, or a runner) from other sources. */
-void domi_source_labels(const domi_source *source, char labels[DOMI_LABELS_SIZE]);
+void domi_write_labels_of_source(const domi_source *source, char labels[DOMI_LABELS_SIZE]);
 
 #endif

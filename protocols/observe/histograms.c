@@ -19,7 +19,7 @@
 #define NAME_SIZE        16
 #define BUCKET_SIZE      (DOMI_LABELS_SIZE + DOMI_LABEL_SIZE + 32)
 
-int domi_histograms_read(domus_slice query, int *ret_kinds)
+int domi_histograms_read_wanted_kinds(domus_slice query, int *ret_kinds)
 {
     char name[NAME_SIZE];
     int64_t size = domus_http_query_value(query, "histograms", name, sizeof name - 1);
@@ -85,13 +85,13 @@ static void write_samples_of_histogram(domi_metrics *to, const char *name, const
                      end_ns / 1000000000, end_ns % 1000000000);
         else
             snprintf(bucket, sizeof bucket, "%s,le=\"+Inf\"", labels);
-        domi_sample_begin(to, name, "_bucket", bucket);
-        domi_sample_count(to, count);
+        domi_begin_metric_sample(to, name, "_bucket", bucket);
+        domi_end_metric_sample_with_count(to, count);
     }
-    domi_sample_begin(to, name, "_sum", labels);
-    domi_sample_seconds(to, histogram->sum_ns);
-    domi_sample_begin(to, name, "_count", labels);
-    domi_sample_count(to, count);
+    domi_begin_metric_sample(to, name, "_sum", labels);
+    domi_end_metric_sample_with_time(to, histogram->sum_ns);
+    domi_begin_metric_sample(to, name, "_count", labels);
+    domi_end_metric_sample_with_count(to, count);
 }
 
 static bool has_any_thread_measured_kind(const domus_system *system, domus_histogram_kind kind)
@@ -131,11 +131,11 @@ static void write_histograms_of_answer_times(domi_metrics *to, const domus_syste
     for (uint32_t i = 0; i < domus_system_threads(system); i++) {
         for (uint32_t k = 0; domus_system_answers(system, i, k, behaviour, &histogram) == 0; k++) {
             if (!has_begun)
-                domi_family_begin(
+                domi_begin_metric_family(
                     to, name, DOMI_HISTOGRAM,
                     "Time from a request of a peer to the end of its answer; samples.");
             has_begun = true;
-            domi_label_escape(behaviour, label);
+            domi_escape_name_for_label(behaviour, label);
             snprintf(labels, sizeof labels, "thread=\"%" PRIu32 "\",behaviour=\"%s\"", i, label);
             write_samples_of_histogram(to, name, labels, &histogram);
         }
@@ -152,7 +152,7 @@ void domi_histograms_write_metrics(domi_metrics *to, const domus_system *system)
             if (!has_any_thread_measured_kind(system, (domus_histogram_kind)kind))
                 continue;
             if (!has_begun)
-                domi_family_begin(to, of->name, DOMI_HISTOGRAM, of->help);
+                domi_begin_metric_family(to, of->name, DOMI_HISTOGRAM, of->help);
             has_begun = true;
             write_histograms_of_kind(to, of, (domus_histogram_kind)kind, system);
         }
@@ -198,7 +198,7 @@ void domi_histograms_write_json(domus_appender *json, const domus_system *system
     (void)domus_append_text(json, "}");
 }
 
-void domi_answers_write_json(domus_appender *json, const domus_system *system, uint32_t thread)
+void domi_answer_times_write_json(domus_appender *json, const domus_system *system, uint32_t thread)
 {
     char behaviour[DOMUS_BEHAVIOUR_NAME_SIZE];
     domus_histogram histogram;

@@ -60,13 +60,13 @@ static void write_family_of_listener_count(domi_metrics *to, const struct row *r
      * and '_' */
     char labels[DOMI_LABELS_SIZE];
 
-    domi_family_begin(to, row->name, row->kind, row->help);
+    domi_begin_metric_family(to, row->name, row->kind, row->help);
     for (size_t i = 0; i < count; i++) {
         (void)domus_system_listener(system, i, &listener);
         snprintf(labels, sizeof labels, "listener=\"%s\"",
                  listener.name[0] != '\0' ? listener.name : BY_ACTORS);
-        domi_sample_begin(to, row->name, row->kind == DOMI_COUNTER ? "_total" : "", labels);
-        domi_sample_count(to, value_of_listener_count(&listener, row));
+        domi_begin_metric_sample(to, row->name, row->kind == DOMI_COUNTER ? "_total" : "", labels);
+        domi_end_metric_sample_with_count(to, value_of_listener_count(&listener, row));
     }
 }
 

@@ -25,14 +25,14 @@ static uint32_t streams;
 /* Give a viewer one of the places for streams of /live. Returns whether one was free. */
 static bool take_place_for_stream(domi_viewer *viewer)
 {
-    if (viewer->is_live || streams >= domi_live_streams_max())
+    if (viewer->is_live || streams >= domi_live_max_streams())
         return false;
     streams++;
     viewer->is_live = true;
     return true;
 }
 
-void domi_live_leave(domi_viewer *viewer)
+void domi_live_free_place_of_viewer(domi_viewer *viewer)
 {
     if (viewer->is_live)
         streams--;
@@ -78,14 +78,14 @@ static int write_retry_time_of_stream(domus_slice *ret_bytes)
  * HEAD. Returns `error`. */
 static int free_place_and_return_error(domi_viewer *viewer, int error)
 {
-    domi_live_leave(viewer);
+    domi_live_free_place_of_viewer(viewer);
     return error;
 }
 
 /* End a viewer's stream after the sampler has answered with an error. */
 static int end_stream_after_error(domus_stack *stack, domi_viewer *viewer, int error)
 {
-    domi_live_leave(viewer);
+    domi_live_free_place_of_viewer(viewer);
     return error == -ESHUTDOWN || error == -ESTALE ? domus_reply_end(stack, NULL, NULL) : error;
 }
 
@@ -96,12 +96,12 @@ DOMUS_SEQUENCE(stream_live, struct stream)
 
     DOMUS_BEGIN;
     if (!take_place_for_stream(self))
-        return domi_observe_say(stack, 503, "too many viewers of /live\n");
+        return domi_observe_answer_with_line(stack, 503, "too many viewers of /live\n");
     if (atomic_load_explicit(&domi_observed.is_ending, memory_order_relaxed)) {
         (void)free_place_and_return_error(self, 0);
-        return domi_observe_say(stack, 503, "the program stops\n");
+        return domi_observe_answer_with_line(stack, 503, "the program stops\n");
     }
-    DOMUS_AWAIT(domi_observe_begin(stack, DOMUS_HTTP_EVENTS, "identity", then));
+    DOMUS_AWAIT(domi_observe_begin_body_in_pieces(stack, DOMUS_HTTP_EVENTS, "identity", then));
     if (answer->error != 0 || (error = write_retry_time_of_stream(&first)) != 0)
         return free_place_and_return_error(self, answer->error != 0 ? answer->error : error);
     DOMUS_AWAIT(domus_reply_write(stack, first, then));
@@ -133,7 +133,7 @@ int domi_observe_serve_live(domus_stack *stack, void *self, const void *payload)
 
 /* --- functions for the port ------------------------------------------------------------------- */
 
-int domi_live_begin(domus_system *port)
+int domi_live_start_sampler(domus_system *port)
 {
     static const domus_spawn_options options = {.mailbox_max = UINT16_MAX};
 
@@ -145,7 +145,7 @@ int domi_live_begin(domus_system *port)
 
 /* If there is no memory for the message to the sampler, the sampler is stopped instead, and all
  * streams end with it. */
-void domi_live_end(domus_system *port)
+void domi_live_end_all_streams(domus_system *port)
 {
     atomic_store_explicit(&domi_observed.is_ending, true, memory_order_relaxed);
     if (domus_outside_notice(port, domi_observed.sampler, &domi_live_end_type, NULL) != 0)

@@ -17,16 +17,16 @@ struct domi_viewer;
 
 /* Start the sampler in the system of the port, before the port is served. Returns 0; or as
  * domus_outside_spawn(). */
-int domi_live_begin(domus_system *port);
+int domi_live_start_sampler(domus_system *port);
 
 /* End all streams because the program begins to stop; no more begin. Thread-safety: any thread,
  * while the system of the port runs. */
-void domi_live_end(domus_system *port);
+void domi_live_end_all_streams(domus_system *port);
 
 /* Handle a viewer's request for /live. The frame of this handler has DOMI_LIVE_FRAME_MAX bytes. */
 int domi_observe_serve_live(domus_stack *stack, void *self, const void *payload);
 
 /* Free the place for a stream of /live that a viewer has, if it has one. */
-void domi_live_leave(struct domi_viewer *viewer);
+void domi_live_free_place_of_viewer(struct domi_viewer *viewer);
 
 #endif

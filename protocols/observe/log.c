@@ -59,7 +59,8 @@ static int read_log_level_of_query(domus_slice query, domus_log_level *ret_level
 
 static int answer_with_words_of_levels(domus_stack *stack)
 {
-    return domi_observe_say(stack, 400, "level is error, warning or info; follow is 0 or 1\n");
+    return domi_observe_answer_with_line(stack, 400,
+                                         "level is error, warning or info; follow is 0 or 1\n");
 }
 
 /* Read from a query whether the viewer wants to follow the log. Returns 0; -EINVAL. */
@@ -74,7 +75,7 @@ static int read_follow_of_query(domus_slice query, bool *ret_follows)
     return 0;
 }
 
-bool domi_observe_wants_to_follow(const domus_http_request *request)
+bool domi_observe_wants_to_follow_log(const domus_http_request *request)
 {
     bool follows;
 
@@ -116,7 +117,7 @@ static uint32_t write_next_log_lines(domi_follow *follow, uint32_t most, domus_a
 
 /* --- following -------------------------------------------------------------------------------- */
 
-void domi_observe_stop_following(domi_follow *follow)
+void domi_observe_free_place_in_log(domi_follow *follow)
 {
     if (follow->follows)
         followers--;
@@ -137,7 +138,7 @@ static int set_options_of_viewer_channel(domus_stack *stack, const domus_channel
  * does. */
 static int end_stream_of_log(domus_stack *stack, domi_viewer *viewer)
 {
-    domi_observe_stop_following(&viewer->follow);
+    domi_observe_free_place_in_log(&viewer->follow);
     (void)set_options_of_viewer_channel(stack, NULL);
     return domus_reply_end(stack, NULL, NULL);
 }
@@ -171,7 +172,7 @@ static int send_next_log_lines(domus_stack *stack, void *self, const domus_answe
 
     if (answer->error == 0)
         return send_log_lines_or_wait(stack, viewer);
-    domi_observe_stop_following(&viewer->follow);
+    domi_observe_free_place_in_log(&viewer->follow);
     return answer->error;
 }
 
@@ -185,11 +186,12 @@ static int begin_stream_of_log(domus_stack *stack, domi_viewer *viewer)
                                                   .idle_timeout_ns = DOMUS_NONE};
 
     if (followers >= DOMUS_OBSERVE_FOLLOWERS_MAX)
-        return domi_observe_say(stack, 503, "too many viewers follow the log\n");
+        return domi_observe_answer_with_line(stack, 503, "too many viewers follow the log\n");
     int error = set_options_of_viewer_channel(stack, &patient);
     if (error != 0)
         return error;
-    int result = domi_observe_begin(stack, DOMI_OBSERVE_PLAIN, NULL, send_next_log_lines);
+    int result =
+        domi_observe_begin_body_in_pieces(stack, DOMI_OBSERVE_PLAIN, NULL, send_next_log_lines);
     if (result < 0)
         return result;
     viewer->follow.follows = true;
@@ -213,24 +215,26 @@ int domi_observe_serve_log(domus_stack *stack, void *self, const void *payload)
     /* acquire: pairs with the release of set_log_source(), so that the log source is seen complete
      */
     if (!atomic_load_explicit(&domi_observed.has_log, memory_order_acquire))
-        return domi_observe_say(stack, 404, "this program keeps no lines of its log\n");
-    if (domi_observe_wants_to_follow(payload))
+        return domi_observe_answer_with_line(stack, 404,
+                                             "this program keeps no lines of its log\n");
+    if (domi_observe_wants_to_follow_log(payload))
         return begin_stream_of_log(stack, viewer);
     (void)write_next_log_lines(&viewer->follow, DOMUS_LOG_KEPT, &lines);
     error = domus_append_end(&lines, &text);
-    return error != 0 ? error : domi_observe_answer(stack, DOMI_OBSERVE_PLAIN, text);
+    return error != 0 ? error : domi_observe_answer_with_bytes(stack, DOMI_OBSERVE_PLAIN, text);
 }
 
-int domi_observe_serve_log_level(domus_stack *stack, void *self, const void *payload)
+int domi_observe_serve_log_level_change(domus_stack *stack, void *self, const void *payload)
 {
     static const char *const lines[] = {"error\n", "warning\n", "info\n"};
     domus_log_level level;
 
     (void)self;
-    if (!domi_observe_is_own_page(payload))
-        return domi_observe_say(stack, 403, "a page of another site may not change anything\n");
+    if (!domi_observe_may_request_change(payload))
+        return domi_observe_answer_with_line(stack, 403,
+                                             "a page of another site may not change anything\n");
     if (read_log_level_of_query(domus_http_query(payload), &level) != 0)
         return answer_with_words_of_levels(stack);
     (void)domus_system_set_log_level(domi_observed.observed, level);
-    return domi_observe_say(stack, 200, lines[level]);
+    return domi_observe_answer_with_line(stack, 200, lines[level]);
 }

@@ -309,25 +309,25 @@ static void copy_figures_of_system(domus_system *system, domi_look *look)
 
 static void copy_identity_of_program(const domus_system *system, domi_look *look)
 {
-    look->now_ns = domi_observe_now_ns();
+    look->now_ns = domi_observe_clock_ns();
     look->pid = (uint64_t)getpid();
     look->uptime_ns = look->now_ns - domi_observed.opened_ns;
     domi_look_copy_name(look->program, sizeof look->program, program_invocation_short_name);
     domi_look_copy_name(look->level, sizeof look->level,
-                        domi_observe_level_name(domus_system_profile_level(system)));
+                        domi_observe_word_of_level(domus_system_profile_level(system)));
 }
 
-int domi_looking_take(domus_system *system, domi_look *ret_look)
+int domi_take_look_at_program(domus_system *system, domi_look *ret_look)
 {
     uint32_t threads = domus_system_threads(system);
     domi_sources sources;
     domi_look look;
-    int error = domi_sources_init(system, &sources);
+    int error = domi_sources_read_profiles(system, &sources);
 
     if (error != 0)
         return error;
-    error = domi_look_init(&look, threads, sources.count - threads - 1, 0,
-                           domus_system_config(system)->listener_count + 1);
+    error = domi_look_allocate_lists(&look, threads, sources.count - threads - 1, 0,
+                                     domus_system_config(system)->listener_count + 1);
     if (error == 0) {
         copy_identity_of_program(system, &look);
         copy_figures_of_sources(system, &sources, &look);
@@ -340,9 +340,9 @@ int domi_looking_take(domus_system *system, domi_look *ret_look)
         if (error == 0)
             *ret_look = look;
         else
-            domi_look_fini(&look);
+            domi_look_free_lists(&look);
     }
-    domi_sources_fini(&sources);
+    domi_sources_free_profiles(&sources);
     return error;
 }
 
@@ -353,7 +353,7 @@ static void write_group_of_figures(domus_appender *json, const char *before,
 {
     for (size_t i = 0; names[i] != NULL; i++)
         (void)domus_append_text(json, "%s\"%s\":%" PRIu64, i == 0 ? before : ",", names[i],
-                                *domi_look_field(group, i));
+                                *domi_look_figure_of_group(group, i));
 }
 
 static void write_cpu_times_of_threads(domus_appender *json, const domus_system *system)
@@ -368,7 +368,7 @@ static void write_cpu_times_of_threads(domus_appender *json, const domus_system 
     }
 }
 
-void domi_looking_write_json(domus_appender *json, domus_system *system)
+void domi_write_look_as_json(domus_appender *json, domus_system *system)
 {
     domi_look_settings settings;
     domi_look_machine figures;

@@ -28,17 +28,17 @@ static void write_family_of_counter(domi_metrics *to, const domi_row *row,
 {
     char labels[DOMI_LABELS_SIZE];
 
-    domi_family_begin(to, row->name, row->is_gauge ? DOMI_GAUGE : DOMI_COUNTER, row->help);
+    domi_begin_metric_family(to, row->name, row->is_gauge ? DOMI_GAUGE : DOMI_COUNTER, row->help);
     for (size_t i = 0; i < sources->count; i++) {
         const domi_source *source = &sources->each[i];
         if (!does_source_count_row(source, row))
             continue;
-        domi_source_labels(source, labels);
-        domi_sample_begin(to, row->name, row->is_gauge ? "" : "_total", labels);
+        domi_write_labels_of_source(source, labels);
+        domi_begin_metric_sample(to, row->name, row->is_gauge ? "" : "_total", labels);
         if (row->is_time)
-            domi_sample_seconds(to, domi_row_value(row, &source->counters));
+            domi_end_metric_sample_with_time(to, domi_row_read_counter(row, &source->counters));
         else
-            domi_sample_count(to, domi_row_value(row, &source->counters));
+            domi_end_metric_sample_with_count(to, domi_row_read_counter(row, &source->counters));
     }
 }
 
@@ -47,14 +47,15 @@ static void write_family_of_phases(domi_metrics *to, const domi_sources *sources
     static const char name[] = "domus_phase_seconds";
     char labels[DOMI_LABELS_SIZE];
 
-    domi_family_begin(to, name, DOMI_COUNTER, "Time that a thread was in a phase of its loop.");
+    domi_begin_metric_family(to, name, DOMI_COUNTER,
+                             "Time that a thread was in a phase of its loop.");
     for (size_t i = 0; i < sources->count; i++) {
         const domi_source *source = &sources->each[i];
         for (int phase = 0; source->kind == DOMI_SOURCE_THREAD && phase < DOMUS_PHASES; phase++) {
             snprintf(labels, sizeof labels, "thread=\"%" PRIu32 "\",phase=\"%s\"", source->number,
                      domus_phase_name((domus_phase)phase));
-            domi_sample_begin(to, name, "_total", labels);
-            domi_sample_seconds(to, source->counters.phase_ns[phase]);
+            domi_begin_metric_sample(to, name, "_total", labels);
+            domi_end_metric_sample_with_time(to, source->counters.phase_ns[phase]);
         }
     }
 }
@@ -66,7 +67,7 @@ static void write_stalls_of(domi_metrics *to, const char *name, const domi_sourc
     char labels[DOMI_LABELS_SIZE], bucket[DOMI_LABELS_SIZE + 32];
     uint64_t sum = 0;
 
-    domi_source_labels(source, labels);
+    domi_write_labels_of_source(source, labels);
     for (int length = 0; length < DOMUS_STALL_LENGTHS; length++) {
         unsigned bound_ms = 2u << length;
         sum += counters->stall_lengths[length];
@@ -75,21 +76,21 @@ static void write_stalls_of(domi_metrics *to, const char *name, const domi_sourc
                      bound_ms % 1000);
         else
             snprintf(bucket, sizeof bucket, "%s,le=\"+Inf\"", labels);
-        domi_sample_begin(to, name, "_bucket", bucket);
-        domi_sample_count(to, sum);
+        domi_begin_metric_sample(to, name, "_bucket", bucket);
+        domi_end_metric_sample_with_count(to, sum);
     }
-    domi_sample_begin(to, name, "_sum", labels);
-    domi_sample_seconds(to, counters->stalled_ns);
-    domi_sample_begin(to, name, "_count", labels);
-    domi_sample_count(to, sum);
+    domi_begin_metric_sample(to, name, "_sum", labels);
+    domi_end_metric_sample_with_time(to, counters->stalled_ns);
+    domi_begin_metric_sample(to, name, "_count", labels);
+    domi_end_metric_sample_with_count(to, sum);
 }
 
 static void write_families_of_stalls(domi_metrics *to, const domi_sources *sources)
 {
     static const char name[] = "domus_stall_seconds";
 
-    domi_family_begin(to, name, DOMI_HISTOGRAM,
-                      "Runs of actors that were longer than stall.threshold.");
+    domi_begin_metric_family(to, name, DOMI_HISTOGRAM,
+                             "Runs of actors that were longer than stall.threshold.");
     for (size_t i = 0; i < sources->count; i++)
         if (sources->each[i].kind != DOMI_SOURCE_OUTSIDE)
             write_stalls_of(to, name, &sources->each[i]);
@@ -125,13 +126,14 @@ static void write_family_of_runner_count(domi_metrics *to, const struct runner_r
 {
     char labels[DOMI_LABELS_SIZE];
 
-    domi_family_begin(to, row->name, DOMI_COUNTER, row->help);
+    domi_begin_metric_family(to, row->name, DOMI_COUNTER, row->help);
     for (size_t i = 0; i < sources->count; i++) {
         if (sources->each[i].kind != DOMI_SOURCE_RUNNER)
             continue;
-        domi_source_labels(&sources->each[i], labels);
-        domi_sample_begin(to, row->name, "_total", labels);
-        domi_sample_count(to, value_of_runner_count(&sources->each[i], row->offset));
+        domi_write_labels_of_source(&sources->each[i], labels);
+        domi_begin_metric_sample(to, row->name, "_total", labels);
+        domi_end_metric_sample_with_count(to,
+                                          value_of_runner_count(&sources->each[i], row->offset));
     }
 }
 
@@ -146,16 +148,17 @@ static void write_family_of_runner_times(domi_metrics *to, const domi_sources *s
     static const char name[] = "domus_runner_seconds";
     char labels[DOMI_LABELS_SIZE], all[DOMI_LABELS_SIZE + 32];
 
-    domi_family_begin(to, name, DOMI_COUNTER,
-                      "Time that a runner of a pool ran, searched, or was parked.");
+    domi_begin_metric_family(to, name, DOMI_COUNTER,
+                             "Time that a runner of a pool ran, searched, or was parked.");
     for (size_t i = 0; i < sources->count; i++) {
         if (sources->each[i].kind != DOMI_SOURCE_RUNNER)
             continue;
-        domi_source_labels(&sources->each[i], labels);
+        domi_write_labels_of_source(&sources->each[i], labels);
         for (size_t k = 0; k < sizeof times / sizeof times[0]; k++) {
             snprintf(all, sizeof all, "%s,state=\"%s\"", labels, times[k].what);
-            domi_sample_begin(to, name, "_total", all);
-            domi_sample_seconds(to, value_of_runner_count(&sources->each[i], times[k].offset));
+            domi_begin_metric_sample(to, name, "_total", all);
+            domi_end_metric_sample_with_time(
+                to, value_of_runner_count(&sources->each[i], times[k].offset));
         }
     }
 }
@@ -175,9 +178,9 @@ static void write_families_of_runners(domi_metrics *to, const domi_sources *sour
 static void write_family_of_gauge(domi_metrics *to, const char *name, uint64_t value,
                                   const char *help)
 {
-    domi_family_begin(to, name, DOMI_GAUGE, help);
-    domi_sample_begin(to, name, "", "");
-    domi_sample_count(to, value);
+    domi_begin_metric_family(to, name, DOMI_GAUGE, help);
+    domi_begin_metric_sample(to, name, "", "");
+    domi_end_metric_sample_with_count(to, value);
 }
 
 static void write_families_of_memory(domi_metrics *to, domus_system *system)
@@ -221,24 +224,24 @@ static void write_families_of_usage(domi_metrics *to, domus_system *system)
                           "Those that have an actor.");
 }
 
-int domi_observe_metrics(domus_system *system, bool is_open, domus_slice *ret_text)
+int domi_observe_write_metrics(domus_system *system, bool is_open, domus_slice *ret_text)
 {
     domi_metrics to = {.is_open = is_open};
     domi_sources sources;
     domi_places places;
-    int error = domi_sources_init(system, &sources);
+    int error = domi_sources_read_profiles(system, &sources);
 
     if (error != 0)
         return error;
-    error = domi_places_init(system, &places);
+    error = domi_places_read_behaviours(system, &places);
     if (error != 0) {
-        domi_sources_fini(&sources);
+        domi_sources_free_profiles(&sources);
         return error;
     }
     write_family_of_phases(&to, &sources);
     write_families_of_stalls(&to, &sources);
     domi_histograms_write_metrics(&to, system);
-    domi_pairs_write_metrics(&to, system);
+    domi_thread_pairs_write_metrics(&to, system);
     for (const domi_row *row = domi_rows; row->name != NULL; row++)
         write_family_of_counter(&to, row, &sources);
     write_families_of_runners(&to, &sources);
@@ -246,10 +249,10 @@ int domi_observe_metrics(domus_system *system, bool is_open, domus_slice *ret_te
     write_families_of_memory(&to, system);
     domi_behaviours_write_metrics(&to, &places);
     write_families_of_usage(&to, system);
-    domi_sets_write_metrics(&to, system);
+    domi_write_metrics_of_figure_sets(&to, system);
     if (is_open)
         (void)domus_append_text(&to.out, "# EOF\n");
-    domi_places_fini(&places);
-    domi_sources_fini(&sources);
+    domi_places_free_behaviours(&places);
+    domi_sources_free_profiles(&sources);
     return domus_append_end(&to.out, ret_text);
 }

@@ -16,7 +16,7 @@
 typedef struct domi_observation {
     domus_system *observed;
     domus_system *own; /* the port's own system, which serves viewers */
-    /* time at which the port was opened, on the clock of domi_observe_now_ns() */
+    /* time at which the port was opened, on the clock of domi_observe_clock_ns() */
     uint64_t opened_ns;
     /* requests must name a loopback host, because the port is on TCP and not public */
     bool checks_host;
@@ -42,18 +42,18 @@ extern domi_observation domi_observed;
 extern const domus_behaviour domi_observe_site;
 
 /* Returns the time in ns by CLOCK_MONOTONIC. */
-uint64_t domi_observe_now_ns(void);
+uint64_t domi_observe_clock_ns(void);
 
 /* --- texts about the system ------------------------------------------------------------------- */
 
 /* Write the counters of a system for Prometheus: in OpenMetrics 1.0, or in the text format 0.0.4.
  * Returns 0; -ENOMEM. Ownership: the slice is the caller's. */
-int domi_observe_metrics(domus_system *system, bool is_open, domus_slice *ret_text);
+int domi_observe_write_metrics(domus_system *system, bool is_open, domus_slice *ret_text);
 
 /* Write the counters of a system as JSON, with the wanted kinds of histograms (writers.h), and
  * with the figures of the machine for the doctor (looking.h). Returns and ownership: as
- * domi_observe_metrics(). */
-int domi_observe_profile(domus_system *system, int histograms, bool has_machine,
-                         domus_slice *ret_text);
+ * domi_observe_write_metrics(). */
+int domi_observe_write_profile_json(domus_system *system, int histograms, bool has_machine,
+                                    domus_slice *ret_text);
 
 #endif

@@ -6,7 +6,7 @@
 
 domi_observation domi_observed;
 
-uint64_t domi_observe_now_ns(void)
+uint64_t domi_observe_clock_ns(void)
 {
     struct timespec now;
 

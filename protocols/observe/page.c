@@ -67,13 +67,13 @@ static int answer_with_live_page(domus_stack *stack, bool is_packed)
         domus_slice_free(response.fields);
         return error;
     }
-    return domi_observe_reply(stack, &response);
+    return domi_observe_answer_with_response(stack, &response);
 }
 
-int domi_observe_serve_page(domus_stack *stack, void *self, const void *payload)
+int domi_observe_serve_live_page(domus_stack *stack, void *self, const void *payload)
 {
     (void)self;
     if (!has_accept_list_name(payload, "accept", "text/html"))
-        return domi_observe_say(stack, 200, LIST);
+        return domi_observe_answer_with_line(stack, 200, LIST);
     return answer_with_live_page(stack, has_accept_list_name(payload, "accept-encoding", "gzip"));
 }

@@ -30,23 +30,23 @@ extern const domi_page domi_observe_page;
 
 /* Handle a viewer's request for /. A viewer that accepts HTML gets the live page, and any other
  * gets a list of all paths. */
-int domi_observe_serve_page(domus_stack *stack, void *self, const void *payload);
+int domi_observe_serve_live_page(domus_stack *stack, void *self, const void *payload);
 
 /* ---- level.c ----------------------------------------------------------------------------------*/
 
 /* How much the observed system measures (profile.level), and changes of that level. */
 
 /* Returns the word for a profile level, as in the configuration. */
-const char *domi_observe_level_name(domus_profile_level level);
+const char *domi_observe_word_of_level(domus_profile_level level);
 
 /* Raise the profile level to spans for a trace, and set it back at the trace's end. If a viewer
  * changes the level in between, its level is the one that is set at the end; a level that the
  * program itself sets in between stays. Thread-safety: the port's thread. */
-void domi_observe_level_raise(void);
-void domi_observe_level_put_back(void);
+void domi_observe_raise_level_for_trace(void);
+void domi_observe_restore_level(void);
 
 /* Handle a viewer's POST /profile?level=WORD. */
-int domi_observe_serve_level(domus_stack *stack, void *self, const void *payload);
+int domi_observe_serve_level_change(domus_stack *stack, void *self, const void *payload);
 
 /* ---- change.c ---------------------------------------------------------------------------------*/
 
@@ -64,7 +64,7 @@ typedef struct domi_present {
 } domi_present;
 
 /* Copy the current configuration of the observed system. */
-void domi_observe_read_present(domi_present *ret_present);
+void domi_observe_copy_current_config(domi_present *ret_present);
 
 /* ---- config.c ---------------------------------------------------------------------------------*/
 
@@ -73,11 +73,11 @@ void domi_observe_read_present(domi_present *ret_present);
 
 /* Let /config show from now on the keys and values of `from` that `walk` visits. Any thread that
  * opens the port may call this while the port is open. Returns 0; -ENOMEM. */
-int domi_observe_set_config(domus_config_walk *walk, const void *from);
+int domi_observe_set_shown_config(domus_config_walk *walk, const void *from);
 
 /* Free the configuration that was handed over for /config, after the system of the port has
  * stopped. */
-void domi_observe_forget_config(void);
+void domi_observe_free_shown_config(void);
 
 /* Handle a viewer's GET /config. */
 int domi_observe_serve_config(domus_stack *stack, void *self, const void *payload);
@@ -89,14 +89,14 @@ int domi_observe_serve_config(domus_stack *stack, void *self, const void *payloa
 
 /* Handle a viewer's GET /log and POST /log?level=WORD. */
 int domi_observe_serve_log(domus_stack *stack, void *self, const void *payload);
-int domi_observe_serve_log_level(domus_stack *stack, void *self, const void *payload);
+int domi_observe_serve_log_level_change(domus_stack *stack, void *self, const void *payload);
 
 /* Returns whether a request for /log asks to follow the log, so that the answer lasts until the
  * viewer goes away. */
-bool domi_observe_wants_to_follow(const domus_http_request *request);
+bool domi_observe_wants_to_follow_log(const domus_http_request *request);
 
 /* Free the place of a viewer that follows the log, if it has one, because it is gone. */
-void domi_observe_stop_following(domi_follow *follow);
+void domi_observe_free_place_in_log(domi_follow *follow);
 
 /* ---- stalls.c ---------------------------------------------------------------------------------*/
 
@@ -104,7 +104,7 @@ void domi_observe_stop_following(domi_follow *follow);
 
 /* Write the last stalls as {"stalls": [...]}. This reads files. Returns 0; -ENOMEM; -ECHILD.
  * Ownership: the slice is the caller's. */
-int domi_observe_stalls(domus_system *system, domus_slice *ret_text);
+int domi_observe_write_stalls_json(domus_system *system, domus_slice *ret_text);
 
 /* Handle a viewer's GET /stalls. */
 int domi_observe_serve_stalls(domus_stack *stack, void *self, const void *payload);
@@ -120,6 +120,6 @@ struct domi_visit;
 int domi_observe_serve_doctor(domus_stack *stack, void *self, const void *payload);
 
 /* Free the place of a visit to the doctor, if it has one. Thread-safety: the port's thread. */
-void domi_visit_leave(struct domi_visit *visit);
+void domi_visit_free_place(struct domi_visit *visit);
 
 #endif

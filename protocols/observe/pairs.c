@@ -29,19 +29,19 @@ static void write_family_of_pairs(domi_metrics *to, const char *name, const char
 {
     char labels[DOMI_LABELS_SIZE];
 
-    domi_family_begin(to, name, DOMI_COUNTER, help);
+    domi_begin_metric_family(to, name, DOMI_COUNTER, help);
     for (size_t i = 0; i < count; i++) {
         uint64_t value = stand_ins ? pairs[i].stand_ins : pairs[i].steals;
         if (value == 0)
             continue;
         snprintf(labels, sizeof labels, "thief=\"%" PRIu32 "\",victim=\"%" PRIu32 "\"",
                  pairs[i].thief, pairs[i].victim);
-        domi_sample_begin(to, name, "_total", labels);
-        domi_sample_count(to, value);
+        domi_begin_metric_sample(to, name, "_total", labels);
+        domi_end_metric_sample_with_count(to, value);
     }
 }
 
-void domi_pairs_write_metrics(domi_metrics *to, const domus_system *system)
+void domi_thread_pairs_write_metrics(domi_metrics *to, const domus_system *system)
 {
     domus_pair *pairs;
     size_t count = read_pairs_of_threads(system, &pairs);
@@ -57,7 +57,7 @@ void domi_pairs_write_metrics(domi_metrics *to, const domus_system *system)
     free(pairs);
 }
 
-void domi_pairs_write_json(domus_appender *json, const domus_system *system)
+void domi_thread_pairs_write_json(domus_appender *json, const domus_system *system)
 {
     domus_pair *pairs;
     size_t count = read_pairs_of_threads(system, &pairs);

@@ -175,7 +175,7 @@ static int start_port_system(domus_system *own, const domus_config *config, char
     int result = domus_system_start(own);
 
     if (result == 0)
-        result = domi_live_begin(own);
+        result = domi_live_start_sampler(own);
     if (result == 0)
         result = serve_observation_port(own, ret_port);
     if (result == 0)
@@ -212,7 +212,7 @@ static int open_observation_port(domus_system *system, char *error, size_t error
     /* this cannot fail, because the endpoint was checked before */
     (void)find_endpoint_to_listen_at(config, &at);
     domi_observed.observed = system;
-    domi_observed.opened_ns = domi_observe_now_ns();
+    domi_observed.opened_ns = domi_observe_clock_ns();
     domi_observed.checks_host = at.family != AF_UNIX && !config->observe.is_public;
     domi_observed.is_traced = domi_observed.is_profiled = domi_observed.is_raised = false;
     atomic_store_explicit(&domi_observed.is_ready, false, memory_order_relaxed);
@@ -232,7 +232,7 @@ static int open_observation_port(domus_system *system, char *error, size_t error
     /* the passed socket now belongs to the system of the port, so the next `open` does not serve
      * it */
     adopted = 0;
-    domi_announce(&at, number);
+    domi_announce_port_in_registry(&at, number);
     port.system = own;
     *ret_state = &port;
     *ret_port = number;
@@ -253,7 +253,7 @@ static void set_ready_of_program(void *state, bool is_ready)
         return;
     atomic_store_explicit(&domi_observed.is_ready, is_ready, memory_order_relaxed);
     if (!is_ready)
-        domi_live_end(port.system);
+        domi_live_end_all_streams(port.system);
 }
 
 static void set_log_source(void *state, const domus_log_source *source)
@@ -268,7 +268,7 @@ static void set_log_source(void *state, const domus_log_source *source)
 
 static int set_config_to_show(void *state, domus_config_walk *walk, const void *from)
 {
-    return state != NULL ? domi_observe_set_config(walk, from) : 0;
+    return state != NULL ? domi_observe_set_shown_config(walk, from) : 0;
 }
 
 static void remove_file_of_socket(void)
@@ -287,11 +287,11 @@ static void close_observation_port(void *state)
         return;
     atomic_store_explicit(&domi_observed.is_closing, true, memory_order_relaxed);
     atomic_store_explicit(&domi_observed.is_ending, true, memory_order_relaxed);
-    domi_announce_end();
+    domi_remove_port_from_registry();
     (void)domus_system_stop(port.system);
     remove_file_of_socket();
     domus_system_free(port.system);
-    domi_observe_forget_config();
+    domi_observe_free_shown_config();
     port.system = NULL;
 }
 

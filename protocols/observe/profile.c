@@ -57,7 +57,8 @@ static void write_counters_of_source(domus_appender *json, const domi_source *so
     for (const domi_row *row = domi_rows; row->name != NULL; row++) {
         if ((int)source->kind > (int)row->counted_by)
             continue;
-        write_number_member(json, before, row->field, domi_row_value(row, &source->counters));
+        write_number_member(json, before, row->field,
+                            domi_row_read_counter(row, &source->counters));
         before = ",";
     }
     if (source->kind == DOMI_SOURCE_THREAD)
@@ -114,7 +115,7 @@ static void write_memory_profile(domus_appender *json, domus_system *system)
 /* Write the members of /profile that identify this program, and the time of this reading. */
 static void write_members_of_program(domus_appender *json, const domus_system *system)
 {
-    uint64_t now_ns = domi_observe_now_ns();
+    uint64_t now_ns = domi_observe_clock_ns();
 
     write_number_member(json, "{", "now_ns", now_ns);
     (void)domus_append_text(json, ",\"pid\":%ld,\"program\":", (long)getpid());
@@ -122,7 +123,7 @@ static void write_members_of_program(domus_appender *json, const domus_system *s
     (void)domus_append_text(json, ",\"version\":\"%s\"", DOMI_VERSION);
     write_number_member(json, ",", "uptime_ns", now_ns - domi_observed.opened_ns);
     (void)domus_append_text(json, ",\"level\":\"%s\"",
-                            domi_observe_level_name(domus_system_profile_level(system)));
+                            domi_observe_word_of_level(domus_system_profile_level(system)));
 }
 
 static void write_usage_profile(domus_appender *json, domus_system *system)
@@ -156,7 +157,7 @@ static size_t write_threads_and_outside(domus_appender *json, const domus_system
         }
         if (histograms == DOMI_HISTOGRAMS_ALL) {
             (void)domus_append_text(json, ",\"answers\":");
-            domi_answers_write_json(json, system, sources->each[i].number);
+            domi_answer_times_write_json(json, system, sources->each[i].number);
         }
         (void)domus_append_text(json, "}");
     }
@@ -165,19 +166,19 @@ static size_t write_threads_and_outside(domus_appender *json, const domus_system
     return i + 1;
 }
 
-int domi_observe_profile(domus_system *system, int histograms, bool has_machine,
-                         domus_slice *ret_text)
+int domi_observe_write_profile_json(domus_system *system, int histograms, bool has_machine,
+                                    domus_slice *ret_text)
 {
     domus_appender json = {0};
     domi_sources sources;
     domi_places places;
-    int error = domi_sources_init(system, &sources);
+    int error = domi_sources_read_profiles(system, &sources);
 
     if (error != 0)
         return error;
-    error = domi_places_init(system, &places);
+    error = domi_places_read_behaviours(system, &places);
     if (error != 0) {
-        domi_sources_fini(&sources);
+        domi_sources_free_profiles(&sources);
         return error;
     }
     write_members_of_program(&json, system);
@@ -190,17 +191,17 @@ int domi_observe_profile(domus_system *system, int histograms, bool has_machine,
     (void)domus_append_text(&json, "],\"listeners\":");
     domi_listeners_write_json(&json, system);
     (void)domus_append_text(&json, ",\"pairs\":");
-    domi_pairs_write_json(&json, system);
+    domi_thread_pairs_write_json(&json, system);
     (void)domus_append_text(&json, ",\"sets\":");
-    domi_sets_write_names(&json, system);
+    domi_write_names_of_figure_sets(&json, system);
     write_memory_profile(&json, system);
     write_usage_profile(&json, system);
     if (has_machine)
-        domi_looking_write_json(&json, system);
+        domi_write_look_as_json(&json, system);
     (void)domus_append_text(&json, ",\"behaviours\":");
     domi_behaviours_write_json(&json, &places);
     (void)domus_append_text(&json, "}\n");
-    domi_places_fini(&places);
-    domi_sources_fini(&sources);
+    domi_places_free_behaviours(&places);
+    domi_sources_free_profiles(&sources);
     return domus_append_end(&json, ret_text);
 }

@@ -23,8 +23,8 @@ static int read_value_of_parameter(domus_slice query, const char *name, char val
     return 0;
 }
 
-int domi_query_number(domus_slice query, const char *name, const char *unit, uint32_t most,
-                      uint32_t *number)
+int domi_query_read_number(domus_slice query, const char *name, const char *unit, uint32_t most,
+                           uint32_t *number)
 {
     char value[VALUE_SIZE];
     char *end;
@@ -43,7 +43,7 @@ int domi_query_number(domus_slice query, const char *name, const char *unit, uin
     return 0;
 }
 
-int domi_query_word(domus_slice query, const char *name, const char *const words[])
+int domi_query_find_word(domus_slice query, const char *name, const char *const words[])
 {
     char value[VALUE_SIZE];
     int error = read_value_of_parameter(query, name, value);

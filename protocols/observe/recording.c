@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-bool domi_recording_is_unread(void)
+bool domi_recording_is_too_much_unread(void)
 {
     domus_profile port = {0};
 
@@ -16,13 +16,13 @@ bool domi_recording_is_unread(void)
     return port.queued_bytes > DOMUS_OBSERVE_UNREAD_BYTES;
 }
 
-int domi_recording_refuse(domus_stack *stack, int error)
+int domi_recording_answer_error(domus_stack *stack, int error)
 {
     if (error == -ESHUTDOWN)
-        return domi_observe_say(stack, 503, "the program stops\n");
+        return domi_observe_answer_with_line(stack, 503, "the program stops\n");
     if (error == -EAGAIN)
-        return domi_observe_say(stack, 503, "too many viewers wait\n");
+        return domi_observe_answer_with_line(stack, 503, "too many viewers wait\n");
     if (error == -EMSGSIZE)
-        return domi_observe_say(stack, 503, "it is too long for one answer\n");
+        return domi_observe_answer_with_line(stack, 503, "it is too long for one answer\n");
     return error;
 }

@@ -55,17 +55,17 @@ static void read_histogram_of_iterations(domus_system *system, domi_sample *samp
     }
 }
 
-int domi_sample_read(domus_system *system, uint64_t now_ns, domi_sample *sample)
+int domi_sample_read_counters(domus_system *system, uint64_t now_ns, domi_sample *sample)
 {
     domi_sources sources;
     domi_sums behaviours;
-    int error = domi_sources_init(system, &sources);
+    int error = domi_sources_read_profiles(system, &sources);
 
-    if (error == 0 && (error = domi_sums_init(system, &behaviours)) != 0)
-        domi_sources_fini(&sources);
+    if (error == 0 && (error = domi_sums_read_behaviours(system, &behaviours)) != 0)
+        domi_sources_free_profiles(&sources);
     if (error != 0)
         return error;
-    domi_sample_fini(sample);
+    domi_sample_free_counters(sample);
     sample->sources = sources;
     sample->behaviours = behaviours;
     sample->serial++;
@@ -78,10 +78,10 @@ int domi_sample_read(domus_system *system, uint64_t now_ns, domi_sample *sample)
     return 0;
 }
 
-void domi_sample_fini(domi_sample *sample)
+void domi_sample_free_counters(domi_sample *sample)
 {
-    domi_sources_fini(&sample->sources);
-    domi_sums_fini(&sample->behaviours);
+    domi_sources_free_profiles(&sample->sources);
+    domi_sums_free_behaviours(&sample->behaviours);
 }
 
 /* --- writing ---------------------------------------------------------------------------------- */
@@ -141,7 +141,7 @@ static int make_event_of_text(domus_appender *json, const char *name, domus_slic
     return domus_append_end(&event, ret_event);
 }
 
-int domi_sample_names(domus_system *system, domus_slice *ret_event)
+int domi_sample_make_names_event(domus_system *system, domus_slice *ret_event)
 {
     domus_appender json = {0};
 
@@ -194,8 +194,8 @@ static bool has_counter_changed_on_any_thread(const domi_row *row, const domi_so
                                               const domi_sources *before, size_t threads)
 {
     for (size_t i = 0; i < threads; i++) {
-        uint64_t old = before != NULL ? domi_row_value(row, &before->each[i].counters) : 0;
-        if (domi_row_value(row, &now->each[i].counters) != old)
+        uint64_t old = before != NULL ? domi_row_read_counter(row, &before->each[i].counters) : 0;
+        if (domi_row_read_counter(row, &now->each[i].counters) != old)
             return true;
     }
     return false;
@@ -213,7 +213,8 @@ static uint64_t write_changed_rows(domus_appender *json, const domi_row *rows, u
             continue;
         write_character_and_number(json, '[', number);
         for (size_t i = 0; i < threads; i++)
-            write_character_and_number(json, ',', domi_row_value(rows, &now->each[i].counters));
+            write_character_and_number(json, ',',
+                                       domi_row_read_counter(rows, &now->each[i].counters));
         append_text(json, "],");
     }
     return number;
@@ -270,7 +271,8 @@ static void write_histogram_of_iterations(domus_appender *json, const domi_sampl
     append_text(json, "]");
 }
 
-int domi_sample_event(const domi_sample *sample, const domi_sample *before, domus_slice *ret_event)
+int domi_sample_make_event(const domi_sample *sample, const domi_sample *before,
+                           domus_slice *ret_event)
 {
     domus_appender json = {0};
 
@@ -283,6 +285,7 @@ int domi_sample_event(const domi_sample *sample, const domi_sample *before, domu
     if (sample->has_histograms)
         write_histogram_of_iterations(&json, sample, before);
     append_text(&json, ",\"behaviours\":");
-    domi_sums_write(&json, &sample->behaviours, before != NULL ? &before->behaviours : NULL);
+    domi_sums_write_changed_json(&json, &sample->behaviours,
+                                 before != NULL ? &before->behaviours : NULL);
     return make_event_of_text(&json, "sample", ret_event);
 }

@@ -13,9 +13,9 @@
  * counts, both in the order of the names. A row of `counters` is the index of a name, followed by a
  * number for each thread. `iteration` is the histogram of all threads together, if the level
  * includes histograms: the index of the bound from which on an entry counts, and the count. All
- * numbers are sums since the start of the program (for behaviours: domi_sums_write()), so a viewer
- * that misses samples loses only moments. A sample in step has only the rows that have changed
- * since the sample before, and a full one has all rows that are not 0. */
+ * numbers are sums since the start of the program (for behaviours: domi_sums_write_changed_json()),
+ * so a viewer that misses samples loses only moments. A sample in step has only the rows that have
+ * changed since the sample before, and a full one has all rows that are not 0. */
 #ifndef DOMI_PROTOCOLS_OBSERVE_SAMPLE_H
 #define DOMI_PROTOCOLS_OBSERVE_SAMPLE_H
 
@@ -40,16 +40,17 @@ typedef struct domi_sample {
 } domi_sample;
 
 /* Read all counters of a system into the next sample. Returns 0; -ENOMEM, and the sample is
- * unchanged. Ownership: domi_sample_fini() frees what the sample holds. */
-int domi_sample_read(domus_system *system, uint64_t now_ns, domi_sample *sample);
-void domi_sample_fini(domi_sample *sample);
+ * unchanged. Ownership: domi_sample_free_counters() frees what the sample holds. */
+int domi_sample_read_counters(domus_system *system, uint64_t now_ns, domi_sample *sample);
+void domi_sample_free_counters(domi_sample *sample);
 
 /* Write the event with the names for /live. Returns 0; -ENOMEM. Ownership: the slice is the
  * caller's. */
-int domi_sample_names(domus_system *system, domus_slice *ret_event);
+int domi_sample_make_names_event(domus_system *system, domus_slice *ret_event);
 
 /* Write the event of a sample: only what has changed since the sample `before`, or all counts that
  * are not 0 if `before` is NULL. Returns 0; -ENOMEM. Ownership: the slice is the caller's. */
-int domi_sample_event(const domi_sample *sample, const domi_sample *before, domus_slice *ret_event);
+int domi_sample_make_event(const domi_sample *sample, const domi_sample *before,
+                           domus_slice *ret_event);
 
 #endif

@@ -38,7 +38,7 @@ const domus_type domi_live_tick_type = {
     .name = "sample", .size = sizeof(domi_live_tick), .release = free_tick_events};
 const domus_type domi_live_end_type = {.name = "samples end"};
 
-uint32_t domi_live_streams_max(void)
+uint32_t domi_live_max_streams(void)
 {
     return (domus_system_config(domi_observed.observed)->observe.viewers_max + 1) / 2;
 }
@@ -55,12 +55,12 @@ static void free_events_of_sample(struct sampler *sampler)
 static int read_next_sample(domus_stack *stack, struct sampler *sampler)
 {
     domi_sample sample = {.serial = sampler->now.serial};
-    int error = domi_sample_read(domi_observed.observed, domus_now_ns(stack), &sample);
+    int error = domi_sample_read_counters(domi_observed.observed, domus_now_ns(stack), &sample);
 
     if (error != 0)
         return error;
     free_events_of_sample(sampler);
-    domi_sample_fini(&sampler->before);
+    domi_sample_free_counters(&sampler->before);
     sampler->before = sampler->now;
     sampler->now = sample;
     return 0;
@@ -75,9 +75,9 @@ static int make_tick_for_viewer(struct sampler *sampler, uint64_t seen, domi_liv
     int error = 0;
 
     if (event->size == 0)
-        error = domi_sample_event(&sampler->now, is_in_step ? &sampler->before : NULL, event);
+        error = domi_sample_make_event(&sampler->now, is_in_step ? &sampler->before : NULL, event);
     if (error == 0 && seen == 0 && sampler->names.size == 0)
-        error = domi_sample_names(domi_observed.observed, &sampler->names);
+        error = domi_sample_make_names_event(domi_observed.observed, &sampler->names);
     if (error == 0 && seen == 0)
         error = domus_slice_keep(sampler->names, &tick.names);
     if (error == 0)
@@ -160,7 +160,7 @@ static int handle_tick_of_sampler(domus_stack *stack, void *self, const void *pa
  * then. When such asks have taken all places, all waiting viewers get their sample early. */
 static int keep_ask_until_next_tick(domus_stack *stack, struct sampler *sampler)
 {
-    if (sampler->waiting_count == domi_live_streams_max())
+    if (sampler->waiting_count == domi_live_max_streams())
         read_sample_and_answer_waiting(stack, sampler);
     int error = set_timer_for_next_tick(stack, sampler);
     if (error == 0)
@@ -207,7 +207,7 @@ static int on_mount_of_sampler(domus_stack *stack, void *self)
     struct sampler *sampler = self;
 
     (void)stack;
-    sampler->waiting = calloc(domi_live_streams_max(), sizeof *sampler->waiting);
+    sampler->waiting = calloc(domi_live_max_streams(), sizeof *sampler->waiting);
     return sampler->waiting != NULL ? 0 : -ENOMEM;
 }
 
@@ -218,8 +218,8 @@ static void on_stop_of_sampler(domus_stack *stack, void *self)
     (void)stack;
     free_events_of_sample(sampler);
     domus_slice_free(sampler->names);
-    domi_sample_fini(&sampler->now);
-    domi_sample_fini(&sampler->before);
+    domi_sample_free_counters(&sampler->now);
+    domi_sample_free_counters(&sampler->before);
     free(sampler->waiting);
 }
 

@@ -24,6 +24,6 @@ extern const domus_behaviour domi_live_sampler;
 
 /* Returns how many streams of /live there may be: half of observe.viewersMax, so that live pages
  * leave room for a scrape of metrics. */
-uint32_t domi_live_streams_max(void);
+uint32_t domi_live_max_streams(void);
 
 #endif

@@ -37,7 +37,7 @@ static bool is_name_of_set(domus_slice name, const char *of)
     return name.size == strlen(of) && memcmp(domus_slice_data(name), of, name.size) == 0;
 }
 
-bool domi_sets_have(domus_system *system, const domus_http_request *request)
+bool domi_is_path_of_figure_set(domus_system *system, const domus_http_request *request)
 {
     domus_slice name = name_of_set_in_path(request);
     const domus_figures_table *table;
@@ -60,7 +60,7 @@ static bool is_first_table_of_set(domus_system *system, uint32_t index, const ch
     return true;
 }
 
-void domi_sets_write_names(domus_appender *json, domus_system *system)
+void domi_write_names_of_figure_sets(domus_appender *json, domus_system *system)
 {
     const domus_figures_table *table;
     const char *comma = "";
@@ -149,8 +149,8 @@ static int read_wanted_rows(domus_slice query, wish *ret_wish)
     ret_wish->table[size > 0 ? size : 0] = '\0';
     ret_wish->from = 0;
     ret_wish->count = DOMUS_OBSERVE_ROWS_COUNT;
-    if (domi_query_number(query, "from", NULL, UINT32_MAX - 1, &ret_wish->from) != 0 ||
-        domi_query_number(query, "count", NULL, DOMUS_OBSERVE_ROWS_MAX, &ret_wish->count) != 0)
+    if (domi_query_read_number(query, "from", NULL, UINT32_MAX - 1, &ret_wish->from) != 0 ||
+        domi_query_read_number(query, "count", NULL, DOMUS_OBSERVE_ROWS_MAX, &ret_wish->count) != 0)
         return -EINVAL;
     return 0;
 }
@@ -188,17 +188,17 @@ static int write_set_as_json(domus_system *system, domus_slice name, const wish 
     return domus_append_end(&json, ret_text);
 }
 
-int domi_observe_serve_set(domus_stack *stack, void *self, const void *payload)
+int domi_observe_serve_figure_set(domus_stack *stack, void *self, const void *payload)
 {
     domus_slice text;
     wish wanted;
 
     (void)self;
     if (read_wanted_rows(domus_http_query(payload), &wanted) != 0)
-        return domi_observe_say(stack, 400,
-                                "from and count are numbers, count is 0..10000, and "
-                                "the name of a table has at most 31 bytes\n");
+        return domi_observe_answer_with_line(stack, 400,
+                                             "from and count are numbers, count is 0..10000, and "
+                                             "the name of a table has at most 31 bytes\n");
     int error =
         write_set_as_json(domi_observed.observed, name_of_set_in_path(payload), &wanted, &text);
-    return error != 0 ? error : domi_observe_answer(stack, "application/json", text);
+    return error != 0 ? error : domi_observe_answer_with_bytes(stack, "application/json", text);
 }

@@ -16,16 +16,16 @@
 #include <domus/http.h>
 
 /* Returns whether the path of a request is that of a set of tables. */
-bool domi_sets_have(domus_system *system, const domus_http_request *request);
+bool domi_is_path_of_figure_set(domus_system *system, const domus_http_request *request);
 
 /* Handle a viewer's request for a set of tables. */
-int domi_observe_serve_set(domus_stack *stack, void *self, const void *payload);
+int domi_observe_serve_figure_set(domus_stack *stack, void *self, const void *payload);
 
 /* Write the families of metrics of all tables of all sets; at most DOMUS_OBSERVE_ROWS_COUNT rows of
  * each table are written. */
-void domi_sets_write_metrics(domi_metrics *to, domus_system *system);
+void domi_write_metrics_of_figure_sets(domi_metrics *to, domus_system *system);
 
 /* Write the names of all sets as JSON: ["cluster"]. */
-void domi_sets_write_names(domus_appender *json, domus_system *system);
+void domi_write_names_of_figure_sets(domus_appender *json, domus_system *system);
 
 #endif

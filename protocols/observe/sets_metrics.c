@@ -20,7 +20,7 @@ static void write_labels_of_row(const domus_figures_shot *shot, uint32_t row,
 
     labels[0] = '\0';
     for (uint32_t i = 0; table->columns[i].kind == DOMUS_FIGURE_LABEL; i++) {
-        domi_label_escape(domus_figures_cell(shot, row, i)->text, value);
+        domi_escape_name_for_label(domus_figures_cell(shot, row, i)->text, value);
         size += (size_t)snprintf(labels + size, LABELS_SIZE - size, "%s%s=\"%s\"",
                                  i == 0 ? "" : ",", table->columns[i].name, value);
         if (i + 1 == table->columns_count)
@@ -38,8 +38,8 @@ static void write_samples_of_state(domi_metrics *to, const domus_figure_column *
     for (uint32_t i = 0; column->words[i] != NULL; i++) {
         snprintf(all, sizeof all, "%s%sstate=\"%s\"", labels, labels[0] != '\0' ? "," : "",
                  column->words[i]);
-        domi_sample_begin(to, column->metric, "", all);
-        domi_sample_count(to, i == number);
+        domi_begin_metric_sample(to, column->metric, "", all);
+        domi_end_metric_sample_with_count(to, i == number);
     }
 }
 
@@ -50,7 +50,7 @@ static void write_family_of_column(domi_metrics *to, const domus_figures_shot *s
     bool grows = column->kind == DOMUS_FIGURE_COUNT || column->kind == DOMUS_FIGURE_FAULTS;
     char labels[LABELS_SIZE];
 
-    domi_family_begin(to, column->metric, grows ? DOMI_COUNTER : DOMI_GAUGE, column->help);
+    domi_begin_metric_family(to, column->metric, grows ? DOMI_COUNTER : DOMI_GAUGE, column->help);
     for (uint32_t i = 0; i < shot->count; i++) {
         uint64_t value = domus_figures_cell(shot, i, number)->number;
         if (shot->is_past[i])
@@ -60,11 +60,11 @@ static void write_family_of_column(domi_metrics *to, const domus_figures_shot *s
             write_samples_of_state(to, column, labels, value);
             continue;
         }
-        domi_sample_begin(to, column->metric, grows ? "_total" : "", labels);
+        domi_begin_metric_sample(to, column->metric, grows ? "_total" : "", labels);
         if (column->kind == DOMUS_FIGURE_TIME)
-            domi_sample_seconds(to, value);
+            domi_end_metric_sample_with_time(to, value);
         else
-            domi_sample_count(to, value);
+            domi_end_metric_sample_with_count(to, value);
     }
 }
 
@@ -79,7 +79,7 @@ static bool has_table_samples(const domus_figures_shot *shot)
     return false;
 }
 
-void domi_sets_write_metrics(domi_metrics *to, domus_system *system)
+void domi_write_metrics_of_figure_sets(domi_metrics *to, domus_system *system)
 {
     const domus_figures_table *table;
     domus_figures_shot shot;

@@ -36,11 +36,12 @@ static int serve_metrics(domus_stack *stack, void *self, const void *payload)
 {
     bool is_open = does_viewer_accept_open_metrics(payload);
     domus_slice text;
-    int error = domi_observe_metrics(domi_observed.observed, is_open, &text);
+    int error = domi_observe_write_metrics(domi_observed.observed, is_open, &text);
 
     (void)self;
     return error != 0 ? error
-                      : domi_observe_answer(stack, is_open ? OPEN_METRICS : CLASSIC_METRICS, text);
+                      : domi_observe_answer_with_bytes(
+                            stack, is_open ? OPEN_METRICS : CLASSIC_METRICS, text);
 }
 
 static int serve_profile(domus_stack *stack, void *self, const void *payload)
@@ -49,20 +50,22 @@ static int serve_profile(domus_stack *stack, void *self, const void *payload)
     uint32_t machine = 0;
     int histograms;
 
-    if (domi_observe_wants_cpu(domus_http_query(payload)))
-        return domi_observe_serve_cpu(stack, self, payload);
-    if (domi_histograms_read(domus_http_query(payload), &histograms) != 0)
-        return domi_observe_say(stack, 400, "histograms is 1, or a kind such as iteration\n");
-    if (domi_query_number(domus_http_query(payload), "machine", NULL, 1, &machine) != 0)
-        return domi_observe_say(stack, 400, "machine is 0 or 1\n");
-    int error = domi_observe_profile(domi_observed.observed, histograms, machine != 0, &text);
-    return error != 0 ? error : domi_observe_answer(stack, "application/json", text);
+    if (domi_observe_wants_cpu_profile(domus_http_query(payload)))
+        return domi_observe_serve_cpu_profile(stack, self, payload);
+    if (domi_histograms_read_wanted_kinds(domus_http_query(payload), &histograms) != 0)
+        return domi_observe_answer_with_line(stack, 400,
+                                             "histograms is 1, or a kind such as iteration\n");
+    if (domi_query_read_number(domus_http_query(payload), "machine", NULL, 1, &machine) != 0)
+        return domi_observe_answer_with_line(stack, 400, "machine is 0 or 1\n");
+    int error =
+        domi_observe_write_profile_json(domi_observed.observed, histograms, machine != 0, &text);
+    return error != 0 ? error : domi_observe_answer_with_bytes(stack, "application/json", text);
 }
 
 static int serve_health_of_program(domus_stack *stack, void *self, const void *payload)
 {
     (void)self, (void)payload;
-    return domi_observe_say(stack, 200, "ok\n");
+    return domi_observe_answer_with_line(stack, 200, "ok\n");
 }
 
 static int serve_readiness_of_program(domus_stack *stack, void *self, const void *payload)
@@ -70,8 +73,8 @@ static int serve_readiness_of_program(domus_stack *stack, void *self, const void
     bool is_ready = atomic_load_explicit(&domi_observed.is_ready, memory_order_relaxed);
 
     (void)self, (void)payload;
-    return is_ready ? domi_observe_say(stack, 200, "ready\n")
-                    : domi_observe_say(stack, 503, "not ready\n");
+    return is_ready ? domi_observe_answer_with_line(stack, 200, "ready\n")
+                    : domi_observe_answer_with_line(stack, 503, "not ready\n");
 }
 
 /* --- the routes ------------------------------------------------------------------------------- */
@@ -119,10 +122,10 @@ static int serve_change_of_key(domus_stack *stack, void *self, const void *paylo
 }
 
 static domus_handler *const functions[] = {
-    [INDEX] = domi_observe_serve_page,
+    [INDEX] = domi_observe_serve_live_page,
     [METRICS] = serve_metrics,
     [PROFILE] = serve_profile,
-    [LEVEL] = domi_observe_serve_level,
+    [LEVEL] = domi_observe_serve_level_change,
     [TRACE] = domi_observe_serve_trace,
     [ACTORS] = domi_observe_serve_actors,
     [HEALTH] = serve_health_of_program,
@@ -130,11 +133,11 @@ static domus_handler *const functions[] = {
     [CONFIG] = domi_observe_serve_config,
     [CHANGE] = serve_change_of_key,
     [LOG] = domi_observe_serve_log,
-    [LOG_LEVEL] = domi_observe_serve_log_level,
+    [LOG_LEVEL] = domi_observe_serve_log_level_change,
     [STALLS] = domi_observe_serve_stalls,
     [LIVE] = domi_observe_serve_live,
     [DOCTOR] = domi_observe_serve_doctor,
-    [SET] = domi_observe_serve_set,
+    [SET] = domi_observe_serve_figure_set,
 };
 
 /* Returns whether a request names this port as its host. Browsers always name a host, so a page of
@@ -161,16 +164,16 @@ static int handle_request_of_viewer(domus_stack *stack, void *self, const void *
     domus_http_response refusal;
 
     if (!is_request_for_own_host(payload))
-        return domi_observe_say(stack, 421, "this port has another name\n");
-    if (match.allowed == 0 && domi_sets_have(domi_observed.observed, payload))
+        return domi_observe_answer_with_line(stack, 421, "this port has another name\n");
+    if (match.allowed == 0 && domi_is_path_of_figure_set(domi_observed.observed, payload))
         match = domus_http_find_route(routes_of_sets, payload);
     if (match.route != NULL && may_only_own_pages_request(match.route->id) &&
-        !domi_observe_is_own_page(payload))
-        return domi_observe_say(stack, 403, "not for a page of another site\n");
+        !domi_observe_may_request_change(payload))
+        return domi_observe_answer_with_line(stack, 403, "not for a page of another site\n");
     if (match.route != NULL)
         return functions[match.route->id](stack, self, payload);
     int error = domus_http_unrouted(&match, &refusal);
-    return error != 0 ? error : domi_observe_reply(stack, &refusal);
+    return error != 0 ? error : domi_observe_answer_with_response(stack, &refusal);
 }
 
 /* Returns the marks of a request: an answer without an end of its own, or one that comes after a
@@ -180,9 +183,10 @@ static uint32_t find_marks_of_request(const void *payload)
 {
     domus_http_match match = domus_http_find_route(routes, payload);
     uint32_t id = match.route != NULL ? match.route->id : INDEX;
-    bool is_endless = id == LIVE || (id == LOG && domi_observe_wants_to_follow(payload));
-    bool is_recording = id == TRACE || id == DOCTOR ||
-                        (id == PROFILE && domi_observe_wants_cpu(domus_http_query(payload)));
+    bool is_endless = id == LIVE || (id == LOG && domi_observe_wants_to_follow_log(payload));
+    bool is_recording =
+        id == TRACE || id == DOCTOR ||
+        (id == PROFILE && domi_observe_wants_cpu_profile(domus_http_query(payload)));
 
     return is_endless || is_recording ? DOMUS_ALONE | DOMUS_ENDS_WITH_PEER : 0;
 }
@@ -199,11 +203,11 @@ static void on_stop_of_viewer(domus_stack *stack, void *self)
     domi_viewer *viewer = self;
 
     (void)stack;
-    domi_live_leave(self);
-    domi_actors_page_free(&viewer->page);
+    domi_live_free_place_of_viewer(self);
+    domi_free_text_of_actors_page(&viewer->page);
     domus_slice_free(viewer->stalls);
-    domi_observe_stop_following(&viewer->follow);
-    domi_visit_leave(&viewer->visit);
+    domi_observe_free_place_in_log(&viewer->follow);
+    domi_visit_free_place(&viewer->visit);
     domus_slice_free(viewer->trace.bytes);
     domus_slice_free(viewer->cpu.text);
 }

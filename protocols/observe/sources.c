@@ -30,7 +30,7 @@ static void read_profiles_of_pool(domus_system *system, const domus_pool_config 
     }
 }
 
-int domi_sources_init(domus_system *system, domi_sources *ret_sources)
+int domi_sources_read_profiles(domus_system *system, domi_sources *ret_sources)
 {
     const domus_config *config = domus_system_config(system);
     domi_sources sources = {0, calloc(count_sources_of_system(system), sizeof *sources.each)};
@@ -50,7 +50,7 @@ int domi_sources_init(domus_system *system, domi_sources *ret_sources)
     return 0;
 }
 
-void domi_sources_fini(domi_sources *sources)
+void domi_sources_free_profiles(domi_sources *sources)
 {
     free(sources->each);
     sources->each = NULL;

@@ -28,8 +28,8 @@ typedef struct domi_sources {
     domi_source *each;
 } domi_sources;
 
-/* Read the profiles of all sources. Returns 0; -ENOMEM. domi_sources_fini() frees them. */
-int domi_sources_init(domus_system *system, domi_sources *ret_sources);
-void domi_sources_fini(domi_sources *sources);
+/* Read the profiles of all sources. Returns 0; -ENOMEM. domi_sources_free_profiles() frees them. */
+int domi_sources_read_profiles(domus_system *system, domi_sources *ret_sources);
+void domi_sources_free_profiles(domi_sources *sources);
 
 #endif

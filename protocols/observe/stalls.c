@@ -43,7 +43,7 @@ static void write_stall_as_json(domus_appender *json, const domus_stall *stall)
     (void)domus_append_text(json, "]}");
 }
 
-int domi_observe_stalls(domus_system *system, domus_slice *ret_text)
+int domi_observe_write_stalls_json(domus_system *system, domus_slice *ret_text)
 {
     domus_stall *stalls = calloc(DOMUS_STALLS_KEPT, sizeof *stalls);
     domus_appender json = {0};
@@ -67,7 +67,7 @@ int domi_observe_stalls(domus_system *system, domus_slice *ret_text)
 /* Make the text of the last stalls, on a helper thread. */
 static int make_text_of_stalls(void *viewer)
 {
-    return domi_observe_stalls(domi_observed.observed, &((domi_viewer *)viewer)->stalls);
+    return domi_observe_write_stalls_json(domi_observed.observed, &((domi_viewer *)viewer)->stalls);
 }
 
 static int answer_with_stalls(domus_stack *stack, void *self, const domus_answer *made)
@@ -77,11 +77,11 @@ static int answer_with_stalls(domus_stack *stack, void *self, const domus_answer
 
     viewer->stalls = (domus_slice){0};
     if (made->error == 0)
-        return domi_observe_answer(stack, "application/json", text);
+        return domi_observe_answer_with_bytes(stack, "application/json", text);
     if (made->error == -ESHUTDOWN)
-        return domi_observe_say(stack, 503, "the program stops\n");
+        return domi_observe_answer_with_line(stack, 503, "the program stops\n");
     if (made->error == -EAGAIN)
-        return domi_observe_say(stack, 503, "too many viewers wait for such texts\n");
+        return domi_observe_answer_with_line(stack, 503, "too many viewers wait for such texts\n");
     return made->error;
 }
 

@@ -51,7 +51,7 @@ static void add_counts_of_all_places(domi_sums *sums, const domus_behaviour_prof
         add_behaviour_counts(sums, &more[i]);
 }
 
-int domi_sums_init(domus_system *system, domi_sums *ret_sums)
+int domi_sums_read_behaviours(domus_system *system, domi_sums *ret_sums)
 {
     const domus_config *config = domus_system_config(system);
     domi_sums sums = {0, malloc(2 * NAMES_MAX * sizeof *sums.each)};
@@ -76,7 +76,7 @@ int domi_sums_init(domus_system *system, domi_sums *ret_sums)
     return 0;
 }
 
-void domi_sums_fini(domi_sums *sums)
+void domi_sums_free_behaviours(domi_sums *sums)
 {
     free(sums->each);
     *sums = (domi_sums){0};
@@ -113,7 +113,8 @@ static int compare_sums_by_time(const void *a_, const void *b_)
     return ((*a)->run_ns < (*b)->run_ns) - ((*a)->run_ns > (*b)->run_ns);
 }
 
-void domi_sums_write(domus_appender *json, const domi_sums *sums, const domi_sums *before)
+void domi_sums_write_changed_json(domus_appender *json, const domi_sums *sums,
+                                  const domi_sums *before)
 {
     const domus_behaviour_profile *changed[NAMES_MAX];
     uint32_t count = 0;

@@ -21,12 +21,12 @@ void domi_json_append_string(domus_appender *json, const char *text);
 /* Read the number of a query's parameter, from 0 to `most`: digits, behind which `unit` may stand
  * (NULL: no unit is allowed). Returns 0, also if the parameter is missing, and then `number` is
  * unchanged; -EINVAL. */
-int domi_query_number(domus_slice query, const char *name, const char *unit, uint32_t most,
-                      uint32_t *number);
+int domi_query_read_number(domus_slice query, const char *name, const char *unit, uint32_t most,
+                           uint32_t *number);
 
 /* Find the value of a query's parameter in a list of words that ends with NULL. Returns its index;
  * 0 if the parameter is missing; -EINVAL for an unknown word. */
-int domi_query_word(domus_slice query, const char *name, const char *const words[]);
+int domi_query_find_word(domus_slice query, const char *name, const char *const words[]);
 
 /* ---- times.c ----------------------------------------------------------------------------------*/
 

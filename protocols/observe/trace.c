@@ -47,7 +47,7 @@ static int write_trace_since(uint64_t since_ns, domus_slice *ret_bytes)
  * of that, and so on, until it is short enough. */
 static int write_newest_trace_that_fits(uint64_t since_ns, domus_slice *ret_bytes)
 {
-    uint64_t now_ns = domi_observe_now_ns();
+    uint64_t now_ns = domi_observe_clock_ns();
     uint64_t length_ns = now_ns - (since_ns != 0 ? since_ns : domi_observed.opened_ns);
     int error = write_trace_since(since_ns, ret_bytes);
 
@@ -69,7 +69,7 @@ static int make_trace_on_helper(void *trace_)
 
 static void end_trace_and_restore_level(void)
 {
-    domi_observe_level_put_back();
+    domi_observe_restore_level();
     domi_observed.is_traced = false;
 }
 
@@ -81,12 +81,13 @@ static int answer_with_trace(domus_stack *stack, void *self, const domus_answer 
     end_trace_and_restore_level();
     trace->bytes = (domus_slice){0};
     if (made->error == 0)
-        return domi_observe_answer_file(stack, "application/octet-stream", "pftrace", bytes);
+        return domi_observe_answer_with_file(stack, "application/octet-stream", "pftrace", bytes);
     if (made->error == -ENODATA)
-        return domi_observe_say(stack, 409,
-                                "no thread has recorded spans: ask for ?seconds=2, or set the "
-                                "level spans\n");
-    return domi_recording_refuse(stack, made->error);
+        return domi_observe_answer_with_line(
+            stack, 409,
+            "no thread has recorded spans: ask for ?seconds=2, or set the "
+            "level spans\n");
+    return domi_recording_answer_error(stack, made->error);
 }
 
 static int check_trace_again(domus_stack *stack, void *self, const domus_answer *slept)
@@ -97,7 +98,7 @@ static int check_trace_again(domus_stack *stack, void *self, const domus_answer 
         end_trace_and_restore_level();
         return slept->error;
     }
-    if (domi_observe_now_ns() < trace->end_ns &&
+    if (domi_observe_clock_ns() < trace->end_ns &&
         !atomic_load_explicit(&domi_observed.is_ending, memory_order_relaxed))
         return domus_sleep(stack, LOOK_NS, check_trace_again);
     return domus_blocking(stack, make_trace_on_helper, trace, answer_with_trace);
@@ -108,21 +109,24 @@ int domi_observe_serve_trace(domus_stack *stack, void *self, const void *payload
     domi_viewer *viewer = self;
     uint32_t seconds = 0;
 
-    if (!domi_observe_is_own_page(payload))
-        return domi_observe_say(stack, 403, "a page of another site may not trace the program\n");
-    if (domi_query_number(domus_http_query(payload), "seconds", "s", DOMUS_OBSERVE_SECONDS_MAX,
-                          &seconds) != 0)
-        return domi_observe_say(stack, 400, "seconds is 0..60\n");
+    if (!domi_observe_may_request_change(payload))
+        return domi_observe_answer_with_line(stack, 403,
+                                             "a page of another site may not trace the program\n");
+    if (domi_query_read_number(domus_http_query(payload), "seconds", "s", DOMUS_OBSERVE_SECONDS_MAX,
+                               &seconds) != 0)
+        return domi_observe_answer_with_line(stack, 400, "seconds is 0..60\n");
     if (domi_observed.is_traced)
-        return domi_observe_say(stack, 409, "a trace is under way for another viewer\n");
-    if (domi_recording_is_unread())
-        return domi_observe_say(stack, 503, "viewers have not read their answers yet\n");
+        return domi_observe_answer_with_line(stack, 409,
+                                             "a trace is under way for another viewer\n");
+    if (domi_recording_is_too_much_unread())
+        return domi_observe_answer_with_line(stack, 503,
+                                             "viewers have not read their answers yet\n");
     domi_observed.is_traced = true;
     viewer->trace = (domi_viewer_trace){0};
     if (seconds == 0)
         return domus_blocking(stack, make_trace_on_helper, &viewer->trace, answer_with_trace);
-    domi_observe_level_raise();
-    viewer->trace.since_ns = domi_observe_now_ns();
+    domi_observe_raise_level_for_trace();
+    viewer->trace.since_ns = domi_observe_clock_ns();
     viewer->trace.end_ns = viewer->trace.since_ns + seconds * SECOND_NS;
     return domus_sleep(stack, LOOK_NS, check_trace_again);
 }

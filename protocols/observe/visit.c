@@ -51,7 +51,7 @@ static void release_shared_look(struct domi_shared_look *shared)
         return;
     if (newest == shared)
         newest = NULL;
-    domi_look_fini(&shared->look);
+    domi_look_free_lists(&shared->look);
     free(shared);
 }
 
@@ -59,10 +59,11 @@ static void release_shared_look(struct domi_shared_look *shared)
  * -ENOMEM. */
 static int get_shared_look(uint64_t age_ns, struct domi_shared_look **ret_shared)
 {
-    if (newest == NULL || domi_observe_now_ns() - newest->look.now_ns > age_ns) {
+    if (newest == NULL || domi_observe_clock_ns() - newest->look.now_ns > age_ns) {
         struct domi_shared_look *shared = calloc(1, sizeof *shared);
-        int error =
-            shared != NULL ? domi_looking_take(domi_observed.observed, &shared->look) : -ENOMEM;
+        int error = shared != NULL
+                        ? domi_take_look_at_program(domi_observed.observed, &shared->look)
+                        : -ENOMEM;
         if (error != 0) {
             free(shared);
             return error;
@@ -91,11 +92,11 @@ static int write_report(const domi_span *span, bool is_json, domus_slice *ret_te
 
     if (findings == NULL)
         return -ENOMEM;
-    uint32_t count = domi_doctor_judge(span, findings);
+    uint32_t count = domi_judge_span_by_all_rules(span, findings);
     if (is_json)
-        domi_report_json(&report, span, findings, count);
+        domi_report_findings_as_json(&report, span, findings, count);
     else
-        domi_report_text(&report, span, findings, count);
+        domi_report_findings_as_text(&report, span, findings, count);
     free(findings);
     return domus_append_end(&out, ret_text);
 }
@@ -105,7 +106,7 @@ static int answer_with_reason_for_no_span(domus_stack *stack, const char *why)
     char line[128];
 
     snprintf(line, sizeof line, "%s\n", why);
-    return domi_observe_say(stack, 409, line);
+    return domi_observe_answer_with_line(stack, 409, line);
 }
 
 /* Answer a viewer with the doctor's findings in the span between two looks. */
@@ -122,12 +123,13 @@ static int answer_with_span(domus_stack *stack, const domi_look *before, const d
     domi_span_fini(&span);
     if (error != 0)
         return error;
-    return domi_observe_answer(stack, is_json ? "application/json" : DOMI_OBSERVE_PLAIN, text);
+    return domi_observe_answer_with_bytes(stack, is_json ? "application/json" : DOMI_OBSERVE_PLAIN,
+                                          text);
 }
 
 /* --- visits ----------------------------------------------------------------------------------- */
 
-void domi_visit_leave(domi_visit *visit)
+void domi_visit_free_place(domi_visit *visit)
 {
     if (visit->before == NULL)
         return;
@@ -145,7 +147,7 @@ static int answer_visit_with_findings(domus_stack *stack, domi_visit *visit)
         error = answer_with_span(stack, &visit->before->look, &after->look, visit->is_json);
         release_shared_look(after);
     }
-    domi_visit_leave(visit);
+    domi_visit_free_place(visit);
     return error;
 }
 
@@ -164,10 +166,10 @@ static int resume_visit_after_sleep(domus_stack *stack, void *self, const domus_
     domi_visit *visit = &((domi_viewer *)self)->visit;
 
     if (slept->error != 0) {
-        domi_visit_leave(visit);
+        domi_visit_free_place(visit);
         return slept->error;
     }
-    uint64_t now_ns = domi_observe_now_ns(), end_ns = end_time_of_visit(visit);
+    uint64_t now_ns = domi_observe_clock_ns(), end_ns = end_time_of_visit(visit);
     if (now_ns < end_ns)
         return domus_sleep(stack, end_ns - now_ns < STEP_NS ? end_ns - now_ns : STEP_NS,
                            resume_visit_after_sleep);
@@ -180,7 +182,7 @@ static int does_viewer_want_json(const domus_http_request *request)
 {
     static const char *const formats[] = {"", "text", "json", NULL};
     static const char media[] = "application/json";
-    int format = domi_query_word(domus_http_query(request), "format", formats);
+    int format = domi_query_find_word(domus_http_query(request), "format", formats);
     domus_slice accepted;
 
     if (format != 0)
@@ -196,10 +198,11 @@ int domi_observe_serve_doctor(domus_stack *stack, void *self, const void *payloa
     int is_json = does_viewer_want_json(payload);
 
     if (is_json < 0 ||
-        domi_query_number(domus_http_query(payload), "seconds", "s", DOMUS_OBSERVE_SECONDS_MAX,
-                          &seconds) != 0 ||
+        domi_query_read_number(domus_http_query(payload), "seconds", "s", DOMUS_OBSERVE_SECONDS_MAX,
+                               &seconds) != 0 ||
         seconds == 0)
-        return domi_observe_say(stack, 400, "seconds is 1..60, and format is text or json\n");
+        return domi_observe_answer_with_line(stack, 400,
+                                             "seconds is 1..60, and format is text or json\n");
     struct domi_shared_look *before;
     int error =
         get_shared_look(visits < DOMUS_OBSERVE_DOCTORS_MAX ? SHARED_NS : CROWDED_NS, &before);
@@ -207,7 +210,7 @@ int domi_observe_serve_doctor(domus_stack *stack, void *self, const void *payloa
         return error;
     visits++;
     *visit = (domi_visit){.before = before,
-                          .end_ns = domi_observe_now_ns() + seconds * SECOND_NS,
+                          .end_ns = domi_observe_clock_ns() + seconds * SECOND_NS,
                           .is_json = is_json != 0};
     return domus_sleep(stack, STEP_NS, resume_visit_after_sleep);
 }

@@ -15,10 +15,10 @@ typedef struct domi_places {
     struct domi_place *each;
 } domi_places;
 
-/* Read the counts of all behaviours at all places. Returns 0; -ENOMEM. domi_places_fini() frees
- * them. */
-int domi_places_init(domus_system *system, domi_places *ret_places);
-void domi_places_fini(domi_places *places);
+/* Read the counts of all behaviours at all places. Returns 0; -ENOMEM.
+ * domi_places_free_behaviours() frees them. */
+int domi_places_read_behaviours(domus_system *system, domi_places *ret_places);
+void domi_places_free_behaviours(domi_places *places);
 
 /* Write the counts of behaviours as metrics. */
 void domi_behaviours_write_metrics(domi_metrics *to, const domi_places *places);
@@ -37,7 +37,7 @@ void domi_behaviours_write_json(domus_appender *json, const domi_places *places)
 
 /* Read from a query's `histograms` which kinds of histograms are wanted: 1 for all, or the name of
  * a kind; without it none. Returns 0; -EINVAL. */
-int domi_histograms_read(domus_slice query, int *ret_kinds);
+int domi_histograms_read_wanted_kinds(domus_slice query, int *ret_kinds);
 
 /* Write the kinds of histograms that any thread has measured, as classic histograms of
  * Prometheus. */
@@ -51,7 +51,8 @@ void domi_histograms_write_json(domus_appender *json, const domus_system *system
 
 /* Write the times of answers as [["visitor", {"count": 1, ...}], ...]: for each pipeline of a
  * thread the behaviour of its channels, and the histogram of how long its answers took. */
-void domi_answers_write_json(domus_appender *json, const domus_system *system, uint32_t thread);
+void domi_answer_times_write_json(domus_appender *json, const domus_system *system,
+                                  uint32_t thread);
 
 /* ---- listeners.c ------------------------------------------------------------------------------*/
 
@@ -74,9 +75,9 @@ void domi_listeners_write_json(domus_appender *json, const domus_system *system)
 
 /* Write a family of metrics for steals and one for stand-ins of pairs of threads, if there are any
  * pairs. If there is no memory, both are left out. */
-void domi_pairs_write_metrics(domi_metrics *to, const domus_system *system);
+void domi_thread_pairs_write_metrics(domi_metrics *to, const domus_system *system);
 
 /* Write the pairs of threads as a JSON list. */
-void domi_pairs_write_json(domus_appender *json, const domus_system *system);
+void domi_thread_pairs_write_json(domus_appender *json, const domus_system *system);
 
 #endif

@@ -8,7 +8,7 @@ static int fail_ask_without_record(domi_pg_pool *pool, uint64_t transaction, int
     const domus_sql_error failure =
         domus_sql_error_make(error, "", "a statement could not be begun");
 
-    domi_pg_spoil(pool, transaction, &failure);
+    domi_pg_spoil_transaction(pool, transaction, &failure);
     return error;
 }
 
@@ -17,15 +17,15 @@ static int keep_and_put_query_of_request(domus_stack *stack, domi_pg_pool *pool,
 {
     domi_pg_query *query = NULL;
     domus_address owner = domus_sender(stack);
-    int error = domi_pg_query_keep(stack, pool, job, request, &query);
+    int error = domi_pg_query_new_with_kept_ask(stack, pool, job, request, &query);
 
     if (error != 0)
         return fail_ask_without_record(pool, request->transaction, error);
     query->owner = owner;
     if (query->request.transaction != 0)
-        domi_pg_put_inside(stack, pool, query);
+        domi_pg_put_query_into_transaction(stack, pool, query);
     else
-        domi_pg_put(stack, pool, query);
+        domi_pg_put_query(stack, pool, query);
     return 0;
 }
 
@@ -44,7 +44,7 @@ int domi_pg_on_script(domus_stack *stack, void *self, const void *payload)
     return keep_and_put_query_of_request(stack, self, DOMI_PG_SCRIPT, payload);
 }
 
-int domi_pg_on_who(domus_stack *stack, void *self, const void *payload)
+int domi_pg_on_ask_for_driver(domus_stack *stack, void *self, const void *payload)
 {
     const domi_pg_pool *pool = self;
     const domus_sql_driver *driver = pool->settings.driver;
@@ -53,7 +53,7 @@ int domi_pg_on_who(domus_stack *stack, void *self, const void *payload)
     return domus_reply(stack, &domus_sql_driver_type, &driver);
 }
 
-int domi_pg_on_look(domus_stack *stack, void *self, const void *payload)
+int domi_pg_on_ask_for_status(domus_stack *stack, void *self, const void *payload)
 {
     const domi_pg_pool *pool = self;
     domus_sql_status status = pool->counted;

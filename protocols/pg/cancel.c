@@ -33,7 +33,7 @@ static void set_time_limit_of_cancel(domus_stack *stack, domi_pg_pool *pool,
                                      domi_pg_connection *connection)
 {
     connection->until_ns = domus_now_ns(stack) + DOMI_PG_CANCEL_NS;
-    domi_pg_look_at(stack, pool, connection->until_ns);
+    domi_pg_set_timer_for_check(stack, pool, connection->until_ns);
 }
 
 /* Begin a cancel, a job on a helper thread that ends in handle_end_of_cancel_job(). If there is no
@@ -42,8 +42,9 @@ static void begin_cancel_on_helper_thread(domus_stack *stack, domi_pg_pool *pool
                                           domi_pg_connection *connection)
 {
     connection->cancel = PQgetCancel(connection->pg);
-    connection->awaits_cancel = connection->cancel == NULL ||
-                                domi_pg_begin_soon(stack, connection, &domi_pg_cancel_type) != 0;
+    connection->awaits_cancel =
+        connection->cancel == NULL ||
+        domi_pg_begin_job_by_notice(stack, connection, &domi_pg_cancel_type) != 0;
     if (!connection->awaits_cancel) {
         if (connection->strays <= UINT8_MAX - DOMI_PG_SIGNALS)
             connection->strays += DOMI_PG_SIGNALS;
@@ -91,7 +92,7 @@ static int handle_end_of_cancel_job(domus_stack *stack, void *self, const domus_
     connection->helpers--;
     end_cancel_and_begin_waiting(stack, pool);
     if (connection->phase == DOMI_PG_DEAD) {
-        domi_pg_connection_free(pool, connection);
+        domi_pg_close_and_free_connection(pool, connection);
         return 0;
     }
     PQfreeCancel(connection->cancel);
@@ -101,18 +102,18 @@ static int handle_end_of_cancel_job(domus_stack *stack, void *self, const domus_
         /* The server ignores a cancel that comes between two queries, so the cancel is repeated
          * later. */
         connection->again_ns = domus_now_ns(stack) + DOMI_PG_AGAIN_NS;
-        domi_pg_look_at(stack, pool, connection->again_ns);
+        domi_pg_set_timer_for_check(stack, pool, connection->again_ns);
     }
-    if (domi_pg_settle(stack, pool, connection))
-        domi_pg_serve(stack, pool);
+    if (domi_pg_settle_connection(stack, pool, connection))
+        domi_pg_serve_waiting_queries(stack, pool);
     return 0;
 }
 
-int domi_pg_on_cancel(domus_stack *stack, void *self, const void *payload)
+int domi_pg_on_begin_of_cancel(domus_stack *stack, void *self, const void *payload)
 {
     domi_pg_pool *pool = self;
     const domi_pg_name *which = payload;
-    domi_pg_connection *connection = domi_pg_find(pool, which->slot, which->serial);
+    domi_pg_connection *connection = domi_pg_find_connection(pool, which->slot, which->serial);
 
     /* the connection was lost before its cancel could begin, so nothing is cancelled */
     if (connection == NULL) {
@@ -126,18 +127,19 @@ int domi_pg_on_cancel(domus_stack *stack, void *self, const void *payload)
     if (result < 0) {
         connection->helpers--;
         end_cancel_and_begin_waiting(stack, pool);
-        domi_pg_lose(stack, pool, connection, "no memory for a cancel");
+        domi_pg_lose_connection(stack, pool, connection, "no memory for a cancel");
         return 0;
     }
     return result;
 }
 
-void domi_pg_forget_cancel(domi_pg_connection *connection)
+void domi_pg_forget_waiting_cancel(domi_pg_connection *connection)
 {
     connection->awaits_cancel = connection->is_cancelled = false;
 }
 
-void domi_pg_cancel_again(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+void domi_pg_begin_or_queue_cancel(domus_stack *stack, domi_pg_pool *pool,
+                                   domi_pg_connection *connection)
 {
     connection->is_cancelled = true;
     if (pool->cancels < DOMI_PG_CANCELS_MAX)
@@ -146,7 +148,8 @@ void domi_pg_cancel_again(domus_stack *stack, domi_pg_pool *pool, domi_pg_connec
         connection->awaits_cancel = true;
 }
 
-void domi_pg_cancel(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+void domi_pg_cancel_first_of_line(domus_stack *stack, domi_pg_pool *pool,
+                                  domi_pg_connection *connection)
 {
     domi_pg_query *first = connection->line.first;
 
@@ -158,7 +161,7 @@ void domi_pg_cancel(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *
     /* if a cancel for the query before is still under way, it may hit this query, so no other one
      * is begun */
     if (!connection->is_cancelled)
-        domi_pg_cancel_again(stack, pool, connection);
+        domi_pg_begin_or_queue_cancel(stack, pool, connection);
 }
 
 /* Returns whether a query that the server now runs is late: the first one of the line, or one that
@@ -171,8 +174,9 @@ static bool is_query_late_before_sync(const domi_pg_query *first)
     return first != NULL && first->is_late;
 }
 
-void domi_pg_cancel_late(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+void domi_pg_cancel_first_if_late(domus_stack *stack, domi_pg_pool *pool,
+                                  domi_pg_connection *connection)
 {
     if (is_query_late_before_sync(connection->line.first))
-        domi_pg_cancel(stack, pool, connection);
+        domi_pg_cancel_first_of_line(stack, pool, connection);
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool domi_pg_is_binary(Oid type)
+bool domi_pg_is_type_read_in_binary(Oid type)
 {
     switch (type) {
     case DOMI_PG_BOOL:
@@ -141,7 +141,7 @@ static void build_cell_of_result(domus_sql_builder *builder, const PGresult *row
     (void)domus_sql_build_cell(builder, &value);
 }
 
-int domi_pg_build(domus_sql_builder *builder, const PGresult *rows)
+int domi_pg_build_rows(domus_sql_builder *builder, const PGresult *rows)
 {
     int columns = PQnfields(rows);
     int count = PQntuples(rows);
@@ -160,7 +160,7 @@ int domi_pg_build(domus_sql_builder *builder, const PGresult *rows)
     return error;
 }
 
-uint64_t domi_pg_affected(PGresult *result)
+uint64_t domi_pg_count_affected_rows(PGresult *result)
 {
     const char *status = PQcmdStatus(result);
 

@@ -11,8 +11,8 @@
 
 const domus_type domi_pg_step_type = {.name = "pg step", .size = sizeof(domi_pg_name)};
 
-int domi_pg_begin_soon(domus_stack *stack, const domi_pg_connection *connection,
-                       const domus_type *type)
+int domi_pg_begin_job_by_notice(domus_stack *stack, const domi_pg_connection *connection,
+                                const domus_type *type)
 {
     domi_pg_name named = {connection->serial, connection->slot};
 
@@ -21,14 +21,15 @@ int domi_pg_begin_soon(domus_stack *stack, const domi_pg_connection *connection,
     return domus_after(stack, 0, type, &named, NULL);
 }
 
-domi_pg_connection *domi_pg_find(const domi_pg_pool *pool, uint32_t slot, uint64_t serial)
+domi_pg_connection *domi_pg_find_connection(const domi_pg_pool *pool, uint32_t slot,
+                                            uint64_t serial)
 {
     domi_pg_connection *connection = slot < DOMI_PG_SLOTS ? pool->connections[slot] : NULL;
 
     return connection != NULL && connection->serial == serial ? connection : NULL;
 }
 
-int domi_pg_connect(domus_stack *stack, domi_pg_pool *pool, uint32_t slot)
+int domi_pg_begin_connect(domus_stack *stack, domi_pg_pool *pool, uint32_t slot)
 {
     domi_pg_connection *connection = calloc(1, sizeof *connection);
     uint64_t now_ns = domus_now_ns(stack);
@@ -42,7 +43,7 @@ int domi_pg_connect(domus_stack *stack, domi_pg_pool *pool, uint32_t slot)
                         (connection->serial << 48);
     connection->phase = DOMI_PG_STARTING;
     connection->until_ns = now_ns + pool->settings.options.connect_timeout_ns;
-    int error = domi_pg_begin_soon(stack, connection, &domi_pg_step_type);
+    int error = domi_pg_begin_job_by_notice(stack, connection, &domi_pg_step_type);
     if (error != 0) {
         free(connection);
         return error;
@@ -52,11 +53,11 @@ int domi_pg_connect(domus_stack *stack, domi_pg_pool *pool, uint32_t slot)
         pool->count++;
         pool->connecting++;
     }
-    domi_pg_look_at(stack, pool, connection->until_ns);
+    domi_pg_set_timer_for_check(stack, pool, connection->until_ns);
     return 0;
 }
 
-void domi_pg_connection_free(domi_pg_pool *pool, domi_pg_connection *connection)
+void domi_pg_close_and_free_connection(domi_pg_pool *pool, domi_pg_connection *connection)
 {
     if (pool->connections[connection->slot] == connection)
         pool->connections[connection->slot] = NULL;
@@ -65,15 +66,15 @@ void domi_pg_connection_free(domi_pg_pool *pool, domi_pg_connection *connection)
         return;
     PQfreeCancel(connection->cancel);
     PQfinish(connection->pg);
-    domi_pg_statements_drop(&connection->statements);
+    domi_pg_free_all_statements(&connection->statements);
     domus_append_drop(&connection->piece);
     free(connection);
 }
 
 /* --- the socket ------------------------------------------------------------------------------- */
 
-int domi_pg_watch(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
-                  bool wants_out)
+int domi_pg_watch_socket(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
+                         bool wants_out)
 {
     uint32_t events = wants_out ? POLLIN | POLLOUT : POLLIN;
 
@@ -91,7 +92,7 @@ int domi_pg_watch(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *co
     return error;
 }
 
-void domi_pg_unwatch(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+void domi_pg_unwatch_socket(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
 {
     if (!connection->is_watched)
         return;
@@ -135,7 +136,7 @@ static int begin_connect_on_helper(void *argument)
     const helper_job *job = argument;
     domi_pg_connection *connection = job->connection;
 
-    connection->pg = domi_pg_open(job->settings);
+    connection->pg = domi_pg_begin_libpq_connect(job->settings);
     connection->poll =
         PQstatus(connection->pg) == CONNECTION_BAD ? PGRES_POLLING_FAILED : PGRES_POLLING_WRITING;
     return 0;
@@ -156,19 +157,19 @@ static int take_connection_into_use(domus_stack *stack, domi_pg_pool *pool,
     connection->phase = DOMI_PG_READY;
     pool->counted.connects++;
     if (PQsetnonblocking(connection->pg, 1) != 0 ||
-        domi_pg_watch(stack, pool, connection, false) != 0) {
-        domi_pg_lose(stack, pool, connection, "no memory for the connection");
+        domi_pg_watch_socket(stack, pool, connection, false) != 0) {
+        domi_pg_lose_connection(stack, pool, connection, "no memory for the connection");
         return 0;
     }
     if (connection->slot == DOMI_PG_LISTENER) {
-        domi_pg_listener_ready(stack, pool, connection);
+        domi_pg_handle_ready_listener(stack, pool, connection);
         return 0;
     }
     pool->connecting--;
     pool->failures = 0;
     pool->down_since_ns = 0;
-    (void)domi_pg_settle(stack, pool, connection);
-    domi_pg_serve(stack, pool);
+    (void)domi_pg_settle_connection(stack, pool, connection);
+    domi_pg_serve_waiting_queries(stack, pool);
     return 0;
 }
 
@@ -182,19 +183,19 @@ static int handle_end_of_connect_step(domus_stack *stack, void *self, const domu
 
     connection->helpers--;
     if (connection->phase == DOMI_PG_DEAD) {
-        domi_pg_connection_free(pool, connection);
+        domi_pg_close_and_free_connection(pool, connection);
         return 0;
     }
     /* the pool's actor is stopping, or there was no helper thread for the step */
     if (answer->error != 0) {
-        domi_pg_lose(stack, pool, connection, "no helper thread");
+        domi_pg_lose_connection(stack, pool, connection, "no helper thread");
         return 0;
     }
     if (connection->poll == PGRES_POLLING_OK)
         return take_connection_into_use(stack, pool, connection);
     if (connection->poll == PGRES_POLLING_FAILED ||
         watch_socket_between_steps(stack, pool, connection) != 0)
-        domi_pg_lose(stack, pool, connection, PQerrorMessage(connection->pg));
+        domi_pg_lose_connection(stack, pool, connection, PQerrorMessage(connection->pg));
     return 0;
 }
 
@@ -209,17 +210,17 @@ static int begin_connect_step_on_helper(domus_stack *stack, domi_pg_pool *pool,
     int result = domus_blocking(stack, step, job, handle_end_of_connect_step);
     if (result < 0) {
         connection->helpers--;
-        domi_pg_lose(stack, pool, connection, "no memory for a step");
+        domi_pg_lose_connection(stack, pool, connection, "no memory for a step");
         return 0;
     }
     return result;
 }
 
-int domi_pg_on_step(domus_stack *stack, void *self, const void *payload)
+int domi_pg_on_next_connect_step(domus_stack *stack, void *self, const void *payload)
 {
     domi_pg_pool *pool = self;
     const domi_pg_name *which = payload;
-    domi_pg_connection *connection = domi_pg_find(pool, which->slot, which->serial);
+    domi_pg_connection *connection = domi_pg_find_connection(pool, which->slot, which->serial);
 
     if (connection == NULL)
         return 0;
@@ -228,10 +229,11 @@ int domi_pg_on_step(domus_stack *stack, void *self, const void *payload)
                                                                : poll_connect_on_helper);
 }
 
-void domi_pg_step(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+void domi_pg_do_next_connect_step(domus_stack *stack, domi_pg_pool *pool,
+                                  domi_pg_connection *connection)
 {
-    domi_pg_unwatch(stack, pool, connection);
+    domi_pg_unwatch_socket(stack, pool, connection);
     connection->phase = DOMI_PG_STEPPING;
-    if (domi_pg_begin_soon(stack, connection, &domi_pg_step_type) != 0)
-        domi_pg_lose(stack, pool, connection, "no memory for a step");
+    if (domi_pg_begin_job_by_notice(stack, connection, &domi_pg_step_type) != 0)
+        domi_pg_lose_connection(stack, pool, connection, "no memory for a step");
 }

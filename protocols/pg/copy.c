@@ -7,15 +7,15 @@ static int keep_and_put_copy(domus_stack *stack, domi_pg_pool *pool, domi_pg_job
 {
     domus_address owner = domus_sender(stack);
     domi_pg_query *query = NULL;
-    int error = domi_pg_query_keep(stack, pool, job, request, &query);
+    int error = domi_pg_query_new_with_kept_ask(stack, pool, job, request, &query);
 
     if (error != 0)
         return error;
     query->owner = owner;
     if (query->request.transaction != 0)
-        domi_pg_put_inside(stack, pool, query);
+        domi_pg_put_query_into_transaction(stack, pool, query);
     else
-        domi_pg_put(stack, pool, query);
+        domi_pg_put_query(stack, pool, query);
     return 0;
 }
 
@@ -40,7 +40,7 @@ static bool refuse_unwanted_copy(domus_stack *stack, domi_pg_pool *pool,
     if (connection->has_pipeline) {
         query->has_failed = true;
         query->failure = domus_sql_error_make(-EINVAL, "", "a COPY is no query (domus/pg.h)");
-        domi_pg_lose(stack, pool, connection, "a COPY in a pipeline");
+        domi_pg_lose_connection(stack, pool, connection, "a COPY in a pipeline");
         return false;
     }
     query->has_failed = true;
@@ -51,13 +51,13 @@ static bool refuse_unwanted_copy(domus_stack *stack, domi_pg_pool *pool,
         return true;
     }
     if (PQputCopyEnd(connection->pg, "refused") != 1) {
-        domi_pg_lose(stack, pool, connection, PQerrorMessage(connection->pg));
+        domi_pg_lose_connection(stack, pool, connection, PQerrorMessage(connection->pg));
         return false;
     }
-    return domi_pg_flush(stack, pool, connection);
+    return domi_pg_flush_to_server(stack, pool, connection);
 }
 
-bool domi_pg_copy_begin(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
+bool domi_pg_begin_copy(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
                         domi_pg_query *query, const PGresult *result)
 {
     bool is_in = PQresultStatus(result) == PGRES_COPY_IN;
@@ -69,21 +69,21 @@ bool domi_pg_copy_begin(domus_stack *stack, domi_pg_pool *pool, domi_pg_connecti
     connection->copies = !is_in;
     connection->piece = (domus_appender){.size_max = pool->settings.options.result_max};
     bool is_wanted =
-        !query->is_answered && domi_pg_flow_begin(stack, pool, connection, query, flow);
+        !query->is_answered && domi_pg_begin_flow(stack, pool, connection, query, flow);
     if (is_wanted)
         return true;
     /* The server waits for the bytes of a copy in, until it is told that the copy is aborted. */
-    if (is_in && !domi_pg_copy_abort(stack, pool, connection))
+    if (is_in && !domi_pg_abort_copy(stack, pool, connection))
         return false;
     connection->flow = DOMI_PG_NO_FLOW;
     return domi_pg_drop_flow(stack, pool, connection, -ESTALE);
 }
 
-bool domi_pg_do_copy_abort(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+bool domi_pg_do_abort_copy(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
 {
     if (PQputCopyEnd(connection->pg, "the copy was aborted") == 1)
-        return domi_pg_flush(stack, pool, connection);
-    domi_pg_lose(stack, pool, connection, PQerrorMessage(connection->pg));
+        return domi_pg_flush_to_server(stack, pool, connection);
+    domi_pg_lose_connection(stack, pool, connection, PQerrorMessage(connection->pg));
     return false;
 }
 
@@ -91,7 +91,7 @@ bool domi_pg_do_copy_abort(domus_stack *stack, domi_pg_pool *pool, domi_pg_conne
 
 static domi_pg_connection *find_connection_of_copy(const domi_pg_pool *pool, uint64_t number)
 {
-    domi_pg_connection *connection = domi_pg_find_flow(pool, number);
+    domi_pg_connection *connection = domi_pg_find_connection_of_flow(pool, number);
 
     return connection != NULL && connection->flow == DOMI_PG_FLOWS_IN ? connection : NULL;
 }
@@ -100,7 +100,7 @@ static void restart_idle_time_of_copy(domus_stack *stack, domi_pg_pool *pool,
                                       domi_pg_connection *connection)
 {
     connection->idle_ns = domus_now_ns(stack) + pool->settings.options.transaction_idle_ns;
-    domi_pg_look_at(stack, pool, connection->idle_ns);
+    domi_pg_set_timer_for_check(stack, pool, connection->idle_ns);
 }
 
 int domi_pg_on_copy_write(domus_stack *stack, void *self, const void *payload)
@@ -121,10 +121,10 @@ int domi_pg_on_copy_write(domus_stack *stack, void *self, const void *payload)
     if (done == 0)
         return -ENOMEM;
     if (done < 0) {
-        domi_pg_lose(stack, pool, connection, PQerrorMessage(connection->pg));
+        domi_pg_lose_connection(stack, pool, connection, PQerrorMessage(connection->pg));
         return -EPIPE;
     }
-    if (!domi_pg_flush(stack, pool, connection))
+    if (!domi_pg_flush_to_server(stack, pool, connection))
         return -EPIPE;
     restart_idle_time_of_copy(stack, pool, connection);
     if (!connection->wants_out)
@@ -132,11 +132,11 @@ int domi_pg_on_copy_write(domus_stack *stack, void *self, const void *payload)
     int error = domus_keep_working(stack, &connection->reader);
     connection->has_reader = error == 0;
     connection->line.first->until_ns = domus_now_ns(stack) + pool->settings.options.timeout_ns;
-    domi_pg_look_at(stack, pool, connection->line.first->until_ns);
+    domi_pg_set_timer_for_check(stack, pool, connection->line.first->until_ns);
     return error;
 }
 
-void domi_pg_copy_flushed(domus_stack *stack, domi_pg_connection *connection)
+void domi_pg_answer_copy_writer(domus_stack *stack, domi_pg_connection *connection)
 {
     static const domus_sql_result taken;
 
@@ -167,22 +167,23 @@ int domi_pg_on_copy_end(domus_stack *stack, void *self, const void *payload)
     query->until_ns = domus_now_ns(stack) + pool->settings.options.timeout_ns;
     if (deadline_ns != 0 && deadline_ns < query->until_ns)
         query->until_ns = deadline_ns;
-    domi_pg_look_at(stack, pool, query->until_ns);
-    domi_pg_flow_clear(stack, connection);
+    domi_pg_set_timer_for_check(stack, pool, query->until_ns);
+    domi_pg_clear_flow(stack, connection);
     if (PQputCopyEnd(connection->pg, NULL) != 1)
-        domi_pg_lose(stack, pool, connection, PQerrorMessage(connection->pg));
+        domi_pg_lose_connection(stack, pool, connection, PQerrorMessage(connection->pg));
     /* The server may have refused the copy already, and libpq may have read the refusal: then no
      * more bytes come, so the result is taken now. */
-    else if (domi_pg_flush(stack, pool, connection) && domi_pg_take(stack, pool, connection))
-        (void)domi_pg_settle(stack, pool, connection);
-    domi_pg_serve(stack, pool);
+    else if (domi_pg_flush_to_server(stack, pool, connection) &&
+             domi_pg_take_results(stack, pool, connection))
+        (void)domi_pg_settle_connection(stack, pool, connection);
+    domi_pg_serve_waiting_queries(stack, pool);
     return 0;
 }
 
 /* --- bytes from the server -------------------------------------------------------------------- */
 
-bool domi_pg_do_copy_give(domus_stack *stack, domi_pg_connection *connection, domi_pg_query *query,
-                          bool is_last)
+bool domi_pg_do_give_copy_to_reader(domus_stack *stack, domi_pg_connection *connection,
+                                    domi_pg_query *query, bool is_last)
 {
     domus_pg_piece piece = {.last = is_last};
     uint32_t size_max = connection->piece.size_max;
@@ -203,7 +204,8 @@ bool domi_pg_do_copy_give(domus_stack *stack, domi_pg_connection *connection, do
     return error == 0;
 }
 
-bool domi_pg_copy_take(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+bool domi_pg_take_bytes_of_copy(domus_stack *stack, domi_pg_pool *pool,
+                                domi_pg_connection *connection)
 {
     domi_pg_query *query = connection->line.first;
 
@@ -222,10 +224,10 @@ bool domi_pg_copy_take(domus_stack *stack, domi_pg_pool *pool, domi_pg_connectio
         if (query->is_dropped || connection->piece.size < pool->settings.options.piece_size)
             continue;
         if (!connection->has_reader) {
-            domi_pg_pause(stack, pool, connection);
+            domi_pg_pause_reading(stack, pool, connection);
             return false;
         }
-        if (!domi_pg_copy_give(stack, connection, query, false)) {
+        if (!domi_pg_give_copy_to_reader(stack, connection, query, false)) {
             query->has_failed = query->is_dropped = true;
             query->failure =
                 domus_sql_error_make(-EIO, "", "a piece was lost, its reader had ended");
@@ -237,9 +239,9 @@ int domi_pg_on_copy_read(domus_stack *stack, void *self, const void *payload)
 {
     const domus_sql_cursor *copy = payload;
     domi_pg_pool *pool = self;
-    domi_pg_connection *connection = domi_pg_find_flow(pool, copy->number);
+    domi_pg_connection *connection = domi_pg_find_connection_of_flow(pool, copy->number);
 
     if (connection == NULL || connection->flow != DOMI_PG_FLOWS_OUT)
         return -ESTALE;
-    return domi_pg_flow_read(stack, pool, connection);
+    return domi_pg_read_next_piece_of_flow(stack, pool, connection);
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void domi_pg_read_failure(const PGresult *result, domus_sql_error *ret_failure)
+void domi_pg_read_failure_of_result(const PGresult *result, domus_sql_error *ret_failure)
 {
     static const struct {
         int field;

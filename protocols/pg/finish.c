@@ -8,8 +8,8 @@
 static bool send_query_again(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
                              domi_pg_query *query)
 {
-    domi_pg_rewind(query);
-    return domi_pg_run(stack, pool, connection, query);
+    domi_pg_reset_query_to_unsent(query);
+    return domi_pg_send_query(stack, pool, connection, query);
 }
 
 /* Remove a prepared statement that the server does not have any more, or not in this form. */
@@ -25,7 +25,7 @@ static void remove_unusable_statement(domi_pg_connection *connection, domi_pg_qu
              * server */
             each->statement = NULL;
     }
-    domi_pg_statement_remove(&connection->statements, statement);
+    domi_pg_remove_statement(&connection->statements, statement);
     query->statement = NULL;
 }
 
@@ -72,7 +72,7 @@ static bool fail_query_ended_by_server(domus_stack *stack, domi_pg_pool *pool,
         char words[sizeof query->failure.message];
         memcpy(words, query->failure.message, sizeof words);
         domi_pg_line_add_first(&connection->line, query);
-        domi_pg_lose(stack, pool, connection, words);
+        domi_pg_lose_connection(stack, pool, connection, words);
         return false;
     }
     if (may_send_failed_query_again(connection, query)) {
@@ -84,10 +84,10 @@ static bool fail_query_ended_by_server(domus_stack *stack, domi_pg_pool *pool,
     bool is_lost = query->job == DOMI_PG_ASIDE && !query->is_optional;
     if (query->job == DOMI_PG_LISTEN)
         domi_pg_refuse_subscription(stack, pool, query);
-    domi_pg_fail_with(stack, pool, query, &query->failure);
-    domi_pg_query_free(pool, query);
+    domi_pg_fail_ask_with_failure(stack, pool, query, &query->failure);
+    domi_pg_free_query(pool, query);
     if (is_lost)
-        domi_pg_lose(stack, pool, connection, "a command of the pool itself has failed");
+        domi_pg_lose_connection(stack, pool, connection, "a command of the pool itself has failed");
     return !is_lost;
 }
 
@@ -99,7 +99,7 @@ static void answer_query_with_result(domus_stack *stack, domi_pg_pool *pool, dom
     int error = domus_sql_build_end(&query->builder, &result);
 
     if (error != 0) {
-        domi_pg_fail(stack, pool, query, error);
+        domi_pg_fail_ask_of_query(stack, pool, query, error);
         return;
     }
     result.affected = query->affected;
@@ -107,7 +107,7 @@ static void answer_query_with_result(domus_stack *stack, domi_pg_pool *pool, dom
     if (query->statement != NULL)
         query->statement->is_small =
             size <= DOMI_PG_SMALL_BYTES && result.rows <= DOMI_PG_SMALL_ROWS;
-    (void)domi_pg_answer(stack, pool, query, &domus_sql_result_type, &result);
+    (void)domi_pg_answer_ask_of_query(stack, pool, query, &domus_sql_result_type, &result);
 }
 
 static void answer_query_by_its_job(domus_stack *stack, domi_pg_pool *pool,
@@ -121,22 +121,22 @@ static void answer_query_by_its_job(domus_stack *stack, domi_pg_pool *pool,
             answer_query_with_result(stack, pool, query);
         break;
     case DOMI_PG_BEGIN:
-        domi_pg_has_begun(stack, pool, connection, query);
+        domi_pg_handle_begun_transaction(stack, pool, connection, query);
         break;
     case DOMI_PG_END:
-        domi_pg_has_ended(stack, pool, connection, query);
+        domi_pg_handle_ended_transaction(stack, pool, connection, query);
         break;
     case DOMI_PG_COPY_IN:
     case DOMI_PG_COPY_OUT:
         if (!query->has_copied)
-            domi_pg_fail(stack, pool, query, -EINVAL);
-        (void)domi_pg_answer(stack, pool, query, &domus_sql_result_type, &done);
+            domi_pg_fail_ask_of_query(stack, pool, query, -EINVAL);
+        (void)domi_pg_answer_ask_of_query(stack, pool, query, &domus_sql_result_type, &done);
         break;
     default:
-        (void)domi_pg_answer(stack, pool, query, &domus_sql_result_type, &done);
+        (void)domi_pg_answer_ask_of_query(stack, pool, query, &domus_sql_result_type, &done);
         break;
     }
-    domi_pg_query_free(pool, query);
+    domi_pg_free_query(pool, query);
 }
 
 /* Fail a query whose statement has itself begun a transaction, or has ended the one that the query
@@ -170,17 +170,18 @@ bool domi_pg_do_finish(domus_stack *stack, domi_pg_pool *pool, domi_pg_connectio
     domi_pg_query *query = connection->line.first;
     bool begins = fail_if_transaction_changed(connection, query);
 
-    if (connection->flow != DOMI_PG_NO_FLOW && !domi_pg_flow_end(stack, pool, connection, query))
+    if (connection->flow != DOMI_PG_NO_FLOW &&
+        !domi_pg_handle_end_of_flow(stack, pool, connection, query))
         /* the asker has not read all rows or bytes of the query yet, so it is finished later */
         return true;
-    (void)domi_pg_line_take(&connection->line);
+    (void)domi_pg_line_take_first(&connection->line);
     connection->is_used |= query->job != DOMI_PG_ASIDE;
-    domi_pg_begin_first(connection);
+    domi_pg_begin_to_read_first_query(connection);
     if (query->stage == DOMI_PG_PREPARES)
         connection->is_preparing = false;
     if (query->job == DOMI_PG_END && query->has_failed) {
-        domi_pg_has_ended(stack, pool, connection, query);
-        domi_pg_query_free(pool, query);
+        domi_pg_handle_ended_transaction(stack, pool, connection, query);
+        domi_pg_free_query(pool, query);
         return true;
     }
     if (query->has_failed) {
@@ -189,7 +190,8 @@ bool domi_pg_do_finish(domus_stack *stack, domi_pg_pool *pool, domi_pg_connectio
             return is_there;
         /* Queries of other askers that were sent already are now in the begun transaction, and the
          * end of the connection undoes them. */
-        domi_pg_lose(stack, pool, connection, "a statement has begun a transaction by itself");
+        domi_pg_lose_connection(stack, pool, connection,
+                                "a statement has begun a transaction by itself");
         return false;
     }
     if (query->is_skipped && !query->is_answered) {
@@ -198,14 +200,14 @@ bool domi_pg_do_finish(domus_stack *stack, domi_pg_pool *pool, domi_pg_connectio
     }
     if (query->stage == DOMI_PG_PREPARES && !query->is_answered) {
         if (query->statement->is_ready)
-            return domi_pg_run(stack, pool, connection, query);
+            return domi_pg_send_query(stack, pool, connection, query);
         const domus_sql_error failure =
             domus_sql_error_make(-EINVAL, "07001", "another number of parameters is needed");
         /* the server may still have the statement under this name, so the name is never used
          * again */
         remove_unusable_statement(connection, query);
-        domi_pg_fail_with(stack, pool, query, &failure);
-        domi_pg_query_free(pool, query);
+        domi_pg_fail_ask_with_failure(stack, pool, query, &failure);
+        domi_pg_free_query(pool, query);
         return true;
     }
     answer_query_by_its_job(stack, pool, connection, query);

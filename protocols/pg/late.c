@@ -6,7 +6,7 @@ static bool is_time_over_or_set_timer(domus_stack *stack, domi_pg_pool *pool, ui
 {
     if (domus_now_ns(stack) >= time_ns)
         return true;
-    domi_pg_look_at(stack, pool, time_ns);
+    domi_pg_set_timer_for_check(stack, pool, time_ns);
     return false;
 }
 
@@ -24,8 +24,8 @@ static void fail_waiting_query(domus_stack *stack, domi_pg_pool *pool, domi_pg_q
                                        "the time of the query was over before it began");
     else if (pool->count == pool->connecting && pool->down.error != 0)
         failure = pool->down;
-    domi_pg_fail_with(stack, pool, query, &failure);
-    domi_pg_query_free(pool, query);
+    domi_pg_fail_ask_with_failure(stack, pool, query, &failure);
+    domi_pg_free_query(pool, query);
 }
 
 /* Fail the queries of a list that have waited for too long, or all of them with `all`. None of them
@@ -36,11 +36,11 @@ static void fail_queries_that_waited_too_long(domus_stack *stack, domi_pg_pool *
     domi_pg_line left = {NULL, NULL, 0, 0};
     domi_pg_query *query;
 
-    while ((query = domi_pg_line_take(line)) != NULL) {
+    while ((query = domi_pg_line_take_first(line)) != NULL) {
         if (all || is_time_over_or_set_timer(stack, pool, query->until_ns))
             fail_waiting_query(stack, pool, query);
         else
-            domi_pg_line_add(&left, query);
+            domi_pg_line_add_last(&left, query);
     }
     *line = left;
 }
@@ -57,7 +57,7 @@ static bool cancel_late_queries(domus_stack *stack, domi_pg_pool *pool,
         query->is_late = connection->has_late = true;
         domus_sql_error failure = domus_sql_error_make(
             -ETIMEDOUT, "57014", "the time of the query is over; it is cancelled");
-        domi_pg_fail_with(stack, pool, query, &failure);
+        domi_pg_fail_ask_with_failure(stack, pool, query, &failure);
         query->is_dropped = true;
         /* a command of the pool has no time limit of its own, so it counts as late when a query of
          * its line is */
@@ -70,11 +70,11 @@ static bool cancel_late_queries(domus_stack *stack, domi_pg_pool *pool,
     if (first->is_late && connection->slot == DOMI_PG_LISTENER) {
         /* After a cancel it would be unknown whether the server listens to the channel, so the
          * listening connection is replaced. */
-        domi_pg_lose(stack, pool, connection, "the time of a LISTEN is over");
+        domi_pg_lose_connection(stack, pool, connection, "the time of a LISTEN is over");
         return false;
     }
     if (!first->is_cancelled) {
-        domi_pg_cancel_late(stack, pool, connection);
+        domi_pg_cancel_first_if_late(stack, pool, connection);
         if (first->is_cancelled && connection->flow != DOMI_PG_NO_FLOW)
             return domi_pg_drop_flow(stack, pool, connection, -ETIMEDOUT);
         return true;
@@ -82,10 +82,10 @@ static bool cancel_late_queries(domus_stack *stack, domi_pg_pool *pool,
     if (!is_time_over_or_set_timer(stack, pool, connection->until_ns)) {
         if (!connection->is_cancelled &&
             is_time_over_or_set_timer(stack, pool, connection->again_ns))
-            domi_pg_cancel_again(stack, pool, connection);
+            domi_pg_begin_or_queue_cancel(stack, pool, connection);
         return true;
     }
-    domi_pg_lose(stack, pool, connection, "a query did not end when it was cancelled");
+    domi_pg_lose_connection(stack, pool, connection, "a query did not end when it was cancelled");
     return false;
 }
 
@@ -103,13 +103,13 @@ static void end_idle_transaction(domus_stack *stack, domi_pg_pool *pool,
                                         connection->flow == DOMI_PG_FLOWS_IN);
         if (waits_for_user && is_time_over_or_set_timer(stack, pool, connection->idle_ns) &&
             domi_pg_drop_flow(stack, pool, connection, -ESTALE))
-            (void)domi_pg_settle(stack, pool, connection);
+            (void)domi_pg_settle_connection(stack, pool, connection);
         return;
     }
     if (connection->transaction != 0 && connection->line.count == 0 &&
         is_time_over_or_set_timer(stack, pool, connection->idle_ns)) {
-        domi_pg_abandon(stack, pool, connection);
-        (void)domi_pg_settle(stack, pool, connection);
+        domi_pg_abandon_transaction(stack, pool, connection);
+        (void)domi_pg_settle_connection(stack, pool, connection);
     }
 }
 
@@ -127,35 +127,36 @@ static void check_connection_for_lateness(domus_stack *stack, domi_pg_pool *pool
 {
     if (connection->phase != DOMI_PG_READY) {
         if (is_time_over_or_set_timer(stack, pool, connection->until_ns))
-            domi_pg_lose(stack, pool, connection,
-                         "the connect took longer than connect_timeout_ns");
+            domi_pg_lose_connection(stack, pool, connection,
+                                    "the connect took longer than connect_timeout_ns");
         return;
     }
     if (connection->is_free) {
         if (pool->count > pool->settings.options.connections_min &&
             is_time_over_or_set_timer(stack, pool, connection->until_ns))
-            domi_pg_close(stack, pool, connection);
+            domi_pg_close_free_connection(stack, pool, connection);
         return;
     }
     bool ends = has_end_of_transaction(&connection->todo);
     fail_queries_that_waited_too_long(stack, pool, &connection->todo, false);
     /* the ask that was to end the transaction has failed, because it waited too long */
     if (ends && !has_end_of_transaction(&connection->todo)) {
-        domi_pg_abandon(stack, pool, connection);
-        (void)domi_pg_settle(stack, pool, connection);
+        domi_pg_abandon_transaction(stack, pool, connection);
+        (void)domi_pg_settle_connection(stack, pool, connection);
         return;
     }
     if (cancel_late_queries(stack, pool, connection))
         end_idle_transaction(stack, pool, connection);
 }
 
-int domi_pg_on_late(domus_stack *stack, void *self, const void *payload)
+int domi_pg_on_check_for_lateness(domus_stack *stack, void *self, const void *payload)
 {
     domi_pg_pool *pool = self;
 
     (void)payload;
     pool->look_ns = 0;
-    fail_queries_that_waited_too_long(stack, pool, &pool->waiting, domi_pg_is_down(stack, pool));
+    fail_queries_that_waited_too_long(stack, pool, &pool->waiting,
+                                      domi_pg_fail_waiting_if_down(stack, pool));
     fail_queries_that_waited_too_long(stack, pool, &pool->listening, false);
     if (pool->down_since_ns != 0)
         (void)is_time_over_or_set_timer(stack, pool,
@@ -164,7 +165,7 @@ int domi_pg_on_late(domus_stack *stack, void *self, const void *payload)
         if (pool->connections[slot] != NULL)
             check_connection_for_lateness(stack, pool, pool->connections[slot]);
     }
-    domi_pg_serve(stack, pool);
-    domi_pg_listener_look(stack, pool);
+    domi_pg_serve_waiting_queries(stack, pool);
+    domi_pg_make_listener_if_wanted(stack, pool);
     return 0;
 }

@@ -47,31 +47,32 @@ static int write_command_about_channel(const char *verb, const char *channel, do
 static bool send_listen_command(domus_stack *stack, domi_pg_pool *pool,
                                 domi_pg_connection *listener, const char *verb, const char *channel)
 {
-    domi_pg_query *aside = domi_pg_query_new(pool, DOMI_PG_ASIDE);
+    domi_pg_query *aside = domi_pg_make_query(pool, DOMI_PG_ASIDE);
 
     if (aside != NULL && write_command_about_channel(verb, channel, &aside->request.text) == 0)
-        return domi_pg_run(stack, pool, listener, aside);
+        return domi_pg_send_query(stack, pool, listener, aside);
     if (aside != NULL)
-        domi_pg_query_free(pool, aside);
-    domi_pg_lose(stack, pool, listener, "no memory for a command");
+        domi_pg_free_query(pool, aside);
+    domi_pg_lose_connection(stack, pool, listener, "no memory for a command");
     return false;
 }
 
 /* --- the connection that listens -------------------------------------------------------------- */
 
-void domi_pg_listener_look(domus_stack *stack, domi_pg_pool *pool)
+void domi_pg_make_listener_if_wanted(domus_stack *stack, domi_pg_pool *pool)
 {
     if (pool->connections[DOMI_PG_LISTENER] != NULL || pool->subscriptions == NULL)
         return;
     if (domus_now_ns(stack) < pool->listen_ns) {
-        domi_pg_look_at(stack, pool, pool->listen_ns);
+        domi_pg_set_timer_for_check(stack, pool, pool->listen_ns);
         return;
     }
-    if (domi_pg_connect(stack, pool, DOMI_PG_LISTENER) != 0)
-        domi_pg_look_at(stack, pool, domus_now_ns(stack) + pool->settings.options.backoff_min_ns);
+    if (domi_pg_begin_connect(stack, pool, DOMI_PG_LISTENER) != 0)
+        domi_pg_set_timer_for_check(stack, pool,
+                                    domus_now_ns(stack) + pool->settings.options.backoff_min_ns);
 }
 
-void domi_pg_do_listener_lost(domus_stack *stack, domi_pg_pool *pool)
+void domi_pg_do_handle_lost_listener(domus_stack *stack, domi_pg_pool *pool)
 {
     const domus_sql_options *options = &pool->settings.options;
     uint64_t time_ns = options->backoff_min_ns;
@@ -82,7 +83,7 @@ void domi_pg_do_listener_lost(domus_stack *stack, domi_pg_pool *pool)
         time_ns = options->backoff_max_ns;
     pool->listener_failures++;
     pool->listen_ns = domus_now_ns(stack) + time_ns;
-    domi_pg_listener_look(stack, pool);
+    domi_pg_make_listener_if_wanted(stack, pool);
 }
 
 /* Send a notification to the actor of a subscription, or count it as lost if the mailbox refuses
@@ -124,8 +125,8 @@ static bool has_subscription(const domi_pg_pool *pool, uint64_t number)
     return each != NULL;
 }
 
-void domi_pg_do_listener_ready(domus_stack *stack, domi_pg_pool *pool,
-                               domi_pg_connection *connection)
+void domi_pg_do_handle_ready_listener(domus_stack *stack, domi_pg_pool *pool,
+                                      domi_pg_connection *connection)
 {
     domi_pg_query *query;
 
@@ -136,16 +137,16 @@ void domi_pg_do_listener_ready(domus_stack *stack, domi_pg_pool *pool,
             !send_listen_command(stack, pool, connection, "LISTEN", each->channel))
             return;
     }
-    while ((query = domi_pg_line_take(&pool->listening)) != NULL) {
+    while ((query = domi_pg_line_take_first(&pool->listening)) != NULL) {
         /* this ask's LISTEN was sent once, on a connection that was lost, and its subscription has
          * ended since */
         if (!has_subscription(pool, query->subscription)) {
-            domi_pg_fail(stack, pool, query, -ECANCELED);
-            domi_pg_query_free(pool, query);
+            domi_pg_fail_ask_of_query(stack, pool, query, -ECANCELED);
+            domi_pg_free_query(pool, query);
             continue;
         }
         query->stage = DOMI_PG_WAITS;
-        if (!domi_pg_run(stack, pool, connection, query))
+        if (!domi_pg_send_query(stack, pool, connection, query))
             return;
     }
     /* all subscribers have left while the listening connection was being made */
@@ -171,7 +172,8 @@ static void send_gap_to_subscribers(domus_stack *stack, domi_pg_pool *pool,
         send_notification(stack, each, nothing, 0, true);
 }
 
-bool domi_pg_listener_take(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+bool domi_pg_take_notifications(domus_stack *stack, domi_pg_pool *pool,
+                                domi_pg_connection *connection)
 {
     PGnotify *each;
 
@@ -201,8 +203,8 @@ bool domi_pg_close_listener(domus_stack *stack, domi_pg_pool *pool)
     if (listener == NULL || listener->line.count != 0)
         return false; /* the server still owes an answer; when it has come, this is tried again */
     pool->listener_was_ready = pool->tells_gap = false;
-    domi_pg_unwatch(stack, pool, listener);
-    domi_pg_connection_free(pool, listener);
+    domi_pg_unwatch_socket(stack, pool, listener);
+    domi_pg_close_and_free_connection(pool, listener);
     return true;
 }
 
@@ -243,7 +245,7 @@ int domi_pg_on_listen(domus_stack *stack, void *self, const void *payload)
         return -EINVAL;
     int error = write_command_about_channel("LISTEN", named.name, &text);
     if (error == 0)
-        error = domi_pg_query_keep(stack, pool, DOMI_PG_LISTEN, NULL, &query);
+        error = domi_pg_query_new_with_kept_ask(stack, pool, DOMI_PG_LISTEN, NULL, &query);
     if (error != 0) {
         domus_slice_free(text);
         return error;
@@ -251,18 +253,18 @@ int domi_pg_on_listen(domus_stack *stack, void *self, const void *payload)
     query->request.text = text;
     error = add_subscription(stack, pool, to, named.name, &query->subscription);
     if (error != 0) {
-        domi_pg_fail(stack, pool, query, error);
-        domi_pg_query_free(pool, query);
+        domi_pg_fail_ask_of_query(stack, pool, query, error);
+        domi_pg_free_query(pool, query);
         return 0;
     }
     domi_pg_connection *listener = ready_listener_of_pool(pool);
     if (listener != NULL)
-        (void)domi_pg_run(stack, pool, listener, query);
+        (void)domi_pg_send_query(stack, pool, listener, query);
     else {
         query->until_ns = domus_now_ns(stack) + pool->settings.options.wait_ns;
-        domi_pg_line_add(&pool->listening, query);
-        domi_pg_look_at(stack, pool, query->until_ns);
-        domi_pg_listener_look(stack, pool);
+        domi_pg_line_add_last(&pool->listening, query);
+        domi_pg_set_timer_for_check(stack, pool, query->until_ns);
+        domi_pg_make_listener_if_wanted(stack, pool);
     }
     return 0;
 }
@@ -286,12 +288,12 @@ static void cancel_ask_of_subscription(domus_stack *stack, domi_pg_pool *pool, u
     domi_pg_line left = {NULL, NULL, 0, 0};
     domi_pg_query *query;
 
-    while ((query = domi_pg_line_take(&pool->listening)) != NULL) {
+    while ((query = domi_pg_line_take_first(&pool->listening)) != NULL) {
         if (query->subscription == number) {
-            domi_pg_fail(stack, pool, query, -ECANCELED);
-            domi_pg_query_free(pool, query);
+            domi_pg_fail_ask_of_query(stack, pool, query, -ECANCELED);
+            domi_pg_free_query(pool, query);
         } else
-            domi_pg_line_add(&left, query);
+            domi_pg_line_add_last(&left, query);
     }
     pool->listening = left;
 }
@@ -348,7 +350,7 @@ typedef struct leaving {
 
 const domus_type domi_pg_leave_type = {.name = "pg leave", .size = sizeof(leaving)};
 
-int domi_pg_on_leave(domus_stack *stack, void *self, const void *payload)
+int domi_pg_on_ask_to_end_subscriptions(domus_stack *stack, void *self, const void *payload)
 {
     static const domus_sql_result done;
     const leaving *left = payload;
@@ -392,12 +394,12 @@ int domi_pg_on_unlisten(domus_stack *stack, void *self, const void *payload)
     return domus_wait_all(stack, answer_unlisten_after_all_pools);
 }
 
-void domi_pg_forget_subscriber(domus_stack *stack, domi_pg_pool *pool, domus_address who)
+void domi_pg_end_subscriptions_of_ended(domus_stack *stack, domi_pg_pool *pool, domus_address who)
 {
     end_subscriptions_of_actor(stack, pool, who, NULL);
 }
 
-void domi_pg_subscriptions_free(domi_pg_pool *pool)
+void domi_pg_free_all_subscriptions(domi_pg_pool *pool)
 {
     while (pool->subscriptions != NULL) {
         domi_pg_subscription *each = pool->subscriptions;

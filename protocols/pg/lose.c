@@ -24,7 +24,7 @@ static bool may_repeat_on_other_connection(const domi_pg_connection *connection,
 }
 
 /* Reset a query to the state in which it was before it was sent. */
-void domi_pg_rewind(domi_pg_query *query)
+void domi_pg_reset_query_to_unsent(domi_pg_query *query)
 {
     query->stage = DOMI_PG_WAITS;
     query->statement = NULL;
@@ -43,20 +43,21 @@ static void fail_or_repeat_queries_of_line(domus_stack *stack, domi_pg_pool *poo
 {
     domi_pg_query *query;
 
-    while ((query = domi_pg_line_take(&connection->line)) != NULL) {
+    while ((query = domi_pg_line_take_first(&connection->line)) != NULL) {
         if (may_repeat_on_other_connection(connection, query)) {
-            domi_pg_rewind(query);
+            domi_pg_reset_query_to_unsent(query);
             query->repeats++;
             pool->counted.repeated++;
-            domi_pg_line_add(again, query);
+            domi_pg_line_add_last(again, query);
             continue;
         }
-        domi_pg_fail_with(stack, pool, query, query->has_failed ? &query->failure : failure);
-        domi_pg_query_free(pool, query);
+        domi_pg_fail_ask_with_failure(stack, pool, query,
+                                      query->has_failed ? &query->failure : failure);
+        domi_pg_free_query(pool, query);
     }
-    while ((query = domi_pg_line_take(&connection->todo)) != NULL) {
-        domi_pg_fail(stack, pool, query, -ESTALE);
-        domi_pg_query_free(pool, query);
+    while ((query = domi_pg_line_take_first(&connection->todo)) != NULL) {
+        domi_pg_fail_ask_of_query(stack, pool, query, -ESTALE);
+        domi_pg_free_query(pool, query);
     }
 }
 
@@ -79,7 +80,7 @@ static void delay_next_connect(domus_stack *stack, domi_pg_pool *pool)
     pool->connect_ns = now_ns + time_ns / 2 + domus_address_hash(chance) % (time_ns / 2 + 1);
     if (pool->count - pool->connecting == 0 && pool->down_since_ns == 0) {
         pool->down_since_ns = now_ns;
-        domi_pg_look_at(stack, pool, now_ns + options->wait_ns);
+        domi_pg_set_timer_for_check(stack, pool, now_ns + options->wait_ns);
     }
 }
 
@@ -90,8 +91,8 @@ static void fail_reader_of_flow(domus_stack *stack, domi_pg_connection *connecti
     connection->has_reader = false;
 }
 
-void domi_pg_do_lose(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
-                     const char *words)
+void domi_pg_do_lose_connection(domus_stack *stack, domi_pg_pool *pool,
+                                domi_pg_connection *connection, const char *words)
 {
     bool was_ready = connection->phase == DOMI_PG_READY;
     bool is_used = connection->is_used;
@@ -100,9 +101,9 @@ void domi_pg_do_lose(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection 
     domi_pg_line again = {NULL, NULL, 0, 0};
     domi_pg_query *query;
 
-    domi_pg_unlist_free(pool, connection);
-    domi_pg_unwatch(stack, pool, connection);
-    domi_pg_disown(stack, connection);
+    domi_pg_unlist_free_connection(pool, connection);
+    domi_pg_unwatch_socket(stack, pool, connection);
+    domi_pg_unwatch_owner(stack, connection);
     fail_reader_of_flow(stack, connection, -EPIPE);
     fail_or_repeat_queries_of_line(stack, pool, connection, &failure, &again);
     pool->counted.failures++;
@@ -113,20 +114,20 @@ void domi_pg_do_lose(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection 
     }
     if (!was_ready)
         pool->down = domus_sql_error_make(-ENOTCONN, "08001", "%s", words != NULL ? words : "");
-    domi_pg_connection_free(pool, connection);
+    domi_pg_close_and_free_connection(pool, connection);
     if (listens) {
         /* Asks for a LISTEN that were sent on the lost connection come before those that wait for
          * the next one. */
-        while ((query = domi_pg_line_take(&pool->listening)) != NULL)
-            domi_pg_line_add(&again, query);
+        while ((query = domi_pg_line_take_first(&pool->listening)) != NULL)
+            domi_pg_line_add_last(&again, query);
         pool->listening = again;
-        domi_pg_listener_lost(stack, pool);
+        domi_pg_handle_lost_listener(stack, pool);
         return;
     }
     if (!was_ready || !is_used)
         delay_next_connect(stack, pool);
     while (again.first != NULL)
-        domi_pg_put(stack, pool, domi_pg_line_take(&again));
+        domi_pg_put_query(stack, pool, domi_pg_line_take_first(&again));
     /* other waiting queries may need a new connection, so the pool is checked now */
-    domi_pg_look_at(stack, pool, domus_now_ns(stack));
+    domi_pg_set_timer_for_check(stack, pool, domus_now_ns(stack));
 }

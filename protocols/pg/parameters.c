@@ -147,7 +147,7 @@ static bool ensure_scratch_memory(domi_pg_pool *pool, size_t size)
     return true;
 }
 
-int domi_pg_parameters_write(domi_pg_pool *pool, const domus_sql_request *request,
+int domi_pg_write_parameters(domi_pg_pool *pool, const domus_sql_request *request,
                              const domi_pg_statement *statement, domi_pg_parameters *parameters)
 {
     size_t size = 0;

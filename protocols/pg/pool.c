@@ -13,7 +13,7 @@ static bool is_connection_idle(const domi_pg_connection *connection)
            connection->flow == DOMI_PG_NO_FLOW;
 }
 
-void domi_pg_unlist_free(domi_pg_pool *pool, domi_pg_connection *connection)
+void domi_pg_unlist_free_connection(domi_pg_pool *pool, domi_pg_connection *connection)
 {
     domi_pg_connection **place = &pool->free;
 
@@ -32,17 +32,18 @@ static void list_free_connection(domus_stack *stack, domi_pg_pool *pool,
     pool->free = connection;
     connection->is_free = true;
     connection->until_ns = domus_now_ns(stack) + pool->settings.options.idle_ns;
-    domi_pg_look_at(stack, pool, connection->until_ns);
+    domi_pg_set_timer_for_check(stack, pool, connection->until_ns);
 }
 
-bool domi_pg_do_settle(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+bool domi_pg_do_settle_connection(domus_stack *stack, domi_pg_pool *pool,
+                                  domi_pg_connection *connection)
 {
     /* the late query may have ended, and then another query that is late may be the first */
     if (connection->has_late)
-        domi_pg_cancel_late(stack, pool, connection);
+        domi_pg_cancel_first_if_late(stack, pool, connection);
     if (connection->awaits_cancel &&
         (connection->line.first == NULL || !connection->line.first->is_cancelled))
-        domi_pg_forget_cancel(connection);
+        domi_pg_forget_waiting_cancel(connection);
     if (connection->phase != DOMI_PG_READY || connection->slot == DOMI_PG_LISTENER ||
         connection->is_free || connection->line.count != 0 || connection->is_cancelled)
         return true;
@@ -51,11 +52,11 @@ bool domi_pg_do_settle(domus_stack *stack, domi_pg_pool *pool, domi_pg_connectio
     connection->strays = 0;
     connection->has_late = false;
     if (connection->in_transaction && connection->transaction != 0)
-        return domi_pg_go_on(stack, pool, connection);
+        return domi_pg_go_on_with_transaction(stack, pool, connection);
     if (PQtransactionStatus(connection->pg) != PQTRANS_IDLE) {
         /* The owner of a transaction has ended, or a statement has begun a transaction by itself,
          * so it is rolled back. */
-        return domi_pg_say(stack, pool, connection, "ROLLBACK");
+        return domi_pg_send_command(stack, pool, connection, "ROLLBACK");
     }
     connection->in_transaction = false;
     if (is_connection_idle(connection))
@@ -93,7 +94,7 @@ static domi_pg_connection *pick_connection_for_query(domi_pg_pool *pool, const d
     domi_pg_connection *found = pool->free;
 
     if (found != NULL) {
-        domi_pg_unlist_free(pool, found);
+        domi_pg_unlist_free_connection(pool, found);
         return found;
     }
     if (pool->settings.options.pipeline_max < 2 || !may_share_line(query) ||
@@ -134,31 +135,31 @@ static void begin_wanted_connects(domus_stack *stack, domi_pg_pool *pool)
     uint32_t wanted = count_wanted_connects(pool);
 
     if (wanted > pool->connecting && domus_now_ns(stack) < pool->connect_ns) {
-        domi_pg_look_at(stack, pool, pool->connect_ns);
+        domi_pg_set_timer_for_check(stack, pool, pool->connect_ns);
         return;
     }
     for (uint32_t slot = 0; slot < DOMI_PG_CONNECTIONS_MAX && pool->connecting < wanted; slot++) {
-        if (pool->connections[slot] == NULL && domi_pg_connect(stack, pool, slot) != 0)
+        if (pool->connections[slot] == NULL && domi_pg_begin_connect(stack, pool, slot) != 0)
             return;
     }
 }
 
 /* --- waiting queries -------------------------------------------------------------------------- */
 
-bool domi_pg_is_down(domus_stack *stack, domi_pg_pool *pool)
+bool domi_pg_fail_waiting_if_down(domus_stack *stack, domi_pg_pool *pool)
 {
     return pool->down_since_ns != 0 &&
            domus_now_ns(stack) >= pool->down_since_ns + pool->settings.options.wait_ns;
 }
 
-void domi_pg_do_serve(domus_stack *stack, domi_pg_pool *pool)
+void domi_pg_do_serve_waiting_queries(domus_stack *stack, domi_pg_pool *pool)
 {
     while (pool->waiting.first != NULL) {
         domi_pg_connection *connection = pick_connection_for_query(pool, pool->waiting.first);
         if (connection == NULL)
             break;
-        if (domi_pg_run_waiting(stack, pool, connection))
-            (void)domi_pg_settle(stack, pool, connection);
+        if (domi_pg_send_waiting_queries(stack, pool, connection))
+            (void)domi_pg_settle_connection(stack, pool, connection);
     }
     begin_wanted_connects(stack, pool);
 }
@@ -170,22 +171,23 @@ static void refuse_query_at_limits(domus_stack *stack, domi_pg_pool *pool, domi_
         "%u queries with %llu bytes wait for a connection (queue_max, queue_bytes_max)",
         pool->waiting.count, (unsigned long long)pool->waiting.bytes);
 
-    if (domi_pg_is_down(stack, pool))
+    if (domi_pg_fail_waiting_if_down(stack, pool))
         failure = pool->down;
-    domi_pg_fail_with(stack, pool, query, &failure);
-    domi_pg_query_free(pool, query);
+    domi_pg_fail_ask_with_failure(stack, pool, query, &failure);
+    domi_pg_free_query(pool, query);
 }
 
-void domi_pg_do_put(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query)
+void domi_pg_do_put_query(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query)
 {
     domi_pg_connection *connection = pick_connection_for_query(pool, query);
 
     if (connection != NULL) {
-        if (domi_pg_run(stack, pool, connection, query))
-            (void)domi_pg_settle(stack, pool, connection);
+        if (domi_pg_send_query(stack, pool, connection, query))
+            (void)domi_pg_settle_connection(stack, pool, connection);
         return;
     }
-    if (!domi_pg_has_room(pool, &pool->waiting, query) || domi_pg_is_down(stack, pool)) {
+    if (!domi_pg_has_line_room(pool, &pool->waiting, query) ||
+        domi_pg_fail_waiting_if_down(stack, pool)) {
         refuse_query_at_limits(stack, pool, query);
         begin_wanted_connects(stack, pool);
         return;
@@ -193,15 +195,16 @@ void domi_pg_do_put(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query
     query->until_ns = domus_now_ns(stack) + pool->settings.options.wait_ns;
     if (query->deadline_ns != 0 && query->deadline_ns < query->until_ns)
         query->until_ns = query->deadline_ns;
-    domi_pg_look_at(stack, pool, query->until_ns);
-    domi_pg_line_add(&pool->waiting, query);
+    domi_pg_set_timer_for_check(stack, pool, query->until_ns);
+    domi_pg_line_add_last(&pool->waiting, query);
     begin_wanted_connects(stack, pool);
 }
 
-void domi_pg_close(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+void domi_pg_close_free_connection(domus_stack *stack, domi_pg_pool *pool,
+                                   domi_pg_connection *connection)
 {
-    domi_pg_unlist_free(pool, connection);
-    domi_pg_unwatch(stack, pool, connection);
+    domi_pg_unlist_free_connection(pool, connection);
+    domi_pg_unwatch_socket(stack, pool, connection);
     pool->count--;
-    domi_pg_connection_free(pool, connection);
+    domi_pg_close_and_free_connection(pool, connection);
 }

@@ -7,7 +7,7 @@
 
 #define SPARES_MAX 256u
 
-domi_pg_query *domi_pg_query_new(domi_pg_pool *pool, domi_pg_job job)
+domi_pg_query *domi_pg_make_query(domi_pg_pool *pool, domi_pg_job job)
 {
     domi_pg_query *query = pool->spare;
 
@@ -32,7 +32,7 @@ domi_pg_query *domi_pg_query_new(domi_pg_pool *pool, domi_pg_job job)
     return query;
 }
 
-void domi_pg_query_free(domi_pg_pool *pool, domi_pg_query *query)
+void domi_pg_free_query(domi_pg_pool *pool, domi_pg_query *query)
 {
     domus_slice_free(query->request.text);
     domus_slice_free(query->request.more);
@@ -46,7 +46,7 @@ void domi_pg_query_free(domi_pg_pool *pool, domi_pg_query *query)
     pool->spares++;
 }
 
-void domi_pg_query_spares_free(domi_pg_pool *pool)
+void domi_pg_free_spare_queries(domi_pg_pool *pool)
 {
     while (pool->spare != NULL) {
         domi_pg_query *query = pool->spare;
@@ -56,10 +56,10 @@ void domi_pg_query_spares_free(domi_pg_pool *pool)
     pool->spares = 0;
 }
 
-int domi_pg_query_keep(domus_stack *stack, domi_pg_pool *pool, domi_pg_job job,
-                       const domus_sql_request *request, domi_pg_query **ret_query)
+int domi_pg_query_new_with_kept_ask(domus_stack *stack, domi_pg_pool *pool, domi_pg_job job,
+                                    const domus_sql_request *request, domi_pg_query **ret_query)
 {
-    domi_pg_query *query = domi_pg_query_new(pool, job);
+    domi_pg_query *query = domi_pg_make_query(pool, job);
 
     if (query == NULL)
         return -ENOMEM;
@@ -67,7 +67,7 @@ int domi_pg_query_keep(domus_stack *stack, domi_pg_pool *pool, domi_pg_job job,
         bool owns = request->text.page != NULL || request->more.page != NULL;
         int error = owns ? domus_take(stack) : 0;
         if (error != 0) {
-            domi_pg_query_free(pool, query);
+            domi_pg_free_query(pool, query);
             return error;
         }
         memcpy(&query->request, request, offsetof(domus_sql_request, bytes) + request->size);
@@ -75,7 +75,7 @@ int domi_pg_query_keep(domus_stack *stack, domi_pg_pool *pool, domi_pg_job job,
     query->deadline_ns = domus_deadline_ns(stack);
     int error = domus_keep_working(stack, &query->kept);
     if (error != 0) {
-        domi_pg_query_free(pool, query);
+        domi_pg_free_query(pool, query);
         return error;
     }
     *ret_query = query;
@@ -87,7 +87,7 @@ static uint64_t count_bytes_of_query(const domi_pg_query *query)
     return (uint64_t)query->request.text.size + query->request.more.size;
 }
 
-void domi_pg_line_add(domi_pg_line *line, domi_pg_query *query)
+void domi_pg_line_add_last(domi_pg_line *line, domi_pg_query *query)
 {
     query->next = NULL;
     if (line->last != NULL)
@@ -109,7 +109,7 @@ void domi_pg_line_add_first(domi_pg_line *line, domi_pg_query *query)
     line->bytes += count_bytes_of_query(query);
 }
 
-domi_pg_query *domi_pg_line_take(domi_pg_line *line)
+domi_pg_query *domi_pg_line_take_first(domi_pg_line *line)
 {
     domi_pg_query *query = line->first;
 
@@ -125,7 +125,8 @@ domi_pg_query *domi_pg_line_take(domi_pg_line *line)
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
-void domi_pg_spoil(domi_pg_pool *pool, uint64_t transaction, const domus_sql_error *failure)
+void domi_pg_spoil_transaction(domi_pg_pool *pool, uint64_t transaction,
+                               const domus_sql_error *failure)
 {
     domi_pg_connection *connection = domi_pg_find_transaction(pool, transaction);
 
@@ -142,7 +143,7 @@ static void record_failure_in_transaction(domi_pg_pool *pool, const domi_pg_quer
                                           const domus_sql_error *failure)
 {
     if (query->request.transaction != 0 && query->job != DOMI_PG_END && !query->is_told)
-        domi_pg_spoil(pool, query->request.transaction, failure);
+        domi_pg_spoil_transaction(pool, query->request.transaction, failure);
 }
 
 static void fail_transaction_of_query(domi_pg_pool *pool, const domi_pg_query *query, int error)
@@ -165,8 +166,8 @@ static bool mark_ask_as_answered(domi_pg_pool *pool, domi_pg_query *query)
     return true;
 }
 
-int domi_pg_answer(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query,
-                   const domus_type *type, const void *payload)
+int domi_pg_answer_ask_of_query(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query,
+                                const domus_type *type, const void *payload)
 {
     /* It is no error if the asker has ended: its answer is dropped. But an asker whose deadline has
      * passed may continue its transaction. */
@@ -182,7 +183,8 @@ int domi_pg_answer(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query,
     return error;
 }
 
-void domi_pg_fail(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query, int error)
+void domi_pg_fail_ask_of_query(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query,
+                               int error)
 {
     fail_transaction_of_query(pool, query, error);
     if (!mark_ask_as_answered(pool, query))
@@ -194,8 +196,8 @@ void domi_pg_fail(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query, 
     (void)domus_kept_fail(stack, query->kept, error);
 }
 
-void domi_pg_fail_with(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query,
-                       const domus_sql_error *failure)
+void domi_pg_fail_ask_with_failure(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query,
+                                   const domus_sql_error *failure)
 {
     record_failure_in_transaction(pool, query, failure);
     if (!mark_ask_as_answered(pool, query))

@@ -9,14 +9,14 @@
 
 /* --- flows ------------------------------------------------------------------------------------ */
 
-void domi_pg_pause(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+void domi_pg_pause_reading(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
 {
     connection->flow_is_paused = true;
     if (connection->line.first != NULL)
         connection->line.first->until_ns = 0;
     connection->idle_ns = domus_now_ns(stack) + pool->settings.options.transaction_idle_ns;
-    domi_pg_look_at(stack, pool, connection->idle_ns);
-    domi_pg_unwatch(stack, pool, connection);
+    domi_pg_set_timer_for_check(stack, pool, connection->idle_ns);
+    domi_pg_unwatch_socket(stack, pool, connection);
 }
 
 /* Go on reading from the server after a pause. Returns false if the connection is lost. */
@@ -28,40 +28,41 @@ static bool resume_reading_from_server(domus_stack *stack, domi_pg_pool *pool,
     connection->flow_is_paused = false;
     if (first != NULL && !first->is_late) {
         first->until_ns = domus_now_ns(stack) + pool->settings.options.timeout_ns;
-        domi_pg_look_at(stack, pool, first->until_ns);
+        domi_pg_set_timer_for_check(stack, pool, first->until_ns);
     }
-    if (domi_pg_watch(stack, pool, connection, false) != 0) {
-        domi_pg_lose(stack, pool, connection, "the socket cannot be watched");
+    if (domi_pg_watch_socket(stack, pool, connection, false) != 0) {
+        domi_pg_lose_connection(stack, pool, connection, "the socket cannot be watched");
         return false;
     }
     /* libpq may have read rows or bytes before the pause that were not taken yet */
-    return domi_pg_take(stack, pool, connection);
+    return domi_pg_take_results(stack, pool, connection);
 }
 
-void domi_pg_flow_clear(domus_stack *stack, domi_pg_connection *connection)
+void domi_pg_clear_flow(domus_stack *stack, domi_pg_connection *connection)
 {
     connection->flow = DOMI_PG_NO_FLOW;
     connection->flow_is_paused = connection->flow_is_over = false;
     connection->has_reader = false;
     domus_append_drop(&connection->piece);
     if (connection->transaction == 0)
-        domi_pg_disown(stack, connection);
+        domi_pg_unwatch_owner(stack, connection);
 }
 
-bool domi_pg_flow_begin(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
+bool domi_pg_begin_flow(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
                         domi_pg_query *query, domi_pg_flow flow)
 {
-    domus_sql_cursor cursor = {.at = pool->self, .number = domi_pg_number(pool, connection)};
+    domus_sql_cursor cursor = {.at = pool->self,
+                               .number = domi_pg_make_number_of_flow(pool, connection)};
 
     connection->flow = (uint8_t)flow;
     connection->flow_number = cursor.number;
     connection->flow_is_paused = connection->flow_is_over = false;
     connection->idle_ns = domus_now_ns(stack) + pool->settings.options.transaction_idle_ns;
-    domi_pg_look_at(stack, pool, connection->idle_ns);
+    domi_pg_set_timer_for_check(stack, pool, connection->idle_ns);
     if (flow == DOMI_PG_FLOWS_IN)
         query->until_ns = 0;
-    return domi_pg_answer(stack, pool, query, &domus_sql_cursor_type, &cursor) == 0 &&
-           domi_pg_own(stack, connection, query->owner) == 0;
+    return domi_pg_answer_ask_of_query(stack, pool, query, &domus_sql_cursor_type, &cursor) == 0 &&
+           domi_pg_watch_owner(stack, connection, query->owner) == 0;
 }
 
 bool domi_pg_do_drop_flow(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
@@ -74,33 +75,33 @@ bool domi_pg_do_drop_flow(domus_stack *stack, domi_pg_pool *pool, domi_pg_connec
 
     if (connection->has_reader)
         (void)domus_kept_fail(stack, connection->reader, error);
-    if (is_in && !domi_pg_copy_abort(stack, pool, connection))
+    if (is_in && !domi_pg_abort_copy(stack, pool, connection))
         return false;
-    domi_pg_flow_clear(stack, connection);
+    domi_pg_clear_flow(stack, connection);
     query->is_dropped = query->is_answered = true;
     domus_sql_build_drop(&query->builder);
     if (is_over) {
         /* nobody reads these rows any more, so a failure in them has to make the commit fail */
         if (query->has_failed && connection->transaction != 0)
-            domi_pg_spoil(pool, connection->transaction, &query->failure);
+            domi_pg_spoil_transaction(pool, connection->transaction, &query->failure);
         query->has_failed = false;
-        return domi_pg_finish(stack, pool, connection);
+        return domi_pg_finish_first_query(stack, pool, connection);
     }
     /* A cancel would fail the transaction, so within a transaction the rest of the rows is read and
      * discarded. */
     if (!connection->in_transaction)
-        domi_pg_cancel(stack, pool, connection);
+        domi_pg_cancel_first_of_line(stack, pool, connection);
     /* the server may have refused the copy already, and libpq may have read the refusal */
     if (is_in) {
         query->until_ns = domus_now_ns(stack) + pool->settings.options.timeout_ns;
-        domi_pg_look_at(stack, pool, query->until_ns);
-        return domi_pg_take(stack, pool, connection);
+        domi_pg_set_timer_for_check(stack, pool, query->until_ns);
+        return domi_pg_take_results(stack, pool, connection);
     }
     return !is_paused || resume_reading_from_server(stack, pool, connection);
 }
 
 /* Find the connection on which the rows or the copy with this number are read. */
-domi_pg_connection *domi_pg_find_flow(const domi_pg_pool *pool, uint64_t number)
+domi_pg_connection *domi_pg_find_connection_of_flow(const domi_pg_pool *pool, uint64_t number)
 {
     uint32_t slot = (uint32_t)(number & 0xff);
     domi_pg_connection *connection =
@@ -121,7 +122,7 @@ static void drop_remaining_rows(domus_stack *stack, domi_pg_pool *pool,
 {
     query->is_dropped = true;
     if (!connection->in_transaction)
-        domi_pg_cancel(stack, pool, connection);
+        domi_pg_cancel_first_of_line(stack, pool, connection);
 }
 
 /* Let this read and all later reads of these rows fail, with a text that says why. */
@@ -158,16 +159,17 @@ static bool send_piece_to_reader(domus_stack *stack, domi_pg_connection *connect
     return error == 0;
 }
 
-void domi_pg_rows_take(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
-                       domi_pg_query *query, const PGresult *rows)
+void domi_pg_add_rows_to_piece(domus_stack *stack, domi_pg_pool *pool,
+                               domi_pg_connection *connection, domi_pg_query *query,
+                               const PGresult *rows)
 {
     if (connection->flow == DOMI_PG_NO_FLOW &&
-        !domi_pg_flow_begin(stack, pool, connection, query, DOMI_PG_FLOWS_ROWS)) {
-        domi_pg_flow_clear(stack, connection);
+        !domi_pg_begin_flow(stack, pool, connection, query, DOMI_PG_FLOWS_ROWS)) {
+        domi_pg_clear_flow(stack, connection);
         drop_remaining_rows(stack, pool, connection, query);
         return;
     }
-    int error = domi_pg_build(&query->builder, rows);
+    int error = domi_pg_build_rows(&query->builder, rows);
     if (error != 0) {
         fail_reads_of_rows(stack, pool, connection, query, error,
                            "a row is larger than result_max");
@@ -177,46 +179,47 @@ void domi_pg_rows_take(domus_stack *stack, domi_pg_pool *pool, domi_pg_connectio
         PQresultStatus(rows) == PGRES_TUPLES_OK)
         return;
     if (!connection->has_reader)
-        domi_pg_pause(stack, pool, connection);
+        domi_pg_pause_reading(stack, pool, connection);
     else if (!send_piece_to_reader(stack, connection, query, false))
         fail_reads_of_rows(stack, pool, connection, query, -EIO,
                            "a piece was lost, its reader had ended");
 }
 
-bool domi_pg_flow_end(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
-                      domi_pg_query *query)
+bool domi_pg_handle_end_of_flow(domus_stack *stack, domi_pg_pool *pool,
+                                domi_pg_connection *connection, domi_pg_query *query)
 {
     if (query->is_dropped && !query->has_failed) {
-        domi_pg_flow_clear(stack, connection);
+        domi_pg_clear_flow(stack, connection);
         return true;
     }
     if (!connection->has_reader) {
         connection->flow_is_over = true;
         query->until_ns = 0;
         connection->idle_ns = domus_now_ns(stack) + pool->settings.options.transaction_idle_ns;
-        domi_pg_look_at(stack, pool, connection->idle_ns);
+        domi_pg_set_timer_for_check(stack, pool, connection->idle_ns);
         return false;
     }
     if (connection->flow == DOMI_PG_FLOWS_ROWS)
         (void)send_piece_to_reader(stack, connection, query, true);
     else
-        (void)domi_pg_copy_give(stack, connection, query, true);
-    domi_pg_flow_clear(stack, connection);
+        (void)domi_pg_give_copy_to_reader(stack, connection, query, true);
+    domi_pg_clear_flow(stack, connection);
     return true;
 }
 
-int domi_pg_on_fetch(domus_stack *stack, void *self, const void *payload)
+int domi_pg_on_fetch_of_rows(domus_stack *stack, void *self, const void *payload)
 {
     const domus_sql_cursor *cursor = payload;
     domi_pg_pool *pool = self;
-    domi_pg_connection *connection = domi_pg_find_flow(pool, cursor->number);
+    domi_pg_connection *connection = domi_pg_find_connection_of_flow(pool, cursor->number);
 
     if (connection == NULL || connection->flow != DOMI_PG_FLOWS_ROWS)
         return -ESTALE;
-    return domi_pg_flow_read(stack, pool, connection);
+    return domi_pg_read_next_piece_of_flow(stack, pool, connection);
 }
 
-int domi_pg_flow_read(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+int domi_pg_read_next_piece_of_flow(domus_stack *stack, domi_pg_pool *pool,
+                                    domi_pg_connection *connection)
 {
     domi_pg_query *query = connection->line.first;
 
@@ -229,30 +232,30 @@ int domi_pg_flow_read(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection
     bool is_there = true;
     if (connection->flow_is_over) {
         connection->flow_is_over = false;
-        is_there = domi_pg_finish(stack, pool, connection);
+        is_there = domi_pg_finish_first_query(stack, pool, connection);
     } else if (connection->flow_is_paused) {
         bool is_taken = connection->flow == DOMI_PG_FLOWS_ROWS
                             ? send_piece_to_reader(stack, connection, query, false)
-                            : domi_pg_copy_give(stack, connection, query, false);
+                            : domi_pg_give_copy_to_reader(stack, connection, query, false);
         is_there = is_taken ? resume_reading_from_server(stack, pool, connection)
                             : domi_pg_drop_flow(stack, pool, connection, -EIO);
     }
     if (is_there)
-        (void)domi_pg_settle(stack, pool, connection);
-    domi_pg_serve(stack, pool);
+        (void)domi_pg_settle_connection(stack, pool, connection);
+    domi_pg_serve_waiting_queries(stack, pool);
     return 0;
 }
 
-int domi_pg_on_close(domus_stack *stack, void *self, const void *payload)
+int domi_pg_on_close_of_rows(domus_stack *stack, void *self, const void *payload)
 {
     const domus_sql_cursor *cursor = payload;
     domi_pg_pool *pool = self;
-    domi_pg_connection *connection = domi_pg_find_flow(pool, cursor->number);
+    domi_pg_connection *connection = domi_pg_find_connection_of_flow(pool, cursor->number);
 
     if (connection == NULL)
         return 0;
     if (domi_pg_drop_flow(stack, pool, connection, -ESTALE))
-        (void)domi_pg_settle(stack, pool, connection);
-    domi_pg_serve(stack, pool);
+        (void)domi_pg_settle_connection(stack, pool, connection);
+    domi_pg_serve_waiting_queries(stack, pool);
     return 0;
 }

@@ -13,18 +13,18 @@ static void fail_unsent_query(domus_stack *stack, domi_pg_pool *pool, domi_pg_qu
 {
     const domus_sql_error failure = domus_sql_error_make(error, sqlstate, "%s", words);
 
-    domi_pg_fail_with(stack, pool, query, &failure);
-    domi_pg_query_free(pool, query);
+    domi_pg_fail_ask_with_failure(stack, pool, query, &failure);
+    domi_pg_free_query(pool, query);
 }
 
-bool domi_pg_flush(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+bool domi_pg_flush_to_server(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
 {
     int left = PQflush(connection->pg);
 
-    if (left >= 0 &&
-        (connection->flow_is_paused || domi_pg_watch(stack, pool, connection, left > 0) == 0))
+    if (left >= 0 && (connection->flow_is_paused ||
+                      domi_pg_watch_socket(stack, pool, connection, left > 0) == 0))
         return true;
-    domi_pg_lose(stack, pool, connection, PQerrorMessage(connection->pg));
+    domi_pg_lose_connection(stack, pool, connection, PQerrorMessage(connection->pg));
     return false;
 }
 
@@ -49,13 +49,13 @@ static bool send_command_of_pool(domi_pg_connection *connection, const char *com
 static bool send_harmless_command(domi_pg_pool *pool, domi_pg_connection *connection,
                                   const char *command)
 {
-    domi_pg_query *aside = domi_pg_query_new(pool, DOMI_PG_ASIDE);
+    domi_pg_query *aside = domi_pg_make_query(pool, DOMI_PG_ASIDE);
 
     if (aside == NULL)
         return false;
     aside->is_optional = true;
     aside->stage = DOMI_PG_RUNS;
-    domi_pg_line_add(&connection->line, aside);
+    domi_pg_line_add_last(&connection->line, aside);
     return send_command_of_pool(connection, command) && PQpipelineSync(connection->pg) == 1;
 }
 
@@ -80,7 +80,7 @@ static bool evict_oldest_statement(domi_pg_pool *pool, domi_pg_connection *conne
     snprintf(command, sizeof command, "DEALLOCATE %s", oldest->name);
     if (!send_harmless_command(pool, connection, command))
         return false;
-    domi_pg_statement_remove(statements, oldest);
+    domi_pg_remove_statement(statements, oldest);
     return true;
 }
 
@@ -108,10 +108,10 @@ static bool send_preparation_of_statement(domi_pg_pool *pool, domi_pg_connection
 
     bool has_room = evict_oldest_statement(pool, connection);
     /* once the query is in the line, it is answered even if this function fails */
-    domi_pg_line_add(&connection->line, query);
+    domi_pg_line_add_last(&connection->line, query);
     if (!has_room)
         return false;
-    domi_pg_statement *statement = domi_pg_statement_add(
+    domi_pg_statement *statement = domi_pg_add_statement(
         &connection->statements, query->request.statement, query->request.count, connection->token);
     if (statement == NULL)
         return false;
@@ -148,7 +148,7 @@ static bool send_script_outside_pipeline(domi_pg_connection *connection, domi_pg
            PQsendQuery(connection->pg, domus_sql_request_text(&query->request)) == 1;
 }
 
-void domi_pg_begin_first(domi_pg_connection *connection)
+void domi_pg_begin_to_read_first_query(domi_pg_connection *connection)
 {
     domi_pg_query *first = connection->line.first;
 
@@ -167,12 +167,12 @@ static bool flush_or_lose_connection(domus_stack *stack, domi_pg_pool *pool,
                                      domi_pg_connection *connection, bool is_sent)
 {
     if (!is_sent) {
-        domi_pg_lose(stack, pool, connection, PQerrorMessage(connection->pg));
+        domi_pg_lose_connection(stack, pool, connection, PQerrorMessage(connection->pg));
         return false;
     }
     if (connection->line.count == 1)
-        domi_pg_begin_first(connection);
-    return domi_pg_flush(stack, pool, connection);
+        domi_pg_begin_to_read_first_query(connection);
+    return domi_pg_flush_to_server(stack, pool, connection);
 }
 
 /* Set the time at which a query that was sent is cancelled. */
@@ -186,7 +186,7 @@ static void set_time_limit_of_query(domus_stack *stack, domi_pg_pool *pool, domi
 
     query->until_ns =
         query->deadline_ns != 0 && query->deadline_ns < until_ns ? query->deadline_ns : until_ns;
-    domi_pg_look_at(stack, pool, query->until_ns);
+    domi_pg_set_timer_for_check(stack, pool, query->until_ns);
 }
 
 /* Queue a query with its parameters at libpq, and add it to the line. Returns 0; 1 if the query was
@@ -200,14 +200,14 @@ static int queue_query_with_parameters(domus_stack *stack, domi_pg_pool *pool,
     if (query->statement != NULL && query->statement->params != query->request.count)
         fail_unsent_query(stack, pool, query, -EINVAL, "07001",
                           "another number of parameters is needed");
-    else if ((error = domi_pg_parameters_write(pool, &query->request, query->statement,
+    else if ((error = domi_pg_write_parameters(pool, &query->request, query->statement,
                                                &parameters)) != 0)
         fail_unsent_query(stack, pool, query, error, error == -EINVAL ? "22021" : "",
                           error == -EINVAL ? "a text has a zero in it"
                                            : "no memory for parameters");
     else {
         query->stage = DOMI_PG_RUNS;
-        domi_pg_line_add(&connection->line, query);
+        domi_pg_line_add_last(&connection->line, query);
         return queue_query_at_libpq(connection, query, &parameters) ? 0 : -EPIPE;
     }
     return 1;
@@ -221,13 +221,13 @@ static bool send_query_with_parameters(domus_stack *stack, domi_pg_pool *pool,
     int error = queue_query_with_parameters(stack, pool, connection, query);
 
     if (error == 1)
-        return connection->line.count == 0 || domi_pg_flush(stack, pool, connection);
+        return connection->line.count == 0 || domi_pg_flush_to_server(stack, pool, connection);
     return flush_or_lose_connection(stack, pool, connection,
                                     error == 0 && PQpipelineSync(connection->pg) == 1);
 }
 
-bool domi_pg_run(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
-                 domi_pg_query *query)
+bool domi_pg_send_query(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
+                        domi_pg_query *query)
 {
     bool is_plain = query->job == DOMI_PG_SCRIPT || query->job == DOMI_PG_COPY_IN ||
                     query->job == DOMI_PG_COPY_OUT;
@@ -239,7 +239,7 @@ bool domi_pg_run(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *con
         connection->in_transaction = true;
     if (is_plain || query->command != NULL) {
         query->stage = DOMI_PG_RUNS;
-        domi_pg_line_add(&connection->line, query);
+        domi_pg_line_add_last(&connection->line, query);
         is_sent = is_plain ? send_script_outside_pipeline(connection, query)
                            : set_pipeline_mode(connection, true) &&
                                  send_command_of_pool(connection, query->command) &&
@@ -247,12 +247,12 @@ bool domi_pg_run(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *con
         return flush_or_lose_connection(stack, pool, connection, is_sent);
     }
     if (!set_pipeline_mode(connection, true) || !ask_server_to_check_client(pool, connection)) {
-        domi_pg_line_add(&connection->line, query);
+        domi_pg_line_add_last(&connection->line, query);
         return flush_or_lose_connection(stack, pool, connection, false);
     }
     if (query->request.statement != NULL) {
         query->statement =
-            domi_pg_statement_find(&connection->statements, query->request.statement);
+            domi_pg_find_statement(&connection->statements, query->request.statement);
         if (query->statement == NULL)
             return flush_or_lose_connection(stack, pool, connection,
                                             send_preparation_of_statement(pool, connection, query));
@@ -271,11 +271,12 @@ static domi_pg_statement *find_statement_to_share_sync(domi_pg_connection *conne
 
     if (of == NULL || !of->reads || query->job != DOMI_PG_QUERY)
         return NULL;
-    domi_pg_statement *statement = domi_pg_statement_find(&connection->statements, of);
+    domi_pg_statement *statement = domi_pg_find_statement(&connection->statements, of);
     return statement != NULL && statement->is_ready && statement->is_small ? statement : NULL;
 }
 
-bool domi_pg_run_waiting(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+bool domi_pg_send_waiting_queries(domus_stack *stack, domi_pg_pool *pool,
+                                  domi_pg_connection *connection)
 {
     uint32_t most = pool->settings.options.together_max;
     domi_pg_statement *statement =
@@ -284,10 +285,10 @@ bool domi_pg_run_waiting(domus_stack *stack, domi_pg_pool *pool, domi_pg_connect
     domi_pg_query *last = NULL;
 
     if (statement == NULL)
-        return domi_pg_run(stack, pool, connection, domi_pg_line_take(&pool->waiting));
+        return domi_pg_send_query(stack, pool, connection, domi_pg_line_take_first(&pool->waiting));
     int error = set_pipeline_mode(connection, true) ? 0 : -EPIPE;
     for (uint32_t i = 0; error >= 0 && i < most && statement != NULL; i++) {
-        domi_pg_query *query = domi_pg_line_take(&pool->waiting);
+        domi_pg_query *query = domi_pg_line_take_first(&pool->waiting);
         query->statement = statement;
         set_time_limit_of_query(stack, pool, query);
         error = queue_query_with_parameters(stack, pool, connection, query);
@@ -300,21 +301,21 @@ bool domi_pg_run_waiting(domus_stack *stack, domi_pg_pool *pool, domi_pg_connect
     if (last == NULL)
         return error >= 0 || flush_or_lose_connection(stack, pool, connection, false);
     last->is_joined = false;
-    domi_pg_begin_first(connection);
+    domi_pg_begin_to_read_first_query(connection);
     return flush_or_lose_connection(stack, pool, connection,
                                     error >= 0 && PQpipelineSync(connection->pg) == 1);
 }
 
-bool domi_pg_say(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
-                 const char *command)
+bool domi_pg_send_command(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
+                          const char *command)
 {
-    domi_pg_query *aside = domi_pg_query_new(pool, DOMI_PG_ASIDE);
+    domi_pg_query *aside = domi_pg_make_query(pool, DOMI_PG_ASIDE);
 
     if (aside == NULL) {
-        domi_pg_lose(stack, pool, connection, "no memory for a command");
+        domi_pg_lose_connection(stack, pool, connection, "no memory for a command");
         return false;
     }
     aside->command = command;
 
-    return domi_pg_run(stack, pool, connection, aside);
+    return domi_pg_send_query(stack, pool, connection, aside);
 }

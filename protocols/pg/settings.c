@@ -18,7 +18,7 @@ static void copy_error_text_before_quote(const char *words, char *error, size_t 
              size > 0 ? words : "");
 }
 
-int domi_pg_check(const domus_sql_settings *settings, char *error, size_t error_size)
+int domi_pg_check_settings(const domus_sql_settings *settings, char *error, size_t error_size)
 {
     char *words = NULL;
     PQconninfoOption *options = PQconninfoParse(settings->url, &words);
@@ -35,7 +35,7 @@ static void ignore_notice_of_server(void *context, const PGresult *notice)
     (void)context, (void)notice;
 }
 
-PGconn *domi_pg_open(const domus_sql_settings *settings)
+PGconn *domi_pg_begin_libpq_connect(const domus_sql_settings *settings)
 {
     char patience[24];
     /* Settings in the url override those before it here, and are overridden by those after it. With

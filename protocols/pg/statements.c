@@ -43,7 +43,7 @@ static void link_as_last_used(domi_pg_statements *statements, domi_pg_statement 
     statements->newest = statement;
 }
 
-domi_pg_statement *domi_pg_statement_find(domi_pg_statements *statements,
+domi_pg_statement *domi_pg_find_statement(domi_pg_statements *statements,
                                           const domus_sql_statement *of)
 {
     if (statements->buckets_count == 0)
@@ -78,7 +78,7 @@ static bool double_buckets(domi_pg_statements *statements)
     return true;
 }
 
-domi_pg_statement *domi_pg_statement_add(domi_pg_statements *statements,
+domi_pg_statement *domi_pg_add_statement(domi_pg_statements *statements,
                                          const domus_sql_statement *of, uint32_t params,
                                          uint64_t token)
 {
@@ -100,7 +100,7 @@ domi_pg_statement *domi_pg_statement_add(domi_pg_statements *statements,
     return statement;
 }
 
-void domi_pg_statement_remove(domi_pg_statements *statements, domi_pg_statement *statement)
+void domi_pg_remove_statement(domi_pg_statements *statements, domi_pg_statement *statement)
 {
     domi_pg_statement **place = bucket_of_statement(statements, statement->of);
 
@@ -112,10 +112,10 @@ void domi_pg_statement_remove(domi_pg_statements *statements, domi_pg_statement 
     free(statement);
 }
 
-void domi_pg_statements_drop(domi_pg_statements *statements)
+void domi_pg_free_all_statements(domi_pg_statements *statements)
 {
     while (statements->newest != NULL)
-        domi_pg_statement_remove(statements, statements->newest);
+        domi_pg_remove_statement(statements, statements->newest);
     free(statements->buckets);
     statements->buckets = NULL;
     statements->buckets_count = 0;

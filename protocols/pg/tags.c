@@ -18,7 +18,7 @@ static bool has_and_chain(const char *text)
     return false;
 }
 
-void domi_pg_note_tag(domi_pg_query *query, const char *tag)
+void domi_pg_record_tag(domi_pg_query *query, const char *tag)
 {
     bool was_rollback = query->is_rollback;
 

@@ -21,7 +21,7 @@ static void record_failure_of_result(domi_pg_query *query, const PGresult *resul
     if (query->has_failed)
         return;
     query->has_failed = query->is_told = true;
-    domi_pg_read_failure(result, &query->failure);
+    domi_pg_read_failure_of_result(result, &query->failure);
     const char *sqlstate = query->failure.sqlstate;
     /* The statement is gone at the server (after DISCARD, or on another server behind a proxy), its
      * name is used already, or its columns have changed since it was prepared. */
@@ -36,7 +36,7 @@ static void fail_query_locally(domus_stack *stack, domi_pg_pool *pool, domi_pg_q
 {
     const domus_sql_error failure = domus_sql_error_make(error, "", "%s", words);
 
-    domi_pg_fail_with(stack, pool, query, &failure);
+    domi_pg_fail_ask_with_failure(stack, pool, query, &failure);
     query->is_dropped = true;
     domus_sql_build_drop(&query->builder);
 }
@@ -53,7 +53,8 @@ static void store_described_types(domi_pg_query *query, const PGresult *result)
         statement->types[i] = PQparamtype(result, (int)i);
     statement->is_binary = columns > 0;
     for (int i = 0; i < columns; i++)
-        statement->is_binary = statement->is_binary && domi_pg_is_binary(PQftype(result, i));
+        statement->is_binary =
+            statement->is_binary && domi_pg_is_type_read_in_binary(PQftype(result, i));
     statement->is_ready = params == statement->params;
 }
 
@@ -68,17 +69,17 @@ static void handle_rows_of_result(domus_stack *stack, domi_pg_pool *pool,
         return;
     }
     if (query->job == DOMI_PG_ROWS) {
-        domi_pg_rows_take(stack, pool, connection, query, rows);
+        domi_pg_add_rows_to_piece(stack, pool, connection, query, rows);
         return;
     }
-    int error = domi_pg_build(&query->builder, rows);
+    int error = domi_pg_build_rows(&query->builder, rows);
     if (error == 0)
         return;
     fail_query_locally(stack, pool, query, error, "the result is larger than result_max");
     /* within a transaction the rest is only discarded, because a cancel would fail the
      * transaction */
     if (!connection->in_transaction)
-        domi_pg_cancel(stack, pool, connection);
+        domi_pg_cancel_first_of_line(stack, pool, connection);
 }
 
 /* Handle a result without rows: a statement was prepared or described, or a command is done. */
@@ -89,8 +90,8 @@ static void handle_done_command(domi_pg_query *query, PGresult *result)
             store_described_types(query, result);
         return;
     }
-    query->affected += domi_pg_affected(result);
-    domi_pg_note_tag(query, PQcmdStatus(result));
+    query->affected += domi_pg_count_affected_rows(result);
+    domi_pg_record_tag(query, PQcmdStatus(result));
 }
 
 /* Handle one result for the first query of the line. Returns false if the connection is lost. */
@@ -101,7 +102,7 @@ static bool handle_result_of_first_query(domus_stack *stack, domi_pg_pool *pool,
 
     switch (PQresultStatus(result)) {
     case PGRES_PIPELINE_SYNC:
-        return domi_pg_finish(stack, pool, connection);
+        return domi_pg_finish_first_query(stack, pool, connection);
     case PGRES_SINGLE_TUPLE:
         handle_rows_of_result(stack, pool, connection, query, result);
         return true;
@@ -121,9 +122,9 @@ static bool handle_result_of_first_query(domus_stack *stack, domi_pg_pool *pool,
         return true;
     case PGRES_COPY_IN:
     case PGRES_COPY_OUT:
-        return domi_pg_copy_begin(stack, pool, connection, query, result);
+        return domi_pg_begin_copy(stack, pool, connection, query, result);
     default:
-        domi_pg_lose(stack, pool, connection, "an answer that is none");
+        domi_pg_lose_connection(stack, pool, connection, "an answer that is none");
         return false;
     }
 }
@@ -134,7 +135,7 @@ static bool has_all_results_without_sync(const domi_pg_query *query)
     return query->is_joined && query->has_result;
 }
 
-bool domi_pg_do_take(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+bool domi_pg_do_take_results(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
 {
     uint32_t nothing = 0;
 
@@ -144,7 +145,7 @@ bool domi_pg_do_take(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection 
         (void)PQisBusy(connection->pg);
     while (connection->line.first != NULL && !connection->flow_is_paused &&
            !connection->flow_is_over) {
-        if (connection->copies && !domi_pg_copy_take(stack, pool, connection))
+        if (connection->copies && !domi_pg_take_bytes_of_copy(stack, pool, connection))
             return true;
         if (connection->flow == DOMI_PG_FLOWS_IN || PQisBusy(connection->pg) != 0)
             return true;
@@ -158,9 +159,9 @@ bool domi_pg_do_take(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection 
             is_there = handle_result_of_first_query(stack, pool, connection, result);
         } else if (!connection->has_pipeline ||
                    has_all_results_without_sync(connection->line.first))
-            is_there = domi_pg_finish(stack, pool, connection);
+            is_there = domi_pg_finish_first_query(stack, pool, connection);
         else if (++nothing > 2) {
-            domi_pg_lose(stack, pool, connection, "an answer is missing");
+            domi_pg_lose_connection(stack, pool, connection, "an answer is missing");
             is_there = false;
         }
         PQclear(result);
@@ -180,7 +181,7 @@ static uint32_t count_bytes_in_socket(int fd)
     return ioctl(fd, FIONREAD, &bytes) == 0 && bytes > 0 ? (uint32_t)bytes : 0;
 }
 
-bool domi_pg_count_unasked(domi_pg_connection *connection, uint64_t bytes_max)
+bool domi_pg_count_unasked_bytes(domi_pg_connection *connection, uint64_t bytes_max)
 {
     connection->unasked += count_bytes_in_socket(PQsocket(connection->pg));
     return connection->unasked <= bytes_max;
@@ -239,7 +240,7 @@ static bool read_from_server(domus_stack *stack, domi_pg_pool *pool, domi_pg_con
             query->read_bytes += read_and_count_bytes(connection->pg, &done);
     }
     if (done != 1) {
-        domi_pg_lose(stack, pool, connection, PQerrorMessage(connection->pg));
+        domi_pg_lose_connection(stack, pool, connection, PQerrorMessage(connection->pg));
         return false;
     }
     uint64_t result_max = pool->settings.options.result_max;
@@ -249,7 +250,7 @@ static bool read_from_server(domus_stack *stack, domi_pg_pool *pool, domi_pg_con
         return true;
     if (query != NULL)
         fail_query_locally(stack, pool, query, -EFBIG, "the result is larger than result_max");
-    domi_pg_lose(stack, pool, connection, "a result that is too large");
+    domi_pg_lose_connection(stack, pool, connection, "a result that is too large");
     return false;
 }
 
@@ -262,7 +263,7 @@ static domi_pg_connection *find_connection_by_fd(const domi_pg_pool *pool, int f
     return NULL;
 }
 
-int domi_pg_on_ready(domus_stack *stack, void *self, const void *payload)
+int domi_pg_on_ready_socket(domus_stack *stack, void *self, const void *payload)
 {
     domi_pg_pool *pool = self;
     const domus_ready *ready = payload;
@@ -271,30 +272,31 @@ int domi_pg_on_ready(domus_stack *stack, void *self, const void *payload)
     if (connection == NULL)
         return 0;
     if (ready->error != 0) {
-        domi_pg_lose(stack, pool, connection, "the socket cannot be watched");
-        domi_pg_serve(stack, pool);
+        domi_pg_lose_connection(stack, pool, connection, "the socket cannot be watched");
+        domi_pg_serve_waiting_queries(stack, pool);
         return 0;
     }
     if (connection->phase == DOMI_PG_CONNECTING) {
-        if (domi_pg_count_unasked(connection, DOMI_PG_GREETING))
-            domi_pg_step(stack, pool, connection);
+        if (domi_pg_count_unasked_bytes(connection, DOMI_PG_GREETING))
+            domi_pg_do_next_connect_step(stack, pool, connection);
         else
-            domi_pg_lose(stack, pool, connection, "the server sends too much before it is ready");
+            domi_pg_lose_connection(stack, pool, connection,
+                                    "the server sends too much before it is ready");
         return 0;
     }
     bool is_there = true;
     if ((ready->events & POLLOUT) != 0)
-        is_there = domi_pg_flush(stack, pool, connection);
+        is_there = domi_pg_flush_to_server(stack, pool, connection);
     if (is_there && connection->flow == DOMI_PG_FLOWS_IN)
-        domi_pg_copy_flushed(stack, connection);
+        domi_pg_answer_copy_writer(stack, connection);
     if (is_there && (ready->events & ~(uint32_t)POLLOUT) != 0)
-        is_there =
-            read_from_server(stack, pool, connection) && domi_pg_take(stack, pool, connection);
+        is_there = read_from_server(stack, pool, connection) &&
+                   domi_pg_take_results(stack, pool, connection);
     if (is_there && connection->slot == DOMI_PG_LISTENER)
-        is_there = domi_pg_listener_take(stack, pool, connection);
+        is_there = domi_pg_take_notifications(stack, pool, connection);
     if (is_there)
-        (void)domi_pg_settle(stack, pool, connection);
+        (void)domi_pg_settle_connection(stack, pool, connection);
     if (pool->waiting.first != NULL || !is_there)
-        domi_pg_serve(stack, pool);
+        domi_pg_serve_waiting_queries(stack, pool);
     return 0;
 }

@@ -2,7 +2,7 @@
  * watched. If the owner ends, or does not use the transaction for too long, it is rolled back. */
 #include "protocols/pg/pg.h"
 
-int domi_pg_on_begin(domus_stack *stack, void *self, const void *payload)
+int domi_pg_on_begin_of_transaction(domus_stack *stack, void *self, const void *payload)
 {
     static const char *const commands[3][2] = {
         {"BEGIN", "BEGIN READ ONLY"},
@@ -17,31 +17,31 @@ int domi_pg_on_begin(domus_stack *stack, void *self, const void *payload)
     if ((uint32_t)options->isolation >= sizeof commands / sizeof commands[0])
         return -EINVAL;
     const char *command = commands[options->isolation][options->reads_only ? 1 : 0];
-    int error = domi_pg_query_keep(stack, self, DOMI_PG_BEGIN, NULL, &query);
+    int error = domi_pg_query_new_with_kept_ask(stack, self, DOMI_PG_BEGIN, NULL, &query);
     if (error != 0)
         return error;
     query->command = command;
     query->owner = owner;
-    domi_pg_put(stack, self, query);
+    domi_pg_put_query(stack, self, query);
     return 0;
 }
 
-int domi_pg_on_end(domus_stack *stack, void *self, const void *payload)
+int domi_pg_on_end_of_transaction(domus_stack *stack, void *self, const void *payload)
 {
     const domus_sql_end end = *(const domus_sql_end *)payload;
     domi_pg_query *query = NULL;
-    int error = domi_pg_query_keep(stack, self, DOMI_PG_END, NULL, &query);
+    int error = domi_pg_query_new_with_kept_ask(stack, self, DOMI_PG_END, NULL, &query);
 
     if (error != 0)
         return error;
     query->request.transaction = end.transaction;
     query->commits = end.commits;
     query->command = end.commits ? "COMMIT" : "ROLLBACK";
-    domi_pg_put_inside(stack, self, query);
+    domi_pg_put_query_into_transaction(stack, self, query);
     return 0;
 }
 
-int domi_pg_on_abandon(domus_stack *stack, void *self, const void *payload)
+int domi_pg_on_abandoned_transaction(domus_stack *stack, void *self, const void *payload)
 {
     domi_pg_connection *connection =
         domi_pg_find_transaction(self, ((const domus_sql *)payload)->transaction);
@@ -50,21 +50,22 @@ int domi_pg_on_abandon(domus_stack *stack, void *self, const void *payload)
     if (is_there && connection->flow != DOMI_PG_NO_FLOW)
         is_there = domi_pg_drop_flow(stack, self, connection, -ESTALE);
     if (is_there && connection->transaction != 0) {
-        domi_pg_abandon(stack, self, connection);
-        (void)domi_pg_settle(stack, self, connection);
+        domi_pg_abandon_transaction(stack, self, connection);
+        (void)domi_pg_settle_connection(stack, self, connection);
     }
-    domi_pg_serve(stack, self);
+    domi_pg_serve_waiting_queries(stack, self);
     return 0;
 }
 
 static void refuse_query_in_transaction(domus_stack *stack, domi_pg_pool *pool,
                                         domi_pg_query *query, int error)
 {
-    domi_pg_fail(stack, pool, query, error);
-    domi_pg_query_free(pool, query);
+    domi_pg_fail_ask_of_query(stack, pool, query, error);
+    domi_pg_free_query(pool, query);
 }
 
-void domi_pg_put_inside(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query)
+void domi_pg_put_query_into_transaction(domus_stack *stack, domi_pg_pool *pool,
+                                        domi_pg_query *query)
 {
     domi_pg_connection *connection = domi_pg_find_transaction(pool, query->request.transaction);
 
@@ -73,20 +74,21 @@ void domi_pg_put_inside(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *q
                                     query->request.transaction != 0 ? -ESTALE : -EINVAL);
         return;
     }
-    if (query->job != DOMI_PG_END && !domi_pg_has_room(pool, &connection->todo, query)) {
+    if (query->job != DOMI_PG_END && !domi_pg_has_line_room(pool, &connection->todo, query)) {
         refuse_query_in_transaction(stack, pool, query, -ENOBUFS);
         return;
     }
     query->until_ns = domus_now_ns(stack) + pool->settings.options.timeout_ns;
     if (query->deadline_ns != 0 && query->deadline_ns < query->until_ns)
         query->until_ns = query->deadline_ns;
-    domi_pg_line_add(&connection->todo, query);
+    domi_pg_line_add_last(&connection->todo, query);
     /* The end of a transaction does not wait for rows that were not read to their end; they are
      * dropped. */
     bool is_there = query->job != DOMI_PG_END || connection->flow == DOMI_PG_NO_FLOW ||
                     domi_pg_drop_flow(stack, pool, connection, -ESTALE);
-    if (is_there && domi_pg_settle(stack, pool, connection) && connection->todo.count != 0)
-        domi_pg_look_at(stack, pool, connection->todo.first->until_ns);
+    if (is_there && domi_pg_settle_connection(stack, pool, connection) &&
+        connection->todo.count != 0)
+        domi_pg_set_timer_for_check(stack, pool, connection->todo.first->until_ns);
 }
 
 /* Send a query of the transaction; after a failure only a rollback is sent, and other queries fail.
@@ -97,73 +99,77 @@ static bool send_query_in_transaction(domus_stack *stack, domi_pg_pool *pool,
     if (connection->is_spoiled && query->job != DOMI_PG_END) {
         const domus_sql_error failure = domus_sql_error_make(
             -EINVAL, "25P02", "a statement of this transaction has failed before");
-        domi_pg_fail_with(stack, pool, query, &failure);
-        domi_pg_query_free(pool, query);
+        domi_pg_fail_ask_with_failure(stack, pool, query, &failure);
+        domi_pg_free_query(pool, query);
         return true;
     }
     if (connection->is_spoiled)
         query->command = "ROLLBACK";
-    return domi_pg_run(stack, pool, connection, query);
+    return domi_pg_send_query(stack, pool, connection, query);
 }
 
-bool domi_pg_go_on(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+bool domi_pg_go_on_with_transaction(domus_stack *stack, domi_pg_pool *pool,
+                                    domi_pg_connection *connection)
 {
     while (connection->line.count == 0 && connection->todo.first != NULL) {
         if (!send_query_in_transaction(stack, pool, connection,
-                                       domi_pg_line_take(&connection->todo)))
+                                       domi_pg_line_take_first(&connection->todo)))
             return false;
     }
     if (connection->line.count == 0) {
         connection->idle_ns = domus_now_ns(stack) + pool->settings.options.transaction_idle_ns;
-        domi_pg_look_at(stack, pool, connection->idle_ns);
+        domi_pg_set_timer_for_check(stack, pool, connection->idle_ns);
     }
     return true;
 }
 
 /* --- begin and end of a transaction ----------------------------------------------------------- */
 
-void domi_pg_has_begun(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
-                       domi_pg_query *query)
+void domi_pg_handle_begun_transaction(domus_stack *stack, domi_pg_pool *pool,
+                                      domi_pg_connection *connection, domi_pg_query *query)
 {
-    const domus_sql sql = {.at = pool->self, .transaction = domi_pg_number(pool, connection)};
+    const domus_sql sql = {.at = pool->self,
+                           .transaction = domi_pg_make_number_of_flow(pool, connection)};
 
     connection->failure.error = 0;
     connection->is_spoiled = false;
-    if (query->is_answered || domi_pg_answer(stack, pool, query, &domus_sql_begun_type, &sql) != 0)
+    if (query->is_answered ||
+        domi_pg_answer_ask_of_query(stack, pool, query, &domus_sql_begun_type, &sql) != 0)
         return; /* the asker does not wait any more, so the transaction is rolled back */
     connection->transaction = sql.transaction;
-    if (domi_pg_own(stack, connection, query->owner) != 0)
-        domi_pg_abandon(stack, pool, connection);
+    if (domi_pg_watch_owner(stack, connection, query->owner) != 0)
+        domi_pg_abandon_transaction(stack, pool, connection);
 }
 
-void domi_pg_has_ended(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
-                       domi_pg_query *query)
+void domi_pg_handle_ended_transaction(domus_stack *stack, domi_pg_pool *pool,
+                                      domi_pg_connection *connection, domi_pg_query *query)
 {
     const domus_sql_result done = {.last = true};
 
     domi_pg_query *left;
     connection->transaction = 0;
-    while ((left = domi_pg_line_take(&connection->todo)) != NULL)
+    while ((left = domi_pg_line_take_first(&connection->todo)) != NULL)
         refuse_query_in_transaction(stack, pool, left, -ESTALE);
-    domi_pg_disown(stack, connection);
+    domi_pg_unwatch_owner(stack, connection);
     if (query->has_failed)
-        domi_pg_fail_with(stack, pool, query, &query->failure);
+        domi_pg_fail_ask_with_failure(stack, pool, query, &query->failure);
     else if (query->commits && query->is_rollback) {
         if (connection->failure.error == 0)
             connection->failure =
                 domus_sql_error_make(-EINVAL, "25P02", "the transaction was rolled back");
-        domi_pg_fail_with(stack, pool, query, &connection->failure);
+        domi_pg_fail_ask_with_failure(stack, pool, query, &connection->failure);
     } else
-        (void)domi_pg_answer(stack, pool, query, &domus_sql_result_type, &done);
+        (void)domi_pg_answer_ask_of_query(stack, pool, query, &domus_sql_result_type, &done);
 }
 
-void domi_pg_abandon(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+void domi_pg_abandon_transaction(domus_stack *stack, domi_pg_pool *pool,
+                                 domi_pg_connection *connection)
 {
     domi_pg_query *query;
 
     connection->transaction = 0;
-    domi_pg_disown(stack, connection);
-    while ((query = domi_pg_line_take(&connection->todo)) != NULL)
+    domi_pg_unwatch_owner(stack, connection);
+    while ((query = domi_pg_line_take_first(&connection->todo)) != NULL)
         refuse_query_in_transaction(stack, pool, query, -ESTALE);
     query = connection->line.first;
     /* the end of the transaction was sent already, and its answer is passed on */
@@ -171,15 +177,15 @@ void domi_pg_abandon(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection 
         return;
     /* a command of the pool may stand before the transaction's query in the line */
     for (; query != NULL; query = query->next) {
-        domi_pg_fail(stack, pool, query, -ESTALE);
+        domi_pg_fail_ask_of_query(stack, pool, query, -ESTALE);
         query->is_dropped = true;
     }
-    domi_pg_cancel(stack, pool, connection);
+    domi_pg_cancel_first_of_line(stack, pool, connection);
 }
 
 /* --- the owner of a transaction --------------------------------------------------------------- */
 
-int domi_pg_own(domus_stack *stack, domi_pg_connection *connection, domus_address owner)
+int domi_pg_watch_owner(domus_stack *stack, domi_pg_connection *connection, domus_address owner)
 {
     /* an owner outside of the system, which has no house, cannot be watched */
     if (connection->has_owner || owner.house == NULL)
@@ -192,32 +198,32 @@ int domi_pg_own(domus_stack *stack, domi_pg_connection *connection, domus_addres
     return error;
 }
 
-void domi_pg_disown(domus_stack *stack, domi_pg_connection *connection)
+void domi_pg_unwatch_owner(domus_stack *stack, domi_pg_connection *connection)
 {
     if (connection->has_owner)
         (void)domus_unwatch(stack, connection->owner_watch);
     connection->has_owner = false;
 }
 
-int domi_pg_on_down(domus_stack *stack, void *self, const void *payload)
+int domi_pg_on_end_of_watched_actor(domus_stack *stack, void *self, const void *payload)
 {
     domi_pg_pool *pool = self;
     const domus_down *down = payload;
 
-    domi_pg_forget_subscriber(stack, pool, down->who);
+    domi_pg_end_subscriptions_of_ended(stack, pool, down->who);
     for (uint32_t slot = 0; slot < DOMI_PG_CONNECTIONS_MAX; slot++) {
         domi_pg_connection *each = pool->connections[slot];
         if (each == NULL || !each->has_owner || !domus_address_equals(each->owner, down->who))
             continue;
-        domi_pg_disown(stack, each);
+        domi_pg_unwatch_owner(stack, each);
         bool is_there = true;
         if (each->flow != DOMI_PG_NO_FLOW)
             is_there = domi_pg_drop_flow(stack, pool, each, -ESTALE);
         if (is_there && each->transaction != 0)
-            domi_pg_abandon(stack, pool, each);
+            domi_pg_abandon_transaction(stack, pool, each);
         if (is_there)
-            (void)domi_pg_settle(stack, pool, each);
+            (void)domi_pg_settle_connection(stack, pool, each);
     }
-    domi_pg_serve(stack, pool);
+    domi_pg_serve_waiting_queries(stack, pool);
     return 0;
 }

@@ -29,11 +29,11 @@ static int charge_command_to_budget(domi_resp_state *state, uint64_t bytes)
     int error = domus_budget_charge(state->options.budget, &state->charged, bytes);
 
     if (error != 0)
-        domi_resp_reset(state);
+        domi_resp_forget_message(state);
     return error;
 }
 
-void domi_resp_reset(domi_resp_state *state)
+void domi_resp_forget_message(domi_resp_state *state)
 {
     take_command_off_budget(state);
     domus_append_drop(&state->bytes);
@@ -44,7 +44,7 @@ void domi_resp_reset(domi_resp_state *state)
     state->at = state->count = state->have = state->left = 0;
 }
 
-void domi_resp_limit(domi_resp_state *state, bool is_stranger)
+void domi_resp_set_limits_of_peer(domi_resp_state *state, bool is_stranger)
 {
     const domus_resp_options *options = &state->options;
 
@@ -57,7 +57,7 @@ void domi_resp_limit(domi_resp_state *state, bool is_stranger)
                            : state->bulk_max;
 }
 
-int domi_resp_charge(domi_resp_state *state)
+int domi_resp_charge_gathered_bytes(domi_resp_state *state)
 {
     return charge_command_to_budget(state, (uint64_t)state->bytes.room + state->table.room);
 }
@@ -69,7 +69,7 @@ static int add_bytes_to_table(domi_resp_state *state, uint32_t offset, uint32_t 
     return domus_append(&state->table, span, sizeof span);
 }
 
-int domi_resp_begin_table(domi_resp_state *state)
+int domi_resp_move_arguments_to_table(domi_resp_state *state)
 {
     int error = 0;
 
@@ -81,7 +81,7 @@ int domi_resp_begin_table(domi_resp_state *state)
 
 static int add_span_to_table(domi_resp_state *state, uint32_t offset, uint32_t size)
 {
-    int error = state->tabled ? 0 : domi_resp_begin_table(state);
+    int error = state->tabled ? 0 : domi_resp_move_arguments_to_table(state);
 
     if (error == 0)
         error = add_bytes_to_table(state, offset, size);
@@ -90,7 +90,7 @@ static int add_span_to_table(domi_resp_state *state, uint32_t offset, uint32_t s
     return error;
 }
 
-int domi_resp_add_span(domi_resp_state *state, uint32_t offset, uint32_t size)
+int domi_resp_note_argument(domi_resp_state *state, uint32_t offset, uint32_t size)
 {
     if (state->tabled || state->have == DOMUS_RESP_SPANS)
         return add_span_to_table(state, offset, size);
@@ -108,7 +108,7 @@ static int charge_whole_command(domi_resp_state *state, size_t size)
 
     if (note.budget == NULL || size <= COUNTED_LEAST)
         return 0;
-    int error = state->tabled ? 0 : domi_resp_begin_table(state);
+    int error = state->tabled ? 0 : domi_resp_move_arguments_to_table(state);
     if (error == 0)
         error = charge_command_to_budget(state, size + state->table.size);
     note.bytes = state->charged;
@@ -117,14 +117,15 @@ static int charge_whole_command(domi_resp_state *state, size_t size)
     return error != 0 ? error : 1;
 }
 
-int domi_resp_make_command(domus_wire *wire, domi_resp_state *state, const char *bytes, size_t size)
+int domi_resp_make_request_of_command(domus_wire *wire, domi_resp_state *state, const char *bytes,
+                                      size_t size)
 {
     int counts = charge_whole_command(state, bytes != NULL ? size : state->bytes.size);
 
     if (counts < 0)
         return counts;
     domus_resp_command *command =
-        domus_wire_request(wire, &domus_resp_command_type, domi_resp_next_id(state));
+        domus_wire_request(wire, &domus_resp_command_type, domi_resp_id_of_next_request(state));
 
     if (command == NULL)
         return -ENOMEM;

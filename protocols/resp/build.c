@@ -74,7 +74,7 @@ int domus_resp_add_error(domus_resp_builder *builder, const char *format, ...)
 int domus_resp_add_integer(domus_resp_builder *builder, int64_t value)
 {
     char line[DOMI_RESP_HEAD_MAX] = ":";
-    char *end = domi_resp_put_integer(line + 1, value);
+    char *end = domi_resp_put_signed_number(line + 1, value);
 
     *end++ = '\r';
     *end++ = '\n';
@@ -207,7 +207,7 @@ int domus_resp_add_reply(domus_resp_builder *builder, const domus_resp_reply *re
             builder->form = DOMUS_RESP_ONLY_3;
         return domus_append(&builder->bytes, domus_slice_data(reply->bytes), reply->bytes.size);
     }
-    return domi_resp_downgrade(reply->bytes, &builder->bytes);
+    return domi_resp_write_values_in_resp_2(reply->bytes, &builder->bytes);
 }
 
 int domus_resp_end(domus_resp_builder *builder, domus_resp_reply *ret_reply)

@@ -76,15 +76,15 @@ static int read_number_of_arguments(domi_resp_state *state, const char *bytes, s
     int used = domi_resp_read_head(bytes, size, &count);
 
     if (used < 0 || (used > 0 && count > state->options.arguments_max))
-        return domi_resp_refuse(state, DOMI_RESP_COUNT);
+        return domi_resp_note_wrong_bytes(state, DOMI_RESP_COUNT);
     if (used > 0 && count > state->arguments_max)
-        return domi_resp_refuse(state, DOMI_RESP_STRANGERS_COUNT);
+        return domi_resp_note_wrong_bytes(state, DOMI_RESP_STRANGERS_COUNT);
     if (used > 0)
         state->count = count > 0 ? (uint32_t)count : 0;
     if (used > 0 && state->count == 0)
         /* a command without words gets no answer, so it uses up a skip of the next answer by
          * CLIENT REPLY */
-        (void)domi_resp_next_id(state);
+        (void)domi_resp_id_of_next_request(state);
     return used;
 }
 
@@ -98,17 +98,17 @@ static int read_length_of_argument(domi_resp_state *state, const char *bytes, si
         return 0;
     if (bytes[0] != '$') {
         state->got = bytes[0];
-        return domi_resp_refuse(state, DOMI_RESP_MARK);
+        return domi_resp_note_wrong_bytes(state, DOMI_RESP_MARK);
     }
     int used = domi_resp_read_head(bytes, size, &length);
     if (used < 0 || (used > 0 && (length < 0 || length > state->options.bulk_max)))
-        return domi_resp_refuse(state, DOMI_RESP_LENGTH);
+        return domi_resp_note_wrong_bytes(state, DOMI_RESP_LENGTH);
     if (used > 0 && length > state->bulk_max)
-        return domi_resp_refuse(state, DOMI_RESP_STRANGERS_LENGTH);
+        return domi_resp_note_wrong_bytes(state, DOMI_RESP_STRANGERS_LENGTH);
     if (used == 0)
         return 0;
     if ((uint64_t)before + (uint64_t)length > state->options.message_max)
-        return domi_resp_refuse(state, DOMI_RESP_SIZE);
+        return domi_resp_note_wrong_bytes(state, DOMI_RESP_SIZE);
     *ret_length = (uint32_t)length;
     return used;
 }
@@ -135,10 +135,10 @@ static int take_head_of_argument(domi_resp_state *state, const char *bytes, size
 
     if (used <= 0)
         return used;
-    int error = domi_resp_add_span(state, state->bytes.size, length);
+    int error = domi_resp_note_argument(state, state->bytes.size, length);
     if (error != 0)
         return error;
-    domi_resp_bound(state, length);
+    domi_resp_bound_gathered_bytes(state, length);
     state->left = length;
     state->phase = DOMI_RESP_BODY;
     return used;
@@ -149,7 +149,7 @@ static int take_head_of_argument(domi_resp_state *state, const char *bytes, size
 static int check_line_end_of_argument(domi_resp_state *state, const char *bytes, size_t size)
 {
     if ((size > 0 && bytes[0] != '\r') || (size > 1 && bytes[1] != '\n'))
-        return domi_resp_refuse(state, DOMI_RESP_LENGTH);
+        return domi_resp_note_wrong_bytes(state, DOMI_RESP_LENGTH);
     if (size < 2)
         return 0;
     state->phase = DOMI_RESP_HEAD;
@@ -173,11 +173,11 @@ static int gather_bytes_of_command(domus_wire *wire, domi_resp_state *state, con
             return step;
         used += (size_t)step;
         if (phase == state->phase) {
-            int error = domi_resp_charge(state);
+            int error = domi_resp_charge_gathered_bytes(state);
             return error != 0 ? error : (int)used;
         }
     }
-    int error = domi_resp_make_command(wire, state, NULL, 0);
+    int error = domi_resp_make_request_of_command(wire, state, NULL, 0);
     return error != 0 ? error : (int)used;
 }
 
@@ -187,7 +187,7 @@ static int begin_to_gather_command(domus_wire *wire, domi_resp_state *state, con
                                    size_t size)
 {
     uint32_t at = state->at;
-    int error = state->tabled ? 0 : domi_resp_begin_table(state);
+    int error = state->tabled ? 0 : domi_resp_move_arguments_to_table(state);
 
     state->bytes.size_max = state->options.message_max;
     if (error == 0)
@@ -240,14 +240,14 @@ static int decode_command(domus_wire *wire, domi_resp_state *state, const char *
         if (whole > there)
             return wait_for_argument(wire, state, bytes, size, state->at + whole);
         if (from[whole - 2] != '\r' || from[whole - 1] != '\n')
-            return domi_resp_refuse(state, DOMI_RESP_LENGTH);
-        int error = domi_resp_add_span(state, state->at + (uint32_t)head, length);
+            return domi_resp_note_wrong_bytes(state, DOMI_RESP_LENGTH);
+        int error = domi_resp_note_argument(state, state->at + (uint32_t)head, length);
         if (error != 0)
             return error;
         state->at += (uint32_t)whole;
     }
     uint32_t used = state->at;
-    int error = domi_resp_make_command(wire, state, bytes, used);
+    int error = domi_resp_make_request_of_command(wire, state, bytes, used);
     return error != 0 ? error : (int)used;
 }
 

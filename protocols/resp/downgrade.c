@@ -57,7 +57,7 @@ static int add_value_in_resp_2(const domus_resp_value *value, domus_slice whole,
     return domus_append(to, domus_slice_data(whole), whole.size);
 }
 
-int domi_resp_downgrade(domus_slice bytes, domus_appender *to)
+int domi_resp_write_values_in_resp_2(domus_slice bytes, domus_appender *to)
 {
     domus_resp_reader reader = {bytes, 0};
     domus_resp_value value;

@@ -46,7 +46,7 @@ static int put_integer_reply(domus_wire *wire, int64_t value)
         return -ENOMEM;
     char *end = begin;
     *end++ = ':';
-    end = domi_resp_put_integer(end, value);
+    end = domi_resp_put_signed_number(end, value);
     *end++ = '\r';
     *end++ = '\n';
     domus_wire_written(wire, (size_t)(end - begin));
@@ -83,7 +83,7 @@ static int put_reply_in_resp_2(domus_wire *wire, domus_slice bytes)
 {
     domus_appender to = {0};
     domus_slice made;
-    int error = domi_resp_downgrade(bytes, &to);
+    int error = domi_resp_write_values_in_resp_2(bytes, &to);
 
     if (error != 0) {
         domus_append_drop(&to);
@@ -135,12 +135,12 @@ static int take_over_and_answer_change(domus_wire *wire, domi_resp_state *state,
         (silence != DOMI_RESP_SKIPS || state->silence != DOMI_RESP_SILENT))
         state->silence = silence;
     if (change->peer != DOMUS_RESP_PEER_AS_BEFORE)
-        domi_resp_limit(state, change->peer == DOMUS_RESP_PEER_STRANGER);
+        domi_resp_set_limits_of_peer(state, change->peer == DOMUS_RESP_PEER_STRANGER);
     return 0;
 }
 
-int domi_resp_encode(domus_wire *wire, domi_resp_state *state, uint64_t id, const domus_type *type,
-                     const void *payload)
+int domi_resp_encode_for_client(domus_wire *wire, domi_resp_state *state, uint64_t id,
+                                const domus_type *type, const void *payload)
 {
     if (__builtin_expect(id == DOMI_RESP_UNHEARD, false) && type != &domus_resp_push_type &&
         type != &domus_resp_change_type)

@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-int domi_resp_refuse(domi_resp_state *state, domi_resp_wrong wrong)
+int domi_resp_note_wrong_bytes(domi_resp_state *state, domi_resp_wrong wrong)
 {
     state->wrong = (uint8_t)wrong;
     return -EPROTO;
@@ -35,8 +35,8 @@ static int answer_wrong_bytes(domus_wire *wire, const domi_resp_state *state, in
     return error == -ENOMEM ? domus_wire_append_text(wire, "-OOM out of memory\r\n") : error;
 }
 
-int domi_resp_fail(domus_wire *wire, domi_resp_state *state, uint64_t id, const domus_type *request,
-                   int error)
+int domi_resp_answer_failure(domus_wire *wire, domi_resp_state *state, uint64_t id,
+                             const domus_type *request, int error)
 {
     if (state->options.role != DOMUS_ROLE_SERVER)
         return error;

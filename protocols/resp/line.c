@@ -20,8 +20,8 @@ static bool is_end_of_word(char c)
 static int note_word_as_argument(domi_resp_state *state, size_t offset, size_t size)
 {
     if (state->have == state->options.arguments_max)
-        return domi_resp_refuse(state, DOMI_RESP_COUNT);
-    return domi_resp_add_span(state, (uint32_t)offset, (uint32_t)size);
+        return domi_resp_note_wrong_bytes(state, DOMI_RESP_COUNT);
+    return domi_resp_note_argument(state, (uint32_t)offset, (uint32_t)size);
 }
 
 /* Divide a line without quotes into words, which are used where they lie. */
@@ -113,7 +113,7 @@ static int read_word_with_quotes(domi_resp_state *state, const char *line, size_
         size_t read = unquote_text(line + i, size - i, byte, to, written);
         i += read;
         if (read == 0 || (i < size && !is_space(line[i])))
-            return domi_resp_refuse(state, DOMI_RESP_QUOTES);
+            return domi_resp_note_wrong_bytes(state, DOMI_RESP_QUOTES);
         break;
     }
     *at = i;
@@ -152,7 +152,7 @@ int domi_resp_decode_line(domus_wire *wire, domi_resp_state *state, const char *
     size_t used = end != NULL ? (size_t)(end - bytes) + 1 : size;
 
     if (used > state->options.inline_max + 1u || (end == NULL && size == DOMUS_WINDOW_MAX))
-        return domi_resp_refuse(state, DOMI_RESP_LINE);
+        return domi_resp_note_wrong_bytes(state, DOMI_RESP_LINE);
     if (end == NULL) {
         /* these bytes have no line end, so they need not be searched again */
         state->at = (uint32_t)size;
@@ -165,10 +165,10 @@ int domi_resp_decode_line(domus_wire *wire, domi_resp_state *state, const char *
     int error = quoted ? divide_quoted_line_into_words(state, bytes, length)
                        : divide_plain_line_into_words(state, bytes, length);
     if (error == 0 && state->have != 0)
-        error = domi_resp_make_command(wire, state, quoted ? NULL : bytes, used);
+        error = domi_resp_make_request_of_command(wire, state, quoted ? NULL : bytes, used);
     else if (error == 0)
         /* an empty line gets no answer, so it uses up a skip of the next answer by CLIENT REPLY */
-        (void)domi_resp_next_id(state);
+        (void)domi_resp_id_of_next_request(state);
     if (error != 0)
         return error;
     state->at = 0;

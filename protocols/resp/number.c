@@ -28,7 +28,7 @@ static int read_digits_of_number(const char *text, size_t size, int64_t *ret_num
     return (int)i;
 }
 
-char *domi_resp_put_long_number(char *to, uint64_t number)
+char *domi_resp_put_number_of_any_length(char *to, uint64_t number)
 {
     char digits[DOMI_RESP_DIGITS_MAX];
     int count = 0;
@@ -41,14 +41,14 @@ char *domi_resp_put_long_number(char *to, uint64_t number)
     return to;
 }
 
-bool domi_resp_is_number(const char *text, size_t size, int64_t *ret_number)
+bool domi_resp_read_whole_number(const char *text, size_t size, int64_t *ret_number)
 {
     int used = size != 0 ? read_digits_of_number(text, size, ret_number) : -EPROTO;
 
     return used > 0 && (size_t)used == size && text[size - 1] != '-';
 }
 
-int domi_resp_read_long_head(const char *bytes, size_t size, int64_t *ret_number)
+int domi_resp_read_head_of_any_length(const char *bytes, size_t size, int64_t *ret_number)
 {
     int used = read_digits_of_number(bytes + 1, size - 1, ret_number);
 

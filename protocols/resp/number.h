@@ -11,7 +11,7 @@
 #define DOMI_RESP_HEAD_MAX 23
 
 /* Write a number of several digits at `to`, as domi_resp_put_number() does. */
-char *domi_resp_put_long_number(char *to, uint64_t number);
+char *domi_resp_put_number_of_any_length(char *to, uint64_t number);
 
 /* Write a number at `to`. Returns where it ends. */
 static inline char *domi_resp_put_number(char *to, uint64_t number)
@@ -25,10 +25,10 @@ static inline char *domi_resp_put_number(char *to, uint64_t number)
         *to++ = (char)('0' + number % 10);
         return to;
     }
-    return domi_resp_put_long_number(to, number);
+    return domi_resp_put_number_of_any_length(to, number);
 }
 
-static inline char *domi_resp_put_integer(char *to, int64_t number)
+static inline char *domi_resp_put_signed_number(char *to, int64_t number)
 {
     if (number >= 0)
         return domi_resp_put_number(to, (uint64_t)number);
@@ -49,10 +49,10 @@ static inline char *domi_resp_put_head(char *to, char mark, uint64_t number)
 
 /* Read a number that takes all of the `size` bytes at `text`. Returns whether these bytes are a
  * number. */
-bool domi_resp_is_number(const char *text, size_t size, int64_t *ret_number);
+bool domi_resp_read_whole_number(const char *text, size_t size, int64_t *ret_number);
 
 /* Read a head whose number may have any length, as domi_resp_read_head() does. */
-int domi_resp_read_long_head(const char *bytes, size_t size, int64_t *ret_number);
+int domi_resp_read_head_of_any_length(const char *bytes, size_t size, int64_t *ret_number);
 
 /* Read a head: the mark at `bytes`, the number behind it, and the end of the line. Returns the
  * bytes of the head; 0 when more bytes are needed; -EPROTO when it is wrong. */
@@ -70,7 +70,7 @@ static inline int domi_resp_read_head(const char *bytes, size_t size, int64_t *r
             return 5;
         }
     }
-    return domi_resp_read_long_head(bytes, size, ret_number);
+    return domi_resp_read_head_of_any_length(bytes, size, ret_number);
 }
 
 #endif

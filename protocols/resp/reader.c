@@ -18,7 +18,7 @@ int domus_resp_read(domus_resp_reader *reader, domus_resp_value *ret_value)
 
     if (size == 0)
         return 0;
-    int head = domi_resp_scan(bytes, size, 0, &item);
+    int head = domi_resp_scan_head_of_value(bytes, size, 0, &item);
     if (head <= 0 || item.body > size - (uint32_t)head)
         return -EPROTO;
     domus_resp_value value = {.kind = item.kind, .count = item.count, .integer = item.integer};

@@ -9,7 +9,7 @@ _Static_assert(DOMUS_RESP_NESTING_MAX <= 32, "attributes are bits of a word");
 
 static int refuse_too_long_reply(domi_resp_state *state)
 {
-    return domi_resp_refuse(state, DOMI_RESP_SIZE);
+    return domi_resp_note_wrong_bytes(state, DOMI_RESP_SIZE);
 }
 
 /* Note that a value of the reply is whole. Returns whether the whole reply is. */
@@ -50,7 +50,7 @@ static int begin_value_of_reply(domi_resp_state *state, const domi_resp_item *it
     }
     if (item->body != 0) {
         state->left = item->body;
-        domi_resp_bound(state, state->at + item->body);
+        domi_resp_bound_gathered_bytes(state, state->at + item->body);
         return 0;
     }
     return !is_attribute && note_whole_value_of_reply(state) ? 1 : 0;
@@ -98,7 +98,7 @@ static int scan_reply(domi_resp_state *state, const char *bytes, size_t size)
         if (state->at == size)
             return 0;
         uint32_t looked = state->in.open.looked;
-        int used = domi_resp_scan(bytes + state->at, size - state->at, looked, &item);
+        int used = domi_resp_scan_head_of_value(bytes + state->at, size - state->at, looked, &item);
         if (used < 0)
             return used;
         if (used == 0) {
@@ -158,7 +158,7 @@ static int end_whole_reply(domus_wire *wire, domi_resp_state *state, const char 
     }
     reply->values = 1;
     reply->form = state->form;
-    domi_resp_reset(state);
+    domi_resp_forget_message(state);
     return (int)used;
 }
 

@@ -83,14 +83,14 @@ typedef struct domi_resp_state {
 
 /* Let what is gathered now count for the budget, if there is one. Returns 0; -ENOMEM when the
  * budget has no room: then the message is forgotten. */
-int domi_resp_charge(domi_resp_state *state);
+int domi_resp_charge_gathered_bytes(domi_resp_state *state);
 
 /* Set the limits for the commands of a peer that is a stranger, or has authenticated. */
-void domi_resp_limit(domi_resp_state *state, bool is_stranger);
+void domi_resp_set_limits_of_peer(domi_resp_state *state, bool is_stranger);
 
 /* Returns the id for the request that is being decoded: DOMI_RESP_UNHEARD if its answer is
  * silenced. A skip of one answer is used up by this. */
-static inline uint64_t domi_resp_next_id(domi_resp_state *state)
+static inline uint64_t domi_resp_id_of_next_request(domi_resp_state *state)
 {
     uint64_t id = state->silence != DOMI_RESP_HEARD ? DOMI_RESP_UNHEARD : DOMUS_NO_ID;
 
@@ -106,7 +106,7 @@ typedef struct domi_resp_charge_note {
 } domi_resp_charge_note;
 
 /* Note what is wrong with the peer's bytes. Returns -EPROTO. */
-int domi_resp_refuse(domi_resp_state *state, domi_resp_wrong wrong);
+int domi_resp_note_wrong_bytes(domi_resp_state *state, domi_resp_wrong wrong);
 
 /* --- decode ----------------------------------------------------------------------------------- */
 
@@ -120,23 +120,23 @@ int domi_resp_decode_reply(domus_wire *wire, domi_resp_state *state, const char 
 int domi_resp_decode_line(domus_wire *wire, domi_resp_state *state, const char *bytes, size_t size);
 
 /* Forget the message that has begun to come (arguments.c). */
-void domi_resp_reset(domi_resp_state *state);
+void domi_resp_forget_message(domi_resp_state *state);
 
 /* Move the arguments that are noted in `spans` to the table. Returns 0; -ENOMEM. */
-int domi_resp_begin_table(domi_resp_state *state);
+int domi_resp_move_arguments_to_table(domi_resp_state *state);
 
 /* Note where the next argument of a command lies. Returns 0; -ENOMEM. */
-int domi_resp_add_span(domi_resp_state *state, uint32_t offset, uint32_t size);
+int domi_resp_note_argument(domi_resp_state *state, uint32_t offset, uint32_t size);
 
 /* Make the request from the arguments that were noted. They lie in the `size` bytes at `bytes`, or,
  * if `bytes` is NULL, in the gathered bytes. Returns 0; -ENOMEM. */
-int domi_resp_make_command(domus_wire *wire, domi_resp_state *state, const char *bytes,
-                           size_t size);
+int domi_resp_make_request_of_command(domus_wire *wire, domi_resp_state *state, const char *bytes,
+                                      size_t size);
 
 /* Bound the gathered bytes to those that are announced, which are `more`, if this at least doubles
  * them. Then the page ends with the message's bytes, and is not copied more often than it would be
  * otherwise. */
-static inline void domi_resp_bound(domi_resp_state *state, uint32_t more)
+static inline void domi_resp_bound_gathered_bytes(domi_resp_state *state, uint32_t more)
 {
     state->bytes.size_max =
         more >= state->bytes.size ? state->bytes.size + more : state->options.message_max;
@@ -144,15 +144,15 @@ static inline void domi_resp_bound(domi_resp_state *state, uint32_t more)
 
 /* --- encode (encode.c, downgrade.c, fail.c) --------------------------------------------------- */
 
-int domi_resp_encode(domus_wire *wire, domi_resp_state *state, uint64_t id, const domus_type *type,
-                     const void *payload);
+int domi_resp_encode_for_client(domus_wire *wire, domi_resp_state *state, uint64_t id,
+                                const domus_type *type, const void *payload);
 int domi_resp_encode_command(domus_wire *wire, const domus_resp_command *command);
 
 /* Append to `to` how RESP 2 says the values in `bytes`. Returns 0; -EINVAL when these are no
  * values; -ENOMEM. */
-int domi_resp_downgrade(domus_slice bytes, domus_appender *to);
+int domi_resp_write_values_in_resp_2(domus_slice bytes, domus_appender *to);
 
-int domi_resp_fail(domus_wire *wire, domi_resp_state *state, uint64_t id, const domus_type *request,
-                   int error);
+int domi_resp_answer_failure(domus_wire *wire, domi_resp_state *state, uint64_t id,
+                             const domus_type *request, int error);
 
 #endif

@@ -60,7 +60,7 @@ static bool does_line_fit_kind(const char *text, domi_resp_item *item)
 {
     switch (item->kind) {
     case DOMUS_RESP_INTEGER:
-        return domi_resp_is_number(text, item->line, &item->integer);
+        return domi_resp_read_whole_number(text, item->line, &item->integer);
     case DOMUS_RESP_BOOLEAN:
         item->integer = item->line == 1 && text[0] == 't';
         return item->line == 1 && (text[0] == 't' || text[0] == 'f');
@@ -75,7 +75,7 @@ static bool does_line_fit_kind(const char *text, domi_resp_item *item)
     }
 }
 
-/* Read a head whose line is a length or a count. Returns as domi_resp_scan(). */
+/* Read a head whose line is a length or a count. Returns as domi_resp_scan_head_of_value(). */
 static int scan_head_with_length(const char *bytes, size_t size, domi_resp_item *item)
 {
     int64_t number;
@@ -98,7 +98,8 @@ static int scan_head_with_length(const char *bytes, size_t size, domi_resp_item 
     return mark == '=' && number < 4 ? -EPROTO : used;
 }
 
-int domi_resp_scan(const char *bytes, size_t size, size_t looked, domi_resp_item *ret_item)
+int domi_resp_scan_head_of_value(const char *bytes, size_t size, size_t looked,
+                                 domi_resp_item *ret_item)
 {
     *ret_item = (domi_resp_item){.kind = (domus_resp_kind)(unsigned char)bytes[0]};
     switch (bytes[0]) {

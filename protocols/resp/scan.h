@@ -17,6 +17,7 @@ typedef struct domi_resp_item {
 
 /* Read the head of the value at `bytes`, of which `looked` bytes are known to have no '\r'. Returns
  * the bytes of the head; 0 when more bytes are needed; -EPROTO when the head is wrong. */
-int domi_resp_scan(const char *bytes, size_t size, size_t looked, domi_resp_item *ret_item);
+int domi_resp_scan_head_of_value(const char *bytes, size_t size, size_t looked,
+                                 domi_resp_item *ret_item);
 
 #endif

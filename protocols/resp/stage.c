@@ -42,7 +42,7 @@ static int open_resp_stage(domus_wire *wire, void *state_, const void *options)
     if (limits->nesting_max == 0)
         limits->nesting_max = DOMUS_RESP_NESTING_MAX;
     state->version = 2;
-    domi_resp_limit(state, true);
+    domi_resp_set_limits_of_peer(state, true);
     return 0;
 }
 
@@ -69,20 +69,20 @@ static int encode_resp_message(domus_wire *wire, void *state_, uint64_t id, cons
     domi_resp_state *state = state_;
 
     if (state->options.role == DOMUS_ROLE_SERVER)
-        return domi_resp_encode(wire, state, id, type, payload);
+        return domi_resp_encode_for_client(wire, state, id, type, payload);
     return type == &domus_resp_command_type ? domi_resp_encode_command(wire, payload) : -EOPNOTSUPP;
 }
 
 static int fail_resp_stage(domus_wire *wire, void *state_, uint64_t id, const domus_type *request,
                            int error)
 {
-    return domi_resp_fail(wire, state_, id, request, error);
+    return domi_resp_answer_failure(wire, state_, id, request, error);
 }
 
 static void close_resp_stage(domus_wire *wire, void *state)
 {
     (void)wire;
-    domi_resp_reset(state);
+    domi_resp_forget_message(state);
 }
 
 const domus_stage domus_resp_stage = {

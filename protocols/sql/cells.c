@@ -36,7 +36,7 @@ domus_sql_value domus_sql_cell(const domus_sql_result *result, uint32_t row, uin
 
     if (!find_cell_of_result(result, row, column, &cell))
         return domus_sql_null();
-    return domi_sql_unpack(&cell, domus_slice_data(result->bytes));
+    return domi_sql_unpack_cell(&cell, domus_slice_data(result->bytes));
 }
 
 domus_slice domus_sql_slice(const domus_sql_result *result, uint32_t row, uint32_t column)
@@ -44,8 +44,8 @@ domus_slice domus_sql_slice(const domus_sql_result *result, uint32_t row, uint32
     domus_slice slice = result->bytes;
     domus_sql_value cell;
 
-    if (!find_cell_of_result(result, row, column, &cell) || !domi_sql_has_bytes(&cell) ||
-        cell.size == 0)
+    if (!find_cell_of_result(result, row, column, &cell) ||
+        !domi_sql_has_value_bytes_outside(&cell) || cell.size == 0)
         return (domus_slice){NULL, 0, 0};
     slice.offset += (uint32_t)cell.as.integer;
     slice.size = cell.size;

@@ -117,8 +117,8 @@ static const domus_sql_driver *find_driver_of_url(const char *url,
     return NULL;
 }
 
-int domi_sql_settle(const char *url, const domus_sql_options *options, char *error,
-                    size_t error_size, domus_sql_settings *ret_settings)
+int domi_sql_make_settings(const char *url, const domus_sql_options *options, char *error,
+                           size_t error_size, domus_sql_settings *ret_settings)
 {
     domus_sql_settings settings = {.options = *options};
 
@@ -150,7 +150,7 @@ int domus_sql_check(const char *url, const domus_sql_options *options, char *err
 {
     domus_sql_settings settings;
 
-    return domi_sql_settle(url, options, error, error_size, &settings);
+    return domi_sql_make_settings(url, options, error, error_size, &settings);
 }
 
 /* Make the initial state of a database's actor: the settings, followed by zeros for the driver's
@@ -160,7 +160,7 @@ static int make_initial_state_of_actor(const char *url, const domus_sql_options 
 {
     domus_sql_settings settings;
     char error[8];
-    int result = domi_sql_settle(url, options, error, sizeof error, &settings);
+    int result = domi_sql_make_settings(url, options, error, sizeof error, &settings);
 
     if (result != 0)
         return result;

@@ -18,7 +18,7 @@ static int measure_packed_values(const domus_sql_value *values, uint32_t count, 
     for (uint32_t i = 0; i < count; i++) {
         if (values[i].kind > DOMUS_SQL_BYTES)
             return -EINVAL;
-        if (!domi_sql_has_bytes(&values[i]))
+        if (!domi_sql_has_value_bytes_outside(&values[i]))
             continue;
         if (values[i].as.bytes == NULL && values[i].size != 0)
             return -EINVAL;
@@ -39,7 +39,7 @@ static void pack_values_of_request(const domus_sql_value *values, uint32_t count
         domus_sql_value cell = values[i];
 
         memset(cell.reserved, 0, sizeof cell.reserved);
-        if (domi_sql_has_bytes(&cell)) {
+        if (domi_sql_has_value_bytes_outside(&cell)) {
             if (cell.size != 0)
                 memcpy(bytes + at, values[i].as.bytes, cell.size);
             cell.as.integer = at;
@@ -121,5 +121,5 @@ domus_sql_value domus_sql_request_value(const domus_sql_request *request, uint32
     if (index >= request->count)
         return domus_sql_null();
     memcpy(&cell, packed + index * sizeof cell, sizeof cell);
-    return domi_sql_unpack(&cell, packed + request->count * sizeof cell);
+    return domi_sql_unpack_cell(&cell, packed + request->count * sizeof cell);
 }

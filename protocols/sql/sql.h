@@ -13,25 +13,25 @@
 #include <errno.h>
 
 /* Returns whether a value is a text or bytes, whose bytes lie outside of its cell. */
-static inline bool domi_sql_has_bytes(const domus_sql_value *value)
+static inline bool domi_sql_has_value_bytes_outside(const domus_sql_value *value)
 {
     return value->kind == DOMUS_SQL_TEXT || value->kind == DOMUS_SQL_BYTES;
 }
 
 /* Returns a packed cell as a value with a pointer; `bytes` is the start of the bytes of all
  * cells. */
-static inline domus_sql_value domi_sql_unpack(const domus_sql_value *cell, const char *bytes)
+static inline domus_sql_value domi_sql_unpack_cell(const domus_sql_value *cell, const char *bytes)
 {
     domus_sql_value value = *cell;
 
-    if (domi_sql_has_bytes(cell))
+    if (domi_sql_has_value_bytes_outside(cell))
         value.as.bytes = bytes + cell->as.integer;
     return value;
 }
 
 /* Fill in the settings of a database: find the driver of the url, and replace zeros in the options
  * by the defaults (open.c). Returns 0; or -EINVAL, and `error` gets one line. */
-int domi_sql_settle(const char *url, const domus_sql_options *options, char *error,
-                    size_t error_size, domus_sql_settings *ret_settings);
+int domi_sql_make_settings(const char *url, const domus_sql_options *options, char *error,
+                           size_t error_size, domus_sql_settings *ret_settings);
 
 #endif

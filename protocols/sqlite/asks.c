@@ -17,7 +17,8 @@ static bool may_statement_write(const domi_sqlite_database *database,
     static const char *const reading[] = {"SELECT", "WITH", "VALUES", "EXPLAIN"};
     const domus_sql_statement *statement = request->statement;
 
-    if (statement != NULL && database->known[domi_sqlite_place_of(statement)] == statement)
+    if (statement != NULL &&
+        database->known[domi_sqlite_place_of_known_statement(statement)] == statement)
         return true;
     const char *text = domus_sql_skip_blanks(domus_sql_request_text(request));
     for (size_t i = 0; i < sizeof reading / sizeof reading[0]; i++) {
@@ -34,7 +35,7 @@ static bool may_statement_write(const domi_sqlite_database *database,
 static int find_slot_of_transaction(domi_sqlite_database *database, uint64_t transaction,
                                     domi_sqlite_slot **ret_slot)
 {
-    domi_sqlite_slot *slot = domi_sqlite_slot_of(database, transaction);
+    domi_sqlite_slot *slot = domi_sqlite_slot_of_number(database, transaction);
 
     if (slot->transaction != transaction || slot->loses || slot->is_ending)
         return -ESTALE;
@@ -73,17 +74,17 @@ static int put_task_into_queue_and_sleep(domus_stack *stack, domi_sqlite_databas
     if (result == 0) {
         *(domi_sqlite_task **)domus_frame(stack) = task;
         task->is_awaited = true;
-        domi_sqlite_queue_put(queue, task);
+        domi_sqlite_queue_add_last(queue, task);
         result = domus_sleep(stack, choose_sleep_of_conversation(stack, database, task),
-                             domi_sqlite_on_woken);
+                             domi_sqlite_resume_task_conversation);
         if (result == DOMUS_PARKED) {
-            domi_sqlite_pump(stack, database);
+            domi_sqlite_wake_connections(stack, database);
             return result;
         }
-        (void)domi_sqlite_leave(task);
+        (void)domi_sqlite_take_task_away(task);
         task->is_awaited = false;
     }
-    domi_sqlite_settle_task(database, task);
+    domi_sqlite_free_task_if_unused(database, task);
     return result;
 }
 
@@ -104,19 +105,19 @@ static int make_task_of_request(domus_stack *stack, domi_sqlite_database *databa
         slot->used_ns = domus_now_ns(stack);
         queue = &slot->own;
     } else {
-        queue = domi_sqlite_queue_for(database, verb == DOMI_SQLITE_SCRIPT ||
-                                                    may_statement_write(database, request));
+        queue = domi_sqlite_shared_queue(database, verb == DOMI_SQLITE_SCRIPT ||
+                                                       may_statement_write(database, request));
     }
     uint64_t bytes = (uint64_t)request->text.size + request->more.size;
     if (queue->count >= database->settings.options.queue_max ||
         (bytes != 0 && queue->bytes + bytes > database->settings.options.queue_bytes_max))
         return count_refused_ask(database, -ENOBUFS);
-    domi_sqlite_task *task = domi_sqlite_new_task(stack, database, verb);
+    domi_sqlite_task *task = domi_sqlite_make_task_of_ask(stack, database, verb);
     if (task == NULL)
         return -ENOMEM;
     int error = domus_take(stack);
     if (error != 0) {
-        domi_sqlite_settle_task(database, task);
+        domi_sqlite_free_task_if_unused(database, task);
         return error;
     }
     task->request = *request;
@@ -134,7 +135,7 @@ static int make_task_of_request(domus_stack *stack, domi_sqlite_database *databa
 static int fail_transaction_of_ask(domi_sqlite_database *database, uint64_t transaction, int result)
 {
     if (result < 0 && result != -ESTALE)
-        domi_sqlite_spoil(database, transaction, result);
+        domi_sqlite_spoil_transaction(database, transaction, result);
     return result;
 }
 
@@ -173,7 +174,7 @@ int domi_sqlite_on_rows(domus_stack *stack, void *self, const void *payload)
         return fail_transaction_of_ask(database, transaction, error);
     task->cursor = domi_sqlite_new_cursor(task, &task->request);
     if (task->cursor == NULL) {
-        domi_sqlite_settle_task(database, task);
+        domi_sqlite_free_task_if_unused(database, task);
         return fail_transaction_of_ask(database, transaction, -ENOMEM);
     }
     /* the rows' cursor owns the request from now on, and the task does not */
@@ -189,14 +190,14 @@ int domi_sqlite_on_fetch(domus_stack *stack, void *self, const void *payload)
 {
     domi_sqlite_database *database = self;
     uint64_t number = ((const domus_sql_cursor *)payload)->number;
-    domi_sqlite_slot *slot = domi_sqlite_slot_of(database, number);
+    domi_sqlite_slot *slot = domi_sqlite_slot_of_number(database, number);
     domi_sqlite_cursor *cursor = domi_sqlite_find_cursor(database, number);
 
     if (cursor == NULL)
         return count_refused_ask(database, -ESTALE);
     if (cursor->fetch != NULL)
         return count_refused_ask(database, -EBUSY);
-    domi_sqlite_task *task = domi_sqlite_new_task(stack, database, DOMI_SQLITE_FETCH);
+    domi_sqlite_task *task = domi_sqlite_make_task_of_ask(stack, database, DOMI_SQLITE_FETCH);
     if (task == NULL)
         return -ENOMEM;
     task->cursor = cursor;
@@ -205,7 +206,7 @@ int domi_sqlite_on_fetch(domus_stack *stack, void *self, const void *payload)
     cursor->used_ns = domus_now_ns(stack);
     cursor->fetch = task;
     int result = put_task_into_queue_and_sleep(stack, database, task,
-                                               domi_sqlite_queue_of_rows(slot, cursor));
+                                               domi_sqlite_queue_for_fetch(slot, cursor));
     if (result != DOMUS_PARKED)
         cursor->fetch = NULL;
     return result;
@@ -215,11 +216,11 @@ int domi_sqlite_on_begin(domus_stack *stack, void *self, const void *payload)
 {
     domi_sqlite_database *database = self;
     const domus_sql_begin_options *options = payload;
-    domi_sqlite_queue *queue = domi_sqlite_queue_for(database, !options->reads_only);
+    domi_sqlite_queue *queue = domi_sqlite_shared_queue(database, !options->reads_only);
 
     if (queue->count >= database->settings.options.queue_max)
         return count_refused_ask(database, -ENOBUFS);
-    domi_sqlite_task *task = domi_sqlite_new_task(stack, database, DOMI_SQLITE_BEGIN);
+    domi_sqlite_task *task = domi_sqlite_make_task_of_ask(stack, database, DOMI_SQLITE_BEGIN);
     if (task == NULL)
         return -ENOMEM;
     task->reads_only = options->reads_only || database->place.reads_only;
@@ -235,7 +236,7 @@ int domi_sqlite_on_end(domus_stack *stack, void *self, const void *payload)
 
     if (error != 0 || end->transaction == 0)
         return count_refused_ask(database, error != 0 ? error : -ESTALE);
-    domi_sqlite_task *task = domi_sqlite_new_task(
+    domi_sqlite_task *task = domi_sqlite_make_task_of_ask(
         stack, database, end->commits ? DOMI_SQLITE_COMMIT : DOMI_SQLITE_ROLLBACK);
     if (task == NULL)
         return -ENOMEM;

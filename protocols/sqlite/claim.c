@@ -4,15 +4,16 @@
 
 #include <errno.h>
 
-bool domi_sqlite_claim(domi_sqlite_connection *connection, domi_sqlite_task *task)
+bool domi_sqlite_claim_task(domi_sqlite_connection *connection, domi_sqlite_task *task)
 {
-    return domi_sqlite_move(task, DOMI_SQLITE_AT(DOMI_SQLITE_GIVEN, connection->slot),
-                            DOMI_SQLITE_AT(DOMI_SQLITE_RUNS, connection->slot)) &&
+    return domi_sqlite_move_task_to_stage(task, DOMI_SQLITE_AT(DOMI_SQLITE_GIVEN, connection->slot),
+                                          DOMI_SQLITE_AT(DOMI_SQLITE_RUNS, connection->slot)) &&
            (task->within_ns != 0 ||
-            domi_sqlite_refuse(task, -ETIMEDOUT, "57014", "its time had passed before it began"));
+            domi_sqlite_fail_task_by_library(task, -ETIMEDOUT, "57014",
+                                             "its time had passed before it began"));
 }
 
-bool domi_sqlite_is_long(const domi_sqlite_connection *connection)
+bool domi_sqlite_has_job_taken_long(const domi_sqlite_connection *connection)
 {
-    return domi_sqlite_now_ns() - connection->began_ns >= DOMI_SQLITE_JOB_NS;
+    return domi_sqlite_clock_ns() - connection->began_ns >= DOMI_SQLITE_JOB_NS;
 }

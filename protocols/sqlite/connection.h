@@ -137,12 +137,12 @@ typedef struct domi_sqlite_connection {
 
 /* Open the handle of a connection, and configure it safely. Returns 0; or a result code of SQLite,
  * and `ret_error` tells why. */
-int domi_sqlite_open(domi_sqlite_connection *connection, domus_sql_error *ret_error);
-void domi_sqlite_close(domi_sqlite_connection *connection);
+int domi_sqlite_open_handle(domi_sqlite_connection *connection, domus_sql_error *ret_error);
+void domi_sqlite_close_handle(domi_sqlite_connection *connection);
 
 /* Run a statement of the library itself on a connection. Returns SQLITE_OK or another result
  * code. */
-int domi_sqlite_do(domi_sqlite_connection *connection, enum domi_sqlite_own which);
+int domi_sqlite_run_own_statement(domi_sqlite_connection *connection, enum domi_sqlite_own which);
 
 static inline bool domi_sqlite_is_in_transaction(const domi_sqlite_connection *connection)
 {
@@ -150,85 +150,89 @@ static inline bool domi_sqlite_is_in_transaction(const domi_sqlite_connection *c
 }
 
 /* Roll back the open transaction of a connection, if there is one. */
-void domi_sqlite_roll_back(domi_sqlite_connection *connection);
+void domi_sqlite_roll_back_transaction(domi_sqlite_connection *connection);
 
 /* Copy the WAL into the database's file if the WAL is long enough: `checkpoint_at` pages if the
  * connection is idle, otherwise DOMI_SQLITE_PAGES_FORCED pages. */
-void domi_sqlite_checkpoint(domi_sqlite_connection *connection, bool is_idle);
+void domi_sqlite_copy_wal_into_file(domi_sqlite_connection *connection, bool is_idle);
 
 /* --- guard.c ---------------------------------------------------------------------------------- */
 
-uint64_t domi_sqlite_now_ns(void);
+uint64_t domi_sqlite_clock_ns(void);
 
 /* Install the functions that SQLite calls to check each statement: what it may do, and for how long
  * it may run. */
 void domi_sqlite_install_guards(domi_sqlite_connection *connection);
 
 /* Set the task whose time limits hold for all statements until the next call; NULL: no limits. */
-void domi_sqlite_guard(domi_sqlite_connection *connection, const domi_sqlite_task *task);
+void domi_sqlite_set_guarded_task(domi_sqlite_connection *connection, const domi_sqlite_task *task);
 
 /* --- failure.c -------------------------------------------------------------------------------- */
 
 /* Describe the result of SQLite's last call on this connection as an error. `text` is the
  * statement, or NULL. */
-domus_sql_error domi_sqlite_describe(const domi_sqlite_connection *connection, int result,
-                                     const char *text);
+domus_sql_error domi_sqlite_describe_failure(const domi_sqlite_connection *connection, int result,
+                                             const char *text);
 
 /* Fail a task with this error. Returns false, for callers that return it. */
-bool domi_sqlite_fail(domi_sqlite_task *task, const domus_sql_error *error);
+bool domi_sqlite_fail_task(domi_sqlite_task *task, const domus_sql_error *error);
 
 /* Fail a task with a result code of SQLite, or with an error of the library that has this text.
  * Both return false. */
-bool domi_sqlite_fail_as(const domi_sqlite_connection *connection, domi_sqlite_task *task,
-                         int result);
-bool domi_sqlite_refuse(domi_sqlite_task *task, int error, const char *sqlstate, const char *words);
+bool domi_sqlite_fail_task_by_result_code(const domi_sqlite_connection *connection,
+                                          domi_sqlite_task *task, int result);
+bool domi_sqlite_fail_task_by_library(domi_sqlite_task *task, int error, const char *sqlstate,
+                                      const char *words);
 
 /* Mark a task that writes, on a connection that only reads, as bounced: it is passed to the
  * connection that writes, or fails. Returns false. */
-bool domi_sqlite_bounce(const domi_sqlite_connection *connection, domi_sqlite_task *task);
+bool domi_sqlite_bounce_writing_task(const domi_sqlite_connection *connection,
+                                     domi_sqlite_task *task);
 
 /* --- claim.c ---------------------------------------------------------------------------------- */
 
 /* Claim a task for this job. Returns false if nobody waits for the task any more, or its time has
  * passed. */
-bool domi_sqlite_claim(domi_sqlite_connection *connection, domi_sqlite_task *task);
+bool domi_sqlite_claim_task(domi_sqlite_connection *connection, domi_sqlite_task *task);
 
 /* Returns whether the job of a connection has taken so long that its remaining tasks are left to
  * the next job. */
-bool domi_sqlite_is_long(const domi_sqlite_connection *connection);
+bool domi_sqlite_has_job_taken_long(const domi_sqlite_connection *connection);
 
 /* --- statements.c ----------------------------------------------------------------------------- */
 
 /* Prepare the statement of a request. With `may_keep` a statement that is a constant of the program
  * stays prepared for its next use. Returns false if this has failed the task. */
-bool domi_sqlite_prepare(domi_sqlite_connection *connection, domi_sqlite_task *task,
-                         const domus_sql_request *request, bool may_keep,
-                         domi_sqlite_prepared *ret_prepared);
+bool domi_sqlite_prepare_statement(domi_sqlite_connection *connection, domi_sqlite_task *task,
+                                   const domus_sql_request *request, bool may_keep,
+                                   domi_sqlite_prepared *ret_prepared);
 
 /* Reset a prepared statement for its next use, or free it if it is not kept. */
-void domi_sqlite_put_back(const domi_sqlite_prepared *prepared);
+void domi_sqlite_put_statement_back(const domi_sqlite_prepared *prepared);
 
-void domi_sqlite_drop_statements(domi_sqlite_connection *connection);
+void domi_sqlite_free_kept_statements(domi_sqlite_connection *connection);
 
 /* --- rows.c ----------------------------------------------------------------------------------- */
 
 /* Bind the parameters of a request to its prepared statement. Returns false if this has failed the
  * task. */
-bool domi_sqlite_bind(const domi_sqlite_connection *connection, domi_sqlite_task *task,
-                      const domus_sql_request *request, sqlite3_stmt *prepared);
+bool domi_sqlite_bind_parameters(const domi_sqlite_connection *connection, domi_sqlite_task *task,
+                                 const domus_sql_request *request, sqlite3_stmt *prepared);
 
 /* Run a prepared statement to its end, and make the result. Returns false if this has failed the
  * task. */
-bool domi_sqlite_run(domi_sqlite_connection *connection, domi_sqlite_task *task,
-                     sqlite3_stmt *prepared);
+bool domi_sqlite_run_prepared_statement(domi_sqlite_connection *connection, domi_sqlite_task *task,
+                                        sqlite3_stmt *prepared);
 
 /* Begin to read the rows of a task's cursor, and read the first piece. The task then has failed, or
  * has this piece as its result. */
-void domi_sqlite_begin_rows(domi_sqlite_connection *connection, domi_sqlite_task *task);
-void domi_sqlite_fetch(domi_sqlite_connection *connection, domi_sqlite_task *task);
+void domi_sqlite_begin_to_read_rows(domi_sqlite_connection *connection, domi_sqlite_task *task);
+void domi_sqlite_read_next_piece_of_rows(domi_sqlite_connection *connection,
+                                         domi_sqlite_task *task);
 
 /* End the statement of a cursor before all its rows were read. */
-void domi_sqlite_end_rows(domi_sqlite_connection *connection, domi_sqlite_cursor *cursor);
+void domi_sqlite_end_statement_of_cursor(domi_sqlite_connection *connection,
+                                         domi_sqlite_cursor *cursor);
 
 /* --- run.c ------------------------------------------------------------------------------------ */
 
@@ -238,13 +242,13 @@ typedef bool domi_sqlite_before(domi_sqlite_connection *connection, domi_sqlite_
 
 /* Run the query or script of a task. `before` may be NULL. Returns false when the task has failed,
  * or is bounced. */
-bool domi_sqlite_run_query(domi_sqlite_connection *connection, domi_sqlite_task *task,
-                           domi_sqlite_before *before);
+bool domi_sqlite_run_query_or_script(domi_sqlite_connection *connection, domi_sqlite_task *task,
+                                     domi_sqlite_before *before);
 
 /* Returns whether a connection may only read now, because it is made so or because its transaction
  * is. */
-static inline bool domi_sqlite_only_reads(const domi_sqlite_connection *connection,
-                                          const domi_sqlite_task *task)
+static inline bool domi_sqlite_may_task_only_read(const domi_sqlite_connection *connection,
+                                                  const domi_sqlite_task *task)
 {
     return connection->is_reader || connection->place->reads_only ||
            (task->transaction != 0 && connection->reads_only);
@@ -254,12 +258,12 @@ static inline bool domi_sqlite_only_reads(const domi_sqlite_connection *connecti
 
 /* Run the tasks of a job that belong to no transaction, and commit what they have written
  * (group.c). */
-void domi_sqlite_run_group(domi_sqlite_connection *connection);
+void domi_sqlite_run_tasks_as_group(domi_sqlite_connection *connection);
 
 /* --- job.c ------------------------------------------------------------------------------------ */
 
 /* Run the job of `connection`, a domi_sqlite_connection. Helper threads call this by
  * domus_blocking(). */
-int domi_sqlite_work(void *connection);
+int domi_sqlite_run_job_on_helper(void *connection);
 
 #endif

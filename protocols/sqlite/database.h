@@ -62,30 +62,31 @@ typedef struct domi_sqlite_database {
     domus_sql_status counted;
 } domi_sqlite_database;
 
-static inline domi_sqlite_slot *domi_sqlite_slot_of(domi_sqlite_database *database, uint64_t number)
+static inline domi_sqlite_slot *domi_sqlite_slot_of_number(domi_sqlite_database *database,
+                                                           uint64_t number)
 {
     return &database->slots[number % DOMI_SQLITE_SLOTS];
 }
 
 /* Record that a verb of a transaction has failed before it came into a job, so that only a rollback
  * is possible from then on. */
-static inline void domi_sqlite_spoil(domi_sqlite_database *database, uint64_t transaction,
-                                     int error)
+static inline void domi_sqlite_spoil_transaction(domi_sqlite_database *database,
+                                                 uint64_t transaction, int error)
 {
-    domi_sqlite_slot *slot = domi_sqlite_slot_of(database, transaction);
+    domi_sqlite_slot *slot = domi_sqlite_slot_of_number(database, transaction);
 
     if (transaction != 0 && slot->transaction == transaction && slot->failed == 0)
         slot->failed = error;
 }
 
 /* Returns whether the database has one connection only, which does all the work. */
-static inline bool domi_sqlite_is_single(const domi_sqlite_database *database)
+static inline bool domi_sqlite_has_one_connection(const domi_sqlite_database *database)
 {
     return database->slots_count == 1;
 }
 
 /* Returns the place of a statement in `known`, the table of statements that are known to write. */
-static inline uint32_t domi_sqlite_place_of(const domus_sql_statement *statement)
+static inline uint32_t domi_sqlite_place_of_known_statement(const domus_sql_statement *statement)
 {
     uint64_t hash = (uint64_t)(uintptr_t)statement * UINT64_C(0x9e3779b97f4a7c15);
 
@@ -95,40 +96,42 @@ static inline uint32_t domi_sqlite_place_of(const domus_sql_statement *statement
 /* --- deliver.c -------------------------------------------------------------------------------- */
 
 /* Make a task for the current ask. Returns NULL if there is no memory. */
-domi_sqlite_task *domi_sqlite_new_task(domus_stack *stack, domi_sqlite_database *database,
-                                       domi_sqlite_verb verb);
+domi_sqlite_task *domi_sqlite_make_task_of_ask(domus_stack *stack, domi_sqlite_database *database,
+                                               domi_sqlite_verb verb);
 
 /* Free a task, unless a queue, a job or a conversation still uses it. */
-void domi_sqlite_settle_task(domi_sqlite_database *database, domi_sqlite_task *task);
+void domi_sqlite_free_task_if_unused(domi_sqlite_database *database, domi_sqlite_task *task);
 
 /* Free a cursor that is in the list of no connection. */
 void domi_sqlite_free_cursor(domi_sqlite_cursor *cursor);
 
 /* Take a task out of its queue, or away from a job that has not begun it. Returns false if the task
  * runs or is done. */
-bool domi_sqlite_leave(domi_sqlite_task *task);
+bool domi_sqlite_take_task_away(domi_sqlite_task *task);
 
 /* Hand a task that is done, and in no queue or job, to its conversation, which answers the ask.
  * Returns false if nobody waits for the answer. */
-bool domi_sqlite_deliver(domus_stack *stack, domi_sqlite_database *database,
-                         domi_sqlite_task *task);
+bool domi_sqlite_deliver_task(domus_stack *stack, domi_sqlite_database *database,
+                              domi_sqlite_task *task);
 
-/* Deliver a task as domi_sqlite_deliver() does, failed by `error`. */
-void domi_sqlite_deliver_error(domus_stack *stack, domi_sqlite_database *database,
-                               domi_sqlite_task *task, int error);
+/* Deliver a task as domi_sqlite_deliver_task() does, failed by `error`. */
+void domi_sqlite_deliver_task_with_error(domus_stack *stack, domi_sqlite_database *database,
+                                         domi_sqlite_task *task, int error);
 
 /* The handler that resumes a task's conversation after its sleep. */
-domus_resumed domi_sqlite_on_woken;
+domus_resumed domi_sqlite_resume_task_conversation;
 
 /* --- held.c ----------------------------------------------------------------------------------- */
 
 /* Begin and end that a transaction holds its connection. */
-void domi_sqlite_hold(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot,
-                      domi_sqlite_task *task);
-void domi_sqlite_let_go(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot);
+void domi_sqlite_hold_for_transaction(domus_stack *stack, domi_sqlite_database *database,
+                                      domi_sqlite_slot *slot, domi_sqlite_task *task);
+void domi_sqlite_end_hold_of_transaction(domus_stack *stack, domi_sqlite_database *database,
+                                         domi_sqlite_slot *slot);
 
 /* Give up a transaction that nobody can end any more; the connection's next job rolls it back. */
-void domi_sqlite_lose(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot);
+void domi_sqlite_give_up_transaction(domus_stack *stack, domi_sqlite_database *database,
+                                     domi_sqlite_slot *slot);
 
 /* Make a cursor for the rows of a request, which the cursor owns from then on. Returns NULL if
  * there is no memory. */
@@ -138,64 +141,64 @@ domi_sqlite_cursor *domi_sqlite_new_cursor(const domi_sqlite_task *task,
 /* Find the queue in which a fetch of a cursor's rows waits. If one connection does all the work,
  * fetches outside of an open transaction wait for its end, because they would see what is not
  * committed. */
-domi_sqlite_queue *domi_sqlite_queue_of_rows(domi_sqlite_slot *slot,
-                                             const domi_sqlite_cursor *cursor);
+domi_sqlite_queue *domi_sqlite_queue_for_fetch(domi_sqlite_slot *slot,
+                                               const domi_sqlite_cursor *cursor);
 
 /* Find the cursor with this number that is not over. Returns NULL if there is none. */
 domi_sqlite_cursor *domi_sqlite_find_cursor(domi_sqlite_database *database, uint64_t number);
 
 /* Add the cursor of a task, whose first rows were read, to its connection. */
-void domi_sqlite_keep_cursor(domus_stack *stack, domi_sqlite_database *database,
-                             domi_sqlite_slot *slot, domi_sqlite_task *task);
+void domi_sqlite_add_cursor_to_connection(domus_stack *stack, domi_sqlite_database *database,
+                                          domi_sqlite_slot *slot, domi_sqlite_task *task);
 
 /* End the rows of a cursor that nobody reads any more. */
-void domi_sqlite_end_cursor(domus_stack *stack, domi_sqlite_database *database,
-                            domi_sqlite_slot *slot, domi_sqlite_cursor *cursor);
+void domi_sqlite_end_unread_cursor(domus_stack *stack, domi_sqlite_database *database,
+                                   domi_sqlite_slot *slot, domi_sqlite_cursor *cursor);
 
 /* Remove a cursor that is over from the list of its connection, and free it. */
-void domi_sqlite_drop_cursor(domus_stack *stack, domi_sqlite_slot *slot,
-                             domi_sqlite_cursor *cursor);
+void domi_sqlite_remove_ended_cursor(domus_stack *stack, domi_sqlite_slot *slot,
+                                     domi_sqlite_cursor *cursor);
 
 /* End all cursors of the transaction that holds a connection. */
-void domi_sqlite_end_its_rows(domus_stack *stack, domi_sqlite_database *database,
-                              domi_sqlite_slot *slot);
+void domi_sqlite_end_rows_of_transaction(domus_stack *stack, domi_sqlite_database *database,
+                                         domi_sqlite_slot *slot);
 
 /* --- give.c ----------------------------------------------------------------------------------- */
 
 /* Returns the queue for tasks that any connection may do: the one for writes, or the one for
  * reads. */
-domi_sqlite_queue *domi_sqlite_queue_for(domi_sqlite_database *database, bool writes);
+domi_sqlite_queue *domi_sqlite_shared_queue(domi_sqlite_database *database, bool writes);
 
 /* Returns whether a connection may take tasks from the queue that it shares with other
  * connections. */
-bool domi_sqlite_is_free(domi_sqlite_database *database, uint32_t index);
+bool domi_sqlite_is_connection_free(domi_sqlite_database *database, uint32_t index);
 
 /* Return whether an idle connection has work: the first one, work that only this connection can do;
  * the second one, any work. */
-bool domi_sqlite_has_own_work(const domi_sqlite_database *database, uint32_t index);
-bool domi_sqlite_has_work(domi_sqlite_database *database, uint32_t index);
+bool domi_sqlite_has_connection_own_work(const domi_sqlite_database *database, uint32_t index);
+bool domi_sqlite_has_connection_work(domi_sqlite_database *database, uint32_t index);
 
 /* Make the next job of a connection from waiting tasks. Returns false if there is none for it. */
-bool domi_sqlite_make_job(domus_stack *stack, domi_sqlite_database *database, uint32_t index);
+bool domi_sqlite_make_next_job(domus_stack *stack, domi_sqlite_database *database, uint32_t index);
 
 /* Take some tasks back from the jobs of other connections, where they may wait behind a long query,
  * for a reading connection that has no work. */
-void domi_sqlite_take_back(domi_sqlite_database *database);
+void domi_sqlite_take_back_reading_tasks(domi_sqlite_database *database);
 
 /* --- finish.c --------------------------------------------------------------------------------- */
 
 /* Finish the job of a connection, which has ended, or which could not begin because of `error`. */
-void domi_sqlite_end_job(domus_stack *stack, domi_sqlite_database *database, uint32_t index,
-                         int error);
+void domi_sqlite_finish_job(domus_stack *stack, domi_sqlite_database *database, uint32_t index,
+                            int error);
 
 /* --- pump.c ----------------------------------------------------------------------------------- */
 
 /* Wake as many connections as are needed for the tasks that wait. */
-void domi_sqlite_pump(domus_stack *stack, domi_sqlite_database *database);
+void domi_sqlite_wake_connections(domus_stack *stack, domi_sqlite_database *database);
 
 /* A notice of the actor to itself, on which a connection starts its next job. */
 extern const domus_type domi_sqlite_wake_type;
-domus_handler domi_sqlite_on_wake;
+domus_handler domi_sqlite_on_wake_of_connection;
 
 /* --- asks.c ----------------------------------------------------------------------------------- */
 
@@ -206,17 +209,18 @@ domus_handler domi_sqlite_on_fetch, domi_sqlite_on_begin, domi_sqlite_on_end;
 
 /* The event of the actor's timer. There are ticks only while something may become late. */
 extern const domus_type domi_sqlite_tick_type;
-void domi_sqlite_begin_ticks(domus_stack *stack, domi_sqlite_database *database);
+void domi_sqlite_begin_ticks_if_needed(domus_stack *stack, domi_sqlite_database *database);
 
 /* Returns whether an unused connection may be closed: a database in memory would be lost by
  * that. */
-bool domi_sqlite_has_spare(const domi_sqlite_database *database);
+bool domi_sqlite_has_spare_connection(const domi_sqlite_database *database);
 
 /* --- watch.c ---------------------------------------------------------------------------------- */
 
 /* Handlers that end transactions and rows that were not used for long, or whose owner has ended or
  * gives them up. */
 domus_handler domi_sqlite_on_tick;
-domus_handler domi_sqlite_on_down, domi_sqlite_on_close, domi_sqlite_on_abandon;
+domus_handler domi_sqlite_on_end_of_owner, domi_sqlite_on_close_of_rows,
+    domi_sqlite_on_abandoned_transaction;
 
 #endif

@@ -7,8 +7,8 @@
 
 #define HOUR_NS UINT64_C(3600000000000)
 
-domi_sqlite_task *domi_sqlite_new_task(domus_stack *stack, domi_sqlite_database *database,
-                                       domi_sqlite_verb verb)
+domi_sqlite_task *domi_sqlite_make_task_of_ask(domus_stack *stack, domi_sqlite_database *database,
+                                               domi_sqlite_verb verb)
 {
     domi_sqlite_task *task = database->free;
 
@@ -28,11 +28,11 @@ domi_sqlite_task *domi_sqlite_new_task(domus_stack *stack, domi_sqlite_database 
     return task;
 }
 
-void domi_sqlite_settle_task(domi_sqlite_database *database, domi_sqlite_task *task)
+void domi_sqlite_free_task_if_unused(domi_sqlite_database *database, domi_sqlite_task *task)
 {
     if (task->queue != NULL || task->jobs != 0 || task->is_awaited)
         return;
-    domi_sqlite_clear_outcome(task);
+    domi_sqlite_clear_outcome_of_task(task);
     domi_sqlite_clear_request(&task->request);
     if (database->free_count == DOMI_SQLITE_FREE) {
         free(task);
@@ -49,28 +49,30 @@ void domi_sqlite_free_cursor(domi_sqlite_cursor *cursor)
     free(cursor);
 }
 
-bool domi_sqlite_leave(domi_sqlite_task *task)
+bool domi_sqlite_take_task_away(domi_sqlite_task *task)
 {
-    uint32_t stage = domi_sqlite_stage_of(task);
+    uint32_t stage = domi_sqlite_stage_of_task(task);
 
     if (stage == DOMI_SQLITE_WAITS) {
-        domi_sqlite_queue_remove(task);
+        domi_sqlite_queue_remove_task(task);
         /* Relaxed: a task that waits in a queue is used by the actor alone. */
         atomic_store_explicit(&task->stage, DOMI_SQLITE_GONE, memory_order_relaxed);
         return true;
     }
-    return (stage & 0xff) == DOMI_SQLITE_GIVEN && domi_sqlite_move(task, stage, DOMI_SQLITE_GONE);
+    return (stage & 0xff) == DOMI_SQLITE_GIVEN &&
+           domi_sqlite_move_task_to_stage(task, stage, DOMI_SQLITE_GONE);
 }
 
-bool domi_sqlite_deliver(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_task *task)
+bool domi_sqlite_deliver_task(domus_stack *stack, domi_sqlite_database *database,
+                              domi_sqlite_task *task)
 {
     bool is_heard = task->is_awaited;
     bool is_late = task->deadline_ns != 0 && task->deadline_ns <= domus_now_ns(stack);
 
     /* the asker was told that the task took too long, so its transaction must fail, whatever the
      * task's outcome is */
-    if (is_late && domi_sqlite_is_part(task))
-        domi_sqlite_spoil(database, task->transaction, -ETIMEDOUT);
+    if (is_late && domi_sqlite_is_part_of_transaction(task))
+        domi_sqlite_spoil_transaction(database, task->transaction, -ETIMEDOUT);
     /* Relaxed: a task that is delivered is used by the actor alone. */
     atomic_store_explicit(&task->stage, DOMI_SQLITE_DONE, memory_order_relaxed);
     database->counted.queries++;
@@ -81,16 +83,16 @@ bool domi_sqlite_deliver(domus_stack *stack, domi_sqlite_database *database, dom
      * awake already */
     if (is_heard)
         is_heard = domus_wake(stack, task->conversation) == 0;
-    domi_sqlite_settle_task(database, task);
+    domi_sqlite_free_task_if_unused(database, task);
     return is_heard;
 }
 
-void domi_sqlite_deliver_error(domus_stack *stack, domi_sqlite_database *database,
-                               domi_sqlite_task *task, int error)
+void domi_sqlite_deliver_task_with_error(domus_stack *stack, domi_sqlite_database *database,
+                                         domi_sqlite_task *task, int error)
 {
-    domi_sqlite_clear_outcome(task);
+    domi_sqlite_clear_outcome_of_task(task);
     task->error = error;
-    (void)domi_sqlite_deliver(stack, database, task);
+    (void)domi_sqlite_deliver_task(stack, database, task);
 }
 
 /* Answer the ask of a task's conversation with the outcome of the task. */
@@ -113,7 +115,7 @@ static int answer_ask_with_outcome(domus_stack *stack, domi_sqlite_database *dat
         /* the answer owns the result from now on, and the task does not */
         task->has_result = false;
     task->is_awaited = false;
-    domi_sqlite_settle_task(database, task);
+    domi_sqlite_free_task_if_unused(database, task);
     return error;
 }
 
@@ -125,7 +127,7 @@ static void undo_task_that_is_not_run(domus_stack *stack, domi_sqlite_database *
 
     /* The asker that wanted to end a transaction is gone, so the transaction is abandoned. */
     if (task->verb == DOMI_SQLITE_COMMIT || task->verb == DOMI_SQLITE_ROLLBACK)
-        domi_sqlite_slot_of(database, task->transaction)->is_ending =
+        domi_sqlite_slot_of_number(database, task->transaction)->is_ending =
             domus_notice(stack, database->self, &domus_sql_abandon_type, &left) == 0;
     else if (task->verb == DOMI_SQLITE_FETCH)
         task->cursor->fetch = NULL;
@@ -133,20 +135,21 @@ static void undo_task_that_is_not_run(domus_stack *stack, domi_sqlite_database *
         /* a job may still name this task but does not run it, so the cursor may be freed */
         domi_sqlite_free_cursor(task->cursor);
     task->is_awaited = false;
-    domi_sqlite_settle_task(database, task);
+    domi_sqlite_free_task_if_unused(database, task);
 }
 
-int domi_sqlite_on_woken(domus_stack *stack, void *self, const domus_answer *woken)
+int domi_sqlite_resume_task_conversation(domus_stack *stack, void *self, const domus_answer *woken)
 {
     domi_sqlite_database *database = self;
     domi_sqlite_task *task = *(domi_sqlite_task **)domus_frame(stack);
     bool is_late = task->deadline_ns != 0 && task->deadline_ns <= domus_now_ns(stack);
 
-    if (domi_sqlite_stage_of(task) == DOMI_SQLITE_DONE)
+    if (domi_sqlite_stage_of_task(task) == DOMI_SQLITE_DONE)
         return answer_ask_with_outcome(stack, database, task);
-    if (domi_sqlite_leave(task)) {
-        if (domi_sqlite_is_part(task))
-            domi_sqlite_spoil(database, task->transaction, is_late ? -ETIMEDOUT : -ECANCELED);
+    if (domi_sqlite_take_task_away(task)) {
+        if (domi_sqlite_is_part_of_transaction(task))
+            domi_sqlite_spoil_transaction(database, task->transaction,
+                                          is_late ? -ETIMEDOUT : -ECANCELED);
         undo_task_that_is_not_run(stack, database, task);
         if (woken->error != 0)
             return -ENOTCONN;
@@ -156,7 +159,7 @@ int domi_sqlite_on_woken(domus_stack *stack, void *self, const domus_answer *wok
         return is_late ? -ETIMEDOUT : -EBUSY;
     }
     if (woken->error == 0) /* a job runs the task, which ends in time by its own limits */
-        return domus_sleep(stack, HOUR_NS, domi_sqlite_on_woken);
+        return domus_sleep(stack, HOUR_NS, domi_sqlite_resume_task_conversation);
     /* relaxed: is_unwanted orders no other access */
     atomic_store_explicit(&task->is_unwanted, true, memory_order_relaxed);
     task->is_awaited = false;

@@ -73,13 +73,13 @@ static void close_connection_of_slot(domi_sqlite_slot *slot)
     while (slot->cursors != NULL) {
         domi_sqlite_cursor *cursor = slot->cursors;
         slot->cursors = cursor->next;
-        domi_sqlite_end_rows(connection, cursor);
+        domi_sqlite_end_statement_of_cursor(connection, cursor);
         domi_sqlite_free_cursor(cursor);
     }
     if (connection == NULL)
         return;
-    domi_sqlite_roll_back(connection);
-    domi_sqlite_close(connection);
+    domi_sqlite_roll_back_transaction(connection);
+    domi_sqlite_close_handle(connection);
     free(connection);
     slot->connection = NULL;
 }
@@ -101,16 +101,16 @@ static void on_stop(domus_stack *stack, void *self)
 
 static const domus_on rows[] = {
     {&domus_sql_query_type, domi_sqlite_on_query, sizeof(domi_sqlite_task *)},
-    {&domi_sqlite_wake_type, domi_sqlite_on_wake, sizeof(uint32_t)},
+    {&domi_sqlite_wake_type, domi_sqlite_on_wake_of_connection, sizeof(uint32_t)},
     {&domus_sql_rows_type, domi_sqlite_on_rows, sizeof(domi_sqlite_task *)},
     {&domus_sql_fetch_type, domi_sqlite_on_fetch, sizeof(domi_sqlite_task *)},
-    {&domus_sql_close_type, domi_sqlite_on_close, 0},
+    {&domus_sql_close_type, domi_sqlite_on_close_of_rows, 0},
     {&domus_sql_begin_type, domi_sqlite_on_begin, sizeof(domi_sqlite_task *)},
     {&domus_sql_end_type, domi_sqlite_on_end, sizeof(domi_sqlite_task *)},
-    {&domus_sql_abandon_type, domi_sqlite_on_abandon, 0},
+    {&domus_sql_abandon_type, domi_sqlite_on_abandoned_transaction, 0},
     {&domus_sql_script_type, domi_sqlite_on_script, sizeof(domi_sqlite_task *)},
     {&domi_sqlite_tick_type, domi_sqlite_on_tick, 0},
-    {&domus_down_type, domi_sqlite_on_down, 0},
+    {&domus_down_type, domi_sqlite_on_end_of_owner, 0},
     {&domus_sql_look_type, on_ask_for_status, 0},
     {&domus_sql_who_type, on_ask_for_driver, 0},
     {NULL, NULL, 0},

@@ -113,8 +113,8 @@ static void read_table_and_columns(domus_sql_error *error, const char *message, 
     }
 }
 
-domus_sql_error domi_sqlite_describe(const domi_sqlite_connection *connection, int result,
-                                     const char *text)
+domus_sql_error domi_sqlite_describe_failure(const domi_sqlite_connection *connection, int result,
+                                             const char *text)
 {
     sqlite3 *handle = connection->handle;
     const char *message = handle != NULL ? sqlite3_errmsg(handle) : sqlite3_errstr(result);
@@ -140,9 +140,9 @@ domus_sql_error domi_sqlite_describe(const domi_sqlite_connection *connection, i
     return made;
 }
 
-bool domi_sqlite_fail(domi_sqlite_task *task, const domus_sql_error *error)
+bool domi_sqlite_fail_task(domi_sqlite_task *task, const domus_sql_error *error)
 {
-    domi_sqlite_clear_outcome(task);
+    domi_sqlite_clear_outcome_of_task(task);
     task->error = error->error;
     task->failure = malloc(sizeof *task->failure);
     if (task->failure != NULL)
@@ -150,32 +150,34 @@ bool domi_sqlite_fail(domi_sqlite_task *task, const domus_sql_error *error)
     return false;
 }
 
-bool domi_sqlite_fail_as(const domi_sqlite_connection *connection, domi_sqlite_task *task,
-                         int result)
+bool domi_sqlite_fail_task_by_result_code(const domi_sqlite_connection *connection,
+                                          domi_sqlite_task *task, int result)
 {
     const domus_sql_request *request =
         task->cursor != NULL ? &task->cursor->request : &task->request;
     bool has_text = task->verb == DOMI_SQLITE_QUERY || task->verb == DOMI_SQLITE_ROWS ||
                     task->verb == DOMI_SQLITE_FETCH;
-    domus_sql_error error =
-        domi_sqlite_describe(connection, result, has_text ? domus_sql_request_text(request) : NULL);
+    domus_sql_error error = domi_sqlite_describe_failure(
+        connection, result, has_text ? domus_sql_request_text(request) : NULL);
 
-    return domi_sqlite_fail(task, &error);
+    return domi_sqlite_fail_task(task, &error);
 }
 
-bool domi_sqlite_refuse(domi_sqlite_task *task, int error, const char *sqlstate, const char *words)
+bool domi_sqlite_fail_task_by_library(domi_sqlite_task *task, int error, const char *sqlstate,
+                                      const char *words)
 {
     domus_sql_error made = domus_sql_error_make(error, sqlstate, "%s", words);
 
-    return domi_sqlite_fail(task, &made);
+    return domi_sqlite_fail_task(task, &made);
 }
 
-bool domi_sqlite_bounce(const domi_sqlite_connection *connection, domi_sqlite_task *task)
+bool domi_sqlite_bounce_writing_task(const domi_sqlite_connection *connection,
+                                     domi_sqlite_task *task)
 {
     if (connection->place->reads_only || task->transaction != 0)
-        return domi_sqlite_refuse(task, -EROFS, "25006",
-                                  "a statement that writes, where is only read");
-    domi_sqlite_clear_outcome(task);
+        return domi_sqlite_fail_task_by_library(task, -EROFS, "25006",
+                                                "a statement that writes, where is only read");
+    domi_sqlite_clear_outcome_of_task(task);
     task->is_bounced = true;
     return false;
 }

@@ -16,7 +16,7 @@ static void remember_writing_statement(domi_sqlite_database *database, const dom
         task->cursor != NULL ? task->cursor->request.statement : task->request.statement;
 
     if (statement != NULL)
-        database->known[domi_sqlite_place_of(statement)] = statement;
+        database->known[domi_sqlite_place_of_known_statement(statement)] = statement;
 }
 
 /* Let a task wait again at the beginning of its queue, before all tasks that came later. */
@@ -24,7 +24,7 @@ static void put_task_back_first(domi_sqlite_task *task, domi_sqlite_queue *queue
 {
     /* Relaxed: a task whose job has ended is used by the actor alone. */
     atomic_store_explicit(&task->stage, DOMI_SQLITE_WAITS, memory_order_relaxed);
-    domi_sqlite_queue_put_first(queue, task);
+    domi_sqlite_queue_add_first(queue, task);
 }
 
 static void finish_begin_of_transaction(domus_stack *stack, domi_sqlite_database *database,
@@ -33,9 +33,9 @@ static void finish_begin_of_transaction(domus_stack *stack, domi_sqlite_database
     bool has_begun = !has_task_failed(task);
 
     if (has_begun)
-        domi_sqlite_hold(stack, database, slot, task);
-    if (!domi_sqlite_deliver(stack, database, task) && has_begun)
-        domi_sqlite_lose(stack, database, slot);
+        domi_sqlite_hold_for_transaction(stack, database, slot, task);
+    if (!domi_sqlite_deliver_task(stack, database, task) && has_begun)
+        domi_sqlite_give_up_transaction(stack, database, slot);
 }
 
 /* Handle the outcome of a commit or rollback. It may not have run, because its time was over or
@@ -46,10 +46,10 @@ static void finish_end_of_transaction(domus_stack *stack, domi_sqlite_database *
     sqlite3 *handle = slot->connection->handle;
 
     if (has_task_failed(task) && handle != NULL && !sqlite3_get_autocommit(handle))
-        domi_sqlite_lose(stack, database, slot);
+        domi_sqlite_give_up_transaction(stack, database, slot);
     else
-        domi_sqlite_let_go(stack, database, slot);
-    (void)domi_sqlite_deliver(stack, database, task);
+        domi_sqlite_end_hold_of_transaction(stack, database, slot);
+    (void)domi_sqlite_deliver_task(stack, database, task);
 }
 
 static void finish_begin_of_rows(domus_stack *stack, domi_sqlite_database *database,
@@ -60,12 +60,12 @@ static void finish_begin_of_rows(domus_stack *stack, domi_sqlite_database *datab
     if (has_task_failed(task)) {
         task->cursor = NULL;
         domi_sqlite_free_cursor(cursor);
-        (void)domi_sqlite_deliver(stack, database, task);
+        (void)domi_sqlite_deliver_task(stack, database, task);
         return;
     }
-    domi_sqlite_keep_cursor(stack, database, slot, task);
-    if (!domi_sqlite_deliver(stack, database, task))
-        domi_sqlite_end_cursor(stack, database, slot, cursor);
+    domi_sqlite_add_cursor_to_connection(stack, database, slot, task);
+    if (!domi_sqlite_deliver_task(stack, database, task))
+        domi_sqlite_end_unread_cursor(stack, database, slot, cursor);
 }
 
 static void finish_fetch_of_rows(domus_stack *stack, domi_sqlite_database *database,
@@ -77,10 +77,10 @@ static void finish_fetch_of_rows(domus_stack *stack, domi_sqlite_database *datab
     cursor->used_ns = domus_now_ns(stack);
     /* the job could not begin, and the cursor's statement is still open */
     if (has_task_failed(task) && cursor->prepared != NULL)
-        domi_sqlite_end_cursor(stack, database, slot, cursor);
+        domi_sqlite_end_unread_cursor(stack, database, slot, cursor);
     else if (cursor->prepared == NULL)
-        domi_sqlite_drop_cursor(stack, slot, cursor);
-    (void)domi_sqlite_deliver(stack, database, task);
+        domi_sqlite_remove_ended_cursor(stack, slot, cursor);
+    (void)domi_sqlite_deliver_task(stack, database, task);
 }
 
 static void finish_task_of_job(domus_stack *stack, domi_sqlite_database *database,
@@ -88,7 +88,7 @@ static void finish_task_of_job(domus_stack *stack, domi_sqlite_database *databas
 {
     /* the asker is gone, so the bounced task is not passed to the connection that writes */
     if (task->is_bounced && !task->is_awaited) {
-        domi_sqlite_clear_outcome(task);
+        domi_sqlite_clear_outcome_of_task(task);
         task->error = -ECANCELED;
     }
     if (task->is_bounced) {
@@ -100,7 +100,7 @@ static void finish_task_of_job(domus_stack *stack, domi_sqlite_database *databas
     switch (task->verb) {
     case DOMI_SQLITE_QUERY:
     case DOMI_SQLITE_SCRIPT:
-        (void)domi_sqlite_deliver(stack, database, task);
+        (void)domi_sqlite_deliver_task(stack, database, task);
         break;
     case DOMI_SQLITE_BEGIN:
         finish_begin_of_transaction(stack, database, slot, task);
@@ -124,7 +124,7 @@ static void put_back_unrun_tasks(domi_sqlite_connection *connection)
     for (uint32_t i = connection->count; i > 0; i--) {
         domi_sqlite_task *task = connection->tasks[i - 1];
 
-        if (domi_sqlite_stage_of(task) != DOMI_SQLITE_AT(DOMI_SQLITE_GIVEN, connection->slot))
+        if (domi_sqlite_stage_of_task(task) != DOMI_SQLITE_AT(DOMI_SQLITE_GIVEN, connection->slot))
             continue;
         task->jobs--;
         connection->tasks[i - 1] = NULL;
@@ -142,14 +142,15 @@ static void fail_tasks_of_job(domus_stack *stack, domi_sqlite_database *database
         domi_sqlite_task *task = connection->tasks[i];
 
         task->jobs--;
-        if (!domi_sqlite_move(task, DOMI_SQLITE_AT(DOMI_SQLITE_GIVEN, connection->slot),
-                              DOMI_SQLITE_AT(DOMI_SQLITE_RUNS, connection->slot))) {
-            domi_sqlite_settle_task(database, task);
+        if (!domi_sqlite_move_task_to_stage(task,
+                                            DOMI_SQLITE_AT(DOMI_SQLITE_GIVEN, connection->slot),
+                                            DOMI_SQLITE_AT(DOMI_SQLITE_RUNS, connection->slot))) {
+            domi_sqlite_free_task_if_unused(database, task);
             continue;
         }
         task->error = error == -EOPNOTSUPP || error == -ENOMEM ? error : -ENOTCONN;
-        if (domi_sqlite_is_part(task))
-            domi_sqlite_spoil(database, task->transaction, task->error);
+        if (domi_sqlite_is_part_of_transaction(task))
+            domi_sqlite_spoil_transaction(database, task->transaction, task->error);
         finish_task_of_job(stack, database, slot, task);
     }
 }
@@ -166,10 +167,10 @@ static void finish_tasks_of_job(domus_stack *stack, domi_sqlite_database *databa
         if (task == NULL)
             continue;
         task->jobs--;
-        if (domi_sqlite_stage_of(task) == DOMI_SQLITE_AT(DOMI_SQLITE_RUNS, connection->slot))
+        if (domi_sqlite_stage_of_task(task) == DOMI_SQLITE_AT(DOMI_SQLITE_RUNS, connection->slot))
             finish_task_of_job(stack, database, slot, task);
         else
-            domi_sqlite_settle_task(database, task);
+            domi_sqlite_free_task_if_unused(database, task);
     }
 }
 
@@ -183,11 +184,11 @@ static void fail_all_waiting_tasks(domus_stack *stack, domi_sqlite_database *dat
         while (queues[i]->first != NULL) {
             domi_sqlite_task *task = queues[i]->first;
 
-            (void)domi_sqlite_leave(task);
-            (void)domi_sqlite_fail(task, error);
+            (void)domi_sqlite_take_task_away(task);
+            (void)domi_sqlite_fail_task(task, error);
             if (task->verb == DOMI_SQLITE_ROWS)
                 domi_sqlite_free_cursor(task->cursor);
-            (void)domi_sqlite_deliver(stack, database, task);
+            (void)domi_sqlite_deliver_task(stack, database, task);
         }
     }
 }
@@ -218,7 +219,7 @@ static void free_cursors_ended_by_job(domus_stack *stack, domi_sqlite_slot *slot
 
         slot->connection->over = cursor->next;
         if (slot->connection->has_begun) {
-            domi_sqlite_drop_cursor(stack, slot, cursor);
+            domi_sqlite_remove_ended_cursor(stack, slot, cursor);
             continue;
         }
         cursor->next = slot->cursors;
@@ -227,8 +228,8 @@ static void free_cursors_ended_by_job(domus_stack *stack, domi_sqlite_slot *slot
     }
 }
 
-void domi_sqlite_end_job(domus_stack *stack, domi_sqlite_database *database, uint32_t index,
-                         int error)
+void domi_sqlite_finish_job(domus_stack *stack, domi_sqlite_database *database, uint32_t index,
+                            int error)
 {
     domi_sqlite_slot *slot = &database->slots[index];
     domi_sqlite_connection *connection = slot->connection;
@@ -240,7 +241,7 @@ void domi_sqlite_end_job(domus_stack *stack, domi_sqlite_database *database, uin
         return;
     }
     if (connection->rolls_back)
-        domi_sqlite_let_go(stack, database, slot);
+        domi_sqlite_end_hold_of_transaction(stack, database, slot);
     if (connection->closes)
         slot->is_idle = false;
     update_slot_after_job(stack, database, slot);

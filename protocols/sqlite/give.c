@@ -6,16 +6,16 @@
 #include <errno.h>
 #include <stdlib.h>
 
-domi_sqlite_queue *domi_sqlite_queue_for(domi_sqlite_database *database, bool writes)
+domi_sqlite_queue *domi_sqlite_shared_queue(domi_sqlite_database *database, bool writes)
 {
-    if (domi_sqlite_is_single(database))
+    if (domi_sqlite_has_one_connection(database))
         return &database->writes;
     return writes && !database->place.reads_only ? &database->writes : &database->reads;
 }
 
 static domi_sqlite_queue *shared_queue_of_slot(domi_sqlite_database *database, uint32_t index)
 {
-    return domi_sqlite_queue_for(database, index == 0);
+    return domi_sqlite_shared_queue(database, index == 0);
 }
 
 static bool is_slot_held(const domi_sqlite_slot *slot)
@@ -23,7 +23,7 @@ static bool is_slot_held(const domi_sqlite_slot *slot)
     return slot->transaction != 0 || slot->held_by != 0;
 }
 
-bool domi_sqlite_is_free(domi_sqlite_database *database, uint32_t index)
+bool domi_sqlite_is_connection_free(domi_sqlite_database *database, uint32_t index)
 {
     const domi_sqlite_slot *slot = &database->slots[index];
 
@@ -31,7 +31,7 @@ bool domi_sqlite_is_free(domi_sqlite_database *database, uint32_t index)
            (database->was_opened || index == 0);
 }
 
-bool domi_sqlite_has_own_work(const domi_sqlite_database *database, uint32_t index)
+bool domi_sqlite_has_connection_own_work(const domi_sqlite_database *database, uint32_t index)
 {
     const domi_sqlite_slot *slot = &database->slots[index];
 
@@ -42,12 +42,13 @@ bool domi_sqlite_has_own_work(const domi_sqlite_database *database, uint32_t ind
             slot->connection->pages >= slot->connection->checkpoint_at);
 }
 
-bool domi_sqlite_has_work(domi_sqlite_database *database, uint32_t index)
+bool domi_sqlite_has_connection_work(domi_sqlite_database *database, uint32_t index)
 {
     if (database->slots[index].is_running)
         return false;
-    if (domi_sqlite_has_own_work(database, index) ||
-        (domi_sqlite_is_free(database, index) && shared_queue_of_slot(database, index)->count != 0))
+    if (domi_sqlite_has_connection_own_work(database, index) ||
+        (domi_sqlite_is_connection_free(database, index) &&
+         shared_queue_of_slot(database, index)->count != 0))
         return true;
     return !database->was_opened && index == 0 && database->reads.count != 0;
 }
@@ -73,7 +74,7 @@ static void put_task_into_job(domus_stack *stack, domi_sqlite_connection *connec
     uint64_t now_ns = domus_now_ns(stack);
 
     task->home = task->queue;
-    domi_sqlite_queue_remove(task);
+    domi_sqlite_queue_remove_task(task);
     task->within_ns = task->timeout_ns;
     if (task->deadline_ns != 0 && task->deadline_ns < now_ns + task->within_ns)
         task->within_ns = task->deadline_ns > now_ns ? task->deadline_ns - now_ns : 0;
@@ -101,7 +102,7 @@ static void move_own_tasks_to_job(domus_stack *stack, domi_sqlite_database *data
         if (ends && slot->connection->count != 0)
             break;
         if (ends)
-            domi_sqlite_end_its_rows(stack, database, slot);
+            domi_sqlite_end_rows_of_transaction(stack, database, slot);
         put_task_into_job(stack, slot->connection, task);
         if (ends)
             break;
@@ -123,7 +124,8 @@ static uint32_t count_fair_share_of_tasks(domi_sqlite_database *database,
     if (queue == &database->writes)
         return DOMI_SQLITE_BATCH;
     for (uint32_t i = 0; i < database->slots_count; i++)
-        others += shared_queue_of_slot(database, i) == queue && domi_sqlite_is_free(database, i);
+        others += shared_queue_of_slot(database, i) == queue &&
+                  domi_sqlite_is_connection_free(database, i);
     uint32_t share = (queue->count + others - 1) / (others != 0 ? others : 1);
     return share < DOMI_SQLITE_READS ? share : DOMI_SQLITE_READS;
 }
@@ -166,7 +168,7 @@ static domi_sqlite_cursor *take_ended_cursors(domi_sqlite_slot *slot)
     return over;
 }
 
-bool domi_sqlite_make_job(domus_stack *stack, domi_sqlite_database *database, uint32_t index)
+bool domi_sqlite_make_next_job(domus_stack *stack, domi_sqlite_database *database, uint32_t index)
 {
     domi_sqlite_slot *slot = &database->slots[index];
 
@@ -186,7 +188,7 @@ bool domi_sqlite_make_job(domus_stack *stack, domi_sqlite_database *database, ui
     }
     if (!slot->loses && slot->own.count != 0)
         move_own_tasks_to_job(stack, database, slot);
-    else if (!slot->loses && !slot->is_idle && domi_sqlite_is_free(database, index))
+    else if (!slot->loses && !slot->is_idle && domi_sqlite_is_connection_free(database, index))
         move_shared_tasks_to_job(stack, database, index);
     connection->over = slot->ends_rows ? take_ended_cursors(slot) : NULL;
     return true;
@@ -202,15 +204,15 @@ static void take_back_tasks_of_job(domi_sqlite_database *database,
     for (uint32_t i = connection->count; i > 0 && left > 0; i--) {
         domi_sqlite_task *task = connection->tasks[i - 1];
 
-        if (!domi_sqlite_move(task, DOMI_SQLITE_AT(DOMI_SQLITE_GIVEN, connection->slot),
-                              DOMI_SQLITE_WAITS))
+        if (!domi_sqlite_move_task_to_stage(
+                task, DOMI_SQLITE_AT(DOMI_SQLITE_GIVEN, connection->slot), DOMI_SQLITE_WAITS))
             continue;
-        domi_sqlite_queue_put_first(&database->reads, task);
+        domi_sqlite_queue_add_first(&database->reads, task);
         left--;
     }
 }
 
-void domi_sqlite_take_back(domi_sqlite_database *database)
+void domi_sqlite_take_back_reading_tasks(domi_sqlite_database *database)
 {
     for (uint32_t i = 0; i < database->slots_count && database->reads.count == 0; i++) {
         const domi_sqlite_slot *slot = &database->slots[i];

@@ -26,13 +26,13 @@ static bool begin_savepoint_of_task(domi_sqlite_connection *connection, domi_sql
     int result = SQLITE_OK;
 
     if (!connection->in_group)
-        result = domi_sqlite_do(connection, DOMI_SQLITE_BEGIN_WRITE);
+        result = domi_sqlite_run_own_statement(connection, DOMI_SQLITE_BEGIN_WRITE);
     if (result != SQLITE_OK)
-        return domi_sqlite_fail_as(connection, task, result);
+        return domi_sqlite_fail_task_by_result_code(connection, task, result);
     connection->in_group = true;
-    result = domi_sqlite_do(connection, DOMI_SQLITE_SAVES);
+    result = domi_sqlite_run_own_statement(connection, DOMI_SQLITE_SAVES);
     if (result != SQLITE_OK)
-        return domi_sqlite_fail_as(connection, task, result);
+        return domi_sqlite_fail_task_by_result_code(connection, task, result);
     connection->has_part = true;
     return true;
 }
@@ -46,14 +46,15 @@ static bool end_savepoint_of_task(domi_sqlite_connection *connection, domi_sqlit
     int result = SQLITE_ABORT;
 
     if (domi_sqlite_is_in_transaction(connection)) {
-        domi_sqlite_guard(connection, NULL);
-        result = is_done ? SQLITE_OK : domi_sqlite_do(connection, DOMI_SQLITE_UNDOES);
+        domi_sqlite_set_guarded_task(connection, NULL);
+        result =
+            is_done ? SQLITE_OK : domi_sqlite_run_own_statement(connection, DOMI_SQLITE_UNDOES);
         if (result == SQLITE_OK)
-            result = domi_sqlite_do(connection, DOMI_SQLITE_RELEASES);
+            result = domi_sqlite_run_own_statement(connection, DOMI_SQLITE_RELEASES);
     }
     if (result != SQLITE_OK && is_done)
-        (void)domi_sqlite_fail_as(connection, task, result);
-    domi_sqlite_guard(connection, NULL);
+        (void)domi_sqlite_fail_task_by_result_code(connection, task, result);
+    domi_sqlite_set_guarded_task(connection, NULL);
     return result == SQLITE_OK;
 }
 
@@ -61,20 +62,20 @@ static bool end_savepoint_of_task(domi_sqlite_connection *connection, domi_sqlit
  * it. */
 static bool run_task_within_savepoint(domi_sqlite_connection *connection, domi_sqlite_task *task)
 {
-    domi_sqlite_guard(connection, task);
-    bool is_done = domi_sqlite_run_query(connection, task, begin_savepoint_of_task);
+    domi_sqlite_set_guarded_task(connection, task);
+    bool is_done = domi_sqlite_run_query_or_script(connection, task, begin_savepoint_of_task);
     bool is_part = connection->has_part;
 
     connection->has_part = false;
     /* in a group a result holds only after the commit, even if the task has only read */
     task->is_grouped = connection->in_group;
     if (is_done && is_part && has_broken_foreign_keys(connection))
-        is_done = domi_sqlite_refuse(task, domus_sql_errno("23503"), "23503",
-                                     "FOREIGN KEY constraint failed");
+        is_done = domi_sqlite_fail_task_by_library(task, domus_sql_errno("23503"), "23503",
+                                                   "FOREIGN KEY constraint failed");
     if (is_part)
         return end_savepoint_of_task(connection, task, is_done);
     /* a task that only reads, or that could not begin to write, has no savepoint to end */
-    domi_sqlite_guard(connection, NULL);
+    domi_sqlite_set_guarded_task(connection, NULL);
     return !connection->in_group || domi_sqlite_is_in_transaction(connection);
 }
 
@@ -85,12 +86,12 @@ static bool commit_transaction_of_group(domi_sqlite_connection *connection, domi
     if (!connection->in_group)
         return true;
     connection->in_group = false;
-    int result = domi_sqlite_do(connection, DOMI_SQLITE_COMMITS);
+    int result = domi_sqlite_run_own_statement(connection, DOMI_SQLITE_COMMITS);
     if (result == SQLITE_OK)
         return true;
     if (task != NULL)
-        (void)domi_sqlite_fail_as(connection, task, result);
-    domi_sqlite_roll_back(connection);
+        (void)domi_sqlite_fail_task_by_result_code(connection, task, result);
+    domi_sqlite_roll_back_transaction(connection);
     return false;
 }
 
@@ -99,7 +100,7 @@ static void run_task_in_own_transaction(domi_sqlite_connection *connection, domi
 {
     if (!run_task_within_savepoint(connection, task)) {
         connection->in_group = false;
-        domi_sqlite_roll_back(connection);
+        domi_sqlite_roll_back_transaction(connection);
         return;
     }
     (void)commit_transaction_of_group(connection, task);
@@ -111,14 +112,14 @@ static void run_tasks_of_lost_group_again(domi_sqlite_connection *connection, ui
                                           const domi_sqlite_task *cause)
 {
     connection->in_group = false;
-    domi_sqlite_roll_back(connection);
+    domi_sqlite_roll_back_transaction(connection);
     for (uint32_t i = 0; i < count; i++) {
         domi_sqlite_task *task = connection->tasks[i];
 
         if (!task->is_grouped || task == cause ||
-            domi_sqlite_stage_of(task) != DOMI_SQLITE_AT(DOMI_SQLITE_RUNS, connection->slot))
+            domi_sqlite_stage_of_task(task) != DOMI_SQLITE_AT(DOMI_SQLITE_RUNS, connection->slot))
             continue;
-        domi_sqlite_clear_outcome(task);
+        domi_sqlite_clear_outcome_of_task(task);
         run_task_in_own_transaction(connection, task);
     }
 }
@@ -128,20 +129,20 @@ static void run_tasks_of_lost_group_again(domi_sqlite_connection *connection, ui
 static void run_reading_tasks_together(domi_sqlite_connection *connection)
 {
     if (connection->count > 1)
-        (void)domi_sqlite_do(connection,
-                             /* if this transaction cannot be begun, each task reads in its own
-                              * one */
-                             DOMI_SQLITE_BEGIN_READ);
+        (void)domi_sqlite_run_own_statement(connection,
+                                            /* if this transaction cannot be begun, each task reads
+                                             * in its own one */
+                                            DOMI_SQLITE_BEGIN_READ);
     for (uint32_t i = 0; i < connection->count; i++) {
-        if (i != 0 && domi_sqlite_is_long(connection))
+        if (i != 0 && domi_sqlite_has_job_taken_long(connection))
             break;
-        if (domi_sqlite_claim(connection, connection->tasks[i]))
+        if (domi_sqlite_claim_task(connection, connection->tasks[i]))
             (void)run_task_within_savepoint(connection, connection->tasks[i]);
     }
-    domi_sqlite_roll_back(connection);
+    domi_sqlite_roll_back_transaction(connection);
 }
 
-void domi_sqlite_run_group(domi_sqlite_connection *connection)
+void domi_sqlite_run_tasks_as_group(domi_sqlite_connection *connection)
 {
     uint32_t count = 0;
 
@@ -152,9 +153,9 @@ void domi_sqlite_run_group(domi_sqlite_connection *connection)
     for (; count < connection->count; count++) {
         domi_sqlite_task *task = connection->tasks[count];
 
-        if (count != 0 && domi_sqlite_is_long(connection))
+        if (count != 0 && domi_sqlite_has_job_taken_long(connection))
             break;
-        if (!domi_sqlite_claim(connection, task))
+        if (!domi_sqlite_claim_task(connection, task))
             continue;
         if (!run_task_within_savepoint(connection, task)) {
             run_tasks_of_lost_group_again(connection, count, task);

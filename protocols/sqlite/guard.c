@@ -7,7 +7,7 @@
 
 #define MS UINT64_C(1000000)
 
-uint64_t domi_sqlite_now_ns(void)
+uint64_t domi_sqlite_clock_ns(void)
 {
     struct timespec now = {0, 0};
 
@@ -15,12 +15,12 @@ uint64_t domi_sqlite_now_ns(void)
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-void domi_sqlite_guard(domi_sqlite_connection *connection, const domi_sqlite_task *task)
+void domi_sqlite_set_guarded_task(domi_sqlite_connection *connection, const domi_sqlite_task *task)
 {
     connection->guarded = task;
     connection->is_late = false;
     if (task != NULL)
-        connection->ends_ns = domi_sqlite_now_ns() + task->within_ns;
+        connection->ends_ns = domi_sqlite_clock_ns() + task->within_ns;
 }
 
 /* Returns whether the statement that runs has to end early. */
@@ -33,7 +33,7 @@ static bool must_statement_end_early(domi_sqlite_connection *connection)
     /* relaxed: is_unwanted orders no other access */
     if (atomic_load_explicit(&task->is_unwanted, memory_order_relaxed))
         return true;
-    if (domi_sqlite_now_ns() < connection->ends_ns)
+    if (domi_sqlite_clock_ns() < connection->ends_ns)
         return false;
     connection->is_late = true;
     return true;
@@ -49,7 +49,7 @@ static int stop_statement_if_late(void *context)
 static int wait_for_lock(void *context, int count)
 {
     domi_sqlite_connection *connection = context;
-    uint64_t now_ns = domi_sqlite_now_ns();
+    uint64_t now_ns = domi_sqlite_clock_ns();
 
     if (count == 0)
         connection->busy_ns = now_ns;

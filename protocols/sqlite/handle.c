@@ -111,7 +111,7 @@ static int store_pages_of_wal(void *context, sqlite3 *handle, const char *name, 
     return SQLITE_OK;
 }
 
-int domi_sqlite_open(domi_sqlite_connection *connection, domus_sql_error *ret_error)
+int domi_sqlite_open_handle(domi_sqlite_connection *connection, domus_sql_error *ret_error)
 {
     const domi_sqlite_place *place = connection->place;
     int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_EXRESCODE;
@@ -135,18 +135,18 @@ int domi_sqlite_open(domi_sqlite_connection *connection, domus_sql_error *ret_er
         result = prepare_own_statements(connection);
     connection->is_own = false;
     if (result != SQLITE_OK) {
-        *ret_error = domi_sqlite_describe(connection, result, NULL);
-        domi_sqlite_close(connection);
+        *ret_error = domi_sqlite_describe_failure(connection, result, NULL);
+        domi_sqlite_close_handle(connection);
         return result;
     }
     (void)sqlite3_wal_hook(connection->handle, store_pages_of_wal, connection);
     return SQLITE_OK;
 }
 
-void domi_sqlite_close(domi_sqlite_connection *connection)
+void domi_sqlite_close_handle(domi_sqlite_connection *connection)
 {
-    domi_sqlite_guard(connection, NULL);
-    domi_sqlite_drop_statements(connection);
+    domi_sqlite_set_guarded_task(connection, NULL);
+    domi_sqlite_free_kept_statements(connection);
     for (int i = 0; i < DOMI_SQLITE_OWN; i++) {
         (void)sqlite3_finalize(connection->own[i]);
         connection->own[i] = NULL;
@@ -158,7 +158,7 @@ void domi_sqlite_close(domi_sqlite_connection *connection)
     connection->has_failed = false;
 }
 
-int domi_sqlite_do(domi_sqlite_connection *connection, enum domi_sqlite_own which)
+int domi_sqlite_run_own_statement(domi_sqlite_connection *connection, enum domi_sqlite_own which)
 {
     connection->is_own = true;
     int result = sqlite3_step(connection->own[which]);
@@ -167,15 +167,15 @@ int domi_sqlite_do(domi_sqlite_connection *connection, enum domi_sqlite_own whic
     return result == SQLITE_DONE ? SQLITE_OK : result;
 }
 
-void domi_sqlite_roll_back(domi_sqlite_connection *connection)
+void domi_sqlite_roll_back_transaction(domi_sqlite_connection *connection)
 {
-    domi_sqlite_guard(connection, NULL);
+    domi_sqlite_set_guarded_task(connection, NULL);
     if (connection->handle != NULL && domi_sqlite_is_in_transaction(connection))
-        (void)domi_sqlite_do(connection, DOMI_SQLITE_ROLLS_BACK);
+        (void)domi_sqlite_run_own_statement(connection, DOMI_SQLITE_ROLLS_BACK);
     connection->has_failed = false;
 }
 
-void domi_sqlite_checkpoint(domi_sqlite_connection *connection, bool is_idle)
+void domi_sqlite_copy_wal_into_file(domi_sqlite_connection *connection, bool is_idle)
 {
     int pages = 0, copied = 0;
 

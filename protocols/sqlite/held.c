@@ -31,14 +31,14 @@ static void move_all_tasks_of_queue(domi_sqlite_queue *from, domi_sqlite_queue *
 {
     while (from->first != NULL) {
         domi_sqlite_task *task = from->first;
-        domi_sqlite_queue_remove(task);
-        domi_sqlite_queue_put(to, task);
+        domi_sqlite_queue_remove_task(task);
+        domi_sqlite_queue_add_last(to, task);
     }
 }
 
 /* The connection is free, so the only tasks that can be waiting for it are fetches of rows. */
-void domi_sqlite_hold(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot,
-                      domi_sqlite_task *task)
+void domi_sqlite_hold_for_transaction(domus_stack *stack, domi_sqlite_database *database,
+                                      domi_sqlite_slot *slot, domi_sqlite_task *task)
 {
     slot->transaction = task->transaction = next_number_of_transaction(database, slot);
     slot->owner = task->owner;
@@ -59,16 +59,17 @@ static void fail_tasks_of_ended_transaction(domus_stack *stack, domi_sqlite_data
         next = task->next;
         if (task->transaction != transaction)
             continue;
-        (void)domi_sqlite_leave(task);
+        (void)domi_sqlite_take_task_away(task);
         if (task->verb == DOMI_SQLITE_FETCH)
             task->cursor->fetch = NULL;
         else if (task->verb == DOMI_SQLITE_ROWS)
             domi_sqlite_free_cursor(task->cursor);
-        domi_sqlite_deliver_error(stack, database, task, -ESTALE);
+        domi_sqlite_deliver_task_with_error(stack, database, task, -ESTALE);
     }
 }
 
-void domi_sqlite_let_go(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot)
+void domi_sqlite_end_hold_of_transaction(domus_stack *stack, domi_sqlite_database *database,
+                                         domi_sqlite_slot *slot)
 {
     uint64_t transaction = slot->transaction;
 
@@ -81,20 +82,21 @@ void domi_sqlite_let_go(domus_stack *stack, domi_sqlite_database *database, domi
     move_all_tasks_of_queue(&slot->aside, &slot->own);
 }
 
-void domi_sqlite_end_its_rows(domus_stack *stack, domi_sqlite_database *database,
-                              domi_sqlite_slot *slot)
+void domi_sqlite_end_rows_of_transaction(domus_stack *stack, domi_sqlite_database *database,
+                                         domi_sqlite_slot *slot)
 {
     for (domi_sqlite_cursor *cursor = slot->cursors; cursor != NULL; cursor = cursor->next) {
         if (cursor->transaction != 0 && cursor->transaction == slot->transaction)
-            domi_sqlite_end_cursor(stack, database, slot, cursor);
+            domi_sqlite_end_unread_cursor(stack, database, slot, cursor);
     }
 }
 
-void domi_sqlite_lose(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot)
+void domi_sqlite_give_up_transaction(domus_stack *stack, domi_sqlite_database *database,
+                                     domi_sqlite_slot *slot)
 {
     slot->loses = true;
     fail_tasks_of_ended_transaction(stack, database, slot, slot->transaction);
-    domi_sqlite_end_its_rows(stack, database, slot);
+    domi_sqlite_end_rows_of_transaction(stack, database, slot);
     /* A verb of the lost transaction that runs now is not needed any more, and is ended early. */
     for (uint32_t i = 0; slot->is_running && i < slot->connection->count; i++) {
         domi_sqlite_task *task = slot->connection->tasks[i];
@@ -121,23 +123,23 @@ domi_sqlite_cursor *domi_sqlite_new_cursor(const domi_sqlite_task *task,
     return cursor;
 }
 
-domi_sqlite_queue *domi_sqlite_queue_of_rows(domi_sqlite_slot *slot,
-                                             const domi_sqlite_cursor *cursor)
+domi_sqlite_queue *domi_sqlite_queue_for_fetch(domi_sqlite_slot *slot,
+                                               const domi_sqlite_cursor *cursor)
 {
     return cursor->transaction == slot->transaction ? &slot->own : &slot->aside;
 }
 
 domi_sqlite_cursor *domi_sqlite_find_cursor(domi_sqlite_database *database, uint64_t number)
 {
-    domi_sqlite_cursor *cursor = domi_sqlite_slot_of(database, number)->cursors;
+    domi_sqlite_cursor *cursor = domi_sqlite_slot_of_number(database, number)->cursors;
 
     while (cursor != NULL && (cursor->number != number || cursor->is_ending))
         cursor = cursor->next;
     return cursor;
 }
 
-void domi_sqlite_keep_cursor(domus_stack *stack, domi_sqlite_database *database,
-                             domi_sqlite_slot *slot, domi_sqlite_task *task)
+void domi_sqlite_add_cursor_to_connection(domus_stack *stack, domi_sqlite_database *database,
+                                          domi_sqlite_slot *slot, domi_sqlite_task *task)
 {
     domi_sqlite_cursor *cursor = task->cursor;
 
@@ -148,22 +150,23 @@ void domi_sqlite_keep_cursor(domus_stack *stack, domi_sqlite_database *database,
     slot->cursors = cursor;
     /* If this is the only connection, rows that are only read do not hold it, so that other tasks
      * run between two fetches. */
-    if (cursor->transaction == 0 && (cursor->is_writer || !domi_sqlite_is_single(database)))
+    if (cursor->transaction == 0 &&
+        (cursor->is_writer || !domi_sqlite_has_one_connection(database)))
         slot->held_by = cursor->number;
     task->number = cursor->number;
 }
 
-void domi_sqlite_end_cursor(domus_stack *stack, domi_sqlite_database *database,
-                            domi_sqlite_slot *slot, domi_sqlite_cursor *cursor)
+void domi_sqlite_end_unread_cursor(domus_stack *stack, domi_sqlite_database *database,
+                                   domi_sqlite_slot *slot, domi_sqlite_cursor *cursor)
 {
     domi_sqlite_task *fetch = cursor->fetch;
 
     if (cursor->is_ending)
         return;
     cursor->is_ending = slot->ends_rows = true;
-    if (fetch != NULL && domi_sqlite_leave(fetch)) {
+    if (fetch != NULL && domi_sqlite_take_task_away(fetch)) {
         cursor->fetch = NULL;
-        domi_sqlite_deliver_error(stack, database, fetch, -ESTALE);
+        domi_sqlite_deliver_task_with_error(stack, database, fetch, -ESTALE);
     } else if (fetch != NULL) {
         atomic_store_explicit(&fetch->is_unwanted, true,
                               /* relaxed: is_unwanted orders no other access */
@@ -171,7 +174,8 @@ void domi_sqlite_end_cursor(domus_stack *stack, domi_sqlite_database *database,
     }
 }
 
-void domi_sqlite_drop_cursor(domus_stack *stack, domi_sqlite_slot *slot, domi_sqlite_cursor *cursor)
+void domi_sqlite_remove_ended_cursor(domus_stack *stack, domi_sqlite_slot *slot,
+                                     domi_sqlite_cursor *cursor)
 {
     domi_sqlite_cursor **at = &slot->cursors;
 

@@ -6,28 +6,28 @@
 
 static void run_begin_of_transaction(domi_sqlite_connection *connection, domi_sqlite_task *task)
 {
-    int result = domi_sqlite_do(connection, task->reads_only ? DOMI_SQLITE_BEGIN_READ
-                                                             : DOMI_SQLITE_BEGIN_WRITE);
+    int result = domi_sqlite_run_own_statement(
+        connection, task->reads_only ? DOMI_SQLITE_BEGIN_READ : DOMI_SQLITE_BEGIN_WRITE);
 
     connection->has_failed = false;
     connection->reads_only = task->reads_only;
     if (result != SQLITE_OK)
-        (void)domi_sqlite_fail_as(connection, task, result);
+        (void)domi_sqlite_fail_task_by_result_code(connection, task, result);
 }
 
 static void run_end_of_transaction(domi_sqlite_connection *connection, domi_sqlite_task *task)
 {
     int result = SQLITE_OK;
 
-    domi_sqlite_guard(connection, NULL);
+    domi_sqlite_set_guarded_task(connection, NULL);
     if (task->verb == DOMI_SQLITE_COMMIT && connection->has_failed)
-        (void)domi_sqlite_fail(task, &connection->failure);
+        (void)domi_sqlite_fail_task(task, &connection->failure);
     else if (task->verb == DOMI_SQLITE_COMMIT)
-        result = domi_sqlite_do(connection, DOMI_SQLITE_COMMITS);
+        result = domi_sqlite_run_own_statement(connection, DOMI_SQLITE_COMMITS);
     if (result != SQLITE_OK)
-        (void)domi_sqlite_fail_as(connection, task, result);
+        (void)domi_sqlite_fail_task_by_result_code(connection, task, result);
     /* after a commit there is nothing to roll back, and this does nothing */
-    domi_sqlite_roll_back(connection);
+    domi_sqlite_roll_back_transaction(connection);
     if (task->failure == NULL && task->error == 0) {
         task->result.last = true;
         task->has_result = true;
@@ -51,13 +51,13 @@ static void run_task_by_its_verb(domi_sqlite_connection *connection, domi_sqlite
     switch (task->verb) {
     case DOMI_SQLITE_QUERY:
     case DOMI_SQLITE_SCRIPT:
-        (void)domi_sqlite_run_query(connection, task, NULL);
+        (void)domi_sqlite_run_query_or_script(connection, task, NULL);
         break;
     case DOMI_SQLITE_ROWS:
-        domi_sqlite_begin_rows(connection, task);
+        domi_sqlite_begin_to_read_rows(connection, task);
         break;
     case DOMI_SQLITE_FETCH:
-        domi_sqlite_fetch(connection, task);
+        domi_sqlite_read_next_piece_of_rows(connection, task);
         break;
     case DOMI_SQLITE_BEGIN:
         run_begin_of_transaction(connection, task);
@@ -74,18 +74,18 @@ static void run_task_by_its_verb(domi_sqlite_connection *connection, domi_sqlite
 static void run_task_that_holds_connection(domi_sqlite_connection *connection,
                                            domi_sqlite_task *task)
 {
-    bool is_part = domi_sqlite_is_part(task);
+    bool is_part = domi_sqlite_is_part_of_transaction(task);
 
     if (is_part && connection->has_failed) {
         if (task->verb == DOMI_SQLITE_FETCH)
-            domi_sqlite_end_rows(connection, task->cursor);
-        (void)domi_sqlite_refuse(task, -EINVAL, "25P02",
-                                 "a statement of this transaction has failed before");
+            domi_sqlite_end_statement_of_cursor(connection, task->cursor);
+        (void)domi_sqlite_fail_task_by_library(task, -EINVAL, "25P02",
+                                               "a statement of this transaction has failed before");
         return;
     }
-    domi_sqlite_guard(connection, task);
+    domi_sqlite_set_guarded_task(connection, task);
     run_task_by_its_verb(connection, task);
-    domi_sqlite_guard(connection, NULL);
+    domi_sqlite_set_guarded_task(connection, NULL);
     if (is_part && (task->failure != NULL || task->error != 0))
         record_failure_of_transaction(connection, task);
 }
@@ -96,9 +96,10 @@ static void record_unrun_task_of_transaction(domi_sqlite_connection *connection,
                                              const domi_sqlite_task *task)
 {
     static const domi_sqlite_task gone = {.error = -ECANCELED};
-    bool is_ours = domi_sqlite_stage_of(task) == DOMI_SQLITE_AT(DOMI_SQLITE_RUNS, connection->slot);
+    bool is_ours =
+        domi_sqlite_stage_of_task(task) == DOMI_SQLITE_AT(DOMI_SQLITE_RUNS, connection->slot);
 
-    if (domi_sqlite_is_part(task) && !connection->has_failed)
+    if (domi_sqlite_is_part_of_transaction(task) && !connection->has_failed)
         /* a task whose asker is gone belongs to the actor, so the helper thread does not read it */
         record_failure_of_transaction(connection, is_ours ? task : &gone);
 }
@@ -107,8 +108,8 @@ static void record_unrun_task_of_transaction(domi_sqlite_connection *connection,
 static void fail_all_tasks_of_job(domi_sqlite_connection *connection, const domus_sql_error *error)
 {
     for (uint32_t i = 0; i < connection->count; i++) {
-        if (domi_sqlite_claim(connection, connection->tasks[i]))
-            (void)domi_sqlite_fail(connection->tasks[i], error);
+        if (domi_sqlite_claim_task(connection, connection->tasks[i]))
+            (void)domi_sqlite_fail_task(connection->tasks[i], error);
     }
 }
 
@@ -116,37 +117,37 @@ static void fail_all_tasks_of_job(domi_sqlite_connection *connection, const domu
 static void end_abandoned_rows_and_transaction(domi_sqlite_connection *connection)
 {
     for (domi_sqlite_cursor *cursor = connection->over; cursor != NULL; cursor = cursor->next)
-        domi_sqlite_end_rows(connection, cursor);
+        domi_sqlite_end_statement_of_cursor(connection, cursor);
     if (connection->rolls_back)
-        domi_sqlite_roll_back(connection);
+        domi_sqlite_roll_back_transaction(connection);
 }
 
-int domi_sqlite_work(void *argument)
+int domi_sqlite_run_job_on_helper(void *argument)
 {
     domi_sqlite_connection *connection = argument;
     domus_sql_error error;
 
     connection->has_begun = true;
-    connection->began_ns = domi_sqlite_now_ns();
+    connection->began_ns = domi_sqlite_clock_ns();
     end_abandoned_rows_and_transaction(connection);
     connection->could_open = connection->handle != NULL || connection->closes ||
-                             domi_sqlite_open(connection, &error) == SQLITE_OK;
+                             domi_sqlite_open_handle(connection, &error) == SQLITE_OK;
     if (!connection->could_open) {
         connection->failure = error;
         fail_all_tasks_of_job(connection, &error);
         return 0;
     }
-    domi_sqlite_checkpoint(connection, connection->count == 0);
+    domi_sqlite_copy_wal_into_file(connection, connection->count == 0);
     if (connection->is_shared)
-        domi_sqlite_run_group(connection);
+        domi_sqlite_run_tasks_as_group(connection);
     else
         for (uint32_t i = 0; i < connection->count; i++) {
-            if (domi_sqlite_claim(connection, connection->tasks[i]))
+            if (domi_sqlite_claim_task(connection, connection->tasks[i]))
                 run_task_that_holds_connection(connection, connection->tasks[i]);
             else
                 record_unrun_task_of_transaction(connection, connection->tasks[i]);
         }
     if (connection->closes)
-        domi_sqlite_close(connection);
+        domi_sqlite_close_handle(connection);
     return 0;
 }

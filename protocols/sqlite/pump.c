@@ -28,15 +28,15 @@ static void wake_reading_connections(domus_stack *stack, domi_sqlite_database *d
 
     for (uint32_t i = 0; i < database->slots_count && left > 0; i++) {
         if (database->slots[i].is_waking &&
-            domi_sqlite_queue_for(database, i == 0) == &database->reads)
+            domi_sqlite_shared_queue(database, i == 0) == &database->reads)
             left--;
     }
     for (uint32_t pass = 0; pass < 2 && left > 0; pass++) {
         for (uint32_t i = 0; i < database->slots_count && left > 0; i++) {
             domi_sqlite_slot *slot = &database->slots[i];
             if (slot->is_waking || slot->is_open != (pass == 0) ||
-                domi_sqlite_queue_for(database, i == 0) != &database->reads ||
-                !domi_sqlite_is_free(database, i))
+                domi_sqlite_shared_queue(database, i == 0) != &database->reads ||
+                !domi_sqlite_is_connection_free(database, i))
                 continue;
             wake_connection_of_slot(stack, database, i);
             left--;
@@ -44,11 +44,12 @@ static void wake_reading_connections(domus_stack *stack, domi_sqlite_database *d
     }
 }
 
-void domi_sqlite_pump(domus_stack *stack, domi_sqlite_database *database)
+void domi_sqlite_wake_connections(domus_stack *stack, domi_sqlite_database *database)
 {
     for (uint32_t i = 0; i < database->slots_count; i++) {
-        bool reads = domi_sqlite_queue_for(database, i == 0) == &database->reads;
-        if (domi_sqlite_has_own_work(database, i) || (!reads && domi_sqlite_has_work(database, i)))
+        bool reads = domi_sqlite_shared_queue(database, i == 0) == &database->reads;
+        if (domi_sqlite_has_connection_own_work(database, i) ||
+            (!reads && domi_sqlite_has_connection_work(database, i)))
             wake_connection_of_slot(stack, database, i);
     }
     wake_reading_connections(stack, database);
@@ -62,21 +63,22 @@ static int begin_next_job_of_connection(domus_stack *stack, domi_sqlite_database
 {
     domi_sqlite_slot *slot = &database->slots[index];
 
-    if (!domi_sqlite_has_work(database, index) || !domi_sqlite_make_job(stack, database, index))
+    if (!domi_sqlite_has_connection_work(database, index) ||
+        !domi_sqlite_make_next_job(stack, database, index))
         return 0;
     slot->is_running = true;
     if (!database->place.is_memory) {
-        int result =
-            domus_blocking(stack, domi_sqlite_work, slot->connection, finish_job_and_begin_next);
+        int result = domus_blocking(stack, domi_sqlite_run_job_on_helper, slot->connection,
+                                    finish_job_and_begin_next);
         if (result == DOMUS_PARKED)
             return result;
-        domi_sqlite_end_job(stack, database, index, result);
+        domi_sqlite_finish_job(stack, database, index, result);
         return 0;
     }
-    (void)domi_sqlite_work(slot->connection);
-    domi_sqlite_end_job(stack, database, index, 0);
-    domi_sqlite_begin_ticks(stack, database);
-    domi_sqlite_pump(stack, database);
+    (void)domi_sqlite_run_job_on_helper(slot->connection);
+    domi_sqlite_finish_job(stack, database, index, 0);
+    domi_sqlite_begin_ticks_if_needed(stack, database);
+    domi_sqlite_wake_connections(stack, database);
     return 0;
 }
 
@@ -86,18 +88,18 @@ static int finish_job_and_begin_next(domus_stack *stack, void *self, const domus
     uint32_t index = *(const uint32_t *)domus_frame(stack);
     int error = answer->error;
 
-    domi_sqlite_end_job(stack, database, index, error);
-    domi_sqlite_begin_ticks(stack, database);
+    domi_sqlite_finish_job(stack, database, index, error);
+    domi_sqlite_begin_ticks_if_needed(stack, database);
     if (error != 0)
         return 0;
-    if (!domi_sqlite_has_work(database, index) && index != 0 &&
-        domi_sqlite_is_free(database, index))
-        domi_sqlite_take_back(database);
-    domi_sqlite_pump(stack, database);
+    if (!domi_sqlite_has_connection_work(database, index) && index != 0 &&
+        domi_sqlite_is_connection_free(database, index))
+        domi_sqlite_take_back_reading_tasks(database);
+    domi_sqlite_wake_connections(stack, database);
     return begin_next_job_of_connection(stack, database, index);
 }
 
-int domi_sqlite_on_wake(domus_stack *stack, void *self, const void *payload)
+int domi_sqlite_on_wake_of_connection(domus_stack *stack, void *self, const void *payload)
 {
     domi_sqlite_database *database = self;
     uint32_t index = *(const uint32_t *)payload;

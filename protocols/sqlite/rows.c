@@ -72,8 +72,8 @@ static int bind_value_to_parameter(sqlite3_stmt *statement, int at, const domus_
     return sqlite3_bind_null(statement, at);
 }
 
-bool domi_sqlite_bind(const domi_sqlite_connection *connection, domi_sqlite_task *task,
-                      const domus_sql_request *request, sqlite3_stmt *statement)
+bool domi_sqlite_bind_parameters(const domi_sqlite_connection *connection, domi_sqlite_task *task,
+                                 const domus_sql_request *request, sqlite3_stmt *statement)
 {
     char name[8];
 
@@ -81,15 +81,15 @@ bool domi_sqlite_bind(const domi_sqlite_connection *connection, domi_sqlite_task
         domus_sql_value value = domus_sql_request_value(request, i);
 
         if (value.kind == DOMUS_SQL_TEXT && !is_valid_text_value(value.as.bytes, value.size))
-            return domi_sqlite_refuse(task, -EINVAL, "22021",
-                                      "a text parameter is no UTF-8, or has a zero in it");
+            return domi_sqlite_fail_task_by_library(
+                task, -EINVAL, "22021", "a text parameter is no UTF-8, or has a zero in it");
         if (value.kind == DOMUS_SQL_REAL && isnan(value.as.real))
-            return domi_sqlite_refuse(task, -EINVAL, "22003", "SQLite has no NaN");
+            return domi_sqlite_fail_task_by_library(task, -EINVAL, "22003", "SQLite has no NaN");
         (void)sqlite3_snprintf((int)sizeof name, name, "$%u", i + 1);
         int at = sqlite3_bind_parameter_index(statement, name);
         int result = at != 0 ? bind_value_to_parameter(statement, at, &value) : SQLITE_OK;
         if (result != SQLITE_OK)
-            return domi_sqlite_fail_as(connection, task, result);
+            return domi_sqlite_fail_task_by_result_code(connection, task, result);
     }
     return true;
 }
@@ -142,8 +142,8 @@ static int add_current_row(domus_sql_builder *builder, sqlite3_stmt *statement)
 static bool fail_task_that_builds_result(domi_sqlite_task *task, int error)
 {
     if (error == -EFBIG)
-        return domi_sqlite_refuse(task, error, "54000",
-                                  "the result has more than result_max bytes");
+        return domi_sqlite_fail_task_by_library(task, error, "54000",
+                                                "the result has more than result_max bytes");
     task->error = error;
     return false;
 }
@@ -173,8 +173,8 @@ static uint64_t count_rows_changed_since(const domi_sqlite_connection *connectio
                : 0;
 }
 
-bool domi_sqlite_run(domi_sqlite_connection *connection, domi_sqlite_task *task,
-                     sqlite3_stmt *statement)
+bool domi_sqlite_run_prepared_statement(domi_sqlite_connection *connection, domi_sqlite_task *task,
+                                        sqlite3_stmt *statement)
 {
     domus_sql_builder builder = {.bytes_max = connection->options->result_max};
     sqlite3_int64 before = sqlite3_total_changes64(connection->handle);
@@ -195,7 +195,7 @@ bool domi_sqlite_run(domi_sqlite_connection *connection, domi_sqlite_task *task,
         return end_result_of_task(task, &builder, count_rows_changed_since(connection, before));
     domus_sql_build_drop(&builder);
     return error != 0 ? fail_task_that_builds_result(task, error)
-                      : domi_sqlite_fail_as(connection, task, result);
+                      : domi_sqlite_fail_task_by_result_code(connection, task, result);
 }
 
 /* --- rows in pieces --------------------------------------------------------------------------- */
@@ -222,15 +222,16 @@ static bool step_cursor_to_next_row(domi_sqlite_connection *connection, domi_sql
     cursor->has_row = result == SQLITE_ROW;
     cursor->is_read = result == SQLITE_DONE;
     return result == SQLITE_ROW || result == SQLITE_DONE ||
-           domi_sqlite_fail_as(connection, task, result);
+           domi_sqlite_fail_task_by_result_code(connection, task, result);
 }
 
-void domi_sqlite_end_rows(domi_sqlite_connection *connection, domi_sqlite_cursor *cursor)
+void domi_sqlite_end_statement_of_cursor(domi_sqlite_connection *connection,
+                                         domi_sqlite_cursor *cursor)
 {
     (void)sqlite3_finalize(cursor->prepared);
     cursor->prepared = NULL;
     if (cursor->is_writer)
-        domi_sqlite_roll_back(connection);
+        domi_sqlite_roll_back_transaction(connection);
     cursor->is_writer = false;
 }
 
@@ -240,27 +241,27 @@ static bool begin_statement_of_cursor(domi_sqlite_connection *connection, domi_s
     domi_sqlite_cursor *cursor = task->cursor;
     domi_sqlite_prepared prepared;
 
-    if (!domi_sqlite_prepare(connection, task, &cursor->request, false, &prepared))
+    if (!domi_sqlite_prepare_statement(connection, task, &cursor->request, false, &prepared))
         return false;
     cursor->prepared = prepared.statement;
     if (sqlite3_stmt_readonly(prepared.statement) == 0) {
-        if (domi_sqlite_only_reads(connection, task))
-            return domi_sqlite_bounce(connection, task);
+        if (domi_sqlite_may_task_only_read(connection, task))
+            return domi_sqlite_bounce_writing_task(connection, task);
         if (cursor->transaction == 0) {
-            int result = domi_sqlite_do(connection, DOMI_SQLITE_BEGIN_WRITE);
+            int result = domi_sqlite_run_own_statement(connection, DOMI_SQLITE_BEGIN_WRITE);
             if (result != SQLITE_OK)
-                return domi_sqlite_fail_as(connection, task, result);
+                return domi_sqlite_fail_task_by_result_code(connection, task, result);
             cursor->is_writer = true;
         }
     }
-    return domi_sqlite_bind(connection, task, &cursor->request, prepared.statement) &&
+    return domi_sqlite_bind_parameters(connection, task, &cursor->request, prepared.statement) &&
            step_cursor_to_next_row(connection, task, cursor);
 }
 
-void domi_sqlite_begin_rows(domi_sqlite_connection *connection, domi_sqlite_task *task)
+void domi_sqlite_begin_to_read_rows(domi_sqlite_connection *connection, domi_sqlite_task *task)
 {
     if (!begin_statement_of_cursor(connection, task))
-        domi_sqlite_end_rows(connection, task->cursor);
+        domi_sqlite_end_statement_of_cursor(connection, task->cursor);
 }
 
 /* Finish the rows of a cursor whose statement has come to its end, and commit its transaction if it
@@ -272,11 +273,11 @@ static bool finish_rows_and_commit(domi_sqlite_connection *connection, domi_sqli
 
     (void)sqlite3_finalize(cursor->prepared);
     cursor->prepared = NULL;
-    domi_sqlite_guard(connection, NULL);
+    domi_sqlite_set_guarded_task(connection, NULL);
     if (cursor->is_writer)
-        result = domi_sqlite_do(connection, DOMI_SQLITE_COMMITS);
+        result = domi_sqlite_run_own_statement(connection, DOMI_SQLITE_COMMITS);
     if (result != SQLITE_OK)
-        return domi_sqlite_fail_as(connection, task, result);
+        return domi_sqlite_fail_task_by_result_code(connection, task, result);
     cursor->is_writer = false;
     return true;
 }
@@ -301,7 +302,7 @@ static bool fill_piece_with_rows(domi_sqlite_connection *connection, domi_sqlite
     return end_result_of_task(task, builder, 0);
 }
 
-void domi_sqlite_fetch(domi_sqlite_connection *connection, domi_sqlite_task *task)
+void domi_sqlite_read_next_piece_of_rows(domi_sqlite_connection *connection, domi_sqlite_task *task)
 {
     domus_sql_builder builder = {.bytes_max = 0};
 
@@ -310,5 +311,5 @@ void domi_sqlite_fetch(domi_sqlite_connection *connection, domi_sqlite_task *tas
         return;
     }
     domus_sql_build_drop(&builder);
-    domi_sqlite_end_rows(connection, task->cursor);
+    domi_sqlite_end_statement_of_cursor(connection, task->cursor);
 }

@@ -9,13 +9,13 @@ static bool run_prepared_for_task(domi_sqlite_connection *connection, domi_sqlit
                                   sqlite3_stmt *statement, domi_sqlite_before *before)
 {
     if (sqlite3_stmt_readonly(statement) == 0) {
-        if (domi_sqlite_only_reads(connection, task))
-            return domi_sqlite_bounce(connection, task);
+        if (domi_sqlite_may_task_only_read(connection, task))
+            return domi_sqlite_bounce_writing_task(connection, task);
         if (before != NULL && !before(connection, task))
             return false;
     }
-    return domi_sqlite_bind(connection, task, &task->request, statement) &&
-           domi_sqlite_run(connection, task, statement);
+    return domi_sqlite_bind_parameters(connection, task, &task->request, statement) &&
+           domi_sqlite_run_prepared_statement(connection, task, statement);
 }
 
 static bool run_query_of_task(domi_sqlite_connection *connection, domi_sqlite_task *task,
@@ -23,10 +23,10 @@ static bool run_query_of_task(domi_sqlite_connection *connection, domi_sqlite_ta
 {
     domi_sqlite_prepared prepared;
 
-    if (!domi_sqlite_prepare(connection, task, &task->request, true, &prepared))
+    if (!domi_sqlite_prepare_statement(connection, task, &task->request, true, &prepared))
         return false;
     bool is_done = run_prepared_for_task(connection, task, prepared.statement, before);
-    domi_sqlite_put_back(&prepared);
+    domi_sqlite_put_statement_back(&prepared);
     return is_done;
 }
 
@@ -36,8 +36,8 @@ static bool run_script_of_task(domi_sqlite_connection *connection, domi_sqlite_t
 {
     const char *rest = domus_sql_request_text(&task->request);
 
-    if (domi_sqlite_only_reads(connection, task))
-        return domi_sqlite_bounce(connection, task);
+    if (domi_sqlite_may_task_only_read(connection, task))
+        return domi_sqlite_bounce_writing_task(connection, task);
     if (before != NULL && !before(connection, task))
         return false;
     while (*rest != '\0') {
@@ -47,16 +47,17 @@ static bool run_script_of_task(domi_sqlite_connection *connection, domi_sqlite_t
 
         connection->prepares++;
         if (result != SQLITE_OK)
-            return domi_sqlite_fail_as(connection, task, result);
+            return domi_sqlite_fail_task_by_result_code(connection, task, result);
         if (sqlite3_bind_parameter_count(statement) != 0) {
             (void)sqlite3_finalize(statement);
-            return domi_sqlite_refuse(task, -EINVAL, "07001", "a script has no parameters");
+            return domi_sqlite_fail_task_by_library(task, -EINVAL, "07001",
+                                                    "a script has no parameters");
         }
         do
             result = statement != NULL ? sqlite3_step(statement) : SQLITE_DONE;
         while (result == SQLITE_ROW);
         if (result != SQLITE_DONE) {
-            bool is_done = domi_sqlite_fail_as(connection, task, result);
+            bool is_done = domi_sqlite_fail_task_by_result_code(connection, task, result);
             (void)sqlite3_finalize(statement);
             return is_done;
         }
@@ -67,8 +68,8 @@ static bool run_script_of_task(domi_sqlite_connection *connection, domi_sqlite_t
     return true;
 }
 
-bool domi_sqlite_run_query(domi_sqlite_connection *connection, domi_sqlite_task *task,
-                           domi_sqlite_before *before)
+bool domi_sqlite_run_query_or_script(domi_sqlite_connection *connection, domi_sqlite_task *task,
+                                     domi_sqlite_before *before)
 {
     return task->verb == DOMI_SQLITE_SCRIPT ? run_script_of_task(connection, task, before)
                                             : run_query_of_task(connection, task, before);

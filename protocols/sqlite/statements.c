@@ -60,7 +60,7 @@ static void free_kept_statement(domi_sqlite_statements *statements, domi_sqlite_
     statements->count--;
 }
 
-void domi_sqlite_drop_statements(domi_sqlite_connection *connection)
+void domi_sqlite_free_kept_statements(domi_sqlite_connection *connection)
 {
     while (connection->statements.oldest != NULL)
         free_kept_statement(&connection->statements, connection->statements.oldest);
@@ -109,7 +109,7 @@ static bool check_parameter_count(domi_sqlite_task *task, const domus_sql_reques
     domus_sql_error error =
         domus_sql_error_make(-EINVAL, "07001", "the statement has %u parameters, and there are %u",
                              count, request->count);
-    return domi_sqlite_fail(task, &error);
+    return domi_sqlite_fail_task(task, &error);
 }
 
 /* --- preparing -------------------------------------------------------------------------------- */
@@ -143,13 +143,14 @@ static bool prepare_text_of_statement(domi_sqlite_connection *connection, domi_s
     int result = sqlite3_prepare_v3(connection->handle, text, -1,
                                     keeps ? SQLITE_PREPARE_PERSISTENT : 0, &prepared, &rest);
     if (result != SQLITE_OK)
-        return domi_sqlite_fail_as(connection, task, result);
+        return domi_sqlite_fail_task_by_result_code(connection, task, result);
     if (prepared == NULL)
-        return domi_sqlite_refuse(task, -EINVAL, "42601", "there is no statement in the text");
+        return domi_sqlite_fail_task_by_library(task, -EINVAL, "42601",
+                                                "there is no statement in the text");
     if (!is_text_behind_statement_blank(connection, rest)) {
         (void)sqlite3_finalize(prepared);
-        return domi_sqlite_refuse(task, -EINVAL, "42601",
-                                  "there is more than one statement in the text");
+        return domi_sqlite_fail_task_by_library(task, -EINVAL, "42601",
+                                                "there is more than one statement in the text");
     }
     *ret_prepared = prepared;
     return true;
@@ -177,9 +178,9 @@ static bool keep_prepared_statement(domi_sqlite_connection *connection,
     return true;
 }
 
-bool domi_sqlite_prepare(domi_sqlite_connection *connection, domi_sqlite_task *task,
-                         const domus_sql_request *request, bool may_keep,
-                         domi_sqlite_prepared *ret_prepared)
+bool domi_sqlite_prepare_statement(domi_sqlite_connection *connection, domi_sqlite_task *task,
+                                   const domus_sql_request *request, bool may_keep,
+                                   domi_sqlite_prepared *ret_prepared)
 {
     const domus_sql_statement *statement = request->statement;
     bool keeps = may_keep && statement != NULL;
@@ -198,19 +199,20 @@ bool domi_sqlite_prepare(domi_sqlite_connection *connection, domi_sqlite_task *t
         return false;
     if (!count_parameters(made.statement, &parameters)) {
         (void)sqlite3_finalize(made.statement);
-        return domi_sqlite_refuse(task, -EINVAL, "42601", "parameters are $1, $2 and so on");
+        return domi_sqlite_fail_task_by_library(task, -EINVAL, "42601",
+                                                "parameters are $1, $2 and so on");
     }
     made.is_kept =
         keeps && keep_prepared_statement(connection, statement, made.statement, parameters);
     if (!check_parameter_count(task, request, parameters)) {
-        domi_sqlite_put_back(&made);
+        domi_sqlite_put_statement_back(&made);
         return false;
     }
     *ret_prepared = made;
     return true;
 }
 
-void domi_sqlite_put_back(const domi_sqlite_prepared *prepared)
+void domi_sqlite_put_statement_back(const domi_sqlite_prepared *prepared)
 {
     if (!prepared->is_kept) {
         (void)sqlite3_finalize(prepared->statement);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void domi_sqlite_queue_put(domi_sqlite_queue *queue, domi_sqlite_task *task)
+void domi_sqlite_queue_add_last(domi_sqlite_queue *queue, domi_sqlite_task *task)
 {
     task->queue = queue;
     task->next = NULL;
@@ -18,7 +18,7 @@ void domi_sqlite_queue_put(domi_sqlite_queue *queue, domi_sqlite_task *task)
     queue->bytes += task->bytes;
 }
 
-void domi_sqlite_queue_put_first(domi_sqlite_queue *queue, domi_sqlite_task *task)
+void domi_sqlite_queue_add_first(domi_sqlite_queue *queue, domi_sqlite_task *task)
 {
     task->queue = queue;
     task->before = NULL;
@@ -32,7 +32,7 @@ void domi_sqlite_queue_put_first(domi_sqlite_queue *queue, domi_sqlite_task *tas
     queue->bytes += task->bytes;
 }
 
-void domi_sqlite_queue_remove(domi_sqlite_task *task)
+void domi_sqlite_queue_remove_task(domi_sqlite_task *task)
 {
     domi_sqlite_queue *queue = task->queue;
 
@@ -50,7 +50,7 @@ void domi_sqlite_queue_remove(domi_sqlite_task *task)
     queue->bytes -= task->bytes;
 }
 
-void domi_sqlite_clear_outcome(domi_sqlite_task *task)
+void domi_sqlite_clear_outcome_of_task(domi_sqlite_task *task)
 {
     if (task->has_result) {
         domus_slice_free(task->result.cells);

@@ -87,34 +87,35 @@ typedef struct domi_sqlite_queue {
     uint32_t count;
 } domi_sqlite_queue;
 
-void domi_sqlite_queue_put(domi_sqlite_queue *queue, domi_sqlite_task *task);
-void domi_sqlite_queue_put_first(domi_sqlite_queue *queue, domi_sqlite_task *task);
-void domi_sqlite_queue_remove(domi_sqlite_task *task);
+void domi_sqlite_queue_add_last(domi_sqlite_queue *queue, domi_sqlite_task *task);
+void domi_sqlite_queue_add_first(domi_sqlite_queue *queue, domi_sqlite_task *task);
+void domi_sqlite_queue_remove_task(domi_sqlite_task *task);
 
 /* Move a task from one stage to another, if it is still in the first one. Returns whether it was
  * moved. */
-static inline bool domi_sqlite_move(domi_sqlite_task *task, uint32_t from, uint32_t to)
+static inline bool domi_sqlite_move_task_to_stage(domi_sqlite_task *task, uint32_t from,
+                                                  uint32_t to)
 {
     /* Acquire and release: the next owner of the task sees all that its last owner has written. */
     return atomic_compare_exchange_strong_explicit(&task->stage, &from, to, memory_order_acq_rel,
                                                    memory_order_relaxed);
 }
 
-static inline uint32_t domi_sqlite_stage_of(const domi_sqlite_task *task)
+static inline uint32_t domi_sqlite_stage_of_task(const domi_sqlite_task *task)
 {
-    /* acquire: pairs with the release of domi_sqlite_move() */
+    /* acquire: pairs with the release of domi_sqlite_move_task_to_stage() */
     return atomic_load_explicit(&task->stage, memory_order_acquire);
 }
 
 /* Returns whether a task is a statement of a transaction that fails if the task does. */
-static inline bool domi_sqlite_is_part(const domi_sqlite_task *task)
+static inline bool domi_sqlite_is_part_of_transaction(const domi_sqlite_task *task)
 {
     return task->transaction != 0 && task->verb != DOMI_SQLITE_COMMIT &&
            task->verb != DOMI_SQLITE_ROLLBACK;
 }
 
 /* Free what the outcome of a task owns, and reset it. */
-void domi_sqlite_clear_outcome(domi_sqlite_task *task);
+void domi_sqlite_clear_outcome_of_task(domi_sqlite_task *task);
 
 /* Free the texts and parameters of a request. */
 void domi_sqlite_clear_request(domus_sql_request *request);

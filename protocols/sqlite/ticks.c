@@ -18,7 +18,7 @@ static uint32_t count_open_connections(const domi_sqlite_database *database)
     return open;
 }
 
-bool domi_sqlite_has_spare(const domi_sqlite_database *database)
+bool domi_sqlite_has_spare_connection(const domi_sqlite_database *database)
 {
     return !database->place.is_memory &&
            count_open_connections(database) > database->settings.options.connections_min;
@@ -33,12 +33,13 @@ static bool is_any_slot_held(const domi_sqlite_database *database)
     return false;
 }
 
-void domi_sqlite_begin_ticks(domus_stack *stack, domi_sqlite_database *database)
+void domi_sqlite_begin_ticks_if_needed(domus_stack *stack, domi_sqlite_database *database)
 {
     const domus_sql_options *options = &database->settings.options;
     uint64_t time_ns = options->transaction_idle_ns;
 
-    if (database->is_ticking || (!is_any_slot_held(database) && !domi_sqlite_has_spare(database)))
+    if (database->is_ticking ||
+        (!is_any_slot_held(database) && !domi_sqlite_has_spare_connection(database)))
         return;
     if (options->idle_ns < time_ns)
         time_ns = options->idle_ns;

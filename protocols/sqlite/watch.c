@@ -16,16 +16,16 @@ static void end_unused_of_slot(domus_stack *stack, domi_sqlite_database *databas
     for (domi_sqlite_cursor *cursor = slot->cursors; cursor != NULL; cursor = cursor->next) {
         if (cursor->fetch == NULL &&
             is_idle_time_over(now_ns, cursor->used_ns, options->transaction_idle_ns))
-            domi_sqlite_end_cursor(stack, database, slot, cursor);
+            domi_sqlite_end_unread_cursor(stack, database, slot, cursor);
     }
     if (slot->is_running || slot->own.count != 0)
         return;
     if (slot->transaction != 0 && !slot->loses &&
         is_idle_time_over(now_ns, slot->used_ns, options->transaction_idle_ns))
-        domi_sqlite_lose(stack, database, slot);
+        domi_sqlite_give_up_transaction(stack, database, slot);
     else if (slot->is_open && !slot->is_idle && slot->transaction == 0 && slot->cursors == NULL &&
              is_idle_time_over(now_ns, slot->used_ns, options->idle_ns) &&
-             domi_sqlite_has_spare(database))
+             domi_sqlite_has_spare_connection(database))
         slot->is_idle = true;
 }
 
@@ -38,12 +38,12 @@ int domi_sqlite_on_tick(domus_stack *stack, void *self, const void *payload)
     /* The writing connection is in the first slot, so it is closed last. */
     for (uint32_t i = database->slots_count; i > 0; i--)
         end_unused_of_slot(stack, database, &database->slots[i - 1]);
-    domi_sqlite_begin_ticks(stack, database);
-    domi_sqlite_pump(stack, database);
+    domi_sqlite_begin_ticks_if_needed(stack, database);
+    domi_sqlite_wake_connections(stack, database);
     return 0;
 }
 
-int domi_sqlite_on_down(domus_stack *stack, void *self, const void *payload)
+int domi_sqlite_on_end_of_owner(domus_stack *stack, void *self, const void *payload)
 {
     domi_sqlite_database *database = self;
     domus_address who = ((const domus_down *)payload)->who;
@@ -52,36 +52,37 @@ int domi_sqlite_on_down(domus_stack *stack, void *self, const void *payload)
         domi_sqlite_slot *slot = &database->slots[i];
 
         if (slot->transaction != 0 && !slot->loses && domus_address_equals(slot->owner, who))
-            domi_sqlite_lose(stack, database, slot);
+            domi_sqlite_give_up_transaction(stack, database, slot);
         for (domi_sqlite_cursor *cursor = slot->cursors; cursor != NULL; cursor = cursor->next) {
             if (domus_address_equals(cursor->owner, who))
-                domi_sqlite_end_cursor(stack, database, slot, cursor);
+                domi_sqlite_end_unread_cursor(stack, database, slot, cursor);
         }
     }
-    domi_sqlite_pump(stack, database);
+    domi_sqlite_wake_connections(stack, database);
     return 0;
 }
 
-int domi_sqlite_on_abandon(domus_stack *stack, void *self, const void *payload)
+int domi_sqlite_on_abandoned_transaction(domus_stack *stack, void *self, const void *payload)
 {
     domi_sqlite_database *database = self;
     uint64_t number = ((const domus_sql *)payload)->transaction;
-    domi_sqlite_slot *slot = domi_sqlite_slot_of(database, number);
+    domi_sqlite_slot *slot = domi_sqlite_slot_of_number(database, number);
 
     if (number != 0 && slot->transaction == number && !slot->loses)
-        domi_sqlite_lose(stack, database, slot);
-    domi_sqlite_pump(stack, database);
+        domi_sqlite_give_up_transaction(stack, database, slot);
+    domi_sqlite_wake_connections(stack, database);
     return 0;
 }
 
-int domi_sqlite_on_close(domus_stack *stack, void *self, const void *payload)
+int domi_sqlite_on_close_of_rows(domus_stack *stack, void *self, const void *payload)
 {
     domi_sqlite_database *database = self;
     uint64_t number = ((const domus_sql_cursor *)payload)->number;
     domi_sqlite_cursor *cursor = domi_sqlite_find_cursor(database, number);
 
     if (cursor != NULL)
-        domi_sqlite_end_cursor(stack, database, domi_sqlite_slot_of(database, number), cursor);
-    domi_sqlite_pump(stack, database);
+        domi_sqlite_end_unread_cursor(stack, database, domi_sqlite_slot_of_number(database, number),
+                                      cursor);
+    domi_sqlite_wake_connections(stack, database);
     return 0;
 }

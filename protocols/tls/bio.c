@@ -19,7 +19,7 @@
 /* the call of the TLS stage that runs on this thread; NULL: none */
 static _Thread_local domi_tls_call *running;
 
-void domi_tls_call_begin(domi_tls_call *call, domi_tls_state *state, domus_wire *wire)
+void domi_tls_begin_call_of_stage(domi_tls_call *call, domi_tls_state *state, domus_wire *wire)
 {
     call->outer = running;
     call->state = state;
@@ -34,12 +34,12 @@ void domi_tls_call_begin(domi_tls_call *call, domi_tls_state *state, domus_wire 
         ERR_clear_error();
 }
 
-void domi_tls_call_end(const domi_tls_call *call)
+void domi_tls_end_call_of_stage(const domi_tls_call *call)
 {
     running = call->outer;
 }
 
-bool domi_tls_call_wants_more(const domi_tls_call *call, int result)
+bool domi_tls_needs_call_more_bytes(const domi_tls_call *call, int result)
 {
     /* one BIO serves both directions and always says "try again", so OpenSSL may take a failed
      * write for a read that found nothing */
@@ -119,7 +119,7 @@ static BIO *make_bio_of_shard(void)
     return bio;
 }
 
-int domi_tls_bio_use(domi_tls_state *state)
+int domi_tls_connect_to_bio_of_shard(domi_tls_state *state)
 {
     domi_tls_shard *shard = SSL_CTX_get_app_data(SSL_get_SSL_CTX(state->ssl));
 

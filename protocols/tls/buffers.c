@@ -11,31 +11,31 @@ static void free_record_buffers(domi_tls_state *state)
 {
     state->place = 0;
     /* a lower count of bytes than before cannot be refused */
-    (void)domi_tls_charge(state, DOMI_TLS_OPEN_BYTES);
+    (void)domi_tls_set_counted_memory(state, DOMI_TLS_OPEN_BYTES);
     SSL_set_mode(state->ssl, SSL_MODE_RELEASE_BUFFERS);
     (void)SSL_free_buffers(state->ssl);
 }
 
-void domi_tls_buffers_keep(domi_tls_state *state)
+void domi_tls_let_keep_buffers(domi_tls_state *state)
 {
     if (state->place != 0)
         return;
     domi_tls_shard *shard = shard_of_connection_state(state);
     /* a test kit has moved this connection to another thread than that of its shard */
-    if (!domi_tls_shard_is_own(shard))
+    if (!domi_tls_is_shard_of_this_thread(shard))
         return;
     uint32_t place = shard->next_keeper++ % shard->settings->buffers_max;
     if (shard->keepers[place] != NULL)
         free_record_buffers(shard->keepers[place]);
     shard->keepers[place] = NULL;
-    if (domi_tls_charge(state, DOMI_TLS_OPEN_BYTES + DOMI_TLS_BUFFER_BYTES) != 0)
+    if (domi_tls_set_counted_memory(state, DOMI_TLS_OPEN_BYTES + DOMI_TLS_BUFFER_BYTES) != 0)
         return;
     shard->keepers[place] = state;
     state->place = (uint8_t)(place + 1);
     SSL_clear_mode(state->ssl, SSL_MODE_RELEASE_BUFFERS);
 }
 
-void domi_tls_buffers_forget(domi_tls_state *state)
+void domi_tls_remove_from_keepers(domi_tls_state *state)
 {
     if (state->place != 0)
         shard_of_connection_state(state)->keepers[state->place - 1] = NULL;

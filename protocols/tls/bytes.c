@@ -5,33 +5,35 @@
 
 #include <errno.h>
 
-int domi_tls_write(domi_tls_call *call, const char *bytes, size_t size)
+int domi_tls_encrypt_and_send(domi_tls_call *call, const char *bytes, size_t size)
 {
     size_t sent;
 
-    return SSL_write_ex(call->state->ssl, bytes, size, &sent) == 1 ? 0 : domi_tls_fail(call);
+    return SSL_write_ex(call->state->ssl, bytes, size, &sent) == 1
+               ? 0
+               : domi_tls_fail_by_openssl_error(call);
 }
 
 /* End the reading of a record from which OpenSSL gives no further bytes. `passed` bytes of it were
  * passed to the next stage. */
 static int end_reading_of_record(domi_tls_call *call, size_t passed)
 {
-    if (domi_tls_call_wants_more(call, 0))
+    if (domi_tls_needs_call_more_bytes(call, 0))
         return (int)passed;
     if (call->no_memory || SSL_get_error(call->state->ssl, 0) != SSL_ERROR_ZERO_RETURN)
-        return domi_tls_fail(call);
+        return domi_tls_fail_by_openssl_error(call);
     call->state->phase = DOMI_TLS_ENDED;
     return (int)passed;
 }
 
-int domi_tls_read(domi_tls_call *call, size_t record_size)
+int domi_tls_decrypt_record(domi_tls_call *call, size_t record_size)
 {
     SSL *ssl = call->state->ssl;
     size_t room = record_size < DOMI_TLS_PLAIN_MAX ? record_size : DOMI_TLS_PLAIN_MAX;
     size_t passed = 0;
     size_t size;
 
-    domi_tls_buffers_keep(call->state);
+    domi_tls_let_keep_buffers(call->state);
     while (call->in_size != 0 || SSL_has_pending(ssl) == 1) {
         char *to = domus_wire_pass_space(call->wire, room);
         if (to == NULL)

@@ -4,7 +4,7 @@
 
 #include <domus/memory.h>
 
-int domi_tls_charge(domi_tls_state *state, uint32_t bytes)
+int domi_tls_set_counted_memory(domi_tls_state *state, uint32_t bytes)
 {
     domus_budget *budget = state->tls->settings.budget;
     uint64_t charged = state->charged;

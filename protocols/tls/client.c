@@ -18,7 +18,7 @@ static bool is_ip_address(const char *host)
     return inet_pton(AF_INET, host, bytes) == 1 || inet_pton(AF_INET6, host, bytes) == 1;
 }
 
-bool domi_tls_is_host(const char *host)
+bool domi_tls_is_host_name(const char *host)
 {
     return host[0] != '.';
 }
@@ -32,7 +32,7 @@ static int copy_name_of_server(const char *host, uint16_t port, domi_tls_peer_na
 
     if (size > 1 && host[size - 1] == '.')
         size--;
-    if (size == 0 || size > DOMI_TLS_HOST_MAX || !domi_tls_is_host(host))
+    if (size == 0 || size > DOMI_TLS_HOST_MAX || !domi_tls_is_host_name(host))
         return -EINVAL;
     for (size_t i = 0; i < size; i++)
         ret_server->host[i] = (char)tolower((unsigned char)host[i]);
@@ -74,16 +74,16 @@ static void offer_session_kept_for_server(domi_tls_state *state, const domi_tls_
     state->taker.server = OPENSSL_memdup(server, offsetof(domi_tls_peer_name, host) + server->size);
     if (state->taker.server == NULL)
         return;
-    SSL_SESSION *session = domi_tls_sessions_take(&shard_of_connection(state->ssl)->sessions,
-                                                  server, domi_tls_now_s());
-    domi_tls_extra *extra = session != NULL ? domi_tls_extra_of(state) : NULL;
+    SSL_SESSION *session = domi_tls_take_session_of_server(
+        &shard_of_connection(state->ssl)->sessions, server, domi_tls_clock_s());
+    domi_tls_extra *extra = session != NULL ? domi_tls_get_or_make_extra(state) : NULL;
     if (extra != NULL && SSL_set_session(state->ssl, session) == 1)
         extra->offered = session;
     else
         SSL_SESSION_free(session);
 }
 
-int domi_tls_client_begin(const domi_tls_call *call, const char *host)
+int domi_tls_set_server_of_client(const domi_tls_call *call, const char *host)
 {
     domi_tls_state *state = call->state;
     const domi_tls_settings *settings = &state->tls->settings;
@@ -105,7 +105,7 @@ int domi_tls_client_begin(const domi_tls_call *call, const char *host)
     return error;
 }
 
-void domi_tls_client_end_handshake(domi_tls_state *state)
+void domi_tls_end_handshake_of_client(domi_tls_state *state)
 {
     domi_tls_extra *extra = state->extra;
 
@@ -114,7 +114,8 @@ void domi_tls_client_end_handshake(domi_tls_state *state)
     bool is_taken = state->phase == DOMI_TLS_OPEN && SSL_session_reused(state->ssl) == 1;
 
     if (!is_taken)
-        domi_tls_sessions_forget(&shard_of_connection(state->ssl)->sessions, extra->offered);
+        domi_tls_remove_unusable_session(&shard_of_connection(state->ssl)->sessions,
+                                         extra->offered);
     SSL_SESSION_free(extra->offered);
     extra->offered = NULL;
 }

@@ -37,8 +37,8 @@ static int read_and_check_files(domus_tls *tls, const domi_tls_report *report,
 
     if (error != 0)
         return error;
-    error = domi_tls_shard_make(&trial, report);
-    domi_tls_shard_clear(&trial);
+    error = domi_tls_make_contexts_of_shard(&trial, report);
+    domi_tls_free_contexts_of_shard(&trial);
     if (error != 0) {
         domi_tls_files_free(trial.files);
         return error;
@@ -59,10 +59,10 @@ static int set_up_new_context(domus_tls *tls, const domus_tls_settings *settings
         return error;
     tls->lock = CRYPTO_THREAD_lock_new();
     tls->tickets = settings->tickets_of != NULL
-                       ? domi_tls_tickets_keep(settings->tickets_of->tickets)
-                       : domi_tls_tickets_new(tls->settings.ticket_time_s, domi_tls_now_s());
+                       ? domi_tls_tickets_add_owner(settings->tickets_of->tickets)
+                       : domi_tls_tickets_new(tls->settings.ticket_time_s, domi_tls_clock_s());
     if (tls->lock == NULL || tls->tickets == NULL)
-        return domi_tls_say(report, -ENOMEM, "settings", "no memory");
+        return domi_tls_report_reason(report, -ENOMEM, "settings", "no memory");
     return read_and_check_files(tls, report, &tls->files);
 }
 
@@ -73,7 +73,7 @@ int domus_tls_new(const domus_tls_settings *settings, char *error, size_t error_
     domus_tls *tls = OPENSSL_zalloc(sizeof *tls);
 
     if (tls == NULL)
-        return domi_tls_say(&report, -ENOMEM, "settings", "no memory");
+        return domi_tls_report_reason(&report, -ENOMEM, "settings", "no memory");
     int result = set_up_new_context(tls, settings, &report);
     if (result == 0)
         *ret_tls = tls;
@@ -104,7 +104,7 @@ int domus_tls_reload(domus_tls *tls, char *error, size_t error_size)
 
 int domus_tls_rotate(domus_tls *tls)
 {
-    return domi_tls_tickets_rotate(tls->tickets, domi_tls_now_s());
+    return domi_tls_tickets_rotate_keys(tls->tickets, domi_tls_clock_s());
 }
 
 void domus_tls_free(domus_tls *tls)
@@ -113,13 +113,13 @@ void domus_tls_free(domus_tls *tls)
         return;
     for (domi_tls_shard *shard = tls->shards; shard != NULL; shard = tls->shards) {
         tls->shards = shard->next;
-        domi_tls_shard_clear(shard);
+        domi_tls_free_contexts_of_shard(shard);
         BIO_free(shard->bio);
         remove_owner_of_files(tls, shard->files);
         OPENSSL_free(shard);
     }
     remove_owner_of_files(tls, tls->files);
-    domi_tls_tickets_free(tls->tickets);
+    domi_tls_tickets_remove_owner(tls->tickets);
     CRYPTO_THREAD_lock_free(tls->lock);
     domi_tls_settings_clear(&tls->settings);
     OPENSSL_free(tls);
@@ -168,24 +168,24 @@ static int renew_contexts_of_shard(domus_tls *tls, domi_tls_shard *shard, domi_t
 {
     const domi_tls_report silent = {NULL, 0};
     domi_tls_shard made = {.settings = &tls->settings, .tickets = tls->tickets, .files = files};
-    int error = domi_tls_shard_make(&made, &silent);
+    int error = domi_tls_make_contexts_of_shard(&made, &silent);
 
     if (error != 0) {
         remove_owner_of_files(tls, files);
         return shard->files != NULL ? 0 : error;
     }
-    domi_tls_shard_take(shard, &made);
+    domi_tls_replace_contexts_of_shard(shard, &made);
     remove_owner_of_files(tls, shard->files);
     shard->files = files;
     return 0;
 }
 
-bool domi_tls_shard_is_own(const domi_tls_shard *shard)
+bool domi_tls_is_shard_of_this_thread(const domi_tls_shard *shard)
 {
     return shard->thread == &own_address;
 }
 
-int domi_tls_context_get(domus_tls *tls, SSL_CTX **ret_context)
+int domi_tls_get_openssl_context(domus_tls *tls, SSL_CTX **ret_context)
 {
     domi_tls_files *files;
     domi_tls_shard *shard = find_shard_of_thread(tls, &files);

@@ -17,9 +17,9 @@ struct domus_tls {
 };
 
 /* Get the context of OpenSSL for a new connection on the calling thread. Returns 0; -ENOMEM. */
-int domi_tls_context_get(domus_tls *tls, SSL_CTX **ret_context);
+int domi_tls_get_openssl_context(domus_tls *tls, SSL_CTX **ret_context);
 
 /* Returns whether a shard is the one of the calling thread. */
-bool domi_tls_shard_is_own(const domi_tls_shard *shard);
+bool domi_tls_is_shard_of_this_thread(const domi_tls_shard *shard);
 
 #endif

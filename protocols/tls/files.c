@@ -84,8 +84,8 @@ static int read_file_as_text(const char *path, size_t most, const domi_tls_repor
 
     result = open_regular_file(path, &file);
     if (result != 0)
-        return domi_tls_say(report, result, path,
-                            result == -EBADF ? "not a regular file" : strerror(-result));
+        return domi_tls_report_reason(report, result, path,
+                                      result == -EBADF ? "not a regular file" : strerror(-result));
     result = 1;
     /* stdio gets no buffer, because the buffer would keep a copy of the private key */
     setvbuf(file, NULL, _IONBF, 0);
@@ -96,8 +96,8 @@ static int read_file_as_text(const char *path, size_t most, const domi_tls_repor
         result = -EBADMSG;
     if (result < 0) {
         free_text_of_file(&text);
-        return domi_tls_say(report, result, path,
-                            result == -EBADMSG ? "the file is empty" : strerror(-result));
+        return domi_tls_report_reason(report, result, path,
+                                      result == -EBADMSG ? "the file is empty" : strerror(-result));
     }
     /* the memory behind the text is never read, but it is initialized with line ends */
     memset(text.bytes + used, '\n', text.size - used);
@@ -181,9 +181,9 @@ static int read_authorities_of_files(domi_tls_files *files, const char *path,
     ERR_clear_error();
     int count = add_certificates_of_authorities(files, &text);
     if (count < 0)
-        error = domi_tls_say_openssl(report, count, path);
+        error = domi_tls_report_openssl_reason(report, count, path);
     else if (count == 0)
-        error = domi_tls_say(report, -EBADMSG, path, "it holds no certificate");
+        error = domi_tls_report_reason(report, -EBADMSG, path, "it holds no certificate");
     ERR_clear_error();
     if (error == 0 &&
         EVP_Digest(text.bytes, text.size, files->session_id, NULL, EVP_sha256(), NULL) != 1)
@@ -203,7 +203,7 @@ static int read_system_authorities(domi_tls_files *files, const domi_tls_report 
         ERR_clear_error();
         return X509_STORE_set_default_paths(files->store) == 1
                    ? 0
-                   : domi_tls_say_openssl(report, -ENOENT, "the system's authorities");
+                   : domi_tls_report_openssl_reason(report, -ENOENT, "the system's authorities");
     }
     if (file != NULL)
         fclose(file);
@@ -253,7 +253,7 @@ int domi_tls_files_read(const domi_tls_settings *settings, const domi_tls_report
     domi_tls_files *files = OPENSSL_zalloc(sizeof *files);
 
     if (files == NULL)
-        return domi_tls_say(report, -ENOMEM, "files", "no memory");
+        return domi_tls_report_reason(report, -ENOMEM, "files", "no memory");
     files->owners = 1;
     int error = read_all_files(settings, report, files);
     if (error == 0) {
@@ -261,7 +261,7 @@ int domi_tls_files_read(const domi_tls_settings *settings, const domi_tls_report
         return 0;
     }
     if (error == -ENOMEM)
-        domi_tls_say(report, error, "files", "no memory");
+        domi_tls_report_reason(report, error, "files", "no memory");
     domi_tls_files_free(files);
     return error;
 }

@@ -77,14 +77,14 @@ static int split_list_at_commas(const domi_tls_report *report, const char *key, 
         return 0;
     list->text = OPENSSL_strdup(from);
     if (list->text == NULL)
-        return domi_tls_say(report, -ENOMEM, key, "no memory");
+        return domi_tls_report_reason(report, -ENOMEM, key, "no memory");
     for (char *rest = list->text; rest != NULL;) {
         char *item = strsep(&rest, ",");
         if (list->count == DOMUS_TLS_CERTIFICATES_MAX)
-            return domi_tls_say(report, -EINVAL, key, "more than 64");
+            return domi_tls_report_reason(report, -EINVAL, key, "more than 64");
         item = trim_blanks(item);
         if (item[0] == '\0')
-            return domi_tls_say(report, -EINVAL, key, "an element is empty");
+            return domi_tls_report_reason(report, -EINVAL, key, "an element is empty");
         list->items[list->count++] = item;
     }
     list->items[list->count] = NULL;
@@ -102,10 +102,10 @@ static void free_lists_of_settings(domi_tls_lists *lists)
 static int set_certificates_of_settings(const domi_tls_report *report, domi_tls_lists *lists)
 {
     if (lists->certs.count == 0)
-        return domi_tls_say(report, -EINVAL, "tls.certFile", "is missing");
+        return domi_tls_report_reason(report, -EINVAL, "tls.certFile", "is missing");
     if (lists->keys.count != 0 && lists->keys.count != lists->certs.count)
-        return domi_tls_say(report, -EINVAL, "tls.keyFile",
-                            "has to have as many files as certFile");
+        return domi_tls_report_reason(report, -EINVAL, "tls.keyFile",
+                                      "has to have as many files as certFile");
     for (uint32_t i = 0; i < lists->certs.count; i++)
         lists->certificates[i] = (domus_tls_certificate){
             lists->certs.items[i], lists->keys.count != 0 ? lists->keys.items[i] : NULL};
@@ -130,11 +130,11 @@ static int read_listener_settings(const domus_listener_config *listener,
         error = split_list_at_commas(report, "tls.clientCaFile", listener->tls.client_ca_file,
                                      &lists->authorities);
     if (error == 0 && lists->authorities.count > 1)
-        error = domi_tls_say(report, -EINVAL, "tls.clientCaFile", "has to be one file");
+        error = domi_tls_report_reason(report, -EINVAL, "tls.clientCaFile", "has to be one file");
     if (error == 0)
         error = set_certificates_of_settings(report, lists);
     if (error == 0 && omits && lists->authorities.count == 0)
-        error = domi_tls_say(report, -EINVAL, "tls.clients", "needs clientCaFile");
+        error = domi_tls_report_reason(report, -EINVAL, "tls.clients", "needs clientCaFile");
     if (error != 0)
         return error;
     lists->settings = (domus_tls_settings){
@@ -159,7 +159,7 @@ static int read_file_name(const domi_tls_report *report, const char *key, const 
         return 0;
     list->text = OPENSSL_strdup(from);
     if (list->text == NULL)
-        return domi_tls_say(report, -ENOMEM, key, "no memory");
+        return domi_tls_report_reason(report, -ENOMEM, key, "no memory");
     list->items[0] = list->text;
     list->count = 1;
     return 0;
@@ -177,7 +177,7 @@ static int read_client_settings(const domus_servers_tls_config *settings,
     if (error == 0)
         error = read_file_name(report, "tls.caFile", settings->ca_file, &lists->authorities);
     if (error == 0 && lists->certs.count == 0 && lists->keys.count != 0)
-        error = domi_tls_say(report, -EINVAL, "tls.keyFile", "needs certFile");
+        error = domi_tls_report_reason(report, -EINVAL, "tls.keyFile", "needs certFile");
     if (error == 0 && lists->certs.count != 0)
         error = set_certificates_of_settings(report, lists);
     if (error != 0)
@@ -224,14 +224,15 @@ static int report_error_with_key(const domi_tls_report *report, int error,
 
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
         if (is_reason_about_subject(reason, fields[i].field))
-            return domi_tls_say(report, error, fields[i].key, reason + strlen(fields[i].field) + 2);
+            return domi_tls_report_reason(report, error, fields[i].key,
+                                          reason + strlen(fields[i].field) + 2);
     if (is_reason_about_element_of_list(reason, &lists->keys))
-        return domi_tls_say(report, error, "tls.keyFile", reason);
+        return domi_tls_report_reason(report, error, "tls.keyFile", reason);
     if (is_reason_about_element_of_list(reason, &lists->certs))
-        return domi_tls_say(report, error, "tls.certFile", reason);
+        return domi_tls_report_reason(report, error, "tls.certFile", reason);
     if (is_reason_about_element_of_list(reason, &lists->authorities))
-        return domi_tls_say(report, error, lists->authorities_key, reason);
-    return domi_tls_say(report, error, "tls", reason);
+        return domi_tls_report_reason(report, error, lists->authorities_key, reason);
+    return domi_tls_report_reason(report, error, "tls", reason);
 }
 
 /* --- contexts --------------------------------------------------------------------------------- */
@@ -256,7 +257,7 @@ int domus_tls_new_of_listener(const domus_listener_config *listener, char *error
     domi_tls_lists *lists = OPENSSL_zalloc(sizeof *lists);
 
     if (lists == NULL)
-        return domi_tls_say(&report, -ENOMEM, "tls", "no memory");
+        return domi_tls_report_reason(&report, -ENOMEM, "tls", "no memory");
     int result = make_context_of_settings(read_listener_settings(listener, &report, lists), &report,
                                           lists, ret_tls);
     free_lists_of_settings(lists);
@@ -311,7 +312,7 @@ static int open_front_of_listener(const domus_listener_config *listener, char *e
         return 0;
     domi_tls_front *front = OPENSSL_zalloc(sizeof *front);
     if (front == NULL)
-        return domi_tls_say(&report, -ENOMEM, "tls", "no memory");
+        return domi_tls_report_reason(&report, -ENOMEM, "tls", "no memory");
     return make_context_and_stages_of_front(
         front, read_listener_settings(listener, &report, &front->lists), &report, ret_state,
         ret_stages);
@@ -329,10 +330,11 @@ static int open_front_of_client(const domus_servers_tls_config *settings, char *
     if (!settings->enabled)
         return 0;
     if (host != NULL && (strlen(host) >= HOST_SIZE || host[0] == '.'))
-        return domi_tls_say(&report, -EINVAL, "tls.serverName", "not the name of a server");
+        return domi_tls_report_reason(&report, -EINVAL, "tls.serverName",
+                                      "not the name of a server");
     domi_tls_front *front = OPENSSL_zalloc(sizeof *front);
     if (front == NULL)
-        return domi_tls_say(&report, -ENOMEM, "tls", "no memory");
+        return domi_tls_report_reason(&report, -ENOMEM, "tls", "no memory");
     if (host != NULL) {
         memcpy(front->host, host, strlen(host) + 1);
         front->options.host = front->host;

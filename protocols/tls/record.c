@@ -44,8 +44,8 @@ static bool must_record_begin_client_hello(const domi_tls_state *state, const ch
            (bytes[0] == HANDSHAKE && SSL_get_state(state->ssl) == TLS_ST_EARLY_DATA);
 }
 
-int domi_tls_record_look(const domi_tls_state *state, const char *bytes, size_t size,
-                         size_t *ret_whole)
+int domi_tls_check_head_of_record(const domi_tls_state *state, const char *bytes, size_t size,
+                                  size_t *ret_whole)
 {
     if (bytes[0] < CHANGE_CIPHER_SPEC || bytes[0] > APPLICATION_DATA || (size > 1 && bytes[1] != 3))
         return -EPROTO;
@@ -114,7 +114,8 @@ static int errno_of_reason(unsigned long reason)
 static void record_failure_of_connection(domi_tls_call *call, const char *reason)
 {
     domi_tls_state *state = call->state;
-    domi_tls_extra *extra = call->alert_size != 0 ? domi_tls_extra_of(state) : state->extra;
+    domi_tls_extra *extra =
+        call->alert_size != 0 ? domi_tls_get_or_make_extra(state) : state->extra;
 
     state->phase = DOMI_TLS_FAILED;
     state->failure = reason;
@@ -124,7 +125,7 @@ static void record_failure_of_connection(domi_tls_call *call, const char *reason
     extra->alert_size = call->alert_size;
 }
 
-int domi_tls_fail(domi_tls_call *call)
+int domi_tls_fail_by_openssl_error(domi_tls_call *call)
 {
     domi_tls_state *state = call->state;
     unsigned long reason = pop_errors_of_openssl(&call->no_memory);
@@ -149,7 +150,8 @@ static bool is_connection_still_in_clear(const domi_tls_state *state)
                              (at == TLS_ST_EARLY_DATA || at == TLS_ST_SR_CLNT_HELLO));
 }
 
-int domi_tls_refuse(domi_tls_call *call, int error, unsigned char alert, const char *reason)
+int domi_tls_fail_with_alert(domi_tls_call *call, int error, unsigned char alert,
+                             const char *reason)
 {
     const unsigned char record[] = {ALERT, 3, 3, 0, 2, 2, alert};
 

@@ -5,21 +5,22 @@
 #include <openssl/err.h>
 #include <stdio.h>
 
-int domi_tls_say(const domi_tls_report *report, int error, const char *subject, const char *reason)
+int domi_tls_report_reason(const domi_tls_report *report, int error, const char *subject,
+                           const char *reason)
 {
     if (report->size != 0)
         snprintf(report->text, report->size, "%s: %s", subject, reason);
     return error;
 }
 
-int domi_tls_say_openssl(const domi_tls_report *report, int error, const char *subject)
+int domi_tls_report_openssl_reason(const domi_tls_report *report, int error, const char *subject)
 {
     unsigned long first = ERR_peek_error();
     const char *reason = first != 0 ? ERR_reason_error_string(first) : NULL;
 
     if (ERR_GET_REASON(first) == ERR_R_MALLOC_FAILURE)
         error = -ENOMEM;
-    domi_tls_say(report, error, subject, reason != NULL ? reason : "no reason is known");
+    domi_tls_report_reason(report, error, subject, reason != NULL ? reason : "no reason is known");
     ERR_clear_error();
     return error;
 }

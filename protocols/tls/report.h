@@ -15,10 +15,11 @@ typedef struct domi_tls_report {
 } domi_tls_report;
 
 /* Write "SUBJECT: REASON" as the report of a failure. Returns `error`. */
-int domi_tls_say(const domi_tls_report *report, int error, const char *subject, const char *reason);
+int domi_tls_report_reason(const domi_tls_report *report, int error, const char *subject,
+                           const char *reason);
 
 /* Report the reason of the first error in OpenSSL's queue, and empty the queue. Returns `error`, or
  * -ENOMEM if the reason is that memory is short. */
-int domi_tls_say_openssl(const domi_tls_report *report, int error, const char *subject);
+int domi_tls_report_openssl_reason(const domi_tls_report *report, int error, const char *subject);
 
 #endif

@@ -71,8 +71,8 @@ static void remove_oldest_sessions(domi_tls_sessions *sessions, uint32_t most)
         SSL_SESSION_free(remove_session(sessions, place));
 }
 
-bool domi_tls_sessions_keep(domi_tls_sessions *sessions, const domi_tls_peer_name *server,
-                            SSL_SESSION *session, uint64_t now_s, uint64_t until_s, uint32_t most)
+bool domi_tls_keep_session(domi_tls_sessions *sessions, const domi_tls_peer_name *server,
+                           SSL_SESSION *session, uint64_t now_s, uint64_t until_s, uint32_t most)
 {
     if (until_s <= now_s || most == 0 || SSL_SESSION_is_resumable(session) != 1 ||
         i2d_SSL_SESSION(session, NULL) > BYTES_MAX)
@@ -94,8 +94,8 @@ bool domi_tls_sessions_keep(domi_tls_sessions *sessions, const domi_tls_peer_nam
     return true;
 }
 
-SSL_SESSION *domi_tls_sessions_take(domi_tls_sessions *sessions, const domi_tls_peer_name *server,
-                                    uint64_t now_s)
+SSL_SESSION *domi_tls_take_session_of_server(domi_tls_sessions *sessions,
+                                             const domi_tls_peer_name *server, uint64_t now_s)
 {
     domi_tls_session **place = &sessions->newest;
 
@@ -114,7 +114,7 @@ SSL_SESSION *domi_tls_sessions_take(domi_tls_sessions *sessions, const domi_tls_
     return NULL;
 }
 
-void domi_tls_sessions_forget(domi_tls_sessions *sessions, const SSL_SESSION *session)
+void domi_tls_remove_unusable_session(domi_tls_sessions *sessions, const SSL_SESSION *session)
 {
     domi_tls_session **place = &sessions->newest;
 
@@ -124,7 +124,7 @@ void domi_tls_sessions_forget(domi_tls_sessions *sessions, const SSL_SESSION *se
         SSL_SESSION_free(remove_session(sessions, place));
 }
 
-void domi_tls_sessions_clear(domi_tls_sessions *sessions)
+void domi_tls_remove_all_sessions(domi_tls_sessions *sessions)
 {
     remove_oldest_sessions(sessions, 0);
 }
@@ -140,7 +140,7 @@ static uint64_t seconds_certificate_stays_valid(const X509 *certificate)
     return (uint64_t)days * DAY_S + (uint64_t)seconds;
 }
 
-uint64_t domi_tls_session_time_s(const SSL_SESSION *session, uint64_t most)
+uint64_t domi_tls_seconds_to_keep_session(const SSL_SESSION *session, uint64_t most)
 {
     uint64_t hint_s = SSL_SESSION_get_ticket_lifetime_hint(session);
     const X509 *certificate = SSL_SESSION_get0_peer((SSL_SESSION *)(uintptr_t)session);

@@ -40,23 +40,23 @@ typedef struct domi_tls_taker {
 
 /* Keep a session of a server until `until_s`, and remove the oldest sessions beyond `most`. If
  * there is no memory, the session is not kept. Returns whether the list owns the session now. */
-bool domi_tls_sessions_keep(domi_tls_sessions *sessions, const domi_tls_peer_name *server,
-                            SSL_SESSION *session, uint64_t now_s, uint64_t until_s, uint32_t most);
+bool domi_tls_keep_session(domi_tls_sessions *sessions, const domi_tls_peer_name *server,
+                           SSL_SESSION *session, uint64_t now_s, uint64_t until_s, uint32_t most);
 
 /* Take the newest session of a server out of the list, for a handshake. Returns NULL if there is
  * none. Ownership: the session is the caller's. */
-SSL_SESSION *domi_tls_sessions_take(domi_tls_sessions *sessions, const domi_tls_peer_name *server,
-                                    uint64_t now_s);
+SSL_SESSION *domi_tls_take_session_of_server(domi_tls_sessions *sessions,
+                                             const domi_tls_peer_name *server, uint64_t now_s);
 
 /* Remove a session from the list, because a handshake with it has failed, or the server did not
  * accept it. */
-void domi_tls_sessions_forget(domi_tls_sessions *sessions, const SSL_SESSION *session);
+void domi_tls_remove_unusable_session(domi_tls_sessions *sessions, const SSL_SESSION *session);
 
 /* Remove all sessions from the list. */
-void domi_tls_sessions_clear(domi_tls_sessions *sessions);
+void domi_tls_remove_all_sessions(domi_tls_sessions *sessions);
 
 /* Returns for how many seconds a session may be kept: `most`, bounded by the lifetime that its
  * server gave and by how long the server's certificate is valid. 0: it must not be kept. */
-uint64_t domi_tls_session_time_s(const SSL_SESSION *session, uint64_t most);
+uint64_t domi_tls_seconds_to_keep_session(const SSL_SESSION *session, uint64_t most);
 
 #endif

@@ -51,8 +51,8 @@ static int seal_or_open_ticket(SSL *ssl, unsigned char *name, unsigned char *iv,
 {
     const domi_tls_shard *shard = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
 
-    int found =
-        domi_tls_tickets_seal(shard->tickets, shard->cipher, name, iv, sealer, mac, seals != 0);
+    int found = domi_tls_tickets_begin_seal_or_open(shard->tickets, shard->cipher, name, iv, sealer,
+                                                    mac, seals != 0);
 
     /* 2 means that the client gets a new ticket; TLS 1.3 needs this, because a client uses each
      * ticket once */
@@ -85,14 +85,14 @@ static int keep_session_of_server(SSL *ssl, SSL_SESSION *session)
 {
     domi_tls_taker *taker = SSL_get_app_data(ssl);
     domi_tls_shard *shard = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
-    uint64_t now_s = domi_tls_now_s();
+    uint64_t now_s = domi_tls_clock_s();
 
     taker->tickets++;
     if (taker->server == NULL || SSL_get_SSL_CTX(ssl) != shard->contexts[0])
         return 0;
-    uint64_t time_s = domi_tls_session_time_s(session, shard->settings->ticket_time_s);
-    return domi_tls_sessions_keep(&shard->sessions, taker->server, session, now_s, now_s + time_s,
-                                  shard->settings->sessions_max);
+    uint64_t time_s = domi_tls_seconds_to_keep_session(session, shard->settings->ticket_time_s);
+    return domi_tls_keep_session(&shard->sessions, taker->server, session, now_s, now_s + time_s,
+                                 shard->settings->sessions_max);
 }
 
 /* --- one context ------------------------------------------------------------------------------ */
@@ -128,11 +128,12 @@ static int use_private_key(SSL_CTX *context, const domi_tls_text *text,
     int error = 0;
 
     if (bio == NULL)
-        error = domi_tls_say_openssl(report, -ENOMEM, file);
+        error = domi_tls_report_openssl_reason(report, -ENOMEM, file);
     else if (key == NULL)
-        error = domi_tls_say(report, -EBADMSG, file, "no private key, or an encrypted one");
+        error =
+            domi_tls_report_reason(report, -EBADMSG, file, "no private key, or an encrypted one");
     else if (SSL_CTX_use_PrivateKey(context, key) != 1)
-        error = domi_tls_say_openssl(report, -EBADMSG, file);
+        error = domi_tls_report_openssl_reason(report, -EBADMSG, file);
     EVP_PKEY_free(key);
     BIO_free(bio);
     return error;
@@ -148,7 +149,7 @@ static int use_files_of_certificate(const domi_tls_shard *shard, SSL_CTX *contex
     ERR_clear_error();
     int error = use_certificate_chain(context, &shard->files->certs[index]);
     if (error != 0)
-        return domi_tls_say_openssl(report, error, settings->cert_files[index]);
+        return domi_tls_report_openssl_reason(report, error, settings->cert_files[index]);
     return use_private_key(context, &shard->files->keys[index], report, settings->key_files[index]);
 }
 
@@ -166,13 +167,13 @@ static int set_ciphers_after_check(SSL_CTX *context, const char *list,
         bool is_name = size != 0 && strchr("!-+@", *at) == NULL;
         snprintf(name, sizeof name, "%.*s", (int)size, at);
         if (is_name && (size >= sizeof name || set(context, name) != 1)) {
-            int error = domi_tls_say_openssl(report, -EINVAL, what);
+            int error = domi_tls_report_openssl_reason(report, -EINVAL, what);
             snprintf(reason, sizeof reason, "OpenSSL has no '%s'", name);
-            return error == -EINVAL ? domi_tls_say(report, error, what, reason) : error;
+            return error == -EINVAL ? domi_tls_report_reason(report, error, what, reason) : error;
         }
         at += size + (at[size] != '\0');
     }
-    return set(context, list) == 1 ? 0 : domi_tls_say_openssl(report, -EINVAL, what);
+    return set(context, list) == 1 ? 0 : domi_tls_report_openssl_reason(report, -EINVAL, what);
 }
 
 /* Set the options of a context that are the same for servers and clients. */
@@ -192,7 +193,7 @@ static int set_common_options(const domi_tls_settings *settings, SSL_CTX *contex
     /* with read-ahead one read gets a whole record; the BIO shows no byte of the next record */
     SSL_CTX_set_read_ahead(context, 1);
     if (SSL_CTX_set_min_proto_version(context, least) != 1)
-        return domi_tls_say_openssl(report, -EINVAL, "min_version");
+        return domi_tls_report_openssl_reason(report, -EINVAL, "min_version");
     int error = set_ciphers_after_check(context, settings->ciphers, SSL_CTX_set_cipher_list, report,
                                         "ciphers");
     if (error == 0 && settings->cipher_suites != NULL)
@@ -260,7 +261,7 @@ static int make_context_of_openssl(domi_tls_shard *shard, uint32_t index,
     SSL_CTX *context = SSL_CTX_new(settings->is_server ? TLS_server_method() : TLS_client_method());
 
     if (context == NULL)
-        return domi_tls_say_openssl(report, -ENOMEM, "OpenSSL");
+        return domi_tls_report_openssl_reason(report, -ENOMEM, "OpenSSL");
     shard->contexts[index] = context;
     shard->count = index + 1;
     SSL_CTX_set_app_data(context, shard);
@@ -273,10 +274,10 @@ static int make_context_of_openssl(domi_tls_shard *shard, uint32_t index,
     if (error == 0)
         error = settings->is_server ? configure_server_context(shard, context)
                                     : configure_client_context(settings, context);
-    return error != 0 ? domi_tls_say_openssl(report, error, "OpenSSL") : 0;
+    return error != 0 ? domi_tls_report_openssl_reason(report, error, "OpenSSL") : 0;
 }
 
-int domi_tls_shard_make(domi_tls_shard *shard, const domi_tls_report *report)
+int domi_tls_make_contexts_of_shard(domi_tls_shard *shard, const domi_tls_report *report)
 {
     uint32_t count = shard->files->count != 0 ? shard->files->count : 1;
     int error = 0;
@@ -284,28 +285,28 @@ int domi_tls_shard_make(domi_tls_shard *shard, const domi_tls_report *report)
     ERR_clear_error();
     shard->cipher = EVP_CIPHER_fetch(NULL, "AES-256-CBC", NULL);
     if (shard->cipher == NULL)
-        error = domi_tls_say_openssl(report, -ENOMEM, "OpenSSL");
+        error = domi_tls_report_openssl_reason(report, -ENOMEM, "OpenSSL");
     for (uint32_t i = 0; error == 0 && i < count; i++)
         error = make_context_of_openssl(shard, i, report);
     if (error != 0)
-        domi_tls_shard_clear(shard);
+        domi_tls_free_contexts_of_shard(shard);
     ERR_clear_error();
     return error;
 }
 
-void domi_tls_shard_clear(domi_tls_shard *shard)
+void domi_tls_free_contexts_of_shard(domi_tls_shard *shard)
 {
     for (uint32_t i = 0; i < shard->count; i++)
         SSL_CTX_free(shard->contexts[i]);
     shard->count = 0;
-    domi_tls_sessions_clear(&shard->sessions);
+    domi_tls_remove_all_sessions(&shard->sessions);
     EVP_CIPHER_free(shard->cipher);
     shard->cipher = NULL;
 }
 
-void domi_tls_shard_take(domi_tls_shard *shard, domi_tls_shard *from)
+void domi_tls_replace_contexts_of_shard(domi_tls_shard *shard, domi_tls_shard *from)
 {
-    domi_tls_shard_clear(shard);
+    domi_tls_free_contexts_of_shard(shard);
     shard->cipher = from->cipher;
     shard->count = from->count;
     for (uint32_t i = 0; i < from->count; i++) {

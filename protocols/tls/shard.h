@@ -32,10 +32,10 @@ typedef struct domi_tls_shard {
 
 /* Make the contexts of a shard from its files. Returns 0; -EBADMSG; -EINVAL; -ENOMEM. After an
  * error the shard has no contexts. */
-int domi_tls_shard_make(domi_tls_shard *shard, const domi_tls_report *report);
-void domi_tls_shard_clear(domi_tls_shard *shard);
+int domi_tls_make_contexts_of_shard(domi_tls_shard *shard, const domi_tls_report *report);
+void domi_tls_free_contexts_of_shard(domi_tls_shard *shard);
 
 /* Replace the contexts of `shard` by those of another shard, `from`. */
-void domi_tls_shard_take(domi_tls_shard *shard, domi_tls_shard *from);
+void domi_tls_replace_contexts_of_shard(domi_tls_shard *shard, domi_tls_shard *from);
 
 #endif

@@ -32,7 +32,8 @@ static int check_tls_options(const void *options_)
         return options->host == NULL ? 0 : -EINVAL;
     if (options->host == NULL)
         return 0;
-    return size != 0 && size <= DOMI_TLS_HOST_MAX && domi_tls_is_host(options->host) ? 0 : -EINVAL;
+    return size != 0 && size <= DOMI_TLS_HOST_MAX && domi_tls_is_host_name(options->host) ? 0
+                                                                                          : -EINVAL;
 }
 
 static void close_tls_stage(domus_wire *wire, void *state_)
@@ -40,33 +41,33 @@ static void close_tls_stage(domus_wire *wire, void *state_)
     domi_tls_state *state = state_;
 
     (void)wire;
-    domi_tls_client_end_handshake(state);
+    domi_tls_end_handshake_of_client(state);
     /* Without this, OpenSSL would mark the session of a connection that ends without close_notify
      * as bad. The last bytes of such a connection may be missing, but its keys are good (RFC 5246,
      * 7.2.1). */
     if (state->phase == DOMI_TLS_OPEN || state->phase == DOMI_TLS_ENDED)
         SSL_set_shutdown(state->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
-    domi_tls_buffers_forget(state);
+    domi_tls_remove_from_keepers(state);
     SSL_free(state->ssl);
     OPENSSL_free(state->taker.server);
-    domi_tls_extra_free(state);
-    (void)domi_tls_charge(state, 0);
+    domi_tls_free_extra(state);
+    (void)domi_tls_set_counted_memory(state, 0);
 }
 
 static int make_connection_of_openssl(const domi_tls_call *call, const char *host)
 {
     domi_tls_state *state = call->state;
     SSL_CTX *context;
-    int error = domi_tls_context_get(state->tls, &context);
+    int error = domi_tls_get_openssl_context(state->tls, &context);
 
     if (error == 0)
-        error = domi_tls_charge(state, DOMI_TLS_SHAKING_BYTES);
+        error = domi_tls_set_counted_memory(state, DOMI_TLS_SHAKING_BYTES);
     if (error != 0)
         return error;
     state->ssl = SSL_new(context);
-    error = state->ssl != NULL ? domi_tls_bio_use(state) : -ENOMEM;
+    error = state->ssl != NULL ? domi_tls_connect_to_bio_of_shard(state) : -ENOMEM;
     if (error == 0 && !state->tls->settings.is_server)
-        error = domi_tls_client_begin(call, host);
+        error = domi_tls_set_server_of_client(call, host);
     if (error != 0)
         return error;
     if (state->tls->settings.is_server)
@@ -81,7 +82,7 @@ static int make_connection_of_openssl(const domi_tls_call *call, const char *hos
 /* Keep bytes that the application has sent until the handshake is done. */
 static int keep_bytes_for_handshake(domi_tls_state *state, const char *bytes, size_t size)
 {
-    domi_tls_extra *extra = domi_tls_extra_of(state);
+    domi_tls_extra *extra = domi_tls_get_or_make_extra(state);
     int error = extra != NULL ? domus_append(&extra->held, bytes, size) : -ENOMEM;
 
     return error == -EMSGSIZE ? -ENOBUFS : error;
@@ -96,7 +97,7 @@ static int send_bytes_kept_for_handshake(domi_tls_call *call)
         return 0;
     error = domus_append_end(&call->state->extra->held, &held);
     if (error == 0 && held.size != 0)
-        error = domi_tls_write(call, domus_slice_data(held), held.size);
+        error = domi_tls_encrypt_and_send(call, domus_slice_data(held), held.size);
     domus_slice_free(held);
     return error;
 }
@@ -112,9 +113,9 @@ static int wrap_bytes_in_tls(domus_wire *wire, void *state_, const char *bytes, 
         return keep_bytes_for_handshake(state, bytes, size);
     case DOMI_TLS_OPEN:
     case DOMI_TLS_ENDED:
-        domi_tls_call_begin(&call, state, wire);
-        error = domi_tls_write(&call, bytes, size);
-        domi_tls_call_end(&call);
+        domi_tls_begin_call_of_stage(&call, state, wire);
+        error = domi_tls_encrypt_and_send(&call, bytes, size);
+        domi_tls_end_call_of_stage(&call);
         return error;
     case DOMI_TLS_FAILED:
         break;
@@ -136,9 +137,9 @@ static int finish_tls_stage(domus_wire *wire, void *state_)
         return count_bytes_held_for_handshake(state) != 0 ? -ENOTCONN : 0;
     case DOMI_TLS_OPEN:
     case DOMI_TLS_ENDED:
-        domi_tls_call_begin(&call, state, wire);
-        error = SSL_shutdown(state->ssl) >= 0 ? 0 : domi_tls_fail(&call);
-        domi_tls_call_end(&call);
+        domi_tls_begin_call_of_stage(&call, state, wire);
+        error = SSL_shutdown(state->ssl) >= 0 ? 0 : domi_tls_fail_by_openssl_error(&call);
+        domi_tls_end_call_of_stage(&call);
         return error;
     case DOMI_TLS_FAILED:
         break;
@@ -166,18 +167,18 @@ static int continue_handshake(domi_tls_call *call)
     int result = SSL_do_handshake(state->ssl);
     domus_wire_yield(call->wire);
     if (result != 1) {
-        if (!domi_tls_call_wants_more(call, result))
-            return domi_tls_fail(call);
+        if (!domi_tls_needs_call_more_bytes(call, result))
+            return domi_tls_fail_by_openssl_error(call);
         domus_wire_expect_head(call->wire);
         return 0;
     }
     state->phase = DOMI_TLS_OPEN;
-    domi_tls_client_end_handshake(state);
-    (void)domi_tls_charge(state, DOMI_TLS_OPEN_BYTES);
+    domi_tls_end_handshake_of_client(state);
+    (void)domi_tls_set_counted_memory(state, DOMI_TLS_OPEN_BYTES);
     int error = send_bytes_kept_for_handshake(call);
     if (error != 0)
         return error;
-    domi_tls_extra_free(state);
+    domi_tls_free_extra(state);
     report_protocol_of_alpn(call);
     return 1;
 }
@@ -194,7 +195,7 @@ static int use_record_of_peer(domi_tls_call *call, const char *bytes, size_t siz
     if (state->phase == DOMI_TLS_HANDSHAKE)
         result = continue_handshake(call);
     if (result > 0)
-        result = domi_tls_read(call, size);
+        result = domi_tls_decrypt_record(call, size);
     if (result < 0)
         return result;
     if (result != 0)
@@ -203,8 +204,11 @@ static int use_record_of_peer(domi_tls_call *call, const char *bytes, size_t siz
         state->quiet = (uint16_t)(state->quiet + 1 + state->taker.tickets);
     state->taker.tickets = 0;
     if (state->quiet > state->tls->settings.quiet_max)
-        return domi_tls_refuse(call, -EPROTO, ALERT_UNEXPECTED_MESSAGE, "too many empty records");
-    return call->in_size == 0 || state->phase == DOMI_TLS_ENDED ? 0 : domi_tls_fail(call);
+        return domi_tls_fail_with_alert(call, -EPROTO, ALERT_UNEXPECTED_MESSAGE,
+                                        "too many empty records");
+    return call->in_size == 0 || state->phase == DOMI_TLS_ENDED
+               ? 0
+               : domi_tls_fail_by_openssl_error(call);
 }
 
 /* Use whole records of the peer while there is room for their bytes. Stop after a record to which
@@ -220,9 +224,10 @@ static int use_records_of_peer(domi_tls_call *call, const char *bytes, size_t si
     while (used < size && !call->wrote && state->phase <= DOMI_TLS_OPEN &&
            domus_wire_pass_room(call->wire) >= DOMI_TLS_PLAIN_MAX) {
         bool is_shaking = state->phase == DOMI_TLS_HANDSHAKE;
-        int error = domi_tls_record_look(state, bytes + used, size - used, &whole);
+        int error = domi_tls_check_head_of_record(state, bytes + used, size - used, &whole);
         if (error != 0 && used == 0)
-            return domi_tls_refuse(call, error, ALERT_UNEXPECTED_MESSAGE, "not a record of TLS");
+            return domi_tls_fail_with_alert(call, error, ALERT_UNEXPECTED_MESSAGE,
+                                            "not a record of TLS");
         if (error != 0)
             break;
         if (whole > size - used) {
@@ -251,9 +256,9 @@ static int decode_tls_bytes(domus_wire *wire, void *state_, const char *bytes, s
     domi_tls_state *state = state_;
     domi_tls_call call;
 
-    domi_tls_call_begin(&call, state, wire);
+    domi_tls_begin_call_of_stage(&call, state, wire);
     int used = use_records_of_peer(&call, bytes, size);
-    domi_tls_call_end(&call);
+    domi_tls_end_call_of_stage(&call);
     if (used > 0 && state->phase == DOMI_TLS_ENDED)
         domus_wire_last(wire); /* the peer sends no byte of TLS behind its close_notify */
     return used;
@@ -278,12 +283,12 @@ static int open_tls_stage(domus_wire *wire, void *state_, const void *options_)
     domi_tls_call call;
 
     state->tls = options->tls;
-    domi_tls_call_begin(&call, state, wire);
+    domi_tls_begin_call_of_stage(&call, state, wire);
     domus_wire_expect_head(wire);
     int error = make_connection_of_openssl(&call, options->host);
     if (error == 0 && !options->tls->settings.is_server)
         error = continue_handshake(&call);
-    domi_tls_call_end(&call);
+    domi_tls_end_call_of_stage(&call);
     if (error < 0) {
         ERR_clear_error();
         close_tls_stage(wire, state);

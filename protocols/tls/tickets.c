@@ -27,7 +27,7 @@ static bool make_random_ticket_key(domi_tls_key *key)
            RAND_priv_bytes(key->mac, sizeof key->mac) == 1;
 }
 
-uint64_t domi_tls_now_s(void)
+uint64_t domi_tls_clock_s(void)
 {
     struct timespec now;
 
@@ -52,7 +52,7 @@ domi_tls_tickets *domi_tls_tickets_new(uint64_t time_s, uint64_t now_s)
     return tickets;
 }
 
-domi_tls_tickets *domi_tls_tickets_keep(domi_tls_tickets *tickets)
+domi_tls_tickets *domi_tls_tickets_add_owner(domi_tls_tickets *tickets)
 {
     (void)CRYPTO_THREAD_write_lock(tickets->lock);
     tickets->owners++;
@@ -60,7 +60,7 @@ domi_tls_tickets *domi_tls_tickets_keep(domi_tls_tickets *tickets)
     return tickets;
 }
 
-void domi_tls_tickets_free(domi_tls_tickets *tickets)
+void domi_tls_tickets_remove_owner(domi_tls_tickets *tickets)
 {
     if (tickets == NULL)
         return;
@@ -91,7 +91,7 @@ static bool rotate_ticket_keys(domi_tls_tickets *tickets, uint64_t now_s)
     return true;
 }
 
-int domi_tls_tickets_rotate(domi_tls_tickets *tickets, uint64_t now_s)
+int domi_tls_tickets_rotate_keys(domi_tls_tickets *tickets, uint64_t now_s)
 {
     (void)CRYPTO_THREAD_write_lock(tickets->lock);
     bool is_rotated = rotate_ticket_keys(tickets, now_s);
@@ -110,7 +110,7 @@ static bool lock_and_renew_ticket_keys(domi_tls_tickets *tickets, uint64_t now_s
     return false;
 }
 
-bool domi_tls_tickets_current(domi_tls_tickets *tickets, uint64_t now_s, domi_tls_key *ret_key)
+bool domi_tls_tickets_current_key(domi_tls_tickets *tickets, uint64_t now_s, domi_tls_key *ret_key)
 {
     if (!lock_and_renew_ticket_keys(tickets, now_s))
         return false;
@@ -119,8 +119,8 @@ bool domi_tls_tickets_current(domi_tls_tickets *tickets, uint64_t now_s, domi_tl
     return true;
 }
 
-int domi_tls_tickets_find(domi_tls_tickets *tickets, const unsigned char *name, uint64_t now_s,
-                          domi_tls_key *ret_key)
+int domi_tls_tickets_find_key(domi_tls_tickets *tickets, const unsigned char *name, uint64_t now_s,
+                              domi_tls_key *ret_key)
 {
     int found = 0;
 
@@ -153,16 +153,17 @@ static bool begin_cipher_of_ticket(const domi_tls_key *key, const EVP_CIPHER *ci
            EVP_CipherInit_ex(sealer, cipher, NULL, key->cipher, iv, seals) == 1;
 }
 
-int domi_tls_tickets_seal(domi_tls_tickets *tickets, const EVP_CIPHER *cipher, unsigned char *name,
-                          unsigned char *iv, EVP_CIPHER_CTX *sealer, EVP_MAC_CTX *mac, bool seals)
+int domi_tls_tickets_begin_seal_or_open(domi_tls_tickets *tickets, const EVP_CIPHER *cipher,
+                                        unsigned char *name, unsigned char *iv,
+                                        EVP_CIPHER_CTX *sealer, EVP_MAC_CTX *mac, bool seals)
 {
     domi_tls_key key;
     int found = 1;
 
     if (!seals) {
-        found = domi_tls_tickets_find(tickets, name, domi_tls_now_s(), &key);
+        found = domi_tls_tickets_find_key(tickets, name, domi_tls_clock_s(), &key);
     } else {
-        if (!domi_tls_tickets_current(tickets, domi_tls_now_s(), &key) ||
+        if (!domi_tls_tickets_current_key(tickets, domi_tls_clock_s(), &key) ||
             RAND_bytes(iv, EVP_CIPHER_get_iv_length(cipher)) != 1)
             return -1;
         memcpy(name, key.name, sizeof key.name);

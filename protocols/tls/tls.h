@@ -90,57 +90,58 @@ typedef struct domi_tls_call {
 
 /* Begin and end a call of the stage. Both functions empty OpenSSL's queue of errors, in which other
  * code may have left some. */
-void domi_tls_call_begin(domi_tls_call *call, domi_tls_state *state, domus_wire *wire);
-void domi_tls_call_end(const domi_tls_call *call);
+void domi_tls_begin_call_of_stage(domi_tls_call *call, domi_tls_state *state, domus_wire *wire);
+void domi_tls_end_call_of_stage(const domi_tls_call *call);
 
 /* Returns whether OpenSSL, which has returned `result`, only needs more bytes of the peer to go
  * on. */
-bool domi_tls_call_wants_more(const domi_tls_call *call, int result);
+bool domi_tls_needs_call_more_bytes(const domi_tls_call *call, int result);
 
 /* Get the part of a connection's state that is rarely needed; it is made if it is not there.
  * Returns NULL if there is no memory. */
-domi_tls_extra *domi_tls_extra_of(domi_tls_state *state);
-void domi_tls_extra_free(domi_tls_state *state);
+domi_tls_extra *domi_tls_get_or_make_extra(domi_tls_state *state);
+void domi_tls_free_extra(domi_tls_state *state);
 
 /* Set by how many bytes the connection counts for the budget of its context and as own memory of
  * the library. Returns 0; -ENOMEM, and the number stays as before. */
-int domi_tls_charge(domi_tls_state *state, uint32_t bytes);
+int domi_tls_set_counted_memory(domi_tls_state *state, uint32_t bytes);
 
 /* Connect OpenSSL's connection to the BIO of its shard, so that it reads and writes by the calls of
  * the stage. Returns 0; -ENOMEM. */
-int domi_tls_bio_use(domi_tls_state *state);
+int domi_tls_connect_to_bio_of_shard(domi_tls_state *state);
 
 /* Set the server with which a client's connection wants to talk. Its certificate must have that
  * name, and it is offered a kept session (client.c). `host` is the host in the options. Returns 0;
  * -EINVAL; -ENOMEM. */
-int domi_tls_client_begin(const domi_tls_call *call, const char *host);
+int domi_tls_set_server_of_client(const domi_tls_call *call, const char *host);
 
 /* Returns whether a text may be the name of one host. With a dot before the name, OpenSSL would
  * accept the certificate of any host in that domain. */
-bool domi_tls_is_host(const char *host);
+bool domi_tls_is_host_name(const char *host);
 
 /* End the handshake of a client's connection, whether it has succeeded or not: a session that the
  * server did not accept is removed. */
-void domi_tls_client_end_handshake(domi_tls_state *state);
+void domi_tls_end_handshake_of_client(domi_tls_state *state);
 
 /* Check the first `size` (at least 1) bytes of a record. Returns 0; `ret_size` gets the size of the
  * whole record, or the number of bytes that are needed to know it; -EPROTO for a record that may
  * not come now. */
-int domi_tls_record_look(const domi_tls_state *state, const char *bytes, size_t size,
-                         size_t *ret_whole);
+int domi_tls_check_head_of_record(const domi_tls_state *state, const char *bytes, size_t size,
+                                  size_t *ret_whole);
 
 /* Let OpenSSL use the record at `in` of the call, and pass the application's bytes in it to the
  * next stage. Returns how many bytes were passed; or a negative errno. */
-int domi_tls_read(domi_tls_call *call, size_t record_size);
+int domi_tls_decrypt_record(domi_tls_call *call, size_t record_size);
 
 /* Encrypt and send bytes of the application. Returns 0, or a negative errno. */
-int domi_tls_write(domi_tls_call *call, const char *bytes, size_t size);
+int domi_tls_encrypt_and_send(domi_tls_call *call, const char *bytes, size_t size);
 
 /* Record that a connection has failed by an error of OpenSSL. Returns the negative errno. */
-int domi_tls_fail(domi_tls_call *call);
+int domi_tls_fail_by_openssl_error(domi_tls_call *call);
 
 /* Fail a connection by an error that OpenSSL does not know of, and send the peer an alert with this
  * number (RFC 8446, 6.2). `reason` is a constant. */
-int domi_tls_refuse(domi_tls_call *call, int error, unsigned char alert, const char *reason);
+int domi_tls_fail_with_alert(domi_tls_call *call, int error, unsigned char alert,
+                             const char *reason);
 
 #endif

@@ -60,7 +60,7 @@ static void add_tally_to_report(report *to, const domi_tally *tally, uint32_t nu
 
 static void add_tallies_of_manager_to_report(report *to, const domi_manager *manager)
 {
-    /* acquire: pairs with the release of domi_behaviours_add(), so the names of the counted
+    /* acquire: pairs with the release of domi_behaviours_add_number(), so the names of the counted
      * behaviours are seen. */
     uint32_t count = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&to->behaviours->count,
                                           memory_order_acquire);

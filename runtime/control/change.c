@@ -45,7 +45,7 @@ struct found {
 static bool has_value_changed(const domus_config_key *key, const void *before, const void *now)
 {
     if (!domi_key_is_text(key))
-        return domi_key_number(key, before) != domi_key_number(key, now);
+        return domi_key_get_number(key, before) != domi_key_get_number(key, now);
     const char *text = domi_key_get_text(key, before), *other = domi_key_get_text(key, now);
     return strcmp(text != NULL ? text : "", other != NULL ? other : "") != 0;
 }
@@ -79,7 +79,7 @@ static bool add_key_to_list(struct list *list, const char *of, const char *path)
 static void write_value_as_text(const domus_config_key *key, const void *holder,
                                 char text[VALUE_SIZE])
 {
-    if (key->inherits && domi_key_number(key, holder) == 0)
+    if (key->inherits && domi_key_get_number(key, holder) == 0)
         snprintf(text, VALUE_SIZE, "that of the section");
     else
         domus_config_key_write(key, holder, text, VALUE_SIZE);
@@ -241,17 +241,17 @@ static void store_all_live_values(domus_system *system, const domus_config *conf
     domi_live *live = &system->live;
 
     live->spin_given_ns = config->scheduler.idle.spin_ns;
-    wanted.scheduler.idle.spin_ns = domi_system_choose_spin(system, live->spin_given_ns);
+    wanted.scheduler.idle.spin_ns = domi_system_choose_spin_time(system, live->spin_given_ns);
     for (size_t k = 0; k < domi_config_key_count; k++) {
         if (domi_config_keys[k].live)
             store_live_value(&domi_config_keys[k], &live->config,
-                             domi_key_number(&domi_config_keys[k], &wanted));
+                             domi_key_get_number(&domi_config_keys[k], &wanted));
     }
     for (size_t i = 0; i < config->listener_count && config->listeners != system->listeners; i++)
         live->channels[i] = config->listeners[i].channel;
     (void)domus_system_set_profile_level(system, config->profile.level);
     (void)domus_system_set_log_level(system, config->log.level);
-    domi_peers_set_max(&system->peers, config->channel.connections_max);
+    domi_peers_set_max_connections(&system->peers, config->channel.connections_max);
 }
 
 /* Tell every manager that the configuration has changed. Called inside the outside (visit.h), so
@@ -264,7 +264,7 @@ static void tell_managers_of_change(domus_system *system)
      * stop's step does, so no thread falls asleep without having seen the orders. */
     atomic_store_explicit(&system->orders, domi_orders_with_change(orders), memory_order_seq_cst);
     for (uint32_t i = 0; i < system->count; i++)
-        domi_manager_notify(&system->outside, &system->threads[i].manager);
+        domi_manager_notify_of_push(&system->outside, &system->threads[i].manager);
 }
 
 /* Check a change to `config`, and make it if it is allowed and `is_done` says so. Called inside the

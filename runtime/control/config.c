@@ -29,7 +29,7 @@ static bool is_list_of_cpus_valid(const char *text)
     uint16_t cpus[DOMI_CPUS_MAX];
 
     return strcmp(text, "auto") == 0 || strcmp(text, "none") == 0 ||
-           domi_cpus_parse(text, cpus, DOMI_CPUS_MAX) > 0;
+           domi_cpus_parse_list(text, cpus, DOMI_CPUS_MAX) > 0;
 }
 
 static bool is_name_valid(const char *text)
@@ -107,7 +107,7 @@ static int check_text_of_key(const domus_config_key *key, const char *text, char
         text == NULL) /* the key has no text, which is allowed for this key */
         return 0;
     if (key->kind == DOMUS_CONFIG_NETWORKS)
-        return domi_networks_parse(text, &networks, error, size);
+        return domi_networks_parse_list(text, &networks, error, size);
     if (key->kind == DOMUS_CONFIG_CPUS) {
         valid = is_list_of_cpus_valid(text);
         wanted = "auto, none or a list such as 0-3,8";
@@ -138,7 +138,7 @@ static int check_field_of_key(const domus_config_key *key, const void *holder, c
 {
     return domi_key_is_text(key)
                ? check_text_of_key(key, domi_key_get_text(key, holder), error, size)
-               : domi_key_check_held(key, holder, error, size);
+               : domi_key_check_number_in_holder(key, holder, error, size);
 }
 
 /* A walk over all checks of a configuration, which counts the faults and gives each fault to
@@ -200,7 +200,8 @@ static void check_relations_between_keys(struct review *review, const domus_conf
         const domus_config_key *lesser = find_key_by_path(domi_config_relations[i].lesser);
         const domus_config_key *greater = find_key_by_path(domi_config_relations[i].greater);
         const uint32_t times = domi_config_relations[i].times;
-        uint64_t least = domi_key_number(lesser, config), most = domi_key_number(greater, config);
+        uint64_t least = domi_key_get_number(lesser, config),
+                 most = domi_key_get_number(greater, config);
         /* if the product is greater than a uint64_t holds, the smaller key is out of its range, and
          * that was reported */
         uint64_t bound = least < UINT64_MAX / times ? least * times : least;
@@ -241,8 +242,8 @@ static void check_channel_options_of_listener(struct review *review, const domus
     char message[4 * TEXT_SIZE], path[TEXT_SIZE];
     const char *name;
 
-    if (domi_settings_relate(config, &config->listeners[index].channel, message, sizeof message,
-                             &name) == 0)
+    if (domi_settings_check_relations(config, &config->listeners[index].channel, message,
+                                      sizeof message, &name) == 0)
         return;
     snprintf(path, sizeof path, "channel.%s", name);
     report_fault_of_listener(review, index, find_listener_key_by_path(path), message);
@@ -336,8 +337,8 @@ void domus_config_init(domus_config *config)
 {
     memset(config, 0, sizeof *config);
     for (size_t i = 0; i < domi_config_key_count; i++)
-        domi_key_store(&domi_config_keys[i], config, domi_config_keys[i].preset,
-                       domi_config_keys[i].preset_text);
+        domi_key_store_value(&domi_config_keys[i], config, domi_config_keys[i].preset,
+                             domi_config_keys[i].preset_text);
 }
 
 /* The buffer of domus_config_check(), into which the first fault is written. */
@@ -414,7 +415,7 @@ int domus_config_key_put(const domus_config_key *key, void *holder, uint64_t num
     int result = check_value_of_key(key, number, text, error, error_size);
 
     if (result == 0)
-        domi_key_store(key, holder, number, text);
+        domi_key_store_value(key, holder, number, text);
     return result;
 }
 

@@ -42,13 +42,13 @@ static bool copy_texts_of_keys(const domus_config_key *keys, size_t count, void 
             continue;
         const char *text = domi_key_get_text(&keys[k], object);
         const char *own = copy_text_of_config(text != NULL ? text : "");
-        domi_key_store(&keys[k], copy, 0, own);
+        domi_key_store_value(&keys[k], copy, 0, own);
         whole = whole && own != NULL;
     }
     return whole;
 }
 
-void domi_config_free(domus_system *system)
+void domi_config_free_copy_of_system(domus_system *system)
 {
     for (size_t i = 0; i < system->config.listener_count; i++) {
         free_texts_of_keys(domi_config_listener_keys, domi_config_listener_key_count,
@@ -62,7 +62,7 @@ void domi_config_free(domus_system *system)
     free_texts_of_keys(domi_config_keys, domi_config_key_count, &system->config);
 }
 
-int domi_config_copy(domus_system *system, const domus_config *config)
+int domi_config_copy_into_system(domus_system *system, const domus_config *config)
 {
     system->config = *config;
     system->config.listeners = system->listeners;
@@ -73,8 +73,9 @@ int domi_config_copy(domus_system *system, const domus_config *config)
         whole = copy_texts_of_keys(domi_config_listener_keys, domi_config_listener_key_count,
                                    &system->listeners[i], &config->listeners[i]) &&
                 whole;
-        domi_settings_resolve(config, &config->listeners[i].channel, &system->listener_settings[i]);
-        domi_settings_set_name(&system->listener_settings[i], config->listeners[i].name);
+        domi_settings_compute_all(config, &config->listeners[i].channel,
+                                  &system->listener_settings[i]);
+        domi_settings_set_listener_name(&system->listener_settings[i], config->listeners[i].name);
         system->listener_settings[i].row = (uint32_t)i;
     }
     system->config.pools = system->pool_configs;
@@ -87,6 +88,6 @@ int domi_config_copy(domus_system *system, const domus_config *config)
         whole = whole && copy->name != NULL && copy->policy != NULL;
     }
     if (!whole)
-        domi_config_free(system);
+        domi_config_free_copy_of_system(system);
     return whole ? 0 : -ENOMEM;
 }

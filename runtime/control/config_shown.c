@@ -20,10 +20,10 @@ void domus_config_key_write(const domus_config_key *key, const void *holder, cha
 
     if (domi_key_is_text(key))
         value = domi_key_get_text(key, holder);
-    else if (key->special != NULL && domi_key_number(key, holder) == key->special_number)
+    else if (key->special != NULL && domi_key_get_number(key, holder) == key->special_number)
         value = key->special;
     else
-        domi_key_print_number(key, domi_key_number(key, holder), number);
+        domi_key_print_number(key, domi_key_get_number(key, holder), number);
     if (value == NULL)
         value = "";
     snprintf(text, size, "%s", key->secret && value[0] != '\0' ? DOMUS_CONFIG_SECRET : value);
@@ -40,7 +40,7 @@ struct showing {
 static bool is_value_of_key_the_default(const domus_config_key *key, const void *holder)
 {
     if (!domi_key_is_text(key))
-        return domi_key_number(key, holder) == key->preset;
+        return domi_key_get_number(key, holder) == key->preset;
     const char *text = domi_key_get_text(key, holder);
     return key->preset_text != NULL && strcmp(text != NULL ? text : "", key->preset_text) == 0;
 }
@@ -67,7 +67,7 @@ static void show_key_of_config(struct showing *showing, const domus_config *conf
     if (row > 0 && strcmp(key[-1].path, key->path) == 0)
         return;
     if (row + 1 < domi_config_key_count && strcmp(key[1].path, key->path) == 0 &&
-        domi_key_number(key, config) == 0 && domi_key_number(&key[1], config) != 0)
+        domi_key_get_number(key, config) == 0 && domi_key_get_number(&key[1], config) != 0)
         key++;
     show_value_of_key(showing, key, key->path, config, SIZE_MAX);
 }
@@ -81,7 +81,7 @@ static void show_keys_of_list_element(struct showing *showing, const char *list,
     char path[KEY_SIZE];
 
     for (const domus_config_key *key = keys; key < keys + count; key++) {
-        if (key->inherits && domi_key_number(key, holder) == 0)
+        if (key->inherits && domi_key_get_number(key, holder) == 0)
             continue;
         snprintf(path, sizeof path, "%s.%s.%s", list, name != NULL ? name : "", key->path);
         show_value_of_key(showing, key, path, holder, element);

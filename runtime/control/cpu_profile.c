@@ -162,7 +162,7 @@ static bool is_profile_ending(const session *own)
 {
     const domus_cpu_profile_options *options = &own->options;
 
-    return domi_system_read_step(own->system, memory_order_relaxed) != DOMI_STOP_NONE ||
+    return domi_system_read_stop_step(own->system, memory_order_relaxed) != DOMI_STOP_NONE ||
            (options->is_over != NULL && options->is_over(options->context));
 }
 
@@ -220,7 +220,7 @@ static int make_profile_of_session(const session *own, uint64_t wall_ns,
         domi_memory_free(made);
         return result;
     }
-    result = domi_cpu_stacks_add(&own->samples, &made->flame);
+    result = domi_cpu_stacks_add_to_flame(&own->samples, &made->flame);
     if (result != 0) {
         domus_cpu_profile_free(made);
         return result;
@@ -279,10 +279,10 @@ int domus_cpu_profile_take(domus_system *system, const domus_cpu_profile_options
         return result;
     result = init_session_of_profile(&own);
     if (result == 0)
-        result = domi_samples_begin(&own.samples);
+        result = domi_samples_begin_set(&own.samples);
     if (result == 0) {
         result = sample_threads_for_duration(&own, &wall_ns);
-        domi_samples_end(&own.samples);
+        domi_samples_end_set(&own.samples);
         if (result == 0)
             result = make_profile_of_session(&own, wall_ns, ret_profile);
     }

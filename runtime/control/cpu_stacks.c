@@ -96,8 +96,8 @@ static int find_names_of_places(places *made, domi_flame *flame)
 
     for (size_t i = 0; i < made->count && result == 0; i++) {
         place *one = &made->all[i];
-        one->begin = domi_symbols_find(symbols, one->at, name, sizeof name);
-        result = domi_flame_find_name(flame, name, &one->name);
+        one->begin = domi_symbols_find_name(symbols, one->at, name, sizeof name);
+        result = domi_flame_find_or_add_name(flame, name, &one->name);
     }
     domi_symbols_free(symbols);
     return result;
@@ -172,9 +172,10 @@ static bool is_entry_of_behaviour(const domus_behaviour *behaviour, uintptr_t be
  * of users are called (the loop, a runner's step, a run of a house). */
 static bool is_function_that_calls_users(uintptr_t begin)
 {
-    return begin == (uintptr_t)domi_thread_loop || begin == (uintptr_t)domi_runner_step ||
-           begin == (uintptr_t)domi_house_run || begin == (uintptr_t)domi_house_run_lent ||
-           begin == (uintptr_t)domi_pooled_run;
+    return begin == (uintptr_t)domi_thread_run_loop || begin == (uintptr_t)domi_runner_take_step ||
+           begin == (uintptr_t)domi_house_run_and_settle ||
+           begin == (uintptr_t)domi_house_run_lent ||
+           begin == (uintptr_t)domi_pooled_run_turn_of_house;
 }
 
 /* Returns how many frames of a sample, counted from the innermost, the profile shows; the frames
@@ -205,7 +206,7 @@ static int find_name_of_stack_root(domi_flame *flame, const sample *from, uint32
 
     if (from->running != NULL)
         root = domi_behaviour_name(from->running);
-    return domi_flame_find_name(flame, root, ret_name);
+    return domi_flame_find_or_add_name(flame, root, ret_name);
 }
 
 static int add_sample_to_flame(const places *known, const sample *from, domi_flame *flame)
@@ -217,7 +218,7 @@ static int add_sample_to_flame(const places *known, const sample *from, domi_fla
     int result = find_name_of_stack_root(flame, from, &names[0]);
 
     if (result == 0 && !is_whole)
-        result = domi_flame_find_name(flame, "(cut)", &names[depth++]);
+        result = domi_flame_find_or_add_name(flame, "(cut)", &names[depth++]);
     while (result == 0 && kept-- > 0) {
         const place *one = find_place_of_frame(known, from, kept);
         /* Frames in a row whose functions have no name are shown as one frame if they are in the
@@ -225,11 +226,11 @@ static int add_sample_to_flame(const places *known, const sample *from, domi_fla
         if (one->begin != 0 || names[depth - 1] != one->name)
             names[depth++] = one->name;
     }
-    return result == 0 ? domi_flame_add(flame, names, depth, domi_sample_weight(from->head))
+    return result == 0 ? domi_flame_add_stack(flame, names, depth, domi_sample_weight(from->head))
                        : result;
 }
 
-int domi_cpu_stacks_add(const domi_samples *samples, domi_flame *flame)
+int domi_cpu_stacks_add_to_flame(const domi_samples *samples, domi_flame *flame)
 {
     places known = {0};
     sample one;
@@ -238,6 +239,6 @@ int domi_cpu_stacks_add(const domi_samples *samples, domi_flame *flame)
     for (uint64_t at = 0; result == 0 && read_next_sample(samples, &at, &one);)
         result = add_sample_to_flame(&known, &one, flame);
     domi_memory_free(known.all);
-    domi_flame_sort(flame);
+    domi_flame_sort_children(flame);
     return result;
 }

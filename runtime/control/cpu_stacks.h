@@ -8,6 +8,6 @@
 
 /* Add all samples of a buffer, into which no thread writes any more, to `flame`, and sort it.
  * Returns 0; -ENOMEM. */
-int domi_cpu_stacks_add(const domi_samples *samples, domi_flame *flame);
+int domi_cpu_stacks_add_to_flame(const domi_samples *samples, domi_flame *flame);
 
 #endif

@@ -76,7 +76,7 @@ static bool describe_house_as_a_whole(const domi_manager *manager, const domi_ho
     size_t before = text->length;
 
     domi_house_describe(manager, house, text);
-    return domi_text_keep_whole(text, before);
+    return domi_text_cut_back_unless_whole(text, before);
 }
 
 /* True if the house is that of a channel. The behaviour's kind is looked at first, because another
@@ -84,7 +84,7 @@ static bool describe_house_as_a_whole(const domi_manager *manager, const domi_ho
  * then. */
 static bool is_house_of_channel(const domi_house *house)
 {
-    return domi_house_behaviour(house)->kind == DOMUS_CHANNELS && domi_house_is_channel(house);
+    return domi_house_get_behaviour(house)->kind == DOMUS_CHANNELS && domi_house_is_channel(house);
 }
 
 /* Describe the house of a living actor into the walk's sheet, if the actor is wanted and the sheet
@@ -94,20 +94,22 @@ static void describe_house_if_wanted(void *house_, void *context)
     const domi_house *house = house_;
     walk *now = context;
 
-    if (!domi_slots_is_alive(house) || domi_house_behaviour(house) == &inspector ||
+    if (!domi_slots_does_actor_live_in(house) || domi_house_get_behaviour(house) == &inspector ||
         is_house_of_channel(house) != now->channels)
         return;
-    if (domi_dump_count_house(&now->sheet->page, house))
-        domi_dump_record_result(&now->sheet->page,
-                                describe_house_as_a_whole(now->manager, house, &now->sheet->text));
+    if (domi_dump_count_house_in_page(&now->sheet->page, house))
+        domi_dump_record_house_result(
+            &now->sheet->page, describe_house_as_a_whole(now->manager, house, &now->sheet->text));
 }
 
 /* Describe all actors of the inspector's thread. Channels come last, because very many of them
  * would leave no room for the others. */
 static void describe_all_actors(domi_manager *manager, sheet *asked)
 {
-    domi_slots_walk_shared(manager, describe_house_if_wanted, &(walk){manager, asked, false});
-    domi_slots_walk_shared(manager, describe_house_if_wanted, &(walk){manager, asked, true});
+    domi_slots_visit_while_others_spawn(manager, describe_house_if_wanted,
+                                        &(walk){manager, asked, false});
+    domi_slots_visit_while_others_spawn(manager, describe_house_if_wanted,
+                                        &(walk){manager, asked, true});
 }
 
 static int on_ask_describe_houses_of_thread(domus_stack *stack, void *self, const void *payload)
@@ -119,7 +121,8 @@ static int on_ask_describe_houses_of_thread(domus_stack *stack, void *self, cons
     (void)self;
     if (!asked->only_one)
         describe_all_actors(manager, asked);
-    else if (!domi_slots_is_alive(one) || domi_house_address(one).lease != asked->one.lease)
+    else if (!domi_slots_does_actor_live_in(one) ||
+             domi_house_get_address(one).lease != asked->one.lease)
         asked->result = -ESTALE;
     else if (!describe_house_as_a_whole(manager, one, &asked->text))
         asked->result = -EMSGSIZE;
@@ -179,16 +182,17 @@ static void begin_part_of_thread(domus_system *system, part *one, uint32_t threa
                                  const domus_address *address, const domus_dump_filter *filter)
 {
     one->sheet = make_sheet_for_inspector(size, address, filter);
-    one->result = one->sheet == NULL
-                      ? -ENOMEM
-                      : domi_asking_begin(system, &one->asking, system->inspectors[thread],
-                                          &describe_type, &one->sheet, DOMUS_DUMP_WAIT_NS, NULL);
+    one->result =
+        one->sheet == NULL
+            ? -ENOMEM
+            : domi_asking_begin_to_actor(system, &one->asking, system->inspectors[thread],
+                                         &describe_type, &one->sheet, DOMUS_DUMP_WAIT_NS, NULL);
 }
 
 static void end_part_of_thread(domus_system *system, part *one)
 {
     if (one->result == 0)
-        one->result = domi_asking_wait(system, &one->asking);
+        one->result = domi_asking_wait_for_answer(system, &one->asking);
 }
 
 /* --- the text --------------------------------------------------------------------------------- */
@@ -197,18 +201,21 @@ static void add_part_of_thread(domus_system *system, domi_text *text, uint32_t t
                                const part *one)
 {
     domi_manager *manager = &system->threads[thread].manager;
-    const domus_behaviour *running = domi_manager_running(manager);
+    const domus_behaviour *running = domi_manager_running_behaviour(manager);
 
-    domi_text_add(text, "thread %" PRIu32 ": ", thread);
+    domi_text_append_words(text, "thread %" PRIu32 ": ", thread);
     if (one->result == 0) {
-        domi_text_add(text, "%" PRIu32 " actors\n%s", one->sheet->page.houses, one->sheet->text.at);
+        domi_text_append_words(text, "%" PRIu32 " actors\n%s", one->sheet->page.houses,
+                               one->sheet->text.at);
         if (one->sheet->page.left_out != 0)
-            domi_text_add(text, "%" PRIu32 " actors were left out\n", one->sheet->page.left_out);
+            domi_text_append_words(text, "%" PRIu32 " actors were left out\n",
+                                   one->sheet->page.left_out);
     } else if (one->result == -ETIMEDOUT) {
-        domi_text_add(text, "stuck: no answer within %u ms, in a handler of %.64s\n",
-                      (unsigned)(DOMUS_DUMP_WAIT_NS / 1000000), domi_behaviour_name(running));
+        domi_text_append_words(text, "stuck: no answer within %u ms, in a handler of %.64s\n",
+                               (unsigned)(DOMUS_DUMP_WAIT_NS / 1000000),
+                               domi_behaviour_name(running));
     } else {
-        domi_text_add(text, "no answer: %s\n", strerrorname_np(-one->result));
+        domi_text_append_words(text, "no answer: %s\n", strerrorname_np(-one->result));
     }
 }
 
@@ -224,9 +231,9 @@ static void add_counts_of_detached_actors(domus_system *system, domi_text *text)
         busy[system->detached[i]->foreign] += system->detached[i]->busy;
     pthread_mutex_unlock(&system->mutex);
     if (busy[0] != 0)
-        domi_text_add(text, "%" PRIu32 " detached actors are not described\n", busy[0]);
+        domi_text_append_words(text, "%" PRIu32 " detached actors are not described\n", busy[0]);
     if (busy[1] != 0)
-        domi_text_add(text, "%" PRIu32 " outsiders are not described\n", busy[1]);
+        domi_text_append_words(text, "%" PRIu32 " outsiders are not described\n", busy[1]);
 }
 
 /* bytes of a thread's share of the text that are kept for the lines about the thread itself */
@@ -330,7 +337,7 @@ int domus_dump_actor(domus_system *system, domus_address address, char *at, size
         end_part_of_thread(system, &one);
     } else if (home != UINT32_MAX && home != system->count && address.house->home->pooled != NULL) {
         domi_text text = {.at = at, .size = size};
-        one.result = domi_dump_describe_pooled(system, address, &text);
+        one.result = domi_dump_describe_pooled_actor(system, address, &text);
         domi_outside_leave(system, &visit);
         return one.result;
     } else {

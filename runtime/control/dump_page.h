@@ -40,10 +40,10 @@ static inline void domi_dump_page_init(domi_dump_page *page, const domus_dump_fi
 }
 
 /* Count a house whose actor lives. Returns whether the page wants it described: then
- * domi_dump_record_result() follows. */
-static inline bool domi_dump_count_house(domi_dump_page *page, const domi_house *house)
+ * domi_dump_record_house_result() follows. */
+static inline bool domi_dump_count_house_in_page(domi_dump_page *page, const domi_house *house)
 {
-    if (page->behaviour[0] != '\0' && strncmp(domi_behaviour_name(domi_house_behaviour(house)),
+    if (page->behaviour[0] != '\0' && strncmp(domi_behaviour_name(domi_house_get_behaviour(house)),
                                               page->behaviour, sizeof page->behaviour - 1) != 0)
         return false;
     page->houses++;
@@ -56,7 +56,7 @@ static inline bool domi_dump_count_house(domi_dump_page *page, const domi_house 
 }
 
 /* Record in the page whether a wanted house was described, or did not fit into the text. */
-static inline void domi_dump_record_result(domi_dump_page *page, bool is_described)
+static inline void domi_dump_record_house_result(domi_dump_page *page, bool is_described)
 {
     page->described += is_described;
     page->left_out += !is_described;

@@ -32,15 +32,15 @@ typedef struct walk {
 
 static void describe_or_name_pooled_house(const walk *now, domi_house *house, domi_text *text)
 {
-    if (domi_pooled_borrow(house)) {
+    if (domi_pooled_take_idle_house(house)) {
         /* the actor may have ended between the walk's first look and this borrow */
-        if (domi_slots_is_alive(house))
+        if (domi_slots_does_actor_live_in(house))
             domi_house_describe(&now->system->outside, house, text);
-        domi_pooled_give_back(house->home->pooled, house);
+        domi_pooled_give_idle_house_back(house->home->pooled, house);
         return;
     }
-    domi_text_add_actor(text, &now->system->config, domi_house_address(house));
-    domi_text_add(text, ": scheduled, or its handler runs\n");
+    domi_text_append_name_of_actor(text, &now->system->config, domi_house_get_address(house));
+    domi_text_append_words(text, ": scheduled, or its handler runs\n");
 }
 
 /* Describe the house of a pool's actor, if the page wants it; the text gets the description as a
@@ -51,19 +51,19 @@ static void describe_pooled_house_if_wanted(void *house_, void *context)
     walk *now = context;
     size_t before = now->text->length;
 
-    if (!domi_slots_is_alive(house) || !domi_dump_count_house(&now->page, house))
+    if (!domi_slots_does_actor_live_in(house) || !domi_dump_count_house_in_page(&now->page, house))
         return;
     describe_or_name_pooled_house(now, house, now->text);
-    domi_dump_record_result(&now->page, domi_text_keep_whole(now->text, before));
+    domi_dump_record_house_result(&now->page, domi_text_cut_back_unless_whole(now->text, before));
 }
 
 static void add_runners_in_handlers(const domus_pool *pool, domi_text *text)
 {
     for (uint32_t i = 0; i < pool->count; i++) {
-        const domus_behaviour *running = domi_manager_running(&pool->runners[i]->manager);
+        const domus_behaviour *running = domi_manager_running_behaviour(&pool->runners[i]->manager);
         if (running != NULL && text->length + HEAD_BYTES < text->size)
-            domi_text_add(text, "runner %" PRIu32 " is in a handler of %.64s\n", i,
-                          domi_behaviour_name(running));
+            domi_text_append_words(text, "runner %" PRIu32 " is in a handler of %.64s\n", i,
+                                   domi_behaviour_name(running));
     }
 }
 
@@ -74,14 +74,15 @@ static void add_part_of_pool(domus_system *system, domus_pool *pool,
     walk now = {.system = system, .text = &text};
 
     domi_dump_page_init(&now.page, filter);
-    domi_text_add(&text, "pool %s:\n", pool->settings->name);
+    domi_text_append_words(&text, "pool %s:\n", pool->settings->name);
     add_runners_in_handlers(pool, &text);
-    domi_slots_walk_shared(&pool->home, describe_pooled_house_if_wanted, &now);
+    domi_slots_visit_while_others_spawn(&pool->home, describe_pooled_house_if_wanted, &now);
     text.size = share;
-    domi_text_add(&text, "pool %s: %" PRIu32 " actors", pool->settings->name, now.page.houses);
+    domi_text_append_words(&text, "pool %s: %" PRIu32 " actors", pool->settings->name,
+                           now.page.houses);
     if (now.page.left_out != 0)
-        domi_text_add(&text, ", %" PRIu32 " of them were left out", now.page.left_out);
-    domi_text_add(&text, "\n");
+        domi_text_append_words(&text, ", %" PRIu32 " of them were left out", now.page.left_out);
+    domi_text_append_words(&text, "\n");
     all->length += text.length;
 }
 
@@ -103,26 +104,28 @@ static void sleep_until_next_poll(domus_system *system)
     pthread_mutex_unlock(&system->mutex);
 }
 
-int domi_dump_describe_pooled(domus_system *system, domus_address address, domi_text *text)
+int domi_dump_describe_pooled_actor(domus_system *system, domus_address address, domi_text *text)
 {
     uint64_t until_ns = domi_clock_now(&system->clock) + DOMUS_DUMP_WAIT_NS;
     domi_house *house = address.house;
     int result = 0;
 
     for (;;) {
-        if (!domi_slots_is_alive(house) || domi_house_address(house).lease != address.lease)
+        if (!domi_slots_does_actor_live_in(house) ||
+            domi_house_get_address(house).lease != address.lease)
             return -ESTALE;
-        if (domi_pooled_borrow(house))
+        if (domi_pooled_take_idle_house(house))
             break;
         if (domi_clock_now(&system->clock) >= until_ns)
             return -ETIMEDOUT;
         sleep_until_next_poll(system);
     }
-    if (!domi_slots_is_alive(house) || domi_house_address(house).lease != address.lease)
+    if (!domi_slots_does_actor_live_in(house) ||
+        domi_house_get_address(house).lease != address.lease)
         result = -ESTALE;
     else
         domi_house_describe(&system->outside, house, text);
-    domi_pooled_give_back(house->home->pooled, house);
+    domi_pooled_give_idle_house_back(house->home->pooled, house);
     if (result == 0 && text->length >= text->size)
         result = -EMSGSIZE;
     return result;

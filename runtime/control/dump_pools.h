@@ -15,6 +15,6 @@ void domi_dump_describe_pools(domus_system *system, const domus_dump_filter *fil
 /* Describe the actor of a pool that has this address. Returns 0; -ESTALE if the actor is gone;
  * -EMSGSIZE if `text` is too small; -ETIMEDOUT if its handler does not return within
  * DOMUS_DUMP_WAIT_NS. Called inside the outside (visit.h). */
-int domi_dump_describe_pooled(domus_system *system, domus_address address, domi_text *text);
+int domi_dump_describe_pooled_actor(domus_system *system, domus_address address, domi_text *text);
 
 #endif

@@ -97,7 +97,7 @@ void domus_figures_remove(domus_system *system, const domus_figures_table *table
     pthread_mutex_unlock(&figures->mutex);
 }
 
-void domi_figures_end(domus_system *system)
+void domi_figures_end_all_tables(domus_system *system)
 {
     domi_figures *figures = &system->figures;
 
@@ -133,8 +133,8 @@ static void *grow_block_of_shot(void *block, uint64_t *room, uint64_t wanted, ui
         next *= 2;
     if (next == *room)
         return block;
-    void *grown =
-        block == NULL ? domi_memory_new_bytes((size_t)next) : domi_memory_grow(block, (size_t)next);
+    void *grown = block == NULL ? domi_memory_new_bytes((size_t)next)
+                                : domi_memory_grow_block(block, (size_t)next);
     if (grown != NULL)
         *room = next;
     return grown;

@@ -5,10 +5,10 @@
 #include "runtime/system/system.h"
 
 /* End all tables of figures that are left in a system, because the system is freed. */
-void domi_figures_end(domus_system *system);
+void domi_figures_end_all_tables(domus_system *system);
 
 /* Print all tables of figures except lists, each with its first rows, into `at` (NUL-terminated,
  * cut at `size` bytes). Returns the length of the whole text in bytes. */
-size_t domi_figures_print(domus_system *system, char *at, size_t size);
+size_t domi_figures_print_all_tables(domus_system *system, char *at, size_t size);
 
 #endif

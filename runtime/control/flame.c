@@ -29,7 +29,7 @@ static int make_room_in_array(domi_flame_array *array, size_t more, size_t size)
     while (wanted < array->count + more)
         wanted *= 2;
     void *grown = array->at == NULL ? domi_memory_new_bytes(wanted * size)
-                                    : domi_memory_grow(array->at, wanted * size);
+                                    : domi_memory_grow_block(array->at, wanted * size);
     if (grown == NULL)
         return -ENOMEM;
     array->at = grown;
@@ -80,7 +80,7 @@ static uint32_t hash_text_to_bucket(const char *text)
     return hash % DOMI_FLAME_BUCKETS;
 }
 
-int domi_flame_find_name(domi_flame *flame, const char *given, uint32_t *ret_name)
+int domi_flame_find_or_add_name(domi_flame *flame, const char *given, uint32_t *ret_name)
 {
     char text[DOMUS_CPU_PROFILE_NAME_MAX + 1];
 
@@ -89,7 +89,7 @@ int domi_flame_find_name(domi_flame *flame, const char *given, uint32_t *ret_nam
         *at = ':';
     uint32_t *bucket = &flame->buckets[hash_text_to_bucket(text)];
     for (uint32_t i = *bucket; i != 0; i = ((domi_flame_name *)flame->names.at)[i - 1].next) {
-        if (strcmp(domi_flame_text(flame, i - 1), text) == 0) {
+        if (strcmp(domi_flame_text_of_name(flame, i - 1), text) == 0) {
             *ret_name = i - 1;
             return 0;
         }
@@ -127,7 +127,7 @@ static int find_or_add_child_of_node(domi_flame *flame, uint32_t parent, uint32_
     return 0;
 }
 
-int domi_flame_add(domi_flame *flame, const uint32_t *names, uint32_t depth, uint64_t weight)
+int domi_flame_add_stack(domi_flame *flame, const uint32_t *names, uint32_t depth, uint64_t weight)
 {
     uint32_t path[DOMI_FLAME_DEPTH_MAX + 1] = {0};
 
@@ -150,8 +150,9 @@ static uint32_t merge_sorted_siblings(domi_flame *flame, uint32_t left, uint32_t
     uint32_t *link = &first;
 
     while (left != 0 && right != 0) {
-        bool is_left = strcmp(domi_flame_text(flame, get_node_of_flame(flame, left)->name),
-                              domi_flame_text(flame, get_node_of_flame(flame, right)->name)) <= 0;
+        bool is_left =
+            strcmp(domi_flame_text_of_name(flame, get_node_of_flame(flame, left)->name),
+                   domi_flame_text_of_name(flame, get_node_of_flame(flame, right)->name)) <= 0;
         uint32_t *taken = is_left ? &left : &right;
         *link = *taken;
         link = &get_node_of_flame(flame, *taken)->next;
@@ -187,7 +188,7 @@ static uint32_t sort_siblings_by_name(domi_flame *flame, uint32_t rest)
     return sorted;
 }
 
-void domi_flame_sort(domi_flame *flame)
+void domi_flame_sort_children(domi_flame *flame)
 {
     for (uint32_t i = 0; i < flame->nodes.count; i++)
         get_node_of_flame(flame, i)->first =
@@ -204,7 +205,7 @@ void domi_flame_walk_begin(domi_flame_walk *walk, const domi_flame *flame)
     walk->before[0] = 0;
 }
 
-bool domi_flame_walk_next(domi_flame_walk *walk, bool into)
+bool domi_flame_walk_to_next_node(domi_flame_walk *walk, bool into)
 {
     const domi_flame_node *node = domi_flame_node_at(walk->flame, walk->path[walk->depth]);
 

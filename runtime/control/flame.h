@@ -53,22 +53,22 @@ void domi_flame_fini(domi_flame *flame);
 /* Find the number of a name in a flame, or add the name. Bytes that are no printable ASCII are
  * escaped, a semicolon becomes a colon, and a name of more than DOMUS_CPU_PROFILE_NAME_MAX bytes is
  * cut. Returns 0; -ENOMEM. */
-int domi_flame_find_name(domi_flame *flame, const char *text, uint32_t *ret_name);
+int domi_flame_find_or_add_name(domi_flame *flame, const char *text, uint32_t *ret_name);
 
 /* Add a stack of 1..DOMI_FLAME_DEPTH_MAX names, the outermost first, to a flame, and count it
  * `weight` times. Returns 0; -ENOMEM, and then no count has changed, but the flame may have new
  * nodes that count nothing. */
-int domi_flame_add(domi_flame *flame, const uint32_t *names, uint32_t depth, uint64_t weight);
+int domi_flame_add_stack(domi_flame *flame, const uint32_t *names, uint32_t depth, uint64_t weight);
 
 /* Sort the children of each node of a flame by their names; called when all stacks are added. */
-void domi_flame_sort(domi_flame *flame);
+void domi_flame_sort_children(domi_flame *flame);
 
 static inline const domi_flame_node *domi_flame_node_at(const domi_flame *flame, uint32_t index)
 {
     return (const domi_flame_node *)flame->nodes.at + index;
 }
 
-static inline const char *domi_flame_text(const domi_flame *flame, uint32_t name)
+static inline const char *domi_flame_text_of_name(const domi_flame *flame, uint32_t name)
 {
     const domi_flame_name *names = flame->names.at;
 
@@ -90,7 +90,7 @@ void domi_flame_walk_begin(domi_flame_walk *walk, const domi_flame *flame);
 
 /* Go to the next node of a flame: with `into` to the first child of the present node, if it has
  * one, else past its children. Returns false after the last node. */
-bool domi_flame_walk_next(domi_flame_walk *walk, bool into);
+bool domi_flame_walk_to_next_node(domi_flame_walk *walk, bool into);
 
 /* Write a flame as folded stacks (domus/cpu_profile.h). */
 int domi_flame_write_folded(const domi_flame *flame, domus_cpu_profile_write *write, void *context);

@@ -24,7 +24,7 @@ static void flush_gathered_text(domi_flame_out *out)
     out->length = 0;
 }
 
-void domi_flame_out_add(domi_flame_out *out, const char *text, size_t length)
+void domi_flame_out_add_text(domi_flame_out *out, const char *text, size_t length)
 {
     DOMI_CHECK(length <= sizeof out->text);
     if (length > sizeof out->text - out->length)
@@ -33,7 +33,7 @@ void domi_flame_out_add(domi_flame_out *out, const char *text, size_t length)
     out->length += length;
 }
 
-void domi_flame_out_format(domi_flame_out *out, const char *format, ...)
+void domi_flame_out_add_formatted(domi_flame_out *out, const char *format, ...)
 {
     char text[DOMI_FLAME_OUT_FORMAT];
     va_list arguments;
@@ -42,10 +42,10 @@ void domi_flame_out_format(domi_flame_out *out, const char *format, ...)
     int length = vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     DOMI_CHECK(length >= 0 && (size_t)length < sizeof text);
-    domi_flame_out_add(out, text, (size_t)length);
+    domi_flame_out_add_text(out, text, (size_t)length);
 }
 
-int domi_flame_out_end(domi_flame_out *out)
+int domi_flame_out_flush(domi_flame_out *out)
 {
     flush_gathered_text(out);
     return out->error;

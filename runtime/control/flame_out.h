@@ -6,7 +6,7 @@
 #include <domus/cpu_profile.h>
 
 #define DOMI_FLAME_OUT_BYTES 4096u
-/* most bytes that one call of domi_flame_out_format() writes */
+/* most bytes that one call of domi_flame_out_add_formatted() writes */
 #define DOMI_FLAME_OUT_FORMAT 512u
 
 typedef struct domi_flame_out {
@@ -18,12 +18,12 @@ typedef struct domi_flame_out {
 } domi_flame_out;
 
 void domi_flame_out_begin(domi_flame_out *out, domus_cpu_profile_write *write, void *context);
-void domi_flame_out_add(domi_flame_out *out, const char *text, size_t length);
-void domi_flame_out_format(domi_flame_out *out, const char *format, ...)
+void domi_flame_out_add_text(domi_flame_out *out, const char *text, size_t length);
+void domi_flame_out_add_formatted(domi_flame_out *out, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Write the gathered bytes that are not written yet. Returns 0, or the first negative errno that
  * `write` has returned. */
-int domi_flame_out_end(domi_flame_out *out);
+int domi_flame_out_flush(domi_flame_out *out);
 
 #endif

@@ -52,7 +52,7 @@ static uint32_t find_depth_of_drawn_boxes(const domi_flame *flame)
     bool into = true;
 
     domi_flame_walk_begin(&walk, flame);
-    while (domi_flame_walk_next(&walk, into)) {
+    while (domi_flame_walk_to_next_node(&walk, into)) {
         into = make_box_of_node(&walk).width >= WIDTH_LEAST;
         if (into && walk.depth > depth)
             depth = walk.depth;
@@ -66,13 +66,13 @@ static void write_text_escaped_for_xml(domi_flame_out *out, const char *text, si
 {
     for (size_t i = 0; i < length && text[i] != '\0'; i++) {
         if (text[i] == '&')
-            domi_flame_out_add(out, "&amp;", 5);
+            domi_flame_out_add_text(out, "&amp;", 5);
         else if (text[i] == '<')
-            domi_flame_out_add(out, "&lt;", 4);
+            domi_flame_out_add_text(out, "&lt;", 4);
         else if (text[i] == '>')
-            domi_flame_out_add(out, "&gt;", 4);
+            domi_flame_out_add_text(out, "&gt;", 4);
         else
-            domi_flame_out_add(out, &text[i], 1);
+            domi_flame_out_add_text(out, &text[i], 1);
     }
 }
 
@@ -86,11 +86,11 @@ static void write_colour_of_name(domi_flame_out *out, const char *name, bool is_
         hash = (hash ^ (unsigned char)*at) * 16777619u;
     hash ^= hash >> 16;
     if (is_function)
-        domi_flame_out_format(out, "rgb(%u,%u,%u)", 225 + hash % 30, 120 + hash / 30 % 110,
-                              60 + hash / 3300 % 40);
+        domi_flame_out_add_formatted(out, "rgb(%u,%u,%u)", 225 + hash % 30, 120 + hash / 30 % 110,
+                                     60 + hash / 3300 % 40);
     else
-        domi_flame_out_format(out, "rgb(%u,%u,%u)", 120 + hash % 40, 170 + hash / 40 % 40,
-                              225 + hash / 1600 % 30);
+        domi_flame_out_add_formatted(out, "rgb(%u,%u,%u)", 120 + hash % 40, 170 + hash / 40 % 40,
+                                     225 + hash / 1600 % 30);
 }
 
 static void write_box_of_node(domi_flame_out *out, const domi_flame_walk *walk, box place,
@@ -98,51 +98,54 @@ static void write_box_of_node(domi_flame_out *out, const domi_flame_walk *walk, 
 {
     const domi_flame *flame = walk->flame;
     const domi_flame_node *node = domi_flame_node_at(flame, walk->path[walk->depth]);
-    const char *name = walk->depth == 0 ? "all" : domi_flame_text(flame, node->name);
+    const char *name = walk->depth == 0 ? "all" : domi_flame_text_of_name(flame, node->name);
     uint64_t all = domi_flame_node_at(flame, 0)->total;
     uint64_t left = place.left + MARGIN * 10;
     uint64_t letters = place.width / LETTER;
     uint32_t top = HEAD + (deepest - walk->depth) * ROW;
 
-    domi_flame_out_format(out, "<g><title>");
+    domi_flame_out_add_formatted(out, "<g><title>");
     write_text_escaped_for_xml(out, name, SIZE_MAX);
     uint64_t share = node->total * 1000 / all;
-    domi_flame_out_format(out, ": %" PRIu64 " samples, %" PRIu64 ".%" PRIu64 " %%</title>",
-                          node->total, share / 10, share % 10);
-    domi_flame_out_format(out,
-                          "<rect x=\"%" PRIu64 ".%" PRIu64 "\" y=\"%" PRIu32 "\" width=\"%" PRIu64
-                          ".%" PRIu64 "\" height=\"%u\" fill=\"",
-                          left / 10, left % 10, top, place.width / 10, place.width % 10, ROW - 1);
+    domi_flame_out_add_formatted(out, ": %" PRIu64 " samples, %" PRIu64 ".%" PRIu64 " %%</title>",
+                                 node->total, share / 10, share % 10);
+    domi_flame_out_add_formatted(out,
+                                 "<rect x=\"%" PRIu64 ".%" PRIu64 "\" y=\"%" PRIu32
+                                 "\" width=\"%" PRIu64 ".%" PRIu64 "\" height=\"%u\" fill=\"",
+                                 left / 10, left % 10, top, place.width / 10, place.width % 10,
+                                 ROW - 1);
     write_colour_of_name(out, name, walk->depth > 1);
-    domi_flame_out_format(out, "\"/>");
+    domi_flame_out_add_formatted(out, "\"/>");
     if (letters >= LETTERS) {
-        domi_flame_out_format(out, "<text x=\"%" PRIu64 ".%" PRIu64 "\" y=\"%" PRIu32 "\">",
-                              (left + 30) / 10, (left + 30) % 10, top + 12);
+        domi_flame_out_add_formatted(out, "<text x=\"%" PRIu64 ".%" PRIu64 "\" y=\"%" PRIu32 "\">",
+                                     (left + 30) / 10, (left + 30) % 10, top + 12);
         bool fits = strlen(name) <= letters;
         write_text_escaped_for_xml(out, name, fits ? SIZE_MAX : (size_t)letters - 2);
-        domi_flame_out_format(out, "%s</text>", fits ? "" : "..");
+        domi_flame_out_add_formatted(out, "%s</text>", fits ? "" : "..");
     }
-    domi_flame_out_format(out, "</g>\n");
+    domi_flame_out_add_formatted(out, "</g>\n");
 }
 
 static void write_head_of_svg(domi_flame_out *out, const char *title, uint32_t height)
 {
-    domi_flame_out_format(out,
-                          "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-                          "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" width=\"%u\" "
-                          "height=\"%" PRIu32 "\" viewBox=\"0 0 %u %" PRIu32 "\">\n<title>",
-                          WIDTH, height, WIDTH, height);
+    domi_flame_out_add_formatted(
+        out,
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" width=\"%u\" "
+        "height=\"%" PRIu32 "\" viewBox=\"0 0 %u %" PRIu32 "\">\n<title>",
+        WIDTH, height, WIDTH, height);
     write_text_escaped_for_xml(out, title, SIZE_MAX);
-    domi_flame_out_format(out, "</title>\n<style>text{font:12px monospace;fill:#000}"
-                               "rect:hover{stroke:#000}.page{fill:#fff}.head{font-size:14px}");
-    domi_flame_out_format(out, "@media(prefers-color-scheme:dark){.page{fill:#1b1b1b}"
-                               ".head{fill:#ddd}}</style>\n");
-    domi_flame_out_format(out,
-                          "<rect class=\"page\" width=\"100%%\" height=\"100%%\"/>\n"
-                          "<text class=\"head\" x=\"%u\" y=\"24\">",
-                          MARGIN);
+    domi_flame_out_add_formatted(out,
+                                 "</title>\n<style>text{font:12px monospace;fill:#000}"
+                                 "rect:hover{stroke:#000}.page{fill:#fff}.head{font-size:14px}");
+    domi_flame_out_add_formatted(out, "@media(prefers-color-scheme:dark){.page{fill:#1b1b1b}"
+                                      ".head{fill:#ddd}}</style>\n");
+    domi_flame_out_add_formatted(out,
+                                 "<rect class=\"page\" width=\"100%%\" height=\"100%%\"/>\n"
+                                 "<text class=\"head\" x=\"%u\" y=\"24\">",
+                                 MARGIN);
     write_text_escaped_for_xml(out, title, SIZE_MAX);
-    domi_flame_out_format(out, "</text>\n");
+    domi_flame_out_add_formatted(out, "</text>\n");
 }
 
 int domi_flame_write_svg(const domi_flame *flame, const char *title, domus_cpu_profile_write *write,
@@ -161,8 +164,8 @@ int domi_flame_write_svg(const domi_flame *flame, const char *title, domus_cpu_p
         bool is_drawn = place.width >= WIDTH_LEAST;
         if (is_drawn)
             write_box_of_node(&out, &walk, place, deepest);
-        more = domi_flame_walk_next(&walk, is_drawn);
+        more = domi_flame_walk_to_next_node(&walk, is_drawn);
     }
-    domi_flame_out_format(&out, "</svg>\n");
-    return domi_flame_out_end(&out);
+    domi_flame_out_add_formatted(&out, "</svg>\n");
+    return domi_flame_out_flush(&out);
 }

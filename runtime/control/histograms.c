@@ -45,7 +45,7 @@ int domus_system_histogram(const domus_system *system, uint32_t thread, domus_hi
     const domi_observing *observing =
         atomic_load_explicit(&system->threads[thread].observing, memory_order_acquire);
     if (observing != NULL)
-        domi_histogram_read(get_histogram_of_kind(observing, kind), ret_histogram);
+        domi_histogram_add_all_to_copy(get_histogram_of_kind(observing, kind), ret_histogram);
     return 0;
 }
 
@@ -68,7 +68,7 @@ int domus_system_answers(const domus_system *system, uint32_t thread, uint32_t i
     snprintf(ret_behaviour, DOMUS_BEHAVIOUR_NAME_SIZE, "%s",
              entry->tally != 0 ? system->behaviours.known[entry->tally].name : "(others)");
     memset(ret_histogram, 0, sizeof *ret_histogram);
-    domi_histogram_read(&entry->times, ret_histogram);
+    domi_histogram_add_all_to_copy(&entry->times, ret_histogram);
     return 0;
 }
 

@@ -18,7 +18,7 @@ int domi_system_new(const domus_config *config, domi_simulator *simulator, char 
 
 /* Returns how long an idle thread spins, in nanoseconds: `spin_ns`, or the library's choice if
  * scheduler.idle.spin is `auto`. Any thread. */
-uint64_t domi_system_choose_spin(const domus_system *system, uint64_t spin_ns);
+uint64_t domi_system_choose_spin_time(const domus_system *system, uint64_t spin_ns);
 
 /* ---- thread_life.c ----------------------------------------------------------------------------*/
 
@@ -37,7 +37,7 @@ int domi_thread_init(domi_thread *thread, struct domus_system *system, uint32_t 
 int domi_thread_start(domi_thread *thread, char *error, size_t error_size);
 
 /* Wait until the OS thread has ended, if it was started. */
-void domi_thread_join(domi_thread *thread);
+void domi_thread_wait_for_end(domi_thread *thread);
 
 /* Free the parts of a thread of the loop that domi_thread_init() has made. */
 void domi_thread_fini(domi_thread *thread);
@@ -62,10 +62,10 @@ void domi_helpers_fini(domus_system *system);
 
 /* Copy a checked configuration into a system, and resolve the settings of its listeners. Returns 0;
  * -ENOMEM, and then the system holds no part of the copy. */
-int domi_config_copy(domus_system *system, const domus_config *config);
+int domi_config_copy_into_system(domus_system *system, const domus_config *config);
 
 /* Free the system's copy of its configuration. */
-void domi_config_free(domus_system *system);
+void domi_config_free_copy_of_system(domus_system *system);
 
 /* ---- stop.c -----------------------------------------------------------------------------------*/
 
@@ -81,6 +81,6 @@ void domi_system_set_stop_step(domus_system *system, domi_stop_step step);
 
 /* Let all threads leave their loops, and join them. Returns false if a thread has not left its loop
  * by `until_ns`. */
-bool domi_system_end(domus_system *system, uint64_t until_ns);
+bool domi_system_end_threads(domus_system *system, uint64_t until_ns);
 
 #endif

@@ -49,14 +49,14 @@ void domus_system_machine(const domus_system *system, domus_machine *ret_machine
         .periods = cgroup.periods,
         .stolen_ns = cpus.stolen_ns,
         .idle_ns = cpus.idle_ns,
-        .cpu_ns = domi_clock_cpu_ns(CLOCK_PROCESS_CPUTIME_ID),
-        .files_open = domi_machine_files_open(""),
+        .cpu_ns = domi_clock_read_cpu_ns(CLOCK_PROCESS_CPUTIME_ID),
+        .files_open = domi_machine_count_open_files(""),
         .files_max = read_limit_of_open_files(),
         .backend = system->backend_name != NULL ? system->backend_name : "",
         .backend_why = system->backend_why,
     };
-    domi_resolver_count(system->resolver, &ret_machine->names_looked_up,
-                        &ret_machine->names_queued);
+    domi_resolver_count_names(system->resolver, &ret_machine->names_looked_up,
+                              &ret_machine->names_queued);
 }
 
 int domus_system_thread_times(const domus_system *system, uint32_t index,
@@ -69,8 +69,8 @@ int domus_system_thread_times(const domus_system *system, uint32_t index,
     if (tid == 0 || domi_counter_read(&counters->cpu_end_ns) != 0)
         return -ENODATA;
     *ret_times = (domus_thread_times){
-        .cpu_ns = domi_clock_cpu_ns((clockid_t)domi_counter_read(&counters->cpu_clock)),
-        .waiting_ns = domi_machine_waiting_ns("", (int)tid),
+        .cpu_ns = domi_clock_read_cpu_ns((clockid_t)domi_counter_read(&counters->cpu_clock)),
+        .waiting_ns = domi_machine_read_wait_of_thread("", (int)tid),
     };
     return 0;
 }

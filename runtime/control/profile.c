@@ -38,7 +38,7 @@ static uint64_t read_cpu_time_of_thread(const domi_thread *thread)
     if (end_ns == 0) {
         if (start_ns == 0)
             return 0;
-        end_ns = domi_clock_cpu_ns((clockid_t)domi_counter_read(&thread->counters.cpu_clock));
+        end_ns = domi_clock_read_cpu_ns((clockid_t)domi_counter_read(&thread->counters.cpu_clock));
     }
     return end_ns > start_ns ? end_ns - start_ns : 0;
 }
@@ -247,7 +247,7 @@ int domus_pool_profile(const domus_pool *pool, uint32_t index, domus_runner_prof
         return -EINVAL;
     const domus_runner *runner = pool->runners[index];
     const domi_runner_counters *from = &runner->counters;
-    const domi_spans spans = domi_span_read(runner);
+    const domi_spans spans = domi_span_read_times(runner);
 
     *ret_profile = (domus_runner_profile){
         .wall_ns = spans.lived_ns,
@@ -300,6 +300,6 @@ void domus_system_usage(domus_system *system, domus_usage *ret_usage)
                                .jobs_queued = domi_counter_read(&helpers->queued)};
     pthread_mutex_lock(&system->mutex);
     ret_usage->detached_threads = system->detached_count;
-    ret_usage->detached_busy = domi_detached_houses(system);
+    ret_usage->detached_busy = domi_detached_count_busy_threads(system);
     pthread_mutex_unlock(&system->mutex);
 }

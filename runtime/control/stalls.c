@@ -21,14 +21,14 @@ static void describe_stall_record(const domi_stall_record *record, uint64_t now_
         .index = record->index,
         .frame_count = record->count,
     };
-    domi_stall_record_name(ret_stall->pool, record->pool);
-    domi_stall_record_name(ret_stall->behaviour, record->behaviour);
-    domi_stall_record_name(ret_stall->type, record->type);
+    domi_stall_record_set_name(ret_stall->pool, record->pool);
+    domi_stall_record_set_name(ret_stall->behaviour, record->behaviour);
+    domi_stall_record_set_name(ret_stall->type, record->type);
     for (uint32_t i = 0; i < record->count; i++) {
         /* All frames but the first hold return addresses, which may be the begin of another
          * function, so 1 is subtracted. */
         uintptr_t at = (uintptr_t)record->frames[i] - (i != 0);
-        (void)domi_symbols_find(symbols, at, ret_stall->frames[i], DOMUS_STALL_FRAME_SIZE);
+        (void)domi_symbols_find_name(symbols, at, ret_stall->frames[i], DOMUS_STALL_FRAME_SIZE);
     }
 }
 
@@ -41,8 +41,8 @@ int domus_stalls_read(domus_system *system, domus_stall *stalls, uint32_t room, 
     domi_symbols *symbols = domi_symbols_new();
     if (symbols == NULL)
         return -ENOMEM;
-    uint32_t count = domi_stall_history_copy(&system->stall_history, records,
-                                             room < DOMUS_STALLS_KEPT ? room : DOMUS_STALLS_KEPT);
+    uint32_t count = domi_stall_history_copy_newest(
+        &system->stall_history, records, room < DOMUS_STALLS_KEPT ? room : DOMUS_STALLS_KEPT);
     uint64_t now_ns = domi_clock_now(&system->clock);
     for (uint32_t i = 0; i < count; i++)
         describe_stall_record(&records[i], now_ns, symbols, &stalls[i]);

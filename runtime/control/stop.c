@@ -40,7 +40,7 @@ void domi_system_set_stage(domus_system *system, domi_stage stage)
      * message any more. */
     system->outside.ending.closing = stage > DOMI_LAST_TO_SPAWN;
     if (stage == DOMI_STAGE_ENDING)
-        domi_outside_close(system);
+        domi_outside_fail_all_asks(system);
     domi_outside_unlock(system);
 }
 
@@ -54,14 +54,14 @@ void domi_system_set_stop_step(domus_system *system, domi_stop_step step)
                           memory_order_seq_cst);
     domi_outside_lock(system);
     for (uint32_t i = 0; i < system->count; i++)
-        domi_manager_notify(&system->outside, &system->threads[i].manager);
+        domi_manager_notify_of_push(&system->outside, &system->threads[i].manager);
     /* From DOMI_STOP_ACTORS on detached actors are closed, so their list cannot grow, and is read
      * without the mutex. */
     if (step >= DOMI_STOP_ACTORS)
-        domi_detached_notify_all(system);
+        domi_detached_wake_all_threads(system);
     domi_outside_unlock(system);
     domi_seats_wake_caretaker(system);
-    domi_pools_call(system);
+    domi_pools_call_all_runners(system);
 }
 
 /* --- waiting ---------------------------------------------------------------------------------- */
@@ -83,7 +83,7 @@ static bool has_stopped_listening(const domus_system *system)
  * on its way. */
 static bool is_drain_over(const domus_system *system)
 {
-    return has_stopped_listening(system) && domi_system_connections(system) == 0;
+    return has_stopped_listening(system) && domi_system_count_accepted_connections(system) == 0;
 }
 
 /* True if no connection is left that was accepted, while connections that this system has made to
@@ -91,10 +91,11 @@ static bool is_drain_over(const domus_system *system)
  * begins or ends between the reads would mix the counts. */
 static bool have_all_connections_ended(const domus_system *system)
 {
-    uint64_t before = domi_system_count_outbound(system);
+    uint64_t before = domi_system_count_made_connections(system);
 
-    return has_stopped_listening(system) && domi_system_connections(system) == before &&
-           domi_system_count_outbound(system) == before;
+    return has_stopped_listening(system) &&
+           domi_system_count_accepted_connections(system) == before &&
+           domi_system_count_made_connections(system) == before;
 }
 
 static bool have_all_threads_begun_close(const domus_system *system)
@@ -113,7 +114,7 @@ static bool have_all_actors_ended(const domus_system *system)
             domi_counter_read(&system->threads[i].manager.births.houses) != 0)
             return false;
     }
-    return domi_detached_houses(system) == 0 &&
+    return domi_detached_count_busy_threads(system) == 0 &&
            domi_pools_have_begun_step(system, DOMI_STOP_ACTORS) &&
            domi_pools_count_houses(system) == 0;
 }
@@ -172,7 +173,7 @@ static void end_detached_actors(domus_system *system)
          * one; else NULL */
         domi_manager *outer = domi_thread_manager;
 
-        domi_manager_own(manager);
+        domi_manager_become_owner(manager);
         (void)domi_manager_take_arrivals(manager);
         domi_system_record_left_actors(system, manager);
         domi_thread_manager = manager;
@@ -181,26 +182,26 @@ static void end_detached_actors(domus_system *system)
     }
 }
 
-bool domi_system_end(domus_system *system, uint64_t until_ns)
+bool domi_system_end_threads(domus_system *system, uint64_t until_ns)
 {
-    domi_detached_close(system);
+    domi_detached_close_for_spawns(system);
     domi_system_set_stop_step(system, DOMI_STOP_END);
     if (until_ns != UINT64_MAX &&
         !wait_until_true_or_late(system, have_all_threads_ended, until_ns))
         return false;
     domi_monitor_stop(system);
     for (uint32_t i = 0; i < system->count; i++)
-        domi_thread_join(&system->threads[i]);
-    domi_detached_join(system);
-    domi_seats_join(system);
+        domi_thread_wait_for_end(&system->threads[i]);
+    domi_detached_join_threads(system);
+    domi_seats_join_caretaker(system);
     /* All threads have ended, so the calling thread owns their managers now, and makes dead letters
      * of the messages that were put after their receivers had ended. */
     for (uint32_t i = 0; i < system->count; i++) {
-        domi_manager_own(&system->threads[i].manager);
+        domi_manager_become_owner(&system->threads[i].manager);
         (void)domi_manager_take_arrivals(&system->threads[i].manager);
     }
     end_detached_actors(system);
-    domi_pools_end(system);
+    domi_pools_join_and_end_actors(system);
     for (size_t i = 0; i < system->config.listener_count; i++) {
         domi_acceptor_free_unmounted(system->unmounted[i]);
         system->unmounted[i] = NULL;
@@ -213,7 +214,7 @@ static void drain_connections_of_system(domus_system *system)
     uint64_t until_ns =
         domi_clock_now(&system->clock) + DOMI_LIVE(system, shutdown.drain_timeout_ns);
 
-    system->cut_before = system->cut_logged = domi_system_count_cut(system);
+    system->cut_before = system->cut_logged = domi_system_count_cut_channels(system);
     domi_system_set_stage(system, DOMI_STAGE_DRAINING);
     domi_system_set_stop_step(system, DOMI_STOP_DRAIN);
     if (wait_until_true_or_late(system, have_all_connections_ended, until_ns))
@@ -230,7 +231,7 @@ static void drain_connections_of_system(domus_system *system)
  * step, so their mounts are counted. */
 static bool have_threads_begun_step(const domus_system *system)
 {
-    domi_stop_step wanted = domi_system_read_step(system, memory_order_relaxed);
+    domi_stop_step wanted = domi_system_read_stop_step(system, memory_order_relaxed);
 
     for (uint32_t i = 0; i < system->count; i++) {
         if (domi_thread_read_stop_step(&system->threads[i]) < wanted)
@@ -252,11 +253,11 @@ static void tell_processes_to_end(domus_system *system, uint64_t until_ns)
     domus_address addresses[64];
     uint32_t count;
 
-    while ((count = domi_processes_mark_told(&system->processes, addresses, 64)) != 0) {
+    while ((count = domi_processes_take_to_tell_of_end(&system->processes, addresses, 64)) != 0) {
         domi_outside_lock(system);
         system->outside.now_ns = domi_clock_now(&system->clock);
         for (uint32_t i = 0; i < count; i++)
-            (void)domi_process_cancel(&system->outside, addresses[i], until_ns);
+            (void)domi_process_send_last_event(&system->outside, addresses[i], until_ns);
         domi_outside_unlock(system);
     }
 }
@@ -282,7 +283,7 @@ static void tell_processes_and_wait_for_end(domus_system *system, uint64_t until
 static void close_spawning_and_stop_actors(domus_system *system, uint64_t processes_until_ns,
                                            uint64_t until_ns)
 {
-    domi_detached_close(system);
+    domi_detached_close_for_spawns(system);
     domi_system_set_stop_step(system, DOMI_STOP_CLOSE);
     if (!wait_until_true_or_late(system, have_all_threads_begun_close, until_ns))
         return;
@@ -296,7 +297,7 @@ static int stop_system_step_by_step(domus_system *system)
 {
     uint64_t time_ns = DOMI_LIVE(system, shutdown.actor_timeout_ns);
     if (system->stage == DOMI_STAGE_RUNNING) {
-        domi_outsiders_detach_own(system);
+        domi_outsiders_detach_calling_thread(system);
         drain_connections_of_system(system);
         uint64_t processes_until_ns = domi_clock_now(&system->clock) + time_ns;
         tell_processes_and_wait_for_end(system, processes_until_ns);
@@ -307,18 +308,18 @@ static int stop_system_step_by_step(domus_system *system)
         domi_resolver_close(system->resolver);
         domi_system_set_stage(system, DOMI_STAGE_ENDING);
     }
-    if (!domi_system_end(system,
-                         domi_clock_now(&system->clock) + (time_ns > END_NS ? time_ns : END_NS))) {
+    if (!domi_system_end_threads(system, domi_clock_now(&system->clock) +
+                                             (time_ns > END_NS ? time_ns : END_NS))) {
         record_stuck_handlers(system);
-        domi_system_log_left(system);
+        domi_system_log_left_actors(system);
         domi_system_log_held_connections(system);
-        (void)domi_system_log_cut(system);
+        (void)domi_system_log_cut_channels(system);
         return -ETIMEDOUT;
     }
     domi_system_set_stage(system, DOMI_STAGE_STOPPED);
-    domi_pressure_end(system);
-    domi_system_log_left(system);
-    int cut = domi_system_log_cut(system);
+    domi_pressure_end_measuring(system);
+    domi_system_log_left_actors(system);
+    int cut = domi_system_log_cut_channels(system);
     if (system->failed != 0) {
         memcpy(system->error, system->failed_text, sizeof system->error);
         return system->failed;

@@ -28,7 +28,7 @@ static int choose_cpus_for_threads(domus_system *system, const domus_config *con
                                    size_t error_size)
 {
     if (system->simulator == NULL)
-        return domi_cpus_choose(config, "", &system->cpus, error, error_size);
+        return domi_cpus_choose_for_threads(config, "", &system->cpus, error, error_size);
     DOMI_CHECK(config->system.threads != 0);
     /* a simulation has as many threads as the configuration says, whatever CPUs the machine has */
     system->cpus.threads = config->system.threads;
@@ -39,7 +39,7 @@ static int choose_cpus_for_threads(domus_system *system, const domus_config *con
  * wake-up, as measured on the machine of the project. */
 #define SPIN_AUTO_NS UINT64_C(20000)
 
-uint64_t domi_system_choose_spin(const domus_system *system, uint64_t spin_ns)
+uint64_t domi_system_choose_spin_time(const domus_system *system, uint64_t spin_ns)
 {
     if (system->simulator != NULL)
         return 0; /* a simulated thread never spins, because its clock stands still meanwhile */
@@ -141,7 +141,7 @@ static void make_tables_of_threads(domus_system *system)
 
     system->count = system->cpus.threads;
     system->threads_bytes = system->count * sizeof(domi_thread);
-    system->threads = domi_memory_map(system->threads_bytes);
+    system->threads = domi_memory_map_pages(system->threads_bytes);
     system->pools_from = system->count + 1 + detached_max;
     system->managers_count = system->pools_from + domi_pools_count_managers(system);
     system->managers = domi_memory_new(system->managers_count * sizeof(domi_manager *));
@@ -155,11 +155,11 @@ static int make_system_without_start(const domus_config *config, domi_simulator 
     int result = domus_config_check(config, error, error_size);
 
     if (result == 0)
-        result = domi_fork_watch();
+        result = domi_fork_begin_to_count();
     if (result != 0)
         return result;
-    domus_system *system = domi_memory_map(sizeof *system);
-    if (system == NULL || domi_config_copy(system, config) != 0) {
+    domus_system *system = domi_memory_map_pages(sizeof *system);
+    if (system == NULL || domi_config_copy_into_system(system, config) != 0) {
         result = -ENOMEM;
         goto fail_system;
     }
@@ -171,8 +171,8 @@ static int make_system_without_start(const domus_config *config, domi_simulator 
         goto fail_config;
 
     system->config.scheduler.idle.spin_ns =
-        domi_system_choose_spin(system, config->scheduler.idle.spin_ns);
-    domi_live_init(system, config->scheduler.idle.spin_ns);
+        domi_system_choose_spin_time(system, config->scheduler.idle.spin_ns);
+    domi_live_init_from_config(system, config->scheduler.idle.spin_ns);
     make_tables_of_threads(system);
     if (sched_getaffinity(0, sizeof system->all_cpus, &system->all_cpus) != 0)
         /* a system call filter refuses the call, so all CPUs count as allowed */
@@ -193,7 +193,8 @@ static int make_system_without_start(const domus_config *config, domi_simulator 
         goto fail_names;
     if (hooks != NULL)
         system->hooks = *hooks;
-    atomic_store_explicit(&system->started_under, domi_fork_number(), memory_order_relaxed);
+    atomic_store_explicit(&system->started_under, domi_fork_number_of_process(),
+                          memory_order_relaxed);
     domi_letters_init(&system->letters);
     domi_processes_init(&system->processes);
     if (simulator == NULL)
@@ -212,12 +213,12 @@ fail_threads:
     domi_live_fini(system);
     fini_routers_grains_and_groups(system);
     domi_memory_free(system->detached);
-    domi_memory_unmap(system->threads, system->threads_bytes);
+    domi_memory_unmap_pages(system->threads, system->threads_bytes);
     domi_memory_free(system->managers);
 fail_config:
-    domi_config_free(system);
+    domi_config_free_copy_of_system(system);
 fail_system:
-    domi_memory_unmap(system, sizeof *system);
+    domi_memory_unmap_pages(system, sizeof *system);
     return result;
 }
 
@@ -333,7 +334,7 @@ static int start_rings_of_simulated_threads(domus_system *system)
     int result = 0;
 
     for (uint32_t i = 0; i < system->count && result == 0; i++)
-        result = domi_io_start(&system->threads[i].io);
+        result = domi_io_start_ring(&system->threads[i].io);
     /* the start cannot fail, because the ring of a simulated thread always starts */
     DOMI_CHECK(result == 0);
     return result;
@@ -350,7 +351,8 @@ static int make_and_start_all_threads(domus_system *system)
     uint32_t made;
     int result;
 
-    atomic_store_explicit(&system->started_under, domi_fork_number(), memory_order_relaxed);
+    atomic_store_explicit(&system->started_under, domi_fork_number_of_process(),
+                          memory_order_relaxed);
     system->managers[system->count] = &system->outside;
     result = domi_outside_init(system);
     if (result != 0) {
@@ -367,7 +369,7 @@ static int make_and_start_all_threads(domus_system *system)
                sizeof system->outside);
         return result;
     }
-    domi_pressure_begin(system);
+    domi_pressure_begin_to_measure(system);
     if (system->simulator == NULL)
         domi_log_missing_folders(system);
     made = make_threads_of_system(system, &result);
@@ -375,7 +377,7 @@ static int make_and_start_all_threads(domus_system *system)
         result = system->simulator != NULL ? start_rings_of_simulated_threads(system)
                                            : start_threads_and_wait(system);
         if (result == 0 && system->simulator == NULL)
-            result = domi_pools_start(system);
+            result = domi_pools_start_runner_threads(system);
         if (result == 0 && (result = domi_monitor_start(system)) != 0)
             snprintf(system->error, sizeof system->error, "the monitor's thread cannot be made: %s",
                      strerror(-result));
@@ -383,9 +385,9 @@ static int make_and_start_all_threads(domus_system *system)
             domi_system_set_stage(system, DOMI_STAGE_RUNNING);
             return 0;
         }
-        (void)domi_system_end(system, UINT64_MAX);
+        (void)domi_system_end_threads(system, UINT64_MAX);
     }
-    domi_pressure_end(system);
+    domi_pressure_end_measuring(system);
     domi_outside_fini(system);
     free_threads_of_system(system, made);
     domi_pools_fini(system);
@@ -419,17 +421,19 @@ static void end_actors_left_by_abandoned_work(domus_system *system)
 {
     for (uint32_t i = 0; i < system->count; i++) {
         domi_manager *manager = &system->threads[i].manager;
-        domi_manager_own(manager); /* this thread may own the manager, whose own thread has ended */
+        domi_manager_become_owner(
+            manager); /* this thread may own the manager, whose own thread has ended */
         manager->ending.work_over = true;
         domi_manager_end_actors(manager);
     }
     for (uint32_t i = 0; i < system->detached_count; i++) {
         domi_manager *manager = &system->detached[i]->manager;
-        domi_manager_own(manager); /* this thread may own the manager, whose own thread has ended */
+        domi_manager_become_owner(
+            manager); /* this thread may own the manager, whose own thread has ended */
         manager->ending.work_over = true;
         domi_manager_end_actors(manager);
     }
-    domi_pools_end_left(system);
+    domi_pools_end_abandoned_actors(system);
 }
 
 void domus_system_free(domus_system *system)
@@ -467,13 +471,13 @@ void domus_system_free(domus_system *system)
     pthread_cond_destroy(&system->changed);
     pthread_mutex_destroy(&system->outside_mutex);
     pthread_mutex_destroy(&system->stall_history.mutex);
-    domi_figures_end(system);
+    domi_figures_end_all_tables(system);
     pthread_mutex_destroy(&system->mutex);
     domi_memory_free(system->detached);
-    domi_memory_unmap(system->threads, system->threads_bytes);
+    domi_memory_unmap_pages(system->threads, system->threads_bytes);
     domi_memory_free(system->managers);
-    domi_config_free(system);
-    domi_memory_unmap(system, sizeof *system);
+    domi_config_free_copy_of_system(system);
+    domi_memory_unmap_pages(system, sizeof *system);
     (void)domi_memory_set_allocator(before);
 }
 

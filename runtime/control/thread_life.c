@@ -34,16 +34,16 @@
 #include <unistd.h>
 
 const domi_runtime_hooks domi_hooks_of_threads = {
-    .wake = domi_thread_wake,
-    .log = domi_log_happening,
-    .warn = domi_log_mistake,
-    .say = domi_log_text,
-    .spawn_detached = domi_detached_spawn,
-    .withdraw = domi_blocking_withdraw,
+    .wake = domi_thread_wake_manager,
+    .log = domi_log_what_happened_to_actor,
+    .warn = domi_log_mistake_of_user,
+    .say = domi_log_text_for_manager,
+    .spawn_detached = domi_detached_spawn_actor,
+    .withdraw = domi_blocking_withdraw_work,
     .block = domus_blocking,
-    .resolve = domi_resolver_resolve,
-    .unresolve = domi_resolver_withdraw,
-    .read_memory = domi_pressure_read,
+    .resolve = domi_resolver_begin_lookup,
+    .unresolve = domi_resolver_withdraw_lookup,
+    .read_memory = domi_pressure_read_levels,
     .read_clock = domi_system_read_clock,
 };
 
@@ -51,7 +51,7 @@ int domi_thread_init(domi_thread *thread, domus_system *system, uint32_t index, 
                      const domi_backend *backend, char *error, size_t error_size)
 {
     uint64_t now_ns = domi_clock_now(&system->clock);
-    domi_manager_options options = domi_system_manager_options(system, index, now_ns);
+    domi_manager_options options = domi_system_make_manager_options(system, index, now_ns);
 
     options.hooks = system->thread_hooks;
     options.thread = thread;
@@ -80,7 +80,7 @@ int domi_thread_init(domi_thread *thread, domus_system *system, uint32_t index, 
     thread->stamp_ns = now_ns;
     thread->cpu = cpu;
     thread->stealing.victim = DOMI_NO_VICTIM;
-    domi_thread_apply_config(thread);
+    domi_thread_apply_config_values(thread);
     memcpy(thread->io.settings_of, system->listener_settings, sizeof thread->io.settings_of);
     domi_random_init(&thread->stealing.random, index);
     return 0;
@@ -100,8 +100,8 @@ static void report_start_of_thread(domus_system *system, int result)
         domi_setup_step step = system->threads[0].io.backend == &domi_backend_epoll
                                    ? DOMI_SETUP_EPOLL
                                    : DOMI_SETUP_ENABLE;
-        domi_setup_explain(result, step, &system->config, system->start_text,
-                           sizeof system->start_text);
+        domi_setup_explain_failure(result, step, &system->config, system->start_text,
+                                   sizeof system->start_text);
     }
     pthread_cond_broadcast(&system->changed);
     pthread_mutex_unlock(&system->mutex);
@@ -122,42 +122,42 @@ static void wait_for_all_threads(domus_system *system)
 static void *run_loop_of_thread(void *thread_)
 {
     domi_thread *thread = thread_;
-    int result = domi_io_start(&thread->io);
+    int result = domi_io_start_ring(&thread->io);
 
     domi_thread_manager = &thread->manager;
-    domi_manager_own(&thread->manager);
+    domi_manager_become_owner(&thread->manager);
     if (thread->config->stall.signal != 0)
         domi_backtrace_enable_thread(&thread->stall.backtrace, (int)thread->config->stall.signal,
                                      domi_stall_record_interrupted, thread);
     domi_samples_enable_thread(&thread->sampled, &thread->manager);
-    domi_crash_enter(&thread->recorder);
+    domi_crash_prepare_thread(&thread->recorder);
     (void)domi_memory_set_allocator(thread->system->hooks.allocator);
     (void)domi_memory_set_meter(&thread->system->pressure.meter);
     report_start_of_thread(thread->system, result);
     if (result != 0) {
-        domi_crash_leave();
+        domi_crash_unprepare_thread();
         return NULL;
     }
-    domi_pages_keep();
+    domi_pages_begin_to_keep();
     thread->stamp_ns = thread->manager.now_ns = domi_clock_now(thread->clock);
     clockid_t cpu_clock = CLOCK_THREAD_CPUTIME_ID;
     (void)pthread_getcpuclockid(pthread_self(), &cpu_clock);
     atomic_store_explicit(&thread->counters.cpu_clock, (uint64_t)cpu_clock, memory_order_relaxed);
-    thread->uncounted_from_ns = domi_clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID);
+    thread->uncounted_from_ns = domi_clock_read_cpu_ns(CLOCK_THREAD_CPUTIME_ID);
     domi_counter_add(&thread->counters.cpu_start_ns, thread->uncounted_from_ns);
     domi_counter_add(&thread->counters.tid, (uint64_t)gettid());
     domi_counter_add(&thread->counters.stamp_ns, thread->stamp_ns);
-    domi_thread_loop(thread);
+    domi_thread_run_loop(thread);
     domi_samples_disable_thread(&thread->sampled);
-    domi_thread_stamp(thread, DOMI_SPAN_OTHER);
-    domi_counter_add(&thread->counters.cpu_end_ns, domi_clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID));
+    domi_thread_stamp_time(thread, DOMI_SPAN_OTHER);
+    domi_counter_add(&thread->counters.cpu_end_ns, domi_clock_read_cpu_ns(CLOCK_THREAD_CPUTIME_ID));
     wait_for_all_threads(thread->system);
     domi_system_record_left_actors(thread->system, &thread->manager);
     domi_manager_end_actors(&thread->manager);
-    domi_io_end(&thread->io);
-    domi_pages_free();
+    domi_io_end_tries_and_connects(&thread->io);
+    domi_pages_free_kept();
     (void)domi_memory_set_meter(NULL);
-    domi_crash_leave();
+    domi_crash_unprepare_thread();
     return NULL;
 }
 
@@ -218,7 +218,7 @@ static int create_pinned_thread(domi_thread *thread)
     int result = pthread_attr_init(&attributes);
 
     if (result == 0) {
-        domi_signals_block(&before);
+        domi_signals_block_for_new_thread(&before);
         result = create_os_thread(thread, &attributes);
         pthread_sigmask(SIG_SETMASK, &before, NULL);
     }
@@ -267,7 +267,7 @@ int domi_thread_start(domi_thread *thread, char *error, size_t error_size)
     return 0;
 }
 
-void domi_thread_join(domi_thread *thread)
+void domi_thread_wait_for_end(domi_thread *thread)
 {
     if (!thread->started)
         return;
@@ -278,8 +278,8 @@ void domi_thread_join(domi_thread *thread)
 void domi_thread_fini(domi_thread *thread)
 {
     thread->kept = domi_kept_free(thread->kept);
-    domi_observing_free(thread);
-    domi_pairs_free(thread);
+    domi_observing_free_histograms(thread);
+    domi_pairs_free_counters(thread);
     domi_io_fini(&thread->io);
     domi_manager_fini(&thread->manager);
 }

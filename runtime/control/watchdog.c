@@ -43,15 +43,15 @@ static bool is_sleeping_thread_overdue(const domi_thread *thread, uint64_t now_n
  * the word, is a thread with a beat of its own. */
 static bool is_thread_at_rest(const domi_thread *thread, uint64_t now_ns)
 {
-    uint32_t park = domi_park_peek(&thread->manager.park);
+    uint32_t park = domi_park_read_word(&thread->manager.park);
 
     /* the thread counts as at rest, because its loop has not begun, or has ended */
     if (domi_counter_read(&thread->counters.stamp_ns) == 0 ||
         domi_counter_read(&thread->counters.cpu_end_ns) != 0)
         return true;
-    if (domi_park_is_at_rest(park))
+    if (domi_park_is_word_of_sleeper(park))
         return !is_sleeping_thread_overdue(thread, now_ns);
-    return park == DOMI_PARK_SPINNING && domi_manager_running(&thread->manager) == NULL;
+    return park == DOMI_PARK_SPINNING && domi_manager_running_behaviour(&thread->manager) == NULL;
 }
 
 /* Returns whether a runner of a pool waits for a turn, or has no OS thread; it need not show life
@@ -84,14 +84,14 @@ static uint32_t call_for_each_note(domus_watchdog *watchdog,
 
     for (uint32_t i = 0; i < system->count; i++) {
         const domi_thread *thread = &system->threads[i];
-        uint64_t beat = domi_thread_beat(thread);
+        uint64_t beat = domi_thread_count_beats(thread);
         sum += act(next++, is_thread_at_rest(thread, watchdog->now_ns), beat);
     }
     pthread_mutex_lock(&system->mutex);
     for (uint32_t i = 0; i < system->pool_count; i++) {
         const domus_pool *pool = system->pools[i];
         for (uint32_t j = 0; j < pool->count; j++) {
-            uint64_t beat = domi_runner_turns(pool->runners[j]);
+            uint64_t beat = domi_runner_count_turn_changes(pool->runners[j]);
             sum += act(next++, is_runner_at_rest(pool->runners[j]), beat);
         }
     }

@@ -67,14 +67,14 @@ static void link_work_to_list(domi_files *files, domi_file_left *left)
     files->left = left;
 }
 
-void domi_file_left_add(domi_files *files, domi_file_left *left)
+void domi_file_left_add_to_list(domi_files *files, domi_file_left *left)
 {
     pthread_mutex_lock(&files->mutex);
     link_work_to_list(files, left);
     pthread_mutex_unlock(&files->mutex);
 }
 
-void domi_file_left_remove(domi_files *files, domi_file_left *left)
+void domi_file_left_remove_from_list(domi_files *files, domi_file_left *left)
 {
     pthread_mutex_lock(&files->mutex);
     unlink_work_from_list(left);
@@ -99,7 +99,7 @@ void domi_files_free(domi_files *files)
 
 /* --- handles ---------------------------------------------------------------------------------- */
 
-int domi_file_new(domi_files *files, domus_file **ret_file)
+int domi_file_new_handle(domi_files *files, domus_file **ret_file)
 {
     /* Relaxed: the number of open handles protects no other data. */
     if (atomic_fetch_add_explicit(&files->open, 1, memory_order_relaxed) >= files->open_max) {
@@ -173,7 +173,7 @@ static void free_handle_after_close(domi_job *job)
 {
     domus_file *file = (domus_file *)(void *)((char *)job - offsetof(domus_file, job));
 
-    domi_file_left_remove(file->files, &file->left);
+    domi_file_left_remove_from_list(file->files, &file->left);
     free_closed_file(&file->left);
 }
 
@@ -191,7 +191,7 @@ static bool close_by_helper_thread(domus_file *file)
     bool handed = files->workers != NULL;
     if (handed) {
         link_work_to_list(files, &file->left);
-        handed = domi_workers_submit(files->workers, &file->job) == 0;
+        handed = domi_workers_submit_job(files->workers, &file->job) == 0;
         if (!handed)
             unlink_work_from_list(&file->left);
     }

@@ -111,7 +111,7 @@ static domi_kept_file **find_list_of_hash(domi_kept *kept, uint64_t hash)
     return &kept->lists[hash & (kept->lists_count - 1)];
 }
 
-domi_kept_file *domi_kept_find(domi_kept *kept, domi_kept_name name)
+domi_kept_file *domi_kept_find_file(domi_kept *kept, domi_kept_name name)
 {
     uint64_t hash = hash_name_of_file(kept, name);
     domi_kept_file *file = *find_list_of_hash(kept, hash);
@@ -139,7 +139,7 @@ void domi_kept_forget_file(domi_kept *kept, domi_kept_file *file)
     domi_memory_free(file);
 }
 
-void domi_kept_clear(domi_kept *kept)
+void domi_kept_forget_all_files(domi_kept *kept)
 {
     while (kept != NULL && kept->oldest != NULL)
         domi_kept_forget_file(kept, kept->oldest);
@@ -147,7 +147,7 @@ void domi_kept_clear(domi_kept *kept)
 
 domi_kept *domi_kept_free(domi_kept *kept)
 {
-    domi_kept_clear(kept);
+    domi_kept_forget_all_files(kept);
     domi_memory_free(kept);
     return NULL;
 }
@@ -159,7 +159,7 @@ static void set_cost_of_file(domi_kept *kept, domi_kept_file *file)
     size_t bytes = sizeof *file + file->paths_size;
 
     if (file->bytes.page != NULL)
-        bytes += domi_page_bytes(file->bytes.page);
+        bytes += domi_page_bytes_of_memory(file->bytes.page);
     kept->bytes -= file->cost;
     file->cost = bytes < FILE_LEAST ? FILE_LEAST : (uint32_t)bytes;
     kept->bytes += file->cost;
@@ -187,14 +187,14 @@ static domi_kept_file *add_file_to_table(domi_kept *kept, domi_kept_name name)
     return file;
 }
 
-bool domi_kept_is_same_status(const domus_file_status *one, const domus_file_status *other)
+bool domi_kept_are_statuses_same(const domus_file_status *one, const domus_file_status *other)
 {
     return one->inode == other->inode && one->device == other->device && one->size == other->size &&
            one->modified_ns == other->modified_ns && one->changed_ns == other->changed_ns &&
            one->mode == other->mode;
 }
 
-uint64_t domi_kept_settles(const domus_file_status *status)
+uint64_t domi_kept_time_to_settle(const domus_file_status *status)
 {
     bool counts_seconds =
         status->modified_ns % NS_OF_SECOND == 0 && status->changed_ns % NS_OF_SECOND == 0;
@@ -211,7 +211,7 @@ void domi_kept_note_file(domi_kept *kept, domi_kept_name name, domi_kept_file *f
         file = add_file_to_table(kept, name);
     if (file == NULL)
         return;
-    if (is_new || !domi_kept_is_same_status(&file->status, &loaded->status)) {
+    if (is_new || !domi_kept_are_statuses_same(&file->status, &loaded->status)) {
         file->since_ns = times.done_ns;
         domus_slice_free(file->bytes);
         file->bytes = (domus_slice){NULL, 0, 0};
@@ -220,9 +220,9 @@ void domi_kept_note_file(domi_kept *kept, domi_kept_name name, domi_kept_file *f
     file->index = loaded->index;
     file->looked_ns = times.turn_ns;
     if (file->bytes.page == NULL && loaded->bytes.page != NULL &&
-        domi_page_bytes(loaded->bytes.page) <= kept->bytes_max / SHARE &&
+        domi_page_bytes_of_memory(loaded->bytes.page) <= kept->bytes_max / SHARE &&
         times.begun_ns > file->since_ns &&
-        times.begun_ns - file->since_ns >= domi_kept_settles(&file->status))
+        times.begun_ns - file->since_ns >= domi_kept_time_to_settle(&file->status))
         (void)domus_slice_keep(loaded->bytes, &file->bytes);
     set_cost_of_file(kept, file);
     if (kept->bytes > kept->bytes_max)

@@ -54,7 +54,7 @@ static void set_flags_and_mode_of_open(domi_file_operation *operation)
 static int prepare_open_of_file(domi_file_operation *operation, domi_manager *manager)
 {
     (void)manager;
-    int error = domi_file_new(operation->system->files, &operation->opened);
+    int error = domi_file_new_handle(operation->system->files, &operation->opened);
 
     if (error != 0)
         return error;
@@ -73,7 +73,7 @@ static int store_opened_descriptor(domi_file_operation *operation, int fd)
     if (fd < 0)
         return fd == -ENXIO ? -EINVAL : fd;
     opened->fd = fd;
-    return domi_disk_check_kind(fd, &opened->is_directory);
+    return domi_disk_check_kind_of_file(fd, &opened->is_directory);
 }
 
 static bool try_open_in_ring(domi_file_operation *operation, domi_io *io)
@@ -81,8 +81,9 @@ static bool try_open_in_ring(domi_file_operation *operation, domi_io *io)
     if ((operation->flags & (MAKES | DOMUS_FILE_TRUNCATE)) != 0)
         return false;
     operation->how.resolve |= RESOLVE_CACHED;
-    return domi_file_try_open(io, &operation->attempt, domi_file_directory_fd(operation->file),
-                              operation->path, &operation->how);
+    return domi_file_begin_try_open(io, &operation->attempt,
+                                    domi_file_descriptor_of_directory(operation->file),
+                                    operation->path, &operation->how);
 }
 
 static int judge_try_of_open(domi_file_operation *operation, int result, bool is_lost)
@@ -95,8 +96,8 @@ static int do_blocking_open(domi_file_operation *operation)
 {
     operation->how.resolve &= ~(uint64_t)RESOLVE_CACHED;
     return store_opened_descriptor(
-        operation,
-        domi_disk_open(domi_file_directory_fd(operation->file), operation->path, &operation->how));
+        operation, domi_disk_open(domi_file_descriptor_of_directory(operation->file),
+                                  operation->path, &operation->how));
 }
 
 static void fill_answer_of_open(domi_file_operation *operation)
@@ -128,7 +129,7 @@ static bool try_read_in_ring(domi_file_operation *operation, domi_io *io)
      * try in the ring is wasted. */
     if (atomic_load_explicit(&operation->file->reads_wait, memory_order_relaxed))
         return false;
-    return domi_file_try_read(
+    return domi_file_begin_try_read(
         io, &operation->attempt, operation->file->fd, operation->page->room + operation->done,
         operation->size - operation->done, operation->position + operation->done);
 }
@@ -161,7 +162,7 @@ static int do_blocking_read(domi_file_operation *operation)
 
 static void fill_answer_of_read(domi_file_operation *operation)
 {
-    operation->answer.slice = domi_file_take_page(operation, operation->done);
+    operation->answer.slice = domi_file_take_bytes_of_page(operation, operation->done);
 }
 
 const domi_file_verb domi_file_read_verb = {
@@ -182,7 +183,8 @@ static int prepare_write_of_file(domi_file_operation *operation, domi_manager *m
 {
     (void)manager;
     operation->size = operation->bytes.size;
-    return operation->size != 0 ? domi_page_own(domi_page_of(operation->bytes)) : 1;
+    return operation->size != 0 ? domi_page_own_borrowed_bytes(domi_page_of_slice(operation->bytes))
+                                : 1;
 }
 
 static bool try_write_in_ring(domi_file_operation *operation, domi_io *io)
@@ -190,10 +192,10 @@ static bool try_write_in_ring(domi_file_operation *operation, domi_io *io)
     if (atomic_load_explicit(&operation->file->writes_waited, memory_order_relaxed) >=
         WRITES_WAITED)
         return false;
-    return domi_file_try_write(io, &operation->attempt, operation->file->fd,
-                               domus_slice_data(operation->bytes) + operation->done,
-                               operation->size - operation->done,
-                               operation->position + operation->done);
+    return domi_file_begin_try_write(io, &operation->attempt, operation->file->fd,
+                                     domus_slice_data(operation->bytes) + operation->done,
+                                     operation->size - operation->done,
+                                     operation->position + operation->done);
 }
 
 /* Judge what a try of a write in the ring has returned. A write that the ring has lost may still
@@ -266,7 +268,7 @@ static void release_page_of_entries(void *payload)
 const domus_type domus_file_entries_type = {
     .name = "file entries", .size = sizeof(domus_file_entries), .release = release_page_of_entries};
 
-int domi_file_directory_fd(const domus_file *directory)
+int domi_file_descriptor_of_directory(const domus_file *directory)
 {
     return directory != NULL ? directory->fd : AT_FDCWD;
 }
@@ -279,7 +281,7 @@ int domi_file_make_page(domi_file_operation *operation, const domi_manager *mana
     return operation->page != NULL ? 0 : -ENOMEM;
 }
 
-domus_slice domi_file_take_page(domi_file_operation *operation, uint32_t size)
+domus_slice domi_file_take_bytes_of_page(domi_file_operation *operation, uint32_t size)
 {
     domus_slice bytes = {NULL, 0, 0};
 
@@ -311,7 +313,7 @@ static int do_blocking_truncate(domi_file_operation *operation)
 static domi_disk_name make_path_of_directory_and_name(const domi_file_operation *operation,
                                                       const domus_file *directory, const char *path)
 {
-    return (domi_disk_name){domi_file_directory_fd(directory), path,
+    return (domi_disk_name){domi_file_descriptor_of_directory(directory), path,
                             (operation->flags & DOMUS_FILE_BENEATH) != 0};
 }
 
@@ -357,7 +359,7 @@ static int do_blocking_list(domi_file_operation *operation)
         .count_max = DOMI_LIVE(operation->system, files.list_max),
         .position = operation->position,
     };
-    int result = domi_disk_list_some(operation->file->fd, &list);
+    int result = domi_disk_list_part_of_directory(operation->file->fd, &list);
 
     operation->done = list.size;
     operation->count = list.count;
@@ -369,7 +371,7 @@ static int do_blocking_list(domi_file_operation *operation)
 static void fill_answer_of_list(domi_file_operation *operation)
 {
     operation->answer.entries = (domus_file_entries){
-        .bytes = domi_file_take_page(operation, operation->done),
+        .bytes = domi_file_take_bytes_of_page(operation, operation->done),
         .next = operation->position,
         .count = operation->count,
         .last = operation->last,

@@ -27,7 +27,7 @@ extern const domi_file_verb domi_file_load_verb; /* loads a whole file; defined 
 
 /* Returns the descriptor of a directory's handle; AT_FDCWD (the working directory) if `directory`
  * is NULL. */
-int domi_file_directory_fd(const domus_file *directory);
+int domi_file_descriptor_of_directory(const domus_file *directory);
 
 /* Make a page of `size` bytes, into which the operation on a file reads. Returns 0; -EBUSY while
  * memory is critical; -ENOMEM. Called by the thread that runs the house of the actor. */
@@ -35,6 +35,6 @@ int domi_file_make_page(domi_file_operation *operation, const domi_manager *mana
 
 /* Take the first `size` bytes of the operation's page as a slice. If most of the page is unused,
  * these bytes are copied, so that few bytes do not hold a large page. Any thread. */
-domus_slice domi_file_take_page(domi_file_operation *operation, uint32_t size);
+domus_slice domi_file_take_bytes_of_page(domi_file_operation *operation, uint32_t size);
 
 #endif

@@ -74,7 +74,7 @@ static int open_first_path(loading *load, const char *const *paths)
 
     for (uint32_t i = 0; paths[i] != NULL; i++) {
         int fd = open_path_of_load(load, paths[i]);
-        error = fd < 0 ? fd : domi_disk_stat_now(fd, &load->loaded.status);
+        error = fd < 0 ? fd : domi_disk_stat_without_waiting(fd, &load->loaded.status);
         if (error == 0 && S_ISDIR(load->loaded.status.mode) && paths[i + 1] != NULL)
             error = -EISDIR;
         if (error == 0) {
@@ -101,8 +101,9 @@ static bool is_file_small(const loading *load)
 static int read_file_into_page(loading *load)
 {
     uint32_t size = (uint32_t)load->loaded.status.size;
-    int result = load->in_place ? domi_disk_read_now(load->fd, load->page->room, size, 0)
-                                : domi_disk_read(load->fd, load->page->room, size, 0);
+    int result = load->in_place
+                     ? domi_disk_read_without_waiting(load->fd, load->page->room, size, 0)
+                     : domi_disk_read(load->fd, load->page->room, size, 0);
 
     if (result < 0)
         return result;
@@ -121,7 +122,7 @@ static int read_small_file(loading *load)
         return -ENOMEM;
     int error = read_file_into_page(load);
     if (error != 0) {
-        domi_page_drop(load->page);
+        domi_page_drop_owner(load->page);
         return error;
     }
     load->loaded.bytes = (domus_slice){&load->page->face, 0, (uint32_t)load->loaded.status.size};
@@ -132,7 +133,7 @@ static int read_small_file(loading *load)
 static int make_handle_of_open_file(domus_stack *stack, loading *load)
 {
     domus_system *system = stack->manager->system;
-    int error = domi_file_new(system->files, &load->loaded.file);
+    int error = domi_file_new_handle(system->files, &load->loaded.file);
 
     if (error != 0)
         return error;
@@ -201,7 +202,7 @@ static int check_kept_file(const loading *load, const domi_kept_file *file,
         return error;
     domi_disk_close(look.fd);
     return look.loaded.index == file->index &&
-                   domi_kept_is_same_status(&look.loaded.status, &file->status)
+                   domi_kept_are_statuses_same(&look.loaded.status, &file->status)
                ? 0
                : -ESTALE;
 }
@@ -238,7 +239,7 @@ static int load_by_kept_files(domus_stack *stack, domi_thread *thread, loading *
     if (thread->kept == NULL)
         return load_without_waiting(stack, load, name.paths);
 
-    domi_kept_file *file = domi_kept_find(thread->kept, name);
+    domi_kept_file *file = domi_kept_find_file(thread->kept, name);
     int error = file != NULL ? answer_with_kept_bytes(thread, load, file, name.paths) : -ESTALE;
     if (error == -ESTALE) {
         domi_kept_times times = {.turn_ns = thread->manager.now_ns,
@@ -262,7 +263,7 @@ static int load_by_kept_files(domus_stack *stack, domi_thread *thread, loading *
 int domus_file_load_now(domus_stack *stack, domus_file *directory, const char *const *paths,
                         uint32_t flags, uint32_t size_max, domus_file_loaded *ret_loaded)
 {
-    loading load = {.directory = domi_file_directory_fd(directory),
+    loading load = {.directory = domi_file_descriptor_of_directory(directory),
                     .flags = flags,
                     .size_max = size_max,
                     .in_place = true};
@@ -288,7 +289,7 @@ static int prepare_load_of_file(domi_file_operation *operation, domi_manager *ma
 {
     int error = domi_file_make_page(operation, manager, operation->size);
 
-    return error != 0 ? error : domi_file_new(operation->system->files, &operation->opened);
+    return error != 0 ? error : domi_file_new_handle(operation->system->files, &operation->opened);
 }
 
 /* Fill `ret_paths` with the paths of a load's list, which stand one behind the other in the
@@ -324,7 +325,7 @@ static int do_blocking_load(domi_file_operation *operation)
 {
     const char *paths[DOMUS_FILE_PATHS_MAX + 1];
     loading load = {
-        .directory = domi_file_directory_fd(operation->file),
+        .directory = domi_file_descriptor_of_directory(operation->file),
         .flags = operation->flags,
         .size_max = operation->size,
         .page = operation->page,
@@ -347,7 +348,7 @@ static void fill_answer_of_load(domi_file_operation *operation)
         /* from this line on the answer owns the handle, so the operation does not close it */
         operation->opened = NULL;
     else
-        operation->answer.loaded.bytes = domi_file_take_page(operation, operation->done);
+        operation->answer.loaded.bytes = domi_file_take_bytes_of_page(operation, operation->done);
 }
 
 const domi_file_verb domi_file_load_verb = {
@@ -372,7 +373,7 @@ int domus_file_load(domus_stack *stack, domus_file *directory, const char *const
         memcpy(list + size, *paths, bytes);
         size += bytes;
     }
-    return domi_file_begin(
+    return domi_file_begin_operation(
         stack, &domi_file_load_verb,
         &(const domi_file_operation){
             .file = directory, .path = list, .path_size = size, .flags = flags, .size = size_max},

@@ -41,7 +41,7 @@ static domi_file_operation *get_operation_of_envelope(domi_envelope *envelope)
  * in vain. */
 static bool has_asker_given_up(domi_file_operation *operation)
 {
-    const domi_return *back = domi_envelope_return(operation->envelope);
+    const domi_return *back = domi_envelope_get_return(operation->envelope);
 
     return domi_promise_serial(back->promise) != back->serial;
 }
@@ -53,7 +53,7 @@ static void release_resources_of_operation(domi_file_operation *operation)
     domus_file_close(operation->to_file);
     domus_file_close(operation->opened);
     if (operation->page != NULL)
-        domi_page_drop(operation->page);
+        domi_page_drop_owner(operation->page);
     domus_slice_free(operation->bytes);
     operation->file = operation->to_file = operation->opened = NULL;
     operation->page = NULL;
@@ -85,7 +85,7 @@ static void put_answer_to_asker(domi_manager *manager, domi_envelope *envelope, 
                                 uint32_t kind)
 {
     if (domi_mailbox_put(manager, asker, &envelope->node, kind) != 0)
-        domi_mailbox_drop(manager, asker.house, &envelope->node, -ESTALE);
+        domi_mailbox_end_unhandled_message(manager, asker.house, &envelope->node, -ESTALE);
 }
 
 /* End an operation on a thread of the system, and put its answer to the actor that waits. */
@@ -118,11 +118,11 @@ static void end_operation_on_helper(domi_job *job)
     const domus_allocator *before = domi_memory_set_allocator(system->hooks.allocator);
     domi_meter *counted = domi_memory_set_meter(&system->pressure.meter);
 
-    domi_file_left_remove(system->files, &operation->left);
+    domi_file_left_remove_from_list(system->files, &operation->left);
     uint32_t kind = turn_operation_into_answer(operation, job->result);
     domi_outside_lock(system);
     put_answer_to_asker(&system->outside, envelope, asker, kind);
-    domi_pool_flush_returns(&system->outside);
+    domi_pool_push_chains_to_owners(&system->outside);
     domi_outside_unlock(system);
     (void)domi_memory_set_meter(counted);
     (void)domi_memory_set_allocator(before);
@@ -138,8 +138,8 @@ static void drop_abandoned_operation(domi_file_left *left)
 
     release_resources_of_operation(operation);
     domi_outside_lock(system);
-    domi_pool_free(&system->outside, &operation->envelope->node);
-    domi_pool_flush_returns(&system->outside);
+    domi_pool_free_object(&system->outside, &operation->envelope->node);
+    domi_pool_push_chains_to_owners(&system->outside);
     domi_outside_unlock(system);
 }
 
@@ -154,10 +154,10 @@ static int hand_operation_to_helper(domi_file_operation *operation)
     operation->job = (domi_job){
         .function = do_operation_on_helper, .argument = operation, .done = end_operation_on_helper};
     operation->left.drop = drop_abandoned_operation;
-    domi_file_left_add(system->files, &operation->left);
-    int result = domi_workers_submit(system->workers, &operation->job);
+    domi_file_left_add_to_list(system->files, &operation->left);
+    int result = domi_workers_submit_job(system->workers, &operation->job);
     if (result != 0)
-        domi_file_left_remove(system->files, &operation->left);
+        domi_file_left_remove_from_list(system->files, &operation->left);
     return result;
 }
 
@@ -222,7 +222,7 @@ static domi_file_operation *make_file_operation(domi_envelope *envelope, domus_s
                                                 const domi_file_verb *verb,
                                                 const domi_file_operation *what)
 {
-    domi_house *house = domi_stack_house(stack);
+    domi_house *house = domi_stack_get_house(stack);
     domi_file_operation *operation = get_operation_of_envelope(envelope);
 
     envelope->type = verb->reply;
@@ -232,7 +232,7 @@ static domi_file_operation *make_file_operation(domi_envelope *envelope, domus_s
     envelope->sender_lease = 0;
     *operation = *what;
     operation->verb = verb;
-    operation->asker = domi_house_address(house);
+    operation->asker = domi_house_get_address(house);
     operation->system = stack->manager->system;
     operation->envelope = envelope;
     operation->attempt.ended = on_try_in_ring_ended;
@@ -243,8 +243,8 @@ static domi_file_operation *make_file_operation(domi_envelope *envelope, domus_s
     return operation;
 }
 
-int domi_file_begin(domus_stack *stack, const domi_file_verb *verb, const domi_file_operation *what,
-                    uint64_t tag, domus_resumed *then)
+int domi_file_begin_operation(domus_stack *stack, const domi_file_verb *verb,
+                              const domi_file_operation *what, uint64_t tag, domus_resumed *then)
 {
     domi_manager *manager = stack->manager;
     size_t path_size = what->path_size != 0 ? what->path_size
@@ -254,14 +254,14 @@ int domi_file_begin(domus_stack *stack, const domi_file_verb *verb, const domi_f
     domi_promise *promise;
 
     if (manager->pooled != NULL)
-        return domi_refuse_ringless(stack);
+        return domi_refuse_verb_without_ring(stack);
     domi_envelope *envelope = domi_message_new(
         manager, DOMI_ASK_HEAD + sizeof(domi_file_operation) + path_size + to_size);
     if (envelope == NULL)
         return domi_message_explain_failure(manager);
     int error = domi_stack_add_promise(stack, DOMI_PROMISE_ASK, &promise);
     if (error != 0) {
-        domi_pool_free(manager, &envelope->node);
+        domi_pool_free_object(manager, &envelope->node);
         return error;
     }
     uint64_t deadline_ns = domi_stack_deadline_ns(stack);
@@ -269,12 +269,12 @@ int domi_file_begin(domus_stack *stack, const domi_file_verb *verb, const domi_f
     promise->wait.asked = &verb->waits;
     promise->target = (domus_address){NULL, 0};
     if (deadline_ns != 0)
-        domi_promise_arm(manager, promise, deadline_ns);
+        domi_promise_arm_deadline(manager, promise, deadline_ns);
     if (then != NULL)
         domi_stack_set_wait(stack->pooled, DOMI_WAIT_ONE, promise, then);
 
     domi_file_operation *operation = make_file_operation(envelope, stack, verb, what);
-    *domi_envelope_return(envelope) = (domi_return){
+    *domi_envelope_get_return(envelope) = (domi_return){
         .promise = promise,
         .serial = domi_promise_serial(promise),
         .until = deadline_ns,
@@ -283,7 +283,7 @@ int domi_file_begin(domus_stack *stack, const domi_file_verb *verb, const domi_f
     error = start_file_operation(stack, operation);
     if (error != 0) {
         release_resources_of_operation(operation);
-        domi_pool_free(manager, &envelope->node);
+        domi_pool_free_object(manager, &envelope->node);
         domi_promise_fail(manager, promise, error);
     }
     return then != NULL ? DOMUS_PARKED : 0;

@@ -91,7 +91,7 @@ struct domi_file_operation {
  *
  * Ownership: the operation owns `bytes`, unless this returns a negative errno.
  * Returns DOMUS_PARKED, or 0 without `then`; a negative errno. */
-int domi_file_begin(domus_stack *stack, const domi_file_verb *verb, const domi_file_operation *what,
-                    uint64_t tag, domus_resumed *then);
+int domi_file_begin_operation(domus_stack *stack, const domi_file_verb *verb,
+                              const domi_file_operation *what, uint64_t tag, domus_resumed *then);
 
 #endif

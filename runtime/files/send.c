@@ -59,7 +59,7 @@ static int end_sending_and_resume_user(domus_stack *stack, void *self, sending *
     const domus_answer answer = {.error = error};
     domus_resumed *then = ended->then;
 
-    domi_file_left_remove(ended->files, &ended->left);
+    domi_file_left_remove_from_list(ended->files, &ended->left);
     free_sending(&ended->left);
     return then(stack, self, &answer);
 }
@@ -75,7 +75,7 @@ static int begin_read_of_piece(domus_stack *stack, sending *now)
 {
     uint32_t size = now->rest < now->piece ? (uint32_t)now->rest : now->piece;
 
-    return domi_file_begin(
+    return domi_file_begin_operation(
         stack, &domi_file_read_verb,
         &(const domi_file_operation){
             .file = now->file, .position = now->position, .size = size, .flags = DOMI_FILE_IS_SENT},
@@ -184,7 +184,7 @@ static int end_sending_unless_it_began(domus_stack *stack, sending *now, int res
         return result;
     }
     tag_step_with_sending(stack, now);
-    domi_file_left_add(now->files, &now->left);
+    domi_file_left_add_to_list(now->files, &now->left);
     return result;
 }
 

@@ -53,7 +53,7 @@ int domus_file_open(domus_stack *stack, domus_file *directory, const char *path,
 
     if (error != 0)
         return error;
-    return domi_file_begin(
+    return domi_file_begin_operation(
         stack, &domi_file_open_verb,
         &(const domi_file_operation){.file = directory, .path = path, .flags = flags, .mode = mode},
         0, then);
@@ -66,7 +66,7 @@ static int begin_read_operation(domus_stack *stack, domus_file *file, uint64_t p
         return -EINVAL;
     if (size > stack->manager->config->files.read_max_bytes)
         return -EMSGSIZE;
-    return domi_file_begin(
+    return domi_file_begin_operation(
         stack, &domi_file_read_verb,
         &(const domi_file_operation){.file = file, .position = position, .size = size}, tag, then);
 }
@@ -88,7 +88,7 @@ static int begin_write_operation(domus_stack *stack, domus_file *file, uint64_t 
 {
     if (file == NULL || !is_range_in_file_valid(position, bytes.size))
         return -EINVAL;
-    return domi_file_begin(
+    return domi_file_begin_operation(
         stack, &domi_file_write_verb,
         &(const domi_file_operation){.file = file, .position = position, .bytes = bytes}, tag,
         then);
@@ -111,7 +111,7 @@ static int begin_operation_on_file(domus_stack *stack, const domi_file_verb *ver
 {
     if (file == NULL || !is_range_in_file_valid(position, 0))
         return -EINVAL;
-    return domi_file_begin(
+    return domi_file_begin_operation(
         stack, verb,
         &(const domi_file_operation){.file = file, .position = position, .flags = flags}, 0, then);
 }
@@ -146,13 +146,13 @@ int domus_file_rename(domus_stack *stack, domus_file *from_directory, const char
         error = check_path_of_file(to);
     if (error != 0)
         return error;
-    return domi_file_begin(stack, &domi_file_rename_verb,
-                           &(const domi_file_operation){.file = from_directory,
-                                                        .path = from,
-                                                        .to_file = to_directory,
-                                                        .to = to,
-                                                        .flags = flags},
-                           0, then);
+    return domi_file_begin_operation(stack, &domi_file_rename_verb,
+                                     &(const domi_file_operation){.file = from_directory,
+                                                                  .path = from,
+                                                                  .to_file = to_directory,
+                                                                  .to = to,
+                                                                  .flags = flags},
+                                     0, then);
 }
 
 int domus_file_link(domus_stack *stack, domus_file *file, domus_file *directory, const char *path,
@@ -162,10 +162,11 @@ int domus_file_link(domus_stack *stack, domus_file *file, domus_file *directory,
 
     if (error != 0)
         return error;
-    return domi_file_begin(stack, &domi_file_link_verb,
-                           &(const domi_file_operation){
-                               .file = file, .to_file = directory, .to = path, .flags = flags},
-                           0, then);
+    return domi_file_begin_operation(
+        stack, &domi_file_link_verb,
+        &(const domi_file_operation){
+            .file = file, .to_file = directory, .to = path, .flags = flags},
+        0, then);
 }
 
 int domus_file_remove(domus_stack *stack, domus_file *directory, const char *path, uint32_t flags,
@@ -175,7 +176,7 @@ int domus_file_remove(domus_stack *stack, domus_file *directory, const char *pat
 
     if (error != 0)
         return error;
-    return domi_file_begin(
+    return domi_file_begin_operation(
         stack, &domi_file_remove_verb,
         &(const domi_file_operation){.file = directory, .path = path, .flags = flags}, 0, then);
 }
@@ -187,7 +188,7 @@ int domus_file_make_directory(domus_stack *stack, domus_file *directory, const c
 
     if (error != 0)
         return error;
-    return domi_file_begin(
+    return domi_file_begin_operation(
         stack, &domi_file_make_directory_verb,
         &(const domi_file_operation){.file = directory, .path = path, .flags = flags, .mode = mode},
         0, then);

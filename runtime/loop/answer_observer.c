@@ -20,7 +20,7 @@ static const domi_pipe *get_pipe_of_channels_actor(const domi_house *house)
     return channel->pipe;
 }
 
-uint32_t domi_answer_get_next_request(const domi_house *house)
+uint32_t domi_answer_number_of_next_request(const domi_house *house)
 {
     const domi_pipe *pipe = get_pipe_of_channels_actor(house);
 
@@ -57,7 +57,7 @@ static void add_answer_time_to_histogram(domi_answer_observer *observer, uint32_
     domi_answered *entry = find_entry_of_pipeline(observer, tally);
 
     if (entry != NULL)
-        domi_histogram_add(&entry->times, time_ns);
+        domi_histogram_add_time(&entry->times, time_ns);
 }
 
 /* Look at the followed request after a run of its actor: if it is answered completely, add to
@@ -83,17 +83,17 @@ static void drop_lost_request(domi_answer_observer *observer, uint64_t now_ns)
 {
     if (observer->house == NULL)
         return;
-    uint64_t life = domi_house_life(observer->house);
+    uint64_t life = domi_house_life_word(observer->house);
     if (DOMI_LIFE_LEASE(life) != observer->lease || (life & DOMI_LIFE_CLOSED) != 0 ||
         now_ns - observer->since_ns > AGE_NS)
         observer->house = NULL;
 }
 
-void domi_answer_end_run(domi_answer_observer *observer, domi_manager *manager,
-                         const domi_house *house, uint32_t lease, uint32_t next, uint64_t begin_ns,
-                         uint64_t end_ns, bool may_begin, bool is_short)
+void domi_answer_look_after_run(domi_answer_observer *observer, domi_manager *manager,
+                                const domi_house *house, uint32_t lease, uint32_t next,
+                                uint64_t begin_ns, uint64_t end_ns, bool may_begin, bool is_short)
 {
-    uint64_t life = domi_house_life(house);
+    uint64_t life = domi_house_life_word(house);
     uint64_t runs = domi_counter_read(&manager->counters.runs);
     bool lives = DOMI_LIFE_LEASE(life) == lease && (life & DOMI_LIFE_CLOSED) == 0;
     const domi_pipe *pipe = lives ? get_pipe_of_channels_actor(house) : NULL;

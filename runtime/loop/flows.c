@@ -17,7 +17,7 @@
 
 domi_flows *domi_flows_new(domi_thread *thread, domi_recorder *recorder)
 {
-    domi_flows *flows = domi_memory_new_lines(sizeof *flows);
+    domi_flows *flows = domi_memory_new_cache_lines(sizeof *flows);
 
     if (flows == NULL)
         return NULL;
@@ -58,14 +58,14 @@ static void end_asked_flow(domi_flows *flows)
 static void record_flow_step(const domi_flows *flows, domi_record_kind kind, const domi_flow *flow,
                              uint64_t at_ns)
 {
-    domi_recorder_note(flows->recorder, kind, at_ns, at_ns, flow->type, flow->number);
+    domi_recorder_write_ended_thing(flows->recorder, kind, at_ns, at_ns, flow->type, flow->number);
 }
 
 /* ---- Looks ----------------------------------------------------------------------------------- */
 
 static bool does_ask_belong_to_flow(domi_envelope *ask, const domi_flow *flow)
 {
-    const domi_return *answer_to = domi_envelope_return(ask);
+    const domi_return *answer_to = domi_envelope_get_return(ask);
 
     return answer_to->promise == flow->promise && answer_to->serial == flow->serial;
 }
@@ -105,12 +105,12 @@ static bool is_watched_ask_unanswered(const domi_flow *flow)
     return domi_promise_serial(flow->promise) == flow->serial;
 }
 
-void domi_flows_begin_run(const domi_flows *flows, const domi_house *house,
-                          domi_flowing *ret_flowing)
+void domi_flows_look_before_run(const domi_flows *flows, const domi_house *house,
+                                domi_flowing *ret_flowing)
 {
     const domus_stack *newest = house->stacks;
 
-    *ret_flowing = (domi_flowing){.lease = DOMI_LIFE_LEASE(domi_house_life(house))};
+    *ret_flowing = (domi_flowing){.lease = DOMI_LIFE_LEASE(domi_house_life_word(house))};
     if (flows == NULL)
         return;
     if (newest != NULL && newest->waiting != NULL) {
@@ -257,10 +257,11 @@ static bool begin_flow_of_new_ask(domi_flows *flows, const domi_manager *manager
     return true;
 }
 
-bool domi_flows_end_run(domi_flows *flows, const domi_manager *manager, const domi_house *house,
-                        const domi_flowing *flowing, uint64_t begin_ns, bool may_begin)
+bool domi_flows_record_after_run(domi_flows *flows, const domi_manager *manager,
+                                 const domi_house *house, const domi_flowing *flowing,
+                                 uint64_t begin_ns, bool may_begin)
 {
-    bool lives = DOMI_LIFE_LEASE(domi_house_life(house)) == flowing->lease;
+    bool lives = DOMI_LIFE_LEASE(domi_house_life_word(house)) == flowing->lease;
     bool is_recorded = false;
 
     if (flows == NULL)

@@ -32,7 +32,7 @@ static void handle_failure_of_ring(domi_thread *thread)
 
     if (io->failed != 0 && !thread->failed) {
         thread->failed = true;
-        domi_io_fail(io);
+        domi_io_end_all_on_failed_ring(io);
         domi_system_handle_ring_failure(thread->system, thread->manager.index, io->failed);
     }
     if (io->refusals == REFUSALS_TOLD) {
@@ -54,9 +54,9 @@ static void stamp_time_after_reaping(domi_thread *thread, domi_span span)
 {
     uint64_t before_ns = thread->stamp_ns;
 
-    domi_thread_stamp(thread, span);
+    domi_thread_stamp_time(thread, span);
     if (thread->stamp_ns - before_ns > PAUSE_NS)
-        domi_io_refresh_activity(&thread->io, before_ns);
+        domi_io_refresh_times_of_activity(&thread->io, before_ns);
 }
 
 /* Returns how many completions the ring has brought so far, without those of the wake poll; the
@@ -66,7 +66,7 @@ static uint32_t count_completions_of_io(const domi_io *io)
     return (uint32_t)domi_counter_read(&io->counters.completions) - io->wakes;
 }
 
-void domi_phase_io(domi_thread *thread)
+void domi_thread_run_phase_io(domi_thread *thread)
 {
     domi_system_check_not_forked(thread->system);
     if (DOMI_UNLIKELY(thread->level >= DOMUS_PROFILE_HISTOGRAMS))
@@ -78,12 +78,12 @@ void domi_phase_io(domi_thread *thread)
      * actor has given. */
     thread->holds_back = thread->manager.schedule.ready[DOMUS_CHANNELS].count != 0 &&
                          thread->manager.schedule.ready[DOMUS_STATE].count == 0;
-    if (!thread->holds_back && domi_io_submit(&thread->io))
-        domi_thread_stamp(thread, DOMI_SPAN_ENTER);
+    if (!thread->holds_back && domi_io_enter_if_useful(&thread->io))
+        domi_thread_stamp_time(thread, DOMI_SPAN_ENTER);
     if (DOMI_UNLIKELY(thread->io.failed != 0 || thread->io.refusals != 0))
         handle_failure_of_ring(thread);
     uint32_t before = count_completions_of_io(&thread->io);
-    thread->completions = domi_io_reap(&thread->io);
+    thread->completions = domi_io_reap_completions(&thread->io);
     thread->brought = count_completions_of_io(&thread->io) - before;
     if (thread->judge_wakeup)
         domi_thread_count_empty_wakeup(thread);
@@ -91,7 +91,7 @@ void domi_phase_io(domi_thread *thread)
         stamp_time_after_reaping(thread, DOMI_SPAN_COMPLETIONS);
         domi_counter_add(&thread->counters.io_behind_ns, thread->brought * thread->state_took_ns);
         if (DOMI_UNLIKELY(thread->level >= DOMUS_PROFILE_HISTOGRAMS))
-            domi_run_observer_of(&thread->manager)->reaped_ns = thread->stamp_ns;
+            domi_run_observer_of_manager(&thread->manager)->reaped_ns = thread->stamp_ns;
     }
     thread->state_took_ns = 0;
 }
@@ -103,19 +103,19 @@ static void look_at_memory_and_profile_level(domi_thread *thread)
     domi_manager *manager = &thread->manager;
 
     domi_pressure_look_if_due(thread->system, manager->index, manager->now_ns);
-    domi_manager_look_at_pressure(manager);
-    domi_observing_apply_level(thread);
+    domi_manager_reread_memory_level(manager);
+    domi_observing_apply_profile_level(thread);
     bool is_short = manager->memory.pressure_seen != DOMUS_MEMORY_NORMAL;
-    domi_io_pressure pressure = domi_pressure_for_io(&thread->system->pressure);
-    domi_io_set_pressure(&thread->io, &pressure);
-    domi_memory_watches_fire(manager, manager);
-    domi_belts_look_at_memory(manager);
-    domi_belts_trim(manager);
+    domi_io_pressure pressure = domi_pressure_get_state_for_io(&thread->system->pressure);
+    domi_io_set_memory_shortage(&thread->io, &pressure);
+    domi_memory_watches_put_events(manager, manager);
+    domi_belts_allow_when_memory_is_back(manager);
+    domi_belts_free_unused_rings(manager);
     /* Slabs are trimmed at memory.threadMax, too, because free objects of one size cannot be
      * used for another size. */
     if (is_short || manager->memory.at_max) {
-        domi_kept_clear(thread->kept);
-        (void)domi_thread_trim(thread, DOMI_TRIM_BUSY);
+        domi_kept_forget_all_files(thread->kept);
+        (void)domi_thread_trim_slabs(thread, DOMI_TRIM_BUSY);
     }
 }
 
@@ -152,7 +152,8 @@ static uint32_t handle_arrivals_and_timers(domi_thread *thread)
          * meanwhile, so that no time-out fires although the data had come in time. */
         if (was_thread_held_up(manager)) {
             uint32_t taken;
-            (void)domi_io_reap_all(&thread->io, thread->config->io.completion_entries, &taken);
+            (void)domi_io_enter_and_reap_all(&thread->io, thread->config->io.completion_entries,
+                                             &taken);
             done += taken;
         }
         done += domi_manager_fire_timers(manager) + domi_io_fire_timers(&thread->io);
@@ -165,38 +166,38 @@ static uint32_t handle_arrivals_and_timers(domi_thread *thread)
     return done;
 }
 
-void domi_phase_channels(domi_thread *thread)
+void domi_thread_run_phase_channels(domi_thread *thread)
 {
     domi_manager *manager = &thread->manager;
 
     if (domi_thread_has_to_follow(thread, memory_order_relaxed))
-        domi_thread_follow(thread);
+        domi_thread_follow_orders(thread);
     if (handle_arrivals_and_timers(thread) != 0)
         stamp_time_after_reaping(thread, DOMI_SPAN_EVENTS);
     if (manager->schedule.ready[DOMUS_CHANNELS].count != 0)
         domi_monitor_wake_if_resting(&thread->system->monitor);
-    if (domi_manager_run_channels(manager) != 0)
-        domi_thread_stamp(thread, DOMI_SPAN_CHANNELS);
+    if (domi_manager_run_channels_actors(manager) != 0)
+        domi_thread_stamp_time(thread, DOMI_SPAN_CHANNELS);
     domi_system_check_not_forked(thread->system);
-    uint32_t sends = domi_io_queue_sends(&thread->io);
+    uint32_t sends = domi_io_queue_sends_of_phase(&thread->io);
     /* If state actors are ready, answers are submitted before phase 3, otherwise by the rest
      * after it. Operations that were held back are submitted here if the thread will not rest. */
     bool has_state = manager->schedule.ready[DOMUS_STATE].count != 0;
     bool leaves = thread->holds_back
                       ? has_state || manager->schedule.ready[DOMUS_CHANNELS].count != 0
                       : has_state && sends != 0;
-    if (leaves && domi_io_submit(&thread->io))
-        domi_thread_stamp(thread, DOMI_SPAN_ENTER);
+    if (leaves && domi_io_enter_if_useful(&thread->io))
+        domi_thread_stamp_time(thread, DOMI_SPAN_ENTER);
 }
 
-void domi_thread_loop(domi_thread *thread)
+void domi_thread_run_loop(domi_thread *thread)
 {
-    while (!domi_thread_is_at_end(thread)) {
-        domi_phase_io(thread);
-        domi_phase_channels(thread);
-        domi_phase_state(thread);
-        if (!domi_thread_is_at_end(thread))
-            domi_thread_rest(thread);
+    while (!domi_thread_has_to_leave_loop(thread)) {
+        domi_thread_run_phase_io(thread);
+        domi_thread_run_phase_channels(thread);
+        domi_thread_run_phase_state(thread);
+        if (!domi_thread_has_to_leave_loop(thread))
+            domi_thread_rest_until_work(thread);
     }
     domi_thread_stop_noting_sleepers(thread);
 }

@@ -24,7 +24,7 @@ static void set_whether_spans_are_counted(domi_thread *thread, bool counts)
     atomic_store_explicit((_Atomic bool *)&thread->timed, counts, memory_order_relaxed);
     /* A simulated thread has no CPU clock: its `cpu_clock` is 0, which the kernel would take for
      * CLOCK_REALTIME. */
-    uint64_t cpu_ns = cpu_clock != 0 ? domi_clock_cpu_ns(cpu_clock) : 0;
+    uint64_t cpu_ns = cpu_clock != 0 ? domi_clock_read_cpu_ns(cpu_clock) : 0;
     if (counts)
         domi_counter_add(&counters->cpu_start_ns, cpu_ns - thread->uncounted_from_ns);
     else
@@ -88,7 +88,7 @@ static bool begin_recording_spans(domi_thread *thread)
         if (domi_recorder_new(thread->system, name, thread->config->profile.records,
                               &observing->recorder) != 0)
             return false;
-        domi_spans_enter(thread, observing->recorder);
+        domi_spans_begin_recording(thread, observing->recorder);
     }
     if (atomic_load_explicit(&thread->flows, memory_order_relaxed) == NULL &&
         domi_flows_new(thread, observing->recorder) == NULL)
@@ -122,9 +122,9 @@ void domi_thread_record_span(domi_thread *thread, domi_span span, uint64_t now_n
 {
     domi_recorder *recorder = domi_thread_recorder(thread);
 
-    domi_recorder_end(recorder, DOMI_RECORD_STALL, thread->stamp_ns, now_ns);
-    domi_recorder_note_phase(recorder, thread->stamp_ns, now_ns,
-                             domus_histogram_name(DOMUS_HISTOGRAM_ENTER + span));
+    domi_recorder_end_begun_thing(recorder, DOMI_RECORD_STALL, thread->stamp_ns, now_ns);
+    domi_recorder_note_ended_phase(recorder, thread->stamp_ns, now_ns,
+                                   domus_histogram_name(DOMUS_HISTOGRAM_ENTER + span));
 }
 
 /* At level counters, measure now and then how long a message waits, if there is memory for the
@@ -137,10 +137,10 @@ static void measure_waits_at_level_counters(domi_thread *thread)
             return;
         domi_wait_observer_init(thread->waiting, thread->clock);
     }
-    domi_wait_observer_tick(thread->waiting, &thread->manager);
+    domi_wait_begin_or_end_measurement(thread->waiting, &thread->manager);
 }
 
-void domi_observing_apply_level(domi_thread *thread)
+void domi_observing_apply_profile_level(domi_thread *thread)
 {
     uint32_t level = atomic_load_explicit(&thread->system->profile_level, memory_order_relaxed);
 
@@ -174,22 +174,22 @@ void domi_observing_record_iteration(domi_thread *thread)
         if (passed_ns == 0)
             continue;
         observing->seen_ns[i] = now_ns;
-        domi_histogram_add(&observing->spans[i], passed_ns);
+        domi_histogram_add_time(&observing->spans[i], passed_ns);
         sum_ns += i != DOMI_SPAN_ENTER ? passed_ns : 0;
     }
     if (sum_ns != 0)
-        domi_histogram_add(&observing->iterations, sum_ns);
+        domi_histogram_add_time(&observing->iterations, sum_ns);
     observing->runs.reaped_ns = 0;
     domi_recorder *recorder = domi_thread_recorder(thread);
     if (recorder == NULL)
         return;
     domi_recorder_end_phase(recorder);
     if (sum_ns != 0)
-        domi_recorder_note(recorder, DOMI_RECORD_ITERATION, thread->io_start_ns, thread->stamp_ns,
-                           NULL, thread->completions);
+        domi_recorder_write_ended_thing(recorder, DOMI_RECORD_ITERATION, thread->io_start_ns,
+                                        thread->stamp_ns, NULL, thread->completions);
 }
 
-void domi_observing_free(domi_thread *thread)
+void domi_observing_free_histograms(domi_thread *thread)
 {
     domi_observing *observing = atomic_load_explicit(&thread->observing, memory_order_relaxed);
 

@@ -25,13 +25,13 @@ typedef struct domi_observing {
 } domi_observing;
 
 /* Apply the level of the profile if it has changed. Called by the thread itself, at its ticks. */
-void domi_observing_apply_level(domi_thread *thread);
+void domi_observing_apply_profile_level(domi_thread *thread);
 
 /* Add the iteration that is over to the histograms of iterations and spans. Called by the thread
  * when its next iteration begins, only while it measures. */
 void domi_observing_record_iteration(domi_thread *thread);
 
 /* Free the histograms of a thread. The caller knows that no thread reads them any more. */
-void domi_observing_free(domi_thread *thread);
+void domi_observing_free_histograms(domi_thread *thread);
 
 #endif

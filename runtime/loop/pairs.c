@@ -16,7 +16,7 @@ static domi_pair_counters *make_pair_counters(domi_thread *thief)
     return pairs;
 }
 
-void domi_pairs_count_run(domi_thread *thief, uint32_t victim, bool stands_in)
+void domi_pairs_count_run_for_victim(domi_thread *thief, uint32_t victim, bool stands_in)
 {
     /* Relaxed: only the thread itself writes the pointer to its counters. */
     domi_pair_counters *pairs = atomic_load_explicit(&thief->pairs, memory_order_relaxed);
@@ -28,7 +28,7 @@ void domi_pairs_count_run(domi_thread *thief, uint32_t victim, bool stands_in)
     domi_counter_add(stands_in ? &pairs[victim].stand_ins : &pairs[victim].steals, 1);
 }
 
-void domi_pairs_free(domi_thread *thread)
+void domi_pairs_free_counters(domi_thread *thread)
 {
     domi_memory_free(atomic_load_explicit(&thread->pairs, memory_order_relaxed));
     atomic_store_explicit(&thread->pairs, NULL, memory_order_relaxed);

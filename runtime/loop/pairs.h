@@ -13,9 +13,9 @@ typedef struct domi_pair_counters {
 /* Count that a thread is about to run a house of the thread `victim`, and whether it stands in
  * for that thread. Each thief has counters of its own, so two thieves of one victim write to
  * different memory. */
-void domi_pairs_count_run(domi_thread *thief, uint32_t victim, bool stands_in);
+void domi_pairs_count_run_for_victim(domi_thread *thief, uint32_t victim, bool stands_in);
 
 /* Free the counters of a thread that has ended. */
-void domi_pairs_free(domi_thread *thread);
+void domi_pairs_free_counters(domi_thread *thread);
 
 #endif

@@ -16,7 +16,7 @@
 #include "runtime/loop/steal.h"
 #include "runtime/system/monitor.h"
 
-void domi_thread_wake(domi_manager *manager)
+void domi_thread_wake_manager(domi_manager *manager)
 {
     domi_thread *thread = manager->thread;
 
@@ -30,7 +30,7 @@ static void count_why_sleep_has_ended(domi_thread *thread, uint32_t word, bool p
                                       uint64_t until_ns)
 {
     bool found = put || (word == DOMI_PARK_NOTIFIED && domi_manager_has_work(&thread->manager)) ||
-                 domi_thread_is_waking(thread) ||
+                 domi_thread_is_woken_to_steal(thread) ||
                  domi_thread_has_to_follow(thread, memory_order_relaxed);
     bool due = thread->stamp_ns >= until_ns;
 
@@ -65,7 +65,7 @@ void domi_thread_count_empty_wakeup(domi_thread *thread)
      * thread, so it is armed anew. */
     thread->empty_wakeups = 0;
     domi_counter_add(&thread->counters.wake_rearms, 1);
-    domi_io_arm_wake(&thread->io, true);
+    domi_io_arm_wake_poll(&thread->io, true);
 }
 
 /* Take the first two steps of base/park.h for the thread that owns the park word. Returns true
@@ -74,53 +74,53 @@ static bool look_and_fall_asleep(domi_thread *thread, uint64_t until_ns)
 {
     domi_manager *manager = &thread->manager;
 
-    if (!domi_belts_rest(manager))
+    if (!domi_belts_turn_all_off(manager))
         return false;
     /* No timer is due before `until_ns`, so the thread looks at its timers only then, although
      * io may wake it every few microseconds. */
     if (until_ns < thread->next_tick_ns)
         thread->next_tick_ns = until_ns;
     thread->until_ns = until_ns;
-    domi_thread_wake_sleepers(thread, false);
-    domi_pool_flush_returns(manager);
+    domi_thread_wake_or_replace_sleepers(thread, false);
+    domi_pool_push_chains_to_owners(manager);
     if (until_ns <= thread->stamp_ns)
         return false;
-    domi_io_arm_wake(&thread->io, false);
+    domi_io_arm_wake_poll(&thread->io, false);
     /* the park is counted before the park word is SLEEPING, because from then on a sender may wake
      * the thread and count that */
     domi_counter_add(&thread->counters.parks, 1);
     domi_park_begin_look(&manager->park);
-    domi_thread_stamp(thread, DOMI_SPAN_OTHER);
+    domi_thread_stamp_time(thread, DOMI_SPAN_OTHER);
     /* The words that other threads write are looked at a second time here, and the clock too: a
      * timer may have become due since `until_ns` was computed. */
-    if (domi_thread_has_work(thread) || domi_thread_is_waking(thread) ||
+    if (domi_thread_has_work(thread) || domi_thread_is_woken_to_steal(thread) ||
         until_ns <= thread->stamp_ns) {
-        (void)domi_park_end(&manager->park);
+        (void)domi_park_end_sleep(&manager->park);
         return false;
     }
-    domi_thread_stamp_asleep(thread);
+    domi_thread_mark_stamp_as_asleep(thread);
     DOMI_PROBE_2(park__begin, manager->index, until_ns);
-    domi_spans_begin_park(thread);
-    domi_park_end_look(&manager->park, domi_thread_is_doze(thread, until_ns));
+    domi_spans_record_begin_of_park(thread);
+    domi_park_end_look_and_sleep(&manager->park, domi_thread_is_sleep_a_doze(thread, until_ns));
     return true;
 }
 
-void domi_thread_rest_end(domi_thread *thread, uint64_t until_ns)
+void domi_thread_end_rest(domi_thread *thread, uint64_t until_ns)
 {
     domi_manager *manager = &thread->manager;
     uint64_t asleep_ns = thread->stamp_ns;
     /* Read before the sleep ends for others: a sleeping thread has only what other threads put
      * for it, and a stand-in may take that away at this moment. */
     bool put = domi_manager_has_foreign_puts(manager);
-    uint32_t word = domi_park_end(&manager->park);
+    uint32_t word = domi_park_end_sleep(&manager->park);
 
     put = put && domi_manager_has_work(manager);
     DOMI_PROBE_2(park__end, manager->index, word);
-    domi_spans_end_park(thread);
-    domi_thread_stamp(thread, DOMI_SPAN_ENTER);
-    domi_thread_decide_stand_in(thread, asleep_ns);
+    domi_spans_record_end_of_park(thread);
+    domi_thread_stamp_time(thread, DOMI_SPAN_ENTER);
+    domi_thread_decide_whether_to_stand_in(thread, asleep_ns);
     if (thread->config->scheduler.idle.spin_ns != 0)
-        domi_thread_learn_spin(thread);
+        domi_thread_adapt_spin_time(thread);
     count_why_sleep_has_ended(thread, word, put, until_ns);
 }
 
@@ -129,44 +129,45 @@ void domi_thread_rest_end(domi_thread *thread, uint64_t until_ns)
  * completions in the enter that sleeps would end the sleep, and cost an iteration. */
 static bool submit_sends_and_look_for_work(domi_thread *thread)
 {
-    if (!domi_manager_has_ready(&thread->manager) && domi_io_submit_sends(&thread->io)) {
-        domi_thread_stamp(thread, DOMI_SPAN_ENTER);
-        (void)domi_io_reap(&thread->io);
+    if (!domi_manager_has_ready_actor(&thread->manager) &&
+        domi_io_carry_out_queued_sends(&thread->io)) {
+        domi_thread_stamp_time(thread, DOMI_SPAN_ENTER);
+        (void)domi_io_reap_completions(&thread->io);
     }
     return domi_thread_has_work(thread);
 }
 
-bool domi_thread_rest_begin(domi_thread *thread, uint64_t *ret_until_ns)
+bool domi_thread_begin_rest(domi_thread *thread, uint64_t *ret_until_ns)
 {
     domi_system_check_not_forked(thread->system);
     if (thread->manager.pool.chained >= DOMI_CHAINED_MAX)
-        domi_pool_flush_returns(&thread->manager);
+        domi_pool_push_chains_to_owners(&thread->manager);
     if (submit_sends_and_look_for_work(thread)) {
-        domi_thread_note_busy(thread);
+        domi_thread_note_it_had_work(thread);
         return false;
     }
     /* messages that io brings from now on do not have to wait for a phase 3 */
     thread->state_took_ns = 0;
-    if (domi_thread_steal(thread))
+    if (domi_thread_try_to_steal_house(thread))
         return false;
-    if (domi_thread_trim_idle(thread))
+    if (domi_thread_trim_slabs_if_idle(thread))
         return false;
-    if (thread->config->scheduler.idle.spin_ns != 0 && domi_thread_spin(thread))
+    if (thread->config->scheduler.idle.spin_ns != 0 && domi_thread_spin_for_work(thread))
         return false;
     *ret_until_ns = domi_thread_get_doze_end(thread, domi_thread_get_sleep_end(thread));
     thread->capped = *ret_until_ns == thread->stamp_ns + DOMI_PARK_CAP_NS;
     return look_and_fall_asleep(thread, *ret_until_ns);
 }
 
-void domi_thread_rest(domi_thread *thread)
+void domi_thread_rest_until_work(domi_thread *thread)
 {
     uint64_t until_ns;
 
-    if (!domi_thread_rest_begin(thread, &until_ns)) {
+    if (!domi_thread_begin_rest(thread, &until_ns)) {
         if (thread->stealing.loan != NULL)
-            domi_thread_run_loan(thread, false);
+            domi_thread_run_borrowed_house(thread, false);
         return;
     }
-    domi_io_enter(&thread->io, 1, until_ns - thread->stamp_ns);
-    domi_thread_rest_end(thread, until_ns);
+    domi_io_enter_ring(&thread->io, 1, until_ns - thread->stamp_ns);
+    domi_thread_end_rest(thread, until_ns);
 }

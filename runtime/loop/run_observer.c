@@ -39,7 +39,7 @@ static void follow_newest_message_for_wait(domi_run_observer *observer, const do
 
     if (runs < observer->rest_runs || observer->waiting.waiter.house != NULL)
         return;
-    domi_wait_follow_newest(&observer->waiting, manager, newest, now_ns);
+    domi_wait_follow_newest_message(&observer->waiting, manager, newest, now_ns);
     observer->rest_runs = runs;
 }
 
@@ -50,7 +50,7 @@ static void add_wait_to_histogram(domi_run_observer *observer, const domi_manage
 {
     uint64_t runs = domi_counter_read(&manager->counters.runs);
 
-    domi_histogram_add(&observer->waits, waited_ns);
+    domi_histogram_add_time(&observer->waits, waited_ns);
     if (observer->average_ns < SHORT_NS)
         observer->rest_runs = runs + REST_SHARE * (runs - observer->rest_runs);
 }
@@ -91,18 +91,18 @@ static void note_time_for_measured_delivery(domi_manager *manager, uint64_t belt
 
 static void on_arrivals_sorted(domi_manager *manager, const domi_house *newest)
 {
-    domi_run_observer *observer = domi_run_observer_of(manager);
+    domi_run_observer *observer = domi_run_observer_of_manager(manager);
     uint64_t since_ns = atomic_load_explicit(&manager->mail.sampled_ns, memory_order_relaxed);
 
-    if (since_ns == 0 &&
-        (observer->waiting.waiter.house != NULL || domi_wait_newest(manager) == newest ||
-         domi_counter_read(&manager->counters.runs) < observer->rest_runs))
+    if (since_ns == 0 && (observer->waiting.waiter.house != NULL ||
+                          domi_wait_newest_ready_house(manager) == newest ||
+                          domi_counter_read(&manager->counters.runs) < observer->rest_runs))
         return;
     uint64_t now_ns = domi_clock_now(observer->waiting.clock);
     follow_newest_message_for_wait(observer, manager, newest, now_ns);
     if (since_ns == 0)
         return;
-    domi_histogram_add(&observer->deliveries, now_ns > since_ns ? now_ns - since_ns : 0);
+    domi_histogram_add_time(&observer->deliveries, now_ns > since_ns ? now_ns - since_ns : 0);
     atomic_store_explicit(&manager->mail.sampled_ns, 0, memory_order_relaxed);
 }
 
@@ -112,29 +112,29 @@ static void write_record_of_run(const domi_run_observer *observer, const domi_ma
                                 const domus_behaviour *behaviour, uint64_t begin_ns,
                                 uint64_t end_ns)
 {
-    domi_recorder_end(observer->recorder, DOMI_RECORD_STALL, begin_ns, end_ns);
-    domi_recorder_note(observer->recorder, DOMI_RECORD_RUN, begin_ns, end_ns, behaviour,
-                       (uintptr_t)domi_manager_handling(manager));
+    domi_recorder_end_begun_thing(observer->recorder, DOMI_RECORD_STALL, begin_ns, end_ns);
+    domi_recorder_write_ended_thing(observer->recorder, DOMI_RECORD_RUN, begin_ns, end_ns,
+                                    behaviour, (uintptr_t)domi_manager_handled_type(manager));
 }
 
 static void write_record_of_loan(domi_manager *manager, const domi_house *house, uint32_t thief)
 {
-    const domi_run_observer *observer = domi_run_observer_of(manager);
+    const domi_run_observer *observer = domi_run_observer_of_manager(manager);
 
     if (observer->recorder == NULL)
         return;
     uint64_t now_ns = domi_clock_now(observer->waiting.clock);
-    domi_recorder_note(observer->recorder, DOMI_RECORD_LOAN, now_ns, now_ns, house->behaviour,
-                       thief);
+    domi_recorder_write_ended_thing(observer->recorder, DOMI_RECORD_LOAN, now_ns, now_ns,
+                                    house->behaviour, thief);
 }
 
 __attribute__((noinline)) static uint32_t run_house_and_measure(domi_manager *manager,
                                                                 domi_house *house)
 {
-    domi_run_observer *observer = domi_run_observer_of(manager);
-    const domi_house *newest = domi_wait_newest(manager);
+    domi_run_observer *observer = domi_run_observer_of_manager(manager);
+    const domi_house *newest = domi_wait_newest_ready_house(manager);
     bool is_waiter = observer->waiting.waiter.house == house;
-    uint32_t lease = DOMI_LIFE_LEASE(domi_house_life(house));
+    uint32_t lease = DOMI_LIFE_LEASE(domi_house_life_word(house));
     uint32_t tally = house->tally;
     uint64_t waited_ns;
     /* the behaviour is kept in a variable, because after the run the house may be free */
@@ -146,21 +146,22 @@ __attribute__((noinline)) static uint32_t run_house_and_measure(domi_manager *ma
     uint64_t begin_ns = domi_clock_now(observer->waiting.clock);
     domi_flowing flowing;
     bool has_request = observer->answers.house == house;
-    uint32_t next = is_channels ? domi_answer_get_next_request(house) : 0;
+    uint32_t next = is_channels ? domi_answer_number_of_next_request(house) : 0;
 
-    domi_flows_begin_run(observer->flows, house, &flowing);
-    uint32_t handled = domi_house_run(manager, house);
-    if (is_waiter && domi_wait_check_handled(&observer->waiting, manager, lease, tally, handled,
-                                             begin_ns, &waited_ns))
+    domi_flows_look_before_run(observer->flows, house, &flowing);
+    uint32_t handled = domi_house_run_and_settle(manager, house);
+    if (is_waiter && domi_wait_check_message_handled(&observer->waiting, manager, lease, tally,
+                                                     handled, begin_ns, &waited_ns))
         add_wait_to_histogram(observer, manager, waited_ns);
-    bool has_flow = domi_flows_end_run(observer->flows, manager, house, &flowing, begin_ns, is_due);
+    bool has_flow =
+        domi_flows_record_after_run(observer->flows, manager, house, &flowing, begin_ns, is_due);
     /* this run was observed only because of the message whose wait is measured */
     if (!is_due && !has_flow && !has_request)
         return handled;
     uint64_t end_ns = domi_clock_now(observer->waiting.clock);
     if (is_channels)
-        domi_answer_end_run(&observer->answers, manager, house, lease, next, begin_ns, end_ns,
-                            is_due, observer->average_ns < SHORT_NS);
+        domi_answer_look_after_run(&observer->answers, manager, house, lease, next, begin_ns,
+                                   end_ns, is_due, observer->average_ns < SHORT_NS);
     if (!is_due && !has_flow)
         return handled;
     if (observer->recorder != NULL)
@@ -170,13 +171,14 @@ __attribute__((noinline)) static uint32_t run_house_and_measure(domi_manager *ma
     if (!is_due)
         return handled;
     uint32_t weight = (uint32_t)(runs - observer->seen_runs);
-    domi_histogram_add_many(&observer->runs, end_ns - begin_ns, weight);
+    domi_histogram_add_weighted_time(&observer->runs, end_ns - begin_ns, weight);
     if (is_channels && observer->reaped_ns != 0 && begin_ns >= observer->reaped_ns)
-        domi_histogram_add_many(&observer->reactions, begin_ns - observer->reaped_ns, weight);
-    domi_wait_drop_lost(&observer->waiting);
+        domi_histogram_add_weighted_time(&observer->reactions, begin_ns - observer->reaped_ns,
+                                         weight);
+    domi_wait_drop_lost_message(&observer->waiting);
     /* a message is followed only at another house: the newest message of this house may be older
      * than the run */
-    if (domi_wait_newest(manager) != house)
+    if (domi_wait_newest_ready_house(manager) != house)
         follow_newest_message_for_wait(observer, manager, newest, end_ns);
     note_time_for_measured_delivery(manager, belted, end_ns);
     observer->seen_runs = runs;
@@ -186,24 +188,24 @@ __attribute__((noinline)) static uint32_t run_house_and_measure(domi_manager *ma
 
 static uint32_t run_house_and_observe(domi_manager *manager, domi_house *house)
 {
-    const domi_run_observer *observer = domi_run_observer_of(manager);
+    const domi_run_observer *observer = domi_run_observer_of_manager(manager);
 
     if (domi_counter_read(&manager->counters.runs) < observer->next_run &&
         observer->waiting.waiter.house != house && observer->answers.house != house &&
-        !domi_flows_is_watched(observer->flows, house))
-        return domi_house_run(manager, house);
+        !domi_flows_is_house_watched(observer->flows, house))
+        return domi_house_run_and_settle(manager, house);
     return run_house_and_measure(manager, house);
 }
 
 static domi_run_house *choose_function_that_runs_houses(domi_manager *manager)
 {
-    const domi_run_observer *observer = domi_run_observer_of(manager);
+    const domi_run_observer *observer = domi_run_observer_of_manager(manager);
 
     return domi_counter_read(&manager->counters.runs) + NEAR_RUNS >= observer->next_run ||
                    observer->waiting.waiter.house != NULL || observer->answers.house != NULL ||
-                   domi_flows_is_any_watched(observer->flows)
+                   domi_flows_is_any_house_watched(observer->flows)
                ? run_house_and_observe
-               : domi_house_run;
+               : domi_house_run_and_settle;
 }
 
 void domi_run_observer_begin(domi_run_observer *observer, domi_manager *manager)

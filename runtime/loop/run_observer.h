@@ -52,7 +52,7 @@ void domi_run_observer_begin(domi_run_observer *observer, domi_manager *manager)
 void domi_run_observer_init(domi_run_observer *observer, const domi_clock *clock, uint64_t seed);
 
 /* Returns the run observer of a manager, which must have one. */
-static inline domi_run_observer *domi_run_observer_of(const domi_manager *manager)
+static inline domi_run_observer *domi_run_observer_of_manager(const domi_manager *manager)
 {
     return (domi_run_observer *)(void *)manager->observer;
 }

@@ -44,7 +44,7 @@ static bool run_arrivals_at_once(domi_thread *thread)
         manager->schedule.mounting.head != NULL)
         return false;
     thread->completions = thread->brought = 0;
-    domi_phase_state(thread);
+    domi_thread_run_phase_state(thread);
     return true;
 }
 
@@ -58,7 +58,7 @@ static uint64_t time_at_end_of_spin(domi_thread *thread)
     return due_ns < until_ns ? due_ns : until_ns;
 }
 
-bool domi_thread_spin(domi_thread *thread)
+bool domi_thread_spin_for_work(domi_thread *thread)
 {
     bool found = false;
 
@@ -68,8 +68,8 @@ bool domi_thread_spin(domi_thread *thread)
     uint64_t until_ns = time_at_end_of_spin(thread);
     domi_park_set_spinning(&thread->manager.park, true);
     /* operations are submitted before the spin, so that answers do not wait for its end */
-    if (domi_io_submit(&thread->io))
-        domi_thread_stamp(thread, DOMI_SPAN_ENTER);
+    if (domi_io_enter_if_useful(&thread->io))
+        domi_thread_stamp_time(thread, DOMI_SPAN_ENTER);
     uint64_t now_ns = domi_clock_now(thread->clock);
     while (!found && now_ns < until_ns) {
         bool arrived = false;
@@ -77,8 +77,8 @@ bool domi_thread_spin(domi_thread *thread)
         for (int i = 0; i < LOOKS && !arrived; i++)
             arrived = pause_and_check_for_arrivals(&thread->manager);
         if (arrived) {
-            domi_thread_stamp(thread, DOMI_SPAN_OTHER);
-            domi_thread_learn_spin(thread);
+            domi_thread_stamp_time(thread, DOMI_SPAN_OTHER);
+            domi_thread_adapt_spin_time(thread);
             found = !run_arrivals_at_once(thread);
             thread->rest_from_ns = thread->stamp_ns;
             until_ns = time_at_end_of_spin(thread);
@@ -87,18 +87,18 @@ bool domi_thread_spin(domi_thread *thread)
              * run_arrivals_at_once() limits how long the ring waits */
             continue;
         }
-        found = domi_thread_has_work(thread) || domi_thread_is_waking(thread) ||
+        found = domi_thread_has_work(thread) || domi_thread_is_woken_to_steal(thread) ||
                 thread->io.backend->pending(thread->io.ring);
         now_ns = domi_clock_now(thread->clock);
     }
     domi_park_set_spinning(&thread->manager.park, false);
-    domi_thread_stamp(thread, DOMI_SPAN_OTHER);
+    domi_thread_stamp_time(thread, DOMI_SPAN_OTHER);
     if (found)
-        domi_thread_learn_spin(thread);
+        domi_thread_adapt_spin_time(thread);
     return found;
 }
 
-void domi_thread_learn_spin(domi_thread *thread)
+void domi_thread_adapt_spin_time(domi_thread *thread)
 {
     uint64_t most_ns = thread->config->scheduler.idle.spin_ns;
 

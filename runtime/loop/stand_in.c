@@ -2,7 +2,7 @@
  *
  * A wake-up costs both threads a system call, an interrupt and a change of context, about ten times
  * as much as one run of an actor. So a thread that is almost idle only notes the sleeper
- * (domi_manager_notify), and at the end of phase 3 it stands in:
+ * (domi_manager_notify_of_push), and at the end of phase 3 it stands in:
  * 1. It holds the sleeper (base/park.h), and sorts what has arrived there.
  * 2. If exactly one house is ready then, it lends this house to itself, lets the sleeper go, and
  * runs the house once, as a thief does (house/dispatch/loan.h).
@@ -60,16 +60,16 @@ static void wake_noted_sleepers(domi_manager *manager)
     domi_sleepers *sleepers = &manager->sleepers;
 
     while (sleepers->count != 0)
-        domi_manager_wake(manager, manager->managers[sleepers->indices[--sleepers->count]]);
+        domi_manager_wake_owner(manager, manager->managers[sleepers->indices[--sleepers->count]]);
 }
 
 /* True if a thread that is held has something to do that only it can do. Its ring is not looked
  * at: the holder has put nothing there, and the kernel wakes the thread for everything else. */
 static bool is_held_sleeper_needed(domi_thread *sleeper)
 {
-    return domi_manager_has_work(&sleeper->manager) || domi_thread_is_waking(sleeper) ||
+    return domi_manager_has_work(&sleeper->manager) || domi_thread_is_woken_to_steal(sleeper) ||
            domi_thread_has_to_follow(sleeper, memory_order_seq_cst) ||
-           domi_thread_due_ns(sleeper) < sleeper->until_ns;
+           domi_thread_time_of_next_timer(sleeper) < sleeper->until_ns;
 }
 
 /* Take the only ready house of a manager that is held as a loan. Returns NULL if no house is
@@ -81,10 +81,10 @@ static domi_loan *borrow_ready_house(domi_thread *thread, domi_manager *home)
     if (queue->count != 1)
         return NULL;
     const domi_house *house = queue->normal.head != NULL ? queue->normal.head : queue->high.head;
-    if (domi_house_has_to_end(house, domi_house_life(house)) ||
-        domi_loans_expose(home, queue, 1) == 0)
+    if (domi_house_has_end_to_check(house, domi_house_life_word(house)) ||
+        domi_loans_expose_houses(home, queue, 1) == 0)
         return NULL;
-    return domi_loan_take(&thread->manager, home);
+    return domi_loan_take_exposed_house(&thread->manager, home);
 }
 
 /* Hold a sleeping thread (base/park.h), and do for it what needs no handler: sort its arrivals
@@ -100,17 +100,17 @@ static bool hold_sleeper_and_sort_its_mail(domi_thread *thread, domi_thread *sle
         return false;
     const char *owner = home->owner;
     sleeper->was_held = true;
-    domi_manager_own(home);
+    domi_manager_become_owner(home);
     if (home->now_ns < thread->manager.now_ns)
         home->now_ns = thread->manager.now_ns;
     home->belts.kept_off = true;
-    domi_manager_take_plain_arrivals(home);
+    domi_manager_take_arrivals_as_stand_in(home);
     home->belts.kept_off = false;
     if (runs)
         *ret_loan = borrow_ready_house(thread, home);
     bool left = is_held_sleeper_needed(sleeper);
     wake_noted_sleepers(home);
-    domi_pool_flush_returns(home);
+    domi_pool_push_chains_to_owners(home);
     home->owner = owner;
     if (domi_park_release(&home->park, left)) {
         domi_counter_add(&thread->manager.counters.wakeups_sent, 1);
@@ -140,7 +140,7 @@ static void run_house_of_sleeper(domi_thread *thread, domi_loan *loan)
     uint64_t runs_seen = thread->stealing.runs_seen;
 
     thread->stealing.loan = loan;
-    domi_thread_run_loan(thread, true);
+    domi_thread_run_borrowed_house(thread, true);
     /* the old count is restored, because such a run counts as work of this thread, so the iteration
      * was not idle */
     thread->stealing.runs_seen = runs_seen;
@@ -163,7 +163,7 @@ static void stand_in_for_or_wake_sleeper(domi_thread *thread, domi_thread *sleep
     domi_loan *loan;
 
     if (!hold_sleeper_and_sort_its_mail(thread, sleeper, runs, &loan))
-        domi_manager_wake(&thread->manager, &sleeper->manager);
+        domi_manager_wake_owner(&thread->manager, &sleeper->manager);
     else if (loan != NULL)
         run_house_of_sleeper(thread, loan);
 }
@@ -193,7 +193,7 @@ static bool are_stand_in_runs_short(domi_thread *thread)
     return false;
 }
 
-void domi_thread_decide_stand_in(domi_thread *thread, uint64_t asleep_ns)
+void domi_thread_decide_whether_to_stand_in(domi_thread *thread, uint64_t asleep_ns)
 {
     uint64_t now_ns = thread->stamp_ns;
 
@@ -214,7 +214,7 @@ uint64_t domi_thread_get_doze_end(const domi_thread *thread, uint64_t until_ns)
     return thread->dozes && doze_ns < until_ns ? doze_ns : until_ns;
 }
 
-bool domi_thread_is_doze(const domi_thread *thread, uint64_t until_ns)
+bool domi_thread_is_sleep_a_doze(const domi_thread *thread, uint64_t until_ns)
 {
     return may_stand_in_for_sleepers(thread) &&
            until_ns <= thread->stamp_ns + thread->config->scheduler.idle.doze_ns;
@@ -231,7 +231,7 @@ static void wake_all_noted_sleepers(domi_thread *thread)
     wake_noted_sleepers(&thread->manager);
 }
 
-void domi_thread_wake_sleepers(domi_thread *thread, bool is_idle)
+void domi_thread_wake_or_replace_sleepers(domi_thread *thread, bool is_idle)
 {
     domi_sleepers *sleepers = &thread->manager.sleepers;
 

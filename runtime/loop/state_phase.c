@@ -41,18 +41,18 @@ static void look_between_runs(domi_thread *thread, domi_queue *queue, uint32_t h
 {
     uint64_t before_ns = thread->stamp_ns;
 
-    domi_thread_stamp(thread, DOMI_SPAN_STATE);
+    domi_thread_stamp_time(thread, DOMI_SPAN_STATE);
     domi_counter_add(&thread->counters.ready_ns,
                      thread->waiting_houses * (thread->stamp_ns - before_ns));
     thread->waiting_houses = queue->count;
-    domi_thread_record_runs(thread, houses, thread->stamp_ns - before_ns);
-    domi_thread_publish_depth(thread, queue->count);
+    domi_thread_add_runs_to_average(thread, houses, thread->stamp_ns - before_ns);
+    domi_thread_publish_ready_count(thread, queue->count);
     (void)domi_manager_take_arrivals(&thread->manager);
-    domi_manager_look_at_pressure(&thread->manager);
-    domi_thread_adjust_exposed(thread, queue);
+    domi_manager_reread_memory_level(&thread->manager);
+    domi_thread_adjust_exposed_houses(thread, queue);
     if (thread->manager.pool.chained >= DOMI_CHAINED_MAX)
-        domi_pool_flush_returns(&thread->manager);
-    domi_thread_wake_sleepers(thread, queue->count == 0);
+        domi_pool_push_chains_to_owners(&thread->manager);
+    domi_thread_wake_or_replace_sleepers(thread, queue->count == 0);
 }
 
 /* With an ioRatio of `auto`, put the deadline of phase 3 off when it is reached. Returns false
@@ -68,7 +68,7 @@ static bool try_to_extend_deadline(domi_thread *thread, uint64_t *deadline_ns)
             thread->config->scheduler.max_budget_ns ||
         thread->stamp_ns >= thread->next_tick_ns ||
         manager->schedule.ready[DOMUS_CHANNELS].count != 0 ||
-        manager->schedule.mounting.head != NULL || domi_io_has_work(io) ||
+        manager->schedule.mounting.head != NULL || domi_io_has_work_before_park(io) ||
         domi_thread_has_to_follow(thread, memory_order_relaxed) || io->backend->pending(io->ring))
         return false;
     *deadline_ns = thread->stamp_ns + thread->config->scheduler.min_budget_busy_ns;
@@ -89,8 +89,8 @@ DOMI_INLINE uint32_t run_state_actors_with_function(domi_thread *thread, domi_qu
     uint32_t houses = 0;
     uint32_t messages = 0;
 
-    for (domi_house *house = domi_queue_take(queue); house != NULL;
-         house = domi_queue_take(queue)) {
+    for (domi_house *house = domi_queue_take_house(queue); house != NULL;
+         house = domi_queue_take_house(queue)) {
         messages += run(&thread->manager, house);
         if (++houses < look_every && messages < MESSAGES_PER_LOOK)
             continue;
@@ -115,7 +115,8 @@ static uint32_t run_state_actors(domi_thread *thread, domi_queue *queue, uint64_
     if (DOMI_UNLIKELY(thread->manager.observer != NULL))
         return run_state_actors_with_function(
             thread, queue, deadline_ns, thread->manager.observer->choose(&thread->manager), true);
-    return run_state_actors_with_function(thread, queue, deadline_ns, domi_house_run, false);
+    return run_state_actors_with_function(thread, queue, deadline_ns, domi_house_run_and_settle,
+                                          false);
 }
 
 static uint32_t run_state_actors_with_auto_ratio(domi_thread *thread, domi_queue *ready)
@@ -128,11 +129,11 @@ static uint32_t run_state_actors_with_auto_ratio(domi_thread *thread, domi_queue
     const domi_counter *runs = &thread->manager.counters.runs;
     uint64_t before = domi_counter_read(runs);
     uint64_t budget_ns =
-        domi_auto_ratio_begin(&thread->auto_ratio, &bounds, thread->stamp_ns, ready->count);
+        domi_auto_ratio_begin_phase(&thread->auto_ratio, &bounds, thread->stamp_ns, ready->count);
     uint32_t houses = run_state_actors(thread, ready, thread->stamp_ns + budget_ns);
 
-    domi_auto_ratio_end(&thread->auto_ratio, &bounds, thread->stamp_ns,
-                        domi_counter_read(runs) - before, ready->count);
+    domi_auto_ratio_end_phase(&thread->auto_ratio, &bounds, thread->stamp_ns,
+                              domi_counter_read(runs) - before, ready->count);
     return houses;
 }
 
@@ -146,28 +147,28 @@ static uint32_t run_each_state_actor_once(domi_thread *thread, domi_queue *ready
     return run_state_actors(thread, &now, UINT64_MAX);
 }
 
-void domi_phase_state(domi_thread *thread)
+void domi_thread_run_phase_state(domi_thread *thread)
 {
     domi_queue *ready = &thread->manager.schedule.ready[DOMUS_STATE];
     uint64_t from_ns = thread->stamp_ns;
     uint32_t houses;
 
-    if (ready->count == 0 && domi_loans_count_shown(&thread->manager) != 0)
+    if (ready->count == 0 && domi_loans_count_shared_houses(&thread->manager) != 0)
         /* The thread has nothing else to run, so it may take back houses that it has exposed. */
-        domi_thread_adjust_exposed(thread, ready);
+        domi_thread_adjust_exposed_houses(thread, ready);
     if (ready->count == 0) {
         /* The published count may still have exposed houses that thieves have taken since, so it
          * is set to 0. Relaxed: only this thread writes the word. */
         if (atomic_load_explicit(&thread->manager.loans.readies, memory_order_relaxed) != 0)
-            domi_thread_publish_depth(thread, 0);
-        domi_thread_wake_sleepers(thread, true);
+            domi_thread_publish_ready_count(thread, 0);
+        domi_thread_wake_or_replace_sleepers(thread, true);
         return;
     }
     domi_monitor_wake_if_resting(&thread->system->monitor);
     /* The first house runs at once, so only the houses behind it are published for thieves.
      * look_between_runs() publishes the number anew, but that may be much later. */
     thread->waiting_houses = ready->count - 1;
-    domi_thread_publish_depth(thread, thread->waiting_houses);
+    domi_thread_publish_ready_count(thread, thread->waiting_houses);
     uint32_t ratio = thread->config->scheduler.io_ratio;
     if (DOMI_LIKELY(ratio < 100))
         houses = run_state_actors(thread, ready, deadline_of_state_phase(thread));

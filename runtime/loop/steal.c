@@ -48,7 +48,7 @@ static uint32_t get_steal_floor(const domi_thread *thread)
     return thread->config->scheduler.steal.floor;
 }
 
-bool domi_thread_is_waking(const domi_thread *thread)
+bool domi_thread_is_woken_to_steal(const domi_thread *thread)
 {
     /* seq_cst: a park calls this in its second look, and that pairs with the exchange of
      * `waking` in wake_idle_thread_to_steal(): one of the two threads sees what the other has
@@ -61,7 +61,7 @@ bool domi_thread_is_waking(const domi_thread *thread)
  * may be woken. */
 static void note_that_woken_thread_has_looked(domi_thread *thread)
 {
-    if (domi_thread_is_waking(thread))
+    if (domi_thread_is_woken_to_steal(thread))
         atomic_store_explicit(&thread->system->waking, 0, memory_order_relaxed);
 }
 
@@ -134,7 +134,7 @@ static bool keep_or_choose_victim(domi_thread *thread)
     return true;
 }
 
-void domi_thread_note_busy(domi_thread *thread)
+void domi_thread_note_it_had_work(domi_thread *thread)
 {
     thread->stealing.idle_count = 0;
     abandon_victim(thread);
@@ -157,7 +157,7 @@ static bool was_iteration_idle(domi_thread *thread)
  * before that. */
 static bool give_up_stealing(domi_thread *thread)
 {
-    if (domi_thread_is_waking(thread) && thread->stealing.victim == DOMI_NO_VICTIM &&
+    if (domi_thread_is_woken_to_steal(thread) && thread->stealing.victim == DOMI_NO_VICTIM &&
         thread->stealing.idle_count < WOKEN_LOOKS)
         return false;
     abandon_victim(thread);
@@ -177,8 +177,8 @@ static domi_loan *take_loan_from_any_victim(domi_thread *thread)
 
     for (uint32_t passed = 0;;) {
         domi_manager *victim = thread->manager.managers[stealing->victim];
-        domi_loan *loan = domi_loan_take(&thread->manager, victim);
-        if (loan != NULL || domi_loans_count_shown(victim) == 0)
+        domi_loan *loan = domi_loan_take_exposed_house(&thread->manager, victim);
+        if (loan != NULL || domi_loans_count_shared_houses(victim) == 0)
             return loan;
         uint32_t next = find_overwhelmed_thread(thread, first + passed + 1, threads - 1 - passed);
         if (next == DOMI_NO_VICTIM)
@@ -190,12 +190,12 @@ static domi_loan *take_loan_from_any_victim(domi_thread *thread)
     }
 }
 
-bool domi_thread_steal(domi_thread *thread)
+bool domi_thread_try_to_steal_house(domi_thread *thread)
 {
     domi_stealing *stealing = &thread->stealing;
 
     if (!was_iteration_idle(thread)) {
-        domi_thread_note_busy(thread);
+        domi_thread_note_it_had_work(thread);
         return false;
     }
     stealing->idle_count++;
@@ -205,7 +205,7 @@ bool domi_thread_steal(domi_thread *thread)
         return !give_up_stealing(thread);
     /* the thief stamps the time, because it may wait for long, and its timers need the present
      * time */
-    domi_thread_stamp(thread, DOMI_SPAN_OTHER);
+    domi_thread_stamp_time(thread, DOMI_SPAN_OTHER);
     stealing->loan = take_loan_from_any_victim(thread);
     if (stealing->loan != NULL) {
         note_that_woken_thread_has_looked(thread);
@@ -218,7 +218,7 @@ bool domi_thread_steal(domi_thread *thread)
     return !give_up_stealing(thread);
 }
 
-void domi_thread_run_loan(domi_thread *thread, bool stands_in)
+void domi_thread_run_borrowed_house(domi_thread *thread, bool stands_in)
 {
     domi_loan *loan = thread->stealing.loan;
     uint32_t victim = loan->house->home->index;
@@ -227,15 +227,15 @@ void domi_thread_run_loan(domi_thread *thread, bool stands_in)
     thread->stealing.loan = NULL;
     /* the thief stamps the time, because its time must not be before the time that the house has
      * seen at home */
-    domi_thread_stamp(thread, DOMI_SPAN_OTHER);
-    domi_pairs_count_run(thread, victim, stands_in);
+    domi_thread_stamp_time(thread, DOMI_SPAN_OTHER);
+    domi_pairs_count_run_for_victim(thread, victim, stands_in);
     DOMI_PROBE_4(steal, thread->manager.index, victim, loan->house->behaviour, stands_in);
-    domi_spans_begin_loan(thread, loan->house->behaviour, victim, stands_in);
-    domi_loan_run(&thread->manager, loan);
-    domi_spans_end_loan(thread, stands_in);
+    domi_spans_record_begin_of_loan(thread, loan->house->behaviour, victim, stands_in);
+    domi_loan_run_house_and_return(&thread->manager, loan);
+    domi_spans_record_end_of_loan(thread, stands_in);
     domi_counter_add(&thread->counters.steals, 1);
     thread->stealing.runs_seen = domi_counter_read(&thread->manager.counters.runs);
-    domi_thread_stamp(thread, DOMI_SPAN_STATE);
+    domi_thread_stamp_time(thread, DOMI_SPAN_STATE);
 }
 
 /* --- the victim ------------------------------------------------------------------------------- */
@@ -243,9 +243,9 @@ void domi_thread_run_loan(domi_thread *thread, bool stands_in)
 /* True if a thread sleeps or spins; a thread that spins notices `waking` without being woken. */
 static bool is_thread_idle(const domi_manager *other)
 {
-    uint32_t word = domi_park_peek(&other->park);
+    uint32_t word = domi_park_read_word(&other->park);
 
-    return domi_park_is_at_rest(word) || word == DOMI_PARK_SPINNING;
+    return domi_park_is_word_of_sleeper(word) || word == DOMI_PARK_SPINNING;
 }
 
 /* Wake one idle thread, so that it steals. Returns true if a thread was woken. */
@@ -270,7 +270,7 @@ static bool wake_idle_thread_to_steal(domi_thread *thread)
         if (!atomic_compare_exchange_strong_explicit(&thread->system->waking, &none, index + 1,
                                                      memory_order_seq_cst, memory_order_relaxed))
             return false; /* another victim has woken a thread at the same time */
-        domi_manager_notify(manager, other);
+        domi_manager_notify_of_push(manager, other);
         return true;
     }
     return false;
@@ -302,7 +302,7 @@ static bool are_runs_long_enough_to_lend(const domi_thread *thread)
     return thread->stealing.run_ns >= thread->stealing.min_run_ns;
 }
 
-void domi_thread_record_runs(domi_thread *thread, uint32_t houses, uint64_t ns)
+void domi_thread_add_runs_to_average(domi_thread *thread, uint32_t houses, uint64_t ns)
 {
     if (houses != 0)
         thread->stealing.run_ns = (3 * thread->stealing.run_ns + ns / houses) / 4;
@@ -338,22 +338,22 @@ uint32_t domi_thread_runs_before_next_look(const domi_thread *thread, uint32_t h
     return most / 2 < houses ? most : 2 * houses;
 }
 
-void domi_thread_publish_depth(domi_thread *thread, uint32_t count)
+void domi_thread_publish_ready_count(domi_thread *thread, uint32_t count)
 {
     /* Exposed houses are counted among the ready ones, or thieves would turn away from the
      * houses that they have asked for. */
-    uint32_t readies = count + domi_loans_count_shown(&thread->manager);
+    uint32_t readies = count + domi_loans_count_shared_houses(&thread->manager);
 
     atomic_store_explicit(&thread->manager.loans.readies, readies, memory_order_relaxed);
     atomic_store_explicit(&thread->manager.loans.lendable,
                           are_runs_long_enough_to_lend(thread) ? readies : 0, memory_order_relaxed);
 }
 
-void domi_thread_adjust_exposed(domi_thread *thread, domi_queue *queue)
+void domi_thread_adjust_exposed_houses(domi_thread *thread, domi_queue *queue)
 {
     domi_manager *manager = &thread->manager;
     uint32_t floor = get_steal_floor(thread);
-    uint32_t shown = domi_loans_count_shown(manager);
+    uint32_t shown = domi_loans_count_shared_houses(manager);
 
     if ((shown == 0 && queue->count <= floor) || !thread->config->scheduler.steal.enabled)
         return;
@@ -365,7 +365,7 @@ void domi_thread_adjust_exposed(domi_thread *thread, domi_queue *queue)
          (shown != 0 && atomic_load_explicit(&thread->system->waking, memory_order_relaxed) != 0));
     if (shown != 0 &&
         (!wanted || queue->count == 0 || have_houses_been_exposed_too_long(thread, shown))) {
-        (void)domi_loans_take_back(manager, queue);
+        (void)domi_loans_take_houses_back(manager, queue);
         return;
     }
     if (queue->count <= floor || thread->stamp_ns < thread->stealing.alone_until_ns)
@@ -378,7 +378,7 @@ void domi_thread_adjust_exposed(domi_thread *thread, domi_queue *queue)
     if (wanted && shown < floor) {
         uint32_t surplus = queue->count - floor;
         uint32_t most = surplus < floor - shown ? surplus : floor - shown;
-        uint32_t more = domi_loans_expose(manager, queue, most);
+        uint32_t more = domi_loans_expose_houses(manager, queue, most);
         if (more + shown == 0)
             thread->stealing.alone_until_ns = thread->stamp_ns + ALONE_NS;
         if (more != 0)

@@ -10,18 +10,18 @@
 /* The loop of a thread, and its first two phases. The thread itself calls these functions. The
  * test kit calls the phases of a simulated thread one after another, and sets the time. */
 
-void domi_phase_io(domi_thread *thread);
-void domi_phase_channels(domi_thread *thread);
+void domi_thread_run_phase_io(domi_thread *thread);
+void domi_thread_run_phase_channels(domi_thread *thread);
 
 /* Run the loop of a thread until the system orders its end (the step END of a stop). */
-void domi_thread_loop(domi_thread *thread);
+void domi_thread_run_loop(domi_thread *thread);
 
 /* ---- state_phase.c ----------------------------------------------------------------------------*/
 
 /* Phase 3 of the loop. The thread itself calls this function. */
 
 /* Run ready state actors until the deadline of the phase. */
-void domi_phase_state(domi_thread *thread);
+void domi_thread_run_phase_state(domi_thread *thread);
 
 /* ---- work.c -----------------------------------------------------------------------------------*/
 
@@ -33,7 +33,7 @@ void domi_phase_state(domi_thread *thread);
 bool domi_thread_has_work(const domi_thread *thread);
 
 /* Returns when the thread's next timer is due; UINT64_MAX: none is armed. */
-uint64_t domi_thread_due_ns(domi_thread *thread);
+uint64_t domi_thread_time_of_next_timer(domi_thread *thread);
 
 /* Returns when the thread's sleep ends without a wake-up: at the next timer, or at the cap
  * (DOMI_PARK_CAP_NS). */
@@ -43,15 +43,15 @@ uint64_t domi_thread_get_sleep_end(domi_thread *thread);
 
 /* The rest of a thread that has nothing to do: spin for a while (idle.spin), then sleep in the ring
  * until something comes. The rest has two halves because a simulated thread sleeps between them and
- * enters no ring. The thread itself calls these functions, except domi_thread_wake(). */
+ * enters no ring. The thread itself calls these functions, except domi_thread_wake_manager(). */
 
-void domi_thread_rest(domi_thread *thread);
+void domi_thread_rest_until_work(domi_thread *thread);
 
 /* Prepare the thread to sleep. Returns false if there is something to do. Returns true if the park
  * word is SLEEPING and nothing was left to do (M3); then the caller sleeps until the word is
- * NOTIFIED, at the latest until `ret_until_ns`, and calls domi_thread_rest_end(). */
-bool domi_thread_rest_begin(domi_thread *thread, uint64_t *ret_until_ns);
-void domi_thread_rest_end(domi_thread *thread, uint64_t until_ns);
+ * NOTIFIED, at the latest until `ret_until_ns`, and calls domi_thread_end_rest(). */
+bool domi_thread_begin_rest(domi_thread *thread, uint64_t *ret_until_ns);
+void domi_thread_end_rest(domi_thread *thread, uint64_t until_ns);
 
 /* Count an empty wake-up if phase 1 has brought no completion. Phase 1 calls this function after a
  * sleep for whose end no other reason was found. */
@@ -59,7 +59,7 @@ void domi_thread_count_empty_wakeup(domi_thread *thread);
 
 /* Wake the thread of a manager that sleeps, by a write to its eventfd. It is called as
  * domi_runtime_hooks.wake. Any thread may call this. */
-void domi_thread_wake(domi_manager *manager);
+void domi_thread_wake_manager(domi_manager *manager);
 
 /* ---- spin.c -----------------------------------------------------------------------------------*/
 
@@ -68,10 +68,10 @@ void domi_thread_wake(domi_manager *manager);
 
 /* Spin: look for work for at most thread->spin_ns. Returns true if something came that the loop
  * has to handle. */
-bool domi_thread_spin(domi_thread *thread);
+bool domi_thread_spin_for_work(domi_thread *thread);
 
 /* Set how long the next rest spins (`spin_ns`), by the length of the rest that has just ended. */
-void domi_thread_learn_spin(domi_thread *thread);
+void domi_thread_adapt_spin_time(domi_thread *thread);
 
 /* ---- stand_in.c -------------------------------------------------------------------------------*/
 
@@ -81,7 +81,7 @@ void domi_thread_learn_spin(domi_thread *thread);
 /* Decide, after a sleep that began at `asleep_ns`, for how long the thread may stand in for
  * sleepers and not wake them (idle.standIn), and whether its next sleep is a doze. Called by the
  * thread itself. */
-void domi_thread_decide_stand_in(domi_thread *thread, uint64_t asleep_ns);
+void domi_thread_decide_whether_to_stand_in(domi_thread *thread, uint64_t asleep_ns);
 
 /* Returns when a sleep that may last until `until_ns` has to end: sooner than that if the thread
  * is to doze. */
@@ -89,12 +89,12 @@ uint64_t domi_thread_get_doze_end(const domi_thread *thread, uint64_t until_ns);
 
 /* True if a sleep that ends at `until_ns` is a doze: others may stand in for the sleeping thread
  * then. */
-bool domi_thread_is_doze(const domi_thread *thread, uint64_t until_ns);
+bool domi_thread_is_sleep_a_doze(const domi_thread *thread, uint64_t until_ns);
 
-/* Wake the sleeping threads that this thread has noted (domi_manager_notify), or stand in for them
- * if it `is_idle` (has no state actor to run). Called by the thread itself, in phase 3, at each
- * look, and before it sleeps. */
-void domi_thread_wake_sleepers(domi_thread *thread, bool is_idle);
+/* Wake the sleeping threads that this thread has noted (domi_manager_notify_of_push), or stand in
+ * for them if it `is_idle` (has no state actor to run). Called by the thread itself, in phase 3, at
+ * each look, and before it sleeps. */
+void domi_thread_wake_or_replace_sleepers(domi_thread *thread, bool is_idle);
 
 /* Wake all sleepers that the thread has noted, and let it wake others at once from now on,
  * because it has left its loop. */
@@ -106,11 +106,11 @@ void domi_thread_stop_noting_sleepers(domi_thread *thread);
 
 /* Trim the slabs of a thread in one step over at most `objects` objects. Returns true if there
  * may be more to free. Called by the thread itself. */
-bool domi_thread_trim(domi_thread *thread, uint32_t objects);
+bool domi_thread_trim_slabs(domi_thread *thread, uint32_t objects);
 
 /* Trim the slabs of a thread that has nothing else to do; once a tick at most while there is
  * nothing to free. Returns true if there may be more to free. */
-bool domi_thread_trim_idle(domi_thread *thread);
+bool domi_thread_trim_slabs_if_idle(domi_thread *thread);
 
 /* ---- follow.c ---------------------------------------------------------------------------------*/
 
@@ -118,7 +118,7 @@ bool domi_thread_trim_idle(domi_thread *thread);
 
 /* Follow the orders of the system: apply a changed configuration, and begin the step of a stop
  * that is wanted. Called by the thread itself, in its phase 2. */
-void domi_thread_follow(domi_thread *thread);
+void domi_thread_follow_orders(domi_thread *thread);
 
 /* ---- follow_change ----------------------------------------------------------------------------*/
 
@@ -126,10 +126,10 @@ void domi_thread_follow(domi_thread *thread);
 
 /* Set what the thread derives from keys of its configuration. Called by the thread itself, or by
  * its maker before it runs. */
-void domi_thread_apply_config(domi_thread *thread);
+void domi_thread_apply_config_values(domi_thread *thread);
 
 /* Take over the configuration as it is now, after it has changed. Called by the thread itself,
  * in its phase 2. */
-void domi_thread_follow_change(domi_thread *thread);
+void domi_thread_apply_changed_config(domi_thread *thread);
 
 #endif

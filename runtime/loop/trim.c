@@ -21,29 +21,29 @@ static bool trim_slabs_of_outside(domus_system *system, uint64_t now_ns, uint32_
         !domi_outside_try_lock(system))
         return false;
     if (system->stage == DOMI_STAGE_RUNNING) {
-        domi_manager_look_at_pressure(&system->outside);
-        more = domi_pool_trim_step(&system->outside, now_ns, objects);
+        domi_manager_reread_memory_level(&system->outside);
+        more = domi_pool_take_trim_step(&system->outside, now_ns, objects);
     }
     atomic_store_explicit(next_ns, more ? 0 : now_ns + OUTSIDE_WAIT_NS, memory_order_relaxed);
     domi_outside_unlock(system);
     return more;
 }
 
-bool domi_thread_trim(domi_thread *thread, uint32_t objects)
+bool domi_thread_trim_slabs(domi_thread *thread, uint32_t objects)
 {
     uint64_t now_ns = thread->manager.now_ns;
-    bool more = domi_pool_trim_step(&thread->manager, now_ns, objects);
+    bool more = domi_pool_take_trim_step(&thread->manager, now_ns, objects);
 
     return trim_slabs_of_outside(thread->system, now_ns, objects) || more;
 }
 
-bool domi_thread_trim_idle(domi_thread *thread)
+bool domi_thread_trim_slabs_if_idle(domi_thread *thread)
 {
     uint64_t now_ns = thread->manager.now_ns;
 
     if (now_ns < thread->next_trim_ns)
         return false;
-    bool more = domi_thread_trim(thread, DOMI_TRIM_IDLE);
+    bool more = domi_thread_trim_slabs(thread, DOMI_TRIM_IDLE);
     thread->next_trim_ns = more ? 0 : now_ns + DOMI_WHEEL_TICK_NS;
     return more;
 }

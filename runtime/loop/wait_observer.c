@@ -6,15 +6,15 @@
 
 #define TICKS_APART 16u
 
-void domi_wait_follow_newest(domi_wait_observer *observer, const domi_manager *manager,
-                             const domi_house *newest, uint64_t now_ns)
+void domi_wait_follow_newest_message(domi_wait_observer *observer, const domi_manager *manager,
+                                     const domi_house *newest, uint64_t now_ns)
 {
-    const domi_house *house = domi_wait_newest(manager);
+    const domi_house *house = domi_wait_newest_ready_house(manager);
 
     if (observer->waiter.house != NULL || house == NULL || house == newest)
         return;
     observer->waiter = (domi_waiter){.house = house,
-                                     .lease = DOMI_LIFE_LEASE(domi_house_life(house)),
+                                     .lease = DOMI_LIFE_LEASE(domi_house_life_word(house)),
                                      .ahead = house->mail,
                                      .since_ns = now_ns};
 }
@@ -27,14 +27,15 @@ static void count_down_messages_ahead(domi_waiter *waiter, uint32_t handled)
     const domi_house *house = waiter->house;
 
     waiter->ahead -= handled;
-    if (DOMI_LIFE_LEASE(domi_house_life(house)) != waiter->lease || house->mail == 0)
+    if (DOMI_LIFE_LEASE(domi_house_life_word(house)) != waiter->lease || house->mail == 0)
         waiter->house = NULL;
     else if (house->mail < waiter->ahead)
         waiter->ahead = house->mail;
 }
 
-bool domi_wait_check_handled(domi_wait_observer *observer, domi_manager *manager, uint32_t lease,
-                             uint32_t tally, uint32_t handled, uint64_t begin_ns, uint64_t *ret_ns)
+bool domi_wait_check_message_handled(domi_wait_observer *observer, domi_manager *manager,
+                                     uint32_t lease, uint32_t tally, uint32_t handled,
+                                     uint64_t begin_ns, uint64_t *ret_ns)
 {
     domi_waiter *waiter = &observer->waiter;
 
@@ -55,19 +56,19 @@ bool domi_wait_check_handled(domi_wait_observer *observer, domi_manager *manager
 
 /* Called at times, because the actor with the followed message may have ended, or may have been
  * lent to a thread that does not look. */
-void domi_wait_drop_lost(domi_wait_observer *observer)
+void domi_wait_drop_lost_message(domi_wait_observer *observer)
 {
     const domi_waiter *waiter = &observer->waiter;
 
     if (waiter->house != NULL &&
-        (DOMI_LIFE_LEASE(domi_house_life(waiter->house)) != waiter->lease ||
+        (DOMI_LIFE_LEASE(domi_house_life_word(waiter->house)) != waiter->lease ||
          domi_house_is_exposed(waiter->house)))
         observer->waiter.house = NULL;
 }
 
 void domi_wait_forget_house(domi_manager *manager, const domi_house *house)
 {
-    domi_waiter *waiter = &domi_wait_observer_of(manager)->waiter;
+    domi_waiter *waiter = &domi_wait_observer_of_manager(manager)->waiter;
 
     if (waiter->house == house)
         waiter->house = NULL;
@@ -78,49 +79,52 @@ void domi_wait_forget_house(domi_manager *manager, const domi_house *house)
 static uint32_t run_house_of_followed_message(domi_wait_observer *observer, domi_manager *manager,
                                               domi_house *house)
 {
-    uint32_t lease = DOMI_LIFE_LEASE(domi_house_life(house));
+    uint32_t lease = DOMI_LIFE_LEASE(domi_house_life_word(house));
     /* the number of the behaviour is kept in a variable, because after the run the house may be
      * free */
     uint32_t tally = house->tally;
     uint64_t begin_ns = domi_clock_now(observer->clock);
     uint64_t waited_ns;
 
-    uint32_t handled = domi_house_run(manager, house);
-    if (domi_wait_check_handled(observer, manager, lease, tally, handled, begin_ns, &waited_ns))
+    uint32_t handled = domi_house_run_and_settle(manager, house);
+    if (domi_wait_check_message_handled(observer, manager, lease, tally, handled, begin_ns,
+                                        &waited_ns))
         observer->is_done = true;
     return handled;
 }
 
 static uint32_t run_house_and_observe(domi_manager *manager, domi_house *house)
 {
-    domi_wait_observer *observer = domi_wait_observer_of(manager);
+    domi_wait_observer *observer = domi_wait_observer_of_manager(manager);
 
     if (observer->is_done)
-        return domi_house_run(manager, house);
+        return domi_house_run_and_settle(manager, house);
     if (observer->waiter.house == house)
         return run_house_of_followed_message(observer, manager, house);
     if (observer->waiter.house != NULL)
-        return domi_house_run(manager, house);
-    const domi_house *newest = domi_wait_newest(manager);
-    uint32_t handled = domi_house_run(manager, house);
+        return domi_house_run_and_settle(manager, house);
+    const domi_house *newest = domi_wait_newest_ready_house(manager);
+    uint32_t handled = domi_house_run_and_settle(manager, house);
     /* a message is followed only at another house: the newest message of this house may be older
      * than the run */
-    if (domi_wait_newest(manager) != house)
-        domi_wait_follow_newest(observer, manager, newest, domi_clock_now(observer->clock));
+    if (domi_wait_newest_ready_house(manager) != house)
+        domi_wait_follow_newest_message(observer, manager, newest, domi_clock_now(observer->clock));
     return handled;
 }
 
 static void on_arrivals_sorted(domi_manager *manager, const domi_house *newest)
 {
-    domi_wait_observer *observer = domi_wait_observer_of(manager);
+    domi_wait_observer *observer = domi_wait_observer_of_manager(manager);
 
-    if (!observer->is_done && observer->waiter.house == NULL && domi_wait_newest(manager) != newest)
-        domi_wait_follow_newest(observer, manager, newest, domi_clock_now(observer->clock));
+    if (!observer->is_done && observer->waiter.house == NULL &&
+        domi_wait_newest_ready_house(manager) != newest)
+        domi_wait_follow_newest_message(observer, manager, newest, domi_clock_now(observer->clock));
 }
 
 static domi_run_house *choose_function_that_runs_houses(domi_manager *manager)
 {
-    return domi_wait_observer_of(manager)->is_done ? domi_house_run : run_house_and_observe;
+    return domi_wait_observer_of_manager(manager)->is_done ? domi_house_run_and_settle
+                                                           : run_house_and_observe;
 }
 
 void domi_wait_observer_init(domi_wait_observer *observer, const domi_clock *clock)
@@ -131,10 +135,10 @@ void domi_wait_observer_init(domi_wait_observer *observer, const domi_clock *clo
                              .clock = clock};
 }
 
-void domi_wait_observer_tick(domi_wait_observer *observer, domi_manager *manager)
+void domi_wait_begin_or_end_measurement(domi_wait_observer *observer, domi_manager *manager)
 {
     if (manager->observer != NULL) {
-        domi_wait_drop_lost(observer);
+        domi_wait_drop_lost_message(observer);
         if (observer->is_done)
             manager->observer = NULL;
     } else if (++observer->ticks >= TICKS_APART) {

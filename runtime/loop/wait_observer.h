@@ -36,30 +36,31 @@ typedef struct domi_wait_observer {
 } domi_wait_observer;
 
 /* Returns the wait observer of a manager, which must have one. */
-static inline domi_wait_observer *domi_wait_observer_of(const domi_manager *manager)
+static inline domi_wait_observer *domi_wait_observer_of_manager(const domi_manager *manager)
 {
     return (domi_wait_observer *)(void *)manager->observer;
 }
 
 /* Returns the house of the state actor that has become ready last. */
-static inline const domi_house *domi_wait_newest(const domi_manager *manager)
+static inline const domi_house *domi_wait_newest_ready_house(const domi_manager *manager)
 {
-    return domi_queue_newest(&manager->schedule.ready[DOMUS_STATE]);
+    return domi_queue_newest_house(&manager->schedule.ready[DOMUS_STATE]);
 }
 
 /* Follow the newest message of the house that has become ready last, unless that house is `newest`
  * or another message is followed already. */
-void domi_wait_follow_newest(domi_wait_observer *observer, const domi_manager *manager,
-                             const domi_house *newest, uint64_t now_ns);
+void domi_wait_follow_newest_message(domi_wait_observer *observer, const domi_manager *manager,
+                                     const domi_house *newest, uint64_t now_ns);
 
 /* Look after a run at the house of the followed message. The run began at `begin_ns`, the actor
  * had this lease and this number of a behaviour, and `handled` messages were handled. Returns
  * true if the followed message was among these; then `*ret_ns` is how long it had waited. */
-bool domi_wait_check_handled(domi_wait_observer *observer, domi_manager *manager, uint32_t lease,
-                             uint32_t tally, uint32_t handled, uint64_t begin_ns, uint64_t *ret_ns);
+bool domi_wait_check_message_handled(domi_wait_observer *observer, domi_manager *manager,
+                                     uint32_t lease, uint32_t tally, uint32_t handled,
+                                     uint64_t begin_ns, uint64_t *ret_ns);
 
 /* Stop following the message if its house may never run on this thread again. */
-void domi_wait_drop_lost(domi_wait_observer *observer);
+void domi_wait_drop_lost_message(domi_wait_observer *observer);
 
 /* Stop following a message of `house`, which was exposed to thieves and is back: the message may
  * have been handled elsewhere. Called by the owner of `manager`, or the thread that holds it. */
@@ -70,6 +71,6 @@ void domi_wait_observer_init(domi_wait_observer *observer, const domi_clock *clo
 
 /* Begin or end the measurement of a wait, if it is time. Called at a tick of a thread whose
  * level is counters. */
-void domi_wait_observer_tick(domi_wait_observer *observer, domi_manager *manager);
+void domi_wait_begin_or_end_measurement(domi_wait_observer *observer, domi_manager *manager);
 
 #endif

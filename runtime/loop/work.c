@@ -6,11 +6,11 @@
 
 bool domi_thread_has_work(const domi_thread *thread)
 {
-    return domi_manager_has_work(&thread->manager) || domi_io_has_work(&thread->io) ||
+    return domi_manager_has_work(&thread->manager) || domi_io_has_work_before_park(&thread->io) ||
            domi_thread_has_to_follow(thread, memory_order_seq_cst);
 }
 
-uint64_t domi_thread_due_ns(domi_thread *thread)
+uint64_t domi_thread_time_of_next_timer(domi_thread *thread)
 {
     uint64_t due_ns = domi_wheel_next_ns(&thread->manager.timing.wheel);
     uint64_t deadlines_ns = domi_wheel_next_ns(&thread->manager.timing.deadlines);
@@ -29,7 +29,7 @@ uint64_t domi_thread_due_ns(domi_thread *thread)
 
 uint64_t domi_thread_get_sleep_end(domi_thread *thread)
 {
-    uint64_t due_ns = domi_thread_due_ns(thread);
+    uint64_t due_ns = domi_thread_time_of_next_timer(thread);
     uint64_t cap_ns = thread->stamp_ns + DOMI_PARK_CAP_NS;
     uint64_t look_ns = thread->stamp_ns + thread->config->memory.interval_ns;
 

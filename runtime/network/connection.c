@@ -34,11 +34,11 @@ static void draw_faults_of_pipe(domi_net *net, domi_net_pipe *pipe)
     const domus_net_faults *faults = &net->faults;
 
     pipe->cut_at = pipe->end_at = UINT64_MAX;
-    if (domi_net_draw_fault(net, faults->resets))
+    if (domi_net_draw_whether_fault_happens(net, faults->resets))
         pipe->cut_at = faults->reset_within_bytes != 0
                            ? domi_random_below(&net->random, faults->reset_within_bytes)
                            : 0;
-    if (domi_net_draw_fault(net, faults->ends))
+    if (domi_net_draw_whether_fault_happens(net, faults->ends))
         pipe->end_at = faults->end_within_bytes != 0
                            ? domi_random_below(&net->random, faults->end_within_bytes)
                            : 0;
@@ -67,7 +67,7 @@ static domi_net_connection *make_connection_of_opener(domi_net_socket *socket,
     socket->connection = connection;
     socket->side = 0;
     socket->state = DOMI_NET_CONNECTING;
-    domi_net_trace_connection(connection, "opens to port", 1, to->port);
+    domi_net_trace_event_of_connection(connection, "opens to port", 1, to->port);
     return connection;
 }
 
@@ -122,7 +122,7 @@ static uint64_t time_of_arrival_at_side(domi_net_connection *connection, uint8_t
         start_ns += size * SECOND_NS / net->faults.bandwidth_bytes;
         pipe->clear_ns = start_ns;
     }
-    uint64_t due_ns = start_ns + domi_net_draw_latency(net);
+    uint64_t due_ns = start_ns + domi_net_draw_latency_of_packet(net);
     if (due_ns < pipe->last_ns)
         due_ns = pipe->last_ns;
     pipe->last_ns = due_ns;
@@ -157,7 +157,7 @@ static uint64_t count_bytes_to_send(const domi_net_pipe *pipe)
     return limit > pipe->departed ? limit - pipe->departed : 0;
 }
 
-void domi_net_send_waiting(domi_net_connection *connection, uint8_t side)
+void domi_net_send_waiting_bytes(domi_net_connection *connection, uint8_t side)
 {
     domi_net_pipe *pipe = &connection->pipes[side];
     uint64_t size = count_bytes_to_send(pipe);
@@ -184,14 +184,14 @@ void domi_net_send_waiting(domi_net_connection *connection, uint8_t side)
     }
 }
 
-void domi_net_finish_stream(domi_net_connection *connection, uint8_t side)
+void domi_net_finish_stream_of_side(domi_net_connection *connection, uint8_t side)
 {
     domi_net_pipe *out = &connection->pipes[!side];
 
     if (out->is_finished || out->is_dead)
         return;
     out->is_finished = true;
-    domi_net_send_waiting(connection, !side);
+    domi_net_send_waiting_bytes(connection, !side);
 }
 
 /* --- resets and closes ----------------------------------------------------------------------- */
@@ -226,7 +226,7 @@ void domi_net_reset_connection(domi_net_connection *connection, uint8_t side)
         schedule_event_at_side(connection, !side, DOMI_NET_RESET, 0, false);
 }
 
-void domi_net_close_side(domi_net_connection *connection, uint8_t side)
+void domi_net_close_side_of_connection(domi_net_connection *connection, uint8_t side)
 {
     domi_net_socket *socket = connection->sockets[side];
     bool has_unread = domi_net_pipe_count_readable(&connection->pipes[side]) != 0;
@@ -236,7 +236,7 @@ void domi_net_close_side(domi_net_connection *connection, uint8_t side)
         domi_net_reset_connection(connection, side);
     } else {
         stop_reading_at_side(connection, side);
-        domi_net_finish_stream(connection, side);
+        domi_net_finish_stream_of_side(connection, side);
     }
     domi_net_connection_free_if_over(connection);
 }
@@ -252,7 +252,7 @@ static void handle_reset_at_side(domi_net_connection *connection, uint8_t side, 
     if (connection->was_reset[side])
         return;
     connection->was_reset[side] = true;
-    domi_net_trace_connection(connection, "reset", side, 0);
+    domi_net_trace_event_of_connection(connection, "reset", side, 0);
     /* bytes that the other side could already receive stay readable, unless that side has sent a
      * reset itself */
     count_bytes_as_lost(connection, connection->has_reset[!side]
@@ -323,7 +323,7 @@ static void handle_connect_at_listener(domi_net_connection *connection)
          * out */
         return;
     domi_net_socket *listener = domi_net_find_listener(net, &connection->ends[1]);
-    if (listener == NULL || domi_net_draw_fault(net, net->faults.refusals)) {
+    if (listener == NULL || domi_net_draw_whether_fault_happens(net, net->faults.refusals)) {
         schedule_answer_to_connect(connection, -ECONNREFUSED);
         return;
     }
@@ -347,7 +347,7 @@ static void handle_connect_at_listener(domi_net_connection *connection)
     schedule_answer_to_connect(connection, 0);
     domi_net_socket_notify_change(listener);
     /* bytes may leave from now on; a fault may even cut the connection before its first byte */
-    domi_net_send_waiting(connection, 0);
+    domi_net_send_waiting_bytes(connection, 0);
 }
 
 static void handle_connect_answer(domi_net_connection *connection, int error)
@@ -356,7 +356,7 @@ static void handle_connect_answer(domi_net_connection *connection, int error)
 
     if (socket == NULL || socket->state != DOMI_NET_CONNECTING || connection->was_reset[0])
         return;
-    domi_net_trace_connection(connection, error == 0 ? "connected" : "refused", 0, 0);
+    domi_net_trace_event_of_connection(connection, error == 0 ? "connected" : "refused", 0, 0);
     if (error != 0) {
         connection->was_reset[0] = true;
         socket->is_dead = true;
@@ -365,10 +365,10 @@ static void handle_connect_answer(domi_net_connection *connection, int error)
     socket->state = DOMI_NET_CONNECTED;
     domi_net_socket_notify_change(socket);
     if (error == 0)
-        domi_net_send_waiting(connection, 1);
+        domi_net_send_waiting_bytes(connection, 1);
 }
 
-int domi_net_connect(domi_net_socket *socket, const domus_endpoint *to)
+int domi_net_begin_connect(domi_net_socket *socket, const domus_endpoint *to)
 {
     domi_net *net = socket->net;
     domi_net_connection *connection = make_connection_of_opener(socket, to);
@@ -376,7 +376,7 @@ int domi_net_connect(domi_net_socket *socket, const domus_endpoint *to)
     if (connection == NULL)
         return -ENOMEM;
     domi_net_add_event(net, &(domi_net_event){
-                                .due_ns = net->now_ns + domi_net_draw_latency(net),
+                                .due_ns = net->now_ns + domi_net_draw_latency_of_packet(net),
                                 .connection = connection,
                                 .kind = DOMI_NET_SYN,
                                 .side = 1,
@@ -389,7 +389,7 @@ int domi_net_connect_unix(domi_net_socket *socket, const domus_endpoint *to)
     domi_net *net = socket->net;
     domi_net_socket *listener = domi_net_find_listener(net, to);
 
-    if (listener == NULL || domi_net_draw_fault(net, net->faults.refusals))
+    if (listener == NULL || domi_net_draw_whether_fault_happens(net, net->faults.refusals))
         return listener != NULL || to->bytes[0] == '\0' ? -ECONNREFUSED : -ENOENT;
     if (!has_room_in_backlog(listener))
         return -EAGAIN;
@@ -401,11 +401,11 @@ int domi_net_connect_unix(domi_net_socket *socket, const domus_endpoint *to)
         socket->state = DOMI_NET_FRESH;
         return -ENOMEM;
     }
-    domi_net_trace_connection(connection, "connected", 0, 0);
+    domi_net_trace_event_of_connection(connection, "connected", 0, 0);
     socket->state = DOMI_NET_CONNECTED;
     domi_net_socket_notify_change(listener);
-    domi_net_send_waiting(connection, 0);
-    domi_net_send_waiting(connection, 1);
+    domi_net_send_waiting_bytes(connection, 0);
+    domi_net_send_waiting_bytes(connection, 1);
     return 0;
 }
 
@@ -421,9 +421,9 @@ static void handle_bytes_that_arrive(domi_net_connection *connection, uint8_t si
     in->arrived += size;
     if (is_end) {
         in->end_arrived = true;
-        domi_net_trace_connection(connection, "end", side, 0);
+        domi_net_trace_event_of_connection(connection, "end", side, 0);
     } else {
-        domi_net_trace_connection(connection, "bytes", side, size);
+        domi_net_trace_event_of_connection(connection, "bytes", side, size);
     }
     if (in->reader_gone && size != 0) {
         count_bytes_as_lost(connection, domi_net_pipe_drop_readable(in));
@@ -442,7 +442,7 @@ static void cut_connection_by_fault(domi_net_connection *connection)
     handle_reset_at_side(connection, 1, ECONNRESET);
 }
 
-void domi_net_connection_carry_out(const domi_net_event *event)
+void domi_net_carry_out_connection_event(const domi_net_event *event)
 {
     domi_net_connection *connection = event->connection;
 

@@ -44,7 +44,7 @@ static void count_and_free_datagram(domi_net *net, domi_net_datagram *datagram, 
                                     const char *what)
 {
     (*counter)++;
-    domi_net_trace_datagram(net, what, datagram);
+    domi_net_trace_event_of_datagram(net, what, datagram);
     domi_memory_free(datagram);
 }
 
@@ -52,7 +52,7 @@ static void put_datagram_into_inbox(domi_net_socket *receiver, domi_net_datagram
 {
     domi_net_mail *mail = &receiver->mail;
 
-    domi_net_trace_datagram(receiver->net, "arrives", datagram);
+    domi_net_trace_event_of_datagram(receiver->net, "arrives", datagram);
     domi_net_datagrams_put(&mail->inbox, datagram);
     mail->inbox_count++;
     mail->inbox_bytes += datagram->size + COST;
@@ -126,9 +126,9 @@ void domi_net_datagram_notify_senders(const domi_net_socket *receiver)
 static void schedule_arrival_of_datagram(domi_net *net, domi_net_datagram *datagram,
                                          uint64_t start_ns)
 {
-    uint64_t due_ns = start_ns + domi_net_draw_latency(net);
+    uint64_t due_ns = start_ns + domi_net_draw_latency_of_packet(net);
 
-    if (domi_net_draw_fault(net, net->faults.datagram_reorders))
+    if (domi_net_draw_whether_fault_happens(net, net->faults.datagram_reorders))
         due_ns += 1 + domi_random_below(&net->random, REORDER_NS);
     if (!domi_net_add_event(
             net,
@@ -141,11 +141,11 @@ static void send_datagram_over_network(domi_net *net, domi_net_datagram *datagra
                                        uint64_t start_ns)
 {
     net->datagrams.sent++;
-    if (domi_net_draw_fault(net, net->faults.datagram_losses)) {
+    if (domi_net_draw_whether_fault_happens(net, net->faults.datagram_losses)) {
         count_and_free_datagram(net, datagram, &net->datagrams.lost, "is lost");
         return;
     }
-    if (domi_net_draw_fault(net, net->faults.datagram_doubles)) {
+    if (domi_net_draw_whether_fault_happens(net, net->faults.datagram_doubles)) {
         domi_net_datagram *copy = make_datagram_with_bytes(net, &datagram->from, &datagram->to,
                                                            datagram->bytes, datagram->size);
 
@@ -211,11 +211,11 @@ static int send_udp_datagram(domi_net_socket *socket, const domus_endpoint *to, 
 static void schedule_refusal_of_datagram(domi_net *net, domi_net_datagram *datagram)
 {
     net->datagrams.unclaimed++;
-    domi_net_trace_datagram(net, "is refused", datagram);
-    if (!domi_net_add_event(net,
-                            &(domi_net_event){.due_ns = net->now_ns + domi_net_draw_latency(net),
-                                              .kind = DOMI_NET_REFUSAL,
-                                              .datagram = datagram}))
+    domi_net_trace_event_of_datagram(net, "is refused", datagram);
+    if (!domi_net_add_event(
+            net, &(domi_net_event){.due_ns = net->now_ns + domi_net_draw_latency_of_packet(net),
+                                   .kind = DOMI_NET_REFUSAL,
+                                   .datagram = datagram}))
         domi_memory_free(datagram);
 }
 
@@ -225,7 +225,8 @@ static void deliver_datagram_to_receiver(domi_net *net, domi_net_datagram *datag
 
     if (domi_net_is_link_broken(net, &datagram->from, &datagram->to)) {
         count_and_free_datagram(net, datagram, &net->datagrams.lost, "is lost");
-    } else if (receiver == NULL || domi_net_draw_fault(net, net->faults.datagram_refusals)) {
+    } else if (receiver == NULL ||
+               domi_net_draw_whether_fault_happens(net, net->faults.datagram_refusals)) {
         schedule_refusal_of_datagram(net, datagram);
     } else if (receiver->mail.inbox_bytes >= receiver->receive_max) {
         receiver->mail.dropped++;
@@ -387,7 +388,7 @@ uint32_t domi_net_datagram_poll_events(const domi_net_socket *socket)
     return has_room_in_send_buffer(socket) ? events | POLLOUT : events;
 }
 
-void domi_net_datagram_carry_out(domi_net *net, const domi_net_event *event)
+void domi_net_carry_out_datagram_event(domi_net *net, const domi_net_event *event)
 {
     domi_net_socket *socket;
 

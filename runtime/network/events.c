@@ -85,14 +85,14 @@ bool domi_net_add_event(domi_net *net, const domi_net_event *event)
     return true;
 }
 
-uint64_t domi_net_get_next_due_ns(const domi_net *net)
+uint64_t domi_net_time_of_next_event(const domi_net *net)
 {
     return net->heap_count != 0 ? net->heap[0]->due_ns : UINT64_MAX;
 }
 
-void domi_net_advance(domi_net *net, uint64_t now_ns)
+void domi_net_advance_time(domi_net *net, uint64_t now_ns)
 {
-    while (domi_net_get_next_due_ns(net) <= now_ns) {
+    while (domi_net_time_of_next_event(net) <= now_ns) {
         domi_net_event *event = pop_event_from_heap(net);
 
         if (event->due_ns > net->now_ns)
@@ -130,21 +130,21 @@ void domi_net_release_held_events(domi_net_connection *connection)
 
 /* --- random draws ---------------------------------------------------------------------------- */
 
-bool domi_net_draw_fault(domi_net *net, uint32_t of_a_million)
+bool domi_net_draw_whether_fault_happens(domi_net *net, uint32_t of_a_million)
 {
     return of_a_million != 0 && domi_random_below(&net->random, DOMUS_NET_ALWAYS) < of_a_million;
 }
 
 int domi_net_draw_socket_failure(domi_net *net)
 {
-    if (domi_net_draw_fault(net, net->faults.no_descriptors))
+    if (domi_net_draw_whether_fault_happens(net, net->faults.no_descriptors))
         return -EMFILE;
-    if (domi_net_draw_fault(net, net->faults.no_memory))
+    if (domi_net_draw_whether_fault_happens(net, net->faults.no_memory))
         return domi_random_below(&net->random, 2) == 0 ? -ENOBUFS : -ENOMEM;
     return 0;
 }
 
-uint64_t domi_net_draw_latency(domi_net *net)
+uint64_t domi_net_draw_latency_of_packet(domi_net *net)
 {
     const domus_net_faults *faults = &net->faults;
 
@@ -156,8 +156,8 @@ uint64_t domi_net_draw_latency(domi_net *net)
 
 /* --- traces and counts ------------------------------------------------------------------------ */
 
-void domi_net_trace_connection(const domi_net_connection *connection, const char *what,
-                               uint8_t side, uint64_t amount)
+void domi_net_trace_event_of_connection(const domi_net_connection *connection, const char *what,
+                                        uint8_t side, uint64_t amount)
 {
     const domi_net *net = connection->net;
     const domi_net_note note = {
@@ -167,8 +167,8 @@ void domi_net_trace_connection(const domi_net_connection *connection, const char
         net->note(net->note_context, &note);
 }
 
-void domi_net_trace_datagram(const domi_net *net, const char *what,
-                             const domi_net_datagram *datagram)
+void domi_net_trace_event_of_datagram(const domi_net *net, const char *what,
+                                      const domi_net_datagram *datagram)
 {
     const domi_net_note note = {
         .what = what, .number = datagram->number, .amount = datagram->size, .is_datagram = true};
@@ -177,7 +177,7 @@ void domi_net_trace_datagram(const domi_net *net, const char *what,
         net->note(net->note_context, &note);
 }
 
-uint64_t domi_net_datagrams_in_flight(const domi_net *net)
+uint64_t domi_net_count_datagrams_in_flight(const domi_net *net)
 {
     const domus_net_datagrams *all = &net->datagrams;
 
@@ -192,10 +192,10 @@ static void check_counts_of_datagrams(const domi_net *net)
         held += net->heap[i]->kind == DOMI_NET_DATAGRAM;
     for (const domi_net_socket *one = net->bound; one != NULL; one = one->next_bound)
         held += one->mail.inbox_count;
-    DOMI_CHECK(domi_net_datagrams_in_flight(net) == held);
+    DOMI_CHECK(domi_net_count_datagrams_in_flight(net) == held);
 }
 
-void domi_net_check_counts(const domi_net *net)
+void domi_net_check_that_counts_add_up(const domi_net *net)
 {
     uint64_t held = 0;
 

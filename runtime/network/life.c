@@ -7,9 +7,9 @@
 static void carry_out_event(domi_net *net, const domi_net_event *event)
 {
     if (event->connection != NULL)
-        domi_net_connection_carry_out(event);
+        domi_net_carry_out_connection_event(event);
     else
-        domi_net_datagram_carry_out(net, event);
+        domi_net_carry_out_datagram_event(net, event);
 }
 
 domi_net *domi_net_new(uint64_t seed, uint64_t now_ns)

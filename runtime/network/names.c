@@ -75,7 +75,7 @@ static void choose_abstract_name(const domi_net_socket *socket, domus_endpoint *
     ret_at->size = (uint16_t)(1 + length);
 }
 
-int domi_net_bind(domi_net_socket *socket, const domus_endpoint *at)
+int domi_net_bind_socket(domi_net_socket *socket, const domus_endpoint *at)
 {
     domus_endpoint name = *at;
 
@@ -105,10 +105,10 @@ int domi_net_bind_if_unbound(domi_net_socket *socket, const domus_endpoint *to)
     /* the socket gets the address of the machine to which it connects, as if both were on one
      * machine */
     memcpy(from.bytes, to->bytes, sizeof from.bytes);
-    return domi_net_bind(socket, &from);
+    return domi_net_bind_socket(socket, &from);
 }
 
-void domi_net_unbind(domi_net_socket *socket)
+void domi_net_remove_name_of_socket(domi_net_socket *socket)
 {
     domi_net_socket **place = &socket->net->bound;
 

@@ -2,7 +2,7 @@
  *
  * One network stands for all machines that a service under test talks to, and for the machine of
  * the service too. It runs in one OS thread, and everything in it happens in one order: an action
- * that takes time is an event in a heap, and domi_net_advance() carries the event out when the
+ * that takes time is an event in a heap, and domi_net_advance_time() carries the event out when the
  * network's time has come to it. All random choices follow from one seed. So the same calls with
  * the same seed give the same run.
  *

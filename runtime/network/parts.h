@@ -38,7 +38,7 @@ void domi_net_socket_free(domi_net_socket *socket);
 int domi_net_socket_add_descriptor(domi_net_socket *socket);
 
 /* Returns the socket that has the descriptor `fd`; NULL: there is none. */
-domi_net_socket *domi_net_socket_find(const domi_net *net, int fd);
+domi_net_socket *domi_net_socket_find_by_descriptor(const domi_net *net, int fd);
 
 /* Call the socket's function `changed`, because the socket may have become readable or writable. */
 void domi_net_socket_notify_change(domi_net_socket *socket);
@@ -61,13 +61,13 @@ extern const domi_sockets domi_net_sockets;
 /* Bind a socket to the name `at`. Port 0 means a port that the network chooses, and a Unix endpoint
  * without a name an abstract name. Returns 0; -EINVAL if the socket has a name already;
  * -EADDRINUSE. */
-int domi_net_bind(domi_net_socket *socket, const domus_endpoint *at);
+int domi_net_bind_socket(domi_net_socket *socket, const domus_endpoint *at);
 
 /* Bind a socket that is about to connect to `to`, unless it has a name. Returns 0; -EADDRINUSE. */
 int domi_net_bind_if_unbound(domi_net_socket *socket, const domus_endpoint *to);
 
 /* Remove the name of a socket, if it has one, so that no connect or datagram finds the socket. */
-void domi_net_unbind(domi_net_socket *socket);
+void domi_net_remove_name_of_socket(domi_net_socket *socket);
 
 /* Returns the listener that gets a connect to the address `at`; NULL: no socket listens there.
  * Among listeners that share a port one is drawn at random. */
@@ -110,10 +110,10 @@ int domi_net_repair_link(domi_net *net, const domus_endpoint *one, const domus_e
  * and its entries for the trace. */
 
 /* Set the network's time to `now_ns`, and carry out all events that are due by then. */
-void domi_net_advance(domi_net *net, uint64_t now_ns);
+void domi_net_advance_time(domi_net *net, uint64_t now_ns);
 
 /* Returns when the network's next event is due; UINT64_MAX: there is none. */
-uint64_t domi_net_get_next_due_ns(const domi_net *net);
+uint64_t domi_net_time_of_next_event(const domi_net *net);
 
 /* Add a copy of an event to the heap, which is carried out at its `due_ns`. Returns false if
  * there is no memory; then the network records that, and the caller still owns what the event
@@ -125,27 +125,27 @@ bool domi_net_add_event(domi_net *net, const domi_net_event *event);
 void domi_net_release_held_events(domi_net_connection *connection);
 
 /* Draw whether a fault happens: true with a probability of `of_a_million` / 1,000,000. */
-bool domi_net_draw_fault(domi_net *net, uint32_t of_a_million);
+bool domi_net_draw_whether_fault_happens(domi_net *net, uint32_t of_a_million);
 
 /* Draw whether a call that makes a socket fails. Returns the negative errno with which the call
  * fails; 0: it does not fail. */
 int domi_net_draw_socket_failure(domi_net *net);
 
 /* Draw the simulated time that a packet takes from one side to the other. */
-uint64_t domi_net_draw_latency(domi_net *net);
+uint64_t domi_net_draw_latency_of_packet(domi_net *net);
 
 /* Write an entry about a connection or a datagram to the trace of the test kit. */
-void domi_net_trace_connection(const domi_net_connection *connection, const char *what,
-                               uint8_t side, uint64_t amount);
+void domi_net_trace_event_of_connection(const domi_net_connection *connection, const char *what,
+                                        uint8_t side, uint64_t amount);
 
-void domi_net_trace_datagram(const domi_net *net, const char *what,
-                             const domi_net_datagram *datagram);
+void domi_net_trace_event_of_datagram(const domi_net *net, const char *what,
+                                      const domi_net_datagram *datagram);
 
 /* Returns how many datagrams of the network are under way or wait to be received. */
-uint64_t domi_net_datagrams_in_flight(const domi_net *net);
+uint64_t domi_net_count_datagrams_in_flight(const domi_net *net);
 
 /* Check that each byte and each datagram of the network is accounted for by the counts. */
-void domi_net_check_counts(const domi_net *net);
+void domi_net_check_that_counts_add_up(const domi_net *net);
 
 /* ---- connection.c -----------------------------------------------------------------------------*/
 
@@ -153,28 +153,28 @@ void domi_net_check_counts(const domi_net *net);
 
 /* Begin a connect from `socket`, whose address `local` is set, to the address `to`. Returns 0;
  * -ENOMEM. */
-int domi_net_connect(domi_net_socket *socket, const domus_endpoint *to);
+int domi_net_begin_connect(domi_net_socket *socket, const domus_endpoint *to);
 
-/* Do what domi_net_connect() does, but for a Unix socket, whose connect is answered at once.
+/* Do what domi_net_begin_connect() does, but for a Unix socket, whose connect is answered at once.
  * Returns 0; -ECONNREFUSED; -EAGAIN when the queue of the listener is full; -ENOMEM. */
 int domi_net_connect_unix(domi_net_socket *socket, const domus_endpoint *to);
 
 /* Let the bytes that wait in the pipe to `side` leave, as far as the window allows, and the end
  * of the stream behind them. */
-void domi_net_send_waiting(domi_net_connection *connection, uint8_t side);
+void domi_net_send_waiting_bytes(domi_net_connection *connection, uint8_t side);
 
 /* Finish the stream that `side` sends: the end follows behind all its bytes. */
-void domi_net_finish_stream(domi_net_connection *connection, uint8_t side);
+void domi_net_finish_stream_of_side(domi_net_connection *connection, uint8_t side);
 
 /* Reset the connection from `side`. The bytes that this side has not sent yet are thrown away. */
 void domi_net_reset_connection(domi_net_connection *connection, uint8_t side);
 
 /* Close `side` of a connection in order: bytes that wait there are still sent. The caller frees
  * the side's socket. */
-void domi_net_close_side(domi_net_connection *connection, uint8_t side);
+void domi_net_close_side_of_connection(domi_net_connection *connection, uint8_t side);
 
 /* Carry out an event of a connection that is due now. */
-void domi_net_connection_carry_out(const domi_net_event *event);
+void domi_net_carry_out_connection_event(const domi_net_event *event);
 
 /* Free a connection if both its sides are closed and no event of it is left. */
 void domi_net_connection_free_if_over(domi_net_connection *connection);
@@ -251,6 +251,6 @@ uint32_t domi_net_datagram_poll_events(const domi_net_socket *socket);
 void domi_net_datagram_notify_senders(const domi_net_socket *receiver);
 
 /* Carry out a due event about a datagram, or about room in a socket's send buffer. */
-void domi_net_datagram_carry_out(domi_net *net, const domi_net_event *event);
+void domi_net_carry_out_datagram_event(domi_net *net, const domi_net_event *event);
 
 #endif

@@ -68,7 +68,7 @@ static bool grow_ring_to_hold_bytes(domi_net_pipe *pipe, uint64_t bytes)
     return true;
 }
 
-bool domi_net_pipe_append(domi_net_pipe *pipe, const void *data, uint32_t size)
+bool domi_net_pipe_append_bytes(domi_net_pipe *pipe, const void *data, uint32_t size)
 {
     if (!grow_ring_to_hold_bytes(pipe, pipe->tail - pipe->head + size))
         return false;
@@ -78,7 +78,7 @@ bool domi_net_pipe_append(domi_net_pipe *pipe, const void *data, uint32_t size)
     return true;
 }
 
-void domi_net_pipe_receive(domi_net_pipe *pipe, void *data, uint32_t size)
+void domi_net_pipe_receive_bytes(domi_net_pipe *pipe, void *data, uint32_t size)
 {
     copy_bytes_out_of_ring(pipe, pipe->head, data, size);
     pipe->head += size;

@@ -63,10 +63,10 @@ static inline uint64_t domi_net_pipe_count_room(const domi_net_pipe *pipe)
 
 /* Append bytes to a pipe; the caller has checked that there is room. Returns false if there is
  * no memory. */
-bool domi_net_pipe_append(domi_net_pipe *pipe, const void *data, uint32_t size);
+bool domi_net_pipe_append_bytes(domi_net_pipe *pipe, const void *data, uint32_t size);
 
 /* Receive bytes from a pipe: copy them out and remove them. */
-void domi_net_pipe_receive(domi_net_pipe *pipe, void *data, uint32_t size);
+void domi_net_pipe_receive_bytes(domi_net_pipe *pipe, void *data, uint32_t size);
 
 /* Throw bytes of a pipe away and return how many: `drop_readable` those that can be received,
  * `drop_unsent` those that have not left, `drop_all` all of them. */

@@ -41,7 +41,7 @@ static bool complete_input_operation(domi_net_ring *ring, domi_net_socket *socke
     uint64_t user_data = socket->input_data;
     bool goes_on = socket->input != DOMI_NET_RECEIVE_ONCE &&
                    domi_completion_queue_count(&ring->queue) < ring->visible_max &&
-                   !domi_net_draw_fault(ring->net, ring->net->faults.overflows);
+                   !domi_net_draw_whether_fault_happens(ring->net, ring->net->faults.overflows);
 
     if (!goes_on)
         socket->input_data = 0;
@@ -69,7 +69,7 @@ static void end_send_operation(domi_net_ring *ring, domi_net_socket *socket, int
  * `size`. */
 static uint32_t draw_size_of_short_transfer(domi_net *net, uint32_t of_a_million, uint32_t size)
 {
-    return size > 1 && domi_net_draw_fault(net, of_a_million)
+    return size > 1 && domi_net_draw_whether_fault_happens(net, of_a_million)
                ? 1 + (uint32_t)domi_random_below(&net->random, size)
                : size;
 }
@@ -83,7 +83,7 @@ static bool receive_piece_of_stream(domi_net_ring *ring, domi_net_socket *socket
 
     if (ring->free_head == ring->free_tail ||
         ((domi_net_socket_poll_events(socket) & POLLIN) != 0 &&
-         domi_net_draw_fault(net, net->faults.no_buffers))) {
+         domi_net_draw_whether_fault_happens(net, net->faults.no_buffers))) {
         end_input_operation(ring, socket, -ENOBUFS);
         return false;
     }
@@ -109,7 +109,7 @@ static int write_datagram_into_buffer(const domi_net_datagram *datagram,
     domi_datagram_head head = {0};
     uint32_t room = buffer->size - (uint32_t)sizeof head;
     struct sockaddr_storage name;
-    int name_size = domi_endpoint_to_socket(&datagram->from, &name);
+    int name_size = domi_endpoint_to_socket_address(&datagram->from, &name);
 
     head.name_size = name_size > 0 ? (uint32_t)name_size : 0;
     head.size = datagram->size < room ? datagram->size : room;
@@ -129,7 +129,7 @@ static bool receive_datagram_into_buffer(domi_net_ring *ring, domi_net_socket *s
     domi_net_datagram *datagram;
 
     if (ring->free_head == ring->free_tail ||
-        (has_some && domi_net_draw_fault(net, net->faults.no_buffers))) {
+        (has_some && domi_net_draw_whether_fault_happens(net, net->faults.no_buffers))) {
         end_input_operation(ring, socket, -ENOBUFS);
         return false;
     }
@@ -287,7 +287,7 @@ static void list_socket_if_ready(domi_net_socket *socket)
     domi_net_ready_put(socket->listed_in, socket);
 }
 
-void domi_net_continue_ready(domi_net_ring *ring)
+void domi_net_continue_ready_operations(domi_net_ring *ring)
 {
     domi_net_ready now = ring->ready;
 
@@ -353,7 +353,7 @@ static void send_datagram_of_operation(domi_net_ring *ring, domi_net_socket *soc
 
     if (datagram->address_size != 0) {
         memcpy(&address, datagram->address, datagram->address_size);
-        domi_endpoint_from_socket(&address, datagram->address_size, &to);
+        domi_endpoint_from_socket_address(&address, datagram->address_size, &to);
     }
     int result = socket == NULL ? -EBADF : -ENOTSOCK;
     if (socket != NULL && socket->state == DOMI_NET_DATAGRAMS)
@@ -417,14 +417,14 @@ static void carry_out_cancel_operation(domi_net_ring *ring, domi_net_socket *soc
     int count = socket != NULL ? cancel_operations_on_socket(ring, socket, entry->target) : 0;
     int result = count != 0 ? 0 : -ENOENT;
     if (is_first)
-        domi_completion_queue_at(&ring->queue, place)->result = result;
+        domi_completion_queue_get_at(&ring->queue, place)->result = result;
     else
         domi_net_complete_operation(ring, entry->user_data, result, 0, 0);
 }
 
 void domi_net_begin_operation(domi_net_ring *ring, const domi_net_entry *entry)
 {
-    domi_net_socket *socket = domi_net_socket_find(ring->net, entry->fd);
+    domi_net_socket *socket = domi_net_socket_find_by_descriptor(ring->net, entry->fd);
     int result = -EBADF;
 
     if (entry->op == DOMI_NET_OP_CANCEL) {

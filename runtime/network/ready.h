@@ -67,6 +67,6 @@ void domi_net_begin_operation(domi_net_ring *ring, const domi_net_entry *entry);
 
 /* Continue the operations on all sockets that are listed as ready; each brings a limited number
  * of completions. */
-void domi_net_continue_ready(domi_net_ring *ring);
+void domi_net_continue_ready_operations(domi_net_ring *ring);
 
 #endif

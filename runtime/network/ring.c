@@ -14,7 +14,7 @@
 /* network in which a ring that this OS thread opens will be */
 static _Thread_local domi_net *opening;
 
-domi_net *domi_net_open_rings_in(domi_net *net)
+domi_net *domi_net_set_network_of_new_rings(domi_net *net)
 {
     domi_net *before = opening;
 
@@ -176,7 +176,7 @@ static void ring_publish_buffers(void *ring_)
 static void ring_drop_operations(void *ring_, int fd)
 {
     const domi_net_ring *ring = ring_;
-    domi_net_socket *socket = domi_net_socket_find(ring->net, fd);
+    domi_net_socket *socket = domi_net_socket_find_by_descriptor(ring->net, fd);
 
     if (socket != NULL)
         domi_net_socket_drop_operations(socket);
@@ -184,7 +184,7 @@ static void ring_drop_operations(void *ring_, int fd)
 
 /* --- enter and reap -------------------------------------------------------------------------- */
 
-bool domi_net_ring_is_due(const void *ring_)
+bool domi_net_would_waiting_enter_return(const void *ring_)
 {
     const domi_net_ring *ring = ring_;
 
@@ -201,7 +201,7 @@ static void show_completions_to_thread(domi_net_ring *ring)
 
 void domi_net_ring_end_sleep(void *ring)
 {
-    domi_net_continue_ready(ring);
+    domi_net_continue_ready_operations(ring);
     show_completions_to_thread(ring);
 }
 
@@ -213,10 +213,10 @@ static void let_time_pass_without_kit(domi_net_ring *ring, uint64_t timeout_ns)
     uint64_t until_ns =
         timeout_ns < UINT64_MAX - net->now_ns ? net->now_ns + timeout_ns : UINT64_MAX;
 
-    while (!domi_net_ring_is_due(ring) && net->now_ns < until_ns) {
-        uint64_t due_ns = domi_net_get_next_due_ns(net);
+    while (!domi_net_would_waiting_enter_return(ring) && net->now_ns < until_ns) {
+        uint64_t due_ns = domi_net_time_of_next_event(net);
 
-        domi_net_advance(net, due_ns < until_ns ? due_ns : until_ns);
+        domi_net_advance_time(net, due_ns < until_ns ? due_ns : until_ns);
     }
 }
 
@@ -227,7 +227,7 @@ static int draw_whether_enter_fails(domi_net_ring *ring)
 {
     static const int errors[] = {-EAGAIN, -ENOMEM, -EBUSY};
 
-    return domi_net_draw_fault(ring->net, ring->net->faults.refused_enters)
+    return domi_net_draw_whether_fault_happens(ring->net, ring->net->faults.refused_enters)
                ? errors[domi_random_below(&ring->net->random, 3)]
                : 0;
 }
@@ -243,11 +243,11 @@ static int ring_enter_simulated(void *ring_, uint32_t min_complete, uint64_t tim
     if (ring->queue.tail != ring->queue.shown)
         return -EBUSY; /* the completion queue is full, so the thread has to reap first */
     carry_out_queued_operations(ring);
-    domi_net_continue_ready(ring);
+    domi_net_continue_ready_operations(ring);
     if (ring->net->is_alone && min_complete != 0 &&
         domi_completion_queue_count(&ring->queue) == 0) {
         let_time_pass_without_kit(ring, timeout_ns);
-        domi_net_continue_ready(ring);
+        domi_net_continue_ready_operations(ring);
     }
     show_completions_to_thread(ring);
     return 0;

@@ -5,7 +5,7 @@
  * socket (one operation for input, one send, and polls), and the socket is listed as ready when it
  * has changed so that the operation can go on. Completions are shown only by an enter, like those
  * of an io_uring with DEFER_TASKRUN. A thread that sleeps is inside an enter: the test kit wakes it
- * when domi_net_ring_is_due() returns true. */
+ * when domi_net_would_waiting_enter_return() returns true. */
 #ifndef DOMI_RUNTIME_NETWORK_RING_H
 #define DOMI_RUNTIME_NETWORK_RING_H
 
@@ -13,11 +13,11 @@
 
 /* Set in which network the rings are that this OS thread opens from now on; with NULL an open
  * fails. Returns the network that was set before. */
-domi_net *domi_net_open_rings_in(domi_net *net);
+domi_net *domi_net_set_network_of_new_rings(domi_net *net);
 
 /* True if an enter of this ring that waits would return now, because it has a completion or an
  * operation can complete. */
-bool domi_net_ring_is_due(const void *ring);
+bool domi_net_would_waiting_enter_return(const void *ring);
 
 /* End the enter in which a simulated thread has slept, and show the operations that can complete
  * now. */

@@ -59,7 +59,7 @@ int domi_net_socket_add_descriptor(domi_net_socket *socket)
     return socket->fd;
 }
 
-domi_net_socket *domi_net_socket_find(const domi_net *net, int fd)
+domi_net_socket *domi_net_socket_find_by_descriptor(const domi_net *net, int fd)
 {
     uint32_t at = (uint32_t)(fd - DOMI_NET_FIRST_FD);
 
@@ -72,7 +72,7 @@ void domi_net_socket_free(domi_net_socket *socket)
 
     if (socket->connection != NULL && socket->connection->sockets[socket->side] == socket)
         socket->connection->sockets[socket->side] = NULL;
-    domi_net_unbind(socket);
+    domi_net_remove_name_of_socket(socket);
     domi_net_socket_drop_operations(socket);
     while (socket->mail.inbox.head != NULL) {
         domi_memory_free(domi_net_datagrams_take(&socket->mail.inbox));

@@ -25,7 +25,7 @@ static domi_net *get_network_of_ring(void *ring)
 
 static domi_net_socket *find_socket_of_ring(void *ring, int fd)
 {
-    return domi_net_socket_find(get_network_of_ring(ring), fd);
+    return domi_net_socket_find_by_descriptor(get_network_of_ring(ring), fd);
 }
 
 static domus_endpoint endpoint_of_sockaddr(const struct sockaddr *address, socklen_t size)
@@ -34,7 +34,7 @@ static domus_endpoint endpoint_of_sockaddr(const struct sockaddr *address, sockl
     domus_endpoint endpoint;
 
     memcpy(&storage, address, size < sizeof storage ? size : sizeof storage);
-    domi_endpoint_from_socket(&storage, size, &endpoint);
+    domi_endpoint_from_socket_address(&storage, size, &endpoint);
     return endpoint;
 }
 
@@ -69,7 +69,7 @@ static int net_bind_socket(void *ring, int fd, const struct sockaddr *address, s
         return -EBADF;
     if (at.family != socket->local.family)
         return -EAFNOSUPPORT;
-    return domi_net_bind(socket, &at);
+    return domi_net_bind_socket(socket, &at);
 }
 
 static int net_listen_on_socket(void *ring, int fd, int backlog)
@@ -88,7 +88,7 @@ static int disconnect_socket(domi_net_socket *socket)
         return -EINVAL;
     if (connection != NULL) {
         socket->aborts = true;
-        domi_net_close_side(connection, socket->side);
+        domi_net_close_side_of_connection(connection, socket->side);
     }
     socket->connection = NULL;
     socket->state = DOMI_NET_FRESH;
@@ -141,7 +141,7 @@ static int net_shutdown_socket(void *ring, int fd, int how)
     if (how != SHUT_WR)
         socket->reads_no_more = true;
     if (how != SHUT_RD && !is_of_datagrams)
-        domi_net_finish_stream(socket->connection, socket->side);
+        domi_net_finish_stream_of_side(socket->connection, socket->side);
     domi_net_socket_notify_change(socket);
     return 0;
 }
@@ -170,7 +170,8 @@ static int get_peer_name(const domi_net_socket *socket, void *value, socklen_t s
 
     if (socket->connection == NULL)
         return -ENOTCONN;
-    int length = domi_endpoint_to_socket(&socket->connection->ends[!socket->side], &address);
+    int length =
+        domi_endpoint_to_socket_address(&socket->connection->ends[!socket->side], &address);
     if (length < 0)
         /* the name of a Unix socket without a name is only its family */
         length = sizeof address.ss_family;
@@ -324,7 +325,7 @@ static int net_get_socket_address(void *ring, int fd, bool is_peer, struct socka
     const domus_endpoint *named = is_peer ? get_peer_endpoint(socket) : &socket->local;
     if (named == NULL)
         return -ENOTCONN;
-    int length = domi_endpoint_to_socket(named, &storage);
+    int length = domi_endpoint_to_socket_address(named, &storage);
     if (length < 0)
         /* the name of a Unix socket without a name is only its family */
         length = sizeof storage.ss_family;

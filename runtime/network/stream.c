@@ -9,10 +9,10 @@
 static void close_and_free_socket(domi_net_socket *socket)
 {
     if (socket->connection != NULL)
-        domi_net_close_side(socket->connection, socket->side);
+        domi_net_close_side_of_connection(socket->connection, socket->side);
     socket->connection = NULL;
     /* a closed socket gives up its name, so that no connect or datagram finds it any more */
-    domi_net_unbind(socket);
+    domi_net_remove_name_of_socket(socket);
     if (socket->state == DOMI_NET_DATAGRAMS)
         domi_net_datagram_notify_senders(socket);
     domi_net_socket_free(socket);
@@ -64,7 +64,7 @@ int domi_net_socket_connect(domi_net_socket *socket, const domus_endpoint *to)
     if (to->family == AF_UNIX)
         return domi_net_connect_unix(socket, to);
     int result = domi_net_bind_if_unbound(socket, to);
-    return result == 0 ? domi_net_connect(socket, to) : result;
+    return result == 0 ? domi_net_begin_connect(socket, to) : result;
 }
 
 int domi_net_socket_take_error(domi_net_socket *socket)
@@ -95,11 +95,11 @@ int domi_net_socket_receive(domi_net_socket *socket, void *data, uint32_t size)
     if (ready != 0) {
         uint32_t count = ready < size ? (uint32_t)ready : size;
 
-        domi_net_pipe_receive(in, data, count);
+        domi_net_pipe_receive_bytes(in, data, count);
         socket->net->totals.received += count;
         /* the reader has made room in the receive buffer, so bytes that wait at the sender can
          * leave */
-        domi_net_send_waiting(socket->connection, socket->side);
+        domi_net_send_waiting_bytes(socket->connection, socket->side);
         return (int)count;
     }
     if (socket->error != 0)
@@ -138,10 +138,10 @@ int domi_net_socket_send(domi_net_socket *socket, const void *data, uint32_t siz
     if (room == 0)
         return -EAGAIN;
     uint32_t count = room < size ? (uint32_t)room : size;
-    if (!domi_net_pipe_append(out, data, count))
+    if (!domi_net_pipe_append_bytes(out, data, count))
         return -ENOMEM;
     socket->net->totals.sent += count;
-    domi_net_send_waiting(socket->connection, !socket->side);
+    domi_net_send_waiting_bytes(socket->connection, !socket->side);
     return (int)count;
 }
 

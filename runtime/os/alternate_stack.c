@@ -46,13 +46,13 @@ void domi_alternate_stack_begin(domi_alternate_stack *stack)
     *stack = (domi_alternate_stack){memory, bytes};
 }
 
-void domi_alternate_stacks_want(void)
+void domi_alternate_stacks_want_for_threads(void)
 {
     /* Relaxed: the threads that read `are_wanted` are made later. */
     atomic_store_explicit(&are_wanted, true, memory_order_relaxed);
 }
 
-void domi_alternate_stack_begin_wanted(domi_alternate_stack *stack)
+void domi_alternate_stack_begin_if_wanted(domi_alternate_stack *stack)
 {
     *stack = (domi_alternate_stack){NULL, 0};
     if (atomic_load_explicit(&are_wanted, memory_order_relaxed))

@@ -40,7 +40,7 @@ static bool read_file_as_text(const char *path, char *ret_text, size_t size)
     return length > 0;
 }
 
-bool domi_cgroup_read(const char *directory, const char *name, char *ret_text, size_t size)
+bool domi_cgroup_read_file(const char *directory, const char *name, char *ret_text, size_t size)
 {
     char path[PATH_MAX];
     int length = snprintf(path, sizeof path, "%s/%s", directory, name);
@@ -138,7 +138,7 @@ static void visit_directories_of_line(const domi_cgroup_walk *walk, char *line)
     }
 }
 
-void domi_cgroup_visit(const domi_cgroup_walk *walk)
+void domi_cgroup_visit_directories(const domi_cgroup_walk *walk)
 {
     char path[PATH_MAX];
     char text[CGROUP_FILE_BYTES];

@@ -20,11 +20,11 @@ typedef struct domi_cgroup_walk {
     void *context; /* argument that the function `visit` gets */
 } domi_cgroup_walk;
 
-void domi_cgroup_visit(const domi_cgroup_walk *walk);
+void domi_cgroup_visit_directories(const domi_cgroup_walk *walk);
 
 /* Read as much of the file `name` in a cgroup's directory as fits into `ret_text`, and end the
  * text with a NUL. Returns false if the file cannot be read or is empty. */
-bool domi_cgroup_read(const char *directory, const char *name, char *ret_text, size_t size);
+bool domi_cgroup_read_file(const char *directory, const char *name, char *ret_text, size_t size);
 
 /* Read the whole number that `*text` begins with, and that the character `after` must follow, and
  * move `*text` behind both. Returns false if there is no such number. */

@@ -139,7 +139,7 @@ static void append_usable_cpus(domi_cpus *cpus, const struct cpu_mask *usable)
 static int read_configured_cpus(domi_cpus *cpus, const struct cpu_mask *usable, const char *list,
                                 char *error, size_t error_size)
 {
-    int count = domi_cpus_parse(list, cpus->cpu, DOMI_CPUS_MAX);
+    int count = domi_cpus_parse_list(list, cpus->cpu, DOMI_CPUS_MAX);
 
     if (count < 0) {
         snprintf(error, error_size,
@@ -206,8 +206,8 @@ static void choose_number_of_threads(domi_cpus *cpus, const domus_config *config
                  cpus->threads, cpus->quota);
 }
 
-int domi_cpus_choose(const domus_config *config, const char *root, domi_cpus *ret_cpus, char *error,
-                     size_t error_size)
+int domi_cpus_choose_for_threads(const domus_config *config, const char *root, domi_cpus *ret_cpus,
+                                 char *error, size_t error_size)
 {
     const char *list = config->system.cpus;
     domi_cpus cpus = {0};
@@ -224,7 +224,7 @@ int domi_cpus_choose(const domus_config *config, const char *root, domi_cpus *re
     if (failure != 0)
         return failure;
 
-    cpus.quota = domi_quota_cpus(root);
+    cpus.quota = domi_quota_read_as_cpus(root);
     choose_number_of_threads(&cpus, config, cpus.count);
     if (cpus.is_unpinned || strcmp(list, "none") == 0)
         cpus.count = 0;
@@ -232,7 +232,7 @@ int domi_cpus_choose(const domus_config *config, const char *root, domi_cpus *re
     return 0;
 }
 
-int domi_cpus_parse(const char *list, uint16_t *ret_cpu, size_t cpu_max)
+int domi_cpus_parse_list(const char *list, uint16_t *ret_cpu, size_t cpu_max)
 {
     int count = count_or_read_cpus_of_list(list, NULL, cpu_max);
 

@@ -38,11 +38,11 @@ typedef struct domi_cpus {
  * Returns 0; -EINVAL if the list is malformed or names a CPU that is not usable; the kernel's
  * negative errno if it does not tell the affinity and the configuration has a list. On failure
  * `error` gets one line of text; `error` may be NULL with size 0. */
-int domi_cpus_choose(const domus_config *config, const char *root, domi_cpus *ret_cpus, char *error,
-                     size_t error_size);
+int domi_cpus_choose_for_threads(const domus_config *config, const char *root, domi_cpus *ret_cpus,
+                                 char *error, size_t error_size);
 
 /* Read a list of CPUs such as "8,0-3" into `ret_cpu`, in the order of the list; a CPU that is
  * named again is ignored. Returns how many CPUs the list names; -EINVAL. */
-int domi_cpus_parse(const char *list, uint16_t *ret_cpu, size_t cpu_max);
+int domi_cpus_parse_list(const char *list, uint16_t *ret_cpu, size_t cpu_max);
 
 #endif

@@ -46,7 +46,7 @@ int domi_disk_open(int directory, const char *path, const struct open_how *how)
     return fd >= 0 ? (int)fd : -errno;
 }
 
-int domi_disk_check_kind(int fd, bool *ret_is_directory)
+int domi_disk_check_kind_of_file(int fd, bool *ret_is_directory)
 {
     struct statx status;
 
@@ -58,7 +58,7 @@ int domi_disk_check_kind(int fd, bool *ret_is_directory)
     return 0;
 }
 
-int domi_disk_stat_now(int fd, domus_file_status *ret_status)
+int domi_disk_stat_without_waiting(int fd, domus_file_status *ret_status)
 {
     struct statx status;
 
@@ -101,7 +101,7 @@ int domi_disk_read(int fd, void *data, uint32_t size, uint64_t position)
     return (int)done;
 }
 
-int domi_disk_read_now(int fd, void *data, uint32_t size, uint64_t position)
+int domi_disk_read_without_waiting(int fd, void *data, uint32_t size, uint64_t position)
 {
     const struct iovec bytes = {data, size};
     ssize_t count = preadv2(fd, &bytes, 1, (off_t)position, RWF_NOWAIT);
@@ -338,7 +338,7 @@ static int add_next_entries_to_list(int fd, domi_disk_list *list)
     return size != 0;
 }
 
-int domi_disk_list_some(int fd, domi_disk_list *list)
+int domi_disk_list_part_of_directory(int fd, domi_disk_list *list)
 {
     int result = 1;
     int own = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

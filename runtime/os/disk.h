@@ -18,11 +18,11 @@ int domi_disk_open(int directory, const char *path, const struct open_how *how);
 
 /* Set `ret_is_directory` to whether the descriptor is of a directory, without waiting for a disk.
  * Returns 0; -EINVAL if it is of neither a regular file nor a directory. */
-int domi_disk_check_kind(int fd, bool *ret_is_directory);
+int domi_disk_check_kind_of_file(int fd, bool *ret_is_directory);
 
 /* Set `ret_status` to the status of a regular file or a directory that the kernel has in memory.
- * Returns 0; -EINVAL as domi_disk_check_kind() does. */
-int domi_disk_stat_now(int fd, domus_file_status *ret_status);
+ * Returns 0; -EINVAL as domi_disk_check_kind_of_file() does. */
+int domi_disk_stat_without_waiting(int fd, domus_file_status *ret_status);
 
 void domi_disk_close(int fd);
 
@@ -32,7 +32,7 @@ void domi_disk_close(int fd);
 int domi_disk_read(int fd, void *data, uint32_t size, uint64_t position);
 /* Read the bytes of a file that the kernel has in memory. Returns how many were read; -EAGAIN if
  * the kernel has none of them in memory. */
-int domi_disk_read_now(int fd, void *data, uint32_t size, uint64_t position);
+int domi_disk_read_without_waiting(int fd, void *data, uint32_t size, uint64_t position);
 uint32_t domi_disk_write(int fd, const void *data, uint32_t size, uint64_t position,
                          int *ret_error);
 
@@ -72,6 +72,6 @@ typedef struct domi_disk_list {
 
 /* List a part of a directory into `list`. The directory is opened anew, so the position of `fd`
  * itself does not change, and several listings of it may run at a time. */
-int domi_disk_list_some(int fd, domi_disk_list *list);
+int domi_disk_list_part_of_directory(int fd, domi_disk_list *list);
 
 #endif

@@ -168,7 +168,7 @@ static uint64_t read_memory_of_machine(const char *root)
     uint64_t kib;
 
     if (length < 0 || (size_t)length >= sizeof directory ||
-        !domi_cgroup_read(directory, "meminfo", text, sizeof text) ||
+        !domi_cgroup_read_file(directory, "meminfo", text, sizeof text) ||
         strncmp(text, "MemTotal:", 9) != 0)
         return 0;
     const char *at = text + 9 + strspn(text + 9, " ");
@@ -196,7 +196,7 @@ static void add_gauge_of_process(domi_footprint *footprint, const char *root, ui
 void domi_footprint_open(domi_footprint *footprint, const char *root, uint64_t limit)
 {
     *footprint = (domi_footprint){.page_bytes = (uint64_t)sysconf(_SC_PAGESIZE)};
-    domi_cgroup_visit(&(domi_cgroup_walk){
+    domi_cgroup_visit_directories(&(domi_cgroup_walk){
         .root = root, .controller = "memory", .visit = add_gauges_of_cgroup, .context = footprint});
     if (limit == 0 && footprint->count == 0)
         limit = read_memory_of_machine(root);
@@ -213,7 +213,7 @@ void domi_footprint_close(domi_footprint *footprint)
     footprint->count = 0;
 }
 
-void domi_footprint_refresh(domi_footprint *footprint)
+void domi_footprint_read_limits_again(domi_footprint *footprint)
 {
     for (uint32_t i = 0; i < footprint->count; i++) {
         domi_gauge *gauge = &footprint->gauges[i];
@@ -250,7 +250,8 @@ static bool read_usage_of_gauge(const domi_footprint *footprint, const domi_gaug
     return true;
 }
 
-bool domi_footprint_read(const domi_footprint *footprint, uint32_t percent, domi_usage *ret_usage)
+bool domi_footprint_read_fullest_gauge(const domi_footprint *footprint, uint32_t percent,
+                                       domi_usage *ret_usage)
 {
     domi_usage fullest = {0};
 

@@ -16,11 +16,11 @@ extern _Atomic uint32_t domi_fork_count;
 
 /* Count forks of this process from now on. Returns 0; -ENOMEM. Any thread may call this, also
  * repeatedly. */
-int domi_fork_watch(void);
+int domi_fork_begin_to_count(void);
 
 /* Returns the number of this process: how many counted forks lie between the first process and
  * this one. */
-static inline uint32_t domi_fork_number(void)
+static inline uint32_t domi_fork_number_of_process(void)
 {
     /* Relaxed: the number changes only in a child process that has one thread. */
     return atomic_load_explicit(&domi_fork_count, memory_order_relaxed);

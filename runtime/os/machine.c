@@ -33,7 +33,7 @@ static bool read_number_of_file(const char *directory, const char *name, uint64_
     char text[32];
     const char *at = text;
 
-    return domi_cgroup_read(directory, name, text, sizeof text) &&
+    return domi_cgroup_read_file(directory, name, text, sizeof text) &&
            domi_cgroup_read_number(&at, '\n', ret_value);
 }
 
@@ -48,7 +48,7 @@ static uint64_t read_quota_of_cgroup(const char *directory, int version)
                        read_number_of_file(directory, "cpu.cfs_period_us", &period)
                    ? get_thousandths_of_cpu(quota, period)
                    : 0;
-    if (!domi_cgroup_read(directory, "cpu.max", text, sizeof text) ||
+    if (!domi_cgroup_read_file(directory, "cpu.max", text, sizeof text) ||
         !domi_cgroup_read_number(&at, ' ', &quota) || !domi_cgroup_read_number(&at, '\n', &period))
         return 0;
     return get_thousandths_of_cpu(quota, period);
@@ -77,7 +77,7 @@ static void read_throttling_of_cgroup(const char *directory, domi_cgroup_cpu *cp
 {
     char text[CPU_STAT_BYTES];
 
-    if (!domi_cgroup_read(directory, "cpu.stat", text, sizeof text))
+    if (!domi_cgroup_read_file(directory, "cpu.stat", text, sizeof text))
         text[0] = '\0';
     uint64_t us = find_number_in_line(text, "throttled_usec");
     uint64_t ns = us < UINT64_MAX / 1000 ? us * 1000 : 0;
@@ -102,10 +102,10 @@ static void keep_cgroup_with_smallest_quota(const char *directory, int version, 
 void domi_machine_read_cgroup(const char *root, domi_cgroup_cpu *ret_cpu)
 {
     *ret_cpu = (domi_cgroup_cpu){0};
-    domi_cgroup_visit(&(domi_cgroup_walk){.root = root,
-                                          .controller = "cpu",
-                                          .visit = keep_cgroup_with_smallest_quota,
-                                          .context = ret_cpu});
+    domi_cgroup_visit_directories(&(domi_cgroup_walk){.root = root,
+                                                      .controller = "cpu",
+                                                      .visit = keep_cgroup_with_smallest_quota,
+                                                      .context = ret_cpu});
 }
 
 /* --- /proc ------------------------------------------------------------------------------------ */
@@ -137,7 +137,7 @@ void domi_machine_read_cpus(const char *root, domi_machine_cpus *ret_cpus)
 
     *ret_cpus = (domi_machine_cpus){0};
     snprintf(directory, sizeof directory, "%s/proc", root);
-    if (ticks <= 0 || !domi_cgroup_read(directory, "stat", text, sizeof text) ||
+    if (ticks <= 0 || !domi_cgroup_read_file(directory, "stat", text, sizeof text) ||
         !read_number_at_index(text, 3, &idle) || !read_number_at_index(text, 4, &waiting) ||
         !read_number_at_index(text, 7, &stolen))
         return;
@@ -147,13 +147,13 @@ void domi_machine_read_cpus(const char *root, domi_machine_cpus *ret_cpus)
 
 /* Read how long a thread has waited for a CPU, from its schedstat, which is "running waiting
  * slices" in nanoseconds. */
-uint64_t domi_machine_waiting_ns(const char *root, int tid)
+uint64_t domi_machine_read_wait_of_thread(const char *root, int tid)
 {
     char directory[PATH_MAX], text[96];
     uint64_t waiting;
 
     snprintf(directory, sizeof directory, "%s/proc/self/task/%d", root, tid);
-    if (!domi_cgroup_read(directory, "schedstat", text, sizeof text) ||
+    if (!domi_cgroup_read_file(directory, "schedstat", text, sizeof text) ||
         !read_number_at_index(text, 1, &waiting))
         return 0;
     return waiting;
@@ -174,7 +174,7 @@ static uint64_t count_entries_of_directory(const char *path)
     return count > 0 ? count - 1 : 0;
 }
 
-uint64_t domi_machine_files_open(const char *root)
+uint64_t domi_machine_count_open_files(const char *root)
 {
     char path[PATH_MAX];
     struct stat fds;

@@ -30,9 +30,9 @@ typedef struct domi_machine_cpus {
 void domi_machine_read_cpus(const char *root, domi_machine_cpus *ret_cpus);
 
 /* Returns for how many nanoseconds the thread `tid` of this process has waited for a CPU. */
-uint64_t domi_machine_waiting_ns(const char *root, int tid);
+uint64_t domi_machine_read_wait_of_thread(const char *root, int tid);
 
 /* Returns how many descriptors of files this process has open. */
-uint64_t domi_machine_files_open(const char *root);
+uint64_t domi_machine_count_open_files(const char *root);
 
 #endif

@@ -27,7 +27,7 @@ static uint32_t read_quota_of_cgroup_v2(const char *directory)
     const char *at = text;
     uint64_t quota, period;
 
-    if (!domi_cgroup_read(directory, "cpu.max", text, sizeof text) ||
+    if (!domi_cgroup_read_file(directory, "cpu.max", text, sizeof text) ||
         !domi_cgroup_read_number(&at, ' ', &quota) || !domi_cgroup_read_number(&at, '\n', &period))
         return 0;
     return round_up_to_cpus(quota, period);
@@ -38,7 +38,7 @@ static bool read_number_from_file(const char *directory, const char *name, uint6
     char text[QUOTA_FILE_BYTES];
     const char *at = text;
 
-    return domi_cgroup_read(directory, name, text, sizeof text) &&
+    return domi_cgroup_read_file(directory, name, text, sizeof text) &&
            domi_cgroup_read_number(&at, '\n', ret_value);
 }
 
@@ -65,11 +65,11 @@ static void keep_smallest_quota(const char *directory, int version, void *quota_
         *quota = found;
 }
 
-uint32_t domi_quota_cpus(const char *root)
+uint32_t domi_quota_read_as_cpus(const char *root)
 {
     uint32_t quota = 0;
 
-    domi_cgroup_visit(&(domi_cgroup_walk){
+    domi_cgroup_visit_directories(&(domi_cgroup_walk){
         .root = root, .controller = "cpu", .visit = keep_smallest_quota, .context = &quota});
     return quota;
 }

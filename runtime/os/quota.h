@@ -10,6 +10,6 @@
 /* Returns the smallest CPU quota of all cgroups from the process's own up to the root, rounded
  * up to whole CPUs; 0: no quota. `root` is put before `/proc` and `/sys`; it is "" in
  * production. */
-uint32_t domi_quota_cpus(const char *root);
+uint32_t domi_quota_read_as_cpus(const char *root);
 
 #endif

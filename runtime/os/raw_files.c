@@ -41,7 +41,7 @@ void domi_own_file_close(int fd)
 /* write(2) may write only a part of the bytes, and a signal may interrupt it before it has
  * written any. */
 
-int domi_write_all(int fd, const void *bytes, size_t length)
+int domi_write_all_bytes(int fd, const void *bytes, size_t length)
 {
     const char *at = bytes;
 

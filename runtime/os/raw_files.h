@@ -30,6 +30,6 @@ void domi_own_file_close(int fd);
 /* Write all bytes to a descriptor, and wait if it blocks. Returns 0; the negative errno of
  * write(2); -EIO if write(2) writes nothing. The function is async-signal-safe, but changes
  * errno. Thread-safety: any thread. */
-int domi_write_all(int fd, const void *bytes, size_t length);
+int domi_write_all_bytes(int fd, const void *bytes, size_t length);
 
 #endif

@@ -206,7 +206,7 @@ static const function *find_function_at_address(const module *where, uintptr_t a
     return found->size == 0 || at - found->begin < found->size ? found : NULL;
 }
 
-uintptr_t domi_symbols_find(domi_symbols *symbols, uintptr_t at, char *text, size_t size)
+uintptr_t domi_symbols_find_name(domi_symbols *symbols, uintptr_t at, char *text, size_t size)
 {
     struct link_map *map = NULL;
     Dl_info info;

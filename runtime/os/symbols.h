@@ -26,6 +26,6 @@ void domi_symbols_free(domi_symbols *symbols);
  * `size` bytes, NUL-terminated; a longer name is cut). Returns the address at which the function
  * begins. For a function without a name the name of its module is written, such as "libc.so.6",
  * or "code without a module", and 0 is returned. */
-uintptr_t domi_symbols_find(domi_symbols *symbols, uintptr_t at, char *text, size_t size);
+uintptr_t domi_symbols_find_name(domi_symbols *symbols, uintptr_t at, char *text, size_t size);
 
 #endif

@@ -16,7 +16,7 @@
  * A new thread has the signal mask of its maker. So the maker blocks the signals, makes the thread,
  * and restores its own mask. Signals that a fault raises are not blocked. */
 
-static inline void domi_signals_block(sigset_t *ret_before)
+static inline void domi_signals_block_for_new_thread(sigset_t *ret_before)
 {
     sigset_t all;
 
@@ -46,11 +46,11 @@ void domi_alternate_stack_begin(domi_alternate_stack *stack);
 
 /* Let all threads that the library makes from now on have an alternate stack for their signal
  * handlers. */
-void domi_alternate_stacks_want(void);
+void domi_alternate_stacks_want_for_threads(void);
 
 /* Give the calling thread an alternate stack, as domi_alternate_stack_begin() does, but only if
- * domi_alternate_stacks_want() was called before. */
-void domi_alternate_stack_begin_wanted(domi_alternate_stack *stack);
+ * domi_alternate_stacks_want_for_threads() was called before. */
+void domi_alternate_stack_begin_if_wanted(domi_alternate_stack *stack);
 
 /* Remove and free the alternate stack that domi_alternate_stack_begin() has given to the calling
  * thread. Nothing happens if the thread was given none. */
@@ -64,12 +64,13 @@ void domi_alternate_stack_end(domi_alternate_stack *stack);
 /* Make a thread that is not pinned and runs `run(argument)`. Its name is `name` (at most 15 bytes).
  * It may run on the CPUs `cpus`; otherwise it would inherit the affinity mask of its maker, which
  * may be one CPU. Returns 0; a negative errno. */
-static inline int domi_unpinned_start(pthread_t *ret_thread, void *(*run)(void *argument),
-                                      void *argument, const char *name, const cpu_set_t *cpus)
+static inline int domi_unpinned_start_thread(pthread_t *ret_thread, void *(*run)(void *argument),
+                                             void *argument, const char *name,
+                                             const cpu_set_t *cpus)
 {
     sigset_t before;
 
-    domi_signals_block(&before);
+    domi_signals_block_for_new_thread(&before);
     int result = pthread_create(ret_thread, NULL, run, argument);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (result != 0)

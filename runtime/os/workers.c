@@ -235,7 +235,7 @@ static void *run_helper_thread(void *workers_)
     domi_alternate_stack stack;
 
     helping = workers;
-    domi_alternate_stack_begin_wanted(&stack);
+    domi_alternate_stack_begin_if_wanted(&stack);
     (void)pthread_setname_np(pthread_self(), "domus-blocking");
     /* A helper may run on any CPU of the process, but it has inherited the affinity mask of the
      * thread that made it, which may be pinned. */
@@ -252,7 +252,7 @@ static int make_os_thread(pthread_t *ret_thread, void *(*run)(void *argument), v
 {
     sigset_t before;
 
-    domi_signals_block(&before);
+    domi_signals_block_for_new_thread(&before);
     int result = pthread_create(ret_thread, NULL, run, argument);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return result;
@@ -354,7 +354,7 @@ static bool has_queue_room_for_job(const domi_workers *workers)
            waiting < workers->limits.queue_max;
 }
 
-int domi_workers_submit(domi_workers *workers, domi_job *job)
+int domi_workers_submit_job(domi_workers *workers, domi_job *job)
 {
     int result = -ESHUTDOWN;
 
@@ -372,7 +372,7 @@ int domi_workers_submit(domi_workers *workers, domi_job *job)
     return result;
 }
 
-bool domi_workers_withdraw(domi_workers *workers, domi_job *job)
+bool domi_workers_withdraw_job(domi_workers *workers, domi_job *job)
 {
     pthread_mutex_lock(&workers->mutex);
     bool is_queued = job->state == DOMI_JOB_QUEUED;

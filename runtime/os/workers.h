@@ -137,12 +137,12 @@ void domi_workers_free(domi_workers *workers);
  * Thread-safety: any thread, also in a function and in `done`.
  * Returns 0; -EAGAIN at queue_max; -ESHUTDOWN if the pool is stopping; -EAGAIN or -ENOMEM if there
  * is no thread and none can be made (if there is one, the job waits for it). */
-int domi_workers_submit(domi_workers *workers, domi_job *job);
+int domi_workers_submit_job(domi_workers *workers, domi_job *job);
 
 /* Withdraw a job that no helper has begun. Returns true if it was withdrawn; then `done` is not
  * called. Returns false if the job runs or is not in the pool. Thread-safety: any thread, while the
  * job exists. */
-bool domi_workers_withdraw(domi_workers *workers, domi_job *job);
+bool domi_workers_withdraw_job(domi_workers *workers, domi_job *job);
 
 /* Stop the pool: accept no more jobs, call `done` with -ECANCELED on the calling thread, in order,
  * for the jobs that have not begun, and wait up to `timeout_ns` for the running functions. The end

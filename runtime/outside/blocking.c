@@ -58,8 +58,9 @@ static void send_answer_of_blocking_work(domi_job *job)
     domi_outside_lock(system);
     envelope->node.kind = (uint8_t)kind;
     if (domi_mailbox_put(&system->outside, ended->asker, &envelope->node, kind) != 0)
-        domi_mailbox_drop(&system->outside, ended->asker.house, &envelope->node, -ESTALE);
-    domi_pool_flush_returns(&system->outside);
+        domi_mailbox_end_unhandled_message(&system->outside, ended->asker.house, &envelope->node,
+                                           -ESTALE);
+    domi_pool_push_chains_to_owners(&system->outside);
     domi_outside_unlock(system);
     (void)domi_memory_set_allocator(before);
 }
@@ -67,14 +68,14 @@ static void send_answer_of_blocking_work(domi_job *job)
 static domi_envelope *make_blocking_work(domus_stack *stack, int (*function)(void *argument),
                                          void *argument)
 {
-    domi_house *house = domi_stack_house(stack);
+    domi_house *house = domi_stack_get_house(stack);
     domi_envelope *envelope = domi_envelope_new(stack->manager, DOMI_ASK_HEAD + sizeof(work));
 
     if (envelope == NULL)
         return NULL;
-    domi_envelope_sign(envelope, &domus_blocking_type, house);
+    domi_envelope_set_type_and_sender(envelope, &domus_blocking_type, house);
     *get_work_of_envelope(envelope) = (work){
-        .asker = domi_house_address(house),
+        .asker = domi_house_get_address(house),
         .system = stack->manager->system,
         .envelope = envelope,
         .job = {.function = function, .argument = argument, .done = send_answer_of_blocking_work},
@@ -92,7 +93,7 @@ int domus_blocking(domus_stack *stack, int (*function)(void *argument), void *ar
 
     if (result != 0)
         return result;
-    domi_promise_stop_counting(promise);
+    domi_promise_leave_count_of_asks(promise);
     promise->work = NULL;
     domi_stack_set_wait(stack->pooled, DOMI_WAIT_ONE, promise, then);
     domi_envelope *envelope = make_blocking_work(stack, function, argument);
@@ -100,23 +101,23 @@ int domus_blocking(domus_stack *stack, int (*function)(void *argument), void *ar
         domi_promise_fail(manager, promise, -ENOMEM);
         return DOMUS_PARKED;
     }
-    *domi_envelope_return(envelope) = (domi_return){
+    *domi_envelope_get_return(envelope) = (domi_return){
         .promise = promise,
         .serial = domi_promise_serial(promise),
     };
     promise->work = envelope;
     result = system->workers != NULL
-                 ? domi_workers_submit(system->workers, &get_work_of_envelope(envelope)->job)
+                 ? domi_workers_submit_job(system->workers, &get_work_of_envelope(envelope)->job)
                  : -EOPNOTSUPP;
     if (result != 0) {
         promise->work = NULL;
-        domi_pool_free(manager, &envelope->node);
+        domi_pool_free_object(manager, &envelope->node);
         domi_promise_fail(manager, promise, result);
     }
     return DOMUS_PARKED;
 }
 
-bool domi_blocking_withdraw(domi_manager *manager, struct domi_promise *promise)
+bool domi_blocking_withdraw_work(domi_manager *manager, struct domi_promise *promise)
 {
     const domus_system *system = manager->system;
     domi_envelope *envelope = promise->work;
@@ -125,9 +126,9 @@ bool domi_blocking_withdraw(domi_manager *manager, struct domi_promise *promise)
         /* there is no work to withdraw: no helper took it, and its promise ends with another
          * error */
         return true;
-    if (!domi_workers_withdraw(system->workers, &get_work_of_envelope(envelope)->job))
+    if (!domi_workers_withdraw_job(system->workers, &get_work_of_envelope(envelope)->job))
         return false;
     promise->work = NULL;
-    domi_pool_free(manager, &envelope->node);
+    domi_pool_free_object(manager, &envelope->node);
     return true;
 }

@@ -7,6 +7,6 @@
 
 /* Withdraw a promise's blocking work, if it has not begun. Returns false if the work runs or has
  * ended. It is called as domi_runtime_hooks.withdraw. */
-bool domi_blocking_withdraw(domi_manager *manager, struct domi_promise *promise);
+bool domi_blocking_withdraw_work(domi_manager *manager, struct domi_promise *promise);
 
 #endif

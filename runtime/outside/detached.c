@@ -56,7 +56,7 @@ static bool follow_new_orders(domi_detached *detached)
 
     if (orders != detached->orders)
         domi_outside_follow_orders(detached->system, &detached->manager, orders, &detached->orders);
-    return orders >= domi_orders_of(DOMI_STOP_END);
+    return orders >= domi_orders_of_step(DOMI_STOP_END);
 }
 
 /* Sleep, by the steps of base/park.h, until another thread puts something for the detached
@@ -68,17 +68,17 @@ static void sleep_until_due(domi_detached *detached, uint64_t until_ns)
                          domi_wheel_next_ns(&manager->timing.wheel),
                          domi_wheel_next_ns(&manager->timing.deadlines)};
 
-    domi_pool_flush_returns(manager);
+    domi_pool_push_chains_to_owners(manager);
     for (size_t i = 0; i < sizeof due_ns / sizeof due_ns[0]; i++) {
         if (due_ns[i] < until_ns)
             until_ns = due_ns[i];
     }
-    domi_park_begin(&manager->park);
+    domi_park_begin_sleep(&manager->park);
     update_time_of_manager(detached);
     if (!domi_manager_has_work(manager) && read_orders_of_system(detached) == detached->orders &&
         until_ns > manager->now_ns)
         domi_futex_park_sleep(manager, until_ns - manager->now_ns);
-    (void)domi_park_end(&manager->park);
+    (void)domi_park_end_sleep(&manager->park);
     update_time_of_manager(detached);
 }
 
@@ -87,10 +87,10 @@ static void look_at_memory_and_trim(domi_detached *detached)
     domi_manager *manager = &detached->manager;
 
     domi_pressure_look_if_due(detached->system, DOMUS_LOG_OUTSIDE, manager->now_ns);
-    domi_manager_look_at_pressure(manager);
-    domi_memory_watches_fire(manager, manager);
+    domi_manager_reread_memory_level(manager);
+    domi_memory_watches_put_events(manager, manager);
     if (manager->memory.pressure_seen != DOMUS_MEMORY_NORMAL)
-        (void)domi_pool_trim_step(manager, manager->now_ns, DOMI_TRIM_BUSY);
+        (void)domi_pool_take_trim_step(manager, manager->now_ns, DOMI_TRIM_BUSY);
 }
 
 /* Receive what other threads have put for the detached actor, and fire timers that are due. */
@@ -104,7 +104,7 @@ static void receive_arrivals_and_fire_timers(domi_detached *detached)
     /* freed objects are sent home in this place, too, because a thread that is always busy never
      * calls sleep_until_due() */
     if (detached->manager.pool.chained >= DOMI_CHAINED_MAX)
-        domi_pool_flush_returns(&detached->manager);
+        domi_pool_push_chains_to_owners(&detached->manager);
 }
 
 /* --- the loop of a detached thread ------------------------------------------------------------ */
@@ -138,15 +138,15 @@ static void run_loop_of_detached_actor(domi_detached *detached)
         (void)domi_manager_mount_actors(manager);
         publish_mount_count(detached);
         had_one = had_one || domi_counter_read(&manager->births.houses) != 0;
-        domi_house *house = domi_queue_take(&manager->schedule.ready[DOMUS_STATE]);
+        domi_house *house = domi_queue_take_house(&manager->schedule.ready[DOMUS_STATE]);
         if (house != NULL)
-            (void)domi_house_run(manager, house);
+            (void)domi_house_run_and_settle(manager, house);
         if (had_one && domi_counter_read(&manager->births.houses) == 0) {
             had_one = false;
             set_thread_busy(detached, false);
         }
         if (!domi_manager_has_work(manager) &&
-            !domi_pool_trim_step(manager, manager->now_ns, DOMI_TRIM_IDLE))
+            !domi_pool_take_trim_step(manager, manager->now_ns, DOMI_TRIM_IDLE))
             sleep_until_due(detached, UINT64_MAX);
     }
 }
@@ -157,12 +157,12 @@ static void *run_detached_thread(void *detached_)
     domus_system *system = detached->system;
 
     domi_thread_manager = &detached->manager;
-    domi_manager_own(&detached->manager);
+    domi_manager_become_owner(&detached->manager);
     (void)domi_memory_set_allocator(system->hooks.allocator);
     (void)domi_memory_set_meter(&system->pressure.meter);
-    domi_crash_enter(NULL);
+    domi_crash_prepare_thread(NULL);
     run_loop_of_detached_actor(detached);
-    domi_crash_leave();
+    domi_crash_unprepare_thread();
     (void)domi_memory_set_meter(NULL);
     pthread_mutex_lock(&system->mutex);
     detached->busy = false;
@@ -180,8 +180,8 @@ static int start_detached_thread(domi_detached *detached)
 
     snprintf(name, sizeof name, "domus-own-%u",
              (detached->manager.index - detached->system->count - 1) % 10000);
-    return domi_unpinned_start(&detached->pthread, run_detached_thread, detached, name,
-                               &detached->system->all_cpus);
+    return domi_unpinned_start_thread(&detached->pthread, run_detached_thread, detached, name,
+                                      &detached->system->all_cpus);
 }
 
 /* Lock the system's mutex for a spawn by a detached actor. Returns false, and locks nothing,
@@ -207,28 +207,28 @@ static void unlock_system_after_spawn(domi_manager *manager)
 
 const domi_runtime_hooks domi_hooks_of_detached = {
     .wake = domi_futex_park_wake,
-    .log = domi_log_happening,
-    .warn = domi_log_mistake,
-    .spawn_detached = domi_detached_spawn,
+    .log = domi_log_what_happened_to_actor,
+    .warn = domi_log_mistake_of_user,
+    .spawn_detached = domi_detached_spawn_actor,
     .begin_spawn = lock_system_for_spawn,
     .end_spawn = unlock_system_after_spawn,
-    .withdraw = domi_blocking_withdraw,
+    .withdraw = domi_blocking_withdraw_work,
     .block = domus_blocking,
-    .read_memory = domi_pressure_read,
+    .read_memory = domi_pressure_read_levels,
 };
 
 static int make_detached_thread(domus_system *system, uint32_t place, domi_detached **ret_detached)
 {
-    domi_detached *detached = domi_memory_map(sizeof *detached);
+    domi_detached *detached = domi_memory_map_pages(sizeof *detached);
 
     if (detached == NULL)
         return -ENOMEM;
-    domi_manager_options options = domi_system_manager_options(system, system->count + 1 + place,
-                                                               domi_clock_now(&system->clock));
+    domi_manager_options options = domi_system_make_manager_options(
+        system, system->count + 1 + place, domi_clock_now(&system->clock));
     options.hooks = &domi_hooks_of_detached;
     int result = domi_manager_init(&detached->manager, &options);
     if (result != 0) {
-        domi_memory_unmap(detached, sizeof *detached);
+        domi_memory_unmap_pages(detached, sizeof *detached);
         return result;
     }
     detached->system = system;
@@ -236,7 +236,7 @@ static int make_detached_thread(domus_system *system, uint32_t place, domi_detac
     result = start_detached_thread(detached);
     if (result != 0) {
         domi_manager_fini(&detached->manager);
-        domi_memory_unmap(detached, sizeof *detached);
+        domi_memory_unmap_pages(detached, sizeof *detached);
         return result;
     }
     *ret_detached = detached;
@@ -280,9 +280,9 @@ static void release_reserved_thread(domi_detached *detached)
     pthread_mutex_unlock(&detached->system->mutex);
 }
 
-int domi_detached_spawn(domi_manager *manager, domi_house *parent, const domus_behaviour *behaviour,
-                        const void *state, const domus_spawn_options *options,
-                        domus_address *ret_address)
+int domi_detached_spawn_actor(domi_manager *manager, domi_house *parent,
+                              const domus_behaviour *behaviour, const void *state,
+                              const domus_spawn_options *options, domus_address *ret_address)
 {
     domus_system *system = manager->system;
     domi_detached *detached;
@@ -316,10 +316,10 @@ static bool has_actor_to_stop_or_restart(const domi_house *house)
  * message has made room. The end of a run does the same. */
 static void clear_full_mark_and_tell_senders(domi_manager *manager, domi_house *house)
 {
-    uint64_t life = domi_house_life(house);
+    uint64_t life = domi_house_life_word(house);
 
     if ((life & (DOMI_LIFE_STOP | DOMI_LIFE_FULL)) == DOMI_LIFE_FULL)
-        domi_watch_fire_room(manager, house);
+        domi_watch_tell_of_room_if_there_is(manager, house);
 }
 
 static void describe_received_message(domi_detached *detached, domus_stack *stack,
@@ -329,7 +329,7 @@ static void describe_received_message(domi_detached *detached, domus_stack *stac
 
     *ret_received = (domus_received){
         .type = message->type,
-        .payload = domi_envelope_payload(message),
+        .payload = domi_envelope_get_payload(message),
         .sender = message->sender != NULL && message->sender != detached->manager.asker
                       ? (domus_address){message->sender, message->sender_lease}
                       : (domus_address){NULL, 0},
@@ -341,7 +341,7 @@ static void describe_received_message(domi_detached *detached, domus_stack *stac
 int domus_receive_now(domus_stack *stack, const domus_pattern *pattern, uint64_t within_ns,
                       domus_received *ret_received)
 {
-    domi_house *house = domi_stack_house(stack);
+    domi_house *house = domi_stack_get_house(stack);
     domi_node *seen[2] = {NULL, NULL};
 
     /* Only a detached actor may receive. During a stop a pool's home has no thread and is the
@@ -355,7 +355,7 @@ int domus_receive_now(domus_stack *stack, const domus_pattern *pattern, uint64_t
         return -ENOMEM;
     domi_detached *detached = (domi_detached *)(void *)stack->manager;
     /* the message that was received before ends: an unanswered ask fails with -ENOMSG */
-    domi_stack_end_received(stack, -ENOMSG);
+    domi_stack_end_received_message(stack, -ENOMSG);
     receive_arrivals_and_fire_timers(detached);
     uint64_t until_ns = detached->manager.now_ns + within_ns;
     if (until_ns < within_ns)
@@ -364,10 +364,10 @@ int domus_receive_now(domus_stack *stack, const domus_pattern *pattern, uint64_t
         if (domi_ask_handle_waiting_cancels(&detached->manager, house))
             seen[0] = NULL; /* the cancel may have dropped the node that `seen[0]` points to */
         if (follow_new_orders(detached) || has_actor_to_stop_or_restart(house) ||
-            domi_receive_stop_if_last(&detached->manager, house))
+            domi_receive_stop_at_last_notice(&detached->manager, house))
             return -ECANCELED;
-        domi_envelope *message =
-            domi_receive_find(&detached->manager, house, pattern, domus_frame(stack), seen);
+        domi_envelope *message = domi_receive_take_matching_message(
+            &detached->manager, house, pattern, domus_frame(stack), seen);
         clear_full_mark_and_tell_senders(&detached->manager, house);
         if (message != NULL) {
             describe_received_message(detached, stack, message, ret_received);
@@ -382,17 +382,17 @@ int domus_receive_now(domus_stack *stack, const domus_pattern *pattern, uint64_t
 
 /* --- stopping detached actors ----------------------------------------------------------------- */
 
-void domi_detached_close(domus_system *system)
+void domi_detached_close_for_spawns(domus_system *system)
 {
     pthread_mutex_lock(&system->mutex);
     system->detached_closed = true;
     pthread_mutex_unlock(&system->mutex);
 }
 
-void domi_detached_notify_all(domus_system *system)
+void domi_detached_wake_all_threads(domus_system *system)
 {
     for (uint32_t i = 0; i < system->detached_count; i++)
-        domi_manager_notify(&system->outside, &system->detached[i]->manager);
+        domi_manager_notify_of_push(&system->outside, &system->detached[i]->manager);
 }
 
 bool domi_detached_have_all_mounted(const domus_system *system)
@@ -408,7 +408,7 @@ bool domi_detached_have_all_mounted(const domus_system *system)
     return true;
 }
 
-uint64_t domi_detached_houses(const domus_system *system)
+uint64_t domi_detached_count_busy_threads(const domus_system *system)
 {
     uint64_t sum = 0;
 
@@ -422,7 +422,7 @@ bool domi_detached_have_all_ended(const domus_system *system)
     return system->detached_left == system->detached_count;
 }
 
-void domi_detached_join(domus_system *system)
+void domi_detached_join_threads(domus_system *system)
 {
     for (uint32_t i = 0; i < system->detached_count; i++) {
         domi_detached *detached = system->detached[i];
@@ -436,7 +436,7 @@ void domi_detached_fini(domus_system *system)
 {
     for (uint32_t i = 0; i < system->detached_count; i++) {
         domi_manager_fini(&system->detached[i]->manager);
-        domi_memory_unmap(system->detached[i], system->detached[i]->bytes);
+        domi_memory_unmap_pages(system->detached[i], system->detached[i]->bytes);
     }
     system->detached_count = 0;
 }

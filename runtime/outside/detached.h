@@ -37,32 +37,33 @@ extern const domi_runtime_hooks domi_hooks_of_detached;
 
 /* Spawn an actor on a thread of its own. `parent` is NULL for an actor without a parent. It is
  * called as domi_runtime_hooks.spawn_detached. */
-int domi_detached_spawn(domi_manager *manager, domi_house *parent, const domus_behaviour *behaviour,
-                        const void *state, const domus_spawn_options *options,
-                        domus_address *ret_address);
+int domi_detached_spawn_actor(domi_manager *manager, domi_house *parent,
+                              const domus_behaviour *behaviour, const void *state,
+                              const domus_spawn_options *options, domus_address *ret_address);
 
 /* Close detached actors for spawns: from now on they spawn nothing, and no new one is made. Any
  * thread. */
-void domi_detached_close(domus_system *system);
+void domi_detached_close_for_spawns(domus_system *system);
 
 /* Wake all detached threads, so that they follow a new step of the system's stop. Called under
- * outside_mutex, after domi_detached_close(). */
-void domi_detached_notify_all(domus_system *system);
+ * outside_mutex, after domi_detached_close_for_spawns(). */
+void domi_detached_wake_all_threads(domus_system *system);
 
 /* True if each detached thread has mounted all actors for which it was reserved. Called under the
  * system's mutex. */
 bool domi_detached_have_all_mounted(const domus_system *system);
 
-/* domi_detached_houses() returns how many detached threads have an actor or are reserved for one.
- * domi_detached_have_all_ended() returns true if all detached threads have left their loops. */
-uint64_t domi_detached_houses(const domus_system *system);
+/* domi_detached_count_busy_threads() returns how many detached threads have an actor or are
+ * reserved for one. domi_detached_have_all_ended() returns true if all detached threads have left
+ * their loops. */
+uint64_t domi_detached_count_busy_threads(const domus_system *system);
 bool domi_detached_have_all_ended(const domus_system *system);
 
 /* End all detached threads. The system calls these three functions in this order:
- * domi_detached_end() tells the threads to leave their loops, domi_detached_join() joins them, and
- * domi_detached_fini() ends their managers and frees everything. */
-void domi_detached_end(domus_system *system);
-void domi_detached_join(domus_system *system);
+ * domi_detached_tell_to_end() tells the threads to leave their loops, domi_detached_join_threads()
+ * joins them, and domi_detached_fini() ends their managers and frees everything. */
+void domi_detached_tell_to_end(domus_system *system);
+void domi_detached_join_threads(domus_system *system);
 void domi_detached_fini(domus_system *system);
 
 #endif

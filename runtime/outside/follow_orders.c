@@ -10,8 +10,8 @@ void domi_outside_follow_orders(domus_system *system, domi_manager *manager, uin
 {
     if (domi_orders_differ_in_change(*followed, orders))
         domi_live_update_manager(system, manager);
-    if (orders >= domi_orders_of(DOMI_STOP_ACTORS) &&
-        *followed < domi_orders_of(DOMI_STOP_ACTORS)) {
+    if (orders >= domi_orders_of_step(DOMI_STOP_ACTORS) &&
+        *followed < domi_orders_of_step(DOMI_STOP_ACTORS)) {
         manager->ending.closing = true;
         domi_manager_stop_actors(manager);
     }

@@ -6,7 +6,8 @@
 #include "house/message/manager.h"
 
 /* Let the owner of a manager sleep while its park word is SLEEPING, at most for `time_ns`; the
- * function may return early. Called by the owner between domi_park_begin() and domi_park_end(). */
+ * function may return early. Called by the owner between domi_park_begin_sleep() and
+ * domi_park_end_sleep(). */
 void domi_futex_park_sleep(domi_manager *manager, uint64_t time_ns);
 
 /* Wake the owner of a manager, after the park word was exchanged to NOTIFIED. It is called as

@@ -14,7 +14,7 @@ int domus_outside_grain_open(domus_system *system, const domus_grain_kind *kind,
 
     if (result != 0)
         return result;
-    result = domi_grain_open(&system->outside, kind, &ret_grains->kind);
+    result = domi_grain_open_kind(&system->outside, kind, &ret_grains->kind);
     domi_outside_leave(system, &visit);
     return result;
 }
@@ -27,7 +27,7 @@ int domus_outside_grain_notice(domus_system *system, domus_grains grains, const 
 
     if (result != 0)
         return result;
-    result = domi_grain_notice(&system->outside, NULL, grains.kind, key, type, payload);
+    result = domi_grain_send_notice(&system->outside, NULL, grains.kind, key, type, payload);
     domi_outside_leave(system, &visit);
     return result;
 }
@@ -38,5 +38,5 @@ int domus_outside_grain_ask(domus_system *system, domus_grains grains, const cha
 {
     const domi_asked asked = {.is_grain = true, .grains = grains, .key = key};
 
-    return domi_outside_ask(system, &asked, type, payload, timeout_ns, reply);
+    return domi_outside_ask_actor_or_grain(system, &asked, type, payload, timeout_ns, reply);
 }

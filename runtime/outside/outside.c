@@ -37,16 +37,16 @@ const domi_runtime_hooks domi_hooks_of_outside = {
     /* the owner of this manager sleeps on the park word, as the leader of the asking threads
      * (outside_ask.c) */
     .wake = domi_futex_park_wake,
-    .spawn_detached = domi_detached_spawn,
-    .withdraw = domi_blocking_withdraw,
-    .read_memory = domi_pressure_read,
-    .say = domi_log_text,
+    .spawn_detached = domi_detached_spawn_actor,
+    .withdraw = domi_blocking_withdraw_work,
+    .read_memory = domi_pressure_read_levels,
+    .say = domi_log_text_for_manager,
 };
 
 int domi_outside_init(domus_system *system)
 {
     domi_manager_options options =
-        domi_system_manager_options(system, system->count, domi_clock_now(&system->clock));
+        domi_system_make_manager_options(system, system->count, domi_clock_now(&system->clock));
 
     options.hooks = &domi_hooks_of_outside;
     int result = domi_manager_init(&system->outside, &options);
@@ -60,7 +60,7 @@ int domi_outside_init(domus_system *system)
 
 void domi_outside_fini(domus_system *system)
 {
-    domi_manager_own(&system->outside);
+    domi_manager_become_owner(&system->outside);
     domi_manager_end_actors(&system->outside);
     domi_manager_fini(&system->outside);
 }
@@ -74,14 +74,15 @@ int domus_outside_spawn_with(domus_system *system, const domus_behaviour *behavi
     domi_visit visit;
 
     bool pooled = options != NULL && options->pool != NULL;
-    domi_manager *home = pooled ? domi_pooled_home_for(outside, options->pool, behaviour) : NULL;
+    domi_manager *home =
+        pooled ? domi_pooled_home_for_spawn(outside, options->pool, behaviour) : NULL;
     if ((placed && options->thread >= system->count) || (pooled && home == NULL))
         return -EINVAL;
     int result = domi_outside_enter(system, DOMI_LAST_TO_SPAWN, &visit);
     if (result != 0)
         return result;
     if (options != NULL && options->detached) {
-        result = domi_detached_spawn(outside, NULL, behaviour, state, options, ret_address);
+        result = domi_detached_spawn_actor(outside, NULL, behaviour, state, options, ret_address);
     } else {
         uint32_t thread = placed ? options->thread : system->next_thread++ % system->count;
         if (home == NULL)
@@ -116,8 +117,8 @@ int domus_outside_spawn_many(domus_system *system, const domus_behaviour *behavi
 
     if (result != 0)
         return result;
-    result = domi_router_spawn(&system->outside, NULL, behaviour, state, count, routing, options,
-                               ret_address);
+    result = domi_router_spawn_with_routees(&system->outside, NULL, behaviour, state, count,
+                                            routing, options, ret_address);
     domi_outside_leave(system, &visit);
     return result;
 }
@@ -167,10 +168,10 @@ static int send_notice_from_outside(domi_manager *outside, domus_address to, con
     envelope->sender_lease = 0;
     if (type->size != 0)
         memcpy(envelope->payload, payload, type->size);
-    int result = passes ? domi_mailbox_put_passed(outside, to, &envelope->node, DOMI_NOTICE)
+    int result = passes ? domi_mailbox_put_passed_on(outside, to, &envelope->node, DOMI_NOTICE)
                         : domi_mailbox_put(outside, to, &envelope->node, DOMI_NOTICE);
     if (result != 0)
-        domi_pool_free(outside, &envelope->node);
+        domi_pool_free_object(outside, &envelope->node);
     return result;
 }
 
@@ -196,7 +197,7 @@ int domus_outside_stop(domus_system *system, domus_address address)
 
     if (result != 0)
         return result;
-    result = domi_house_stop(&system->outside, address);
+    result = domi_house_ask_to_stop(&system->outside, address);
     domi_outside_leave(system, &visit);
     return result;
 }
@@ -215,7 +216,7 @@ int domus_outside_stop_after_mail(domus_system *system, domus_address address)
 
 int domus_outside_find(const domus_system *system, const char *name, domus_address *ret_address)
 {
-    return domi_names_find(&system->names, name, ret_address);
+    return domi_names_find_address(&system->names, name, ret_address);
 }
 
 int domus_outside_letters(domus_system *system, domus_address subscriber, uint32_t what)
@@ -286,7 +287,7 @@ static domi_acceptor *make_acceptor_of_listener(domus_system *system, size_t ind
     acceptor->target_count = system->count;
     acceptor->name = listener->name;
     acceptor->settings = &system->listener_settings[index];
-    int result = domi_networks_parse(listener->proxy_from, &acceptor->proxies, NULL, 0);
+    int result = domi_networks_parse_list(listener->proxy_from, &acceptor->proxies, NULL, 0);
     /* the networks are valid, because they were checked with the configuration */
     DOMI_CHECK(result == 0);
     acceptor->targets[0].io = &system->threads[0].io;
@@ -300,7 +301,7 @@ static const char *find_reason_against_serving(const domus_listener_config *list
                                                const domus_pipeline_stage *front)
 {
     const domus_behaviour *channel = behaviour->channel != NULL ? behaviour->channel : behaviour;
-    bool has_front = domi_front_count(front) != 0;
+    bool has_front = domi_front_count_stages(front) != 0;
 
     if (behaviour->kind != DOMUS_CHANNELS)
         return "the kind of its behaviour is not DOMUS_CHANNELS, so it has no connections";
@@ -328,7 +329,7 @@ static int check_listener_can_be_served(const domus_listener_config *listener,
         *ret_why = why;
         return -EINVAL;
     }
-    result = domi_front_check(front, behaviour);
+    result = domi_front_check_stages(front, behaviour);
     if (result != 0)
         *ret_why = "the stages in front are wrong (domus/pipeline.h), or one refuses its options";
     return result;
@@ -364,10 +365,10 @@ static int give_acceptor_its_socket(domus_system *system, domi_acceptor *accepto
     domi_memory_free(system->passed_at[index]);
     system->passed_at[index] = NULL;
     if (listening == 0) {
-        acceptor->fd = domi_acceptor_listen(io, listener->address, &plan, ret_port);
+        acceptor->fd = domi_acceptor_listen_at_address(io, listener->address, &plan, ret_port);
         return acceptor->fd < 0 ? acceptor->fd : 0;
     }
-    int result = domi_acceptor_adopt(io, listening, &plan, &at);
+    int result = domi_acceptor_adopt_listener(io, listening, &plan, &at);
     if (result == 0)
         result = store_passed_address(system, index, &at);
     if (result != 0)

@@ -101,13 +101,14 @@ static void release_payload_of_ask(const domus_type *type, const void *payload)
         type->release((void *)(uintptr_t)payload);
 }
 
-int domi_asking_begin(domus_system *system, domi_asking *asking, domus_address to,
-                      const domus_type *type, const void *payload, uint64_t timeout_ns,
-                      domus_outside_reply *reply)
+int domi_asking_begin_to_actor(domus_system *system, domi_asking *asking, domus_address to,
+                               const domus_type *type, const void *payload, uint64_t timeout_ns,
+                               domus_outside_reply *reply)
 {
     const domi_asked asked = {.address = to};
 
-    return domi_asking_begin_to(system, asking, &asked, type, payload, timeout_ns, reply);
+    return domi_asking_begin_to_actor_or_grain(system, asking, &asked, type, payload, timeout_ns,
+                                               reply);
 }
 
 static int send_ask_to_actor_or_grain(domus_stack *stack, const domi_asked *asked,
@@ -121,9 +122,10 @@ static int send_ask_to_actor_or_grain(domus_stack *stack, const domi_asked *aske
                             on_answer_complete_ask);
 }
 
-int domi_asking_begin_to(domus_system *system, domi_asking *asking, const domi_asked *asked,
-                         const domus_type *type, const void *payload, uint64_t timeout_ns,
-                         domus_outside_reply *reply)
+int domi_asking_begin_to_actor_or_grain(domus_system *system, domi_asking *asking,
+                                        const domi_asked *asked, const domus_type *type,
+                                        const void *payload, uint64_t timeout_ns,
+                                        domus_outside_reply *reply)
 {
     domi_manager *outside = &system->outside;
     pthread_condattr_t attributes;
@@ -176,15 +178,15 @@ static void let_leader_sleep(domus_system *system, const domi_asking *asking)
 {
     domi_manager *outside = &system->outside;
 
-    domi_pool_flush_returns(outside);
-    domi_park_begin(&outside->park);
+    domi_pool_push_chains_to_owners(outside);
+    domi_park_begin_sleep(&outside->park);
     if (!domi_manager_has_work(outside)) {
         uint64_t left_ns = time_left_to_wait(system, asking);
         domi_outside_unlock(system);
         domi_futex_park_sleep(outside, left_ns);
         domi_outside_lock(system);
     }
-    (void)domi_park_end(&outside->park);
+    (void)domi_park_end_sleep(&outside->park);
 }
 
 /* Let an asking thread that does not lead sleep until its ask is complete, no thread leads any
@@ -195,7 +197,7 @@ static void sleep_until_lead_or_answer(domus_system *system, domi_asking *asking
 
     asking->sleeps = true;
     (void)pthread_cond_timedwait(&asking->woken, &system->outside_mutex, &until);
-    domi_manager_own(&system->outside);
+    domi_manager_become_owner(&system->outside);
     asking->sleeps = false;
 }
 
@@ -216,7 +218,7 @@ static void give_lead_to_next_thread(domus_system *system, const domi_asking *as
     }
 }
 
-int domi_asking_wait(domus_system *system, domi_asking *asking)
+int domi_asking_wait_for_answer(domus_system *system, domi_asking *asking)
 {
     for (domi_outside_handle_arrivals(system); !asking->done;
          domi_outside_handle_arrivals(system)) {
@@ -234,7 +236,7 @@ int domi_asking_wait(domus_system *system, domi_asking *asking)
     return asking->result;
 }
 
-void domi_outside_close(domus_system *system)
+void domi_outside_fail_all_asks(domus_system *system)
 {
     for (domi_asking *asking = system->askings; asking != NULL; asking = asking->next) {
         /* a promise that does not wait any more is about to complete without this */
@@ -244,11 +246,12 @@ void domi_outside_close(domus_system *system)
     domi_outside_handle_arrivals(system);
     while (system->askings_count != 0)
         pthread_cond_wait(&system->nobody_asks, &system->outside_mutex);
-    domi_manager_own(&system->outside);
+    domi_manager_become_owner(&system->outside);
 }
 
-int domi_outside_ask(domus_system *system, const domi_asked *asked, const domus_type *type,
-                     const void *payload, uint64_t timeout_ns, domus_outside_reply *reply)
+int domi_outside_ask_actor_or_grain(domus_system *system, const domi_asked *asked,
+                                    const domus_type *type, const void *payload,
+                                    uint64_t timeout_ns, domus_outside_reply *reply)
 {
     domi_asking asking;
     domi_visit visit;
@@ -268,9 +271,10 @@ int domi_outside_ask(domus_system *system, const domi_asked *asked, const domus_
         release_payload_of_ask(type, payload);
         return result;
     }
-    result = domi_asking_begin_to(system, &asking, asked, type, payload, timeout_ns, reply);
+    result = domi_asking_begin_to_actor_or_grain(system, &asking, asked, type, payload, timeout_ns,
+                                                 reply);
     if (result == 0)
-        result = domi_asking_wait(system, &asking);
+        result = domi_asking_wait_for_answer(system, &asking);
     domi_outside_leave(system, &visit);
     return result;
 }
@@ -280,5 +284,5 @@ int domus_outside_ask(domus_system *system, domus_address to, const domus_type *
 {
     const domi_asked asked = {.address = to};
 
-    return domi_outside_ask(system, &asked, type, payload, timeout_ns, reply);
+    return domi_outside_ask_actor_or_grain(system, &asked, type, payload, timeout_ns, reply);
 }

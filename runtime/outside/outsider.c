@@ -3,7 +3,8 @@
  * The actor has one conversation that lasts as long as it does: a receive that takes nothing. So
  * asks and notices stay in their mailboxes, as the mark RECEIVING says, and only replies,
  * exceptions and events have runs. A receive of the thread takes messages out of the mailboxes
- * itself (domi_receive_find()); answers and events have lists of their own (seat.h). */
+ * itself (domi_receive_take_matching_message()); answers and events have lists of their own
+ * (seat.h). */
 #include "runtime/outside/outsider.h"
 
 #include "base/check.h"
@@ -44,7 +45,7 @@ static int on_mount_receive_nothing(domus_stack *stack, void *self)
 
 /* Returns the place for an event that was allocated together with the watch `watch`; NULL: there
  * is none. */
-domi_outside_mail *domi_outsider_find_spare(const domus_outsider *seat, const void *watch)
+domi_outside_mail *domi_outsider_find_place_of_watch(const domus_outsider *seat, const void *watch)
 {
     domi_outside_mail *mail = seat->spares.first;
 
@@ -57,7 +58,7 @@ domi_outside_mail *domi_outsider_find_spare(const domus_outsider *seat, const vo
  * limit on such events allows. Returns 0; -ENOBUFS; -ENOMEM. */
 static int make_place_for_event(domus_outsider *seat, uint32_t bytes, domi_outside_mail **ret_mail)
 {
-    uint32_t own_max = domi_house_mail_max(seat->address.house);
+    uint32_t own_max = domi_house_own_mail_bound(seat->address.house);
 
     if (seat->events_count >= (own_max != 0 ? own_max : seat->detached.manager.limits.mailbox_max))
         return -ENOBUFS;
@@ -76,14 +77,14 @@ static int on_event_store_it_in_seat(domus_stack *stack, void *self, const void 
 {
     domus_outsider *seat = domi_outsider_of_stack(stack);
     const domus_type *type = stack->message->type;
-    domi_outside_mail *mail = domi_outsider_find_spare(seat, stack->message);
+    domi_outside_mail *mail = domi_outsider_find_place_of_watch(seat, stack->message);
     bool owns = type->release != NULL;
 
     (void)self;
     if (owns && domus_take(stack) != 0)
         return -EOPNOTSUPP;
     if (mail != NULL) {
-        domi_outside_mail_remove(&seat->spares, mail);
+        domi_outside_mail_remove_from_list(&seat->spares, mail);
     } else {
         int result = make_place_for_event(seat, type->size, &mail);
         if (result != 0) {
@@ -100,7 +101,7 @@ static int on_event_store_it_in_seat(domus_stack *stack, void *self, const void 
         .type = type,
         .payload = mail->payload,
     };
-    domi_outside_mail_add(&seat->events, mail);
+    domi_outside_mail_add_to_list(&seat->events, mail);
     return 0;
 }
 
@@ -118,9 +119,9 @@ static const domus_behaviour behaviour = {
 /* --- entering a seat -------------------------------------------------------------------------- */
 
 /* Enter a seat: lock it for the calling thread, which must be its owner. Returns 0; -ECHILD;
- * -EPERM; -EDEADLK; -ESHUTDOWN. On failure nothing is locked, and domi_outsider_leave() must not
- * be called. */
-int domi_outsider_enter(domus_outsider *seat, domi_visit *ret_visit)
+ * -EPERM; -EDEADLK; -ESHUTDOWN. On failure nothing is locked, and domi_outsider_leave_seat() must
+ * not be called. */
+int domi_outsider_enter_seat(domus_outsider *seat, domi_visit *ret_visit)
 {
     domus_system *system = seat->detached.system;
 
@@ -142,37 +143,37 @@ int domi_outsider_enter(domus_outsider *seat, domi_visit *ret_visit)
     return -ESHUTDOWN;
 }
 
-void domi_outsider_leave_unlocked(const domi_visit *visit)
+void domi_outsider_leave_unlocked_seat(const domi_visit *visit)
 {
     (void)domi_memory_set_meter(visit->counted_before);
     (void)domi_memory_set_allocator(visit->before);
 }
 
-void domi_outsider_leave(domus_outsider *seat, const domi_visit *visit)
+void domi_outsider_leave_seat(domus_outsider *seat, const domi_visit *visit)
 {
-    domi_pool_flush_returns(&seat->detached.manager);
+    domi_pool_push_chains_to_owners(&seat->detached.manager);
     domi_seat_unlock(seat);
-    domi_outsider_leave_unlocked(visit);
+    domi_outsider_leave_unlocked_seat(visit);
 }
 
-/* Enter a seat as domi_outsider_enter() does, but return -ESTALE if its actor was stopped. */
-int domi_outsider_enter_alive(domus_outsider *seat, domi_visit *ret_visit)
+/* Enter a seat as domi_outsider_enter_seat() does, but return -ESTALE if its actor was stopped. */
+int domi_outsider_enter_seat_if_alive(domus_outsider *seat, domi_visit *ret_visit)
 {
-    int result = domi_outsider_enter(seat, ret_visit);
+    int result = domi_outsider_enter_seat(seat, ret_visit);
 
     if (result != 0 || !domi_seat_has_actor_ended(seat))
         return result;
     result = domi_seat_has_to_stop(seat) ? -ESHUTDOWN : -ESTALE;
-    domi_outsider_leave(seat, ret_visit);
+    domi_outsider_leave_seat(seat, ret_visit);
     return result;
 }
 
-/* Enter a seat as domi_outsider_enter_alive() does, for a function that sends: while memory is
- * short it returns -EBUSY, as for all foreign threads. */
-int domi_outsider_enter_to_send(domus_outsider *seat, domi_visit *ret_visit)
+/* Enter a seat as domi_outsider_enter_seat_if_alive() does, for a function that sends: while memory
+ * is short it returns -EBUSY, as for all foreign threads. */
+int domi_outsider_enter_seat_to_send(domus_outsider *seat, domi_visit *ret_visit)
 {
     domi_pressure *pressure = &seat->detached.system->pressure;
-    int result = domi_outsider_enter_alive(seat, ret_visit);
+    int result = domi_outsider_enter_seat_if_alive(seat, ret_visit);
 
     if (result != 0)
         return result;
@@ -181,21 +182,21 @@ int domi_outsider_enter_to_send(domus_outsider *seat, domi_visit *ret_visit)
         return 0;
     }
     atomic_fetch_add_explicit(&pressure->outside_refused, 1, memory_order_relaxed);
-    domi_outsider_leave(seat, ret_visit);
+    domi_outsider_leave_seat(seat, ret_visit);
     return -EBUSY;
 }
 
 /* Make a stack in the caller's frame, for a verb that does not wait. The stack gets the message
- * that the outsider has received last; domi_outsider_end_verb() gives the message back to the
- * seat. */
-void domi_outsider_begin_verb(domus_outsider *seat, domus_stack *stack)
+ * that the outsider has received last; domi_outsider_end_stack_of_verb() gives the message back to
+ * the seat. */
+void domi_outsider_begin_stack_of_verb(domus_outsider *seat, domus_stack *stack)
 {
-    domi_stack_begin(stack, &seat->detached.manager, seat->address.house);
+    domi_stack_begin_without_message(stack, &seat->detached.manager, seat->address.house);
     stack->received = seat->received;
     stack->answered = seat->answered;
 }
 
-void domi_outsider_end_verb(domus_outsider *seat, domus_stack *stack)
+void domi_outsider_end_stack_of_verb(domus_outsider *seat, domus_stack *stack)
 {
     seat->received = stack->received;
     seat->answered = stack->answered;
@@ -204,7 +205,7 @@ void domi_outsider_end_verb(domus_outsider *seat, domus_stack *stack)
 
 /* End the message that the outsider has received last: an ask that was not answered fails with
  * -ENOMSG. The caller has locked the seat. */
-void domi_outsider_end_last_message(domus_outsider *seat)
+void domi_outsider_end_received_message(domus_outsider *seat)
 {
     domi_manager *manager = &seat->detached.manager;
     domi_envelope *received = seat->received;
@@ -216,7 +217,7 @@ void domi_outsider_end_last_message(domus_outsider *seat)
     if (received != NULL && received->node.kind == DOMI_ASK)
         domi_ask_fail(manager, received, -ENOMSG);
     else if (received != NULL)
-        domi_envelope_end(manager, received);
+        domi_envelope_release_and_free(manager, received);
     if (shown != NULL)
         domi_outside_mail_free(manager, shown);
 }
@@ -260,7 +261,7 @@ static int spawn_actor_of_outsider(domus_outsider *seat, const domus_outsider_op
      * that, so the seat is served until it is. */
     const domi_house *house = seat->address.house;
     do
-        domi_seat_serve(seat, NULL);
+        domi_seat_serve_once(seat, NULL);
     while (!domi_seat_has_actor_ended(seat) &&
            (house->state == DOMI_CREATED || house->state == DOMI_MOUNTING));
     return (house->marks & DOMI_MARK_RECEIVING) != 0 ? 0 : -ENOMEM;
@@ -278,15 +279,15 @@ int domus_outside_attach(domus_system *system, const domus_outsider_options *opt
                               domi_memory_set_meter(&system->pressure.meter)};
     result = domi_seat_attach_thread(system, &seat);
     if (result != 0) {
-        domi_outsider_leave_unlocked(&visit);
+        domi_outsider_leave_unlocked_seat(&visit);
         return result;
     }
     result = spawn_actor_of_outsider(seat, options);
     if (result == 0)
         *ret_outsider = seat;
     else
-        domi_seat_leave(seat);
-    domi_outsider_leave(seat, &visit);
+        domi_seat_leave_to_caretaker(seat);
+    domi_outsider_leave_seat(seat, &visit);
     return result;
 }
 
@@ -296,7 +297,7 @@ int domus_outside_detach(domus_outsider *outsider)
 
     if (outsider == NULL)
         return 0;
-    int result = domi_outsider_enter(outsider, &visit);
+    int result = domi_outsider_enter_seat(outsider, &visit);
     if (result == -ESHUTDOWN) {
         /* the seat is closed already, so domi_seats_fini() ends the message that was received
          * last */
@@ -305,9 +306,9 @@ int domus_outside_detach(domus_outsider *outsider)
     }
     if (result != 0)
         return result;
-    domi_outsider_end_last_message(outsider);
-    domi_seat_leave(outsider);
-    domi_outsider_leave(outsider, &visit);
+    domi_outsider_end_received_message(outsider);
+    domi_seat_leave_to_caretaker(outsider);
+    domi_outsider_leave_seat(outsider, &visit);
     return 0;
 }
 
@@ -316,7 +317,7 @@ domus_address domus_outsider_address(const domus_outsider *outsider)
     return outsider->address;
 }
 
-void domi_outsiders_detach_own(domus_system *system)
+void domi_outsiders_detach_calling_thread(domus_system *system)
 {
     pthread_mutex_lock(&system->mutex);
     /* the number is read only once, because the list of detached actors and seats only grows */

@@ -37,7 +37,7 @@ static bool receive_answer_or_event_of_list(domus_outsider *seat, domi_outside_m
         mail = mail->next;
     if (mail == NULL)
         return false;
-    domi_outside_mail_remove(list, mail);
+    domi_outside_mail_remove_from_list(list, mail);
     seat->shown = mail;
     *ret_message = mail->message;
     return true;
@@ -68,19 +68,20 @@ static bool receive_ask_or_notice(domus_outsider *seat, const domus_pattern *pat
 {
     domi_manager *manager = &seat->detached.manager;
     domi_house *house = seat->address.house;
-    domi_envelope *envelope = domi_receive_find(manager, house, pattern, NULL, seen);
+    domi_envelope *envelope =
+        domi_receive_take_matching_message(manager, house, pattern, NULL, seen);
 
     /* Tell senders that wait for room in the mailbox, because a message was received or has
      * expired. */
-    if ((domi_house_life(house) & (DOMI_LIFE_STOP | DOMI_LIFE_FULL)) == DOMI_LIFE_FULL)
-        domi_watch_fire_room(manager, house);
+    if ((domi_house_life_word(house) & (DOMI_LIFE_STOP | DOMI_LIFE_FULL)) == DOMI_LIFE_FULL)
+        domi_watch_tell_of_room_if_there_is(manager, house);
     if (envelope == NULL)
         return false;
     bool named = envelope->sender != NULL && envelope->sender != manager->asker;
     *ret_message = (domus_outside_message){
         .kind = envelope->node.kind == DOMI_ASK ? DOMUS_OUTSIDE_ASK : DOMUS_OUTSIDE_NOTICE,
         .type = envelope->type,
-        .payload = domi_envelope_payload(envelope),
+        .payload = domi_envelope_get_payload(envelope),
         .sender = named ? (domus_address){envelope->sender, envelope->sender_lease}
                         : (domus_address){NULL, 0},
     };
@@ -95,7 +96,7 @@ static int check_may_receive(domus_outsider *seat)
     if (domi_seat_has_to_stop(seat))
         return -ESHUTDOWN;
     if (domi_seat_has_actor_ended(seat) || domi_house_is_asked_to_stop(seat->address.house) ||
-        domi_receive_stop_if_last(&seat->detached.manager, seat->address.house))
+        domi_receive_stop_at_last_notice(&seat->detached.manager, seat->address.house))
         return -ECANCELED;
     return 0;
 }
@@ -108,8 +109,8 @@ static int receive_in_locked_seat(domus_outsider *seat, const domus_pattern *pat
 {
     domi_node *seen[2] = {NULL, NULL};
 
-    domi_outsider_end_last_message(seat);
-    domi_seat_serve(seat, seen);
+    domi_outsider_end_received_message(seat);
+    domi_seat_serve_once(seat, seen);
     uint64_t until_ns = seat->detached.manager.now_ns + within_ns;
     if (until_ns < within_ns)
         until_ns = UINT64_MAX;
@@ -129,7 +130,7 @@ static int receive_in_locked_seat(domus_outsider *seat, const domus_pattern *pat
             *ret_closed = true;
             return -ESHUTDOWN;
         }
-        domi_seat_serve(seat, seen);
+        domi_seat_serve_once(seat, seen);
     }
 }
 
@@ -138,16 +139,16 @@ int domus_outside_receive(domus_outsider *outsider, const domus_pattern *pattern
 {
     domi_visit visit;
     bool closed = false;
-    int result = domi_outsider_enter(outsider, &visit);
+    int result = domi_outsider_enter_seat(outsider, &visit);
 
     if (result != 0)
         return result;
     result = receive_in_locked_seat(outsider, pattern != NULL ? pattern : &anything, within_ns,
                                     ret_message, &closed);
     if (closed)
-        domi_outsider_leave_unlocked(&visit);
+        domi_outsider_leave_unlocked_seat(&visit);
     else
-        domi_outsider_leave(outsider, &visit);
+        domi_outsider_leave_seat(outsider, &visit);
     return result;
 }
 
@@ -157,14 +158,14 @@ int domus_outsider_reply(domus_outsider *outsider, const domus_type *type, const
 {
     domi_visit visit;
     domus_stack stack;
-    int result = domi_outsider_enter(outsider, &visit);
+    int result = domi_outsider_enter_seat(outsider, &visit);
 
     if (result != 0)
         return result;
-    domi_outsider_begin_verb(outsider, &stack);
+    domi_outsider_begin_stack_of_verb(outsider, &stack);
     result = domus_reply(&stack, type, payload);
-    domi_outsider_end_verb(outsider, &stack);
-    domi_outsider_leave(outsider, &visit);
+    domi_outsider_end_stack_of_verb(outsider, &stack);
+    domi_outsider_leave_seat(outsider, &visit);
     return result;
 }
 
@@ -172,14 +173,14 @@ int domus_outsider_fail(domus_outsider *outsider, int error)
 {
     domi_visit visit;
     domus_stack stack;
-    int result = domi_outsider_enter(outsider, &visit);
+    int result = domi_outsider_enter_seat(outsider, &visit);
 
     if (result != 0)
         return result;
-    domi_outsider_begin_verb(outsider, &stack);
+    domi_outsider_begin_stack_of_verb(outsider, &stack);
     result = domus_fail(&stack, error);
-    domi_outsider_end_verb(outsider, &stack);
-    domi_outsider_leave(outsider, &visit);
+    domi_outsider_end_stack_of_verb(outsider, &stack);
+    domi_outsider_leave_seat(outsider, &visit);
     return result;
 }
 
@@ -188,7 +189,7 @@ int domus_outsider_fail(domus_outsider *outsider, int error)
 static int take_payload_of_last_message(domi_outside_mail *shown)
 {
     if (shown->envelope != NULL)
-        return domi_envelope_take(shown->envelope);
+        return domi_envelope_take_payload(shown->envelope);
     if (shown->message.type == &domus_outsider_failed_type)
         return -EINVAL;
     if (shown->message.type->release != NULL && !shown->owned)
@@ -200,14 +201,14 @@ static int take_payload_of_last_message(domi_outside_mail *shown)
 int domus_outsider_take(domus_outsider *outsider)
 {
     domi_visit visit;
-    int result = domi_outsider_enter(outsider, &visit);
+    int result = domi_outsider_enter_seat(outsider, &visit);
 
     if (result != 0)
         return result;
     if (outsider->received != NULL)
-        result = domi_envelope_take(outsider->received);
+        result = domi_envelope_take_payload(outsider->received);
     else
         result = outsider->shown != NULL ? take_payload_of_last_message(outsider->shown) : -EINVAL;
-    domi_outsider_leave(outsider, &visit);
+    domi_outsider_leave_seat(outsider, &visit);
     return result;
 }

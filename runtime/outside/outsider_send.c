@@ -17,14 +17,14 @@ int domus_outsider_notice(domus_outsider *outsider, domus_address to, const domu
 {
     domi_visit visit;
     domus_stack stack;
-    int result = domi_outsider_enter_to_send(outsider, &visit);
+    int result = domi_outsider_enter_seat_to_send(outsider, &visit);
 
     if (result != 0)
         return result;
-    domi_outsider_begin_verb(outsider, &stack);
+    domi_outsider_begin_stack_of_verb(outsider, &stack);
     result = domus_notice(&stack, to, type, payload);
-    domi_outsider_end_verb(outsider, &stack);
-    domi_outsider_leave(outsider, &visit);
+    domi_outsider_end_stack_of_verb(outsider, &stack);
+    domi_outsider_leave_seat(outsider, &visit);
     return result;
 }
 
@@ -45,8 +45,8 @@ static uint64_t limit_timeout_of_ask(uint64_t timeout_ns)
 static int enter_seat_to_ask(domus_outsider *seat, const domus_type *type, const void *payload,
                              domi_visit *ret_visit)
 {
-    int result =
-        type->size > DOMUS_PAYLOAD_MAX ? -EMSGSIZE : domi_outsider_enter_to_send(seat, ret_visit);
+    int result = type->size > DOMUS_PAYLOAD_MAX ? -EMSGSIZE
+                                                : domi_outsider_enter_seat_to_send(seat, ret_visit);
 
     if (result == -ESTALE)
         result = -ECANCELED;
@@ -116,7 +116,7 @@ static int on_answer_copy_it_to_buffer(domus_stack *stack, void *self, const dom
 static bool serve_seat_until_reply(domus_outsider *seat, waiting *ask)
 {
     for (;;) {
-        domi_seat_serve(seat, NULL);
+        domi_seat_serve_once(seat, NULL);
         if (ask->done || domi_seat_has_actor_ended(seat))
             return true;
         if (!domi_seat_sleep(seat, UINT64_MAX))
@@ -136,14 +136,14 @@ int domus_outsider_ask(domus_outsider *outsider, domus_address to, const domus_t
     result = begin_conversation_that_asks(outsider, to, type, payload, timeout_ns, &ask, true,
                                           on_answer_copy_it_to_buffer);
     if (result == 0 && !serve_seat_until_reply(outsider, &ask)) {
-        domi_outsider_leave_unlocked(&visit);
+        domi_outsider_leave_unlocked_seat(&visit);
         return -ESHUTDOWN;
     }
     if (result == 0)
         result = ask.result;
     if (result == -ECANCELED && domi_seat_has_to_stop(outsider))
         result = -ESHUTDOWN;
-    domi_outsider_leave(outsider, &visit);
+    domi_outsider_leave_seat(outsider, &visit);
     return result;
 }
 
@@ -161,14 +161,14 @@ static int on_answer_store_it_in_seat(domus_stack *stack, void *self, const domu
         message->type = answer->type;
         message->payload = answer->payload;
         message->sender = domus_sender(stack);
-        domi_stack_release_message(stack, mail->envelope);
+        domi_stack_let_message_leave(stack, mail->envelope);
     } else {
         mail->error = answer->error;
         message->type = &domus_outsider_failed_type;
         message->payload = &mail->error;
     }
-    domi_outside_mail_remove(&seat->asked, mail);
-    domi_outside_mail_add(&seat->answers, mail);
+    domi_outside_mail_remove_from_list(&seat->asked, mail);
+    domi_outside_mail_add_to_list(&seat->answers, mail);
     return 0;
 }
 
@@ -194,11 +194,11 @@ int domus_outsider_ask_add(domus_outsider *outsider, domus_address to, const dom
                                               on_answer_store_it_in_seat);
     }
     if (result == 0) {
-        domi_outside_mail_add(&outsider->asked, mail);
+        domi_outside_mail_add_to_list(&outsider->asked, mail);
         outsider->asked_count++;
     } else {
         domi_memory_free(mail);
     }
-    domi_outsider_leave(outsider, &visit);
+    domi_outsider_leave_seat(outsider, &visit);
     return result;
 }

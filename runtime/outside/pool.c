@@ -8,7 +8,7 @@ int domus_outside_pool_open(domus_system *system, const char *to, const domus_po
                             domus_address *ret_address)
 {
     domi_connection_pool pool;
-    int error = domi_pool_prepare(to, options, &pool);
+    int error = domi_pool_prepare_state(to, options, &pool);
 
     if (error != 0)
         return error;

@@ -247,7 +247,7 @@ static void send_result_to_actors(domi_resolver *resolver, record *known)
         envelope->sender_lease = 0;
         /* after this put the lookup belongs to the actor that gets the event */
         if (domi_mailbox_put(outside, asker, &envelope->node, DOMI_EVENT) != 0)
-            domi_pool_free(outside, &envelope->node);
+            domi_pool_free_object(outside, &envelope->node);
     }
     domi_outside_leave(resolver->system, &visit);
 }
@@ -318,7 +318,7 @@ static int start_thread_that_looks_up(domi_resolver *resolver)
 
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    domi_signals_block(&before);
+    domi_signals_block_for_new_thread(&before);
     int result = pthread_create(&thread, &attributes, run_thread_that_looks_up_names, resolver);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
@@ -394,7 +394,7 @@ static int resolve_in_this_thread(domi_resolver *resolver, domi_lookup *lookup, 
     return lookup->error;
 }
 
-int domi_resolver_resolve(domi_manager *manager, struct domi_lookup *lookup, const char *name)
+int domi_resolver_begin_lookup(domi_manager *manager, struct domi_lookup *lookup, const char *name)
 {
     const domus_system *system = manager->system;
     domi_resolver *resolver = system->resolver;
@@ -423,7 +423,7 @@ int domi_resolver_resolve(domi_manager *manager, struct domi_lookup *lookup, con
     return result;
 }
 
-void domi_resolver_withdraw(domi_manager *manager, struct domi_lookup *lookup)
+void domi_resolver_withdraw_lookup(domi_manager *manager, struct domi_lookup *lookup)
 {
     const domus_system *system = manager->system;
     domi_resolver *resolver = system->resolver;
@@ -436,7 +436,7 @@ void domi_resolver_withdraw(domi_manager *manager, struct domi_lookup *lookup)
     pthread_mutex_unlock(&resolver->mutex);
 }
 
-void domi_resolver_count(domi_resolver *resolver, uint64_t *ret_running, uint64_t *ret_queued)
+void domi_resolver_count_names(domi_resolver *resolver, uint64_t *ret_running, uint64_t *ret_queued)
 {
     pthread_mutex_lock(&resolver->mutex);
     *ret_running = resolver->running, *ret_queued = resolver->queued;
@@ -467,7 +467,7 @@ int domi_resolver_new(domus_system *system, domi_resolver **ret_resolver)
     return 0;
 }
 
-void domi_resolver_use(domi_resolver *resolver, domi_look_up *look_up, void *context)
+void domi_resolver_set_look_up(domi_resolver *resolver, domi_look_up *look_up, void *context)
 {
     pthread_mutex_lock(&resolver->mutex);
     resolver->look_up = look_up != NULL ? look_up : choose_default_look_up_function(resolver);

@@ -28,7 +28,7 @@ int domi_resolver_new(domus_system *system, domi_resolver **ret_resolver);
 /* Set the function by which the resolver looks names up from now on. NULL: by the C library, or in
  * a simulation not at all. In a simulation the thread that asks calls the function. Call this
  * before the first lookup. */
-void domi_resolver_use(domi_resolver *resolver, domi_look_up *look_up, void *context);
+void domi_resolver_set_look_up(domi_resolver *resolver, domi_look_up *look_up, void *context);
 
 /* Close the resolver, because the system stops: all lookups are given up, and from then on the
  * resolver does not use the system. */
@@ -40,11 +40,12 @@ void domi_resolver_free(domi_resolver *resolver);
 
 /* Count the names that threads look up now, and the names that wait for such a thread.
  * Thread-safety: any thread. */
-void domi_resolver_count(domi_resolver *resolver, uint64_t *ret_running, uint64_t *ret_queued);
+void domi_resolver_count_names(domi_resolver *resolver, uint64_t *ret_running,
+                               uint64_t *ret_queued);
 
 /* Begin the lookup of a name, or withdraw it. They are called as domi_runtime_hooks.resolve and
  * domi_runtime_hooks.unresolve. */
-int domi_resolver_resolve(domi_manager *manager, struct domi_lookup *lookup, const char *name);
-void domi_resolver_withdraw(domi_manager *manager, struct domi_lookup *lookup);
+int domi_resolver_begin_lookup(domi_manager *manager, struct domi_lookup *lookup, const char *name);
+void domi_resolver_withdraw_lookup(domi_manager *manager, struct domi_lookup *lookup);
 
 #endif

@@ -34,10 +34,10 @@ static void free_mail_of_seat(domus_outsider *seat)
 {
     domi_manager *manager = &seat->detached.manager;
 
-    domi_outside_mails_free(manager, &seat->asked);
-    domi_outside_mails_free(manager, &seat->answers);
-    domi_outside_mails_free(manager, &seat->events);
-    domi_outside_mails_free(manager, &seat->spares);
+    domi_outside_mails_free_all(manager, &seat->asked);
+    domi_outside_mails_free_all(manager, &seat->answers);
+    domi_outside_mails_free_all(manager, &seat->events);
+    domi_outside_mails_free_all(manager, &seat->spares);
     seat->asked_count = seat->events_count = 0;
 }
 
@@ -52,7 +52,7 @@ static domus_outsider *seat_of_detached_or_null(domi_detached *detached)
  * end_use_of_manager() ends it. */
 static void begin_use_of_manager(domus_outsider *seat)
 {
-    domi_manager_own(&seat->detached.manager);
+    domi_manager_become_owner(&seat->detached.manager);
     seat->outer = domi_thread_manager;
     domi_thread_manager = &seat->detached.manager;
 }
@@ -94,14 +94,14 @@ static uint32_t read_orders_of_system(const domus_system *system)
 
 bool domi_seat_has_to_stop(const domus_outsider *seat)
 {
-    return read_orders_of_system(seat->detached.system) >= domi_orders_of(DOMI_STOP_ACTORS);
+    return read_orders_of_system(seat->detached.system) >= domi_orders_of_step(DOMI_STOP_ACTORS);
 }
 
 bool domi_seat_has_actor_ended(const domus_outsider *seat)
 {
     if (seat->address.house == NULL)
         return true; /* the seat has no actor, because none was ever made on it */
-    uint64_t life = domi_house_life(seat->address.house);
+    uint64_t life = domi_house_life_word(seat->address.house);
 
     return (life & DOMI_LIFE_CLOSED) != 0 || DOMI_LIFE_LEASE(life) != seat->address.lease;
 }
@@ -120,10 +120,10 @@ static void look_at_memory_and_trim(domus_outsider *seat)
     domi_manager *manager = &seat->detached.manager;
 
     domi_pressure_look_if_due(seat->detached.system, DOMUS_LOG_OUTSIDE, manager->now_ns);
-    domi_manager_look_at_pressure(manager);
-    domi_memory_watches_fire(manager, manager);
+    domi_manager_reread_memory_level(manager);
+    domi_memory_watches_put_events(manager, manager);
     if (manager->memory.pressure_seen != DOMUS_MEMORY_NORMAL)
-        (void)domi_pool_trim_step(manager, manager->now_ns, DOMI_TRIM_BUSY);
+        (void)domi_pool_take_trim_step(manager, manager->now_ns, DOMI_TRIM_BUSY);
 }
 
 /* Before a run of the outsider's actor, forget up to which places a receive has looked through
@@ -146,7 +146,7 @@ static void forget_seen_places(domi_house *house, domi_node *seen[2])
         seen[1] = NULL;
 }
 
-void domi_seat_serve(domus_outsider *seat, domi_node *seen[2])
+void domi_seat_serve_once(domus_outsider *seat, domi_node *seen[2])
 {
     domi_manager *manager = &seat->detached.manager;
     domi_queue *ready = &manager->schedule.ready[DOMUS_STATE];
@@ -158,14 +158,14 @@ void domi_seat_serve(domus_outsider *seat, domi_node *seen[2])
     (void)domi_manager_mount_actors(manager);
     follow_new_orders_at_seat(seat);
     for (uint32_t left = ready->count; left != 0; left--) {
-        domi_house *house = domi_queue_take(ready);
+        domi_house *house = domi_queue_take_house(ready);
         if (house == NULL)
             break;
         forget_seen_places(house, seen);
-        (void)domi_house_run(manager, house);
+        (void)domi_house_run_and_settle(manager, house);
     }
     if (manager->pool.chained >= DOMI_CHAINED_MAX)
-        domi_pool_flush_returns(manager);
+        domi_pool_push_chains_to_owners(manager);
 }
 
 void domi_seat_serve_until_idle(domus_outsider *seat)
@@ -173,7 +173,7 @@ void domi_seat_serve_until_idle(domus_outsider *seat)
     uint32_t rounds = 0;
 
     do
-        domi_seat_serve(seat, NULL);
+        domi_seat_serve_once(seat, NULL);
     while (domi_manager_has_work(&seat->detached.manager) && ++rounds < CARE_ROUNDS);
 }
 
@@ -205,8 +205,8 @@ bool domi_seat_sleep(domus_outsider *seat, uint64_t until_ns)
 
     if (due_ns < until_ns)
         until_ns = due_ns;
-    domi_pool_flush_returns(manager);
-    domi_park_begin(&manager->park);
+    domi_pool_push_chains_to_owners(manager);
+    domi_park_begin_sleep(&manager->park);
     update_time_of_seat_manager(seat);
     if (!domi_manager_has_work(manager) &&
         read_orders_of_system(seat->detached.system) == seat->detached.orders &&
@@ -217,7 +217,7 @@ bool domi_seat_sleep(domus_outsider *seat, uint64_t until_ns)
         if (!domi_seat_lock(seat))
             return false;
     }
-    (void)domi_park_end(&manager->park);
+    (void)domi_park_end_sleep(&manager->park);
     update_time_of_seat_manager(seat);
     return true;
 }
@@ -265,8 +265,8 @@ static void prepare_seat_to_rest(domus_outsider *seat)
         free_mail_of_seat(seat);
         set_seat_busy(seat, false);
     }
-    domi_pool_flush_returns(manager);
-    domi_park_begin(&manager->park);
+    domi_pool_push_chains_to_owners(manager);
+    domi_park_begin_sleep(&manager->park);
     if (domi_manager_has_work(manager))
         domi_seats_wake_caretaker(seat->detached.system);
 }
@@ -283,7 +283,7 @@ static uint64_t serve_vacant_seat(domus_outsider *seat)
     pthread_mutex_lock(&seat->mutex);
     if (atomic_load_explicit(&seat->owner, memory_order_relaxed) == NULL) {
         begin_use_of_manager(seat);
-        (void)domi_park_end(&manager->park);
+        (void)domi_park_end_sleep(&manager->park);
         domi_seat_serve_until_idle(seat);
         due_ns = time_of_next_timer_or_sleep_end(manager);
         prepare_seat_to_rest(seat);
@@ -351,7 +351,7 @@ static void *run_caretaker_thread(void *system_)
          * load keeps the caretaker from sleeping. */
         uint32_t calls = atomic_load_explicit(&system->seats_calls, memory_order_seq_cst);
         domi_system_check_not_forked(system);
-        if (read_orders_of_system(system) >= domi_orders_of(DOMI_STOP_END))
+        if (read_orders_of_system(system) >= domi_orders_of_step(DOMI_STOP_END))
             break;
         uint64_t due_ns = serve_vacant_seats(system);
         uint64_t now_ns = domi_clock_now(&system->clock);
@@ -373,18 +373,18 @@ static void *run_caretaker_thread(void *system_)
 static int make_seat_of_outsider(domus_system *system, domus_outsider **ret_seat)
 {
     uint32_t place = system->detached_count;
-    domus_outsider *seat = domi_memory_map(sizeof *seat);
+    domus_outsider *seat = domi_memory_map_pages(sizeof *seat);
 
     if (seat == NULL)
         return -ENOMEM;
-    domi_manager_options options = domi_system_manager_options(system, system->count + 1 + place,
-                                                               domi_clock_now(&system->clock));
+    domi_manager_options options = domi_system_make_manager_options(
+        system, system->count + 1 + place, domi_clock_now(&system->clock));
     domi_runtime_hooks hooks = domi_hooks_of_detached;
     hooks.wake = wake_owner_or_caretaker_of_seat;
     options.hooks = &hooks;
     int result = domi_manager_init(&seat->detached.manager, &options);
     if (result != 0) {
-        domi_memory_unmap(seat, sizeof *seat);
+        domi_memory_unmap_pages(seat, sizeof *seat);
         return result;
     }
     seat->detached.system = system;
@@ -402,8 +402,8 @@ static int start_caretaker_thread(domus_system *system)
 {
     if (system->seats_cared)
         return 0;
-    int result = domi_unpinned_start(&system->seats_pthread, run_caretaker_thread, system,
-                                     "domus-seats", &system->all_cpus);
+    int result = domi_unpinned_start_thread(&system->seats_pthread, run_caretaker_thread, system,
+                                            "domus-seats", &system->all_cpus);
     system->seats_cared = result == 0;
     return result;
 }
@@ -449,7 +449,7 @@ int domi_seat_attach_thread(domus_system *system, domus_outsider **ret_seat)
     if (!domi_seat_lock(seat))
         return -ESHUTDOWN;
     atomic_store_explicit(&seat->owner, &domi_here, memory_order_seq_cst);
-    (void)domi_park_end(&seat->detached.manager.park);
+    (void)domi_park_end_sleep(&seat->detached.manager.park);
     update_time_of_seat_manager(seat);
     seat->acting = seat->answered = false;
     seat->received = NULL;
@@ -458,12 +458,12 @@ int domi_seat_attach_thread(domus_system *system, domus_outsider **ret_seat)
     return 0;
 }
 
-void domi_seat_leave(domus_outsider *seat)
+void domi_seat_leave_to_caretaker(domus_outsider *seat)
 {
     domi_manager *manager = &seat->detached.manager;
 
     if (!domi_seat_has_actor_ended(seat))
-        (void)domi_house_stop(manager, seat->address);
+        (void)domi_house_ask_to_stop(manager, seat->address);
     domi_seat_serve_until_idle(seat);
     /* seq_cst: this store is step 1 of seat.h; it comes before the exchange of the park word. */
     atomic_store_explicit(&seat->owner, NULL, memory_order_seq_cst);
@@ -475,7 +475,7 @@ void domi_seat_leave(domus_outsider *seat)
 
 /* --- end of the system ------------------------------------------------------------------------ */
 
-void domi_seats_join(domus_system *system)
+void domi_seats_join_caretaker(domus_system *system)
 {
     if (system->seats_cared)
         pthread_join(system->seats_pthread, NULL);
@@ -489,9 +489,10 @@ void domi_seats_fini(domus_system *system)
         if (seat == NULL)
             continue;
         domi_manager *manager = &seat->detached.manager;
-        domi_manager_own(manager); /* this thread may own it, because the system has ended */
+        domi_manager_become_owner(
+            manager); /* this thread may own it, because the system has ended */
         if (seat->received != NULL)
-            domi_envelope_end(manager, seat->received);
+            domi_envelope_release_and_free(manager, seat->received);
         if (seat->shown != NULL)
             domi_outside_mail_free(manager, seat->shown);
         free_mail_of_seat(seat);

@@ -75,9 +75,9 @@ void domi_seat_unlock(domus_outsider *seat);
 
 /* Serve a seat: sort the messages that have arrived, and run the actor for answers, events and a
  * stop. Asks and notices stay in the mailboxes. `seen` holds the places up to which a receive
- * has looked (domi_receive_find()), and is cleared if messages before them may be gone; NULL: no
- * receive waits. The caller has locked the seat. */
-void domi_seat_serve(domus_outsider *seat, domi_node *seen[2]);
+ * has looked (domi_receive_take_matching_message()), and is cleared if messages before them may be
+ * gone; NULL: no receive waits. The caller has locked the seat. */
+void domi_seat_serve_once(domus_outsider *seat, domi_node *seen[2]);
 
 /* Sleep until another thread puts something for the seat, a timer is due, or `until_ns` has
  * come. The caller has locked the seat; the lock is open during the sleep. Returns false, and
@@ -100,14 +100,14 @@ void domi_seat_ready_actor_if_runnable(domus_outsider *seat);
 void domi_seat_serve_until_idle(domus_outsider *seat);
 
 /* Stop the seat's actor, and leave the seat to the caretaker. The caller has locked the seat. */
-void domi_seat_leave(domus_outsider *seat);
+void domi_seat_leave_to_caretaker(domus_outsider *seat);
 
 /* Wake the caretaker, which then looks at all vacant seats. Any thread. */
 void domi_seats_wake_caretaker(domus_system *system);
 
-/* End all seats: domi_seats_join() waits for the end of the caretaker, which has closed them;
- * domi_seats_fini() ends the messages that are left at them. */
-void domi_seats_join(domus_system *system);
+/* End all seats: domi_seats_join_caretaker() waits for the end of the caretaker, which has closed
+ * them; domi_seats_fini() ends the messages that are left at them. */
+void domi_seats_join_caretaker(domus_system *system);
 void domi_seats_fini(domus_system *system);
 
 #endif

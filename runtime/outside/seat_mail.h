@@ -35,9 +35,9 @@ typedef struct domi_outside_mails {
 
 /* Add a mail to a list of a seat, remove it, free it with what it owns, or free all mails of a
  * list. */
-void domi_outside_mail_add(domi_outside_mails *list, domi_outside_mail *mail);
-void domi_outside_mail_remove(domi_outside_mails *list, domi_outside_mail *mail);
+void domi_outside_mail_add_to_list(domi_outside_mails *list, domi_outside_mail *mail);
+void domi_outside_mail_remove_from_list(domi_outside_mails *list, domi_outside_mail *mail);
 void domi_outside_mail_free(domi_manager *manager, domi_outside_mail *mail);
-void domi_outside_mails_free(domi_manager *manager, domi_outside_mails *list);
+void domi_outside_mails_free_all(domi_manager *manager, domi_outside_mails *list);
 
 #endif

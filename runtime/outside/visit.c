@@ -17,21 +17,22 @@ void domi_outside_handle_arrivals(domus_system *system)
     (void)domi_manager_take_arrivals(outside);
     if (domi_wheel_next_ns(&outside->timing.deadlines) <= outside->now_ns)
         (void)domi_manager_fire_timers(outside);
-    for (domi_house *house = domi_queue_take(ready); house != NULL; house = domi_queue_take(ready))
-        (void)domi_house_run(outside, house);
+    for (domi_house *house = domi_queue_take_house(ready); house != NULL;
+         house = domi_queue_take_house(ready))
+        (void)domi_house_run_and_settle(outside, house);
 }
 
 void domi_outside_lock(domus_system *system)
 {
     pthread_mutex_lock(&system->outside_mutex);
-    domi_manager_own(&system->outside);
+    domi_manager_become_owner(&system->outside);
 }
 
 bool domi_outside_try_lock(domus_system *system)
 {
     if (pthread_mutex_trylock(&system->outside_mutex) != 0)
         return false;
-    domi_manager_own(&system->outside);
+    domi_manager_become_owner(&system->outside);
     return true;
 }
 
@@ -54,7 +55,7 @@ int domi_outside_enter(domus_system *system, domi_stage last, domi_visit *ret_vi
         return -ESHUTDOWN;
     }
     *ret_visit = (domi_visit){before, domi_memory_set_meter(&system->pressure.meter)};
-    domi_manager_look_at_pressure(&system->outside);
+    domi_manager_reread_memory_level(&system->outside);
     /* Handle answers that have arrived, although their asking threads may have given up.
      * Relaxed: an answer that is not seen now is handled by a later entry. */
     if (atomic_load_explicit(&system->outside.mail.arrivals, memory_order_relaxed) != NULL)
@@ -76,7 +77,7 @@ int domi_outside_enter_to_send(domus_system *system, domi_visit *ret_visit)
 
 void domi_outside_leave(domus_system *system, const domi_visit *visit)
 {
-    domi_pool_flush_returns(&system->outside);
+    domi_pool_push_chains_to_owners(&system->outside);
     (void)domi_memory_set_meter(visit->counted_before);
     domi_outside_unlock(system);
     (void)domi_memory_set_allocator(visit->before);

@@ -105,7 +105,7 @@ static domi_chase_lev_buffer *move_items_to_larger_buffer(domi_chase_lev *deque,
     return larger;
 }
 
-bool domi_chase_lev_push(domi_chase_lev *deque, void *item)
+bool domi_chase_lev_push_item(domi_chase_lev *deque, void *item)
 {
     /* Relaxed, both loads: only the owner, which this thread is, writes `bottom` and `buffer`. */
     uint32_t bottom = atomic_load_explicit(&deque->bottom, memory_order_relaxed);
@@ -128,7 +128,7 @@ bool domi_chase_lev_push(domi_chase_lev *deque, void *item)
     return true;
 }
 
-void *domi_chase_lev_take(domi_chase_lev *deque)
+void *domi_chase_lev_take_newest_item(domi_chase_lev *deque)
 {
     uint32_t bottom = atomic_load_explicit(&deque->bottom, memory_order_relaxed);
 
@@ -186,7 +186,7 @@ static bool try_to_claim_items(domi_chase_lev *deque, choice chosen, uint32_t co
                                                    memory_order_acq_rel, memory_order_relaxed);
 }
 
-void *domi_chase_lev_steal(domi_chase_lev *deque)
+void *domi_chase_lev_steal_oldest_item(domi_chase_lev *deque)
 {
     choice chosen = choose_items_to_steal(deque);
 
@@ -196,12 +196,13 @@ void *domi_chase_lev_steal(domi_chase_lev *deque)
     return try_to_claim_items(deque, chosen, 1) ? item : NULL;
 }
 
-void *domi_chase_lev_steal_half(domi_chase_lev *deque, domi_chase_lev *own, uint32_t *ret_count)
+void *domi_chase_lev_steal_half_of_items(domi_chase_lev *deque, domi_chase_lev *own,
+                                         uint32_t *ret_count)
 {
     choice chosen = choose_items_to_steal(deque);
     uint32_t bottom = atomic_load_explicit(&own->bottom, memory_order_relaxed);
     domi_chase_lev_buffer *buffer = atomic_load_explicit(&own->buffer, memory_order_relaxed);
-    /* acquire: pairs with the thieves of the own deque, as in domi_chase_lev_push() */
+    /* acquire: pairs with the thieves of the own deque, as in domi_chase_lev_push_item() */
     uint32_t used =
         count_items_between(atomic_load_explicit(&own->word, memory_order_acquire), bottom);
     uint32_t room = buffer->mask + 1 - used;
@@ -218,7 +219,7 @@ void *domi_chase_lev_steal_half(domi_chase_lev *deque, domi_chase_lev *own, uint
                              read_slot_of_number(chosen.buffer, (uint32_t)chosen.word + i));
     if (!try_to_claim_items(deque, chosen, count))
         return NULL;
-    if (count > 1) /* seq_cst, as the store of `bottom` in domi_chase_lev_push() */
+    if (count > 1) /* seq_cst, as the store of `bottom` in domi_chase_lev_push_item() */
         atomic_store_explicit(&own->bottom, bottom + count - 1, memory_order_seq_cst);
     *ret_count = count;
     return first;
@@ -232,7 +233,7 @@ bool domi_chase_lev_is_empty(const domi_chase_lev *deque)
      * read whose steals are in the word. */
     uint64_t word = atomic_load_explicit(&looked->word, memory_order_acquire);
 
-    /* seq_cst: pairs with the store of `bottom` in domi_chase_lev_push() */
+    /* seq_cst: pairs with the store of `bottom` in domi_chase_lev_push_item() */
     return count_items_between(word, atomic_load_explicit(&looked->bottom, memory_order_seq_cst)) ==
            0;
 }

@@ -89,21 +89,22 @@ void domi_chase_lev_fini(domi_chase_lev *deque);
 /* Put an item, which is not NULL, at the bottom of a deque. Returns false if there is no memory to
  * grow, or if the deque has DOMI_CHASE_LEV_MOST items; then the deque is unchanged. Called by the
  * owner. */
-bool domi_chase_lev_push(domi_chase_lev *deque, void *item);
+bool domi_chase_lev_push_item(domi_chase_lev *deque, void *item);
 
 /* Take the newest item from the bottom of a deque. Returns NULL if there is none. Called by the
  * owner. */
-void *domi_chase_lev_take(domi_chase_lev *deque);
+void *domi_chase_lev_take_newest_item(domi_chase_lev *deque);
 
 /* Steal the oldest item from the top of a deque. Returns NULL if there is none, or another thread
  * was faster. Any thread may call this. */
-void *domi_chase_lev_steal(domi_chase_lev *deque);
+void *domi_chase_lev_steal_oldest_item(domi_chase_lev *deque);
 
 /* Steal half of the items of `deque`, rounded up, but not more than `own` has slots for. Returns
  * the oldest one, and puts the others at the bottom of `own` in their order. `ret_count` gets the
  * number of stolen items. Returns NULL if there is none, or another thread was faster. Called by
  * the owner of `own`, which is another deque. */
-void *domi_chase_lev_steal_half(domi_chase_lev *deque, domi_chase_lev *own, uint32_t *ret_count);
+void *domi_chase_lev_steal_half_of_items(domi_chase_lev *deque, domi_chase_lev *own,
+                                         uint32_t *ret_count);
 
 /* True if the deque has no item, so that a runner may sleep. Any thread.
  *

@@ -13,21 +13,21 @@
 #define DOMI_CONDITION_WAIT_MAX_NS (UINT64_C(365) * 24 * 3600 * 1000000000)
 
 /* Returns the time at which a wait ends that begins now and lasts `wait_ns` at most. */
-static inline struct timespec domi_condition_end(uint64_t wait_ns)
+static inline struct timespec domi_condition_end_of_wait(uint64_t wait_ns)
 {
     return domi_clock_deadline_after(
         wait_ns < DOMI_CONDITION_WAIT_MAX_NS ? wait_ns : DOMI_CONDITION_WAIT_MAX_NS);
 }
 
-static inline bool domi_condition_is_before(struct timespec one, struct timespec other)
+static inline bool domi_condition_is_time_before(struct timespec one, struct timespec other)
 {
     return one.tv_sec != other.tv_sec ? one.tv_sec < other.tv_sec : one.tv_nsec < other.tv_nsec;
 }
 
 /* True if the time at which a wait ends (`end`) has come. */
-static inline bool domi_condition_is_over(const struct timespec *end)
+static inline bool domi_condition_is_wait_over(const struct timespec *end)
 {
-    return !domi_condition_is_before(domi_clock_deadline_after(0), *end);
+    return !domi_condition_is_time_before(domi_clock_deadline_after(0), *end);
 }
 
 /* Make a condition variable that uses the monotonic clock. Returns 0, or a negative errno. */
@@ -46,8 +46,8 @@ static inline int domi_condition_init(pthread_cond_t *condition)
 
 /* Sleep on a condition until it is signalled or the time `end` has come; the sleep may also end
  * without a reason. The caller has locked the mutex. Returns false if `end` has come. */
-static inline bool domi_condition_wait(pthread_cond_t *condition, pthread_mutex_t *mutex,
-                                       const struct timespec *end)
+static inline bool domi_condition_sleep_until(pthread_cond_t *condition, pthread_mutex_t *mutex,
+                                              const struct timespec *end)
 {
     return pthread_cond_timedwait(condition, mutex, end) != ETIMEDOUT;
 }

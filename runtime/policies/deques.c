@@ -133,9 +133,9 @@ static domus_job *take_job_from_queue(domus_runner *runner, uint32_t moved)
     if (count == 0)
         return NULL;
     for (uint32_t i = count - 1; i > 0; i--)
-        DOMI_CHECK(domi_chase_lev_push(&own->deque, jobs[i]));
+        DOMI_CHECK(domi_chase_lev_push_item(&own->deque, jobs[i]));
     if (count > 1)
-        domi_parking_wake_one(&data->parking);
+        domi_parking_wake_one_if_parked(&data->parking);
     domus_runner_count(runner, DOMUS_RUNNER_GLOBAL, count);
     return jobs[0];
 }
@@ -153,13 +153,13 @@ static domus_job *steal_half_of_jobs(domus_runner *runner)
         domus_runner *victim = domus_pool_runner(pool, (first + i) % runners);
         runner_data *others = domus_runner_data(victim);
         uint32_t count;
-        domus_job *job = victim == runner
-                             ? NULL
-                             : domi_chase_lev_steal_half(&others->deque, &own->deque, &count);
+        domus_job *job = victim == runner ? NULL
+                                          : domi_chase_lev_steal_half_of_items(&others->deque,
+                                                                               &own->deque, &count);
         if (job == NULL)
             continue;
         if (count > 1)
-            domi_parking_wake_one(&((pool_data *)domus_pool_data(pool))->parking);
+            domi_parking_wake_one_if_parked(&((pool_data *)domus_pool_data(pool))->parking);
         domus_runner_count(runner, DOMUS_RUNNER_STEALS, count);
         domus_runner_count(victim, DOMUS_RUNNER_STOLEN, count);
         return job;
@@ -172,7 +172,7 @@ static domus_job *steal_half_of_jobs(domus_runner *runner)
 static domus_job *find_job_anywhere(domus_runner *runner)
 {
     runner_data *own = domus_runner_data(runner);
-    domus_job *job = domi_chase_lev_take(&own->deque);
+    domus_job *job = domi_chase_lev_take_newest_item(&own->deque);
 
     if (job == NULL)
         job = take_job_from_queue(runner, MOVED_MOST);
@@ -226,7 +226,7 @@ static void deques_central_enqueue_job(domus_pool *pool, domus_job *job)
     pool_data *data = domus_pool_data(pool);
 
     append_job_to_queue(&data->queue, job);
-    domi_parking_wake_one(&data->parking);
+    domi_parking_wake_one_if_parked(&data->parking);
 }
 
 /* Put a job into its runner's own deque. If the deque cannot grow, the job goes to the pool's
@@ -236,9 +236,9 @@ static void deques_internal_enqueue_job(domus_runner *runner, domus_job *job)
     pool_data *data = domus_pool_data(domus_runner_pool(runner));
     runner_data *own = domus_runner_data(runner);
 
-    if (DOMI_UNLIKELY(!domi_chase_lev_push(&own->deque, job)))
+    if (DOMI_UNLIKELY(!domi_chase_lev_push_item(&own->deque, job)))
         append_job_to_queue(&data->queue, job);
-    domi_parking_wake_one(&data->parking);
+    domi_parking_wake_one_if_parked(&data->parking);
 }
 
 static void deques_resume_job_later(domus_runner *runner, domus_job *job)
@@ -257,10 +257,10 @@ static domus_job *deques_dequeue_job(domus_runner *runner, uint64_t wait_ns)
     for (uint32_t round = 0; job == NULL && in_time && !domus_runner_is_called(runner); round++) {
         if (round >= SPIN_ROUNDS) {
             if (!has_end)
-                end = domi_condition_end(wait_ns);
+                end = domi_condition_end_of_wait(wait_ns);
             has_end = true;
-            domi_parking_park(&data->parking, runner, has_pool_any_job, &end);
-            in_time = !domi_condition_is_over(&end);
+            domi_parking_park_runner(&data->parking, runner, has_pool_any_job, &end);
+            in_time = !domi_condition_is_wait_over(&end);
             round = 0;
         } else if (round >= TIGHT_ROUNDS) {
             sched_yield();
@@ -276,7 +276,7 @@ static void deques_leave_jobs_to_others(domus_runner *runner)
     runner_data *own = domus_runner_data(runner);
     domus_job *job;
 
-    while ((job = domi_chase_lev_take(&own->deque)) != NULL)
+    while ((job = domi_chase_lev_take_newest_item(&own->deque)) != NULL)
         deques_central_enqueue_job(domus_runner_pool(runner), job);
 }
 

@@ -153,22 +153,22 @@ void domi_double_ended_init(domi_double_ended *queue)
     atomic_init(&queue->count, 0);
 }
 
-void domi_double_ended_prepend(domi_double_ended *queue, domus_job *job)
+void domi_double_ended_prepend_job(domi_double_ended *queue, domus_job *job)
 {
     add_job_at_end(queue, &queue->head, job);
 }
 
-void domi_double_ended_append(domi_double_ended *queue, domus_job *job)
+void domi_double_ended_append_job(domi_double_ended *queue, domus_job *job)
 {
     add_job_at_end(queue, &queue->tail, job);
 }
 
-domus_job *domi_double_ended_take_head(domi_double_ended *queue)
+domus_job *domi_double_ended_take_first_job(domi_double_ended *queue)
 {
     return remove_job_from_end(queue, &queue->head);
 }
 
-domus_job *domi_double_ended_take_tail(domi_double_ended *queue)
+domus_job *domi_double_ended_take_last_job(domi_double_ended *queue)
 {
     return remove_job_from_end(queue, &queue->tail);
 }

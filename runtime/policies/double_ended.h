@@ -49,14 +49,14 @@ typedef struct domi_double_ended {
 void domi_double_ended_init(domi_double_ended *queue);
 
 /* Put a job before the first job of the queue. */
-void domi_double_ended_prepend(domi_double_ended *queue, domus_job *job);
+void domi_double_ended_prepend_job(domi_double_ended *queue, domus_job *job);
 
 /* Put a job behind the last job of the queue. */
-void domi_double_ended_append(domi_double_ended *queue, domus_job *job);
+void domi_double_ended_append_job(domi_double_ended *queue, domus_job *job);
 
 /* Take the first job of the queue, or the last one. Returns NULL if there is none. */
-domus_job *domi_double_ended_take_head(domi_double_ended *queue);
-domus_job *domi_double_ended_take_tail(domi_double_ended *queue);
+domus_job *domi_double_ended_take_first_job(domi_double_ended *queue);
+domus_job *domi_double_ended_take_last_job(domi_double_ended *queue);
 
 /* True if the queue has a job. Seq_cst, as each change of the number of jobs: a runner looks here
  * after it has said that it sleeps, and a thread that puts a job looks after that whether the

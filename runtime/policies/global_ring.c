@@ -80,7 +80,7 @@ static domus_job *take_job_from_list(domi_global_ring *ring)
     return job;
 }
 
-void domi_global_ring_put(domi_global_ring *ring, domus_job *job)
+void domi_global_ring_put_job(domi_global_ring *ring, domus_job *job)
 {
     pthread_mutex_lock(&ring->mutex);
     size_t count = count_jobs_of_ring(ring);
@@ -96,7 +96,7 @@ void domi_global_ring_put(domi_global_ring *ring, domus_job *job)
     pthread_mutex_unlock(&ring->mutex);
 }
 
-domus_job *domi_global_ring_take(domi_global_ring *ring)
+domus_job *domi_global_ring_take_job(domi_global_ring *ring)
 {
     domus_job *job = NULL;
 

@@ -42,10 +42,10 @@ void domi_global_ring_destroy(domi_global_ring *ring);
 
 /* Put a job behind all others in the ring or its list. The new count is stored by seq_cst
  * (parking.h). */
-void domi_global_ring_put(domi_global_ring *ring, domus_job *job);
+void domi_global_ring_put_job(domi_global_ring *ring, domus_job *job);
 
 /* Take the first job of the ring. Returns NULL if there is none. */
-domus_job *domi_global_ring_take(domi_global_ring *ring);
+domus_job *domi_global_ring_take_job(domi_global_ring *ring);
 
 /* True if there is a job in the ring or its list. */
 static inline bool domi_global_ring_has_jobs(domi_global_ring *ring)

@@ -33,7 +33,7 @@ static uint32_t count_parked_runners(const domi_parking *parking)
 static bool sleep_until_signal(domi_parking *parking, const struct timespec *end)
 {
     if (end != NULL)
-        return domi_condition_wait(&parking->wake, &parking->mutex, end);
+        return domi_condition_sleep_until(&parking->wake, &parking->mutex, end);
     pthread_cond_wait(&parking->wake, &parking->mutex);
     return true;
 }
@@ -57,13 +57,14 @@ static void leave_parked_runners(domi_parking *parking, domus_runner *runner)
         pthread_cond_signal(&parking->wake);
 }
 
-void domi_parking_park(domi_parking *parking, domus_runner *runner,
-                       bool (*has_jobs)(domus_runner *runner), const struct timespec *end)
+void domi_parking_park_runner(domi_parking *parking, domus_runner *runner,
+                              bool (*has_jobs)(domus_runner *runner), const struct timespec *end)
 {
     bool has_time = true;
 
     pthread_mutex_lock(&parking->mutex);
-    /* seq_cst: pairs with the load of `parked` in domi_parking_wake_one(), as parking.h tells. */
+    /* seq_cst: pairs with the load of `parked` in domi_parking_wake_one_if_parked(), as parking.h
+     * tells. */
     atomic_fetch_add_explicit(&parking->parked, 1, memory_order_seq_cst);
     if (!has_jobs(runner)) {
         domus_runner_count(runner, DOMUS_RUNNER_PARKS, 1);
@@ -83,7 +84,7 @@ void domi_parking_call_runners(domi_parking *parking)
     pthread_mutex_unlock(&parking->mutex);
 }
 
-void domi_parking_wake_parked(domi_parking *parking)
+void domi_parking_wake_one_parked_runner(domi_parking *parking)
 {
     pthread_mutex_lock(&parking->mutex);
     bool is_parked = count_parked_runners(parking) != 0;

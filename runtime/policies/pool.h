@@ -131,10 +131,10 @@ struct domus_pool {
 /* Returns how many jobs wait in the queues of a pool. The counts of takes are read before those of
  * puts, so that a job that comes and goes meanwhile does not make the number smaller. Any thread
  * may call this. */
-uint64_t domi_pool_count_queued(const domus_pool *pool);
+uint64_t domi_pool_count_queued_jobs(const domus_pool *pool);
 
 /* Call all runners of a pool: each of them returns once from `dequeue`. Any thread may call
  * this. */
-void domi_pool_call(domus_pool *pool);
+void domi_pool_call_all_runners(domus_pool *pool);
 
 #endif

@@ -126,8 +126,8 @@ static void rings_central_enqueue_job(domus_pool *pool, domus_job *job)
 {
     rings *all = domus_pool_data(pool);
 
-    domi_global_ring_put(&all->global, job);
-    domi_parking_wake_one(&all->parking);
+    domi_global_ring_put_job(&all->global, job);
+    domi_parking_wake_one_if_parked(&all->parking);
 }
 
 /* Put a job behind all other jobs of the runner, into its own ring, or, if that is full, into the
@@ -145,7 +145,7 @@ static void put_job_behind_jobs_of_runner(domus_runner *runner, domus_job *job)
     if (before == PLACES)
         rings_central_enqueue_job(domus_runner_pool(runner), job);
     else if (before != 0)
-        domi_parking_wake_one(&rings_data_of_pool(runner)->parking);
+        domi_parking_wake_one_if_parked(&rings_data_of_pool(runner)->parking);
 }
 
 /* --- take ------------------------------------------------------------------------------------- */
@@ -164,7 +164,7 @@ static domus_job *take_job_of_own_ring(ring *own)
 
 static domus_job *take_job_of_global_ring(domus_runner *runner)
 {
-    domus_job *job = domi_global_ring_take(&rings_data_of_pool(runner)->global);
+    domus_job *job = domi_global_ring_take_job(&rings_data_of_pool(runner)->global);
 
     if (job != NULL)
         domus_runner_count(runner, DOMUS_RUNNER_GLOBAL, 1);
@@ -270,14 +270,14 @@ static domus_job *rings_dequeue_job(domus_runner *runner, uint64_t wait_ns)
     if (job != NULL || wait_ns == 0)
         return job;
 
-    struct timespec end = domi_condition_end(wait_ns);
+    struct timespec end = domi_condition_end_of_wait(wait_ns);
     do {
-        domi_parking_park(&all->parking, runner, has_pool_any_job,
-                          wait_ns == UINT64_MAX ? NULL : &end);
+        domi_parking_park_runner(&all->parking, runner, has_pool_any_job,
+                                 wait_ns == UINT64_MAX ? NULL : &end);
         if (domus_runner_is_called(runner))
             return NULL;
         job = take_own_global_or_stolen_job(runner);
-    } while (job == NULL && (wait_ns == UINT64_MAX || !domi_condition_is_over(&end)));
+    } while (job == NULL && (wait_ns == UINT64_MAX || !domi_condition_is_wait_over(&end)));
     return job;
 }
 

@@ -73,7 +73,7 @@ void domus_runner_count(domus_runner *runner, domus_runner_event what, uint32_t 
         domi_counter_add(&runner->counters.events[what], count);
 }
 
-uint64_t domi_pool_count_queued(const domus_pool *pool)
+uint64_t domi_pool_count_queued_jobs(const domus_pool *pool)
 {
     uint64_t takes = 0;
     uint64_t puts = 0;
@@ -86,7 +86,7 @@ uint64_t domi_pool_count_queued(const domus_pool *pool)
     return puts > takes ? puts - takes : 0;
 }
 
-void domi_pool_call(domus_pool *pool)
+void domi_pool_call_all_runners(domus_pool *pool)
 {
     for (uint32_t i = 0; i < pool->count; i++)
         atomic_store_explicit(&pool->runners[i]->called, true, memory_order_seq_cst);

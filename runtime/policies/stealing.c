@@ -96,7 +96,7 @@ static domus_job *try_to_steal_oldest_job(domus_runner *runner)
     if (victim == NULL)
         return NULL;
     runner_data *others = domus_runner_data(victim);
-    domus_job *job = domi_double_ended_take_tail(&others->queue);
+    domus_job *job = domi_double_ended_take_last_job(&others->queue);
     if (job != NULL) {
         domus_runner_count(runner, DOMUS_RUNNER_STEALS, 1);
         domus_runner_count(victim, DOMUS_RUNNER_STOLEN, 1);
@@ -107,7 +107,7 @@ static domus_job *try_to_steal_oldest_job(domus_runner *runner)
 static domus_job *find_own_job_or_steal(domus_runner *runner, bool steals)
 {
     runner_data *own = domus_runner_data(runner);
-    domus_job *job = domi_double_ended_take_head(&own->queue);
+    domus_job *job = domi_double_ended_take_first_job(&own->queue);
 
     return job == NULL && steals ? try_to_steal_oldest_job(runner) : job;
 }
@@ -119,8 +119,8 @@ static domus_job *find_own_job_or_steal(domus_runner *runner, bool steals)
 static bool sleep_until_job(domus_runner *runner, uint64_t sleep_ns, struct timespec end)
 {
     runner_data *own = domus_runner_data(runner);
-    struct timespec until = domi_condition_end(sleep_ns);
-    bool is_last = domi_condition_is_before(end, until);
+    struct timespec until = domi_condition_end_of_wait(sleep_ns);
+    bool is_last = domi_condition_is_time_before(end, until);
 
     if (is_last)
         until = end;
@@ -232,7 +232,7 @@ static void stealing_external_enqueue_job(domus_runner *runner, domus_job *job)
 {
     runner_data *data = domus_runner_data(runner);
 
-    domi_double_ended_append(&data->queue, job);
+    domi_double_ended_append_job(&data->queue, job);
     wake_runner_if_asleep(runner);
 }
 
@@ -262,7 +262,7 @@ static void stealing_internal_enqueue_job(domus_runner *runner, domus_job *job)
 {
     runner_data *own = domus_runner_data(runner);
 
-    domi_double_ended_prepend(&own->queue, job);
+    domi_double_ended_prepend_job(&own->queue, job);
 }
 
 /* Put a job that has more to do behind all other jobs of its runner, so that these get their
@@ -271,7 +271,7 @@ static void stealing_resume_job_later(domus_runner *runner, domus_job *job)
 {
     runner_data *own = domus_runner_data(runner);
 
-    domi_double_ended_append(&own->queue, job);
+    domi_double_ended_append_job(&own->queue, job);
 }
 
 static domus_job *find_job_or_steal_in_turn(domus_runner *runner)
@@ -296,7 +296,7 @@ static domus_job *stealing_dequeue_job(domus_runner *runner, uint64_t wait_ns)
     domus_job *job = find_job_or_steal_in_turn(runner);
     if (job != NULL || wait_ns == 0)
         return job;
-    struct timespec end = domi_condition_end(wait_ns);
+    struct timespec end = domi_condition_end_of_wait(wait_ns);
     for (uint32_t i = 0; i < INTERVALS; i++) {
         if (poll_for_job_in_interval(&data->intervals[i], runner, end, &job))
             break;
@@ -312,7 +312,7 @@ static void stealing_leave_jobs_to_others(domus_runner *runner)
     domus_job *job;
 
     atomic_store_explicit(&own->has_begun, false, memory_order_relaxed);
-    while ((job = domi_double_ended_take_head(&own->queue)) != NULL)
+    while ((job = domi_double_ended_take_first_job(&own->queue)) != NULL)
         stealing_central_enqueue_job(domus_runner_pool(runner), job);
 }
 

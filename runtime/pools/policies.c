@@ -12,7 +12,7 @@
 static const domus_policy *const policies[] = {&domus_policy_deques, &domus_policy_rings,
                                                &domus_policy_stealing, &domus_policy_sharing};
 
-const domus_policy *domi_policy_find(const domus_pool_config *config)
+const domus_policy *domi_policy_find_for_pool(const domus_pool_config *config)
 {
     const char *name = config->policy;
 
@@ -44,7 +44,7 @@ static const char *find_missing_function(const domus_policy *policy)
 
 bool domi_policy_has_fault(const domus_pool_config *pool, char *message, size_t size)
 {
-    const domus_policy *policy = domi_policy_find(pool);
+    const domus_policy *policy = domi_policy_find_for_pool(pool);
     const char *missing = policy != NULL ? find_missing_function(policy) : NULL;
 
     if (policy == NULL)

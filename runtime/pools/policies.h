@@ -9,7 +9,7 @@
 
 /* Returns the policy of a pool, which the configuration names, or brings as a table; NULL: no
  * policy has this name. */
-const domus_policy *domi_policy_find(const domus_pool_config *config);
+const domus_policy *domi_policy_find_for_pool(const domus_pool_config *config);
 
 /* True if the policy of a pool is not valid, or if the name of pool `index` is that of an earlier
  * pool. Then `message` says what is wrong. */

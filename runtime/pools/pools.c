@@ -74,7 +74,7 @@ static void schedule_house_for_turn(domi_pooled *pooled, domi_manager *runner, d
 
 static void call_all_runners(domi_pooled *pooled)
 {
-    domi_pool_call(get_pool_of_pooled(pooled));
+    domi_pool_call_all_runners(get_pool_of_pooled(pooled));
 }
 
 /* Schedule the houses of a pool's home for which messages have arrived. It is called as the wake
@@ -85,16 +85,16 @@ static void schedule_houses_with_arrivals(domi_manager *home)
     /* seq_cst: the park word is SLEEPING again before the arrivals are looked at, so that a put
      * that this look misses finds it SLEEPING, and calls the wake hook. */
     atomic_store_explicit(&home->park, DOMI_PARK_SLEEPING, memory_order_seq_cst);
-    domi_pooled_take_arrivals(home->pooled);
+    domi_pooled_schedule_arrivals(home->pooled);
 }
 
 static const domi_runtime_hooks hooks_of_homes = {
     .wake = schedule_houses_with_arrivals,
-    .log = domi_log_happening,
-    .warn = domi_log_mistake,
-    .say = domi_log_text,
-    .spawn_detached = domi_detached_spawn,
-    .read_memory = domi_pressure_read,
+    .log = domi_log_what_happened_to_actor,
+    .warn = domi_log_mistake_of_user,
+    .say = domi_log_text_for_manager,
+    .spawn_detached = domi_detached_spawn_actor,
+    .read_memory = domi_pressure_read_levels,
 };
 
 /* --- making ----------------------------------------------------------------------------------- */
@@ -103,33 +103,33 @@ static const domi_runtime_hooks hooks_of_homes = {
  * if there is no memory. */
 static bool make_data_of_policy(size_t size, void **ret_data)
 {
-    *ret_data = size != 0 ? domi_memory_map(size) : NULL;
+    *ret_data = size != 0 ? domi_memory_map_pages(size) : NULL;
     return size == 0 || *ret_data != NULL;
 }
 
 static void free_data_of_policy(void *data, size_t size)
 {
     if (data != NULL)
-        domi_memory_unmap(data, size);
+        domi_memory_unmap_pages(data, size);
 }
 
 static void free_runner_of_pool(domus_pool *pool, domus_runner *runner)
 {
     if (runner == NULL)
         return;
-    domi_manager_own(&runner->manager);
+    domi_manager_become_owner(&runner->manager);
     domi_manager_fini(&runner->manager);
     free_data_of_policy(runner->data, pool->policy->runner_size);
-    domi_memory_unmap(runner, sizeof *runner);
+    domi_memory_unmap_pages(runner, sizeof *runner);
 }
 
 static int make_runner_of_pool(domus_pool *pool, uint32_t number, uint32_t throughput,
                                uint32_t index)
 {
     domus_system *system = pool->system;
-    domus_runner *runner = domi_memory_map(sizeof *runner);
+    domus_runner *runner = domi_memory_map_pages(sizeof *runner);
     domi_manager_options options =
-        domi_system_manager_options(system, index, domi_clock_now(&system->clock));
+        domi_system_make_manager_options(system, index, domi_clock_now(&system->clock));
 
     if (runner == NULL)
         return -ENOMEM;
@@ -137,7 +137,7 @@ static int make_runner_of_pool(domus_pool *pool, uint32_t number, uint32_t throu
     if (!make_data_of_policy(pool->policy->runner_size, &runner->data) ||
         domi_manager_init(&runner->manager, &options) != 0) {
         free_data_of_policy(runner->data, pool->policy->runner_size);
-        domi_memory_unmap(runner, sizeof *runner);
+        domi_memory_unmap_pages(runner, sizeof *runner);
         return -ENOMEM;
     }
     domi_manager_set_run_limit(&runner->manager, throughput);
@@ -159,11 +159,11 @@ static void free_pool_and_runners(domus_pool *pool, bool has_begun)
         pool->policy->fini(pool);
     for (uint32_t i = 0; i < pool->count; i++)
         free_runner_of_pool(pool, pool->runners[i]);
-    domi_manager_own(&pool->home);
+    domi_manager_become_owner(&pool->home);
     domi_manager_fini(&pool->home);
     free_data_of_policy(pool->data, pool->policy->pool_size);
     domi_memory_free(pool->runners);
-    domi_memory_unmap(pool, sizeof *pool);
+    domi_memory_unmap_pages(pool, sizeof *pool);
 }
 
 /* Make a pool, but not its runners. Returns NULL if there is no memory. */
@@ -171,14 +171,14 @@ static domus_pool *make_pool_without_runners(domus_system *system, uint32_t numb
                                              const domus_pool_config *config, uint32_t index)
 {
     domi_manager_options options =
-        domi_system_manager_options(system, index, domi_clock_now(&system->clock));
-    domus_pool *pool = domi_memory_map(sizeof *pool);
+        domi_system_make_manager_options(system, index, domi_clock_now(&system->clock));
+    domus_pool *pool = domi_memory_map_pages(sizeof *pool);
 
     if (pool == NULL)
         return NULL;
     pool->system = system;
     pool->settings = config;
-    pool->policy = domi_policy_find(config);
+    pool->policy = domi_policy_find_for_pool(config);
     pool->hooked = config->hooks != NULL || pool->policy->before_run != NULL ||
                    pool->policy->after_run != NULL || pool->policy->after_completion != NULL;
     pool->number = number;
@@ -197,7 +197,7 @@ static domus_pool *make_pool_without_runners(domus_system *system, uint32_t numb
         domi_manager_init(&pool->home, &options) != 0) {
         free_data_of_policy(pool->data, pool->policy->pool_size);
         domi_memory_free(pool->runners);
-        domi_memory_unmap(pool, sizeof *pool);
+        domi_memory_unmap_pages(pool, sizeof *pool);
         return NULL;
     }
     pool->home.pooled = &pool->pooled;
@@ -251,7 +251,7 @@ int domi_pools_init(domus_system *system)
     return result;
 }
 
-int domi_pools_start(domus_system *system)
+int domi_pools_start_runner_threads(domus_system *system)
 {
     int result = 0;
 
@@ -259,7 +259,7 @@ int domi_pools_start(domus_system *system)
     for (uint32_t i = 0; i < system->pool_count; i++) {
         domus_pool *pool = system->pools[i];
         for (uint32_t j = 0; j < pool->usual && result == 0; j++)
-            result = domi_runner_start(pool->runners[j]);
+            result = domi_runner_start_thread(pool->runners[j]);
     }
     pthread_mutex_unlock(&system->mutex);
     if (result != 0)
@@ -270,10 +270,10 @@ int domi_pools_start(domus_system *system)
 
 /* --- the stop --------------------------------------------------------------------------------- */
 
-void domi_pools_call(domus_system *system)
+void domi_pools_call_all_runners(domus_system *system)
 {
     for (uint32_t i = 0; i < system->pool_count; i++)
-        domi_pool_call(system->pools[i]);
+        domi_pool_call_all_runners(system->pools[i]);
 }
 
 bool domi_pools_have_begun_step(const domus_system *system, domi_stop_step step)
@@ -285,7 +285,7 @@ bool domi_pools_have_begun_step(const domus_system *system, domi_stop_step step)
              * when it began the step is seen. */
             if (pool->runners[j]->begun && !pool->runners[j]->left &&
                 atomic_load_explicit(&pool->runners[j]->orders, memory_order_acquire) <
-                    domi_orders_of(step))
+                    domi_orders_of_step(step))
                 return false;
         }
     }
@@ -329,7 +329,7 @@ static void sort_inbox_of_house(void *house_, void *home)
 {
     domi_house *house = house_;
 
-    domi_mailbox_sort_pooled(home, house);
+    domi_mailbox_sort_inbox_of_pooled(home, house);
     atomic_store_explicit(&house->inbox, 0, memory_order_relaxed);
 }
 
@@ -341,23 +341,23 @@ static void end_actors_left_in_pool(domus_pool *pool)
 
     for (uint32_t i = 0; i < pool->count; i++) {
         domi_manager *runner = &pool->runners[i]->manager;
-        domi_manager_own(runner);
+        domi_manager_become_owner(runner);
         domi_counter_add(&home->births.houses, domi_counter_read(&runner->births.houses));
         domi_counter_add(&runner->births.houses, -domi_counter_read(&runner->births.houses));
     }
-    domi_manager_own(home);
+    domi_manager_become_owner(home);
     domi_system_record_left_actors(pool->system, home);
     domi_thread_manager = home;
     home->ending.has_stopped = true;
     /* sorts the messages that were put late, and that no runner has taken */
-    domi_slots_walk(home, sort_inbox_of_house, home);
+    domi_slots_visit_all(home, sort_inbox_of_house, home);
     domi_manager_end_actors(home);
     /* sorts the messages that the on_stop of an actor has sent meanwhile */
-    domi_slots_walk(home, sort_inbox_of_house, home);
+    domi_slots_visit_all(home, sort_inbox_of_house, home);
     domi_thread_manager = outer;
 }
 
-void domi_pools_end(domus_system *system)
+void domi_pools_join_and_end_actors(domus_system *system)
 {
     for (uint32_t i = 0; i < system->pool_count; i++) {
         domus_pool *pool = system->pools[i];
@@ -370,11 +370,11 @@ void domi_pools_end(domus_system *system)
     }
 }
 
-void domi_pools_end_left(domus_system *system)
+void domi_pools_end_abandoned_actors(domus_system *system)
 {
     for (uint32_t i = 0; i < system->pool_count; i++) {
         domi_manager *home = &system->pools[i]->home;
-        domi_manager_own(home);
+        domi_manager_become_owner(home);
         home->ending.work_over = true;
         domi_manager_end_actors(home);
     }

@@ -15,11 +15,11 @@ int domi_pools_init(domus_system *system);
 
 /* Make the threads of all runners that are no spares. Returns 0, or the negative errno of the
  * kernel. */
-int domi_pools_start(domus_system *system);
+int domi_pools_start_runner_threads(domus_system *system);
 
 /* Call all runners of all pools, so that they see a new step of the system's stop. Any thread may
  * call this. */
-void domi_pools_call(domus_system *system);
+void domi_pools_call_all_runners(domus_system *system);
 
 /* True if every runner whose thread was made has begun this step of the system's stop. */
 bool domi_pools_have_begun_step(const domus_system *system, domi_stop_step step);
@@ -33,14 +33,14 @@ bool domi_pools_have_ended(const domus_system *system);
 
 /* Join all runners, which have left their loops or are about to, and end the actors that are left
  * in pools, on the calling thread. */
-void domi_pools_end(domus_system *system);
+void domi_pools_join_and_end_actors(domus_system *system);
 
 /* Record the handlers that hold up runners at the end of a stop (losses.h). Called under the
  * system's mutex. */
 void domi_pools_record_stuck_handlers(domus_system *system);
 
 /* End the actors of pools whose blocking work was abandoned at the stop and has returned since. */
-void domi_pools_end_left(domus_system *system);
+void domi_pools_end_abandoned_actors(domus_system *system);
 
 /* Free all pools of a system; there may be none. */
 void domi_pools_fini(domus_system *system);

@@ -32,18 +32,18 @@
 #define TURNS_TO_LOOK 16u
 
 const domi_runtime_hooks domi_hooks_of_runners = {
-    .log = domi_log_happening,
-    .warn = domi_log_mistake,
-    .say = domi_log_text,
-    .spawn_detached = domi_detached_spawn,
-    .withdraw = domi_blocking_withdraw,
+    .log = domi_log_what_happened_to_actor,
+    .warn = domi_log_mistake_of_user,
+    .say = domi_log_text_for_manager,
+    .spawn_detached = domi_detached_spawn_actor,
+    .withdraw = domi_blocking_withdraw_work,
     .block = domus_blocking,
-    .read_memory = domi_pressure_read,
+    .read_memory = domi_pressure_read_levels,
 };
 
 /* --- looks ------------------------------------------------------------------------------------ */
 
-uint64_t domi_runner_beat(const domus_runner *runner)
+uint64_t domi_runner_count_life_beats(const domus_runner *runner)
 {
     const domi_counters *counters = &runner->manager.counters;
     uint64_t sum = domi_counter_read(&runner->counters.takes) +
@@ -54,7 +54,7 @@ uint64_t domi_runner_beat(const domus_runner *runner)
     return sum;
 }
 
-uint64_t domi_runner_turns(const domus_runner *runner)
+uint64_t domi_runner_count_turn_changes(const domus_runner *runner)
 {
     return domi_counter_read(&runner->counters.takes) + domi_counter_read(&runner->counters.turns);
 }
@@ -65,8 +65,8 @@ static void stop_actor_of_house(void *house_, void *manager)
     /* acquire: pairs with the store that publishes a new actor, so the actor's parent is seen. */
     uint64_t life = atomic_load_explicit(&house->life, memory_order_acquire);
 
-    if ((life & DOMI_LIFE_CLOSED) == 0 && domi_house_parent(house) == NULL)
-        (void)domi_house_stop(manager, (domus_address){house, DOMI_LIFE_LEASE(life)});
+    if ((life & DOMI_LIFE_CLOSED) == 0 && domi_house_get_parent(house) == NULL)
+        (void)domi_house_ask_to_stop(manager, (domus_address){house, DOMI_LIFE_LEASE(life)});
 }
 
 /* Let the runner use the newest configuration, except for the length of a run, for which its pool
@@ -87,7 +87,7 @@ static bool follow_orders_of_system(domus_runner *runner)
      * before is seen. */
     uint32_t orders = atomic_load_explicit(&pool->system->orders, memory_order_acquire);
     uint32_t followed = atomic_load_explicit(&runner->orders, memory_order_relaxed);
-    domi_stop_step wanted = domi_orders_step(orders);
+    domi_stop_step wanted = domi_orders_get_step(orders);
 
     if (orders == followed)
         return wanted == DOMI_STOP_END;
@@ -96,9 +96,9 @@ static bool follow_orders_of_system(domus_runner *runner)
     if (wanted >= DOMI_STOP_CLOSE)
         runner->manager.ending.closing = true;
     /* Only one runner of the pool walks over all actors and stops them. */
-    if (wanted == DOMI_STOP_ACTORS && domi_orders_step(followed) != wanted &&
+    if (wanted == DOMI_STOP_ACTORS && domi_orders_get_step(followed) != wanted &&
         atomic_exchange_explicit(&pool->walked, 1, memory_order_relaxed) == 0)
-        domi_slots_walk_shared(&pool->home, stop_actor_of_house, &runner->manager);
+        domi_slots_visit_while_others_spawn(&pool->home, stop_actor_of_house, &runner->manager);
     /* release: a thread that reads this sees what the runner did when it began to follow these
      * orders. */
     atomic_store_explicit(&runner->orders, orders, memory_order_release);
@@ -129,14 +129,14 @@ static void look_between_turns(domus_runner *runner)
     runner->turns_between =
         count_turns_until_next_look(runner->turns_between, manager->now_ns - before_ns);
     runner->turns_to_look = runner->turns_between;
-    domi_manager_look_at_pressure(manager);
-    domi_memory_watches_fire(manager, manager->pooled->home);
-    while (domi_pooled_due_ns(&runner->pool->pooled) <= manager->now_ns) {
-        if (domi_pooled_fire(manager) == 0)
+    domi_manager_reread_memory_level(manager);
+    domi_memory_watches_put_events(manager, manager->pooled->home);
+    while (domi_pooled_next_due_ns(&runner->pool->pooled) <= manager->now_ns) {
+        if (domi_pooled_fire_due_timers(manager) == 0)
             break;
     }
     if (manager->pool.chained >= DOMI_CHAINED_MAX)
-        domi_pool_flush_returns(manager);
+        domi_pool_push_chains_to_owners(manager);
 }
 
 /* --- a step of a runner ----------------------------------------------------------------------- */
@@ -169,7 +169,7 @@ static domi_pooled_left run_turn_with_hooks(domus_runner *runner, domus_job *job
         hooks = &none;
     call_hook_around_turn(policy->before_run, runner, job);
     call_hook_around_turn(hooks->before_run, runner, job);
-    domi_pooled_left left = domi_pooled_run(&runner->manager, job);
+    domi_pooled_left left = domi_pooled_run_turn_of_house(&runner->manager, job);
     call_hook_around_turn(hooks->after_run, runner, job);
     call_hook_around_turn(policy->after_run, runner, job);
     if (left == DOMI_POOLED_ENDED) {
@@ -186,7 +186,7 @@ static void give_turn_to_actor(domus_runner *runner, domus_job *job)
         end_rest_of_runner(runner);
     domi_pooled_left left = DOMI_UNLIKELY(runner->pool->hooked)
                                 ? run_turn_with_hooks(runner, job)
-                                : domi_pooled_run(&runner->manager, job);
+                                : domi_pooled_run_turn_of_house(&runner->manager, job);
     domi_counter_add(&runner->counters.turns, 1);
     if (left == DOMI_POOLED_MORE) {
         domi_counter_add(&runner->counters.puts, 1);
@@ -211,9 +211,9 @@ static domus_job *let_runner_wait_for_job(domus_runner *runner)
     domi_manager *manager = &runner->manager;
     uint64_t wait_ns = longest_sleep_of_runner(runner);
 
-    domi_pool_flush_returns(manager);
+    domi_pool_push_chains_to_owners(manager);
     look_between_turns(runner);
-    uint64_t due_ns = domi_pooled_rest(&pool->pooled);
+    uint64_t due_ns = domi_pooled_next_due_ns_before_sleep(&pool->pooled);
     if (due_ns <= manager->now_ns)
         return NULL;
     if (due_ns - manager->now_ns < wait_ns)
@@ -248,7 +248,7 @@ static bool answer_call_of_runner(domus_runner *runner)
     return true;
 }
 
-bool domi_runner_step(domus_runner *runner, bool may_wait)
+bool domi_runner_take_step(domus_runner *runner, bool may_wait)
 {
     if (atomic_load_explicit(&runner->called, memory_order_relaxed) &&
         answer_call_of_runner(runner))
@@ -275,20 +275,20 @@ static void *run_runner_thread(void *runner_)
     domus_system *system = runner->pool->system;
 
     domi_thread_manager = &runner->manager;
-    domi_manager_own(&runner->manager);
+    domi_manager_become_owner(&runner->manager);
     (void)domi_memory_set_allocator(system->hooks.allocator);
     (void)domi_memory_set_meter(&system->pressure.meter);
     domi_samples_enable_thread(&runner->sampled, &runner->manager);
-    domi_crash_enter(NULL);
+    domi_crash_prepare_thread(NULL);
     update_time_of_runner(runner);
-    domi_span_begin(runner);
-    while (domi_runner_step(runner, true))
+    domi_span_begin_life(runner);
+    while (domi_runner_take_step(runner, true))
         ;
-    domi_span_end(runner);
+    domi_span_end_life(runner);
     domi_samples_disable_thread(&runner->sampled);
-    domi_pool_flush_returns(&runner->manager);
+    domi_pool_push_chains_to_owners(&runner->manager);
     (void)domi_memory_set_meter(NULL);
-    domi_crash_leave();
+    domi_crash_unprepare_thread();
     pthread_mutex_lock(&system->mutex);
     system->runners_left++;
     runner->left = true;
@@ -313,14 +313,15 @@ static cpu_set_t choose_cpus_of_runner(const domus_runner *runner)
     return (uint32_t)CPU_COUNT(&free_cpus) >= runner->pool->usual ? free_cpus : system->all_cpus;
 }
 
-int domi_runner_start(domus_runner *runner)
+int domi_runner_start_thread(domus_runner *runner)
 {
     domus_system *system = runner->pool->system;
     const cpu_set_t cpus = choose_cpus_of_runner(runner);
     char name[16];
 
     snprintf(name, sizeof name, "domus-r%u.%u", runner->pool->number % 100, runner->number % 1000);
-    int result = domi_unpinned_start(&runner->pthread, run_runner_thread, runner, name, &cpus);
+    int result =
+        domi_unpinned_start_thread(&runner->pthread, run_runner_thread, runner, name, &cpus);
     if (result != 0)
         return result;
     runner->begun = true;

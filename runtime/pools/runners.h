@@ -15,20 +15,20 @@ extern const domi_runtime_hooks domi_hooks_of_runners;
 
 /* Make the OS thread of a runner. Returns 0, or the negative errno of the kernel. Called under the
  * system's mutex, or while no runner runs. */
-int domi_runner_start(domus_runner *runner);
+int domi_runner_start_thread(domus_runner *runner);
 
 /* Returns a number that grows with each life-beat of the runner (domus/pools.h). Any thread may
  * call this. */
-uint64_t domi_runner_beat(const domus_runner *runner);
+uint64_t domi_runner_count_life_beats(const domus_runner *runner);
 
 /* Returns a number that changes when a turn of the runner begins and when it ends, but not with
  * what a handler does in between. Any thread may call this. */
-uint64_t domi_runner_turns(const domus_runner *runner);
+uint64_t domi_runner_count_turn_changes(const domus_runner *runner);
 
 /* Take one step of a runner's thread: look at the clock, at the stop of the system, and at timers
  * that are due; take a job, waiting for one if `may_wait`, and give it a turn. Returns false when
  * the runner has to end. The test kit calls this function without a wait. */
-bool domi_runner_step(domus_runner *runner, bool may_wait);
+bool domi_runner_take_step(domus_runner *runner, bool may_wait);
 
 /* ---- span.c -----------------------------------------------------------------------------------*/
 
@@ -38,10 +38,10 @@ bool domi_runner_step(domus_runner *runner, bool may_wait);
  * before it waits, and once more when it goes on: the CPU time between the two reads is search, the
  * other time was sleep. */
 
-/* Begin to measure the times of a runner, because its thread begins; domi_span_end() ends that with
- * the thread. */
-void domi_span_begin(domus_runner *runner);
-void domi_span_end(domus_runner *runner);
+/* Begin to measure the times of a runner, because its thread begins; domi_span_end_life() ends that
+ * with the thread. */
+void domi_span_begin_life(domus_runner *runner);
+void domi_span_end_life(domus_runner *runner);
 
 /* Note the time at which a runner begins to wait for a job; domi_span_end_wait() notes that it goes
  * on. */
@@ -53,7 +53,7 @@ typedef struct domi_spans {
 } domi_spans;
 
 /* Read how long a runner has lived, searched and slept up to now. Any thread may call this. */
-domi_spans domi_span_read(const domus_runner *runner);
+domi_spans domi_span_read_times(const domus_runner *runner);
 
 /* ---- spares.c ---------------------------------------------------------------------------------*/
 
@@ -80,9 +80,9 @@ extern const domi_monitor_watch domi_spares_watch;
 
 /* Handle a look at a runner that has given no life-beat since `runner->pulse.beat_ns` and does not
  * rest: count a stall, once it is long enough, and log it. */
-void domi_runner_stall_look(domus_runner *runner, uint64_t now_ns);
+void domi_runner_look_for_stall(domus_runner *runner, uint64_t now_ns);
 
 /* End the stall of a runner, if one was counted: the runner has gone on, or rests. */
-void domi_runner_stall_end(domus_runner *runner, uint64_t now_ns);
+void domi_runner_end_stall(domus_runner *runner, uint64_t now_ns);
 
 #endif

@@ -28,7 +28,7 @@ static void fence_read_of_clock(void)
 
 static uint64_t read_own_cpu_ns(void)
 {
-    return domi_clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID);
+    return domi_clock_read_cpu_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /* --- the runner writes ------------------------------------------------------------------------ */
@@ -67,14 +67,14 @@ static void change_between_work_and_wait(domus_runner *runner, bool waits)
     set_time_of_runner(&counters->stamp_ns, now_ns);
 }
 
-void domi_span_begin(domus_runner *runner)
+void domi_span_begin_life(domus_runner *runner)
 {
     domi_counter_add(&runner->counters.begun, 1);
     if (are_times_measured(runner))
         change_between_work_and_wait(runner, false);
 }
 
-void domi_span_end(domus_runner *runner)
+void domi_span_end_life(domus_runner *runner)
 {
     if (!are_times_measured(runner))
         return;
@@ -117,7 +117,7 @@ static uint64_t read_time_of_runner(const domi_counter *counter)
     return atomic_load_explicit((domi_counter *)(uintptr_t)counter, memory_order_acquire);
 }
 
-domi_spans domi_span_read(const domus_runner *runner)
+domi_spans domi_span_read_times(const domus_runner *runner)
 {
     const domi_runner_counters *counters = &runner->counters;
     domi_spans spans = {0};

@@ -47,14 +47,14 @@ static bool is_runner_resting(const domus_runner *runner)
 static void look_at_life_beats_of_runner(domus_runner *runner, uint64_t most_ns, look *found)
 {
     domi_pulse *pulse = &runner->pulse;
-    uint64_t beat = domi_runner_beat(runner);
+    uint64_t beat = domi_runner_count_life_beats(runner);
     bool is_resting = is_runner_resting(runner);
 
     if (is_resting || beat != pulse->beat) {
-        domi_runner_stall_end(runner, found->now_ns);
+        domi_runner_end_stall(runner, found->now_ns);
         *pulse = (domi_pulse){.beat = beat, .beat_ns = found->now_ns};
     } else {
-        domi_runner_stall_look(runner, found->now_ns);
+        domi_runner_look_for_stall(runner, found->now_ns);
     }
     uint64_t since_ns = found->now_ns - pulse->beat_ns;
     if (since_ns < most_ns) {
@@ -78,8 +78,8 @@ static look look_at_runners_of_pool(domus_pool *pool)
             look_at_life_beats_of_runner(pool->runners[i], life_beat_time_of_pool(pool), &found);
     }
     if (found.blocked != 0)
-        found.waiting = domi_pool_count_queued(pool) +
-                        (domi_pooled_due_ns(&pool->pooled) <= found.now_ns ? 1 : 0);
+        found.waiting = domi_pool_count_queued_jobs(pool) +
+                        (domi_pooled_next_due_ns(&pool->pooled) <= found.now_ns ? 1 : 0);
     return found;
 }
 
@@ -91,7 +91,7 @@ static void log_that_pool_is_blocked(const domus_pool *pool, const look *found, 
                   "pool %s: all %" PRIu32 " runners are blocked, one for %" PRIu64
                   " ms in %.64s, and %" PRIu64 " actors wait; %s",
                   pool->settings->name, found->blocked, found->blocked_ns / MS,
-                  domi_behaviour_name(domi_manager_running(&found->longest->manager)),
+                  domi_behaviour_name(domi_manager_running_behaviour(&found->longest->manager)),
                   found->waiting, then);
 }
 
@@ -117,11 +117,12 @@ static void begin_spare_if_any_is_idle(domus_pool *pool, const look *found)
         watched->told_full = true;
         return;
     }
-    spare->pulse = (domi_pulse){.beat = domi_runner_beat(spare), .beat_ns = found->now_ns};
+    spare->pulse =
+        (domi_pulse){.beat = domi_runner_count_life_beats(spare), .beat_ns = found->now_ns};
     atomic_store_explicit(&spare->retires, false, memory_order_relaxed);
     atomic_store_explicit(&spare->rests, false, memory_order_relaxed);
     pthread_mutex_lock(&pool->system->mutex);
-    int result = domi_runner_start(spare);
+    int result = domi_runner_start_thread(spare);
     pthread_mutex_unlock(&pool->system->mutex);
     if (result != 0) {
         snprintf(text, sizeof text, "a spare cannot begin: %.32s", strerror(-result));
@@ -169,8 +170,8 @@ static void tell_spares_to_end(domus_pool *pool, uint32_t most)
         domus_runner *spare = pool->runners[i - 1];
         if (!spare->begun || atomic_load_explicit(&spare->retires, memory_order_relaxed))
             continue;
-        /* seq_cst, as in domi_pool_call(): a spare that is about to wait reads `called` after it
-         * has said so. */
+        /* seq_cst, as in domi_pool_call_all_runners(): a spare that is about to wait reads `called`
+         * after it has said so. */
         atomic_store_explicit(&spare->retires, true, memory_order_relaxed);
         atomic_store_explicit(&spare->called, true, memory_order_seq_cst);
         most--;
@@ -206,7 +207,7 @@ static void look_at_pool_and_begin_spare(domus_pool *pool)
         /* A blocked runner may have put jobs into its own queue, which wakes no other runner, so
          * the runners that rest are called. */
         else if (found.resting != 0)
-            domi_pool_call(pool);
+            domi_pool_call_all_runners(pool);
     }
     retire_spares_if_too_many_work(pool, &found);
 }

@@ -22,9 +22,9 @@ static void log_stall_of_runner(domus_runner *runner, uint64_t length_ns)
                   " ms in %.64s, handling %.64s; %" PRIu64 " actors wait (%" PRIu32
                   " stalls of this pool were not told)",
                   runner->pool->settings->name, runner->number, length_ns / MS,
-                  domi_behaviour_name(domi_manager_running(manager)),
-                  domi_type_name(domi_manager_handling(manager)),
-                  domi_pool_count_queued(runner->pool), watched->stalls_untold);
+                  domi_behaviour_name(domi_manager_running_behaviour(manager)),
+                  domi_type_name(domi_manager_handled_type(manager)),
+                  domi_pool_count_queued_jobs(runner->pool), watched->stalls_untold);
     watched->stalls_untold = 0;
 }
 
@@ -37,13 +37,14 @@ static void add_stall_to_history(domus_runner *runner)
                                 .pool = runner->pool->settings->name,
                                 .index = runner->number};
 
-    domi_stall_record_name(record.behaviour, domi_behaviour_name(domi_manager_running(manager)));
-    domi_stall_record_name(record.type, domi_type_name(domi_manager_handling(manager)));
+    domi_stall_record_set_name(record.behaviour,
+                               domi_behaviour_name(domi_manager_running_behaviour(manager)));
+    domi_stall_record_set_name(record.type, domi_type_name(domi_manager_handled_type(manager)));
     runner->pulse.stall_number =
-        domi_stall_history_add(&system->stall_history, &system->clock, &record);
+        domi_stall_history_add_stall(&system->stall_history, &system->clock, &record);
 }
 
-void domi_runner_stall_look(domus_runner *runner, uint64_t now_ns)
+void domi_runner_look_for_stall(domus_runner *runner, uint64_t now_ns)
 {
     uint64_t threshold_ns = DOMI_LIVE(runner->pool->system, stall.threshold_ns);
     domi_watched *watched = &runner->pool->watched;
@@ -63,7 +64,7 @@ void domi_runner_stall_look(domus_runner *runner, uint64_t now_ns)
     add_stall_to_history(runner);
 }
 
-void domi_runner_stall_end(domus_runner *runner, uint64_t now_ns)
+void domi_runner_end_stall(domus_runner *runner, uint64_t now_ns)
 {
     domi_pulse *pulse = &runner->pulse;
     uint64_t length_ns = now_ns - pulse->beat_ns;
@@ -71,7 +72,8 @@ void domi_runner_stall_end(domus_runner *runner, uint64_t now_ns)
     if (!pulse->is_stalled)
         return;
     pulse->is_stalled = false;
-    domi_stall_history_end(&runner->pool->system->stall_history, pulse->stall_number, length_ns);
+    domi_stall_history_end_stall(&runner->pool->system->stall_history, pulse->stall_number,
+                                 length_ns);
     pulse->stall_number = 0;
-    domi_stall_counts_end(&runner->counters.stalls, length_ns);
+    domi_stall_counts_add_length(&runner->counters.stalls, length_ns);
 }

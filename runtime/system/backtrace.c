@@ -33,7 +33,8 @@ static void *get_interrupted_address(const ucontext_t *context)
  * domi_backtrace_enable_thread() */
 static _Thread_local domi_backtrace *own;
 
-uint32_t domi_backtrace_take(void **frames, uint32_t size, const void *context, uint32_t *ret_first)
+uint32_t domi_backtrace_take_in_handler(void **frames, uint32_t size, const void *context,
+                                        uint32_t *ret_first)
 {
     const void *at = get_interrupted_address(context);
     int got = backtrace(frames, (int)size);
@@ -49,7 +50,7 @@ uint32_t domi_backtrace_take(void **frames, uint32_t size, const void *context, 
 
 static void store_frames_in_backtrace(domi_backtrace *trace, const void *context)
 {
-    trace->count = domi_backtrace_take(
+    trace->count = domi_backtrace_take_in_handler(
         trace->frames, DOMI_BACKTRACE_FRAMES_MAX + DOMI_BACKTRACE_OWN_MAX, context, &trace->first);
     trace->note(trace->context);
 }
@@ -65,9 +66,9 @@ static void handle_signal_for_backtrace(int number, siginfo_t *info, void *conte
      * also to one without a backtrace. */
     if (trace == NULL)
         return;
-    /* acquire: pairs with the release in domi_backtrace_request(), so the prepared buffer is seen.
-     * It is an exchange, because the request may be withdrawn at the same time
-     * (domi_backtrace_drop). */
+    /* acquire: pairs with the release in domi_backtrace_request_of_thread(), so the prepared buffer
+     * is seen. It is an exchange, because the request may be withdrawn at the same time
+     * (domi_backtrace_drop_or_withdraw). */
     if (atomic_compare_exchange_strong_explicit(&trace->state, &wanted, DOMI_BACKTRACE_TAKING,
                                                 memory_order_acquire, memory_order_relaxed)) {
         store_frames_in_backtrace(trace, context);
@@ -132,7 +133,7 @@ void domi_backtrace_enable_thread(domi_backtrace *trace, int number, void (*note
     trace->admitted = pthread_sigmask(SIG_UNBLOCK, &only, NULL) == 0;
 }
 
-int domi_backtrace_request(domi_backtrace *trace, pthread_t who, int number)
+int domi_backtrace_request_of_thread(domi_backtrace *trace, pthread_t who, int number)
 {
     uint32_t none = DOMI_BACKTRACE_NONE;
 
@@ -147,11 +148,11 @@ int domi_backtrace_request(domi_backtrace *trace, pthread_t who, int number)
         return -EBUSY;
     int error = pthread_kill(who, number); // NOLINT(cert-pos44-c)
     if (error != 0)
-        domi_backtrace_drop(trace);
+        domi_backtrace_drop_or_withdraw(trace);
     return -error;
 }
 
-void domi_backtrace_drop(domi_backtrace *trace)
+void domi_backtrace_drop_or_withdraw(domi_backtrace *trace)
 {
     uint32_t state = atomic_load_explicit(&trace->state, memory_order_relaxed);
 
@@ -164,8 +165,8 @@ void domi_backtrace_drop(domi_backtrace *trace)
         continue;
 }
 
-bool domi_backtrace_frame(const domi_backtrace *trace, uint32_t index, bool addresses, char *text,
-                          size_t size)
+bool domi_backtrace_write_frame(const domi_backtrace *trace, uint32_t index, bool addresses,
+                                char *text, size_t size)
 {
     uint32_t place = trace->first + index;
 
@@ -173,6 +174,6 @@ bool domi_backtrace_frame(const domi_backtrace *trace, uint32_t index, bool addr
         return false;
     /* All frames but 0 hold return addresses, which lie behind the call; frame 0 holds the
      * interrupted instruction. */
-    domi_symbol_describe(trace->frames[place], index != 0, addresses, text, size);
+    domi_symbol_describe_address(trace->frames[place], index != 0, addresses, text, size);
     return true;
 }

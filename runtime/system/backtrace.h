@@ -51,7 +51,7 @@ void domi_backtrace_enable_thread(domi_backtrace *trace, int signal, void (*note
 /* Ask the thread `who`, which owns `trace`, for a backtrace. Returns 0 if the signal was sent (the
  * state becomes TAKEN if the thread takes it); -ENOENT if there is no handler; -EACCES if the
  * thread was started before there was one; -EBUSY if an earlier request is not finished. */
-int domi_backtrace_request(domi_backtrace *trace, pthread_t who, int signal);
+int domi_backtrace_request_of_thread(domi_backtrace *trace, pthread_t who, int signal);
 
 /* True if a requested backtrace is complete and may be read. */
 static inline bool domi_backtrace_is_taken(domi_backtrace *trace)
@@ -62,17 +62,17 @@ static inline bool domi_backtrace_is_taken(domi_backtrace *trace)
 }
 
 /* Drop a backtrace that was read, or withdraw a request for one. */
-void domi_backtrace_drop(domi_backtrace *trace);
+void domi_backtrace_drop_or_withdraw(domi_backtrace *trace);
 
 /* Take the call stack of the calling thread, in a handler of a signal that got `context`. `frames`
  * gets up to `size` return addresses, the innermost first; the frames before `*ret_first`, at most
  * DOMI_BACKTRACE_OWN_MAX, belong to the handler itself. Returns the number of frames. */
-uint32_t domi_backtrace_take(void **frames, uint32_t size, const void *context,
-                             uint32_t *ret_first);
+uint32_t domi_backtrace_take_in_handler(void **frames, uint32_t size, const void *context,
+                                        uint32_t *ret_first);
 
 /* Write frame `index` of a backtrace (0: the innermost) as text (base/symbol.h). Returns false if
  * it has no such frame. */
-bool domi_backtrace_frame(const domi_backtrace *trace, uint32_t index, bool addresses, char *text,
-                          size_t size);
+bool domi_backtrace_write_frame(const domi_backtrace *trace, uint32_t index, bool addresses,
+                                char *text, size_t size);
 
 #endif

@@ -22,9 +22,9 @@
 static_assert(DOMI_SAMPLE_DEPTH <= 0xff, "a head has 8 bits for it");
 
 /* The set of samples that is active; NULL: none is. A handler adds itself to `inside` before it
- * reads `active`, and domi_samples_end() reads `inside` after it has set `active` to NULL. These
- * four accesses are seq_cst, so either the handler reads NULL, or domi_samples_end() sees the
- * handler and waits for it. */
+ * reads `active`, and domi_samples_end_set() reads `inside` after it has set `active` to NULL.
+ * These four accesses are seq_cst, so either the handler reads NULL, or domi_samples_end_set() sees
+ * the handler and waits for it. */
 static _Atomic(domi_samples *) active;
 static _Atomic uint32_t inside;
 
@@ -51,7 +51,7 @@ static uint64_t weight_of_sample(const siginfo_t *info)
 /* Claim `count` words of a set's memory for one sample. Returns NULL if the set has no room. */
 static uint64_t *claim_words_for_sample(domi_samples *samples, uint64_t count)
 {
-    /* Relaxed: no other handler uses the claimed words, and domi_samples_end() orders what is
+    /* Relaxed: no other handler uses the claimed words, and domi_samples_end_set() orders what is
      * written there. */
     uint64_t at = atomic_fetch_add_explicit(&samples->claimed, count, memory_order_relaxed);
 
@@ -64,7 +64,8 @@ static void write_sample_of_stack(domi_samples *samples, const domi_manager *man
     void *frames[DOMI_SAMPLE_DEPTH + 1 + DOMI_BACKTRACE_OWN_MAX];
     uint32_t first;
     uint32_t depth =
-        domi_backtrace_take(frames, sizeof frames / sizeof frames[0], context, &first) - first;
+        domi_backtrace_take_in_handler(frames, sizeof frames / sizeof frames[0], context, &first) -
+        first;
     uint64_t weight = weight_of_sample(info);
     uint64_t head = weight << 8;
 
@@ -80,7 +81,7 @@ static void write_sample_of_stack(domi_samples *samples, const domi_manager *man
     if (words == NULL)
         return;
     words[0] = head | depth;
-    words[1] = (uintptr_t)domi_manager_running(manager);
+    words[1] = (uintptr_t)domi_manager_running_behaviour(manager);
     for (uint32_t i = 0; i < depth; i++)
         words[DOMI_SAMPLE_WORDS + i] = (uintptr_t)frames[first + i];
 }
@@ -99,7 +100,7 @@ static void handle_signal_of_timer(int number, siginfo_t *info, void *context)
     domi_samples *samples = atomic_load_explicit(&active, memory_order_seq_cst);
     if (samples != NULL && samples->system == manager->system)
         write_sample_of_stack(samples, manager, info, context);
-    /* release, as a part of seq_cst: domi_samples_end() sees all words of the sample. */
+    /* release, as a part of seq_cst: domi_samples_end_set() sees all words of the sample. */
     atomic_fetch_sub_explicit(&inside, 1, memory_order_seq_cst);
     errno = error;
 }
@@ -168,14 +169,14 @@ void domi_samples_disable_thread(domi_sampled *self)
 
 /* --- a set of samples ------------------------------------------------------------------------- */
 
-int domi_samples_begin(domi_samples *samples)
+int domi_samples_begin_set(domi_samples *samples)
 {
-    uint64_t mine = (uint64_t)domi_fork_number() + 1;
+    uint64_t mine = (uint64_t)domi_fork_number_of_process() + 1;
     uint64_t before = atomic_load_explicit(&begun_under, memory_order_relaxed);
 
     if (!is_handler_installed())
         return -ENOENT;
-    /* acquire: pairs with the release of the set in domi_samples_end(). */
+    /* acquire: pairs with the release of the set in domi_samples_end_set(). */
     if (before == mine ||
         !atomic_compare_exchange_strong_explicit(&begun_under, &before, mine, memory_order_acquire,
                                                  memory_order_relaxed))
@@ -187,7 +188,7 @@ int domi_samples_begin(domi_samples *samples)
     return 0;
 }
 
-void domi_samples_end(domi_samples *samples)
+void domi_samples_end_set(domi_samples *samples)
 {
     (void)samples;
     atomic_store_explicit(&active, NULL, memory_order_seq_cst);

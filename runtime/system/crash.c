@@ -29,8 +29,8 @@ static char path[DOMI_OWN_FILE_PATH_MAX + 1];
 static atomic_bool is_writing;
 static atomic_bool is_written;
 
-/* where the calling thread keeps its recorder, as domi_crash_enter() was told; NULL: the thread
- * never has one */
+/* where the calling thread keeps its recorder, as domi_crash_prepare_thread() was told; NULL: the
+ * thread never has one */
 static _Thread_local _Atomic(domi_recorder *) *own_recorder;
 static _Thread_local domi_alternate_stack stack;
 
@@ -66,7 +66,7 @@ static domi_recorder *find_recorder_of_crashing_thread(void)
     if (own != NULL)
         return own;
     (void)prctl(PR_GET_NAME, comm);
-    return domi_recorders_add_crashed(comm);
+    return domi_recorders_add_for_crashed_thread(comm);
 }
 
 /* Returns a time for the begin of the run in which the thread crashes: not before the newest stamp,
@@ -74,7 +74,7 @@ static domi_recorder *find_recorder_of_crashing_thread(void)
 static uint64_t time_at_begin_of_run(const domi_manager *manager, const domi_recorder *recorder,
                                      uint64_t now_ns)
 {
-    uint64_t last_ns = domi_recorder_last_ns(recorder);
+    uint64_t last_ns = domi_recorder_end_of_newest_record(recorder);
     uint64_t begin_ns = manager->now_ns > last_ns ? manager->now_ns : last_ns;
 
     return begin_ns < now_ns ? begin_ns : now_ns;
@@ -87,16 +87,18 @@ static void record_crash_in_trace(int signal)
     struct timespec now = domi_clock_deadline_after(0);
     uint64_t now_ns = (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
     const domi_manager *manager = domi_thread_manager;
-    const domus_behaviour *running = manager != NULL ? domi_manager_running(manager) : NULL;
+    const domus_behaviour *running =
+        manager != NULL ? domi_manager_running_behaviour(manager) : NULL;
     domi_recorder *recorder = find_recorder_of_crashing_thread();
 
     if (recorder == NULL)
         return;
     if (running != NULL)
-        domi_recorder_begin(recorder, DOMI_RECORD_RUN,
-                            time_at_begin_of_run(manager, recorder, now_ns), running,
-                            (uintptr_t)domi_manager_handling(manager));
-    domi_recorder_note(recorder, DOMI_RECORD_CRASH, now_ns, now_ns, name_of_signal(signal), 0);
+        domi_recorder_note_begin_of_thing(recorder, DOMI_RECORD_RUN,
+                                          time_at_begin_of_run(manager, recorder, now_ns), running,
+                                          (uintptr_t)domi_manager_handled_type(manager));
+    domi_recorder_write_ended_thing(recorder, DOMI_RECORD_CRASH, now_ns, now_ns,
+                                    name_of_signal(signal), 0);
 }
 
 static void write_file_of_trace(int signal)
@@ -163,19 +165,19 @@ int domus_trace_crash_signals(const char *file)
     memcpy(path, file, length + 1);
     for (size_t i = 0; i < SIGNALS_COUNT; i++)
         install_handler_of_crashes(signals[i].number);
-    domi_alternate_stacks_want();
+    domi_alternate_stacks_want_for_threads();
     if (stack.memory == NULL)
         domi_alternate_stack_begin(&stack);
     return 0;
 }
 
-void domi_crash_enter(_Atomic(domi_recorder *) *recorder)
+void domi_crash_prepare_thread(_Atomic(domi_recorder *) *recorder)
 {
     own_recorder = recorder;
-    domi_alternate_stack_begin_wanted(&stack);
+    domi_alternate_stack_begin_if_wanted(&stack);
 }
 
-void domi_crash_leave(void)
+void domi_crash_unprepare_thread(void)
 {
     own_recorder = NULL;
     domi_alternate_stack_end(&stack);

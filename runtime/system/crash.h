@@ -12,10 +12,10 @@
 /* Prepare the calling thread, which begins to run actors, for a crash: make an alternate stack for
  * it, if a crash handler is installed. `recorder` points to where the thread keeps its recorder;
  * NULL: the thread never has one. */
-void domi_crash_enter(_Atomic(domi_recorder *) *recorder);
+void domi_crash_prepare_thread(_Atomic(domi_recorder *) *recorder);
 
-/* Free the alternate stack that domi_crash_enter() has made for the calling thread, which is about
- * to end. */
-void domi_crash_leave(void);
+/* Free the alternate stack that domi_crash_prepare_thread() has made for the calling thread, which
+ * is about to end. */
+void domi_crash_unprepare_thread(void);
 
 #endif

@@ -46,7 +46,7 @@ typedef struct domi_pressure {
     domi_footprint footprint; /* reads how many bytes are used and what the limits are */
     /* bytes from the memory in use to the next mark, at the last measurement */
     uint64_t way;
-    uint64_t looked_ns;   /* time of the last look that domi_pressure_look() took */
+    uint64_t looked_ns;   /* time of the last look that domi_pressure_look_at_memory() took */
     uint64_t looked_used; /* bytes in use at the look at the time `looked_ns` */
     /* number of shed channels (`shared.shed`) at the newest look that found it changed */
     uint64_t shed_seen;

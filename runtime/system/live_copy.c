@@ -3,7 +3,7 @@
 
 #include "house/dispatch/manage.h"
 
-void domi_live_init(domus_system *system, uint64_t spin_ns)
+void domi_live_init_from_config(domus_system *system, uint64_t spin_ns)
 {
     domi_live *live = &system->live;
 

@@ -6,7 +6,7 @@
 
 /* Let the system's own configuration be the one that holds, before the system has threads.
  * `spin_ns` is the configured value of scheduler.idle.spin. */
-void domi_live_init(domus_system *system, uint64_t spin_ns);
+void domi_live_init_from_config(domus_system *system, uint64_t spin_ns);
 void domi_live_fini(domus_system *system);
 
 /* Copy the configuration that holds now. The system still owns the texts, listeners and pools in

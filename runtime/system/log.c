@@ -110,7 +110,7 @@ static const char *write_address_of_actor(const domus_system *system, const domi
 {
     domi_text text = {.at = whom, .size = WHOM_SIZE};
 
-    domi_text_add_actor(&text, &system->config, domi_house_address(house));
+    domi_text_append_name_of_actor(&text, &system->config, domi_house_get_address(house));
     return whom;
 }
 
@@ -131,8 +131,8 @@ static void log_that_conversations_are_at_most(domi_manager *manager, const domi
                   write_address_of_actor(system, house, whom), domi_house_count_parked(house));
 }
 
-void domi_log_happening(domi_manager *manager, const domi_house *house, domi_happening what,
-                        int error)
+void domi_log_what_happened_to_actor(domi_manager *manager, const domi_house *house,
+                                     domi_happening what, int error)
 {
     static const struct {
         domus_log_level level; /* level of the log line for this happening */
@@ -250,10 +250,10 @@ static void describe_mistake_of_user(char did[DID_SIZE], domi_mistake what,
                  name, result);
 }
 
-void domi_log_mistake(domi_manager *manager, const domi_house *house, domi_mistake what,
-                      const domus_type *type, int result)
+void domi_log_mistake_of_user(domi_manager *manager, const domi_house *house, domi_mistake what,
+                              const domus_type *type, int result)
 {
-    const domus_behaviour *behaviour = domi_house_behaviour(house);
+    const domus_behaviour *behaviour = domi_house_get_behaviour(house);
     domus_system *system = manager->system;
     char whom[WHOM_SIZE];
     char did[DID_SIZE];
@@ -266,7 +266,7 @@ void domi_log_mistake(domi_manager *manager, const domi_house *house, domi_mista
                   write_address_of_actor(system, house, whom), did);
 }
 
-void domi_log_text(domi_manager *manager, domus_log_level level, const char *text)
+void domi_log_text_for_manager(domi_manager *manager, domus_log_level level, const char *text)
 {
     domi_log_line(manager->system, level, index_of_thread_for_log(manager), "%s", text);
 }

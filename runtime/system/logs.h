@@ -16,23 +16,23 @@ void domi_log_line(domus_system *system, domus_log_level level, uint32_t thread,
                    ...) __attribute__((format(printf, 4, 5)));
 
 /* Log something that has happened to an actor. It is called as domi_runtime_hooks.log. */
-void domi_log_happening(domi_manager *manager, const domi_house *house, domi_happening what,
-                        int error);
+void domi_log_what_happened_to_actor(domi_manager *manager, const domi_house *house,
+                                     domi_happening what, int error);
 
 /* Log a mistake of a handler or another function of the user, once for each behaviour and type. It
  * is called as domi_runtime_hooks.warn. */
-void domi_log_mistake(domi_manager *manager, const domi_house *house, domi_mistake what,
-                      const domus_type *type, int result);
+void domi_log_mistake_of_user(domi_manager *manager, const domi_house *house, domi_mistake what,
+                              const domus_type *type, int result);
 
 /* Log a text in the name of a manager's thread. It is called as domi_runtime_hooks.say. */
-void domi_log_text(domi_manager *manager, domus_log_level level, const char *text);
+void domi_log_text_for_manager(domi_manager *manager, domus_log_level level, const char *text);
 
 /* ---- missing.c --------------------------------------------------------------------------------*/
 
 /* Log lines at the start of a system, which name what a container without /proc or /sys lacks. */
 
 /* Log one line if /proc is missing, and one if /sys is. Called before the start, after
- * domi_pressure_begin(). */
+ * domi_pressure_begin_to_measure(). */
 void domi_log_missing_folders(domus_system *system);
 
 /* ---- pressure_report.c ------------------------------------------------------------------------*/
@@ -41,7 +41,7 @@ void domi_log_missing_folders(domus_system *system);
 
 /* Log that a shortage of memory has begun or ended, if that was not logged yet. `thread` is the
  * calling thread's index, or DOMUS_LOG_OUTSIDE. */
-void domi_pressure_report(struct domus_system *system, uint32_t thread);
+void domi_pressure_report_in_log(struct domus_system *system, uint32_t thread);
 
 /* Record for the next report whether channels are being reset because memory is short, or have not
  * been for a while. Only the thread that takes a look at memory calls this. */

@@ -74,14 +74,14 @@ static void record_actor_that_is_left(void *house_, void *context)
     const domi_house *house = house_;
     leftover *left = context;
 
-    if ((domi_house_life(house) & DOMI_LIFE_CLOSED) != 0 || house->state == DOMI_CREATED ||
+    if ((domi_house_life_word(house) & DOMI_LIFE_CLOSED) != 0 || house->state == DOMI_CREATED ||
         left->system->left_count++ >= LEFT_LINES_MAX)
         return;
     uint32_t children = domi_house_count_children(house);
     append_place_of_actor_to_losses(left->system, left->manager);
     append_text_to_losses(
         left->system, ": %s (%s): %u conversations, %u children%s\n",
-        domi_behaviour_name(house->behaviour), domi_state_name(house->state),
+        domi_behaviour_name(house->behaviour), domi_house_name_of_state(house->state),
         domi_house_count_parked(house), children,
         house->behaviour->kind == DOMUS_CHANNELS && house->channels.owned != NULL ? ", open" : "");
 }
@@ -93,13 +93,13 @@ void domi_system_record_left_actors(domus_system *system, domi_manager *manager)
     if (domi_counter_read(&manager->births.houses) == 0)
         return;
     pthread_mutex_lock(&system->mutex);
-    domi_slots_walk(manager, record_actor_that_is_left, &left);
+    domi_slots_visit_all(manager, record_actor_that_is_left, &left);
     pthread_mutex_unlock(&system->mutex);
 }
 
 void domi_system_record_running_actor(domus_system *system, const domi_manager *manager)
 {
-    const domus_behaviour *running = domi_manager_running(manager);
+    const domus_behaviour *running = domi_manager_running_behaviour(manager);
 
     if (running == NULL)
         return;
@@ -114,7 +114,7 @@ const char *domus_system_left(const domus_system *system)
     return system->left;
 }
 
-void domi_system_log_left(domus_system *system)
+void domi_system_log_left_actors(domus_system *system)
 {
     const char *line = system->left + system->left_logged;
 
@@ -130,7 +130,7 @@ void domi_system_log_left(domus_system *system)
 
 /* --- channels that were cut ------------------------------------------------------------------- */
 
-domi_cut domi_system_count_cut(const domus_system *system)
+domi_cut domi_system_count_cut_channels(const domus_system *system)
 {
     domi_cut sum = {0};
 
@@ -144,7 +144,7 @@ domi_cut domi_system_count_cut(const domus_system *system)
     return sum;
 }
 
-uint64_t domi_system_connections(const domus_system *system)
+uint64_t domi_system_count_accepted_connections(const domus_system *system)
 {
     uint64_t sum = 0;
 
@@ -155,7 +155,7 @@ uint64_t domi_system_connections(const domus_system *system)
     return sum;
 }
 
-uint64_t domi_system_count_outbound(const domus_system *system)
+uint64_t domi_system_count_made_connections(const domus_system *system)
 {
     uint64_t sum = 0;
 
@@ -169,7 +169,7 @@ uint64_t domi_system_count_outbound(const domus_system *system)
  * only the thread itself could read its channels. */
 void domi_system_log_held_connections(domus_system *system)
 {
-    uint64_t held = domi_system_connections(system);
+    uint64_t held = domi_system_count_accepted_connections(system);
 
     if (held != 0)
         domi_log_line(system, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE,
@@ -180,9 +180,9 @@ void domi_system_log_held_connections(domus_system *system)
 
 /* Each call logs only the channels that were cut since the last call, because a stop that timed out
  * has already logged the earlier ones. */
-int domi_system_log_cut(domus_system *system)
+int domi_system_log_cut_channels(domus_system *system)
 {
-    domi_cut cut = domi_system_count_cut(system);
+    domi_cut cut = domi_system_count_cut_channels(system);
     uint64_t channels = cut.channels - system->cut_before.channels;
     domi_cut fresh = {cut.channels - system->cut_logged.channels,
                       cut.bytes - system->cut_logged.bytes};

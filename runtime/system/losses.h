@@ -20,21 +20,21 @@ void domi_system_record_running_actor(domus_system *system, const domi_manager *
 
 /* Log each recorded line about an actor that did not stop in time, unless it was logged already.
  * Called by the thread that stops the system. */
-void domi_system_log_left(domus_system *system);
+void domi_system_log_left_actors(domus_system *system);
 
 /* Returns how many channels and connections the library has ended until now while they owed bytes
  * to a peer or to an actor (domi_cut), and how many bytes, on all threads. Any thread may call
  * this. */
-domi_cut domi_system_count_cut(const domus_system *system);
+domi_cut domi_system_count_cut_channels(const domus_system *system);
 
 /* Returns how many connections are accepted and not closed, on all threads. A caller that finds 0
  * also sees the counters that those connections wrote before they were closed. Any thread may call
  * this. */
-uint64_t domi_system_connections(const domus_system *system);
+uint64_t domi_system_count_accepted_connections(const domus_system *system);
 
 /* Returns how many open connections of all threads this system itself has made, which it did not
  * accept. Any thread may call this. */
-uint64_t domi_system_count_outbound(const domus_system *system);
+uint64_t domi_system_count_made_connections(const domus_system *system);
 
 /* Log how many connections the threads have whose handlers have not returned. Called by the thread
  * that stops the system. */
@@ -42,6 +42,6 @@ void domi_system_log_held_connections(domus_system *system);
 
 /* Log the channels that were cut since the last call. Returns how many channels were cut since the
  * drain began. Called by the thread that stops the system. */
-int domi_system_log_cut(domus_system *system);
+int domi_system_log_cut_channels(domus_system *system);
 
 #endif

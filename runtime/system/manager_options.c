@@ -1,8 +1,8 @@
 /* This file fills the options from which a manager is made, with the tables of its system. */
 #include "runtime/system/manager_options.h"
 
-domi_manager_options domi_system_manager_options(domus_system *system, uint32_t index,
-                                                 uint64_t now_ns)
+domi_manager_options domi_system_make_manager_options(domus_system *system, uint32_t index,
+                                                      uint64_t now_ns)
 {
     return (domi_manager_options){
         .index = index,

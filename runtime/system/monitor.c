@@ -21,10 +21,10 @@ static uint64_t take_all_looks_of_monitor(domus_system *system)
     /* Threads look at memory between their runs, too, but the monitor does so as well, because one
      * run may be long. */
     domi_pressure_look_if_due(system, DOMUS_LOG_OUTSIDE, domi_clock_now(&system->clock));
-    uint64_t stalls_ns = domi_stalls_look(system);
+    uint64_t stalls_ns = domi_stalls_look_at_all_threads(system);
     if (stalls_ns < next_ns)
         next_ns = stalls_ns;
-    uint64_t run_ns = domi_run_time_look(system);
+    uint64_t run_ns = domi_run_time_take_look(system);
     if (run_ns < next_ns)
         next_ns = run_ns;
     if (system->monitor.pools != NULL) {
@@ -51,7 +51,7 @@ static bool is_any_thread_awake(const domus_system *system)
         _Atomic uint32_t *park = (_Atomic uint32_t *)(uintptr_t)&system->threads[i].manager.park;
         /* seq_cst: pairs with domi_monitor_wake_if_resting(), so either this sees that the thread
          * is awake, or the thread sees that the monitor is asleep. */
-        if (!domi_park_is_at_rest(atomic_load_explicit(park, memory_order_seq_cst)))
+        if (!domi_park_is_word_of_sleeper(atomic_load_explicit(park, memory_order_seq_cst)))
             return true;
     }
     return false;
@@ -83,7 +83,7 @@ static bool was_any_thread_at_work_recently(domus_system *system)
     return now_ns - monitor->lively_ns < DOMI_MONITOR_LINGER_NS;
 }
 
-void domi_monitor_rest(domus_system *system)
+void domi_monitor_sleep_until_woken(domus_system *system)
 {
     domi_monitor *monitor = &system->monitor;
     uint32_t expected = DOMI_MONITOR_AWAKE;
@@ -102,8 +102,8 @@ void domi_monitor_rest(domus_system *system)
     }
     while (atomic_load_explicit(&monitor->word, memory_order_relaxed) == DOMI_MONITOR_ASLEEP)
         domi_futex_wait(&monitor->word, DOMI_MONITOR_ASLEEP, NULL);
-    domi_stalls_forget(system);
-    domi_run_time_forget(system);
+    domi_stalls_forget_last_looks(system);
+    domi_run_time_forget_last_look(system);
 }
 
 static void *run_monitor_thread(void *system_)
@@ -116,19 +116,19 @@ static void *run_monitor_thread(void *system_)
     atomic_store_explicit(&monitor->cpu_clock, (uint64_t)cpu_clock, memory_order_relaxed);
     monitor->lively_ns = domi_clock_now(&system->clock);
     domi_random_init(&monitor->chance, monitor->lively_ns);
-    domi_stalls_forget(system);
+    domi_stalls_forget_last_looks(system);
     while (atomic_load_explicit(&monitor->word, memory_order_relaxed) != DOMI_MONITOR_ENDING) {
         const struct timespec next = domi_clock_deadline_after(take_all_looks_of_monitor(system));
 
         if (was_any_thread_at_work_recently(system))
             domi_futex_wait(&monitor->word, DOMI_MONITOR_AWAKE, &next);
         else
-            domi_monitor_rest(system);
+            domi_monitor_sleep_until_woken(system);
     }
     return NULL;
 }
 
-void domi_monitor_wake(domi_monitor *monitor)
+void domi_monitor_wake_if_asleep(domi_monitor *monitor)
 {
     uint32_t asleep = DOMI_MONITOR_ASLEEP;
 
@@ -146,8 +146,8 @@ int domi_monitor_start(domus_system *system)
     if (!is_monitor_needed(system))
         return 0;
     atomic_store_explicit(&monitor->word, DOMI_MONITOR_AWAKE, memory_order_relaxed);
-    int result = domi_unpinned_start(&monitor->pthread, run_monitor_thread, system, "domus-monitor",
-                                     &system->all_cpus);
+    int result = domi_unpinned_start_thread(&monitor->pthread, run_monitor_thread, system,
+                                            "domus-monitor", &system->all_cpus);
     monitor->started = result == 0;
     return result;
 }

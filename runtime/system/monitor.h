@@ -22,12 +22,12 @@
 int domi_monitor_start(domus_system *system);
 void domi_monitor_stop(domus_system *system);
 
-void domi_monitor_wake(domi_monitor *monitor);
+void domi_monitor_wake_if_asleep(domi_monitor *monitor);
 
 /* Let the monitor sleep once, until a thread wakes it. This returns at once if a thread of the loop
  * is awake or the system is about to end. The monitor's thread calls it; a test calls it, too, to
  * check the second look. */
-void domi_monitor_rest(domus_system *system);
+void domi_monitor_sleep_until_woken(domus_system *system);
 
 /* Wake the monitor if it sleeps. A thread of the loop calls this when it has left its park and is
  * about to run an actor. */
@@ -38,7 +38,7 @@ static inline void domi_monitor_wake_if_resting(domi_monitor *monitor)
      * the other. */
     if (DOMI_UNLIKELY(atomic_load_explicit(&monitor->word, memory_order_seq_cst) ==
                       DOMI_MONITOR_ASLEEP))
-        domi_monitor_wake(monitor);
+        domi_monitor_wake_if_asleep(monitor);
 }
 
 #endif

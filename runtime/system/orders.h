@@ -16,12 +16,12 @@
 #define DOMI_ORDERS_CHANGES UINT32_C(0x00ffffff)
 
 /* Returns the least word of orders that has the step `step` of a stop in it. */
-static inline uint32_t domi_orders_of(domi_stop_step step)
+static inline uint32_t domi_orders_of_step(domi_stop_step step)
 {
     return (uint32_t)step << 24;
 }
 
-static inline domi_stop_step domi_orders_step(uint32_t orders)
+static inline domi_stop_step domi_orders_get_step(uint32_t orders)
 {
     return (domi_stop_step)(orders >> 24);
 }
@@ -29,7 +29,7 @@ static inline domi_stop_step domi_orders_step(uint32_t orders)
 /* Returns the word of orders with its step of a stop replaced. */
 static inline uint32_t domi_orders_with_step(uint32_t orders, domi_stop_step step)
 {
-    return domi_orders_of(step) | (orders & DOMI_ORDERS_CHANGES);
+    return domi_orders_of_step(step) | (orders & DOMI_ORDERS_CHANGES);
 }
 
 /* Returns the word of orders with one more change of the configuration counted. No change has the

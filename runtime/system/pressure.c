@@ -145,7 +145,7 @@ static int64_t bytes_that_io_has_to_shed(const look *now, uint32_t own_level)
     if (own_level == DOMUS_MEMORY_NORMAL)
         return 0;
     return (int64_t)domi_bytes_subtract(domi_bytes_subtract(now->budget.own, now->spare),
-                                        domi_level_end_bytes(now->budget.marks.high) - 1);
+                                        domi_level_bytes_at_end(now->budget.marks.high) - 1);
 }
 
 /* Store the figures of a look where reports and other threads read them. */
@@ -161,9 +161,9 @@ static void publish_figures_of_look(domus_system *system, const look *now)
     set_counter_of_memory(&pressure->budget, now->budget.marks.high);
     set_counter_of_memory(&pressure->last_budget, now->budget.marks.critical);
     set_counter_of_memory(&pressure->queue_max,
-                          domi_budget_queue(now->budget.marks.high,
-                                            DOMI_LIVE(system, memory.queued_percent),
-                                            system->count));
+                          domi_bytes_queued_per_thread(now->budget.marks.high,
+                                                       DOMI_LIVE(system, memory.queued_percent),
+                                                       system->count));
 }
 
 /* Measure memory, and set the levels and figures. `wanted` is how many bytes are about to be
@@ -174,7 +174,7 @@ static void measure_memory_and_set_levels(domus_system *system, uint64_t wanted)
     domi_pressure *pressure = &system->pressure;
     domi_usage usage;
 
-    if (!domi_footprint_read(&pressure->footprint, high_percent / 2, &usage)) {
+    if (!domi_footprint_read_fullest_gauge(&pressure->footprint, high_percent / 2, &usage)) {
         set_levels_normal(pressure);
         return;
     }
@@ -183,13 +183,14 @@ static void measure_memory_and_set_levels(domus_system *system, uint64_t wanted)
     int64_t held = atomic_load_explicit(&pressure->meter.held, memory_order_relaxed) +
                    (int64_t)usage.socket_bytes;
     now.marks =
-        domi_marks_of(usage.limit, high_percent, DOMI_LIVE(system, memory.critical_percent));
-    now.budget = domi_budget_of(&usage, held, now.marks);
-    uint32_t level = domi_level_after(atomic_load_explicit(&pressure->level, memory_order_relaxed),
-                                      domi_bytes_subtract(now.used, now.spare), now.marks);
+        domi_marks_of_limit(usage.limit, high_percent, DOMI_LIVE(system, memory.critical_percent));
+    now.budget = domi_budget_of_used_memory(&usage, held, now.marks);
+    uint32_t level =
+        domi_level_that_follows(atomic_load_explicit(&pressure->level, memory_order_relaxed),
+                                domi_bytes_subtract(now.used, now.spare), now.marks);
     uint32_t own_level =
-        domi_level_after(atomic_load_explicit(&pressure->own_level, memory_order_relaxed),
-                         domi_bytes_subtract(now.budget.own, now.spare), now.budget.marks);
+        domi_level_that_follows(atomic_load_explicit(&pressure->own_level, memory_order_relaxed),
+                                domi_bytes_subtract(now.budget.own, now.spare), now.budget.marks);
     /* At the mark `scarce` slabs that are never trimmed stop growing, because they would take what
      * messages need. But foreign memory alone is no reason to stop them. */
     bool is_scarce = now.used >= mark_of_scarce_memory(now.limit, now.marks) &&
@@ -234,7 +235,7 @@ static void look_at_memory_while_growing(domi_meter *meter, size_t bytes)
         end_look_at_memory(pressure);
     }
     if (domi_thread_manager != NULL)
-        domi_manager_look_at_pressure(domi_thread_manager);
+        domi_manager_reread_memory_level(domi_thread_manager);
 }
 
 /* Set when the next look at memory is due. The library counts what it allocates at once, but the
@@ -244,23 +245,23 @@ static void look_at_memory_while_growing(domi_meter *meter, size_t bytes)
 static void set_time_of_next_look(domi_pressure *pressure, uint64_t interval_ns, uint64_t now_ns)
 {
     uint64_t used = domi_counter_read(&pressure->used);
-    uint64_t after_ns = domi_look_after(interval_ns, pressure->way,
-                                        domi_bytes_subtract(used, pressure->looked_used),
-                                        domi_bytes_subtract(now_ns, pressure->looked_ns));
+    uint64_t after_ns = domi_time_until_next_look(interval_ns, pressure->way,
+                                                  domi_bytes_subtract(used, pressure->looked_used),
+                                                  domi_bytes_subtract(now_ns, pressure->looked_ns));
 
     pressure->looked_ns = now_ns;
     pressure->looked_used = used;
     atomic_store_explicit(&pressure->next_ns, now_ns + after_ns, memory_order_relaxed);
 }
 
-void domi_pressure_look(domus_system *system)
+void domi_pressure_look_at_memory(domus_system *system)
 {
     domi_pressure *pressure = &system->pressure;
 
     if (!try_to_begin_look_at_memory(pressure))
         return;
     uint64_t now_ns = domi_clock_now(&system->clock);
-    domi_footprint_refresh(&pressure->footprint);
+    domi_footprint_read_limits_again(&pressure->footprint);
     measure_memory_and_set_levels(system, 0);
     set_time_of_next_look(pressure, DOMI_LIVE(system, memory.interval_ns), now_ns);
     /* After a shortage the heap is still trimmed for some time, so that memory which is freed at
@@ -292,7 +293,7 @@ static domus_memory_level read_level_of_memory(const _Atomic uint32_t *word)
 /* Read the levels of memory. acquire of `changes`: pairs with the release in
  * set_levels_and_count_changes(), so the levels that are read after it are those of this change or
  * of a later one. */
-uint32_t domi_pressure_read(const domi_manager *manager, domus_memory_change *ret_change)
+uint32_t domi_pressure_read_levels(const domi_manager *manager, domus_memory_change *ret_change)
 {
     const domi_pressure *pressure = &((const domus_system *)manager->system)->pressure;
     uint32_t number = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&pressure->changes,
@@ -321,7 +322,7 @@ static void wake_threads_that_watch_memory(domus_system *system)
     for (uint32_t i = 0; i < system->count; i++) {
         domi_manager *manager = &system->threads[i].manager;
 
-        /* This does what domi_manager_notify() does, but the calling thread need not have a
+        /* This does what domi_manager_notify_of_push() does, but the calling thread need not have a
          * manager. */
         if (domi_memory_is_watched(manager) && manager->hooks.wake != NULL &&
             domi_park_try_notify(&manager->park))
@@ -333,9 +334,9 @@ void domi_pressure_look_if_due(domus_system *system, uint32_t thread, uint64_t n
 {
     /* Relaxed: two threads may both find that a look is due, and then one of them looks. */
     if (now_ns >= atomic_load_explicit(&system->pressure.next_ns, memory_order_relaxed))
-        domi_pressure_look(system);
+        domi_pressure_look_at_memory(system);
     wake_threads_that_watch_memory(system);
-    domi_pressure_report(system, thread);
+    domi_pressure_report_in_log(system, thread);
 }
 
 void domi_pressure_init(domus_system *system)
@@ -350,7 +351,7 @@ void domi_pressure_init(domus_system *system)
     atomic_store_explicit(&pressure->next_ns, UINT64_MAX, memory_order_relaxed);
 }
 
-void domi_pressure_begin(domus_system *system)
+void domi_pressure_begin_to_measure(domus_system *system)
 {
     domi_pressure *pressure = &system->pressure;
 
@@ -363,7 +364,7 @@ void domi_pressure_begin(domus_system *system)
     atomic_store_explicit(&pressure->next_ns, 0, memory_order_relaxed);
 }
 
-void domi_pressure_end(domus_system *system)
+void domi_pressure_end_measuring(domus_system *system)
 {
     domi_pressure *pressure = &system->pressure;
 
@@ -377,7 +378,7 @@ void domi_pressure_end(domus_system *system)
     end_look_at_memory(pressure);
 }
 
-domi_io_pressure domi_pressure_for_io(const domi_pressure *pressure)
+domi_io_pressure domi_pressure_get_state_for_io(const domi_pressure *pressure)
 {
     uint32_t own_level = read_word_of_level(&pressure->own_level);
 

@@ -87,7 +87,7 @@ static void report_resets_for_memory(domus_system *system, uint32_t thread)
     pressure->shed_bytes_said = bytes;
 }
 
-void domi_pressure_report(domus_system *system, uint32_t thread)
+void domi_pressure_report_in_log(domus_system *system, uint32_t thread)
 {
     domi_pressure *pressure = &system->pressure;
     uint32_t before = atomic_load_explicit(&pressure->said, memory_order_relaxed);

@@ -8,11 +8,11 @@
 static void add_time_to_running_behaviour(const domus_system *system, domi_manager *manager,
                                           uint64_t passed_ns)
 {
-    const domus_behaviour *running = domi_manager_running(manager);
+    const domus_behaviour *running = domi_manager_running_behaviour(manager);
 
     if (running == NULL)
         return;
-    uint32_t number = domi_behaviours_find(&system->behaviours, running);
+    uint32_t number = domi_behaviours_find_number(&system->behaviours, running);
     domi_counter_add(&manager->tallies[number].run_ns, passed_ns);
 }
 
@@ -27,7 +27,7 @@ static void add_time_on_detached_threads(domus_system *system, uint64_t passed_n
     pthread_mutex_unlock(&system->mutex);
 }
 
-uint64_t domi_run_time_look(domus_system *system)
+uint64_t domi_run_time_take_look(domus_system *system)
 {
     domi_monitor *monitor = &system->monitor;
     uint64_t now_ns = domi_clock_now(&system->clock);
@@ -52,7 +52,7 @@ uint64_t domi_run_time_look(domus_system *system)
     return monitor->look_ns - now_ns;
 }
 
-void domi_run_time_forget(domus_system *system)
+void domi_run_time_forget_last_look(domus_system *system)
 {
     system->monitor.looked_ns = 0;
 }

@@ -36,8 +36,8 @@ void domi_stall_record_interrupted(void *thread_)
 {
     domi_thread *thread = thread_;
 
-    thread->stall.traced_queued = domi_thread_count_queued(thread);
-    thread->stall.traced_beat = domi_thread_beat(thread);
+    thread->stall.traced_queued = domi_thread_count_ready_houses(thread);
+    thread->stall.traced_beat = domi_thread_count_beats(thread);
 }
 
 /* Count the houses that have got messages from other threads since the stalled thread last took its
@@ -95,10 +95,10 @@ static void describe_handler_in_stall(const domi_stall *stall, char *text, size_
 static void describe_houses_behind_stall(domi_thread *thread, bool traced, char *text, size_t size)
 {
     uint32_t arrived = count_houses_with_arrivals(&thread->manager);
-    uint32_t count =
-        arrived + (traced ? thread->stall.traced_queued : domi_thread_read_published_depth(thread));
+    uint32_t count = arrived + (traced ? thread->stall.traced_queued
+                                       : domi_thread_read_published_ready_count(thread));
 
-    if (domi_thread_beat(thread) != thread->stall.beat)
+    if (domi_thread_count_beats(thread) != thread->stall.beat)
         snprintf(text, size, "it has just gone on");
     else
         snprintf(text, size, "%s%" PRIu32 " actors wait behind it",
@@ -115,14 +115,14 @@ static void log_backtrace_of_stall(domus_system *system, const domi_thread *thre
     bool addresses = DOMI_LIVE(system, log.addresses);
 
     for (uint32_t i = 0;
-         domi_backtrace_frame(&thread->stall.backtrace, i, addresses, text, sizeof text); i++)
+         domi_backtrace_write_frame(&thread->stall.backtrace, i, addresses, text, sizeof text); i++)
         domi_log_line(system, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE,
                       "thread %" PRIu32 " #%" PRIu32 " %s", thread->manager.index, i, text);
 }
 
 static uint64_t read_thread_cpu_ns(const domi_thread *thread)
 {
-    return domi_clock_cpu_ns((clockid_t)domi_counter_read(&thread->counters.cpu_clock));
+    return domi_clock_read_cpu_ns((clockid_t)domi_counter_read(&thread->counters.cpu_clock));
 }
 
 /* Write into `text` for how much of the stall the thread was on the CPU, which tells whether it
@@ -148,12 +148,12 @@ static void add_stall_to_history(domus_system *system, domi_thread *thread, bool
     domi_stall_record record = {.began_ns = stall->from_ns, .index = thread->manager.index};
 
     if (stall->behaviour != NULL)
-        domi_stall_record_name(record.behaviour, domi_behaviour_name(stall->behaviour));
+        domi_stall_record_set_name(record.behaviour, domi_behaviour_name(stall->behaviour));
     if (stall->behaviour != NULL && stall->type != NULL)
-        domi_stall_record_name(record.type, domi_type_name(stall->type));
+        domi_stall_record_set_name(record.type, domi_type_name(stall->type));
     if (traced)
-        domi_stall_record_trace(&record, &stall->backtrace);
-    stall->number = domi_stall_history_add(&system->stall_history, &system->clock, &record);
+        domi_stall_record_set_frames(&record, &stall->backtrace);
+    stall->number = domi_stall_history_add_stall(&system->stall_history, &system->clock, &record);
 }
 
 /* Report a stall of a thread in the log and the history; called once for each stall, while it goes
@@ -175,8 +175,8 @@ static void report_stall_of_thread(domus_system *system, domi_thread *thread, ui
     if (traced)
         log_backtrace_of_stall(system, thread);
     add_stall_to_history(system, thread, traced);
-    domi_backtrace_drop(&stall->backtrace);
-    domi_stall_trace_write(system, now_ns);
+    domi_backtrace_drop_or_withdraw(&stall->backtrace);
+    domi_stall_trace_write_file(system, now_ns);
 }
 
 /* --- one thread ------------------------------------------------------------------------------- */
@@ -184,7 +184,7 @@ static void report_stall_of_thread(domus_system *system, domi_thread *thread, ui
 /* True if the thread sleeps, or is at a place of its loop where it may stay without a beat. */
 static bool is_thread_at_rest(const domi_thread *thread, const domus_behaviour *running)
 {
-    uint32_t park = domi_park_peek(&thread->manager.park);
+    uint32_t park = domi_park_read_word(&thread->manager.park);
 
     if (domi_counter_read(&thread->counters.stamp_ns) == 0)
         return true;
@@ -222,9 +222,9 @@ static void end_stall_of_thread(domus_system *system, domi_thread *thread, uint6
         stall->no_trace = stall->no_trace != 0 ? stall->no_trace : -EAGAIN;
         report_stall_of_thread(system, thread, now_ns, false);
     }
-    domi_stall_history_end(&system->stall_history, stall->number, length_ns);
+    domi_stall_history_end_stall(&system->stall_history, stall->number, length_ns);
     stall->number = 0;
-    domi_stall_counts_end(&stall->counts, length_ns);
+    domi_stall_counts_add_length(&stall->counts, length_ns);
 }
 
 /* Ask a stalled thread for a backtrace. Returns 0 if it was asked, otherwise a negative errno (see
@@ -240,8 +240,8 @@ static int ask_thread_for_backtrace(domus_system *system, domi_thread *thread, u
         *bound = (domi_stall_bound){.second = second};
     if (bound->count >= DOMI_STALL_TRACES_MAX)
         return -ENOBUFS;
-    int result = domi_backtrace_request(&thread->stall.backtrace, thread->pthread,
-                                        (int)system->config.stall.signal);
+    int result = domi_backtrace_request_of_thread(&thread->stall.backtrace, thread->pthread,
+                                                  (int)system->config.stall.signal);
     bound->count += result == 0;
     return result;
 }
@@ -260,13 +260,13 @@ static void show_stall_in_trace(domi_thread *thread)
 
     if (recorder == NULL)
         return;
-    uint64_t begin_ns = domi_recorder_last_ns(recorder);
+    uint64_t begin_ns = domi_recorder_end_of_newest_record(recorder);
     if (begin_ns < stall->from_ns)
         begin_ns = stall->from_ns;
     if (begin_ns < stamp_ns && stamp_ns <= stall->found_ns)
         begin_ns = stamp_ns;
-    domi_recorder_begin(recorder, DOMI_RECORD_STALL, begin_ns, stall->behaviour,
-                        (uintptr_t)stall->type);
+    domi_recorder_note_begin_of_thing(recorder, DOMI_RECORD_STALL, begin_ns, stall->behaviour,
+                                      (uintptr_t)stall->type);
 }
 
 static void count_stall_and_ask_for_backtrace(domus_system *system, domi_thread *thread,
@@ -274,16 +274,16 @@ static void count_stall_and_ask_for_backtrace(domus_system *system, domi_thread 
 {
     domi_stall *stall = &thread->stall;
 
-    stall->behaviour = domi_manager_running(&thread->manager);
-    stall->type = domi_manager_handling(&thread->manager);
-    if (domi_thread_beat(thread) != stall->beat)
+    stall->behaviour = domi_manager_running_behaviour(&thread->manager);
+    stall->type = domi_manager_handled_type(&thread->manager);
+    if (domi_thread_count_beats(thread) != stall->beat)
         return; /* the thread is in another run by now, and the next look decides about that */
     domi_counter_add(&stall->counts.count, 1);
     DOMI_PROBE_4(stall, thread->manager.index, stall->behaviour, stall->type, stall->from_ns);
     stall->stage = DOMI_STALL_FOUND;
     stall->found_ns = now_ns;
     show_stall_in_trace(thread);
-    domi_backtrace_drop(&stall->backtrace);
+    domi_backtrace_drop_or_withdraw(&stall->backtrace);
     stall->no_trace = ask_thread_for_backtrace(system, thread, now_ns);
     if (stall->no_trace != 0)
         report_stall_of_thread(system, thread, now_ns, false);
@@ -320,8 +320,8 @@ static uint64_t look_at_thread_for_stall(domus_system *system, domi_thread *thre
     domi_stall *stall = &thread->stall;
     /* the clock is read before the beat, so a run is never taken for longer than it is */
     uint64_t now_ns = domi_clock_now(&system->clock);
-    const domus_behaviour *running = domi_manager_running(&thread->manager);
-    uint64_t beat = is_thread_at_rest(thread, running) ? NO_BEAT : domi_thread_beat(thread);
+    const domus_behaviour *running = domi_manager_running_behaviour(&thread->manager);
+    uint64_t beat = is_thread_at_rest(thread, running) ? NO_BEAT : domi_thread_count_beats(thread);
 
     if (beat != stall->beat || beat == NO_BEAT) {
         if (stall->stage != DOMI_STALL_NONE)
@@ -341,7 +341,7 @@ static uint64_t look_at_thread_for_stall(domus_system *system, domi_thread *thre
 
 /* --- all threads ------------------------------------------------------------------------------ */
 
-void domi_stalls_forget(domus_system *system)
+void domi_stalls_forget_last_looks(domus_system *system)
 {
     for (uint32_t i = 0; i < system->count; i++) {
         domi_stall *stall = &system->threads[i].stall;
@@ -374,7 +374,7 @@ static void end_all_stalls(domus_system *system)
     }
 }
 
-uint64_t domi_stalls_look(domus_system *system)
+uint64_t domi_stalls_look_at_all_threads(domus_system *system)
 {
     uint64_t often_ns = DOMI_LIVE(system, stall.threshold_ns) / 4;
 

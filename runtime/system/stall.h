@@ -20,10 +20,10 @@ struct domus_system;
 
 /* Forget the last looks for stalls, because after the monitor's sleep they do not tell whether a
  * run went on. */
-void domi_stalls_forget(struct domus_system *system);
+void domi_stalls_forget_last_looks(struct domus_system *system);
 
 /* Look at every thread for a stall. Returns the nanoseconds until the next look. */
-uint64_t domi_stalls_look(struct domus_system *system);
+uint64_t domi_stalls_look_at_all_threads(struct domus_system *system);
 
 /* True if a stall was found that is not known to be over. */
 bool domi_stalls_is_any_open(const struct domus_system *system);

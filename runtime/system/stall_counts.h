@@ -17,7 +17,7 @@ typedef struct domi_stall_counts {
 
 /* Count the length of a stall of a thread or runner that is over; the stall itself was counted when
  * it was found. */
-static inline void domi_stall_counts_end(domi_stall_counts *counts, uint64_t length_ns)
+static inline void domi_stall_counts_add_length(domi_stall_counts *counts, uint64_t length_ns)
 {
     uint32_t place = 0;
 

@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
-void domi_stall_record_name(char into[DOMUS_STALL_NAME_SIZE], const char *name)
+void domi_stall_record_set_name(char into[DOMUS_STALL_NAME_SIZE], const char *name)
 {
     snprintf(into, DOMUS_STALL_NAME_SIZE, "%s", name != NULL ? name : "");
 }
 
-void domi_stall_record_trace(domi_stall_record *record, const domi_backtrace *trace)
+void domi_stall_record_set_frames(domi_stall_record *record, const domi_backtrace *trace)
 {
     uint32_t count = trace->count > trace->first ? trace->count - trace->first : 0;
 
@@ -20,10 +20,10 @@ void domi_stall_record_trace(domi_stall_record *record, const domi_backtrace *tr
     memcpy(record->frames, trace->frames + trace->first, record->count * sizeof record->frames[0]);
 }
 
-uint64_t domi_stall_history_add(domi_stall_history *history, const domi_clock *clock,
-                                const domi_stall_record *record)
+uint64_t domi_stall_history_add_stall(domi_stall_history *history, const domi_clock *clock,
+                                      const domi_stall_record *record)
 {
-    uint64_t utc_ns = domi_clock_utc_ns() - (domi_clock_now(clock) - record->began_ns);
+    uint64_t utc_ns = domi_clock_read_utc_ns() - (domi_clock_now(clock) - record->began_ns);
 
     pthread_mutex_lock(&history->mutex);
     uint64_t number = ++history->count;
@@ -36,7 +36,7 @@ uint64_t domi_stall_history_add(domi_stall_history *history, const domi_clock *c
     return number;
 }
 
-void domi_stall_history_end(domi_stall_history *history, uint64_t number, uint64_t length_ns)
+void domi_stall_history_end_stall(domi_stall_history *history, uint64_t number, uint64_t length_ns)
 {
     domi_stall_record *kept = &history->records[number % DOMUS_STALLS_KEPT];
 
@@ -46,8 +46,8 @@ void domi_stall_history_end(domi_stall_history *history, uint64_t number, uint64
     pthread_mutex_unlock(&history->mutex);
 }
 
-uint32_t domi_stall_history_copy(domi_stall_history *history, domi_stall_record *into,
-                                 uint32_t room)
+uint32_t domi_stall_history_copy_newest(domi_stall_history *history, domi_stall_record *into,
+                                        uint32_t room)
 {
     pthread_mutex_lock(&history->mutex);
     uint64_t count = history->count < room ? history->count : room;

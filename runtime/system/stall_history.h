@@ -38,23 +38,23 @@ typedef struct domi_stall_history {
 } domi_stall_history;
 
 /* Copy the name of a behaviour or type into the record of a stall; NULL becomes "". */
-void domi_stall_record_name(char into[DOMUS_STALL_NAME_SIZE], const char *name);
+void domi_stall_record_set_name(char into[DOMUS_STALL_NAME_SIZE], const char *name);
 
 /* Copy the frames of a complete backtrace into the record of a stall. */
-void domi_stall_record_trace(domi_stall_record *record, const domi_backtrace *trace);
+void domi_stall_record_set_frames(domi_stall_record *record, const domi_backtrace *trace);
 
 /* Keep the record of a stall that goes on, in place of the oldest record. `record` says which
  * thread stalls and when that began on `clock`. Returns the number of the stall. */
-uint64_t domi_stall_history_add(domi_stall_history *history, const domi_clock *clock,
-                                const domi_stall_record *record);
+uint64_t domi_stall_history_add_stall(domi_stall_history *history, const domi_clock *clock,
+                                      const domi_stall_record *record);
 
 /* Complete the record of a stall that is over, in the history. Nothing happens if the record is not
  * kept any more, or `number` is 0. */
-void domi_stall_history_end(domi_stall_history *history, uint64_t number, uint64_t length_ns);
+void domi_stall_history_end_stall(domi_stall_history *history, uint64_t number, uint64_t length_ns);
 
 /* Copy the newest records of stalls, at most `room`, the oldest of them first. Returns how many
  * were copied. */
-uint32_t domi_stall_history_copy(domi_stall_history *history, domi_stall_record *into,
-                                 uint32_t room);
+uint32_t domi_stall_history_copy_newest(domi_stall_history *history, domi_stall_record *into,
+                                        uint32_t room);
 
 #endif

@@ -24,7 +24,7 @@ static int write_packets_to_file(void *file_, const void *bytes, size_t length)
     if (length > file->left)
         return -EFBIG;
     file->left -= length;
-    return domi_write_all(file->fd, bytes, length);
+    return domi_write_all_bytes(file->fd, bytes, length);
 }
 
 static bool is_trace_wanted(const domus_system *system, uint64_t now_ns)
@@ -39,7 +39,7 @@ static bool is_trace_wanted(const domus_system *system, uint64_t now_ns)
            (last_ns == 0 || now_ns - last_ns >= DOMI_STALL_TRACE_EVERY_NS);
 }
 
-void domi_stall_trace_write(domus_system *system, uint64_t now_ns)
+void domi_stall_trace_write_file(domus_system *system, uint64_t now_ns)
 {
     const char *path = system->config.profile.stall_file;
     uint64_t since_ns =

@@ -17,6 +17,6 @@ struct domus_system;
 /* Write the trace of a stall into the file of profile.stallFile, and log that. Nothing is written
  * without that key, while spans are not recorded, or if the last file was written just now. Called
  * by the monitor, which looks at nothing else meanwhile. */
-void domi_stall_trace_write(struct domus_system *system, uint64_t now_ns);
+void domi_stall_trace_write_file(struct domus_system *system, uint64_t now_ns);
 
 #endif

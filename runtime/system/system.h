@@ -221,7 +221,8 @@ struct domus_system {
     _Atomic uint32_t log_level;
     /* limits the log lines of threads that are not the system's */
     domi_log_bound log_bound;
-    /* fork number of the process (domi_fork_number()) that has made or started the system */
+    /* fork number of the process (domi_fork_number_of_process()) that has made or started the
+     * system */
     _Atomic uint32_t started_under;
 
     /* The threads of detached actors and the seats; the fields are under `mutex`. */
@@ -269,7 +270,7 @@ static inline bool domi_system_is_forked(const domus_system *system)
 {
     /* Relaxed: the fork number changes only in a forked child, before it has a second thread. */
     return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&system->started_under,
-                                memory_order_relaxed) != domi_fork_number();
+                                memory_order_relaxed) != domi_fork_number_of_process();
 }
 
 /* End the process with an error if it is a forked child. This is checked before a ring is entered,
@@ -282,9 +283,10 @@ static inline void domi_system_check_not_forked(const domus_system *system)
 
 /* Returns the step of a stop that the system wants its threads to begin. Any thread may call
  * this. */
-static inline domi_stop_step domi_system_read_step(const domus_system *system, memory_order order)
+static inline domi_stop_step domi_system_read_stop_step(const domus_system *system,
+                                                        memory_order order)
 {
-    return domi_orders_step(
+    return domi_orders_get_step(
         atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&system->orders, order));
 }
 

@@ -90,7 +90,7 @@ typedef struct domi_stall {
     /* How far the monitor has come with the thread's present stall. Only the monitor uses this
      * field and the following ones. */
     domi_stall_stage stage;
-    /* count of the thread's beats (domi_thread_beat()) at the monitor's last look */
+    /* count of the thread's beats (domi_thread_count_beats()) at the monitor's last look */
     uint64_t beat;
     uint64_t looked_ns;    /* time of the monitor's last look; 0: the monitor has slept since */
     uint64_t from_ns;      /* time before the present run began, or just at its begin */
@@ -109,7 +109,7 @@ typedef struct domi_stall {
 
     domi_backtrace backtrace; /* backtrace of the thread in its present stall */
     /* The thread's signal handler writes the next two fields, together with the backtrace. */
-    /* count of the thread's beats (domi_thread_beat()) when the backtrace was taken */
+    /* count of the thread's beats (domi_thread_count_beats()) when the backtrace was taken */
     uint64_t traced_beat;
     uint32_t traced_queued; /* number of houses that were ready when the backtrace was taken */
 } domi_stall;
@@ -259,7 +259,7 @@ void domi_thread_record_span(domi_thread *thread, domi_span span, uint64_t now_n
 
 /* Read the clock, stamp the thread with the time, and add the time since the last stamp to
  * `span`. */
-static inline void domi_thread_stamp(domi_thread *thread, domi_span span)
+static inline void domi_thread_stamp_time(domi_thread *thread, domi_span span)
 {
     domi_thread_counters *counters = &thread->counters;
 
@@ -283,7 +283,7 @@ static inline void domi_thread_stamp(domi_thread *thread, domi_span span)
 }
 
 /* Mark the thread's newest stamp: from it to the next stamp the thread sleeps. */
-static inline void domi_thread_stamp_asleep(domi_thread *thread)
+static inline void domi_thread_mark_stamp_as_asleep(domi_thread *thread)
 {
     atomic_store_explicit(&thread->counters.stamp_ns, thread->stamp_ns | DOMI_STAMP_ASLEEP,
                           memory_order_release);
@@ -291,15 +291,15 @@ static inline void domi_thread_stamp_asleep(domi_thread *thread)
 
 /* Returns a number that grows with everything that the thread does, but not within one run. Any
  * thread may call this. */
-uint64_t domi_thread_beat(const domi_thread *thread);
+uint64_t domi_thread_count_beats(const domi_thread *thread);
 
 /* Returns how many state actors of the thread are ready, as it has published that last. Any thread
  * may call this. */
-uint32_t domi_thread_read_published_depth(const domi_thread *thread);
+uint32_t domi_thread_read_published_ready_count(const domi_thread *thread);
 
 /* Returns how many houses of the thread are ready now. Only the thread itself calls this, also
  * within a signal handler. */
-uint32_t domi_thread_count_queued(const domi_thread *thread);
+uint32_t domi_thread_count_ready_houses(const domi_thread *thread);
 
 /* Returns the step of a stop that the thread has begun. The caller then also sees what the thread
  * did when it began the step. Any thread may call this. */
@@ -307,11 +307,11 @@ domi_stop_step domi_thread_read_stop_step(const domi_thread *thread);
 
 /* Returns whether the thread has to leave its loop, because the stop has come to its last step.
  * Called by the thread itself. */
-static inline bool domi_thread_is_at_end(const domi_thread *thread)
+static inline bool domi_thread_has_to_leave_loop(const domi_thread *thread)
 {
     /* Relaxed: only the thread itself writes this word. */
     return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&thread->orders,
-                                memory_order_relaxed) >= domi_orders_of(DOMI_STOP_END);
+                                memory_order_relaxed) >= domi_orders_of_step(DOMI_STOP_END);
 }
 
 #endif

@@ -60,7 +60,7 @@ int domus_datagram_peer_open(domus_testkit *kit, const char *at, const char *to,
                              domus_datagram_peer **ret_peer)
 {
     domi_net_socket *socket = NULL;
-    int result = domi_peer_prepare_act(kit);
+    int result = domi_peer_move_network_time_to_kit(kit);
 
     if (result == 0)
         result = open_socket_of_datagram_peer(kit, at, to, &socket);
@@ -105,7 +105,7 @@ void domi_datagram_peers_free(domus_testkit *kit)
 int domus_datagram_peer_send(domus_datagram_peer *peer, const domus_endpoint *to, const void *data,
                              size_t size)
 {
-    int result = domi_peer_prepare_act(peer->kit);
+    int result = domi_peer_move_network_time_to_kit(peer->kit);
 
     if (result != 0)
         return result;
@@ -146,7 +146,7 @@ void domus_datagram_peer_pause(domus_datagram_peer *peer)
 void domus_datagram_peer_resume(domus_datagram_peer *peer)
 {
     peer->is_paused = false;
-    if (peer->socket != NULL && domi_peer_prepare_act(peer->kit) == 0)
+    if (peer->socket != NULL && domi_peer_move_network_time_to_kit(peer->kit) == 0)
         receive_arrived_datagrams(peer->socket);
 }
 
@@ -154,7 +154,7 @@ void domus_datagram_peer_close(domus_datagram_peer *peer)
 {
     domi_net_socket *socket = peer->socket;
 
-    if (socket == NULL || domi_peer_prepare_act(peer->kit) != 0)
+    if (socket == NULL || domi_peer_move_network_time_to_kit(peer->kit) != 0)
         return;
     peer->socket = NULL;
     domi_net_socket_close(socket);
@@ -202,7 +202,7 @@ static int take_error_of_peer(domus_datagram_peer *peer)
 int domus_datagram_peer_expect(domus_datagram_peer *peer, const void *data, size_t size,
                                uint64_t within_ns)
 {
-    int result = domi_peer_run_until(peer->kit, has_datagram_or_ended, peer, within_ns);
+    int result = domi_peer_take_steps_until(peer->kit, has_datagram_or_ended, peer, within_ns);
     const domi_net_datagram *datagram = peer->got.head;
     char what[DOMI_PEER_TEXT_MAX];
 
@@ -220,7 +220,7 @@ int domus_datagram_peer_expect(domus_datagram_peer *peer, const void *data, size
 
 int domus_datagram_peer_expect_nothing(domus_datagram_peer *peer, uint64_t within_ns)
 {
-    int result = domi_peer_run_until(peer->kit, has_datagram_or_ended, peer, within_ns);
+    int result = domi_peer_take_steps_until(peer->kit, has_datagram_or_ended, peer, within_ns);
 
     if (result == -ETIME)
         return 0;

@@ -101,7 +101,7 @@ int domus_probe_expect(domus_probe *probe, const domus_type *type, uint64_t with
     if (result != 0)
         return result;
     if (ret_payload == NULL)
-        domi_parcel_release(probe->came.head);
+        domi_parcel_release_payload(probe->came.head);
     else if (type->size != 0)
         memcpy(ret_payload, probe->came.head->payload, type->size);
     remove_expected_parcel(probe);

@@ -11,7 +11,7 @@
 
 /* Take one step of a thread or runner of the kit, which is drawn at random. Returns false if none
  * has anything to do. */
-bool domi_testkit_step(domus_testkit *kit);
+bool domi_testkit_take_step(domus_testkit *kit);
 
 /* Take steps, and move the time to `until_ns` at most, until nothing is left to do or `is_done`
  * (may be NULL) returns true.
@@ -24,11 +24,11 @@ int domi_testkit_run_until(domus_testkit *kit, bool (*is_done)(const void *conte
 
 /* Returns the time at which the next timer of a thread or event of the network is due; UINT64_MAX:
  * never. Called only when no step can be taken. */
-uint64_t domi_testkit_due_ns(const domus_testkit *kit);
+uint64_t domi_testkit_time_of_next_event(const domus_testkit *kit);
 
 /* Prepare the simulated thread of `manager` for something that the test does between steps: if the
  * thread sleeps, it is woken and gets the kit's present time. */
-void domi_testkit_prepare_thread(domus_testkit *kit, const domi_manager *manager);
+void domi_testkit_wake_thread_for_test(domus_testkit *kit, const domi_manager *manager);
 
 /* The functions of runtime that the managers of simulated threads call. */
 extern const domi_runtime_hooks domi_hooks_of_testkit;
@@ -55,7 +55,7 @@ bool domi_kit_can_runner_step(const domus_testkit *kit, uint32_t index, uint64_t
 void domi_kit_take_runner_step(domus_testkit *kit, uint32_t index);
 
 /* Returns the time at which the next timer of any pool is due; UINT64_MAX: never. */
-uint64_t domi_kit_get_runners_due_ns(const domus_testkit *kit);
+uint64_t domi_kit_time_of_next_pool_timer(const domus_testkit *kit);
 
 /* True if all simulated runners have left their loops. */
 bool domi_kit_runners_have_left(const domus_testkit *kit);
@@ -65,7 +65,7 @@ bool domi_kit_runners_have_left(const domus_testkit *kit);
 /* Parcels, which are the messages that a probe has received (kit.h), and the end of a probe. The
  * functions for users are in domus/testkit.h. */
 
-static inline void domi_parcel_release(domi_parcel *parcel)
+static inline void domi_parcel_release_payload(domi_parcel *parcel)
 {
     if (parcel->owns && parcel->type->release != NULL)
         parcel->type->release(parcel->payload);

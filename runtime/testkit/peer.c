@@ -16,11 +16,11 @@
 #define READ_BYTES  4096u /* most bytes that a peer reads from its socket at a time */
 #define BYTES_FIRST 256u  /* size in bytes of the first memory of a peer's buffer */
 
-int domi_peer_prepare_act(domus_testkit *kit)
+int domi_peer_move_network_time_to_kit(domus_testkit *kit)
 {
     if (kit->stepping)
         return -EBUSY;
-    domi_net_advance(kit->net, domi_clock_now(&kit->system->clock));
+    domi_net_advance_time(kit->net, domi_clock_now(&kit->system->clock));
     return 0;
 }
 
@@ -120,7 +120,7 @@ static void read_and_send_as_far_as_possible(domus_peer *peer)
     if (domi_peer_bytes_count(&peer->out) != 0 || !peer->is_finished)
         return;
     if (!socket->is_dead && socket->state == DOMI_NET_CONNECTED)
-        domi_net_finish_stream(socket->connection, socket->side);
+        domi_net_finish_stream_of_side(socket->connection, socket->side);
     if (peer->closes)
         close_socket_of_peer(peer);
 }
@@ -156,7 +156,7 @@ static void set_connection_of_peer(domus_peer *peer)
     peer->side = peer->socket->side;
 }
 
-int domi_peer_make_accepted(domus_testkit *kit, domi_net_socket *socket, domus_peer **ret_peer)
+int domi_peer_make_for_accepted(domus_testkit *kit, domi_net_socket *socket, domus_peer **ret_peer)
 {
     domus_peer *peer = make_peer_of_socket(kit, socket);
 
@@ -180,7 +180,7 @@ int domi_peer_make_socket(domus_testkit *kit, uint16_t family, domi_net_state st
     if (socket == NULL)
         return -ENOMEM;
     socket->state = (uint8_t)state;
-    int result = from != NULL ? domi_net_bind(socket, &own) : 0;
+    int result = from != NULL ? domi_net_bind_socket(socket, &own) : 0;
     if (result != 0) {
         domi_net_socket_free(socket);
         return result;
@@ -201,7 +201,7 @@ int domus_peer_connect(domus_testkit *kit, const char *to, const char *from, dom
 {
     domi_net_socket *socket = NULL;
     domus_endpoint at;
-    int result = domi_peer_prepare_act(kit);
+    int result = domi_peer_move_network_time_to_kit(kit);
 
     if (result == 0 && domus_endpoint_parse(to, &at) != 0)
         result = -EINVAL;
@@ -231,7 +231,7 @@ int domus_peer_listen(domus_testkit *kit, const char *at, uint32_t backlog,
 {
     domus_endpoint endpoint;
     domi_net_socket *socket = NULL;
-    int result = domi_peer_prepare_act(kit);
+    int result = domi_peer_move_network_time_to_kit(kit);
 
     if (result == 0 && domus_endpoint_parse(at, &endpoint) != 0)
         result = -EINVAL;
@@ -259,7 +259,7 @@ domus_endpoint domus_peer_listener_endpoint(const domus_peer_listener *listener)
 
 void domus_peer_listener_close(domus_peer_listener *listener)
 {
-    if (listener->socket == NULL || domi_peer_prepare_act(listener->kit) != 0)
+    if (listener->socket == NULL || domi_peer_move_network_time_to_kit(listener->kit) != 0)
         return;
     domi_net_socket_close(listener->socket);
     listener->socket = NULL;
@@ -291,7 +291,7 @@ void domi_kit_peers_free(domus_testkit *kit)
 
 int domus_peer_send(domus_peer *peer, const void *data, size_t size)
 {
-    int result = domi_peer_prepare_act(peer->kit);
+    int result = domi_peer_move_network_time_to_kit(peer->kit);
 
     if (result != 0)
         return result;
@@ -307,7 +307,7 @@ int domus_peer_send(domus_peer *peer, const void *data, size_t size)
  * socket after that. */
 static void finish_stream_of_peer(domus_peer *peer, bool closes)
 {
-    if (domi_peer_prepare_act(peer->kit) != 0 || peer->socket == NULL)
+    if (domi_peer_move_network_time_to_kit(peer->kit) != 0 || peer->socket == NULL)
         return;
     peer->is_finished = true;
     peer->closes |= closes;
@@ -327,7 +327,7 @@ void domus_peer_close(domus_peer *peer)
 
 void domus_peer_reset(domus_peer *peer)
 {
-    if (domi_peer_prepare_act(peer->kit) != 0 || peer->socket == NULL)
+    if (domi_peer_move_network_time_to_kit(peer->kit) != 0 || peer->socket == NULL)
         return;
     peer->out.begin = peer->out.end = 0;
     peer->is_finished = true;
@@ -343,19 +343,19 @@ void domus_peer_pause(domus_peer *peer)
 void domus_peer_resume(domus_peer *peer)
 {
     peer->is_paused = false;
-    if (domi_peer_prepare_act(peer->kit) == 0)
+    if (domi_peer_move_network_time_to_kit(peer->kit) == 0)
         read_and_send_as_far_as_possible(peer);
 }
 
 void domus_peer_hold(domus_peer *peer)
 {
-    if (peer->connection != NULL && domi_peer_prepare_act(peer->kit) == 0)
+    if (peer->connection != NULL && domi_peer_move_network_time_to_kit(peer->kit) == 0)
         peer->connection->is_held = true;
 }
 
 void domus_peer_release(domus_peer *peer)
 {
-    if (peer->connection == NULL || domi_peer_prepare_act(peer->kit) != 0)
+    if (peer->connection == NULL || domi_peer_move_network_time_to_kit(peer->kit) != 0)
         return;
     peer->connection->is_held = false;
     if (!domi_net_is_connection_blocked(peer->connection))
@@ -448,7 +448,7 @@ static bool are_faults_of_network_valid(const domus_net_faults *faults)
 int domus_testkit_net_set(domus_testkit *kit, const domus_net_faults *faults)
 {
     static const domus_net_faults none = {0};
-    int result = domi_peer_prepare_act(kit);
+    int result = domi_peer_move_network_time_to_kit(kit);
 
     if (result != 0)
         return result;
@@ -474,14 +474,14 @@ domus_net_datagrams domus_testkit_net_datagrams(const domus_testkit *kit)
 {
     domus_net_datagrams datagrams = kit->net->datagrams;
 
-    datagrams.in_flight = domi_net_datagrams_in_flight(kit->net);
+    datagrams.in_flight = domi_net_count_datagrams_in_flight(kit->net);
     return datagrams;
 }
 
 int domus_testkit_net_part(domus_testkit *kit, const domus_endpoint *one,
                            const domus_endpoint *other, bool broken)
 {
-    int result = domi_peer_prepare_act(kit);
+    int result = domi_peer_move_network_time_to_kit(kit);
 
     return result == 0 ? domi_net_set_link_broken(kit->net, one, other, broken) : result;
 }

@@ -61,13 +61,13 @@ struct domus_peer_listener {
 
 /* Prepare the network for something that the test does between steps: move the network's time to
  * the kit's. Returns 0; -EBUSY in a step. */
-int domi_peer_prepare_act(domus_testkit *kit);
+int domi_peer_move_network_time_to_kit(domus_testkit *kit);
 
 /* Take steps of the kit until `is_done` returns true or `within_ns` has passed. Returns 0 when
  * `is_done` returned true; -ETIME when the time has passed; -EBUSY; -ENOMEM; -ETIMEDOUT as
  * domus_testkit_run() does. */
-int domi_peer_run_until(domus_testkit *kit, bool (*is_done)(const void *), const void *context,
-                        uint64_t within_ns);
+int domi_peer_take_steps_until(domus_testkit *kit, bool (*is_done)(const void *),
+                               const void *context, uint64_t within_ns);
 
 #define DOMI_PEER_SHOWN_MAX 40u /* most of the received bytes that an error text shows */
 /* most bytes of an error text's part with DOMI_PEER_SHOWN_MAX bytes, escaped */
@@ -86,7 +86,7 @@ int domi_peer_make_socket(domus_testkit *kit, uint16_t family, domi_net_state st
 int domi_peer_write_error(domus_testkit *kit, const char *what, const char *where, int result);
 
 /* Make a peer for a connection that a test's listener has accepted. Returns 0; -ENOMEM. */
-int domi_peer_make_accepted(domus_testkit *kit, domi_net_socket *socket, domus_peer **ret_peer);
+int domi_peer_make_for_accepted(domus_testkit *kit, domi_net_socket *socket, domus_peer **ret_peer);
 
 /* Free all peers, listeners and datagram peers of a kit. */
 void domi_kit_peers_free(domus_testkit *kit);

@@ -16,10 +16,10 @@ typedef struct expected {
     size_t size;            /* number of bytes that the test expects */
 } expected;
 
-int domi_peer_run_until(domus_testkit *kit, bool (*is_done)(const void *), const void *context,
-                        uint64_t within_ns)
+int domi_peer_take_steps_until(domus_testkit *kit, bool (*is_done)(const void *),
+                               const void *context, uint64_t within_ns)
 {
-    int result = domi_peer_prepare_act(kit);
+    int result = domi_peer_move_network_time_to_kit(kit);
 
     if (result != 0)
         return result;
@@ -98,8 +98,8 @@ static bool have_expected_bytes_come_or_failed(const void *expect_)
 int domus_peer_expect(domus_peer *peer, const void *data, size_t size, uint64_t within_ns)
 {
     const expected expect = {.peer = peer, .data = data, .size = size};
-    int result =
-        domi_peer_run_until(peer->kit, have_expected_bytes_come_or_failed, &expect, within_ns);
+    int result = domi_peer_take_steps_until(peer->kit, have_expected_bytes_come_or_failed, &expect,
+                                            within_ns);
     char what[4 * DOMI_PEER_SHOWN_MAX + 32];
     size_t equal = count_expected_bytes(&expect);
 
@@ -127,7 +127,7 @@ static bool has_connect_of_peer_ended(const void *peer_)
 
 int domus_peer_expect_connected(domus_peer *peer, uint64_t within_ns)
 {
-    int result = domi_peer_run_until(peer->kit, has_connect_of_peer_ended, peer, within_ns);
+    int result = domi_peer_take_steps_until(peer->kit, has_connect_of_peer_ended, peer, within_ns);
 
     if (result == -ETIME)
         return write_error_of_expectation(peer, "to be connected", -ETIMEDOUT);
@@ -146,7 +146,7 @@ static bool has_peer_bytes_or_ended(const void *peer_)
 
 int domus_peer_expect_end(domus_peer *peer, uint64_t within_ns)
 {
-    int result = domi_peer_run_until(peer->kit, has_peer_bytes_or_ended, peer, within_ns);
+    int result = domi_peer_take_steps_until(peer->kit, has_peer_bytes_or_ended, peer, within_ns);
 
     if (result != 0 && result != -ETIME)
         return result;
@@ -165,7 +165,7 @@ static bool has_stream_of_peer_ended(const void *peer)
 
 int domus_peer_expect_reset(domus_peer *peer, uint64_t within_ns)
 {
-    int result = domi_peer_run_until(peer->kit, has_stream_of_peer_ended, peer, within_ns);
+    int result = domi_peer_take_steps_until(peer->kit, has_stream_of_peer_ended, peer, within_ns);
 
     if (result != 0 && result != -ETIME)
         return result;
@@ -176,7 +176,7 @@ int domus_peer_expect_reset(domus_peer *peer, uint64_t within_ns)
 
 int domus_peer_expect_nothing(domus_peer *peer, uint64_t within_ns)
 {
-    int result = domi_peer_run_until(peer->kit, has_peer_bytes_or_ended, peer, within_ns);
+    int result = domi_peer_take_steps_until(peer->kit, has_peer_bytes_or_ended, peer, within_ns);
 
     if (result == -ETIME)
         return 0;
@@ -192,7 +192,8 @@ static bool has_listener_a_connection(const void *listener_)
 
 int domus_peer_accept(domus_peer_listener *listener, uint64_t within_ns, domus_peer **ret_peer)
 {
-    int result = domi_peer_run_until(listener->kit, has_listener_a_connection, listener, within_ns);
+    int result =
+        domi_peer_take_steps_until(listener->kit, has_listener_a_connection, listener, within_ns);
 
     if (result == -ETIME || (result == 0 && listener->socket == NULL)) {
         snprintf(listener->kit->error, sizeof listener->kit->error,
@@ -201,6 +202,6 @@ int domus_peer_accept(domus_peer_listener *listener, uint64_t within_ns, domus_p
     }
     if (result != 0)
         return result;
-    return domi_peer_make_accepted(listener->kit, domi_net_socket_accept(listener->socket),
-                                   ret_peer);
+    return domi_peer_make_for_accepted(listener->kit, domi_net_socket_accept(listener->socket),
+                                       ret_peer);
 }

@@ -107,7 +107,7 @@ void domi_probe_free(domus_probe *probe)
     while (probe->came.head != NULL) {
         domi_parcel *one = domi_parcels_take(&probe->came);
 
-        domi_parcel_release(one);
+        domi_parcel_release_payload(one);
         domi_memory_free(one);
     }
     while (probe->asks.head != NULL)
@@ -132,14 +132,14 @@ domus_address domus_probe_sender(const domus_probe *probe)
 static int begin_run_of_probe(const domus_probe *probe, domus_stack *ret_stack)
 {
     domi_house *house = probe->address.house;
-    uint64_t life = domi_house_life(house);
+    uint64_t life = domi_house_life_word(house);
 
     if (probe->kit->stepping)
         return -EBUSY;
     if (DOMI_LIFE_LEASE(life) != probe->address.lease || (life & DOMI_LIFE_CLOSED) != 0)
         return -ESTALE;
-    domi_testkit_prepare_thread(probe->kit, house->home);
-    domi_stack_begin(ret_stack, house->home, house);
+    domi_testkit_wake_thread_for_test(probe->kit, house->home);
+    domi_stack_begin_without_message(ret_stack, house->home, house);
     domi_run_begin(house->home, house);
     domi_turn_begin(ret_stack, NULL);
     return 0;
@@ -150,7 +150,7 @@ static void end_run_of_probe(domus_stack *stack, int result)
 {
     domi_manager *manager = stack->manager;
 
-    (void)domi_turn_end_unreported(stack, result);
+    (void)domi_turn_end_of_callback(stack, result);
     domi_run_end(manager);
 }
 

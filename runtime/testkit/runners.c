@@ -29,7 +29,7 @@ int domi_kit_runners_begin(domus_testkit *kit, uint64_t seed)
             /* a simulated runner counts as joined, because it has no thread */
             runner->begun = runner->joined = true;
             system->runners_begun++;
-            domi_span_begin(runner);
+            domi_span_begin_life(runner);
             kit->runners[kit->runner_count++].runner = runner;
         }
     }
@@ -48,8 +48,9 @@ bool domi_kit_can_runner_step(const domus_testkit *kit, uint32_t index, uint64_t
     const domi_kit_runner *one = &kit->runners[index];
     domus_pool *pool = one->runner->pool;
 
-    return !one->left && (has_runner_new_orders(one->runner) || domi_pool_count_queued(pool) != 0 ||
-                          domi_pooled_due_ns(&pool->pooled) <= now_ns);
+    return !one->left &&
+           (has_runner_new_orders(one->runner) || domi_pool_count_queued_jobs(pool) != 0 ||
+            domi_pooled_next_due_ns(&pool->pooled) <= now_ns);
 }
 
 void domi_kit_take_runner_step(domus_testkit *kit, uint32_t index)
@@ -58,24 +59,24 @@ void domi_kit_take_runner_step(domus_testkit *kit, uint32_t index)
     domi_manager *outer = domi_thread_manager;
 
     domi_thread_manager = &one->runner->manager;
-    domi_manager_own(domi_thread_manager);
+    domi_manager_become_owner(domi_thread_manager);
     /* the count is set to 0, so that the runner looks at its timers in each step */
     one->runner->turns_to_look = 0;
-    if (!domi_runner_step(one->runner, false)) {
-        domi_pool_flush_returns(&one->runner->manager);
-        domi_span_end(one->runner);
+    if (!domi_runner_take_step(one->runner, false)) {
+        domi_pool_push_chains_to_owners(&one->runner->manager);
+        domi_span_end_life(one->runner);
         one->left = one->runner->left = true;
         kit->system->runners_left++;
     }
     domi_thread_manager = outer;
 }
 
-uint64_t domi_kit_get_runners_due_ns(const domus_testkit *kit)
+uint64_t domi_kit_time_of_next_pool_timer(const domus_testkit *kit)
 {
     uint64_t due_ns = UINT64_MAX;
 
     for (uint32_t i = 0; i < kit->runner_count; i++) {
-        uint64_t its_ns = domi_pooled_due_ns(&kit->runners[i].runner->pool->pooled);
+        uint64_t its_ns = domi_pooled_next_due_ns(&kit->runners[i].runner->pool->pooled);
         if (!kit->runners[i].left && its_ns < due_ns)
             due_ns = its_ns;
     }

@@ -58,7 +58,7 @@ static bool can_thread_take_step(const domus_testkit *kit, uint32_t index, uint6
     switch (thread->next) {
     case DOMI_STEP_SLEEP:
         return thread->woken || thread->refused || now_ns >= thread->until_ns ||
-               domi_net_ring_is_due(kit->system->threads[index].io.ring);
+               domi_net_would_waiting_enter_return(kit->system->threads[index].io.ring);
     /* the actors of a thread are ended when all threads have left their loops, as in
      * thread_life.c */
     case DOMI_STEP_END:
@@ -94,14 +94,14 @@ static void check_sleeper_has_no_work(const domus_testkit *kit)
         DOMI_CHECK(manager->pool.chained == 0);
         /* while a thread sleeps its timers may be cancelled, but none is started that is due
          * sooner */
-        DOMI_CHECK(domi_thread_due_ns(thread) >= kit->threads[i].until_ns);
+        DOMI_CHECK(domi_thread_time_of_next_timer(thread) >= kit->threads[i].until_ns);
         /* a sleeping thread has no arrival, no new step of a stop, and no completion */
         DOMI_CHECK(!domi_thread_has_work(thread));
         if (kit->steps % CHECK_HOUSES_EVERY == 0)
             domi_manager_check_houses(&kit->system->threads[i].manager);
     }
     if (kit->steps % CHECK_HOUSES_EVERY == 0)
-        domi_net_check_counts(kit->net);
+        domi_net_check_that_counts_add_up(kit->net);
 }
 
 static void draw_which_thread_is_held_back(domus_testkit *kit)
@@ -141,28 +141,28 @@ static uint32_t draw_who_takes_next_step(domus_testkit *kit)
 static void wake_sleeping_thread_for_step(domus_testkit *kit, uint32_t index)
 {
     domi_net_ring_end_sleep(kit->system->threads[index].io.ring);
-    domi_thread_rest_end(&kit->system->threads[index], kit->threads[index].until_ns);
+    domi_thread_end_rest(&kit->system->threads[index], kit->threads[index].until_ns);
     kit->threads[index].next = DOMI_STEP_IO;
 }
 
-/* Choose what a thread does after phase 3, as domi_thread_loop() does: leave the loop, sleep, run a
- * loan, or go on with phase 1. */
+/* Choose what a thread does after phase 3, as domi_thread_run_loop() does: leave the loop, sleep,
+ * run a loan, or go on with phase 1. */
 static void choose_step_after_phase_3(domus_testkit *kit, uint32_t index)
 {
     domi_thread *thread = &kit->system->threads[index];
     domi_kit_thread *state = &kit->threads[index];
     uint64_t capped_ns;
 
-    if (domi_thread_is_at_end(thread)) {
+    if (domi_thread_has_to_leave_loop(thread)) {
         state->next = DOMI_STEP_END;
         kit->left_loops++;
-    } else if (domi_thread_rest_begin(thread, &capped_ns)) {
+    } else if (domi_thread_begin_rest(thread, &capped_ns)) {
         state->next = DOMI_STEP_SLEEP;
         state->woken = false;
         /* a real thread also wakes after DOMI_PARK_CAP_NS, which a kit leaves out to save steps */
-        state->until_ns = thread->until_ns = domi_thread_due_ns(thread);
+        state->until_ns = thread->until_ns = domi_thread_time_of_next_timer(thread);
         /* the enter of the ring in which the thread sleeps begins */
-        domi_io_enter(&thread->io, 0, 0);
+        domi_io_enter_ring(&thread->io, 0, 0);
         state->refused = thread->io.refusals != 0;
     } else {
         state->next = thread->stealing.loan != NULL ? DOMI_STEP_LOAN : DOMI_STEP_IO;
@@ -179,20 +179,20 @@ static const char *do_next_step_of_thread(domus_testkit *kit, uint32_t index)
         wake_sleeping_thread_for_step(kit, index);
     switch (state->next) {
     case DOMI_STEP_IO:
-        domi_phase_io(thread);
+        domi_thread_run_phase_io(thread);
         state->next = DOMI_STEP_CHANNELS;
         return "io";
     case DOMI_STEP_CHANNELS:
-        domi_phase_channels(thread);
+        domi_thread_run_phase_channels(thread);
         state->next = DOMI_STEP_STATE;
         return "channels";
     case DOMI_STEP_STATE:
         domi_trace_record_ready_actors(kit, index);
-        domi_phase_state(thread);
+        domi_thread_run_phase_state(thread);
         choose_step_after_phase_3(kit, index);
         return "state";
     case DOMI_STEP_LOAN:
-        domi_thread_run_loan(thread, false);
+        domi_thread_run_borrowed_house(thread, false);
         state->next = DOMI_STEP_IO;
         return "loan";
     default:
@@ -200,7 +200,7 @@ static const char *do_next_step_of_thread(domus_testkit *kit, uint32_t index)
         domi_thread_stop_noting_sleepers(thread);
         domi_system_record_left_actors(kit->system, &thread->manager);
         domi_manager_end_actors(&thread->manager);
-        domi_io_end(&thread->io);
+        domi_io_end_tries_and_connects(&thread->io);
         kit->system->ended++;
         state->next = DOMI_STEP_NONE;
         return "end";
@@ -215,17 +215,17 @@ static void take_step_of_thread(domus_testkit *kit, uint32_t index)
     /* code of the step runs as if on the simulated thread */
     domi_thread_manager = &kit->system->threads[index].manager;
     /* the check of owners accepts the calling thread as the simulated thread */
-    domi_manager_own(domi_thread_manager);
+    domi_manager_become_owner(domi_thread_manager);
     const char *phase = do_next_step_of_thread(kit, index);
     domi_thread_manager = outer;
     domi_trace_record_step(kit, index, phase);
 }
 
-bool domi_testkit_step(domus_testkit *kit)
+bool domi_testkit_take_step(domus_testkit *kit)
 {
     if (kit->stepping)
         return false;
-    domi_net_advance(kit->net, domi_clock_now(&kit->system->clock));
+    domi_net_advance_time(kit->net, domi_clock_now(&kit->system->clock));
     uint32_t index = draw_who_takes_next_step(kit);
     if (index == UINT32_MAX) {
         check_sleeper_has_no_work(kit);
@@ -246,10 +246,10 @@ bool domi_testkit_step(domus_testkit *kit)
 
 /* --- moving the time ------------------------------------------------------------------------- */
 
-uint64_t domi_testkit_due_ns(const domus_testkit *kit)
+uint64_t domi_testkit_time_of_next_event(const domus_testkit *kit)
 {
-    uint64_t net_ns = domi_net_get_next_due_ns(kit->net);
-    uint64_t due_ns = domi_kit_get_runners_due_ns(kit);
+    uint64_t net_ns = domi_net_time_of_next_event(kit->net);
+    uint64_t due_ns = domi_kit_time_of_next_pool_timer(kit);
 
     if (net_ns < due_ns)
         due_ns = net_ns;
@@ -303,7 +303,7 @@ static void write_error_of_endless_run(domus_testkit *kit)
     }
     for (uint32_t i = 0; i < kit->system->pool_count && length < size; i++) {
         const domus_pool *pool = kit->system->pools[i];
-        if (domi_pool_count_queued(pool) != 0)
+        if (domi_pool_count_queued_jobs(pool) != 0)
             length += (size_t)snprintf(kit->error + length, size - length, " pool %s runs;",
                                        pool->settings->name);
     }
@@ -316,27 +316,27 @@ int domi_testkit_run_until(domus_testkit *kit, bool (*is_done)(const void *conte
 
     kit->steps_here = 0;
     for (;;) {
-        domi_net_advance(kit->net, domi_clock_now(clock));
+        domi_net_advance_time(kit->net, domi_clock_now(clock));
         if (is_done != NULL && is_done(context))
             return 0;
-        if (domi_testkit_step(kit)) {
+        if (domi_testkit_take_step(kit)) {
             if (kit->steps_here <= DOMUS_TESTKIT_STEPS_MAX)
                 continue;
             write_error_of_endless_run(kit);
             return -ETIMEDOUT;
         }
         uint64_t now_ns = domi_clock_now(clock);
-        uint64_t due_ns = domi_testkit_due_ns(kit);
+        uint64_t due_ns = domi_testkit_time_of_next_event(kit);
         if (now_ns >= until_ns || (due_ns == UINT64_MAX && until_ns == UINT64_MAX))
             return -ETIME;
-        domi_clock_advance(clock, (due_ns < until_ns ? due_ns : until_ns) - now_ns);
+        domi_clock_advance_virtual(clock, (due_ns < until_ns ? due_ns : until_ns) - now_ns);
         kit->steps_here = 0;
     }
 }
 
-void domi_testkit_prepare_thread(domus_testkit *kit, const domi_manager *manager)
+void domi_testkit_wake_thread_for_test(domus_testkit *kit, const domi_manager *manager)
 {
-    domi_manager_own(&kit->system->threads[manager->index].manager);
+    domi_manager_become_owner(&kit->system->threads[manager->index].manager);
     if (kit->threads[manager->index].next != DOMI_STEP_SLEEP)
         return;
     wake_sleeping_thread_for_step(kit, manager->index);
@@ -359,16 +359,16 @@ static void wake_simulated_thread(domi_manager *manager)
 
 const domi_runtime_hooks domi_hooks_of_testkit = {
     .wake = wake_simulated_thread,
-    .log = domi_log_happening,
-    .warn = domi_log_mistake,
-    .say = domi_log_text,
+    .log = domi_log_what_happened_to_actor,
+    .warn = domi_log_mistake_of_user,
+    .say = domi_log_text_for_manager,
     /* this function returns an error, because a kit has no detached actors */
-    .spawn_detached = domi_detached_spawn,
-    .withdraw = domi_blocking_withdraw,
+    .spawn_detached = domi_detached_spawn_actor,
+    .withdraw = domi_blocking_withdraw_work,
     .block = domus_blocking,
-    .resolve = domi_resolver_resolve,
-    .unresolve = domi_resolver_withdraw,
-    .read_memory = domi_pressure_read,
+    .resolve = domi_resolver_begin_lookup,
+    .unresolve = domi_resolver_withdraw_lookup,
+    .read_memory = domi_pressure_read_levels,
     .read_clock = domi_system_read_clock,
 };
 

@@ -86,7 +86,7 @@ int domus_testkit_new(const domus_config *config, uint64_t seed, char *error, si
         .thread_hooks = &domi_hooks_of_testkit,
         .wait = domi_testkit_run_until_condition,
     };
-    domi_net *before = domi_net_open_rings_in(kit->net);
+    domi_net *before = domi_net_set_network_of_new_rings(kit->net);
     result = domi_system_new(&own, &kit->simulator, error, error_size, &kit->system);
     if (result == 0) {
         result = domus_system_start(kit->system);
@@ -95,7 +95,7 @@ int domus_testkit_new(const domus_config *config, uint64_t seed, char *error, si
         if (result == 0)
             result = domi_kit_runners_begin(kit, seed);
     }
-    (void)domi_net_open_rings_in(before);
+    (void)domi_net_set_network_of_new_rings(before);
     if (result != 0) {
         domus_testkit_free(kit);
         return result;
@@ -135,7 +135,7 @@ domus_system *domus_testkit_system(domus_testkit *kit)
 
 bool domus_testkit_step(domus_testkit *kit)
 {
-    return domi_testkit_step(kit);
+    return domi_testkit_take_step(kit);
 }
 
 int domus_testkit_run(domus_testkit *kit)
@@ -159,7 +159,7 @@ int domus_testkit_advance(domus_testkit *kit, uint64_t by_ns)
 
 uint64_t domus_testkit_due_ns(const domus_testkit *kit)
 {
-    return domi_testkit_due_ns(kit);
+    return domi_testkit_time_of_next_event(kit);
 }
 
 int domus_testkit_jump(domus_testkit *kit, uint64_t by_ns)
@@ -170,13 +170,13 @@ int domus_testkit_jump(domus_testkit *kit, uint64_t by_ns)
         snprintf(kit->error, sizeof kit->error, "time would end");
         return -ERANGE;
     }
-    domi_clock_advance(&kit->system->clock, by_ns);
+    domi_clock_advance_virtual(&kit->system->clock, by_ns);
     return domus_testkit_run(kit);
 }
 
 void domus_testkit_resolve_with(domus_testkit *kit, domus_testkit_resolver *resolver, void *context)
 {
-    domi_resolver_use(kit->system->resolver, resolver, context);
+    domi_resolver_set_look_up(kit->system->resolver, resolver, context);
 }
 
 uint64_t domus_testkit_now_ns(const domus_testkit *kit)

@@ -46,15 +46,15 @@ static const struct {
 /* Map the memory for the trace's lines and its text. Pages that no line reaches take no memory. */
 int domi_trace_init(domi_trace *trace)
 {
-    trace->lines = domi_memory_map(LINES_BYTES);
-    trace->text = domi_memory_map(TEXT_BYTES);
+    trace->lines = domi_memory_map_pages(LINES_BYTES);
+    trace->text = domi_memory_map_pages(TEXT_BYTES);
     return trace->lines != NULL && trace->text != NULL ? 0 : -ENOMEM;
 }
 
 void domi_trace_fini(domi_trace *trace)
 {
-    domi_memory_unmap(trace->lines, LINES_BYTES);
-    domi_memory_unmap(trace->text, TEXT_BYTES);
+    domi_memory_unmap_pages(trace->lines, LINES_BYTES);
+    domi_memory_unmap_pages(trace->text, TEXT_BYTES);
     domi_memory_free(trace->who);
 }
 
@@ -75,7 +75,7 @@ static uint64_t read_counter_of_row(const domi_counters *counters, uint32_t i)
 static void record_actors_of_queue(domi_trace *trace, const domi_fifo *fifo)
 {
     for (const domi_house *house = fifo->head; house != NULL; house = house->next) {
-        uint32_t number = domi_who_number(&trace->who, house);
+        uint32_t number = domi_who_number_of_actor(&trace->who, house);
 
         if (trace->actor_count < DOMI_TRACE_ACTORS)
             trace->actors[trace->actor_count] =

@@ -64,9 +64,9 @@ static domi_who *grow_table_of_numbers(domi_who *who)
     return larger;
 }
 
-uint32_t domi_who_number(domi_who **who, const domi_house *house)
+uint32_t domi_who_number_of_actor(domi_who **who, const domi_house *house)
 {
-    uint32_t lease = domi_house_address(house).lease;
+    uint32_t lease = domi_house_get_address(house).lease;
 
     if (*who == NULL || ((*who)->used + 1) * 2 > (*who)->size) {
         domi_who *larger =

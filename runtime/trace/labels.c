@@ -40,12 +40,12 @@ static const struct kind {
     [DOMI_RECORD_CRASH] = {"crash", "crash by", NAMES_TEXT, NULL},
 };
 
-const char *domi_label_get_category(domi_record_kind kind)
+const char *domi_label_category_of_kind(domi_record_kind kind)
 {
     return kinds[kind].category;
 }
 
-const char *domi_label_get_unit(domi_record_kind kind)
+const char *domi_label_unit_of_value(domi_record_kind kind)
 {
     return kinds[kind].counts;
 }
@@ -95,7 +95,7 @@ static const char *name_of_behaviour_or_type(const domi_record *record, enum nam
                                : name_or_question_mark(behaviour->name);
 }
 
-size_t domi_label_text(const domi_record *record, char bytes[DOMI_LABEL_BYTES])
+size_t domi_label_write_text(const domi_record *record, char bytes[DOMI_LABEL_BYTES])
 {
     const struct kind *kind = &kinds[domi_record_kind_of(record)];
     struct text to = {.bytes = bytes};
@@ -117,7 +117,7 @@ size_t domi_label_text(const domi_record *record, char bytes[DOMI_LABEL_BYTES])
 
 /* ---- Numbers --------------------------------------------------------------------------------- */
 
-void domi_labels_clear(domi_labels *labels)
+void domi_labels_forget_all(domi_labels *labels)
 {
     memset(labels, 0, sizeof *labels);
 }
@@ -130,7 +130,8 @@ static uint32_t hash_to_place_of_label(const void *name, uint64_t value, uint32_
     return (uint32_t)(hash >> 32);
 }
 
-uint32_t domi_labels_find_number(domi_labels *labels, const domi_record *record, bool *ret_new)
+uint32_t domi_labels_find_or_give_number(domi_labels *labels, const domi_record *record,
+                                         bool *ret_new)
 {
     uint32_t kind = (uint32_t)domi_record_kind_of(record);
     uint64_t value = kinds[kind].names == NAMES_BOTH ? record->value : 0;

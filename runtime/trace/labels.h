@@ -31,20 +31,21 @@ typedef struct domi_labels {
 } domi_labels;
 
 /* Forget the numbers of all labels, because another thread's part of the trace begins. */
-void domi_labels_clear(domi_labels *labels);
+void domi_labels_forget_all(domi_labels *labels);
 
 /* Returns the number of a record's label, from 1 on; 0: it has none, because there is no room.
  * `*ret_new` tells whether it got the number just now. */
-uint32_t domi_labels_find_number(domi_labels *labels, const domi_record *record, bool *ret_new);
+uint32_t domi_labels_find_or_give_number(domi_labels *labels, const domi_record *record,
+                                         bool *ret_new);
 
 /* Write the text of a record's label, NUL-terminated. Returns its length in bytes. */
-size_t domi_label_text(const domi_record *record, char text[DOMI_LABEL_BYTES]);
+size_t domi_label_write_text(const domi_record *record, char text[DOMI_LABEL_BYTES]);
 
 /* Returns a word for a kind of record, such as "run", as Perfetto's category. */
-const char *domi_label_get_category(domi_record_kind kind);
+const char *domi_label_category_of_kind(domi_record_kind kind);
 
 /* Returns a word for the things that the value of a record counts, such as "completions"; NULL if
  * it counts nothing. */
-const char *domi_label_get_unit(domi_record_kind kind);
+const char *domi_label_unit_of_value(domi_record_kind kind);
 
 #endif

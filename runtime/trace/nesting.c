@@ -117,9 +117,9 @@ static void visit_steps_of_record(struct walk *walk, uint32_t index)
     visit_step_in_order(walk, DOMI_NESTING_END, domi_record_end_ns(record), record);
 }
 
-void domi_nesting_walk(const domi_record *records, uint32_t count,
-                       const domi_record open[DOMI_RECORD_DEPTHS], domi_nesting_visit *visit,
-                       void *context)
+void domi_nesting_walk_over_records(const domi_record *records, uint32_t count,
+                                    const domi_record open[DOMI_RECORD_DEPTHS],
+                                    domi_nesting_visit *visit, void *context)
 {
     struct walk walk = {
         .records = records, .count = count, .open = open, .visit = visit, .context = context};

@@ -26,8 +26,8 @@ typedef void domi_nesting_visit(void *context, domi_nesting_step step, uint64_t 
  * and of `open`, whose things begin and do not end (their kind is NONE where there is none). The
  * begins and ends are nested whatever the times say. It allocates nothing, and takes a time that is
  * proportional to `count`. */
-void domi_nesting_walk(const domi_record *records, uint32_t count,
-                       const domi_record open[DOMI_RECORD_DEPTHS], domi_nesting_visit *visit,
-                       void *context);
+void domi_nesting_walk_over_records(const domi_record *records, uint32_t count,
+                                    const domi_record open[DOMI_RECORD_DEPTHS],
+                                    domi_nesting_visit *visit, void *context);
 
 #endif

@@ -211,7 +211,7 @@ static void add_categories_of_events(domi_protobuf *packet)
     size_t interned = domi_protobuf_begin_message(packet, PACKET_INTERNED_DATA);
 
     for (domi_record_kind kind = DOMI_RECORD_NONE + 1; kind < DOMI_RECORD_KINDS; kind++)
-        add_numbered_name(packet, INTERNED_CATEGORIES, kind, domi_label_get_category(kind));
+        add_numbered_name(packet, INTERNED_CATEGORIES, kind, domi_label_category_of_kind(kind));
     domi_protobuf_end_message(packet, interned);
 }
 
@@ -248,7 +248,7 @@ static void write_track_of_thread(domi_perfetto *perfetto, const domi_recorder *
 
 static void add_value_of_event(domi_protobuf *packet, const domi_record *record)
 {
-    const char *name = domi_label_get_unit(domi_record_kind_of(record));
+    const char *name = domi_label_unit_of_value(domi_record_kind_of(record));
 
     if (name == NULL)
         return;
@@ -264,10 +264,10 @@ static void add_flow_of_event(domi_protobuf *packet, const domi_record *record)
     case DOMI_RECORD_ASK_OUT:
     case DOMI_RECORD_ASK_IN:
     case DOMI_RECORD_ANSWER_OUT:
-        domi_protobuf_add_fixed(packet, EVENT_FLOW_IDS, record->value);
+        domi_protobuf_add_fixed_number(packet, EVENT_FLOW_IDS, record->value);
         break;
     case DOMI_RECORD_ANSWER_IN:
-        domi_protobuf_add_fixed(packet, EVENT_TERMINATING_FLOW_IDS, record->value);
+        domi_protobuf_add_fixed_number(packet, EVENT_TERMINATING_FLOW_IDS, record->value);
         break;
     default:
         break;
@@ -281,10 +281,10 @@ static uint32_t add_label_of_event(domi_perfetto *perfetto, domi_protobuf *packe
 {
     char text[DOMI_LABEL_BYTES];
     bool is_new = false;
-    uint32_t number = domi_labels_find_number(&perfetto->labels, record, &is_new);
+    uint32_t number = domi_labels_find_or_give_number(&perfetto->labels, record, &is_new);
 
     if (number == 0)
-        domi_protobuf_add_text(packet, EVENT_NAME, text, domi_label_text(record, text));
+        domi_protobuf_add_text(packet, EVENT_NAME, text, domi_label_write_text(record, text));
     else
         domi_protobuf_add_number(packet, EVENT_NAME_IID, number);
     return is_new ? number : 0;
@@ -295,7 +295,7 @@ static void add_text_of_label(domi_protobuf *packet, uint32_t number, const domi
     char text[DOMI_LABEL_BYTES];
     size_t interned = domi_protobuf_begin_message(packet, PACKET_INTERNED_DATA);
 
-    (void)domi_label_text(record, text);
+    (void)domi_label_write_text(record, text);
     add_numbered_name(packet, INTERNED_NAMES, number, text);
     domi_protobuf_end_message(packet, interned);
 }
@@ -333,9 +333,9 @@ static void write_event_of_step(void *perfetto_, domi_nesting_step step, uint64_
 
 /* ---- A trace --------------------------------------------------------------------------------- */
 
-void domi_perfetto_begin(domi_perfetto *perfetto,
-                         int (*write)(void *context, const void *bytes, size_t length),
-                         void *context, const char *process, uint64_t now_ns)
+void domi_perfetto_begin_trace(domi_perfetto *perfetto,
+                               int (*write)(void *context, const void *bytes, size_t length),
+                               void *context, const char *process, uint64_t now_ns)
 {
     perfetto->write = write;
     perfetto->context = context;
@@ -347,17 +347,17 @@ void domi_perfetto_begin(domi_perfetto *perfetto,
     write_track_of_process(perfetto, process);
 }
 
-void domi_perfetto_add(domi_perfetto *perfetto, const domi_recorder *recorder,
-                       const domi_record *records, uint32_t count,
-                       const domi_record open[DOMI_RECORD_DEPTHS])
+void domi_perfetto_write_thread(domi_perfetto *perfetto, const domi_recorder *recorder,
+                                const domi_record *records, uint32_t count,
+                                const domi_record open[DOMI_RECORD_DEPTHS])
 {
     perfetto->sequence = SEQUENCE_OF_GLOBAL + 1 + recorder->number;
-    domi_labels_clear(&perfetto->labels);
+    domi_labels_forget_all(&perfetto->labels);
     write_track_of_thread(perfetto, recorder);
-    domi_nesting_walk(records, count, open, write_event_of_step, perfetto);
+    domi_nesting_walk_over_records(records, count, open, write_event_of_step, perfetto);
 }
 
-int domi_perfetto_end(domi_perfetto *perfetto)
+int domi_perfetto_end_trace(domi_perfetto *perfetto)
 {
     flush_gathered_bytes(perfetto);
     return perfetto->error;

@@ -35,17 +35,18 @@ typedef struct domi_perfetto {
 
 /* Begin a trace: write its clock and the track of its process, whose name may be NULL. `now_ns` is
  * the time. */
-void domi_perfetto_begin(domi_perfetto *perfetto,
-                         int (*write)(void *context, const void *bytes, size_t length),
-                         void *context, const char *process, uint64_t now_ns);
+void domi_perfetto_begin_trace(domi_perfetto *perfetto,
+                               int (*write)(void *context, const void *bytes, size_t length),
+                               void *context, const char *process, uint64_t now_ns);
 
-/* Write the track of a thread into a trace, and its events: the records that domi_recorder_copy()
- * and domi_recorder_copy_open() have copied. Each recorder is written once. */
-void domi_perfetto_add(domi_perfetto *perfetto, const domi_recorder *recorder,
-                       const domi_record *records, uint32_t count,
-                       const domi_record open[DOMI_RECORD_DEPTHS]);
+/* Write the track of a thread into a trace, and its events: the records that
+ * domi_recorder_copy_records() and domi_recorder_copy_open_things() have copied. Each recorder is
+ * written once. */
+void domi_perfetto_write_thread(domi_perfetto *perfetto, const domi_recorder *recorder,
+                                const domi_record *records, uint32_t count,
+                                const domi_record open[DOMI_RECORD_DEPTHS]);
 
 /* End a trace: write the gathered bytes. Returns 0, or the error that `write` has returned. */
-int domi_perfetto_end(domi_perfetto *perfetto);
+int domi_perfetto_end_trace(domi_perfetto *perfetto);
 
 #endif

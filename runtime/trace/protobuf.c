@@ -39,7 +39,7 @@ void domi_protobuf_add_number(domi_protobuf *to, uint32_t field, uint64_t value)
     add_number_as_varint(to, value);
 }
 
-void domi_protobuf_add_fixed(domi_protobuf *to, uint32_t field, uint64_t value)
+void domi_protobuf_add_fixed_number(domi_protobuf *to, uint32_t field, uint64_t value)
 {
     add_begin_of_field(to, field, WIRE_FIXED64);
     for (uint32_t shift = 0; shift < 64; shift += 8)

@@ -25,7 +25,7 @@ typedef struct domi_protobuf {
 void domi_protobuf_add_number(domi_protobuf *to, uint32_t field, uint64_t value);
 
 /* Add a field of type fixed64, a number of 8 bytes. */
-void domi_protobuf_add_fixed(domi_protobuf *to, uint32_t field, uint64_t value);
+void domi_protobuf_add_fixed_number(domi_protobuf *to, uint32_t field, uint64_t value);
 
 /* Add a text as a field of type string or bytes. */
 void domi_protobuf_add_text(domi_protobuf *to, uint32_t field, const char *text, size_t length);

@@ -92,7 +92,8 @@ static inline uint64_t domi_record_end_ns(const domi_record *record)
 
 /* Pack the kind of a record, and the time from `begin_ns` to `end_ns`, into one word. A negative
  * time counts as 0, and a time of more than DOMI_RECORD_LENGTH_MAX as that. */
-static inline uint64_t domi_record_pack(domi_record_kind kind, uint64_t begin_ns, uint64_t end_ns)
+static inline uint64_t domi_record_pack_kind_and_length(domi_record_kind kind, uint64_t begin_ns,
+                                                        uint64_t end_ns)
 {
     uint64_t length = end_ns > begin_ns ? end_ns - begin_ns : 0;
 

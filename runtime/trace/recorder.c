@@ -38,8 +38,8 @@ static bool enter_recorder_into_table(domi_recorder *recorder, const void *owner
         if (!atomic_compare_exchange_strong_explicit(&table[i].recorder, &none, recorder,
                                                      memory_order_release, memory_order_relaxed))
             continue;
-        /* release: pairs with the load in domi_recorder_next(), so an owner that finds its name
-         * also finds the recorder. */
+        /* release: pairs with the load in domi_recorder_next_of_owner(), so an owner that finds its
+         * name also finds the recorder. */
         atomic_store_explicit(&table[i].owner, owner, memory_order_release);
         return true;
     }
@@ -55,7 +55,7 @@ int domi_recorder_new(const void *owner, const char *name, uint32_t places,
 
     size_t ring = places * sizeof(domi_recorder_place);
     size_t bytes = sizeof(domi_recorder) + 2 * ring;
-    domi_recorder *recorder = domi_memory_map(bytes);
+    domi_recorder *recorder = domi_memory_map_pages(bytes);
     if (recorder == NULL)
         return -ENOMEM;
     recorder->bytes = bytes;
@@ -64,7 +64,7 @@ int domi_recorder_new(const void *owner, const char *name, uint32_t places,
     recorder->scratch = (domi_record *)(void *)(recorder->places + places);
     memcpy(recorder->name, name, strnlen(name, DOMI_RECORDER_NAME - 1));
     if (!enter_recorder_into_table(recorder, owner)) {
-        domi_memory_unmap(recorder, bytes);
+        domi_memory_unmap_pages(recorder, bytes);
         return -ENOSPC;
     }
     *ret_recorder = recorder;
@@ -83,10 +83,10 @@ void domi_recorder_free(domi_recorder *recorder)
     /* seq_cst: a free and a crash may meet (see the top of this file). */
     atomic_store_explicit(&entry->recorder, NULL, memory_order_seq_cst);
     if (!atomic_load_explicit(&crashed, memory_order_seq_cst))
-        domi_memory_unmap(recorder, recorder->bytes);
+        domi_memory_unmap_pages(recorder, recorder->bytes);
 }
 
-void domi_recorder_enter(domi_recorder *recorder)
+void domi_recorder_set_writing_thread(domi_recorder *recorder)
 {
     /* relaxed: the number is complete by itself */
     atomic_store_explicit(&recorder->tid, (int32_t)gettid(), memory_order_relaxed);
@@ -98,7 +98,7 @@ bool domi_recorders_begin_crash(void)
     return !atomic_exchange_explicit(&crashed, true, memory_order_seq_cst);
 }
 
-domi_recorder *domi_recorders_add_crashed(const char *name)
+domi_recorder *domi_recorders_add_for_crashed_thread(const char *name)
 {
     static domi_recorder_place places[DOMI_RECORDER_PLACES_MIN];
     static domi_record scratch[DOMI_RECORDER_PLACES_MIN];
@@ -112,11 +112,11 @@ domi_recorder *domi_recorders_add_crashed(const char *name)
     recorder.places = places;
     recorder.scratch = scratch;
     memcpy(recorder.name, name, strnlen(name, DOMI_RECORDER_NAME - 1));
-    domi_recorder_enter(&recorder);
+    domi_recorder_set_writing_thread(&recorder);
     return enter_recorder_into_table(&recorder, NULL) ? &recorder : NULL;
 }
 
-domi_recorder *domi_recorder_next(const void *owner, uint32_t *index)
+domi_recorder *domi_recorder_next_of_owner(const void *owner, uint32_t *index)
 {
     while (*index < DOMI_RECORDERS_MAX) {
         struct entry *entry = &table[(*index)++];
@@ -160,9 +160,9 @@ static bool is_kind_of_record_known(const domi_record *record)
     return kind > DOMI_RECORD_NONE && kind < DOMI_RECORD_KINDS;
 }
 
-uint64_t domi_recorder_last_ns(const domi_recorder *recorder)
+uint64_t domi_recorder_end_of_newest_record(const domi_recorder *recorder)
 {
-    /* acquire, then acquire loads of the words, then relaxed, as in domi_recorder_copy() */
+    /* acquire, then acquire loads of the words, then relaxed, as in domi_recorder_copy_records() */
     uint64_t head = read_head_of_recorder(recorder, memory_order_acquire);
     domi_record last;
 
@@ -173,7 +173,8 @@ uint64_t domi_recorder_last_ns(const domi_recorder *recorder)
                                                                          : 0;
 }
 
-uint32_t domi_recorder_copy(const domi_recorder *recorder, uint64_t since_ns, domi_record *to)
+uint32_t domi_recorder_copy_records(const domi_recorder *recorder, uint64_t since_ns,
+                                    domi_record *to)
 {
     uint64_t places = recorder->mask + 1;
     /* acquire: pairs with the owner's release store of `head`, so all records before `end` are
@@ -200,8 +201,8 @@ uint32_t domi_recorder_copy(const domi_recorder *recorder, uint64_t since_ns, do
  * after all that is recorded. */
 static void copy_run_under_way(const domi_recorder *recorder, domi_record *run)
 {
-    uint64_t last_ns = domi_recorder_last_ns(recorder);
-    /* acquire: pairs with the release in domi_spans_enter(), so `runner` is set. */
+    uint64_t last_ns = domi_recorder_end_of_newest_record(recorder);
+    /* acquire: pairs with the release in domi_spans_begin_recording(), so `runner` is set. */
     domi_find_run *find_run = atomic_load_explicit(
         &((domi_recorder *)(uintptr_t)recorder)->find_run, memory_order_acquire);
 
@@ -213,18 +214,19 @@ static void copy_run_under_way(const domi_recorder *recorder, domi_record *run)
     }
     if (run->begin_ns < last_ns)
         run->begin_ns = last_ns;
-    run->kind_length = domi_record_pack(DOMI_RECORD_RUN, 0, 0);
+    run->kind_length = domi_record_pack_kind_and_length(DOMI_RECORD_RUN, 0, 0);
 }
 
-void domi_recorder_copy_open(const domi_recorder *recorder, domi_record to[DOMI_RECORD_DEPTHS])
+void domi_recorder_copy_open_things(const domi_recorder *recorder,
+                                    domi_record to[DOMI_RECORD_DEPTHS])
 {
     for (uint32_t depth = 0; depth < DOMI_RECORD_DEPTHS; depth++) {
         domi_recorder_place *place = (domi_recorder_place *)(uintptr_t)&recorder->open[depth];
-        /* acquire: pairs with the last store of domi_recorder_begin(), so the other words are
-         * seen. */
+        /* acquire: pairs with the last store of domi_recorder_note_begin_of_thing(), so the other
+         * words are seen. */
         uint64_t word = atomic_load_explicit(&place->kind_length, memory_order_acquire);
         copy_record_of_place(place, &to[depth]);
-        /* relaxed: this load comes after acquire loads, as in domi_recorder_copy() */
+        /* relaxed: this load comes after acquire loads, as in domi_recorder_copy_records() */
         if (atomic_load_explicit(&place->kind_length, memory_order_relaxed) != word ||
             to[depth].kind_length != word || !is_kind_of_record_known(&to[depth]))
             to[depth] = (domi_record){0};

@@ -91,12 +91,12 @@ int domi_recorder_new(const void *owner, const char *name, uint32_t places,
 void domi_recorder_free(domi_recorder *recorder);
 
 /* Let the calling thread be the one that writes to the recorder from now on. */
-void domi_recorder_enter(domi_recorder *recorder);
+void domi_recorder_set_writing_thread(domi_recorder *recorder);
 
 /* Returns the next recorder of `owner` (NULL: of anybody) from place `*index` of the table on, and
  * sets `*index` to the place behind it; NULL if there is no further one. The caller makes sure that
  * recorders of `owner` are not freed meanwhile. */
-domi_recorder *domi_recorder_next(const void *owner, uint32_t *index);
+domi_recorder *domi_recorder_next_of_owner(const void *owner, uint32_t *index);
 
 /* Begin the handling of a crash: from now on no recorder is freed any more. Returns false if that
  * has begun already. A signal handler may call this. */
@@ -105,27 +105,29 @@ bool domi_recorders_begin_crash(void);
 /* Add a recorder for the calling thread, which has none and has crashed: of static memory, called
  * `name`, and once in the process. Returns NULL if the table is full or this was called before. A
  * signal handler may call this. */
-domi_recorder *domi_recorders_add_crashed(const char *name);
+domi_recorder *domi_recorders_add_for_crashed_thread(const char *name);
 
 /* Returns the time at which the newest record of a recorder ended; 0: it has none, or the owner
  * wrote others meanwhile. */
-uint64_t domi_recorder_last_ns(const domi_recorder *recorder);
+uint64_t domi_recorder_end_of_newest_record(const domi_recorder *recorder);
 
 /* Copy the records that ended at `since_ns` or later to `to`, which has room for all places of the
  * ring, the oldest first. Returns the number of these records: at most one less than the places,
  * because one place may be half written. */
-uint32_t domi_recorder_copy(const domi_recorder *recorder, uint64_t since_ns, domi_record *to);
+uint32_t domi_recorder_copy_records(const domi_recorder *recorder, uint64_t since_ns,
+                                    domi_record *to);
 
 /* For each depth, copy the thing that the thread has begun and not ended; its kind is NONE where
  * there is nothing. A run that was not said to begin is the one that `find_run` tells. */
-void domi_recorder_copy_open(const domi_recorder *recorder, domi_record to[DOMI_RECORD_DEPTHS]);
+void domi_recorder_copy_open_things(const domi_recorder *recorder,
+                                    domi_record to[DOMI_RECORD_DEPTHS]);
 
 /* ---- What the owner calls -------------------------------------------------------------------- */
 
 /* Write a record into the ring. Called by the owner. */
-static inline void domi_recorder_write(domi_recorder *recorder, domi_record_kind kind,
-                                       uint64_t begin_ns, uint64_t end_ns, const void *name,
-                                       uint64_t value)
+static inline void domi_recorder_write_record(domi_recorder *recorder, domi_record_kind kind,
+                                              uint64_t begin_ns, uint64_t end_ns, const void *name,
+                                              uint64_t value)
 {
     /* Relaxed: only the owner writes this word. */
     uint64_t head = atomic_load_explicit(&recorder->head, memory_order_relaxed);
@@ -134,7 +136,8 @@ static inline void domi_recorder_write(domi_recorder *recorder, domi_record_kind
     /* release: a reader that sees one of these words also sees the `head` that was stored before
      * (step 3). */
     atomic_store_explicit(&place->begin_ns, begin_ns, memory_order_release);
-    atomic_store_explicit(&place->kind_length, domi_record_pack(kind, begin_ns, end_ns),
+    atomic_store_explicit(&place->kind_length,
+                          domi_record_pack_kind_and_length(kind, begin_ns, end_ns),
                           memory_order_release);
     atomic_store_explicit(&place->name, name, memory_order_release);
     atomic_store_explicit(&place->value, value, memory_order_release);
@@ -150,14 +153,14 @@ static inline void domi_recorder_end_phase(domi_recorder *recorder)
     if (phase == NULL)
         return;
     recorder->phase = NULL;
-    domi_recorder_write(recorder, DOMI_RECORD_PHASE, recorder->phase_from_ns,
-                        recorder->phase_end_ns, phase, 0);
+    domi_recorder_write_record(recorder, DOMI_RECORD_PHASE, recorder->phase_from_ns,
+                               recorder->phase_end_ns, phase, 0);
 }
 
 /* Note that a phase has ended; if it has the name of the phase that ended last, it goes on: phases
  * of one name that follow each other are one record. */
-static inline void domi_recorder_note_phase(domi_recorder *recorder, uint64_t begin_ns,
-                                            uint64_t end_ns, const char *name)
+static inline void domi_recorder_note_ended_phase(domi_recorder *recorder, uint64_t begin_ns,
+                                                  uint64_t end_ns, const char *name)
 {
     if (begin_ns == end_ns)
         return;
@@ -171,17 +174,18 @@ static inline void domi_recorder_note_phase(domi_recorder *recorder, uint64_t be
 
 /* Write the record of a thing that has ended. The thing lies in the next phase, so the record of
  * the phase before comes first. */
-static inline void domi_recorder_note(domi_recorder *recorder, domi_record_kind kind,
-                                      uint64_t begin_ns, uint64_t end_ns, const void *name,
-                                      uint64_t value)
+static inline void domi_recorder_write_ended_thing(domi_recorder *recorder, domi_record_kind kind,
+                                                   uint64_t begin_ns, uint64_t end_ns,
+                                                   const void *name, uint64_t value)
 {
     domi_recorder_end_phase(recorder);
-    domi_recorder_write(recorder, kind, begin_ns, end_ns, name, value);
+    domi_recorder_write_record(recorder, kind, begin_ns, end_ns, name, value);
 }
 
 /* Note that a thing has begun: from now on copies of the recorder have it as under way. */
-static inline void domi_recorder_begin(domi_recorder *recorder, domi_record_kind kind,
-                                       uint64_t begin_ns, const void *name, uint64_t value)
+static inline void domi_recorder_note_begin_of_thing(domi_recorder *recorder, domi_record_kind kind,
+                                                     uint64_t begin_ns, const void *name,
+                                                     uint64_t value)
 {
     domi_recorder_place *place = &recorder->open[domi_record_depth_of(kind)];
 
@@ -191,16 +195,16 @@ static inline void domi_recorder_begin(domi_recorder *recorder, domi_record_kind
     atomic_store_explicit(&place->begin_ns, begin_ns, memory_order_release);
     atomic_store_explicit(&place->name, name, memory_order_release);
     atomic_store_explicit(&place->value, value, memory_order_release);
-    atomic_store_explicit(&place->kind_length, domi_record_pack(kind, 0, begin_ns),
+    atomic_store_explicit(&place->kind_length, domi_record_pack_kind_and_length(kind, 0, begin_ns),
                           memory_order_release);
 }
 
 /* Change the value of the thing that has begun last at a kind's depth, as when a run goes on to a
  * message of another type. */
-static inline void domi_recorder_set_value(domi_recorder *recorder, domi_record_kind kind,
-                                           uint64_t value)
+static inline void domi_recorder_set_value_of_thing(domi_recorder *recorder, domi_record_kind kind,
+                                                    uint64_t value)
 {
-    /* release, as in domi_recorder_begin() */
+    /* release, as in domi_recorder_note_begin_of_thing() */
     atomic_store_explicit(&recorder->open[domi_record_depth_of(kind)].value, value,
                           memory_order_release);
 }
@@ -208,8 +212,8 @@ static inline void domi_recorder_set_value(domi_recorder *recorder, domi_record_
 /* Write the record of the thing of this kind that has begun, because it has ended. It began at
  * `from_ns` or later, because something around it did. Nothing happens if there is no such
  * thing. */
-static inline void domi_recorder_end(domi_recorder *recorder, domi_record_kind kind,
-                                     uint64_t from_ns, uint64_t end_ns)
+static inline void domi_recorder_end_begun_thing(domi_recorder *recorder, domi_record_kind kind,
+                                                 uint64_t from_ns, uint64_t end_ns)
 {
     domi_recorder_place *place = &recorder->open[domi_record_depth_of(kind)];
 
@@ -219,9 +223,9 @@ static inline void domi_recorder_end(domi_recorder *recorder, domi_record_kind k
     if (begun >> DOMI_RECORD_LENGTH_BITS != (uint64_t)kind)
         return;
     uint64_t begin_ns = atomic_load_explicit(&place->begin_ns, memory_order_relaxed);
-    domi_recorder_note(recorder, kind, begin_ns > from_ns ? begin_ns : from_ns, end_ns,
-                       atomic_load_explicit(&place->name, memory_order_relaxed),
-                       atomic_load_explicit(&place->value, memory_order_relaxed));
+    domi_recorder_write_ended_thing(recorder, kind, begin_ns > from_ns ? begin_ns : from_ns, end_ns,
+                                    atomic_load_explicit(&place->name, memory_order_relaxed),
+                                    atomic_load_explicit(&place->value, memory_order_relaxed));
     /* relaxed: a reader that comes before this store sees the thing twice, which nesting.c
      * allows */
     atomic_store_explicit(&place->kind_length, 0, memory_order_relaxed);

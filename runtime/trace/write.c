@@ -26,7 +26,7 @@ static uint64_t count_places_of_largest_ring(const void *owner)
     uint64_t most = 0;
     uint32_t index = 0;
 
-    for (domi_recorder *at; (at = domi_recorder_next(owner, &index)) != NULL;) {
+    for (domi_recorder *at; (at = domi_recorder_next_of_owner(owner, &index)) != NULL;) {
         if (at->mask + 1 > most)
             most = at->mask + 1;
     }
@@ -41,13 +41,13 @@ static void write_records_of_owner(domi_perfetto *perfetto, const void *owner, u
     domi_record open[DOMI_RECORD_DEPTHS];
     uint32_t index = 0;
 
-    for (domi_recorder *at; (at = domi_recorder_next(owner, &index)) != NULL;) {
+    for (domi_recorder *at; (at = domi_recorder_next_of_owner(owner, &index)) != NULL;) {
         domi_record *to = records != NULL ? records : at->scratch;
         if (perfetto->error != 0)
             return;
-        domi_recorder_copy_open(at, open);
-        uint32_t count = domi_recorder_copy(at, since_ns, to);
-        domi_perfetto_add(perfetto, at, to, count, open);
+        domi_recorder_copy_open_things(at, open);
+        uint32_t count = domi_recorder_copy_records(at, since_ns, to);
+        domi_perfetto_write_thread(perfetto, at, to, count, open);
     }
 }
 
@@ -58,18 +58,18 @@ int domus_trace_write(const struct domus_system *system, uint64_t since_ns, domu
 
     if (bytes == 0)
         return -ENODATA;
-    domi_record *records = domi_memory_map(bytes);
+    domi_record *records = domi_memory_map_pages(bytes);
     domi_perfetto *perfetto = domi_memory_new_bytes(sizeof *perfetto);
     int result = -ENOMEM;
     if (records != NULL && perfetto != NULL) {
-        domi_perfetto_begin(perfetto, sink, context, program_invocation_short_name,
-                            read_monotonic_ns());
+        domi_perfetto_begin_trace(perfetto, sink, context, program_invocation_short_name,
+                                  read_monotonic_ns());
         write_records_of_owner(perfetto, system, since_ns, records);
-        result = domi_perfetto_end(perfetto);
+        result = domi_perfetto_end_trace(perfetto);
     }
     domi_memory_free(perfetto);
     if (records != NULL)
-        domi_memory_unmap(records, bytes);
+        domi_memory_unmap_pages(records, bytes);
     return result;
 }
 
@@ -78,7 +78,7 @@ int domus_trace_write(const struct domus_system *system, uint64_t since_ns, domu
 /* Write bytes of a trace to a descriptor. It is called as a domus_trace_sink. */
 static int write_bytes_to_descriptor(void *fd, const void *bytes, size_t length)
 {
-    return domi_write_all(*(const int *)fd, bytes, length);
+    return domi_write_all_bytes(*(const int *)fd, bytes, length);
 }
 
 int domus_trace_crash_write(int fd)
@@ -92,10 +92,10 @@ int domus_trace_crash_write(int fd)
     if (domi_recorders_begin_crash()) {
         result = -ENODATA;
         if (count_places_of_largest_ring(NULL) != 0) {
-            domi_perfetto_begin(&perfetto, write_bytes_to_descriptor, &fd,
-                                program_invocation_short_name, read_monotonic_ns());
+            domi_perfetto_begin_trace(&perfetto, write_bytes_to_descriptor, &fd,
+                                      program_invocation_short_name, read_monotonic_ns());
             write_records_of_owner(&perfetto, NULL, 0, NULL);
-            result = domi_perfetto_end(&perfetto);
+            result = domi_perfetto_end_trace(&perfetto);
         }
     }
     errno = kept;

@@ -26,7 +26,7 @@ struct world {
     char cookie[256];
 };
 
-/* An actor opens a file of the test, because in a test kit api_files_begin() cannot. */
+/* An actor opens a file of the test, because in a test kit api_open_directories() cannot. */
 static struct opening {
     const char *path;
     uint32_t flags;
@@ -67,22 +67,23 @@ static void set_up(struct world *world)
     snprintf(api_settings.uploads, sizeof api_settings.uploads, "%.255s", world->tree.root);
     api_settings.disk = DISK;
     api_settings.upload_max = LARGE;
-    world->kit = tracker_begin(1, 1000);
+    world->kit = tracker_begin_service(1, 1000);
     api_files.uploads.root =
         open_by_actor(world->kit, api_settings.uploads, DOMUS_FILE_READ | DOMUS_FILE_DIRECTORY);
-    world->peer = domt_kit_peer(world->kit, "127.0.0.1:80");
-    tracker_log_in(world->kit, world->peer, "ada", world->cookie);
-    const char *answer = tracker_ask(world->kit, world->peer, "POST /issues", world->cookie,
-                                     "{\"title\":\"a\",\"body\":\"b\",\"priority\":2}");
+    world->peer = domt_kit_connect_peer(world->kit, "127.0.0.1:80");
+    tracker_log_user_in(world->kit, world->peer, "ada", world->cookie);
+    const char *answer =
+        tracker_send_request_and_read(world->kit, world->peer, "POST /issues", world->cookie,
+                                      "{\"title\":\"a\",\"body\":\"b\",\"priority\":2}");
     ck_assert_msg(strncmp(answer, "HTTP/1.1 201 ", 13) == 0, "%s", answer);
 }
 
 static void tear_down(struct world *world)
 {
     domus_file_close(api_files.uploads.root);
-    tracker_end(world->kit);
+    tracker_end_service(world->kit);
     ck_assert_uint_eq(api_files.coming.used_bytes, 0);
-    domt_tree_remove(&world->tree);
+    domt_tree_remove_copy(&world->tree);
 }
 
 #define LONG_NAME /* 128 bytes */                                                                  \
@@ -110,7 +111,7 @@ static void send_file(const struct world *world, domus_peer *peer, const char *i
     for (uint32_t i = 0; i < size; i++)
         text[head + (int)i] = (char)('0' + i % 10);
     memcpy(text + head + size, after, sizeof after);
-    domt_kit_send(peer, text);
+    domt_kit_peer_send(peer, text);
 }
 
 /* Return the answer that a peer has received, and clear it. The text is valid until the next
@@ -207,7 +208,7 @@ DOMT_TEST(all_files_have_a_bound)
                       "row %zu: %s", i, answer);
         check_files(&world, rows[i].files, rows[i].blocks);
         if (strcmp(rows[i].status, "413") == 0) /* the server has closed this connection */
-            world.peer = domt_kit_peer(world.kit, "127.0.0.1:80");
+            world.peer = domt_kit_connect_peer(world.kit, "127.0.0.1:80");
     }
     tear_down(&world);
 }
@@ -221,7 +222,7 @@ DOMT_TEST(files_at_a_time_have_the_same_bound)
 
     set_up(&world);
     for (size_t i = 0; i < sizeof peers / sizeof peers[0]; i++) {
-        peers[i] = domt_kit_peer(world.kit, "127.0.0.1:80");
+        peers[i] = domt_kit_connect_peer(world.kit, "127.0.0.1:80");
         send_file(&world, peers[i], "1", 10);
     }
     ck_assert_int_eq(domus_testkit_run(world.kit), 0);
@@ -274,9 +275,9 @@ DOMT_TEST(upload_without_memory_leaves_nothing)
         filename = LONG_NAME;
         send_file(&world, world.peer, "1", 10);
         filename = "f";
-        domi_memory_fail_after(count, 0);
+        domi_memory_fail_allocation_after(count, 0);
         (void)domus_testkit_run(world.kit);
-        domi_memory_fail_after(-1, 0);
+        domi_memory_fail_allocation_after(-1, 0);
         (void)domus_testkit_run(world.kit);
         is_kept = strncmp(take_answer(world.peer), "HTTP/1.1 201 ", 13) == 0;
         /* the file is kept if only its answer lacked memory */
@@ -318,7 +319,7 @@ DOMT_TEST(files_go_through_the_chain)
         snprintf(line, sizeof line, reads[i].line, place);
         snprintf(cookie, sizeof cookie, "a=b%s%s", reads[i].fields[0] != '\0' ? "\r\n" : "",
                  reads[i].fields);
-        const char *answer = tracker_ask(world.kit, world.peer, line, cookie, "");
+        const char *answer = tracker_send_request_and_read(world.kit, world.peer, line, cookie, "");
         ck_assert_msg(
             strncmp(answer, "HTTP/1.1 ", 9) == 0 && strncmp(answer + 9, reads[i].status, 3) == 0 &&
                 strstr(answer, reads[i].part) != NULL && strstr(answer, "X-Request-Id: ") != NULL,

@@ -60,20 +60,20 @@ static const struct {
 
 static void run_rows(uint64_t seed)
 {
-    domus_testkit *kit = tracker_begin(seed, 1000);
-    domus_peer *peer = domt_kit_peer(kit, "127.0.0.1:80");
+    domus_testkit *kit = tracker_begin_service(seed, 1000);
+    domus_peer *peer = domt_kit_connect_peer(kit, "127.0.0.1:80");
     char cookie[256];
 
-    tracker_log_in(kit, peer, "ada", cookie);
+    tracker_log_user_in(kit, peer, "ada", cookie);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const char *answer =
-            tracker_ask(kit, peer, rows[i].line, rows[i].logged_in ? cookie : "", rows[i].body);
+        const char *answer = tracker_send_request_and_read(
+            kit, peer, rows[i].line, rows[i].logged_in ? cookie : "", rows[i].body);
         ck_assert_msg(strncmp(answer, "HTTP/1.1 ", 9) == 0 &&
                           strncmp(answer + 9, rows[i].status, 3) == 0 &&
                           strstr(answer, rows[i].part) != NULL,
                       "row %zu, %s: %s", i, rows[i].line, answer);
     }
-    tracker_end(kit);
+    tracker_end_service(kit);
 }
 
 DOMT_TEST(each_request_gets_its_answer)
@@ -104,50 +104,51 @@ DOMT_TEST(a_body_says_that_it_is_json)
         {"Content-Type: application/json\r\nContent-Length: 65537\r\n\r\n", "413"},
         {"Content-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n", "415"},
     };
-    domus_testkit *kit = tracker_begin(1, 1000);
+    domus_testkit *kit = tracker_begin_service(1, 1000);
 
     for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
-        domus_peer *peer = domt_kit_peer(kit, "127.0.0.1:80");
+        domus_peer *peer = domt_kit_connect_peer(kit, "127.0.0.1:80");
         char text[512];
         snprintf(text, sizeof text, "POST /login HTTP/1.1\r\nHost: a\r\n%s", bodies[i].fields);
-        const char *answer = tracker_ask_raw(kit, peer, text);
+        const char *answer = tracker_send_bytes_and_read(kit, peer, text);
         ck_assert_msg(strncmp(answer, "HTTP/1.1 ", 9) == 0 &&
                           strncmp(answer + 9, bodies[i].status, 3) == 0,
                       "%s: %s", bodies[i].fields, answer);
     }
-    tracker_end(kit);
+    tracker_end_service(kit);
 }
 
 DOMT_TEST(a_cookie_of_somebody_else_is_none)
 {
-    domus_testkit *kit = tracker_begin(1, 1000);
-    domus_peer *peer = domt_kit_peer(kit, "127.0.0.1:80");
+    domus_testkit *kit = tracker_begin_service(1, 1000);
+    domus_peer *peer = domt_kit_connect_peer(kit, "127.0.0.1:80");
     char cookie[256];
 
-    tracker_log_in(kit, peer, "ada", cookie);
+    tracker_log_user_in(kit, peer, "ada", cookie);
     char *value = strrchr(cookie, '.') + 1;
     *value = *value == 'A' ? 'B' : 'A';
-    const char *answer = tracker_ask(kit, peer, "POST /issues", cookie, DRAFT);
+    const char *answer = tracker_send_request_and_read(kit, peer, "POST /issues", cookie, DRAFT);
     ck_assert_msg(strncmp(answer, "HTTP/1.1 401 ", 13) == 0, "%s", answer);
-    tracker_end(kit);
+    tracker_end_service(kit);
 }
 
 DOMT_TEST(each_page_hears_of_an_issue)
 {
-    domus_testkit *kit = tracker_begin(1, 1000);
-    domus_peer *page = domt_kit_peer(kit, "127.0.0.1:80");
-    domus_peer *peer = domt_kit_peer(kit, "127.0.0.1:80");
+    domus_testkit *kit = tracker_begin_service(1, 1000);
+    domus_peer *page = domt_kit_connect_peer(kit, "127.0.0.1:80");
+    domus_peer *peer = domt_kit_connect_peer(kit, "127.0.0.1:80");
     char cookie[256];
 
-    tracker_log_in(kit, peer, "ada", cookie);
-    const char *head = tracker_ask(kit, page, "GET /events", "", "");
+    tracker_log_user_in(kit, peer, "ada", cookie);
+    const char *head = tracker_send_request_and_read(kit, page, "GET /events", "", "");
     ck_assert_ptr_nonnull(strstr(head, "text/event-stream"));
-    (void)tracker_ask(kit, peer, "POST /issues", cookie, DRAFT);
-    (void)tracker_ask(kit, peer, "HEAD /issues/1", "", ""); /* a HEAD request publishes no event */
-    domt_kit_expect(kit, page, "16\r\nevent: issue\ndata: 1\n\n\r\n");
+    (void)tracker_send_request_and_read(kit, peer, "POST /issues", cookie, DRAFT);
+    (void)tracker_send_request_and_read(kit, peer, "HEAD /issues/1", "",
+                                        ""); /* a HEAD request publishes no event */
+    domt_kit_peer_expect(kit, page, "16\r\nevent: issue\ndata: 1\n\n\r\n");
     /* an empty comment keeps the stream alive, 15 s later */
-    domt_kit_expect(kit, page, "3\r\n:\n\n\r\n");
-    tracker_end(kit);
+    domt_kit_peer_expect(kit, page, "3\r\n:\n\n\r\n");
+    tracker_end_service(kit);
 }
 
 /* Ask for the events at an address, and return whether the stream stays open. */
@@ -156,7 +157,7 @@ static bool opens_event_stream(domus_testkit *kit, const char *from)
     domus_peer *page;
 
     ck_assert_int_eq(domus_peer_connect(kit, "127.0.0.1:80", from, &page), 0);
-    const char *head = tracker_ask(kit, page, "GET /events", "", "");
+    const char *head = tracker_send_request_and_read(kit, page, "GET /events", "", "");
     ck_assert_ptr_nonnull(strstr(head, "text/event-stream"));
     return strstr(head, "\r\n0\r\n\r\n") == NULL;
 }
@@ -165,12 +166,12 @@ static bool opens_event_stream(domus_testkit *kit, const char *from)
  * when its page has disconnected. */
 DOMT_TEST(one_client_does_not_take_all_places)
 {
-    domus_testkit *kit = tracker_begin(1, 1000);
+    domus_testkit *kit = tracker_begin_service(1, 1000);
     domus_peer *pages[100];
 
     for (size_t i = 0; i < 100; i++) {
         ck_assert_int_eq(domus_peer_connect(kit, "127.0.0.1:80", "10.0.0.1:0", &pages[i]), 0);
-        (void)tracker_ask(kit, pages[i], "GET /events", "", "");
+        (void)tracker_send_request_and_read(kit, pages[i], "GET /events", "", "");
     }
     ck_assert(!opens_event_stream(kit, "10.0.0.1:0"));
     ck_assert(opens_event_stream(kit, "10.0.0.2:0"));
@@ -181,27 +182,27 @@ DOMT_TEST(one_client_does_not_take_all_places)
     domus_peer_reset(pages[8]);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
     ck_assert(opens_event_stream(kit, "10.0.0.1:0"));
-    tracker_end(kit);
+    tracker_end_service(kit);
 }
 
 /* Send a query; `count` allocations succeed, and the next one fails. Returns the status, or 0 if no
  * answer came: the network of the kit allocates from the same memory and may have failed. */
 static int ask_without_memory(int64_t count)
 {
-    domus_testkit *kit = tracker_begin(1, 1000);
-    domus_peer *peer = domt_kit_peer(kit, "127.0.0.1:80");
+    domus_testkit *kit = tracker_begin_service(1, 1000);
+    domus_peer *peer = domt_kit_connect_peer(kit, "127.0.0.1:80");
     int status = 0;
     size_t size;
 
-    domt_kit_send(peer, "GET /issues?limit=1 HTTP/1.1\r\nHost: a\r\n\r\n");
-    domi_memory_fail_after(count, 0);
+    domt_kit_peer_send(peer, "GET /issues?limit=1 HTTP/1.1\r\nHost: a\r\n\r\n");
+    domi_memory_fail_allocation_after(count, 0);
     (void)domus_testkit_run(kit);
-    domi_memory_fail_after(-1, 0);
+    domi_memory_fail_allocation_after(-1, 0);
     (void)domus_testkit_run(kit);
     const char *answer = domus_peer_got(peer, &size);
     if (size > 12)
         status = (int)strtol(answer + 9, NULL, 10);
-    tracker_end(kit);
+    tracker_end_service(kit);
     return status;
 }
 
@@ -223,19 +224,20 @@ DOMT_TEST(a_query_without_memory_is_not_refused)
 DOMT_TEST(answer_that_did_not_change_is_not_sent_again)
 {
     static const char *const lines[] = {"GET /issues", "GET /issues/1"};
-    domus_testkit *kit = tracker_begin(1, 1000);
-    domus_peer *peer = domt_kit_peer(kit, "127.0.0.1:80");
+    domus_testkit *kit = tracker_begin_service(1, 1000);
+    domus_peer *peer = domt_kit_connect_peer(kit, "127.0.0.1:80");
     char cookie[256];
 
-    tracker_log_in(kit, peer, "ada", cookie);
-    (void)tracker_ask(kit, peer, "POST /issues", cookie, DRAFT);
+    tracker_log_user_in(kit, peer, "ada", cookie);
+    (void)tracker_send_request_and_read(kit, peer, "POST /issues", cookie, DRAFT);
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-        const char *answer = tracker_ask(kit, peer, lines[i], "a=b\r\nIf-None-Match: *", "");
+        const char *answer =
+            tracker_send_request_and_read(kit, peer, lines[i], "a=b\r\nIf-None-Match: *", "");
         ck_assert_msg(strncmp(answer, "HTTP/1.1 304 ", 13) == 0 &&
                           strstr(answer, "ETag: \"") != NULL,
                       "%s", answer);
     }
-    tracker_end(kit);
+    tracker_end_service(kit);
 }
 
 DOMT_TEST(an_address_has_its_rate)
@@ -244,17 +246,18 @@ DOMT_TEST(an_address_has_its_rate)
     domus_peer *peer;
     int refused = 0;
 
-    kit = tracker_begin(1, 10);
-    peer = domt_kit_peer(kit, "127.0.0.1:80");
+    kit = tracker_begin_service(1, 10);
+    peer = domt_kit_connect_peer(kit, "127.0.0.1:80");
     for (int i = 0; i < 12; i++) {
-        const char *answer = tracker_ask(kit, peer, "GET /issues", "", "");
+        const char *answer = tracker_send_request_and_read(kit, peer, "GET /issues", "", "");
         refused += strncmp(answer, "HTTP/1.1 429 ", 13) == 0 && strstr(answer, "Retry-After: 1");
     }
     ck_assert_int_eq(refused, 2);
     ck_assert_int_eq(domus_testkit_advance(kit, SECOND), 0);
-    ck_assert_int_eq(strncmp(tracker_ask(kit, peer, "GET /issues", "", ""), "HTTP/1.1 200 ", 13),
+    ck_assert_int_eq(strncmp(tracker_send_request_and_read(kit, peer, "GET /issues", "", ""),
+                             "HTTP/1.1 200 ", 13),
                      0);
-    tracker_end(kit);
+    tracker_end_service(kit);
 }
 
 DOMT_SUITE(60)

@@ -26,7 +26,7 @@ static int migrate(domus_stack *stack, void *self)
 static const domus_behaviour migrator = {
     .name = "migrator", .kind = DOMUS_STATE, .on_mount = migrate};
 
-domus_testkit *tracker_begin(uint64_t seed, uint32_t rate)
+domus_testkit *tracker_begin_service(uint64_t seed, uint32_t rate)
 {
     static const domus_sql_driver *const drivers[] = {&domus_sqlite_driver, NULL};
     const domus_sql_options options = {.drivers = drivers};
@@ -35,35 +35,35 @@ domus_testkit *tracker_begin(uint64_t seed, uint32_t rate)
     domus_config config;
 
     domus_config_init(&config);
-    domus_testkit *kit = domt_kit_listening(&config, "api", "127.0.0.1:80", seed);
+    domus_testkit *kit = domt_kit_new_listening(&config, "api", "127.0.0.1:80", seed);
     domus_system *system = domus_testkit_system(kit);
     api_settings.rate = rate;
     if (api_settings.upload_max == 0)
         api_settings.upload_max = 1 << 20;
     if (!has_keys)
-        ck_assert_int_eq(api_people_begin(), 0);
+        ck_assert_int_eq(api_read_session_keys(), 0);
     has_keys = true;
     ck_assert_int_eq(domus_outside_sql_open(system, "sqlite::memory:", &options, &api_database), 0);
     ck_assert_int_eq(domus_outside_spawn(system, &migrator, NULL, &address), 0);
-    ck_assert_int_eq(api_events_begin(system), 0);
-    ck_assert_int_eq(api_site_begin(system), 0);
+    ck_assert_int_eq(api_spawn_event_board(system), 0);
+    ck_assert_int_eq(api_set_up_site(system), 0);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
     ck_assert_int_eq(domus_serve(system, "api", &api_site, NULL, NULL), 0);
     return kit;
 }
 
-void tracker_end(domus_testkit *kit)
+void tracker_end_service(domus_testkit *kit)
 {
     domus_testkit_free(kit);
-    api_site_end();
+    api_free_site();
 }
 
-const char *tracker_ask_raw(domus_testkit *kit, domus_peer *peer, const char *bytes)
+const char *tracker_send_bytes_and_read(domus_testkit *kit, domus_peer *peer, const char *bytes)
 {
     static char text[8192];
     size_t size;
 
-    domt_kit_send(peer, bytes);
+    domt_kit_peer_send(peer, bytes);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
     const char *got = domus_peer_got(peer, &size);
     ck_assert_uint_lt(size, sizeof text);
@@ -73,8 +73,8 @@ const char *tracker_ask_raw(domus_testkit *kit, domus_peer *peer, const char *by
     return text;
 }
 
-const char *tracker_ask(domus_testkit *kit, domus_peer *peer, const char *line, const char *cookie,
-                        const char *body)
+const char *tracker_send_request_and_read(domus_testkit *kit, domus_peer *peer, const char *line,
+                                          const char *cookie, const char *body)
 {
     char text[8192];
 
@@ -83,15 +83,15 @@ const char *tracker_ask(domus_testkit *kit, domus_peer *peer, const char *line, 
              "Content-Length: %zu\r\n\r\n%s",
              line, cookie[0] != '\0' ? "Cookie: " : "", cookie, cookie[0] != '\0' ? "\r\n" : "",
              strlen(body), body);
-    return tracker_ask_raw(kit, peer, text);
+    return tracker_send_bytes_and_read(kit, peer, text);
 }
 
-void tracker_log_in(domus_testkit *kit, domus_peer *peer, const char *name, char cookie[256])
+void tracker_log_user_in(domus_testkit *kit, domus_peer *peer, const char *name, char cookie[256])
 {
     char body[64];
 
     snprintf(body, sizeof body, "{\"name\":\"%s\"}", name);
-    const char *answer = tracker_ask(kit, peer, "POST /login", "", body);
+    const char *answer = tracker_send_request_and_read(kit, peer, "POST /login", "", body);
     ck_assert_msg(strncmp(answer, "HTTP/1.1 204 ", 13) == 0, "%s", answer);
     const char *pair = strstr(answer, "Set-Cookie: ");
     ck_assert_ptr_nonnull(pair);

@@ -196,9 +196,9 @@ DOMT_TEST(appender_without_memory_keeps_nothing)
     for (; error != 0; n++) {
         domus_slice slice = {NULL, 2, 2};
         ck_assert_int_lt(n, 10);
-        domi_memory_fail_after(n, 0);
+        domi_memory_fail_allocation_after(n, 0);
         error = append_all(&slice);
-        domi_memory_fail_after(-1, 0);
+        domi_memory_fail_allocation_after(-1, 0);
         ck_assert(error == 0 || error == -ENOMEM);
         ck_assert_uint_eq(slice.size, error == 0 ? 1750 : 2);
         if (error == 0)

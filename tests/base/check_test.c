@@ -51,9 +51,9 @@ DOMT_TEST(check_that_fails_aborts_and_says_what_and_where)
     char place[64];
 
     snprintf(place, sizeof place, "check_test.c:%d", failing_line);
-    domt_dies(fail_a_check, NULL, place);
-    domt_dies(fail_a_check, NULL, "answer == 42");
-    domt_dies(fail_a_check, NULL, "fail_a_check");
+    domt_check_aborts(fail_a_check, NULL, place);
+    domt_check_aborts(fail_a_check, NULL, "answer == 42");
+    domt_check_aborts(fail_a_check, NULL, "fail_a_check");
 }
 
 DOMT_TEST(check_that_fails_prints_a_backtrace)
@@ -88,14 +88,14 @@ static void fail_a_check_before_nobody(void *is_full)
 
 DOMT_TEST(failed_check_ends_the_process_with_and_without_a_reader)
 {
-    domt_dies(fail_a_check_before_nobody, &(bool){true}, "");
-    domt_dies(fail_a_check_before_nobody, NULL, "");
+    domt_check_aborts(fail_a_check_before_nobody, &(bool){true}, "");
+    domt_check_aborts(fail_a_check_before_nobody, NULL, "");
 }
 
 /* Fail a check where a filter refuses poll(): once with a reader, once without one. */
 static void fail_a_check_where_poll_is_refused(void *is_full)
 {
-    ck_assert_int_eq(domt_deny_call(DOMT_POLL, EPERM), 0);
+    ck_assert_int_eq(domt_deny_system_call(DOMT_POLL, EPERM), 0);
     if (is_full != NULL)
         fail_a_check_before_nobody(is_full);
     fail_a_check(NULL);
@@ -103,8 +103,8 @@ static void fail_a_check_where_poll_is_refused(void *is_full)
 
 DOMT_TEST(check_that_fails_says_so_without_poll)
 {
-    domt_dies(fail_a_check_where_poll_is_refused, NULL, "answer == 42");
-    domt_dies(fail_a_check_where_poll_is_refused, &(bool){true}, "");
+    domt_check_aborts(fail_a_check_where_poll_is_refused, NULL, "answer == 42");
+    domt_check_aborts(fail_a_check_where_poll_is_refused, &(bool){true}, "");
 }
 
 DOMT_TEST(check_that_holds_is_silent)
@@ -115,7 +115,7 @@ DOMT_TEST(check_that_holds_is_silent)
 
 DOMT_TEST(check_with_a_long_expression_is_cut_and_still_aborts)
 {
-    domt_dies(fail_a_long_check, NULL, "domus: check failed: xxxx");
+    domt_check_aborts(fail_a_long_check, NULL, "domus: check failed: xxxx");
 }
 
 static int count_evaluation(int *count)

@@ -1,6 +1,6 @@
 /* base/clock.c: the TSC agrees with CLOCK_MONOTONIC, time does not go back, and the virtual clock
- * stands still. domi_clock_read_slow() of a real clock reads CLOCK_MONOTONIC itself; the fast way
- * is held against it. */
+ * stands still. domi_clock_read_without_tsc() of a real clock reads CLOCK_MONOTONIC itself; the
+ * fast way is held against it. */
 #include "base/clock.h"
 
 #include "tests/support/suite.h"
@@ -26,9 +26,9 @@ static struct pair read_both(const domi_clock *clock)
     uint64_t gap_min = UINT64_MAX;
 
     for (int i = 0; i < ATTEMPTS; i++) {
-        uint64_t before = domi_clock_read_slow(clock);
+        uint64_t before = domi_clock_read_without_tsc(clock);
         uint64_t fast = domi_clock_now(clock);
-        uint64_t gap = domi_clock_read_slow(clock) - before;
+        uint64_t gap = domi_clock_read_without_tsc(clock) - before;
 
         if (gap < gap_min) {
             gap_min = gap;
@@ -45,9 +45,9 @@ static uint64_t compute_distance(uint64_t a, uint64_t b)
 
 static void wait_slowly(const domi_clock *clock, uint64_t ns)
 {
-    uint64_t start = domi_clock_read_slow(clock);
+    uint64_t start = domi_clock_read_without_tsc(clock);
 
-    while (domi_clock_read_slow(clock) - start < ns)
+    while (domi_clock_read_without_tsc(clock) - start < ns)
         ;
 }
 
@@ -84,9 +84,9 @@ DOMT_TEST(clock_without_tsc_reads_monotonic)
     slow = clock;
     slow.has_tsc = false;
     for (int i = 0; i < 1000; i++) {
-        uint64_t before = domi_clock_read_slow(&clock);
+        uint64_t before = domi_clock_read_without_tsc(&clock);
         uint64_t now = domi_clock_now(&slow);
-        uint64_t after = domi_clock_read_slow(&clock);
+        uint64_t after = domi_clock_read_without_tsc(&clock);
         ck_assert_uint_ge(now, before);
         ck_assert_uint_le(now, after);
     }
@@ -186,12 +186,12 @@ DOMT_TEST(clock_virtual_stands_still_until_told)
     wait_slowly(&real, NS_PER_MS);
     ck_assert_uint_eq(domi_clock_now(&clock), 1000);
 
-    domi_clock_advance(&clock, 0);
+    domi_clock_advance_virtual(&clock, 0);
     ck_assert_uint_eq(domi_clock_now(&clock), 1000);
-    domi_clock_advance(&clock, 5);
+    domi_clock_advance_virtual(&clock, 5);
     ck_assert_uint_eq(domi_clock_now(&clock), 1005);
-    ck_assert_uint_eq(domi_clock_read_slow(&clock), 1005);
-    domi_clock_advance(&clock, UINT64_MAX - 1005);
+    ck_assert_uint_eq(domi_clock_read_without_tsc(&clock), 1005);
+    domi_clock_advance_virtual(&clock, UINT64_MAX - 1005);
     ck_assert_uint_eq(domi_clock_now(&clock), UINT64_MAX);
 }
 

@@ -19,7 +19,7 @@ static void reset_counts(void)
 
 static void lies_in_its_place(uint64_t time_ns)
 {
-    uint32_t place = domi_histogram_place(time_ns);
+    uint32_t place = domi_histogram_place_of_time(time_ns);
     uint64_t from_ns = domus_histogram_bound_ns(place);
     uint64_t to_ns = domus_histogram_bound_ns(place + 1);
 
@@ -45,7 +45,7 @@ DOMT_TEST(each_time_lies_in_a_place_of_at_most_a_64th_of_its_length)
     }
     lies_in_its_place(UINT64_MAX);
     for (int i = 0; i < 100000; i++)
-        lies_in_its_place(domi_random_next(&chance) >> domi_random_below(&chance, 64));
+        lies_in_its_place(domi_random_next_bits(&chance) >> domi_random_below(&chance, 64));
 }
 
 DOMT_TEST(bounds_grow_without_gaps_up_to_68_seconds)
@@ -53,7 +53,7 @@ DOMT_TEST(bounds_grow_without_gaps_up_to_68_seconds)
     ck_assert_uint_eq(domus_histogram_bound_ns(0), 0);
     for (uint32_t i = 0; i < DOMUS_HISTOGRAM_PLACES; i++) {
         ck_assert_uint_lt(domus_histogram_bound_ns(i), domus_histogram_bound_ns(i + 1));
-        ck_assert_uint_eq(domi_histogram_place(domus_histogram_bound_ns(i)), i);
+        ck_assert_uint_eq(domi_histogram_place_of_time(domus_histogram_bound_ns(i)), i);
     }
     ck_assert_uint_eq(domus_histogram_bound_ns(DOMUS_HISTOGRAM_PLACES), UINT64_C(1) << 36);
     ck_assert_uint_eq(domus_histogram_bound_ns(UINT32_MAX), UINT64_C(1) << 36);
@@ -77,9 +77,9 @@ DOMT_TEST(quantiles_are_right_within_a_percent)
     for (size_t i = 0; i < 20001; i++) {
         times[i] = UINT64_C(100) << domi_random_below(&chance, 24);
         times[i] += domi_random_below(&chance, times[i]);
-        domi_histogram_add(&measured, times[i]);
+        domi_histogram_add_time(&measured, times[i]);
     }
-    domi_histogram_read(&measured, &seen);
+    domi_histogram_add_all_to_copy(&measured, &seen);
     qsort(times, 20001, sizeof times[0], by_size);
     ck_assert_uint_eq(seen.count, 20001);
     for (size_t i = 0; i < sizeof shares / sizeof shares[0]; i++) {
@@ -94,13 +94,13 @@ DOMT_TEST(quantiles_are_right_within_a_percent)
 DOMT_TEST(sums_are_exact_and_weights_count)
 {
     reset_counts();
-    domi_histogram_add(&measured, 1000);
-    domi_histogram_add_many(&measured, 5, 3);
-    domi_histogram_read(&measured, &seen);
+    domi_histogram_add_time(&measured, 1000);
+    domi_histogram_add_weighted_time(&measured, 5, 3);
+    domi_histogram_add_all_to_copy(&measured, &seen);
     ck_assert_uint_eq(seen.count, 4);
     ck_assert_uint_eq(seen.sum_ns, 1015);
     ck_assert_uint_eq(seen.places[5], 3);
-    ck_assert_uint_eq(seen.places[domi_histogram_place(1000)], 1);
+    ck_assert_uint_eq(seen.places[domi_histogram_place_of_time(1000)], 1);
 }
 
 DOMT_TEST(snapshots_are_added_and_subtracted)
@@ -108,13 +108,13 @@ DOMT_TEST(snapshots_are_added_and_subtracted)
     domus_histogram before, both;
 
     reset_counts();
-    domi_histogram_add(&measured, 10);
-    domi_histogram_read(&measured, &seen);
+    domi_histogram_add_time(&measured, 10);
+    domi_histogram_add_all_to_copy(&measured, &seen);
     before = seen;
-    domi_histogram_add(&measured, 20);
-    domi_histogram_add(&measured, UINT64_MAX);
+    domi_histogram_add_time(&measured, 20);
+    domi_histogram_add_time(&measured, UINT64_MAX);
     memset(&seen, 0, sizeof seen);
-    domi_histogram_read(&measured, &seen);
+    domi_histogram_add_all_to_copy(&measured, &seen);
     both = seen;
     domus_histogram_merge(&both, &before);
     ck_assert_uint_eq(both.count, 4);
@@ -127,8 +127,8 @@ DOMT_TEST(an_empty_histogram_has_no_quantile_and_a_long_time_counts_as_68_s)
 {
     reset_counts();
     ck_assert_uint_eq(domus_histogram_quantile_ns(&seen, 0.5), 0);
-    domi_histogram_add(&measured, UINT64_C(1) << 50);
-    domi_histogram_read(&measured, &seen);
+    domi_histogram_add_time(&measured, UINT64_C(1) << 50);
+    domi_histogram_add_all_to_copy(&measured, &seen);
     ck_assert_uint_eq(domus_histogram_quantile_ns(&seen, 0.5),
                       domus_histogram_bound_ns(DOMUS_HISTOGRAM_PLACES - 1));
 }

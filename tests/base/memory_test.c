@@ -13,12 +13,12 @@
 
 static bool take_one(bool mapped)
 {
-    void *memory = mapped ? domi_memory_map(100) : domi_memory_new(100);
+    void *memory = mapped ? domi_memory_map_pages(100) : domi_memory_new(100);
 
     if (memory == NULL)
         return false;
     if (mapped)
-        domi_memory_unmap(memory, 100);
+        domi_memory_unmap_pages(memory, 100);
     else
         domi_memory_free(memory);
     return true;
@@ -39,14 +39,14 @@ DOMT_TEST(memory_is_zeroed)
 {
     static const unsigned char zeros[10000];
     unsigned char *heap = domi_memory_new(sizeof zeros);
-    unsigned char *pages = domi_memory_map(sizeof zeros);
+    unsigned char *pages = domi_memory_map_pages(sizeof zeros);
 
     ck_assert(heap != NULL && pages != NULL);
     ck_assert_mem_eq(heap, zeros, sizeof zeros);
     ck_assert_mem_eq(pages, zeros, sizeof zeros);
     memset(heap, 1, sizeof zeros);
     domi_memory_free(heap);
-    domi_memory_unmap(pages, sizeof zeros);
+    domi_memory_unmap_pages(pages, sizeof zeros);
 
     heap = domi_memory_new(sizeof zeros);
     ck_assert_mem_eq(heap, zeros, sizeof zeros);
@@ -79,13 +79,13 @@ static void grow_in_steps(size_t most)
     while (size < most) {
         size_t before = size;
         size += size / 2;
-        domi_memory_fail_after(0, 0);
-        ck_assert_ptr_null(domi_memory_grow(memory, size));
-        domi_memory_fail_after(-1, 0);
-        memory = domi_memory_grow(memory, size);
+        domi_memory_fail_allocation_after(0, 0);
+        ck_assert_ptr_null(domi_memory_grow_block(memory, size));
+        domi_memory_fail_allocation_after(-1, 0);
+        memory = domi_memory_grow_block(memory, size);
         ck_assert_ptr_nonnull(memory);
         ck_assert_uint_eq((uintptr_t)memory % 16, 0);
-        ck_assert_uint_eq(domi_memory_bytes(memory), size + 16);
+        ck_assert_uint_eq(domi_memory_bytes_of_block(memory), size + 16);
         for (size_t i = 0; i < before; i += 1 + i / 16)
             ck_assert_int_eq(memory[i], 'a');
         memset(memory + before, 'a', size - before);
@@ -103,11 +103,11 @@ DOMT_TEST(memory_grows_with_its_bytes)
     (void)domi_memory_set_meter(&meter);
     grow_in_steps(3000000);
     char *memory = domi_memory_new_bytes(100);
-    memory = domi_memory_grow(memory, 10000000);
+    memory = domi_memory_grow_block(memory, 10000000);
     ck_assert_ptr_nonnull(memory);
     (void)domi_memory_set_meter(NULL);
     ck_assert_int_eq(meter.held, 10000016);
-    ck_assert_ptr_null(domi_memory_grow(memory, SIZE_MAX / 2));
+    ck_assert_ptr_null(domi_memory_grow_block(memory, SIZE_MAX / 2));
     domi_memory_free(memory);
 
     const domus_allocator *before = domi_memory_set_allocator(&own);
@@ -116,7 +116,7 @@ DOMT_TEST(memory_grows_with_its_bytes)
     ck_assert_int_eq(blocks, 1);
     (void)domi_memory_set_allocator(before); /* the block grows while the other allocator is set */
     memset(memory, 'b', 100);
-    memory = domi_memory_grow(memory, 200);
+    memory = domi_memory_grow_block(memory, 200);
     ck_assert_int_eq(memory[99], 'b');
     ck_assert_int_eq(blocks, 0);
     domi_memory_free(memory);
@@ -125,41 +125,42 @@ DOMT_TEST(memory_grows_with_its_bytes)
 DOMT_TEST(memory_takes_back_null)
 {
     domi_memory_free(NULL);
-    domi_memory_unmap(NULL, 4096);
+    domi_memory_unmap_pages(NULL, 4096);
 }
 
 DOMT_TEST(memory_for_a_huge_page_begins_at_one)
 {
-    char *memory = domi_memory_map_huge();
+    char *memory = domi_memory_map_huge_page();
 
     ck_assert_ptr_nonnull(memory);
     ck_assert_uint_eq((uintptr_t)memory % DOMI_MEMORY_HUGE, 0);
     ck_assert_int_eq(memory[0] | memory[DOMI_MEMORY_HUGE - 1], 0);
     memset(memory, 1, DOMI_MEMORY_HUGE);
-    domi_memory_unmap(memory, DOMI_MEMORY_HUGE);
-    domi_memory_fail_after(0, 0);
-    ck_assert_ptr_null(domi_memory_map_huge());
+    domi_memory_unmap_pages(memory, DOMI_MEMORY_HUGE);
+    domi_memory_fail_allocation_after(0, 0);
+    ck_assert_ptr_null(domi_memory_map_huge_page());
 }
 
 DOMT_TEST(memory_from_the_kernel_is_whole_pages)
 {
-    char *pages = domi_memory_map(1);
+    char *pages = domi_memory_map_pages(1);
 
     ck_assert_uint_eq((uintptr_t)pages % 4096, 0);
     pages[4095] = 1;
-    domi_memory_unmap(pages, 1);
+    domi_memory_unmap_pages(pages, 1);
 }
 
 DOMT_TEST(memory_that_cannot_be_had_is_null)
 {
     /* A program of 32 bits can map at most half of its addresses. */
-    ck_assert_ptr_null(domi_memory_map(SIZE_MAX == UINT64_MAX ? SIZE_MAX / 2 : SIZE_MAX / 8 * 7));
+    ck_assert_ptr_null(
+        domi_memory_map_pages(SIZE_MAX == UINT64_MAX ? SIZE_MAX / 2 : SIZE_MAX / 8 * 7));
 }
 
 DOMT_TEST(memory_fails_once_at_the_nth)
 {
     for (int n = 0; n < 8; n++) {
-        domi_memory_fail_after(n, 0);
+        domi_memory_fail_allocation_after(n, 0);
         ck_assert_uint_eq(allocate_many(8), 0xffu & ~(1u << n));
     }
     ck_assert_uint_eq(allocate_many(8),
@@ -169,17 +170,17 @@ DOMT_TEST(memory_fails_once_at_the_nth)
 DOMT_TEST(memory_fails_from_the_nth_on)
 {
     for (unsigned n = 0; n < 8; n++) {
-        domi_memory_fail_after(n, 1);
+        domi_memory_fail_allocation_after(n, 1);
         ck_assert_uint_eq(allocate_many(8), (1u << n) - 1);
         ck_assert_uint_eq(allocate_many(8), 0);
     }
-    domi_memory_fail_after(-1, 0);
+    domi_memory_fail_allocation_after(-1, 0);
     ck_assert_uint_eq(allocate_many(8), 0xff);
 }
 
 DOMT_TEST(memory_that_fails_later_passes_before)
 {
-    domi_memory_fail_after(1000, 0);
+    domi_memory_fail_allocation_after(1000, 0);
     for (int i = 0; i < 1000; i++)
         ck_assert(take_one(false));
     ck_assert(!take_one(false));

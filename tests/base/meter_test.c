@@ -30,13 +30,13 @@ static void set_up_meter(int64_t look_at)
 DOMT_TEST(memory_taken_and_memory_given_back_are_counted)
 {
     set_up_meter(INT64_MAX);
-    void *pages = domi_memory_map(1000 * KIB);
-    void *huge = domi_memory_map_huge();
+    void *pages = domi_memory_map_pages(1000 * KIB);
+    void *huge = domi_memory_map_huge_page();
     void *block = domi_memory_new(500 * KIB);
     ck_assert_int_ge(atomic_load(&meter.held), 3548 * KIB);
     ck_assert_int_le(atomic_load(&meter.held), 3560 * KIB);
-    domi_memory_unmap(pages, 1000 * KIB);
-    domi_memory_unmap(huge, DOMI_MEMORY_HUGE);
+    domi_memory_unmap_pages(pages, 1000 * KIB);
+    domi_memory_unmap_pages(huge, DOMI_MEMORY_HUGE);
     domi_memory_free(block);
     /* removing the meter reports the bytes that were not reported yet */
     ck_assert_ptr_eq(domi_memory_set_meter(NULL), &meter);
@@ -96,8 +96,8 @@ DOMT_TEST(refused_allocations_are_not_counted)
     const domus_allocator *before = domi_memory_set_allocator(&foreign);
     has_none = true;
     ck_assert_ptr_null(domi_memory_new(500 * KIB));
-    ck_assert_ptr_null(domi_memory_map(500 * KIB));
-    ck_assert_ptr_null(domi_memory_map_huge());
+    ck_assert_ptr_null(domi_memory_map_pages(500 * KIB));
+    ck_assert_ptr_null(domi_memory_map_huge_page());
     ck_assert_int_eq(given, 1);
     (void)domi_memory_set_allocator(before);
     (void)domi_memory_set_meter(NULL);
@@ -137,42 +137,42 @@ DOMT_TEST(small_things_are_told_together)
 DOMT_TEST(a_look_is_due_when_so_much_is_held)
 {
     set_up_meter(1000 * KIB);
-    void *first = domi_memory_map(900 * KIB);
+    void *first = domi_memory_map_pages(900 * KIB);
     ck_assert_int_eq(calls, 0);
-    void *second = domi_memory_map(200 * KIB);
+    void *second = domi_memory_map_pages(200 * KIB);
     ck_assert_int_eq(calls, 1);
     ck_assert_uint_eq(wanted, 200 * KIB);
-    domi_memory_unmap(first, 900 * KIB);
-    domi_memory_unmap(second, 200 * KIB);
+    domi_memory_unmap_pages(first, 900 * KIB);
+    domi_memory_unmap_pages(second, 200 * KIB);
     atomic_store(&meter.tight, 1);
-    first = domi_memory_map(100 * KIB); /* memory is tight: each step is reported */
+    first = domi_memory_map_pages(100 * KIB); /* memory is tight: each step is reported */
     ck_assert_int_eq(calls, 2);
-    ck_assert_ptr_null(domi_memory_map_huge());
-    domi_memory_unmap(first, 100 * KIB);
+    ck_assert_ptr_null(domi_memory_map_huge_page());
+    domi_memory_unmap_pages(first, 100 * KIB);
 }
 
 DOMT_TEST(a_look_at_memory_may_refuse_an_allocation)
 {
     set_up_meter(0);
     fill_at_call = 2;
-    void *first = domi_memory_map(100 * KIB);
+    void *first = domi_memory_map_pages(100 * KIB);
     int64_t held = atomic_load(&meter.held);
     ck_assert(!domi_memory_is_full());
-    ck_assert_ptr_null(domi_memory_map(100 * KIB));
+    ck_assert_ptr_null(domi_memory_map_pages(100 * KIB));
     ck_assert(domi_memory_is_full());
     ck_assert_int_eq(atomic_load(&meter.held), held);
     ck_assert_ptr_null(domi_memory_new(1)); /* not even one byte is given */
-    ck_assert_ptr_null(domi_memory_map_huge());
-    ck_assert_ptr_null(domi_memory_map(4096));
+    ck_assert_ptr_null(domi_memory_map_huge_page());
+    ck_assert_ptr_null(domi_memory_map_pages(4096));
     (void)domi_memory_set_meter(NULL); /* memory is full only for threads that count with a meter */
     ck_assert(!domi_memory_is_full());
     domi_memory_free(domi_memory_new(1));
     (void)domi_memory_set_meter(&meter);
     atomic_store(&meter.full, 0);
-    void *second = domi_memory_map(100 * KIB);
+    void *second = domi_memory_map_pages(100 * KIB);
     ck_assert_ptr_nonnull(second);
-    domi_memory_unmap(first, 100 * KIB);
-    domi_memory_unmap(second, 100 * KIB);
+    domi_memory_unmap_pages(first, 100 * KIB);
+    domi_memory_unmap_pages(second, 100 * KIB);
     (void)domi_memory_set_meter(NULL);
     ck_assert_int_eq(atomic_load(&meter.held), 0);
 }
@@ -180,13 +180,14 @@ DOMT_TEST(a_look_at_memory_may_refuse_an_allocation)
 DOMT_TEST(a_failed_allocation_is_not_counted)
 {
     set_up_meter(INT64_MAX);
-    domi_memory_fail_after(0, 1);
+    domi_memory_fail_allocation_after(0, 1);
     ck_assert_ptr_null(domi_memory_new(500 * KIB));
-    ck_assert_ptr_null(domi_memory_map(500 * KIB));
-    ck_assert_ptr_null(domi_memory_map_huge());
-    domi_memory_fail_after(-1, 0);
+    ck_assert_ptr_null(domi_memory_map_pages(500 * KIB));
+    ck_assert_ptr_null(domi_memory_map_huge_page());
+    domi_memory_fail_allocation_after(-1, 0);
     /* A program of 32 bits can map at most half of its addresses. */
-    ck_assert_ptr_null(domi_memory_map(SIZE_MAX == UINT64_MAX ? SIZE_MAX / 2 : SIZE_MAX / 8 * 7));
+    ck_assert_ptr_null(
+        domi_memory_map_pages(SIZE_MAX == UINT64_MAX ? SIZE_MAX / 2 : SIZE_MAX / 8 * 7));
     (void)domi_memory_set_meter(NULL);
     ck_assert_int_eq(atomic_load(&meter.held), 0);
 }

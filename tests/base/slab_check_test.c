@@ -67,12 +67,12 @@ DOMT_TEST(each_invariant_of_a_slab_is_checked)
 
     domi_slab_init(&slab, 64, 64, 4096);
     for (int i = 0; i < 3; i++)
-        ck_assert_ptr_nonnull(objects[i] = domi_slab_take(&slab));
-    domi_slab_put(&slab, objects[0]);
-    domi_slab_put(&slab, objects[2]);
+        ck_assert_ptr_nonnull(objects[i] = domi_slab_take_object(&slab));
+    domi_slab_put_object(&slab, objects[0]);
+    domi_slab_put_object(&slab, objects[2]);
     ck_assert(domi_slab_is_sound(&slab, ALL));
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        domt_dies(check_slab, &rows[i].breaks, rows[i].text);
+        domt_check_aborts(check_slab, &rows[i].breaks, rows[i].text);
     domi_slab_fini(&slab);
 }
 
@@ -85,7 +85,7 @@ static void break_with_what_is_sorted_in_the_free_list(void)
 
 static void puts_what_is_sorted(void)
 {
-    domi_slab_put(&slab, slab.trim->last->free);
+    domi_slab_put_object(&slab, slab.trim->last->free);
 }
 
 static void sorts_what_is_sorted(void)
@@ -99,8 +99,8 @@ static void puts_twice(void)
 
     slab.trim->last->free = *(void **)object;
     slab.trim->last->free_count--;
-    domi_slab_put(&slab, object);
-    domi_slab_put(&slab, object);
+    domi_slab_put_object(&slab, object);
+    domi_slab_put_object(&slab, object);
 }
 
 static void counts_more_than_it_links(void)
@@ -183,7 +183,7 @@ static void gives_a_chunk_in_use_back(void)
 
 static void frees_an_object_of_a_chunk_that_goes(void)
 {
-    domi_slab_put(&slab, slab.trim->going->free);
+    domi_slab_put_object(&slab, slab.trim->going->free);
 }
 
 static void check_trim(void *breaks)
@@ -196,10 +196,10 @@ static void begin_trim(void)
 {
     domi_slab_init(&slab, 64, 64, 4096);
     for (int i = 0; i < OBJECTS; i++)
-        ck_assert_ptr_nonnull(objects[i] = domi_slab_take(&slab));
+        ck_assert_ptr_nonnull(objects[i] = domi_slab_take_object(&slab));
     for (int i = 0; i < OBJECTS; i++)
         if (i % 300 != 50) /* two chunks keep objects, beside the newest chunk */
-            domi_slab_put(&slab, objects[i]);
+            domi_slab_put_object(&slab, objects[i]);
     ck_assert(domi_slab_trim_begin(&slab));
 }
 
@@ -219,7 +219,7 @@ static void each_dies(row *rows, size_t count)
 {
     ck_assert(domi_slab_trim_is_sound(&slab, ALL));
     for (size_t i = 0; i < count; i++)
-        domt_dies(check_trim, &rows[i].breaks, rows[i].text);
+        domt_check_aborts(check_trim, &rows[i].breaks, rows[i].text);
 }
 
 DOMT_TEST(each_invariant_of_a_trim_that_sorts_is_checked)

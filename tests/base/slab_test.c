@@ -37,7 +37,7 @@ DOMT_TEST(slab_objects_are_aligned_zeroed_and_apart)
 
         domi_slab_init(&slab, sizes[s], 16, CHUNK);
         for (int i = 0; i < OBJECTS; i++) {
-            objects[i] = domi_slab_take(&slab);
+            objects[i] = domi_slab_take_object(&slab);
             wrong += (uintptr_t)objects[i] % 64 != 0 || !is_zero(objects[i], sizes[s]);
             memset(objects[i], i % 100 + 1, sizes[s]);
         }
@@ -57,12 +57,12 @@ DOMT_TEST(slab_gives_the_last_freed_first)
 
     domi_slab_init(&slab, 64, 16, CHUNK);
     for (int i = 0; i < 4; i++)
-        objects[i] = domi_slab_take(&slab);
-    domi_slab_put(&slab, objects[2]);
-    domi_slab_put(&slab, objects[0]);
-    ck_assert_ptr_eq(domi_slab_take(&slab), objects[0]);
-    ck_assert_ptr_eq(domi_slab_take(&slab), objects[2]);
-    void *fresh = domi_slab_take(&slab);
+        objects[i] = domi_slab_take_object(&slab);
+    domi_slab_put_object(&slab, objects[2]);
+    domi_slab_put_object(&slab, objects[0]);
+    ck_assert_ptr_eq(domi_slab_take_object(&slab), objects[0]);
+    ck_assert_ptr_eq(domi_slab_take_object(&slab), objects[2]);
+    void *fresh = domi_slab_take_object(&slab);
     for (int i = 0; i < 4; i++)
         ck_assert_ptr_ne(fresh, objects[i]);
     domi_slab_fini(&slab);
@@ -74,7 +74,7 @@ DOMT_TEST(slab_touches_no_memory_before_it_is_needed)
 
     domi_slab_init(&slab, 64, 16, CHUNK);
     ck_assert_uint_eq(slab.mapped_bytes, 0);
-    (void)domi_slab_take(&slab);
+    (void)domi_slab_take_object(&slab);
     ck_assert_uint_eq(slab.mapped_bytes, CHUNK);
     domi_slab_fini(&slab);
     ck_assert_uint_eq(slab.mapped_bytes, 0);
@@ -88,9 +88,9 @@ DOMT_TEST(slab_does_not_grow_while_objects_come_back)
     domi_slab_init(&slab, 192, 16, CHUNK);
     for (int round = 0; round < 1000; round++) {
         for (int i = 0; i < 100; i++)
-            objects[i] = domi_slab_take(&slab);
+            objects[i] = domi_slab_take_object(&slab);
         for (int i = 0; i < 100; i++)
-            domi_slab_put(&slab, objects[i * 37 % 100]);
+            domi_slab_put_object(&slab, objects[i * 37 % 100]);
     }
     ck_assert_uint_eq(slab.mapped_bytes, CHUNK);
     domi_slab_fini(&slab);
@@ -102,7 +102,7 @@ DOMT_TEST(slab_chunk_holds_at_least_eight_objects)
 
     domi_slab_init(&slab, 1216, 16, 1);
     for (int i = 0; i < 8; i++)
-        ck_assert_ptr_nonnull(domi_slab_take(&slab));
+        ck_assert_ptr_nonnull(domi_slab_take_object(&slab));
     ck_assert_uint_eq(slab.mapped_bytes, slab.chunk_bytes);
     ck_assert_uint_eq(slab.chunk_bytes % 4096, 0);
     domi_slab_fini(&slab);
@@ -118,17 +118,17 @@ DOMT_TEST(slab_walks_used_and_free_objects_of_all_chunks)
     static void *objects[OBJECTS];
 
     domi_slab_init(&slab, 1088, 16, CHUNK);
-    domi_slab_walk(&slab, count, &visited);
+    domi_slab_visit_objects(&slab, count, &visited);
     ck_assert_uint_eq(visited, 0);
     for (uint64_t i = 0; i < OBJECTS; i++) {
-        objects[i] = domi_slab_take(&slab);
+        objects[i] = domi_slab_take_object(&slab);
         *(uint64_t *)(void *)((char *)objects[i] + 8) = i;
     }
     for (int i = 0; i < OBJECTS; i += 3)
-        domi_slab_put(&slab, objects[i]);
+        domi_slab_put_object(&slab, objects[i]);
     ck_assert_uint_gt(slab.mapped_bytes, CHUNK);
-    domi_slab_walk(&slab, count, &visited);
-    domi_slab_walk(&slab, add_to_sum, &sum);
+    domi_slab_visit_objects(&slab, count, &visited);
+    domi_slab_visit_objects(&slab, add_to_sum, &sum);
     ck_assert_uint_eq(visited, OBJECTS);
     ck_assert_uint_eq(sum, (uint64_t)OBJECTS * (OBJECTS - 1) / 2);
     domi_slab_fini(&slab);
@@ -143,14 +143,14 @@ DOMT_TEST(slab_numbers_its_objects_in_the_order_they_were_carved)
 
     domi_slab_init(&slab, 192, 8, CHUNK);
     for (uint32_t i = 0; i < OBJECTS; i++) {
-        objects[i] = domi_slab_take(&slab);
+        objects[i] = domi_slab_take_object(&slab);
         ck_assert_ptr_nonnull(objects[i]);
         if (i == OBJECTS / 2)
             before = slab;
     }
     for (uint32_t i = 0; i < OBJECTS; i++)
-        ck_assert_uint_eq(domi_slab_number(&slab, objects[i]), i);
-    ck_assert_uint_eq(domi_slab_number(&before, objects[OBJECTS / 2]), OBJECTS / 2);
+        ck_assert_uint_eq(domi_slab_number_of_object(&slab, objects[i]), i);
+    ck_assert_uint_eq(domi_slab_number_of_object(&before, objects[OBJECTS / 2]), OBJECTS / 2);
     domi_slab_fini(&slab);
 }
 
@@ -161,10 +161,10 @@ DOMT_TEST(slab_that_has_grown_large_takes_huge_pages)
 
     domi_slab_init(&slab, 192, 16, CHUNK);
     for (; slab.mapped_bytes <= DOMI_MEMORY_HUGE; before++)
-        wrong += domi_slab_take(&slab) == NULL;
+        wrong += domi_slab_take_object(&slab) == NULL;
     ck_assert_uint_eq(slab.mapped_bytes, 2 * DOMI_MEMORY_HUGE);
     for (unsigned i = 0; i < 3 * DOMI_MEMORY_HUGE / 192; i++) {
-        char *object = domi_slab_take(&slab);
+        char *object = domi_slab_take_object(&slab);
         ck_assert_ptr_nonnull(object);
         wrong += !is_zero(object, 192);
         memset(object, 1, 192);
@@ -172,7 +172,7 @@ DOMT_TEST(slab_that_has_grown_large_takes_huge_pages)
     }
     ck_assert_uint_eq(slab.mapped_bytes % DOMI_MEMORY_HUGE, 0);
     ck_assert_uint_gt(slab.mapped_bytes, 3 * DOMI_MEMORY_HUGE);
-    domi_slab_walk(&slab, count, &visited);
+    domi_slab_visit_objects(&slab, count, &visited);
     ck_assert_uint_eq(visited, before);
     ck_assert_uint_eq(wrong, 0);
     domi_slab_fini(&slab);
@@ -183,9 +183,9 @@ DOMT_TEST(slab_keeps_the_first_bytes_of_a_free_object)
     domi_slab slab;
 
     domi_slab_init(&slab, 192, 64, CHUNK);
-    unsigned char *object = domi_slab_take(&slab);
+    unsigned char *object = domi_slab_take_object(&slab);
     memset(object, 7, 192);
-    domi_slab_put(&slab, object);
+    domi_slab_put_object(&slab, object);
     /* bytes behind the free list's link stay readable: a generation lies there */
     for (int i = 8; i < 64; i++)
         ck_assert_uint_eq(object[i], 7);
@@ -198,14 +198,14 @@ DOMT_TEST(slab_poisons_the_rest_of_a_free_object_under_asan)
     domi_slab slab;
 
     domi_slab_init(&slab, 192, 64, CHUNK);
-    char *object = domi_slab_take(&slab);
-    domi_slab_put(&slab, object);
+    char *object = domi_slab_take_object(&slab);
+    domi_slab_put_object(&slab, object);
     ck_assert_int_eq(__asan_address_is_poisoned(object + 63), 0);
     ck_assert_int_eq(__asan_address_is_poisoned(object + 64), 1);
     ck_assert_int_eq(__asan_address_is_poisoned(object + 191), 1);
-    ck_assert_ptr_eq(domi_slab_take(&slab), object);
+    ck_assert_ptr_eq(domi_slab_take_object(&slab), object);
     ck_assert_ptr_null(__asan_region_is_poisoned(object, 192));
-    domi_slab_put(&slab, object);
+    domi_slab_put_object(&slab, object);
     /* domi_slab_fini() unpoisons the memory that it gives back to the kernel */
     domi_slab_fini(&slab);
 #endif
@@ -216,19 +216,19 @@ DOMT_TEST(slab_without_memory_gives_null_and_recovers)
     domi_slab slab;
 
     domi_slab_init(&slab, 64, 16, CHUNK);
-    domi_memory_fail_after(0, 0);
-    ck_assert_ptr_null(domi_slab_take(&slab));
-    void *object = domi_slab_take(&slab);
+    domi_memory_fail_allocation_after(0, 0);
+    ck_assert_ptr_null(domi_slab_take_object(&slab));
+    void *object = domi_slab_take_object(&slab);
     ck_assert_ptr_nonnull(object);
 
     unsigned rest = 1;
     while (slab.carve_end - slab.carve >= 64 && ++rest)
-        (void)domi_slab_take(&slab);
-    domi_memory_fail_after(0, 1);
-    ck_assert_ptr_null(domi_slab_take(&slab));
-    domi_slab_put(&slab, object); /* an object that comes back can still be given again */
-    ck_assert_ptr_eq(domi_slab_take(&slab), object);
-    domi_memory_fail_after(-1, 0);
+        (void)domi_slab_take_object(&slab);
+    domi_memory_fail_allocation_after(0, 1);
+    ck_assert_ptr_null(domi_slab_take_object(&slab));
+    domi_slab_put_object(&slab, object); /* an object that comes back can still be given again */
+    ck_assert_ptr_eq(domi_slab_take_object(&slab), object);
+    domi_memory_fail_allocation_after(-1, 0);
     ck_assert_uint_eq(rest, CHUNK / 64 - 1); /* the header of the chunk took one line */
     domi_slab_fini(&slab);
 }

@@ -17,14 +17,14 @@ static void fill_slab(uint32_t object_bytes)
 {
     domi_slab_init(&slab, object_bytes, 16, CHUNK);
     for (uint64_t i = 0; i < OBJECTS; i++) {
-        objects[i] = domi_slab_take(&slab);
+        objects[i] = domi_slab_take_object(&slab);
         objects[i][1] = i;
     }
 }
 
 static void put_object(uint32_t index)
 {
-    domi_slab_put(&slab, objects[index]);
+    domi_slab_put_object(&slab, objects[index]);
     objects[index] = NULL;
 }
 
@@ -57,7 +57,7 @@ static uint32_t count_all(void)
 {
     uint32_t count = 0;
 
-    domi_slab_walk(&slab, count_one, &count);
+    domi_slab_visit_objects(&slab, count_one, &count);
     return count;
 }
 
@@ -126,13 +126,13 @@ DOMT_TEST(a_slab_that_lasts_keeps_all_and_tells_what_is_free)
     (void)domi_memory_set_meter(&meter);
     atomic_store(&meter.scarce, 1);
     for (uint32_t i = count_free(); i != 0; i--)
-        ck_assert_ptr_nonnull(domi_slab_take(&slab));
-    while (!domi_slab_is_used_up(&slab))
-        ck_assert_ptr_nonnull(domi_slab_take(&slab));
-    ck_assert_ptr_null(domi_slab_take(&slab));
+        ck_assert_ptr_nonnull(domi_slab_take_object(&slab));
+    while (!domi_slab_needs_new_chunk(&slab))
+        ck_assert_ptr_nonnull(domi_slab_take_object(&slab));
+    ck_assert_ptr_null(domi_slab_take_object(&slab));
     ck_assert_uint_eq(slab.mapped_bytes, before);
     atomic_store(&meter.scarce, 0);
-    ck_assert_ptr_nonnull(domi_slab_take(&slab));
+    ck_assert_ptr_nonnull(domi_slab_take_object(&slab));
     domi_slab_fini(&slab);
     (void)domi_memory_set_meter(NULL);
 }
@@ -149,9 +149,9 @@ DOMT_TEST(a_trimmed_slab_gives_what_it_has_and_then_grows)
     uint32_t spare = count_free();
     uint32_t left_to_carve = (uint32_t)((slab.carve_end - slab.carve) / 64);
     for (uint32_t i = 0; i < spare + left_to_carve; i++)
-        ck_assert_ptr_nonnull(domi_slab_take(&slab));
+        ck_assert_ptr_nonnull(domi_slab_take_object(&slab));
     ck_assert_uint_eq(slab.mapped_bytes, mapped);
-    ck_assert_ptr_nonnull(domi_slab_take(&slab));
+    ck_assert_ptr_nonnull(domi_slab_take_object(&slab));
     ck_assert_uint_eq(slab.mapped_bytes, mapped + slab.chunk_bytes);
     ck_assert_uint_eq(slab.spare_bytes, 0); /* all objects are in use */
     domi_slab_fini(&slab);
@@ -161,15 +161,15 @@ DOMT_TEST(trim_that_would_gain_nothing_says_so)
 {
     domi_slab_init(&slab, 64, 16, CHUNK);
     ck_assert(!domi_slab_trim_begin(&slab));
-    domi_slab_put(&slab, domi_slab_take(&slab));
+    domi_slab_put_object(&slab, domi_slab_take_object(&slab));
     ck_assert(!domi_slab_trim_begin(&slab)); /* the only chunk stays, so there is nothing to trim */
     domi_slab_fini(&slab);
     fill_slab(64);
     ck_assert(!domi_slab_trim_begin(&slab)); /* no object is free */
     put_object(5);
-    domi_memory_fail_after(0, 0);
+    domi_memory_fail_allocation_after(0, 0);
     ck_assert(!domi_slab_trim_begin(&slab)); /* there is no memory for the table of the trim */
-    domi_memory_fail_after(-1, 0);
+    domi_memory_fail_allocation_after(-1, 0);
     ck_assert_uint_eq(count_free(), 1);
     domi_slab_fini(&slab);
 }
@@ -186,7 +186,7 @@ DOMT_TEST(trim_gives_all_objects_back_when_the_slab_runs_dry)
         ck_assert_ptr_null(slab.free);
         for (uint32_t i = 0; i < steps && !ended; i++)
             ended = domi_slab_trim_step(&slab, 150);
-        ck_assert(ended || domi_slab_carve(&slab) != NULL);
+        ck_assert(ended || domi_slab_carve_object(&slab) != NULL);
         ck_assert_ptr_null(slab.trim);
         ck_assert_uint_le(count_all(), all);
         /* All objects that were not given back are there: one is in use, and one was just taken. */
@@ -238,10 +238,10 @@ DOMT_TEST(large_chunks_go_as_well)
 
     domi_slab_init(&slab, 64, 16, 256 * 1024);
     for (int i = 0; i < MANY; i++)
-        many[i] = domi_slab_take(&slab);
+        many[i] = domi_slab_take_object(&slab);
     ck_assert_uint_gt(slab.mapped_bytes, 5 * DOMI_MEMORY_HUGE);
     for (int i = 0; i < MANY; i++)
-        domi_slab_put(&slab, many[i]);
+        domi_slab_put_object(&slab, many[i]);
     trim_in_steps(5000);
     ck_assert_uint_eq(slab.mapped_bytes, DOMI_MEMORY_HUGE);
     domi_slab_fini(&slab);
@@ -264,7 +264,7 @@ DOMT_TEST(random_use_between_steps_keeps_every_object)
                 wrong += objects[i][1] != i;
                 put_object(i);
             } else if (domi_random_below(&random, 100) < 20 + round % 5000 / 100) {
-                objects[i] = domi_slab_take(&slab);
+                objects[i] = domi_slab_take_object(&slab);
                 objects[i][1] = i;
             } else {
                 (void)(domi_slab_trim_begin(&slab) &&

@@ -92,7 +92,7 @@ static void forget_slice(known *one)
 static void begin_operation(run *at)
 {
     if (at->may_fail && below(at, 8) == 0)
-        domi_memory_fail_after(0, 0);
+        domi_memory_fail_allocation_after(0, 0);
 }
 
 /* End an operation. Returns whether it succeeded; its only possible error is a failed
@@ -100,7 +100,7 @@ static void begin_operation(run *at)
 static bool end_operation(run *at, int error)
 {
     if (at->may_fail)
-        domi_memory_fail_after(-1, 0);
+        domi_memory_fail_allocation_after(-1, 0);
     ck_assert(error == 0 || (at->may_fail && error == -ENOMEM));
     at->fails += error != 0;
     return error == 0;
@@ -251,26 +251,26 @@ static void borrow_page(run *at)
     char bytes[LARGE];
     uint32_t size = 1 + draw_size(at);
     known *to = find_free(at);
-    domi_page *page = size <= LARGE ? domi_page_borrower() : NULL;
+    domi_page *page = size <= LARGE ? domi_page_new_borrower() : NULL;
 
     if (page == NULL)
         return;
     fill_bytes(at, bytes, size);
-    domi_page_show(page, bytes, size);
-    domi_page_count(page);
+    domi_page_show_bytes(page, bytes, size);
+    domi_page_add_owner(page);
     domus_slice slice = {&page->face, below(at, size), 0};
     slice.size = below(at, size - slice.offset + 1);
     if (to == NULL || below(at, 4) == 0) {
         domus_slice_free(slice);
     } else {
         begin_operation(at);
-        if (end_operation(at, domi_page_own(page)))
+        if (end_operation(at, domi_page_own_borrowed_bytes(page)))
             set_slice(to, slice, bytes + slice.offset);
         else
             domus_slice_free(slice);
     }
     memset(bytes, '#', sizeof bytes);
-    domi_page_drop(page);
+    domi_page_drop_owner(page);
 }
 
 static void drop_slice(run *at)
@@ -335,7 +335,7 @@ DOMT_TEST(slices_show_what_the_model_has)
 {
     uint32_t fails = 0;
 
-    domi_pages_keep();
+    domi_pages_begin_to_keep();
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         run at = {.may_fail = seed % 2 == 0};
         domi_random_init(&at.random, seed);
@@ -343,7 +343,7 @@ DOMT_TEST(slices_show_what_the_model_has)
         clear_shelf();
         fails += at.fails;
     }
-    domi_pages_free();
+    domi_pages_free_kept();
     ck_assert_uint_gt(fails, 0);
 }
 

@@ -27,7 +27,7 @@ static void assert_text(domus_slice slice, const char *text)
 
 static uint32_t count_of(domus_slice slice)
 {
-    return atomic_load(&domi_page_of(slice)->count);
+    return atomic_load(&domi_page_of_slice(slice)->count);
 }
 
 /* --- slices ----------------------------------------------------------------------------------- */
@@ -49,7 +49,7 @@ DOMT_TEST(slice_without_bytes_owns_nothing)
     domus_slice slice = {(const domus_page *)(uintptr_t)8, 1, 1};
     domus_slice kept;
 
-    domi_memory_fail_after(0, 1);
+    domi_memory_fail_allocation_after(0, 1);
     ck_assert_int_eq(domus_slice_copy(NULL, 0, &slice), 0);
     ck_assert(slice.page == NULL && slice.size == 0 && slice.offset == 0);
     ck_assert_int_eq(domus_slice_keep(slice, &kept), 0);
@@ -58,7 +58,7 @@ DOMT_TEST(slice_without_bytes_owns_nothing)
     ck_assert(domus_slice_equals(slice, NULL, 0));
     domus_slice_free(slice);
     domus_slice_free(kept);
-    domi_memory_fail_after(-1, 0);
+    domi_memory_fail_allocation_after(-1, 0);
 }
 
 DOMT_TEST(slice_larger_than_the_limit_is_refused)
@@ -68,7 +68,7 @@ DOMT_TEST(slice_larger_than_the_limit_is_refused)
     ck_assert_int_eq(domus_slice_copy("", (size_t)DOMUS_SLICE_MAX + 1, &slice), -EMSGSIZE);
     ck_assert_int_eq(domus_slice_copy("", SIZE_MAX, &slice), -EMSGSIZE);
     ck_assert_uint_eq(slice.size, 7);
-    domi_memory_fail_after(0, 0);
+    domi_memory_fail_allocation_after(0, 0);
     ck_assert_int_eq(domus_slice_copy("x", 1, &slice), -ENOMEM);
     ck_assert_uint_eq(slice.size, 7);
 }
@@ -78,10 +78,10 @@ DOMT_TEST(slice_lives_as_long_as_its_last_owner)
     domus_slice slice = slice_of("shared");
     domus_slice kept[3];
 
-    domi_memory_fail_after(0, 1); /* domus_slice_keep() gets no memory for its copy */
+    domi_memory_fail_allocation_after(0, 1); /* domus_slice_keep() gets no memory for its copy */
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(domus_slice_keep(slice, &kept[i]), 0);
-    domi_memory_fail_after(-1, 0);
+    domi_memory_fail_allocation_after(-1, 0);
     ck_assert_ptr_eq(domus_slice_data(kept[2]), domus_slice_data(slice));
     ck_assert_uint_eq(count_of(slice), 4);
     domus_slice_free(slice);
@@ -152,9 +152,9 @@ DOMT_TEST(join_of_neighbours_copies_nothing)
     ck_assert_int_eq(domus_slice_split(&pieces[1], 2, &pieces[2]), 0);
     ck_assert_int_eq(domus_slice_split(&pieces[2], 1, &pieces[4]), 0);
     ck_assert_uint_eq(count_of(pieces[4]), 3);
-    domi_memory_fail_after(0, 1);
+    domi_memory_fail_allocation_after(0, 1);
     ck_assert_int_eq(domus_slice_join(pieces, 5, &whole), 0);
-    domi_memory_fail_after(-1, 0);
+    domi_memory_fail_allocation_after(-1, 0);
     assert_text(whole, "abcdef");
     ck_assert_uint_eq(count_of(whole), 1);
     domus_slice_free(whole);
@@ -211,7 +211,7 @@ DOMT_TEST(join_that_fails_consumes_nothing)
     domus_slice huge[2] = {pieces[0], pieces[1]};
     domus_slice whole = {NULL, 0, 7};
 
-    domi_memory_fail_after(0, 0);
+    domi_memory_fail_allocation_after(0, 0);
     ck_assert_int_eq(domus_slice_join(pieces, 2, &whole), -ENOMEM);
     huge[0].size = DOMUS_SLICE_MAX; /* sizes are checked before any byte is read */
     huge[1].size = 1;
@@ -226,28 +226,29 @@ DOMT_TEST(join_that_fails_consumes_nothing)
 
 static domus_slice borrow_slice(domi_page *page, uint32_t offset, uint32_t size)
 {
-    domi_page_count(page);
+    domi_page_add_owner(page);
     return (domus_slice){&page->face, offset, size};
 }
 
 static void keep_of_borrowed(uint32_t size)
 {
     char *buffer = malloc(size);
-    domi_page *page = domi_page_borrower();
+    domi_page *page = domi_page_new_borrower();
     domus_slice kept;
 
     memset(buffer, 'x', size);
-    domi_page_show(page, buffer, size);
+    domi_page_show_bytes(page, buffer, size);
     domus_slice slice = borrow_slice(page, size - 1, 1);
     ck_assert_ptr_eq(domus_slice_data(slice), buffer + size - 1);
     ck_assert_int_eq(domus_slice_keep(slice, &kept), 0);
     free(buffer);
     ck_assert_ptr_eq(domus_slice_data(slice), domus_slice_data(kept));
     ck_assert_int_eq(*domus_slice_data(kept), 'x');
-    domi_memory_fail_after(0, 1); /* the one allocation is for the only copy of the bytes */
-    ck_assert_int_eq(domi_page_own(page), 0);
-    domi_memory_fail_after(-1, 0);
-    domi_page_drop(page);
+    domi_memory_fail_allocation_after(0,
+                                      1); /* the one allocation is for the only copy of the bytes */
+    ck_assert_int_eq(domi_page_own_borrowed_bytes(page), 0);
+    domi_memory_fail_allocation_after(-1, 0);
+    domi_page_drop_owner(page);
     domus_slice_free(slice);
     ck_assert_uint_eq(count_of(kept), 1);
     domus_slice_free(kept);
@@ -264,16 +265,16 @@ DOMT_TEST(borrowed_bytes_are_copied_at_the_first_keep)
 DOMT_TEST(borrowed_bytes_stay_when_they_cannot_be_copied)
 {
     static char buffer[DOMI_PAGE_ROOM + 1] = "borrowed";
-    domi_page *page = domi_page_borrower();
+    domi_page *page = domi_page_new_borrower();
     domus_slice kept = {NULL, 0, 9};
     domus_slice slice;
 
-    domi_page_show(page, buffer, sizeof buffer);
+    domi_page_show_bytes(page, buffer, sizeof buffer);
     slice = borrow_slice(page, 0, 8);
-    domi_memory_fail_after(0, 1);
+    domi_memory_fail_allocation_after(0, 1);
     ck_assert_int_eq(domus_slice_keep(slice, &kept), -ENOMEM);
     ck_assert_int_eq(domus_slice_split(&slice, 3, &kept), -ENOMEM);
-    domi_memory_fail_after(-1, 0);
+    domi_memory_fail_allocation_after(-1, 0);
     ck_assert_uint_eq(kept.size, 9);
     ck_assert_uint_eq(count_of(slice), 2);
     ck_assert(page->borrowed);
@@ -284,7 +285,7 @@ DOMT_TEST(borrowed_bytes_stay_when_they_cannot_be_copied)
     assert_text(kept, "rowed");
     domus_slice_free(slice);
     domus_slice_free(kept);
-    domi_page_drop(page);
+    domi_page_drop_owner(page);
 }
 
 /* Pages of 128 KiB, which pieces of files need, are kept by their thread. */
@@ -293,18 +294,18 @@ DOMT_TEST(page_of_a_piece_of_a_file_is_kept_by_its_thread)
 #ifdef __SANITIZE_ADDRESS__
     return; /* pages are not kept under a sanitizer */
 #endif
-    domi_pages_keep();
-    domi_page_drop(domi_page_new(150000)); /* a page of this size is too large to be kept */
-    domi_memory_fail_after(0, 1);
+    domi_pages_begin_to_keep();
+    domi_page_drop_owner(domi_page_new(150000)); /* a page of this size is too large to be kept */
+    domi_memory_fail_allocation_after(0, 1);
     ck_assert_ptr_null(domi_page_new(150000));
-    domi_memory_fail_after(-1, 0);
-    domi_page_drop(domi_page_new(131072));
-    domi_memory_fail_after(0, 1);
+    domi_memory_fail_allocation_after(-1, 0);
+    domi_page_drop_owner(domi_page_new(131072));
+    domi_memory_fail_allocation_after(0, 1);
     domi_page *page = domi_page_new(131072);
-    domi_memory_fail_after(-1, 0);
+    domi_memory_fail_allocation_after(-1, 0);
     ck_assert_ptr_nonnull(page);
-    domi_page_drop(page);
-    domi_pages_free();
+    domi_page_drop_owner(page);
+    domi_pages_free_kept();
 }
 
 /* Pages of up to 136 KiB are also kept, up to 512 KiB in sum, for new pages of nearly their
@@ -317,12 +318,12 @@ DOMT_TEST(some_larger_pages_are_kept_by_their_thread)
 #ifdef __SANITIZE_ADDRESS__
     return; /* pages are not kept under a sanitizer */
 #endif
-    domi_pages_keep();
+    domi_pages_begin_to_keep();
     for (int i = 0; i < KEPT + MORE; i++)
         pages[i] = domi_page_new(SIZE);
     for (int i = 0; i < KEPT + MORE; i++)
-        domi_page_drop(pages[i]);
-    domi_memory_fail_after(0, 1);
+        domi_page_drop_owner(pages[i]);
+    domi_memory_fail_allocation_after(0, 1);
     ck_assert_ptr_null(domi_page_new(SIZE / 2));
     ck_assert_ptr_null(domi_page_new(SIZE + SIZE / 2));
     for (int i = 0; i < KEPT; i++) {
@@ -331,26 +332,26 @@ DOMT_TEST(some_larger_pages_are_kept_by_their_thread)
         ck_assert(!pages[i]->borrowed && pages[i]->face.data == pages[i]->room);
     }
     ck_assert_ptr_null(domi_page_new(SIZE));
-    domi_memory_fail_after(-1, 0);
+    domi_memory_fail_allocation_after(-1, 0);
     for (int i = 0; i < KEPT; i++)
-        domi_page_drop(pages[i]);
-    domi_pages_free();
-    domi_memory_fail_after(0, 0);
+        domi_page_drop_owner(pages[i]);
+    domi_pages_free_kept();
+    domi_memory_fail_allocation_after(0, 0);
     ck_assert_ptr_null(domi_page_new(SIZE));
 }
 
 DOMT_TEST(borrowing_page_ends_with_its_borrower)
 {
-    domi_page *page = domi_page_borrower();
+    domi_page *page = domi_page_new_borrower();
 
-    domi_page_show(page, "bytes", 5);
+    domi_page_show_bytes(page, "bytes", 5);
     domus_slice slice = borrow_slice(page, 1, 2);
     ck_assert(!domi_page_is_unshared(page));
     domus_slice_free(slice);
     ck_assert(domi_page_is_unshared(page));
-    domi_page_drop(page);
-    domi_memory_fail_after(0, 0);
-    ck_assert_ptr_null(domi_page_borrower());
+    domi_page_drop_owner(page);
+    domi_memory_fail_allocation_after(0, 0);
+    ck_assert_ptr_null(domi_page_new_borrower());
 }
 
 /* A thread keeps up to 256 small pages, which it gives again without an allocation; more of them
@@ -363,34 +364,34 @@ DOMT_TEST(small_pages_are_kept_by_their_thread)
 #ifdef __SANITIZE_ADDRESS__
     return; /* no page is kept, because the sanitizer then finds more */
 #endif
-    domi_pages_keep();
+    domi_pages_begin_to_keep();
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < KEPT + MORE; i++) {
-            pages[i] = i % 2 == 0 ? domi_page_new(DOMI_PAGE_ROOM) : domi_page_borrower();
+            pages[i] = i % 2 == 0 ? domi_page_new(DOMI_PAGE_ROOM) : domi_page_new_borrower();
             ck_assert_ptr_nonnull(pages[i]);
             ck_assert_ptr_null(pages[i]->memory);
             ck_assert(pages[i]->borrowed == (i % 2 != 0));
         }
         domi_page *large = domi_page_new(DOMI_PAGE_ROOM + 1);
         ck_assert_ptr_nonnull(large);
-        domi_page_drop(large);
-        domi_memory_fail_after(0, 0);
+        domi_page_drop_owner(large);
+        domi_memory_fail_allocation_after(0, 0);
         ck_assert_ptr_null(domi_page_new(1)); /* the large one was not kept */
-        domi_memory_fail_after(-1, 0);
+        domi_memory_fail_allocation_after(-1, 0);
         for (int i = 0; i < KEPT + MORE; i++)
-            domi_page_drop(pages[i]);
-        domi_memory_fail_after(0, 0);
+            domi_page_drop_owner(pages[i]);
+        domi_memory_fail_allocation_after(0, 0);
         for (int i = 0; i < KEPT; i++) {
-            pages[i] = domi_page_borrower();
+            pages[i] = domi_page_new_borrower();
             ck_assert_ptr_nonnull(pages[i]);
         }
-        ck_assert_ptr_null(domi_page_borrower());
-        domi_memory_fail_after(-1, 0);
+        ck_assert_ptr_null(domi_page_new_borrower());
+        domi_memory_fail_allocation_after(-1, 0);
         for (int i = 0; i < KEPT; i++)
-            domi_page_drop(pages[i]);
+            domi_page_drop_owner(pages[i]);
     }
-    domi_pages_free();
-    domi_memory_fail_after(0, 0);
+    domi_pages_free_kept();
+    domi_memory_fail_allocation_after(0, 0);
     ck_assert_ptr_null(domi_page_new(1));
 }
 
@@ -425,18 +426,18 @@ static void *use_shared(void *argument)
 DOMT_TEST(slices_are_shared_by_threads)
 {
     static char bytes[1000];
-    domi_page *page = domi_page_borrower();
+    domi_page *page = domi_page_new_borrower();
     domus_slice slices[THREADS];
     pthread_t threads[THREADS];
 
     memset(bytes, 'y', sizeof bytes);
-    domi_page_show(page, bytes, sizeof bytes);
+    domi_page_show_bytes(page, bytes, sizeof bytes);
     slices[0] = borrow_slice(page, 0, sizeof bytes);
     for (int i = 1; i < THREADS; i++)
         ck_assert_int_eq(domus_slice_keep(slices[0], &slices[i]), 0);
     for (int i = 0; i < THREADS; i++)
         ck_assert_int_eq(pthread_create(&threads[i], NULL, use_shared, &slices[i]), 0);
-    domi_page_drop(page);
+    domi_page_drop_owner(page);
     for (int i = 0; i < THREADS; i++) {
         void *failed;
         pthread_join(threads[i], &failed);

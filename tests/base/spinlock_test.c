@@ -85,7 +85,8 @@ DOMT_TEST(spinlock_waiter_yields_once_and_looks_again)
     domi_spinlock_init(&lock);
     domi_spinlock_lock(&lock);
     atomic_store(&yields, 0);
-    domi_spinlock_wait(&lock); /* domi_spinlock_wait() returns although the lock is held */
+    domi_spinlock_wait_for_unlock(
+        &lock); /* domi_spinlock_wait_for_unlock() returns although the lock is held */
     ck_assert_int_eq(atomic_load(&yields), 1);
     domi_spinlock_unlock(&lock);
 }
@@ -96,7 +97,7 @@ DOMT_TEST(spinlock_waiter_does_not_yield_when_the_lock_is_free)
 
     domi_spinlock_init(&lock);
     atomic_store(&yields, 0);
-    domi_spinlock_wait(&lock);
+    domi_spinlock_wait_for_unlock(&lock);
     ck_assert_int_eq(atomic_load(&yields), 0);
 }
 

@@ -18,8 +18,8 @@ static unsigned fired_at(uint64_t now_ns)
 {
     unsigned count = 0;
 
-    domi_wheel_advance(&wheel, now_ns);
-    while (domi_wheel_take(&wheel) != NULL)
+    domi_wheel_advance_to_time(&wheel, now_ns);
+    while (domi_wheel_take_due_node(&wheel) != NULL)
         count++;
     return count;
 }
@@ -55,7 +55,7 @@ DOMT_TEST(wheel_never_fires_early_and_at_the_latest_in_its_tick)
                 continue;
             domi_wheel_init(&wheel, start);
             domi_wheel_node_init(&node);
-            domi_wheel_arm(&wheel, &node, expires);
+            domi_wheel_arm_node(&wheel, &node, expires);
             ck_assert_uint_eq(fired_at(expires - 1), 0);
             ck_assert(domi_wheel_is_armed(&node));
             ck_assert_uint_eq(fired_at(tick_up(expires)), 1);
@@ -78,7 +78,7 @@ DOMT_TEST(wheel_fires_far_timers_in_the_tick_of_their_time)
 
         domi_wheel_init(&wheel, START);
         domi_wheel_node_init(&node);
-        domi_wheel_arm(&wheel, &node, START + delays[i]);
+        domi_wheel_arm_node(&wheel, &node, START + delays[i]);
         do {
             now = domi_wheel_next_ns(&wheel);
             ck_assert_uint_lt(now, START + delays[i] + TICK);
@@ -104,11 +104,11 @@ static void expect_order(uint64_t distance_ns)
     for (unsigned i = 0; i < count; i++) {
         uint64_t expires = START + distance_ns + domi_random_below(&random, 100 * TICK);
         domi_wheel_node_init(&nodes[i]);
-        domi_wheel_arm(&wheel, &nodes[i], expires);
-        domi_wheel_advance(&wheel, START + i * TICK);
+        domi_wheel_arm_node(&wheel, &nodes[i], expires);
+        domi_wheel_advance_to_time(&wheel, START + i * TICK);
     }
-    domi_wheel_advance(&wheel, START + DAY);
-    while ((node = domi_wheel_take(&wheel)) != NULL) {
+    domi_wheel_advance_to_time(&wheel, START + DAY);
+    while ((node = domi_wheel_take_due_node(&wheel)) != NULL) {
         if (last != NULL) {
             ck_assert_uint_le(tick_up(last->expires_ns), tick_up(node->expires_ns));
             ck_assert(tick_up(last->expires_ns) != tick_up(node->expires_ns) || last < node);
@@ -135,17 +135,17 @@ DOMT_TEST(wheel_fires_what_is_past_at_the_next_advance)
     domi_wheel_node_init(&past);
     domi_wheel_node_init(&now);
     domi_wheel_node_init(&later);
-    domi_wheel_arm(&wheel, &later, START + TICK);
-    domi_wheel_arm(&wheel, &past, 0);
-    domi_wheel_arm(&wheel, &now, START / TICK * TICK);
+    domi_wheel_arm_node(&wheel, &later, START + TICK);
+    domi_wheel_arm_node(&wheel, &past, 0);
+    domi_wheel_arm_node(&wheel, &now, START / TICK * TICK);
     /* A new timer without delay waits for the next advance, or a loop that re-arms it would
      * never end. */
-    ck_assert_ptr_null(domi_wheel_take(&wheel));
+    ck_assert_ptr_null(domi_wheel_take_due_node(&wheel));
     ck_assert_uint_eq(domi_wheel_next_ns(&wheel), 0);
-    domi_wheel_advance(&wheel, START);
-    ck_assert_ptr_eq(domi_wheel_take(&wheel), &past);
-    ck_assert_ptr_eq(domi_wheel_take(&wheel), &now);
-    ck_assert_ptr_null(domi_wheel_take(&wheel));
+    domi_wheel_advance_to_time(&wheel, START);
+    ck_assert_ptr_eq(domi_wheel_take_due_node(&wheel), &past);
+    ck_assert_ptr_eq(domi_wheel_take_due_node(&wheel), &now);
+    ck_assert_ptr_null(domi_wheel_take_due_node(&wheel));
     ck_assert_uint_eq(wheel.count, 1);
     ck_assert_uint_gt(domi_wheel_next_ns(&wheel), START);
 }
@@ -158,27 +158,27 @@ DOMT_TEST(wheel_cancels_in_every_state)
     domi_wheel_node_init(&a);
     domi_wheel_node_init(&b);
     domi_wheel_node_init(&c);
-    domi_wheel_cancel(&wheel, &a); /* timer a is not armed */
-    domi_wheel_cancel(&wheel, &a);
+    domi_wheel_disarm_node(&wheel, &a); /* timer a is not armed */
+    domi_wheel_disarm_node(&wheel, &a);
 
-    domi_wheel_arm(&wheel, &a, START + DAY);
-    domi_wheel_cancel(&wheel, &a); /* timer a is alone in its slot */
+    domi_wheel_arm_node(&wheel, &a, START + DAY);
+    domi_wheel_disarm_node(&wheel, &a); /* timer a is alone in its slot */
     ck_assert(!domi_wheel_is_armed(&a));
     ck_assert_uint_eq(domi_wheel_next_ns(&wheel), UINT64_MAX);
 
-    domi_wheel_arm(&wheel, &a, 0);
-    domi_wheel_cancel(&wheel, &a); /* the time of timer a had passed when it was armed */
+    domi_wheel_arm_node(&wheel, &a, 0);
+    domi_wheel_disarm_node(&wheel, &a); /* the time of timer a had passed when it was armed */
     ck_assert_uint_eq(domi_wheel_next_ns(&wheel), UINT64_MAX);
 
-    domi_wheel_arm(&wheel, &a, START + 9 * TICK);
-    domi_wheel_arm(&wheel, &b, START + 9 * TICK);
-    domi_wheel_arm(&wheel, &c, START + 9 * TICK);
-    domi_wheel_cancel(&wheel, &b); /* timer b lies between two others */
-    domi_wheel_advance(&wheel, START + DAY);
-    domi_wheel_cancel(&wheel, &a); /* timer a is due, but not taken */
-    ck_assert_ptr_eq(domi_wheel_take(&wheel), &c);
-    domi_wheel_cancel(&wheel, &c); /* timer c was taken */
-    ck_assert_ptr_null(domi_wheel_take(&wheel));
+    domi_wheel_arm_node(&wheel, &a, START + 9 * TICK);
+    domi_wheel_arm_node(&wheel, &b, START + 9 * TICK);
+    domi_wheel_arm_node(&wheel, &c, START + 9 * TICK);
+    domi_wheel_disarm_node(&wheel, &b); /* timer b lies between two others */
+    domi_wheel_advance_to_time(&wheel, START + DAY);
+    domi_wheel_disarm_node(&wheel, &a); /* timer a is due, but not taken */
+    ck_assert_ptr_eq(domi_wheel_take_due_node(&wheel), &c);
+    domi_wheel_disarm_node(&wheel, &c); /* timer c was taken */
+    ck_assert_ptr_null(domi_wheel_take_due_node(&wheel));
     ck_assert_uint_eq(domi_wheel_next_ns(&wheel), UINT64_MAX);
     ck_assert_uint_eq(wheel.count, 0);
 }
@@ -192,14 +192,14 @@ DOMT_TEST(wheel_lets_the_taker_arm_and_cancel)
     domi_wheel_init(&wheel, START);
     for (int i = 0; i < count; i++) {
         domi_wheel_node_init(&nodes[i]);
-        domi_wheel_arm(&wheel, &nodes[i], START + TICK);
+        domi_wheel_arm_node(&wheel, &nodes[i], START + TICK);
     }
-    domi_wheel_advance(&wheel, START + 2 * TICK);
+    domi_wheel_advance_to_time(&wheel, START + 2 * TICK);
     /* Each timer that fires cancels its neighbour and arms itself again. */
-    while ((node = domi_wheel_take(&wheel)) != NULL) {
+    while ((node = domi_wheel_take_due_node(&wheel)) != NULL) {
         ck_assert_int_eq((node - nodes) % 2, 0);
-        domi_wheel_cancel(&wheel, node + 1);
-        domi_wheel_arm(&wheel, node, START + 4 * TICK);
+        domi_wheel_disarm_node(&wheel, node + 1);
+        domi_wheel_arm_node(&wheel, node, START + 4 * TICK);
         taken++;
     }
     ck_assert_uint_eq(taken, count / 2);
@@ -215,8 +215,8 @@ DOMT_TEST(wheel_jumps_over_idle_time)
     domi_wheel_node_init(&near);
     domi_wheel_node_init(&far);
     for (uint64_t now = START; now < START + 100 * 3650 * DAY; now += 3650 * DAY) {
-        domi_wheel_arm(&wheel, &near, now + DAY);
-        domi_wheel_arm(&wheel, &far, now + 3649 * DAY);
+        domi_wheel_arm_node(&wheel, &near, now + DAY);
+        domi_wheel_arm_node(&wheel, &far, now + 3649 * DAY);
         ck_assert_uint_eq(fired_at(now + 3650 * DAY), 2);
         ck_assert_uint_eq(fired_at(now + 3650 * DAY), 0);
     }
@@ -228,13 +228,13 @@ DOMT_TEST(wheel_holds_the_last_nanosecond)
 
     domi_wheel_init(&wheel, START);
     domi_wheel_node_init(&node);
-    domi_wheel_arm(&wheel, &node, UINT64_MAX);
+    domi_wheel_arm_node(&wheel, &node, UINT64_MAX);
     ck_assert_uint_eq(fired_at(START + 36500 * DAY), 0);
     ck_assert_uint_gt(domi_wheel_next_ns(&wheel), START + 36500 * DAY);
     fired_at(UINT64_MAX - TICK);
     ck_assert(domi_wheel_is_armed(&node));
     ck_assert_uint_eq(domi_wheel_next_ns(&wheel), UINT64_MAX);
-    domi_wheel_cancel(&wheel, &node);
+    domi_wheel_disarm_node(&wheel, &node);
 }
 
 /* All timers lie in one slot, so an operation that walks the slot's list would take far too
@@ -247,17 +247,17 @@ DOMT_TEST(wheel_arms_and_cancels_a_million_in_constant_time)
     ck_assert_ptr_nonnull(nodes);
     domi_wheel_init(&wheel, START);
     for (size_t i = 0; i < count; i++)
-        domi_wheel_arm(&wheel, &nodes[i], START + S);
+        domi_wheel_arm_node(&wheel, &nodes[i], START + S);
     ck_assert_uint_eq(wheel.count, count);
     for (size_t i = 0; i < count; i++)
-        domi_wheel_cancel(&wheel, &nodes[(uint64_t)i * 7919 % count]);
+        domi_wheel_disarm_node(&wheel, &nodes[(uint64_t)i * 7919 % count]);
     ck_assert_uint_eq(wheel.count, 0);
     ck_assert_uint_eq(domi_wheel_next_ns(&wheel), UINT64_MAX);
     for (size_t i = 0; i < count; i++)
-        domi_wheel_arm(&wheel, &nodes[i], START + i * 997 * TICK);
+        domi_wheel_arm_node(&wheel, &nodes[i], START + i * 997 * TICK);
     ck_assert_uint_eq(fired_at(START + DAY), DAY / (997 * TICK) + 1);
     for (size_t i = 0; i < count; i++)
-        domi_wheel_cancel(&wheel, &nodes[i]);
+        domi_wheel_disarm_node(&wheel, &nodes[i]);
     ck_assert_uint_eq(wheel.count, 0);
     free(nodes);
 }
@@ -300,7 +300,7 @@ static uint64_t random_distance(domi_random *random)
     /* delays of up to 2^54 ns, which is 200 days */
     uint64_t magnitude = domi_random_below(random, 42);
 
-    return domi_random_next(random) >> (63 - magnitude) << domi_random_below(random, 13);
+    return domi_random_next_bits(random) >> (63 - magnitude) << domi_random_below(random, 13);
 }
 
 static void arm_timer(struct run *run, struct entry *entry)
@@ -311,7 +311,7 @@ static void arm_timer(struct run *run, struct entry *entry)
 
     if (domi_random_below(&run->random, 8) == 0)
         expires = distance > run->now_ns ? 0 : run->now_ns - distance;
-    domi_wheel_arm(&run->wheel, &entry->node, expires);
+    domi_wheel_arm_node(&run->wheel, &entry->node, expires);
     entry->armed = true;
     entry->due = false;
     entry->tick = (expires + TICK - 1) / TICK;
@@ -327,7 +327,7 @@ static void advance_wheel(struct run *run)
         run->now_ns = next;
     else
         run->now_ns += random_distance(&run->random) >> domi_random_below(&run->random, 10);
-    domi_wheel_advance(&run->wheel, run->now_ns);
+    domi_wheel_advance_to_time(&run->wheel, run->now_ns);
     for (int i = 0; i < NODES; i++)
         if (run->entries[i].armed && run->entries[i].tick <= run->now_ns / TICK)
             run->entries[i].due = true;
@@ -349,7 +349,7 @@ static void take_timer(struct run *run)
 {
     struct entry *expected = first_due(run);
     /* the node is the first member of the entry */
-    struct entry *taken = (struct entry *)domi_wheel_take(&run->wheel);
+    struct entry *taken = (struct entry *)domi_wheel_take_due_node(&run->wheel);
 
     if (expected == NULL) {
         check_condition(taken == NULL, run->seed, "fired early");
@@ -416,7 +416,7 @@ static void do_random_step(struct run *run)
     if (kind < 5 && !entry->armed) {
         arm_timer(run, entry);
     } else if (kind < 6) {
-        domi_wheel_cancel(&run->wheel, &entry->node);
+        domi_wheel_disarm_node(&run->wheel, &entry->node);
         entry->armed = entry->due = false;
     } else if (kind < 8) {
         advance_wheel(run);
@@ -459,16 +459,17 @@ DOMT_TEST(wheel_wakes_a_sleeper_in_time_and_seldom)
         domi_random_init(&run.random, seed);
         domi_wheel_init(&run.wheel, 0);
         for (int i = 0; i < NODES; i++) {
-            uint64_t expires = 1 + domi_random_next(&run.random) % (UINT64_C(1) << (10 + i % 40));
-            domi_wheel_arm(&run.wheel, &run.entries[i].node, expires);
+            uint64_t expires =
+                1 + domi_random_next_bits(&run.random) % (UINT64_C(1) << (10 + i % 40));
+            domi_wheel_arm_node(&run.wheel, &run.entries[i].node, expires);
         }
         while ((next = domi_wheel_next_ns(&run.wheel)) != UINT64_MAX) {
             domi_wheel_node *node;
 
             check_condition(next > run.now_ns, seed, "spins");
             run.now_ns = next;
-            domi_wheel_advance(&run.wheel, next);
-            while ((node = domi_wheel_take(&run.wheel)) != NULL) {
+            domi_wheel_advance_to_time(&run.wheel, next);
+            while ((node = domi_wheel_take_due_node(&run.wheel)) != NULL) {
                 check_condition(node->expires_ns <= next, seed, "early");
                 check_condition(next - node->expires_ns < TICK, seed, "late");
             }

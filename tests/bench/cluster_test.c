@@ -22,7 +22,7 @@
 static int read_line(const char *line)
 {
     uint64_t took_ns = 0;
-    int error = cluster_result_read(line, "ask", 10, UINT64_C(1000000000), &took_ns);
+    int error = cluster_result_read_line(line, "ask", 10, UINT64_C(1000000000), &took_ns);
 
     ck_assert(error != 0 || (took_ns >= 450000000 && took_ns <= 1000000000));
     return error;
@@ -33,7 +33,8 @@ DOMT_TEST(line_that_is_right_has_the_time)
     uint64_t took_ns = 0;
 
     ck_assert_int_eq(
-        cluster_result_read("ask: 10 in 700000000 ns, ok", "ask", 10, 1000000000, &took_ns), 0);
+        cluster_result_read_line("ask: 10 in 700000000 ns, ok", "ask", 10, 1000000000, &took_ns),
+        0);
     ck_assert_uint_eq(took_ns, 700000000);
     ck_assert_int_eq(read_line("ask: 10 in 450000000 ns, ok"), 0);
     ck_assert_int_eq(read_line("ask: 10 in 1000000000 ns, ok"), 0);
@@ -72,8 +73,9 @@ DOMT_TEST(time_that_is_not_the_time_of_the_bench_is_refused)
     ck_assert_int_eq(read_line("ask: 10 in 0 ns, ok"), -ERANGE);
 
     uint64_t took_ns = 0;
-    ck_assert_int_eq(cluster_result_read("ask: 10 in 0 ns, ok", "ask", 10, 9, &took_ns), -ERANGE);
-    ck_assert_int_eq(cluster_result_read("ask: 10 in 1 ns, ok", "ask", 10, 9, &took_ns), 0);
+    ck_assert_int_eq(cluster_result_read_line("ask: 10 in 0 ns, ok", "ask", 10, 9, &took_ns),
+                     -ERANGE);
+    ck_assert_int_eq(cluster_result_read_line("ask: 10 in 1 ns, ok", "ask", 10, 9, &took_ns), 0);
 }
 
 DOMT_TEST(quantiles_lie_between_the_values)
@@ -81,13 +83,13 @@ DOMT_TEST(quantiles_lie_between_the_values)
     double values[] = {4, 1, 3, 2, 5};
     double two[] = {7, 5};
 
-    ck_assert(cluster_result_quantile(values, 5, 0.5) == 3);
-    ck_assert(cluster_result_quantile(values, 5, 0.25) == 2);
-    ck_assert(cluster_result_quantile(values, 5, 0.75) == 4);
-    ck_assert(cluster_result_quantile(values, 5, 1) == 5);
-    ck_assert(cluster_result_quantile(two, 2, 0.5) == 6);
-    ck_assert(cluster_result_quantile(two, 2, 0.25) == 5.5);
-    ck_assert(cluster_result_quantile(two, 1, 0.75) == 5);
+    ck_assert(cluster_result_sort_to_quantile(values, 5, 0.5) == 3);
+    ck_assert(cluster_result_sort_to_quantile(values, 5, 0.25) == 2);
+    ck_assert(cluster_result_sort_to_quantile(values, 5, 0.75) == 4);
+    ck_assert(cluster_result_sort_to_quantile(values, 5, 1) == 5);
+    ck_assert(cluster_result_sort_to_quantile(two, 2, 0.5) == 6);
+    ck_assert(cluster_result_sort_to_quantile(two, 2, 0.25) == 5.5);
+    ck_assert(cluster_result_sort_to_quantile(two, 1, 0.75) == 5);
 }
 
 /* ---- What the sides have in common ----------------------------------------------------------- */
@@ -103,7 +105,7 @@ static bool is_command_line(const char *line, struct cluster_side *side)
     snprintf(text, sizeof text, "%s", line);
     for (char *word = strtok_r(text, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest))
         argv[argc++] = word;
-    return cluster_side_parse(side, argc, argv);
+    return cluster_side_parse_arguments(side, argc, argv);
 }
 
 DOMT_TEST(command_line_of_a_side_is_read)
@@ -148,13 +150,14 @@ DOMT_TEST(asks_are_answered_once_each_in_any_order)
     struct cluster_asks asks;
 
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
-        cluster_asks_begin(&asks, counts[i]);
+        cluster_asks_begin_with_first(&asks, counts[i]);
         for (uint64_t first = 0; first < counts[i]; first += CLUSTER_UNDER_WAY) {
             uint64_t end = first + CLUSTER_UNDER_WAY;
             for (uint64_t number = end < counts[i] ? end : counts[i]; number-- > first;) {
                 struct cluster_words words = {number, 0};
-                ck_assert(cluster_asks_take(&asks, cluster_side_answer(words)));
-                ck_assert(!cluster_asks_take(&asks, cluster_side_answer(words)));
+                ck_assert(cluster_asks_take_answer(&asks, cluster_side_right_answer_to_ask(words)));
+                ck_assert(
+                    !cluster_asks_take_answer(&asks, cluster_side_right_answer_to_ask(words)));
             }
         }
         ck_assert_uint_eq(asks.answered, counts[i]);
@@ -165,16 +168,16 @@ DOMT_TEST(answer_to_nothing_and_answer_that_is_wrong_are_refused)
 {
     struct cluster_asks asks;
 
-    cluster_asks_begin(&asks, 100);
+    cluster_asks_begin_with_first(&asks, 100);
     /* these words are those of an ask, not of its answer */
-    ck_assert(!cluster_asks_take(&asks, (struct cluster_words){5, 0}));
+    ck_assert(!cluster_asks_take_answer(&asks, (struct cluster_words){5, 0}));
     /* no ask with the number 64 was sent */
-    ck_assert(!cluster_asks_take(&asks, (struct cluster_words){64, ~UINT64_C(64)}));
-    ck_assert(!cluster_asks_take(&asks, (struct cluster_words){100, ~UINT64_C(100)}));
-    ck_assert(!cluster_asks_take(
+    ck_assert(!cluster_asks_take_answer(&asks, (struct cluster_words){64, ~UINT64_C(64)}));
+    ck_assert(!cluster_asks_take_answer(&asks, (struct cluster_words){100, ~UINT64_C(100)}));
+    ck_assert(!cluster_asks_take_answer(
         &asks, (struct cluster_words){CLUSTER_COUNT_MAX, ~(uint64_t)CLUSTER_COUNT_MAX}));
-    ck_assert(cluster_asks_take(&asks, (struct cluster_words){0, ~UINT64_C(0)}));
-    ck_assert(cluster_asks_take(&asks, (struct cluster_words){64, ~UINT64_C(64)}));
+    ck_assert(cluster_asks_take_answer(&asks, (struct cluster_words){0, ~UINT64_C(0)}));
+    ck_assert(cluster_asks_take_answer(&asks, (struct cluster_words){64, ~UINT64_C(64)}));
     ck_assert_uint_eq(asks.answered, 2);
 }
 
@@ -185,9 +188,9 @@ DOMT_TEST(notices_lost_doubled_or_turned_around_fail_a_mark)
     for (size_t i = 0; i < 4; i++) {
         struct cluster_words counts = {0, 0};
         for (size_t j = 0; j < 4; j++)
-            counts = cluster_side_count(counts, orders[i][j]);
-        ck_assert(cluster_side_mark_is_right(counts, 4) == (i == 0));
-        ck_assert(!cluster_side_mark_is_right(counts, 5));
+            counts = cluster_side_count_notice(counts, orders[i][j]);
+        ck_assert(cluster_side_is_mark_answer_right(counts, 4) == (i == 0));
+        ck_assert(!cluster_side_is_mark_answer_right(counts, 5));
     }
 }
 
@@ -218,7 +221,7 @@ static int run_pair(const char *responder, const char *requester)
     struct cluster_contender contender = {.name = "script", .program = script};
     struct cluster_work work = {.row = "ask", .count = 10, .seconds_max = seconds_max};
     result = (struct cluster_result){.took_ns = 77};
-    int error = cluster_pair_run(&contender, &work, &result, &who);
+    int error = cluster_run_fresh_pair(&contender, &work, &result, &who);
     unlink(script);
     ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
     ck_assert_int_eq(errno, ECHILD); /* no child process is left */
@@ -285,7 +288,7 @@ DOMT_TEST(program_that_is_not_there_ends_the_run)
     struct cluster_contender contender = {.name = "none", .program = "/nonexistent/program"};
     struct cluster_work work = {.row = "ask", .count = 10, .seconds_max = 2};
 
-    ck_assert_int_eq(cluster_pair_run(&contender, &work, &result, &who), -ECHILD);
+    ck_assert_int_eq(cluster_run_fresh_pair(&contender, &work, &result, &who), -ECHILD);
     ck_assert_str_eq(who, "responder");
 }
 
@@ -317,7 +320,7 @@ DOMT_TEST(bench_measures_domus_and_the_bare_protocol)
     struct command_result figures;
     char name[64];
 
-    ck_assert_msg(cluster_broker_is_there(CLUSTER_NATS), "nats-server is missing: ./dev setup");
+    ck_assert_msg(cluster_is_broker_installed(CLUSTER_NATS), "nats-server is missing: ./dev setup");
     for (size_t i = 0; i < 3; i++) {
         ck_assert_int_eq(run_bench(contenders[i], &figures), 0);
         for (size_t j = 0; j < sizeof names / sizeof names[0]; j++) {

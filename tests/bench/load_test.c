@@ -106,7 +106,7 @@ static bool answer_chunk(struct echo *echo, int fd)
         return true;
     }
     if (strikes && echo->fault == PAUSE)
-        measure_nap(PAUSE_MS / 1e3);
+        measure_sleep_seconds(PAUSE_MS / 1e3);
     if (strikes)
         length = apply_fault(echo->fault, bytes, length);
     send_all(fd, bytes, length);
@@ -206,7 +206,7 @@ static int run_with_fault(enum fault fault, uint64_t stall_ns)
     start_echo(&echo, fault);
     struct load_options options = make_options(echo.port);
     options.stall_ns = stall_ns;
-    int error = load_run(&options, &result);
+    int error = load_run_to_its_end(&options, &result);
     stop_echo(&echo);
     if (error != 0)
         ck_assert_uint_eq(result.messages, 12345);
@@ -220,7 +220,7 @@ DOMT_TEST(load_counts_every_round_trip)
 
     start_echo(&echo, NONE);
     struct load_options options = make_options(echo.port);
-    ck_assert_int_eq(load_run(&options, &result), 0);
+    ck_assert_int_eq(load_run_to_its_end(&options, &result), 0);
     stop_echo(&echo);
     ck_assert_uint_eq(result.messages * options.size, echo.bytes);
     ck_assert_uint_ge(result.messages, options.connections);
@@ -241,7 +241,7 @@ DOMT_TEST(load_keeps_depth_messages_in_flight)
     struct load_options options = make_options(echo.port);
     options.size = 100;
     options.depth = 7;
-    ck_assert_int_eq(load_run(&options, &result), 0);
+    ck_assert_int_eq(load_run_to_its_end(&options, &result), 0);
     stop_echo(&echo);
     ck_assert_uint_eq(result.messages * options.size, echo.bytes);
     /* Each connection sends `depth` messages at once at first, and no later chunk can be larger. */
@@ -257,7 +257,7 @@ DOMT_TEST(load_sends_on_where_a_socket_was_full)
     struct load_options options = make_options(echo.port);
     options.connections = 1;
     options.size = LOAD_IN_FLIGHT_MAX;
-    ck_assert_int_eq(load_run(&options, &result), 0);
+    ck_assert_int_eq(load_run_to_its_end(&options, &result), 0);
     stop_echo(&echo);
     ck_assert_uint_eq(result.messages * options.size, echo.bytes);
 }
@@ -273,7 +273,7 @@ DOMT_TEST(paced_load_offers_its_rate_in_batches)
     options.rate = 1000;
     options.duration_ns = 200000000;
     options.watched[0] = getpid();
-    ck_assert_int_eq(load_run(&options, &result), 0);
+    ck_assert_int_eq(load_run_to_its_end(&options, &result), 0);
     stop_echo(&echo);
     ck_assert_uint_eq(result.messages * options.size, echo.bytes);
     ck_assert_uint_eq(result.messages % options.depth, 0);
@@ -285,7 +285,7 @@ DOMT_TEST(paced_load_offers_its_rate_in_batches)
     ck_assert_uint_ge(result.elapsed_ns, 200000000);
     ck_assert_uint_ge(result.watched_cpu_ns[0], result.cpu_ns);
     ck_assert_uint_eq(result.watched_cpu_ns[1], 0);
-    ck_assert(load_busy(&result) < 1);
+    ck_assert(load_share_of_cpu_used(&result) < 1);
 }
 
 /* While the service pauses, 50 messages become due and no connection is free for them. */
@@ -299,7 +299,7 @@ DOMT_TEST(paced_load_counts_from_when_a_message_was_due)
     options.connections = 1;
     options.rate = 1000;
     options.duration_ns = 200000000;
-    ck_assert_int_eq(load_run(&options, &result), 0);
+    ck_assert_int_eq(load_run_to_its_end(&options, &result), 0);
     stop_echo(&echo);
     ck_assert_uint_eq(result.messages * options.size, echo.bytes);
     /* If the load measured from sending, at most one message of 200 would be late. */
@@ -313,11 +313,11 @@ DOMT_TEST(load_runs_apart_from_its_caller)
 
     start_echo(&echo, NONE);
     struct load_options options = make_options(echo.port);
-    ck_assert_int_eq(load_run_apart(&options, &result), 0);
+    ck_assert_int_eq(load_run_in_own_process(&options, &result), 0);
     stop_echo(&echo);
     ck_assert_uint_eq(result.messages * options.size, echo.bytes);
     options.size = 0;
-    ck_assert_int_eq(load_run_apart(&options, &result), -EINVAL);
+    ck_assert_int_eq(load_run_in_own_process(&options, &result), -EINVAL);
 }
 
 DOMT_TEST(load_detects_one_wrong_byte)
@@ -360,7 +360,7 @@ DOMT_TEST(load_says_when_nobody_listens)
     start_echo(&echo, NONE);
     stop_echo(&echo);
     struct load_options options = make_options(echo.port);
-    ck_assert_int_eq(load_run(&options, &result), -ECONNREFUSED);
+    ck_assert_int_eq(load_run_to_its_end(&options, &result), -ECONNREFUSED);
 }
 
 DOMT_TEST(load_refuses_options_out_of_range)
@@ -380,19 +380,19 @@ DOMT_TEST(load_refuses_options_out_of_range)
     bad[7].cpu = 1 << 20;
     bad[8].rate = -1;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        ck_assert_int_eq(load_run(&bad[i], &result), -EINVAL);
+        ck_assert_int_eq(load_run_to_its_end(&bad[i], &result), -EINVAL);
 }
 
 DOMT_TEST(histogram_percentiles_are_within_half_a_percent)
 {
     static struct histogram histogram;
 
-    ck_assert(histogram_percentile(&histogram, 0.5) == 0);
+    ck_assert(histogram_value_at_share(&histogram, 0.5) == 0);
     for (uint64_t i = 1; i <= 1000000; i++)
-        histogram_add(&histogram, i * 7);
+        histogram_add_value(&histogram, i * 7);
     for (int i = 1; i <= 1000; i++) {
         double exact = 7000.0 * i;
-        double found = histogram_percentile(&histogram, i / 1000.0);
+        double found = histogram_value_at_share(&histogram, i / 1000.0);
         ck_assert(found > exact * 0.995 && found < exact * 1.005);
     }
 }
@@ -403,14 +403,14 @@ DOMT_TEST(histogram_takes_any_value)
     uint32_t before = 0;
 
     for (uint64_t value = 1; value != 0; value <<= 1) {
-        ck_assert_uint_ge(histogram_bucket(value), before);
-        before = histogram_bucket(value);
+        ck_assert_uint_ge(histogram_bucket_of_value(value), before);
+        before = histogram_bucket_of_value(value);
         ck_assert_uint_lt(before, HISTOGRAM_BUCKETS);
     }
-    ck_assert_uint_eq(histogram_bucket(UINT64_MAX), HISTOGRAM_BUCKETS - 1);
-    histogram_add(&histogram, UINT64_MAX);
-    ck_assert(histogram_percentile(&histogram, 1) > 60e9);
-    ck_assert(histogram_percentile(&histogram, 1) < 70e9);
+    ck_assert_uint_eq(histogram_bucket_of_value(UINT64_MAX), HISTOGRAM_BUCKETS - 1);
+    histogram_add_value(&histogram, UINT64_MAX);
+    ck_assert(histogram_value_at_share(&histogram, 1) > 60e9);
+    ck_assert(histogram_value_at_share(&histogram, 1) < 70e9);
 }
 
 DOMT_SUITE(20)

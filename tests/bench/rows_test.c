@@ -221,20 +221,20 @@ DOMT_TEST(limits_of_threads_leave_some_to_others)
                                    .maps = THREAD_LIMIT_NONE,
                                    .used = 300};
 
-    ck_assert_uint_eq(thread_limits_bear(&limits, 32000), 32000);
+    ck_assert_uint_eq(thread_limits_most_threads(&limits, 32000), 32000);
     limits.system = 32768;
-    ck_assert_uint_eq(thread_limits_bear(&limits, 32000), 32768 - 4096 - 300);
+    ck_assert_uint_eq(thread_limits_most_threads(&limits, 32000), 32768 - 4096 - 300);
     limits.user = 8000;
-    ck_assert_uint_eq(thread_limits_bear(&limits, 32000), 7000 - 300);
+    ck_assert_uint_eq(thread_limits_most_threads(&limits, 32000), 7000 - 300);
     limits.group = 800;
-    ck_assert_uint_eq(thread_limits_bear(&limits, 32000), 700 - 300);
+    ck_assert_uint_eq(thread_limits_most_threads(&limits, 32000), 700 - 300);
     limits.maps = 512 + 601;
-    ck_assert_uint_eq(thread_limits_bear(&limits, 32000), 300);
+    ck_assert_uint_eq(thread_limits_most_threads(&limits, 32000), 300);
     limits.maps = 100;
-    ck_assert_uint_eq(thread_limits_bear(&limits, 32000), 0);
+    ck_assert_uint_eq(thread_limits_most_threads(&limits, 32000), 0);
     limits.maps = THREAD_LIMIT_NONE;
     limits.used = 900;
-    ck_assert_uint_eq(thread_limits_bear(&limits, 32000), 0);
+    ck_assert_uint_eq(thread_limits_most_threads(&limits, 32000), 0);
 }
 
 DOMT_TEST(limits_of_threads_of_this_machine_can_be_read)
@@ -246,7 +246,7 @@ DOMT_TEST(limits_of_threads_of_this_machine_can_be_read)
     ck_assert(limits.system > 0 && limits.system <= UINT64_C(4194304));
     ck_assert(limits.used > 0 && limits.used < limits.system);
     ck_assert(limits.maps > 0 && limits.user > 0 && limits.group > 0);
-    ck_assert(thread_limits_bear(&limits, 32000) <= 32000);
+    ck_assert(thread_limits_most_threads(&limits, 32000) <= 32000);
 }
 
 DOMT_SUITE(120)

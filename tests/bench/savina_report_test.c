@@ -13,7 +13,7 @@
 static struct savina_outcome make_outcome(const char *row, uint64_t size, uint32_t threads)
 {
     struct savina_outcome made = {
-        .row = savina_row_find(row),
+        .row = savina_find_row_by_name(row),
         .size = size,
         .threads = threads,
         .of_limit = NAN,
@@ -166,14 +166,15 @@ DOMT_TEST(savina_best_pool_is_the_fastest_of_those_that_did_the_row)
 {
     struct savina_outcome of = make_outcome("fib", 25, 2);
 
-    ck_assert_int_eq((int)savina_best_pool(&of), SAVINA_SIDES);
-    ck_assert(isnan(savina_pool_to_near(&of)) && isnan(savina_pool_to_peer(&of)));
+    ck_assert_int_eq((int)savina_best_pool_of_row(&of), SAVINA_SIDES);
+    ck_assert(isnan(savina_ratio_of_pool_to_near(&of)) && isnan(savina_ratio_of_pool_to_peer(&of)));
     of = set_rate(of, SAVINA_NEAR, 9e6, 9);
-    ck_assert_int_eq((int)savina_best_pool(&of), SAVINA_SIDES);
+    ck_assert_int_eq((int)savina_best_pool_of_row(&of), SAVINA_SIDES);
     of = set_rate(of, SAVINA_SHARING, 2e6, 2);
     of = set_rate(of, SAVINA_RINGS, 1e6, 1);
-    ck_assert_int_eq((int)savina_best_pool(&of), SAVINA_SHARING);
-    ck_assert(savina_pool_to_peer(&of) == 2 && isnan(savina_pool_to_threads(&of)));
+    ck_assert_int_eq((int)savina_best_pool_of_row(&of), SAVINA_SHARING);
+    ck_assert(savina_ratio_of_pool_to_peer(&of) == 2 &&
+              isnan(savina_ratio_of_pool_to_threads(&of)));
 }
 
 /* A new page keeps the section that another bench has written. */
@@ -244,7 +245,7 @@ DOMT_TEST(savina_figures_are_those_of_the_kind_that_are_there)
 
     (void)make_outcomes(outcomes);
     for (size_t i = 0; i < 4; i++)
-        savina_figures_each(&outcomes[i], tell, &told[i]);
+        savina_call_for_each_figure(&outcomes[i], tell, &told[i]);
     ck_assert_str_eq(told[0].text, "near first 4.006e+07 messages/s\n"
                                    "near median 5.126e+07 messages/s\n"
                                    "caf_sharing first 5e+06 messages/s\n"
@@ -270,18 +271,18 @@ DOMT_TEST(savina_goal_is_met_by_the_ratio_or_spread_by_the_limit)
 {
     struct savina_outcome of = make_outcome("pingpong", 1, 1);
 
-    ck_assert(savina_goal(&of) == 10 && !savina_is_met(&of, SAVINA_NEAR));
+    ck_assert(savina_goal_of_row(&of) == 10 && !savina_is_goal_met(&of, SAVINA_NEAR));
     of.ratio[SAVINA_NEAR] = 9.9;
-    ck_assert(!savina_is_met(&of, SAVINA_NEAR));
+    ck_assert(!savina_is_goal_met(&of, SAVINA_NEAR));
     of.threads = 2;
-    ck_assert(savina_goal(&of) == 5 && savina_is_met(&of, SAVINA_NEAR));
+    ck_assert(savina_goal_of_row(&of) == 5 && savina_is_goal_met(&of, SAVINA_NEAR));
     of.ratio[SAVINA_NEAR] = of.ratio[SAVINA_SPREAD] = 4.9;
     of.of_limit = 0.5;
-    ck_assert(!savina_is_met(&of, SAVINA_NEAR) && savina_is_met(&of, SAVINA_SPREAD));
+    ck_assert(!savina_is_goal_met(&of, SAVINA_NEAR) && savina_is_goal_met(&of, SAVINA_SPREAD));
     of.of_limit = 0.49;
-    ck_assert(!savina_is_met(&of, SAVINA_SPREAD));
-    of.row = savina_row_find("fib");
-    ck_assert(savina_goal(&of) == 2);
+    ck_assert(!savina_is_goal_met(&of, SAVINA_SPREAD));
+    of.row = savina_find_row_by_name("fib");
+    ck_assert(savina_goal_of_row(&of) == 2);
 }
 
 DOMT_TEST(savina_page_that_cannot_be_written_is_an_error)

@@ -165,14 +165,14 @@ DOMT_TEST(savina_ratio_of_a_latency_is_that_of_the_lower_one)
 DOMT_TEST(savina_holds_a_sort_against_threads_that_are_no_peer)
 {
     static char calls[4096];
-    const struct savina_row *row = savina_row_find("quicksort");
+    const struct savina_row *row = savina_find_row_by_name("quicksort");
     char figures[2][256];
 
     for (int i = 0; i < 2; i++)
         snprintf(
             figures[i], sizeof figures[i],
             "printf 'round_seconds %s\\n' 0.%d 0.%d 0.%d; echo messages 4000; echo result %" PRIu64,
-            "%s", 2 - i, 2 - i, 2 - i, savina_result(row, row->size_short));
+            "%s", 2 - i, 2 - i, 2 - i, savina_result_of_round(row, row->size_short));
     make_folder();
     write_script("savina_domus", figures[0]);
     write_script("savina_threads", figures[1]);
@@ -273,23 +273,24 @@ static struct command_result run_row(const char *name, uint64_t size, uint32_t t
 /* Check that a row prints, for each round, the messages and the result that its formulas give. */
 static void check_one_run(const char *name, uint64_t size, uint32_t threads, const char *placement)
 {
-    const struct savina_row *row = savina_row_find(name);
+    const struct savina_row *row = savina_find_row_by_name(name);
     uint32_t rounds = row->kind == SAVINA_MESSAGES ? 2 : 1;
     struct command_result result = run_row(name, size, threads, rounds, placement);
     double seconds[3];
     double messages = command_figure(&result, "messages");
 
-    ck_assert_uint_eq(command_figures(&result, "round_seconds", seconds, 3), rounds);
-    ck_assert_msg(command_figure(&result, "result") == (double)savina_result(row, size), "%s, %s",
-                  name, placement);
-    ck_assert_msg(savina_messages(row, size) == 0 || messages == (double)savina_messages(row, size),
+    ck_assert_uint_eq(command_copy_figures_of_name(&result, "round_seconds", seconds, 3), rounds);
+    ck_assert_msg(command_figure(&result, "result") == (double)savina_result_of_round(row, size),
+                  "%s, %s", name, placement);
+    ck_assert_msg(savina_messages_of_round(row, size) == 0 ||
+                      messages == (double)savina_messages_of_round(row, size),
                   "%s, %s", name, placement);
 }
 
 /* Check a row with one thread and with two, and with two threads also in the placement "spread". */
 static void check_row(const char *name, uint64_t size)
 {
-    ck_assert_ptr_nonnull(savina_row_find(name));
+    ck_assert_ptr_nonnull(savina_find_row_by_name(name));
     check_one_run(name, size, 1, "near");
     check_one_run(name, size, 2, "near");
     check_one_run(name, size, 2, "spread");
@@ -376,7 +377,7 @@ DOMT_TEST(threads_sort_as_actors_do)
         snprintf(arguments[2], 32, "%" PRIu64, sizes[i]);
         ck_assert_int_eq(command_run(&command, &result), 0);
         struct command_result actors = run_row("quicksort", sizes[i], 1, 1, "near");
-        ck_assert_uint_eq(command_figures(&result, "round_seconds", seconds, 3), 2);
+        ck_assert_uint_eq(command_copy_figures_of_name(&result, "round_seconds", seconds, 3), 2);
         ck_assert(command_figure(&result, "result") == command_figure(&actors, "result"));
         ck_assert(command_figure(&result, "messages") == command_figure(&actors, "messages"));
     }
@@ -401,7 +402,7 @@ DOMT_TEST(rows_of_quiet_tell_their_figures)
     double latencies[4];
 
     ck_assert(command_figure(&result, "result") == 20);
-    ck_assert_uint_eq(command_figures(&result, "latency_ns", latencies, 4), 3);
+    ck_assert_uint_eq(command_copy_figures_of_name(&result, "latency_ns", latencies, 4), 3);
     ck_assert(latencies[0] > 0 && latencies[0] <= latencies[1] && latencies[1] <= latencies[2]);
     result = run_row("idle", 1, 1, 1, "near");
     ck_assert(command_figure(&result, "result") == 1000);
@@ -415,19 +416,21 @@ DOMT_TEST(row_of_fairness_answers_each_visit)
         struct command_result result = run_row("fair", 30, threads, 1, "near");
         double latencies[3];
         ck_assert(command_figure(&result, "result") == 30);
-        ck_assert_uint_eq(command_figures(&result, "latency_ns", latencies, 3), 3);
+        ck_assert_uint_eq(command_copy_figures_of_name(&result, "latency_ns", latencies, 3), 3);
     }
 }
 
 DOMT_TEST(formulas_give_what_is_known)
 {
-    ck_assert_uint_eq(savina_result(savina_row_find("fib"), 25), 75025);
-    ck_assert_uint_eq(savina_messages(savina_row_find("fib"), 25), 2 * 150049);
-    ck_assert_uint_eq(savina_result(savina_row_find("skynet"), 1000000), UINT64_C(499999500000));
-    ck_assert_uint_eq(savina_messages(savina_row_find("skynet"), 1000000), 2 * 1111111);
-    ck_assert_uint_eq(savina_result(savina_row_find("threadring"), 1000042), 42);
-    ck_assert_uint_eq(savina_result(savina_row_find("banking"), 7), 1000000000);
-    ck_assert_ptr_null(savina_row_find("none"));
+    ck_assert_uint_eq(savina_result_of_round(savina_find_row_by_name("fib"), 25), 75025);
+    ck_assert_uint_eq(savina_messages_of_round(savina_find_row_by_name("fib"), 25), 2 * 150049);
+    ck_assert_uint_eq(savina_result_of_round(savina_find_row_by_name("skynet"), 1000000),
+                      UINT64_C(499999500000));
+    ck_assert_uint_eq(savina_messages_of_round(savina_find_row_by_name("skynet"), 1000000),
+                      2 * 1111111);
+    ck_assert_uint_eq(savina_result_of_round(savina_find_row_by_name("threadring"), 1000042), 42);
+    ck_assert_uint_eq(savina_result_of_round(savina_find_row_by_name("banking"), 7), 1000000000);
+    ck_assert_ptr_null(savina_find_row_by_name("none"));
 }
 
 DOMT_TEST(row_placement_or_number_that_is_not_there_is_a_failure)

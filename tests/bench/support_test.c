@@ -55,10 +55,10 @@ DOMT_TEST(command_reads_several_values_of_a_name_in_order)
     ck_assert_int_eq(run_shell("echo a 1 2; echo b 3; echo a 4 x 5; echo a; echo a 6", 10, &result),
                      0);
     ck_assert_uint_eq(result.count, 5);
-    ck_assert_uint_eq(command_figures(&result, "a", values, 4), 4);
+    ck_assert_uint_eq(command_copy_figures_of_name(&result, "a", values, 4), 4);
     ck_assert(values[0] == 1 && values[1] == 2 && values[2] == 4 && values[3] == 6);
-    ck_assert_uint_eq(command_figures(&result, "a", values, 3), 3);
-    ck_assert_uint_eq(command_figures(&result, "c", values, 4), 0);
+    ck_assert_uint_eq(command_copy_figures_of_name(&result, "a", values, 3), 3);
+    ck_assert_uint_eq(command_copy_figures_of_name(&result, "c", values, 4), 0);
     ck_assert(command_figure(&result, "a") == 1);
 }
 
@@ -121,7 +121,7 @@ DOMT_TEST(contenders_that_are_not_there_are_left_out)
     struct command_result result;
 
     for (int who = 0; who < CONTENDERS; who++) {
-        ck_assert(!contender_is_there("actors", (enum contender)who));
+        ck_assert(!contender_can_be_run("actors", (enum contender)who));
         ck_assert_int_eq(contender_run((enum contender)who, &contest, &result), -ENOENT);
     }
 }
@@ -132,16 +132,16 @@ DOMT_TEST(contenders_that_are_not_there_are_left_out)
 
 DOMT_TEST(all_are_wanted_when_none_is_named)
 {
-    ck_assert(options_wanted(0, NULL, "ask"));
+    ck_assert(options_is_name_wanted(0, NULL, "ask"));
 }
 
 DOMT_TEST(only_those_that_are_named_are_wanted)
 {
     char *names[] = {(char[]){"ask"}, (char[]){"ring"}};
 
-    ck_assert(options_wanted(2, names, "ask"));
-    ck_assert(options_wanted(2, names, "ring"));
-    ck_assert(!options_wanted(2, names, "rin"));
+    ck_assert(options_is_name_wanted(2, names, "ask"));
+    ck_assert(options_is_name_wanted(2, names, "ring"));
+    ck_assert(!options_is_name_wanted(2, names, "rin"));
 }
 
 DOMT_TEST(options_of_a_page_are_taken_and_names_are_left)
@@ -177,7 +177,8 @@ DOMT_TEST(line_of_all_cpus_is_read)
 {
     struct quiet quiet;
 
-    ck_assert(quiet_parse("cpu  1 20 300 4000 50000 600000 7000000 80000000 9 9\n", &quiet));
+    ck_assert(
+        quiet_parse_cpu_line("cpu  1 20 300 4000 50000 600000 7000000 80000000 9 9\n", &quiet));
     ck_assert_uint_eq(quiet.busy, 1 + 20 + 300 + 600000 + 7000000 + 80000000);
     ck_assert_uint_eq(quiet.idle, 4000 + 50000);
 }
@@ -186,10 +187,10 @@ DOMT_TEST(line_of_something_else_is_refused)
 {
     struct quiet quiet;
 
-    ck_assert(!quiet_parse("", &quiet));
-    ck_assert(!quiet_parse("intr 1 2 3 4 5 6 7 8", &quiet));
-    ck_assert(!quiet_parse("cpu0 1 2 3 4 5 6 7 8", &quiet));
-    ck_assert(!quiet_parse("cpu 1 2 3 4 5 6 7", &quiet));
+    ck_assert(!quiet_parse_cpu_line("", &quiet));
+    ck_assert(!quiet_parse_cpu_line("intr 1 2 3 4 5 6 7 8", &quiet));
+    ck_assert(!quiet_parse_cpu_line("cpu0 1 2 3 4 5 6 7 8", &quiet));
+    ck_assert(!quiet_parse_cpu_line("cpu 1 2 3 4 5 6 7", &quiet));
 }
 
 DOMT_TEST(others_took_what_was_used_and_is_not_own)
@@ -198,19 +199,19 @@ DOMT_TEST(others_took_what_was_used_and_is_not_own)
     struct quiet from = {.busy = 1000, .idle = 5000};
     struct quiet to = {.busy = 1060, .idle = 5040};
 
-    ck_assert(quiet_others(&from, &to, 0) == 0.6);
-    ck_assert(quiet_others(&from, &to, 10 * tick_ns) == 0.5);
-    ck_assert(quiet_others(&from, &to, 60 * tick_ns) == 0);
-    ck_assert(quiet_others(&from, &to, 70 * tick_ns) == 0);
-    ck_assert(quiet_others(&from, &from, 0) == 0);
+    ck_assert(quiet_share_of_others(&from, &to, 0) == 0.6);
+    ck_assert(quiet_share_of_others(&from, &to, 10 * tick_ns) == 0.5);
+    ck_assert(quiet_share_of_others(&from, &to, 60 * tick_ns) == 0);
+    ck_assert(quiet_share_of_others(&from, &to, 70 * tick_ns) == 0);
+    ck_assert(quiet_share_of_others(&from, &from, 0) == 0);
 }
 
 DOMT_TEST(wait_for_quiet_has_an_end)
 {
     uint64_t began_ns = measure_now_ns();
 
-    ck_assert(quiet_await(1, began_ns));
-    ck_assert(!quiet_await(-1, measure_now_ns()));
+    ck_assert(quiet_await_quiet_machine(1, began_ns));
+    ck_assert(!quiet_await_quiet_machine(-1, measure_now_ns()));
     ck_assert_uint_lt(measure_now_ns() - began_ns, UINT64_C(10000000000));
 }
 

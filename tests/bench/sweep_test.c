@@ -105,9 +105,10 @@ DOMT_TEST(sweep_prints_a_line_for_each_value)
 DOMT_TEST(keys_are_wanted_by_their_whole_names)
 {
     const struct sweep_key *ratio = &sweep_keys[0], *pools = &sweep_keys[SWEEP_KEYS_COUNT - 1];
-    const struct sweep_row *echo = sweep_row_find("echo"), *pool = sweep_row_find("pool");
+    const struct sweep_row *echo = sweep_find_row_by_name("echo"),
+                           *pool = sweep_find_row_by_name("pool");
 
-    ck_assert_ptr_null(sweep_row_find("ech"));
+    ck_assert_ptr_null(sweep_find_row_by_name("ech"));
     ck_assert(sweep_key_is_wanted(ratio, echo, NULL));
     ck_assert(sweep_key_is_wanted(ratio, echo, "a,scheduler.ioRatio,b"));
     ck_assert(!sweep_key_is_wanted(ratio, echo, "scheduler.ioRatios,scheduler"));

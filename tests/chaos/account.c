@@ -61,14 +61,14 @@ struct account {
 static const domus_type work_type = {.name = "work"};
 static const domus_type pay_type = {.name = "pay"};
 
-void chaos_account_key(uint32_t account, char key[CHAOS_KEY_SIZE])
+void chaos_account_make_key(uint32_t account, char key[CHAOS_KEY_SIZE])
 {
     snprintf(key, CHAOS_KEY_SIZE, "%u", account);
 }
 
 static int write_next(domus_stack *stack, const struct account *account, domus_resumed *then)
 {
-    return chaos_store_write(stack, account->index, &account->next, account->revision, then);
+    return chaos_store_write_entry(stack, account->index, &account->next, account->revision, then);
 }
 
 /* Prepare `next`, the next change of the entry. */
@@ -97,14 +97,15 @@ static int decode_read_entry(struct account *account, const domus_answer *answer
     *ret_revision = 0;
     if (answer->error == 0) {
         domus_slice value = domus_nats_kv_value(read);
-        if (!chaos_entry_read(domus_slice_data(value), value.size, chaos_options.accounts, entry))
+        if (!chaos_entry_read_text(domus_slice_data(value), value.size, chaos_options.accounts,
+                                   entry))
             return -EBADMSG;
         *ret_revision = read->revision;
     }
     if (*ret_revision < account->revision)
         return -EAGAIN;
     if (entry->fence == account->fence && entry->node != 0 && entry->node != chaos_options.node) {
-        chaos_count(&chaos_tally->events[CHAOS_TWINS]);
+        chaos_count_one_more(&chaos_tally->events[CHAOS_TWINS]);
         fprintf(stderr, "TWINS: account %u, fence %" PRIu64 ", nodes %u and %u\n", account->index,
                 account->fence, entry->node, chaos_options.node);
     }
@@ -202,7 +203,7 @@ static int write_waiting_changes(domus_stack *stack, struct account *account)
 static int apply_written_change(domus_stack *stack, struct account *account, uint64_t revision)
 {
     set_entry(account, &account->next, revision);
-    chaos_audit_note(account->index, &account->now, account->revision);
+    chaos_audit_log_change(account->index, &account->now, account->revision);
     for (uint32_t i = 0; i < account->deposits_taken; i++) {
         const struct chaos_done done = {account->deposit[i].deposit.number};
         (void)domus_kept_reply(stack, account->deposit[i].kept, &chaos_done_type, &done);
@@ -224,7 +225,7 @@ static int read_entry_again(domus_stack *stack, void *self, const domus_answer *
 {
     if (answer->error == -ECANCELED)
         return 0;
-    return chaos_store_read(stack, ((const struct account *)self)->index, handle_read_entry);
+    return chaos_store_read_entry(stack, ((const struct account *)self)->index, handle_read_entry);
 }
 
 static int handle_read_entry(domus_stack *stack, void *self, const domus_answer *answer)
@@ -239,12 +240,12 @@ static int handle_read_entry(domus_stack *stack, void *self, const domus_answer 
         return domus_sleep(stack, PAUSE_NS, read_entry_again);
     int error = decode_read_entry(account, answer, &entry, &revision);
     if (error == -ESTALE) {
-        chaos_count(&chaos_tally->events[CHAOS_FENCED]);
+        chaos_count_one_more(&chaos_tally->events[CHAOS_FENCED]);
         return domus_stop(stack, domus_self(stack));
     }
     if (error != 0)
         return domus_sleep(stack, PAUSE_NS, read_entry_again);
-    chaos_count(&chaos_tally->events[CHAOS_RELOADS]);
+    chaos_count_one_more(&chaos_tally->events[CHAOS_RELOADS]);
     /* repeat the same change: the earlier request may still be executed */
     if (revision == account->revision)
         return write_next(stack, account, handle_written_change);
@@ -263,8 +264,8 @@ static int handle_written_change(domus_stack *stack, void *self, const domus_ans
                                     ((const domus_nats_kv_revision *)answer->payload)->revision);
     if (answer->error == -ECANCELED)
         return 0;
-    chaos_count(&chaos_tally->events[CHAOS_WRITE_ERRORS]);
-    return chaos_store_read(stack, ((const struct account *)self)->index, handle_read_entry);
+    chaos_count_one_more(&chaos_tally->events[CHAOS_WRITE_ERRORS]);
+    return chaos_store_read_entry(stack, ((const struct account *)self)->index, handle_read_entry);
 }
 
 static int on_work(domus_stack *stack, void *self, const void *payload)
@@ -286,7 +287,7 @@ static int ask_receiver(domus_stack *stack, struct account *account)
         account->is_paying = false;
         return 0;
     }
-    chaos_account_key(now->open_to, key);
+    chaos_account_make_key(now->open_to, key);
     int error = domus_grain_open(stack, &chaos_accounts, &grains);
     return error != 0 ? error
                       : domus_grain_ask_within(stack, grains, key, &chaos_deposit_type, &deposit,
@@ -305,7 +306,7 @@ static int handle_payment_answer(domus_stack *stack, void *self, const domus_ans
     if (answer->error == -ECANCELED)
         return 0;
     if (answer->error != 0) {
-        chaos_count(&chaos_tally->events[CHAOS_PAY_ERRORS]);
+        chaos_count_one_more(&chaos_tally->events[CHAOS_PAY_ERRORS]);
         return domus_sleep(stack, PAUSE_NS, ask_receiver_again);
     }
     const struct chaos_done *done = answer->payload;
@@ -387,14 +388,15 @@ static int mount_again(domus_stack *stack, void *self, const domus_answer *answe
 {
     return answer->error != 0
                ? answer->error
-               : chaos_store_read(stack, ((const struct account *)self)->index, mount_read);
+               : chaos_store_read_entry(stack, ((const struct account *)self)->index, mount_read);
 }
 
 static int mount_failed(domus_stack *stack, struct account *account, int error)
 {
     if (error != -ESTALE && error != -ECANCELED && ++account->tries < MOUNT_TRIES)
         return domus_sleep(stack, PAUSE_NS, mount_again);
-    chaos_count(&chaos_tally->events[error == -ESTALE ? CHAOS_FENCED : CHAOS_MOUNT_ERRORS]);
+    chaos_count_one_more(
+        &chaos_tally->events[error == -ESTALE ? CHAOS_FENCED : CHAOS_MOUNT_ERRORS]);
     return error;
 }
 
@@ -405,9 +407,9 @@ static int mount_written(domus_stack *stack, void *self, const domus_answer *ans
     if (answer->error != 0)
         return mount_failed(stack, account, answer->error);
     set_entry(account, &account->next, ((const domus_nats_kv_revision *)answer->payload)->revision);
-    chaos_audit_note(account->index, &account->now, account->revision);
+    chaos_audit_log_change(account->index, &account->now, account->revision);
     if (account->now.open_amount != 0) {
-        chaos_count(&chaos_tally->events[CHAOS_RESUMED]);
+        chaos_count_one_more(&chaos_tally->events[CHAOS_RESUMED]);
         begin_payment(stack, account);
     }
     return 0;
@@ -439,9 +441,9 @@ static int on_mount(domus_stack *stack, void *self)
         return -EIO;
     if (account->index >= chaos_options.accounts)
         return -ENOENT;
-    chaos_count(&chaos_tally->events[CHAOS_LIVES]);
+    chaos_count_one_more(&chaos_tally->events[CHAOS_LIVES]);
     int error = domus_barrier(stack); /* other asks wait until the entry is read and written */
-    return error != 0 ? error : chaos_store_read(stack, account->index, mount_read);
+    return error != 0 ? error : chaos_store_read_entry(stack, account->index, mount_read);
 }
 
 static const domus_behaviour account_behaviour = {

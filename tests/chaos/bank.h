@@ -96,7 +96,7 @@ extern const domus_pickler chaos_picklers[];
 /* ---- Accounts (account.c) ---- */
 
 extern const domus_grain_kind chaos_accounts;
-void chaos_account_key(uint32_t account, char key[CHAOS_KEY_SIZE]);
+void chaos_account_make_key(uint32_t account, char key[CHAOS_KEY_SIZE]);
 
 /* ---- Further actors ---- */
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-size_t chaos_entry_write(const struct chaos_entry *entry, uint32_t accounts,
-                         char text[CHAOS_ENTRY_BYTES])
+size_t chaos_entry_write_text(const struct chaos_entry *entry, uint32_t accounts,
+                              char text[CHAOS_ENTRY_BYTES])
 {
     int used = snprintf(text, CHAOS_ENTRY_BYTES,
                         "%" PRIu64 " %" PRIu64 " %u %" PRIu64 " %" PRId64 " %" PRIu64 " %u %u",
@@ -21,8 +21,8 @@ size_t chaos_entry_write(const struct chaos_entry *entry, uint32_t accounts,
     return (size_t)used;
 }
 
-bool chaos_entry_read(const char *text, size_t size, uint32_t accounts,
-                      struct chaos_entry *ret_entry)
+bool chaos_entry_read_text(const char *text, size_t size, uint32_t accounts,
+                           struct chaos_entry *ret_entry)
 {
     char copy[CHAOS_ENTRY_BYTES];
     uint64_t numbers[8 + CHAOS_ACCOUNTS_MAX];

@@ -19,11 +19,11 @@ struct chaos_entry {
 };
 
 /* Write an entry as text. Returns the bytes of the text, which does not end with a zero. */
-size_t chaos_entry_write(const struct chaos_entry *entry, uint32_t accounts,
-                         char text[CHAOS_ENTRY_BYTES]);
+size_t chaos_entry_write_text(const struct chaos_entry *entry, uint32_t accounts,
+                              char text[CHAOS_ENTRY_BYTES]);
 
 /* Read an entry from its text. Returns false if the text is no entry. */
-bool chaos_entry_read(const char *text, size_t size, uint32_t accounts,
-                      struct chaos_entry *ret_entry);
+bool chaos_entry_read_text(const char *text, size_t size, uint32_t accounts,
+                           struct chaos_entry *ret_entry);
 
 #endif

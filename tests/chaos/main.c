@@ -71,7 +71,7 @@ uint64_t chaos_now_ns(void)
 static int root_mounted(domus_stack *stack, void *self)
 {
     domus_address address;
-    int error = chaos_store_open(stack);
+    int error = chaos_store_open_bucket(stack);
 
     (void)self;
     if (error == 0)
@@ -124,9 +124,9 @@ static int start_node(domus_system **ret_system, char *error, size_t size)
     snprintf(name, sizeof name, "n%u", chaos_options.node);
     domus_config_init(&config);
     config.system.threads = chaos_options.threads;
-    int result = chaos_tally_open();
+    int result = chaos_tally_map_file();
     if (result == 0)
-        result = chaos_audit_open();
+        result = chaos_audit_open_file();
     if (result == 0)
         result = domus_system_new(&config, error, size, ret_system);
     if (result == 0)

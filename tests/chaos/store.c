@@ -17,7 +17,7 @@
 static domus_address bucket;
 static int audit = -1;
 
-int chaos_store_open(domus_stack *stack)
+int chaos_store_open_bucket(domus_stack *stack)
 {
     const domus_nats_options options = {.servers = chaos_options.servers,
                                         .name = "bank",
@@ -33,25 +33,25 @@ int chaos_store_open(domus_stack *stack)
     return error != 0 ? error : domus_nats_kv_open(stack, &kv, &bucket);
 }
 
-int chaos_store_read(domus_stack *stack, uint32_t account, domus_resumed *then)
+int chaos_store_read_entry(domus_stack *stack, uint32_t account, domus_resumed *then)
 {
     char key[CHAOS_KEY_SIZE];
 
-    chaos_account_key(account, key);
+    chaos_account_make_key(account, key);
     return domus_nats_kv_read(stack, bucket, key, STORE_NS, then);
 }
 
-int chaos_store_write(domus_stack *stack, uint32_t account, const struct chaos_entry *entry,
-                      uint64_t revision, domus_resumed *then)
+int chaos_store_write_entry(domus_stack *stack, uint32_t account, const struct chaos_entry *entry,
+                            uint64_t revision, domus_resumed *then)
 {
     char key[CHAOS_KEY_SIZE], text[CHAOS_ENTRY_BYTES];
-    size_t size = chaos_entry_write(entry, chaos_options.accounts, text);
+    size_t size = chaos_entry_write_text(entry, chaos_options.accounts, text);
 
-    chaos_account_key(account, key);
+    chaos_account_make_key(account, key);
     return domus_nats_kv_update(stack, bucket, key, text, size, revision, STORE_NS, then);
 }
 
-int chaos_audit_open(void)
+int chaos_audit_open_file(void)
 {
     char path[256];
 
@@ -60,7 +60,7 @@ int chaos_audit_open(void)
     return audit < 0 ? -errno : 0;
 }
 
-void chaos_audit_note(uint32_t account, const struct chaos_entry *entry, uint64_t revision)
+void chaos_audit_log_change(uint32_t account, const struct chaos_entry *entry, uint64_t revision)
 {
     char line[160];
     int size =
@@ -69,5 +69,5 @@ void chaos_audit_note(uint32_t account, const struct chaos_entry *entry, uint64_
 
     if (write(audit, line, (size_t)size) != size)
         fprintf(stderr, "the file of changes is full\n");
-    chaos_count(&chaos_tally->events[CHAOS_WRITES]);
+    chaos_count_one_more(&chaos_tally->events[CHAOS_WRITES]);
 }

@@ -6,19 +6,19 @@
 #include "tests/chaos/entry.h"
 
 /* Make the client and the bucket. The on_mount of the program's root actor calls this. */
-int chaos_store_open(domus_stack *stack);
-int chaos_audit_open(void);
+int chaos_store_open_bucket(domus_stack *stack);
+int chaos_audit_open_file(void);
 
 /* Read the entry of an account; the answer is a domus_nats_kv_entry. Return as domus_ask_within().
  */
-int chaos_store_read(domus_stack *stack, uint32_t account, domus_resumed *then);
+int chaos_store_read_entry(domus_stack *stack, uint32_t account, domus_resumed *then);
 
 /* Write an entry, if it has this revision (0: if there is no entry); the answer is a
  * domus_nats_kv_revision. */
-int chaos_store_write(domus_stack *stack, uint32_t account, const struct chaos_entry *entry,
-                      uint64_t revision, domus_resumed *then);
+int chaos_store_write_entry(domus_stack *stack, uint32_t account, const struct chaos_entry *entry,
+                            uint64_t revision, domus_resumed *then);
 
 /* Log that an entry was written. The line goes to the file at once, so a kill does not lose it. */
-void chaos_audit_note(uint32_t account, const struct chaos_entry *entry, uint64_t revision);
+void chaos_audit_log_change(uint32_t account, const struct chaos_entry *entry, uint64_t revision);
 
 #endif

@@ -45,10 +45,10 @@ struct chaos_tally {
 
 extern struct chaos_tally *chaos_tally;
 
-int chaos_tally_open(void);
+int chaos_tally_map_file(void);
 
 /* Add one to a count. Several threads of a node count at the same time. */
-static inline void chaos_count(uint64_t *counter)
+static inline void chaos_count_one_more(uint64_t *counter)
 {
     __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }

@@ -32,7 +32,7 @@ struct transferring {
 static const domus_type tick_type = {.name = "tick"};
 static const domus_type begin_type = {.name = "begin"};
 
-int chaos_tally_open(void)
+int chaos_tally_map_file(void)
 {
     char path[256];
 
@@ -57,8 +57,8 @@ static uint32_t draw_below(struct teller *teller, uint32_t below)
 
 static void count_outcome(const struct transferring *transferring, enum chaos_outcome outcome)
 {
-    chaos_count(&chaos_tally->windows[transferring->window][outcome]);
-    chaos_count(&chaos_tally->accounts[transferring->from][outcome]);
+    chaos_count_one_more(&chaos_tally->windows[transferring->window][outcome]);
+    chaos_count_one_more(&chaos_tally->accounts[transferring->from][outcome]);
 }
 
 static enum chaos_outcome outcome_of(int error)
@@ -87,7 +87,7 @@ static int count_answer(domus_stack *stack, void *self, const domus_answer *answ
     count_outcome(transferring, outcome_of(answer->error));
     if (answer->error != 0) {
         if ((uint32_t)-answer->error < CHAOS_ERRORS)
-            chaos_count(&chaos_tally->errors[-answer->error]);
+            chaos_count_one_more(&chaos_tally->errors[-answer->error]);
         return 0;
     }
     const struct chaos_done *done = answer->payload;
@@ -98,7 +98,7 @@ static int count_answer(domus_stack *stack, void *self, const domus_answer *answ
     uint32_t power = 0;
     while (took_us > 1 && power < CHAOS_TIMES - 1)
         took_us >>= 1, power++;
-    chaos_count(&chaos_tally->times[power]);
+    chaos_count_one_more(&chaos_tally->times[power]);
     return 0;
 }
 
@@ -119,7 +119,7 @@ static int on_begin(domus_stack *stack, void *self, const void *payload)
     transfer.to = (transferring->from + 1 + draw_below(teller, chaos_options.accounts - 1)) %
                   chaos_options.accounts;
     transferring->to = transfer.to;
-    chaos_account_key(transferring->from, key);
+    chaos_account_make_key(transferring->from, key);
     count_outcome(transferring, CHAOS_ASKED);
     int error = domus_grain_ask_within(stack, teller->accounts, key, &chaos_transfer_type,
                                        &transfer, CHAOS_ASK_NS, count_answer);

@@ -155,7 +155,7 @@ static int probe(domus_stack *stack, void *self, const domus_answer *answer)
 
     if (answer != NULL && answer->error == -ECANCELED)
         return 0;
-    chaos_account_key(frame->account, key);
+    chaos_account_make_key(frame->account, key);
     frame->asked_ns = chaos_now_ns();
     int error = domus_grain_ask_within(stack, prober->accounts, key, &chaos_where_type, NULL,
                                        PROBE_NS, probe_answered);

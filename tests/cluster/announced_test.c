@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define REFUSED(list, body, error, text)                                                           \
-    domt_expect_refused(list, body, sizeof(body) - 1, error, text)
+    domt_expect_payload_is_refused(list, body, sizeof(body) - 1, error, text)
 
 /* A list of one type, whose pickler uses the two functions that the test has set. */
 typedef int domt_writes(domus_pickle_writer *writer);
@@ -196,7 +196,7 @@ static int read_integer_as_unsigned(domus_pickle_reader *reader)
 static void expect_read_fails(domt_read_it *what, const char *body, int error, const char *text)
 {
     reads = what;
-    domt_expect_refused(its, body, strlen(body), error, text);
+    domt_expect_payload_is_refused(its, body, strlen(body), error, text);
 }
 
 DOMT_TEST(function_that_reads_another_number_of_values_is_refused)
@@ -261,10 +261,10 @@ DOMT_TEST(peek_tells_the_kind_of_each_value)
     writes = write_no_value;
     domus_picklers *picklers = domt_make_picklers(its);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        domus_slice bytes = domt_pickled("it", 1, rows[i].body, rows[i].size);
+        domus_slice bytes = domt_make_pickled_message("it", 1, rows[i].body, rows[i].size);
         char error[DOMUS_PICKLE_ERROR_MAX] = "";
         char payload[1];
-        int result = domt_unpickle(picklers, NULL, bytes, payload, error, sizeof error);
+        int result = domt_unpickle_message(picklers, NULL, bytes, payload, error, sizeof error);
         ck_assert_msg(result == 0 && seen == rows[i].value, "%zu: %s", i, error);
         domus_slice_free(bytes);
     }

@@ -42,7 +42,7 @@ static const domus_behaviour host_behaviour = {
     .on_mount = open_client_on_mount,
 };
 
-void domt_member_start(domt_member *member)
+void domt_member_start_client(domt_member *member)
 {
     member->kit = domus_testkit_cluster_kit(member->cluster, member->node);
     ck_assert_ptr_nonnull(member->kit);
@@ -57,12 +57,12 @@ void domt_member_start(domt_member *member)
     ck_assert_ptr_nonnull(member->client.house);
 }
 
-void domt_member_add(domus_testkit_cluster *cluster, const domus_testkit_node_options *options,
-                     domt_member *ret_member)
+void domt_member_add_with_client(domus_testkit_cluster *cluster,
+                                 const domus_testkit_node_options *options, domt_member *ret_member)
 {
     *ret_member = (domt_member){.cluster = cluster};
     ck_assert_int_eq(domus_testkit_cluster_add_node(cluster, options, &ret_member->node), 0);
-    domt_member_start(ret_member);
+    domt_member_start_client(ret_member);
 }
 
 domus_testkit_cluster *domt_cluster_new(uint64_t seed, const domus_testkit_cluster_options *options)
@@ -73,21 +73,22 @@ domus_testkit_cluster *domt_cluster_new(uint64_t seed, const domus_testkit_clust
     return cluster;
 }
 
-void domt_pass(domus_testkit_cluster *cluster, uint64_t by_ns)
+void domt_pass_time(domus_testkit_cluster *cluster, uint64_t by_ns)
 {
     int error = domus_testkit_cluster_advance(cluster, by_ns);
 
     ck_assert_msg(error == 0, "%d: %s", error, domus_testkit_cluster_error(cluster));
 }
 
-domus_testkit_cluster *domt_members_new(uint64_t seed, const domus_testkit_cluster_options *options,
-                                        uint32_t count, domt_member *members)
+domus_testkit_cluster *domt_cluster_new_with_members(uint64_t seed,
+                                                     const domus_testkit_cluster_options *options,
+                                                     uint32_t count, domt_member *members)
 {
     domus_testkit_cluster *cluster = domt_cluster_new(seed, options);
 
     for (uint32_t i = 0; i < count; i++)
-        domt_member_add(cluster, NULL, &members[i]);
-    domt_pass(cluster, 10 * DOMT_MS);
+        domt_member_add_with_client(cluster, NULL, &members[i]);
+    domt_pass_time(cluster, 10 * DOMT_MS);
     for (uint32_t i = 0; i < count; i++)
         domt_expect_event(&members[i], DOMUS_NATS_CONNECTED, 0);
     return cluster;
@@ -95,7 +96,7 @@ domus_testkit_cluster *domt_members_new(uint64_t seed, const domus_testkit_clust
 
 /* --- verbs ------------------------------------------------------------------------------------ */
 
-uint64_t domt_subscribe(domt_member *member, const char *subject, const char *queue)
+uint64_t domt_member_subscribe(domt_member *member, const char *subject, const char *queue)
 {
     domus_nats_subscription subscription = {0};
     domus_nats_subscribe subscribe;
@@ -110,7 +111,8 @@ uint64_t domt_subscribe(domt_member *member, const char *subject, const char *qu
     return subscription.number;
 }
 
-void domt_publish_bytes(domt_member *member, const char *subject, const void *data, size_t size)
+void domt_member_publish_bytes(domt_member *member, const char *subject, const void *data,
+                               size_t size)
 {
     domus_nats_publish publish = {0};
 
@@ -120,7 +122,8 @@ void domt_publish_bytes(domt_member *member, const char *subject, const void *da
         domus_probe_send(member->probe, member->client, &domus_nats_publish_type, &publish), 0);
 }
 
-void domt_publish(domt_member *member, const char *subject, const char *reply, const char *text)
+void domt_member_publish(domt_member *member, const char *subject, const char *reply,
+                         const char *text)
 {
     domus_nats_publish publish = {0};
 
@@ -132,7 +135,8 @@ void domt_publish(domt_member *member, const char *subject, const char *reply, c
         domus_probe_send(member->probe, member->client, &domus_nats_publish_type, &publish), 0);
 }
 
-void domt_request(domt_member *member, const char *subject, const char *headers, const char *text)
+void domt_member_request(domt_member *member, const char *subject, const char *headers,
+                         const char *text)
 {
     domus_nats_publish publish = {0};
     char block[512];
@@ -154,7 +158,7 @@ static void copy_slice_as_text(char *to, size_t room, domus_slice part)
     snprintf(to, room, "%.*s", (int)part.size, domus_slice_data(part));
 }
 
-domt_heard domt_read(domus_nats_message *message)
+domt_heard domt_copy_and_free_message(domus_nats_message *message)
 {
     domt_heard heard = {
         .subscription = message->subscription, .tag = message->tag, .status = message->status};
@@ -167,18 +171,18 @@ domt_heard domt_read(domus_nats_message *message)
     return heard;
 }
 
-domt_heard domt_hear(domt_member *member)
+domt_heard domt_member_receive_message(domt_member *member)
 {
     domus_nats_message message;
     int error = domus_probe_expect(member->probe, &domus_nats_message_type, 0, &message);
 
     ck_assert_msg(error == 0, "%d: %s", error, domus_testkit_error(member->kit));
-    return domt_read(&message);
+    return domt_copy_and_free_message(&message);
 }
 
 void domt_expect_text(domt_member *member, const char *text)
 {
-    domt_heard heard = domt_hear(member);
+    domt_heard heard = domt_member_receive_message(member);
 
     ck_assert_str_eq(heard.payload, text);
 }
@@ -213,7 +217,7 @@ void domt_expect_event(domt_member *member, domus_nats_happening happening, int 
     ck_assert(domus_address_equals(event.of, member->client));
 }
 
-domus_nats_status domt_read_status(domt_member *member)
+domus_nats_status domt_status_of_member(domt_member *member)
 {
     domus_nats_status status;
 

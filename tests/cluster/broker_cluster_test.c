@@ -80,16 +80,16 @@ static int run_world_where_nodes_come_and_go(uint64_t seed, void *context)
     uint64_t *digest = context;
 
     open_world_of_three_nodes(&world, seed);
-    domt_pass(world.servers, 5 * DOMT_SECOND);
+    domt_pass_time(world.servers, 5 * DOMT_SECOND);
     for (uint32_t i = 0; i < NODES; i++)
         ck_assert_uint_eq(count_nodes_in_state(&world, i, DOMUS_NODE_UP), NODES);
     ck_assert_int_eq(domus_testkit_cluster_crash(world.servers, 1, true), 0);
     ck_assert_ptr_null(world.clusters[1]);
-    domt_pass(world.servers, 3 * DOMT_SECOND);
+    domt_pass_time(world.servers, 3 * DOMT_SECOND);
     ck_assert_uint_eq(count_nodes_in_state(&world, 0, DOMUS_NODE_UP), NODES - 1);
     ck_assert_int_eq(domus_testkit_cluster_start(world.servers, 1), 0);
     open_cluster_of_node(&world, 1);
-    domt_pass(world.servers, 5 * DOMT_SECOND);
+    domt_pass_time(world.servers, 5 * DOMT_SECOND);
     for (uint32_t i = 0; i < NODES; i++)
         ck_assert_uint_eq(count_nodes_in_state(&world, i, DOMUS_NODE_UP), NODES);
     *digest = domus_testkit_cluster_digest(world.servers);
@@ -165,10 +165,10 @@ DOMT_TEST(names_are_unique_and_end_with_the_lease_of_their_node)
     uint32_t owners = 0, owner = 0;
 
     open_world_of_three_nodes(&world, 3);
-    domt_pass(world.servers, 5 * DOMT_SECOND);
+    domt_pass_time(world.servers, 5 * DOMT_SECOND);
     for (uint32_t i = 0; i < NODES; i++)
         register_name_on_node(&world, i, &results[i]);
-    domt_pass(world.servers, 3 * DOMT_SECOND);
+    domt_pass_time(world.servers, 3 * DOMT_SECOND);
     for (uint32_t i = 0; i < NODES; i++) {
         ck_assert(results[i] == 0 || results[i] == -EEXIST);
         owners += results[i] == 0;
@@ -178,12 +178,12 @@ DOMT_TEST(names_are_unique_and_end_with_the_lease_of_their_node)
     uint32_t other = (owner + 1) % NODES;
     ck_assert_int_eq(domus_testkit_cluster_crash(world.servers, owner, true), 0);
     register_name_on_node(&world, other, &results[other]);
-    domt_pass(world.servers, DOMT_SECOND);
+    domt_pass_time(world.servers, DOMT_SECOND);
     /* the dead node's name is still taken, because its lease has not run out */
     ck_assert_int_eq(results[other], -EEXIST);
-    domt_pass(world.servers, 9 * DOMT_SECOND);
+    domt_pass_time(world.servers, 9 * DOMT_SECOND);
     register_name_on_node(&world, other, &results[other]);
-    domt_pass(world.servers, 3 * DOMT_SECOND);
+    domt_pass_time(world.servers, 3 * DOMT_SECOND);
     ck_assert_int_eq(results[other], 0);
     domus_testkit_cluster_free(world.servers);
 }

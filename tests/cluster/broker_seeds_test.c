@@ -98,9 +98,10 @@ static void receive_numbers_of_member(struct run *run, uint32_t index)
 
     while (domus_probe_expect(member->probe, &domus_nats_message_type, 0, &message) == 0) {
         ck_assert_uint_lt(count, MESSAGES);
-        snprintf(texts[count++], sizeof texts[0], "%.31s", domt_read(&message).payload);
+        snprintf(texts[count++], sizeof texts[0], "%.31s",
+                 domt_copy_and_free_message(&message).payload);
     }
-    uint64_t connects = domt_read_status(member).connects;
+    uint64_t connects = domt_status_of_member(member).connects;
     bool is_same = connects == run->connects[index];
     run->connects[index] = connects;
     if (!is_same) {
@@ -126,11 +127,11 @@ static void publish_from_random_member(struct run *run)
         return;
     /* A message that is published while there is no connection goes over the next connection. */
     receive_numbers_of_member(run, from);
-    domus_nats_status status = domt_read_status(&run->members[from]);
+    domus_nats_status status = domt_status_of_member(&run->members[from]);
     uint32_t connection = 32 * run->kits[from] + (uint32_t)status.connects + !status.connected;
     ck_assert_uint_lt(connection, CONNECTIONS);
     snprintf(text, sizeof text, "%u %u %u", from, connection, run->published[from]++);
-    domt_publish(&run->members[from], "all", NULL, text);
+    domt_member_publish(&run->members[from], "all", NULL, text);
 }
 
 /* Draw a fault that breaks no connection: slow or lossy legs, or short cuts. */
@@ -170,8 +171,8 @@ static void crash_or_start_member(struct run *run, uint32_t index)
         return;
     }
     ck_assert_int_eq(domus_testkit_cluster_start(run->cluster, member->node), 0);
-    domt_member_start(member);
-    domt_subscribe(member, "all", NULL);
+    domt_member_start_client(member);
+    domt_member_subscribe(member, "all", NULL);
     run->kits[index]++;
     run->connects[index] = 0;
     run->is_down[index] = false;
@@ -223,7 +224,7 @@ static void draw_hard_fault(struct run *run)
         suspend_or_resume_member(run, index);
         return;
     default:
-        domt_pass(run->cluster, random_below(run, 3 * DOMT_SECOND));
+        domt_pass_time(run->cluster, random_below(run, 3 * DOMT_SECOND));
         return;
     }
 }
@@ -245,7 +246,7 @@ static void heal_faults_and_settle(struct run *run)
         if (run->is_down[i])
             crash_or_start_member(run, i);
     }
-    domt_pass(run->cluster, 20 * DOMT_SECOND);
+    domt_pass_time(run->cluster, 20 * DOMT_SECOND);
     for (uint32_t i = 0; i < MEMBERS; i++)
         receive_numbers_of_member(run, i);
 }
@@ -268,11 +269,11 @@ static void run_seed(struct run *run, uint64_t seed, bool breaks)
     memset(run->last, 0xff, sizeof run->last);
     run->breaks = breaks;
     domi_random_init(&run->random, seed);
-    run->cluster = domt_members_new(seed, &options, MEMBERS, run->members);
+    run->cluster = domt_cluster_new_with_members(seed, &options, MEMBERS, run->members);
     domus_testkit_cluster_observe(run->cluster, record_fate_of_message, run);
     for (uint32_t i = 0; i < MEMBERS; i++)
-        domt_subscribe(&run->members[i], "all", NULL);
-    domt_pass(run->cluster, 20 * DOMT_MS);
+        domt_member_subscribe(&run->members[i], "all", NULL);
+    domt_pass_time(run->cluster, 20 * DOMT_MS);
     for (uint32_t round = 0; round < ROUNDS; round++) {
         for (uint64_t count = random_below(run, 6); count != 0; count--)
             publish_from_random_member(run);
@@ -280,7 +281,7 @@ static void run_seed(struct run *run, uint64_t seed, bool breaks)
             draw_mild_fault(run);
         else if (breaks)
             draw_hard_fault(run);
-        domt_pass(run->cluster, random_below(run, 20 * DOMT_MS));
+        domt_pass_time(run->cluster, random_below(run, 20 * DOMT_MS));
         for (uint32_t i = 0; i < MEMBERS; i++) {
             if (!run->is_down[i])
                 receive_numbers_of_member(run, i);
@@ -395,25 +396,26 @@ DOMT_TEST(simulation_is_quick)
 {
     domus_testkit_cluster_options options = {.servers = 3};
     domt_member members[8];
-    domus_testkit_cluster *cluster = domt_members_new(1, &options, 8, members);
+    domus_testkit_cluster *cluster = domt_cluster_new_with_members(1, &options, 8, members);
     char subject[8];
 
     for (uint32_t i = 0; i < 8; i++) {
         snprintf(subject, sizeof subject, "to.%u", i);
-        domt_subscribe(&members[i], subject, NULL);
+        domt_member_subscribe(&members[i], subject, NULL);
     }
-    domt_pass(cluster, 20 * DOMT_MS);
+    domt_pass_time(cluster, 20 * DOMT_MS);
     double before = cpu_seconds_of_process();
     for (uint32_t i = 0; i < 20000; i++) {
         domus_nats_message message;
         snprintf(subject, sizeof subject, "to.%u", i * 3 % 8);
-        domt_publish(&members[i % 8], subject, NULL, "0123456789012345678901234567890123456789");
-        domt_pass(cluster, 20000);
+        domt_member_publish(&members[i % 8], subject, NULL,
+                            "0123456789012345678901234567890123456789");
+        domt_pass_time(cluster, 20000);
         while (domus_probe_expect(members[i * 3 % 8].probe, &domus_nats_message_type, 0,
                                   &message) == 0)
             domus_slice_free(message.bytes);
     }
-    domt_pass(cluster, 20 * DOMT_MS);
+    domt_pass_time(cluster, 20 * DOMT_MS);
     double rate = 20000 / (cpu_seconds_of_process() - before);
     ck_assert_uint_eq(domus_testkit_cluster_count(cluster).delivered, 20000);
     domus_testkit_cluster_free(cluster);

@@ -20,9 +20,9 @@ static const char create[] =
 static domt_heard answer_of_store(domt_member *member, const char *subject, const char *headers,
                                   const char *text)
 {
-    domt_request(member, subject, headers, text);
-    domt_pass(member->cluster, PASS);
-    return domt_hear(member);
+    domt_member_request(member, subject, headers, text);
+    domt_pass_time(member->cluster, PASS);
+    return domt_member_receive_message(member);
 }
 
 static void make_bucket_with_age(domt_member *member, uint64_t age_ns)
@@ -63,11 +63,11 @@ static domt_heard answer_of_get(domt_member *member, const char *key)
 DOMT_TEST(key_is_put_got_and_compared)
 {
     domt_member members[2];
-    domus_testkit_cluster *cluster =
-        domt_members_new(1, &(domus_testkit_cluster_options){.servers = 3}, 2, members);
+    domus_testkit_cluster *cluster = domt_cluster_new_with_members(
+        1, &(domus_testkit_cluster_options){.servers = 3}, 2, members);
 
-    domt_request(&members[0], "$KV.b.x", NULL, "1");
-    domt_pass(cluster, PASS);
+    domt_member_request(&members[0], "$KV.b.x", NULL, "1");
+    domt_pass_time(cluster, PASS);
     /* the put fails, because the bucket does not exist yet */
     domt_expect_failure(&members[0], -ECONNREFUSED);
     make_bucket_with_age(&members[0], 0);
@@ -113,22 +113,23 @@ DOMT_TEST(key_is_put_got_and_compared)
 DOMT_TEST(watch_gets_what_is_there_and_what_changes)
 {
     domt_member members[2];
-    domus_testkit_cluster *cluster =
-        domt_members_new(2, &(domus_testkit_cluster_options){.servers = 2}, 2, members);
+    domus_testkit_cluster *cluster = domt_cluster_new_with_members(
+        2, &(domus_testkit_cluster_options){.servers = 2}, 2, members);
 
     make_bucket_with_age(&members[0], 0);
     for (uint32_t i = 0; i < 4; i++)
         (void)revision_of_put_value(&members[0], i % 2 == 0 ? "x" : "y", NULL,
                                     i < 2 ? "old" : "new");
-    domt_subscribe(&members[1], "inbox", NULL);
-    domt_pass(cluster, PASS);
-    domt_request(&members[1], "$JS.API.CONSUMER.CREATE.KV_b", NULL,
-                 "{\"stream_name\":\"KV_b\",\"config\":{\"deliver_subject\":\"inbox\","
-                 "\"deliver_policy\":\"last_per_subject\",\"filter_subject\":\"$KV.b.>\","
-                 "\"idle_heartbeat\":1000000000,\"inactive_threshold\":3000000000}}");
-    domt_pass(cluster, PASS);
-    domt_heard made = domt_hear(&members[1]), x = domt_hear(&members[1]);
-    domt_heard y = domt_hear(&members[1]);
+    domt_member_subscribe(&members[1], "inbox", NULL);
+    domt_pass_time(cluster, PASS);
+    domt_member_request(&members[1], "$JS.API.CONSUMER.CREATE.KV_b", NULL,
+                        "{\"stream_name\":\"KV_b\",\"config\":{\"deliver_subject\":\"inbox\","
+                        "\"deliver_policy\":\"last_per_subject\",\"filter_subject\":\"$KV.b.>\","
+                        "\"idle_heartbeat\":1000000000,\"inactive_threshold\":3000000000}}");
+    domt_pass_time(cluster, PASS);
+    domt_heard made = domt_member_receive_message(&members[1]),
+               x = domt_member_receive_message(&members[1]);
+    domt_heard y = domt_member_receive_message(&members[1]);
     /* the entries of the watch may come before the answer to its request */
     if (made.subscription != 0) {
         ck_assert_str_eq(x.reply, "");
@@ -147,15 +148,16 @@ DOMT_TEST(watch_gets_what_is_there_and_what_changes)
     ck_assert_uint_eq(pending, 1);
     ck_assert_str_eq(y.subject, "$KV.b.y");
     ck_assert_uint_eq(revision_of_put_value(&members[0], "x", "KV-Operation: DEL\r\n", ""), 5);
-    ck_assert_ptr_nonnull(strstr(domt_hear(&members[1]).headers, "KV-Operation: DEL"));
+    ck_assert_ptr_nonnull(
+        strstr(domt_member_receive_message(&members[1]).headers, "KV-Operation: DEL"));
     domt_hear_nothing(&members[1]);
-    domt_pass(cluster, DOMT_SECOND);
-    domt_heard beat = domt_hear(&members[1]);
+    domt_pass_time(cluster, DOMT_SECOND);
+    domt_heard beat = domt_member_receive_message(&members[1]);
     ck_assert_uint_eq(beat.status, 100);
     ck_assert_ptr_nonnull(strstr(beat.headers, "Nats-Last-Consumer: 3\r\n"));
     ck_assert_ptr_nonnull(strstr(beat.headers, "Nats-Last-Stream: 5\r\n"));
     ck_assert_int_eq(domus_testkit_cluster_crash(cluster, members[1].node, false), 0);
-    domt_pass(cluster, 4 * DOMT_SECOND);
+    domt_pass_time(cluster, 4 * DOMT_SECOND);
     ck_assert_ptr_nonnull(
         strstr(answer_of_store(&members[0], "$JS.API.STREAM.INFO.KV_b", NULL, "").payload,
                "\"consumer_count\":0"));
@@ -165,7 +167,7 @@ DOMT_TEST(watch_gets_what_is_there_and_what_changes)
 DOMT_TEST(lease_runs_out_late_and_never_early)
 {
     domt_member members[1];
-    domus_testkit_cluster *cluster = domt_members_new(3, NULL, 1, members);
+    domus_testkit_cluster *cluster = domt_cluster_new_with_members(3, NULL, 1, members);
     const domus_testkit_store_faults faults = {.late_max_ns = DOMT_SECOND};
     char key[16];
     uint32_t late = 0;
@@ -175,12 +177,12 @@ DOMT_TEST(lease_runs_out_late_and_never_early)
     for (uint32_t i = 0; i < 20; i++) {
         snprintf(key, sizeof key, "k%u", i);
         ck_assert_uint_ne(revision_of_put_value(&members[0], key, NULL, "x"), 0);
-        domt_pass(cluster, 480 * DOMT_MS);
+        domt_pass_time(cluster, 480 * DOMT_MS);
         ck_assert_uint_eq(answer_of_get(&members[0], key).status, 0);
-        domt_pass(cluster, 520 * DOMT_MS);
+        domt_pass_time(cluster, 520 * DOMT_MS);
         /* a little more than 1 s after the put: a late store may still have the entry */
         late += answer_of_get(&members[0], key).status == 0;
-        domt_pass(cluster, 500 * DOMT_MS);
+        domt_pass_time(cluster, 500 * DOMT_MS);
         ck_assert_uint_eq(answer_of_get(&members[0], key).status, 404);
     }
     ck_assert_uint_ge(late, 3); /* on average half of the 20 entries are still there at this time */
@@ -192,19 +194,19 @@ DOMT_TEST(lease_runs_out_late_and_never_early)
 DOMT_TEST(answer_may_be_lost_when_the_change_was_made)
 {
     domt_member members[1];
-    domus_testkit_cluster *cluster = domt_members_new(4, NULL, 1, members);
+    domus_testkit_cluster *cluster = domt_cluster_new_with_members(4, NULL, 1, members);
     domus_testkit_store_faults faults = {.answer_loss_ppm = DOMUS_TESTKIT_PPM};
 
     make_bucket_with_age(&members[0], 0);
     domus_testkit_cluster_set_store(cluster, &faults);
-    domt_request(&members[0], "$KV.b.x", NULL, "made");
-    domt_pass(cluster, 6 * DOMT_SECOND);
+    domt_member_request(&members[0], "$KV.b.x", NULL, "made");
+    domt_pass_time(cluster, 6 * DOMT_SECOND);
     domt_expect_failure(&members[0], -ETIMEDOUT);
     ck_assert_uint_eq(domus_testkit_cluster_count(cluster).lost_answers, 1);
     faults = (domus_testkit_store_faults){.request_loss_ppm = DOMUS_TESTKIT_PPM};
     domus_testkit_cluster_set_store(cluster, &faults);
-    domt_request(&members[0], "$KV.b.x", NULL, "not made");
-    domt_pass(cluster, 6 * DOMT_SECOND);
+    domt_member_request(&members[0], "$KV.b.x", NULL, "not made");
+    domt_pass_time(cluster, 6 * DOMT_SECOND);
     domt_expect_failure(&members[0], -ETIMEDOUT);
     ck_assert_uint_eq(domus_testkit_cluster_count(cluster).lost_requests, 1);
     domus_testkit_cluster_set_store(cluster, &(domus_testkit_store_faults){0});
@@ -215,31 +217,31 @@ DOMT_TEST(answer_may_be_lost_when_the_change_was_made)
 DOMT_TEST(bucket_outlives_its_servers)
 {
     domt_member members[1];
-    domus_testkit_cluster *cluster =
-        domt_members_new(5, &(domus_testkit_cluster_options){.servers = 3}, 1, members);
+    domus_testkit_cluster *cluster = domt_cluster_new_with_members(
+        5, &(domus_testkit_cluster_options){.servers = 3}, 1, members);
     uint32_t leader = domus_testkit_cluster_leader(cluster);
 
     make_bucket_with_age(&members[0], 0);
     ck_assert_uint_eq(revision_of_put_value(&members[0], "x", NULL, "kept"), 1);
     ck_assert_int_eq(domus_testkit_cluster_stop_server(cluster, leader), 0);
     ck_assert_uint_eq(domus_testkit_cluster_leader(cluster), DOMUS_EVERY);
-    domt_pass(cluster, 5 * DOMT_SECOND);
+    domt_pass_time(cluster, 5 * DOMT_SECOND);
     ck_assert_uint_ne(domus_testkit_cluster_leader(cluster), DOMUS_EVERY);
     ck_assert_str_eq(answer_of_get(&members[0], "x").payload, "kept");
     /* Neither of two servers that cannot reach each other has a majority of servers. */
     uint32_t other = domus_testkit_cluster_leader(cluster);
     ck_assert_int_eq(domus_testkit_cluster_cut_route(cluster, other, DOMUS_EVERY), 0);
-    domt_pass(cluster, 5 * DOMT_SECOND);
+    domt_pass_time(cluster, 5 * DOMT_SECOND);
     ck_assert_uint_eq(domus_testkit_cluster_leader(cluster), DOMUS_EVERY);
-    domt_request(&members[0], "$KV.b.x", NULL, "no");
-    domt_pass(cluster, PASS);
+    domt_member_request(&members[0], "$KV.b.x", NULL, "no");
+    domt_pass_time(cluster, PASS);
     domt_expect_failure(&members[0], -ECONNREFUSED);
     ck_assert_int_eq(domus_testkit_cluster_start_server(cluster, leader), 0);
-    domt_pass(cluster, 10 * DOMT_SECOND);
+    domt_pass_time(cluster, 10 * DOMT_SECOND);
     ck_assert_uint_ne(domus_testkit_cluster_leader(cluster), DOMUS_EVERY);
     ck_assert_uint_ne(domus_testkit_cluster_leader(cluster), other);
     domus_testkit_cluster_heal_route(cluster, other, DOMUS_EVERY);
-    domt_pass(cluster, 5 * DOMT_SECOND);
+    domt_pass_time(cluster, 5 * DOMT_SECOND);
     ck_assert_str_eq(answer_of_get(&members[0], "x").payload, "kept");
     domus_testkit_cluster_free(cluster);
 }
@@ -293,7 +295,7 @@ static void finish_operation_of_member(struct history *history, domt_member *mem
         ck_assert_int_ne(at->error, 0);
         return;
     }
-    domt_heard heard = domt_read(&message);
+    domt_heard heard = domt_copy_and_free_message(&message);
     if (at->is_get) {
         const char *place = strstr(heard.headers, "Nats-Sequence: ");
         at->revision = place != NULL ? strtoull(place + 15, NULL, 10) : 0;
@@ -320,14 +322,14 @@ static void begin_random_operation(struct history *history, domt_member *members
     at->error = -EINPROGRESS;
     at->is_get = domi_random_below(random, 2) == 0;
     if (at->is_get) {
-        domt_request(&members[index], "$JS.API.DIRECT.GET.KV_b.$KV.b.x", NULL, "");
+        domt_member_request(&members[index], "$JS.API.DIRECT.GET.KV_b.$KV.b.x", NULL, "");
         return;
     }
     at->expected = history->seen[index];
     snprintf(headers, sizeof headers, "Nats-Expected-Last-Subject-Sequence: %" PRIu64 "\r\n",
              at->expected);
     snprintf(at->value, sizeof at->value, "%u", history->count);
-    domt_request(&members[index], "$KV.b.x", headers, at->value);
+    domt_member_request(&members[index], "$KV.b.x", headers, at->value);
 }
 
 /* Returns whether a change has succeeded, or may have succeeded. */
@@ -428,7 +430,8 @@ static int run_and_check_history(uint64_t seed, void *context)
     domus_testkit_cluster_options options = {
         .servers = 3, .request_timeout_ns = 200 * DOMT_MS, .election_ns = 100 * DOMT_MS};
     domt_member members[MEMBERS];
-    domus_testkit_cluster *cluster = domt_members_new(seed, &options, MEMBERS, members);
+    domus_testkit_cluster *cluster =
+        domt_cluster_new_with_members(seed, &options, MEMBERS, members);
     uint32_t *sums = context;
     domi_random random;
 
@@ -439,7 +442,7 @@ static int run_and_check_history(uint64_t seed, void *context)
     for (uint32_t round = 0; round < 400; round++) {
         begin_random_operation(&history, members, (uint32_t)domi_random_below(&random, MEMBERS),
                                &random);
-        domt_pass(cluster, domi_random_below(&random, 2 * DOMT_MS));
+        domt_pass_time(cluster, domi_random_below(&random, 2 * DOMT_MS));
         draw_fault_of_cluster(cluster, &random);
         for (uint32_t i = 0; i < MEMBERS; i++)
             finish_operation_of_member(&history, members, i);

@@ -12,15 +12,15 @@
 DOMT_TEST(message_comes_to_all_subscribers_with_its_parts)
 {
     domt_member members[3];
-    domus_testkit_cluster *cluster =
-        domt_members_new(1, &(domus_testkit_cluster_options){.servers = 3}, 3, members);
-    uint64_t number = domt_subscribe(&members[0], "greet.*", NULL);
-    domt_subscribe(&members[1], "greet.>", NULL);
-    domt_subscribe(&members[2], "other", NULL);
-    domt_pass(cluster, PASS);
-    domt_publish(&members[2], "greet.ann", "back.here", "hello");
-    domt_pass(cluster, PASS);
-    domt_heard heard = domt_hear(&members[0]);
+    domus_testkit_cluster *cluster = domt_cluster_new_with_members(
+        1, &(domus_testkit_cluster_options){.servers = 3}, 3, members);
+    uint64_t number = domt_member_subscribe(&members[0], "greet.*", NULL);
+    domt_member_subscribe(&members[1], "greet.>", NULL);
+    domt_member_subscribe(&members[2], "other", NULL);
+    domt_pass_time(cluster, PASS);
+    domt_member_publish(&members[2], "greet.ann", "back.here", "hello");
+    domt_pass_time(cluster, PASS);
+    domt_heard heard = domt_member_receive_message(&members[0]);
     ck_assert_str_eq(heard.subject, "greet.ann");
     ck_assert_str_eq(heard.reply, "back.here");
     ck_assert_str_eq(heard.payload, "hello");
@@ -42,15 +42,15 @@ DOMT_TEST(large_message_comes_whole)
 {
     static char data[100000];
     domt_member members[2];
-    domus_testkit_cluster *cluster = domt_members_new(2, NULL, 2, members);
+    domus_testkit_cluster *cluster = domt_cluster_new_with_members(2, NULL, 2, members);
     domus_nats_message message;
 
     for (size_t i = 0; i < sizeof data; i++)
         data[i] = (char)(i * 7);
-    domt_subscribe(&members[0], "a", NULL);
-    domt_pass(cluster, PASS);
-    domt_publish_bytes(&members[1], "a", data, sizeof data);
-    domt_pass(cluster, PASS);
+    domt_member_subscribe(&members[0], "a", NULL);
+    domt_pass_time(cluster, PASS);
+    domt_member_publish_bytes(&members[1], "a", data, sizeof data);
+    domt_pass_time(cluster, PASS);
     ck_assert_int_eq(domus_probe_expect(members[0].probe, &domus_nats_message_type, 0, &message),
                      0);
     ck_assert(domus_slice_equals(domus_nats_payload(&message), data, sizeof data));
@@ -61,16 +61,16 @@ DOMT_TEST(large_message_comes_whole)
 DOMT_TEST(request_gets_its_answer_with_headers)
 {
     domt_member members[2];
-    domus_testkit_cluster *cluster =
-        domt_members_new(3, &(domus_testkit_cluster_options){.servers = 2}, 2, members);
+    domus_testkit_cluster *cluster = domt_cluster_new_with_members(
+        3, &(domus_testkit_cluster_options){.servers = 2}, 2, members);
     domus_nats_message asked;
     domus_slice value;
     uint32_t from = 0;
 
-    domt_subscribe(&members[0], "sum", NULL);
-    domt_pass(cluster, PASS);
-    domt_request(&members[1], "sum", "One: 1\r\nTwo:  2 \r\n", "1+2");
-    domt_pass(cluster, PASS);
+    domt_member_subscribe(&members[0], "sum", NULL);
+    domt_pass_time(cluster, PASS);
+    domt_member_request(&members[1], "sum", "One: 1\r\nTwo:  2 \r\n", "1+2");
+    domt_pass_time(cluster, PASS);
     ck_assert_int_eq(domus_probe_expect(members[0].probe, &domus_nats_message_type, 0, &asked), 0);
     ck_assert_int_eq(domus_nats_header(&asked, "Two", &from, &value), 0);
     ck_assert(domus_slice_equals(value, "2", 1));
@@ -82,24 +82,24 @@ DOMT_TEST(request_gets_its_answer_with_headers)
         domus_probe_send(members[0].probe, members[0].client, &domus_nats_publish_type, &answer),
         0);
     domus_slice_free(asked.bytes);
-    domt_pass(cluster, PASS);
+    domt_pass_time(cluster, PASS);
     domt_expect_text(&members[1], "3");
-    ck_assert_uint_eq(domt_read_status(&members[1]).inflight, 0);
+    ck_assert_uint_eq(domt_status_of_member(&members[1]).inflight, 0);
     domus_testkit_cluster_free(cluster);
 }
 
 DOMT_TEST(request_that_nobody_hears_is_refused_at_once)
 {
     domt_member members[2];
-    domus_testkit_cluster *cluster =
-        domt_members_new(4, &(domus_testkit_cluster_options){.servers = 2}, 2, members);
+    domus_testkit_cluster *cluster = domt_cluster_new_with_members(
+        4, &(domus_testkit_cluster_options){.servers = 2}, 2, members);
 
-    domt_request(&members[0], "nobody.is.here", NULL, "x");
-    domt_pass(cluster, PASS);
+    domt_member_request(&members[0], "nobody.is.here", NULL, "x");
+    domt_pass_time(cluster, PASS);
     domt_expect_failure(&members[0], -ECONNREFUSED);
     ck_assert_uint_eq(domus_testkit_cluster_count(cluster).no_responders, 1);
-    domt_publish(&members[0], "nobody.is.here", NULL, "x");
-    domt_pass(cluster, PASS);
+    domt_member_publish(&members[0], "nobody.is.here", NULL, "x");
+    domt_pass_time(cluster, PASS);
     ck_assert_uint_eq(domus_testkit_cluster_count(cluster).unheard, 2);
     domus_testkit_cluster_free(cluster);
 }
@@ -107,44 +107,45 @@ DOMT_TEST(request_that_nobody_hears_is_refused_at_once)
 DOMT_TEST(request_without_an_answer_ends_at_its_time_out)
 {
     domt_member members[2];
-    domus_testkit_cluster *cluster = domt_members_new(5, NULL, 2, members);
+    domus_testkit_cluster *cluster = domt_cluster_new_with_members(5, NULL, 2, members);
     domus_nats_publish publish = {0};
 
-    domt_subscribe(&members[0], "silent", NULL);
-    domt_pass(cluster, PASS);
+    domt_member_subscribe(&members[0], "silent", NULL);
+    domt_pass_time(cluster, PASS);
     ck_assert_int_eq(domus_nats_set_subject(&publish, "silent"), 0);
     ck_assert_int_eq(domus_probe_ask_within(members[1].probe, members[1].client,
                                             &domus_nats_request_type, &publish, 20 * DOMT_MS),
                      0);
     /* without a time-out of its own, this request has the client's one of 5 s */
-    domt_request(&members[1], "silent", NULL, "x");
-    domt_pass(cluster, 15 * DOMT_MS);
+    domt_member_request(&members[1], "silent", NULL, "x");
+    domt_pass_time(cluster, 15 * DOMT_MS);
     domt_hear_nothing(&members[1]);
-    domt_pass(cluster, 10 * DOMT_MS);
+    domt_pass_time(cluster, 10 * DOMT_MS);
     domt_expect_failure(&members[1], -ETIMEDOUT);
-    domt_pass(cluster, 4900 * DOMT_MS);
+    domt_pass_time(cluster, 4900 * DOMT_MS);
     domt_hear_nothing(&members[1]);
-    domt_pass(cluster, 200 * DOMT_MS);
+    domt_pass_time(cluster, 200 * DOMT_MS);
     domt_expect_failure(&members[1], -ETIMEDOUT);
-    ck_assert_uint_eq(domt_read_status(&members[1]).inflight, 0);
+    ck_assert_uint_eq(domt_status_of_member(&members[1]).inflight, 0);
     domus_testkit_cluster_free(cluster);
 }
 
 DOMT_TEST(queue_group_gets_each_message_once)
 {
     domt_member members[5];
-    domus_testkit_cluster *cluster =
-        domt_members_new(6, &(domus_testkit_cluster_options){.servers = 3}, 5, members);
+    domus_testkit_cluster *cluster = domt_cluster_new_with_members(
+        6, &(domus_testkit_cluster_options){.servers = 3}, 5, members);
     uint32_t heard[4] = {0};
     domus_nats_message message;
 
     for (uint32_t i = 0; i < 4; i++)
-        domt_subscribe(&members[i], "work.*", "workers");
-    domt_subscribe(&members[0], "work.*", "others"); /* another queue group, with one member */
-    domt_pass(cluster, PASS);
+        domt_member_subscribe(&members[i], "work.*", "workers");
+    domt_member_subscribe(&members[0], "work.*",
+                          "others"); /* another queue group, with one member */
+    domt_pass_time(cluster, PASS);
     for (uint32_t i = 0; i < 100; i++)
-        domt_publish(&members[4], "work.a", NULL, "x");
-    domt_pass(cluster, PASS);
+        domt_member_publish(&members[4], "work.a", NULL, "x");
+    domt_pass_time(cluster, PASS);
     for (uint32_t i = 0; i < 4; i++) {
         while (domus_probe_expect(members[i].probe, &domus_nats_message_type, 0, &message) == 0) {
             domus_slice_free(message.bytes);
@@ -160,15 +161,15 @@ DOMT_TEST(queue_group_gets_each_message_once)
 DOMT_TEST(queue_group_of_one_server_shares_the_work)
 {
     domt_member members[5];
-    domus_testkit_cluster *cluster = domt_members_new(7, NULL, 5, members);
+    domus_testkit_cluster *cluster = domt_cluster_new_with_members(7, NULL, 5, members);
     domus_nats_message message;
 
     for (uint32_t i = 0; i < 4; i++)
-        domt_subscribe(&members[i], "work.*", "workers");
-    domt_pass(cluster, PASS);
+        domt_member_subscribe(&members[i], "work.*", "workers");
+    domt_pass_time(cluster, PASS);
     for (uint32_t i = 0; i < 200; i++)
-        domt_publish(&members[4], "work.a", NULL, "x");
-    domt_pass(cluster, PASS);
+        domt_member_publish(&members[4], "work.a", NULL, "x");
+    domt_pass_time(cluster, PASS);
     for (uint32_t i = 0; i < 4; i++) {
         uint32_t heard = 0;
         while (domus_probe_expect(members[i].probe, &domus_nats_message_type, 0, &message) == 0) {
@@ -184,27 +185,27 @@ DOMT_TEST(queue_group_of_one_server_shares_the_work)
 DOMT_TEST(queue_group_prefers_members_of_its_server)
 {
     domt_member members[6];
-    domus_testkit_cluster *cluster =
-        domt_members_new(17, &(domus_testkit_cluster_options){.servers = 2}, 6, members);
+    domus_testkit_cluster *cluster = domt_cluster_new_with_members(
+        17, &(domus_testkit_cluster_options){.servers = 2}, 6, members);
     uint32_t own = 0;
 
     for (uint32_t i = 1; i < 6; i++) {
-        own +=
-            strcmp(domt_read_status(&members[i]).server, domt_read_status(&members[0]).server) == 0;
-        domt_subscribe(&members[i], "work", "workers");
+        own += strcmp(domt_status_of_member(&members[i]).server,
+                      domt_status_of_member(&members[0]).server) == 0;
+        domt_member_subscribe(&members[i], "work", "workers");
     }
     ck_assert(own != 0 && own != 5);
-    domt_pass(cluster, PASS);
+    domt_pass_time(cluster, PASS);
     for (uint32_t i = 0; i < 50; i++)
-        domt_publish(&members[0], "work", NULL, domt_read_status(&members[0]).server);
-    domt_pass(cluster, PASS);
+        domt_member_publish(&members[0], "work", NULL, domt_status_of_member(&members[0]).server);
+    domt_pass_time(cluster, PASS);
     for (uint32_t i = 1; i < 6; i++) {
         domus_nats_message message;
         char server[DOMUS_NATS_SERVER_SIZE] = "";
         while (domus_probe_expect(members[i].probe, &domus_nats_message_type, 0, &message) == 0)
-            snprintf(server, sizeof server, "%.99s", domt_read(&message).payload);
+            snprintf(server, sizeof server, "%.99s", domt_copy_and_free_message(&message).payload);
         if (server[0] != '\0')
-            ck_assert_str_eq(server, domt_read_status(&members[i]).server);
+            ck_assert_str_eq(server, domt_status_of_member(&members[i]).server);
     }
     ck_assert_uint_eq(domus_testkit_cluster_count(cluster).delivered, 50);
     domus_testkit_cluster_free(cluster);
@@ -213,32 +214,32 @@ DOMT_TEST(queue_group_prefers_members_of_its_server)
 DOMT_TEST(subscription_ends_when_told_so)
 {
     domt_member members[2];
-    domus_testkit_cluster *cluster = domt_members_new(8, NULL, 2, members);
-    domus_nats_unsubscribe now = {.number = domt_subscribe(&members[0], "a", NULL)};
-    domus_nats_unsubscribe later = {.number = domt_subscribe(&members[0], "b", NULL),
+    domus_testkit_cluster *cluster = domt_cluster_new_with_members(8, NULL, 2, members);
+    domus_nats_unsubscribe now = {.number = domt_member_subscribe(&members[0], "a", NULL)};
+    domus_nats_unsubscribe later = {.number = domt_member_subscribe(&members[0], "b", NULL),
                                     .messages_max = 2};
     domus_probe *probe = members[0].probe;
 
-    domt_pass(cluster, PASS);
+    domt_pass_time(cluster, PASS);
     ck_assert_int_eq(domus_probe_ask(probe, members[0].client, &domus_nats_unsubscribe_type, &now),
                      0);
     ck_assert_int_eq(
         domus_probe_ask(probe, members[0].client, &domus_nats_unsubscribe_type, &later), 0);
-    domt_pass(cluster, PASS);
+    domt_pass_time(cluster, PASS);
     domt_done(&members[0]);
     domt_done(&members[0]);
-    ck_assert_uint_eq(domt_read_status(&members[0]).subscriptions, 1);
+    ck_assert_uint_eq(domt_status_of_member(&members[0]).subscriptions, 1);
     for (uint32_t i = 0; i < 3; i++) {
-        domt_publish(&members[1], "a", NULL, "no");
-        domt_publish(&members[1], "b", NULL, i < 2 ? "yes" : "no");
+        domt_member_publish(&members[1], "a", NULL, "no");
+        domt_member_publish(&members[1], "b", NULL, i < 2 ? "yes" : "no");
     }
-    domt_pass(cluster, PASS);
+    domt_pass_time(cluster, PASS);
     domt_expect_text(&members[0], "yes");
     domt_expect_text(&members[0], "yes");
     domt_hear_nothing(&members[0]);
     /* the server has forgotten the subscription, too, so it makes no further copy */
     ck_assert_uint_eq(domus_testkit_cluster_count(cluster).copies, 2);
-    ck_assert_uint_eq(domt_read_status(&members[0]).subscriptions, 0);
+    ck_assert_uint_eq(domt_status_of_member(&members[0]).subscriptions, 0);
     ck_assert_int_eq(domus_probe_ask(probe, members[0].client, &domus_nats_unsubscribe_type, &now),
                      0);
     domt_expect_failure(&members[0], -ENOENT);
@@ -248,26 +249,26 @@ DOMT_TEST(subscription_ends_when_told_so)
 DOMT_TEST(subscription_ends_with_its_subscriber)
 {
     domt_member members[2];
-    domus_testkit_cluster *cluster = domt_members_new(9, NULL, 2, members);
+    domus_testkit_cluster *cluster = domt_cluster_new_with_members(9, NULL, 2, members);
     domus_probe *other;
 
     ck_assert_int_eq(domus_probe_new(members[0].kit, &other), 0);
-    domt_subscribe(&members[0], "a", NULL);
+    domt_member_subscribe(&members[0], "a", NULL);
     domus_nats_subscribe subscribe;
     ck_assert_int_eq(domus_nats_subscribe_make("a", NULL, &subscribe), 0);
     subscribe.to = domus_probe_address(other);
     ck_assert_int_eq(domus_probe_ask(members[0].probe, members[0].client,
                                      &domus_nats_subscribe_type, &subscribe),
                      0);
-    domt_pass(cluster, PASS);
+    domt_pass_time(cluster, PASS);
     ck_assert_int_eq(domus_probe_expect(members[0].probe, &domus_nats_subscription_type, 0, NULL),
                      0);
-    ck_assert_uint_eq(domt_read_status(&members[0]).subscriptions, 2);
+    ck_assert_uint_eq(domt_status_of_member(&members[0]).subscriptions, 2);
     ck_assert_int_eq(domus_outside_stop(domus_testkit_system(members[0].kit), subscribe.to), 0);
-    domt_pass(cluster, PASS);
-    ck_assert_uint_eq(domt_read_status(&members[0]).subscriptions, 1);
-    domt_publish(&members[1], "a", NULL, "x");
-    domt_pass(cluster, PASS);
+    domt_pass_time(cluster, PASS);
+    ck_assert_uint_eq(domt_status_of_member(&members[0]).subscriptions, 1);
+    domt_member_publish(&members[1], "a", NULL, "x");
+    domt_pass_time(cluster, PASS);
     domt_expect_text(&members[0], "x");
     ck_assert_uint_eq(domus_testkit_cluster_count(cluster).copies, 1);
     domus_testkit_cluster_free(cluster);
@@ -276,19 +277,19 @@ DOMT_TEST(subscription_ends_with_its_subscriber)
 DOMT_TEST(flush_is_answered_behind_what_was_published)
 {
     domt_member members[2];
-    domus_testkit_cluster *cluster = domt_members_new(10, NULL, 2, members);
+    domus_testkit_cluster *cluster = domt_cluster_new_with_members(10, NULL, 2, members);
 
     for (uint32_t i = 0; i < 10; i++)
-        domt_publish(&members[0], "a", NULL, "x");
+        domt_member_publish(&members[0], "a", NULL, "x");
     ck_assert_int_eq(
         domus_probe_ask(members[0].probe, members[0].client, &domus_nats_flush_type, NULL), 0);
     /* the flush takes at least 100 us to the server, and its answer as well */
-    domt_pass(cluster, 150000);
+    domt_pass_time(cluster, 150000);
     domt_hear_nothing(&members[0]);
-    domt_pass(cluster, PASS);
+    domt_pass_time(cluster, PASS);
     domt_done(&members[0]);
     ck_assert_uint_eq(domus_testkit_cluster_count(cluster).arrived, 10);
-    ck_assert_uint_ge(domt_read_status(&members[0]).rtt_ns, 200000);
+    ck_assert_uint_ge(domt_status_of_member(&members[0]).rtt_ns, 200000);
     domus_testkit_cluster_free(cluster);
 }
 
@@ -297,18 +298,18 @@ DOMT_TEST(state_of_a_client_is_told)
     domt_member members[1];
     domus_testkit_cluster *cluster = domt_cluster_new(11, NULL);
 
-    domt_member_add(cluster, NULL, &members[0]);
-    domus_nats_status status = domt_read_status(&members[0]);
+    domt_member_add_with_client(cluster, NULL, &members[0]);
+    domus_nats_status status = domt_status_of_member(&members[0]);
     ck_assert(!status.connected);
-    domt_publish(&members[0], "a.b", NULL, "four");
-    /* the client handles the publication before the ask of domt_read_status() */
+    domt_member_publish(&members[0], "a.b", NULL, "four");
+    /* the client handles the publication before the ask of domt_status_of_member() */
     ck_assert_int_eq(domus_testkit_cluster_run(cluster), 0);
-    status = domt_read_status(&members[0]);
+    status = domt_status_of_member(&members[0]);
     ck_assert_uint_eq(status.waiting, 1);
     ck_assert_uint_eq(status.waiting_bytes, 324);
-    domt_pass(cluster, PASS);
+    domt_pass_time(cluster, PASS);
     domt_expect_event(&members[0], DOMUS_NATS_CONNECTED, 0);
-    status = domt_read_status(&members[0]);
+    status = domt_status_of_member(&members[0]);
     ck_assert(status.connected && status.has_headers && status.has_jetstream);
     ck_assert_uint_eq(status.waiting, 0);
     ck_assert_uint_eq(status.out_messages, 1);
@@ -322,24 +323,24 @@ DOMT_TEST(state_of_a_client_is_told)
 DOMT_TEST(drain_sends_all_and_ends_the_client)
 {
     domt_member members[2];
-    domus_testkit_cluster *cluster = domt_members_new(12, NULL, 2, members);
+    domus_testkit_cluster *cluster = domt_cluster_new_with_members(12, NULL, 2, members);
 
-    domt_subscribe(&members[1], "a", NULL);
-    domt_subscribe(&members[0], "b", NULL);
-    domt_pass(cluster, PASS);
-    domt_publish(&members[0], "a", NULL, "last");
+    domt_member_subscribe(&members[1], "a", NULL);
+    domt_member_subscribe(&members[0], "b", NULL);
+    domt_pass_time(cluster, PASS);
+    domt_member_publish(&members[0], "a", NULL, "last");
     ck_assert_int_eq(domus_testkit_cluster_run(cluster), 0);
     ck_assert_int_eq(
         domus_probe_ask(members[0].probe, members[0].client, &domus_nats_drain_type, NULL), 0);
     ck_assert_int_eq(domus_testkit_cluster_run(cluster), 0);
-    domt_request(&members[0], "a", NULL, "no more");
-    domt_pass(cluster, PASS);
+    domt_member_request(&members[0], "a", NULL, "no more");
+    domt_pass_time(cluster, PASS);
     domt_expect_failure(&members[0], -ESHUTDOWN);
     domt_done(&members[0]);
     domt_expect_event(&members[0], DOMUS_NATS_CLOSED, 0);
     domt_expect_text(&members[1], "last");
-    domt_publish(&members[1], "b", NULL, "x");
-    domt_pass(cluster, PASS);
+    domt_member_publish(&members[1], "b", NULL, "x");
+    domt_pass_time(cluster, PASS);
     ck_assert_uint_eq(domus_testkit_cluster_count(cluster).unheard, 1);
     ck_assert_int_eq(
         domus_probe_ask(members[0].probe, members[0].client, &domus_nats_look_type, NULL), 0);
@@ -366,7 +367,7 @@ DOMT_TEST(client_refuses_at_its_limits)
     domt_member members[1];
     domus_testkit_cluster *cluster = domt_cluster_new(13, &options);
 
-    domt_member_add(cluster, NULL, &members[0]);
+    domt_member_add_with_client(cluster, NULL, &members[0]);
     ask_to_publish_zeros(&members[0], "a..b", 1);
     domt_expect_failure(&members[0], -EINVAL);
     ask_to_publish_zeros(&members[0], "a.b", 2001);
@@ -378,8 +379,8 @@ DOMT_TEST(client_refuses_at_its_limits)
     domt_done(&members[0]);
     ask_to_publish_zeros(&members[0], "a.b", 1);
     domt_expect_failure(&members[0], -ENOBUFS);
-    domt_pass(cluster, PASS);
-    domt_subscribe(&members[0], "c", NULL);
+    domt_pass_time(cluster, PASS);
+    domt_member_subscribe(&members[0], "c", NULL);
     domus_nats_subscribe subscribe;
     ck_assert_int_eq(domus_nats_subscribe_make("d", NULL, &subscribe), 0);
     ck_assert_int_eq(domus_probe_ask(members[0].probe, members[0].client,
@@ -387,10 +388,10 @@ DOMT_TEST(client_refuses_at_its_limits)
                      0);
     domt_expect_failure(&members[0], -ENOBUFS);
     for (uint32_t i = 0; i < 3; i++)
-        domt_request(&members[0], "c", NULL, "x");
+        domt_member_request(&members[0], "c", NULL, "x");
     ck_assert_int_eq(domus_testkit_cluster_run(cluster), 0);
     domt_expect_failure(&members[0], -ENOBUFS);
-    ck_assert_uint_eq(domt_read_status(&members[0]).refused, 5);
+    ck_assert_uint_eq(domt_status_of_member(&members[0]).refused, 5);
     ck_assert_uint_eq(domus_testkit_cluster_count(cluster).refused, 5);
     domus_testkit_cluster_free(cluster);
 }

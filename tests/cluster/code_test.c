@@ -70,9 +70,9 @@ static const domus_type tree_type = {"tree", sizeof(domt_node), release_node};
 static const domus_pickler trees[] = {
     {.type = &tree_type, .version = 1, .write = write_node, .read = read_node}, {.type = NULL}};
 
-#define READS(list, body) domt_expect_read_back(list, body, sizeof(body) - 1)
+#define READS(list, body) domt_expect_payload_is_read_back(list, body, sizeof(body) - 1)
 #define REFUSED(list, body, error, text)                                                           \
-    domt_expect_refused(list, body, sizeof(body) - 1, error, text)
+    domt_expect_payload_is_refused(list, body, sizeof(body) - 1, error, text)
 
 DOMT_TEST(functions_write_and_read_a_tree)
 {
@@ -154,15 +154,16 @@ DOMT_TEST(path_that_is_too_long_is_cut)
         {.type = &deep_type, .version = 1, .write = write_nil, .read = reject_in_deep_places},
         {.type = NULL}};
     domus_picklers *picklers = domt_make_picklers(list);
-    domus_slice bytes = domt_pickled("deep", 1, "\xc0", 1);
+    domus_slice bytes = domt_make_pickled_message("deep", 1, "\xc0", 1);
     char error[400] = "";
     char few[8];
 
-    ck_assert_int_eq(domt_unpickle(picklers, NULL, bytes, NULL, error, sizeof error), -EDOM);
+    ck_assert_int_eq(domt_unpickle_message(picklers, NULL, bytes, NULL, error, sizeof error),
+                     -EDOM);
     ck_assert(strncmp(error, "deep...[2].nnn", 14) == 0);
     ck_assert_ptr_nonnull(strstr(error, "n[1].nn"));
     ck_assert_ptr_nonnull(strstr(error, "n[0]: is deep"));
-    ck_assert_int_eq(domt_unpickle(picklers, NULL, bytes, NULL, few, sizeof few), -EDOM);
+    ck_assert_int_eq(domt_unpickle_message(picklers, NULL, bytes, NULL, few, sizeof few), -EDOM);
     ck_assert_str_eq(few, "deep...");
     domus_slice_free(bytes);
     domus_picklers_free(picklers);
@@ -278,8 +279,9 @@ DOMT_TEST(each_function_reads_what_its_twin_wrote)
     domt_every every = example_of_every();
     domt_every read;
 
-    domus_slice bytes = domt_pickle(picklers, &domt_addresses, &every_type, &every);
-    int result = domt_unpickle(picklers, &domt_addresses, bytes, &read, error, sizeof error);
+    domus_slice bytes = domt_pickle_payload(picklers, &domt_addresses, &every_type, &every);
+    int result =
+        domt_unpickle_message(picklers, &domt_addresses, bytes, &read, error, sizeof error);
     ck_assert_msg(result == 0, "%s", error);
     ck_assert(read.flag && read.number == INT64_MIN && read.positive == UINT64_MAX);
     ck_assert(read.reals[0] == 0.25 && read.reals[1] == -1e300);
@@ -295,8 +297,9 @@ DOMT_TEST(each_function_reads_what_its_twin_wrote)
     for (uint32_t cut = 11; cut < bytes.size; cut++) {
         domus_slice part = bytes;
         part.size = cut;
-        ck_assert_int_eq(domt_unpickle(picklers, &domt_addresses, part, &read, error, sizeof error),
-                         -EBADMSG);
+        ck_assert_int_eq(
+            domt_unpickle_message(picklers, &domt_addresses, part, &read, error, sizeof error),
+            -EBADMSG);
         char zeros[sizeof read] = {0};
         ck_assert_int_eq(memcmp(&read, zeros, sizeof read), 0);
     }

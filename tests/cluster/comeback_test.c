@@ -185,17 +185,17 @@ static void spawn_user_on_thread(uint32_t index, uint32_t node, uint32_t thread)
 {
     const user state = {.index = index, .node = node};
 
-    ck_assert_int_eq(domus_outside_spawn_on(domt_nodes_system(node), thread, &using, &state,
+    ck_assert_int_eq(domus_outside_spawn_on(domt_nodes_system_of_node(node), thread, &using, &state,
                                             &world.users[index]),
                      0);
 }
 
 static void open_cluster_of_node(uint32_t node)
 {
-    domt_nodes_open(node, (domus_cluster_options){.node = node == A ? "a" : "b",
-                                                  .lease_ns = SECOND,
-                                                  .picklers = picklers,
-                                                  .exports = exports});
+    domt_nodes_open_cluster(node, (domus_cluster_options){.node = node == A ? "a" : "b",
+                                                          .lease_ns = SECOND,
+                                                          .picklers = picklers,
+                                                          .exports = exports});
     spawn_user_on_thread(node == A ? OF_A : FIRST_OF_B, node, 0);
     if (node == B)
         spawn_user_on_thread(SECOND_OF_B, node, 1);
@@ -204,12 +204,12 @@ static void open_cluster_of_node(uint32_t node)
 static void begin_with_nodes_a_and_b(void)
 {
     memset(&world, 0, sizeof world);
-    domt_nodes_new(7, 1);
+    domt_nodes_make_cluster(7, 1);
     /* start times begin at 100, so that a later start can have a smaller one */
     domt_nodes.starts = 100;
-    open_cluster_of_node(domt_nodes_add(1));
-    open_cluster_of_node(domt_nodes_add(2));
-    domt_nodes_advance(3 * SECOND);
+    open_cluster_of_node(domt_nodes_add_node(1));
+    open_cluster_of_node(domt_nodes_add_node(2));
+    domt_nodes_advance_time(3 * SECOND);
 }
 
 static void send_order_to_user(uint32_t index, uint32_t verb)
@@ -217,7 +217,7 @@ static void send_order_to_user(uint32_t index, uint32_t verb)
     const order what = {verb};
 
     world.results[index] = 1;
-    ck_assert_int_eq(domus_outside_notice(domt_nodes_system(index == OF_A ? A : B),
+    ck_assert_int_eq(domus_outside_notice(domt_nodes_system_of_node(index == OF_A ? A : B),
                                           world.users[index], &order_type, &what),
                      0);
 }
@@ -225,7 +225,7 @@ static void send_order_to_user(uint32_t index, uint32_t verb)
 static int result_of_order(uint32_t index, uint32_t verb)
 {
     send_order_to_user(index, verb);
-    domt_nodes_advance(SECOND);
+    domt_nodes_advance_time(SECOND);
     return world.results[index];
 }
 
@@ -249,18 +249,18 @@ DOMT_TEST(ask_over_one_link_outlives_the_new_session_of_another)
     ck_assert_int_eq(domus_testkit_cluster_cut(domt_nodes.sim, domt_nodes.numbers[B], DOMUS_EVERY,
                                                DOMUS_BOTH_WAYS, DOMUS_CUT_LOSES),
                      0);
-    domt_nodes_advance(2 * SECOND);
+    domt_nodes_advance_time(2 * SECOND);
     ck_assert(!does_a_know_b());
     ck_assert_int_eq(domus_testkit_cluster_heal(domt_nodes.sim, domt_nodes.numbers[B], DOMUS_EVERY,
                                                 DOMUS_BOTH_WAYS),
                      0);
-    domt_nodes_advance(5 * SECOND);
+    domt_nodes_advance_time(5 * SECOND);
     ck_assert(does_a_know_b());
     send_order_to_user(FIRST_OF_B, ASK_SLOWLY);
-    domt_nodes_advance(100 * MS);
+    domt_nodes_advance_time(100 * MS);
     ck_assert_int_eq(result_of_order(SECOND_OF_B, ASK), 0);
     ck_assert_int_eq(world.results[FIRST_OF_B], 0);
-    domt_nodes_end();
+    domt_nodes_free_all();
 }
 
 DOMT_TEST(watch_of_a_remote_router_does_not_end_its_address)
@@ -271,7 +271,7 @@ DOMT_TEST(watch_of_a_remote_router_does_not_end_its_address)
     (void)result_of_order(OF_A, WATCH_ROUTER);
     ck_assert_int_eq(world.told, -EOPNOTSUPP);
     ck_assert_int_eq(result_of_order(OF_A, ASK_ROUTER), 0);
-    domt_nodes_end();
+    domt_nodes_free_all();
 }
 
 /* --- names ------------------------------------------------------------------------------------ */
@@ -281,17 +281,17 @@ DOMT_TEST(node_that_slept_over_its_lease_has_lost_its_names)
     begin_with_nodes_a_and_b();
     ck_assert_int_eq(result_of_order(OF_A, REGISTER), 0);
     ck_assert_int_eq(domus_testkit_cluster_suspend(domt_nodes.sim, domt_nodes.numbers[A]), 0);
-    domt_nodes_advance(2500 * MS);
+    domt_nodes_advance_time(2500 * MS);
     ck_assert_int_eq(result_of_order(FIRST_OF_B, REGISTER), 0);
     ck_assert_int_eq(
         domus_testkit_cluster_resume(domt_nodes.sim, domt_nodes.numbers[A], DOMUS_CLOCK_JUMPS), 0);
-    domt_nodes_advance(3 * SECOND);
+    domt_nodes_advance_time(3 * SECOND);
     ck_assert_uint_eq(world.lost[OF_A], 1);
     ck_assert_uint_eq(world.lost[FIRST_OF_B], 0);
     ck_assert_int_eq(result_of_order(OF_A, FIND), 0);
     ck_assert(domus_address_is_remote(world.found));
     ck_assert_int_eq(result_of_order(OF_A, REGISTER), -EEXIST);
-    domt_nodes_end();
+    domt_nodes_free_all();
 }
 
 /* When the servers are back, the old owner and other actors can register the name. */
@@ -303,15 +303,15 @@ DOMT_TEST(lost_name_can_be_had_again)
         begin_with_nodes_a_and_b();
         ck_assert_int_eq(result_of_order(OF_A, REGISTER), 0);
         ck_assert_int_eq(domus_testkit_cluster_stop_server(domt_nodes.sim, 0), 0);
-        domt_nodes_advance(3 * SECOND);
+        domt_nodes_advance_time(3 * SECOND);
         ck_assert_uint_eq(world.lost[OF_A], 1);
         ck_assert_int_eq(domus_testkit_cluster_start_server(domt_nodes.sim, 0), 0);
-        domt_nodes_advance(8 * SECOND);
+        domt_nodes_advance_time(8 * SECOND);
         ck_assert_int_eq(result_of_order(takers[i], FIND), -ENOENT);
         ck_assert_int_eq(result_of_order(takers[i], REGISTER), 0);
         ck_assert_int_eq(result_of_order(FIRST_OF_B, FIND), 0);
         ck_assert_int_eq(result_of_order(takers[1 - i], REGISTER), -EEXIST);
-        domt_nodes_end();
+        domt_nodes_free_all();
     }
 }
 
@@ -323,16 +323,16 @@ DOMT_TEST(node_whose_clock_was_set_back_begins_anew)
     ck_assert(does_a_know_b());
     ck_assert_int_eq(domus_testkit_cluster_crash(domt_nodes.sim, domt_nodes.numbers[B], true), 0);
     domus_cluster_close(domt_nodes.clusters[B]);
-    domt_nodes_advance(2 * SECOND);
+    domt_nodes_advance_time(2 * SECOND);
     ck_assert(!does_a_know_b());
     ck_assert_int_eq(domus_testkit_cluster_start(domt_nodes.sim, domt_nodes.numbers[B]), 0);
     domt_nodes.starts = 50; /* the next start of node b has a smaller time than the one before */
     open_cluster_of_node(B);
-    domt_nodes_advance(3 * SECOND);
+    domt_nodes_advance_time(3 * SECOND);
     ck_assert(does_a_know_b());
     ck_assert_int_eq(result_of_order(OF_A, SPAWN), 0);
     ck_assert_int_eq(result_of_order(OF_A, ASK), 0);
-    domt_nodes_end();
+    domt_nodes_free_all();
 }
 
 DOMT_SUITE(60)

@@ -112,14 +112,15 @@ static void send_heartbeat_of_greedy_node(void)
     const uint64_t heard[] = {domus_cluster_here(world.cluster).id};
     unsigned char bytes[DOMI_HEARTBEAT_MAX];
 
-    domt_publish_bytes(&world.greedy, "dm.sim.b", bytes, domi_heartbeat_write(&beat, heard, bytes));
+    domt_member_publish_bytes(&world.greedy, "dm.sim.b", bytes,
+                              domi_heartbeat_write(&beat, heard, bytes));
 }
 
 static void advance_with_heartbeats(uint64_t time_ns)
 {
     for (uint64_t passed = 0; passed < time_ns; passed += 100 * DOMT_MS) {
         send_heartbeat_of_greedy_node();
-        domt_pass(world.sim, 100 * DOMT_MS);
+        domt_pass_time(world.sim, 100 * DOMT_MS);
     }
 }
 
@@ -128,7 +129,7 @@ static void set_up_node_and_greedy_stranger(void)
     memset(&world, 0, sizeof world);
     world.sim = domt_cluster_new(7, NULL);
     open_node_a_with_actor();
-    domt_member_add(world.sim, NULL, &world.greedy);
+    domt_member_add_with_client(world.sim, NULL, &world.greedy);
     domi_link_init(&world.link, GREEDY, domus_cluster_here(world.cluster).id, 0);
     advance_with_heartbeats(DOMT_SECOND);
 }
@@ -147,10 +148,10 @@ static void send_envelope_of_greedy_node(const domi_wire_envelope *envelope)
     domus_slice batch;
 
     ck_assert_int_eq(domi_link_add_envelope(&world.link, envelope), 0);
-    ck_assert_int_eq(domi_link_flush(&world.link, 1, false, &batch), 1);
+    ck_assert_int_eq(domi_link_get_next_batch(&world.link, 1, false, &batch), 1);
     snprintf(subject, sizeof subject, "dm.sim.t.%016llx.0",
              (unsigned long long)domus_cluster_here(world.cluster).id);
-    domt_publish_bytes(&world.greedy, subject, domus_slice_data(batch), batch.size);
+    domt_member_publish_bytes(&world.greedy, subject, domus_slice_data(batch), batch.size);
     domus_slice_free(batch);
 }
 

@@ -93,9 +93,9 @@ DOMT_TEST(group_that_is_older_than_its_gateways_is_over_the_cluster)
     world.sim = domt_cluster_new(7, NULL);
     for (uint32_t node = 0; node < NODES; node++)
         open_node_with_member(node);
-    domt_pass(world.sim, 2 * DOMT_SECOND);
+    domt_pass_time(world.sim, 2 * DOMT_SECOND);
     ck_assert_int_eq(domus_outside_notice(system_of(0), world.members[0], &publish_type, NULL), 0);
-    domt_pass(world.sim, 200 * DOMT_MS);
+    domt_pass_time(world.sim, 200 * DOMT_MS);
     ck_assert_uint_eq(world.words[1], 1);
     domus_testkit_cluster_free(world.sim);
     for (uint32_t node = 0; node < NODES; node++)

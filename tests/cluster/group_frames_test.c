@@ -145,9 +145,9 @@ static void receive_batch_to_stranger(void *context, const domus_testkit_happeni
     if (happening->fate != DOMUS_FATE_DELIVERED || strcmp(happening->subject, world.subject) != 0 ||
         !domi_batch_foot_read(bytes, happening->payload_size, &foot))
         return;
-    domi_link_news news = domi_link_receive(&world.link, &foot, 1);
+    domi_link_news news = domi_link_handle_foot(&world.link, &foot, 1);
     if (news.is_over)
-        (void)domi_link_break(&world.link, true);
+        (void)domi_link_end_session(&world.link, true);
     if (!news.takes)
         return;
     while (at < happening->payload_size - DOMI_BATCH_FOOT &&
@@ -165,10 +165,10 @@ static void flush_link_of_stranger(void)
     domus_slice batch;
     char subject[64];
 
-    if (domi_link_flush(&world.link, 1, true, &batch) != 1)
+    if (domi_link_get_next_batch(&world.link, 1, true, &batch) != 1)
         return;
     snprintf(subject, sizeof subject, "dm.sim.t.%016llx.0", (unsigned long long)id_of_real_node());
-    domt_publish_bytes(&world.stranger, subject, domus_slice_data(batch), batch.size);
+    domt_member_publish_bytes(&world.stranger, subject, domus_slice_data(batch), batch.size);
     domus_slice_free(batch);
 }
 
@@ -184,10 +184,10 @@ static void advance_with_heartbeats(uint64_t time_ns)
     unsigned char bytes[DOMI_HEARTBEAT_MAX];
 
     for (uint64_t passed = 0; passed < time_ns; passed += 50 * DOMT_MS) {
-        domt_publish_bytes(&world.stranger, "dm.sim.b", bytes,
-                           domi_heartbeat_write(&beat, heard, bytes));
+        domt_member_publish_bytes(&world.stranger, "dm.sim.b", bytes,
+                                  domi_heartbeat_write(&beat, heard, bytes));
         flush_link_of_stranger();
-        domt_pass(world.sim, 50 * DOMT_MS);
+        domt_pass_time(world.sim, 50 * DOMT_MS);
     }
 }
 
@@ -215,13 +215,13 @@ static void set_up_node_and_stranger(void)
     };
     ck_assert_msg(domus_cluster_open(system, &options, error, sizeof error, &world.cluster) == 0,
                   "%s", error);
-    domt_member_add(world.sim, NULL, &world.stranger);
+    domt_member_add_with_client(world.sim, NULL, &world.stranger);
     snprintf(world.subject, sizeof world.subject, "dm.sim.t.%016llx.0",
              (unsigned long long)STRANGER);
     domi_link_init(&world.link, STRANGER, id_of_real_node(), 0);
     domus_testkit_cluster_observe(world.sim, receive_batch_to_stranger, NULL);
-    domt_pass(world.sim, 100 * DOMT_MS);
-    (void)domt_subscribe(&world.stranger, world.subject, NULL);
+    domt_pass_time(world.sim, 100 * DOMT_MS);
+    (void)domt_member_subscribe(&world.stranger, world.subject, NULL);
     ck_assert_int_eq(domus_picklers_new(picklers, NULL, 0, &all), 0);
     ck_assert_int_eq(domus_pickle(all, NULL, &word_type, &what, &to, NULL, 0), 0);
     ck_assert_int_eq(domus_append_end(&to, &world.word), 0);
@@ -314,7 +314,7 @@ static void silence_stranger_until_down(void)
 {
     domus_node_info nodes[2];
 
-    domt_pass(world.sim, 2 * DOMT_SECOND);
+    domt_pass_time(world.sim, 2 * DOMT_SECOND);
     ck_assert_uint_eq(domus_cluster_nodes(world.cluster, nodes, 2), 2);
     ck_assert_int_eq(nodes[1].state, DOMUS_NODE_DOWN);
     world.told[0] = '\0';

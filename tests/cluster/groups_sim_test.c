@@ -90,7 +90,7 @@ static int on_tick_publish_to_groups(domus_stack *stack, void *self_, const void
     publisher *now = &model.publishers[self->number];
 
     for (uint32_t i = 0; i < GROUPS && model.publishes; i++) {
-        for (uint64_t count = domt_draw(4); count > 0; count--) {
+        for (uint64_t count = domt_random_below(4); count > 0; count--) {
             const word what = {self->number, now->sent[i]};
             ck_assert_int_eq(domus_publish(stack, self->groups[i], &word_type, &what), 0);
             now->sent[i]++;
@@ -132,7 +132,7 @@ static int on_tick_join_or_leave(domus_stack *stack, void *self_, const void *pa
     actor *self = self_;
     member *now = &model.members[self->number];
 
-    bool wants = now->group == 0 || model.is_steady || (domt_draw(20) == 0) != now->is_in;
+    bool wants = now->group == 0 || model.is_steady || (domt_random_below(20) == 0) != now->is_in;
     if (wants == now->is_in)
         return 0;
     now->is_in = wants;
@@ -165,17 +165,17 @@ static void spawn_member(uint32_t node, uint32_t group)
 
     ck_assert_uint_lt(model.members_used, MEMBERS_MAX);
     model.members[model.members_used++] = (member){.node = node, .group = group};
-    domt_nodes_spawn(node, &membering, &state);
+    domt_nodes_spawn_actor(node, &membering, &state);
 }
 
 static void start_node_with_actors(uint32_t i)
 {
     const actor state = {.node = i, .number = model.publishers_used};
 
-    domt_nodes_open(i, (domus_cluster_options){.picklers = picklers});
+    domt_nodes_open_cluster(i, (domus_cluster_options){.picklers = picklers});
     ck_assert_uint_lt(model.publishers_used, PUBLISHERS_MAX);
     model.publishers[model.publishers_used++] = (publisher){.node = i};
-    domt_nodes_spawn(i, &publishing, &state);
+    domt_nodes_spawn_actor(i, &publishing, &state);
     for (uint32_t j = 0; j < STEADY; j++)
         spawn_member(i, 0);
     spawn_member(i, 1);
@@ -185,14 +185,14 @@ static void set_up_model_and_nodes(uint64_t seed)
 {
     memset(&model, 0, sizeof model);
     model.publishes = true;
-    domt_nodes_begin(seed, 1 + (uint32_t)(seed % 2), false, start_node_with_actors);
+    domt_nodes_begin_three_nodes(seed, 1 + (uint32_t)(seed % 2), false, start_node_with_actors);
 }
 
 static void mark_members_gone_and_crash(uint32_t i)
 {
     for (uint32_t j = 0; j < model.members_used; j++)
         model.members[j].is_gone |= model.members[j].node == i;
-    domt_nodes_crash(i);
+    domt_nodes_crash_and_restart(i);
 }
 
 /* --- what has to hold --------------------------------------------------------------------------
@@ -253,11 +253,11 @@ static uint64_t count_reported_losses(void)
 static void check_everything_arrives(uint64_t seed)
 {
     model.is_steady = true;
-    domt_nodes_advance(4 * SECOND);
+    domt_nodes_advance_time(4 * SECOND);
     set_marks_of_publishers();
-    domt_nodes_advance(300 * MS);
+    domt_nodes_advance_time(300 * MS);
     model.publishes = false;
-    domt_nodes_advance(SECOND);
+    domt_nodes_advance_time(SECOND);
     uint64_t taken = 0;
     for (uint32_t i = 0; i < model.members_used; i++) {
         const member *who = &model.members[i];
@@ -281,24 +281,24 @@ static int run_seed_of_groups(uint64_t seed, void *context)
     bool crashes = seed % 4 == 3;
 
     set_up_model_and_nodes(seed);
-    domt_nodes_advance(SECOND);
+    domt_nodes_advance_time(SECOND);
     set_marks_of_publishers();
     uint64_t before = count_reported_losses();
     for (uint32_t round = 0; round < 3; round++) {
         domt_nodes_draw_fault();
-        domt_nodes_advance(domt_draw(1500 * MS));
-        if (domt_draw(2) == 0)
+        domt_nodes_advance_time(domt_random_below(1500 * MS));
+        if (domt_random_below(2) == 0)
             domt_nodes_heal_faults();
         if (crashes) {
             domt_nodes_heal_faults();
-            mark_members_gone_and_crash((uint32_t)domt_draw(NODES));
+            mark_members_gone_and_crash((uint32_t)domt_random_below(NODES));
         }
-        domt_nodes_advance(domt_draw(SECOND));
+        domt_nodes_advance_time(domt_random_below(SECOND));
     }
     domt_nodes_heal_faults();
     if (!crashes) {
         model.publishes = false;
-        domt_nodes_advance(4 * SECOND);
+        domt_nodes_advance_time(4 * SECOND);
         uint64_t silent = count_words_missed_by_all(seed), told = count_reported_losses() - before;
         ck_assert_msg(silent <= told, "seed %llu: %llu have not come, %llu were told as lost",
                       (unsigned long long)seed, (unsigned long long)silent,
@@ -306,7 +306,7 @@ static int run_seed_of_groups(uint64_t seed, void *context)
         model.publishes = true;
     }
     check_everything_arrives(seed);
-    domt_nodes_end();
+    domt_nodes_free_all();
     return 0;
 }
 
@@ -318,7 +318,7 @@ DOMT_TEST(without_faults_every_member_gets_everything)
         domus_cluster_counts counts = domus_cluster_count(domt_nodes.clusters[i]);
         ck_assert_uint_eq(counts.lost + counts.refused + counts.dropped, 0);
     }
-    domt_nodes_end();
+    domt_nodes_free_all();
 }
 
 DOMT_TEST(faults_keep_the_order_and_lose_nothing_in_silence)

@@ -27,7 +27,7 @@ typedef struct actor {
 static int on_number_check_and_count(domus_stack *stack, void *self_, const void *payload)
 {
     actor *self = self_;
-    uint64_t value = ((const domt_number *)payload)->value;
+    uint64_t value = ((const domt_read_number_of_key *)payload)->value;
     bool is_foreign = domus_address_is_remote(domus_sender(stack));
 
     if (value < self->next[is_foreign])
@@ -72,8 +72,8 @@ static int on_order_publish_numbers(domus_stack *stack, void *self_, const void 
     actor *self = self_;
     int error = 0;
 
-    for (uint64_t i = ((const domt_number *)payload)->value; i > 0 && error == 0; i--) {
-        const domt_number number = {.value = self->next[0]++};
+    for (uint64_t i = ((const domt_read_number_of_key *)payload)->value; i > 0 && error == 0; i--) {
+        const domt_read_number_of_key number = {.value = self->next[0]++};
         error = domus_publish(stack, self->group, &domt_number_type, &number);
     }
     return error;
@@ -120,7 +120,7 @@ static void spawn_actors_on(uint32_t node)
 static void send_order_to_publisher(domus_system *system, uint32_t node, const domus_type *type,
                                     uint64_t value)
 {
-    const domt_number number = {.value = value};
+    const domt_read_number_of_key number = {.value = value};
 
     ck_assert_int_eq(domus_outside_notice(system, publishers[node], type, &number), 0);
 }
@@ -153,7 +153,7 @@ static void zero_counts_and_open_pair(void)
         atomic_store(&secrets[i], 0);
     }
     atomic_store(&disorder, 0);
-    domt_pair_open(2, NULL);
+    domt_pair_open_nodes(2, NULL);
     spawn_actors_on(0);
     spawn_actors_on(1);
     wait_for_interest(0);
@@ -179,7 +179,7 @@ DOMT_TEST(members_on_both_nodes_get_each_publication_in_order)
     domus_cluster_counts counts = domus_cluster_count(domt_clusters[0]);
     ck_assert_uint_eq(counts.refused + counts.lost + counts.dropped + counts.wrong, 0);
     ck_assert_uint_lt(counts.sent, BURST + 200); /* two members on one node cost only one message */
-    domt_pair_close();
+    domt_pair_close_nodes();
     ck_assert_uint_eq(atomic_load(&disorder), 0);
 }
 
@@ -192,17 +192,17 @@ DOMT_TEST(type_without_a_pickler_comes_to_members_here_alone)
         nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
     ck_assert_uint_eq(domus_cluster_count(domt_clusters[0]).refused, 1);
     ck_assert_uint_eq(atomic_load(&secrets[1]), 0);
-    domt_pair_close();
+    domt_pair_close_nodes();
 }
 
 DOMT_TEST(node_that_has_begun_anew_gets_publications_again)
 {
     zero_counts_and_open_pair();
-    domt_pair_end(true);
-    domt_pair_wait_for_state(DOMUS_NODE_ENDED);
+    domt_pair_end_node_b(true);
+    domt_pair_wait_for_state_of_b(DOMUS_NODE_ENDED);
     send_order_to_publisher(domt_systems[0], 0, &domt_tell_type, 5);
-    domt_pair_begin();
-    domt_pair_wait_for_state(DOMUS_NODE_UP);
+    domt_pair_begin_node_b();
+    domt_pair_wait_for_state_of_b(DOMUS_NODE_UP);
     spawn_actors_on(1);
     wait_for_interest(0);
     uint64_t before = atomic_load(&taken[1]);
@@ -211,7 +211,7 @@ DOMT_TEST(node_that_has_begun_anew_gets_publications_again)
     wait_for_count(&taken[1], before + 2 * BURST);
     ck_assert_uint_eq(domus_cluster_count(domt_clusters[0]).refused, refused);
     wait_for_interest(1);
-    domt_pair_close();
+    domt_pair_close_nodes();
 }
 
 DOMT_TEST(without_servers_a_group_is_that_of_this_system)

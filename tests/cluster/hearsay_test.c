@@ -125,14 +125,15 @@ static void send_heartbeat_of_gossip_node(void)
     const uint64_t heard[] = {domus_cluster_here(world.clusters[0]).id};
     unsigned char bytes[DOMI_HEARTBEAT_MAX];
 
-    domt_publish_bytes(&world.gossip, "dm.sim.b", bytes, domi_heartbeat_write(&beat, heard, bytes));
+    domt_member_publish_bytes(&world.gossip, "dm.sim.b", bytes,
+                              domi_heartbeat_write(&beat, heard, bytes));
 }
 
 static void advance_with_heartbeats(uint64_t time_ns)
 {
     for (uint64_t passed = 0; passed < time_ns; passed += 100 * DOMT_MS) {
         send_heartbeat_of_gossip_node();
-        domt_pass(world.sim, 100 * DOMT_MS);
+        domt_pass_time(world.sim, 100 * DOMT_MS);
     }
 }
 
@@ -142,7 +143,7 @@ static void set_up_node_and_gossip(void)
     world.sim = domt_cluster_new(7, NULL);
     open_cluster_of_node(0);
     ck_assert_int_eq(domus_outside_spawn(system_of(0), &user, NULL, &world.user), 0);
-    domt_member_add(world.sim, NULL, &world.gossip);
+    domt_member_add_with_client(world.sim, NULL, &world.gossip);
     domi_link_init(&world.link, GOSSIP, domus_cluster_here(world.clusters[0]).id, 0);
     pickle_hello();
     advance_with_heartbeats(DOMT_SECOND);
@@ -173,10 +174,10 @@ static void send_hellos_of_nodes(uint64_t first, uint32_t count)
         };
         ck_assert_int_eq(domi_link_add_envelope(&world.link, &envelope), 0);
     }
-    ck_assert_int_eq(domi_link_flush(&world.link, 1, false, &batch), 1);
+    ck_assert_int_eq(domi_link_get_next_batch(&world.link, 1, false, &batch), 1);
     snprintf(subject, sizeof subject, "dm.sim.t.%016llx.0",
              (unsigned long long)domus_cluster_here(world.clusters[0]).id);
-    domt_publish_bytes(&world.gossip, subject, domus_slice_data(batch), batch.size);
+    domt_member_publish_bytes(&world.gossip, subject, domus_slice_data(batch), batch.size);
     domus_slice_free(batch);
 }
 

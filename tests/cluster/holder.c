@@ -116,7 +116,7 @@ void domt_holder_queue_envelope(const domi_wire_envelope *envelope)
     ck_assert_int_eq(domi_link_add_envelope(&domt_holder.link, envelope), 0);
 }
 
-void domt_holder_give_back(const domi_wire_envelope *envelope)
+void domt_holder_return_message(const domi_wire_envelope *envelope)
 {
     domi_wire_envelope back = *envelope;
 
@@ -142,7 +142,7 @@ static void record_parcel_to_stranger(const domi_wire_envelope *envelope)
     memcpy(at->rest, envelope->rest, envelope->rest_size);
     (void)sscanf(number, "no.%5u", &at->number);
     if (domt_holder.returns)
-        domt_holder_give_back(envelope);
+        domt_holder_return_message(envelope);
 }
 
 static void record_envelope_to_stranger(const domi_wire_envelope *envelope)
@@ -186,7 +186,7 @@ static void receive_batch_to_stranger(void *context, const domus_testkit_happeni
     if (happening->fate != DOMUS_FATE_DELIVERED ||
         strcmp(happening->subject, domt_holder.subject) != 0 ||
         !domi_batch_foot_read(bytes, happening->payload_size, &foot) ||
-        !domi_link_receive(&domt_holder.link, &foot, 1).takes)
+        !domi_link_handle_foot(&domt_holder.link, &foot, 1).takes)
         return;
     while (at < happening->payload_size - DOMI_BATCH_FOOT &&
            domi_envelope_read(bytes, happening->payload_size - DOMI_BATCH_FOOT, &at, &envelope))
@@ -207,15 +207,15 @@ static void flush_link_of_stranger(void)
     if (!domt_holder.is_deaf)
         domt_holder.confirms = last;
     domt_holder.link.their_last = domt_holder.confirms;
-    int flushed = domi_link_flush(&domt_holder.link, 1, true, &batch);
+    int flushed = domi_link_get_next_batch(&domt_holder.link, 1, true, &batch);
     domt_holder.link.their_last = last;
     ck_assert_int_eq(flushed, 1);
     snprintf(subject, sizeof subject, "dm.sim.t.%016llx.0", (unsigned long long)id_of_real_node());
-    domt_publish_bytes(&domt_holder.stranger, subject, domus_slice_data(batch), batch.size);
+    domt_member_publish_bytes(&domt_holder.stranger, subject, domus_slice_data(batch), batch.size);
     domus_slice_free(batch);
 }
 
-void domt_holder_advance(uint64_t time_ns)
+void domt_holder_advance_and_send(uint64_t time_ns)
 {
     const domi_heartbeat beat = {.id = DOMT_STRANGER,
                                  .incarnation = 1,
@@ -229,10 +229,10 @@ void domt_holder_advance(uint64_t time_ns)
 
     for (uint64_t passed = 0; passed < time_ns; passed += 10 * DOMT_MS) {
         if (passed % (50 * DOMT_MS) == 0)
-            domt_publish_bytes(&domt_holder.stranger, "dm.sim.b", bytes,
-                               domi_heartbeat_write(&beat, ids, bytes));
+            domt_member_publish_bytes(&domt_holder.stranger, "dm.sim.b", bytes,
+                                      domi_heartbeat_write(&beat, ids, bytes));
         flush_link_of_stranger();
-        domt_pass(domt_holder.sim, 10 * DOMT_MS);
+        domt_pass_time(domt_holder.sim, 10 * DOMT_MS);
     }
 }
 
@@ -244,7 +244,7 @@ static domus_system *system_of_real_node(void)
     return domus_testkit_system(domus_testkit_cluster_kit(domt_holder.sim, domt_holder.number));
 }
 
-void domt_holder_begin(void)
+void domt_holder_begin_world(void)
 {
     char error[200] = "";
 
@@ -268,20 +268,20 @@ void domt_holder_begin(void)
     ck_assert_msg(domus_cluster_open(system_of_real_node(), &options, error, sizeof error,
                                      &domt_holder.cluster) == 0,
                   "%s", error);
-    domt_member_add(domt_holder.sim, NULL, &domt_holder.stranger);
+    domt_member_add_with_client(domt_holder.sim, NULL, &domt_holder.stranger);
     snprintf(domt_holder.subject, sizeof domt_holder.subject, "dm.sim.t.%016llx.0",
              (unsigned long long)DOMT_STRANGER);
     domi_link_init(&domt_holder.link, DOMT_STRANGER, id_of_real_node(), 0);
     domus_testkit_cluster_observe(domt_holder.sim, receive_batch_to_stranger, NULL);
-    domt_pass(domt_holder.sim, 100 * DOMT_MS);
-    (void)domt_subscribe(&domt_holder.stranger, domt_holder.subject, NULL);
+    domt_pass_time(domt_holder.sim, 100 * DOMT_MS);
+    (void)domt_member_subscribe(&domt_holder.stranger, domt_holder.subject, NULL);
     ck_assert_int_eq(domus_outside_spawn(system_of_real_node(), &using, NULL, &domt_holder.user),
                      0);
-    domt_holder_advance(DOMT_SECOND);
+    domt_holder_advance_and_send(DOMT_SECOND);
     ck_assert_uint_ne(domt_holder.parts[0], domt_holder.parts[1]);
 }
 
-void domt_holder_end(void)
+void domt_holder_end_world(void)
 {
     domi_link_fini(&domt_holder.link);
     domus_testkit_cluster_free(domt_holder.sim);
@@ -297,10 +297,10 @@ void domt_holder_order_user(domt_holder_verb verb, uint32_t key, uint32_t number
         domt_holder.error = 1;
     ck_assert_int_eq(
         domus_outside_notice(system_of_real_node(), domt_holder.user, &order_type, &what), 0);
-    domt_holder_advance(10 * DOMT_MS);
+    domt_holder_advance_and_send(10 * DOMT_MS);
 }
 
-void domt_holder_take_part(uint32_t key)
+void domt_holder_give_part_to_stranger(uint32_t key)
 {
     char subject[64];
     unsigned char id[8];
@@ -308,7 +308,7 @@ void domt_holder_take_part(uint32_t key)
     for (uint32_t i = 0; i < 8; i++)
         id[i] = (unsigned char)(DOMT_STRANGER >> 8 * i);
     snprintf(subject, sizeof subject, "$KV.dm_sim_names.g.%u", domt_holder.parts[key]);
-    domt_publish_bytes(&domt_holder.stranger, subject, id, sizeof id);
+    domt_member_publish_bytes(&domt_holder.stranger, subject, id, sizeof id);
 }
 
 static uint64_t count_queued_bytes(void)
@@ -319,16 +319,16 @@ static uint64_t count_queued_bytes(void)
     return infos[1].queued_bytes;
 }
 
-void domt_holder_fill_link(void)
+void domt_holder_fill_link_to_stranger(void)
 {
     domt_holder_order_user(DOMT_NOTICE, 1, 0, 1, 1000);
-    domt_holder_advance(50 * DOMT_MS);
+    domt_holder_advance_and_send(50 * DOMT_MS);
     domt_holder.is_deaf = true;
     domt_holder_order_user(DOMT_NOTICE, 1, 1, (DOMT_QUEUED - 500) / domt_holder.bytes, 1000);
     ck_assert(count_queued_bytes() > 63000 && count_queued_bytes() <= DOMT_QUEUED);
 }
 
-void domt_holder_check_heard(const uint32_t *numbers, uint32_t count)
+void domt_holder_check_heard_numbers(const uint32_t *numbers, uint32_t count)
 {
     char shown[8 * DOMT_HEARD] = "";
 

@@ -52,12 +52,12 @@ typedef struct domt_holding {
 
 extern domt_holding domt_holder;
 
-void domt_holder_begin(void);
-void domt_holder_end(void);
+void domt_holder_begin_world(void);
+void domt_holder_end_world(void);
 
 /* Advance the time in steps of 10 ms. In each step the stranger sends the envelopes that are
  * queued. */
-void domt_holder_advance(uint64_t time_ns);
+void domt_holder_advance_and_send(uint64_t time_ns);
 
 /* Let the user send `count` notices, or one ask, to a key, with numbers from `number` on and `size`
  * bytes each (3000 at most); or cancel its ask. Advances the time by 10 ms. */
@@ -68,22 +68,22 @@ void domt_holder_order_user(domt_holder_verb verb, uint32_t key, uint32_t number
 /* Queue an envelope that the stranger sends in the next step; or let it return a message that it
  * has received. */
 void domt_holder_queue_envelope(const domi_wire_envelope *envelope);
-void domt_holder_give_back(const domi_wire_envelope *envelope);
+void domt_holder_return_message(const domi_wire_envelope *envelope);
 
 /* Write into the store that the stranger has the part of a key. */
-void domt_holder_take_part(uint32_t key);
+void domt_holder_give_part_to_stranger(uint32_t key);
 
 /* Make the stranger deaf, and fill the link to it, so that no further large message fits. The
  * stranger needs the part of the second key for that. */
-void domt_holder_fill_link(void);
+void domt_holder_fill_link_to_stranger(void);
 
 /* Returns how many messages of the real node wait for their parts. */
 uint64_t domt_holder_count_waiting(void);
 
 /* Check that messages with exactly these numbers have come for the first key, in this order. */
-void domt_holder_check_heard(const uint32_t *numbers, uint32_t count);
+void domt_holder_check_heard_numbers(const uint32_t *numbers, uint32_t count);
 #define DOMT_HOLD_HEARD(...)                                                                       \
-    domt_holder_check_heard((const uint32_t[]){__VA_ARGS__},                                       \
-                            sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
+    domt_holder_check_heard_numbers((const uint32_t[]){__VA_ARGS__},                               \
+                                    sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
 
 #endif

@@ -18,9 +18,9 @@ static int read_from_exact_buffer(const domus_picklers *picklers, const char *da
     domt_all all;
 
     ck_assert_int_eq(domus_slice_copy(data, size, &bytes), 0);
-    int result = domt_unpickle(picklers, &domt_addresses, bytes, &all, error, sizeof error);
+    int result = domt_unpickle_message(picklers, &domt_addresses, bytes, &all, error, sizeof error);
     if (result == 0) {
-        domus_slice again = domt_pickle(picklers, &domt_addresses, &domt_all_type, &all);
+        domus_slice again = domt_pickle_payload(picklers, &domt_addresses, &domt_all_type, &all);
         domus_slice_free(again);
         domt_all_free(&all);
     } else {
@@ -36,8 +36,8 @@ DOMT_TEST(message_that_is_cut_off_anywhere_is_refused)
     domt_all all;
 
     for (uint64_t seed = 0; seed < 4; seed++) {
-        domt_all_fill(&all, seed, (int)seed);
-        domus_slice bytes = domt_pickle(picklers, &domt_addresses, &domt_all_type, &all);
+        domt_all_fill_at_random(&all, seed, (int)seed);
+        domus_slice bytes = domt_pickle_payload(picklers, &domt_addresses, &domt_all_type, &all);
         uint32_t step = 1 + bytes.size / 500; /* a long message is cut at some of its places only */
         for (uint32_t cut = 0; cut < bytes.size; cut += cut < 1000 ? 1 : step)
             ck_assert_int_eq(read_from_exact_buffer(picklers, domus_slice_data(bytes), cut),
@@ -59,8 +59,8 @@ DOMT_TEST(message_with_turned_bits_is_read_or_refused)
 
     domi_random_init(&random, 33);
     for (uint32_t seed = 0; seed < domt_more_if_long(20); seed++) {
-        domt_all_fill(&all, seed, seed % 4 == 0 ? 3 : 2);
-        domus_slice bytes = domt_pickle(picklers, &domt_addresses, &domt_all_type, &all);
+        domt_all_fill_at_random(&all, seed, seed % 4 == 0 ? 3 : 2);
+        domus_slice bytes = domt_pickle_payload(picklers, &domt_addresses, &domt_all_type, &all);
         char *copy = malloc(bytes.size);
         for (uint32_t i = 0; i < (bytes.size < 10000 ? 500 : 50); i++) {
             memcpy(copy, domus_slice_data(bytes), bytes.size);
@@ -124,7 +124,7 @@ static size_t make_random_bytes(domi_random *random, char bytes[40])
         unsigned char byte = choice == 0   ? (unsigned char)domi_random_below(random, 4)
                              : choice == 1 ? (unsigned char)(0x80 + domi_random_below(random, 0x24))
                              : choice == 2 ? (unsigned char)(0xc0 + domi_random_below(random, 0x20))
-                                           : (unsigned char)domi_random_next(random);
+                                           : (unsigned char)domi_random_next_bits(random);
         bytes[i] = (char)(byte == 0xdd || byte == 0xdf ? 0x92 : byte);
     }
     return size;
@@ -141,8 +141,8 @@ DOMT_TEST(what_msgpack_reads_is_read_and_nothing_else)
     for (uint32_t i = 0; i < domt_more_if_long(300000); i++) {
         size_t size = make_random_bytes(&random, bytes);
         int expected = is_read_by_msgpack(bytes, size);
-        domus_slice message = domt_pickled("any", 1, bytes, size);
-        int result = domt_unpickle(picklers, NULL, message, NULL, NULL, 0);
+        domus_slice message = domt_make_pickled_message("any", 1, bytes, size);
+        int result = domt_unpickle_message(picklers, NULL, message, NULL, NULL, 0);
         domus_slice_free(message);
         ck_assert(result == 0 || result == -EBADMSG);
         if (expected < 0)
@@ -164,16 +164,16 @@ DOMT_TEST(unknown_value_of_any_depth_is_passed_over)
 
     memset(bytes, 0x91, DEPTH);
     bytes[DEPTH] = (char)0xc0;
-    domus_slice message = domt_pickled("any", 1, bytes, DEPTH + 1);
-    ck_assert_int_eq(domt_unpickle(picklers, NULL, message, NULL, NULL, 0), 0);
+    domus_slice message = domt_make_pickled_message("any", 1, bytes, DEPTH + 1);
+    ck_assert_int_eq(domt_unpickle_message(picklers, NULL, message, NULL, NULL, 0), 0);
     domus_slice_free(message);
     memset(bytes, 0x81, DEPTH);
     memset(bytes + DEPTH, 1, DEPTH + 1);
-    message = domt_pickled("any", 1, bytes, 2 * DEPTH + 1);
-    ck_assert_int_eq(domt_unpickle(picklers, NULL, message, NULL, NULL, 0), 0);
+    message = domt_make_pickled_message("any", 1, bytes, 2 * DEPTH + 1);
+    ck_assert_int_eq(domt_unpickle_message(picklers, NULL, message, NULL, NULL, 0), 0);
     domus_slice_free(message);
-    message = domt_pickled("any", 1, bytes, 2 * DEPTH);
-    ck_assert_int_eq(domt_unpickle(picklers, NULL, message, NULL, NULL, 0), -EBADMSG);
+    message = domt_make_pickled_message("any", 1, bytes, 2 * DEPTH);
+    ck_assert_int_eq(domt_unpickle_message(picklers, NULL, message, NULL, NULL, 0), -EBADMSG);
     domus_slice_free(message);
     free(bytes);
     domus_picklers_free(picklers);

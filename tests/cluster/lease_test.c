@@ -112,10 +112,10 @@ static const domus_cluster_options chosen = {
 static void open_all_nodes(void)
 {
     memset(&world, 0, sizeof world);
-    domt_nodes_new(1, 1);
+    domt_nodes_make_cluster(1, 1);
     for (uint32_t i = 0; i < NODES; i++)
-        domt_nodes_open(domt_nodes_add(1), chosen);
-    domt_nodes_advance(2 * SECOND);
+        domt_nodes_open_cluster(domt_nodes_add_node(1), chosen);
+    domt_nodes_advance_time(2 * SECOND);
 }
 
 static uint32_t count_parts_of_node(uint32_t i)
@@ -129,11 +129,11 @@ static void check_shown_parts(uint32_t i)
     domus_cluster_grain_counts counts = domus_cluster_count_grains(domt_nodes.clusters[i]);
     const uint64_t numbers[] = {counts.parts, counts.taken,   counts.given,
                                 counts.lost,  counts.waiting, counts.returned};
-    const domus_figures_table *at = domus_figures_at(domt_nodes_system(i), 2);
+    const domus_figures_table *at = domus_figures_at(domt_nodes_system_of_node(i), 2);
     domus_figures_shot shot;
 
     ck_assert_str_eq(at->name, "parts");
-    ck_assert_int_eq(domus_figures_read(domt_nodes_system(i), 2, 0, 1, &shot), 0);
+    ck_assert_int_eq(domus_figures_read(domt_nodes_system_of_node(i), 2, 0, 1, &shot), 0);
     for (uint32_t k = 0; k < 6; k++)
         ck_assert_msg(domus_figures_cell(&shot, 0, k)->number == numbers[k], "%s",
                       at->columns[k].name);
@@ -146,8 +146,8 @@ static int error_of_ask_from_node(uint32_t i, uint32_t key, uint64_t within_ns)
     const asker state = {.key = key};
 
     world.error = 1;
-    domt_nodes_spawn(i, &asking, &state);
-    domt_nodes_advance(within_ns);
+    domt_nodes_spawn_actor(i, &asking, &state);
+    domt_nodes_advance_time(within_ns);
     return world.error;
 }
 
@@ -162,7 +162,7 @@ DOMT_TEST(node_without_a_lease_is_not_waited_for)
     domus_testkit_store_faults faults = {.request_loss_ppm = DOMUS_TESTKIT_PPM,
                                          .request_loss_of = domt_nodes.numbers[2] + 1};
     ck_assert_int_eq(domus_testkit_cluster_set_store(domt_nodes.sim, &faults), 0);
-    domt_nodes_advance(5 * SECOND);
+    domt_nodes_advance_time(5 * SECOND);
     ck_assert_uint_eq(count_parts_of_node(2), 0);
     ck_assert_uint_eq(count_parts_of_node(0) + count_parts_of_node(1), PARTS);
     domus_cluster_grain_counts counts = domus_cluster_count_grains(domt_nodes.clusters[2]);
@@ -172,9 +172,9 @@ DOMT_TEST(node_without_a_lease_is_not_waited_for)
         ck_assert_int_eq(error_of_ask_from_node(2, key, 50 * MS), 0);
     ck_assert_int_eq(
         domus_testkit_cluster_set_store(domt_nodes.sim, &(domus_testkit_store_faults){0}), 0);
-    domt_nodes_advance(3 * SECOND);
+    domt_nodes_advance_time(3 * SECOND);
     ck_assert_uint_ge(count_parts_of_node(2), 40);
-    domt_nodes_end();
+    domt_nodes_free_all();
 }
 
 /* Two nodes have the same name: the one that has started later gets the parts. */
@@ -185,15 +185,15 @@ DOMT_TEST(node_that_was_replaced_gives_its_parts_up)
     ck_assert_uint_ge(before, 40);
     domus_cluster_options same_name = chosen;
     same_name.node = "n1";
-    domt_nodes_open(domt_nodes_add(1), same_name);
-    domt_nodes_advance(1500 * MS);
+    domt_nodes_open_cluster(domt_nodes_add_node(1), same_name);
+    domt_nodes_advance_time(1500 * MS);
     ck_assert_uint_eq(count_parts_of_node(1), 0);
     ck_assert_uint_eq(count_parts_of_node(NODES), before);
     ck_assert_uint_eq(domus_cluster_nodes(domt_nodes.clusters[NODES], NULL, 0), NODES);
     ck_assert_uint_eq(count_parts_of_node(0) + count_parts_of_node(2) + before, PARTS);
     for (uint32_t key = 0; key < 20; key++)
         ck_assert_int_eq(error_of_ask_from_node(0, key, 50 * MS), 0);
-    domt_nodes_end();
+    domt_nodes_free_all();
 }
 
 /* A node has left while one of its grains does not end: its lease runs out, the grain is stopped,
@@ -210,11 +210,11 @@ DOMT_TEST(node_that_has_left_lets_its_lease_run_out)
     world.holds_ns = 0;
     for (uint32_t i = 0; i < NODES - 1; i++)
         domus_cluster_leave(domt_nodes.clusters[i]);
-    domt_nodes_advance(5 * SECOND);
+    domt_nodes_advance_time(5 * SECOND);
     ck_assert_uint_eq(count_parts_of_node(2), PARTS);
     ck_assert_int_eq(error_of_ask_from_node(2, key - 1, 50 * MS), 0);
     ck_assert_uint_eq(world.lives, 2);
-    domt_nodes_end();
+    domt_nodes_free_all();
 }
 
 /* A kind cannot be spread while grains of the kind live: these grains would be in no part. */
@@ -223,12 +223,12 @@ DOMT_TEST(kind_that_lives_already_is_not_spread)
     char error[200] = "";
 
     open_all_nodes();
-    (void)domt_nodes_add(1);
+    (void)domt_nodes_add_node(1);
     (void)error_of_ask_from_node(NODES, 1, 10 * MS);
     ck_assert_uint_eq(world.lives, 1);
-    ck_assert_int_eq(domt_nodes_try_open(NODES, chosen, error), -EBUSY);
+    ck_assert_int_eq(domt_nodes_try_to_open_cluster(NODES, chosen, error), -EBUSY);
     ck_assert_str_eq(error, "grains: grains of greeter live already");
-    domt_nodes_end();
+    domt_nodes_free_all();
 }
 
 DOMT_SUITE(60)

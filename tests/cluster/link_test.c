@@ -1,6 +1,6 @@
 /* Two links over a channel that loses, duplicates, delays and reorders batches, between sides that
- * give up at times. Messages come in order and once each; domi_link_break() counts every lost one;
- * asks end; and all goes on when the channel is good again. */
+ * give up at times. Messages come in order and once each; domi_link_end_session() counts every lost
+ * one; asks end; and all goes on when the channel is good again. */
 #include "base/random.h"
 #include "protocols/cluster/link.h"
 #include "tests/support/suite.h"
@@ -32,7 +32,7 @@ typedef struct side {
     message messages[MESSAGES_MAX];
     uint32_t sent;
     uint64_t next; /* least number that the next received message may have */
-    uint64_t lost; /* number of lost messages, as domi_link_break() has counted them */
+    uint64_t lost; /* number of lost messages, as domi_link_end_session() has counted them */
     uint64_t flush_ns, tick_ns, beat_ns;
 } side;
 
@@ -82,7 +82,7 @@ static void flush_link_of_side(uint32_t i, bool probes)
 {
     domus_slice batch;
 
-    if (domi_link_flush(&world.sides[i].link, world.now_ns, probes, &batch) == 1)
+    if (domi_link_get_next_batch(&world.sides[i].link, world.now_ns, probes, &batch) == 1)
         send_or_double_batch(i, batch);
     world.sides[i].flush_ns = UINT64_MAX;
 }
@@ -113,7 +113,7 @@ static bool send_envelope_from_side(uint32_t i, uint8_t kind, uint64_t id, bool 
     ck_assert_int_eq(error, 0);
     of->messages[of->sent++] =
         (message){.batch = of->link.last + 1, .session = of->link.session, .is_ask = is_ask};
-    if (domi_link_is_full(&of->link))
+    if (domi_link_is_next_batch_full(&of->link))
         flush_link_of_side(i, false);
     plan_flush_of_side(i);
     return true;
@@ -132,7 +132,7 @@ static void break_link_of_side(uint32_t i, bool is_told)
         }
         at->has_ended |= at->is_ask; /* an ask that is under way fails when the link is given up */
     }
-    uint64_t lost = domi_link_break(&of->link, is_told);
+    uint64_t lost = domi_link_end_session(&of->link, is_told);
     ck_assert_uint_eq(lost, unconfirmed);
     ck_assert_uint_eq(of->link.queued_bytes, 0);
     of->lost += lost;
@@ -163,7 +163,7 @@ static void receive_batch_at_side(uint32_t i, domus_slice bytes)
     uint32_t at = 0;
 
     ck_assert(domi_batch_foot_read(data, bytes.size, &foot));
-    domi_link_news news = domi_link_receive(&world.sides[i].link, &foot, world.now_ns);
+    domi_link_news news = domi_link_handle_foot(&world.sides[i].link, &foot, world.now_ns);
     if (news.is_over)
         break_link_of_side(i, true);
     while (news.takes && at < bytes.size - DOMI_BATCH_FOOT) {
@@ -183,7 +183,7 @@ static void tick_link_of_side(uint32_t i)
         link->owes = true;
         flush_link_of_side(i, false);
     }
-    while (domi_link_resend(link, world.now_ns, false, &cursor, &batch) == 1)
+    while (domi_link_get_batch_to_resend(link, world.now_ns, false, &cursor, &batch) == 1)
         send_or_double_batch(i, batch);
     world.sides[i].tick_ns = world.now_ns + 20 * MS;
 }
@@ -403,7 +403,7 @@ DOMT_TEST(ask_of_a_new_session_is_answered)
     free_packets_and_links();
 }
 
-/* Add a notice to a link. Returns the error of domi_link_add(). */
+/* Add a notice to a link. Returns the error of domi_link_attach_to_house(). */
 static int error_of_added_notice(domi_link *link)
 {
     const domi_wire_envelope envelope = {.kind = DOMI_TO_NOTICE};
@@ -420,21 +420,21 @@ DOMT_TEST(link_that_lost_a_batch_for_want_of_memory_is_given_up)
         domus_slice batch;
         domi_link_init(&link, 1, 2, 0);
         ck_assert_int_eq(error_of_added_notice(&link), 0);
-        ck_assert_int_eq(domi_link_flush(&link, 1, false, &batch), 1);
+        ck_assert_int_eq(domi_link_get_next_batch(&link, 1, false, &batch), 1);
         domus_slice_free(batch);
         ck_assert_int_eq(error_of_added_notice(&link), 0);
         ck_assert_int_eq(error_of_added_notice(&link), 0);
         link.next.error = -ENOMEM;
-        ck_assert_int_eq(at_flush ? domi_link_flush(&link, 2, false, &batch)
+        ck_assert_int_eq(at_flush ? domi_link_get_next_batch(&link, 2, false, &batch)
                                   : error_of_added_notice(&link),
                          -ENOMEM);
         ck_assert(link.is_torn);
         ck_assert_int_eq(error_of_added_notice(&link), -ENOMEM);
-        ck_assert_int_eq(domi_link_flush(&link, 3, false, &batch), 0);
-        ck_assert_uint_eq(domi_link_break(&link, false), 3);
+        ck_assert_int_eq(domi_link_get_next_batch(&link, 3, false, &batch), 0);
+        ck_assert_uint_eq(domi_link_end_session(&link, false), 3);
         ck_assert_uint_eq(link.queued_bytes, 0);
         ck_assert_int_eq(error_of_added_notice(&link), 0);
-        ck_assert_uint_eq(domi_link_break(&link, false), 1);
+        ck_assert_uint_eq(domi_link_end_session(&link, false), 1);
         domi_link_fini(&link);
     }
 }
@@ -450,11 +450,11 @@ DOMT_TEST(link_that_lost_nothing_goes_on)
     ck_assert_int_eq(error_of_added_notice(&link), -ENOMEM);
     ck_assert(!link.is_torn);
     ck_assert_int_eq(error_of_added_notice(&link), 0);
-    domi_link_tear(&link);
+    domi_link_mark_torn(&link);
     ck_assert_int_eq(error_of_added_notice(&link), -ENOMEM);
     link.their_session = 1;
-    ck_assert_uint_eq(domi_link_break(&link, false), 1);
-    domi_link_tear(&link); /* the link was already given up, so tearing it changes nothing */
+    ck_assert_uint_eq(domi_link_end_session(&link, false), 1);
+    domi_link_mark_torn(&link); /* the link was already given up, so tearing it changes nothing */
     ck_assert(link.is_broken && !link.is_torn);
     domi_link_fini(&link);
 }

@@ -82,10 +82,10 @@ DOMT_TEST(program_without_servers_is_a_cluster_of_one)
 
     ck_assert_int_eq(domt_program_run(&own, &alone, arguments), 0);
     ck_assert_str_eq(own.out_text, "start n.1 1\nis the cluster\nstop\nend\n");
-    domt_has(own.err_text, "\n-- cluster: Nodes\n");
-    domt_has(own.err_text, "\nn.1                                 up       this node ");
+    domt_must_contain(own.err_text, "\n-- cluster: Nodes\n");
+    domt_must_contain(own.err_text, "\nn.1                                 up       this node ");
     ck_assert_int_eq(domt_program_run(&own, &alone, domt_no_arguments), 0);
-    domt_has(own.out_text, "\nis the cluster\nstop\nend\n");
+    domt_must_contain(own.out_text, "\nis the cluster\nstop\nend\n");
     ck_assert_ptr_null(strstr(own.out_text, "not this"));
     ck_assert_int_eq(domt_program_run(&own, &failing, domt_no_arguments), 1);
     ck_assert_str_eq(own.out_text, "there\n");
@@ -316,18 +316,18 @@ DOMT_TEST(two_programs_meet_over_a_server_with_tls_and_users)
     snprintf(file, sizeof file, "%s/own.yaml", directory);
     domt_program_start(&own, &node_a, of_a, NULL);
     domt_program_start(&other, &node_b, of_b, NULL);
-    domt_program_says(&other, "met\n");
-    domt_program_says(&own, "met\n");
-    domt_program_complains(&other, "SIGTERM ends it", 1);
+    domt_program_read_stdout_until(&other, "met\n");
+    domt_program_read_stdout_until(&own, "met\n");
+    domt_program_read_stderr_until(&other, "SIGTERM ends it", 1);
     snprintf(text + strlen(text), sizeof text - strlen(text), "  asksMax: 7\n");
     write_file_in_directory("own.yaml", text, strlen(text));
     ck_assert_int_eq(kill(other.pid, SIGHUP), 0);
-    domt_program_complains(&other, "SIGHUP: the files of the cluster were read again", 1);
-    domt_program_complains(&other,
-                           "these keys count at a start: cluster.asksMax: nothing is changed\n", 1);
+    domt_program_read_stderr_until(&other, "SIGHUP: the files of the cluster were read again", 1);
+    domt_program_read_stderr_until(
+        &other, "these keys count at a start: cluster.asksMax: nothing is changed\n", 1);
     ck_assert_int_eq(kill(other.pid, SIGTERM), 0);
-    ck_assert_int_eq(domt_program_end(&other), 0);
-    ck_assert_int_eq(domt_program_end(&own), 0);
+    ck_assert_int_eq(domt_program_read_to_end(&other), 0);
+    ck_assert_int_eq(domt_program_read_to_end(&own), 0);
     ck_assert_str_eq(own.out_text, "met\nhas ended\n");
     ck_assert_msg(strstr(other.err_text, "geheim") == NULL, "%s", other.err_text);
     domt_nats_server_stop(&server);

@@ -19,7 +19,7 @@ static void open_pair_and_second_user(void)
     ck_assert_ptr_nonnull(mkdtemp(directory));
     snprintf(config, sizeof config, "jetstream { store_dir: \"%s\" }", directory);
     domt_pair_config = config;
-    domt_pair_open(2, &options);
+    domt_pair_open_nodes(2, &options);
     users[0] = domt_user;
     ck_assert_int_eq(domus_outside_attach(domt_systems[1], NULL, &users[1]), 0);
 }
@@ -30,7 +30,7 @@ static void close_pair_and_remove_files(void)
 
     if (users[1] != NULL)
         (void)domus_outside_detach(users[1]);
-    domt_pair_close();
+    domt_pair_close_nodes();
     snprintf(command, sizeof command, "rm -rf %s", directory);
     ck_assert_int_eq(system(command), 0);
 }
@@ -134,7 +134,7 @@ DOMT_TEST(names_of_a_node_that_has_ended_are_free_when_its_lease_is_over)
     ck_assert_int_eq(result_of_name_operation(1, REGISTERS, "printer"), 0);
     domus_outsider *left = users[1];
     users[1] = NULL;
-    domt_pair_end(false);
+    domt_pair_end_node_b(false);
     (void)left; /* the detached outsider was freed together with its system */
     repeat_name_operation_until(0, REGISTERS, "printer", 0);
     close_pair_and_remove_files();

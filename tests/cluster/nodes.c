@@ -11,7 +11,7 @@
 
 domt_nodes_state domt_nodes;
 
-uint64_t domt_draw(uint64_t below)
+uint64_t domt_random_below(uint64_t below)
 {
     domt_nodes.chance += UINT64_C(0x9e3779b97f4a7c15);
     uint64_t z = domt_nodes.chance;
@@ -22,7 +22,7 @@ uint64_t domt_draw(uint64_t below)
 
 /* --- nodes ------------------------------------------------------------------------------------ */
 
-void domt_nodes_new(uint64_t seed, uint32_t servers)
+void domt_nodes_make_cluster(uint64_t seed, uint32_t servers)
 {
     const domus_testkit_cluster_options options = {.servers = servers, .untraced = true};
 
@@ -45,32 +45,33 @@ static uint32_t add_node_with_clock(uint32_t threads, uint64_t offset_ns, int32_
     return at;
 }
 
-uint32_t domt_nodes_add(uint32_t threads)
+uint32_t domt_nodes_add_node(uint32_t threads)
 {
     return add_node_with_clock(threads, 0, 0);
 }
 
-void domt_nodes_begin(uint64_t seed, uint32_t servers, bool clocks_differ,
-                      void (*start)(uint32_t node))
+void domt_nodes_begin_three_nodes(uint64_t seed, uint32_t servers, bool clocks_differ,
+                                  void (*start)(uint32_t node))
 {
-    domt_nodes_new(seed, servers);
+    domt_nodes_make_cluster(seed, servers);
     domt_nodes.start = start;
     for (uint32_t i = 0; i < 3; i++) {
-        uint32_t threads = 1 + (uint32_t)domt_draw(3);
-        uint64_t offset_ns = domt_draw(100 * DOMT_SECOND);
-        int32_t drift_ppm = (int32_t)domt_draw(400) - 200;
+        uint32_t threads = 1 + (uint32_t)domt_random_below(3);
+        uint64_t offset_ns = domt_random_below(100 * DOMT_SECOND);
+        int32_t drift_ppm = (int32_t)domt_random_below(400) - 200;
         start(clocks_differ ? add_node_with_clock(threads, offset_ns, drift_ppm)
                             : add_node_with_clock(threads, 0, 0));
     }
 }
 
-domus_system *domt_nodes_system(uint32_t node)
+domus_system *domt_nodes_system_of_node(uint32_t node)
 {
     return domus_testkit_system(
         domus_testkit_cluster_kit(domt_nodes.sim, domt_nodes.numbers[node]));
 }
 
-int domt_nodes_try_open(uint32_t node, domus_cluster_options with, char error[static 200])
+int domt_nodes_try_to_open_cluster(uint32_t node, domus_cluster_options with,
+                                   char error[static 200])
 {
     char name[8];
 
@@ -82,44 +83,45 @@ int domt_nodes_try_open(uint32_t node, domus_cluster_options with, char error[st
     with.open_client = domus_testkit_cluster_open_client;
     with.context = domus_testkit_cluster_context(domt_nodes.sim, domt_nodes.numbers[node]);
     with.seed = ++domt_nodes.starts;
-    return domus_cluster_open(domt_nodes_system(node), &with, error, 200,
+    return domus_cluster_open(domt_nodes_system_of_node(node), &with, error, 200,
                               &domt_nodes.clusters[node]);
 }
 
-void domt_nodes_open(uint32_t node, domus_cluster_options with)
+void domt_nodes_open_cluster(uint32_t node, domus_cluster_options with)
 {
     char error[200] = "";
 
-    ck_assert_msg(domt_nodes_try_open(node, with, error) == 0, "%s", error);
+    ck_assert_msg(domt_nodes_try_to_open_cluster(node, with, error) == 0, "%s", error);
 }
 
-void domt_nodes_spawn(uint32_t node, const domus_behaviour *behaviour, const void *state)
+void domt_nodes_spawn_actor(uint32_t node, const domus_behaviour *behaviour, const void *state)
 {
     domus_address address;
 
-    ck_assert_int_eq(domus_outside_spawn(domt_nodes_system(node), behaviour, state, &address), 0);
+    ck_assert_int_eq(
+        domus_outside_spawn(domt_nodes_system_of_node(node), behaviour, state, &address), 0);
 }
 
-void domt_nodes_advance(uint64_t ns)
+void domt_nodes_advance_time(uint64_t ns)
 {
     ck_assert_msg(domus_testkit_cluster_advance(domt_nodes.sim, ns) == 0, "%s",
                   domus_testkit_cluster_error(domt_nodes.sim));
 }
 
-void domt_nodes_crash(uint32_t node)
+void domt_nodes_crash_and_restart(uint32_t node)
 {
     uint32_t number = domt_nodes.numbers[node];
 
-    if (domus_testkit_cluster_crash(domt_nodes.sim, number, domt_draw(2) == 0) != 0)
+    if (domus_testkit_cluster_crash(domt_nodes.sim, number, domt_random_below(2) == 0) != 0)
         return;
     domus_cluster_close(domt_nodes.clusters[node]);
     domt_nodes.clusters[node] = NULL;
-    domt_nodes_advance(domt_draw(2 * DOMT_SECOND));
+    domt_nodes_advance_time(domt_random_below(2 * DOMT_SECOND));
     ck_assert_int_eq(domus_testkit_cluster_start(domt_nodes.sim, number), 0);
     domt_nodes.start(node);
 }
 
-void domt_nodes_end(void)
+void domt_nodes_free_all(void)
 {
     domus_testkit_cluster_free(domt_nodes.sim);
     for (uint32_t i = 0; i < domt_nodes.count; i++) {
@@ -150,9 +152,10 @@ void domt_nodes_heal_faults(void)
  * should. */
 static void draw_and_set_store_faults(domus_testkit_cluster *sim)
 {
-    const domus_testkit_store_faults faults = {.late_max_ns = domt_draw(DOMT_SECOND),
-                                               .request_loss_ppm = (uint32_t)domt_draw(200000),
-                                               .answer_loss_ppm = (uint32_t)domt_draw(200000)};
+    const domus_testkit_store_faults faults = {
+        .late_max_ns = domt_random_below(DOMT_SECOND),
+        .request_loss_ppm = (uint32_t)domt_random_below(200000),
+        .answer_loss_ppm = (uint32_t)domt_random_below(200000)};
 
     (void)domus_testkit_cluster_set_store(sim, &faults);
 }
@@ -160,12 +163,12 @@ static void draw_and_set_store_faults(domus_testkit_cluster *sim)
 void domt_nodes_draw_fault(void)
 {
     domus_testkit_cluster *sim = domt_nodes.sim;
-    uint32_t node = domt_nodes.numbers[domt_draw(domt_nodes.count)];
-    uint32_t server = (uint32_t)domt_draw(domt_nodes.servers);
-    domus_testkit_ways ways = (domus_testkit_ways)(1 + domt_draw(3));
-    domus_testkit_leg lossy = {.loss_ppm = (uint32_t)domt_draw(200000)};
+    uint32_t node = domt_nodes.numbers[domt_random_below(domt_nodes.count)];
+    uint32_t server = (uint32_t)domt_random_below(domt_nodes.servers);
+    domus_testkit_ways ways = (domus_testkit_ways)(1 + domt_random_below(3));
+    domus_testkit_leg lossy = {.loss_ppm = (uint32_t)domt_random_below(200000)};
 
-    switch (domt_draw(9)) {
+    switch (domt_random_below(9)) {
     case 0:
         (void)domus_testkit_cluster_cut(sim, node, DOMUS_EVERY, ways, DOMUS_CUT_HOLDS);
         break;
@@ -173,7 +176,7 @@ void domt_nodes_draw_fault(void)
         (void)domus_testkit_cluster_cut(sim, node, DOMUS_EVERY, ways, DOMUS_CUT_LOSES);
         break;
     case 2:
-        (void)domus_testkit_cluster_disconnect(sim, node, domt_draw(DOMT_SECOND));
+        (void)domus_testkit_cluster_disconnect(sim, node, domt_random_below(DOMT_SECOND));
         break;
     case 3:
         (void)domus_testkit_cluster_drop_slow(sim, node);

@@ -29,44 +29,46 @@ typedef struct domt_nodes_state {
 extern domt_nodes_state domt_nodes;
 
 /* Draw a random number below `below`. */
-uint64_t domt_draw(uint64_t below);
+uint64_t domt_random_below(uint64_t below);
 
 /* Make the simulated cluster, without nodes. */
-void domt_nodes_new(uint64_t seed, uint32_t servers);
+void domt_nodes_make_cluster(uint64_t seed, uint32_t servers);
 
 /* Add a node with a system of `threads` threads, whose clock is right. Returns its index. */
-uint32_t domt_nodes_add(uint32_t threads);
+uint32_t domt_nodes_add_node(uint32_t threads);
 
 /* Make a cluster of three nodes with one to three threads each. If `clocks_differ` is true, each
  * node has a clock of its own. `start` opens the cluster of a node and spawns its actors; it is
  * called again when the node comes back. */
-void domt_nodes_begin(uint64_t seed, uint32_t servers, bool clocks_differ,
-                      void (*start)(uint32_t node));
+void domt_nodes_begin_three_nodes(uint64_t seed, uint32_t servers, bool clocks_differ,
+                                  void (*start)(uint32_t node));
 
-domus_system *domt_nodes_system(uint32_t node);
+domus_system *domt_nodes_system_of_node(uint32_t node);
 
 /* Open the cluster of a node named n0, n1 ... Where `with` has 0 or NULL, all nodes have the same
  * defaults: the name "sim", heartbeats each 100 ms, down after 600 ms. Returns the result of
  * domus_cluster_open(). */
-int domt_nodes_try_open(uint32_t node, domus_cluster_options with, char error[static 200]);
+int domt_nodes_try_to_open_cluster(uint32_t node, domus_cluster_options with,
+                                   char error[static 200]);
 
-/* Open the cluster of a node as domt_nodes_try_open() does, and check that this succeeds. */
-void domt_nodes_open(uint32_t node, domus_cluster_options with);
+/* Open the cluster of a node as domt_nodes_try_to_open_cluster() does, and check that this
+ * succeeds. */
+void domt_nodes_open_cluster(uint32_t node, domus_cluster_options with);
 
 /* Spawn an actor on a node from a foreign thread. */
-void domt_nodes_spawn(uint32_t node, const domus_behaviour *behaviour, const void *state);
+void domt_nodes_spawn_actor(uint32_t node, const domus_behaviour *behaviour, const void *state);
 
 /* Advance the time of all nodes. */
-void domt_nodes_advance(uint64_t ns);
+void domt_nodes_advance_time(uint64_t ns);
 
 /* Draw a fault for one of the nodes or servers; or heal all faults that can be drawn. */
 void domt_nodes_draw_fault(void);
 void domt_nodes_heal_faults(void);
 
 /* Make a node crash, and start it again within two seconds. */
-void domt_nodes_crash(uint32_t node);
+void domt_nodes_crash_and_restart(uint32_t node);
 
 /* Free the systems of all nodes, and then close their clusters. */
-void domt_nodes_end(void);
+void domt_nodes_free_all(void);
 
 #endif

@@ -438,11 +438,12 @@ static void expect_part_in_figure_text(const char *part)
 
 DOMT_TEST(a_node_is_seen_that_is_up_and_that_is_down)
 {
-    domt_pair_open(1, NULL);
+    domt_pair_open_nodes(1, NULL);
     open_observe_port(domt_systems[0]);
-    domus_address worker = domt_spawn_worker();
+    domus_address worker = domt_spawn_worker_on_b();
     for (uint64_t i = 0; i < 10; i++)
-        ck_assert_int_eq(domt_ask(worker, &domt_twice_type, i, 5 * DOMT_SECOND, NULL), 0);
+        ck_assert_int_eq(domt_ask_from_node_a(worker, &domt_twice_type, i, 5 * DOMT_SECOND, NULL),
+                         0);
     ck_assert_uint_eq(status_of_requested_path("GET /cluster"), 200);
     expect_part_in_answer("\"server\":\"connected\",\"nodes_up\":1,");
     expect_part_in_answer("{\"node\":\"b\",\"state\":\"up\",\"note\":\"\",");
@@ -473,18 +474,19 @@ DOMT_TEST(a_node_is_seen_that_is_up_and_that_is_down)
     }
     if (run_domus_cluster_command("-n 1"))
         expect_part_in_answer("\nand 1 more\n");
-    domt_pair_end(false);
-    domt_pair_wait_for_state(DOMUS_NODE_DOWN);
+    domt_pair_end_node_b(false);
+    domt_pair_wait_for_state_of_b(DOMUS_NODE_DOWN);
     ck_assert_uint_eq(status_of_requested_path("GET /metrics"), 200);
     expect_part_in_answer("\ndomus_node_state{node=\"b\",state=\"up\"} 0\n");
     expect_part_in_answer("\ndomus_node_state{node=\"b\",state=\"down\"} 1\n");
-    domt_pair_begin(); /* the earlier start of node b is forgotten, so the metrics contain one b */
-    domt_pair_wait_for_state(DOMUS_NODE_UP);
+    domt_pair_begin_node_b(); /* the earlier start of node b is forgotten, so the metrics contain
+                                 one b */
+    domt_pair_wait_for_state_of_b(DOMUS_NODE_UP);
     ck_assert_uint_eq(status_of_requested_path("GET /metrics"), 200);
     const char *first = strstr(answer, "domus_node_sent_total{node=\"b\"}");
     ck_assert(first != NULL && strstr(first + 1, "domus_node_sent_total{node=\"b\"}") == NULL);
     domus_observe_front.close(state);
-    domt_pair_close();
+    domt_pair_close_nodes();
 }
 
 DOMT_SUITE(60)

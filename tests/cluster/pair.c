@@ -14,7 +14,7 @@ _Atomic uint64_t domt_told, domt_disorder;
 _Atomic unsigned domt_cancelled;
 
 #define NUMBER(variable, text)                                                                     \
-    const domus_type variable = {.name = text, .size = sizeof(domt_number)}
+    const domus_type variable = {.name = text, .size = sizeof(domt_read_number_of_key)}
 NUMBER(domt_number_type, "number");
 NUMBER(domt_secret_type, "secret");
 NUMBER(domt_twice_type, "twice");
@@ -25,10 +25,10 @@ NUMBER(domt_tell_type, "tell");
 NUMBER(domt_back_type, "back");
 
 static const domus_pickle_field fields[] = {
-    {DOMUS_PICKLE(1, domt_number, value, UINT(0))},
-    {DOMUS_PICKLE(2, domt_number, about, ADDRESS)},
+    {DOMUS_PICKLE(1, domt_read_number_of_key, value, UINT(0))},
+    {DOMUS_PICKLE(2, domt_read_number_of_key, about, ADDRESS)},
 };
-static const domus_pickle_table table = DOMUS_PICKLE_TABLE(domt_number, fields);
+static const domus_pickle_table table = DOMUS_PICKLE_TABLE(domt_read_number_of_key, fields);
 static const domus_pickler picklers[] = {
     {.type = &domt_number_type, .version = 1, .table = &table},
     {.type = &domt_twice_type, .version = 1, .table = &table},
@@ -44,7 +44,7 @@ static const domus_pickler picklers[] = {
 
 static int on_ask_reply_with_double(domus_stack *stack, void *self, const void *payload)
 {
-    domt_number answer = *(const domt_number *)payload;
+    domt_read_number_of_key answer = *(const domt_read_number_of_key *)payload;
 
     answer.value *= 2;
     answer.about = domus_sender(stack);
@@ -65,14 +65,14 @@ static int on_ask_keep_it_open(domus_stack *stack, void *self, const void *paylo
 
 static int on_ask_forward_to_other(domus_stack *stack, void *self, const void *payload)
 {
-    domus_address to = ((const domt_number *)payload)->about;
+    domus_address to = ((const domt_read_number_of_key *)payload)->about;
     return to.house == domus_self(stack).house ? on_ask_reply_with_double(stack, self, payload)
                                                : domus_forward(stack, to);
 }
 
 static int stop_or_escalate_worker(domus_stack *stack, void *self, const void *payload)
 {
-    int error = -(int)((const domt_number *)payload)->value;
+    int error = -(int)((const domt_read_number_of_key *)payload)->value;
 
     return error != 0 ? domus_escalate(stack, error) : domus_stop(stack, domus_self(stack));
 }
@@ -81,16 +81,16 @@ static int on_number_check_order(domus_stack *stack, void *self, const void *pay
 {
     uint64_t *expected = self;
 
-    if (((const domt_number *)payload)->value != *expected)
+    if (((const domt_read_number_of_key *)payload)->value != *expected)
         atomic_fetch_add(&domt_disorder, 1);
-    *expected = ((const domt_number *)payload)->value + 1;
+    *expected = ((const domt_read_number_of_key *)payload)->value + 1;
     atomic_fetch_add(&domt_told, 1);
     return 0;
 }
 
 static int on_number_send_it_back(domus_stack *stack, void *self, const void *payload)
 {
-    domt_number number = *(const domt_number *)payload;
+    domt_read_number_of_key number = *(const domt_read_number_of_key *)payload;
 
     number.about = domus_self(stack);
     return domus_notice(stack, domus_sender(stack), &domt_number_type, &number);
@@ -110,7 +110,7 @@ static const domus_behaviour worker = {
 
 static int make_state_of_worker(const void *input, void *self)
 {
-    uint64_t value = ((const domt_number *)input)->value;
+    uint64_t value = ((const domt_read_number_of_key *)input)->value;
 
     if (value == 666)
         return -EILSEQ;
@@ -165,7 +165,7 @@ static void close_node_of_pair(uint32_t i, bool leaves)
     domt_clusters[i] = NULL;
 }
 
-void domt_pair_open(uint32_t threads_, const domus_cluster_options *options)
+void domt_pair_open_nodes(uint32_t threads_, const domus_cluster_options *options)
 {
     atomic_store(&domt_told, 0);
     atomic_store(&domt_disorder, 0);
@@ -178,10 +178,10 @@ void domt_pair_open(uint32_t threads_, const domus_cluster_options *options)
     open_node_of_pair(0);
     open_node_of_pair(1);
     ck_assert_int_eq(domus_outside_attach(domt_systems[0], NULL, &domt_user), 0);
-    domt_pair_wait_for_state(DOMUS_NODE_UP);
+    domt_pair_wait_for_state_of_b(DOMUS_NODE_UP);
 }
 
-void domt_pair_close(void)
+void domt_pair_close_nodes(void)
 {
     (void)domus_outside_detach(domt_user);
     if (domt_clusters[1] != NULL)
@@ -190,12 +190,12 @@ void domt_pair_close(void)
     domt_nats_server_stop(&domt_broker);
 }
 
-void domt_pair_end(bool leaves)
+void domt_pair_end_node_b(bool leaves)
 {
     close_node_of_pair(1, leaves);
 }
 
-void domt_pair_begin(void)
+void domt_pair_begin_node_b(void)
 {
     open_node_of_pair(1);
 }
@@ -214,7 +214,7 @@ domus_node_info domt_read_info_of_b(void)
     return found;
 }
 
-void domt_pair_wait_for_state(domus_node_state state)
+void domt_pair_wait_for_state_of_b(domus_node_state state)
 {
     for (int i = 0; i < 2000 && domt_read_info_of_b().state != state; i++)
         nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
@@ -241,13 +241,13 @@ static int store_address_of_worker(domus_stack *stack, void *self, const domus_a
 
 static int spawn_worker_from_node_a(domus_stack *stack, void *node)
 {
-    const domt_number input = {.value = 0};
+    const domt_read_number_of_key input = {.value = 0};
 
     return domus_cluster_spawn(stack, *(domus_node *)node, "worker", &domt_number_type, &input,
                                5 * DOMT_SECOND, store_address_of_worker);
 }
 
-domus_address domt_spawn_worker(void)
+domus_address domt_spawn_worker_on_b(void)
 {
     domus_node node = domt_read_id_of_b();
     domus_outside_message message;
@@ -260,10 +260,11 @@ domus_address domt_spawn_worker(void)
     return spawned;
 }
 
-static int ask_worker_and_wait(domus_address to, const domus_type *type, const domt_number *number,
-                               uint64_t timeout_ns, uint64_t *ret_value)
+static int ask_worker_and_wait(domus_address to, const domus_type *type,
+                               const domt_read_number_of_key *number, uint64_t timeout_ns,
+                               uint64_t *ret_value)
 {
-    domt_number answer = {.value = 0};
+    domt_read_number_of_key answer = {.value = 0};
     domus_outside_reply reply = {.buffer = &answer, .size = sizeof answer};
     int error = domus_outsider_ask(domt_user, to, type, number, timeout_ns, &reply);
 
@@ -272,15 +273,16 @@ static int ask_worker_and_wait(domus_address to, const domus_type *type, const d
     return error;
 }
 
-int domt_ask(domus_address to, const domus_type *type, uint64_t value, uint64_t timeout_ns,
-             uint64_t *ret_value)
+int domt_ask_from_node_a(domus_address to, const domus_type *type, uint64_t value,
+                         uint64_t timeout_ns, uint64_t *ret_value)
 {
-    return ask_worker_and_wait(to, type, &(domt_number){.value = value}, timeout_ns, ret_value);
+    return ask_worker_and_wait(to, type, &(domt_read_number_of_key){.value = value}, timeout_ns,
+                               ret_value);
 }
 
-int domt_ask_about(domus_address to, const domus_type *type, domus_address about,
-                   uint64_t *ret_value)
+int domt_ask_from_node_a_about(domus_address to, const domus_type *type, domus_address about,
+                               uint64_t *ret_value)
 {
-    return ask_worker_and_wait(to, type, &(domt_number){.value = 21, .about = about},
+    return ask_worker_and_wait(to, type, &(domt_read_number_of_key){.value = 21, .about = about},
                                5 * DOMT_SECOND, ret_value);
 }

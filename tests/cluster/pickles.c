@@ -109,7 +109,7 @@ static int64_t draw_integer_of_range(domt_filler *filler, int64_t least, int64_t
         return most;
     if (filler->borders == 2)
         return least > 0 ? least : 0;
-    uint64_t bits = domi_random_next(&filler->random);
+    uint64_t bits = domi_random_next_bits(&filler->random);
     uint64_t value = bits >> domi_random_below(&filler->random, 64);
     /* in a third of the cases: a power of two, or 1 less or 1 more */
     if (domi_random_below(&filler->random, 3) == 0)
@@ -130,7 +130,7 @@ static double draw_real_of_range(domt_filler *filler, double least, double most)
 {
     if (filler->borders < 3)
         return filler->borders == 0 ? least : filler->borders == 1 ? most : 0;
-    return (double)(int64_t)domi_random_next(&filler->random) / 4096.0;
+    return (double)(int64_t)domi_random_next_bits(&filler->random) / 4096.0;
 }
 
 static void draw_letters_into_text(domt_filler *filler, char *to, uint32_t size)
@@ -159,7 +159,7 @@ static domus_slice draw_slice(domt_filler *filler, uint32_t most)
     uint32_t size = draw_count_at_most(filler, most);
 
     for (uint32_t i = 0; i < size; i++)
-        bytes[i] = (char)domi_random_next(&filler->random);
+        bytes[i] = (char)domi_random_next_bits(&filler->random);
     ck_assert_int_eq(domus_slice_copy(bytes, size, &made), 0);
     return made;
 }
@@ -169,8 +169,8 @@ static domus_address draw_address(domt_filler *filler)
     domus_address made = {NULL, 0};
 
     if (filler->borders != 2) {
-        made.house = (struct domi_house *)(uintptr_t)domi_random_next(&filler->random);
-        made.lease = (uint32_t)domi_random_next(&filler->random) | 1;
+        made.house = (struct domi_house *)(uintptr_t)domi_random_next_bits(&filler->random);
+        made.lease = (uint32_t)domi_random_next_bits(&filler->random) | 1;
     }
     return made;
 }
@@ -190,7 +190,7 @@ static domus_endpoint draw_endpoint(domt_filler *filler)
     if (made.family != AF_UNIX)
         made.port = (uint16_t)draw_integer_of_range(filler, 0, 65535);
     for (uint32_t i = 0; i < made.size; i++)
-        made.bytes[i] = (unsigned char)domi_random_next(&filler->random);
+        made.bytes[i] = (unsigned char)domi_random_next_bits(&filler->random);
     return made;
 }
 
@@ -247,7 +247,7 @@ static void fill_numbers_of_all(domt_all *all, domt_filler *filler)
     }
 }
 
-void domt_all_fill(domt_all *all, uint64_t seed, int borders)
+void domt_all_fill_at_random(domt_all *all, uint64_t seed, int borders)
 {
     domt_filler filler = {.borders = borders};
 
@@ -351,7 +351,7 @@ static bool are_lists_of_all_same(const domt_all *one, const domt_all *other)
            memcmp(one->reals, other->reals, sizeof one->reals) == 0;
 }
 
-bool domt_all_same(const domt_all *one, const domt_all *other)
+bool domt_are_all_same(const domt_all *one, const domt_all *other)
 {
     return are_numbers_of_all_same(one, other) && are_lists_of_all_same(one, other) &&
            strcmp(one->text, other->text) == 0 && are_texts_same(one->owned, other->owned) &&
@@ -373,8 +373,8 @@ domus_picklers *domt_make_picklers(const domus_pickler *list)
     return picklers;
 }
 
-domus_slice domt_pickle(const domus_picklers *picklers, const domus_pickle_context *context,
-                        const domus_type *type, const void *payload)
+domus_slice domt_pickle_payload(const domus_picklers *picklers, const domus_pickle_context *context,
+                                const domus_type *type, const void *payload)
 {
     char error[DOMUS_PICKLE_ERROR_MAX] = "";
     domus_appender appender = {0};
@@ -386,7 +386,8 @@ domus_slice domt_pickle(const domus_picklers *picklers, const domus_pickle_conte
     return bytes;
 }
 
-domus_slice domt_pickled(const char *name, uint32_t version, const void *body, size_t size)
+domus_slice domt_make_pickled_message(const char *name, uint32_t version, const void *body,
+                                      size_t size)
 {
     unsigned char head[11] = {0x93, 0xcf};
     uint64_t hash = domus_pickle_hash(name);
@@ -403,8 +404,8 @@ domus_slice domt_pickled(const char *name, uint32_t version, const void *body, s
     return bytes;
 }
 
-int domt_unpickle(const domus_picklers *picklers, const domus_pickle_context *context,
-                  domus_slice bytes, void *payload, char *error, size_t error_size)
+int domt_unpickle_message(const domus_picklers *picklers, const domus_pickle_context *context,
+                          domus_slice bytes, void *payload, char *error, size_t error_size)
 {
     domus_pickled pickled;
     int result = domus_pickled_open(picklers, context, bytes, &pickled, error, error_size);
@@ -412,17 +413,18 @@ int domt_unpickle(const domus_picklers *picklers, const domus_pickle_context *co
     return result != 0 ? result : domus_unpickle(&pickled, context, payload, error, error_size);
 }
 
-void domt_expect_read_back(const domus_pickler *list, const void *body, size_t size)
+void domt_expect_payload_is_read_back(const domus_pickler *list, const void *body, size_t size)
 {
     domus_picklers *picklers = domt_make_picklers(list);
     const char *name = list->name != NULL ? list->name : list->type->name;
-    domus_slice bytes = domt_pickled(name, list->version, body, size);
+    domus_slice bytes = domt_make_pickled_message(name, list->version, body, size);
     char error[DOMUS_PICKLE_ERROR_MAX] = "";
     void *payload = malloc((size_t)list->type->size + 1);
 
-    int result = domt_unpickle(picklers, &domt_addresses, bytes, payload, error, sizeof error);
+    int result =
+        domt_unpickle_message(picklers, &domt_addresses, bytes, payload, error, sizeof error);
     ck_assert_msg(result == 0, "%d: %s", result, error);
-    domus_slice again = domt_pickle(picklers, &domt_addresses, list->type, payload);
+    domus_slice again = domt_pickle_payload(picklers, &domt_addresses, list->type, payload);
     ck_assert(domus_slice_equals(again, domus_slice_data(bytes), bytes.size));
     if (list->type->release != NULL)
         list->type->release(payload);
@@ -432,17 +434,18 @@ void domt_expect_read_back(const domus_pickler *list, const void *body, size_t s
     domus_picklers_free(picklers);
 }
 
-void domt_expect_refused(const domus_pickler *list, const void *body, size_t size, int error,
-                         const char *text)
+void domt_expect_payload_is_refused(const domus_pickler *list, const void *body, size_t size,
+                                    int error, const char *text)
 {
     domus_picklers *picklers = domt_make_picklers(list);
     const char *name = list->name != NULL ? list->name : list->type->name;
-    domus_slice bytes = domt_pickled(name, list->version, body, size);
+    domus_slice bytes = domt_make_pickled_message(name, list->version, body, size);
     char told[DOMUS_PICKLE_ERROR_MAX] = "";
     unsigned char *payload = malloc((size_t)list->type->size + 1);
 
     memset(payload, 0xa5, list->type->size);
-    int result = domt_unpickle(picklers, &domt_addresses, bytes, payload, told, sizeof told);
+    int result =
+        domt_unpickle_message(picklers, &domt_addresses, bytes, payload, told, sizeof told);
     ck_assert_msg(result == error && strcmp(told, text) == 0, "%d: %s\nnot %d: %s", result, told,
                   error, text);
     for (uint32_t i = 0; i < list->type->size; i++)

@@ -74,29 +74,30 @@ extern const domus_pickle_context domt_addresses;
 
 /* Fill a struct with random members. `borders` 0: all members are least, 1: greatest, 2: empty, 3:
  * any. */
-void domt_all_fill(domt_all *all, uint64_t seed, int borders);
-bool domt_all_same(const domt_all *one, const domt_all *other);
+void domt_all_fill_at_random(domt_all *all, uint64_t seed, int borders);
+bool domt_are_all_same(const domt_all *one, const domt_all *other);
 void domt_all_free(domt_all *all);
 
 /* Make picklers from a list of types, and check that this succeeds. */
 domus_picklers *domt_make_picklers(const domus_pickler *list);
 
 /* Pickle a payload, and check that this succeeds. Returns the bytes. */
-domus_slice domt_pickle(const domus_picklers *picklers, const domus_pickle_context *context,
-                        const domus_type *type, const void *payload);
+domus_slice domt_pickle_payload(const domus_picklers *picklers, const domus_pickle_context *context,
+                                const domus_type *type, const void *payload);
 
 /* Make a message of a type with this name, whose payload has these bytes. */
-domus_slice domt_pickled(const char *name, uint32_t version, const void *body, size_t size);
+domus_slice domt_make_pickled_message(const char *name, uint32_t version, const void *body,
+                                      size_t size);
 
 /* Unpickle a message. Returns the result of domus_pickled_open() or domus_unpickle(). */
-int domt_unpickle(const domus_picklers *picklers, const domus_pickle_context *context,
-                  domus_slice bytes, void *payload, char *error, size_t error_size);
+int domt_unpickle_message(const domus_picklers *picklers, const domus_pickle_context *context,
+                          domus_slice bytes, void *payload, char *error, size_t error_size);
 
 /* Check that the first pickler of `list` reads this payload, and writes the same bytes for it. */
-void domt_expect_read_back(const domus_pickler *list, const void *body, size_t size);
+void domt_expect_payload_is_read_back(const domus_pickler *list, const void *body, size_t size);
 
 /* Check that the first pickler of `list` refuses this payload with `error` and `text`. */
-void domt_expect_refused(const domus_pickler *list, const void *body, size_t size, int error,
-                         const char *text);
+void domt_expect_payload_is_refused(const domus_pickler *list, const void *body, size_t size,
+                                    int error, const char *text);
 
 #endif

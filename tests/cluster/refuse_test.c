@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define REFUSED(body, error, text)                                                                 \
-    domt_expect_refused(domt_all_picklers, body, sizeof(body) - 1, error, "all" text)
+    domt_expect_payload_is_refused(domt_all_picklers, body, sizeof(body) - 1, error, "all" text)
 #define READ(body) expect_body_is_read(body, sizeof(body) - 1)
 
 /* Check that the payload is read. When it is written again it has all fields, so its bytes are
@@ -17,11 +17,11 @@
 static void expect_body_is_read(const char *body, size_t size)
 {
     domus_picklers *picklers = domt_make_picklers(domt_all_picklers);
-    domus_slice bytes = domt_pickled("all", 3, body, size);
+    domus_slice bytes = domt_make_pickled_message("all", 3, body, size);
     char error[DOMUS_PICKLE_ERROR_MAX] = "";
     domt_all all;
 
-    int result = domt_unpickle(picklers, &domt_addresses, bytes, &all, error, sizeof error);
+    int result = domt_unpickle_message(picklers, &domt_addresses, bytes, &all, error, sizeof error);
     ck_assert_msg(result == 0, "%d: %s", result, error);
     domt_all_free(&all);
     domus_slice_free(bytes);
@@ -215,20 +215,21 @@ DOMT_TEST(memory_of_a_message_is_bounded)
                                "b\xa1"
                                "c";
     domus_picklers *picklers = domt_make_picklers(domt_all_picklers);
-    domus_slice bytes = domt_pickled("all", 3, body, sizeof body - 1);
+    domus_slice bytes = domt_make_pickled_message("all", 3, body, sizeof body - 1);
     /* enough memory for three pointers and two texts, the last of them "mine" */
     domus_pickle_context context = {.memory_max = 3 * sizeof(char *) + 6 + 5};
     char error[DOMUS_PICKLE_ERROR_MAX];
     domt_all all;
 
-    ck_assert_int_eq(domt_unpickle(picklers, &context, bytes, &all, error, sizeof error), 0);
+    ck_assert_int_eq(domt_unpickle_message(picklers, &context, bytes, &all, error, sizeof error),
+                     0);
     domt_all_free(&all);
     context.memory_max--;
-    ck_assert_int_eq(domt_unpickle(picklers, &context, bytes, &all, error, sizeof error),
+    ck_assert_int_eq(domt_unpickle_message(picklers, &context, bytes, &all, error, sizeof error),
                      -EMSGSIZE);
     ck_assert_str_eq(error, "all.owned: needs 5 bytes of memory, and the message may take 4 more");
     context.memory_max = 3 * sizeof(char *) + 3;
-    ck_assert_int_eq(domt_unpickle(picklers, &context, bytes, &all, error, sizeof error),
+    ck_assert_int_eq(domt_unpickle_message(picklers, &context, bytes, &all, error, sizeof error),
                      -EMSGSIZE);
     ck_assert_str_eq(error,
                      "all.texts[1]: needs 2 bytes of memory, and the message may take 1 more");
@@ -245,16 +246,17 @@ DOMT_TEST(bytes_of_a_message_are_bounded)
     domt_all all;
     domt_all read;
 
-    domt_all_fill(&all, 1, 3);
-    domus_slice bytes = domt_pickle(picklers, &context, &domt_all_type, &all);
+    domt_all_fill_at_random(&all, 1, 3);
+    domus_slice bytes = domt_pickle_payload(picklers, &context, &domt_all_type, &all);
     context.bytes_max = bytes.size;
-    ck_assert_int_eq(domt_unpickle(picklers, &context, bytes, &read, error, sizeof error), 0);
+    ck_assert_int_eq(domt_unpickle_message(picklers, &context, bytes, &read, error, sizeof error),
+                     0);
     domt_all_free(&read);
     ck_assert_int_eq(
         domus_pickle(picklers, &context, &domt_all_type, &all, &appender, error, sizeof error), 0);
     ck_assert_uint_eq(appender.size, bytes.size);
     context.bytes_max--;
-    ck_assert_int_eq(domt_unpickle(picklers, &context, bytes, &read, error, sizeof error),
+    ck_assert_int_eq(domt_unpickle_message(picklers, &context, bytes, &read, error, sizeof error),
                      -EMSGSIZE);
     ck_assert(strncmp(error, "message: has ", 13) == 0);
     ck_assert_int_eq(
@@ -280,8 +282,8 @@ DOMT_TEST(buffer_that_is_too_small_is_refused_at_each_size)
     size_t size = 0;
     domt_all all;
 
-    domt_all_fill(&all, 2, 2);
-    domus_slice bytes = domt_pickle(picklers, NULL, &domt_all_type, &all);
+    domt_all_fill_at_random(&all, 2, 2);
+    domus_slice bytes = domt_pickle_payload(picklers, NULL, &domt_all_type, &all);
     ck_assert_uint_lt(bytes.size, sizeof buffer);
     for (size_t room = 0; room < bytes.size; room++) {
         char *exact = malloc(room + 1);
@@ -328,7 +330,7 @@ static void expect_all_is_not_written(const domt_all *all, int error, const char
 #define UNWRITTEN(change, error, text)                                                             \
     do {                                                                                           \
         domt_all all;                                                                              \
-        domt_all_fill(&all, 3, 2);                                                                 \
+        domt_all_fill_at_random(&all, 3, 2);                                                       \
         domt_part parts[2] = {{.id = 1}, {.id = 2}};                                               \
         all.parts = parts;                                                                         \
         all.part_count = 2;                                                                        \
@@ -377,14 +379,14 @@ DOMT_TEST(errors_of_the_callbacks_are_those_of_the_message)
     domus_picklers *picklers = domt_make_picklers(domt_all_picklers);
     domus_pickle_context context = {.write_address = refuse_to_write_address,
                                     .read_address = refuse_to_read_address};
-    domus_slice bytes = domt_pickled("all", 3, "\x81\x11\xd4\x01\x07", 5);
+    domus_slice bytes = domt_make_pickled_message("all", 3, "\x81\x11\xd4\x01\x07", 5);
     char error[DOMUS_PICKLE_ERROR_MAX];
     domus_appender appender = {0};
     domt_all all;
     int result = 0;
 
     context.context = &result;
-    domt_all_fill(&all, 3, 2);
+    domt_all_fill_at_random(&all, 3, 2);
     all.address.lease = 7;
     for (int i = 0; i < 3; i++) {
         result = results[i][0];
@@ -394,9 +396,11 @@ DOMT_TEST(errors_of_the_callbacks_are_those_of_the_message)
         ck_assert_str_eq(error, "all.address: the address cannot be written");
     }
     result = -ESTALE;
-    ck_assert_int_eq(domt_unpickle(picklers, &context, bytes, &all, error, sizeof error), -ESTALE);
+    ck_assert_int_eq(domt_unpickle_message(picklers, &context, bytes, &all, error, sizeof error),
+                     -ESTALE);
     ck_assert_str_eq(error, "all.address: the address cannot be read");
-    ck_assert_int_eq(domt_unpickle(picklers, NULL, bytes, &all, error, sizeof error), -EOPNOTSUPP);
+    ck_assert_int_eq(domt_unpickle_message(picklers, NULL, bytes, &all, error, sizeof error),
+                     -EOPNOTSUPP);
     ck_assert_str_eq(error, "all.address: addresses cannot travel here");
     domus_append_drop(&appender);
     domus_slice_free(bytes);

@@ -38,14 +38,14 @@ static void check_round_trip(const domus_picklers *picklers, uint64_t seed, int 
     domt_all read;
 
     context.share_min = seed % 2 == 0 ? 1 : 0;
-    domt_all_fill(&all, seed, borders);
-    domus_slice bytes = domt_pickle(picklers, &context, &domt_all_type, &all);
-    int result = domt_unpickle(picklers, &context, bytes, &read, error, sizeof error);
+    domt_all_fill_at_random(&all, seed, borders);
+    domus_slice bytes = domt_pickle_payload(picklers, &context, &domt_all_type, &all);
+    int result = domt_unpickle_message(picklers, &context, bytes, &read, error, sizeof error);
     ck_assert_msg(result == 0, "seed %llu, borders %d: %s", (unsigned long long)seed, borders,
                   error);
-    ck_assert_msg(domt_all_same(&all, &read), "seed %llu, borders %d", (unsigned long long)seed,
+    ck_assert_msg(domt_are_all_same(&all, &read), "seed %llu, borders %d", (unsigned long long)seed,
                   borders);
-    domus_slice again = domt_pickle(picklers, &context, &domt_all_type, &read);
+    domus_slice again = domt_pickle_payload(picklers, &context, &domt_all_type, &read);
     ck_assert(domus_slice_equals(again, domus_slice_data(bytes), bytes.size));
     check_msgpack_packs_same_bytes(bytes);
     domus_slice_free(bytes);
@@ -122,7 +122,7 @@ DOMT_TEST(pickled_bytes_are_as_documented)
     size_t end = 0;
 
     ck_assert_int_eq(domus_slice_copy("\0\xff", 2, &value.raw), 0);
-    domus_slice bytes = domt_pickle(picklers, NULL, &plain_type, &value);
+    domus_slice bytes = domt_pickle_payload(picklers, NULL, &plain_type, &value);
     msgpack_unpacked_init(&unpacked);
     ck_assert_int_eq(msgpack_unpack_next(&unpacked, domus_slice_data(bytes), bytes.size, &end),
                      MSGPACK_UNPACK_SUCCESS);
@@ -148,11 +148,11 @@ DOMT_TEST(other_msgpack_forms_of_a_value_are_read)
                                "\x00\x05\xd0\x02\xd3\xff\xff\xff\xff\x80\x00\x00\x00\x03\xc2"
                                "\xce\x00\x00\x00\x04\xdb\x00\x00\x00\x01z\x05\xdd\x00\x00\x00\x02"
                                "\xd1\x00\x07\xd2\x00\x00\x00\xff";
-    domus_slice bytes = domt_pickled("shop.plain", 7, body, sizeof body - 1);
+    domus_slice bytes = domt_make_pickled_message("shop.plain", 7, body, sizeof body - 1);
     char error[DOMUS_PICKLE_ERROR_MAX] = "";
     domt_plain value;
 
-    int result = domt_unpickle(picklers, NULL, bytes, &value, error, sizeof error);
+    int result = domt_unpickle_message(picklers, NULL, bytes, &value, error, sizeof error);
     ck_assert_msg(result == 0, "%s", error);
     ck_assert_uint_eq(value.id, 5);
     ck_assert_int_eq(value.delta, INT32_MIN);
@@ -184,11 +184,11 @@ DOMT_TEST(long_slice_shares_the_page_and_a_short_one_does_not)
     all.colors[0] = all.colors[1] = DOMT_RED;
     ck_assert_int_eq(domus_slice_copy(zeros, 1024, &all.slice), 0);
     ck_assert_int_eq(domus_slice_copy(zeros, 1023, &all.part.bytes), 0);
-    domus_slice bytes = domt_pickle(picklers, NULL, &domt_all_type, &all);
-    ck_assert_int_eq(domt_unpickle(picklers, NULL, bytes, &read, error, sizeof error), 0);
+    domus_slice bytes = domt_pickle_payload(picklers, NULL, &domt_all_type, &all);
+    ck_assert_int_eq(domt_unpickle_message(picklers, NULL, bytes, &read, error, sizeof error), 0);
     ck_assert_ptr_eq(read.slice.page, bytes.page);
     ck_assert_ptr_ne(read.part.bytes.page, bytes.page);
-    ck_assert(domt_all_same(&all, &read));
+    ck_assert(domt_are_all_same(&all, &read));
     domus_slice_free(bytes); /* the read slice keeps the page that it shares with the message */
     ck_assert(domus_slice_equals(read.slice, zeros, 1024));
     domt_all_free(&all);
@@ -217,7 +217,7 @@ DOMT_TEST(message_in_the_midst_of_a_page_is_read)
     domus_slice one = page;
     one.size = (page.size - 6) / 2;
     one.offset += 6 + one.size;
-    ck_assert_int_eq(domt_unpickle(picklers, &context, one, &read, error, sizeof error), 0);
+    ck_assert_int_eq(domt_unpickle_message(picklers, &context, one, &read, error, sizeof error), 0);
     ck_assert_str_eq(read.who, "bo");
     ck_assert_ptr_eq(read.raw.page, page.page);
     ck_assert(domus_slice_equals(read.raw, "raw", 3));
@@ -238,12 +238,12 @@ DOMT_TEST(each_failure_of_memory_is_returned_and_nothing_is_left)
     domt_all read;
 
     context.share_min = UINT32_MAX;
-    domt_all_fill(&all, 5, 1);
-    domus_slice bytes = domt_pickle(picklers, &domt_addresses, &domt_all_type, &all);
+    domt_all_fill_at_random(&all, 5, 1);
+    domus_slice bytes = domt_pickle_payload(picklers, &domt_addresses, &domt_all_type, &all);
     for (int64_t i = 0, result = -1; result != 0; i++) {
-        domi_memory_fail_after(i, 0);
-        result = domt_unpickle(picklers, &context, bytes, &read, error, sizeof error);
-        domi_memory_fail_after(-1, 0);
+        domi_memory_fail_allocation_after(i, 0);
+        result = domt_unpickle_message(picklers, &context, bytes, &read, error, sizeof error);
+        domi_memory_fail_allocation_after(-1, 0);
         ck_assert(result == 0 || result == -ENOMEM);
         ck_assert(result == 0 || strstr(error, ": no memory") != NULL);
         failures += result != 0;
@@ -253,10 +253,10 @@ DOMT_TEST(each_failure_of_memory_is_returned_and_nothing_is_left)
     domt_all_free(&read);
     for (int64_t i = 0, result = -1; result != 0; i++) {
         domus_appender appender = {0};
-        domi_memory_fail_after(i, 0);
+        domi_memory_fail_allocation_after(i, 0);
         result = domus_pickle(picklers, &domt_addresses, &domt_all_type, &all, &appender, error,
                               sizeof error);
-        domi_memory_fail_after(-1, 0);
+        domi_memory_fail_allocation_after(-1, 0);
         ck_assert(result == 0 || (result == -ENOMEM && appender.error == -ENOMEM));
         domus_append_drop(&appender);
     }
@@ -301,12 +301,12 @@ static void expect_read_exceeds_memory(const char *mark, uint32_t size, const ch
     for (int i = 0; i < 4; i++)
         body[3 + i] = (char)(size >> (24 - 8 * i));
     memset(body + 7, 1, size);
-    domus_slice bytes = domt_pickled("heap", 1, body, size + 7u);
+    domus_slice bytes = domt_make_pickled_message("heap", 1, body, size + 7u);
     free(body);
     ck_assert_int_eq(getrlimit(RLIMIT_AS, &before), 0);
     struct rlimit little = {1 << 20, before.rlim_max};
     ck_assert_int_eq(setrlimit(RLIMIT_AS, &little), 0);
-    int result = domt_unpickle(picklers, &context, bytes, &value, error, sizeof error);
+    int result = domt_unpickle_message(picklers, &context, bytes, &value, error, sizeof error);
     ck_assert_int_eq(setrlimit(RLIMIT_AS, &before), 0);
     ck_assert_int_eq(result, -ENOMEM);
     ck_assert_str_eq(error, expected);

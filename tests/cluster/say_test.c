@@ -164,7 +164,7 @@ static void set_up_nodes_and_server(uint32_t nodes, bool has_server)
         ck_assert_int_eq(domus_testkit_cluster_add_node(world.sim, NULL, &world.numbers[node]), 0);
         open_cluster_of_node(node, 100 * (1 + node));
     }
-    domt_pass(world.sim, 3 * DOMT_SECOND);
+    domt_pass_time(world.sim, 3 * DOMT_SECOND);
 }
 
 static void free_sim_and_clusters(void)
@@ -186,7 +186,8 @@ static void send_heartbeat_of_made_up_node(uint64_t id, const char *name, uint64
     unsigned char bytes[DOMI_HEARTBEAT_MAX];
 
     snprintf(beat.name, sizeof beat.name, "%s", name);
-    domt_publish_bytes(&world.gossip, "dm.sim.b", bytes, domi_heartbeat_write(&beat, heard, bytes));
+    domt_member_publish_bytes(&world.gossip, "dm.sim.b", bytes,
+                              domi_heartbeat_write(&beat, heard, bytes));
 }
 
 /* --- tests -------------------------------------------------------------------------------------
@@ -201,16 +202,16 @@ DOMT_TEST(each_change_of_a_node_has_a_log_line)
     ck_assert_int_eq(domus_testkit_cluster_cut(world.sim, world.numbers[B], DOMUS_EVERY,
                                                DOMUS_BOTH_WAYS, DOMUS_CUT_LOSES),
                      0);
-    domt_pass(world.sim, 2 * DOMT_SECOND);
+    domt_pass_time(world.sim, 2 * DOMT_SECOND);
     expect_one_log_line(DOMUS_LOG_WARNING, "cluster sim: node b is down: for 0.6 s it was silent");
     ck_assert_int_eq(
         domus_testkit_cluster_heal(world.sim, world.numbers[B], DOMUS_EVERY, DOMUS_BOTH_WAYS), 0);
-    domt_pass(world.sim, 5 * DOMT_SECOND);
+    domt_pass_time(world.sim, 5 * DOMT_SECOND);
     expect_one_log_line(DOMUS_LOG_INFO, "cluster sim: node b is up again, after ");
     double seconds = seconds_behind_text_in_log("node b is up again, after ");
     ck_assert_msg(seconds > 1.3 && seconds < 4, "%f", seconds);
     domus_cluster_leave(world.clusters[B]);
-    domt_pass(world.sim, DOMT_SECOND);
+    domt_pass_time(world.sim, DOMT_SECOND);
     expect_one_log_line(DOMUS_LOG_INFO, "cluster sim: node b has left");
     ck_assert_uint_eq(world.count, 5);
     free_sim_and_clusters();
@@ -223,7 +224,7 @@ DOMT_TEST(node_that_begins_anew_has_ended_and_is_up)
     domus_cluster_close(world.clusters[B]);
     ck_assert_int_eq(domus_testkit_cluster_start(world.sim, world.numbers[B]), 0);
     open_cluster_of_node(B, 300);
-    domt_pass(world.sim, 2 * DOMT_SECOND);
+    domt_pass_time(world.sim, 2 * DOMT_SECOND);
     expect_one_log_line(DOMUS_LOG_INFO, "node b has ended: its program has begun anew");
     ck_assert_uint_eq(count_log_lines("node b is up"), 2);
     ck_assert_uint_eq(world.count, 4);
@@ -236,19 +237,19 @@ DOMT_TEST(node_says_that_it_is_alone_and_that_it_is_back)
     set_up_nodes_and_server(2, true);
     for (uint32_t i = 1; i <= 2; i++) {
         ck_assert_int_eq(domus_testkit_cluster_stop_server(world.sim, 0), 0);
-        domt_pass(world.sim, 5 * DOMT_SECOND);
+        domt_pass_time(world.sim, 5 * DOMT_SECOND);
         ck_assert_uint_eq(
             count_log_lines("node a has lost its servers: it goes on for its own actors"), i);
         ck_assert_uint_eq(count_log_lines("server again"), i - 1);
         ck_assert_int_eq(domus_testkit_cluster_start_server(world.sim, 0), 0);
-        domt_pass(world.sim, 5 * DOMT_SECOND);
+        domt_pass_time(world.sim, 5 * DOMT_SECOND);
         ck_assert_uint_eq(count_log_lines("node a has a server again, after "), i);
         double seconds = seconds_behind_text_in_log("node a has a server again, after ");
         ck_assert_msg(seconds > 4.8 && seconds < 8, "%f", seconds);
     }
     ck_assert_uint_eq(world.count, 6);
     ck_assert_int_eq(domus_testkit_cluster_crash(world.sim, world.numbers[B], false), 0);
-    domt_pass(world.sim, DOMT_SECOND);
+    domt_pass_time(world.sim, DOMT_SECOND);
     expect_one_log_line(DOMUS_LOG_WARNING, "node b is down");
     free_sim_and_clusters();
 }
@@ -257,10 +258,10 @@ DOMT_TEST(node_that_finds_no_server_says_so_once)
 {
     set_up_nodes_and_server(1, false);
     expect_one_log_line(DOMUS_LOG_WARNING, "node a finds no server: it goes on for its own actors");
-    domt_pass(world.sim, 5 * DOMT_SECOND);
+    domt_pass_time(world.sim, 5 * DOMT_SECOND);
     ck_assert_uint_eq(world.count, 1);
     ck_assert_int_eq(domus_testkit_cluster_start_server(world.sim, 0), 0);
-    domt_pass(world.sim, 5 * DOMT_SECOND);
+    domt_pass_time(world.sim, 5 * DOMT_SECOND);
     expect_one_log_line(DOMUS_LOG_INFO, "node a has a server");
     ck_assert_uint_eq(world.count, 2);
     free_sim_and_clusters();
@@ -282,17 +283,17 @@ static const char *server_shown_by_node_a(void)
 DOMT_TEST(another_node_of_the_same_name_is_logged)
 {
     set_up_nodes_and_server(1, true);
-    domt_member_add(world.sim, NULL, &world.gossip);
-    domt_pass(world.sim, DOMT_SECOND);
+    domt_member_add_with_client(world.sim, NULL, &world.gossip);
+    domt_pass_time(world.sim, DOMT_SECOND);
     for (uint32_t i = 0; i < 10; i++) {
         send_heartbeat_of_made_up_node(77, "a", 1);
-        domt_pass(world.sim, 100 * DOMT_MS);
+        domt_pass_time(world.sim, 100 * DOMT_MS);
     }
     expect_one_log_line(DOMUS_LOG_WARNING, "another node has the name of this one, a");
     ck_assert_str_eq(server_shown_by_node_a(), "connected");
     for (uint32_t i = 0; i < 10; i++) {
         send_heartbeat_of_made_up_node(78, "a", UINT64_MAX);
-        domt_pass(world.sim, 100 * DOMT_MS);
+        domt_pass_time(world.sim, 100 * DOMT_MS);
     }
     expect_one_log_line(DOMUS_LOG_WARNING, "another program has begun later as node a");
     ck_assert_str_eq(server_shown_by_node_a(), "replaced");
@@ -321,23 +322,23 @@ DOMT_TEST(nodes_that_come_and_go_cannot_fill_the_log)
     char name[32];
 
     set_up_nodes_and_server(1, true);
-    domt_member_add(world.sim, NULL, &world.gossip);
-    domt_pass(world.sim, 30 * DOMT_SECOND);
+    domt_member_add_with_client(world.sim, NULL, &world.gossip);
+    domt_pass_time(world.sim, 30 * DOMT_SECOND);
     /* each invented node is up for a moment, and down after 0.6 s */
     for (uint32_t round = 0; round < 5; round++) {
         for (uint32_t i = 0; i < 60; i++) {
             snprintf(name, sizeof name, "x%u", i);
             send_heartbeat_of_made_up_node(1000 + i, name, 1);
         }
-        domt_pass(world.sim, DOMT_SECOND);
+        domt_pass_time(world.sim, DOMT_SECOND);
     }
     ck_assert_uint_ge(world.count, 30);
     ck_assert_uint_le(world.count, 2 + 32 + 1 + 6);
     expect_one_log_line(DOMUS_LOG_WARNING, "nodes change too fast for the log");
     uint32_t before = world.count;
-    domt_pass(world.sim, 10 * DOMT_SECOND);
+    domt_pass_time(world.sim, 10 * DOMT_SECOND);
     ck_assert_uint_le(world.count - before, 11);
-    domt_pass(world.sim, 30 * DOMT_SECOND);
+    domt_pass_time(world.sim, 30 * DOMT_SECOND);
     check_last_lines_say_down(60);
     free_sim_and_clusters();
 }
@@ -349,7 +350,7 @@ DOMT_TEST(type_without_a_pickler_is_logged_once)
     set_up_nodes_and_server(2, true);
     ck_assert_int_eq(domus_outside_spawn(system_of(A), &user, NULL, &address), 0);
     ck_assert_int_eq(domus_outside_notice(system_of(A), address, &order_type, NULL), 0);
-    domt_pass(world.sim, DOMT_SECOND);
+    domt_pass_time(world.sim, DOMT_SECOND);
     expect_one_log_line(DOMUS_LOG_WARNING,
                         "a message of type secret could not leave for another node: it "
                         "has no pickler, ENOENT");

@@ -156,13 +156,13 @@ static void talk_to_worker_of_node(domus_stack *stack, talker *self, uint32_t no
             of->is_wanted = domus_notice(stack, domus_self(stack), &want_type, &node) == 0;
         return;
     }
-    for (uint64_t i = domt_draw(4); i > 0; i--) {
+    for (uint64_t i = domt_random_below(4); i > 0; i--) {
         pair *to = &model.pairs[of->pair];
         const domt_word what = {of->pair, to->sent};
         if (domus_notice(stack, of->worker, &domt_notice_type, &what) == 0)
             to->sent++;
     }
-    if (domt_draw(2) == 0 && model.asks_used < ASKS_MAX) {
+    if (domt_random_below(2) == 0 && model.asks_used < ASKS_MAX) {
         const domt_word what = {node, model.asks_used};
         if (domus_notice(stack, domus_self(stack), &ask_one_type, &what) == 0)
             model.asks_used++;
@@ -215,8 +215,9 @@ static void start_node_with_talker(uint32_t i)
 {
     const talker state = {.node = i};
 
-    domt_nodes_open(i, (domus_cluster_options){.picklers = domt_word_picklers, .exports = exports});
-    domt_nodes_spawn(i, &talking, &state);
+    domt_nodes_open_cluster(
+        i, (domus_cluster_options){.picklers = domt_word_picklers, .exports = exports});
+    domt_nodes_spawn_actor(i, &talking, &state);
 }
 
 static void add_counts_of_cluster(domus_cluster_counts *sum, const domus_cluster *cluster)
@@ -234,13 +235,13 @@ static void set_up_model_and_nodes(uint64_t seed)
 {
     memset(&model, 0, sizeof model);
     model.talks = true;
-    domt_nodes_begin(seed, 1 + (uint32_t)(seed % 3), true, start_node_with_talker);
+    domt_nodes_begin_three_nodes(seed, 1 + (uint32_t)(seed % 3), true, start_node_with_talker);
 }
 
 static void record_counts_and_crash_node(uint32_t i)
 {
     add_counts_of_cluster(&model.gone, domt_nodes.clusters[i]);
-    domt_nodes_crash(i);
+    domt_nodes_crash_and_restart(i);
 }
 
 /* --- what has to hold --------------------------------------------------------------------------
@@ -279,33 +280,33 @@ static int run_seed_of_notices_and_asks(uint64_t seed, void *context)
     bool crashes = seed % 4 == 3;
 
     set_up_model_and_nodes(seed);
-    domt_nodes_advance(SECOND);
+    domt_nodes_advance_time(SECOND);
     for (uint32_t round = 0; round < 4; round++) {
-        for (uint64_t i = 1 + domt_draw(2); i > 0; i--)
+        for (uint64_t i = 1 + domt_random_below(2); i > 0; i--)
             domt_nodes_draw_fault();
-        domt_nodes_advance(domt_draw(1500 * MS));
-        if (domt_draw(2) == 0)
+        domt_nodes_advance_time(domt_random_below(1500 * MS));
+        if (domt_random_below(2) == 0)
             domt_nodes_heal_faults();
-        if (crashes && domt_draw(2) == 0) {
+        if (crashes && domt_random_below(2) == 0) {
             domt_nodes_heal_faults();
-            record_counts_and_crash_node((uint32_t)domt_draw(NODES));
+            record_counts_and_crash_node((uint32_t)domt_random_below(NODES));
         }
-        domt_nodes_advance(domt_draw(SECOND));
+        domt_nodes_advance_time(domt_random_below(SECOND));
     }
     model.talks = false;
     domt_nodes_heal_faults();
-    domt_nodes_advance(PATIENCE);
+    domt_nodes_advance_time(PATIENCE);
     check_sums_of_messages(seed, crashes);
-    domt_nodes_end();
+    domt_nodes_free_all();
     return 0;
 }
 
 DOMT_TEST(without_faults_all_notices_and_asks_arrive)
 {
     set_up_model_and_nodes(1);
-    domt_nodes_advance(3 * SECOND);
+    domt_nodes_advance_time(3 * SECOND);
     model.talks = false;
-    domt_nodes_advance(SECOND);
+    domt_nodes_advance_time(SECOND);
     check_sums_of_messages(1, false);
     uint64_t taken = 0;
     for (uint32_t i = 0; i < model.pairs_used; i++) {
@@ -318,7 +319,7 @@ DOMT_TEST(without_faults_all_notices_and_asks_arrive)
         ck_assert_uint_eq(model.asks[i].handled, 1);
     }
     ck_assert_uint_ge(model.asks_used, 300);
-    domt_nodes_end();
+    domt_nodes_free_all();
 }
 
 DOMT_TEST(faults_lose_no_notice_or_ask_in_silence)

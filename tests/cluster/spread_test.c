@@ -198,12 +198,12 @@ static void send_messages_to_key(domus_stack *stack, talker *self, uint32_t key)
     char name[3];
 
     write_name_of_key(key, name);
-    for (uint64_t i = domt_draw(4); i > 0; i--) {
+    for (uint64_t i = domt_random_below(4); i > 0; i--) {
         const domt_word what = {self->pairs[key], to->sent};
         if (domus_grain_notice(stack, self->accounts, name, &domt_notice_type, &what) == 0)
             to->sent++;
     }
-    if (domt_draw(2) == 0 && model.asks_used < ASKS_MAX) {
+    if (domt_random_below(2) == 0 && model.asks_used < ASKS_MAX) {
         const domt_word what = {key, model.asks_used};
         if (domus_notice(stack, domus_self(stack), &ask_one_type, &what) == 0)
             model.asks_used++;
@@ -215,8 +215,8 @@ static int on_tick_talk_to_random_keys(domus_stack *stack, void *self_, const vo
     talker *self = self_;
 
     if (model.talks && model.mute != self->node + 1) {
-        send_messages_to_key(stack, self, (uint32_t)domt_draw(KEYS));
-        send_messages_to_key(stack, self, (uint32_t)domt_draw(KEYS));
+        send_messages_to_key(stack, self, (uint32_t)domt_random_below(KEYS));
+        send_messages_to_key(stack, self, (uint32_t)domt_random_below(KEYS));
     }
     return 0;
 }
@@ -250,8 +250,9 @@ static void start_node_with_talker(uint32_t i)
     const talker state = {.node = i};
 
     make_kinds_of_node(i);
-    domt_nodes_open(i, (domus_cluster_options){.picklers = domt_word_picklers, .grains = kinds[i]});
-    domt_nodes_spawn(i, &talking, &state);
+    domt_nodes_open_cluster(
+        i, (domus_cluster_options){.picklers = domt_word_picklers, .grains = kinds[i]});
+    domt_nodes_spawn_actor(i, &talking, &state);
 }
 
 /* Returns the number of messages that a node has reported as lost, refused or dropped. */
@@ -261,8 +262,8 @@ static uint64_t count_losses_reported_by_node(uint32_t i)
     uint64_t told = counts.lost + counts.refused + counts.dropped;
     domus_profile profile;
 
-    for (uint32_t thread = 0; domus_system_profile(domt_nodes_system(i), thread, &profile) == 0;
-         thread++)
+    for (uint32_t thread = 0;
+         domus_system_profile(domt_nodes_system_of_node(i), thread, &profile) == 0; thread++)
         told += profile.dead_letters;
     return told;
 }
@@ -271,17 +272,17 @@ static void set_up_model_and_nodes(uint64_t seed)
 {
     memset(&model, 0, sizeof model);
     model.talks = true;
-    domt_nodes_begin(seed, 1 + (uint32_t)(seed % 3), true, start_node_with_talker);
+    domt_nodes_begin_three_nodes(seed, 1 + (uint32_t)(seed % 3), true, start_node_with_talker);
 }
 
 static void crash_and_restart_node(uint32_t i, bool in_order)
 {
     if (in_order) {
         domus_cluster_leave(domt_nodes.clusters[i]);
-        domt_nodes_advance(2 * SECOND);
+        domt_nodes_advance_time(2 * SECOND);
     }
     model.gone += count_losses_reported_by_node(i);
-    domt_nodes_crash(i);
+    domt_nodes_crash_and_restart(i);
 }
 
 /* --- what has to hold --------------------------------------------------------------------------
@@ -322,9 +323,9 @@ static uint32_t count_answers_of_new_asks(void)
     uint32_t first = model.asks_used, answered = 0;
 
     model.talks = true;
-    domt_nodes_advance(200 * MS);
+    domt_nodes_advance_time(200 * MS);
     model.talks = false;
-    domt_nodes_advance(SECOND);
+    domt_nodes_advance_time(SECOND);
     for (uint32_t i = first; i < model.asks_used; i++)
         answered += model.asks[i].answered != 0 && model.asks[i].error == 0;
     ck_assert_msg(answered == model.asks_used - first, "%u of %u asks answered", answered,
@@ -337,25 +338,25 @@ static int run_seed_of_grains(uint64_t seed, void *context)
     bool crashes = seed % 4 == 3;
 
     set_up_model_and_nodes(seed);
-    domt_nodes_advance(SECOND);
+    domt_nodes_advance_time(SECOND);
     for (uint32_t round = 0; round < 4; round++) {
-        for (uint64_t i = 1 + domt_draw(2); i > 0; i--)
+        for (uint64_t i = 1 + domt_random_below(2); i > 0; i--)
             domt_nodes_draw_fault();
-        domt_nodes_advance(domt_draw(1500 * MS));
-        if (domt_draw(2) == 0)
+        domt_nodes_advance_time(domt_random_below(1500 * MS));
+        if (domt_random_below(2) == 0)
             domt_nodes_heal_faults();
-        if (crashes && domt_draw(2) == 0) {
+        if (crashes && domt_random_below(2) == 0) {
             domt_nodes_heal_faults();
-            crash_and_restart_node((uint32_t)domt_draw(NODES), domt_draw(2) == 0);
+            crash_and_restart_node((uint32_t)domt_random_below(NODES), domt_random_below(2) == 0);
         }
-        domt_nodes_advance(domt_draw(SECOND));
+        domt_nodes_advance_time(domt_random_below(SECOND));
     }
     model.talks = false;
     domt_nodes_heal_faults();
-    domt_nodes_advance(PATIENCE);
+    domt_nodes_advance_time(PATIENCE);
     check_sums_of_messages(seed, crashes);
     (void)count_answers_of_new_asks();
-    domt_nodes_end();
+    domt_nodes_free_all();
     return 0;
 }
 
@@ -363,7 +364,7 @@ DOMT_TEST(grains_are_found_from_each_node)
 {
     set_up_model_and_nodes(1);
     model.talks = false;
-    domt_nodes_advance(2 * SECOND);
+    domt_nodes_advance_time(2 * SECOND);
     uint32_t parts = 0;
     for (uint32_t i = 0; i < NODES; i++) {
         domus_cluster_grain_counts counts = domus_cluster_count_grains(domt_nodes.clusters[i]);
@@ -381,30 +382,30 @@ DOMT_TEST(grains_are_found_from_each_node)
     }
     ck_assert_uint_ge(sent, 500);
     ck_assert_uint_eq(model.refused, 0);
-    domt_nodes_end();
+    domt_nodes_free_all();
 }
 
 DOMT_TEST(a_node_that_leaves_hands_its_grains_over)
 {
     set_up_model_and_nodes(4);
     model.talks = false;
-    domt_nodes_advance(2 * SECOND);
+    domt_nodes_advance_time(2 * SECOND);
     model.talks = true;
-    domt_nodes_advance(SECOND / 2);
+    domt_nodes_advance_time(SECOND / 2);
     model.mute = 2;
     domus_cluster_leave(domt_nodes.clusters[1]);
-    domt_nodes_advance(2 * SECOND);
+    domt_nodes_advance_time(2 * SECOND);
     ck_assert_uint_eq(domus_cluster_count_grains(domt_nodes.clusters[1]).parts, 0);
     ck_assert_uint_eq(domus_cluster_count_grains(domt_nodes.clusters[0]).parts +
                           domus_cluster_count_grains(domt_nodes.clusters[2]).parts,
                       256);
     model.talks = false;
-    domt_nodes_advance(SECOND);
+    domt_nodes_advance_time(SECOND);
     ck_assert_uint_ge(model.moves, 1);
     for (uint32_t i = 0; i < model.asks_used; i++)
         ck_assert_int_eq(model.asks[i].error, 0); /* no ask fails because of the node that leaves */
     check_sums_of_messages(4, true);
-    domt_nodes_end();
+    domt_nodes_free_all();
 }
 
 DOMT_TEST(faults_make_no_two_lives_of_a_grain)

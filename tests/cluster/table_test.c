@@ -368,10 +368,10 @@ DOMT_TEST(type_without_a_payload_is_an_empty_map)
     domus_picklers *picklers = domt_make_picklers(list);
     char error[DOMUS_PICKLE_ERROR_MAX] = "";
 
-    domt_expect_read_back(list, "\x80", 1);
-    domt_expect_refused(list, "\xc0", 1, -EBADMSG, "one: is nil, not a map");
-    domus_slice bytes = domt_pickled("one", 2, "\x81\x01\x92\x01\x02", 5);
-    ck_assert_int_eq(domt_unpickle(picklers, NULL, bytes, NULL, error, sizeof error), 0);
+    domt_expect_payload_is_read_back(list, "\x80", 1);
+    domt_expect_payload_is_refused(list, "\xc0", 1, -EBADMSG, "one: is nil, not a map");
+    domus_slice bytes = domt_make_pickled_message("one", 2, "\x81\x01\x92\x01\x02", 5);
+    ck_assert_int_eq(domt_unpickle_message(picklers, NULL, bytes, NULL, error, sizeof error), 0);
     domus_slice_free(bytes);
     domus_picklers_free(picklers);
 }
@@ -403,9 +403,11 @@ DOMT_TEST(check_of_the_program_refuses_what_is_read)
         {.type = &checked, .version = 3, .table = &domt_part_table, .check = check_id_of_part},
         {.type = NULL}};
 
-    domt_expect_read_back(list, "\x85\x01\x03\x02\xc0\x03\x93\0\0\0\x04\xca\0\0\0\0\x05\xc4\0", 19);
-    domt_expect_refused(list, "\x82\x01\x04\x02\xa1x", 6, -EXDEV, "checked: the id is above 3");
-    domt_expect_refused(list, "\x81\x01\x05", 3, -EDOM, "checked: is refused");
+    domt_expect_payload_is_read_back(
+        list, "\x85\x01\x03\x02\xc0\x03\x93\0\0\0\x04\xca\0\0\0\0\x05\xc4\0", 19);
+    domt_expect_payload_is_refused(list, "\x82\x01\x04\x02\xa1x", 6, -EXDEV,
+                                   "checked: the id is above 3");
+    domt_expect_payload_is_refused(list, "\x81\x01\x05", 3, -EDOM, "checked: is refused");
 }
 
 DOMT_SUITE(20)

@@ -21,9 +21,9 @@ static domi_link *find_link_of_a(void)
 
 static void begin_with_part_of_stranger(void)
 {
-    domt_holder_begin();
-    domt_holder_take_part(0);
-    domt_holder_advance(50 * DOMT_MS);
+    domt_holder_begin_world();
+    domt_holder_give_part_to_stranger(0);
+    domt_holder_advance_and_send(50 * DOMT_MS);
     domt_holder_order_user(DOMT_NOTICE, 0, 1, 1, 10);
     DOMT_HOLD_HEARD(1);
     ck_assert_uint_eq(find_link_of_a()->next.size, 0);
@@ -39,11 +39,11 @@ DOMT_TEST(link_that_lost_an_answer_is_given_up)
     question.id = 5;
     domt_holder_queue_envelope(&question);
     find_link_of_a()->next.error = -ENOMEM;
-    domt_holder_advance(10 * DOMT_MS);
+    domt_holder_advance_and_send(10 * DOMT_MS);
     ck_assert_uint_eq(domt_holder.answers[DOMI_TO_RETURN], 0);
     ck_assert_uint_eq(find_link_of_a()->session, session + 1);
     ck_assert(find_link_of_a()->is_broken && !find_link_of_a()->is_torn);
-    domt_holder_end();
+    domt_holder_end_world();
 }
 
 DOMT_TEST(link_that_refused_a_message_goes_on)
@@ -54,10 +54,10 @@ DOMT_TEST(link_that_refused_a_message_goes_on)
     domt_holder_order_user(DOMT_NOTICE, 0, 2, 1, 10);
     ck_assert_uint_eq(domus_cluster_count(domt_holder.cluster).refused, 1);
     domt_holder_order_user(DOMT_NOTICE, 0, 3, 1, 10);
-    domt_holder_advance(2 * DOMT_BEAT_NS);
+    domt_holder_advance_and_send(2 * DOMT_BEAT_NS);
     DOMT_HOLD_HEARD(1, 3);
     ck_assert_uint_eq(find_link_of_a()->session, session);
-    domt_holder_end();
+    domt_holder_end_world();
 }
 
 DOMT_SUITE(30)

@@ -96,8 +96,8 @@ DOMT_TEST(newer_program_reads_an_older_message)
     domt_order_2 read;
 
     order.lines[1].price = 99;
-    domus_slice bytes = domt_pickle(writers, NULL, &order_1_type, &order);
-    int result = domt_unpickle(readers, NULL, bytes, &read, error, sizeof error);
+    domus_slice bytes = domt_pickle_payload(writers, NULL, &order_1_type, &order);
+    int result = domt_unpickle_message(readers, NULL, bytes, &read, error, sizeof error);
     ck_assert_msg(result == 0, "%s", error);
     ck_assert(read.id == 5 && read.amount == 6 && read.step == 1);
     ck_assert_str_eq(read.text, "text");
@@ -142,7 +142,7 @@ static int error_of_read_by_program_1(const domt_order_2 *order, domt_order_1 *r
 {
     domus_picklers *writers = domt_make_picklers(program_2);
     domus_picklers *readers = domt_make_picklers(program_1);
-    domus_slice bytes = domt_pickle(writers, NULL, &order_2_type, order);
+    domus_slice bytes = domt_pickle_payload(writers, NULL, &order_2_type, order);
     domus_pickled pickled;
     int result = domus_pickled_open(readers, NULL, bytes, &pickled, error, 256);
 
@@ -180,11 +180,11 @@ DOMT_TEST(fields_that_are_not_known_are_passed_over)
         "\x09\x02\xc0\x07\xc4\x03raw\x08\x82\x01\x4d\x02\xc0\x09\xa0\x0a\xcb\x40\x08\0\0\0\0\0\0"
         "\x7f\x92\x81\xa1k\xd4\x01\x02\x93\xc3\xca\0\0\0\0\xdc\0\0";
     domus_picklers *readers = domt_make_picklers(program_1);
-    domus_slice bytes = domt_pickled("order", 9, body, sizeof body - 1);
+    domus_slice bytes = domt_make_pickled_message("order", 9, body, sizeof body - 1);
     char error[256] = "";
     domt_order_1 read;
 
-    int result = domt_unpickle(readers, NULL, bytes, &read, error, sizeof error);
+    int result = domt_unpickle_message(readers, NULL, bytes, &read, error, sizeof error);
     ck_assert_msg(result == 0, "%s", error);
     ck_assert(read.id == 5 && read.amount == 6 && read.sizes[0] == 7 && read.sizes[1] == 7);
     ck_assert(read.line_count == 2 && read.lines[0].price == 8 && read.lines[1].price == 9);
@@ -197,11 +197,11 @@ DOMT_TEST(fields_in_any_order_and_keys_of_any_kind_are_read)
     static const char body[] = "\x88\x06\x90\xa1x\x01\x92\x01\x02\x80\x05\x91\x08\xff\xc0"
                                "\xcd\x01\x01\xa1y\x03\x07\x01\x02";
     domus_picklers *readers = domt_make_picklers(program_1);
-    domus_slice bytes = domt_pickled("order", 1, body, sizeof body - 1);
+    domus_slice bytes = domt_make_pickled_message("order", 1, body, sizeof body - 1);
     char error[256] = "";
     domt_order_1 read;
 
-    int result = domt_unpickle(readers, NULL, bytes, &read, error, sizeof error);
+    int result = domt_unpickle_message(readers, NULL, bytes, &read, error, sizeof error);
     ck_assert_msg(result == 0, "%s", error);
     ck_assert(read.id == 2 && read.amount == 7 && read.sizes[0] == 8 && read.sizes[1] == 7);
     domus_slice_free(bytes);
@@ -209,7 +209,7 @@ DOMT_TEST(fields_in_any_order_and_keys_of_any_kind_are_read)
 }
 
 #define REFUSED(list, body, error, text)                                                           \
-    domt_expect_refused(list, body, sizeof(body) - 1, error, text)
+    domt_expect_payload_is_refused(list, body, sizeof(body) - 1, error, text)
 
 DOMT_TEST(field_that_is_required_and_missing_is_refused)
 {
@@ -222,11 +222,11 @@ DOMT_TEST(nil_is_an_absent_field_only_where_it_may_be_absent)
 {
     static const char body[] = "\x82\x01\x05\x0a\xc0";
     domus_picklers *readers = domt_make_picklers(program_2);
-    domus_slice bytes = domt_pickled("order", 2, body, sizeof body - 1);
+    domus_slice bytes = domt_make_pickled_message("order", 2, body, sizeof body - 1);
     char error[256];
     domt_order_2 read;
 
-    ck_assert_int_eq(domt_unpickle(readers, NULL, bytes, &read, error, sizeof error), 0);
+    ck_assert_int_eq(domt_unpickle_message(readers, NULL, bytes, &read, error, sizeof error), 0);
     ck_assert(!read.has_rate && read.rate == 0.5);
     release_order_2(&read);
     REFUSED(program_2, "\x82\x01\x05\x03\xc0", -EBADMSG, "order.amount: is nil, not an integer");
@@ -241,10 +241,10 @@ DOMT_TEST(version_that_is_too_old_is_refused)
     char error[256] = "";
     domus_pickled pickled;
 
-    domus_slice bytes = domt_pickled("order", 2, body, sizeof body - 1);
+    domus_slice bytes = domt_make_pickled_message("order", 2, body, sizeof body - 1);
     ck_assert_int_eq(domus_pickled_open(readers, NULL, bytes, &pickled, error, sizeof error), 0);
     domus_slice_free(bytes);
-    bytes = domt_pickled("order", 1, body, sizeof body - 1);
+    bytes = domt_make_pickled_message("order", 1, body, sizeof body - 1);
     ck_assert_int_eq(domus_pickled_open(readers, NULL, bytes, &pickled, error, sizeof error),
                      -EPROTONOSUPPORT);
     ck_assert_str_eq(error, "order: version 1 is older than 2, the oldest that is read");

@@ -25,7 +25,8 @@ static void make_wide_and_groups(void)
         groups[i] = aligned_alloc(64, sizeof(domi_group));
         memset(groups[i], 0, sizeof(domi_group));
         snprintf(name, sizeof name, "g%u", i);
-        ck_assert_int_eq(domi_wide_open(wide, name, (domus_group){groups[i]}, &number), 0);
+        ck_assert_int_eq(domi_wide_open_or_add_group(wide, name, (domus_group){groups[i]}, &number),
+                         0);
         ck_assert_uint_eq(number, i);
     }
 }
@@ -41,7 +42,7 @@ static void free_wide_and_groups(void)
 static bool set_members_of_group(uint32_t group, uint32_t members)
 {
     atomic_store(&groups[group]->members, members);
-    return domi_wide_look(wide, group);
+    return domi_wide_update_local_members(wide, group);
 }
 
 /* Returns the changes after change `from` as text; they are read in parts of at most `room`
@@ -53,14 +54,14 @@ static const char *changes_as_text(uint64_t from, uint32_t room)
     uint32_t count;
 
     text[0] = '\0';
-    while ((count = domi_wide_copy_changes(wide, from, some, room, &from)) != 0) {
+    while ((count = domi_wide_copy_oldest_changes(wide, from, some, room, &from)) != 0) {
         for (uint32_t i = 0; i < count; i++) {
             size_t used = strlen(text);
             snprintf(text + used, sizeof text - used, "%c%s", some[i].has_members ? '+' : '-',
                      some[i].name);
         }
     }
-    ck_assert_uint_eq(from, domi_wide_changes(wide));
+    ck_assert_uint_eq(from, domi_wide_last_change_number(wide));
     return text;
 }
 
@@ -91,7 +92,7 @@ static uint32_t find_nodes_of_group(uint32_t number, uint64_t *nodes, uint32_t r
 {
     char name[DOMI_WIDE_TAIL];
 
-    return domi_wide_copy_nodes(wide, number, name, nodes, room);
+    return domi_wide_copy_nodes_with_members(wide, number, name, nodes, room);
 }
 
 DOMT_TEST(nodes_that_have_members_are_noted_once_and_forgotten_when_they_end)
@@ -100,19 +101,19 @@ DOMT_TEST(nodes_that_have_members_are_noted_once_and_forgotten_when_they_end)
 
     make_wide_and_groups();
     for (uint64_t node = 1; node <= 6; node++) {
-        ck_assert_int_eq(domi_wide_note(wide, "g1", 2, node, true), 0);
-        ck_assert_int_eq(domi_wide_note(wide, "g1", 2, node, true), 0);
-        ck_assert_int_eq(domi_wide_note(wide, "else", 4, node, true), 0);
+        ck_assert_int_eq(domi_wide_record_members_of_node(wide, "g1", 2, node, true), 0);
+        ck_assert_int_eq(domi_wide_record_members_of_node(wide, "g1", 2, node, true), 0);
+        ck_assert_int_eq(domi_wide_record_members_of_node(wide, "else", 4, node, true), 0);
     }
     ck_assert_uint_eq(find_nodes_of_group(1, nodes, 8), 6);
     ck_assert_uint_eq(find_nodes_of_group(1, nodes, 4), 4);
     ck_assert_uint_eq(find_nodes_of_group(0, nodes, 8), 0);
-    ck_assert_int_eq(domi_wide_note(wide, "g1", 2, 3, false), 0);
-    ck_assert_int_eq(domi_wide_note(wide, "nobody", 6, 3, false), 0);
+    ck_assert_int_eq(domi_wide_record_members_of_node(wide, "g1", 2, 3, false), 0);
+    ck_assert_int_eq(domi_wide_record_members_of_node(wide, "nobody", 6, 3, false), 0);
     ck_assert_uint_eq(find_nodes_of_group(1, nodes, 8), 5);
     ck_assert_uint_eq(wide->count, OPENED + 1);
     for (uint64_t node = 1; node <= 6; node++) {
-        domi_wide_forget(wide, node);
+        domi_wide_remove_ended_node(wide, node);
         ck_assert_uint_eq(find_nodes_of_group(1, nodes, 8), 6 - node - (node < 3));
     }
     ck_assert_uint_eq(wide->count, OPENED); /* the group that is not open on this node is removed */
@@ -127,19 +128,21 @@ DOMT_TEST(node_knows_a_bounded_number_of_groups)
     make_wide_and_groups();
     for (uint32_t i = OPENED; i < DOMUS_CLUSTER_GROUPS_MAX; i++) {
         int length = snprintf(name, sizeof name, "far%u", i);
-        ck_assert_int_eq(domi_wide_note(wide, name, (size_t)length, 1, true), 0);
+        ck_assert_int_eq(domi_wide_record_members_of_node(wide, name, (size_t)length, 1, true), 0);
     }
-    ck_assert_int_eq(domi_wide_note(wide, "more", 4, 1, true), -ENOSPC);
-    ck_assert_int_eq(domi_wide_open(wide, "more", (domus_group){groups[0]}, &number), -ENOSPC);
-    ck_assert_int_eq(domi_wide_open(wide, "far9", (domus_group){groups[0]}, &number), 0);
+    ck_assert_int_eq(domi_wide_record_members_of_node(wide, "more", 4, 1, true), -ENOSPC);
+    ck_assert_int_eq(domi_wide_open_or_add_group(wide, "more", (domus_group){groups[0]}, &number),
+                     -ENOSPC);
+    ck_assert_int_eq(domi_wide_open_or_add_group(wide, "far9", (domus_group){groups[0]}, &number),
+                     0);
     ck_assert_uint_eq(number, OPENED);
-    ck_assert_int_eq(domi_wide_note(wide, "far8", 4, 1, false), 0);
-    ck_assert_int_eq(domi_wide_note(wide, "more", 4, 1, true), 0);
-    domi_wide_forget(wide, 1);
+    ck_assert_int_eq(domi_wide_record_members_of_node(wide, "far8", 4, 1, false), 0);
+    ck_assert_int_eq(domi_wide_record_members_of_node(wide, "more", 4, 1, true), 0);
+    domi_wide_remove_ended_node(wide, 1);
     ck_assert_uint_eq(wide->count, OPENED + 1);
     for (uint64_t node = 1; node <= DOMUS_CLUSTER_NODES_MAX; node++)
-        ck_assert_int_eq(domi_wide_note(wide, "far9", 4, node, true), 0);
-    ck_assert_int_eq(domi_wide_note(wide, "far9", 4, 5000, true), -ENOSPC);
+        ck_assert_int_eq(domi_wide_record_members_of_node(wide, "far9", 4, node, true), 0);
+    ck_assert_int_eq(domi_wide_record_members_of_node(wide, "far9", 4, 5000, true), -ENOSPC);
     free_wide_and_groups();
 }
 

@@ -63,7 +63,7 @@ DOMT_TEST(lines_are_kept_with_level_thread_and_time)
 
     open_sink(16, true);
     ck_assert_int_eq(source.read(source.context, 0, &line), -ENOENT);
-    domi_sink_log(sink, DOMUS_LOG_ERROR, 3, "first");
+    domi_sink_add_log_line(sink, DOMUS_LOG_ERROR, 3, "first");
     domi_sink_add_line(sink, "warning: %d \x1b", 7);
     domi_sink_add_text(sink, strdup("a table\nof two lines\n"));
     domi_sink_add_line(sink, "of its own");
@@ -85,7 +85,7 @@ DOMT_TEST(the_last_ones_are_kept)
     open_sink(2048, true);
     for (uint32_t i = 1; i <= DOMUS_LOG_KEPT + 10; i++) {
         snprintf(text, sizeof text, "line %u", i);
-        domi_sink_log(sink, DOMUS_LOG_INFO, i, text);
+        domi_sink_add_log_line(sink, DOMUS_LOG_INFO, i, text);
     }
     await_line(DOMUS_LOG_KEPT + 10);
     ck_assert_str_eq(line.text, "line 266");
@@ -99,19 +99,19 @@ DOMT_TEST(the_last_ones_are_kept)
 DOMT_TEST(lines_are_seen_though_nobody_reads_the_descriptor)
 {
     open_sink(4, false);
-    domi_sink_log(sink, DOMUS_LOG_INFO, 1, "waits");
+    domi_sink_add_log_line(sink, DOMUS_LOG_INFO, 1, "waits");
     await_line(1); /* after this line the sink's thread waits for the reader */
     for (uint32_t i = 2; i <= 6; i++)
-        domi_sink_log(sink, DOMUS_LOG_INFO, i, "waits");
+        domi_sink_add_log_line(sink, DOMUS_LOG_INFO, i, "waits");
     expect_line(4, 4, DOMUS_LOG_INFO, 4, "waits");
     ck_assert_int_eq(source.read(source.context, 5, &line), -ENOENT);
-    ck_assert_uint_eq(domi_sink_dropped(sink), 2);
+    ck_assert_uint_eq(domi_sink_count_dropped_lines(sink), 2);
     char byte[4096];
     /* read all that filled the pipe */
     while (read(ends[0], byte, sizeof byte) == (ssize_t)sizeof byte)
         continue;
     for (int i = 0; i < 2000 && source.read(source.context, 6, &line) != 0; i++) {
-        domi_sink_log(sink, DOMUS_LOG_INFO, 7, "goes on");
+        domi_sink_add_log_line(sink, DOMUS_LOG_INFO, 7, "goes on");
         domt_sleep_ms(5);
     }
     /* the line that says how many lines are missing */
@@ -131,7 +131,7 @@ DOMT_TEST(readers_see_whole_lines)
     for (int i = 0; i < 1000; i++) {
         memset(text, 'a' + i % 26, sizeof text - 1);
         text[sizeof text - 1] = '\0';
-        domi_sink_log(sink, DOMUS_LOG_INFO, (uint32_t)i, text);
+        domi_sink_add_log_line(sink, DOMUS_LOG_INFO, (uint32_t)i, text);
         while (source.read(source.context, next, &line) == 0) {
             ck_assert_uint_ge(line.number, next);
             ck_assert_uint_eq(strspn(line.text, (char[]){line.text[0], '\0'}), sizeof text - 1);

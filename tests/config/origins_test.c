@@ -65,7 +65,7 @@ static void expect_shown(const char *line)
 /* Load a text as a file, and write the file's name to `name`. */
 static void load_text(domus_yaml *yaml, const char *text, char name[32])
 {
-    ck_assert_msg(domt_load_bytes(yaml, text, strlen(text), name) == 0, "%s",
+    ck_assert_msg(domt_load_bytes_as_file(yaml, text, strlen(text), name) == 0, "%s",
                   domus_yaml_errors(yaml));
 }
 
@@ -161,7 +161,7 @@ DOMT_TEST(assignments_and_later_files_take_the_place_of_earlier_ones)
     ck_assert_int_eq(domus_yaml_set(yaml, "pools.work.runners=auto"), 0);
     ck_assert_int_eq(domus_yaml_set(yaml, "chat.loud=true"), 0);
     ck_assert_int_eq(domus_yaml_set(yaml, "system.threads=3"), 0);
-    ck_assert_int_eq(domi_yaml_set_from(yaml, "--rooms", "chat.rooms=p,q"), 0);
+    ck_assert_int_eq(domi_yaml_set_value_from_source(yaml, "--rooms", "chat.rooms=p,q"), 0);
     ck_assert_int_ne(domus_yaml_set(yaml, "io.backend=none"), 0); /* the assignment is refused */
     (void)show_keys(yaml);
     snprintf(line, sizeof line, "scheduler.minBudget=1ms @ %s:1\n", second);
@@ -198,10 +198,10 @@ DOMT_TEST(value_in_use_has_the_origin_of_its_reader)
     used.log.level = DOMUS_LOG_ERROR;
     used.channel.connections_max = 77;
     used.scheduler.idle.spin_ns = 0; /* the library has chosen this value for "auto" */
-    const domi_origins start = domi_yaml_origins(first), last = domi_yaml_origins(newest);
+    const domi_origins start = domi_yaml_get_origins(first), last = domi_yaml_get_origins(newest);
     const domi_effective effective = {.config = &used, .newest = &last, .first = &start};
     shown[0] = '\0';
-    domi_origins_show(&effective, record_shown, &count);
+    domi_origins_show_configuration(&effective, record_shown, &count);
     expect_shown("log.level=error @ --set\n");
     expect_shown("channel.maxConnections=77 @ program\n");
     expect_shown("scheduler.idle.spin=0 @ default\n");

@@ -10,9 +10,10 @@
 
 DOMT_TEST(pools_of_a_document_are_read)
 {
-    domus_yaml *yaml = domt_reader();
+    domus_yaml *yaml = domt_make_yaml_reader();
 
-    ck_assert_int_eq(domt_load(yaml, "pools:\n"
+    ck_assert_int_eq(
+        domt_load_text_as_file(yaml, "pools:\n"
                                      "- name: work\n"
                                      "- {name: quick, runners: 2, policy: rings, throughput: 8,\n"
                                      "   spares: 0, lifeBeat: 20ms,\n"
@@ -20,7 +21,7 @@ DOMT_TEST(pools_of_a_document_are_read)
                                      "     aggressiveStealEvery: 2, moderateAttempts: 3,\n"
                                      "     moderateStealEvery: 4, moderateSleep: 5us,\n"
                                      "     relaxedStealEvery: 6, relaxedSleep: 7us}}\n"),
-                     0);
+        0);
     ck_assert_int_eq(domus_yaml_finish(yaml), 0);
     const domus_config *config = domus_yaml_config(yaml);
     ck_assert_uint_eq(config->pool_count, 2);
@@ -52,10 +53,10 @@ DOMT_TEST(pools_of_a_document_are_read)
 
 DOMT_TEST(a_later_list_replaces_the_earlier_one)
 {
-    domus_yaml *yaml = domt_reader();
+    domus_yaml *yaml = domt_make_yaml_reader();
 
-    ck_assert_int_eq(domt_load(yaml, "pools: [{name: a}, {name: b}]\n"), 0);
-    ck_assert_int_eq(domt_load(yaml, "pools: [{name: c, runners: auto}]\n"), 0);
+    ck_assert_int_eq(domt_load_text_as_file(yaml, "pools: [{name: a}, {name: b}]\n"), 0);
+    ck_assert_int_eq(domt_load_text_as_file(yaml, "pools: [{name: c, runners: auto}]\n"), 0);
     ck_assert_int_eq(domus_yaml_finish(yaml), 0);
     ck_assert_uint_eq(domus_yaml_config(yaml)->pool_count, 1);
     ck_assert_str_eq(domus_yaml_config(yaml)->pools[0].name, "c");
@@ -64,10 +65,10 @@ DOMT_TEST(a_later_list_replaces_the_earlier_one)
 
 DOMT_TEST(an_assignment_changes_the_pool_that_it_names)
 {
-    domus_yaml *yaml = domt_reader();
+    domus_yaml *yaml = domt_make_yaml_reader();
 
-    ck_assert_int_eq(domt_load(yaml, "listeners: [{name: b, address: '[::]:0'}]\n"
-                                     "pools: [{name: a}, {name: b, runners: 3}]\n"),
+    ck_assert_int_eq(domt_load_text_as_file(yaml, "listeners: [{name: b, address: '[::]:0'}]\n"
+                                                  "pools: [{name: a}, {name: b, runners: 3}]\n"),
                      0);
     ck_assert_int_eq(domus_yaml_set(yaml, "pools.b.policy=sharing"), 0);
     ck_assert_int_eq(domus_yaml_set(yaml, "pools.a.runners=7"), 0);
@@ -90,30 +91,32 @@ DOMT_TEST(an_assignment_changes_the_pool_that_it_names)
 
 DOMT_TEST(wrong_pools_are_named_with_their_places)
 {
-    domt_says("pools:\n- {}\n", "2:3: pools[0]: name is missing\n");
-    domt_says("pools:\n- name: a b\n",
-              "2:9: pools[0].name: must be letters, digits, '-' and '_', is 'a b'\n");
-    domt_says(
+    domt_expect_errors_of_text("pools:\n- {}\n", "2:3: pools[0]: name is missing\n");
+    domt_expect_errors_of_text(
+        "pools:\n- name: a b\n",
+        "2:9: pools[0].name: must be letters, digits, '-' and '_', is 'a b'\n");
+    domt_expect_errors_of_text(
         "pools:\n- name: a\n  runners: 65\n  spares: 65\n  lifeBeat: 5us\n  throughput: 70000\n",
         "3:12: pools[0].runners: must be auto or 1..64, is 65\n"
         "4:11: pools[0].spares: must be 0..64, is 65\n"
         "5:13: pools[0].lifeBeat: must be 0 or 1ms..1h, is 5us\n"
         "6:15: pools[0].throughput: must be 0 or 1..65535, is 70000\n");
-    domt_says("pools: {name: a}\n", "1:8: pools: expected a list, found a mapping\n");
-    domt_says("pools:\n- name: a\n  runers: 2\n",
-              "3:3: pools[0].runers: unknown key (did you mean 'runners'?)\n");
+    domt_expect_errors_of_text("pools: {name: a}\n",
+                               "1:8: pools: expected a list, found a mapping\n");
+    domt_expect_errors_of_text("pools:\n- name: a\n  runers: 2\n",
+                               "3:3: pools[0].runers: unknown key (did you mean 'runners'?)\n");
 }
 
 /* These errors are found only when all sources have been read. */
 DOMT_TEST(pools_that_do_not_fit_are_named_with_their_places)
 {
     static const char text[] = "pools:\n- name: a\n  policy: best\n- name: a\n";
-    domus_yaml *yaml = domt_reader();
+    domus_yaml *yaml = domt_make_yaml_reader();
     char name[32];
 
-    ck_assert_int_eq(domt_load_bytes(yaml, text, strlen(text), name), 0);
+    ck_assert_int_eq(domt_load_bytes_as_file(yaml, text, strlen(text), name), 0);
     ck_assert_int_eq(domus_yaml_finish(yaml), -EINVAL);
-    char *errors = domt_errors(yaml, name);
+    char *errors = domt_copy_errors_of_reader(yaml, name);
     ck_assert_str_eq(
         errors, "3:11: pools[0].policy: must be rings, deques, stealing or sharing, is 'best'\n"
                 "4:9: pools[1].name: must be unique, 'a' is taken by pools[0]\n");
@@ -143,10 +146,11 @@ static const char wrong[] = "system: {cpu: '2'}\n"
 
 static domus_yaml *held_reader(void)
 {
-    domus_yaml *yaml = domt_reader();
+    domus_yaml *yaml = domt_make_yaml_reader();
 
-    ck_assert_int_eq(domt_load(yaml, "system: {cpus: '1'}\nscheduler: {ioRatio: 10}\n"
-                                     "listeners: [{name: a, address: '127.0.0.1:1'}]\n"),
+    ck_assert_int_eq(domt_load_text_as_file(yaml,
+                                            "system: {cpus: '1'}\nscheduler: {ioRatio: 10}\n"
+                                            "listeners: [{name: a, address: '127.0.0.1:1'}]\n"),
                      0);
     return yaml;
 }
@@ -164,12 +168,12 @@ static void assert_held(const domus_yaml *yaml)
 
 static int load_right(domus_yaml *yaml)
 {
-    return domt_load(yaml, right);
+    return domt_load_text_as_file(yaml, right);
 }
 
 static int load_wrong(domus_yaml *yaml)
 {
-    return domt_load(yaml, wrong);
+    return domt_load_text_as_file(yaml, wrong);
 }
 
 static int set_right(domus_yaml *yaml)
@@ -219,7 +223,7 @@ DOMT_TEST(reader_survives_each_failed_allocation_of_its_birth)
     }
     domi_yaml_memory_countdown = 0;
     ck_assert_uint_ge(n, 4);
-    domt_is_default(domus_yaml_config(yaml));
+    domt_assert_config_is_default(domus_yaml_config(yaml));
     domus_yaml_free(yaml);
 }
 

@@ -40,16 +40,16 @@ DOMT_TEST(connections_get_what_nobody_else_needs)
     domus_config config;
 
     fill_config(&config);
-    ck_assert_uint_eq(domi_descriptors_room(&has, &config), 5000);
+    ck_assert_uint_eq(domi_descriptors_room_for_connections(&has, &config), 5000);
     has.limit = NEEDED + 10000;
-    ck_assert_uint_eq(domi_descriptors_room(&has, &config), 10000);
+    ck_assert_uint_eq(domi_descriptors_room_for_connections(&has, &config), 10000);
     has.limit--;
-    ck_assert_uint_eq(domi_descriptors_room(&has, &config), 9999);
+    ck_assert_uint_eq(domi_descriptors_room_for_connections(&has, &config), 9999);
     has.limit = UINT64_MAX;
-    ck_assert_uint_eq(domi_descriptors_room(&has, &config), 10000);
+    ck_assert_uint_eq(domi_descriptors_room_for_connections(&has, &config), 10000);
     config.system.threads = 0; /* 0 means one thread per CPU, which is at most */
     has.limit = NEEDED + 2 * 47 + 5000;
-    ck_assert_uint_eq(domi_descriptors_room(&has, &config), 5000);
+    ck_assert_uint_eq(domi_descriptors_room_for_connections(&has, &config), 5000);
 }
 
 DOMT_TEST(half_of_few_is_for_connections)
@@ -58,13 +58,13 @@ DOMT_TEST(half_of_few_is_for_connections)
     domus_config config;
 
     fill_config(&config);
-    ck_assert_uint_eq(domi_descriptors_room(&has, &config), NEEDED);
+    ck_assert_uint_eq(domi_descriptors_room_for_connections(&has, &config), NEEDED);
     has.limit = 64;
-    ck_assert_uint_eq(domi_descriptors_room(&has, &config), 32);
+    ck_assert_uint_eq(domi_descriptors_room_for_connections(&has, &config), 32);
     has.limit = 1;
-    ck_assert_uint_eq(domi_descriptors_room(&has, &config), 1);
+    ck_assert_uint_eq(domi_descriptors_room_for_connections(&has, &config), 1);
     has.limit = 0;
-    ck_assert_uint_eq(domi_descriptors_room(&has, &config), 1);
+    ck_assert_uint_eq(domi_descriptors_room_for_connections(&has, &config), 1);
 }
 
 static void limit_to(rlim_t soft, rlim_t hard)
@@ -193,9 +193,9 @@ DOMT_TEST(full_table_of_fronts_ends_with_its_last_front)
     open_all(DOMUS_LISTENERS_MAX, false);
     ck_assert_uint_eq(opened, DOMUS_LISTENERS_MAX);
     for (size_t i = 0; i < DOMUS_LISTENERS_MAX; i++)
-        ck_assert_ptr_eq(domi_fronts_find(config.listeners[i].name), &stages[i]);
-    ck_assert_ptr_null(domi_fronts_find("other"));
-    ck_assert_ptr_null(domi_fronts_find_servers());
+        ck_assert_ptr_eq(domi_fronts_find_stages_of_listener(config.listeners[i].name), &stages[i]);
+    ck_assert_ptr_null(domi_fronts_find_stages_of_listener("other"));
+    ck_assert_ptr_null(domi_fronts_find_stages_of_servers());
     domi_fronts_close(false);
     ck_assert_uint_eq(closed, DOMUS_LISTENERS_MAX);
 }
@@ -205,12 +205,12 @@ DOMT_TEST(full_table_of_fronts_has_room_for_the_servers)
     has_servers = true;
     open_all(DOMUS_LISTENERS_MAX, false);
     ck_assert_uint_eq(opened, DOMUS_LISTENERS_MAX + 1);
-    ck_assert_ptr_eq(domi_fronts_find_servers(), servers_stages);
+    ck_assert_ptr_eq(domi_fronts_find_stages_of_servers(), servers_stages);
     for (size_t i = 0; i < DOMUS_LISTENERS_MAX; i++)
-        ck_assert_ptr_eq(domi_fronts_find(config.listeners[i].name), &stages[i]);
+        ck_assert_ptr_eq(domi_fronts_find_stages_of_listener(config.listeners[i].name), &stages[i]);
     domi_fronts_close(false);
     ck_assert_uint_eq(closed, DOMUS_LISTENERS_MAX + 1);
-    ck_assert_ptr_null(domi_fronts_find_servers());
+    ck_assert_ptr_null(domi_fronts_find_stages_of_servers());
     has_servers = false;
 }
 
@@ -218,11 +218,12 @@ DOMT_TEST(closed_fronts_are_not_found)
 {
     open_all(2, false);
     domi_fronts_close(false);
-    ck_assert_ptr_null(domi_fronts_find("front0"));
+    ck_assert_ptr_null(domi_fronts_find_stages_of_listener("front0"));
     open_all(2, true);
-    ck_assert_ptr_eq(domi_fronts_find("front0"), &stages[0]);
-    ck_assert_ptr_null(domi_fronts_find("front1")); /* "front1" was a name of the run before */
-    ck_assert_ptr_null(domi_fronts_find("plain1"));
+    ck_assert_ptr_eq(domi_fronts_find_stages_of_listener("front0"), &stages[0]);
+    ck_assert_ptr_null(
+        domi_fronts_find_stages_of_listener("front1")); /* "front1" was a name of the run before */
+    ck_assert_ptr_null(domi_fronts_find_stages_of_listener("plain1"));
     domi_fronts_close(false);
     ck_assert_uint_eq(closed, 1);
 }
@@ -253,19 +254,19 @@ static void expect_delivery(const char *address)
     int fd = listen_at(address);
     domi_notify to;
 
-    ck_assert_int_eq(domi_notify_open(address, &to), 0);
-    ck_assert_int_eq(domi_notify_send(&to, true, "READY=%d\nSTATUS=%s", 1, "up"), 0);
+    ck_assert_int_eq(domi_notify_open_socket(address, &to), 0);
+    ck_assert_int_eq(domi_notify_send_message(&to, true, "READY=%d\nSTATUS=%s", 1, "up"), 0);
     ck_assert_int_eq((int)recv(fd, text, sizeof text, 0), 17);
     ck_assert_int_eq(memcmp(text, "READY=1\nSTATUS=up", 17), 0);
     memset(big, 'x', sizeof big);
-    ck_assert_int_eq(domi_notify_send(&to, true, "%.*s", (int)sizeof big, big), 0);
+    ck_assert_int_eq(domi_notify_send_message(&to, true, "%.*s", (int)sizeof big, big), 0);
     ck_assert_int_eq((int)recv(fd, text, sizeof text, 0), (int)DOMI_NOTIFY_MAX - 1);
     int result = 0;
     for (int i = 0; result == 0 && i < 10000; i++)
-        result = domi_notify_send(&to, false, "WATCHDOG=1");
+        result = domi_notify_send_message(&to, false, "WATCHDOG=1");
     ck_assert_int_eq(result, -EAGAIN); /* nobody reads the socket */
     close(fd);
-    ck_assert_int_eq(domi_notify_send(&to, true, "STOPPING=1"), -ECONNREFUSED);
+    ck_assert_int_eq(domi_notify_send_message(&to, true, "STOPPING=1"), -ECONNREFUSED);
     domi_notify_close(&to);
     domi_notify_close(&to);
 }
@@ -289,15 +290,15 @@ DOMT_TEST(other_addresses_are_refused)
     domi_notify to;
 
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        ck_assert_int_eq(domi_notify_open(wrong[i], &to), -EINVAL);
+        ck_assert_int_eq(domi_notify_open_socket(wrong[i], &to), -EINVAL);
         ck_assert_int_eq(to.fd, -1);
     }
     memset(longest, 'x', sizeof longest);
     longest[0] = '/';
     longest[sizeof longest - 1] = '\0';
-    ck_assert_int_eq(domi_notify_open(longest, &to), -ENAMETOOLONG);
+    ck_assert_int_eq(domi_notify_open_socket(longest, &to), -ENAMETOOLONG);
     longest[sizeof longest - 2] = '\0';
-    ck_assert_int_eq(domi_notify_open(longest, &to), 0);
+    ck_assert_int_eq(domi_notify_open_socket(longest, &to), 0);
     domi_notify_close(&to);
 }
 
@@ -308,18 +309,18 @@ DOMT_TEST(numbers_of_the_environment_are_digits)
     static const char *const variables[] = {"DOMT_A", "DOMT_B", NULL};
     uint64_t number = 77;
 
-    ck_assert_int_eq(domi_environment_number("DOMT_A", 10, &number), -ENOENT);
+    ck_assert_int_eq(domi_environment_read_number("DOMT_A", 10, &number), -ENOENT);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         setenv("DOMT_A", wrong[i], 1);
-        ck_assert_int_eq(domi_environment_number("DOMT_A", 10, &number), -EINVAL);
+        ck_assert_int_eq(domi_environment_read_number("DOMT_A", 10, &number), -EINVAL);
     }
     ck_assert_uint_eq(number, 77);
     setenv("DOMT_A", "10", 1);
-    ck_assert_int_eq(domi_environment_number("DOMT_A", 10, &number), 0);
+    ck_assert_int_eq(domi_environment_read_number("DOMT_A", 10, &number), 0);
     ck_assert_uint_eq(number, 10);
-    ck_assert_int_eq(domi_environment_is_own("DOMT_A"), 0);
-    ck_assert_int_eq(domi_environment_is_own("DOMT_B"), -ENOENT);
-    domi_environment_forget(variables);
+    ck_assert_int_eq(domi_environment_names_this_process("DOMT_A"), 0);
+    ck_assert_int_eq(domi_environment_names_this_process("DOMT_B"), -ENOENT);
+    domi_environment_remove_variables(variables);
     ck_assert_ptr_null(getenv("DOMT_A"));
 }
 

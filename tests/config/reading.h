@@ -14,7 +14,8 @@
 #include <unistd.h>
 
 /* Load `size` bytes of `text` from a temporary file, which is removed before the return. */
-static inline int domt_load_bytes(domus_yaml *yaml, const void *text, size_t size, char name[32])
+static inline int domt_load_bytes_as_file(domus_yaml *yaml, const void *text, size_t size,
+                                          char name[32])
 {
     snprintf(name, 32, "/tmp/domus-test-XXXXXX");
     int file = mkstemp(name);
@@ -27,14 +28,14 @@ static inline int domt_load_bytes(domus_yaml *yaml, const void *text, size_t siz
     return result;
 }
 
-static inline int domt_load(domus_yaml *yaml, const char *text)
+static inline int domt_load_text_as_file(domus_yaml *yaml, const char *text)
 {
     char name[32];
 
-    return domt_load_bytes(yaml, text, strlen(text), name);
+    return domt_load_bytes_as_file(yaml, text, strlen(text), name);
 }
 
-static inline domus_yaml *domt_reader(void)
+static inline domus_yaml *domt_make_yaml_reader(void)
 {
     domus_yaml *yaml = NULL;
 
@@ -43,7 +44,7 @@ static inline domus_yaml *domt_reader(void)
 }
 
 /* Returns the errors of a reader without the file's name: lines "3:5: path: message\n". */
-static inline char *domt_errors(const domus_yaml *yaml, const char *name)
+static inline char *domt_copy_errors_of_reader(const domus_yaml *yaml, const char *name)
 {
     const char *errors = domus_yaml_errors(yaml);
     char *text = calloc(1, strlen(errors) + 1);
@@ -62,12 +63,12 @@ static inline char *domt_errors(const domus_yaml *yaml, const char *name)
 }
 
 /* Load `text`, and check that its errors are exactly `wanted`, which is "" for a right text. */
-static inline void domt_load_says(const char *text, size_t size, const char *wanted)
+static inline void domt_expect_errors_of_bytes(const char *text, size_t size, const char *wanted)
 {
-    domus_yaml *yaml = domt_reader();
+    domus_yaml *yaml = domt_make_yaml_reader();
     char name[32];
-    int result = domt_load_bytes(yaml, text, size, name);
-    char *errors = domt_errors(yaml, name);
+    int result = domt_load_bytes_as_file(yaml, text, size, name);
+    char *errors = domt_copy_errors_of_reader(yaml, name);
 
     ck_assert_str_eq(errors, wanted);
     ck_assert_int_eq(result, wanted[0] == '\0' ? 0 : -22);
@@ -75,13 +76,13 @@ static inline void domt_load_says(const char *text, size_t size, const char *wan
     domus_yaml_free(yaml);
 }
 
-static inline void domt_says(const char *text, const char *wanted)
+static inline void domt_expect_errors_of_text(const char *text, const char *wanted)
 {
-    domt_load_says(text, strlen(text), wanted);
+    domt_expect_errors_of_bytes(text, strlen(text), wanted);
 }
 
 /* Returns the number that a key holds. */
-static inline uint64_t domt_number(const domus_config_key *key, const void *holder)
+static inline uint64_t domt_read_number_of_key(const domus_config_key *key, const void *holder)
 {
     uint64_t number = 0; /* Fields are little-endian, and at most as wide as `number`. */
 
@@ -89,23 +90,23 @@ static inline uint64_t domt_number(const domus_config_key *key, const void *hold
     return number;
 }
 
-static inline bool domt_is_text(const domus_config_key *key)
+static inline bool domt_is_key_a_text(const domus_config_key *key)
 {
     return key->kind >= DOMUS_CONFIG_CPUS;
 }
 
 /* Check that every key but the listeners has its default. */
-static inline void domt_is_default(const domus_config *config)
+static inline void domt_assert_config_is_default(const domus_config *config)
 {
     const domus_config_key *key;
 
     for (size_t i = 0; (key = domus_config_key_get(i)) != NULL; i++) {
         const char *text = NULL;
-        if (domt_is_text(key)) {
+        if (domt_is_key_a_text(key)) {
             memcpy(&text, (const char *)config + key->offset, sizeof text);
             ck_assert_str_eq(text, key->preset_text);
         } else {
-            ck_assert_msg(domt_number(key, config) == key->preset, "%s", key->path);
+            ck_assert_msg(domt_read_number_of_key(key, config) == key->preset, "%s", key->path);
         }
     }
 }

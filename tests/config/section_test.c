@@ -62,11 +62,11 @@ static void expect_errors(const domus_section *own, const char *text, const char
 {
     domus_yaml *yaml = reader_of(own);
     char name[32];
-    int result = domt_load_bytes(yaml, text, strlen(text), name);
+    int result = domt_load_bytes_as_file(yaml, text, strlen(text), name);
 
     if (result == 0)
         result = domus_yaml_finish(yaml);
-    char *errors = domt_errors(yaml, name);
+    char *errors = domt_copy_errors_of_reader(yaml, name);
     ck_assert_str_eq(errors, wanted);
     ck_assert_int_eq(result, wanted[0] == '\0' ? 0 : -EINVAL);
     free(errors);
@@ -96,16 +96,16 @@ DOMT_TEST(every_kind_of_key_is_read_beside_keys_of_domus)
     domus_yaml *yaml = reader_of(&section);
     const struct settings *settings = settings_of(yaml);
 
-    ck_assert_int_eq(domt_load(yaml, "scheduler: {ioRatio: 30}\n"
-                                     "chat:\n"
-                                     "  timeout: 2s\n"
-                                     "  buffer: {size: 64KiB}\n"
-                                     "  retry: {max: 0}\n"
-                                     "  mode: slow\n"
-                                     "  verbose: true\n"
-                                     "  upstream: 127.0.0.1:80\n"
-                                     "  rooms: [a, b, c]\n"
-                                     "  motd: 'a, b'\n"),
+    ck_assert_int_eq(domt_load_text_as_file(yaml, "scheduler: {ioRatio: 30}\n"
+                                                  "chat:\n"
+                                                  "  timeout: 2s\n"
+                                                  "  buffer: {size: 64KiB}\n"
+                                                  "  retry: {max: 0}\n"
+                                                  "  mode: slow\n"
+                                                  "  verbose: true\n"
+                                                  "  upstream: 127.0.0.1:80\n"
+                                                  "  rooms: [a, b, c]\n"
+                                                  "  motd: 'a, b'\n"),
                      0);
     ck_assert_int_eq(domus_yaml_finish(yaml), 0);
     ck_assert_uint_eq(domus_yaml_config(yaml)->scheduler.io_ratio, 30);
@@ -119,10 +119,10 @@ DOMT_TEST(every_kind_of_key_is_read_beside_keys_of_domus)
     ck_assert_str_eq(settings->rooms[2], "c");
     ck_assert_str_eq(settings->motd, "a, b");
     /* a second list replaces the first one as a whole */
-    ck_assert_int_eq(domt_load(yaml, "chat: {rooms: []}\n"), 0);
+    ck_assert_int_eq(domt_load_text_as_file(yaml, "chat: {rooms: []}\n"), 0);
     ck_assert_uint_eq(settings->room_count, 0);
     ck_assert_str_eq(settings->motd, "a, b");
-    ck_assert_int_eq(domt_load(yaml, "chat: {motd: b}\n"), 0);
+    ck_assert_int_eq(domt_load_text_as_file(yaml, "chat: {motd: b}\n"), 0);
     ck_assert_mem_eq(settings->motd, "b\0\0\0", 4); /* no byte of the longer text is left */
     domus_yaml_free(yaml);
 }
@@ -174,7 +174,7 @@ DOMT_TEST(wrong_keys_and_types_are_named_with_their_place)
                   "2:14: chat.rooms[1]: expected a single value, found a list\n");
     expect_errors(&section, "chat: 1\n", "1:7: chat: expected a mapping, found a single value\n");
     /* this reader was made without the section */
-    domt_says("chat: {}\n", "1:1: chat: unknown key\n");
+    domt_expect_errors_of_text("chat: {}\n", "1:1: chat: unknown key\n");
 }
 
 DOMT_TEST(text_without_a_default_must_be_given)
@@ -187,7 +187,7 @@ DOMT_TEST(text_without_a_default_must_be_given)
     /* The place shown is that of the section in the file, also after an assignment to a key of
      * it. */
     domus_yaml *yaml = reader_of(&section);
-    ck_assert_int_eq(domt_load(yaml, "io: {}\nchat: {}\n"), 0);
+    ck_assert_int_eq(domt_load_text_as_file(yaml, "io: {}\nchat: {}\n"), 0);
     ck_assert_int_eq(domus_yaml_set(yaml, "chat.verbose=true"), 0);
     ck_assert_int_eq(domus_yaml_finish(yaml), -EINVAL);
     ck_assert_msg(strstr(domus_yaml_errors(yaml), ":2:1: chat.upstream: is missing\n") != NULL,
@@ -254,9 +254,11 @@ DOMT_TEST(source_with_a_fault_leaves_the_section_as_it_was)
 {
     domus_yaml *yaml = reader_of(&section);
 
-    ck_assert_int_eq(domt_load(yaml, "chat: {motd: kept, retry: {max: 4}}\n"), 0);
-    ck_assert_int_eq(domt_load(yaml, "chat: {motd: lost, retry: {max: 40}}\n"), -EINVAL);
-    ck_assert_int_eq(domt_load(yaml, "chat: {motd: lost}\nio: {ringEntries: 7}\n"), -EINVAL);
+    ck_assert_int_eq(domt_load_text_as_file(yaml, "chat: {motd: kept, retry: {max: 4}}\n"), 0);
+    ck_assert_int_eq(domt_load_text_as_file(yaml, "chat: {motd: lost, retry: {max: 40}}\n"),
+                     -EINVAL);
+    ck_assert_int_eq(domt_load_text_as_file(yaml, "chat: {motd: lost}\nio: {ringEntries: 7}\n"),
+                     -EINVAL);
     ck_assert_str_eq(settings_of(yaml)->motd, "kept");
     ck_assert_uint_eq(settings_of(yaml)->retries, 4);
     domus_yaml_free(yaml);

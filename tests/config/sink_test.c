@@ -71,11 +71,11 @@ static void end_sink(void)
 DOMT_TEST(lines_and_texts_are_written_in_order)
 {
     open_sink(16);
-    domi_sink_log(sink, DOMUS_LOG_ERROR, 3, "first");
-    domi_sink_log(sink, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE, "second");
+    domi_sink_add_log_line(sink, DOMUS_LOG_ERROR, 3, "first");
+    domi_sink_add_log_line(sink, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE, "second");
     domi_sink_add_text(sink, strdup("a table\nof two lines\n"));
     domi_sink_add_line(sink, "%s", "bytes \x1b[2J\n\xc2\x9b");
-    domi_sink_log(sink, DOMUS_LOG_INFO, 0, "");
+    domi_sink_add_log_line(sink, DOMUS_LOG_INFO, 0, "");
     end_sink();
     ck_assert_str_eq(text, "test: error: thread 3: first\n"
                            "test: warning: second\n"
@@ -91,7 +91,7 @@ DOMT_TEST(the_longest_line_is_written_whole)
     memset(line, 'x', sizeof line - 1);
     line[sizeof line - 1] = '\0';
     open_sink(16);
-    domi_sink_log(sink, DOMUS_LOG_WARNING, UINT32_MAX - 1, line);
+    domi_sink_add_log_line(sink, DOMUS_LOG_WARNING, UINT32_MAX - 1, line);
     domi_sink_add_line(sink, "%s%s", line, "cut");
     end_sink();
     ck_assert_ptr_nonnull(strstr(text, "test: warning: thread 4294967294: xxx"));
@@ -122,21 +122,21 @@ DOMT_TEST(lines_beyond_the_places_are_dropped_and_told_of_where_they_are_missing
     uint64_t began_ns = domt_monotonic_ns();
     for (int i = 0; i < LINES; i++) {
         snprintf(line, sizeof line, "line %d", i);
-        domi_sink_log(sink, DOMUS_LOG_INFO, DOMUS_LOG_OUTSIDE, line);
+        domi_sink_add_log_line(sink, DOMUS_LOG_INFO, DOMUS_LOG_OUTSIDE, line);
     }
     ck_assert_uint_lt(domt_monotonic_ns() - began_ns, 5 * SECOND_NS);
-    ck_assert_uint_eq(domi_sink_dropped(sink), LINES - PLACES);
+    ck_assert_uint_eq(domi_sink_count_dropped_lines(sink), LINES - PLACES);
     ck_assert_int_eq(pthread_create(&thread, NULL, drain_pipe, &length), 0);
     uint64_t before;
     do { /* repeat until a place is free */
-        before = domi_sink_dropped(sink);
-        domi_sink_log(sink, DOMUS_LOG_INFO, DOMUS_LOG_OUTSIDE, "after");
-    } while (domi_sink_dropped(sink) != before);
+        before = domi_sink_count_dropped_lines(sink);
+        domi_sink_add_log_line(sink, DOMUS_LOG_INFO, DOMUS_LOG_OUTSIDE, "after");
+    } while (domi_sink_count_dropped_lines(sink) != before);
     domi_sink_close(sink, 10 * SECOND_NS);
     close(writer);
     pthread_join(thread, NULL);
     text[length] = '\0';
-    uint64_t dropped = domi_sink_dropped(sink);
+    uint64_t dropped = domi_sink_count_dropped_lines(sink);
     domi_sink_free(sink);
     close(reader);
 
@@ -163,7 +163,7 @@ DOMT_TEST(dropped_lines_are_told_of_although_no_line_follows)
     fill_pipe();
     for (int i = 0; i < 10; i++)
         domi_sink_add_line(sink, "line");
-    ck_assert_uint_eq(domi_sink_dropped(sink), 8);
+    ck_assert_uint_eq(domi_sink_count_dropped_lines(sink), 8);
     char bytes[PIPE_BYTES];
     ck_assert_int_eq(read(reader, bytes, sizeof bytes), PIPE_BYTES);
     end_sink();
@@ -176,7 +176,7 @@ DOMT_TEST(few_texts_wait_and_the_others_are_dropped_by_their_lines)
     fill_pipe();
     for (uint32_t i = 0; i < DOMI_SINK_TEXTS_MAX + 2; i++)
         domi_sink_add_text(sink, strdup("one\ntwo\nthree\n"));
-    ck_assert_uint_eq(domi_sink_dropped(sink), 6);
+    ck_assert_uint_eq(domi_sink_count_dropped_lines(sink), 6);
     char bytes[PIPE_BYTES];
     ck_assert_int_eq(read(reader, bytes, sizeof bytes), PIPE_BYTES);
     end_sink();
@@ -197,7 +197,7 @@ DOMT_TEST(a_close_waits_no_longer_than_it_may)
     ck_assert_uint_ge(took_ns, SECOND_NS / 5);
     ck_assert_uint_lt(took_ns, 5 * SECOND_NS);
     /* the lines that could not be written count as dropped */
-    ck_assert_uint_eq(domi_sink_dropped(sink), 12);
+    ck_assert_uint_eq(domi_sink_count_dropped_lines(sink), 12);
     /* A thread that could not be ended may still leave a line, without effect. */
     domi_sink_add_line(sink, "too late");
     domi_sink_add_text(sink, strdup("too late\n"));
@@ -214,7 +214,7 @@ DOMT_TEST(lines_without_a_reader_are_counted)
     for (int i = 0; i < 5; i++)
         domi_sink_add_line(sink, "line");
     domi_sink_close(sink, 10 * SECOND_NS);
-    ck_assert_uint_eq(domi_sink_dropped(sink), 5);
+    ck_assert_uint_eq(domi_sink_count_dropped_lines(sink), 5);
     domi_sink_free(sink);
     close(writer);
 }
@@ -229,7 +229,7 @@ static void *leave_many(void *number)
 
     for (int i = 0; i < EACH; i++) {
         snprintf(line, sizeof line, "line %d", i);
-        domi_sink_log(sink, DOMUS_LOG_INFO, *(const uint32_t *)number, line);
+        domi_sink_add_log_line(sink, DOMUS_LOG_INFO, *(const uint32_t *)number, line);
     }
     return NULL;
 }
@@ -286,7 +286,7 @@ DOMT_TEST(threads_leave_lines_at_once_and_none_is_lost_untold)
     for (uint32_t i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     domi_sink_close(sink, 30 * SECOND_NS);
-    uint64_t dropped = domi_sink_dropped(sink);
+    uint64_t dropped = domi_sink_count_dropped_lines(sink);
     domi_sink_free(sink);
     close(writer);
     pthread_join(listener, NULL);
@@ -302,7 +302,7 @@ static void use_sink_as_child(void *context)
         domi_sink_add_line(sink, "from the child");
     domi_sink_close(sink, SECOND_NS);
     domi_sink_free(sink);
-    _exit(domi_sink_dropped(sink) == 96 ? 0 : 1);
+    _exit(domi_sink_count_dropped_lines(sink) == 96 ? 0 : 1);
 }
 
 static uint64_t cpu_ns(void)
@@ -318,7 +318,7 @@ static void wait_without_poll(void *context)
 {
     open_sink(4);
     fill_pipe();
-    if (fcntl(writer, F_SETFL, O_NONBLOCK) != 0 || domt_deny_call(DOMT_POLL, EPERM) != 0)
+    if (fcntl(writer, F_SETFL, O_NONBLOCK) != 0 || domt_deny_system_call(DOMT_POLL, EPERM) != 0)
         _exit(2);
     /* the sink's thread was made before the filter, so it may call poll() */
     domi_sink_close(sink, SECOND_NS);

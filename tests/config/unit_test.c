@@ -82,7 +82,7 @@ DOMT_TEST(there_are_descriptors_threads_and_locked_memory)
     config.listeners = &listener;
     config.listener_count = 1;
     config.channel.connections_max = UINT32_MAX;
-    ck_assert_uint_ge(domi_descriptors_room(&has, &config), 10000);
+    ck_assert_uint_ge(domi_descriptors_room_for_connections(&has, &config), 10000);
     ck_assert_uint_ge(number_of("TasksMax", "\n"), THREADS + config.blocking.threads_max +
                                                        config.detached.threads_max + HELPERS);
     ck_assert_uint_ge(number_of("LimitMEMLOCK", "M\n") * 1024 * 1024, THREADS * RING_BYTES);

@@ -12,14 +12,14 @@
 
 DOMT_TEST(shipped_file_holds_the_defaults)
 {
-    domus_yaml *yaml = domt_reader();
+    domus_yaml *yaml = domt_make_yaml_reader();
 
     ck_assert_int_eq(domus_yaml_load(yaml, SHIPPED), 0);
     ck_assert_str_eq(domus_yaml_errors(yaml), "");
     ck_assert_int_eq(domus_yaml_finish(yaml), 0);
 
     const domus_config *config = domus_yaml_config(yaml);
-    domt_is_default(config);
+    domt_assert_config_is_default(config);
     ck_assert_uint_eq(config->listener_count, 1);
     ck_assert_str_eq(config->listeners[0].name, "echo");
     ck_assert_str_eq(config->listeners[0].address, "127.0.0.1:7000");
@@ -34,7 +34,7 @@ static uint32_t find_path(const struct domi_yaml_tree *tree, const char *path)
 
     snprintf(copy, sizeof copy, "%s", path);
     for (char *name = strtok_r(copy, ".", &save); name != NULL; name = strtok_r(NULL, ".", &save)) {
-        number = domi_yaml_tree_find(tree, number, name);
+        number = domi_yaml_tree_find_child(tree, number, name);
         ck_assert_msg(number != 0, "%s is not in config/domus.yaml", path);
     }
     return number;
@@ -66,8 +66,8 @@ DOMT_TEST(shipped_file_lists_every_key)
 
     close(file);
     ck_assert_int_gt(size, 0);
-    ck_assert_int_eq(domi_yaml_index_read(&tree, text, (size_t)size, 0, &issues), 0);
-    ck_assert_int_eq(domi_yaml_texts_join(&tree, &issues), 0);
+    ck_assert_int_eq(domi_yaml_read_text_into_tree(&tree, text, (size_t)size, 0, &issues), 0);
+    ck_assert_int_eq(domi_yaml_join_lists_of_texts(&tree, &issues), 0);
     ck_assert_uint_eq(issues.count, 0);
     for (size_t i = 0; (key = domus_config_key_get(i)) != NULL; i++) {
         const struct domi_yaml_node *node = &tree.nodes[find_path(&tree, key->path)];
@@ -83,7 +83,7 @@ DOMT_TEST(shipped_file_lists_every_key)
         if (within != NULL) /* A comment stands for each option, because options have no default. */
             ck_assert_ptr_nonnull(strstr(listeners, within + 1));
         else
-            ck_assert_uint_ne(domi_yaml_tree_find(&tree, entry, key->path), 0);
+            ck_assert_uint_ne(domi_yaml_tree_find_child(&tree, entry, key->path), 0);
     }
     domi_yaml_tree_fini(&tree);
 }
@@ -93,9 +93,9 @@ DOMT_TEST(file_without_document_means_the_defaults)
     static const char *const texts[] = {"", "\n\n", "# nothing\n", "{}", "--- {}\n...\n"};
 
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        domus_yaml *yaml = domt_reader();
-        ck_assert_int_eq(domt_load(yaml, texts[i]), 0);
-        domt_is_default(domus_yaml_config(yaml));
+        domus_yaml *yaml = domt_make_yaml_reader();
+        ck_assert_int_eq(domt_load_text_as_file(yaml, texts[i]), 0);
+        domt_assert_config_is_default(domus_yaml_config(yaml));
         ck_assert_uint_eq(domus_yaml_config(yaml)->listener_count, 0);
         domus_yaml_free(yaml);
     }
@@ -104,10 +104,11 @@ DOMT_TEST(file_without_document_means_the_defaults)
 /* A key that is left out is 0 in the options; a 0 that is written becomes DOMUS_NONE. */
 DOMT_TEST(options_of_a_listener_reach_their_fields)
 {
-    domus_yaml *yaml = domt_reader();
+    domus_yaml *yaml = domt_make_yaml_reader();
     const domus_channel_options *options;
 
-    ck_assert_int_eq(domt_load(yaml, "channel: {idleTimeout: 1s}\n"
+    ck_assert_int_eq(
+        domt_load_text_as_file(yaml, "channel: {idleTimeout: 1s}\n"
                                      "listeners:\n"
                                      "- {name: a, address: '[::1]:1', channel: {linger: 2s}}\n"
                                      "- name: b\n"
@@ -117,7 +118,7 @@ DOMT_TEST(options_of_a_listener_reach_their_fields)
                                      "    sendLow: 0\n"
                                      "    sendMax: 1GiB\n"
                                      "- {name: c, address: '[::1]:3'}\n"),
-                     0);
+        0);
     options = &domus_yaml_config(yaml)->listeners[0].channel;
     ck_assert_uint_eq(options->linger_ns, UINT64_C(2000000000));
     ck_assert_uint_eq(options->idle_timeout_ns, 0);
@@ -131,26 +132,28 @@ DOMT_TEST(options_of_a_listener_reach_their_fields)
     ck_assert_uint_eq(options->idle_timeout_ns, UINT64_C(3000000000));
     domus_yaml_free(yaml);
 
-    domt_says("listeners:\n- {name: a, address: '[::1]:1', channel: {idleTimeout: 1ns}}\n",
-              "2:56: listeners[0].channel.idleTimeout: must be 0 or 10ms..8760h, is 1ns\n");
+    domt_expect_errors_of_text(
+        "listeners:\n- {name: a, address: '[::1]:1', channel: {idleTimeout: 1ns}}\n",
+        "2:56: listeners[0].channel.idleTimeout: must be 0 or 10ms..8760h, is 1ns\n");
 }
 
 DOMT_TEST(values_reach_their_fields)
 {
-    domus_yaml *yaml = domt_reader();
+    domus_yaml *yaml = domt_make_yaml_reader();
     const domus_config *config;
 
-    ck_assert_int_eq(domt_load(yaml, "system: {threads: 8, cpus: '0-3,8'}\n"
-                                     "scheduler:\n"
-                                     "  ioRatio: 60%\n"
-                                     "  steal: {enabled: false}\n"
-                                     "  idle: {spin: 20us}\n"
-                                     "io: {buffers: {size: 8KiB}}\n"
-                                     "channel: {sendMax: 4GiB}\n"
-                                     "profile: {level: off}\n"
-                                     "listeners:\n"
-                                     "- {name: a, address: '[::1]:7000'}\n"
-                                     "- {address: '127.0.0.1:0', backlog: 7, name: b}\n"),
+    ck_assert_int_eq(domt_load_text_as_file(yaml,
+                                            "system: {threads: 8, cpus: '0-3,8'}\n"
+                                            "scheduler:\n"
+                                            "  ioRatio: 60%\n"
+                                            "  steal: {enabled: false}\n"
+                                            "  idle: {spin: 20us}\n"
+                                            "io: {buffers: {size: 8KiB}}\n"
+                                            "channel: {sendMax: 4GiB}\n"
+                                            "profile: {level: off}\n"
+                                            "listeners:\n"
+                                            "- {name: a, address: '[::1]:7000'}\n"
+                                            "- {address: '127.0.0.1:0', backlog: 7, name: b}\n"),
                      0);
     config = domus_yaml_config(yaml);
     ck_assert_uint_eq(config->system.threads, 8);
@@ -171,14 +174,14 @@ DOMT_TEST(values_reach_their_fields)
 
 DOMT_TEST(threads_are_auto_a_count_or_a_share)
 {
-    domus_yaml *yaml = domt_reader();
+    domus_yaml *yaml = domt_make_yaml_reader();
     const domus_config *config;
 
-    ck_assert_int_eq(domt_load(yaml, "system: {threads: 50%}"), 0);
+    ck_assert_int_eq(domt_load_text_as_file(yaml, "system: {threads: 50%}"), 0);
     config = domus_yaml_config(yaml);
     ck_assert_uint_eq(config->system.threads, 0);
     ck_assert_uint_eq(config->system.threads_percent, 50);
-    ck_assert_int_eq(domt_load(yaml, "system: {threads: 3}"), 0);
+    ck_assert_int_eq(domt_load_text_as_file(yaml, "system: {threads: 3}"), 0);
     ck_assert_uint_eq(config->system.threads, 3);
     ck_assert_uint_eq(config->system.threads_percent, 0);
     ck_assert_int_eq(domus_yaml_set(yaml, "system.threads=25%"), 0);
@@ -191,36 +194,38 @@ DOMT_TEST(threads_are_auto_a_count_or_a_share)
 
 DOMT_TEST(later_file_goes_over_earlier)
 {
-    domus_yaml *yaml = domt_reader();
+    domus_yaml *yaml = domt_make_yaml_reader();
     const domus_config *config = domus_yaml_config(yaml);
 
-    ck_assert_int_eq(domt_load(yaml, "scheduler: {ioRatio: 10, mailboxMax: 77}\n"
-                                     "listeners: [{name: a, address: '127.0.0.1:1'},"
-                                     " {name: b, address: '127.0.0.1:2'}]"),
+    ck_assert_int_eq(domt_load_text_as_file(yaml, "scheduler: {ioRatio: 10, mailboxMax: 77}\n"
+                                                  "listeners: [{name: a, address: '127.0.0.1:1'},"
+                                                  " {name: b, address: '127.0.0.1:2'}]"),
                      0);
-    ck_assert_int_eq(domt_load(yaml, "scheduler: {ioRatio: 20}"), 0);
+    ck_assert_int_eq(domt_load_text_as_file(yaml, "scheduler: {ioRatio: 20}"), 0);
     ck_assert_uint_eq(config->scheduler.io_ratio, 20);
     ck_assert_uint_eq(config->scheduler.mailbox_max, 77);
     ck_assert_uint_eq(config->listener_count, 2);
-    ck_assert_int_eq(domt_load(yaml, "listeners: [{name: c, address: '127.0.0.1:3'}]"), 0);
+    ck_assert_int_eq(domt_load_text_as_file(yaml, "listeners: [{name: c, address: '127.0.0.1:3'}]"),
+                     0);
     ck_assert_uint_eq(config->listener_count, 1);
     ck_assert_str_eq(config->listeners[0].name, "c");
-    ck_assert_int_eq(domt_load(yaml, "listeners: []"), 0);
+    ck_assert_int_eq(domt_load_text_as_file(yaml, "listeners: []"), 0);
     ck_assert_uint_eq(config->listener_count, 0);
     domus_yaml_free(yaml);
 }
 
 DOMT_TEST(failed_load_leaves_everything_untouched)
 {
-    domus_yaml *yaml = domt_reader();
+    domus_yaml *yaml = domt_make_yaml_reader();
     const domus_config *config = domus_yaml_config(yaml);
 
-    ck_assert_int_eq(domt_load(yaml, "system: {cpus: '1'}\nscheduler: {ioRatio: 10}\n"
-                                     "listeners: [{name: a, address: '127.0.0.1:1'}]"),
+    ck_assert_int_eq(domt_load_text_as_file(yaml, "system: {cpus: '1'}\nscheduler: {ioRatio: 10}\n"
+                                                  "listeners: [{name: a, address: '127.0.0.1:1'}]"),
                      0);
-    ck_assert_int_eq(domt_load(yaml, "system: {cpus: '2'}\nscheduler: {ioRatio: 20}\n"
+    ck_assert_int_eq(
+        domt_load_text_as_file(yaml, "system: {cpus: '2'}\nscheduler: {ioRatio: 20}\n"
                                      "listeners: [{name: z, address: '127.0.0.1:9'}]\nio: 5\n"),
-                     -EINVAL);
+        -EINVAL);
     ck_assert_ptr_eq(domus_yaml_config(yaml), config);
     ck_assert_str_eq(config->system.cpus, "1");
     ck_assert_uint_eq(config->scheduler.io_ratio, 10);
@@ -232,7 +237,7 @@ DOMT_TEST(failed_load_leaves_everything_untouched)
 
 DOMT_TEST(file_that_cannot_be_read_says_why)
 {
-    domus_yaml *yaml = domt_reader();
+    domus_yaml *yaml = domt_make_yaml_reader();
 
     ck_assert_int_eq(domus_yaml_load(yaml, "/nonexistent.yaml"), -ENOENT);
     ck_assert_int_eq(domus_yaml_load(yaml, "/tmp"), -EISDIR);
@@ -244,11 +249,12 @@ DOMT_TEST(file_that_cannot_be_read_says_why)
 
 DOMT_TEST(set_overrides_one_key)
 {
-    domus_yaml *yaml = domt_reader();
+    domus_yaml *yaml = domt_make_yaml_reader();
     const domus_config *config = domus_yaml_config(yaml);
 
-    ck_assert_int_eq(domt_load(yaml, "listeners: [{name: a, address: '127.0.0.1:1'},"
-                                     " {name: echo, address: '127.0.0.1:2', backlog: 9}]"),
+    ck_assert_int_eq(domt_load_text_as_file(yaml,
+                                            "listeners: [{name: a, address: '127.0.0.1:1'},"
+                                            " {name: echo, address: '127.0.0.1:2', backlog: 9}]"),
                      0);
     ck_assert_int_eq(domus_yaml_set(yaml, "scheduler.ioRatio=60"), 0);
     ck_assert_int_eq(domus_yaml_set(yaml, "scheduler.steal.floor=5"), 0);
@@ -269,7 +275,7 @@ DOMT_TEST(set_overrides_one_key)
 /* No path, key or value can control the terminal or add lines of its own to the output. */
 DOMT_TEST(bytes_that_cannot_be_shown_are_escaped)
 {
-    domus_yaml *yaml = domt_reader();
+    domus_yaml *yaml = domt_make_yaml_reader();
 
     ck_assert_int_lt(domus_yaml_load(yaml, "/nonexistent/a\nb: c\xe2\x80\xae\x1b[2J.yaml"), 0);
     ck_assert_str_eq(domus_yaml_errors(yaml),
@@ -277,7 +283,7 @@ DOMT_TEST(bytes_that_cannot_be_shown_are_escaped)
                      "file or directory\n");
     domus_yaml_free(yaml);
 
-    yaml = domt_reader();
+    yaml = domt_make_yaml_reader();
     ck_assert_int_eq(domus_yaml_set(yaml, "system.cpus=\xc2\x9b"
                                           "31m"),
                      -EINVAL);
@@ -317,13 +323,14 @@ DOMT_TEST(set_names_what_is_wrong)
          "a.b.c.d.e.f.g.h.i.j.k.l.m.n.o.p.q.r.s.t: unknown key"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        domus_yaml *yaml = domt_reader();
+        domus_yaml *yaml = domt_make_yaml_reader();
         char line[256];
-        ck_assert_int_eq(domt_load(yaml, "listeners: [{name: echo, address: '[::]:0'}]"), 0);
+        ck_assert_int_eq(
+            domt_load_text_as_file(yaml, "listeners: [{name: echo, address: '[::]:0'}]"), 0);
         ck_assert_int_eq(domus_yaml_set(yaml, wrong[i][0]), -EINVAL);
         snprintf(line, sizeof line, "--set: %s\n", wrong[i][1]);
         ck_assert_str_eq(domus_yaml_errors(yaml), line);
-        domt_is_default(domus_yaml_config(yaml));
+        domt_assert_config_is_default(domus_yaml_config(yaml));
         ck_assert_uint_eq(domus_yaml_config(yaml)->listeners[0].backlog, 4096);
         domus_yaml_free(yaml);
     }
@@ -331,7 +338,7 @@ DOMT_TEST(set_names_what_is_wrong)
 
 DOMT_TEST(finish_names_the_lines_of_what_does_not_fit)
 {
-    domus_yaml *yaml = domt_reader();
+    domus_yaml *yaml = domt_make_yaml_reader();
     char name[32];
     const char *text = "io:\n"
                        "  ringEntries: 4096\n"
@@ -342,11 +349,11 @@ DOMT_TEST(finish_names_the_lines_of_what_does_not_fit)
                        "- {name: a, address: '127.0.0.1:2'}\n"
                        "- {name: b, address: '127.0.0.1:3', channel: {sendHigh: 1KiB}}\n";
 
-    ck_assert_int_eq(domt_load_bytes(yaml, text, strlen(text), name), 0);
+    ck_assert_int_eq(domt_load_bytes_as_file(yaml, text, strlen(text), name), 0);
     ck_assert_int_eq(domus_yaml_set(yaml, "channel.sendMax=1KiB"), 0);
     ck_assert_int_eq(domus_yaml_finish(yaml), -EINVAL);
 
-    char *errors = domt_errors(yaml, name);
+    char *errors = domt_copy_errors_of_reader(yaml, name);
     ck_assert_str_eq(
         errors, "--set: channel.sendMax: must be at least channel.sendHigh (32KiB), is 1KiB\n"
                 "2:16: io.completionEntries: must be more than io.ringEntries (4096), is 4096\n"
@@ -368,16 +375,16 @@ DOMT_TEST(list_of_texts_is_a_list_or_one_text)
         {"cluster: {servers: []}", ""},
         {"cluster: {servers: ''}", ""},
     };
-    domus_yaml *yaml = domt_reader();
+    domus_yaml *yaml = domt_make_yaml_reader();
 
     for (size_t i = 0; i < sizeof right / sizeof right[0]; i++) {
-        ck_assert_int_eq(domt_load(yaml, "cluster: {servers: [before]}"), 0);
-        ck_assert_int_eq(domt_load(yaml, right[i][0]), 0);
+        ck_assert_int_eq(domt_load_text_as_file(yaml, "cluster: {servers: [before]}"), 0);
+        ck_assert_int_eq(domt_load_text_as_file(yaml, right[i][0]), 0);
         ck_assert_str_eq(domus_yaml_config(yaml)->cluster.servers, right[i][1]);
     }
     ck_assert_int_eq(domus_yaml_set(yaml, "cluster.servers=c:1,d:2"), 0);
     ck_assert_str_eq(domus_yaml_config(yaml)->cluster.servers, "c:1,d:2");
-    ck_assert_int_eq(domt_load(yaml, "cluster: {name: x}"), 0);
+    ck_assert_int_eq(domt_load_text_as_file(yaml, "cluster: {name: x}"), 0);
     ck_assert_str_eq(domus_yaml_config(yaml)->cluster.servers, "c:1,d:2");
     ck_assert_int_eq(domus_yaml_set(yaml, "cluster.servers="), 0);
     ck_assert_str_eq(domus_yaml_config(yaml)->cluster.servers, "");
@@ -388,33 +395,34 @@ DOMT_TEST(wrong_list_of_texts_is_named_by_its_element)
 {
     char text[4200] = "cluster: {servers: [";
 
-    domt_says("cluster:\n  servers:\n  - a\n  - {b: c}\n",
-              "4:5: cluster.servers[1]: expected a single value\n");
-    domt_says("cluster: {servers: [a, '', b]}",
-              "1:24: cluster.servers[1]: expected a text, found nothing\n");
-    domt_says("cluster: {servers: ['a,b']}",
-              "1:21: cluster.servers[0]: a text of a list may not have a comma\n");
-    domt_says("cluster: {servers: {a: b}}",
-              "1:20: cluster.servers: expected a single value, found a mapping\n");
+    domt_expect_errors_of_text("cluster:\n  servers:\n  - a\n  - {b: c}\n",
+                               "4:5: cluster.servers[1]: expected a single value\n");
+    domt_expect_errors_of_text("cluster: {servers: [a, '', b]}",
+                               "1:24: cluster.servers[1]: expected a text, found nothing\n");
+    domt_expect_errors_of_text("cluster: {servers: ['a,b']}",
+                               "1:21: cluster.servers[0]: a text of a list may not have a comma\n");
+    domt_expect_errors_of_text("cluster: {servers: {a: b}}",
+                               "1:20: cluster.servers: expected a single value, found a mapping\n");
     const size_t begin = strlen(text);
     memset(text + begin, 'x', 4096);
     text[begin + 2048] = ',';
     snprintf(text + begin + 4096, sizeof text - begin - 4096, "]}");
-    domt_says(text, "1:20: cluster.servers: must be at most 4095 bytes long, is 4096\n");
+    domt_expect_errors_of_text(text,
+                               "1:20: cluster.servers: must be at most 4095 bytes long, is 4096\n");
     snprintf(text + begin + 4096, sizeof text - begin - 4096, "x]}");
-    domt_says(text, "1:20: cluster.servers: the list is longer than 4096 bytes\n");
+    domt_expect_errors_of_text(text, "1:20: cluster.servers: the list is longer than 4096 bytes\n");
 }
 
 DOMT_TEST(secret_is_in_no_error)
 {
     static char long_one[5000] = "cluster.password=geheim";
-    domus_yaml *yaml = domt_reader();
+    domus_yaml *yaml = domt_make_yaml_reader();
 
     memset(long_one + strlen(long_one), 'm', 4500);
     ck_assert_int_eq(domus_yaml_set(yaml, long_one), -EINVAL);
     long_one[1000] = '\0';
     ck_assert_int_eq(domus_yaml_set(yaml, long_one), -EINVAL);
-    ck_assert_int_eq(domt_load(yaml, "cluster: {password: [geheim]}"), -EINVAL);
+    ck_assert_int_eq(domt_load_text_as_file(yaml, "cluster: {password: [geheim]}"), -EINVAL);
     ck_assert_str_ne(domus_yaml_errors(yaml), "");
     ck_assert_msg(strstr(domus_yaml_errors(yaml), "geheim") == NULL, "%s", domus_yaml_errors(yaml));
     ck_assert_ptr_nonnull(strstr(domus_yaml_errors(yaml),
@@ -424,7 +432,7 @@ DOMT_TEST(secret_is_in_no_error)
 
 DOMT_TEST(silence_of_a_node_is_longer_than_two_heartbeats)
 {
-    domus_yaml *yaml = domt_reader();
+    domus_yaml *yaml = domt_make_yaml_reader();
 
     ck_assert_int_eq(domus_yaml_set(yaml, "cluster.heartbeat=1000000001ns"), 0);
     ck_assert_int_eq(domus_yaml_finish(yaml), -EINVAL);
@@ -437,9 +445,9 @@ DOMT_TEST(silence_of_a_node_is_longer_than_two_heartbeats)
 
 DOMT_TEST(set_mends_what_a_file_leaves_unfit)
 {
-    domus_yaml *yaml = domt_reader();
+    domus_yaml *yaml = domt_make_yaml_reader();
 
-    ck_assert_int_eq(domt_load(yaml, "channel: {sendHigh: 32KiB}"), 0);
+    ck_assert_int_eq(domt_load_text_as_file(yaml, "channel: {sendHigh: 32KiB}"), 0);
     ck_assert_int_eq(domus_yaml_set(yaml, "channel.sendLow=0"), 0);
     ck_assert_int_eq(domus_yaml_finish(yaml), 0);
     ck_assert_str_eq(domus_yaml_errors(yaml), "");
@@ -448,7 +456,7 @@ DOMT_TEST(set_mends_what_a_file_leaves_unfit)
 
 DOMT_TEST(errors_gather_over_the_life_of_a_reader)
 {
-    domus_yaml *yaml = domt_reader();
+    domus_yaml *yaml = domt_make_yaml_reader();
 
     domus_yaml_set(yaml, "x=1");
     domus_yaml_set(yaml, "y=1");

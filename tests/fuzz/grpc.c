@@ -23,14 +23,14 @@ static void must(bool holds)
         abort();
 }
 
-/* Store the messages that the reader has complete. Returns as domi_grpc_reader_next(), but never
- * above 0. */
+/* Store the messages that the reader has complete. Returns as domi_grpc_reader_read_message(), but
+ * never above 0. */
 static int store_messages(domi_grpc_reader *reader, domus_appender *to)
 {
     domus_slice message;
     int result;
 
-    while ((result = domi_grpc_reader_next(reader, &message)) > 0) {
+    while ((result = domi_grpc_reader_read_message(reader, &message)) > 0) {
         if (result == DOMI_GRPC_PAUSE)
             continue;
         must(message.size <= reader->max);
@@ -51,11 +51,11 @@ static outcome read_body(uint8_t choice, const uint8_t *bytes, size_t size, size
     for (size_t at = 0; at < size && made.error == 0; at += step) {
         domus_slice piece;
         must(domus_slice_copy(bytes + at, size - at < step ? size - at : step, &piece) == 0);
-        domi_grpc_reader_put(&reader, piece);
+        domi_grpc_reader_put_piece(&reader, piece);
         made.error = store_messages(&reader, &messages);
     }
-    made.is_between = domi_grpc_reader_is_between(&reader);
-    domi_grpc_reader_drop(&reader);
+    made.is_between = domi_grpc_reader_is_between_messages(&reader);
+    domi_grpc_reader_free_bytes(&reader);
     must(domus_append_end(&messages, &made.messages) == 0);
     return made;
 }

@@ -72,10 +72,10 @@ static void check_answers(const answers *all)
     domt_http_read_by_stage(&read, &reader, (const uint8_t *)all->bytes, all->size, all->size + 1,
                             NULL, NULL);
     must(read.error == 0 && read.count == all->count);
-    domt_http_read_by_judge(&judged, (const uint8_t *)all->bytes, all->size);
+    domt_http_read_by_llhttp(&judged, (const uint8_t *)all->bytes, all->size);
     domt_http_check_llhttp_has_read_same(&read, &judged);
-    domt_http_read_clear(&read);
-    domt_http_read_clear(&judged);
+    domt_http_free_reading(&read);
+    domt_http_free_reading(&judged);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -96,16 +96,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
      * requests. */
     domt_http_read_by_stage(&answered, choice, data + 1, size - 1, size, answer_request, &all);
     domt_http_read_by_stage(&pieces, choice, data + 1, size - 1, step, NULL, NULL);
-    domt_http_check_same(&whole, &pieces);
-    domt_http_read_by_judge(&judged, data + 1, size - 1);
+    domt_http_check_readings_are_same(&whole, &pieces);
+    domt_http_read_by_llhttp(&judged, data + 1, size - 1);
     domt_http_check_llhttp_has_read_same(&whole, &judged);
     if (all.count != 0)
         check_answers(&all);
     free(all.bytes);
-    domt_http_read_clear(&whole);
-    domt_http_read_clear(&pieces);
-    domt_http_read_clear(&answered);
-    domt_http_read_clear(&judged);
+    domt_http_free_reading(&whole);
+    domt_http_free_reading(&pieces);
+    domt_http_free_reading(&answered);
+    domt_http_free_reading(&judged);
     must(budget.used_bytes == 0);
     return 0;
 }

@@ -38,12 +38,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     domt_http_read_by_stage(&whole, choice, data + 2, size - 2, size, NULL, NULL);
     domt_http_read_by_stage(&pieces, choice, data + 2, size - 2, step, NULL, NULL);
-    domt_http_check_same(&whole, &pieces);
-    domt_http_read_by_judge(&judged, data + 2, size - 2);
+    domt_http_check_readings_are_same(&whole, &pieces);
+    domt_http_read_by_llhttp(&judged, data + 2, size - 2);
     domt_http_check_llhttp_has_read_same(&whole, &judged);
-    domt_http_read_clear(&whole);
-    domt_http_read_clear(&pieces);
-    domt_http_read_clear(&judged);
+    domt_http_free_reading(&whole);
+    domt_http_free_reading(&pieces);
+    domt_http_free_reading(&judged);
     must(budget.used_bytes == 0);
     return 0;
 }

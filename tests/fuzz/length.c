@@ -10,11 +10,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .width = (uint8_t)(1u << data[0] % 4),
         .little_endian = (data[0] & 4) != 0,
         .counts_itself = (data[0] & 8) != 0,
-        .size_max = domt_fuzz_size_max(data[1], 65528),
+        .size_max = domt_fuzz_limit_of_choice(data[1], 65528),
     };
     const domus_pipeline_stage stages[] = {{&domus_length_stage, &options}, {NULL, NULL}};
     const domus_pipeline pipeline = {.stages = stages};
 
-    domt_fuzz_packets(&pipeline, data + 2, size - 2);
+    domt_fuzz_packets_of_pipeline(&pipeline, data + 2, size - 2);
     return 0;
 }

@@ -61,7 +61,7 @@ static void check_message(const domus_nats_stream_message *message)
     (void)read_each_byte(domus_nats_stream_payload(message));
     while (domus_nats_stream_header(message, "A", &from, &value) == 0)
         (void)read_each_byte(value);
-    if (domi_kv_read_entry("b", message, &entry) != 0)
+    if (domi_kv_read_entry_of_message("b", message, &entry) != 0)
         return;
     domus_slice key = domus_nats_kv_key(&entry);
     must(key.size != 0 && key.size <= DOMUS_NATS_KV_KEY_MAX);
@@ -82,14 +82,14 @@ static void read_answer(const uint8_t *data, size_t size)
     domus_nats_stream_status status;
     domus_nats_stream_ack ack;
 
-    if (domi_js_read_message(&answer, &stored) == 0) {
+    if (domi_js_read_message_of_answer(&answer, &stored) == 0) {
         check_message(&stored);
         must(stored.ack_size == 0);
         domus_slice_free(stored.bytes);
     }
-    if (domi_js_read_ack(&answer, &ack) == 0)
+    if (domi_js_read_publish_ack(&answer, &ack) == 0)
         must(ack.sequence != 0);
-    (void)domi_js_read_status(&answer, &status);
+    (void)domi_js_read_stream_status(&answer, &status);
     domus_slice_free(message.bytes);
 }
 
@@ -111,7 +111,7 @@ static void read_pushed(const uint8_t *data, size_t size)
     must(domus_append_end(&bytes, &message.bytes) == 0);
     message.reply_at = 9;
     message.reply_size = line <= 1024 ? (uint16_t)line : 0;
-    if (domi_js_read_pushed(&message, &pushed) == 0) {
+    if (domi_js_read_delivered_message(&message, &pushed) == 0) {
         check_message(&pushed);
         must(pushed.ack_size == message.reply_size);
     }
@@ -129,8 +129,8 @@ static void read_texts(const uint8_t *data, size_t size)
     (void)domi_js_read_time(text, size);
     if (domi_js_read_number(text, size, &number) == 0)
         must(size != 0);
-    if (domi_js_is_subject(text, size, false))
-        must(domi_js_is_subject(text, size, true) && memchr(text, ' ', size) == NULL);
+    if (domi_js_is_valid_subject(text, size, false))
+        must(domi_js_is_valid_subject(text, size, true) && memchr(text, ' ', size) == NULL);
     free(bytes);
 }
 

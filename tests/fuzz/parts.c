@@ -73,7 +73,7 @@ static void check_lines(const char *bytes, size_t size, domus_slice fields)
     domi_http_access_note *note = calloc(1, sizeof *note + 3 * each);
 
     must(note != NULL);
-    domi_http_find_client(&exchange, fields, 1, &note->client);
+    domi_http_find_client_address(&exchange, fields, 1, &note->client);
     note->target_size = note->referer_size = note->agent_size = (uint32_t)each;
     memcpy(note->texts, bytes, 3 * each);
     size_t user = each < DOMUS_HTTP_USER_MAX ? each : DOMUS_HTTP_USER_MAX;
@@ -97,7 +97,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_credentials(fields);
     check_lines((const char *)data, size, fields);
     size_t room = size % sizeof text;
-    size_t written = domi_http_json_text((const char *)data, size, text, room);
+    size_t written = domi_http_escape_text_for_json((const char *)data, size, text, room);
     must(written <= room);
     check_printable(text, written);
     domus_slice_free(fields);

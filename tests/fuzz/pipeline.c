@@ -16,9 +16,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 2)
         return 0;
     const domus_line_options line = {.role = DOMUS_ROLE_SERVER,
-                                     .size_max = domt_fuzz_size_max(data[1] >> 2, 65534)};
-    const domus_length_options length = {
-        .role = DOMUS_ROLE_SERVER, .width = 2, .size_max = domt_fuzz_size_max(data[1] >> 2, 65528)};
+                                     .size_max = domt_fuzz_limit_of_choice(data[1] >> 2, 65534)};
+    const domus_length_options length = {.role = DOMUS_ROLE_SERVER,
+                                         .width = 2,
+                                         .size_max =
+                                             domt_fuzz_limit_of_choice(data[1] >> 2, 65528)};
     const domus_fixed_options fixed = {.role = DOMUS_ROLE_SERVER, .size = (data[1] >> 2) + 1u};
     for (int i = 0; i < 3; i++) {
         const domus_stage *stage = byte_stages[data[0] >> (2 * i) & 3];
@@ -38,6 +40,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         stages[count] = (domus_pipeline_stage){&domus_line_stage, &line};
         break;
     }
-    domt_fuzz_packets(&pipeline, data + 2, size - 2);
+    domt_fuzz_packets_of_pipeline(&pipeline, data + 2, size - 2);
     return 0;
 }

@@ -17,15 +17,16 @@ static void must(bool is_right)
 static void read_figures(const uint8_t *data, size_t size)
 {
     tune_figures figures;
-    bool is_right = tune_figures_read((const char *)data, size, &figures);
+    bool is_right = tune_figures_read_output((const char *)data, size, &figures);
 
     must(is_right == (figures.error[0] == '\0'));
     must(figures.count <= TUNE_FIGURES_MAX);
     for (size_t i = 0; i < figures.count; i++) {
         char shown[32];
         must(figures.each[i].value >= 0 && figures.each[i].name[0] != '\0');
-        must(tune_figures_find(&figures, figures.each[i].name) == &figures.each[i]);
-        tune_value_show(figures.each[i].name, figures.each[i].value, shown, sizeof shown);
+        must(tune_figures_find_by_name(&figures, figures.each[i].name) == &figures.each[i]);
+        tune_value_write_with_unit(figures.each[i].name, figures.each[i].value, shown,
+                                   sizeof shown);
     }
 }
 
@@ -38,10 +39,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     read_figures(data, size);
     snprintf(line, sizeof line, "%.*s", size < 255 ? (int)size : 255, (const char *)data);
     line[strcspn(line, "\n")] = '\0';
-    must(!tune_bound_read(line, &bound) || (bound.value > 0 && bound.name[0] != '\0'));
+    must(!tune_bound_read_text(line, &bound) || (bound.value > 0 && bound.name[0] != '\0'));
     keys.count = 0;
-    (void)tune_keys_add(&keys, line);
-    (void)tune_keys_set(&keys, line);
+    (void)tune_keys_add_named(&keys, line);
+    (void)tune_keys_set_values(&keys, line);
     must(keys.count <= TUNE_KEYS_MAX);
     return 0;
 }

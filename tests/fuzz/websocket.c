@@ -14,6 +14,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < 2)
         return 0;
-    domt_socket_check(&options[data[0] % 3], data + 2, size - 2, 1 + data[1] % 64);
+    domt_socket_check_all_readings(&options[data[0] % 3], data + 2, size - 2, 1 + data[1] % 64);
     return 0;
 }

@@ -34,7 +34,7 @@
 #define DOMT_CALLED_MAX 2000u /* message_max of the service, in bytes */
 #define DOMT_CALLED_MS  UINT64_C(1000000)
 
-/* Counts of the service's handlers since the last domt_called_start(). */
+/* Counts of the service's handlers since the last domt_called_start_service(). */
 typedef struct domt_called {
     uint32_t begun;     /* handlers that have begun */
     uint32_t cancelled; /* handlers that were cancelled while they waited */
@@ -83,20 +83,21 @@ typedef struct domt_caller {
 } domt_caller;
 
 /* Begin and end a service together with its client. */
-void domt_called_start(domt_caller *caller);
-void domt_called_start_from(domt_caller *caller, const domus_behaviour *behaviour, uint64_t seed);
-void domt_called_end(domt_caller *caller);
+void domt_called_start_service(domt_caller *caller);
+void domt_called_start_service_with(domt_caller *caller, const domus_behaviour *behaviour,
+                                    uint64_t seed);
+void domt_called_end_service(domt_caller *caller);
 
 /* Begin a call with these bytes as its body, and further fields (name, value, ..., NULL), or NULL.
  * "content-type" among the fields replaces application/grpc, and ":method" replaces POST. Returns
  * the number of the call. */
-int32_t domt_called_ask(domt_caller *caller, const char *path, const void *body, size_t size,
-                        const char *const *fields);
+int32_t domt_called_begin_call(domt_caller *caller, const char *path, const void *body, size_t size,
+                               const char *const *fields);
 
 /* Advance the time while client and service exchange bytes. */
-void domt_called_advance(domt_caller *caller, uint64_t ns);
+void domt_called_advance_time(domt_caller *caller, uint64_t ns);
 
-static inline domt_call *domt_called_find(domt_caller *caller, int32_t id)
+static inline domt_call *domt_called_find_call(domt_caller *caller, int32_t id)
 {
     return &caller->calls[((uint32_t)id - 1) / 2];
 }
@@ -107,11 +108,12 @@ typedef struct domt_frame {
     size_t size;
 } domt_frame;
 
-domt_frame domt_called_frame(const char *text, size_t size, bool is_packed);
+domt_frame domt_called_make_frame(const char *text, size_t size, bool is_packed);
 
 /* Make a unary call, advance the time by 1 ms, and check that the call has ended with this status
  * and these messages. */
-domt_call *domt_called_expect(domt_caller *caller, const char *path, const void *body, size_t size,
-                              const char *const *fields, int status, const char *text);
+domt_call *domt_called_expect_unary_call(domt_caller *caller, const char *path, const void *body,
+                                         size_t size, const char *const *fields, int status,
+                                         const char *text);
 
 #endif

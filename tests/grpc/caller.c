@@ -16,7 +16,7 @@ static int store_header(nghttp2_session *session, const nghttp2_frame *frame, co
                         size_t name_size, const uint8_t *value, size_t size, uint8_t flags,
                         void *caller)
 {
-    domt_call *call = domt_called_find(caller, frame->hd.stream_id);
+    domt_call *call = domt_called_find_call(caller, frame->hd.stream_id);
     char name[64];
     char text[64];
 
@@ -44,7 +44,7 @@ static int store_header(nghttp2_session *session, const nghttp2_frame *frame, co
 static int store_data(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *bytes,
                       size_t size, void *caller)
 {
-    domt_call *call = domt_called_find(caller, id);
+    domt_call *call = domt_called_find_call(caller, id);
 
     ck_assert_uint_le(call->size + size, sizeof call->bytes);
     memcpy(call->bytes + call->size, bytes, size);
@@ -58,7 +58,7 @@ static int record_frame(nghttp2_session *session, const nghttp2_frame *frame, vo
 
     if (!is_head && frame->hd.type != NGHTTP2_DATA)
         return 0;
-    domt_call *call = domt_called_find(caller, frame->hd.stream_id);
+    domt_call *call = domt_called_find_call(caller, frame->hd.stream_id);
     call->heads += is_head;
     call->ended |= (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
     return 0;
@@ -66,15 +66,15 @@ static int record_frame(nghttp2_session *session, const nghttp2_frame *frame, vo
 
 static int record_close(nghttp2_session *session, int32_t id, uint32_t code, void *caller)
 {
-    domt_called_find(caller, id)->closed = true;
-    domt_called_find(caller, id)->code = code;
+    domt_called_find_call(caller, id)->closed = true;
+    domt_called_find_call(caller, id)->code = code;
     return 0;
 }
 
 static ssize_t read_body(nghttp2_session *session, int32_t id, uint8_t *to, size_t size,
                          uint32_t *flags, nghttp2_data_source *source, void *caller)
 {
-    domt_call *call = domt_called_find(caller, id);
+    domt_call *call = domt_called_find_call(caller, id);
     size_t part = call->step != 0 && call->step < size ? call->step : size;
 
     if (part > call->body_size)
@@ -90,12 +90,13 @@ static ssize_t read_body(nghttp2_session *session, int32_t id, uint8_t *to, size
     return (ssize_t)part;
 }
 
-void domt_called_start(domt_caller *caller)
+void domt_called_start_service(domt_caller *caller)
 {
-    domt_called_start_from(caller, &domt_called_behaviour, 1);
+    domt_called_start_service_with(caller, &domt_called_behaviour, 1);
 }
 
-void domt_called_start_from(domt_caller *caller, const domus_behaviour *behaviour, uint64_t seed)
+void domt_called_start_service_with(domt_caller *caller, const domus_behaviour *behaviour,
+                                    uint64_t seed)
 {
     nghttp2_session_callbacks *callbacks;
     domus_config config;
@@ -104,7 +105,7 @@ void domt_called_start_from(domt_caller *caller, const domus_behaviour *behaviou
     config.system.threads = DOMT_CALLED_THREADS;
     memset(caller, 0, sizeof *caller);
     domt_called_now = (domt_called){.begun = 0};
-    caller->kit = domt_kit_listening(&config, "grpc", DOMT_CALLED_AT, seed);
+    caller->kit = domt_kit_new_listening(&config, "grpc", DOMT_CALLED_AT, seed);
     ck_assert_int_eq(domus_serve(domus_testkit_system(caller->kit), "grpc", behaviour, NULL, NULL),
                      0);
     for (uint32_t i = 0; i < DOMT_CALLED_THREADS; i++) {
@@ -117,7 +118,7 @@ void domt_called_start_from(domt_caller *caller, const domus_behaviour *behaviou
                          0);
     }
     ck_assert_int_eq(domus_testkit_run(caller->kit), 0);
-    caller->peer = domt_kit_peer(caller->kit, DOMT_CALLED_AT);
+    caller->peer = domt_kit_connect_peer(caller->kit, DOMT_CALLED_AT);
     ck_assert_int_eq(nghttp2_session_callbacks_new(&callbacks), 0);
     nghttp2_session_callbacks_set_on_header_callback(callbacks, store_header);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, store_data);
@@ -128,7 +129,7 @@ void domt_called_start_from(domt_caller *caller, const domus_behaviour *behaviou
     ck_assert_int_eq(nghttp2_submit_settings(caller->session, NGHTTP2_FLAG_NONE, NULL, 0), 0);
 }
 
-void domt_called_end(domt_caller *caller)
+void domt_called_end_service(domt_caller *caller)
 {
     domus_peer_close(caller->peer);
     nghttp2_session_del(caller->session);
@@ -136,8 +137,8 @@ void domt_called_end(domt_caller *caller)
     domus_testkit_free(caller->kit);
 }
 
-int32_t domt_called_ask(domt_caller *caller, const char *path, const void *body, size_t size,
-                        const char *const *fields)
+int32_t domt_called_begin_call(domt_caller *caller, const char *path, const void *body, size_t size,
+                               const char *const *fields)
 {
     const char *all[24] = {":method", "POST",    ":scheme", "http",         ":authority",
                            "a",       ":path",   path,      "content-type", "application/grpc",
@@ -160,11 +161,11 @@ int32_t domt_called_ask(domt_caller *caller, const char *path, const void *body,
                          strlen(all[2 * i]), strlen(all[2 * i + 1]), NGHTTP2_NV_FLAG_NONE};
     int32_t id = nghttp2_submit_request(caller->session, NULL, named, count, &provider, NULL);
     ck_assert_int_gt(id, 0);
-    *domt_called_find(caller, id) = (domt_call){.status = -1, .body = body, .body_size = size};
+    *domt_called_find_call(caller, id) = (domt_call){.status = -1, .body = body, .body_size = size};
     return id;
 }
 
-void domt_called_advance(domt_caller *caller, uint64_t ns)
+void domt_called_advance_time(domt_caller *caller, uint64_t ns)
 {
     for (unsigned i = 0; i < 50; i++) {
         const uint8_t *bytes;
@@ -183,7 +184,7 @@ void domt_called_advance(domt_caller *caller, uint64_t ns)
     }
 }
 
-domt_frame domt_called_frame(const char *text, size_t size, bool is_packed)
+domt_frame domt_called_make_frame(const char *text, size_t size, bool is_packed)
 {
     domt_frame frame = {.size = size + 5};
 
@@ -195,19 +196,20 @@ domt_frame domt_called_frame(const char *text, size_t size, bool is_packed)
     return frame;
 }
 
-domt_call *domt_called_expect(domt_caller *caller, const char *path, const void *body, size_t size,
-                              const char *const *fields, int status, const char *text)
+domt_call *domt_called_expect_unary_call(domt_caller *caller, const char *path, const void *body,
+                                         size_t size, const char *const *fields, int status,
+                                         const char *text)
 {
-    int32_t id = domt_called_ask(caller, path, body, size, fields);
-    domt_call *call = domt_called_find(caller, id);
+    int32_t id = domt_called_begin_call(caller, path, body, size, fields);
+    domt_call *call = domt_called_find_call(caller, id);
 
-    domt_called_advance(caller, DOMT_CALLED_MS);
+    domt_called_advance_time(caller, DOMT_CALLED_MS);
     ck_assert_int_eq(call->http, 200);
     ck_assert_int_eq(call->status, status);
     ck_assert_str_eq(call->type, "application/grpc");
     ck_assert(call->ended);
     if (text != NULL) {
-        domt_frame frame = domt_called_frame(text, strlen(text), false);
+        domt_frame frame = domt_called_make_frame(text, strlen(text), false);
         ck_assert_uint_eq(call->size, frame.size);
         ck_assert_int_eq(memcmp(call->bytes, frame.bytes, frame.size), 0);
     }

@@ -15,10 +15,10 @@ static domt_caller caller;
 static domt_call *expect_answer_to(const char *text, const char *const *fields, int status,
                                    const char *answer)
 {
-    domt_frame frame = domt_called_frame(text, strlen(text), false);
+    domt_frame frame = domt_called_make_frame(text, strlen(text), false);
 
-    return domt_called_expect(&caller, "/t.T/Unary", frame.bytes, frame.size, fields, status,
-                              answer);
+    return domt_called_expect_unary_call(&caller, "/t.T/Unary", frame.bytes, frame.size, fields,
+                                         status, answer);
 }
 
 DOMT_TEST(unary_calls_end_with_a_message_or_a_status)
@@ -37,7 +37,7 @@ DOMT_TEST(unary_calls_end_with_a_message_or_a_status)
         {"none", DOMUS_GRPC_INTERNAL, NULL, ""},
     };
 
-    domt_called_start(&caller);
+    domt_called_start_service(&caller);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const domt_call *call =
             expect_answer_to(cases[i].text, NULL, cases[i].status, cases[i].answer);
@@ -46,9 +46,9 @@ DOMT_TEST(unary_calls_end_with_a_message_or_a_status)
     }
     const domt_call *call = expect_answer_to("fail 3  a ", NULL, 3, NULL);
     ck_assert_str_eq(call->text, "a%20");
-    domt_called_expect(&caller, "/t.T/Wrong", "\0\0\0\0\0", 5, NULL, DOMUS_GRPC_UNIMPLEMENTED,
-                       NULL);
-    domt_called_end(&caller);
+    domt_called_expect_unary_call(&caller, "/t.T/Wrong", "\0\0\0\0\0", 5, NULL,
+                                  DOMUS_GRPC_UNIMPLEMENTED, NULL);
+    domt_called_end_service(&caller);
 }
 
 DOMT_TEST(errors_of_handlers_become_statuses)
@@ -65,7 +65,7 @@ DOMT_TEST(errors_of_handlers_become_statuses)
     };
     char text[32];
 
-    domt_called_start(&caller);
+    domt_called_start_service(&caller);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         ck_assert_int_eq((int)domus_grpc_status_of(-rows[i].error), rows[i].status);
         snprintf(text, sizeof text, "error %d", rows[i].error);
@@ -73,7 +73,7 @@ DOMT_TEST(errors_of_handlers_become_statuses)
     }
     ck_assert_int_eq((int)domus_grpc_status_of(0), DOMUS_GRPC_OK);
     expect_answer_to("well", NULL, DOMUS_GRPC_OK, "well");
-    domt_called_end(&caller);
+    domt_called_end_service(&caller);
 }
 
 DOMT_TEST(words_are_cut_at_a_letter)
@@ -91,21 +91,21 @@ DOMT_TEST(words_are_cut_at_a_letter)
     char text[DOMUS_GRPC_TEXT_MAX + 20];
 
     memset(letters, 'a', sizeof letters);
-    domt_called_start(&caller);
+    domt_called_start_service(&caller);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         snprintf(text, sizeof text, "fail 2 %.*s%s", (int)cases[i].size, letters, cases[i].more);
         const domt_call *call = expect_answer_to(text, NULL, 2, NULL);
         ck_assert_uint_eq(strlen(call->text), cases[i].got);
     }
-    domt_called_end(&caller);
+    domt_called_end_service(&caller);
 }
 
 DOMT_TEST(metadata_has_a_bound)
 {
-    domt_called_start(&caller);
+    domt_called_start_service(&caller);
     expect_answer_to("fields 8192", NULL, DOMUS_GRPC_OK, "");
     expect_answer_to("fields 8193", NULL, DOMUS_GRPC_INTERNAL, NULL);
-    domt_called_end(&caller);
+    domt_called_end_service(&caller);
 }
 
 /* Metadata that HTTP cannot send, or that the handler may not set, fails the call. The client
@@ -114,34 +114,34 @@ DOMT_TEST(metadata_that_cannot_be_sent_fails_its_call)
 {
     char text[32];
 
-    domt_called_start(&caller);
+    domt_called_start_service(&caller);
     for (unsigned i = 0; i < DOMT_CALLED_WRONG; i++) {
         snprintf(text, sizeof text, "before %u", i);
         expect_answer_to(text, NULL, DOMUS_GRPC_INTERNAL, NULL);
         snprintf(text, sizeof text, "behind %u", i);
         expect_answer_to(text, NULL, DOMUS_GRPC_INTERNAL, NULL);
         snprintf(text, sizeof text, "%u", i);
-        domt_frame frame = domt_called_frame(text, strlen(text), false);
-        const domt_call *call = domt_called_expect(&caller, "/t.T/Begin", frame.bytes, frame.size,
-                                                   NULL, DOMUS_GRPC_NOT_FOUND, NULL);
+        domt_frame frame = domt_called_make_frame(text, strlen(text), false);
+        const domt_call *call = domt_called_expect_unary_call(
+            &caller, "/t.T/Begin", frame.bytes, frame.size, NULL, DOMUS_GRPC_NOT_FOUND, NULL);
         ck_assert_uint_eq(call->heads, 1);
     }
-    domt_called_end(&caller);
+    domt_called_end_service(&caller);
 }
 
 /* A call whose status does not fit into its trailers is reset: a client must not take it for a call
  * that has ended well. */
 DOMT_TEST(more_trailers_than_http_has_are_no_end)
 {
-    domt_called_start(&caller);
+    domt_called_start_service(&caller);
     expect_answer_to("many 127", NULL, DOMUS_GRPC_OK, "");
-    int32_t id = domt_called_ask(&caller, "/t.T/Unary", "\0\0\0\0\10many 128", 13, NULL);
-    domt_called_advance(&caller, DOMT_CALLED_MS);
-    const domt_call *call = domt_called_find(&caller, id);
+    int32_t id = domt_called_begin_call(&caller, "/t.T/Unary", "\0\0\0\0\10many 128", 13, NULL);
+    domt_called_advance_time(&caller, DOMT_CALLED_MS);
+    const domt_call *call = domt_called_find_call(&caller, id);
     ck_assert(call->closed && !call->ended);
     ck_assert_uint_eq(call->code, NGHTTP2_INTERNAL_ERROR);
     expect_answer_to("well", NULL, DOMUS_GRPC_OK, "well");
-    domt_called_end(&caller);
+    domt_called_end_service(&caller);
 }
 
 DOMT_TEST(metadata_goes_both_ways)
@@ -152,14 +152,14 @@ DOMT_TEST(metadata_goes_both_ways)
                  {"AAE=", "AAE"},        {"AAE", "AAE"},       {"", ""}};
     static const char *const wrong[] = {"A", "AAEC=", "AAEC====", "A-EC", "AA E", "=", "A==="};
 
-    domt_called_start(&caller);
+    domt_called_start_service(&caller);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *const fields[] = {"x-echo", "one two", "x-echo-bin", cases[i].sent, NULL};
         const domt_call *call = expect_answer_to("echo", fields, DOMUS_GRPC_OK, "e");
         ck_assert_str_eq(call->before, "one two");
         ck_assert_str_eq(call->behind, cases[i].got);
     }
-    domt_called_end(&caller);
+    domt_called_end_service(&caller);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         domus_slice text;
         domus_slice bytes;
@@ -201,26 +201,26 @@ DOMT_TEST(streams_of_a_server_have_their_messages)
         {"0-", DOMUS_GRPC_OK, 0, 2},
     };
 
-    domt_called_start(&caller);
+    domt_called_start_service(&caller);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        domt_frame frame = domt_called_frame(cases[i].text, strlen(cases[i].text), false);
-        const domt_call *call = domt_called_expect(&caller, "/t.T/Down", frame.bytes, frame.size,
-                                                   NULL, cases[i].status, NULL);
+        domt_frame frame = domt_called_make_frame(cases[i].text, strlen(cases[i].text), false);
+        const domt_call *call = domt_called_expect_unary_call(
+            &caller, "/t.T/Down", frame.bytes, frame.size, NULL, cases[i].status, NULL);
         ck_assert_uint_eq(call->size, cases[i].messages * frame.size);
         ck_assert_uint_eq(call->heads, cases[i].heads);
         for (uint32_t at = 0; at < cases[i].messages; at++)
             ck_assert_int_eq(memcmp(call->bytes + at * frame.size, frame.bytes, frame.size), 0);
     }
-    domt_called_end(&caller);
+    domt_called_end_service(&caller);
 }
 
 DOMT_TEST(a_stream_begins_once)
 {
-    domt_called_start(&caller);
-    const domt_call *call = domt_called_expect(&caller, "/t.T/Twice", "\0\0\0\0\1a", 6, NULL,
-                                               DOMUS_GRPC_NOT_FOUND, NULL);
+    domt_called_start_service(&caller);
+    const domt_call *call = domt_called_expect_unary_call(&caller, "/t.T/Twice", "\0\0\0\0\1a", 6,
+                                                          NULL, DOMUS_GRPC_NOT_FOUND, NULL);
     ck_assert_uint_eq(call->heads, 2);
-    domt_called_end(&caller);
+    domt_called_end_service(&caller);
 }
 
 /* A request that is no call is answered with a status of HTTP; a call with a wrong message gets a
@@ -250,12 +250,13 @@ DOMT_TEST(refused_requests_never_reach_a_handler)
         {"/t.T/Unary", {"grpc-encoding", "identity", NULL}, 200, 0},
     };
 
-    domt_called_start(&caller);
+    domt_called_start_service(&caller);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         uint32_t begun = domt_called_now.begun;
-        int32_t id = domt_called_ask(&caller, cases[i].path, "\0\0\0\0\1a", 6, cases[i].fields);
-        domt_called_advance(&caller, DOMT_CALLED_MS);
-        const domt_call *call = domt_called_find(&caller, id);
+        int32_t id =
+            domt_called_begin_call(&caller, cases[i].path, "\0\0\0\0\1a", 6, cases[i].fields);
+        domt_called_advance_time(&caller, DOMT_CALLED_MS);
+        const domt_call *call = domt_called_find_call(&caller, id);
         ck_assert_int_eq(call->http, cases[i].http);
         ck_assert_int_eq(call->status, cases[i].status);
         ck_assert_uint_eq(domt_called_now.begun - begun, cases[i].status == 0);
@@ -263,7 +264,7 @@ DOMT_TEST(refused_requests_never_reach_a_handler)
         if (cases[i].status == DOMUS_GRPC_UNIMPLEMENTED)
             ck_assert_str_eq(call->accepts, "identity, gzip");
     }
-    domt_called_end(&caller);
+    domt_called_end_service(&caller);
 }
 
 DOMT_TEST(calls_of_http_1_get_words)
@@ -273,29 +274,29 @@ DOMT_TEST(calls_of_http_1_get_words)
                                   "\0\0\0\0";
     size_t size;
 
-    domt_called_start(&caller);
+    domt_called_start_service(&caller);
     (void)domus_peer_send(caller.peer, request, sizeof request);
     ck_assert_int_eq(domus_testkit_run(caller.kit), 0);
     ck_assert_int_eq(domus_testkit_advance(caller.kit, DOMT_CALLED_MS), 0);
     const char *got = domus_peer_got(caller.peer, &size);
     ck_assert(size > 12 && memcmp(got, "HTTP/1.1 505", 12) == 0);
     ck_assert_ptr_nonnull(memmem(got, size, "HTTP/2", 6));
-    domt_called_end(&caller);
+    domt_called_end_service(&caller);
 }
 
 DOMT_TEST(calls_go_through_a_chain)
 {
-    domt_called_start_from(&caller, &domt_called_chained_behaviour, 1);
+    domt_called_start_service_with(&caller, &domt_called_chained_behaviour, 1);
     expect_answer_to("hello", NULL, DOMUS_GRPC_OK, "hello");
     expect_answer_to("error 2", NULL, DOMUS_GRPC_NOT_FOUND, NULL);
-    domt_called_expect(&caller, "/t.T/Down",
-                       "\0\0\0\0\2"
-                       "2!",
-                       7, NULL, DOMUS_GRPC_NOT_FOUND, NULL);
-    domt_called_expect(&caller, "/t.T/Up", "\0\0\0\0\1a", 6, NULL, DOMUS_GRPC_OK, "1 1");
-    domt_called_expect(&caller, "/t.T/None", "\0\0\0\0\1a", 6, NULL, DOMUS_GRPC_UNIMPLEMENTED,
-                       NULL);
-    domt_called_end(&caller);
+    domt_called_expect_unary_call(&caller, "/t.T/Down",
+                                  "\0\0\0\0\2"
+                                  "2!",
+                                  7, NULL, DOMUS_GRPC_NOT_FOUND, NULL);
+    domt_called_expect_unary_call(&caller, "/t.T/Up", "\0\0\0\0\1a", 6, NULL, DOMUS_GRPC_OK, "1 1");
+    domt_called_expect_unary_call(&caller, "/t.T/None", "\0\0\0\0\1a", 6, NULL,
+                                  DOMUS_GRPC_UNIMPLEMENTED, NULL);
+    domt_called_end_service(&caller);
 }
 
 DOMT_TEST(health_is_told)
@@ -318,13 +319,13 @@ DOMT_TEST(health_is_told)
         {"\x12\x03t.T", 5, DOMUS_GRPC_INVALID_ARGUMENT, NULL},
     };
 
-    domt_called_start(&caller);
+    domt_called_start_service(&caller);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        domt_frame frame = domt_called_frame(cases[i].text, cases[i].size, false);
-        domt_called_expect(&caller, "/grpc.health.v1.Health/Check", frame.bytes, frame.size, NULL,
-                           cases[i].status, cases[i].answer);
+        domt_frame frame = domt_called_make_frame(cases[i].text, cases[i].size, false);
+        domt_called_expect_unary_call(&caller, "/grpc.health.v1.Health/Check", frame.bytes,
+                                      frame.size, NULL, cases[i].status, cases[i].answer);
     }
-    domt_called_end(&caller);
+    domt_called_end_service(&caller);
 }
 
 /* --- time ------------------------------------------------------------------------------------- */
@@ -356,18 +357,18 @@ DOMT_TEST(calls_have_their_time)
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *const fields[] = {"grpc-timeout", cases[i].timeout, NULL};
-        domt_frame frame = domt_called_frame(cases[i].text, strlen(cases[i].text), false);
-        domt_called_start(&caller);
-        int32_t id = domt_called_ask(&caller, "/t.T/Unary", frame.bytes, frame.size,
-                                     cases[i].timeout != NULL ? fields : NULL);
-        domt_called_advance(&caller, 0);
+        domt_frame frame = domt_called_make_frame(cases[i].text, strlen(cases[i].text), false);
+        domt_called_start_service(&caller);
+        int32_t id = domt_called_begin_call(&caller, "/t.T/Unary", frame.bytes, frame.size,
+                                            cases[i].timeout != NULL ? fields : NULL);
+        domt_called_advance_time(&caller, 0);
         uint64_t begun_ns = domus_testkit_now_ns(caller.kit);
-        domt_called_advance(&caller, (cases[i].pass_ms - 1) * DOMT_CALLED_MS);
-        ck_assert_int_eq(domt_called_find(&caller, id)->status, cases[i].status);
+        domt_called_advance_time(&caller, (cases[i].pass_ms - 1) * DOMT_CALLED_MS);
+        ck_assert_int_eq(domt_called_find_call(&caller, id)->status, cases[i].status);
         uint64_t left_ns = domt_called_now.deadline_ns - begun_ns;
         ck_assert_uint_le(left_ns, cases[i].deadline_ms * DOMT_CALLED_MS);
         ck_assert_uint_gt(left_ns, (cases[i].deadline_ms - 5) * DOMT_CALLED_MS);
-        domt_called_end(&caller);
+        domt_called_end_service(&caller);
     }
 }
 
@@ -375,9 +376,10 @@ DOMT_TEST(a_call_without_any_time_is_over_at_once)
 {
     static const char *const fields[] = {"grpc-timeout", "0n", NULL};
 
-    domt_called_start(&caller);
-    domt_called_expect(&caller, "/t.T/Up", "", 0, fields, DOMUS_GRPC_DEADLINE_EXCEEDED, NULL);
-    domt_called_end(&caller);
+    domt_called_start_service(&caller);
+    domt_called_expect_unary_call(&caller, "/t.T/Up", "", 0, fields, DOMUS_GRPC_DEADLINE_EXCEEDED,
+                                  NULL);
+    domt_called_end_service(&caller);
 }
 
 /* The handler of a method that takes one message begins when the message has come. The message may
@@ -392,26 +394,26 @@ DOMT_TEST(messages_that_come_late_have_the_time_of_their_call)
     } cases[] = {{"100m", 100, 0},  {"100m", 100, 3},  {"100m", 100, 10},
                  {"100m", 100, 25}, {"3S", 3000, 0},   {"3S", 3000, 24},
                  {NULL, 10000, 0},  {NULL, 10000, 25}, {NULL, 10000, 5}};
-    domt_frame frame = domt_called_frame("3aaaaaaaaaaaaaaaaaaa", 20, false);
+    domt_frame frame = domt_called_make_frame("3aaaaaaaaaaaaaaaaaaa", 20, false);
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases * 3; i++) {
         const char *const fields[] = {"grpc-timeout", cases[i / 3].timeout, NULL};
-        domt_called_start(&caller);
-        int32_t id = domt_called_ask(&caller, paths[i % 3], frame.bytes, cases[i / 3].first,
-                                     cases[i / 3].timeout != NULL ? fields : NULL);
-        domt_call *call = domt_called_find(&caller, id);
+        domt_called_start_service(&caller);
+        int32_t id = domt_called_begin_call(&caller, paths[i % 3], frame.bytes, cases[i / 3].first,
+                                            cases[i / 3].timeout != NULL ? fields : NULL);
+        domt_call *call = domt_called_find_call(&caller, id);
         call->holds_end = true;
         for (uint64_t ms = 0; ms + 500 < cases[i / 3].ms; ms += 500) {
-            /* domt_called_advance() takes somewhat longer */
-            domt_called_advance(&caller, 495 * DOMT_CALLED_MS);
+            /* domt_called_advance_time() takes somewhat longer */
+            domt_called_advance_time(&caller, 495 * DOMT_CALLED_MS);
             ck_assert_int_eq(call->http, 0);
             call->body_size += call->body != frame.bytes + frame.size;
             (void)nghttp2_session_resume_data(caller.session, id);
         }
-        domt_called_advance(&caller, 600 * DOMT_CALLED_MS);
+        domt_called_advance_time(&caller, 600 * DOMT_CALLED_MS);
         ck_assert_msg(call->status == DOMUS_GRPC_DEADLINE_EXCEEDED, "%s, case %zu", paths[i % 3],
                       i / 3);
-        domt_called_end(&caller);
+        domt_called_end_service(&caller);
     }
 }
 
@@ -426,19 +428,19 @@ DOMT_TEST(an_answer_that_begins_at_the_deadline_has_a_status)
     for (unsigned i = 0; i < 4 * STEPS; i++) {
         char timeout[16];
         const char *const fields[] = {"grpc-timeout", timeout, NULL};
-        domt_frame frame = domt_called_frame(threads[i % 4], 1, false);
-        domt_called_start_from(&caller, &domt_called_behaviour, 1 + i);
+        domt_frame frame = domt_called_make_frame(threads[i % 4], 1, false);
+        domt_called_start_service_with(&caller, &domt_called_behaviour, 1 + i);
         snprintf(timeout, sizeof timeout, "%uu", 2800 + i / 4 * 300 / STEPS);
         for (unsigned n = 0; n < 20; n++)
-            (void)domt_called_ask(&caller, "/t.T/Late", frame.bytes, frame.size, fields);
-        domt_called_advance(&caller, 20 * DOMT_CALLED_MS);
+            (void)domt_called_begin_call(&caller, "/t.T/Late", frame.bytes, frame.size, fields);
+        domt_called_advance_time(&caller, 20 * DOMT_CALLED_MS);
         for (int32_t id = 1; id < 40; id += 2) {
-            const domt_call *call = domt_called_find(&caller, id);
+            const domt_call *call = domt_called_find_call(&caller, id);
             ck_assert_int_eq(call->http, 200);
             ck_assert(call->ended && call->status >= 0);
             ended[call->status]++;
         }
-        domt_called_end(&caller);
+        domt_called_end_service(&caller);
     }
     ck_assert_uint_ne(ended[DOMUS_GRPC_OK], 0);
     ck_assert_uint_ne(ended[DOMUS_GRPC_DEADLINE_EXCEEDED], 0);

@@ -35,23 +35,23 @@ DOMT_TEST(messages_come_in_pieces_of_any_size)
     const size_t size = sizeof body - 1;
 
     for (size_t step = 0; step <= size; step++) {
-        domt_called_start(&caller);
-        int32_t up = domt_called_ask(&caller, "/t.T/Up", body, size, NULL);
-        int32_t both = domt_called_ask(&caller, "/t.T/Both", body, size, NULL);
-        int32_t one = domt_called_ask(&caller, "/t.T/Unary", body, 10, NULL);
-        domt_called_find(&caller, up)->step = step;
-        domt_called_find(&caller, both)->step = step;
-        domt_called_find(&caller, one)->step = step;
-        domt_called_advance(&caller, DOMT_CALLED_MS);
-        const domt_call *call = domt_called_find(&caller, up);
+        domt_called_start_service(&caller);
+        int32_t up = domt_called_begin_call(&caller, "/t.T/Up", body, size, NULL);
+        int32_t both = domt_called_begin_call(&caller, "/t.T/Both", body, size, NULL);
+        int32_t one = domt_called_begin_call(&caller, "/t.T/Unary", body, 10, NULL);
+        domt_called_find_call(&caller, up)->step = step;
+        domt_called_find_call(&caller, both)->step = step;
+        domt_called_find_call(&caller, one)->step = step;
+        domt_called_advance_time(&caller, DOMT_CALLED_MS);
+        const domt_call *call = domt_called_find_call(&caller, up);
         ck_assert(call->status == 0 && call->size == 9 && call->ended);
         ck_assert_int_eq(memcmp(call->bytes, "\0\0\0\0\0044 13", 9), 0);
-        call = domt_called_find(&caller, both);
+        call = domt_called_find_call(&caller, both);
         ck_assert(call->status == 0 && call->size == size && call->ended);
         ck_assert_int_eq(memcmp(call->bytes, body, size), 0);
-        call = domt_called_find(&caller, one);
+        call = domt_called_find_call(&caller, one);
         ck_assert(call->status == 0 && call->size == 10);
-        domt_called_end(&caller);
+        domt_called_end_service(&caller);
     }
 }
 
@@ -61,16 +61,16 @@ DOMT_TEST(calls_are_passed_on_to_other_threads)
     static const char body[] = "\0\0\0\0\5hello\0\0\0\0\1a";
     int32_t ids[6];
 
-    domt_called_start(&caller);
+    domt_called_start_service(&caller);
     for (size_t i = 0; i < 6; i++) {
-        ids[i] = domt_called_ask(&caller, "/t.T/Far", body, sizeof body - 1, NULL);
-        domt_called_find(&caller, ids[i])->step = i + 1;
-        domt_called_find(&caller, ids[i])->holds_end = i % 2 == 1;
-        domt_called_advance(&caller, DOMT_CALLED_MS);
+        ids[i] = domt_called_begin_call(&caller, "/t.T/Far", body, sizeof body - 1, NULL);
+        domt_called_find_call(&caller, ids[i])->step = i + 1;
+        domt_called_find_call(&caller, ids[i])->holds_end = i % 2 == 1;
+        domt_called_advance_time(&caller, DOMT_CALLED_MS);
     }
     ck_assert_uint_eq(domt_called_now.begun, 6);
     for (size_t i = 0; i < 6; i++) {
-        const domt_call *call = domt_called_find(&caller, ids[i]);
+        const domt_call *call = domt_called_find_call(&caller, ids[i]);
         ck_assert(call->size == sizeof body - 1 && memcmp(call->bytes, body, call->size) == 0);
         ck_assert_int_eq(call->status, i % 2 == 1 ? -1 : 0);
         if (i % 2 == 1)
@@ -78,9 +78,9 @@ DOMT_TEST(calls_are_passed_on_to_other_threads)
                                                        NGHTTP2_CANCEL),
                              0);
     }
-    domt_called_advance(&caller, DOMT_CALLED_MS);
+    domt_called_advance_time(&caller, DOMT_CALLED_MS);
     ck_assert_uint_eq(domt_called_now.cancelled, 3);
-    domt_called_end(&caller);
+    domt_called_end_service(&caller);
 }
 
 /* A body of a known length comes whole to the stage of HTTP, if it is short. */
@@ -88,10 +88,10 @@ DOMT_TEST(messages_of_a_known_length_come_whole)
 {
     static const char *const fields[] = {"content-length", "6", NULL};
 
-    domt_called_start(&caller);
-    domt_called_expect(&caller, "/t.T/Unary", "\0\0\0\0\1a", 6, fields, 0, "a");
-    domt_called_expect(&caller, "/t.T/Up", "\0\0\0\0\1a", 6, fields, 0, "1 1");
-    domt_called_end(&caller);
+    domt_called_start_service(&caller);
+    domt_called_expect_unary_call(&caller, "/t.T/Unary", "\0\0\0\0\1a", 6, fields, 0, "a");
+    domt_called_expect_unary_call(&caller, "/t.T/Up", "\0\0\0\0\1a", 6, fields, 0, "1 1");
+    domt_called_end_service(&caller);
 }
 
 DOMT_TEST(bytes_that_are_no_messages_end_their_calls)
@@ -118,11 +118,11 @@ DOMT_TEST(bytes_that_are_no_messages_end_their_calls)
         {"/t.T/Both", "\0\0\0\0\1a\0\1\0\0\0", 11, DOMUS_GRPC_RESOURCE_EXHAUSTED},
     };
 
-    domt_called_start(&caller);
+    domt_called_start_service(&caller);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        domt_called_expect(&caller, cases[i].path, cases[i].bytes, cases[i].size, NULL,
-                           cases[i].status, NULL);
-    domt_called_end(&caller);
+        domt_called_expect_unary_call(&caller, cases[i].path, cases[i].bytes, cases[i].size, NULL,
+                                      cases[i].status, NULL);
+    domt_called_end_service(&caller);
 }
 
 DOMT_TEST(messages_have_a_bound)
@@ -131,15 +131,15 @@ DOMT_TEST(messages_have_a_bound)
     domt_frame frame;
 
     memset(text, 'a', sizeof text);
-    domt_called_start(&caller);
-    frame = domt_called_frame(text, DOMT_CALLED_MAX, false);
-    const domt_call *call =
-        domt_called_expect(&caller, "/t.T/Unary", frame.bytes, frame.size, NULL, 0, NULL);
+    domt_called_start_service(&caller);
+    frame = domt_called_make_frame(text, DOMT_CALLED_MAX, false);
+    const domt_call *call = domt_called_expect_unary_call(&caller, "/t.T/Unary", frame.bytes,
+                                                          frame.size, NULL, 0, NULL);
     ck_assert_uint_eq(call->size, frame.size);
-    frame = domt_called_frame(text, DOMT_CALLED_MAX + 1, false);
-    domt_called_expect(&caller, "/t.T/Unary", frame.bytes, frame.size, NULL,
-                       DOMUS_GRPC_RESOURCE_EXHAUSTED, NULL);
-    domt_called_end(&caller);
+    frame = domt_called_make_frame(text, DOMT_CALLED_MAX + 1, false);
+    domt_called_expect_unary_call(&caller, "/t.T/Unary", frame.bytes, frame.size, NULL,
+                                  DOMUS_GRPC_RESOURCE_EXHAUSTED, NULL);
+    domt_called_end_service(&caller);
 }
 
 DOMT_TEST(packed_messages_have_the_bound_of_what_they_become)
@@ -150,37 +150,38 @@ DOMT_TEST(packed_messages_have_the_bound_of_what_they_become)
     domt_frame frame;
 
     memset(text, 'a', sizeof text);
-    domt_called_start(&caller);
+    domt_called_start_service(&caller);
     for (size_t more = 0; more < 2; more++) {
         size_t size = compress_gzip(text, DOMT_CALLED_MAX + more, packed, sizeof packed);
-        frame = domt_called_frame((const char *)packed, size, true);
-        const domt_call *call =
-            domt_called_expect(&caller, "/t.T/Unary", frame.bytes, frame.size, gzip,
-                               more != 0 ? DOMUS_GRPC_RESOURCE_EXHAUSTED : DOMUS_GRPC_OK, NULL);
+        frame = domt_called_make_frame((const char *)packed, size, true);
+        const domt_call *call = domt_called_expect_unary_call(
+            &caller, "/t.T/Unary", frame.bytes, frame.size, gzip,
+            more != 0 ? DOMUS_GRPC_RESOURCE_EXHAUSTED : DOMUS_GRPC_OK, NULL);
         ck_assert_uint_eq(call->size, more != 0 ? 0 : DOMT_CALLED_MAX + 5);
     }
     size_t size = compress_gzip(text, 900000, packed, sizeof packed);
-    frame = domt_called_frame((const char *)packed, size, true);
-    domt_called_expect(&caller, "/t.T/Unary", frame.bytes, frame.size, gzip,
-                       DOMUS_GRPC_RESOURCE_EXHAUSTED, NULL);
+    frame = domt_called_make_frame((const char *)packed, size, true);
+    domt_called_expect_unary_call(&caller, "/t.T/Unary", frame.bytes, frame.size, gzip,
+                                  DOMUS_GRPC_RESOURCE_EXHAUSTED, NULL);
     size = compress_gzip("hello", 5, packed, sizeof packed);
     /* the body is cut off, whole, or one byte longer */
     for (size_t part = 0; part <= size + 1; part++) {
         packed[size] = 0;
-        frame = domt_called_frame((const char *)packed, part, true);
-        domt_called_expect(&caller, "/t.T/Unary", frame.bytes, frame.size, gzip,
-                           part == size ? DOMUS_GRPC_OK : DOMUS_GRPC_INTERNAL,
-                           part == size ? "hello" : NULL);
+        frame = domt_called_make_frame((const char *)packed, part, true);
+        domt_called_expect_unary_call(&caller, "/t.T/Unary", frame.bytes, frame.size, gzip,
+                                      part == size ? DOMUS_GRPC_OK : DOMUS_GRPC_INTERNAL,
+                                      part == size ? "hello" : NULL);
     }
-    frame = domt_called_frame((const char *)packed, size, true);
-    domt_called_expect(&caller, "/t.T/Unary", frame.bytes, frame.size, NULL, DOMUS_GRPC_INTERNAL,
-                       NULL); /* the call does not name gzip as its encoding */
-    frame.bytes[0] = 2;       /* a flag that gRPC does not define */
-    domt_called_expect(&caller, "/t.T/Unary", frame.bytes, frame.size, gzip, DOMUS_GRPC_INTERNAL,
-                       NULL);
-    frame = domt_called_frame("plain", 5, false);
-    domt_called_expect(&caller, "/t.T/Unary", frame.bytes, frame.size, gzip, 0, "plain");
-    domt_called_end(&caller);
+    frame = domt_called_make_frame((const char *)packed, size, true);
+    domt_called_expect_unary_call(&caller, "/t.T/Unary", frame.bytes, frame.size, NULL,
+                                  DOMUS_GRPC_INTERNAL,
+                                  NULL); /* the call does not name gzip as its encoding */
+    frame.bytes[0] = 2;                  /* a flag that gRPC does not define */
+    domt_called_expect_unary_call(&caller, "/t.T/Unary", frame.bytes, frame.size, gzip,
+                                  DOMUS_GRPC_INTERNAL, NULL);
+    frame = domt_called_make_frame("plain", 5, false);
+    domt_called_expect_unary_call(&caller, "/t.T/Unary", frame.bytes, frame.size, gzip, 0, "plain");
+    domt_called_end_service(&caller);
 }
 
 /* The service reads a piece with many small compressed messages, which become large, in several
@@ -196,22 +197,22 @@ DOMT_TEST(many_packed_messages_are_all_read)
 
     memset(text, 'a', sizeof text);
     size_t size = compress_gzip(text, sizeof text, packed, sizeof packed);
-    domt_frame frame = domt_called_frame((const char *)packed, size, true);
+    domt_frame frame = domt_called_make_frame((const char *)packed, size, true);
     for (; used + frame.size < sizeof body; count++, used += frame.size)
         memcpy(body + used, frame.bytes, frame.size);
     ck_assert_uint_gt(count * sizeof text, 2u << 20);
-    domt_called_start(&caller);
-    int32_t id = domt_called_ask(&caller, "/t.T/Up", body, used, gzip);
-    domt_called_advance(&caller, 0);
+    domt_called_start_service(&caller);
+    int32_t id = domt_called_begin_call(&caller, "/t.T/Up", body, used, gzip);
+    domt_called_advance_time(&caller, 0);
     /* between these turns other actors run */
-    ck_assert_int_eq(domt_called_find(&caller, id)->status, -1);
+    ck_assert_int_eq(domt_called_find_call(&caller, id)->status, -1);
     for (size_t i = 0; i < 10; i++)
-        domt_called_advance(&caller, 10 * DOMT_CALLED_MS);
-    const domt_call *call = domt_called_find(&caller, id);
+        domt_called_advance_time(&caller, 10 * DOMT_CALLED_MS);
+    const domt_call *call = domt_called_find_call(&caller, id);
     snprintf(text, sizeof text, "%u %u", count, count * DOMT_CALLED_MAX);
     ck_assert_int_eq(call->status, 0);
     ck_assert_int_eq(memcmp(call->bytes + 5, text, strlen(text)), 0);
-    domt_called_end(&caller);
+    domt_called_end_service(&caller);
 }
 
 DOMT_TEST(answers_are_packed_if_that_is_wanted)
@@ -229,14 +230,14 @@ DOMT_TEST(answers_are_packed_if_that_is_wanted)
                  {"gzip", 100, false, true}};
     char text[500];
 
-    domt_called_start(&caller);
+    domt_called_start_service(&caller);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *const fields[] = {"grpc-accept-encoding", cases[i].accepts, NULL};
         for (size_t at = 0; at < sizeof text; at++)
             text[at] = cases[i].is_random ? (char)(at * at * 7919 >> 3) : 'a';
-        domt_frame frame = domt_called_frame(text, cases[i].size, false);
-        const domt_call *call =
-            domt_called_expect(&caller, "/t.T/Unary", frame.bytes, frame.size, fields, 0, NULL);
+        domt_frame frame = domt_called_make_frame(text, cases[i].size, false);
+        const domt_call *call = domt_called_expect_unary_call(&caller, "/t.T/Unary", frame.bytes,
+                                                              frame.size, fields, 0, NULL);
         ck_assert_uint_eq(call->bytes[0], cases[i].is_packed);
         ck_assert_int_eq(call->size < frame.size, cases[i].is_packed);
         if (cases[i].is_packed)
@@ -244,7 +245,7 @@ DOMT_TEST(answers_are_packed_if_that_is_wanted)
         if (!cases[i].is_packed)
             ck_assert_int_eq(memcmp(call->bytes, frame.bytes, frame.size), 0);
     }
-    domt_called_end(&caller);
+    domt_called_end_service(&caller);
 }
 
 /* A large message is not compressed, because that would take long. */
@@ -252,16 +253,16 @@ DOMT_TEST(large_answers_are_not_packed)
 {
     static const char *const fields[] = {"grpc-accept-encoding", "gzip", NULL};
 
-    domt_called_start(&caller);
+    domt_called_start_service(&caller);
     for (size_t more = 0; more < 2; more++) {
         char text[32];
         snprintf(text, sizeof text, "large %zu", DOMUS_GRPC_PACK_MAX + more);
-        domt_frame frame = domt_called_frame(text, strlen(text), false);
-        const domt_call *call =
-            domt_called_expect(&caller, "/t.T/Unary", frame.bytes, frame.size, fields, 0, NULL);
+        domt_frame frame = domt_called_make_frame(text, strlen(text), false);
+        const domt_call *call = domt_called_expect_unary_call(&caller, "/t.T/Unary", frame.bytes,
+                                                              frame.size, fields, 0, NULL);
         ck_assert_uint_eq(call->bytes[0], more == 0);
     }
-    domt_called_end(&caller);
+    domt_called_end_service(&caller);
 }
 
 /* The client cancels three calls: the handler of one sleeps, those of two read. */
@@ -270,19 +271,19 @@ DOMT_TEST(handlers_hear_that_a_call_was_taken_back)
     static const char *const paths[] = {"/t.T/Unary", "/t.T/Up", "/t.T/Both"};
 
     for (size_t i = 0; i < 3; i++) {
-        domt_frame frame = domt_called_frame("sleep 5000", 10, false);
-        domt_called_start(&caller);
-        int32_t id = domt_called_ask(&caller, paths[i], frame.bytes, frame.size, NULL);
-        domt_called_find(&caller, id)->holds_end = i != 0;
-        domt_called_advance(&caller, DOMT_CALLED_MS);
+        domt_frame frame = domt_called_make_frame("sleep 5000", 10, false);
+        domt_called_start_service(&caller);
+        int32_t id = domt_called_begin_call(&caller, paths[i], frame.bytes, frame.size, NULL);
+        domt_called_find_call(&caller, id)->holds_end = i != 0;
+        domt_called_advance_time(&caller, DOMT_CALLED_MS);
         ck_assert_uint_eq(domt_called_now.begun, 1);
         ck_assert_uint_eq(domt_called_now.cancelled, 0);
         ck_assert_int_eq(
             nghttp2_submit_rst_stream(caller.session, NGHTTP2_FLAG_NONE, id, NGHTTP2_CANCEL), 0);
-        domt_called_advance(&caller, DOMT_CALLED_MS);
+        domt_called_advance_time(&caller, DOMT_CALLED_MS);
         ck_assert_msg(domt_called_now.cancelled == 1, "%s", paths[i]);
-        domt_called_expect(&caller, "/t.T/Unary", "\0\0\0\0\1a", 6, NULL, 0, "a");
-        domt_called_end(&caller);
+        domt_called_expect_unary_call(&caller, "/t.T/Unary", "\0\0\0\0\1a", 6, NULL, 0, "a");
+        domt_called_end_service(&caller);
     }
 }
 
@@ -312,14 +313,14 @@ static unsigned read_one(domus_slice frame, uint32_t *ret_size)
     unsigned pauses = 0;
     int result;
 
-    domi_grpc_reader_put(&reader, frame);
-    while ((result = domi_grpc_reader_next(&reader, &message)) == DOMI_GRPC_PAUSE)
+    domi_grpc_reader_put_piece(&reader, frame);
+    while ((result = domi_grpc_reader_read_message(&reader, &message)) == DOMI_GRPC_PAUSE)
         pauses++;
     ck_assert_int_eq(result, 1);
-    ck_assert(domi_grpc_reader_is_between(&reader));
+    ck_assert(domi_grpc_reader_is_between_messages(&reader));
     *ret_size = message.size;
     domus_slice_free(message);
-    domi_grpc_reader_drop(&reader);
+    domi_grpc_reader_free_bytes(&reader);
     return pauses;
 }
 

@@ -44,9 +44,9 @@ static void begin_call(domi_random *random, int32_t *ret_id)
 
     if (domi_random_below(random, 3) == 0)
         size = (size_t)domi_random_below(random, size);
-    *ret_id = domt_called_ask(&caller, kinds[kind].path, kinds[kind].bytes, size,
-                              domi_random_below(random, 2) != 0 ? fields : NULL);
-    domt_call *call = domt_called_find(&caller, *ret_id);
+    *ret_id = domt_called_begin_call(&caller, kinds[kind].path, kinds[kind].bytes, size,
+                                     domi_random_below(random, 2) != 0 ? fields : NULL);
+    domt_call *call = domt_called_find_call(&caller, *ret_id);
     call->step = 1 + (size_t)domi_random_below(random, 9);
     call->holds_end = domi_random_below(random, 2) != 0;
 }
@@ -57,11 +57,11 @@ static void run_storm(uint64_t seed)
     int32_t ids[CALLS];
 
     domi_random_init(&random, seed);
-    domt_called_start_from(&caller, &domt_called_behaviour, seed);
+    domt_called_start_service_with(&caller, &domt_called_behaviour, seed);
     for (unsigned i = 0; i < CALLS; i++)
         begin_call(&random, &ids[i]);
     for (unsigned round = 0; round < 6; round++) {
-        domt_called_advance(&caller, domi_random_below(&random, 700000));
+        domt_called_advance_time(&caller, domi_random_below(&random, 700000));
         for (unsigned i = 0; i < CALLS; i++) {
             if (domi_random_below(&random, 5) == 0)
                 (void)nghttp2_submit_rst_stream(caller.session, NGHTTP2_FLAG_NONE, ids[i],
@@ -71,16 +71,16 @@ static void run_storm(uint64_t seed)
     if (seed % 3 == 0)
         domus_peer_reset(caller.peer);
     else if (seed % 4 != 0)
-        domt_called_advance(&caller, 20 * DOMT_CALLED_MS);
-    domt_called_end(&caller);
+        domt_called_advance_time(&caller, 20 * DOMT_CALLED_MS);
+    domt_called_end_service(&caller);
 }
 
 DOMT_TEST(nothing_is_left_of_calls_that_end_at_any_moment)
 {
-    uint64_t count = DOMT_SCALE(200, 40) * (domt_is_long() ? 20 : 1);
+    uint64_t count = DOMT_SCALE(200, 40) * (domt_tests_are_long() ? 20 : 1);
 
     for (uint64_t seed = 1; seed <= count; seed++)
         run_storm(seed);
 }
 
-DOMT_SUITE(domt_is_long() ? 900 : 120)
+DOMT_SUITE(domt_tests_are_long() ? 900 : 120)

@@ -61,25 +61,25 @@ static void open_world_with_sequence(const domus_behaviour *behaviour)
     one = domt_spawn(domt_outside(&world), world.managers[0], behaviour, NULL);
     for (int i = 0; i < 2; i++)
         agents[i] = domt_spawn(domt_outside(&world), world.managers[i], &domt_agent, NULL);
-    domt_settle(&world);
+    domt_settle_world(&world);
 }
 
 static void send_notice(const domus_type *type, uint64_t number)
 {
-    ck_assert_int_eq(domt_notice(domt_outside(&world), one, type, &number), 0);
-    domt_settle(&world);
+    ck_assert_int_eq(domt_send_notice(domt_outside(&world), one, type, &number), 0);
+    domt_settle_world(&world);
 }
 
 /* Let so many ms pass, and check that the sequence has reached this place. */
 static void expect_place_in_sequence_after(uint64_t pass_ns, uint64_t expected)
 {
-    domt_pass(&world, pass_ns);
+    domt_pass_time(&world, pass_ns);
     ck_assert_uint_eq(steps, expected);
 }
 
 static void close_world(void)
 {
-    domt_end_clean(&world);
+    domt_end_clean_world(&world);
 }
 
 static const domus_type *asked_type;
@@ -99,7 +99,7 @@ static int ask_sequence(domus_stack *stack, void *number)
 static void let_agent_ask_sequence(const domus_type *type, uint64_t number)
 {
     asked_type = type;
-    domt_do(&world, agents[1], ask_sequence, &number);
+    domt_run_as_actor(&world, agents[1], ask_sequence, &number);
 }
 
 /* --- what is at hand ------------------------------------------------------------------------- */
@@ -163,9 +163,9 @@ DOMT_TEST(sequence_goes_on_behind_each_await_with_its_answer_and_its_frame)
     ck_assert_uint_eq(*(uint64_t *)one.house->self, 1);
     send_notice(&begin_type, 1); /* a second conversation begins with a new frame */
     ck_assert_uint_eq(steps, 12345612);
-    domt_pass(&world, 4 * MS);
+    domt_pass_time(&world, 4 * MS);
     send_notice(&odd_type, 1);
-    domt_pass(&world, 10 * MS);
+    domt_pass_time(&world, 10 * MS);
     ck_assert_uint_eq(sum, 3);
     close_world();
 }
@@ -241,8 +241,8 @@ DOMT_TEST(sequences_of_one_actor_interleave_and_keep_apart)
 
     open_world_with_sequence(&hopping);
     for (uint64_t id = 1; id <= COUNT; id++)
-        ck_assert_int_eq(domt_notice(domt_outside(&world), one, &begin_type, &id), 0);
-    domt_pass(&world, 40 * MS);
+        ck_assert_int_eq(domt_send_notice(domt_outside(&world), one, &begin_type, &id), 0);
+    domt_pass_time(&world, 40 * MS);
     ck_assert_uint_eq(sum, (uint64_t)COUNT * (COUNT + 1) / 2);
     close_world();
 }
@@ -284,7 +284,7 @@ DOMT_TEST(sequence_begins_with_its_actor_and_its_patterns_see_its_frame)
     ck_assert_uint_eq(steps, 9);
     send_notice(&odd_type, 1);
     ck_assert_uint_eq(steps, 9123);
-    domt_stop(&world, world.managers[0], one);
+    domt_stop_actor_and_settle(&world, world.managers[0], one);
     ck_assert_uint_eq(DOMT_SUM(&world, stops), 1);
     /* the cancel of a sequence does not count as a failure of its actor */
     ck_assert_uint_eq(DOMT_SUM(&world, failures), 0);
@@ -299,7 +299,8 @@ DOMT_TEST(behaviour_with_too_large_a_frame_for_on_mount_is_refused)
     huge = sorting;
     huge.mount_frame_size = DOMUS_FRAME_MAX + 1;
     open_world_with_sequence(&sorting);
-    ck_assert_int_eq(domi_house_spawn(world.managers[0], world.managers[0], &huge, NULL, &address),
+    ck_assert_int_eq(domi_house_spawn_without_parent(world.managers[0], world.managers[0], &huge,
+                                                     NULL, &address),
                      -EINVAL);
     domt_world_end(&world);
 }
@@ -401,7 +402,7 @@ DOMT_TEST(await_that_cannot_go_on_ends_its_sequence_with_the_error_unless_it_is_
         open_world_with_sequence(&ending);
         let_agent_ask_sequence(rows[i].type, 1);
         ck_assert(rows[i].pass_ns == 0 || error == 1);
-        domt_pass(&world, rows[i].pass_ns);
+        domt_pass_time(&world, rows[i].pass_ns);
         ck_assert_msg(error == rows[i].error && steps == rows[i].steps, "%s: %d, steps %llu",
                       rows[i].type->name, error, (unsigned long long)steps);
         close_world();
@@ -473,12 +474,12 @@ DOMT_TEST(stop_after_mail_comes_behind_what_a_receive_takes_and_waits_for_what_n
         send_notice(&end_type, 0);
         if (waits)
             send_notice(&begin_type, 0); /* no receive of the sequence takes this message */
-        domt_do(&world, agents[0], send_three_notices_and_stop_after_mail, NULL);
+        domt_run_as_actor(&world, agents[0], send_three_notices_and_stop_after_mail, NULL);
         ck_assert_uint_eq(steps, 12333);
         ck_assert_uint_eq(DOMT_SUM(&world, stops), !waits);
         if (!waits) {
-            ck_assert_int_eq(domt_notice(domt_outside(&world), one, &end_type, NULL), -ESTALE);
-            ck_assert_uint_eq(domt_in_use_all(&world), 0);
+            ck_assert_int_eq(domt_send_notice(domt_outside(&world), one, &end_type, NULL), -ESTALE);
+            ck_assert_uint_eq(domt_count_all_objects_in_use(&world), 0);
         }
         domt_world_end(&world);
     }

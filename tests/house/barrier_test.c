@@ -24,23 +24,23 @@ static void open_world(uint32_t conversations_max)
     if (conversations_max != 0)
         world.config.scheduler.conversations_max = conversations_max;
     ck_assert_int_eq(domt_world_start(&world), 0);
-    one = domt_recorder_new(&world, 0, &log0);
-    other = domt_recorder_new(&world, 1, &log1);
-    slow = domt_recorder_new(&world, 2, &log1);
+    one = domt_spawn_recorder(&world, 0, &log0);
+    other = domt_spawn_recorder(&world, 1, &log1);
+    slow = domt_spawn_recorder(&world, 2, &log1);
 }
 
 /* Let home 0 work until it has nothing to do; the other homes do not work, so its asks are not
  * answered meanwhile. */
 static void let_home_0_work(void)
 {
-    domt_let_work(world.managers[0]);
+    domt_let_home_work(world.managers[0]);
 }
 
 static void send_notice_and_question(void)
 {
-    domt_note_to(domt_outside(&world), one, 1);
-    domt_inquire_by(world.managers[1], other, one, 2);
-    domt_let_work(world.managers[1]);
+    domt_send_note(domt_outside(&world), one, 1);
+    domt_send_inquiry(world.managers[1], other, one, 2);
+    domt_let_home_work(world.managers[1]);
 }
 
 static int raise_barrier_and_park(domus_stack *stack, void *result)
@@ -90,8 +90,8 @@ static void check_kinds_handled_in_barrier(int (*raise)(domus_stack *, void *))
     int64_t number = 5;
 
     open_world(0);
-    domt_do(&world, one, arm_timer, &number);
-    domt_send(world.managers[0], one, raise, &result);
+    domt_run_as_actor(&world, one, arm_timer, &number);
+    domt_send_call(world.managers[0], one, raise, &result);
     let_home_0_work();
     ck_assert_int_eq(result, 0);
     ck_assert_uint_ne(one.house->marks & DOMI_MARK_BARRIER, 0);
@@ -102,15 +102,16 @@ static void check_kinds_handled_in_barrier(int (*raise)(domus_stack *, void *))
     ck_assert_uint_eq(one.house->mail, 2);
     /* Messages that the barrier holds back make no house ready. */
     ck_assert_uint_eq(one.house->state, DOMI_WAITING);
-    domt_jump(&world, 2 * MS);
+    domt_jump_time(&world, 2 * MS);
     let_home_0_work();
-    ck_assert_str_eq(domt_log_text(&log0, 0), "e"); /* events are handled while the barrier is up */
+    ck_assert_str_eq(domt_log_letters_from(&log0, 0),
+                     "e"); /* events are handled while the barrier is up */
 
     /* the answer comes, and the conversation that has raised the barrier ends */
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_uint_eq(one.house->marks & DOMI_MARK_BARRIER, 0);
-    ck_assert_str_eq(domt_log_text(&log0, 0), "ean");
-    ck_assert_uint_eq(domt_log_count(&log1, 'r'), 1);
+    ck_assert_str_eq(domt_log_letters_from(&log0, 0), "ean");
+    ck_assert_uint_eq(domt_log_count_letter(&log1, 'r'), 1);
     domt_world_end(&world);
 }
 
@@ -131,12 +132,12 @@ DOMT_TEST(m7_barrier_falls_when_its_handler_ends)
     open_world(0);
     for (int64_t i = 0; i < 2; i++) {
         int result = -1;
-        domt_send(world.managers[0], one, handlers[i], &result);
-        domt_note_to(world.managers[0], one, i);
+        domt_send_call(world.managers[0], one, handlers[i], &result);
+        domt_send_note(world.managers[0], one, i);
         let_home_0_work();
         ck_assert_int_eq(result, 0);
         ck_assert_uint_eq(one.house->marks & DOMI_MARK_BARRIER, 0);
-        ck_assert_int_eq(domt_log_count(&log0, 'n'), i + 1);
+        ck_assert_int_eq(domt_log_count_letter(&log0, 'n'), i + 1);
     }
     domt_world_end(&world);
 }
@@ -146,15 +147,15 @@ DOMT_TEST(m7_mail_behind_the_barrier_in_one_run_waits)
     int result;
 
     open_world(0);
-    domt_note_to(world.managers[0], one, 1);
-    domt_send(world.managers[0], one, raise_barrier_and_park, &result);
+    domt_send_note(world.managers[0], one, 1);
+    domt_send_call(world.managers[0], one, raise_barrier_and_park, &result);
     for (int64_t i = 2; i < 10; i++)
-        domt_note_to(world.managers[0], one, i);
+        domt_send_note(world.managers[0], one, i);
     let_home_0_work();
     /* Only the notice that came before the barrier has been handled. */
-    ck_assert_str_eq(domt_log_text(&log0, 0), "n");
+    ck_assert_str_eq(domt_log_letters_from(&log0, 0), "n");
     ck_assert_uint_eq(one.house->mail, 8);
-    domt_settle(&world);
+    domt_settle_world(&world);
     for (int i = 0; i < 9; i++) /* the barrier has fallen: all notices were handled in order */
         ck_assert_int_eq(log0.entries[i].number, i + 1);
     domt_world_end(&world);
@@ -165,19 +166,19 @@ DOMT_TEST(m7_other_conversations_end_without_lowering_it)
     int result;
 
     open_world(0);
-    domt_inquire_by(world.managers[0], one, slow, 7);
-    domt_inquire_by(world.managers[0], one, (domus_address){0}, 8);
-    domt_send(world.managers[0], one, raise_barrier_and_park, &result);
-    domt_note_to(world.managers[0], one, 9);
-    (void)domt_iterate(world.managers[0]);
+    domt_send_inquiry(world.managers[0], one, slow, 7);
+    domt_send_inquiry(world.managers[0], one, (domus_address){0}, 8);
+    domt_send_call(world.managers[0], one, raise_barrier_and_park, &result);
+    domt_send_note(world.managers[0], one, 9);
+    (void)domt_iterate_home(world.managers[0]);
     let_home_0_work();
     /* The ask to nobody fails, so the conversation ends by an exception: replies and exceptions are
      * handled in a barrier. */
-    ck_assert_str_eq(domt_log_text(&log0, 0), "x");
+    ck_assert_str_eq(domt_log_letters_from(&log0, 0), "x");
     ck_assert_uint_ne(one.house->marks & DOMI_MARK_BARRIER, 0);
-    domt_settle(&world);
-    ck_assert_uint_eq(domt_log_count(&log0, 'r'), 1);
-    ck_assert_uint_eq(domt_log_count(&log0, 'n'), 1);
+    domt_settle_world(&world);
+    ck_assert_uint_eq(domt_log_count_letter(&log0, 'r'), 1);
+    ck_assert_uint_eq(domt_log_count_letter(&log0, 'n'), 1);
     domt_world_end(&world);
 }
 
@@ -186,7 +187,7 @@ DOMT_TEST(m7_second_barrier_of_the_same_stack_is_already_raised)
     int results[2] = {-1, -1};
 
     open_world(0);
-    domt_do(&world, one, raise_barrier_twice, results);
+    domt_run_as_actor(&world, one, raise_barrier_twice, results);
     ck_assert_int_eq(results[0], 0);
     ck_assert_int_eq(results[1], -EALREADY);
     domt_world_end(&world);
@@ -213,13 +214,13 @@ DOMT_TEST(m7_barrier_of_another_stack_is_busy)
     int result;
 
     open_world(0);
-    domt_send(world.managers[0], one, ask_nobody_then_raise_barrier, NULL);
-    domt_send(world.managers[0], one, raise_barrier_and_park, &result);
+    domt_send_call(world.managers[0], one, ask_nobody_then_raise_barrier, NULL);
+    domt_send_call(world.managers[0], one, raise_barrier_and_park, &result);
     let_home_0_work();
     ck_assert_int_eq(second_result, -EBUSY);
     ck_assert_uint_ne(one.house->marks & DOMI_MARK_BARRIER, 0);
-    domt_settle(&world);
-    domt_do(&world, one, ask_nobody_then_raise_barrier, NULL);
+    domt_settle_world(&world);
+    domt_run_as_actor(&world, one, ask_nobody_then_raise_barrier, NULL);
     ck_assert_int_eq(second_result, 0);
     ck_assert_uint_eq(one.house->marks & DOMI_MARK_BARRIER, 0);
     domt_world_end(&world);
@@ -247,14 +248,14 @@ DOMT_TEST(m7_barrier_stays_through_many_parks)
 {
     open_world(0);
     rounds = 20;
-    domt_send(world.managers[0], one, begin_rounds_in_barrier, NULL);
-    domt_note_to(world.managers[0], one, 1);
+    domt_send_call(world.managers[0], one, begin_rounds_in_barrier, NULL);
+    domt_send_note(world.managers[0], one, 1);
     while (rounds > 0) {
         ck_assert_uint_eq(log0.count, 0);
         let_home_0_work();
-        (void)domt_iterate(world.managers[2]);
+        (void)domt_iterate_home(world.managers[2]);
     }
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_uint_eq(log0.count, 1);
     domt_world_end(&world);
 }
@@ -267,20 +268,20 @@ DOMT_TEST(actor_with_all_its_conversations_parked_takes_no_asks_and_notices)
     int64_t number = 5;
 
     open_world(MAX);
-    domt_do(&world, one, arm_timer, &number);
+    domt_run_as_actor(&world, one, arm_timer, &number);
     for (int i = 0; i < INQUIRIES; i++)
-        domt_inquire_by(world.managers[0], one, other, i);
+        domt_send_inquiry(world.managers[0], one, other, i);
     let_home_0_work();
     ck_assert_uint_eq(domi_house_count_parked(one.house), MAX);
     ck_assert_uint_ne(one.house->marks & DOMI_MARK_SATURATED, 0);
     ck_assert_uint_eq(one.house->mail, INQUIRIES - MAX);
     ck_assert_uint_eq(one.house->state, DOMI_WAITING);
-    domt_jump(&world, 2 * MS);
+    domt_jump_time(&world, 2 * MS);
     let_home_0_work();
-    ck_assert_str_eq(domt_log_text(&log0, 0), "e");
-    domt_settle(&world);
-    ck_assert_uint_eq(domt_log_count(&log0, 'r'), INQUIRIES);
-    ck_assert_int_eq(domt_log_sum(&log0, 'r'), (int64_t)INQUIRIES * (INQUIRIES - 1) / 2);
+    ck_assert_str_eq(domt_log_letters_from(&log0, 0), "e");
+    domt_settle_world(&world);
+    ck_assert_uint_eq(domt_log_count_letter(&log0, 'r'), INQUIRIES);
+    ck_assert_int_eq(domt_log_sum_of_letter(&log0, 'r'), (int64_t)INQUIRIES * (INQUIRIES - 1) / 2);
     ck_assert_uint_eq(one.house->marks & DOMI_MARK_SATURATED, 0);
     ck_assert_uint_eq(domi_house_count_parked(one.house), 0);
     domt_world_end(&world);
@@ -290,19 +291,19 @@ DOMT_TEST(saturation_ends_with_one_conversation)
 {
     open_world(2);
     for (int i = 0; i < 2; i++)
-        domt_inquire_by(world.managers[0], one, other, i);
-    domt_note_to(world.managers[0], one, 1);
+        domt_send_inquiry(world.managers[0], one, other, i);
+    domt_send_note(world.managers[0], one, 1);
     let_home_0_work();
     ck_assert_uint_eq(log0.count, 0);
     /* spawning the recorder also settles the world */
-    domus_address quick = domt_recorder_new(&world, 1, &log1);
-    ck_assert_uint_eq(domt_log_count(&log0, 'n'), 1);
-    domt_inquire_by(world.managers[0], one, quick, 3);
+    domus_address quick = domt_spawn_recorder(&world, 1, &log1);
+    ck_assert_uint_eq(domt_log_count_letter(&log0, 'n'), 1);
+    domt_send_inquiry(world.managers[0], one, quick, 3);
     let_home_0_work();
     /* one conversation of at most two waits: the actor still takes messages */
-    domt_note_to(world.managers[0], one, 2);
+    domt_send_note(world.managers[0], one, 2);
     let_home_0_work();
-    ck_assert_uint_eq(domt_log_count(&log0, 'n'), 2);
+    ck_assert_uint_eq(domt_log_count_letter(&log0, 'n'), 2);
     domt_world_end(&world);
 }
 
@@ -311,12 +312,12 @@ DOMT_TEST(barrier_and_saturation_are_lifted_one_by_one)
     int result;
 
     open_world(1);
-    domt_send(world.managers[0], one, raise_barrier_and_park, &result);
-    domt_note_to(world.managers[0], one, 1);
+    domt_send_call(world.managers[0], one, raise_barrier_and_park, &result);
+    domt_send_note(world.managers[0], one, 1);
     let_home_0_work();
     ck_assert_uint_eq(one.house->marks & DOMI_MARKS_HOLD, DOMI_MARK_BARRIER | DOMI_MARK_SATURATED);
     ck_assert_uint_eq(log0.count, 0);
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_uint_eq(one.house->marks & DOMI_MARKS_HOLD, 0);
     ck_assert_uint_eq(log0.count, 1);
     domt_world_end(&world);

@@ -22,7 +22,7 @@ static void on_stop_count_it(domus_stack *stack, void *self)
 static int record_number_as_other_behaviour(domus_stack *stack, void *self, const void *number)
 {
     (void)domus_take(stack);
-    domt_pick_write("o", *(const int64_t *)number, "");
+    domt_pick_write_number("o", *(const int64_t *)number, "");
     return 0;
 }
 
@@ -49,45 +49,45 @@ static int become_behaviour(domus_stack *stack, void *behaviour)
 
 DOMT_TEST(become_is_for_the_next_message_on_and_null_goes_back)
 {
-    domt_pick_open(0, 0);
+    domt_pick_open_world(0, 0);
     domt_tell(&domt_pick_note, 1);
-    domt_begin(become_behaviour, &other);
-    domt_tell_notes(2, 3);
+    domt_begin_in_picker(become_behaviour, &other);
+    domt_send_notes_to_picker(2, 3);
     domt_tell(&domt_pick_urgent, 0);
     domt_tell(&domt_pick_note, 4);
-    domt_pick_wrote("1 o2 o3 4 ");
+    domt_pick_expect_text("1 o2 o3 4 ");
     /* the behaviour is the first one again, so domus_become(NULL) has none to go back to */
-    domt_begin(become_behaviour, NULL);
+    domt_begin_in_picker(become_behaviour, NULL);
     domt_tell(&domt_pick_note, 5);
-    domt_pick_wrote("1 o2 o3 4 5 ");
-    domt_pick_close();
+    domt_pick_expect_text("1 o2 o3 4 5 ");
+    domt_pick_close_world();
 }
 
 DOMT_TEST(ask_that_the_new_behaviour_does_not_know_fails)
 {
-    domt_pick_open(0, 0);
-    domt_begin(become_behaviour, &other);
-    domt_pick_settle();
+    domt_pick_open_world(0, 0);
+    domt_begin_in_picker(become_behaviour, &other);
+    domt_pick_settle_world();
     domt_ask_picker(1, 0);
-    domt_pick_heard("x-95 ");
+    domt_pick_expect_answers("x-95 ");
     ck_assert_uint_eq(domt_pick.releases, 1);
-    domt_pick_close();
+    domt_pick_close_world();
 }
 
 DOMT_TEST(callbacks_are_those_of_the_behaviour_it_has)
 {
-    domt_pick_open(0, 0);
-    domt_begin(become_behaviour, &other);
-    domt_pick_settle();
-    domt_pick_stop();
+    domt_pick_open_world(0, 0);
+    domt_begin_in_picker(become_behaviour, &other);
+    domt_pick_settle_world();
+    domt_pick_stop_picker();
     ck_assert_int_eq(stops, 1);
-    domt_pick_close();
+    domt_pick_close_world();
 }
 
 static int record_wake_up(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, 0);
-    domt_pick_write("w", 9, "");
+    domt_pick_write_number("w", 9, "");
     return 0;
 }
 
@@ -99,13 +99,13 @@ static int become_and_sleep(domus_stack *stack, void *behaviour)
 
 DOMT_TEST(conversation_goes_on_under_the_new_behaviour)
 {
-    domt_pick_open(0, 0);
-    domt_begin(become_and_sleep, &other);
+    domt_pick_open_world(0, 0);
+    domt_begin_in_picker(become_and_sleep, &other);
     domt_tell(&domt_pick_note, 1);
-    domt_pick_wrote("o1 ");
-    domt_pick_pass(6 * MS);
-    domt_pick_wrote("o1 w9 ");
-    domt_pick_close();
+    domt_pick_expect_text("o1 ");
+    domt_pick_pass_ns(6 * MS);
+    domt_pick_expect_text("o1 w9 ");
+    domt_pick_close_world();
 }
 
 static const domus_behaviour too_large = {.name = "too large", .state_size = 9};
@@ -129,11 +129,11 @@ static int try_wrong_behaviours(domus_stack *stack, void *context)
 
 DOMT_TEST(behaviour_that_could_not_be_spawned_in_this_place_is_refused)
 {
-    domt_pick_open(0, 0);
-    domt_begin(try_wrong_behaviours, NULL);
+    domt_pick_open_world(0, 0);
+    domt_begin_in_picker(try_wrong_behaviours, NULL);
     domt_tell(&domt_pick_note, 1);
-    domt_pick_wrote("1 ");
-    domt_pick_close();
+    domt_pick_expect_text("1 ");
+    domt_pick_close_world();
 }
 
 /* --- stash ----------------------------------------------------------------------------------- */
@@ -165,83 +165,83 @@ static const domus_behaviour closed = {
 
 DOMT_TEST(stashed_messages_come_back_in_order_before_waiting_ones)
 {
-    domt_pick_open(0, 0);
-    domt_begin(become_behaviour, &closed);
-    domt_pick_settle();
+    domt_pick_open_world(0, 0);
+    domt_begin_in_picker(become_behaviour, &closed);
+    domt_pick_settle_world();
     for (int64_t i = 1; i < 4; i++) {
         domt_tell(&domt_pick_note, i);
         domt_ask_picker(10 + i, 0);
-        domt_pick_settle();
+        domt_pick_settle_world();
     }
     ck_assert_str_eq(domt_pick.text, "");
     ck_assert_uint_eq(domt_pick.picker.house->mail, 0);
     ck_assert_str_eq(domt_pick.answers, "");
     domt_tell(&domt_pick_urgent, 0);
-    domt_tell_notes(4, 5);
+    domt_send_notes_to_picker(4, 5);
     /* the questions are handled behind the notes, and answered in the next run */
-    domt_pick_wrote("1 2 3 4 5 q11 q12 q13 ");
-    domt_pick_heard("r11 r12 r13 ");
+    domt_pick_expect_text("1 2 3 4 5 q11 q12 q13 ");
+    domt_pick_expect_answers("r11 r12 r13 ");
     ck_assert_uint_eq(domt_pick.releases, 0);
-    domt_pick_close();
+    domt_pick_close_world();
 }
 
 DOMT_TEST(stash_is_bounded_by_mailbox_max)
 {
-    domt_pick_open(4, 0);
-    domt_begin(become_behaviour, &closed);
-    domt_pick_settle();
+    domt_pick_open_world(4, 0);
+    domt_begin_in_picker(become_behaviour, &closed);
+    domt_pick_settle_world();
     results_count = 0;
     for (int64_t i = 1; i < 7; i++) {
         domt_tell(&domt_pick_note, i);
-        domt_pick_settle();
+        domt_pick_settle_world();
     }
     ck_assert_int_eq(results_count, 6);
     for (int i = 0; i < 6; i++)
         ck_assert_int_eq(results[i], i < 4 ? 0 : -ENOBUFS);
     domt_tell(&domt_pick_urgent, 0);
-    domt_pick_wrote("1 2 3 4 ");
-    domt_pick_close();
+    domt_pick_expect_text("1 2 3 4 ");
+    domt_pick_close_world();
 }
 
 DOMT_TEST(stashed_messages_are_dead_letters_when_the_actor_stops)
 {
-    domt_pick_open(0, 0);
-    domt_begin(become_behaviour, &closed);
-    domt_pick_settle();
-    domt_tell_notes(1, 3);
+    domt_pick_open_world(0, 0);
+    domt_begin_in_picker(become_behaviour, &closed);
+    domt_pick_settle_world();
+    domt_send_notes_to_picker(1, 3);
     domt_ask_picker(4, 0);
-    domt_pick_settle();
-    domt_pick_stop();
-    domt_pick_heard("x-116 ");
+    domt_pick_settle_world();
+    domt_pick_stop_picker();
+    domt_pick_expect_answers("x-116 ");
     ck_assert_uint_eq(domt_pick.releases, 4);
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, dead_letters), 4);
-    domt_pick_close();
+    domt_pick_close_world();
 }
 
 DOMT_TEST(stashed_ask_that_expires_meanwhile_is_not_handled)
 {
-    domt_pick_open(0, 0);
-    domt_begin(become_behaviour, &closed);
-    domt_pick_settle();
+    domt_pick_open_world(0, 0);
+    domt_begin_in_picker(become_behaviour, &closed);
+    domt_pick_settle_world();
     domt_ask_picker(1, 5 * MS);
-    domt_pick_settle();
-    domt_pick_pass(6 * MS);
+    domt_pick_settle_world();
+    domt_pick_pass_ns(6 * MS);
     domt_tell(&domt_pick_urgent, 0);
-    domt_pick_wrote("");
+    domt_pick_expect_text("");
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, asks_expired), 1);
     ck_assert_uint_eq(domt_pick.releases, 1);
     ck_assert_str_eq(domt_pick.answers, "x-110 ");
-    domt_pick_close();
+    domt_pick_close_world();
 }
 
 DOMT_TEST(world_may_end_with_messages_aside)
 {
-    domt_pick_open(0, 0);
-    domt_begin(become_behaviour, &closed);
-    domt_pick_settle();
-    domt_tell_notes(1, 3);
+    domt_pick_open_world(0, 0);
+    domt_begin_in_picker(become_behaviour, &closed);
+    domt_pick_settle_world();
+    domt_send_notes_to_picker(1, 3);
     domt_ask_picker(4, 0);
-    domt_pick_settle();
+    domt_pick_settle_world();
     domt_world_end(&domt_pick.world);
     ck_assert_uint_eq(domt_pick.releases, 4);
 }
@@ -276,53 +276,55 @@ static const domus_behaviour wrong = {
 
 DOMT_TEST(only_a_message_being_handled_is_stashed_and_once)
 {
-    domt_pick_open(0, 0);
-    domt_begin_by_event(try_to_stash_event, NULL);
-    domt_begin(become_behaviour, &wrong);
-    domt_pick_settle();
+    domt_pick_open_world(0, 0);
+    domt_begin_in_picker_by_event(try_to_stash_event, NULL);
+    domt_begin_in_picker(become_behaviour, &wrong);
+    domt_pick_settle_world();
     domt_ask_picker(1, 0);
-    domt_pick_heard("r1 ");
+    domt_pick_expect_answers("r1 ");
     /* note 5 was stashed and unstashed, and the old behaviour has handled it */
     domt_tell(&domt_pick_note, 5);
-    domt_pick_wrote("5 ");
-    domt_pick_close();
+    domt_pick_expect_text("5 ");
+    domt_pick_close_world();
 }
 
 /* --- stash and receive ----------------------------------------------------------------------- */
 
 static int stash_current_after_receive(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)domt_write(answer);
+    (void)domt_write_received(answer);
     ck_assert_int_eq(domus_stash(stack), 0);
     ck_assert_ptr_eq(domus_sender(stack).house,
                      answer->type == &domt_pick_question ? domt_pick.asker.house : NULL);
-    return domus_receive(stack, &domt_sevens, domt_took);
+    return domus_receive(stack, &domt_sevens, domt_write_received_and_end);
 }
 
 DOMT_TEST(received_messages_may_be_stashed_and_received_again)
 {
-    domt_pick_open(0, 0);
-    domt_begin_by_event(domt_receive_as,
-                        &(domt_reception){&domt_any, DOMUS_FOR_EVER, stash_current_after_receive});
-    domt_pick_settle();
+    domt_pick_open_world(0, 0);
+    domt_begin_in_picker_by_event(
+        domt_receive_by_reception,
+        &(domt_reception){&domt_any, DOMUS_FOR_EVER, stash_current_after_receive});
+    domt_pick_settle_world();
     domt_tell(&domt_pick_note, 7);
-    domt_pick_wrote("(7) ");
+    domt_pick_expect_text("(7) ");
     domt_tell(&domt_pick_note, 1);
-    domt_pick_settle();
-    domt_begin_by_event(domt_do_unstash, NULL);
-    domt_pick_wrote("(7) (7) 1 ");
+    domt_pick_settle_world();
+    domt_begin_in_picker_by_event(domt_do_unstash_all, NULL);
+    domt_pick_expect_text("(7) (7) 1 ");
 
-    domt_begin_by_event(domt_receive_as, &(domt_reception){&domt_questions, DOMUS_FOR_EVER,
-                                                           stash_current_after_receive});
-    domt_pick_settle();
+    domt_begin_in_picker_by_event(
+        domt_receive_by_reception,
+        &(domt_reception){&domt_questions, DOMUS_FOR_EVER, stash_current_after_receive});
+    domt_pick_settle_world();
     domt_ask_picker(3, 0);
-    domt_pick_heard("");
-    domt_begin_by_event(domt_do_unstash, NULL);
+    domt_pick_expect_answers("");
+    domt_begin_in_picker_by_event(domt_do_unstash_all, NULL);
     domt_tell(&domt_pick_note, 7);
-    domt_pick_wrote("(7) (7) 1 (q3) (7) q3 ");
-    domt_pick_heard("r3 ");
+    domt_pick_expect_text("(7) (7) 1 (q3) (7) q3 ");
+    domt_pick_expect_answers("r3 ");
     ck_assert_uint_eq(domt_pick.releases, 0);
-    domt_pick_close();
+    domt_pick_close_world();
 }
 
 DOMT_SUITE(60)

@@ -9,31 +9,31 @@
 
 domt_belt_world domt_belts;
 
-void domt_belts_open(uint32_t slots)
+void domt_belts_open_world(uint32_t slots)
 {
     memset(domt_belts.logs, 0, sizeof domt_belts.logs);
     domt_world_init(&domt_belts.world, 3);
     domt_belts.world.config.scheduler.belt_slots = slots;
     ck_assert_int_eq(domt_world_start(&domt_belts.world), 0);
-    domt_belts.actor = domt_recorder_new(&domt_belts.world, 0, &domt_belts.logs[0]);
+    domt_belts.actor = domt_spawn_recorder(&domt_belts.world, 0, &domt_belts.logs[0]);
 }
 
-domi_manager *domt_belts_at(uint32_t index)
+domi_manager *domt_belts_manager(uint32_t index)
 {
     return domt_belts.world.managers[index];
 }
 
-domi_belt *domt_belts_belt(void)
+domi_belt *domt_belts_belt_from_1_to_0(void)
 {
-    return domt_belts_at(1)->belts.to[0];
+    return domt_belts_manager(1)->belts.to[0];
 }
 
-int domt_belts_note(uint32_t from, domus_address to, int64_t number)
+int domt_belts_send_note(uint32_t from, domus_address to, int64_t number)
 {
-    return domt_belts_note_by(domt_belts_at(from), to, number);
+    return domt_belts_send_note_by(domt_belts_manager(from), to, number);
 }
 
-int domt_belts_note_by(domi_manager *from, domus_address to, int64_t number)
+int domt_belts_send_note_by(domi_manager *from, domus_address to, int64_t number)
 {
     domi_envelope *envelope = domi_message_new(from, sizeof *envelope);
 
@@ -42,44 +42,44 @@ int domt_belts_note_by(domi_manager *from, domus_address to, int64_t number)
     envelope->sender = NULL;
     envelope->sender_lease = 0;
     memcpy(envelope->payload, &number, sizeof number);
-    int error = domi_mailbox_put_copied(from, to, &envelope->node);
+    int error = domi_mailbox_put_copied_notice(from, to, &envelope->node);
     if (error != 0)
-        domi_pool_free(from, &envelope->node);
+        domi_pool_free_object(from, &envelope->node);
     return error;
 }
 
-void domt_belts_send(uint32_t from, int64_t first, uint32_t count)
+void domt_belts_send_notes(uint32_t from, int64_t first, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        ck_assert_int_eq(domt_belts_note(from, domt_belts.actor, first + i), 0);
+        ck_assert_int_eq(domt_belts_send_note(from, domt_belts.actor, first + i), 0);
 }
 
-uint64_t domt_belts_inbox(void)
+uint64_t domt_belts_word_of_inbox(void)
 {
     return atomic_load(&domt_belts.actor.house->inbox);
 }
 
-uint64_t domt_belts_count(uint32_t from)
+uint64_t domt_belts_count_belted(uint32_t from)
 {
-    return domi_counter_read(&domt_belts_at(from)->counters.belted);
+    return domi_counter_read(&domt_belts_manager(from)->counters.belted);
 }
 
-void domt_belts_expect(int64_t first, uint32_t count)
+void domt_belts_expect_notes(int64_t first, uint32_t count)
 {
     ck_assert_uint_eq(domt_belts.logs[0].count, count);
     for (uint32_t i = 0; i < count; i++)
         ck_assert_int_eq(domt_belts.logs[0].entries[i].number, first + i);
 }
 
-void domt_belts_close(void)
+void domt_belts_close_world(void)
 {
-    domt_settle(&domt_belts.world);
-    ck_assert_ptr_null(domt_belts_at(0)->belts.held);
+    domt_settle_world(&domt_belts.world);
+    ck_assert_ptr_null(domt_belts_manager(0)->belts.held);
     domt_world_end(&domt_belts.world);
 }
 
-void domt_belts_close_with(int64_t first, uint32_t count)
+void domt_belts_close_and_expect_notes(int64_t first, uint32_t count)
 {
-    domt_belts_close();
-    domt_belts_expect(first, count);
+    domt_belts_close_world();
+    domt_belts_expect_notes(first, count);
 }

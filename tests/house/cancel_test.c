@@ -46,13 +46,14 @@ static int handle_question(domus_stack *stack, void *self, const void *call_)
 {
     (void)domus_take(stack);
     handled[number_of_this_actor(stack)]++;
-    return domt_on_call(stack, self, call_);
+    return domt_on_call_run_function(stack, self, call_);
 }
 
 static const domus_behaviour talking = {
     .name = "talking",
-    .on = (const domus_on[]){
-        {&domt_ask_question, handle_question, 0}, {&domt_call_type, domt_on_call, 0}, {0}}};
+    .on = (const domus_on[]){{&domt_ask_question, handle_question, 0},
+                             {&domt_call_type, domt_on_call_run_function, 0},
+                             {0}}};
 
 static void open_world(void)
 {
@@ -61,12 +62,12 @@ static void open_world(void)
     domt_world_open(&world, HOMES);
     for (uint32_t i = 0; i < HOMES; i++)
         actors[i] = domt_spawn(domt_outside(&world), world.managers[i], &talking, NULL);
-    domt_settle(&world);
+    domt_settle_world(&world);
 }
 
 static void close_world(void)
 {
-    domt_asking_end(&world, actors, HOMES);
+    domt_asking_end_world(&world, actors, HOMES);
 }
 
 static int record_answers(domus_stack *stack, void *self, const domus_answer *answer)
@@ -101,14 +102,14 @@ static int try_to_cancel_first(domus_stack *stack, void *result)
 
 static void stop_actor(uint32_t i)
 {
-    domt_stop(&world, domt_outside(&world), actors[i]);
+    domt_stop_actor_and_settle(&world, domt_outside(&world), actors[i]);
 }
 
 static int result_of_cancel_by_actor(uint32_t i)
 {
     int result = 1;
 
-    domt_do(&world, actors[i], try_to_cancel_first, &result);
+    domt_run_as_actor(&world, actors[i], try_to_cancel_first, &result);
     return result;
 }
 
@@ -117,7 +118,7 @@ static int result_of_cancel_by_actor(uint32_t i)
 DOMT_TEST(cancel_runs_down_a_chain_over_four_homes)
 {
     open_world();
-    domt_do(&world, actors[0], ask_next_actor, NULL);
+    domt_run_as_actor(&world, actors[0], ask_next_actor, NULL);
     ck_assert_uint_eq(heard, 0);
     ck_assert_int_eq(result_of_cancel_by_actor(0), 0);
     ck_assert_uint_eq(heard, HOMES);
@@ -140,13 +141,13 @@ DOMT_TEST(cancel_is_for_a_waiting_conversation_of_the_actor_and_once)
     open_world();
     first = (domus_conversation){NULL, 0};
     ck_assert_int_eq(result_of_cancel_by_actor(0), -ENOENT);
-    domt_do(&world, actors[0], ask_next_actor, NULL);
+    domt_run_as_actor(&world, actors[0], ask_next_actor, NULL);
     /* another actor may not cancel a conversation of actor 0 */
     ck_assert_int_eq(result_of_cancel_by_actor(1), -ENOENT);
     int results[2] = {1, 1};
-    domt_send(world.managers[0], actors[0], try_to_cancel_first, &results[0]);
-    domt_send(world.managers[0], actors[0], try_to_cancel_first, &results[1]);
-    domt_settle(&world);
+    domt_send_call(world.managers[0], actors[0], try_to_cancel_first, &results[0]);
+    domt_send_call(world.managers[0], actors[0], try_to_cancel_first, &results[1]);
+    domt_settle_world(&world);
     ck_assert_int_eq(results[0], 0);
     ck_assert_int_eq(results[1], -EALREADY);
     /* a conversation that has ended cannot be cancelled */
@@ -186,7 +187,7 @@ static int ask_row_and_wait_after_cancel(domus_stack *stack, void *context)
 DOMT_TEST(cancelled_conversation_waits_for_nothing_more)
 {
     open_world();
-    domt_do(&world, actors[0], ask_row_and_wait_after_cancel, NULL);
+    domt_run_as_actor(&world, actors[0], ask_row_and_wait_after_cancel, NULL);
     ck_assert_int_eq(result_of_cancel_by_actor(0), 0);
     ck_assert_uint_eq(DOMT_SUM(&world, failures), 0);
     ck_assert_uint_eq(domt_reply_releases, 1); /* the release of the notice that no row takes */
@@ -207,7 +208,7 @@ static int ask_in_six_ways_and_wait(domus_stack *stack, void *first_only)
 DOMT_TEST(all_of_several_asks_are_cancelled)
 {
     open_world();
-    domt_do(&world, actors[0], ask_in_six_ways_and_wait, NULL);
+    domt_run_as_actor(&world, actors[0], ask_in_six_ways_and_wait, NULL);
     ck_assert_int_eq(result_of_cancel_by_actor(0), 0);
     /* the asks of the asker, and those that the asked actors sent on */
     ck_assert_uint_eq(heard, 6 + 2 * (2 + 1) + 6);
@@ -219,7 +220,7 @@ DOMT_TEST(all_of_several_asks_are_cancelled)
 DOMT_TEST(first_of_several_that_is_cancelled_ends_the_wait_once)
 {
     open_world();
-    domt_do(&world, actors[0], ask_in_six_ways_and_wait, &world);
+    domt_run_as_actor(&world, actors[0], ask_in_six_ways_and_wait, &world);
     ck_assert_int_eq(result_of_cancel_by_actor(0), 0);
     uint32_t by_first = 0;
     for (uint32_t i = 0; i < heard; i++)
@@ -239,14 +240,14 @@ static int raise_barrier_and_sleep(domus_stack *stack, void *context)
 DOMT_TEST(ask_that_was_not_begun_is_dropped_once)
 {
     open_world();
-    domt_do(&world, actors[1], raise_barrier_and_sleep, NULL);
-    domt_do(&world, actors[0], ask_next_actor, NULL);
+    domt_run_as_actor(&world, actors[1], raise_barrier_and_sleep, NULL);
+    domt_run_as_actor(&world, actors[0], ask_next_actor, NULL);
     ck_assert_uint_eq(actors[1].house->mail, 1);
     ck_assert_int_eq(result_of_cancel_by_actor(0), 0);
     ck_assert_uint_eq(actors[1].house->mail, 0);
     ck_assert_uint_eq(domt_ask_releases, 1);
     ck_assert_uint_eq(heard, 1);
-    domt_pass(&world, 11 * MS);
+    domt_pass_time(&world, 11 * MS);
     ck_assert_uint_eq(handled[1], 0);
     ck_assert_uint_eq(heard, 2);
     close_world();
@@ -258,15 +259,15 @@ DOMT_TEST(cancel_that_comes_with_its_ask_finds_it_begun)
     int result;
 
     open_world();
-    domt_send(world.managers[0], actors[0], ask_next_actor, NULL);
-    (void)domt_run_state(world.managers[0]);
-    domt_send(world.managers[0], actors[0], try_to_cancel_first, &result);
-    (void)domt_run_state(world.managers[0]);
+    domt_send_call(world.managers[0], actors[0], ask_next_actor, NULL);
+    (void)domt_run_state_queue(world.managers[0]);
+    domt_send_call(world.managers[0], actors[0], try_to_cancel_first, &result);
+    (void)domt_run_state_queue(world.managers[0]);
     /* a run handles asks before events: the ask is begun, and then cancelled */
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_uint_eq(handled[1], 1);
     ck_assert_int_eq(errors[0], -ECANCELED);
-    domt_pass(&world, 200 * MS);
+    domt_pass_time(&world, 200 * MS);
     close_world();
 }
 
@@ -292,15 +293,15 @@ DOMT_TEST(answer_that_meets_the_cancel_resumes_once)
 
     for (int late = 0; late < 2; late++) {
         open_world();
-        domt_send(world.managers[0], actors[0], ask_actor_1, &brief);
-        (void)domt_run_state(world.managers[0]);
-        domt_send(world.managers[0], actors[0], try_to_cancel_first, &result);
-        (void)domt_run_state(world.managers[0]);
+        domt_send_call(world.managers[0], actors[0], ask_actor_1, &brief);
+        (void)domt_run_state_queue(world.managers[0]);
+        domt_send_call(world.managers[0], actors[0], try_to_cancel_first, &result);
+        (void)domt_run_state_queue(world.managers[0]);
         ck_assert_int_eq(result, 0);
         ck_assert_uint_eq(heard, 0);
         if (late == 0)
-            (void)domt_iterate(world.managers[1]);
-        domt_settle(&world);
+            (void)domt_iterate_home(world.managers[1]);
+        domt_settle_world(&world);
         ck_assert_uint_eq(heard, 1);
         ck_assert_int_eq(errors[0], late == 0 ? 0 : -ECANCELED);
         ck_assert_uint_eq(domt_reply_releases, (unsigned)late);
@@ -332,10 +333,10 @@ static int ask_brief_and_endless(domus_stack *stack, void *context)
 DOMT_TEST(answers_that_had_come_are_shown_beside_what_was_cancelled)
 {
     open_world();
-    domt_do(&world, actors[0], ask_brief_and_endless, NULL);
+    domt_run_as_actor(&world, actors[0], ask_brief_and_endless, NULL);
     ck_assert_int_eq(result_of_cancel_by_actor(0), 0);
     ck_assert_uint_eq(domt_reply_releases, 0);
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_int_eq(errors[1], -ECANCELED);
     close_world();
 }
@@ -359,11 +360,11 @@ DOMT_TEST(kept_ask_that_is_cancelled_is_kept_no_more)
     int result = 1;
 
     open_world();
-    domt_do(&world, actors[0], ask_actor_1, &call);
+    domt_run_as_actor(&world, actors[0], ask_actor_1, &call);
     ck_assert_uint_eq(domi_house_count_parked(actors[1].house), 1);
     ck_assert_int_eq(result_of_cancel_by_actor(0), 0);
     ck_assert_uint_eq(domi_house_count_parked(actors[1].house), 0);
-    domt_do(&world, actors[1], try_to_reply_to_kept, &result);
+    domt_run_as_actor(&world, actors[1], try_to_reply_to_kept, &result);
     ck_assert_int_eq(result, -ENOENT);
     ck_assert_uint_eq(heard, 1);
     close_world();
@@ -374,7 +375,7 @@ DOMT_TEST(kept_ask_that_is_cancelled_is_kept_no_more)
 DOMT_TEST(stop_cancels_down_the_chain)
 {
     open_world();
-    domt_do(&world, actors[0], ask_next_actor, NULL);
+    domt_run_as_actor(&world, actors[0], ask_next_actor, NULL);
     stop_actor(0);
     ck_assert_uint_eq(heard, HOMES);
     for (uint32_t i = 0; i < HOMES; i++)
@@ -386,7 +387,7 @@ DOMT_TEST(stop_cancels_down_the_chain)
 DOMT_TEST(stop_in_the_middle_fails_the_asker_and_cancels_the_asked_actor)
 {
     open_world();
-    domt_do(&world, actors[0], ask_next_actor, NULL);
+    domt_run_as_actor(&world, actors[0], ask_next_actor, NULL);
     stop_actor(1);
     ck_assert_uint_eq(heard, HOMES);
     for (uint32_t i = 0; i < heard; i++)
@@ -408,19 +409,19 @@ DOMT_TEST(event_behind_a_cancel_is_no_cancel)
     const domt_call call = {count_run_of_call, &count};
 
     open_world();
-    domt_do(&world, actors[0], ask_next_actor, NULL);
+    domt_run_as_actor(&world, actors[0], ask_next_actor, NULL);
     domi_manager *outside = domt_outside(&world);
     const domi_return nobody = {.promise = actors[2].house->stacks->awaited, .serial = 12345};
     for (int i = 0; i < 3; i++) {
-        domi_ask_put_cancel(outside, actors[2], &nobody);
+        domi_ask_tell_actor_of_cancel(outside, actors[2], &nobody);
         domi_envelope *event = domi_envelope_new(outside, sizeof *event);
         event->type = &domt_call_type;
         event->sender = NULL;
         event->sender_lease = 0;
-        memcpy(domi_envelope_payload_of(event, DOMI_EVENT), &call, sizeof call);
+        memcpy(domi_envelope_payload_by_kind(event, DOMI_EVENT), &call, sizeof call);
         ck_assert_int_eq(domi_mailbox_put(outside, actors[2], &event->node, DOMI_EVENT), 0);
     }
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_uint_eq(count, 3);
     ck_assert_uint_eq(heard, 0);
     ck_assert_int_eq(result_of_cancel_by_actor(0), 0);
@@ -430,19 +431,19 @@ DOMT_TEST(event_behind_a_cancel_is_no_cancel)
 DOMT_TEST(actor_whose_cancel_gets_no_memory_goes_on)
 {
     open_world();
-    domt_do(&world, actors[0], ask_next_actor, NULL);
+    domt_run_as_actor(&world, actors[0], ask_next_actor, NULL);
     int result = 1;
-    domt_send(world.managers[0], actors[0], try_to_cancel_first, &result);
+    domt_send_call(world.managers[0], actors[0], try_to_cancel_first, &result);
     /* All free objects are taken, so no envelope is left for the cancel. */
-    domi_memory_fail_after(0, 1);
-    while (domi_pool_take(world.managers[0], DOMI_SLAB_64) != NULL)
+    domi_memory_fail_allocation_after(0, 1);
+    while (domi_pool_take_object(world.managers[0], DOMI_SLAB_64) != NULL)
         ;
-    domt_settle(&world);
-    domi_memory_fail_after(-1, 0);
+    domt_settle_world(&world);
+    domi_memory_fail_allocation_after(-1, 0);
     ck_assert_int_eq(result, 0);
     ck_assert_uint_eq(heard, 1);
     ck_assert_int_eq(errors[0], -ECANCELED);
-    domt_pass(&world, 101 * MS);
+    domt_pass_time(&world, 101 * MS);
     ck_assert_uint_eq(heard, HOMES);
     ck_assert_uint_eq(DOMT_SUM(&world, cancels), 1);
     domt_world_end(&world);

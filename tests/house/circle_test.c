@@ -50,15 +50,16 @@ static int handle_trip_by_asking_next(domus_stack *stack, void *self, const void
 
 static const domus_behaviour travelling = {
     .name = "travelling",
-    .on = (const domus_on[]){
-        {&trip_type, handle_trip_by_asking_next, 0}, {&domt_call_type, domt_on_call, 0}, {0}}};
+    .on = (const domus_on[]){{&trip_type, handle_trip_by_asking_next, 0},
+                             {&domt_call_type, domt_on_call_run_function, 0},
+                             {0}}};
 
 static void open_world(void)
 {
     domt_world_open(&world, HOMES);
     for (uint32_t i = 0; i < HOMES; i++)
         actors[i] = domt_spawn(domt_outside(&world), world.managers[i], &travelling, NULL);
-    domt_settle(&world);
+    domt_settle_world(&world);
 }
 
 static void close_world(void)
@@ -68,7 +69,7 @@ static void close_world(void)
         ck_assert_uint_eq(actors[i].house->mail, 0);
         ck_assert_uint_eq(actors[i].house->marks & DOMI_MARKS_HOLD, 0);
     }
-    domt_end_clean(&world);
+    domt_end_clean_world(&world);
 }
 
 static int record_error_of_answer(domus_stack *stack, void *self, const domus_answer *answer)
@@ -106,12 +107,12 @@ static int raise_barrier_and_travel_20_ms(domus_stack *stack, void *route)
 
 static void send_call(uint32_t who, int (*function)(domus_stack *, void *), const void *context)
 {
-    domt_send(world.managers[who], actors[who], function, (void *)(uintptr_t)context);
+    domt_send_call(world.managers[who], actors[who], function, (void *)(uintptr_t)context);
 }
 
 static void let_home_work(uint32_t home)
 {
-    domt_let_work(world.managers[home]);
+    domt_let_home_work(world.managers[home]);
 }
 
 DOMT_TEST(ask_that_comes_back_to_the_barrier_fails_at_once)
@@ -135,7 +136,7 @@ DOMT_TEST(ask_that_comes_back_to_the_barrier_fails_at_once)
         resumed = domt_releases = 0;
         open_world();
         send_call(0, raise_barrier_and_travel, rows[i].route);
-        domt_settle(&world);
+        domt_settle_world(&world);
         ck_assert_msg(resumed == 1 && outcomes[0] == -EDEADLK, "%s: %d", rows[i].name, outcomes[0]);
         ck_assert_uint_eq(DOMT_SUM(&world, circles), 1);
         ck_assert_uint_eq(domt_releases, 1);
@@ -150,7 +151,7 @@ DOMT_TEST(without_a_barrier_the_same_routes_go_through)
 
     open_world();
     send_call(0, travel_along_route, route);
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_int_eq(outcomes[0], 0);
     ck_assert_uint_eq(ends, 1);
     ck_assert_uint_eq(DOMT_SUM(&world, circles), 0);
@@ -189,7 +190,7 @@ DOMT_TEST(ask_that_waits_when_the_barrier_is_raised_fails)
     /* one run of the actor on home 2 sends the answer and the ask that comes back */
     let_home_work(2);
     let_home_work(1);
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_uint_eq(resumed, 1);
     ck_assert_int_eq(outcomes[0], -EDEADLK);
     ck_assert_uint_eq(DOMT_SUM(&world, circles), 1);
@@ -216,7 +217,7 @@ DOMT_TEST(resumed_conversation_that_raises_a_barrier_and_asks_itself_fails)
 
     open_world();
     send_call(0, travel_then_raise_and_ask_itself, route);
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_uint_eq(resumed, 1);
     ck_assert_int_eq(outcomes[0], -EDEADLK);
     ck_assert_uint_eq(domt_releases, 1);
@@ -259,9 +260,9 @@ DOMT_TEST(sibling_from_the_same_root_waits_for_the_barrier)
 {
     open_world();
     send_call(0, ask_holder_and_trip_to_holder, NULL);
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_uint_eq(actors[1].house->mail, 1);
-    domt_pass(&world, 11 * MS);
+    domt_pass_time(&world, 11 * MS);
     ck_assert_uint_eq(resumed, 2);
     ck_assert(outcomes[0] == 0 && outcomes[1] == 0);
     ck_assert_uint_eq(ends, 1);
@@ -278,10 +279,10 @@ DOMT_TEST(other_conversation_of_the_actor_that_holds_a_barrier_waits)
     let_home_work(0);
     /* the ask under way belongs to another conversation than the one that raises the barrier */
     send_call(0, raise_barrier_and_sleep, NULL);
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_uint_eq(actors[0].house->mail, 1);
     ck_assert_uint_eq(resumed, 0);
-    domt_pass(&world, 11 * MS);
+    domt_pass_time(&world, 11 * MS);
     ck_assert_uint_eq(resumed, 1);
     ck_assert_int_eq(outcomes[0], 0);
     ck_assert_uint_eq(DOMT_SUM(&world, circles), 0);
@@ -297,12 +298,12 @@ DOMT_TEST(independent_holders_that_wait_for_each_other_end_by_their_deadlines)
     send_call(0, raise_barrier_and_travel_20_ms, there);
     send_call(1, raise_barrier_and_travel_20_ms, back);
     /* Each of two actors has raised its barrier before the ask of the other one comes. */
-    (void)domt_run_state(world.managers[0]);
-    (void)domt_run_state(world.managers[1]);
-    domt_settle(&world);
-    domt_pass(&world, 19 * MS);
+    (void)domt_run_state_queue(world.managers[0]);
+    (void)domt_run_state_queue(world.managers[1]);
+    domt_settle_world(&world);
+    domt_pass_time(&world, 19 * MS);
     ck_assert_uint_eq(resumed, 0);
-    domt_pass(&world, 2 * MS);
+    domt_pass_time(&world, 2 * MS);
     ck_assert_uint_eq(resumed, 2);
     ck_assert(outcomes[0] == -ETIMEDOUT && outcomes[1] == -ETIMEDOUT);
     ck_assert_uint_eq(DOMT_SUM(&world, circles), 0);
@@ -345,7 +346,7 @@ DOMT_TEST(circle_through_a_forwarded_ask_is_found)
 
     open_world();
     send_call(0, raise_barrier_and_ask_actor_1, &call);
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_uint_eq(resumed, 1);
     ck_assert_int_eq(outcomes[0], -EDEADLK);
     ck_assert_uint_eq(DOMT_SUM(&world, circles), 1);
@@ -401,9 +402,9 @@ DOMT_TEST(ask_of_a_conversation_that_has_answered_waits_and_does_not_fail)
         resumed = domt_releases = 0;
         open_world();
         send_call(0, raise_barrier_and_ask_actor_1, &call);
-        domt_settle(&world);
+        domt_settle_world(&world);
         if (answer_how == 3)
-            domt_do(&world, actors[1], reply_to_kept, NULL);
+            domt_run_as_actor(&world, actors[1], reply_to_kept, NULL);
         ck_assert_uint_eq(resumed, 2);
         ck_assert_int_eq(outcomes[0], answer_how == 1 ? -EIO : 0);
         ck_assert_int_eq(outcomes[1], 0);

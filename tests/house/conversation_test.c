@@ -110,21 +110,21 @@ DOMT_TEST(frames_are_zeroed_and_kept_through_parks)
     for (int round = 0; round < 3; round++) {
         for (uint64_t i = 0; i < 90; i++) {
             uint64_t which = i % 3;
-            ck_assert_int_eq(domt_notice(domt_outside(&world), one, types[which], &which), 0);
+            ck_assert_int_eq(domt_send_notice(domt_outside(&world), one, types[which], &which), 0);
         }
-        domt_settle(&world);
+        domt_settle_world(&world);
     }
     ck_assert_uint_eq(ended, 270);
     ck_assert_uint_eq(wrong, 0);
-    domt_end_clean(&world);
+    domt_end_clean_world(&world);
 }
 
 DOMT_TEST(row_without_a_frame_has_none)
 {
     domt_world_open(&world, 1);
     domus_address one = domt_spawn(domt_outside(&world), world.managers[0], &framed, NULL);
-    ck_assert_int_eq(domt_notice(domt_outside(&world), one, &begin_none, &(uint64_t){0}), 0);
-    domt_settle(&world);
+    ck_assert_int_eq(domt_send_notice(domt_outside(&world), one, &begin_none, &(uint64_t){0}), 0);
+    domt_settle_world(&world);
     ck_assert_uint_eq(ended, 1);
     ck_assert_uint_eq(wrong, 0);
     domt_world_end(&world);
@@ -183,15 +183,15 @@ DOMT_TEST(many_conversations_of_one_actor_interleave_and_keep_apart)
     for (uint32_t i = 0; i < SERVERS; i++)
         servers[i] = domt_spawn(domt_outside(&world), world.managers[i], &doubling, NULL);
     for (uint64_t id = 0; id < JOURNEYS; id++) {
-        ck_assert_int_eq(domt_notice(domt_outside(&world), one, &begin_small, &id), 0);
+        ck_assert_int_eq(domt_send_notice(domt_outside(&world), one, &begin_small, &id), 0);
         if (domi_random_below(&random, 8) == 0)
-            (void)domt_iterate(world.managers[domi_random_below(&random, 3)]);
+            (void)domt_iterate_home(world.managers[domi_random_below(&random, 3)]);
     }
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_uint_eq(ended, JOURNEYS);
     ck_assert_uint_eq(arrived_sum, (uint64_t)JOURNEYS * (JOURNEYS - 1) / 2);
     ck_assert_uint_eq(wrong, 0);
-    domt_end_clean(&world);
+    domt_end_clean_world(&world);
 }
 
 /* --- payloads of all sizes ------------------------------------------------------------------- */
@@ -265,13 +265,13 @@ DOMT_TEST(asks_and_replies_of_all_sizes_arrive_whole)
             for (size_t j = 0; j < SIZES; j++) {
                 ask_type = &sized[i];
                 reply_type = &sized[j];
-                domt_do(&world, agent, ask_for_echo, &to);
+                domt_run_as_actor(&world, agent, ask_for_echo, &to);
             }
         }
     }
     ck_assert_uint_eq(ended, 2 * SIZES * SIZES);
     ck_assert_uint_eq(wrong, 0);
-    domt_end_clean(&world);
+    domt_end_clean_world(&world);
 }
 
 DOMT_TEST(notices_of_all_sizes_arrive_whole)
@@ -280,12 +280,12 @@ DOMT_TEST(notices_of_all_sizes_arrive_whole)
     domus_address to = domt_spawn(domt_outside(&world), world.managers[0], &echoing, NULL);
     for (size_t i = 0; i < SIZES; i++) {
         reply_type = &sized[i];
-        ck_assert_int_eq(domt_notice(domt_outside(&world), to, &sized[i], payload), 0);
-        domt_settle(&world);
+        ck_assert_int_eq(domt_send_notice(domt_outside(&world), to, &sized[i], payload), 0);
+        domt_settle_world(&world);
     }
     ck_assert_uint_eq(noticed, SIZES);
     ck_assert_uint_eq(wrong, 0);
-    domt_end_clean(&world);
+    domt_end_clean_world(&world);
 }
 
 /* --- one stack for all turns of a run --------------------------------------------------------- */
@@ -304,7 +304,7 @@ static void set_up_world(void)
     worker = domt_spawn(world.managers[0], world.managers[0], &domt_agent, NULL);
     asker = domt_spawn(world.managers[0], world.managers[0], &domt_agent, NULL);
     other = domt_spawn(world.managers[0], world.managers[0], &domt_agent, NULL);
-    domt_settle(&world);
+    domt_settle_world(&world);
     replied = resumed = turns = 0;
 }
 
@@ -338,11 +338,11 @@ static int ask_worker(domus_stack *stack, void *context)
 DOMT_TEST(a_notice_behind_an_answered_ask_has_no_ask)
 {
     set_up_world();
-    domt_send(world.managers[0], asker, ask_worker, NULL);
-    domt_send(world.managers[0], worker, try_to_answer_notice, NULL);
+    domt_send_call(world.managers[0], asker, ask_worker, NULL);
+    domt_send_call(world.managers[0], worker, try_to_answer_notice, NULL);
     uint64_t before = DOMT_SUM(&world, runs);
-    (void)domt_run_state(world.managers[0]);
-    domt_settle(&world);
+    (void)domt_run_state_queue(world.managers[0]);
+    domt_settle_world(&world);
     ck_assert_uint_gt(DOMT_SUM(&world, runs), before);
     ck_assert_int_eq(turns, 2);
     ck_assert_int_eq(replied, -EINVAL);
@@ -376,17 +376,17 @@ static int raise_barrier_and_return(domus_stack *stack, void *context)
 DOMT_TEST(a_turn_behind_one_that_parked_failed_or_held_ends_by_itself)
 {
     set_up_world();
-    domt_send(world.managers[0], worker, sleep_once, NULL);
-    domt_send(world.managers[0], worker, try_to_answer_notice, NULL);
-    domt_send(world.managers[0], worker, raise_barrier_and_return, NULL);
-    domt_send(world.managers[0], worker, sleep_once, NULL);
-    domt_send(world.managers[0], worker, return_error, NULL);
-    domt_send(world.managers[0], worker, sleep_once, NULL);
-    domt_settle(&world);
+    domt_send_call(world.managers[0], worker, sleep_once, NULL);
+    domt_send_call(world.managers[0], worker, try_to_answer_notice, NULL);
+    domt_send_call(world.managers[0], worker, raise_barrier_and_return, NULL);
+    domt_send_call(world.managers[0], worker, sleep_once, NULL);
+    domt_send_call(world.managers[0], worker, return_error, NULL);
+    domt_send_call(world.managers[0], worker, sleep_once, NULL);
+    domt_settle_world(&world);
     ck_assert_int_eq(turns, 6);
     ck_assert_int_eq(replied, -EINVAL);
     ck_assert_int_eq(resumed, 0);
-    domt_pass(&world, 3 * MS);
+    domt_pass_time(&world, 3 * MS);
     ck_assert_int_eq(resumed, 3);
     domt_world_end(&world);
 }
@@ -406,10 +406,11 @@ DOMT_TEST(each_turn_sees_the_sender_of_its_own_message)
 {
     set_up_world();
     seen_count = 0;
-    domt_send(world.managers[0], other, send_to_worker, NULL);
-    domt_send(world.managers[0], worker, record_sender, NULL);
-    (void)domt_run_state(world.managers[0]); /* both answers wait for the worker when it runs */
-    domt_settle(&world);
+    domt_send_call(world.managers[0], other, send_to_worker, NULL);
+    domt_send_call(world.managers[0], worker, record_sender, NULL);
+    (void)domt_run_state_queue(
+        world.managers[0]); /* both answers wait for the worker when it runs */
+    domt_settle_world(&world);
     ck_assert_uint_eq(seen_count, 2);
     ck_assert_ptr_null(seen[0].house);
     ck_assert_ptr_eq(seen[1].house, other.house);
@@ -435,8 +436,8 @@ static int begin_ask_in_parts(domus_stack *stack, void *to)
 {
     domi_begin begin = {.stack = NULL};
 
-    return domi_ask_begin(stack, *(const domus_address *)to, &question_type, &begin, &begin, 0,
-                          count_resumption);
+    return domi_ask_put_first_part(stack, *(const domus_address *)to, &question_type, &begin,
+                                   &begin, 0, count_resumption);
 }
 
 static void describe_actor(domi_manager *home, domus_address actor)
@@ -454,7 +455,7 @@ DOMT_TEST(ask_in_parts_waits_for_its_begin)
     domi_manager *home = world.managers[0];
     asker = domt_spawn(domt_outside(&world), home, &domt_agent, NULL);
     domus_address asked = domt_spawn(domt_outside(&world), home, &silent, NULL);
-    domt_do(&world, asker, begin_ask_in_parts, &asked);
+    domt_run_as_actor(&world, asker, begin_ask_in_parts, &asked);
     describe_actor(home, asker);
     ck_assert_msg(strstr(text, "waits for one of 2\n") != NULL, "%s", text);
     ck_assert_msg(strstr(text, "      ask question to 0/") != NULL, "%s", text);

@@ -45,12 +45,12 @@ static void open_world(void)
     domt_world_open(&world, HOMES);
     for (uint32_t i = 0; i < HOMES; i++)
         actors[i] = domt_spawn(domt_outside(&world), world.managers[i], &talking, NULL);
-    domt_settle(&world);
+    domt_settle_world(&world);
 }
 
 static void close_world(void)
 {
-    domt_asking_end(&world, actors, HOMES);
+    domt_asking_end_world(&world, actors, HOMES);
 }
 
 /* Check that the asker has got `count` answers, the last one with this error. */
@@ -62,7 +62,7 @@ static void expect_answers(unsigned count, int error)
 
 static void let_home_work(uint32_t home)
 {
-    domt_let_work(world.managers[home]);
+    domt_let_home_work(world.managers[home]);
 }
 
 static int reply_with_done(domus_stack *stack)
@@ -114,8 +114,8 @@ static int ask_as_ordered(domus_stack *stack, void *order_)
 /* Send the asker its order, and let it ask; the other homes do not work, so nobody answers yet. */
 static void let_asker_ask_as_ordered(const order *now)
 {
-    domt_send(world.managers[0], actors[0], ask_as_ordered, (void *)(uintptr_t)now);
-    (void)domt_run_state(world.managers[0]);
+    domt_send_call(world.managers[0], actors[0], ask_as_ordered, (void *)(uintptr_t)now);
+    (void)domt_run_state_queue(world.managers[0]);
 }
 
 /* --- the time-out ---------------------------------------------------------------------------- */
@@ -127,11 +127,11 @@ DOMT_TEST(ask_fails_after_its_time_and_the_late_answer_is_dropped_once)
 
     open_world();
     let_asker_ask_as_ordered(&now);
-    domt_pass(&world, 10 * MS - 1);
+    domt_pass_time(&world, 10 * MS - 1);
     ck_assert_uint_eq(resumed, 0);
-    domt_pass(&world, 2 * MS);
+    domt_pass_time(&world, 2 * MS);
     expect_answers(1, -ETIMEDOUT);
-    domt_pass(&world, 20 * MS);
+    domt_pass_time(&world, 20 * MS);
     ck_assert_uint_eq(resumed, 1);
     ck_assert_uint_eq(DOMT_SUM(&world, late_replies), 1);
     ck_assert_uint_eq(domt_reply_releases, 1);
@@ -146,12 +146,12 @@ DOMT_TEST(answer_in_time_takes_the_time_out_back)
 
     open_world();
     let_asker_ask_as_ordered(&now);
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_uint_eq(world.managers[0]->timing.deadlines.count, 1);
-    domt_pass(&world, 10 * MS);
+    domt_pass_time(&world, 10 * MS);
     expect_answers(1, 0);
     ck_assert_uint_eq(world.managers[0]->timing.deadlines.count, 0);
-    domt_pass(&world, 20 * MS);
+    domt_pass_time(&world, 20 * MS);
     ck_assert_uint_eq(resumed, 1);
     ck_assert_uint_eq(domt_reply_releases, 0);
     close_world();
@@ -166,8 +166,8 @@ DOMT_TEST(answer_that_meets_the_time_out_resumes_once)
     let_asker_ask_as_ordered(&now);
     let_home_work(0);
     /* home 1 answers, and the answer waits in the asker's inbox */
-    (void)domt_iterate(world.managers[1]);
-    domt_jump(&world, 6 * MS);
+    (void)domt_iterate_home(world.managers[1]);
+    domt_jump_time(&world, 6 * MS);
     let_home_work(0);
     expect_answers(1, 0);
     ck_assert_uint_eq(domt_reply_releases, 0);
@@ -184,9 +184,9 @@ DOMT_TEST(very_long_times_are_no_overflow)
     open_world();
     let_asker_ask_as_ordered(&now);
     let_asker_ask_as_ordered(&never);
-    domt_pass(&world, 6 * MS);
+    domt_pass_time(&world, 6 * MS);
     expect_answers(1, 0);
-    domt_pass(&world, 20 * MS);
+    domt_pass_time(&world, 20 * MS);
     ck_assert_uint_eq(resumed, 1);
     domt_world_end(&world);
 }
@@ -206,13 +206,13 @@ static int ask_three_with_naps(domus_stack *stack, void *context)
 DOMT_TEST(asks_waited_for_together_time_out_one_by_one)
 {
     open_world();
-    domt_do(&world, actors[0], ask_three_with_naps, NULL);
-    domt_pass(&world, 8 * MS);
+    domt_run_as_actor(&world, actors[0], ask_three_with_naps, NULL);
+    domt_pass_time(&world, 8 * MS);
     ck_assert_uint_eq(resumed, 3);
     ck_assert(tags[0] == 0 && errors[0] == 0);
     ck_assert(tags[1] == 2 && errors[1] == -ETIMEDOUT);
     ck_assert(tags[2] == 1 && errors[2] == -ETIMEDOUT);
-    domt_pass(&world, 30 * MS);
+    domt_pass_time(&world, 30 * MS);
     ck_assert_uint_eq(DOMT_SUM(&world, late_replies), 2);
     ck_assert_uint_eq(domt_reply_releases, 2);
     close_world();
@@ -228,12 +228,12 @@ DOMT_TEST(expired_ask_is_dropped_before_it_is_handled_and_counted)
     let_asker_ask_as_ordered(&now);
     let_home_work(0);
     handled = 0;
-    domt_jump(&world, 5 * MS);
-    domt_settle(&world);
+    domt_jump_time(&world, 5 * MS);
+    domt_settle_world(&world);
     ck_assert_uint_eq(handled, 0);
     ck_assert_uint_eq(DOMT_SUM(&world, asks_expired), 1);
     ck_assert_uint_eq(domt_ask_releases, 1);
-    domt_pass(&world, MS);
+    domt_pass_time(&world, MS);
     expect_answers(1, -ETIMEDOUT);
     ck_assert_uint_eq(DOMT_SUM(&world, late_replies), 0);
     close_world();
@@ -258,7 +258,7 @@ DOMT_TEST(forwarded_ask_keeps_its_deadline)
 
     open_world();
     let_asker_ask_as_ordered(&now);
-    domt_pass(&world, 30 * MS);
+    domt_pass_time(&world, 30 * MS);
     expect_answers(1, -ETIMEDOUT);
     ck_assert_uint_eq(DOMT_SUM(&world, asks_expired), 1);
     ck_assert_uint_eq(domt_ask_releases, 1);
@@ -304,7 +304,7 @@ static void check_inherited_deadline(uint64_t outer_ns, uint64_t inner_ns, uint6
     open_world();
     uint64_t start_ns = world.managers[0]->now_ns;
     let_asker_ask_as_ordered(&outer);
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_uint_eq(seen, 2);
     ck_assert_uint_eq(seen_ns[0], outer_ns != 0 ? start_ns + outer_ns : 0);
     ck_assert_uint_eq(seen_ns[1], expected_ns != 0 ? start_ns + expected_ns : 0);
@@ -329,12 +329,12 @@ DOMT_TEST(inherited_deadline_ends_the_asks_down_the_chain)
 
     open_world();
     let_asker_ask_as_ordered(&outer);
-    domt_pass(&world, 11 * MS);
+    domt_pass_time(&world, 11 * MS);
     ck_assert_uint_eq(resumed, 2); /* the asker and the middle actor were resumed */
     ck_assert(errors[0] == -ETIMEDOUT && errors[1] == -ETIMEDOUT);
     /* the reply of the middle actor comes too late and is dropped */
     ck_assert_uint_eq(DOMT_SUM(&world, late_replies), 1);
-    domt_pass(&world, 60 * MS);
+    domt_pass_time(&world, 60 * MS);
     ck_assert_uint_eq(DOMT_SUM(&world, late_replies), 2);
     ck_assert_uint_eq(domt_reply_releases, 2);
     close_world();
@@ -359,7 +359,7 @@ DOMT_TEST(ask_made_after_the_inherited_deadline_is_not_handled)
 
     open_world();
     let_asker_ask_as_ordered(&now);
-    domt_pass(&world, 30 * MS);
+    domt_pass_time(&world, 30 * MS);
     ck_assert_uint_eq(resumed, 2);
     ck_assert(errors[0] == -ETIMEDOUT && errors[1] == -ETIMEDOUT);
     ck_assert_uint_eq(DOMT_SUM(&world, asks_expired), 1);
@@ -381,7 +381,7 @@ DOMT_TEST(conversation_that_has_answered_has_no_deadline_any_more)
 
     open_world();
     let_asker_ask_as_ordered(&now);
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_uint_eq(seen, 1);
     ck_assert_uint_eq(seen_ns[0], 0);
     ck_assert_uint_eq(resumed, 2);
@@ -398,19 +398,19 @@ DOMT_TEST(stop_and_end_take_time_outs_back)
     open_world();
     for (int i = 0; i < 3; i++)
         let_asker_ask_as_ordered(&now);
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_uint_eq(world.managers[0]->timing.deadlines.count, 3);
-    domt_stop(&world, domt_outside(&world), actors[0]);
+    domt_stop_actor_and_settle(&world, domt_outside(&world), actors[0]);
     ck_assert_uint_eq(world.managers[0]->timing.deadlines.count, 0);
     expect_answers(3, -ECANCELED);
     /* actors that were stopped answer no asks, so no late answers come */
-    domt_pass(&world, 60 * MS);
+    domt_pass_time(&world, 60 * MS);
     close_world();
 
     open_world();
     let_asker_ask_as_ordered(&now);
-    domt_settle(&world);
-    domt_jump(&world, 11 * MS);
+    domt_settle_world(&world);
+    domt_jump_time(&world, 11 * MS);
     /* The ask has failed while its asker has already ended, so nobody learns of the failure. */
     (void)domi_manager_fire_timers(world.managers[0]);
     domt_world_end(&world);
@@ -439,11 +439,11 @@ DOMT_TEST(kept_ask_ends_at_its_deadline)
 
     open_world();
     let_asker_ask_as_ordered(&now);
-    domt_pass(&world, 12 * MS);
+    domt_pass_time(&world, 12 * MS);
     ck_assert_int_eq(errors[0], -ETIMEDOUT);
     ck_assert_uint_eq(domi_house_count_parked(actors[1].house), 0);
     ck_assert_uint_eq(DOMT_SUM(&world, asks_expired), 1);
-    domt_do(&world, actors[1], reply_to_kept_expecting, (void *)(uintptr_t)&gone);
+    domt_run_as_actor(&world, actors[1], reply_to_kept_expecting, (void *)(uintptr_t)&gone);
     ck_assert_uint_eq(resumed, 1);
     ck_assert_uint_eq(DOMT_SUM(&world, late_replies), 0);
     /* the refused reply leaves its payload with the caller */
@@ -458,10 +458,10 @@ DOMT_TEST(kept_ask_that_is_answered_in_time_takes_its_time_out_back)
 
     open_world();
     let_asker_ask_as_ordered(&now);
-    domt_pass(&world, 5 * MS);
+    domt_pass_time(&world, 5 * MS);
     ck_assert_uint_eq(world.managers[1]->timing.deadlines.count, 1);
-    domt_do(&world, actors[1], reply_to_kept_expecting, (void *)(uintptr_t)&taken);
-    domt_pass(&world, 10 * MS);
+    domt_run_as_actor(&world, actors[1], reply_to_kept_expecting, (void *)(uintptr_t)&taken);
+    domt_pass_time(&world, 10 * MS);
     expect_answers(1, 0);
     ck_assert_uint_eq(DOMT_SUM(&world, asks_expired), 0);
     close_world();
@@ -476,12 +476,12 @@ DOMT_TEST(kept_asks_that_have_expired_do_not_make_their_actor_deaf)
     world.managers[1]->limits.conversations_max = 2;
     let_asker_ask_as_ordered(&wait);
     let_asker_ask_as_ordered(&wait);
-    domt_settle(&world);
+    domt_settle_world(&world);
     let_asker_ask_as_ordered(&now);
-    domt_settle(&world);
+    domt_settle_world(&world);
     /* both conversations that are allowed are kept asks, so the third ask waits */
     ck_assert_uint_eq(resumed, 0);
-    domt_pass(&world, 12 * MS);
+    domt_pass_time(&world, 12 * MS);
     ck_assert_uint_eq(resumed, 3);
     ck_assert_int_eq(errors[0] + errors[1] + errors[2], -2 * ETIMEDOUT);
     close_world();

@@ -23,8 +23,8 @@ static void open_world(uint32_t messages_per_run_max)
     if (messages_per_run_max != 0)
         world.config.scheduler.messages_per_run_max = messages_per_run_max;
     ck_assert_int_eq(domt_world_start(&world), 0);
-    one = domt_recorder_new(&world, 0, &log0);
-    other = domt_recorder_new(&world, 1, &log1);
+    one = domt_spawn_recorder(&world, 0, &log0);
+    other = domt_spawn_recorder(&world, 1, &log1);
 }
 
 static domi_manager *home_manager(void)
@@ -44,16 +44,16 @@ static int arm_timers(domus_stack *stack, void *count)
 static void fill_mailboxes_of_house(int replies, int asks, int notices, int events)
 {
     for (int i = 0; i < replies; i++)
-        domt_inquire_by(home_manager(), one, other, i);
-    domt_send(home_manager(), one, arm_timers, &events);
-    domt_let_work(home_manager());
+        domt_send_inquiry(home_manager(), one, other, i);
+    domt_send_call(home_manager(), one, arm_timers, &events);
+    domt_let_home_work(home_manager());
     for (int i = 0; i < asks; i++)
-        domt_inquire_by(world.managers[1], other, one, i);
+        domt_send_inquiry(world.managers[1], other, one, i);
     for (int i = 0; i < notices; i++)
-        domt_note_to(domt_outside(&world), one, i);
+        domt_send_note(domt_outside(&world), one, i);
     /* messages that home 1 sends stay in the inbox of the house under test */
-    domt_let_work(world.managers[1]);
-    domt_jump(&world, 2 * MS);
+    domt_let_home_work(world.managers[1]);
+    domt_jump_time(&world, 2 * MS);
     (void)domt_events(home_manager());
     log0.count = 0;
 }
@@ -62,12 +62,12 @@ static void fill_mailboxes_of_house(int replies, int asks, int notices, int even
 static const char *letters_of_next_run(void)
 {
     uint32_t first = log0.count;
-    domi_house *house = domi_queue_take(&home_manager()->schedule.ready[DOMUS_STATE]);
+    domi_house *house = domi_queue_take_house(&home_manager()->schedule.ready[DOMUS_STATE]);
 
     ck_assert_ptr_eq(house, one.house);
-    uint32_t handled = domi_house_run(home_manager(), house);
+    uint32_t handled = domi_house_run_and_settle(home_manager(), house);
     ck_assert_uint_eq(handled, log0.count - first);
-    return domt_log_text(&log0, first);
+    return domt_log_letters_from(&log0, first);
 }
 
 static uint32_t count_letters_in_text(const char *text, char letter)
@@ -82,29 +82,29 @@ static uint32_t count_letters_in_text(const char *text, char letter)
 DOMT_TEST(run_takes_replies_exceptions_asks_notices_events)
 {
     open_world(0);
-    domus_address failing = domt_recorder_failing(&world, 1, &log1);
-    domt_inquire_by(home_manager(), one, failing, 1);
-    domt_inquire_by(home_manager(), one, failing, 2);
+    domus_address failing = domt_spawn_failing_recorder(&world, 1, &log1);
+    domt_send_inquiry(home_manager(), one, failing, 1);
+    domt_send_inquiry(home_manager(), one, failing, 2);
     fill_mailboxes_of_house(2, 2, 2, 2);
     ck_assert_str_eq(letters_of_next_run(), "rrxxaannee");
     ck_assert_int_eq(log0.entries[2].number, -EIO);
     ck_assert_uint_eq(one.house->state, DOMI_WAITING);
-    domt_settle(&world);
-    ck_assert_uint_eq(domt_log_count(&log1, 'r'), 2);
+    domt_settle_world(&world);
+    ck_assert_uint_eq(domt_log_count_letter(&log1, 'r'), 2);
     domt_world_end(&world);
 }
 
 DOMT_TEST(run_handles_at_most_64_and_goes_to_the_tail)
 {
     open_world(0);
-    domus_address second = domt_recorder_new(&world, 0, &log1);
+    domus_address second = domt_spawn_recorder(&world, 0, &log1);
     fill_mailboxes_of_house(0, 0, 200, 0);
-    domt_note_to(home_manager(), second, 1);
+    domt_send_note(home_manager(), second, 1);
     ck_assert_uint_eq(strlen(letters_of_next_run()), 64);
     ck_assert_uint_eq(one.house->state, DOMI_READY);
     ck_assert_uint_eq(one.house->mail, 136);
-    ck_assert_ptr_eq(domi_queue_take(&home_manager()->schedule.ready[0]), second.house);
-    domi_house_run(home_manager(), second.house);
+    ck_assert_ptr_eq(domi_queue_take_house(&home_manager()->schedule.ready[0]), second.house);
+    domi_house_run_and_settle(home_manager(), second.house);
     ck_assert_uint_eq(strlen(letters_of_next_run()), 64);
     ck_assert_uint_eq(strlen(letters_of_next_run()), 64);
     ck_assert_uint_eq(strlen(letters_of_next_run()), 8);
@@ -141,7 +141,7 @@ DOMT_TEST(run_keeps_8_places_for_notices_and_8_for_events_unless_none_wait)
         for (int kind = 0; kind < 3; kind++)
             ck_assert_msg(count_letters_in_text(text, "ane"[kind]) == rows[i].handled[kind],
                           "row %zu: %s", i, text);
-        domt_settle(&world);
+        domt_settle_world(&world);
     }
     domt_world_end(&world);
 }
@@ -152,16 +152,16 @@ static void check_no_kind_starves(uint32_t messages_per_run_max)
     const char *kinds = "rxane";
 
     open_world(messages_per_run_max);
-    domus_address failing = domt_recorder_failing(&world, 1, &log1);
+    domus_address failing = domt_spawn_failing_recorder(&world, 1, &log1);
     for (int i = 0; i < 200; i++)
-        domt_inquire_by(home_manager(), one, failing, i);
+        domt_send_inquiry(home_manager(), one, failing, i);
     fill_mailboxes_of_house(200, 200, 200, 200);
     const char *text = letters_of_next_run();
     ck_assert_uint_eq(strlen(text), messages_per_run_max);
     for (; *kinds != '\0'; kinds++)
         ck_assert_msg(count_letters_in_text(text, *kinds) != 0, "%c starves behind %s", *kinds,
                       text);
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_uint_eq(log0.count, 1000);
     domt_world_end(&world);
 }
@@ -195,9 +195,9 @@ DOMT_TEST(short_runs_begin_with_each_mailbox_in_turn)
         char text[64] = "";
 
         open_world(most);
-        domus_address failing = domt_recorder_failing(&world, 1, &log1);
+        domus_address failing = domt_spawn_failing_recorder(&world, 1, &log1);
         for (int i = 0; i < 50; i++)
-            domt_inquire_by(home_manager(), one, failing, i);
+            domt_send_inquiry(home_manager(), one, failing, i);
         fill_mailboxes_of_house(50, 50, 50, 50);
         for (uint32_t i = 0; i < 5; i++) {
             const char *run = letters_of_next_run();
@@ -206,7 +206,7 @@ DOMT_TEST(short_runs_begin_with_each_mailbox_in_turn)
         }
         for (const char *kind = "rxane"; *kind != '\0'; kind++)
             ck_assert_msg(count_letters_in_text(text, *kind) == most, "runs of %u: %s", most, text);
-        domt_settle(&world);
+        domt_settle_world(&world);
         ck_assert_uint_eq(log0.count, 250);
         for (const char *kind = "rane"; *kind != '\0'; kind++)
             check_order_of_kind(*kind);
@@ -226,7 +226,7 @@ static void check_kind_passes_flood(uint32_t most, int replies, int asks, int no
     for (uint32_t i = 0; i < 6 && strchr(text, kind) == NULL; i++)
         strncat(text, letters_of_next_run(), 8);
     ck_assert_msg(strchr(text, kind) != NULL, "%c starves in runs of %u: %s", kind, most, text);
-    domt_settle(&world);
+    domt_settle_world(&world);
     domt_world_end(&world);
 }
 
@@ -263,12 +263,12 @@ DOMT_TEST(channels_have_their_turn_in_short_runs)
     home_manager()->io_hooks.run_channels = count_channel_run;
     one.house->marks |= DOMI_MARK_CHANNELS;
     for (int i = 0; i < 9; i++)
-        domi_house_run(home_manager(),
-                       domi_queue_take(&home_manager()->schedule.ready[DOMUS_STATE]));
+        domi_house_run_and_settle(
+            home_manager(), domi_queue_take_house(&home_manager()->schedule.ready[DOMUS_STATE]));
     ck_assert_uint_eq(channel_runs, 3);
     ck_assert_uint_eq(log0.count, 6);
     one.house->marks &= (uint16_t)~DOMI_MARK_CHANNELS;
-    domt_settle(&world);
+    domt_settle_world(&world);
     domt_world_end(&world);
 }
 
@@ -291,20 +291,20 @@ DOMT_TEST(only_an_ask_under_way_takes_high_priority_away)
     int64_t number = 1;
 
     open_world(0);
-    domt_do(&world, one, sleep_5_ms, NULL);
+    domt_run_as_actor(&world, one, sleep_5_ms, NULL);
     ck_assert_uint_eq(domi_house_count_parked(one.house), 1);
-    ck_assert(domi_house_is_high(one.house));
-    domt_inquire_by(home_manager(), one, other, number);
-    domt_let_work(home_manager());
+    ck_assert(domi_house_has_high_priority(one.house));
+    domt_send_inquiry(home_manager(), one, other, number);
+    domt_let_home_work(home_manager());
     ck_assert_uint_eq(one.house->asks, 1);
-    ck_assert(!domi_house_is_high(one.house));
-    domt_settle(&world);
-    ck_assert(domi_house_is_high(one.house));
-    domt_pass(&world, 10 * MS);
-    domt_do(&world, one, receive_within_5_ms, NULL);
+    ck_assert(!domi_house_has_high_priority(one.house));
+    domt_settle_world(&world);
+    ck_assert(domi_house_has_high_priority(one.house));
+    domt_pass_time(&world, 10 * MS);
+    domt_run_as_actor(&world, one, receive_within_5_ms, NULL);
     ck_assert_uint_eq(domi_house_count_parked(one.house), 1);
-    ck_assert(domi_house_is_high(one.house));
-    domt_pass(&world, 10 * MS);
+    ck_assert(domi_house_has_high_priority(one.house));
+    domt_pass_time(&world, 10 * MS);
     ck_assert_uint_eq(domi_house_count_parked(one.house), 0);
     domt_world_end(&world);
 }
@@ -338,21 +338,21 @@ static int ask_type_without_row(domus_stack *stack, void *to)
 DOMT_TEST(ask_of_a_type_without_a_row_fails_and_is_dropped)
 {
     open_world(0);
-    domt_do(&world, other, ask_type_without_row, &one);
+    domt_run_as_actor(&world, other, ask_type_without_row, &one);
     ck_assert_int_eq(answer_error, -EOPNOTSUPP);
     ck_assert_uint_eq(domt_releases, 1);
     ck_assert_uint_eq(DOMT_SUM(&world, dead_letters), 1);
-    domt_end_clean(&world);
+    domt_end_clean_world(&world);
 }
 
 DOMT_TEST(notice_of_a_type_without_a_row_is_a_dead_letter)
 {
     open_world(0);
-    ck_assert_int_eq(domt_notice(domt_outside(&world), one, &unknown, "payload"), 0);
-    domt_settle(&world);
+    ck_assert_int_eq(domt_send_notice(domt_outside(&world), one, &unknown, "payload"), 0);
+    domt_settle_world(&world);
     ck_assert_uint_eq(domt_releases, 1);
     ck_assert_uint_eq(DOMT_SUM(&world, dead_letters), 1);
-    domt_end_clean(&world);
+    domt_end_clean_world(&world);
 }
 
 static int return_error(domus_stack *stack, void *context)
@@ -363,32 +363,32 @@ static int return_error(domus_stack *stack, void *context)
 DOMT_TEST(notice_that_fails_is_counted_and_ends_nothing)
 {
     open_world(0);
-    domt_do(&world, one, return_error, NULL);
+    domt_run_as_actor(&world, one, return_error, NULL);
     ck_assert_uint_eq(DOMT_SUM(&world, failures), 1);
-    domt_note_to(domt_outside(&world), one, 1);
-    domt_settle(&world);
-    ck_assert_uint_eq(domt_log_count(&log0, 'n'), 1);
+    domt_send_note(domt_outside(&world), one, 1);
+    domt_settle_world(&world);
+    ck_assert_uint_eq(domt_log_count_letter(&log0, 'n'), 1);
     domt_world_end(&world);
 }
 
 DOMT_TEST(counters_tell_messages_by_kind)
 {
     open_world(0);
-    uint64_t before = domt_handled(&world, DOMI_NOTICE);
+    uint64_t before = domt_sum_handled(&world, DOMI_NOTICE);
     domus_address nobody = {0};
     for (int i = 0; i < 3; i++)
-        domt_inquire_by(home_manager(), one, other, i);
+        domt_send_inquiry(home_manager(), one, other, i);
     for (int i = 0; i < 2; i++)
-        domt_inquire_by(home_manager(), one, nobody, i);
+        domt_send_inquiry(home_manager(), one, nobody, i);
     int events = 4;
-    domt_send(home_manager(), one, arm_timers, &events);
-    domt_settle(&world);
-    domt_pass(&world, 3 * MS);
-    ck_assert_uint_eq(domt_handled(&world, DOMI_REPLY), 3);
-    ck_assert_uint_eq(domt_handled(&world, DOMI_EXCEPTION), 2);
-    ck_assert_uint_eq(domt_handled(&world, DOMI_ASK), 3);
-    ck_assert_uint_eq(domt_handled(&world, DOMI_NOTICE) - before, 6);
-    ck_assert_uint_eq(domt_handled(&world, DOMI_EVENT), 4);
+    domt_send_call(home_manager(), one, arm_timers, &events);
+    domt_settle_world(&world);
+    domt_pass_time(&world, 3 * MS);
+    ck_assert_uint_eq(domt_sum_handled(&world, DOMI_REPLY), 3);
+    ck_assert_uint_eq(domt_sum_handled(&world, DOMI_EXCEPTION), 2);
+    ck_assert_uint_eq(domt_sum_handled(&world, DOMI_ASK), 3);
+    ck_assert_uint_eq(domt_sum_handled(&world, DOMI_NOTICE) - before, 6);
+    ck_assert_uint_eq(domt_sum_handled(&world, DOMI_EVENT), 4);
     ck_assert_uint_eq(DOMT_SUM(&world, timers_fired), 4);
     domt_world_end(&world);
 }
@@ -419,11 +419,11 @@ DOMT_TEST(channels_actors_wait_for_the_next_tick_after_many_runs)
     (void)domt_events(home_manager());
     *(domus_address *)a.house->self = b;
     *(domus_address *)b.house->self = a;
-    domt_note_to(home_manager(), a, 1);
+    domt_send_note(home_manager(), a, 1);
     /* two messages go round between the actors, so both houses stay ready */
-    domt_note_to(home_manager(), a, 2);
+    domt_send_note(home_manager(), a, 2);
     for (int tick = 0; tick < 3; tick++) {
-        uint32_t runs = domi_manager_run_channels(home_manager());
+        uint32_t runs = domi_manager_run_channels_actors(home_manager());
         ck_assert_uint_ge(runs, 10);
         ck_assert_uint_le(runs, 20);
         ck_assert(domi_manager_has_work(home_manager()));

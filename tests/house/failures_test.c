@@ -31,20 +31,20 @@ static unsigned closes;
  * parent decides nothing. */
 static void let_boss_spawn_failing_child(int (*spawn)(domus_stack *stack, void *context))
 {
-    domt_kin_open_boss(2, &restarts);
+    domt_kin_open_world_with_boss(2, &restarts);
     fails = 1;
     begins = events = closes = 0;
-    domt_kin_send(domt_kin_world.managers[0], 1, spawn, NULL);
-    domt_kin_turn(0);
-    domt_kin_turn(1);
+    domt_kin_send_function(domt_kin_world.managers[0], 1, spawn, NULL);
+    domt_kin_take_turn_of_home(0);
+    domt_kin_take_turn_of_home(1);
 }
 
 static void send_note_to_child(void)
 {
     const uint64_t nothing = 0;
 
-    ck_assert_int_eq(domt_notice(domt_outside(&domt_kin_world), child, &domt_kin_note, &nothing),
-                     0);
+    ck_assert_int_eq(
+        domt_send_notice(domt_outside(&domt_kin_world), child, &domt_kin_note, &nothing), 0);
 }
 
 static void check_child_handles_nothing(void)
@@ -53,10 +53,10 @@ static void check_child_handles_nothing(void)
     ck_assert_uint_ne(child.house->marks & DOMI_MARK_UNMOUNTED, 0);
     send_note_to_child();
     for (int i = 0; i < 10; i++) {
-        domt_jump(&domt_kin_world, MS);
-        domt_kin_turn(1);
+        domt_jump_time(&domt_kin_world, MS);
+        domt_kin_take_turn_of_home(1);
     }
-    ck_assert_uint_eq(domt_iterate(domt_kin_world.managers[1]), 0);
+    ck_assert_uint_eq(domt_iterate_home(domt_kin_world.managers[1]), 0);
     ck_assert_uint_eq(events, 0);
 }
 
@@ -103,10 +103,10 @@ DOMT_TEST(sequence_that_fails_in_its_first_step_leaves_it_unmounted)
 {
     let_boss_spawn_failing_child(spawn_sequential);
     check_child_handles_nothing();
-    domt_pass(&domt_kin_world, 5 * MS);
+    domt_pass_time(&domt_kin_world, 5 * MS);
     ck_assert_uint_eq(begins, 2);
     ck_assert_uint_ge(events, 3); /* the notice that had waited, and ticks of the timer */
-    domt_kin_close();
+    domt_kin_close_world();
 }
 
 /* --- a process ------------------------------------------------------------------------------- */
@@ -151,10 +151,10 @@ DOMT_TEST(process_whose_init_fails_makes_no_step)
     ck_assert_uint_eq(closes, 1);
     check_child_handles_nothing();
     ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, dead_letters), 0);
-    domt_settle(&domt_kin_world);
+    domt_settle_world(&domt_kin_world);
     ck_assert_uint_eq(begins, 2);
     ck_assert_uint_eq(events, 1); /* the notice that had waited */
-    domt_kin_close();
+    domt_kin_close_world();
     ck_assert_uint_eq(closes, 2);
 }
 
@@ -187,21 +187,21 @@ DOMT_TEST(mount_that_fails_while_an_earlier_failure_is_undecided_ends_the_actor)
     static const domus_supervision all = {
         .all_for_one = true, .rules = rules, .rules_count = 1, .otherwise = DOMUS_RESUME};
 
-    domt_kin_open_boss(2, &all);
-    (void)domt_kin_child(1, 2, 1, &domt_kin_hearing);
-    (void)domt_kin_child(1, 3, 0, &domt_kin_hearing);
-    domt_kin_let_fail(2, 1, -EPERM);
-    domt_kin_tell(3, &domt_kin_fail, -EIO);
+    domt_kin_open_world_with_boss(2, &all);
+    (void)domt_kin_spawn_child(1, 2, 1, &domt_kin_hearing);
+    (void)domt_kin_spawn_child(1, 3, 0, &domt_kin_hearing);
+    domt_kin_let_mounts_fail(2, 1, -EPERM);
+    domt_kin_send_notice(3, &domt_kin_fail, -EIO);
     /* home 0 takes several turns, so that the parent's directive is on its way to child 2 */
     for (int i = 0; i < 3; i++)
-        domt_kin_turn(0);
+        domt_kin_take_turn_of_home(0);
     put_failing_event(1, 2, -EPIPE);
-    domt_settle(&domt_kin_world);
+    domt_settle_world(&domt_kin_world);
     ck_assert_uint_eq(domt_kin_of[3].mounts, 2);
     ck_assert_uint_eq(domt_kin_of[2].bad_mounts, 1);
-    ck_assert(!domt_kin_lives(2));
-    ck_assert_uint_eq(domt_kin_houses(), 2);
-    domt_kin_close();
+    ck_assert(!domt_kin_is_alive(2));
+    ck_assert_uint_eq(domt_kin_count_houses(), 2);
+    domt_kin_close_world();
 }
 
 /* --- what it had ----------------------------------------------------------------------------- */
@@ -220,25 +220,25 @@ DOMT_TEST(restart_gives_the_routers_and_their_names_back)
     domi_names names;
     domi_routers routers;
 
-    domt_kin_open(2);
+    domt_kin_open_world(2);
     ck_assert_int_eq(domi_names_init(&names, 8, key), 0);
     domi_routers_init(&routers, 8, 8);
     for (uint32_t i = 0; i < 3; i++) {
         domt_kin_world.managers[i]->directory.names = &names;
         domt_kin_world.managers[i]->directory.routers = &routers;
     }
-    boss = domt_kin_boss(&restarts);
-    (void)domt_kin_root(1, 0, &boss);
+    boss = domt_kin_behaviour_of_boss(&restarts);
+    (void)domt_kin_spawn_root(1, 0, &boss);
     domt_kin_of[2].mounting = spawn_named_router;
-    (void)domt_kin_child(1, 2, 0, &domt_kin_hearing);
-    (void)domt_kin_trail();
-    domt_kin_err(2, -EIO);
+    (void)domt_kin_spawn_child(1, 2, 0, &domt_kin_hearing);
+    (void)domt_kin_take_trail();
+    domt_kin_fail_actor(2, -EIO);
     ck_assert_uint_eq(routers.count, 1);
     ck_assert_uint_eq(domi_names_count(&names), 1);
     ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, restarts), 1);
     ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, failures), 1);
-    ck_assert(domt_kin_lives(2));
-    domt_kin_close();
+    ck_assert(domt_kin_is_alive(2));
+    domt_kin_close_world();
     domi_routers_fini(&routers);
     domi_names_fini(&names);
 }

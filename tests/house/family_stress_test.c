@@ -281,11 +281,11 @@ static uint32_t take_turn_of_home(worker *at)
     uint32_t found = domt_events(manager);
 
     for (uint32_t i = ready->count; i > 0; i--, found++) {
-        (void)domi_house_run(manager, domi_queue_take(ready));
+        (void)domi_house_run_and_settle(manager, domi_queue_take_house(ready));
         if (i % 16 == 0)
             found += domi_manager_take_arrivals(manager);
     }
-    domi_pool_flush_returns(manager);
+    domi_pool_push_chains_to_owners(manager);
     return found;
 }
 
@@ -307,14 +307,14 @@ static void *run_worker(void *at_)
 {
     worker *at = at_;
 
-    domi_manager_own(at->manager);
+    domi_manager_become_owner(at->manager);
     for (uint32_t i = 0; i < ROUNDS; i++) {
         domus_address rumour = choose_address(at);
         at->manager->now_ns += 100 * US;
-        (void)domt_notice(at->manager, at->sentinel, &beat, &rumour);
+        (void)domt_send_notice(at->manager, at->sentinel, &beat, &rumour);
         for (uint32_t j = random_below(at, 8); j > 0; j--) {
             rumour = choose_address(at);
-            if (domt_notice(at->manager, choose_address(at), &beat, &rumour) == -ESTALE)
+            if (domt_send_notice(at->manager, choose_address(at), &beat, &rumour) == -ESTALE)
                 spawn_root(at);
         }
         (void)take_turn_of_home(at);
@@ -357,7 +357,7 @@ static void stop_living_house(void *house_, void *manager)
     uint64_t life = atomic_load_explicit(&house->life, memory_order_relaxed);
 
     if ((life & DOMI_LIFE_CLOSED) == 0 && house->parent == NULL && house->behaviour != &sentinel)
-        (void)domi_house_stop(manager, domi_house_address(house));
+        (void)domi_house_ask_to_stop(manager, domi_house_get_address(house));
 }
 
 static worker sum_of_workers(void)
@@ -382,8 +382,8 @@ static void check_sums_of_counts(void)
     uint64_t living = 0;
 
     for (uint32_t i = 0; i < threads; i++)
-        domi_slots_walk(world.managers[i], stop_living_house, world.managers[i]);
-    domt_settle(&world);
+        domi_slots_visit_all(world.managers[i], stop_living_house, world.managers[i]);
+    domt_settle_world(&world);
     for (uint32_t i = 0; i < threads; i++)
         living += world.managers[i]->births.houses;
     /* only the sentinels are left: no house is stuck while its actor ends */
@@ -395,7 +395,7 @@ static void check_sums_of_counts(void)
     ck_assert_uint_eq(sum.watched, sum.heard + sum.taken_back);
     ck_assert_int_eq(atomic_load(&children[0]), 0);
     ck_assert_uint_eq(domi_names_count(&names), 0);
-    ck_assert_uint_eq(domt_in_use_all(&world), 0);
+    ck_assert_uint_eq(domt_count_all_objects_in_use(&world), 0);
     /* how many births there were depends on the machine, so this bound is low */
     ck_assert_uint_gt(sum.births, ROUNDS / 8);
     ck_assert_uint_lt(atomic_load(&members), MEMBERS_MAX);
@@ -411,7 +411,7 @@ static void run_family_stress(uint32_t count, uint64_t seed, bool cut)
         ck_assert_int_eq(pthread_create(&workers[i].thread, NULL, run_worker, &workers[i]), 0);
     for (uint32_t i = 0; i < count; i++)
         ck_assert_int_eq(pthread_join(workers[i].thread, NULL), 0);
-    domt_world_own(&world);
+    domt_world_take_over(&world);
     if (!cut)
         check_sums_of_counts();
     domt_world_end(&world);

@@ -15,7 +15,7 @@ domi_grains domt_all_grains;
 domus_grains domt_carts;
 domus_address domt_grain_agents[2];
 
-const domus_type domt_number = {
+const domus_type domt_read_number_of_key = {
     .name = "number", .size = sizeof(uint32_t), .release = domt_count_release};
 const domus_type domt_failing = {.name = "failing", .size = sizeof(uint32_t)};
 const domus_type domt_aside = {.name = "aside", .size = sizeof(uint32_t)};
@@ -123,7 +123,7 @@ const domus_behaviour domt_cart = {
     .on_stop = on_stop_of_cart,
     .on =
         (const domus_on[]){
-            {&domt_number, on_number_record_and_unstash, 0},
+            {&domt_read_number_of_key, on_number_record_and_unstash, 0},
             {&domt_failing, on_failing_record_and_fail, 0},
             {&domt_aside, on_aside_stash_in_first_life, 0},
             {&domt_which, on_question_reply_with_life, 0},
@@ -168,7 +168,7 @@ static int open_kind_of_carts(domus_stack *stack, void *nothing)
     return 0;
 }
 
-/* The kind of grains that most tests use; a test may change it before domt_grains_begin(). */
+/* The kind of grains that most tests use; a test may change it before domt_grains_begin_world(). */
 __attribute__((constructor)) static void set_kind_of_carts(void)
 {
     domt_cart_kind = (domus_grain_kind){
@@ -183,7 +183,7 @@ __attribute__((constructor)) static void set_kind_of_carts(void)
     };
 }
 
-void domt_grains_begin(void)
+void domt_grains_begin_world(void)
 {
     const uint64_t key[2] = {1, 2};
 
@@ -194,19 +194,19 @@ void domt_grains_begin(void)
     for (uint32_t i = 0; i < 2; i++)
         domt_grain_agents[i] = domt_spawn(domt_outside(&domt_grain_world),
                                           domt_grain_world.managers[i], &domt_agent, NULL);
-    domt_settle(&domt_grain_world);
-    domt_do(&domt_grain_world, domt_grain_agents[0], open_kind_of_carts, NULL);
+    domt_settle_world(&domt_grain_world);
+    domt_run_as_actor(&domt_grain_world, domt_grain_agents[0], open_kind_of_carts, NULL);
     domt_releases = 0;
 }
 
-void domt_grains_end(void)
+void domt_grains_end_world(void)
 {
-    domt_world_own(&domt_grain_world);
+    domt_world_take_over(&domt_grain_world);
     for (uint32_t i = 0; i <= 2; i++)
         domi_manager_end_actors(domt_grain_world.managers[i]);
     for (uint32_t i = 0; i <= 2; i++)
         (void)domi_manager_take_arrivals(domt_grain_world.managers[i]);
-    ck_assert_uint_eq(domt_in_use_all(&domt_grain_world), 0);
+    ck_assert_uint_eq(domt_count_all_objects_in_use(&domt_grain_world), 0);
     ck_assert_uint_eq(domus_grain_count(domt_carts), 0);
     ck_assert_uint_eq(domt_books.living, 0);
     domt_world_end(&domt_grain_world);
@@ -249,18 +249,18 @@ static void run_in_agent_alone(uint32_t home, int (*function)(domus_stack *, voi
 {
     domi_manager *manager = domt_grain_world.managers[home];
 
-    domt_send(manager, domt_grain_agents[home], function, NULL);
+    domt_send_call(manager, domt_grain_agents[home], function, NULL);
     for (domi_house *house = NULL; house != domt_grain_agents[home].house;) {
-        house = domi_queue_take(&manager->schedule.ready[DOMUS_STATE]);
+        house = domi_queue_take_house(&manager->schedule.ready[DOMUS_STATE]);
         ck_assert_ptr_nonnull(house);
         if (house == domt_grain_agents[home].house)
-            (void)domi_house_run(manager, house);
+            (void)domi_house_run_and_settle(manager, house);
         else
-            domi_queue_put(&manager->schedule.ready[DOMUS_STATE], house);
+            domi_queue_put_house(&manager->schedule.ready[DOMUS_STATE], house);
     }
 }
 
-int domt_grain_try(uint32_t home, const char *key, const domus_type *type, uint32_t number)
+int domt_grain_try_notice(uint32_t home, const char *key, const domus_type *type, uint32_t number)
 {
     order.key = key;
     order.type = type;
@@ -269,27 +269,27 @@ int domt_grain_try(uint32_t home, const char *key, const domus_type *type, uint3
     return order.result;
 }
 
-void domt_grain_send(uint32_t home, const char *key, const domus_type *type, uint32_t number)
+void domt_grain_send_notice(uint32_t home, const char *key, const domus_type *type, uint32_t number)
 {
-    ck_assert_int_eq(domt_grain_try(home, key, type, number), 0);
+    ck_assert_int_eq(domt_grain_try_notice(home, key, type, number), 0);
 }
 
-void domt_grain_ask(uint32_t home, const char *key, const domus_type *type)
+void domt_grain_ask_as_agent(uint32_t home, const char *key, const domus_type *type)
 {
     order.key = key;
     order.type = type;
     run_in_agent_alone(home, ask_grain_as_ordered);
 }
 
-domus_address domt_grain_life(const char *key)
+domus_address domt_grain_address_of_life(const char *key)
 {
     domus_address address;
 
-    ck_assert_int_eq(domi_names_find(&domt_carts.kind->names, key, &address), 0);
+    ck_assert_int_eq(domi_names_find_address(&domt_carts.kind->names, key, &address), 0);
     return address;
 }
 
-void domt_grain_came_in_order(uint32_t count)
+void domt_grain_expect_notices_in_order(uint32_t count)
 {
     ck_assert_uint_eq(domt_books.handled, count);
     for (uint32_t i = 0; i < count; i++)

@@ -42,7 +42,8 @@ extern domus_address domt_grain_agents[2]; /* the agents on home 0 and home 1, w
 /* Types of notices with a number: one that is counted, one that fails, one that is stashed until
  * the next number comes. Types of asks: one that is answered with the life's number, one that is
  * answered after 100 ms, and one that is kept. */
-extern const domus_type domt_number, domt_failing, domt_aside, domt_which, domt_slow, domt_keeping;
+extern const domus_type domt_read_number_of_key, domt_failing, domt_aside, domt_which, domt_slow,
+    domt_keeping;
 
 extern const domus_behaviour domt_cart;
 
@@ -50,31 +51,32 @@ extern const domus_behaviour domt_cart;
 extern domus_grain_kind domt_cart_kind;
 
 /* Begin a world of two homes, and open the kind of grains. */
-void domt_grains_begin(void);
+void domt_grains_begin_world(void);
 /* End the world, and check that nothing is left in use and every life has ended. */
-void domt_grains_end(void);
+void domt_grains_end_world(void);
 
 /* Let the world settle, or let so many ms of its time pass. */
-static inline void domt_grain_settle(void)
+static inline void domt_grains_settle_world(void)
 {
-    domt_settle(&domt_grain_world);
+    domt_settle_world(&domt_grain_world);
 }
 
-static inline void domt_grain_pass(uint64_t ms)
+static inline void domt_grains_pass_ms(uint64_t ms)
 {
-    domt_pass(&domt_grain_world, ms * DOMT_GRAIN_MS);
+    domt_pass_time(&domt_grain_world, ms * DOMT_GRAIN_MS);
 }
 
-/* Send to a grain or ask it as the agent of a home, in that agent's turn alone. domt_grain_try()
- * returns the result of the send. */
-void domt_grain_send(uint32_t home, const char *key, const domus_type *type, uint32_t number);
-int domt_grain_try(uint32_t home, const char *key, const domus_type *type, uint32_t number);
-void domt_grain_ask(uint32_t home, const char *key, const domus_type *type);
+/* Send to a grain or ask it as the agent of a home, in that agent's turn alone.
+ * domt_grain_try_notice() returns the result of the send. */
+void domt_grain_send_notice(uint32_t home, const char *key, const domus_type *type,
+                            uint32_t number);
+int domt_grain_try_notice(uint32_t home, const char *key, const domus_type *type, uint32_t number);
+void domt_grain_ask_as_agent(uint32_t home, const char *key, const domus_type *type);
 
 /* Returns the address of the life of this key that the kind's table holds now. */
-domus_address domt_grain_life(const char *key);
+domus_address domt_grain_address_of_life(const char *key);
 
 /* Check that exactly the notices 0 to count - 1 were handled, in this order. */
-void domt_grain_came_in_order(uint32_t count);
+void domt_grain_expect_notices_in_order(uint32_t count);
 
 #endif

@@ -15,14 +15,14 @@ DOMT_TEST(a_full_member_is_counted_and_the_others_get_it)
     start_world_and_open_group();
     for (uint32_t i = 0; i < 4; i++)
         members[i] = domt_spawn(domt_outside(&world), world.managers[0], &member, NULL);
-    domt_settle(&world);
+    domt_settle_world(&world);
     let_agent_publish(0, 1);
     (void)domt_events(world.managers[0]);
     /* runs the agent, which publishes; the shard runs next */
-    (void)domt_run_state(world.managers[0]);
+    (void)domt_run_state_queue(world.managers[0]);
     for (uint32_t i = 0; i < 16; i++)
-        ck_assert_int_eq(domt_notice(world.managers[0], members[0], &fail_type, NULL), 0);
-    domt_settle(&world);
+        ck_assert_int_eq(domt_send_notice(world.managers[0], members[0], &fail_type, NULL), 0);
+    domt_settle_world(&world);
     ck_assert_uint_eq(handled, 3);
     ck_assert_uint_eq(releases, 1);
     ck_assert_uint_eq(DOMT_SUM(&world, refusals), 1);
@@ -36,17 +36,17 @@ DOMT_TEST(a_full_thread_refuses_and_the_others_get_it)
     start_world_and_open_group();
     for (uint32_t i = 0; i < 2; i++)
         members[i] = domt_spawn(domt_outside(&world), world.managers[i], &member, NULL);
-    domt_settle(&world);
+    domt_settle_world(&world);
     for (uint32_t i = 0; i < 16; i++) {
         let_agent_publish(0, 1);
         /* only home 0 works, so publications wait for home 1 */
-        (void)domt_iterate(world.managers[0]);
+        (void)domt_iterate_home(world.managers[0]);
         ck_assert_int_eq(published, 0);
     }
     let_agent_publish(0, 1);
-    (void)domt_iterate(world.managers[0]);
+    (void)domt_iterate_home(world.managers[0]);
     ck_assert_int_eq(published, -ENOBUFS);
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_uint_eq(handled, 16 + 17);
     ck_assert_uint_eq(releases, 17);
     close_world_of_groups();
@@ -77,7 +77,7 @@ static int open_groups_up_to_limit(domus_stack *stack, void *context)
 DOMT_TEST(groups_max_refuses_new_names_only)
 {
     open_group_with_members(0);
-    domt_do(&world, agents[1], open_groups_up_to_limit, NULL);
+    domt_run_as_actor(&world, agents[1], open_groups_up_to_limit, NULL);
     for (uint32_t i = 0; i < 9; i++)
         ck_assert_int_eq(results[i], i < GROUPS_MAX - 1 ? 0 : -ENOSPC);
     close_world_of_groups();
@@ -89,13 +89,13 @@ DOMT_TEST(members_max_refuses_and_recovers)
     start_world_and_open_group();
     for (uint32_t i = 0; i < 3; i++)
         members[i] = domt_spawn(domt_outside(&world), world.managers[i % 2], &member, NULL);
-    domt_settle(&world);
+    domt_settle_world(&world);
     int result = 0;
-    domt_do(&world, agents[0], try_to_join, &result);
+    domt_run_as_actor(&world, agents[0], try_to_join, &result);
     ck_assert_int_eq(result, -ENOSPC);
     stop_members(1, 1);
-    domt_settle(&world);
-    domt_do(&world, agents[0], try_to_join, &result);
+    domt_settle_world(&world);
+    domt_run_as_actor(&world, agents[0], try_to_join, &result);
     ck_assert_int_eq(result, 0);
     ck_assert_uint_eq(domus_group_members(group), 3);
     close_world_of_groups();
@@ -119,7 +119,7 @@ static int try_wrong_calls_of_groups(domus_stack *stack, void *context)
 DOMT_TEST(a_publication_that_fails_is_dropped_too)
 {
     open_group_with_members(1);
-    domt_do(&world, agents[0], try_wrong_calls_of_groups, NULL);
+    domt_run_as_actor(&world, agents[0], try_wrong_calls_of_groups, NULL);
     close_world_of_groups();
 }
 
@@ -133,7 +133,7 @@ DOMT_TEST(publication_under_way_at_the_end_is_dropped_once)
         let_agent_publish(1, 1);
         for (uint32_t i = 0; i < turns; i++) {
             (void)domt_events(world.managers[i % 2]);
-            (void)domt_run_state(world.managers[i % 2]);
+            (void)domt_run_state_queue(world.managers[i % 2]);
         }
         domt_world_end(&world);
         ck_assert_uint_eq(releases, turns == 0 ? 0 : turns == 1 ? 2 : 3);
@@ -144,8 +144,8 @@ DOMT_TEST(publication_under_way_at_the_end_is_dropped_once)
 DOMT_TEST(a_shard_that_ends_before_its_mount_lets_its_members_go)
 {
     open_group_with_members(0);
-    domt_send(world.managers[0], agents[0], join_and_publish, NULL);
-    (void)domt_run_state(world.managers[0]);
+    domt_send_call(world.managers[0], agents[0], join_and_publish, NULL);
+    (void)domt_run_state_queue(world.managers[0]);
     close_world_of_groups();
     ck_assert_uint_eq(releases, 1);
 }
@@ -154,7 +154,7 @@ static int use_group_with_failing_allocation(domus_stack *stack, void *context)
 {
     domus_group other;
 
-    domi_memory_fail_after((intptr_t)context, 1);
+    domi_memory_fail_allocation_after((intptr_t)context, 1);
     int error = domus_group_open(stack, "other", &other);
     if (error == 0)
         error = domus_group_join(stack, other);
@@ -167,10 +167,10 @@ DOMT_TEST(without_memory_nothing_leaks_and_all_is_dropped_once)
 {
     for (intptr_t n = 0; n < 12; n++) {
         open_group_with_members(200);
-        domt_do(&world, agents[0], use_group_with_failing_allocation, (void *)n);
-        domi_memory_fail_after(-1, 0);
+        domt_run_as_actor(&world, agents[0], use_group_with_failing_allocation, (void *)n);
+        domi_memory_fail_allocation_after(-1, 0);
         ck_assert_uint_eq(releases, 1);
-        domt_settle(&world);
+        domt_settle_world(&world);
         close_world_of_groups();
     }
 }

@@ -56,11 +56,11 @@ static void *spawn_mayflies_until_enough(void *unused)
     static domus_address addresses[2];
     uint64_t until_ns = domt_monotonic_ns() + ENOUGH_NS;
 
-    domi_manager_own(world.managers[SPAWNER]);
+    domi_manager_become_owner(world.managers[SPAWNER]);
     for (; !has_enough_births(until_ns); births++) {
         domus_address *next = &addresses[births % 2];
-        if (domi_house_spawn(world.managers[SPAWNER], world.managers[HOME], &mayfly, NULL, next) !=
-            0)
+        if (domi_house_spawn_without_parent(world.managers[SPAWNER], world.managers[HOME], &mayfly,
+                                            NULL, next) != 0)
             abort();
         while (atomic_load_explicit(&newborn, memory_order_acquire) != NULL)
             (void)sched_yield();
@@ -73,7 +73,7 @@ static void *spawn_mayflies_until_enough(void *unused)
 /* Stop actors until the spawner thread has ended and its last newborn is stopped. */
 static void *stop_each_newborn_actor(void *unused)
 {
-    domi_manager_own(world.managers[STOPPER]);
+    domi_manager_become_owner(world.managers[STOPPER]);
     for (;;) {
         /* `ended` is read before `newborn`, so that the last newborn is seen */
         bool is_last = atomic_load(&ended) != 0;
@@ -84,7 +84,7 @@ static void *stop_each_newborn_actor(void *unused)
             (void)sched_yield();
             continue;
         }
-        if (domi_house_stop(world.managers[STOPPER], *next) != 0)
+        if (domi_house_ask_to_stop(world.managers[STOPPER], *next) != 0)
             abort();
         atomic_store_explicit(&newborn, NULL, memory_order_release);
     }
@@ -101,14 +101,14 @@ DOMT_TEST(m9_stop_right_after_a_foreign_spawn_is_not_lost)
     ck_assert_int_eq(pthread_create(&threads[0], NULL, spawn_mayflies_until_enough, NULL), 0);
     ck_assert_int_eq(pthread_create(&threads[1], NULL, stop_each_newborn_actor, NULL), 0);
     while (atomic_load(&ended) < 2) {
-        (void)domt_iterate(home);
+        (void)domt_iterate_home(home);
         /* with few CPUs the spawner and the stopper need this CPU for each birth */
         (void)sched_yield();
     }
     for (int i = 0; i < 2; i++)
         ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
-    domt_world_own(&world);
-    domt_settle(&world);
+    domt_world_take_over(&world);
+    domt_settle_world(&world);
     ck_assert_uint_eq(home->births.houses, 0);
     ck_assert_uint_ge(births, BIRTHS_MIN);
     ck_assert_uint_eq(mounts, stops);
@@ -149,7 +149,7 @@ static void put_mail_for_old_life(void)
         newest = &envelope->node;
     }
     atomic_store(&slot->inbox, (uint64_t)LATE << 48 | (uintptr_t)newest);
-    domi_links_add(outside, slot);
+    domi_links_add_house(outside, slot);
 }
 
 /* Spawn an actor in the slot while home turns over the messages of the slot's inbox: they are for
@@ -158,7 +158,7 @@ static void *spawn_while_home_takes_inbox(void *unused)
 {
     const domus_spawn_options pinned = {.pinned = true};
 
-    domi_manager_own(domt_outside(&world));
+    domi_manager_become_owner(domt_outside(&world));
     while (atomic_load_explicit(&slot->inbox, memory_order_relaxed) != 0)
         continue;
     ck_assert_int_eq(domi_house_spawn_child(domt_outside(&world), NULL, world.managers[0],
@@ -181,7 +181,7 @@ DOMT_TEST(home_that_sorts_late_mail_sees_the_whole_of_a_new_life)
     domi_manager *home = world.managers[0];
     /* this spawn fills the spawner's cache of slots */
     (void)domt_spawn(domt_outside(&world), home, &domt_agent, NULL);
-    domt_settle(&world);
+    domt_settle_world(&world);
     for (uint32_t round = 0; round < ROUNDS && hits < HITS && domt_monotonic_ns() < until_ns;
          round++) {
         pthread_t spawner;
@@ -195,15 +195,15 @@ DOMT_TEST(home_that_sorts_late_mail_sees_the_whole_of_a_new_life)
         (void)domi_manager_take_arrivals(home);
         hits += atomic_load_explicit(&is_born, memory_order_relaxed);
         ck_assert_int_eq(pthread_join(spawner, NULL), 0);
-        domt_world_own(&world);
+        domt_world_take_over(&world);
         deaths += LATE;
         ck_assert_ptr_eq(born.house, slot);
-        domt_settle(&world);
+        domt_settle_world(&world);
         ck_assert_uint_ne(slot->marks & DOMI_MARK_PINNED, 0);
         ck_assert_uint_eq(DOMT_SUM(&world, dead_letters), deaths);
     }
     ck_assert_uint_gt(deaths, 0);
-    domt_end_clean(&world);
+    domt_end_clean_world(&world);
 }
 
 DOMT_SUITE(120)

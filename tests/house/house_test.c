@@ -43,7 +43,7 @@ static void move_house_by_table(void *move_)
     const struct move *move = move_;
     domi_house house = {.state = (uint8_t)move->from};
 
-    domi_house_move(&house, move->to);
+    domi_house_change_state(&house, move->to);
 }
 
 DOMT_TEST(m5_allowed_moves_pass)
@@ -55,7 +55,7 @@ DOMT_TEST(m5_allowed_moves_pass)
             if (!is_arrow_of_drawing((domi_state)from, (domi_state)to))
                 continue;
             domi_house house = {.state = (uint8_t)from};
-            domi_house_move(&house, (domi_state)to);
+            domi_house_change_state(&house, (domi_state)to);
             ck_assert_uint_eq(house.state, to);
             allowed++;
         }
@@ -73,9 +73,9 @@ DOMT_TEST(m5_every_forbidden_move_aborts_and_names_both_states)
             struct move move = {(domi_state)from, (domi_state)to};
             if (is_arrow_of_drawing(move.from, move.to))
                 continue;
-            snprintf(expected, sizeof expected, "from %s to %s", domi_state_name(move.from),
-                     domi_state_name(move.to));
-            domt_dies(move_house_by_table, &move, expected);
+            snprintf(expected, sizeof expected, "from %s to %s",
+                     domi_house_name_of_state(move.from), domi_house_name_of_state(move.to));
+            domt_check_aborts(move_house_by_table, &move, expected);
             forbidden++;
         }
     }
@@ -84,13 +84,13 @@ DOMT_TEST(m5_every_forbidden_move_aborts_and_names_both_states)
 
 DOMT_TEST(state_names_are_those_of_the_drawing)
 {
-    ck_assert_str_eq(domi_state_name(DOMI_CREATED), "CREATED");
-    ck_assert_str_eq(domi_state_name(DOMI_MOUNTING), "MOUNTING");
-    ck_assert_str_eq(domi_state_name(DOMI_WAITING), "WAITING");
-    ck_assert_str_eq(domi_state_name(DOMI_READY), "READY");
-    ck_assert_str_eq(domi_state_name(DOMI_SCHEDULED), "SCHEDULED");
-    ck_assert_str_eq(domi_state_name(DOMI_RUNNING), "RUNNING");
-    ck_assert_str_eq(domi_state_name(DOMI_STATES), "?");
+    ck_assert_str_eq(domi_house_name_of_state(DOMI_CREATED), "CREATED");
+    ck_assert_str_eq(domi_house_name_of_state(DOMI_MOUNTING), "MOUNTING");
+    ck_assert_str_eq(domi_house_name_of_state(DOMI_WAITING), "WAITING");
+    ck_assert_str_eq(domi_house_name_of_state(DOMI_READY), "READY");
+    ck_assert_str_eq(domi_house_name_of_state(DOMI_SCHEDULED), "SCHEDULED");
+    ck_assert_str_eq(domi_house_name_of_state(DOMI_RUNNING), "RUNNING");
+    ck_assert_str_eq(domi_house_name_of_state(DOMI_STATES), "?");
 }
 
 DOMT_TEST(house_is_three_lines_with_16_bytes_of_state)
@@ -129,12 +129,12 @@ DOMT_TEST(list_is_first_in_first_out)
 
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < 3; i++)
-            domi_list_push(&tail, &nodes[i]);
-        ck_assert_ptr_eq(domi_list_take(&tail), &nodes[0]);
-        domi_list_push(&tail, &nodes[3]);
-        domi_list_push(&tail, &nodes[4]);
+            domi_list_append_node(&tail, &nodes[i]);
+        ck_assert_ptr_eq(domi_list_take_first_node(&tail), &nodes[0]);
+        domi_list_append_node(&tail, &nodes[3]);
+        domi_list_append_node(&tail, &nodes[4]);
         for (int i = 1; i < 5; i++)
-            ck_assert_ptr_eq(domi_list_take(&tail), &nodes[i]);
+            ck_assert_ptr_eq(domi_list_take_first_node(&tail), &nodes[i]);
         ck_assert_ptr_null(tail);
     }
 }
@@ -144,7 +144,7 @@ DOMT_TEST(mail_that_may_not_run_does_not_make_a_house_ready)
     domi_node node;
     domi_house house = {.mail = 1};
 
-    domi_list_push(&house.tails[DOMI_ASK], &node);
+    domi_list_append_node(&house.tails[DOMI_ASK], &node);
     ck_assert(domi_house_is_runnable(&house));
     ck_assert(!domi_house_is_runnable(&(domi_house){0}));
     house.marks = DOMI_MARK_BARRIER; /* M7 */
@@ -155,9 +155,9 @@ DOMT_TEST(mail_that_may_not_run_does_not_make_a_house_ready)
         domi_node other;
         if (kind == DOMI_ASK || kind == DOMI_NOTICE)
             continue;
-        domi_list_push(&house.tails[kind], &other);
+        domi_list_append_node(&house.tails[kind], &other);
         ck_assert(domi_house_is_runnable(&house));
-        (void)domi_list_take(&house.tails[kind]);
+        (void)domi_list_take_first_node(&house.tails[kind]);
         ck_assert(!domi_house_is_runnable(&house));
     }
     /* A house with work for its channels runs in a barrier, but not at conversations_max, because
@@ -190,7 +190,7 @@ static bool is_high_with_counts(uint32_t asks, uint32_t replies, uint32_t events
 {
     domi_house house = {.asks = asks, .replies = replies, .events = events * DOMI_EVENT_STEP};
 
-    return domi_house_is_high(&house);
+    return domi_house_has_high_priority(&house);
 }
 
 DOMT_TEST(fifo_is_first_in_first_out)
@@ -227,15 +227,15 @@ DOMT_TEST(queue_takes_a_normal_house_every_4th_time)
     char order[HOUSES + 1] = {0};
 
     for (unsigned i = 0; i < 24; i++)
-        domi_queue_put(&queue, house_of_high_priority(i));
+        domi_queue_put_house(&queue, house_of_high_priority(i));
     for (unsigned i = 24; i < 30; i++)
-        domi_queue_put(&queue, house_of_normal_priority(i));
+        domi_queue_put_house(&queue, house_of_normal_priority(i));
     ck_assert_uint_eq(queue.count, 30);
     for (unsigned i = 0; i < 30; i++)
-        order[i] = domi_queue_take(&queue)->asks == 0 ? 'h' : 'n';
+        order[i] = domi_queue_take_house(&queue)->asks == 0 ? 'h' : 'n';
     ck_assert_str_eq(order, "hhhnhhhnhhhnhhhnhhhnhhhnhhhhhh");
     ck_assert_uint_eq(queue.count, 0);
-    ck_assert_ptr_null(domi_queue_take(&queue));
+    ck_assert_ptr_null(domi_queue_take_house(&queue));
 }
 
 DOMT_TEST(queue_takes_normal_houses_as_often_as_told)
@@ -248,11 +248,11 @@ DOMT_TEST(queue_takes_normal_houses_as_often_as_told)
         char order[7] = "";
 
         for (unsigned house = 0; house < 3; house++) {
-            domi_queue_put(&queue, house_of_high_priority(house));
-            domi_queue_put(&queue, house_of_normal_priority(3 + house));
+            domi_queue_put_house(&queue, house_of_high_priority(house));
+            domi_queue_put_house(&queue, house_of_normal_priority(3 + house));
         }
         for (unsigned take = 0; take < 6; take++)
-            order[take] = domi_queue_take(&queue)->asks == 0 ? 'h' : 'n';
+            order[take] = domi_queue_take_house(&queue)->asks == 0 ? 'h' : 'n';
         ck_assert_str_eq(order, orders[i]);
     }
 }
@@ -263,11 +263,11 @@ DOMT_TEST(queue_of_one_level_is_first_in_first_out)
 
     for (unsigned level = 0; level < 2; level++) {
         for (unsigned i = 0; i < HOUSES; i++)
-            domi_queue_put(&queue,
-                           level == 0 ? house_of_high_priority(i) : house_of_normal_priority(i));
+            domi_queue_put_house(&queue, level == 0 ? house_of_high_priority(i)
+                                                    : house_of_normal_priority(i));
         for (unsigned i = 0; i < HOUSES; i++)
-            ck_assert_ptr_eq(domi_queue_take(&queue), &houses[i]);
-        ck_assert_ptr_null(domi_queue_take(&queue));
+            ck_assert_ptr_eq(domi_queue_take_house(&queue), &houses[i]);
+        ck_assert_ptr_null(domi_queue_take_house(&queue));
     }
     /* takes are not counted while only one level has houses */
     ck_assert_uint_eq(queue.high_takes, 0);
@@ -282,13 +282,13 @@ DOMT_TEST(queue_starves_no_house)
     unsigned worst = 0;
 
     for (unsigned i = 0; i < 32; i++)
-        domi_queue_put(&queue, house_of_high_priority(i));
-    domi_queue_put(&queue, house_of_normal_priority(32));
+        domi_queue_put_house(&queue, house_of_high_priority(i));
+    domi_queue_put_house(&queue, house_of_normal_priority(32));
     for (int i = 0; i < 10000; i++) {
-        domi_house *house = domi_queue_take(&queue);
+        domi_house *house = domi_queue_take_house(&queue);
         distance = house == &houses[32] ? 0 : distance + 1;
         worst = distance > worst ? distance : worst;
-        domi_queue_put(&queue, house);
+        domi_queue_put_house(&queue, house);
     }
     ck_assert_uint_eq(worst, 3);
 }
@@ -297,21 +297,21 @@ DOMT_TEST(priority_is_sampled_when_queued_and_not_changed_while_queued)
 {
     domi_queue queue = {.normal_every = 4};
 
-    domi_queue_put(&queue, house_of_normal_priority(0));
-    domi_queue_put(&queue, house_of_high_priority(1));
-    domi_queue_put(&queue, house_of_high_priority(2));
+    domi_queue_put_house(&queue, house_of_normal_priority(0));
+    domi_queue_put_house(&queue, house_of_high_priority(1));
+    domi_queue_put_house(&queue, house_of_high_priority(2));
     /* this house would be of high priority now, but it stays at the level where it was put */
     houses[0].asks = 0;
     houses[1].asks = 1;
-    ck_assert_ptr_eq(domi_queue_take(&queue), &houses[1]);
-    ck_assert_ptr_eq(domi_queue_take(&queue), &houses[2]);
-    ck_assert_ptr_eq(domi_queue_take(&queue), &houses[0]);
+    ck_assert_ptr_eq(domi_queue_take_house(&queue), &houses[1]);
+    ck_assert_ptr_eq(domi_queue_take_house(&queue), &houses[2]);
+    ck_assert_ptr_eq(domi_queue_take_house(&queue), &houses[0]);
 
     /* the level is computed anew at each put: this house is normal now */
-    domi_queue_put(&queue, &houses[1]);
-    domi_queue_put(&queue, &houses[0]);
-    ck_assert_ptr_eq(domi_queue_take(&queue), &houses[0]);
-    ck_assert_ptr_eq(domi_queue_take(&queue), &houses[1]);
+    domi_queue_put_house(&queue, &houses[1]);
+    domi_queue_put_house(&queue, &houses[0]);
+    ck_assert_ptr_eq(domi_queue_take_house(&queue), &houses[0]);
+    ck_assert_ptr_eq(domi_queue_take_house(&queue), &houses[1]);
 }
 
 /* --- tables ----------------------------------------------------------------------------------- */

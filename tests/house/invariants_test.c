@@ -16,12 +16,12 @@ static domi_house *house; /* a house without messages, whose state is WAITING */
 
 static void open_world(void)
 {
-    domt_world_open(&domt_talk.world, 1);
-    house =
-        domt_spawn(domt_outside(&domt_talk.world), domt_talk.world.managers[0], &domt_agent, NULL)
-            .house;
-    domt_settle(&domt_talk.world);
-    domi_house_check_lists(domt_talk.world.managers[0], house);
+    domt_world_open(&domt_side_talk_with_other.world, 1);
+    house = domt_spawn(domt_outside(&domt_side_talk_with_other.world),
+                       domt_side_talk_with_other.world.managers[0], &domt_agent, NULL)
+                .house;
+    domt_settle_world(&domt_side_talk_with_other.world);
+    domi_house_check_lists(domt_side_talk_with_other.world.managers[0], house);
 }
 
 /* --- a house ---------------------------------------------------------------------------------- */
@@ -63,7 +63,7 @@ static domi_order *make_order_of_house(void)
 
     behaviour = *house->behaviour;
     behaviour.order = compare_all_as_equal;
-    ck_assert_int_eq(domi_order_make(house), 0);
+    ck_assert_int_eq(domi_order_make_for_house(house), 0);
     domi_order_change_behaviour(house, &behaviour);
     return house->family->order;
 }
@@ -116,7 +116,7 @@ static void break_with_run_between_runs(void)
 
 static void break_with_another_home(void)
 {
-    house->home = domt_outside(&domt_talk.world);
+    house->home = domt_outside(&domt_side_talk_with_other.world);
 }
 
 static void break_with_free_and_marked(void)
@@ -140,7 +140,7 @@ static void break_house_and_check(void *context)
     if (now->breaks != NULL)
         now->breaks();
     house->marks |= now->marks;
-    domi_house_check_lists(domt_talk.world.managers[0], house);
+    domi_house_check_lists(domt_side_talk_with_other.world.managers[0], house);
 }
 
 DOMT_TEST(each_invariant_of_a_house_is_checked)
@@ -175,8 +175,8 @@ DOMT_TEST(each_invariant_of_a_house_is_checked)
 
     open_world();
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        domt_dies(break_house_and_check, (void *)(uintptr_t)&rows[i], rows[i].text);
-    domt_world_end(&domt_talk.world);
+        domt_check_aborts(break_house_and_check, (void *)(uintptr_t)&rows[i], rows[i].text);
+    domt_world_end(&domt_side_talk_with_other.world);
 }
 
 /* --- a promise -------------------------------------------------------------------------------- */
@@ -218,7 +218,7 @@ DOMT_TEST(each_invariant_of_a_promise_is_checked)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         domi_promise promise = rows[i].promise;
         if (rows[i].text != NULL)
-            domt_dies(check_promise, &promise, rows[i].text);
+            domt_check_aborts(check_promise, &promise, rows[i].text);
         else
             domi_promise_check(&promise);
     }
@@ -243,8 +243,9 @@ static void take_turn_on_another_thread(void *manager)
 DOMT_TEST(only_the_owner_takes_a_turn)
 {
     open_world();
-    domt_dies(take_turn_on_another_thread, domt_talk.world.managers[0], "domi_manager_is_mine");
-    domt_world_end(&domt_talk.world);
+    domt_check_aborts(take_turn_on_another_thread, domt_side_talk_with_other.world.managers[0],
+                      "domi_manager_is_owned_by_caller");
+    domt_world_end(&domt_side_talk_with_other.world);
 }
 
 /* --- the states of a promise ------------------------------------------------------------------ */
@@ -281,7 +282,7 @@ static void move_promise(void *context)
     const a_move *now = context;
     domi_promise promise = {.state = (uint8_t)now->from};
 
-    domi_promise_move(&promise, now->to);
+    domi_promise_change_state(&promise, now->to);
 }
 
 DOMT_TEST(allowed_moves_of_a_promise_pass)
@@ -293,7 +294,7 @@ DOMT_TEST(allowed_moves_of_a_promise_pass)
             if (!is_arrow_of_promise_drawing((domi_promise_state)from, (domi_promise_state)to))
                 continue;
             domi_promise promise = {.state = (uint8_t)from};
-            domi_promise_move(&promise, (domi_promise_state)to);
+            domi_promise_change_state(&promise, (domi_promise_state)to);
             ck_assert_uint_eq(promise.state, to);
             allowed++;
         }
@@ -313,7 +314,7 @@ DOMT_TEST(forbidden_moves_of_a_promise_end_the_process)
             if (is_arrow_of_promise_drawing(now.from, now.to))
                 continue;
             snprintf(text, sizeof text, "a promise moves from %s to %s", names[from], names[to]);
-            domt_dies(move_promise, &now, text);
+            domt_check_aborts(move_promise, &now, text);
         }
     }
 }
@@ -327,7 +328,7 @@ static void finish_promise(domi_promise *promise)
 
 static void close_promise(domi_promise *promise)
 {
-    domi_promise_close(NULL, promise);
+    domi_promise_finish_and_release(NULL, promise);
 }
 
 static void abandon_promise(domi_promise *promise)
@@ -364,14 +365,14 @@ DOMT_TEST(each_end_of_a_promise_checks_its_state)
         {close_promise, DOMI_PROMISE_FAILED, "DOMI_PROMISE_WAITING"},
         {close_promise, DOMI_PROMISE_DONE, "DOMI_PROMISE_WAITING"},
         {close_promise, DOMI_PROMISE_DEAD, "DOMI_PROMISE_WAITING"},
-        {abandon_promise, DOMI_PROMISE_FREE, "domi_promise_is_open"},
-        {abandon_promise, DOMI_PROMISE_DONE, "domi_promise_is_open"},
-        {abandon_promise, DOMI_PROMISE_DEAD, "domi_promise_is_open"},
+        {abandon_promise, DOMI_PROMISE_FREE, "domi_promise_is_awaited"},
+        {abandon_promise, DOMI_PROMISE_DONE, "domi_promise_is_awaited"},
+        {abandon_promise, DOMI_PROMISE_DEAD, "domi_promise_is_awaited"},
         {release_promise, DOMI_PROMISE_FREE, "from FREE to FREE"},
     };
 
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
-        domt_dies(end_promise_in_state, &ends[i], ends[i].text);
+        domt_check_aborts(end_promise_in_state, &ends[i], ends[i].text);
 }
 
 DOMT_SUITE(60)

@@ -129,7 +129,7 @@ static int on_restart_of_kin(domus_stack *stack, void *self, int error)
     return record_mount_or_restart(stack, self, 'r');
 }
 
-static const domus_on hearing_rows[] = {{&domt_call_type, domt_on_call, 0},
+static const domus_on hearing_rows[] = {{&domt_call_type, domt_on_call_run_function, 0},
                                         {&domt_kin_note, on_note_write_trail, 0},
                                         {&domt_kin_fail, on_fail_return_error, 0},
                                         {&domt_kin_tick, on_tick_write_trail, 0},
@@ -137,9 +137,9 @@ static const domus_on hearing_rows[] = {{&domt_call_type, domt_on_call, 0},
                                         {&domus_down_type, on_down_record_end, 0},
                                         {0}};
 static const domus_on deaf_rows[] = {
-    {&domt_call_type, domt_on_call, 0},         {&domt_kin_note, on_note_write_trail, 0},
-    {&domt_kin_fail, on_fail_return_error, 0},  {&domt_kin_tick, on_tick_write_trail, 0},
-    {&domus_room_type, on_room_record_room, 0}, {0}};
+    {&domt_call_type, domt_on_call_run_function, 0}, {&domt_kin_note, on_note_write_trail, 0},
+    {&domt_kin_fail, on_fail_return_error, 0},       {&domt_kin_tick, on_tick_write_trail, 0},
+    {&domus_room_type, on_room_record_room, 0},      {0}};
 
 const domus_behaviour domt_kin_hearing = {.name = "hearing",
                                           .state_size = sizeof(domt_kin),
@@ -153,7 +153,7 @@ const domus_behaviour domt_kin_deaf = {.name = "deaf",
                                        .on_mount = on_mount_of_kin,
                                        .on_stop = on_stop_of_kin};
 
-domus_behaviour domt_kin_boss(const domus_supervision *supervision)
+domus_behaviour domt_kin_behaviour_of_boss(const domus_supervision *supervision)
 {
     domus_behaviour boss = domt_kin_hearing;
 
@@ -162,9 +162,9 @@ domus_behaviour domt_kin_boss(const domus_supervision *supervision)
     return boss;
 }
 
-domus_behaviour domt_kin_restarting(const domus_supervision *supervision)
+domus_behaviour domt_kin_behaviour_with_restart(const domus_supervision *supervision)
 {
-    domus_behaviour boss = domt_kin_boss(supervision);
+    domus_behaviour boss = domt_kin_behaviour_of_boss(supervision);
 
     boss.name = "restarting";
     boss.on_restart = on_restart_of_kin;
@@ -173,7 +173,7 @@ domus_behaviour domt_kin_restarting(const domus_supervision *supervision)
 
 /* --- the world ------------------------------------------------------------------------------- */
 
-void domt_kin_open(uint32_t homes)
+void domt_kin_open_world(uint32_t homes)
 {
     memset(domt_kin_of, 0, sizeof domt_kin_of);
     domt_kin_releases = 0;
@@ -184,22 +184,22 @@ void domt_kin_open(uint32_t homes)
     domt_world_open(&domt_kin_world, homes);
 }
 
-void domt_kin_open_boss(uint32_t homes, const domus_supervision *supervision)
+void domt_kin_open_world_with_boss(uint32_t homes, const domus_supervision *supervision)
 {
     static domus_behaviour boss;
 
-    boss = domt_kin_boss(supervision);
-    domt_kin_open(homes);
-    (void)domt_kin_root(1, 0, &boss);
+    boss = domt_kin_behaviour_of_boss(supervision);
+    domt_kin_open_world(homes);
+    (void)domt_kin_spawn_root(1, 0, &boss);
 }
 
-void domt_kin_close_clean(void)
+void domt_kin_close_clean_world(void)
 {
-    ck_assert_uint_eq(domt_in_use_all(&domt_kin_world), 0);
-    domt_kin_close();
+    ck_assert_uint_eq(domt_count_all_objects_in_use(&domt_kin_world), 0);
+    domt_kin_close_world();
 }
 
-void domt_kin_close(void)
+void domt_kin_close_world(void)
 {
     domt_world_end(&domt_kin_world);
     for (uint32_t i = 0; i < DOMT_KIN_MAX; i++)
@@ -208,18 +208,18 @@ void domt_kin_close(void)
                       domt_kin_of[i].stops);
 }
 
-domus_address domt_kin_root(uint32_t number, uint32_t home, const domus_behaviour *behaviour)
+domus_address domt_kin_spawn_root(uint32_t number, uint32_t home, const domus_behaviour *behaviour)
 {
     const domt_kin state = {number, DOMT_WORTH};
     domus_address address =
         domt_spawn(domt_outside(&domt_kin_world), domt_kin_world.managers[home], behaviour, &state);
 
     domt_kin_of[number].address = address;
-    domt_settle(&domt_kin_world);
+    domt_settle_world(&domt_kin_world);
     return address;
 }
 
-void domt_kin_root_with(uint32_t number, uint32_t home, const domus_spawn_options *options)
+void domt_kin_spawn_root_with(uint32_t number, uint32_t home, const domus_spawn_options *options)
 {
     const domt_kin state = {number, DOMT_WORTH};
 
@@ -229,8 +229,8 @@ void domt_kin_root_with(uint32_t number, uint32_t home, const domus_spawn_option
                      0);
 }
 
-int domt_kin_spawn(domus_stack *stack, uint32_t number, const domus_behaviour *behaviour,
-                   const domus_spawn_options *options)
+int domt_kin_spawn_in_handler(domus_stack *stack, uint32_t number, const domus_behaviour *behaviour,
+                              const domus_spawn_options *options)
 {
     const domt_kin state = {number, DOMT_WORTH};
 
@@ -248,93 +248,94 @@ static int spawn_kin_as_ordered(domus_stack *stack, void *birth_)
 {
     birth *now = birth_;
 
-    now->result = domt_kin_spawn(stack, now->number, now->behaviour, now->options);
+    now->result = domt_kin_spawn_in_handler(stack, now->number, now->behaviour, now->options);
     return 0;
 }
 
-int domt_kin_spawn_by(uint32_t parent, uint32_t number, const domus_behaviour *behaviour,
-                      const domus_spawn_options *options)
+int domt_kin_let_parent_spawn(uint32_t parent, uint32_t number, const domus_behaviour *behaviour,
+                              const domus_spawn_options *options)
 {
     birth now = {number, behaviour, options, 1};
 
-    domt_kin_do(parent, spawn_kin_as_ordered, &now);
+    domt_kin_run_in_handler(parent, spawn_kin_as_ordered, &now);
     return now.result;
 }
 
-domus_address domt_kin_child(uint32_t parent, uint32_t number, uint32_t home,
-                             const domus_behaviour *behaviour)
+domus_address domt_kin_spawn_child(uint32_t parent, uint32_t number, uint32_t home,
+                                   const domus_behaviour *behaviour)
 {
     const domus_spawn_options there = {.placement = DOMUS_ON_THREAD, .thread = home};
 
-    ck_assert_int_eq(domt_kin_spawn_by(parent, number, behaviour, &there), 0);
+    ck_assert_int_eq(domt_kin_let_parent_spawn(parent, number, behaviour, &there), 0);
     return domt_kin_of[number].address;
 }
 
-void domt_kin_send(domi_manager *from, uint32_t number, int (*function)(domus_stack *, void *),
-                   void *context)
+void domt_kin_send_function(domi_manager *from, uint32_t number,
+                            int (*function)(domus_stack *, void *), void *context)
 {
-    domt_send(from, domt_kin_of[number].address, function, context);
+    domt_send_call(from, domt_kin_of[number].address, function, context);
 }
 
-void domt_kin_do(uint32_t number, int (*function)(domus_stack *, void *), void *context)
+void domt_kin_run_in_handler(uint32_t number, int (*function)(domus_stack *, void *), void *context)
 {
-    domt_do(&domt_kin_world, domt_kin_of[number].address, function, context);
+    domt_run_as_actor(&domt_kin_world, domt_kin_of[number].address, function, context);
 }
 
-void domt_kin_tell(uint32_t number, const domus_type *type, int value)
+void domt_kin_send_notice(uint32_t number, const domus_type *type, int value)
 {
     int payload[2] = {value, 0};
 
     ck_assert_int_eq(
-        domt_notice(domt_outside(&domt_kin_world), domt_kin_of[number].address, type, payload), 0);
+        domt_send_notice(domt_outside(&domt_kin_world), domt_kin_of[number].address, type, payload),
+        0);
 }
 
-void domt_kin_note_to(uint32_t number)
+void domt_kin_send_note(uint32_t number)
 {
-    domt_kin_tell(number, &domt_kin_note, 0);
-    domt_settle(&domt_kin_world);
+    domt_kin_send_notice(number, &domt_kin_note, 0);
+    domt_settle_world(&domt_kin_world);
 }
 
-void domt_kin_stop(uint32_t number)
+void domt_kin_stop_actor(uint32_t number)
 {
-    domt_kin_stop_by(domt_outside(&domt_kin_world), number);
+    domt_kin_stop_actor_by(domt_outside(&domt_kin_world), number);
 }
 
-void domt_kin_stop_by(domi_manager *from, uint32_t number)
+void domt_kin_stop_actor_by(domi_manager *from, uint32_t number)
 {
-    domt_stop(&domt_kin_world, from, domt_kin_of[number].address);
+    domt_stop_actor_and_settle(&domt_kin_world, from, domt_kin_of[number].address);
 }
 
-void domt_kin_let_fail(uint32_t number, unsigned times, int error)
+void domt_kin_let_mounts_fail(uint32_t number, unsigned times, int error)
 {
     domt_kin_of[number].fails = times;
     domt_kin_of[number].error = error;
 }
 
-void domt_kin_err(uint32_t number, int error)
+void domt_kin_fail_actor(uint32_t number, int error)
 {
-    domt_kin_tell(number, &domt_kin_fail, error);
-    domt_settle(&domt_kin_world);
+    domt_kin_send_notice(number, &domt_kin_fail, error);
+    domt_settle_world(&domt_kin_world);
 }
 
-int domt_kin_do_stop(domus_stack *stack, void *address)
+int domt_kin_do_stop_address(domus_stack *stack, void *address)
 {
     return domus_stop(stack, *(domus_address *)address);
 }
 
-int domt_kin_do_ask(domus_stack *stack, void *address)
+int domt_kin_do_ask_for_ever(domus_stack *stack, void *address)
 {
-    static const domt_call question = {domt_do_keep, NULL};
+    static const domt_call question = {domt_do_keep_ask_for_ever, NULL};
 
     return domus_ask(stack, *(domus_address *)address, &domt_call_type, &question, record_answer);
 }
 
-int domt_kin_do_watch(domus_stack *stack, void *address)
+int domt_kin_do_watch_address(domus_stack *stack, void *address)
 {
     return domus_watch_actor(stack, *(domus_address *)address, NULL);
 }
 
-int domt_kin_do_tick(domus_stack *stack, void *unused)
+int domt_kin_do_start_ticks(domus_stack *stack, void *unused)
 {
     return domus_every(stack, 1000000, &domt_kin_tick, NULL, NULL);
 }
@@ -344,23 +345,23 @@ int domt_kin_do_escalate(domus_stack *stack, void *unused)
     return domus_escalate(stack, -EPERM);
 }
 
-int domt_kin_do_sleep(domus_stack *stack, void *unused)
+int domt_kin_do_sleep_for_a_day(domus_stack *stack, void *unused)
 {
     return domus_sleep(stack, DAY_NS, record_answer);
 }
 
-void domt_kin_turn(uint32_t home)
+void domt_kin_take_turn_of_home(uint32_t home)
 {
-    (void)domt_iterate(domt_kin_world.managers[home]);
+    (void)domt_iterate_home(domt_kin_world.managers[home]);
 }
 
-void domt_kin_run(uint32_t home)
+void domt_kin_run_houses_of_home(uint32_t home)
 {
     (void)domi_manager_take_arrivals(domt_kin_world.managers[home]);
-    (void)domt_run_state(domt_kin_world.managers[home]);
+    (void)domt_run_state_queue(domt_kin_world.managers[home]);
 }
 
-bool domt_kin_lives(uint32_t number)
+bool domt_kin_is_alive(uint32_t number)
 {
     domus_address address = domt_kin_of[number].address;
     uint64_t life = atomic_load_explicit(&address.house->life, memory_order_relaxed);
@@ -368,7 +369,7 @@ bool domt_kin_lives(uint32_t number)
     return DOMI_LIFE_LEASE(life) == address.lease && (life & DOMI_LIFE_CLOSED) == 0;
 }
 
-uint32_t domt_kin_houses(void)
+uint32_t domt_kin_count_houses(void)
 {
     uint32_t sum = 0;
 
@@ -377,7 +378,7 @@ uint32_t domt_kin_houses(void)
     return sum;
 }
 
-const char *domt_kin_trail(void)
+const char *domt_kin_take_trail(void)
 {
     static char text[DOMT_TRAIL_MAX];
 

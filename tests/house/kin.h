@@ -64,73 +64,76 @@ extern const domus_behaviour domt_kin_deaf;
 
 /* Behaviours of kin that have a row for domus_down_type and supervise by `supervision`. A boss
  * restarts by a new on_mount, a restarting actor by on_restart. */
-domus_behaviour domt_kin_boss(const domus_supervision *supervision);
-domus_behaviour domt_kin_restarting(const domus_supervision *supervision);
+domus_behaviour domt_kin_behaviour_of_boss(const domus_supervision *supervision);
+domus_behaviour domt_kin_behaviour_with_restart(const domus_supervision *supervision);
 
-void domt_kin_open(uint32_t homes);
+void domt_kin_open_world(uint32_t homes);
 
 /* Open a world with one actor: number 1 on home 0, a boss that supervises by `supervision`. */
-void domt_kin_open_boss(uint32_t homes, const domus_supervision *supervision);
+void domt_kin_open_world_with_boss(uint32_t homes, const domus_supervision *supervision);
 
-/* End the world, and check that each mount had its stop and nothing is left. domt_kin_close_clean()
- * first checks that nothing is in use any more. */
-void domt_kin_close(void);
-void domt_kin_close_clean(void);
+/* End the world, and check that each mount had its stop and nothing is left.
+ * domt_kin_close_clean_world() first checks that nothing is in use any more. */
+void domt_kin_close_world(void);
+void domt_kin_close_clean_world(void);
 
 /* Spawn the actor with this number, from outside or as a child of another one; it is mounted on
  * return. With options, its behaviour has a row for domus_down_type, and the world does not
  * settle. */
-domus_address domt_kin_root(uint32_t number, uint32_t home, const domus_behaviour *behaviour);
-void domt_kin_root_with(uint32_t number, uint32_t home, const domus_spawn_options *options);
-domus_address domt_kin_child(uint32_t parent, uint32_t number, uint32_t home,
-                             const domus_behaviour *behaviour);
+domus_address domt_kin_spawn_root(uint32_t number, uint32_t home, const domus_behaviour *behaviour);
+void domt_kin_spawn_root_with(uint32_t number, uint32_t home, const domus_spawn_options *options);
+domus_address domt_kin_spawn_child(uint32_t parent, uint32_t number, uint32_t home,
+                                   const domus_behaviour *behaviour);
 
 /* Spawn the child `number` in a handler of its parent, without a settle. Returns the result of
  * domus_spawn_with(). */
-int domt_kin_spawn(domus_stack *stack, uint32_t number, const domus_behaviour *behaviour,
-                   const domus_spawn_options *options);
+int domt_kin_spawn_in_handler(domus_stack *stack, uint32_t number, const domus_behaviour *behaviour,
+                              const domus_spawn_options *options);
 
 /* Let `parent` spawn `number`, and settle. Returns the result of the spawn. */
-int domt_kin_spawn_by(uint32_t parent, uint32_t number, const domus_behaviour *behaviour,
-                      const domus_spawn_options *options);
+int domt_kin_let_parent_spawn(uint32_t parent, uint32_t number, const domus_behaviour *behaviour,
+                              const domus_spawn_options *options);
 
-/* Let actor `number` run `function` in a handler. domt_kin_do() settles the world, too. */
-void domt_kin_send(domi_manager *from, uint32_t number, int (*function)(domus_stack *, void *),
-                   void *context);
-void domt_kin_do(uint32_t number, int (*function)(domus_stack *, void *), void *context);
+/* Let actor `number` run `function` in a handler. domt_kin_run_in_handler() settles the world, too.
+ */
+void domt_kin_send_function(domi_manager *from, uint32_t number,
+                            int (*function)(domus_stack *, void *), void *context);
+void domt_kin_run_in_handler(uint32_t number, int (*function)(domus_stack *, void *),
+                             void *context);
 
 /* Send a notice from the outside, without a settle; a refusal fails the test. */
-void domt_kin_tell(uint32_t number, const domus_type *type, int value);
+void domt_kin_send_notice(uint32_t number, const domus_type *type, int value);
 
 /* Send a note to an actor, stop it, or let it fail with `error`, from the outside or by the thread
  * of `from`, and settle the world. */
-void domt_kin_note_to(uint32_t number);
-void domt_kin_stop(uint32_t number);
-void domt_kin_stop_by(domi_manager *from, uint32_t number);
-void domt_kin_err(uint32_t number, int error);
+void domt_kin_send_note(uint32_t number);
+void domt_kin_stop_actor(uint32_t number);
+void domt_kin_stop_actor_by(domi_manager *from, uint32_t number);
+void domt_kin_fail_actor(uint32_t number, int error);
 
 /* Let the next `times` mounts and restarts of an actor fail with `error`. */
-void domt_kin_let_fail(uint32_t number, unsigned times, int error);
+void domt_kin_let_mounts_fail(uint32_t number, unsigned times, int error);
 
-/* Functions for domt_kin_do(): each calls a verb for the address to which `context` points. */
-int domt_kin_do_stop(domus_stack *stack, void *address);
+/* Functions for domt_kin_run_in_handler(): each calls a verb for the address to which `context`
+ * points. */
+int domt_kin_do_stop_address(domus_stack *stack, void *address);
 /* asks an actor that keeps the ask for ever */
-int domt_kin_do_ask(domus_stack *stack, void *address);
-int domt_kin_do_watch(domus_stack *stack, void *address);
-int domt_kin_do_sleep(domus_stack *stack, void *unused);    /* begins a sleep of a day */
-int domt_kin_do_tick(domus_stack *stack, void *unused);     /* arms a timer that fires each ms */
-int domt_kin_do_escalate(domus_stack *stack, void *unused); /* escalates with -EPERM */
+int domt_kin_do_ask_for_ever(domus_stack *stack, void *address);
+int domt_kin_do_watch_address(domus_stack *stack, void *address);
+int domt_kin_do_sleep_for_a_day(domus_stack *stack, void *unused); /* begins a sleep of a day */
+int domt_kin_do_start_ticks(domus_stack *stack, void *unused); /* arms a timer that fires each ms */
+int domt_kin_do_escalate(domus_stack *stack, void *unused);    /* escalates with -EPERM */
 
 /* Let one home take one turn; or let it take its arrivals only and then run once each ready
  * house. */
-void domt_kin_turn(uint32_t home);
-void domt_kin_run(uint32_t home);
+void domt_kin_take_turn_of_home(uint32_t home);
+void domt_kin_run_houses_of_home(uint32_t home);
 
 /* Returns whether the actor with this number lives now. */
-bool domt_kin_lives(uint32_t number);
-uint32_t domt_kin_houses(void);
+bool domt_kin_is_alive(uint32_t number);
+uint32_t domt_kin_count_houses(void);
 
 /* Returns what kin have written to the trail since the last call of this function. */
-const char *domt_kin_trail(void);
+const char *domt_kin_take_trail(void);
 
 #endif

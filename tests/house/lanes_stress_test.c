@@ -110,8 +110,8 @@ static void replace_actor(worker *at, const domus_behaviour *behaviour, domus_ad
     /* a worker begins with its manager, so the addresses are the same */
     worker *there = (worker *)(void *)home;
 
-    (void)domi_house_stop(&at->manager, *entry);
-    (void)domi_house_spawn(&at->manager, home, behaviour, &there, entry);
+    (void)domi_house_ask_to_stop(&at->manager, *entry);
+    (void)domi_house_spawn_without_parent(&at->manager, home, behaviour, &there, entry);
 }
 
 static void count_result_of_put(worker *at, int result)
@@ -227,11 +227,11 @@ static uint32_t take_turn_of_home(worker *at)
     uint32_t found = domi_manager_take_arrivals(manager) + domi_manager_mount_actors(manager);
 
     for (uint32_t i = ready->count; i > 0; i--, found++) {
-        (void)domi_house_run(manager, domi_queue_take(ready));
+        (void)domi_house_run_and_settle(manager, domi_queue_take_house(ready));
         if (i % 16 == 0)
             found += domi_manager_take_arrivals(manager);
     }
-    domi_pool_flush_returns(manager);
+    domi_pool_push_chains_to_owners(manager);
     return found;
 }
 
@@ -247,7 +247,7 @@ static bool put_first_token(worker *at)
     memcpy(envelope->payload, &first, sizeof first);
     int result = domi_mailbox_put(&at->manager, choose_address(at), &envelope->node, DOMI_NOTICE);
     if (result != 0)
-        domi_pool_free(&at->manager, &envelope->node);
+        domi_pool_free_object(&at->manager, &envelope->node);
     count_result_of_put(at, result);
     return result != -ENOBUFS;
 }
@@ -270,7 +270,7 @@ static void *run_worker(void *at_)
 {
     worker *at = at_;
 
-    domi_manager_own(&at->manager);
+    domi_manager_become_owner(&at->manager);
     for (uint32_t i = 0; i < ROUNDS; i++) {
         for (uint32_t j = random_below(at, 16); j > 0; j--) {
             if (!put_first_token(at)) {
@@ -311,7 +311,9 @@ static void start_workers(uint32_t count, uint64_t seed)
         worker *there = &workers[i % count];
         const domus_behaviour *behaviour = i < BOOK ? &walker : &oracle;
         domus_address first;
-        ck_assert_int_eq(domi_house_spawn(&outside, &there->manager, behaviour, &there, &first), 0);
+        ck_assert_int_eq(
+            domi_house_spawn_without_parent(&outside, &there->manager, behaviour, &there, &first),
+            0);
         for (uint32_t j = 0; j < count; j++)
             *(i < BOOK ? &workers[j].book[i] : &workers[j].oracles[i - BOOK]) = first;
     }
@@ -366,7 +368,7 @@ static void check_nothing_is_lost(uint32_t count, uint64_t seed)
 
     for (uint32_t i = 0; i <= count; i++) {
         /* the manager's thread has ended, so this thread becomes its owner */
-        domi_manager_own(managers[i]);
+        domi_manager_become_owner(managers[i]);
         domi_manager_end_actors(managers[i]);
     }
     sum = sum_of_workers();

@@ -38,7 +38,7 @@ static int on_question_keep_ask(domus_stack *stack, void *self, const void *payl
 
 static const domus_behaviour behaviour = {
     .name = "traveller",
-    .on = (const domus_on[]){{&domt_call_type, domt_on_call, 0},
+    .on = (const domus_on[]){{&domt_call_type, domt_on_call_run_function, 0},
                              {&tick_type, on_tick_count, 0},
                              {&question_type, on_question_keep_ask, 0},
                              {0}}};
@@ -58,7 +58,7 @@ static void open_world(void)
     domt_world_open(&world, 2);
     one = domt_spawn(home_manager(), home_manager(), &behaviour, NULL);
     silent = domt_spawn(home_manager(), home_manager(), &behaviour, NULL);
-    domt_settle(&world);
+    domt_settle_world(&world);
     rung = resumed = 0;
     last_error = 1;
 }
@@ -78,17 +78,18 @@ static void close_world(void)
 static void lend_house_of_one(void)
 {
     ck_assert_uint_eq(
-        domi_loans_expose(home_manager(), &home_manager()->schedule.ready[DOMUS_STATE], 1), 1);
-    domi_loan *loan = domi_loan_take(thief_manager(), home_manager());
+        domi_loans_expose_houses(home_manager(), &home_manager()->schedule.ready[DOMUS_STATE], 1),
+        1);
+    domi_loan *loan = domi_loan_take_exposed_house(thief_manager(), home_manager());
     ck_assert_ptr_nonnull(loan);
     ck_assert_ptr_eq(loan->house, one.house);
-    domi_loan_run(thief_manager(), loan);
-    ck_assert_uint_eq(domi_loans_settle(home_manager()), 1);
+    domi_loan_run_house_and_return(thief_manager(), loan);
+    ck_assert_uint_eq(domi_loans_settle_returned_houses(home_manager()), 1);
 }
 
 static void send_call_and_lend(int (*function)(domus_stack *, void *))
 {
-    domt_send(home_manager(), one, function, NULL);
+    domt_send_call(home_manager(), one, function, NULL);
     lend_house_of_one();
 }
 
@@ -96,9 +97,9 @@ static void send_call_and_lend(int (*function)(domus_stack *, void *))
  * of `one` when the answer has come. */
 static void send_call_and_lend_after_answer(int (*function)(domus_stack *, void *))
 {
-    domt_send(home_manager(), one, function, NULL);
-    (void)domt_run_state(home_manager());
-    (void)domt_run_state(home_manager());
+    domt_send_call(home_manager(), one, function, NULL);
+    (void)domt_run_state_queue(home_manager());
+    (void)domt_run_state_queue(home_manager());
     lend_house_of_one();
 }
 
@@ -164,9 +165,9 @@ DOMT_TEST(timer_armed_on_a_loan_fires_at_home)
     ck_assert_uint_eq(home_manager()->timing.wheel.count, 1);
     ck_assert_uint_eq(thief_manager()->timing.wheel.count, 0);
     ck_assert_uint_eq(home_manager()->timing.timers, 1);
-    domt_pass(&world, 4 * MS);
+    domt_pass_time(&world, 4 * MS);
     ck_assert_uint_eq(rung, 0);
-    domt_pass(&world, 3 * MS);
+    domt_pass_time(&world, 3 * MS);
     ck_assert_uint_eq(rung, 1);
     close_world();
 }
@@ -174,11 +175,11 @@ DOMT_TEST(timer_armed_on_a_loan_fires_at_home)
 DOMT_TEST(timer_cancelled_on_a_loan_never_fires)
 {
     open_world();
-    domt_do(&world, one, arm_timer, NULL);
+    domt_run_as_actor(&world, one, arm_timer, NULL);
     send_call_and_lend(cancel_timer);
     ck_assert_int_eq(last_error, 0);
     ck_assert_uint_eq(home_manager()->timing.wheel.count, 0);
-    domt_pass(&world, 10 * MS);
+    domt_pass_time(&world, 10 * MS);
     ck_assert_uint_eq(rung, 0);
     close_world();
 }
@@ -188,7 +189,7 @@ DOMT_TEST(timer_armed_and_cancelled_on_one_loan_never_fires)
     open_world();
     send_call_and_lend(arm_and_cancel);
     ck_assert_int_eq(last_error, 0);
-    domt_pass(&world, 10 * MS);
+    domt_pass_time(&world, 10 * MS);
     ck_assert_uint_eq(rung, 0);
     close_world();
 }
@@ -196,30 +197,30 @@ DOMT_TEST(timer_armed_and_cancelled_on_one_loan_never_fires)
 DOMT_TEST(event_handled_on_a_loan_arms_its_timer_again_at_home)
 {
     open_world();
-    domt_do(&world, one, arm_repeating, NULL);
+    domt_run_as_actor(&world, one, arm_repeating, NULL);
     for (uint32_t i = 1; i <= 3; i++) {
-        domt_jump(&world, 6 * MS);
+        domt_jump_time(&world, 6 * MS);
         (void)domt_events(home_manager());
         lend_house_of_one();
         ck_assert_uint_eq(rung, i);
         ck_assert_uint_eq(home_manager()->timing.wheel.count, 1);
     }
-    domt_do(&world, one, cancel_timer, NULL);
+    domt_run_as_actor(&world, one, cancel_timer, NULL);
     close_world();
 }
 
 DOMT_TEST(time_that_comes_while_the_house_is_away_waits_for_it)
 {
     open_world();
-    domt_do(&world, one, arm_timer, NULL);
+    domt_run_as_actor(&world, one, arm_timer, NULL);
     one.house->slot |= DOMI_SLOT_EXPOSED;
     for (int i = 0; i < 10; i++) {
-        domt_jump(&world, MS);
+        domt_jump_time(&world, MS);
         (void)domt_events(home_manager());
     }
     ck_assert_ptr_null(one.house->tails[DOMI_EVENT]);
     one.house->slot = 0;
-    domt_pass(&world, 2 * MS);
+    domt_pass_time(&world, 2 * MS);
     ck_assert_uint_eq(rung, 1);
     close_world();
 }
@@ -229,7 +230,7 @@ DOMT_TEST(ask_made_on_a_loan_times_out_at_home)
     open_world();
     send_call_and_lend(ask_within);
     ck_assert_uint_eq(home_manager()->timing.deadlines.count, 1);
-    domt_pass(&world, 10 * MS);
+    domt_pass_time(&world, 10 * MS);
     ck_assert_uint_eq(resumed, 1);
     ck_assert_int_eq(last_error, -ETIMEDOUT);
     close_world();
@@ -239,9 +240,9 @@ DOMT_TEST(conversation_that_ends_on_a_loan_leaves_nothing_on_the_wheel)
 {
     open_world();
     /* the ask of type tick fails, because the silent actor has no row for it */
-    domt_do(&world, one, ask_failing_and_unanswered, NULL);
+    domt_run_as_actor(&world, one, ask_failing_and_unanswered, NULL);
     ck_assert_uint_ge(resumed, 1);
-    domt_pass(&world, 20 * MS);
+    domt_pass_time(&world, 20 * MS);
     uint32_t before = resumed;
 
     /* the error resumes the conversation on the loan; it ends, and the other ask is given up */
@@ -249,7 +250,7 @@ DOMT_TEST(conversation_that_ends_on_a_loan_leaves_nothing_on_the_wheel)
     ck_assert_uint_gt(resumed, before);
     /* the deadline that is left is that of the silent actor's kept ask */
     ck_assert_uint_eq(home_manager()->timing.deadlines.count, 1);
-    domt_pass(&world, 10 * MS);
+    domt_pass_time(&world, 10 * MS);
     close_world();
 }
 
@@ -274,9 +275,9 @@ DOMT_TEST(answer_that_came_on_a_loan_and_is_kept_has_no_deadline_any_more)
     send_call_and_lend_after_answer(ask_twice_and_wait_for_all);
     ck_assert_uint_eq(resumed, 0);
     /* the 7 ms of the first ask are over, the 50 ms of the other one are not */
-    domt_pass(&world, 20 * MS);
+    domt_pass_time(&world, 20 * MS);
     ck_assert_uint_eq(resumed, 0);
-    domt_pass(&world, 50 * MS);
+    domt_pass_time(&world, 50 * MS);
     ck_assert_uint_eq(resumed, 1);
     ck_assert_ptr_null(home_manager()->timing.notes);
     close_world();
@@ -286,29 +287,30 @@ DOMT_TEST(kept_answer_is_given_up_at_home)
 {
     open_world();
     send_call_and_lend_after_answer(ask_twice_and_wait_for_all);
-    domt_stop(&world, home_manager(), one);
+    domt_stop_actor_and_settle(&world, home_manager(), one);
     ck_assert_ptr_null(home_manager()->timing.notes);
     ck_assert_uint_eq(home_manager()->timing.deadlines.count, 0);
-    domt_pass(&world, 50 * MS);
+    domt_pass_time(&world, 50 * MS);
     domt_world_end(&world);
 }
 
 DOMT_TEST(deadline_of_a_conversation_that_ended_on_a_loan_passes_before_it_is_back)
 {
     open_world();
-    domt_send(home_manager(), one, ask_failing_first, NULL);
-    (void)domt_run_state(home_manager());
-    (void)domt_run_state(home_manager());
+    domt_send_call(home_manager(), one, ask_failing_first, NULL);
+    (void)domt_run_state_queue(home_manager());
+    (void)domt_run_state_queue(home_manager());
     ck_assert_uint_eq(
-        domi_loans_expose(home_manager(), &home_manager()->schedule.ready[DOMUS_STATE], 1), 1);
-    domi_loan *loan = domi_loan_take(thief_manager(), home_manager());
-    domi_loan_run(thief_manager(), loan);
+        domi_loans_expose_houses(home_manager(), &home_manager()->schedule.ready[DOMUS_STATE], 1),
+        1);
+    domi_loan *loan = domi_loan_take_exposed_house(thief_manager(), home_manager());
+    domi_loan_run_house_and_return(thief_manager(), loan);
     ck_assert_uint_eq(resumed, 1);
-    domt_jump(&world, 20 * MS);
+    domt_jump_time(&world, 20 * MS);
     (void)domi_manager_fire_timers(home_manager());
-    ck_assert_uint_eq(domi_loans_settle(home_manager()), 1);
+    ck_assert_uint_eq(domi_loans_settle_returned_houses(home_manager()), 1);
     ck_assert_uint_eq(home_manager()->timing.deadlines.count, 0);
-    domt_settle(&world);
+    domt_settle_world(&world);
     close_world();
 }
 
@@ -331,18 +333,18 @@ static int send_tick_to_one(domus_stack *stack, void *context)
 DOMT_TEST(message_received_on_the_loan_that_began_the_receive_is_kept)
 {
     open_world();
-    domt_send(home_manager(), silent, send_tick_to_one, NULL);
-    domt_send(home_manager(), one, begin_receive_and_ask, NULL);
+    domt_send_call(home_manager(), silent, send_tick_to_one, NULL);
+    domt_send_call(home_manager(), one, begin_receive_and_ask, NULL);
     /* takes the house of the silent actor from its queue */
-    domi_house *house = domi_queue_take(&home_manager()->schedule.ready[DOMUS_STATE]);
-    (void)domi_house_run(home_manager(), house);
+    domi_house *house = domi_queue_take_house(&home_manager()->schedule.ready[DOMUS_STATE]);
+    (void)domi_house_run_and_settle(home_manager(), house);
     lend_house_of_one();
     ck_assert_uint_eq(resumed, 0);
     ck_assert_ptr_nonnull(one.house->stacks->answers);
     ck_assert_int_eq(one.house->stacks->answers->state, DOMI_PROMISE_DONE);
     /* the record of the loan waits to go back to its pool */
     ck_assert_uint_eq(home_manager()->pool.chained, 1);
-    domt_pass(&world, 60 * MS);
+    domt_pass_time(&world, 60 * MS);
     ck_assert_uint_eq(resumed, 1);
     close_world();
 }
@@ -357,19 +359,19 @@ static int sleep_twice(domus_stack *stack, void *context)
 DOMT_TEST(failure_that_nobody_wants_any_more_is_dropped_at_home)
 {
     open_world();
-    domt_do(&world, one, sleep_twice, NULL);
-    domt_send(home_manager(), one, domt_do_nothing, NULL);
-    ck_assert_int_eq(domi_house_stop(home_manager(), one), 0);
+    domt_run_as_actor(&world, one, sleep_twice, NULL);
+    domt_send_call(home_manager(), one, domt_do_nothing, NULL);
+    ck_assert_int_eq(domi_house_ask_to_stop(home_manager(), one), 0);
     lend_house_of_one(); /* the stop begins on the loan, and both asks fail */
     uint32_t most = thief_manager()->limits.messages_per_run_max;
     domi_manager_set_run_limit(thief_manager(), 1);
     lend_house_of_one(); /* the conversation is told of the first failure, and ends */
     domi_manager_set_run_limit(thief_manager(), most);
     ck_assert_uint_eq(resumed, 1);
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_ptr_null(home_manager()->timing.notes);
     ck_assert_uint_eq(home_manager()->timing.deadlines.count, 0);
-    domt_pass(&world, 100 * MS);
+    domt_pass_time(&world, 100 * MS);
     domt_world_end(&world);
 }
 
@@ -385,8 +387,9 @@ static int record_missed_ticks(domus_stack *stack, void *self, const void *paylo
 
 static const domus_behaviour periodic = {
     .name = "periodic",
-    .on = (const domus_on[]){
-        {&domt_call_type, domt_on_call, 0}, {&tick_type, record_missed_ticks, 0}, {0}}};
+    .on = (const domus_on[]){{&domt_call_type, domt_on_call_run_function, 0},
+                             {&tick_type, record_missed_ticks, 0},
+                             {0}}};
 
 static int arm_every_5_ms(domus_stack *stack, void *context)
 {
@@ -397,20 +400,20 @@ DOMT_TEST(rate_is_kept_and_ticks_are_counted_while_the_house_is_away)
 {
     open_world();
     domus_address third = domt_spawn(home_manager(), home_manager(), &periodic, NULL);
-    domt_settle(&world);
-    domt_do(&world, third, arm_every_5_ms, NULL);
+    domt_settle_world(&world);
+    domt_run_as_actor(&world, third, arm_every_5_ms, NULL);
     third.house->slot |= DOMI_SLOT_EXPOSED;
     for (int i = 0; i < 23; i++) {
-        domt_jump(&world, MS);
+        domt_jump_time(&world, MS);
         (void)domi_manager_fire_timers(home_manager());
     }
     third.house->slot = 0;
-    domt_pass(&world, 2 * MS);
+    domt_pass_time(&world, 2 * MS);
     uint64_t seen = rung;
     for (uint32_t i = 0; i < rung; i++)
         seen += rang_ns[i];
     ck_assert_uint_ge(seen, 4); /* events of the ticks at 5, 10, 15 and 20 ms */
-    domt_do(&world, third, cancel_timer, NULL);
+    domt_run_as_actor(&world, third, cancel_timer, NULL);
     close_world();
 }
 
@@ -429,29 +432,29 @@ DOMT_TEST(limit_of_timers_is_that_of_home)
     last_error = 0;
     world.config.scheduler.timers_max = 4;
     for (int i = 0; i < 2; i++) {
-        domt_send(home_manager(), one, arm_timers_until_refused, &count);
+        domt_send_call(home_manager(), one, arm_timers_until_refused, &count);
         lend_house_of_one();
     }
     ck_assert_int_eq(last_error, -ENOBUFS);
     ck_assert_uint_eq(home_manager()->timing.timers, 4);
-    domt_pass(&world, 10 * MS);
+    domt_pass_time(&world, 10 * MS);
     close_world();
 }
 
 DOMT_TEST(timer_cancelled_on_a_loan_whose_event_is_handled_at_home_is_off_the_wheel)
 {
     open_world();
-    domt_do(&world, one, arm_every_5_ms, NULL);
-    domt_jump(&world, 6 * MS);
+    domt_run_as_actor(&world, one, arm_every_5_ms, NULL);
+    domt_jump_time(&world, 6 * MS);
     /* the timer's event is under way, and the periodic timer is armed again */
     (void)domt_events(home_manager());
-    domt_send(home_manager(), one, cancel_timer, NULL);
+    domt_send_call(home_manager(), one, cancel_timer, NULL);
     domi_manager_set_run_limit(thief_manager(), 1);
     lend_house_of_one();
     ck_assert_int_eq(last_error, 0);
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_uint_eq(home_manager()->timing.wheel.count, 0);
-    domt_pass(&world, 20 * MS);
+    domt_pass_time(&world, 20 * MS);
     ck_assert_uint_eq(rung, 0);
     close_world();
 }

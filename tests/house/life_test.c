@@ -35,20 +35,20 @@ DOMT_TEST(spawn_mounts_before_the_first_mail_which_may_be_sent_at_once)
     for (uint32_t from = 0; from < 3; from++) { /* spawn from home, another home, and the outside */
         log0.count = log0.mounts = 0;
         domus_address one = spawn_recorder(world.managers[from], 0);
-        domt_note_to(world.managers[from], one, 1);
-        domt_inquire_by(world.managers[from], one, one, 2);
-        domt_note_to(world.managers[from], one, 3);
+        domt_send_note(world.managers[from], one, 1);
+        domt_send_inquiry(world.managers[from], one, one, 2);
+        domt_send_note(world.managers[from], one, 3);
         ck_assert_uint_eq(log0.mounts, 0);
         (void)domi_manager_take_arrivals(world.managers[0]);
         ck_assert_uint_eq(one.house->state, DOMI_MOUNTING);
         /* messages for a house in MOUNTING wait until it is mounted */
-        domt_note_to(world.managers[0], one, 4);
+        domt_send_note(world.managers[0], one, 4);
         ck_assert_uint_eq(log0.count, 0);
         (void)domi_manager_mount_actors(world.managers[0]);
         ck_assert_uint_eq(log0.mounts, 1);
         ck_assert_uint_eq(one.house->state, DOMI_READY);
-        domt_settle(&world);
-        ck_assert_str_eq(domt_log_text(&log0, 0), "nnnar");
+        domt_settle_world(&world);
+        ck_assert_str_eq(domt_log_letters_from(&log0, 0), "nnnar");
         ck_assert_uint_eq(log0.mounts, 1);
     }
     domt_world_end(&world);
@@ -60,7 +60,7 @@ DOMT_TEST(spawn_counts_houses_and_spawns)
     domt_world_open(&world, 2);
     for (uint32_t i = 0; i < 10; i++)
         (void)spawn_recorder(world.managers[i % 3], i % 2);
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_uint_eq(world.managers[0]->births.houses + world.managers[1]->births.houses, 10);
     ck_assert_uint_eq(DOMT_SUM(&world, spawns), 10);
     domt_world_end(&world);
@@ -90,9 +90,9 @@ DOMT_TEST(state_begins_as_a_copy_or_zeroed_at_every_size)
             const unsigned char *bytes = zeroed.house->self;
             for (uint32_t j = 0; j < sizes[i]; j += 1 + sizes[i] / 1000)
                 ck_assert_uint_eq(bytes[j], 0);
-            domt_settle(&world);
-            ck_assert_int_eq(domi_house_stop(world.managers[0], copied), 0);
-            domt_stop(&world, domt_outside(&world), zeroed);
+            domt_settle_world(&world);
+            ck_assert_int_eq(domi_house_ask_to_stop(world.managers[0], copied), 0);
+            domt_stop_actor_and_settle(&world, domt_outside(&world), zeroed);
         }
     }
     ck_assert_uint_eq(world.managers[0]->births.houses, 0);
@@ -113,13 +113,14 @@ DOMT_TEST(spawn_refuses_a_wrong_behaviour)
 
     domt_world_open(&world, 1);
     domi_manager *home = world.managers[0];
-    ck_assert_int_eq(domi_house_spawn(home, home, NULL, NULL, &address), -EINVAL);
-    ck_assert_int_eq(domi_house_spawn(home, home, &large, NULL, &address), -EINVAL);
-    ck_assert_int_eq(domi_house_spawn(home, home, &odd, NULL, &address), -EINVAL);
-    ck_assert_int_eq(domi_house_spawn(home, home, &wide, NULL, &address), -EINVAL);
-    ck_assert_int_eq(domi_house_spawn(home, home, &hollow, NULL, &address), -EINVAL);
+    ck_assert_int_eq(domi_house_spawn_without_parent(home, home, NULL, NULL, &address), -EINVAL);
+    ck_assert_int_eq(domi_house_spawn_without_parent(home, home, &large, NULL, &address), -EINVAL);
+    ck_assert_int_eq(domi_house_spawn_without_parent(home, home, &odd, NULL, &address), -EINVAL);
+    ck_assert_int_eq(domi_house_spawn_without_parent(home, home, &wide, NULL, &address), -EINVAL);
+    ck_assert_int_eq(domi_house_spawn_without_parent(home, home, &hollow, NULL, &address), -EINVAL);
     home->ending.has_stopped = true;
-    ck_assert_int_eq(domi_house_spawn(home, home, &domt_agent, NULL, &address), -ESHUTDOWN);
+    ck_assert_int_eq(domi_house_spawn_without_parent(home, home, &domt_agent, NULL, &address),
+                     -ESHUTDOWN);
     ck_assert_mem_eq(&address, &untouched, sizeof address);
     domt_world_end(&world);
 }
@@ -162,24 +163,24 @@ static int ask_owned(domus_stack *stack, void *to)
 DOMT_TEST(mount_that_fails_ends_the_actor_without_on_stop)
 {
     domt_world_open(&world, 2);
-    friend = domt_recorder_new(&world, 0, &log0);
+    friend = domt_spawn_recorder(&world, 0, &log0);
     mount_result = -EIO;
     domus_address one = domt_spawn(world.managers[1], world.managers[0], &failing, NULL);
     domus_address agent = domt_spawn(world.managers[1], world.managers[1], &domt_agent, NULL);
-    ck_assert_int_eq(domt_notice(world.managers[1], one, &domt_counted, "payload"), 0);
-    domt_send(world.managers[1], agent, ask_owned, &one);
-    domt_iterate(world.managers[1]); /* the ask is sent before its actor's mount */
-    domt_settle(&world);
+    ck_assert_int_eq(domt_send_notice(world.managers[1], one, &domt_counted, "payload"), 0);
+    domt_send_call(world.managers[1], agent, ask_owned, &one);
+    domt_iterate_home(world.managers[1]); /* the ask is sent before its actor's mount */
+    domt_settle_world(&world);
     ck_assert_uint_eq(stopped, 0);
     ck_assert_uint_eq(domt_releases, 2);
     ck_assert_int_eq(heard_error, -ESTALE);
     ck_assert_uint_eq(DOMT_SUM(&world, failures), 1);
     ck_assert_uint_eq(DOMT_SUM(&world, dead_letters), 2);
-    ck_assert_int_eq(domt_notice(world.managers[1], one, &domt_note, &(int64_t){1}), -ESTALE);
-    ck_assert_int_eq(domi_house_stop(world.managers[1], one), -ESTALE);
+    ck_assert_int_eq(domt_send_notice(world.managers[1], one, &domt_note, &(int64_t){1}), -ESTALE);
+    ck_assert_int_eq(domi_house_ask_to_stop(world.managers[1], one), -ESTALE);
     /* the note that the actor had sent in on_mount has come */
-    ck_assert_uint_eq(domt_log_count(&log0, 'n'), 1);
-    domt_end_clean(&world);
+    ck_assert_uint_eq(domt_log_count_letter(&log0, 'n'), 1);
+    domt_end_clean_world(&world);
     ck_assert_uint_eq(stopped, 0);
 }
 
@@ -207,14 +208,14 @@ static const domus_behaviour busy = {.name = "busy",
 DOMT_TEST(mount_may_ask_and_park_spawn_and_arm_timers)
 {
     domt_world_open(&world, 2);
-    friend = domt_recorder_new(&world, 1, &log0);
+    friend = domt_spawn_recorder(&world, 1, &log0);
     heard_error = 77;
     domus_address one = domt_spawn(domt_outside(&world), world.managers[0], &busy, NULL);
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_int_eq(heard_error, 0);
     ck_assert_uint_eq(one.house->marks & DOMI_MARKS_HOLD, 0);
     ck_assert_uint_eq(world.managers[0]->births.houses, 2);
-    domt_pass(&world, 3000000);
+    domt_pass_time(&world, 3000000);
     ck_assert_int_eq(heard_error, 40);
     domt_world_end(&world);
 }
@@ -224,9 +225,9 @@ DOMT_TEST(mount_may_ask_and_park_spawn_and_arm_timers)
 /* End an actor, and spawn another one in the same slot. Returns its address. */
 static domus_address end_and_spawn_next_life(domus_address address)
 {
-    domt_stop(&world, address.house->home, address);
+    domt_stop_actor_and_settle(&world, address.house->home, address);
     domus_address next = spawn_recorder(world.managers[0], 0);
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_ptr_eq(next.house, address.house);
     return next;
 }
@@ -238,18 +239,18 @@ DOMT_TEST(m9_stale_address_reaches_nobody)
     domt_world_open(&world, 2);
     domus_address agent = domt_spawn(world.managers[1], world.managers[1], &domt_agent, NULL);
     domus_address old = spawn_recorder(world.managers[0], 0);
-    domt_settle(&world);
+    domt_settle_world(&world);
     domus_address next = end_and_spawn_next_life(old);
     ck_assert_uint_eq(next.lease, old.lease + 1);
     for (uint32_t from = 0; from < 3; from++) {
-        ck_assert_int_eq(domt_notice(world.managers[from], old, &domt_note, &number), -ESTALE);
-        ck_assert_int_eq(domi_house_stop(world.managers[from], old), -ESTALE);
+        ck_assert_int_eq(domt_send_notice(world.managers[from], old, &domt_note, &number), -ESTALE);
+        ck_assert_int_eq(domi_house_ask_to_stop(world.managers[from], old), -ESTALE);
     }
-    domt_do(&world, agent, ask_owned, &old);
+    domt_run_as_actor(&world, agent, ask_owned, &old);
     ck_assert_int_eq(heard_error, -ESTALE);
     ck_assert_uint_eq(atomic_load(&next.house->life) & 0xffffffffu, 0);
-    domt_note_to(world.managers[1], next, 2);
-    domt_settle(&world);
+    domt_send_note(world.managers[1], next, 2);
+    domt_settle_world(&world);
     ck_assert_uint_eq(log0.count, 1);
     domt_world_end(&world);
 }
@@ -260,15 +261,15 @@ DOMT_TEST(late_mail_for_a_free_slot_is_a_dead_letter)
 {
     domt_world_open(&world, 2);
     domus_address one = spawn_recorder(world.managers[0], 0);
-    domt_settle(&world);
+    domt_settle_world(&world);
 
-    ck_assert_int_eq(domt_notice(world.managers[1], one, &domt_counted, "payload"), 0);
+    ck_assert_int_eq(domt_send_notice(world.managers[1], one, &domt_counted, "payload"), 0);
     atomic_fetch_or(&one.house->life, DOMI_LIFE_CLOSED);
     (void)domi_manager_take_arrivals(world.managers[0]);
     atomic_fetch_and(&one.house->life, ~DOMI_LIFE_CLOSED);
     ck_assert_uint_eq(domt_releases, 1);
     ck_assert_uint_eq(DOMT_SUM(&world, dead_letters), 1);
-    domt_end_clean(&world);
+    domt_end_clean_world(&world);
 }
 
 DOMT_TEST(m10_leases_grow_and_are_never_reused)
@@ -279,7 +280,7 @@ DOMT_TEST(m10_leases_grow_and_are_never_reused)
     domt_world_open(&world, 1);
     domus_address first = spawn_recorder(world.managers[0], 0);
     domus_address now = first;
-    domt_settle(&world);
+    domt_settle_world(&world);
     for (uint32_t i = 1; i < LIVES; i++) {
         domus_address next = end_and_spawn_next_life(now);
         ck_assert_uint_eq(next.lease, now.lease + 1);
@@ -287,7 +288,7 @@ DOMT_TEST(m10_leases_grow_and_are_never_reused)
     }
     /* leases begin at 1, because lease 0 is that of nobody's address */
     ck_assert_uint_eq(first.lease, 1);
-    ck_assert_int_eq(domt_notice(world.managers[0], first, &domt_note, &number), -ESTALE);
+    ck_assert_int_eq(domt_send_notice(world.managers[0], first, &domt_note, &number), -ESTALE);
     domt_world_end(&world);
     ck_assert_uint_eq(log0.mounts, LIVES);
     ck_assert_uint_eq(log0.stops, LIVES);
@@ -300,22 +301,22 @@ DOMT_TEST(m10_slot_whose_leases_are_used_up_is_retired)
     domt_world_open(&world, 1);
     domi_manager *home = world.managers[0];
     domus_address old = spawn_recorder(home, 0);
-    domt_settle(&world);
+    domt_settle_world(&world);
     atomic_store(&old.house->life, (uint64_t)(UINT32_MAX - 1) << 32);
     old.lease = UINT32_MAX - 1;
     domus_address last = end_and_spawn_next_life(old);
     ck_assert_uint_eq(last.lease, UINT32_MAX);
-    domt_note_to(home, last, 1);
-    domt_settle(&world);
+    domt_send_note(home, last, 1);
+    domt_settle_world(&world);
     ck_assert_uint_eq(log0.count, 1);
 
-    domt_stop(&world, home, last);
+    domt_stop_actor_and_settle(&world, home, last);
     for (int i = 0; i < 200; i++) /* more spawns than the caches of slots hold */
         ck_assert_ptr_ne(spawn_recorder(home, 0).house, last.house);
     for (uint32_t lease = 0; lease < 3; lease++) {
         domus_address stale = {last.house, lease};
-        ck_assert_int_eq(domt_notice(home, stale, &domt_note, &number), -ESTALE);
-        ck_assert_int_eq(domi_house_stop(home, stale), -ESTALE);
+        ck_assert_int_eq(domt_send_notice(home, stale, &domt_note, &number), -ESTALE);
+        ck_assert_int_eq(domi_house_ask_to_stop(home, stale), -ESTALE);
     }
     domt_world_end(&world);
 }
@@ -327,8 +328,8 @@ DOMT_TEST(addresses_are_equal_by_house_and_lease)
     static domt_log logs[2];
 
     domt_world_open(&world, 2);
-    domus_address one = domt_recorder_new(&world, 0, &logs[0]);
-    domus_address other = domt_recorder_new(&world, 1, &logs[1]);
+    domus_address one = domt_spawn_recorder(&world, 0, &logs[0]);
+    domus_address other = domt_spawn_recorder(&world, 1, &logs[1]);
     domus_address next = {one.house, one.lease + 1};
     domus_address nobody = {0};
 

@@ -299,12 +299,12 @@ static void open_world_of_duel(uint32_t homes, uint32_t sender)
     stage.home = stage.world.managers[0];
     stage.sender = stage.world.managers[sender];
     stage.actor = domt_spawn(domt_outside(&stage.world), stage.home, &counter, NULL);
-    domt_settle(&stage.world);
+    domt_settle_world(&stage.world);
 }
 
 static void end_world_and_check_order(void)
 {
-    domt_settle(&stage.world);
+    domt_settle_world(&stage.world);
     ck_assert_uint_gt(stage.put, 0);
     ck_assert_uint_eq(stage.received, stage.put);
     ck_assert_uint_eq(stage.disordered, 0);
@@ -313,9 +313,9 @@ static void end_world_and_check_order(void)
 
 static void put_number_by_sender(void *unused)
 {
-    domi_manager_own(stage.sender);
+    domi_manager_become_owner(stage.sender);
     uint64_t number = stage.put + 1;
-    stage.put += domt_notice(stage.sender, stage.actor, &number_type, &number) == 0;
+    stage.put += domt_send_notice(stage.sender, stage.actor, &number_type, &number) == 0;
 }
 
 /* Park this side's thread as fall_asleep() does. */
@@ -331,7 +331,7 @@ static uint32_t both_missed_of_put_and_park(void *unused)
 
     stage.wakes = stage.world.wakes[0];
     atomic_exchange_explicit(&stage.home->park, DOMI_PARK_RUNNING, memory_order_seq_cst);
-    domt_settle(&stage.world);
+    domt_settle_world(&stage.world);
     return missed;
 }
 
@@ -354,7 +354,7 @@ static void take_arrivals_of_home(void *unused)
  * equal. */
 static uint32_t count_lost_message_of_round(void *unused)
 {
-    domt_settle(&stage.world);
+    domt_settle_world(&stage.world);
     bool lost = stage.received != stage.put;
     put_number_by_sender(NULL);
     return lost;
@@ -384,7 +384,7 @@ static void put_number(bool copied)
     envelope->sender = NULL;
     envelope->sender_lease = 0;
     memcpy(envelope->payload, &number, sizeof number);
-    int error = copied ? domi_mailbox_put_copied(stage.sender, stage.actor, &envelope->node)
+    int error = copied ? domi_mailbox_put_copied_notice(stage.sender, stage.actor, &envelope->node)
                        : domi_mailbox_put(stage.sender, stage.actor, &envelope->node, DOMI_NOTICE);
     ck_assert_int_eq(error, 0);
 }
@@ -392,9 +392,9 @@ static void put_number(bool copied)
 /* Begin a round of the duel with a belt that is in use and empty. */
 static void put_number_before_round(void)
 {
-    domi_manager_own(stage.sender);
+    domi_manager_become_owner(stage.sender);
     put_number(true);
-    domt_settle(&stage.world);
+    domt_settle_world(&stage.world);
     stage.wakes = stage.world.wakes[0];
 }
 
@@ -411,7 +411,7 @@ static void delay_by_round(void)
 static void park_receiver(void *unused)
 {
     delay_by_round();
-    stage.saw = !domi_belts_rest(stage.home);
+    stage.saw = !domi_belts_turn_all_off(stage.home);
     if (stage.saw)
         return;
     atomic_exchange_explicit(&stage.home->park, DOMI_PARK_SLEEPING, memory_order_seq_cst);
@@ -420,20 +420,20 @@ static void park_receiver(void *unused)
 
 static void put_number_on_belt(void *unused)
 {
-    domi_manager_own(stage.sender);
+    domi_manager_become_owner(stage.sender);
     put_number(true);
 }
 
 static uint32_t both_missed_of_belt_and_park(void *unused)
 {
-    uint64_t taken = domi_belts_take(stage.home);
+    uint64_t taken = domi_belts_take_some_messages(stage.home);
     /* The receiver's last look has put the message that it found into the mailbox. */
     bool missed = !stage.saw && stage.world.wakes[0] == stage.wakes && taken == 0 &&
                   stage.received != stage.put;
 
     atomic_exchange_explicit(&stage.home->park, DOMI_PARK_RUNNING, memory_order_seq_cst);
-    domi_manager_own(stage.sender);
-    domt_settle(&stage.world);
+    domi_manager_become_owner(stage.sender);
+    domt_settle_world(&stage.world);
     put_number_before_round();
     return missed;
 }
@@ -458,7 +458,7 @@ static void take_arrivals_after_delay(void *unused)
 
 static void put_two_numbers_on_belt(void *unused)
 {
-    domi_manager_own(stage.sender);
+    domi_manager_become_owner(stage.sender);
     put_number(true);
     put_number(true);
 }
@@ -469,8 +469,8 @@ static uint32_t count_overtaken(void *unused)
 {
     uint64_t before = stage.disordered;
 
-    domi_manager_own(stage.sender);
-    domt_settle(&stage.world);
+    domi_manager_become_owner(stage.sender);
+    domt_settle_world(&stage.world);
     if (stage.put % 2 == 0)
         put_number(true);
     put_number(false);

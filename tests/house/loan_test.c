@@ -43,38 +43,38 @@ static void open_world(uint32_t count)
     memset(&far_log, 0, sizeof far_log);
     domt_world_open(&world, 3);
     for (uint32_t i = 0; i < count; i++)
-        actors[i] = domt_recorder_new(&world, 0, &logs[i]);
-    far = domt_recorder_new(&world, 2, &far_log);
+        actors[i] = domt_spawn_recorder(&world, 0, &logs[i]);
+    far = domt_spawn_recorder(&world, 2, &far_log);
 }
 
 static void close_world(void)
 {
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_uint_eq(home()->loans.lent, 0);
     ck_assert_uint_eq(home()->timing.deadlines.count, 0);
-    domt_end_clean(&world);
+    domt_end_clean_world(&world);
 }
 
 /* Let home expose the first `count` houses of its queue. */
 static void expose_houses(uint32_t count)
 {
-    ck_assert_uint_eq(domi_loans_expose(home(), home_queue(), count), count);
+    ck_assert_uint_eq(domi_loans_expose_houses(home(), home_queue(), count), count);
 }
 
 static void send_note_to_first_actors(uint32_t count, int64_t number)
 {
     for (uint32_t i = 0; i < count; i++)
-        domt_note_to(home(), actors[i], number);
+        domt_send_note(home(), actors[i], number);
 }
 
 /* Let the thief take and run one exposed house, and let home take it back. */
 static void run_loan_of_actor(uint32_t index)
 {
-    domi_loan *loan = domi_loan_take(thief_manager(), home());
+    domi_loan *loan = domi_loan_take_exposed_house(thief_manager(), home());
 
     ck_assert_ptr_nonnull(loan);
     ck_assert_ptr_eq(loan->house, actors[index].house);
-    domi_loan_run(thief_manager(), loan);
+    domi_loan_run_house_and_return(thief_manager(), loan);
 }
 
 /* Returns the numbers in the log of actor `i` as text. */
@@ -96,16 +96,16 @@ DOMT_TEST(shown_houses_are_taken_in_their_order_and_run_by_the_thief)
     uint64_t ran = domi_counter_read(&thief_manager()->counters.runs);
     expose_houses(3);
     ck_assert_uint_eq(home_queue()->count, 1);
-    ck_assert_uint_eq(domi_loans_count_shown(home()), 3);
+    ck_assert_uint_eq(domi_loans_count_shared_houses(home()), 3);
     for (uint32_t i = 0; i < 3; i++)
         run_loan_of_actor(i);
-    ck_assert_ptr_null(domi_loan_take(thief_manager(), home()));
+    ck_assert_ptr_null(domi_loan_take_exposed_house(thief_manager(), home()));
     ck_assert_uint_eq(domi_counter_read(&thief_manager()->counters.runs), ran + 3);
     ck_assert_uint_eq(domi_counter_read(&home()->counters.exposed), 3);
     for (uint32_t i = 0; i < 3; i++)
         ck_assert_str_eq(notes_as_text(i), "1");
     ck_assert_str_eq(notes_as_text(3), "");
-    ck_assert_uint_eq(domi_loans_settle(home()), 3);
+    ck_assert_uint_eq(domi_loans_settle_returned_houses(home()), 3);
     for (uint32_t i = 0; i < 3; i++)
         ck_assert_int_eq(actors[i].house->state, DOMI_WAITING);
     close_world();
@@ -118,12 +118,12 @@ DOMT_TEST(pinned_houses_are_not_shown_and_keep_their_places)
     actors[0].house->marks |= DOMI_MARK_PINNED;
     actors[2].house->marks |= DOMI_MARK_PINNED;
     send_note_to_first_actors(4, 1);
-    ck_assert_uint_eq(domi_loans_expose(home(), home_queue(), 4), 2);
-    ck_assert_ptr_eq(domi_queue_take(home_queue()), actors[0].house);
-    ck_assert_ptr_eq(domi_queue_take(home_queue()), actors[2].house);
-    ck_assert_ptr_null(domi_queue_take(home_queue()));
-    domi_queue_put(home_queue(), actors[0].house);
-    domi_queue_put(home_queue(), actors[2].house);
+    ck_assert_uint_eq(domi_loans_expose_houses(home(), home_queue(), 4), 2);
+    ck_assert_ptr_eq(domi_queue_take_house(home_queue()), actors[0].house);
+    ck_assert_ptr_eq(domi_queue_take_house(home_queue()), actors[2].house);
+    ck_assert_ptr_null(domi_queue_take_house(home_queue()));
+    domi_queue_put_house(home_queue(), actors[0].house);
+    domi_queue_put_house(home_queue(), actors[2].house);
     run_loan_of_actor(1);
     run_loan_of_actor(3);
     close_world();
@@ -136,7 +136,7 @@ DOMT_TEST(queue_of_pinned_houses_is_not_walked_to_its_end)
         actors[i].house->marks |= DOMI_MARK_PINNED;
     actors[7].house->marks = 0;
     send_note_to_first_actors(8, 1);
-    ck_assert_uint_eq(domi_loans_expose(home(), home_queue(), 1), 0);
+    ck_assert_uint_eq(domi_loans_expose_houses(home(), home_queue(), 1), 0);
     ck_assert_uint_eq(home_queue()->count, 8);
     close_world();
     ck_assert_str_eq(notes_as_text(7), "1");
@@ -147,15 +147,15 @@ DOMT_TEST(house_that_is_taken_back_is_ready_with_what_came_meanwhile)
     open_world(2);
     send_note_to_first_actors(2, 1);
     expose_houses(2);
-    domt_note_to(home(), actors[0], 2);
-    domt_note_to(thief_manager(), actors[0], 3);
+    domt_send_note(home(), actors[0], 2);
+    domt_send_note(thief_manager(), actors[0], 3);
     ck_assert_uint_eq(domi_manager_take_arrivals(home()), 1);
     /* not sorted while the house is exposed */
     ck_assert_uint_eq(actors[0].house->mail, 1);
-    ck_assert_uint_eq(domi_loans_take_back(home(), home_queue()), 2);
+    ck_assert_uint_eq(domi_loans_take_houses_back(home(), home_queue()), 2);
     ck_assert_uint_eq(actors[0].house->mail, 3);
-    ck_assert_uint_eq(domi_loans_count_shown(home()), 0);
-    ck_assert_ptr_null(domi_loan_take(thief_manager(), home()));
+    ck_assert_uint_eq(domi_loans_count_shared_houses(home()), 0);
+    ck_assert_ptr_null(domi_loan_take_exposed_house(thief_manager(), home()));
     close_world();
     ck_assert_str_eq(notes_as_text(0), "123");
     ck_assert_str_eq(notes_as_text(1), "1");
@@ -166,17 +166,17 @@ DOMT_TEST(house_that_is_taken_back_is_ready_with_what_came_meanwhile)
 DOMT_TEST(order_of_a_sender_holds_through_a_loan)
 {
     open_world(1);
-    domt_note_to(home(), actors[0], 1);
+    domt_send_note(home(), actors[0], 1);
     expose_houses(1);
-    domt_note_to(home(), actors[0], 2);
-    domi_loan *loan = domi_loan_take(thief_manager(), home());
-    domt_note_to(home(), actors[0], 3);
+    domt_send_note(home(), actors[0], 2);
+    domi_loan *loan = domi_loan_take_exposed_house(thief_manager(), home());
+    domt_send_note(home(), actors[0], 3);
     ck_assert_uint_eq(domi_manager_take_arrivals(home()), 1);
-    domt_note_to(home(), actors[0], 4);
-    domi_loan_run(thief_manager(), loan);
-    domt_note_to(home(), actors[0], 5);
-    ck_assert_uint_eq(domi_loans_settle(home()), 1);
-    domt_note_to(home(), actors[0], 6);
+    domt_send_note(home(), actors[0], 4);
+    domi_loan_run_house_and_return(thief_manager(), loan);
+    domt_send_note(home(), actors[0], 5);
+    ck_assert_uint_eq(domi_loans_settle_returned_houses(home()), 1);
+    domt_send_note(home(), actors[0], 6);
     ck_assert_int_eq(actors[0].house->state, DOMI_READY);
     close_world();
     ck_assert_str_eq(notes_as_text(0), "123456");
@@ -187,13 +187,13 @@ DOMT_TEST(order_of_a_sender_holds_through_a_loan)
 DOMT_TEST(house_that_returns_before_its_arrival_is_taken_is_sorted_by_that)
 {
     open_world(1);
-    domt_note_to(home(), actors[0], 1);
+    domt_send_note(home(), actors[0], 1);
     expose_houses(1);
-    domt_note_to(thief_manager(), actors[0], 2);
+    domt_send_note(thief_manager(), actors[0], 2);
     run_loan_of_actor(0);
-    ck_assert_uint_eq(domi_loans_settle(home()), 1);
+    ck_assert_uint_eq(domi_loans_settle_returned_houses(home()), 1);
     /* note 3 comes behind note 2, because the inbox is not empty */
-    domt_note_to(home(), actors[0], 3);
+    domt_send_note(home(), actors[0], 3);
     ck_assert_int_eq(actors[0].house->state, DOMI_WAITING);
     ck_assert_uint_eq(domi_manager_take_arrivals(home()), 1);
     close_world();
@@ -206,13 +206,13 @@ DOMT_TEST(stop_of_a_lent_house_waits_until_it_is_back)
     send_note_to_first_actors(1, 1);
     send_note_to_first_actors(1, 2);
     expose_houses(1);
-    domi_loan *loan = domi_loan_take(thief_manager(), home());
-    ck_assert_int_eq(domi_house_stop(home(), actors[0]), 0);
+    domi_loan *loan = domi_loan_take_exposed_house(thief_manager(), home());
+    ck_assert_int_eq(domi_house_ask_to_stop(home(), actors[0]), 0);
     ck_assert_uint_eq(logs[0].stops, 0);
-    domi_loan_run(thief_manager(), loan); /* the thief looks for stops first */
+    domi_loan_run_house_and_return(thief_manager(), loan); /* the thief looks for stops first */
     ck_assert_str_eq(notes_as_text(0), "");
     ck_assert_uint_eq(logs[0].stops, 0);
-    ck_assert_uint_eq(domi_loans_settle(home()), 1);
+    ck_assert_uint_eq(domi_loans_settle_returned_houses(home()), 1);
     ck_assert_uint_eq(logs[0].stops, 1);
     close_world();
 }
@@ -229,7 +229,7 @@ static int send_note_to_neighbour_and_itself(domus_stack *stack, void *context)
 DOMT_TEST(lent_actor_sends_to_itself_and_to_its_neighbours_by_their_inboxes)
 {
     open_world(2);
-    domt_send(home(), actors[0], send_note_to_neighbour_and_itself, NULL);
+    domt_send_call(home(), actors[0], send_note_to_neighbour_and_itself, NULL);
     expose_houses(1);
     run_loan_of_actor(0);
     ck_assert_str_eq(notes_as_text(0), "");
@@ -244,7 +244,7 @@ DOMT_TEST(lent_actor_sends_to_itself_and_to_its_neighbours_by_their_inboxes)
 DOMT_TEST(question_to_a_lent_actor_and_its_own_are_answered)
 {
     open_world(2);
-    domt_inquire_by(home(), actors[0], actors[1], 5);
+    domt_send_inquiry(home(), actors[0], actors[1], 5);
     expose_houses(1);
     run_loan_of_actor(0); /* the thief runs the actor that asks */
     (void)domi_manager_take_arrivals(home());
@@ -254,8 +254,8 @@ DOMT_TEST(question_to_a_lent_actor_and_its_own_are_answered)
     expose_houses(1);
     run_loan_of_actor(0); /* the thief runs the asker, which is resumed */
     close_world();
-    ck_assert_uint_eq(domt_log_count(&logs[0], 'r'), 1);
-    ck_assert_int_eq(domt_log_sum(&logs[0], 'r'), 5);
+    ck_assert_uint_eq(domt_log_count_letter(&logs[0], 'r'), 1);
+    ck_assert_int_eq(domt_log_sum_of_letter(&logs[0], 'r'), 5);
 }
 
 static domus_address child;
@@ -270,20 +270,20 @@ static int spawn_one(domus_stack *stack, void *context)
 DOMT_TEST(child_of_a_lent_actor_lives_with_its_parent_and_ends_before_it)
 {
     open_world(1);
-    domt_send(home(), actors[0], spawn_one, &logs[1]);
+    domt_send_call(home(), actors[0], spawn_one, &logs[1]);
     expose_houses(1);
     run_loan_of_actor(0);
     ck_assert_ptr_eq(child.house->home, home());
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_uint_eq(logs[1].mounts, 1);
     send_note_to_first_actors(1, 1);
     expose_houses(1); /* the child is stopped and ends while its parent is exposed */
-    ck_assert_int_eq(domi_house_stop(home(), child), 0);
-    (void)domt_run_state(home());
+    ck_assert_int_eq(domi_house_ask_to_stop(home(), child), 0);
+    (void)domt_run_state_queue(home());
     ck_assert_uint_eq(logs[1].stops, 1);
     run_loan_of_actor(0);
-    domt_settle(&world);
-    ck_assert_int_eq(domi_house_stop(home(), actors[0]), 0);
+    domt_settle_world(&world);
+    ck_assert_int_eq(domi_house_ask_to_stop(home(), actors[0]), 0);
     close_world();
     ck_assert_uint_eq(logs[0].stops, 1);
 }
@@ -298,13 +298,13 @@ DOMT_TEST(without_memory_for_the_record_nothing_is_taken)
                    thief_manager()->pool.slabs[DOMI_SLAB_64].carve >=
                64)
         /* not given back, as the world ends soon */
-        (void)domi_slab_take(&thief_manager()->pool.slabs[DOMI_SLAB_64]);
-    domi_memory_fail_after(0, 1);
-    ck_assert_ptr_null(domi_loan_take(thief_manager(), home()));
-    domi_memory_fail_after(-1, 0);
-    ck_assert_uint_eq(domi_loans_count_shown(home()), 1);
-    ck_assert_uint_eq(domi_loans_take_back(home(), home_queue()), 1);
-    domt_settle(&world);
+        (void)domi_slab_take_object(&thief_manager()->pool.slabs[DOMI_SLAB_64]);
+    domi_memory_fail_allocation_after(0, 1);
+    ck_assert_ptr_null(domi_loan_take_exposed_house(thief_manager(), home()));
+    domi_memory_fail_allocation_after(-1, 0);
+    ck_assert_uint_eq(domi_loans_count_shared_houses(home()), 1);
+    ck_assert_uint_eq(domi_loans_take_houses_back(home(), home_queue()), 1);
+    domt_settle_world(&world);
     domt_world_end(&world);
     ck_assert_str_eq(notes_as_text(0), "1");
 }
@@ -315,7 +315,7 @@ DOMT_TEST(end_of_the_system_has_back_what_is_shown_and_what_was_returned)
     send_note_to_first_actors(3, 1);
     expose_houses(2);
     run_loan_of_actor(0);
-    domt_note_to(home(), actors[1], 2);
+    domt_send_note(home(), actors[1], 2);
     domt_world_end(&world);
     for (int i = 0; i < 3; i++)
         ck_assert_uint_eq(logs[i].stops, 1);
@@ -327,11 +327,11 @@ DOMT_TEST(thread_with_something_shown_or_returned_has_work)
     send_note_to_first_actors(1, 1);
     expose_houses(1);
     ck_assert(domi_manager_has_work(home()));
-    domi_loan *loan = domi_loan_take(thief_manager(), home());
+    domi_loan *loan = domi_loan_take_exposed_house(thief_manager(), home());
     ck_assert(!domi_manager_has_work(home())); /* home may sleep: the loan's return will wake it */
     uint32_t wakes = world.wakes[0];
     atomic_store(&home()->park, DOMI_PARK_SLEEPING);
-    domi_loan_run(thief_manager(), loan);
+    domi_loan_run_house_and_return(thief_manager(), loan);
     ck_assert_uint_eq(world.wakes[0], wakes + 1);
     atomic_store(&home()->park, DOMI_PARK_RUNNING);
     ck_assert(domi_manager_has_work(home()));
@@ -343,8 +343,8 @@ DOMT_TEST(thread_with_something_shown_or_returned_has_work)
 /* Let the actor wait for an answer of `far`, so that messages do not make its priority high. */
 static void let_actor_wait_for_far(uint32_t index)
 {
-    domt_inquire_by(home(), actors[index], far, 1);
-    (void)domt_run_state(home());
+    domt_send_inquiry(home(), actors[index], far, 1);
+    (void)domt_run_state_queue(home());
     ck_assert_uint_eq(actors[index].house->asks, 1);
 }
 
@@ -353,32 +353,32 @@ static void let_actor_wait_for_far(uint32_t index)
 DOMT_TEST(house_that_is_back_has_no_mark_of_mail_that_waited)
 {
     open_world(1);
-    domt_note_to(home(), actors[0], 1);
+    domt_send_note(home(), actors[0], 1);
     expose_houses(1);
-    domt_note_to(thief_manager(), actors[0], 2);
+    domt_send_note(thief_manager(), actors[0], 2);
     ck_assert_uint_eq(domi_manager_take_arrivals(home()), 1);
-    ck_assert_uint_eq(domi_loans_take_back(home(), home_queue()), 1);
+    ck_assert_uint_eq(domi_loans_take_houses_back(home(), home_queue()), 1);
     ck_assert_uint_eq(actors[0].house->mail, 2);
 
     expose_houses(1);
     /* the house is linked into the arrivals again, and home does not take them */
-    domt_note_to(thief_manager(), actors[0], 3);
-    ck_assert_uint_eq(domi_loans_take_back(home(), home_queue()), 1);
+    domt_send_note(thief_manager(), actors[0], 3);
+    ck_assert_uint_eq(domi_loans_take_houses_back(home(), home_queue()), 1);
     ck_assert_uint_eq(actors[0].house->mail, 2);
     ck_assert_uint_eq(domi_manager_take_arrivals(home()), 1);
     ck_assert_uint_eq(actors[0].house->mail, 3);
     close_world();
-    ck_assert_int_eq(domt_log_sum(&logs[0], 'n'), 6);
+    ck_assert_int_eq(domt_log_sum_of_letter(&logs[0], 'n'), 6);
 }
 
 DOMT_TEST(houses_taken_back_are_ready_with_the_priority_they_had)
 {
     open_world(2);
     let_actor_wait_for_far(0);
-    domt_note_to(home(), actors[0], 1);
-    domt_note_to(home(), actors[1], 1);
+    domt_send_note(home(), actors[0], 1);
+    domt_send_note(home(), actors[1], 1);
     expose_houses(2);
-    ck_assert_uint_eq(domi_loans_take_back(home(), home_queue()), 2);
+    ck_assert_uint_eq(domi_loans_take_houses_back(home(), home_queue()), 2);
     ck_assert_ptr_eq(home_queue()->normal.head, actors[0].house);
     ck_assert_ptr_eq(home_queue()->high.head, actors[1].house);
     close_world();
@@ -390,25 +390,25 @@ DOMT_TEST(houses_of_both_priorities_together_are_no_more_than_were_to_be_shown)
     let_actor_wait_for_far(0);
     let_actor_wait_for_far(1);
     for (uint32_t i = 0; i < 4; i++)
-        domt_note_to(home(), actors[i], 1);
+        domt_send_note(home(), actors[i], 1);
     expose_houses(3);
-    ck_assert_uint_eq(domi_loans_count_shown(home()), 3);
+    ck_assert_uint_eq(domi_loans_count_shared_houses(home()), 3);
     ck_assert_uint_eq(home_queue()->count, 1);
-    ck_assert_uint_eq(domi_loans_take_back(home(), home_queue()), 3);
+    ck_assert_uint_eq(domi_loans_take_houses_back(home(), home_queue()), 3);
     close_world();
 }
 
 DOMT_TEST(thief_that_gets_nothing_has_its_record_back)
 {
     open_world(1);
-    domt_note_to(home(), actors[0], 1);
+    domt_send_note(home(), actors[0], 1);
     expose_houses(1);
-    uint64_t used = domt_in_use(&world, DOMI_SLAB_64);
+    uint64_t used = domt_count_objects_in_use(&world, DOMI_SLAB_64);
     /* this test holds the lock, as another thief would */
     domi_spinlock_lock(&home()->loans.shared_lock);
-    ck_assert_ptr_null(domi_loan_take(thief_manager(), home()));
+    ck_assert_ptr_null(domi_loan_take_exposed_house(thief_manager(), home()));
     domi_spinlock_unlock(&home()->loans.shared_lock);
-    ck_assert_uint_eq(domt_in_use(&world, DOMI_SLAB_64), used);
+    ck_assert_uint_eq(domt_count_objects_in_use(&world, DOMI_SLAB_64), used);
     run_loan_of_actor(0);
     close_world();
 }
@@ -440,18 +440,18 @@ static int ask_far_and_near(domus_stack *stack, void *near)
 DOMT_TEST(conversation_answered_on_a_loan_and_at_home_is_given_back)
 {
     open_world(1);
-    domus_address near = domt_recorder_new(&world, 1, &logs[1]);
+    domus_address near = domt_spawn_recorder(&world, 1, &logs[1]);
     answers = 0;
-    domt_send(home(), actors[0], ask_far_and_near, &near);
-    (void)domt_run_state(home());
-    (void)domt_iterate(world.managers[2]); /* home 2 answers first */
+    domt_send_call(home(), actors[0], ask_far_and_near, &near);
+    (void)domt_run_state_queue(home());
+    (void)domt_iterate_home(world.managers[2]); /* home 2 answers first */
     (void)domi_manager_take_arrivals(home());
     expose_houses(1);
     run_loan_of_actor(0);
-    ck_assert_uint_eq(domi_loans_settle(home()), 1);
+    ck_assert_uint_eq(domi_loans_settle_returned_houses(home()), 1);
     ck_assert_uint_eq(home()->timing.deadlines.count, 2);
-    (void)domt_iterate(world.managers[1]);
-    domt_settle(&world);
+    (void)domt_iterate_home(world.managers[1]);
+    domt_settle_world(&world);
     ck_assert_uint_eq(answers, 2);
     close_world();
 }
@@ -475,23 +475,23 @@ DOMT_TEST(ask_whose_time_is_over_during_a_loan_fails_when_the_house_is_back)
 {
     open_world(1);
     outcome = 1;
-    domt_send(home(), actors[0], ask_within_a_tick, NULL);
-    (void)domt_run_state(home());
-    domt_note_to(home(), actors[0], 1);
+    domt_send_call(home(), actors[0], ask_within_a_tick, NULL);
+    (void)domt_run_state_queue(home());
+    domt_send_note(home(), actors[0], 1);
     expose_houses(1);
-    domi_loan *loan = domi_loan_take(thief_manager(), home());
+    domi_loan *loan = domi_loan_take_exposed_house(thief_manager(), home());
     ck_assert_ptr_nonnull(loan);
     for (int i = 0; i < 5; i++) {
-        domt_jump(&world, DOMI_WHEEL_TICK_NS);
+        domt_jump_time(&world, DOMI_WHEEL_TICK_NS);
         (void)domi_manager_fire_timers(home());
         ck_assert_int_eq(outcome, 1);
     }
-    domi_loan_run(thief_manager(), loan);
-    ck_assert_uint_eq(domi_loans_settle(home()), 1);
+    domi_loan_run_house_and_return(thief_manager(), loan);
+    ck_assert_uint_eq(domi_loans_settle_returned_houses(home()), 1);
     for (int i = 0; i < 2; i++) {
-        domt_jump(&world, DOMI_WHEEL_TICK_NS);
+        domt_jump_time(&world, DOMI_WHEEL_TICK_NS);
         (void)domi_manager_fire_timers(home());
-        (void)domt_run_state(home());
+        (void)domt_run_state_queue(home());
     }
     ck_assert_int_eq(outcome, -ETIMEDOUT);
     close_world();

@@ -81,18 +81,18 @@ static int send_question_by_lists_alone(domus_stack *stack, void *burst_)
 DOMT_TEST(m8_home_lane_touches_nothing_that_others_touch)
 {
     domt_world_open(&world, 1);
-    domus_address to = domt_recorder_new(&world, 0, &logs[0]);
+    domus_address to = domt_spawn_recorder(&world, 0, &logs[0]);
     domus_address agent = domt_spawn(world.managers[0], world.managers[0], &domt_agent, NULL);
-    domt_settle(&world);
+    domt_settle_world(&world);
 
     burst notes = {to, 0, 100, 0};
     burst question = {to, 7, 1, 0};
-    domt_do(&world, agent, send_notes_by_lists_alone, &notes);
+    domt_run_as_actor(&world, agent, send_notes_by_lists_alone, &notes);
     for (int i = 0; i < 100; i++)
-        domt_do(&world, agent, send_question_by_lists_alone, &question);
+        domt_run_as_actor(&world, agent, send_question_by_lists_alone, &question);
     ck_assert_uint_eq(notes.moved + question.moved, 0);
-    ck_assert_uint_eq(domt_log_count(&logs[0], 'n'), 100);
-    ck_assert_uint_eq(domt_log_count(&logs[0], 'a'), 100);
+    ck_assert_uint_eq(domt_log_count_letter(&logs[0], 'n'), 100);
+    ck_assert_uint_eq(domt_log_count_letter(&logs[0], 'a'), 100);
     domt_world_end(&world);
 }
 
@@ -126,7 +126,8 @@ static int count_locked_instructions(const char *function)
 DOMT_TEST(m8_home_lane_has_no_atomic_read_modify_write)
 {
     static const char *const functions[] = {"domus_notice", "domus_ask", "domus_ask_add",
-                                            "domi_ask_answer", "domi_house_run"};
+                                            "domi_ask_answer_for_house",
+                                            "domi_house_run_and_settle"};
 
     if (count_locked_instructions("domi_manager_take_arrivals") == -1)
         return; /* objdump is missing, so nothing can be counted */
@@ -146,17 +147,17 @@ DOMT_TEST(m8_home_lane_has_no_atomic_read_modify_write)
 DOMT_TEST(inbox_word_tells_empty_depth_and_newest)
 {
     domt_world_open(&world, 1);
-    domus_address to = domt_recorder_new(&world, 0, &logs[0]);
+    domus_address to = domt_spawn_recorder(&world, 0, &logs[0]);
     ck_assert_uint_eq(atomic_load(&to.house->inbox), 0);
     for (unsigned i = 1; i <= 300; i++) {
-        domt_note_to(domt_outside(&world), to, i);
+        domt_send_note(domt_outside(&world), to, i);
         ck_assert_uint_eq(depth_of_inbox(to.house), i);
     }
     ck_assert_uint_eq(domi_manager_take_arrivals(world.managers[0]), 1);
     ck_assert_uint_eq(atomic_load(&to.house->inbox), 0);
     ck_assert_uint_eq(to.house->mail, 300);
-    domt_settle(&world);
-    ck_assert_uint_eq(domt_log_count(&logs[0], 'n'), 300);
+    domt_settle_world(&world);
+    ck_assert_uint_eq(domt_log_count_letter(&logs[0], 'n'), 300);
     domt_world_end(&world);
 }
 
@@ -165,30 +166,30 @@ DOMT_TEST(only_a_sender_that_finds_the_inbox_empty_links_the_house)
     domt_world_open(&world, 2);
     domi_manager *home = world.managers[0];
     domi_manager *foreign = world.managers[1];
-    domus_address a = domt_recorder_new(&world, 0, &logs[0]);
-    domus_address b = domt_recorder_new(&world, 0, &logs[1]);
+    domus_address a = domt_spawn_recorder(&world, 0, &logs[0]);
+    domus_address b = domt_spawn_recorder(&world, 0, &logs[1]);
 
-    domt_note_to(foreign, a, 1);
+    domt_send_note(foreign, a, 1);
     ck_assert_ptr_eq(atomic_load(&home->mail.arrivals), a.house);
-    domt_note_to(domt_outside(&world), a, 2);
-    domt_note_to(foreign, a, 3);
+    domt_send_note(domt_outside(&world), a, 2);
+    domt_send_note(foreign, a, 3);
     ck_assert_ptr_eq(atomic_load(&home->mail.arrivals), a.house);
     ck_assert_ptr_null(atomic_load(&a.house->arrival_next));
-    domt_note_to(foreign, b, 4);
-    domt_note_to(foreign, a, 5);
+    domt_send_note(foreign, b, 4);
+    domt_send_note(foreign, a, 5);
     ck_assert_ptr_eq(atomic_load(&home->mail.arrivals), b.house);
     ck_assert_ptr_eq(atomic_load(&b.house->arrival_next), a.house);
     ck_assert_uint_eq(domi_manager_take_arrivals(home), 2);
     ck_assert_ptr_null(atomic_load(&home->mail.arrivals));
-    ck_assert_ptr_eq(domi_queue_take(&home->schedule.ready[0]),
+    ck_assert_ptr_eq(domi_queue_take_house(&home->schedule.ready[0]),
                      a.house); /* the queue has the house first whose message came first */
     ck_assert_uint_eq(domi_manager_take_arrivals(home), 0);
-    domi_house_run(home, a.house);
+    domi_house_run_and_settle(home, a.house);
     /* home took the house off the arrivals, so this put links it anew */
-    domt_note_to(foreign, a, 6);
+    domt_send_note(foreign, a, 6);
     ck_assert_ptr_eq(atomic_load(&home->mail.arrivals), a.house);
-    domt_settle(&world);
-    ck_assert_int_eq(domt_log_sum(&logs[0], 'n'), 1 + 2 + 3 + 5 + 6);
+    domt_settle_world(&world);
+    ck_assert_int_eq(domt_log_sum_of_letter(&logs[0], 'n'), 1 + 2 + 3 + 5 + 6);
     domt_world_end(&world);
 }
 
@@ -197,20 +198,20 @@ DOMT_TEST(m6_home_uses_the_inbox_while_it_is_not_empty)
 {
     domt_world_open(&world, 2);
     domi_manager *home = world.managers[0];
-    domus_address to = domt_recorder_new(&world, 0, &logs[0]);
+    domus_address to = domt_spawn_recorder(&world, 0, &logs[0]);
 
-    domt_note_to(home, to, 1); /* the inbox is empty, so this note goes by the home lane */
+    domt_send_note(home, to, 1); /* the inbox is empty, so this note goes by the home lane */
     ck_assert_uint_eq(depth_of_inbox(to.house), 0);
-    domt_note_to(world.managers[1], to, 2);
-    domt_note_to(home, to, 3);
-    domt_note_to(home, to, 4);
+    domt_send_note(world.managers[1], to, 2);
+    domt_send_note(home, to, 3);
+    domt_send_note(home, to, 4);
     ck_assert_uint_eq(depth_of_inbox(to.house), 3);
     ck_assert_uint_eq(to.house->mail, 1);
     (void)domi_manager_take_arrivals(home);
-    domt_note_to(home, to, 5); /* the inbox is empty again, so this note goes by the home lane */
+    domt_send_note(home, to, 5); /* the inbox is empty again, so this note goes by the home lane */
     ck_assert_uint_eq(depth_of_inbox(to.house), 0);
     ck_assert_uint_eq(to.house->mail, 5);
-    domt_settle(&world);
+    domt_settle_world(&world);
     for (int i = 0; i < 5; i++)
         ck_assert_int_eq(logs[0].entries[i].number, i + 1);
     domt_world_end(&world);
@@ -228,33 +229,33 @@ DOMT_TEST(m6_order_is_kept_per_sender_and_mailbox_through_all_lanes)
 
     domi_random_init(&random, 6);
     domt_world_open(&world, 2);
-    domus_address to = domt_recorder_new(&world, 0, &logs[0]);
-    domus_address askers[2] = {domt_recorder_new(&world, 0, &logs[1]),
-                               domt_recorder_new(&world, 1, &logs[1])};
+    domus_address to = domt_spawn_recorder(&world, 0, &logs[0]);
+    domus_address askers[2] = {domt_spawn_recorder(&world, 0, &logs[1]),
+                               domt_spawn_recorder(&world, 1, &logs[1])};
     for (int step = 0; step < STEPS; step++) {
         uint64_t sender = domi_random_below(&random, 3);
         switch (domi_random_below(&random, 6)) {
         case 0:
         case 1:
         case 2:
-            domt_note_to(world.managers[sender], to, (int64_t)sender * SCALE + sent[0][sender]++);
+            domt_send_note(world.managers[sender], to, (int64_t)sender * SCALE + sent[0][sender]++);
             break;
         /* the question is sent by an asker, which a notice tells to ask; each asker has a home of
          * its own */
         case 3:
             if (sender < 2)
-                domt_inquire_by(world.managers[sender], askers[sender], to,
-                                (int64_t)sender * SCALE + sent[1][sender]++);
+                domt_send_inquiry(world.managers[sender], askers[sender], to,
+                                  (int64_t)sender * SCALE + sent[1][sender]++);
             break;
         case 4:
             (void)domi_manager_take_arrivals(world.managers[0]);
             break;
         default:
-            (void)domt_iterate(world.managers[sender % 2]);
+            (void)domt_iterate_home(world.managers[sender % 2]);
             break;
         }
     }
-    domt_settle(&world);
+    domt_settle_world(&world);
     for (uint32_t i = 0; i < logs[0].count; i++) {
         const domt_entry *entry = &logs[0].entries[i];
         int kind = entry->what == 'a';
@@ -263,7 +264,7 @@ DOMT_TEST(m6_order_is_kept_per_sender_and_mailbox_through_all_lanes)
     ck_assert_uint_eq(wrong, 0);
     ck_assert_mem_eq(sent, seen, sizeof sent);
     ck_assert_uint_gt(logs[0].count, STEPS / 3);
-    ck_assert_uint_eq(domt_log_count(&logs[1], 'r'), (uint32_t)(sent[1][0] + sent[1][1]));
+    ck_assert_uint_eq(domt_log_count_letter(&logs[1], 'r'), (uint32_t)(sent[1][0] + sent[1][1]));
     domt_world_end(&world);
 }
 
@@ -272,19 +273,19 @@ DOMT_TEST(foreign_put_wakes_a_sleeping_home_once)
 {
     domt_world_open(&world, 2);
     domi_manager *home = world.managers[0];
-    domus_address a = domt_recorder_new(&world, 0, &logs[0]);
-    domus_address b = domt_recorder_new(&world, 0, &logs[1]);
+    domus_address a = domt_spawn_recorder(&world, 0, &logs[0]);
+    domus_address b = domt_spawn_recorder(&world, 0, &logs[1]);
 
     world.wakes[0] = 0;
-    domt_note_to(world.managers[1], a, 1); /* home runs and does not sleep, so no wake is sent */
+    domt_send_note(world.managers[1], a, 1); /* home runs and does not sleep, so no wake is sent */
     ck_assert_uint_eq(world.wakes[0], 0);
-    domt_settle(&world);
+    domt_settle_world(&world);
     atomic_store(&home->park, DOMI_PARK_SLEEPING);
-    domt_note_to(world.managers[1], a, 2);
+    domt_send_note(world.managers[1], a, 2);
     ck_assert_uint_eq(world.wakes[0], 1);
     ck_assert_uint_eq(atomic_load(&home->park), DOMI_PARK_NOTIFIED);
-    domt_note_to(world.managers[1], b, 3);
-    domt_note_to(domt_outside(&world), a, 4);
+    domt_send_note(world.managers[1], b, 3);
+    domt_send_note(domt_outside(&world), a, 4);
     ck_assert_uint_eq(world.wakes[0], 1);
     ck_assert(domi_manager_has_work(home));
     domt_world_end(&world);
@@ -293,9 +294,10 @@ DOMT_TEST(foreign_put_wakes_a_sleeping_home_once)
 DOMT_TEST(put_to_nobody_is_stale_and_the_payload_stays_the_callers)
 {
     domt_world_open(&world, 1);
-    ck_assert_int_eq(domt_notice(world.managers[0], (domus_address){0}, &domt_note, &(int64_t){1}),
-                     -ESTALE);
-    domt_end_clean(&world);
+    ck_assert_int_eq(
+        domt_send_notice(world.managers[0], (domus_address){0}, &domt_note, &(int64_t){1}),
+        -ESTALE);
+    domt_end_clean_world(&world);
 }
 
 /* --- batches ---------------------------------------------------------------------------------- */
@@ -312,8 +314,8 @@ static void set_up_batches(void)
     memset(&records, 0, sizeof records);
     sender = domt_spawn(world.managers[0], world.managers[0], &domt_agent, NULL);
     for (size_t i = 0; i < MANY; i++) {
-        near_by[i] = domt_recorder_new(&world, 1, &records);
-        far[i] = domt_recorder_new(&world, 2, &records);
+        near_by[i] = domt_spawn_recorder(&world, 1, &records);
+        far[i] = domt_spawn_recorder(&world, 2, &records);
     }
 }
 
@@ -356,9 +358,9 @@ static deed run_sender_of_batch(uint32_t count)
     static deed now;
 
     now = (deed){.count = count};
-    domt_send(world.managers[0], sender, send_batch_to_near_and_far, &now);
+    domt_send_call(world.managers[0], sender, send_batch_to_near_and_far, &now);
     (void)domt_events(world.managers[0]);
-    ck_assert_uint_eq(domt_run_state(world.managers[0]), 1);
+    ck_assert_uint_eq(domt_run_state_queue(world.managers[0]), 1);
     return now;
 }
 
@@ -371,11 +373,11 @@ DOMT_TEST(a_batch_reaches_each_once_and_is_over_when_it_returns)
         ck_assert_uint_eq(now.sent, 2 * count);
         ck_assert_uint_eq(now.arrived, count);
         ck_assert_uint_eq(count_houses_in_arrivals(2), count);
-        domt_settle(&world);
+        domt_settle_world(&world);
     }
-    ck_assert_uint_eq(domt_log_count(&records, 'n'), MANY * (MANY + 1));
-    ck_assert_int_eq(domt_log_sum(&records, 'n'), 7 * MANY * (MANY + 1));
-    domt_end_clean(&world);
+    ck_assert_uint_eq(domt_log_count_letter(&records, 'n'), MANY * (MANY + 1));
+    ck_assert_int_eq(domt_log_sum_of_letter(&records, 'n'), 7 * MANY * (MANY + 1));
+    domt_end_clean_world(&world);
 }
 
 /* A batch pushes its links to each home together; when as many links as the bound wait, they are
@@ -383,25 +385,25 @@ DOMT_TEST(a_batch_reaches_each_once_and_is_over_when_it_returns)
 DOMT_TEST(links_of_a_batch_are_pushed_together)
 {
     set_up_batches();
-    domi_links_begin(world.managers[0]);
+    domi_links_begin_batch(world.managers[0]);
     for (uint32_t i = 0; i < DOMI_LINKS_MAX - 1; i++) {
-        domt_note_to(world.managers[0], near_by[i], 1);
+        domt_send_note(world.managers[0], near_by[i], 1);
         /* only the link waits: the put into the inbox was done at once */
         ck_assert_uint_ne(atomic_load(&near_by[i].house->inbox), 0);
     }
     ck_assert_uint_eq(count_houses_in_arrivals(1), 0);
-    domt_note_to(world.managers[0], far[0], 1);
+    domt_send_note(world.managers[0], far[0], 1);
     ck_assert_uint_eq(count_houses_in_arrivals(1), DOMI_LINKS_MAX - 1);
     ck_assert_uint_eq(count_houses_in_arrivals(2), 1);
-    domt_note_to(world.managers[0], far[1], 1);
+    domt_send_note(world.managers[0], far[1], 1);
     ck_assert_uint_eq(count_houses_in_arrivals(2), 1);
-    domi_links_end(world.managers[0]);
+    domi_links_end_batch(world.managers[0]);
     ck_assert_uint_eq(count_houses_in_arrivals(2), 2);
-    domt_note_to(world.managers[0], far[2], 1);
+    domt_send_note(world.managers[0], far[2], 1);
     /* without a batch a message arrives at once */
     ck_assert_uint_eq(count_houses_in_arrivals(2), 3);
-    domt_settle(&world);
-    ck_assert_uint_eq(domt_log_count(&records, 'n'), DOMI_LINKS_MAX + 2);
+    domt_settle_world(&world);
+    ck_assert_uint_eq(domt_log_count_letter(&records, 'n'), DOMI_LINKS_MAX + 2);
     domt_world_end(&world);
 }
 
@@ -412,8 +414,8 @@ DOMT_TEST(a_batch_wakes_a_sleeper_once)
     (void)run_sender_of_batch(20);
     ck_assert_uint_eq(world.wakes[1], 1);
     ck_assert_uint_eq(world.wakes[2], 0);
-    domt_settle(&world);
-    ck_assert_uint_eq(domt_log_count(&records, 'n'), 40);
+    domt_settle_world(&world);
+    ck_assert_uint_eq(domt_log_count_letter(&records, 'n'), 40);
     domt_world_end(&world);
 }
 
@@ -425,21 +427,21 @@ DOMT_TEST(a_house_with_mail_of_a_batch_is_linked_once)
     (void)run_sender_of_batch(4);
     (void)run_sender_of_batch(4);
     ck_assert_uint_eq(count_houses_in_arrivals(1), 4);
-    domt_settle(&world);
-    ck_assert_uint_eq(domt_log_count(&records, 'n'), 16);
+    domt_settle_world(&world);
+    ck_assert_uint_eq(domt_log_count_letter(&records, 'n'), 16);
     domt_world_end(&world);
 }
 
 DOMT_TEST(actor_that_is_gone_keeps_the_batch_from_nobody)
 {
     set_up_batches();
-    domt_stop(&world, world.managers[0], near_by[1]);
+    domt_stop_actor_and_settle(&world, world.managers[0], near_by[1]);
     deed now = run_sender_of_batch(3);
     ck_assert_int_eq(now.result, -ESTALE);
     ck_assert_uint_eq(now.sent, 5);
-    domt_settle(&world);
-    ck_assert_uint_eq(domt_log_count(&records, 'n'), 5);
-    domt_end_clean(&world);
+    domt_settle_world(&world);
+    ck_assert_uint_eq(domt_log_count_letter(&records, 'n'), 5);
+    domt_end_clean_world(&world);
 }
 
 static void release_nothing(void *payload)
@@ -464,8 +466,8 @@ static int try_wrong_batches(domus_stack *stack, void *context)
 DOMT_TEST(batch_with_a_payload_that_cannot_be_shared_is_not_sent)
 {
     set_up_batches();
-    domt_do(&world, sender, try_wrong_batches, NULL);
-    ck_assert_uint_eq(domt_log_count(&records, 'n'), 1);
+    domt_run_as_actor(&world, sender, try_wrong_batches, NULL);
+    ck_assert_uint_eq(domt_log_count_letter(&records, 'n'), 1);
     domt_world_end(&world);
 }
 

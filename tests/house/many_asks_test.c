@@ -34,7 +34,8 @@ typedef struct request {
 
 static const domus_type question = {
     .name = "question", .size = sizeof(request), .release = domt_count_release_of_ask};
-static const domus_type number_type = {.name = "number", .size = 8, .release = domt_release_reply};
+static const domus_type number_type = {
+    .name = "number", .size = 8, .release = domt_count_release_of_reply};
 
 static int reply_after_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -96,11 +97,11 @@ static int ask_all_targets(domus_stack *stack, void *first)
 
 static void check_fan_out_to_all_targets(void *first)
 {
-    domt_asking_open(&world, &answering, &asker, other);
+    domt_asking_open_world(&world, &answering, &asker, other);
     for (uint32_t i = 0; i < TARGETS; i++)
         targets[i] = domt_spawn(domt_outside(&world), world.managers[1 + i % 2], &answering, NULL);
-    domt_settle(&world);
-    domt_do(&world, asker, ask_all_targets, first);
+    domt_settle_world(&world);
+    domt_run_as_actor(&world, asker, ask_all_targets, first);
     ck_assert_uint_eq(answered, TARGETS);
     ck_assert_uint_eq(failed, 0);
     ck_assert_uint_eq(tag_sum, (uint64_t)TARGETS * (TARGETS - 1) / 2);
@@ -112,14 +113,14 @@ DOMT_TEST(fan_out_to_10000_targets_on_two_homes_waits_for_all)
 {
     check_fan_out_to_all_targets(NULL);
     ck_assert_uint_eq(resumed, 1);
-    domt_asking_close(&world, asker);
+    domt_asking_close_world(&world, asker);
 }
 
 DOMT_TEST(fan_out_to_10000_targets_on_two_homes_shows_one_by_one)
 {
     check_fan_out_to_all_targets(&world);
     ck_assert_uint_eq(resumed, TARGETS);
-    domt_asking_close(&world, asker);
+    domt_asking_close_world(&world, asker);
 }
 
 /* --- with time-outs -------------------------------------------------------------------------- */
@@ -147,18 +148,18 @@ DOMT_TEST(each_of_thousands_is_answered_or_times_out_once)
     domi_random random;
 
     domi_random_init(&random, 11);
-    domt_asking_open(&world, &answering, &asker, other);
+    domt_asking_open_world(&world, &answering, &asker, other);
     for (int i = 0; i < MANY; i++) {
         orders[i] = (order){(uint32_t)domi_random_below(&random, 3),
                             (1 + domi_random_below(&random, 30)) * MS,
                             {1, domi_random_below(&random, 30) * MS}};
-        domt_send(world.managers[0], asker, ask_within, &orders[i]);
+        domt_send_call(world.managers[0], asker, ask_within, &orders[i]);
         if (i % 64 == 0) {
-            (void)domt_iterate(world.managers[domi_random_below(&random, 3)]);
-            domt_jump(&world, domi_random_below(&random, 3) * MS / 2);
+            (void)domt_iterate_home(world.managers[domi_random_below(&random, 3)]);
+            domt_jump_time(&world, domi_random_below(&random, 3) * MS / 2);
         }
     }
-    domt_pass(&world, 70 * MS);
+    domt_pass_time(&world, 70 * MS);
     uint64_t expired = DOMT_SUM(&world, asks_expired);
     ck_assert_uint_eq(answered + failed, MANY);
     ck_assert_uint_eq(resumed, MANY);
@@ -167,7 +168,7 @@ DOMT_TEST(each_of_thousands_is_answered_or_times_out_once)
     ck_assert_uint_eq(domt_reply_releases, failed - expired);
     ck_assert_uint_gt(answered, MANY / 10);
     ck_assert_uint_gt(failed, MANY / 10);
-    domt_asking_close(&world, asker);
+    domt_asking_close_world(&world, asker);
 }
 
 /* --- without memory -------------------------------------------------------------------------- */
@@ -192,14 +193,14 @@ static int ask_while_memory_lasts(domus_stack *stack, void *context)
 static bool check_asks_without_allocation(int count, int stay)
 {
     refused = resumed = answered = failed = 0;
-    domi_memory_fail_after(-1, 0);
-    domt_asking_open(&world, &answering, &asker, other);
-    domt_send(world.managers[0], asker, ask_while_memory_lasts, NULL);
-    domi_memory_fail_after(count, stay);
-    domt_settle(&world);
-    domi_memory_fail_after(-1, 0);
+    domi_memory_fail_allocation_after(-1, 0);
+    domt_asking_open_world(&world, &answering, &asker, other);
+    domt_send_call(world.managers[0], asker, ask_while_memory_lasts, NULL);
+    domi_memory_fail_allocation_after(count, stay);
+    domt_settle_world(&world);
+    domi_memory_fail_allocation_after(-1, 0);
     ck_assert_uint_eq(answered + failed + refused, resumed != 0 ? 3000 : refused);
-    domt_asking_close(&world, asker);
+    domt_asking_close_world(&world, asker);
     return resumed == 1 && answered == 3000;
 }
 
@@ -281,7 +282,7 @@ static void open_crowd(void)
     asker = domt_spawn(world.managers[0], world.managers[0], &domt_agent, NULL);
     bystander = domt_spawn(world.managers[0], world.managers[0], &domt_agent, NULL);
     answerer = domt_spawn(world.managers[1], world.managers[1], &answerer_behaviour, NULL);
-    domt_settle(&world);
+    domt_settle_world(&world);
     cancelled = resumed = wrong = shown = 0;
 }
 
@@ -291,11 +292,12 @@ DOMT_TEST(each_cancel_of_a_crowd_finds_its_own)
     uint32_t many = CROWD;
 
     open_crowd();
-    domt_do(&world, bystander, ask_crowd, &few); /* the asks of the bystander are not given up */
-    domt_do(&world, asker, ask_crowd, &many);
+    domt_run_as_actor(&world, bystander, ask_crowd,
+                      &few); /* the asks of the bystander are not given up */
+    domt_run_as_actor(&world, asker, ask_crowd, &many);
     ck_assert_uint_eq(domi_house_count_parked(answerer.house), (CROWD + few) / 3 * 2);
     ck_assert_uint_eq(answerer.house->family->stashed, (CROWD + few) / 3);
-    domt_do(&world, asker, cancel_crowd, NULL);
+    domt_run_as_actor(&world, asker, cancel_crowd, NULL);
     ck_assert_uint_eq(shown, CROWD);
     ck_assert_uint_eq(wrong, 0);
     ck_assert_uint_eq(cancelled, CROWD / 3);
@@ -309,14 +311,14 @@ DOMT_TEST(crowd_that_has_not_begun_is_dropped)
     uint32_t many = CROWD;
 
     open_crowd();
-    domt_send(world.managers[0], asker, ask_crowd, &many);
-    (void)domt_iterate(world.managers[0]);
+    domt_send_call(world.managers[0], asker, ask_crowd, &many);
+    (void)domt_iterate_home(world.managers[0]);
     (void)domt_events(world.managers[1]); /* home 1 sorts the asks into mailboxes, and runs none */
-    domt_send(world.managers[0], asker, cancel_crowd, NULL);
-    (void)domt_iterate(world.managers[0]);
+    domt_send_call(world.managers[0], asker, cancel_crowd, NULL);
+    (void)domt_iterate_home(world.managers[0]);
     /* a run takes asks before events (the cancels), so some asks begin */
-    (void)domt_iterate(world.managers[1]);
-    domt_settle(&world);
+    (void)domt_iterate_home(world.managers[1]);
+    domt_settle_world(&world);
     ck_assert_uint_eq(shown, CROWD);
     ck_assert_uint_eq(domi_house_count_parked(answerer.house), 0);
     ck_assert_uint_eq(answerer.house->mail, 0);
@@ -334,8 +336,8 @@ DOMT_TEST(cancel_of_kept_asks_hides_no_other_one)
     for (uint32_t way = 0; way < 4; way++) {
         open_crowd();
         /* the conversation that handles this ask sleeps */
-        domt_send(world.managers[0], asker, ask_crowd, &one);
-        (void)domt_iterate(world.managers[0]);
+        domt_send_call(world.managers[0], asker, ask_crowd, &one);
+        (void)domt_iterate_home(world.managers[0]);
         (void)domt_events(world.managers[1]);
         const domi_promise *promise = asker.house->stacks->waiting;
         domi_return cancels[2] = {{.promise = (domi_promise *)(uintptr_t)promise,
@@ -343,12 +345,12 @@ DOMT_TEST(cancel_of_kept_asks_hides_no_other_one)
         cancels[1] = cancels[0];
         cancels[way % 2].note = DOMI_CANCEL_KEPT;
         if (way < 2)
-            domt_settle(&world);
-        domi_ask_put_cancel(world.managers[0], answerer, &cancels[0]);
-        domi_ask_put_cancel(world.managers[0], answerer, &cancels[1]);
+            domt_settle_world(&world);
+        domi_ask_tell_actor_of_cancel(world.managers[0], answerer, &cancels[0]);
+        domi_ask_tell_actor_of_cancel(world.managers[0], answerer, &cancels[1]);
         (void)domt_events(world.managers[1]);
         ck_assert_uint_eq(domi_house_count_events(answerer.house), 2);
-        domt_settle(&world);
+        domt_settle_world(&world);
         ck_assert_uint_eq(domi_house_count_parked(answerer.house), 0);
         ck_assert_uint_eq(cancelled, resumed);
         ck_assert_uint_eq(shown, 1);

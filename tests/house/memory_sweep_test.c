@@ -114,8 +114,8 @@ static domus_address spawn_or_count_failure(uint32_t home, const domus_behaviour
 {
     domus_address address = {NULL, 0};
 
-    books.failed += domi_house_spawn(domt_outside(&world), world.managers[home], behaviour, NULL,
-                                     &address) != 0;
+    books.failed += domi_house_spawn_without_parent(domt_outside(&world), world.managers[home],
+                                                    behaviour, NULL, &address) != 0;
     return address;
 }
 
@@ -128,17 +128,17 @@ static bool run_scenario_without_failure(void)
         return false;
     server = spawn_or_count_failure(1, &serving);
     domus_address one = spawn_or_count_failure(0, &client);
-    (void)count_result(domt_notice(domt_outside(&world), server, &large, bytes));
+    (void)count_result(domt_send_notice(domt_outside(&world), server, &large, bytes));
     for (int i = 0; i < 3; i++) {
-        (void)count_result(domt_notice(world.managers[i], one, &small, bytes));
-        (void)count_result(domt_notice(world.managers[i], one, &middle, bytes));
+        (void)count_result(domt_send_notice(world.managers[i], one, &small, bytes));
+        (void)count_result(domt_send_notice(world.managers[i], one, &middle, bytes));
     }
-    domt_settle(&world);
-    domt_pass(&world, 3 * MS);
-    books.failed += domi_house_stop(domt_outside(&world), one) != 0;
-    domt_settle(&world);
+    domt_settle_world(&world);
+    domt_pass_time(&world, 3 * MS);
+    books.failed += domi_house_ask_to_stop(domt_outside(&world), one) != 0;
+    domt_settle_world(&world);
     ck_assert_uint_eq(books.given, books.released);
-    ck_assert_uint_eq(domt_in_use_all(&world), 0);
+    ck_assert_uint_eq(domt_count_all_objects_in_use(&world), 0);
     ck_assert_uint_eq(world.managers[0]->timing.timers, 0);
     /* a dead letter here: a row's frame got no memory */
     books.failed += DOMT_SUM(&world, dead_letters) != 0;
@@ -153,11 +153,11 @@ static void sweep_allocations(int stay)
     bool clean;
 
     do {
-        domi_memory_fail_after(count++, stay);
+        domi_memory_fail_allocation_after(count++, stay);
         clean = run_scenario_without_failure();
         ck_assert_int_lt(count, SWEEPS_MAX);
     } while (!clean);
-    domi_memory_fail_after(-1, 0);
+    domi_memory_fail_allocation_after(-1, 0);
     ck_assert_int_gt(count, 20); /* the sweep has let more than 20 allocations fail */
     ck_assert_uint_eq(books.released, books.handled);
     /* the asks of both rows and all ticks have ended */

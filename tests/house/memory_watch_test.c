@@ -32,9 +32,9 @@ static int watch_memory(domus_stack *stack, void *self, const void *payload)
     hearer *to = *(hearer **)self;
 
     if (to->has_no_memory)
-        domi_memory_fail_after(0, 1);
+        domi_memory_fail_allocation_after(0, 1);
     to->watch_result = domus_watch_memory(stack);
-    domi_memory_fail_after(-1, 0);
+    domi_memory_fail_allocation_after(-1, 0);
     return 0;
 }
 
@@ -87,14 +87,14 @@ static domus_address spawn_hearer(hearer *to)
 {
     *to = (hearer){0};
     domus_address made = domt_spawn(world.managers[0], world.managers[0], &hearing, &to);
-    domt_settle(&world);
+    domt_settle_world(&world);
     return made;
 }
 
 static void send_notice(domus_address to, const domus_type *type)
 {
-    ck_assert_int_eq(domt_notice(world.managers[0], to, type, NULL), 0);
-    domt_settle(&world);
+    ck_assert_int_eq(domt_send_notice(world.managers[0], to, type, NULL), 0);
+    domt_settle_world(&world);
 }
 
 static domus_address begin_watching(hearer *to)
@@ -114,14 +114,14 @@ static void set_simulated_level(domus_memory_level level, uint64_t own_bytes)
 
 static void fire_memory_watches(void)
 {
-    domi_memory_watches_fire(world.managers[0], world.managers[0]);
+    domi_memory_watches_put_events(world.managers[0], world.managers[0]);
 }
 
 static void change_and_settle(domus_memory_level level, uint64_t own_bytes)
 {
     set_simulated_level(level, own_bytes);
     fire_memory_watches();
-    domt_settle(&world);
+    domt_settle_world(&world);
 }
 
 DOMT_TEST(each_change_is_heard_of_with_its_figures)
@@ -137,7 +137,7 @@ DOMT_TEST(each_change_is_heard_of_with_its_figures)
     ck_assert_int_eq(to.watch_result, 0);
     ck_assert_uint_eq(to.heard, 0);
     fire_memory_watches();
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_uint_eq(to.heard, 0);
     change_and_settle(DOMUS_MEMORY_HIGH, 17);
     ck_assert_uint_eq(to.heard, 1);
@@ -145,7 +145,7 @@ DOMT_TEST(each_change_is_heard_of_with_its_figures)
     ck_assert_uint_eq(to.last.own_bytes, 17);
     ck_assert_uint_eq(to.last.limit_bytes, 1000);
     fire_memory_watches(); /* the level is the same as before, so no event comes */
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_uint_eq(to.heard, 1);
     change_and_settle(DOMUS_MEMORY_NORMAL, 2);
     ck_assert_uint_eq(to.heard, 2);
@@ -163,12 +163,12 @@ DOMT_TEST(the_latest_is_told_by_one_event)
     set_simulated_level(DOMUS_MEMORY_CRITICAL, 2);
     fire_memory_watches();
     set_simulated_level(DOMUS_MEMORY_NORMAL, 3);
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_uint_eq(to.heard, 1);
     ck_assert_int_eq(to.last.level, DOMUS_MEMORY_NORMAL);
     ck_assert_uint_eq(to.last.own_bytes, 3);
     fire_memory_watches();
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_uint_eq(to.heard, 1);
     tear_down_world();
 }
@@ -226,7 +226,7 @@ DOMT_TEST(an_actor_watches_once_and_until_it_takes_it_back)
     ck_assert(!domi_memory_is_watched(world.managers[0]));
     change_and_settle(DOMUS_MEMORY_HIGH, 1);
     ck_assert_uint_eq(to.heard, 0);
-    ck_assert_uint_eq(domt_in_use(&world, DOMI_SLAB_MEMORY_WATCH), 0);
+    ck_assert_uint_eq(domt_count_objects_in_use(&world, DOMI_SLAB_MEMORY_WATCH), 0);
     send_notice(actor, &watch_type);
     ck_assert_int_eq(to.watch_result, 0);
     ck_assert_uint_eq(to.heard, 1);
@@ -242,11 +242,11 @@ DOMT_TEST(an_event_under_way_is_not_handled_after_it_was_taken_back)
     domus_address actor = begin_watching(&to);
     set_simulated_level(DOMUS_MEMORY_HIGH, 1);
     fire_memory_watches();
-    ck_assert_int_eq(domt_notice(world.managers[0], actor, &unwatch_type, NULL), 0);
-    domt_settle(&world);
+    ck_assert_int_eq(domt_send_notice(world.managers[0], actor, &unwatch_type, NULL), 0);
+    domt_settle_world(&world);
     ck_assert_int_eq(to.unwatch_result, 0);
     ck_assert_uint_eq(to.heard, 0);
-    ck_assert_uint_eq(domt_in_use(&world, DOMI_SLAB_MEMORY_WATCH), 0);
+    ck_assert_uint_eq(domt_count_objects_in_use(&world, DOMI_SLAB_MEMORY_WATCH), 0);
     tear_down_world();
 }
 
@@ -261,8 +261,8 @@ DOMT_TEST(a_watch_ends_with_its_actor)
     send_notice(left, &watch_type);
     set_simulated_level(DOMUS_MEMORY_HIGH, 1);
     fire_memory_watches(); /* the events to both actors are under way */
-    domt_stop(&world, world.managers[0], actor);
-    ck_assert_uint_eq(domt_in_use(&world, DOMI_SLAB_MEMORY_WATCH), 1);
+    domt_stop_actor_and_settle(&world, world.managers[0], actor);
+    ck_assert_uint_eq(domt_count_objects_in_use(&world, DOMI_SLAB_MEMORY_WATCH), 1);
     ck_assert_uint_eq(other.heard, 1);
     change_and_settle(DOMUS_MEMORY_NORMAL, 1);
     ck_assert_uint_eq(other.heard, 2);
@@ -282,7 +282,7 @@ DOMT_TEST(all_of_many_watchers_are_told)
     set_simulated_level(DOMUS_MEMORY_HIGH, 1);
     for (int tick = 0; tick < 3; tick++) {
         fire_memory_watches();
-        domt_settle(&world);
+        domt_settle_world(&world);
         heard = 0;
         for (uint32_t i = 0; i < MANY; i++)
             heard += to[i].heard;

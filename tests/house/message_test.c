@@ -54,14 +54,15 @@ static int handle_message(domus_stack *stack, void *self, const void *payload)
     return on_message(stack, payload);
 }
 
-static const domus_behaviour passing = {.name = "passing",
-                                        .on = (const domus_on[]){{&small, handle_message, 0},
-                                                                 {&middle, handle_message, 100},
-                                                                 {&large, handle_message, 0},
-                                                                 {&empty, handle_message, 0},
-                                                                 {&question, handle_message, 0},
-                                                                 {&domt_call_type, domt_on_call, 0},
-                                                                 {0}}};
+static const domus_behaviour passing = {
+    .name = "passing",
+    .on = (const domus_on[]){{&small, handle_message, 0},
+                             {&middle, handle_message, 100},
+                             {&large, handle_message, 0},
+                             {&empty, handle_message, 0},
+                             {&question, handle_message, 0},
+                             {&domt_call_type, domt_on_call_run_function, 0},
+                             {0}}};
 
 static void open_world(uint32_t mailbox_max)
 {
@@ -74,12 +75,12 @@ static void open_world(uint32_t mailbox_max)
     ck_assert_int_eq(domt_world_start(&world), 0);
     for (uint32_t i = 0; i < HOMES; i++)
         actors[i] = domt_spawn(domt_outside(&world), world.managers[i], &passing, NULL);
-    domt_settle(&world);
+    domt_settle_world(&world);
 }
 
 static void close_world(void)
 {
-    domt_end_clean(&world);
+    domt_end_clean_world(&world);
 }
 
 /* Send a message of this type as a notice from actor 0. */
@@ -90,7 +91,7 @@ static int send_type_to_actor_1(domus_stack *stack, void *type)
 
 static void let_actor_0_send_type(const domus_type *type)
 {
-    domt_do(&world, actors[0], send_type_to_actor_1, (void *)(uintptr_t)type);
+    domt_run_as_actor(&world, actors[0], send_type_to_actor_1, (void *)(uintptr_t)type);
 }
 
 /* --- passed on ------------------------------------------------------------------------------- */
@@ -190,7 +191,7 @@ DOMT_TEST(message_built_in_place_arrives_in_its_place)
 {
     on_message = check_payload;
     open_world(0);
-    domt_do(&world, actors[0], build_and_send_messages, NULL);
+    domt_run_as_actor(&world, actors[0], build_and_send_messages, NULL);
     ck_assert_uint_eq(count, 4);
     for (int i = 0; i < 4; i++) {
         ck_assert_ptr_eq(seen[i], built[i]);
@@ -205,9 +206,9 @@ static int try_wrong_messages(domus_stack *stack, void *context)
     domus_message *message = NULL;
 
     ck_assert_int_eq(domus_message_new(stack, &beyond, &message), -EMSGSIZE);
-    domi_memory_fail_after(0, 1);
+    domi_memory_fail_allocation_after(0, 1);
     ck_assert_int_eq(domus_message_new(stack, &large, &message), -ENOMEM);
-    domi_memory_fail_after(-1, 0);
+    domi_memory_fail_allocation_after(-1, 0);
     ck_assert_ptr_null(message);
     domus_message_free(stack, NULL);
     return 0;
@@ -227,14 +228,14 @@ static int send_largest_and_refuse_larger(domus_stack *stack, void *context)
 DOMT_TEST(notice_has_the_largest_payload_and_no_larger_one)
 {
     open_world(0);
-    domt_do(&world, actors[0], send_largest_and_refuse_larger, NULL);
+    domt_run_as_actor(&world, actors[0], send_largest_and_refuse_larger, NULL);
     close_world();
 }
 
 DOMT_TEST(message_that_cannot_be_built_changes_nothing)
 {
     open_world(0);
-    domt_do(&world, actors[0], try_wrong_messages, NULL);
+    domt_run_as_actor(&world, actors[0], try_wrong_messages, NULL);
     close_world();
 }
 
@@ -270,7 +271,7 @@ DOMT_TEST(kept_message_outlives_its_handler_and_is_released_when_it_is_freed)
         ck_assert_ptr_eq(domus_message_payload(mine), seen[i]);
         ck_assert_mem_eq(seen[i], bytes, types[i]->size);
         ck_assert_int_eq((int)releases, i);
-        domt_do(&world, actors[1], free_kept_message, NULL);
+        domt_run_as_actor(&world, actors[1], free_kept_message, NULL);
     }
     ck_assert_uint_eq(releases, 3);
     close_world();
@@ -285,22 +286,22 @@ DOMT_TEST(refused_message_is_still_the_senders)
     let_actor_0_send_type(&middle);
     /* Actor 2 does not work: two messages wait there, and no more. */
     for (int i = 0; i < 2; i++)
-        ck_assert_int_eq(domt_notice(world.managers[1], actors[2], &question, bytes), 0);
-    domt_send(world.managers[1], actors[1], try_to_send_kept, &result);
-    (void)domt_run_state(world.managers[1]);
+        ck_assert_int_eq(domt_send_notice(world.managers[1], actors[2], &question, bytes), 0);
+    domt_send_call(world.managers[1], actors[1], try_to_send_kept, &result);
+    (void)domt_run_state_queue(world.managers[1]);
     ck_assert_int_eq(result, -ENOBUFS);
     ck_assert_mem_eq(domus_message_payload(mine), bytes, middle.size);
 
     on_message = check_payload;
     count = 1;
     seen[1] = NULL;
-    domt_stop(&world, world.managers[2], actors[2]);
+    domt_stop_actor_and_settle(&world, world.managers[2], actors[2]);
     ck_assert_uint_eq(releases, 2);
-    domt_do(&world, actors[1], try_to_send_kept, &result);
+    domt_run_as_actor(&world, actors[1], try_to_send_kept, &result);
     ck_assert_int_eq(result, -ESTALE);
     ck_assert_mem_eq(domus_message_payload(mine), bytes, middle.size);
     ck_assert_uint_eq(releases, 2);
-    domt_do(&world, actors[1], free_kept_message, NULL);
+    domt_run_as_actor(&world, actors[1], free_kept_message, NULL);
     ck_assert_uint_eq(releases, 3);
     close_world();
 }
@@ -363,7 +364,7 @@ DOMT_TEST(asks_and_replies_cannot_be_taken)
 {
     on_message = try_to_take_ask_and_reply;
     open_world(0);
-    domt_do(&world, actors[0], ask_second_actor, NULL);
+    domt_run_as_actor(&world, actors[0], ask_second_actor, NULL);
     ck_assert_uint_eq(count, 1);
     ck_assert_uint_eq(releases, 2); /* the ask and its answer are released once each */
     close_world();
@@ -391,7 +392,7 @@ static int receive_any_message(domus_stack *stack, void *context)
 DOMT_TEST(received_notice_may_be_taken_and_sent_on)
 {
     open_world(0);
-    domt_do(&world, actors[1], receive_any_message, NULL);
+    domt_run_as_actor(&world, actors[1], receive_any_message, NULL);
     let_actor_0_send_type(&middle);
     ck_assert_uint_eq(count, 2);
     ck_assert_ptr_eq(seen[0], seen[1]);
@@ -419,7 +420,7 @@ DOMT_TEST(handler_may_take_its_message_and_wait)
     /* one message for each kind of stack: that of the run, and one with a frame */
     for (int i = 0; i < 2; i++)
         let_actor_0_send_type(types[i]);
-    domt_pass(&world, 1000000);
+    domt_pass_time(&world, 1000000);
     ck_assert_uint_eq(count, 6);
     close_world();
 }

@@ -104,7 +104,8 @@ static void open_names(void)
     }
     for (uint32_t n = 0; n < STEADY; n++) {
         uint32_t slot;
-        ck_assert_int_eq(domi_names_put(&names, texts[n], address_of_life(n, 1), &slot), 0);
+        ck_assert_int_eq(
+            domi_names_register_address(&names, texts[n], address_of_life(n, 1), &slot), 0);
     }
 }
 
@@ -116,7 +117,7 @@ static bool put_name_of_life(worker *at, uint32_t n, uint64_t life, uint32_t *re
 
     if (own)
         atomic_store(&books[n].begun, life);
-    int result = domi_names_put(&names, texts[n], address_of_life(n, life), ret_slot);
+    int result = domi_names_register_address(&names, texts[n], address_of_life(n, life), ret_slot);
     at->wrong += result != 0 && result != -ENOSPC && (own || result != -EEXIST);
     if (result != 0)
         return false;
@@ -134,7 +135,7 @@ static void remove_name_of_life(worker *at, uint32_t n, uint64_t life, uint32_t 
     atomic_fetch_sub(&books[n].holders, 1);
     if (own)
         atomic_store(&books[n].going, life);
-    at->wrong += domi_names_remove(&names, slot, address_of_life(n, life)) != 0;
+    at->wrong += domi_names_remove_name(&names, slot, address_of_life(n, life)) != 0;
     if (own)
         atomic_store(&books[n].gone, life);
 }
@@ -178,7 +179,7 @@ static void find_name_and_judge(worker *at, uint32_t n)
     uint64_t is_there = atomic_load(&books[n].is_there);
     domus_address address;
 
-    int result = domi_names_find(&names, texts[n], &address);
+    int result = domi_names_find_address(&names, texts[n], &address);
     uint64_t going = atomic_load(&books[n].going);
     uint64_t begun = atomic_load(&books[n].begun);
     if (result == 0) {
@@ -211,7 +212,7 @@ static void count_visit(const char *text, domus_address address, void *at_)
 static void walk_names_and_judge(worker *at)
 {
     memset(at->visits, 0, sizeof at->visits);
-    domi_names_walk(&names, count_visit, at);
+    domi_names_visit_all(&names, count_visit, at);
     for (uint32_t n = 0; n < STEADY; n++)
         at->wrong += at->visits[n] != 1;
 }
@@ -261,7 +262,7 @@ DOMT_TEST(names_read_by_all_are_never_torn_foreign_stale_or_missed)
         ck_assert_uint_gt(readers[i].found, 0);
         ck_assert_uint_gt(readers[i].missed, 0);
     }
-    ck_assert_uint_gt(domi_names_refused(&names), 0);
+    ck_assert_uint_gt(domi_names_count_refused(&names), 0);
     ck_assert_uint_eq(domi_names_count(&names), STEADY);
     domi_names_fini(&names);
 }

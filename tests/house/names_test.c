@@ -41,7 +41,7 @@ static bool is_name_of_number_found(uint64_t number)
     char text[NAME_BYTES];
     domus_address address;
 
-    return domi_names_find(&names, name_of_number(number, text), &address) == 0 &&
+    return domi_names_find_address(&names, name_of_number(number, text), &address) == 0 &&
            is_same_address(address, address_of_number(number));
 }
 
@@ -49,8 +49,8 @@ static int put_name_of_number(uint64_t number, uint32_t *ret_slot)
 {
     char text[NAME_BYTES];
 
-    return domi_names_put(&names, name_of_number(number, text), address_of_number(number),
-                          ret_slot);
+    return domi_names_register_address(&names, name_of_number(number, text),
+                                       address_of_number(number), ret_slot);
 }
 
 static void open_names(uint32_t capacity)
@@ -64,17 +64,18 @@ DOMT_TEST(names_put_is_found_until_removed)
     uint32_t slot = 7;
 
     open_names(100);
-    ck_assert_int_eq(domi_names_find(&names, "printer", &address), -ENOENT);
+    ck_assert_int_eq(domi_names_find_address(&names, "printer", &address), -ENOENT);
     ck_assert(is_same_address(address, address_of_number(99)));
-    ck_assert_int_eq(domi_names_put(&names, "printer", address_of_number(1), &slot), 0);
+    ck_assert_int_eq(domi_names_register_address(&names, "printer", address_of_number(1), &slot),
+                     0);
     ck_assert_uint_lt(slot, 100);
-    ck_assert_int_eq(domi_names_find(&names, "printer", &address), 0);
+    ck_assert_int_eq(domi_names_find_address(&names, "printer", &address), 0);
     ck_assert(is_same_address(address, address_of_number(1)));
-    ck_assert_int_eq(domi_names_find(&names, "printe", &address), -ENOENT);
-    ck_assert_int_eq(domi_names_find(&names, "printers", &address), -ENOENT);
+    ck_assert_int_eq(domi_names_find_address(&names, "printe", &address), -ENOENT);
+    ck_assert_int_eq(domi_names_find_address(&names, "printers", &address), -ENOENT);
     ck_assert_uint_eq(domi_names_count(&names), 1);
-    ck_assert_int_eq(domi_names_remove(&names, slot, address_of_number(1)), 0);
-    ck_assert_int_eq(domi_names_find(&names, "printer", &address), -ENOENT);
+    ck_assert_int_eq(domi_names_remove_name(&names, slot, address_of_number(1)), 0);
+    ck_assert_int_eq(domi_names_find_address(&names, "printer", &address), -ENOENT);
     ck_assert_uint_eq(domi_names_count(&names), 0);
     domi_names_fini(&names);
     domi_names_fini(&names);
@@ -95,7 +96,8 @@ DOMT_TEST(names_differ_by_any_byte_and_by_length)
             memset(text, '~', length);
             text[at] = at < length ? '!' : '\0';
             text[length] = '\0';
-            wrong += domi_names_put(&names, text, address_of_number(length * 100 + at), &slot) != 0;
+            wrong += domi_names_register_address(&names, text, address_of_number(length * 100 + at),
+                                                 &slot) != 0;
         }
     }
     for (uint32_t length = 1; length <= DOMI_NAME_MAX; length++) {
@@ -104,7 +106,7 @@ DOMT_TEST(names_differ_by_any_byte_and_by_length)
             memset(text, '~', length);
             text[at] = at < length ? '!' : '\0';
             text[length] = '\0';
-            wrong += domi_names_find(&names, text, &address) != 0;
+            wrong += domi_names_find_address(&names, text, &address) != 0;
             wrong += !is_same_address(address, address_of_number(length * 100 + at));
         }
     }
@@ -121,19 +123,21 @@ DOMT_TEST(names_are_1_to_63_bytes_of_printable_ascii_without_space)
 
     open_names(4);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        ck_assert_int_eq(domi_names_put(&names, wrong[i], address_of_number(1), &slot), -EINVAL);
-        ck_assert_int_eq(domi_names_find(&names, wrong[i], &address), -EINVAL);
+        ck_assert_int_eq(domi_names_register_address(&names, wrong[i], address_of_number(1), &slot),
+                         -EINVAL);
+        ck_assert_int_eq(domi_names_find_address(&names, wrong[i], &address), -EINVAL);
     }
     memset(text, 'x', sizeof text);
     text[NAME_BYTES] = '\0';
-    ck_assert_int_eq(domi_names_put(&names, text, address_of_number(1), &slot), -EINVAL);
-    ck_assert_int_eq(domi_names_find(&names, text, &address), -EINVAL);
+    ck_assert_int_eq(domi_names_register_address(&names, text, address_of_number(1), &slot),
+                     -EINVAL);
+    ck_assert_int_eq(domi_names_find_address(&names, text, &address), -EINVAL);
     ck_assert_uint_eq(slot, 7);
     ck_assert_uint_eq(domi_names_count(&names), 0);
     text[DOMI_NAME_MAX] = '\0';
-    ck_assert_int_eq(domi_names_put(&names, text, address_of_number(1), &slot), 0);
-    ck_assert_int_eq(domi_names_put(&names, "!~", address_of_number(1), &slot), 0);
-    ck_assert_int_eq(domi_names_find(&names, text, &address), 0);
+    ck_assert_int_eq(domi_names_register_address(&names, text, address_of_number(1), &slot), 0);
+    ck_assert_int_eq(domi_names_register_address(&names, "!~", address_of_number(1), &slot), 0);
+    ck_assert_int_eq(domi_names_find_address(&names, text, &address), 0);
     domi_names_fini(&names);
 }
 
@@ -146,13 +150,15 @@ DOMT_TEST(names_taken_by_another_stay_his)
     next_life.lease++;
     open_names(4);
     ck_assert_int_eq(put_name_of_number(1, &his), 0);
-    ck_assert_int_eq(domi_names_put(&names, "user/1", address_of_number(2), &slot), -EEXIST);
-    ck_assert_int_eq(domi_names_put(&names, "user/1", next_life, &slot), -EEXIST);
-    ck_assert_int_eq(domi_names_put(&names, "user/1", address_of_number(1), &slot), -EALREADY);
+    ck_assert_int_eq(domi_names_register_address(&names, "user/1", address_of_number(2), &slot),
+                     -EEXIST);
+    ck_assert_int_eq(domi_names_register_address(&names, "user/1", next_life, &slot), -EEXIST);
+    ck_assert_int_eq(domi_names_register_address(&names, "user/1", address_of_number(1), &slot),
+                     -EALREADY);
     ck_assert_uint_eq(slot, 7);
     ck_assert(is_name_of_number_found(1));
     ck_assert_uint_eq(domi_names_count(&names), 1);
-    ck_assert_uint_eq(domi_names_refused(&names), 0);
+    ck_assert_uint_eq(domi_names_count_refused(&names), 0);
     domi_names_fini(&names);
 }
 
@@ -167,17 +173,17 @@ DOMT_TEST(names_are_removed_by_their_address_only)
     neighbour.house = address_of_number(2).house;
     open_names(4);
     ck_assert_int_eq(put_name_of_number(1, &slot), 0);
-    ck_assert_int_eq(domi_names_remove(&names, slot, address_of_number(2)), -ENOENT);
-    ck_assert_int_eq(domi_names_remove(&names, slot, next_life), -ENOENT);
-    ck_assert_int_eq(domi_names_remove(&names, slot, neighbour), -ENOENT);
-    ck_assert_int_eq(domi_names_remove(&names, slot + 1, address_of_number(1)), -ENOENT);
+    ck_assert_int_eq(domi_names_remove_name(&names, slot, address_of_number(2)), -ENOENT);
+    ck_assert_int_eq(domi_names_remove_name(&names, slot, next_life), -ENOENT);
+    ck_assert_int_eq(domi_names_remove_name(&names, slot, neighbour), -ENOENT);
+    ck_assert_int_eq(domi_names_remove_name(&names, slot + 1, address_of_number(1)), -ENOENT);
     ck_assert(is_name_of_number_found(1));
-    ck_assert_int_eq(domi_names_remove(&names, slot, address_of_number(1)), 0);
-    ck_assert_int_eq(domi_names_remove(&names, slot, address_of_number(1)), -ENOENT);
+    ck_assert_int_eq(domi_names_remove_name(&names, slot, address_of_number(1)), 0);
+    ck_assert_int_eq(domi_names_remove_name(&names, slot, address_of_number(1)), -ENOENT);
     ck_assert_int_eq(put_name_of_number(2, &again), 0);
     /* the slot has another name now, so the first name's address cannot remove it */
     ck_assert_uint_eq(again, slot);
-    ck_assert_int_eq(domi_names_remove(&names, slot, address_of_number(1)), -ENOENT);
+    ck_assert_int_eq(domi_names_remove_name(&names, slot, address_of_number(1)), -ENOENT);
     ck_assert(is_name_of_number_found(2));
     domi_names_fini(&names);
 }
@@ -188,11 +194,11 @@ DOMT_TEST(names_of_one_address_may_be_several)
     uint32_t slots[2];
 
     open_names(4);
-    ck_assert_int_eq(domi_names_put(&names, "a", address_of_number(1), &slots[0]), 0);
-    ck_assert_int_eq(domi_names_put(&names, "b", address_of_number(1), &slots[1]), 0);
-    ck_assert_int_eq(domi_names_remove(&names, slots[0], address_of_number(1)), 0);
-    ck_assert_int_eq(domi_names_find(&names, "a", &address), -ENOENT);
-    ck_assert_int_eq(domi_names_find(&names, "b", &address), 0);
+    ck_assert_int_eq(domi_names_register_address(&names, "a", address_of_number(1), &slots[0]), 0);
+    ck_assert_int_eq(domi_names_register_address(&names, "b", address_of_number(1), &slots[1]), 0);
+    ck_assert_int_eq(domi_names_remove_name(&names, slots[0], address_of_number(1)), 0);
+    ck_assert_int_eq(domi_names_find_address(&names, "a", &address), -ENOENT);
+    ck_assert_int_eq(domi_names_find_address(&names, "b", &address), 0);
     domi_names_fini(&names);
 }
 
@@ -220,7 +226,7 @@ DOMT_TEST(names_agree_with_a_plain_array)
         switch (domi_random_below(&random, 4)) {
         case 0:
         case 1:
-            result = domi_names_put(&names, text, address_of_number(who), &slot);
+            result = domi_names_register_address(&names, text, address_of_number(who), &slot);
             if (holder[n] != NONE) {
                 wrong += result != (holder[n] == who ? -EALREADY : -EEXIST);
             } else if (count == CAPACITY) {
@@ -235,13 +241,13 @@ DOMT_TEST(names_agree_with_a_plain_array)
         case 2:
             if (holder[n] == NONE)
                 break;
-            result = domi_names_remove(&names, slots[n], address_of_number(who));
+            result = domi_names_remove_name(&names, slots[n], address_of_number(who));
             wrong += result != (holder[n] == who ? 0 : -ENOENT);
             count -= result == 0;
             holder[n] = result == 0 ? NONE : holder[n];
             break;
         default:
-            result = domi_names_find(&names, text, &found);
+            result = domi_names_find_address(&names, text, &found);
             wrong += result != (holder[n] == NONE ? -ENOENT : 0);
             wrong += holder[n] != NONE && !is_same_address(found, address_of_number(holder[n]));
             break;
@@ -249,7 +255,7 @@ DOMT_TEST(names_agree_with_a_plain_array)
         wrong += domi_names_count(&names) != count;
     }
     ck_assert_uint_eq(wrong, 0);
-    ck_assert_uint_gt(domi_names_refused(&names), 0);
+    ck_assert_uint_gt(domi_names_count_refused(&names), 0);
     domi_names_fini(&names);
 }
 
@@ -276,13 +282,13 @@ DOMT_TEST(names_walk_visits_each_once)
     uint32_t wrong = 0;
 
     open_names(1000);
-    domi_names_walk(&names, count_wrong_visit, &visited);
+    domi_names_visit_all(&names, count_wrong_visit, &visited);
     ck_assert_uint_eq(visited, 0);
     for (uint32_t i = 0; i < 1000; i++)
         wrong += put_name_of_number(i, &slots[i]) != 0;
     for (uint32_t i = 0; i < 1000; i += 3)
-        wrong += domi_names_remove(&names, slots[i], address_of_number(i)) != 0;
-    domi_names_walk(&names, count_wrong_visit, &visited);
+        wrong += domi_names_remove_name(&names, slots[i], address_of_number(i)) != 0;
+    domi_names_visit_all(&names, count_wrong_visit, &visited);
     for (uint32_t i = 0; i < 1000; i++)
         wrong += visits[i] != (i % 3 == 0 ? 0 : 1);
     ck_assert_uint_eq(wrong, 0);
@@ -307,17 +313,17 @@ DOMT_TEST(names_at_the_capacity_answer_enospc_and_count_it)
         for (uint32_t i = 0; i < capacity; i++)
             wrong += put_name_of_number(i, &slots[i]) != 0;
         ck_assert_uint_eq(domi_names_count(&names), capacity);
-        ck_assert_uint_eq(domi_names_refused(&names), 0);
+        ck_assert_uint_eq(domi_names_count_refused(&names), 0);
         wrong += put_name_of_number(capacity, &slot) != -ENOSPC;
         /* refused because this name is there, not for lack of room */
         wrong += put_name_of_number(0, &slot) != -EALREADY;
         ck_assert_uint_eq(slot, 7);
-        ck_assert_uint_eq(domi_names_refused(&names), 1);
+        ck_assert_uint_eq(domi_names_count_refused(&names), 1);
         for (uint32_t i = 0; i < capacity; i++)
             wrong += !is_name_of_number_found(i);
         wrong += is_name_of_number_found(capacity);
-        wrong +=
-            domi_names_remove(&names, slots[capacity / 2], address_of_number(capacity / 2)) != 0;
+        wrong += domi_names_remove_name(&names, slots[capacity / 2],
+                                        address_of_number(capacity / 2)) != 0;
         wrong += put_name_of_number(capacity, &slots[0]) != 0 || slots[0] != slots[capacity / 2];
         slot = 7;
         ck_assert_uint_eq(wrong, 0);
@@ -365,7 +371,7 @@ static uint32_t errors_of_churn_in_full_table(enum churn churn, uint32_t capacit
     }
     for (uint32_t round = 0; round < rounds; round++) {
         uint32_t i = choose_name_to_remove(churn, &random, round, capacity);
-        wrong += domi_names_remove(&names, slots[i], address_of_number(numbers[i])) != 0;
+        wrong += domi_names_remove_name(&names, slots[i], address_of_number(numbers[i])) != 0;
         wrong += is_name_of_number_found(numbers[i]);
         if (pool != 0) {
             in_use[numbers[i]] = false;
@@ -379,7 +385,7 @@ static uint32_t errors_of_churn_in_full_table(enum churn churn, uint32_t capacit
         wrong += !is_name_of_number_found(numbers[i]);
     }
     for (uint32_t i = 0; i < capacity; i++)
-        wrong += domi_names_remove(&names, slots[i], address_of_number(numbers[i])) != 0;
+        wrong += domi_names_remove_name(&names, slots[i], address_of_number(numbers[i])) != 0;
     return wrong;
 }
 
@@ -397,7 +403,7 @@ DOMT_TEST(full_table_of_names_survives_any_churn)
                 errors_of_churn_in_full_table(churn, capacity, 3000 + capacity * 4, capacity * 2);
         }
         ck_assert_uint_eq(wrong, 0);
-        ck_assert_uint_eq(domi_names_refused(&names), 0);
+        ck_assert_uint_eq(domi_names_count_refused(&names), 0);
         ck_assert_uint_eq(domi_names_count(&names), 0);
 
         /* No removed name has left a place that a find has to skip. */
@@ -429,7 +435,7 @@ DOMT_TEST(names_cannot_fill_one_bucket_without_the_key)
     for (uint32_t i = 0; i < AIMED; i++)
         refused += put_name_of_number(aimed[i], &slot) == -ENOSPC;
     ck_assert_uint_eq(refused, AIMED - 32); /* a name may lie in two buckets of 16 places */
-    ck_assert_uint_eq(domi_names_refused(&names), refused);
+    ck_assert_uint_eq(domi_names_count_refused(&names), refused);
     ck_assert(is_name_of_number_found(aimed[31]));
     domi_names_fini(&names);
 
@@ -465,9 +471,9 @@ DOMT_TEST(names_that_cannot_be_made_say_so)
 {
     ck_assert_int_eq(domi_names_init(&names, 0, key), -EINVAL);
     ck_assert_int_eq(domi_names_init(&names, DOMI_NAMES_MAX + 1, key), -EINVAL);
-    domi_memory_fail_after(0, 0);
+    domi_memory_fail_allocation_after(0, 0);
     ck_assert_int_eq(domi_names_init(&names, 16, key), -ENOMEM);
-    domi_memory_fail_after(-1, 0);
+    domi_memory_fail_allocation_after(-1, 0);
     domi_names_fini(&names);
     open_names(16);
     domi_names_fini(&names);

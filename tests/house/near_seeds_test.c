@@ -104,7 +104,7 @@ static unsigned random_below(unsigned below)
 
 static void draw_bytes(uint64_t words[25])
 {
-    uint64_t number = domi_random_next(&dice);
+    uint64_t number = domi_random_next_bits(&dice);
 
     for (unsigned i = 0; i < 25; i++)
         words[i] = number + i * number;
@@ -131,7 +131,7 @@ static int ask_either_way(domus_stack *stack, domus_address to, const domus_type
                           const void *payload, domus_resumed *then)
 {
     if (!is_short)
-        return domi_ask_slow(stack, to, type, payload, then);
+        return domi_ask_in_general_form(stack, to, type, payload, then);
     bool was_pooled = stack->pooled == stack;
     int result = domus_ask(stack, to, type, payload, then);
     short_asks += was_pooled && result == DOMUS_PARKED && type->size <= 24 &&
@@ -142,7 +142,7 @@ static int ask_either_way(domus_stack *stack, domus_address to, const domus_type
 static int reply_either_way(domus_stack *stack, const domus_type *type, const void *payload)
 {
     if (!is_short)
-        return domi_reply_slow(stack, type, payload);
+        return domi_reply_in_general_form(stack, type, payload);
     short_replies += stack->ask != NULL && stack->ask->sender != NULL &&
                      stack->ask->sender->home == stack->manager && type->size <= 24;
     return domus_reply(stack, type, payload);
@@ -313,14 +313,14 @@ static void make_types_of_all_sizes(void)
 static void spawn_actor(uint32_t i)
 {
     record_event(NULL, __LINE__,
-                 domi_house_spawn(domt_outside(&world), world.managers[i % 3 == 2], &wild,
-                                  &(uint64_t){i}, &actors[i]),
+                 domi_house_spawn_without_parent(domt_outside(&world), world.managers[i % 3 == 2],
+                                                 &wild, &(uint64_t){i}, &actors[i]),
                  i);
 }
 
 static bool has_actor_ended(domus_address address)
 {
-    return address.house == NULL || domi_house_address(address.house).lease != address.lease;
+    return address.house == NULL || domi_house_get_address(address.house).lease != address.lease;
 }
 
 /* Take a loan of one of a home's houses for the other home, which runs the house. */
@@ -328,13 +328,13 @@ static void lend_house_to_other_home(domi_manager *home)
 {
     domi_manager *thief = world.managers[home == world.managers[0]];
 
-    if (domi_loans_expose(home, &home->schedule.ready[DOMUS_STATE], 1) == 0)
+    if (domi_loans_expose_houses(home, &home->schedule.ready[DOMUS_STATE], 1) == 0)
         return;
-    domi_loan *loan = domi_loan_take(thief, home);
+    domi_loan *loan = domi_loan_take_exposed_house(thief, home);
     ck_assert_ptr_nonnull(loan);
     if (random_below(2) == 0) /* actors of the thief may put for the lent house meanwhile */
-        (void)domt_run_state(thief);
-    domi_loan_run(thief, loan);
+        (void)domt_run_state_queue(thief);
+    domi_loan_run_house_and_return(thief, loan);
 }
 
 static void do_random_step(void)
@@ -348,16 +348,17 @@ static void do_random_step(void)
     case 0:
     case 1:
         record_event(NULL, __LINE__,
-                     domt_notice(domt_outside(&world), actors[i], &notes[i % SIZES], bytes), i);
+                     domt_send_notice(domt_outside(&world), actors[i], &notes[i % SIZES], bytes),
+                     i);
         break;
     case 2:
         (void)domt_events(home);
         break;
     case 3:
-        (void)domt_run_state(home);
+        (void)domt_run_state_queue(home);
         break;
     case 4:
-        domt_jump(&world, choose_random_time());
+        domt_jump_time(&world, choose_random_time());
         break;
     case 5:
         if (has_actor_ended(actors[i]))
@@ -367,11 +368,11 @@ static void do_random_step(void)
         lend_house_to_other_home(home);
         break;
     case 7:
-        domi_manager_set_pressure(home, random_below(6) == 0 ? DOMUS_MEMORY_CRITICAL
-                                                             : DOMUS_MEMORY_NORMAL);
+        domi_manager_set_memory_level(home, random_below(6) == 0 ? DOMUS_MEMORY_CRITICAL
+                                                                 : DOMUS_MEMORY_NORMAL);
         break;
     default:
-        (void)domt_iterate(home);
+        (void)domt_iterate_home(home);
         break;
     }
 }
@@ -380,11 +381,11 @@ static void end_all_actors(void)
 {
     quiet = true;
     for (uint32_t i = 0; i < HOMES; i++)
-        domi_manager_set_pressure(world.managers[i], DOMUS_MEMORY_NORMAL);
+        domi_manager_set_memory_level(world.managers[i], DOMUS_MEMORY_NORMAL);
     for (uint32_t i = 0; i < ACTORS; i++)
-        (void)domi_house_stop(domt_outside(&world), actors[i]);
-    domt_settle(&world);
-    ck_assert_uint_eq(domt_in_use_all(&world), 0);
+        (void)domi_house_ask_to_stop(domt_outside(&world), actors[i]);
+    domt_settle_world(&world);
+    ck_assert_uint_eq(domt_count_all_objects_in_use(&world), 0);
 }
 
 static void run_random_program(bool short_ways)
@@ -409,7 +410,7 @@ static void run_random_program(bool short_ways)
     record_event(NULL, __LINE__, 0, DOMT_SUM(&world, late_replies));
     record_event(NULL, __LINE__, 0, DOMT_SUM(&world, asks_expired));
     for (uint32_t kind = 0; kind < DOMI_MAILBOXES; kind++)
-        record_event(NULL, __LINE__, 0, domt_handled(&world, kind));
+        record_event(NULL, __LINE__, 0, domt_sum_handled(&world, kind));
     domt_world_end(&world);
 }
 

@@ -69,19 +69,19 @@ static void open_world(int (*again)(domus_stack *), domus_resumed *then, domus_h
         sized[i] = (domus_type){.name = "sized", .size = i};
         rows[i] = (domus_on){&sized[i], handle_payload_as_test_says, 0};
     }
-    rows[SIZES] = (domus_on){&domt_call_type, domt_on_call, 0};
+    rows[SIZES] = (domus_on){&domt_call_type, domt_on_call_run_function, 0};
     domt_world_open(&world, 1);
     asker = domt_spawn(domt_outside(&world), world.managers[0], &domt_agent, NULL);
     other = domt_spawn(domt_outside(&world), world.managers[0], &other_behaviour, NULL);
     greeter = domt_spawn(domt_outside(&world), world.managers[0], &domt_agent, NULL);
-    domt_do(&world, asker, ask_eight_times_to_fill_pool, NULL);
+    domt_run_as_actor(&world, asker, ask_eight_times_to_fill_pool, NULL);
     answers = 0;
     error = 1;
 }
 
 static void close_world(void)
 {
-    domt_end_clean(&world);
+    domt_end_clean_world(&world);
 }
 
 static int handle_first_answer_and_ask_again(domus_stack *stack, void *self,
@@ -119,7 +119,7 @@ static int handle_bytes(domus_stack *stack, void *self, const domus_answer *answ
     ck_assert_ptr_eq(answer->type, &sized[size_answered]);
     if (size_answered != 0)
         ck_assert_mem_eq(answer->payload, bytes + offset, size_answered);
-    ck_assert_uint_ge(domi_envelope_room(stack->manager, stack->message),
+    ck_assert_uint_ge(domi_envelope_bytes_in_all(stack->manager, stack->message),
                       DOMI_ASK_HEAD + size_answered);
     return 0;
 }
@@ -135,7 +135,7 @@ DOMT_TEST(payloads_of_each_size_come_and_go)
     for (size_asked = 0; size_asked < SIZES; size_asked++)
         for (offset = 0; offset <= size_asked && offset < 3; offset++) {
             size_answered = size_asked - offset;
-            domt_do(&world, asker, ask_twice, NULL);
+            domt_run_as_actor(&world, asker, ask_twice, NULL);
         }
     ck_assert_uint_eq(answers, 1 + 2 + 3 * (SIZES - 2));
     close_world();
@@ -147,7 +147,7 @@ DOMT_TEST(an_answer_that_does_not_fit_into_its_ask_gets_an_envelope)
     offset = 0;
     for (size_asked = 0; size_asked < SIZES; size_asked++)
         for (size_answered = 0; size_answered < SIZES; size_answered++)
-            domt_do(&world, asker, ask_twice, NULL);
+            domt_run_as_actor(&world, asker, ask_twice, NULL);
     ck_assert_uint_eq(answers, SIZES * SIZES);
     close_world();
 }
@@ -163,7 +163,7 @@ DOMT_TEST(payload_of_an_ask_is_released_by_its_answer)
     rows[0].type = &domt_counted; /* the counted type takes the row of the type without bytes */
     size_answered = 8;
     domt_releases = 0;
-    domt_do(&world, asker, ask_twice, NULL);
+    domt_run_as_actor(&world, asker, ask_twice, NULL);
     ck_assert_int_eq(error, 0);
     ck_assert_uint_eq(domt_releases, 1);
     close_world();
@@ -198,13 +198,13 @@ DOMT_TEST(an_ask_inherits_the_deadline_of_the_one_it_is_made_for)
     open_world(ask_with_payload_of_size, count_and_record_error, keep_ask_and_record_deadline);
     domus_address first = domt_spawn(domt_outside(&world), world.managers[0], &domt_agent, NULL);
     size_asked = 8;
-    domt_do(&world, first, ask_to_ask_twice, NULL);
+    domt_run_as_actor(&world, first, ask_to_ask_twice, NULL);
     ck_assert_uint_eq(answers, 0);
     ck_assert_uint_eq(deadline_ns, world.managers[0]->now_ns + 10 * MS);
-    domt_pass(&world, 20 * MS);
+    domt_pass_time(&world, 20 * MS);
     ck_assert_uint_eq(answers, 2);
     ck_assert_int_eq(error, -ETIMEDOUT);
-    domt_do(&world, other, fail_kept_ask, NULL);
+    domt_run_as_actor(&world, other, fail_kept_ask, NULL);
     close_world();
 }
 
@@ -236,7 +236,7 @@ DOMT_TEST(a_second_ask_under_way_has_an_answer_of_its_own)
     open_world(ask_two_and_wait_for_each, NULL, answer_with_own_bytes);
     size_answered = 2;
     offset = 0;
-    domt_do(&world, asker, ask_twice, NULL);
+    domt_run_as_actor(&world, asker, ask_twice, NULL);
     ck_assert_uint_eq(answers, 2);
     close_world();
 }
@@ -266,15 +266,15 @@ DOMT_TEST(a_conversation_that_was_cancelled_asks_no_more)
 {
     for (int stops = 0; stops < 2; stops++) {
         open_world(remember_conversation_and_ask, NULL, keep_ask_and_record_deadline);
-        domt_do(&world, asker, ask_twice, NULL);
+        domt_run_as_actor(&world, asker, ask_twice, NULL);
         if (stops != 0) {
-            domt_stop(&world, domt_outside(&world), asker);
+            domt_stop_actor_and_settle(&world, domt_outside(&world), asker);
         } else {
-            domt_do(&world, asker, cancel_remembered, NULL);
+            domt_run_as_actor(&world, asker, cancel_remembered, NULL);
         }
         ck_assert_uint_eq(answers, 1);
         ck_assert_int_eq(error, -ECANCELED);
-        domt_do(&world, other, fail_kept_ask, NULL);
+        domt_run_as_actor(&world, other, fail_kept_ask, NULL);
         close_world();
     }
 }
@@ -316,10 +316,10 @@ DOMT_TEST(a_received_ask_is_found_and_answered)
     memset(order, 0, sizeof order);
     size_asked = 8;
     /* the other actor is in a receive now, and keeps its first ask waiting */
-    domt_do(&world, asker, ask_twice, NULL);
+    domt_run_as_actor(&world, asker, ask_twice, NULL);
     ck_assert_uint_eq(answers, 0);
     size_asked = 9;
-    domt_do(&world, third, ask_twice, NULL);
+    domt_run_as_actor(&world, third, ask_twice, NULL);
     ck_assert_str_eq(order, "traf");
     close_world();
 }
@@ -341,7 +341,7 @@ DOMT_TEST(a_run_takes_what_comes_behind_its_mail)
 {
     open_world(ask_with_payload_of_size, domt_hear_nothing, count_runs_and_notice_itself);
     size_asked = 8;
-    domt_do(&world, asker, ask_twice, NULL);
+    domt_run_as_actor(&world, asker, ask_twice, NULL);
     ck_assert_uint_eq(answers, 2);
     ck_assert_uint_eq(runs_before[0], runs_before[1]);
     close_world();

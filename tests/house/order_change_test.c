@@ -17,12 +17,12 @@
 
 #define MS UINT64_C(1000000)
 
-/* Like domt_ordered_handled() after a settle; also check the sorted lists of the picker. */
+/* Like domt_ordered_expect_handled() after a settle; also check the sorted lists of the picker. */
 static void expect_handled_and_sorted(const char *expected)
 {
-    domt_ordered_settle();
-    domi_house_check_lists(domt_ordered_home(), domt_pick.picker.house);
-    domt_ordered_handled(expected);
+    domt_ordered_settle_picker();
+    domi_house_check_lists(domt_ordered_home_of_picker(), domt_pick.picker.house);
+    domt_ordered_expect_handled(expected);
 }
 
 /* --- receives --------------------------------------------------------------------------------- */
@@ -34,86 +34,86 @@ static const domus_pattern letters = {
 
 DOMT_TEST(receive_takes_the_first_by_the_order)
 {
-    domt_ordered_open(0);
+    domt_ordered_open_world(0);
     DOMT_ORDERED_TELL(30, 10, 20);
-    domt_begin(domt_receive_one, &letters);
+    domt_begin_in_picker(domt_receive_by_pattern, &letters);
     expect_handled_and_sorted("(10) 20 30 ");
     DOMT_ORDERED_TELL(10);
     domt_tell(&domt_pick_urgent, 40);
     domt_tell(&domt_pick_urgent, 20);
-    domt_begin(domt_receive_one, &domt_urgents);
+    domt_begin_in_picker(domt_receive_by_pattern, &domt_urgents);
     expect_handled_and_sorted("(u20) 10 u40 ");
-    domt_pick_close();
+    domt_pick_close_world();
 }
 
 DOMT_TEST(receive_chooses_among_asks_and_notices)
 {
-    domt_ordered_open(0);
+    domt_ordered_open_world(0);
     DOMT_ORDERED_TELL(30);
     domt_ask_picker(20, 0);
     domt_tell(&domt_pick_urgent, 10);
-    domt_begin(domt_receive_one, &letters);
-    domt_begin(domt_receive_one, &letters);
+    domt_begin_in_picker(domt_receive_by_pattern, &letters);
+    domt_begin_in_picker(domt_receive_by_pattern, &letters);
     expect_handled_and_sorted("(u10) (q20) 30 ");
-    domt_pick_heard("x-42 ");
-    domt_pick_close();
+    domt_pick_expect_answers("x-42 ");
+    domt_pick_close_world();
 }
 
 DOMT_TEST(mail_that_no_receive_takes_is_looked_at_once_and_stays_in_order)
 {
-    domt_ordered_open(0);
+    domt_ordered_open_world(0);
     DOMT_ORDERED_TELL(31, 12, 30, 11);
-    domt_begin(domt_receive_one, &domt_sevens);
-    domt_ordered_settle();
+    domt_begin_in_picker(domt_receive_by_pattern, &domt_sevens);
+    domt_ordered_settle_picker();
     ck_assert_uint_eq(domt_pick.looks, 4);
     DOMT_ORDERED_TELL(32, 13);
-    domt_ordered_settle();
+    domt_ordered_settle_picker();
     ck_assert_uint_eq(domt_pick.looks, 6);
-    ck_assert_uint_eq(domi_order_count(domt_pick.picker.house), 6);
+    ck_assert_uint_eq(domi_order_count_mail(domt_pick.picker.house), 6);
     expect_handled_and_sorted("");
     DOMT_ORDERED_TELL(7);
-    domt_ordered_settle();
+    domt_ordered_settle_picker();
     ck_assert_uint_eq(domt_pick.looks, 7);
     expect_handled_and_sorted("(7) 12 11 13 31 30 32 ");
-    domt_pick_close();
+    domt_pick_close_world();
 }
 
 DOMT_TEST(later_receive_looks_at_all_mail)
 {
-    domt_ordered_open(0);
+    domt_ordered_open_world(0);
     DOMT_ORDERED_TELL(31, 22, 7);
-    domt_begin(domt_receive_one, &domt_urgents);
+    domt_begin_in_picker(domt_receive_by_pattern, &domt_urgents);
     expect_handled_and_sorted("");
-    domt_begin_by_event(domt_receive_one, &domt_sevens);
+    domt_begin_in_picker_by_event(domt_receive_by_pattern, &domt_sevens);
     expect_handled_and_sorted("(7) ");
     domt_tell(&domt_pick_urgent, 50);
     expect_handled_and_sorted("(u50) 22 31 ");
-    domt_pick_close();
+    domt_pick_close_world();
 }
 
-static const domt_reception urgents_now = {&domt_urgents, 0, domt_took};
-static const domt_reception letters_now = {&letters, 0, domt_took};
-static const domt_reception sevens_now = {&domt_sevens, 0, domt_took};
+static const domt_reception urgents_now = {&domt_urgents, 0, domt_write_received_and_end};
+static const domt_reception letters_now = {&letters, 0, domt_write_received_and_end};
+static const domt_reception sevens_now = {&domt_sevens, 0, domt_write_received_and_end};
 
 DOMT_TEST(receive_that_does_not_wait_finds_nothing)
 {
-    domt_ordered_open(0);
+    domt_ordered_open_world(0);
     DOMT_ORDERED_TELL(31, 22);
-    domt_begin(domt_receive_as, &urgents_now);
+    domt_begin_in_picker(domt_receive_by_reception, &urgents_now);
     expect_handled_and_sorted("- 22 31 ");
-    domt_pick_close();
+    domt_pick_close_world();
 }
 
 DOMT_TEST(receive_sees_no_ask_that_has_expired)
 {
-    domt_ordered_open(0);
+    domt_ordered_open_world(0);
     domt_ask_picker(20, 5 * MS);
-    domt_jump(&domt_pick.world, 10 * MS);
-    domt_begin(domt_receive_as, &letters_now);
-    domt_ordered_run();
+    domt_jump_time(&domt_pick.world, 10 * MS);
+    domt_begin_in_picker(domt_receive_by_reception, &letters_now);
+    domt_ordered_run_picker();
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, asks_expired), 1);
     expect_handled_and_sorted("- ");
-    domt_pick_close();
+    domt_pick_close_world();
 }
 
 static int stop_picker_after_mail(domus_stack *stack, void *context)
@@ -123,21 +123,22 @@ static int stop_picker_after_mail(domus_stack *stack, void *context)
 
 DOMT_TEST(stop_after_mail_comes_when_receives_have_taken_what_was_before_it)
 {
-    domt_ordered_open(0);
-    domt_begin(domt_receive_one, &domt_urgents);
-    domt_ordered_settle();
+    domt_ordered_open_world(0);
+    domt_begin_in_picker(domt_receive_by_pattern, &domt_urgents);
+    domt_ordered_settle_picker();
     domt_tell(&domt_pick_note, 20);
-    domt_send(domt_pick.world.managers[1], domt_pick.asker, stop_picker_after_mail, NULL);
-    domt_ordered_settle();
-    ck_assert_int_eq(
-        domt_notice(domt_ordered_home(), domt_pick.picker, &domt_pick_urgent, &(int64_t){1}), 0);
+    domt_send_call(domt_pick.world.managers[1], domt_pick.asker, stop_picker_after_mail, NULL);
+    domt_ordered_settle_picker();
+    ck_assert_int_eq(domt_send_notice(domt_ordered_home_of_picker(), domt_pick.picker,
+                                      &domt_pick_urgent, &(int64_t){1}),
+                     0);
     /* The waiting note keeps the order to stop back, and no message that came behind that order is
      * taken. */
     expect_handled_and_sorted("");
     ck_assert_uint_eq(domt_pick.picker.house->mail, 3);
-    ck_assert_int_eq(domi_house_stop(domt_ordered_home(), domt_pick.picker), 0);
-    domt_ordered_settle();
-    domt_pick_close();
+    ck_assert_int_eq(domi_house_ask_to_stop(domt_ordered_home_of_picker(), domt_pick.picker), 0);
+    domt_ordered_settle_picker();
+    domt_pick_close_world();
 }
 
 /* --- the stash -------------------------------------------------------------------------------- */
@@ -152,42 +153,43 @@ static const domt_reception aside = {&letters, DOMUS_FOR_EVER, stash_received};
 
 DOMT_TEST(mail_that_was_aside_comes_before_equal_mail)
 {
-    domt_ordered_open(0);
+    domt_ordered_open_world(0);
     DOMT_ORDERED_TELL(20, 21, 10, 30);
     domt_ask_picker(23, 0);
     for (int i = 0; i < 3; i++)
-        domt_begin(domt_receive_as, &aside);
+        domt_begin_in_picker(domt_receive_by_reception, &aside);
     /* two calls that receive nothing and leave the messages sorted */
     for (int i = 0; i < 16; i++)
-        domt_begin(domt_receive_as, &sevens_now);
-    (void)domi_manager_take_arrivals(domt_ordered_home());
-    domt_ordered_run_limit(8);
+        domt_begin_in_picker(domt_receive_by_reception, &sevens_now);
+    (void)domi_manager_take_arrivals(domt_ordered_home_of_picker());
+    domt_ordered_limit_runs(8);
     for (int i = 0; i < 5; i++)
-        domt_ordered_run();
+        domt_ordered_run_picker();
     ck_assert_uint_eq(domt_pick.picker.house->family->stashed, 3);
-    domt_begin(domt_do_unstash, NULL);
+    domt_begin_in_picker(domt_do_unstash_all, NULL);
     DOMT_ORDERED_TELL(11, 22);
-    domt_ordered_run_limit(64);
-    domt_ordered_settle();
+    domt_ordered_limit_runs(64);
+    domt_ordered_settle_picker();
     char *notes = domt_pick.text;
     while (strncmp(notes, "- ", 2) == 0)
         notes += 2;
     ck_assert_str_eq(notes, "10 11 q23 20 21 22 30 ");
-    domt_pick_close();
+    domt_pick_close_world();
 }
 
 /* --- a barrier -------------------------------------------------------------------------------- */
 
 static int ask_picker_back(domus_stack *stack, void *context)
 {
-    return domus_ask(stack, domt_pick.picker, &domt_pick_question, context, domt_took);
+    return domus_ask(stack, domt_pick.picker, &domt_pick_question, context,
+                     domt_write_received_and_end);
 }
 
 static int raise_barrier_after_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_uint_eq(answer->tag, 2);
     ck_assert_int_eq(domus_barrier(stack), 0);
-    return domus_wait_all(stack, domt_took);
+    return domus_wait_all(stack, domt_write_received_and_end);
 }
 
 static int ask_asker_and_sleep(domus_stack *stack, void *context)
@@ -203,20 +205,20 @@ DOMT_TEST(sorted_ask_that_would_wait_for_itself_fails)
 {
     static const int64_t number = 50;
 
-    domt_ordered_open(0);
-    domt_begin(ask_asker_and_sleep, &number);
-    domt_ordered_run();
-    (void)domt_iterate(domt_pick.world.managers[1]);
-    (void)domt_events(domt_ordered_home());
+    domt_ordered_open_world(0);
+    domt_begin_in_picker(ask_asker_and_sleep, &number);
+    domt_ordered_run_picker();
+    (void)domt_iterate_home(domt_pick.world.managers[1]);
+    (void)domt_events(domt_ordered_home_of_picker());
     DOMT_ORDERED_TELL(40, 60);
-    domt_ordered_sort();
-    domt_jump(&domt_pick.world, 10 * MS);
-    domt_ordered_settle();
+    domt_ordered_sort_mail();
+    domt_jump_time(&domt_pick.world, 10 * MS);
+    domt_ordered_settle_picker();
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, circles), 1);
     /* the ask back fails because of the circle; then the asker's conversation ends without an
      * answer */
     expect_handled_and_sorted("x35 x42 40 60 ");
-    domt_pick_close();
+    domt_pick_close_world();
 }
 
 /* --- other behaviours ------------------------------------------------------------------------- */
@@ -228,64 +230,64 @@ static int become_behaviour(domus_stack *stack, void *behaviour)
 
 DOMT_TEST(become_sorts_by_the_new_order)
 {
-    domt_ordered_open(0);
+    domt_ordered_open_world(0);
     DOMT_ORDERED_TELL(11, 31, 21, 10, 30);
-    domt_begin(become_behaviour, &domt_by_tens_down);
+    domt_begin_in_picker(become_behaviour, &domt_by_tens_down);
     expect_handled_and_sorted("31 30 21 11 10 ");
     DOMT_ORDERED_TELL(10, 20);
-    domt_begin(become_behaviour, NULL);
+    domt_begin_in_picker(become_behaviour, NULL);
     expect_handled_and_sorted("10 20 ");
-    domt_pick_close();
+    domt_pick_close_world();
 }
 
 DOMT_TEST(become_without_an_order_takes_asks_first_again)
 {
-    domt_ordered_open(0);
+    domt_ordered_open_world(0);
     DOMT_ORDERED_TELL(30, 10);
     domt_ask_picker(40, 0);
     domt_ask_picker(20, 0);
-    domt_ordered_sort();
-    domt_begin(become_behaviour, &domt_picking);
-    domt_ordered_run_limit(64);
+    domt_ordered_sort_mail();
+    domt_begin_in_picker(become_behaviour, &domt_picking);
+    domt_ordered_limit_runs(64);
     expect_handled_and_sorted("q20 q40 10 30 ");
     DOMT_ORDERED_TELL(30, 10);
     expect_handled_and_sorted("30 10 ");
-    domt_pick_close();
+    domt_pick_close_world();
 }
 
 DOMT_TEST(become_with_an_order_sorts_what_waits)
 {
-    domt_ordered_open(0);
-    domt_pick.picker =
-        domt_spawn(domt_outside(&domt_pick.world), domt_ordered_home(), &domt_picking, NULL);
-    domt_ordered_settle();
+    domt_ordered_open_world(0);
+    domt_pick.picker = domt_spawn(domt_outside(&domt_pick.world), domt_ordered_home_of_picker(),
+                                  &domt_picking, NULL);
+    domt_ordered_settle_picker();
     DOMT_ORDERED_TELL(30);
-    domt_begin(become_behaviour, &domt_by_tens);
+    domt_begin_in_picker(become_behaviour, &domt_by_tens);
     DOMT_ORDERED_TELL(20, 10);
     expect_handled_and_sorted("30 10 20 ");
-    domt_begin(become_behaviour, NULL);
-    domt_ordered_settle();
+    domt_begin_in_picker(become_behaviour, NULL);
+    domt_ordered_settle_picker();
     DOMT_ORDERED_TELL(20, 10);
     expect_handled_and_sorted("20 10 ");
-    domt_pick_close();
+    domt_pick_close_world();
 }
 
 DOMT_TEST(become_while_receives_wait_lets_them_look_again)
 {
-    domt_ordered_open(0);
-    domt_begin(domt_receive_one, &domt_sevens);
+    domt_ordered_open_world(0);
+    domt_begin_in_picker(domt_receive_by_pattern, &domt_sevens);
     DOMT_ORDERED_TELL(30, 10);
-    domt_ordered_settle();
-    domt_begin_by_event(become_behaviour, &domt_picking);
-    domt_ordered_settle();
+    domt_ordered_settle_picker();
+    domt_begin_in_picker_by_event(become_behaviour, &domt_picking);
+    domt_ordered_settle_picker();
     ck_assert_uint_eq(domt_pick.looks, 4);
-    ck_assert_uint_eq(domi_order_count(domt_pick.picker.house), 0);
-    domt_begin_by_event(become_behaviour, &domt_by_tens);
-    domt_ordered_settle();
+    ck_assert_uint_eq(domi_order_count_mail(domt_pick.picker.house), 0);
+    domt_begin_in_picker_by_event(become_behaviour, &domt_by_tens);
+    domt_ordered_settle_picker();
     ck_assert_uint_eq(domt_pick.looks, 6);
     DOMT_ORDERED_TELL(20, 7);
     expect_handled_and_sorted("(7) 10 20 30 ");
-    domt_pick_close();
+    domt_pick_close_world();
 }
 
 static int become_without_memory(domus_stack *stack, void *behaviour)
@@ -294,23 +296,23 @@ static int become_without_memory(domus_stack *stack, void *behaviour)
 
     /* this makes the picker's family, for which no memory must be needed later */
     ck_assert_int_eq(domus_become(stack, &domt_picking), 0);
-    domi_memory_fail_after(0, 0);
+    domi_memory_fail_allocation_after(0, 0);
     error = domus_become(stack, behaviour);
-    domi_memory_fail_after(-1, 0);
+    domi_memory_fail_allocation_after(-1, 0);
     ck_assert_int_eq(error, -ENOMEM);
     return 0;
 }
 
 DOMT_TEST(become_without_memory_changes_nothing)
 {
-    domt_ordered_open(0);
-    domt_pick.picker =
-        domt_spawn(domt_outside(&domt_pick.world), domt_ordered_home(), &domt_picking, NULL);
-    domt_ordered_settle();
-    domt_begin(become_without_memory, &domt_by_tens);
+    domt_ordered_open_world(0);
+    domt_pick.picker = domt_spawn(domt_outside(&domt_pick.world), domt_ordered_home_of_picker(),
+                                  &domt_picking, NULL);
+    domt_ordered_settle_picker();
+    domt_begin_in_picker(become_without_memory, &domt_by_tens);
     DOMT_ORDERED_TELL(20, 10);
     expect_handled_and_sorted("20 10 ");
-    domt_pick_close();
+    domt_pick_close_world();
 }
 
 /* --- restarts --------------------------------------------------------------------------------- */
@@ -331,17 +333,17 @@ DOMT_TEST(restart_keeps_mail_and_sorts_it_by_the_first_order)
     domus_behaviour boss = domt_agent;
     domus_address parent;
 
-    domt_ordered_open(0);
+    domt_ordered_open_world(0);
     boss.supervision = &always;
-    parent = domt_spawn(domt_outside(&domt_pick.world), domt_ordered_home(), &boss, NULL);
-    domt_do(&domt_pick.world, parent, spawn_picker, &domt_by_tens);
-    domt_begin(become_behaviour, &domt_by_tens_down);
-    domt_begin(fail_handler, NULL);
+    parent = domt_spawn(domt_outside(&domt_pick.world), domt_ordered_home_of_picker(), &boss, NULL);
+    domt_run_as_actor(&domt_pick.world, parent, spawn_picker, &domt_by_tens);
+    domt_begin_in_picker(become_behaviour, &domt_by_tens_down);
+    domt_begin_in_picker(fail_handler, NULL);
     DOMT_ORDERED_TELL(11, 31, 21, 10);
-    domt_ordered_settle();
+    domt_ordered_settle_picker();
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, restarts), 1);
     expect_handled_and_sorted("11 10 21 31 ");
-    domt_pick_close();
+    domt_pick_close_world();
 }
 
 DOMT_SUITE(20)

@@ -82,7 +82,7 @@ static void open_world(void)
     world.config.scheduler.mailbox_max = UINT32_MAX;
     ck_assert_int_eq(domt_world_start(&world), 0);
     actor = domt_spawn(domt_outside(&world), home_manager(), &sorting, NULL);
-    domt_settle(&world);
+    domt_settle_world(&world);
     domi_random_init(&chance, 7);
 }
 
@@ -94,13 +94,13 @@ static void put_message_with_random_key(void)
     ck_assert_uint_lt(to->behind - to->first, ROOM);
     to->numbers[to->behind++ % ROOM] = it.number;
     least = it.key < least ? it.key : least;
-    ck_assert_int_eq(domt_notice(home_manager(), actor, &item_type, &it), 0);
+    ck_assert_int_eq(domt_send_notice(home_manager(), actor, &item_type, &it), 0);
 }
 
 static void run_house_for_messages(uint32_t messages)
 {
     domi_manager_set_run_limit(home_manager(), messages);
-    ck_assert_uint_eq(domt_run_state(home_manager()), 1);
+    ck_assert_uint_eq(domt_run_state_queue(home_manager()), 1);
 }
 
 /* Check how many comparisons there were: on average for each of `messages`, and at most at once,
@@ -140,7 +140,7 @@ DOMT_TEST(crowd_is_taken_in_its_order)
     ck_assert_uint_eq(numbers - taken, CROWD - 1);
     ck_assert_uint_gt(actor.house->family->order->waiting.count, DOMI_STRANDS_MAX / 4);
     domi_manager_set_run_limit(home_manager(), 64);
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_uint_eq(numbers, taken);
     domt_world_end(&world);
 }
@@ -166,7 +166,7 @@ static void check_few_comparisons(uint32_t waiting)
         most = compared - before > most ? compared - before : most;
     }
     expect_few_comparisons(waiting, 2 * (uint64_t)waiting, most, 1);
-    domt_settle(&world);
+    domt_settle_world(&world);
     domt_world_end(&world);
 }
 

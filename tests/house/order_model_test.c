@@ -257,7 +257,7 @@ static int become_with_other_order(domus_stack *stack, void *to)
     (const domus_on[])                                                                             \
     {                                                                                              \
         {&note_type, handle_note_by_model, 0}, {&ask_type, handle_ask_by_model, 0},                \
-            {&domt_call_type, domt_on_call, 0},                                                    \
+            {&domt_call_type, domt_on_call_run_function, 0},                                       \
         {                                                                                          \
             NULL, NULL, 0                                                                          \
         }                                                                                          \
@@ -309,11 +309,11 @@ static void put_random_message(void)
         return;
     numbers++;
     if (way < 2) {
-        ck_assert_int_eq(domt_notice(world.managers[way], actor, &note_type, &what), 0);
+        ck_assert_int_eq(domt_send_notice(world.managers[way], actor, &note_type, &what), 0);
     } else {
         asked++;
-        domt_send(world.managers[1], asker, ask_actor_with_letter, &what);
-        (void)domt_iterate(world.managers[1]);
+        domt_send_call(world.managers[1], asker, ask_actor_with_letter, &what);
+        (void)domt_iterate_home(world.managers[1]);
     }
     (void)domi_manager_take_arrivals(home_manager());
     model_add(what, way >= 2);
@@ -322,14 +322,14 @@ static void put_random_message(void)
 static void run_actor_for_messages(uint32_t messages)
 {
     domi_manager_set_run_limit(home_manager(), messages);
-    (void)domt_run_state(home_manager());
-    (void)domt_iterate(world.managers[1]);
+    (void)domt_run_state_queue(home_manager());
+    (void)domt_iterate_home(world.managers[1]);
 }
 
 static void run_until_nothing_is_left(void)
 {
     domi_manager_set_run_limit(home_manager(), 64);
-    domt_settle(&world);
+    domt_settle_world(&world);
 }
 
 static void do_random_step(void)
@@ -352,14 +352,14 @@ static void do_random_step(void)
         run_until_nothing_is_left();
         key_wanted = random_below(40);
         send_call_as_event(receive_wanted_key_within, &for_ever);
-        (void)domt_run_state(home_manager());
+        (void)domt_run_state_queue(home_manager());
         for (uint32_t i = random_below(100); i != 0; i--) {
             put_random_message();
-            (void)domt_run_state(home_manager());
+            (void)domt_run_state_queue(home_manager());
         }
         for (uint32_t i = 0; (actor.house->marks & DOMI_MARK_RECEIVING) != 0; i++) {
             put_random_message();
-            (void)domt_run_state(home_manager());
+            (void)domt_run_state_queue(home_manager());
         }
         break;
     case 3:
@@ -389,7 +389,7 @@ static void run_random_walk(uint64_t seed)
     domt_world_open_without_belts(&world, 2);
     actor = domt_spawn(domt_outside(&world), home_manager(), &up, NULL);
     asker = domt_spawn(domt_outside(&world), world.managers[1], &domt_agent, NULL);
-    domt_settle(&world);
+    domt_settle_world(&world);
     for (int i = 0; i < OPERATIONS / WALKS; i++)
         do_random_step();
     run_until_nothing_is_left();
@@ -403,7 +403,7 @@ static void run_random_walk(uint64_t seed)
     ck_assert_uint_eq(taken, numbers);
     ck_assert_uint_eq(answered, asked);
     ck_assert_uint_gt(taken, OPERATIONS / WALKS / 4);
-    domt_end_clean(&world);
+    domt_end_clean_world(&world);
 }
 
 DOMT_TEST(walks_of_a_hundred_thousand_operations_agree_with_the_model)

@@ -39,7 +39,7 @@ static int compare_by_tens_downwards(const domus_type *one_type, const void *one
     return key > other_key ? -1 : key < other_key;
 }
 
-void domt_ordered_open(uint32_t mailbox_max)
+void domt_ordered_open_world(uint32_t mailbox_max)
 {
     domt_world *world = &domt_pick.world;
 
@@ -48,60 +48,60 @@ void domt_ordered_open(uint32_t mailbox_max)
     domt_by_tens.order = compare_by_tens;
     domt_by_tens_down.name = "by tens, down";
     domt_by_tens_down.order = compare_by_tens_downwards;
-    domt_pick_open(mailbox_max, 0);
+    domt_pick_open_world(mailbox_max, 0);
     domt_pick.picker = domt_spawn(domt_outside(world), world->managers[0], &domt_by_tens, NULL);
-    domt_settle(world);
+    domt_settle_world(world);
 }
 
-void domt_ordered_run_limit(uint32_t messages)
+void domt_ordered_limit_runs(uint32_t messages)
 {
     for (uint32_t i = 0; i < domt_pick.world.homes; i++)
         domi_manager_set_run_limit(domt_pick.world.managers[i], messages);
 }
 
-void domt_ordered_run(void)
+void domt_ordered_run_picker(void)
 {
     domi_manager *home = domt_pick.world.managers[0];
 
     (void)domt_events(home);
-    (void)domt_run_state(home);
+    (void)domt_run_state_queue(home);
 }
 
-void domt_ordered_sort(void)
+void domt_ordered_sort_mail(void)
 {
     uint32_t mail = domt_pick.picker.house->mail;
 
-    domt_ordered_run_limit(8);
+    domt_ordered_limit_runs(8);
     for (uint32_t i = 0; i < 8; i++)
-        domt_begin(domt_do_nothing, NULL);
-    domt_ordered_run();
+        domt_begin_in_picker(domt_do_nothing, NULL);
+    domt_ordered_run_picker();
     ck_assert_uint_eq(domt_pick.picker.house->mail, mail);
-    ck_assert_uint_eq(domi_order_count(domt_pick.picker.house), mail);
+    ck_assert_uint_eq(domi_order_count_mail(domt_pick.picker.house), mail);
 }
 
-void domt_ordered_settle(void)
+void domt_ordered_settle_picker(void)
 {
-    domt_settle(&domt_pick.world);
+    domt_settle_world(&domt_pick.world);
 }
 
-void domt_ordered_settled(const char *expected)
+void domt_ordered_settle_and_expect(const char *expected)
 {
-    domt_ordered_settle();
-    domt_ordered_handled(expected);
+    domt_ordered_settle_picker();
+    domt_ordered_expect_handled(expected);
 }
 
-domi_manager *domt_ordered_home(void)
+domi_manager *domt_ordered_home_of_picker(void)
 {
     return domt_pick.world.managers[0];
 }
 
-void domt_ordered_tell(const int64_t *numbers, size_t count)
+void domt_ordered_send_notes(const int64_t *numbers, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         domt_tell(&domt_pick_note, numbers[i]);
 }
 
-void domt_ordered_handled(const char *expected)
+void domt_ordered_expect_handled(const char *expected)
 {
     ck_assert_str_eq(domt_pick.text, expected);
     domt_pick.text[0] = '\0';

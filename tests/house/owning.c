@@ -30,33 +30,33 @@ static int handle_payload(domus_stack *stack, void *self, const void *payload)
     return domt_owned.handle != NULL ? domt_owned.handle(stack, payload) : 0;
 }
 
-static const domus_behaviour behaviour = {.name = "owning",
-                                          .on =
-                                              (const domus_on[]){{&domt_small, handle_payload, 0},
-                                                                 {&domt_middle, handle_payload, 32},
-                                                                 {&domt_large, handle_payload, 0},
-                                                                 {&domt_call_type, domt_on_call, 0},
-                                                                 {0}}};
+static const domus_behaviour behaviour = {
+    .name = "owning",
+    .on = (const domus_on[]){{&domt_small, handle_payload, 0},
+                             {&domt_middle, handle_payload, 32},
+                             {&domt_large, handle_payload, 0},
+                             {&domt_call_type, domt_on_call_run_function, 0},
+                             {0}}};
 
-void domt_owning_open(void)
+void domt_owning_open_world(void)
 {
     domt_owned = (domt_owning){0};
     domt_world_open(&domt_owned.world, 2);
     for (uint32_t i = 0; i < DOMT_OWNING_ACTORS; i++)
         domt_owned.actors[i] = domt_spawn(domt_outside(&domt_owned.world),
                                           domt_owned.world.managers[i != 0], &behaviour, NULL);
-    domt_settle(&domt_owned.world);
+    domt_settle_world(&domt_owned.world);
 }
 
-void domt_owning_close(void)
+void domt_owning_close_world(void)
 {
-    domt_settle(&domt_owned.world);
+    domt_settle_world(&domt_owned.world);
     ck_assert_uint_eq(domt_owned.made, domt_owned.released + domt_owned.freed);
-    domt_end_clean(&domt_owned.world);
+    domt_end_clean_world(&domt_owned.world);
     ck_assert_uint_eq(domt_owned.made, domt_owned.released + domt_owned.freed);
 }
 
-void *domt_own(const char *text)
+void *domt_owning_payload(const char *text)
 {
     static union {
         domt_owner owner;
@@ -77,28 +77,29 @@ void domt_free_text(char *text)
     domt_owned.freed++;
 }
 
-int domt_own_hear(domus_stack *stack, void *self, const domus_answer *answer)
+int domt_owning_hear_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domt_owned.heard++;
     return domt_owned.hear != NULL ? domt_owned.hear(stack, answer) : 0;
 }
 
-int domt_own_send(domus_stack *stack, uint32_t to, const domus_type *type, const char *text)
+int domt_owning_notice_in_handler(domus_stack *stack, uint32_t to, const domus_type *type,
+                                  const char *text)
 {
-    return domus_notice(stack, domt_owned.actors[to], type, domt_own(text));
+    return domus_notice(stack, domt_owned.actors[to], type, domt_owning_payload(text));
 }
 
-int domt_own_ask_one(domus_stack *stack, uint32_t to, const domus_type *type, const char *text,
-                     uint64_t timeout_ns)
+int domt_owning_ask_in_handler(domus_stack *stack, uint32_t to, const domus_type *type,
+                               const char *text, uint64_t timeout_ns)
 {
-    return domus_ask_within(stack, domt_owned.actors[to], type, domt_own(text), timeout_ns,
-                            domt_own_hear);
+    return domus_ask_within(stack, domt_owned.actors[to], type, domt_owning_payload(text),
+                            timeout_ns, domt_owning_hear_answer);
 }
 
-int domt_own_add(domus_stack *stack, uint32_t to, const domus_type *type, const char *text,
-                 uint64_t tag)
+int domt_owning_add_ask_in_handler(domus_stack *stack, uint32_t to, const domus_type *type,
+                                   const char *text, uint64_t tag)
 {
-    return domus_ask_add(stack, domt_owned.actors[to], type, domt_own(text), 0, tag);
+    return domus_ask_add(stack, domt_owned.actors[to], type, domt_owning_payload(text), 0, tag);
 }
 
 typedef struct order {
@@ -111,36 +112,38 @@ static int send_text_as_ordered(domus_stack *stack, void *now_)
 {
     const order *now = now_;
 
-    return domt_own_send(stack, now->to, now->type, now->text);
+    return domt_owning_notice_in_handler(stack, now->to, now->type, now->text);
 }
 
 static int ask_with_text_as_ordered(domus_stack *stack, void *now_)
 {
     const order *now = now_;
 
-    return domt_own_ask_one(stack, now->to, now->type, now->text, 0);
+    return domt_owning_ask_in_handler(stack, now->to, now->type, now->text, 0);
 }
 
-void domt_own_do(uint32_t by, int (*function)(domus_stack *, void *), const void *context)
+void domt_owning_run_in_actor(uint32_t by, int (*function)(domus_stack *, void *),
+                              const void *context)
 {
-    domt_do(&domt_owned.world, domt_owned.actors[by], function, (void *)(uintptr_t)context);
+    domt_run_as_actor(&domt_owned.world, domt_owned.actors[by], function,
+                      (void *)(uintptr_t)context);
 }
 
-void domt_own_stop(domus_address actor)
+void domt_owning_stop_actor(domus_address actor)
 {
-    domt_stop(&domt_owned.world, actor.house->home, actor);
+    domt_stop_actor_and_settle(&domt_owned.world, actor.house->home, actor);
 }
 
-void domt_own_notice(uint32_t to, const domus_type *type, const char *text)
-{
-    order now = {to, type, text};
-
-    domt_own_do(0, send_text_as_ordered, &now);
-}
-
-void domt_own_ask(uint32_t to, const domus_type *type, const char *text)
+void domt_owning_send_notice(uint32_t to, const domus_type *type, const char *text)
 {
     order now = {to, type, text};
 
-    domt_own_do(0, ask_with_text_as_ordered, &now);
+    domt_owning_run_in_actor(0, send_text_as_ordered, &now);
+}
+
+void domt_owning_send_ask(uint32_t to, const domus_type *type, const char *text)
+{
+    order now = {to, type, text};
+
+    domt_owning_run_in_actor(0, ask_with_text_as_ordered, &now);
 }

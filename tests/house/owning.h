@@ -43,39 +43,42 @@ typedef struct domt_owning {
 
 extern domt_owning domt_owned;
 
-void domt_owning_open(void);
+void domt_owning_open_world(void);
 
 /* End the world, and check that each payload was released or freed and nothing is left in use. */
-void domt_owning_close(void);
+void domt_owning_close_world(void);
 
 /* Make a payload with this text, large enough for each type; it is valid until the next call. */
-void *domt_own(const char *text);
+void *domt_owning_payload(const char *text);
 
 /* Free the text of a payload that a test has taken. */
 void domt_free_text(char *text);
 
 /* Let actor `by` run `function` with `context` in a handler, and settle. */
-void domt_own_do(uint32_t by, int (*function)(domus_stack *, void *), const void *context);
+void domt_owning_run_in_actor(uint32_t by, int (*function)(domus_stack *, void *),
+                              const void *context);
 
 /* Stop an actor by the thread of its home, and settle. */
-void domt_own_stop(domus_address actor);
+void domt_owning_stop_actor(domus_address actor);
 
 /* Send a payload or ask with it, from actor 0 to actor `to`, and settle. */
-void domt_own_notice(uint32_t to, const domus_type *type, const char *text);
-void domt_own_ask(uint32_t to, const domus_type *type, const char *text);
+void domt_owning_send_notice(uint32_t to, const domus_type *type, const char *text);
+void domt_owning_send_ask(uint32_t to, const domus_type *type, const char *text);
 
-/* Send a payload or ask with it, from within a handler; the ask resumes in domt_own_hear(). */
-int domt_own_send(domus_stack *stack, uint32_t to, const domus_type *type, const char *text);
-int domt_own_ask_one(domus_stack *stack, uint32_t to, const domus_type *type, const char *text,
-                     uint64_t timeout_ns);
-int domt_own_add(domus_stack *stack, uint32_t to, const domus_type *type, const char *text,
-                 uint64_t tag);
+/* Send a payload or ask with it, from within a handler; the ask resumes in
+ * domt_owning_hear_answer(). */
+int domt_owning_notice_in_handler(domus_stack *stack, uint32_t to, const domus_type *type,
+                                  const char *text);
+int domt_owning_ask_in_handler(domus_stack *stack, uint32_t to, const domus_type *type,
+                               const char *text, uint64_t timeout_ns);
+int domt_owning_add_ask_in_handler(domus_stack *stack, uint32_t to, const domus_type *type,
+                                   const char *text, uint64_t tag);
 
 /* The resumed function of asks: it calls `hear`. */
-int domt_own_hear(domus_stack *stack, void *self, const domus_answer *answer);
+int domt_owning_hear_answer(domus_stack *stack, void *self, const domus_answer *answer);
 
 /* Returns the text that the payload of an answer owns. */
-static inline char *domt_text_of(const domus_answer *answer)
+static inline char *domt_text_of_answer(const domus_answer *answer)
 {
     return ((const domt_owner *)answer->payload)->text;
 }

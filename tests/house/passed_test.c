@@ -44,13 +44,14 @@ static int pass_ask_on_or_run_call(domus_stack *stack, void *self, const void *c
     if (i < LAST)
         return domus_forward(stack, router.house != NULL && i + 1 == LAST ? router : actors[i + 1]);
     shown++;
-    return domt_on_call(stack, self, call_);
+    return domt_on_call_run_function(stack, self, call_);
 }
 
 static const domus_behaviour talking = {
     .name = "talking",
-    .on = (const domus_on[]){
-        {&domt_ask_question, pass_ask_on_or_run_call, 0}, {&domt_call_type, domt_on_call, 0}, {0}}};
+    .on = (const domus_on[]){{&domt_ask_question, pass_ask_on_or_run_call, 0},
+                             {&domt_call_type, domt_on_call_run_function, 0},
+                             {0}}};
 
 /* Open a world in which each actor has a home of its own, or all actors share one. */
 static void open_world(uint32_t homes)
@@ -64,13 +65,13 @@ static void open_world(uint32_t homes)
         world.managers[i]->directory.routers = &routers;
     for (uint32_t i = 0; i < ACTORS; i++)
         actors[i] = domt_spawn(domt_outside(&world), world.managers[i % homes], &talking, NULL);
-    domt_settle(&world);
+    domt_settle_world(&world);
 }
 
 static void close_world(void)
 {
     ck_assert_uint_eq(domt_ask_releases, shown);
-    domt_asking_end(&world, actors, ACTORS);
+    domt_asking_end_world(&world, actors, ACTORS);
     domi_routers_fini(&routers);
 }
 
@@ -190,9 +191,9 @@ static void check_cancel_of_sleeper(uint32_t from, deed give_up)
 {
     plan asked = {from, {sleep_50_ms_then_reply, NULL}};
 
-    domt_do(&world, actors[0], ask_as_planned, &asked);
+    domt_run_as_actor(&world, actors[0], ask_as_planned, &asked);
     ck_assert_int_eq(holder_error, 1);
-    domt_do(&world, actors[0], give_up, NULL);
+    domt_run_as_actor(&world, actors[0], give_up, NULL);
     ck_assert_int_eq(holder_error, -ECANCELED);
     ck_assert_int_eq(asked_error, -ECANCELED);
 }
@@ -208,12 +209,12 @@ static void check_cancel_of_keeper(uint32_t from, deed give_up)
     plan asked = {from, {keep_ask_of_handler, NULL}};
     int result = 1;
 
-    domt_do(&world, actors[0], ask_as_planned, &asked);
+    domt_run_as_actor(&world, actors[0], ask_as_planned, &asked);
     ck_assert_uint_eq(domi_house_count_parked(actors[LAST].house), 1);
-    domt_do(&world, actors[0], give_up, NULL);
+    domt_run_as_actor(&world, actors[0], give_up, NULL);
     ck_assert_uint_eq(domi_house_count_parked(actors[LAST].house), 0);
     for (uint32_t i = 0; i < 3; i++) {
-        domt_do(&world, actors[LAST], uses[i], &result);
+        domt_run_as_actor(&world, actors[LAST], uses[i], &result);
         ck_assert_int_eq(result, -ENOENT);
     }
     ck_assert_uint_eq(domt_reply_releases, 0);
@@ -230,11 +231,11 @@ static void check_cancel_of_ask_on_its_way(uint32_t from, deed give_up)
 {
     plan asked = {from, {keep_ask_of_handler, NULL}};
 
-    domt_do(&world, actors[LAST], raise_barrier_for_5_ms, NULL);
-    domt_do(&world, actors[0], ask_as_planned, &asked);
+    domt_run_as_actor(&world, actors[LAST], raise_barrier_for_5_ms, NULL);
+    domt_run_as_actor(&world, actors[0], ask_as_planned, &asked);
     ck_assert_uint_eq(actors[LAST].house->mail, 1);
-    domt_do(&world, actors[0], give_up, NULL);
-    domt_pass(&world, 6 * MS);
+    domt_run_as_actor(&world, actors[0], give_up, NULL);
+    domt_pass_time(&world, 6 * MS);
     ck_assert_uint_eq(shown, from != LAST);
     ck_assert_uint_eq(domi_house_count_parked(actors[LAST].house), 0);
     shown = 1; /* the ask is released once, although nobody was shown it */
@@ -268,11 +269,11 @@ static int ask_crowd_of_times(domus_stack *stack, void *context)
 DOMT_TEST(crowd_that_was_given_up_between_two_actors_is_cancelled)
 {
     open_world(ACTORS);
-    domt_do(&world, actors[LAST], raise_barrier_for_5_ms, NULL);
-    domt_do(&world, actors[0], ask_crowd_of_times, NULL);
+    domt_run_as_actor(&world, actors[LAST], raise_barrier_for_5_ms, NULL);
+    domt_run_as_actor(&world, actors[0], ask_crowd_of_times, NULL);
     ck_assert_uint_eq(actors[LAST].house->mail, CROWD);
-    domt_do(&world, actors[0], cancel_conversation_of_asker, NULL);
-    domt_pass(&world, 6 * MS);
+    domt_run_as_actor(&world, actors[0], cancel_conversation_of_asker, NULL);
+    domt_pass_time(&world, 6 * MS);
     ck_assert_uint_eq(shown, CROWD);
     close_world();
 }
@@ -281,11 +282,11 @@ static void check_cancel_of_stashed_ask(uint32_t from, deed give_up)
 {
     plan asked = {from, {stash_ask_of_handler, NULL}};
 
-    domt_do(&world, actors[0], ask_as_planned, &asked);
+    domt_run_as_actor(&world, actors[0], ask_as_planned, &asked);
     ck_assert_uint_eq(actors[LAST].house->family->stashed, 1);
-    domt_do(&world, actors[0], give_up, NULL);
+    domt_run_as_actor(&world, actors[0], give_up, NULL);
     ck_assert_uint_eq(actors[LAST].house->family->stashed, 0);
-    domt_do(&world, actors[LAST], domt_do_unstash, NULL);
+    domt_run_as_actor(&world, actors[LAST], domt_do_unstash_all, NULL);
     ck_assert_uint_eq(shown, 1);
 }
 
@@ -305,7 +306,7 @@ static int make_router_to_last_actor(domus_stack *stack, void *context)
 
 static void check_cancel_behind_router(uint32_t from, deed give_up)
 {
-    domt_do(&world, actors[LAST], make_router_to_last_actor, NULL);
+    domt_run_as_actor(&world, actors[LAST], make_router_to_last_actor, NULL);
     check_cancel_of_keeper(from, give_up);
 }
 
@@ -320,12 +321,12 @@ static void check_cancel_of_ask_kept_and_passed(uint32_t from, deed give_up)
     plan asked = {from, {keep_ask_of_handler, NULL}};
     int result = 1;
 
-    domt_do(&world, actors[0], ask_as_planned, &asked);
-    domt_do(&world, actors[LAST], forward_kept_ask, &result);
+    domt_run_as_actor(&world, actors[0], ask_as_planned, &asked);
+    domt_run_as_actor(&world, actors[LAST], forward_kept_ask, &result);
     ck_assert_int_eq(result, 0);
     ck_assert_uint_eq(shown, 2);
     ck_assert_uint_eq(domi_house_count_parked(actors[OTHER].house), 1);
-    domt_do(&world, actors[0], give_up, NULL);
+    domt_run_as_actor(&world, actors[0], give_up, NULL);
     ck_assert_uint_eq(domi_house_count_parked(actors[OTHER].house), 0);
     shown = 1; /* the ask is released once */
 }
@@ -343,11 +344,11 @@ DOMT_TEST(answer_before_the_cancel_finds_nobody_either)
     int result = 1;
 
     open_world(ACTORS);
-    domt_do(&world, actors[0], ask_as_planned, &asked);
-    domt_send(world.managers[0], actors[0], stop_itself, NULL);
-    domt_let_work(world.managers[0]);
-    domt_send(world.managers[0], actors[LAST], reply_to_kept_if_wanted, &result);
-    domt_settle(&world);
+    domt_run_as_actor(&world, actors[0], ask_as_planned, &asked);
+    domt_send_call(world.managers[0], actors[0], stop_itself, NULL);
+    domt_let_home_work(world.managers[0]);
+    domt_send_call(world.managers[0], actors[LAST], reply_to_kept_if_wanted, &result);
+    domt_settle_world(&world);
     ck_assert_int_eq(result, -ENOENT);
     close_world();
 }
@@ -359,15 +360,15 @@ DOMT_TEST(ask_is_cancelled_whose_asker_ends_before_it_hears_where_it_is)
     plan asked = {2, {keep_ask_of_handler, NULL}};
 
     open_world(ACTORS);
-    domt_send(world.managers[0], actors[0], ask_as_planned, &asked);
+    domt_send_call(world.managers[0], actors[0], ask_as_planned, &asked);
     for (uint32_t home = 0; home < ACTORS; home += home == 0 ? 2 : 1) {
-        domt_let_work(world.managers[home]);
+        domt_let_home_work(world.managers[home]);
     }
     ck_assert_uint_eq(domi_house_count_parked(actors[LAST].house), 1);
     /* the asker stops in a run of one message, before it comes to its events */
     world.managers[0]->limits.messages_per_run_max = 1;
-    domt_send(world.managers[0], actors[0], stop_itself, NULL);
-    domt_settle(&world);
+    domt_send_call(world.managers[0], actors[0], stop_itself, NULL);
+    domt_settle_world(&world);
     ck_assert_uint_eq(domi_house_count_parked(actors[LAST].house), 0);
     close_world();
 }
@@ -397,12 +398,12 @@ DOMT_TEST(conversation_that_ends_without_an_answer_cancels_nothing)
     for (uint32_t from = 1; from <= LAST; from++) {
         plan asked = {from, {sleep_50_ms_then_reply, NULL}};
         open_world(ACTORS);
-        domt_do(&world, actors[LAST], raise_barrier_for_5_ms, NULL);
-        domt_do(&world, actors[0], ask_and_end_before_answer, &asked);
-        domt_pass(&world, 2 * MS);
+        domt_run_as_actor(&world, actors[LAST], raise_barrier_for_5_ms, NULL);
+        domt_run_as_actor(&world, actors[0], ask_and_end_before_answer, &asked);
+        domt_pass_time(&world, 2 * MS);
         ck_assert_int_eq(asked_error, 0);
         ck_assert_uint_eq(shown, 0);
-        domt_pass(&world, 60 * MS);
+        domt_pass_time(&world, 60 * MS);
         ck_assert_int_eq(holder_error, 0);
         close_world();
     }
@@ -413,8 +414,8 @@ DOMT_TEST(passed_ask_that_is_waited_for_is_answered)
     for (uint32_t from = 1; from <= LAST; from++) {
         plan asked = {from, {sleep_50_ms_then_reply, NULL}};
         open_world(ACTORS);
-        domt_do(&world, actors[0], ask_as_planned, &asked);
-        domt_pass(&world, 60 * MS);
+        domt_run_as_actor(&world, actors[0], ask_as_planned, &asked);
+        domt_pass_time(&world, 60 * MS);
         ck_assert_int_eq(asked_error, 0);
         ck_assert_int_eq(holder_error, 0);
         ck_assert_uint_eq(DOMT_SUM(&world, cancels), 0);
@@ -430,12 +431,12 @@ DOMT_TEST(cancel_meets_only_its_own_ask)
     int result = 1;
 
     open_world(ACTORS);
-    domt_do(&world, actors[0], ask_as_planned, &slow);
-    domt_do(&world, actors[0], cancel_conversation_of_asker, NULL);
+    domt_run_as_actor(&world, actors[0], ask_as_planned, &slow);
+    domt_run_as_actor(&world, actors[0], cancel_conversation_of_asker, NULL);
     ck_assert_int_eq(holder_error, -ECANCELED);
-    domt_do(&world, actors[0], ask_as_planned, &kept_one);
+    domt_run_as_actor(&world, actors[0], ask_as_planned, &kept_one);
     ck_assert_uint_eq(domi_house_count_parked(actors[LAST].house), 1);
-    domt_do(&world, actors[LAST], reply_to_kept_if_wanted, &result);
+    domt_run_as_actor(&world, actors[LAST], reply_to_kept_if_wanted, &result);
     ck_assert_int_eq(result, 0);
     ck_assert_int_eq(asked_error, 0);
     close_world();

@@ -36,7 +36,7 @@ __attribute__((format(printf, 3, 4))) static void append_text(char *where, size_
     ck_assert_int_lt(written, (int)(room - length));
 }
 
-void domt_pick_write(const char *before, int64_t number, const char *after)
+void domt_pick_write_number(const char *before, int64_t number, const char *after)
 {
     append_text(domt_pick.text, sizeof domt_pick.text, "%s%lld%s ", before, (long long)number,
                 after);
@@ -45,7 +45,7 @@ void domt_pick_write(const char *before, int64_t number, const char *after)
 static int take_payload_and_write(domus_stack *stack, const char *what, const void *number)
 {
     (void)domus_take(stack);
-    domt_pick_write(what, *(const int64_t *)number, "");
+    domt_pick_write_number(what, *(const int64_t *)number, "");
     return 0;
 }
 
@@ -71,7 +71,7 @@ const domus_behaviour domt_picking = {
     .on = (const domus_on[]){{&domt_pick_note, write_note, 0},
                              {&domt_pick_urgent, write_urgent_note, 0},
                              {&domt_pick_question, write_question_and_reply, 0},
-                             {&domt_call_type, domt_on_call, 16},
+                             {&domt_call_type, domt_on_call_run_function, 16},
                              {0}}};
 
 static bool is_number_7(const void *self, const void *frame, const domus_type *type,
@@ -86,7 +86,7 @@ const domus_pattern domt_sevens = {(const domus_type *const[]){&domt_pick_note, 
 const domus_pattern domt_questions = {(const domus_type *const[]){&domt_pick_question, NULL}, NULL};
 const domus_pattern domt_urgents = {(const domus_type *const[]){&domt_pick_urgent, NULL}, NULL};
 
-void domt_pick_open(uint32_t mailbox_max, uint32_t conversations_max)
+void domt_pick_open_world(uint32_t mailbox_max, uint32_t conversations_max)
 {
     domt_world *world = &domt_pick.world;
 
@@ -99,10 +99,10 @@ void domt_pick_open(uint32_t mailbox_max, uint32_t conversations_max)
     ck_assert_int_eq(domt_world_start(world), 0);
     domt_pick.picker = domt_spawn(domt_outside(world), world->managers[0], &domt_picking, NULL);
     domt_pick.asker = domt_spawn(domt_outside(world), world->managers[1], &domt_agent, NULL);
-    domt_settle(world);
+    domt_settle_world(world);
 }
 
-void domt_pick_close(void)
+void domt_pick_close_world(void)
 {
     const domi_house *house = domt_pick.picker.house;
 
@@ -111,54 +111,56 @@ void domt_pick_close(void)
     ck_assert_uint_eq(house->mail, 0);
     ck_assert_uint_eq(house->marks & (DOMI_MARKS_HOLD | DOMI_MARK_FRESH), 0);
     ck_assert_uint_eq(house->home->timing.deadlines.count, 0);
-    domt_end_clean(&domt_pick.world);
+    domt_end_clean_world(&domt_pick.world);
 }
 
-void domt_pick_settle(void)
+void domt_pick_settle_world(void)
 {
-    domt_settle(&domt_pick.world);
+    domt_settle_world(&domt_pick.world);
 }
 
-void domt_pick_pass(uint64_t ns)
+void domt_pick_pass_ns(uint64_t ns)
 {
-    domt_pass(&domt_pick.world, ns);
+    domt_pass_time(&domt_pick.world, ns);
 }
 
-void domt_pick_stop(void)
+void domt_pick_stop_picker(void)
 {
-    ck_assert_int_eq(domi_house_stop(domt_outside(&domt_pick.world), domt_pick.picker), 0);
-    domt_pick_settle();
+    ck_assert_int_eq(domi_house_ask_to_stop(domt_outside(&domt_pick.world), domt_pick.picker), 0);
+    domt_pick_settle_world();
 }
 
-void domt_pick_wrote(const char *text)
+void domt_pick_expect_text(const char *text)
 {
-    domt_pick_settle();
+    domt_pick_settle_world();
     ck_assert_str_eq(domt_pick.text, text);
 }
 
-void domt_pick_heard(const char *answers)
+void domt_pick_expect_answers(const char *answers)
 {
-    domt_pick_settle();
+    domt_pick_settle_world();
     ck_assert_str_eq(domt_pick.answers, answers);
 }
 
 void domt_tell(const domus_type *type, int64_t number)
 {
-    ck_assert_int_eq(domt_notice(domt_pick.world.managers[0], domt_pick.picker, type, &number), 0);
+    ck_assert_int_eq(domt_send_notice(domt_pick.world.managers[0], domt_pick.picker, type, &number),
+                     0);
 }
 
-void domt_tell_notes(int64_t first, int64_t last)
+void domt_send_notes_to_picker(int64_t first, int64_t last)
 {
     for (; first <= last; first++)
         domt_tell(&domt_pick_note, first);
 }
 
-void domt_begin(int (*function)(domus_stack *, void *), const void *context)
+void domt_begin_in_picker(int (*function)(domus_stack *, void *), const void *context)
 {
-    domt_send(domt_pick.world.managers[0], domt_pick.picker, function, (void *)(uintptr_t)context);
+    domt_send_call(domt_pick.world.managers[0], domt_pick.picker, function,
+                   (void *)(uintptr_t)context);
 }
 
-void domt_begin_by_event(int (*function)(domus_stack *, void *), const void *context)
+void domt_begin_in_picker_by_event(int (*function)(domus_stack *, void *), const void *context)
 {
     domi_manager *home = domt_pick.world.managers[0];
     domt_call call = {function, (void *)(uintptr_t)context};
@@ -197,38 +199,38 @@ void domt_ask_picker(int64_t number, uint64_t timeout_ns)
 {
     inquiry now = {number, timeout_ns};
 
-    domt_send(domt_pick.world.managers[1], domt_pick.asker, ask_picker_within, &now);
-    (void)domt_iterate(domt_pick.world.managers[1]);
+    domt_send_call(domt_pick.world.managers[1], domt_pick.asker, ask_picker_within, &now);
+    (void)domt_iterate_home(domt_pick.world.managers[1]);
     (void)domi_manager_take_arrivals(domt_pick.world.managers[0]);
 }
 
-bool domt_write(const domus_answer *answer)
+bool domt_write_received(const domus_answer *answer)
 {
     if (answer->error == -ETIMEDOUT)
         append_text(domt_pick.text, sizeof domt_pick.text, "- ");
     else if (answer->error != 0)
-        domt_pick_write("x", -answer->error, "");
+        domt_pick_write_number("x", -answer->error, "");
     else
-        domt_pick_write(answer->type == &domt_pick_question ? "(q"
-                        : answer->type == &domt_pick_urgent ? "(u"
-                                                            : "(",
-                        *(const int64_t *)answer->payload, ")");
+        domt_pick_write_number(answer->type == &domt_pick_question ? "(q"
+                               : answer->type == &domt_pick_urgent ? "(u"
+                                                                   : "(",
+                               *(const int64_t *)answer->payload, ")");
     return answer->error == 0;
 }
 
-int domt_took(domus_stack *stack, void *self, const domus_answer *answer)
+int domt_write_received_and_end(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)domus_take(stack);
-    (void)domt_write(answer);
+    (void)domt_write_received(answer);
     return 0;
 }
 
-int domt_receive_one(domus_stack *stack, void *pattern)
+int domt_receive_by_pattern(domus_stack *stack, void *pattern)
 {
-    return domus_receive(stack, pattern, domt_took);
+    return domus_receive(stack, pattern, domt_write_received_and_end);
 }
 
-int domt_receive_as(domus_stack *stack, void *reception)
+int domt_receive_by_reception(domus_stack *stack, void *reception)
 {
     const domt_reception *now = reception;
 

@@ -40,17 +40,18 @@ extern const domus_behaviour domt_picking;
 
 /* Open the world of the picker; the bounds of its mailbox and conversations: 0 means the
  * default. */
-void domt_pick_open(uint32_t mailbox_max, uint32_t conversations_max);
+void domt_pick_open_world(uint32_t mailbox_max, uint32_t conversations_max);
 
 /* End the world, and check that nothing is left of any conversation or message. */
-void domt_pick_close(void);
+void domt_pick_close_world(void);
 
 /* Put a message into the picker's mailbox as its home does, without a step of the picker.
- * domt_begin() begins a conversation there by a notice, domt_begin_by_event() by an event. */
+ * domt_begin_in_picker() begins a conversation there by a notice, domt_begin_in_picker_by_event()
+ * by an event. */
 void domt_tell(const domus_type *type, int64_t number);
-void domt_tell_notes(int64_t first, int64_t last);
-void domt_begin(int (*function)(domus_stack *, void *), const void *context);
-void domt_begin_by_event(int (*function)(domus_stack *, void *), const void *context);
+void domt_send_notes_to_picker(int64_t first, int64_t last);
+void domt_begin_in_picker(int (*function)(domus_stack *, void *), const void *context);
+void domt_begin_in_picker_by_event(int (*function)(domus_stack *, void *), const void *context);
 
 /* Put the asker's question into the picker's inbox, without a step of the picker; a time-out of 0
  * is none. */
@@ -58,31 +59,31 @@ void domt_ask_picker(int64_t number, uint64_t timeout_ns);
 
 /* Let the world of the picker settle, or so many ms of its time pass; or stop the picker from
  * outside. */
-void domt_pick_settle(void);
-void domt_pick_pass(uint64_t ns);
-void domt_pick_stop(void);
+void domt_pick_settle_world(void);
+void domt_pick_pass_ns(uint64_t ns);
+void domt_pick_stop_picker(void);
 
 /* Let the world settle, and check the text that the picker has written so far, or the text of the
  * answers that the asker has got. */
-void domt_pick_wrote(const char *text);
-void domt_pick_heard(const char *answers);
+void domt_pick_expect_text(const char *text);
+void domt_pick_expect_answers(const char *answers);
 
 /* Write a number between two texts to the picker's text; or write the result of a receive, which
  * returns true if a message was received. */
-void domt_pick_write(const char *before, int64_t number, const char *after);
-bool domt_write(const domus_answer *answer);
+void domt_pick_write_number(const char *before, int64_t number, const char *after);
+bool domt_write_received(const domus_answer *answer);
 /* a resumed function that writes the answer and ends the conversation */
-int domt_took(domus_stack *stack, void *self, const domus_answer *answer);
+int domt_write_received_and_end(domus_stack *stack, void *self, const domus_answer *answer);
 
-/* Functions for domt_begin(): receive once by the pattern `context`; or receive by a pattern within
- * a time, and resume in a function that the test gives. */
+/* Functions for domt_begin_in_picker(): receive once by the pattern `context`; or receive by a
+ * pattern within a time, and resume in a function that the test gives. */
 typedef struct domt_reception {
     const domus_pattern *pattern;
     uint64_t within_ns;
     domus_resumed *then;
 } domt_reception;
 
-int domt_receive_one(domus_stack *stack, void *pattern);
-int domt_receive_as(domus_stack *stack, void *reception);
+int domt_receive_by_pattern(domus_stack *stack, void *pattern);
+int domt_receive_by_reception(domus_stack *stack, void *reception);
 
 #endif

@@ -47,11 +47,11 @@ DOMT_TEST(envelopes_come_from_the_smallest_class_that_holds_them)
         domi_envelope *envelope = domi_envelope_new(world.managers[1], cases[i].bytes);
         ck_assert_uint_eq(envelope->node.slab, cases[i].slab);
         ck_assert_uint_eq(envelope->node.owner, 1);
-        ck_assert_uint_eq(domi_envelope_room(world.managers[0], envelope), cases[i].room);
+        ck_assert_uint_eq(domi_envelope_bytes_in_all(world.managers[0], envelope), cases[i].room);
         memset(envelope->payload, 1, cases[i].bytes - DOMI_ENVELOPE_HEAD);
-        domi_pool_free(world.managers[i % 3], &envelope->node);
+        domi_pool_free_object(world.managers[i % 3], &envelope->node);
     }
-    domt_end_clean(&world);
+    domt_end_clean_world(&world);
 }
 
 DOMT_TEST(object_freed_by_its_owner_is_taken_next)
@@ -59,8 +59,8 @@ DOMT_TEST(object_freed_by_its_owner_is_taken_next)
     domt_world_open(&world, 1);
     domi_envelope *first = domi_envelope_new(world.managers[0], 64);
     domi_envelope *second = domi_envelope_new(world.managers[0], 64);
-    domi_pool_free(world.managers[0], &first->node);
-    domi_pool_free(world.managers[0], &second->node);
+    domi_pool_free_object(world.managers[0], &first->node);
+    domi_pool_free_object(world.managers[0], &second->node);
     ck_assert_ptr_eq(domi_envelope_new(world.managers[0], 64), second);
     ck_assert_ptr_eq(domi_envelope_new(world.managers[0], 64), first);
     ck_assert_uint_eq(world.managers[0]->pool.chained, 0);
@@ -76,19 +76,19 @@ DOMT_TEST(objects_freed_by_others_go_home_in_one_chain)
     for (int i = 0; i < COUNT; i++) /* the objects belong to manager 0 and manager 1 in turn */
         envelopes[i] = domi_envelope_new(world.managers[i % 2], i % 3 == 0 ? 64 : 200);
     for (int i = 0; i < COUNT; i++)
-        domi_pool_free(world.managers[2], &envelopes[i]->node);
+        domi_pool_free_object(world.managers[2], &envelopes[i]->node);
     ck_assert_uint_eq(world.managers[2]->pool.chained, COUNT);
     /* the freed objects are still in a private list of manager 2 */
     ck_assert_ptr_null(atomic_load(&world.managers[0]->pool.remote));
-    domi_pool_flush_returns(world.managers[2]);
+    domi_pool_push_chains_to_owners(world.managers[2]);
     ck_assert_uint_eq(world.managers[2]->pool.chained, 0);
     ck_assert_uint_eq(count_nodes(atomic_load(&world.managers[0]->pool.remote)), COUNT / 2);
     ck_assert_uint_eq(count_nodes(atomic_load(&world.managers[1]->pool.remote)), COUNT / 2);
 
-    domi_pool_free(world.managers[1], &domi_envelope_new(world.managers[0], 64)->node);
+    domi_pool_free_object(world.managers[1], &domi_envelope_new(world.managers[0], 64)->node);
     /* this chain is put before the one that manager 2 has flushed */
-    domi_pool_flush_returns(world.managers[1]);
-    domt_end_clean(&world);
+    domi_pool_push_chains_to_owners(world.managers[1]);
+    domt_end_clean_world(&world);
 }
 
 /* --- no growth ------------------------------------------------------------------------------- */
@@ -142,14 +142,15 @@ DOMT_TEST(pools_do_not_grow_while_messages_go_round)
         /* some packets are also sent from outside, whose pools are refilled, too */
         for (uint32_t i = 0; i < PACKETS; i++)
             ck_assert_int_eq(
-                domt_notice(world.managers[i % 4], actors[i % ACTORS], &types[i % 5], first), 0);
-        domt_settle(&world);
+                domt_send_notice(world.managers[i % 4], actors[i % ACTORS], &types[i % 5], first),
+                0);
+        domt_settle_world(&world);
         if (round == 4)
             mapped = domt_mapped_bytes(&world);
     }
     ck_assert_uint_eq(handled, (uint64_t)ROUNDS * PACKETS * HOPS);
     ck_assert_uint_eq(domt_mapped_bytes(&world), mapped);
-    domt_end_clean(&world);
+    domt_end_clean_world(&world);
 }
 
 /* One thread only allocates and the other one only frees: the freed objects must come back to the
@@ -160,13 +161,13 @@ DOMT_TEST(pools_do_not_grow_when_one_sends_and_another_frees)
 
     domt_world_open(&world, 2);
     domus_address sink = domt_spawn(domt_outside(&world), world.managers[0], &domt_agent, NULL);
-    domt_settle(&world);
+    domt_settle_world(&world);
     types[0] = (domus_type){.name = "lost", .size = 8};
     for (int round = 0; round < 50; round++) {
         for (int i = 0; i < 5000; i++)
-            ck_assert_int_eq(domt_notice(world.managers[1], sink, &types[0], "payload"), 0);
-        (void)domt_iterate(world.managers[0]);
-        domt_settle(&world);
+            ck_assert_int_eq(domt_send_notice(world.managers[1], sink, &types[0], "payload"), 0);
+        (void)domt_iterate_home(world.managers[0]);
+        domt_settle_world(&world);
         if (round == 1)
             mapped = domt_mapped_bytes(&world);
     }
@@ -194,17 +195,17 @@ DOMT_TEST(spare_bytes_that_are_used_again_are_not_spare_any_more)
     domt_world_open(&world, 1);
     domi_manager *home = world.managers[0];
     for (int i = 0; i < COUNT; i++)
-        nodes[i] = domi_pool_take(home, DOMI_SLAB_64);
+        nodes[i] = domi_pool_take_object(home, DOMI_SLAB_64);
     for (int i = 0; i < COUNT; i += 2)
-        domi_pool_free(home, nodes[i]);
+        domi_pool_free_object(home, nodes[i]);
     for (int i = 0; i < 10000 && read_spare_bytes(home) == 0; i++)
-        (void)domi_pool_trim_step(home, now_ns += UINT64_C(100000000), 4096);
-    while (domi_pool_trim_step(home, now_ns, 4096))
+        (void)domi_pool_take_trim_step(home, now_ns += UINT64_C(100000000), 4096);
+    while (domi_pool_take_trim_step(home, now_ns, 4096))
         ;
     ck_assert_uint_gt(read_spare_bytes(home), 0);
     ck_assert_uint_eq(read_spare_bytes(home), home->pool.slabs[DOMI_SLAB_64].spare_bytes);
     for (int i = 0; i < COUNT; i++) /* takes all objects that are free, and then new ones */
-        ck_assert_ptr_nonnull(domi_pool_take(home, DOMI_SLAB_64));
+        ck_assert_ptr_nonnull(domi_pool_take_object(home, DOMI_SLAB_64));
     ck_assert_uint_eq(home->pool.slabs[DOMI_SLAB_64].spare_bytes, 0);
     ck_assert_uint_eq(read_spare_bytes(home), 0);
     domt_world_end(&world);
@@ -219,14 +220,14 @@ DOMT_TEST(objects_that_come_back_in_crowds_are_sorted_some_at_a_time)
     domt_world_open(&world, 2);
     domi_manager *home = world.managers[0];
     for (int i = 0; i < COUNT; i++)
-        nodes[i] = domi_pool_take(home, DOMI_SLAB_64);
+        nodes[i] = domi_pool_take_object(home, DOMI_SLAB_64);
     for (int i = 0; i < COUNT; i++)
-        domi_pool_free(world.managers[1], nodes[i]);
-    domi_pool_flush_returns(world.managers[1]);
-    for (; domi_pool_collect_returned(home); steps++)
+        domi_pool_free_object(world.managers[1], nodes[i]);
+    domi_pool_push_chains_to_owners(world.managers[1]);
+    for (; domi_pool_sort_returned_objects(home); steps++)
         ck_assert_uint_lt(steps, COUNT);
     ck_assert_uint_ge(steps, COUNT / 5000);
-    ck_assert_uint_eq(domt_in_use(&world, DOMI_SLAB_64), 0);
+    ck_assert_uint_eq(domt_count_objects_in_use(&world, DOMI_SLAB_64), 0);
     domt_world_end(&world);
 }
 
@@ -286,14 +287,14 @@ DOMT_TEST(each_invariant_of_a_pass_is_checked)
     domt_world_open(&world, 1);
     domi_manager *home = world.managers[0];
     for (int i = 0; i < COUNT; i++)
-        nodes[i] = domi_pool_take(home, DOMI_SLAB_64);
+        nodes[i] = domi_pool_take_object(home, DOMI_SLAB_64);
     for (int i = 0; i < COUNT; i++)
-        domi_pool_free(home, nodes[i]);
+        domi_pool_free_object(home, nodes[i]);
     for (int i = 0; i < 1000 && !home->memory.trim.begun; i++)
-        (void)domi_pool_trim_step(home, now_ns += UINT64_C(100000000), 64);
+        (void)domi_pool_take_trim_step(home, now_ns += UINT64_C(100000000), 64);
     ck_assert(home->pool.slabs[DOMI_SLAB_64].trim != NULL && domi_trim_is_sound(home));
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        domt_dies(break_trim_and_check, &cases[i].breaks, cases[i].text);
+        domt_check_aborts(break_trim_and_check, &cases[i].breaks, cases[i].text);
     domt_world_end(&world);
 }
 
@@ -317,7 +318,7 @@ static void open_world_of_talkers(void)
     world.config.scheduler.belt_slots = SLOTS;
     ck_assert_int_eq(domt_world_start(&world), 0);
     for (uint32_t i = 0; i < THREADS; i++)
-        talkers[i] = domt_recorder_new(&world, i, &heard);
+        talkers[i] = domt_spawn_recorder(&world, i, &heard);
 }
 
 static void send_note_between_all_threads(void)
@@ -325,14 +326,14 @@ static void send_note_between_all_threads(void)
     for (uint32_t from = 0; from < THREADS; from++) {
         for (uint32_t to = 0; to < THREADS; to++) {
             if (from != to)
-                ck_assert_int_eq(domt_belts_note_by(world.managers[from], talkers[to], 1), 0);
+                ck_assert_int_eq(domt_belts_send_note_by(world.managers[from], talkers[to], 1), 0);
         }
     }
 }
 
 static uint64_t bytes_of_ring(domi_belt_ring ring)
 {
-    return ring.slots != NULL ? domi_memory_bytes(ring.slots) : 0;
+    return ring.slots != NULL ? domi_memory_bytes_of_block(ring.slots) : 0;
 }
 
 /* Returns the bytes of all rings of belts, with the bytes that malloc adds by rounding up. */
@@ -343,11 +344,11 @@ static uint64_t bytes_of_belts(void)
     for (uint32_t i = 0; i < THREADS; i++) {
         if (world.managers[i]->belts.to == NULL)
             continue;
-        bytes += domi_memory_bytes(world.managers[i]->belts.to);
+        bytes += domi_memory_bytes_of_block(world.managers[i]->belts.to);
         for (uint32_t j = 0; j < THREADS; j++) {
             const domi_belt *belt = world.managers[i]->belts.to[j];
             if (belt != NULL)
-                bytes += domi_memory_bytes(belt) + bytes_of_ring(belt->filled);
+                bytes += domi_memory_bytes_of_block(belt) + bytes_of_ring(belt->filled);
         }
     }
     return bytes;
@@ -378,15 +379,15 @@ DOMT_TEST(threads_that_all_talk_to_all_take_little_and_give_it_back)
     send_note_between_all_threads();
     uint64_t talking = bytes_of_belts();
     ck_assert_int_ge(bytes_charged_to_receivers(), (int64_t)(PAIRS * DOMI_BELT_SLOTS * SLOT));
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_uint_eq(heard.count, PAIRS);
     for (uint32_t i = 0; i < THREADS; i++)
         /* the test gives the belts a rest, as a thread does before it parks */
-        ck_assert(domi_belts_rest(world.managers[i]));
+        ck_assert(domi_belts_turn_all_off(world.managers[i]));
     for (int look = 0; look < 2; look++) {
-        domt_jump(&world, LONG_NS);
+        domt_jump_time(&world, LONG_NS);
         for (uint32_t i = 0; i < THREADS; i++)
-            domi_belts_trim(world.managers[i]);
+            domi_belts_free_unused_rings(world.managers[i]);
     }
     uint64_t idle = bytes_of_belts();
     fprintf(stderr, "belts of %u pairs: %.1f MiB while they talk, %.1f MiB given back\n", PAIRS,
@@ -403,14 +404,14 @@ DOMT_TEST(full_belt_takes_all_slots_and_no_more)
     open_world_of_talkers();
     uint64_t before = bytes_of_belts();
     for (uint32_t i = 0; i < 4 * SLOTS; i++)
-        ck_assert_int_eq(domt_belts_note_by(world.managers[1], talkers[0], 1), 0);
+        ck_assert_int_eq(domt_belts_send_note_by(world.managers[1], talkers[0], 1), 0);
     uint64_t full = (uint64_t)bytes_charged_to_receivers();
     fprintf(stderr, "a full belt: %.1f KiB, so %u: %.0f MiB\n", (double)full / 1024, PAIRS,
             (double)(full * PAIRS) / (double)MIB);
     ck_assert_uint_ge(full, SLOTS * SLOT);
     /* The smaller rings that the belt has outgrown stay until the receiver has read them. */
     ck_assert_uint_lt(full, 2 * SLOTS * SLOT + 1024);
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_uint_eq(heard.count, 4 * SLOTS);
     ck_assert_uint_lt(bytes_of_belts() - before, SLOTS * SLOT + 1024);
     domt_world_end(&world);

@@ -27,20 +27,20 @@ static void open_world(void)
     domt_world_open(&world, 2);
     for (uint32_t i = 0; i <= world.homes; i++)
         world.managers[i]->memory.pressure = &level;
-    one = domt_recorder_new(&world, 0, &log0);
-    other = domt_recorder_new(&world, 1, &log1);
+    one = domt_spawn_recorder(&world, 0, &log0);
+    other = domt_spawn_recorder(&world, 1, &log1);
 }
 
 static void set_simulated_memory_level(domus_memory_level now)
 {
     atomic_store(&level, (uint32_t)now);
     for (uint32_t i = 0; i <= world.homes; i++)
-        domi_manager_look_at_pressure(world.managers[i]);
+        domi_manager_reread_memory_level(world.managers[i]);
 }
 
 static int send_note(uint32_t from)
 {
-    return domt_notice(world.managers[from], one, &domt_note, &(int64_t){1});
+    return domt_send_notice(world.managers[from], one, &domt_note, &(int64_t){1});
 }
 
 DOMT_TEST(m11_notices_are_refused_on_both_lanes_while_memory_is_critical)
@@ -50,30 +50,30 @@ DOMT_TEST(m11_notices_are_refused_on_both_lanes_while_memory_is_critical)
     set_simulated_memory_level(DOMUS_MEMORY_CRITICAL);
     for (uint32_t from = 0; from <= world.homes; from++)
         ck_assert_int_eq(send_note(from), -EBUSY);
-    ck_assert_int_eq(domt_notice(world.managers[0], one, &domt_counted, "payload"), -EBUSY);
+    ck_assert_int_eq(domt_send_notice(world.managers[0], one, &domt_counted, "payload"), -EBUSY);
     ck_assert_uint_eq(domt_releases, 0); /* the refused notice leaves its payload with the caller */
     ck_assert_uint_eq(DOMT_SUM(&world, busy), 4);
     ck_assert_uint_eq(DOMT_SUM(&world, refusals), 0);
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_uint_eq(log0.count, 1); /* the note that was there before is handled */
     set_simulated_memory_level(DOMUS_MEMORY_HIGH);
     for (uint32_t from = 0; from <= world.homes; from++)
         ck_assert_int_eq(send_note(from), 0);
     set_simulated_memory_level(DOMUS_MEMORY_NORMAL);
     ck_assert_int_eq(send_note(0), 0);
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_uint_eq(log0.count, 5);
-    domt_end_clean(&world);
+    domt_end_clean_world(&world);
 }
 
 DOMT_TEST(stale_address_is_reported_as_such)
 {
     open_world();
-    domt_stop(&world, world.managers[0], one);
+    domt_stop_actor_and_settle(&world, world.managers[0], one);
     set_simulated_memory_level(DOMUS_MEMORY_CRITICAL);
     ck_assert_int_eq(send_note(0), -ESTALE);
     ck_assert_int_eq(send_note(1), -ESTALE);
-    ck_assert_int_eq(domt_notice(world.managers[0], (domus_address){0}, &domt_note, "1234567"),
+    ck_assert_int_eq(domt_send_notice(world.managers[0], (domus_address){0}, &domt_note, "1234567"),
                      -ESTALE);
     domt_world_end(&world);
 }
@@ -101,17 +101,17 @@ DOMT_TEST(m11_a_refused_ask_resumes_with_ebusy)
     domus_address agents[2];
     for (uint32_t i = 0; i < 2; i++)
         agents[i] = domt_spawn(world.managers[i], world.managers[i], &domt_agent, NULL);
-    domt_settle(&world);
+    domt_settle_world(&world);
     for (uint32_t i = 0; i < 2; i++)
-        domt_send(world.managers[i], agents[i], ask_with_counted_payload, NULL);
+        domt_send_call(world.managers[i], agents[i], ask_with_counted_payload, NULL);
     set_simulated_memory_level(DOMUS_MEMORY_CRITICAL);
     /* the agents took their calls before, so they handle them now, and their asks fail */
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_uint_eq(heard, 2);
     ck_assert_int_eq(heard_error, -EBUSY);
     ck_assert_uint_eq(domt_releases, 2); /* the payload of each refused ask was released */
     ck_assert_uint_eq(DOMT_SUM(&world, busy), 2);
-    domt_end_clean(&world);
+    domt_end_clean_world(&world);
 }
 
 /* --- never refused --------------------------------------------------------------------------- */
@@ -124,21 +124,21 @@ static int arm_timer(domus_stack *stack, void *context)
 DOMT_TEST(m11_replies_exceptions_and_events_pass_while_memory_is_critical)
 {
     open_world();
-    domus_address failing = domt_recorder_failing(&world, 1, &log1);
+    domus_address failing = domt_spawn_failing_recorder(&world, 1, &log1);
     /* an actor on the same home, which the actor under test reaches by the home lane */
-    domus_address beside = domt_recorder_new(&world, 0, &log1);
-    domt_do(&world, one, arm_timer, NULL);
-    domt_inquire_by(world.managers[0], one, other, 1);
-    domt_inquire_by(world.managers[0], one, failing, 2);
-    domt_inquire_by(world.managers[0], one, beside, 3);
-    while (domt_run_state(world.managers[0]) == 0)
+    domus_address beside = domt_spawn_recorder(&world, 0, &log1);
+    domt_run_as_actor(&world, one, arm_timer, NULL);
+    domt_send_inquiry(world.managers[0], one, other, 1);
+    domt_send_inquiry(world.managers[0], one, failing, 2);
+    domt_send_inquiry(world.managers[0], one, beside, 3);
+    while (domt_run_state_queue(world.managers[0]) == 0)
         domt_events(world.managers[0]);
     set_simulated_memory_level(DOMUS_MEMORY_CRITICAL);
-    domt_jump(&world, 2 * MS);
-    domt_settle(&world);
-    ck_assert_uint_eq(domt_log_count(&log0, 'r'), 2);
-    ck_assert_uint_eq(domt_log_count(&log0, 'x'), 1);
-    ck_assert_uint_eq(domt_log_count(&log0, 'e'), 1);
+    domt_jump_time(&world, 2 * MS);
+    domt_settle_world(&world);
+    ck_assert_uint_eq(domt_log_count_letter(&log0, 'r'), 2);
+    ck_assert_uint_eq(domt_log_count_letter(&log0, 'x'), 1);
+    ck_assert_uint_eq(domt_log_count_letter(&log0, 'e'), 1);
     ck_assert_uint_eq(DOMT_SUM(&world, busy), 0);
     domt_world_end(&world);
 }
@@ -152,10 +152,10 @@ DOMT_TEST(a_stop_passes_while_memory_is_critical)
 {
     open_world();
     domus_address agent = domt_spawn(world.managers[1], world.managers[1], &domt_agent, NULL);
-    domt_settle(&world);
-    domt_send(world.managers[1], agent, stop_actor_under_test, NULL);
+    domt_settle_world(&world);
+    domt_send_call(world.managers[1], agent, stop_actor_under_test, NULL);
     set_simulated_memory_level(DOMUS_MEMORY_CRITICAL);
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_int_eq(send_note(1), -ESTALE);
     domt_world_end(&world);
 }
@@ -175,11 +175,11 @@ DOMT_TEST(taken_message_is_passed_on_while_memory_is_critical)
     open_world();
     for (uint32_t home = 0; home < 2; home++) {
         domus_address by = domt_spawn(world.managers[home], world.managers[home], &passer, NULL);
-        domt_settle(&world);
+        domt_settle_world(&world);
         set_simulated_memory_level(DOMUS_MEMORY_NORMAL);
-        ck_assert_int_eq(domt_notice(world.managers[1], by, &domt_note, &number), 0);
+        ck_assert_int_eq(domt_send_notice(world.managers[1], by, &domt_note, &number), 0);
         set_simulated_memory_level(DOMUS_MEMORY_CRITICAL);
-        domt_settle(&world);
+        domt_settle_world(&world);
         ck_assert_uint_eq(log0.count, home + 1);
         ck_assert(world.managers[home]->memory.busy);
         ck_assert_int_eq(send_note(home), -EBUSY); /* a new message is refused at the same time */
@@ -200,9 +200,9 @@ static domus_address open_world_with_memory_bound(uint64_t max)
     domt_world_init(&world, 2);
     world.config.memory.thread_max_bytes = max;
     ck_assert_int_eq(domt_world_start(&world), 0);
-    one = domt_recorder_new(&world, 0, &log0);
+    one = domt_spawn_recorder(&world, 0, &log0);
     domus_address agent = domt_spawn(world.managers[1], world.managers[1], &domt_agent, NULL);
-    domt_settle(&world);
+    domt_settle_world(&world);
     return agent;
 }
 
@@ -224,8 +224,8 @@ static int send_type_until_refused(domus_stack *stack, void *type)
 static unsigned let_agent_send_until_refused(domus_address agent, const domus_type *type)
 {
     filled = 0;
-    domt_send(world.managers[1], agent, send_type_until_refused, (void *)(uintptr_t)type);
-    (void)domt_iterate(world.managers[1]);
+    domt_send_call(world.managers[1], agent, send_type_until_refused, (void *)(uintptr_t)type);
+    (void)domt_iterate_home(world.managers[1]);
     return filled;
 }
 
@@ -238,16 +238,16 @@ DOMT_TEST(a_thread_sends_no_more_than_its_memory_holds)
         unsigned count = let_agent_send_until_refused(agent, types[i]);
         ck_assert_int_eq(fill_result, -ENOBUFS);
         ck_assert_uint_gt(count, i == 2 ? 5 : 500);
-        ck_assert_uint_le(domi_pool_bytes(world.managers[1]), 1024 * KIB);
+        ck_assert_uint_le(domi_pool_bytes_of_envelopes(world.managers[1]), 1024 * KIB);
         ck_assert_uint_eq(DOMT_SUM(&world, thread_max_refusals), 1);
         ck_assert_uint_eq(DOMT_SUM(&world, refusals), 0);
         /* Another thread has a memory bound of its own, and answers are not bounded. */
-        ck_assert_int_eq(domt_notice(world.managers[0], one, &domt_note, "1234567"), 0);
-        domt_settle(&world);
+        ck_assert_int_eq(domt_send_notice(world.managers[0], one, &domt_note, "1234567"), 0);
+        domt_settle_world(&world);
         /* the notices were handled, so there is room for as many again */
         unsigned again = let_agent_send_until_refused(agent, types[i]);
         ck_assert_uint_eq(again, count);
-        domt_settle(&world);
+        domt_settle_world(&world);
         ck_assert_int_eq(atomic_load(&world.managers[1]->pool.heap_bytes), 0);
         domt_world_end(&world);
     }
@@ -265,8 +265,8 @@ DOMT_TEST(memory_for_answers_and_events_may_exceed_the_bound)
         ck_assert_ptr_nonnull(envelopes[i]);
     }
     for (uint32_t i = 0; i < 3; i++)
-        domi_pool_free(world.managers[0], &envelopes[i]->node);
-    domt_settle(&world);
+        domi_pool_free_object(world.managers[0], &envelopes[i]->node);
+    domt_settle_world(&world);
     domt_world_end(&world);
 }
 
@@ -276,7 +276,7 @@ static uint32_t steps_of_trim(uint64_t now_ns)
 {
     uint32_t steps = 0;
 
-    while (domi_pool_trim_step(world.managers[1], now_ns, 1000))
+    while (domi_pool_take_trim_step(world.managers[1], now_ns, 1000))
         ck_assert_uint_lt(steps++, 100000);
     return steps;
 }
@@ -284,7 +284,7 @@ static uint32_t steps_of_trim(uint64_t now_ns)
 static void fill_mailbox_and_handle_all(domus_address agent)
 {
     (void)let_agent_send_until_refused(agent, &large);
-    domt_settle(&world);
+    domt_settle_world(&world);
 }
 
 DOMT_TEST(slabs_are_trimmed_a_second_after_they_have_grown)
@@ -307,7 +307,7 @@ DOMT_TEST(slabs_are_trimmed_a_second_after_they_have_grown)
     ck_assert_uint_eq(steps_of_trim(start_ns + 1100 * MS), 0);
     ck_assert_uint_eq(steps_of_trim(start_ns + 2200 * MS), 0);
     ck_assert_uint_gt(steps_of_trim(start_ns + 3200 * MS), 0);
-    domt_end_clean(&world);
+    domt_end_clean_world(&world);
 }
 
 DOMT_TEST(slabs_are_trimmed_sooner_while_memory_is_short)
@@ -317,15 +317,15 @@ DOMT_TEST(slabs_are_trimmed_sooner_while_memory_is_short)
     (void)let_agent_send_until_refused(agent, &large);
     manager->memory.pressure = &level;
     atomic_store(&level, DOMUS_MEMORY_HIGH);
-    domi_manager_look_at_pressure(manager);
+    domi_manager_reread_memory_level(manager);
     uint64_t start_ns = manager->now_ns;
     ck_assert_uint_eq(steps_of_trim(start_ns), 0);
     /* this trim gives nothing back, because no message was handled yet */
     ck_assert_uint_gt(steps_of_trim(start_ns + 101 * MS), 0);
     uint64_t mapped = manager->pool.slabs[DOMI_SLAB_1088].mapped_bytes;
-    domt_settle(&world);
+    domt_settle_world(&world);
     atomic_store(&level, DOMUS_MEMORY_NORMAL);
-    domi_manager_look_at_pressure(manager);
+    domi_manager_reread_memory_level(manager);
     ck_assert_uint_gt(steps_of_trim(start_ns + 202 * MS), 0);
     ck_assert_uint_lt(manager->pool.slabs[DOMI_SLAB_1088].mapped_bytes, mapped / 3);
     /* while memory is short, trims are tried again every second for a while */
@@ -351,7 +351,7 @@ static void free_held_envelopes_but(uint32_t from, uint32_t to, uint32_t every)
 {
     for (uint32_t i = from; i < to; i++) {
         if (i % every != 0)
-            domi_pool_free(world.managers[1], &held[i]->node);
+            domi_pool_free_object(world.managers[1], &held[i]->node);
     }
 }
 
@@ -367,7 +367,7 @@ DOMT_TEST(light_traffic_keeps_no_slab_from_being_trimmed)
     uint64_t mapped = slab->mapped_bytes;
     uint64_t now_ns = manager->now_ns;
     for (uint32_t ms = 0; ms < 5000; ms++, now_ns += MS) {
-        (void)domi_pool_trim_step(manager, now_ns, DOMI_TRIM_BUSY);
+        (void)domi_pool_take_trim_step(manager, now_ns, DOMI_TRIM_BUSY);
         hold_envelopes(1, 2);
         free_held_envelopes_but(1, 2, HELD);
     }
@@ -385,9 +385,9 @@ DOMT_TEST(spare_bytes_are_never_below_zero)
     hold_envelopes(0, HELD);
     free_held_envelopes_but(0, HELD, 1000);
     uint64_t now_ns = manager->now_ns;
-    (void)domi_pool_trim_step(manager, now_ns, DOMI_TRIM_IDLE);
+    (void)domi_pool_take_trim_step(manager, now_ns, DOMI_TRIM_IDLE);
     while (slab->spare_bytes == 0)
-        ck_assert(domi_pool_trim_step(manager, now_ns + 2000 * MS, DOMI_TRIM_IDLE));
+        ck_assert(domi_pool_take_trim_step(manager, now_ns + 2000 * MS, DOMI_TRIM_IDLE));
     /* Messages take the spare memory again before the pass of the trim has gone over the other
      * slabs. */
     for (; slab->spare_bytes != 0; count++)
@@ -395,7 +395,7 @@ DOMT_TEST(spare_bytes_are_never_below_zero)
     ck_assert_uint_le(domi_counter_read(&manager->memory.spare_bytes), slab->mapped_bytes);
     free_held_envelopes_but(HELD, count, 2 * HELD);
     for (uint32_t i = 0; i < HELD; i += 1000)
-        domi_pool_free(manager, &held[i]->node);
+        domi_pool_free_object(manager, &held[i]->node);
     domt_world_end(&world);
 }
 
@@ -407,14 +407,14 @@ DOMT_TEST(memory_that_is_taken_again_is_not_spare)
     hold_envelopes(0, HELD);
     free_held_envelopes_but(0, HELD, 1000);
     for (int i = 0; i < 1000; i++, now_ns += 100 * MS)
-        (void)domi_pool_trim_step(manager, now_ns, DOMI_TRIM_IDLE);
+        (void)domi_pool_take_trim_step(manager, now_ns, DOMI_TRIM_IDLE);
     uint64_t spare = domi_counter_read(&manager->memory.spare_bytes);
     ck_assert_uint_gt(spare, 0);
     for (uint32_t i = HELD; manager->pool.slabs[DOMI_SLAB_64].free != NULL;
          i++) /* up to the end of the objects that are free */
         hold_envelopes(i, i + 1);
     for (int i = 0; i < 2000; i++, now_ns += 1000 * MS)
-        (void)domi_pool_trim_step(manager, now_ns, DOMI_TRIM_IDLE);
+        (void)domi_pool_take_trim_step(manager, now_ns, DOMI_TRIM_IDLE);
     ck_assert_uint_eq(domi_counter_read(&manager->memory.spare_bytes), 0);
     domt_world_end(&world);
 }
@@ -424,7 +424,7 @@ DOMT_TEST(memory_that_is_taken_again_is_not_spare)
 static void learn_that_memory_is_not_critical(domi_meter *meter, size_t bytes)
 {
     atomic_store(&level, DOMUS_MEMORY_HIGH);
-    domi_manager_look_at_pressure(world.managers[0]);
+    domi_manager_reread_memory_level(world.managers[0]);
 }
 
 DOMT_TEST(a_level_that_ends_while_something_is_passed_on_has_ended)
@@ -445,12 +445,13 @@ DOMT_TEST(a_level_that_ends_while_something_is_passed_on_has_ended)
     domi_mailbox_mark_full(one.house);
     set_simulated_memory_level(DOMUS_MEMORY_CRITICAL);
     (void)domi_memory_set_meter(&meter);
-    ck_assert_int_eq(domi_mailbox_put_passed(manager, one, &envelope->node, DOMI_NOTICE), -ENOBUFS);
+    ck_assert_int_eq(domi_mailbox_put_passed_on(manager, one, &envelope->node, DOMI_NOTICE),
+                     -ENOBUFS);
     (void)domi_memory_set_meter(NULL);
     ck_assert_uint_eq(manager->memory.pressure_seen, DOMUS_MEMORY_HIGH);
-    ck_assert_int_eq(domt_notice(manager, other, &domt_note, "1234567"), 0);
-    domi_pool_free(manager, &envelope->node);
-    domt_settle(&world);
+    ck_assert_int_eq(domt_send_notice(manager, other, &domt_note, "1234567"), 0);
+    domi_pool_free_object(manager, &envelope->node);
+    domt_settle_world(&world);
     domt_world_end(&world);
 }
 

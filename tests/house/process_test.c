@@ -15,7 +15,7 @@
 DOMT_TEST(process_is_begun_on_its_own_turn_and_closed_once)
 {
     open_world_with_process();
-    domt_pass(&world, 20 * MS);
+    domt_pass_time(&world, 20 * MS);
     ck_assert_uint_eq(steps, 1);
     stop_process();
     ck_assert_uint_eq(closes, 1);
@@ -35,13 +35,13 @@ DOMT_TEST(process_that_lives_to_the_end_of_the_system_is_closed_too)
 DOMT_TEST(method_that_is_not_known_is_a_failure_of_the_actor)
 {
     open_world_without_process(&spawner);
-    domt_do(&world, agent, spawn_process_with_method, "divide");
+    domt_run_as_actor(&world, agent, spawn_process_with_method, "divide");
     ck_assert_int_eq(error, 0);
     ck_assert_uint_eq(inits, 1);
     ck_assert_uint_eq(closes, 1);
     ck_assert_uint_eq(steps, 0);
     ck_assert_uint_eq(DOMT_SUM(&world, failures), 1);
-    ck_assert_int_eq(domi_house_stop(world.managers[0], process), -ESTALE);
+    ck_assert_int_eq(domi_house_ask_to_stop(world.managers[0], process), -ESTALE);
     close_world_of_process();
 }
 
@@ -61,15 +61,15 @@ DOMT_TEST(restart_closes_and_begins_again_with_the_same_input)
     init_does = fail_first_init;
     step_does = fail_step_with_number;
     open_world_without_process(&supervisor);
-    domt_do(&world, agent, spawn_process_with_method, "count");
+    domt_run_as_actor(&world, agent, spawn_process_with_method, "count");
     ck_assert_uint_eq(inits, 2);
     ck_assert_uint_eq(closes, 1);
     send_to_process(&number_type, 1);
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_uint_eq(inits, 3);
     ck_assert_uint_eq(closes, 2);
     send_to_process(&large_type, 1);
-    domt_settle(&world);
+    domt_settle_world(&world);
     /* steps: the first one, the one that fails, the first one after the restart, the one for the
      * large message */
     ck_assert_uint_eq(steps, 4);
@@ -82,10 +82,10 @@ DOMT_TEST(error_of_a_step_ends_the_process_unless_somebody_restarts_it)
     step_does = fail_step_with_number;
     open_world_with_process();
     send_to_process(&number_type, 1);
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_uint_eq(DOMT_SUM(&world, failures), 1);
     ck_assert_uint_eq(closes, 1);
-    ck_assert_int_eq(domi_house_stop(world.managers[0], process), -ESTALE);
+    ck_assert_int_eq(domi_house_ask_to_stop(world.managers[0], process), -ESTALE);
     close_world_of_process();
 }
 
@@ -125,7 +125,7 @@ static int try_wrong_spawns_of_process(domus_stack *stack, void *context)
 DOMT_TEST(spawn_refuses_what_cannot_be_a_process)
 {
     open_world_without_process(&spawner);
-    domt_do(&world, agent, try_wrong_spawns_of_process, NULL);
+    domt_run_as_actor(&world, agent, try_wrong_spawns_of_process, NULL);
     ck_assert_int_eq(error, -EINVAL);
     ck_assert_uint_eq(inits, 0);
     close_world_of_process();
@@ -149,14 +149,14 @@ DOMT_TEST(process_that_is_done_sends_its_value_and_ends)
     open_world_with_process();
     for (uint64_t i = 1; i <= 3; i++)
         send_to_process(&number_type, i);
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_uint_eq(value, 6);
     ck_assert_ptr_eq(value_from.house, process.house);
     ck_assert_uint_eq(closes, 1);
     ck_assert_uint_eq(steps, 2);
     ck_assert_uint_eq(DOMT_SUM(&world, failures), 0);
     ck_assert_uint_eq(DOMT_SUM(&world, waits_lost), 0);
-    ck_assert_int_eq(domt_notice(domt_outside(&world), process, &number_type, &sum), -ESTALE);
+    ck_assert_int_eq(domt_send_notice(domt_outside(&world), process, &number_type, &sum), -ESTALE);
     close_world_of_process();
 }
 
@@ -203,22 +203,22 @@ static bool run_process_without_allocation(int64_t n, int stay)
     sum = value = 0;
     error = 1;
     open_world_without_process(&spawner);
-    domi_memory_fail_after(n, stay);
-    int sent = domt_notice(domt_outside(&world), agent, &domt_call_type, &order);
-    domt_settle(&world);
+    domi_memory_fail_allocation_after(n, stay);
+    int sent = domt_send_notice(domt_outside(&world), agent, &domt_call_type, &order);
+    domt_settle_world(&world);
     if (sent == 0 && error == 0)
-        sent = domt_notice(domt_outside(&world), other, &domt_call_type, &question);
-    domt_settle(&world);
+        sent = domt_send_notice(domt_outside(&world), other, &domt_call_type, &question);
+    domt_settle_world(&world);
     if (sent == 0 && error == 0)
-        sent = domt_notice(domt_outside(&world), process, &large_type, (char[600]){7});
+        sent = domt_send_notice(domt_outside(&world), process, &large_type, (char[600]){7});
     if (sent == 0 && error == 0)
-        sent = domt_notice(domt_outside(&world), process, &number_type, &number);
-    domt_settle(&world);
+        sent = domt_send_notice(domt_outside(&world), process, &number_type, &number);
+    domt_settle_world(&world);
     bool clean = value == 14;
-    domi_memory_fail_after(-1, 0);
+    domi_memory_fail_allocation_after(-1, 0);
     if (error == 0)
-        (void)domi_house_stop(world.managers[0], process);
-    domt_settle(&world);
+        (void)domi_house_ask_to_stop(world.managers[0], process);
+    domt_settle_world(&world);
     ck_assert_uint_eq(heard, asked);
     /* each ask was released, by the actor that gave it up or after the step */
     ck_assert_uint_eq(releases, asked);
@@ -271,16 +271,16 @@ DOMT_TEST(messages_of_any_type_are_events_and_asks_are_answered_later)
     step_does = keep_asks_and_reply_when_told;
     open_world_with_process();
     error = 1;
-    domt_do(&world, other, ask_process_with_number, payload);
+    domt_run_as_actor(&world, other, ask_process_with_number, payload);
     ck_assert_int_eq(error, 1);
     ck_assert_uint_eq(asks, 1);
     send_to_process(&number_type, 10);
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_int_eq(error, 0);
     ck_assert_uint_eq(value, 15);
     ck_assert_uint_eq(steps, 3);
     /* the process never answers this ask */
-    domt_do(&world, other, ask_process_with_number, payload);
+    domt_run_as_actor(&world, other, ask_process_with_number, payload);
     stop_process();
     ck_assert_int_eq(error, -ESTALE);
     close_world_of_process();
@@ -299,12 +299,12 @@ DOMT_TEST(events_of_one_turn_come_in_one_step_and_a_full_one_is_made_at_once)
     open_world_with_process();
     for (uint64_t i = 0; i < 10; i++)
         send_to_process(&number_type, i);
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_uint_eq(steps, 2);
     ck_assert_uint_eq(counts[1], 10);
     for (uint64_t i = 0; i < 40; i++)
         send_to_process(i % 2 == 0 ? &number_type : &value_type, i);
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_uint_eq(steps, 5);
     ck_assert_uint_eq(counts[2], DOMUS_PROCESS_EVENTS_MAX);
     ck_assert_uint_eq(counts[3], DOMUS_PROCESS_EVENTS_MAX);
@@ -353,11 +353,11 @@ DOMT_TEST(yields_complete_with_their_tags_those_of_one_turn_together)
 {
     step_does = yield_sleep_and_two_asks;
     open_world_without_process(&spawner);
-    domt_do(&world, agent, spawn_process_with_method, "count");
+    domt_run_as_actor(&world, agent, spawn_process_with_method, "count");
     ck_assert_uint_eq(steps, 2);
     ck_assert_uint_eq(counts[1], 2);
     ck_assert_uint_eq(sum, 1000);
-    domt_pass(&world, 10 * MS);
+    domt_pass_time(&world, 10 * MS);
     ck_assert_uint_eq(steps, 3);
     ck_assert_uint_eq(counts[2], 2);
     ck_assert(tags == 1234 || tags == 1243);
@@ -383,7 +383,7 @@ DOMT_TEST(step_yields_at_most_64_and_all_complete)
 {
     step_does = yield_more_than_allowed;
     open_world_with_process();
-    domt_pass(&world, 5 * MS);
+    domt_pass_time(&world, 5 * MS);
     uint32_t events = 0;
     for (unsigned i = 0; i < steps; i++)
         events += counts[i];
@@ -408,7 +408,7 @@ DOMT_TEST(stopped_process_makes_no_further_step_and_drops_what_it_gathered)
     for (uint64_t i = 0; i < 8; i++)
         send_to_process(&owned_type, i);
     (void)domi_manager_take_arrivals(world.managers[0]);
-    (void)domt_run_state(world.managers[0]);
+    (void)domt_run_state_queue(world.managers[0]);
     ck_assert_uint_eq(process.house->mail, 4);
     ck_assert_uint_eq(steps, 1);
     stop_process();
@@ -446,20 +446,21 @@ DOMT_TEST(publication_that_no_step_has_seen_is_dropped_once)
     ck_assert_int_eq(domi_groups_init(&groups, 8, 8, 2, 0, key), 0);
     for (uint32_t i = 0; i < 3; i++)
         world.managers[i]->directory.groups = &groups;
-    domt_do(&world, agent, spawn_process_with_method, "count");
+    domt_run_as_actor(&world, agent, spawn_process_with_method, "count");
     ck_assert_uint_eq(steps, 1);
-    domt_send(domt_outside(&world), agent, publish_owned_payload, NULL);
+    domt_send_call(domt_outside(&world), agent, publish_owned_payload, NULL);
     domi_manager *home = world.managers[0];
     (void)domt_events(home);
     /* run the agent, then the shard: now the publication is in the mailbox of the process */
     for (uint32_t i = 0; i < 2; i++)
-        (void)domi_house_run(home, domi_queue_take(&home->schedule.ready[DOMUS_STATE]));
-    ck_assert_int_eq(domi_house_stop(home, other), 0);
+        (void)domi_house_run_and_settle(home,
+                                        domi_queue_take_house(&home->schedule.ready[DOMUS_STATE]));
+    ck_assert_int_eq(domi_house_ask_to_stop(home, other), 0);
     for (uint32_t i = 0; i < 3; i++)
-        (void)domt_iterate(world.managers[1]);
+        (void)domt_iterate_home(world.managers[1]);
     /* The process gathers the publication, and learns in the same turn of the end of `other`, to
      * which it is linked. */
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_uint_eq(closes, 1);
     ck_assert_uint_eq(steps, 1);
     ck_assert_uint_eq(releases, 1);
@@ -476,9 +477,9 @@ DOMT_TEST(process_whose_spawner_got_rules_later_may_be_restarted)
 {
     step_does = fail_step_with_number;
     open_world_with_process();
-    domt_do(&world, agent, become_behaviour_with_rules, NULL);
+    domt_run_as_actor(&world, agent, become_behaviour_with_rules, NULL);
     send_to_process(&number_type, 1);
-    domt_settle(&world);
+    domt_settle_world(&world);
     close_world_of_process();
 }
 

@@ -135,13 +135,13 @@ static inline void open_world_without_process(const domus_behaviour *behaviour)
     domt_world_open(&world, 2);
     agent = domt_spawn(domt_outside(&world), world.managers[0], behaviour, NULL);
     other = domt_spawn(domt_outside(&world), world.managers[1], &domt_agent, NULL);
-    domt_settle(&world);
+    domt_settle_world(&world);
 }
 
 static inline void open_world_with_process(void)
 {
     open_world_without_process(&spawner);
-    domt_do(&world, agent, spawn_process_with_method, "count");
+    domt_run_as_actor(&world, agent, spawn_process_with_method, "count");
     ck_assert_int_eq(error, 0);
     ck_assert_uint_eq(inits, 1);
     ck_assert_uint_eq(steps, 1);
@@ -150,21 +150,21 @@ static inline void open_world_with_process(void)
 
 static inline void close_world_of_process(void)
 {
-    domt_settle(&world);
-    domt_end_clean(&world);
+    domt_settle_world(&world);
+    domt_end_clean_world(&world);
     ck_assert_uint_eq(closes, inits);
 }
 
 static inline void stop_process(void)
 {
-    domt_stop(&world, world.managers[0], process);
+    domt_stop_actor_and_settle(&world, world.managers[0], process);
 }
 
 static inline void send_to_process(const domus_type *type, uint64_t number)
 {
     uint64_t payload[75] = {number}; /* as large as the largest payload of the types */
 
-    ck_assert_int_eq(domt_notice(domt_outside(&world), process, type, payload), 0);
+    ck_assert_int_eq(domt_send_notice(domt_outside(&world), process, type, payload), 0);
 }
 
 #endif

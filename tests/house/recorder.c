@@ -76,43 +76,43 @@ const domus_behaviour domt_recording = {
                              {&domt_question, on_question_write_a_and_reply, 0},
                              {&domt_inquire, on_inquiry_ask, 0},
                              {&domt_tick, on_tick_write_e, 0},
-                             {&domt_call_type, domt_on_call, 0},
+                             {&domt_call_type, domt_on_call_run_function, 0},
                              {0}},
     .on_mount = on_mount_count_in_log,
     .on_stop = on_stop_count_in_log,
 };
 
-domus_address domt_recorder_new(domt_world *world, uint32_t home, domt_log *log)
+domus_address domt_spawn_recorder(domt_world *world, uint32_t home, domt_log *log)
 {
     domt_recorder recorder = {.log = log};
     domus_address address =
         domt_spawn(domt_outside(world), world->managers[home], &domt_recording, &recorder);
 
-    domt_settle(world);
+    domt_settle_world(world);
     return address;
 }
 
-domus_address domt_recorder_failing(domt_world *world, uint32_t home, domt_log *log)
+domus_address domt_spawn_failing_recorder(domt_world *world, uint32_t home, domt_log *log)
 {
-    domus_address address = domt_recorder_new(world, home, log);
+    domus_address address = domt_spawn_recorder(world, home, log);
 
     ((domt_recorder *)address.house->self)->fail = -EIO;
     return address;
 }
 
-void domt_note_to(domi_manager *from, domus_address to, int64_t number)
+void domt_send_note(domi_manager *from, domus_address to, int64_t number)
 {
-    ck_assert_int_eq(domt_notice(from, to, &domt_note, &number), 0);
+    ck_assert_int_eq(domt_send_notice(from, to, &domt_note, &number), 0);
 }
 
-void domt_inquire_by(domi_manager *from, domus_address asker, domus_address to, int64_t number)
+void domt_send_inquiry(domi_manager *from, domus_address asker, domus_address to, int64_t number)
 {
     domt_inquiry inquiry = {to, number};
 
-    ck_assert_int_eq(domt_notice(from, asker, &domt_inquire, &inquiry), 0);
+    ck_assert_int_eq(domt_send_notice(from, asker, &domt_inquire, &inquiry), 0);
 }
 
-uint32_t domt_log_count(const domt_log *log, char what)
+uint32_t domt_log_count_letter(const domt_log *log, char what)
 {
     uint32_t count = 0;
 
@@ -121,7 +121,7 @@ uint32_t domt_log_count(const domt_log *log, char what)
     return count;
 }
 
-int64_t domt_log_sum(const domt_log *log, char what)
+int64_t domt_log_sum_of_letter(const domt_log *log, char what)
 {
     int64_t sum = 0;
 
@@ -130,7 +130,7 @@ int64_t domt_log_sum(const domt_log *log, char what)
     return sum;
 }
 
-const char *domt_log_text(const domt_log *log, uint32_t first)
+const char *domt_log_letters_from(const domt_log *log, uint32_t first)
 {
     static char text[DOMT_LOG_MAX + 1];
     uint32_t length = 0;

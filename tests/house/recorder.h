@@ -46,21 +46,21 @@ extern const domus_type domt_tick; /* the event of a timer; payload: int64_t */
 extern const domus_behaviour domt_recording;
 
 /* Spawn a recorder on `home`, and run all homes until none has anything to do. The recorder of
- * domt_recorder_failing() answers each domt_question with -EIO. */
-domus_address domt_recorder_new(domt_world *world, uint32_t home, domt_log *log);
-domus_address domt_recorder_failing(domt_world *world, uint32_t home, domt_log *log);
+ * domt_spawn_failing_recorder() answers each domt_question with -EIO. */
+domus_address domt_spawn_recorder(domt_world *world, uint32_t home, domt_log *log);
+domus_address domt_spawn_failing_recorder(domt_world *world, uint32_t home, domt_log *log);
 
 /* Send a note or an inquiry from the thread of `from`, without a sender; a refusal fails the
  * test. */
-void domt_note_to(domi_manager *from, domus_address to, int64_t number);
-void domt_inquire_by(domi_manager *from, domus_address asker, domus_address to, int64_t number);
+void domt_send_note(domi_manager *from, domus_address to, int64_t number);
+void domt_send_inquiry(domi_manager *from, domus_address asker, domus_address to, int64_t number);
 
 /* Return how many entries of the log have the letter `what`, and the sum of their numbers. */
-uint32_t domt_log_count(const domt_log *log, char what);
-int64_t domt_log_sum(const domt_log *log, char what);
+uint32_t domt_log_count_letter(const domt_log *log, char what);
+int64_t domt_log_sum_of_letter(const domt_log *log, char what);
 
 /* Returns the letters of the log from entry `first` on as text, which is valid until the next
  * call. */
-const char *domt_log_text(const domt_log *log, uint32_t first);
+const char *domt_log_letters_from(const domt_log *log, uint32_t first);
 
 #endif

@@ -22,8 +22,8 @@ static void open_world(void)
     domt_world_init(&world, 2);
     world.config.scheduler.mailbox_max = MAX;
     ck_assert_int_eq(domt_world_start(&world), 0);
-    one = domt_recorder_new(&world, 0, &log0);
-    other = domt_recorder_new(&world, 1, &log1);
+    one = domt_spawn_recorder(&world, 0, &log0);
+    other = domt_spawn_recorder(&world, 1, &log1);
 }
 
 /* Send notes from the thread of `from` until one is refused. Returns how many were taken. */
@@ -32,7 +32,7 @@ static unsigned count_notes_until_refused(domi_manager *from)
     unsigned taken = 0;
     int64_t number = 1;
 
-    while (domt_notice(from, one, &domt_note, &number) == 0)
+    while (domt_send_notice(from, one, &domt_note, &number) == 0)
         ck_assert_uint_lt(taken++, 1000);
     return taken;
 }
@@ -47,13 +47,14 @@ DOMT_TEST(m11_home_lane_refuses_at_mailbox_max)
     open_world();
     ck_assert_uint_eq(count_notes_until_refused(world.managers[0]), MAX);
     ck_assert_uint_eq(DOMT_SUM(&world, refusals), 1);
-    ck_assert_int_eq(domt_notice(world.managers[0], one, &domt_counted, "payload"), -ENOBUFS);
-    ck_assert_int_eq(domt_notice(world.managers[1], one, &domt_counted, "payload"), -ENOBUFS);
-    ck_assert_int_eq(domt_notice(domt_outside(&world), one, &domt_counted, "payload"), -ENOBUFS);
+    ck_assert_int_eq(domt_send_notice(world.managers[0], one, &domt_counted, "payload"), -ENOBUFS);
+    ck_assert_int_eq(domt_send_notice(world.managers[1], one, &domt_counted, "payload"), -ENOBUFS);
+    ck_assert_int_eq(domt_send_notice(domt_outside(&world), one, &domt_counted, "payload"),
+                     -ENOBUFS);
     ck_assert_uint_eq(DOMT_SUM(&world, refusals), 4);
     ck_assert_uint_eq(domt_releases, 0); /* the refused notice leaves its payload with the caller */
-    ck_assert_uint_eq(domt_in_use_all(&world), MAX);
-    domt_settle(&world);
+    ck_assert_uint_eq(domt_count_all_objects_in_use(&world), MAX);
+    domt_settle_world(&world);
     ck_assert_uint_eq(log0.count, MAX);
     domt_world_end(&world);
 }
@@ -62,16 +63,16 @@ DOMT_TEST(m11_inbox_lane_refuses_at_mailbox_max)
 {
     open_world();
     ck_assert_uint_eq(count_notes_until_refused(world.managers[1]), MAX);
-    ck_assert_int_eq(domt_notice(world.managers[1], one, &domt_counted, "payload"), -ENOBUFS);
-    ck_assert_int_eq(domt_notice(world.managers[0], one, &domt_counted, "payload"), -ENOBUFS);
+    ck_assert_int_eq(domt_send_notice(world.managers[1], one, &domt_counted, "payload"), -ENOBUFS);
+    ck_assert_int_eq(domt_send_notice(world.managers[0], one, &domt_counted, "payload"), -ENOBUFS);
     (void)domi_manager_take_arrivals(world.managers[0]);
     /* the messages were sorted but not handled, so the mailbox is still full for all senders */
     ck_assert(is_mailbox_marked_full());
-    ck_assert_int_eq(domt_notice(world.managers[1], one, &domt_counted, "payload"), -ENOBUFS);
-    ck_assert_int_eq(domt_notice(world.managers[0], one, &domt_counted, "payload"), -ENOBUFS);
+    ck_assert_int_eq(domt_send_notice(world.managers[1], one, &domt_counted, "payload"), -ENOBUFS);
+    ck_assert_int_eq(domt_send_notice(world.managers[0], one, &domt_counted, "payload"), -ENOBUFS);
     ck_assert_uint_eq(DOMT_SUM(&world, refusals), 5);
     ck_assert_uint_eq(domt_releases, 0);
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_uint_eq(log0.count, MAX);
     domt_world_end(&world);
 }
@@ -83,14 +84,14 @@ DOMT_TEST(m11_both_lanes_together_are_bounded)
         count_notes_until_refused(world.managers[0]) + count_notes_until_refused(world.managers[1]);
     /* messages that came by the home lane count for senders of the inbox lane, too */
     ck_assert_uint_eq(taken, MAX);
-    domt_settle(&world);
+    domt_settle_world(&world);
     for (unsigned i = 0; i < MAX - 1; i++)
-        domt_note_to(world.managers[0], one, 1);
+        domt_send_note(world.managers[0], one, 1);
     taken =
         count_notes_until_refused(world.managers[1]) + count_notes_until_refused(world.managers[0]);
     /* the inbox is not counted with the mailboxes: together they hold at most twice MAX messages */
     ck_assert_uint_le(taken, MAX);
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_uint_eq(log0.count, 2 * MAX - 1 + taken);
     domt_world_end(&world);
 }
@@ -99,14 +100,14 @@ DOMT_TEST(m11_recovers_below_half)
 {
     open_world();
     (void)count_notes_until_refused(world.managers[0]);
-    domi_house *house = domi_queue_take(&world.managers[0]->schedule.ready[0]);
+    domi_house *house = domi_queue_take_house(&world.managers[0]->schedule.ready[0]);
     ck_assert_ptr_eq(house, one.house);
-    ck_assert_uint_eq(domi_house_run(world.managers[0], house), 64);
+    ck_assert_uint_eq(domi_house_run_and_settle(world.managers[0], house), 64);
     ck_assert_uint_eq(house->mail, 36);
     ck_assert(!is_mailbox_marked_full());
-    domt_note_to(world.managers[1], one, 2);
-    domt_note_to(world.managers[0], one, 2);
-    domt_settle(&world);
+    domt_send_note(world.managers[1], one, 2);
+    domt_send_note(world.managers[0], one, 2);
+    domt_settle_world(&world);
     ck_assert_uint_eq(log0.count, MAX + 2);
     domt_world_end(&world);
 }
@@ -117,12 +118,14 @@ DOMT_TEST(m11_stays_full_above_half)
     world.config.scheduler.mailbox_max = MAX;
     world.config.scheduler.messages_per_run_max = 50;
     ck_assert_int_eq(domt_world_start(&world), 0);
-    one = domt_recorder_new(&world, 0, &log0);
+    one = domt_spawn_recorder(&world, 0, &log0);
     (void)count_notes_until_refused(world.managers[0]);
-    domi_house_run(world.managers[0], domi_queue_take(&world.managers[0]->schedule.ready[0]));
+    domi_house_run_and_settle(world.managers[0],
+                              domi_queue_take_house(&world.managers[0]->schedule.ready[0]));
     ck_assert_uint_eq(one.house->mail, 50);
     ck_assert(is_mailbox_marked_full());
-    domi_house_run(world.managers[0], domi_queue_take(&world.managers[0]->schedule.ready[0]));
+    domi_house_run_and_settle(world.managers[0],
+                              domi_queue_take_house(&world.managers[0]->schedule.ready[0]));
     ck_assert(!is_mailbox_marked_full());
     domt_world_end(&world);
 }
@@ -147,20 +150,20 @@ DOMT_TEST(m11_refused_ask_resumes_with_enobufs)
     open_world();
     domus_address here = domt_spawn(world.managers[0], world.managers[0], &domt_agent, NULL);
     domus_address there = domt_spawn(world.managers[1], world.managers[1], &domt_agent, NULL);
-    domt_settle(&world);
+    domt_settle_world(&world);
     (void)count_notes_until_refused(world.managers[0]);
     /* takes the full actor off its queue, so that it does not run */
-    domi_house *full = domi_queue_take(&world.managers[0]->schedule.ready[0]);
+    domi_house *full = domi_queue_take_house(&world.managers[0]->schedule.ready[0]);
     for (int i = 0; i < 2; i++) {
         heard_error = 0;
-        domt_do(&world, i == 0 ? here : there, ask_with_counted_payload, NULL);
+        domt_run_as_actor(&world, i == 0 ? here : there, ask_with_counted_payload, NULL);
         ck_assert_int_eq(heard_error, -ENOBUFS);
         /* the refused ask's payload was released */
         ck_assert_uint_eq(domt_releases, (unsigned)i + 1);
     }
-    domi_queue_put(&world.managers[0]->schedule.ready[0], full);
-    domt_settle(&world);
-    domt_end_clean(&world);
+    domi_queue_put_house(&world.managers[0]->schedule.ready[0], full);
+    domt_settle_world(&world);
+    domt_end_clean_world(&world);
 }
 
 /* --- never refused --------------------------------------------------------------------------- */
@@ -177,25 +180,25 @@ DOMT_TEST(m11_replies_exceptions_and_events_are_never_refused)
     int events = 3 * (int)MAX;
 
     open_world();
-    domus_address failing = domt_recorder_failing(&world, 1, &log1);
-    domt_do(&world, one, arm_timers_of_1_ms, &events);
+    domus_address failing = domt_spawn_failing_recorder(&world, 1, &log1);
+    domt_run_as_actor(&world, one, arm_timers_of_1_ms, &events);
     for (unsigned i = 0; i < 2 * MAX; i++) {
-        domt_inquire_by(world.managers[0], one, i % 2 == 0 ? other : failing, i);
-        (void)domt_run_state(world.managers[0]);
+        domt_send_inquiry(world.managers[0], one, i % 2 == 0 ? other : failing, i);
+        (void)domt_run_state_queue(world.managers[0]);
     }
-    domt_let_work(world.managers[1]);
+    domt_let_home_work(world.managers[1]);
     ck_assert_uint_eq(atomic_load(&one.house->inbox) >> 48, 2 * MAX);
     ck_assert_uint_eq(count_notes_until_refused(world.managers[0]), 0);
-    domt_jump(&world, 2 * MS);
+    domt_jump_time(&world, 2 * MS);
     ck_assert_uint_eq(domi_manager_fire_timers(world.managers[0]), 3 * MAX);
     (void)domi_manager_take_arrivals(world.managers[0]);
     /* messages that are never refused take no room from those that may be */
     ck_assert_uint_eq(count_notes_until_refused(world.managers[0]), MAX);
-    domt_settle(&world);
-    ck_assert_uint_eq(domt_log_count(&log0, 'r'), MAX);
-    ck_assert_uint_eq(domt_log_count(&log0, 'x'), MAX);
-    ck_assert_uint_eq(domt_log_count(&log0, 'e'), 3 * MAX);
-    ck_assert_uint_eq(domt_log_count(&log0, 'n'), MAX);
+    domt_settle_world(&world);
+    ck_assert_uint_eq(domt_log_count_letter(&log0, 'r'), MAX);
+    ck_assert_uint_eq(domt_log_count_letter(&log0, 'x'), MAX);
+    ck_assert_uint_eq(domt_log_count_letter(&log0, 'e'), 3 * MAX);
+    ck_assert_uint_eq(domt_log_count_letter(&log0, 'n'), MAX);
     domt_world_end(&world);
 }
 

@@ -102,15 +102,15 @@ static void open_world(void)
     int no_error = 0, not_permitted = -EPERM;
 
     memset(&life, 0, sizeof life);
-    domt_remote_open(NULL);
+    domt_remote_open_world(NULL);
     domi_grains_init(&grains, 4, 100, secret);
     for (uint32_t i = 0; i <= 2; i++)
         domt_remote.managers[i]->directory.grains = &grains;
-    ck_assert_int_eq(domi_grain_open(domt_remote.managers[0], &kind, &spread.kind), 0);
-    domt_as_agent(0, place_grains, &not_permitted);
-    domt_as_gateway(0, place_grains, &no_error);
+    ck_assert_int_eq(domi_grain_open_kind(domt_remote.managers[0], &kind, &spread.kind), 0);
+    domt_run_as_agent(0, place_grains, &not_permitted);
+    domt_run_as_gateway(0, place_grains, &no_error);
     /* the gateway of the other home places the same kind */
-    domt_as_gateway(1, place_grains, &no_error);
+    domt_run_as_gateway(1, place_grains, &no_error);
 }
 
 static void close_world(void)
@@ -198,7 +198,7 @@ static void give_part_to_this_system(const char *key, uint64_t fence)
 {
     set_key_of_next_deed(key, &(uint64_t){0});
     now.value = fence;
-    domt_as_agent(0, set_fence_of_part, NULL);
+    domt_run_as_agent(0, set_fence_of_part, NULL);
 }
 
 /* --- tests -------------------------------------------------------------------------------------
@@ -210,7 +210,7 @@ DOMT_TEST(messages_come_to_the_gateway_of_the_sender)
 
     open_world();
     set_key_of_next_deed("17", &value);
-    domt_as_agent(1, notify_grain, NULL);
+    domt_run_as_agent(1, notify_grain, NULL);
     ck_assert_uint_eq(domt_carried_by[1].notices, 1);
     ck_assert_uint_eq(domt_carried_by[0].notices, 0);
     ck_assert_uint_eq(domt_carried_by[1].target.node, DOMUS_REMOTE_GRAINS);
@@ -218,15 +218,15 @@ DOMT_TEST(messages_come_to_the_gateway_of_the_sender)
     ck_assert_ptr_eq(domt_carried_by[1].type, &domt_word);
     ck_assert(domus_address_equals(domt_carried_by[1].sender, domt_agents[1]));
     now.timeout_ns = DOMT_MS;
-    domt_as_agent(0, ask_grain, NULL);
+    domt_run_as_agent(0, ask_grain, NULL);
     ck_assert_uint_eq(domt_carried_by[0].asks, 1);
     ck_assert_int_eq(now.error, 1);
     ck_assert_uint_eq(life.lives, 0);
     now.expected = -EINVAL;
     now.key = "no key";
-    domt_as_agent(1, notify_grain, NULL);
+    domt_run_as_agent(1, notify_grain, NULL);
     now.key = "";
-    domt_as_agent(1, notify_grain, NULL);
+    domt_run_as_agent(1, notify_grain, NULL);
     close_world();
 }
 
@@ -236,15 +236,15 @@ DOMT_TEST(a_kept_ask_is_passed_on_if_the_part_has_a_fence)
 
     open_world();
     set_key_of_next_deed("17", &value);
-    domt_as_agent(1, ask_grain, NULL);
+    domt_run_as_agent(1, ask_grain, NULL);
     now.kept = domt_carried_by[1].kept[0];
     now.expected = -EHOSTDOWN;
-    domt_as_gateway(1, pass_kept_ask_to_grain, NULL);
+    domt_run_as_gateway(1, pass_kept_ask_to_grain, NULL);
     ck_assert_uint_eq(life.lives, 0);
     now.expected = 0;
     now.value = 99;
-    domt_as_agent(0, set_fence_of_part, NULL);
-    domt_as_gateway(1, pass_kept_ask_to_grain, NULL);
+    domt_run_as_agent(0, set_fence_of_part, NULL);
+    domt_run_as_gateway(1, pass_kept_ask_to_grain, NULL);
     ck_assert_uint_eq(life.asks, 1);
     ck_assert_uint_eq(life.fence, 99);
     ck_assert_str_eq(life.key, "17");
@@ -252,7 +252,7 @@ DOMT_TEST(a_kept_ask_is_passed_on_if_the_part_has_a_fence)
     ck_assert_int_eq(now.error, 0);
     ck_assert_uint_eq(now.answer, 7);
     now.expected = -ENOENT;
-    domt_as_gateway(1, pass_kept_ask_to_grain, NULL);
+    domt_run_as_gateway(1, pass_kept_ask_to_grain, NULL);
     close_world();
 }
 
@@ -261,23 +261,23 @@ DOMT_TEST(an_open_part_needs_no_gateway)
     open_world();
     give_part_to_this_system("17", 3);
     set_key_of_next_deed("17", &(uint64_t){5});
-    domt_as_gateway(0, open_part, NULL);
-    domt_as_agent(0, notify_grain, NULL);
+    domt_run_as_gateway(0, open_part, NULL);
+    domt_run_as_agent(0, notify_grain, NULL);
     ck_assert_uint_eq(domt_carried_by[0].notices, 0);
     ck_assert_uint_eq(life.notices, 1);
     /* the thread of home 1 has not opened the part, so its message goes to a gateway */
-    domt_as_agent(1, notify_grain, NULL);
+    domt_run_as_agent(1, notify_grain, NULL);
     ck_assert_uint_eq(domt_carried_by[1].notices, 1);
-    domt_as_gateway(0, close_part, NULL);
-    domt_as_agent(0, notify_grain, NULL);
+    domt_run_as_gateway(0, close_part, NULL);
+    domt_run_as_agent(0, notify_grain, NULL);
     ck_assert_uint_eq(domt_carried_by[0].notices, 1);
     ck_assert_uint_eq(life.notices, 1);
     now.expected = -EPERM;
-    domt_as_agent(0, open_part, NULL);
+    domt_run_as_agent(0, open_part, NULL);
     now.expected = -EINVAL;
     now.part = DOMUS_REMOTE_PARTS;
-    domt_as_gateway(0, open_part, NULL);
-    domt_as_agent(0, set_fence_of_part, NULL);
+    domt_run_as_gateway(0, open_part, NULL);
+    domt_run_as_agent(0, set_fence_of_part, NULL);
     close_world();
 }
 
@@ -292,8 +292,8 @@ DOMT_TEST(a_part_is_not_opened_while_mail_waits_for_the_gateway)
 {
     open_world();
     set_key_of_next_deed("17", &(uint64_t){5});
-    domt_as_gateway(0, notify_grain_and_refuse_open, NULL);
-    domt_as_gateway(0, open_part, NULL);
+    domt_run_as_gateway(0, notify_grain_and_refuse_open, NULL);
+    domt_run_as_gateway(0, open_part, NULL);
     close_world();
 }
 
@@ -310,16 +310,16 @@ DOMT_TEST(payloads_of_any_size_stay_whole)
     memcpy(small.bytes, big.bytes, sizeof small.bytes);
     now.type = &large_type;
     now.payload = &big;
-    domt_as_agent(0, ask_grain, NULL);
+    domt_run_as_agent(0, ask_grain, NULL);
     now.kept = domt_carried_by[0].kept[0];
-    domt_as_gateway(0, pass_kept_ask_to_grain, NULL);
+    domt_run_as_gateway(0, pass_kept_ask_to_grain, NULL);
     ck_assert(life.is_whole);
     ck_assert_int_eq(now.error, 0);
     life.is_whole = false;
-    domt_as_gateway(0, open_part, NULL);
+    domt_run_as_gateway(0, open_part, NULL);
     now.type = &odd_type;
     now.payload = &small;
-    domt_as_agent(0, notify_grain, NULL);
+    domt_run_as_agent(0, notify_grain, NULL);
     ck_assert(life.is_whole);
     close_world();
 }
@@ -351,14 +351,14 @@ DOMT_TEST(other_nodes_reach_a_grain_whose_part_is_here)
     uint64_t value = 21;
 
     open_world();
-    domus_address far = domt_far(1, 0);
+    domus_address far = domt_remote_address(1, 0);
     set_key_of_next_deed("b", &value);
     now.expected = -EHOSTDOWN;
-    domt_as_gateway(0, send_to_grain_as_remote_actor, &far);
+    domt_run_as_gateway(0, send_to_grain_as_remote_actor, &far);
     ck_assert_int_eq(domt_carried_by[0].answer_error, -EHOSTDOWN);
     give_part_to_this_system("b", 4);
     set_key_of_next_deed("b", &value);
-    domt_as_gateway(0, send_to_grain_as_remote_actor, &far);
+    domt_run_as_gateway(0, send_to_grain_as_remote_actor, &far);
     ck_assert_uint_eq(life.notices, 1);
     ck_assert_uint_eq(life.asks, 1);
     ck_assert_uint_eq(life.value, 21);
@@ -400,23 +400,23 @@ DOMT_TEST(the_grains_of_a_part_are_stopped_and_counted)
         stopping way = {.after_mail = round == 0, .others = true, .left = 9};
         give_part_to_this_system("c", 10 + round);
         set_key_of_next_deed("c", &value);
-        domt_as_gateway(0, open_part, NULL);
-        domt_as_agent(0, notify_grain, NULL);
+        domt_run_as_gateway(0, open_part, NULL);
+        domt_run_as_agent(0, notify_grain, NULL);
         ck_assert_uint_eq(life.lives, round + 1);
         ck_assert_uint_eq(life.fence, 10 + round);
-        domt_as_agent(0, stop_grains_of_parts, &way);
+        domt_run_as_agent(0, stop_grains_of_parts, &way);
         ck_assert_uint_eq(life.ended, round);
         way.others = false;
-        domt_as_agent(0, stop_grains_of_parts, &way);
+        domt_run_as_agent(0, stop_grains_of_parts, &way);
         ck_assert_uint_eq(way.left, 1);
         ck_assert_uint_eq(life.ended, round + 1);
-        domt_as_agent(0, stop_grains_of_parts, &way);
+        domt_run_as_agent(0, stop_grains_of_parts, &way);
         ck_assert_uint_eq(way.left, 0);
         give_part_to_this_system("c", 0);
     }
     set_key_of_next_deed("c", &value);
     now.expected = -EHOSTDOWN; /* no life is made in a part that was given up */
-    domt_as_agent(0, notify_grain, NULL);
+    domt_run_as_agent(0, notify_grain, NULL);
     ck_assert_uint_eq(life.lives, 2);
     close_world();
 }
@@ -437,7 +437,7 @@ static int try_name_of_grains_as_address(domus_stack *stack, void *unused)
 DOMT_TEST(a_stranger_cannot_name_what_gateways_use)
 {
     open_world();
-    domt_as_gateway(0, try_name_of_grains_as_address, NULL);
+    domt_run_as_gateway(0, try_name_of_grains_as_address, NULL);
     ck_assert_int_eq(domus_remote_part_of((domus_grains){NULL}, "a"), -EINVAL);
     ck_assert_int_eq(domus_remote_part_of(spread, ""), -EINVAL);
     /* A key belongs to the same part on every machine, for ever. */

@@ -29,7 +29,7 @@ static looking look_up_by_gateway(domus_remote_name name)
 {
     looking now = {.name = name};
 
-    domt_as_gateway(0, look_up_name_and_back, &now);
+    domt_run_as_gateway(0, look_up_name_and_back, &now);
     return now;
 }
 
@@ -44,7 +44,7 @@ static int record_name_of_address(domus_stack *stack, void *address)
 
 static int error_of_name_of_address(domus_address address)
 {
-    domt_as_gateway(0, record_name_of_address, &address);
+    domt_run_as_gateway(0, record_name_of_address, &address);
     return asked_error;
 }
 
@@ -65,9 +65,9 @@ DOMT_TEST(actors_and_routers_of_this_system_have_names)
 {
     domus_address routers[2];
 
-    domt_remote_open(NULL);
+    domt_remote_open_world(NULL);
     for (uint32_t i = 0; i < 2; i++)
-        domt_as_agent(0, spawn_router_of_two, &routers[i]);
+        domt_run_as_agent(0, spawn_router_of_two, &routers[i]);
     const domus_address all[] = {domt_agents[0], domt_agents[1], routers[0], routers[1]};
     for (uint32_t i = 0; i < 4; i++) {
         ck_assert_int_eq(error_of_name_of_address(all[i]), 0);
@@ -75,19 +75,19 @@ DOMT_TEST(actors_and_routers_of_this_system_have_names)
         looking now = look_up_by_gateway(asked_name);
         ck_assert_int_eq(now.error, 0);
         ck_assert(domus_address_equals(now.address, all[i]));
-        domt_as_gateway(0, record_whether_name_is_alive, &asked_name);
+        domt_run_as_gateway(0, record_whether_name_is_alive, &asked_name);
         ck_assert(is_alive);
         asked_name.lease++;
-        domt_as_gateway(0, record_whether_name_is_alive, &asked_name);
+        domt_run_as_gateway(0, record_whether_name_is_alive, &asked_name);
         ck_assert(!is_alive);
     }
     ck_assert_int_eq(error_of_name_of_address((domus_address){NULL, 0}), -EINVAL);
-    domt_remote_close();
+    domt_remote_close_world();
 }
 
 DOMT_TEST(names_that_strangers_make_up_lead_nowhere)
 {
-    domt_remote_open(NULL);
+    domt_remote_open_world(NULL);
     ck_assert_int_eq(error_of_name_of_address(domt_agents[1]), 0);
     domus_remote_name name = asked_name;
     name.lease = 0;
@@ -113,12 +113,12 @@ DOMT_TEST(names_that_strangers_make_up_lead_nowhere)
         ck_assert_int_eq(error_of_name_of_address(domt_gateways[i]), 0);
         ck_assert_int_eq(look_up_by_gateway(asked_name).error, -ENOENT);
     }
-    domt_remote_close();
+    domt_remote_close_world();
 }
 
 DOMT_TEST(each_slot_is_found_by_its_number)
 {
-    domt_remote_open(NULL);
+    domt_remote_open_world(NULL);
     domi_manager *home = domt_remote.managers[0];
     domus_address actors[9];
     static const uint32_t sizes[] = {0, 80, 100, 400, 1000, 5000, 0, 80, 0};
@@ -126,25 +126,27 @@ DOMT_TEST(each_slot_is_found_by_its_number)
     for (uint32_t i = 0; i < 9; i++) {
         behaviours[i] = (domus_behaviour){.name = "sized", .state_size = sizes[i]};
         actors[i] = domt_spawn(domt_outside(&domt_remote), home, &behaviours[i], NULL);
-        ck_assert_ptr_eq(domi_slots_at(home, domi_slots_number(actors[i].house)), actors[i].house);
+        ck_assert_ptr_eq(
+            domi_slots_house_at_number(home, domi_slots_number_of_house(actors[i].house)),
+            actors[i].house);
     }
-    domt_remote_close();
+    domt_remote_close_world();
 }
 
 DOMT_TEST(a_remote_name_has_one_address)
 {
-    domt_remote_open(NULL);
-    domus_address first = domt_far(1, 0);
-    ck_assert(domus_address_equals(domt_far(1, 0), first));
-    ck_assert(!domus_address_equals(domt_far(2, 0), first));
-    ck_assert(!domus_address_equals(domt_far(1, 1), first));
-    looking now = look_up_by_gateway(domt_name(1, 0));
+    domt_remote_open_world(NULL);
+    domus_address first = domt_remote_address(1, 0);
+    ck_assert(domus_address_equals(domt_remote_address(1, 0), first));
+    ck_assert(!domus_address_equals(domt_remote_address(2, 0), first));
+    ck_assert(!domus_address_equals(domt_remote_address(1, 1), first));
+    looking now = look_up_by_gateway(domt_remote_name(1, 0));
     ck_assert_int_eq(now.back_error, 0);
     ck_assert_mem_eq(&now.back, &now.name, sizeof now.name);
-    domus_remote_name other = domt_name(1, 0);
+    domus_remote_name other = domt_remote_name(1, 0);
     other.lease++;
     ck_assert(!domus_address_equals(look_up_by_gateway(other).address, first));
-    domt_remote_close();
+    domt_remote_close_world();
 }
 
 /* --- limits ------------------------------------------------------------------------------------
@@ -162,33 +164,33 @@ DOMT_TEST(the_table_is_full_at_addresses_max)
     static const domus_remote_options options = {.addresses_max = 256};
     domus_address first[256];
 
-    domt_remote_open(&options);
+    domt_remote_open_world(&options);
     for (uint32_t i = 0; i < 256; i++)
-        first[i] = domt_far(i, 0);
-    ck_assert_int_eq(look_up_by_gateway(domt_name(256, 0)).error, -ENOSPC);
-    domus_remote_name name = domt_name(17, 0);
-    domt_as_gateway(0, end_remote_actor, &name);
+        first[i] = domt_remote_address(i, 0);
+    ck_assert_int_eq(look_up_by_gateway(domt_remote_name(256, 0)).error, -ENOSPC);
+    domus_remote_name name = domt_remote_name(17, 0);
+    domt_run_as_gateway(0, end_remote_actor, &name);
     ck_assert_int_eq(error_of_name_of_address(first[17]), -ESTALE);
-    looking now = look_up_by_gateway(domt_name(256, 0));
+    looking now = look_up_by_gateway(domt_remote_name(256, 0));
     ck_assert_int_eq(now.error, 0);
     /* the house of the forgotten address is used again, with another lease */
     ck_assert_ptr_eq(now.address.house, first[17].house);
     ck_assert_uint_ne(now.address.lease, first[17].lease);
-    ck_assert_int_eq(domt_notice(domt_outside(&domt_remote), first[17], &domt_plain, "seventee"),
-                     -ESTALE);
+    ck_assert_int_eq(
+        domt_send_notice(domt_outside(&domt_remote), first[17], &domt_plain, "seventee"), -ESTALE);
     ck_assert_int_eq(look_up_by_gateway(name).error, -ENOSPC);
-    domt_remote_close();
+    domt_remote_close_world();
 }
 
 DOMT_TEST(an_address_is_used_again_behind_all_other_free_ones)
 {
-    domt_remote_open(NULL);
-    domus_address first = domt_far(0, 0);
-    domus_remote_name name = domt_name(0, 0);
-    domt_as_gateway(0, end_remote_actor, &name);
+    domt_remote_open_world(NULL);
+    domus_address first = domt_remote_address(0, 0);
+    domus_remote_name name = domt_remote_name(0, 0);
+    domt_run_as_gateway(0, end_remote_actor, &name);
     for (uint32_t i = 1; i < 256; i++)
-        ck_assert_ptr_ne(domt_far(i, 0).house, first.house);
-    domt_remote_close();
+        ck_assert_ptr_ne(domt_remote_address(i, 0).house, first.house);
+    domt_remote_close_world();
 }
 
 static int opened;
@@ -210,25 +212,25 @@ DOMT_TEST(nodes_max_nodes_are_known_at_a_time)
     static const domus_remote_options options = {.nodes_max = 2};
     uint64_t numbers[] = {DOMUS_REMOTE_HERE, 8, 9};
 
-    domt_remote_open(&options); /* opens node 7 */
-    domt_as_gateway(1, try_to_open_node, &numbers[0]);
+    domt_remote_open_world(&options); /* opens node 7 */
+    domt_run_as_gateway(1, try_to_open_node, &numbers[0]);
     ck_assert_int_eq(opened, -EINVAL);
-    domt_as_gateway(1, try_to_open_node, &numbers[1]);
+    domt_run_as_gateway(1, try_to_open_node, &numbers[1]);
     ck_assert_int_eq(opened, 0);
-    domt_as_gateway(1, try_to_open_node, &numbers[2]);
+    domt_run_as_gateway(1, try_to_open_node, &numbers[2]);
     ck_assert_int_eq(opened, -ENOSPC);
-    domt_as_gateway(0, end_node_as_gateway, &numbers[1]);
+    domt_run_as_gateway(0, end_node_as_gateway, &numbers[1]);
     ck_assert_int_eq(opened, 0);
-    domt_as_gateway(0, end_node_as_gateway, &numbers[1]);
+    domt_run_as_gateway(0, end_node_as_gateway, &numbers[1]);
     ck_assert_int_eq(opened, -ENOENT); /* node 8 has no address, so it was forgotten */
-    domt_as_gateway(1, try_to_open_node, &numbers[2]);
+    domt_run_as_gateway(1, try_to_open_node, &numbers[2]);
     ck_assert_int_eq(opened, 0);
-    domt_remote_close();
+    domt_remote_close_world();
 }
 
 static int try_wrong_options(domus_stack *stack, void *options)
 {
-    ck_assert_int_eq(domi_remotes_open(&(domi_remotes){.max = 0}, options, 2), -EINVAL);
+    ck_assert_int_eq(domi_remotes_allocate_tables(&(domi_remotes){.max = 0}, options, 2), -EINVAL);
     (void)stack;
     return 0;
 }
@@ -238,10 +240,10 @@ DOMT_TEST(wrong_options_are_refused)
     static const domus_remote_options wrong[] = {
         {.addresses_max = 255}, {.addresses_max = 16777217}, {.nodes_max = 65537}};
 
-    domt_remote_open(NULL);
+    domt_remote_open_world(NULL);
     for (uint32_t i = 0; i < 3; i++)
-        domt_as_agent(0, try_wrong_options, (void *)(uintptr_t)&wrong[i]);
-    domt_remote_close();
+        domt_run_as_agent(0, try_wrong_options, (void *)(uintptr_t)&wrong[i]);
+    domt_remote_close_world();
 }
 
 /* --- idle addresses ----------------------------------------------------------------------------
@@ -261,41 +263,42 @@ static int list_idle_addresses(domus_stack *stack, void *context)
 
 DOMT_TEST(addresses_that_nobody_uses_are_listed_at_the_third_look)
 {
-    domt_remote_open(NULL);
-    (void)domt_far(1, 0);
-    domus_address used = domt_far(2, 0);
-    (void)domt_far(3, 1); /* an address that belongs to the other gateway */
+    domt_remote_open_world(NULL);
+    (void)domt_remote_address(1, 0);
+    domus_address used = domt_remote_address(2, 0);
+    (void)domt_remote_address(3, 1); /* an address that belongs to the other gateway */
     for (uint32_t looks = 0; looks < 4; looks++) {
-        ck_assert_int_eq(domt_notice(domt_outside(&domt_remote), used, &domt_plain, "a notice"), 0);
-        domt_as_gateway(0, list_idle_addresses, NULL);
+        ck_assert_int_eq(
+            domt_send_notice(domt_outside(&domt_remote), used, &domt_plain, "a notice"), 0);
+        domt_run_as_gateway(0, list_idle_addresses, NULL);
         ck_assert_uint_eq(idle_count, looks < 2 ? 0 : 1);
     }
     ck_assert_uint_eq(idle[0].number, 1);
-    (void)domt_far(1, 0); /* looks the address up, as for a message from actor 1 */
-    domt_as_gateway(0, list_idle_addresses, NULL);
+    (void)domt_remote_address(1, 0); /* looks the address up, as for a message from actor 1 */
+    domt_run_as_gateway(0, list_idle_addresses, NULL);
     ck_assert_uint_eq(idle_count, 0);
-    domt_remote_close();
+    domt_remote_close_world();
 }
 
 DOMT_TEST(all_addresses_of_a_node_that_has_ended_are_listed)
 {
     uint64_t node = DOMT_NODE;
 
-    domt_remote_open(NULL);
-    (void)domt_far(1, 0);
-    (void)domt_far(2, 0);
-    domt_as_gateway(0, end_node_as_gateway, &node);
-    ck_assert_int_eq(look_up_by_gateway(domt_name(1, 0)).error, -ESTALE);
-    domt_as_gateway(0, try_to_open_node, &node);
+    domt_remote_open_world(NULL);
+    (void)domt_remote_address(1, 0);
+    (void)domt_remote_address(2, 0);
+    domt_run_as_gateway(0, end_node_as_gateway, &node);
+    ck_assert_int_eq(look_up_by_gateway(domt_remote_name(1, 0)).error, -ESTALE);
+    domt_run_as_gateway(0, try_to_open_node, &node);
     ck_assert_int_eq(opened, -EALREADY);
-    domt_as_gateway(0, list_idle_addresses, NULL);
+    domt_run_as_gateway(0, list_idle_addresses, NULL);
     ck_assert_uint_eq(idle_count, 2);
     for (uint32_t i = 0; i < 2; i++)
-        domt_as_gateway(0, end_remote_actor, &idle[i]);
+        domt_run_as_gateway(0, end_remote_actor, &idle[i]);
     /* with its last address the node was forgotten, so it can be opened anew */
-    domt_as_gateway(0, try_to_open_node, &node);
+    domt_run_as_gateway(0, try_to_open_node, &node);
     ck_assert_int_eq(opened, 0);
-    domt_remote_close();
+    domt_remote_close_world();
 }
 
 DOMT_SUITE(20)

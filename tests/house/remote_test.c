@@ -58,11 +58,11 @@ static int cancel_ask_to_remote(domus_stack *stack, void *sending_)
 
 DOMT_TEST(notices_come_to_the_gateway_of_their_senders_home)
 {
-    domt_remote_open(NULL);
-    domus_remote_name name = domt_name(3, 1);
-    sending now = {.to = domt_far(3, 1), .value = 42};
+    domt_remote_open_world(NULL);
+    domus_remote_name name = domt_remote_name(3, 1);
+    sending now = {.to = domt_remote_address(3, 1), .value = 42};
     for (uint32_t home = 0; home < 2; home++) {
-        domt_as_agent(home, send_notice_to_remote, &now);
+        domt_run_as_agent(home, send_notice_to_remote, &now);
         domt_carried *carried = &domt_carried_by[home];
         ck_assert_uint_eq(carried->notices, 1);
         ck_assert_int_eq(carried->target_error, 0);
@@ -74,20 +74,20 @@ DOMT_TEST(notices_come_to_the_gateway_of_their_senders_home)
     ck_assert(domus_address_is_remote(now.to));
     ck_assert(!domus_address_is_remote(domt_agents[0]));
     ck_assert(!domus_address_is_remote((domus_address){NULL, 0}));
-    domt_remote_close();
+    domt_remote_close_world();
 }
 
 DOMT_TEST(senders_without_a_thread_have_one_gateway_each)
 {
-    domt_remote_open(NULL);
-    domus_address to = domt_far(3, 1);
+    domt_remote_open_world(NULL);
+    domus_address to = domt_remote_address(3, 1);
     for (uint64_t i = 0; i < 10; i++)
-        ck_assert_int_eq(domt_notice(domt_outside(&domt_remote), to, &domt_plain, &i), 0);
-    domt_settle(&domt_remote);
+        ck_assert_int_eq(domt_send_notice(domt_outside(&domt_remote), to, &domt_plain, &i), 0);
+    domt_settle_world(&domt_remote);
     ck_assert_uint_eq(domt_carried_by[0].notices, 10);
     ck_assert_uint_eq(domt_carried_by[0].value, 9);
     ck_assert_ptr_null(domt_carried_by[0].sender.house);
-    domt_remote_close();
+    domt_remote_close_world();
 }
 
 static int reply_to_kept_as_gateway(domus_stack *stack, void *value)
@@ -108,30 +108,30 @@ DOMT_TEST(asks_are_kept_by_the_gateway_and_answered)
 {
     uint64_t value = 77;
 
-    domt_remote_open(NULL);
-    asked[0] = (sending){.to = domt_far(4, 0), .value = 9};
-    domt_as_agent(1, send_ask_to_remote, &asked[0]);
+    domt_remote_open_world(NULL);
+    asked[0] = (sending){.to = domt_remote_address(4, 0), .value = 9};
+    domt_run_as_agent(1, send_ask_to_remote, &asked[0]);
     ck_assert_uint_eq(domt_carried_by[1].asks, 1);
     ck_assert_uint_eq(domt_carried_by[1].value, 9);
     ck_assert_int_eq(asked[0].error, 1);
-    domt_as_gateway(1, reply_to_kept_as_gateway, &value);
+    domt_run_as_gateway(1, reply_to_kept_as_gateway, &value);
     ck_assert_int_eq(asked[0].error, 0);
     ck_assert_uint_eq(asked[0].replied, 77);
     ck_assert_uint_eq(domt_releases, 1);
     domt_carried_by[1].asks = 0;
-    domt_as_agent(1, send_ask_to_remote, &asked[0]);
-    domt_as_gateway(1, fail_kept_as_gateway, NULL);
+    domt_run_as_agent(1, send_ask_to_remote, &asked[0]);
+    domt_run_as_gateway(1, fail_kept_as_gateway, NULL);
     ck_assert_int_eq(asked[0].error, -EHOSTDOWN);
     ck_assert_uint_eq(domt_releases, 2);
-    domt_remote_close();
+    domt_remote_close_world();
 }
 
 DOMT_TEST(a_cancel_ends_the_kept_ask_and_tells_the_gateway)
 {
-    domt_remote_open(NULL);
-    asked[0] = (sending){.to = domt_far(4, 0)};
-    domt_as_agent(1, send_ask_to_remote, &asked[0]);
-    domt_as_agent(1, cancel_ask_to_remote, &asked[0]);
+    domt_remote_open_world(NULL);
+    asked[0] = (sending){.to = domt_remote_address(4, 0)};
+    domt_run_as_agent(1, send_ask_to_remote, &asked[0]);
+    domt_run_as_agent(1, cancel_ask_to_remote, &asked[0]);
     ck_assert_int_eq(asked[0].error, -ECANCELED);
     ck_assert_uint_eq(domt_carried_by[1].cancels, 1);
     ck_assert_uint_eq(domt_carried_by[0].cancels, 0);
@@ -140,14 +140,14 @@ DOMT_TEST(a_cancel_ends_the_kept_ask_and_tells_the_gateway)
     ck_assert_uint_eq(domt_releases, 1);
     /* only the conversation of the asker is parked, not the ask that was cancelled */
     ck_assert_uint_eq(domi_house_count_parked(domt_gateways[1].house), 1);
-    domt_remote_close();
+    domt_remote_close_world();
 }
 
 /* Cancel only those asks of a conversation that the gateway keeps, as a channel does whose peer has
  * finished sending. */
 static int cancel_kept_asks_of_conversation(domus_stack *stack, void *sending_)
 {
-    domi_stack_cancel_kept(stack->manager, ((sending *)sending_)->conversation.stack);
+    domi_stack_cancel_kept_asks(stack->manager, ((sending *)sending_)->conversation.stack);
     return 0;
 }
 
@@ -157,28 +157,28 @@ DOMT_TEST(an_ask_on_its_way_to_a_remote_actor_does_not_count_as_kept)
 {
     uint64_t value = 77;
 
-    domt_remote_open(NULL);
-    asked[0] = (sending){.to = domt_far(4, 0)};
-    domt_as_agent(1, send_ask_to_remote, &asked[0]);
-    domt_as_agent(1, cancel_kept_asks_of_conversation, &asked[0]);
+    domt_remote_open_world(NULL);
+    asked[0] = (sending){.to = domt_remote_address(4, 0)};
+    domt_run_as_agent(1, send_ask_to_remote, &asked[0]);
+    domt_run_as_agent(1, cancel_kept_asks_of_conversation, &asked[0]);
     ck_assert_int_eq(asked[0].error, 1);
     ck_assert_uint_eq(domt_carried_by[1].cancels, 0);
-    domt_as_gateway(1, reply_to_kept_as_gateway, &value);
+    domt_run_as_gateway(1, reply_to_kept_as_gateway, &value);
     ck_assert_int_eq(asked[0].error, 0);
     ck_assert_uint_eq(asked[0].replied, 77);
-    domt_remote_close();
+    domt_remote_close_world();
 }
 
 DOMT_TEST(a_deadline_travels_and_ends_the_kept_ask)
 {
-    domt_remote_open(NULL);
-    asked[0] = (sending){.to = domt_far(4, 0), .timeout_ns = 10 * DOMT_MS};
-    domt_as_agent(1, send_ask_to_remote, &asked[0]);
-    domt_pass(&domt_remote, 20 * DOMT_MS);
+    domt_remote_open_world(NULL);
+    asked[0] = (sending){.to = domt_remote_address(4, 0), .timeout_ns = 10 * DOMT_MS};
+    domt_run_as_agent(1, send_ask_to_remote, &asked[0]);
+    domt_pass_time(&domt_remote, 20 * DOMT_MS);
     ck_assert_int_eq(asked[0].error, -ETIMEDOUT);
     ck_assert_uint_eq(domi_house_count_parked(domt_gateways[1].house), 1);
     ck_assert_uint_eq(domt_releases, 1);
-    domt_remote_close();
+    domt_remote_close_world();
 }
 
 static int send_20_asks_to_remote(domus_stack *stack, void *sending_)
@@ -192,14 +192,14 @@ static int send_20_asks_to_remote(domus_stack *stack, void *sending_)
 
 DOMT_TEST(asks_that_a_gateway_keeps_do_not_count_as_conversations)
 {
-    domt_remote_open(NULL);
+    domt_remote_open_world(NULL);
     domt_remote.managers[1]->limits.conversations_max = 4;
-    sending now = {.to = domt_far(4, 0)};
-    domt_as_agent(1, send_20_asks_to_remote, &now);
+    sending now = {.to = domt_remote_address(4, 0)};
+    domt_run_as_agent(1, send_20_asks_to_remote, &now);
     ck_assert_uint_eq(domt_carried_by[1].asks, 20);
-    domt_as_agent(1, send_notice_to_remote, &now);
+    domt_run_as_agent(1, send_notice_to_remote, &now);
     ck_assert_uint_eq(domt_carried_by[1].notices, 1);
-    domt_remote_close();
+    domt_remote_close_world();
 }
 
 /* --- states of a node ------------------------------------------------------------------------- */
@@ -216,33 +216,33 @@ DOMT_TEST(a_node_that_is_full_or_down_refuses_what_is_sent)
 {
     static const int errors[] = {-ENOBUFS, -EHOSTDOWN, -ESTALE};
 
-    domt_remote_open(NULL);
-    domus_address to = domt_far(4, 0);
+    domt_remote_open_world(NULL);
+    domus_address to = domt_remote_address(4, 0);
     for (uint32_t i = 0; i < 3; i++) {
-        domt_as_gateway(0, set_state_of_node, (void *)(intptr_t)errors[i]);
+        domt_run_as_gateway(0, set_state_of_node, (void *)(intptr_t)errors[i]);
         ck_assert_int_eq(state_error, 0);
         domt_releases = 0;
         sending now = {.to = to, .expected = errors[i]};
-        domt_as_agent(0, send_notice_to_remote, &now);
+        domt_run_as_agent(0, send_notice_to_remote, &now);
         ck_assert_uint_eq(domt_releases, 0);
         asked[0] = (sending){.to = to};
-        domt_as_agent(0, send_ask_to_remote, &asked[0]);
+        domt_run_as_agent(0, send_ask_to_remote, &asked[0]);
         ck_assert_int_eq(asked[0].error, errors[i]);
         ck_assert_uint_eq(domt_releases, 1);
-        domt_as_gateway(0, set_state_of_node, NULL);
+        domt_run_as_gateway(0, set_state_of_node, NULL);
         /* an address that is stale stays so, whatever the state of the node is afterwards */
         now.expected = errors[i] == -ESTALE ? -ESTALE : 0;
-        domt_as_agent(0, send_notice_to_remote, &now);
+        domt_run_as_agent(0, send_notice_to_remote, &now);
     }
     ck_assert_uint_eq(DOMT_SUM(&domt_remote, refusals), 2);
-    domt_as_gateway(0, set_state_of_node, (void *)(intptr_t)1);
+    domt_run_as_gateway(0, set_state_of_node, (void *)(intptr_t)1);
     ck_assert_int_eq(state_error, -EINVAL);
-    domt_remote_close();
+    domt_remote_close_world();
 }
 
 static int expect_gateway_verbs_are_refused(domus_stack *stack, void *context)
 {
-    domus_remote_name name = domt_name(1, 0);
+    domus_remote_name name = domt_remote_name(1, 0);
     domus_remote_message message;
     domus_address address = {NULL, 0};
     uint32_t cursor = 0;
@@ -268,9 +268,9 @@ static int expect_gateway_verbs_are_refused(domus_stack *stack, void *context)
 
 DOMT_TEST(only_gateways_use_the_verbs_of_gateways)
 {
-    domt_remote_open(NULL);
-    domt_as_agent(0, expect_gateway_verbs_are_refused, NULL);
-    domt_remote_close();
+    domt_remote_open_world(NULL);
+    domt_run_as_agent(0, expect_gateway_verbs_are_refused, NULL);
+    domt_remote_close_world();
 }
 
 /* --- in the name of remote actors ------------------------------------------------------------- */
@@ -322,17 +322,18 @@ static int handle_value_as_test_says(domus_stack *stack, void *self, const void 
 
 static const domus_behaviour worker = {
     .name = "worker",
-    .on = (const domus_on[]){
-        {&domt_call_type, domt_on_call, 0}, {&domt_word, handle_value_as_test_says, 0}, {0}}};
+    .on = (const domus_on[]){{&domt_call_type, domt_on_call_run_function, 0},
+                             {&domt_word, handle_value_as_test_says, 0},
+                             {0}}};
 
 static domus_address workers[2];
 
 static void open_with_workers(void)
 {
-    domt_remote_open(NULL);
+    domt_remote_open_world(NULL);
     for (uint32_t i = 0; i < 2; i++)
         workers[i] = domt_spawn(domt_outside(&domt_remote), domt_remote.managers[i], &worker, NULL);
-    domt_settle(&domt_remote);
+    domt_settle_world(&domt_remote);
     handling = REPLIES;
     worker_heard = 1;
 }
@@ -360,23 +361,23 @@ static int send_ask_as_remote(domus_stack *stack, void *naming_)
 DOMT_TEST(a_notice_in_the_name_of_a_remote_actor_shows_it_as_the_sender)
 {
     open_with_workers();
-    naming now = {.from = domt_far(8, 1), .to = workers[1], .value = 5};
-    domt_as_gateway(0, send_notice_as_remote, &now);
+    naming now = {.from = domt_remote_address(8, 1), .to = workers[1], .value = 5};
+    domt_run_as_gateway(0, send_notice_as_remote, &now);
     ck_assert(domus_address_equals(seen_sender, now.from));
     ck_assert_uint_eq(seen_value, 5);
     ck_assert_uint_eq(domt_releases, 1);
     now.from = (domus_address){NULL, 0};
-    domt_as_gateway(0, send_notice_as_remote, &now);
+    domt_run_as_gateway(0, send_notice_as_remote, &now);
     ck_assert_ptr_null(seen_sender.house);
     now.from = workers[0];
     now.expected = -EINVAL;
-    domt_as_gateway(0, send_notice_as_remote, &now);
-    now.from = domt_far(8, 1);
+    domt_run_as_gateway(0, send_notice_as_remote, &now);
+    now.from = domt_remote_address(8, 1);
     now.to.lease++;
     now.expected = -ESTALE;
-    domt_as_gateway(0, send_notice_as_remote, &now);
+    domt_run_as_gateway(0, send_notice_as_remote, &now);
     ck_assert_uint_eq(domt_releases, 2);
-    domt_remote_close();
+    domt_remote_close_world();
 }
 
 DOMT_TEST(an_ask_in_the_name_of_a_remote_actor_is_answered_to_the_gateway)
@@ -384,23 +385,24 @@ DOMT_TEST(an_ask_in_the_name_of_a_remote_actor_is_answered_to_the_gateway)
     open_with_workers();
     for (uint32_t home = 0; home < 2; home++) {
         for (uint32_t target = 0; target < 2; target++) {
-            naming now = {.from = domt_far(8, 1), .to = workers[target], .value = 5, .tag = 11};
+            naming now = {
+                .from = domt_remote_address(8, 1), .to = workers[target], .value = 5, .tag = 11};
             domt_carried *carried = &domt_carried_by[home];
             unsigned before = carried->answers;
             handling = REPLIES;
-            domt_as_gateway(home, send_ask_as_remote, &now);
+            domt_run_as_gateway(home, send_ask_as_remote, &now);
             ck_assert(domus_address_equals(seen_sender, now.from));
             ck_assert_uint_eq(carried->answers, before + 1);
             ck_assert_int_eq(carried->answer_error, 0);
             ck_assert_uint_eq(carried->answer_tag, 11);
             ck_assert_uint_eq(carried->answer_value, 10);
             handling = FAILS;
-            domt_as_gateway(home, send_ask_as_remote, &now);
+            domt_run_as_gateway(home, send_ask_as_remote, &now);
             ck_assert_int_eq(carried->answer_error, -ENOTSUP);
         }
     }
     ck_assert_uint_eq(domt_releases, 8);
-    domt_remote_close();
+    domt_remote_close_world();
 }
 
 static int reply_to_kept_by_worker(domus_stack *stack, void *value)
@@ -414,19 +416,19 @@ DOMT_TEST(ask_of_a_remote_actor_may_be_kept_and_passed_on)
     uint64_t value = 123;
 
     open_with_workers();
-    naming now = {.from = domt_far(8, 1), .to = workers[0], .value = 5, .tag = 1};
+    naming now = {.from = domt_remote_address(8, 1), .to = workers[0], .value = 5, .tag = 1};
     handling = KEEPS;
-    domt_as_gateway(0, send_ask_as_remote, &now);
-    domt_do(&domt_remote, workers[0], reply_to_kept_by_worker, &value);
+    domt_run_as_gateway(0, send_ask_as_remote, &now);
+    domt_run_as_actor(&domt_remote, workers[0], reply_to_kept_by_worker, &value);
     ck_assert_uint_eq(domt_carried_by[0].answer_value, 123);
     handling = PASSES_ON;
     passed_to = workers[1];
     value = 124;
-    domt_as_gateway(0, send_ask_as_remote, &now);
+    domt_run_as_gateway(0, send_ask_as_remote, &now);
     ck_assert(domus_address_equals(seen_sender, now.from));
-    domt_do(&domt_remote, workers[1], reply_to_kept_by_worker, &value);
+    domt_run_as_actor(&domt_remote, workers[1], reply_to_kept_by_worker, &value);
     ck_assert_uint_eq(domt_carried_by[0].answer_value, 124);
-    domt_remote_close();
+    domt_remote_close_world();
 }
 
 DOMT_TEST(an_ask_of_a_remote_actor_may_be_passed_on_to_another_one)
@@ -434,18 +436,18 @@ DOMT_TEST(an_ask_of_a_remote_actor_may_be_passed_on_to_another_one)
     uint64_t value = 99;
 
     open_with_workers();
-    domus_remote_name name = domt_name(9, 0);
-    naming now = {.from = domt_far(8, 1), .to = workers[0], .value = 5, .tag = 1};
+    domus_remote_name name = domt_remote_name(9, 0);
+    naming now = {.from = domt_remote_address(8, 1), .to = workers[0], .value = 5, .tag = 1};
     handling = PASSES_ON;
-    passed_to = domt_far(9, 0);
-    domt_as_gateway(0, send_ask_as_remote, &now);
+    passed_to = domt_remote_address(9, 0);
+    domt_run_as_gateway(0, send_ask_as_remote, &now);
     /* The ask goes on by the gateway that has the watches of its sender. */
     ck_assert_uint_eq(domt_carried_by[1].asks, 1);
     ck_assert(domt_is_same_name(&domt_carried_by[1].target, &name));
     ck_assert(domus_address_equals(domt_carried_by[1].sender, now.from));
-    domt_as_gateway(1, reply_to_kept_as_gateway, &value);
+    domt_run_as_gateway(1, reply_to_kept_as_gateway, &value);
     ck_assert_uint_eq(domt_carried_by[0].answer_value, 99);
-    domt_remote_close();
+    domt_remote_close_world();
 }
 
 static int cancel_ask_as_remote(domus_stack *stack, void *naming_)
@@ -460,38 +462,38 @@ DOMT_TEST(a_cancel_of_a_remote_actor_comes_to_the_worker_for_it)
 {
     for (uint32_t passes = 0; passes < 2; passes++) {
         open_with_workers();
-        naming now = {.from = domt_far(8, 1), .to = workers[1], .value = 5, .tag = 6};
+        naming now = {.from = domt_remote_address(8, 1), .to = workers[1], .value = 5, .tag = 6};
         handling = SLEEPS;
-        domt_as_gateway(0, send_ask_as_remote, &now);
-        domt_as_gateway(0, cancel_ask_as_remote, &now);
+        domt_run_as_gateway(0, send_ask_as_remote, &now);
+        domt_run_as_gateway(0, cancel_ask_as_remote, &now);
         ck_assert_int_eq(worker_heard, -ECANCELED);
         ck_assert_int_eq(domt_carried_by[0].answer_error, -ECANCELED);
         ck_assert_uint_eq(domt_carried_by[0].answer_tag, 6);
         now.expected = -ENOENT;
-        domt_as_gateway(0, cancel_ask_as_remote, &now);
-        domt_as_gateway(1, cancel_ask_as_remote, &now);
+        domt_run_as_gateway(0, cancel_ask_as_remote, &now);
+        domt_run_as_gateway(1, cancel_ask_as_remote, &now);
         ck_assert_uint_eq(domi_house_count_parked(workers[1].house), 0);
-        domt_remote_close();
+        domt_remote_close_world();
     }
 }
 
 DOMT_TEST(ask_of_a_remote_actor_fails_as_any_other)
 {
     open_with_workers();
-    naming now = {.from = domt_far(8, 1), .to = workers[0], .tag = 6};
+    naming now = {.from = domt_remote_address(8, 1), .to = workers[0], .tag = 6};
     now.to.lease++;
-    domt_as_gateway(1, send_ask_as_remote, &now);
+    domt_run_as_gateway(1, send_ask_as_remote, &now);
     ck_assert_int_eq(domt_carried_by[1].answer_error, -ESTALE);
     now.from = workers[0];
     now.expected = -EINVAL;
-    domt_as_gateway(1, send_ask_as_remote, &now);
+    domt_run_as_gateway(1, send_ask_as_remote, &now);
     now.from = (domus_address){NULL, 0};
-    domt_as_gateway(1, send_ask_as_remote, &now);
+    domt_run_as_gateway(1, send_ask_as_remote, &now);
     domt_askers[1].serial++;
-    now.from = domt_far(8, 1);
+    now.from = domt_remote_address(8, 1);
     now.expected = -ENOENT;
-    domt_as_gateway(1, send_ask_as_remote, &now);
-    domt_remote_close();
+    domt_run_as_gateway(1, send_ask_as_remote, &now);
+    domt_remote_close_world();
 }
 
 DOMT_SUITE(20)

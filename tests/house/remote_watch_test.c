@@ -31,7 +31,7 @@ static int count_room_event(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour watching = {
     .name = "watching",
-    .on = (const domus_on[]){{&domt_call_type, domt_on_call, 0},
+    .on = (const domus_on[]){{&domt_call_type, domt_on_call_run_function, 0},
                              {&domus_down_type, record_end_of_watched, 0},
                              {&domus_room_type, count_room_event, 0},
                              {0}}};
@@ -42,19 +42,20 @@ static domus_watch held;
 
 static void open_world_with_watcher(uint32_t home)
 {
-    domt_remote_open(NULL);
+    domt_remote_open_world(NULL);
     downs = rooms = 0;
     watcher = domt_spawn(domt_outside(&domt_remote), domt_remote.managers[home], &watching, NULL);
-    domt_settle(&domt_remote);
-    name = domt_name(3, 0); /* watches of this remote actor are told to the gateway of home 0 */
-    remote = domt_far(3, 0);
+    domt_settle_world(&domt_remote);
+    name =
+        domt_remote_name(3, 0); /* watches of this remote actor are told to the gateway of home 0 */
+    remote = domt_remote_address(3, 0);
 }
 
 static void close_world_with_watcher(void)
 {
     for (uint32_t i = 0; i < 2; i++)
         ck_assert_ptr_null(domt_gateways[i].house->attached);
-    domt_remote_close();
+    domt_remote_close_world();
 }
 
 static int watch_remote_actor(domus_stack *stack, void *context)
@@ -105,19 +106,19 @@ DOMT_TEST(the_end_of_a_remote_actor_is_reported_to_its_watcher)
 {
     for (uint32_t home = 0; home < 2; home++) {
         open_world_with_watcher(home);
-        domt_do(&domt_remote, watcher, watch_remote_actor, NULL);
+        domt_run_as_actor(&domt_remote, watcher, watch_remote_actor, NULL);
         ck_assert_uint_eq(domt_carried_by[0].watches, 1);
         ck_assert_uint_eq(domt_carried_by[1].watches, 0);
         ck_assert_uint_eq(domt_carried_by[0].target.number, 3);
         ck_assert(!domt_carried_by[0].room);
-        domt_as_gateway(1, try_reports_by_other_gateway, NULL);
+        domt_run_as_gateway(1, try_reports_by_other_gateway, NULL);
         ck_assert_uint_eq(downs, 0);
-        domt_as_gateway(0, report_end_as_gateway, (void *)(intptr_t)-EIO);
+        domt_run_as_gateway(0, report_end_as_gateway, (void *)(intptr_t)-EIO);
         ck_assert_uint_eq(downs, 1);
         ck_assert_int_eq(heard[0].reason, -EIO);
         ck_assert(domus_address_equals(heard[0].who, remote));
         /* the remote actor has ended, so this watch is told at once */
-        domt_do(&domt_remote, watcher, watch_remote_actor, NULL);
+        domt_run_as_actor(&domt_remote, watcher, watch_remote_actor, NULL);
         ck_assert_uint_eq(downs, 2);
         ck_assert_int_eq(heard[1].reason, -ESTALE);
         ck_assert_uint_eq(domt_carried_by[0].watches, 1);
@@ -128,27 +129,27 @@ DOMT_TEST(the_end_of_a_remote_actor_is_reported_to_its_watcher)
 DOMT_TEST(a_node_that_is_down_leaves_its_addresses)
 {
     open_world_with_watcher(1);
-    domt_do(&domt_remote, watcher, watch_remote_actor, NULL);
-    domt_as_gateway(0, report_down_as_gateway, (void *)(intptr_t)-EHOSTDOWN);
+    domt_run_as_actor(&domt_remote, watcher, watch_remote_actor, NULL);
+    domt_run_as_gateway(0, report_down_as_gateway, (void *)(intptr_t)-EHOSTDOWN);
     ck_assert_uint_eq(downs, 1);
     ck_assert_int_eq(heard[0].reason, -EHOSTDOWN);
-    domt_as_gateway(0, report_down_as_gateway, (void *)(intptr_t)-EHOSTDOWN);
+    domt_run_as_gateway(0, report_down_as_gateway, (void *)(intptr_t)-EHOSTDOWN);
     ck_assert_uint_eq(downs, 1);
-    domt_do(&domt_remote, watcher, watch_remote_actor, NULL);
+    domt_run_as_actor(&domt_remote, watcher, watch_remote_actor, NULL);
     ck_assert_uint_eq(domt_carried_by[0].watches, 2);
     ck_assert_uint_eq(downs, 1);
-    domt_do(&domt_remote, watcher, try_to_unwatch, NULL);
+    domt_run_as_actor(&domt_remote, watcher, try_to_unwatch, NULL);
     close_world_with_watcher();
 }
 
 DOMT_TEST(a_watch_that_is_taken_back_is_not_told)
 {
     open_world_with_watcher(1);
-    domt_do(&domt_remote, watcher, watch_remote_actor, NULL);
-    domt_do(&domt_remote, watcher, try_to_unwatch, NULL);
-    domt_do(&domt_remote, watcher, try_to_unwatch, (void *)(intptr_t)-ENOENT);
+    domt_run_as_actor(&domt_remote, watcher, watch_remote_actor, NULL);
+    domt_run_as_actor(&domt_remote, watcher, try_to_unwatch, NULL);
+    domt_run_as_actor(&domt_remote, watcher, try_to_unwatch, (void *)(intptr_t)-ENOENT);
     ck_assert_ptr_null(remote.house->attached);
-    domt_as_gateway(0, report_end_as_gateway, NULL);
+    domt_run_as_gateway(0, report_end_as_gateway, NULL);
     ck_assert_uint_eq(downs, 0);
     close_world_with_watcher();
 }
@@ -156,11 +157,11 @@ DOMT_TEST(a_watch_that_is_taken_back_is_not_told)
 DOMT_TEST(room_is_told_by_the_gateway)
 {
     open_world_with_watcher(1);
-    domt_do(&domt_remote, watcher, watch_room_of_remote, NULL);
+    domt_run_as_actor(&domt_remote, watcher, watch_room_of_remote, NULL);
     ck_assert(domt_carried_by[0].room);
     ck_assert_uint_eq(rooms, 0);
-    domt_as_gateway(0, report_room_as_gateway, NULL);
-    domt_as_gateway(0, report_room_as_gateway, NULL);
+    domt_run_as_gateway(0, report_room_as_gateway, NULL);
+    domt_run_as_gateway(0, report_room_as_gateway, NULL);
     ck_assert_uint_eq(rooms, 1);
     close_world_with_watcher();
 }
@@ -168,12 +169,12 @@ DOMT_TEST(room_is_told_by_the_gateway)
 DOMT_TEST(watcher_of_room_learns_whether_the_actor_or_its_node_is_gone)
 {
     open_world_with_watcher(1);
-    domt_do(&domt_remote, watcher, watch_room_of_remote, NULL);
-    domt_as_gateway(0, report_down_as_gateway, (void *)(intptr_t)-EHOSTDOWN);
+    domt_run_as_actor(&domt_remote, watcher, watch_room_of_remote, NULL);
+    domt_run_as_gateway(0, report_down_as_gateway, (void *)(intptr_t)-EHOSTDOWN);
     ck_assert_uint_eq(rooms, 1);
     ck_assert_int_eq(room_reason, -EHOSTDOWN);
-    domt_do(&domt_remote, watcher, watch_room_of_remote, NULL);
-    domt_as_gateway(0, report_end_as_gateway, (void *)(intptr_t)-EIO);
+    domt_run_as_actor(&domt_remote, watcher, watch_room_of_remote, NULL);
+    domt_run_as_gateway(0, report_end_as_gateway, (void *)(intptr_t)-EIO);
     ck_assert_uint_eq(rooms, 2);
     ck_assert_int_eq(room_reason, -ESTALE);
     close_world_with_watcher();
@@ -187,8 +188,8 @@ static int stop_itself(domus_stack *stack, void *context)
 DOMT_TEST(a_watcher_that_ends_leaves_nothing)
 {
     open_world_with_watcher(1);
-    domt_do(&domt_remote, watcher, watch_remote_actor, NULL);
-    domt_do(&domt_remote, watcher, stop_itself, NULL);
+    domt_run_as_actor(&domt_remote, watcher, watch_remote_actor, NULL);
+    domt_run_as_actor(&domt_remote, watcher, stop_itself, NULL);
     ck_assert_ptr_null(remote.house->attached);
     close_world_with_watcher();
 }
@@ -196,21 +197,21 @@ DOMT_TEST(a_watcher_that_ends_leaves_nothing)
 DOMT_TEST(the_end_of_a_gateway_tells_its_watches)
 {
     open_world_with_watcher(1);
-    domt_do(&domt_remote, watcher, watch_remote_actor, NULL);
-    domt_as_gateway(0, stop_itself, NULL);
+    domt_run_as_actor(&domt_remote, watcher, watch_remote_actor, NULL);
+    domt_run_as_gateway(0, stop_itself, NULL);
     ck_assert_uint_eq(downs, 1);
     ck_assert_int_eq(heard[0].reason, -EHOSTDOWN);
     ck_assert_ptr_null(remote.house->attached);
-    domt_do(&domt_remote, watcher, watch_remote_actor, NULL);
+    domt_run_as_actor(&domt_remote, watcher, watch_remote_actor, NULL);
     ck_assert_uint_eq(downs, 2); /* no gateway is left that could tell of the end */
     /* Messages of actors on that home go by the other gateway. */
-    ck_assert_int_eq(domt_notice(domt_remote.managers[0], remote, &domt_plain, "a notice"), 0);
-    domt_settle(&domt_remote);
+    ck_assert_int_eq(domt_send_notice(domt_remote.managers[0], remote, &domt_plain, "a notice"), 0);
+    domt_settle_world(&domt_remote);
     ck_assert_uint_eq(domt_carried_by[1].notices, 1);
-    domt_as_gateway(1, stop_itself, NULL);
-    ck_assert_int_eq(domt_notice(domt_remote.managers[0], remote, &domt_plain, "a notice"),
+    domt_run_as_gateway(1, stop_itself, NULL);
+    ck_assert_int_eq(domt_send_notice(domt_remote.managers[0], remote, &domt_plain, "a notice"),
                      -EHOSTDOWN);
-    domt_remote_close();
+    domt_remote_close_world();
 }
 
 static int try_to_link_to_remote(domus_stack *stack, void *context)
@@ -234,16 +235,16 @@ static int stop_remote_after_mail(domus_stack *stack, void *context)
 DOMT_TEST(stops_are_told_to_a_gateway)
 {
     open_world_with_watcher(1);
-    domt_do(&domt_remote, watcher, try_to_link_to_remote, NULL);
-    domt_do(&domt_remote, watcher, try_to_stop_remote, NULL);
+    domt_run_as_actor(&domt_remote, watcher, try_to_link_to_remote, NULL);
+    domt_run_as_actor(&domt_remote, watcher, try_to_stop_remote, NULL);
     ck_assert_uint_eq(domt_carried_by[0].stops, 1);
     ck_assert_uint_eq(domt_carried_by[0].target.number, 3);
-    domt_do(&domt_remote, watcher, stop_remote_after_mail, NULL);
+    domt_run_as_actor(&domt_remote, watcher, stop_remote_after_mail, NULL);
     /* the gateway gets this stop behind what the actor has sent */
     ck_assert_uint_eq(domt_carried_by[1].last_stops, 1);
     ck_assert_uint_eq(domt_carried_by[1].target.number, 3);
-    domt_as_gateway(0, report_end_as_gateway, NULL);
-    domt_do(&domt_remote, watcher, try_to_stop_remote, (void *)(intptr_t)-ESTALE);
+    domt_run_as_gateway(0, report_end_as_gateway, NULL);
+    domt_run_as_actor(&domt_remote, watcher, try_to_stop_remote, (void *)(intptr_t)-ESTALE);
     close_world_with_watcher();
 }
 
@@ -303,17 +304,17 @@ static void open_world(void)
 
     memset(members_had, 0, sizeof members_had);
     forward_to = (domus_address){NULL, 0};
-    domt_remote_open(NULL);
+    domt_remote_open_world(NULL);
     ck_assert_int_eq(domi_groups_init(&groups, 4, 100, 2, 0, key), 0);
     for (uint32_t i = 0; i <= 2; i++)
         domt_remote.managers[i]->directory.groups = &groups;
-    domt_as_agent(0, open_group, NULL);
-    outlet = domt_far(OUTLET_NUMBER, OUTLET_HOME);
+    domt_run_as_agent(0, open_group, NULL);
+    outlet = domt_remote_address(OUTLET_NUMBER, OUTLET_HOME);
 }
 
 static void close_world(void)
 {
-    domt_remote_close();
+    domt_remote_close_world();
     domi_groups_fini(&groups);
 }
 
@@ -322,7 +323,7 @@ static domus_address spawn_member(uint32_t home)
     domus_address address =
         domt_spawn(domt_outside(&domt_remote), domt_remote.managers[home], &member, NULL);
 
-    domt_settle(&domt_remote);
+    domt_settle_world(&domt_remote);
     return address;
 }
 
@@ -335,13 +336,13 @@ static int publish_word(domus_stack *stack, void *value)
 DOMT_TEST(publications_come_to_the_gateway_of_the_publishers_home)
 {
     open_world();
-    const domus_remote_name there = domt_name(OUTLET_NUMBER, OUTLET_HOME);
+    const domus_remote_name there = domt_remote_name(OUTLET_NUMBER, OUTLET_HOME);
     (void)spawn_member(1);
-    domt_as_agent(0, try_to_join_outlet, 0);
+    domt_run_as_agent(0, try_to_join_outlet, 0);
     ck_assert_uint_eq(domus_group_members(group), 1);
     for (uint64_t home = 0; home < 2; home++) {
         uint64_t value = 40 + home;
-        domt_as_agent((uint32_t)home, publish_word, &value);
+        domt_run_as_agent((uint32_t)home, publish_word, &value);
         const domt_carried *carried = &domt_carried_by[home];
         ck_assert_uint_eq(carried->notices, 1);
         ck_assert_int_eq(carried->target_error, 0);
@@ -375,11 +376,11 @@ DOMT_TEST(publications_from_afar_come_to_members_and_not_back)
     open_world();
     for (uint32_t home = 0; home < 2; home++)
         (void)spawn_member(home);
-    domt_as_agent(0, try_to_join_outlet, 0);
-    publishing now = {.from = domt_far(3, 0), .group = group, .value = 77};
-    domt_as_gateway(1, publish_as_remote, &now);
+    domt_run_as_agent(0, try_to_join_outlet, 0);
+    publishing now = {.from = domt_remote_address(3, 0), .group = group, .value = 77};
+    domt_run_as_gateway(1, publish_as_remote, &now);
     now.from = (domus_address){NULL, 0};
-    domt_as_gateway(0, publish_as_remote, &now);
+    domt_run_as_gateway(0, publish_as_remote, &now);
     for (uint32_t home = 0; home < 2; home++) {
         ck_assert_uint_eq(members_had[home].count, 2);
         ck_assert_uint_eq(members_had[home].value, 77);
@@ -393,10 +394,10 @@ DOMT_TEST(a_publication_from_afar_shows_its_publisher_and_can_be_forwarded_afar)
 {
     open_world();
     (void)spawn_member(1);
-    domt_as_agent(0, try_to_join_outlet, 0);
-    forward_to = domt_far(4, 1);
-    publishing now = {.from = domt_far(3, 0), .group = group, .value = 78};
-    domt_as_gateway(1, publish_as_remote, &now);
+    domt_run_as_agent(0, try_to_join_outlet, 0);
+    forward_to = domt_remote_address(4, 1);
+    publishing now = {.from = domt_remote_address(3, 0), .group = group, .value = 78};
+    domt_run_as_gateway(1, publish_as_remote, &now);
     ck_assert(domus_address_equals(members_had[1].from, now.from));
     ck_assert_uint_eq(domt_carried_by[0].notices + domt_carried_by[1].notices, 1);
     ck_assert_uint_eq(domt_releases, 1);
@@ -406,8 +407,8 @@ DOMT_TEST(a_publication_from_afar_shows_its_publisher_and_can_be_forwarded_afar)
 DOMT_TEST(the_gateway_of_the_outlet_hears_of_first_members)
 {
     open_world();
-    const domus_remote_name there = domt_name(OUTLET_NUMBER, OUTLET_HOME);
-    domt_as_agent(0, try_to_join_outlet, 0);
+    const domus_remote_name there = domt_remote_name(OUTLET_NUMBER, OUTLET_HOME);
+    domt_run_as_agent(0, try_to_join_outlet, 0);
     ck_assert_uint_eq(domt_carried_by[1].joins, 0);
     for (unsigned round = 1; round <= 2; round++) {
         domus_address first = spawn_member(0);
@@ -415,8 +416,8 @@ DOMT_TEST(the_gateway_of_the_outlet_hears_of_first_members)
         ck_assert(domt_is_same_name(&domt_carried_by[1].target, &there));
         domus_address second = spawn_member(1);
         ck_assert_uint_eq(domt_carried_by[1].joins, round);
-        ck_assert_int_eq(domi_house_stop(domt_outside(&domt_remote), first), 0);
-        domt_stop(&domt_remote, domt_outside(&domt_remote), second);
+        ck_assert_int_eq(domi_house_ask_to_stop(domt_outside(&domt_remote), first), 0);
+        domt_stop_actor_and_settle(&domt_remote, domt_outside(&domt_remote), second);
         ck_assert_uint_eq(domus_group_members(group), 0);
     }
     ck_assert_uint_eq(domt_carried_by[0].joins, 0);
@@ -427,7 +428,7 @@ DOMT_TEST(a_group_that_has_members_tells_so_when_it_gets_its_outlet)
 {
     open_world();
     (void)spawn_member(0);
-    domt_as_agent(0, try_to_join_outlet, 0);
+    domt_run_as_agent(0, try_to_join_outlet, 0);
     ck_assert_uint_eq(domt_carried_by[1].joins, 1);
     close_world();
 }
@@ -435,20 +436,20 @@ DOMT_TEST(a_group_that_has_members_tells_so_when_it_gets_its_outlet)
 DOMT_TEST(wrong_calls_are_refused)
 {
     open_world();
-    domt_as_agent(1, try_to_join_outlet, 0);
-    domt_as_agent(0, try_to_join_outlet, (void *)(intptr_t)-EALREADY);
+    domt_run_as_agent(1, try_to_join_outlet, 0);
+    domt_run_as_agent(0, try_to_join_outlet, (void *)(intptr_t)-EALREADY);
     outlet = domt_agents[0];
-    domt_as_agent(0, try_to_join_outlet, (void *)(intptr_t)-EINVAL);
-    outlet = domt_far(OUTLET_NUMBER, OUTLET_HOME);
+    domt_run_as_agent(0, try_to_join_outlet, (void *)(intptr_t)-EINVAL);
+    outlet = domt_remote_address(OUTLET_NUMBER, OUTLET_HOME);
     publishing now = {.from = domt_agents[0], .group = group, .expected = -EINVAL};
-    domt_as_gateway(0, publish_as_remote, &now);
+    domt_run_as_gateway(0, publish_as_remote, &now);
     now = (publishing){.group = group, .expected = -EPERM};
-    domt_as_agent(0, publish_as_remote, &now);
+    domt_run_as_agent(0, publish_as_remote, &now);
     now = (publishing){.expected = -EINVAL};
-    domt_as_gateway(0, publish_as_remote, &now);
+    domt_run_as_gateway(0, publish_as_remote, &now);
     ck_assert_uint_eq(domt_releases, 3); /* refused publications release their payloads, too */
     group = (domus_group){NULL};
-    domt_as_agent(0, try_to_join_outlet, (void *)(intptr_t)-EINVAL);
+    domt_run_as_agent(0, try_to_join_outlet, (void *)(intptr_t)-EINVAL);
     close_world();
 }
 

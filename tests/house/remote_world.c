@@ -113,7 +113,7 @@ static int begin_conversation_for_asks(domus_stack *stack, void *context)
 static const domus_behaviour gateway = {
     .name = "gateway",
     .kind = DOMUS_CHANNELS,
-    .on = (const domus_on[]){{&domt_call_type, domt_on_call, 0},
+    .on = (const domus_on[]){{&domt_call_type, domt_on_call_run_function, 0},
                              {&domus_remote_cancel_type, record_cancelled_ask, 0},
                              {&domus_remote_watch_type, record_watch_of_remote, 0},
                              {&domus_remote_stop_type, record_stop_of_remote, 0},
@@ -135,7 +135,7 @@ static int open_node_7(domus_stack *stack, void *context)
     return 0;
 }
 
-void domt_remote_open(const domus_remote_options *options)
+void domt_remote_open_world(const domus_remote_options *options)
 {
     domt_releases = 0;
     memset(domt_carried_by, 0, sizeof domt_carried_by);
@@ -151,22 +151,22 @@ void domt_remote_open(const domus_remote_options *options)
         domt_gateways[i] = domt_spawn(domt_outside(&domt_remote), home, &gateway, NULL);
         domt_agents[i] = domt_spawn(domt_outside(&domt_remote), home, &domt_agent, NULL);
     }
-    domt_settle(&domt_remote);
+    domt_settle_world(&domt_remote);
     for (uint32_t i = 0; i < 2; i++) {
-        domt_as_gateway(i, open_gateway, (void *)(uintptr_t)options);
-        domt_as_gateway(i, begin_conversation_for_asks, NULL);
+        domt_run_as_gateway(i, open_gateway, (void *)(uintptr_t)options);
+        domt_run_as_gateway(i, begin_conversation_for_asks, NULL);
     }
-    domt_as_gateway(0, open_node_7, NULL);
+    domt_run_as_gateway(0, open_node_7, NULL);
 }
 
-void domt_remote_close(void)
+void domt_remote_close_world(void)
 {
     domt_world_end(&domt_remote);
     domi_routers_fini(&domt_remote_routers);
     domi_remotes_fini(&domt_remotes);
 }
 
-domus_remote_name domt_name(uint32_t number, uint16_t home)
+domus_remote_name domt_remote_name(uint32_t number, uint16_t home)
 {
     return (domus_remote_name){.node = DOMT_NODE, .number = number, .lease = 5, .home = home};
 }
@@ -190,20 +190,20 @@ static int find_address_of_name(domus_stack *stack, void *finding_)
     return 0;
 }
 
-domus_address domt_far(uint32_t number, uint16_t home)
+domus_address domt_remote_address(uint32_t number, uint16_t home)
 {
-    finding found = {.name = domt_name(number, home)};
+    finding found = {.name = domt_remote_name(number, home)};
 
-    domt_as_gateway(0, find_address_of_name, &found);
+    domt_run_as_gateway(0, find_address_of_name, &found);
     return found.address;
 }
 
-void domt_as_gateway(uint32_t home, int (*function)(domus_stack *, void *), void *context)
+void domt_run_as_gateway(uint32_t home, int (*function)(domus_stack *, void *), void *context)
 {
-    domt_do(&domt_remote, domt_gateways[home], function, context);
+    domt_run_as_actor(&domt_remote, domt_gateways[home], function, context);
 }
 
-void domt_as_agent(uint32_t home, int (*function)(domus_stack *, void *), void *context)
+void domt_run_as_agent(uint32_t home, int (*function)(domus_stack *, void *), void *context)
 {
-    domt_do(&domt_remote, domt_agents[home], function, context);
+    domt_run_as_actor(&domt_remote, domt_agents[home], function, context);
 }

@@ -40,21 +40,21 @@ extern const domus_type domt_word;
 extern const domus_type domt_plain; /* a type of 8 bytes without a release */
 
 /* Open the world, with `options` for its addresses (NULL: the defaults), and node 7. */
-void domt_remote_open(const domus_remote_options *options);
+void domt_remote_open_world(const domus_remote_options *options);
 
 /* End the world, and check that nothing is left. */
-void domt_remote_close(void);
+void domt_remote_close_world(void);
 
-/* domt_name() returns the name of remote actor `number` of node 7 that belongs to the gateway of
- * `home`, domt_far() its address. */
-domus_remote_name domt_name(uint32_t number, uint16_t home);
-domus_address domt_far(uint32_t number, uint16_t home);
+/* domt_remote_name() returns the name of remote actor `number` of node 7 that belongs to the
+ * gateway of `home`, domt_remote_address() its address. */
+domus_remote_name domt_remote_name(uint32_t number, uint16_t home);
+domus_address domt_remote_address(uint32_t number, uint16_t home);
 
 bool domt_is_same_name(const domus_remote_name *one, const domus_remote_name *other);
 
 /* Let the gateway of a home run a function, or its agent, and settle. */
-void domt_as_gateway(uint32_t home, int (*function)(domus_stack *, void *), void *context);
-void domt_as_agent(uint32_t home, int (*function)(domus_stack *, void *), void *context);
+void domt_run_as_gateway(uint32_t home, int (*function)(domus_stack *, void *), void *context);
+void domt_run_as_agent(uint32_t home, int (*function)(domus_stack *, void *), void *context);
 
 /* The conversation of each gateway by which it sends asks as remote actors. */
 extern domus_conversation domt_askers[2];

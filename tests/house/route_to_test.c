@@ -53,7 +53,7 @@ static int result_of_router_over(const domus_address *addresses, uint32_t count,
 
     routing =
         (domus_routing){.route = route, .key = route == DOMUS_ROUTE_HASH ? key_of_number : NULL};
-    domt_as_agent(0, try_to_make_router, &now);
+    domt_run_as_agent(0, try_to_make_router, &now);
     return result;
 }
 
@@ -65,7 +65,7 @@ static int set_state_of_node(domus_stack *stack, void *error)
 
 static void let_gateway_set_state_of_node(int error)
 {
-    domt_as_gateway(0, set_state_of_node, (void *)(intptr_t)error);
+    domt_run_as_gateway(0, set_state_of_node, (void *)(intptr_t)error);
 }
 
 /* An order to an agent: send the numbers first .. first + count - 1 in one turn; the last error is
@@ -92,7 +92,7 @@ static int send_numbers_by_agent(uint32_t home, uint64_t first, uint64_t count)
 
     memset(got, 0, sizeof got);
     domt_carried_by[0].notices = domt_carried_by[1].notices = 0;
-    domt_as_agent(home, send_numbers_as_ordered, &now);
+    domt_run_as_agent(home, send_numbers_as_ordered, &now);
     return result;
 }
 
@@ -103,27 +103,27 @@ static unsigned count_notices_to_remote(void)
 
 static void set_up_routees(void)
 {
-    domt_remote_open(NULL);
+    domt_remote_open_world(NULL);
     for (uint32_t i = 0; i < FAR; i++)
         routees[i] =
             domt_spawn(domt_outside(&domt_remote), domt_remote.managers[i != 0], &worker, NULL);
-    domt_settle(&domt_remote);
-    routees[FAR] = domt_far(3, 0);
+    domt_settle_world(&domt_remote);
+    routees[FAR] = domt_remote_address(3, 0);
 }
 
 static void tear_down_routees(void)
 {
-    domt_remote_close();
+    domt_remote_close_world();
 }
 
 static void stop_actor(domus_address who)
 {
-    domt_stop(&domt_remote, domt_outside(&domt_remote), who);
+    domt_stop_actor_and_settle(&domt_remote, domt_outside(&domt_remote), who);
 }
 
 static bool is_actor_alive(domus_address who)
 {
-    uint64_t life = domi_house_life(who.house);
+    uint64_t life = domi_house_life_word(who.house);
 
     return DOMI_LIFE_LEASE(life) == who.lease && (life & (DOMI_LIFE_CLOSED | DOMI_LIFE_STOP)) == 0;
 }
@@ -179,7 +179,7 @@ DOMT_TEST(near_prefers_the_senders_thread_then_this_system_then_another_node)
 DOMT_TEST(least_sends_afar_when_everybody_here_has_more)
 {
     set_up_routees();
-    domus_address some[] = {routees[0], routees[FAR], domt_far(4, 0)};
+    domus_address some[] = {routees[0], routees[FAR], domt_remote_address(4, 0)};
     ck_assert_int_eq(result_of_router_over(some, 3, DOMUS_ROUTE_LEAST), 0);
     ck_assert_int_eq(send_numbers_by_agent(0, 0, 64), 0);
     ck_assert_uint_eq(got[0], 64);
@@ -263,13 +263,13 @@ DOMT_TEST(ask_of_a_router_is_answered_from_afar_and_can_be_cancelled)
 
     set_up_routees();
     ck_assert_int_eq(result_of_router_over(&routees[FAR], 1, DOMUS_ROUTE_ROBIN), 0);
-    domt_as_agent(1, ask_router_and_remember, &value);
+    domt_run_as_agent(1, ask_router_and_remember, &value);
     ck_assert_uint_eq(domt_carried_by[1].asks, 1);
-    domt_as_gateway(1, reply_to_kept_as_gateway, &value);
+    domt_run_as_gateway(1, reply_to_kept_as_gateway, &value);
     ck_assert_int_eq(result, 0);
-    domt_as_agent(1, ask_router_and_remember, &value);
+    domt_run_as_agent(1, ask_router_and_remember, &value);
     ck_assert_uint_eq(domt_carried_by[1].asks, 2);
-    domt_as_agent(1, cancel_ask_to_router, NULL);
+    domt_run_as_agent(1, cancel_ask_to_router, NULL);
     ck_assert_int_eq(result, -ECANCELED);
     ck_assert_uint_eq(domt_carried_by[1].cancels, 1);
     tear_down_routees();
@@ -286,7 +286,7 @@ static int stop_router(domus_stack *stack, void *after_mail)
 
 static void expect_routees_alive(void)
 {
-    domt_settle(&domt_remote);
+    domt_settle_world(&domt_remote);
     ck_assert_int_eq(send_numbers_by_agent(1, 0, 1), -ESTALE);
     for (uint32_t i = 0; i < FAR; i++)
         ck_assert(is_actor_alive(routees[i]));
@@ -306,7 +306,7 @@ DOMT_TEST(end_of_a_router_is_not_that_of_its_routees)
     set_up_routees();
     for (uintptr_t after_mail = 0; after_mail < 2; after_mail++) {
         ck_assert_int_eq(result_of_router_over(routees, 4, DOMUS_ROUTE_ROBIN), 0);
-        domt_as_agent(1, stop_router, (void *)after_mail);
+        domt_run_as_agent(1, stop_router, (void *)after_mail);
         expect_routees_alive();
     }
     ck_assert_int_eq(result_of_router_over(routees, 4, DOMUS_ROUTE_ROBIN), 0);
@@ -314,11 +314,11 @@ DOMT_TEST(end_of_a_router_is_not_that_of_its_routees)
     expect_routees_alive();
     ck_assert_uint_eq(domt_remote_routers.count, 0);
     /* Routees that a router has made stop with it. */
-    domt_as_agent(1, spawn_router_of_four, NULL);
+    domt_run_as_agent(1, spawn_router_of_four, NULL);
     domus_address made[4];
     ck_assert_uint_eq(domus_routees(NULL, router, made, 4), 4);
-    domt_as_agent(1, stop_router, NULL);
-    domt_settle(&domt_remote);
+    domt_run_as_agent(1, stop_router, NULL);
+    domt_settle_world(&domt_remote);
     for (uint32_t i = 0; i < 4; i++)
         ck_assert(!is_actor_alive(made[i]));
     tear_down_routees();
@@ -346,7 +346,7 @@ DOMT_TEST(routees_are_told_and_wrong_calls_are_refused)
     ck_assert_int_eq(result_of_router_over(routees, 2, DOMUS_ROUTE_HASH + 1), -EINVAL);
     making now = {routees, 2};
     routing = (domus_routing){.route = DOMUS_ROUTE_HASH};
-    domt_as_agent(0, try_to_make_router, &now);
+    domt_run_as_agent(0, try_to_make_router, &now);
     ck_assert_int_eq(result, -EINVAL);
     for (uint32_t i = 1; i < 8; i++)
         ck_assert_int_eq(result_of_router_over(routees, 1, DOMUS_ROUTE_LEAST), 0);
@@ -375,9 +375,9 @@ DOMT_TEST(loads_of_actors_that_were_made_are_not_taken_for_distances)
     making now = {routees, 4};
 
     set_up_routees();
-    domt_as_agent(0, spawn_router_by_least, NULL);
+    domt_run_as_agent(0, spawn_router_by_least, NULL);
     routing = (domus_routing){.route = DOMUS_ROUTE_NEAR};
-    domt_as_agent(0, stop_router_and_make_another, &now);
+    domt_run_as_agent(0, stop_router_and_make_another, &now);
     ck_assert_int_eq(result, 0);
     ck_assert_int_eq(send_numbers_by_agent(0, 0, 20), 0);
     ck_assert_uint_eq(got[0], 20);

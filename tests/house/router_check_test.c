@@ -23,7 +23,7 @@ typedef struct row {
 static void expect_each_breach_ends_process(void (*body)(void *), const row *rows, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        domt_dies(body, (void *)(uintptr_t)&rows[i].breaks, rows[i].text);
+        domt_check_aborts(body, (void *)(uintptr_t)&rows[i].breaks, rows[i].text);
 }
 
 static void break_router(void *breaks)
@@ -128,7 +128,7 @@ static void break_and_check_before_open(void *breaks)
 {
     atomic_fetch_or(&made->face.life, DOMI_LIFE_CLOSED);
     break_router(breaks);
-    (void)domi_router_may_open(made);
+    (void)domi_router_check_before_open(made);
 }
 
 DOMT_TEST(each_invariant_of_an_open_router_is_checked)
@@ -191,7 +191,7 @@ static void break_with_a_routee_that_goes_on(void)
 static void break_and_check_before_give_back(void *breaks)
 {
     break_router(breaks);
-    (void)domi_router_may_be_given_back(world.managers[0], made);
+    (void)domi_router_check_before_give_back(world.managers[0], made);
 }
 
 DOMT_TEST(each_invariant_of_a_router_that_is_given_back_is_checked)
@@ -206,9 +206,9 @@ DOMT_TEST(each_invariant_of_a_router_that_is_given_back_is_checked)
     make_router(1, DOMUS_ROUTE_ROBIN);
     ck_assert_int_eq(domi_router_stop(domt_outside(&world), router), 0);
     /* all routees were asked to stop, so the router may be given back */
-    ck_assert(domi_router_may_be_given_back(world.managers[0], made));
-    domt_settle(&world);
-    ck_assert(domi_router_may_be_given_back(world.managers[0], made));
+    ck_assert(domi_router_check_before_give_back(world.managers[0], made));
+    domt_settle_world(&world);
+    ck_assert(domi_router_check_before_give_back(world.managers[0], made));
     domi_router_check(made);
     expect_each_breach_ends_process(break_and_check_before_give_back, rows,
                                     sizeof rows / sizeof rows[0]);
@@ -304,22 +304,22 @@ DOMT_TEST(each_invariant_of_all_routers_is_checked)
     open_workers(8);
     spawn_router_with_routees(2, DOMUS_ROUTE_ROBIN);
     ck_assert_int_eq(domi_router_stop(domt_outside(&world), router), 0);
-    domt_settle(&world);
+    domt_settle_world(&world);
     spawn_router_with_routees(4, DOMUS_ROUTE_LEAST);
     made = (domi_router *)(void *)router.house;
     domi_manager_check_houses(world.managers[0]);
     /* the memory of the stopped router is used again for this one */
     spawn_router_with_routees(2, DOMUS_ROUTE_NEAR);
     ck_assert_int_eq(domi_router_stop(domt_outside(&world), router), 0);
-    domt_settle(&world);
+    domt_settle_world(&world);
     domi_manager_check_houses(world.managers[0]);
     close_workers();
 
     open_workers(8);
     for (uint32_t i = 0; i < 2; i++) /* no actor owns these routers */
-        ck_assert_int_eq(
-            domi_router_spawn(domt_outside(&world), NULL, &worker, NULL, 2, NULL, NULL, &router),
-            0);
+        ck_assert_int_eq(domi_router_spawn_with_routees(domt_outside(&world), NULL, &worker, NULL,
+                                                        2, NULL, NULL, &router),
+                         0);
     /* a router without an owner is free at once when it stops */
     ck_assert_int_eq(domi_router_stop(domt_outside(&world), router), 0);
     spawn_router_with_routees(4, DOMUS_ROUTE_LEAST);
@@ -339,10 +339,10 @@ static domus_address spawn_router_without_owner(const domus_routing *routing)
 {
     domus_address address;
 
-    ck_assert_int_eq(
-        domi_router_spawn(domt_outside(&world), NULL, &worker, NULL, 4, routing, NULL, &address),
-        0);
-    domt_settle(&world);
+    ck_assert_int_eq(domi_router_spawn_with_routees(domt_outside(&world), NULL, &worker, NULL, 4,
+                                                    routing, NULL, &address),
+                     0);
+    domt_settle_world(&world);
     return address;
 }
 
@@ -373,10 +373,10 @@ DOMT_TEST(view_of_a_router_that_has_ended_shows_none_of_the_next_routers_routees
         swaps = true;
         ck_assert_int_eq(put_number_to_router(world.managers[0], i), -ESTALE);
         for (uint32_t r = 0; r < 4; r++)
-            ck_assert_uint_eq(domi_router_routee((domi_router *)(void *)young.house, r).house->mail,
-                              0);
+            ck_assert_uint_eq(
+                domi_router_routee_at_index((domi_router *)(void *)young.house, r).house->mail, 0);
         ck_assert_int_eq(domi_router_stop(domt_outside(&world), young), 0);
-        domt_settle(&world);
+        domt_settle_world(&world);
     }
     close_workers();
 }
@@ -385,7 +385,7 @@ DOMT_TEST(view_of_a_router_that_has_ended_shows_none_of_the_next_routers_routees
 static void stop_routers_of_owner_when_woken(domi_manager *manager)
 {
     manager->hooks.wake = NULL;
-    domi_router_stop_owned(manager, agents[0].house);
+    domi_router_stop_all_of_actor(manager, agents[0].house);
 }
 
 DOMT_TEST(router_that_its_owner_loses_while_another_stops_it_is_given_back)
@@ -403,7 +403,7 @@ DOMT_TEST(router_that_its_owner_loses_while_another_stops_it_is_given_back)
         world.managers[0]->hooks.wake = wake;
         ck_assert_ptr_null(agents[0].house->family->routers);
         ck_assert_uint_eq(routers.count, 0);
-        domt_settle(&world);
+        domt_settle_world(&world);
     }
     close_workers();
 }
@@ -418,15 +418,15 @@ static bool may_spawn_two_actors(domi_manager *manager)
 DOMT_TEST(routees_of_a_router_that_could_not_be_made_are_stopped)
 {
     open_workers(1);
-    uint64_t houses = domt_sum(&world, offsetof(domi_counters, spawns));
+    uint64_t houses = domt_sum_counter(&world, offsetof(domi_counters, spawns));
     births = 0;
     wish.count = 4;
     wish.routing.route = DOMUS_ROUTE_ROBIN;
     world.managers[0]->hooks.begin_spawn = may_spawn_two_actors;
-    domt_do(&world, agents[0], spawn_router_as_wished, NULL);
+    domt_run_as_actor(&world, agents[0], spawn_router_as_wished, NULL);
     world.managers[0]->hooks.begin_spawn = NULL;
     ck_assert_int_eq(wish.result, -ESHUTDOWN);
-    ck_assert_uint_eq(domt_sum(&world, offsetof(domi_counters, spawns)), houses + 2);
+    ck_assert_uint_eq(domt_sum_counter(&world, offsetof(domi_counters, spawns)), houses + 2);
     ck_assert_uint_eq(world.managers[0]->births.houses + world.managers[1]->births.houses,
                       2); /* only the houses of the two agents are left */
     ck_assert_uint_eq(routers.count, 0);

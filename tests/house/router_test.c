@@ -12,8 +12,8 @@ DOMT_TEST(robin_gives_to_one_after_the_other)
     ck_assert_ptr_null(router.house->home);
     for (uint32_t i = 0; i < 5; i++)
         ck_assert_ptr_eq(routees[i].house->home, world.managers[i % 2]);
-    domt_do(&world, agents[0], send_100_numbers_to_router, NULL);
-    domt_do(&world, agents[1], send_100_numbers_to_router, NULL);
+    domt_run_as_actor(&world, agents[0], send_100_numbers_to_router, NULL);
+    domt_run_as_actor(&world, agents[1], send_100_numbers_to_router, NULL);
     for (uint32_t i = 0; i < 5; i++)
         ck_assert_uint_eq(got[i], 40);
     close_workers();
@@ -32,16 +32,16 @@ static int spawn_per_thread(domus_stack *stack, void *context)
 DOMT_TEST(near_gives_to_the_one_on_the_senders_thread)
 {
     open_workers_with_large_mailboxes(8);
-    domt_do(&world, agents[0], spawn_per_thread, NULL);
+    domt_run_as_actor(&world, agents[0], spawn_per_thread, NULL);
     for (uint32_t i = 0; i < 2; i++) {
         ck_assert_ptr_eq(routees[i].house->home, world.managers[i]);
         memset(got, 0, sizeof got);
-        domt_do(&world, agents[i], send_100_numbers_to_router, NULL);
+        domt_run_as_actor(&world, agents[i], send_100_numbers_to_router, NULL);
         ck_assert_uint_eq(got[i], 100);
     }
     for (uint64_t i = 0; i < 10; i++) /* messages of foreign threads go to the routees in turn */
-        ck_assert_int_eq(domt_notice(domt_outside(&world), router, &work, &i), 0);
-    domt_settle(&world);
+        ck_assert_int_eq(domt_send_notice(domt_outside(&world), router, &work, &i), 0);
+    domt_settle_world(&world);
     ck_assert_uint_eq(got[0], 5);
     ck_assert_uint_eq(got[1], 105);
     close_workers();
@@ -51,7 +51,7 @@ DOMT_TEST(near_takes_turns_among_several_of_one_thread)
 {
     open_workers_with_large_mailboxes(8);
     spawn_router_with_routees(5, DOMUS_ROUTE_NEAR);
-    domt_do(&world, agents[1], send_100_numbers_to_router, NULL);
+    domt_run_as_actor(&world, agents[1], send_100_numbers_to_router, NULL);
     ck_assert_uint_eq(got[1], 50);
     ck_assert_uint_eq(got[3], 50);
     close_workers();
@@ -68,8 +68,8 @@ DOMT_TEST(routees_that_have_ended_are_skipped_until_all_have)
         for (uint32_t gone = 0; gone < 4; gone++) {
             uint64_t before = got[gone];
             stop_actor(routees[gone]);
-            domt_do(&world, agents[0], send_100_numbers_to_router,
-                    (void *)(intptr_t)(gone < 3 ? 0 : -ESTALE));
+            domt_run_as_actor(&world, agents[0], send_100_numbers_to_router,
+                              (void *)(intptr_t)(gone < 3 ? 0 : -ESTALE));
             ck_assert_uint_eq(got[gone], before);
             ck_assert_uint_eq(sum_of_messages(), gone < 3 ? (gone + 1) * 100 : 300);
         }
@@ -82,11 +82,11 @@ DOMT_TEST(robin_refuses_when_all_are_full_and_near_when_its_own_is)
     open_workers(8);
     spawn_router_with_routees(4, DOMUS_ROUTE_ROBIN);
     for (uint64_t i = 0; i < 10; i++)
-        ck_assert_int_eq(domt_notice(domt_outside(&world), routees[1], &work, &i), 0);
+        ck_assert_int_eq(domt_send_notice(domt_outside(&world), routees[1], &work, &i), 0);
     for (uint64_t i = 0; i < 54; i++)
         ck_assert_int_eq(put_number_to_router(domt_outside(&world), i), 0);
     ck_assert_int_eq(put_number_to_router(domt_outside(&world), 0), -ENOBUFS);
-    domt_settle(&world);
+    domt_settle_world(&world);
     for (uint32_t i = 0; i < 4; i++)
         ck_assert_uint_eq(got[i], 16);
     close_workers();
@@ -97,7 +97,7 @@ DOMT_TEST(robin_refuses_when_all_are_full_and_near_when_its_own_is)
         ck_assert_int_eq(put_number_to_router(world.managers[1], i), 0);
     ck_assert_int_eq(put_number_to_router(world.managers[1], 0), -ENOBUFS);
     ck_assert_int_eq(put_number_to_router(world.managers[0], 0), 0);
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_uint_eq(got[0], 1);
     ck_assert_uint_eq(got[1], 16);
     close_workers();
@@ -114,12 +114,12 @@ DOMT_TEST(least_prefers_the_empty_one)
         for (uint32_t from = 0; from < 3; from++) {
             for (uint64_t i = 0; i < 20; i++)
                 if (i % 4 != empty)
-                    ck_assert_int_eq(domt_notice(domt_outside(&world), routees[i % 4], &work, &i),
-                                     0);
+                    ck_assert_int_eq(
+                        domt_send_notice(domt_outside(&world), routees[i % 4], &work, &i), 0);
             memset(got, 0, sizeof got);
             for (uint64_t i = 0; i < 5; i++)
                 ck_assert_int_eq(put_number_to_router(world.managers[from], i), 0);
-            domt_settle(&world);
+            domt_settle_world(&world);
             for (uint32_t i = 0; i < 4; i++)
                 ck_assert_uint_eq(got[i], 5);
         }
@@ -132,12 +132,12 @@ DOMT_TEST(least_sees_what_another_thread_has_taken_in)
     open_workers(8);
     spawn_router_with_routees(2, DOMUS_ROUTE_LEAST);
     for (uint64_t i = 0; i < 10; i++)
-        ck_assert_int_eq(domt_notice(domt_outside(&world), routees[1], &work, &i), 0);
+        ck_assert_int_eq(domt_send_notice(domt_outside(&world), routees[1], &work, &i), 0);
     /* home 1 takes the messages out of the inbox, and does not handle them yet */
     (void)domi_manager_take_arrivals(world.managers[1]);
     for (uint64_t i = 0; i < 10; i++)
         ck_assert_int_eq(put_number_to_router(world.managers[0], i), 0);
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_uint_eq(got[0], 10);
     ck_assert_uint_eq(got[1], 10);
     close_workers();
@@ -164,7 +164,7 @@ DOMT_TEST(least_counts_conversations_that_wait)
     spawn_router_with_routees(2, DOMUS_ROUTE_LEAST);
     slow = true;
     for (uint32_t i = 0; i < 4; i++)
-        domt_do(&world, agents[0], ask_router, NULL);
+        domt_run_as_actor(&world, agents[0], ask_router, NULL);
     ck_assert_uint_eq(got[0], 2);
     ck_assert_uint_eq(got[1], 2);
     close_workers();
@@ -187,7 +187,7 @@ static void record_routee_of_each_key(void)
     for (uint32_t i = 0; i < KEYS; i++) {
         memset(got, 0, sizeof got);
         ck_assert_int_eq(put_number_to_router(world.managers[i % 3], i), 0);
-        domt_settle(&world);
+        domt_settle_world(&world);
         uint8_t who = 0;
         while (got[who] == 0)
             who++;
@@ -234,7 +234,7 @@ DOMT_TEST(hash_refuses_when_the_routee_of_the_key_is_full)
     for (uint32_t i = 0; i < 16; i++)
         ck_assert_int_eq(put_number_to_router(domt_outside(&world), 7), 0);
     ck_assert_int_eq(put_number_to_router(domt_outside(&world), 7), -ENOBUFS);
-    domt_settle(&world);
+    domt_settle_world(&world);
     for (uint32_t i = 0; i < 4; i++)
         stop_actor(routees[i]);
     ck_assert_int_eq(put_number_to_router(domt_outside(&world), 7), -ESTALE);
@@ -251,7 +251,7 @@ DOMT_TEST(asks_are_answered_by_a_routee)
         wish.routing.key = key_of_number;
         spawn_router_with_routees(4, route);
         for (uintptr_t i = 0; i < 20; i++)
-            domt_do(&world, agents[i % 2], ask_router, (void *)i);
+            domt_run_as_actor(&world, agents[i % 2], ask_router, (void *)i);
         ck_assert_uint_eq(answered, 20);
         ck_assert_uint_eq(sum_of_messages(), 20);
         close_workers();
@@ -277,9 +277,9 @@ DOMT_TEST(a_cancel_finds_the_routee_that_works_on_it)
     slow = true;
     spawn_router_with_routees(4, DOMUS_ROUTE_ROBIN);
     for (uint32_t i = 0; i < 3; i++)
-        domt_do(&world, agents[0], ask_router_and_remember, NULL);
+        domt_run_as_actor(&world, agents[0], ask_router_and_remember, NULL);
     ck_assert_uint_eq(domi_house_count_parked(routees[2].house), 1);
-    domt_do(&world, agents[0], cancel_ask_to_router, NULL);
+    domt_run_as_actor(&world, agents[0], cancel_ask_to_router, NULL);
     ck_assert_uint_eq(domi_house_count_parked(routees[2].house), 0);
     ck_assert_uint_eq(domi_house_count_parked(routees[0].house), 1);
     close_workers();
@@ -302,20 +302,20 @@ DOMT_TEST(stop_stops_all_and_the_address_is_stale_for_ever)
         stopped = 0;
         spawn_router_with_routees(3, DOMUS_ROUTE_ROBIN);
         domus_address old = router;
-        domt_do(&world, agents[round % 2], try_to_stop_router, &result);
+        domt_run_as_actor(&world, agents[round % 2], try_to_stop_router, &result);
         ck_assert_int_eq(result, 0);
         ck_assert_uint_eq(stopped, 3);
-        domt_do(&world, agents[0], try_to_stop_router, &result);
+        domt_run_as_actor(&world, agents[0], try_to_stop_router, &result);
         ck_assert_int_eq(result, -ESTALE);
         ck_assert_int_eq(put_number_to_router(world.managers[0], 1), -ESTALE);
         /* makes a router in the memory of the one that has ended */
         spawn_router_with_routees(4, DOMUS_ROUTE_NEAR);
         ck_assert_ptr_eq(old.house, router.house);
         ck_assert_uint_ne(old.lease, router.lease);
-        ck_assert_int_eq(domt_notice(world.managers[0], old, &work, &(uint64_t){1}), -ESTALE);
-        ck_assert_int_eq(domi_house_stop(world.managers[0], old), -ESTALE);
+        ck_assert_int_eq(domt_send_notice(world.managers[0], old, &work, &(uint64_t){1}), -ESTALE);
+        ck_assert_int_eq(domi_house_ask_to_stop(world.managers[0], old), -ESTALE);
         ck_assert_int_eq(put_number_to_router(world.managers[0], 1), 0);
-        domt_do(&world, agents[0], try_to_stop_router, &result);
+        domt_run_as_actor(&world, agents[0], try_to_stop_router, &result);
     }
     close_workers();
 }
@@ -331,13 +331,13 @@ static int stop_router_after_mail(domus_stack *stack, void *context)
 DOMT_TEST(stop_after_mail_lets_all_handle_what_waits)
 {
     open_workers(8);
-    uint64_t before = domt_in_use_all(&world);
+    uint64_t before = domt_count_all_objects_in_use(&world);
     spawn_router_with_routees(4, DOMUS_ROUTE_ROBIN);
-    domt_do(&world, agents[0], stop_router_after_mail, NULL);
+    domt_run_as_actor(&world, agents[0], stop_router_after_mail, NULL);
     ck_assert_int_eq(sent, 0);
     ck_assert_uint_eq(sum_of_messages(), 8);
     ck_assert_uint_eq(stopped, 4);
-    ck_assert_uint_eq(domt_in_use_all(&world), before);
+    ck_assert_uint_eq(domt_count_all_objects_in_use(&world), before);
     ck_assert_int_eq(put_number_to_router(world.managers[0], 1), -ESTALE);
     close_workers();
 }
@@ -354,7 +354,7 @@ DOMT_TEST(a_router_cannot_be_watched)
 {
     open_workers(8);
     spawn_router_with_routees(2, DOMUS_ROUTE_ROBIN);
-    domt_do(&world, agents[0], try_to_watch_router, NULL);
+    domt_run_as_actor(&world, agents[0], try_to_watch_router, NULL);
     close_workers();
 }
 
@@ -372,17 +372,17 @@ DOMT_TEST(a_name_is_the_routers)
     char name[] = "pool";
 
     open_workers(8);
-    domt_do(&world, agents[0], spawn_router_with_name, name);
+    domt_run_as_actor(&world, agents[0], spawn_router_with_name, name);
     ck_assert_int_eq(wish.result, 0);
-    ck_assert_int_eq(domi_names_find(&names, "pool", &found), 0);
+    ck_assert_int_eq(domi_names_find_address(&names, "pool", &found), 0);
     ck_assert_ptr_eq(found.house, router.house);
-    domt_do(&world, agents[1], spawn_router_with_name, name);
+    domt_run_as_actor(&world, agents[1], spawn_router_with_name, name);
     ck_assert_int_eq(wish.result, -EEXIST);
     /* the routees of the second router are stopped, before their mount */
     ck_assert_uint_eq(DOMT_SUM(&world, stops), 3);
     stop_actor(router);
     ck_assert_uint_eq(stopped, 3);
-    ck_assert_int_eq(domi_names_find(&names, "pool", &found), -ENOENT);
+    ck_assert_int_eq(domi_names_find_address(&names, "pool", &found), -ENOENT);
     close_workers();
 }
 
@@ -392,7 +392,7 @@ DOMT_TEST(a_count_of_one_is_a_plain_actor)
     spawn_router_with_routees(1, DOMUS_ROUTE_LEAST);
     ck_assert_ptr_eq(router.house->home, world.managers[0]);
     ck_assert_int_eq(put_number_to_router(world.managers[1], 1), 0);
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_uint_eq(got[0], 1);
     close_workers();
 }
@@ -424,7 +424,7 @@ static int try_wrong_calls_of_routers(domus_stack *stack, void *context)
 DOMT_TEST(wrong_orders_are_refused_and_routers_have_a_limit)
 {
     open_workers(1);
-    domt_do(&world, agents[0], try_wrong_calls_of_routers, NULL);
+    domt_run_as_actor(&world, agents[0], try_wrong_calls_of_routers, NULL);
     close_workers();
 }
 
@@ -442,9 +442,9 @@ DOMT_TEST(the_end_of_its_maker_ends_a_router)
     for (uint32_t i = 0; i < 10; i++) {
         domus_address owner =
             domt_spawn(domt_outside(&world), world.managers[i % 2], &domt_agent, NULL);
-        domt_do(&world, owner, spawn_router_of_two, NULL);
+        domt_run_as_actor(&world, owner, spawn_router_of_two, NULL);
         ck_assert_int_eq(wish.result, 0);
-        domt_do(&world, owner, spawn_router_of_two, NULL);
+        domt_run_as_actor(&world, owner, spawn_router_of_two, NULL);
         ck_assert_int_eq(wish.result, 0);
         if (i % 3 == 0)
             stop_actor(router); /* sometimes one of the owner's two routers is stopped before */
@@ -463,19 +463,19 @@ DOMT_TEST(without_memory_nothing_is_left)
     behaviour = &big;
     for (int64_t n = 0; n < 9; n++) {
         open_workers(2);
-        uint64_t before = domt_in_use_all(&world);
+        uint64_t before = domt_count_all_objects_in_use(&world);
         wish.count = 4;
         wish.routing.route = DOMUS_ROUTE_LEAST;
         memset(&wish.options, 0, sizeof wish.options);
-        domt_send(domt_outside(&world), agents[0], spawn_router_as_wished, NULL);
-        domi_memory_fail_after(n, 1);
-        domt_settle(&world);
-        domi_memory_fail_after(-1, 0);
+        domt_send_call(domt_outside(&world), agents[0], spawn_router_as_wished, NULL);
+        domi_memory_fail_allocation_after(n, 1);
+        domt_settle_world(&world);
+        domi_memory_fail_allocation_after(-1, 0);
         ck_assert_int_eq(wish.result, -ENOMEM);
         /* all actors but the two agents have stopped */
         ck_assert_uint_eq(DOMT_SUM(&world, spawns), DOMT_SUM(&world, stops) + 2);
-        ck_assert_uint_eq(domt_in_use_all(&world), before);
-        domt_do(&world, agents[0], spawn_router_as_wished, NULL);
+        ck_assert_uint_eq(domt_count_all_objects_in_use(&world), before);
+        domt_run_as_actor(&world, agents[0], spawn_router_as_wished, NULL);
         ck_assert_int_eq(wish.result, 0);
         close_workers();
     }

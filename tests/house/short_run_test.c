@@ -22,8 +22,8 @@ static void open_world(uint32_t messages_per_run_max)
     domt_world_init(&world, 2);
     world.config.scheduler.messages_per_run_max = messages_per_run_max;
     ck_assert_int_eq(domt_world_start(&world), 0);
-    one = domt_recorder_new(&world, 0, &log0);
-    other = domt_recorder_new(&world, 1, &log1);
+    one = domt_spawn_recorder(&world, 0, &log0);
+    other = domt_spawn_recorder(&world, 1, &log1);
     resumed = 0;
 }
 
@@ -34,27 +34,27 @@ static domi_manager *home_manager(void)
 
 static void let_home_work(domi_manager *manager)
 {
-    domt_let_work(manager);
+    domt_let_home_work(manager);
 }
 
 static const char *letters_of_next_run(void)
 {
     uint32_t first = log0.count;
 
-    (void)domi_house_run(home_manager(),
-                         domi_queue_take(&home_manager()->schedule.ready[DOMUS_STATE]));
-    return domt_log_text(&log0, first);
+    (void)domi_house_run_and_settle(
+        home_manager(), domi_queue_take_house(&home_manager()->schedule.ready[DOMUS_STATE]));
+    return domt_log_letters_from(&log0, first);
 }
 
 DOMT_TEST(run_begins_behind_where_the_last_one_began_not_where_it_ended)
 {
     open_world(2);
-    domt_inquire_by(home_manager(), one, other, 0);
+    domt_send_inquiry(home_manager(), one, other, 0);
     let_home_work(home_manager());
     for (int i = 0; i < 3; i++)
-        domt_inquire_by(world.managers[1], other, one, i);
+        domt_send_inquiry(world.managers[1], other, one, i);
     for (int i = 0; i < 3; i++)
-        domt_note_to(domt_outside(&world), one, i);
+        domt_send_note(domt_outside(&world), one, i);
     let_home_work(world.managers[1]);
     (void)domi_manager_take_arrivals(home_manager());
     log0.count = 0;
@@ -63,7 +63,7 @@ DOMT_TEST(run_begins_behind_where_the_last_one_began_not_where_it_ended)
     ck_assert_str_eq(letters_of_next_run(), "aa");
     ck_assert_str_eq(letters_of_next_run(), "nn");
     ck_assert_str_eq(letters_of_next_run(), "n");
-    domt_settle(&world);
+    domt_settle_world(&world);
     domt_world_end(&world);
 }
 
@@ -84,14 +84,14 @@ static int receive_any_message(domus_stack *stack, void *context)
 DOMT_TEST(receive_takes_its_message_in_the_shortest_run)
 {
     open_world(1);
-    domt_do(&world, one, receive_any_message, NULL);
+    domt_run_as_actor(&world, one, receive_any_message, NULL);
     ck_assert_uint_eq(resumed, 0);
-    domt_note_to(domt_outside(&world), one, 1);
+    domt_send_note(domt_outside(&world), one, 1);
     (void)domi_manager_take_arrivals(home_manager());
     for (int run = 0; run < 3 && home_manager()->schedule.ready[DOMUS_STATE].count != 0; run++)
         (void)letters_of_next_run();
     ck_assert_uint_eq(resumed, 1);
-    domt_settle(&world);
+    domt_settle_world(&world);
     domt_world_end(&world);
 }
 
@@ -101,12 +101,12 @@ DOMT_TEST(receive_does_not_starve_behind_replies)
     for (uint32_t most = 1; most <= 64; most *= 2) {
         open_world(most);
         for (int i = 0; i < 200; i++)
-            domt_inquire_by(home_manager(), one, other, i);
-        domt_send(home_manager(), one, receive_any_message, NULL);
+            domt_send_inquiry(home_manager(), one, other, i);
+        domt_send_call(home_manager(), one, receive_any_message, NULL);
         let_home_work(home_manager());
         ck_assert_uint_eq(resumed, 0);
         let_home_work(world.managers[1]);
-        domt_note_to(domt_outside(&world), one, 1);
+        domt_send_note(domt_outside(&world), one, 1);
         (void)domi_manager_take_arrivals(home_manager());
         /* A run that keeps places handles each kind. Of runs without such places, each kind comes
          * first in one. */
@@ -114,7 +114,7 @@ DOMT_TEST(receive_does_not_starve_behind_replies)
             (void)letters_of_next_run();
         ck_assert_ptr_nonnull(one.house->tails[DOMI_REPLY]);
         ck_assert_msg(resumed == 1, "a receive starves in runs of %u", most);
-        domt_settle(&world);
+        domt_settle_world(&world);
         domt_world_end(&world);
     }
 }
@@ -131,10 +131,10 @@ static int arm_timers_of_1_ms(domus_stack *stack, void *count)
 DOMT_TEST(events_are_counted_beside_where_a_run_begins)
 {
     open_world(3);
-    domt_send(home_manager(), one, arm_timers_of_1_ms, &(int){30});
+    domt_send_call(home_manager(), one, arm_timers_of_1_ms, &(int){30});
     let_home_work(home_manager());
     uint32_t first = one.house->events & DOMI_EVENT_FIRST_MASK;
-    domt_jump(&world, 2 * MS);
+    domt_jump_time(&world, 2 * MS);
     (void)domt_events(home_manager());
     ck_assert_uint_eq(domi_house_count_events(one.house), 30);
     ck_assert_uint_eq(one.house->events & DOMI_EVENT_FIRST_MASK, first);
@@ -144,7 +144,7 @@ DOMT_TEST(events_are_counted_beside_where_a_run_begins)
     }
     ck_assert_str_eq(letters_of_next_run(), "eee");
     ck_assert_uint_eq(domi_house_count_events(one.house), 0);
-    domt_settle(&world);
+    domt_settle_world(&world);
     domt_world_end(&world);
 }
 
@@ -152,16 +152,16 @@ DOMT_TEST(event_of_an_actor_that_is_not_mounted_is_dropped_in_the_shortest_run)
 {
     for (int mounted = 0; mounted < 2; mounted++) {
         open_world(1);
-        domt_send(home_manager(), one, arm_timers_of_1_ms, &(int){1});
+        domt_send_call(home_manager(), one, arm_timers_of_1_ms, &(int){1});
         let_home_work(home_manager());
-        domt_jump(&world, 2 * MS);
+        domt_jump_time(&world, 2 * MS);
         (void)domt_events(home_manager());
         if (mounted == 0)
             one.house->marks |= DOMI_MARK_UNMOUNTED;
         ck_assert_str_eq(letters_of_next_run(), mounted == 0 ? "" : "e");
         ck_assert_uint_eq(domi_house_count_events(one.house), 0);
         one.house->marks &= (uint16_t)~DOMI_MARK_UNMOUNTED;
-        domt_settle(&world);
+        domt_settle_world(&world);
         domt_world_end(&world);
     }
 }

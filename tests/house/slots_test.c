@@ -37,7 +37,7 @@ DOMT_TEST(slots_are_taken_from_home_64_at_a_time)
 {
     domt_world_open(&world, 2);
     for (uint32_t i = 0; i < 130; i++) {
-        domi_house *house = domi_slots_take(world.managers[1], world.managers[0], 16);
+        domi_house *house = domi_slots_take_free_slot(world.managers[1], world.managers[0], 16);
         ck_assert_ptr_eq(house->home, world.managers[0]);
         ck_assert_uint_eq(house->state, DOMI_CREATED);
         ck_assert_uint_eq(atomic_load(&house->life), UINT64_C(1) << 32 | DOMI_LIFE_CLOSED);
@@ -55,17 +55,17 @@ DOMT_TEST(slots_have_room_for_the_state_they_are_taken_for)
 
     domt_world_open(&world, 1);
     for (uint32_t bytes = 0; bytes <= 1040; bytes += 8) {
-        domi_house *house = domi_slots_take(world.managers[0], world.managers[0], bytes);
-        uint32_t size_class = domi_house_slot(house);
-        ck_assert_uint_ge(domi_slots_state_bytes(size_class), bytes);
-        ck_assert(size_class == 0 || domi_slots_state_bytes(size_class - 1) < bytes);
+        domi_house *house = domi_slots_take_free_slot(world.managers[0], world.managers[0], bytes);
+        uint32_t size_class = domi_house_slot_bits(house);
+        ck_assert_uint_ge(domi_slots_state_bytes_of_class(size_class), bytes);
+        ck_assert(size_class == 0 || domi_slots_state_bytes_of_class(size_class - 1) < bytes);
         ck_assert_uint_eq((uintptr_t)house % 64, 0);
     }
     for (uint32_t i = 0; i < 5; i++)
-        ck_assert_uint_eq(domi_slots_state_bytes(i), rooms[i]);
-    domi_house *house = domi_slots_take(world.managers[0], world.managers[0], 1041);
+        ck_assert_uint_eq(domi_slots_state_bytes_of_class(i), rooms[i]);
+    domi_house *house = domi_slots_take_free_slot(world.managers[0], world.managers[0], 1041);
     /* this state is too large for the slot and is allocated beside it */
-    ck_assert_uint_eq(domi_house_slot(house), 0);
+    ck_assert_uint_eq(domi_house_slot_bits(house), 0);
     domt_world_end(&world);
 }
 
@@ -76,9 +76,9 @@ DOMT_TEST(home_keeps_some_free_slots_and_gives_the_rest_back)
 
     domt_world_open(&world, 2);
     for (int i = 0; i < COUNT; i++)
-        houses[i] = domi_slots_take(world.managers[1], world.managers[0], 16);
+        houses[i] = domi_slots_take_free_slot(world.managers[1], world.managers[0], 16);
     for (int i = 0; i < COUNT; i++)
-        domi_slots_put(world.managers[0], houses[i]);
+        domi_slots_free_slot(world.managers[0], houses[i]);
     ck_assert_uint_le(count_cached_slots(0, 0, 0), DOMI_SLOTS_KEEP);
     ck_assert_uint_eq(count_cached_slots(0, 0, 0) + count_free_slots_at_home(world.managers[0]),
                       COUNT);
@@ -95,11 +95,11 @@ DOMT_TEST(free_slots_are_counted_until_they_are_taken_again)
     domi_manager *home = world.managers[0];
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < COUNT; i++)
-            houses[i] = domi_slots_take(home, home, 16);
+            houses[i] = domi_slots_take_free_slot(home, home, 16);
         ck_assert_uint_eq(domi_counter_read(&home->births.slots.free_bytes),
                           192 * count_free_slots_at_home(home));
         for (int i = 0; i < COUNT; i++)
-            domi_slots_put(home, houses[i]);
+            domi_slots_free_slot(home, houses[i]);
         ck_assert_uint_gt(count_free_slots_at_home(home), 0);
         ck_assert_uint_eq(domi_counter_read(&home->births.slots.free_bytes),
                           192 * count_free_slots_at_home(home));
@@ -117,9 +117,9 @@ DOMT_TEST(slots_do_not_grow_when_one_thread_spawns_and_another_home_frees)
     for (int round = 0; round < ROUNDS; round++) {
         for (int i = 0; i < COUNT; i++)
             addresses[i] = domt_spawn(world.managers[1], world.managers[0], &domt_agent, NULL);
-        domt_settle(&world);
+        domt_settle_world(&world);
         for (int i = 0; i < COUNT; i++)
-            domt_stop(&world, world.managers[1], addresses[i]);
+            domt_stop_actor_and_settle(&world, world.managers[1], addresses[i]);
         if (round == 2)
             mapped = domt_mapped_bytes(&world);
     }
@@ -139,8 +139,9 @@ DOMT_TEST(slots_walk_visits_used_and_free_ones_of_all_sizes)
 
     domt_world_open(&world, 1);
     for (uint32_t i = 0; i < 5; i++)
-        (void)domi_slots_take(world.managers[0], world.managers[0], domi_slots_state_bytes(i));
-    domi_slots_walk(world.managers[0], count_visited_house, &visited);
+        (void)domi_slots_take_free_slot(world.managers[0], world.managers[0],
+                                        domi_slots_state_bytes_of_class(i));
+    domi_slots_visit_all(world.managers[0], count_visited_house, &visited);
     ck_assert_uint_eq(visited, 5 * DOMI_SLOTS_REFILL);
     domt_world_end(&world);
 }
@@ -152,17 +153,17 @@ DOMT_TEST(spawn_without_memory_fails_and_recovers)
 
     domt_world_open(&world, 1);
     domi_manager *home = world.managers[0];
-    domi_memory_fail_after(0, 0); /* the allocation of a chunk of slots fails */
-    ck_assert_int_eq(domi_house_spawn(home, home, &large, NULL, &address), -ENOMEM);
-    domi_memory_fail_after(1, 0); /* the allocation of the state beside the slot fails */
-    ck_assert_int_eq(domi_house_spawn(home, home, &large, NULL, &address), -ENOMEM);
+    domi_memory_fail_allocation_after(0, 0); /* the allocation of a chunk of slots fails */
+    ck_assert_int_eq(domi_house_spawn_without_parent(home, home, &large, NULL, &address), -ENOMEM);
+    domi_memory_fail_allocation_after(1, 0); /* the allocation of the state beside the slot fails */
+    ck_assert_int_eq(domi_house_spawn_without_parent(home, home, &large, NULL, &address), -ENOMEM);
     ck_assert_ptr_null(address.house);
     /* the slot of the failed spawn is in the cache again */
     ck_assert_uint_eq(count_cached_slots(0, 0, 0), DOMI_SLOTS_REFILL);
     ck_assert_uint_eq(count_houses(home->births.slots_of[0].free[0]), DOMI_SLOTS_REFILL);
-    domi_memory_fail_after(-1, 0);
-    ck_assert_int_eq(domi_house_spawn(home, home, &large, NULL, &address), 0);
-    domt_settle(&world);
+    domi_memory_fail_allocation_after(-1, 0);
+    ck_assert_int_eq(domi_house_spawn_without_parent(home, home, &large, NULL, &address), 0);
+    domt_settle_world(&world);
     ck_assert_uint_eq(home->births.houses, 1);
     domt_world_end(&world);
 }
@@ -185,7 +186,7 @@ static unsigned count_children_at_wrong_places(const domi_children *children)
     unsigned wrong = 0;
 
     for (uint32_t i = 0; i < domi_children_count(children); i++)
-        wrong += domi_children_get(children, i)->child_index != i;
+        wrong += domi_children_get_at_place(children, i)->child_index != i;
     return wrong;
 }
 
@@ -201,7 +202,7 @@ static uint32_t count_segments(const domi_children *children)
 DOMT_TEST(empty_list_has_no_children)
 {
     ck_assert_uint_eq(domi_children_count(NULL), 0);
-    domi_children_free(NULL);
+    domi_children_free_list(NULL);
 }
 
 DOMT_TEST(children_know_their_places_when_any_child_leaves)
@@ -215,7 +216,7 @@ DOMT_TEST(children_know_their_places_when_any_child_leaves)
         domi_children *children = NULL;
         for (uint32_t i = 0; i < MANY; i++) {
             wrong += domi_children_add(&children, &houses[i]) != 0;
-            wrong += domi_children_get(children, i) != &houses[i];
+            wrong += domi_children_get_at_place(children, i) != &houses[i];
         }
         uint32_t at = 0;
         for (uint32_t i = 0; i < MANY; i++, at = (at + steps[s]) % MANY) {
@@ -224,7 +225,7 @@ DOMT_TEST(children_know_their_places_when_any_child_leaves)
                 wrong += count_children_at_wrong_places(children);
         }
         wrong += children->count != 0;
-        domi_children_free(children);
+        domi_children_free_list(children);
     }
     ck_assert_uint_eq(wrong, 0);
     free(houses);
@@ -242,15 +243,15 @@ DOMT_TEST(children_that_have_left_leave_no_memory_behind)
     /* seven segments, of 8, 8, 16, 32, 64 ... 512 children */
     ck_assert_uint_eq(count_segments(children), 7);
     while (children->count > 512)
-        domi_children_remove(children, domi_children_get(children, 0));
+        domi_children_remove(children, domi_children_get_at_place(children, 0));
     ck_assert_uint_eq(count_segments(children), 7);
     while (children->count > 256)
-        domi_children_remove(children, domi_children_get(children, 0));
+        domi_children_remove(children, domi_children_get_at_place(children, 0));
     ck_assert_uint_eq(count_segments(children), 6);
     while (children->count > 0)
-        domi_children_remove(children, domi_children_get(children, 0));
+        domi_children_remove(children, domi_children_get_at_place(children, 0));
     ck_assert_uint_eq(count_segments(children), 0);
-    domi_children_free(children);
+    domi_children_free_list(children);
     free(houses);
 }
 
@@ -261,13 +262,13 @@ DOMT_TEST(a_child_more_or_less_at_a_border_allocates_nothing)
     allocate_houses();
     for (uint32_t i = 0; i < 65; i++)
         ck_assert_int_eq(domi_children_add(&children, &houses[i]), 0);
-    domi_memory_fail_after(0, 1);
+    domi_memory_fail_allocation_after(0, 1);
     for (int i = 0; i < 100; i++) {
         domi_children_remove(children, &houses[64]);
         ck_assert_int_eq(domi_children_add(&children, &houses[64]), 0);
     }
-    domi_memory_fail_after(-1, 0);
-    domi_children_free(children);
+    domi_memory_fail_allocation_after(-1, 0);
+    domi_children_free_list(children);
     free(houses);
 }
 
@@ -278,9 +279,9 @@ DOMT_TEST(without_memory_nobody_is_added_and_nobody_lost)
 
     allocate_houses();
     for (uint32_t i = 0; i < 100; i++) {
-        domi_memory_fail_after(0, 0);
+        domi_memory_fail_allocation_after(0, 0);
         int error = domi_children_add(&children, &houses[i]);
-        domi_memory_fail_after(-1, 0);
+        domi_memory_fail_allocation_after(-1, 0);
         if (error == 0)
             continue;
         ck_assert_int_eq(error, -ENOMEM);
@@ -291,7 +292,7 @@ DOMT_TEST(without_memory_nobody_is_added_and_nobody_lost)
     /* the allocations that failed: the list, and segments of 8, 16, 32 and 64 */
     ck_assert_uint_eq(refused, 5);
     ck_assert_uint_eq(count_children_at_wrong_places(children), 0);
-    domi_children_free(children);
+    domi_children_free_list(children);
     free(houses);
 }
 

@@ -11,7 +11,7 @@
 #include <domus/receive.h>
 
 /* Run the function of the call that was sent; for behaviours other than the agent's. */
-static inline int domt_on_call(domus_stack *stack, void *self, const void *call_)
+static inline int domt_on_call_run_function(domus_stack *stack, void *self, const void *call_)
 {
     const domt_call *call = call_;
 
@@ -24,14 +24,15 @@ static inline int domt_do_nothing(domus_stack *stack, void *context)
     return 0;
 }
 
-static inline int domt_do_keep(domus_stack *stack, void *context) /* keep the ask for ever */
+static inline int domt_do_keep_ask_for_ever(domus_stack *stack,
+                                            void *context) /* keep the ask for ever */
 {
     domus_kept kept;
 
     return domus_keep(stack, &kept);
 }
 
-static inline int domt_do_unstash(domus_stack *stack, void *context)
+static inline int domt_do_unstash_all(domus_stack *stack, void *context)
 {
     domus_unstash(stack);
     return 0;
@@ -44,23 +45,24 @@ static inline int domt_hear_nothing(domus_stack *stack, void *self, const domus_
 }
 
 /* Stop an actor by the thread of `from`, and let the world settle. */
-static inline void domt_stop(domt_world *of, domi_manager *from, domus_address actor)
+static inline void domt_stop_actor_and_settle(domt_world *of, domi_manager *from,
+                                              domus_address actor)
 {
-    ck_assert_int_eq(domi_house_stop(from, actor), 0);
-    domt_settle(of);
+    ck_assert_int_eq(domi_house_ask_to_stop(from, actor), 0);
+    domt_settle_world(of);
 }
 
 /* Let a home take turns until it finds nothing to do; the others do not work meanwhile. */
-static inline void domt_let_work(domi_manager *home)
+static inline void domt_let_home_work(domi_manager *home)
 {
-    while (domt_iterate(home) != 0)
+    while (domt_iterate_home(home) != 0)
         ;
 }
 
 /* Check that nothing is in use any more, and end the world. */
-static inline void domt_end_clean(domt_world *of)
+static inline void domt_end_clean_world(domt_world *of)
 {
-    ck_assert_uint_eq(domt_in_use_all(of), 0);
+    ck_assert_uint_eq(domt_count_all_objects_in_use(of), 0);
     domt_world_end(of);
 }
 

@@ -20,13 +20,13 @@ static void open_world(void)
 {
     log0 = log1 = (domt_log){.count = 0};
     domt_world_open(&world, 3);
-    one = domt_recorder_new(&world, 0, &log0);
-    other = domt_recorder_new(&world, 1, &log1);
+    one = domt_spawn_recorder(&world, 0, &log0);
+    other = domt_spawn_recorder(&world, 1, &log1);
 }
 
 static bool has_actor_ended(domus_address address)
 {
-    return domi_house_stop(domt_outside(&world), address) == -ESTALE;
+    return domi_house_ask_to_stop(domt_outside(&world), address) == -ESTALE;
 }
 
 /* --- from anywhere, in every state ----------------------------------------------------------- */
@@ -41,11 +41,11 @@ static domus_address spawn_actor_in_state(when then)
         domt_spawn(then == UNSORTED ? world.managers[1] : home, home, &domt_recording, &recorder);
 
     if (then >= WAITING)
-        domt_settle(&world);
+        domt_settle_world(&world);
     if (then == READY)
-        domt_note_to(home, address, 1);
+        domt_send_note(home, address, 1);
     if (then == WITH_MAIL_UNDER_WAY)
-        domt_note_to(world.managers[1], address, 1);
+        domt_send_note(world.managers[1], address, 1);
     return address;
 }
 
@@ -57,8 +57,8 @@ DOMT_TEST(stop_from_anywhere_in_every_state_ends_the_actor_once)
             for (uint32_t again = 0; again < 3; again++) {
                 log0 = (domt_log){.count = 0};
                 domus_address address = spawn_actor_in_state((when)then);
-                ck_assert_int_eq(domi_house_stop(world.managers[from], address), 0);
-                domt_stop(&world, world.managers[again], address);
+                ck_assert_int_eq(domi_house_ask_to_stop(world.managers[from], address), 0);
+                domt_stop_actor_and_settle(&world, world.managers[again], address);
                 ck_assert(has_actor_ended(address));
                 /* an actor that was mounted is stopped once; one that was not mounted is not */
                 ck_assert_uint_eq(log0.mounts, then >= WAITING);
@@ -69,7 +69,7 @@ DOMT_TEST(stop_from_anywhere_in_every_state_ends_the_actor_once)
     }
     ck_assert_uint_eq(world.managers[0]->births.houses, 1);
     ck_assert_uint_eq(DOMT_SUM(&world, stops), WHENS * 9);
-    domt_end_clean(&world);
+    domt_end_clean_world(&world);
 }
 
 static int stop_itself_and_send(domus_stack *stack, void *context)
@@ -90,10 +90,10 @@ DOMT_TEST(m9_at_most_one_more_message_is_handled_behind_a_stop)
     enum { NOTES = 10000 };
 
     open_world();
-    domt_send(domt_outside(&world), one, stop_itself_and_send, NULL);
+    domt_send_call(domt_outside(&world), one, stop_itself_and_send, NULL);
     for (int64_t i = 0; i < NOTES; i++)
-        domt_note_to(domt_outside(&world), one, i);
-    domt_settle(&world);
+        domt_send_note(domt_outside(&world), one, i);
+    domt_settle_world(&world);
     ck_assert_uint_eq(log0.count, 0);
     ck_assert_uint_eq(log0.stops, 1);
     ck_assert_uint_eq(DOMT_SUM(&world, dead_letters), NOTES);
@@ -101,12 +101,12 @@ DOMT_TEST(m9_at_most_one_more_message_is_handled_behind_a_stop)
 
     open_world();
     for (int64_t i = 0; i < NOTES; i++)
-        domt_note_to(domt_outside(&world), one, i);
-    (void)domt_iterate(world.managers[0]);
+        domt_send_note(domt_outside(&world), one, i);
+    (void)domt_iterate_home(world.managers[0]);
     uint32_t before = log0.count;
     ck_assert_uint_eq(before, 64);
     /* home 1 stops the actor between two of its runs */
-    domt_do(&world, other, stop_actor_under_test, NULL);
+    domt_run_as_actor(&world, other, stop_actor_under_test, NULL);
     /* the actor had one run of 64 notes before the stop */
     ck_assert_uint_le(log0.count, before + 64 + 1);
     ck_assert_uint_eq(log0.count + DOMT_SUM(&world, dead_letters), NOTES);
@@ -120,11 +120,11 @@ DOMT_TEST(stopping_actor_cancels_its_conversations)
 {
     open_world();
     for (int64_t i = 0; i < 5; i++)
-        domt_inquire_by(world.managers[0], one, other, i);
-    (void)domt_iterate(world.managers[0]);
-    domt_stop(&world, world.managers[0], one);
+        domt_send_inquiry(world.managers[0], one, other, i);
+    (void)domt_iterate_home(world.managers[0]);
+    domt_stop_actor_and_settle(&world, world.managers[0], one);
     /* Each waiting conversation was resumed once, by its answer or by the cancel. */
-    ck_assert_uint_eq(domt_log_count(&log0, 'r') + domt_log_count(&log0, 'x'), 5);
+    ck_assert_uint_eq(domt_log_count_letter(&log0, 'r') + domt_log_count_letter(&log0, 'x'), 5);
     ck_assert_uint_eq(log0.stops, 1);
     ck_assert(has_actor_ended(one));
     domt_world_end(&world);
@@ -139,22 +139,22 @@ static int raise_barrier_and_ask(domus_stack *stack, void *context)
 DOMT_TEST(stop_in_a_barrier_fails_asks_that_wait_behind_it)
 {
     open_world();
-    domus_address asker = domt_recorder_new(&world, 2, &log1);
-    domt_send(world.managers[0], one, raise_barrier_and_ask, NULL);
-    (void)domt_iterate(world.managers[0]);
+    domus_address asker = domt_spawn_recorder(&world, 2, &log1);
+    domt_send_call(world.managers[0], one, raise_barrier_and_ask, NULL);
+    (void)domt_iterate_home(world.managers[0]);
     for (int64_t i = 0; i < 5; i++)
-        domt_inquire_by(world.managers[2], asker, one, i);
-    (void)domt_iterate(world.managers[2]);
-    (void)domt_iterate(world.managers[0]);
+        domt_send_inquiry(world.managers[2], asker, one, i);
+    (void)domt_iterate_home(world.managers[2]);
+    (void)domt_iterate_home(world.managers[0]);
     ck_assert_uint_eq(one.house->mail, 5);
-    ck_assert_int_eq(domi_house_stop(world.managers[1], one), 0);
-    (void)domt_iterate(world.managers[0]);
+    ck_assert_int_eq(domi_house_ask_to_stop(world.managers[1], one), 0);
+    (void)domt_iterate_home(world.managers[0]);
     ck_assert_uint_eq(one.house->mail, 0);
-    domt_settle(&world);
-    ck_assert_uint_eq(domt_log_count(&log1, 'x'), 5);
+    domt_settle_world(&world);
+    ck_assert_uint_eq(domt_log_count_letter(&log1, 'x'), 5);
     ck_assert_int_eq(log1.entries[0].number, -ESTALE);
     ck_assert(has_actor_ended(one));
-    domt_end_clean(&world);
+    domt_end_clean_world(&world);
 }
 
 static const domus_type kept_type = {.name = "kept", .size = 8};
@@ -186,17 +186,17 @@ DOMT_TEST(dead_letters_are_dropped_once_and_asks_fail_with_estale)
 {
     open_world();
     domus_address gone = domt_spawn(domt_outside(&world), world.managers[0], &deaf, NULL);
-    domt_settle(&world);
+    domt_settle_world(&world);
     for (int i = 0; i < 3; i++)
-        ck_assert_int_eq(domt_notice(domt_outside(&world), gone, &domt_counted, "payload"), 0);
-    domt_send(world.managers[1], other, ask_actor_without_answer, &gone);
-    (void)domt_iterate(world.managers[1]);
+        ck_assert_int_eq(domt_send_notice(domt_outside(&world), gone, &domt_counted, "payload"), 0);
+    domt_send_call(world.managers[1], other, ask_actor_without_answer, &gone);
+    (void)domt_iterate_home(world.managers[1]);
     (void)domi_manager_take_arrivals(world.managers[0]);
-    domt_stop(&world, world.managers[0], gone);
+    domt_stop_actor_and_settle(&world, world.managers[0], gone);
     ck_assert_uint_eq(domt_releases, 4);
     ck_assert_int_eq(heard_error, -ESTALE);
     ck_assert_uint_eq(DOMT_SUM(&world, dead_letters), 4);
-    domt_end_clean(&world);
+    domt_end_clean_world(&world);
 }
 
 static int arm_two_timers(domus_stack *stack, void *context)
@@ -210,12 +210,12 @@ static int arm_two_timers(domus_stack *stack, void *context)
 DOMT_TEST(stop_cancels_timers)
 {
     open_world();
-    domt_do(&world, one, arm_two_timers, NULL);
+    domt_run_as_actor(&world, one, arm_two_timers, NULL);
     ck_assert_uint_eq(world.managers[0]->timing.timers, 2);
-    domt_stop(&world, world.managers[0], one);
+    domt_stop_actor_and_settle(&world, world.managers[0], one);
     ck_assert_uint_eq(world.managers[0]->timing.timers, 0);
     ck_assert_uint_eq(world.managers[0]->timing.wheel.count, 0);
-    domt_pass(&world, 10 * MS);
+    domt_pass_time(&world, 10 * MS);
     ck_assert_uint_eq(log0.count, 0);
     domt_world_end(&world);
 }
@@ -226,20 +226,20 @@ DOMT_TEST(stop_waits_for_the_inbox_to_be_taken)
 {
     open_world();
     domi_manager *home = world.managers[0];
-    domt_do(&world, one, arm_two_timers, NULL);
-    ck_assert_int_eq(domt_notice(world.managers[1], one, &domt_counted, "payload"), 0);
-    domt_jump(&world, 3 * MS);
+    domt_run_as_actor(&world, one, arm_two_timers, NULL);
+    ck_assert_int_eq(domt_send_notice(world.managers[1], one, &domt_counted, "payload"), 0);
+    domt_jump_time(&world, 3 * MS);
     ck_assert_uint_eq(domi_manager_fire_timers(home), 2);
-    ck_assert_int_eq(domi_house_stop(home, one), 0);
-    while (domt_run_state(home) != 0)
+    ck_assert_int_eq(domi_house_ask_to_stop(home, one), 0);
+    while (domt_run_state_queue(home) != 0)
         ;
     ck_assert_uint_eq(log0.stops, 0);
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert(has_actor_ended(one));
     ck_assert_uint_eq(log0.stops, 1);
     ck_assert_uint_eq(domt_releases, 1);
     ck_assert_uint_eq(home->timing.timers, 0);
-    domt_end_clean(&world);
+    domt_end_clean_world(&world);
 }
 
 /* --- on_stop, and the end of a world --------------------------------------------------------- */
@@ -266,32 +266,33 @@ DOMT_TEST(on_stop_may_send_but_begins_nothing)
 {
     open_world();
     domus_address dying = domt_spawn(world.managers[0], world.managers[0], &busy, NULL);
-    domt_settle(&world);
-    domt_stop(&world, world.managers[1], dying);
+    domt_settle_world(&world);
+    domt_stop_actor_and_settle(&world, world.managers[1], dying);
     ck_assert(has_actor_ended(dying));
-    ck_assert_uint_eq(domt_log_count(&log1, 'n'), 1);
+    ck_assert_uint_eq(domt_log_count_letter(&log1, 'n'), 1);
     ck_assert_uint_eq(domt_releases, 0); /* a refused send leaves its payload with the caller */
     ck_assert_uint_eq(world.managers[0]->timing.timers, 0);
     ck_assert_uint_eq(world.managers[0]->births.houses, 1); /* only the house of `one` is left */
-    domt_end_clean(&world);
+    domt_end_clean_world(&world);
 }
 
 DOMT_TEST(end_of_the_world_stops_all_and_drops_what_is_under_way)
 {
     open_world();
     domus_address dying = domt_spawn(world.managers[0], world.managers[1], &deaf, NULL);
-    domt_settle(&world);
-    domt_do(&world, one, arm_two_timers, NULL);
+    domt_settle_world(&world);
+    domt_run_as_actor(&world, one, arm_two_timers, NULL);
     /* messages that are sorted, that are in the inbox, that a conversation waits for, and that wait
      * for a barrier */
     for (int i = 0; i < 4; i++) {
-        ck_assert_int_eq(domt_notice(world.managers[i % 2], dying, &domt_counted, "payload"), 0);
+        ck_assert_int_eq(domt_send_notice(world.managers[i % 2], dying, &domt_counted, "payload"),
+                         0);
         if (i == 1)
             (void)domi_manager_take_arrivals(world.managers[1]);
     }
-    domt_send(world.managers[0], one, raise_barrier_and_ask, NULL);
-    domt_note_to(world.managers[0], one, 1);
-    (void)domt_iterate(world.managers[0]);
+    domt_send_call(world.managers[0], one, raise_barrier_and_ask, NULL);
+    domt_send_note(world.managers[0], one, 1);
+    (void)domt_iterate_home(world.managers[0]);
     (void)spawn_actor_in_state(UNSORTED);
     (void)spawn_actor_in_state(MOUNTING);
     domt_world_end(&world);

@@ -20,7 +20,7 @@ static bool takes;
 
 static int arm_timer_that_fires_once(domus_stack *stack, void *unused)
 {
-    ck_assert_int_eq(domus_after(stack, MS, &domt_small, domt_own("once"), &timer), 0);
+    ck_assert_int_eq(domus_after(stack, MS, &domt_small, domt_owning_payload("once"), &timer), 0);
     return 0;
 }
 
@@ -45,41 +45,43 @@ static int cancel_timer(domus_stack *stack, void *unused)
 DOMT_TEST(timer_that_fires_once_is_released_when_it_was_handled)
 {
     for (int i = 0; i < 2; i++) {
-        domt_owning_open();
+        domt_owning_open_world();
         takes = i == 1;
         now->handle = check_payload_of_single_timer;
-        domt_own_do(1, arm_timer_that_fires_once, NULL);
-        domt_pass(&now->world, 3 * MS);
+        domt_owning_run_in_actor(1, arm_timer_that_fires_once, NULL);
+        domt_pass_time(&now->world, 3 * MS);
         ck_assert_uint_eq(now->handled, 1);
         ck_assert_uint_eq(now->released, !takes);
         /* the next timer is in the same memory, and its cancel releases the payload */
-        domt_own_do(1, arm_timer_that_fires_once, NULL);
-        domt_own_do(1, cancel_timer, NULL);
+        domt_owning_run_in_actor(1, arm_timer_that_fires_once, NULL);
+        domt_owning_run_in_actor(1, cancel_timer, NULL);
         ck_assert_uint_eq(now->released, takes ? 1 : 2);
-        domt_owning_close();
+        domt_owning_close_world();
     }
 }
 
 DOMT_TEST(timer_that_never_fires_is_released_by_its_cancel_or_the_stop)
 {
     for (int i = 0; i < 2; i++) {
-        domt_owning_open();
-        domt_own_do(1, arm_timer_that_fires_once, NULL);
+        domt_owning_open_world();
+        domt_owning_run_in_actor(1, arm_timer_that_fires_once, NULL);
         if (i == 0)
-            domt_own_do(1, cancel_timer, NULL);
+            domt_owning_run_in_actor(1, cancel_timer, NULL);
         else
-            domt_own_stop(now->actors[1]);
+            domt_owning_stop_actor(now->actors[1]);
         ck_assert_uint_eq(now->released, 1);
-        domt_owning_close();
+        domt_owning_close_world();
     }
 }
 
 static int arm_periodic_timer(domus_stack *stack, void *fixed_delay)
 {
     if (fixed_delay != NULL)
-        ck_assert_int_eq(domus_repeat(stack, MS, &domt_small, domt_own("tick"), &timer), 0);
+        ck_assert_int_eq(domus_repeat(stack, MS, &domt_small, domt_owning_payload("tick"), &timer),
+                         0);
     else
-        ck_assert_int_eq(domus_every(stack, MS, &domt_small, domt_own("tick"), &timer), 0);
+        ck_assert_int_eq(domus_every(stack, MS, &domt_small, domt_owning_payload("tick"), &timer),
+                         0);
     return 0;
 }
 
@@ -97,13 +99,13 @@ static int check_payload_of_tick(domus_stack *stack, const domt_owner *payload)
 DOMT_TEST(periodic_timer_keeps_what_it_owns_until_it_is_cancelled)
 {
     for (uintptr_t i = 0; i < 2; i++) {
-        domt_owning_open();
+        domt_owning_open_world();
         now->handle = check_payload_of_tick;
-        domt_own_do(1, arm_periodic_timer, (void *)i);
-        domt_pass(&now->world, 6 * MS);
+        domt_owning_run_in_actor(1, arm_periodic_timer, (void *)i);
+        domt_pass_time(&now->world, 6 * MS);
         ck_assert_uint_eq(now->handled, 3);
         ck_assert_uint_eq(now->released, 1);
-        domt_owning_close();
+        domt_owning_close_world();
     }
 }
 
@@ -111,8 +113,9 @@ static int arm_timers_until_refused(domus_stack *stack, void *unused)
 {
     domus_timer armed[2];
 
-    ck_assert_int_eq(domus_after(stack, MS, &domt_small, domt_own("mine"), &armed[0]), 0);
-    char *text = ((domt_owner *)domt_own("refused"))->text;
+    ck_assert_int_eq(domus_after(stack, MS, &domt_small, domt_owning_payload("mine"), &armed[0]),
+                     0);
+    char *text = ((domt_owner *)domt_owning_payload("refused"))->text;
     ck_assert_int_eq(domus_after(stack, MS, &domt_small, &text, &armed[1]), -ENOBUFS);
     domt_free_text(text);
     return domus_timer_cancel(stack, armed[0]);
@@ -120,11 +123,11 @@ static int arm_timers_until_refused(domus_stack *stack, void *unused)
 
 DOMT_TEST(timer_that_is_refused_leaves_the_payload_to_the_caller)
 {
-    domt_owning_open();
+    domt_owning_open_world();
     now->world.config.scheduler.timers_max = 1;
-    domt_own_do(1, arm_timers_until_refused, NULL);
+    domt_owning_run_in_actor(1, arm_timers_until_refused, NULL);
     ck_assert_uint_eq(now->released, 1);
-    domt_owning_close();
+    domt_owning_close_world();
 }
 
 /* --- messages as objects --------------------------------------------------------------------- */
@@ -141,7 +144,8 @@ static int make_message_object(domus_stack *stack, void *type)
 
 static int fill_message_object(domus_stack *stack, void *text)
 {
-    memcpy(domus_message_payload(object), domt_own(text), domus_message_type(object)->size);
+    memcpy(domus_message_payload(object), domt_owning_payload(text),
+           domus_message_type(object)->size);
     return 0;
 }
 
@@ -166,23 +170,23 @@ static int free_message_object(domus_stack *stack, void *unused)
 DOMT_TEST(message_owns_its_payload_until_it_is_sent_or_freed)
 {
     for (unsigned i = 0; i < 3; i++) {
-        domt_owning_open();
-        domt_own_do(1, make_message_object, domt_sizes[i]);
+        domt_owning_open_world();
+        domt_owning_run_in_actor(1, make_message_object, domt_sizes[i]);
         /* nothing was written into this message object, so it owns nothing */
-        domt_own_do(1, free_message_object, NULL);
-        domt_own_do(1, make_message_object, domt_sizes[i]);
-        domt_own_do(1, fill_message_object, "freed");
-        domt_own_do(1, try_to_send_object_to_nobody, NULL);
+        domt_owning_run_in_actor(1, free_message_object, NULL);
+        domt_owning_run_in_actor(1, make_message_object, domt_sizes[i]);
+        domt_owning_run_in_actor(1, fill_message_object, "freed");
+        domt_owning_run_in_actor(1, try_to_send_object_to_nobody, NULL);
         ck_assert_uint_eq(now->released, 0);
-        domt_own_do(1, free_message_object, NULL);
+        domt_owning_run_in_actor(1, free_message_object, NULL);
         ck_assert_uint_eq(now->released, 1);
-        domt_own_do(1, make_message_object, domt_sizes[i]);
-        domt_own_do(1, fill_message_object, "sent");
-        domt_own_do(1, try_to_send_object_to_nobody, NULL);
-        domt_own_do(1, send_object_to_actor_2, NULL);
+        domt_owning_run_in_actor(1, make_message_object, domt_sizes[i]);
+        domt_owning_run_in_actor(1, fill_message_object, "sent");
+        domt_owning_run_in_actor(1, try_to_send_object_to_nobody, NULL);
+        domt_owning_run_in_actor(1, send_object_to_actor_2, NULL);
         ck_assert_uint_eq(now->handled, 1);
         ck_assert_uint_eq(now->released, 2);
-        domt_owning_close();
+        domt_owning_close_world();
     }
 }
 
@@ -205,19 +209,19 @@ DOMT_TEST(taken_message_is_released_by_its_last_owner)
 {
     /* the message was taken as an object and is freed; is sent on; its payload alone was taken */
     for (unsigned i = 0; i < 3; i++) {
-        domt_owning_open();
+        domt_owning_open_world();
         takes = i == 2;
         now->handle = take_payload_or_message_object;
-        domt_own_notice(1, &domt_middle, "object");
+        domt_owning_send_notice(1, &domt_middle, "object");
         ck_assert_uint_eq(now->released, 0);
         if (i == 0)
-            domt_own_do(1, free_message_object, NULL);
+            domt_owning_run_in_actor(1, free_message_object, NULL);
         if (i == 1)
-            domt_own_do(1, try_to_send_object_to_nobody, NULL);
+            domt_owning_run_in_actor(1, try_to_send_object_to_nobody, NULL);
         if (i == 1)
-            domt_own_do(1, send_object_to_actor_2, NULL);
+            domt_owning_run_in_actor(1, send_object_to_actor_2, NULL);
         ck_assert_uint_eq(now->released, !takes);
-        domt_owning_close();
+        domt_owning_close_world();
     }
 }
 
@@ -252,7 +256,8 @@ static int take_events_of_step(domus_stack *stack, void *self, const domus_proce
     if (yields && count != 0) {
         yields = false;
         ck_assert_int_eq(
-            domus_process_ask(out, now->actors[2], &domt_small, domt_own("ping"), 0, 1), 0);
+            domus_process_ask(out, now->actors[2], &domt_small, domt_owning_payload("ping"), 0, 1),
+            0);
         ck_assert_int_eq(domus_process_sleep(out, MS, 2), 0);
     }
     return 0;
@@ -268,44 +273,44 @@ static int spawn_process(domus_stack *stack, void *unused)
 
 static int ask_process_with_text(domus_stack *stack, void *type)
 {
-    return domus_ask(stack, process, type, domt_own("hello"), domt_own_hear);
+    return domus_ask(stack, process, type, domt_owning_payload("hello"), domt_owning_hear_answer);
 }
 
 static int send_text_to_process(domus_stack *stack, void *type)
 {
-    ck_assert_int_eq(domus_notice(stack, process, type, domt_own("hello")), 0);
+    ck_assert_int_eq(domus_notice(stack, process, type, domt_owning_payload("hello")), 0);
     return 0;
 }
 
 static int reply_pong(domus_stack *stack, const domt_owner *asked_)
 {
-    return domus_reply(stack, &domt_large, domt_own("pong"));
+    return domus_reply(stack, &domt_large, domt_owning_payload("pong"));
 }
 
 DOMT_TEST(event_of_a_process_is_released_after_its_step_unless_taken)
 {
     for (int i = 0; i < 2; i++) {
-        domt_owning_open();
+        domt_owning_open_world();
         now->handle = reply_pong;
         steps = events_seen = 0;
         takes = i == 1;
-        domt_own_do(1, spawn_process, NULL);
+        domt_owning_run_in_actor(1, spawn_process, NULL);
         yields = true;
-        domt_own_do(1, send_text_to_process, &domt_small);
+        domt_owning_run_in_actor(1, send_text_to_process, &domt_small);
         /* the events of the answer and of the end of the sleep come */
-        domt_pass(&now->world, 3 * MS);
+        domt_pass_time(&now->world, 3 * MS);
         ck_assert_uint_eq(events_seen, 3);
         ck_assert_uint_eq(now->freed, takes ? 2 : 0);
         /* the payload of the ask that the process sent is released in any case */
         ck_assert_uint_eq(now->released, takes ? 1 : 3);
-        domt_own_do(1, send_text_to_process, &domt_middle);
-        domt_own_do(1, ask_process_with_text, &domt_large);
+        domt_owning_run_in_actor(1, send_text_to_process, &domt_middle);
+        domt_owning_run_in_actor(1, ask_process_with_text, &domt_large);
         ck_assert_uint_eq(events_seen, 5);
         ck_assert_uint_eq(now->freed, takes ? 4 : 0);
         ck_assert_uint_eq(now->heard, 0);
-        domt_own_stop(process);
+        domt_owning_stop_actor(process);
         ck_assert_uint_eq(now->heard, 1);
-        domt_owning_close();
+        domt_owning_close_world();
     }
 }
 
@@ -313,18 +318,19 @@ DOMT_TEST(event_that_no_step_has_seen_is_released_when_the_process_stops)
 {
     domi_manager *home;
 
-    domt_owning_open();
+    domt_owning_open_world();
     takes = false;
     steps = events_seen = 0;
-    domt_own_do(1, spawn_process, NULL);
+    domt_owning_run_in_actor(1, spawn_process, NULL);
     home = process.house->home;
     for (int i = 0; i <= 2; i += 2)
-        ck_assert_int_eq(
-            domt_notice(domt_outside(&now->world), process, domt_sizes[i], domt_own("hello")), 0);
-    (void)domt_iterate(home); /* the process gathers the publication, but makes no step */
-    domt_own_stop(process);
+        ck_assert_int_eq(domt_send_notice(domt_outside(&now->world), process, domt_sizes[i],
+                                          domt_owning_payload("hello")),
+                         0);
+    (void)domt_iterate_home(home); /* the process gathers the publication, but makes no step */
+    domt_owning_stop_actor(process);
     ck_assert_uint_eq(now->released, 2);
-    domt_owning_close();
+    domt_owning_close_world();
 }
 
 /* --- asks of sequences ----------------------------------------------------------------------- */
@@ -336,7 +342,7 @@ DOMUS_SEQUENCE(ask, char)
     DOMUS_BEGIN;
     DOMUS_SLEEP(5 * MS);
     slept = answer->error;
-    DOMUS_ASK(now->actors[1], &domt_small, domt_own("asked"));
+    DOMUS_ASK(now->actors[1], &domt_small, domt_owning_payload("asked"));
     DOMUS_END;
 }
 
@@ -345,7 +351,7 @@ DOMUS_SEQUENCE(ask_within, char)
     DOMUS_BEGIN;
     DOMUS_SLEEP(5 * MS);
     slept = answer->error;
-    DOMUS_ASK_WITHIN(now->actors[1], &domt_middle, domt_own("asked"), 2 * MS);
+    DOMUS_ASK_WITHIN(now->actors[1], &domt_middle, domt_owning_payload("asked"), 2 * MS);
     DOMUS_END;
 }
 
@@ -363,8 +369,8 @@ static domus_address begin_sequence_that_asks(const domus_type *type)
         domt_spawn(domt_outside(&now->world), now->world.managers[0], &sequences, NULL);
 
     slept = 1;
-    ck_assert_int_eq(domt_notice(domt_outside(&now->world), one, type, NULL), 0);
-    domt_settle(&now->world);
+    ck_assert_int_eq(domt_send_notice(domt_outside(&now->world), one, type, NULL), 0);
+    domt_settle_world(&now->world);
     return one;
 }
 
@@ -374,17 +380,17 @@ DOMT_TEST(ask_of_a_sequence_is_released_once_whether_it_could_begin_or_not)
 
     for (int i = 0; i < 4; i++) {
         bool stops = i >= 2;
-        domt_owning_open();
+        domt_owning_open_world();
         domus_address one = begin_sequence_that_asks(types[i % 2]);
         if (stops)
-            domt_own_stop(one);
+            domt_owning_stop_actor(one);
         else
-            domt_pass(&now->world, 10 * MS);
+            domt_pass_time(&now->world, 10 * MS);
         ck_assert_int_eq(slept, stops ? -ECANCELED : 0);
         ck_assert_uint_eq(now->made, 1);
         ck_assert_uint_eq(now->handled, !stops);
         ck_assert_uint_eq(now->released, 1);
-        domt_owning_close();
+        domt_owning_close_world();
     }
 }
 
@@ -413,14 +419,14 @@ static const domus_behaviour trying = {
 
 DOMT_TEST(there_is_nothing_to_take_without_a_message_or_from_the_librarys_events)
 {
-    domt_owning_open();
+    domt_owning_open_world();
     tried = 0;
     (void)domt_spawn(domt_outside(&now->world), now->world.managers[0], &trying, NULL);
-    domt_settle(&now->world);
+    domt_settle_world(&now->world);
     ck_assert_int_eq(tried, 1);
-    domt_own_stop(now->actors[2]);
+    domt_owning_stop_actor(now->actors[2]);
     ck_assert_int_eq(tried, 2);
-    domt_owning_close();
+    domt_owning_close_world();
 }
 
 DOMT_SUITE(60)

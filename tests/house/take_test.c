@@ -21,13 +21,13 @@ static int check_text_of_payload(domus_stack *stack, const domt_owner *payload)
 
 DOMT_TEST(notice_is_released_when_its_handler_returns)
 {
-    domt_owning_open();
+    domt_owning_open_world();
     now->handle = check_text_of_payload;
     for (unsigned i = 0; i < 3; i++) {
-        domt_own_notice(1, domt_sizes[i], "hello");
+        domt_owning_send_notice(1, domt_sizes[i], "hello");
         ck_assert_uint_eq(now->released, i + 1);
     }
-    domt_owning_close();
+    domt_owning_close_world();
 }
 
 static int take_text(domus_stack *stack, const domt_owner *payload)
@@ -40,15 +40,15 @@ static int take_text(domus_stack *stack, const domt_owner *payload)
 
 DOMT_TEST(memory_of_a_taken_notice_belongs_to_the_handler)
 {
-    domt_owning_open();
+    domt_owning_open_world();
     now->handle = take_text;
     for (unsigned i = 0; i < 3; i++) {
-        domt_own_notice(1, domt_sizes[i], "taken");
+        domt_owning_send_notice(1, domt_sizes[i], "taken");
         ck_assert_uint_eq(now->released, 0);
         ck_assert_str_eq(now->text, "taken");
         domt_free_text(now->text);
     }
-    domt_owning_close();
+    domt_owning_close_world();
 }
 
 static int expect_nothing_to_take(domus_stack *stack, const domus_answer *answer)
@@ -62,20 +62,20 @@ static int expect_nothing_to_take(domus_stack *stack, const domus_answer *answer
 static int sleep_before_return(domus_stack *stack, const domt_owner *payload)
 {
     now->hear = expect_nothing_to_take;
-    return domus_sleep(stack, MS, domt_own_hear);
+    return domus_sleep(stack, MS, domt_owning_hear_answer);
 }
 
 DOMT_TEST(notice_is_released_when_its_handler_waits)
 {
-    domt_owning_open();
+    domt_owning_open_world();
     now->handle = sleep_before_return;
     for (unsigned i = 0; i < 3; i++)
-        domt_own_notice(1, domt_sizes[i], "gone");
+        domt_owning_send_notice(1, domt_sizes[i], "gone");
     ck_assert_uint_eq(now->released, 3);
     ck_assert_uint_eq(now->heard, 0);
-    domt_pass(&now->world, 3 * MS);
+    domt_pass_time(&now->world, 3 * MS);
     ck_assert_uint_eq(now->heard, 3);
-    domt_owning_close();
+    domt_owning_close_world();
 }
 
 /* --- asks and replies ------------------------------------------------------------------------ */
@@ -83,7 +83,7 @@ DOMT_TEST(notice_is_released_when_its_handler_waits)
 static int expect_pong(domus_stack *stack, const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, 0);
-    ck_assert_str_eq(domt_text_of(answer), "pong");
+    ck_assert_str_eq(domt_text_of_answer(answer), "pong");
     return 0;
 }
 
@@ -94,7 +94,7 @@ static int reply_pong_and_release_ask(domus_stack *stack, const domt_owner *aske
     unsigned released = now->released;
 
     ck_assert_str_eq(asked->text, "ping");
-    ck_assert_int_eq(domus_reply(stack, pong_type, domt_own("pong")), 0);
+    ck_assert_int_eq(domus_reply(stack, pong_type, domt_owning_payload("pong")), 0);
     ck_assert_uint_eq(now->released, released + 1);
     /* -EINVAL: the reply has released the ask, so nothing is left to take */
     ck_assert_int_eq(domus_take(stack), -EINVAL);
@@ -103,16 +103,16 @@ static int reply_pong_and_release_ask(domus_stack *stack, const domt_owner *aske
 
 DOMT_TEST(ask_is_released_with_its_reply_and_the_reply_after_its_step)
 {
-    domt_owning_open();
+    domt_owning_open_world();
     now->handle = reply_pong_and_release_ask;
     now->hear = expect_pong;
     for (unsigned i = 0; i < 9; i++) {
         pong_type = domt_sizes[i / 3];
-        domt_own_ask(1, domt_sizes[i % 3], "ping");
+        domt_owning_send_ask(1, domt_sizes[i % 3], "ping");
         ck_assert_uint_eq(now->heard, i + 1);
         ck_assert_uint_eq(now->released, 2 * (i + 1));
     }
-    domt_owning_close();
+    domt_owning_close_world();
 }
 
 static const domus_type copies[3] = {{"8", 8, NULL}, {"700", 700, NULL}, {"5000", 5000, NULL}};
@@ -138,15 +138,15 @@ static int expect_bytes_of_echo(domus_stack *stack, const domus_answer *answer)
 
 DOMT_TEST(reply_is_copied_before_what_the_ask_owns_is_released)
 {
-    domt_owning_open();
+    domt_owning_open_world();
     now->handle = reply_with_bytes_of_text;
     now->hear = expect_bytes_of_echo;
     for (unsigned i = 0; i < 9; i++) {
         copy_type = &copies[i / 3];
-        domt_own_ask(1, domt_sizes[i % 3], "echo");
+        domt_owning_send_ask(1, domt_sizes[i % 3], "echo");
         ck_assert_uint_eq(now->released, i + 1);
     }
-    domt_owning_close();
+    domt_owning_close_world();
 }
 
 static const domus_type *passed_type;
@@ -161,16 +161,16 @@ static int take_and_reply_with_same_text(domus_stack *stack, const domt_owner *a
 
 DOMT_TEST(reply_may_own_what_was_taken_from_the_ask)
 {
-    domt_owning_open();
+    domt_owning_open_world();
     now->handle = take_and_reply_with_same_text;
     now->hear = expect_pong;
     for (unsigned i = 0; i < 3; i++) {
         passed_type = domt_sizes[i];
-        domt_own_ask(1, domt_sizes[i], "pong");
+        domt_owning_send_ask(1, domt_sizes[i], "pong");
         ck_assert_uint_eq(now->heard, i + 1);
         ck_assert_uint_eq(now->released, i + 1);
     }
-    domt_owning_close();
+    domt_owning_close_world();
 }
 
 /* --- asks that fail -------------------------------------------------------------------------- */
@@ -205,17 +205,17 @@ DOMT_TEST(ask_that_fails_is_released_once_unless_it_was_taken)
 {
     static const int ways[] = {0, -EIO, EPROTO};
 
-    domt_owning_open();
+    domt_owning_open_world();
     now->handle = fail_as_test_says;
     now->hear = expect_failure_as_test_says;
     for (unsigned i = 0; i < 18; i++) {
         how = ways[i % 3];
         takes = i >= 9;
-        domt_own_ask(1, domt_sizes[i / 3 % 3], "in vain");
+        domt_owning_send_ask(1, domt_sizes[i / 3 % 3], "in vain");
         ck_assert_uint_eq(now->heard, i + 1);
         ck_assert_uint_eq(now->released, i < 9 ? i + 1 : 9);
     }
-    domt_owning_close();
+    domt_owning_close_world();
 }
 
 /* --- asks that wait -------------------------------------------------------------------------- */
@@ -226,28 +226,28 @@ static int reply_after_sleep(domus_stack *stack, const domus_answer *answer)
         return expect_pong(stack, answer);
     ck_assert_str_eq(now->kept->text, "ping"); /* the text that the kept ask owns is still valid */
     ck_assert_int_eq(domus_take(stack), -EINVAL);
-    ck_assert_int_eq(domus_reply(stack, &domt_small, domt_own("pong")), 0);
+    ck_assert_int_eq(domus_reply(stack, &domt_small, domt_owning_payload("pong")), 0);
     return 0;
 }
 
 static int sleep_before_reply(domus_stack *stack, const domt_owner *asked)
 {
     now->kept = asked;
-    return domus_sleep(stack, MS, domt_own_hear);
+    return domus_sleep(stack, MS, domt_owning_hear_answer);
 }
 
 DOMT_TEST(asks_payload_stays_while_its_conversation_waits)
 {
-    domt_owning_open();
+    domt_owning_open_world();
     now->handle = sleep_before_reply;
     now->hear = reply_after_sleep;
     for (unsigned i = 0; i < 3; i++) {
-        domt_own_ask(1, domt_sizes[i], "ping");
+        domt_owning_send_ask(1, domt_sizes[i], "ping");
         ck_assert_uint_eq(now->released, 2 * i);
-        domt_pass(&now->world, 3 * MS);
+        domt_pass_time(&now->world, 3 * MS);
         ck_assert_uint_eq(now->released, 2 * (i + 1));
     }
-    domt_owning_close();
+    domt_owning_close_world();
 }
 
 /* Handle an ask of actor 0 in actor 1: ask actor 2, and reply with its answer. */
@@ -267,21 +267,21 @@ static int reply_with_answer_of_actor_2(domus_stack *stack, const domus_answer *
 static int ask_actor_2_or_reply_pong(domus_stack *stack, const domt_owner *asked)
 {
     if (domus_self(stack).house == now->actors[1].house)
-        return domt_own_ask_one(stack, 2, &domt_small, "ping", 0);
+        return domt_owning_ask_in_handler(stack, 2, &domt_small, "ping", 0);
     ck_assert_str_eq(asked->text, "ping");
-    return domus_reply(stack, &domt_middle, domt_own("pong"));
+    return domus_reply(stack, &domt_middle, domt_owning_payload("pong"));
 }
 
 DOMT_TEST(take_in_a_resumed_step_takes_the_answer)
 {
-    domt_owning_open();
+    domt_owning_open_world();
     now->handle = ask_actor_2_or_reply_pong;
     now->hear = reply_with_answer_of_actor_2;
-    domt_own_ask(1, &domt_small, "ping");
+    domt_owning_send_ask(1, &domt_small, "ping");
     ck_assert_uint_eq(now->heard, 2);
     ck_assert_uint_eq(now->made, 3);
     ck_assert_uint_eq(now->released, 3);
-    domt_owning_close();
+    domt_owning_close_world();
 }
 
 /* --- kept ------------------------------------------------------------------------------------ */
@@ -301,7 +301,8 @@ static int keep_ask_perhaps_taken(domus_stack *stack, const domt_owner *asked)
 static int reply_to_kept(domus_stack *stack, void *unused)
 {
     ck_assert_str_eq(now->kept->text, "ping");
-    ck_assert_int_eq(domus_kept_reply(stack, now->ask, &domt_small, domt_own("pong")), 0);
+    ck_assert_int_eq(domus_kept_reply(stack, now->ask, &domt_small, domt_owning_payload("pong")),
+                     0);
     return 0;
 }
 
@@ -326,32 +327,32 @@ static int (*const ends_of_kept[])(domus_stack *, void *) = {reply_to_kept, fail
 DOMT_TEST(kept_ask_is_released_when_it_leaves)
 {
     for (unsigned i = 0; i < 18; i++) {
-        domt_owning_open();
+        domt_owning_open_world();
         takes = i >= 9;
         now->handle = keep_ask_perhaps_taken;
-        domt_own_ask(1, domt_sizes[i % 3], "ping");
+        domt_owning_send_ask(1, domt_sizes[i % 3], "ping");
         ck_assert_uint_eq(now->released, 0);
-        domt_own_do(1, ends_of_kept[i / 3 % 3], NULL);
+        domt_owning_run_in_actor(1, ends_of_kept[i / 3 % 3], NULL);
         ck_assert_uint_eq(now->heard, 1);
         if (takes)
             domt_free_text(now->text);
-        domt_owning_close();
+        domt_owning_close_world();
     }
 }
 
 DOMT_TEST(kept_ask_is_released_when_its_actor_stops)
 {
     for (unsigned i = 0; i < 2; i++) {
-        domt_owning_open();
+        domt_owning_open_world();
         takes = i == 1;
         now->handle = keep_ask_perhaps_taken;
-        domt_own_ask(1, &domt_middle, "ping");
-        domt_own_stop(now->actors[1]);
+        domt_owning_send_ask(1, &domt_middle, "ping");
+        domt_owning_stop_actor(now->actors[1]);
         ck_assert_uint_eq(now->released, 1 - i);
         ck_assert_uint_eq(now->heard, 1);
         if (takes)
             domt_free_text(now->text);
-        domt_owning_close();
+        domt_owning_close_world();
     }
 }
 
@@ -376,20 +377,20 @@ static int forward_or_take(domus_stack *stack, const domt_owner *payload)
 
 DOMT_TEST(forwarded_message_takes_along_the_memory_that_it_owns)
 {
-    domt_owning_open();
+    domt_owning_open_world();
     now->handle = forward_or_take;
     for (unsigned i = 0; i < 12; i++) {
         takes = i >= 6;
         unsigned handled = now->handled;
         if (i % 2 == 0)
-            domt_own_notice(1, domt_sizes[i / 2 % 3], "hello");
+            domt_owning_send_notice(1, domt_sizes[i / 2 % 3], "hello");
         else
-            domt_own_ask(1, domt_sizes[i / 2 % 3], "hello");
+            domt_owning_send_ask(1, domt_sizes[i / 2 % 3], "hello");
         ck_assert_uint_eq(now->handled, handled + (takes ? 1 : 2));
         ck_assert_uint_eq(now->released + now->freed, i + 1);
         ck_assert_uint_eq(now->freed, takes ? i - 5 : 0);
     }
-    domt_owning_close();
+    domt_owning_close_world();
 }
 
 static int stash_or_take(domus_stack *stack, const domt_owner *payload)
@@ -412,20 +413,20 @@ DOMT_TEST(stashed_message_is_released_after_its_handling)
     /* the stashed message is handled again; its actor is stopped; it is taken, so it cannot be
      * stashed */
     for (unsigned i = 0; i < 3; i++) {
-        domt_owning_open();
+        domt_owning_open_world();
         takes = i == 2;
         now->handle = stash_or_take;
-        domt_own_notice(1, &domt_small, "aside");
-        domt_own_ask(1, &domt_large, "aside");
+        domt_owning_send_notice(1, &domt_small, "aside");
+        domt_owning_send_ask(1, &domt_large, "aside");
         ck_assert_uint_eq(now->released, 0);
         if (i == 0)
-            domt_own_do(1, domt_do_unstash, NULL);
+            domt_owning_run_in_actor(1, domt_do_unstash_all, NULL);
         else
-            domt_own_stop(now->actors[1]);
+            domt_owning_stop_actor(now->actors[1]);
         ck_assert_uint_eq(now->handled, i == 0 ? 4 : 2);
         ck_assert_uint_eq(now->released, takes ? 0 : 2);
         ck_assert_uint_eq(now->heard, 1);
-        domt_owning_close();
+        domt_owning_close_world();
     }
 }
 

@@ -20,26 +20,27 @@ typedef struct domt_talking {
     domus_address sender;
 } domt_talking;
 
-extern domt_talking domt_talk;
+extern domt_talking domt_side_talk_with_other;
 extern const domus_type domt_text; /* a type of 8 bytes, with a release */
 
-void domt_talk_open(void);
+void domt_talk_open_world(void);
 
 /* End the world, and check that nothing is left of any conversation. */
-void domt_talk_close(void);
+void domt_talk_close_world(void);
 
 /* Let the other agent handle a question of the asker by `function`, and settle. */
-void domt_talk_ask(int (*function)(domus_stack *, void *));
+void domt_talk_ask_by_function(int (*function)(domus_stack *, void *));
 
 /* Check that the asker has got so many answers, and that the last one has this error. */
-void domt_talk_heard(unsigned resumed, int error);
+void domt_talk_expect_answers(unsigned resumed, int error);
 
 /* Spawn an agent on a home, and settle. */
-domus_address domt_talk_agent(uint32_t home);
+domus_address domt_talk_spawn_agent(uint32_t home);
 
-/* Ask the other agent `call`, from a handler of the asker; the ask resumes in domt_talk_hear(). */
-int domt_ask_other(domus_stack *stack, void *call);
-int domt_talk_hear(domus_stack *stack, void *self, const domus_answer *answer);
+/* Ask the other agent `call`, from a handler of the asker; the ask resumes in
+ * domt_talk_hear_answer(). */
+int domt_talk_ask_other_agent(domus_stack *stack, void *call);
+int domt_talk_hear_answer(domus_stack *stack, void *self, const domus_answer *answer);
 
 /* Functions with which an agent handles a question. */
 int domt_reply_hello(domus_stack *stack, void *context);

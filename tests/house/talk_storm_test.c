@@ -290,13 +290,13 @@ static void spawn_actor(uint32_t i)
 {
     domi_manager *home = world.managers[i % HOMES];
 
-    if (domi_house_spawn(domt_outside(&world), home, &wild, NULL, &actors[i]) == 0)
+    if (domi_house_spawn_without_parent(domt_outside(&world), home, &wild, NULL, &actors[i]) == 0)
         born++;
 }
 
 static bool has_actor_ended(domus_address address)
 {
-    return address.house == NULL || domi_house_address(address.house).lease != address.lease;
+    return address.house == NULL || domi_house_get_address(address.house).lease != address.lease;
 }
 
 static void do_random_step(void)
@@ -307,16 +307,16 @@ static void do_random_step(void)
 
     switch (random_below(8)) {
     case 0:
-        count_payload_given(domt_notice(domt_outside(&world), actors[i], &note, &first));
+        count_payload_given(domt_send_notice(domt_outside(&world), actors[i], &note, &first));
         break;
     case 1:
         (void)domt_events(home);
         break;
     case 2:
-        (void)domt_run_state(home);
+        (void)domt_run_state_queue(home);
         break;
     case 3:
-        domt_jump(&world, choose_random_time());
+        domt_jump_time(&world, choose_random_time());
         break;
     case 4:
         if (has_actor_ended(actors[i]))
@@ -324,12 +324,12 @@ static void do_random_step(void)
         break;
     case 5:
         if (random_below(8) == 0)
-            domi_memory_fail_after(random_below(30), (int)random_below(2));
+            domi_memory_fail_allocation_after(random_below(30), (int)random_below(2));
         else
-            domi_memory_fail_after(-1, 0);
+            domi_memory_fail_allocation_after(-1, 0);
         break;
     default:
-        (void)domt_iterate(home);
+        (void)domt_iterate_home(home);
         break;
     }
 }
@@ -352,7 +352,7 @@ static void begin_storm(uint64_t seed)
         spawn_actor(i);
     for (int i = 0; i < STEPS; i++)
         do_random_step();
-    domi_memory_fail_after(-1, 0);
+    domi_memory_fail_allocation_after(-1, 0);
 }
 
 /* Stop all actors, and step the homes until all have ended. */
@@ -360,15 +360,15 @@ static void end_all_actors(void)
 {
     quiet = true;
     for (uint32_t i = 0; i < ACTORS; i++)
-        (void)domi_house_stop(domt_outside(&world), actors[i]);
-    domt_settle(&world);
+        (void)domi_house_ask_to_stop(domt_outside(&world), actors[i]);
+    domt_settle_world(&world);
     ck_assert_msg(DOMT_SUM(&world, stops) == born, "seed %llu: somebody does not end",
                   (unsigned long long)now_seed);
     for (uint32_t i = 0; i < HOMES; i++) {
         ck_assert_uint_eq(world.managers[i]->timing.deadlines.count, 0);
         ck_assert_uint_eq(domi_counter_read(&world.managers[i]->births.houses), 0);
     }
-    ck_assert_uint_eq(domt_in_use_all(&world), 0);
+    ck_assert_uint_eq(domt_count_all_objects_in_use(&world), 0);
 }
 
 static void run_storm_and_check_counts(uint64_t seed, bool end_at_once)

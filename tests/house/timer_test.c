@@ -23,7 +23,7 @@ static void open_world(uint32_t timers_max)
     if (timers_max != 0)
         world.config.scheduler.timers_max = timers_max;
     ck_assert_int_eq(domt_world_start(&world), 0);
-    one = domt_recorder_new(&world, 0, &log0);
+    one = domt_spawn_recorder(&world, 0, &log0);
 }
 
 static void close_world(void)
@@ -31,7 +31,7 @@ static void close_world(void)
     ck_assert_uint_eq(world.managers[0]->timing.timers, 0);
     ck_assert_uint_eq(world.managers[0]->timing.wheel.count, 0);
     ck_assert_ptr_null(one.house->attached);
-    domt_end_clean(&world);
+    domt_end_clean_world(&world);
 }
 
 static domi_manager *home_manager(void)
@@ -74,7 +74,7 @@ static order arm_timer_after(uint64_t delay_ns, int64_t number)
 {
     order now = {.delay_ns = delay_ns, .number = number, .result = 1};
 
-    domt_do(&world, one, arm_timer_as_ordered, &now);
+    domt_run_as_actor(&world, one, arm_timer_as_ordered, &now);
     ck_assert_int_eq(now.result, 0);
     return now;
 }
@@ -83,14 +83,14 @@ static order arm_periodic_timer(uint64_t period_ns)
 {
     order now = {.period_ns = period_ns, .number = 1, .result = 1};
 
-    domt_do(&world, one, arm_timer_as_ordered, &now);
+    domt_run_as_actor(&world, one, arm_timer_as_ordered, &now);
     ck_assert_int_eq(now.result, 0);
     return now;
 }
 
 static int result_of_cancel_by_actor(domus_address who, order now)
 {
-    domt_do(&world, who, cancel_timer_as_ordered, &now);
+    domt_run_as_actor(&world, who, cancel_timer_as_ordered, &now);
     return now.result;
 }
 
@@ -103,11 +103,11 @@ DOMT_TEST(after_fires_once_and_never_early)
     (void)arm_timer_after(3 * MS, 2);
     (void)arm_timer_after(0, 3);
     (void)arm_timer_after(7 * MS / 2, 4);
-    domt_pass(&world, 3 * MS - 1);
+    domt_pass_time(&world, 3 * MS - 1);
     ck_assert_uint_eq(log0.count, 1);
-    domt_pass(&world, 1);
+    domt_pass_time(&world, 1);
     ck_assert_uint_eq(log0.count, 2);
-    domt_pass(&world, 100 * MS);
+    domt_pass_time(&world, 100 * MS);
     ck_assert_uint_eq(log0.count, 4);
     static const int64_t order_fired[] = {3, 2, 4, 1};
     for (int i = 0; i < 4; i++)
@@ -119,7 +119,7 @@ DOMT_TEST(after_a_very_long_time_is_no_overflow)
 {
     open_world(0);
     order never = arm_timer_after(UINT64_MAX, 1);
-    domt_pass(&world, 10 * MS);
+    domt_pass_time(&world, 10 * MS);
     ck_assert_uint_eq(log0.count, 0);
     ck_assert_int_eq(result_of_cancel_by_actor(one, never), 0);
     close_world();
@@ -160,7 +160,7 @@ static const domus_behaviour ticking = {
 static order spawn_actor_with_timer(order now)
 {
     one = domt_spawn(home_manager(), home_manager(), &ticking, NULL);
-    domt_do(&world, one, arm_timer_as_ordered, &now);
+    domt_run_as_actor(&world, one, arm_timer_as_ordered, &now);
     ck_assert_int_eq(now.result, 0);
     own_timer = now.timer;
     return now;
@@ -181,14 +181,14 @@ DOMT_TEST(every_keeps_its_rate)
 {
     open_world(0);
     order now = spawn_actor_with_fixed_rate(0, 10 * MS, 1);
-    domt_pass(&world, 9 * MS);
+    domt_pass_time(&world, 9 * MS);
     ck_assert_uint_eq(ticks, 0);
-    domt_pass(&world, 191 * MS);
+    domt_pass_time(&world, 191 * MS);
     ck_assert_uint_eq(ticks, 20);
     for (unsigned i = 0; i < ticks; i++)
         ck_assert_uint_eq(missed[i], 0);
     ck_assert_int_eq(result_of_cancel_by_actor(one, now), 0);
-    domt_pass(&world, 50 * MS);
+    domt_pass_time(&world, 50 * MS);
     ck_assert_uint_eq(ticks, 20);
     close_world();
 }
@@ -199,11 +199,11 @@ DOMT_TEST(every_counts_the_ticks_that_pass_and_stays_in_step)
     order now = spawn_actor_with_fixed_rate(0, 10 * MS, 1);
     /* the thread was busy for 35 ms: the tick of 10 ms comes, and those of 20 and 30 ms are
      * missed */
-    domt_jump(&world, 35 * MS);
-    domt_settle(&world);
+    domt_jump_time(&world, 35 * MS);
+    domt_settle_world(&world);
     ck_assert_uint_eq(ticks, 1);
     ck_assert_uint_eq(missed[0], 2);
-    domt_pass(&world, 5 * MS); /* the tick of 40 ms comes on time */
+    domt_pass_time(&world, 5 * MS); /* the tick of 40 ms comes on time */
     ck_assert_uint_eq(ticks, 2);
     ck_assert_uint_eq(missed[1], 0);
     ck_assert_int_eq(result_of_cancel_by_actor(one, now), 0);
@@ -215,14 +215,14 @@ DOMT_TEST(every_has_one_event_under_way)
     open_world(0);
     order now = spawn_actor_with_fixed_rate(0, 10 * MS, 1);
     for (int i = 0; i < 5; i++) { /* the house with the timer's event does not run meanwhile */
-        domt_jump(&world, 10 * MS);
+        domt_jump_time(&world, 10 * MS);
         ck_assert_uint_eq(domi_manager_fire_timers(home_manager()), 1);
         ck_assert_uint_eq(domi_house_count_events(one.house), 1);
     }
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_uint_eq(ticks, 1);
     ck_assert_uint_eq(missed[0], 4);
-    domt_pass(&world, 10 * MS);
+    domt_pass_time(&world, 10 * MS);
     ck_assert_uint_eq(missed[1], 0);
     ck_assert_int_eq(result_of_cancel_by_actor(one, now), 0);
     close_world();
@@ -234,24 +234,24 @@ DOMT_TEST(repeat_counts_its_delay_from_the_last_event_that_was_handled)
 {
     open_world(0);
     order now = spawn_actor_with_fixed_delay(10 * MS, 1);
-    domt_pass(&world, 10 * MS - 1);
+    domt_pass_time(&world, 10 * MS - 1);
     ck_assert_uint_eq(ticks, 0);
-    domt_pass(&world, 1);
+    domt_pass_time(&world, 1);
     ck_assert_uint_eq(ticks, 1);
-    domt_jump(&world, 10 * MS); /* the timer's event is under way for 15 ms */
+    domt_jump_time(&world, 10 * MS); /* the timer's event is under way for 15 ms */
     ck_assert_uint_eq(domi_manager_fire_timers(home_manager()), 1);
-    domt_jump(&world, 15 * MS);
+    domt_jump_time(&world, 15 * MS);
     ck_assert_uint_eq(domi_manager_fire_timers(home_manager()), 0);
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_uint_eq(ticks, 2);
-    domt_pass(&world, 10 * MS - 1);
+    domt_pass_time(&world, 10 * MS - 1);
     ck_assert_uint_eq(ticks, 2);
-    domt_pass(&world, 1);
+    domt_pass_time(&world, 1);
     ck_assert_uint_eq(ticks, 3);
     for (unsigned i = 0; i < ticks; i++)
         ck_assert_uint_eq(missed[i], 0); /* a timer with a fixed delay misses no tick */
     ck_assert_int_eq(result_of_cancel_by_actor(one, now), 0);
-    domt_pass(&world, 50 * MS);
+    domt_pass_time(&world, 50 * MS);
     ck_assert_uint_eq(ticks, 3);
     close_world();
 }
@@ -266,25 +266,25 @@ DOMT_TEST(repeat_is_cancelled_in_every_state)
 
     /* this timer is cancelled while its event is under way */
     now = spawn_actor_with_fixed_delay(5 * MS, 1);
-    domt_jump(&world, 5 * MS);
+    domt_jump_time(&world, 5 * MS);
     ck_assert_uint_eq(domi_manager_fire_timers(home_manager()), 1);
-    domt_send(home_manager(), one, cancel_timer_as_ordered, &now);
-    domt_settle(&world);
+    domt_send_call(home_manager(), one, cancel_timer_as_ordered, &now);
+    domt_settle_world(&world);
     ck_assert_int_eq(now.result, 0);
     ck_assert_uint_eq(ticks, 0);
 
     (void)spawn_actor_with_fixed_delay(5 * MS, 99); /* this timer is cancelled in its own handler */
-    domt_pass(&world, 20 * MS);
+    domt_pass_time(&world, 20 * MS);
     ck_assert_uint_eq(ticks, 1);
     ck_assert_int_eq(own_results[0], 0);
     ck_assert_int_eq(own_results[1], -ENOENT);
 
     /* the actor is stopped while the timer's event is under way */
     now = spawn_actor_with_fixed_delay(5 * MS, 1);
-    domt_jump(&world, 5 * MS);
+    domt_jump_time(&world, 5 * MS);
     ck_assert_uint_eq(domi_manager_fire_timers(home_manager()), 1);
-    domt_stop(&world, home_manager(), one);
-    domt_pass(&world, 20 * MS);
+    domt_stop_actor_and_settle(&world, home_manager(), one);
+    domt_pass_time(&world, 20 * MS);
     close_world();
 }
 
@@ -299,7 +299,7 @@ DOMT_TEST(timer_that_is_cancelled_while_armed_never_fires)
     ck_assert_int_eq(result_of_cancel_by_actor(one, periodic), 0);
     ck_assert_int_eq(result_of_cancel_by_actor(one, once), -ENOENT);
     ck_assert_int_eq(result_of_cancel_by_actor(one, periodic), -ENOENT);
-    domt_pass(&world, 20 * MS);
+    domt_pass_time(&world, 20 * MS);
     ck_assert_uint_eq(log0.count, 0);
     close_world();
 }
@@ -308,15 +308,15 @@ DOMT_TEST(event_under_way_of_a_cancelled_timer_is_not_handled)
 {
     open_world(0);
     order orders[] = {arm_timer_after(5 * MS, 1), arm_periodic_timer(5 * MS)};
-    domt_jump(&world, 5 * MS);
+    domt_jump_time(&world, 5 * MS);
     ck_assert_uint_eq(domi_manager_fire_timers(home_manager()), 2);
     /* the notices with the cancels are handled before the events of the timers */
     for (int i = 0; i < 2; i++)
-        domt_send(home_manager(), one, cancel_timer_as_ordered, &orders[i]);
-    domt_settle(&world);
+        domt_send_call(home_manager(), one, cancel_timer_as_ordered, &orders[i]);
+    domt_settle_world(&world);
     ck_assert_int_eq(orders[0].result, 0);
     ck_assert_int_eq(orders[1].result, 0);
-    domt_pass(&world, 20 * MS);
+    domt_pass_time(&world, 20 * MS);
     ck_assert_uint_eq(log0.count, 0);
     close_world();
 }
@@ -325,14 +325,14 @@ DOMT_TEST(cancel_of_a_timer_that_was_handled_finds_nothing)
 {
     open_world(0);
     order once = arm_timer_after(5 * MS, 1);
-    domt_pass(&world, 5 * MS);
+    domt_pass_time(&world, 5 * MS);
     ck_assert_uint_eq(log0.count, 1);
     ck_assert_int_eq(result_of_cancel_by_actor(one, once), -ENOENT);
     /* a new timer lies in the memory of the old one, and the old handle does not cancel it */
     order next = arm_timer_after(5 * MS, 2);
     ck_assert_ptr_eq(next.timer.timer, once.timer.timer);
     ck_assert_int_eq(result_of_cancel_by_actor(one, once), -ENOENT);
-    domt_pass(&world, 5 * MS);
+    domt_pass_time(&world, 5 * MS);
     ck_assert_uint_eq(log0.count, 2);
     close_world();
 }
@@ -341,12 +341,12 @@ DOMT_TEST(cancel_from_its_own_handler_ends_a_period_only)
 {
     open_world(0);
     (void)spawn_actor_with_fixed_rate(5 * MS, 0, 99);
-    domt_pass(&world, 20 * MS);
+    domt_pass_time(&world, 20 * MS);
     ck_assert_uint_eq(ticks, 1);
     /* -ENOENT: the last event of the timer is being handled, so nothing is left to cancel */
     ck_assert_int_eq(own_results[0], -ENOENT);
     (void)spawn_actor_with_fixed_rate(0, 5 * MS, 99);
-    domt_pass(&world, 20 * MS);
+    domt_pass_time(&world, 20 * MS);
     ck_assert_uint_eq(ticks, 2);
     ck_assert_int_eq(own_results[0], 0);
     ck_assert_int_eq(own_results[1], -ENOENT);
@@ -358,11 +358,11 @@ DOMT_TEST(only_the_arming_actor_may_cancel_a_timer)
     static domt_log log1;
 
     open_world(0);
-    domus_address other = domt_recorder_new(&world, 0, &log1);
+    domus_address other = domt_spawn_recorder(&world, 0, &log1);
     order now = arm_timer_after(5 * MS, 1);
     ck_assert_int_eq(result_of_cancel_by_actor(other, now), -ENOENT);
     ck_assert_int_eq(result_of_cancel_by_actor(one, (order){.timer = {NULL, 0}}), -ENOENT);
-    domt_pass(&world, 5 * MS);
+    domt_pass_time(&world, 5 * MS);
     ck_assert_uint_eq(log0.count, 1);
     close_world();
 }
@@ -378,13 +378,13 @@ DOMT_TEST(timers_max_refuses_and_recovers)
     first = arm_timer_after(5 * MS, 1);
     (void)arm_timer_after(5 * MS, 2);
     (void)arm_periodic_timer(5 * MS);
-    domt_do(&world, one, arm_timer_as_ordered, &extra);
+    domt_run_as_actor(&world, one, arm_timer_as_ordered, &extra);
     ck_assert_int_eq(extra.result, -ENOBUFS);
     ck_assert_ptr_null(extra.timer.timer); /* the failed verb has not changed the handle */
     ck_assert_int_eq(result_of_cancel_by_actor(one, first), 0);
-    domt_do(&world, one, arm_timer_as_ordered, &extra);
+    domt_run_as_actor(&world, one, arm_timer_as_ordered, &extra);
     ck_assert_int_eq(extra.result, 0);
-    domt_pass(&world, 5 * MS);
+    domt_pass_time(&world, 5 * MS);
     ck_assert_uint_eq(log0.count, 3);
     ck_assert_uint_eq(home_manager()->timing.timers, 1);
     domt_world_end(&world);
@@ -409,9 +409,9 @@ static int try_wrong_timers(domus_stack *stack, void *context)
 DOMT_TEST(payloads_and_periods_have_limits)
 {
     open_world(0);
-    domt_do(&world, one, try_wrong_timers, NULL);
+    domt_run_as_actor(&world, one, try_wrong_timers, NULL);
     /* no row takes the event of the timer, so it is a dead letter, and the timer is gone */
-    domt_pass(&world, 2 * MS);
+    domt_pass_time(&world, 2 * MS);
     ck_assert_uint_eq(DOMT_SUM(&world, dead_letters), 1);
     close_world();
 }
@@ -436,15 +436,15 @@ DOMT_TEST(event_without_a_frame_to_run_in_does_not_hurt_its_timer)
 
     open_world(0);
     one = domt_spawn(home_manager(), home_manager(), &framed, NULL);
-    domt_do(&world, one, arm_timer_as_ordered, &once);
-    domt_do(&world, one, arm_timer_as_ordered, &periodic);
-    domi_memory_fail_after(0, 1);
-    domt_pass(&world, 3 * MS);
-    domi_memory_fail_after(-1, 0);
+    domt_run_as_actor(&world, one, arm_timer_as_ordered, &once);
+    domt_run_as_actor(&world, one, arm_timer_as_ordered, &periodic);
+    domi_memory_fail_allocation_after(0, 1);
+    domt_pass_time(&world, 3 * MS);
+    domi_memory_fail_allocation_after(-1, 0);
     ck_assert_uint_eq(DOMT_SUM(&world, dead_letters), 4);
     ck_assert_uint_eq(ticks, 0);
     ck_assert_uint_eq(home_manager()->timing.timers, 1);
-    domt_pass(&world, 2 * MS);
+    domt_pass_time(&world, 2 * MS);
     ck_assert_uint_eq(ticks, 2);
     ck_assert_int_eq(result_of_cancel_by_actor(one, periodic), 0);
     close_world();

@@ -101,14 +101,14 @@ static int ask_three_actors(domus_stack *stack)
 /* Let home `i` answer the asks, and let the asker get the answers. */
 static void let_home_answer(uint32_t i)
 {
-    (void)domt_iterate(world.managers[i]);
-    domt_let_work(world.managers[0]);
+    (void)domt_iterate_home(world.managers[i]);
+    domt_let_home_work(world.managers[0]);
 }
 
 /* Send the asker a call, and let it ask; actors on other homes do not answer yet. */
 static void send_call_to_asker(int (*function)(domus_stack *, void *), void *context)
 {
-    domt_send(world.managers[0], asker, function, context);
+    domt_send_call(world.managers[0], asker, function, context);
     let_home_answer(0);
 }
 
@@ -122,7 +122,7 @@ static int ask_three_and_wait_for_all(domus_stack *stack, void *context)
 
 DOMT_TEST(all_resumes_once_with_tags_in_the_order_in_which_answers_came)
 {
-    domt_asking_open(&world, &answering, &asker, other);
+    domt_asking_open_world(&world, &answering, &asker, other);
     send_call_to_asker(ask_three_and_wait_for_all, NULL);
     let_home_answer(2);
     ck_assert_uint_eq(heard.resumed, 0);
@@ -138,7 +138,7 @@ DOMT_TEST(all_resumes_once_with_tags_in_the_order_in_which_answers_came)
     ck_assert_uint_eq(heard.count, 3);
     /* the answers are with the resumed function, and not released */
     ck_assert_uint_eq(releases, 0);
-    domt_asking_close(&world, asker);
+    domt_asking_close_world(&world, asker);
 }
 
 static int ask_in_vain_and_wait_for_all(domus_stack *stack, void *stale)
@@ -157,10 +157,10 @@ DOMT_TEST(all_shows_each_error_beside_the_answers)
 {
     domus_address stale;
 
-    domt_asking_open(&world, &answering, &asker, other);
+    domt_asking_open_world(&world, &answering, &asker, other);
     stale = other[0];
     stale.lease++;
-    domt_do(&world, asker, ask_in_vain_and_wait_for_all, &stale);
+    domt_run_as_actor(&world, asker, ask_in_vain_and_wait_for_all, &stale);
     ck_assert_uint_eq(heard.resumed, 1);
     ck_assert_uint_eq(heard.count, 5);
     int64_t by_tag[6] = {0};
@@ -171,7 +171,7 @@ DOMT_TEST(all_shows_each_error_beside_the_answers)
     ck_assert_int_eq(by_tag[3], -EIO);
     ck_assert_int_eq(by_tag[4], -EOPNOTSUPP);
     ck_assert_int_eq(by_tag[5], 2);
-    domt_asking_close(&world, asker);
+    domt_asking_close_world(&world, asker);
 }
 
 static int wait_without_asks(domus_stack *stack, void *first)
@@ -190,15 +190,15 @@ static const domus_behaviour waits_at_mount = {.name = "waits",
 
 DOMT_TEST(waiting_for_nothing_resumes_with_an_empty_answer)
 {
-    domt_asking_open(&world, &answering, &asker, other);
-    domt_do(&world, asker, wait_without_asks, NULL);
-    domt_do(&world, asker, wait_without_asks, &world);
+    domt_asking_open_world(&world, &answering, &asker, other);
+    domt_run_as_actor(&world, asker, wait_without_asks, NULL);
+    domt_run_as_actor(&world, asker, wait_without_asks, &world);
     (void)domt_spawn(domt_outside(&world), world.managers[0], &waits_at_mount, NULL);
-    domt_settle(&world);
+    domt_settle_world(&world);
     ck_assert_uint_eq(heard.resumed, 3);
     for (int i = 0; i < 3; i++)
         ck_assert(heard.tags[i] == 0 && heard.numbers[i] == 0);
-    domt_asking_close(&world, asker);
+    domt_asking_close_world(&world, asker);
 }
 
 /* --- the first ------------------------------------------------------------------------------- */
@@ -211,7 +211,7 @@ static int ask_three_and_wait_for_each(domus_stack *stack, void *context)
 
 DOMT_TEST(first_shows_one_and_waiting_again_shows_the_next)
 {
-    domt_asking_open(&world, &answering, &asker, other);
+    domt_asking_open_world(&world, &answering, &asker, other);
     send_call_to_asker(ask_three_and_wait_for_each, NULL);
     ck_assert_uint_eq(heard.resumed, 1);
     let_home_answer(2);
@@ -220,7 +220,7 @@ DOMT_TEST(first_shows_one_and_waiting_again_shows_the_next)
     ck_assert_uint_eq(heard.resumed, 3);
     ck_assert(heard.tags[0] == 7 && heard.tags[1] == 9 && heard.tags[2] == 8);
     ck_assert_uint_eq(releases, 0);
-    domt_asking_close(&world, asker);
+    domt_asking_close_world(&world, asker);
 }
 
 static int ask_three_and_wait_for_first(domus_stack *stack, void *context)
@@ -231,12 +231,12 @@ static int ask_three_and_wait_for_first(domus_stack *stack, void *context)
 
 DOMT_TEST(answers_after_the_end_are_dropped_once_and_counted)
 {
-    domt_asking_open(&world, &answering, &asker, other);
-    domt_do(&world, asker, ask_three_and_wait_for_first, NULL);
+    domt_asking_open_world(&world, &answering, &asker, other);
+    domt_run_as_actor(&world, asker, ask_three_and_wait_for_first, NULL);
     ck_assert_uint_eq(heard.resumed, 1);
     ck_assert_uint_eq(DOMT_SUM(&world, late_replies), 2);
     ck_assert_uint_eq(releases, 2);
-    domt_asking_close(&world, asker);
+    domt_asking_close_world(&world, asker);
 }
 
 /* --- before they are wanted ------------------------------------------------------------------ */
@@ -268,7 +268,7 @@ static int ask_three_and_wait_for_third(domus_stack *stack, void *then)
 
 static void check_early_answers_are_kept(void *then)
 {
-    domt_asking_open(&world, &answering, &asker, other);
+    domt_asking_open_world(&world, &answering, &asker, other);
     send_call_to_asker(ask_three_and_wait_for_third, then);
     let_home_answer(1);
     ck_assert_uint_eq(heard.resumed, 0);
@@ -284,14 +284,14 @@ DOMT_TEST(answers_that_came_before_they_are_wanted_are_kept_for_all)
 {
     check_early_answers_are_kept(NULL);
     ck_assert_uint_eq(heard.resumed, 2);
-    domt_asking_close(&world, asker);
+    domt_asking_close_world(&world, asker);
 }
 
 DOMT_TEST(answers_that_came_before_they_are_wanted_are_shown_one_by_one)
 {
     check_early_answers_are_kept(&world);
     ck_assert_uint_eq(heard.resumed, 3);
-    domt_asking_close(&world, asker);
+    domt_asking_close_world(&world, asker);
 }
 
 static int ask_three_and_leave_after_third(domus_stack *stack, void *context)
@@ -303,13 +303,13 @@ static int ask_three_and_leave_after_third(domus_stack *stack, void *context)
 
 DOMT_TEST(answers_that_are_never_wanted_are_dropped_once)
 {
-    domt_asking_open(&world, &answering, &asker, other);
+    domt_asking_open_world(&world, &answering, &asker, other);
     send_call_to_asker(ask_three_and_leave_after_third, NULL);
     let_home_answer(1);
     let_home_answer(2);
     ck_assert_uint_eq(heard.resumed, 1);
     ck_assert_uint_eq(releases, 2);
-    domt_asking_close(&world, asker);
+    domt_asking_close_world(&world, asker);
 }
 
 static int record_answers_and_ask_three_more(domus_stack *stack, void *self,
@@ -331,12 +331,12 @@ static int ask_three_then_three_more(domus_stack *stack, void *context)
 
 DOMT_TEST(resumed_function_may_ask_and_wait_again)
 {
-    domt_asking_open(&world, &answering, &asker, other);
-    domt_do(&world, asker, ask_three_then_three_more, NULL);
+    domt_asking_open_world(&world, &answering, &asker, other);
+    domt_run_as_actor(&world, asker, ask_three_then_three_more, NULL);
     ck_assert_uint_eq(heard.resumed, 2);
     ck_assert_uint_eq(heard.count, 6);
     ck_assert_uint_eq(releases, 0);
-    domt_asking_close(&world, asker);
+    domt_asking_close_world(&world, asker);
 }
 
 /* --- beside a receive ------------------------------------------------------------------------ */
@@ -371,14 +371,14 @@ static int ask_the_asker(domus_stack *stack, void *context)
  * to it cannot have been sent. */
 DOMT_TEST(ask_that_was_received_among_others_fails_with_enomsg)
 {
-    domt_asking_open(&world, &answering, &asker, other);
+    domt_asking_open_world(&world, &answering, &asker, other);
     domus_address third = domt_spawn(domt_outside(&world), world.managers[2], &domt_agent, NULL);
-    domt_do(&world, asker, receive_while_asks_are_under_way, NULL);
+    domt_run_as_actor(&world, asker, receive_while_asks_are_under_way, NULL);
     ck_assert_uint_eq(heard.resumed, 0);
-    domt_do(&world, third, ask_the_asker, NULL);
+    domt_run_as_actor(&world, third, ask_the_asker, NULL);
     ck_assert_uint_eq(heard.resumed, 2);
     ck_assert_int_eq(heard.numbers[heard.count - 1], -ENOMSG);
-    domt_asking_close(&world, asker);
+    domt_asking_close_world(&world, asker);
 }
 
 /* --- the end while it waits ------------------------------------------------------------------ */
@@ -392,17 +392,17 @@ static int ask_and_sleep_then_wait_for_all(domus_stack *stack, void *context)
 
 DOMT_TEST(sleep_ends_in_its_time_although_answers_come_meanwhile)
 {
-    domt_asking_open(&world, &answering, &asker, other);
-    domt_do(&world, asker, ask_and_sleep_then_wait_for_all, NULL);
-    domt_pass(&world, 5 * MS - 1);
+    domt_asking_open_world(&world, &answering, &asker, other);
+    domt_run_as_actor(&world, asker, ask_and_sleep_then_wait_for_all, NULL);
+    domt_pass_time(&world, 5 * MS - 1);
     ck_assert_uint_eq(heard.resumed, 0);
-    domt_pass(&world, 1);
+    domt_pass_time(&world, 1);
     ck_assert_uint_eq(heard.resumed, 2);
     ck_assert(heard.tags[0] == 0 && heard.numbers[0] == 0);
     /* the reply is shown before the exception */
     ck_assert(heard.tags[1] == 1 && heard.numbers[1] == 2);
     ck_assert(heard.tags[2] == 2 && heard.numbers[2] == -ESTALE);
-    domt_asking_close(&world, asker);
+    domt_asking_close_world(&world, asker);
 }
 
 static int ask_thrice_and_sleep(domus_stack *stack, void *context)
@@ -416,10 +416,10 @@ static int ask_thrice_and_sleep(domus_stack *stack, void *context)
 /* Kept answers, queued failures and asks under way all end once, with the world. */
 DOMT_TEST(world_may_end_while_answers_are_kept_queued_and_under_way)
 {
-    domt_asking_open(&world, &answering, &asker, other);
+    domt_asking_open_world(&world, &answering, &asker, other);
     send_call_to_asker(ask_thrice_and_sleep, NULL);
-    domt_send(world.managers[0], asker, ask_thrice_and_sleep, NULL);
-    (void)domt_run_state(world.managers[0]);
+    domt_send_call(world.managers[0], asker, ask_thrice_and_sleep, NULL);
+    (void)domt_run_state_queue(world.managers[0]);
     domt_world_end(&world);
     ck_assert_uint_eq(heard.resumed, 0);
     ck_assert_uint_ge(releases, 1); /* the answer that the conversation had kept was released */

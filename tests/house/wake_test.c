@@ -43,7 +43,7 @@ static void open_world(void)
     domt_world_open(&world, 1);
     sleeper = domt_spawn(domt_outside(&world), world.managers[0], &talking, NULL);
     other = domt_spawn(domt_outside(&world), world.managers[0], &talking, NULL);
-    domt_settle(&world);
+    domt_settle_world(&world);
     heard = 0;
     error = 1;
 }
@@ -85,9 +85,9 @@ static void run_two_calls_in_one_run(int (*first)(domus_stack *, void *), int *r
                                      int (*second)(domus_stack *, void *), int *ret_second)
 {
     *ret_first = *ret_second = 1;
-    domt_send(world.managers[0], sleeper, first, ret_first);
-    domt_send(world.managers[0], sleeper, second, ret_second);
-    domt_settle(&world);
+    domt_send_call(world.managers[0], sleeper, first, ret_first);
+    domt_send_call(world.managers[0], sleeper, second, ret_second);
+    domt_settle_world(&world);
 }
 
 DOMT_TEST(a_sleep_is_over_once_without_an_error_and_counts_as_no_cancel)
@@ -95,16 +95,16 @@ DOMT_TEST(a_sleep_is_over_once_without_an_error_and_counts_as_no_cancel)
     int first, second;
 
     open_world();
-    domt_do(&world, sleeper, sleep_100_ms_and_remember, NULL);
+    domt_run_as_actor(&world, sleeper, sleep_100_ms_and_remember, NULL);
     run_two_calls_in_one_run(try_to_wake_sleeper, &first, try_to_wake_sleeper, &second);
     ck_assert_int_eq(first, 0);
     /* the second wake returns 0, too: the conversation had not gone on yet */
     ck_assert_int_eq(second, 0);
     ck_assert_uint_eq(heard, 1);
     ck_assert_int_eq(error, 0);
-    domt_do(&world, sleeper, try_to_wake_sleeper, &first);
+    domt_run_as_actor(&world, sleeper, try_to_wake_sleeper, &first);
     ck_assert_int_eq(first, -ENOENT); /* -ENOENT: the conversation has ended */
-    domt_pass(&world, 200 * MS);
+    domt_pass_time(&world, 200 * MS);
     ck_assert_uint_eq(heard, 1);
     ck_assert_uint_eq(DOMT_SUM(&world, cancels), 0);
     ck_assert_uint_eq(DOMT_SUM(&world, handled[DOMI_EXCEPTION]), 0);
@@ -117,13 +117,13 @@ DOMT_TEST(a_cancel_and_a_wake_meet)
     int first, second;
 
     open_world();
-    domt_do(&world, sleeper, sleep_100_ms_and_remember, NULL);
+    domt_run_as_actor(&world, sleeper, sleep_100_ms_and_remember, NULL);
     run_two_calls_in_one_run(try_to_cancel_sleeper, &first, try_to_wake_sleeper, &second);
     ck_assert_int_eq(first, 0);
     ck_assert_int_eq(second, -EALREADY);
     ck_assert_int_eq(error, -ECANCELED);
     ck_assert_uint_eq(DOMT_SUM(&world, handled[DOMI_EXCEPTION]), 1);
-    domt_do(&world, sleeper, sleep_100_ms_and_remember, NULL);
+    domt_run_as_actor(&world, sleeper, sleep_100_ms_and_remember, NULL);
     run_two_calls_in_one_run(try_to_wake_sleeper, &first, try_to_cancel_sleeper, &second);
     ck_assert_int_eq(first, 0);
     ck_assert_int_eq(second, 0);
@@ -138,14 +138,14 @@ DOMT_TEST(another_actor_wakes_nobody)
     int result = 1;
 
     open_world();
-    domt_do(&world, sleeper, sleep_100_ms_and_remember, NULL);
-    domt_do(&world, other, try_to_wake_sleeper, &result);
+    domt_run_as_actor(&world, sleeper, sleep_100_ms_and_remember, NULL);
+    domt_run_as_actor(&world, other, try_to_wake_sleeper, &result);
     ck_assert_int_eq(result, -ENOENT);
     asleep = (domus_conversation){asleep.stack, asleep.serial + 1};
-    domt_do(&world, sleeper, try_to_wake_sleeper, &result);
+    domt_run_as_actor(&world, sleeper, try_to_wake_sleeper, &result);
     ck_assert_int_eq(result, -ENOENT);
     ck_assert_uint_eq(heard, 0);
-    domt_pass(&world, 200 * MS);
+    domt_pass_time(&world, 200 * MS);
     ck_assert_uint_eq(heard, 1);
     close_world();
 }
@@ -170,15 +170,15 @@ DOMT_TEST(asks_are_not_woken)
     int result = 1;
 
     open_world();
-    domt_do(&world, sleeper, ask_other_and_sleep, NULL);
-    domt_do(&world, sleeper, try_to_wake_sleeper, &result);
+    domt_run_as_actor(&world, sleeper, ask_other_and_sleep, NULL);
+    domt_run_as_actor(&world, sleeper, try_to_wake_sleeper, &result);
     ck_assert_int_eq(result, 0);
     ck_assert_uint_eq(heard, 1);
     ck_assert_int_eq(error, 0);
-    domt_do(&world, sleeper, ask_other_without_sleep, NULL);
-    domt_do(&world, sleeper, try_to_wake_sleeper, &result);
+    domt_run_as_actor(&world, sleeper, ask_other_without_sleep, NULL);
+    domt_run_as_actor(&world, sleeper, try_to_wake_sleeper, &result);
     ck_assert_uint_eq(heard, 1);
-    domt_pass(&world, 60 * MS);
+    domt_pass_time(&world, 60 * MS);
     ck_assert_uint_eq(heard, 2);
     ck_assert_int_eq(error, -ETIMEDOUT);
     close_world();

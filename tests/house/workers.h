@@ -94,7 +94,7 @@ static inline void open_workers(uint32_t max)
     }
     for (uint32_t i = 0; i < 2; i++)
         agents[i] = domt_spawn(domt_outside(&world), world.managers[i], &domt_agent, NULL);
-    domt_settle(&world);
+    domt_settle_world(&world);
 }
 
 /* Begin with mailboxes that take all messages a test sends, so that nothing is refused. */
@@ -133,7 +133,7 @@ static inline void spawn_router_with_routees(uint32_t count, domus_route route)
     wish.count = count;
     wish.routing.route = route;
     memset(&wish.options, 0, sizeof wish.options);
-    domt_do(&world, agents[0], spawn_router_as_wished, NULL);
+    domt_run_as_actor(&world, agents[0], spawn_router_as_wished, NULL);
     ck_assert_int_eq(wish.result, 0);
 }
 
@@ -165,14 +165,14 @@ static inline uint64_t sum_of_messages(void)
 
 static inline void stop_actor(domus_address who)
 {
-    domt_stop(&world, domt_outside(&world), who);
+    domt_stop_actor_and_settle(&world, domt_outside(&world), who);
 }
 
 /* Put a number to the router from a thread that handles nothing meanwhile. Returns the result of
  * the put. */
 static inline int put_number_to_router(domi_manager *from, uint64_t number)
 {
-    return domt_notice(from, router, &work, &number);
+    return domt_send_notice(from, router, &work, &number);
 }
 
 #endif

@@ -46,12 +46,12 @@ static domus_testkit *start_service_with_access_log(domus_http_access *access)
 
     domt_chained_guards[0] = (domus_http_step){&domus_http_authenticate, &auth};
     domt_chained_guards[1] = (domus_http_step){NULL, NULL};
-    return domt_chained_start(&domt_chained, parts);
+    return domt_chained_start_kit(&domt_chained, parts);
 }
 
 static void stop_service_and_close_log(domus_testkit *kit, domus_http_access *access)
 {
-    domt_served_end(kit);
+    domt_served_end_kit(kit);
     ck_assert_uint_eq(domus_http_access_dropped(access), 0);
     domus_http_access_close(access);
 }
@@ -66,7 +66,7 @@ static const char *request_and_take_lines(domus_testkit *kit, domus_http_access 
                    "%s HTTP/1.1\r\nHost: a\r\nX-Request-Id: me\r\n"
                    "traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\n%s\r\n",
                    line, fields);
-    (void)domt_chained_send(kit, "10.0.0.1:0", request);
+    (void)domt_chained_answer_of_bytes(kit, "10.0.0.1:0", request);
     return take_lines_of_access_log(access);
 }
 
@@ -175,7 +175,7 @@ DOMT_TEST(long_texts_are_cut_in_log_lines)
 DOMT_TEST(a_full_queue_drops_log_lines)
 {
     domus_http_access access = {.queue_bytes = 16384};
-    domi_http_access_queue *queue = domi_http_access_queue_of(&access);
+    domi_http_access_queue *queue = domi_http_access_get_queue(&access);
     char line[1024];
     char lines[16384];
 
@@ -184,9 +184,9 @@ DOMT_TEST(a_full_queue_drops_log_lines)
     /* in some of the rounds a line crosses the end of the queue's ring */
     for (int round = 0; round < 3; round++) {
         size_t less = 100 + (size_t)round;
-        domi_http_access_put(queue, line + sizeof line - less, less);
+        domi_http_access_put_line(queue, line + sizeof line - less, less);
         for (int i = 0; i < 16; i++)
-            domi_http_access_put(queue, line, sizeof line);
+            domi_http_access_put_line(queue, line, sizeof line);
         ck_assert_uint_eq(domus_http_access_dropped(&access), (uint64_t)round + 1);
         size_t size = domus_http_access_take(&access, lines, 1023);
         /* the room ends within a later line, so only whole lines before it are taken */
@@ -225,12 +225,12 @@ DOMT_TEST(log_lines_left_in_the_queue_are_written_at_the_end)
     ck_assert_int_ge(file, 0);
     (void)close(file);
     for (int i = 0; i < 2; i++) {
-        domi_http_access_put(domi_http_access_queue_of(&access), "line\n", 5);
+        domi_http_access_put_line(domi_http_access_get_queue(&access), "line\n", 5);
         domus_http_access_close(&access);
     }
     ck_assert_str_eq(text_of_file(path), "line\nline\n");
     (void)unlink(path);
-    domi_http_access_put(domi_http_access_queue_of(&refuses), "a\nb\n", 4);
+    domi_http_access_put_line(domi_http_access_get_queue(&refuses), "a\nb\n", 4);
     domus_http_access_close(&refuses);
 }
 
@@ -292,7 +292,7 @@ DOMT_TEST(trace_fields_are_written_as_they_are_read)
     domus_http_trace child;
     domus_appender added = {0};
     char text[DOMUS_HTTP_TRACEPARENT_SIZE + 1];
-    domus_slice fields = domt_http_slice("traceparent: " PARENT "\r\nX-Request-Id: me\r\n");
+    domus_slice fields = domt_slice_of_text("traceparent: " PARENT "\r\nX-Request-Id: me\r\n");
 
     ck_assert_int_eq(domus_http_trace_of(fields, &trace), 0);
     domus_http_traceparent_write(&trace, text);
@@ -320,8 +320,8 @@ static const char *names_given_to_request(const domus_http_request_id_options *o
 {
     static char text[256];
     const domus_http_step parts[] = {{&domus_http_request_id, options}, {NULL, NULL}};
-    domus_testkit *kit = domt_chained_start(&domt_chained, parts);
-    const char *got = domt_chained_ask(kit, path, fields);
+    domus_testkit *kit = domt_chained_start_kit(&domt_chained, parts);
+    const char *got = domt_chained_answer_of_request(kit, path, fields);
     const char *body = strstr(got, "\r\n\r\n");
     const char *field = strstr(got, "X-Request-Id: ");
     char id[80], trace[40], span[20], flags[4];
@@ -336,7 +336,7 @@ static const char *names_given_to_request(const domus_http_request_id_options *o
                    strcmp(id, trace) == 0 ? "ours" : id,
                    strcmp(trace, TRACE_ID) == 0 ? "theirs" : "new", flags,
                    strstr(body, " state") != NULL ? " state" : "");
-    domt_served_end(kit);
+    domt_served_end_kit(kit);
     return text;
 }
 

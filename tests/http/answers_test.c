@@ -26,10 +26,10 @@ static const char *bytes_of_answer(const char *request, const domus_type *type, 
 {
     domt_codec http;
 
-    domt_http_start(&http, &plain);
-    uint64_t id = domt_http_feed(&http, request);
+    domt_http_start_codec(&http, &plain);
+    uint64_t id = domt_http_receive_text(&http, request);
     ck_assert_int_eq(domus_stage_kit_encode(http.kit, id, type, payload), 0);
-    const char *sent = domt_codec_sent(&http);
+    const char *sent = domt_codec_take_output(&http);
     bool closes = strstr(sent, "Connection: close\r\n") != NULL;
     ck_assert_int_eq(domus_stage_kit_is_last(http.kit), closes);
     domt_codec_stop(&http);
@@ -41,10 +41,10 @@ static int error_of_refused_answer(const char *request, const domus_type *type, 
 {
     domt_codec http;
 
-    domt_http_start(&http, &plain);
-    uint64_t id = domt_http_feed(&http, request);
+    domt_http_start_codec(&http, &plain);
+    uint64_t id = domt_http_receive_text(&http, request);
     int error = domus_stage_kit_encode(http.kit, id, type, payload);
-    ck_assert_str_eq(domt_codec_sent(&http), "");
+    ck_assert_str_eq(domt_codec_take_output(&http), "");
     domt_codec_stop(&http);
     return error;
 }
@@ -69,14 +69,14 @@ DOMT_TEST(whole_answers_are_sent_with_trailers)
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         domus_http_response response = {.status = 200,
-                                        .body = domt_http_slice(cases[i].body),
-                                        .trailers = domt_http_slice("T: u\r\n")};
+                                        .body = domt_slice_of_text(cases[i].body),
+                                        .trailers = domt_slice_of_text("T: u\r\n")};
         const char *sent = bytes_of_answer(cases[i].request, &domus_http_response_type, &response);
         ck_assert_str_eq(strstr(sent, "\r\n") + 2, cases[i].sent);
         domus_http_response_type.release(&response);
     }
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        domus_http_response response = {.status = 200, .trailers = domt_http_slice(wrong[i])};
+        domus_http_response response = {.status = 200, .trailers = domt_slice_of_text(wrong[i])};
         ck_assert_int_eq(error_of_refused_answer(takes, &domus_http_response_type, &response),
                          -EINVAL);
         ck_assert_int_eq(error_of_refused_answer(GET, &domus_http_response_type, &response),
@@ -126,7 +126,7 @@ DOMT_TEST(responses_are_sent_with_fields_and_bodies)
     ck_assert_int_eq(domus_http_add_number(&fields, "X-Number", 12345678901), 0);
     ck_assert_int_eq(domus_http_add_bytes(&fields, "Empty", "", 0), 0);
     ck_assert_int_eq(domus_append_end(&fields, &response.fields), 0);
-    response.body = domt_http_slice("body");
+    response.body = domt_slice_of_text("body");
     ck_assert_str_eq(bytes_of_answer(GET, &domus_http_response_type, &response),
                      "HTTP/1.1 201 Created\r\nContent-Length: 4\r\nContent-Type: a/b\r\n"
                      "Location: /a\tb\r\nX-Number: 12345678901\r\nEmpty: \r\n\r\nbody");
@@ -155,7 +155,7 @@ DOMT_TEST(long_answers_are_whole)
     domus_appender fields = {0};
 
     memset(text, 'x', 5000);
-    response.body = domt_http_slice(text);
+    response.body = domt_slice_of_text(text);
     for (int i = 0; i < 2; i++) {
         const char *sent = bytes_of_answer(GET, &domus_http_response_type, &response);
         const char *body = strstr(sent, "\r\n\r\n");
@@ -183,7 +183,7 @@ DOMT_TEST(answers_that_http_cannot_say_are_refused)
         "a: \x7f\r\n"};
 
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
-        domus_http_response response = {.status = 200, .fields = domt_http_slice(fields[i])};
+        domus_http_response response = {.status = 200, .fields = domt_slice_of_text(fields[i])};
         ck_assert_int_eq(error_of_refused_answer(GET, &domus_http_response_type, &response),
                          -EINVAL);
         domus_http_response_type.release(&response);
@@ -237,7 +237,7 @@ DOMT_TEST(fields_of_the_user_are_checked)
 /* Answer with a field, and check that of all fields the answer has exactly `made_text` of it. */
 static void check_fields_passed_on(const char *received_text, const char *made_text)
 {
-    domus_slice received = domt_http_slice(received_text);
+    domus_slice received = domt_slice_of_text(received_text);
     domus_appender fields = {0};
     domus_slice made;
 
@@ -269,16 +269,16 @@ DOMT_TEST(answers_have_a_date)
     static const domus_http_text done = {.status = 200};
     domt_codec http;
 
-    domt_http_start(&http, NULL);
-    uint64_t id = domt_http_feed(&http, GET);
+    domt_http_start_codec(&http, NULL);
+    uint64_t id = domt_http_receive_text(&http, GET);
     ck_assert_int_eq(domus_stage_kit_encode(http.kit, id, &domus_http_text_type, &done), 0);
-    const char *date = strstr(domt_codec_sent(&http), "\r\nDate: ");
+    const char *date = strstr(domt_codec_take_output(&http), "\r\nDate: ");
     ck_assert_ptr_nonnull(date);
     ck_assert_int_eq(strncmp(date + 8 + 29 - 4, " GMT\r\n", 6), 0);
-    id = domt_http_feed(&http, GET);
-    domus_http_response own = {.status = 200, .fields = domt_http_slice("DATE: a\r\n")};
+    id = domt_http_receive_text(&http, GET);
+    domus_http_response own = {.status = 200, .fields = domt_slice_of_text("DATE: a\r\n")};
     ck_assert_int_eq(domus_stage_kit_encode(http.kit, id, &domus_http_response_type, &own), 0);
-    ck_assert_ptr_null(strstr(domt_codec_sent(&http), "Date: "));
+    ck_assert_ptr_null(strstr(domt_codec_take_output(&http), "Date: "));
     domus_http_response_type.release(&own);
     domt_codec_stop(&http);
 }
@@ -332,16 +332,16 @@ static void check_answers_wait_for_turn(void (*change)(domus_config *config), ui
     size_t size = 0;
     uint32_t got_chunks = 0, got_nows = 0;
 
-    domt_served_configure(&config);
+    domt_served_write_config(&config);
     change(&config);
-    domus_testkit *kit = domt_served_start(&config, &domt_served_by_streams, 1);
+    domus_testkit *kit = domt_served_start_kit(&config, &domt_served_by_streams, 1);
     for (uint32_t i = 0; queue_max != 0 && i < 3; i++)
-        domi_io_set_queue_max(&domus_testkit_system(kit)->threads[i].io, queue_max);
-    domus_peer *peer = domt_served_peer(kit);
+        domi_io_set_bound_of_queued_bytes(&domus_testkit_system(kit)->threads[i].io, queue_max);
+    domus_peer *peer = domt_served_connect_peer(kit);
     snprintf(first, sizeof first, GET_OF("/give/%u"), FIRST);
-    domt_served_send(peer, first);
+    domt_served_send_text(peer, first);
     for (uint32_t i = 0; i < times; i++)
-        domt_served_send(peer, behind);
+        domt_served_send_text(peer, behind);
     domt_served_advance_silently(kit, TURN);
     const char *bytes = domus_peer_got(peer, &size);
     char *got = malloc(size + 1);
@@ -355,7 +355,7 @@ static void check_answers_wait_for_turn(void (*change)(domus_config *config), ui
     ck_assert_uint_eq(got_chunks, FIRST / 1000 + chunks);
     ck_assert_uint_eq(got_nows, nows);
     domus_peer_close(peer);
-    domt_served_end(kit);
+    domt_served_end_kit(kit);
 }
 
 DOMT_TEST(streams_behind_a_stream_do_not_hold_it_up)

@@ -13,9 +13,9 @@ static domus_http_request make_request(domus_http_method method, const char *tar
                                        const char *fields, const char *body)
 {
     return (domus_http_request){.method = (uint8_t)method,
-                                .target = domt_http_slice(target),
-                                .fields = domt_http_slice(fields),
-                                .body = domt_http_slice(body)};
+                                .target = domt_slice_of_text(target),
+                                .fields = domt_slice_of_text(fields),
+                                .body = domt_slice_of_text(body)};
 }
 
 /* Encode a request by the client's stage, and release it. Returns the error. */
@@ -33,9 +33,9 @@ static void check_encoded_with(const domus_http_options *options, domus_http_req
     domt_codec http;
     bool closes = request.close;
 
-    domt_http_start(&http, options);
+    domt_http_start_codec(&http, options);
     ck_assert_int_eq(encode_request(&http, &request), 0);
-    ck_assert_str_eq(domt_codec_sent(&http), expected);
+    ck_assert_str_eq(domt_codec_take_output(&http), expected);
     ck_assert_int_eq(domus_stage_kit_is_last(http.kit), closes);
     domt_codec_stop(&http);
 }
@@ -77,9 +77,9 @@ DOMT_TEST(a_body_that_does_not_come_is_not_announced)
     check_encoded(
         make_request(DOMUS_HTTP_PUT, "/", expect, "hello"),
         "PUT / HTTP/1.1\r\nHost: a:80\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\nhello");
-    domt_http_start(&http, &client);
+    domt_http_start_codec(&http, &client);
     ck_assert_int_eq(encode_request(&http, &without), -EINVAL);
-    ck_assert_str_eq(domt_codec_sent(&http), "");
+    ck_assert_str_eq(domt_codec_take_output(&http), "");
     domt_codec_stop(&http);
 }
 
@@ -98,7 +98,7 @@ DOMT_TEST(an_absolute_target_is_said_as_servers_are_asked)
                        "GET /?b HTTP/1.1\r\nhost: c\r\n\r\n");
     check_encoded_with(&origin, make_request(DOMUS_HTTP_GET, "/b", "host: c\r\n", ""),
                        "GET /b HTTP/1.1\r\nhost: c\r\n\r\n");
-    domt_http_start(&http, &origin);
+    domt_http_start_codec(&http, &origin);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         domus_http_request request = make_request(DOMUS_HTTP_OPTIONS, wrong[i], "", "");
         ck_assert_int_eq(encode_request(&http, &request), -EINVAL);
@@ -116,7 +116,7 @@ DOMT_TEST(requests_that_http_cannot_say_are_refused)
         "Host: a\r\nHost: a\r\n", "a : b\r\n", "Transfer-Encoding: chunked\r\n"};
     domt_codec http;
 
-    domt_http_start(&http, &client);
+    domt_http_start_codec(&http, &client);
     for (size_t i = 0; i < sizeof targets / sizeof targets[0]; i++) {
         domus_http_request request = make_request(DOMUS_HTTP_GET, targets[i], "", "");
         ck_assert_int_eq(encode_request(&http, &request), -EINVAL);
@@ -140,9 +140,9 @@ DOMT_TEST(requests_that_http_cannot_say_are_refused)
         domus_stage_kit_encode(http.kit, DOMUS_NO_ID, &domus_http_request_type, &request),
         -EOPNOTSUPP);
     domus_http_request_type.release(&request);
-    ck_assert_str_eq(domt_codec_sent(&http), "");
+    ck_assert_str_eq(domt_codec_take_output(&http), "");
     domt_codec_stop(&http);
-    domt_http_start(&http, &hostless);
+    domt_http_start_codec(&http, &hostless);
     request = make_request(DOMUS_HTTP_GET, "/", "", "");
     ck_assert_int_eq(encode_request(&http, &request), -EINVAL);
     domt_codec_stop(&http);
@@ -153,28 +153,28 @@ static const char *bytes_of_request_in_pieces(uint64_t length, const char *trail
 {
     static const domus_http_options server = {.streams = true};
     domus_http_request head = make_request(DOMUS_HTTP_PUT, "/", "", "");
-    domus_piece piece = {.bytes = domt_http_slice("hello")};
+    domus_piece piece = {.bytes = domt_slice_of_text("hello")};
     const domus_piece last = {.last = true};
     domt_codec http;
     uint64_t word = 0;
 
     head.length = length;
-    domt_http_start(&http, &client);
+    domt_http_start_codec(&http, &client);
     domus_stage_kit_stream(http.kit, &word);
     ck_assert_int_eq(encode_request(&http, &head), 0);
     for (int i = 0; i < 2; i++)
         ck_assert_int_eq(domus_stage_kit_encode(http.kit, 0, &domus_piece_type, &piece), 0);
     if (trailers != NULL) {
-        domus_http_trailers end = {domt_http_slice(trailers)};
+        domus_http_trailers end = {domt_slice_of_text(trailers)};
         ck_assert_int_eq(domus_stage_kit_encode(http.kit, 0, &domus_http_trailers_type, &end), 0);
         domus_slice_free(end.fields);
     } else {
         ck_assert_int_eq(domus_stage_kit_encode(http.kit, 0, &domus_piece_type, &last), 0);
     }
     domus_slice_free(piece.bytes);
-    const char *sent = domt_codec_sent(&http);
+    const char *sent = domt_codec_take_output(&http);
     domt_codec_stop(&http);
-    return domt_http_trace(&server, "", sent, strlen(sent), 0, 0);
+    return domt_http_trace_of_bytes(&server, "", sent, strlen(sent), 0, 0);
 }
 
 DOMT_TEST(requests_leave_in_pieces)
@@ -209,7 +209,7 @@ static int encode_request_that_waits(domt_codec *http, bool in_pieces, uint64_t 
 
 static int encode_piece_of_body(domt_codec *http, const char *text, bool is_last)
 {
-    const domus_piece piece = {domt_http_slice(text), is_last};
+    const domus_piece piece = {domt_slice_of_text(text), is_last};
     int error = domus_stage_kit_encode(http->kit, 0, &domus_piece_type, &piece);
 
     domus_slice_free(piece.bytes);
@@ -229,14 +229,14 @@ static int status_of_fed_answer(domt_codec *http, const char *bytes)
 
 static void expect_bytes_sent(domt_codec *http, const char *expected)
 {
-    ck_assert_str_eq(domt_codec_sent(http), expected);
+    ck_assert_str_eq(domt_codec_take_output(http), expected);
 }
 
 DOMT_TEST(a_whole_body_waits_for_100_continue)
 {
     domt_codec http;
 
-    domt_http_start(&http, &client);
+    domt_http_start_codec(&http, &client);
     ck_assert_int_eq(encode_request_that_waits(&http, false, 0), 0);
     expect_bytes_sent(&http, ANNOUNCED "Content-Length: 5\r\n\r\n");
     ck_assert_uint_eq(domus_stage_kit_wake_ns(http.kit), 1000000000);
@@ -264,7 +264,7 @@ DOMT_TEST(a_body_waits_for_100_behind_other_requests)
 {
     domt_codec http;
 
-    domt_http_start(&http, &client);
+    domt_http_start_codec(&http, &client);
     check_encoded(make_request(DOMUS_HTTP_GET, "/", "", ""),
                   "GET / HTTP/1.1\r\nHost: a:80\r\n\r\n");
     domt_http_encode_requests(&http, "G");
@@ -295,7 +295,7 @@ DOMT_TEST(the_first_piece_of_a_body_waits_for_100_continue)
         uint64_t word = 0;
         domt_codec http;
 
-        domt_http_start(&http, &client);
+        domt_http_start_codec(&http, &client);
         domus_stage_kit_stream(http.kit, &word);
         ck_assert_int_eq(encode_request_that_waits(&http, true, length), 0);
         expect_bytes_sent(&http, length == 0 ? ANNOUNCED "Transfer-Encoding: chunked\r\n\r\n"
@@ -322,11 +322,11 @@ DOMT_TEST(a_body_that_is_complete_does_not_wait_for_100)
     uint64_t word = 0;
     domt_codec http;
 
-    domt_http_start(&http, &client);
+    domt_http_start_codec(&http, &client);
     domus_stage_kit_stream(http.kit, &word);
     ck_assert_int_eq(encode_request_that_waits(&http, true, 0), 0);
     ck_assert_int_eq(encode_piece_of_body(&http, "hello", false), 0);
-    domus_http_trailers end = {domt_http_slice("T: u\r\n")};
+    domus_http_trailers end = {domt_slice_of_text("T: u\r\n")};
     ck_assert_int_eq(domus_stage_kit_encode(http.kit, 0, &domus_http_trailers_type, &end), 0);
     domus_slice_free(end.fields);
     expect_bytes_sent(&http, ANNOUNCED
@@ -341,10 +341,10 @@ DOMT_TEST(pieces_of_a_refused_body_are_never_sent)
         uint64_t word = 0;
         domt_codec http;
 
-        domt_http_start(&http, &client);
+        domt_http_start_codec(&http, &client);
         domus_stage_kit_stream(http.kit, &word);
         ck_assert_int_eq(encode_request_that_waits(&http, true, 0), 0);
-        (void)domt_codec_sent(&http);
+        (void)domt_codec_take_output(&http);
         ck_assert_int_eq(encode_piece_of_body(&http, "hello", false), 0);
         ck_assert_int_eq(status_of_fed_answer(&http, "HTTP/1.1 413 a\r\nContent-Length: 0\r\n\r\n"),
                          413);
@@ -366,7 +366,7 @@ DOMT_TEST(no_other_protocol_begins_before_a_body_that_waits)
     domt_codec http;
 
     request.upgrade = request.expects = true;
-    domt_http_start(&http, &client);
+    domt_http_start_codec(&http, &client);
     ck_assert_int_eq(encode_request(&http, &request), 0);
     ck_assert_int_eq(
         status_of_fed_answer(&http, "HTTP/1.1 101 a\r\nUpgrade: b\r\nConnection: upgrade\r\n\r\n"),
@@ -392,7 +392,7 @@ DOMT_TEST(a_request_without_a_body_expects_nothing)
     }
     options.continue_timeout_ns = 1000000;
     ck_assert_int_eq(domus_http_stage.check(&options), 0);
-    domt_http_start(&http, &options);
+    domt_http_start_codec(&http, &options);
     ck_assert_int_eq(encode_request_that_waits(&http, false, 0), 0);
     ck_assert_uint_eq(domus_stage_kit_wake_ns(http.kit), 1000000);
     domt_codec_stop(&http);
@@ -425,7 +425,7 @@ DOMT_TEST(failing_memory_harms_no_body_that_waits_for_100)
     domus_http_request request = make_request(DOMUS_HTTP_PUT, "/", "", "hello");
 
     request.expects = true;
-    domt_fail_allocations(encode_request_with_failing_memory, &request);
+    domt_fail_each_allocation(encode_request_with_failing_memory, &request);
     domus_http_request_type.release(&request);
 }
 
@@ -435,7 +435,7 @@ DOMT_TEST(requests_without_an_answer_have_a_bound)
     domus_stage_message message;
     domt_codec http;
 
-    domt_http_start(&http, &client);
+    domt_http_start_codec(&http, &client);
     for (int i = 0; i < 3000; i++) {
         domus_http_request request =
             make_request(i % 3 == 0 ? DOMUS_HTTP_HEAD : DOMUS_HTTP_GET, "/", "", "");

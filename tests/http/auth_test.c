@@ -26,7 +26,7 @@ static const char *make_basic_credentials(const char *pair)
 
 static int read_basic(const char *fields, domus_http_basic *ret_basic)
 {
-    domus_slice slice = domt_http_slice(fields);
+    domus_slice slice = domt_slice_of_text(fields);
     int error = domus_http_read_basic(slice, ret_basic);
 
     domus_slice_free(slice);
@@ -95,7 +95,7 @@ DOMT_TEST(user_names_and_passwords_have_bounds)
 
 static int read_bearer(const char *fields, domus_slice expected)
 {
-    domus_slice slice = domt_http_slice(fields);
+    domus_slice slice = domt_slice_of_text(fields);
     domus_slice token = {NULL, 0, 0};
     int error = domus_http_read_bearer(slice, &token);
 
@@ -127,12 +127,13 @@ DOMT_TEST(bearer_tokens_are_read_strictly)
     char fields[DOMUS_HTTP_TOKEN_MAX + 64] = "Authorization: Bearer ";
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        ck_assert_msg(read_bearer(rows[i].fields, domt_http_slice(rows[i].token)) == rows[i].error,
+        ck_assert_msg(read_bearer(rows[i].fields, domt_slice_of_text(rows[i].token)) ==
+                          rows[i].error,
                       "%s", rows[i].fields);
     memset(fields + 22, 'a', DOMUS_HTTP_TOKEN_MAX);
-    ck_assert_int_eq(read_bearer(fields, domt_http_slice(fields + 22)), 0);
+    ck_assert_int_eq(read_bearer(fields, domt_slice_of_text(fields + 22)), 0);
     fields[22 + DOMUS_HTTP_TOKEN_MAX] = 'a';
-    ck_assert_int_eq(read_bearer(fields, domt_http_slice("")), -EMSGSIZE);
+    ck_assert_int_eq(read_bearer(fields, domt_slice_of_text("")), -EMSGSIZE);
 }
 
 #define SHA256_OF_TEST "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
@@ -206,14 +207,15 @@ DOMT_TEST(only_users_of_the_table_are_let_in)
         {"right", UNAUTHORIZED(CHALLENGE)},
     };
     const domus_http_step parts[] = {{&domus_http_authenticate, &of_table}, {NULL, NULL}};
-    domus_testkit *kit = domt_chained_start(&domt_chained, parts);
+    domus_testkit *kit = domt_chained_start_kit(&domt_chained, parts);
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        ck_assert_str_eq(domt_chained_ask(kit, "GET /user", make_basic_credentials(rows[i].pair)),
-                         rows[i].got);
-    ck_assert_str_eq(domt_chained_ask(kit, "GET /user", ""), UNAUTHORIZED(CHALLENGE));
-    ck_assert_str_eq(domt_chained_ask(kit, "GET /none", ""), UNAUTHORIZED(CHALLENGE));
-    domt_served_end(kit);
+        ck_assert_str_eq(
+            domt_chained_answer_of_request(kit, "GET /user", make_basic_credentials(rows[i].pair)),
+            rows[i].got);
+    ck_assert_str_eq(domt_chained_answer_of_request(kit, "GET /user", ""), UNAUTHORIZED(CHALLENGE));
+    ck_assert_str_eq(domt_chained_answer_of_request(kit, "GET /none", ""), UNAUTHORIZED(CHALLENGE));
+    domt_served_end_kit(kit);
 }
 
 DOMT_TEST(functions_of_the_program_check_tokens)
@@ -235,18 +237,19 @@ DOMT_TEST(functions_of_the_program_check_tokens)
                  "Content-Type: text/plain\r\n\r\nService Unavailable\n"},
     };
     const domus_http_step parts[] = {{&domus_http_authenticate, &of_both}, {NULL, NULL}};
-    domus_testkit *kit = domt_chained_start(&domt_chained, parts);
+    domus_testkit *kit = domt_chained_start_kit(&domt_chained, parts);
     char fields[128];
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         (void)snprintf(fields, sizeof fields, "Authorization: Bearer %s\r\n", rows[i].token);
-        ck_assert_str_eq(domt_chained_ask(kit, "GET /user", fields), rows[i].begin);
+        ck_assert_str_eq(domt_chained_answer_of_request(kit, "GET /user", fields), rows[i].begin);
     }
-    ck_assert_str_eq(domt_chained_ask(kit, "GET /user", ""),
+    ck_assert_str_eq(domt_chained_answer_of_request(kit, "GET /user", ""),
                      UNAUTHORIZED(CHALLENGE "WWW-Authenticate: Bearer realm=\"r\"\r\n"));
-    ck_assert_str_eq(domt_chained_ask(kit, "GET /user", make_basic_credentials("bob:test")),
-                     IS("3", "bob"));
-    domt_served_end(kit);
+    ck_assert_str_eq(
+        domt_chained_answer_of_request(kit, "GET /user", make_basic_credentials("bob:test")),
+        IS("3", "bob"));
+    domt_served_end_kit(kit);
 }
 
 DOMT_TEST(wrong_options_of_authentication_are_refused)

@@ -22,8 +22,8 @@ static domus_http_request make_head_of_call(const domt_call_up *what)
                                 .length = what->length,
                                 .close = what->close,
                                 .expects = what->expects,
-                                .target = domt_http_slice(what->path),
-                                .fields = domt_http_slice(what->fields ? what->fields : "")};
+                                .target = domt_slice_of_text(what->path),
+                                .fields = domt_slice_of_text(what->fields ? what->fields : "")};
 }
 
 static void read_head_of_answer(domt_outcome *made, const domus_answer *answer)
@@ -82,7 +82,7 @@ DOMUS_SEQUENCE(send_up, call_frame)
     if (frame->what.cuts || frame->made.write_error != 0) {
         DOMUS_AWAIT(domus_request_cut(stack, frame->request, then));
     } else if (frame->what.trailers) {
-        frame->trailers.fields = domt_http_slice("X: y\r\n");
+        frame->trailers.fields = domt_slice_of_text("X: y\r\n");
         DOMUS_AWAIT(domus_request_end(stack, frame->request, &domus_http_trailers_type,
                                       &frame->trailers, then));
     } else {
@@ -143,8 +143,8 @@ static int connect_on_mount(domus_stack *stack, void *self)
 static const domus_behaviour connector = {
     .name = "connector", .kind = DOMUS_CHANNELS, .on_mount = connect_on_mount};
 
-void domt_caller_connect(domus_testkit *kit, const char *at, const domus_pool_options *pool,
-                         const domus_behaviour *connection)
+void domt_caller_connect_to_pool(domus_testkit *kit, const char *at, const domus_pool_options *pool,
+                                 const domus_behaviour *connection)
 {
     domus_system *system = domus_testkit_system(kit);
     domus_address made;

@@ -27,7 +27,7 @@ static domus_testkit *start_chain_with_parts(const domus_behaviour *behaviour, i
     c = (domt_witness){.name = 'c', .result = of_c};
     domt_chained_guards[0] = (domus_http_step){&domt_witness_part, &c};
     domt_chained_guards[1] = (domus_http_step){NULL, NULL};
-    return domt_chained_start(behaviour, both);
+    return domt_chained_start_kit(behaviour, both);
 }
 
 #define OK(size, text) "HTTP/1.1 200 OK\r\nContent-Length: " size "\r\n\r\n" text
@@ -68,8 +68,8 @@ DOMT_TEST(every_answer_goes_through_the_parts_of_the_chain)
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         domus_testkit *kit = start_chain_with_parts(&domt_chained, 0, 0, 0);
-        ck_assert_str_eq(domt_chained_ask(kit, rows[i].line, ""), rows[i].got);
-        domt_served_end(kit);
+        ck_assert_str_eq(domt_chained_answer_of_request(kit, rows[i].line, ""), rows[i].got);
+        domt_served_end_kit(kit);
         ck_assert_str_eq(domt_witness_notes, rows[i].notes);
     }
 }
@@ -97,9 +97,9 @@ DOMT_TEST(a_part_decides_whether_the_request_goes_on)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         domus_testkit *kit =
             start_chain_with_parts(&domt_chained, rows[i].of_a, rows[i].of_b, rows[i].of_c);
-        const char *got = domt_chained_ask(kit, "GET /guarded", "");
+        const char *got = domt_chained_answer_of_request(kit, "GET /guarded", "");
         ck_assert_msg(strncmp(got, rows[i].begin, strlen(rows[i].begin)) == 0, "%s", got);
-        domt_served_end(kit);
+        domt_served_end_kit(kit);
         ck_assert_str_eq(domt_witness_notes, rows[i].notes);
     }
 }
@@ -108,13 +108,13 @@ DOMT_TEST(a_part_that_waits_is_waited_for)
 {
     /* part b waits for 5 ms before it goes on */
     domus_testkit *kit = start_chain_with_parts(&domt_chained, 0, DOMUS_PARKED, 0);
-    domus_peer *peer = domt_served_peer(kit);
+    domus_peer *peer = domt_served_connect_peer(kit);
 
-    domt_served_send(peer, "GET /guarded HTTP/1.1\r\nHost: a\r\n\r\n");
+    domt_served_send_text(peer, "GET /guarded HTTP/1.1\r\nHost: a\r\n\r\n");
     domt_served_advance_silently(kit, DOMT_SERVED_MS);
     ck_assert_str_eq(domt_witness_notes, "+a +b ");
-    domt_served_expect(kit, peer, OK("4", "now\n"));
-    domt_served_end(kit);
+    domt_served_expect_text(kit, peer, OK("4", "now\n"));
+    domt_served_end_kit(kit);
     ck_assert_str_eq(domt_witness_notes, "+a +b +c -c200 -b200 -a200 .c200/4 .b200/4 .a200/4 ");
 }
 
@@ -122,14 +122,14 @@ DOMT_TEST(a_part_that_waits_is_waited_for)
 DOMT_TEST(requests_of_one_connection_are_told_apart)
 {
     domus_testkit *kit = start_chain_with_parts(&domt_chained, 0, 0, 0);
-    const char *got = domt_chained_send(kit, NULL,
-                                        "GET /later HTTP/1.1\r\nHost: a\r\n\r\n"
-                                        "GET /now HTTP/1.1\r\nHost: a\r\n\r\n"
-                                        "GET /none HTTP/1.1\r\nHost: a\r\n\r\n");
+    const char *got = domt_chained_answer_of_bytes(kit, NULL,
+                                                   "GET /later HTTP/1.1\r\nHost: a\r\n\r\n"
+                                                   "GET /now HTTP/1.1\r\nHost: a\r\n\r\n"
+                                                   "GET /none HTTP/1.1\r\nHost: a\r\n\r\n");
 
     ck_assert_str_eq(got, OK("6", "later\n") OK(
                               "4", "now\n") "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
-    domt_served_end(kit);
+    domt_served_end_kit(kit);
     ck_assert_str_eq(domt_witness_notes, "+a +b +a +b -b200 -a200 .b200/4 .a200/4 "
                                          "+a +b -b404 -a404 .b404/0 .a404/0 "
                                          "-b200 -a200 .b200/6 .a200/6 ");
@@ -139,11 +139,11 @@ DOMT_TEST(parts_see_the_answer_to_bytes_that_are_no_request)
 {
     domus_testkit *kit = start_chain_with_parts(&domt_chained, 0, 0, 0);
     a.adds = b.fills = true;
-    const char *got = domt_chained_send(kit, NULL, "no request\r\n\r\n");
+    const char *got = domt_chained_answer_of_bytes(kit, NULL, "no request\r\n\r\n");
 
     ck_assert_str_eq(got, "HTTP/1.1 400 Bad Request\r\nContent-Length: 10\r\nConnection: close\r\n"
                           "Content-Type: text/plain\r\nX-a: yes\r\n\r\nmade by b\n");
-    domt_served_end(kit);
+    domt_served_end_kit(kit);
     ck_assert_str_eq(domt_witness_notes, "-b400 -a400 .b400/10 .a400/10 ");
 }
 
@@ -168,11 +168,11 @@ DOMT_TEST(parts_add_fields_and_bodies_of_errors)
 
     a.adds = b.adds = a.fills = b.fills = true;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        ck_assert_str_eq(domt_chained_ask(kit, rows[i].line, ""), rows[i].got);
+        ck_assert_str_eq(domt_chained_answer_of_request(kit, rows[i].line, ""), rows[i].got);
     a.breaks = true;
-    const char *got = domt_chained_ask(kit, "GET /now", "");
+    const char *got = domt_chained_answer_of_request(kit, "GET /now", "");
     ck_assert_msg(strncmp(got, "HTTP/1.1 500 ", 13) == 0, "%s", got);
-    domt_served_end(kit);
+    domt_served_end_kit(kit);
 }
 
 DOMT_TEST(own_handlers_enter_the_chain)
@@ -189,9 +189,9 @@ DOMT_TEST(own_handlers_enter_the_chain)
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         domus_testkit *kit = start_chain_with_parts(&domt_chained_own, 0, rows[i].of_b, 0);
-        const char *got = domt_chained_ask(kit, "GET /", "");
+        const char *got = domt_chained_answer_of_request(kit, "GET /", "");
         ck_assert_msg(strncmp(got, rows[i].begin, strlen(rows[i].begin)) == 0, "%s", got);
-        domt_served_end(kit);
+        domt_served_end_kit(kit);
         ck_assert_str_eq(domt_witness_notes, rows[i].notes);
     }
 }
@@ -201,9 +201,9 @@ DOMT_TEST(no_answer_is_sent_around_the_chain)
 {
     domus_testkit *kit = start_chain_with_parts(&domt_chained_around, 0, 0, 0);
 
-    ck_assert_str_eq(domt_chained_ask(kit, "GET /", ""),
+    ck_assert_str_eq(domt_chained_answer_of_request(kit, "GET /", ""),
                      TEXT("500 Internal Server Error", "22", "Internal Server Error\n"));
-    domt_served_end(kit);
+    domt_served_end_kit(kit);
     ck_assert_str_eq(domt_witness_notes, "-b500 -a500 .b500/22 .a500/22 ");
 }
 
@@ -305,9 +305,10 @@ DOMT_TEST(answers_tell_origins_what_cors_allows)
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const domus_http_step parts[] = {{&domus_http_cross_origin, rows[i].cors}, {NULL, NULL}};
-        domus_testkit *kit = domt_chained_start(&domt_chained, parts);
-        ck_assert_str_eq(domt_chained_ask(kit, rows[i].line, rows[i].fields), rows[i].got);
-        domt_served_end(kit);
+        domus_testkit *kit = domt_chained_start_kit(&domt_chained, parts);
+        ck_assert_str_eq(domt_chained_answer_of_request(kit, rows[i].line, rows[i].fields),
+                         rows[i].got);
+        domt_served_end_kit(kit);
     }
 }
 
@@ -423,27 +424,27 @@ static void check_last_exchange(const char *version, const char *by, unsigned co
 DOMT_TEST(parts_are_told_the_http_version)
 {
     static const char *const versions[] = {"HTTP/1.0", "HTTP/1.1"};
-    domus_testkit *kit = domt_served_start(NULL, &seen_behaviour, 1);
+    domus_testkit *kit = domt_served_start_kit(NULL, &seen_behaviour, 1);
     char text[64];
     domt_h2 h2;
 
     for (unsigned i = 0; i < 2; i++) {
-        domus_peer *peer = domt_served_peer(kit);
+        domus_peer *peer = domt_served_connect_peer(kit);
         snprintf(text, sizeof text, "GET /now %s\r\nHost: a\r\n\r\n", versions[i]);
-        domt_served_send(peer, text);
+        domt_served_send_text(peer, text);
         ck_assert_int_eq(domus_testkit_advance(kit, 10 * DOMT_SERVED_MS), 0);
         check_last_exchange(versions[i], "-", 1 + i);
         domus_peer_close(peer);
     }
-    domt_h2_begin(&h2, kit);
+    domt_h2_begin_client(&h2, kit);
     domt_h2_check_connection(&h2);
     check_last_exchange("HTTP/2.0", "http2", 3);
     /* a request that the stage refuses does not enter the chain */
-    int32_t wrong = domt_h2_ask(&h2, "GET", "/a\xff", 0, NULL);
-    domt_h2_advance(&h2, 0);
+    int32_t wrong = domt_h2_begin_request(&h2, "GET", "/a\xff", 0, NULL);
+    domt_h2_send_output_and_advance(&h2, 0);
     domt_h2_expect_answer(&h2, wrong, 400, NULL);
     ck_assert_uint_eq(seen_ended, 4);
-    domt_h2_finish(&h2);
+    domt_h2_end_client_and_kit(&h2);
 }
 
 DOMT_SUITE(20)

@@ -316,7 +316,8 @@ const domus_behaviour domt_chained_around = CHAINED(answer_without_chain);
 
 /* --- the kit ---------------------------------------------------------------------------------- */
 
-domus_testkit *domt_chained_start(const domus_behaviour *behaviour, const domus_http_step *parts)
+domus_testkit *domt_chained_start_kit(const domus_behaviour *behaviour,
+                                      const domus_http_step *parts)
 {
     uint32_t count = 0;
 
@@ -324,17 +325,17 @@ domus_testkit *domt_chained_start(const domus_behaviour *behaviour, const domus_
         domt_chained_parts[count] = parts[count];
     domt_chained_parts[count] = (domus_http_step){NULL, NULL};
     domt_witness_notes[0] = '\0';
-    return domt_served_start(NULL, behaviour, 1);
+    return domt_served_start_kit(NULL, behaviour, 1);
 }
 
-const char *domt_chained_send(domus_testkit *kit, const char *from, const char *bytes)
+const char *domt_chained_answer_of_bytes(domus_testkit *kit, const char *from, const char *bytes)
 {
     static char got[8192];
     domus_peer *peer;
     size_t size;
 
     ck_assert_int_eq(domus_peer_connect(kit, DOMT_SERVED_AT, from, &peer), 0);
-    domt_kit_send(peer, bytes);
+    domt_kit_peer_send(peer, bytes);
     domt_served_advance_silently(kit, 100 * DOMT_SERVED_MS);
     const char *data = domus_peer_got(peer, &size);
     ck_assert_uint_lt(size, sizeof got);
@@ -346,12 +347,12 @@ const char *domt_chained_send(domus_testkit *kit, const char *from, const char *
     return got;
 }
 
-const char *domt_chained_ask(domus_testkit *kit, const char *line, const char *fields)
+const char *domt_chained_answer_of_request(domus_testkit *kit, const char *line, const char *fields)
 {
     char request[4096];
 
     ck_assert_int_lt(
         snprintf(request, sizeof request, "%s HTTP/1.1\r\nHost: a\r\n%s\r\n", line, fields),
         (int)sizeof request);
-    return domt_chained_send(kit, NULL, request);
+    return domt_chained_answer_of_bytes(kit, NULL, request);
 }

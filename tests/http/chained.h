@@ -35,15 +35,17 @@ extern domus_http_step domt_chained_guards[4];
 extern const domus_behaviour domt_chained, domt_chained_own, domt_chained_around;
 
 /* Start a kit with these parts of the chain (up to a NULL part; NULL: no parts). */
-domus_testkit *domt_chained_start(const domus_behaviour *behaviour, const domus_http_step *parts);
+domus_testkit *domt_chained_start_kit(const domus_behaviour *behaviour,
+                                      const domus_http_step *parts);
 
 /* Let a new peer send a request with the fields Host and `fields`, run until nothing more comes,
  * and return all bytes that the peer has got. The text is valid until the next call. */
-const char *domt_chained_ask(domus_testkit *kit, const char *line, const char *fields);
+const char *domt_chained_answer_of_request(domus_testkit *kit, const char *line,
+                                           const char *fields);
 
 /* Let a new peer at this address send these bytes unchanged. Returns the bytes that it has got, as
- * domt_chained_ask() does. */
-const char *domt_chained_send(domus_testkit *kit, const char *from, const char *bytes);
+ * domt_chained_answer_of_request() does. */
+const char *domt_chained_answer_of_bytes(domus_testkit *kit, const char *from, const char *bytes);
 
 /* --- a part that records its calls ---------------------------------------------------------- */
 

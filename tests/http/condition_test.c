@@ -25,7 +25,7 @@ static const domus_http_version none = {.is_there = false};
 static unsigned status_of_condition(domus_http_method method, const char *fields,
                                     const domus_http_version *of)
 {
-    domus_http_request request = {.method = (uint8_t)method, .fields = domt_http_slice(fields)};
+    domus_http_request request = {.method = (uint8_t)method, .fields = domt_slice_of_text(fields)};
     unsigned status = domus_http_check_conditions(&request, of);
 
     domus_slice_free(request.fields);
@@ -89,7 +89,7 @@ DOMT_TEST(condition_for_another_version_gets_412)
 static bool may_use_range(domus_http_method method, const char *fields,
                           const domus_http_version *of)
 {
-    domus_http_request request = {.method = (uint8_t)method, .fields = domt_http_slice(fields)};
+    domus_http_request request = {.method = (uint8_t)method, .fields = domt_slice_of_text(fields)};
     bool result = domus_http_may_range(&request, of);
 
     domus_slice_free(request.fields);
@@ -197,7 +197,7 @@ static const char *ranges_as_text(const char *text, uint64_t length)
 {
     static char printed[256];
     domus_http_range ranges[3];
-    domus_slice value = domt_http_slice(text);
+    domus_slice value = domt_slice_of_text(text);
     int count = domus_http_read_range(value, length, ranges, 3);
     size_t size = (size_t)snprintf(printed, sizeof printed, "%d", count);
 
@@ -273,7 +273,7 @@ DOMT_TEST(files_have_media_types)
 
 static bool has_media_type(const char *value, const char *type)
 {
-    domus_slice slice = domt_http_slice(value);
+    domus_slice slice = domt_slice_of_text(value);
     bool result = domus_http_is_media(slice, type);
 
     domus_slice_free(slice);
@@ -301,7 +301,7 @@ DOMT_TEST(json_has_a_name_and_an_ending)
                   {"application/a+json2", false}, {"+json", false}};
 
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
-        domus_slice slice = domt_http_slice(values[i].value);
+        domus_slice slice = domt_slice_of_text(values[i].value);
         ck_assert_msg(domus_http_is_json(slice) == values[i].is_json, "%s", values[i].value);
         domus_slice_free(slice);
     }
@@ -309,7 +309,7 @@ DOMT_TEST(json_has_a_name_and_an_ending)
 
 static unsigned quality_of_accepted_type(const char *value, const char *type)
 {
-    domus_slice slice = domt_http_slice(value);
+    domus_slice slice = domt_slice_of_text(value);
     unsigned result = domus_http_accepts(slice, type);
 
     domus_slice_free(slice);

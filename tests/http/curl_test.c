@@ -23,7 +23,7 @@ static const domus_http_options options = {.body_max = 1u << 24, .gzip = &gzip};
 static void answer_in_pieces(domt_codec *http, uint64_t id, domus_slice body)
 {
     const domus_http_response head = {.status = 200, .media = "text/plain"};
-    domus_http_trailers trailers = {domt_http_slice("X-Trailer: end\r\n")};
+    domus_http_trailers trailers = {domt_slice_of_text("X-Trailer: end\r\n")};
     uint64_t word = 0;
 
     domus_stage_kit_stream(http->kit, &word);
@@ -49,8 +49,8 @@ static domus_slice events_of_form_as_text(const domus_http_request *request)
 
     (void)domus_http_field(request->fields, "content-type", &type);
     (void)snprintf(text, sizeof text, "%.*s", (int)type.size, domus_slice_data(type));
-    return domt_http_slice(domt_multipart_trace(text, NULL, domus_slice_data(request->body),
-                                                request->body.size, 0, 100));
+    return domt_slice_of_text(domt_multipart_trace_of_bytes(
+        text, NULL, domus_slice_data(request->body), request->body.size, 0, 100));
 }
 
 static void answer_request_of_curl(domt_codec *http, const domus_stage_message *message)
@@ -97,7 +97,7 @@ static void serve_connection(int fd)
     int result = 0;
     ssize_t size;
 
-    domt_http_start(&http, &options);
+    domt_http_start_codec(&http, &options);
     while (result == 0 && !domus_stage_kit_is_last(http.kit) &&
            (size = recv(fd, bytes, sizeof bytes, 0)) > 0) {
         ck_assert_int_eq(domus_stage_kit_feed(http.kit, bytes, (size_t)size), 0);

@@ -20,17 +20,17 @@ static void *compress_again_and_again(void *index_)
 
     for (int i = 0; i < ROUNDS; i++) {
         domus_slice packed;
-        domi_http_deflater *deflater = domi_http_deflater_take(&gzip);
+        domi_http_deflater *deflater = domi_http_deflater_take_from_pool(&gzip);
         if (deflater == NULL) {
             refused[*index]++;
             continue;
         }
-        if (domi_http_deflate_whole(deflater, text, sizeof text - 1, &packed) == 0 &&
+        if (domi_http_deflate_whole_body(deflater, text, sizeof text - 1, &packed) == 0 &&
             packed.size < 40) {
             done[*index]++;
             domus_slice_free(packed);
         }
-        domi_http_deflater_give(deflater);
+        domi_http_deflater_give_back(deflater);
     }
     return NULL;
 }
@@ -60,14 +60,14 @@ DOMT_TEST(lists_of_deflate_streams_end_with_their_channel)
     domi_http_deflater *some[3];
 
     for (int i = 0; i < 3; i++) {
-        some[i] = domi_http_deflater_take(&gzip);
+        some[i] = domi_http_deflater_take_from_pool(&gzip);
         ck_assert_ptr_nonnull(some[i]);
-        domi_http_deflater_list(some[i], &list);
+        domi_http_deflater_add_to_list(some[i], &list);
     }
-    ck_assert_ptr_null(domi_http_deflater_take(&gzip));
-    domi_http_deflater_give(some[1]);
-    domi_http_deflater_give(some[2]);
-    domi_http_deflaters_give(&list);
+    ck_assert_ptr_null(domi_http_deflater_take_from_pool(&gzip));
+    domi_http_deflater_give_back(some[1]);
+    domi_http_deflater_give_back(some[2]);
+    domi_http_deflaters_give_back(&list);
     ck_assert_ptr_null(list);
     ck_assert_uint_eq(gzip.streams, 3);
     domus_http_gzip_trim(&gzip);

@@ -27,12 +27,12 @@
 static void check_answers_around_stop(const domus_behaviour *behaviour, const char *text,
                                       const char *before, const char *after)
 {
-    domus_testkit *kit = domt_served_start(NULL, behaviour, 1);
-    domus_peer *peer = domt_served_peer(kit);
+    domus_testkit *kit = domt_served_start_kit(NULL, behaviour, 1);
+    domus_peer *peer = domt_served_connect_peer(kit);
     size_t size;
 
-    domt_served_send(peer, text);
-    domt_served_expect(kit, peer, before);
+    domt_served_send_text(peer, text);
+    domt_served_expect_text(kit, peer, before);
     domt_served_advance_silently(kit, 50 * MS);
     (void)domus_peer_got(peer, &size);
     ck_assert_uint_eq(size, 0);
@@ -85,25 +85,25 @@ DOMT_TEST(bodies_and_requests_that_wait_are_read)
 
     snprintf(text, sizeof text, GET("/sleep/100") "%sabcde", body_head);
     check_answers_around_stop(&domt_served_by_streams, text, "", SLEPT DOMT_SERVED_OK("2", "5\n"));
-    domt_served_configure(&config);
+    domt_served_write_config(&config);
     config.channel.requests_max = 1;
-    domus_testkit *kit = domt_served_start(&config, &domt_served_by_streams, 1);
-    domus_peer *peer = domt_served_peer(kit);
-    domt_served_send(peer, text);
+    domus_testkit *kit = domt_served_start_kit(&config, &domt_served_by_streams, 1);
+    domus_peer *peer = domt_served_connect_peer(kit);
+    domt_served_send_text(peer, text);
     domt_served_advance_silently(kit, 50 * MS);
     ck_assert_int_eq(domus_testkit_stop(kit), 0);
-    domt_served_expect(kit, peer, SLEPT DOMT_SERVED_LAST("2", "5\n"));
+    domt_served_expect_text(kit, peer, SLEPT DOMT_SERVED_LAST("2", "5\n"));
     domus_testkit_free(kit);
 }
 
 DOMT_TEST(streams_that_have_begun_go_on_to_their_end)
 {
-    domus_testkit *kit = domt_served_start(NULL, &domt_served_by_whole, 1);
-    domus_peer *peer = domt_served_peer(kit);
+    domus_testkit *kit = domt_served_start_kit(NULL, &domt_served_by_whole, 1);
+    domus_peer *peer = domt_served_connect_peer(kit);
     size_t size;
 
     domus_peer_pause(peer);
-    domt_served_send(peer, GET("/give/3000000"));
+    domt_served_send_text(peer, GET("/give/3000000"));
     domt_served_advance_silently(kit, 50 * MS);
     domus_peer_resume(peer);
     ck_assert_int_eq(domus_testkit_stop(kit), 0);
@@ -118,17 +118,17 @@ DOMT_TEST(a_connection_that_is_too_old_closes_with_an_answer)
 {
     domus_config config;
 
-    domt_served_configure(&config);
+    domt_served_write_config(&config);
     config.pace.age_max_ns = 10 * SECOND;
     config.pace.age_jitter_percent = 0;
-    domus_testkit *kit = domt_served_start(&config, &domt_served_by_whole, 1);
-    domus_peer *peer = domt_served_peer(kit);
+    domus_testkit *kit = domt_served_start_kit(&config, &domt_served_by_whole, 1);
+    domus_peer *peer = domt_served_connect_peer(kit);
     domt_served_advance_silently(kit, 9500 * MS);
-    domt_served_send(peer, GET("/sleep/1000") GET("/sleep/2000"));
-    domt_served_expect(kit, peer, SLEPT DOMT_SERVED_LAST("6", "slept\n"));
+    domt_served_send_text(peer, GET("/sleep/1000") GET("/sleep/2000"));
+    domt_served_expect_text(kit, peer, SLEPT DOMT_SERVED_LAST("6", "slept\n"));
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
     domus_peer_close(peer);
-    domt_served_end(kit);
+    domt_served_end_kit(kit);
 }
 
 /* --- many clients, over seeds ----------------------------------------------------------------- */
@@ -189,7 +189,7 @@ static void send_some_requests(domi_random *random, visitor *client)
          * others. So they are ready in the order of the requests, and the last one sent is also the
          * last one encoded. */
         uint64_t which = sleeps ? 2 + (i == 0 ? 0 : 1) : domi_random_below(random, 2);
-        domt_served_send(client->peer, requests[which]);
+        domt_served_send_text(client->peer, requests[which]);
         client->sent++;
     }
 }
@@ -212,7 +212,7 @@ static void make_network_faults(domus_testkit *kit, uint64_t seed)
 static int run_stop_under_load_of_seed(uint64_t seed, void *context)
 {
     domi_random random;
-    domus_testkit *kit = domt_served_start(NULL, &domt_served_by_whole, seed);
+    domus_testkit *kit = domt_served_start_kit(NULL, &domt_served_by_whole, seed);
     visitor clients[CLIENTS] = {{0}};
     uint64_t deeds;
 
@@ -220,7 +220,7 @@ static int run_stop_under_load_of_seed(uint64_t seed, void *context)
     make_network_faults(kit, seed);
     deeds = 10 + domi_random_below(&random, 150);
     for (uint32_t i = 0; i < CLIENTS; i++)
-        clients[i].peer = domt_served_peer(kit);
+        clients[i].peer = domt_served_connect_peer(kit);
     for (uint64_t i = 0; i < deeds; i++) {
         visitor *one = &clients[domi_random_below(&random, CLIENTS)];
         remove_whole_answers(one, false);
@@ -261,7 +261,7 @@ static int run_stop_under_load_of_seed(uint64_t seed, void *context)
 
 DOMT_TEST(every_request_is_answered_when_it_stops_under_load)
 {
-    uint64_t count = DOMT_SCALE(150, 10) * (domt_is_long() ? 50 : 1);
+    uint64_t count = DOMT_SCALE(150, 10) * (domt_tests_are_long() ? 50 : 1);
     uint64_t seed = 0;
 
     ck_assert_msg(domus_testkit_sweep(1, count, run_stop_under_load_of_seed, NULL, &seed) == 0,
@@ -300,15 +300,15 @@ static void check_stop_within_requests(const domus_behaviour *behaviour, const c
                                        const char *before, const char *rest, const char *after)
 {
     static const domus_net_faults slow = {.latency_min_ns = LATENCY, .latency_max_ns = LATENCY};
-    domus_testkit *kit = domt_served_start(NULL, behaviour, 1);
-    domus_peer *peer = domt_served_peer(kit);
+    domus_testkit *kit = domt_served_start_kit(NULL, behaviour, 1);
+    domus_peer *peer = domt_served_connect_peer(kit);
 
-    domt_served_send(peer, first);
-    domt_served_expect(kit, peer, before);
+    domt_served_send_text(peer, first);
+    domt_served_expect_text(kit, peer, before);
     domt_served_advance_silently(kit, 10 * MS);
     ck_assert_int_eq(domus_testkit_net_set(kit, &slow), 0);
     if (*rest != '\0')
-        domt_served_send(peer, rest);
+        domt_served_send_text(peer, rest);
     ck_assert_int_eq(domus_testkit_stop(kit), 0);
     expect_rest_and_end(kit, peer, after);
     domus_testkit_free(kit);
@@ -348,14 +348,14 @@ DOMT_TEST(a_body_of_a_request_that_waits_may_end)
 
     for (size_t i = 0; i < 2; i++) {
         domus_config config;
-        domt_served_configure(&config);
+        domt_served_write_config(&config);
         config.channel.requests_max = 1;
-        domus_testkit *kit = domt_served_start(&config, behaviours[i], 1);
-        domus_peer *peer = domt_served_peer(kit);
-        domt_served_send(peer, GET("/sleep/500") COUNTED "ab");
+        domus_testkit *kit = domt_served_start_kit(&config, behaviours[i], 1);
+        domus_peer *peer = domt_served_connect_peer(kit);
+        domt_served_send_text(peer, GET("/sleep/500") COUNTED "ab");
         domt_served_advance_silently(kit, 10 * MS);
         ck_assert_int_eq(domus_testkit_net_set(kit, &slow), 0);
-        domt_served_send(peer, "cde");
+        domt_served_send_text(peer, "cde");
         ck_assert_int_eq(domus_testkit_stop(kit), 0);
         expect_rest_and_end(kit, peer, SLEPT_NOT FIVE);
         domus_testkit_free(kit);
@@ -421,11 +421,11 @@ DOMT_TEST(a_body_that_does_not_come_has_its_time)
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         domus_config config;
-        domt_served_configure(&config);
+        domt_served_write_config(&config);
         config.shutdown.drain_timeout_ns = cases[i].timeout_ns;
-        domus_testkit *kit = domt_served_start(&config, cases[i].behaviour, 1);
-        domus_peer *peer = domt_served_peer(kit);
-        domt_served_send(peer, COUNTED "ab");
+        domus_testkit *kit = domt_served_start_kit(&config, cases[i].behaviour, 1);
+        domus_peer *peer = domt_served_connect_peer(kit);
+        domt_served_send_text(peer, COUNTED "ab");
         domt_served_advance_silently(kit, 10 * MS);
         ck_assert_int_eq(domus_testkit_stop(kit), cases[i].after == NULL);
         if (cases[i].after != NULL)
@@ -439,10 +439,10 @@ DOMT_TEST(a_body_that_does_not_come_has_its_time)
 /* A stop does not wait for a peer that has closed its side within a body. */
 DOMT_TEST(a_peer_that_ends_within_its_body_is_not_awaited)
 {
-    domus_testkit *kit = domt_served_start(NULL, &domt_served_by_whole, 1);
-    domus_peer *peer = domt_served_peer(kit);
+    domus_testkit *kit = domt_served_start_kit(NULL, &domt_served_by_whole, 1);
+    domus_peer *peer = domt_served_connect_peer(kit);
 
-    domt_served_send(peer, COUNTED "ab");
+    domt_served_send_text(peer, COUNTED "ab");
     domt_served_advance_silently(kit, 10 * MS);
     domus_peer_finish(peer);
     ck_assert_int_eq(domus_testkit_stop(kit), 0);

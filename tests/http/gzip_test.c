@@ -83,8 +83,8 @@ static bool is_answer_compressed(const char *request, const domus_type *type, co
 {
     domt_codec http;
 
-    domt_http_start(&http, &options);
-    uint64_t id = domt_http_feed(&http, request);
+    domt_http_start_codec(&http, &options);
+    uint64_t id = domt_http_receive_text(&http, request);
     ck_assert_int_eq(domus_stage_kit_encode(http.kit, id, type, payload), 0);
     bool is_packed = is_output_compressed(&http);
     domt_codec_stop(&http);
@@ -197,10 +197,10 @@ static bool is_answer_with_fields_compressed(const char *request, uint16_t statu
                                              const char *fields)
 {
     bool has_body = status != 204 && status != 304;
-    domus_http_response response = {.status = status,
-                                    .fields = domt_http_slice(fields),
-                                    .body =
-                                        domt_http_slice(has_body ? make_compressible(1000) : "")};
+    domus_http_response response = {
+        .status = status,
+        .fields = domt_slice_of_text(fields),
+        .body = domt_slice_of_text(has_body ? make_compressible(1000) : "")};
     bool is_packed = is_answer_compressed(request, &domus_http_response_type, &response);
 
     domus_http_response_type.release(&response);
@@ -251,17 +251,17 @@ DOMT_TEST(wrong_fields_are_refused_as_before)
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         for (int way = 0; way < 2; way++) {
             uint64_t word = 0;
-            domus_http_response response = {.status = 200, .fields = domt_http_slice(wrong[i])};
+            domus_http_response response = {.status = 200, .fields = domt_slice_of_text(wrong[i])};
             if (way == 0)
-                response.body = domt_http_slice(make_compressible(1000));
-            domt_http_start(&http, &options);
-            uint64_t id = domt_http_feed(&http, GET("gzip"));
+                response.body = domt_slice_of_text(make_compressible(1000));
+            domt_http_start_codec(&http, &options);
+            uint64_t id = domt_http_receive_text(&http, GET("gzip"));
             if (way == 1)
                 domus_stage_kit_stream(http.kit, &word);
             ck_assert_int_eq(
                 domus_stage_kit_encode(http.kit, id, &domus_http_response_type, &response),
                 -EINVAL);
-            ck_assert_str_eq(domt_codec_sent(&http), "");
+            ck_assert_str_eq(domt_codec_take_output(&http), "");
             domt_codec_stop(&http);
             domus_http_response_type.release(&response);
         }
@@ -291,7 +291,7 @@ DOMT_TEST(head_says_what_get_would_say)
 
 static int encode_piece_of_answer(domt_codec *http, uint64_t id, const char *bytes, bool is_last)
 {
-    domus_piece piece = {.bytes = domt_http_slice(bytes), .last = is_last};
+    domus_piece piece = {.bytes = domt_slice_of_text(bytes), .last = is_last};
     int error = domus_stage_kit_encode(http->kit, id, &domus_piece_type, &piece);
 
     domus_slice_free(piece.bytes);
@@ -305,8 +305,8 @@ static uint64_t begin_answer_in_pieces(domt_codec *http, const char *request, ui
         .status = 200, .media = "text/event-stream", .length = length};
 
     *word = 0;
-    domt_http_start(http, &options);
-    uint64_t id = domt_http_feed(http, request);
+    domt_http_start_codec(http, &options);
+    uint64_t id = domt_http_receive_text(http, request);
     domus_stage_kit_stream(http->kit, word);
     ck_assert_int_eq(domus_stage_kit_encode(http->kit, id, &domus_http_response_type, &begun), 0);
     return id;
@@ -354,7 +354,7 @@ DOMT_TEST(promised_length_of_a_compressed_body_is_held)
 {
     domt_codec http;
     uint64_t word;
-    domus_http_trailers trailers = {domt_http_slice("A: b\r\n")};
+    domus_http_trailers trailers = {domt_slice_of_text("A: b\r\n")};
 
     uint64_t id = begin_answer_in_pieces(&http, GET("gzip"), 1000, &word);
     ck_assert_int_eq(encode_piece_of_answer(&http, id, make_compressible(999), false), 0);
@@ -479,7 +479,7 @@ DOMT_TEST(failing_memory_or_zlib_leaves_answers_plain)
                             .size = sizeof GET("gzip") - 1,
                             .step = 1000};
 
-    domt_fail_allocations(domt_codec_decode, &work);
+    domt_fail_each_allocation(domt_codec_run_work, &work);
     domus_http_gzip_trim(&gzip);
     ck_assert_uint_eq(gzip.streams, 0);
     zlib_fails = true;

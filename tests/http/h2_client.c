@@ -40,8 +40,8 @@ const domus_behaviour domt_h2c_small = {
 const domus_behaviour domt_h2c_two = {
     .name = "asks by two streams", .kind = DOMUS_CHANNELS, .pipeline = &two_pipeline};
 
-void domt_h2c_begin(domt_h2c *h2c, const domus_behaviour *served,
-                    const domus_http_client_options *options)
+void domt_h2c_begin_kit(domt_h2c *h2c, const domus_behaviour *served,
+                        const domus_http_client_options *options)
 {
     domus_http_client_options own = {.connection = &domt_h2c_whole};
 
@@ -49,17 +49,17 @@ void domt_h2c_begin(domt_h2c *h2c, const domus_behaviour *served,
         own = *options;
     if (own.connection == NULL)
         own.connection = &domt_h2c_whole;
-    h2c->kit = domt_served_start(NULL, served, 1);
+    h2c->kit = domt_served_start_kit(NULL, served, 1);
     ck_assert_int_eq(domus_probe_new(h2c->kit, &h2c->probe), 0);
     ck_assert_int_eq(
         domus_http_client_open_outside(domus_testkit_system(h2c->kit), &own, &h2c->client), 0);
     ck_assert_int_eq(domus_testkit_run(h2c->kit), 0);
 }
 
-void domt_h2c_end(domt_h2c *h2c)
+void domt_h2c_end_kit(domt_h2c *h2c)
 {
     ck_assert_int_eq(domus_probe_expect_nothing(h2c->probe, 100 * DOMT_SERVED_MS), 0);
-    domt_served_end(h2c->kit);
+    domt_served_end_kit(h2c->kit);
 }
 
 static domus_slice make_slice_of_text(const char *text)
@@ -70,8 +70,8 @@ static domus_slice make_slice_of_text(const char *text)
     return made;
 }
 
-void domt_h2c_ask_of(domt_h2c *h2c, domus_address of, const domus_http_request *like,
-                     const char *url, const char *fields, size_t body, uint64_t within_ns)
+void domt_h2c_send_request_to(domt_h2c *h2c, domus_address of, const domus_http_request *like,
+                              const char *url, const char *fields, size_t body, uint64_t within_ns)
 {
     domus_http_request request = *like;
     char *bytes = calloc(1, body + 1);
@@ -86,16 +86,16 @@ void domt_h2c_ask_of(domt_h2c *h2c, domus_address of, const domus_http_request *
         domus_probe_ask_within(h2c->probe, of, &domus_http_request_type, &request, within_ns), 0);
 }
 
-void domt_h2c_ask(domt_h2c *h2c, domus_http_method method, const char *url, const char *fields,
-                  size_t body)
+void domt_h2c_send_request(domt_h2c *h2c, domus_http_method method, const char *url,
+                           const char *fields, size_t body)
 {
-    domt_h2c_ask_of(h2c, h2c->client, &(domus_http_request){.method = (uint8_t)method}, url, fields,
-                    body, 0);
+    domt_h2c_send_request_to(h2c, h2c->client, &(domus_http_request){.method = (uint8_t)method},
+                             url, fields, body, 0);
 }
 
-void domt_h2c_get(domt_h2c *h2c, const char *url)
+void domt_h2c_send_get(domt_h2c *h2c, const char *url)
 {
-    domt_h2c_ask(h2c, DOMUS_HTTP_GET, url, "", 0);
+    domt_h2c_send_request(h2c, DOMUS_HTTP_GET, url, "", 0);
 }
 
 static void expect_success(const domt_h2c *h2c, int result)
@@ -103,7 +103,7 @@ static void expect_success(const domt_h2c *h2c, int result)
     ck_assert_msg(result == 0, "%d: %s", result, domus_testkit_error(h2c->kit));
 }
 
-size_t domt_h2c_expect(domt_h2c *h2c, unsigned status, const char *body)
+size_t domt_h2c_expect_answer(domt_h2c *h2c, unsigned status, const char *body)
 {
     domus_http_response response;
 
@@ -124,8 +124,8 @@ void domt_h2c_expect_error(domt_h2c *h2c, int error)
 
 void domt_h2c_get_and_expect(domt_h2c *h2c, const char *url, unsigned status, const char *body)
 {
-    domt_h2c_get(h2c, url);
-    domt_h2c_expect(h2c, status, body);
+    domt_h2c_send_get(h2c, url);
+    domt_h2c_expect_answer(h2c, status, body);
 }
 
 int domt_h2c_receive_outcome(domt_h2c *h2c, uint64_t within_ns)

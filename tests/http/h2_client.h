@@ -28,22 +28,22 @@ extern const domus_behaviour domt_h2c_whole, domt_h2c_streams, domt_h2c_small, d
 #define DOMT_H2C_SMALL_CONTROLS 10u
 
 /* Begin a kit whose service has the behaviour `served`, with a client; `options` may be NULL.
- * domt_h2c_end() checks that no further answer has come, and ends the kit. */
-void domt_h2c_begin(domt_h2c *h2c, const domus_behaviour *served,
-                    const domus_http_client_options *options);
-void domt_h2c_end(domt_h2c *h2c);
+ * domt_h2c_end_kit() checks that no further answer has come, and ends the kit. */
+void domt_h2c_begin_kit(domt_h2c *h2c, const domus_behaviour *served,
+                        const domus_http_client_options *options);
+void domt_h2c_end_kit(domt_h2c *h2c);
 
-/* Send a request to the client for a url or a path of the service; domt_h2c_ask_of() sends it to
- * the actor `of`, with a time-out (0: none). */
-void domt_h2c_ask(domt_h2c *h2c, domus_http_method method, const char *url, const char *fields,
-                  size_t body);
-void domt_h2c_ask_of(domt_h2c *h2c, domus_address of, const domus_http_request *like,
-                     const char *url, const char *fields, size_t body, uint64_t within_ns);
-void domt_h2c_get(domt_h2c *h2c, const char *url);
+/* Send a request to the client for a url or a path of the service; domt_h2c_send_request_to() sends
+ * it to the actor `of`, with a time-out (0: none). */
+void domt_h2c_send_request(domt_h2c *h2c, domus_http_method method, const char *url,
+                           const char *fields, size_t body);
+void domt_h2c_send_request_to(domt_h2c *h2c, domus_address of, const domus_http_request *like,
+                              const char *url, const char *fields, size_t body, uint64_t within_ns);
+void domt_h2c_send_get(domt_h2c *h2c, const char *url);
 
 /* Check that the next answer has this status and this body (NULL: any). Returns the bytes of the
  * body. */
-size_t domt_h2c_expect(domt_h2c *h2c, unsigned status, const char *body);
+size_t domt_h2c_expect_answer(domt_h2c *h2c, unsigned status, const char *body);
 void domt_h2c_expect_error(domt_h2c *h2c, int error);
 
 /* Get `url`, and check that the answer has this status and body. */

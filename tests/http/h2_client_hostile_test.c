@@ -19,14 +19,14 @@ static domt_h2s script;
 
 static void begin_script_with_small_client(void)
 {
-    domt_h2s_begin(
+    domt_h2s_begin_kit(
         &script, &h2c,
         &(domus_http_client_options){.connection = &domt_h2c_small, .connections_max = 1});
 }
 
 static void send_request(domus_http_method method)
 {
-    domt_h2c_ask(&h2c, method, DOMT_H2S_URL("/a"), "", 0);
+    domt_h2c_send_request(&h2c, method, DOMT_H2S_URL("/a"), "", 0);
 }
 
 /* Begin with one request that the client never sends again, such as a POST. */
@@ -34,9 +34,9 @@ static void set_up_with_request(domus_http_method method)
 {
     begin_script_with_small_client();
     send_request(method);
-    domt_h2s_accept(&script);
+    domt_h2s_accept_connection(&script);
     /* wait until the client's counts of frames in the last second are over */
-    domt_h2s_advance(&script, 1000 * MS);
+    domt_h2s_advance_and_read(&script, 1000 * MS);
     ck_assert_uint_eq(script.asked, 1);
 }
 
@@ -44,14 +44,14 @@ static void set_up_with_request(domus_http_method method)
 static void check_connection_still_works(void)
 {
     send_request(DOMUS_HTTP_POST);
-    domt_h2s_advance(&script, 0);
+    domt_h2s_advance_and_read(&script, 0);
     domt_h2s_answer_and_expect(&script, &h2c, script.last, "well");
     ck_assert(!script.is_away);
 }
 
 static void expect_goaway(uint32_t code)
 {
-    domt_h2s_advance(&script, 10 * MS);
+    domt_h2s_advance_and_read(&script, 10 * MS);
     ck_assert(script.is_away);
     ck_assert_uint_eq(script.away, code);
     ck_assert(domus_peer_has_end(script.peer) || domus_peer_error(script.peer) != 0);
@@ -90,20 +90,20 @@ DOMT_TEST(a_wrong_answer_costs_its_stream)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         set_up_with_request(cases[i].method);
         for (const frame *at = cases[i].frames; at->bytes != NULL; at++)
-            domt_h2s_send(&script, at->type, at->flags, 1, at->bytes, at->size);
-        domt_h2s_advance(&script, 0);
+            domt_h2s_send_frame(&script, at->type, at->flags, 1, at->bytes, at->size);
+        domt_h2s_advance_and_read(&script, 0);
         /* the client sends a request that may be repeated once more */
         if (cases[i].method == DOMUS_HTTP_HEAD) {
             ck_assert_int_eq(script.last, 3);
-            domt_h2s_send(&script, HEADERS, WHOLE | LAST, 3, BYTES(S200));
-            domt_h2c_expect(&h2c, 200, "");
+            domt_h2s_send_frame(&script, HEADERS, WHOLE | LAST, 3, BYTES(S200));
+            domt_h2c_expect_answer(&h2c, 200, "");
         } else {
             domt_h2c_expect_error(&h2c, -EPIPE);
         }
         ck_assert_msg(script.reset_code == NGHTTP2_PROTOCOL_ERROR && script.reset_id == 1,
                       "%zu: %u", i, script.reset_code);
         check_connection_still_works();
-        domt_h2c_end(&h2c);
+        domt_h2c_end_kit(&h2c);
     }
 }
 
@@ -138,15 +138,15 @@ DOMT_TEST(the_limits_of_a_head_hold)
             memcpy(head + size, "\000\001b\001c", 5);
             size += 5;
         }
-        domt_h2s_send(&script, HEADERS, WHOLE | LAST, 1, head, size);
-        domt_h2s_advance(&script, 0);
+        domt_h2s_send_frame(&script, HEADERS, WHOLE | LAST, 1, head, size);
+        domt_h2s_advance_and_read(&script, 0);
         if (cases[i].holds)
-            domt_h2c_expect(&h2c, 200, "");
+            domt_h2c_expect_answer(&h2c, 200, "");
         else
             domt_h2c_expect_error(&h2c, -EPIPE);
         ck_assert_uint_eq(script.resets, !cases[i].holds);
         check_connection_still_works();
-        domt_h2c_end(&h2c);
+        domt_h2c_end_kit(&h2c);
     }
 }
 
@@ -157,75 +157,75 @@ DOMT_TEST(the_window_of_a_stream_holds)
 
     for (unsigned more = 0; more < 2; more++) {
         set_up_with_request(DOMUS_HTTP_POST);
-        domt_h2s_send(&script, HEADERS, WHOLE, 1, BYTES(S200));
-        domt_h2s_send(&script, DATA, LAST, 1, bytes, DOMT_H2C_SMALL_WINDOW + more);
-        domt_h2s_advance(&script, 0);
+        domt_h2s_send_frame(&script, HEADERS, WHOLE, 1, BYTES(S200));
+        domt_h2s_send_frame(&script, DATA, LAST, 1, bytes, DOMT_H2C_SMALL_WINDOW + more);
+        domt_h2s_advance_and_read(&script, 0);
         if (more == 0) {
-            ck_assert_uint_eq(domt_h2c_expect(&h2c, 200, NULL), DOMT_H2C_SMALL_WINDOW);
+            ck_assert_uint_eq(domt_h2c_expect_answer(&h2c, 200, NULL), DOMT_H2C_SMALL_WINDOW);
             check_connection_still_works();
         } else {
             domt_h2c_expect_error(&h2c, -EPIPE);
-            domt_h2s_advance(&script, 0);
+            domt_h2s_advance_and_read(&script, 0);
             ck_assert(script.reset_code == NGHTTP2_FLOW_CONTROL_ERROR ||
                       script.away == NGHTTP2_FLOW_CONTROL_ERROR);
         }
-        domt_h2c_end(&h2c);
+        domt_h2c_end_kit(&h2c);
     }
 }
 
 static void send_empty_settings(void)
 {
-    domt_h2s_send(&script, NGHTTP2_SETTINGS, 0, 0, NULL, 0);
+    domt_h2s_send_frame(&script, NGHTTP2_SETTINGS, 0, 0, NULL, 0);
 }
 
 static void send_ping(void)
 {
-    domt_h2s_send(&script, NGHTTP2_PING, 0, 0, "12345678", 8);
+    domt_h2s_send_frame(&script, NGHTTP2_PING, 0, 0, "12345678", 8);
 }
 
 static void send_priority(void)
 {
-    domt_h2s_send(&script, NGHTTP2_PRIORITY, 0, 1, "\0\0\0\0\1", 5);
+    domt_h2s_send_frame(&script, NGHTTP2_PRIORITY, 0, 1, "\0\0\0\0\1", 5);
 }
 
 static void send_interim_answer(void)
 {
-    domt_h2s_send(&script, HEADERS, WHOLE, 1, BYTES(STATUS("103")));
+    domt_h2s_send_frame(&script, HEADERS, WHOLE, 1, BYTES(STATUS("103")));
 }
 
 static void send_empty_data(void)
 {
-    domt_h2s_send(&script, DATA, 0, 1, NULL, 0);
+    domt_h2s_send_frame(&script, DATA, 0, 1, NULL, 0);
 }
 
 static void send_window_update(void)
 {
-    domt_h2s_send(&script, NGHTTP2_WINDOW_UPDATE, 0, 0, "\0\0\0\1", 4);
+    domt_h2s_send_frame(&script, NGHTTP2_WINDOW_UPDATE, 0, 0, "\0\0\0\1", 4);
 }
 
 static void send_padded_data(void)
 {
-    domt_h2s_send(&script, DATA, NGHTTP2_FLAG_PADDED, 1, "\2\0\0", 3);
+    domt_h2s_send_frame(&script, DATA, NGHTTP2_FLAG_PADDED, 1, "\2\0\0", 3);
 }
 
 static void send_reset_of_ended_stream(void)
 {
-    domt_h2s_reset(&script, 1, NGHTTP2_CANCEL);
+    domt_h2s_reset_stream(&script, 1, NGHTTP2_CANCEL);
 }
 
 static void send_update_of_ended_stream(void)
 {
-    domt_h2s_send(&script, NGHTTP2_WINDOW_UPDATE, 0, 1, "\0\0\0\1", 4);
+    domt_h2s_send_frame(&script, NGHTTP2_WINDOW_UPDATE, 0, 1, "\0\0\0\1", 4);
 }
 
 static void send_head_of_ended_stream(void)
 {
-    domt_h2s_send(&script, HEADERS, WHOLE, 1, BYTES(S200));
+    domt_h2s_send_frame(&script, HEADERS, WHOLE, 1, BYTES(S200));
 }
 
 static void send_frame_of_unknown_type(void)
 {
-    domt_h2s_send(&script, 77, 0, 1, NULL, 0);
+    domt_h2s_send_frame(&script, 77, 0, 1, NULL, 0);
 }
 
 /* As many frames within one second as are allowed do no harm, and one frame more ends the
@@ -261,19 +261,19 @@ DOMT_TEST(floods_end_the_connection)
             domt_h2s_answer_and_expect(&script, &h2c, 1, "ab");
         }
         if (cases[i].has_head)
-            domt_h2s_send(&script, HEADERS, WHOLE, 1, BYTES(S200));
-        domt_h2s_advance(&script, 1000 * MS);
+            domt_h2s_send_frame(&script, HEADERS, WHOLE, 1, BYTES(S200));
+        domt_h2s_advance_and_read(&script, 1000 * MS);
         for (unsigned n = 0; n < DOMT_H2C_SMALL_CONTROLS; n++)
             cases[i].send();
-        domt_h2s_advance(&script, 0);
+        domt_h2s_advance_and_read(&script, 0);
         ck_assert_msg(!script.is_away, "%zu", i);
         cases[i].send();
-        domt_h2s_advance(&script, 10 * MS);
+        domt_h2s_advance_and_read(&script, 10 * MS);
         ck_assert_msg(script.is_away, "%zu", i);
         expect_goaway(NGHTTP2_ENHANCE_YOUR_CALM);
         if (!cases[i].is_answered)
             domt_h2c_expect_error(&h2c, -EPIPE);
-        domt_h2c_end(&h2c);
+        domt_h2c_end_kit(&h2c);
     }
 }
 
@@ -304,12 +304,12 @@ DOMT_TEST(wrong_frames_of_a_server_end_the_connection)
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         set_up_with_request(DOMUS_HTTP_POST);
-        domt_h2s_send(&script, cases[i].type, cases[i].flags, cases[i].id, cases[i].bytes,
-                      cases[i].size);
-        domt_h2s_advance(&script, 10 * MS);
+        domt_h2s_send_frame(&script, cases[i].type, cases[i].flags, cases[i].id, cases[i].bytes,
+                            cases[i].size);
+        domt_h2s_advance_and_read(&script, 10 * MS);
         ck_assert_msg(script.is_away && script.away == cases[i].code, "%zu: %u", i, script.away);
         domt_h2c_expect_error(&h2c, -EPIPE);
-        domt_h2c_end(&h2c);
+        domt_h2c_end_kit(&h2c);
     }
 }
 
@@ -319,10 +319,10 @@ DOMT_TEST(late_bytes_of_a_reset_stream_are_no_flood)
     set_up_with_request(DOMUS_HTTP_POST);
     domt_h2s_answer_and_expect(&script, &h2c, 1, "ab");
     for (unsigned n = 0; n < 10 * DOMT_H2C_SMALL_CONTROLS; n++)
-        domt_h2s_send(&script, DATA, 0, 1, "ab", 2);
-    domt_h2s_advance(&script, 0);
+        domt_h2s_send_frame(&script, DATA, 0, 1, "ab", 2);
+    domt_h2s_advance_and_read(&script, 0);
     check_connection_still_works();
-    domt_h2c_end(&h2c);
+    domt_h2c_end_kit(&h2c);
 }
 
 /* A head may have eight CONTINUATION frames, and not one more. */
@@ -330,39 +330,39 @@ DOMT_TEST(the_frames_of_a_head_are_bounded)
 {
     for (unsigned more = 0; more < 2; more++) {
         set_up_with_request(DOMUS_HTTP_POST);
-        domt_h2s_send(&script, HEADERS, LAST, 1, BYTES(S200));
+        domt_h2s_send_frame(&script, HEADERS, LAST, 1, BYTES(S200));
         for (unsigned i = 0; i < 7 + more; i++)
-            domt_h2s_send(&script, NGHTTP2_CONTINUATION, 0, 1, NULL, 0);
-        domt_h2s_send(&script, NGHTTP2_CONTINUATION, WHOLE, 1, NULL, 0);
-        domt_h2s_advance(&script, 0);
+            domt_h2s_send_frame(&script, NGHTTP2_CONTINUATION, 0, 1, NULL, 0);
+        domt_h2s_send_frame(&script, NGHTTP2_CONTINUATION, WHOLE, 1, NULL, 0);
+        domt_h2s_advance_and_read(&script, 0);
         if (more == 0) {
-            domt_h2c_expect(&h2c, 200, "");
+            domt_h2c_expect_answer(&h2c, 200, "");
             check_connection_still_works();
         } else {
             expect_goaway(NGHTTP2_ENHANCE_YOUR_CALM);
             domt_h2c_expect_error(&h2c, -EPIPE);
         }
-        domt_h2c_end(&h2c);
+        domt_h2c_end_kit(&h2c);
     }
 }
 
 DOMT_TEST(a_head_without_an_end_ends_the_connection)
 {
     set_up_with_request(DOMUS_HTTP_POST);
-    domt_h2s_send(&script, HEADERS, 0, 1, BYTES(S200));
+    domt_h2s_send_frame(&script, HEADERS, 0, 1, BYTES(S200));
     for (unsigned i = 0; i < 30; i++)
-        domt_h2s_send(&script, NGHTTP2_CONTINUATION, 0, 1, BYTES(FIELD("\001a", "\001b")));
-    domt_h2s_advance(&script, 10 * MS);
+        domt_h2s_send_frame(&script, NGHTTP2_CONTINUATION, 0, 1, BYTES(FIELD("\001a", "\001b")));
+    domt_h2s_advance_and_read(&script, 10 * MS);
     domt_h2c_expect_error(&h2c, -EPIPE);
-    domt_h2c_end(&h2c);
+    domt_h2c_end_kit(&h2c);
     /* if the server sends no more frames, the request's time-out ends the connection */
     set_up_with_request(DOMUS_HTTP_POST);
-    domt_h2s_send(&script, HEADERS, 0, 1, BYTES(S200));
-    domt_h2s_advance(&script, 9000 * MS);
+    domt_h2s_send_frame(&script, HEADERS, 0, 1, BYTES(S200));
+    domt_h2s_advance_and_read(&script, 9000 * MS);
     ck_assert(!domus_peer_has_end(script.peer));
-    domt_h2s_advance(&script, 3000 * MS);
+    domt_h2s_advance_and_read(&script, 3000 * MS);
     domt_h2c_expect_error(&h2c, -EPIPE);
-    domt_h2c_end(&h2c);
+    domt_h2c_end_kit(&h2c);
 }
 
 /* A server that does not speak HTTP/2 gets no request. */
@@ -383,11 +383,11 @@ DOMT_TEST(a_server_of_another_protocol_gets_no_request)
             ck_assert_int_eq(domus_peer_send(script.peer, cases[i].text, strlen(cases[i].text)), 0);
         else
             domus_peer_finish(script.peer);
-        domt_h2s_advance(&script, 0);
+        domt_h2s_advance_and_read(&script, 0);
         domus_peer_close(script.peer);
         domt_h2c_expect_error(&h2c, cases[i].error);
         ck_assert_uint_eq(script.asked, 0);
-        domt_h2c_end(&h2c);
+        domt_h2c_end_kit(&h2c);
     }
 }
 

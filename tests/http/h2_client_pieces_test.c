@@ -26,10 +26,10 @@ static domus_address asker;
 /* Begin a kit with callers, which send their requests to the address `at`. */
 static void begin_callers_of_address(const char *at, bool is_pooled)
 {
-    domt_h2c_begin(&h2c, &domt_h2_by_streams, NULL);
-    domt_h2s_listen(&script, &h2c);
+    domt_h2c_begin_kit(&h2c, &domt_h2_by_streams, NULL);
+    domt_h2s_listen_in_kit(&script, &h2c);
     const domus_pool_options options = {.behaviour = &domt_h2c_streams, .on_demand = true};
-    domt_caller_connect(h2c.kit, at, is_pooled ? &options : NULL, &domt_h2c_streams);
+    domt_caller_connect_to_pool(h2c.kit, at, is_pooled ? &options : NULL, &domt_h2c_streams);
     ck_assert_int_eq(domus_outside_spawn_on(domus_testkit_system(h2c.kit), 2,
                                             &domt_caller_of_channels, NULL, &asker),
                      0);
@@ -80,7 +80,7 @@ DOMT_TEST(bodies_come_whole_both_ways)
         }
         ck_assert_uint_eq(sum, wanted);
         ck_assert_uint_eq(domus_testkit_net_totals(h2c.kit).connections, 1);
-        domt_h2c_end(&h2c);
+        domt_h2c_end_kit(&h2c);
     }
 }
 
@@ -95,27 +95,27 @@ DOMT_TEST(credit_follows_the_reader)
 
     begin_callers_of_address(DOMT_H2C_SCRIPT, true);
     send_post_by_caller(slow);
-    domt_h2s_accept(&script);
-    domt_h2s_send(&script, HEADERS, WHOLE, 1, "\x88", 1);
+    domt_h2s_accept_connection(&script);
+    domt_h2s_send_frame(&script, HEADERS, WHOLE, 1, "\x88", 1);
     for (unsigned i = 0; i < 3; i++)
-        domt_h2s_send(&script, DATA, 0, 1, bytes, sizeof bytes);
-    domt_h2s_send(&script, DATA, 0, 1, bytes, 16383);
-    domt_h2s_advance(&script, 900 * MS);
+        domt_h2s_send_frame(&script, DATA, 0, 1, bytes, sizeof bytes);
+    domt_h2s_send_frame(&script, DATA, 0, 1, bytes, 16383);
+    domt_h2s_advance_and_read(&script, 900 * MS);
     ck_assert_uint_eq(script.credit, 0);
     send_post_by_caller(quick);
-    domt_h2s_advance(&script, 0);
-    domt_h2s_answer(&script, 3, "ab");
-    domt_h2s_advance(&script, 0);
+    domt_h2s_advance_and_read(&script, 0);
+    domt_h2s_answer_stream(&script, 3, "ab");
+    domt_h2s_advance_and_read(&script, 0);
     domt_outcome made = outcome_of_call();
     ck_assert_uint_eq(made.down, 2);
-    domt_h2s_advance(&script, 10 * SECOND);
+    domt_h2s_advance_and_read(&script, 10 * SECOND);
     ck_assert_uint_ge(script.credit, 32768);
     ck_assert_uint_le(script.credit, 65535);
-    domt_h2s_send(&script, DATA, LAST, 1, NULL, 0);
+    domt_h2s_send_frame(&script, DATA, LAST, 1, NULL, 0);
     made = outcome_of_call();
     ck_assert_uint_eq(made.down, 65535);
     ck_assert_int_eq(made.read_error, 0);
-    domt_h2c_end(&h2c);
+    domt_h2c_end_kit(&h2c);
 }
 
 /* A caller that writes a body waits until the server gives credit. */
@@ -125,21 +125,21 @@ DOMT_TEST(a_writer_waits_for_credit)
 
     begin_callers_of_address(DOMT_H2C_SCRIPT, true);
     send_post_by_caller(up);
-    domt_h2s_accept(&script);
-    domt_h2s_advance(&script, 5 * SECOND);
+    domt_h2s_accept_connection(&script);
+    domt_h2s_advance_and_read(&script, 5 * SECOND);
     ck_assert_uint_eq(script.data, 65535);
     for (unsigned i = 0; i < 20; i++) {
-        domt_h2s_send(&script, NGHTTP2_WINDOW_UPDATE, 0, 1, "\0\1\0\0", 4);
-        domt_h2s_send(&script, NGHTTP2_WINDOW_UPDATE, 0, 0, "\0\1\0\0", 4);
-        domt_h2s_advance(&script, 0);
+        domt_h2s_send_frame(&script, NGHTTP2_WINDOW_UPDATE, 0, 1, "\0\1\0\0", 4);
+        domt_h2s_send_frame(&script, NGHTTP2_WINDOW_UPDATE, 0, 0, "\0\1\0\0", 4);
+        domt_h2s_advance_and_read(&script, 0);
     }
     ck_assert_uint_eq(script.data, 400 * PIECE);
     ck_assert_uint_eq(script.ended, 1);
-    domt_h2s_answer(&script, 1, "ab");
+    domt_h2s_answer_stream(&script, 1, "ab");
     domt_outcome made = outcome_of_call();
     ck_assert_int_eq(made.error, 0);
     ck_assert_uint_eq(made.down, 2);
-    domt_h2c_end(&h2c);
+    domt_h2c_end_kit(&h2c);
 }
 
 DOMT_TEST(a_cut_resets_the_stream_alone)
@@ -149,19 +149,19 @@ DOMT_TEST(a_cut_resets_the_stream_alone)
 
     begin_callers_of_address(DOMT_H2C_SCRIPT, true);
     send_post_by_caller(other);
-    domt_h2s_accept(&script);
+    domt_h2s_accept_connection(&script);
     send_post_by_caller(cut);
-    domt_h2s_advance(&script, SECOND);
+    domt_h2s_advance_and_read(&script, SECOND);
     domt_outcome made = outcome_of_call();
     ck_assert_int_eq(made.error, -EPIPE);
     ck_assert_uint_eq(script.resets, 1);
     ck_assert_uint_eq(script.reset_code, NGHTTP2_CANCEL);
     ck_assert_int_eq(script.reset_id, 3);
-    domt_h2s_answer(&script, 1, "ab");
+    domt_h2s_answer_stream(&script, 1, "ab");
     made = outcome_of_call();
     ck_assert_uint_eq(made.down, 2);
     ck_assert(!script.is_away);
-    domt_h2c_end(&h2c);
+    domt_h2c_end_kit(&h2c);
 }
 
 /* The server answers before it has received the body, and takes no more of that body. */
@@ -172,25 +172,25 @@ DOMT_TEST(an_early_answer_ends_the_body)
     for (unsigned resets = 0; resets < 2; resets++) {
         begin_callers_of_address(DOMT_H2C_SCRIPT, true);
         send_post_by_caller(up);
-        domt_h2s_accept(&script);
-        domt_h2s_advance(&script, SECOND);
-        domt_h2s_answer(&script, 1, "ab");
+        domt_h2s_accept_connection(&script);
+        domt_h2s_advance_and_read(&script, SECOND);
+        domt_h2s_answer_stream(&script, 1, "ab");
         if (resets != 0)
-            domt_h2s_reset(&script, 1, NGHTTP2_NO_ERROR);
-        domt_h2s_advance(&script, SECOND);
+            domt_h2s_reset_stream(&script, 1, NGHTTP2_NO_ERROR);
+        domt_h2s_advance_and_read(&script, SECOND);
         domt_outcome made = outcome_of_call();
         ck_assert_int_eq(made.write_error, -EALREADY);
         ck_assert_int_eq(made.error, 0);
         ck_assert_uint_eq(made.status, 200);
         const domt_call_up next = {.path = "/next"};
-        domt_h2s_send(&script, NGHTTP2_WINDOW_UPDATE, 0, 0, "\0\1\0\0", 4);
+        domt_h2s_send_frame(&script, NGHTTP2_WINDOW_UPDATE, 0, 0, "\0\1\0\0", 4);
         send_post_by_caller(next);
-        domt_h2s_advance(&script, 0);
-        domt_h2s_answer(&script, 3, "abc");
+        domt_h2s_advance_and_read(&script, 0);
+        domt_h2s_answer_stream(&script, 3, "abc");
         made = outcome_of_call();
         ck_assert_uint_eq(made.down, 3);
         ck_assert_int_eq(made.error, 0);
-        domt_h2c_end(&h2c);
+        domt_h2c_end_kit(&h2c);
     }
 }
 
@@ -203,19 +203,19 @@ DOMT_TEST(a_slow_reader_holds_up_nobody)
 
     begin_callers_of_address(DOMT_H2C_SCRIPT, true);
     send_post_by_caller(slow);
-    domt_h2s_accept(&script);
+    domt_h2s_accept_connection(&script);
     memset(bytes, 'x', sizeof bytes - 1);
-    domt_h2s_answer(&script, 1, bytes);
-    domt_h2s_advance(&script, 300 * MS);
+    domt_h2s_answer_stream(&script, 1, bytes);
+    domt_h2s_advance_and_read(&script, 300 * MS);
     for (int32_t id = 3; id < 9; id += 2) {
         send_post_by_caller(quick);
-        domt_h2s_advance(&script, 0);
+        domt_h2s_advance_and_read(&script, 0);
         ck_assert_int_eq(script.last, id);
-        domt_h2s_answer(&script, id, "ab");
+        domt_h2s_answer_stream(&script, id, "ab");
         ck_assert_uint_eq(outcome_of_call().down, 2);
     }
     ck_assert_uint_eq(outcome_of_call().down, 5000);
-    domt_h2c_end(&h2c);
+    domt_h2c_end_kit(&h2c);
 }
 
 /* The server may have acted on a part of the body, so the client does not send the request
@@ -226,12 +226,12 @@ DOMT_TEST(a_refused_body_is_not_sent_again)
 
     begin_callers_of_address(DOMT_H2C_SCRIPT, true);
     send_post_by_caller(up);
-    domt_h2s_accept(&script);
-    domt_h2s_reset(&script, 1, NGHTTP2_REFUSED_STREAM);
-    domt_h2s_advance(&script, SECOND);
+    domt_h2s_accept_connection(&script);
+    domt_h2s_reset_stream(&script, 1, NGHTTP2_REFUSED_STREAM);
+    domt_h2s_advance_and_read(&script, SECOND);
     ck_assert_int_eq(outcome_of_call().error, -EPIPE);
     ck_assert_int_eq(script.last, 1);
-    domt_h2c_end(&h2c);
+    domt_h2c_end_kit(&h2c);
 }
 
 DOMT_TEST(trailers_of_an_answer_are_given)
@@ -240,15 +240,15 @@ DOMT_TEST(trailers_of_an_answer_are_given)
 
     begin_callers_of_address(DOMT_H2C_SCRIPT, true);
     send_post_by_caller(get);
-    domt_h2s_accept(&script);
-    domt_h2s_send(&script, HEADERS, WHOLE, 1, "\x88", 1);
-    domt_h2s_send(&script, DATA, 0, 1, "ab", 2);
-    domt_h2s_send(&script, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM, 1,
-                  "\x00\x01x\x01y", 5);
+    domt_h2s_accept_connection(&script);
+    domt_h2s_send_frame(&script, HEADERS, WHOLE, 1, "\x88", 1);
+    domt_h2s_send_frame(&script, DATA, 0, 1, "ab", 2);
+    domt_h2s_send_frame(&script, NGHTTP2_HEADERS,
+                        NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM, 1, "\x00\x01x\x01y", 5);
     domt_outcome made = outcome_of_call();
     ck_assert_uint_eq(made.down, 2);
     ck_assert_uint_eq(made.trailers, strlen("x: y\r\n"));
-    domt_h2c_end(&h2c);
+    domt_h2c_end_kit(&h2c);
 }
 
 static domus_http_proxy proxy = {.name = "edge"};
@@ -302,7 +302,7 @@ DOMT_TEST(a_proxy_passes_requests_on)
     ck_assert_int_eq(domus_testkit_run(h2c.kit), 0);
     for (unsigned i = 0; i < 3; i++) {
         ck_assert_int_eq(domus_peer_connect(h2c.kit, "127.0.0.1:81", NULL, &peers[i]), 0);
-        domt_served_send(peers[i], requests[i]);
+        domt_served_send_text(peers[i], requests[i]);
     }
     domt_served_advance_silently(h2c.kit, SECOND);
     for (unsigned i = 0; i < 3; i++) {
@@ -315,7 +315,7 @@ DOMT_TEST(a_proxy_passes_requests_on)
         domus_peer_close(peers[i]);
     }
     ck_assert_uint_eq(domus_testkit_net_totals(h2c.kit).connections, 4);
-    domt_h2c_end(&h2c);
+    domt_h2c_end_kit(&h2c);
 }
 
 /* A reader gets an error when the stream of its body is reset, or the connection is lost. */
@@ -325,17 +325,17 @@ DOMT_TEST(a_body_that_is_cut_fails_its_reader)
         const domt_call_up get = {.path = "/a"};
         begin_callers_of_address(DOMT_H2C_SCRIPT, true);
         send_post_by_caller(get);
-        domt_h2s_accept(&script);
-        domt_h2s_send(&script, HEADERS, WHOLE, 1, "\x88", 1);
-        domt_h2s_send(&script, DATA, 0, 1, "ab", 2);
-        domt_h2s_advance(&script, 0);
+        domt_h2s_accept_connection(&script);
+        domt_h2s_send_frame(&script, HEADERS, WHOLE, 1, "\x88", 1);
+        domt_h2s_send_frame(&script, DATA, 0, 1, "ab", 2);
+        domt_h2s_advance_and_read(&script, 0);
         if (way == 0)
-            domt_h2s_reset(&script, 1, NGHTTP2_INTERNAL_ERROR);
+            domt_h2s_reset_stream(&script, 1, NGHTTP2_INTERNAL_ERROR);
         else
             domus_peer_reset(script.peer);
         domt_outcome made = outcome_of_call();
         ck_assert_int_lt(made.read_error, 0);
-        domt_h2c_end(&h2c);
+        domt_h2c_end_kit(&h2c);
     }
 }
 

@@ -22,16 +22,16 @@ static domt_h2c h2c;
 
 DOMT_TEST(requests_share_one_connection)
 {
-    domt_h2c_begin(&h2c, &domt_h2_by_whole, NULL);
+    domt_h2c_begin_kit(&h2c, &domt_h2_by_whole, NULL);
     domt_h2c_get_and_expect(&h2c, DOMT_H2C_URL("/now"), 200, "now\n");
     for (unsigned i = 0; i < 60; i++)
-        domt_h2c_get(&h2c, DOMT_H2C_URL("/sleep/100"));
+        domt_h2c_send_get(&h2c, DOMT_H2C_URL("/sleep/100"));
     ck_assert_int_eq(domus_probe_expect_nothing(h2c.probe, 99 * MS), 0);
     for (unsigned i = 0; i < 60; i++)
-        domt_h2c_expect(&h2c, 200, "slept\n");
+        domt_h2c_expect_answer(&h2c, 200, "slept\n");
     ck_assert_uint_eq(domus_testkit_net_totals(h2c.kit).connections, 1);
     ck_assert_uint_eq(domt_served_now.closed, 0);
-    domt_h2c_end(&h2c);
+    domt_h2c_end_kit(&h2c);
 }
 
 DOMT_TEST(methods_and_bodies_have_their_answers)
@@ -58,12 +58,13 @@ DOMT_TEST(methods_and_bodies_have_their_answers)
     const domus_behaviour *const behaviours[] = {&domt_h2_by_whole, &domt_h2_by_streams};
 
     for (size_t b = 0; b < 2; b++) {
-        domt_h2c_begin(&h2c, behaviours[b], NULL);
+        domt_h2c_begin_kit(&h2c, behaviours[b], NULL);
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-            domt_h2c_ask(&h2c, cases[i].method, cases[i].url, cases[i].fields, cases[i].body);
-            domt_h2c_expect(&h2c, cases[i].status, cases[i].text);
+            domt_h2c_send_request(&h2c, cases[i].method, cases[i].url, cases[i].fields,
+                                  cases[i].body);
+            domt_h2c_expect_answer(&h2c, cases[i].status, cases[i].text);
         }
-        domt_h2c_end(&h2c);
+        domt_h2c_end_kit(&h2c);
     }
 }
 
@@ -83,7 +84,7 @@ DOMT_TEST(a_connection_without_memory_leaves_nothing)
     domi_meter meter = {.look_at = INT64_MAX};
 
     (void)domi_memory_set_meter(&meter);
-    domt_fail_allocations(begin_and_free_connection, NULL);
+    domt_fail_each_allocation(begin_and_free_connection, NULL);
     (void)domi_memory_set_meter(NULL);
     ck_assert_int_eq(meter.held, 0);
 }
@@ -98,19 +99,19 @@ DOMT_TEST(a_failed_allocation_is_recovered_from)
     unsigned harmed = 0;
 
     for (int64_t n = 0; n < ALLOCATIONS; n++) {
-        domt_h2c_begin(&h2c, &domt_h2_by_whole, NULL);
+        domt_h2c_begin_kit(&h2c, &domt_h2_by_whole, NULL);
         domt_h2c_get_and_expect(&h2c, DOMT_H2C_URL("/now"), 200, "now\n");
-        domt_h2c_ask_of(&h2c, h2c.client, &(domus_http_request){.method = DOMUS_HTTP_POST},
-                        DOMT_H2C_URL("/bytes"), "", BODY, DOMT_SERVED_S);
-        domi_memory_fail_after(n, 0);
+        domt_h2c_send_request_to(&h2c, h2c.client, &(domus_http_request){.method = DOMUS_HTTP_POST},
+                                 DOMT_H2C_URL("/bytes"), "", BODY, DOMT_SERVED_S);
+        domi_memory_fail_allocation_after(n, 0);
         domt_served_advance_silently(h2c.kit, 10 * MS);
-        domi_memory_fail_after(-1, 0);
+        domi_memory_fail_allocation_after(-1, 0);
         int outcome = domt_h2c_receive_outcome(&h2c, 5 * DOMT_SERVED_S);
         ck_assert_msg(outcome != 0 && outcome != -EINVAL, "%s", domus_testkit_error(h2c.kit));
         harmed += outcome != 200;
         domt_served_advance_silently(h2c.kit, 5 * DOMT_SERVED_S);
         domt_h2c_get_and_expect(&h2c, DOMT_H2C_URL("/now"), 200, "now\n");
-        domt_h2c_end(&h2c);
+        domt_h2c_end_kit(&h2c);
     }
     ck_assert_uint_gt(harmed, 2);
 }
@@ -128,8 +129,8 @@ static void send_request_number(unsigned n)
                                          n % 3 == 0 ? DOMUS_HTTP_POST : (uint8_t)DOMUS_HTTP_GET};
     bool has_end = strcmp(paths[n % 8], "/hang") == 0 || n % 10 == 0;
     (void)snprintf(url, sizeof url, DOMT_H2C_URL("%s"), paths[n % 8]);
-    domt_h2c_ask_of(&h2c, h2c.client, &like, url, "", n % 3 == 0 ? n % 4000 : 0,
-                    has_end ? 40 * MS : 0);
+    domt_h2c_send_request_to(&h2c, h2c.client, &like, url, "", n % 3 == 0 ? n % 4000 : 0,
+                             has_end ? 40 * MS : 0);
 }
 
 /* Receive one outcome: an answer, or an error that a lost connection or time explains. Returns
@@ -156,11 +157,11 @@ DOMT_TEST(each_request_has_one_answer)
 
     for (size_t c = 0; c < 2; c++) {
         unsigned answered = 0;
-        domt_h2c_begin(&h2c, &domt_h2_by_whole,
-                       &(domus_http_client_options){.connection = connections[c],
-                                                    .connections_max = 3,
-                                                    .backoff_ns = MS,
-                                                    .queue_max = AT_ONE});
+        domt_h2c_begin_kit(&h2c, &domt_h2_by_whole,
+                           &(domus_http_client_options){.connection = connections[c],
+                                                        .connections_max = 3,
+                                                        .backoff_ns = MS,
+                                                        .queue_max = AT_ONE});
         ck_assert_int_eq(domus_testkit_net_set(h2c.kit, &faults), 0);
         for (unsigned n = 0; n < ASKS; n += AT_ONE) {
             for (unsigned i = 0; i < AT_ONE; i++)
@@ -173,7 +174,7 @@ DOMT_TEST(each_request_has_one_answer)
         ck_assert_int_eq(domus_testkit_net_set(h2c.kit, NULL), 0);
         domt_served_advance_silently(h2c.kit, 5 * DOMT_SERVED_S);
         domt_h2c_get_and_expect(&h2c, DOMT_H2C_URL("/now"), 200, "now\n");
-        domt_h2c_end(&h2c);
+        domt_h2c_end_kit(&h2c);
     }
 }
 
@@ -183,19 +184,19 @@ DOMT_TEST(resets_do_not_use_up_the_connection_window)
     static char bytes[16384];
     domt_h2s script;
 
-    domt_h2s_begin(&script, &h2c, NULL);
+    domt_h2s_begin_kit(&script, &h2c, NULL);
     for (unsigned n = 0; n < 150; n++) {
-        domt_h2c_ask(&h2c, DOMUS_HTTP_POST, DOMT_H2S_URL("/a"), "", 0);
+        domt_h2c_send_request(&h2c, DOMUS_HTTP_POST, DOMT_H2S_URL("/a"), "", 0);
         if (n == 0)
-            domt_h2s_accept(&script);
-        domt_h2s_advance(&script, 10 * MS);
-        domt_h2s_send(&script, HEADERS, WHOLE, script.last, "\x88", 1);
-        domt_h2s_send(&script, DATA, 0, script.last, bytes, sizeof bytes);
-        domt_h2s_reset(&script, script.last, NGHTTP2_INTERNAL_ERROR);
+            domt_h2s_accept_connection(&script);
+        domt_h2s_advance_and_read(&script, 10 * MS);
+        domt_h2s_send_frame(&script, HEADERS, WHOLE, script.last, "\x88", 1);
+        domt_h2s_send_frame(&script, DATA, 0, script.last, bytes, sizeof bytes);
+        domt_h2s_reset_stream(&script, script.last, NGHTTP2_INTERNAL_ERROR);
         domt_h2c_expect_error(&h2c, -EPIPE);
         ck_assert(!script.is_away);
     }
-    domt_h2c_end(&h2c);
+    domt_h2c_end_kit(&h2c);
 }
 
 #define MS     DOMT_SERVED_MS
@@ -257,22 +258,22 @@ DOMT_TEST(an_answer_is_read_behind_the_end_of_its_server)
     outcome made;
 
     for (unsigned says = 0; says < 2; says++) {
-        domt_h2s_begin(&script, &h2c, NULL);
+        domt_h2s_begin_kit(&script, &h2c, NULL);
         domus_system *system = domus_testkit_system(h2c.kit);
         ck_assert_int_eq(domus_outside_pool_open(system, DOMT_H2C_SCRIPT, &options, &to), 0);
         ck_assert_int_eq(domus_outside_spawn(system, &reader, NULL, &asker), 0);
         for (unsigned i = 0; i < 2; i++)
             ck_assert_int_eq(domus_probe_ask(h2c.probe, asker, &slowly_type, NULL), 0);
-        domt_h2s_accept(&script);
+        domt_h2s_accept_connection(&script);
         memset(bytes, 'x', sizeof bytes - 1);
-        domt_h2s_answer(&script, 1, bytes);
+        domt_h2s_answer_stream(&script, 1, bytes);
         if (says != 0)
-            domt_h2s_go_away(&script, 1, NGHTTP2_NO_ERROR);
+            domt_h2s_send_goaway(&script, 1, NGHTTP2_NO_ERROR);
         domus_peer_finish(script.peer);
         /* GOAWAY says that the server has not processed the request, so it is sent again */
         if (says != 0) {
-            domt_h2s_accept(&script);
-            domt_h2s_answer(&script, 1, "ab");
+            domt_h2s_accept_connection(&script);
+            domt_h2s_answer_stream(&script, 1, "ab");
             ck_assert_int_eq(domus_probe_expect(h2c.probe, &outcome_type, SECOND, &made), 0);
             ck_assert_int_eq(made.error, 0);
             ck_assert_uint_eq(made.bytes, 2);
@@ -283,7 +284,7 @@ DOMT_TEST(an_answer_is_read_behind_the_end_of_its_server)
         ck_assert_int_eq(domus_probe_expect(h2c.probe, &outcome_type, 5 * SECOND, &made), 0);
         ck_assert_int_eq(made.error, 0);
         ck_assert_uint_eq(made.bytes, 5000);
-        domt_h2c_end(&h2c);
+        domt_h2c_end_kit(&h2c);
     }
 }
 
@@ -292,32 +293,32 @@ DOMT_TEST(an_answer_is_read_behind_the_end_of_its_server)
 DOMT_TEST(an_early_answer_is_kept_behind_the_end)
 {
     for (unsigned says = 0; says < 2; says++) {
-        domt_h2s_begin(&script, &h2c, NULL);
-        domt_h2c_ask(&h2c, DOMUS_HTTP_POST, DOMT_H2S_URL("/a"), "", 200000);
-        domt_h2s_accept(&script);
-        domt_h2s_advance(&script, 100 * MS);
+        domt_h2s_begin_kit(&script, &h2c, NULL);
+        domt_h2c_send_request(&h2c, DOMUS_HTTP_POST, DOMT_H2S_URL("/a"), "", 200000);
+        domt_h2s_accept_connection(&script);
+        domt_h2s_advance_and_read(&script, 100 * MS);
         ck_assert_uint_eq(script.asked, 1);
         ck_assert_uint_eq(script.ended, 0);
-        domt_h2s_answer(&script, 1, "ab");
+        domt_h2s_answer_stream(&script, 1, "ab");
         if (says != 0)
-            domt_h2s_go_away(&script, 1, NGHTTP2_NO_ERROR);
+            domt_h2s_send_goaway(&script, 1, NGHTTP2_NO_ERROR);
         domus_peer_finish(script.peer);
-        domt_h2c_expect(&h2c, 200, "ab");
-        domt_h2s_advance(&script, 10 * MS);
+        domt_h2c_expect_answer(&h2c, 200, "ab");
+        domt_h2s_advance_and_read(&script, 10 * MS);
         ck_assert(domus_peer_has_end(script.peer));
-        domt_h2c_end(&h2c);
+        domt_h2c_end_kit(&h2c);
     }
 }
 
 static void begin_script_with_one_connection(void)
 {
-    domt_h2s_begin(&script, &h2c, &(domus_http_client_options){.connections_max = 1});
+    domt_h2s_begin_kit(&script, &h2c, &(domus_http_client_options){.connections_max = 1});
 }
 
 static void send_request_within(domus_http_method method, uint64_t within_ns)
 {
-    domt_h2c_ask_of(&h2c, h2c.client, &(domus_http_request){.method = (uint8_t)method},
-                    DOMT_H2S_URL("/a"), "", 0, within_ns);
+    domt_h2c_send_request_to(&h2c, h2c.client, &(domus_http_request){.method = (uint8_t)method},
+                             DOMT_H2S_URL("/a"), "", 0, within_ns);
 }
 
 static void answer_last_stream(void)
@@ -328,7 +329,7 @@ static void answer_last_stream(void)
 /* Accept a connection, and answer its first request. */
 static void accept_and_answer(void)
 {
-    domt_h2s_accept(&script);
+    domt_h2s_accept_connection(&script);
     ck_assert_uint_eq(script.asked, 1);
     answer_last_stream();
 }
@@ -340,16 +341,16 @@ static void set_up_silent_server(uint64_t within_ns)
     send_request_within(DOMUS_HTTP_POST, SECOND);
     accept_and_answer();
     send_request_within(DOMUS_HTTP_POST, within_ns);
-    domt_h2s_advance(&script, within_ns);
+    domt_h2s_advance_and_read(&script, within_ns);
     domt_h2c_expect_error(&h2c, -ETIMEDOUT);
-    domt_h2s_advance(&script, 0);
+    domt_h2s_advance_and_read(&script, 0);
     ck_assert_uint_eq(script.asked, 2);
     ck_assert_uint_eq(script.pongs, 1);
 }
 
 static void acknowledge_ping(void)
 {
-    domt_h2s_send(&script, NGHTTP2_PING, NGHTTP2_FLAG_ACK, 0, "\0\0\0\0\0\0\0\0", 8);
+    domt_h2s_send_frame(&script, NGHTTP2_PING, NGHTTP2_FLAG_ACK, 0, "\0\0\0\0\0\0\0\0", 8);
 }
 
 /* After DOMUS_HTTP2_SILENCE_NS without a sign of the server, the next request goes to another
@@ -363,15 +364,15 @@ DOMT_TEST(a_silent_server_is_left_for_another_connection)
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         set_up_silent_server(SECOND);
-        domt_h2s_advance(&script, cases[i].later_ns);
+        domt_h2s_advance_and_read(&script, cases[i].later_ns);
         send_request_within(DOMUS_HTTP_POST, 5 * SECOND);
-        domt_h2s_advance(&script, 10 * MS);
+        domt_h2s_advance_and_read(&script, 10 * MS);
         ck_assert_uint_eq(script.asked, cases[i].is_left ? 2 : 3);
         if (cases[i].is_left)
             accept_and_answer();
         else
             answer_last_stream();
-        domt_h2c_end(&h2c);
+        domt_h2c_end_kit(&h2c);
     }
 }
 
@@ -389,9 +390,9 @@ DOMT_TEST(few_requests_are_lost_to_a_silent_server)
     }
     ck_assert_uint_ge(lost, 15);
     send_request_within(DOMUS_HTTP_GET, 5 * SECOND);
-    domt_h2s_accept(&script);
+    domt_h2s_accept_connection(&script);
     answer_last_stream();
-    domt_h2c_end(&h2c);
+    domt_h2c_end_kit(&h2c);
 }
 
 /* A server that answers the client's PING, or sends anything else, still gets requests on its
@@ -404,17 +405,17 @@ DOMT_TEST(a_server_that_is_slow_is_not_left)
             if (way == 0)
                 acknowledge_ping();
             else
-                domt_h2s_send(&script, NGHTTP2_WINDOW_UPDATE, 0, 0, "\0\0\0\1", 4);
-            domt_h2s_advance(&script, 10 * SECOND);
+                domt_h2s_send_frame(&script, NGHTTP2_WINDOW_UPDATE, 0, 0, "\0\0\0\1", 4);
+            domt_h2s_advance_and_read(&script, 10 * SECOND);
             send_request_within(DOMUS_HTTP_POST, SECOND);
-            domt_h2s_advance(&script, SECOND);
+            domt_h2s_advance_and_read(&script, SECOND);
             domt_h2c_expect_error(&h2c, -ETIMEDOUT);
-            domt_h2s_advance(&script, 0);
+            domt_h2s_advance_and_read(&script, 0);
             ck_assert_uint_eq(script.asked, 3 + i);
             ck_assert_uint_eq(script.pongs, 2 + i);
         }
         ck_assert_uint_eq(domus_testkit_net_totals(h2c.kit).connections, 1);
-        domt_h2c_end(&h2c);
+        domt_h2c_end_kit(&h2c);
     }
 }
 
@@ -426,17 +427,17 @@ DOMT_TEST(a_server_that_is_heard_gets_no_ping)
     send_request_within(DOMUS_HTTP_POST, SECOND);
     accept_and_answer();
     send_request_within(DOMUS_HTTP_POST, SECOND);
-    domt_h2s_advance(&script, 100 * MS);
-    domt_h2s_send(&script, NGHTTP2_WINDOW_UPDATE, 0, 0, "\0\0\0\1", 4);
-    domt_h2s_advance(&script, SECOND);
+    domt_h2s_advance_and_read(&script, 100 * MS);
+    domt_h2s_send_frame(&script, NGHTTP2_WINDOW_UPDATE, 0, 0, "\0\0\0\1", 4);
+    domt_h2s_advance_and_read(&script, SECOND);
     domt_h2c_expect_error(&h2c, -ETIMEDOUT);
-    domt_h2s_advance(&script, 10 * SECOND);
+    domt_h2s_advance_and_read(&script, 10 * SECOND);
     send_request_within(DOMUS_HTTP_POST, 5 * SECOND);
-    domt_h2s_advance(&script, 0);
+    domt_h2s_advance_and_read(&script, 0);
     ck_assert_uint_eq(script.asked, 3);
     ck_assert_uint_eq(script.pongs, 0);
     answer_last_stream();
-    domt_h2c_end(&h2c);
+    domt_h2c_end_kit(&h2c);
 }
 
 DOMT_SUITE(300)

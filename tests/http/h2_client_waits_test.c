@@ -22,8 +22,8 @@ static domus_address pool;
 
 static void send_post_to_pool(const char *fields, size_t body, uint64_t within_ns)
 {
-    domt_h2c_ask_of(&h2c, pool, &(domus_http_request){.method = DOMUS_HTTP_POST}, "/a", fields,
-                    body, within_ns);
+    domt_h2c_send_request_to(&h2c, pool, &(domus_http_request){.method = DOMUS_HTTP_POST}, "/a",
+                             fields, body, within_ns);
 }
 
 /* Begin with a pool of one connection. */
@@ -32,7 +32,7 @@ static void begin_script_with_pool(const domus_behaviour *behaviour)
     const domus_pool_options options = {
         .behaviour = behaviour, .on_demand = true, .connections_max = 1};
 
-    domt_h2s_begin(&script, &h2c, NULL);
+    domt_h2s_begin_kit(&script, &h2c, NULL);
     ck_assert_int_eq(
         domus_outside_pool_open(domus_testkit_system(h2c.kit), DOMT_H2C_SCRIPT, &options, &pool),
         0);
@@ -42,7 +42,7 @@ static void begin_pool_with_answered_request(void)
 {
     begin_script_with_pool(&domt_h2c_small);
     send_post_to_pool(GOOD, 0, 0);
-    domt_h2s_accept(&script);
+    domt_h2s_accept_connection(&script);
     domt_h2s_answer_and_expect(&script, &h2c, 1, "ab");
 }
 
@@ -59,40 +59,40 @@ static void answer_streams(int32_t first, unsigned count)
 
 static void reset_stream_3(void)
 {
-    domt_h2s_reset(&script, 3, NGHTTP2_INTERNAL_ERROR);
+    domt_h2s_reset_stream(&script, 3, NGHTTP2_INTERNAL_ERROR);
     domt_h2c_expect_error(&h2c, -EPIPE);
 }
 
 /* Let the server end stream 3 by an empty last frame, as many servers do. */
 static void end_stream_3_by_empty_frame(void)
 {
-    domt_h2s_send(&script, HEADERS, WHOLE, 3, BYTES(S200 LENGTH_2));
-    domt_h2s_send(&script, DATA, 0, 3, "ab", 2);
-    domt_h2c_expect(&h2c, 200, "ab");
-    domt_h2s_advance(&script, 10 * MS);
+    domt_h2s_send_frame(&script, HEADERS, WHOLE, 3, BYTES(S200 LENGTH_2));
+    domt_h2s_send_frame(&script, DATA, 0, 3, "ab", 2);
+    domt_h2c_expect_answer(&h2c, 200, "ab");
+    domt_h2s_advance_and_read(&script, 10 * MS);
     ck_assert_uint_eq(script.asked, 3);
-    domt_h2s_send(&script, DATA, LAST, 3, NULL, 0);
+    domt_h2s_send_frame(&script, DATA, LAST, 3, NULL, 0);
 }
 
 /* Let the server answer stream 3, and then give credit for the last byte of its request. */
 static void answer_stream_3_and_give_credit(void)
 {
     domt_h2s_answer_and_expect(&script, &h2c, 3, "ab");
-    domt_h2s_advance(&script, 10 * MS);
+    domt_h2s_advance_and_read(&script, 10 * MS);
     ck_assert_uint_eq(script.asked, 3);
-    domt_h2s_send(&script, NGHTTP2_WINDOW_UPDATE, 0, 0, "\0\1\0\0", 4);
-    domt_h2s_send(&script, NGHTTP2_WINDOW_UPDATE, 0, 3, "\0\1\0\0", 4);
+    domt_h2s_send_frame(&script, NGHTTP2_WINDOW_UPDATE, 0, 0, "\0\1\0\0", 4);
+    domt_h2s_send_frame(&script, NGHTTP2_WINDOW_UPDATE, 0, 3, "\0\1\0\0", 4);
 }
 
 /* Let the server send an answer that is complete by its length, and never end the stream. */
 static void answer_stream_3_without_end(void)
 {
-    domt_h2s_send(&script, HEADERS, WHOLE, 3, BYTES(S200 LENGTH_2));
-    domt_h2s_send(&script, DATA, 0, 3, "ab", 2);
-    domt_h2c_expect(&h2c, 200, "ab");
-    domt_h2s_advance(&script, 900 * MS);
+    domt_h2s_send_frame(&script, HEADERS, WHOLE, 3, BYTES(S200 LENGTH_2));
+    domt_h2s_send_frame(&script, DATA, 0, 3, "ab", 2);
+    domt_h2c_expect_answer(&h2c, 200, "ab");
+    domt_h2s_advance_and_read(&script, 900 * MS);
     ck_assert_uint_eq(script.resets, 0);
-    domt_h2s_advance(&script, 200 * MS);
+    domt_h2s_advance_and_read(&script, 200 * MS);
     ck_assert_uint_eq(script.resets, 1);
     ck_assert_uint_eq(script.reset_code, NGHTTP2_CANCEL);
 }
@@ -112,13 +112,13 @@ DOMT_TEST(a_stream_that_is_free_goes_to_the_next_request)
         send_post_to_pool(GOOD, cases[i].body, 0);
         send_post_to_pool(GOOD, 0, 0);
         send_post_to_pool(GOOD, 0, 0);
-        domt_h2s_advance(&script, 1000 * MS);
+        domt_h2s_advance_and_read(&script, 1000 * MS);
         ck_assert_uint_eq(script.asked, 1 + DOMT_H2C_SMALL_STREAMS);
         cases[i].end();
-        domt_h2s_advance(&script, 10 * MS);
+        domt_h2s_advance_and_read(&script, 10 * MS);
         ck_assert_msg(script.asked == 2 + DOMT_H2C_SMALL_STREAMS, "%zu: %u", i, script.asked);
         answer_streams(5, 2);
-        domt_h2c_end(&h2c);
+        domt_h2c_end_kit(&h2c);
     }
 }
 
@@ -131,7 +131,7 @@ DOMT_TEST(requests_that_cannot_be_sent_take_no_stream)
         if (used != 0) {
             send_post_to_pool(GOOD, 0, 0);
             send_post_to_pool(GOOD, 0, 0);
-            domt_h2s_advance(&script, 0);
+            domt_h2s_advance_and_read(&script, 0);
             answer_streams(3, 2);
         }
         for (unsigned i = 0; i < 3; i++) {
@@ -143,10 +143,10 @@ DOMT_TEST(requests_that_cannot_be_sent_take_no_stream)
         uint32_t before = script.asked;
         for (unsigned n = 0; n < DOMT_H2C_SMALL_STREAMS; n++)
             send_post_to_pool(GOOD, 0, 0);
-        domt_h2s_advance(&script, 10 * MS);
+        domt_h2s_advance_and_read(&script, 10 * MS);
         ck_assert_uint_eq(script.asked, before + DOMT_H2C_SMALL_STREAMS);
         answer_streams(script.last - 2, 2);
-        domt_h2c_end(&h2c);
+        domt_h2c_end_kit(&h2c);
     }
 }
 
@@ -160,16 +160,16 @@ DOMT_TEST(requests_out_of_time_on_their_way_take_no_stream)
         for (unsigned i = 0; i < steps; i++)
             (void)domus_testkit_step(h2c.kit);
         ck_assert_int_eq(domus_testkit_jump(h2c.kit, 100 * MS), 0);
-        domt_h2s_advance(&script, 1000 * MS);
+        domt_h2s_advance_and_read(&script, 1000 * MS);
         domt_h2c_expect_error(&h2c, -ETIMEDOUT);
         domt_h2c_expect_error(&h2c, -ETIMEDOUT);
         uint32_t before = script.asked;
         send_post_to_pool(GOOD, 0, 0);
         send_post_to_pool(GOOD, 0, 0);
-        domt_h2s_advance(&script, 10 * MS);
+        domt_h2s_advance_and_read(&script, 10 * MS);
         ck_assert_msg(script.asked == before + 2, "%u steps", steps);
         answer_streams(script.last - 2, 2);
-        domt_h2c_end(&h2c);
+        domt_h2c_end_kit(&h2c);
     }
 }
 
@@ -180,19 +180,19 @@ DOMT_TEST(a_server_that_allows_no_stream_is_left)
     begin_script_with_pool(&domt_h2c_whole);
     send_post_to_pool(GOOD, 0, 5 * SECOND);
     ck_assert_int_eq(domus_peer_accept(script.listener, SECOND, &script.peer), 0);
-    domt_h2s_send(&script, NGHTTP2_SETTINGS, 0, 0, "\0\3\0\0\0\0", 6);
-    domt_h2s_advance(&script, 4 * SECOND);
+    domt_h2s_send_frame(&script, NGHTTP2_SETTINGS, 0, 0, "\0\3\0\0\0\0", 6);
+    domt_h2s_advance_and_read(&script, 4 * SECOND);
     ck_assert(!domus_peer_has_end(script.peer));
-    domt_h2s_advance(&script, 2 * SECOND);
+    domt_h2s_advance_and_read(&script, 2 * SECOND);
     domt_h2c_expect_error(&h2c, -ETIMEDOUT);
     ck_assert_uint_eq(script.asked, 0);
     ck_assert(domus_peer_has_end(script.peer));
     domus_peer_close(script.peer);
     send_post_to_pool(GOOD, 0, 0);
-    domt_h2s_accept(&script);
+    domt_h2s_accept_connection(&script);
     ck_assert_uint_eq(script.asked, 1);
     answer_streams(1, 1);
-    domt_h2c_end(&h2c);
+    domt_h2c_end_kit(&h2c);
 }
 
 /* If a server allows no stream for a while, a waiting request is sent when the server allows
@@ -202,14 +202,14 @@ DOMT_TEST(a_request_waits_for_the_streams_of_the_server)
     begin_script_with_pool(&domt_h2c_whole);
     send_post_to_pool(GOOD, 0, 5 * SECOND);
     ck_assert_int_eq(domus_peer_accept(script.listener, SECOND, &script.peer), 0);
-    domt_h2s_send(&script, NGHTTP2_SETTINGS, 0, 0, "\0\3\0\0\0\0", 6);
-    domt_h2s_advance(&script, 3 * SECOND);
+    domt_h2s_send_frame(&script, NGHTTP2_SETTINGS, 0, 0, "\0\3\0\0\0\0", 6);
+    domt_h2s_advance_and_read(&script, 3 * SECOND);
     ck_assert_uint_eq(script.asked, 0);
-    domt_h2s_send(&script, NGHTTP2_SETTINGS, 0, 0, "\0\3\0\0\0\1", 6);
-    domt_h2s_advance(&script, 0);
+    domt_h2s_send_frame(&script, NGHTTP2_SETTINGS, 0, 0, "\0\3\0\0\0\1", 6);
+    domt_h2s_advance_and_read(&script, 0);
     ck_assert_uint_eq(script.asked, 1);
     answer_streams(1, 1);
-    domt_h2c_end(&h2c);
+    domt_h2c_end_kit(&h2c);
 }
 
 static uint32_t open_channels;
@@ -238,18 +238,18 @@ DOMT_TEST(a_burst_gives_its_connection_places_back)
     begin_script_with_pool(&counted);
     for (unsigned i = 0; i < 21; i++)
         send_post_to_pool(GOOD, 0, 0);
-    domt_h2s_accept(&script);
+    domt_h2s_accept_connection(&script);
     answer_streams(1, 20);
     ck_assert_uint_eq(open_channels, 1 + 21);
-    domt_h2s_advance(&script, DOMUS_INNER_REST_NS - 100 * MS);
+    domt_h2s_advance_and_read(&script, DOMUS_INNER_REST_NS - 100 * MS);
     ck_assert_uint_eq(open_channels, 1 + 21);
     send_post_to_pool(GOOD, 0, 0); /* this request uses the inner channel of an earlier one */
-    domt_h2s_advance(&script, 200 * MS);
+    domt_h2s_advance_and_read(&script, 200 * MS);
     ck_assert_uint_eq(open_channels, 1 + 2);
-    domt_h2s_advance(&script, 5 * SECOND);
+    domt_h2s_advance_and_read(&script, 5 * SECOND);
     ck_assert_uint_eq(open_channels, 1 + 2);
     answer_streams(41, 2);
-    domt_h2c_end(&h2c);
+    domt_h2c_end_kit(&h2c);
 }
 
 #define MS DOMT_SERVED_MS
@@ -276,7 +276,7 @@ static void send_random_request(void)
     const domus_http_request like = {.method = random_below(2) ? DOMUS_HTTP_POST : DOMUS_HTTP_GET};
     size_t body = like.method == DOMUS_HTTP_POST && random_below(3) == 0 ? 100000 : 0;
 
-    domt_h2c_ask_of(&h2c, pool, &like, "/a", fields, body, within_ns);
+    domt_h2c_send_request_to(&h2c, pool, &like, "/a", fields, body, within_ns);
     asked++;
 }
 
@@ -293,7 +293,7 @@ static void send_limit_of_streams(unsigned most)
 {
     const uint8_t entry[] = {0, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, 0, 0, 0, (uint8_t)most};
 
-    domt_h2s_send(&script, NGHTTP2_SETTINGS, 0, 0, entry, sizeof entry);
+    domt_h2s_send_frame(&script, NGHTTP2_SETTINGS, 0, 0, entry, sizeof entry);
 }
 
 static void do_random_action_of_server(void)
@@ -306,41 +306,42 @@ static void do_random_action_of_server(void)
 
     switch (random_below(12)) {
     case 0:
-        domt_h2s_send(&script, HEADERS, WHOLE, id, BYTES(S200));
+        domt_h2s_send_frame(&script, HEADERS, WHOLE, id, BYTES(S200));
         break;
     case 1:
-        domt_h2s_send(&script, HEADERS, WHOLE, id, BYTES(S200 LENGTH_2));
+        domt_h2s_send_frame(&script, HEADERS, WHOLE, id, BYTES(S200 LENGTH_2));
         break;
     case 2:
-        domt_h2s_send(&script, HEADERS, WHOLE | LAST, id, BYTES(S200));
+        domt_h2s_send_frame(&script, HEADERS, WHOLE | LAST, id, BYTES(S200));
         break;
     case 3:
-        domt_h2s_send(&script, DATA, 0, id, "ab", 2);
+        domt_h2s_send_frame(&script, DATA, 0, id, "ab", 2);
         break;
     case 4:
-        domt_h2s_send(&script, DATA, LAST, id, NULL, 0);
+        domt_h2s_send_frame(&script, DATA, LAST, id, NULL, 0);
         break;
     case 5:
-        domt_h2s_answer(&script, id, "ab");
+        domt_h2s_answer_stream(&script, id, "ab");
         break;
     case 6:
-        domt_h2s_reset(&script, id, code);
+        domt_h2s_reset_stream(&script, id, code);
         break;
     case 7:
         send_limit_of_streams(random_below(4));
         break;
     case 8:
-        domt_h2s_send(&script, NGHTTP2_WINDOW_UPDATE, 0, random_below(2) ? id : 0, "\0\1\0\0", 4);
+        domt_h2s_send_frame(&script, NGHTTP2_WINDOW_UPDATE, 0, random_below(2) ? id : 0, "\0\1\0\0",
+                            4);
         break;
     case 9:
         if (random_below(4) == 0)
-            domt_h2s_go_away(&script, id, code);
+            domt_h2s_send_goaway(&script, id, code);
         break;
     case 10:
         send_random_request();
         break;
     default:
-        domt_h2s_advance(&script, random_below(20) * MS);
+        domt_h2s_advance_and_read(&script, random_below(20) * MS);
     }
     for (unsigned i = random_below(3) == 0 ? random_below(8) : 0; i != 0; i--)
         (void)domus_testkit_step(h2c.kit);
@@ -356,12 +357,12 @@ static void serve_and_reset_each_stream(void)
         domus_peer *next;
         if (domus_peer_accept(script.listener, 0, &next) == 0) {
             script = (domt_h2s){.kit = script.kit, .listener = script.listener, .peer = next};
-            domt_h2s_send(&script, NGHTTP2_SETTINGS, 0, 0, NULL, 0);
+            domt_h2s_send_frame(&script, NGHTTP2_SETTINGS, 0, 0, NULL, 0);
             reset = -1;
         }
-        domt_h2s_advance(&script, 20 * MS);
+        domt_h2s_advance_and_read(&script, 20 * MS);
         while (reset < script.last)
-            domt_h2s_reset(&script, reset += 2, NGHTTP2_INTERNAL_ERROR);
+            domt_h2s_reset_stream(&script, reset += 2, NGHTTP2_INTERNAL_ERROR);
         receive_outcomes_that_have_come();
     }
 }
@@ -377,7 +378,7 @@ DOMT_TEST(each_request_has_an_outcome)
                                             .backoff_max_ns = 2 * MS};
         asked = 0;
         seed = n * 2654435761u;
-        domt_h2s_begin(&script, &h2c, NULL);
+        domt_h2s_begin_kit(&script, &h2c, NULL);
         ck_assert_int_eq(domus_outside_pool_open(domus_testkit_system(h2c.kit), DOMT_H2C_SCRIPT,
                                                  &options, &pool),
                          0);
@@ -387,13 +388,13 @@ DOMT_TEST(each_request_has_an_outcome)
         if (random_below(2))
             send_limit_of_streams(random_below(4));
         else
-            domt_h2s_send(&script, NGHTTP2_SETTINGS, 0, 0, NULL, 0);
+            domt_h2s_send_frame(&script, NGHTTP2_SETTINGS, 0, 0, NULL, 0);
         for (unsigned i = 0; i < DEEDS; i++)
             do_random_action_of_server();
         serve_and_reset_each_stream();
         ck_assert_msg(asked == 0, "schedule %u: %u requests have no outcome: %s", n, asked,
                       domus_testkit_error(h2c.kit));
-        domt_h2c_end(&h2c);
+        domt_h2c_end_kit(&h2c);
     }
 }
 

@@ -12,7 +12,7 @@ static domt_h2 h2;
 
 static void begin_client_of_small_service(void)
 {
-    domt_h2_begin(&h2, domt_served_start(NULL, &domt_h2_by_small, 1));
+    domt_h2_begin_client(&h2, domt_served_start_kit(NULL, &domt_h2_by_small, 1));
 }
 
 DOMT_TEST(so_many_streams_are_served_at_a_time)
@@ -20,16 +20,16 @@ DOMT_TEST(so_many_streams_are_served_at_a_time)
     int32_t ids[DOMT_H2_SMALL_STREAMS + 1];
 
     begin_client_of_small_service();
-    domt_h2_advance(&h2, 0);
+    domt_h2_send_output_and_advance(&h2, 0);
     /* nghttp2, which is the client here, sends no more streams than the limit that it knows */
     for (size_t i = 0; i <= DOMT_H2_SMALL_STREAMS; i++)
-        ids[i] = domt_h2_ask(&h2, "GET", "/sleep/50", 0, NULL);
-    domt_h2_advance(&h2, 0);
+        ids[i] = domt_h2_begin_request(&h2, "GET", "/sleep/50", 0, NULL);
+    domt_h2_send_output_and_advance(&h2, 0);
     ck_assert_uint_eq(domt_served_now.begun, DOMT_H2_SMALL_STREAMS);
-    domt_h2_advance(&h2, 200 * MS);
+    domt_h2_send_output_and_advance(&h2, 200 * MS);
     for (size_t i = 0; i <= DOMT_H2_SMALL_STREAMS; i++)
         domt_h2_expect_answer(&h2, ids[i], 200, "slept\n");
-    domt_h2_finish(&h2);
+    domt_h2_end_client_and_kit(&h2);
 }
 
 /* GET of http://a/now, as HPACK writes it without its table. */
@@ -61,7 +61,7 @@ DOMT_TEST(streams_beyond_the_limit_are_refused)
     for (size_t i = 0; i < 4; i++) {
         begin_client_of_small_service();
         if (i % 2 != 0)
-            domt_h2_advance(&h2, 0);
+            domt_h2_send_output_and_advance(&h2, 0);
         for (unsigned n = 0; n < DOMT_H2_SMALL_STREAMS + beyond[i / 2]; n++)
             domt_h2_send_frame(&h2, NGHTTP2_HEADERS,
                                NGHTTP2_FLAG_END_STREAM | NGHTTP2_FLAG_END_HEADERS,
@@ -71,7 +71,7 @@ DOMT_TEST(streams_beyond_the_limit_are_refused)
         ck_assert_uint_eq(count_received_frames_of_type(NGHTTP2_RST_STREAM), beyond[i / 2]);
         ck_assert_uint_eq(count_received_frames_of_type(NGHTTP2_GOAWAY), 0);
         ck_assert(!domus_peer_has_end(h2.peer));
-        domt_h2_finish(&h2);
+        domt_h2_end_client_and_kit(&h2);
     }
 }
 
@@ -79,14 +79,14 @@ DOMT_TEST(streams_beyond_the_limit_are_refused)
 DOMT_TEST(the_limit_of_streams_is_told)
 {
     begin_client_of_small_service();
-    domt_h2_advance(&h2, 0);
+    domt_h2_send_output_and_advance(&h2, 0);
     ck_assert_uint_eq(
         nghttp2_session_get_remote_settings(h2.session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS),
         DOMT_H2_SMALL_STREAMS);
     ck_assert_uint_eq(
         nghttp2_session_get_remote_settings(h2.session, NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE),
         DOMT_H2_SMALL_WINDOW);
-    domt_h2_finish(&h2);
+    domt_h2_end_client_and_kit(&h2);
 }
 
 /* A request that is refused before its body has come gets an answer; then a reset without an error
@@ -98,17 +98,18 @@ DOMT_TEST(uploads_that_are_refused_have_their_answer)
     begin_client_of_small_service();
     memset(value, 'v', sizeof value);
     value[sizeof value - 1] = '\0';
-    int32_t id = domt_h2_ask(&h2, "POST", "/bytes", 1, (const char *const[]){"n", value, NULL});
+    int32_t id =
+        domt_h2_begin_request(&h2, "POST", "/bytes", 1, (const char *const[]){"n", value, NULL});
     domt_h2_stream_of(&h2, id)->to_send = 0;
     domt_h2_stream_of(&h2, id)->holds_end = true;
-    domt_h2_advance(&h2, 0);
+    domt_h2_send_output_and_advance(&h2, 0);
     domt_h2_expect_answer(&h2, id, 431, "");
     ck_assert(!domt_h2_stream_of(&h2, id)->closed);
     domt_h2_send_frame(&h2, NGHTTP2_DATA, 0, id, "more", 4);
-    domt_h2_advance(&h2, 0);
+    domt_h2_send_output_and_advance(&h2, 0);
     domt_h2_expect_reset(&h2, id, NGHTTP2_NO_ERROR);
     domt_h2_check_connection(&h2);
-    domt_h2_finish(&h2);
+    domt_h2_end_client_and_kit(&h2);
 }
 
 DOMT_TEST(heads_of_requests_are_bounded)
@@ -132,7 +133,7 @@ DOMT_TEST(heads_of_requests_are_bounded)
         (void)domt_h2_ask_and_expect(&h2, "GET", "/now", 0, fields, 0, over != 0 ? 431 : 200,
                                      over != 0 ? "" : "now\n");
         domt_h2_check_connection(&h2);
-        domt_h2_finish(&h2);
+        domt_h2_end_client_and_kit(&h2);
     }
 }
 
@@ -142,16 +143,16 @@ DOMT_TEST(body_that_is_not_read_gets_no_more_credit)
 {
     begin_client_of_small_service();
     /* lets the client read the window's size, which is 65,535 bytes by default */
-    domt_h2_advance(&h2, 0);
-    int32_t id = domt_h2_ask(&h2, "POST", "/hang", 100000, NULL);
-    domt_h2_advance(&h2, 100 * MS);
+    domt_h2_send_output_and_advance(&h2, 0);
+    int32_t id = domt_h2_begin_request(&h2, "POST", "/hang", 100000, NULL);
+    domt_h2_send_output_and_advance(&h2, 100 * MS);
     size_t left = domt_h2_stream_of(&h2, id)->to_send;
     ck_assert_uint_eq(left, 100000 - DOMT_H2_SMALL_WINDOW);
-    int32_t read = domt_h2_ask(&h2, "POST", "/bytes", 100000, NULL);
-    domt_h2_advance(&h2, 1000 * MS);
+    int32_t read = domt_h2_begin_request(&h2, "POST", "/bytes", 100000, NULL);
+    domt_h2_send_output_and_advance(&h2, 1000 * MS);
     domt_h2_expect_answer(&h2, read, 200, "100000\n");
     ck_assert_uint_eq(domt_h2_stream_of(&h2, id)->to_send, left);
-    domt_h2_finish(&h2);
+    domt_h2_end_client_and_kit(&h2);
 }
 
 DOMT_TEST(streams_that_are_taken_back_are_counted)
@@ -159,17 +160,17 @@ DOMT_TEST(streams_that_are_taken_back_are_counted)
     for (uint32_t over = 0; over < 2; over++) {
         begin_client_of_small_service();
         for (uint32_t i = 0; i < DOMT_H2_SMALL_RESETS + over; i++) {
-            int32_t id = domt_h2_ask(&h2, "GET", "/hang", 0, NULL);
+            int32_t id = domt_h2_begin_request(&h2, "GET", "/hang", 0, NULL);
             domt_h2_send(&h2, "", 0);
             ck_assert_int_eq(nghttp2_submit_rst_stream(h2.session, 0, id, NGHTTP2_CANCEL), 0);
             domt_h2_send(&h2, "", 0);
         }
-        domt_h2_advance(&h2, 100 * MS);
+        domt_h2_send_output_and_advance(&h2, 100 * MS);
         if (over != 0)
             domt_h2_expect_goaway(&h2, NGHTTP2_ENHANCE_YOUR_CALM);
         else
             domt_h2_check_connection(&h2);
-        domt_h2_finish(&h2);
+        domt_h2_end_client_and_kit(&h2);
     }
 }
 
@@ -177,14 +178,14 @@ DOMT_TEST(the_counts_begin_anew_with_each_second)
 {
     begin_client_of_small_service();
     for (uint32_t i = 0; i < 3 * DOMT_H2_SMALL_RESETS; i++) {
-        int32_t id = domt_h2_ask(&h2, "GET", "/hang", 0, NULL);
-        domt_h2_advance(&h2, 0);
+        int32_t id = domt_h2_begin_request(&h2, "GET", "/hang", 0, NULL);
+        domt_h2_send_output_and_advance(&h2, 0);
         ck_assert_int_eq(nghttp2_submit_rst_stream(h2.session, 0, id, NGHTTP2_CANCEL), 0);
-        domt_h2_advance(&h2, 400 * MS);
+        domt_h2_send_output_and_advance(&h2, 400 * MS);
     }
     ck_assert_uint_eq(domt_served_now.begun, 3 * DOMT_H2_SMALL_RESETS);
     domt_h2_check_connection(&h2);
-    domt_h2_finish(&h2);
+    domt_h2_end_client_and_kit(&h2);
 }
 
 /* Frames that request nothing are counted. The client's own SETTINGS, and its acknowledgement of
@@ -214,17 +215,17 @@ DOMT_TEST(frames_that_ask_for_nothing_are_counted)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         for (uint32_t over = 0; over < 2; over++) {
             begin_client_of_small_service();
-            int32_t id = domt_h2_ask(&h2, "POST", "/hang", 1, NULL);
+            int32_t id = domt_h2_begin_request(&h2, "POST", "/hang", 1, NULL);
             domt_h2_stream_of(&h2, id)->holds_end = true;
-            domt_h2_advance(&h2, 0);
+            domt_h2_send_output_and_advance(&h2, 0);
             for (uint32_t n = 0; n + 2 < DOMT_H2_SMALL_CONTROLS + over; n++)
                 domt_h2_send_frame(&h2, cases[i].type, cases[i].flags, cases[i].id, cases[i].bytes,
                                    cases[i].size);
-            domt_h2_advance(&h2, 100 * MS);
+            domt_h2_send_output_and_advance(&h2, 100 * MS);
             ck_assert_msg(h2.is_away == (over != 0), "case %zu, over %u", i, over);
             if (over != 0)
                 domt_h2_expect_goaway(&h2, NGHTTP2_ENHANCE_YOUR_CALM);
-            domt_h2_finish(&h2);
+            domt_h2_end_client_and_kit(&h2);
         }
     }
 }
@@ -238,22 +239,22 @@ DOMT_TEST(updates_of_streams_that_are_over_are_counted)
         int32_t id = domt_h2_ask_and_expect(&h2, "GET", "/now", 0, NULL, 1100 * MS, 200, NULL);
         for (uint32_t n = 0; n < 2 + DOMT_H2_SMALL_CONTROLS + over; n++)
             domt_h2_send_frame(&h2, NGHTTP2_WINDOW_UPDATE, 0, id, "\0\0\0\1", 4);
-        domt_h2_advance(&h2, 100 * MS);
+        domt_h2_send_output_and_advance(&h2, 100 * MS);
         ck_assert_msg(h2.is_away == (over != 0), "over %u", over);
         if (over != 0)
             domt_h2_expect_goaway(&h2, NGHTTP2_ENHANCE_YOUR_CALM);
-        domt_h2_finish(&h2);
+        domt_h2_end_client_and_kit(&h2);
     }
 }
 
 DOMT_TEST(window_updates_for_sent_bytes_are_no_flood)
 {
     begin_client_of_small_service();
-    domt_h2_advance(&h2, 0);
+    domt_h2_send_output_and_advance(&h2, 0);
     int32_t id = domt_h2_ask_and_expect(&h2, "GET", "/give/1000000", 0, NULL, 100 * MS, 200, NULL);
     ck_assert_uint_eq(domt_h2_stream_of(&h2, id)->size, 1000000);
     domt_h2_check_connection(&h2);
-    domt_h2_finish(&h2);
+    domt_h2_end_client_and_kit(&h2);
 }
 
 /* A block of fields may have 8 CONTINUATION frames. All frames come in one piece, because nghttp2
@@ -277,10 +278,10 @@ DOMT_TEST(blocks_of_fields_are_bounded)
         ck_assert_uint_eq(domt_served_now.begun, over == 0 ? 1 : 0);
         ck_assert(domus_peer_has_end(h2.peer) == (over != 0));
         if (over != 0) {
-            domt_h2_advance(&h2, 0);
+            domt_h2_send_output_and_advance(&h2, 0);
             domt_h2_expect_goaway(&h2, NGHTTP2_ENHANCE_YOUR_CALM);
         }
-        domt_h2_finish(&h2);
+        domt_h2_end_client_and_kit(&h2);
     }
 }
 
@@ -295,7 +296,7 @@ DOMT_TEST(a_block_that_drips_ends_the_connection)
     ck_assert_int_eq(domus_testkit_advance(h2.kit, 4 * DOMT_SERVED_S), 0);
     ck_assert(domus_peer_has_end(h2.peer));
     ck_assert_uint_eq(domt_served_now.begun, 0);
-    domt_h2_finish(&h2);
+    domt_h2_end_client_and_kit(&h2);
 }
 
 /* A request that two servers could read in two ways never reaches a handler. */
@@ -317,12 +318,12 @@ DOMT_TEST(malformed_requests_are_reset)
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         begin_client_of_small_service();
-        int32_t id = domt_h2_ask(&h2, "GET", cases[i].path, 0, cases[i].fields);
-        domt_h2_advance(&h2, 0);
+        int32_t id = domt_h2_begin_request(&h2, "GET", cases[i].path, 0, cases[i].fields);
+        domt_h2_send_output_and_advance(&h2, 0);
         ck_assert_msg(domt_served_now.begun == 0, "case %zu was served", i);
         ck_assert_msg(h2.is_away || domt_h2_stream_of(&h2, id)->code == NGHTTP2_PROTOCOL_ERROR,
                       "case %zu", i);
-        domt_h2_finish(&h2);
+        domt_h2_end_client_and_kit(&h2);
     }
 }
 
@@ -338,7 +339,7 @@ DOMT_TEST(paths_of_other_schemes_begin_with_a_slash)
     ck_assert_uint_eq(count_received_frames_of_type(NGHTTP2_RST_STREAM), 1);
     ck_assert_uint_eq(count_received_frames_of_type(NGHTTP2_HEADERS), 0);
     ck_assert_uint_eq(domt_served_now.begun, 0);
-    domt_h2_finish(&h2);
+    domt_h2_end_client_and_kit(&h2);
 }
 
 /* A body with more bytes than its Content-Length says, and one with fewer. */
@@ -348,12 +349,12 @@ DOMT_TEST(bodies_that_break_their_length_are_reset)
 
     for (size_t i = 0; i < 2; i++) {
         begin_client_of_small_service();
-        int32_t id = domt_h2_ask(&h2, "POST", "/bytes", 10,
-                                 (const char *const[]){"content-length", lengths[i], NULL});
-        domt_h2_advance(&h2, 0);
+        int32_t id = domt_h2_begin_request(
+            &h2, "POST", "/bytes", 10, (const char *const[]){"content-length", lengths[i], NULL});
+        domt_h2_send_output_and_advance(&h2, 0);
         domt_h2_expect_reset(&h2, id, NGHTTP2_PROTOCOL_ERROR);
         domt_h2_check_connection(&h2);
-        domt_h2_finish(&h2);
+        domt_h2_end_client_and_kit(&h2);
     }
 }
 
@@ -364,17 +365,17 @@ DOMT_TEST(inner_channels_count_as_connections)
     domus_config config;
     int32_t ids[3];
 
-    domt_served_configure(&config);
+    domt_served_write_config(&config);
     config.channel.connections_max = 3;
-    domt_h2_begin(&h2, domt_served_start(&config, &domt_h2_by_whole, 1));
+    domt_h2_begin_client(&h2, domt_served_start_kit(&config, &domt_h2_by_whole, 1));
     for (size_t i = 0; i < 3; i++)
-        ids[i] = domt_h2_ask(&h2, "GET", "/sleep/100", 0, NULL);
-    domt_h2_advance(&h2, 300 * MS);
+        ids[i] = domt_h2_begin_request(&h2, "GET", "/sleep/100", 0, NULL);
+    domt_h2_send_output_and_advance(&h2, 300 * MS);
     domt_h2_expect_answer(&h2, ids[0], 200, "slept\n");
     domt_h2_expect_answer(&h2, ids[1], 200, "slept\n");
     domt_h2_expect_reset(&h2, ids[2], NGHTTP2_REFUSED_STREAM);
     domt_h2_check_connection(&h2);
-    domt_h2_finish(&h2);
+    domt_h2_end_client_and_kit(&h2);
 }
 
 /* A peer does not read one of its streams: that stream is reset after channel.sendTimeout, and the
@@ -383,16 +384,16 @@ DOMT_TEST(a_stream_that_stalls_is_reset)
 {
     domus_config config;
 
-    domt_served_configure(&config);
+    domt_served_write_config(&config);
     config.channel.send_timeout_ns = 500 * MS;
-    domt_h2_begin(&h2, domt_served_start(&config, &domt_h2_by_streams, 1));
+    domt_h2_begin_client(&h2, domt_served_start_kit(&config, &domt_h2_by_streams, 1));
     h2.keeps_window = true;
-    int32_t id = domt_h2_ask(&h2, "GET", "/give/200000", 0, NULL);
-    domt_h2_advance(&h2, 2000 * MS);
+    int32_t id = domt_h2_begin_request(&h2, "GET", "/give/200000", 0, NULL);
+    domt_h2_send_output_and_advance(&h2, 2000 * MS);
     domt_h2_expect_reset(&h2, id, NGHTTP2_CANCEL);
     ck_assert_uint_eq(domt_h2_stream_of(&h2, id)->size, 65535);
     ck_assert(!h2.is_away);
-    domt_h2_finish(&h2);
+    domt_h2_end_client_and_kit(&h2);
 }
 
 DOMT_SUITE(240)

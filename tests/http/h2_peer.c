@@ -32,7 +32,7 @@ const domus_behaviour domt_h2_by_whole = {
     .kind = DOMUS_CHANNELS,
     .pipeline = &whole,
     .on_peer = domt_served_rows,
-    .on_close = {domt_served_on_close, 0},
+    .on_close = {domt_served_store_close, 0},
 };
 
 const domus_behaviour domt_h2_by_streams = {
@@ -40,7 +40,7 @@ const domus_behaviour domt_h2_by_streams = {
     .kind = DOMUS_CHANNELS,
     .pipeline = &streams,
     .on_peer = domt_served_rows,
-    .on_close = {domt_served_on_close, 0},
+    .on_close = {domt_served_store_close, 0},
 };
 
 const domus_behaviour domt_h2_by_small = {
@@ -48,7 +48,7 @@ const domus_behaviour domt_h2_by_small = {
     .kind = DOMUS_CHANNELS,
     .pipeline = &of_small,
     .on_peer = domt_served_rows,
-    .on_close = {domt_served_on_close, 0},
+    .on_close = {domt_served_store_close, 0},
 };
 
 /* --- callbacks -------------------------------------------------------------------------------- */
@@ -141,12 +141,12 @@ static ssize_t give_body_to_nghttp2(nghttp2_session *session, int32_t id, uint8_
 
 /* --- the client ------------------------------------------------------------------------------- */
 
-void domt_h2_begin(domt_h2 *h2, domus_testkit *kit)
+void domt_h2_begin_client(domt_h2 *h2, domus_testkit *kit)
 {
     nghttp2_session_callbacks *callbacks;
     nghttp2_option *option;
 
-    *h2 = (domt_h2){.kit = kit, .peer = domt_served_peer(kit)};
+    *h2 = (domt_h2){.kit = kit, .peer = domt_served_connect_peer(kit)};
     ck_assert_int_eq(nghttp2_session_callbacks_new(&callbacks), 0);
     ck_assert_int_eq(nghttp2_option_new(&option), 0);
     nghttp2_option_set_no_auto_window_update(option, 1);
@@ -161,21 +161,21 @@ void domt_h2_begin(domt_h2 *h2, domus_testkit *kit)
     ck_assert_int_eq(nghttp2_submit_settings(h2->session, NGHTTP2_FLAG_NONE, NULL, 0), 0);
 }
 
-void domt_h2_end(domt_h2 *h2)
+void domt_h2_end_client(domt_h2 *h2)
 {
     nghttp2_session_del(h2->session);
     h2->session = NULL;
 }
 
-void domt_h2_finish(domt_h2 *h2)
+void domt_h2_end_client_and_kit(domt_h2 *h2)
 {
     domus_peer_close(h2->peer);
-    domt_h2_end(h2);
-    domt_served_end(h2->kit);
+    domt_h2_end_client(h2);
+    domt_served_end_kit(h2->kit);
 }
 
-int32_t domt_h2_ask(domt_h2 *h2, const char *method, const char *path, size_t size,
-                    const char *const *fields)
+int32_t domt_h2_begin_request(domt_h2 *h2, const char *method, const char *path, size_t size,
+                              const char *const *fields)
 {
     const char *all[64] = {":method", method, ":scheme", "http", ":authority", "a", ":path", path};
     nghttp2_nv named[32];
@@ -206,7 +206,7 @@ static void send_output_of_nghttp2(domt_h2 *h2)
         (void)domus_peer_send(h2->peer, bytes, (size_t)size);
 }
 
-void domt_h2_advance(domt_h2 *h2, uint64_t ns)
+void domt_h2_send_output_and_advance(domt_h2 *h2, uint64_t ns)
 {
     for (unsigned i = 0; i < 200; i++) {
         size_t size;
@@ -255,9 +255,9 @@ void domt_h2_expect_answer(domt_h2 *h2, int32_t id, int status, const char *text
 int32_t domt_h2_ask_and_expect(domt_h2 *h2, const char *method, const char *path, size_t size,
                                const char *const *fields, uint64_t ns, int status, const char *text)
 {
-    int32_t id = domt_h2_ask(h2, method, path, size, fields);
+    int32_t id = domt_h2_begin_request(h2, method, path, size, fields);
 
-    domt_h2_advance(h2, ns);
+    domt_h2_send_output_and_advance(h2, ns);
     domt_h2_expect_answer(h2, id, status, text);
     return id;
 }
@@ -270,9 +270,9 @@ void domt_h2_expect_reset(domt_h2 *h2, int32_t id, uint32_t code)
 
 void domt_h2_check_connection(domt_h2 *h2)
 {
-    int32_t id = domt_h2_ask(h2, "GET", "/now", 0, NULL);
+    int32_t id = domt_h2_begin_request(h2, "GET", "/now", 0, NULL);
 
-    domt_h2_advance(h2, 0);
+    domt_h2_send_output_and_advance(h2, 0);
     domt_h2_expect_answer(h2, id, 200, "now\n");
 }
 

@@ -54,21 +54,21 @@ extern const domus_behaviour domt_h2_by_whole, domt_h2_by_streams, domt_h2_by_sm
 #define DOMT_H2_SMALL_RESETS   3u
 #define DOMT_H2_SMALL_CONTROLS 10u
 
-/* Begin a client; its first domt_h2_advance() sends the preface and SETTINGS. domt_h2_end() frees
- * the client. */
-void domt_h2_begin(domt_h2 *h2, domus_testkit *kit);
-void domt_h2_end(domt_h2 *h2);
+/* Begin a client; its first domt_h2_send_output_and_advance() sends the preface and SETTINGS.
+ * domt_h2_end_client() frees the client. */
+void domt_h2_begin_client(domt_h2 *h2, domus_testkit *kit);
+void domt_h2_end_client(domt_h2 *h2);
 
 /* Close the client's connection, free the client, and end the kit. */
-void domt_h2_finish(domt_h2 *h2);
+void domt_h2_end_client_and_kit(domt_h2 *h2);
 
 /* Begin a request with a body of `size` bytes and further fields (name, value, ..., NULL), or NULL.
  * Returns the number of the request's stream. */
-int32_t domt_h2_ask(domt_h2 *h2, const char *method, const char *path, size_t size,
-                    const char *const *fields);
+int32_t domt_h2_begin_request(domt_h2 *h2, const char *method, const char *path, size_t size,
+                              const char *const *fields);
 
 /* Send the client's output, let this time pass, and read the bytes that have come to the client. */
-void domt_h2_advance(domt_h2 *h2, uint64_t ns);
+void domt_h2_send_output_and_advance(domt_h2 *h2, uint64_t ns);
 
 /* Send bytes of the test unchanged to the server. */
 void domt_h2_send(domt_h2 *h2, const void *bytes, size_t size);

@@ -13,7 +13,7 @@ static domt_h2 h2;
 
 static void begin_client_of_service(const domus_behaviour *behaviour)
 {
-    domt_h2_begin(&h2, domt_served_start(NULL, behaviour, 1));
+    domt_h2_begin_client(&h2, domt_served_start_kit(NULL, behaviour, 1));
 }
 
 DOMT_TEST(requests_are_answered_as_they_are_ready)
@@ -21,11 +21,11 @@ DOMT_TEST(requests_are_answered_as_they_are_ready)
     int32_t ids[4];
 
     begin_client_of_service(&domt_h2_by_whole);
-    ids[0] = domt_h2_ask(&h2, "GET", "/sleep/300", 0, NULL);
-    ids[1] = domt_h2_ask(&h2, "GET", "/sleep/100", 0, NULL);
-    ids[2] = domt_h2_ask(&h2, "GET", "/now", 0, NULL);
-    ids[3] = domt_h2_ask(&h2, "GET", "/late", 0, NULL);
-    domt_h2_advance(&h2, 500 * MS);
+    ids[0] = domt_h2_begin_request(&h2, "GET", "/sleep/300", 0, NULL);
+    ids[1] = domt_h2_begin_request(&h2, "GET", "/sleep/100", 0, NULL);
+    ids[2] = domt_h2_begin_request(&h2, "GET", "/now", 0, NULL);
+    ids[3] = domt_h2_begin_request(&h2, "GET", "/late", 0, NULL);
+    domt_h2_send_output_and_advance(&h2, 500 * MS);
     domt_h2_expect_answer(&h2, ids[0], 200, "slept\n");
     domt_h2_expect_answer(&h2, ids[1], 200, "slept\n");
     domt_h2_expect_answer(&h2, ids[2], 200, "now\n");
@@ -34,7 +34,7 @@ DOMT_TEST(requests_are_answered_as_they_are_ready)
     ck_assert_uint_eq(domt_h2_stream_of(&h2, ids[1])->order, 2);
     ck_assert_str_eq(domt_h2_stream_of(&h2, ids[0])->field, "text/plain");
     ck_assert_uint_eq(domt_served_now.closed, 0);
-    domt_h2_finish(&h2);
+    domt_h2_end_client_and_kit(&h2);
 }
 
 DOMT_TEST(inner_channels_serve_one_stream_after_the_other)
@@ -43,7 +43,7 @@ DOMT_TEST(inner_channels_serve_one_stream_after_the_other)
     for (unsigned i = 0; i < 150; i++)
         domt_h2_check_connection(&h2);
     ck_assert_uint_eq(domt_served_now.closed, 0);
-    domt_h2_finish(&h2);
+    domt_h2_end_client_and_kit(&h2);
     /* channels that have closed: the connection, and one inner channel that served all requests */
     ck_assert_uint_eq(domt_served_now.closed, 2);
 }
@@ -79,14 +79,14 @@ DOMT_TEST(methods_and_bodies_have_their_answers)
     for (size_t b = 0; b < 2; b++) {
         begin_client_of_service(behaviours[b]);
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-            int32_t id =
-                domt_h2_ask(&h2, cases[i].method, cases[i].path, cases[i].size, cases[i].fields);
-            domt_h2_advance(&h2, 0);
+            int32_t id = domt_h2_begin_request(&h2, cases[i].method, cases[i].path, cases[i].size,
+                                               cases[i].fields);
+            domt_h2_send_output_and_advance(&h2, 0);
             if (cases[i].status != 404)
                 domt_h2_expect_answer(&h2, id, cases[i].status, cases[i].text);
             domt_h2_check_connection(&h2);
         }
-        domt_h2_finish(&h2);
+        domt_h2_end_client_and_kit(&h2);
     }
 }
 
@@ -95,34 +95,34 @@ DOMT_TEST(a_body_that_is_wanted_is_asked_for)
     static const char *const expects[] = {"expect", "100-continue", NULL};
 
     begin_client_of_service(&domt_h2_by_streams);
-    int32_t id = domt_h2_ask(&h2, "POST", "/bytes", 1, expects);
+    int32_t id = domt_h2_begin_request(&h2, "POST", "/bytes", 1, expects);
     domt_h2_stream_of(&h2, id)->to_send = 0;
     domt_h2_stream_of(&h2, id)->holds_end = true;
-    domt_h2_advance(&h2, 0);
+    domt_h2_send_output_and_advance(&h2, 0);
     ck_assert_int_eq(domt_h2_stream_of(&h2, id)->interims, 1);
     domt_h2_stream_of(&h2, id)->to_send = 7;
     domt_h2_stream_of(&h2, id)->holds_end = false;
     ck_assert_int_eq(nghttp2_session_resume_data(h2.session, id), 0);
-    domt_h2_advance(&h2, 0);
+    domt_h2_send_output_and_advance(&h2, 0);
     domt_h2_expect_answer(&h2, id, 200, "7\n");
-    domt_h2_finish(&h2);
+    domt_h2_end_client_and_kit(&h2);
 }
 
 DOMT_TEST(trailers_go_both_ways)
 {
     begin_client_of_service(&domt_h2_by_streams);
     for (size_t size = 0; size < 3; size++) {
-        int32_t id = domt_h2_ask(&h2, "POST", "/bytes", 1 + size, NULL);
+        int32_t id = domt_h2_begin_request(&h2, "POST", "/bytes", 1 + size, NULL);
         domt_h2_stream_of(&h2, id)->trailers = 1;
-        domt_h2_advance(&h2, 0);
+        domt_h2_send_output_and_advance(&h2, 0);
         domt_h2_expect_answer(&h2, id, 200, size == 0 ? "1\n" : size == 1 ? "2\n" : "3\n");
     }
     /* a request without "TE: trailers" gets an answer without trailers */
-    int32_t id = domt_h2_ask(&h2, "GET", "/trailed", 0, NULL);
-    domt_h2_advance(&h2, 0);
+    int32_t id = domt_h2_begin_request(&h2, "GET", "/trailed", 0, NULL);
+    domt_h2_send_output_and_advance(&h2, 0);
     domt_h2_expect_answer(&h2, id, 200, "trailed\n");
     ck_assert_str_eq(domt_h2_stream_of(&h2, id)->field, "end");
-    domt_h2_finish(&h2);
+    domt_h2_end_client_and_kit(&h2);
 }
 
 /* Long answers on several streams: each comes whole, however small the window of the client is. */
@@ -132,13 +132,14 @@ DOMT_TEST(answers_in_pieces_come_whole)
 
     begin_client_of_service(&domt_h2_by_streams);
     for (size_t i = 0; i < 5; i++)
-        ids[i] = domt_h2_ask(&h2, "GET", i % 2 == 0 ? "/give/200000" : "/give/5000", 0, NULL);
-    domt_h2_advance(&h2, 1000 * MS);
+        ids[i] =
+            domt_h2_begin_request(&h2, "GET", i % 2 == 0 ? "/give/200000" : "/give/5000", 0, NULL);
+    domt_h2_send_output_and_advance(&h2, 1000 * MS);
     for (size_t i = 0; i < 5; i++) {
         domt_h2_expect_answer(&h2, ids[i], 200, NULL);
         ck_assert_uint_eq(domt_h2_stream_of(&h2, ids[i])->size, i % 2 == 0 ? 200000 : 5000);
     }
-    domt_h2_finish(&h2);
+    domt_h2_end_client_and_kit(&h2);
 }
 
 /* RFC 9218: the more urgent answer comes first, although its request came last. */
@@ -149,28 +150,28 @@ DOMT_TEST(urgent_answers_come_first)
     int32_t ids[3];
 
     begin_client_of_service(&domt_h2_by_streams);
-    ids[0] = domt_h2_ask(&h2, "GET", "/give/150000", 0, later);
-    ids[1] = domt_h2_ask(&h2, "GET", "/give/150000", 0, NULL);
-    ids[2] = domt_h2_ask(&h2, "GET", "/give/150000", 0, sooner);
-    domt_h2_advance(&h2, 1000 * MS);
+    ids[0] = domt_h2_begin_request(&h2, "GET", "/give/150000", 0, later);
+    ids[1] = domt_h2_begin_request(&h2, "GET", "/give/150000", 0, NULL);
+    ids[2] = domt_h2_begin_request(&h2, "GET", "/give/150000", 0, sooner);
+    domt_h2_send_output_and_advance(&h2, 1000 * MS);
     for (size_t i = 0; i < 3; i++)
         ck_assert_uint_eq(domt_h2_stream_of(&h2, ids[i])->order, 2 - i);
-    domt_h2_finish(&h2);
+    domt_h2_end_client_and_kit(&h2);
 }
 
 /* When the peer cancels a stream, its answer is cut, and other streams go on. */
 DOMT_TEST(a_stream_that_the_peer_takes_back_ends_its_request)
 {
     begin_client_of_service(&domt_h2_by_whole);
-    int32_t gone = domt_h2_ask(&h2, "GET", "/hang", 0, NULL);
-    domt_h2_advance(&h2, 0);
+    int32_t gone = domt_h2_begin_request(&h2, "GET", "/hang", 0, NULL);
+    domt_h2_send_output_and_advance(&h2, 0);
     ck_assert_int_eq(nghttp2_submit_rst_stream(h2.session, NGHTTP2_FLAG_NONE, gone, NGHTTP2_CANCEL),
                      0);
-    domt_h2_advance(&h2, 0);
+    domt_h2_send_output_and_advance(&h2, 0);
     ck_assert_uint_eq(domt_served_now.closed, 1);
     ck_assert_int_eq(domt_served_now.close_error, -ECONNRESET);
     domt_h2_check_connection(&h2);
-    domt_h2_finish(&h2);
+    domt_h2_end_client_and_kit(&h2);
 }
 
 DOMT_TEST(another_protocol_has_no_stream)
@@ -178,7 +179,7 @@ DOMT_TEST(another_protocol_has_no_stream)
     begin_client_of_service(&domt_h2_by_whole);
     /* this request did not ask for another protocol, so the handler's 101 is an error */
     (void)domt_h2_ask_and_expect(&h2, "GET", "/up", 0, NULL, 0, 500, NULL);
-    domt_h2_finish(&h2);
+    domt_h2_end_client_and_kit(&h2);
 }
 
 /* An inner channel without a stream ends after a second or so, and gives its place back; an inner
@@ -187,17 +188,17 @@ DOMT_TEST(inner_channels_without_streams_end)
 {
     begin_client_of_service(&domt_h2_by_whole);
     for (unsigned i = 0; i < 20; i++)
-        (void)domt_h2_ask(&h2, "GET", "/sleep/10", 0, NULL);
-    int32_t slow = domt_h2_ask(&h2, "GET", "/sleep/3000", 0, NULL);
-    domt_h2_advance(&h2, 500 * MS);
+        (void)domt_h2_begin_request(&h2, "GET", "/sleep/10", 0, NULL);
+    int32_t slow = domt_h2_begin_request(&h2, "GET", "/sleep/3000", 0, NULL);
+    domt_h2_send_output_and_advance(&h2, 500 * MS);
     ck_assert_uint_eq(domt_served_now.closed, 0);
-    domt_h2_advance(&h2, 1000 * MS);
+    domt_h2_send_output_and_advance(&h2, 1000 * MS);
     ck_assert_uint_eq(domt_served_now.closed, 20);
     ck_assert_int_eq(domt_served_now.close_error, 0);
-    domt_h2_advance(&h2, 2000 * MS);
+    domt_h2_send_output_and_advance(&h2, 2000 * MS);
     domt_h2_expect_answer(&h2, slow, 200, "slept\n");
     domt_h2_check_connection(&h2);
-    domt_h2_finish(&h2);
+    domt_h2_end_client_and_kit(&h2);
     ck_assert_uint_eq(domt_served_now.closed, 22);
 }
 
@@ -207,16 +208,16 @@ DOMT_TEST(inner_channels_that_serve_again_stay)
 {
     begin_client_of_service(&domt_h2_by_whole);
     domt_h2_check_connection(&h2);
-    int32_t id = domt_h2_ask(&h2, "POST", "/bytes", 5, NULL);
+    int32_t id = domt_h2_begin_request(&h2, "POST", "/bytes", 5, NULL);
     domt_h2_stream_of(&h2, id)->holds_end = true;
-    domt_h2_advance(&h2, 3000 * MS);
+    domt_h2_send_output_and_advance(&h2, 3000 * MS);
     domt_h2_stream_of(&h2, id)->to_send = 5;
     domt_h2_stream_of(&h2, id)->holds_end = false;
     ck_assert_int_eq(nghttp2_session_resume_data(h2.session, id), 0);
-    domt_h2_advance(&h2, 0);
+    domt_h2_send_output_and_advance(&h2, 0);
     domt_h2_expect_answer(&h2, id, 200, "10\n");
     ck_assert_uint_eq(domt_served_now.closed, 0);
-    domt_h2_finish(&h2);
+    domt_h2_end_client_and_kit(&h2);
 }
 
 /* A request was answered before its body has ended; when the peer's FIN comes, nothing is left to
@@ -224,15 +225,15 @@ DOMT_TEST(inner_channels_that_serve_again_stay)
 DOMT_TEST(a_half_close_ends_what_was_answered)
 {
     begin_client_of_service(&domt_h2_by_streams);
-    int32_t id = domt_h2_ask(&h2, "POST", "/now\xff", 10, NULL);
+    int32_t id = domt_h2_begin_request(&h2, "POST", "/now\xff", 10, NULL);
     domt_h2_stream_of(&h2, id)->holds_end = true;
-    domt_h2_advance(&h2, 0);
+    domt_h2_send_output_and_advance(&h2, 0);
     domt_h2_expect_answer(&h2, id, 400, NULL);
     domus_peer_finish(h2.peer);
-    domt_h2_advance(&h2, 100 * MS);
+    domt_h2_send_output_and_advance(&h2, 100 * MS);
     domt_h2_expect_goaway(&h2, NGHTTP2_NO_ERROR);
-    domt_h2_end(&h2);
-    domt_served_end(h2.kit);
+    domt_h2_end_client(&h2);
+    domt_served_end_kit(h2.kit);
 }
 
 /* A peer that sends its FIN right after its requests gets the answers, and then the end. */
@@ -241,23 +242,23 @@ DOMT_TEST(answers_come_behind_a_half_close)
     int32_t ids[3];
 
     begin_client_of_service(&domt_h2_by_streams);
-    ids[0] = domt_h2_ask(&h2, "GET", "/sleep/500", 0, NULL);
-    ids[1] = domt_h2_ask(&h2, "GET", "/give/5000", 0, NULL);
-    ids[2] = domt_h2_ask(&h2, "POST", "/bytes", 10, NULL);
+    ids[0] = domt_h2_begin_request(&h2, "GET", "/sleep/500", 0, NULL);
+    ids[1] = domt_h2_begin_request(&h2, "GET", "/give/5000", 0, NULL);
+    ids[2] = domt_h2_begin_request(&h2, "POST", "/bytes", 10, NULL);
     /* this request's body has no end, so the request stays under way */
     domt_h2_stream_of(&h2, ids[2])->holds_end = true;
-    domt_h2_advance(&h2, 0);
+    domt_h2_send_output_and_advance(&h2, 0);
     domus_peer_finish(h2.peer);
-    domt_h2_advance(&h2, 100 * MS);
+    domt_h2_send_output_and_advance(&h2, 100 * MS);
     ck_assert(!domus_peer_has_end(h2.peer));
-    domt_h2_advance(&h2, 1000 * MS);
+    domt_h2_send_output_and_advance(&h2, 1000 * MS);
     domt_h2_expect_answer(&h2, ids[0], 200, "slept\n");
     domt_h2_expect_answer(&h2, ids[1], 200, NULL);
     ck_assert_int_ne(domt_h2_stream_of(&h2, ids[2])->status, 200);
     domt_h2_expect_goaway(&h2, NGHTTP2_NO_ERROR);
     ck_assert_int_eq(domus_peer_error(h2.peer), 0);
-    domt_h2_end(&h2);
-    domt_served_end(h2.kit);
+    domt_h2_end_client(&h2);
+    domt_served_end_kit(h2.kit);
 }
 
 /* Bytes without the preface are not read as HTTP/2, however they are split. */
@@ -266,42 +267,42 @@ DOMT_TEST(other_connections_speak_http_1)
     static const char *const texts[] = {"GET /now HTTP/1.1\r\nHost: a\r\n\r\n",
                                         "PUT /now HTTP/1.1\r\nHost: a\r\n\r\n",
                                         "PROPFIND /now HTTP/1.1\r\nHost: a\r\n\r\n"};
-    domus_testkit *kit = domt_served_start(NULL, &domt_h2_by_whole, 1);
+    domus_testkit *kit = domt_served_start_kit(NULL, &domt_h2_by_whole, 1);
 
     for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) {
         for (size_t at = 1; at < 12; at++) {
-            domus_peer *peer = domt_served_peer(kit);
+            domus_peer *peer = domt_served_connect_peer(kit);
             ck_assert_int_eq(domus_peer_send(peer, texts[t], at), 0);
             domt_served_advance_silently(kit, MS);
-            domt_served_send(peer, texts[t] + at);
-            domt_served_expect(kit, peer, DOMT_SERVED_OK("4", "now\n"));
-            domt_served_send(peer, texts[t]);
-            domt_served_expect(kit, peer, DOMT_SERVED_OK("4", "now\n"));
-            domt_served_send(peer, "GET /up HTTP/1.1\r\nHost: a\r\n"
-                                   "Connection: upgrade\r\nUpgrade: lines\r\n\r\n");
+            domt_served_send_text(peer, texts[t] + at);
+            domt_served_expect_text(kit, peer, DOMT_SERVED_OK("4", "now\n"));
+            domt_served_send_text(peer, texts[t]);
+            domt_served_expect_text(kit, peer, DOMT_SERVED_OK("4", "now\n"));
+            domt_served_send_text(peer, "GET /up HTTP/1.1\r\nHost: a\r\n"
+                                        "Connection: upgrade\r\nUpgrade: lines\r\n\r\n");
             domt_served_advance_silently(kit, MS);
             domus_peer_close(peer);
         }
     }
-    domt_served_end(kit);
+    domt_served_end_kit(kit);
 }
 
 /* The beginning of the preface is not read as a request, and gets no answer. */
 DOMT_TEST(a_part_of_the_preface_is_waited_for)
 {
-    domus_testkit *kit = domt_served_start(NULL, &domt_h2_by_whole, 1);
-    domus_peer *peer = domt_served_peer(kit);
+    domus_testkit *kit = domt_served_start_kit(NULL, &domt_h2_by_whole, 1);
+    domus_peer *peer = domt_served_connect_peer(kit);
 
-    domt_served_send(peer, "PRI * HTTP/2.0\r\n\r\nSM\r\n");
+    domt_served_send_text(peer, "PRI * HTTP/2.0\r\n\r\nSM\r\n");
     domt_served_advance_silently(kit, MS);
     domus_peer_finish(peer);
     ck_assert_int_eq(domus_peer_expect_end(peer, 10 * DOMT_SERVED_S), 0);
-    domt_served_end(kit);
+    domt_served_end_kit(kit);
 }
 
 static void begin_client_of_streams(void)
 {
-    domt_h2_begin(&h2, domt_served_start(NULL, &domt_h2_by_streams, 1));
+    domt_h2_begin_client(&h2, domt_served_start_kit(NULL, &domt_h2_by_streams, 1));
 }
 
 /* Read the bytes that have come while the system was stopping. */
@@ -319,10 +320,10 @@ DOMT_TEST(streams_under_way_are_answered)
     int32_t ids[3];
 
     begin_client_of_streams();
-    ids[0] = domt_h2_ask(&h2, "GET", "/sleep/200", 0, NULL);
-    ids[1] = domt_h2_ask(&h2, "GET", "/sleep/900", 0, NULL);
-    ids[2] = domt_h2_ask(&h2, "GET", "/give/20000", 0, NULL);
-    domt_h2_advance(&h2, 100 * MS);
+    ids[0] = domt_h2_begin_request(&h2, "GET", "/sleep/200", 0, NULL);
+    ids[1] = domt_h2_begin_request(&h2, "GET", "/sleep/900", 0, NULL);
+    ids[2] = domt_h2_begin_request(&h2, "GET", "/give/20000", 0, NULL);
+    domt_h2_send_output_and_advance(&h2, 100 * MS);
     ck_assert_int_eq(domus_testkit_stop(h2.kit), 0);
     read_bytes_after_stop();
     domt_h2_expect_answer(&h2, ids[0], 200, "slept\n");
@@ -332,7 +333,7 @@ DOMT_TEST(streams_under_way_are_answered)
     ck_assert_uint_eq(h2.aways, 2); /* one GOAWAY announces the end, one names the last stream */
     ck_assert_int_eq(h2.last, ids[2]);
     ck_assert_int_eq(domus_peer_error(h2.peer), 0);
-    domt_h2_end(&h2);
+    domt_h2_end_client(&h2);
     domus_testkit_free(h2.kit);
 }
 
@@ -344,7 +345,7 @@ DOMT_TEST(an_idle_connection_says_goodbye)
     read_bytes_after_stop();
     domt_h2_expect_goaway(&h2, NGHTTP2_NO_ERROR);
     ck_assert_uint_eq(h2.aways, 1);
-    domt_h2_end(&h2);
+    domt_h2_end_client(&h2);
     domus_testkit_free(h2.kit);
 }
 
@@ -357,13 +358,13 @@ DOMT_TEST(bodies_that_are_under_way_may_end)
 
     for (size_t i = 0; i < 2; i++) {
         int32_t ids[3];
-        domt_h2_begin(&h2, domt_served_start(NULL, behaviours[i], 1));
-        ids[0] = domt_h2_ask(&h2, "POST", "/bytes", 100, NULL);
-        ids[1] = domt_h2_ask(&h2, "POST", "/bytes", 100, length);
-        ids[2] = domt_h2_ask(&h2, "POST", "/bytes", 1, NULL);
+        domt_h2_begin_client(&h2, domt_served_start_kit(NULL, behaviours[i], 1));
+        ids[0] = domt_h2_begin_request(&h2, "POST", "/bytes", 100, NULL);
+        ids[1] = domt_h2_begin_request(&h2, "POST", "/bytes", 100, length);
+        ids[2] = domt_h2_begin_request(&h2, "POST", "/bytes", 1, NULL);
         for (size_t n = 0; n < 3; n++)
             domt_h2_stream_of(&h2, ids[n])->holds_end = true;
-        domt_h2_advance(&h2, 50 * MS);
+        domt_h2_send_output_and_advance(&h2, 50 * MS);
         for (size_t n = 0; n < 2; n++) {
             *domt_h2_stream_of(&h2, ids[n]) = (domt_h2_stream){.to_send = 50};
             (void)nghttp2_session_resume_data(h2.session, ids[n]);
@@ -379,7 +380,7 @@ DOMT_TEST(bodies_that_are_under_way_may_end)
         domt_h2_expect_answer(&h2, ids[1], 200, "150\n");
         domt_h2_expect_goaway(&h2, NGHTTP2_NO_ERROR);
         ck_assert_int_eq(h2.last, ids[2]);
-        domt_h2_end(&h2);
+        domt_h2_end_client(&h2);
         domus_testkit_free(h2.kit);
     }
 }
@@ -389,13 +390,13 @@ DOMT_TEST(an_old_connection_ends_behind_its_streams)
 {
     domus_config config;
 
-    domt_served_configure(&config);
+    domt_served_write_config(&config);
     config.pace.age_max_ns = 1000 * MS;
     config.pace.age_jitter_percent = 0;
-    domt_h2_begin(&h2, domt_served_start(&config, &domt_h2_by_streams, 1));
+    domt_h2_begin_client(&h2, domt_served_start_kit(&config, &domt_h2_by_streams, 1));
     (void)domt_h2_ask_and_expect(&h2, "GET", "/sleep/1800", 0, NULL, 4000 * MS, 200, "slept\n");
     domt_h2_expect_goaway(&h2, NGHTTP2_NO_ERROR);
-    domt_h2_finish(&h2);
+    domt_h2_end_client_and_kit(&h2);
 }
 
 /* One packet of the peer cancels a stream and begins the next one. The cancel leads to GOAWAY,
@@ -412,20 +413,20 @@ DOMT_TEST(a_stream_behind_the_last_one_is_refused)
     domus_config config;
     size_t size;
 
-    domt_served_configure(&config);
+    domt_served_write_config(&config);
     config.pace.age_max_ns = 1000 * MS;
     config.pace.age_jitter_percent = 0;
-    domt_h2_begin(&h2, domt_served_start(&config, &domt_h2_by_streams, 1));
-    (void)domt_h2_ask(&h2, "GET", "/sleep/1800", 0, NULL);
-    ck_assert_int_eq(domt_h2_ask(&h2, "GET", "/hang", 0, NULL), 3);
-    domt_h2_advance(&h2, 1500 * MS);
+    domt_h2_begin_client(&h2, domt_served_start_kit(&config, &domt_h2_by_streams, 1));
+    (void)domt_h2_begin_request(&h2, "GET", "/sleep/1800", 0, NULL);
+    ck_assert_int_eq(domt_h2_begin_request(&h2, "GET", "/hang", 0, NULL), 3);
+    domt_h2_send_output_and_advance(&h2, 1500 * MS);
     domt_h2_send(&h2, packet, sizeof packet - 1);
     domt_served_advance_silently(h2.kit, 100 * MS);
     const char *got = domus_peer_got(h2.peer, &size);
     ck_assert_ptr_nonnull(memmem(got, size, refused, sizeof refused - 1));
     ck_assert_ptr_nonnull(memmem(got, size, away, sizeof away - 1));
     ck_assert_uint_eq(domt_served_now.begun, 2);
-    domt_h2_finish(&h2);
+    domt_h2_end_client_and_kit(&h2);
 }
 
 /* When the connection breaks, nothing of its streams is left behind. */
@@ -433,13 +434,13 @@ DOMT_TEST(streams_end_with_their_connection)
 {
     begin_client_of_streams();
     for (unsigned i = 0; i < 5; i++)
-        (void)domt_h2_ask(&h2, "GET", "/hang", 0, NULL);
-    domt_h2_advance(&h2, 0);
+        (void)domt_h2_begin_request(&h2, "GET", "/hang", 0, NULL);
+    domt_h2_send_output_and_advance(&h2, 0);
     domus_peer_reset(h2.peer);
     domt_served_advance_silently(h2.kit, 100 * MS);
     ck_assert_uint_eq(domt_served_now.closed, 6);
-    domt_h2_end(&h2);
-    domt_served_end(h2.kit);
+    domt_h2_end_client(&h2);
+    domt_served_end_kit(h2.kit);
 }
 
 DOMT_SUITE(120)

@@ -22,27 +22,27 @@ static void write_number(uint8_t *to, uint32_t value, unsigned count)
         to[i] = (uint8_t)(value >> 8 * (count - 1 - i));
 }
 
-void domt_h2s_begin(domt_h2s *script, domt_h2c *h2c, const domus_http_client_options *options)
+void domt_h2s_begin_kit(domt_h2s *script, domt_h2c *h2c, const domus_http_client_options *options)
 {
-    domt_h2c_begin(h2c, &domt_h2_by_whole, options);
-    domt_h2s_listen(script, h2c);
+    domt_h2c_begin_kit(h2c, &domt_h2_by_whole, options);
+    domt_h2s_listen_in_kit(script, h2c);
 }
 
-void domt_h2s_listen(domt_h2s *script, const domt_h2c *h2c)
+void domt_h2s_listen_in_kit(domt_h2s *script, const domt_h2c *h2c)
 {
     *script = (domt_h2s){.kit = h2c->kit};
     ck_assert_int_eq(domus_peer_listen(h2c->kit, DOMT_H2C_SCRIPT, 0, &script->listener), 0);
 }
 
-void domt_h2s_accept(domt_h2s *script)
+void domt_h2s_accept_connection(domt_h2s *script)
 {
     *script = (domt_h2s){.kit = script->kit, .listener = script->listener};
     ck_assert_int_eq(domus_peer_accept(script->listener, 10 * DOMT_SERVED_S, &script->peer), 0);
-    domt_h2s_send(script, NGHTTP2_SETTINGS, 0, 0, NULL, 0);
-    domt_h2s_advance(script, 0);
-    domt_h2s_send(script, NGHTTP2_SETTINGS, NGHTTP2_FLAG_ACK, 0, NULL, 0);
-    domt_h2s_advance(script, 0);
-    domt_h2s_advance(script, 0);
+    domt_h2s_send_frame(script, NGHTTP2_SETTINGS, 0, 0, NULL, 0);
+    domt_h2s_advance_and_read(script, 0);
+    domt_h2s_send_frame(script, NGHTTP2_SETTINGS, NGHTTP2_FLAG_ACK, 0, NULL, 0);
+    domt_h2s_advance_and_read(script, 0);
+    domt_h2s_advance_and_read(script, 0);
 }
 
 static void record_frame_of_client(domt_h2s *script, const char *head, const char *body,
@@ -92,14 +92,14 @@ static void read_frames_of_client(domt_h2s *script)
     domus_peer_take(script->peer, at);
 }
 
-void domt_h2s_advance(domt_h2s *script, uint64_t ns)
+void domt_h2s_advance_and_read(domt_h2s *script, uint64_t ns)
 {
     domt_served_advance_silently(script->kit, ns);
     read_frames_of_client(script);
 }
 
-void domt_h2s_send(domt_h2s *script, uint8_t type, uint8_t flags, int32_t id, const void *bytes,
-                   size_t size)
+void domt_h2s_send_frame(domt_h2s *script, uint8_t type, uint8_t flags, int32_t id,
+                         const void *bytes, size_t size)
 {
     uint8_t head[HEAD] = {[3] = type, [4] = flags};
 
@@ -110,31 +110,31 @@ void domt_h2s_send(domt_h2s *script, uint8_t type, uint8_t flags, int32_t id, co
         (void)domus_peer_send(script->peer, bytes, size);
 }
 
-void domt_h2s_answer(domt_h2s *script, int32_t id, const char *body)
+void domt_h2s_answer_stream(domt_h2s *script, int32_t id, const char *body)
 {
-    domt_h2s_send(script, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, id, "\x88", 1);
-    domt_h2s_send(script, NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, id, body, strlen(body));
+    domt_h2s_send_frame(script, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, id, "\x88", 1);
+    domt_h2s_send_frame(script, NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, id, body, strlen(body));
 }
 
 void domt_h2s_answer_and_expect(domt_h2s *script, domt_h2c *h2c, int32_t id, const char *body)
 {
-    domt_h2s_answer(script, id, body);
-    domt_h2c_expect(h2c, 200, body);
+    domt_h2s_answer_stream(script, id, body);
+    domt_h2c_expect_answer(h2c, 200, body);
 }
 
-void domt_h2s_reset(domt_h2s *script, int32_t id, uint32_t code)
+void domt_h2s_reset_stream(domt_h2s *script, int32_t id, uint32_t code)
 {
     uint8_t body[4];
 
     write_number(body, code, 4);
-    domt_h2s_send(script, NGHTTP2_RST_STREAM, 0, id, body, sizeof body);
+    domt_h2s_send_frame(script, NGHTTP2_RST_STREAM, 0, id, body, sizeof body);
 }
 
-void domt_h2s_go_away(domt_h2s *script, int32_t last, uint32_t code)
+void domt_h2s_send_goaway(domt_h2s *script, int32_t last, uint32_t code)
 {
     uint8_t body[8];
 
     write_number(body, (uint32_t)last, 4);
     write_number(body + 4, code, 4);
-    domt_h2s_send(script, NGHTTP2_GOAWAY, 0, 0, body, sizeof body);
+    domt_h2s_send_frame(script, NGHTTP2_GOAWAY, 0, 0, body, sizeof body);
 }

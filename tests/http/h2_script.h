@@ -30,36 +30,36 @@ typedef struct domt_h2s {
     uint32_t pongs;
     uint64_t data; /* number of bytes of bodies that the client has sent */
     /* credit that the client has given for streams by WINDOW_UPDATE since the last
-     * domt_h2s_accept() */
+     * domt_h2s_accept_connection() */
     uint64_t credit;
 } domt_h2s;
 
 /* Begin a kit whose client has these options, and listen in it. */
-void domt_h2s_begin(domt_h2s *script, domt_h2c *h2c, const domus_http_client_options *options);
+void domt_h2s_begin_kit(domt_h2s *script, domt_h2c *h2c, const domus_http_client_options *options);
 
 /* Listen in the kit of a client. */
-void domt_h2s_listen(domt_h2s *script, const domt_h2c *h2c);
+void domt_h2s_listen_in_kit(domt_h2s *script, const domt_h2c *h2c);
 
 /* Accept the next connection, send SETTINGS, acknowledge the client's SETTINGS, and read its
  * requests. */
-void domt_h2s_accept(domt_h2s *script);
+void domt_h2s_accept_connection(domt_h2s *script);
 
 /* Let time pass, and read the frames that have come from the client. */
-void domt_h2s_advance(domt_h2s *script, uint64_t ns);
+void domt_h2s_advance_and_read(domt_h2s *script, uint64_t ns);
 
 /* Send one frame to the client. */
-void domt_h2s_send(domt_h2s *script, uint8_t type, uint8_t flags, int32_t id, const void *bytes,
-                   size_t size);
+void domt_h2s_send_frame(domt_h2s *script, uint8_t type, uint8_t flags, int32_t id,
+                         const void *bytes, size_t size);
 
 /* Answer a stream with 200 and this body. */
-void domt_h2s_answer(domt_h2s *script, int32_t id, const char *body);
+void domt_h2s_answer_stream(domt_h2s *script, int32_t id, const char *body);
 
 /* Answer a stream with 200 and this body, and check that the client receives this answer. */
 void domt_h2s_answer_and_expect(domt_h2s *script, domt_h2c *h2c, int32_t id, const char *body);
 
 /* Send RST_STREAM for a stream; or send GOAWAY for the connection. */
-void domt_h2s_reset(domt_h2s *script, int32_t id, uint32_t code);
-void domt_h2s_go_away(domt_h2s *script, int32_t last, uint32_t code);
+void domt_h2s_reset_stream(domt_h2s *script, int32_t id, uint32_t code);
+void domt_h2s_send_goaway(domt_h2s *script, int32_t last, uint32_t code);
 
 #define DOMT_H2S_URL(path) "http://10.0.0.1" path
 

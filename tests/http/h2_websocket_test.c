@@ -51,7 +51,7 @@ static const domus_http2_options with_sockets = {.websockets = true};
 #define BEHAVIOUR(options)                                                                         \
     {                                                                                              \
         .name = "sockets", .kind = DOMUS_CHANNELS, .on_peer = rows,                                \
-        .on_close = {domt_served_on_close, 0}, .pipeline = &(const domus_pipeline)                 \
+        .on_close = {domt_served_store_close, 0}, .pipeline = &(const domus_pipeline)              \
         {                                                                                          \
             .stages = (const domus_pipeline_stage[])                                               \
             {                                                                                      \
@@ -68,8 +68,8 @@ static const domus_behaviour by_sockets = BEHAVIOUR(&with_sockets), by_none = BE
 static void begin_client_of_service(const domus_behaviour *behaviour)
 {
     requests = 0;
-    domt_h2_begin(&h2, domt_served_start(NULL, behaviour, 1));
-    domt_h2_advance(&h2, 0);
+    domt_h2_begin_client(&h2, domt_served_start_kit(NULL, behaviour, 1));
+    domt_h2_send_output_and_advance(&h2, 0);
 }
 
 /* --- the client ------------------------------------------------------------------------------- */
@@ -80,7 +80,7 @@ static int32_t send_extended_connect(const char *path, const char *protocol)
     const char *const fields[] = {
         ":protocol",   protocol, "sec-websocket-version", "13", "sec-websocket-protocol",
         "other, chat", NULL};
-    int32_t id = domt_h2_ask(&h2, "CONNECT", path, 1, fields);
+    int32_t id = domt_h2_begin_request(&h2, "CONNECT", path, 1, fields);
 
     domt_h2_stream_of(&h2, id)->to_send = 0;
     domt_h2_stream_of(&h2, id)->holds_end = true;
@@ -112,23 +112,23 @@ DOMT_TEST(a_stream_becomes_a_websocket)
 {
     begin_client_of_service(&by_sockets);
     int32_t id = send_extended_connect("/socket", "websocket");
-    domt_h2_advance(&h2, 0);
+    domt_h2_send_output_and_advance(&h2, 0);
     expect_bytes_of_stream(id, "", 0);
     send_data_on_stream(id, text, sizeof text - 1);
-    domt_h2_advance(&h2, 0);
+    domt_h2_send_output_and_advance(&h2, 0);
     expect_bytes_of_stream(id, HEARD, 4);
     send_data_on_stream(id, text, 3); /* the WebSocket frame comes in two pieces */
-    domt_h2_advance(&h2, 0);
+    domt_h2_send_output_and_advance(&h2, 0);
     send_data_on_stream(id, text + 3, sizeof text - 4);
-    domt_h2_advance(&h2, 0);
+    domt_h2_send_output_and_advance(&h2, 0);
     expect_bytes_of_stream(id, HEARD HEARD, 8);
     ck_assert(!domt_h2_stream_of(&h2, id)->ended);
     send_data_on_stream(id, goodbye, sizeof goodbye - 1);
-    domt_h2_advance(&h2, 0);
+    domt_h2_send_output_and_advance(&h2, 0);
     expect_bytes_of_stream(id, HEARD HEARD "\x88\x02\x03\xe8", 12);
     ck_assert(domt_h2_stream_of(&h2, id)->ended);
     ck_assert_int_eq(domt_served_now.close_error, 0);
-    domt_h2_finish(&h2);
+    domt_h2_end_client_and_kit(&h2);
 }
 
 /* Bytes behind a CONNECT, in the same piece, are kept until the answer to it is sent. */
@@ -138,9 +138,9 @@ DOMT_TEST(early_bytes_are_heard)
     int32_t id = send_extended_connect("/socket", "websocket");
     send_data_on_stream(id, text, sizeof text - 1);
     send_data_on_stream(id, text, sizeof text - 1);
-    domt_h2_advance(&h2, 0);
+    domt_h2_send_output_and_advance(&h2, 0);
     expect_bytes_of_stream(id, HEARD HEARD, 8);
-    domt_h2_finish(&h2);
+    domt_h2_end_client_and_kit(&h2);
 }
 
 /* If the answer refuses the WebSocket, the early bytes are not read as a request, whatever they
@@ -154,28 +154,28 @@ DOMT_TEST(early_bytes_are_no_request)
         begin_client_of_service(&by_sockets);
         int32_t id = send_extended_connect(paths[i], "websocket");
         send_data_on_stream(id, request, sizeof request - 1);
-        domt_h2_advance(&h2, 0);
+        domt_h2_send_output_and_advance(&h2, 0);
         domt_h2_expect_answer(&h2, id, i == 0 ? 404 : 200, i == 0 ? NULL : "plain");
         send_data_on_stream(id, request, sizeof request - 1);
-        domt_h2_advance(&h2, 0);
+        domt_h2_send_output_and_advance(&h2, 0);
         domt_h2_expect_reset(&h2, id, NGHTTP2_NO_ERROR);
         ck_assert_uint_eq(requests, 1);
         id = domt_h2_ask_and_expect(&h2, "GET", "/plain", 0, NULL, 0, 200, "plain");
         ck_assert_uint_eq(requests, 2);
-        domt_h2_finish(&h2);
+        domt_h2_end_client_and_kit(&h2);
     }
 }
 
 /* The window of the stream bounds early bytes: only so many come before the answer. */
 DOMT_TEST(early_bytes_are_bounded)
 {
-    domt_h2_begin(&h2, domt_served_start(NULL, &domt_h2_by_small, 1));
-    domt_h2_advance(&h2, 0);
+    domt_h2_begin_client(&h2, domt_served_start_kit(NULL, &domt_h2_by_small, 1));
+    domt_h2_send_output_and_advance(&h2, 0);
     int32_t id = send_extended_connect("/hang", "websocket");
     domt_h2_stream_of(&h2, id)->to_send = DOMT_H2_SMALL_WINDOW + 3000;
-    domt_h2_advance(&h2, 100 * MS);
+    domt_h2_send_output_and_advance(&h2, 100 * MS);
     ck_assert_uint_eq(domt_h2_stream_of(&h2, id)->to_send, 3000);
-    domt_h2_finish(&h2);
+    domt_h2_end_client_and_kit(&h2);
 }
 
 static const domus_http2_options wide = {
@@ -201,10 +201,10 @@ DOMT_TEST(many_early_bytes_are_heard)
     for (unsigned i = 0; i < 80; i++)
         send_data_on_stream(id, lines, sizeof lines);
     for (unsigned i = 0; i < 200; i++)
-        domt_h2_advance(&h2, 10 * MS);
+        domt_h2_send_output_and_advance(&h2, 10 * MS);
     ck_assert_int_eq(domt_h2_stream_of(&h2, id)->status, 200);
     ck_assert_uint_eq(domt_h2_stream_of(&h2, id)->size, 80 * sizeof lines);
-    domt_h2_finish(&h2);
+    domt_h2_end_client_and_kit(&h2);
 }
 
 DOMT_TEST(what_is_no_websocket_is_refused)
@@ -218,13 +218,13 @@ DOMT_TEST(what_is_no_websocket_is_refused)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         begin_client_of_service(cases[i].of);
         int32_t id = send_extended_connect("/socket", cases[i].protocol);
-        domt_h2_advance(&h2, 0);
+        domt_h2_send_output_and_advance(&h2, 0);
         if (cases[i].status != 0)
             domt_h2_expect_answer(&h2, id, cases[i].status, NULL);
         else
             domt_h2_expect_reset(&h2, id, NGHTTP2_PROTOCOL_ERROR);
         ck_assert_uint_eq(requests, 0);
-        domt_h2_finish(&h2);
+        domt_h2_end_client_and_kit(&h2);
     }
 }
 
@@ -232,12 +232,12 @@ DOMT_TEST(what_is_no_websocket_is_refused)
 DOMT_TEST(other_methods_have_no_protocol)
 {
     begin_client_of_service(&by_sockets);
-    int32_t id =
-        domt_h2_ask(&h2, "GET", "/plain", 0, (const char *const[]){":protocol", "websocket", NULL});
-    domt_h2_advance(&h2, 0);
+    int32_t id = domt_h2_begin_request(&h2, "GET", "/plain", 0,
+                                       (const char *const[]){":protocol", "websocket", NULL});
+    domt_h2_send_output_and_advance(&h2, 0);
     domt_h2_expect_reset(&h2, id, NGHTTP2_PROTOCOL_ERROR);
     ck_assert_uint_eq(requests, 0);
-    domt_h2_finish(&h2);
+    domt_h2_end_client_and_kit(&h2);
 }
 
 /* The peer ends the stream without a close frame, or cancels it. */
@@ -247,20 +247,20 @@ DOMT_TEST(the_end_of_a_stream_is_that_of_its_websocket)
         begin_client_of_service(&by_sockets);
         int32_t id = send_extended_connect("/socket", "websocket");
         int32_t other = send_extended_connect("/socket", "websocket");
-        domt_h2_advance(&h2, 0);
+        domt_h2_send_output_and_advance(&h2, 0);
         if (resets)
             ck_assert_int_eq(
                 nghttp2_submit_rst_stream(h2.session, NGHTTP2_FLAG_NONE, id, NGHTTP2_CANCEL), 0);
         else
             domt_h2_send_frame(&h2, NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, id, "", 0);
-        domt_h2_advance(&h2, 10 * MS);
+        domt_h2_send_output_and_advance(&h2, 10 * MS);
         ck_assert_uint_eq(domt_served_now.closed, 1);
         if (resets)
             ck_assert_int_eq(domt_served_now.close_error, -ECONNRESET);
         send_data_on_stream(other, text, sizeof text - 1);
-        domt_h2_advance(&h2, 0);
+        domt_h2_send_output_and_advance(&h2, 0);
         expect_bytes_of_stream(other, HEARD, 4);
-        domt_h2_finish(&h2);
+        domt_h2_end_client_and_kit(&h2);
     }
 }
 
@@ -270,14 +270,14 @@ DOMT_TEST(wrong_frames_end_the_stream_alone)
 {
     begin_client_of_service(&by_sockets);
     int32_t id = send_extended_connect("/socket", "websocket");
-    domt_h2_advance(&h2, 0);
+    domt_h2_send_output_and_advance(&h2, 0);
     send_data_on_stream(id, "\x81\x02hi", 4);
-    domt_h2_advance(&h2, 0);
+    domt_h2_send_output_and_advance(&h2, 0);
     ck_assert_mem_eq(domt_h2_stream_of(&h2, id)->text + 2, "\x03\xea", 2);
     ck_assert(domt_h2_stream_of(&h2, id)->ended);
     id = domt_h2_ask_and_expect(&h2, "GET", "/plain", 0, NULL, 0, 200, "plain");
     ck_assert(!h2.is_away);
-    domt_h2_finish(&h2);
+    domt_h2_end_client_and_kit(&h2);
 }
 
 DOMT_SUITE(60)

@@ -20,10 +20,10 @@ static void start_changed_service(const domus_behaviour *behaviour,
 {
     domus_config config;
 
-    domt_served_configure(&config);
+    domt_served_write_config(&config);
     if (change != NULL)
         change(&config);
-    kit = domt_served_start(&config, behaviour, 1);
+    kit = domt_served_start_kit(&config, behaviour, 1);
 }
 
 /* Start a service whose configuration was changed, and let a peer send this text. */
@@ -32,8 +32,8 @@ static domus_peer *start_changed_service_and_send(const domus_behaviour *behavio
                                                   const char *text)
 {
     start_changed_service(behaviour, change);
-    domus_peer *peer = domt_served_peer(kit);
-    domt_served_send(peer, text);
+    domus_peer *peer = domt_served_connect_peer(kit);
+    domt_served_send_text(peer, text);
     return peer;
 }
 
@@ -66,15 +66,15 @@ DOMT_TEST(a_head_that_is_not_whole_in_time_gets_408)
 
     start_changed_service(&domt_served_by_whole, NULL);
     for (size_t i = 0; i < sizeof begun / sizeof begun[0]; i++) {
-        domus_peer *peer = domt_served_peer(kit);
+        domus_peer *peer = domt_served_connect_peer(kit);
         domt_served_advance_silently(kit, 3 * SECOND);
-        domt_served_send(peer, begun[i]);
+        domt_served_send_text(peer, begun[i]);
         if (strncmp(begun[i], NOW, strlen(NOW)) == 0)
-            domt_served_expect(kit, peer, GOT);
+            domt_served_expect_text(kit, peer, GOT);
         expect_text_and_end_after(peer, 9900 * MS, DOMT_SERVED_408);
     }
     ck_assert_uint_eq(count_slow_channels(), sizeof begun / sizeof begun[0]);
-    domt_served_end(kit);
+    domt_served_end_kit(kit);
 }
 
 DOMT_TEST(bytes_that_drip_bring_a_head_no_time)
@@ -83,29 +83,29 @@ DOMT_TEST(bytes_that_drip_bring_a_head_no_time)
         start_changed_service_and_send(&domt_served_by_whole, NULL, "GET /now HTTP/1.1\r\nX: ");
     for (uint32_t i = 0; i < 99; i++) {
         domt_served_advance_silently(kit, 100 * MS);
-        domt_served_send(peer, "x");
+        domt_served_send_text(peer, "x");
     }
     expect_text_and_end_after(peer, 50 * MS, DOMT_SERVED_408);
-    domt_served_end(kit);
+    domt_served_end_kit(kit);
 }
 
 DOMT_TEST(each_head_has_its_own_time)
 {
     start_changed_service(&domt_served_by_whole, NULL);
-    domus_peer *peer = domt_served_peer(kit);
+    domus_peer *peer = domt_served_connect_peer(kit);
     for (uint32_t i = 0; i < 4; i++) {
-        domt_served_send(peer, "GET /now HTTP/1.1\r\n");
+        domt_served_send_text(peer, "GET /now HTTP/1.1\r\n");
         domt_served_advance_silently(kit, 6 * SECOND);
-        domt_served_send(peer, "Host: a\r\n\r\nGET /now");
-        domt_served_expect(kit, peer, GOT);
+        domt_served_send_text(peer, "Host: a\r\n\r\nGET /now");
+        domt_served_expect_text(kit, peer, GOT);
         domt_served_advance_silently(kit, 6 * SECOND);
-        domt_served_send(peer, " HTTP/1.1\r\nHost: a\r\n\r\n");
-        domt_served_expect(kit, peer, GOT);
+        domt_served_send_text(peer, " HTTP/1.1\r\nHost: a\r\n\r\n");
+        domt_served_expect_text(kit, peer, GOT);
         ck_assert_int_eq(domus_peer_expect_nothing(peer, 20 * SECOND), 0);
     }
     domus_peer_close(peer);
     ck_assert_uint_eq(count_slow_channels(), 0);
-    domt_served_end(kit);
+    domt_served_end_kit(kit);
 }
 
 static void shorten_idle_timeout(domus_config *config)
@@ -126,13 +126,13 @@ DOMT_TEST(idle_connections_without_a_request_end_in_silence)
 
     start_changed_service(&domt_served_by_whole, shorten_idle_timeout);
     for (size_t i = 0; i < sizeof sent / sizeof sent[0]; i++) {
-        domus_peer *peer = domt_served_peer(kit);
-        domt_served_send(peer, sent[i]);
+        domus_peer *peer = domt_served_connect_peer(kit);
+        domt_served_send_text(peer, sent[i]);
         if (strcmp(sent[i], NOW) == 0)
-            domt_served_expect(kit, peer, GOT);
+            domt_served_expect_text(kit, peer, GOT);
         expect_text_and_end_after(peer, 4900 * MS, "");
     }
-    domt_served_end(kit);
+    domt_served_end_kit(kit);
 }
 
 /* The time-out of the head begins with the first empty line; but no part of a request has come, so
@@ -140,20 +140,20 @@ DOMT_TEST(idle_connections_without_a_request_end_in_silence)
 DOMT_TEST(empty_lines_that_drip_end_in_silence_when_the_head_is_late)
 {
     start_changed_service(&domt_served_by_whole, NULL);
-    domus_peer *peer = domt_served_peer(kit);
+    domus_peer *peer = domt_served_connect_peer(kit);
     for (uint32_t i = 0; i < 7; i++) {
-        domt_served_send(peer, i % 2 == 0 ? "\r\n" : "\r");
+        domt_served_send_text(peer, i % 2 == 0 ? "\r\n" : "\r");
         domt_served_advance_silently(kit, SECOND);
-        domt_served_send(peer, i % 2 == 0 ? "" : "\n");
+        domt_served_send_text(peer, i % 2 == 0 ? "" : "\n");
     }
     expect_text_and_end_after(peer, 2900 * MS, "");
-    peer = domt_served_peer(kit);
-    domt_served_send(peer, NOW "\r\n");
-    domt_served_expect(kit, peer, GOT);
+    peer = domt_served_connect_peer(kit);
+    domt_served_send_text(peer, NOW "\r\n");
+    domt_served_expect_text(kit, peer, GOT);
     domt_served_advance_silently(kit, 5 * SECOND);
-    domt_served_send(peer, "\r\nG");
+    domt_served_send_text(peer, "\r\nG");
     expect_text_and_end_after(peer, 4900 * MS, DOMT_SERVED_408);
-    domt_served_end(kit);
+    domt_served_end_kit(kit);
 }
 
 DOMT_TEST(the_idle_time_out_is_answered_within_a_request)
@@ -167,31 +167,31 @@ DOMT_TEST(the_idle_time_out_is_answered_within_a_request)
     for (size_t b = 0; b < 2; b++) {
         start_changed_service(behaviours[b], set_idle_timeout_alone);
         for (size_t i = 0; i < sizeof begun / sizeof begun[0]; i++) {
-            domus_peer *peer = domt_served_peer(kit);
-            domt_served_send(peer, begun[i]);
+            domus_peer *peer = domt_served_connect_peer(kit);
+            domt_served_send_text(peer, begun[i]);
             expect_text_and_end_after(peer, 4900 * MS, DOMT_SERVED_408);
         }
         ck_assert_uint_eq(count_slow_channels(), 0);
-        domt_served_end(kit);
+        domt_served_end_kit(kit);
     }
 }
 
 /* Send the start of a body, and then `count` times `size` bytes, once each `every_ns`. */
 static domus_peer *drip_body(const char *begin, uint32_t size, uint64_t every_ns, uint32_t count)
 {
-    domus_peer *peer = domt_served_peer(kit);
+    domus_peer *peer = domt_served_connect_peer(kit);
     char bytes[2001];
 
     memset(bytes, 'x', sizeof bytes);
     bytes[size] = '\0';
-    domt_served_send(peer, begin);
+    domt_served_send_text(peer, begin);
     for (uint32_t i = 0; i < count; i++) {
         domt_served_advance_silently(kit, every_ns);
         size_t got;
         (void)domus_peer_got(peer, &got);
         if (got != 0 || domus_peer_has_end(peer))
             break;
-        domt_served_send(peer, bytes);
+        domt_served_send_text(peer, bytes);
     }
     return peer;
 }
@@ -216,13 +216,13 @@ DOMT_TEST(a_body_that_is_too_slow_gets_408)
              * seconds */
             ck_assert_uint_ge(ns, 18 * SECOND);
             ck_assert_uint_le(ns, 22 * SECOND);
-            domt_served_expect(kit, peer, DOMT_SERVED_408);
+            domt_served_expect_text(kit, peer, DOMT_SERVED_408);
             ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
             domus_peer_close(peer);
         }
         ck_assert_uint_eq(count_slow_channels(), 2);
         ck_assert_int_eq(domt_served_now.read_error, b == 0 ? 0 : -ETIMEDOUT);
-        domt_served_end(kit);
+        domt_served_end_kit(kit);
     }
 }
 
@@ -231,33 +231,33 @@ DOMT_TEST(a_burst_does_not_pay_for_silence)
     start_changed_service(&domt_served_by_streams, NULL);
     domus_peer *peer = drip_body(LONG_BODY("/bytes"), 2000, MS, 40);
     expect_text_and_end_after(peer, 9900 * MS, DOMT_SERVED_408);
-    domt_served_end(kit);
+    domt_served_end_kit(kit);
 }
 
 DOMT_TEST(a_body_that_is_fast_enough_takes_as_long_as_it_takes)
 {
     start_changed_service(&domt_served_by_streams, NULL);
     domus_peer *peer = drip_body(LONG_BODY("/bytes"), 1000, 9 * SECOND, 100);
-    domt_served_expect(kit, peer, DOMT_SERVED_OK("7", "100000\n"));
+    domt_served_expect_text(kit, peer, DOMT_SERVED_OK("7", "100000\n"));
     domus_peer_close(peer);
-    domt_served_end(kit);
+    domt_served_end_kit(kit);
     start_changed_service(&domt_served_by_whole, NULL);
     peer = drip_body(LONG_BODY("/bytes"), 1000, 9 * SECOND, 100);
-    domt_served_expect(kit, peer, DOMT_SERVED_OK("7", "100000\n"));
+    domt_served_expect_text(kit, peer, DOMT_SERVED_OK("7", "100000\n"));
     domus_peer_close(peer);
-    domt_served_end(kit);
+    domt_served_end_kit(kit);
 }
 
 DOMT_TEST(a_body_that_nobody_reads_is_not_late)
 {
     domus_peer *peer =
         start_changed_service_and_send(&domt_served_by_streams, NULL, LONG_BODY("/sleep/60000"));
-    domt_served_expect(kit, peer, DOMT_SERVED_OK("6", "slept\n"));
+    domt_served_expect_text(kit, peer, DOMT_SERVED_OK("6", "slept\n"));
     /* the rest of the body is skipped now, and its time-out runs again */
     ck_assert_int_eq(domus_peer_expect_nothing(peer, 9900 * MS), 0);
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
     domus_peer_close(peer);
-    domt_served_end(kit);
+    domt_served_end_kit(kit);
 }
 
 DOMT_TEST(whoever_reads_a_late_body_may_answer)
@@ -267,13 +267,13 @@ DOMT_TEST(whoever_reads_a_late_body_may_answer)
     expect_text_and_end_after(peer, 9900 * MS, DOMT_SERVED_LAST("15", "read ETIMEDOUT\n"));
     ck_assert_int_eq(domt_served_now.close_error, 0);
     /* the handler fails with the same errno, although no peer is late */
-    peer = domt_served_peer(kit);
-    domt_served_send(peer, "GET /late HTTP/1.1\r\nHost: a\r\n\r\n");
-    domt_served_expect(kit, peer,
-                       "HTTP/1.1 504 Gateway Timeout\r\nContent-Length: 16\r\n"
-                       "Content-Type: text/plain\r\n\r\nGateway Timeout\n");
+    peer = domt_served_connect_peer(kit);
+    domt_served_send_text(peer, "GET /late HTTP/1.1\r\nHost: a\r\n\r\n");
+    domt_served_expect_text(kit, peer,
+                            "HTTP/1.1 504 Gateway Timeout\r\nContent-Length: 16\r\n"
+                            "Content-Type: text/plain\r\n\r\nGateway Timeout\n");
     domus_peer_close(peer);
-    domt_served_end(kit);
+    domt_served_end_kit(kit);
 }
 
 DOMT_TEST(late_requests_are_answered_behind_those_before)
@@ -281,7 +281,7 @@ DOMT_TEST(late_requests_are_answered_behind_those_before)
     domus_peer *peer = start_changed_service_and_send(
         &domt_served_by_whole, NULL, "GET /sleep/15000 HTTP/1.1\r\nHost: a\r\n\r\n" NOW "GET");
     expect_text_and_end_after(peer, 14900 * MS, DOMT_SERVED_OK("6", "slept\n") GOT DOMT_SERVED_408);
-    domt_served_end(kit);
+    domt_served_end_kit(kit);
 }
 
 /* A request that is never answered delays the 408 of the next request only until the idle
@@ -295,7 +295,7 @@ DOMT_TEST(answers_that_never_come_do_not_keep_a_late_peer)
     domt_served_advance_silently(kit, SECOND);
     ck_assert_int_eq(domt_served_now.close_error, -ETIMEDOUT);
     domus_peer_close(peer);
-    domt_served_end(kit);
+    domt_served_end_kit(kit);
 }
 
 static void shorten_send_timeout(domus_config *config)
@@ -307,16 +307,16 @@ static void shorten_send_timeout(domus_config *config)
 DOMT_TEST(a_late_peer_that_does_not_read_is_reset)
 {
     start_changed_service(&domt_served_by_whole, shorten_send_timeout);
-    domus_peer *peer = domt_served_peer(kit);
+    domus_peer *peer = domt_served_connect_peer(kit);
     domus_peer_pause(peer);
-    domt_served_send(peer, "GET /give/3000000 HTTP/1.1\r\nHost: a\r\n\r\nGET");
+    domt_served_send_text(peer, "GET /give/3000000 HTTP/1.1\r\nHost: a\r\n\r\nGET");
     domt_served_advance_silently(kit, 8 * SECOND);
     ck_assert_uint_eq(domt_served_now.closed, 1);
     ck_assert_int_eq(domt_served_now.close_error, -ETIMEDOUT);
     domus_peer_resume(peer);
     ck_assert_int_eq(domus_peer_expect_reset(peer, SECOND), 0);
     domus_peer_close(peer);
-    domt_served_end(kit);
+    domt_served_end_kit(kit);
 }
 
 static void set_min_rate(domus_config *config)
@@ -334,7 +334,7 @@ DOMT_TEST(the_rate_of_all_messages_is_answered_too)
                      0);
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
     domus_peer_close(peer);
-    domt_served_end(kit);
+    domt_served_end_kit(kit);
 }
 
 static void set_one_request_at_a_time(domus_config *config)
@@ -355,9 +355,9 @@ DOMT_TEST(time_stands_still_while_nothing_is_read)
         start_changed_service_and_send(&domt_served_by_whole, shorten_head_timeout,
                                        "GET /halt/8000 HTTP/1.1\r\nHost: a\r\n\r\nGET");
     ck_assert_int_eq(domus_peer_expect_nothing(peer, 8 * SECOND), 0);
-    domt_served_expect(kit, peer, DOMT_SERVED_OK("7", "halted\n"));
+    domt_served_expect_text(kit, peer, DOMT_SERVED_OK("7", "halted\n"));
     expect_text_and_end_after(peer, 1700 * MS, DOMT_SERVED_408);
-    domt_served_end(kit);
+    domt_served_end_kit(kit);
 }
 
 /* While the service does not read, the rest of a head cannot come, and the time does not count. */
@@ -367,11 +367,11 @@ DOMT_TEST(time_in_which_nothing_is_read_does_not_count)
         start_changed_service_and_send(&domt_served_by_whole, set_one_request_at_a_time,
                                        "GET /sleep/9000 HTTP/1.1\r\nHost: a\r\n\r\n");
     domt_served_advance_silently(kit, 100 * MS);
-    domt_served_send(peer, "GET /now HTTP/1.1\r\n");
+    domt_served_send_text(peer, "GET /now HTTP/1.1\r\n");
     domt_served_advance_silently(kit, 8 * SECOND);
-    domt_served_expect(kit, peer, DOMT_SERVED_OK("6", "slept\n"));
+    domt_served_expect_text(kit, peer, DOMT_SERVED_OK("6", "slept\n"));
     expect_text_and_end_after(peer, 1800 * MS, DOMT_SERVED_408);
-    domt_served_end(kit);
+    domt_served_end_kit(kit);
 }
 
 DOMT_SUITE(20)

@@ -26,7 +26,7 @@ static uint64_t make_hash(uint64_t set, uint64_t mark)
 
 static bool has_taken_token(domi_http_buckets *buckets, uint64_t hash, uint64_t now_us)
 {
-    return domi_http_take_token(buckets, hash, now_us, &rate).is_taken;
+    return domi_http_take_token_from_bucket(buckets, hash, now_us, &rate).is_taken;
 }
 
 DOMT_TEST(buckets_of_tokens_fill_by_the_clock)
@@ -38,7 +38,7 @@ DOMT_TEST(buckets_of_tokens_fill_by_the_clock)
         uint64_t at = starts[i];
         for (int n = 0; n < 3; n++)
             ck_assert(has_taken_token(buckets, 7, at));
-        ck_assert_uint_eq(domi_http_take_token(buckets, 7, at, &rate).left_us, 1000);
+        ck_assert_uint_eq(domi_http_take_token_from_bucket(buckets, 7, at, &rate).left_us, 1000);
         ck_assert(!has_taken_token(buckets, 7, at + 999));
         ck_assert(has_taken_token(buckets, 7, at + 1000));
         ck_assert(!has_taken_token(buckets, 7, at + 1999));
@@ -107,10 +107,10 @@ DOMT_TEST(clients_are_found_behind_trusted_proxies)
 
     ck_assert_int_eq(domus_endpoint_parse("9.9.9.9:99", &peer), 0);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        domus_slice fields = domt_http_slice(rows[i].fields);
+        domus_slice fields = domt_slice_of_text(rows[i].fields);
         domus_endpoint client;
         char text[DOMUS_ENDPOINT_TEXT_MAX];
-        domi_http_find_client(&exchange, fields, rows[i].proxies, &client);
+        domi_http_find_client_address(&exchange, fields, rows[i].proxies, &client);
         (void)domus_endpoint_text(&client, text, sizeof text);
         ck_assert_msg(strcmp(text, rows[i].client) == 0, "%s: %s", rows[i].fields, text);
         domus_slice_free(fields);
@@ -124,12 +124,12 @@ static domus_testkit *start_chain_with_limit(domus_http_limit *limit)
 {
     const domus_http_step parts[] = {{&domus_http_limits, limit}, {NULL, NULL}};
 
-    return domt_chained_start(&domt_chained, parts);
+    return domt_chained_start_kit(&domt_chained, parts);
 }
 
 static void end_chain_and_limit(domus_testkit *kit, domus_http_limit *limit)
 {
-    domt_served_end(kit);
+    domt_served_end_kit(kit);
     domus_http_limit_clear(limit);
 }
 
@@ -140,7 +140,7 @@ static int status_of_request_from(domus_testkit *kit, const char *from, const ch
     int status = 0;
 
     (void)snprintf(request, sizeof request, "GET /now HTTP/1.1\r\nHost: a\r\n%s\r\n", fields);
-    const char *got = domt_chained_send(kit, from, request);
+    const char *got = domt_chained_answer_of_bytes(kit, from, request);
     ck_assert_int_eq(sscanf(got, "HTTP/1.1 %d", &status), 1);
     return status;
 }
@@ -152,14 +152,16 @@ DOMT_TEST(each_address_has_its_own_bucket)
 
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(status_of_request_from(kit, "10.0.0.1:0", ""), 200);
-    ck_assert_str_eq(domt_chained_send(kit, "10.0.0.1:0", "GET /now HTTP/1.1\r\nHost: a\r\n\r\n"),
-                     "HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\n"
-                     "RateLimit-Policy: \"default\";q=3;w=30\r\nRateLimit: \"default\";r=0;t=10\r\n"
-                     "Retry-After: 10\r\n\r\n");
-    ck_assert_str_eq(domt_chained_send(kit, "10.0.0.2:0", "GET /now HTTP/1.1\r\nHost: a\r\n\r\n"),
-                     "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n"
-                     "RateLimit-Policy: \"default\";q=3;w=30\r\nRateLimit: \"default\";r=2;t=10\r\n"
-                     "\r\nnow\n");
+    ck_assert_str_eq(
+        domt_chained_answer_of_bytes(kit, "10.0.0.1:0", "GET /now HTTP/1.1\r\nHost: a\r\n\r\n"),
+        "HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\n"
+        "RateLimit-Policy: \"default\";q=3;w=30\r\nRateLimit: \"default\";r=0;t=10\r\n"
+        "Retry-After: 10\r\n\r\n");
+    ck_assert_str_eq(
+        domt_chained_answer_of_bytes(kit, "10.0.0.2:0", "GET /now HTTP/1.1\r\nHost: a\r\n\r\n"),
+        "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n"
+        "RateLimit-Policy: \"default\";q=3;w=30\r\nRateLimit: \"default\";r=2;t=10\r\n"
+        "\r\nnow\n");
     domt_served_advance_silently(kit, 10 * DOMT_SERVED_S);
     ck_assert_int_eq(status_of_request_from(kit, "10.0.0.1:0", ""), 200);
     ck_assert_int_eq(status_of_request_from(kit, "10.0.0.1:0", ""), 429);
@@ -182,10 +184,11 @@ DOMT_TEST(another_limit_may_be_set_while_one_holds)
     ck_assert_int_eq(domus_http_limit_set(&limit, 1, 4, 60000000000), 0);
     for (int i = 0; i < 2; i++)
         ck_assert_int_eq(status_of_request_from(kit, "10.0.0.1:0", ""), 200);
-    ck_assert_str_eq(domt_chained_send(kit, "10.0.0.1:0", "GET /now HTTP/1.1\r\nHost: a\r\n\r\n"),
-                     "HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\n"
-                     "RateLimit-Policy: \"default\";q=4;w=240\r\n"
-                     "RateLimit: \"default\";r=0;t=60\r\nRetry-After: 60\r\n\r\n");
+    ck_assert_str_eq(
+        domt_chained_answer_of_bytes(kit, "10.0.0.1:0", "GET /now HTTP/1.1\r\nHost: a\r\n\r\n"),
+        "HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\n"
+        "RateLimit-Policy: \"default\";q=4;w=240\r\n"
+        "RateLimit: \"default\";r=0;t=60\r\nRetry-After: 60\r\n\r\n");
     /* with this new rate, buckets with a debt of 4 minutes are full again */
     ck_assert_int_eq(domus_http_limit_set(&limit, 2, 0, 0), 0);
     for (int i = 0; i < 2; i++)
@@ -203,7 +206,7 @@ DOMT_TEST(another_limit_may_be_set_while_one_holds)
 static void *set_rates_one_after_the_other(void *buckets)
 {
     for (uint64_t i = 1; i <= 200000; i++)
-        ck_assert_int_eq(domi_http_set_rate(buckets, &(domi_http_rate){i, 3 * i}), 0);
+        ck_assert_int_eq(domi_http_set_rate_of_buckets(buckets, &(domi_http_rate){i, 3 * i}), 0);
     return NULL;
 }
 
@@ -213,15 +216,15 @@ DOMT_TEST(a_rate_that_changes_is_read_whole)
     domi_http_rate seen = {0};
     pthread_t setter;
 
-    ck_assert(!domi_http_read_rate(buckets, &seen));
+    ck_assert(!domi_http_read_rate_that_was_set(buckets, &seen));
     ck_assert_int_eq(pthread_create(&setter, NULL, set_rates_one_after_the_other, buckets), 0);
     while (seen.token_us < 200000) {
-        if (domi_http_read_rate(buckets, &seen))
+        if (domi_http_read_rate_that_was_set(buckets, &seen))
             ck_assert_uint_eq(seen.full_us, 3 * seen.token_us);
     }
     ck_assert_int_eq(pthread_join(setter, NULL), 0);
     buckets->is_changing = true;
-    ck_assert_int_eq(domi_http_set_rate(buckets, &seen), -EBUSY);
+    ck_assert_int_eq(domi_http_set_rate_of_buckets(buckets, &seen), -EBUSY);
     domi_http_buckets_free(buckets);
 }
 

@@ -28,7 +28,7 @@ static void fail_each_allocation(const domus_http_options *options, const char *
 {
     domt_codec_work work = make_work_of_stage(options, bytes, size, step);
 
-    domt_fail_allocations(domt_codec_decode, &work);
+    domt_fail_each_allocation(domt_codec_run_work, &work);
 }
 
 DOMT_TEST(each_memory_failure_while_decoding_is_returned)
@@ -61,14 +61,14 @@ static int build_texts_and_fields(void *context)
 
 DOMT_TEST(each_memory_failure_while_building_is_returned)
 {
-    domt_fail_allocations(build_texts_and_fields, NULL);
+    domt_fail_each_allocation(build_texts_and_fields, NULL);
 }
 
 static size_t size_of_greatest_block(const domus_http_options *options, const char *bytes)
 {
     domt_codec_work work = make_work_of_stage(options, bytes, strlen(bytes), 1000);
 
-    return domt_greatest_block(domt_codec_decode, &work);
+    return domt_largest_allocated_block(domt_codec_run_work, &work);
 }
 
 DOMT_TEST(announced_length_takes_no_memory)
@@ -86,12 +86,12 @@ DOMT_TEST(unfinished_bodies_share_a_memory_bound)
     domus_budget budget = {0};
     const domus_http_options options = {.role = DOMUS_ROLE_SERVER, .budget = &budget};
 
-    domt_gathered_share_a_bound(&(domt_gathered){.stage = {&domus_http_stage, &options},
-                                                 .budget = &budget,
-                                                 .head = HEAD "Content-Length: 400000\r\n\r\n",
-                                                 .body = body,
-                                                 .size = sizeof body,
-                                                 .refused = "HTTP/1.1 503 "});
+    domt_check_gathered_share_budget(&(domt_gathered){.stage = {&domus_http_stage, &options},
+                                                      .budget = &budget,
+                                                      .head = HEAD "Content-Length: 400000\r\n\r\n",
+                                                      .body = body,
+                                                      .size = sizeof body,
+                                                      .refused = "HTTP/1.1 503 "});
 }
 
 static domus_budget narrow = {.bytes_max = 120000};
@@ -107,7 +107,7 @@ static int gather_body_in_narrow_budget(void *context)
     domt_codec http;
     domus_stage_message message;
 
-    domt_http_start(&http, &options);
+    domt_http_start_codec(&http, &options);
     ck_assert_int_eq(domus_stage_kit_feed(http.kit, begin, sizeof begin - 1), 0);
     for (size_t at = 0; at < sizeof body; at += 1000) {
         ck_assert_int_eq(domus_stage_kit_next(http.kit, &message), 0);
@@ -123,7 +123,7 @@ static int gather_body_in_narrow_budget(void *context)
 
 DOMT_TEST(memory_bound_of_bodies_is_usable_to_its_last_byte)
 {
-    size_t greatest = domt_greatest_block(gather_body_in_narrow_budget, NULL);
+    size_t greatest = domt_largest_allocated_block(gather_body_in_narrow_budget, NULL);
 
     ck_assert_uint_ge(greatest, 100000);
     ck_assert_uint_le(greatest, narrow.bytes_max);

@@ -193,19 +193,19 @@ DOMT_TEST(long_bodies_come_whole)
             (size_t)snprintf(bytes, sizeof bytes, POST "Content-Length: %zu\r\n\r\n", size);
         for (size_t k = 0; k < size; k++)
             bytes[head + k] = (char)('a' + k % 26);
-        const char *text = domt_http_trace(NULL, "", bytes, head + size, 0, 0);
+        const char *text = domt_http_trace_of_bytes(NULL, "", bytes, head + size, 0, 0);
         char expected[64];
         (void)snprintf(expected, sizeof expected, "[%zu bytes, ", size);
         ck_assert_ptr_nonnull(strstr(text, expected));
         for (size_t cut = head - 1; cut < head + size; cut = cut * 3 + 1)
-            ck_assert_str_eq(domt_http_trace(NULL, "", bytes, head + size, cut, 0), text);
-        ck_assert_str_eq(domt_http_trace(NULL, "", bytes, head + size, 0, 5000), text);
+            ck_assert_str_eq(domt_http_trace_of_bytes(NULL, "", bytes, head + size, cut, 0), text);
+        ck_assert_str_eq(domt_http_trace_of_bytes(NULL, "", bytes, head + size, 0, 5000), text);
         /* the same body again, in chunks */
         head = (size_t)snprintf(bytes, sizeof bytes, CHUNKS "%zx\r\n", size);
         for (size_t k = 0; k < size; k++)
             bytes[head + k] = (char)('a' + k % 26);
         memcpy(bytes + head + size, "\r\n0\r\n\r\n", 7);
-        const char *in_chunks = domt_http_trace(NULL, "", bytes, head + size + 7, 0, 777);
+        const char *in_chunks = domt_http_trace_of_bytes(NULL, "", bytes, head + size + 7, 0, 777);
         ck_assert_str_eq(strstr(in_chunks, " ["), strstr(text, " ["));
     }
 }
@@ -230,8 +230,8 @@ DOMT_TEST(parts_of_a_target_are_told_apart)
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        domus_http_request request = {.target = domt_http_slice(rows[i].target),
-                                      .fields = domt_http_slice(rows[i].fields)};
+        domus_http_request request = {.target = domt_slice_of_text(rows[i].target),
+                                      .fields = domt_slice_of_text(rows[i].fields)};
         domus_slice host = domus_http_host(&request);
         domus_slice path = domus_http_path(&request);
         domus_slice query = domus_http_query(&request);
@@ -381,7 +381,7 @@ DOMT_TEST(wrong_extensions_are_refused)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         domt_http_expect_trace(NULL, "", rows[i].bytes, rows[i].size, rows[i].expected);
         const char *text =
-            domt_http_trace(&streams_of_chunks, "", rows[i].bytes, rows[i].size, 0, 1);
+            domt_http_trace_of_bytes(&streams_of_chunks, "", rows[i].bytes, rows[i].size, 0, 1);
         /* the bytes are refused also when they come one by one */
         const char *error = strstr(text, "[EPROTO 400");
         ck_assert_msg(error != NULL, "%s", text);

@@ -96,14 +96,14 @@ static int feed_piece_to_parser(domus_http_multipart *form, trace *to, const cha
     return used < 0 ? (int)used : 0;
 }
 
-const char *domt_multipart_trace(const char *content_type,
-                                 const domus_http_multipart_limits *limits, const char *bytes,
-                                 size_t size, size_t cut, size_t step)
+const char *domt_multipart_trace_of_bytes(const char *content_type,
+                                          const domus_http_multipart_limits *limits,
+                                          const char *bytes, size_t size, size_t cut, size_t step)
 {
     static char texts[TEXTS][ROOM];
     static unsigned turn;
     trace to = {.text = texts[turn++ % TEXTS]};
-    domus_slice type = domt_http_slice(content_type);
+    domus_slice type = domt_slice_of_text(content_type);
     domus_http_multipart *form = NULL;
     int error = domus_http_multipart_open(type, limits, &form);
 
@@ -134,10 +134,12 @@ void domt_multipart_expect_trace(const char *content_type,
                                  const domus_http_multipart_limits *limits, const char *bytes,
                                  size_t size, const char *expected)
 {
-    const char *whole = domt_multipart_trace(content_type, limits, bytes, size, 0, 0);
+    const char *whole = domt_multipart_trace_of_bytes(content_type, limits, bytes, size, 0, 0);
 
     ck_assert_str_eq(whole, expected);
-    ck_assert_str_eq(domt_multipart_trace(content_type, limits, bytes, size, 0, 1), expected);
+    ck_assert_str_eq(domt_multipart_trace_of_bytes(content_type, limits, bytes, size, 0, 1),
+                     expected);
     for (size_t cut = 0; cut <= size; cut++)
-        ck_assert_str_eq(domt_multipart_trace(content_type, limits, bytes, size, cut, 0), expected);
+        ck_assert_str_eq(domt_multipart_trace_of_bytes(content_type, limits, bytes, size, cut, 0),
+                         expected);
 }

@@ -13,9 +13,9 @@
  *   DONE
  *
  * The last line is the error, with its words: "EPROTO a part has no name". */
-const char *domt_multipart_trace(const char *content_type,
-                                 const domus_http_multipart_limits *limits, const char *bytes,
-                                 size_t size, size_t cut, size_t step);
+const char *domt_multipart_trace_of_bytes(const char *content_type,
+                                          const domus_http_multipart_limits *limits,
+                                          const char *bytes, size_t size, size_t cut, size_t step);
 
 /* Check that the trace of the bytes is `expected`: in one piece, cut in two at each byte, and byte
  * by byte. */

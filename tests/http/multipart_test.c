@@ -199,13 +199,14 @@ DOMT_TEST(media_types_have_one_boundary)
     size_t head = strlen(type);
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        ck_assert_str_eq(domt_multipart_trace(rows[i].bytes, NULL, bytes, sizeof bytes - 1, 0, 0),
-                         rows[i].expected);
+        ck_assert_str_eq(
+            domt_multipart_trace_of_bytes(rows[i].bytes, NULL, bytes, sizeof bytes - 1, 0, 0),
+            rows[i].expected);
     memset(type + head, 'b', DOMUS_HTTP_BOUNDARY_MAX + 1);
     memcpy(type + head + DOMUS_HTTP_BOUNDARY_MAX + 1, "\"", 2);
-    ck_assert_str_eq(domt_multipart_trace(type, NULL, "", 0, 0, 0), "EPROTO ");
+    ck_assert_str_eq(domt_multipart_trace_of_bytes(type, NULL, "", 0, 0, 0), "EPROTO ");
     memcpy(type + head + DOMUS_HTTP_BOUNDARY_MAX, "\"", 2);
-    ck_assert_str_eq(domt_multipart_trace(type, NULL, "", 0, 0, 0), CUT);
+    ck_assert_str_eq(domt_multipart_trace_of_bytes(type, NULL, "", 0, 0, 0), CUT);
 }
 
 #define HEAD   "--X\r\nContent-Disposition: form-data; name=a"
@@ -308,10 +309,10 @@ DOMT_TEST(limits_of_multipart_are_exact)
         const domus_http_multipart_limits *limits = &is->limits;
         for (size_t step = 0; step < 3; step++) {
             size_t size = write_repeated(bytes, is->before, is->byte, is->most, is->after);
-            const char *trace = domt_multipart_trace(TYPE, limits, bytes, size, 0, step);
+            const char *trace = domt_multipart_trace_of_bytes(TYPE, limits, bytes, size, 0, step);
             ck_assert_msg(strstr(trace, "EMSGSIZE") == NULL, "row %zu: %s", i, trace);
             size = write_repeated(bytes, is->before, is->byte, is->most + 1, is->after);
-            trace = domt_multipart_trace(TYPE, limits, bytes, size, 0, step);
+            trace = domt_multipart_trace_of_bytes(TYPE, limits, bytes, size, 0, step);
             ck_assert_msg(is_emsgsize_with_words(trace, is->wrong), "row %zu: %s", i, trace);
         }
     }
@@ -328,9 +329,9 @@ DOMT_TEST(parts_are_counted_against_the_limit)
             memcpy(bytes + i * part, A_PART, part);
         memcpy(bytes + count * part, END, sizeof END);
         size_t size = count * part + strlen(END);
-        const char *trace = domt_multipart_trace(TYPE, &three, bytes, size, 0, 0);
+        const char *trace = domt_multipart_trace_of_bytes(TYPE, &three, bytes, size, 0, 0);
         ck_assert_int_eq(is_emsgsize_with_words(trace, "too many parts"), count > 3);
-        trace = domt_multipart_trace(TYPE, NULL, bytes, size, 0, 7);
+        trace = domt_multipart_trace_of_bytes(TYPE, NULL, bytes, size, 0, 7);
         ck_assert_int_eq(is_emsgsize_with_words(trace, "too many parts"), count > 64);
     }
 }

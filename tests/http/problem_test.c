@@ -85,12 +85,14 @@ DOMT_TEST(any_bytes_become_a_json_string)
     char text[64];
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        size_t size = domi_http_json_text(rows[i][0], strlen(rows[i][0]), text, sizeof text);
+        size_t size =
+            domi_http_escape_text_for_json(rows[i][0], strlen(rows[i][0]), text, sizeof text);
         ck_assert_uint_eq(size, strlen(rows[i][1]));
         ck_assert_mem_eq(text, rows[i][1], size);
         /* a shorter buffer cuts the text, but no escape */
         for (size_t room = 0; room < size; room++) {
-            size_t less = domi_http_json_text(rows[i][0], strlen(rows[i][0]), text, room);
+            size_t less =
+                domi_http_escape_text_for_json(rows[i][0], strlen(rows[i][0]), text, room);
             ck_assert_uint_le(less, room);
             ck_assert(ends_between_escapes(rows[i][1], less));
             ck_assert_mem_eq(text, rows[i][1], less);
@@ -114,15 +116,15 @@ DOMT_TEST(errors_without_a_body_get_one)
                             "{\"title\":\"Internal Server Error\",\"status\":500}\n")},
     };
     const domus_http_step parts[] = {{&domus_http_problems, NULL}, {NULL, NULL}};
-    domus_testkit *kit = domt_chained_start(&domt_chained, parts);
+    domus_testkit *kit = domt_chained_start_kit(&domt_chained, parts);
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        ck_assert_str_eq(domt_chained_ask(kit, rows[i][0], ""), rows[i][1]);
-    ck_assert_str_eq(domt_chained_send(kit, NULL, "GET  / HTTP/1.1\r\n\r\n"),
+        ck_assert_str_eq(domt_chained_answer_of_request(kit, rows[i][0], ""), rows[i][1]);
+    ck_assert_str_eq(domt_chained_answer_of_bytes(kit, NULL, "GET  / HTTP/1.1\r\n\r\n"),
                      "HTTP/1.1 400 Bad Request\r\nContent-Length: 37\r\nConnection: close\r\n"
                      "Content-Type: application/problem+json\r\n\r\n{\"title\":\"Bad "
                      "Request\",\"status\":400}\n");
-    domt_served_end(kit);
+    domt_served_end_kit(kit);
 }
 
 DOMT_TEST(problem_details_name_their_request)
@@ -130,15 +132,15 @@ DOMT_TEST(problem_details_name_their_request)
     static const domus_http_problems_options options = {.names_request = true};
     const domus_http_step parts[] = {
         {&domus_http_request_id, NULL}, {&domus_http_problems, &options}, {NULL, NULL}};
-    domus_testkit *kit = domt_chained_start(&domt_chained, parts);
-    const char *got = domt_chained_ask(kit, "GET /fail", "X-Request-Id: me\r\n");
+    domus_testkit *kit = domt_chained_start_kit(&domt_chained, parts);
+    const char *got = domt_chained_answer_of_request(kit, "GET /fail", "X-Request-Id: me\r\n");
 
     ck_assert_ptr_nonnull(
         strstr(got, "{\"title\":\"Not Found\",\"request_id\":\"me\",\"status\":404}\n"));
-    got = domt_chained_ask(kit, "GET /problem", "X-Request-Id: me\r\n");
+    got = domt_chained_answer_of_request(kit, "GET /problem", "X-Request-Id: me\r\n");
     ck_assert_ptr_nonnull(strstr(got, "{\"title\":\"Forbidden\",\"detail\":\"no\",\"of\":1,"
                                       "\"request_id\":\"me\",\"status\":403}\n"));
-    domt_served_end(kit);
+    domt_served_end_kit(kit);
 }
 
 /* Problem details have no name of their request if the part is not told to add it, or if the
@@ -153,11 +155,12 @@ DOMT_TEST(problem_details_name_no_request_unless_told)
         {{NULL, NULL}}};
 
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
-        domus_testkit *kit = domt_chained_start(&domt_chained, ways[i]);
-        const char *got = domt_chained_ask(kit, "GET /problem", "X-Request-Id: me\r\n");
+        domus_testkit *kit = domt_chained_start_kit(&domt_chained, ways[i]);
+        const char *got =
+            domt_chained_answer_of_request(kit, "GET /problem", "X-Request-Id: me\r\n");
         ck_assert_ptr_nonnull(strstr(got, "{\"title\":\"Forbidden\",\"detail\":\"no\",\"of\":1,"
                                           "\"status\":403}\n"));
-        domt_served_end(kit);
+        domt_served_end_kit(kit);
     }
 }
 
@@ -265,7 +268,7 @@ static int serve_tagged_answers(domus_stack *stack, void *self, const void *payl
     static char large[2000];
 
     memset(large, 'a', sizeof large - 1);
-    response.body = domt_http_slice(is_path_of_request(request, "/large") ? large : BODY);
+    response.body = domt_slice_of_text(is_path_of_request(request, "/large") ? large : BODY);
     if (is_path_of_request(request, "/own"))
         (void)domus_http_add(&fields, "ETag", "\"7\"");
     if (is_path_of_request(request, "/weak"))
@@ -329,16 +332,16 @@ DOMT_TEST(conditions_of_requests_are_heeded)
         /* the condition by time is ignored, because the answer has no time */
         {"GET / HTTP/1.1\r\nIf-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\n", OK(ETAG) BODY},
     };
-    domus_testkit *kit = domt_served_start(NULL, &services[0], 1);
-    domus_peer *peer = domt_served_peer(kit);
+    domus_testkit *kit = domt_served_start_kit(NULL, &services[0], 1);
+    domus_peer *peer = domt_served_connect_peer(kit);
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        domt_served_send(peer, cases[i][0]);
-        domt_served_send(peer, "Host: a\r\n\r\n");
-        domt_served_expect(kit, peer, cases[i][1]);
+        domt_served_send_text(peer, cases[i][0]);
+        domt_served_send_text(peer, "Host: a\r\n\r\n");
+        domt_served_expect_text(kit, peer, cases[i][1]);
     }
     domus_peer_close(peer);
-    domt_served_end(kit);
+    domt_served_end_kit(kit);
 }
 
 /* Send a request for /large with these fields; returns the head of the answer, valid until the next
@@ -346,13 +349,13 @@ DOMT_TEST(conditions_of_requests_are_heeded)
 static const char *head_of_large_answer(domus_testkit *kit, const char *fields)
 {
     static char head[1024];
-    domus_peer *peer = domt_served_peer(kit);
+    domus_peer *peer = domt_served_connect_peer(kit);
     char text[512];
     size_t size;
 
     snprintf(text, sizeof text, "GET /large HTTP/1.1\r\nHost: a\r\nConnection: close\r\n%s\r\n",
              fields);
-    domt_served_send(peer, text);
+    domt_served_send_text(peer, text);
     domt_served_advance_silently(kit, DOMT_SERVED_S);
     const char *got = domus_peer_got(peer, &size);
     const char *end = memmem(got, size, "\r\n\r\n", 4);
@@ -364,7 +367,7 @@ static const char *head_of_large_answer(domus_testkit *kit, const char *fields)
 
 DOMT_TEST(compressed_answers_have_weak_tags)
 {
-    domus_testkit *kit = domt_served_start(NULL, &services[1], 1);
+    domus_testkit *kit = domt_served_start_kit(NULL, &services[1], 1);
     char tag[DOMUS_HTTP_TAG_SIZE + 1], strong[64], weak[64], fields[256];
     static char large[1999];
 
@@ -385,7 +388,7 @@ DOMT_TEST(compressed_answers_have_weak_tags)
             ck_assert_ptr_nonnull(strstr(head, accepts && is_weak ? weak : strong));
         }
     }
-    domt_served_end(kit);
+    domt_served_end_kit(kit);
     domus_http_gzip_trim(&gzip);
 }
 

@@ -318,7 +318,8 @@ DOMT_TEST(wrong_chunks_are_refused)
     HOLD(NULL, "", rows);
     /* the rows are refused also by a stage that gives bodies in pieces */
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const char *text = domt_http_trace(&streams, "", rows[i].bytes, rows[i].size, 0, 0);
+        const char *text =
+            domt_http_trace_of_bytes(&streams, "", rows[i].bytes, rows[i].size, 0, 0);
         const char *error = strrchr(text, '[');
         ck_assert_ptr_nonnull(error);
         (void)snprintf(expected, sizeof expected, "%s", text);
@@ -460,9 +461,10 @@ DOMT_TEST(interim_responses_have_an_end)
     for (size_t i = 0; i < 33; i++)
         memcpy(bytes + i * size, interim, size);
     memcpy(bytes + 33 * size, last, sizeof last - 1);
-    ck_assert_str_eq(domt_http_trace(&client, "G", bytes + size, 32 * size + sizeof last - 1, 0, 0),
-                     "204 1.1 ()\n");
-    ck_assert_str_eq(domt_http_trace(&client, "G", bytes, 33 * size, 0, 0), "EPROTO");
+    ck_assert_str_eq(
+        domt_http_trace_of_bytes(&client, "G", bytes + size, 32 * size + sizeof last - 1, 0, 0),
+        "204 1.1 ()\n");
+    ck_assert_str_eq(domt_http_trace_of_bytes(&client, "G", bytes, 33 * size, 0, 0), "EPROTO");
 }
 
 DOMT_SUITE(60)

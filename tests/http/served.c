@@ -223,7 +223,7 @@ static int serve_request_by_path(domus_stack *stack, void *self, const void *pay
     return -ENOENT;
 }
 
-int domt_served_on_close(domus_stack *stack, void *self, const void *payload)
+int domt_served_store_close(domus_stack *stack, void *self, const void *payload)
 {
     domt_served_now.closed++;
     domt_served_now.close_error = ((const domus_channel_event *)payload)->error;
@@ -250,7 +250,7 @@ const domus_behaviour domt_served_by_whole = {
     .kind = DOMUS_CHANNELS,
     .pipeline = &whole,
     .on_peer = domt_served_rows,
-    .on_close = {domt_served_on_close, 0},
+    .on_close = {domt_served_store_close, 0},
 };
 
 const domus_behaviour domt_served_by_streams = {
@@ -258,51 +258,51 @@ const domus_behaviour domt_served_by_streams = {
     .kind = DOMUS_CHANNELS,
     .pipeline = &streams,
     .on_peer = domt_served_rows,
-    .on_close = {domt_served_on_close, 0},
+    .on_close = {domt_served_store_close, 0},
 };
 
 /* --- the kit ---------------------------------------------------------------------------------- */
 
-void domt_served_configure(domus_config *ret_config)
+void domt_served_write_config(domus_config *ret_config)
 {
     domus_config_init(ret_config);
     ret_config->system.threads = 3;
     ret_config->connection.address_percent = ret_config->connection.loopback_percent = 100;
 }
 
-domus_testkit *domt_served_start(const domus_config *config, const domus_behaviour *behaviour,
-                                 uint64_t seed)
+domus_testkit *domt_served_start_kit(const domus_config *config, const domus_behaviour *behaviour,
+                                     uint64_t seed)
 {
     domus_config own;
 
-    domt_served_configure(&own);
+    domt_served_write_config(&own);
     domt_served_now = (domt_served){.closed = 0};
     domus_testkit *kit =
-        domt_kit_listening(config != NULL ? config : &own, "web", DOMT_SERVED_AT, seed);
+        domt_kit_new_listening(config != NULL ? config : &own, "web", DOMT_SERVED_AT, seed);
     ck_assert_int_eq(domus_serve(domus_testkit_system(kit), "web", behaviour, NULL, NULL), 0);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
     return kit;
 }
 
-void domt_served_end(domus_testkit *kit)
+void domt_served_end_kit(domus_testkit *kit)
 {
     ck_assert_int_eq(domus_testkit_stop(kit), 0);
     domus_testkit_free(kit);
 }
 
-domus_peer *domt_served_peer(domus_testkit *kit)
+domus_peer *domt_served_connect_peer(domus_testkit *kit)
 {
-    return domt_kit_peer(kit, DOMT_SERVED_AT);
+    return domt_kit_connect_peer(kit, DOMT_SERVED_AT);
 }
 
-void domt_served_send(domus_peer *peer, const char *text)
+void domt_served_send_text(domus_peer *peer, const char *text)
 {
-    domt_kit_send(peer, text);
+    domt_kit_peer_send(peer, text);
 }
 
-void domt_served_expect(domus_testkit *kit, domus_peer *peer, const char *text)
+void domt_served_expect_text(domus_testkit *kit, domus_peer *peer, const char *text)
 {
-    domt_kit_expect(kit, peer, text);
+    domt_kit_peer_expect(kit, peer, text);
 }
 
 void domt_served_advance_silently(domus_testkit *kit, uint64_t ns)

@@ -24,7 +24,7 @@
 #define DOMT_SERVED_MS UINT64_C(1000000)
 #define DOMT_SERVED_S  (1000 * DOMT_SERVED_MS)
 
-/* Counts and errors of the service since the last domt_served_start(). */
+/* Counts and errors of the service since the last domt_served_start_kit(). */
 typedef struct domt_served {
     uint32_t begun;  /* number of requests that have begun */
     uint32_t closed; /* number of channels that have closed */
@@ -41,25 +41,25 @@ extern const domus_behaviour domt_served_by_whole, domt_served_by_streams;
 
 /* The rows and the on_close handler of the two behaviours, for behaviours with other pipelines. */
 extern const domus_on_peer domt_served_rows[];
-int domt_served_on_close(domus_stack *stack, void *self, const void *payload);
+int domt_served_store_close(domus_stack *stack, void *self, const void *payload);
 
 /* Write the configuration of these kits: three threads, and the default time-outs of
  * domus/config.h. */
-void domt_served_configure(domus_config *ret_config);
+void domt_served_write_config(domus_config *ret_config);
 
 /* Make a kit whose service listens at DOMT_SERVED_AT; `config` NULL means
- * domt_served_configure(). */
-domus_testkit *domt_served_start(const domus_config *config, const domus_behaviour *behaviour,
-                                 uint64_t seed);
+ * domt_served_write_config(). */
+domus_testkit *domt_served_start_kit(const domus_config *config, const domus_behaviour *behaviour,
+                                     uint64_t seed);
 
 /* Stop the kit's system, check that everything was freed, and free the kit. */
-void domt_served_end(domus_testkit *kit);
+void domt_served_end_kit(domus_testkit *kit);
 
 /* Connect a peer; let it send text; check that this text, and nothing before it, comes to the peer
  * within 60 s; let time pass, and check that nothing comes. */
-domus_peer *domt_served_peer(domus_testkit *kit);
-void domt_served_send(domus_peer *peer, const char *text);
-void domt_served_expect(domus_testkit *kit, domus_peer *peer, const char *text);
+domus_peer *domt_served_connect_peer(domus_testkit *kit);
+void domt_served_send_text(domus_peer *peer, const char *text);
+void domt_served_expect_text(domus_testkit *kit, domus_peer *peer, const char *text);
 void domt_served_advance_silently(domus_testkit *kit, uint64_t ns);
 
 /* The text of an answer with this body, without and with "Connection: close". */

@@ -281,7 +281,7 @@ static domus_slice fields_that_send_cookie_back(domus_appender *fields)
     size_t size = (size_t)((const char *)memchr(value, ';', set.size) - value);
     snprintf(text, sizeof text, "Cookie: other=1; %.*s\r\n", (int)size, value);
     domus_slice_free(set);
-    return domt_http_slice(text);
+    return domt_slice_of_text(text);
 }
 
 static domus_slice fields_with_sealed_value(const domus_http_session_cookie *cookie,
@@ -398,7 +398,7 @@ DOMT_TEST(sealed_values_are_opened_again)
     const char *value = name + strlen("__Host-session");
     snprintf(text, sizeof text, "Cookie: b%.*s\r\n",
              (int)(domus_slice_data(back) + back.size - 2 - value), value);
-    domus_slice renamed = domt_http_slice(text);
+    domus_slice renamed = domt_slice_of_text(text);
     ck_assert_int_eq(domus_http_session_unseal(renamed, &named, &keys, NOW, to, 16), -EBADMSG);
     domus_slice_free(renamed);
     domus_slice_free(back);
@@ -422,7 +422,7 @@ DOMT_TEST(session_ids_are_read_back_from_cookies)
     domus_slice_free(back);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         snprintf(text, sizeof text, "Cookie: __Host-session=%s\r\n", wrong[i]);
-        back = domt_http_slice(text);
+        back = domt_slice_of_text(text);
         ck_assert_int_eq(domus_http_session_get_id(back, NULL, &got), -EBADMSG);
         ck_assert_mem_eq(&one, &got, sizeof one);
         domus_slice_free(back);

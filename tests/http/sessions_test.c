@@ -30,7 +30,8 @@ static domus_http_session_id begin_session(uint64_t now_ns, const char *value)
 {
     domus_http_session_id id;
 
-    ck_assert_int_eq(domus_http_sessions_begin(sessions, now_ns, domt_http_slice(value), &id), 0);
+    ck_assert_int_eq(domus_http_sessions_begin(sessions, now_ns, domt_slice_of_text(value), &id),
+                     0);
     return id;
 }
 
@@ -56,7 +57,7 @@ DOMT_TEST(sessions_are_found_changed_and_ended)
     ck_assert_mem_ne(&one, &two, sizeof one);
     ck_assert(has_table_session(0, one, "one") && has_table_session(0, two, "two") &&
               !has_table_session(0, none, ""));
-    ck_assert_int_eq(domus_http_sessions_put(sessions, 0, &one, domt_http_slice("other")), 0);
+    ck_assert_int_eq(domus_http_sessions_put(sessions, 0, &one, domt_slice_of_text("other")), 0);
     ck_assert(has_table_session(0, one, "other") && has_table_session(0, two, "two"));
     ck_assert_uint_eq(domus_http_sessions_bytes(sessions), 5 + 3 + 2 * COST);
     ck_assert_int_eq(domus_http_sessions_end(sessions, 0, &one), 0);
@@ -138,24 +139,24 @@ DOMT_TEST(least_recently_used_sessions_are_ended_at_a_bound)
     /* 98 bytes and two values of one byte reach the limit of bytes exactly; with one byte more the
      * least used session is removed */
     memset(text, 'x', 98);
-    ck_assert_int_eq(domus_http_sessions_put(sessions, 5, &four, domt_http_slice(text)), 0);
+    ck_assert_int_eq(domus_http_sessions_put(sessions, 5, &four, domt_slice_of_text(text)), 0);
     ck_assert_uint_eq(domus_http_sessions_count(sessions), 3);
     ck_assert_uint_eq(domus_http_sessions_bytes(sessions), 3 * COST + 100);
     text[98] = 'x';
-    ck_assert_int_eq(domus_http_sessions_put(sessions, 5, &four, domt_http_slice(text)), 0);
+    ck_assert_int_eq(domus_http_sessions_put(sessions, 5, &four, domt_slice_of_text(text)), 0);
     ck_assert(!has_table_session(5, one, "1") && has_table_session(5, three, "3") &&
               has_table_session(5, four, text));
     memset(text, 'x', COST + 1); /* the space of the removed session is used up, but for one byte */
-    ck_assert_int_eq(domus_http_sessions_put(sessions, 5, &three, domt_http_slice(text)), 0);
+    ck_assert_int_eq(domus_http_sessions_put(sessions, 5, &three, domt_slice_of_text(text)), 0);
     text[99] = '\0';
     ck_assert(has_table_session(5, four, text));
     text[99] = 'x';
     ck_assert(has_table_session(5, three, text));
     text[COST + 1] = 'x';
-    ck_assert_int_eq(domus_http_sessions_put(sessions, 5, &three, domt_http_slice(text)), 0);
+    ck_assert_int_eq(domus_http_sessions_put(sessions, 5, &three, domt_slice_of_text(text)), 0);
     ck_assert(!has_table_session(5, four, "") && has_table_session(5, three, text));
     memset(text, 'x', 401);
-    domus_slice large = domt_http_slice(text);
+    domus_slice large = domt_slice_of_text(text);
     ck_assert_int_eq(domus_http_sessions_put(sessions, 5, &three, large), -EMSGSIZE);
     ck_assert_int_eq(domus_http_sessions_begin(sessions, 5, large, &four), -EMSGSIZE);
     domus_slice_free(large);
@@ -172,8 +173,8 @@ DOMT_TEST(new_sessions_may_be_refused_at_a_bound)
 
     ck_assert_int_eq(domus_http_sessions_begin(sessions, 0, (domus_slice){0}, &three), -ENOBUFS);
     memset(text, 'x', 99);
-    ck_assert_int_eq(domus_http_sessions_put(sessions, 0, &one, domt_http_slice(text)), 0);
-    domus_slice more = domt_http_slice("xx");
+    ck_assert_int_eq(domus_http_sessions_put(sessions, 0, &one, domt_slice_of_text(text)), 0);
+    domus_slice more = domt_slice_of_text("xx");
     ck_assert_int_eq(domus_http_sessions_put(sessions, 0, &two, more), -ENOBUFS);
     domus_slice_free(more);
     ck_assert(has_table_session(0, one, text) && has_table_session(0, two, "2"));
@@ -243,7 +244,7 @@ static domus_http_session session_answered_by_actor(domus_probe *probe, domus_ad
                                                     const domus_type *type,
                                                     domus_http_session_id id, const char *value)
 {
-    domus_http_session asked = {.id = id, .value = domt_http_slice(value)};
+    domus_http_session asked = {.id = id, .value = domt_slice_of_text(value)};
     domus_http_session got;
 
     ck_assert_int_eq(domus_probe_ask(probe, store, type, &asked), 0);
@@ -254,7 +255,7 @@ static domus_http_session session_answered_by_actor(domus_probe *probe, domus_ad
 static void expect_error_of_actor(domus_probe *probe, domus_address store, const domus_type *type,
                                   domus_http_session_id id, const char *value, int error)
 {
-    domus_http_session asked = {.id = id, .value = domt_http_slice(value)};
+    domus_http_session asked = {.id = id, .value = domt_slice_of_text(value)};
 
     ck_assert_int_eq(domus_probe_ask(probe, store, type, &asked), 0);
     ck_assert_int_eq(domus_probe_expect_error(probe, error, SECOND), 0);

@@ -8,7 +8,7 @@
 #ifdef DOMT_WSLAY
 #include <wslay/wslay.h>
 
-domt_talk domt_talk_now;
+domt_side_talk_with_other domt_talk_now;
 
 size_t domt_talk_draw_below(size_t n)
 {
@@ -199,7 +199,7 @@ static void check_message_from_them(const domus_stage_message *heard)
     }
 }
 
-int domt_talk_decode(const void *bytes, size_t size)
+int domt_talk_decode_bytes(const void *bytes, size_t size)
 {
     domus_stage_message heard;
     int result = 0;
@@ -219,7 +219,8 @@ int domt_talk_decode(const void *bytes, size_t size)
 
 /* --- a talk ----------------------------------------------------------------------------------- */
 
-void domt_talk_begin(uint64_t seed, const domus_websocket_options *options, bool wslay_serves)
+void domt_talk_begin_with_wslay(uint64_t seed, const domus_websocket_options *options,
+                                bool wslay_serves)
 {
     static const struct wslay_event_callbacks calls = {.recv_callback = give_bytes_to_wslay,
                                                        .send_callback = take_bytes_of_wslay,
@@ -227,7 +228,8 @@ void domt_talk_begin(uint64_t seed, const domus_websocket_options *options, bool
                                                        .on_msg_recv_callback =
                                                            check_message_from_us};
 
-    domt_talk_now = (domt_talk){.seed = seed, .options = *options, .piece_max = SIZE_MAX};
+    domt_talk_now =
+        (domt_side_talk_with_other){.seed = seed, .options = *options, .piece_max = SIZE_MAX};
     domi_random_init(&domt_talk_now.chance, seed);
     domt_codec_start(&domt_talk_now.ours, &domus_websocket_stage, &domt_talk_now.options);
     ck_assert_int_eq(wslay_serves
@@ -242,7 +244,7 @@ static void free_messages_of_row(domt_row *of)
         free(of->sent[i].bytes);
 }
 
-void domt_talk_end(void)
+void domt_talk_free_all(void)
 {
     wslay_event_context_free(domt_talk_now.theirs);
     domt_codec_stop(&domt_talk_now.ours);
@@ -254,7 +256,7 @@ void domt_talk_end(void)
     free(domt_talk_now.to_them.bytes);
 }
 
-int domt_talk_carry_some(void)
+int domt_talk_deliver_some_bytes(void)
 {
     size_t size = 1 + domt_talk_draw_below((size_t)1 << domt_talk_draw_below(18));
 
@@ -272,7 +274,7 @@ int domt_talk_carry_some(void)
     const uint8_t *bytes = take_from_way(&domt_talk_now.to_us, &size);
     if (size == 0 || domt_talk_now.at_us.heard)
         return 0;
-    return domt_talk_decode(bytes, size);
+    return domt_talk_decode_bytes(bytes, size);
 }
 
 /* --- messages --------------------------------------------------------------------------------- */
@@ -280,7 +282,7 @@ int domt_talk_carry_some(void)
 /* Write some random bytes, up to `room` of them. Returns how many. */
 static size_t write_random_bytes(uint8_t *to, size_t room)
 {
-    uint64_t bytes = domi_random_next(&domt_talk_now.chance);
+    uint64_t bytes = domi_random_next_bits(&domt_talk_now.chance);
     size_t size = room < sizeof bytes ? room : sizeof bytes;
 
     memcpy(to, &bytes, size);

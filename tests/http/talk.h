@@ -42,7 +42,7 @@ typedef struct domt_goodbye {
     char reason[DOMT_TALK_CONTROL_MAX + 1];
 } domt_goodbye;
 
-typedef struct domt_talk {
+typedef struct domt_side_talk_with_other {
     uint64_t seed;
     domi_random chance;
     domus_websocket_options options; /* options of the stage of WebSocket */
@@ -56,14 +56,15 @@ typedef struct domt_talk {
     /* pings by the side that has sent them, which gets the pongs, too */
     domt_row pings_of_us, pings_of_them;
     domt_goodbye at_us, at_them;
-} domt_talk;
+} domt_side_talk_with_other;
 
-extern domt_talk domt_talk_now;
+extern domt_side_talk_with_other domt_talk_now;
 
 /* Begin a conversation of wslay with the stage; or free it. `wslay_serves` is true if wslay is the
  * server. */
-void domt_talk_begin(uint64_t seed, const domus_websocket_options *options, bool wslay_serves);
-void domt_talk_end(void);
+void domt_talk_begin_with_wslay(uint64_t seed, const domus_websocket_options *options,
+                                bool wslay_serves);
+void domt_talk_free_all(void);
 
 /* Returns a random number less than `n`, from the seed of the conversation. */
 size_t domt_talk_draw_below(size_t n);
@@ -81,10 +82,10 @@ void domt_talk_close_by_us(const domus_websocket_close *close);
 
 /* Deliver some bytes to one side, or let wslay send some. Returns 0, or the error with which the
  * stage refuses the bytes. */
-int domt_talk_carry_some(void);
+int domt_talk_deliver_some_bytes(void);
 
 /* Let the stage decode `size` bytes that have arrived. Returns 0 or an error, as
- * domt_talk_carry_some() does. */
-int domt_talk_decode(const void *bytes, size_t size);
+ * domt_talk_deliver_some_bytes() does. */
+int domt_talk_decode_bytes(const void *bytes, size_t size);
 
 #endif

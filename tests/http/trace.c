@@ -4,12 +4,12 @@
 
 #include <string.h>
 
-void domt_http_start(domt_codec *http, const domus_http_options *options)
+void domt_http_start_codec(domt_codec *http, const domus_http_options *options)
 {
     domt_codec_start(http, &domus_http_stage, options);
 }
 
-domus_slice domt_http_slice(const char *text)
+domus_slice domt_slice_of_text(const char *text)
 {
     domus_slice slice;
 
@@ -17,7 +17,7 @@ domus_slice domt_http_slice(const char *text)
     return slice;
 }
 
-uint64_t domt_http_feed(domt_codec *http, const char *bytes)
+uint64_t domt_http_receive_text(domt_codec *http, const char *bytes)
 {
     domus_stage_message message;
 
@@ -30,8 +30,8 @@ void domt_http_encode_requests(domt_codec *http, const char *asks)
 {
     for (; *asks != '\0'; asks++) {
         domus_http_request request = {
-            .target = domt_http_slice("/"),
-            .fields = domt_http_slice("Host: a\r\n"),
+            .target = domt_slice_of_text("/"),
+            .fields = domt_slice_of_text("Host: a\r\n"),
             .method = *asks == 'H' ? DOMUS_HTTP_HEAD : DOMUS_HTTP_GET,
             .upgrade = *asks == 'U',
         };
@@ -148,12 +148,12 @@ static domt_codec_trace make_trace_of_stage(const domus_http_options *options, c
                               .print_sent = print_status_of_sent};
 }
 
-const char *domt_http_trace(const domus_http_options *options, const char *asks, const char *bytes,
-                            size_t size, size_t cut, size_t step)
+const char *domt_http_trace_of_bytes(const domus_http_options *options, const char *asks,
+                                     const char *bytes, size_t size, size_t cut, size_t step)
 {
     domt_codec_trace trace = make_trace_of_stage(options, asks);
 
-    return domt_codec_run(&trace, bytes, size, cut, step);
+    return domt_codec_decode_to_text(&trace, bytes, size, cut, step);
 }
 
 void domt_http_expect_trace(const domus_http_options *options, const char *asks, const char *bytes,
@@ -161,5 +161,5 @@ void domt_http_expect_trace(const domus_http_options *options, const char *asks,
 {
     domt_codec_trace trace = make_trace_of_stage(options, asks);
 
-    domt_codec_holds(&trace, bytes, size, expected);
+    domt_codec_check_text(&trace, bytes, size, expected);
 }

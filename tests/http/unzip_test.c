@@ -94,7 +94,7 @@ static size_t size_of_decoded_body(const domus_http_options *with, size_t step, 
     size_t size = SIZE_MAX;
     int result = 0;
 
-    domt_http_start(&http, with);
+    domt_http_start_codec(&http, with);
     domt_http_encode_requests(&http, "G");
     for (size_t at = 0; at < answer_size && result >= 0; at += step) {
         size_t part = answer_size - at < step ? answer_size - at : step;
@@ -245,13 +245,13 @@ DOMT_TEST(requests_say_that_gzip_is_accepted)
 {
     domt_codec http;
 
-    domus_http_request request = {.target = domt_http_slice("/")};
-    domt_http_start(&http, &options);
+    domus_http_request request = {.target = domt_slice_of_text("/")};
+    domt_http_start_codec(&http, &options);
     ck_assert_int_eq(domus_stage_kit_encode(http.kit, 0, &domus_http_request_type, &request), 0);
-    ck_assert_ptr_nonnull(strstr(domt_codec_sent(&http), "\r\nAccept-Encoding: gzip\r\n"));
-    request.fields = domt_http_slice("Accept-Encoding: br\r\n");
+    ck_assert_ptr_nonnull(strstr(domt_codec_take_output(&http), "\r\nAccept-Encoding: gzip\r\n"));
+    request.fields = domt_slice_of_text("Accept-Encoding: br\r\n");
     ck_assert_int_eq(domus_stage_kit_encode(http.kit, 0, &domus_http_request_type, &request), 0);
-    const char *sent = domt_codec_sent(&http);
+    const char *sent = domt_codec_take_output(&http);
     ck_assert(strstr(sent, "gzip") == NULL && strstr(sent, "Accept-Encoding: br") != NULL);
     domus_http_request_type.release(&request);
     domt_codec_stop(&http);
@@ -300,7 +300,7 @@ DOMT_TEST(failing_memory_is_an_error_of_decompression)
     packed_size = 0;
     append_gzip(half_a_million_zeros(), 1500);
     make_answer_of_packed_body(GZIP, true);
-    domt_fail_allocations(decode_answer_of_hello, NULL);
+    domt_fail_each_allocation(decode_answer_of_hello, NULL);
     zlib_fails = true;
     ck_assert_int_eq(decode_answer_of_hello(NULL), -ENOMEM);
 }

@@ -190,18 +190,18 @@ static domus_testkit *start_service_with_directory(const domus_behaviour *servic
     take_waits = false;
     domt_tree_make(&tree);
     fds_before = count_entries("/proc/self/fd");
-    return domt_served_start(NULL, service, 1);
+    return domt_served_start_kit(NULL, service, 1);
 }
 
 /* Check that only `files` files with names are left in the directory, and nothing else. */
 static void end_service_and_check_files(domus_testkit *kit, uint32_t files)
 {
-    domt_served_end(kit);
+    domt_served_end_kit(kit);
     ck_assert_uint_eq(memory.used_bytes, 0);
     ck_assert_uint_eq(disk.used_bytes, 0);
     ck_assert_uint_eq(count_entries(tree.root), files + 2);
     ck_assert_uint_eq(count_entries("/proc/self/fd"), fds_before);
-    domt_tree_remove(&tree);
+    domt_tree_remove_copy(&tree);
 }
 
 static void send_head_of_upload(domus_peer *peer, const char *path, const char *type, size_t size)
@@ -211,14 +211,14 @@ static void send_head_of_upload(domus_peer *peer, const char *path, const char *
     snprintf(head, sizeof head,
              "POST %s HTTP/1.1\r\nHost: a\r\nContent-Type: %s\r\nContent-Length: %zu\r\n\r\n", path,
              type, size);
-    domt_served_send(peer, head);
+    domt_served_send_text(peer, head);
 }
 
 /* Send a body to the service, and check the answer. */
 static void check_answer_to_upload(domus_testkit *kit, const char *path, const char *body,
                                    size_t size, const char *expected)
 {
-    domus_peer *peer = domt_served_peer(kit);
+    domus_peer *peer = domt_served_connect_peer(kit);
     char text[1024];
 
     send_head_of_upload(peer, path, TYPE, size);
@@ -226,7 +226,7 @@ static void check_answer_to_upload(domus_testkit *kit, const char *path, const c
     snprintf(text, sizeof text,
              "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\nContent-Type: text/plain\r\n\r\n%s",
              strlen(expected), expected);
-    domt_served_expect(kit, peer, text);
+    domt_served_expect_text(kit, peer, text);
     domus_peer_close(peer);
 }
 
@@ -341,13 +341,13 @@ static void check_status_of_failed_upload(domus_testkit *kit, const char *path, 
                                           const char *line)
 {
     static char body[20000];
-    domus_peer *peer = domt_served_peer(kit);
+    domus_peer *peer = domt_served_connect_peer(kit);
     size_t at;
     size_t size = make_body_with_file(body, 5000, &at);
 
     send_head_of_upload(peer, path, type, size);
     (void)domus_peer_send(peer, body, size);
-    domt_served_expect(kit, peer, line);
+    domt_served_expect_text(kit, peer, line);
     domus_peer_close(peer);
 }
 
@@ -379,7 +379,7 @@ DOMT_TEST(clients_that_go_in_an_upload_leave_no_file)
     size_t size = make_body_with_file(body, 3000, &at);
 
     for (size_t cut = 1; cut < size; cut += 271) {
-        domus_peer *peer = domt_served_peer(kit);
+        domus_peer *peer = domt_served_connect_peer(kit);
         send_head_of_upload(peer, cut % 2 != 0 ? "/disk" : "/take", TYPE, size);
         ck_assert_int_eq(domus_peer_send(peer, body, cut), 0);
         domt_served_advance_silently(kit, SECOND);

@@ -45,8 +45,8 @@ static void begin_two_callers(bool pooled)
     const domus_pool_options options = {
         .behaviour = &connection, .connections_max = 2, .connections_min = 1};
 
-    kit = domt_served_start(NULL, &domt_served_by_streams, 1);
-    domt_caller_connect(kit, DOMT_SERVED_AT, pooled ? &options : NULL, &connection);
+    kit = domt_served_start_kit(NULL, &domt_served_by_streams, 1);
+    domt_caller_connect_to_pool(kit, DOMT_SERVED_AT, pooled ? &options : NULL, &connection);
     domt_served_advance_silently(kit, 10 * MS);
     for (int i = 0; i < 4; i++) {
         ck_assert_int_eq(
@@ -91,7 +91,7 @@ static void check_further_upload(void)
 {
     domt_served_advance_silently(kit, 10 * SECOND);
     check_upload_succeeded(UP(.up = 3000), "3000\n");
-    domt_served_end(kit);
+    domt_served_end_kit(kit);
 }
 
 DOMT_TEST(bodies_leave_by_length_and_in_chunks)
@@ -107,7 +107,7 @@ DOMT_TEST(bodies_leave_by_length_and_in_chunks)
             check_upload_succeeded(UP(.up = 1000), "1000\n");
         else
             ck_assert_int_eq(UP(.up = 1000).error, -ESTALE);
-        domt_served_end(kit);
+        domt_served_end_kit(kit);
     }
 }
 
@@ -153,7 +153,7 @@ DOMT_TEST(bodies_wait_until_they_are_wanted)
                                                              .expects = true});
         check_upload_succeeded(slept, "slept\n");
         ck_assert_int_eq(slept.write_error, 0);
-        domt_served_end(kit);
+        domt_served_end_kit(kit);
     }
 }
 
@@ -170,7 +170,7 @@ DOMT_TEST(writer_of_an_unwanted_body_is_told)
         if (pooled)
             check_further_upload();
         else
-            domt_served_end(kit);
+            domt_served_end_kit(kit);
     }
 }
 
@@ -191,7 +191,7 @@ DOMT_TEST(no_request_is_sent_behind_the_last_one)
     domt_served_advance_silently(kit, 10 * MS);
     ck_assert_uint_eq(domt_served_now.closed, 1);
     ck_assert_uint_eq(domt_served_now.begun, 2);
-    domt_served_end(kit);
+    domt_served_end_kit(kit);
 }
 
 DOMT_TEST(a_pool_uses_another_connection_after_a_last_request)
@@ -205,7 +205,7 @@ DOMT_TEST(a_pool_uses_another_connection_after_a_last_request)
     for (int i = 1; i < 4; i++)
         check_upload_succeeded(outcome_of_caller(i), "now\n");
     check_upload_succeeded(outcome_of_caller(0), "slept\n");
-    domt_served_end(kit);
+    domt_served_end_kit(kit);
 }
 
 DOMT_TEST(an_actor_that_answers_everything_is_no_peer)
@@ -214,7 +214,7 @@ DOMT_TEST(an_actor_that_answers_everything_is_no_peer)
     ck_assert_int_eq(
         domus_outside_spawn_on(domus_testkit_system(kit), 0, &answering, NULL, &domt_caller_to), 0);
     ck_assert_int_eq(UP(.up = 1000).error, -EOPNOTSUPP);
-    domt_served_end(kit);
+    domt_served_end_kit(kit);
 }
 
 /* --- another protocol ------------------------------------------------------------------------- */
@@ -227,18 +227,18 @@ DOMT_TEST(a_request_that_was_to_be_the_last_may_change_the_protocol)
 {
     static const char *const sent[] = {UPGRADE("/up") "hello\n", UPGRADE("/upped") "hello\n"};
 
-    kit = domt_served_start(NULL, &domt_served_by_whole, 1);
+    kit = domt_served_start_kit(NULL, &domt_served_by_whole, 1);
     for (size_t i = 0; i < 2; i++) {
-        domus_peer *peer = domt_served_peer(kit);
-        domt_served_send(peer, sent[i]);
-        domt_served_expect(kit, peer, SWITCHED "hello\n");
-        domt_served_send(peer, "again\n");
-        domt_served_expect(kit, peer, "again\n");
+        domus_peer *peer = domt_served_connect_peer(kit);
+        domt_served_send_text(peer, sent[i]);
+        domt_served_expect_text(kit, peer, SWITCHED "hello\n");
+        domt_served_send_text(peer, "again\n");
+        domt_served_expect_text(kit, peer, "again\n");
         domus_peer_finish(peer);
         ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
         domus_peer_close(peer);
     }
-    domt_served_end(kit);
+    domt_served_end_kit(kit);
 }
 
 DOMT_SUITE(20)

@@ -221,11 +221,11 @@ static void check_functions_of_chars(char *bytes, size_t size, size_t at, unsign
 {
     memset(bytes, 'a', size);
     bytes[at] = (char)byte;
-    ck_assert_uint_eq(domi_http_run_text(bytes, size), length_of_text_run(bytes, size));
-    ck_assert_uint_eq(domi_http_run_target(bytes, size),
-                      domi_http_run(bytes, size, DOMI_HTTP_TARGET));
-    ck_assert_uint_eq(domi_http_run_token(bytes, size),
-                      domi_http_run(bytes, size, DOMI_HTTP_TOKEN));
+    ck_assert_uint_eq(domi_http_count_text_bytes(bytes, size), length_of_text_run(bytes, size));
+    ck_assert_uint_eq(domi_http_count_target_bytes(bytes, size),
+                      domi_http_count_bytes_of_classes(bytes, size, DOMI_HTTP_TARGET));
+    ck_assert_uint_eq(domi_http_count_token_bytes(bytes, size),
+                      domi_http_count_bytes_of_classes(bytes, size, DOMI_HTTP_TOKEN));
 }
 
 DOMT_TEST(many_bytes_are_read_as_each_byte_is)
@@ -240,8 +240,8 @@ DOMT_TEST(many_bytes_are_read_as_each_byte_is)
         }
         free(bytes);
     }
-    ck_assert_uint_eq(domi_http_run_text("", 0), 0);
-    ck_assert_uint_eq(domi_http_run_target("", 0), 0);
+    ck_assert_uint_eq(domi_http_count_text_bytes("", 0), 0);
+    ck_assert_uint_eq(domi_http_count_target_bytes("", 0), 0);
 }
 
 /* Of several matching bytes the first one is found, also where blocks of 16 and of 8 bytes
@@ -254,8 +254,8 @@ DOMT_TEST(the_first_of_several_matching_bytes_is_found)
         for (size_t at = 0; at + 1 < size; at++) {
             memset(bytes, 'a', sizeof bytes);
             bytes[at] = bytes[size - 1] = '\n';
-            ck_assert_uint_eq(domi_http_run_text(bytes, size), at);
-            ck_assert_uint_eq(domi_http_run_target(bytes, size), at);
+            ck_assert_uint_eq(domi_http_count_text_bytes(bytes, size), at);
+            ck_assert_uint_eq(domi_http_count_target_bytes(bytes, size), at);
         }
     }
 }
@@ -279,7 +279,7 @@ static const domus_http_route routes[] = {
 static const char *route_of_request_as_text(domus_http_method method, const char *target)
 {
     static char text[256];
-    domus_http_request request = {.method = (uint8_t)method, .target = domt_http_slice(target)};
+    domus_http_request request = {.method = (uint8_t)method, .target = domt_slice_of_text(target)};
     domus_http_match match = domus_http_find_route(routes, &request);
     size_t size;
 
@@ -336,7 +336,7 @@ DOMT_TEST(a_received_path_has_one_spelling)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         domt_codec http;
         domus_stage_message message;
-        domt_http_start(&http, NULL);
+        domt_http_start_codec(&http, NULL);
         (void)snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: a\r\n\r\n", rows[i][0]);
         ck_assert_int_eq(domus_stage_kit_feed(http.kit, text, strlen(text)), 0);
         ck_assert_int_eq(domus_stage_kit_next(http.kit, &message), 1);
@@ -386,13 +386,13 @@ DOMT_TEST(routes_have_few_values)
         {DOMUS_HTTP_ON(GET), "/{a}/{b}/{c}/{d}/{e}/{f}/{g}/{h}/{i}", 2},
         {0, NULL, 0},
     };
-    domus_http_request request = {.target = domt_http_slice("/1/2/3/4/5/6/7/8")};
+    domus_http_request request = {.target = domt_slice_of_text("/1/2/3/4/5/6/7/8")};
 
     domus_http_match match = domus_http_find_route(many, &request);
     ck_assert_ptr_eq(match.route, &many[0]);
     ck_assert(domus_slice_equals(domus_http_route_value(&match, "h"), "8", 1));
     domus_slice_free(request.target);
-    request.target = domt_http_slice("/1/2/3/4/5/6/7/8/9");
+    request.target = domt_slice_of_text("/1/2/3/4/5/6/7/8/9");
     ck_assert_ptr_null(domus_http_find_route(many, &request).route);
     domus_slice_free(request.target);
 }

@@ -18,7 +18,7 @@ static void check_both_roles_read_rows(const domus_websocket_options *options, c
                                        size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        domt_frames_hold(options, rows[i].frames, rows[i].expected);
+        domt_check_decoded_frames(options, rows[i].frames, rows[i].expected);
 }
 
 /* Check that both roles read the same frames: a server reads them masked, and a client unmasked. */
@@ -174,10 +174,10 @@ DOMT_TEST(closes_are_heard_and_answered)
     for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
         char expected[64];
         snprintf(expected, sizeof expected, "close %u []\n", right[i]);
-        domt_frames_hold(&client, make_close_text(right[i], ""), expected);
+        domt_check_decoded_frames(&client, make_close_text(right[i], ""), expected);
     }
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        domt_frames_hold(&client, make_close_text(wrong[i], ""), "EPROTO close 1002");
+        domt_check_decoded_frames(&client, make_close_text(wrong[i], ""), "EPROTO close 1002");
 }
 
 DOMT_TEST(each_length_comes_in_each_form)
@@ -188,13 +188,13 @@ DOMT_TEST(each_length_comes_in_each_form)
 
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         snprintf(frames, sizeof frames, "82:*%u 81:x", sizes[i]);
-        const char *whole = domt_frames_run(&server, frames, 0, 0);
+        const char *whole = domt_decode_frames_to_text(&server, frames, 0, 0);
         ck_assert(sizes[i] <= 64 || strtoul(whole + 7, NULL, 10) == sizes[i]);
         ck_assert_ptr_nonnull(strstr(whole, "\ntext [x]\n" OVER));
         for (size_t j = 0; j < sizeof cuts / sizeof *cuts; j++)
-            ck_assert_str_eq(domt_frames_run(&server, frames, cuts[j], 1000), whole);
-        ck_assert_str_eq(domt_frames_run(&client, frames, 0, 0), whole);
-        ck_assert_str_eq(domt_frames_run(&client, frames, 3, 4096), whole);
+            ck_assert_str_eq(domt_decode_frames_to_text(&server, frames, cuts[j], 1000), whole);
+        ck_assert_str_eq(domt_decode_frames_to_text(&client, frames, 0, 0), whole);
+        ck_assert_str_eq(domt_decode_frames_to_text(&client, frames, 3, 4096), whole);
     }
 }
 
@@ -226,18 +226,20 @@ DOMT_TEST(texts_that_are_no_utf_8_are_refused)
 
     for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
         snprintf(frames, sizeof frames, "82#%s", right[i]);
-        snprintf(whole, sizeof whole, "text%s", domt_frames_run(&plain_client, frames, 0, 0) + 6);
+        snprintf(whole, sizeof whole, "text%s",
+                 domt_decode_frames_to_text(&plain_client, frames, 0, 0) + 6);
         snprintf(frames, sizeof frames, "81#%s", right[i]);
-        domt_frames_hold(NULL, frames, whole);
-        domt_frames_hold(&plain_client, frames, whole);
+        domt_check_decoded_frames(NULL, frames, whole);
+        domt_check_decoded_frames(&plain_client, frames, whole);
     }
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         snprintf(frames, sizeof frames, "81#%s", wrong[i]);
-        domt_frames_hold(NULL, frames, "EPROTO close 1007");
-        domt_frames_hold(&plain_client, frames, "EPROTO close 1007");
+        domt_check_decoded_frames(NULL, frames, "EPROTO close 1007");
+        domt_check_decoded_frames(&plain_client, frames, "EPROTO close 1007");
         /* a binary message may have any bytes */
         snprintf(frames, sizeof frames, "82#%s 88:", wrong[i]);
-        ck_assert_ptr_nonnull(strstr(domt_frames_run(NULL, frames, 0, 0), "\nclose 1005 []\n"));
+        ck_assert_ptr_nonnull(
+            strstr(domt_decode_frames_to_text(NULL, frames, 0, 0), "\nclose 1005 []\n"));
     }
 }
 
@@ -247,16 +249,17 @@ DOMT_TEST(texts_may_be_cut_anywhere_by_fragments)
 
     for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
         snprintf(frames, sizeof frames, "82#%s", right[i]);
-        snprintf(whole, sizeof whole, "text%s", domt_frames_run(&plain_client, frames, 0, 0) + 6);
+        snprintf(whole, sizeof whole, "text%s",
+                 domt_decode_frames_to_text(&plain_client, frames, 0, 0) + 6);
         for (int cut = 0; cut <= (int)strlen(right[i]); cut += 2) {
             snprintf(frames, sizeof frames, "01#%.*s 89: 80#%s", cut, right[i], right[i] + cut);
-            domt_frames_hold(NULL, frames, whole);
+            domt_check_decoded_frames(NULL, frames, whole);
         }
     }
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         for (int cut = 0; cut <= (int)strlen(wrong[i]); cut += 2) {
             snprintf(frames, sizeof frames, "01#%.*s 00: 00#%s", cut, wrong[i], wrong[i] + cut);
-            domt_frames_hold(NULL, frames, "EPROTO close 1007");
+            domt_check_decoded_frames(NULL, frames, "EPROTO close 1007");
         }
     }
 }
@@ -269,11 +272,11 @@ DOMT_TEST(texts_that_end_in_a_character_are_refused)
 
     for (size_t i = 0; i < sizeof begun / sizeof *begun; i++) {
         snprintf(frames, sizeof frames, "81#%s", begun[i]);
-        domt_frames_hold(NULL, frames, "EPROTO close 1007");
+        domt_check_decoded_frames(NULL, frames, "EPROTO close 1007");
         snprintf(frames, sizeof frames, "01#%s 80:", begun[i]);
-        domt_frames_hold(NULL, frames, "EPROTO close 1007");
+        domt_check_decoded_frames(NULL, frames, "EPROTO close 1007");
         snprintf(frames, sizeof frames, "01#%s 80:a", begun[i]);
-        domt_frames_hold(NULL, frames, "EPROTO close 1007");
+        domt_check_decoded_frames(NULL, frames, "EPROTO close 1007");
     }
 }
 
@@ -285,11 +288,11 @@ DOMT_TEST(wrong_byte_is_refused_before_the_frame_is_whole)
 
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         snprintf(frames, sizeof frames, "=017f%016x%s", 1000000u, wrong[i]);
-        domt_frames_hold(&plain_client, frames, "EPROTO close 1007");
+        domt_check_decoded_frames(&plain_client, frames, "EPROTO close 1007");
     }
     for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
         snprintf(frames, sizeof frames, "=817f%016x%s", 1000000u, right[i]);
-        domt_frames_hold(&plain_client, frames, "EPIPE reset");
+        domt_check_decoded_frames(&plain_client, frames, "EPIPE reset");
     }
 }
 
@@ -301,19 +304,19 @@ DOMT_TEST(limits_hold_at_exactly_their_size)
         .message_max = 10, .frame_max = 6, .fragments_max = 3};
     static const domus_websocket_options defaults = {.role = DOMUS_ROLE_CLIENT};
 
-    domt_frames_hold(&small, "82:*6", "binary [******]\nEPIPE reset");
-    domt_frames_hold(&small, "82:*7", "EMSGSIZE close 1009");
-    domt_frames_hold(&small, "02:*6 80:*4", "binary [**********]\nEPIPE reset");
-    domt_frames_hold(&small, "02:*6 80:*5", "EMSGSIZE close 1009");
-    domt_frames_hold(&small, "02:*4 00:*4 80:*2 82:*6",
-                     "binary [**********]\nbinary [******]\nEPIPE reset");
-    domt_frames_hold(&small, "02: 00: 80:", "binary []\nEPIPE reset");
-    domt_frames_hold(&small, "02: 00: 00: 80:", "EPROTO close 1008");
-    domt_frames_hold(&small, "02: 89: 89: 89: 89: 00: 80:", "binary []\nEPIPE reset");
+    domt_check_decoded_frames(&small, "82:*6", "binary [******]\nEPIPE reset");
+    domt_check_decoded_frames(&small, "82:*7", "EMSGSIZE close 1009");
+    domt_check_decoded_frames(&small, "02:*6 80:*4", "binary [**********]\nEPIPE reset");
+    domt_check_decoded_frames(&small, "02:*6 80:*5", "EMSGSIZE close 1009");
+    domt_check_decoded_frames(&small, "02:*4 00:*4 80:*2 82:*6",
+                              "binary [**********]\nbinary [******]\nEPIPE reset");
+    domt_check_decoded_frames(&small, "02: 00: 80:", "binary []\nEPIPE reset");
+    domt_check_decoded_frames(&small, "02: 00: 00: 80:", "EPROTO close 1008");
+    domt_check_decoded_frames(&small, "02: 89: 89: 89: 89: 00: 80:", "binary []\nEPIPE reset");
     /* a frame whose length is the limit is allowed, and one byte more is not */
-    domt_frames_hold(&defaults, "=827f0000000000100000", "EPIPE reset");
-    domt_frames_hold(&defaults, "=827f0000000000100001", "EMSGSIZE close 1009");
-    domt_frames_hold(&defaults, "=827f7fffffffffffffff", "EMSGSIZE close 1009");
+    domt_check_decoded_frames(&defaults, "=827f0000000000100000", "EPIPE reset");
+    domt_check_decoded_frames(&defaults, "=827f0000000000100001", "EMSGSIZE close 1009");
+    domt_check_decoded_frames(&defaults, "=827f7fffffffffffffff", "EMSGSIZE close 1009");
 }
 
 DOMT_TEST(endless_fragments_are_refused)

@@ -35,7 +35,7 @@ static void check_answer_to_handshake(const domus_websocket_service *service, co
     domus_http_response response;
     domt_codec http;
 
-    domt_http_start(&http, NULL);
+    domt_http_start_codec(&http, NULL);
     ck_assert_int_eq(domus_stage_kit_feed(http.kit, bytes, strlen(bytes)), 0);
     ck_assert_int_eq(domus_stage_kit_next(http.kit, &message), 1);
     ck_assert_int_eq(domus_websocket_answer(message.payload, service, &response, &outcome), 0);
@@ -133,7 +133,7 @@ DOMT_TEST(client_asks_for_what_it_wishes)
     const domus_websocket_wish wish = {.target = "/chat?x",
                                        .origin = "https://a.example",
                                        .protocols = protocols,
-                                       .fields = domt_http_slice("Cookie: a=b\r\n")};
+                                       .fields = domt_slice_of_text("Cookie: a=b\r\n")};
     domus_websocket_key key, other;
     domus_http_request request;
     domt_codec http;
@@ -141,7 +141,7 @@ DOMT_TEST(client_asks_for_what_it_wishes)
     domt_codec_start(&http, &domus_http_stage, &options);
     ck_assert_int_eq(domus_websocket_request(&wish, &request, &key), 0);
     ck_assert_int_eq(domus_stage_kit_encode(http.kit, 0, &domus_http_request_type, &request), 0);
-    const char *sent = domt_codec_sent(&http);
+    const char *sent = domt_codec_take_output(&http);
     const char *nonce = strstr(sent, "\r\nSec-WebSocket-Key: ");
     ck_assert_ptr_nonnull(nonce);
     ck_assert(strncmp(sent,
@@ -185,7 +185,7 @@ static int result_of_checked_answer(unsigned status, const char *fields, const c
     static const domus_websocket_wish wish = {.protocols = protocols};
     static const domus_websocket_key key = {"s3pPLMBiTxaQ9kYGzzhZRbK+xOo="};
     const domus_http_response response = {.status = (uint16_t)status,
-                                          .fields = domt_http_slice(fields)};
+                                          .fields = domt_slice_of_text(fields)};
     int result = domus_websocket_check(&wish, &key, &response, ret_protocol);
 
     domus_slice_free(response.fields);
@@ -247,7 +247,7 @@ static int do_whole_handshake(void *context)
 
 DOMT_TEST(each_memory_failure_of_a_handshake_is_returned)
 {
-    domt_fail_allocations(do_whole_handshake, NULL);
+    domt_fail_each_allocation(do_whole_handshake, NULL);
 }
 
 DOMT_SUITE(60)

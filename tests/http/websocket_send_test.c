@@ -13,7 +13,7 @@ static const domus_websocket_options client = {.role = DOMUS_ROLE_CLIENT};
 
 static int encode_control_frame(domt_codec *codec, const domus_type *type, const char *text)
 {
-    domus_slice slice = domt_http_slice(text);
+    domus_slice slice = domt_slice_of_text(text);
     int result = domus_stage_kit_encode(codec->kit, DOMUS_NO_ID, type, &slice);
 
     domus_slice_free(slice);
@@ -22,7 +22,7 @@ static int encode_control_frame(domt_codec *codec, const domus_type *type, const
 
 static int encode_message(domt_codec *codec, bool binary, const char *text)
 {
-    domus_websocket_message message = {.bytes = domt_http_slice(text), .binary = binary};
+    domus_websocket_message message = {.bytes = domt_slice_of_text(text), .binary = binary};
     int result =
         domus_stage_kit_encode(codec->kit, DOMUS_NO_ID, &domus_websocket_message_type, &message);
 
@@ -32,7 +32,7 @@ static int encode_message(domt_codec *codec, bool binary, const char *text)
 
 static int encode_close(domt_codec *codec, unsigned code, const char *reason)
 {
-    domus_websocket_close close = {.code = (uint16_t)code, .reason = domt_http_slice(reason)};
+    domus_websocket_close close = {.code = (uint16_t)code, .reason = domt_slice_of_text(reason)};
     int result =
         domus_stage_kit_encode(codec->kit, DOMUS_NO_ID, &domus_websocket_close_type, &close);
 
@@ -53,12 +53,13 @@ DOMT_TEST(messages_and_frames_of_control_are_sent)
         ck_assert_int_eq(encode_message(&codec, false, ""), 0);
         ck_assert_int_eq(encode_control_frame(&codec, &domus_websocket_ping_type, "p"), 0);
         ck_assert_int_eq(encode_control_frame(&codec, &domus_websocket_pong_type, ""), 0);
-        ck_assert_str_eq(domt_frames_sent(&codec, i == 1), "81:hello 82:\\xff 81: 89:p 8a: ");
+        ck_assert_str_eq(domt_take_sent_frames_as_text(&codec, i == 1),
+                         "81:hello 82:\\xff 81: 89:p 8a: ");
         ck_assert_int_eq(
             domus_stage_kit_feed(codec.kit, i == 0 ? "\x89\x80zzzz" : "\x89\0", i == 0 ? 6 : 2), 0);
         domus_stage_message message;
         ck_assert_int_eq(domus_stage_kit_next(codec.kit, &message), 0);
-        ck_assert_str_eq(domt_frames_sent(&codec, i == 1), "8a: ");
+        ck_assert_str_eq(domt_take_sent_frames_as_text(&codec, i == 1), "8a: ");
         domt_codec_stop(&codec);
     }
 }
@@ -80,7 +81,7 @@ DOMT_TEST(each_length_is_sent_in_its_shortest_form)
                                                     &domus_websocket_message_type, &message),
                              0);
             const char *output = domus_stage_kit_output(codec.kit, &size);
-            size_t head = domt_frame_head(side == 1, 0x82, sizes[i], expected);
+            size_t head = domt_write_frame_head(side == 1, 0x82, sizes[i], expected);
             ck_assert_uint_eq(size, head + sizes[i]);
             /* the mask of a client is random, so it is not compared */
             ck_assert_mem_eq(output, expected, head - 4 * side);
@@ -138,7 +139,7 @@ DOMT_TEST(wrong_messages_are_refused)
     ck_assert_int_eq(domus_stage_kit_encode(codec.kit, 7, &domus_websocket_message_type,
                                             &(domus_websocket_message){.binary = true}),
                      -EOPNOTSUPP);
-    ck_assert_str_eq(domt_frames_sent(&codec, false), "");
+    ck_assert_str_eq(domt_take_sent_frames_as_text(&codec, false), "");
     long_text[125] = '\0';
     ck_assert_int_eq(encode_control_frame(&codec, &domus_websocket_ping_type, long_text), 0);
     /* the longest reason has 123 bytes */
@@ -152,13 +153,14 @@ DOMT_TEST(no_frame_is_sent_behind_a_close)
         domt_codec codec;
         domt_codec_start(&codec, &domus_websocket_stage, sides[i]);
         ck_assert_int_eq(encode_close(&codec, i == 0 ? 0 : 3000, i == 0 ? "" : "why"), 0);
-        ck_assert_str_eq(domt_frames_sent(&codec, i == 1), i == 0 ? "88: " : "88:\\x0b\\xb8why ");
+        ck_assert_str_eq(domt_take_sent_frames_as_text(&codec, i == 1),
+                         i == 0 ? "88: " : "88:\\x0b\\xb8why ");
         ck_assert_uint_eq(domus_stage_kit_wake_ns(codec.kit), 5000000000);
         ck_assert_int_eq(encode_close(&codec, 1000, ""), -EPIPE);
         ck_assert_int_eq(encode_message(&codec, true, "x"), -EPIPE);
         ck_assert_int_eq(encode_control_frame(&codec, &domus_websocket_ping_type, ""), -EPIPE);
         ck_assert_int_eq(domus_stage_kit_end_output(codec.kit), 0);
-        ck_assert_str_eq(domt_frames_sent(&codec, i == 1), "");
+        ck_assert_str_eq(domt_take_sent_frames_as_text(&codec, i == 1), "");
         /* no ping is sent, because the output of the stage has ended */
         ck_assert_int_eq(domus_stage_kit_wake(codec.kit, false), 0);
         domt_codec_stop(&codec);
@@ -174,9 +176,9 @@ DOMT_TEST(channel_ends_when_the_time_for_a_close_is_over)
     ck_assert_uint_eq(domus_stage_kit_wake_ns(codec.kit), 30000000000);
     /* no ping is sent while bytes of this side wait to be sent */
     ck_assert_int_eq(domus_stage_kit_wake(codec.kit, true), 0);
-    ck_assert_str_eq(domt_frames_sent(&codec, false), "");
+    ck_assert_str_eq(domt_take_sent_frames_as_text(&codec, false), "");
     ck_assert_int_eq(domus_stage_kit_wake(codec.kit, false), 0);
-    ck_assert_str_eq(domt_frames_sent(&codec, false), "89: ");
+    ck_assert_str_eq(domt_take_sent_frames_as_text(&codec, false), "89: ");
     ck_assert_int_eq(encode_close(&codec, 1000, ""), 0);
     ck_assert_uint_eq(domus_stage_kit_wake_ns(codec.kit), 1000000);
     ck_assert_int_eq(domus_stage_kit_wake(codec.kit, true), -ETIMEDOUT);
@@ -212,7 +214,7 @@ DOMT_TEST(frame_is_made_once_and_sent_as_it_is)
         domus_slice_free(frame);
         domus_slice_free(message.bytes);
     }
-    domus_websocket_message wrong = {.bytes = domt_http_slice("\xff")};
+    domus_websocket_message wrong = {.bytes = domt_slice_of_text("\xff")};
     domus_slice none;
     ck_assert_int_eq(domus_websocket_frame(&wrong, &none), -EILSEQ);
     domus_slice_free(wrong.bytes);
@@ -251,13 +253,13 @@ DOMT_TEST(each_failure_of_memory_is_returned)
 {
     static char bytes[DOMT_FRAMES_ROOM];
     size_t size =
-        domt_frames(true, "01:hello 89:x 80:you 82:*40000 81:bye 8a:x 88:\x03\xe8why", bytes);
+        domt_write_frames(true, "01:hello 89:x 80:you 82:*40000 81:bye 8a:x 88:\x03\xe8why", bytes);
     static const domus_websocket_options pongs = {.pongs = true};
 
     for (size_t step = 70; step < 100000; step *= 100) {
         domt_codec_work work = {
             {&domus_websocket_stage, &pongs}, encode_received_message, bytes, size, step};
-        domt_fail_allocations(domt_codec_decode, &work);
+        domt_fail_each_allocation(domt_codec_run_work, &work);
     }
 }
 
@@ -268,7 +270,7 @@ DOMT_TEST(announced_length_of_a_frame_takes_no_memory)
     domt_codec_work work = {
         {&domus_websocket_stage, &large}, NULL, "\x82\x7f\0\0\0\0\x20\0\0\0abc", 13, 13};
 
-    ck_assert_uint_lt(domt_greatest_block(domt_codec_decode, &work), 4096);
+    ck_assert_uint_lt(domt_largest_allocated_block(domt_codec_run_work, &work), 4096);
 }
 
 /* The message comes in fragments, whose headers are written into the body, because a string literal
@@ -282,13 +284,13 @@ DOMT_TEST(unfinished_messages_share_a_memory_bound)
 
     for (; at + 4 + 0xfffe <= sizeof body; at += 4 + 0xfffe)
         memcpy(body + at, "\0\x7e\xff\xfe", 4);
-    (void)domt_frame_head(false, 0x80, sizeof body - at - 4, body + at);
-    domt_gathered_share_a_bound(&(domt_gathered){.stage = {&domus_websocket_stage, &options},
-                                                 .budget = &budget,
-                                                 .head = "\x02\x7e\xff\xfe",
-                                                 .body = body,
-                                                 .size = sizeof body,
-                                                 .refused = "\x88\x82"});
+    (void)domt_write_frame_head(false, 0x80, sizeof body - at - 4, body + at);
+    domt_check_gathered_share_budget(&(domt_gathered){.stage = {&domus_websocket_stage, &options},
+                                                      .budget = &budget,
+                                                      .head = "\x02\x7e\xff\xfe",
+                                                      .body = body,
+                                                      .size = sizeof body,
+                                                      .refused = "\x88\x82"});
 }
 
 DOMT_SUITE(60)

@@ -74,7 +74,7 @@ static void carry_until_all_has_arrived(void)
             send_random_message_or_ping(false);
             by_them++;
         }
-        ck_assert_int_eq(domt_talk_carry_some(), 0);
+        ck_assert_int_eq(domt_talk_deliver_some_bytes(), 0);
     }
 }
 
@@ -102,7 +102,7 @@ static void close_and_check_both_sides(void)
     }
     for (unsigned step = 0; !domt_talk_now.at_us.heard || !domt_talk_now.at_them.heard; step++) {
         ck_assert_msg(step < STEPS_MOST, "seed %u: a close is lost", (unsigned)domt_talk_now.seed);
-        ck_assert_int_eq(domt_talk_carry_some(), 0);
+        ck_assert_int_eq(domt_talk_deliver_some_bytes(), 0);
     }
     ck_assert_uint_eq(domt_talk_now.at_us.code, code);
     ck_assert_uint_eq(domt_talk_now.at_them.code, code);
@@ -115,10 +115,10 @@ static void check_conversations_of_seeds(domus_role role)
     const domus_websocket_options options = {.role = role, .pongs = true};
 
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        domt_talk_begin(seed, &options, role == DOMUS_ROLE_CLIENT);
+        domt_talk_begin_with_wslay(seed, &options, role == DOMUS_ROLE_CLIENT);
         carry_until_all_has_arrived();
         close_and_check_both_sides();
-        domt_talk_end();
+        domt_talk_free_all();
     }
     for (size_t i = 0; i < sizeof edges / sizeof *edges; i++)
         ck_assert_uint_gt(edges_sent[i], 0);
@@ -143,7 +143,7 @@ static const domus_websocket_options narrow[] = {
 /* Begin a conversation in which the stage will refuse a message from wslay. */
 static domt_said *begin_talk_with_refusal(size_t side, char kind, size_t size)
 {
-    domt_talk_begin(side, &narrow[side], side == 1);
+    domt_talk_begin_with_wslay(side, &narrow[side], side == 1);
     return domt_talk_add_message(&domt_talk_now.from_them, kind, size);
 }
 
@@ -153,11 +153,11 @@ static void carry_until_refused(unsigned code)
 {
     for (unsigned step = 0; !domt_talk_now.at_them.heard; step++) {
         ck_assert_uint_lt(step, STEPS_MOST);
-        (void)domt_talk_carry_some();
+        (void)domt_talk_deliver_some_bytes();
     }
     ck_assert_uint_eq(domt_talk_now.at_them.code, code);
     ck_assert_uint_eq(domt_talk_now.from_them.heard, 0);
-    domt_talk_end();
+    domt_talk_free_all();
 }
 
 DOMT_TEST(wslay_hears_why_it_is_refused)
@@ -188,11 +188,12 @@ DOMT_TEST(wslay_hears_why_it_is_refused)
 DOMT_TEST(wslay_in_the_same_role_is_refused)
 {
     for (size_t side = 0; side < 2; side++) {
-        domt_talk_begin(side, &narrow[side], side == 0);
+        domt_talk_begin_with_wslay(side, &narrow[side], side == 0);
         domt_talk_send_by_them(domt_talk_add_message(&domt_talk_now.from_them, 't', 10), false);
         domt_talk_now.quota = SIZE_MAX;
         ck_assert_int_eq(wslay_event_send(domt_talk_now.theirs), 0);
-        ck_assert_int_lt(domt_talk_decode(domt_talk_now.to_us.bytes, domt_talk_now.to_us.size), 0);
+        ck_assert_int_lt(
+            domt_talk_decode_bytes(domt_talk_now.to_us.bytes, domt_talk_now.to_us.size), 0);
         ck_assert_uint_eq(domt_talk_now.to_them.bytes[0], 0x88);
         /* place of the code in the close frame, behind the head and a client's mask */
         size_t at = side == 1 ? 6 : 2;
@@ -203,22 +204,22 @@ DOMT_TEST(wslay_in_the_same_role_is_refused)
         ck_assert_uint_eq((unsigned)(domt_talk_now.to_them.bytes[at] ^ mask[0]) << 8 |
                               (unsigned)(domt_talk_now.to_them.bytes[at + 1] ^ mask[1]),
                           DOMUS_WEBSOCKET_PROTOCOL_ERROR);
-        domt_talk_end();
+        domt_talk_free_all();
     }
 }
 
 DOMT_TEST(stage_hears_why_wslay_refuses)
 {
     for (size_t side = 0; side < 2; side++) {
-        domt_talk_begin(side, &narrow[side], side == 1);
+        domt_talk_begin_with_wslay(side, &narrow[side], side == 1);
         wslay_event_config_set_max_recv_msg_length(domt_talk_now.theirs, 1000);
         domt_talk_send_by_us(domt_talk_add_message(&domt_talk_now.from_us, 'b', 1001));
         for (unsigned step = 0; !domt_talk_now.at_us.heard; step++) {
             ck_assert_uint_lt(step, STEPS_MOST);
-            ck_assert_int_eq(domt_talk_carry_some(), 0);
+            ck_assert_int_eq(domt_talk_deliver_some_bytes(), 0);
         }
         ck_assert_uint_eq(domt_talk_now.at_us.code, DOMUS_WEBSOCKET_TOO_BIG);
-        domt_talk_end();
+        domt_talk_free_all();
     }
 }
 #else

@@ -99,12 +99,12 @@ static domus_testkit *start_service_with_budget(const domus_behaviour *behaviour
 {
     budget = (domus_budget){.bytes_max = BUDGET};
     calls = 0;
-    return domt_served_start(NULL, behaviour, 1);
+    return domt_served_start_kit(NULL, behaviour, 1);
 }
 
 static void end_service_and_check_budget(domus_testkit *kit)
 {
-    domt_served_end(kit);
+    domt_served_end_kit(kit);
     ck_assert_uint_eq(budget.used_bytes, 0);
 }
 
@@ -149,7 +149,7 @@ static const struct {
  * gets no 100 Continue. */
 static void check_answer_to_row(domus_testkit *kit, size_t row, size_t step)
 {
-    domus_peer *peer = domt_served_peer(kit);
+    domus_peer *peer = domt_served_connect_peer(kit);
     size_t size = strlen(rows[row].bytes);
     const char *expected = rows[row].answer;
     size_t got;
@@ -188,12 +188,12 @@ DOMT_TEST(handler_gets_the_whole_body)
 DOMT_TEST(handler_without_whole_body_in_its_row_gets_501)
 {
     domus_testkit *kit = start_service_with_budget(&by_own);
-    domus_peer *peer = domt_served_peer(kit);
+    domus_peer *peer = domt_served_connect_peer(kit);
 
-    domt_served_send(peer, POST("/whole") COUNTED("5") "hello");
-    domt_served_expect(kit, peer, OK("2", "5"));
-    domt_served_send(peer, POST("/whole") CHUNKS "0\r\n\r\n");
-    domt_served_expect(kit, peer, "HTTP/1.1 501 ");
+    domt_served_send_text(peer, POST("/whole") COUNTED("5") "hello");
+    domt_served_expect_text(kit, peer, OK("2", "5"));
+    domt_served_send_text(peer, POST("/whole") CHUNKS "0\r\n\r\n");
+    domt_served_expect_text(kit, peer, "HTTP/1.1 501 ");
     end_service_and_check_budget(kit);
 }
 
@@ -202,37 +202,37 @@ DOMT_TEST(handler_without_whole_body_in_its_row_gets_501)
 DOMT_TEST(gathered_bodies_have_a_memory_budget)
 {
     domus_testkit *kit = start_service_with_budget(&by_rows);
-    domus_peer *first = domt_served_peer(kit);
-    domus_peer *second = domt_served_peer(kit);
-    domus_peer *other = domt_served_peer(kit);
+    domus_peer *first = domt_served_connect_peer(kit);
+    domus_peer *second = domt_served_connect_peer(kit);
+    domus_peer *other = domt_served_connect_peer(kit);
 
-    domt_served_send(first, POST("/whole") CHUNKS "10\r\n" TEN "01234");
+    domt_served_send_text(first, POST("/whole") CHUNKS "10\r\n" TEN "01234");
     domt_served_advance_silently(kit, MS);
     ck_assert_uint_eq(budget.used_bytes, 20);
-    domt_served_send(second, POST("/whole") CHUNKS "1\r\nx\r\n");
+    domt_served_send_text(second, POST("/whole") CHUNKS "1\r\nx\r\n");
     domt_served_advance_silently(kit, MS);
     ck_assert_uint_eq(budget.used_bytes, BUDGET);
-    domt_served_send(other, POST("/whole") CHUNKS "1\r\nx\r\n");
-    domt_served_expect(kit, other, "HTTP/1.1 503 ");
+    domt_served_send_text(other, POST("/whole") CHUNKS "1\r\nx\r\n");
+    domt_served_expect_text(kit, other, "HTTP/1.1 503 ");
     ck_assert_uint_eq(budget.used_bytes, BUDGET);
     /* the body is larger than the whole budget, so the answer is 413: a repeated request would not
      * help */
-    domt_served_send(second, "14\r\n" TEN TEN "\r\n");
-    domt_served_expect(kit, second, "HTTP/1.1 413 ");
+    domt_served_send_text(second, "14\r\n" TEN TEN "\r\n");
+    domt_served_expect_text(kit, second, "HTTP/1.1 413 ");
     ck_assert_uint_eq(budget.used_bytes, 20);
     domus_peer_reset(first);
     domt_served_advance_silently(kit, MS);
     ck_assert_uint_eq(budget.used_bytes, 0);
 
-    domus_peer *third = domt_served_peer(kit);
-    domt_served_send(third, POST("/whole") CHUNKS "5\r\nhello");
-    domt_served_expect(kit, third, "HTTP/1.1 408 ");
+    domus_peer *third = domt_served_connect_peer(kit);
+    domt_served_send_text(third, POST("/whole") CHUNKS "5\r\nhello");
+    domt_served_expect_text(kit, third, "HTTP/1.1 408 ");
 
-    domus_peer *fourth = domt_served_peer(kit);
-    domt_served_send(fourth, POST("/whole") CHUNKS "5\r\nhel");
+    domus_peer *fourth = domt_served_connect_peer(kit);
+    domt_served_send_text(fourth, POST("/whole") CHUNKS "5\r\nhel");
     domt_served_advance_silently(kit, MS);
     domus_peer_finish(fourth);
-    domt_served_expect(kit, fourth, "HTTP/1.1 400 ");
+    domt_served_expect_text(kit, fourth, "HTTP/1.1 400 ");
     end_service_and_check_budget(kit);
 }
 
@@ -242,19 +242,19 @@ DOMT_TEST(handler_gets_the_whole_body_of_a_stream)
     domt_h2 h2;
     int32_t ids[4];
 
-    domt_h2_begin(&h2, start_service_with_budget(&by_rows));
+    domt_h2_begin_client(&h2, start_service_with_budget(&by_rows));
     budget.bytes_max = 100;
-    ids[0] = domt_h2_ask(&h2, "POST", "/whole", 20, NULL);
-    ids[1] = domt_h2_ask(&h2, "POST", "/whole", 21, NULL);
-    ids[2] = domt_h2_ask(&h2, "POST", "/five", 5, NULL);
-    ids[3] = domt_h2_ask(&h2, "POST", "/none", 5, NULL);
-    domt_h2_advance(&h2, 100 * MS);
+    ids[0] = domt_h2_begin_request(&h2, "POST", "/whole", 20, NULL);
+    ids[1] = domt_h2_begin_request(&h2, "POST", "/whole", 21, NULL);
+    ids[2] = domt_h2_begin_request(&h2, "POST", "/five", 5, NULL);
+    ids[3] = domt_h2_begin_request(&h2, "POST", "/none", 5, NULL);
+    domt_h2_send_output_and_advance(&h2, 100 * MS);
     domt_h2_expect_answer(&h2, ids[0], 200, "20\n");
     domt_h2_expect_answer(&h2, ids[1], 413, NULL);
     domt_h2_expect_answer(&h2, ids[2], 200, "5\n");
     domt_h2_expect_answer(&h2, ids[3], 200, "in pieces\n");
     domus_peer_close(h2.peer);
-    domt_h2_end(&h2);
+    domt_h2_end_client(&h2);
     end_service_and_check_budget(h2.kit);
 }
 
@@ -297,10 +297,10 @@ static const domus_behaviour led_astray = {
 DOMT_TEST(gathered_body_calls_only_the_handler_that_was_entered)
 {
     domus_testkit *kit = start_service_with_budget(&led_astray);
-    domus_peer *peer = domt_served_peer(kit);
+    domus_peer *peer = domt_served_connect_peer(kit);
 
-    domt_served_send(peer, POST("/open") CHUNKS "2\r\nhi\r\n0\r\n\r\n");
-    domt_served_expect(kit, peer, "HTTP/1.1 500 ");
+    domt_served_send_text(peer, POST("/open") CHUNKS "2\r\nhi\r\n0\r\n\r\n");
+    domt_served_expect_text(kit, peer, "HTTP/1.1 500 ");
     end_service_and_check_budget(kit);
 }
 

@@ -60,7 +60,7 @@ static const domus_behaviour serving = {
 static void take_turn_of_all_nodes(void)
 {
     for (uint32_t i = 0; i < NODES; i++)
-        domt_io_turn(&nodes[i].io);
+        domt_io_take_turn(&nodes[i].io);
 }
 
 static void pass_ms_on_all_nodes(uint64_t ms)
@@ -89,22 +89,23 @@ static void set_up_acceptor(void)
         ck_assert_int_eq(domi_manager_init(&self->manager, &options), 0);
         ck_assert_int_eq(
             domi_io_init(&self->io, &self->manager, &domt_fake_backend, error, sizeof error), 0);
-        ck_assert_int_eq(domi_io_start(&self->io), 0);
+        ck_assert_int_eq(domi_io_start_ring(&self->io), 0);
         self->io.next = &nodes[(i + 1) % NODES].io;
-        ck_assert_int_eq(
-            domi_house_spawn(&self->manager, &self->manager, &serving, &self, &self->actor), 0);
+        ck_assert_int_eq(domi_house_spawn_without_parent(&self->manager, &self->manager, &serving,
+                                                         &self, &self->actor),
+                         0);
     }
     acceptor = domi_memory_new(sizeof *acceptor + NODES * sizeof acceptor->targets[0]);
     acceptor->target_count = NODES;
     for (uint32_t i = 0; i < NODES; i++)
         acceptor->targets[i] = (domi_acceptor_target){nodes[i].actor, &nodes[i].io};
-    listener =
-        domi_acceptor_listen(&nodes[0].io, "127.0.0.1:0", &(domi_listen_plan){.backlog = 16}, NULL);
+    listener = domi_acceptor_listen_at_address(&nodes[0].io, "127.0.0.1:0",
+                                               &(domi_listen_plan){.backlog = 16}, NULL);
     ck_assert_int_ge(listener, 0);
     acceptor->fd = listener;
     fake = nodes[0].io.ring;
-    ck_assert_int_eq(domi_house_spawn(&nodes[0].manager, &nodes[0].manager,
-                                      &domi_acceptor_behaviour, &acceptor, &address),
+    ck_assert_int_eq(domi_house_spawn_without_parent(&nodes[0].manager, &nodes[0].manager,
+                                                     &domi_acceptor_behaviour, &acceptor, &address),
                      0);
     take_turn_of_all_nodes();
 }
@@ -112,12 +113,12 @@ static void set_up_acceptor(void)
 /* Stop the io of each "thread", one after the other, until nothing is open. */
 static void tear_down_acceptor(void)
 {
-    (void)domi_house_stop(&nodes[0].manager, address);
+    (void)domi_house_ask_to_stop(&nodes[0].manager, address);
     for (int i = 0; i < 10; i++) {
         for (uint32_t at = 0; at < NODES; at++) {
-            (void)domi_io_abort(&nodes[at].io);
-            while (domt_fake_find(nodes[at].io.ring, DOMT_CANCEL, -1) != NULL)
-                domt_fake_cancel_step(nodes[at].io.ring);
+            (void)domi_io_end_all_open_channels(&nodes[at].io);
+            while (domt_fake_find_operation(nodes[at].io.ring, DOMT_CANCEL, -1) != NULL)
+                domt_fake_complete_cancel(nodes[at].io.ring);
         }
         take_turn_of_all_nodes();
     }
@@ -146,7 +147,7 @@ static void take_turns_of_all_nodes(uint32_t count)
 
 static domt_op *find_accept_operation(void)
 {
-    return domt_fake_find(fake, DOMT_ACCEPT, listener);
+    return domt_fake_find_operation(fake, DOMT_ACCEPT, listener);
 }
 
 /* Let a connection arrive at the listener, without a turn. Returns the peer's end. */
@@ -156,7 +157,7 @@ static int bring_connection(bool more)
 
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
     ck_assert_ptr_nonnull(find_accept_operation());
-    domt_fake_complete(fake, find_accept_operation(), ends[0], more ? DOMI_MORE : 0);
+    domt_fake_complete_operation(fake, find_accept_operation(), ends[0], more ? DOMI_MORE : 0);
     peers[peers_count++] = ends[1];
     return ends[1];
 }
@@ -170,8 +171,8 @@ static bool has_peer_seen_fin(int peer)
 
 static void end_newest_channel(node *at)
 {
-    domi_channel_end(at->newest, -ECONNABORTED, true);
-    domt_fake_cancel_step(at->io.ring);
+    domi_channel_end_at_once(at->newest, -ECONNABORTED, true);
+    domt_fake_complete_cancel(at->io.ring);
     take_turns_of_all_nodes(2);
 }
 
@@ -235,7 +236,7 @@ DOMT_TEST(at_the_descriptor_limit_the_accept_waits_longer_and_longer)
     set_up_acceptor();
     for (size_t e = 0; e < sizeof errors / sizeof errors[0]; e++) {
         for (size_t i = 0; i < sizeof expected_ms / sizeof expected_ms[0]; i++) {
-            domt_fake_complete(fake, find_accept_operation(), errors[e], 0);
+            domt_fake_complete_operation(fake, find_accept_operation(), errors[e], 0);
             take_turn_of_all_nodes();
             expect_accept_paused_for(expected_ms[i]);
         }
@@ -255,10 +256,10 @@ DOMT_TEST(error_of_a_client_stops_no_accept)
     domus_config_init(&config);
     set_up_acceptor();
     for (uint32_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
-        domt_fake_complete(fake, find_accept_operation(), errors[i], DOMI_MORE);
+        domt_fake_complete_operation(fake, find_accept_operation(), errors[i], DOMI_MORE);
         take_turn_of_all_nodes();
         ck_assert_uint_eq(fake->begun[DOMT_ACCEPT], 1 + i);
-        domt_fake_complete(fake, find_accept_operation(), errors[i], 0);
+        domt_fake_complete_operation(fake, find_accept_operation(), errors[i], 0);
         take_turn_of_all_nodes();
         ck_assert_uint_eq(fake->begun[DOMT_ACCEPT], 2 + i);
     }
@@ -276,17 +277,17 @@ DOMT_TEST(while_memory_is_short_the_accept_pauses)
     (void)bring_connection(true);
     take_turns_of_all_nodes(2);
     expect_channels_opened_by_node(1, 0, 0);
-    domi_io_set_pressure(&nodes[0].io,
-                         &(domi_io_pressure){.pauses = true, .queue_max = UINT64_MAX});
+    domi_io_set_memory_shortage(&nodes[0].io,
+                                &(domi_io_pressure){.pauses = true, .queue_max = UINT64_MAX});
     /* this connection came before the accept was cancelled, and waits */
     (void)bring_connection(true);
-    domt_fake_cancel_step(fake);
+    domt_fake_complete_cancel(fake);
     for (int i = 0; i < 10; i++)
         pass_ms_on_all_nodes(10);
     expect_channels_opened_by_node(1, 0, 0);
     ck_assert_ptr_null(find_accept_operation());
     ck_assert_uint_ge(domi_counter_read(&nodes[0].io.counters.accept_pauses), 1);
-    domi_io_set_pressure(&nodes[0].io, &(domi_io_pressure){.queue_max = UINT64_MAX});
+    domi_io_set_memory_shortage(&nodes[0].io, &(domi_io_pressure){.queue_max = UINT64_MAX});
     pass_ms_on_all_nodes(12);
     take_turn_of_all_nodes();
     expect_channels_opened_by_node(1, 1, 0);
@@ -307,12 +308,12 @@ DOMT_TEST(at_the_most_connections_the_accept_pauses_until_one_ends)
     set_up_acceptor();
     (void)bring_connection(true);
     take_turn_of_all_nodes();
-    ck_assert_ptr_null(domt_fake_find(fake, DOMT_CANCEL, -1));
+    ck_assert_ptr_null(domt_fake_find_operation(fake, DOMT_CANCEL, -1));
     for (int i = 1; i < COUNT - 1; i++)
         (void)bring_connection(true);
     take_turns_of_all_nodes(2);
     expect_channels_opened_by_node(1, 1, 0);
-    domt_fake_cancel_step(fake);
+    domt_fake_complete_cancel(fake);
     take_turn_of_all_nodes();
     ck_assert_ptr_null(find_accept_operation());
     for (int i = 0; i < 10; i++)
@@ -351,7 +352,7 @@ DOMT_TEST(a_late_cancel_does_not_leave_the_accept_off)
     take_turns_of_all_nodes(2);
     end_newest_channel(&nodes[1]);
     pass_ms_on_all_nodes(20);
-    domt_fake_cancel_step(fake);
+    domt_fake_complete_cancel(fake);
     take_turn_of_all_nodes();
     ck_assert_ptr_nonnull(find_accept_operation());
     (void)bring_connection(true);
@@ -366,7 +367,7 @@ static void leave_accept_armed(void)
 
 static void make_accept_back_off(void)
 {
-    domt_fake_complete(fake, find_accept_operation(), -EMFILE, 0);
+    domt_fake_complete_operation(fake, find_accept_operation(), -EMFILE, 0);
     take_turn_of_all_nodes();
 }
 
@@ -374,7 +375,7 @@ static void bring_accept_to_limit(void)
 {
     (void)bring_connection(true);
     take_turn_of_all_nodes();
-    domt_fake_cancel_step(fake);
+    domt_fake_complete_cancel(fake);
     take_turn_of_all_nodes();
     ck_assert_ptr_null(find_accept_operation());
 }
@@ -385,7 +386,7 @@ static void begin_cancel_of_accept(void)
     /* this connection waits, because the limit of connections is reached */
     (void)bring_connection(true);
     take_turn_of_all_nodes();
-    ck_assert_ptr_nonnull(domt_fake_find(fake, DOMT_CANCEL, -1));
+    ck_assert_ptr_nonnull(domt_fake_find_operation(fake, DOMT_CANCEL, -1));
 }
 
 DOMT_TEST(an_acceptor_stops_in_every_state)
@@ -398,7 +399,7 @@ DOMT_TEST(an_acceptor_stops_in_every_state)
         config.channel.connections_max = 1;
         set_up_acceptor();
         states[i]();
-        ck_assert_int_eq(domi_house_stop(&nodes[0].manager, address), 0);
+        ck_assert_int_eq(domi_house_ask_to_stop(&nodes[0].manager, address), 0);
         take_turn_of_all_nodes();
         if (find_accept_operation() != NULL) {
             /* the accept operation in the kernel still uses the listener's descriptor */
@@ -406,7 +407,7 @@ DOMT_TEST(an_acceptor_stops_in_every_state)
             int late = bring_connection(true);
             take_turn_of_all_nodes();
             ck_assert(has_peer_seen_fin(late));
-            domt_fake_cancel_step(fake);
+            domt_fake_complete_cancel(fake);
             take_turn_of_all_nodes();
             take_turn_of_all_nodes();
         }
@@ -421,7 +422,7 @@ DOMT_TEST(an_actor_that_is_gone_is_passed_over)
 {
     domus_config_init(&config);
     set_up_acceptor();
-    ck_assert_int_eq(domi_house_stop(&nodes[0].manager, nodes[0].actor), 0);
+    ck_assert_int_eq(domi_house_ask_to_stop(&nodes[0].manager, nodes[0].actor), 0);
     take_turn_of_all_nodes();
     for (int i = 0; i < 4; i++) {
         (void)bring_connection(true);
@@ -430,12 +431,12 @@ DOMT_TEST(an_actor_that_is_gone_is_passed_over)
     expect_channels_opened_by_node(0, 2, 2);
     /* An acceptor passes over an actor that was asked to stop, even before the actor's own thread
      * has seen that. */
-    ck_assert_int_eq(domi_house_stop(&nodes[0].manager, nodes[2].actor), 0);
+    ck_assert_int_eq(domi_house_ask_to_stop(&nodes[0].manager, nodes[2].actor), 0);
     (void)bring_connection(true);
     (void)bring_connection(true);
     take_turns_of_all_nodes(2);
     expect_channels_opened_by_node(0, 4, 2);
-    ck_assert_int_eq(domi_house_stop(&nodes[1].manager, nodes[1].actor), 0);
+    ck_assert_int_eq(domi_house_ask_to_stop(&nodes[1].manager, nodes[1].actor), 0);
     take_turn_of_all_nodes();
     (void)bring_connection(true);
     take_turns_of_all_nodes(2);
@@ -449,10 +450,10 @@ DOMT_TEST(a_connection_that_cannot_be_handed_over_is_closed)
     domus_config_init(&config);
     set_up_acceptor();
     int peer = bring_connection(true);
-    domi_memory_fail_after(0, 1);
+    domi_memory_fail_allocation_after(0, 1);
     for (int i = 0; i < 3; i++)
         take_turn_of_all_nodes();
-    domi_memory_fail_after(-1, 0);
+    domi_memory_fail_allocation_after(-1, 0);
     ck_assert(has_peer_seen_fin(peer));
     expect_channels_opened_by_node(0, 0, 0);
     ck_assert_uint_eq(nodes[0].io.connections, 0);

@@ -25,7 +25,7 @@ DOMT_TEST(more_than_the_queues_hold_is_neither_refused_nor_lost)
     int fd = eventfd(1, EFD_CLOEXEC);
     uint32_t total = 0;
 
-    domt_ring_open(16, 32);
+    domt_ring_open_unstarted(16, 32);
     ck_assert_int_eq(domt_backend->start(domt_ring), 0);
     for (uint64_t i = 1; i <= COUNT; i++)
         domt_backend->poll_once(domt_ring, fd, POLLIN, i);
@@ -43,7 +43,7 @@ DOMT_TEST(more_than_the_queues_hold_is_neither_refused_nor_lost)
         total -= seen[i] == 1;
     ck_assert_uint_eq(total, 0);
     close(fd);
-    domt_ring_end();
+    domt_ring_close_all();
 }
 
 DOMT_TEST(without_buffers_a_receive_ends_and_may_be_armed_again)
@@ -51,27 +51,27 @@ DOMT_TEST(without_buffers_a_receive_ends_and_may_be_armed_again)
     int ends[2];
     domi_completion got[DOMT_RING_BUFFERS];
 
-    domt_ring_begin_pair(ends);
+    domt_ring_begin_with_pair(ends);
     domt_backend->receive(domt_ring, ends[0], false, 5);
     for (uint32_t i = 0; i < DOMT_RING_BUFFERS; i++) {
-        domt_put(ends[1], "x");
-        got[i] = domt_ring_next();
+        domt_send_text_to_socket(ends[1], "x");
+        got[i] = domt_ring_next_completion();
         ck_assert_int_eq(got[i].result, 1);
         ck_assert((got[i].flags & DOMI_MORE) != 0);
     }
-    domt_put(ends[1], "kept");
-    domt_ring_comes(5, -ENOBUFS, 0);
+    domt_send_text_to_socket(ends[1], "kept");
+    domt_ring_expect_completion(5, -ENOBUFS, 0);
     domt_backend->receive(domt_ring, ends[0], false, 5);
-    domt_ring_comes(5, -ENOBUFS, 0);
+    domt_ring_expect_completion(5, -ENOBUFS, 0);
     domt_backend->give(domt_ring, got[3].buffer, domt_ring_memory[got[3].buffer],
                        DOMT_RING_BUFFER_SIZE);
     domt_backend->publish(domt_ring);
     domt_backend->receive(domt_ring, ends[0], false, 6);
-    domi_completion completion = domt_ring_next();
+    domi_completion completion = domt_ring_next_completion();
     ck_assert_uint_eq(completion.user_data, 6);
     ck_assert_int_eq(completion.result, 4);
     ck_assert_uint_eq(completion.buffer, got[3].buffer);
-    domt_ring_end();
+    domt_ring_close_all();
 }
 
 /* Eight streams go through 16 buffers and few places for completions, which are reaped rarely:
@@ -85,11 +85,11 @@ static void run_eight_streams(uint32_t completions, uint32_t ended[2])
     uint32_t left = STREAMS * BYTES;
     uint32_t wrong = 0;
 
-    domt_ring_open(8, completions);
+    domt_ring_open_unstarted(8, completions);
     ck_assert_int_eq(domt_backend->start(domt_ring), 0);
-    domt_ring_give_all();
+    domt_ring_give_all_buffers();
     for (uint32_t i = 0; i < STREAMS; i++) {
-        domt_pair(ends[i]);
+        domt_make_socket_pair(ends[i]);
         domt_backend->receive(domt_ring, ends[i][0], false, i + 1);
     }
     for (uint64_t until_ns = domt_now_ns() + 10 * DOMT_SECOND;
@@ -123,7 +123,7 @@ static void run_eight_streams(uint32_t completions, uint32_t ended[2])
     }
     ck_assert_uint_eq(left, 0);
     ck_assert_uint_eq(wrong, 0);
-    domt_ring_end();
+    domt_ring_close_all();
 }
 
 DOMT_TEST(streams_survive_overflows_and_empty_buffer_rings)
@@ -149,9 +149,9 @@ DOMT_TEST(epoll_without_memory_does_not_open)
     for (int result = -ENOMEM; result != 0; missing++) {
         char error[256] = "";
         ck_assert_int_lt(missing, 100);
-        domi_memory_fail_after(missing, 0);
+        domi_memory_fail_allocation_after(missing, 0);
         result = domi_backend_epoll.open(&config, error, sizeof error, &ring);
-        domi_memory_fail_after(-1, 0);
+        domi_memory_fail_allocation_after(-1, 0);
         ck_assert(result == 0 || (result == -ENOMEM && error[0] != '\0' && ring == NULL));
     }
     /* up to seven allocations (the ring and six tables) fail before the ring opens */
@@ -182,14 +182,14 @@ static void open_two_udp_sockets(void)
 {
     fd = make_udp_socket(&here);
     peer = make_udp_socket(&there);
-    domt_ring_begin();
+    domt_ring_begin_with_buffers();
 }
 
 static void close_two_sockets(void)
 {
     close(peer);
     close(fd);
-    domt_ring_end();
+    domt_ring_close_all();
 }
 
 static void send_datagram_here(const void *bytes, size_t size)
@@ -216,7 +216,7 @@ static int make_unix_datagram_socket(const char *name, struct sockaddr_un *ret_a
  * head. If the operation has ended with it, begin it again. */
 static domi_datagram_head expect_datagram(int from, const char *bytes, size_t size)
 {
-    domi_completion completion = domt_ring_next();
+    domi_completion completion = domt_ring_next_completion();
     domi_datagram_head head;
     char *memory = domt_ring_memory[completion.buffer];
 
@@ -240,7 +240,7 @@ DOMT_TEST(each_datagram_comes_whole_with_its_sender)
     memset(bytes, 'b', sizeof bytes);
     open_two_udp_sockets();
     domt_backend->receive_datagrams(domt_ring, fd, 5);
-    domt_ring_quiet();
+    domt_ring_expect_no_completion();
     for (int round = 0; round < 20; round++) { /* in all more datagrams than there are buffers */
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
             send_datagram_here(bytes, sizes[i]);
@@ -277,7 +277,7 @@ DOMT_TEST(senders_of_unix_datagrams_have_a_name_or_none)
     int named = make_unix_datagram_socket("of", &of, &of_size);
     int unnamed = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-    domt_ring_begin();
+    domt_ring_begin_with_buffers();
     domt_backend->receive_datagrams(domt_ring, own, 5);
     (void)sendto(named, "n", 1, 0, (struct sockaddr *)&to, to_size);
     domi_datagram_head head = expect_datagram(own, "n", 1);
@@ -288,7 +288,7 @@ DOMT_TEST(senders_of_unix_datagrams_have_a_name_or_none)
     close(unnamed);
     close(named);
     close(own);
-    domt_ring_end();
+    domt_ring_close_all();
 }
 
 DOMT_TEST(datagrams_of_one_enter_leave_in_order)
@@ -303,7 +303,7 @@ DOMT_TEST(datagrams_of_one_enter_leave_in_order)
         out = (domi_datagram_out){0};
     }
     for (unsigned i = 0; i < 10; i++)
-        domt_ring_comes(100 + i, (int)i, 0);
+        domt_ring_expect_completion(100 + i, (int)i, 0);
     for (int i = 0; i < 10; i++)
         ck_assert_int_eq(recv(peer, bytes, sizeof bytes, MSG_DONTWAIT), i);
     close_two_sockets();
@@ -316,20 +316,20 @@ DOMT_TEST(datagram_without_an_address_goes_to_the_connected_peer)
 
     open_two_udp_sockets();
     domt_backend->send_datagram(domt_ring, fd, &out, 1);
-    domt_ring_comes(1, -EDESTADDRREQ, 0);
+    domt_ring_expect_completion(1, -EDESTADDRREQ, 0);
     ck_assert_int_eq(
         domt_backend->sockets->connect(domt_ring, fd, (struct sockaddr *)&there, sizeof there), 0);
     domt_backend->send_datagram(domt_ring, fd, &out, 2);
-    domt_ring_comes(2, 3, 0);
+    domt_ring_expect_completion(2, 3, 0);
     ck_assert_int_eq(recv(peer, bytes, sizeof bytes, MSG_DONTWAIT), 3);
     /* A datagram that no socket takes comes back later as an error of the sending socket. */
     close(peer);
     domt_backend->receive_datagrams(domt_ring, fd, 5);
-    domt_ring_quiet();
+    domt_ring_expect_no_completion();
     domt_backend->send_datagram(domt_ring, fd, &out, 3);
     int refused = 0;
     for (int i = 0; i < 2; i++) {
-        domi_completion completion = domt_ring_next();
+        domi_completion completion = domt_ring_next_completion();
         ck_assert_uint_eq(completion.flags & DOMI_MORE, 0);
         if (completion.user_data == 5)
             refused = completion.result;
@@ -338,9 +338,9 @@ DOMT_TEST(datagram_without_an_address_goes_to_the_connected_peer)
     }
     ck_assert_int_eq(refused, -ECONNREFUSED);
     domt_backend->receive_datagrams(domt_ring, fd, 5); /* the socket still works after the error */
-    domt_ring_quiet();
+    domt_ring_expect_no_completion();
     close(fd);
-    domt_ring_end();
+    domt_ring_close_all();
 }
 
 DOMT_TEST(datagram_that_cannot_be_sent_waits_for_nothing)
@@ -352,9 +352,9 @@ DOMT_TEST(datagram_that_cannot_be_sent_waits_for_nothing)
 
     open_two_udp_sockets();
     domt_backend->send_datagram(domt_ring, fd, &longest, 1);
-    domt_ring_comes(1, 65507, 0);
+    domt_ring_expect_completion(1, 65507, 0);
     domt_backend->send_datagram(domt_ring, fd, &too_long, 2);
-    domt_ring_comes(2, -EMSGSIZE, 0);
+    domt_ring_expect_completion(2, -EMSGSIZE, 0);
     close(peer);
     close(fd);
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, ends), 0);
@@ -363,17 +363,17 @@ DOMT_TEST(datagram_that_cannot_be_sent_waits_for_nothing)
         ck_assert_uint_lt(i, 100000);
         domt_backend->send_datagram(domt_ring, ends[0],
                                     &(domi_datagram_out){.data = "x", .size = 1}, i);
-        result = domt_ring_next().result;
+        result = domt_ring_next_completion().result;
     }
     ck_assert_int_eq(result, -EAGAIN);
     domt_backend->poll_once(domt_ring, ends[0], POLLOUT, 9);
-    domt_ring_quiet();
+    domt_ring_expect_no_completion();
     while (recv(ends[1], bytes, sizeof bytes, MSG_DONTWAIT) == 1)
         continue;
-    ck_assert_int_ne(domt_ring_next().result & POLLOUT, 0);
+    ck_assert_int_ne(domt_ring_next_completion().result & POLLOUT, 0);
     close(ends[0]);
     close(ends[1]);
-    domt_ring_end();
+    domt_ring_close_all();
 }
 
 /* On epoll a receive and a poll of one socket share a registration, and a poll of one shot ends
@@ -383,27 +383,27 @@ static void check_poll_beside_receive(void)
     int ends[2];
     char byte;
 
-    domt_ring_begin();
+    domt_ring_begin_with_buffers();
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, ends), 0);
     while (send(ends[0], "x", 1, MSG_DONTWAIT) == 1)
         continue;
     domt_backend->receive_datagrams(domt_ring, ends[0], 5);
     domt_backend->poll_once(domt_ring, ends[0], POLLOUT, 9);
-    domt_ring_quiet();
+    domt_ring_expect_no_completion();
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(send(ends[1], "y", 1, MSG_DONTWAIT), 1);
         (void)expect_datagram(ends[0], "y", 1);
     }
     while (recv(ends[1], &byte, 1, MSG_DONTWAIT) == 1)
         continue;
-    domi_completion completion = domt_ring_next();
+    domi_completion completion = domt_ring_next_completion();
     ck_assert_uint_eq(completion.user_data, 9);
     ck_assert_int_ne(completion.result & POLLOUT, 0);
     ck_assert_int_eq(send(ends[1], "z", 1, MSG_DONTWAIT), 1);
     (void)expect_datagram(ends[0], "z", 1);
     close(ends[0]);
     close(ends[1]);
-    domt_ring_end();
+    domt_ring_close_all();
 }
 
 DOMT_TEST(poll_for_room_does_not_disturb_a_receive)
@@ -420,9 +420,9 @@ DOMT_TEST(receive_without_buffers_ends_and_goes_on)
     for (unsigned i = 0; i <= DOMT_RING_BUFFERS; i++)
         send_datagram_here("x", 1);
     for (unsigned i = 0; i < DOMT_RING_BUFFERS; i++)
-        ck_assert_int_eq(domt_ring_next().result, (int)sizeof(domi_datagram_head) + 1);
-    domt_ring_comes(5, -ENOBUFS, 0);
-    domt_ring_give_all();
+        ck_assert_int_eq(domt_ring_next_completion().result, (int)sizeof(domi_datagram_head) + 1);
+    domt_ring_expect_completion(5, -ENOBUFS, 0);
+    domt_ring_give_all_buffers();
     domt_backend->receive_datagrams(domt_ring, fd, 5);
     (void)expect_datagram(fd, "x", 1);
     close_two_sockets();

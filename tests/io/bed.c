@@ -85,7 +85,7 @@ static int on_end_record_and_close(domus_stack *stack, void *self, const void *p
         domus_buffer *last = NULL;
         ck_assert_int_eq(domus_buffer_new(stack, 8, &last), 0);
         ck_assert_int_eq(domi_channel_write(event->channel, last), 0);
-        domi_channel_end(event->channel, -EPROTO, true);
+        domi_channel_end_at_once(event->channel, -EPROTO, true);
         return 0;
     }
     if (bed->ignore_end)
@@ -123,11 +123,11 @@ domt_bed domt_bed_now;
 static int peers[DOMT_BED_PEERS_MAX];
 static uint32_t peers_count;
 
-/* the actors that domt_bed_spawn() has spawned */
+/* the actors that domt_bed_spawn_actor() has spawned */
 static domus_address spawned[DOMT_BED_ACTORS_MAX];
 static uint32_t spawned_count;
 
-__attribute__((constructor)) void domt_bed_init(void)
+__attribute__((constructor)) void domt_bed_set_defaults(void)
 {
     memset(bed, 0, sizeof *bed);
     domus_config_init(&bed->config);
@@ -155,12 +155,13 @@ int domt_bed_try_start(void)
     if (result != 0)
         goto fail_io;
     bed->fake = bed->io.ring;
-    result = domi_io_start(&bed->io);
+    result = domi_io_start_ring(&bed->io);
     if (result == 0)
-        result = domi_house_spawn(&bed->manager, &bed->manager, &noting, NULL, &bed->actor);
+        result = domi_house_spawn_without_parent(&bed->manager, &bed->manager, &noting, NULL,
+                                                 &bed->actor);
     if (result != 0)
         goto fail_start;
-    domt_bed_turn();
+    domt_bed_take_turn();
     return 0;
 
 fail_start:
@@ -177,50 +178,51 @@ void domt_bed_start(void)
 
 void domt_bed_end(void)
 {
-    domt_bed_release(bed->kept_count);
-    (void)domi_io_abort(&bed->io);
+    domt_bed_free_kept_buffers(bed->kept_count);
+    (void)domi_io_end_all_open_channels(&bed->io);
     while (spawned_count != 0)
         /* the result may be -ESTALE, if the actor has already ended */
-        (void)domi_house_stop(&bed->manager, spawned[--spawned_count]);
-    ck_assert_int_eq(domi_house_stop(&bed->manager, bed->actor), 0);
+        (void)domi_house_ask_to_stop(&bed->manager, spawned[--spawned_count]);
+    ck_assert_int_eq(domi_house_ask_to_stop(&bed->manager, bed->actor), 0);
     domt_bed_settle();
     ck_assert_uint_eq(bed->io.open, 0);
-    ck_assert_uint_eq(domi_io_buffers_free(&bed->io), bed->config.io.buffers.count);
-    ck_assert_uint_eq(domt_fake_buffers_free(bed->fake), bed->config.io.buffers.count);
+    ck_assert_uint_eq(domi_io_count_free_buffers(&bed->io), bed->config.io.buffers.count);
+    ck_assert_uint_eq(domt_fake_count_free_buffers(bed->fake), bed->config.io.buffers.count);
     ck_assert_uint_eq(bed->manager.births.houses, 0);
     ck_assert_ptr_null(bed->io.starved.head);
     ck_assert_ptr_null(bed->io.dirty);
     ck_assert_ptr_null(bed->io.crowd_head);
     ck_assert_uint_eq(bed->io.crowd_count, 0);
-    ck_assert_uint_eq(domi_io_queued(&bed->io), 0);
+    ck_assert_uint_eq(domi_io_count_queued_bytes(&bed->io), 0);
     ck_assert_uint_eq(bed->io.pages.bytes, 0);
     ck_assert_uint_eq(bed->io.pages.count, 0);
     domi_manager_end_actors(&bed->manager);
     domi_io_fini(&bed->io);
     domi_manager_fini(&bed->manager);
-    ck_assert_int_eq(domt_fake_open_count(), 0);
+    ck_assert_int_eq(domt_fake_count_open_rings(), 0);
     while (peers_count != 0)
         close(peers[--peers_count]);
-    domt_bed_init();
+    domt_bed_set_defaults();
 }
 
-void domt_bed_begin(int *ret_fd, int *ret_peer)
+void domt_bed_begin_with_connection(int *ret_fd, int *ret_peer)
 {
     domt_bed_start();
-    *ret_fd = domt_bed_connect(ret_peer);
+    *ret_fd = domt_bed_connect_actor(ret_peer);
 }
 
-domus_address domt_bed_spawn(const domus_behaviour *behaviour, const void *state)
+domus_address domt_bed_spawn_actor(const domus_behaviour *behaviour, const void *state)
 {
     domus_address actor;
 
-    ck_assert_int_eq(domi_house_spawn(&bed->manager, &bed->manager, behaviour, state, &actor), 0);
+    ck_assert_int_eq(
+        domi_house_spawn_without_parent(&bed->manager, &bed->manager, behaviour, state, &actor), 0);
     ck_assert_uint_lt(spawned_count, DOMT_BED_ACTORS_MAX);
     spawned[spawned_count++] = actor;
     return actor;
 }
 
-domi_acceptor *domt_bed_listen(uint32_t backlog)
+domi_acceptor *domt_bed_make_acceptor(uint32_t backlog)
 {
     domi_acceptor *acceptor = domi_memory_new(sizeof *acceptor + sizeof acceptor->targets[0]);
     const domi_listen_plan plan = {.backlog = backlog};
@@ -228,51 +230,51 @@ domi_acceptor *domt_bed_listen(uint32_t backlog)
     ck_assert_ptr_nonnull(acceptor);
     acceptor->target_count = 1;
     acceptor->targets[0] = (domi_acceptor_target){bed->actor, &bed->io};
-    acceptor->fd = domi_acceptor_listen(&bed->io, "127.0.0.1:0", &plan, NULL);
+    acceptor->fd = domi_acceptor_listen_at_address(&bed->io, "127.0.0.1:0", &plan, NULL);
     ck_assert_int_ge(acceptor->fd, 0);
     return acceptor;
 }
 
 /* --- turns ------------------------------------------------------------------------------------ */
 
-void domt_bed_turn(void)
+void domt_bed_take_turn(void)
 {
-    domt_io_turn(&bed->io);
+    domt_io_take_turn(&bed->io);
 }
 
-void domt_bed_pass(uint64_t ms)
+void domt_bed_pass_ms(uint64_t ms)
 {
     bed->manager.now_ns += ms * DOMT_BED_MS;
-    domt_bed_turn();
+    domt_bed_take_turn();
 }
 
-void domt_bed_wait(uint64_t ms)
+void domt_bed_pass_ms_and_settle(uint64_t ms)
 {
-    domt_bed_pass(ms);
+    domt_bed_pass_ms(ms);
     domt_bed_settle();
 }
 
 static bool is_cancelling(void)
 {
-    return domt_fake_find(bed->fake, DOMT_CANCEL, -1) != NULL;
+    return domt_fake_find_operation(bed->fake, DOMT_CANCEL, -1) != NULL;
 }
 
 void domt_bed_settle(void)
 {
-    domt_bed_turn();
-    for (int i = 0; i < 1000 && (is_cancelling() || domi_io_has_work(&bed->io) ||
+    domt_bed_take_turn();
+    for (int i = 0; i < 1000 && (is_cancelling() || domi_io_has_work_before_park(&bed->io) ||
                                  domi_manager_has_work(&bed->manager));
          i++) {
         if (is_cancelling())
-            domt_fake_cancel_step(bed->fake);
-        domt_bed_turn();
+            domt_fake_complete_cancel(bed->fake);
+        domt_bed_take_turn();
     }
     ck_assert(!is_cancelling());
 }
 
 /* --- connections ------------------------------------------------------------------------------ */
 
-void domt_bed_pair_from(uint8_t host, int *ret_ours, int *ret_peer)
+void domt_bed_make_connection_from(uint8_t host, int *ret_ours, int *ret_peer)
 {
     struct sockaddr_in address = {.sin_family = AF_INET};
     struct sockaddr_in from = {.sin_family = AF_INET};
@@ -297,12 +299,12 @@ void domt_bed_pair_from(uint8_t host, int *ret_ours, int *ret_peer)
         *ret_peer = peer;
 }
 
-void domt_bed_pair(int *ret_ours, int *ret_peer)
+void domt_bed_make_connection(int *ret_ours, int *ret_peer)
 {
-    domt_bed_pair_from(1, ret_ours, ret_peer);
+    domt_bed_make_connection_from(1, ret_ours, ret_peer);
 }
 
-void domt_bed_hang_up(int peer)
+void domt_bed_close_peer(int peer)
 {
     uint32_t i = 0;
 
@@ -312,67 +314,67 @@ void domt_bed_hang_up(int peer)
     close(peer);
 }
 
-int domt_bed_adopt(domus_address actor, int fd)
+int domt_bed_adopt_connection(domus_address actor, int fd)
 {
-    int result = domi_channel_adopt(&bed->io, actor.house, &(domi_connection){.fd = fd});
+    int result = domi_channel_adopt_connection(&bed->io, actor.house, &(domi_connection){.fd = fd});
 
     if (result == 0) /* Count the connection as an acceptor would; this bed has none. */
         atomic_fetch_add_explicit(&bed->io.connections, 1, memory_order_relaxed);
     return result;
 }
 
-int domt_bed_connect_to(domus_address actor, int *ret_peer)
+int domt_bed_connect_to_actor(domus_address actor, int *ret_peer)
 {
     int fd = -1;
 
-    domt_bed_pair(&fd, ret_peer);
-    ck_assert_int_eq(domt_bed_adopt(actor, fd), 0);
-    domt_bed_turn();
+    domt_bed_make_connection(&fd, ret_peer);
+    ck_assert_int_eq(domt_bed_adopt_connection(actor, fd), 0);
+    domt_bed_take_turn();
     return fd;
 }
 
-int domt_bed_connect(int *ret_peer)
+int domt_bed_connect_actor(int *ret_peer)
 {
-    return domt_bed_connect_to(bed->actor, ret_peer);
+    return domt_bed_connect_to_actor(bed->actor, ret_peer);
 }
 
 /* --- the ring --------------------------------------------------------------------------------- */
 
-void domt_bed_bring(int fd, const char *text)
+void domt_bed_bring_text(int fd, const char *text)
 {
-    ck_assert(domt_fake_bytes(bed->fake, fd, text, (uint32_t)strlen(text), true));
+    ck_assert(domt_fake_complete_receive(bed->fake, fd, text, (uint32_t)strlen(text), true));
 }
 
-void domt_bed_feed(int fd, char byte, uint32_t size)
+void domt_bed_bring_bytes(int fd, char byte, uint32_t size)
 {
     char bytes[1024];
 
     ck_assert_uint_le(size, sizeof bytes);
     memset(bytes, byte, size);
-    ck_assert(domt_fake_bytes(bed->fake, fd, bytes, size, true));
+    ck_assert(domt_fake_complete_receive(bed->fake, fd, bytes, size, true));
 }
 
-void domt_bed_show(int fd, char byte, uint32_t size)
+void domt_bed_bring_bytes_and_turn(int fd, char byte, uint32_t size)
 {
-    domt_bed_feed(fd, byte, size);
-    domt_bed_turn();
+    domt_bed_bring_bytes(fd, byte, size);
+    domt_bed_take_turn();
 }
 
-void domt_bed_ends(int fd, int32_t result)
+void domt_bed_end_receive(int fd, int32_t result)
 {
-    domt_fake_receive_ends(bed->fake, fd, result);
+    domt_fake_end_receive(bed->fake, fd, result);
     domt_bed_settle();
 }
 
-void domt_bed_sent(int fd, int32_t result)
+void domt_bed_complete_send(int fd, int32_t result)
 {
-    domt_fake_sent(bed->fake, fd, result);
-    domt_bed_turn();
+    domt_fake_complete_send(bed->fake, fd, result);
+    domt_bed_take_turn();
 }
 
-int domt_bed_write(domus_channel *channel, char byte, uint32_t size)
+int domt_bed_write_bytes(domus_channel *channel, char byte, uint32_t size)
 {
-    domus_buffer *buffer = domi_buffer_heap(&bed->io, size);
+    domus_buffer *buffer = domi_buffer_new_from_heap(&bed->io, size);
 
     ck_assert_ptr_nonnull(buffer);
     memset(domus_buffer_data(buffer), byte, size);
@@ -381,7 +383,7 @@ int domt_bed_write(domus_channel *channel, char byte, uint32_t size)
 
 /* --- the actor -------------------------------------------------------------------------------- */
 
-void domt_bed_noted(const char *expected)
+void domt_bed_expect_calls(const char *expected)
 {
     bed->note[bed->note_length] = '\0';
     ck_assert_str_eq(bed->note, expected);
@@ -389,13 +391,14 @@ void domt_bed_noted(const char *expected)
     bed->note[0] = '\0';
 }
 
-void domt_bed_settled(const char *expected)
+void domt_bed_settle_and_expect_calls(const char *expected)
 {
     domt_bed_settle();
-    domt_bed_noted(expected);
+    domt_bed_expect_calls(expected);
 }
 
-int domt_bed_put(domus_address to, uint32_t kind, const domus_type *type, const void *payload)
+int domt_bed_put_message(domus_address to, uint32_t kind, const domus_type *type,
+                         const void *payload)
 {
     domi_envelope *envelope = domi_envelope_new(&bed->manager, DOMI_ENVELOPE_HEAD + type->size);
 
@@ -404,20 +407,20 @@ int domt_bed_put(domus_address to, uint32_t kind, const domus_type *type, const 
     envelope->sender = NULL;
     envelope->sender_lease = 0;
     if (type->size != 0)
-        memcpy(domi_envelope_payload_of(envelope, kind), payload, type->size);
+        memcpy(domi_envelope_payload_by_kind(envelope, kind), payload, type->size);
     int result = domi_mailbox_put(&bed->manager, to, &envelope->node, kind);
     if (result != 0)
-        domi_pool_free(&bed->manager, &envelope->node);
+        domi_pool_free_object(&bed->manager, &envelope->node);
     return result;
 }
 
-void domt_bed_tell(domus_address to, const domus_type *type, const void *payload)
+void domt_bed_put_notice_and_turn(domus_address to, const domus_type *type, const void *payload)
 {
-    ck_assert_int_eq(domt_bed_put(to, DOMI_NOTICE, type, payload), 0);
-    domt_bed_turn();
+    ck_assert_int_eq(domt_bed_put_message(to, DOMI_NOTICE, type, payload), 0);
+    domt_bed_take_turn();
 }
 
-void domt_bed_release(uint32_t count)
+void domt_bed_free_kept_buffers(uint32_t count)
 {
     ck_assert_uint_le(count, bed->kept_count);
     for (uint32_t i = 0; i < count; i++)
@@ -428,18 +431,18 @@ void domt_bed_release(uint32_t count)
 
 /* --- descriptors ------------------------------------------------------------------------------ */
 
-bool domt_bed_is_open(int fd)
+bool domt_bed_is_descriptor_open(int fd)
 {
     return fcntl(fd, F_GETFD) >= 0;
 }
 
-void domt_bed_closed(int fd)
+void domt_bed_settle_and_expect_closed(int fd)
 {
     domt_bed_settle();
-    ck_assert(!domt_bed_is_open(fd));
+    ck_assert(!domt_bed_is_descriptor_open(fd));
 }
 
-char domt_bed_peer_sees(int peer)
+char domt_bed_state_seen_by_peer(int peer)
 {
     char byte;
     ssize_t size = recv(peer, &byte, 1, MSG_DONTWAIT | MSG_PEEK);

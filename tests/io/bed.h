@@ -54,16 +54,16 @@ typedef struct domt_bed {
     uint32_t kept_count;
 } domt_bed;
 
-/* The state of the present bed: domt_bed_init() resets it before each domt_bed_start(). */
+/* The state of the present bed: domt_bed_set_defaults() resets it before each domt_bed_start(). */
 extern domt_bed domt_bed_now;
 static domt_bed *const bed = &domt_bed_now;
 
 /* Fill the configuration with the defaults and 64 buffers of 256 B; a test may change it before
  * `start`. This was done before the first test, and is done after each domt_bed_end(). */
-void domt_bed_init(void);
+void domt_bed_set_defaults(void);
 
 /* Make manager, io and actor. domt_bed_try_start() returns 0 or the error (only after
- * domi_memory_fail_after()). */
+ * domi_memory_fail_allocation_after()). */
 void domt_bed_start(void);
 int domt_bed_try_start(void);
 
@@ -72,77 +72,78 @@ int domt_bed_try_start(void);
 void domt_bed_end(void);
 
 /* Start the bed with one connection: `ret_fd` gets the channel's end. */
-void domt_bed_begin(int *ret_fd, int *ret_peer);
+void domt_bed_begin_with_connection(int *ret_fd, int *ret_peer);
 
 /* Spawn an actor, which the end of the bed stops; or make an acceptor for the bed's actor, with a
  * listener, and do not spawn it. */
-domus_address domt_bed_spawn(const domus_behaviour *behaviour, const void *state);
-struct domi_acceptor *domt_bed_listen(uint32_t backlog);
+domus_address domt_bed_spawn_actor(const domus_behaviour *behaviour, const void *state);
+struct domi_acceptor *domt_bed_make_acceptor(uint32_t backlog);
 
 /* Take one turn of the thread: phases 1 and 2. */
-void domt_bed_turn(void);
+void domt_bed_take_turn(void);
 
-/* Let time pass and take a turn; domt_bed_wait() also settles. */
-void domt_bed_pass(uint64_t ms);
-void domt_bed_wait(uint64_t ms);
+/* Let time pass and take a turn; domt_bed_pass_ms_and_settle() also settles. */
+void domt_bed_pass_ms(uint64_t ms);
+void domt_bed_pass_ms_and_settle(uint64_t ms);
 
 /* Make a connection over loopback, from 127.0.0.1 or 127.0.0.`host`, and return both ends. A peer's
  * end lasts until the end of the bed, or until it hangs up. `ret_peer` may be NULL in all of
  * these. */
-void domt_bed_pair(int *ret_ours, int *ret_peer);
-void domt_bed_pair_from(uint8_t host, int *ret_ours, int *ret_peer);
-void domt_bed_hang_up(int peer);
+void domt_bed_make_connection(int *ret_ours, int *ret_peer);
+void domt_bed_make_connection_from(uint8_t host, int *ret_ours, int *ret_peer);
+void domt_bed_close_peer(int peer);
 
 /* Hand the connection `fd` to an actor, without a turn. Returns the result of
- * domi_channel_adopt(). */
-int domt_bed_adopt(domus_address actor, int fd);
+ * domi_channel_adopt_connection(). */
+int domt_bed_adopt_connection(domus_address actor, int fd);
 
 /* Make a connection for the bed's actor, or for another one, and take a turn. Returns the channel's
  * end; `ret_peer` gets the peer's. */
-int domt_bed_connect(int *ret_peer);
-int domt_bed_connect_to(domus_address actor, int *ret_peer);
+int domt_bed_connect_actor(int *ret_peer);
+int domt_bed_connect_to_actor(domus_address actor, int *ret_peer);
 
 /* Complete the receive of `fd` with a text, or with `size` times `byte`, so that it goes on;
  * without a turn, or with one. */
-void domt_bed_bring(int fd, const char *text);
-void domt_bed_feed(int fd, char byte, uint32_t size);
-void domt_bed_show(int fd, char byte, uint32_t size);
+void domt_bed_bring_text(int fd, const char *text);
+void domt_bed_bring_bytes(int fd, char byte, uint32_t size);
+void domt_bed_bring_bytes_and_turn(int fd, char byte, uint32_t size);
 
 /* End the receive of `fd` with this result (0: the peer's FIN), and settle the bed. */
-void domt_bed_ends(int fd, int32_t result);
+void domt_bed_end_receive(int fd, int32_t result);
 
 /* Complete the send of `fd` with this result, and take a turn. */
-void domt_bed_sent(int fd, int32_t result);
+void domt_bed_complete_send(int fd, int32_t result);
 
 /* Write `size` times `byte` on a channel, as its actor would. Returns the result of the write. */
-int domt_bed_write(domus_channel *channel, char byte, uint32_t size);
+int domt_bed_write_bytes(domus_channel *channel, char byte, uint32_t size);
 
-/* Check that the calls recorded since the last check are `expected`: domt_bed_noted() at once,
- * domt_bed_settled() after a settle. */
-void domt_bed_noted(const char *expected);
-void domt_bed_settled(const char *expected);
+/* Check that the calls recorded since the last check are `expected`: domt_bed_expect_calls() at
+ * once, domt_bed_settle_and_expect_calls() after a settle. */
+void domt_bed_expect_calls(const char *expected);
+void domt_bed_settle_and_expect_calls(const char *expected);
 
 /* Put a message of `kind` (DOMI_NOTICE, DOMI_ASK or DOMI_EVENT) from nobody, without a turn;
  * `payload` has type->size bytes. Returns the result of the put: -ESTALE when the actor has
  * ended. */
-int domt_bed_put(domus_address to, uint32_t kind, const domus_type *type, const void *payload);
+int domt_bed_put_message(domus_address to, uint32_t kind, const domus_type *type,
+                         const void *payload);
 
 /* Put a notice, which must be taken, and take a turn. */
-void domt_bed_tell(domus_address to, const domus_type *type, const void *payload);
+void domt_bed_put_notice_and_turn(domus_address to, const domus_type *type, const void *payload);
 
 /* Free the oldest `count` buffers that the actor keeps (DOMT_BED_KEEP). */
-void domt_bed_release(uint32_t count);
+void domt_bed_free_kept_buffers(uint32_t count);
 
 /* Complete cancels and the operations that they end, and take turns, until only the wake poll and
  * receives that are not cancelled are in flight. */
 void domt_bed_settle(void);
 
-/* domt_bed_is_open() returns whether a descriptor is open. domt_bed_closed() settles the bed, and
- * checks that the descriptor is closed. */
-bool domt_bed_is_open(int fd);
-void domt_bed_closed(int fd);
+/* domt_bed_is_descriptor_open() returns whether a descriptor is open.
+ * domt_bed_settle_and_expect_closed() settles the bed, and checks that the descriptor is closed. */
+bool domt_bed_is_descriptor_open(int fd);
+void domt_bed_settle_and_expect_closed(int fd);
 
 /* Returns how the peer sees its connection: 'd' bytes wait, 'o' open, 'f' FIN, 'r' reset. */
-char domt_bed_peer_sees(int peer);
+char domt_bed_state_seen_by_peer(int peer);
 
 #endif

@@ -148,11 +148,11 @@ static void begin_channels_with_limits(const domus_behaviour *behaviour, uint32_
     bed->config.channel.requests_max = requests_max;
     bed->config.channel.idle_timeout_ns = idle_ns;
     domt_bed_start();
-    owner = domt_bed_spawn(behaviour, NULL);
-    domt_bed_turn();
+    owner = domt_bed_spawn_actor(behaviour, NULL);
+    domt_bed_take_turn();
     for (uint32_t i = 0; i < CHANNELS; i++) {
-        domt_bed_pair(&fds[i], NULL);
-        ck_assert_int_eq(domt_bed_adopt(owner, fds[i]), 0);
+        domt_bed_make_connection(&fds[i], NULL);
+        ck_assert_int_eq(domt_bed_adopt_connection(owner, fds[i]), 0);
         channels[i] = bed->io.slots[i].channel;
     }
 }
@@ -165,34 +165,34 @@ static void begin_channels(const domus_behaviour *behaviour, uint32_t requests_m
 /* Bring bytes for a channel, without a turn. */
 static void bring_bytes_for_channel(uint32_t channel, const char *bytes)
 {
-    domt_bed_bring(fds[channel], bytes);
+    domt_bed_bring_text(fds[channel], bytes);
 }
 
 static void pass_ms_with_turns(uint32_t ms)
 {
     for (uint32_t i = 0; i < ms; i++)
-        domt_bed_pass(1);
+        domt_bed_pass_ms(1);
 }
 
 static bool is_channel_receiving(uint32_t channel)
 {
-    return domt_fake_find(bed->fake, DOMT_RECEIVE, fds[channel]) != NULL &&
+    return domt_fake_find_operation(bed->fake, DOMT_RECEIVE, fds[channel]) != NULL &&
            !channels[channel]->cancelling;
 }
 
 DOMT_TEST(each_function_may_be_a_sequence)
 {
     begin_channels(&of_lasting, 0);
-    domt_bed_turn();
+    domt_bed_take_turn();
     expect_recorded_letters("oo");
     bring_bytes_for_channel(0, "4");
-    domt_bed_turn();
+    domt_bed_take_turn();
     bring_bytes_for_channel(0, "5"); /* this call of on_read has a frame of its own */
     pass_ms_with_turns(5);
     expect_recorded_letters("rrOO4");
     pass_ms_with_turns(1);
     expect_recorded_letters("5");
-    domt_fake_receive_ends(bed->fake, fds[0], 0);
+    domt_fake_end_receive(bed->fake, fds[0], 0);
     pass_ms_with_turns(4);
     expect_recorded_letters("eEc");
     pass_ms_with_turns(4);
@@ -206,7 +206,7 @@ DOMT_TEST(wait_of_on_close_is_cancelled_unless_conversations_go_on)
     pass_ms_with_turns(4);
     expect_recorded_letters("ooOO");
     ck_assert_int_eq(domi_channel_close(channels[0]), 0);
-    domt_bed_ends(fds[0], 0);
+    domt_bed_end_receive(fds[0], 0);
     expect_recorded_letters("cx");
     domt_bed_end();
 }
@@ -214,14 +214,14 @@ DOMT_TEST(wait_of_on_close_is_cancelled_unless_conversations_go_on)
 DOMT_TEST(functions_are_called_without_memory_for_their_frames)
 {
     begin_channels(&of_slow, 0);
-    domi_memory_fail_after(0, 1);
-    domt_bed_turn();
-    domi_memory_fail_after(-1, 0);
+    domi_memory_fail_allocation_after(0, 1);
+    domt_bed_take_turn();
+    domi_memory_fail_allocation_after(-1, 0);
     /* no callback gets a frame, so the first wait of each one fails */
     expect_recorded_letters("oocc");
     domt_bed_settle();
     ck_assert_uint_eq(domi_counter_read(&bed->io.counters.channels_refused), CHANNELS);
-    ck_assert(!domt_bed_is_open(fds[0]));
+    ck_assert(!domt_bed_is_descriptor_open(fds[0]));
     domt_bed_end();
 }
 
@@ -238,8 +238,9 @@ DOMT_TEST(frame_that_is_too_large_is_refused)
 
     begin_channels(&of_slow, 0);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-        ck_assert_int_eq(domi_house_spawn(&bed->manager, &bed->manager, &wrong[i], NULL, &nobody),
-                         -EINVAL);
+        ck_assert_int_eq(
+            domi_house_spawn_without_parent(&bed->manager, &bed->manager, &wrong[i], NULL, &nobody),
+            -EINVAL);
     domt_bed_end();
 }
 
@@ -253,11 +254,11 @@ static uint64_t count_busy_channels(void)
 DOMT_TEST(one_request_follows_the_other_and_no_channel_waits_for_another)
 {
     begin_channels(&of_reading, 1);
-    domt_bed_turn();
+    domt_bed_take_turn();
     bring_bytes_for_channel(0, "3");
     bring_bytes_for_channel(0, "1");
     bring_bytes_for_channel(1, "2");
-    domt_bed_turn();
+    domt_bed_take_turn();
     expect_recorded_letters("rr");
     /* bytes wait that on_read was not shown, so no receive is armed */
     ck_assert(!is_channel_receiving(0));
@@ -279,10 +280,10 @@ DOMT_TEST(one_request_follows_the_other_and_no_channel_waits_for_another)
 DOMT_TEST(receive_goes_on_while_nothing_waits)
 {
     begin_channels(&of_reading, 1);
-    domt_bed_turn();
+    domt_bed_take_turn();
     for (int i = 0; i < 3; i++) {
         bring_bytes_for_channel(0, "1");
-        domt_bed_turn();
+        domt_bed_take_turn();
         ck_assert(is_channel_receiving(0));
         pass_ms_with_turns(1);
     }
@@ -290,7 +291,7 @@ DOMT_TEST(receive_goes_on_while_nothing_waits)
     /* the conversations of these bytes end at once, so the receive stays armed */
     for (int i = 0; i < 3; i++)
         bring_bytes_for_channel(0, "0");
-    domt_bed_turn();
+    domt_bed_take_turn();
     expect_recorded_letters("rrr");
     ck_assert_uint_eq(bed->fake->begun[DOMT_CANCEL], 0);
     ck_assert_uint_eq(bed->fake->begun[DOMT_RECEIVE], CHANNELS);
@@ -304,10 +305,10 @@ DOMT_TEST(as_many_requests_as_the_bound_are_under_way)
 
     for (int o = 0; o < 2; o++) {
         begin_channels(owners[o], 3);
-        domt_bed_turn();
+        domt_bed_take_turn();
         for (int i = 0; i < 5; i++)
             bring_bytes_for_channel(0, "9");
-        domt_bed_turn();
+        domt_bed_take_turn();
         expect_recorded_letters("rrr");
         ck_assert_uint_eq(count_busy_channels(), 1);
         domt_bed_settle();
@@ -322,18 +323,18 @@ DOMT_TEST(as_many_requests_as_the_bound_are_under_way)
 DOMT_TEST(half_close_at_the_bound_answers_everything)
 {
     begin_channels(&of_reading, 1);
-    domt_bed_turn();
+    domt_bed_take_turn();
     bring_bytes_for_channel(0, "2");
     bring_bytes_for_channel(0, "1");
-    domt_fake_receive_ends(bed->fake, fds[0], 0);
-    domt_bed_turn();
+    domt_fake_end_receive(bed->fake, fds[0], 0);
+    domt_bed_take_turn();
     pass_ms_with_turns(2);
     expect_recorded_letters("r2r");
-    ck_assert(domt_bed_is_open(fds[0]));
+    ck_assert(domt_bed_is_descriptor_open(fds[0]));
     pass_ms_with_turns(2);
     domt_bed_settle();
     expect_recorded_letters("1");
-    ck_assert(!domt_bed_is_open(fds[0]));
+    ck_assert(!domt_bed_is_descriptor_open(fds[0]));
     domt_bed_end();
 }
 
@@ -346,11 +347,11 @@ DOMT_TEST(on_end_does_not_wait_for_a_request)
     bring_bytes_for_channel(0, "9");
     bring_bytes_for_channel(1, "3");
     bring_bytes_for_channel(1, "0");
-    domt_bed_turn();
+    domt_bed_take_turn();
     expect_recorded_letters("rr");
-    domt_fake_receive_ends(bed->fake, fds[0], 0);
-    domt_fake_receive_ends(bed->fake, fds[1], 0);
-    domt_bed_turn();
+    domt_fake_end_receive(bed->fake, fds[0], 0);
+    domt_fake_end_receive(bed->fake, fds[1], 0);
+    domt_bed_take_turn();
     expect_recorded_letters("e");
     pass_ms_with_turns(3);
     expect_recorded_letters("Ecxx3re");
@@ -361,14 +362,14 @@ DOMT_TEST(on_end_does_not_wait_for_a_request)
 DOMT_TEST(busy_channel_is_not_idle_while_bytes_wait)
 {
     begin_channels_with_limits(&of_reading, 1, 20 * DOMT_BED_MS);
-    domt_bed_turn();
+    domt_bed_take_turn();
     for (uint32_t i = 0; i < CHANNELS; i++)
         bring_bytes_for_channel(i, "z"); /* 'z' stands for a sleep of 74 ms */
     bring_bytes_for_channel(0, "1");
     pass_ms_with_turns(60);
     domt_bed_settle();
-    ck_assert(domt_bed_is_open(fds[0]));
-    ck_assert(!domt_bed_is_open(fds[1]));
+    ck_assert(domt_bed_is_descriptor_open(fds[0]));
+    ck_assert(!domt_bed_is_descriptor_open(fds[1]));
     domt_bed_end();
 }
 

@@ -35,7 +35,7 @@ static char choose_backend_in_child(domus_io_backend wanted, long call, int erro
 
         domus_config_init(&config);
         config.io.backend = wanted;
-        ck_assert_int_eq(domt_deny_call(call, error), 0);
+        ck_assert_int_eq(domt_deny_system_call(call, error), 0);
         int result = domi_backend_choose(&config, reason, sizeof reason, &backend);
         bool has_reason = reason[0] != '\0' && strchr(reason, '\n') == NULL;
         if (result == 0 && backend == &domi_backend_epoll &&
@@ -110,7 +110,7 @@ static void check_name_of_socket(int family, uint32_t host, int fd)
     struct sockaddr_storage address;
     struct sockaddr_in inet;
 
-    domi_socket_name_peer(&io, fd, &address);
+    domi_socket_find_address_of_peer(&io, fd, &address);
     ck_assert_int_eq(address.ss_family, family);
     memcpy(&inet, &address, sizeof inet);
     ck_assert_uint_eq(family == AF_INET ? ntohl(inet.sin_addr.s_addr) : 0, host);
@@ -132,7 +132,7 @@ DOMT_TEST(address_of_a_peer_is_told_without_the_option)
 
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
     int fd = accept_connection_from_127_0_0_9();
-    ck_assert_int_eq(domt_deny_call(SYS_getsockopt, EOPNOTSUPP), 0);
+    ck_assert_int_eq(domt_deny_system_call(SYS_getsockopt, EOPNOTSUPP), 0);
     check_name_of_socket(AF_INET, 0x7f000009u, fd);
     check_name_of_socket(AF_UNIX, 0, pair[0]);
     check_name_of_socket(AF_UNSPEC, 0, -1);

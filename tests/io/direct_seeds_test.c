@@ -199,7 +199,7 @@ static void let_peer_close(uint32_t index)
     if (channels[index].gone)
         return;
     channels[index].gone = true;
-    domt_close(channels[index].ends[1]);
+    domt_close_socket(channels[index].ends[1]);
 }
 
 /* --- a seed ----------------------------------------------------------------------------------- */
@@ -277,10 +277,10 @@ static void run_random_steps_of_seed(void)
     const int room = ROOM;
 
     domi_random_init(&dice, now_seed);
-    domt_ring_begin();
+    domt_ring_begin_with_buffers();
     for (uint32_t i = 0; i < CHANNELS; i++) {
         channels[i] = (channel){.bytes = NULL};
-        domt_pair(channels[i].ends);
+        domt_make_socket_pair(channels[i].ends);
         (void)domt_backend->sockets->option_set(domt_ring, channels[i].ends[0], SOL_SOCKET,
                                                 SO_SNDBUF, &room, sizeof room);
     }
@@ -290,7 +290,7 @@ static void run_random_steps_of_seed(void)
     for (uint32_t i = 0; i < CHANNELS; i++) {
         let_peer_close(i);
         domt_backend->forget(domt_ring, channels[i].ends[0]);
-        domt_close(channels[i].ends[0]);
+        domt_close_socket(channels[i].ends[0]);
     }
     domt_backend->close(domt_ring);
 }

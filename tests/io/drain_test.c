@@ -22,7 +22,7 @@ static void begin_channel_in_mode(domt_bed_mode mode)
     bed->config.channel.idle_timeout_ns = 0;
     bed->config.connection.first_byte_timeout_ns = 0;
     bed->mode = mode;
-    domt_bed_begin(&fd, &peer);
+    domt_bed_begin_with_connection(&fd, &peer);
 }
 
 static int bytes_not_acknowledged(void)
@@ -62,7 +62,7 @@ static void let_peer_read_all(void)
 static void pass_ms_with_turns(uint32_t ms)
 {
     for (uint32_t i = 0; i < ms; i += 5)
-        domt_bed_pass(5);
+        domt_bed_pass_ms(5);
 }
 
 static void expect_cut_channels_and_bytes(uint64_t channels, uint64_t bytes_min, uint64_t bytes_max)
@@ -76,17 +76,17 @@ DOMT_TEST(a_draining_channel_stays_until_its_peer_has_all_and_then_for_the_linge
 {
     begin_channel_in_mode(DOMT_BED_DROP);
     fill_buffers_of_kernel();
-    domi_io_drain(&bed->io);
+    domi_io_drain_accepted_channels(&bed->io);
     /* up to just before a timer would be due that was armed only once */
     pass_ms_with_turns(11 * LINGER_MS - 15);
     domt_bed_settle();
-    ck_assert(domt_bed_is_open(fd));
+    ck_assert(domt_bed_is_descriptor_open(fd));
     ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_LINGERING);
     let_peer_read_all();
     pass_ms_with_turns(LINGER_MS - 10);
     ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_LINGERING);
     pass_ms_with_turns(30);
-    domt_bed_closed(fd);
+    domt_bed_settle_and_expect_closed(fd);
     expect_cut_channels_and_bytes(0, 0, 0);
     domt_bed_end();
 }
@@ -96,15 +96,15 @@ DOMT_TEST(a_peer_that_has_finished_is_waited_for_until_it_has_all)
     begin_channel_in_mode(DOMT_BED_DROP);
     bed->ignore_end = true; /* on_end keeps the channel half open */
     fill_buffers_of_kernel();
-    domi_io_drain(&bed->io);
-    domt_fake_receive_ends(bed->fake, fd, 0);
+    domi_io_drain_accepted_channels(&bed->io);
+    domt_fake_end_receive(bed->fake, fd, 0);
     pass_ms_with_turns(10 * LINGER_MS);
     domt_bed_settle();
-    ck_assert(domt_bed_is_open(fd));
+    ck_assert(domt_bed_is_descriptor_open(fd));
     let_peer_read_all();
     /* The channel does not stay for the linger time, because it has nothing more to send. */
     pass_ms_with_turns(15);
-    domt_bed_closed(fd);
+    domt_bed_settle_and_expect_closed(fd);
     expect_cut_channels_and_bytes(0, 0, 0);
     domt_bed_end();
 }
@@ -117,16 +117,16 @@ DOMT_TEST(a_peer_that_has_finished_and_resets_is_not_waited_for)
     begin_channel_in_mode(DOMT_BED_DROP);
     bed->ignore_end = true; /* on_end keeps the channel half open */
     fill_buffers_of_kernel();
-    domi_io_drain(&bed->io);
-    domt_fake_receive_ends(bed->fake, fd, 0);
+    domi_io_drain_accepted_channels(&bed->io);
+    domt_fake_end_receive(bed->fake, fd, 0);
     pass_ms_with_turns(20);
-    ck_assert(domt_bed_is_open(fd));
+    ck_assert(domt_bed_is_descriptor_open(fd));
     ck_assert_int_eq(setsockopt(peer, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once), 0);
-    domt_bed_hang_up(peer);
+    domt_bed_close_peer(peer);
     pass_ms_with_turns(20);
-    domt_bed_closed(fd);
+    domt_bed_settle_and_expect_closed(fd);
     expect_cut_channels_and_bytes(0, 0, 0);
-    domt_bed_noted("A+ A-(-104) ");
+    domt_bed_expect_calls("A+ A-(-104) ");
     domt_bed_end();
 }
 
@@ -137,7 +137,7 @@ DOMT_TEST(outside_a_drain_the_linger_time_holds_and_counts_what_it_cuts)
     uint64_t bytes = (uint64_t)bytes_not_acknowledged();
     ck_assert_int_eq(domi_channel_close(bed->channels[0]), 0);
     pass_ms_with_turns(LINGER_MS + 10);
-    domt_bed_closed(fd);
+    domt_bed_settle_and_expect_closed(fd);
     expect_cut_channels_and_bytes(1, bytes, bytes);
     domt_bed_end();
 }
@@ -145,20 +145,20 @@ DOMT_TEST(outside_a_drain_the_linger_time_holds_and_counts_what_it_cuts)
 DOMT_TEST(an_abort_counts_what_is_owed_wherever_it_is)
 {
     begin_channel_in_mode(DOMT_BED_KEEP);
-    domi_io_drain(&bed->io);
+    domi_io_drain_accepted_channels(&bed->io);
     bed->actor.house->marks |= DOMI_MARK_SATURATED; /* the mark keeps bytes waiting for the actor */
-    domt_bed_feed(fd, 'x', 7);
-    (void)domi_io_reap(&bed->io);
+    domt_bed_bring_bytes(fd, 'x', 7);
+    (void)domi_io_reap_completions(&bed->io);
     ck_assert_int_eq(send(peer, "eleven byte", 11, 0), 11);
     fill_buffers_of_kernel();
     uint64_t bytes = (uint64_t)bytes_not_acknowledged() + 7 + 11 + 5;
     bed->channels[0]->queued_bytes += 5;
-    ck_assert_uint_eq(domi_io_abort(&bed->io), 1);
+    ck_assert_uint_eq(domi_io_end_all_open_channels(&bed->io), 1);
     expect_cut_channels_and_bytes(1, bytes, bytes);
     bed->channels[0]->queued_bytes = 0;
     bed->actor.house->marks &= (uint16_t)~DOMI_MARK_SATURATED;
     domt_bed_settle();
-    ck_assert_int_eq(domt_bed_peer_sees(peer) == 'o', 0);
+    ck_assert_int_eq(domt_bed_state_seen_by_peer(peer) == 'o', 0);
     domt_bed_end();
 }
 
@@ -167,13 +167,13 @@ DOMT_TEST(an_abort_counts_what_is_owed_wherever_it_is)
 DOMT_TEST(an_abort_counts_a_channel_that_is_owed_an_answer)
 {
     begin_channel_in_mode(DOMT_BED_DROP);
-    domi_io_drain(&bed->io);
+    domi_io_drain_accepted_channels(&bed->io);
     /* gives the channel the state of one that is still being read */
     bed->channels[0]->drain_bytes = 1;
-    ck_assert_uint_eq(domi_io_abort(&bed->io), 1);
+    ck_assert_uint_eq(domi_io_end_all_open_channels(&bed->io), 1);
     domt_bed_settle();
     expect_cut_channels_and_bytes(1, 0, 0);
-    ck_assert_int_eq(domt_bed_peer_sees(peer), 'r');
+    ck_assert_int_eq(domt_bed_state_seen_by_peer(peer), 'r');
     domt_bed_end();
 }
 
@@ -183,11 +183,11 @@ DOMT_TEST(a_silent_peer_that_a_drain_ends_is_owed_nothing)
 {
     for (int sends = 0; sends < 2; sends++) {
         begin_channel_in_mode(DOMT_BED_DROP);
-        domi_io_drain(&bed->io);
+        domi_io_drain_accepted_channels(&bed->io);
         bed->channels[0]->state = DOMI_CHANNEL_OPEN;
         if (sends != 0)
             bed->channels[0]->silent_ns = 0;
-        domi_channel_count_cut(bed->channels[0], 0);
+        domi_channel_count_as_cut(bed->channels[0], 0);
         expect_cut_channels_and_bytes((uint64_t)sends, 0, 0);
         bed->channels[0]->state = DOMI_CHANNEL_LINGERING;
         domt_bed_end();
@@ -197,23 +197,23 @@ DOMT_TEST(a_silent_peer_that_a_drain_ends_is_owed_nothing)
 DOMT_TEST(an_abort_cuts_nothing_where_nothing_is_owed)
 {
     begin_channel_in_mode(DOMT_BED_DROP);
-    domi_io_drain(&bed->io);
+    domi_io_drain_accepted_channels(&bed->io);
     /* the drain had no time at all */
-    ck_assert_uint_eq(domi_io_abort(&bed->io), 1);
+    ck_assert_uint_eq(domi_io_end_all_open_channels(&bed->io), 1);
     domt_bed_settle();
     expect_cut_channels_and_bytes(0, 0, 0);
-    domt_bed_noted("A+ A-(0) ");
+    domt_bed_expect_calls("A+ A-(0) ");
     domt_bed_end();
 }
 
 DOMT_TEST(an_idle_time_out_counts_what_it_cuts)
 {
     begin_channel_in_mode(DOMT_BED_ECHO);
-    domt_bed_feed(fd, 'x', 9);
+    domt_bed_bring_bytes(fd, 'x', 9);
     bed->io.settings.send_timeout_ns = 20 * DOMT_BED_MS;
     domt_bed_settle();
     pass_ms_with_turns(40);
-    domt_bed_closed(fd);
+    domt_bed_settle_and_expect_closed(fd);
     expect_cut_channels_and_bytes(1, 9, 9);
     domt_bed_end();
 }
@@ -222,10 +222,10 @@ DOMT_TEST(bytes_that_come_after_a_close_are_counted_as_thrown_away)
 {
     begin_channel_in_mode(DOMT_BED_DROP);
     ck_assert_int_eq(domi_channel_close(bed->channels[0]), 0);
-    domt_bed_show(fd, 'x', 12);
+    domt_bed_bring_bytes_and_turn(fd, 'x', 12);
     ck_assert_uint_eq(bed->io.counters.discarded_bytes, 12);
     expect_cut_channels_and_bytes(0, 0, 0);
-    domt_bed_ends(fd, 0);
+    domt_bed_end_receive(fd, 0);
     domt_bed_end();
 }
 
@@ -237,12 +237,12 @@ DOMT_TEST(a_unix_socket_owes_nothing_that_it_has_sent)
     begin_channel_in_mode(DOMT_BED_DROP);
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
     ck_assert_int_eq(send(ends[0], "lies there", 10, 0), 10);
-    ck_assert_int_eq(domt_bed_adopt(bed->actor, ends[0]), 0);
-    domt_bed_turn();
-    ck_assert(!domi_channel_has_undelivered(bed->channels[1]));
-    domi_io_drain(&bed->io);
+    ck_assert_int_eq(domt_bed_adopt_connection(bed->actor, ends[0]), 0);
+    domt_bed_take_turn();
+    ck_assert(!domi_channel_has_unacknowledged_bytes(bed->channels[1]));
+    domi_io_drain_accepted_channels(&bed->io);
     pass_ms_with_turns(LINGER_MS + 20);
-    domt_bed_closed(ends[0]);
+    domt_bed_settle_and_expect_closed(ends[0]);
     expect_cut_channels_and_bytes(0, 0, 0);
     close(ends[1]);
     domt_bed_end();
@@ -253,9 +253,9 @@ DOMT_TEST(a_unix_socket_owes_nothing_that_it_has_sent)
 DOMT_TEST(each_turn_looks_at_a_bounded_number_of_channels)
 {
     begin_channel_in_mode(DOMT_BED_DROP);
-    domi_io_drain(&bed->io);
+    domi_io_drain_accepted_channels(&bed->io);
     uint64_t now_ns = bed->manager.now_ns;
-    domi_io_look_at_draining(&bed->io);
+    domi_io_check_draining_channels(&bed->io);
     ck_assert_uint_eq(bed->io.look_slot, 0); /* the round of looks over all channels has ended */
     ck_assert_uint_ge(bed->io.look_ns, now_ns + 10 * DOMT_BED_MS);
     ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_LINGERING);
@@ -275,10 +275,10 @@ DOMT_TEST(an_idle_channel_closes_at_once)
 {
     begin_channel_in_mode(DOMT_BED_DROP);
     pass_ms_with_turns(LINGER_MS);
-    domi_io_drain(&bed->io);
+    domi_io_drain_accepted_channels(&bed->io);
     domt_bed_settle(); /* the channel closes although no time passes and the peer does nothing */
-    ck_assert(!domt_bed_is_open(fd));
-    domt_bed_noted("A+ A-(0) ");
+    ck_assert(!domt_bed_is_descriptor_open(fd));
+    domt_bed_expect_calls("A+ A-(0) ");
     expect_drained_channels(0, 1, 0);
     domt_bed_end();
 }
@@ -286,13 +286,14 @@ DOMT_TEST(an_idle_channel_closes_at_once)
 DOMT_TEST(requests_under_way_are_answered)
 {
     begin_channel_in_mode(DOMT_BED_DROP);
-    domt_bed_feed(fd, 'x', 9); /* these bytes have come, and the channel has not read them yet */
-    domi_io_drain(&bed->io);
+    domt_bed_bring_bytes(fd, 'x',
+                         9); /* these bytes have come, and the channel has not read them yet */
+    domi_io_drain_accepted_channels(&bed->io);
     domt_bed_settle();
     /* the channel is closing, and gives the peer its time to close */
-    ck_assert(domt_bed_is_open(fd));
+    ck_assert(domt_bed_is_descriptor_open(fd));
     pass_ms_with_turns(LINGER_MS + 20);
-    domt_bed_closed(fd);
+    domt_bed_settle_and_expect_closed(fd);
     expect_drained_channels(1, 0, 0);
     domt_bed_end();
 }
@@ -301,10 +302,10 @@ DOMT_TEST(bytes_owed_at_the_end_are_cut_once)
 {
     begin_channel_in_mode(DOMT_BED_DROP);
     fill_buffers_of_kernel();
-    domi_io_drain(&bed->io);
+    domi_io_drain_accepted_channels(&bed->io);
     domt_bed_settle();
-    ck_assert(domt_bed_is_open(fd));
-    ck_assert_uint_eq(domi_io_abort(&bed->io), 1);
+    ck_assert(domt_bed_is_descriptor_open(fd));
+    ck_assert_uint_eq(domi_io_end_all_open_channels(&bed->io), 1);
     domt_bed_settle();
     expect_drained_channels(0, 0, 1);
     ck_assert_uint_eq(bed->io.counters.channels_cut, 1);
@@ -317,13 +318,13 @@ DOMT_TEST(a_channel_that_was_used_just_now_waits_for_its_peer)
 {
     begin_channel_in_mode(DOMT_BED_DROP);
     pass_ms_with_turns(LINGER_MS);
-    domt_bed_show(fd, 'x', 9);
-    domi_io_drain(&bed->io);
+    domt_bed_bring_bytes_and_turn(fd, 'x', 9);
+    domi_io_drain_accepted_channels(&bed->io);
     domt_bed_settle();
-    ck_assert(domt_bed_is_open(fd));
-    ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
+    ck_assert(domt_bed_is_descriptor_open(fd));
+    ck_assert_int_eq(domt_bed_state_seen_by_peer(peer), 'f');
     pass_ms_with_turns(LINGER_MS + 20);
-    domt_bed_closed(fd);
+    domt_bed_settle_and_expect_closed(fd);
     expect_drained_channels(0, 1, 0);
     domt_bed_end();
 }
@@ -332,11 +333,11 @@ DOMT_TEST(a_channel_that_was_used_just_now_waits_for_its_peer)
 DOMT_TEST(peer_that_resets_in_a_drain_is_not_counted)
 {
     begin_channel_in_mode(DOMT_BED_DROP);
-    domt_bed_feed(fd, 'x', 9);
-    domi_io_drain(&bed->io);
-    domt_bed_turn();
-    domt_bed_ends(fd, -ECONNRESET);
-    ck_assert(!domt_bed_is_open(fd));
+    domt_bed_bring_bytes(fd, 'x', 9);
+    domi_io_drain_accepted_channels(&bed->io);
+    domt_bed_take_turn();
+    domt_bed_end_receive(fd, -ECONNRESET);
+    ck_assert(!domt_bed_is_descriptor_open(fd));
     expect_drained_channels(0, 0, 0);
     domt_bed_end();
 }
@@ -347,16 +348,16 @@ DOMT_TEST(connected_channels_drain_behind_the_accepted_ones)
     bed->channels[0]->is_outbound = true;
     atomic_fetch_add(&bed->io.outbound, 1);
     int accepted_peer;
-    int accepted = domt_bed_connect(&accepted_peer);
-    domi_io_drain(&bed->io);
+    int accepted = domt_bed_connect_actor(&accepted_peer);
+    domi_io_drain_accepted_channels(&bed->io);
     pass_ms_with_turns(5 * LINGER_MS);
-    domt_bed_closed(accepted);
-    ck_assert(domt_bed_is_open(fd));
+    domt_bed_settle_and_expect_closed(accepted);
+    ck_assert(domt_bed_is_descriptor_open(fd));
     ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_OPEN);
-    domt_bed_show(fd, 'x', 9);
+    domt_bed_bring_bytes_and_turn(fd, 'x', 9);
     /* a connected channel still reads and answers in the first part of the drain */
     ck_assert_uint_eq(bed->read_bytes, 9);
-    domi_io_drain_upstream(&bed->io);
+    domi_io_drain_outgoing_channels(&bed->io);
     domt_bed_settle();
     expect_drained_channels(0, 1, 0);
     domt_bed_end();

@@ -110,13 +110,15 @@ DOMT_TEST(names_of_unix_sockets_have_their_length)
     memset(path + 5, 'a', 107);
     endpoint = parse_endpoint(path);
     ck_assert_uint_eq(endpoint.size, 107);
-    ck_assert_int_eq(domi_endpoint_to_socket(&endpoint, &address), sizeof(struct sockaddr_un));
+    ck_assert_int_eq(domi_endpoint_to_socket_address(&endpoint, &address),
+                     sizeof(struct sockaddr_un));
     path[5 + 107] = 'a';
     ck_assert_int_eq(domus_endpoint_parse(path, &endpoint), -ENAMETOOLONG);
     path[5] = '@';
     endpoint = parse_endpoint(path);
     ck_assert_uint_eq(endpoint.size, 108);
-    ck_assert_int_eq(domi_endpoint_to_socket(&endpoint, &address), sizeof(struct sockaddr_un));
+    ck_assert_int_eq(domi_endpoint_to_socket_address(&endpoint, &address),
+                     sizeof(struct sockaddr_un));
 }
 
 DOMT_TEST(names_are_escaped_and_cut)
@@ -149,22 +151,22 @@ DOMT_TEST(socket_addresses_are_kept)
         struct sockaddr_storage address;
         domus_endpoint endpoint = parse_endpoint(texts[i]);
         domus_endpoint back;
-        int size = domi_endpoint_to_socket(&endpoint, &address);
+        int size = domi_endpoint_to_socket_address(&endpoint, &address);
 
         ck_assert_int_gt(size, 0);
-        domi_endpoint_from_socket(&address, (socklen_t)size, &back);
+        domi_endpoint_from_socket_address(&address, (socklen_t)size, &back);
         ck_assert_mem_eq(&back, &endpoint, sizeof back);
     }
     struct sockaddr_storage address = {.ss_family = AF_INET};
     domus_endpoint endpoint;
-    domi_endpoint_from_socket(&address, sizeof(struct sockaddr_in) - 1, &endpoint);
+    domi_endpoint_from_socket_address(&address, sizeof(struct sockaddr_in) - 1, &endpoint);
     ck_assert_uint_eq(endpoint.family, 0);
-    ck_assert_int_eq(domi_endpoint_to_socket(&endpoint, &address), -EAFNOSUPPORT);
+    ck_assert_int_eq(domi_endpoint_to_socket_address(&endpoint, &address), -EAFNOSUPPORT);
     address.ss_family = AF_UNIX; /* the address of a socket without a name has only a family */
-    domi_endpoint_from_socket(&address, sizeof address.ss_family, &endpoint);
+    domi_endpoint_from_socket_address(&address, sizeof address.ss_family, &endpoint);
     ck_assert_uint_eq(endpoint.family, AF_UNIX);
     ck_assert_uint_eq(endpoint.size, 0);
-    ck_assert_int_eq(domi_endpoint_to_socket(&endpoint, &address), -EAFNOSUPPORT);
+    ck_assert_int_eq(domi_endpoint_to_socket_address(&endpoint, &address), -EAFNOSUPPORT);
 }
 
 DOMT_TEST(the_same_endpoints_have_the_same_hash)
@@ -219,8 +221,8 @@ static bool is_address_in_networks(const char *list, const char *text)
     domi_networks networks;
     char error[128] = "";
 
-    ck_assert_msg(domi_networks_parse(list, &networks, error, sizeof error) == 0, "%s", error);
-    return domi_networks_have(&networks, &address);
+    ck_assert_msg(domi_networks_parse_list(list, &networks, error, sizeof error) == 0, "%s", error);
+    return domi_networks_contain_address(&networks, &address);
 }
 
 DOMT_TEST(addresses_lie_in_their_networks)
@@ -258,18 +260,18 @@ DOMT_TEST(wrong_entry_of_a_list_is_named)
     char error[128], many[DOMI_NETWORKS_TEXT_BYTES + 1] = "";
 
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-        ck_assert_msg(domi_networks_parse(wrong[i], &networks, error, sizeof error) == -EINVAL,
+        ck_assert_msg(domi_networks_parse_list(wrong[i], &networks, error, sizeof error) == -EINVAL,
                       "%s", wrong[i]);
-    ck_assert_int_eq(domi_networks_parse("::1, 10.0.0.1/8", &networks, error, sizeof error),
+    ck_assert_int_eq(domi_networks_parse_list("::1, 10.0.0.1/8", &networks, error, sizeof error),
                      -EINVAL);
     ck_assert_str_eq(error, "must be networks such as 10.0.0.0/8, ::1 or unix, has '10.0.0.1/8'");
-    ck_assert_int_eq(domi_networks_parse("x", &networks, NULL, 0), -EINVAL);
+    ck_assert_int_eq(domi_networks_parse_list("x", &networks, NULL, 0), -EINVAL);
     for (int i = 0; i < 33; i++)
         snprintf(many + strlen(many), sizeof many - strlen(many), i == 0 ? "::1" : ",::1");
-    ck_assert_int_eq(domi_networks_parse(many, &networks, error, sizeof error), -EINVAL);
+    ck_assert_int_eq(domi_networks_parse_list(many, &networks, error, sizeof error), -EINVAL);
     ck_assert_str_eq(error, "must be at most 32 networks");
     many[strlen(many) - 4] = '\0';
-    ck_assert_int_eq(domi_networks_parse(many, &networks, error, sizeof error), 0);
+    ck_assert_int_eq(domi_networks_parse_list(many, &networks, error, sizeof error), 0);
 }
 
 DOMT_TEST(names_are_letters_digits_and_dots)
@@ -310,7 +312,7 @@ DOMT_TEST(names_are_letters_digits_and_dots)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char name[DOMI_HOST_MAX + 1];
         uint16_t port = 7;
-        int result = domi_name_parse(cases[i].text, name, &port);
+        int result = domi_name_parse_host_and_port(cases[i].text, name, &port);
         ck_assert_msg(result == cases[i].result, "%s: %d", cases[i].text, result);
         if (result != 0)
             continue;
@@ -329,14 +331,17 @@ DOMT_TEST(names_and_labels_have_a_length)
         for (int i = 0; i < length; i++)
             text[i] = (char)(i % 60 == 59 && i + 1 < length ? '.' : 'a');
         (void)snprintf(text + length, sizeof text - (size_t)length, ":9");
-        ck_assert_int_eq(domi_name_parse(text, name, &port), length <= 253 ? 0 : -ENAMETOOLONG);
+        ck_assert_int_eq(domi_name_parse_host_and_port(text, name, &port),
+                         length <= 253 ? 0 : -ENAMETOOLONG);
         (void)snprintf(text + length, sizeof text - (size_t)length, ".:9");
-        ck_assert_int_eq(domi_name_parse(text, name, &port), length <= 253 ? 0 : -ENAMETOOLONG);
+        ck_assert_int_eq(domi_name_parse_host_and_port(text, name, &port),
+                         length <= 253 ? 0 : -ENAMETOOLONG);
     }
     for (int length = 60; length < 70; length++) {
         memset(text, 'a', (size_t)length);
         (void)snprintf(text + length, sizeof text - (size_t)length, ".b:9");
-        ck_assert_int_eq(domi_name_parse(text, name, &port), length <= 63 ? 0 : -EINVAL);
+        ck_assert_int_eq(domi_name_parse_host_and_port(text, name, &port),
+                         length <= 63 ? 0 : -EINVAL);
     }
 }
 
@@ -359,7 +364,7 @@ DOMT_TEST(families_take_turns_and_keep_their_order)
             found[k].family = letter < 'a' ? AF_INET6 : AF_INET;
             found[k].bytes[0] = (unsigned char)letter;
         }
-        domi_name_interleave(found, count);
+        domi_name_order_addresses(found, count);
         for (uint32_t k = 0; k < count; k++)
             after[k] = (char)found[k].bytes[0];
         ck_assert_str_eq(after, cases[i].after);

@@ -14,7 +14,7 @@ static const char *line_about_facts(const domi_setup_facts *facts)
     static char text[512];
 
     memset(text, '?', sizeof text);
-    domi_setup_write_line(facts, text, sizeof text);
+    domi_setup_write_explanation(facts, text, sizeof text);
     ck_assert_ptr_nonnull(memchr(text, '\0', sizeof text));
     ck_assert_uint_gt(strlen(text), 10);
     ck_assert_uint_lt(strlen(text), 256); /* domus_system_error() keeps no more bytes of a text */
@@ -113,7 +113,7 @@ DOMT_TEST(explanation_does_not_overrun_a_short_buffer)
     domi_setup_facts facts = facts_of_refusal(-EPERM, DOMI_SETUP_RING);
 
     memset(text, '?', sizeof text);
-    domi_setup_write_line(&facts, text, 10);
+    domi_setup_write_explanation(&facts, text, 10);
     ck_assert_uint_eq(strlen(text), 9);
     ck_assert_int_eq(text[10], '?');
 }
@@ -128,7 +128,7 @@ DOMT_TEST(the_facts_are_those_of_this_process)
 
     domus_config_init(&config);
     ck_assert_int_eq(setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){77 * 1024, 77 * 1024}), 0);
-    domi_setup_explain(-ENOMEM, DOMI_SETUP_RING, &config, text, sizeof text);
+    domi_setup_explain_failure(-ENOMEM, DOMI_SETUP_RING, &config, text, sizeof text);
     ck_assert_ptr_nonnull(strstr(text, "limit is 77 KiB"));
     /* memory of the ring: 512 entries of 68 bytes, 4096 of 16, 1024 buffers of 16, and two pages */
     snprintf(expected, sizeof expected, "about %d KiB",

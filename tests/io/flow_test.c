@@ -118,10 +118,10 @@ static void begin_channel_with_idle_time(uint64_t idle_ms)
     done = written = 1;
     bed->config.channel.idle_timeout_ns = idle_ms * DOMT_BED_MS;
     domt_bed_start();
-    owner = domt_bed_spawn(&owning, NULL);
-    stranger = domt_bed_spawn(&owning, NULL);
-    domt_bed_turn();
-    fd = domt_bed_connect_to(owner, &peer);
+    owner = domt_bed_spawn_actor(&owning, NULL);
+    stranger = domt_bed_spawn_actor(&owning, NULL);
+    domt_bed_take_turn();
+    fd = domt_bed_connect_to_actor(owner, &peer);
     ck_assert_ptr_nonnull(channel);
 }
 
@@ -132,7 +132,7 @@ static void begin_channel(void)
 
 static void send_word_to_actor(domus_address to, char word)
 {
-    domt_bed_tell(to, &word_type, &word);
+    domt_bed_put_notice_and_turn(to, &word_type, &word);
 }
 
 static void send_word_to_channel(char word)
@@ -142,13 +142,13 @@ static void send_word_to_channel(char word)
 
 static void bring_bytes_and_turn(const char *bytes)
 {
-    domt_bed_bring(fd, bytes);
-    domt_bed_turn();
+    domt_bed_bring_text(fd, bytes);
+    domt_bed_take_turn();
 }
 
 static bool is_channel_receiving(void)
 {
-    const domt_op *op = domt_fake_find(bed->fake, DOMT_RECEIVE, fd);
+    const domt_op *op = domt_fake_find_operation(bed->fake, DOMT_RECEIVE, fd);
 
     return op != NULL && !channel->cancelling;
 }
@@ -162,7 +162,7 @@ DOMT_TEST(paused_channel_shows_nothing_until_it_is_resumed)
     send_word_to_channel('p');
     ck_assert_int_eq(done, 0);
     ck_assert(!is_channel_receiving());
-    domt_bed_bring(fd, "2"); /* this byte comes before the cancel of the receive took hold */
+    domt_bed_bring_text(fd, "2"); /* this byte comes before the cancel of the receive took hold */
     domt_bed_settle();
     ck_assert_str_eq(heard, "1");
     send_word_to_channel('p');
@@ -182,9 +182,9 @@ DOMT_TEST(paused_channel_shows_nothing_until_it_is_resumed)
 DOMT_TEST(pause_within_on_read_holds_at_once)
 {
     begin_channel();
-    domt_bed_bring(fd, "p");
-    domt_bed_bring(fd, "1");
-    domt_bed_bring(fd, "2");
+    domt_bed_bring_text(fd, "p");
+    domt_bed_bring_text(fd, "1");
+    domt_bed_bring_text(fd, "2");
     domt_bed_settle();
     ck_assert_str_eq(heard, "p");
     send_word_to_channel('r');
@@ -196,9 +196,9 @@ DOMT_TEST(pause_within_on_read_holds_at_once)
 DOMT_TEST(end_of_the_peer_waits_for_the_resume)
 {
     begin_channel();
-    domt_bed_bring(fd, "p");
-    domt_bed_bring(fd, "1");
-    domt_bed_ends(fd, 0);
+    domt_bed_bring_text(fd, "p");
+    domt_bed_bring_text(fd, "1");
+    domt_bed_end_receive(fd, 0);
     ck_assert_str_eq(heard, "p");
     send_word_to_channel('r');
     domt_bed_settle();
@@ -210,8 +210,8 @@ DOMT_TEST(end_of_the_peer_waits_for_the_resume)
 DOMT_TEST(end_of_the_peer_alone_waits_for_the_resume)
 {
     begin_channel();
-    domt_bed_bring(fd, "p");
-    domt_bed_ends(fd, 0);
+    domt_bed_bring_text(fd, "p");
+    domt_bed_end_receive(fd, 0);
     ck_assert_str_eq(heard, "p");
     send_word_to_channel('r');
     domt_bed_settle();
@@ -230,8 +230,8 @@ DOMT_TEST(paused_channel_is_idle_only_if_nothing_waits)
         if (waits != 0)
             ck_assert_int_eq(send(peer, "x", 1, 0), 1);
         for (int i = 0; i < 10; i++)
-            domt_bed_wait(10);
-        ck_assert_int_eq(domt_bed_is_open(fd), waits);
+            domt_bed_pass_ms_and_settle(10);
+        ck_assert_int_eq(domt_bed_is_descriptor_open(fd), waits);
         domt_bed_end();
     }
 }
@@ -258,21 +258,21 @@ DOMT_TEST(finish_sends_fin_behind_the_bytes_and_goes_on_reading)
     send_word_to_channel('f');
     ck_assert_int_eq(done, 0);
     /* the kernel has not taken the byte yet, so no FIN was sent */
-    ck_assert_int_eq(domt_bed_peer_sees(peer), 'o');
-    domt_bed_sent(fd, 1);
-    ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
+    ck_assert_int_eq(domt_bed_state_seen_by_peer(peer), 'o');
+    domt_bed_complete_send(fd, 1);
+    ck_assert_int_eq(domt_bed_state_seen_by_peer(peer), 'f');
     bring_bytes_and_turn("1");
     ck_assert_str_eq(heard, "1");
     send_word_to_channel('w');
     ck_assert_int_eq(written, -EPIPE);
     send_word_to_channel('f');
     ck_assert_int_eq(done, -EALREADY);
-    domt_bed_ends(fd, 0);
+    domt_bed_end_receive(fd, 0);
     ck_assert_str_eq(heard, "1.");
     send_word_to_channel('c');
     domt_bed_settle();
     ck_assert_str_eq(heard, "1.-");
-    ck_assert(!domt_bed_is_open(fd));
+    ck_assert(!domt_bed_is_descriptor_open(fd));
     domt_bed_end();
 }
 
@@ -280,10 +280,10 @@ DOMT_TEST(finish_of_a_channel_with_nothing_queued_is_sent_at_once)
 {
     begin_channel();
     send_word_to_channel('f');
-    ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
+    ck_assert_int_eq(domt_bed_state_seen_by_peer(peer), 'f');
     /* a close of a channel that has sent its FIN waits for the peer's FIN only */
     send_word_to_channel('c');
-    domt_bed_ends(fd, 0);
+    domt_bed_end_receive(fd, 0);
     ck_assert_str_eq(heard, "-");
     domt_bed_end();
 }
@@ -304,7 +304,7 @@ DOMT_TEST(owner_may_act_on_its_channels_and_others_may_not)
     ck_assert_uint_eq(domus_channel_queued(channel), 0);
     send_word_to_actor(owner, 'w');
     ck_assert_int_eq(written, 0);
-    domt_fake_sent(bed->fake, fd, 1);
+    domt_fake_complete_send(bed->fake, fd, 1);
     send_word_to_actor(owner, 'p');
     ck_assert_int_eq(done, 0);
     send_word_to_actor(owner, 'r');
@@ -324,10 +324,10 @@ DOMT_TEST(channels_that_share_a_state_may_act_on_each_other)
     begin_channel();
     const domus_address first = domus_channel_address(channel);
     for (int i = 0; i < 2; i++)
-        sharing[i] = domt_bed_spawn(&line, NULL);
-    domt_bed_turn();
+        sharing[i] = domt_bed_spawn_actor(&line, NULL);
+    domt_bed_take_turn();
     for (int i = 0; i < 3; i++) { /* the second and the third channel share one state */
-        (void)domt_bed_connect_to(sharing[i == 0 ? 0 : 1], NULL);
+        (void)domt_bed_connect_to_actor(sharing[i == 0 ? 0 : 1], NULL);
         channels[i] = domus_channel_address(channel);
     }
     send_word_to_actor(channels[0], 'w');
@@ -364,7 +364,7 @@ DOMT_TEST(channel_tells_its_endpoints_and_counts)
     ck_assert_uint_eq(counts.sent_bytes, 0);
     ck_assert_uint_eq(counts.queued_bytes, 1);
     ck_assert_uint_eq(counts.opened_ns, 1000 * DOMT_BED_MS);
-    domt_bed_sent(fd, 1);
+    domt_bed_complete_send(fd, 1);
     domus_channel_counts(channel, &counts);
     ck_assert_uint_eq(counts.sent_bytes, 1);
     ck_assert_uint_eq(counts.queued_bytes, 0);

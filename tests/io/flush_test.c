@@ -120,10 +120,10 @@ static void begin_channel(void)
     bed->config.channel.send_high_bytes = HIGH;
     bed->config.channel.send_low_bytes = LOW;
     domt_bed_start();
-    owner = domt_bed_spawn(&owning, NULL);
-    stranger = domt_bed_spawn(&owning, NULL);
-    domt_bed_turn();
-    fd = domt_bed_connect_to(owner, &peer);
+    owner = domt_bed_spawn_actor(&owning, NULL);
+    stranger = domt_bed_spawn_actor(&owning, NULL);
+    domt_bed_take_turn();
+    fd = domt_bed_connect_to_actor(owner, &peer);
     channel = bed->io.slots[0].channel;
     ck_assert_ptr_nonnull(channel);
     address = domus_channel_address(channel);
@@ -133,9 +133,9 @@ static void begin_channel(void)
 static int put_message_and_turn(domus_address to, const domus_type *type, uint32_t number,
                                 uint32_t kind)
 {
-    int error = domt_bed_put(to, kind, type, &number);
+    int error = domt_bed_put_message(to, kind, type, &number);
 
-    domt_bed_turn();
+    domt_bed_take_turn();
     return error;
 }
 
@@ -154,12 +154,12 @@ static void let_owner_write(uint32_t size)
 
 static void complete_send_of_channel(int32_t size)
 {
-    domt_bed_sent(fd, size);
+    domt_bed_complete_send(fd, size);
 }
 
 static bool is_mailbox_marked_full(void)
 {
-    return (domi_house_life(address.house) & DOMI_LIFE_FULL) != 0;
+    return (domi_house_life_word(address.house) & DOMI_LIFE_FULL) != 0;
 }
 
 /* --- a full mailbox --------------------------------------------------------------------------- */
@@ -212,8 +212,8 @@ DOMT_TEST(wait_for_room_ends_with_the_connection)
     begin_channel();
     let_owner_write(2 * HIGH);
     ck_assert_int_eq(put_notice_and_turn(stranger, &room_please_type, 0), 0);
-    domi_channel_end(channel, -EPROTO, true);
-    domt_fake_sent(bed->fake, fd, -ECONNRESET);
+    domi_channel_end_at_once(channel, -EPROTO, true);
+    domt_fake_complete_send(bed->fake, fd, -ECONNRESET);
     domt_bed_settle();
     ck_assert(strcmp(heard, "r") == 0 || strcmp(heard, "g") == 0);
     ck_assert_int_eq(put_notice_and_turn(address, &size_type, 1), -ESTALE);
@@ -307,15 +307,15 @@ DOMT_TEST(flush_fails_with_the_error_of_the_channel)
     let_owner_write(600);
     ck_assert_int_eq(put_notice_and_turn(address, &flush_type, 0), 0);
     ck_assert_int_eq(put_notice_and_turn(owner, &flush_type, 0), 0);
-    domi_channel_end(channel, -EPROTO, true);
-    domt_bed_turn();
+    domi_channel_end_at_once(channel, -EPROTO, true);
+    domt_bed_take_turn();
     expect_recorded_letters("ee");
     ck_assert_int_eq(last, -EPROTO);
     /* the channel's slot is still in use, and the flush fails at once */
     ck_assert_int_eq(put_notice_and_turn(owner, &flush_type, 0), 0);
     expect_recorded_letters("e");
     ck_assert_int_eq(last, -EPROTO);
-    domt_fake_sent(bed->fake, fd, -ECONNRESET);
+    domt_fake_complete_send(bed->fake, fd, -ECONNRESET);
     domt_bed_settle();
     domt_bed_end();
 }
@@ -326,13 +326,13 @@ DOMT_TEST(flush_ends_with_the_actor_that_waits)
     begin_channel();
     let_owner_write(600);
     ck_assert_int_eq(put_notice_and_turn(owner, &flush_type, 0), 0);
-    ck_assert_int_eq(domi_house_stop(&bed->manager, owner), 0);
-    domt_bed_turn();
+    ck_assert_int_eq(domi_house_ask_to_stop(&bed->manager, owner), 0);
+    domt_bed_take_turn();
     expect_recorded_letters("e");
     ck_assert_int_eq(last, -ECANCELED);
     ck_assert_ptr_null(channel->flushes);
-    (void)domi_io_abort(&bed->io);
-    domt_fake_sent(bed->fake, fd, -ECONNRESET);
+    (void)domi_io_end_all_open_channels(&bed->io);
+    domt_fake_complete_send(bed->fake, fd, -ECONNRESET);
     domt_bed_end();
 }
 

@@ -173,52 +173,52 @@ static void begin_channel(const domus_behaviour *behaviour)
     memset(&ours, 0, sizeof ours);
     bed->config.channel.idle_timeout_ns = 50 * DOMT_BED_MS;
     domt_bed_start();
-    actor = domt_bed_spawn(behaviour, NULL);
-    domt_bed_turn();
-    fd = domt_bed_connect_to(actor, &peer);
+    actor = domt_bed_spawn_actor(behaviour, NULL);
+    domt_bed_take_turn();
+    fd = domt_bed_connect_to_actor(actor, &peer);
 }
 
 /* Send each of the bytes to the channel in a piece of its own, and then FIN. */
 static void bring_bytes_and_fin(const char *bytes)
 {
     for (; *bytes != '\0'; bytes++)
-        domt_bed_bring(fd, bytes);
-    domt_fake_receive_ends(bed->fake, fd, 0);
-    domt_bed_turn();
+        domt_bed_bring_text(fd, bytes);
+    domt_fake_end_receive(bed->fake, fd, 0);
+    domt_bed_take_turn();
 }
 
 static void pass_ms_with_turns(unsigned ms)
 {
     for (unsigned i = 0; i < ms; i++)
-        domt_bed_pass(1);
+        domt_bed_pass_ms(1);
 }
 
 static void send_notice(domus_address to, const domus_type *type)
 {
-    domt_bed_tell(to, type, NULL);
+    domt_bed_put_notice_and_turn(to, type, NULL);
 }
 
 /* Check that the channel sends exactly these bytes next, and let the kernel take them. */
 static void expect_next_bytes_on_wire(const char *bytes)
 {
     char wire[16] = "";
-    uint32_t size = domt_fake_wire(bed->fake, fd, wire, sizeof wire - 1);
+    uint32_t size = domt_fake_copy_send_bytes(bed->fake, fd, wire, sizeof wire - 1);
 
     ck_assert_str_eq(wire, bytes);
-    domt_fake_sent(bed->fake, fd, (int32_t)size);
+    domt_fake_complete_send(bed->fake, fd, (int32_t)size);
     domt_bed_settle();
 }
 
 static void expect_channel_open(void)
 {
     domt_bed_settle();
-    ck_assert(domt_bed_is_open(fd));
+    ck_assert(domt_bed_is_descriptor_open(fd));
     ck_assert_uint_eq(ours.closes, 0);
 }
 
 static void expect_channel_closed(int error)
 {
-    domt_bed_closed(fd);
+    domt_bed_settle_and_expect_closed(fd);
     ck_assert_uint_eq(ours.closes, 1);
     ck_assert_int_eq(ours.error, error);
 }
@@ -275,12 +275,12 @@ DOMT_TEST(channel_without_conversations_is_closed_at_once)
         domt_bed_end();
     }
     begin_channel(&serving);
-    domt_bed_bring(fd, "3");
+    domt_bed_bring_text(fd, "3");
     pass_ms_with_turns(5);
     expect_next_bytes_on_wire("3");
     expect_channel_open();
-    domt_bed_bring(fd, "."); /* the channel has not seen a FIN, and is still read */
-    domt_bed_turn();
+    domt_bed_bring_text(fd, "."); /* the channel has not seen a FIN, and is still read */
+    domt_bed_take_turn();
     expect_next_bytes_on_wire(".");
     bring_bytes_and_fin("");
     expect_channel_closed(0);
@@ -299,7 +299,7 @@ DOMT_TEST(conversations_that_its_bytes_did_not_begin_are_not_waited_for)
 
     begin_channel(&serving);
     ours.waits_on_open = true;
-    fd = domt_bed_connect_to(actor, &peer);
+    fd = domt_bed_connect_to_actor(actor, &peer);
     bring_bytes_and_fin("");
     expect_channel_closed(0);
     domt_bed_end();
@@ -332,7 +332,7 @@ DOMT_TEST(conversation_that_fails_or_is_cancelled_ends_the_wait)
     begin_channel(&serving);
     bring_bytes_and_fin("k");
     expect_channel_open();
-    send_notice(domi_house_address(ours.channel->house), &cancel_type);
+    send_notice(domi_house_get_address(ours.channel->house), &cancel_type);
     ck_assert_uint_eq(ours.failed, 1);
     expect_channel_closed(0);
     domt_bed_end();
@@ -346,13 +346,13 @@ DOMT_TEST(conversation_that_never_ends_is_cut_by_the_idle_time)
         begin_channel(&serving);
         bring_bytes_and_fin("k");
         if (pressed != 0)
-            domi_io_set_pressure(&bed->io,
-                                 &(domi_io_pressure){.spares = true, .queue_max = UINT64_MAX});
+            domi_io_set_memory_shortage(
+                &bed->io, &(domi_io_pressure){.spares = true, .queue_max = UINT64_MAX});
         pass_ms_with_turns(40);
         expect_channel_open();
         pass_ms_with_turns(20);
         expect_channel_closed(-ETIMEDOUT);
-        domi_io_set_pressure(&bed->io, &(domi_io_pressure){.queue_max = UINT64_MAX});
+        domi_io_set_memory_shortage(&bed->io, &(domi_io_pressure){.queue_max = UINT64_MAX});
         domt_bed_end();
     }
 }
@@ -361,7 +361,7 @@ DOMT_TEST(reset_ends_the_wait_and_cancels_the_conversation)
 {
     begin_channel(&serving);
     bring_bytes_and_fin("3");
-    domi_channel_end(ours.channel, -EPROTO, true);
+    domi_channel_end_at_once(ours.channel, -EPROTO, true);
     expect_channel_closed(-EPROTO);
     ck_assert_uint_eq(ours.answers, 1);
     ck_assert_uint_eq(ours.failed, 1);
@@ -377,18 +377,18 @@ DOMT_TEST(conversation_of_a_channel_that_is_gone_does_not_count_for_the_next)
     begin_channel(&going_on);
     bring_bytes_and_fin("9k");
     uint32_t slot = ours.channel->slot;
-    domi_channel_end(ours.channel, -EPROTO, true);
+    domi_channel_end_at_once(ours.channel, -EPROTO, true);
     expect_channel_closed(-EPROTO);
     ours.closes = 0;
-    fd = domt_bed_connect_to(actor, &peer);
+    fd = domt_bed_connect_to_actor(actor, &peer);
     ck_assert_uint_eq(ours.channel->slot, slot);
     bring_bytes_and_fin("k");
     /* cancels the newest conversation, which is one of this channel */
-    send_notice(domi_house_address(ours.channel->house), &cancel_type);
+    send_notice(domi_house_get_address(ours.channel->house), &cancel_type);
     expect_channel_closed(0);
 
     ours.closes = 0;
-    fd = domt_bed_connect_to(actor, &peer);
+    fd = domt_bed_connect_to_actor(actor, &peer);
     ck_assert_uint_eq(ours.channel->slot, slot);
     bring_bytes_and_fin("k");
     /* the sleep of 9 ms has ended, whose conversation another channel's bytes began */
@@ -402,7 +402,7 @@ DOMT_TEST(actor_that_stops_does_not_wait)
 {
     begin_channel(&serving);
     bring_bytes_and_fin("k");
-    ck_assert_int_eq(domi_house_stop(&bed->manager, actor), 0);
+    ck_assert_int_eq(domi_house_ask_to_stop(&bed->manager, actor), 0);
     expect_channel_closed(0);
     ck_assert_uint_eq(ours.failed, 1);
     ck_assert_uint_eq(bed->manager.births.houses, 1); /* only the bed's own actor is left */
@@ -413,7 +413,7 @@ DOMT_TEST(drain_waits_for_the_conversations_of_its_channels)
 {
     begin_channel(&serving);
     bring_bytes_and_fin("36");
-    domi_io_drain(&bed->io);
+    domi_io_drain_accepted_channels(&bed->io);
     pass_ms_with_turns(4);
     expect_next_bytes_on_wire("3");
     expect_channel_open();
@@ -429,7 +429,7 @@ DOMT_TEST(drain_does_not_wait_for_the_conversations_of_others)
     begin_channel(&serving);
     bring_bytes_and_fin("3");
     send_notice(actor, &sleep_type);
-    domi_io_drain(&bed->io);
+    domi_io_drain_accepted_channels(&bed->io);
     pass_ms_with_turns(5);
     expect_next_bytes_on_wire("3");
     expect_channel_closed(0);

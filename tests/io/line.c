@@ -29,16 +29,16 @@ static void record_call(char name, const char *what)
                    what);
 }
 
-void domt_lines_told(const char *expected)
+void domt_lines_expect_calls(const char *expected)
 {
     ck_assert_str_eq(domt_lines_now.told, expected);
     domt_lines_now.told[0] = '\0';
 }
 
-void domt_lines_settled(const char *expected)
+void domt_lines_settle_and_expect_calls(const char *expected)
 {
     domt_bed_settle();
-    domt_lines_told(expected);
+    domt_lines_expect_calls(expected);
 }
 
 static int mount_line_and_name_it(domus_stack *stack, void *self)
@@ -124,8 +124,8 @@ static int spawn_child_that_fails_mount(domus_stack *stack, void *self, const vo
         .name = "child", .kind = DOMUS_CHANNELS, .on_mount = fail_mount_of_child};
     domus_address born;
 
-    return domi_house_spawn_child(stack->manager, domi_stack_house(stack), stack->manager, &child,
-                                  NULL, NULL, &born);
+    return domi_house_spawn_child(stack->manager, domi_stack_get_house(stack), stack->manager,
+                                  &child, NULL, NULL, &born);
 }
 
 static int link_line_to_address(domus_stack *stack, void *self, const void *payload)
@@ -209,61 +209,64 @@ static const domus_behaviour watching = {
 
 /* --- the bed ---------------------------------------------------------------------------------- */
 
-void domt_lines_begin(const domus_behaviour *owner)
+void domt_lines_begin_bed(const domus_behaviour *owner)
 {
     memset(&domt_lines_now, 0, sizeof domt_lines_now);
     next_name = 'a';
     domt_bed_start();
     domi_manager *manager = &bed->manager;
-    ck_assert_int_eq(domi_house_spawn(manager, manager, owner, NULL, &domt_lines_now.owner), 0);
-    ck_assert_int_eq(domi_house_spawn(manager, manager, &watching, NULL, &domt_lines_now.watcher),
-                     0);
-    domt_bed_turn();
+    ck_assert_int_eq(
+        domi_house_spawn_without_parent(manager, manager, owner, NULL, &domt_lines_now.owner), 0);
+    ck_assert_int_eq(
+        domi_house_spawn_without_parent(manager, manager, &watching, NULL, &domt_lines_now.watcher),
+        0);
+    domt_bed_take_turn();
 }
 
-void domt_lines_end(void)
+void domt_lines_end_bed(void)
 {
-    (void)domi_io_abort(&bed->io);
-    (void)domi_house_stop(&bed->manager, domt_lines_now.owner);
-    ck_assert_int_eq(domi_house_stop(&bed->manager, domt_lines_now.watcher), 0);
+    (void)domi_io_end_all_open_channels(&bed->io);
+    (void)domi_house_ask_to_stop(&bed->manager, domt_lines_now.owner);
+    ck_assert_int_eq(domi_house_ask_to_stop(&bed->manager, domt_lines_now.watcher), 0);
     domt_bed_settle();
     domt_bed_end();
 }
 
-domus_address domt_lines_connect_by(bool is_proxied, int *ret_fd, int *ret_peer)
+domus_address domt_lines_connect_line_by(bool is_proxied, int *ret_fd, int *ret_peer)
 {
     uint32_t slot = bed->io.free_slot != UINT32_MAX ? bed->io.free_slot : bed->io.slots_used;
     domi_connection connection = {.is_proxied = is_proxied};
 
-    domt_bed_pair(&connection.fd, ret_peer);
+    domt_bed_make_connection(&connection.fd, ret_peer);
     *ret_fd = connection.fd;
-    ck_assert_int_eq(domi_channel_adopt(&bed->io, domt_lines_now.owner.house, &connection), 0);
+    ck_assert_int_eq(
+        domi_channel_adopt_connection(&bed->io, domt_lines_now.owner.house, &connection), 0);
     atomic_fetch_add_explicit(&bed->io.connections, 1, memory_order_relaxed);
     domus_address address = domus_channel_address(bed->io.slots[slot].channel);
-    domt_bed_turn();
+    domt_bed_take_turn();
     return address;
 }
 
-domus_address domt_lines_connect(int *ret_fd, int *ret_peer)
+domus_address domt_lines_connect_line(int *ret_fd, int *ret_peer)
 {
-    return domt_lines_connect_by(false, ret_fd, ret_peer);
+    return domt_lines_connect_line_by(false, ret_fd, ret_peer);
 }
 
-void domt_lines_put(domus_address to, const domus_type *type, const void *payload)
+void domt_lines_put_notice(domus_address to, const domus_type *type, const void *payload)
 {
-    ck_assert_int_eq(domt_bed_put(to, DOMI_NOTICE, type, payload), 0);
+    ck_assert_int_eq(domt_bed_put_message(to, DOMI_NOTICE, type, payload), 0);
 }
 
-int domt_lines_notice(domus_address to, const domus_type *type, const void *payload)
+int domt_lines_put_notice_and_turn(domus_address to, const domus_type *type, const void *payload)
 {
-    int result = domt_bed_put(to, DOMI_NOTICE, type, payload);
+    int result = domt_bed_put_message(to, DOMI_NOTICE, type, payload);
 
-    domt_bed_turn();
+    domt_bed_take_turn();
     return result;
 }
 
-void domt_lines_bring(int fd, const char *bytes)
+void domt_lines_bring_bytes(int fd, const char *bytes)
 {
-    domt_bed_bring(fd, bytes);
-    domt_bed_turn();
+    domt_bed_bring_text(fd, bytes);
+    domt_bed_take_turn();
 }

@@ -45,25 +45,25 @@ extern const domus_type domt_link_type;  /* lets a line link itself to the addre
 extern const domus_type domt_watch_type; /* lets the watcher watch the address in the notice */
 
 /* Make a bed with an owner and a watcher; or end it, and check that nothing is left. */
-void domt_lines_begin(const domus_behaviour *owner);
-void domt_lines_end(void);
+void domt_lines_begin_bed(const domus_behaviour *owner);
+void domt_lines_end_bed(void);
 
 /* Make a connection for a line, directly or through a proxy. Returns the address of the line. */
-domus_address domt_lines_connect(int *ret_fd, int *ret_peer);
-domus_address domt_lines_connect_by(bool is_proxied, int *ret_fd, int *ret_peer);
+domus_address domt_lines_connect_line(int *ret_fd, int *ret_peer);
+domus_address domt_lines_connect_line_by(bool is_proxied, int *ret_fd, int *ret_peer);
 
 /* Put a notice for an actor; a refusal fails the test. */
-void domt_lines_put(domus_address to, const domus_type *type, const void *payload);
+void domt_lines_put_notice(domus_address to, const domus_type *type, const void *payload);
 
 /* Put a notice for an actor, and take a turn. Returns the result of the put. */
-int domt_lines_notice(domus_address to, const domus_type *type, const void *payload);
+int domt_lines_put_notice_and_turn(domus_address to, const domus_type *type, const void *payload);
 
 /* Bring bytes for the line of `fd`, and take a turn. */
-void domt_lines_bring(int fd, const char *bytes);
+void domt_lines_bring_bytes(int fd, const char *bytes);
 
-/* Check that the calls recorded since the last check are `expected`: domt_lines_told() at once,
- * domt_lines_settled() after a settle. */
-void domt_lines_told(const char *expected);
-void domt_lines_settled(const char *expected);
+/* Check that the calls recorded since the last check are `expected`: domt_lines_expect_calls() at
+ * once, domt_lines_settle_and_expect_calls() after a settle. */
+void domt_lines_expect_calls(const char *expected);
+void domt_lines_settle_and_expect_calls(const char *expected);
 
 #endif

@@ -28,7 +28,8 @@ DOMT_TEST(only_numeric_addresses_can_be_listened_at)
     domus_config_init(&config);
     const domi_io io = {.backend = &domi_backend_uring, .config = &config};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        int result = domi_acceptor_listen(&io, wrong[i], &(domi_listen_plan){.backlog = 1}, NULL);
+        int result =
+            domi_acceptor_listen_at_address(&io, wrong[i], &(domi_listen_plan){.backlog = 1}, NULL);
         ck_assert_msg(result == -EINVAL, "%s: %d", wrong[i], result);
     }
 }
@@ -45,15 +46,17 @@ DOMT_TEST(a_port_that_the_kernel_chose_is_told_and_may_be_taken_once)
         uint16_t port = 0;
         uint16_t again = 0;
         snprintf(text, sizeof text, "%s:0", hosts[i]);
-        int fd = domi_acceptor_listen(&io, text, &(domi_listen_plan){.backlog = 1}, &port);
+        int fd =
+            domi_acceptor_listen_at_address(&io, text, &(domi_listen_plan){.backlog = 1}, &port);
         if (fd == -EADDRNOTAVAIL || fd == -EAFNOSUPPORT)
             continue; /* the machine has no IPv6, so this address is not tried */
         ck_assert_int_ge(fd, 0);
         ck_assert_uint_ne(port, 0);
         ck_assert_int_ne(fcntl(fd, F_GETFD) & FD_CLOEXEC, 0);
         snprintf(text, sizeof text, "%s:%u", hosts[i], port);
-        ck_assert_int_eq(domi_acceptor_listen(&io, text, &(domi_listen_plan){.backlog = 1}, &again),
-                         -EADDRINUSE);
+        ck_assert_int_eq(
+            domi_acceptor_listen_at_address(&io, text, &(domi_listen_plan){.backlog = 1}, &again),
+            -EADDRINUSE);
         ck_assert_uint_eq(again, 0);
         close(fd);
     }
@@ -75,7 +78,7 @@ static int accept_with_settings(const domus_config *config, const domi_channel_s
     struct sockaddr_in address = {.sin_family = AF_INET};
     uint16_t port = 0;
     const domi_listen_plan plan = {.backlog = 1, .settings = settings};
-    int listener = domi_acceptor_listen(&io, "127.0.0.1:0", &plan, &port);
+    int listener = domi_acceptor_listen_at_address(&io, "127.0.0.1:0", &plan, &port);
     int peer = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     ck_assert(listener >= 0 && peer >= 0);
@@ -108,7 +111,7 @@ DOMT_TEST(accepted_sockets_inherit_the_options_of_their_listener)
 
     domus_config_init(&config);
     config.connection.keepalive.interval_ns = UINT64_C(5000000000);
-    domi_settings_resolve(&config, &options, &settings);
+    domi_settings_compute_all(&config, &options, &settings);
     int fd = accept_with_settings(&config, &settings);
     ck_assert_int_eq(read_socket_option(fd, IPPROTO_TCP, TCP_KEEPIDLE), 30);
     /* the option is not set for the listener, so the configuration's value holds */
@@ -194,7 +197,7 @@ DOMT_TEST(small_sends_leave_at_once_unless_the_options_say_otherwise)
     domus_config_init(&config);
     for (int i = 0; i < 4; i++) {
         config.sockets.no_delay = i < 2;
-        domi_settings_resolve(&config, i == 1 ? &off : i == 3 ? &on : NULL, &settings);
+        domi_settings_compute_all(&config, i == 1 ? &off : i == 3 ? &on : NULL, &settings);
         int fd = accept_with_settings(&config, &settings);
         ck_assert_int_eq(read_socket_option(fd, IPPROTO_TCP, TCP_NODELAY), i == 0 || i == 3);
         close(fd);
@@ -212,15 +215,15 @@ static int waiting_count;
 static void begin_listening(void)
 {
     domt_bed_start();
-    domi_acceptor *acceptor = domt_bed_listen(WAITING_MAX);
+    domi_acceptor *acceptor = domt_bed_make_acceptor(WAITING_MAX);
     listener = acceptor->fd;
-    address = domt_bed_spawn(&domi_acceptor_behaviour, &acceptor);
-    domt_bed_turn();
+    address = domt_bed_spawn_actor(&domi_acceptor_behaviour, &acceptor);
+    domt_bed_take_turn();
 }
 
 static void end_listening(void)
 {
-    (void)domi_house_stop(&bed->manager, address);
+    (void)domi_house_ask_to_stop(&bed->manager, address);
     domt_bed_settle();
     ck_assert_int_lt(fcntl(listener, F_GETFD), 0);
     domt_bed_end();
@@ -259,11 +262,11 @@ static void allow_or_deny_descriptors(bool none_left)
 
 static void begin_drain_of_listener(void)
 {
-    domi_io_drain(&bed->io);
+    domi_io_drain_accepted_channels(&bed->io);
     ck_assert_uint_eq(bed->io.counters.listeners_open, 1);
-    domt_fake_cancel_step(bed->fake);
-    domt_bed_turn();
-    domt_bed_turn();
+    domt_fake_complete_cancel(bed->fake);
+    domt_bed_take_turn();
+    domt_bed_take_turn();
 }
 
 DOMT_TEST(a_drain_hands_over_all_waiting_connections)
@@ -274,18 +277,18 @@ DOMT_TEST(a_drain_hands_over_all_waiting_connections)
     int early[2];
     for (int i = 0; i < 2; i++) {
         int ours;
-        domt_bed_pair(&ours, &early[i]);
-        domt_fake_complete(bed->fake, domt_fake_find(bed->fake, DOMT_ACCEPT, listener), ours,
-                           DOMI_MORE);
-        domt_bed_turn();
+        domt_bed_make_connection(&ours, &early[i]);
+        domt_fake_complete_operation(
+            bed->fake, domt_fake_find_operation(bed->fake, DOMT_ACCEPT, listener), ours, DOMI_MORE);
+        domt_bed_take_turn();
     }
     ck_assert_uint_eq(bed->opened, 1);
     make_connections_that_wait(WAITING);
-    domi_io_drain(&bed->io);
-    if (domt_fake_find(bed->fake, DOMT_CANCEL, -1) != NULL)
-        domt_fake_cancel_step(bed->fake);
+    domi_io_drain_accepted_channels(&bed->io);
+    if (domt_fake_find_operation(bed->fake, DOMT_CANCEL, -1) != NULL)
+        domt_fake_complete_cancel(bed->fake);
     for (int i = 0; i < 3; i++)
-        domt_bed_turn();
+        domt_bed_take_turn();
     ck_assert_uint_eq(bed->opened, 2 + WAITING);
     ck_assert_int_lt(fcntl(listener, F_GETFD), 0);
     ck_assert_uint_eq(bed->io.counters.listeners_open, 0);
@@ -298,24 +301,26 @@ static void check_drain_tries_again(bool late)
     begin_listening();
     make_connections_that_wait(WAITING);
     allow_or_deny_descriptors(true);
-    domi_io_drain(&bed->io);
+    domi_io_drain_accepted_channels(&bed->io);
     /* The end of the accept operation, which comes before or after that of its cancel, says too
      * that no more connections come. */
-    domt_op *accepting = domt_fake_find(bed->fake, DOMT_ACCEPT, listener);
+    domt_op *accepting = domt_fake_find_operation(bed->fake, DOMT_ACCEPT, listener);
     if (late)
-        domt_fake_complete(bed->fake, domt_fake_find(bed->fake, DOMT_CANCEL, -1), -ENOENT, 0);
-    domt_bed_turn();
-    domt_fake_complete(bed->fake, accepting, -EMFILE, 0);
-    domt_bed_turn();
+        domt_fake_complete_operation(
+            bed->fake, domt_fake_find_operation(bed->fake, DOMT_CANCEL, -1), -ENOENT, 0);
+    domt_bed_take_turn();
+    domt_fake_complete_operation(bed->fake, accepting, -EMFILE, 0);
+    domt_bed_take_turn();
     if (!late)
-        domt_fake_complete(bed->fake, domt_fake_find(bed->fake, DOMT_CANCEL, -1), -ENOENT, 0);
-    domt_bed_turn();
+        domt_fake_complete_operation(
+            bed->fake, domt_fake_find_operation(bed->fake, DOMT_CANCEL, -1), -ENOENT, 0);
+    domt_bed_take_turn();
     ck_assert_uint_eq(bed->opened, 0);
     /* the listener is still open, because the drain waits for it */
     ck_assert_uint_eq(bed->io.counters.listeners_open, 1);
     allow_or_deny_descriptors(false);
-    domt_bed_pass(12);
-    domt_bed_turn();
+    domt_bed_pass_ms(12);
+    domt_bed_take_turn();
     ck_assert_uint_eq(bed->opened, WAITING);
     ck_assert_uint_eq(bed->io.counters.listeners_open, 0);
     end_and_close_waiting();
@@ -335,11 +340,11 @@ DOMT_TEST(connections_that_wait_when_the_time_is_over_are_refused_and_counted)
         allow_or_deny_descriptors(true);
         begin_drain_of_listener();
         allow_or_deny_descriptors(without != 0);
-        (void)domi_io_abort(&bed->io);
+        (void)domi_io_end_all_open_channels(&bed->io);
         /* without memory the connections are not accepted, so nobody knows their bytes */
         if (without != 0)
-            (void)domi_house_stop(&bed->manager, address);
-        domt_bed_turn();
+            (void)domi_house_ask_to_stop(&bed->manager, address);
+        domt_bed_take_turn();
         allow_or_deny_descriptors(false);
         ck_assert_uint_eq(bed->opened, 0);
         ck_assert_uint_eq(bed->io.turned_away, WAITING);
@@ -365,8 +370,8 @@ DOMT_TEST(a_turn_of_a_drain_accepts_so_many_and_the_next_one_the_rest)
     begin_drain_of_listener();
     ck_assert_uint_eq(bed->opened, TURN);
     ck_assert_uint_eq(bed->io.counters.listeners_open, 1);
-    domt_bed_pass(2);
-    domt_bed_turn();
+    domt_bed_pass_ms(2);
+    domt_bed_take_turn();
     ck_assert_uint_eq(bed->opened, WAITING_MAX);
     ck_assert_uint_eq(bed->io.counters.listeners_open, 0);
     ck_assert_uint_eq(bed->io.turned_away, 0);
@@ -376,15 +381,15 @@ DOMT_TEST(a_turn_of_a_drain_accepts_so_many_and_the_next_one_the_rest)
 DOMT_TEST(a_turn_of_a_stop_turns_so_many_away_and_the_next_one_the_rest)
 {
     begin_with_small_turns();
-    ck_assert_int_eq(domi_house_stop(&bed->manager, address), 0);
-    domt_bed_turn();
-    domt_fake_cancel_step(bed->fake);
+    ck_assert_int_eq(domi_house_ask_to_stop(&bed->manager, address), 0);
+    domt_bed_take_turn();
+    domt_fake_complete_cancel(bed->fake);
     for (int i = 0; i < 3; i++)
-        domt_bed_turn();
+        domt_bed_take_turn();
     ck_assert_uint_eq(bed->io.turned_away, TURN);
     ck_assert_uint_eq(bed->io.counters.listeners_open, 1);
-    domt_bed_pass(2);
-    domt_bed_turn();
+    domt_bed_pass_ms(2);
+    domt_bed_take_turn();
     ck_assert_uint_eq(bed->io.turned_away, WAITING_MAX);
     ck_assert_uint_eq(bed->io.counters.listeners_open, 0);
     ck_assert_uint_eq(bed->manager.births.houses, 1); /* the acceptor's actor has ended */

@@ -25,8 +25,8 @@ static void begin_silent_channel_with_times(uint64_t first_ms, uint64_t idle_ms)
 {
     bed->config.connection.first_byte_timeout_ns = first_ms * DOMT_BED_MS;
     bed->config.channel.idle_timeout_ns = idle_ms * DOMT_BED_MS;
-    domt_bed_begin(&fd, &peer);
-    domt_bed_noted("A+ ");
+    domt_bed_begin_with_connection(&fd, &peer);
+    domt_bed_expect_calls("A+ ");
 }
 
 static void begin_silent_channel(void)
@@ -42,17 +42,17 @@ static uint64_t count_silent_closes(void)
 /* Check that a silent channel is closed within `ms`; its timer may fire up to 1 ms late. */
 static void expect_silent_close_within(uint64_t ms)
 {
-    domt_bed_wait(ms - 2);
-    ck_assert(domt_bed_is_open(fd));
-    domt_bed_wait(4);
-    ck_assert(!domt_bed_is_open(fd));
-    domt_bed_noted("A-(-110) ");
+    domt_bed_pass_ms_and_settle(ms - 2);
+    ck_assert(domt_bed_is_descriptor_open(fd));
+    domt_bed_pass_ms_and_settle(4);
+    ck_assert(!domt_bed_is_descriptor_open(fd));
+    domt_bed_expect_calls("A-(-110) ");
 }
 
 static void expect_channel_stays_open(void)
 {
-    domt_bed_wait(10 * FIRST_MS);
-    ck_assert(domt_bed_is_open(fd));
+    domt_bed_pass_ms_and_settle(10 * FIRST_MS);
+    ck_assert(domt_bed_is_descriptor_open(fd));
     ck_assert_uint_eq(count_silent_closes(), 0);
 }
 
@@ -69,10 +69,10 @@ DOMT_TEST(a_peer_that_sends_nothing_is_closed_in_time)
 DOMT_TEST(bytes_sent_to_a_silent_peer_give_it_no_more_time)
 {
     begin_silent_channel();
-    domt_bed_wait(FIRST_MS / 2);
-    ck_assert_int_eq(domt_bed_write(bed->channels[0], 'w', 10), 0);
-    domt_bed_turn();
-    domt_fake_sent(bed->fake, fd, 10);
+    domt_bed_pass_ms_and_settle(FIRST_MS / 2);
+    ck_assert_int_eq(domt_bed_write_bytes(bed->channels[0], 'w', 10), 0);
+    domt_bed_take_turn();
+    domt_fake_complete_send(bed->fake, fd, 10);
     expect_silent_close_within(FIRST_MS / 2);
     ck_assert_uint_eq(count_silent_closes(), 1);
     domt_bed_end();
@@ -81,9 +81,9 @@ DOMT_TEST(bytes_sent_to_a_silent_peer_give_it_no_more_time)
 DOMT_TEST(one_byte_ends_the_wait_for_the_first)
 {
     begin_silent_channel();
-    domt_bed_wait(FIRST_MS - 2);
-    domt_bed_feed(fd, 'x', 1);
-    domt_bed_wait(0);
+    domt_bed_pass_ms_and_settle(FIRST_MS - 2);
+    domt_bed_bring_bytes(fd, 'x', 1);
+    domt_bed_pass_ms_and_settle(0);
     expect_channel_stays_open();
     domt_bed_end();
 }
@@ -109,10 +109,10 @@ DOMT_TEST(zero_is_no_time_out)
 DOMT_TEST(after_the_first_byte_the_idle_time_out_holds)
 {
     begin_silent_channel_with_times(FIRST_MS, 3 * FIRST_MS);
-    domt_bed_wait(FIRST_MS / 2);
-    domt_bed_feed(fd, 'x', 1);
-    domt_bed_wait(0);
-    domt_bed_noted("A(x) ");
+    domt_bed_pass_ms_and_settle(FIRST_MS / 2);
+    domt_bed_bring_bytes(fd, 'x', 1);
+    domt_bed_pass_ms_and_settle(0);
+    domt_bed_expect_calls("A(x) ");
     expect_silent_close_within(3 * FIRST_MS);
     ck_assert_uint_eq(count_silent_closes(), 0);
     domt_bed_end();
@@ -129,24 +129,24 @@ DOMT_TEST(a_shorter_idle_time_out_comes_first_and_is_not_counted)
 /* Stop reading: no channel is read while the bytes that are queued for peers are at their bound. */
 static void stop_reading_for_lack_of_room(void)
 {
-    domi_io_set_pressure(&bed->io, &(domi_io_pressure){.queue_max = 0});
+    domi_io_set_memory_shortage(&bed->io, &(domi_io_pressure){.queue_max = 0});
     bed->io.piece = 1;
     domi_channel_decide_receive(bed->channels[0]);
 }
 
 static void make_room_for_reading(void)
 {
-    domi_io_set_pressure(&bed->io, &(domi_io_pressure){.queue_max = UINT64_MAX});
+    domi_io_set_memory_shortage(&bed->io, &(domi_io_pressure){.queue_max = UINT64_MAX});
 }
 
 DOMT_TEST(the_time_in_which_nobody_reads_does_not_count)
 {
     begin_silent_channel();
-    domt_bed_wait(FIRST_MS / 2);
+    domt_bed_pass_ms_and_settle(FIRST_MS / 2);
     stop_reading_for_lack_of_room();
     domt_bed_settle();
     expect_channel_stays_open();
-    domt_bed_wait(FIRST_MS / 2);
+    domt_bed_pass_ms_and_settle(FIRST_MS / 2);
     make_room_for_reading();
     domt_bed_settle();
     expect_silent_close_within(FIRST_MS);
@@ -158,10 +158,10 @@ DOMT_TEST(a_receive_that_is_being_cancelled_reads_no_more)
 {
     begin_silent_channel();
     stop_reading_for_lack_of_room();
-    domt_bed_turn();
-    ck_assert_ptr_nonnull(domt_fake_find(bed->fake, DOMT_RECEIVE, fd));
-    domt_bed_wait(FIRST_MS + 2);
-    ck_assert(domt_bed_is_open(fd));
+    domt_bed_take_turn();
+    ck_assert_ptr_nonnull(domt_fake_find_operation(bed->fake, DOMT_RECEIVE, fd));
+    domt_bed_pass_ms_and_settle(FIRST_MS + 2);
+    ck_assert(domt_bed_is_descriptor_open(fd));
     domt_bed_end();
 }
 
@@ -169,8 +169,8 @@ DOMT_TEST(a_peer_that_has_finished_is_not_waited_for)
 {
     begin_silent_channel();
     bed->ignore_end = true;
-    domt_bed_ends(fd, 0);
-    domt_bed_noted("A. ");
+    domt_bed_end_receive(fd, 0);
+    domt_bed_expect_calls("A. ");
     expect_channel_stays_open();
     /* the timer is off, so no later turn looks for the first byte */
     ck_assert(!domi_wheel_is_armed(&bed->channels[0]->timer.node));
@@ -181,14 +181,14 @@ DOMT_TEST(a_peer_that_has_finished_is_not_waited_for)
 DOMT_TEST(a_channel_that_its_actor_has_closed_is_not_silent)
 {
     begin_silent_channel();
-    ck_assert_int_eq(domt_bed_write(bed->channels[0], 'w', 10), 0);
-    domt_bed_turn();
+    ck_assert_int_eq(domt_bed_write_bytes(bed->channels[0], 'w', 10), 0);
+    domt_bed_take_turn();
     ck_assert_int_eq(domi_channel_close(bed->channels[0]), 0);
-    domt_bed_wait(10 * FIRST_MS);
-    ck_assert(domt_bed_is_open(fd));
-    domt_fake_sent(bed->fake, fd, 10);
+    domt_bed_pass_ms_and_settle(10 * FIRST_MS);
+    ck_assert(domt_bed_is_descriptor_open(fd));
+    domt_fake_complete_send(bed->fake, fd, 10);
     domt_bed_settle();
-    ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
+    ck_assert_int_eq(domt_bed_state_seen_by_peer(peer), 'f');
     domt_bed_end();
 }
 
@@ -201,17 +201,18 @@ DOMT_TEST(a_header_that_drips_has_to_come_in_time)
 
     begin_silent_channel();
     bed->io.careful = true;
-    domt_bed_pair(&own, &other);
-    ck_assert_int_eq(domi_channel_adopt(&bed->io, bed->actor.house,
-                                        &(domi_connection){.fd = own, .is_proxied = true}),
-                     0);
+    domt_bed_make_connection(&own, &other);
+    ck_assert_int_eq(
+        domi_channel_adopt_connection(&bed->io, bed->actor.house,
+                                      &(domi_connection){.fd = own, .is_proxied = true}),
+        0);
     atomic_fetch_add_explicit(&bed->io.connections, 1, memory_order_relaxed);
     for (uint32_t i = 0; i < 12; i++) {
-        if (domt_bed_is_open(own))
-            ck_assert(domt_fake_bytes(bed->fake, own, header + i, 1, false));
-        domt_bed_wait(FIRST_MS / 10);
+        if (domt_bed_is_descriptor_open(own))
+            ck_assert(domt_fake_complete_receive(bed->fake, own, header + i, 1, false));
+        domt_bed_pass_ms_and_settle(FIRST_MS / 10);
     }
-    ck_assert(!domt_bed_is_open(own));
+    ck_assert(!domt_bed_is_descriptor_open(own));
     domt_bed_end();
 }
 
@@ -227,14 +228,14 @@ static void begin_channel_with_rate_and_age(uint64_t rate, uint64_t age_ms, uint
     bed->config.pace.rate_grace_ns = GRACE_MS * DOMT_BED_MS;
     bed->config.pace.age_max_ns = age_ms * DOMT_BED_MS;
     bed->config.pace.age_jitter_percent = jitter;
-    domt_bed_begin(&fd, &peer);
+    domt_bed_begin_with_connection(&fd, &peer);
 }
 
 static void answer_with_one_byte(void)
 {
-    ck_assert_int_eq(domt_bed_write(bed->channels[0], 'w', 1), 0);
-    domt_bed_turn();
-    domt_bed_sent(fd, 1);
+    ck_assert_int_eq(domt_bed_write_bytes(bed->channels[0], 'w', 1), 0);
+    domt_bed_take_turn();
+    domt_bed_complete_send(fd, 1);
 }
 
 static uint64_t count_slow_cuts(void)
@@ -252,10 +253,10 @@ static uint64_t count_closes_by_age(void)
 static void expect_cut_after_graces(uint32_t graces)
 {
     for (uint32_t i = 1; i < graces; i++)
-        domt_bed_wait(GRACE_MS + 1);
-    ck_assert(domt_bed_is_open(fd));
-    domt_bed_wait(GRACE_MS + 2);
-    ck_assert(!domt_bed_is_open(fd));
+        domt_bed_pass_ms_and_settle(GRACE_MS + 1);
+    ck_assert(domt_bed_is_descriptor_open(fd));
+    domt_bed_pass_ms_and_settle(GRACE_MS + 2);
+    ck_assert(!domt_bed_is_descriptor_open(fd));
     ck_assert_uint_eq(count_slow_cuts(), 1);
     ck_assert_uint_eq(bed->closed, 1);
 }
@@ -267,12 +268,12 @@ static void expect_cut_after_graces(uint32_t graces)
 DOMT_TEST(a_dripping_peer_is_closed)
 {
     begin_channel_with_rate_and_age(20, 0, 0);
-    for (uint32_t i = 0; i < 2 * GRACE_MS / 100 + 1 && domt_bed_is_open(fd); i++) {
-        domt_bed_show(fd, 'x', 1);
-        domt_bed_wait(100);
+    for (uint32_t i = 0; i < 2 * GRACE_MS / 100 + 1 && domt_bed_is_descriptor_open(fd); i++) {
+        domt_bed_bring_bytes_and_turn(fd, 'x', 1);
+        domt_bed_pass_ms_and_settle(100);
     }
-    domt_bed_wait(2);
-    ck_assert(!domt_bed_is_open(fd));
+    domt_bed_pass_ms_and_settle(2);
+    ck_assert(!domt_bed_is_descriptor_open(fd));
     ck_assert_uint_eq(count_slow_cuts(), 1);
     ck_assert_uint_eq(domi_counter_read(&bed->io.counters.channels_silent), 0);
     domt_bed_end();
@@ -282,10 +283,10 @@ DOMT_TEST(a_peer_that_keeps_to_the_rate_stays)
 {
     begin_channel_with_rate_and_age(20, 0, 0);
     for (uint32_t i = 0; i < 100; i++) {
-        domt_bed_show(fd, 'x', 3);
-        domt_bed_wait(100);
+        domt_bed_bring_bytes_and_turn(fd, 'x', 3);
+        domt_bed_pass_ms_and_settle(100);
     }
-    ck_assert(domt_bed_is_open(fd));
+    ck_assert(domt_bed_is_descriptor_open(fd));
     ck_assert_uint_eq(count_slow_cuts(), 0);
     domt_bed_end();
 }
@@ -294,7 +295,7 @@ DOMT_TEST(a_peer_that_keeps_to_the_rate_stays)
 DOMT_TEST(a_burst_buys_one_span_only)
 {
     begin_channel_with_rate_and_age(20, 0, 0);
-    domt_bed_show(fd, 'x', 255);
+    domt_bed_bring_bytes_and_turn(fd, 'x', 255);
     expect_cut_after_graces(2);
     domt_bed_end();
 }
@@ -302,15 +303,15 @@ DOMT_TEST(a_burst_buys_one_span_only)
 DOMT_TEST(a_peer_without_a_message_under_way_may_be_idle)
 {
     begin_channel_with_rate_and_age(20, 0, 0);
-    domt_bed_wait(5 * GRACE_MS);
-    ck_assert(domt_bed_is_open(fd));
+    domt_bed_pass_ms_and_settle(5 * GRACE_MS);
+    ck_assert(domt_bed_is_descriptor_open(fd));
     /* the peer sends one short message now and then, and each is answered */
     for (uint32_t i = 0; i < 10; i++) {
-        domt_bed_show(fd, 'x', 1);
+        domt_bed_bring_bytes_and_turn(fd, 'x', 1);
         answer_with_one_byte();
-        domt_bed_wait(GRACE_MS);
+        domt_bed_pass_ms_and_settle(GRACE_MS);
     }
-    ck_assert(domt_bed_is_open(fd));
+    ck_assert(domt_bed_is_descriptor_open(fd));
     ck_assert_uint_eq(count_slow_cuts(), 0);
     domt_bed_end();
 }
@@ -322,14 +323,15 @@ DOMT_TEST(a_message_ends_when_the_actor_says_so)
     domus_stack stack;
 
     begin_channel_with_rate_and_age(20, 0, 0);
-    domi_stack_begin(&stack, &bed->manager, bed->channels[0]->house);
+    domi_stack_begin_without_message(&stack, &bed->manager, bed->channels[0]->house);
     for (uint32_t i = 0; i < 10; i++) {
-        domt_bed_show(fd, 'x', 1);
+        domt_bed_bring_bytes_and_turn(fd, 'x', 1);
         ck_assert_int_eq(domus_channel_message_done(&stack, bed->channels[0]), 0);
-        domt_bed_wait(GRACE_MS);
+        domt_bed_pass_ms_and_settle(GRACE_MS);
     }
-    ck_assert(domt_bed_is_open(fd));
-    domt_bed_show(fd, 'x', 1); /* the actor does not call domus_channel_message_done() this time */
+    ck_assert(domt_bed_is_descriptor_open(fd));
+    domt_bed_bring_bytes_and_turn(
+        fd, 'x', 1); /* the actor does not call domus_channel_message_done() this time */
     expect_cut_after_graces(2);
     domt_bed_end();
 }
@@ -340,26 +342,27 @@ DOMT_TEST(an_answer_in_a_span_ends_its_measure)
 {
     begin_channel_with_rate_and_age(20, 0, 0);
     for (uint32_t i = 0; i < 10; i++) {
-        domt_bed_show(fd, 'x', 1);
-        domt_bed_wait(GRACE_MS / 2);
+        domt_bed_bring_bytes_and_turn(fd, 'x', 1);
+        domt_bed_pass_ms_and_settle(GRACE_MS / 2);
         answer_with_one_byte();
-        domt_bed_show(fd, 'x', 1);
-        domt_bed_wait(GRACE_MS / 2);
+        domt_bed_bring_bytes_and_turn(fd, 'x', 1);
+        domt_bed_pass_ms_and_settle(GRACE_MS / 2);
     }
-    ck_assert(domt_bed_is_open(fd));
+    ck_assert(domt_bed_is_descriptor_open(fd));
     domt_bed_end();
 }
 
 DOMT_TEST(time_in_which_nobody_read_does_not_count)
 {
     begin_channel_with_rate_and_age(20, 0, 0);
-    domt_bed_show(fd, 'x', 1);
-    domt_bed_wait(GRACE_MS + 1); /* the span of time that begins after this wait is measured */
-    domi_channel_starve(bed->channels[0]);
-    domi_channel_unstarve(bed->channels[0]);
-    domt_bed_wait(GRACE_MS + 1);
+    domt_bed_bring_bytes_and_turn(fd, 'x', 1);
+    domt_bed_pass_ms_and_settle(GRACE_MS +
+                                1); /* the span of time that begins after this wait is measured */
+    domi_channel_join_starved(bed->channels[0]);
+    domi_channel_leave_starved(bed->channels[0]);
+    domt_bed_pass_ms_and_settle(GRACE_MS + 1);
     /* the span of time in which the channel could not read is not measured */
-    ck_assert(domt_bed_is_open(fd));
+    ck_assert(domt_bed_is_descriptor_open(fd));
     expect_cut_after_graces(1);
     domt_bed_end();
 }
@@ -367,7 +370,7 @@ DOMT_TEST(time_in_which_nobody_read_does_not_count)
 DOMT_TEST(without_a_rate_nothing_is_measured)
 {
     begin_channel_with_rate_and_age(0, 0, 0);
-    domt_bed_show(fd, 'x', 1);
+    domt_bed_bring_bytes_and_turn(fd, 'x', 1);
     ck_assert(!domi_wheel_is_armed(&bed->channels[0]->timer.node));
     domt_bed_end();
 }
@@ -377,14 +380,14 @@ DOMT_TEST(without_a_rate_nothing_is_measured)
 DOMT_TEST(an_idle_channel_is_closed_at_its_age)
 {
     begin_channel_with_rate_and_age(0, AGE_MS, 0);
-    domt_bed_show(fd, 'x', 1);
+    domt_bed_bring_bytes_and_turn(fd, 'x', 1);
     answer_with_one_byte();
-    domt_bed_wait(AGE_MS - 2);
+    domt_bed_pass_ms_and_settle(AGE_MS - 2);
     ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_OPEN);
-    domt_bed_wait(4);
+    domt_bed_pass_ms_and_settle(4);
     /* the channel closes with a FIN at its age, not with a reset */
     ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_LINGERING);
-    ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
+    ck_assert_int_eq(domt_bed_state_seen_by_peer(peer), 'f');
     ck_assert_uint_eq(count_closes_by_age(), 1);
     domt_bed_end();
 }
@@ -392,12 +395,13 @@ DOMT_TEST(an_idle_channel_is_closed_at_its_age)
 DOMT_TEST(a_message_under_way_is_waited_for)
 {
     begin_channel_with_rate_and_age(0, AGE_MS, 0);
-    domt_bed_show(fd, 'x', 1);
-    domt_bed_wait(AGE_MS + 500);
+    domt_bed_bring_bytes_and_turn(fd, 'x', 1);
+    domt_bed_pass_ms_and_settle(AGE_MS + 500);
     ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_OPEN);
-    domt_bed_show(fd, 'x', 1); /* brings the rest of the message, which may be answered now */
+    domt_bed_bring_bytes_and_turn(
+        fd, 'x', 1); /* brings the rest of the message, which may be answered now */
     answer_with_one_byte();
-    domt_bed_wait(200);
+    domt_bed_pass_ms_and_settle(200);
     ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_LINGERING);
     ck_assert_uint_eq(bed->unsent_bytes, 0);
     ck_assert_uint_eq(count_closes_by_age(), 1);
@@ -407,11 +411,11 @@ DOMT_TEST(a_message_under_way_is_waited_for)
 DOMT_TEST(a_message_that_does_not_end_is_waited_for_as_long_as_a_drain)
 {
     begin_channel_with_rate_and_age(0, AGE_MS, 0);
-    domt_bed_show(fd, 'x', 1);
-    domt_bed_wait(AGE_MS + 10000 - 2);
-    domt_bed_wait(0);
+    domt_bed_bring_bytes_and_turn(fd, 'x', 1);
+    domt_bed_pass_ms_and_settle(AGE_MS + 10000 - 2);
+    domt_bed_pass_ms_and_settle(0);
     ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_OPEN);
-    domt_bed_wait(200);
+    domt_bed_pass_ms_and_settle(200);
     ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_LINGERING);
     domt_bed_end();
 }
@@ -424,10 +428,10 @@ DOMT_TEST(ages_are_spread_and_stay_in_their_bounds)
     domus_channel one = *bed->channels[0];
     for (uint32_t i = 0; i < 1000; i++) {
         one.slot = i;
-        uint64_t age = domi_channel_age_due(&one) - one.opened_ns;
+        uint64_t age = domi_channel_get_end_of_age(&one) - one.opened_ns;
         least = age < least ? age : least;
         most = age > most ? age : most;
-        ck_assert_uint_eq(age, domi_channel_age_due(&one) - one.opened_ns);
+        ck_assert_uint_eq(age, domi_channel_get_end_of_age(&one) - one.opened_ns);
     }
     ck_assert_uint_ge(least, 8000 * DOMT_BED_MS);
     ck_assert_uint_lt(least, 8100 * DOMT_BED_MS);

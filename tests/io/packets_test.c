@@ -31,7 +31,7 @@ static void expect_decoded_packets(const domus_stage *stage, const void *options
 
     for (size_t step = 1; step <= size; step += step < 40 ? 1 : step) {
         domt_decoded decoded;
-        domt_decode(&pipeline, bytes, size, domt_cut_same, &step, &decoded, NULL);
+        domt_decode_pieces(&pipeline, bytes, size, domt_cut_same_size, &step, &decoded, NULL);
         ck_assert_msg(decoded.size == strlen(packets) &&
                           (decoded.size == 0 || memcmp(decoded.text, packets, decoded.size) == 0),
                       "step %zu: %.*s, not %s", step, (int)decoded.size,
@@ -109,8 +109,8 @@ static int error_of_packet_size(const domus_stage *stage, const void *options, c
     domt_decoded pieces;
 
     memcpy(text, begin, begin_size);
-    domt_decode(&pipeline, text, all, NULL, NULL, &whole, NULL);
-    domt_decode(&pipeline, text, all, domt_cut_same, &step, &pieces, NULL);
+    domt_decode_pieces(&pipeline, text, all, NULL, NULL, &whole, NULL);
+    domt_decode_pieces(&pipeline, text, all, domt_cut_same_size, &step, &pieces, NULL);
     ck_assert(domt_decoded_equals(&whole, &pieces));
     ck_assert_uint_eq(whole.count, whole.error == 0 ? 1 : 0);
     int error = whole.error;

@@ -115,7 +115,7 @@ const domus_stage domt_part_stage = {
     .close = close_stage_of_parts,
 };
 
-domus_stage_kit *domt_parts_kit(const domt_parts *how)
+domus_stage_kit *domt_make_parts_kit(const domt_parts *how)
 {
     /* static: a kit uses its pipeline as long as it lives */
     static domus_pipeline_stage stages[2];
@@ -156,7 +156,7 @@ size_t domt_write_part(char *to, size_t length, int first)
     return 2 + length;
 }
 
-void domt_assert_part(const domus_stage_message *message, size_t length, int first)
+void domt_expect_part(const domus_stage_message *message, size_t length, int first)
 {
     const domt_part *made = message->payload;
 
@@ -168,7 +168,7 @@ void domt_assert_part(const domus_stage_message *message, size_t length, int fir
         ck_assert_int_eq(domus_slice_data(made->bytes)[i], (char)((size_t)first + i));
 }
 
-void domt_feed(domus_stage_kit *kit, const char *bytes, size_t size)
+void domt_feed_bytes_to_kit(domus_stage_kit *kit, const char *bytes, size_t size)
 {
     ck_assert_int_eq(domus_stage_kit_feed(kit, bytes, size), 0);
 }
@@ -204,21 +204,21 @@ domt_bare *domt_bare_new(const domt_parts *how)
     made->wire->out = &made->out;
     made->wire->services = &services;
     made->wire->owner = &made->part;
-    ck_assert_int_eq(domi_wire_open(made->wire), 0);
+    ck_assert_int_eq(domi_wire_open_stages(made->wire), 0);
     memset(&domt_seen, 0, sizeof domt_seen);
     return made;
 }
 
-void domt_bare_done(domt_bare *bare)
+void domt_bare_tell_message_done(domt_bare *bare)
 {
     domt_release_part(&bare->part);
     bare->part = (domt_part){0};
-    ck_assert_int_eq(domi_wire_done(bare->wire), 0);
+    ck_assert_int_eq(domi_wire_prepare_next_message(bare->wire), 0);
 }
 
 void domt_bare_free(domt_bare *bare)
 {
     domi_wire_free(bare->wire);
-    domi_out_clear(&bare->out, true);
+    domi_out_remove_all(&bare->out, true);
     free(bare);
 }

@@ -52,8 +52,8 @@ extern struct domt_seen {
 } domt_seen;
 
 /* Make a kit with this stage alone; or feed bytes to a kit. */
-domus_stage_kit *domt_parts_kit(const domt_parts *how);
-void domt_feed(domus_stage_kit *kit, const char *bytes, size_t size);
+domus_stage_kit *domt_make_parts_kit(const domt_parts *how);
+void domt_feed_bytes_to_kit(domus_stage_kit *kit, const char *bytes, size_t size);
 
 /* Returns a copy of all bytes that a kit has for its peer, which the caller frees. */
 char *domt_copy_output(domus_stage_kit *kit, size_t *ret_size);
@@ -71,7 +71,7 @@ extern const size_t domt_lengths[DOMT_PARTS];
 size_t domt_write_parts(char *to);
 
 /* Check that this is a message as domt_write_part() wrote it. */
-void domt_assert_part(const domus_stage_message *message, size_t length, int first);
+void domt_expect_part(const domus_stage_message *message, size_t length, int first);
 
 /* A wire without a kit: its bytes lie where the test puts them. */
 typedef struct domt_bare {
@@ -84,6 +84,6 @@ domt_bare *domt_bare_new(const domt_parts *how);
 void domt_bare_free(domt_bare *bare);
 
 /* Tell the wire that its message was handled. */
-void domt_bare_done(domt_bare *bare);
+void domt_bare_tell_message_done(domt_bare *bare);
 
 #endif

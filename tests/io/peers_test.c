@@ -42,7 +42,7 @@ static domi_peer_key key_of_address(const char *address)
         storage.ss_family = AF_INET;
         ck_assert_int_eq(inet_pton(AF_INET, address, &v4->sin_addr), 1);
     }
-    domi_peer_key_of(&storage, &key);
+    domi_peer_get_key_of_address(&storage, &key);
     return key;
 }
 
@@ -54,12 +54,12 @@ static bool are_counted_as_one(const char *one, const char *other)
     domi_peer_key keys[2] = {key_of_address(one), key_of_address(other)};
 
     make_table_of_peers(&peers, 100, 50, 50);
-    ck_assert_int_eq(domi_peers_count_in(&peers, &keys[0], &first), 0);
-    ck_assert_int_eq(domi_peers_count_in(&peers, &keys[1], &second), 0);
+    ck_assert_int_eq(domi_peers_count_connection(&peers, &keys[0], &first), 0);
+    ck_assert_int_eq(domi_peers_count_connection(&peers, &keys[1], &second), 0);
     bool same = first == second;
     ck_assert_uint_eq(peers.count, same ? 1 : 2);
-    domi_peers_count_out(&peers, first);
-    domi_peers_count_out(&peers, second);
+    domi_peers_uncount_connection(&peers, first);
+    domi_peers_uncount_connection(&peers, second);
     domi_peers_fini(&peers);
     return same;
 }
@@ -114,20 +114,21 @@ DOMT_TEST(an_address_has_its_share_and_no_more)
         domi_peer_key key = key_of_address(cases[i].address);
         domi_peer_key other = key_of_address("198.51.100.1");
         make_table_of_peers(&peers, cases[i].connections_max, cases[i].share, cases[i].local);
-        ck_assert(domi_peers_are_bounded(&peers));
-        ck_assert_uint_eq(domi_peers_max(&peers, &key), cases[i].most);
+        ck_assert(domi_peers_is_any_address_bounded(&peers));
+        ck_assert_uint_eq(domi_peers_max_of_one_address(&peers, &key), cases[i].most);
         for (uint32_t n = 0; n < cases[i].most; n++)
-            ck_assert_int_eq(domi_peers_count_in(&peers, &key, &peer), 0);
-        ck_assert_int_eq(domi_peers_count_in(&peers, &key, &none), -EDQUOT);
+            ck_assert_int_eq(domi_peers_count_connection(&peers, &key, &peer), 0);
+        ck_assert_int_eq(domi_peers_count_connection(&peers, &key, &none), -EDQUOT);
         ck_assert_ptr_null(none);
-        ck_assert_int_eq(domi_peers_count_in(&peers, &other, &none), 0);
-        domi_peers_count_out(&peers, none);
-        domi_peers_count_out(&peers, peer); /* makes room for one connection of the first address */
-        ck_assert_int_eq(domi_peers_count_in(&peers, &key, &peer), 0);
-        ck_assert_int_eq(domi_peers_count_in(&peers, &key, &none), -EDQUOT);
+        ck_assert_int_eq(domi_peers_count_connection(&peers, &other, &none), 0);
+        domi_peers_uncount_connection(&peers, none);
+        domi_peers_uncount_connection(
+            &peers, peer); /* makes room for one connection of the first address */
+        ck_assert_int_eq(domi_peers_count_connection(&peers, &key, &peer), 0);
+        ck_assert_int_eq(domi_peers_count_connection(&peers, &key, &none), -EDQUOT);
         for (uint32_t n = 0; n < cases[i].most; n++) {
             ck_assert_uint_eq(peers.count, 1);
-            domi_peers_count_out(&peers, peer);
+            domi_peers_uncount_connection(&peers, peer);
         }
         ck_assert_uint_eq(peers.count, 0);
         domi_peers_fini(&peers);
@@ -141,15 +142,15 @@ DOMT_TEST(without_a_bound_nothing_is_kept)
     domi_peer_key local = key_of_address("127.0.0.1");
 
     make_table_of_peers(&peers, 10, 100, 100);
-    ck_assert(!domi_peers_are_bounded(&peers));
-    ck_assert_int_eq(domi_peers_count_in(&peers, &local, &peer), 0);
+    ck_assert(!domi_peers_is_any_address_bounded(&peers));
+    ck_assert_int_eq(domi_peers_count_connection(&peers, &local, &peer), 0);
     ck_assert_ptr_null(peer);
-    domi_peers_count_out(&peers, NULL);
+    domi_peers_uncount_connection(&peers, NULL);
     domi_peers_fini(&peers);
     /* foreign addresses have a bound, those of this machine none */
     make_table_of_peers(&peers, 10, 10, 100);
     for (int i = 0; i < 20; i++) {
-        ck_assert_int_eq(domi_peers_count_in(&peers, &local, &peer), 0);
+        ck_assert_int_eq(domi_peers_count_connection(&peers, &local, &peer), 0);
         ck_assert_ptr_null(peer);
     }
     ck_assert_uint_eq(peers.count, 0);
@@ -169,17 +170,17 @@ DOMT_TEST(addresses_of_one_bucket_are_told_apart)
     ck_assert_uint_eq(peers.buckets_count, 16);
     for (uint32_t i = 0; i < COUNT; i++) {
         domi_peer_key key = {.network = i, .family = AF_INET};
-        ck_assert_int_eq(domi_peers_count_in(&peers, &key, &peers_of[i]), 0);
+        ck_assert_int_eq(domi_peers_count_connection(&peers, &key, &peers_of[i]), 0);
     }
     ck_assert_uint_eq(peers.count, COUNT);
     for (uint32_t left = COUNT; left != 0; left--) {
         uint32_t at = (uint32_t)domi_random_below(&random, left);
         domi_peer *again = NULL;
         domi_peer_key key = peers_of[at]->key;
-        ck_assert_int_eq(domi_peers_count_in(&peers, &key, &again), 0);
+        ck_assert_int_eq(domi_peers_count_connection(&peers, &key, &again), 0);
         ck_assert_ptr_eq(again, peers_of[at]);
-        domi_peers_count_out(&peers, again);
-        domi_peers_count_out(&peers, peers_of[at]);
+        domi_peers_uncount_connection(&peers, again);
+        domi_peers_uncount_connection(&peers, peers_of[at]);
         peers_of[at] = peers_of[left - 1];
         ck_assert_uint_eq(peers.count, left - 1);
     }
@@ -201,10 +202,10 @@ DOMT_TEST(another_key_spreads_the_same_addresses_otherwise)
         domi_peer_key key = {.network = i, .family = AF_INET};
         domi_peer *at[2];
         for (int t = 0; t < 2; t++)
-            ck_assert_int_eq(domi_peers_count_in(&peers[t], &key, &at[t]), 0);
+            ck_assert_int_eq(domi_peers_count_connection(&peers[t], &key, &at[t]), 0);
         same += at[0]->bucket == at[1]->bucket;
         for (int t = 0; t < 2; t++)
-            domi_peers_count_out(&peers[t], at[t]);
+            domi_peers_uncount_connection(&peers[t], at[t]);
     }
     /* of 1000 addresses in 16,384 buckets fewer than 20 meet by chance */
     ck_assert_uint_lt(same, 20);
@@ -219,16 +220,16 @@ DOMT_TEST(without_memory_nothing_is_counted)
     domi_peer *peer = NULL;
     domi_peers peers;
 
-    domi_memory_fail_after(0, 0);
+    domi_memory_fail_allocation_after(0, 0);
     ck_assert_int_eq(domi_peers_init(&peers, &limits, secret), -ENOMEM);
     domi_peers_fini(&peers);
     make_table_of_peers(&peers, 100, 10, 10);
-    domi_memory_fail_after(0, 0);
-    ck_assert_int_eq(domi_peers_count_in(&peers, &key, &peer), -ENOMEM);
+    domi_memory_fail_allocation_after(0, 0);
+    ck_assert_int_eq(domi_peers_count_connection(&peers, &key, &peer), -ENOMEM);
     ck_assert_ptr_null(peer);
     ck_assert_uint_eq(peers.count, 0);
-    ck_assert_int_eq(domi_peers_count_in(&peers, &key, &peer), 0);
-    domi_peers_count_out(&peers, peer);
+    ck_assert_int_eq(domi_peers_count_connection(&peers, &key, &peer), 0);
+    domi_peers_uncount_connection(&peers, peer);
     domi_peers_fini(&peers);
 }
 
@@ -246,7 +247,7 @@ static void *allocate_and_count_block(void *context, size_t bytes)
 
     entered = NULL;
     if (peers != NULL)
-        ck_assert_int_eq(domi_peers_count_in(peers, &key, &faster), 0);
+        ck_assert_int_eq(domi_peers_count_connection(peers, &key, &faster), 0);
     blocks++;
     return calloc(1, bytes);
 }
@@ -283,14 +284,14 @@ DOMT_TEST(the_memory_of_an_address_goes_with_its_last_connection)
     (void)domi_memory_set_allocator(&counting);
     make_table_of_peers(&peers, 100, 50, 50);
     int before = blocks;
-    ck_assert_int_eq(domi_peers_count_in(&peers, &key, &one), 0);
-    ck_assert_int_eq(domi_peers_count_in(&peers, &key, &other), 0);
+    ck_assert_int_eq(domi_peers_count_connection(&peers, &key, &one), 0);
+    ck_assert_int_eq(domi_peers_count_connection(&peers, &key, &other), 0);
     ck_assert_int_eq(blocks, before + 1);
-    domi_peers_count_out(&peers, one);
+    domi_peers_uncount_connection(&peers, one);
     ck_assert_int_eq(blocks, before + 1);
-    domi_peers_count_out(&peers, other);
+    domi_peers_uncount_connection(&peers, other);
     ck_assert_int_eq(blocks, before);
-    ck_assert_int_eq(domi_peers_count_in(&peers, &key, &one), 0);
+    ck_assert_int_eq(domi_peers_count_connection(&peers, &key, &one), 0);
     /* the connection is never counted out, but the end of the table frees its entry */
     domi_peers_fini(&peers);
     ck_assert_int_eq(blocks, 0);
@@ -307,20 +308,20 @@ DOMT_TEST(of_two_entries_for_one_address_one_is_given_back)
     make_table_of_peers(&peers, 2, 50, 50); /* a table with one connection for each address */
     int before = blocks;
     entered = &peers;
-    ck_assert_int_eq(domi_peers_count_in(&peers, &key, &one), -EDQUOT);
+    ck_assert_int_eq(domi_peers_count_connection(&peers, &key, &one), -EDQUOT);
     ck_assert_ptr_null(one);
     ck_assert_int_eq(blocks, before + 1);
-    domi_peers_count_out(&peers, faster);
+    domi_peers_uncount_connection(&peers, faster);
     ck_assert_int_eq(blocks, before);
     domi_peers_fini(&peers);
     make_table_of_peers(&peers, 4, 50, 50);
     entered = &peers;
-    ck_assert_int_eq(domi_peers_count_in(&peers, &key, &one), 0);
+    ck_assert_int_eq(domi_peers_count_connection(&peers, &key, &one), 0);
     ck_assert_ptr_eq(one, faster);
     ck_assert_uint_eq(one->count, 2);
     ck_assert_int_eq(blocks, before + 1);
-    domi_peers_count_out(&peers, one);
-    domi_peers_count_out(&peers, one);
+    domi_peers_uncount_connection(&peers, one);
+    domi_peers_uncount_connection(&peers, one);
     domi_peers_fini(&peers);
     ck_assert_int_eq(blocks, 0);
     (void)domi_memory_set_allocator(NULL);
@@ -337,10 +338,10 @@ DOMT_TEST(a_local_address_is_none_of_its_foreign_neighbours)
         domi_peer *at[2];
         ck_assert_int_eq(domi_peers_init(&peers, &limits, (const uint64_t[2]){seed, 1}), 0);
         for (int i = 0; i < 2; i++)
-            ck_assert_int_eq(domi_peers_count_in(&peers, &keys[i], &at[i]), 0);
+            ck_assert_int_eq(domi_peers_count_connection(&peers, &keys[i], &at[i]), 0);
         ck_assert_ptr_ne(at[0], at[1]);
-        domi_peers_count_out(&peers, at[0]);
-        domi_peers_count_out(&peers, at[1]);
+        domi_peers_uncount_connection(&peers, at[0]);
+        domi_peers_uncount_connection(&peers, at[1]);
         domi_peers_fini(&peers);
     }
 }
@@ -372,7 +373,7 @@ static void *count_in_and_out_at_random(void *number)
         if (comes) {
             uint32_t address = (uint32_t)domi_random_below(&random, ADDRESSES);
             domi_peer_key key = {.network = address, .family = AF_INET};
-            int result = domi_peers_count_in(&shared, &key, &held[count].peer);
+            int result = domi_peers_count_connection(&shared, &key, &held[count].peer);
             if (result == 0) {
                 held[count++].address = address;
                 ck_assert_uint_lt(atomic_fetch_add(&inside[address], 1), MOST);
@@ -383,7 +384,7 @@ static void *count_in_and_out_at_random(void *number)
         } else if (count != 0) {
             uint32_t at = (uint32_t)domi_random_below(&random, count);
             atomic_fetch_sub(&inside[held[at].address], 1);
-            domi_peers_count_out(&shared, held[at].peer);
+            domi_peers_uncount_connection(&shared, held[at].peer);
             held[at] = held[--count];
         }
     }
@@ -410,7 +411,7 @@ static void expect_printed_address(const char *address, const char *expected)
     char text[DOMI_PEER_TEXT_SIZE];
     domi_peer_key key = key_of_address(address);
 
-    domi_peer_print(&key, text, sizeof text);
+    domi_peer_write_key_as_text(&key, text, sizeof text);
     ck_assert_str_eq(text, expected);
 }
 

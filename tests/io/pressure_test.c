@@ -24,8 +24,8 @@ static void begin_channel_with_idle_time(domt_bed_mode mode, uint64_t idle_ms)
 {
     bed->config.channel.idle_timeout_ns = idle_ms * DOMT_BED_MS;
     bed->mode = mode;
-    domt_bed_begin(&fd, &peer);
-    domt_bed_noted("A+ ");
+    domt_bed_begin_with_connection(&fd, &peer);
+    domt_bed_expect_calls("A+ ");
 }
 
 static void begin_channel_in_mode(domt_bed_mode mode)
@@ -35,24 +35,25 @@ static void begin_channel_in_mode(domt_bed_mode mode)
 
 static const domt_op *find_receive_of_channel(void)
 {
-    return domt_fake_find(bed->fake, DOMT_RECEIVE, fd);
+    return domt_fake_find_operation(bed->fake, DOMT_RECEIVE, fd);
 }
 
 /* Set the level of memory, and let a sweep go through the channels, twice when the level has
  * ended. */
 static void set_memory_level_and_sweep(domus_memory_level level)
 {
-    domi_io_set_pressure(&bed->io, &(domi_io_pressure){.pauses = level != DOMUS_MEMORY_NORMAL,
-                                                       .spares = level == DOMUS_MEMORY_CRITICAL,
-                                                       .queue_max = UINT64_MAX});
+    domi_io_set_memory_shortage(&bed->io,
+                                &(domi_io_pressure){.pauses = level != DOMUS_MEMORY_NORMAL,
+                                                    .spares = level == DOMUS_MEMORY_CRITICAL,
+                                                    .queue_max = UINT64_MAX});
     for (int i = 0; i < 10; i++) {
-        domt_bed_wait(100);
+        domt_bed_pass_ms_and_settle(100);
     }
 }
 
 static void bring_byte_and_turn(char byte)
 {
-    domt_bed_show(fd, byte, 1);
+    domt_bed_bring_bytes_and_turn(fd, byte, 1);
 }
 
 DOMT_TEST(channels_read_on_while_memory_is_short)
@@ -64,14 +65,14 @@ DOMT_TEST(channels_read_on_while_memory_is_short)
         ck_assert(find_receive_of_channel()->once);
         bring_byte_and_turn('x');
         bring_byte_and_turn('y');
-        domt_bed_noted("A(x) A(y) ");
+        domt_bed_expect_calls("A(x) A(y) ");
         ck_assert(find_receive_of_channel()->once);
         /* the same level comes again, and changes nothing */
         set_memory_level_and_sweep(DOMUS_MEMORY_HIGH);
         ck_assert_uint_eq(domi_counter_read(&bed->io.counters.memory_pauses), i);
         set_memory_level_and_sweep(DOMUS_MEMORY_NORMAL);
         bring_byte_and_turn('z');
-        domt_bed_noted("A(z) ");
+        domt_bed_expect_calls("A(z) ");
         ck_assert(!find_receive_of_channel()->once);
     }
     domt_bed_end();
@@ -84,11 +85,11 @@ DOMT_TEST(while_memory_is_critical_a_channel_reads_one_piece_at_a_time)
     for (int i = 0; i < 3; i++) {
         ck_assert(find_receive_of_channel()->once);
         bring_byte_and_turn('x');
-        domt_bed_noted("A(x) ");
-        domt_bed_pass(1000);
+        domt_bed_expect_calls("A(x) ");
+        domt_bed_pass_ms(1000);
         /* no receive is armed, because the actor has not handled the last piece yet */
         ck_assert_ptr_null(find_receive_of_channel());
-        domt_bed_release(1);
+        domt_bed_free_kept_buffers(1);
     }
     domt_bed_end();
 }
@@ -96,14 +97,15 @@ DOMT_TEST(while_memory_is_critical_a_channel_reads_one_piece_at_a_time)
 DOMT_TEST(bytes_that_come_before_a_receive_has_ended_are_handled)
 {
     begin_channel_in_mode(DOMT_BED_KEEP);
-    domi_io_set_pressure(&bed->io, &(domi_io_pressure){.spares = true, .queue_max = UINT64_MAX});
+    domi_io_set_memory_shortage(&bed->io,
+                                &(domi_io_pressure){.spares = true, .queue_max = UINT64_MAX});
     bring_byte_and_turn('x');
     bring_byte_and_turn('y'); /* the second byte comes by the receive that was begun before */
-    domt_bed_settled("A(x) A(y) ");
+    domt_bed_settle_and_expect_calls("A(x) A(y) ");
     ck_assert_ptr_null(find_receive_of_channel());
-    domt_bed_release(1);
+    domt_bed_free_kept_buffers(1);
     ck_assert_ptr_null(find_receive_of_channel());
-    domt_bed_release(1);
+    domt_bed_free_kept_buffers(1);
     ck_assert(find_receive_of_channel()->once);
     domt_bed_end();
 }
@@ -123,7 +125,7 @@ DOMT_TEST(a_channel_that_holds_its_share_pauses_at_each_level)
 {
     begin_channel_in_mode(DOMT_BED_KEEP);
     for (uint32_t i = 0; i < 6; i++) {
-        domt_bed_show(fd, 'x', 10);
+        domt_bed_bring_bytes_and_turn(fd, 'x', 10);
     }
     domt_bed_settle();
     /* no receive is armed, because the channel holds its share of the buffers */
@@ -131,7 +133,7 @@ DOMT_TEST(a_channel_that_holds_its_share_pauses_at_each_level)
     set_memory_level_and_sweep(DOMUS_MEMORY_HIGH);
     set_memory_level_and_sweep(DOMUS_MEMORY_NORMAL);
     ck_assert_ptr_null(find_receive_of_channel());
-    domt_bed_release(bed->kept_count);
+    domt_bed_free_kept_buffers(bed->kept_count);
     ck_assert_ptr_nonnull(find_receive_of_channel());
     domt_bed_end();
 }
@@ -141,12 +143,12 @@ DOMT_TEST(a_channel_that_closes_is_read_to_its_end)
     begin_channel_in_mode(DOMT_BED_DROP);
     set_memory_level_and_sweep(DOMUS_MEMORY_CRITICAL);
     ck_assert_int_eq(domi_channel_close(bed->channels[0]), 0);
-    domt_bed_turn();
+    domt_bed_take_turn();
     /* Bytes that stayed unread would turn the close into a reset, so they are read and thrown away
      * even while memory is short. */
     ck_assert_ptr_nonnull(find_receive_of_channel());
-    domt_bed_ends(fd, 0);
-    domt_bed_noted("A-(0) ");
+    domt_bed_end_receive(fd, 0);
+    domt_bed_expect_calls("A-(0) ");
     domt_bed_end();
 }
 
@@ -155,20 +157,21 @@ DOMT_TEST(a_channel_that_closes_is_read_to_its_end)
 DOMT_TEST(a_peer_that_nobody_reads_is_not_idle)
 {
     begin_channel_with_idle_time(DOMT_BED_KEEP, 100);
-    domi_io_set_pressure(&bed->io, &(domi_io_pressure){.spares = true, .queue_max = UINT64_MAX});
+    domi_io_set_memory_shortage(&bed->io,
+                                &(domi_io_pressure){.spares = true, .queue_max = UINT64_MAX});
     bring_byte_and_turn('x');
     domt_bed_settle();
     ck_assert_ptr_null(find_receive_of_channel());
     for (int i = 0; i < 35; i++)
-        domt_bed_pass(10);
-    domt_bed_pass(97);
-    ck_assert(domt_bed_is_open(fd));
-    domt_bed_release(1);
-    domt_bed_wait(50);
-    ck_assert(domt_bed_is_open(fd));
-    domt_bed_noted("A(x) ");
-    domt_bed_wait(200);
-    domt_bed_noted("A-(-110) ");
+        domt_bed_pass_ms(10);
+    domt_bed_pass_ms(97);
+    ck_assert(domt_bed_is_descriptor_open(fd));
+    domt_bed_free_kept_buffers(1);
+    domt_bed_pass_ms_and_settle(50);
+    ck_assert(domt_bed_is_descriptor_open(fd));
+    domt_bed_expect_calls("A(x) ");
+    domt_bed_pass_ms_and_settle(200);
+    domt_bed_expect_calls("A-(-110) ");
     domt_bed_end();
 }
 
@@ -179,7 +182,7 @@ DOMT_TEST(a_drain_reads_while_memory_is_critical)
     bring_byte_and_turn('x');
     ck_assert_ptr_null(find_receive_of_channel());
     ck_assert_int_eq(write(peer, "abc", 3), 3);
-    domi_io_drain(&bed->io);
+    domi_io_drain_accepted_channels(&bed->io);
     domt_bed_settle();
     ck_assert_ptr_nonnull(find_receive_of_channel());
     /* the critical level changes nothing in a drain */
@@ -194,15 +197,15 @@ DOMT_TEST(a_drain_reads_while_memory_is_critical)
 DOMT_TEST(a_piece_is_not_lost_for_want_of_memory)
 {
     begin_channel_in_mode(DOMT_BED_KEEP);
-    uint32_t free = domi_io_buffers_free(&bed->io);
+    uint32_t free = domi_io_count_free_buffers(&bed->io);
     bed->io.reserve = free + 1;
     bring_byte_and_turn('x');
-    ck_assert_uint_eq(domi_io_buffers_free(&bed->io), free);
-    domi_memory_fail_after(0, 1);
+    ck_assert_uint_eq(domi_io_count_free_buffers(&bed->io), free);
+    domi_memory_fail_allocation_after(0, 1);
     bring_byte_and_turn('y');
-    domi_memory_fail_after(-1, 0);
-    ck_assert_uint_eq(domi_io_buffers_free(&bed->io), free - 1);
-    domt_bed_noted("A(x) A(y) ");
+    domi_memory_fail_allocation_after(-1, 0);
+    ck_assert_uint_eq(domi_io_count_free_buffers(&bed->io), free - 1);
+    domt_bed_expect_calls("A(x) A(y) ");
     domt_bed_end();
 }
 
@@ -221,26 +224,26 @@ DOMT_TEST(table_of_queued_pages_finds_each_page)
 
     for (int i = 0; i < PAGES; i++) {
         ck_assert_int_eq(domus_slice_copy(&i, sizeof i, &slices[i]), 0);
-        queued[i] = domi_pages_join(&pages, slices[i].page);
+        queued[i] = domi_pages_add_buffer(&pages, slices[i].page);
         ck_assert_ptr_nonnull(queued[i]);
-        ck_assert(!domi_pages_has(&pages, slices[i].page));
-        sum += domi_pages_add_slice(&pages, queued[i]);
-        ck_assert(domi_pages_has(&pages, slices[i].page));
+        ck_assert(!domi_pages_has_waiting_slice(&pages, slices[i].page));
+        sum += domi_pages_count_waiting_slice(&pages, queued[i]);
+        ck_assert(domi_pages_has_waiting_slice(&pages, slices[i].page));
     }
     ck_assert_uint_eq(pages.count, PAGES);
     ck_assert_uint_eq(pages.bytes, sum);
     for (int i = 0; i < PAGES; i++) {
-        ck_assert_ptr_eq(domi_pages_join(&pages, slices[i].page), queued[i]);
-        ck_assert_uint_eq(domi_pages_add_slice(&pages, queued[i]), 0);
-        ck_assert_uint_eq(domi_pages_remove_slice(&pages, queued[i]), 0);
-        domi_pages_leave(&pages, queued[i]);
+        ck_assert_ptr_eq(domi_pages_add_buffer(&pages, slices[i].page), queued[i]);
+        ck_assert_uint_eq(domi_pages_count_waiting_slice(&pages, queued[i]), 0);
+        ck_assert_uint_eq(domi_pages_uncount_waiting_slice(&pages, queued[i]), 0);
+        domi_pages_remove_buffer(&pages, queued[i]);
     }
     ck_assert_uint_eq(pages.bytes, sum);
     for (int i = PAGES - 1; i >= 0; i--) {
-        ck_assert_uint_eq(domi_pages_remove_slice(&pages, queued[i]),
-                          domi_page_bytes(slices[i].page));
-        domi_pages_leave(&pages, queued[i]);
-        ck_assert(!domi_pages_has(&pages, slices[i].page));
+        ck_assert_uint_eq(domi_pages_uncount_waiting_slice(&pages, queued[i]),
+                          domi_page_bytes_of_memory(slices[i].page));
+        domi_pages_remove_buffer(&pages, queued[i]);
+        ck_assert(!domi_pages_has_waiting_slice(&pages, slices[i].page));
         domus_slice_free(slices[i]);
     }
     ck_assert(pages.count == 0 && pages.bytes == 0 && pages.lists == NULL);
@@ -256,28 +259,28 @@ DOMT_TEST(table_of_queued_pages_without_memory_keeps_its_pages)
         ck_assert_int_eq(domus_slice_copy(&i, sizeof i, &slices[i]), 0);
     /* the allocation of the table fails first, then that of the page */
     for (int64_t n = 0; n < 2; n++) {
-        domi_memory_fail_after(n, 0);
-        ck_assert_ptr_null(domi_pages_join(&pages, slices[0].page));
-        domi_memory_fail_after(-1, 0);
+        domi_memory_fail_allocation_after(n, 0);
+        ck_assert_ptr_null(domi_pages_add_buffer(&pages, slices[0].page));
+        domi_memory_fail_allocation_after(-1, 0);
         ck_assert_uint_eq(pages.count, 0);
     }
     for (int i = 0; i < 40; i++) {
         if (i == 16)
-            domi_memory_fail_after(0, 0); /* the table cannot grow, and stays as it is */
-        queued[i] = domi_pages_join(&pages, slices[i].page);
-        domi_memory_fail_after(-1, 0);
+            domi_memory_fail_allocation_after(0, 0); /* the table cannot grow, and stays as it is */
+        queued[i] = domi_pages_add_buffer(&pages, slices[i].page);
+        domi_memory_fail_allocation_after(-1, 0);
         ck_assert_ptr_nonnull(queued[i]);
         if (i == 16)
             ck_assert_uint_eq(pages.lists_count, 16);
     }
     ck_assert_uint_gt(pages.lists_count, 16);
     for (int i = 0; i < 40; i++) {
-        ck_assert_ptr_eq(domi_pages_join(&pages, slices[i].page), queued[i]);
-        domi_pages_leave(&pages, queued[i]);
-        domi_pages_leave(&pages, queued[i]);
+        ck_assert_ptr_eq(domi_pages_add_buffer(&pages, slices[i].page), queued[i]);
+        domi_pages_remove_buffer(&pages, queued[i]);
+        domi_pages_remove_buffer(&pages, queued[i]);
         domus_slice_free(slices[i]);
     }
-    domi_pages_end(&pages);
+    domi_pages_free_table(&pages);
 }
 
 DOMT_TEST(small_slice_of_a_page_counts_as_mostly_others)
@@ -287,18 +290,19 @@ DOMT_TEST(small_slice_of_a_page_counts_as_mostly_others)
 
     ck_assert_int_eq(domus_slice_copy(bytes, sizeof bytes, &whole), 0);
     part = whole;
-    ck_assert(!domi_page_is_mostly_others(part));
+    ck_assert(!domi_page_is_slice_better_copied(part));
     part.size = 16384;
-    ck_assert(domi_page_is_mostly_others(part));
+    ck_assert(domi_page_is_slice_better_copied(part));
     part.size = 16385;
-    ck_assert(!domi_page_is_mostly_others(part)); /* this part is too large to be copied instead */
+    ck_assert(
+        !domi_page_is_slice_better_copied(part)); /* this part is too large to be copied instead */
     domus_slice_free(whole);
     ck_assert_int_eq(domus_slice_copy(bytes, 80000, &whole), 0);
     part = whole;
     part.size = 10000;
-    ck_assert(domi_page_is_mostly_others(part));
+    ck_assert(domi_page_is_slice_better_copied(part));
     part.size = 10100;
-    ck_assert(!domi_page_is_mostly_others(part));
+    ck_assert(!domi_page_is_slice_better_copied(part));
     domus_slice_free(whole);
 }
 
@@ -309,9 +313,9 @@ static void begin_channels_with_bound(uint64_t queue_max)
     bed->mode = DOMT_BED_DROP;
     bed->config.io.buffers.size_bytes = 1024;
     domt_bed_start();
-    domi_io_set_pressure(&bed->io, &(domi_io_pressure){.queue_max = queue_max});
+    domi_io_set_memory_shortage(&bed->io, &(domi_io_pressure){.queue_max = queue_max});
     for (int i = 0; i < CHANNELS; i++)
-        (void)domt_bed_connect(NULL);
+        (void)domt_bed_connect_actor(NULL);
     domt_bed_settle();
 }
 
@@ -320,12 +324,12 @@ static int write_slice_on_channel(int i, domus_slice slice)
     domus_slice kept;
 
     ck_assert_int_eq(domus_slice_keep(slice, &kept), 0);
-    return domi_channel_write(bed->channels[i], domi_buffer_of_slice(&bed->io, kept));
+    return domi_channel_write(bed->channels[i], domi_buffer_new_from_slice(&bed->io, kept));
 }
 
 static int write_copied_bytes(int i, uint32_t size)
 {
-    return domi_channel_write(bed->channels[i], domi_buffer_heap(&bed->io, size));
+    return domi_channel_write(bed->channels[i], domi_buffer_new_from_heap(&bed->io, size));
 }
 
 static domus_slice make_large_slice(void)
@@ -341,21 +345,21 @@ DOMT_TEST(a_page_counts_once_on_its_thread)
 {
     begin_channels_with_bound(UINT64_C(1) << 30);
     domus_slice value = make_large_slice();
-    uint64_t page = domi_page_bytes(value.page);
+    uint64_t page = domi_page_bytes_of_memory(value.page);
 
     for (int i = 0; i < CHANNELS; i++) {
         ck_assert_int_eq(write_slice_on_channel(i, value), 0);
-        ck_assert_uint_ge(domi_io_queued(&bed->io), page);
-        ck_assert_uint_le(domi_io_queued(&bed->io), page + 200 * (uint64_t)(i + 1));
+        ck_assert_uint_ge(domi_io_count_queued_bytes(&bed->io), page);
+        ck_assert_uint_le(domi_io_count_queued_bytes(&bed->io), page + 200 * (uint64_t)(i + 1));
         ck_assert_uint_ge(bed->channels[i]->cost, VALUE);
     }
     domus_slice_free(value); /* now only the channels' queues have the slice */
     for (int i = 0; i < CHANNELS; i++) {
-        ck_assert_uint_ge(domi_io_queued(&bed->io), page);
-        domi_channel_end(bed->channels[i], -EPROTO, true);
+        ck_assert_uint_ge(domi_io_count_queued_bytes(&bed->io), page);
+        domi_channel_end_at_once(bed->channels[i], -EPROTO, true);
         domt_bed_settle();
     }
-    ck_assert_uint_eq(domi_io_queued(&bed->io), 0);
+    ck_assert_uint_eq(domi_io_count_queued_bytes(&bed->io), 0);
     domt_bed_end();
 }
 
@@ -368,10 +372,10 @@ DOMT_TEST(a_page_counts_as_a_whole)
 
     part.size = 3000;
     ck_assert_int_eq(write_slice_on_channel(0, part), 0);
-    ck_assert_uint_ge(domi_io_queued(&bed->io), VALUE);
+    ck_assert_uint_ge(domi_io_count_queued_bytes(&bed->io), VALUE);
     part.offset = 5000;
     ck_assert_int_eq(write_slice_on_channel(1, part), 0);
-    ck_assert_uint_le(domi_io_queued(&bed->io), VALUE + 1000);
+    ck_assert_uint_le(domi_io_count_queued_bytes(&bed->io), VALUE + 1000);
     domus_slice_free(value);
     domt_bed_end();
 }
@@ -391,8 +395,8 @@ DOMT_TEST(a_page_larger_than_the_bound_silences_nobody)
     ck_assert_int_eq(write_copied_bytes(3, 1025), -ENOBUFS);
     ck_assert_int_eq(write_copied_bytes(3, 1024), 0);
     /* the channel may still read its first piece */
-    ck_assert(!domi_channel_is_above_part(bed->channels[4], 0));
-    domi_io_set_queue_max(&bed->io, 8 * VALUE);
+    ck_assert(!domi_channel_is_above_its_part(bed->channels[4], 0));
+    domi_io_set_bound_of_queued_bytes(&bed->io, 8 * VALUE);
     ck_assert_uint_eq(bed->io.pages.beyond, 0);
     ck_assert_int_eq(write_slice_on_channel(3, other), 0);
     domus_slice_free(value);
@@ -409,7 +413,7 @@ DOMT_TEST(short_answers_have_half_of_the_bound_beside_pages)
     int result = 0;
 
     ck_assert_int_eq(write_slice_on_channel(0, value), 0);
-    before = domi_io_queued(&bed->io);
+    before = domi_io_count_queued_bytes(&bed->io);
     bed->channels[1]->settings = bed->channels[0]->settings;
     for (int i = 0; result == 0 && i < 1000; i++) {
         /* as if the next slice was the only one of its channel */
@@ -418,8 +422,8 @@ DOMT_TEST(short_answers_have_half_of_the_bound_beside_pages)
         result = write_copied_bytes(1, 600);
     }
     ck_assert_int_eq(result, -ENOBUFS);
-    ck_assert_uint_ge(domi_io_queued(&bed->io) - before, BOUND / 2 - 1000);
-    ck_assert_uint_le(domi_io_queued(&bed->io) - before, BOUND / 2 + 1000);
+    ck_assert_uint_ge(domi_io_count_queued_bytes(&bed->io) - before, BOUND / 2 - 1000);
+    ck_assert_uint_le(domi_io_count_queued_bytes(&bed->io) - before, BOUND / 2 + 1000);
     uint64_t bytes = 0;
     for (domus_buffer *buffer = bed->channels[1]->outbound.head; buffer != NULL;
          buffer = buffer->next)
@@ -442,32 +446,32 @@ DOMT_TEST(shortage_that_returns_is_told_over_later)
 
     /* for an hour, the shortage comes back each time after 1.1 s of quiet */
     for (uint32_t i = 0; i < HOUR_S; i++) {
-        lines += domi_shortage_note(&shortage, now_ns);
+        lines += domi_shortage_record(&shortage, now_ns);
         now_ns += second + second / 10;
-        lines += domi_shortage_end(&shortage, now_ns, &lasted_ns);
+        lines += domi_shortage_end_quiet_spell(&shortage, now_ns, &lasted_ns);
     }
     /* a second spell ends only after 2 s of quiet, so this one lasts for ever */
     ck_assert_uint_le(lines, 4);
     lines = 0;
     /* for an hour, another shortage comes as soon as the spell is over */
     for (uint32_t i = 0; i < HOUR_S; i++) {
-        lines += domi_shortage_note(&shortage, now_ns);
+        lines += domi_shortage_record(&shortage, now_ns);
         for (; shortage.begun_ns != 0; now_ns += second)
-            lines += domi_shortage_end(&shortage, now_ns, &lasted_ns);
+            lines += domi_shortage_end_quiet_spell(&shortage, now_ns, &lasted_ns);
         ck_assert_uint_le(shortage.quiet_ns, 64 * second);
     }
     ck_assert_uint_eq(shortage.quiet_ns, 64 * second);
     domi_shortage restless = shortage;
     /* a minute without a shortage makes the wait short again */
     now_ns = shortage.ended_ns + 64 * second;
-    ck_assert(domi_shortage_note(&restless, now_ns - 1));
+    ck_assert(domi_shortage_record(&restless, now_ns - 1));
     ck_assert_uint_eq(restless.quiet_ns, 64 * second);
-    ck_assert(domi_shortage_note(&shortage, now_ns));
+    ck_assert(domi_shortage_record(&shortage, now_ns));
     ck_assert_uint_eq(shortage.quiet_ns, second);
-    ck_assert(!domi_shortage_end(&shortage, now_ns + second - 1, &lasted_ns));
-    ck_assert(domi_shortage_end(&shortage, now_ns + second, &lasted_ns));
+    ck_assert(!domi_shortage_end_quiet_spell(&shortage, now_ns + second - 1, &lasted_ns));
+    ck_assert(domi_shortage_end_quiet_spell(&shortage, now_ns + second, &lasted_ns));
     ck_assert_uint_eq(lasted_ns, 0);
-    ck_assert(!domi_shortage_end(&shortage, now_ns + 9 * second, &lasted_ns));
+    ck_assert(!domi_shortage_end_quiet_spell(&shortage, now_ns + 9 * second, &lasted_ns));
 }
 
 DOMT_SUITE(60)

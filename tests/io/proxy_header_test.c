@@ -74,10 +74,10 @@ static int take_header_in_two_pieces(const char *bytes, size_t size, size_t cut,
     memcpy(first, bytes, cut);
     memcpy(second, bytes + cut, size - cut);
     domi_proxy_header_init(header);
-    int result = domi_proxy_header_take(header, first, cut, ret_taken);
+    int result = domi_proxy_header_read_bytes(header, first, cut, ret_taken);
     if (result == 0) {
         ck_assert_uint_eq(*ret_taken, cut);
-        result = domi_proxy_header_take(header, second, size - cut, &taken);
+        result = domi_proxy_header_read_bytes(header, second, size - cut, &taken);
         *ret_taken += taken;
     }
     free(first);
@@ -172,7 +172,7 @@ DOMT_TEST(random_bytes_behind_a_valid_begin_are_judged)
         const sample *from = &valid[domi_random_below(&random, VALID)];
         size_t keep = (size_t)domi_random_below(&random, from->size + 1);
         for (size_t i = 0; i < sizeof bytes; i++)
-            bytes[i] = (char)domi_random_next(&random);
+            bytes[i] = (char)domi_random_next_bits(&random);
         memcpy(bytes, from->bytes, keep);
         (void)is_complete_header(bytes, sizeof bytes,
                                  (size_t)domi_random_below(&random, sizeof bytes));

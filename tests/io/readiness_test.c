@@ -29,7 +29,7 @@ static void open_epoll_ring(void)
 
     close(next);
     domt_backend = &domi_backend_epoll;
-    domt_ring_begin_pair(ends);
+    domt_ring_begin_with_pair(ends);
     epoll_fd = next;
 }
 
@@ -91,7 +91,7 @@ DOMT_TEST(a_completion_is_shown_by_an_enter_alone)
     domi_completion completion;
 
     open_epoll_ring();
-    domt_put(ends[1], "early");
+    domt_send_text_to_socket(ends[1], "early");
     domt_backend->send(domt_ring, ends[0], "x", 1, 3);
     domt_backend->receive(domt_ring, ends[0], false, 5);
     ck_assert(domt_backend->pending(domt_ring) && !domt_backend->ready(domt_ring));
@@ -102,8 +102,8 @@ DOMT_TEST(a_completion_is_shown_by_an_enter_alone)
     ck_assert_uint_eq(domt_backend->reap(domt_ring, &completion, 1), 0);
     enter_ring_without_wait();
     ck_assert(domt_backend->ready(domt_ring));
-    domt_ring_comes(3, 1, 0);
-    domt_ring_end();
+    domt_ring_expect_completion(3, 1, 0);
+    domt_ring_close_all();
 }
 
 /* A thread that spins calls pending(), which asks the kernel; the enter that follows need not ask
@@ -114,12 +114,12 @@ DOMT_TEST(pending_looks_for_completions_in_the_kernel)
     domt_backend->receive(domt_ring, ends[0], false, 5);
     enter_ring_without_wait();
     ck_assert(!domt_backend->pending(domt_ring));
-    domt_put(ends[1], "bytes");
+    domt_send_text_to_socket(ends[1], "bytes");
     ck_assert(domt_backend->pending(domt_ring));
     ck_assert(!domt_backend->ready(domt_ring));
     ck_assert_uint_eq(count_completions_of_enter(5), 1);
     ck_assert(!domt_backend->pending(domt_ring));
-    domt_ring_end();
+    domt_ring_close_all();
 }
 
 DOMT_TEST(a_registration_stays_for_the_next_receive_and_ends_when_nobody_wants_it)
@@ -128,23 +128,24 @@ DOMT_TEST(a_registration_stays_for_the_next_receive_and_ends_when_nobody_wants_i
     domt_backend->receive(domt_ring, ends[0], true, 5);
     enter_ring_without_wait();
     ck_assert_uint_eq(registered_events_of(ends[0]), EPOLLIN);
-    domt_put(ends[1], "one");
-    domi_completion completion = domt_ring_next();
+    domt_send_text_to_socket(ends[1], "one");
+    domi_completion completion = domt_ring_next_completion();
     ck_assert_int_eq(completion.result, 3);
     ck_assert_uint_eq(completion.flags, DOMI_BUFFERED);
     ck_assert_uint_eq(registered_events_of(ends[0]), EPOLLIN);
-    domt_put(ends[1], "two");
-    domt_ring_quiet(); /* this receive takes one piece only, and the second piece waits */
+    domt_send_text_to_socket(ends[1], "two");
+    domt_ring_expect_no_completion(); /* this receive takes one piece only, and the second piece
+                                         waits */
     ck_assert_uint_eq(registered_events_of(ends[0]), 0);
     domt_backend->receive(domt_ring, ends[0], true, 6);
-    completion = domt_ring_next();
+    completion = domt_ring_next_completion();
     ck_assert_uint_eq(completion.user_data, 6);
     ck_assert_int_eq(completion.result, 3);
     shutdown(ends[1], SHUT_RDWR);
-    domt_ring_quiet();
+    domt_ring_expect_no_completion();
     /* the socket is unregistered, or the hang-up would be reported for ever */
     ck_assert_uint_eq(registered_events_of(ends[0]), 0);
-    domt_ring_end();
+    domt_ring_close_all();
 }
 
 DOMT_TEST(only_a_send_to_a_full_socket_waits)
@@ -153,32 +154,32 @@ DOMT_TEST(only_a_send_to_a_full_socket_waits)
 
     open_epoll_ring();
     domt_backend->send(domt_ring, ends[0], bytes, 10, 1);
-    domt_ring_comes(1, 10, 0);
+    domt_ring_expect_completion(1, 10, 0);
     ck_assert_uint_eq(registered_events_of(ends[0]), 0);
     send_until_socket_is_full(ends[0]);
     domt_backend->receive(domt_ring, ends[0], false, 5);
     domt_backend->send(domt_ring, ends[0], bytes, sizeof bytes, 2);
-    domt_ring_quiet();
+    domt_ring_expect_no_completion();
     ck_assert_uint_eq(registered_events_of(ends[0]), EPOLLIN | EPOLLOUT);
     receive_until_socket_is_empty(ends[1]);
-    domi_completion completion = domt_ring_next();
+    domi_completion completion = domt_ring_next_completion();
     ck_assert_uint_eq(completion.user_data, 2);
     ck_assert_int_gt(completion.result, 0);
     receive_until_socket_is_empty(ends[1]);
-    domt_ring_quiet();
+    domt_ring_expect_no_completion();
     ck_assert_uint_eq(registered_events_of(ends[0]), EPOLLIN);
     send_until_socket_is_full(ends[0]);
     domt_backend->send(domt_ring, ends[0], bytes, sizeof bytes, 3);
     enter_ring_without_wait();
-    domt_close(ends[1]);
+    domt_close_socket(ends[1]);
     bool has_failed = false;
     for (int i = 0; i < 2; i++) {
-        completion = domt_ring_next();
+        completion = domt_ring_next_completion();
         ck_assert_uint_eq(completion.flags, 0);
         has_failed |= completion.user_data == 3 && completion.result < 0;
     }
     ck_assert(has_failed);
-    domt_ring_end();
+    domt_ring_close_all();
 }
 
 /* A descriptor on which many bytes wait does not hold up the others. */
@@ -188,16 +189,16 @@ DOMT_TEST(an_enter_takes_a_bounded_number_of_pieces)
     int others[2];
 
     open_epoll_ring();
-    domt_pair(others);
+    domt_make_socket_pair(others);
     domt_backend->receive(domt_ring, ends[0], false, 5);
     domt_backend->receive(domt_ring, others[0], false, 6);
     ck_assert_int_eq(send(ends[1], bytes, sizeof bytes, 0), (ssize_t)sizeof bytes);
-    domt_put(others[1], "other");
+    domt_send_text_to_socket(others[1], "other");
     domi_completion completions[32];
     enter_ring_without_wait();
     ck_assert_uint_eq(domt_backend->reap(domt_ring, completions, 32), 9);
     ck_assert_uint_eq(count_completions_of_enter(5), 4);
-    domt_ring_end();
+    domt_ring_close_all();
 }
 
 /* One enter brings many pieces, and all but the last of them fill their buffers. */
@@ -221,7 +222,7 @@ DOMT_TEST(pieces_of_one_enter_come_in_order_with_their_sizes)
         ck_assert_mem_eq(domt_ring_memory[completions[i].buffer], bytes + at, (size_t)size);
         at += (size_t)size;
     }
-    domt_ring_end();
+    domt_ring_close_all();
 }
 
 DOMT_TEST(an_enter_accepts_a_bounded_number_of_connections)
@@ -243,10 +244,10 @@ DOMT_TEST(an_enter_accepts_a_bounded_number_of_connections)
     ck_assert_uint_eq(count_completions_of_enter(9), 16);
     ck_assert_uint_eq(count_completions_of_enter(9), 4);
     shutdown(listener, SHUT_RDWR);
-    domt_ring_comes(9, -EINVAL, 0);
+    domt_ring_expect_completion(9, -EINVAL, 0);
     domt_backend->forget(domt_ring, listener);
     close(listener);
-    domt_ring_end();
+    domt_ring_close_all();
 }
 
 DOMT_TEST(buffers_are_used_when_they_are_published)
@@ -254,19 +255,19 @@ DOMT_TEST(buffers_are_used_when_they_are_published)
     open_epoll_ring();
     domt_backend->receive(domt_ring, ends[0], false, 5);
     for (uint32_t i = 0; i < DOMT_RING_BUFFERS; i++) {
-        domt_put(ends[1], "x");
-        ck_assert_int_eq(domt_ring_next().result, 1);
+        domt_send_text_to_socket(ends[1], "x");
+        ck_assert_int_eq(domt_ring_next_completion().result, 1);
     }
     domt_backend->give(domt_ring, 3, domt_ring_memory[3], DOMT_RING_BUFFER_SIZE);
-    domt_put(ends[1], "more");
-    domt_ring_comes(5, -ENOBUFS, 0);
+    domt_send_text_to_socket(ends[1], "more");
+    domt_ring_expect_completion(5, -ENOBUFS, 0);
     domt_backend->publish(domt_ring);
     domt_backend->receive(domt_ring, ends[0], false, 5);
-    domi_completion completion = domt_ring_next();
+    domi_completion completion = domt_ring_next_completion();
     ck_assert_int_eq(completion.result, 4);
     ck_assert_uint_eq(completion.buffer, 3);
     ck_assert_int_eq(memcmp(domt_ring_memory[3], "more", 4), 0);
-    domt_ring_end();
+    domt_ring_close_all();
 }
 
 DOMT_TEST(a_cancel_completes_before_what_it_ends)
@@ -276,22 +277,22 @@ DOMT_TEST(a_cancel_completes_before_what_it_ends)
     domt_backend->receive(domt_ring, ends[0], false, 5);
     domt_backend->send(domt_ring, ends[0], "x", 1, 6);
     domt_backend->cancel(domt_ring, ends[0], 5, 7);
-    domt_ring_comes(7, 0, 0);
-    domt_ring_comes(5, -ECANCELED, 0);
+    domt_ring_expect_completion(7, 0, 0);
+    domt_ring_expect_completion(5, -ECANCELED, 0);
     domt_backend->receive(domt_ring, ends[0], false, 5);
     domt_backend->cancel(domt_ring, ends[0], 6, 8);
-    domt_ring_comes(8, 0, 0);
-    domt_ring_comes(6, -ECANCELED, 0);
+    domt_ring_expect_completion(8, 0, 0);
+    domt_ring_expect_completion(6, -ECANCELED, 0);
     domt_backend->cancel(domt_ring, ends[0], 6, 8);
-    domt_ring_comes(8, -ENOENT, 0);
+    domt_ring_expect_completion(8, -ENOENT, 0);
     /* the cancel before has not ended this receive */
     domt_backend->cancel(domt_ring, ends[0], 5, 9);
-    domt_ring_comes(9, 0, 0);
-    domt_ring_comes(5, -ECANCELED, 0);
+    domt_ring_expect_completion(9, 0, 0);
+    domt_ring_expect_completion(5, -ECANCELED, 0);
     /* no operation was ever begun on this descriptor */
     domt_backend->cancel(domt_ring, 1000, 5, 7);
-    domt_ring_comes(7, -ENOENT, 0);
-    domt_ring_end();
+    domt_ring_expect_completion(7, -ENOENT, 0);
+    domt_ring_close_all();
 }
 
 /* A user may close a descriptor as soon as nothing waits for it, and its number is used again. */
@@ -302,25 +303,26 @@ DOMT_TEST(polls_of_one_shot_rely_on_nothing_that_was_told)
     open_epoll_ring();
     domt_backend->poll_once(domt_ring, fd, POLLIN, 1);
     domt_backend->poll_once(domt_ring, fd, POLLIN | POLLOUT, 2);
-    domt_ring_comes(2, POLLOUT, 0);
+    domt_ring_expect_completion(2, POLLOUT, 0);
     ck_assert_int_eq(eventfd_write(fd, 1), 0);
-    domt_ring_comes(1, POLLIN, 0);
-    domt_ring_quiet(); /* no event comes, although the descriptor is still readable */
+    domt_ring_expect_completion(1, POLLIN, 0);
+    domt_ring_expect_no_completion(); /* no event comes, although the descriptor is still readable
+                                       */
     for (uint64_t i = 1; i < 4; i++) {
         close(fd);
         ck_assert_int_eq(eventfd(1, EFD_CLOEXEC), fd);
         domt_backend->poll_once(domt_ring, fd, POLLIN, i);
-        domt_ring_comes(i, POLLIN, 0);
+        domt_ring_expect_completion(i, POLLIN, 0);
     }
     close(fd);
     ck_assert_int_eq(dup2(ends[0], fd), fd);
     domt_backend->receive(domt_ring, fd, false, 5);
-    domt_put(ends[1], "bytes");
-    ck_assert_int_eq(domt_ring_next().result, 5);
+    domt_send_text_to_socket(ends[1], "bytes");
+    ck_assert_int_eq(domt_ring_next_completion().result, 5);
     close(fd);
     domt_backend->poll_once(domt_ring, fd, POLLIN, 1);
-    domt_ring_comes(1, -EBADF, 0);
-    domt_ring_end();
+    domt_ring_expect_completion(1, -EBADF, 0);
+    domt_ring_close_all();
 }
 
 DOMT_TEST(a_file_is_always_ready_and_no_socket)
@@ -332,13 +334,13 @@ DOMT_TEST(a_file_is_always_ready_and_no_socket)
     ck_assert_int_ge(fd, 0);
     unlink(path);
     domt_backend->poll_once(domt_ring, fd, POLLIN | POLLPRI, 1);
-    domt_ring_comes(1, POLLIN, 0);
+    domt_ring_expect_completion(1, POLLIN, 0);
     domt_backend->receive(domt_ring, fd, false, 2);
-    domt_ring_comes(2, -ENOTSOCK, 0);
+    domt_ring_expect_completion(2, -ENOTSOCK, 0);
     domt_backend->receive(domt_ring, -1, false, 3);
-    domt_ring_comes(3, -EBADF, 0);
+    domt_ring_expect_completion(3, -EBADF, 0);
     close(fd);
-    domt_ring_end();
+    domt_ring_close_all();
 }
 
 /* A forked process may still have the socket, so closing it here would not end its registration. */
@@ -350,34 +352,34 @@ DOMT_TEST(a_forgotten_descriptor_is_not_reported)
     kept = dup(ends[0]);
     domt_backend->receive(domt_ring, ends[0], false, 5);
     domt_backend->cancel(domt_ring, ends[0], 5, 7);
-    domt_ring_comes(7, 0, 0);
-    domt_ring_comes(5, -ECANCELED, 0);
+    domt_ring_expect_completion(7, 0, 0);
+    domt_ring_expect_completion(5, -ECANCELED, 0);
     domt_backend->forget(domt_ring, ends[0]);
     ck_assert_uint_eq(registered_events_of(ends[0]), 0);
     close(ends[0]);
-    domt_put(ends[1], "bytes");
-    domt_ring_quiet();
+    domt_send_text_to_socket(ends[1], "bytes");
+    domt_ring_expect_no_completion();
     ck_assert_int_eq(dup2(kept, ends[0]), ends[0]);
     domt_backend->receive(domt_ring, ends[0], false, 6);
-    domi_completion completion = domt_ring_next();
+    domi_completion completion = domt_ring_next_completion();
     ck_assert_uint_eq(completion.user_data, 6);
     ck_assert_int_eq(completion.result, 5);
     close(kept);
-    domt_ring_end();
+    domt_ring_close_all();
 }
 
 DOMT_TEST(more_completions_than_the_queue_holds_are_kept_in_order)
 {
     domt_backend = &domi_backend_epoll;
-    domt_ring_open(16, 32);
+    domt_ring_open_unstarted(16, 32);
     domt_backend->cancel(domt_ring, 7, 99, 1);
     /* the queue's first place is used up, so the further completions wrap around */
-    domt_ring_comes(1, -ENOENT, 0);
+    domt_ring_expect_completion(1, -ENOENT, 0);
     for (uint64_t i = 1; i <= 300; i++)
         domt_backend->cancel(domt_ring, 7, 99, i);
     for (uint64_t i = 1; i <= 300; i++)
-        domt_ring_comes(i, -ENOENT, 0);
-    domt_ring_end();
+        domt_ring_expect_completion(i, -ENOENT, 0);
+    domt_ring_close_all();
 }
 
 /* Completions that are lost for lack of memory end the ring, and an operation without memory
@@ -385,22 +387,22 @@ DOMT_TEST(more_completions_than_the_queue_holds_are_kept_in_order)
 DOMT_TEST(without_memory_an_operation_fails_or_the_ring_does)
 {
     open_epoll_ring();
-    domi_memory_fail_after(0, 1);
+    domi_memory_fail_allocation_after(0, 1);
     domt_backend->receive(domt_ring, ends[0], false, 5);
     domt_backend->poll_once(domt_ring, ends[0], POLLIN, 6);
     enter_ring_without_wait();
-    domi_memory_fail_after(-1, 0);
-    domt_ring_comes(5, -ENOMEM, 0);
-    domt_ring_comes(6, -ENOMEM, 0);
-    domi_memory_fail_after(0, 1);
+    domi_memory_fail_allocation_after(-1, 0);
+    domt_ring_expect_completion(5, -ENOMEM, 0);
+    domt_ring_expect_completion(6, -ENOMEM, 0);
+    domi_memory_fail_allocation_after(0, 1);
     for (uint64_t i = 0; i < 400; i++)
         domt_backend->cancel(domt_ring, ends[0], 99, 8);
     ck_assert_int_eq(domt_backend->enter(domt_ring, 0, 0), -ENOMEM);
-    domi_memory_fail_after(-1, 0);
+    domi_memory_fail_allocation_after(-1, 0);
     ck_assert_int_eq(domt_backend->enter(domt_ring, 1, 0), -ENOMEM);
     domt_backend->receive(domt_ring, ends[0], false, 5);
     ck_assert_int_eq(domt_backend->enter(domt_ring, 0, 0), -ENOMEM);
-    domt_ring_end();
+    domt_ring_close_all();
 }
 
 /* Kernels before 5.11 wait in whole milliseconds, and a wait must never be too short. */
@@ -414,9 +416,9 @@ DOMT_TEST(a_wait_without_epoll_pwait2_is_rounded_up)
         from_ns = domt_now_ns();
         ck_assert_int_eq(domt_backend->enter(domt_ring, 1, 20 * DOMT_MS + 1), 0);
         ck_assert_uint_ge(domt_now_ns() - from_ns, 20 * DOMT_MS + 1);
-        ck_assert_int_eq(domt_deny_call(SYS_epoll_pwait2, ENOSYS), 0);
+        ck_assert_int_eq(domt_deny_system_call(SYS_epoll_pwait2, ENOSYS), 0);
     }
-    domt_ring_end();
+    domt_ring_close_all();
 }
 
 /* A gathered send keeps its list of pieces while it is queued, and not while it waits for room. */
@@ -431,21 +433,21 @@ DOMT_TEST(a_gathered_send_that_waits_is_begun_again)
                                &(struct msghdr){.msg_iov = first, .msg_iovlen = 2}, 1);
     domt_backend->send_message(domt_ring, ends[1],
                                &(struct msghdr){.msg_iov = second, .msg_iovlen = 2}, 2);
-    domt_ring_comes(1, 3, 0);
-    domt_ring_comes(2, 2, 0);
+    domt_ring_expect_completion(1, 3, 0);
+    domt_ring_expect_completion(2, 2, 0);
     ck_assert_int_eq(recv(ends[1], bytes, sizeof bytes, 0), 3);
     ck_assert_int_eq(memcmp(bytes, "abc", 3), 0);
 
     send_until_socket_is_full(ends[0]);
     domt_backend->send_message(domt_ring, ends[0],
                                &(struct msghdr){.msg_iov = first, .msg_iovlen = 2}, 3);
-    domt_ring_quiet();
+    domt_ring_expect_no_completion();
     receive_until_socket_is_empty(ends[1]);
-    domt_ring_comes(3, -EAGAIN, 0);
-    domt_ring_quiet();
+    domt_ring_expect_completion(3, -EAGAIN, 0);
+    domt_ring_expect_no_completion();
     /* the peer has got no bytes of the send that has failed */
     ck_assert_int_eq(recv(ends[1], bytes, sizeof bytes, MSG_DONTWAIT), -1);
-    domt_ring_end();
+    domt_ring_close_all();
 }
 
 DOMT_SUITE(20)

@@ -15,24 +15,24 @@ static int fd, peer;
 static void begin_channel_in_mode(domt_bed_mode mode)
 {
     bed->mode = mode;
-    domt_bed_begin(&fd, &peer);
-    domt_bed_noted("A+ ");
+    domt_bed_begin_with_connection(&fd, &peer);
+    domt_bed_expect_calls("A+ ");
 }
 
 static bool is_descriptor_receiving(int descriptor)
 {
-    return domt_fake_find(bed->fake, DOMT_RECEIVE, descriptor) != NULL;
+    return domt_fake_find_operation(bed->fake, DOMT_RECEIVE, descriptor) != NULL;
 }
 
 static bool is_any_cancel_in_flight(void)
 {
-    return domt_fake_find(bed->fake, DOMT_CANCEL, -1) != NULL;
+    return domt_fake_find_operation(bed->fake, DOMT_CANCEL, -1) != NULL;
 }
 
 static void bring_pieces_turn_by_turn(uint32_t count, uint32_t size)
 {
     for (uint32_t i = 0; i < count; i++) {
-        domt_bed_show(fd, 'x', size);
+        domt_bed_bring_bytes_and_turn(fd, 'x', size);
     }
 }
 
@@ -44,19 +44,19 @@ DOMT_TEST(whether_more_comes_decides_the_re_arm_never_the_result)
 
     begin_channel_in_mode(DOMT_BED_DROP);
     ck_assert_uint_eq(bed->fake->begun[DOMT_RECEIVE], 1);
-    domt_bed_bring(fd, "one");
-    domt_bed_turn();
+    domt_bed_bring_text(fd, "one");
+    domt_bed_take_turn();
     ck_assert_uint_eq(bed->fake->begun[DOMT_RECEIVE], 1);
-    ck_assert(domt_fake_bytes(bed->fake, fd, "two", 3, false));
-    domt_bed_turn();
+    ck_assert(domt_fake_complete_receive(bed->fake, fd, "two", 3, false));
+    domt_bed_take_turn();
     ck_assert_uint_eq(bed->fake->begun[DOMT_RECEIVE], 2);
-    domt_bed_noted("A(one) A(two) ");
+    domt_bed_expect_calls("A(one) A(two) ");
     for (uint32_t i = 0; i < sizeof no_end / sizeof no_end[0]; i++) {
-        domt_fake_receive_ends(bed->fake, fd, no_end[i]);
-        domt_bed_turn();
+        domt_fake_end_receive(bed->fake, fd, no_end[i]);
+        domt_bed_take_turn();
         ck_assert_uint_eq(bed->fake->begun[DOMT_RECEIVE], 3 + i);
     }
-    domt_bed_noted("");
+    domt_bed_expect_calls("");
     domt_bed_end();
 }
 
@@ -64,11 +64,11 @@ DOMT_TEST(the_peers_end_is_not_armed_again)
 {
     bed->ignore_end = true; /* on_end keeps the channel half open */
     begin_channel_in_mode(DOMT_BED_DROP);
-    domt_fake_receive_ends(bed->fake, fd, 0);
-    domt_bed_turn();
-    domt_bed_turn();
+    domt_fake_end_receive(bed->fake, fd, 0);
+    domt_bed_take_turn();
+    domt_bed_take_turn();
     ck_assert_uint_eq(bed->fake->begun[DOMT_RECEIVE], 1);
-    domt_bed_noted("A. ");
+    domt_bed_expect_calls("A. ");
     domt_bed_end();
 }
 
@@ -79,25 +79,26 @@ DOMT_TEST(the_starved_are_fed_in_order_when_buffers_return)
 
     begin_channel_in_mode(DOMT_BED_DROP);
     for (int i = 0; i < 3; i++)
-        fds[i] = domt_bed_connect(&peers[i]);
+        fds[i] = domt_bed_connect_actor(&peers[i]);
     bed->io.buffers_used = bed->io.config->io.buffers.count;
     for (int i = 0; i < 3; i++)
-        domt_fake_receive_ends(bed->fake, fds[(i + 1) % 3], -ENOBUFS);
-    domt_bed_turn();
+        domt_fake_end_receive(bed->fake, fds[(i + 1) % 3], -ENOBUFS);
+    domt_bed_take_turn();
     for (int i = 0; i < 3; i++)
         /* an armed receive would fail again at once, for ever */
         ck_assert(!is_descriptor_receiving(fds[i]));
     ck_assert_uint_eq(bed->io.counters.receivers_starved, 3);
-    ck_assert(!domi_io_has_work(&bed->io)); /* the thread may sleep until a buffer comes back */
+    ck_assert(!domi_io_has_work_before_park(
+        &bed->io)); /* the thread may sleep until a buffer comes back */
     for (uint32_t i = 0; i < 3; i++) {
         bed->io.buffers_used = bed->config.io.buffers.count - UINT64_C(1);
-        ck_assert(domi_io_has_work(&bed->io));
-        domt_bed_turn();
+        ck_assert(domi_io_has_work_before_park(&bed->io));
+        domt_bed_take_turn();
         bed->io.buffers_used = bed->io.config->io.buffers.count;
         ck_assert_uint_eq(bed->fake->begun[DOMT_RECEIVE], 4 + 1 + i);
         ck_assert(is_descriptor_receiving(fds[(i + 1) % 3]));
     }
-    ck_assert(!domi_io_has_work(&bed->io));
+    ck_assert(!domi_io_has_work_before_park(&bed->io));
     bed->io.buffers_used = 0;
     domt_bed_end();
 }
@@ -109,17 +110,17 @@ DOMT_TEST(running_out_of_buffers_loses_nothing)
     begin_channel_in_mode(DOMT_BED_KEEP);
     for (int i = 0; i < 64; i++) {
         bytes[i] = (char)('A' + i);
-        ck_assert(domt_fake_bytes(bed->fake, fd, &bytes[i], 1, true));
+        ck_assert(domt_fake_complete_receive(bed->fake, fd, &bytes[i], 1, true));
     }
-    ck_assert(!domt_fake_bytes(bed->fake, fd, "!", 1, true));
+    ck_assert(!domt_fake_complete_receive(bed->fake, fd, "!", 1, true));
     domt_bed_settle();
     ck_assert_uint_eq(bed->kept_count, 64);
     for (uint32_t i = 0; i < 64; i++)
         ck_assert(*(char *)domus_buffer_data(bed->kept[i]) == bytes[i]);
     /* the channel holds its share of four buffers; the other pieces were copied out */
-    ck_assert_uint_eq(domi_io_buffers_free(&bed->io), 60);
+    ck_assert_uint_eq(domi_io_count_free_buffers(&bed->io), 60);
     ck_assert(!is_descriptor_receiving(fd));
-    domt_bed_release(62);
+    domt_bed_free_kept_buffers(62);
     domt_bed_settle();
     ck_assert(is_descriptor_receiving(fd));
     domt_bed_end();
@@ -137,15 +138,15 @@ DOMT_TEST(a_channel_that_holds_its_share_stops_reading)
     bring_pieces_turn_by_turn(2, 100);
     ck_assert_uint_eq(bed->fake->begun[DOMT_CANCEL], 1);
     ck_assert_uint_eq(bed->kept_count, 6);
-    ck_assert_uint_eq(domi_io_buffers_free(&bed->io), 60);
+    ck_assert_uint_eq(domi_io_count_free_buffers(&bed->io), 60);
     domt_bed_settle();
     ck_assert(!is_descriptor_receiving(fd));
-    domt_bed_release(3);
-    domt_bed_turn();
+    domt_bed_free_kept_buffers(3);
+    domt_bed_take_turn();
     /* the channel holds three buffers, more than half of its share */
     ck_assert(!is_descriptor_receiving(fd));
-    domt_bed_release(1);
-    domt_bed_turn();
+    domt_bed_free_kept_buffers(1);
+    domt_bed_take_turn();
     ck_assert(is_descriptor_receiving(fd));
     ck_assert_uint_eq(bed->read_bytes, 600);
     domt_bed_end();
@@ -159,8 +160,8 @@ DOMT_TEST(bytes_that_a_crowded_channel_holds_reach_the_actor)
     begin_channel_in_mode(DOMT_BED_DROP);
     for (int round = 0; round < 5; round++) {
         for (int i = 0; i < 3; i++)
-            domt_bed_bring(fd, "x");
-        domt_bed_settled("A(x) A(x) A(x) ");
+            domt_bed_bring_text(fd, "x");
+        domt_bed_settle_and_expect_calls("A(x) A(x) A(x) ");
         ck_assert(is_descriptor_receiving(fd));
     }
     domt_bed_end();
@@ -174,14 +175,14 @@ DOMT_TEST(a_crowd_that_holds_its_shares_starves_nobody)
 
     begin_channel_in_mode(DOMT_BED_KEEP);
     for (int i = 0; i < CROWD; i++)
-        fds[i] = domt_bed_connect(&peers[i]);
+        fds[i] = domt_bed_connect_actor(&peers[i]);
     for (int i = 0; i < CROWD; i++) {
         for (int piece = 0; piece < 4; piece++)
-            domt_bed_show(fds[i], 'x', 100);
+            domt_bed_bring_bytes_and_turn(fds[i], 'x', 100);
     }
     domt_bed_settle();
     ck_assert_uint_eq(bed->kept_count, 4 * CROWD);
-    ck_assert_uint_ge(domi_io_buffers_free(&bed->io), 64 / 4 - 1);
+    ck_assert_uint_ge(domi_io_count_free_buffers(&bed->io), 64 / 4 - 1);
     ck_assert_uint_eq(bed->io.counters.receivers_starved, 0);
     /* the channel holds copies up to its share, so it does not read */
     for (int i = 0; i < CROWD; i++)
@@ -207,9 +208,9 @@ DOMT_TEST(a_full_send_queue_stops_reading_until_it_is_low)
     domt_bed_settle();
     ck_assert_uint_eq(bed->read_bytes, 300);
     ck_assert(!is_descriptor_receiving(fd));
-    domt_bed_sent(fd, 100);
+    domt_bed_complete_send(fd, 100);
     ck_assert(!is_descriptor_receiving(fd)); /* 200 bytes wait to be sent, above the low mark */
-    domt_bed_sent(fd, 100);
+    domt_bed_complete_send(fd, 100);
     /* only 100 bytes wait to be sent, so the piece that had waited is shown, and the channel reads
      * again */
     ck_assert(is_descriptor_receiving(fd));
@@ -230,7 +231,7 @@ DOMT_TEST(a_channel_that_stopped_reading_goes_on_at_the_low_mark_and_not_before)
     for (uint32_t left = 300; left > 100; left -= 10) {
         ck_assert_uint_eq(domus_channel_queued(bed->channels[0]), left);
         ck_assert(!is_descriptor_receiving(fd));
-        domt_bed_sent(fd, 10);
+        domt_bed_complete_send(fd, 10);
     }
     ck_assert_uint_eq(domus_channel_queued(bed->channels[0]), 100);
     ck_assert(is_descriptor_receiving(fd));
@@ -245,12 +246,12 @@ DOMT_TEST(blocked_and_crowded_channels_go_on)
     bed->config.channel.send_low_bytes = 100;
     begin_channel_in_mode(DOMT_BED_ECHO);
     for (int i = 0; i < 30; i++)
-        domt_bed_feed(fd, 'x', 100);
+        domt_bed_bring_bytes(fd, 'x', 100);
     domt_bed_settle();
     ck_assert_uint_eq(bed->read_bytes, 300);
-    for (int i = 0; i < 100 && domt_fake_find(bed->fake, DOMT_SEND, fd) != NULL; i++) {
+    for (int i = 0; i < 100 && domt_fake_find_operation(bed->fake, DOMT_SEND, fd) != NULL; i++) {
         ck_assert_uint_le(domus_channel_queued(bed->channels[0]), 350);
-        domt_fake_sent(bed->fake, fd, 100);
+        domt_fake_complete_send(bed->fake, fd, 100);
         domt_bed_settle();
     }
     ck_assert_uint_eq(bed->io.counters.sent_bytes, 3000);
@@ -264,14 +265,15 @@ DOMT_TEST(bytes_that_a_cancelled_receive_brings_are_kept)
     begin_channel_in_mode(DOMT_BED_KEEP);
     bring_pieces_turn_by_turn(4, 100);
     ck_assert(is_any_cancel_in_flight());
-    domt_fake_complete(bed->fake, domt_fake_find(bed->fake, DOMT_CANCEL, -1), -ENOENT, 0);
-    ck_assert(domt_fake_bytes(bed->fake, fd, "late", 4, false));
-    domt_bed_turn();
+    domt_fake_complete_operation(bed->fake, domt_fake_find_operation(bed->fake, DOMT_CANCEL, -1),
+                                 -ENOENT, 0);
+    ck_assert(domt_fake_complete_receive(bed->fake, fd, "late", 4, false));
+    domt_bed_take_turn();
     ck_assert_uint_eq(bed->kept_count, 5);
     ck_assert_int_eq(memcmp(domus_buffer_data(bed->kept[4]), "late", 4), 0);
     ck_assert(!is_descriptor_receiving(fd));
-    domt_bed_release(5);
-    domt_bed_turn();
+    domt_bed_free_kept_buffers(5);
+    domt_bed_take_turn();
     ck_assert(is_descriptor_receiving(fd));
     domt_bed_end();
 }
@@ -283,16 +285,16 @@ DOMT_TEST(buffer_of_a_channel_that_has_ended_is_not_held_by_the_next_in_its_slot
     begin_channel_in_mode(DOMT_BED_KEEP);
     bring_pieces_turn_by_turn(1, 100);
     uint32_t slot = bed->channels[0]->slot;
-    domi_channel_end(bed->channels[0], -ECONNRESET, true);
+    domi_channel_end_at_once(bed->channels[0], -ECONNRESET, true);
     domt_bed_settle();
     ck_assert_uint_eq(bed->closed, 1);
-    fd = domt_bed_connect(&peer);
+    fd = domt_bed_connect_actor(&peer);
     ck_assert_uint_eq(bed->channels[1]->slot, slot);
     bring_pieces_turn_by_turn(1, 100);
     ck_assert_uint_eq(bed->channels[1]->held, 1);
-    domt_bed_release(1);
+    domt_bed_free_kept_buffers(1);
     ck_assert_uint_eq(bed->channels[1]->held, 1);
-    domt_bed_release(1);
+    domt_bed_free_kept_buffers(1);
     ck_assert_uint_eq(bed->channels[1]->held, 0);
     domt_bed_end();
 }
@@ -301,29 +303,29 @@ DOMT_TEST(after_a_close_bytes_are_read_and_thrown_away)
 {
     bed->close_on_read = true;
     begin_channel_in_mode(DOMT_BED_DROP);
-    domt_bed_bring(fd, "bye");
-    domt_bed_bring(fd, "unread");
-    domt_bed_turn();
-    ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
+    domt_bed_bring_text(fd, "bye");
+    domt_bed_bring_text(fd, "unread");
+    domt_bed_take_turn();
+    ck_assert_int_eq(domt_bed_state_seen_by_peer(peer), 'f');
     bring_pieces_turn_by_turn(100, 256); /* more pieces than there are buffers */
-    domt_bed_noted("A(bye) ");
-    ck_assert_uint_eq(domi_io_buffers_free(&bed->io), 64);
+    domt_bed_expect_calls("A(bye) ");
+    ck_assert_uint_eq(domi_io_count_free_buffers(&bed->io), 64);
     ck_assert_uint_eq(bed->read_bytes, 3);
-    domt_bed_ends(fd, 0);
-    domt_bed_noted("A-(0) ");
+    domt_bed_end_receive(fd, 0);
+    domt_bed_expect_calls("A-(0) ");
     domt_bed_end();
 }
 
 DOMT_TEST(a_buffer_that_came_with_nothing_goes_back)
 {
     begin_channel_in_mode(DOMT_BED_DROP);
-    domt_op *op = domt_fake_find(bed->fake, DOMT_RECEIVE, fd);
+    domt_op *op = domt_fake_find_operation(bed->fake, DOMT_RECEIVE, fd);
     uint64_t data = op->user_data;
-    ck_assert(domt_fake_bytes(bed->fake, fd, "x", 1, false));
+    ck_assert(domt_fake_complete_receive(bed->fake, fd, "x", 1, false));
     bed->fake->completions[bed->fake->completions_head].result = 0;
     ck_assert_uint_eq(bed->fake->completions[bed->fake->completions_head].user_data, data);
-    domt_bed_settled("A. A-(0) ");
-    ck_assert_uint_eq(domi_io_buffers_free(&bed->io), 64);
+    domt_bed_settle_and_expect_calls("A. A-(0) ");
+    ck_assert_uint_eq(domi_io_count_free_buffers(&bed->io), 64);
     domt_bed_end();
 }
 
@@ -335,17 +337,17 @@ DOMT_TEST(few_completions_per_poll_keep_the_order)
 
     bed->config.io.completions_per_poll = 3;
     begin_channel_in_mode(DOMT_BED_DROP);
-    int other = domt_bed_connect(&other_peer);
+    int other = domt_bed_connect_actor(&other_peer);
     for (int i = 0; i < 4; i++) {
         char byte = (char)('0' + i);
-        ck_assert(domt_fake_bytes(bed->fake, fd, &byte, 1, true));
-        ck_assert(domt_fake_bytes(bed->fake, other, &byte, 1, true));
+        ck_assert(domt_fake_complete_receive(bed->fake, fd, &byte, 1, true));
+        ck_assert(domt_fake_complete_receive(bed->fake, other, &byte, 1, true));
     }
-    ck_assert_uint_eq(domi_io_reap(&bed->io), 3);
-    ck_assert(domi_io_has_work(&bed->io));
+    ck_assert_uint_eq(domi_io_reap_completions(&bed->io), 3);
+    ck_assert(domi_io_has_work_before_park(&bed->io));
     domt_bed_settle();
-    ck_assert(!domi_io_has_work(&bed->io));
-    domt_bed_noted("B+ A(0) A(1) A(2) B(0) B(1) B(2) A(3) B(3) ");
+    ck_assert(!domi_io_has_work_before_park(&bed->io));
+    domt_bed_expect_calls("B+ A(0) A(1) A(2) B(0) B(1) B(2) A(3) B(3) ");
     domt_bed_end();
 }
 
@@ -358,10 +360,10 @@ DOMT_TEST(no_reap_is_larger_than_a_batch)
     bed->config.io.buffers.count = 256;
     begin_channel_in_mode(DOMT_BED_DROP);
     for (int i = 0; i < COUNT; i++)
-        domt_bed_bring(fd, "x");
-    ck_assert_uint_eq(domi_io_reap(&bed->io), LIMIT);
+        domt_bed_bring_text(fd, "x");
+    ck_assert_uint_eq(domi_io_reap_completions(&bed->io), LIMIT);
     ck_assert_uint_eq(bed->fake->reaped_max, DOMI_COMPLETIONS_BATCH);
-    ck_assert_uint_eq(domi_io_reap(&bed->io), COUNT - LIMIT);
+    ck_assert_uint_eq(domi_io_reap_completions(&bed->io), COUNT - LIMIT);
     domt_bed_settle();
     ck_assert_uint_eq(bed->read_bytes, COUNT);
     domt_bed_end();
@@ -377,16 +379,16 @@ DOMT_TEST(buffer_of_a_channel_that_is_gone_is_no_other_channels)
     ck_assert_uint_eq(bed->kept_count, 2);
     uint32_t slot = bed->channels[0]->slot;
     uint32_t generation = bed->channels[0]->slot_generation;
-    domi_channel_end(bed->channels[0], -EPROTO, true);
+    domi_channel_end_at_once(bed->channels[0], -EPROTO, true);
     domt_bed_settle();
     bed->io.slots[slot].generation = generation + DOMI_OP_GENERATION_MASK + 1;
-    int next = domt_bed_connect(&next_peer);
+    int next = domt_bed_connect_actor(&next_peer);
     ck_assert_uint_eq(bed->channels[1]->slot, slot);
-    domt_bed_show(next, 'x', 1);
+    domt_bed_bring_bytes_and_turn(next, 'x', 1);
     ck_assert_uint_eq(bed->channels[1]->held, 1);
-    domt_bed_release(2); /* frees the buffers that the ended channel's actor still has */
+    domt_bed_free_kept_buffers(2); /* frees the buffers that the ended channel's actor still has */
     ck_assert_uint_eq(bed->channels[1]->held, 1);
-    domt_bed_release(1);
+    domt_bed_free_kept_buffers(1);
     ck_assert_uint_eq(bed->channels[1]->held, 0);
     domt_bed_end();
 }

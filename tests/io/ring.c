@@ -15,7 +15,7 @@
 
 const domi_backend *domt_backend;
 static domus_config config;
-static domi_net *net; /* the simulated network that domt_ring_simulate() uses */
+static domi_net *net; /* the simulated network that domt_ring_use_simulated_network() uses */
 void *domt_ring;
 char domt_ring_memory[DOMT_RING_BUFFERS][DOMT_RING_BUFFER_SIZE];
 
@@ -28,7 +28,7 @@ __attribute__((constructor)) static void choose_backend_of_test(void)
     (void)domi_backend_choose(&config, reason, sizeof reason, &domt_backend);
 }
 
-void domt_ring_open(uint32_t entries, uint32_t completions)
+void domt_ring_open_unstarted(uint32_t entries, uint32_t completions)
 {
     char error[256] = "";
 
@@ -40,33 +40,33 @@ void domt_ring_open(uint32_t entries, uint32_t completions)
     ck_assert_msg(domt_backend->open(&config, error, sizeof error, &domt_ring) == 0, "%s", error);
 }
 
-void domt_ring_give_all(void)
+void domt_ring_give_all_buffers(void)
 {
     for (uint16_t i = 0; i < DOMT_RING_BUFFERS; i++)
         domt_backend->give(domt_ring, i, domt_ring_memory[i], DOMT_RING_BUFFER_SIZE);
     domt_backend->publish(domt_ring);
 }
 
-void domt_ring_begin(void)
+void domt_ring_begin_with_buffers(void)
 {
-    domt_ring_open(64, 256);
+    domt_ring_open_unstarted(64, 256);
     ck_assert_int_eq(domt_backend->start(domt_ring), 0);
-    domt_ring_give_all();
+    domt_ring_give_all_buffers();
 }
 
-static int paired[64]; /* the sockets of domt_pair() that are open */
+static int paired[64]; /* the sockets of domt_make_socket_pair() that are open */
 static uint32_t paired_count;
 
-void domt_ring_begin_pair(int ends[2])
+void domt_ring_begin_with_pair(int ends[2])
 {
-    domt_ring_begin();
-    domt_pair(ends);
+    domt_ring_begin_with_buffers();
+    domt_make_socket_pair(ends);
 }
 
-void domt_ring_end(void)
+void domt_ring_close_all(void)
 {
     while (paired_count != 0)
-        domt_close(paired[paired_count - 1]);
+        domt_close_socket(paired[paired_count - 1]);
     domt_backend->close(domt_ring);
 }
 
@@ -79,7 +79,7 @@ uint64_t domt_now_ns(void)
 }
 
 /* Wait for the next completion; a completion that is missing fails the test here. */
-domi_completion domt_ring_next(void)
+domi_completion domt_ring_next_completion(void)
 {
     domi_completion completion;
     uint64_t until_ns = domt_now_ns() + 5 * DOMT_SECOND;
@@ -91,16 +91,16 @@ domi_completion domt_ring_next(void)
     return completion;
 }
 
-void domt_ring_comes(uint64_t user_data, int32_t result, uint16_t flags)
+void domt_ring_expect_completion(uint64_t user_data, int32_t result, uint16_t flags)
 {
-    domi_completion completion = domt_ring_next();
+    domi_completion completion = domt_ring_next_completion();
 
     ck_assert_uint_eq(completion.user_data, user_data);
     ck_assert_int_eq(completion.result, result);
     ck_assert_uint_eq(completion.flags, flags);
 }
 
-void domt_ring_quiet(void)
+void domt_ring_expect_no_completion(void)
 {
     domi_completion completion;
 
@@ -108,12 +108,12 @@ void domt_ring_quiet(void)
     ck_assert_uint_eq(domt_backend->reap(domt_ring, &completion, 1), 0);
 }
 
-void domt_ring_simulate(void)
+void domt_ring_use_simulated_network(void)
 {
     net = domi_net_new(1, DOMT_SECOND);
     ck_assert_ptr_nonnull(net);
     net->is_alone = true;
-    (void)domi_net_open_rings_in(net);
+    (void)domi_net_set_network_of_new_rings(net);
     domt_backend = &domi_backend_net;
 }
 
@@ -142,7 +142,7 @@ static void make_pair_by_connect(int ends[2])
     ck_assert_int_eq(sockets->close(domt_ring, listener), 0);
 }
 
-void domt_pair(int ends[2])
+void domt_make_socket_pair(int ends[2])
 {
     if (domt_backend->is_simulated)
         make_pair_by_connect(ends);
@@ -159,14 +159,14 @@ static int send_without_ring(int fd, const void *data, uint32_t size)
 {
     if (domt_backend->is_simulated) {
         /* lets the bytes under way in the simulated network arrive */
-        domi_net_advance(net, net->now_ns);
-        return domi_net_socket_send(domi_net_socket_find(net, fd), data, size);
+        domi_net_advance_time(net, net->now_ns);
+        return domi_net_socket_send(domi_net_socket_find_by_descriptor(net, fd), data, size);
     }
     ssize_t taken = send(fd, data, size, MSG_NOSIGNAL | MSG_DONTWAIT);
     return taken >= 0 ? (int)taken : -errno;
 }
 
-void domt_put(int fd, const char *text)
+void domt_send_text_to_socket(int fd, const char *text)
 {
     ck_assert_int_eq(send_without_ring(fd, text, (uint32_t)strlen(text)), (int)strlen(text));
 }
@@ -174,14 +174,14 @@ void domt_put(int fd, const char *text)
 int domt_take(int fd, void *data, uint32_t size)
 {
     if (domt_backend->is_simulated) {
-        domi_net_advance(net, net->now_ns);
-        return domi_net_socket_receive(domi_net_socket_find(net, fd), data, size);
+        domi_net_advance_time(net, net->now_ns);
+        return domi_net_socket_receive(domi_net_socket_find_by_descriptor(net, fd), data, size);
     }
     ssize_t taken = recv(fd, data, size, MSG_DONTWAIT);
     return taken >= 0 ? (int)taken : -errno;
 }
 
-int64_t domt_fill(int fd)
+int64_t domt_fill_socket(int fd)
 {
     static const char bytes[65536];
     int64_t sum = 0;
@@ -192,12 +192,12 @@ int64_t domt_fill(int fd)
     return sum;
 }
 
-void domt_finish(int fd)
+void domt_finish_socket(int fd)
 {
     ck_assert_int_eq(domt_backend->sockets->shutdown(domt_ring, fd, SHUT_WR), 0);
 }
 
-void domt_close(int fd)
+void domt_close_socket(int fd)
 {
     for (uint32_t i = 0; i < paired_count; i++)
         if (paired[i] == fd)

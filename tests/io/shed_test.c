@@ -30,7 +30,7 @@ static void begin_channels_and_peers(uint32_t channels)
     domt_bed_start();
     bed->io.shared = &shared;
     for (count = 0; count < channels; count++) {
-        fds[count] = domt_bed_connect(&peers[count]);
+        fds[count] = domt_bed_connect_actor(&peers[count]);
         bed->note_length = 0;
     }
 }
@@ -44,21 +44,22 @@ static void end_channels(void)
 
 static void queue_bytes_on_channel(uint32_t i, uint32_t size)
 {
-    ck_assert_int_eq(domt_bed_write(bed->channels[i], 'x', size), 0);
-    domt_bed_turn();
+    ck_assert_int_eq(domt_bed_write_bytes(bed->channels[i], 'x', size), 0);
+    domt_bed_take_turn();
 }
 
 /* Set how many bytes the library is above its budget. */
 static void set_bytes_above_budget(int64_t excess)
 {
     atomic_store(&shared.excess, excess);
-    domi_io_set_pressure(&bed->io, &(domi_io_pressure){.pauses = true, .queue_max = UINT64_MAX});
+    domi_io_set_memory_shortage(&bed->io,
+                                &(domi_io_pressure){.pauses = true, .queue_max = UINT64_MAX});
 }
 
 static void pass_ms_and_settle(uint32_t ms)
 {
     for (uint32_t i = 0; i < ms; i += 50) {
-        domt_bed_wait(50);
+        domt_bed_pass_ms_and_settle(50);
     }
 }
 
@@ -71,9 +72,9 @@ static uint64_t count_shed_channels(void)
 static void expect_deaf_channel_reset_in_time(void)
 {
     pass_ms_and_settle(4 * SECOND);
-    domt_bed_noted("");
+    domt_bed_expect_calls("");
     pass_ms_and_settle(2 * SECOND);
-    domt_bed_noted("A-(-105) ");
+    domt_bed_expect_calls("A-(-105) ");
 }
 
 DOMT_TEST(the_worst_are_reset_first_and_no_more_than_must_be)
@@ -86,9 +87,9 @@ DOMT_TEST(the_worst_are_reset_first_and_no_more_than_must_be)
     set_bytes_above_budget(9500);
     pass_ms_and_settle(5 * SECOND - 200);
     ck_assert_uint_eq(count_shed_channels(), 0);
-    domt_bed_noted("");
+    domt_bed_expect_calls("");
     pass_ms_and_settle(SECOND);
-    domt_bed_noted("D-(-105) B-(-105) ");
+    domt_bed_expect_calls("D-(-105) B-(-105) ");
     ck_assert_uint_eq(count_shed_channels(), 2);
     ck_assert_uint_eq(domi_counter_read(&bed->io.counters.channels_cut), 2);
     ck_assert_uint_eq(domi_counter_read(&bed->io.counters.cut_bytes), 12000);
@@ -99,7 +100,7 @@ DOMT_TEST(the_worst_are_reset_first_and_no_more_than_must_be)
     ck_assert_uint_eq(count_shed_channels(), 2);
     set_bytes_above_budget(1);
     pass_ms_and_settle(SECOND);
-    domt_bed_noted("C-(-105) ");
+    domt_bed_expect_calls("C-(-105) ");
     end_channels();
 }
 
@@ -111,13 +112,13 @@ DOMT_TEST(nothing_is_reset_while_the_library_is_within_its_budget)
     pass_ms_and_settle(20 * SECOND);
     set_bytes_above_budget(-1);
     pass_ms_and_settle(20 * SECOND);
-    domt_bed_noted("");
-    domi_io_set_pressure(&bed->io, &(domi_io_pressure){.queue_max = UINT64_MAX});
+    domt_bed_expect_calls("");
+    domi_io_set_memory_shortage(&bed->io, &(domi_io_pressure){.queue_max = UINT64_MAX});
     pass_ms_and_settle(SECOND);
     /* memory is not short for this thread, so it looks at none of its channels */
     atomic_store(&shared.excess, 1);
     pass_ms_and_settle(20 * SECOND);
-    domt_bed_noted("");
+    domt_bed_expect_calls("");
     end_channels();
 }
 
@@ -129,9 +130,9 @@ DOMT_TEST(a_peer_that_takes_something_is_not_deaf)
     set_bytes_above_budget(100000);
     for (int i = 0; i < 10; i++) {
         pass_ms_and_settle(SECOND);
-        domt_bed_sent(fds[0], 100);
+        domt_bed_complete_send(fds[0], 100);
     }
-    domt_bed_noted("B-(-105) ");
+    domt_bed_expect_calls("B-(-105) ");
     expect_deaf_channel_reset_in_time();
     end_channels();
 }
@@ -145,14 +146,14 @@ DOMT_TEST(a_peer_that_takes_next_to_nothing_is_deaf)
     set_bytes_above_budget(100000);
     for (int i = 0; i < 5; i++) {
         pass_ms_and_settle(SECOND - 100);
-        domt_fake_sent(bed->fake, fds[0], 1);
+        domt_fake_complete_send(bed->fake, fds[0], 1);
         /* 65 bytes are acknowledged, fewer than a sixteenth of 5000 (312) */
-        domt_fake_sent(bed->fake, fds[1], 65);
-        domt_bed_turn();
+        domt_fake_complete_send(bed->fake, fds[1], 65);
+        domt_bed_take_turn();
     }
-    domt_bed_noted("");
+    domt_bed_expect_calls("");
     pass_ms_and_settle(SECOND);
-    domt_bed_noted("A-(-105) ");
+    domt_bed_expect_calls("A-(-105) ");
     end_channels();
 }
 
@@ -172,7 +173,7 @@ DOMT_TEST(looks_of_an_earlier_shortage_do_not_count)
     begin_channels_and_peers(1);
     set_bytes_above_budget(1);
     pass_ms_and_settle(SECOND);
-    domi_io_set_pressure(&bed->io, &(domi_io_pressure){.queue_max = UINT64_MAX});
+    domi_io_set_memory_shortage(&bed->io, &(domi_io_pressure){.queue_max = UINT64_MAX});
     pass_ms_and_settle(60 * SECOND);
     ck_assert(!bed->io.careful);
     queue_bytes_on_channel(0, 1000);
@@ -188,7 +189,7 @@ DOMT_TEST(a_channel_that_was_closed_and_still_sends_is_reset_too)
     ck_assert_int_eq(domi_channel_close(bed->channels[0]), 0);
     set_bytes_above_budget(1);
     pass_ms_and_settle(6 * SECOND);
-    domt_bed_noted("A-(-105) ");
+    domt_bed_expect_calls("A-(-105) ");
     end_channels();
 }
 
@@ -213,9 +214,9 @@ DOMT_TEST(bytes_that_the_peer_acknowledges_count)
     for (int i = 0; i < 100; i++)
         usleep(1000);
     pass_ms_and_settle(3 * SECOND);
-    domt_bed_noted("");
+    domt_bed_expect_calls("");
     pass_ms_and_settle(3 * SECOND);
-    domt_bed_noted("A-(-105) ");
+    domt_bed_expect_calls("A-(-105) ");
     end_channels();
 }
 
@@ -232,12 +233,12 @@ DOMT_TEST(socket_buffers_are_held_where_they_are_counted)
         continue;
     set_bytes_above_budget(1);
     pass_ms_and_settle(20 * SECOND);
-    domt_bed_noted("");
-    domi_io_set_pressure(
+    domt_bed_expect_calls("");
+    domi_io_set_memory_shortage(
         &bed->io,
         &(domi_io_pressure){.pauses = true, .counts_sockets = true, .queue_max = UINT64_MAX});
     pass_ms_and_settle(SECOND);
-    domt_bed_noted("A-(-105) ");
+    domt_bed_expect_calls("A-(-105) ");
     end_channels();
 }
 
@@ -251,10 +252,10 @@ DOMT_TEST(the_worst_of_many_channels_are_found)
     domus_channel *channels[MANY];
     for (uint32_t i = 0; i < MANY; i++) {
         channels[i] = bed->io.slots[i].channel;
-        domus_buffer *buffer = domi_buffer_heap(&bed->io, 100 + i);
+        domus_buffer *buffer = domi_buffer_new_from_heap(&bed->io, 100 + i);
         ck_assert_int_eq(domi_channel_write(channels[i], buffer), 0);
     }
-    domt_bed_turn();
+    domt_bed_take_turn();
     uint64_t worst = 0;
     for (uint32_t i = MANY - 40; i < MANY; i++)
         worst += channels[i]->cost;
@@ -267,7 +268,7 @@ DOMT_TEST(the_worst_of_many_channels_are_found)
     for (uint32_t i = 0; i < MANY; i++)
         ck_assert_msg((bed->io.slots[i].channel == NULL) == (i >= MANY - 40), "channel %u", i);
     for (uint32_t i = 0; i < MANY - 40; i++) {
-        domi_channel_end(channels[i], -EPROTO, true);
+        domi_channel_end_at_once(channels[i], -EPROTO, true);
         domt_bed_settle();
         bed->note_length = 0;
     }
@@ -279,15 +280,15 @@ DOMT_TEST(the_worst_of_many_channels_are_found)
 DOMT_TEST(when_the_bound_is_reached_room_is_made_for_others)
 {
     begin_channels_and_peers(4);
-    domi_io_set_pressure(&bed->io, &(domi_io_pressure){.queue_max = 100000});
+    domi_io_set_memory_shortage(&bed->io, &(domi_io_pressure){.queue_max = 100000});
     queue_bytes_on_channel(0, 30000);
     queue_bytes_on_channel(1, 22000);
     queue_bytes_on_channel(2, 24000);
     pass_ms_and_settle(6 * SECOND);
-    domt_bed_noted("A-(-105) ");
-    ck_assert_uint_le(domi_io_queued(&bed->io), 62500);
+    domt_bed_expect_calls("A-(-105) ");
+    ck_assert_uint_le(domi_io_count_queued_bytes(&bed->io), 62500);
     pass_ms_and_settle(10 * SECOND);
-    domt_bed_noted("");
+    domt_bed_expect_calls("");
     end_channels();
 }
 
@@ -295,21 +296,21 @@ DOMT_TEST(when_the_bound_is_reached_room_is_made_for_others)
 DOMT_TEST(a_bound_that_was_reached_long_ago_resets_nobody)
 {
     begin_channels_and_peers(4);
-    domi_io_set_pressure(&bed->io, &(domi_io_pressure){.queue_max = 100000});
+    domi_io_set_memory_shortage(&bed->io, &(domi_io_pressure){.queue_max = 100000});
     queue_bytes_on_channel(0, 66000);
     queue_bytes_on_channel(1, 10000);
     for (int i = 0; i < 6; i++) {
         pass_ms_and_settle(SECOND);
-        domt_bed_sent(fds[0], 6000);
+        domt_bed_complete_send(fds[0], 6000);
     }
-    domt_bed_noted("B-(-105) ");
-    domt_bed_sent(fds[0], 30000);
+    domt_bed_expect_calls("B-(-105) ");
+    domt_bed_complete_send(fds[0], 30000);
     pass_ms_and_settle(SECOND);
     ck_assert(!bed->io.careful);
     queue_bytes_on_channel(2, 33000);
     queue_bytes_on_channel(3, 33000);
     pass_ms_and_settle(10 * SECOND);
-    domt_bed_noted("");
+    domt_bed_expect_calls("");
     end_channels();
 }
 
@@ -319,7 +320,7 @@ DOMT_TEST(a_drain_resets_nobody)
     queue_bytes_on_channel(0, 1000);
     set_bytes_above_budget(1);
     pass_ms_and_settle(3 * SECOND);
-    domi_io_drain(&bed->io);
+    domi_io_drain_accepted_channels(&bed->io);
     pass_ms_and_settle(20 * SECOND);
     ck_assert_uint_eq(count_shed_channels(), 0);
     ck_assert(!bed->io.careful);

@@ -42,16 +42,16 @@ static void begin_listening(uint32_t connections_max, uint32_t local_percent)
     bed->manager.hooks.say = record_logged_line;
     said[0] = '\0';
 
-    acceptor = domt_bed_listen(16);
+    acceptor = domt_bed_make_acceptor(16);
     acceptor->name = "web";
     listener = acceptor->fd;
-    address = domt_bed_spawn(&domi_acceptor_behaviour, &acceptor);
-    domt_bed_turn();
+    address = domt_bed_spawn_actor(&domi_acceptor_behaviour, &acceptor);
+    domt_bed_take_turn();
 }
 
 static void stop_acceptor(void)
 {
-    ck_assert_int_eq(domi_house_stop(&bed->manager, address), 0);
+    ck_assert_int_eq(domi_house_ask_to_stop(&bed->manager, address), 0);
     domt_bed_settle();
 }
 
@@ -66,7 +66,7 @@ static void end_listening(void)
 
 static domt_op *find_accept_operation(void)
 {
-    return domt_fake_find(bed->fake, DOMT_ACCEPT, listener);
+    return domt_fake_find_operation(bed->fake, DOMT_ACCEPT, listener);
 }
 
 /* Let a connection from an address arrive and be handled. Returns the peer's end. */
@@ -74,27 +74,27 @@ static int bring_connection_from_host(uint8_t host)
 {
     int ours, peer;
 
-    domt_bed_pair_from(host, &ours, &peer);
+    domt_bed_make_connection_from(host, &ours, &peer);
     ck_assert_ptr_nonnull(find_accept_operation());
-    domt_fake_complete(bed->fake, find_accept_operation(), ours, DOMI_MORE);
-    domt_bed_turn();
-    domt_bed_turn();
+    domt_fake_complete_operation(bed->fake, find_accept_operation(), ours, DOMI_MORE);
+    domt_bed_take_turn();
+    domt_bed_take_turn();
     return peer;
 }
 
 static bool is_peer_served(int peer)
 {
-    return domt_bed_peer_sees(peer) == 'o';
+    return domt_bed_state_seen_by_peer(peer) == 'o';
 }
 
 static bool is_peer_reset(int peer)
 {
-    return domt_bed_peer_sees(peer) == 'r';
+    return domt_bed_state_seen_by_peer(peer) == 'r';
 }
 
 static void end_channel(uint32_t channel)
 {
-    domi_channel_end(bed->channels[channel], -ECONNABORTED, true);
+    domi_channel_end_at_once(bed->channels[channel], -ECONNABORTED, true);
     domt_bed_settle();
 }
 
@@ -107,7 +107,7 @@ static void expect_logged(const char *expected)
 static void pass_seconds_with_turns(uint32_t seconds)
 {
     for (uint32_t i = 0; i < seconds * 100; i++)
-        domt_bed_pass(10);
+        domt_bed_pass_ms(10);
 }
 
 DOMT_TEST(an_address_beyond_its_share_is_reset_and_the_others_are_served)
@@ -146,19 +146,19 @@ DOMT_TEST(connections_that_wait_for_room_count_as_well)
     peers.local_max = 2;
     peers.is_bounded = (peers.buckets_count = 16) != 0;
     peers.buckets_bytes = 16 * sizeof *peers.buckets;
-    peers.buckets = domi_memory_map(peers.buckets_bytes);
+    peers.buckets = domi_memory_map_pages(peers.buckets_bytes);
     (void)bring_connection_from_host(1);
     for (int i = 0; i < 3; i++)
         (void)bring_connection_from_host(i == 0 ? 2 : 3);
     ck_assert(is_peer_reset(bring_connection_from_host(3)));
     ck_assert_uint_eq(acceptor->waiting_count, 2);
     end_channel(0);
-    domt_bed_pass(12); /* one of the waiting connections is served now, and still counts */
+    domt_bed_pass_ms(12); /* one of the waiting connections is served now, and still counts */
     ck_assert_uint_eq(acceptor->waiting_count, 1);
     ck_assert_uint_eq(peers.count, 2);
     stop_acceptor(); /* the connection that still waits is closed */
     ck_assert_uint_eq(peers.count, 2);
-    domt_bed_turn();
+    domt_bed_take_turn();
     end_channel(1);
     ck_assert_uint_eq(peers.count, 1);
     end_channel(2);
@@ -169,15 +169,15 @@ DOMT_TEST(connections_that_wait_for_room_count_as_well)
 DOMT_TEST(a_connection_that_nobody_takes_counts_no_longer)
 {
     begin_listening(10, 20);
-    domi_memory_fail_after(0, 1);
+    domi_memory_fail_allocation_after(0, 1);
     /* the address of this connection cannot be counted for lack of memory */
     int peer = bring_connection_from_host(1);
-    domi_memory_fail_after(-1, 0);
+    domi_memory_fail_allocation_after(-1, 0);
     ck_assert(is_peer_reset(peer));
     ck_assert_uint_eq(domi_counter_read(&bed->io.counters.refused_by_address), 0);
     ck_assert_uint_eq(domi_counter_read(&bed->io.turned_away), 1);
-    ck_assert_int_eq(domi_house_stop(&bed->manager, bed->actor), 0);
-    domt_bed_turn();
+    ck_assert_int_eq(domi_house_ask_to_stop(&bed->manager, bed->actor), 0);
+    domt_bed_take_turn();
     ck_assert(is_peer_reset(bring_connection_from_host(1))); /* no actor takes this connection */
     ck_assert_uint_eq(domi_counter_read(&bed->io.turned_away), 2);
     ck_assert_uint_eq(peers.count, 0);
@@ -190,14 +190,14 @@ DOMT_TEST(a_connection_that_cannot_be_adopted_counts_no_longer)
     int ours, peer;
 
     begin_listening(10, 20);
-    domt_bed_pair_from(1, &ours, &peer);
-    domt_fake_complete(bed->fake, find_accept_operation(), ours, DOMI_MORE);
-    (void)domi_io_submit(&bed->io);
-    (void)domi_io_reap(&bed->io);
+    domt_bed_make_connection_from(1, &ours, &peer);
+    domt_fake_complete_operation(bed->fake, find_accept_operation(), ours, DOMI_MORE);
+    (void)domi_io_enter_if_useful(&bed->io);
+    (void)domi_io_reap_completions(&bed->io);
     ck_assert_uint_eq(peers.count, 1);
-    domi_memory_fail_after(0, 1);
-    domt_bed_turn();
-    domi_memory_fail_after(-1, 0);
+    domi_memory_fail_allocation_after(0, 1);
+    domt_bed_take_turn();
+    domi_memory_fail_allocation_after(-1, 0);
     ck_assert_uint_eq(bed->opened, 0);
     ck_assert_uint_eq(peers.count, 0);
     ck_assert_uint_eq(bed->io.connections, 0);
@@ -207,9 +207,9 @@ DOMT_TEST(a_connection_that_cannot_be_adopted_counts_no_longer)
 
 static void complete_accept_with(int ours)
 {
-    domt_fake_complete(bed->fake, find_accept_operation(), ours, DOMI_MORE);
-    domt_bed_turn();
-    domt_bed_turn();
+    domt_fake_complete_operation(bed->fake, find_accept_operation(), ours, DOMI_MORE);
+    domt_bed_take_turn();
+    domt_bed_take_turn();
 }
 
 /* Two connections of each address are served, and the third one is reset. */
@@ -256,11 +256,11 @@ DOMT_TEST(a_peer_that_has_reset_counts_by_its_address)
 
     begin_listening(10, 20);
     for (int i = 0; i < 3; i++) {
-        domt_bed_pair_from(1, &ours, &peer);
+        domt_bed_make_connection_from(1, &ours, &peer);
         ck_assert_int_eq(setsockopt(peer, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once), 0);
-        domt_bed_hang_up(peer);
-        domt_fake_complete(bed->fake, find_accept_operation(), ours, DOMI_MORE);
-        domt_bed_turn();
+        domt_bed_close_peer(peer);
+        domt_fake_complete_operation(bed->fake, find_accept_operation(), ours, DOMI_MORE);
+        domt_bed_take_turn();
     }
     ck_assert_uint_eq(peers.count, 1);
     ck_assert_uint_eq(domi_counter_read(&bed->io.counters.refused_by_address), 1);
@@ -280,9 +280,9 @@ DOMT_TEST(a_greedy_address_is_told_once_when_it_begins_and_when_it_is_over)
     expect_logged(
         "w listener web: 127.0.0.1 has 2 connections, the most that channel.maxPerLoopback "
         "allows: more are reset at once\n");
-    domt_bed_pass(500);
+    domt_bed_pass_ms(500);
     (void)bring_connection_from_host(1);
-    domt_bed_pass(990);
+    domt_bed_pass_ms(990);
     expect_logged("");
     pass_seconds_with_turns(1);
     expect_logged(
@@ -303,7 +303,7 @@ DOMT_TEST(the_most_connections_are_told_when_they_are_reached_and_when_there_is_
     (void)bring_connection_from_host(1);
     expect_logged("w listener web: all 2 connections of channel.maxConnections are taken: new ones "
                   "wait\n");
-    domt_fake_cancel_step(bed->fake);
+    domt_fake_complete_cancel(bed->fake);
     /* the spell goes on while the limit is reached, however quiet it is */
     pass_seconds_with_turns(5);
     expect_logged("");
@@ -313,12 +313,12 @@ DOMT_TEST(the_most_connections_are_told_when_they_are_reached_and_when_there_is_
                                        "(it lasted 5."));
     ck_assert_uint_eq(domi_counter_read(&bed->io.counters.full_spells), 1);
     said[0] = '\0';
-    domi_io_set_pressure(&bed->io,
-                         &(domi_io_pressure){.pauses = true,
-                                             /* a pause for lack of memory is logged elsewhere */
-                                             .queue_max = UINT64_MAX});
+    domi_io_set_memory_shortage(
+        &bed->io, &(domi_io_pressure){.pauses = true,
+                                      /* a pause for lack of memory is logged elsewhere */
+                                      .queue_max = UINT64_MAX});
     pass_seconds_with_turns(2);
-    domi_io_set_pressure(&bed->io, &(domi_io_pressure){.queue_max = UINT64_MAX});
+    domi_io_set_memory_shortage(&bed->io, &(domi_io_pressure){.queue_max = UINT64_MAX});
     domt_bed_settle();
     pass_seconds_with_turns(2);
     expect_logged("");
@@ -353,10 +353,10 @@ DOMT_TEST(a_failing_accept_is_told_by_its_cause)
                  (unsigned long)limit.rlim_cur);
         /* the accept is tried again after 10, 20, 40 ... ms */
         for (int tries = 0; tries < 6; tries++) {
-            domt_fake_complete(bed->fake, find_accept_operation(), causes[i].error, 0);
-            domt_bed_turn();
+            domt_fake_complete_operation(bed->fake, find_accept_operation(), causes[i].error, 0);
+            domt_bed_take_turn();
             while (find_accept_operation() == NULL)
-                domt_bed_pass(10);
+                domt_bed_pass_ms(10);
         }
         ck_assert_ptr_nonnull(strstr(said, causes[i].text != NULL ? causes[i].text : expected));
         ck_assert_ptr_null(strchr(strchr(said, '\n') + 1, '\n')); /* only one line was logged */
@@ -373,12 +373,12 @@ DOMT_TEST(a_failing_accept_is_told_by_its_cause)
 DOMT_TEST(shortage_goes_on_while_no_accept_is_tried)
 {
     begin_listening(1, 100);
-    domt_fake_complete(bed->fake, find_accept_operation(), -EMFILE, 0);
-    domt_bed_turn();
+    domt_fake_complete_operation(bed->fake, find_accept_operation(), -EMFILE, 0);
+    domt_bed_take_turn();
     while (find_accept_operation() == NULL)
-        domt_bed_pass(10);
+        domt_bed_pass_ms(10);
     (void)bring_connection_from_host(1);
-    domt_fake_cancel_step(bed->fake);
+    domt_fake_complete_cancel(bed->fake);
     pass_seconds_with_turns(5);
     ck_assert_ptr_null(strstr(said, "there are descriptors"));
     end_channel(0);
@@ -394,13 +394,13 @@ DOMT_TEST(receive_buffers_are_told_while_anybody_waits_for_one)
 
     begin_listening(10, 100);
     bed->mode = DOMT_BED_KEEP;
-    domt_bed_pair(&ours, &peer);
-    ck_assert_int_eq(domt_bed_adopt(bed->actor, ours), 0);
-    domt_bed_turn();
+    domt_bed_make_connection(&ours, &peer);
+    ck_assert_int_eq(domt_bed_adopt_connection(bed->actor, ours), 0);
+    domt_bed_take_turn();
     /* as if other channels had all buffers */
     bed->io.buffers_used = bed->io.config->io.buffers.count;
-    domt_fake_receive_ends(bed->fake, ours, -ENOBUFS);
-    domt_bed_turn();
+    domt_fake_end_receive(bed->fake, ours, -ENOBUFS);
+    domt_bed_take_turn();
     expect_logged("w all 64 receive buffers (io.buffers.count) are in use: connections wait to be "
                   "read\n");
     pass_seconds_with_turns(3);

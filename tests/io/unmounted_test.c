@@ -111,18 +111,18 @@ static void begin_parent_with_rule(domus_directive of_mounts_that_fail)
     stays = false;
     supervision.otherwise = of_mounts_that_fail;
     domt_bed_start();
-    parent = domt_bed_spawn(&boss, NULL);
-    domt_bed_turn();
+    parent = domt_bed_spawn_actor(&boss, NULL);
+    domt_bed_take_turn();
 }
 
 /* Let the parent decide about the failure; it is a state actor, which only this function runs. */
 static void let_parent_decide(void)
 {
-    domi_house *house = domi_queue_take(&bed->manager.schedule.ready[DOMUS_STATE]);
+    domi_house *house = domi_queue_take_house(&bed->manager.schedule.ready[DOMUS_STATE]);
 
     ck_assert_ptr_eq(house, parent.house);
-    (void)domi_house_run(&bed->manager, house);
-    domt_bed_turn();
+    (void)domi_house_run_and_settle(&bed->manager, house);
+    domt_bed_take_turn();
 }
 
 static void spawn_child(void)
@@ -138,7 +138,7 @@ static void hand_connection_over_to_child(int fd)
     const domi_accepted accepted = {.connection = {.fd = fd}, .io = &bed->io};
 
     atomic_fetch_add_explicit(&bed->io.connections, 1, memory_order_relaxed);
-    ck_assert_int_eq(domt_bed_put(child, DOMI_EVENT, &domi_accepted_type, &accepted), 0);
+    ck_assert_int_eq(domt_bed_put_message(child, DOMI_EVENT, &domi_accepted_type, &accepted), 0);
 }
 
 /* Spawn a child that is mounted and has a connection, which stays half open. Returns the channel's
@@ -148,11 +148,11 @@ static int spawn_connected_child(int *ret_peer)
     int fd = -1;
 
     spawn_child();
-    domt_bed_turn();
-    domt_bed_pair(&fd, ret_peer);
+    domt_bed_take_turn();
+    domt_bed_make_connection(&fd, ret_peer);
     hand_connection_over_to_child(fd);
-    domt_bed_turn();
-    domt_bed_turn();
+    domt_bed_take_turn();
+    domt_bed_take_turn();
     ck_assert_str_eq(told, "mo");
     return fd;
 }
@@ -160,17 +160,17 @@ static int spawn_connected_child(int *ret_peer)
 /* Let the child fail, and let its parent decide. */
 static void fail_child_and_decide(void)
 {
-    domt_bed_tell(child, &fail_type, NULL);
+    domt_bed_put_notice_and_turn(child, &fail_type, NULL);
     let_parent_decide();
 }
 
 static void end_parent_and_child(void)
 {
-    ck_assert_int_eq(domi_house_stop(&bed->manager, parent), 0);
+    ck_assert_int_eq(domi_house_ask_to_stop(&bed->manager, parent), 0);
     for (int i = 0; i < 3; i++) {
-        domi_house *house = domi_queue_take(&bed->manager.schedule.ready[DOMUS_STATE]);
+        domi_house *house = domi_queue_take_house(&bed->manager.schedule.ready[DOMUS_STATE]);
         if (house != NULL)
-            (void)domi_house_run(&bed->manager, house);
+            (void)domi_house_run_and_settle(&bed->manager, house);
         domt_bed_settle();
     }
     domt_bed_end(); /* checks that no house, channel, descriptor or buffer is left */
@@ -178,8 +178,8 @@ static void end_parent_and_child(void)
 
 static void expect_connection_refused(int fd, int peer)
 {
-    ck_assert(!domt_bed_is_open(fd));
-    ck_assert_int_eq(domt_bed_peer_sees(peer), 'r');
+    ck_assert(!domt_bed_is_descriptor_open(fd));
+    ck_assert_int_eq(domt_bed_state_seen_by_peer(peer), 'r');
     ck_assert_uint_eq(bed->io.connections, 0);
     ck_assert_uint_eq(bed->io.counters.channels_opened, 0);
     ck_assert_uint_eq(domi_counter_read(&bed->manager.counters.dead_letters), 1);
@@ -193,20 +193,20 @@ DOMT_TEST(connection_for_an_unmounted_actor_is_reset_and_counted)
     begin_parent_with_rule(DOMUS_RESTART);
     fails = 1;
     spawn_child();
-    domt_bed_turn();
-    domt_bed_pair(&fd, &peer);
+    domt_bed_take_turn();
+    domt_bed_make_connection(&fd, &peer);
     hand_connection_over_to_child(fd);
-    domt_bed_turn();
+    domt_bed_take_turn();
     expect_connection_refused(fd, peer);
     ck_assert_str_eq(told, "");
 
     let_parent_decide(); /* when the child is mounted, it takes connections */
-    domt_bed_pair(&fd, &peer);
+    domt_bed_make_connection(&fd, &peer);
     hand_connection_over_to_child(fd);
-    domt_bed_turn();
-    domt_bed_turn(); /* mounts the channel's own actor */
+    domt_bed_take_turn();
+    domt_bed_take_turn(); /* mounts the channel's own actor */
     ck_assert_str_eq(told, "mo");
-    domt_bed_ends(fd, 0);
+    domt_bed_end_receive(fd, 0);
     end_parent_and_child();
 }
 
@@ -219,8 +219,8 @@ DOMT_TEST(connection_that_came_before_a_mount_that_fails_is_reset)
 
     begin_parent_with_rule(DOMUS_STOP);
     fails = 1;
-    child = domt_bed_spawn(&failing, NULL);
-    domt_bed_pair(&fd, &peer);
+    child = domt_bed_spawn_actor(&failing, NULL);
+    domt_bed_make_connection(&fd, &peer);
     hand_connection_over_to_child(fd);
     domt_bed_settle();
     expect_connection_refused(fd, peer);
@@ -237,16 +237,16 @@ DOMT_TEST(channels_of_an_actor_that_restarts_are_reset_first)
     begin_parent_with_rule(DOMUS_RESTART);
     int fd = spawn_connected_child(&peer);
     fail_child_and_decide();
-    domt_bed_closed(fd);
-    ck_assert_int_eq(domt_bed_peer_sees(peer), 'r');
+    domt_bed_settle_and_expect_closed(fd);
+    ck_assert_int_eq(domt_bed_state_seen_by_peer(peer), 'r');
     ck_assert_str_eq(told, "mocsm");
 
-    domt_bed_pair(&fd, &peer); /* the restarted actor takes new connections */
+    domt_bed_make_connection(&fd, &peer); /* the restarted actor takes new connections */
     hand_connection_over_to_child(fd);
-    domt_bed_turn();
-    domt_bed_turn();
+    domt_bed_take_turn();
+    domt_bed_take_turn();
     ck_assert_str_eq(told, "mocsmo");
-    domt_bed_ends(fd, 0);
+    domt_bed_end_receive(fd, 0);
     end_parent_and_child();
 }
 
@@ -258,12 +258,12 @@ DOMT_TEST(channels_that_close_already_are_reset_by_a_restart)
     begin_parent_with_rule(DOMUS_RESTART);
     int fd = spawn_connected_child(&peer);
     const domus_address channel = domus_channel_address(bed->io.slots[0].channel);
-    ck_assert_int_eq(domi_house_stop(&bed->manager, channel), 0);
+    ck_assert_int_eq(domi_house_ask_to_stop(&bed->manager, channel), 0);
     domt_bed_settle();
-    ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
-    ck_assert(domt_bed_is_open(fd)); /* the stopped channel waits for its peer's FIN */
+    ck_assert_int_eq(domt_bed_state_seen_by_peer(peer), 'f');
+    ck_assert(domt_bed_is_descriptor_open(fd)); /* the stopped channel waits for its peer's FIN */
     fail_child_and_decide();
-    domt_bed_closed(fd);
+    domt_bed_settle_and_expect_closed(fd);
     ck_assert_str_eq(told, "mocsm");
     end_parent_and_child();
 }
@@ -278,12 +278,12 @@ DOMT_TEST(connection_for_an_actor_that_restarts_is_reset_and_counted)
     fd[0] = spawn_connected_child(&peer[0]);
     fail_child_and_decide();
     /* the restart waits until the channel's receive is cancelled */
-    ck_assert(domt_bed_is_open(fd[0]));
-    domt_bed_pair(&fd[1], &peer[1]);
+    ck_assert(domt_bed_is_descriptor_open(fd[0]));
+    domt_bed_make_connection(&fd[1], &peer[1]);
     hand_connection_over_to_child(fd[1]);
-    domt_bed_turn();
-    ck_assert(!domt_bed_is_open(fd[1]));
-    ck_assert_int_eq(domt_bed_peer_sees(peer[1]), 'r');
+    domt_bed_take_turn();
+    ck_assert(!domt_bed_is_descriptor_open(fd[1]));
+    ck_assert_int_eq(domt_bed_state_seen_by_peer(peer[1]), 'r');
     ck_assert_uint_eq(atomic_load(&bed->io.turned_away), 1);
     ck_assert_uint_eq(bed->io.counters.channels_opened, 1);
     domt_bed_settle();
@@ -300,15 +300,15 @@ DOMT_TEST(channels_of_a_mounted_actor_that_stops_are_closed_with_on_close)
 
     begin_parent_with_rule(DOMUS_STOP);
     spawn_child();
-    domt_bed_turn();
-    domt_bed_pair(&fd, &peer);
+    domt_bed_take_turn();
+    domt_bed_make_connection(&fd, &peer);
     hand_connection_over_to_child(fd);
-    domt_bed_turn();
-    domt_bed_turn();
+    domt_bed_take_turn();
+    domt_bed_take_turn();
     stays = true;
-    domt_fake_receive_ends(bed->fake, fd, 0);
-    domt_bed_turn();
-    ck_assert_int_eq(domi_house_stop(&bed->manager, child), 0);
+    domt_fake_end_receive(bed->fake, fd, 0);
+    domt_bed_take_turn();
+    ck_assert_int_eq(domi_house_ask_to_stop(&bed->manager, child), 0);
     domt_bed_settle();
     ck_assert_str_eq(told, "moecs");
     end_parent_and_child();
@@ -321,9 +321,9 @@ static int fd, peer;
 
 static domus_address begin_proxied_line(const domus_behaviour *owner)
 {
-    domt_lines_begin(owner);
-    domus_address line = domt_lines_connect_by(true, &fd, &peer);
-    domt_lines_told("");
+    domt_lines_begin_bed(owner);
+    domus_address line = domt_lines_connect_line_by(true, &fd, &peer);
+    domt_lines_expect_calls("");
     return line;
 }
 
@@ -331,11 +331,11 @@ static domus_address begin_proxied_line(const domus_behaviour *owner)
  * line was called. */
 static void expect_line_ended_uncalled(void)
 {
-    domt_bed_closed(fd);
+    domt_bed_settle_and_expect_closed(fd);
     ck_assert_uint_eq(bed->io.open, 0);
-    domt_lines_told("");
-    domt_lines_end();
-    domt_lines_told("zs "); /* only the owner's on_stop was called */
+    domt_lines_expect_calls("");
+    domt_lines_end_bed();
+    domt_lines_expect_calls("zs "); /* only the owner's on_stop was called */
 }
 
 DOMT_TEST(messages_wait_until_the_header_is_done)
@@ -345,14 +345,14 @@ DOMT_TEST(messages_wait_until_the_header_is_done)
 
     for (size_t i = 0; i < sizeof owners / sizeof owners[0]; i++) {
         domus_address line = begin_proxied_line(owners[i]);
-        ck_assert_int_eq(domt_lines_notice(line, &domt_note_type, NULL), 0);
-        domt_lines_bring(fd, "PROXY TCP4 192.0.2.1 ");
-        ck_assert_int_eq(domt_lines_notice(line, &domt_note_type, NULL), 0);
-        domt_lines_told("");
-        domt_lines_bring(fd, "198.51.100.2 12345 443\r\nhello");
-        domt_lines_settled(expected[i]);
-        domt_lines_end();
-        domt_lines_told(i == 0 ? "ac as zs " : "zc zs ");
+        ck_assert_int_eq(domt_lines_put_notice_and_turn(line, &domt_note_type, NULL), 0);
+        domt_lines_bring_bytes(fd, "PROXY TCP4 192.0.2.1 ");
+        ck_assert_int_eq(domt_lines_put_notice_and_turn(line, &domt_note_type, NULL), 0);
+        domt_lines_expect_calls("");
+        domt_lines_bring_bytes(fd, "198.51.100.2 12345 443\r\nhello");
+        domt_lines_settle_and_expect_calls(expected[i]);
+        domt_lines_end_bed();
+        domt_lines_expect_calls(i == 0 ? "ac as zs " : "zc zs ");
     }
 }
 
@@ -362,11 +362,11 @@ DOMT_TEST(actor_begins_with_the_header_and_not_with_the_first_byte)
 {
     domus_address line = begin_proxied_line(&domt_owner_of_lines);
 
-    domt_lines_bring(fd, HEADER);
-    domt_lines_told("am ao ");
-    ck_assert_int_eq(domt_lines_notice(line, &domt_note_type, NULL), 0);
-    domt_lines_told("an ");
-    domt_lines_end();
+    domt_lines_bring_bytes(fd, HEADER);
+    domt_lines_expect_calls("am ao ");
+    ck_assert_int_eq(domt_lines_put_notice_and_turn(line, &domt_note_type, NULL), 0);
+    domt_lines_expect_calls("an ");
+    domt_lines_end_bed();
 }
 
 /* The messages that wait for the actor become dead letters. */
@@ -374,32 +374,32 @@ DOMT_TEST(connection_without_a_header_ends_without_a_function)
 {
     for (int i = 0; i < 6; i++) {
         domus_address line = begin_proxied_line(&domt_owner_of_lines);
-        domt_lines_put(line, &domt_note_type, NULL);
+        domt_lines_put_notice(line, &domt_note_type, NULL);
         switch (i) {
         case 0:
-            domt_lines_bring(fd, "GET / HTTP/1.1\r\n");
+            domt_lines_bring_bytes(fd, "GET / HTTP/1.1\r\n");
             break;
         case 1:
-            domt_fake_receive_ends(bed->fake, fd, 0);
+            domt_fake_end_receive(bed->fake, fd, 0);
             break;
         case 2:
-            domt_fake_receive_ends(bed->fake, fd, -ECONNRESET);
+            domt_fake_end_receive(bed->fake, fd, -ECONNRESET);
             break;
         case 3:
-            domt_bed_pass(60000);
-            domt_bed_pass(60000);
+            domt_bed_pass_ms(60000);
+            domt_bed_pass_ms(60000);
             break;
         case 4:
             bed->io.failed = -EBADF;
-            domi_io_fail(&bed->io);
+            domi_io_end_all_on_failed_ring(&bed->io);
             break;
         default:
-            domi_io_drain(&bed->io);
-            domt_bed_wait(60000);
-            domt_bed_pass(60000);
+            domi_io_drain_accepted_channels(&bed->io);
+            domt_bed_pass_ms_and_settle(60000);
+            domt_bed_pass_ms(60000);
         }
         domt_bed_settle();
-        ck_assert_int_eq(domt_bed_put(line, DOMI_NOTICE, &domt_note_type, NULL), -ESTALE);
+        ck_assert_int_eq(domt_bed_put_message(line, DOMI_NOTICE, &domt_note_type, NULL), -ESTALE);
         ck_assert_uint_eq(bed->manager.counters.dead_letters, 1);
         expect_line_ended_uncalled();
     }
@@ -409,24 +409,24 @@ DOMT_TEST(stop_of_a_line_that_waits_closes_its_connection)
 {
     domus_address line = begin_proxied_line(&domt_owner_of_lines);
 
-    ck_assert_int_eq(domi_house_stop(&bed->manager, line), 0);
-    domt_bed_turn();
-    ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
-    domt_fake_receive_ends(bed->fake, fd, 0);
+    ck_assert_int_eq(domi_house_ask_to_stop(&bed->manager, line), 0);
+    domt_bed_take_turn();
+    ck_assert_int_eq(domt_bed_state_seen_by_peer(peer), 'f');
+    domt_fake_end_receive(bed->fake, fd, 0);
     expect_line_ended_uncalled();
 }
 
 DOMT_TEST(stop_of_the_owner_ends_lines_that_wait)
 {
     (void)begin_proxied_line(&domt_owner_of_lines);
-    ck_assert_int_eq(domi_house_stop(&bed->manager, lines->owner), 0);
-    domt_bed_turn(); /* in this turn the owner stops its lines */
-    domt_bed_turn(); /* in this turn the line is mounted, only to be stopped */
-    ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
-    domt_bed_ends(fd, 0);
-    ck_assert(!domt_bed_is_open(fd));
-    domt_lines_told("zs "); /* only the owner's on_stop was called */
-    domt_lines_end();
+    ck_assert_int_eq(domi_house_ask_to_stop(&bed->manager, lines->owner), 0);
+    domt_bed_take_turn(); /* in this turn the owner stops its lines */
+    domt_bed_take_turn(); /* in this turn the line is mounted, only to be stopped */
+    ck_assert_int_eq(domt_bed_state_seen_by_peer(peer), 'f');
+    domt_bed_end_receive(fd, 0);
+    ck_assert(!domt_bed_is_descriptor_open(fd));
+    domt_lines_expect_calls("zs "); /* only the owner's on_stop was called */
+    domt_lines_end_bed();
 }
 
 /* The proxy's header is complete; before the actor is mounted the connection breaks, or a stop
@@ -435,17 +435,17 @@ DOMT_TEST(line_that_ends_before_its_mount_is_not_opened)
 {
     domus_address line = begin_proxied_line(&domt_owner_of_lines);
 
-    ck_assert(domt_fake_bytes(bed->fake, fd, HEADER, sizeof HEADER - 1, true));
-    domt_bed_ends(fd, -ECONNRESET);
-    domt_lines_told("am as ");
+    ck_assert(domt_fake_complete_receive(bed->fake, fd, HEADER, sizeof HEADER - 1, true));
+    domt_bed_end_receive(fd, -ECONNRESET);
+    domt_lines_expect_calls("am as ");
     (void)line;
-    domt_lines_end();
+    domt_lines_end_bed();
 
     line = begin_proxied_line(&domt_owner_of_lines);
-    ck_assert(domt_fake_bytes(bed->fake, fd, HEADER, sizeof HEADER - 1, true));
-    ck_assert_int_eq(domi_house_stop(&bed->manager, line), 0);
-    domt_bed_turn();
-    domt_fake_receive_ends(bed->fake, fd, 0);
+    ck_assert(domt_fake_complete_receive(bed->fake, fd, HEADER, sizeof HEADER - 1, true));
+    ck_assert_int_eq(domi_house_ask_to_stop(&bed->manager, line), 0);
+    domt_bed_take_turn();
+    domt_fake_end_receive(bed->fake, fd, 0);
     expect_line_ended_uncalled();
 }
 

@@ -1,4 +1,5 @@
-/* io/wire: stages whose output is left over, and the bounds of one call of domi_wire_decode(). */
+/* io/wire: stages whose output is left over, and the bounds of one call of
+ * domi_wire_decode_next_message(). */
 #include "io/wire/wire.h"
 
 #include "tests/support/stages.h"
@@ -58,14 +59,14 @@ static void open_stages_of_bare_wire(bare *made)
 {
     made->wire->out = &made->out;
     made->wire->aside = &made->aside;
-    ck_assert_int_eq(domi_wire_open(made->wire), 0);
+    ck_assert_int_eq(domi_wire_open_stages(made->wire), 0);
 }
 
 static void free_bare_wire(bare *made)
 {
     domi_wire_free(made->wire);
-    domi_out_clear(&made->out, true);
-    domi_out_clear(&made->aside, true);
+    domi_out_remove_all(&made->out, true);
+    domi_out_remove_all(&made->aside, true);
 }
 
 /* --- output that is left over ----------------------------------------------------------------- */
@@ -90,7 +91,8 @@ DOMT_TEST(output_that_is_left_over_comes_without_new_bytes)
 
     for (size_t step = 1; step <= sizeof bytes; step++) {
         domt_decoded decoded;
-        domt_decode(&swelling, bytes, sizeof bytes, domt_cut_same, &step, &decoded, NULL);
+        domt_decode_pieces(&swelling, bytes, sizeof bytes, domt_cut_same_size, &step, &decoded,
+                           NULL);
         ck_assert_int_eq(decoded.error, -EPIPE);
         ck_assert_uint_eq(decoded.count, 1);
         ck_assert_uint_eq(decoded.size, 7 + 9 * 256 + 196);
@@ -119,12 +121,12 @@ DOMT_TEST(pieces_of_any_size_give_the_same)
     uint64_t seed = 7;
     size_t step = 1;
 
-    domt_decode(&swelling_twice, bytes, size, NULL, NULL, &whole, NULL);
+    domt_decode_pieces(&swelling_twice, bytes, size, NULL, NULL, &whole, NULL);
     ck_assert_uint_ge(whole.count, 10);
-    domt_decode(&swelling_twice, bytes, size, domt_cut_same, &step, &pieces, NULL);
+    domt_decode_pieces(&swelling_twice, bytes, size, domt_cut_same_size, &step, &pieces, NULL);
     ck_assert(domt_decoded_equals(&whole, &pieces));
     domt_decoded_clear(&pieces);
-    domt_decode(&swelling_twice, bytes, size, domt_cut_random, &seed, &pieces, NULL);
+    domt_decode_pieces(&swelling_twice, bytes, size, domt_cut_random_size, &seed, &pieces, NULL);
     ck_assert(domt_decoded_equals(&whole, &pieces));
     domt_decoded_clear(&pieces);
     domt_decoded_clear(&whole);
@@ -168,7 +170,7 @@ DOMT_TEST(a_stage_may_pass_on_before_it_uses_a_byte)
 {
     for (size_t step = 1; step <= 4; step++) {
         domt_decoded decoded;
-        domt_decode(&prefixing, "abcd", 4, domt_cut_same, &step, &decoded, NULL);
+        domt_decode_pieces(&prefixing, "abcd", 4, domt_cut_same_size, &step, &decoded, NULL);
         ck_assert_int_eq(decoded.error, 0);
         ck_assert_uint_eq(decoded.count, 1);
         ck_assert_mem_eq(decoded.text, "1 4:abcd", 8);
@@ -189,10 +191,10 @@ DOMT_TEST(a_stage_that_has_used_no_byte_waits_for_none)
         const char *at = "ab";
         size_t size = first;
         open_stages_of_bare_wire(&made);
-        ck_assert_int_eq(domi_wire_decode(made.wire, &at, &size), 0);
+        ck_assert_int_eq(domi_wire_decode_next_message(made.wire, &at, &size), 0);
         ck_assert_uint_eq(seen, 0);
         size = 2 - first;
-        ck_assert_int_eq(domi_wire_decode(made.wire, &at, &size), 0);
+        ck_assert_int_eq(domi_wire_decode_next_message(made.wire, &at, &size), 0);
         ck_assert_uint_eq(seen, 2 + 2);
         free_bare_wire(&made);
     }
@@ -245,7 +247,7 @@ DOMT_TEST(the_end_of_a_stage_passes_on_all_that_is_left)
     domt_decoded decoded;
 
     ends = 0;
-    domt_decode(&late, "\0\3abc\0\4defg", 11, NULL, NULL, &decoded, NULL);
+    domt_decode_pieces(&late, "\0\3abc\0\4defg", 11, NULL, NULL, &decoded, NULL);
     ck_assert_int_eq(decoded.error, 0);
     ck_assert_uint_eq(decoded.count, 2);
     ck_assert_uint_eq(decoded.size, 15);
@@ -253,7 +255,7 @@ DOMT_TEST(the_end_of_a_stage_passes_on_all_that_is_left)
     ck_assert_uint_eq(ends, 4);
     domt_decoded_clear(&decoded);
     ends = 0;
-    domt_decode(&late, "", 0, NULL, NULL, &decoded, NULL);
+    domt_decode_pieces(&late, "", 0, NULL, NULL, &decoded, NULL);
     ck_assert_int_eq(decoded.error, 0);
     ck_assert_uint_eq(ends, 1);
     domt_decoded_clear(&decoded);
@@ -284,7 +286,7 @@ DOMT_TEST(a_call_that_moves_nothing_is_not_repeated)
 
     open_stages_of_bare_wire(&made);
     idle_calls = 0;
-    ck_assert_int_eq(domi_wire_decode(made.wire, &at, &size), 0);
+    ck_assert_int_eq(domi_wire_decode_next_message(made.wire, &at, &size), 0);
     ck_assert_uint_eq(size, 0);
     ck_assert_uint_ge(idle_calls, 4);
     ck_assert_uint_le(idle_calls, 8);
@@ -301,7 +303,7 @@ DOMT_TEST(a_message_stage_is_not_called_without_bytes)
 
     open_stages_of_bare_wire(&made);
     says_again = true;
-    ck_assert_int_eq(domi_wire_decode(made.wire, &at, &size), 0);
+    ck_assert_int_eq(domi_wire_decode_next_message(made.wire, &at, &size), 0);
     ck_assert_uint_eq(calls, 1);
     free_bare_wire(&made);
 }
@@ -325,7 +327,7 @@ DOMT_TEST(a_bomb_is_unpacked_in_small_parts)
     open_stages_of_bare_wire(&made);
     memset(bytes, 125, sizeof bytes);
     do {
-        result = domi_wire_decode(made.wire, &at, &size);
+        result = domi_wire_decode_next_message(made.wire, &at, &size);
         ck_assert_uint_le(seen - before, 4 * DOMUS_WINDOW_MAX);
         before = seen;
         rounds++;
@@ -351,7 +353,7 @@ DOMT_TEST(stages_are_called_a_bounded_number_of_times)
     per_call = 1;
     do {
         uint32_t before = calls;
-        result = domi_wire_decode(made.wire, &at, &size);
+        result = domi_wire_decode_next_message(made.wire, &at, &size);
         ck_assert_uint_le(calls - before, 64);
     } while (result == DOMI_WIRE_BUSY);
     ck_assert_int_eq(result, 0);
@@ -368,17 +370,17 @@ DOMT_TEST(bytes_are_not_moved_for_each_byte_used)
     char *bytes = make_random_bytes(65536);
     uint32_t moves = 0;
 
-    ck_assert_int_eq(domi_window_put(&window, bytes, 65536), 0);
+    ck_assert_int_eq(domi_window_append_bytes(&window, bytes, 65536), 0);
     for (uint32_t i = 0; i < 200000; i++) {
         uint32_t before = window.begin;
-        domi_window_take(&window, 1);
-        ck_assert_int_eq(domi_window_put(&window, bytes + i % 65536, 1), 0);
+        domi_window_remove_first_bytes(&window, 1);
+        ck_assert_int_eq(domi_window_append_bytes(&window, bytes + i % 65536, 1), 0);
         moves += window.begin < before + 1;
-        ck_assert_int_eq(domi_window_bytes(&window)[65535], bytes[i % 65536]);
+        ck_assert_int_eq(domi_window_first_byte(&window)[65535], bytes[i % 65536]);
     }
     ck_assert_uint_le(moves, 4);
     ck_assert_uint_le(window.room, DOMI_WINDOW_ROOM);
-    domi_window_clear(&window);
+    domi_window_free_memory(&window);
     free(bytes);
 }
 

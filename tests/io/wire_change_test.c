@@ -218,10 +218,10 @@ DOMT_TEST(bytes_behind_the_change_go_to_the_new_stages)
         size_t size, before, step = 1;
         uint64_t seed = i + 1;
         char *bytes = encode_packets_around_change(&pairs[i], &size, &before);
-        check_change_with_cuts(&pairs[i], bytes, size, before, domt_cut_same, &step);
+        check_change_with_cuts(&pairs[i], bytes, size, before, domt_cut_same_size, &step);
         step = size;
-        check_change_with_cuts(&pairs[i], bytes, size, before, domt_cut_same, &step);
-        check_change_with_cuts(&pairs[i], bytes, size, before, domt_cut_random, &seed);
+        check_change_with_cuts(&pairs[i], bytes, size, before, domt_cut_same_size, &step);
+        check_change_with_cuts(&pairs[i], bytes, size, before, domt_cut_random_size, &seed);
         for (size_t at = before - 5; at < before + 30; at++) {
             size_t once = at;
             check_change_with_cuts(&pairs[i], bytes, size, before, size_of_one_cut, &once);
@@ -354,9 +354,9 @@ DOMT_TEST(a_change_without_memory_changes_nothing)
         opened = closed = open_error = 0;
         kit = make_kit_of_pipeline(&to_more.before);
         ck_assert_int_eq(feed_and_take_next_message(kit, "go\n\0\1", 5), 1);
-        domi_memory_fail_after(fail_after, 0);
+        domi_memory_fail_allocation_after(fail_after, 0);
         error = domus_stage_kit_change(kit, &to_more.after, 0);
-        domi_memory_fail_after(-1, 0);
+        domi_memory_fail_allocation_after(-1, 0);
         ck_assert(error == 0 || error == -ENOMEM);
         if (error == 0) {
             ck_assert_int_eq(feed_and_take_next_message(kit, "x", 1), 1);

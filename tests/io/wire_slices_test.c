@@ -17,11 +17,11 @@ static void expect_error_of_stage(int how, int error, uint32_t releases)
     const domt_parts wrong = {.how = how};
     char bytes[40];
     size_t size = domt_write_part(bytes, 10, 1);
-    domus_stage_kit *kit = domt_parts_kit(&wrong);
+    domus_stage_kit *kit = domt_make_parts_kit(&wrong);
     domus_stage_message message;
 
     size += domt_write_part(bytes + size, 10, 2);
-    domt_feed(kit, bytes, size);
+    domt_feed_bytes_to_kit(kit, bytes, size);
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(domus_stage_kit_next(kit, &message), error);
         ck_assert_uint_eq(domt_seen.decodes, 1);
@@ -46,11 +46,11 @@ DOMT_TEST(error_of_a_stage_ends_decoding)
 DOMT_TEST(peer_that_finishes_within_a_message_is_an_error)
 {
     char bytes[20];
-    domus_stage_kit *kit = domt_parts_kit(&domt_plain);
+    domus_stage_kit *kit = domt_make_parts_kit(&domt_plain);
     domus_stage_message message;
 
     domt_write_part(bytes, 10, 1);
-    domt_feed(kit, bytes, 11);
+    domt_feed_bytes_to_kit(kit, bytes, 11);
     ck_assert_int_eq(domus_stage_kit_next(kit, &message), 0);
     domus_stage_kit_finish(kit);
     ck_assert_int_eq(domus_stage_kit_next(kit, &message), -EPIPE);
@@ -63,10 +63,10 @@ DOMT_TEST(peer_that_finishes_within_a_message_is_an_error)
 DOMT_TEST(end_of_a_stage_may_make_a_message)
 {
     static const domt_parts ends = {.how = DOMT_ENDS};
-    domus_stage_kit *kit = domt_parts_kit(&ends);
+    domus_stage_kit *kit = domt_make_parts_kit(&ends);
     domus_stage_message message;
 
-    domt_feed(kit, "\0", 1);
+    domt_feed_bytes_to_kit(kit, "\0", 1);
     domus_stage_kit_finish(kit);
     ck_assert_int_eq(domus_stage_kit_next(kit, &message), 1);
     ck_assert_int_eq(message.kind, DOMUS_STAGE_NOTICE);
@@ -88,11 +88,11 @@ DOMT_TEST(slices_that_are_kept_outlive_the_wire)
     domus_slice kept[DOMT_PARTS];
 
     for (size_t step = 1; step < 700; step += step < 20 ? 1 : 97) {
-        domus_stage_kit *kit = domt_parts_kit(&domt_plain);
+        domus_stage_kit *kit = domt_make_parts_kit(&domt_plain);
         size_t count = 0;
         for (size_t i = 0; i < size; i += step) {
             domus_stage_message message;
-            domt_feed(kit, bytes + i, size - i < step ? size - i : step);
+            domt_feed_bytes_to_kit(kit, bytes + i, size - i < step ? size - i : step);
             while (domus_stage_kit_next(kit, &message) == 1) {
                 const domt_part *made = message.payload;
                 ck_assert_int_eq(domus_slice_keep(made->bytes, &kept[count++]), 0);
@@ -117,15 +117,15 @@ DOMT_TEST(message_that_lives_on_owns_its_bytes)
     for (size_t length = 0; length < 500; length += 100) {
         size_t size = domt_write_part(bytes, length, 7);
         at = bytes;
-        ck_assert_int_eq(domi_wire_decode(bare->wire, &at, &size), 1);
+        ck_assert_int_eq(domi_wire_decode_next_message(bare->wire, &at, &size), 1);
         /* an empty slice has no bytes to copy, so no memory is needed */
         if (length == 0)
-            domi_memory_fail_after(0, 1);
-        ck_assert_int_eq(domi_wire_own(bare->wire), 0);
-        domi_memory_fail_after(-1, 0);
+            domi_memory_fail_allocation_after(0, 1);
+        ck_assert_int_eq(domi_wire_copy_slices_of_message(bare->wire), 0);
+        domi_memory_fail_allocation_after(-1, 0);
         domt_part parked = bare->part;
         bare->part = (domt_part){0};
-        ck_assert_int_eq(domi_wire_done(bare->wire), 0);
+        ck_assert_int_eq(domi_wire_prepare_next_message(bare->wire), 0);
         memset(bytes, 0, sizeof bytes);
         ck_assert_uint_eq(parked.bytes.size, length);
         for (size_t i = 0; i < length; i++)
@@ -142,12 +142,12 @@ DOMT_TEST(slice_may_reach_beyond_the_used_bytes)
     static const domt_parts peeks = {.how = DOMT_PEEKS};
     char bytes[40];
     size_t size = domt_write_part(bytes, 10, 1);
-    domus_stage_kit *kit = domt_parts_kit(&peeks);
+    domus_stage_kit *kit = domt_make_parts_kit(&peeks);
     domus_stage_message message;
     domus_slice kept;
 
     size += domt_write_part(bytes + size, 4, 9);
-    domt_feed(kit, bytes, size);
+    domt_feed_bytes_to_kit(kit, bytes, size);
     ck_assert_int_eq(domus_stage_kit_next(kit, &message), 1);
     const domt_part *made = message.payload;
     ck_assert_int_eq(domus_slice_keep(made->bytes, &kept), 0);
@@ -166,21 +166,21 @@ DOMT_TEST(slices_of_a_stage_outlive_its_call)
         for (size_t step = 1; step < 30; step++) {
             char bytes[60];
             size_t size = domt_write_part(bytes, 10, 1);
-            domus_stage_kit *kit = domt_parts_kit(how != 0 ? &keeps : &leaves);
+            domus_stage_kit *kit = domt_make_parts_kit(how != 0 ? &keeps : &leaves);
             domus_stage_message message;
             int result = 0;
             size += domt_write_part(bytes + size, 11, 2);
             for (size_t i = 0; i < size && result == 0; i += step) {
-                domt_feed(kit, bytes + i, size - i < step ? size - i : step);
+                domt_feed_bytes_to_kit(kit, bytes + i, size - i < step ? size - i : step);
                 result = domus_stage_kit_next(kit, &message);
             }
             ck_assert_int_eq(result, 1);
             const domt_part *made = message.payload;
             if (how == 0) {
-                domt_assert_part(&message, 11, 2);
+                domt_expect_part(&message, 11, 2);
                 ck_assert(domus_slice_equals(made->more, bytes, 12));
             } else {
-                domt_assert_part(&message, 10, 1);
+                domt_expect_part(&message, 10, 1);
                 ck_assert(domus_slice_equals(made->more, bytes, 2));
             }
             domus_stage_kit_free(kit);
@@ -197,25 +197,25 @@ DOMT_TEST(long_slices_leave_without_a_copy)
     domus_slice large;
 
     ck_assert_int_eq(domus_slice_copy(bytes, sizeof bytes, &large), 0);
-    ck_assert_int_eq(domi_out_append(&out, "ab", 2), 0);
+    ck_assert_int_eq(domi_out_append_bytes(&out, "ab", 2), 0);
     ck_assert_int_eq(domi_out_append_slice(&out, large), 0);
-    ck_assert_int_eq(domi_out_append(&out, "cd", 2), 0);
+    ck_assert_int_eq(domi_out_append_bytes(&out, "cd", 2), 0);
     ck_assert_uint_eq(out.size, 4);
     ck_assert_uint_eq(out.pieces_count, 1);
     ck_assert_uint_eq(out.pieces[0].at, 2);
     ck_assert_ptr_eq(domus_slice_data(out.pieces[0].slice), domus_slice_data(large));
     for (int i = 0; i < 20; i++)
         ck_assert_int_eq(domi_out_append_slice(&out, large), 0);
-    domi_out_cut(&out, 3, 1);
+    domi_out_cut_back(&out, 3, 1);
     ck_assert(out.size == 3 && out.pieces_count == 1);
-    domi_out_clear(&out, false);
+    domi_out_remove_all(&out, false);
     ck_assert(domi_out_is_empty(&out) && out.bytes != NULL);
-    ck_assert_ptr_null(domi_out_room(&out, SIZE_MAX));
-    ck_assert_ptr_nonnull(domi_out_room(&out, 70000));
-    domi_out_clear(&out, false); /* a block of this size is not kept for later bytes */
+    ck_assert_ptr_null(domi_out_make_room(&out, SIZE_MAX));
+    ck_assert_ptr_nonnull(domi_out_make_room(&out, 70000));
+    domi_out_remove_all(&out, false); /* a block of this size is not kept for later bytes */
     ck_assert_ptr_null(out.bytes);
-    domi_out_clear(&out, true);
-    ck_assert(atomic_load(&domi_page_of(large)->count) == 1);
+    domi_out_remove_all(&out, true);
+    ck_assert(atomic_load(&domi_page_of_slice(large)->count) == 1);
     domus_slice_free(large);
 }
 
@@ -236,7 +236,7 @@ DOMT_TEST(small_parts_of_large_pages_leave_as_copies)
     part.size = 13000;
     ck_assert_int_eq(domi_out_append_slice(&out, part), 0);
     ck_assert(out.size == 12000 && out.pieces_count == 1);
-    domi_out_clear(&out, true);
+    domi_out_remove_all(&out, true);
     domus_slice_free(large);
 }
 
@@ -291,9 +291,9 @@ DOMT_TEST(wire_without_memory_fails_and_leaks_nothing)
         int n = 0;
         for (; error != 0; n++) {
             ck_assert_int_lt(n, 200);
-            domi_memory_fail_after(n, 0);
+            domi_memory_fail_allocation_after(n, 0);
             error = decode_and_keep_slices(&kinds[kind]);
-            domi_memory_fail_after(-1, 0);
+            domi_memory_fail_allocation_after(-1, 0);
             ck_assert(error == 0 || error == -ENOMEM);
         }
         ck_assert_int_gt(n, 20);

@@ -72,9 +72,9 @@ DOMT_TEST(packets_pass_any_pipeline_in_any_pieces)
         for (int i = 0; i < 4; i++) {
             domt_decoded decoded;
             size_t step = i == 1 ? 1 : 1448;
-            domt_cut *cut = i == 0 ? NULL : i < 3 ? domt_cut_same : domt_cut_random;
-            domt_decode(&pipeline, bytes, size, cut, i < 3 ? (void *)&step : (void *)&seed,
-                        &decoded, NULL);
+            domt_cut *cut = i == 0 ? NULL : i < 3 ? domt_cut_same_size : domt_cut_random_size;
+            domt_decode_pieces(&pipeline, bytes, size, cut, i < 3 ? (void *)&step : (void *)&seed,
+                               &decoded, NULL);
             ck_assert_int_eq(decoded.error, 0);
             ck_assert_uint_eq(decoded.count, sizeof sizes / sizeof sizes[0]);
             if (first.text == NULL)
@@ -97,7 +97,7 @@ DOMT_TEST(pipelines_encode_what_they_decode)
         domt_decoded encoded;
         size_t size;
         char *bytes = encode_packets_of_all_sizes(&pipeline, &size);
-        domt_decode(&pipeline, bytes, size, NULL, NULL, &decoded, &encoded);
+        domt_decode_pieces(&pipeline, bytes, size, NULL, NULL, &decoded, &encoded);
         ck_assert_uint_eq(encoded.size, size);
         ck_assert_mem_eq(encoded.text, bytes, size);
         domt_decoded_clear(&decoded);
@@ -114,7 +114,8 @@ DOMT_TEST(error_of_a_byte_stage_comes_behind_the_messages_before)
 
     for (size_t step = 1; step < sizeof bytes; step++) {
         domt_decoded decoded;
-        domt_decode(&pipeline, bytes, sizeof bytes - 1, domt_cut_same, &step, &decoded, NULL);
+        domt_decode_pieces(&pipeline, bytes, sizeof bytes - 1, domt_cut_same_size, &step, &decoded,
+                           NULL);
         ck_assert_int_eq(decoded.error, -EBADMSG);
         ck_assert_uint_eq(decoded.count, 2);
         ck_assert_mem_eq(decoded.text, "1 2:~}1 1:a", 11);
@@ -129,7 +130,7 @@ DOMT_TEST(each_stage_hears_of_the_end)
 
     for (size_t i = 0; i < 3; i++) {
         domt_decoded decoded;
-        domt_decode(&pipeline, wrong[i], i < 2 ? 1 : 3, NULL, NULL, &decoded, NULL);
+        domt_decode_pieces(&pipeline, wrong[i], i < 2 ? 1 : 3, NULL, NULL, &decoded, NULL);
         ck_assert_int_eq(decoded.error, -EPIPE);
         ck_assert_uint_eq(decoded.count, 0);
         domt_decoded_clear(&decoded);
@@ -419,7 +420,7 @@ static int encode_and_decode_echo(const domus_pipeline *pipeline, int fail_after
     size_t size = 0;
 
     /* from here on, because make_packet_of_size() needs its memory */
-    domi_memory_fail_after(fail_after, 0);
+    domi_memory_fail_allocation_after(fail_after, 0);
     int error = domus_stage_kit_new(pipeline, &kit);
     if (error == 0)
         error = domus_stage_kit_encode(kit, 0, &domus_packet_type, &packet);
@@ -432,7 +433,7 @@ static int encode_and_decode_echo(const domus_pipeline *pipeline, int fail_after
         else
             error = result;
     }
-    domi_memory_fail_after(-1, 0);
+    domi_memory_fail_allocation_after(-1, 0);
     if (error == 0 && size != 0)
         ck_assert(domus_slice_equals(echo.bytes, domus_slice_data(packet.bytes), 5000));
     domus_slice_free(echo.bytes);

@@ -20,7 +20,7 @@ static void read_messages_of_kit(domus_stage_kit *kit, size_t *next)
 
     while ((result = domus_stage_kit_next(kit, &message)) == 1) {
         ck_assert_uint_lt(*next, DOMT_PARTS);
-        domt_assert_part(&message, domt_lengths[*next], (int)*next);
+        domt_expect_part(&message, domt_lengths[*next], (int)*next);
         (*next)++;
     }
     ck_assert_int_eq(result, 0);
@@ -32,14 +32,14 @@ DOMT_TEST(wire_brings_the_same_messages_at_every_split)
     size_t size = domt_write_parts(bytes);
 
     for (size_t first = 0; first <= size; first++) {
-        domus_stage_kit *kit = domt_parts_kit(first % 2 != 0 ? &domt_needs : &domt_plain);
+        domus_stage_kit *kit = domt_make_parts_kit(first % 2 != 0 ? &domt_needs : &domt_plain);
         size_t second = first + (size - first) * (first % 7) / 7;
         size_t next = 0;
-        domt_feed(kit, bytes, first);
+        domt_feed_bytes_to_kit(kit, bytes, first);
         read_messages_of_kit(kit, &next);
-        domt_feed(kit, bytes + first, second - first);
+        domt_feed_bytes_to_kit(kit, bytes + first, second - first);
         read_messages_of_kit(kit, &next);
-        domt_feed(kit, bytes + second, size - second);
+        domt_feed_bytes_to_kit(kit, bytes + second, size - second);
         domus_stage_kit_finish(kit);
         read_messages_of_kit(kit, &next);
         ck_assert_uint_eq(next, DOMT_PARTS);
@@ -56,10 +56,10 @@ DOMT_TEST(wire_takes_messages_in_pieces_of_any_size)
     size_t size = domt_write_parts(bytes);
 
     for (size_t step = 1; step < 300; step++) {
-        domus_stage_kit *kit = domt_parts_kit(step % 2 != 0 ? &domt_needs : &domt_plain);
+        domus_stage_kit *kit = domt_make_parts_kit(step % 2 != 0 ? &domt_needs : &domt_plain);
         size_t next = 0;
         for (size_t i = 0; i < size; i += step) {
-            domt_feed(kit, bytes + i, size - i < step ? size - i : step);
+            domt_feed_bytes_to_kit(kit, bytes + i, size - i < step ? size - i : step);
             if (i % 3 != 0) /* for each third piece the messages stay in the kit */
                 read_messages_of_kit(kit, &next);
         }
@@ -79,18 +79,18 @@ DOMT_TEST(whole_messages_are_shown_where_they_lie)
     domt_bare *bare = domt_bare_new(&domt_plain);
 
     size += domt_write_part(bytes + size, 20, 2);
-    ck_assert_int_eq(domi_wire_decode(bare->wire, &at, &size), 1);
+    ck_assert_int_eq(domi_wire_decode_next_message(bare->wire, &at, &size), 1);
     ck_assert_ptr_eq(domus_slice_data(bare->part.bytes), bytes + 2);
     ck_assert_ptr_eq(at, bytes + 12);
     /* no memory is needed: nothing is copied, and the page is used again */
-    domi_memory_fail_after(0, 1);
-    domt_bare_done(bare);
-    ck_assert_int_eq(domi_wire_decode(bare->wire, &at, &size), 1);
-    domi_memory_fail_after(-1, 0);
+    domi_memory_fail_allocation_after(0, 1);
+    domt_bare_tell_message_done(bare);
+    ck_assert_int_eq(domi_wire_decode_next_message(bare->wire, &at, &size), 1);
+    domi_memory_fail_allocation_after(-1, 0);
     ck_assert_ptr_eq(domus_slice_data(bare->part.bytes), bytes + 14);
-    domt_bare_done(bare);
+    domt_bare_tell_message_done(bare);
     ck_assert_uint_eq(size, 0);
-    ck_assert(domi_wire_is_empty(bare->wire));
+    ck_assert(domi_wire_has_no_undecoded_bytes(bare->wire));
     domt_bare_free(bare);
 }
 
@@ -107,20 +107,20 @@ DOMT_TEST(only_the_message_between_two_pieces_is_copied)
         domt_bare *bare = domt_bare_new(how != 0 ? &domt_needs : &domt_plain);
         at = bytes;
         size = 50;
-        ck_assert_int_eq(domi_wire_decode(bare->wire, &at, &size), 0);
-        ck_assert(size == 0 && !domi_wire_is_empty(bare->wire));
+        ck_assert_int_eq(domi_wire_decode_next_message(bare->wire, &at, &size), 0);
+        ck_assert(size == 0 && !domi_wire_has_no_undecoded_bytes(bare->wire));
         size = all - 50;
-        ck_assert_int_eq(domi_wire_decode(bare->wire, &at, &size), 1);
+        ck_assert_int_eq(domi_wire_decode_next_message(bare->wire, &at, &size), 1);
         ck_assert_ptr_eq(at, bytes + first);
         ck_assert_uint_eq(domt_seen.size, how != 0 ? 602 : 612);
         ck_assert(domus_slice_data(bare->part.bytes) < bytes ||
                   domus_slice_data(bare->part.bytes) > bytes + all);
         ck_assert_uint_eq(bare->part.bytes.size, 600);
-        domt_bare_done(bare);
-        ck_assert_int_eq(domi_wire_decode(bare->wire, &at, &size), 1);
+        domt_bare_tell_message_done(bare);
+        ck_assert_int_eq(domi_wire_decode_next_message(bare->wire, &at, &size), 1);
         ck_assert_ptr_eq(domus_slice_data(bare->part.bytes), bytes + first + 2);
-        domt_bare_done(bare);
-        ck_assert_int_eq(domi_wire_decode(bare->wire, &at, &size), 0);
+        domt_bare_tell_message_done(bare);
+        ck_assert_int_eq(domi_wire_decode_next_message(bare->wire, &at, &size), 0);
         ck_assert_ptr_null(bare->wire->stages[0].window.memory);
         ck_assert_ptr_null(bare->wire->page);
         /* `decode` was shown 50, 306 and 602 bytes, and the second message */
@@ -138,16 +138,16 @@ DOMT_TEST(idle_wire_keeps_no_memory)
     const char *at = bytes;
     size_t size = all;
 
-    ck_assert_int_eq(domi_wire_decode(bare->wire, &at, &size), 1);
+    ck_assert_int_eq(domi_wire_decode_next_message(bare->wire, &at, &size), 1);
     ck_assert_ptr_nonnull(bare->wire->page);
-    domt_bare_done(bare);
-    ck_assert(domi_wire_rest(bare->wire));
+    domt_bare_tell_message_done(bare);
+    ck_assert(domi_wire_free_memory_if_idle(bare->wire));
     ck_assert_ptr_null(bare->wire->page);
     at = bytes;
     size = 50;
-    ck_assert_int_eq(domi_wire_decode(bare->wire, &at, &size), 0);
+    ck_assert_int_eq(domi_wire_decode_next_message(bare->wire, &at, &size), 0);
     /* the start of a message waits in the window, so the wire need not be called again */
-    ck_assert(!domi_wire_rest(bare->wire));
+    ck_assert(!domi_wire_free_memory_if_idle(bare->wire));
     domt_bare_free(bare);
 }
 
@@ -163,21 +163,21 @@ DOMT_TEST(bytes_that_were_not_taken_may_move)
     domt_bare *bare = domt_bare_new(&domt_plain);
     size_t all = first + domt_write_part(bytes + first, 700, 2);
 
-    ck_assert_int_eq(domi_wire_decode(bare->wire, &at, &size), 0);
+    ck_assert_int_eq(domi_wire_decode_next_message(bare->wire, &at, &size), 0);
     size = all - 50;
-    ck_assert_int_eq(domi_wire_decode(bare->wire, &at, &size), 1);
-    domt_bare_done(bare);
+    ck_assert_int_eq(domi_wire_decode_next_message(bare->wire, &at, &size), 1);
+    domt_bare_tell_message_done(bare);
     memcpy(elsewhere, at, size);
     memset(bytes, 0, sizeof bytes);
     at = elsewhere;
     size -= 1; /* holds one byte back, for a later call */
-    ck_assert_int_eq(domi_wire_decode(bare->wire, &at, &size), 0);
+    ck_assert_int_eq(domi_wire_decode_next_message(bare->wire, &at, &size), 0);
     ck_assert_uint_eq(size, 0);
     size = 1;
-    ck_assert_int_eq(domi_wire_decode(bare->wire, &at, &size), 1);
+    ck_assert_int_eq(domi_wire_decode_next_message(bare->wire, &at, &size), 1);
     ck_assert_uint_eq(bare->part.bytes.size, 700);
     ck_assert_int_eq(domus_slice_data(bare->part.bytes)[0], 2);
-    domt_bare_done(bare);
+    domt_bare_tell_message_done(bare);
     domt_bare_free(bare);
 }
 
@@ -185,14 +185,14 @@ DOMT_TEST(stage_that_says_what_it_needs_is_not_called_before)
 {
     static char bytes[40000];
     size_t size = domt_write_part(bytes, 30000, 1);
-    domus_stage_kit *kit = domt_parts_kit(&domt_needs);
+    domus_stage_kit *kit = domt_make_parts_kit(&domt_needs);
     domus_stage_message message;
 
     for (size_t i = 0; i < size; i++) {
-        domt_feed(kit, bytes + i, 1);
+        domt_feed_bytes_to_kit(kit, bytes + i, 1);
         ck_assert_int_eq(domus_stage_kit_next(kit, &message), i + 1 == size);
     }
-    domt_assert_part(&message, 30000, 1);
+    domt_expect_part(&message, 30000, 1);
     /* `decode` was called with 1 byte, with 2 bytes, and with the whole message */
     ck_assert_uint_eq(domt_seen.decodes, 3);
     domus_stage_kit_free(kit);
@@ -205,10 +205,10 @@ DOMT_TEST(stage_is_called_once_for_each_piece)
     static const domt_parts asks_for_less = {.how = DOMT_NO_ASKS};
 
     for (int how = 0; how < 2; how++) {
-        domus_stage_kit *kit = domt_parts_kit(how != 0 ? &asks_for_less : &domt_plain);
+        domus_stage_kit *kit = domt_make_parts_kit(how != 0 ? &asks_for_less : &domt_plain);
         domus_stage_message message;
         for (size_t i = 0; i < size; i++) {
-            domt_feed(kit, bytes + i, 1);
+            domt_feed_bytes_to_kit(kit, bytes + i, 1);
             ck_assert_int_eq(domus_stage_kit_next(kit, &message), i + 1 == size);
             ck_assert_uint_eq(domt_seen.size, i + 1);
             ck_assert_int_eq(domus_stage_kit_next(kit, &message), 0);
@@ -230,15 +230,15 @@ DOMT_TEST(window_keeps_its_bytes_in_order)
     for (uint32_t i = 0; i < DOMI_WINDOW_ROOM; i++)
         bytes[i] = (char)(i * 7 >> 3);
     while (next < DOMI_WINDOW_ROOM - 300) {
-        ck_assert_int_eq(domi_window_put(&window, bytes + next, 300), 0);
+        ck_assert_int_eq(domi_window_append_bytes(&window, bytes + next, 300), 0);
         next += 300;
-        domi_window_take(&window, 290);
+        domi_window_remove_first_bytes(&window, 290);
         first += 290;
         ck_assert_uint_eq(window.size, next - first);
-        ck_assert_mem_eq(domi_window_bytes(&window), bytes + first, window.size);
+        ck_assert_mem_eq(domi_window_first_byte(&window), bytes + first, window.size);
         ck_assert_uint_le(window.room, 8192);
     }
-    domi_window_clear(&window);
+    domi_window_free_memory(&window);
 }
 
 DOMT_TEST(window_that_is_nearly_empty_shrinks)
@@ -247,20 +247,20 @@ DOMT_TEST(window_that_is_nearly_empty_shrinks)
     domi_window window = {0};
 
     memcpy(bytes + sizeof bytes - 5, "abcde", 5);
-    ck_assert_int_eq(domi_window_put(&window, bytes, sizeof bytes), 0);
-    domi_window_take(&window, 30000);
-    domi_window_shrink(&window);
+    ck_assert_int_eq(domi_window_append_bytes(&window, bytes, sizeof bytes), 0);
+    domi_window_remove_first_bytes(&window, 30000);
+    domi_window_shrink_memory(&window);
     ck_assert_uint_eq(window.room, 65536);
-    domi_window_take(&window, 29995);
-    domi_memory_fail_after(0, 0);
-    domi_window_shrink(&window);
+    domi_window_remove_first_bytes(&window, 29995);
+    domi_memory_fail_allocation_after(0, 0);
+    domi_window_shrink_memory(&window);
     /* without memory for a smaller one, the window stays as it is */
     ck_assert_uint_eq(window.room, 65536);
-    domi_window_shrink(&window);
+    domi_window_shrink_memory(&window);
     ck_assert_uint_eq(window.room, 256);
-    ck_assert_mem_eq(domi_window_bytes(&window), "abcde", 5);
-    domi_window_take(&window, 5);
-    domi_window_shrink(&window);
+    ck_assert_mem_eq(domi_window_first_byte(&window), "abcde", 5);
+    domi_window_remove_first_bytes(&window, 5);
+    domi_window_shrink_memory(&window);
     ck_assert_ptr_null(window.memory);
 }
 
@@ -270,16 +270,16 @@ static int result_of_message_in_steps(const domt_parts *how, size_t length, size
 {
     static char bytes[70000];
     size_t size = domt_write_part(bytes, length, 3);
-    domus_stage_kit *kit = domt_parts_kit(how);
+    domus_stage_kit *kit = domt_make_parts_kit(how);
     domus_stage_message message;
     int result = 0;
 
     for (size_t i = 0; i < size && result == 0; i += step) {
-        domt_feed(kit, bytes + i, size - i < step ? size - i : step);
+        domt_feed_bytes_to_kit(kit, bytes + i, size - i < step ? size - i : step);
         result = domus_stage_kit_next(kit, &message);
     }
     if (result == 1)
-        domt_assert_part(&message, length, 3);
+        domt_expect_part(&message, length, 3);
     else
         ck_assert_int_eq(domus_stage_kit_next(kit, &message), result);
     domus_stage_kit_free(kit);
@@ -338,15 +338,15 @@ DOMT_TEST(window_grows_and_shrinks_with_its_bytes)
     domt_write_part(bytes, 65000, 1);
     for (size_t i = 0; i < 64000; i += 100) {
         size = 100;
-        ck_assert_int_eq(domi_wire_decode(bare->wire, &at, &size), 0);
+        ck_assert_int_eq(domi_wire_decode_next_message(bare->wire, &at, &size), 0);
         ck_assert_uint_le(window->room, i < 128 ? 256 : 2 * (i + 100));
     }
     size = 1536;
-    ck_assert_int_eq(domi_wire_decode(bare->wire, &at, &size), 1);
-    domt_bare_done(bare);
+    ck_assert_int_eq(domi_wire_decode_next_message(bare->wire, &at, &size), 1);
+    domt_bare_tell_message_done(bare);
     ck_assert_uint_eq(size, 64000 + 1536 - 65002);
     size = 0;
-    ck_assert_int_eq(domi_wire_decode(bare->wire, &at, &size), 0);
+    ck_assert_int_eq(domi_wire_decode_next_message(bare->wire, &at, &size), 0);
     ck_assert_ptr_null(window->memory);
     domt_bare_free(bare);
 }

@@ -16,7 +16,8 @@ DOMT_TEST(each_member_gets_its_value)
     domus_json_error error;
     thing got;
 
-    ck_assert_msg(thing_read(thing_text, &got, &error) == 0, "%s: %s", error.path, error.words);
+    ck_assert_msg(thing_read_from_json(thing_text, &got, &error) == 0, "%s: %s", error.path,
+                  error.words);
     ck_assert(got.flag && got.has_extra);
     ck_assert_int_eq(got.i8, -128);
     ck_assert_int_eq(got.i64, INT64_MIN);
@@ -57,7 +58,7 @@ DOMT_TEST(absent_fields_have_the_presets)
 
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         memset(&got, 0xff, sizeof got);
-        ck_assert_int_eq(thing_read(texts[i], &got, NULL), 0);
+        ck_assert_int_eq(thing_read_from_json(texts[i], &got, NULL), 0);
         ck_assert(got.ranged == 15 && got.u8 == 1 && !got.has_extra && got.maybe == NULL);
         ck_assert(got.text == NULL && got.text_count == 0 && got.raw.text == NULL);
         ck_assert(got.parts[0].number == 7 && got.many[0].number == 7);
@@ -150,7 +151,7 @@ DOMT_TEST(refusals_tell_the_path_and_the_place)
 
     for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
         const struct refusal *refusal = &refusals[i];
-        int result = thing_read(refusal->text, &got, &error);
+        int result = thing_read_from_json(refusal->text, &got, &error);
         ck_assert_msg(result == refusal->error && error.error == result, "%s: %d", refusal->text,
                       result);
         ck_assert_str_eq(domus_json_explain(&error, told, sizeof told), refusal->told);
@@ -184,7 +185,7 @@ DOMT_TEST(status_of_http_tells_syntax_from_values)
     thing got;
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        ck_assert_int_lt(thing_read(cases[i].text, &got, &error), 0);
+        ck_assert_int_lt(thing_read_from_json(cases[i].text, &got, &error), 0);
         ck_assert_int_eq(domus_json_status(&error), cases[i].status);
     }
     ck_assert_int_eq(domus_json_read(&thing_table, &options, "{}", 2, &got, NULL, &error), -EFBIG);
@@ -240,7 +241,7 @@ DOMT_TEST(bounds_of_rows_hold_at_exactly_their_size)
         for (uint32_t over = 0; over < 2; over++) {
             char *text = repeat_text(bound->begin, bound->middle, bound->comma, bound->most + over,
                                      bound->end);
-            int result = thing_read(text, &got, &error);
+            int result = thing_read_from_json(text, &got, &error);
             ck_assert_msg(result == (over != 0 ? -EMSGSIZE : 0), "%s: %d", text, result);
             if (over == 0) {
                 domus_json_release(&got.memory);
@@ -383,7 +384,7 @@ DOMT_TEST(texts_of_each_length_are_read)
     }
     for (uint32_t spaces = 4050; spaces < 4100; spaces++) {
         char *text = repeat_text("{\"u8\":1", " ", "", spaces, "}");
-        ck_assert_int_eq(thing_read(text, &got, NULL), 0);
+        ck_assert_int_eq(thing_read_from_json(text, &got, NULL), 0);
         domus_json_release(&got.memory);
         free(text);
     }

@@ -60,7 +60,7 @@ const char thing_text[] =
     "\"numbers\":[0.1]}],\"texts\":[\"\",\"two\"],\"names\":[\"x\",\"1234567\"],"
     "\"raws\":[1,\"a\\\"\",null,[]],\"extra\":0,\"maybe\":\"yes\"}";
 
-int thing_read(const char *text, thing *ret_thing, domus_json_error *ret_error)
+int thing_read_from_json(const char *text, thing *ret_thing, domus_json_error *ret_error)
 {
     return domus_json_read(&thing_table, NULL, text, strlen(text), ret_thing, &ret_thing->memory,
                            ret_error);
@@ -107,7 +107,7 @@ static void check_arrays(const thing *left, const thing *right)
         check_raw(&left->raws[i], &right->raws[i]);
 }
 
-void thing_check_same(const thing *left, const thing *right)
+void thing_check_values_are_same(const thing *left, const thing *right)
 {
     ck_assert_int_eq(left->flag, right->flag);
     ck_assert_int_eq(left->i8, right->i8);

@@ -50,10 +50,10 @@ extern const domus_json_table thing_table;
 extern const domus_json_table loose_table;
 
 /* Read a thing from a text that ends with a zero. Returns as domus_json_read(). */
-int thing_read(const char *text, thing *ret_thing, domus_json_error *ret_error);
+int thing_read_from_json(const char *text, thing *ret_thing, domus_json_error *ret_error);
 
 /* Check that two things have the same values. */
-void thing_check_same(const thing *left, const thing *right);
+void thing_check_values_are_same(const thing *left, const thing *right);
 
 /* A text that sets each member of a thing. */
 extern const char thing_text[];

@@ -15,18 +15,18 @@ typedef struct domt_bucket_state {
 extern domt_bucket_state domt_bucket;
 
 /* Open a bucket; it is created if `config` is not NULL. */
-void domt_bucket_open(const char *name, const domus_nats_kv_config *config);
+void domt_bucket_open_at_server(const char *name, const domus_nats_kv_config *config);
 
 /* Put a value. Returns the revision. */
-uint64_t domt_bucket_put(const char *key, const char *value);
+uint64_t domt_bucket_put_value(const char *key, const char *value);
 
-void domt_bucket_remove(const char *key);
+void domt_bucket_remove_key(const char *key);
 
 /* Returns whether the key has this value, written within the last minute. */
-bool domt_bucket_has(const char *key, const char *value);
+bool domt_bucket_has_recent_value(const char *key, const char *value);
 
 /* Watch keys with the tag 5. Returns the address of the watch. */
-domus_address domt_bucket_watch(const char *pattern, uint64_t heartbeat_ns);
+domus_address domt_bucket_watch_keys(const char *pattern, uint64_t heartbeat_ns);
 
 /* Check that the next notice reports this change. */
 void domt_bucket_expect_change(const char *key, const char *value,

@@ -12,15 +12,15 @@
 
 DOMT_TEST(client_logs_in_and_publishes)
 {
-    domus_peer *peer = domt_nats_begin_logged_in(NULL, NULL);
+    domus_peer *peer = domt_nats_begin_with_logged_in_client(NULL, NULL);
 
-    domt_nats_publish("a.b", "hello");
-    domt_nats_expect_sent(peer, "PUB a.b 5\r\nhello\r\n");
-    domus_nats_publish asked = domt_nats_message("a", "x");
+    domt_nats_publish_by_probe("a.b", "hello");
+    domt_nats_expect_text_from_client(peer, "PUB a.b 5\r\nhello\r\n");
+    domus_nats_publish asked = domt_nats_make_publication("a", "x");
     domt_expect_success(domus_probe_ask(domt_probe, domt_nats, &domus_nats_publish_type, &asked));
     domt_expect_success(domus_probe_expect(domt_probe, &domus_nats_done_type, SECOND, NULL));
-    domt_nats_expect_sent(peer, "PUB a 1\r\nx\r\n");
-    domus_nats_status status = domt_nats_read_status();
+    domt_nats_expect_text_from_client(peer, "PUB a 1\r\nx\r\n");
+    domus_nats_status status = domt_nats_read_client_status();
     ck_assert(status.connected && status.has_headers && !status.has_jetstream);
     ck_assert_uint_eq(status.max_payload, 1000);
     ck_assert_uint_eq(status.connects, 1);
@@ -31,56 +31,56 @@ DOMT_TEST(client_logs_in_and_publishes)
     ck_assert_str_eq(status.server, PLACE);
     ck_assert_str_eq(status.server_name, "n");
     ck_assert_str_eq(status.version, "2.9");
-    domt_nats_end();
+    domt_nats_end_kit();
 }
 
 DOMT_TEST(what_the_server_does_not_take_is_refused)
 {
     char payload[1002];
-    domus_peer *peer = domt_nats_begin_logged_in(NULL, NULL);
+    domus_peer *peer = domt_nats_begin_with_logged_in_client(NULL, NULL);
 
     memset(payload, 'x', 1001);
     payload[1001] = '\0';
-    domt_nats_publish("a", payload);
-    domt_nats_request("a", payload, 0);
-    domt_nats_expect_failure(-EMSGSIZE);
-    domus_nats_publish asked = domt_nats_message("a", payload);
+    domt_nats_publish_by_probe("a", payload);
+    domt_nats_request_by_probe("a", payload, 0);
+    domt_nats_expect_failed_ask(-EMSGSIZE);
+    domus_nats_publish asked = domt_nats_make_publication("a", payload);
     domt_expect_success(domus_probe_ask(domt_probe, domt_nats, &domus_nats_publish_type, &asked));
-    domt_nats_expect_failure(-EMSGSIZE);
+    domt_nats_expect_failed_ask(-EMSGSIZE);
     asked = (domus_nats_publish){.used = 0};
     domt_expect_success(domus_probe_ask(domt_probe, domt_nats, &domus_nats_publish_type, &asked));
-    domt_nats_expect_failure(-EINVAL);
-    asked = domt_nats_message("a", "");
+    domt_nats_expect_failed_ask(-EINVAL);
+    asked = domt_nats_make_publication("a", "");
     ck_assert_int_eq(domus_nats_set_reply(&asked, "r"), 0);
     domt_expect_success(domus_probe_ask(domt_probe, domt_nats, &domus_nats_request_type, &asked));
-    domt_nats_expect_failure(-EINVAL);
+    domt_nats_expect_failed_ask(-EINVAL);
     payload[1000] = '\0';
-    domt_nats_publish("a", payload);
-    ck_assert_str_eq(domt_nats_read_line(peer), "PUB a 1000");
-    ck_assert_uint_eq(domt_nats_read_status().refused, 5);
-    domt_nats_end();
+    domt_nats_publish_by_probe("a", payload);
+    ck_assert_str_eq(domt_nats_read_line_from_client(peer), "PUB a 1000");
+    ck_assert_uint_eq(domt_nats_read_client_status().refused, 5);
+    domt_nats_end_kit();
 }
 
 DOMT_TEST(headers_go_only_to_servers_that_know_them)
 {
-    domus_nats_publish publish = domt_nats_message("a", "x");
+    domus_nats_publish publish = domt_nats_make_publication("a", "x");
     domus_appender headers = {0};
-    domus_peer_listener *listener = domt_nats_begin(NULL);
-    domus_peer *peer = domt_nats_accept(listener);
+    domus_peer_listener *listener = domt_nats_begin_with_client(NULL);
+    domus_peer *peer = domt_nats_accept_connection(listener);
 
-    (void)domt_nats_login(peer, "INFO {}\r\n");
+    (void)domt_nats_let_client_log_in(peer, "INFO {}\r\n");
     ck_assert_int_eq(domus_nats_headers_add(&headers, "A", "b"), 0);
     ck_assert_int_eq(domus_nats_headers_end(&headers, &publish.headers), 0);
     domt_expect_success(domus_probe_ask(domt_probe, domt_nats, &domus_nats_publish_type, &publish));
-    domt_nats_expect_failure(-EOPNOTSUPP);
+    domt_nats_expect_failed_ask(-EOPNOTSUPP);
     /* the server supports headers from now on */
     domt_nats_send_to_client(peer, "INFO {\"headers\":true}\r\n");
-    publish = domt_nats_message("a", "x");
+    publish = domt_nats_make_publication("a", "x");
     ck_assert_int_eq(domus_nats_headers_end(&headers, &publish.headers), 0);
     domt_expect_success(domus_probe_ask(domt_probe, domt_nats, &domus_nats_publish_type, &publish));
     domt_expect_success(domus_probe_expect(domt_probe, &domus_nats_done_type, SECOND, NULL));
-    domt_nats_expect_sent(peer, "HPUB a 12 13\r\nNATS/1.0\r\n\r\nx\r\n");
-    domt_nats_end();
+    domt_nats_expect_text_from_client(peer, "HPUB a 12 13\r\nNATS/1.0\r\n\r\nx\r\n");
+    domt_nats_end_kit();
 }
 
 /* --- requests --------------------------------------------------------------------------------- */
@@ -91,7 +91,7 @@ static const char *read_request(domus_peer *peer, const char *begin)
     static char replies[4][100];
     static unsigned turn;
     char *reply = replies[turn++ % 4];
-    const char *line = domt_nats_read_line(peer);
+    const char *line = domt_nats_read_line_from_client(peer);
 
     ck_assert_msg(strncmp(line, begin, strlen(begin)) == 0, "%s", line);
     ck_assert_int_eq(sscanf(line + strlen(begin), "%99s", reply), 1);
@@ -108,102 +108,102 @@ static void send_answer(domus_peer *peer, const char *reply, const char *payload
 
 DOMT_TEST(request_gets_its_answer)
 {
-    domus_peer *peer = domt_nats_begin_logged_in(NULL, NULL);
+    domus_peer *peer = domt_nats_begin_with_logged_in_client(NULL, NULL);
 
-    domt_nats_request("a", "one", 0);
+    domt_nats_request_by_probe("a", "one", 0);
     const char *one = read_request(peer, "PUB a ");
-    domt_nats_expect_sent(peer, "one\r\n");
-    domt_nats_request("b", "two", 0);
+    domt_nats_expect_text_from_client(peer, "one\r\n");
+    domt_nats_request_by_probe("b", "two", 0);
     const char *two = read_request(peer, "PUB b ");
-    domt_nats_expect_sent(peer, "two\r\n");
-    ck_assert_uint_eq(domt_nats_read_status().inflight, 2);
+    domt_nats_expect_text_from_client(peer, "two\r\n");
+    ck_assert_uint_eq(domt_nats_read_client_status().inflight, 2);
     send_answer(peer, two, "2");
     domt_nats_expect_message(domt_probe, two, "2", 0);
     send_answer(peer, one, "1");
     domt_nats_expect_message(domt_probe, one, "1", 0);
     send_answer(peer, one, "late");
-    ck_assert_uint_eq(domt_nats_read_status().inflight, 0);
-    ck_assert_uint_eq(domt_nats_read_status().unknown, 1);
-    domt_nats_request("c", "", 0); /* this request uses a slot again */
+    ck_assert_uint_eq(domt_nats_read_client_status().inflight, 0);
+    ck_assert_uint_eq(domt_nats_read_client_status().unknown, 1);
+    domt_nats_request_by_probe("c", "", 0); /* this request uses a slot again */
     const char *three = read_request(peer, "PUB c ");
-    domt_nats_expect_sent(peer, "\r\n");
+    domt_nats_expect_text_from_client(peer, "\r\n");
     send_answer(peer, two, "late");
     send_answer(peer, one, "late");
     send_answer(peer, three, "3");
     domt_nats_expect_message(domt_probe, three, "3", 0);
-    ck_assert_uint_eq(domt_nats_read_status().unknown, 3);
+    ck_assert_uint_eq(domt_nats_read_client_status().unknown, 3);
     domt_expect_success(domus_probe_expect_nothing(domt_probe, 20 * SECOND));
-    domt_nats_end();
+    domt_nats_end_kit();
 }
 
 DOMT_TEST(nobody_answers_a_request)
 {
     char text[200];
-    domus_peer *peer = domt_nats_begin_logged_in(NULL, NULL);
+    domus_peer *peer = domt_nats_begin_with_logged_in_client(NULL, NULL);
 
-    domt_nats_request("a", "x", 0);
+    domt_nats_request_by_probe("a", "x", 0);
     const char *reply = read_request(peer, "PUB a ");
-    domt_nats_expect_sent(peer, "x\r\n");
+    domt_nats_expect_text_from_client(peer, "x\r\n");
     snprintf(text, sizeof text, "HMSG %s 0 16 16\r\nNATS/1.0 503\r\n\r\n\r\n", reply);
     domt_nats_send_to_client(peer, text);
-    domt_nats_expect_failure(-ECONNREFUSED);
-    ck_assert_uint_eq(domt_nats_read_status().inflight, 0);
-    domt_nats_end();
+    domt_nats_expect_failed_ask(-ECONNREFUSED);
+    ck_assert_uint_eq(domt_nats_read_client_status().inflight, 0);
+    domt_nats_end_kit();
 }
 
 DOMT_TEST(request_ends_with_its_time)
 {
     static const domus_nats_options options = {.request_timeout_ns = 300 * MS};
-    domus_peer *peer = domt_nats_begin_logged_in(&options, NULL);
+    domus_peer *peer = domt_nats_begin_with_logged_in_client(&options, NULL);
     uint64_t begun_ns = domus_testkit_now_ns(domt_kit);
 
-    domt_nats_request("a", "x", 0);
+    domt_nats_request_by_probe("a", "x", 0);
     const char *reply = read_request(peer, "PUB a ");
-    domt_nats_expect_sent(peer, "x\r\n");
-    domt_nats_request("b", "x", 100 * MS);
-    ck_assert_uint_eq(domt_nats_read_status().inflight, 2);
-    domt_nats_expect_failure(-ETIMEDOUT);
+    domt_nats_expect_text_from_client(peer, "x\r\n");
+    domt_nats_request_by_probe("b", "x", 100 * MS);
+    ck_assert_uint_eq(domt_nats_read_client_status().inflight, 2);
+    domt_nats_expect_failed_ask(-ETIMEDOUT);
     ck_assert_uint_eq(domus_testkit_now_ns(domt_kit) - begun_ns, 100 * MS);
-    domt_nats_expect_failure(-ETIMEDOUT);
+    domt_nats_expect_failed_ask(-ETIMEDOUT);
     ck_assert_uint_eq(domus_testkit_now_ns(domt_kit) - begun_ns, 300 * MS);
     send_answer(peer, reply, "late");
-    domt_nats_advance(20 * MS);
-    ck_assert_uint_eq(domt_nats_read_status().inflight, 0);
-    ck_assert_uint_eq(domt_nats_read_status().unknown, 1);
-    domt_nats_request("a", "x", 2 * SECOND); /* a longer time-out than the default */
+    domt_nats_advance_kit_time(20 * MS);
+    ck_assert_uint_eq(domt_nats_read_client_status().inflight, 0);
+    ck_assert_uint_eq(domt_nats_read_client_status().unknown, 1);
+    domt_nats_request_by_probe("a", "x", 2 * SECOND); /* a longer time-out than the default */
     domt_expect_success(domus_probe_expect_nothing(domt_probe, 1900 * MS));
-    domt_nats_expect_failure(-ETIMEDOUT);
-    domt_nats_end();
+    domt_nats_expect_failed_ask(-ETIMEDOUT);
+    domt_nats_end_kit();
 }
 
 DOMT_TEST(requests_under_way_are_bounded)
 {
     static const domus_nats_options options = {.inflight_max = 100};
-    domus_peer *peer = domt_nats_begin_logged_in(&options, NULL);
+    domus_peer *peer = domt_nats_begin_with_logged_in_client(&options, NULL);
 
     for (int i = 0; i < 100; i++)
-        domt_nats_request("a", "x", 0);
-    domt_nats_request("a", "x", 0);
-    domt_nats_expect_failure(-ENOBUFS);
+        domt_nats_request_by_probe("a", "x", 0);
+    domt_nats_request_by_probe("a", "x", 0);
+    domt_nats_expect_failed_ask(-ENOBUFS);
     domt_expect_success(domus_probe_ask(domt_probe, domt_nats, &domus_nats_flush_type, NULL));
-    domt_nats_expect_failure(-ENOBUFS);
-    ck_assert_uint_eq(domt_nats_read_status().inflight, 100);
+    domt_nats_expect_failed_ask(-ENOBUFS);
+    ck_assert_uint_eq(domt_nats_read_client_status().inflight, 100);
     const char *reply = read_request(peer, "PUB a ");
     send_answer(peer, reply, "1");
     domt_nats_expect_message(domt_probe, reply, "1", 0);
-    domt_nats_request("a", "x", 0);
-    ck_assert_uint_eq(domt_nats_read_status().inflight, 100);
+    domt_nats_request_by_probe("a", "x", 0);
+    ck_assert_uint_eq(domt_nats_read_client_status().inflight, 100);
     for (int i = 0; i < 100; i++)
-        domt_nats_expect_failure(-ETIMEDOUT);
-    domt_nats_end();
+        domt_nats_expect_failed_ask(-ETIMEDOUT);
+    domt_nats_end_kit();
 }
 
 /* Subjects that match the inbox and are no replies of this client. */
 DOMT_TEST(wrong_replies_are_for_nobody)
 {
-    domus_peer_listener *listener = domt_nats_begin(NULL);
-    domus_peer *peer = domt_nats_accept(listener);
-    const char *inbox = domt_nats_login(peer, NULL);
+    domus_peer_listener *listener = domt_nats_begin_with_client(NULL);
+    domus_peer *peer = domt_nats_accept_connection(listener);
+    const char *inbox = domt_nats_let_client_log_in(peer, NULL);
     static const char *const tails[] = {"",
                                         "0",
                                         "00000001ffff",
@@ -214,7 +214,7 @@ DOMT_TEST(wrong_replies_are_for_nobody)
                                         "000000010040"};
     char subject[200];
 
-    domt_nats_request("a", "x", 0);
+    domt_nats_request_by_probe("a", "x", 0);
     const char *reply = read_request(peer, "PUB a ");
     ck_assert_str_eq(reply + strlen(inbox), "000000010000");
     for (size_t i = 0; i < sizeof tails / sizeof tails[0]; i++) {
@@ -224,25 +224,26 @@ DOMT_TEST(wrong_replies_are_for_nobody)
     snprintf(subject, sizeof subject, "_INBOX.%s", reply + 7);
     subject[8] = (char)(subject[8] + 1);
     send_answer(peer, subject, "x");
-    ck_assert_uint_eq(domt_nats_read_status().unknown, 9);
+    ck_assert_uint_eq(domt_nats_read_client_status().unknown, 9);
     send_answer(peer, reply, "x");
     domt_nats_expect_message(domt_probe, reply, "x", 0);
-    domt_nats_end();
+    domt_nats_end_kit();
 }
 
 /* --- flushes ---------------------------------------------------------------------------------- */
 
 DOMT_TEST(flush_is_answered_behind_what_was_sent_before)
 {
-    domus_nats_publish publish = domt_nats_message("a", "x");
-    domus_peer *peer = domt_nats_begin_logged_in(NULL, NULL);
+    domus_nats_publish publish = domt_nats_make_publication("a", "x");
+    domus_peer *peer = domt_nats_begin_with_logged_in_client(NULL, NULL);
 
     for (int i = 0; i < 3; i++)
         domt_expect_success(
             domus_probe_send(domt_probe, domt_nats, &domus_nats_publish_type, &publish));
     domt_expect_success(domus_probe_ask(domt_probe, domt_nats, &domus_nats_flush_type, NULL));
     domt_expect_success(domus_probe_ask(domt_probe, domt_nats, &domus_nats_flush_type, NULL));
-    domt_nats_expect_sent(peer, "PUB a 1\r\nx\r\nPUB a 1\r\nx\r\nPUB a 1\r\nx\r\nPING\r\nPING\r\n");
+    domt_nats_expect_text_from_client(
+        peer, "PUB a 1\r\nx\r\nPUB a 1\r\nx\r\nPUB a 1\r\nx\r\nPING\r\nPING\r\n");
     domt_expect_success(domus_probe_expect_nothing(domt_probe, SECOND));
     domt_nats_send_to_client(peer, "PONG\r\n");
     domt_expect_success(domus_probe_expect(domt_probe, &domus_nats_done_type, SECOND, NULL));
@@ -252,30 +253,30 @@ DOMT_TEST(flush_is_answered_behind_what_was_sent_before)
     domt_expect_success(
         domus_probe_ask_within(domt_probe, domt_nats, &domus_nats_flush_type, NULL, SECOND));
     domt_expect_success(domus_probe_ask(domt_probe, domt_nats, &domus_nats_flush_type, NULL));
-    domt_nats_expect_failure(
+    domt_nats_expect_failed_ask(
         -ETIMEDOUT); /* the late answer is not taken as that of the next flush */
     domt_nats_send_to_client(peer, "PONG\r\n");
     domt_expect_success(domus_probe_expect_nothing(domt_probe, SECOND));
     domt_nats_send_to_client(peer, "PONG\r\n");
     domt_expect_success(domus_probe_expect(domt_probe, &domus_nats_done_type, SECOND, NULL));
-    ck_assert_uint_eq(domt_nats_read_status().inflight, 0);
-    domt_nats_end();
+    ck_assert_uint_eq(domt_nats_read_client_status().inflight, 0);
+    domt_nats_end_kit();
 }
 
 /* There are more publications than one run of the client handles. */
 DOMT_TEST(flush_is_behind_many)
 {
-    domus_nats_publish publish = domt_nats_message("a", "x");
-    domus_peer *peer = domt_nats_begin_logged_in(NULL, NULL);
+    domus_nats_publish publish = domt_nats_make_publication("a", "x");
+    domus_peer *peer = domt_nats_begin_with_logged_in_client(NULL, NULL);
 
     for (int i = 0; i < 3000; i++)
         domt_expect_success(
             domus_probe_send(domt_probe, domt_nats, &domus_nats_publish_type, &publish));
     domt_expect_success(domus_probe_ask(domt_probe, domt_nats, &domus_nats_flush_type, NULL));
     for (int i = 0; i < 3000; i++)
-        domt_nats_expect_sent(peer, "PUB a 1\r\nx\r\n");
-    domt_nats_expect_sent(peer, "PING\r\n");
-    domt_nats_end();
+        domt_nats_expect_text_from_client(peer, "PUB a 1\r\nx\r\n");
+    domt_nats_expect_text_from_client(peer, "PING\r\n");
+    domt_nats_end_kit();
 }
 
 /* --- subscriptions ---------------------------------------------------------------------------- */
@@ -295,7 +296,7 @@ static void expect_sent_number(domus_peer *peer, const char *format, uint64_t nu
     char text[200];
 
     snprintf(text, sizeof text, format, (unsigned long long)number);
-    domt_nats_expect_sent(peer, text);
+    domt_nats_expect_text_from_client(peer, text);
 }
 
 static void ask_to_unsubscribe(uint64_t number, uint64_t max)
@@ -307,9 +308,9 @@ static void ask_to_unsubscribe(uint64_t number, uint64_t max)
 
 DOMT_TEST(messages_come_to_their_subscriber_in_order)
 {
-    domus_peer *peer = domt_nats_begin_logged_in(NULL, NULL);
-    uint64_t one = domt_nats_subscribe("a.*", NULL, 0, 5);
-    uint64_t two = domt_nats_subscribe("b", "q", 0, 6);
+    domus_peer *peer = domt_nats_begin_with_logged_in_client(NULL, NULL);
+    uint64_t one = domt_nats_subscribe_by_probe("a.*", NULL, 0, 5);
+    uint64_t two = domt_nats_subscribe_by_probe("b", "q", 0, 6);
 
     expect_sent_number(peer, "SUB a.* %llu\r\n", one);
     expect_sent_number(peer, "SUB b q %llu\r\n", two);
@@ -324,26 +325,26 @@ DOMT_TEST(messages_come_to_their_subscriber_in_order)
     expect_sent_number(peer, "UNSUB %llu\r\n", one);
     send_message(peer, "a.z", one, "4"); /* this message was already on its way */
     ask_to_unsubscribe(one, 0);
-    domt_nats_expect_failure(-ENOENT);
+    domt_nats_expect_failed_ask(-ENOENT);
     /* this subscription uses the same place */
-    uint64_t three = domt_nats_subscribe("c", NULL, 0, 7);
+    uint64_t three = domt_nats_subscribe_by_probe("c", NULL, 0, 7);
     ck_assert_uint_ne(three, one);
     send_message(peer, "a.z", one, "5");
     send_message(peer, "c", three, "6");
     domt_nats_expect_message(domt_probe, "c", "6", 7);
     send_message(peer, "d", 12345678, "7");
-    domus_nats_status status = domt_nats_read_status();
+    domus_nats_status status = domt_nats_read_client_status();
     ck_assert_uint_eq(status.unknown, 3);
     ck_assert_uint_eq(status.subscriptions, 2);
     ck_assert_uint_eq(status.in_messages, 7);
     ck_assert_uint_eq(status.in_bytes, 7);
-    domt_nats_end();
+    domt_nats_end_kit();
 }
 
 DOMT_TEST(subscription_ends_after_its_messages)
 {
-    domus_peer *peer = domt_nats_begin_logged_in(NULL, NULL);
-    uint64_t number = domt_nats_subscribe("a", NULL, 2, 0);
+    domus_peer *peer = domt_nats_begin_with_logged_in_client(NULL, NULL);
+    uint64_t number = domt_nats_subscribe_by_probe("a", NULL, 2, 0);
 
     expect_sent_number(peer, "SUB a %llu\r\n", number);
     expect_sent_number(peer, "UNSUB %llu 2\r\n", number);
@@ -351,20 +352,20 @@ DOMT_TEST(subscription_ends_after_its_messages)
         send_message(peer, "a", number, "x");
     domt_nats_expect_message(domt_probe, "a", "x", 0);
     domt_nats_expect_message(domt_probe, "a", "x", 0);
-    ck_assert_uint_eq(domt_nats_read_status().subscriptions, 0);
-    ck_assert_uint_eq(domt_nats_read_status().unknown, 1);
-    number = domt_nats_subscribe("b", NULL, 0, 0);
+    ck_assert_uint_eq(domt_nats_read_client_status().subscriptions, 0);
+    ck_assert_uint_eq(domt_nats_read_client_status().unknown, 1);
+    number = domt_nats_subscribe_by_probe("b", NULL, 0, 0);
     expect_sent_number(peer, "SUB b %llu\r\n", number);
     send_message(peer, "b", number, "1");
     ask_to_unsubscribe(number, 3);
     expect_sent_number(peer, "UNSUB %llu 3\r\n", number);
     send_message(peer, "b", number, "2");
-    ck_assert_uint_eq(domt_nats_read_status().subscriptions, 1);
+    ck_assert_uint_eq(domt_nats_read_client_status().subscriptions, 1);
     ask_to_unsubscribe(number,
                        2); /* two messages have come already, so the subscription ends at once */
     expect_sent_number(peer, "UNSUB %llu\r\n", number);
-    ck_assert_uint_eq(domt_nats_read_status().subscriptions, 0);
-    domt_nats_end();
+    ck_assert_uint_eq(domt_nats_read_client_status().subscriptions, 0);
+    domt_nats_end_kit();
 }
 
 DOMT_TEST(subscription_ends_with_its_subscriber)
@@ -372,7 +373,7 @@ DOMT_TEST(subscription_ends_with_its_subscriber)
     domus_nats_subscribe subscribe;
     domus_nats_subscription subscription[3];
     domus_probe *others[2];
-    domus_peer *peer = domt_nats_begin_logged_in(NULL, NULL);
+    domus_peer *peer = domt_nats_begin_with_logged_in_client(NULL, NULL);
     char text[200];
 
     for (int i = 0; i < 2; i++)
@@ -395,11 +396,11 @@ DOMT_TEST(subscription_ends_with_its_subscriber)
     snprintf(text, sizeof text, "UNSUB %llu\r\nUNSUB %llu\r\n",
              (unsigned long long)subscription[2].number,
              (unsigned long long)subscription[0].number);
-    domt_nats_expect_sent(peer, text);
+    domt_nats_expect_text_from_client(peer, text);
     send_message(peer, "a", subscription[1].number, "y");
     domt_nats_expect_message(others[1], "a", "y", 0);
-    ck_assert_uint_eq(domt_nats_read_status().subscriptions, 1);
-    domt_nats_end();
+    ck_assert_uint_eq(domt_nats_read_client_status().subscriptions, 1);
+    domt_nats_end_kit();
 }
 
 /* Mount a client whose first place has been used as often as the counter allows. */
@@ -424,10 +425,10 @@ static int on_mount_late(domus_stack *stack, void *self)
 
 static void on_stop_late(domus_stack *stack, void *self)
 {
-    domi_nats_drop_subscriptions(self);
+    domi_nats_free_all_subscriptions(self);
 }
 
-static const domus_on late_rows[] = {{&domus_nats_subscribe_type, domi_nats_on_subscribe, 0},
+static const domus_on late_rows[] = {{&domus_nats_subscribe_type, domi_nats_on_ask_to_subscribe, 0},
                                      {NULL, NULL, 0}};
 
 static const domus_behaviour late = {
@@ -442,12 +443,12 @@ static const domus_behaviour late = {
 DOMT_TEST(number_of_the_inbox_is_never_that_of_a_subscription)
 {
 
-    domt_nats_make();
+    domt_nats_make_kit();
     ck_assert_int_eq(domus_outside_spawn(domus_testkit_system(domt_kit), &late, NULL, &domt_nats),
                      0);
     /* checks that the number of the subscription is not 0 */
-    (void)domt_nats_subscribe("a", NULL, 0, 0);
-    domt_nats_end();
+    (void)domt_nats_subscribe_by_probe("a", NULL, 0, 0);
+    domt_nats_end_kit();
 }
 
 DOMT_TEST(subscriptions_are_bounded)
@@ -456,23 +457,23 @@ DOMT_TEST(subscriptions_are_bounded)
     domus_nats_subscribe subscribe;
     uint64_t number = 0;
 
-    (void)domt_nats_begin_logged_in(&options, NULL);
+    (void)domt_nats_begin_with_logged_in_client(&options, NULL);
     for (int i = 0; i < 20; i++)
-        number = domt_nats_subscribe("a", NULL, 0, 0);
+        number = domt_nats_subscribe_by_probe("a", NULL, 0, 0);
     ck_assert_int_eq(domus_nats_subscribe_make("a", NULL, &subscribe), 0);
     domt_expect_success(
         domus_probe_ask(domt_probe, domt_nats, &domus_nats_subscribe_type, &subscribe));
-    domt_nats_expect_failure(-ENOBUFS);
+    domt_nats_expect_failed_ask(-ENOBUFS);
     ask_to_unsubscribe(number, 0);
     domt_expect_success(domus_probe_expect(domt_probe, &domus_nats_done_type, SECOND, NULL));
-    (void)domt_nats_subscribe("a", NULL, 0, 0);
+    (void)domt_nats_subscribe_by_probe("a", NULL, 0, 0);
     ck_assert_int_eq(domus_outside_notice(domus_testkit_system(domt_kit), domt_nats,
                                           &domus_nats_unsubscribe_type,
                                           &(domus_nats_unsubscribe){.number = 99999}),
                      0);
-    domt_nats_run();
-    ck_assert_uint_eq(domt_nats_read_status().subscriptions, 20);
-    domt_nats_end();
+    domt_nats_run_kit();
+    ck_assert_uint_eq(domt_nats_read_client_status().subscriptions, 20);
+    domt_nats_end_kit();
 }
 
 DOMT_SUITE(60)

@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HOLDS(bytes, expected) domt_nats_expect_trace(NULL, bytes, sizeof bytes - 1, expected)
-#define REFUSED(bytes)         HOLDS(bytes, "EPROTO\n")
+#define HOLDS(bytes, expected)                                                                     \
+    domt_nats_expect_trace_of_decoding(NULL, bytes, sizeof bytes - 1, expected)
+#define REFUSED(bytes) HOLDS(bytes, "EPROTO\n")
 
 DOMT_TEST(message_is_its_parts)
 {
@@ -75,7 +76,7 @@ DOMT_TEST(ping_is_answered)
     ck_assert_int_eq(domus_stage_kit_feed(codec.kit, "PING\r\nping \r\nPONG\r\n", 19), 0);
     ck_assert_int_eq(domus_stage_kit_next(codec.kit, &message), 1);
     ck_assert_ptr_eq(message.type, &domus_nats_pong_type);
-    ck_assert_str_eq(domt_codec_sent(&codec), "PONG\r\nPONG\r\n");
+    ck_assert_str_eq(domt_codec_take_output(&codec), "PONG\r\nPONG\r\n");
     domt_codec_stop(&codec);
 }
 
@@ -141,7 +142,7 @@ static void check_line(const domus_nats_stage_options *options, const char *begi
     size_t whole = make_line(bytes, begin, size);
 
     for (size_t i = 0; i < STEPS; i++) {
-        const char *trace = domt_nats_trace(options, bytes, whole, steps[i]);
+        const char *trace = domt_nats_trace_decoding(options, bytes, whole, steps[i]);
         ck_assert_msg(strncmp(trace, expected, strlen(expected)) == 0, "%s: %.80s", begin, trace);
     }
 }
@@ -187,7 +188,8 @@ static const char *check_body(const domus_nats_stage_options *options, size_t he
     for (size_t i = 0; i < payload; i++)
         at[i] = (char)('a' + i % 23);
     memcpy(at + payload, "\r\n", 2);
-    const char *trace = domt_nats_trace(options, bytes, (size_t)(at + payload + 2 - bytes), step);
+    const char *trace =
+        domt_nats_trace_decoding(options, bytes, (size_t)(at + payload + 2 - bytes), step);
     free(bytes);
     return trace;
 }
@@ -226,13 +228,13 @@ DOMT_TEST(gathered_message_has_to_end)
     memset(bytes + size, 'x', 30000);
     memcpy(bytes + size + 30000, "\r\r", 2);
     for (size_t i = 0; i < STEPS; i++)
-        ck_assert_str_eq(domt_nats_trace(NULL, bytes, size + 30002, steps[i]), "EPROTO\n");
+        ck_assert_str_eq(domt_nats_trace_decoding(NULL, bytes, size + 30002, steps[i]), "EPROTO\n");
     size = (size_t)snprintf(bytes, sizeof bytes, "HMSG a 1 16 30000\r\nNATS/1.0 503\r\n\r\n");
     memset(bytes + size, 'x', 29984);
     memcpy(bytes + size + 29984, "\r\n", 2);
     for (size_t i = 0; i < STEPS; i++)
         ck_assert_ptr_nonnull(
-            strstr(domt_nats_trace(NULL, bytes, size + 29986, steps[i]), " status 503 ["));
+            strstr(domt_nats_trace_decoding(NULL, bytes, size + 29986, steps[i]), " status 503 ["));
 }
 
 DOMT_TEST(options_out_of_range_are_refused)

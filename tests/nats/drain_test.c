@@ -15,35 +15,35 @@ static void ask_to_drain(void)
 
 DOMT_TEST(drain_lets_everything_end)
 {
-    domus_nats_publish publish = domt_nats_message("a", "x");
-    domus_peer *peer = domt_nats_begin_logged_in(NULL, NULL);
-    uint64_t number = domt_nats_subscribe("s", NULL, 0, 0);
+    domus_nats_publish publish = domt_nats_make_publication("a", "x");
+    domus_peer *peer = domt_nats_begin_with_logged_in_client(NULL, NULL);
+    uint64_t number = domt_nats_subscribe_by_probe("s", NULL, 0, 0);
     char text[300], reply[100];
 
-    (void)domt_nats_read_line(peer);
-    domt_nats_request("r", "q", 0);
-    ck_assert_int_eq(sscanf(domt_nats_read_line(peer), "PUB r %99s", reply), 1);
-    domt_nats_expect_sent(peer, "q\r\n");
+    (void)domt_nats_read_line_from_client(peer);
+    domt_nats_request_by_probe("r", "q", 0);
+    ck_assert_int_eq(sscanf(domt_nats_read_line_from_client(peer), "PUB r %99s", reply), 1);
+    domt_nats_expect_text_from_client(peer, "q\r\n");
     domt_expect_success(
         domus_probe_send(domt_probe, domt_nats, &domus_nats_publish_type, &publish));
     ask_to_drain(); /* the drain overtakes the notice, but its effect comes after it */
     snprintf(text, sizeof text, "PUB a 1\r\nx\r\nUNSUB %llu\r\nPING\r\n",
              (unsigned long long)number);
-    domt_nats_expect_sent(peer, text);
+    domt_nats_expect_text_from_client(peer, text);
     ask_to_drain();
-    domt_nats_expect_failure(-EALREADY);
-    domt_nats_request("r", "q", 0);
-    domt_nats_expect_failure(-ESHUTDOWN);
+    domt_nats_expect_failed_ask(-EALREADY);
+    domt_nats_request_by_probe("r", "q", 0);
+    domt_nats_expect_failed_ask(-ESHUTDOWN);
     domt_expect_success(domus_probe_ask(domt_probe, domt_nats, &domus_nats_flush_type, NULL));
-    domt_nats_expect_failure(-ESHUTDOWN);
+    domt_nats_expect_failed_ask(-ESHUTDOWN);
     domt_expect_success(domus_probe_ask(domt_probe, domt_nats, &domus_nats_publish_type, &publish));
-    domt_nats_expect_failure(-ESHUTDOWN);
+    domt_nats_expect_failed_ask(-ESHUTDOWN);
     domus_nats_subscribe subscribe;
     ck_assert_int_eq(domus_nats_subscribe_make("a", NULL, &subscribe), 0);
     domt_expect_success(
         domus_probe_ask(domt_probe, domt_nats, &domus_nats_subscribe_type, &subscribe));
-    domt_nats_expect_failure(-ESHUTDOWN);
-    ck_assert(domt_nats_read_status().draining);
+    domt_nats_expect_failed_ask(-ESHUTDOWN);
+    ck_assert(domt_nats_read_client_status().draining);
     snprintf(text, sizeof text, "MSG s %llu 4\r\nlast\r\nPONG\r\n", (unsigned long long)number);
     domt_nats_send_to_client(peer, text);
     domt_nats_expect_message(domt_probe, "s", "last", 0);
@@ -56,71 +56,71 @@ DOMT_TEST(drain_lets_everything_end)
     domt_expect_success(domus_peer_expect_end(peer, SECOND));
     domt_nats_expect_event(DOMUS_NATS_CLOSED, 0);
     ask_to_drain();
-    domt_nats_expect_failure(-ESTALE);
-    domt_nats_end();
+    domt_nats_expect_failed_ask(-ESTALE);
+    domt_nats_end_kit();
 }
 
 DOMT_TEST(drain_has_its_time)
 {
     static const domus_nats_options options = {.drain_timeout_ns = SECOND};
-    domus_peer *peer = domt_nats_begin_logged_in(&options, NULL);
+    domus_peer *peer = domt_nats_begin_with_logged_in_client(&options, NULL);
     uint64_t begun_ns = domus_testkit_now_ns(domt_kit);
 
     ask_to_drain();
-    domt_nats_expect_sent(peer, "PING\r\n"); /* the server does not answer this PING */
-    domt_nats_expect_failure(-ETIMEDOUT);
+    domt_nats_expect_text_from_client(peer, "PING\r\n"); /* the server does not answer this PING */
+    domt_nats_expect_failed_ask(-ETIMEDOUT);
     ck_assert_uint_ge(domus_testkit_now_ns(domt_kit) - begun_ns, SECOND);
     ck_assert_uint_le(domus_testkit_now_ns(domt_kit) - begun_ns, SECOND + 10 * MS);
     domt_nats_expect_event(DOMUS_NATS_CLOSED, 0);
-    domt_nats_end();
+    domt_nats_end_kit();
 }
 
 /* A drain goes on when its connection breaks: the next connection sends the messages that wait. */
 DOMT_TEST(drain_goes_on_by_the_next_connection)
 {
     domus_peer_listener *listener;
-    domus_peer *peer = domt_nats_begin_logged_in(NULL, &listener);
+    domus_peer *peer = domt_nats_begin_with_logged_in_client(NULL, &listener);
 
-    (void)domt_nats_subscribe("s", NULL, 0, 0);
+    (void)domt_nats_subscribe_by_probe("s", NULL, 0, 0);
     domus_peer_reset(peer);
     domt_nats_expect_event(DOMUS_NATS_DISCONNECTED, -ECONNRESET);
-    domt_nats_publish("a", "x");
+    domt_nats_publish_by_probe("a", "x");
     /* a drain by a notice */
     domt_expect_success(domus_probe_send(domt_probe, domt_nats, &domus_nats_drain_type, NULL));
-    domt_nats_run();
-    peer = domt_nats_accept(listener);
-    (void)domt_nats_login(peer, NULL);
-    domt_nats_expect_sent(peer,
-                          "PUB a 1\r\nx\r\nPING\r\n"); /* the client does not subscribe again */
+    domt_nats_run_kit();
+    peer = domt_nats_accept_connection(listener);
+    (void)domt_nats_let_client_log_in(peer, NULL);
+    domt_nats_expect_text_from_client(
+        peer, "PUB a 1\r\nx\r\nPING\r\n"); /* the client does not subscribe again */
     domus_peer_reset(peer);
     domt_nats_expect_event(DOMUS_NATS_DISCONNECTED, -ECONNRESET);
-    peer = domt_nats_accept(listener);
-    (void)domt_nats_login(peer, NULL);
-    domt_nats_expect_sent(peer, "PING\r\n");
+    peer = domt_nats_accept_connection(listener);
+    (void)domt_nats_let_client_log_in(peer, NULL);
+    domt_nats_expect_text_from_client(peer, "PING\r\n");
     domt_nats_send_to_client(peer, "PONG\r\n");
     domt_nats_expect_event(DOMUS_NATS_CLOSED, 0);
-    domt_nats_end();
+    domt_nats_end_kit();
 }
 
 /* A client that is stopped answers all asks, and frees all memory. */
 DOMT_TEST(stop_fails_what_is_under_way)
 {
     domus_peer_listener *listener;
-    domus_peer *peer = domt_nats_begin_logged_in(NULL, &listener);
+    domus_peer *peer = domt_nats_begin_with_logged_in_client(NULL, &listener);
     domus_system *system = domus_testkit_system(domt_kit);
 
-    (void)domt_nats_subscribe("s", NULL, 0, 0);
-    domt_nats_request("r", "q", 0);
+    (void)domt_nats_subscribe_by_probe("s", NULL, 0, 0);
+    domt_nats_request_by_probe("r", "q", 0);
     ck_assert_int_eq(domus_outside_stop(system, domt_nats), 0);
-    domt_nats_expect_failure(-ESTALE);
+    domt_nats_expect_failed_ask(-ESTALE);
     (void)peer;
     domt_nats_expect_event(DOMUS_NATS_CLOSED, 0);
-    domt_nats_open(NULL); /* a second client is stopped while messages wait */
-    domt_nats_publish("a", "x");
-    domt_nats_request("r", "q", 0);
+    domt_nats_open_client(NULL); /* a second client is stopped while messages wait */
+    domt_nats_publish_by_probe("a", "x");
+    domt_nats_request_by_probe("r", "q", 0);
     ck_assert_int_eq(domus_outside_stop(system, domt_nats), 0);
-    domt_nats_expect_failure(-ESTALE);
-    domt_nats_end();
+    domt_nats_expect_failed_ask(-ESTALE);
+    domt_nats_end_kit();
 }
 
 /* A subscriber that does not accept its messages delays no other one, and the counts show the
@@ -134,7 +134,7 @@ DOMT_TEST(messages_for_a_full_mailbox_are_lost)
     const domus_spawn_options options = {.mailbox_max = 2};
     char text[200];
 
-    domus_peer *peer = domt_nats_begin_logged_in(NULL, NULL);
+    domus_peer *peer = domt_nats_begin_with_logged_in_client(NULL, NULL);
     ck_assert_int_eq(
         domus_outside_spawn_with(domus_testkit_system(domt_kit), &deaf, NULL, &options, &address),
         0);
@@ -149,9 +149,9 @@ DOMT_TEST(messages_for_a_full_mailbox_are_lost)
         snprintf(text + strlen(text), sizeof text - strlen(text), "MSG s %llu 0\r\n\r\n",
                  (unsigned long long)subscription.number);
     domt_nats_send_to_client(peer, text);
-    ck_assert_uint_eq(domt_nats_read_status().lost, 3);
-    ck_assert_uint_eq(domt_nats_read_status().in_messages, 5);
-    domt_nats_end();
+    ck_assert_uint_eq(domt_nats_read_client_status().lost, 3);
+    ck_assert_uint_eq(domt_nats_read_client_status().in_messages, 5);
+    domt_nats_end_kit();
 }
 
 DOMT_SUITE(60)

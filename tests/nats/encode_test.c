@@ -9,7 +9,7 @@
 
 static const char *encode_publication(const domus_nats_publish *publish)
 {
-    return domt_nats_encode_one(&domus_nats_publish_type, publish);
+    return domt_nats_encode_message(&domus_nats_publish_type, publish);
 }
 
 static domus_slice make_slice(const char *text)
@@ -126,7 +126,7 @@ DOMT_TEST(wrong_publication_is_refused)
     publish.subject_size = 1;
     publish.subject_at = DOMUS_NATS_INLINE;
     ck_assert_str_eq(encode_publication(&publish), "EINVAL");
-    ck_assert_str_eq(domt_nats_encode_one(&domus_nats_message_type, &publish), "EOPNOTSUPP");
+    ck_assert_str_eq(domt_nats_encode_message(&domus_nats_message_type, &publish), "EOPNOTSUPP");
 }
 
 DOMT_TEST(subscription_is_a_line)
@@ -134,46 +134,46 @@ DOMT_TEST(subscription_is_a_line)
     domus_nats_sub sub = {.number = 17, .subject = "a.*.>"};
     domus_nats_unsub unsub = {.number = UINT64_MAX};
 
-    ck_assert_str_eq(domt_nats_encode_one(&domus_nats_sub_type, &sub), "SUB a.*.> 17\r\n");
+    ck_assert_str_eq(domt_nats_encode_message(&domus_nats_sub_type, &sub), "SUB a.*.> 17\r\n");
     sub.queue = "q";
-    ck_assert_str_eq(domt_nats_encode_one(&domus_nats_sub_type, &sub), "SUB a.*.> q 17\r\n");
+    ck_assert_str_eq(domt_nats_encode_message(&domus_nats_sub_type, &sub), "SUB a.*.> q 17\r\n");
     sub.queue = "q r";
-    ck_assert_str_eq(domt_nats_encode_one(&domus_nats_sub_type, &sub), "EINVAL");
+    ck_assert_str_eq(domt_nats_encode_message(&domus_nats_sub_type, &sub), "EINVAL");
     sub.queue = NULL;
     sub.subject = "a b";
-    ck_assert_str_eq(domt_nats_encode_one(&domus_nats_sub_type, &sub), "EINVAL");
-    ck_assert_str_eq(domt_nats_encode_one(&domus_nats_unsub_type, &unsub),
+    ck_assert_str_eq(domt_nats_encode_message(&domus_nats_sub_type, &sub), "EINVAL");
+    ck_assert_str_eq(domt_nats_encode_message(&domus_nats_unsub_type, &unsub),
                      "UNSUB 18446744073709551615\r\n");
     unsub.messages_max = 5;
     unsub.number = 0;
-    ck_assert_str_eq(domt_nats_encode_one(&domus_nats_unsub_type, &unsub), "UNSUB 0 5\r\n");
-    ck_assert_str_eq(domt_nats_encode_one(&domus_nats_ping_type, NULL), "PING\r\n");
+    ck_assert_str_eq(domt_nats_encode_message(&domus_nats_unsub_type, &unsub), "UNSUB 0 5\r\n");
+    ck_assert_str_eq(domt_nats_encode_message(&domus_nats_ping_type, NULL), "PING\r\n");
 }
 
 DOMT_TEST(connect_is_json)
 {
     domus_nats_connect connect = {.headers = true};
 
-    ck_assert_str_eq(domt_nats_encode_one(&domus_nats_connect_type, &connect),
+    ck_assert_str_eq(domt_nats_encode_message(&domus_nats_connect_type, &connect),
                      "CONNECT {\"verbose\":false,\"pedantic\":false,\"tls_required\":false,"
                      "\"echo\":true,\"headers\":true,\"no_responders\":true,\"lang\":\"c\","
                      "\"version\":\"domus\",\"protocol\":1}\r\n");
     connect =
         (domus_nats_connect){.name = "a\"\r\nb", .user = "u", .password = "p", .no_echo = true};
     ck_assert_str_eq(
-        domt_nats_encode_one(&domus_nats_connect_type, &connect),
+        domt_nats_encode_message(&domus_nats_connect_type, &connect),
         "CONNECT {\"verbose\":false,\"pedantic\":false,\"tls_required\":false,"
         "\"echo\":false,\"headers\":false,\"no_responders\":false,\"lang\":\"c\","
         "\"version\":\"domus\",\"protocol\":1,\"name\":\"a\\\"\\r\\nb\",\"user\":\"u\","
         "\"pass\":\"p\"}\r\n");
     connect =
         (domus_nats_connect){.token = "t", .jwt = "j", .nkey = "n", .signature = "s", .tls = true};
-    const char *sent = domt_nats_encode_one(&domus_nats_connect_type, &connect);
+    const char *sent = domt_nats_encode_message(&domus_nats_connect_type, &connect);
     ck_assert_ptr_nonnull(strstr(sent, "\"tls_required\":true"));
     ck_assert_ptr_nonnull(
         strstr(sent, "\"auth_token\":\"t\",\"jwt\":\"j\",\"nkey\":\"n\",\"sig\":\"s\"}"));
     connect = (domus_nats_connect){.name = "\xff"};
-    ck_assert_str_eq(domt_nats_encode_one(&domus_nats_connect_type, &connect), "EINVAL");
+    ck_assert_str_eq(domt_nats_encode_message(&domus_nats_connect_type, &connect), "EINVAL");
 }
 
 /* --- headers ---------------------------------------------------------------------------------- */

@@ -14,63 +14,63 @@ DOMT_TEST(silence_ends_the_connection)
 {
     static const domus_nats_options options = {.ping_interval_ns = SECOND, .pings_missed_max = 2};
     domus_peer_listener *listener;
-    domus_peer *peer = domt_nats_begin_logged_in(&options, &listener);
+    domus_peer *peer = domt_nats_begin_with_logged_in_client(&options, &listener);
 
-    domt_nats_expect_sent(peer, "PING\r\n");
+    domt_nats_expect_text_from_client(peer, "PING\r\n");
     domt_nats_send_to_client(peer, "PONG\r\n");
     uint64_t begun_ns = domus_testkit_now_ns(domt_kit);
-    domt_nats_expect_sent(peer, "PING\r\nPING\r\n");
+    domt_nats_expect_text_from_client(peer, "PING\r\nPING\r\n");
     domt_nats_expect_event(DOMUS_NATS_DISCONNECTED, -ETIMEDOUT);
     ck_assert_uint_eq(domus_testkit_now_ns(domt_kit) - begun_ns, 3 * SECOND);
-    ck_assert_uint_eq(domt_nats_read_status().stale, 1);
-    (void)domt_nats_accept_login(listener);
-    domt_nats_end();
+    ck_assert_uint_eq(domt_nats_read_client_status().stale, 1);
+    (void)domt_nats_accept_client_login(listener);
+    domt_nats_end_kit();
 }
 
 DOMT_TEST(server_that_says_nothing_is_left)
 {
     static const domus_nats_options options = {.connect_timeout_ns = SECOND};
-    domus_peer_listener *listener = domt_nats_begin(&options);
-    domus_peer *peer = domt_nats_accept(listener);
+    domus_peer_listener *listener = domt_nats_begin_with_client(&options);
+    domus_peer *peer = domt_nats_accept_connection(listener);
     uint64_t begun_ns = domus_testkit_now_ns(domt_kit);
 
     domt_expect_success(domus_peer_expect_reset(peer, 10 * SECOND));
     ck_assert_uint_eq(domus_testkit_now_ns(domt_kit) - begun_ns, SECOND);
     domt_nats_expect_event(DOMUS_NATS_FAILED, -ETIMEDOUT);
-    peer = domt_nats_accept(listener); /* this server sends INFO and then nothing */
+    peer = domt_nats_accept_connection(listener); /* this server sends INFO and then nothing */
     domt_nats_send_to_client(peer, INFO);
     domt_expect_success(domus_peer_expect_reset(peer, 10 * SECOND));
     domt_nats_expect_event(DOMUS_NATS_FAILED, -ETIMEDOUT);
-    peer = domt_nats_accept(listener); /* this server sends a line that never ends */
+    peer = domt_nats_accept_connection(listener); /* this server sends a line that never ends */
     for (int i = 0; i < 20 && !domus_peer_has_end(peer); i++) {
         (void)domus_peer_send(peer, "I", 1);
-        domt_nats_advance(100 * MS);
+        domt_nats_advance_kit_time(100 * MS);
     }
     domt_nats_expect_event(DOMUS_NATS_FAILED, -ETIMEDOUT);
-    (void)domt_nats_accept_login(listener);
-    ck_assert_uint_eq(domt_nats_read_status().failures, 3);
-    domt_nats_end();
+    (void)domt_nats_accept_client_login(listener);
+    ck_assert_uint_eq(domt_nats_read_client_status().failures, 3);
+    domt_nats_end_kit();
 }
 
 DOMT_TEST(server_that_closes_at_once_is_not_asked_fast)
 {
-    domus_peer_listener *listener = domt_nats_begin(NULL);
+    domus_peer_listener *listener = domt_nats_begin_with_client(NULL);
     uint64_t begun_ns = domus_testkit_now_ns(domt_kit);
 
     for (int i = 0; i < 12; i++) {
-        domus_peer *peer = domt_nats_accept(listener);
+        domus_peer *peer = domt_nats_accept_connection(listener);
         domus_peer_close(peer);
         domt_nats_expect_event(DOMUS_NATS_FAILED, -ECONNRESET);
     }
     ck_assert_uint_gt(domus_testkit_now_ns(domt_kit) - begun_ns, 25 * SECOND);
     begun_ns = domus_testkit_now_ns(domt_kit);
     for (int i = 0; i < 3; i++) { /* the pause also grows if connections break after the login */
-        domus_peer *peer = domt_nats_accept_login(listener);
+        domus_peer *peer = domt_nats_accept_client_login(listener);
         domus_peer_close(peer);
         domt_nats_expect_event(DOMUS_NATS_DISCONNECTED, -ECONNRESET);
     }
     ck_assert_uint_ge(domus_testkit_now_ns(domt_kit) - begun_ns, 15 * SECOND);
-    domt_nats_end();
+    domt_nats_end_kit();
 }
 
 /* The client closes when the server finishes sending; otherwise such a connection would last as
@@ -78,17 +78,17 @@ DOMT_TEST(server_that_closes_at_once_is_not_asked_fast)
 DOMT_TEST(server_that_finishes_is_left_at_once)
 {
     domus_peer_listener *listener;
-    domus_peer *peer = domt_nats_begin_logged_in(NULL, &listener);
+    domus_peer *peer = domt_nats_begin_with_logged_in_client(NULL, &listener);
     uint64_t begun_ns = domus_testkit_now_ns(domt_kit);
 
     domus_peer_finish(peer);
-    domt_nats_run();
-    domt_nats_publish("a", "x");
+    domt_nats_run_kit();
+    domt_nats_publish_by_probe("a", "x");
     domt_nats_expect_event(DOMUS_NATS_DISCONNECTED, -ECONNRESET);
     ck_assert_uint_eq(domus_testkit_now_ns(domt_kit), begun_ns);
-    peer = domt_nats_accept_login(listener);
-    domt_nats_expect_sent(peer, "PUB a 1\r\nx\r\n");
-    domt_nats_end();
+    peer = domt_nats_accept_client_login(listener);
+    domt_nats_expect_text_from_client(peer, "PUB a 1\r\nx\r\n");
+    domt_nats_end_kit();
 }
 
 /* Messages that a server sends before the login, and their results. */
@@ -109,11 +109,11 @@ DOMT_TEST(wrong_greeting_ends_the_connection)
         {"INFO {}\r\n-ERR 'Authorization Violation'\r\n", -EACCES},
         {"INFO {}\r\nMSG a 1 99999999\r\n", -EMSGSIZE},
     };
-    domus_peer_listener *listener = domt_nats_begin(NULL);
+    domus_peer_listener *listener = domt_nats_begin_with_client(NULL);
     domus_nats_event event;
 
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        domus_peer *peer = domt_nats_accept(listener);
+        domus_peer *peer = domt_nats_accept_connection(listener);
         domt_nats_send_to_client(peer, wrong[i].says);
         do
             domt_expect_success(
@@ -122,69 +122,70 @@ DOMT_TEST(wrong_greeting_ends_the_connection)
         ck_assert_int_eq(event.happening, DOMUS_NATS_FAILED);
         ck_assert_msg(event.error == wrong[i].error, "%s %d", wrong[i].says, event.error);
     }
-    (void)domt_nats_accept_login(listener);
-    domt_nats_end();
+    (void)domt_nats_accept_client_login(listener);
+    domt_nats_end_kit();
 }
 
 /* After the server has refused its user, the client waits before it tries again. */
 DOMT_TEST(wrong_user_waits_for_the_longest_time)
 {
     static const domus_nats_options options = {.user = "u", .password = "p"};
-    domus_peer_listener *listener = domt_nats_begin(&options);
-    domus_peer *peer = domt_nats_accept(listener);
+    domus_peer_listener *listener = domt_nats_begin_with_client(&options);
+    domus_peer *peer = domt_nats_accept_connection(listener);
 
     domt_nats_send_to_client(peer, INFO);
-    ck_assert_ptr_nonnull(strstr(domt_nats_read_line(peer), "\"user\":\"u\",\"pass\":\"p\"}"));
+    ck_assert_ptr_nonnull(
+        strstr(domt_nats_read_line_from_client(peer), "\"user\":\"u\",\"pass\":\"p\"}"));
     domt_nats_send_to_client(peer, "-ERR 'Authorization Violation'\r\n");
     domt_nats_expect_event(DOMUS_NATS_ERROR, -EACCES);
     domt_nats_expect_event(DOMUS_NATS_FAILED, -EACCES);
     uint64_t begun_ns = domus_testkit_now_ns(domt_kit);
-    (void)domt_nats_accept(listener);
+    (void)domt_nats_accept_connection(listener);
     ck_assert_uint_ge(domus_testkit_now_ns(domt_kit) - begun_ns, 5 * SECOND);
-    domt_nats_end();
+    domt_nats_end_kit();
 }
 
 DOMT_TEST(error_of_the_server_is_told)
 {
     domus_peer_listener *listener;
-    domus_peer *peer = domt_nats_begin_logged_in(NULL, &listener);
+    domus_peer *peer = domt_nats_begin_with_logged_in_client(NULL, &listener);
     domus_nats_event event;
 
     domt_nats_send_to_client(peer, "-ERR 'Permissions Violation for Subscription to \"a\"'\r\n");
     domt_expect_success(domus_probe_expect(domt_events, &domus_nats_event_type, SECOND, &event));
     ck_assert_int_eq(event.happening, DOMUS_NATS_ERROR);
     ck_assert_str_eq(event.text, "Permissions Violation for Subscription to \"a\"");
-    ck_assert(domt_nats_read_status().connected);
+    ck_assert(domt_nats_read_client_status().connected);
     domt_nats_send_to_client(peer, "-ERR 'User Authentication Expired'\r\n");
     domt_nats_expect_event(DOMUS_NATS_ERROR, -EACCES);
     domt_nats_expect_event(DOMUS_NATS_DISCONNECTED, -EACCES);
-    ck_assert_uint_eq(domt_nats_read_status().errors, 2);
-    peer = domt_nats_accept_login(listener);
+    ck_assert_uint_eq(domt_nats_read_client_status().errors, 2);
+    peer = domt_nats_accept_client_login(listener);
     domt_nats_send_to_client(peer, "garbage\r\n");
     domt_nats_expect_event(DOMUS_NATS_DISCONNECTED, -EPROTO);
-    domt_nats_end();
+    domt_nats_end_kit();
 }
 
 /* A server sends pings without end, and does not read the answers. */
 DOMT_TEST(flood_of_pings_is_bounded)
 {
     static char pings[60000];
-    domus_peer *peer = domt_nats_begin_logged_in(NULL, NULL);
+    domus_peer *peer = domt_nats_begin_with_logged_in_client(NULL, NULL);
 
     for (size_t i = 0; i < sizeof pings; i += 6)
         memcpy(pings + i, "PING\r\n", 6);
     domus_peer_pause(peer);
     for (int i = 0; i < 100; i++) {
         domt_expect_success(domus_peer_send(peer, pings, sizeof pings));
-        domt_nats_run();
+        domt_nats_run_kit();
     }
     domus_peer_counts counts = domus_peer_count(peer);
     ck_assert_uint_gt(counts.unsent, 4000000); /* the client has stopped reading */
     ck_assert_uint_gt(domus_testkit_net_totals(domt_kit).received, 1000000);
     domus_peer_resume(peer);
-    domt_nats_advance(SECOND);
+    domt_nats_advance_kit_time(SECOND);
     ck_assert_uint_eq(domus_peer_count(peer).unsent, 0);
-    domt_nats_end();
+    domt_nats_end_kit();
 }
 
 /* --- stranger --------------------------------------------------------------------------------- */
@@ -197,9 +198,9 @@ static uint64_t number; /* number of the subscription */
 
 static void set_up(const domus_nats_options *options)
 {
-    peer = domt_nats_begin_logged_in(options, NULL);
-    number = domt_nats_subscribe("s.>", NULL, 0, 0);
-    (void)domt_nats_read_line(peer);
+    peer = domt_nats_begin_with_logged_in_client(options, NULL);
+    number = domt_nats_subscribe_by_probe("s.>", NULL, 0, 0);
+    (void)domt_nats_read_line_from_client(peer);
 }
 
 /* Let the server deliver a message with these headers and this payload. */
@@ -236,8 +237,8 @@ DOMT_TEST(headers_that_are_none_are_passed_on)
         ck_assert_int_eq(domus_nats_header_next(&message, &from, &name, &value), -ENOENT);
         domus_nats_message_type.release(&message);
     }
-    ck_assert(domt_nats_read_status().connected);
-    domt_nats_end();
+    ck_assert(domt_nats_read_client_status().connected);
+    domt_nats_end_kit();
 }
 
 /* A server limits headers only by the size of the whole message. */
@@ -251,8 +252,8 @@ DOMT_TEST(headers_may_fill_a_message)
     set_up(NULL);
     deliver_message(headers, sizeof headers, "hi");
     domt_nats_expect_message(domt_probe, "s.x", "hi", 0);
-    ck_assert(domt_nats_read_status().connected);
-    domt_nats_end();
+    ck_assert(domt_nats_read_client_status().connected);
+    domt_nats_end_kit();
 }
 
 /* A line of 4096 bytes, which a server accepts from a publisher, becomes longer when the server
@@ -267,7 +268,7 @@ DOMT_TEST(line_may_be_longer_than_that_of_the_publisher)
     snprintf(line, sizeof line, "MSG %s %llu 2\r\nhi\r\n", subject, (unsigned long long)number);
     domt_nats_send_to_client(peer, line);
     domt_nats_expect_message(domt_probe, subject, "hi", 0);
-    domt_nats_end();
+    domt_nats_end_kit();
 }
 
 /* The server repeats the subject in its error, and any client may choose a subject. */
@@ -281,8 +282,8 @@ DOMT_TEST(subject_in_an_error_is_no_reason)
         peer, "-ERR 'Permissions Violation for Subscription to \"authorization\" using "
               "queue \"authentication\"'\r\n");
     domt_nats_expect_event(DOMUS_NATS_ERROR, 0);
-    ck_assert(domt_nats_read_status().connected);
-    domt_nats_end();
+    ck_assert(domt_nats_read_client_status().connected);
+    domt_nats_end_kit();
 }
 
 DOMT_SUITE(60)

@@ -145,10 +145,10 @@ DOMT_TEST(each_failure_while_decoding_is_returned)
     memcpy(bytes + size - 2, "\r\n", 2);
     for (size_t step = 3000; step <= 99000; step += 96000) {
         domt_codec_work work = {{&domus_nats_stage, NULL}, NULL, bytes, size, step};
-        domt_fail_allocations(domt_codec_decode, &work);
+        domt_fail_each_allocation(domt_codec_run_work, &work);
     }
     domt_codec_work small = {{&domus_nats_stage, NULL}, NULL, "MSG a 1 2\r\nhi\r\n", 15, 4};
-    domt_fail_allocations(domt_codec_decode, &small);
+    domt_fail_each_allocation(domt_codec_run_work, &small);
 }
 
 static int make_and_encode(void *context)
@@ -183,7 +183,7 @@ static int make_and_encode(void *context)
 
 DOMT_TEST(each_failure_while_encoding_is_returned)
 {
-    domt_fail_allocations(make_and_encode, NULL);
+    domt_fail_each_allocation(make_and_encode, NULL);
 }
 
 /* A server that announces many values does not make the client allocate memory. */
@@ -192,7 +192,7 @@ DOMT_TEST(memory_is_taken_for_bytes_that_have_come)
     static const char large[] = "MSG a 1 8000000\r\nabc";
     domt_codec_work work = {{&domus_nats_stage, NULL}, NULL, large, sizeof large - 1, 1000};
 
-    ck_assert_uint_lt(domt_greatest_block(domt_codec_decode, &work), 70000);
+    ck_assert_uint_lt(domt_largest_allocated_block(domt_codec_run_work, &work), 70000);
 }
 
 DOMT_SUITE(30)

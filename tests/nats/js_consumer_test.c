@@ -19,7 +19,7 @@ static void set_up(void)
 {
     domus_nats_consumer_options options = {.stream = "S", .durable = "d", .bytes_max = 4096};
 
-    domt_js_begin(&world);
+    domt_js_world_begin(&world);
     delivery = 0;
     ck_assert_int_eq(domt_js_open_consumer(&world, &options), 0);
 }
@@ -35,14 +35,14 @@ static void ask_to_fetch(uint32_t count, uint64_t wait_ns)
 static void expect_create(const char *answer)
 {
     domt_js_expect_request(&world, "$JS.API.CONSUMER.DURABLE.CREATE.S.d", NULL, NULL);
-    domt_js_answer(&world, NULL, answer);
+    domt_js_answer_request(&world, NULL, answer);
 }
 
 static void expect_open(void)
 {
     uint64_t tag = 0;
 
-    consumer = domt_js_expect_subscribe(&world, 3, &tag, inbox);
+    consumer = domt_js_expect_subscription(&world, 3, &tag, inbox);
     ck_assert_uint_eq(strlen(inbox), 7 + 22 + 2);
     expect_create(CREATED);
 }
@@ -53,7 +53,7 @@ static void expect_next(uint32_t count, const char *wait)
     char body[200];
 
     snprintf(body, sizeof body, "{\"batch\":%u,\"max_bytes\":4096,%s}", count, wait);
-    domt_js_expect(&world, &domus_nats_publish_type, NEXT, NULL, body, reply);
+    domt_js_expect_publication(&world, &domus_nats_publish_type, NEXT, NULL, body, reply);
     ck_assert_int_eq(strncmp(reply, inbox, 7 + 22 + 1), 0);
     ck_assert_int_eq(domus_probe_reply(world.client, &domus_nats_done_type, NULL), 0);
     ck_assert_int_eq(domus_testkit_run(world.kit), 0);
@@ -67,12 +67,12 @@ static void deliver_message(unsigned sequence, const char *payload)
     char ack[100];
 
     snprintf(ack, sizeof ack, "$JS.ACK.S.d.2.%u.%u.1000.5", sequence, ++delivery);
-    domt_js_deliver(&world, consumer, 0, domt_js_message("s.1", ack, NULL, payload));
+    domt_js_deliver_message(&world, consumer, 0, domt_js_make_message("s.1", ack, NULL, payload));
 }
 
 static void deliver_status(const char *to, const char *headers)
 {
-    domt_js_deliver(&world, consumer, 0, domt_js_message(to, NULL, headers, ""));
+    domt_js_deliver_message(&world, consumer, 0, domt_js_make_message(to, NULL, headers, ""));
 }
 
 static void expect_batch(uint32_t count, uint64_t first)
@@ -105,7 +105,7 @@ DOMT_TEST(fetch_ends_with_its_count)
     expect_next(1, AT_ONCE);
     deliver_message(6, "c");
     expect_batch(1, 6);
-    domt_js_end(&world);
+    domt_js_world_end(&world);
 }
 
 DOMT_TEST(fetch_ends_when_the_server_has_no_more)
@@ -124,7 +124,7 @@ DOMT_TEST(fetch_ends_when_the_server_has_no_more)
     ask_to_fetch(5, DOMT_SECOND);
     expect_next(5, ONE_SECOND);
     deliver_status(reply, "NATS/1.0 409 Message Size Exceeds MaxBytes\r\n\r\n");
-    domt_js_expect_error(&world, -EMSGSIZE);
+    domt_js_expect_failed_ask(&world, -EMSGSIZE);
     ask_to_fetch(5, DOMT_SECOND);
     expect_next(5, ONE_SECOND);
     deliver_status(reply, "NATS/1.0 100 Idle Heartbeat\r\n\r\n"); /* a heartbeat changes nothing */
@@ -134,8 +134,8 @@ DOMT_TEST(fetch_ends_when_the_server_has_no_more)
     ask_to_fetch(5, DOMT_SECOND);
     expect_next(5, ONE_SECOND);
     deliver_status(reply, "NATS/1.0 409 Exceeded MaxWaiting\r\n\r\n");
-    domt_js_expect_error(&world, -EBUSY);
-    domt_js_end(&world);
+    domt_js_expect_failed_ask(&world, -EBUSY);
+    domt_js_world_end(&world);
 }
 
 DOMT_TEST(consumer_that_is_gone_is_made_anew)
@@ -145,7 +145,7 @@ DOMT_TEST(consumer_that_is_gone_is_made_anew)
     expect_open();
     expect_next(5, ONE_SECOND);
     deliver_status(reply, "NATS/1.0 409 Consumer Deleted\r\n\r\n");
-    domt_js_expect_error(&world, -ENXIO);
+    domt_js_expect_failed_ask(&world, -ENXIO);
     ask_to_fetch(5, DOMT_SECOND);
     expect_create(CREATED);
     expect_next(5, ONE_SECOND);
@@ -153,11 +153,11 @@ DOMT_TEST(consumer_that_is_gone_is_made_anew)
     ck_assert_uint_ge(domus_testkit_now_ns(world.kit), 3 * DOMT_SECOND);
     ask_to_fetch(5, DOMT_SECOND);
     expect_create("{\"error\":{\"code\":404,\"err_code\":10059}}");
-    domt_js_expect_error(&world, -ENXIO);
+    domt_js_expect_failed_ask(&world, -ENXIO);
     ask_to_fetch(5, DOMT_SECOND);
     expect_create("{\"name\":\"e\"}"); /* the answer has another name than the request */
-    domt_js_expect_error(&world, -EPROTO);
-    domt_js_end(&world);
+    domt_js_expect_failed_ask(&world, -EPROTO);
+    domt_js_world_end(&world);
 }
 
 DOMT_TEST(messages_that_come_late_are_for_the_next_fetch)
@@ -171,7 +171,7 @@ DOMT_TEST(messages_that_come_late_are_for_the_next_fetch)
     expect_open();
     expect_next(3, "\"expires\":10000000000,\"no_wait\":false");
     deliver_message(4, "a");
-    domt_js_expect_error(&world, -ETIMEDOUT); /* the asker no longer waits */
+    domt_js_expect_failed_ask(&world, -ETIMEDOUT); /* the asker no longer waits */
     deliver_message(5, "b");
     ck_assert_int_eq(domus_testkit_run(world.kit), 0);
     ask_to_fetch(1, DOMT_SECOND); /* messages that the consumer has kept need no server */
@@ -186,7 +186,7 @@ DOMT_TEST(messages_that_come_late_are_for_the_next_fetch)
     ck_assert_int_eq(domus_probe_expect_nothing(world.user, DOMT_SECOND / 10), 0);
     deliver_message(6, "c");
     expect_batch(1, 6);
-    domt_js_end(&world);
+    domt_js_world_end(&world);
 }
 
 DOMT_TEST(fetches_are_answered_one_after_the_other)
@@ -205,7 +205,7 @@ DOMT_TEST(fetches_are_answered_one_after_the_other)
     deliver_message(6, "c");
     expect_batch(2, 5);
     expect_next(1, ONE_SECOND);
-    domt_js_end(&world);
+    domt_js_world_end(&world);
 }
 
 DOMT_TEST(what_a_server_may_send_is_bounded)
@@ -220,7 +220,8 @@ DOMT_TEST(what_a_server_may_send_is_bounded)
     expect_next(10, ONE_SECOND);
     for (unsigned i = 0; i < 9; i++)
         deliver_message(4 + i, large); /* with their subjects, three messages fit into 4096 bytes */
-    domt_js_deliver(&world, consumer, 0, domt_js_message("s.1", NULL, NULL, "no place"));
+    domt_js_deliver_message(&world, consumer, 0,
+                            domt_js_make_message("s.1", NULL, NULL, "no place"));
     deliver_status(reply, "NATS/1.0 404 No Messages\r\n\r\n");
     expect_batch(3, 4);
     for (unsigned i = 0; i < 1100; i++)
@@ -232,7 +233,7 @@ DOMT_TEST(what_a_server_may_send_is_bounded)
                      0);
     ck_assert(batch.count > 90 && batch.count < 140); /* each message has about 35 bytes */
     domus_nats_batch_type.release(&batch);
-    domt_js_end(&world);
+    domt_js_world_end(&world);
 }
 
 DOMT_TEST(wrong_asks_and_options_are_refused)
@@ -241,11 +242,11 @@ DOMT_TEST(wrong_asks_and_options_are_refused)
 
     set_up();
     ask_to_fetch(0, 0);
-    domt_js_expect_error(&world, -EINVAL);
+    domt_js_expect_failed_ask(&world, -EINVAL);
     ask_to_fetch(1025, 0);
-    domt_js_expect_error(&world, -EINVAL);
+    domt_js_expect_failed_ask(&world, -EINVAL);
     ask_to_fetch(1, DOMUS_NATS_WAIT_MAX + 1);
-    domt_js_expect_error(&world, -EINVAL);
+    domt_js_expect_failed_ask(&world, -EINVAL);
     ck_assert_int_eq(domt_js_open_consumer(&world, &options), -EINVAL);
     options = (domus_nats_consumer_options){.stream = ""};
     ck_assert_int_eq(domt_js_open_consumer(&world, &options), -EINVAL);
@@ -255,7 +256,7 @@ DOMT_TEST(wrong_asks_and_options_are_refused)
     ck_assert_int_eq(domt_js_open_consumer(&world, &options), -EINVAL);
     options = (domus_nats_consumer_options){.stream = "S", .bytes_max = 1023};
     ck_assert_int_eq(domt_js_open_consumer(&world, &options), -EINVAL);
-    domt_js_end(&world);
+    domt_js_world_end(&world);
 }
 
 DOMT_TEST(consumer_is_made_with_its_options)
@@ -270,35 +271,36 @@ DOMT_TEST(consumer_is_made_with_its_options)
     domus_nats_consumer_status state;
     uint64_t tag = 0;
 
-    domt_js_begin(&world);
+    domt_js_world_begin(&world);
     ck_assert_int_eq(domt_js_open_consumer(&world, &options), 0);
     ck_assert_int_eq(
         domus_probe_ask(world.user, world.opened, &domus_nats_consumer_look_type, NULL), 0);
-    domt_js_expect_error(&world, -ENXIO);
+    domt_js_expect_failed_ask(&world, -ENXIO);
     ask_to_fetch(1, DOMT_SECOND);
-    consumer = domt_js_expect_subscribe(&world, 3, &tag, inbox);
+    consumer = domt_js_expect_subscription(&world, 3, &tag, inbox);
     domt_js_expect_request(
         &world, "$JS.API.CONSUMER.CREATE.S", NULL,
         "{\"stream_name\":\"S\",\"config\":{\"filter_subject\":\"s.>\","
         "\"deliver_policy\":\"by_start_sequence\",\"opt_start_seq\":7,\"ack_policy\":\"explicit\","
         "\"ack_wait\":1000000000,\"inactive_threshold\":300000000000,\"max_deliver\":3,"
         "\"max_ack_pending\":10,\"replay_policy\":\"instant\"}}");
-    domt_js_answer(&world, NULL, "{\"name\":\"a.b\"}");
-    domt_js_expect_error(&world, -EPROTO);
+    domt_js_answer_request(&world, NULL, "{\"name\":\"a.b\"}");
+    domt_js_expect_failed_ask(&world, -EPROTO);
     ask_to_fetch(1, DOMT_SECOND);
     domt_js_expect_request(&world, "$JS.API.CONSUMER.CREATE.S", NULL, NULL);
-    domt_js_answer(&world, NULL, "{\"name\":\"XmZOd76a\"}");
-    domt_js_expect(&world, &domus_nats_publish_type, "$JS.API.CONSUMER.MSG.NEXT.S.XmZOd76a", NULL,
-                   NULL, reply);
+    domt_js_answer_request(&world, NULL, "{\"name\":\"XmZOd76a\"}");
+    domt_js_expect_publication(&world, &domus_nats_publish_type,
+                               "$JS.API.CONSUMER.MSG.NEXT.S.XmZOd76a", NULL, NULL, reply);
     ck_assert_int_eq(domus_probe_fail(world.client, -ENOBUFS), 0);
-    domt_js_expect_error(&world, -ENOBUFS);
+    domt_js_expect_failed_ask(&world, -ENOBUFS);
     ck_assert_int_eq(
         domus_probe_ask(world.user, world.opened, &domus_nats_consumer_look_type, NULL), 0);
     domt_js_expect_request(&world, "$JS.API.CONSUMER.INFO.S.XmZOd76a", NULL, "");
-    domt_js_answer(&world, NULL,
-                   "{\"name\":\"XmZOd76a\",\"delivered\":{\"stream_seq\":9},"
-                   "\"ack_floor\":{\"stream_seq\":8},\"num_ack_pending\":1,\"num_redelivered\":2,"
-                   "\"num_pending\":3}");
+    domt_js_answer_request(
+        &world, NULL,
+        "{\"name\":\"XmZOd76a\",\"delivered\":{\"stream_seq\":9},"
+        "\"ack_floor\":{\"stream_seq\":8},\"num_ack_pending\":1,\"num_redelivered\":2,"
+        "\"num_pending\":3}");
     ck_assert_int_eq(
         domus_probe_expect(world.user, &domus_nats_consumer_status_type, DOMT_SECOND, &state), 0);
     ck_assert_str_eq(state.name, "XmZOd76a");
@@ -310,9 +312,9 @@ DOMT_TEST(consumer_is_made_with_its_options)
     ck_assert_int_eq(
         domus_probe_ask(world.user, world.opened, &domus_nats_consumer_remove_type, NULL), 0);
     domt_js_expect_request(&world, "$JS.API.CONSUMER.DELETE.S.XmZOd76a", NULL, "");
-    domt_js_answer(&world, NULL, "{\"success\":true}");
+    domt_js_answer_request(&world, NULL, "{\"success\":true}");
     ck_assert_int_eq(domus_probe_expect(world.user, &domus_nats_done_type, DOMT_SECOND, NULL), 0);
-    domt_js_end(&world);
+    domt_js_world_end(&world);
 }
 
 static void expect_ack(const domus_nats_stream_message *message, domus_nats_ack_kind kind,

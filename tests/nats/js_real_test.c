@@ -19,8 +19,8 @@ static void set_up(const domus_nats_stream_config *config)
     domus_nats_stream_config plain = {.subjects = "s.>", .allow_direct = true};
     domus_nats_stream_options options = {.name = "S", .create = config != NULL ? config : &plain};
 
-    domt_js_server_start(&js);
-    stream = domt_js_server_stream(&js, &options);
+    domt_js_server_start_with_client(&js);
+    stream = domt_js_server_open_stream(&js, &options);
 }
 
 static int publish_text(const char *subject, const char *payload, const char *id, uint64_t expected,
@@ -31,8 +31,8 @@ static int publish_text(const char *subject, const char *payload, const char *id
     ck_assert_int_eq(domus_nats_stream_publish_make(subject, payload, strlen(payload), &ask), 0);
     memcpy(ask.id, id, strlen(id) + 1);
     ask.expected_last = expected;
-    return domt_js_server_ask(&js, stream, &domus_nats_stream_publish_type, &ask, ret_ack,
-                              sizeof *ret_ack);
+    return domt_js_server_ask_actor(&js, stream, &domus_nats_stream_publish_type, &ask, ret_ack,
+                                    sizeof *ret_ack);
 }
 
 static uint64_t publish_well(const char *subject, const char *payload)
@@ -58,14 +58,14 @@ DOMT_TEST(message_is_stored_once)
     ck_assert_int_eq(publish_text("s.2", "c", "m2", 2, &ack), 0);
     ck_assert_uint_eq(ack.sequence, 3);
     ck_assert_int_eq(publish_text("t.1", "c", "", DOMUS_NATS_ANY_SEQUENCE, &ack), -ECONNREFUSED);
-    ck_assert_int_eq(
-        domt_js_server_ask(&js, stream, &domus_nats_stream_look_type, NULL, &status, sizeof status),
-        0);
+    ck_assert_int_eq(domt_js_server_ask_actor(&js, stream, &domus_nats_stream_look_type, NULL,
+                                              &status, sizeof status),
+                     0);
     ck_assert_uint_eq(status.messages, 3);
     ck_assert_uint_eq(status.last_sequence, 3);
     ck_assert_uint_eq(status.messages_max, 0);
     ck_assert(status.allow_direct);
-    domt_js_server_stop(&js);
+    domt_js_server_stop_with_client(&js);
 }
 
 static void check_message(domus_address from, uint64_t sequence, const char *subject, int error)
@@ -74,9 +74,9 @@ static void check_message(domus_address from, uint64_t sequence, const char *sub
     domus_nats_stream_message message;
 
     memcpy(get.subject, subject, strlen(subject) + 1);
-    ck_assert_int_eq(
-        domt_js_server_ask(&js, from, &domus_nats_stream_get_type, &get, &message, sizeof message),
-        error);
+    ck_assert_int_eq(domt_js_server_ask_actor(&js, from, &domus_nats_stream_get_type, &get,
+                                              &message, sizeof message),
+                     error);
     if (error != 0)
         return;
     ck_assert(domt_slice_has_text(domus_nats_stream_subject(&message), "s.1"));
@@ -93,7 +93,7 @@ DOMT_TEST(messages_are_read_and_removed)
 
     set_up(NULL);
     domus_nats_stream_options options = {.name = "S", .reads_any = true};
-    domus_address any = domt_js_server_stream(&js, &options);
+    domus_address any = domt_js_server_open_stream(&js, &options);
     (void)publish_well("s.1", "first");
     (void)publish_well("s.1", "second");
     (void)publish_well("s.2", "third");
@@ -104,19 +104,19 @@ DOMT_TEST(messages_are_read_and_removed)
         check_message(from, 9, "", -ENOENT);
         check_message(from, 0, "s.9", -ENOENT);
     }
-    ck_assert_int_eq(domt_js_server_ask(&js, stream, &domus_nats_stream_purge_type, &purge, &count,
-                                        sizeof count),
+    ck_assert_int_eq(domt_js_server_ask_actor(&js, stream, &domus_nats_stream_purge_type, &purge,
+                                              &count, sizeof count),
                      0);
     ck_assert_uint_eq(count.count, 2);
     check_message(stream, 2, "", -ENOENT);
-    ck_assert_int_eq(domt_js_server_ask(&js, stream, &domus_nats_stream_remove_type, NULL, NULL, 0),
-                     0);
+    ck_assert_int_eq(
+        domt_js_server_ask_actor(&js, stream, &domus_nats_stream_remove_type, NULL, NULL, 0), 0);
     /* no server answers a direct get of a removed stream */
     domus_nats_stream_get get = {.sequence = 2};
     ck_assert_int_eq(domus_outsider_ask(js.user.outsider, any, &domus_nats_stream_get_type, &get,
                                         300 * MS, NULL),
                      -ETIMEDOUT);
-    domt_js_server_stop(&js);
+    domt_js_server_stop_with_client(&js);
 }
 
 DOMT_TEST(full_stream_refuses_or_forgets)
@@ -133,15 +133,15 @@ DOMT_TEST(full_stream_refuses_or_forgets)
     ck_assert_int_eq(publish_text("s.1", "c", "", DOMUS_NATS_ANY_SEQUENCE, &ack), -ENOSPC);
     config = (domus_nats_stream_config){.subjects = "o.>", .messages_max = 2};
     domus_nats_stream_options options = {.name = "O", .create = &config};
-    stream = domt_js_server_stream(&js, &options);
+    stream = domt_js_server_open_stream(&js, &options);
     for (uint64_t i = 1; i <= 5; i++)
         ck_assert_uint_eq(publish_well("o.1", "a"), i);
     domus_nats_stream_status status;
-    ck_assert_int_eq(
-        domt_js_server_ask(&js, stream, &domus_nats_stream_look_type, NULL, &status, sizeof status),
-        0);
+    ck_assert_int_eq(domt_js_server_ask_actor(&js, stream, &domus_nats_stream_look_type, NULL,
+                                              &status, sizeof status),
+                     0);
     ck_assert(status.messages == 2 && status.first_sequence == 4 && status.messages_max == 2);
-    domt_js_server_stop(&js);
+    domt_js_server_stop_with_client(&js);
 }
 
 /* --- consumers -------------------------------------------------------------------------------- */
@@ -150,8 +150,8 @@ static int fetch_batch(uint32_t count, uint64_t wait_ns, domus_nats_batch *ret_b
 {
     domus_nats_consumer_fetch ask = {.count = count, .wait_ns = wait_ns};
 
-    return domt_js_server_ask(&js, consumer, &domus_nats_consumer_fetch_type, &ask, ret_batch,
-                              sizeof *ret_batch);
+    return domt_js_server_ask_actor(&js, consumer, &domus_nats_consumer_fetch_type, &ask, ret_batch,
+                                    sizeof *ret_batch);
 }
 
 static domus_nats_batch fetch_well(uint32_t count, uint64_t wait_ns, uint32_t expected)
@@ -177,8 +177,8 @@ static void acknowledge(const domus_nats_stream_message *message, domus_nats_ack
     domus_nats_message answer;
 
     ck_assert_int_eq(domus_nats_ack_make(message, kind, delay_ns, &ack), 0);
-    ck_assert_int_eq(domt_js_server_ask(&js, js.user.client, &domus_nats_request_type, &ack,
-                                        &answer, sizeof answer),
+    ck_assert_int_eq(domt_js_server_ask_actor(&js, js.user.client, &domus_nats_request_type, &ack,
+                                              &answer, sizeof answer),
                      0);
     domus_slice_free(answer.bytes);
 }
@@ -187,8 +187,8 @@ static domus_nats_consumer_status read_status_of_consumer(void)
 {
     domus_nats_consumer_status status;
 
-    ck_assert_int_eq(domt_js_server_ask(&js, consumer, &domus_nats_consumer_look_type, NULL,
-                                        &status, sizeof status),
+    ck_assert_int_eq(domt_js_server_ask_actor(&js, consumer, &domus_nats_consumer_look_type, NULL,
+                                              &status, sizeof status),
                      0);
     return status;
 }
@@ -204,7 +204,7 @@ DOMT_TEST(messages_that_are_not_acknowledged_come_again)
         snprintf(text, sizeof text, "m%u", i);
         (void)publish_well("s.1", text);
     }
-    consumer = domt_js_server_consumer(&js, &options);
+    consumer = domt_js_server_open_consumer(&js, &options);
     domus_nats_batch batch = fetch_well(4, DOMT_SECOND, 4);
     for (unsigned i = 0; i < 4; i++) {
         snprintf(text, sizeof text, "m%u", i + 1);
@@ -238,7 +238,7 @@ DOMT_TEST(messages_that_are_not_acknowledged_come_again)
     free_batch(fetch_well(10, 200 * MS, 0));
     status = read_status_of_consumer();
     ck_assert(status.ack_floor == 5 && status.pending == 0 && status.ack_pending == 0);
-    domt_js_server_stop(&js);
+    domt_js_server_stop_with_client(&js);
 }
 
 DOMT_TEST(consumer_begins_where_it_is_told)
@@ -247,28 +247,28 @@ DOMT_TEST(consumer_begins_where_it_is_told)
     for (int i = 0; i < 6; i++)
         (void)publish_well(i % 2 == 0 ? "s.even" : "s.odd", "x");
     domus_nats_consumer_options options = {.stream = "S", .filter = "s.odd"};
-    consumer = domt_js_server_consumer(&js, &options);
+    consumer = domt_js_server_open_consumer(&js, &options);
     domus_nats_batch batch = fetch_well(10, 200 * MS, 3);
     ck_assert_uint_eq(batch.messages[2].sequence, 6);
     free_batch(batch);
     options = (domus_nats_consumer_options){
         .stream = "S", .deliver = DOMUS_NATS_DELIVER_FROM, .first_sequence = 4};
-    consumer = domt_js_server_consumer(&js, &options);
+    consumer = domt_js_server_open_consumer(&js, &options);
     batch = fetch_well(10, 0, 3);
     ck_assert_uint_eq(batch.messages[0].sequence, 4);
     free_batch(batch);
     options = (domus_nats_consumer_options){
         .stream = "S", .filter = "s.>", .deliver = DOMUS_NATS_DELIVER_SUBJECTS};
-    consumer = domt_js_server_consumer(&js, &options);
+    consumer = domt_js_server_open_consumer(&js, &options);
     batch = fetch_well(10, 0, 2);
     ck_assert_uint_eq(batch.messages[0].sequence, 5);
     free_batch(batch);
     options = (domus_nats_consumer_options){.stream = "S", .deliver = DOMUS_NATS_DELIVER_NEW};
-    consumer = domt_js_server_consumer(&js, &options);
+    consumer = domt_js_server_open_consumer(&js, &options);
     free_batch(fetch_well(10, 0, 0));
     (void)publish_well("s.even", "new");
     free_batch(fetch_well(1, DOMT_SECOND, 1));
-    domt_js_server_stop(&js);
+    domt_js_server_stop_with_client(&js);
 }
 
 DOMT_TEST(many_messages_are_each_fetched_once)
@@ -280,18 +280,18 @@ DOMT_TEST(many_messages_are_each_fetched_once)
 
     set_up(NULL);
     memset(large, 'x', sizeof large - 1);
-    ck_assert_int_eq(domt_js_server_ask(&js, stream, &domus_nats_stream_look_type, NULL, NULL, 0),
-                     0);
+    ck_assert_int_eq(
+        domt_js_server_ask_actor(&js, stream, &domus_nats_stream_look_type, NULL, NULL, 0), 0);
     for (unsigned i = 0; i < MESSAGES; i++) { /* the client publishes without waiting for answers */
         char text[16];
         snprintf(text, sizeof text, "%u", i);
         if (i % 100 == 0)
-            domt_nats_user_publish(&js.user, "s.1", large, sizeof large - 1);
+            domt_nats_user_publish_bytes(&js.user, "s.1", large, sizeof large - 1);
         else
-            domt_nats_user_publish(&js.user, "s.1", text, strlen(text));
+            domt_nats_user_publish_bytes(&js.user, "s.1", text, strlen(text));
     }
-    domt_nats_user_ask_well(&js.user, &domus_nats_flush_type, NULL);
-    consumer = domt_js_server_consumer(&js, &options);
+    domt_nats_user_ask_successfully(&js.user, &domus_nats_flush_type, NULL);
+    consumer = domt_js_server_open_consumer(&js, &options);
     uint64_t next = 1;
     while (next <= MESSAGES) {
         domus_nats_batch batch = {NULL, 0};
@@ -304,7 +304,7 @@ DOMT_TEST(many_messages_are_each_fetched_once)
         ck_assert(batch.count != 0 && bytes <= 65536);
         free_batch(batch);
     }
-    domt_js_server_stop(&js);
+    domt_js_server_stop_with_client(&js);
 }
 
 DOMT_TEST(consumer_lives_through_the_end_of_its_server)
@@ -315,15 +315,15 @@ DOMT_TEST(consumer_lives_through_the_end_of_its_server)
 
     set_up(NULL);
     (void)publish_well("s.1", "a");
-    consumers[0] = domt_js_server_consumer(&js, &durable);
-    consumers[1] = domt_js_server_consumer(&js, &own);
+    consumers[0] = domt_js_server_open_consumer(&js, &durable);
+    consumers[1] = domt_js_server_open_consumer(&js, &own);
     for (int i = 0; i < 2; i++) {
         consumer = consumers[i];
         domus_nats_batch batch = fetch_well(1, DOMT_SECOND, 1);
         acknowledge(&batch.messages[0], DOMUS_NATS_ACK, 0);
         free_batch(batch);
     }
-    domt_js_server_restart(&js);
+    domt_js_server_kill_and_restart(&js);
     for (int i = 0; i < 100; i++) {
         domus_nats_stream_ack ack;
         if (publish_text("s.1", "b", "b", DOMUS_NATS_ANY_SEQUENCE, &ack) == 0)
@@ -340,7 +340,7 @@ DOMT_TEST(consumer_lives_through_the_end_of_its_server)
         ck_assert(batch.messages[0].sequence == 2 || (i == 1 && batch.messages[0].sequence == 1));
         free_batch(batch);
     }
-    domt_js_server_stop(&js);
+    domt_js_server_stop_with_client(&js);
 }
 
 DOMT_TEST(consumer_is_removed)
@@ -350,19 +350,21 @@ DOMT_TEST(consumer_is_removed)
 
     set_up(NULL);
     (void)publish_well("s.1", "a");
-    consumer = domt_js_server_consumer(&js, &options);
+    consumer = domt_js_server_open_consumer(&js, &options);
     batch = fetch_well(1, DOMT_SECOND, 1);
     acknowledge(&batch.messages[0], DOMUS_NATS_ACK, 0);
     free_batch(batch);
     ck_assert_int_eq(
-        domt_js_server_ask(&js, consumer, &domus_nats_consumer_remove_type, NULL, NULL, 0), 0);
+        domt_js_server_ask_actor(&js, consumer, &domus_nats_consumer_remove_type, NULL, NULL, 0),
+        0);
     ck_assert_int_eq(
-        domt_js_server_ask(&js, consumer, &domus_nats_consumer_remove_type, NULL, NULL, 0), -ENXIO);
+        domt_js_server_ask_actor(&js, consumer, &domus_nats_consumer_remove_type, NULL, NULL, 0),
+        -ENXIO);
     free_batch(fetch_well(1, DOMT_SECOND, 1)); /* the consumer is created again, and starts again */
     options.stream = "T";
-    consumer = domt_js_server_consumer(&js, &options);
+    consumer = domt_js_server_open_consumer(&js, &options);
     ck_assert_int_eq(fetch_batch(1, 0, &batch), -ENXIO);
-    domt_js_server_stop(&js);
+    domt_js_server_stop_with_client(&js);
 }
 
 DOMT_SUITE(60)

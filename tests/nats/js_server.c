@@ -17,17 +17,18 @@ static void start_server(domt_js_server *js, uint16_t port)
     domt_nats_server_start(&js->server, config, port);
 }
 
-void domt_js_server_start(domt_js_server *js)
+void domt_js_server_start_with_client(domt_js_server *js)
 {
     snprintf(js->store, sizeof js->store, "/tmp/domus-js-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(js->store));
     start_server(js, 0);
-    domt_nats_user_start(&js->user, &(domus_nats_options){.servers = js->server.url,
-                                                          .request_timeout_ns = 2 * DOMT_SECOND,
-                                                          .backoff_max_ns = DOMT_SECOND / 5});
+    domt_nats_user_start_system(&js->user,
+                                &(domus_nats_options){.servers = js->server.url,
+                                                      .request_timeout_ns = 2 * DOMT_SECOND,
+                                                      .backoff_max_ns = DOMT_SECOND / 5});
 }
 
-void domt_js_server_restart(domt_js_server *js)
+void domt_js_server_kill_and_restart(domt_js_server *js)
 {
     uint16_t port = js->server.port;
 
@@ -40,9 +41,9 @@ static int remove_one(const char *path, const struct stat *status, int flag, str
     return remove(path);
 }
 
-void domt_js_server_stop(domt_js_server *js)
+void domt_js_server_stop_with_client(domt_js_server *js)
 {
-    domt_nats_user_stop(&js->user);
+    domt_nats_user_stop_system(&js->user);
     domt_nats_server_stop(&js->server);
     ck_assert_int_eq(nftw(js->store, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
 }
@@ -76,7 +77,7 @@ static domus_address open_now(domt_js_server *js, opening *one)
     return one->address;
 }
 
-domus_address domt_js_server_kv(domt_js_server *js, const domus_nats_kv_options *options)
+domus_address domt_js_server_open_bucket(domt_js_server *js, const domus_nats_kv_options *options)
 {
     domus_nats_kv_options own = *options;
 
@@ -84,7 +85,8 @@ domus_address domt_js_server_kv(domt_js_server *js, const domus_nats_kv_options 
     return open_now(js, &(opening){.kv = &own});
 }
 
-domus_address domt_js_server_stream(domt_js_server *js, const domus_nats_stream_options *options)
+domus_address domt_js_server_open_stream(domt_js_server *js,
+                                         const domus_nats_stream_options *options)
 {
     domus_nats_stream_options own = *options;
 
@@ -92,8 +94,8 @@ domus_address domt_js_server_stream(domt_js_server *js, const domus_nats_stream_
     return open_now(js, &(opening){.stream = &own});
 }
 
-domus_address domt_js_server_consumer(domt_js_server *js,
-                                      const domus_nats_consumer_options *options)
+domus_address domt_js_server_open_consumer(domt_js_server *js,
+                                           const domus_nats_consumer_options *options)
 {
     domus_nats_consumer_options own = *options;
 
@@ -101,8 +103,8 @@ domus_address domt_js_server_consumer(domt_js_server *js,
     return open_now(js, &(opening){.consumer = &own});
 }
 
-int domt_js_server_ask(domt_js_server *js, domus_address to, const domus_type *type,
-                       const void *payload, void *ret_answer, uint32_t size)
+int domt_js_server_ask_actor(domt_js_server *js, domus_address to, const domus_type *type,
+                             const void *payload, void *ret_answer, uint32_t size)
 {
     domus_outside_reply reply = {.buffer = ret_answer, .size = size};
 
@@ -112,9 +114,10 @@ int domt_js_server_ask(domt_js_server *js, domus_address to, const domus_type *t
                               ret_answer != NULL ? &reply : NULL);
 }
 
-int domt_js_server_put(domt_js_server *js, domus_address bucket, const char *key, const char *value,
-                       domus_nats_kv_operation operation, domus_nats_kv_condition condition,
-                       uint64_t revision, uint64_t *ret_revision)
+int domt_js_server_put_entry(domt_js_server *js, domus_address bucket, const char *key,
+                             const char *value, domus_nats_kv_operation operation,
+                             domus_nats_kv_condition condition, uint64_t revision,
+                             uint64_t *ret_revision)
 {
     domus_nats_kv_put put = {
         .operation = (uint8_t)operation, .condition = (uint8_t)condition, .revision = revision};
@@ -123,23 +126,25 @@ int domt_js_server_put(domt_js_server *js, domus_address bucket, const char *key
     memcpy(put.key, key, strlen(key) + 1);
     if (value != NULL)
         ck_assert_int_eq(domus_slice_copy(value, strlen(value), &put.value), 0);
-    int error = domt_js_server_ask(js, bucket, &domus_nats_kv_put_type, &put, &got, sizeof got);
+    int error =
+        domt_js_server_ask_actor(js, bucket, &domus_nats_kv_put_type, &put, &got, sizeof got);
     if (ret_revision != NULL && error == 0)
         *ret_revision = got.revision;
     return error;
 }
 
-int domt_js_server_get(domt_js_server *js, domus_address bucket, const char *key, uint64_t revision,
-                       domus_nats_kv_entry *ret_entry)
+int domt_js_server_get_entry(domt_js_server *js, domus_address bucket, const char *key,
+                             uint64_t revision, domus_nats_kv_entry *ret_entry)
 {
     domus_nats_kv_get get = {.revision = revision};
 
     memcpy(get.key, key, strlen(key) + 1);
-    return domt_js_server_ask(js, bucket, &domus_nats_kv_get_type, &get, ret_entry,
-                              sizeof *ret_entry);
+    return domt_js_server_ask_actor(js, bucket, &domus_nats_kv_get_type, &get, ret_entry,
+                                    sizeof *ret_entry);
 }
 
-const void *domt_js_server_receive(domt_js_server *js, const domus_type *type, uint64_t within_ns)
+const void *domt_js_server_receive_notice(domt_js_server *js, const domus_type *type,
+                                          uint64_t within_ns)
 {
     static domus_outside_message message;
     int result = domus_outside_receive(js->user.outsider, NULL, within_ns, &message);

@@ -20,14 +20,14 @@ static void set_up(bool reads_any)
 {
     domus_nats_kv_options options = {.bucket = "b", .reads_any = reads_any};
 
-    domt_js_begin(&world);
-    ck_assert_int_eq(domt_js_open_kv(&world, &options), 0);
+    domt_js_world_begin(&world);
+    ck_assert_int_eq(domt_js_open_bucket(&world, &options), 0);
 }
 
 static void expect_open(void)
 {
     domt_js_expect_request(&world, "$JS.API.STREAM.INFO.KV_b", NULL, "");
-    domt_js_answer(&world, NULL, OPENED);
+    domt_js_answer_request(&world, NULL, OPENED);
 }
 
 /* Check that a watch or list creates a consumer, and answer that `pending` messages will be
@@ -36,13 +36,13 @@ static void expect_consumer(uint64_t pending)
 {
     char inbox[64], answer[200];
 
-    inbox_of = domt_js_expect_subscribe(&world, 40, &tag, inbox);
+    inbox_of = domt_js_expect_subscription(&world, 40, &tag, inbox);
     domt_js_expect_request(&world, "$JS.API.CONSUMER.CREATE.KV_b", NULL, NULL);
     snprintf(answer, sizeof answer,
              "{\"name\":\"c\",\"delivered\":{\"consumer_seq\":0,\"stream_seq\":0},"
              "\"num_pending\":%llu}",
              (unsigned long long)pending);
-    domt_js_answer(&world, NULL, answer);
+    domt_js_answer_request(&world, NULL, answer);
 }
 
 static void deliver_message(unsigned delivery, unsigned revision, unsigned pending, const char *key,
@@ -52,7 +52,8 @@ static void deliver_message(unsigned delivery, unsigned revision, unsigned pendi
 
     snprintf(reply, sizeof reply, "$JS.ACK.KV_b.c.1.%u.%u.1000.%u", revision, delivery, pending);
     snprintf(subject, sizeof subject, "$KV.b.%s", key);
-    domt_js_deliver(&world, inbox_of, tag, domt_js_message(subject, reply, headers, "value"));
+    domt_js_deliver_message(&world, inbox_of, tag,
+                            domt_js_make_message(subject, reply, headers, "value"));
 }
 
 static void ask_to_watch(void)
@@ -94,14 +95,14 @@ DOMT_TEST(marker_of_another_key_is_none)
     ck_assert_int_eq(domus_probe_ask(world.user, world.opened, &domus_nats_kv_put_type, &put), 0);
     expect_open();
     domt_js_expect_request(&world, "$KV.b.x", "Nats-Expected-Last-Subject-Sequence: 0", NULL);
-    domt_js_answer(&world, NULL, "{\"error\":{\"code\":400,\"err_code\":10071}}");
+    domt_js_answer_request(&world, NULL, "{\"error\":{\"code\":400,\"err_code\":10071}}");
     domt_js_expect_request(&world, GET, NULL, NULL);
-    domt_js_answer(&world, NULL, "{\"message\":{\"subject\":\"$KV.b.other\",\"seq\":3}}");
+    domt_js_answer_request(&world, NULL, "{\"message\":{\"subject\":\"$KV.b.other\",\"seq\":3}}");
     domt_js_expect_request(&world, "$KV.b.x", "Nats-Expected-Last-Subject-Sequence: 0", NULL);
-    domt_js_answer(&world, NULL, "{\"seq\":4}");
+    domt_js_answer_request(&world, NULL, "{\"seq\":4}");
     ck_assert_int_eq(
         domus_probe_expect(world.user, &domus_nats_kv_revision_type, DOMT_SECOND, &revision), 0);
-    domt_js_end(&world);
+    domt_js_world_end(&world);
 }
 
 /* A status in the headers of a stored message was set by its publisher, and is not the server's. */
@@ -116,15 +117,15 @@ DOMT_TEST(stored_status_is_that_of_its_publisher)
     expect_entry("x");
     deliver_message(2, 5, 0, "y", "NATS/1.0 100\r\n\r\n");
     expect_entry("y");
-    domt_js_end(&world);
+    domt_js_world_end(&world);
     set_up(true);
     ck_assert_int_eq(domus_probe_ask(world.user, world.opened, &domus_nats_kv_get_type, &get), 0);
     expect_open();
     domt_js_expect_request(&world, "$JS.API.DIRECT.GET.KV_b.$KV.b.x", NULL, "");
-    domt_js_answer(&world, "NATS/1.0 404\r\nNats-Subject: $KV.b.x\r\nNats-Sequence: 1\r\n\r\n",
-                   "value");
+    domt_js_answer_request(
+        &world, "NATS/1.0 404\r\nNats-Subject: $KV.b.x\r\nNats-Sequence: 1\r\n\r\n", "value");
     expect_entry("x");
-    domt_js_end(&world);
+    domt_js_world_end(&world);
 }
 
 /* A message with such a status is still delivered: otherwise it would come again and again, and
@@ -136,27 +137,27 @@ DOMT_TEST(stored_status_does_not_keep_a_message_from_being_fetched)
     domus_nats_batch batch;
     char inbox[64];
 
-    domt_js_begin(&world);
+    domt_js_world_begin(&world);
     ck_assert_int_eq(domt_js_open_consumer(&world, &options), 0);
     ck_assert_int_eq(
         domus_probe_ask(world.user, world.opened, &domus_nats_consumer_fetch_type, &fetch), 0);
-    inbox_of = domt_js_expect_subscribe(&world, 3, &tag, inbox);
+    inbox_of = domt_js_expect_subscription(&world, 3, &tag, inbox);
     domt_js_expect_request(&world, "$JS.API.CONSUMER.DURABLE.CREATE.S.d", NULL, NULL);
-    domt_js_answer(&world, NULL, "{\"name\":\"d\"}");
-    domt_js_expect(&world, &domus_nats_publish_type, "$JS.API.CONSUMER.MSG.NEXT.S.d", NULL, NULL,
-                   NULL);
+    domt_js_answer_request(&world, NULL, "{\"name\":\"d\"}");
+    domt_js_expect_publication(&world, &domus_nats_publish_type, "$JS.API.CONSUMER.MSG.NEXT.S.d",
+                               NULL, NULL, NULL);
     ck_assert_int_eq(domus_probe_reply(world.client, &domus_nats_done_type, NULL), 0);
     ck_assert_int_eq(domus_testkit_run(world.kit), 0);
-    domt_js_deliver(
+    domt_js_deliver_message(
         &world, inbox_of, 0,
-        domt_js_message("s.1", "$JS.ACK.S.d.1.7.1.1000.0", "NATS/1.0 503\r\n\r\n", "job"));
+        domt_js_make_message("s.1", "$JS.ACK.S.d.1.7.1.1000.0", "NATS/1.0 503\r\n\r\n", "job"));
     ck_assert_int_eq(
         domus_probe_expect(world.user, &domus_nats_batch_type, DOMT_SECOND / 10, &batch), 0);
     ck_assert_uint_eq(batch.count, 1);
     ck_assert_uint_eq(batch.messages[0].sequence, 7);
     ck_assert(domt_js_slice_has_text(domus_nats_stream_payload(&batch.messages[0]), "job"));
     domus_nats_batch_type.release(&batch);
-    domt_js_end(&world);
+    domt_js_world_end(&world);
 }
 
 /* A server delivers before it has answered: the number of messages that wait for the answer is
@@ -169,15 +170,16 @@ DOMT_TEST(what_comes_before_the_answer_is_bounded)
 
     memset(value, 'v', 1 << 20);
     ask_to_watch();
-    inbox_of = domt_js_expect_subscribe(&world, 40, &tag, inbox);
+    inbox_of = domt_js_expect_subscription(&world, 40, &tag, inbox);
     domt_js_expect_request(&world, "$JS.API.CONSUMER.CREATE.KV_b", NULL, NULL);
     for (unsigned i = 1; i <= 16; i++) {
         char reply[100];
         snprintf(reply, sizeof reply, "$JS.ACK.KV_b.c.1.%u.%u.1000.9", i, i);
-        domt_js_deliver(&world, inbox_of, tag, domt_js_message("$KV.b.x", reply, NULL, value));
+        domt_js_deliver_message(&world, inbox_of, tag,
+                                domt_js_make_message("$KV.b.x", reply, NULL, value));
         ck_assert_int_eq(domus_testkit_run(world.kit), 0);
     }
-    domt_js_answer(&world, NULL, "{\"delivered\":{\"stream_seq\":0},\"num_pending\":20}");
+    domt_js_answer_request(&world, NULL, "{\"delivered\":{\"stream_seq\":0},\"num_pending\":20}");
     expect_watching();
     while (domus_probe_expect(world.user, &domus_nats_kv_entry_type, DOMT_SECOND / 10, &entry) ==
            0) {
@@ -187,9 +189,9 @@ DOMT_TEST(what_comes_before_the_answer_is_bounded)
     ck_assert_uint_ge(told, 8);
     ck_assert_uint_le(told, 9);
     deliver_message(17, 17, 9, "x", NULL); /* a gap: the missing messages are requested again */
-    domt_js_expect_unsubscribe(&world, 40);
+    domt_js_expect_unsubscription(&world, 40);
     free(value);
-    domt_js_end(&world);
+    domt_js_world_end(&world);
 }
 
 /* An error that the server does not explain may be temporary, so it does not end a watch. */
@@ -202,17 +204,17 @@ DOMT_TEST(unknown_error_does_not_end_a_watch)
     expect_watching();
     ck_assert_int_eq(domus_probe_expect(world.user, &domus_nats_kv_initial_type, DOMT_SECOND, NULL),
                      0);
-    domt_js_deliver(
+    domt_js_deliver_message(
         &world, inbox_of, tag,
-        domt_js_message("_INBOX.x", NULL, "NATS/1.0 409 Leadership Change\r\n\r\n", ""));
-    domt_js_expect_unsubscribe(&world, 40);
-    (void)domt_js_expect_subscribe(&world, 41, &tag, inbox);
+        domt_js_make_message("_INBOX.x", NULL, "NATS/1.0 409 Leadership Change\r\n\r\n", ""));
+    domt_js_expect_unsubscription(&world, 40);
+    (void)domt_js_expect_subscription(&world, 41, &tag, inbox);
     domt_js_expect_request(&world, "$JS.API.CONSUMER.CREATE.KV_b", NULL, NULL);
-    domt_js_answer(&world, NULL, "{\"error\":{\"code\":500,\"err_code\":10012}}");
-    domt_js_expect_unsubscribe(&world, 41);
+    domt_js_answer_request(&world, NULL, "{\"error\":{\"code\":500,\"err_code\":10012}}");
+    domt_js_expect_unsubscription(&world, 41);
     expect_consumer(0);
     ck_assert_int_eq(domus_probe_expect_nothing(world.user, DOMT_SECOND / 10), 0);
-    domt_js_end(&world);
+    domt_js_world_end(&world);
 }
 
 /* The asker of the first fetch is gone when the client subscribes. The next subscription uses
@@ -224,7 +226,7 @@ DOMT_TEST(inbox_that_may_be_subscribed_is_left)
     domus_nats_subscribe subscribe;
     char first[64], second[64];
 
-    domt_js_begin(&world);
+    domt_js_world_begin(&world);
     ck_assert_int_eq(domt_js_open_consumer(&world, &options), 0);
     ck_assert_int_eq(domus_probe_ask_within(world.user, world.opened,
                                             &domus_nats_consumer_fetch_type, &fetch,
@@ -235,16 +237,16 @@ DOMT_TEST(inbox_that_may_be_subscribed_is_left)
     snprintf(first, sizeof first, "%.*s", (int)subscribe.subject.size,
              domus_slice_data(subscribe.subject));
     domus_nats_subscribe_type.release(&subscribe);
-    domt_js_expect_error(&world, -ETIMEDOUT);
+    domt_js_expect_failed_ask(&world, -ETIMEDOUT);
     ck_assert_int_eq(domus_probe_reply(world.client, &domus_nats_subscription_type,
                                        &(domus_nats_subscription){.number = 2}),
                      -ENOENT);
     ck_assert_int_eq(
         domus_probe_ask(world.user, world.opened, &domus_nats_consumer_fetch_type, &fetch), 0);
-    (void)domt_js_expect_subscribe(&world, 3, &tag, second);
+    (void)domt_js_expect_subscription(&world, 3, &tag, second);
     ck_assert_str_ne(first, second);
     domt_js_expect_request(&world, "$JS.API.CONSUMER.DURABLE.CREATE.S.d", NULL, NULL);
-    domt_js_end(&world);
+    domt_js_world_end(&world);
 }
 
 /* Other clients may store longer keys, which a watch does not report. */
@@ -262,7 +264,7 @@ DOMT_TEST(too_long_a_key_is_passed_over)
     expect_entry("y");
     ck_assert_int_eq(
         domus_probe_expect(world.user, &domus_nats_kv_initial_type, DOMT_SECOND / 10, NULL), 0);
-    domt_js_end(&world);
+    domt_js_world_end(&world);
 }
 
 /* While keys change, nats-server 2.9 reports a wrong number of pending entries. */
@@ -284,7 +286,7 @@ DOMT_TEST(mark_is_behind_as_many_entries_as_there_were)
     expect_entry("x");
     ck_assert_int_eq(
         domus_probe_expect(world.user, &domus_nats_kv_initial_type, DOMT_SECOND / 10, NULL), 0);
-    domt_js_end(&world);
+    domt_js_world_end(&world);
 }
 
 /* Two watches of a bucket: the first one begins a second round. If the inboxes were not all
@@ -300,19 +302,20 @@ DOMT_TEST(each_round_of_each_watch_has_an_inbox_of_its_own)
             ck_assert_int_eq(
                 domus_probe_ask(world.user, world.opened, &domus_nats_kv_watch_type, &plain), 0);
         }
-        inbox_of = domt_js_expect_subscribe(&world, 40, &tag, inboxes[i]);
+        inbox_of = domt_js_expect_subscription(&world, 40, &tag, inboxes[i]);
         domt_js_expect_request(&world, "$JS.API.CONSUMER.CREATE.KV_b", NULL, NULL);
-        domt_js_answer(&world, NULL, "{\"delivered\":{\"stream_seq\":0},\"num_pending\":1}");
+        domt_js_answer_request(&world, NULL,
+                               "{\"delivered\":{\"stream_seq\":0},\"num_pending\":1}");
         if (i % 3 == 0)
             expect_watching();
         if (i != 2) /* the gap in the sequence makes the watch begin anew */
             deliver_message(9, 9, 9, "x", NULL);
         if (i != 2)
-            domt_js_expect_unsubscribe(&world, 40);
+            domt_js_expect_unsubscription(&world, 40);
         for (int k = 0; k < i; k++)
             ck_assert_str_ne(inboxes[i], inboxes[k]);
     }
-    domt_js_end(&world);
+    domt_js_world_end(&world);
 }
 
 /* An entry may be removed after the consumer was created and before it is delivered. Then no
@@ -329,34 +332,35 @@ DOMT_TEST(entries_that_go_meanwhile_are_not_waited_for)
     expect_watching();
     deliver_message(1, 4, 2, "x", NULL);
     expect_entry("x");
-    domt_js_deliver(&world, inbox_of, tag,
-                    domt_js_message("_INBOX.x", NULL,
-                                    "NATS/1.0 100 Idle Heartbeat\r\nNats-Last-Consumer: 1\r\n"
-                                    "Nats-Consumer-Stalled: a.b\r\n\r\n",
-                                    ""));
+    domt_js_deliver_message(
+        &world, inbox_of, tag,
+        domt_js_make_message("_INBOX.x", NULL,
+                             "NATS/1.0 100 Idle Heartbeat\r\nNats-Last-Consumer: 1\r\n"
+                             "Nats-Consumer-Stalled: a.b\r\n\r\n",
+                             ""));
     ck_assert_int_eq(domus_probe_expect_nothing(world.user, DOMT_SECOND / 10), 0);
-    domt_js_deliver(&world, inbox_of, tag,
-                    domt_js_message("_INBOX.x", NULL,
-                                    "NATS/1.0 100 Idle Heartbeat\r\nNats-Last-Consumer: 1\r\n\r\n",
-                                    ""));
+    domt_js_deliver_message(
+        &world, inbox_of, tag,
+        domt_js_make_message("_INBOX.x", NULL,
+                             "NATS/1.0 100 Idle Heartbeat\r\nNats-Last-Consumer: 1\r\n\r\n", ""));
     ck_assert_int_eq(
         domus_probe_expect(world.user, &domus_nats_kv_initial_type, DOMT_SECOND / 10, &initial), 0);
     ck_assert_uint_eq(initial.revision, 4);
-    domt_js_end(&world);
+    domt_js_world_end(&world);
     set_up(false);
     ck_assert_int_eq(domus_probe_ask(world.user, world.opened, &domus_nats_kv_keys_type, &all), 0);
     expect_open();
     expect_consumer(2);
     deliver_message(1, 4, 1, "x", NULL);
-    domt_js_deliver(&world, inbox_of, tag,
-                    domt_js_message("_INBOX.x", NULL,
-                                    "NATS/1.0 100 Idle Heartbeat\r\nNats-Last-Consumer: 1\r\n\r\n",
-                                    ""));
+    domt_js_deliver_message(
+        &world, inbox_of, tag,
+        domt_js_make_message("_INBOX.x", NULL,
+                             "NATS/1.0 100 Idle Heartbeat\r\nNats-Last-Consumer: 1\r\n\r\n", ""));
     ck_assert_int_eq(
         domus_probe_expect(world.user, &domus_nats_kv_list_type, DOMT_SECOND / 10, &list), 0);
     ck_assert_uint_eq(list.count, 1);
     domus_slice_free(list.bytes);
-    domt_js_end(&world);
+    domt_js_world_end(&world);
 }
 
 DOMT_SUITE(20)

@@ -21,14 +21,14 @@ static void set_up(void)
 {
     domus_nats_stream_options options = {.name = "S"};
 
-    domt_js_begin(&world);
+    domt_js_world_begin(&world);
     ck_assert_int_eq(domt_js_open_stream(&world, &options), 0);
 }
 
 static void expect_open(void)
 {
     domt_js_expect_request(&world, "$JS.API.STREAM.INFO.S", NULL, "");
-    domt_js_answer(&world, NULL, OPENED);
+    domt_js_answer_request(&world, NULL, OPENED);
 }
 
 static void ask_stream(const domus_type *type, const void *payload)
@@ -62,15 +62,15 @@ DOMT_TEST(publish_is_acknowledged)
     ask_stream(&domus_nats_stream_publish_type, &publish);
     expect_open();
     domt_js_expect_request(&world, "s.1", NULL, "one");
-    domt_js_answer(&world, NULL, "{\"stream\":\"S\", \"seq\":10}");
+    domt_js_answer_request(&world, NULL, "{\"stream\":\"S\", \"seq\":10}");
     ck_assert(!expect_ack(10).duplicate);
     publish = make_publication("two");
     memcpy(publish.id, "m1", 3);
     ask_stream(&domus_nats_stream_publish_type, &publish);
     domt_js_expect_request(&world, "s.1", "Nats-Msg-Id: m1", "two");
-    domt_js_answer(&world, NULL, "{\"stream\":\"S\", \"seq\":10,\"duplicate\": true}");
+    domt_js_answer_request(&world, NULL, "{\"stream\":\"S\", \"seq\":10,\"duplicate\": true}");
     ck_assert(expect_ack(10).duplicate);
-    domt_js_end(&world);
+    domt_js_world_end(&world);
 }
 
 DOMT_TEST(publish_says_what_it_expects)
@@ -89,20 +89,20 @@ DOMT_TEST(publish_says_what_it_expects)
                            "A: b\r\nNats-Expected-Last-Sequence: 0\r\n"
                            "Nats-Expected-Last-Subject-Sequence: 5",
                            "one");
-    domt_js_answer(&world, NULL, "{\"error\":{\"code\":400,\"err_code\":10071},\"seq\":0}");
-    domt_js_expect_error(&world, -EEXIST);
+    domt_js_answer_request(&world, NULL, "{\"error\":{\"code\":400,\"err_code\":10071},\"seq\":0}");
+    domt_js_expect_failed_ask(&world, -EEXIST);
     publish = make_publication("two");
     ck_assert_int_eq(domus_nats_headers_add(&headers, "A", "b"), 0);
     ck_assert_int_eq(domus_nats_headers_end(&headers, &publish.message.headers), 0);
     ask_stream(&domus_nats_stream_publish_type, &publish);
     domt_js_expect_request(&world, "s.1", "A: b", "two");
     ck_assert_int_eq(domus_probe_fail(world.client, -EMSGSIZE), 0);
-    domt_js_expect_error(&world, -EMSGSIZE);
+    domt_js_expect_failed_ask(&world, -EMSGSIZE);
     publish = make_publication("three");
     memset(publish.id, 'i', sizeof publish.id); /* the id has no zero at its end */
     ask_stream(&domus_nats_stream_publish_type, &publish);
-    domt_js_expect_error(&world, -EINVAL);
-    domt_js_end(&world);
+    domt_js_expect_failed_ask(&world, -EINVAL);
+    domt_js_world_end(&world);
 }
 
 DOMT_TEST(message_is_read)
@@ -116,10 +116,10 @@ DOMT_TEST(message_is_read)
     ask_stream(&domus_nats_stream_get_type, &get);
     expect_open();
     domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.S", NULL, "{\"seq\":4}");
-    domt_js_answer(&world, NULL,
-                   "{\"message\":{\"subject\":\"s.1\",\"seq\":4,"
-                   "\"hdrs\":\"TkFUUy8xLjANCktWLU9wZXJhdGlvbjogREVMDQoNCg==\","
-                   "\"data\":\"dHdv\",\"time\":\"1970-01-01T00:00:01Z\"}}");
+    domt_js_answer_request(&world, NULL,
+                           "{\"message\":{\"subject\":\"s.1\",\"seq\":4,"
+                           "\"hdrs\":\"TkFUUy8xLjANCktWLU9wZXJhdGlvbjogREVMDQoNCg==\","
+                           "\"data\":\"dHdv\",\"time\":\"1970-01-01T00:00:01Z\"}}");
     ck_assert_int_eq(
         domus_probe_expect(world.user, &domus_nats_stream_message_type, DOMT_SECOND, &message), 0);
     ck_assert(domt_js_slice_has_text(domus_nats_stream_subject(&message), "s.1"));
@@ -136,12 +136,12 @@ DOMT_TEST(message_is_read)
     get = (domus_nats_stream_get){.subject = "s.1"};
     ask_stream(&domus_nats_stream_get_type, &get);
     domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.S", NULL, "{\"last_by_subj\":\"s.1\"}");
-    domt_js_answer(&world, NULL, "{\"error\":{\"code\":404,\"err_code\":10037}}");
-    domt_js_expect_error(&world, -ENOENT);
+    domt_js_answer_request(&world, NULL, "{\"error\":{\"code\":404,\"err_code\":10037}}");
+    domt_js_expect_failed_ask(&world, -ENOENT);
     get = (domus_nats_stream_get){.subject = "s.*"};
     ask_stream(&domus_nats_stream_get_type, &get);
-    domt_js_expect_error(&world, -EINVAL);
-    domt_js_end(&world);
+    domt_js_expect_failed_ask(&world, -EINVAL);
+    domt_js_world_end(&world);
 }
 
 DOMT_TEST(stream_is_looked_at_purged_and_removed)
@@ -155,21 +155,21 @@ DOMT_TEST(stream_is_looked_at_purged_and_removed)
     expect_open();
     domt_js_expect_request(&world, "$JS.API.STREAM.PURGE.S", NULL,
                            "{\"filter\":\"s.*\",\"seq\":5,\"keep\":0}");
-    domt_js_answer(&world, NULL, "{\"success\":true,\"purged\":3}");
+    domt_js_answer_request(&world, NULL, "{\"success\":true,\"purged\":3}");
     ck_assert_int_eq(
         domus_probe_expect(world.user, &domus_nats_stream_count_type, DOMT_SECOND, &count), 0);
     ck_assert_uint_eq(count.count, 3);
     purge = (domus_nats_stream_purge){.keep = 1};
     ask_stream(&domus_nats_stream_purge_type, &purge);
     domt_js_expect_request(&world, "$JS.API.STREAM.PURGE.S", NULL, "{\"seq\":0,\"keep\":1}");
-    domt_js_answer(&world, NULL, "{\"purged\":\"3\"}");
-    domt_js_expect_error(&world, -EPROTO);
+    domt_js_answer_request(&world, NULL, "{\"purged\":\"3\"}");
+    domt_js_expect_failed_ask(&world, -EPROTO);
     purge.below = 1;
     ask_stream(&domus_nats_stream_purge_type, &purge);
-    domt_js_expect_error(&world, -EINVAL);
+    domt_js_expect_failed_ask(&world, -EINVAL);
     ask_stream(&domus_nats_stream_look_type, NULL);
     domt_js_expect_request(&world, "$JS.API.STREAM.INFO.S", NULL, "");
-    domt_js_answer(&world, NULL, OPENED);
+    domt_js_answer_request(&world, NULL, OPENED);
     ck_assert_int_eq(
         domus_probe_expect(world.user, &domus_nats_stream_status_type, DOMT_SECOND, &status), 0);
     ck_assert_uint_eq(status.messages, 7);
@@ -181,13 +181,13 @@ DOMT_TEST(stream_is_looked_at_purged_and_removed)
     ck_assert_int_eq(status.retention, DOMUS_NATS_WORKQUEUE);
     ask_stream(&domus_nats_stream_remove_type, NULL);
     domt_js_expect_request(&world, "$JS.API.STREAM.DELETE.S", NULL, "");
-    domt_js_answer(&world, NULL, "{\"error\":{\"code\":404,\"err_code\":10059}}");
-    domt_js_expect_error(&world, -ENXIO);
+    domt_js_answer_request(&world, NULL, "{\"error\":{\"code\":404,\"err_code\":10059}}");
+    domt_js_expect_failed_ask(&world, -ENXIO);
     domus_nats_stream_get get = {.sequence = 1};
     ask_stream(&domus_nats_stream_get_type, &get); /* the stream is opened again */
     expect_open();
     domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.S", NULL, "{\"seq\":1}");
-    domt_js_end(&world);
+    domt_js_world_end(&world);
 }
 
 DOMT_TEST(stream_is_made_with_its_options)
@@ -199,7 +199,7 @@ DOMT_TEST(stream_is_made_with_its_options)
     domus_nats_stream_options options = {.name = "S", .create = &config};
     static const char *const wrong[] = {NULL, "", ",", "a,", "a,,b", "a b", "a.>.b", "\xff"};
 
-    domt_js_begin(&world);
+    domt_js_world_begin(&world);
     ck_assert_int_eq(domt_js_open_stream(&world, &options), 0);
     ask_stream(&domus_nats_stream_look_type, NULL);
     domt_js_expect_request(
@@ -209,8 +209,8 @@ DOMT_TEST(stream_is_made_with_its_options)
         "\"max_msgs\":9,\"max_msgs_per_subject\":-1,\"max_bytes\":-1,\"max_msg_size\":-1,"
         "\"max_age\":0,\"duplicate_window\":5,\"allow_direct\":false,\"allow_rollup_hdrs\":false,"
         "\"deny_delete\":false,\"deny_purge\":false}");
-    domt_js_answer(&world, NULL, "{\"error\":{\"code\":400,\"err_code\":10058}}");
-    domt_js_expect_error(&world, -EEXIST);
+    domt_js_answer_request(&world, NULL, "{\"error\":{\"code\":400,\"err_code\":10058}}");
+    domt_js_expect_failed_ask(&world, -EEXIST);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         config.subjects = wrong[i];
         ck_assert_int_eq(domt_js_open_stream(&world, &options), -EINVAL);
@@ -223,7 +223,7 @@ DOMT_TEST(stream_is_made_with_its_options)
     options.create = NULL;
     options.name = "a.b";
     ck_assert_int_eq(domt_js_open_stream(&world, &options), -EINVAL);
-    domt_js_end(&world);
+    domt_js_world_end(&world);
 }
 
 /* --- js texts --------------------------------------------------------------------------------- */
@@ -299,7 +299,7 @@ static int read_place(const char *text, domi_js_place *ret_place)
     domus_slice subject;
 
     ck_assert_int_eq(domus_slice_copy(text, strlen(text), &subject), 0);
-    int error = domi_js_read_place(subject, ret_place);
+    int error = domi_js_read_place_of_message(subject, ret_place);
     domus_slice_free(subject);
     return error;
 }
@@ -340,40 +340,40 @@ DOMT_TEST(names_and_subjects_are_checked)
     static const char *const subjects[] = {"",    ".",    "a.", ".a",    "a..b",
                                            "a b", "a.b*", ">a", "a.>.b", "a.\n"};
 
-    ck_assert(!domi_js_is_name(NULL));
-    ck_assert(domi_js_is_name("ORDERS-1_x"));
+    ck_assert(!domi_js_is_valid_stream_name(NULL));
+    ck_assert(domi_js_is_valid_stream_name("ORDERS-1_x"));
     memset(name, 'a', sizeof name);
     name[sizeof name - 1] = '\0';
-    ck_assert(!domi_js_is_name(name));
+    ck_assert(!domi_js_is_valid_stream_name(name));
     name[sizeof name - 2] = '\0';
-    ck_assert(domi_js_is_name(name));
+    ck_assert(domi_js_is_valid_stream_name(name));
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        ck_assert(!domi_js_is_name(names[i]));
+        ck_assert(!domi_js_is_valid_stream_name(names[i]));
     for (size_t i = 0; i < sizeof subjects / sizeof subjects[0]; i++)
-        ck_assert(!domi_js_is_subject(subjects[i], strlen(subjects[i]), true));
-    ck_assert(domi_js_is_subject("a.*.b.>", 7, true));
-    ck_assert(!domi_js_is_subject("a.*.b", 5, false));
-    ck_assert(!domi_js_is_subject("a.>", 3, false));
-    ck_assert(domi_js_is_subject("$KV.b.x", 7, false));
+        ck_assert(!domi_js_is_valid_subject(subjects[i], strlen(subjects[i]), true));
+    ck_assert(domi_js_is_valid_subject("a.*.b.>", 7, true));
+    ck_assert(!domi_js_is_valid_subject("a.*.b", 5, false));
+    ck_assert(!domi_js_is_valid_subject("a.>", 3, false));
+    ck_assert(domi_js_is_valid_subject("$KV.b.x", 7, false));
 }
 
 DOMT_TEST(errors_have_the_numbers_of_the_server)
 {
-    ck_assert_int_eq(domi_js_error(10059, 404), -ENXIO);
-    ck_assert_int_eq(domi_js_error(10071, 400), -EEXIST);
-    ck_assert_int_eq(domi_js_error(10047, 500), -ENOSPC);
-    ck_assert_int_eq(domi_js_error(99999, 400), -EINVAL);
-    ck_assert_int_eq(domi_js_error(0, 401), -EACCES);
-    ck_assert_int_eq(domi_js_error(0, 404), -ENOENT);
-    ck_assert_int_eq(domi_js_error(0, 503), -EAGAIN);
-    ck_assert_int_eq(domi_js_error(0, 500), -EREMOTEIO);
-    ck_assert_int_eq(domi_js_error(0, 0), -EREMOTEIO);
+    ck_assert_int_eq(domi_js_errno_of_api_error(10059, 404), -ENXIO);
+    ck_assert_int_eq(domi_js_errno_of_api_error(10071, 400), -EEXIST);
+    ck_assert_int_eq(domi_js_errno_of_api_error(10047, 500), -ENOSPC);
+    ck_assert_int_eq(domi_js_errno_of_api_error(99999, 400), -EINVAL);
+    ck_assert_int_eq(domi_js_errno_of_api_error(0, 401), -EACCES);
+    ck_assert_int_eq(domi_js_errno_of_api_error(0, 404), -ENOENT);
+    ck_assert_int_eq(domi_js_errno_of_api_error(0, 503), -EAGAIN);
+    ck_assert_int_eq(domi_js_errno_of_api_error(0, 500), -EREMOTEIO);
+    ck_assert_int_eq(domi_js_errno_of_api_error(0, 0), -EREMOTEIO);
 }
 
 static int parse_json(const char *text, size_t size)
 {
     json_t *json = NULL;
-    int error = domi_js_parse(text, size, DOMUS_NATS_ANSWER_MAX, &json);
+    int error = domi_js_parse_object(text, size, DOMUS_NATS_ANSWER_MAX, &json);
 
     if (error == 0)
         json_decref(json);
@@ -424,17 +424,17 @@ DOMT_TEST(json_has_bounds)
 DOMT_TEST(inboxes_differ)
 {
     char one[DOMI_JS_INBOX_SIZE], other[DOMI_JS_INBOX_SIZE];
-    uint64_t random = domi_js_seed(5);
+    uint64_t random = domi_js_first_random_number(5);
     uint64_t again = 5;
 
-    domi_js_make_inbox(&random, one);
-    domi_js_make_inbox(&random, other);
+    domi_js_make_inbox_name(&random, one);
+    domi_js_make_inbox_name(&random, other);
     ck_assert_str_ne(one, other);
     ck_assert_uint_eq(strlen(one), 7 + 22);
-    ck_assert(domi_js_is_subject(one, strlen(one), false));
-    domi_js_make_inbox(&again, other);
+    ck_assert(domi_js_is_valid_subject(one, strlen(one), false));
+    domi_js_make_inbox_name(&again, other);
     ck_assert_str_eq(one, other);
-    ck_assert_uint_ne(domi_js_seed(0), domi_js_seed(0));
+    ck_assert_uint_ne(domi_js_first_random_number(0), domi_js_first_random_number(0));
 }
 
 DOMT_SUITE(20)

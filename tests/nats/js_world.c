@@ -28,7 +28,7 @@ static int open_one(domus_stack *stack, void *self)
 
 static const domus_behaviour opener = {.name = "opener", .kind = DOMUS_STATE, .on_mount = open_one};
 
-void domt_js_begin(domt_js_world *world)
+void domt_js_world_begin(domt_js_world *world)
 {
     char error[200];
     domus_config config;
@@ -41,7 +41,7 @@ void domt_js_begin(domt_js_world *world)
     ck_assert_int_eq(domus_probe_new(world->kit, &world->user), 0);
 }
 
-void domt_js_end(domt_js_world *world)
+void domt_js_world_end(domt_js_world *world)
 {
     domus_testkit_free(world->kit);
 }
@@ -57,7 +57,7 @@ static int open_now(domt_js_world *world)
     return opening.result;
 }
 
-int domt_js_open_kv(domt_js_world *world, const domus_nats_kv_options *options)
+int domt_js_open_bucket(domt_js_world *world, const domus_nats_kv_options *options)
 {
     domus_nats_kv_options own = *options;
 
@@ -99,8 +99,8 @@ static void copy_part(const domus_nats_publish *publish, domus_slice slice, uint
         snprintf(to, room, "%.*s", size, publish->bytes + at);
 }
 
-void domt_js_expect(domt_js_world *world, const domus_type *type, const char *subject,
-                    const char *headers, const char *body, char reply[64])
+void domt_js_expect_publication(domt_js_world *world, const domus_type *type, const char *subject,
+                                const char *headers, const char *body, char reply[64])
 {
     domus_nats_publish publish;
     char text[2048], expected[1024];
@@ -129,11 +129,11 @@ void domt_js_expect(domt_js_world *world, const domus_type *type, const char *su
 void domt_js_expect_request(domt_js_world *world, const char *subject, const char *headers,
                             const char *body)
 {
-    domt_js_expect(world, &domus_nats_request_type, subject, headers, body, NULL);
+    domt_js_expect_publication(world, &domus_nats_request_type, subject, headers, body, NULL);
 }
 
-domus_nats_message domt_js_message(const char *subject, const char *reply, const char *headers,
-                                   const char *payload)
+domus_nats_message domt_js_make_message(const char *subject, const char *reply, const char *headers,
+                                        const char *payload)
 {
     domus_nats_message message = {.subject_size = (uint16_t)strlen(subject),
                                   .reply_at = (uint16_t)strlen(subject),
@@ -156,30 +156,30 @@ domus_nats_message domt_js_message(const char *subject, const char *reply, const
     return message;
 }
 
-void domt_js_answer(domt_js_world *world, const char *headers, const char *payload)
+void domt_js_answer_request(domt_js_world *world, const char *headers, const char *payload)
 {
-    domus_nats_message message = domt_js_message("_INBOX.x.1", NULL, headers, payload);
+    domus_nats_message message = domt_js_make_message("_INBOX.x.1", NULL, headers, payload);
 
     ck_assert_int_eq(domus_probe_reply(world->client, &domus_nats_message_type, &message), 0);
 }
 
-void domt_js_deliver(domt_js_world *world, domus_address to, uint64_t tag,
-                     domus_nats_message message)
+void domt_js_deliver_message(domt_js_world *world, domus_address to, uint64_t tag,
+                             domus_nats_message message)
 {
     message.tag = tag;
     message.subscription = 1;
     ck_assert_int_eq(domus_probe_send(world->client, to, &domus_nats_message_type, &message), 0);
 }
 
-void domt_js_expect_error(domt_js_world *world, int error)
+void domt_js_expect_failed_ask(domt_js_world *world, int error)
 {
     int result = domus_probe_expect_error(world->user, error, 10 * DOMT_SECOND);
 
     ck_assert_msg(result == 0, "%d: %s", result, domus_testkit_error(world->kit));
 }
 
-domus_address domt_js_expect_subscribe(domt_js_world *world, uint64_t number, uint64_t *ret_tag,
-                                       char inbox[64])
+domus_address domt_js_expect_subscription(domt_js_world *world, uint64_t number, uint64_t *ret_tag,
+                                          char inbox[64])
 {
     domus_nats_subscribe subscribe;
     domus_nats_subscription subscription = {.number = number};
@@ -196,7 +196,7 @@ domus_address domt_js_expect_subscribe(domt_js_world *world, uint64_t number, ui
     return subscribe.to;
 }
 
-void domt_js_expect_unsubscribe_within(domt_js_world *world, uint64_t number, uint64_t within_ns)
+void domt_js_expect_unsubscription_within(domt_js_world *world, uint64_t number, uint64_t within_ns)
 {
     domus_nats_unsubscribe unsubscribe;
     int error =
@@ -207,9 +207,9 @@ void domt_js_expect_unsubscribe_within(domt_js_world *world, uint64_t number, ui
     ck_assert_uint_eq(unsubscribe.messages_max, 0);
 }
 
-void domt_js_expect_unsubscribe(domt_js_world *world, uint64_t number)
+void domt_js_expect_unsubscription(domt_js_world *world, uint64_t number)
 {
-    domt_js_expect_unsubscribe_within(world, number, DOMT_SECOND / 100);
+    domt_js_expect_unsubscription_within(world, number, DOMT_SECOND / 100);
 }
 
 bool domt_js_slice_has_text(domus_slice slice, const char *text)

@@ -22,8 +22,8 @@ static void set_up(void)
 {
     domus_nats_kv_options options = {.bucket = "b"};
 
-    domt_js_begin(&world);
-    ck_assert_int_eq(domt_js_open_kv(&world, &options), 0);
+    domt_js_world_begin(&world);
+    ck_assert_int_eq(domt_js_open_bucket(&world, &options), 0);
 }
 
 /* Begin with a bucket whose gets any server may answer. */
@@ -31,14 +31,14 @@ static void set_up_reading_any(void)
 {
     domus_nats_kv_options options = {.bucket = "b", .reads_any = true};
 
-    domt_js_begin(&world);
-    ck_assert_int_eq(domt_js_open_kv(&world, &options), 0);
+    domt_js_world_begin(&world);
+    ck_assert_int_eq(domt_js_open_bucket(&world, &options), 0);
 }
 
 static void expect_open(const char *answer)
 {
     domt_js_expect_request(&world, "$JS.API.STREAM.INFO.KV_b", NULL, "");
-    domt_js_answer(&world, NULL, answer);
+    domt_js_answer_request(&world, NULL, answer);
 }
 
 static void ask_to_get(const char *key, uint64_t revision)
@@ -90,19 +90,19 @@ DOMT_TEST(get_reads_the_leaders_json)
     expect_open(OPENED_DIRECT); /* any server may answer here, but the bucket asks the leader */
     domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.KV_b", NULL,
                            "{\"last_by_subj\":\"$KV.b.x\"}");
-    domt_js_answer(&world, NULL,
-                   "{\"message\":{\"subject\":\"$KV.b.x\",\"seq\":2,\"data\":\"dHdv\","
-                   "\"time\":\"2026-11-29T04:46:58.517928504Z\"}}");
+    domt_js_answer_request(&world, NULL,
+                           "{\"message\":{\"subject\":\"$KV.b.x\",\"seq\":2,\"data\":\"dHdv\","
+                           "\"time\":\"2026-11-29T04:46:58.517928504Z\"}}");
     ck_assert_uint_eq(expect_entry("x", "two", 2).written_ns, UINT64_C(1795927618517928504));
     ask_to_get("x", 2); /* the bucket is open now */
     domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.KV_b", NULL, "{\"seq\":2}");
-    domt_js_answer(&world, NULL, "{\"message\":{\"subject\":\"$KV.b.x\",\"seq\":2}}");
+    domt_js_answer_request(&world, NULL, "{\"message\":{\"subject\":\"$KV.b.x\",\"seq\":2}}");
     (void)expect_entry("x", "", 2);
     ask_to_get("x", 3);
     domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.KV_b", NULL, "{\"seq\":3}");
-    domt_js_answer(&world, NULL, "{\"message\":{\"subject\":\"$KV.b.xy\",\"seq\":3}}");
-    domt_js_expect_error(&world, -ENOENT);
-    domt_js_end(&world);
+    domt_js_answer_request(&world, NULL, "{\"message\":{\"subject\":\"$KV.b.xy\",\"seq\":3}}");
+    domt_js_expect_failed_ask(&world, -ENOENT);
+    domt_js_world_end(&world);
 }
 
 DOMT_TEST(get_reads_the_message_of_any_server)
@@ -111,17 +111,17 @@ DOMT_TEST(get_reads_the_message_of_any_server)
     ask_to_get("a.b", 0);
     expect_open(OPENED_DIRECT);
     domt_js_expect_request(&world, "$JS.API.DIRECT.GET.KV_b.$KV.b.a.b", NULL, "");
-    domt_js_answer(&world,
-                   "NATS/1.0\r\nNats-Sequence: 99\r\nNats-Subject: $KV.b.other\r\n"
-                   "Nats-Stream: KV_b\r\nNats-Subject: $KV.b.a.b\r\nNats-Sequence: 5\r\n"
-                   "Nats-Time-Stamp: 1970-01-01T00:00:01Z\r\n\r\n",
-                   "value");
+    domt_js_answer_request(&world,
+                           "NATS/1.0\r\nNats-Sequence: 99\r\nNats-Subject: $KV.b.other\r\n"
+                           "Nats-Stream: KV_b\r\nNats-Subject: $KV.b.a.b\r\nNats-Sequence: 5\r\n"
+                           "Nats-Time-Stamp: 1970-01-01T00:00:01Z\r\n\r\n",
+                           "value");
     ck_assert_uint_eq(expect_entry("a.b", "value", 5).written_ns, DOMT_SECOND);
     ask_to_get("a.b", 4);
     domt_js_expect_request(&world, "$JS.API.DIRECT.GET.KV_b", NULL, "{\"seq\":4}");
-    domt_js_answer(&world, "NATS/1.0 404 Message Not Found\r\n\r\n", "");
-    domt_js_expect_error(&world, -ENOENT);
-    domt_js_end(&world);
+    domt_js_answer_request(&world, "NATS/1.0 404 Message Not Found\r\n\r\n", "");
+    domt_js_expect_failed_ask(&world, -ENOENT);
+    domt_js_world_end(&world);
 }
 
 DOMT_TEST(deleted_key_has_no_value)
@@ -130,19 +130,19 @@ DOMT_TEST(deleted_key_has_no_value)
     ask_to_get("x", 0);
     expect_open(OPENED_DIRECT);
     domt_js_expect_request(&world, "$JS.API.DIRECT.GET.KV_b.$KV.b.x", NULL, "");
-    domt_js_answer(&world,
-                   "NATS/1.0\r\nKV-Operation: DEL\r\nNats-Subject: $KV.b.x\r\n"
-                   "Nats-Sequence: 3\r\n\r\n",
-                   "");
-    domt_js_expect_error(&world, -ENOENT);
+    domt_js_answer_request(&world,
+                           "NATS/1.0\r\nKV-Operation: DEL\r\nNats-Subject: $KV.b.x\r\n"
+                           "Nats-Sequence: 3\r\n\r\n",
+                           "");
+    domt_js_expect_failed_ask(&world, -ENOENT);
     ask_to_get("x", 0);
     domt_js_expect_request(&world, "$JS.API.DIRECT.GET.KV_b.$KV.b.x", NULL, "");
-    domt_js_answer(&world,
-                   "NATS/1.0\r\nNats-Marker-Reason: MaxAge\r\nNats-Subject: $KV.b.x\r\n"
-                   "Nats-Sequence: 3\r\n\r\n",
-                   "");
-    domt_js_expect_error(&world, -ENOENT);
-    domt_js_end(&world);
+    domt_js_answer_request(&world,
+                           "NATS/1.0\r\nNats-Marker-Reason: MaxAge\r\nNats-Subject: $KV.b.x\r\n"
+                           "Nats-Sequence: 3\r\n\r\n",
+                           "");
+    domt_js_expect_failed_ask(&world, -ENOENT);
+    domt_js_world_end(&world);
 }
 
 DOMT_TEST(change_says_its_condition)
@@ -151,25 +151,25 @@ DOMT_TEST(change_says_its_condition)
     ask_to_put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
     expect_open(OPENED);
     domt_js_expect_request(&world, "$KV.b.x", NULL, "v");
-    domt_js_answer(&world, NULL, "{\"stream\":\"KV_b\", \"seq\":8}");
+    domt_js_answer_request(&world, NULL, "{\"stream\":\"KV_b\", \"seq\":8}");
     expect_revision(8);
     ask_to_put("x", "w", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_IF_REVISION, 8);
     domt_js_expect_request(&world, "$KV.b.x",
                            "Nats-Expected-Last-Subject-Sequence: 8\r\nNats-Msg-Id: x@8", "w");
-    domt_js_answer(&world, NULL, WRONG_SEQUENCE);
-    domt_js_expect_error(&world, -EEXIST);
+    domt_js_answer_request(&world, NULL, WRONG_SEQUENCE);
+    domt_js_expect_failed_ask(&world, -EEXIST);
     ask_to_put("x", "", DOMUS_NATS_KV_DELETE, DOMUS_NATS_KV_ALWAYS, 0);
     domt_js_expect_request(&world, "$KV.b.x", "KV-Operation: DEL", "");
-    domt_js_answer(&world, NULL, "{\"seq\":9}");
+    domt_js_answer_request(&world, NULL, "{\"seq\":9}");
     expect_revision(9);
     ask_to_put("x", "", DOMUS_NATS_KV_PURGE, DOMUS_NATS_KV_IF_REVISION, 9);
     domt_js_expect_request(&world, "$KV.b.x",
                            "Nats-Expected-Last-Subject-Sequence: 9\r\nNats-Msg-Id: x@9\r\n"
                            "KV-Operation: PURGE\r\nNats-Rollup: sub",
                            "");
-    domt_js_answer(&world, NULL, "{\"seq\":10}");
+    domt_js_answer_request(&world, NULL, "{\"seq\":10}");
     expect_revision(10);
-    domt_js_end(&world);
+    domt_js_world_end(&world);
 }
 
 /* Several replicas of nats-server 2.9 store both of two changes at one revision that are under way
@@ -182,14 +182,14 @@ DOMT_TEST(second_of_two_changes_at_one_revision_fails)
     expect_open(OPENED);
     domt_js_expect_request(&world, "$KV.b.x",
                            "Nats-Expected-Last-Subject-Sequence: 8\r\nNats-Msg-Id: x@8", "v");
-    domt_js_answer(&world, NULL, "{\"stream\":\"KV_b\",\"seq\":9,\"duplicate\":true}");
-    domt_js_expect_error(&world, -EEXIST);
+    domt_js_answer_request(&world, NULL, "{\"stream\":\"KV_b\",\"seq\":9,\"duplicate\":true}");
+    domt_js_expect_failed_ask(&world, -EEXIST);
     ask_to_put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_IF_REVISION, 8);
     domt_js_expect_request(&world, "$KV.b.x",
                            "Nats-Expected-Last-Subject-Sequence: 8\r\nNats-Msg-Id: x@8", "v");
-    domt_js_answer(&world, NULL, "{\"error\":{\"code\":409,\"err_code\":10158}}");
-    domt_js_expect_error(&world, -EEXIST);
-    domt_js_end(&world);
+    domt_js_answer_request(&world, NULL, "{\"error\":{\"code\":409,\"err_code\":10158}}");
+    domt_js_expect_failed_ask(&world, -EEXIST);
+    domt_js_world_end(&world);
 }
 
 DOMT_TEST(create_goes_over_the_marker_of_a_delete)
@@ -198,16 +198,16 @@ DOMT_TEST(create_goes_over_the_marker_of_a_delete)
     ask_to_put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_IF_NONE, 0);
     expect_open(OPENED);
     domt_js_expect_request(&world, "$KV.b.x", "Nats-Expected-Last-Subject-Sequence: 0", "v");
-    domt_js_answer(&world, NULL, WRONG_SEQUENCE);
+    domt_js_answer_request(&world, NULL, WRONG_SEQUENCE);
     domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.KV_b", NULL, NULL);
-    domt_js_answer(&world, NULL,
-                   "{\"message\":{\"subject\":\"$KV.b.x\",\"seq\":4,"
-                   "\"hdrs\":\"TkFUUy8xLjANCktWLU9wZXJhdGlvbjogREVMDQoNCg==\"}}");
+    domt_js_answer_request(&world, NULL,
+                           "{\"message\":{\"subject\":\"$KV.b.x\",\"seq\":4,"
+                           "\"hdrs\":\"TkFUUy8xLjANCktWLU9wZXJhdGlvbjogREVMDQoNCg==\"}}");
     domt_js_expect_request(&world, "$KV.b.x",
                            "Nats-Expected-Last-Subject-Sequence: 4\r\nNats-Msg-Id: x@4", "v");
-    domt_js_answer(&world, NULL, "{\"seq\":5}");
+    domt_js_answer_request(&world, NULL, "{\"seq\":5}");
     expect_revision(5);
-    domt_js_end(&world);
+    domt_js_world_end(&world);
 }
 
 DOMT_TEST(create_of_a_key_with_a_value_fails)
@@ -216,11 +216,11 @@ DOMT_TEST(create_of_a_key_with_a_value_fails)
     ask_to_put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_IF_NONE, 0);
     expect_open(OPENED);
     domt_js_expect_request(&world, "$KV.b.x", "Nats-Expected-Last-Subject-Sequence: 0", "v");
-    domt_js_answer(&world, NULL, WRONG_SEQUENCE);
+    domt_js_answer_request(&world, NULL, WRONG_SEQUENCE);
     domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.KV_b", NULL, NULL);
-    domt_js_answer(&world, NULL, "{\"message\":{\"subject\":\"$KV.b.x\",\"seq\":4}}");
-    domt_js_expect_error(&world, -EEXIST);
-    domt_js_end(&world);
+    domt_js_answer_request(&world, NULL, "{\"message\":{\"subject\":\"$KV.b.x\",\"seq\":4}}");
+    domt_js_expect_failed_ask(&world, -EEXIST);
+    domt_js_world_end(&world);
 }
 
 DOMT_TEST(create_that_always_loses_ends)
@@ -230,14 +230,14 @@ DOMT_TEST(create_that_always_loses_ends)
     expect_open(OPENED);
     for (int i = 0; i < 2; i++) {
         domt_js_expect_request(&world, "$KV.b.x", "Nats-Expected-Last-Subject-Sequence: 0", "v");
-        domt_js_answer(&world, NULL, WRONG_SEQUENCE);
+        domt_js_answer_request(&world, NULL, WRONG_SEQUENCE);
         domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.KV_b", NULL, NULL);
-        domt_js_answer(&world, NULL, "{\"error\":{\"code\":404,\"err_code\":10037}}");
+        domt_js_answer_request(&world, NULL, "{\"error\":{\"code\":404,\"err_code\":10037}}");
     }
     domt_js_expect_request(&world, "$KV.b.x", "Nats-Expected-Last-Subject-Sequence: 0", "v");
-    domt_js_answer(&world, NULL, WRONG_SEQUENCE);
-    domt_js_expect_error(&world, -EEXIST);
-    domt_js_end(&world);
+    domt_js_answer_request(&world, NULL, WRONG_SEQUENCE);
+    domt_js_expect_failed_ask(&world, -EEXIST);
+    domt_js_world_end(&world);
 }
 
 DOMT_TEST(bucket_that_is_not_there_is_looked_for_by_each_ask)
@@ -246,22 +246,22 @@ DOMT_TEST(bucket_that_is_not_there_is_looked_for_by_each_ask)
     ask_to_get("x", 0);
     expect_open(
         "{\"error\":{\"code\":404,\"err_code\":10059,\"description\":\"stream not found\"}}");
-    domt_js_expect_error(&world, -ENXIO);
+    domt_js_expect_failed_ask(&world, -ENXIO);
     ask_to_put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
     expect_open(OPENED);
     domt_js_expect_request(&world, "$KV.b.x", NULL, "v");
     ck_assert_int_eq(domus_probe_fail(world.client, -ECONNREFUSED), 0);
-    domt_js_expect_error(&world, -ECONNREFUSED);
+    domt_js_expect_failed_ask(&world, -ECONNREFUSED);
     ask_to_get("x", 0); /* the bucket was removed meanwhile */
     expect_open(OPENED);
     domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.KV_b", NULL, NULL);
     ck_assert_int_eq(domus_probe_fail(world.client, -EPIPE), 0);
-    domt_js_expect_error(&world, -EPIPE);
+    domt_js_expect_failed_ask(&world, -EPIPE);
     ask_to_get("x", 0);
     domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.KV_b", NULL, NULL);
     ck_assert_int_eq(domus_probe_fail(world.client, -ETIMEDOUT), 0);
-    domt_js_expect_error(&world, -ETIMEDOUT);
-    domt_js_end(&world);
+    domt_js_expect_failed_ask(&world, -ETIMEDOUT);
+    domt_js_world_end(&world);
 }
 
 /* The servers elect a leader of all streams, who alone says whether a bucket exists, and a leader
@@ -273,18 +273,18 @@ DOMT_TEST(bucket_that_was_there_is_tried_while_the_servers_have_no_leader)
     set_up();
     ask_to_get("x", 0);
     expect_open(no_leader);
-    domt_js_expect_error(&world, -EAGAIN);
+    domt_js_expect_failed_ask(&world, -EAGAIN);
     ask_to_put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
     expect_open(OPENED);
     domt_js_expect_request(&world, "$KV.b.x", NULL, "v");
     ck_assert_int_eq(domus_probe_fail(world.client, -ECONNREFUSED), 0);
-    domt_js_expect_error(&world, -ECONNREFUSED);
+    domt_js_expect_failed_ask(&world, -ECONNREFUSED);
     ask_to_put("x", "w", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
     expect_open(no_leader);
     domt_js_expect_request(&world, "$KV.b.x", NULL, "w");
-    domt_js_answer(&world, NULL, "{\"seq\":9}");
+    domt_js_answer_request(&world, NULL, "{\"seq\":9}");
     expect_revision(9);
-    domt_js_end(&world);
+    domt_js_world_end(&world);
 }
 
 DOMT_TEST(others_wait_while_the_bucket_is_opened)
@@ -294,12 +294,12 @@ DOMT_TEST(others_wait_while_the_bucket_is_opened)
     ask_to_put("x", "2", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
     expect_open(OPENED);
     domt_js_expect_request(&world, "$KV.b.x", NULL, "1");
-    domt_js_answer(&world, NULL, "{\"seq\":1}");
+    domt_js_answer_request(&world, NULL, "{\"seq\":1}");
     domt_js_expect_request(&world, "$KV.b.x", NULL, "2");
-    domt_js_answer(&world, NULL, "{\"seq\":2}");
+    domt_js_answer_request(&world, NULL, "{\"seq\":2}");
     expect_revision(1);
     expect_revision(2);
-    domt_js_end(&world);
+    domt_js_world_end(&world);
 }
 
 DOMT_TEST(bucket_is_made_with_its_options)
@@ -314,8 +314,8 @@ DOMT_TEST(bucket_is_made_with_its_options)
     domus_nats_kv_options options = {.bucket = "leases", .create = &config};
     domus_nats_kv_status status;
 
-    domt_js_begin(&world);
-    ck_assert_int_eq(domt_js_open_kv(&world, &options), 0);
+    domt_js_world_begin(&world);
+    ck_assert_int_eq(domt_js_open_bucket(&world, &options), 0);
     ck_assert_int_eq(domus_probe_ask(world.user, world.opened, &domus_nats_kv_look_type, NULL), 0);
     domt_js_expect_request(
         &world, "$JS.API.STREAM.CREATE.KV_leases", NULL,
@@ -325,9 +325,9 @@ DOMT_TEST(bucket_is_made_with_its_options)
         "\"max_msg_size\":100,\"max_age\":10000000000,\"duplicate_window\":10000000000,"
         "\"allow_direct\":true,\"allow_rollup_hdrs\":true,\"deny_delete\":true,"
         "\"deny_purge\":false}");
-    domt_js_answer(&world, NULL, OPENED_DIRECT);
+    domt_js_answer_request(&world, NULL, OPENED_DIRECT);
     domt_js_expect_request(&world, "$JS.API.STREAM.INFO.KV_leases", NULL, "");
-    domt_js_answer(&world, NULL, OPENED);
+    domt_js_answer_request(&world, NULL, OPENED);
     ck_assert_int_eq(
         domus_probe_expect(world.user, &domus_nats_kv_status_type, DOMT_SECOND, &status), 0);
     ck_assert_uint_eq(status.entries, 7);
@@ -341,9 +341,9 @@ DOMT_TEST(bucket_is_made_with_its_options)
     ck_assert_int_eq(domus_probe_ask(world.user, world.opened, &domus_nats_kv_remove_type, NULL),
                      0);
     domt_js_expect_request(&world, "$JS.API.STREAM.DELETE.KV_leases", NULL, "");
-    domt_js_answer(&world, NULL, "{\"success\":true}");
+    domt_js_answer_request(&world, NULL, "{\"success\":true}");
     ck_assert_int_eq(domus_probe_expect(world.user, &domus_nats_done_type, DOMT_SECOND, NULL), 0);
-    domt_js_end(&world);
+    domt_js_world_end(&world);
 }
 
 DOMT_TEST(wrong_names_and_options_are_refused)
@@ -352,32 +352,32 @@ DOMT_TEST(wrong_names_and_options_are_refused)
     domus_nats_kv_config config = {.history = 65};
     domus_nats_kv_options options = {.bucket = "b", .create = &config};
 
-    domt_js_begin(&world);
-    ck_assert_int_eq(domt_js_open_kv(&world, &options), -EINVAL);
+    domt_js_world_begin(&world);
+    ck_assert_int_eq(domt_js_open_bucket(&world, &options), -EINVAL);
     config = (domus_nats_kv_config){.ttl_ns = 99999999};
-    ck_assert_int_eq(domt_js_open_kv(&world, &options), -EINVAL);
+    ck_assert_int_eq(domt_js_open_bucket(&world, &options), -EINVAL);
     config = (domus_nats_kv_config){.replicas = 6};
-    ck_assert_int_eq(domt_js_open_kv(&world, &options), -EINVAL);
+    ck_assert_int_eq(domt_js_open_bucket(&world, &options), -EINVAL);
     config = (domus_nats_kv_config){.bytes_max = UINT64_MAX};
-    ck_assert_int_eq(domt_js_open_kv(&world, &options), -EINVAL);
+    ck_assert_int_eq(domt_js_open_bucket(&world, &options), -EINVAL);
     options.create = NULL;
     for (size_t i = 0; i < sizeof buckets / sizeof buckets[0]; i++) {
         options.bucket = buckets[i];
-        ck_assert_int_eq(domt_js_open_kv(&world, &options), -EINVAL);
+        ck_assert_int_eq(domt_js_open_bucket(&world, &options), -EINVAL);
     }
     options.bucket = "b";
-    ck_assert_int_eq(domt_js_open_kv(&world, &options), 0);
+    ck_assert_int_eq(domt_js_open_bucket(&world, &options), 0);
     ask_to_get("", 0);
-    domt_js_expect_error(&world, -EINVAL);
+    domt_js_expect_failed_ask(&world, -EINVAL);
     ask_to_get("a b", 0);
-    domt_js_expect_error(&world, -EINVAL);
+    domt_js_expect_failed_ask(&world, -EINVAL);
     ask_to_get("a.>", 0);
-    domt_js_expect_error(&world, -EINVAL);
+    domt_js_expect_failed_ask(&world, -EINVAL);
     ask_to_put("x", "v", DOMUS_NATS_KV_DELETE, DOMUS_NATS_KV_ALWAYS, 0);
-    domt_js_expect_error(&world, -EINVAL);
+    domt_js_expect_failed_ask(&world, -EINVAL);
     ask_to_put("x", "", DOMUS_NATS_KV_DELETE, DOMUS_NATS_KV_IF_NONE, 0);
-    domt_js_expect_error(&world, -EINVAL);
-    domt_js_end(&world);
+    domt_js_expect_failed_ask(&world, -EINVAL);
+    domt_js_world_end(&world);
 }
 
 DOMT_TEST(answers_of_a_stranger_are_errors)
@@ -414,29 +414,30 @@ DOMT_TEST(answers_of_a_stranger_are_errors)
     expect_open(OPENED);
     domt_js_expect_request(&world, "$KV.b.x", NULL, "v");
     /* headers of the answer are ignored */
-    domt_js_answer(&world, "NATS/1.0\r\nA: b\r\n\r\n", "{\"seq\":1}");
+    domt_js_answer_request(&world, "NATS/1.0\r\nA: b\r\n\r\n", "{\"seq\":1}");
     expect_revision(1);
     for (size_t i = 0; i < sizeof acks / sizeof acks[0]; i++) {
         ask_to_put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
         domt_js_expect_request(&world, "$KV.b.x", NULL, "v");
-        domt_js_answer(&world, NULL, acks[i]);
-        domt_js_expect_error(&world, -EPROTO);
+        domt_js_answer_request(&world, NULL, acks[i]);
+        domt_js_expect_failed_ask(&world, -EPROTO);
     }
     for (size_t i = 0; i < sizeof messages / sizeof messages[0]; i++) {
         ask_to_get("x", 0);
         domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.KV_b", NULL, NULL);
-        domt_js_answer(&world, NULL, messages[i]);
-        domt_js_expect_error(&world, -EPROTO);
+        domt_js_answer_request(&world, NULL, messages[i]);
+        domt_js_expect_failed_ask(&world, -EPROTO);
     }
     ask_to_get("x", 0);
     domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.KV_b", NULL, NULL);
-    domt_js_answer(&world, "NATS/1.0\r\nNats-Subject: $KV.b.x\r\nNats-Sequence: 1x\r\n\r\n", "v");
-    domt_js_expect_error(&world, -EPROTO);
+    domt_js_answer_request(&world, "NATS/1.0\r\nNats-Subject: $KV.b.x\r\nNats-Sequence: 1x\r\n\r\n",
+                           "v");
+    domt_js_expect_failed_ask(&world, -EPROTO);
     ask_to_get("x", 0);
     domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.KV_b", NULL, NULL);
-    domt_js_answer(&world, "NATS/1.0 503\r\n\r\n", "");
-    domt_js_expect_error(&world, -EAGAIN);
-    domt_js_end(&world);
+    domt_js_answer_request(&world, "NATS/1.0 503\r\n\r\n", "");
+    domt_js_expect_failed_ask(&world, -EAGAIN);
+    domt_js_world_end(&world);
 }
 
 DOMT_SUITE(20)

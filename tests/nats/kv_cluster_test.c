@@ -51,11 +51,11 @@ static void renew_lease(domus_address bucket, const char *value, uint64_t *revis
 
     while (now_ms() < until_ms) {
         domus_nats_kv_entry entry;
-        int error = domt_js_server_put(&js, bucket, "leader", value, DOMUS_NATS_KV_PUT,
-                                       DOMUS_NATS_KV_IF_REVISION, *revision, revision);
+        int error = domt_js_server_put_entry(&js, bucket, "leader", value, DOMUS_NATS_KV_PUT,
+                                             DOMUS_NATS_KV_IF_REVISION, *revision, revision);
         if (error == 0)
             return;
-        if (domt_js_server_get(&js, bucket, "leader", 0, &entry) == 0) {
+        if (domt_js_server_get_entry(&js, bucket, "leader", 0, &entry) == 0) {
             bool is_made = domt_slice_has_text(domus_nats_kv_value(&entry), value);
             ck_assert(is_made || entry.revision == *revision); /* no other holder has the lease */
             if (is_made)
@@ -74,7 +74,7 @@ static void await_lease_value(const char *value)
 {
     for (;;) {
         const domus_nats_kv_entry *entry =
-            domt_js_server_receive(&js, &domus_nats_kv_entry_type, 30 * DOMT_SECOND);
+            domt_js_server_receive_notice(&js, &domus_nats_kv_entry_type, 30 * DOMT_SECOND);
         if (domt_slice_has_text(domus_nats_kv_value(entry), value))
             return;
     }
@@ -94,17 +94,17 @@ static domus_address set_up(uint64_t *ret_revision)
     snprintf(js.store, sizeof js.store, "/tmp/domus-js-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(js.store));
     for (int i = 0; i < SERVERS; i++)
-        routes[i] = domt_free_port();
+        routes[i] = domt_find_free_port();
     for (int i = 0; i < SERVERS; i++)
         start_server(i, 0);
     snprintf(urls, sizeof urls, "%s, %s, %s", servers[0].url, servers[1].url, servers[2].url);
-    domt_nats_user_start(&js.user, &(domus_nats_options){.servers = urls,
-                                                         .request_timeout_ns = DOMT_SECOND,
-                                                         .backoff_max_ns = DOMT_SECOND / 5});
-    domus_address bucket = domt_js_server_kv(&js, &options);
+    domt_nats_user_start_system(&js.user, &(domus_nats_options){.servers = urls,
+                                                                .request_timeout_ns = DOMT_SECOND,
+                                                                .backoff_max_ns = DOMT_SECOND / 5});
+    domus_address bucket = domt_js_server_open_bucket(&js, &options);
     for (int i = 0; i < 300; i++) { /* repeat until the servers have found each other */
-        int error = domt_js_server_put(&js, bucket, "leader", "begin", DOMUS_NATS_KV_PUT,
-                                       DOMUS_NATS_KV_ALWAYS, 0, ret_revision);
+        int error = domt_js_server_put_entry(&js, bucket, "leader", "begin", DOMUS_NATS_KV_PUT,
+                                             DOMUS_NATS_KV_ALWAYS, 0, ret_revision);
         if (error == 0)
             return bucket;
         pause_ms(100);
@@ -114,7 +114,7 @@ static domus_address set_up(uint64_t *ret_revision)
 
 static void tear_down(void)
 {
-    domt_nats_user_stop(&js.user);
+    domt_nats_user_stop_system(&js.user);
     for (int i = 0; i < SERVERS; i++)
         domt_nats_server_stop(&servers[i]);
     ck_assert_int_eq(nftw(js.store, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
@@ -126,14 +126,14 @@ DOMT_TEST(lease_and_watch_live_through_the_end_of_each_server)
     uint64_t revision = 0;
     char value[32];
 
-    if (!domt_is_long())
+    if (!domt_tests_are_long())
         return;
     js.ask_ns = DOMT_SECOND / 2;
     domus_address bucket = set_up(&revision);
-    ck_assert_int_eq(domt_js_server_ask(&js, bucket, &domus_nats_kv_watch_type, &watch, NULL, 0),
-                     0);
+    ck_assert_int_eq(
+        domt_js_server_ask_actor(&js, bucket, &domus_nats_kv_watch_type, &watch, NULL, 0), 0);
     await_lease_value("begin");
-    (void)domt_js_server_receive(&js, &domus_nats_kv_initial_type, 5 * DOMT_SECOND);
+    (void)domt_js_server_receive_notice(&js, &domus_nats_kv_initial_type, 5 * DOMT_SECOND);
     for (int i = 0; i < 2 * SERVERS; i++) {
         uint16_t port = servers[i % SERVERS].port;
         domt_nats_server_stop(&servers[i % SERVERS]); /* kill the server without warning */
@@ -187,7 +187,7 @@ DOMT_TEST(one_of_two_updates_at_one_revision_is_made)
 {
     domus_outside_message message;
 
-    if (!domt_is_long())
+    if (!domt_tests_are_long())
         return;
     race.bucket = set_up(&race.revision);
     for (int i = 0; i < 300; i++) {

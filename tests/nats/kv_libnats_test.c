@@ -68,9 +68,9 @@ static bool change_by_domus(int operation, const char *key, const char *value, u
                 {DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_IF_REVISION},
                 {DOMUS_NATS_KV_DELETE, DOMUS_NATS_KV_ALWAYS},
                 {DOMUS_NATS_KV_PURGE, DOMUS_NATS_KV_ALWAYS}};
-    int error = domt_js_server_put(&domt_bucket.js, domt_bucket.address, key,
-                                   operation < 3 ? value : NULL, rows[operation].operation,
-                                   rows[operation].condition, revision, ret_revision);
+    int error = domt_js_server_put_entry(&domt_bucket.js, domt_bucket.address, key,
+                                         operation < 3 ? value : NULL, rows[operation].operation,
+                                         rows[operation].condition, revision, ret_revision);
 
     ck_assert_msg(error == 0 || error == -EEXIST, "%s", strerrorname_np(-error));
     return error == 0;
@@ -83,7 +83,7 @@ static void check_same_value(kvStore *store, const char *key, uint64_t revision)
     kvEntry *entry = NULL;
     natsStatus status = revision != 0 ? kvStore_GetRevision(&entry, store, key, revision)
                                       : kvStore_Get(&entry, store, key);
-    int error = domt_js_server_get(&domt_bucket.js, domt_bucket.address, key, revision, &own);
+    int error = domt_js_server_get_entry(&domt_bucket.js, domt_bucket.address, key, revision, &own);
 
     ck_assert_int_eq(status == NATS_OK, error == 0);
     if (error != 0) {
@@ -103,10 +103,10 @@ DOMT_TEST(bucket_does_what_that_of_libnats_does)
     unsigned chance = 1;
     char key[8], value[16];
 
-    domt_js_server_start(&domt_bucket.js);
+    domt_js_server_start_with_client(&domt_bucket.js);
     start_libnats();
     kvStore *store = open_libnats_bucket("theirs", 4);
-    domt_bucket_open("own", &config);
+    domt_bucket_open_at_server("own", &config);
     uint32_t rounds = domt_more_if_long(400);
     for (uint32_t i = 0; i < rounds; i++) {
         chance = chance * 1103515245 + 12345;
@@ -116,7 +116,7 @@ DOMT_TEST(bucket_does_what_that_of_libnats_does)
         snprintf(key, sizeof key, "k.%u", (chance >> 20) % 5);
         snprintf(value, sizeof value, "v%u", i);
         uint64_t revision = 0;
-        if (domt_js_server_get(&domt_bucket.js, domt_bucket.address, key, 0, &entry) == 0) {
+        if (domt_js_server_get_entry(&domt_bucket.js, domt_bucket.address, key, 0, &entry) == 0) {
             revision = entry.revision - (chance >> 24) % 2; /* sometimes the revision before */
             domus_slice_free(entry.bytes);
         }
@@ -130,7 +130,7 @@ DOMT_TEST(bucket_does_what_that_of_libnats_does)
     }
     kvStore_Destroy(store);
     stop_libnats();
-    domt_js_server_stop(&domt_bucket.js);
+    domt_js_server_stop_with_client(&domt_bucket.js);
 }
 
 DOMT_TEST(buckets_are_the_same_thing_to_both)
@@ -140,32 +140,32 @@ DOMT_TEST(buckets_are_the_same_thing_to_both)
     kvStore *store = NULL;
     uint64_t revision = 0;
 
-    domt_js_server_start(&domt_bucket.js);
+    domt_js_server_start_with_client(&domt_bucket.js);
     start_libnats();
     store = open_libnats_bucket("theirs", 4);
     ck_assert_int_eq(kvStore_PutString(&revision, store, "x", "1"), NATS_OK);
-    domt_bucket_open("theirs", &config); /* this configuration is the same as libnats's */
-    ck_assert(domt_bucket_has("x", "1"));
-    ck_assert_uint_eq(domt_bucket_put("x", "2"), revision + 1);
-    (void)domt_bucket_watch("x", DOMT_SECOND);
+    domt_bucket_open_at_server("theirs", &config); /* this configuration is the same as libnats's */
+    ck_assert(domt_bucket_has_recent_value("x", "1"));
+    ck_assert_uint_eq(domt_bucket_put_value("x", "2"), revision + 1);
+    (void)domt_bucket_watch_keys("x", DOMT_SECOND);
     domt_bucket_expect_change("x", "2", DOMUS_NATS_KV_PUT);
-    (void)domt_js_server_receive(&domt_bucket.js, &domus_nats_kv_initial_type, DOMT_SECOND);
+    (void)domt_js_server_receive_notice(&domt_bucket.js, &domus_nats_kv_initial_type, DOMT_SECOND);
     ck_assert_int_eq(kvStore_Delete(store, "x"), NATS_OK);
     domt_bucket_expect_change("x", "", DOMUS_NATS_KV_DELETE);
     kvStore_Destroy(store);
-    domt_bucket_open("own", &config);
-    (void)domt_bucket_put("y.z", "3");
+    domt_bucket_open_at_server("own", &config);
+    (void)domt_bucket_put_value("y.z", "3");
     ck_assert_int_eq(js_KeyValue(&store, context, "own"), NATS_OK);
     ck_assert_int_eq(kvStore_Get(&entry, store, "y.z"), NATS_OK);
     ck_assert_str_eq(kvEntry_ValueString(entry), "3");
     kvEntry_Destroy(entry);
-    domt_bucket_remove("y.z");
+    domt_bucket_remove_key("y.z");
     ck_assert_int_eq(kvStore_Get(&entry, store, "y.z"), NATS_NOT_FOUND);
     ck_assert_int_eq(kvStore_CreateString(&revision, store, "y.z", "4"), NATS_OK);
-    ck_assert(domt_bucket_has("y.z", "4"));
+    ck_assert(domt_bucket_has_recent_value("y.z", "4"));
     kvStore_Destroy(store);
     stop_libnats();
-    domt_js_server_stop(&domt_bucket.js);
+    domt_js_server_stop_with_client(&domt_bucket.js);
 }
 
 #else

@@ -17,14 +17,14 @@ static void set_up(void)
 {
     domus_nats_kv_options options = {.bucket = "b"};
 
-    domt_js_begin(&world);
-    ck_assert_int_eq(domt_js_open_kv(&world, &options), 0);
+    domt_js_world_begin(&world);
+    ck_assert_int_eq(domt_js_open_bucket(&world, &options), 0);
 }
 
 static void open_bucket(void)
 {
     domt_js_expect_request(&world, "$JS.API.STREAM.INFO.KV_b", NULL, "");
-    domt_js_answer(&world, NULL, OPENED);
+    domt_js_answer_request(&world, NULL, OPENED);
 }
 
 static void ask_list(const char *pattern)
@@ -39,7 +39,7 @@ static void expect_round(const char *filter, uint64_t number, uint64_t pending)
 {
     char inbox[64], body[1024], answer[200];
 
-    lister = domt_js_expect_subscribe(&world, number, &tag, inbox);
+    lister = domt_js_expect_subscription(&world, number, &tag, inbox);
     snprintf(body, sizeof body,
              "{\"stream_name\":\"KV_b\",\"config\":{\"deliver_subject\":\"%s\","
              "\"deliver_policy\":\"last_per_subject\",\"opt_start_seq\":0,\"ack_policy\":\"none\","
@@ -50,7 +50,7 @@ static void expect_round(const char *filter, uint64_t number, uint64_t pending)
     domt_js_expect_request(&world, CREATE, NULL, body);
     snprintf(answer, sizeof answer, "{\"delivered\":{\"stream_seq\":0},\"num_pending\":%llu}",
              (unsigned long long)pending);
-    domt_js_answer(&world, NULL, answer);
+    domt_js_answer_request(&world, NULL, answer);
 }
 
 static void deliver_entry(domus_address to, unsigned delivery, unsigned revision, unsigned pending,
@@ -60,7 +60,7 @@ static void deliver_entry(domus_address to, unsigned delivery, unsigned revision
 
     snprintf(reply, sizeof reply, "$JS.ACK.KV_b.abc.1.%u.%u.1000.%u", revision, delivery, pending);
     snprintf(subject, sizeof subject, "$KV.b.%s", key);
-    domt_js_deliver(&world, to, tag, domt_js_message(subject, reply, headers, ""));
+    domt_js_deliver_message(&world, to, tag, domt_js_make_message(subject, reply, headers, ""));
 }
 
 static void expect_list(uint32_t count, const char *text)
@@ -86,7 +86,7 @@ DOMT_TEST(list_has_the_keys_with_a_value)
     deliver_entry(lister, 1, 3, 2, "one", NULL);
     deliver_entry(lister, 2, 5, 1, "two", "NATS/1.0\r\nKV-Operation: DEL\r\n\r\n");
     deliver_entry(lister, 3, 6, 0, "three.four", NULL);
-    domt_js_expect_unsubscribe(&world, 5);
+    domt_js_expect_unsubscription(&world, 5);
     domus_nats_kv_list list;
     ck_assert_int_eq(domus_probe_expect(world.user, &domus_nats_kv_list_type, DOMT_SECOND, &list),
                      0);
@@ -97,9 +97,9 @@ DOMT_TEST(list_has_the_keys_with_a_value)
     domus_slice_free(list.bytes);
     ask_list("a.*");
     expect_round("$KV.b.a.*", 6, 0);
-    domt_js_expect_unsubscribe(&world, 6);
+    domt_js_expect_unsubscription(&world, 6);
     expect_list(0, "");
-    domt_js_end(&world);
+    domt_js_world_end(&world);
 }
 
 DOMT_TEST(list_with_a_gap_begins_anew)
@@ -110,12 +110,12 @@ DOMT_TEST(list_with_a_gap_begins_anew)
     expect_round("$KV.b.>", 5, 3);
     deliver_entry(lister, 1, 3, 2, "one", NULL);
     deliver_entry(lister, 3, 6, 0, "three", NULL);
-    domt_js_expect_unsubscribe(&world, 5);
+    domt_js_expect_unsubscription(&world, 5);
     expect_round("$KV.b.>", 6, 2);
     deliver_entry(lister, 1, 3, 1, "one", NULL);
     deliver_entry(lister, 2, 6, 0, "three", NULL);
     expect_list(2, "one\nthree\n");
-    domt_js_end(&world);
+    domt_js_world_end(&world);
 }
 
 /* Keys may change while they are listed: each key is listed once, and removed keys are not
@@ -144,7 +144,7 @@ DOMT_TEST(list_has_each_key_once)
     deliver_entry(lister, 107, 204, 1, "never", deleted);
     deliver_entry(lister, 108, 205, 0, "other", deleted);
     expect_list(100, expected);
-    domt_js_end(&world);
+    domt_js_world_end(&world);
 }
 
 DOMT_TEST(list_gives_up_after_some_consumers)
@@ -155,10 +155,10 @@ DOMT_TEST(list_gives_up_after_some_consumers)
     for (uint64_t i = 0; i < 4; i++) {
         expect_round("$KV.b.>", 5 + i, 3);
         deliver_entry(lister, 2, 3, 2, "one", NULL);
-        domt_js_expect_unsubscribe(&world, 5 + i);
+        domt_js_expect_unsubscription(&world, 5 + i);
     }
-    domt_js_expect_error(&world, -EAGAIN);
-    domt_js_end(&world);
+    domt_js_expect_failed_ask(&world, -EAGAIN);
+    domt_js_world_end(&world);
 }
 
 DOMT_TEST(list_has_bounds)
@@ -178,11 +178,11 @@ DOMT_TEST(list_has_bounds)
         if (i % 64 == 0)
             ck_assert_int_eq(domus_testkit_run(world.kit), 0);
     }
-    domt_js_expect_error(&world, -E2BIG);
+    domt_js_expect_failed_ask(&world, -E2BIG);
     ask_list(">.a");
-    domt_js_expect_unsubscribe(&world, 5);
-    domt_js_expect_error(&world, -EINVAL);
-    domt_js_end(&world);
+    domt_js_expect_unsubscription(&world, 5);
+    domt_js_expect_failed_ask(&world, -EINVAL);
+    domt_js_world_end(&world);
 }
 
 /* --- a watcher whose mailbox is full ---------------------------------------------------------- */
@@ -241,25 +241,25 @@ DOMT_TEST(full_mailbox_is_waited_for)
     ck_assert_int_eq(domus_probe_ask(world.user, world.opened, &domus_nats_kv_watch_type, &watch),
                      0);
     open_bucket();
-    lister = domt_js_expect_subscribe(&world, 5, &tag, inbox);
+    lister = domt_js_expect_subscription(&world, 5, &tag, inbox);
     domt_js_expect_request(&world, CREATE, NULL, NULL);
-    domt_js_answer(&world, NULL, "{\"delivered\":{\"stream_seq\":0},\"num_pending\":0}");
+    domt_js_answer_request(&world, NULL, "{\"delivered\":{\"stream_seq\":0},\"num_pending\":0}");
     ck_assert_int_eq(
         domus_probe_expect(world.user, &domus_nats_kv_watching_type, DOMT_SECOND, NULL), 0);
     deliver_entry(lister, 1, 1, 0, "one",
                   NULL); /* this entry and the mark are two waiting notices */
     deliver_entry(lister, 2, 2, 0, "two", NULL);
     deliver_entry(lister, 3, 3, 0, "three", NULL);
-    domt_js_expect_unsubscribe(&world, 5);
+    domt_js_expect_unsubscription(&world, 5);
     ck_assert_int_eq(domus_probe_expect_nothing(world.client, DOMT_SECOND), 0);
-    lister = domt_js_expect_subscribe(&world, 6, &tag, inbox);
+    lister = domt_js_expect_subscription(&world, 6, &tag, inbox);
     domt_js_expect_request(&world, CREATE, NULL, NULL);
-    domt_js_answer(&world, NULL, "{\"delivered\":{\"stream_seq\":1},\"num_pending\":2}");
+    domt_js_answer_request(&world, NULL, "{\"delivered\":{\"stream_seq\":1},\"num_pending\":2}");
     deliver_entry(lister, 1, 2, 1, "two", NULL);
     deliver_entry(lister, 2, 3, 0, "three", NULL);
     ck_assert_int_eq(domus_testkit_run(world.kit), 0);
     ck_assert_uint_eq(entries_seen, 3);
-    domt_js_end(&world);
+    domt_js_world_end(&world);
 }
 
 DOMT_TEST(keys_of_any_bytes)

@@ -22,12 +22,12 @@ static void set_up(const domus_nats_kv_watch *options)
 {
     domus_nats_kv_options bucket = {.bucket = "b"};
 
-    domt_js_begin(&world);
-    ck_assert_int_eq(domt_js_open_kv(&world, &bucket), 0);
+    domt_js_world_begin(&world);
+    ck_assert_int_eq(domt_js_open_bucket(&world, &bucket), 0);
     ck_assert_int_eq(domus_probe_ask(world.user, world.opened, &domus_nats_kv_watch_type, options),
                      0);
     domt_js_expect_request(&world, "$JS.API.STREAM.INFO.KV_b", NULL, "");
-    domt_js_answer(&world, NULL, OPENED);
+    domt_js_answer_request(&world, NULL, OPENED);
 }
 
 /* Expect a round whose consumer's configuration begins so, and answer. */
@@ -35,7 +35,7 @@ static void expect_round(const char *begins, uint64_t before, uint64_t pending)
 {
     char inbox[64], body[1024], answer[200];
 
-    watch = domt_js_expect_subscribe(&world, 40, &tag, inbox);
+    watch = domt_js_expect_subscription(&world, 40, &tag, inbox);
     snprintf(body, sizeof body,
              "{\"stream_name\":\"KV_b\",\"config\":{\"deliver_subject\":\"%s\",%s,"
              "\"ack_policy\":\"none\",\"max_deliver\":1,\"filter_subject\":\"$KV.b.>\","
@@ -47,7 +47,7 @@ static void expect_round(const char *begins, uint64_t before, uint64_t pending)
              "{\"name\":\"abc\",\"delivered\":{\"consumer_seq\":0,\"stream_seq\":%llu},"
              "\"num_pending\":%llu}",
              (unsigned long long)before, (unsigned long long)pending);
-    domt_js_answer(&world, NULL, answer);
+    domt_js_answer_request(&world, NULL, answer);
 }
 
 #define NEWEST "\"deliver_policy\":\"last_per_subject\",\"opt_start_seq\":0"
@@ -69,13 +69,15 @@ static void deliver_entry(unsigned delivery, unsigned revision, unsigned pending
 
     snprintf(reply, sizeof reply, "$JS.ACK.KV_b.abc.1.%u.%u.1000.%u", revision, delivery, pending);
     snprintf(subject, sizeof subject, "$KV.b.%s", key);
-    domt_js_deliver(&world, watch, tag,
-                    domt_js_message(subject, reply, headers, headers != NULL ? "" : "value"));
+    domt_js_deliver_message(
+        &world, watch, tag,
+        domt_js_make_message(subject, reply, headers, headers != NULL ? "" : "value"));
 }
 
 static void deliver_status(const char *headers, const char *reply)
 {
-    domt_js_deliver(&world, watch, tag, domt_js_message("_INBOX.x", reply, headers, ""));
+    domt_js_deliver_message(&world, watch, tag,
+                            domt_js_make_message("_INBOX.x", reply, headers, ""));
 }
 
 static void deliver_heartbeat(unsigned delivered)
@@ -143,7 +145,7 @@ DOMT_TEST(watch_tells_entries_and_then_changes)
     ck_assert_uint_eq(entry.operation, DOMUS_NATS_KV_PUT);
     ck_assert_uint_eq(entry.pending, 1);
     domus_slice_free(entry.bytes);
-    domt_js_end(&world);
+    domt_js_world_end(&world);
 }
 
 DOMT_TEST(messages_before_the_answer_come_behind_it)
@@ -151,17 +153,17 @@ DOMT_TEST(messages_before_the_answer_come_behind_it)
     char inbox[64];
 
     set_up(&plain);
-    watch = domt_js_expect_subscribe(&world, 40, &tag, inbox);
+    watch = domt_js_expect_subscription(&world, 40, &tag, inbox);
     domt_js_expect_request(&world, CREATE, NULL, NULL);
     deliver_entry(1, 4, 1, "x", NULL);
     deliver_entry(2, 5, 0, "y", NULL);
     ck_assert_int_eq(domus_probe_expect_nothing(world.user, DOMT_SECOND / 10), 0);
-    domt_js_answer(&world, NULL, "{\"delivered\":{\"stream_seq\":0},\"num_pending\":2}");
+    domt_js_answer_request(&world, NULL, "{\"delivered\":{\"stream_seq\":0},\"num_pending\":2}");
     expect_watching();
     expect_entry("x", 4, DOMUS_NATS_KV_PUT, true);
     expect_entry("y", 5, DOMUS_NATS_KV_PUT, true);
     expect_initial(5);
-    domt_js_end(&world);
+    domt_js_world_end(&world);
 }
 
 DOMT_TEST(empty_bucket_has_its_mark_at_once)
@@ -172,7 +174,7 @@ DOMT_TEST(empty_bucket_has_its_mark_at_once)
     expect_initial(0);
     deliver_entry(1, 1, 0, "x", NULL);
     expect_entry("x", 1, DOMUS_NATS_KV_PUT, false);
-    domt_js_end(&world);
+    domt_js_world_end(&world);
 }
 
 DOMT_TEST(missing_message_is_asked_for_again)
@@ -184,7 +186,7 @@ DOMT_TEST(missing_message_is_asked_for_again)
     expect_entry("x", 4, DOMUS_NATS_KV_PUT, true);
     uint64_t old = tag;
     deliver_entry(3, 6, 0, "z", NULL); /* the second delivery is lost */
-    domt_js_expect_unsubscribe(&world, 40);
+    domt_js_expect_unsubscription(&world, 40);
     expect_round("\"deliver_policy\":\"by_start_sequence\",\"opt_start_seq\":5", 4, 2);
     ck_assert_uint_ne(tag, old);
     uint64_t now = tag;
@@ -196,7 +198,7 @@ DOMT_TEST(missing_message_is_asked_for_again)
     expect_entry("y", 5, DOMUS_NATS_KV_PUT, true);
     expect_entry("z", 6, DOMUS_NATS_KV_PUT, true);
     expect_initial(6);
-    domt_js_end(&world);
+    domt_js_world_end(&world);
 }
 
 DOMT_TEST(heartbeat_tells_what_is_missing)
@@ -210,12 +212,12 @@ DOMT_TEST(heartbeat_tells_what_is_missing)
     deliver_heartbeat(1);
     ck_assert_int_eq(domus_probe_expect_nothing(world.client, DOMT_SECOND / 2), 0);
     deliver_heartbeat(2); /* the second delivery is lost, and only a heartbeat follows */
-    domt_js_expect_unsubscribe(&world, 40);
+    domt_js_expect_unsubscription(&world, 40);
     expect_round("\"deliver_policy\":\"by_start_sequence\",\"opt_start_seq\":5", 4, 1);
     deliver_entry(1, 5, 0, "y", NULL);
     expect_entry("y", 5, DOMUS_NATS_KV_PUT, false);
     ck_assert_int_eq(domus_probe_expect_nothing(world.user, DOMT_SECOND / 10), 0);
-    domt_js_end(&world);
+    domt_js_world_end(&world);
 }
 
 DOMT_TEST(silent_consumer_is_replaced)
@@ -229,16 +231,16 @@ DOMT_TEST(silent_consumer_is_replaced)
         deliver_heartbeat(0);
     }
     uint64_t from_ns = domus_testkit_now_ns(world.kit);
-    domt_js_expect_unsubscribe_within(&world, 40, 10 * DOMT_SECOND);
+    domt_js_expect_unsubscription_within(&world, 40, 10 * DOMT_SECOND);
     uint64_t took_ns = domus_testkit_now_ns(world.kit) - from_ns;
     ck_assert(took_ns > DOMT_SECOND && took_ns <= 3 * DOMT_SECOND);
     expect_round(NEWEST, 0, 0);
     deliver_entry(1, 1, 0, "x", NULL);
     expect_entry("x", 1, DOMUS_NATS_KV_PUT, false);
     deliver_status("NATS/1.0 409 Consumer Deleted\r\n\r\n", NULL);
-    domt_js_expect_unsubscribe(&world, 40);
+    domt_js_expect_unsubscription(&world, 40);
     expect_round("\"deliver_policy\":\"by_start_sequence\",\"opt_start_seq\":2", 1, 0);
-    domt_js_end(&world);
+    domt_js_world_end(&world);
 }
 
 DOMT_TEST(server_may_send_on_when_all_was_told)
@@ -248,12 +250,14 @@ DOMT_TEST(server_may_send_on_when_all_was_told)
     expect_watching();
     expect_initial(0);
     deliver_status("NATS/1.0 100 FlowControl Request\r\n\r\n", "$JS.FC.KV_b.abc.1");
-    domt_js_expect(&world, &domus_nats_publish_type, "$JS.FC.KV_b.abc.1", NULL, "", NULL);
+    domt_js_expect_publication(&world, &domus_nats_publish_type, "$JS.FC.KV_b.abc.1", NULL, "",
+                               NULL);
     deliver_status("NATS/1.0 100 Idle Heartbeat\r\nNats-Last-Consumer: 0\r\n"
                    "Nats-Consumer-Stalled: $JS.FC.KV_b.abc.2\r\n\r\n",
                    NULL);
-    domt_js_expect(&world, &domus_nats_publish_type, "$JS.FC.KV_b.abc.2", NULL, "", NULL);
-    domt_js_end(&world);
+    domt_js_expect_publication(&world, &domus_nats_publish_type, "$JS.FC.KV_b.abc.2", NULL, "",
+                               NULL);
+    domt_js_world_end(&world);
 }
 
 DOMT_TEST(watch_asks_for_what_is_wanted)
@@ -263,7 +267,7 @@ DOMT_TEST(watch_asks_for_what_is_wanted)
     options.history = true;
     set_up(&options);
     expect_round("\"deliver_policy\":\"all\",\"opt_start_seq\":0", 0, 1);
-    domt_js_end(&world);
+    domt_js_world_end(&world);
 
     options = plain;
     options.changes_only = true;
@@ -272,9 +276,9 @@ DOMT_TEST(watch_asks_for_what_is_wanted)
     expect_watching();
     expect_initial(0);
     deliver_status("NATS/1.0 409 Consumer Deleted\r\n\r\n", NULL);
-    domt_js_expect_unsubscribe(&world, 40);
+    domt_js_expect_unsubscription(&world, 40);
     expect_round("\"deliver_policy\":\"by_start_sequence\",\"opt_start_seq\":4", 3, 0);
-    domt_js_end(&world);
+    domt_js_world_end(&world);
 
     options = plain;
     options.from = 9;
@@ -284,7 +288,7 @@ DOMT_TEST(watch_asks_for_what_is_wanted)
     expect_watching();
     deliver_entry(1, 9, 0, "x", "NATS/1.0\r\nKV-Operation: DEL\r\n\r\n");
     expect_initial(9);
-    domt_js_end(&world);
+    domt_js_world_end(&world);
 }
 
 DOMT_TEST(wrong_watches_are_refused)
@@ -293,17 +297,17 @@ DOMT_TEST(wrong_watches_are_refused)
 
     options.heartbeat_ns = DOMT_SECOND / 10 - 1;
     set_up(&options);
-    domt_js_expect_error(&world, -EINVAL);
+    domt_js_expect_failed_ask(&world, -EINVAL);
     options = plain;
     memcpy(options.pattern, "a.>.b", 6);
     ck_assert_int_eq(domus_probe_ask(world.user, world.opened, &domus_nats_kv_watch_type, &options),
                      0);
-    domt_js_expect_error(&world, -EINVAL);
+    domt_js_expect_failed_ask(&world, -EINVAL);
     memset(options.pattern, 'a', sizeof options.pattern); /* the pattern has no zero at its end */
     ck_assert_int_eq(domus_probe_ask(world.user, world.opened, &domus_nats_kv_watch_type, &options),
                      0);
-    domt_js_expect_error(&world, -EINVAL);
-    domt_js_end(&world);
+    domt_js_expect_failed_ask(&world, -EINVAL);
+    domt_js_world_end(&world);
 }
 
 DOMT_TEST(first_error_is_that_of_the_ask)
@@ -311,12 +315,12 @@ DOMT_TEST(first_error_is_that_of_the_ask)
     char inbox[64];
 
     set_up(&plain);
-    watch = domt_js_expect_subscribe(&world, 40, &tag, inbox);
+    watch = domt_js_expect_subscription(&world, 40, &tag, inbox);
     domt_js_expect_request(&world, CREATE, NULL, NULL);
-    domt_js_answer(&world, NULL, "{\"error\":{\"code\":400,\"err_code\":10003}}");
-    domt_js_expect_unsubscribe(&world, 40);
-    domt_js_expect_error(&world, -EINVAL);
-    domt_js_end(&world);
+    domt_js_answer_request(&world, NULL, "{\"error\":{\"code\":400,\"err_code\":10003}}");
+    domt_js_expect_unsubscription(&world, 40);
+    domt_js_expect_failed_ask(&world, -EINVAL);
+    domt_js_world_end(&world);
 }
 
 DOMT_TEST(later_errors_pass_or_end_the_watch)
@@ -331,23 +335,23 @@ DOMT_TEST(later_errors_pass_or_end_the_watch)
     expect_entry("x", 4, DOMUS_NATS_KV_PUT, true);
     expect_initial(4);
     deliver_status("NATS/1.0 409 Server Shutdown\r\n\r\n", NULL);
-    domt_js_expect_unsubscribe(&world, 40);
+    domt_js_expect_unsubscription(&world, 40);
     for (int i = 0; i < 12; i++) {
         uint64_t from_ns = domus_testkit_now_ns(world.kit);
-        watch = domt_js_expect_subscribe(&world, 41, &tag, inbox);
+        watch = domt_js_expect_subscription(&world, 41, &tag, inbox);
         waited_ns = domus_testkit_now_ns(world.kit) - from_ns;
         domt_js_expect_request(&world, CREATE, NULL, NULL);
         ck_assert_int_eq(domus_probe_fail(world.client, -ETIMEDOUT), 0);
-        domt_js_expect_unsubscribe(&world, 41);
+        domt_js_expect_unsubscription(&world, 41);
     }
     /* the pauses of the back-off */
     ck_assert(waited_ns >= 4 * DOMT_SECOND && waited_ns < 6 * DOMT_SECOND);
-    watch = domt_js_expect_subscribe(&world, 42, &tag, inbox);
+    watch = domt_js_expect_subscription(&world, 42, &tag, inbox);
     domt_js_expect_request(&world, CREATE, NULL, NULL);
-    domt_js_answer(&world, NULL, "{\"error\":{\"code\":404,\"err_code\":10059}}");
+    domt_js_answer_request(&world, NULL, "{\"error\":{\"code\":404,\"err_code\":10059}}");
     expect_ended(-ENXIO);
-    domt_js_expect_unsubscribe(&world, 42);
-    domt_js_end(&world);
+    domt_js_expect_unsubscription(&world, 42);
+    domt_js_world_end(&world);
 }
 
 DOMT_TEST(bucket_that_was_made_anew_ends_the_watch)
@@ -359,10 +363,10 @@ DOMT_TEST(bucket_that_was_made_anew_ends_the_watch)
     expect_entry("x", 40, DOMUS_NATS_KV_PUT, true);
     expect_initial(40);
     deliver_status("NATS/1.0 409 Consumer Deleted\r\n\r\n", NULL);
-    domt_js_expect_unsubscribe(&world, 40);
+    domt_js_expect_unsubscription(&world, 40);
     expect_round("\"deliver_policy\":\"by_start_sequence\",\"opt_start_seq\":41", 3, 0);
     expect_ended(-ENXIO);
-    domt_js_end(&world);
+    domt_js_world_end(&world);
 }
 
 DOMT_TEST(strangers_messages_are_passed_over)
@@ -371,12 +375,16 @@ DOMT_TEST(strangers_messages_are_passed_over)
     expect_round(NEWEST, 0, 0);
     expect_watching();
     expect_initial(0);
-    domt_js_deliver(&world, watch, tag, domt_js_message("$KV.b.x", NULL, NULL, "value"));
-    domt_js_deliver(&world, watch, tag, domt_js_message("$KV.b.x", "$JS.ACK.a.b.c", NULL, ""));
-    domt_js_deliver(&world, watch, tag,
-                    domt_js_message("$KV.c.x", "$JS.ACK.KV_b.abc.1.1.1.1.0", NULL, ""));
-    domt_js_deliver(&world, watch, tag,
-                    domt_js_message("$KV.b.x", "$JS.ACK.KV_b.abc.1.0.1.1.0", NULL, ""));
+    domt_js_deliver_message(&world, watch, tag,
+                            domt_js_make_message("$KV.b.x", NULL, NULL, "value"));
+    domt_js_deliver_message(&world, watch, tag,
+                            domt_js_make_message("$KV.b.x", "$JS.ACK.a.b.c", NULL, ""));
+    domt_js_deliver_message(
+        &world, watch, tag,
+        domt_js_make_message("$KV.c.x", "$JS.ACK.KV_b.abc.1.1.1.1.0", NULL, ""));
+    domt_js_deliver_message(
+        &world, watch, tag,
+        domt_js_make_message("$KV.b.x", "$JS.ACK.KV_b.abc.1.0.1.1.0", NULL, ""));
     ck_assert_int_eq(domus_probe_expect_nothing(world.user, DOMT_SECOND / 10), 0);
     deliver_entry(1, 1, 0, "x", NULL);
     expect_entry("x", 1, DOMUS_NATS_KV_PUT, false);
@@ -384,8 +392,8 @@ DOMT_TEST(strangers_messages_are_passed_over)
     deliver_entry(3, 7, 0, "x", NULL);
     expect_entry("x", 7, DOMUS_NATS_KV_PUT, false);
     deliver_entry(4, 6, 0, "x", NULL); /* the server goes back to an earlier entry */
-    domt_js_expect_unsubscribe(&world, 40);
-    domt_js_end(&world);
+    domt_js_expect_unsubscription(&world, 40);
+    domt_js_world_end(&world);
 }
 
 DOMT_TEST(watch_ends_with_its_watcher)
@@ -395,8 +403,8 @@ DOMT_TEST(watch_ends_with_its_watcher)
     expect_watching();
     ck_assert_int_eq(
         domus_outside_stop(domus_testkit_system(world.kit), domus_probe_address(world.user)), 0);
-    domt_js_expect_unsubscribe(&world, 40);
-    domt_js_end(&world);
+    domt_js_expect_unsubscription(&world, 40);
+    domt_js_world_end(&world);
 }
 
 DOMT_TEST(watch_that_is_stopped_says_nothing)
@@ -408,13 +416,13 @@ DOMT_TEST(watch_that_is_stopped_says_nothing)
     expect_watching();
     expect_initial(0);
     deliver_status("NATS/1.0 409 Consumer Deleted\r\n\r\n", NULL);
-    domt_js_expect_unsubscribe(&world, 40);
-    watch = domt_js_expect_subscribe(&world, 41, &tag, inbox);
+    domt_js_expect_unsubscription(&world, 40);
+    watch = domt_js_expect_subscription(&world, 41, &tag, inbox);
     domt_js_expect_request(&world, CREATE, NULL, NULL);
     ck_assert_int_eq(domus_outside_stop(domus_testkit_system(world.kit), watch), 0);
-    domt_js_expect_unsubscribe(&world, 41);
+    domt_js_expect_unsubscription(&world, 41);
     ck_assert_int_eq(domus_probe_expect_nothing(world.user, DOMT_SECOND), 0);
-    domt_js_end(&world);
+    domt_js_world_end(&world);
 }
 
 DOMT_TEST(watch_that_nobody_waits_for_ends)
@@ -422,17 +430,17 @@ DOMT_TEST(watch_that_nobody_waits_for_ends)
     char inbox[64];
 
     domus_nats_kv_options bucket = {.bucket = "b"};
-    domt_js_begin(&world);
-    ck_assert_int_eq(domt_js_open_kv(&world, &bucket), 0);
+    domt_js_world_begin(&world);
+    ck_assert_int_eq(domt_js_open_bucket(&world, &bucket), 0);
     ck_assert_int_eq(domus_probe_ask_within(world.user, world.opened, &domus_nats_kv_watch_type,
                                             &plain, DOMT_SECOND),
                      0);
     domt_js_expect_request(&world, "$JS.API.STREAM.INFO.KV_b", NULL, "");
-    domt_js_answer(&world, NULL, OPENED);
-    watch = domt_js_expect_subscribe(&world, 40, &tag, inbox);
+    domt_js_answer_request(&world, NULL, OPENED);
+    watch = domt_js_expect_subscription(&world, 40, &tag, inbox);
     domt_js_expect_request(&world, CREATE, NULL, NULL);
-    domt_js_expect_error(&world, -ETIMEDOUT);
-    domt_js_expect_unsubscribe(&world, 40);
+    domt_js_expect_failed_ask(&world, -ETIMEDOUT);
+    domt_js_expect_unsubscription(&world, 40);
     ck_assert_int_eq(domus_probe_expect_nothing(world.user, DOMT_SECOND), 0);
     ck_assert_int_eq(domus_probe_send(world.user, watch, &domus_nats_done_type, NULL), -ESTALE);
     ck_assert_int_eq(domus_outside_spawn(domus_testkit_system(world.kit), &domi_kv_watch_behaviour,
@@ -440,7 +448,7 @@ DOMT_TEST(watch_that_nobody_waits_for_ends)
                      0); /* a watch whose ask was dropped before */
     ck_assert_int_eq(domus_testkit_advance(world.kit, 2 * DOMT_SECOND), 0);
     ck_assert_int_eq(domus_probe_send(world.user, watch, &domus_nats_done_type, NULL), -ESTALE);
-    domt_js_end(&world);
+    domt_js_world_end(&world);
 }
 
 DOMT_SUITE(20)

@@ -29,14 +29,14 @@ static void set_up(void)
     domt_nats_server_start(&server, NULL, 0);
     snprintf(url, sizeof url, "nats://%s", server.url);
     expect_libnats_success(natsConnection_ConnectTo(&judge, url));
-    domt_nats_user_start(&user, &(domus_nats_options){.servers = server.url});
-    domt_nats_user_await_connected(&user);
+    domt_nats_user_start_system(&user, &(domus_nats_options){.servers = server.url});
+    domt_nats_user_await_connection(&user);
 }
 
 static void tear_down(void)
 {
     natsConnection_Destroy(judge);
-    domt_nats_user_stop(&user);
+    domt_nats_user_stop_system(&user);
     domt_nats_server_stop(&server);
     nats_Close();
 }
@@ -124,7 +124,7 @@ static void publish_by_user(uint32_t seed)
         ck_assert_int_eq(domus_nats_headers_add(&headers, "Other", "a b: c"), 0);
         ck_assert_int_eq(domus_nats_headers_end(&headers, &publish.headers), 0);
     }
-    domt_nats_user_ask_well(&user, &domus_nats_publish_type, &publish);
+    domt_nats_user_ask_successfully(&user, &domus_nats_publish_type, &publish);
 }
 
 static void publish_by_libnats(uint32_t seed)
@@ -148,8 +148,8 @@ DOMT_TEST(both_see_the_same_messages)
 {
     set_up();
     natsSubscription *subscription = subscribe_by_libnats("d.*", NULL);
-    (void)domt_nats_user_subscribe(&user, "d.>", NULL, 0);
-    domt_nats_user_ask_well(&user, &domus_nats_flush_type, NULL);
+    (void)domt_nats_user_subscribe_to_subject(&user, "d.>", NULL, 0);
+    domt_nats_user_ask_successfully(&user, &domus_nats_flush_type, NULL);
     for (uint32_t seed = 0; seed < COUNT; seed++) {
         natsMsg *message;
         publish_by_user(seed);
@@ -159,7 +159,7 @@ DOMT_TEST(both_see_the_same_messages)
                 publish_by_libnats(seed);
             expect_libnats_success(natsSubscription_NextMsg(&message, subscription, 10000));
             expect_at_libnats(message, seed, reply);
-            const domus_nats_message *got = domt_nats_user_message(&user);
+            const domus_nats_message *got = domt_nats_user_receive_message(&user);
             expect_at_user(got, seed, reply);
             ck_assert(domt_slice_has_text(domus_nats_subject(got), natsMsg_GetSubject(message)));
             natsMsg_Destroy(message);
@@ -190,12 +190,12 @@ DOMT_TEST(each_answers_the_other)
     expect_libnats_success(natsConnection_Flush(judge));
     for (int i = 0; i < 200; i++) {
         snprintf(text, sizeof text, "request %d", i);
-        ck_assert_int_eq(domt_nats_user_request(&user, "judge", text, 5 * SECOND, &answer), 0);
+        ck_assert_int_eq(domt_nats_user_send_request(&user, "judge", text, 5 * SECOND, &answer), 0);
         ck_assert(domt_slice_has_text(domus_nats_payload(&answer), text));
         domus_nats_message_type.release(&answer);
     }
-    (void)domt_nats_user_subscribe(&user, "user", NULL, 0);
-    domt_nats_user_ask_well(&user, &domus_nats_flush_type, NULL);
+    (void)domt_nats_user_subscribe_to_subject(&user, "user", NULL, 0);
+    domt_nats_user_ask_successfully(&user, &domus_nats_flush_type, NULL);
     /* libnats's own request function would block, so the test uses an inbox */
     for (int i = 0; i < 200; i++) {
         natsSubscription *inbox;
@@ -204,16 +204,16 @@ DOMT_TEST(each_answers_the_other)
         expect_libnats_success(natsConnection_SubscribeSync(&inbox, judge, text));
         expect_libnats_success(
             natsConnection_PublishRequestString(judge, "user", text, "question"));
-        const domus_nats_message *asked = domt_nats_user_message(&user);
+        const domus_nats_message *asked = domt_nats_user_receive_message(&user);
         ck_assert_int_eq(domus_nats_set_reply_of(&reply, asked), 0);
         ck_assert_int_eq(domus_nats_set_payload(&reply, text, strlen(text)), 0);
-        domt_nats_user_ask_well(&user, &domus_nats_publish_type, &reply);
+        domt_nats_user_ask_successfully(&user, &domus_nats_publish_type, &reply);
         expect_libnats_success(natsSubscription_NextMsg(&message, inbox, 5000));
         ck_assert_str_eq(natsMsg_GetData(message), text);
         natsMsg_Destroy(message);
         natsSubscription_Destroy(inbox);
     }
-    ck_assert_int_eq(domt_nats_user_request(&user, "nobody", "x", 5 * SECOND, &answer),
+    ck_assert_int_eq(domt_nats_user_send_request(&user, "nobody", "x", 5 * SECOND, &answer),
                      -ECONNREFUSED);
     ck_assert_int_eq(natsConnection_RequestString(&message, judge, "nobody", "x", 5000),
                      NATS_NO_RESPONDERS);
@@ -231,11 +231,11 @@ DOMT_TEST(both_share_a_queue_group)
     set_up();
     natsSubscription *subscription = subscribe_by_libnats("q", "workers");
     natsSubscription *all = subscribe_by_libnats("q", NULL);
-    (void)domt_nats_user_subscribe(&user, "q", "workers", 0);
-    domt_nats_user_ask_well(&user, &domus_nats_flush_type, NULL);
+    (void)domt_nats_user_subscribe_to_subject(&user, "q", "workers", 0);
+    domt_nats_user_ask_successfully(&user, &domus_nats_flush_type, NULL);
     for (uint32_t i = 0; i < 2000; i++)
-        domt_nats_user_publish(&user, "q", &i, sizeof i);
-    domt_nats_user_ask_well(&user, &domus_nats_flush_type, NULL);
+        domt_nats_user_publish_bytes(&user, "q", &i, sizeof i);
+    domt_nats_user_ask_successfully(&user, &domus_nats_flush_type, NULL);
     for (uint32_t i = 0; i < 2000; i++) {
         uint32_t number;
         expect_libnats_success(natsSubscription_NextMsg(&message, all, 5000));
@@ -243,7 +243,7 @@ DOMT_TEST(both_share_a_queue_group)
         ck_assert_uint_eq(number, i);
         natsMsg_Destroy(message);
     }
-    for (of_user = (uint32_t)domt_nats_user_read_status(&user).in_messages;
+    for (of_user = (uint32_t)domt_nats_user_read_client_status(&user).in_messages;
          of_judge + of_user < 2000; of_judge++) {
         uint32_t number;
         expect_libnats_success(natsSubscription_NextMsg(&message, subscription, 5000));
@@ -254,7 +254,7 @@ DOMT_TEST(both_share_a_queue_group)
     }
     for (uint32_t i = 0; i < of_user; i++) {
         uint32_t number;
-        memcpy(&number, domus_slice_data(domus_nats_payload(domt_nats_user_message(&user))),
+        memcpy(&number, domus_slice_data(domus_nats_payload(domt_nats_user_receive_message(&user))),
                sizeof number);
         ck_assert(!seen[number]);
         seen[number] = true;

@@ -31,9 +31,9 @@ static int connect_and_return_error(const domus_nats_options *options)
     int error = 0;
 
     filled.servers = server.url;
-    domt_nats_user_start(&user, &(domus_nats_options){.servers = "127.0.0.1:1"});
+    domt_nats_user_start_system(&user, &(domus_nats_options){.servers = "127.0.0.1:1"});
     filled.events = domus_outsider_address(user.outsider);
-    user.client = domt_nats_user_open(&user, &filled);
+    user.client = domt_nats_user_open_client(&user, &filled);
     for (;;) {
         ck_assert_int_eq(domus_outside_receive(user.outsider, NULL, 10 * SECOND, &message), 0);
         if (message.type != &domus_nats_event_type)
@@ -47,13 +47,13 @@ static int connect_and_return_error(const domus_nats_options *options)
         }
     }
     if (error == 0)
-        domt_nats_user_ask_well(&user, &domus_nats_flush_type, NULL);
+        domt_nats_user_ask_successfully(&user, &domus_nats_flush_type, NULL);
     else
-        ck_assert_uint_eq(domt_nats_user_read_status(&user).connects, 0);
+        ck_assert_uint_eq(domt_nats_user_read_client_status(&user).connects, 0);
     if (error == -EACCES) /* the client waits before it tries again */
         ck_assert_int_eq(domus_outside_receive(user.outsider, NULL, SECOND / 2, &message),
                          -ETIMEDOUT);
-    domt_nats_user_stop(&user);
+    domt_nats_user_stop_system(&user);
     return error;
 }
 
@@ -205,7 +205,7 @@ DOMT_TEST(wrong_options_are_refused)
     domt_nats_user user;
 
     memset(large, 'x', sizeof large - 1);
-    domt_nats_user_start(&user, &(domus_nats_options){.servers = "127.0.0.1:1"});
+    domt_nats_user_start_system(&user, &(domus_nats_options){.servers = "127.0.0.1:1"});
     for (size_t i = 0; i <= sizeof tries / sizeof tries[0]; i++) {
         domus_address address;
         int error = -E2BIG;
@@ -223,7 +223,7 @@ DOMT_TEST(wrong_options_are_refused)
         ck_assert_msg(opened_with == error, "%zu: %d", i, opened_with);
         check_options(error);
     }
-    domt_nats_user_stop(&user);
+    domt_nats_user_stop_system(&user);
 }
 
 /* --- TLS -------------------------------------------------------------------------------------- */
@@ -334,7 +334,7 @@ static void tls_server_stop(tls_server *tls)
 DOMT_TEST(tls_may_begin_at_once)
 {
     char directory[] = "/tmp/domus-nats-tls-XXXXXX", line[1000], command[100], url[40];
-    unsigned port = domt_free_port();
+    unsigned port = domt_find_free_port();
     tls_server tls;
     domt_nats_user user;
 
@@ -344,18 +344,18 @@ DOMT_TEST(tls_may_begin_at_once)
     const domus_pipeline_stage front[] = {{&domus_tls_stage, &right}, {NULL, NULL}};
     tls_server_start(&tls, directory, port);
     snprintf(url, sizeof url, "tls://127.0.0.1:%u", port);
-    domt_nats_user_start(&user, &(domus_nats_options){.servers = url,
-                                                      .front = front,
-                                                      .tls_first = true,
-                                                      .backoff_max_ns = SECOND / 5});
+    domt_nats_user_start_system(&user, &(domus_nats_options){.servers = url,
+                                                             .front = front,
+                                                             .tls_first = true,
+                                                             .backoff_max_ns = SECOND / 5});
     fprintf(tls.in, "INFO {\"tls_required\":true}\r\n");
     ck_assert_ptr_nonnull(fgets(line, sizeof line, tls.out));
     ck_assert_int_eq(strncmp(line, "CONNECT {", 9), 0);
     ck_assert_ptr_nonnull(fgets(line, sizeof line, tls.out));
     ck_assert_str_eq(line, "PING\r\n");
     fprintf(tls.in, "PONG\r\n");
-    domt_nats_user_await_connected(&user);
-    domt_nats_user_stop(&user);
+    domt_nats_user_await_connection(&user);
+    domt_nats_user_stop_system(&user);
     tls_server_stop(&tls);
     domus_tls_free(right.tls);
     snprintf(command, sizeof command, "rm -r %s", directory);

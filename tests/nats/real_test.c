@@ -25,12 +25,12 @@ static void set_up(const char *config, const domus_nats_options *options)
 
     domt_nats_server_start(&server, config, 0);
     filled.servers = server.url;
-    domt_nats_user_start(&user, &filled);
+    domt_nats_user_start_system(&user, &filled);
 }
 
 static void tear_down(void)
 {
-    domt_nats_user_stop(&user);
+    domt_nats_user_stop_system(&user);
     domt_nats_server_stop(&server);
 }
 
@@ -40,27 +40,27 @@ DOMT_TEST(messages_of_each_size_come_back)
     static char bytes[1048576 + 1];
 
     set_up(NULL, NULL);
-    uint64_t number = domt_nats_user_subscribe(&user, "a.*", NULL, 9);
+    uint64_t number = domt_nats_user_subscribe_to_subject(&user, "a.*", NULL, 9);
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (char)(i * 7 + i / 251);
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-        domt_nats_user_publish(&user, "a.b", bytes, sizes[i]);
+        domt_nats_user_publish_bytes(&user, "a.b", bytes, sizes[i]);
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        const domus_nats_message *message = domt_nats_user_message(&user);
+        const domus_nats_message *message = domt_nats_user_receive_message(&user);
         ck_assert(domt_slice_has_text(domus_nats_subject(message), "a.b"));
         ck_assert_uint_eq(message->subscription, number);
         ck_assert_uint_eq(message->tag, 9);
         ck_assert(domus_slice_equals(domus_nats_payload(message), bytes, sizes[i]));
     }
-    domus_nats_status status = domt_nats_user_read_status(&user);
+    domus_nats_status status = domt_nats_user_read_client_status(&user);
     ck_assert(status.connected && status.has_headers);
     ck_assert_uint_eq(status.max_payload, 1048576);
     ck_assert_uint_eq(status.in_messages, 9);
     ck_assert_uint_eq(status.in_bytes, status.out_bytes);
     /* larger than the server allows: it would end the connection */
-    domt_nats_user_publish(&user, "a.b", bytes, 1048577);
-    domt_nats_user_ask_well(&user, &domus_nats_flush_type, NULL);
-    status = domt_nats_user_read_status(&user);
+    domt_nats_user_publish_bytes(&user, "a.b", bytes, 1048577);
+    domt_nats_user_ask_successfully(&user, &domus_nats_flush_type, NULL);
+    status = domt_nats_user_read_client_status(&user);
     ck_assert_uint_eq(status.refused, 1);
     ck_assert_uint_eq(status.connects, 1);
     tear_down();
@@ -69,19 +69,19 @@ DOMT_TEST(messages_of_each_size_come_back)
 DOMT_TEST(order_is_kept_and_a_flush_is_behind)
 {
     set_up(NULL, NULL);
-    (void)domt_nats_user_subscribe(&user, "n", NULL, 0);
+    (void)domt_nats_user_subscribe_to_subject(&user, "n", NULL, 0);
     for (uint32_t i = 0; i < 20000; i++)
-        domt_nats_user_publish(&user, "n", &i, sizeof i);
-    domt_nats_user_ask_well(&user, &domus_nats_flush_type, NULL);
-    ck_assert_uint_eq(domt_nats_user_read_status(&user).out_messages, 20000);
+        domt_nats_user_publish_bytes(&user, "n", &i, sizeof i);
+    domt_nats_user_ask_successfully(&user, &domus_nats_flush_type, NULL);
+    ck_assert_uint_eq(domt_nats_user_read_client_status(&user).out_messages, 20000);
     for (uint32_t i = 0; i < 20000; i++) {
         uint32_t got;
-        domus_slice payload = domus_nats_payload(domt_nats_user_message(&user));
+        domus_slice payload = domus_nats_payload(domt_nats_user_receive_message(&user));
         ck_assert_uint_eq(payload.size, sizeof got);
         memcpy(&got, domus_slice_data(payload), sizeof got);
         ck_assert_uint_eq(got, i);
     }
-    ck_assert_uint_eq(domt_nats_user_read_status(&user).lost, 0);
+    ck_assert_uint_eq(domt_nats_user_read_client_status(&user).lost, 0);
     tear_down();
 }
 
@@ -90,22 +90,23 @@ DOMT_TEST(nobody_responds_at_once)
     domus_nats_message answer;
 
     set_up(NULL, NULL);
-    domt_nats_user_await_connected(&user);
-    ck_assert_int_eq(domt_nats_user_request(&user, "nobody", "x", 5 * SECOND, &answer),
+    domt_nats_user_await_connection(&user);
+    ck_assert_int_eq(domt_nats_user_send_request(&user, "nobody", "x", 5 * SECOND, &answer),
                      -ECONNREFUSED);
-    (void)domt_nats_user_subscribe(&user, "silent", NULL, 0);
-    ck_assert_int_eq(domt_nats_user_request(&user, "silent", "x", 100 * MS, &answer), -ETIMEDOUT);
-    ck_assert(domt_slice_has_text(domus_nats_payload(domt_nats_user_message(&user)), "x"));
+    (void)domt_nats_user_subscribe_to_subject(&user, "silent", NULL, 0);
+    ck_assert_int_eq(domt_nats_user_send_request(&user, "silent", "x", 100 * MS, &answer),
+                     -ETIMEDOUT);
+    ck_assert(domt_slice_has_text(domus_nats_payload(domt_nats_user_receive_message(&user)), "x"));
     tear_down();
 }
 
 DOMT_TEST(no_echo_is_none)
 {
     set_up(NULL, &(domus_nats_options){.no_echo = true});
-    (void)domt_nats_user_subscribe(&user, "a", NULL, 0);
-    domt_nats_user_publish(&user, "a", "own", 3);
-    domt_nats_user_ask_well(&user, &domus_nats_flush_type, NULL);
-    ck_assert_uint_eq(domt_nats_user_read_status(&user).in_messages, 0);
+    (void)domt_nats_user_subscribe_to_subject(&user, "a", NULL, 0);
+    domt_nats_user_publish_bytes(&user, "a", "own", 3);
+    domt_nats_user_ask_successfully(&user, &domus_nats_flush_type, NULL);
+    ck_assert_uint_eq(domt_nats_user_read_client_status(&user).in_messages, 0);
     tear_down();
 }
 
@@ -116,19 +117,19 @@ DOMT_TEST(killed_server_comes_back)
     static const domus_nats_options options = {.backoff_min_ns = 10 * MS,
                                                .backoff_max_ns = 50 * MS};
     set_up(NULL, &options);
-    (void)domt_nats_user_subscribe(&user, "a", NULL, 0);
-    domt_nats_user_ask_well(&user, &domus_nats_flush_type, NULL);
+    (void)domt_nats_user_subscribe_to_subject(&user, "a", NULL, 0);
+    domt_nats_user_ask_successfully(&user, &domus_nats_flush_type, NULL);
     uint16_t port = server.port;
     domt_nats_server_stop(&server);
-    while (domt_nats_user_read_status(&user).connected)
+    while (domt_nats_user_read_client_status(&user).connected)
         ;
     for (int i = 0; i < 100; i++)
-        domt_nats_user_publish(&user, "a", "meanwhile", 9);
+        domt_nats_user_publish_bytes(&user, "a", "meanwhile", 9);
     domt_nats_server_start(&server, NULL, port);
     for (int i = 0; i < 100; i++)
-        ck_assert(
-            domt_slice_has_text(domus_nats_payload(domt_nats_user_message(&user)), "meanwhile"));
-    domus_nats_status status = domt_nats_user_read_status(&user);
+        ck_assert(domt_slice_has_text(domus_nats_payload(domt_nats_user_receive_message(&user)),
+                                      "meanwhile"));
+    domus_nats_status status = domt_nats_user_read_client_status(&user);
     ck_assert_uint_eq(status.reconnects, 1);
     ck_assert_uint_eq(status.refused + status.waiting, 0);
     tear_down();
@@ -144,14 +145,14 @@ DOMT_TEST(stopped_server_is_left)
     domus_nats_message answer;
 
     set_up(NULL, &options);
-    (void)domt_nats_user_subscribe(&user, "a", NULL, 0);
-    domt_nats_user_ask_well(&user, &domus_nats_flush_type, NULL);
+    (void)domt_nats_user_subscribe_to_subject(&user, "a", NULL, 0);
+    domt_nats_user_ask_successfully(&user, &domus_nats_flush_type, NULL);
     domt_nats_server_kill(&server, SIGSTOP);
-    ck_assert_int_eq(domt_nats_user_request(&user, "a", "x", 10 * SECOND, &answer), -EPIPE);
-    ck_assert_uint_ge(domt_nats_user_read_status(&user).stale, 1);
+    ck_assert_int_eq(domt_nats_user_send_request(&user, "a", "x", 10 * SECOND, &answer), -EPIPE);
+    ck_assert_uint_ge(domt_nats_user_read_client_status(&user).stale, 1);
     domt_nats_server_kill(&server, SIGCONT);
-    domt_nats_user_await_connected(&user);
-    domt_nats_user_ask_well(&user, &domus_nats_flush_type, NULL);
+    domt_nats_user_await_connection(&user);
+    domt_nats_user_ask_successfully(&user, &domus_nats_flush_type, NULL);
     tear_down();
 }
 
@@ -167,18 +168,19 @@ DOMT_TEST(cluster_goes_on)
     domt_nats_server_start(&other, "cluster { name: c, listen: \"127.0.0.1:-1\" }", 0);
     snprintf(config, sizeof config,
              "cluster { name: c, listen: \"127.0.0.1:-1\", routes: [\"nats://127.0.0.1:%u\"] }",
-             domt_nats_server_cluster(&other));
+             domt_nats_server_cluster_port(&other));
     set_up(config, &options);
-    (void)domt_nats_user_subscribe(&user, "a", NULL, 0);
-    domt_nats_user_ask_well(&user, &domus_nats_flush_type, NULL);
-    while (domt_nats_user_read_status(&user).servers < 2)
+    (void)domt_nats_user_subscribe_to_subject(&user, "a", NULL, 0);
+    domt_nats_user_ask_successfully(&user, &domus_nats_flush_type, NULL);
+    while (domt_nats_user_read_client_status(&user).servers < 2)
         ;
     domt_nats_server_kill(&server, SIGKILL);
-    while (domt_nats_user_read_status(&user).reconnects == 0)
+    while (domt_nats_user_read_client_status(&user).reconnects == 0)
         ;
-    domt_nats_user_publish(&user, "a", "there", 5);
-    ck_assert(domt_slice_has_text(domus_nats_payload(domt_nats_user_message(&user)), "there"));
-    ck_assert_str_eq(domt_nats_user_read_status(&user).server, other.url);
+    domt_nats_user_publish_bytes(&user, "a", "there", 5);
+    ck_assert(
+        domt_slice_has_text(domus_nats_payload(domt_nats_user_receive_message(&user)), "there"));
+    ck_assert_str_eq(domt_nats_user_read_client_status(&user).server, other.url);
     domt_nats_server_stop(&other);
     tear_down();
 }
@@ -190,20 +192,20 @@ DOMT_TEST(drain_loses_nothing)
 
     set_up(NULL, NULL);
     other = user;
-    other.client = domt_nats_user_open(&user, &(domus_nats_options){.servers = server.url});
-    (void)domt_nats_user_subscribe(&other, "a", NULL, 1);
-    domt_nats_user_ask_well(&other, &domus_nats_flush_type, NULL);
-    (void)domt_nats_user_subscribe(&user, "b", NULL, 2);
-    domt_nats_user_ask_well(&user, &domus_nats_flush_type, NULL);
+    other.client = domt_nats_user_open_client(&user, &(domus_nats_options){.servers = server.url});
+    (void)domt_nats_user_subscribe_to_subject(&other, "a", NULL, 1);
+    domt_nats_user_ask_successfully(&other, &domus_nats_flush_type, NULL);
+    (void)domt_nats_user_subscribe_to_subject(&user, "b", NULL, 2);
+    domt_nats_user_ask_successfully(&user, &domus_nats_flush_type, NULL);
     for (int i = 0; i < 1000; i++) {
-        domt_nats_user_publish(&other, "b", "to the one that drains", 22);
-        domt_nats_user_publish(&user, "a", "of the one that drains", 22);
+        domt_nats_user_publish_bytes(&other, "b", "to the one that drains", 22);
+        domt_nats_user_publish_bytes(&user, "a", "of the one that drains", 22);
     }
-    domt_nats_user_ask_well(&other, &domus_nats_flush_type, NULL);
-    domt_nats_user_ask_well(&user, &domus_nats_drain_type, NULL);
+    domt_nats_user_ask_successfully(&other, &domus_nats_flush_type, NULL);
+    domt_nats_user_ask_successfully(&user, &domus_nats_drain_type, NULL);
     uint32_t counts[3] = {0};
     for (int i = 0; i < 2000; i++)
-        counts[domt_nats_user_message(&user)->tag]++;
+        counts[domt_nats_user_receive_message(&user)->tag]++;
     ck_assert_uint_eq(counts[1], 1000);
     ck_assert_uint_eq(counts[2], 1000);
     ck_assert_int_eq(domus_outsider_ask(user.outsider, user.client, &domus_nats_flush_type, NULL,
@@ -307,8 +309,8 @@ static int connect_with_jwt(domt_nats_server *jwt_server, const char *seed, cons
     domus_outside_message message;
     int error = 0;
 
-    domt_nats_user_start(&jwt_user, &(domus_nats_options){.servers = "127.0.0.1:1"});
-    jwt_user.client = domt_nats_user_open(
+    domt_nats_user_start_system(&jwt_user, &(domus_nats_options){.servers = "127.0.0.1:1"});
+    jwt_user.client = domt_nats_user_open_client(
         &jwt_user, &(domus_nats_options){.servers = jwt_server->url,
                                          .nkey_seed = seed,
                                          .jwt = jwt,
@@ -323,12 +325,12 @@ static int connect_with_jwt(domt_nats_server *jwt_server, const char *seed, cons
     }
     if (error == 0) {
         /* the user has no permission for this subject */
-        domt_nats_user_publish(&jwt_user, "secret", "x", 1);
-        domt_nats_user_ask_well(&jwt_user, &domus_nats_flush_type, NULL);
-        ck_assert_uint_eq(domt_nats_user_read_status(&jwt_user).errors, 1);
-        ck_assert(domt_nats_user_read_status(&jwt_user).connected);
+        domt_nats_user_publish_bytes(&jwt_user, "secret", "x", 1);
+        domt_nats_user_ask_successfully(&jwt_user, &domus_nats_flush_type, NULL);
+        ck_assert_uint_eq(domt_nats_user_read_client_status(&jwt_user).errors, 1);
+        ck_assert(domt_nats_user_read_client_status(&jwt_user).connected);
     }
-    domt_nats_user_stop(&jwt_user);
+    domt_nats_user_stop_system(&jwt_user);
     return error;
 }
 

@@ -65,14 +65,14 @@ static int on_round(domus_stack *stack, void *self, const void *payload)
     if (user.rounds++ >= ROUNDS)
         return 0;
     for (uint32_t i = 0; i < 5; i++) {
-        domus_nats_publish publish = domt_nats_message("d", "");
+        domus_nats_publish publish = domt_nats_make_publication("d", "");
         ck_assert_int_eq(domus_nats_set_payload(&publish, &user.published, sizeof(uint32_t)), 0);
         user.published++;
         ck_assert_int_eq(domus_notice(stack, user.client, &domus_nats_publish_type, &publish), 0);
     }
-    domus_nats_publish request = domt_nats_message("service", "question");
+    domus_nats_publish request = domt_nats_make_publication("service", "question");
     ask(stack, &domus_nats_request_type, &request, 1);
-    request = domt_nats_message("nobody", "question");
+    request = domt_nats_make_publication("nobody", "question");
     ask(stack, &domus_nats_request_type, &request, 2);
     ask(stack, &domus_nats_flush_type, NULL, 3);
     return domus_wait_all(stack, on_answer);
@@ -198,7 +198,7 @@ static void step_and_serve(domus_peer_listener *listener)
 {
     domus_peer *peer;
 
-    domt_nats_advance(MS / 2);
+    domt_nats_advance_kit_time(MS / 2);
     while (domus_peer_accept(listener, 0, &peer) == 0) {
         ck_assert_uint_lt(peers_count, PEERS_MAX);
         peers[peers_count] = (struct peer){.peer = peer};
@@ -239,7 +239,7 @@ static int run_seed(uint64_t seed, void *context)
     for (int i = 0; i < 600 && (user.rounds < ROUNDS || user.answered < user.asked); i++)
         step_and_serve(listener);
     domt_nats = user.client;
-    domus_nats_status status = domt_nats_read_status();
+    domus_nats_status status = domt_nats_read_client_status();
     bool is_right = user.asked == 3 * ROUNDS && user.answered == user.asked &&
                     user.received <= user.published &&
                     (breaks || (user.received == user.published && user.failed == ROUNDS &&
@@ -249,7 +249,7 @@ static int run_seed(uint64_t seed, void *context)
         printf("seed %llu: asked %u answered %u failed %u published %u received %u refused %llu\n",
                (unsigned long long)seed, user.asked, user.answered, user.failed, user.published,
                user.received, (unsigned long long)status.refused);
-    domt_nats_end();
+    domt_nats_end_kit();
     return is_right ? 0 : 1;
 }
 

@@ -53,29 +53,29 @@ static domt_codec_trace trace_of(const domus_nats_stage_options *options)
         .stage = &domus_nats_stage, .options = options, .print = print, .print_sent = print_sent};
 }
 
-const char *domt_nats_trace(const domus_nats_stage_options *options, const char *bytes, size_t size,
-                            size_t step)
+const char *domt_nats_trace_decoding(const domus_nats_stage_options *options, const char *bytes,
+                                     size_t size, size_t step)
 {
     domt_codec_trace trace = trace_of(options);
 
-    return domt_codec_run(&trace, bytes, size, 0, step);
+    return domt_codec_decode_to_text(&trace, bytes, size, 0, step);
 }
 
-void domt_nats_expect_trace(const domus_nats_stage_options *options, const char *bytes, size_t size,
-                            const char *expected)
+void domt_nats_expect_trace_of_decoding(const domus_nats_stage_options *options, const char *bytes,
+                                        size_t size, const char *expected)
 {
     domt_codec_trace trace = trace_of(options);
 
-    domt_codec_holds(&trace, bytes, size, expected);
+    domt_codec_check_text(&trace, bytes, size, expected);
 }
 
-const char *domt_nats_encode_one(const domus_type *type, const void *payload)
+const char *domt_nats_encode_message(const domus_type *type, const void *payload)
 {
     domt_codec codec;
 
     domt_codec_start(&codec, &domus_nats_stage, NULL);
     int error = domus_stage_kit_encode(codec.kit, DOMUS_NO_ID, type, payload);
-    const char *sent = error == 0 ? domt_codec_sent(&codec) : strerrorname_np(-error);
+    const char *sent = error == 0 ? domt_codec_take_output(&codec) : strerrorname_np(-error);
     domt_codec_stop(&codec);
     return sent;
 }

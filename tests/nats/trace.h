@@ -7,15 +7,15 @@
 #include <domus/nats.h>
 
 /* Decode bytes in one piece (step 0) or in pieces of `step` bytes. Returns the messages as text. */
-const char *domt_nats_trace(const domus_nats_stage_options *options, const char *bytes, size_t size,
-                            size_t step);
+const char *domt_nats_trace_decoding(const domus_nats_stage_options *options, const char *bytes,
+                                     size_t size, size_t step);
 
 /* Check that the trace is `expected` wherever the bytes are cut. */
-void domt_nats_expect_trace(const domus_nats_stage_options *options, const char *bytes, size_t size,
-                            const char *expected);
+void domt_nats_expect_trace_of_decoding(const domus_nats_stage_options *options, const char *bytes,
+                                        size_t size, const char *expected);
 
 /* Encode one message with a new stage. Returns the bytes for the server, valid until the next call,
  * or the name of the error. */
-const char *domt_nats_encode_one(const domus_type *type, const void *payload);
+const char *domt_nats_encode_message(const domus_type *type, const void *payload);
 
 #endif

@@ -30,7 +30,7 @@ static const domus_behaviour opener = {
     .on_mount = on_mount,
 };
 
-domus_address domt_nats_user_open(domt_nats_user *user, const domus_nats_options *options)
+domus_address domt_nats_user_open_client(domt_nats_user *user, const domus_nats_options *options)
 {
     domus_address address;
 
@@ -41,7 +41,7 @@ domus_address domt_nats_user_open(domt_nats_user *user, const domus_nats_options
     return client;
 }
 
-void domt_nats_user_start(domt_nats_user *user, const domus_nats_options *options)
+void domt_nats_user_start_system(domt_nats_user *user, const domus_nats_options *options)
 {
     domus_config config;
     char error[200];
@@ -51,17 +51,17 @@ void domt_nats_user_start(domt_nats_user *user, const domus_nats_options *option
     ck_assert_msg(domus_system_new(&config, error, sizeof error, &user->system) == 0, "%s", error);
     ck_assert_int_eq(domus_system_start(user->system), 0);
     ck_assert_int_eq(domus_outside_attach(user->system, NULL, &user->outsider), 0);
-    user->client = domt_nats_user_open(user, options);
+    user->client = domt_nats_user_open_client(user, options);
 }
 
-void domt_nats_user_stop(domt_nats_user *user)
+void domt_nats_user_stop_system(domt_nats_user *user)
 {
     (void)domus_outside_detach(user->outsider);
     ck_assert_int_ge(domus_system_stop(user->system), 0);
     domus_system_free(user->system);
 }
 
-domus_nats_status domt_nats_user_read_status(domt_nats_user *user)
+domus_nats_status domt_nats_user_read_client_status(domt_nats_user *user)
 {
     domus_nats_status status;
     domus_outside_reply reply = {.buffer = &status, .size = sizeof status};
@@ -72,25 +72,26 @@ domus_nats_status domt_nats_user_read_status(domt_nats_user *user)
     return status;
 }
 
-void domt_nats_user_await_connected(domt_nats_user *user)
+void domt_nats_user_await_connection(domt_nats_user *user)
 {
     for (int i = 0; i < 10000; i++) {
-        if (domt_nats_user_read_status(user).connected)
+        if (domt_nats_user_read_client_status(user).connected)
             return;
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
     ck_abort_msg("the client does not connect");
 }
 
-void domt_nats_user_ask_well(domt_nats_user *user, const domus_type *type, const void *payload)
+void domt_nats_user_ask_successfully(domt_nats_user *user, const domus_type *type,
+                                     const void *payload)
 {
     int result = domus_outsider_ask(user->outsider, user->client, type, payload, 10 * SECOND, NULL);
 
     ck_assert_msg(result == 0, "%s: %s", type->name, strerrorname_np(-result));
 }
 
-void domt_nats_user_publish(domt_nats_user *user, const char *subject, const void *data,
-                            size_t size)
+void domt_nats_user_publish_bytes(domt_nats_user *user, const char *subject, const void *data,
+                                  size_t size)
 {
     domus_nats_publish publish = {.used = 0};
 
@@ -100,8 +101,8 @@ void domt_nats_user_publish(domt_nats_user *user, const char *subject, const voi
         domus_outsider_notice(user->outsider, user->client, &domus_nats_publish_type, &publish), 0);
 }
 
-uint64_t domt_nats_user_subscribe(domt_nats_user *user, const char *subject, const char *queue,
-                                  uint64_t tag)
+uint64_t domt_nats_user_subscribe_to_subject(domt_nats_user *user, const char *subject,
+                                             const char *queue, uint64_t tag)
 {
     domus_nats_subscribe subscribe;
     domus_nats_subscription subscription;
@@ -115,7 +116,7 @@ uint64_t domt_nats_user_subscribe(domt_nats_user *user, const char *subject, con
     return subscription.number;
 }
 
-const domus_nats_message *domt_nats_user_message(domt_nats_user *user)
+const domus_nats_message *domt_nats_user_receive_message(domt_nats_user *user)
 {
     static domus_outside_message message;
 
@@ -125,8 +126,8 @@ const domus_nats_message *domt_nats_user_message(domt_nats_user *user)
     return message.payload;
 }
 
-int domt_nats_user_request(domt_nats_user *user, const char *subject, const char *payload,
-                           uint64_t timeout_ns, domus_nats_message *ret_answer)
+int domt_nats_user_send_request(domt_nats_user *user, const char *subject, const char *payload,
+                                uint64_t timeout_ns, domus_nats_message *ret_answer)
 {
     domus_nats_publish publish = {.used = 0};
     domus_outside_reply reply = {.buffer = ret_answer, .size = sizeof *ret_answer};

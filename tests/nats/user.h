@@ -14,30 +14,31 @@ typedef struct domt_nats_user {
     domus_address client;
 } domt_nats_user;
 
-void domt_nats_user_start(domt_nats_user *user, const domus_nats_options *options);
-void domt_nats_user_stop(domt_nats_user *user);
+void domt_nats_user_start_system(domt_nats_user *user, const domus_nats_options *options);
+void domt_nats_user_stop_system(domt_nats_user *user);
 
 /* Make one more client in the same system. */
-domus_address domt_nats_user_open(domt_nats_user *user, const domus_nats_options *options);
+domus_address domt_nats_user_open_client(domt_nats_user *user, const domus_nats_options *options);
 
 /* Wait until the client is connected. */
-void domt_nats_user_await_connected(domt_nats_user *user);
-domus_nats_status domt_nats_user_read_status(domt_nats_user *user);
+void domt_nats_user_await_connection(domt_nats_user *user);
+domus_nats_status domt_nats_user_read_client_status(domt_nats_user *user);
 
 /* Ask the client for something, and check that it succeeds. */
-void domt_nats_user_ask_well(domt_nats_user *user, const domus_type *type, const void *payload);
+void domt_nats_user_ask_successfully(domt_nats_user *user, const domus_type *type,
+                                     const void *payload);
 
-void domt_nats_user_publish(domt_nats_user *user, const char *subject, const void *data,
-                            size_t size);
-uint64_t domt_nats_user_subscribe(domt_nats_user *user, const char *subject, const char *queue,
-                                  uint64_t tag);
+void domt_nats_user_publish_bytes(domt_nats_user *user, const char *subject, const void *data,
+                                  size_t size);
+uint64_t domt_nats_user_subscribe_to_subject(domt_nats_user *user, const char *subject,
+                                             const char *queue, uint64_t tag);
 
 /* Receive the next message. It is valid until the next call. */
-const domus_nats_message *domt_nats_user_message(domt_nats_user *user);
+const domus_nats_message *domt_nats_user_receive_message(domt_nats_user *user);
 
 /* Send a request. Returns 0 and the answer, whose bytes the caller frees; or the error. */
-int domt_nats_user_request(domt_nats_user *user, const char *subject, const char *payload,
-                           uint64_t timeout_ns, domus_nats_message *ret_answer);
+int domt_nats_user_send_request(domt_nats_user *user, const char *subject, const char *payload,
+                                uint64_t timeout_ns, domus_nats_message *ret_answer);
 
 /* Returns whether a slice has this text. */
 bool domt_slice_has_text(domus_slice slice, const char *text);

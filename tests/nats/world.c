@@ -16,12 +16,12 @@ void domt_expect_success(int result)
                   domus_testkit_trace(domt_kit));
 }
 
-void domt_nats_run(void)
+void domt_nats_run_kit(void)
 {
     domt_expect_success(domus_testkit_run(domt_kit));
 }
 
-void domt_nats_advance(uint64_t time_ns)
+void domt_nats_advance_kit_time(uint64_t time_ns)
 {
     domt_expect_success(domus_testkit_advance(domt_kit, time_ns));
 }
@@ -38,14 +38,14 @@ static int on_mount(domus_stack *stack, void *self)
 
 static const domus_behaviour opener = {.name = "opener", .kind = DOMUS_STATE, .on_mount = on_mount};
 
-void domt_nats_make(void)
+void domt_nats_make_kit(void)
 {
     domt_kit = domt_kit_new(NULL, 3);
     domt_expect_success(domus_probe_new(domt_kit, &domt_probe));
     domt_expect_success(domus_probe_new(domt_kit, &domt_events));
 }
 
-void domt_nats_open(const domus_nats_options *options)
+void domt_nats_open_client(const domus_nats_options *options)
 {
     domus_address address;
 
@@ -59,11 +59,11 @@ void domt_nats_open(const domus_nats_options *options)
     domt_nats = (domus_address){NULL, 0};
     ck_assert_int_eq(domus_outside_spawn(domus_testkit_system(domt_kit), &opener, NULL, &address),
                      0);
-    domt_nats_run();
+    domt_nats_run_kit();
     ck_assert_ptr_nonnull(domt_nats.house);
 }
 
-domus_peer_listener *domt_nats_listen(const char *at)
+domus_peer_listener *domt_nats_listen_as_server(const char *at)
 {
     domus_peer_listener *listener;
 
@@ -71,22 +71,22 @@ domus_peer_listener *domt_nats_listen(const char *at)
     return listener;
 }
 
-domus_peer_listener *domt_nats_begin(const domus_nats_options *options)
+domus_peer_listener *domt_nats_begin_with_client(const domus_nats_options *options)
 {
-    domt_nats_make();
-    domus_peer_listener *listener = domt_nats_listen(PLACE);
-    domt_nats_open(options);
+    domt_nats_make_kit();
+    domus_peer_listener *listener = domt_nats_listen_as_server(PLACE);
+    domt_nats_open_client(options);
     return listener;
 }
 
-void domt_nats_end(void)
+void domt_nats_end_kit(void)
 {
     domus_testkit_free(domt_kit);
 }
 
 /* --- servers ---------------------------------------------------------------------------------- */
 
-domus_peer *domt_nats_accept(domus_peer_listener *listener)
+domus_peer *domt_nats_accept_connection(domus_peer_listener *listener)
 {
     domus_peer *peer;
 
@@ -97,15 +97,15 @@ domus_peer *domt_nats_accept(domus_peer_listener *listener)
 void domt_nats_send_to_client(domus_peer *peer, const char *text)
 {
     domt_expect_success(domus_peer_send(peer, text, strlen(text)));
-    domt_nats_run();
+    domt_nats_run_kit();
 }
 
-void domt_nats_expect_sent(domus_peer *peer, const char *text)
+void domt_nats_expect_text_from_client(domus_peer *peer, const char *text)
 {
     domt_expect_success(domus_peer_expect(peer, text, strlen(text), 5 * SECOND));
 }
 
-const char *domt_nats_read_line(domus_peer *peer)
+const char *domt_nats_read_line_from_client(domus_peer *peer)
 {
     static char line[40000];
     size_t size;
@@ -114,7 +114,7 @@ const char *domt_nats_read_line(domus_peer *peer)
         const char *got = domus_peer_got(peer, &size);
         const char *end = size != 0 ? memchr(got, '\n', size) : NULL;
         if (end == NULL) {
-            domt_nats_advance(MS);
+            domt_nats_advance_kit_time(MS);
             continue;
         }
         size = (size_t)(end - got) + 1;
@@ -127,15 +127,15 @@ const char *domt_nats_read_line(domus_peer *peer)
     ck_abort_msg("no line came: %s", domus_testkit_trace(domt_kit));
 }
 
-const char *domt_nats_login(domus_peer *peer, const char *info)
+const char *domt_nats_let_client_log_in(domus_peer *peer, const char *info)
 {
     static char inbox[100];
 
     domt_nats_send_to_client(peer, info != NULL ? info : INFO);
-    ck_assert_int_eq(strncmp(domt_nats_read_line(peer), "CONNECT {", 9), 0);
-    domt_nats_expect_sent(peer, "PING\r\n");
+    ck_assert_int_eq(strncmp(domt_nats_read_line_from_client(peer), "CONNECT {", 9), 0);
+    domt_nats_expect_text_from_client(peer, "PING\r\n");
     domt_nats_send_to_client(peer, "PONG\r\n");
-    const char *line = domt_nats_read_line(peer);
+    const char *line = domt_nats_read_line_from_client(peer);
     ck_assert_int_eq(strncmp(line, "SUB _INBOX.", 11), 0);
     size_t size = strlen(line);
     ck_assert_str_eq(line + size - 4, ".* 0");
@@ -145,21 +145,21 @@ const char *domt_nats_login(domus_peer *peer, const char *info)
     return inbox;
 }
 
-domus_peer *domt_nats_accept_login(domus_peer_listener *listener)
+domus_peer *domt_nats_accept_client_login(domus_peer_listener *listener)
 {
-    domus_peer *peer = domt_nats_accept(listener);
+    domus_peer *peer = domt_nats_accept_connection(listener);
 
-    (void)domt_nats_login(peer, NULL);
+    (void)domt_nats_let_client_log_in(peer, NULL);
     return peer;
 }
 
-domus_peer *domt_nats_begin_logged_in(const domus_nats_options *options,
-                                      domus_peer_listener **ret_listener)
+domus_peer *domt_nats_begin_with_logged_in_client(const domus_nats_options *options,
+                                                  domus_peer_listener **ret_listener)
 {
-    domus_peer_listener *listener = domt_nats_begin(options);
-    domus_peer *peer = domt_nats_accept(listener);
+    domus_peer_listener *listener = domt_nats_begin_with_client(options);
+    domus_peer *peer = domt_nats_accept_connection(listener);
 
-    (void)domt_nats_login(peer, NULL);
+    (void)domt_nats_let_client_log_in(peer, NULL);
     if (ret_listener != NULL)
         *ret_listener = listener;
     return peer;
@@ -167,7 +167,7 @@ domus_peer *domt_nats_begin_logged_in(const domus_nats_options *options,
 
 /* --- the user --------------------------------------------------------------------------------- */
 
-domus_nats_publish domt_nats_message(const char *subject, const char *payload)
+domus_nats_publish domt_nats_make_publication(const char *subject, const char *payload)
 {
     domus_nats_publish publish = {.used = 0};
 
@@ -176,28 +176,29 @@ domus_nats_publish domt_nats_message(const char *subject, const char *payload)
     return publish;
 }
 
-void domt_nats_publish(const char *subject, const char *payload)
+void domt_nats_publish_by_probe(const char *subject, const char *payload)
 {
-    domus_nats_publish publish = domt_nats_message(subject, payload);
+    domus_nats_publish publish = domt_nats_make_publication(subject, payload);
 
     domt_expect_success(
         domus_probe_send(domt_probe, domt_nats, &domus_nats_publish_type, &publish));
-    domt_nats_run();
+    domt_nats_run_kit();
 }
 
-void domt_nats_request(const char *subject, const char *payload, uint64_t within_ns)
+void domt_nats_request_by_probe(const char *subject, const char *payload, uint64_t within_ns)
 {
-    domus_nats_publish publish = domt_nats_message(subject, payload);
+    domus_nats_publish publish = domt_nats_make_publication(subject, payload);
 
     domt_expect_success(
         within_ns != 0
             ? domus_probe_ask_within(domt_probe, domt_nats, &domus_nats_request_type, &publish,
                                      within_ns)
             : domus_probe_ask(domt_probe, domt_nats, &domus_nats_request_type, &publish));
-    domt_nats_run();
+    domt_nats_run_kit();
 }
 
-uint64_t domt_nats_subscribe(const char *subject, const char *queue, uint64_t max, uint64_t tag)
+uint64_t domt_nats_subscribe_by_probe(const char *subject, const char *queue, uint64_t max,
+                                      uint64_t tag)
 {
     domus_nats_subscribe subscribe;
     domus_nats_subscription subscription;
@@ -227,7 +228,7 @@ void domt_nats_expect_message(domus_probe *probe, const char *subject, const cha
     domus_nats_message_type.release(&message);
 }
 
-void domt_nats_expect_failure(int error)
+void domt_nats_expect_failed_ask(int error)
 {
     domt_expect_success(domus_probe_expect_error(domt_probe, error, 60 * SECOND));
 }
@@ -243,7 +244,7 @@ void domt_nats_expect_event(domus_nats_happening happening, int error)
     ck_assert(domus_address_equals(event.of, domt_nats));
 }
 
-domus_nats_status domt_nats_read_status(void)
+domus_nats_status domt_nats_read_client_status(void)
 {
     domus_nats_status status;
     domus_probe *other;

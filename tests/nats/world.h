@@ -25,51 +25,52 @@ extern domus_address domt_nats;
 void domt_expect_success(int result);
 
 /* Begin with a server at PLACE and a client. `options` may be NULL; servers, events and seed are
- * set if they are missing. Returns the listener of the server. domt_nats_end() ends the kit. */
-domus_peer_listener *domt_nats_begin(const domus_nats_options *options);
-void domt_nats_end(void);
+ * set if they are missing. Returns the listener of the server. domt_nats_end_kit() ends the kit. */
+domus_peer_listener *domt_nats_begin_with_client(const domus_nats_options *options);
+void domt_nats_end_kit(void);
 
 /* Make the kit and the probes; open a client; listen as a server. */
-void domt_nats_make(void);
-void domt_nats_open(const domus_nats_options *options);
-domus_peer_listener *domt_nats_listen(const char *at);
+void domt_nats_make_kit(void);
+void domt_nats_open_client(const domus_nats_options *options);
+domus_peer_listener *domt_nats_listen_as_server(const char *at);
 
 /* Accept the next connection. */
-domus_peer *domt_nats_accept(domus_peer_listener *listener);
+domus_peer *domt_nats_accept_connection(domus_peer_listener *listener);
 
 /* Send text to the client; check that the client sends this text, and nothing before it. */
 void domt_nats_send_to_client(domus_peer *peer, const char *text);
-void domt_nats_expect_sent(domus_peer *peer, const char *text);
+void domt_nats_expect_text_from_client(domus_peer *peer, const char *text);
 
 /* Returns the next line of the client without its end, valid until the next call. */
-const char *domt_nats_read_line(domus_peer *peer);
+const char *domt_nats_read_line_from_client(domus_peer *peer);
 
 /* Let the client log in after this INFO (NULL: the usual one). Returns its inbox: the subject
  * without the star. If the client has a receiver of events, checks that it reports the
  * connection. */
-const char *domt_nats_login(domus_peer *peer, const char *info);
+const char *domt_nats_let_client_log_in(domus_peer *peer, const char *info);
 
 /* Accept the next connection, and let the client log in. */
-domus_peer *domt_nats_accept_login(domus_peer_listener *listener);
+domus_peer *domt_nats_accept_client_login(domus_peer_listener *listener);
 
 /* Begin with a client that is logged in. */
-domus_peer *domt_nats_begin_logged_in(const domus_nats_options *options,
-                                      domus_peer_listener **ret_listener);
+domus_peer *domt_nats_begin_with_logged_in_client(const domus_nats_options *options,
+                                                  domus_peer_listener **ret_listener);
 
 /* Let the probe publish, ask, or subscribe. */
-domus_nats_publish domt_nats_message(const char *subject, const char *payload);
-void domt_nats_publish(const char *subject, const char *payload);
-void domt_nats_request(const char *subject, const char *payload, uint64_t within_ns);
-uint64_t domt_nats_subscribe(const char *subject, const char *queue, uint64_t max, uint64_t tag);
+domus_nats_publish domt_nats_make_publication(const char *subject, const char *payload);
+void domt_nats_publish_by_probe(const char *subject, const char *payload);
+void domt_nats_request_by_probe(const char *subject, const char *payload, uint64_t within_ns);
+uint64_t domt_nats_subscribe_by_probe(const char *subject, const char *queue, uint64_t max,
+                                      uint64_t tag);
 
 /* Check that the probe receives a message with this subject, payload and tag. */
 void domt_nats_expect_message(domus_probe *probe, const char *subject, const char *payload,
                               uint64_t tag);
-void domt_nats_expect_failure(int error);
+void domt_nats_expect_failed_ask(int error);
 void domt_nats_expect_event(domus_nats_happening happening, int error);
 
-void domt_nats_run(void);
-void domt_nats_advance(uint64_t time_ns);
-domus_nats_status domt_nats_read_status(void);
+void domt_nats_run_kit(void);
+void domt_nats_advance_kit_time(uint64_t time_ns);
+domus_nats_status domt_nats_read_client_status(void);
 
 #endif

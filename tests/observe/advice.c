@@ -81,7 +81,7 @@ static void check_value(const char *rule, const char *path, const char *value,
             strcmp(path, "memory.limit") == 0)
             continue;
         is_known = true;
-        uint64_t present = make_comparable(path, *domi_look_field(&settings, i));
+        uint64_t present = make_comparable(path, *domi_look_figure_of_group(&settings, i));
         ck_assert_msg(is_lowered(rule, path) ? wanted < present : wanted > present,
                       "%s: %s: %s, which is no help", rule, path, value);
     }
@@ -114,7 +114,7 @@ static const char *check_map(const char *rule, const char *section, const char *
     return *at == '}' ? at + 1 : at;
 }
 
-void domt_advice_check(const domi_finding *finding, const domi_look_settings *now)
+void domt_advice_check_keys(const domi_finding *finding, const domi_look_settings *now)
 {
     char lines[DOMI_FINDING_TEXT];
     char *rest = NULL;

@@ -7,6 +7,6 @@
 /* Check that each line of YAML of a finding names keys with values that the configuration accepts,
  * and that each key that a look contains gets another value than now, in the direction that
  * helps. */
-void domt_advice_check(const domi_finding *finding, const domi_look_settings *now);
+void domt_advice_check_keys(const domi_finding *finding, const domi_look_settings *now);
 
 #endif

@@ -36,14 +36,14 @@ ILL(mail_waits)
 {
     for (uint32_t i = 0; i < 2; i++)
         looks->after.actors[i].counts.wait_ns = over ? SECOND_NS * 10 : SECOND_NS * 10 - 1;
-    domt_looks_set_shares(looks, 0, 51, 49);
+    domt_looks_set_time_shares(looks, 0, 51, 49);
 }
 
 /* The threads sleep and the receivers work little, so messages do not wait because of the CPU. */
 ILL(receiver_waits)
 {
     mail_waits(looks, over);
-    domt_looks_set_shares(looks, 0, 50, 50);
+    domt_looks_set_time_shares(looks, 0, 50, 50);
     for (uint32_t i = 0; i < 2; i++)
         looks->after.actors[i].counts.run_ns = SECOND_NS / 2;
 }
@@ -52,7 +52,7 @@ ILL(receiver_waits)
 ILL(receiver_beside_work)
 {
     receiver_waits(looks, over);
-    domt_looks_set_shares(looks, 0, 51, 49);
+    domt_looks_set_time_shares(looks, 0, 51, 49);
 }
 
 ILL(receiver_works)
@@ -132,7 +132,7 @@ ILL(stalls_without_cpu)
 
 ILL(handler_waits)
 {
-    domt_looks_set_shares(looks, 0, 40, 50);
+    domt_looks_set_time_shares(looks, 0, 40, 50);
     looks->before.threads[0].times.waiting_ns = looks->after.threads[0].times.waiting_ns = 1;
     looks->after.threads[0].times.cpu_ns = 1 + SECOND_NS / 100 * (over ? 399 : 401);
 }

@@ -9,7 +9,7 @@ static void cut_short(domt_looks *looks, uint32_t iterations, uint32_t times)
 
 ILL(io_starves_state)
 {
-    domt_looks_set_shares(looks, 0, over ? 30 : 31, 0);
+    domt_looks_set_time_shares(looks, 0, over ? 30 : 31, 0);
     cut_short(looks, 20000, 15000);
     COUNTERS.ready_ns = 8 * looks->after.threads[0].phases.state;
     SETTINGS.io_ratio = 90;
@@ -17,14 +17,14 @@ ILL(io_starves_state)
 
 ILL(io_starves_few)
 {
-    domt_looks_set_shares(looks, 0, 20, 0);
+    domt_looks_set_time_shares(looks, 0, 20, 0);
     cut_short(looks, 20000, 15000);
     COUNTERS.ready_ns = (over ? 8 : 7) * looks->after.threads[0].phases.state;
 }
 
 ILL(state_starves_io)
 {
-    domt_looks_set_shares(looks, 0, over ? 50 : 49, 0);
+    domt_looks_set_time_shares(looks, 0, over ? 50 : 49, 0);
     COUNTERS.io_behind_ns = COUNTERS.completions * 1000000;
     SETTINGS.io_ratio = 49;
 }
@@ -85,28 +85,28 @@ ILL(auto_is_no_share_of_io)
 
 ILL(long_runs)
 {
-    domt_looks_set_shares(looks, 0, 90, 0);
+    domt_looks_set_time_shares(looks, 0, 90, 0);
     cut_short(looks, 6000, 4000);
     COUNTERS.deadline_overrun_ns = 4000 * (over ? UINT64_C(1000000) : UINT64_C(999000));
 }
 
 ILL(hot_actor)
 {
-    domt_looks_set_actors(looks, 1, 0);
-    domt_looks_set_shares(looks, 0, 70, 20);
+    domt_looks_set_number_of_actors(looks, 1, 0);
+    domt_looks_set_time_shares(looks, 0, 70, 20);
     looks->after.actors[0].counts.run_ns = SECOND_NS / 10 * (over ? 60 : 59);
 }
 
 ILL(two_hot_actors)
 {
     hot_actor(looks, true);
-    domt_looks_set_actors(looks, over ? 1 : 2, 0);
+    domt_looks_set_number_of_actors(looks, over ? 1 : 2, 0);
 }
 
 ILL(all_near)
 {
-    domt_looks_set_actors(looks, over ? 4 : 3, 0);
-    domt_looks_set_shares(looks, 0, 80, 10);
+    domt_looks_set_number_of_actors(looks, over ? 4 : 3, 0);
+    domt_looks_set_time_shares(looks, 0, 80, 10);
 }
 
 ILL(pool_full)
@@ -117,7 +117,7 @@ ILL(pool_full)
 
 ILL(steal_unreached)
 {
-    domt_looks_set_shares(looks, 0, 80, 10);
+    domt_looks_set_time_shares(looks, 0, 80, 10);
     COUNTERS.runs = 20000;
     COUNTERS.ready_ns = 8 * looks->after.threads[0].phases.state;
     COUNTERS.steals = over ? 99 : 100;
@@ -155,8 +155,8 @@ AT(buffers_starved, COUNTERS.receivers_starved = over ? 100 : 99)
 ILL(requests_full)
 {
     COUNTERS.channels_busy = 100;
-    domt_looks_set_shares(looks, 1, 5, 95);
-    domt_looks_set_shares(looks, 0, 5, over ? 90 : 89);
+    domt_looks_set_time_shares(looks, 1, 5, 95);
+    domt_looks_set_time_shares(looks, 0, 5, over ? 90 : 89);
 }
 
 ILL(small_writes)

@@ -199,8 +199,8 @@ MAKE(slow_for_a_minute)
 static void fill_requests(domt_looks *looks, uint64_t most, uint64_t own)
 {
     COUNTERS.channels_busy = 1000;
-    domt_looks_set_shares(looks, 0, 5, 95);
-    domt_looks_set_shares(looks, 1, 5, 95);
+    domt_looks_set_time_shares(looks, 0, 5, 95);
+    domt_looks_set_time_shares(looks, 1, 5, 95);
     SETTINGS.requests_max = most;
     SETTINGS.listener_requests = own;
 }
@@ -239,7 +239,7 @@ MAKE(stand_ins_for_short_runs)
 
 MAKE(stand_ins_beside_uneven_threads)
 {
-    domt_looks_set_shares(looks, 0, 80, 10);
+    domt_looks_set_time_shares(looks, 0, 80, 10);
     COUNTERS.runs = 20000;
     COUNTERS.ready_ns = 8 * looks->after.threads[0].phases.state;
     COUNTERS.steals = 10000;
@@ -356,19 +356,19 @@ DOMT_TEST(advice_goes_by_what_holds)
 {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         domt_looks looks;
-        domt_looks_make(&looks);
+        domt_looks_make_two_looks(&looks);
         cases[i].make(&looks);
-        uint32_t count = domt_looks_judge(&looks, findings);
-        const domi_finding *found = domt_find_finding(findings, count, cases[i].rule);
+        uint32_t count = domt_looks_judge_span(&looks, findings);
+        const domi_finding *found = domt_find_finding_of_rule(findings, count, cases[i].rule);
         const char *change = found != NULL ? found->change : "";
         if (found != NULL)
-            domt_advice_check(found, &looks.after.settings);
+            domt_advice_check_keys(found, &looks.after.settings);
         ck_assert_msg((found != NULL) == (cases[i].has != NULL), "case %zu, %s", i, cases[i].rule);
         ck_assert_msg(found == NULL || strstr(change, cases[i].has) != NULL, "case %zu: %s", i,
                       change);
         ck_assert_msg(cases[i].has_not == NULL || strstr(change, cases[i].has_not) == NULL,
                       "case %zu: %s", i, change);
-        domt_looks_free(&looks);
+        domt_looks_free_both(&looks);
     }
 }
 

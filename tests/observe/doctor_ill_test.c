@@ -71,11 +71,11 @@ static bool is_named(const struct patient *patient, bool *ret_is_denied)
     const char *why = domi_span_init(&patient->before, &patient->after, &span);
 
     ck_assert_msg(why == NULL, "%s: %s", patient->ill->rule, why);
-    uint32_t count = domi_doctor_judge(&span, findings);
+    uint32_t count = domi_judge_span_by_all_rules(&span, findings);
     *ret_is_denied =
-        domt_find_finding(findings, count, "cpu-denied") != NULL ||
+        domt_find_finding_of_rule(findings, count, "cpu-denied") != NULL ||
         (patient->ill->prepare == NULL && (double)span.machine.idle_ns < 0.75e9 * span.seconds);
-    bool is_found = domt_find_finding(findings, count, patient->ill->rule) != NULL;
+    bool is_found = domt_find_finding_of_rule(findings, count, patient->ill->rule) != NULL;
     if (!is_found || getenv("DOMT_PRINT") != NULL)
         print_findings(patient->ill->rule, &span, count);
     domi_span_fini(&span);
@@ -92,21 +92,21 @@ static uint32_t run_and_judge(const domt_ill *ills, size_t count, bool *ret_is_d
     *ret_is_denied = false;
     for (size_t i = 0; i < count; i++) {
         patients[i] = (struct patient){.ill = &ills[i]};
-        domt_ill_start(&ills[i], &patients[i].run);
+        domt_ill_start_program(&ills[i], &patients[i].run);
     }
     wait_for(count, SETTLING);
     for (size_t i = 0; i < count; i++)
-        ck_assert_int_eq(domi_looking_take(patients[i].run.system, &patients[i].before), 0);
+        ck_assert_int_eq(domi_take_look_at_program(patients[i].run.system, &patients[i].before), 0);
     wait_for(count, LOOKED);
     for (size_t i = 0; i < count; i++)
-        ck_assert_int_eq(domi_looking_take(patients[i].run.system, &patients[i].after), 0);
+        ck_assert_int_eq(domi_take_look_at_program(patients[i].run.system, &patients[i].after), 0);
     for (size_t i = 0; i < count; i++) {
         patients[i].is_missed = !is_named(&patients[i], &is_denied);
         missed += patients[i].is_missed;
         *ret_is_denied = *ret_is_denied || (patients[i].is_missed && is_denied);
-        domi_look_fini(&patients[i].before);
-        domi_look_fini(&patients[i].after);
-        domt_ill_end(&patients[i].run);
+        domi_look_free_lists(&patients[i].before);
+        domi_look_free_lists(&patients[i].after);
+        domt_ill_end_program(&patients[i].run);
     }
     return missed;
 }
@@ -140,7 +140,7 @@ DOMT_TEST(each_rule_has_a_program)
 {
     const domi_rule *rule;
 
-    for (uint32_t i = 0; (rule = domi_rule_at(i)) != NULL; i++)
+    for (uint32_t i = 0; (rule = domi_rule_of_number(i)) != NULL; i++)
         ck_assert_msg(is_listed(domt_ills_of_time, rule->name) ||
                           is_listed(domt_ills_of_limits, rule->name) ||
                           is_listed(domt_ills_of_machine, rule->name) ||
@@ -201,8 +201,8 @@ static bool is_well(const struct patient *patient)
     domi_span span;
 
     ck_assert_ptr_null(domi_span_init(&patient->before, &patient->after, &span));
-    uint32_t count = domi_doctor_judge(&span, findings);
-    bool is_denied = domt_find_finding(findings, count, "cpu-denied") != NULL;
+    uint32_t count = domi_judge_span_by_all_rules(&span, findings);
+    bool is_denied = domt_find_finding_of_rule(findings, count, "cpu-denied") != NULL;
     if (count != 0)
         print_findings(patient->ill->rule, &span, count);
     domi_span_fini(&span);
@@ -213,15 +213,15 @@ DOMT_TEST(nothing_is_said_of_programs_that_work_all_the_time)
 {
     for (const domt_ill *well = domt_wells; well->rule != NULL; well++) {
         patients[0] = (struct patient){.ill = well};
-        domt_ill_start(well, &patients[0].run);
+        domt_ill_start_program(well, &patients[0].run);
         wait_for(1, SETTLING);
-        ck_assert_int_eq(domi_looking_take(patients[0].run.system, &patients[0].before), 0);
+        ck_assert_int_eq(domi_take_look_at_program(patients[0].run.system, &patients[0].before), 0);
         wait_for(1, LOOKED);
-        ck_assert_int_eq(domi_looking_take(patients[0].run.system, &patients[0].after), 0);
+        ck_assert_int_eq(domi_take_look_at_program(patients[0].run.system, &patients[0].after), 0);
         ck_assert_msg(is_well(&patients[0]), "%s", well->rule);
-        domi_look_fini(&patients[0].before);
-        domi_look_fini(&patients[0].after);
-        domt_ill_end(&patients[0].run);
+        domi_look_free_lists(&patients[0].before);
+        domi_look_free_lists(&patients[0].after);
+        domt_ill_end_program(&patients[0].run);
     }
 }
 

@@ -35,17 +35,17 @@ static void check_case(const domt_case *at, bool over)
 {
     domt_looks looks;
 
-    domt_looks_make(&looks);
+    domt_looks_make_two_looks(&looks);
     at->make(&looks, over);
     const domi_finding *found =
-        domt_find_finding(findings, domt_looks_judge(&looks, findings), at->rule);
+        domt_find_finding_of_rule(findings, domt_looks_judge_span(&looks, findings), at->rule);
     ck_assert_msg((found != NULL) == over, "%s: %s: %d", at->rule, at->change, over);
     if (found != NULL) {
         ck_assert_msg(strstr(found->change, at->change) != NULL, "%s: %s", at->rule, found->change);
-        domt_advice_check(found, &looks.after.settings);
+        domt_advice_check_keys(found, &looks.after.settings);
         ck_assert(found->sentence[strlen(found->sentence) - 1] == '.');
     }
-    domt_looks_free(&looks);
+    domt_looks_free_both(&looks);
 }
 
 DOMT_TEST(each_rule_speaks_on_one_side_of_its_threshold)
@@ -63,7 +63,7 @@ DOMT_TEST(each_rule_has_a_case_and_all_its_words)
     const domi_rule *rule;
     uint32_t count = 0;
 
-    for (; (rule = domi_rule_at(count)) != NULL; count++) {
+    for (; (rule = domi_rule_of_number(count)) != NULL; count++) {
         ck_assert_msg(find_case(rule->name) != NULL, "%s has no case", rule->name);
         ck_assert_msg(rule->title != NULL && rule->limit != NULL && rule->cause != NULL &&
                           rule->remedy != NULL && rule->keys != NULL,
@@ -81,12 +81,13 @@ DOMT_TEST(nothing_is_said_of_healthy_programs)
 
     for (size_t i = 0; i < sizeof shares / sizeof shares[0]; i++) {
         domt_looks looks;
-        domt_looks_make(&looks);
+        domt_looks_make_two_looks(&looks);
         for (uint32_t thread = 0; thread < 2; thread++)
-            domt_looks_set_shares(&looks, thread, shares[i][2 * thread], shares[i][2 * thread + 1]);
-        uint32_t count = domt_looks_judge(&looks, findings);
+            domt_looks_set_time_shares(&looks, thread, shares[i][2 * thread],
+                                       shares[i][2 * thread + 1]);
+        uint32_t count = domt_looks_judge_span(&looks, findings);
         ck_assert_msg(count == 0, "%zu: %s", i, findings[0].rule->name);
-        domt_looks_free(&looks);
+        domt_looks_free_both(&looks);
     }
 }
 
@@ -95,15 +96,15 @@ DOMT_TEST(the_worst_is_told_first)
     static const char *const rules[] = {"epoll", "stalls", "mailbox-full", "mail-waits"};
     domt_looks looks;
 
-    domt_looks_make(&looks);
+    domt_looks_make_two_looks(&looks);
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
         find_case(rules[i])->make(&looks, true);
-    ck_assert_uint_eq(domt_looks_judge(&looks, findings), 4);
+    ck_assert_uint_eq(domt_looks_judge_span(&looks, findings), 4);
     for (uint32_t i = 1; i < 4; i++)
         ck_assert_int_ge(findings[i - 1].rule->harm, findings[i].rule->harm);
     ck_assert_str_eq(findings[0].rule->name, "mailbox-full");
     ck_assert_str_eq(findings[3].rule->name, "epoll");
-    domt_looks_free(&looks);
+    domt_looks_free_both(&looks);
 }
 
 /* --- doctor span ------------------------------------------------------------------------------ */
@@ -198,12 +199,12 @@ DOMT_TEST(looks_that_do_not_belong_together_are_refused)
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         domt_looks looks;
         domi_span span;
-        domt_looks_make(&looks);
+        domt_looks_make_two_looks(&looks);
         wrong[i].make(&looks);
         const char *why = domi_span_init(&looks.before, &looks.after, &span);
         ck_assert_msg(why != NULL && strstr(why, wrong[i].why) != NULL, "%zu: %s", i,
                       why != NULL ? why : "a span");
-        domt_looks_free(&looks);
+        domt_looks_free_both(&looks);
     }
 }
 
@@ -213,7 +214,7 @@ DOMT_TEST(behaviours_are_found_in_any_order)
     domt_looks looks;
     domi_span span;
 
-    domt_looks_make(&looks);
+    domt_looks_make_two_looks(&looks);
     for (int way = 0; way < 2; way++) {
         domi_look_actors *actors = way == 0 ? looks.before.actors : looks.after.actors;
         for (int i = 0; i < 2; i++) {
@@ -227,7 +228,7 @@ DOMT_TEST(behaviours_are_found_in_any_order)
     ck_assert_uint_eq(span.actors_count, 2);
     ck_assert_uint_eq(span.actors[0].runs + span.actors[1].runs, 0);
     domi_span_fini(&span);
-    domt_looks_free(&looks);
+    domt_looks_free_both(&looks);
 }
 
 /* Counters that all went back, and figures that all have their largest value: no rule divides by
@@ -236,7 +237,7 @@ DOMT_TEST(absurd_figures_do_no_harm)
 {
     for (int way = 0; way < 3; way++) {
         domt_looks looks;
-        domt_looks_make(&looks);
+        domt_looks_make_two_looks(&looks);
         domi_look *to = way == 0 ? &looks.before : &looks.after;
         memset(to->threads, 0xff, 2 * sizeof *to->threads);
         memset(&to->outside, 0xff, sizeof to->outside);
@@ -248,12 +249,12 @@ DOMT_TEST(absurd_figures_do_no_harm)
         memset(&to->runners[0].times, 0xff, sizeof to->runners[0].times);
         memset(&to->ports[0].counts, 0xff, sizeof to->ports[0].counts);
         to->actors[1].thread = INT64_MAX;
-        uint32_t count = domt_looks_judge(&looks, findings);
+        uint32_t count = domt_looks_judge_span(&looks, findings);
         for (uint32_t i = 0; i < count; i++) {
             ck_assert_ptr_null(strstr(findings[i].sentence, "nan"));
             ck_assert_ptr_null(strstr(findings[i].sentence, "inf"));
         }
-        domt_looks_free(&looks);
+        domt_looks_free_both(&looks);
     }
 }
 
@@ -263,7 +264,7 @@ DOMT_TEST(nothing_is_said_of_looks_that_tell_nothing)
 
     looks.after.now_ns = looks.after.uptime_ns = UINT64_C(1000000000);
     looks.before.machine.cpus = looks.after.machine.cpus = 1;
-    uint32_t count = domt_looks_judge(&looks, findings);
+    uint32_t count = domt_looks_judge_span(&looks, findings);
     ck_assert_msg(count == 0, "%s", findings[0].rule->name);
 }
 
@@ -287,7 +288,8 @@ DOMT_TEST(what_comes_and_goes_neither_begins_nor_ends)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         domi_lasting lasting = {0};
         for (size_t k = 0; rows[i].looks[k] != '\0'; k++) {
-            domi_lasting_change change = domi_lasting_note(&lasting, rows[i].looks[k] == '1');
+            domi_lasting_change change =
+                domi_lasting_record_look(&lasting, rows[i].looks[k] == '1');
             ck_assert_msg(rows[i].said[k] == ".be"[change], "%s: %zu", rows[i].looks, k);
         }
     }
@@ -365,7 +367,7 @@ static void append_rule(const domi_rule *rule)
     char head[256];
 
     snprintf(head, sizeof head, "\n### `%s`\n\n**%s** (%s). ", rule->name, rule->title,
-             domi_harm_name(rule->harm));
+             domi_word_of_harm(rule->harm));
     append_paragraph(head, rule->cause);
     append_paragraph("\nWhy it is a limit: ", rule->limit);
     append_paragraph("\nWhat helps: ", rule->remedy);
@@ -399,7 +401,7 @@ DOMT_TEST(the_page_has_all_rules_as_they_are)
     const char *begin = strstr(page, BEGIN);
     ck_assert_ptr_nonnull(begin);
     append_bytes(page, (size_t)(begin - page) + strlen(BEGIN));
-    for (uint32_t i = 0; (rule = domi_rule_at(i)) != NULL; i++)
+    for (uint32_t i = 0; (rule = domi_rule_of_number(i)) != NULL; i++)
         append_rule(rule);
     if (getenv("DOMT_WRITE") != NULL)
         write_page();

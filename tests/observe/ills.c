@@ -16,7 +16,7 @@
 
 const domus_type domt_work_type = {.name = "work", .size = sizeof(uint64_t)};
 
-void domt_use_cpu(uint64_t time_ns)
+void domt_use_cpu_for_ns(uint64_t time_ns)
 {
     struct timespec now;
     uint64_t until_ns = 0, now_ns;
@@ -32,7 +32,7 @@ void domt_use_cpu(uint64_t time_ns)
 
 static int work_for_ever(domus_stack *stack, void *self, const void *payload)
 {
-    domt_use_cpu(*(const uint64_t *)payload);
+    domt_use_cpu_for_ns(*(const uint64_t *)payload);
     return domus_notice(stack, domus_self(stack), &domt_work_type, payload);
 }
 
@@ -42,7 +42,8 @@ static const domus_behaviour worker = {
 void domt_ill_spawn_workers(domus_system *system, uint32_t thread, uint32_t count, uint64_t work_ns)
 {
     for (uint32_t i = 0; i < count; i++)
-        domt_notice(system, domt_spawn(system, thread, &worker, NULL), &domt_work_type, &work_ns);
+        domt_send_notice(system, domt_spawn(system, thread, &worker, NULL), &domt_work_type,
+                         &work_ns);
 }
 
 /* --- clients ---------------------------------------------------------------------------------- */
@@ -70,7 +71,7 @@ static void *talk(void *client_)
     return NULL;
 }
 
-int domt_ill_connect(const domt_ill_run *run)
+int domt_ill_connect_to_listener(const domt_ill_run *run)
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(run->port)};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -83,7 +84,7 @@ int domt_ill_connect(const domt_ill_run *run)
 static void start_clients(domt_ill_run *run, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        run->fds[i] = domt_ill_connect(run);
+        run->fds[i] = domt_ill_connect_to_listener(run);
     if (count == 0)
         return;
     run->client = calloc(1, sizeof *run->client);
@@ -111,11 +112,11 @@ static domus_system *start(const domt_ill *ill, const domus_config *config)
     return system;
 }
 
-void domt_ill_start(const domt_ill *ill, domt_ill_run *ret_run)
+void domt_ill_start_program(const domt_ill *ill, domt_ill_run *ret_run)
 {
     const domus_listener_config listener = {
         .name = "ill", .address = "127.0.0.1:0", .backlog = 128};
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
 
     config.io.buffers.count = 1024;
     config.stall.signal = 0;
@@ -136,7 +137,7 @@ void domt_ill_start(const domt_ill *ill, domt_ill_run *ret_run)
         ill->begin(ret_run);
 }
 
-void domt_ill_end(domt_ill_run *run)
+void domt_ill_end_program(domt_ill_run *run)
 {
     if (run->client != NULL) {
         atomic_store(&run->client->is_ending, true);

@@ -46,15 +46,15 @@ extern const domt_ill domt_ills_of_process[];
 /* Programs that work all the time and have no fault; each has a name in place of a rule. */
 extern const domt_ill domt_wells[];
 
-void domt_ill_start(const domt_ill *ill, domt_ill_run *ret_run);
-void domt_ill_end(domt_ill_run *run);
+void domt_ill_start_program(const domt_ill *ill, domt_ill_run *ret_run);
+void domt_ill_end_program(domt_ill_run *run);
 
 /* Use CPU time in the calling thread. */
-void domt_use_cpu(uint64_t time_ns);
+void domt_use_cpu_for_ns(uint64_t time_ns);
 
 /* Open a further connection to the listener of a program. Returns the descriptor, which the caller
  * closes. */
-int domt_ill_connect(const domt_ill_run *run);
+int domt_ill_connect_to_listener(const domt_ill_run *run);
 
 extern const domus_type domt_work_type; /* a notice with a uint64_t: nanoseconds of work */
 

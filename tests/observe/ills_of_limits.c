@@ -292,7 +292,7 @@ static void with_delay(domus_config *config)
 
 static void deaf_client(domt_ill_run *run)
 {
-    run->fds[0] = domt_ill_connect(run);
+    run->fds[0] = domt_ill_connect_to_listener(run);
 }
 
 static void two_connections(domus_config *config)
@@ -303,7 +303,7 @@ static void two_connections(domus_config *config)
 static void three_clients(domt_ill_run *run)
 {
     for (int i = 0; i < 3; i++)
-        run->fds[i] = domt_ill_connect(run);
+        run->fds[i] = domt_ill_connect_to_listener(run);
 }
 
 static void small_share(domus_config *config)
@@ -314,7 +314,7 @@ static void small_share(domus_config *config)
 
 static void come_and_go(domt_ill_run *run)
 {
-    int fd = domt_ill_connect(run);
+    int fd = domt_ill_connect_to_listener(run);
 
     (void)send(fd, "?", 1, MSG_NOSIGNAL);
     close(fd);
@@ -323,7 +323,7 @@ static void come_and_go(domt_ill_run *run)
 static void stay_and_come(domt_ill_run *run)
 {
     if (run->fds[0] < 0)
-        run->fds[0] = domt_ill_connect(run);
+        run->fds[0] = domt_ill_connect_to_listener(run);
     else
         come_and_go(run);
 }
@@ -340,7 +340,7 @@ static void listen_alone(domt_ill_run *run)
 
     if (*fd >= 0)
         close(*fd);
-    *fd = domt_ill_connect(run);
+    *fd = domt_ill_connect_to_listener(run);
 }
 
 static void two_requests(domus_config *config)
@@ -383,7 +383,7 @@ static int look_up_slowly(void *context, const char *name, domus_endpoint *ret_f
 
 static void names(domt_ill_run *run)
 {
-    domi_resolver_use(run->system->resolver, look_up_slowly, NULL);
+    domi_resolver_set_look_up(run->system->resolver, look_up_slowly, NULL);
     run->actor = domt_spawn(run->system, 0, &seeker, NULL);
     for (int i = 0; i < 16; i++)
         (void)domus_outside_notice(run->system, run->actor, &go_type, NULL);

@@ -43,7 +43,7 @@ static void replace_file(const char *path, const char *text)
 
 static void remove_files(void)
 {
-    domt_tree_remove(&tree);
+    domt_tree_remove_copy(&tree);
 }
 
 /* --- CPUs ------------------------------------------------------------------------------------- */

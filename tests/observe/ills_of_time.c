@@ -20,7 +20,7 @@ static int read_slowly(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
-    domt_use_cpu(100 * US);
+    domt_use_cpu_for_ns(100 * US);
     return domus_channel_write(stack, event->channel, event->bytes);
 }
 
@@ -74,7 +74,7 @@ static void workers_with_mail(domt_ill_run *run)
 
 static int work_in_bulk(domus_stack *stack, void *self, const void *payload)
 {
-    domt_use_cpu(200 * US);
+    domt_use_cpu_for_ns(200 * US);
     return domus_notice(stack, domus_self(stack), &domt_work_type, payload);
 }
 
@@ -87,7 +87,8 @@ static void bulk_workers(domt_ill_run *run)
 
     workers_with_mail(run);
     for (int i = 0; i < 4; i++)
-        domt_notice(run->system, domt_spawn(run->system, 0, &bulk, NULL), &domt_work_type, &none);
+        domt_send_notice(run->system, domt_spawn(run->system, 0, &bulk, NULL), &domt_work_type,
+                         &none);
 }
 
 /* --- balance ---------------------------------------------------------------------------------- */
@@ -105,7 +106,7 @@ struct dispatcher {
 
 static int work_once(domus_stack *stack, void *self, const void *payload)
 {
-    domt_use_cpu(*(const uint64_t *)payload);
+    domt_use_cpu_for_ns(*(const uint64_t *)payload);
     return 0;
 }
 
@@ -183,7 +184,7 @@ static void spawn_circle(domt_ill_run *run, uint32_t thread)
         all[i] = domt_spawn(run->system, thread, &passer, NULL);
     for (int round = 0; round < 2; round++)
         for (int i = 0; i < PASSERS; i++)
-            domt_notice(run->system, all[i], &next_type, &all[(i + 1) % PASSERS]);
+            domt_send_notice(run->system, all[i], &next_type, &all[(i + 1) % PASSERS]);
 }
 
 static void tiny_workers(domt_ill_run *run)
@@ -246,7 +247,7 @@ static void by_epoll(domus_config *config)
 static void *spin(void *argument)
 {
     for (;;)
-        domt_use_cpu(DOMT_MS);
+        domt_use_cpu_for_ns(DOMT_MS);
     return argument;
 }
 
@@ -304,7 +305,7 @@ static void slow_pairs(domt_ill_run *run)
     for (uint32_t i = 0; i < 2 * CIRCLE; i++) {
         domus_address one = domt_spawn(run->system, i % 2, &slow_partner, NULL);
         domus_address other = domt_spawn(run->system, i % 2, &slow_partner, NULL);
-        domt_notice(run->system, one, &next_type, &other);
+        domt_send_notice(run->system, one, &next_type, &other);
     }
 }
 
@@ -314,7 +315,7 @@ static void stalling(domt_ill_run *run)
 
     run->actor = domt_spawn(run->system, 0, &near_worker, NULL);
     for (int i = 0; i < 20; i++)
-        domt_notice(run->system, run->actor, &domt_work_type, &work_ns);
+        domt_send_notice(run->system, run->actor, &domt_work_type, &work_ns);
 }
 
 const domt_ill domt_ills_of_time[] = {

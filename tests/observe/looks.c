@@ -39,7 +39,7 @@ static const domi_look_settings defaults = {
 
 static void fill_look(domi_look *look)
 {
-    ck_assert_int_eq(domi_look_init(look, 2, 2, 2, 1), 0);
+    ck_assert_int_eq(domi_look_allocate_lists(look, 2, 2, 2, 1), 0);
     look->pid = 7;
     look->settings = defaults;
     look->machine = (domi_look_machine){.cpus = 4, .cpus_online = 4, .files_max = 65536};
@@ -55,7 +55,7 @@ static void fill_look(domi_look *look)
     }
 }
 
-void domt_looks_set_shares(domt_looks *looks, uint32_t thread, uint32_t state, uint32_t sleep)
+void domt_looks_set_time_shares(domt_looks *looks, uint32_t thread, uint32_t state, uint32_t sleep)
 {
     domi_look_thread *to = &looks->after.threads[thread];
 
@@ -65,13 +65,13 @@ void domt_looks_set_shares(domt_looks *looks, uint32_t thread, uint32_t state, u
     to->times.cpu_ns = 1 + WALL_NS / 100 * (100 - sleep);
 }
 
-void domt_looks_set_actors(domt_looks *looks, uint64_t alive, uint32_t thread)
+void domt_looks_set_number_of_actors(domt_looks *looks, uint64_t alive, uint32_t thread)
 {
     for (uint32_t i = 0; i < 2; i++)
         looks->after.actors[i].counts.alive = i == thread ? alive : 0;
 }
 
-void domt_looks_make(domt_looks *looks)
+void domt_looks_make_two_looks(domt_looks *looks)
 {
     fill_look(&looks->before);
     fill_look(&looks->after);
@@ -87,7 +87,7 @@ void domt_looks_make(domt_looks *looks)
                                             .reads = 100000,
                                             .sent_bytes = 10000000};
         looks->before.threads[i].times.cpu_ns = 1;
-        domt_looks_set_shares(looks, i, 40, 50);
+        domt_looks_set_time_shares(looks, i, 40, 50);
         looks->after.runners[i].times =
             (domi_look_runner){.wall_ns = WALL_NS, .run_ns = WALL_NS / 2};
         looks->after.actors[i].counts = (domi_look_behaviour){.runs = 200000,
@@ -99,25 +99,25 @@ void domt_looks_make(domt_looks *looks)
     }
 }
 
-void domt_looks_free(domt_looks *looks)
+void domt_looks_free_both(domt_looks *looks)
 {
-    domi_look_fini(&looks->before);
-    domi_look_fini(&looks->after);
+    domi_look_free_lists(&looks->before);
+    domi_look_free_lists(&looks->after);
 }
 
-uint32_t domt_looks_judge(const domt_looks *looks, domi_finding ret_findings[DOMI_RULES_MAX])
+uint32_t domt_looks_judge_span(const domt_looks *looks, domi_finding ret_findings[DOMI_RULES_MAX])
 {
     domi_span span;
     const char *why = domi_span_init(&looks->before, &looks->after, &span);
 
     ck_assert_msg(why == NULL, "%s", why);
-    uint32_t count = domi_doctor_judge(&span, ret_findings);
+    uint32_t count = domi_judge_span_by_all_rules(&span, ret_findings);
     domi_span_fini(&span);
     return count;
 }
 
-const domi_finding *domt_find_finding(const domi_finding *findings, uint32_t count,
-                                      const char *rule)
+const domi_finding *domt_find_finding_of_rule(const domi_finding *findings, uint32_t count,
+                                              const char *rule)
 {
     for (uint32_t i = 0; i < count; i++) {
         if (strcmp(findings[i].rule->name, rule) == 0)

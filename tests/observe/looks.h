@@ -12,20 +12,20 @@ typedef struct domt_looks {
     domi_look before, after;
 } domt_looks;
 
-void domt_looks_make(domt_looks *looks);
-void domt_looks_free(domt_looks *looks);
+void domt_looks_make_two_looks(domt_looks *looks);
+void domt_looks_free_both(domt_looks *looks);
 
 /* Give a thread these shares of its time, in percent; the rest of it is `other`. */
-void domt_looks_set_shares(domt_looks *looks, uint32_t thread, uint32_t state, uint32_t sleep);
+void domt_looks_set_time_shares(domt_looks *looks, uint32_t thread, uint32_t state, uint32_t sleep);
 
 /* Change the number of actors of the only behaviour, and let all of them be on one thread. */
-void domt_looks_set_actors(domt_looks *looks, uint64_t alive, uint32_t thread);
+void domt_looks_set_number_of_actors(domt_looks *looks, uint64_t alive, uint32_t thread);
 
 /* Judge two looks, and check that they make a span. Returns the number of findings. */
-uint32_t domt_looks_judge(const domt_looks *looks, domi_finding ret_findings[DOMI_RULES_MAX]);
+uint32_t domt_looks_judge_span(const domt_looks *looks, domi_finding ret_findings[DOMI_RULES_MAX]);
 
 /* Returns the finding of a rule; NULL if the rule has found nothing. */
-const domi_finding *domt_find_finding(const domi_finding *findings, uint32_t count,
-                                      const char *rule);
+const domi_finding *domt_find_finding_of_rule(const domi_finding *findings, uint32_t count,
+                                              const char *rule);
 
 #endif

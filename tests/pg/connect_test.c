@@ -98,7 +98,7 @@ static void set_up(void)
     run_in_directory("chmod 0644 cert0.pem cert1.pem");
     give_to_server("key0.pem");
     give_to_server("cert0.pem");
-    domt_pg_user_start(&user, server.unix_url, NULL);
+    domt_pg_user_start_system(&user, server.unix_url, NULL);
     const char *const settings[][2] = {{"ssl_cert_file", "cert0.pem"},
                                        {"ssl_key_file", "key0.pem"}};
     for (size_t i = 0; i < 2; i++) {
@@ -109,12 +109,12 @@ static void set_up(void)
     domt_pg_run_script(&user, "ALTER SYSTEM SET ssl = on");
     domt_pg_run_script(&user, "SELECT pg_reload_conf()");
     for (int i = 0; i < 4000; i++) {
-        if (domt_pg_query_number(&user, user.sql, "SELECT (current_setting('ssl') = 'on')::int") ==
-            1)
+        if (domt_pg_run_text_for_number(&user, user.sql,
+                                        "SELECT (current_setting('ssl') = 'on')::int") == 1)
             break;
         nanosleep(&(struct timespec){.tv_nsec = (long)(5 * MS)}, NULL);
     }
-    domt_pg_user_stop(&user);
+    domt_pg_user_stop_system(&user);
 }
 
 static const struct {
@@ -144,8 +144,8 @@ static void check_row(size_t i)
     snprintf(parameters, sizeof parameters, rows_tls[i].parameters, server.directory); /* NOLINT */
     snprintf(url, sizeof url, "postgresql://postgres@%s:%u/postgres?hostaddr=127.0.0.1&%s",
              rows_tls[i].host, server.port, parameters);
-    domt_pg_user_start(&user, url, &options);
-    domt_pg_answer answer = domt_pg_text(
+    domt_pg_user_start_system(&user, url, &options);
+    domt_pg_answer answer = domt_pg_run_text(
         &user, user.sql, "SELECT ssl::int FROM pg_stat_ssl WHERE pid = pg_backend_pid()");
     if (rows_tls[i].words != NULL) {
         ck_assert_msg(answer.error == -ENOTCONN, "row %zu: %d", i, answer.error);
@@ -157,12 +157,14 @@ static void check_row(size_t i)
                       answer.type == &domus_sql_error_type ? answer.as.failure.message : "");
         ck_assert_int_eq(domus_sql_get_int(&answer.as.result, 0, 0, &has_tls), 0);
         ck_assert_msg(has_tls == rows_tls[i].has_tls, "row %zu", i);
-        domt_pg_free(&answer);
-        ck_assert_int_eq(domt_pg_query(&user, user.sql, &sleeps, NULL, 0).error, -ETIMEDOUT);
-        ck_assert_int_eq(domt_pg_query_number(&user, user.sql, "SELECT 7"), 7);
-        ck_assert_uint_eq(domt_pg_read_status(&user).failures, 0); /* cancels also work over TLS */
+        domt_pg_free_answer(&answer);
+        ck_assert_int_eq(domt_pg_run_statement(&user, user.sql, &sleeps, NULL, 0).error,
+                         -ETIMEDOUT);
+        ck_assert_int_eq(domt_pg_run_text_for_number(&user, user.sql, "SELECT 7"), 7);
+        ck_assert_uint_eq(domt_pg_read_database_status(&user).failures,
+                          0); /* cancels also work over TLS */
     }
-    domt_pg_user_stop(&user);
+    domt_pg_user_stop_system(&user);
 }
 
 DOMT_TEST(tls_is_as_the_url_asks)
@@ -266,23 +268,23 @@ DOMT_TEST(slow_cancels_lose_no_connection)
     snprintf(url, sizeof url, "postgresql://postgres@127.0.0.1:%u/postgres?sslmode=disable",
              listen_near());
     ck_assert_int_eq(pthread_create(&proxy, NULL, run_proxy, NULL), 0);
-    domt_pg_user_start(&user, url, &(domus_sql_options){.connections_max = SLEEPERS});
-    while (domt_pg_read_status(&user).connections != SLEEPERS) {
+    domt_pg_user_start_system(&user, url, &(domus_sql_options){.connections_max = SLEEPERS});
+    while (domt_pg_read_database_status(&user).connections != SLEEPERS) {
         for (uint64_t tag = 0; tag < SLEEPERS; tag++)
-            domt_pg_send(&user, user.sql, &nap, NULL, 0, tag);
-        domt_pg_receive_all(&user, answers, SLEEPERS);
+            domt_pg_send_query(&user, user.sql, &nap, NULL, 0, tag);
+        domt_pg_receive_answers(&user, answers, SLEEPERS);
     }
     atomic_store(&wait_ms, WAIT_MS);
     for (uint64_t tag = 0; tag < SLEEPERS; tag++)
-        domt_pg_send(&user, user.sql, &sleeping, NULL, 0, tag);
-    domt_pg_receive_all(&user, answers, SLEEPERS);
+        domt_pg_send_query(&user, user.sql, &sleeping, NULL, 0, tag);
+    domt_pg_receive_answers(&user, answers, SLEEPERS);
     for (uint32_t i = 0; i < SLEEPERS; i++)
         ck_assert_int_eq(answers[i].error, -ETIMEDOUT);
-    domt_pg_await_idle(&user);
-    domus_sql_status status = domt_pg_read_status(&user);
+    domt_pg_await_idle_connections(&user);
+    domus_sql_status status = domt_pg_read_database_status(&user);
     ck_assert_uint_eq(status.failures, 0);
     ck_assert_uint_eq(status.connects, SLEEPERS);
-    domt_pg_user_stop(&user);
+    domt_pg_user_stop_system(&user);
     (void)shutdown(listener, SHUT_RDWR);
     pthread_join(proxy, NULL);
     close(listener);

@@ -170,21 +170,21 @@ static void query_hostile_server(const struct hostile *row)
     snprintf(url, sizeof url, "postgresql://u@127.0.0.1:%u/d?sslmode=disable",
              listen_on_loopback());
     ck_assert_int_eq(pthread_create(&acceptor, NULL, accept_all, NULL), 0);
-    domt_pg_user_start(&user, url, &options);
+    domt_pg_user_start_system(&user, url, &options);
     uint64_t before = domt_resident_bytes(getpid());
     for (int i = 0; i < 3; i++) {
-        domt_pg_answer answer = i == 2 ? domt_pg_text(&user, user.sql, "SELECT 1")
-                                       : domt_pg_query(&user, user.sql, &asks, NULL, 0);
+        domt_pg_answer answer = i == 2 ? domt_pg_run_text(&user, user.sql, "SELECT 1")
+                                       : domt_pg_run_statement(&user, user.sql, &asks, NULL, 0);
         ck_assert_msg(answer.error != 0, "%s", row->name);
         ck_assert_msg(answer.type == &domus_sql_error_type, "%s: %d", row->name, answer.error);
-        (void)domt_pg_read_status(
+        (void)domt_pg_read_database_status(
             &user); /* asks the database, which shows that the thread goes on */
     }
     uint64_t after = domt_resident_bytes(getpid());
     ck_assert_msg(DOMT_SANITIZED || after < before + (32u << 20), "%s: %llu MiB", row->name,
                   (unsigned long long)(after - before) >> 20);
     atomic_store(&is_over, true);
-    domt_pg_user_stop(&user);
+    domt_pg_user_stop_system(&user);
     shutdown(listener, SHUT_RDWR);
     ck_assert_int_eq(pthread_join(acceptor, NULL), 0);
     close(listener);

@@ -17,11 +17,11 @@ static domt_pg_user user, other;
 static void set_up(const domus_sql_options *options)
 {
     domt_postgres_start(&server, NULL);
-    domt_pg_user_start(&user, server.url, options);
+    domt_pg_user_start_system(&user, server.url, options);
     /* Wait for one connection. On a busy machine that may take longer than wait_ns. */
     for (int i = 0; i < 200; i++) {
-        domt_pg_answer answer = domt_pg_text(&user, user.sql, "SELECT 1");
-        domt_pg_free(&answer);
+        domt_pg_answer answer = domt_pg_run_text(&user, user.sql, "SELECT 1");
+        domt_pg_free_answer(&answer);
         if (answer.error == 0)
             return;
         ck_assert_int_eq(answer.error, -EBUSY);
@@ -33,19 +33,19 @@ static void set_up(const domus_sql_options *options)
 static void set_up_locked(const domus_sql_options *options)
 {
     set_up(options);
-    domt_pg_user_start(&other, server.unix_url, &(domus_sql_options){.connections_max = 1});
-    domt_pg_lock(&other);
+    domt_pg_user_start_system(&other, server.unix_url, &(domus_sql_options){.connections_max = 1});
+    domt_pg_take_server_lock(&other);
 }
 
 static void tear_down(void)
 {
-    domt_pg_user_stop(&user);
+    domt_pg_user_stop_system(&user);
     domt_postgres_stop(&server);
 }
 
 static int64_t count_sleepers(void)
 {
-    return domt_pg_query_number(
+    return domt_pg_run_text_for_number(
         &user, user.sql,
         "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query "
         "LIKE 'SELECT pg_sleep%'");
@@ -60,13 +60,13 @@ static void wait_for_no_sleepers(void)
 
 static void send_query(const domus_sql_statement *statement, uint64_t tag)
 {
-    domt_pg_send(&user, user.sql, statement, NULL, 0, tag);
+    domt_pg_send_query(&user, user.sql, statement, NULL, 0, tag);
 }
 
 /* Check that the next answer has this tag and error. */
 static void expect_answer(uint64_t tag, int error)
 {
-    domt_pg_received answer = domt_pg_receive(&user);
+    domt_pg_received answer = domt_pg_receive_answer(&user);
 
     ck_assert_uint_eq(answer.tag, tag);
     ck_assert_int_eq(answer.error, error);
@@ -82,14 +82,14 @@ DOMT_TEST(query_ends_at_its_time_here_and_at_the_server)
 
     set_up(&options);
     for (int i = 0; i < 3; i++) {
-        uint64_t began = domt_pg_now_ns();
-        domt_pg_answer answer = domt_pg_query(&user, user.sql, &sleeps, NULL, 0);
-        uint64_t took = domt_pg_now_ns() - began;
+        uint64_t began = domt_pg_monotonic_ns();
+        domt_pg_answer answer = domt_pg_run_statement(&user, user.sql, &sleeps, NULL, 0);
+        uint64_t took = domt_pg_monotonic_ns() - began;
         ck_assert_int_eq(answer.error, -ETIMEDOUT);
         ck_assert(took >= 100 * MS && took < 20000 * MS);
         wait_for_no_sleepers();
     }
-    domus_sql_status status = domt_pg_read_status(&user);
+    domus_sql_status status = domt_pg_read_database_status(&user);
     ck_assert_uint_eq(status.timeouts, 3);
     ck_assert_uint_eq(status.failures, 0); /* the connection was not closed */
     tear_down();
@@ -102,7 +102,7 @@ DOMT_TEST(query_ends_with_the_deadline_of_its_asker)
     domus_sql_request request;
     ck_assert_int_eq(domus_sql_request_make(user.sql, &sleeps_long, NULL, NULL, 0, &request), 0);
     ck_assert_int_eq(
-        domt_pg_ask(&user, user.sql.at, &domus_sql_query_type, &request, 100 * MS).error,
+        domt_pg_ask_and_wait(&user, user.sql.at, &domus_sql_query_type, &request, 100 * MS).error,
         -ETIMEDOUT);
     wait_for_no_sleepers();
     tear_down();
@@ -111,12 +111,12 @@ DOMT_TEST(query_ends_with_the_deadline_of_its_asker)
 DOMT_TEST(statement_in_a_transaction_ends_at_its_time)
 {
     set_up(NULL);
-    domus_sql sql = domt_pg_begin(&user);
-    ck_assert_int_eq(domt_pg_query(&user, sql, &sleeps, NULL, 0).error, -ETIMEDOUT);
+    domus_sql sql = domt_pg_begin_transaction(&user);
+    ck_assert_int_eq(domt_pg_run_statement(&user, sql, &sleeps, NULL, 0).error, -ETIMEDOUT);
     wait_for_no_sleepers();
     /* SQLSTATE 25P02: the transaction has failed */
-    ck_assert_int_eq(domt_pg_query(&user, sql, &quick, NULL, 0).error, -EINVAL);
-    ck_assert_int_eq(domt_pg_end(&user, sql, false).error, 0);
+    ck_assert_int_eq(domt_pg_run_statement(&user, sql, &quick, NULL, 0).error, -EINVAL);
+    ck_assert_int_eq(domt_pg_end_transaction(&user, sql, false).error, 0);
     tear_down();
 }
 
@@ -130,13 +130,13 @@ DOMT_TEST(queue_is_bounded)
     send_query(&domt_pg_waits, 0);
     for (uint64_t tag = 1; tag <= 4; tag++)
         send_query(&quick, tag);
-    domt_pg_await_waiting(&user, 2);
-    domt_pg_unlock(&other);
-    domt_pg_receive_all(&user, answers, 5);
+    domt_pg_await_waiting_queries(&user, 2);
+    domt_pg_release_server_lock(&other);
+    domt_pg_receive_answers(&user, answers, 5);
     for (int i = 0; i < 5; i++)
         ck_assert_int_eq(answers[i].error, i < 3 ? 0 : -ENOBUFS);
-    ck_assert_uint_eq(domt_pg_read_status(&user).refused, 2);
-    domt_pg_user_stop(&other);
+    ck_assert_uint_eq(domt_pg_read_database_status(&user).refused, 2);
+    domt_pg_user_stop_system(&other);
     tear_down();
 }
 
@@ -158,12 +158,12 @@ DOMT_TEST(queue_is_bounded_in_bytes)
                          0);
         domt_pg_send_request(&user, &request, tag);
     }
-    domt_pg_await_waiting(&user, 3);
-    domt_pg_unlock(&other);
-    domt_pg_receive_all(&user, answers, 5);
+    domt_pg_await_waiting_queries(&user, 3);
+    domt_pg_release_server_lock(&other);
+    domt_pg_receive_answers(&user, answers, 5);
     for (int i = 0; i < 5; i++)
         ck_assert_int_eq(answers[i].error, i == 3 ? -ENOBUFS : 0);
-    domt_pg_user_stop(&other);
+    domt_pg_user_stop_system(&other);
     tear_down();
 }
 
@@ -173,13 +173,13 @@ DOMT_TEST(query_waits_for_a_connection_no_longer_than_wait)
 
     set_up_locked(&options);
     send_query(&domt_pg_waits, 0);
-    uint64_t began = domt_pg_now_ns();
+    uint64_t began = domt_pg_monotonic_ns();
     send_query(&quick, 1);
     expect_answer(1, -EBUSY);
-    ck_assert_uint_ge(domt_pg_now_ns() - began, 200 * MS);
-    domt_pg_unlock(&other);
+    ck_assert_uint_ge(domt_pg_monotonic_ns() - began, 200 * MS);
+    domt_pg_release_server_lock(&other);
     expect_answer(0, 0);
-    domt_pg_user_stop(&other);
+    domt_pg_user_stop_system(&other);
     tear_down();
 }
 
@@ -195,11 +195,11 @@ DOMT_TEST(neighbours_in_a_pipeline_live)
     for (int round = 0; round < 20; round++) {
         for (uint64_t tag = 0; tag <= 3; tag++)
             send_query(tag == 0 ? &sleeps : &quick, tag);
-        domt_pg_receive_all(&user, answers, 4);
+        domt_pg_receive_answers(&user, answers, 4);
         for (int tag = 0; tag <= 3; tag++)
             ck_assert_int_eq(answers[tag].error, tag == 0 ? -ETIMEDOUT : 0);
     }
-    domus_sql_status status = domt_pg_read_status(&user);
+    domus_sql_status status = domt_pg_read_database_status(&user);
     ck_assert_uint_eq(status.failures, 0);
     ck_assert_uint_eq(status.connects, 1);
     tear_down();
@@ -214,15 +214,16 @@ DOMT_TEST(late_neighbours_are_cancelled_one_after_the_other)
     set_up(&options);
     send_query(&sleeps, 0); /* this run prepares the statement */
     expect_answer(0, -ETIMEDOUT);
-    domt_pg_await_idle(&user);
-    uint64_t began = domt_pg_now_ns();
+    domt_pg_await_idle_connections(&user);
+    uint64_t began = domt_pg_monotonic_ns();
     for (uint64_t tag = 0; tag < 4; tag++)
         send_query(tag < 3 ? &sleeps : &quick, tag);
-    domt_pg_receive_all(&user, answers, 4);
+    domt_pg_receive_answers(&user, answers, 4);
     for (int tag = 0; tag < 4; tag++)
         ck_assert_int_eq(answers[tag].error, tag < 3 ? -ETIMEDOUT : 0);
-    ck_assert_uint_lt(domt_pg_now_ns() - began, 4000 * MS); /* less than the 5 s of a cancel */
-    domus_sql_status status = domt_pg_read_status(&user);
+    ck_assert_uint_lt(domt_pg_monotonic_ns() - began,
+                      4000 * MS); /* less than the 5 s of a cancel */
+    domus_sql_status status = domt_pg_read_database_status(&user);
     ck_assert_uint_eq(status.failures, 0);
     ck_assert_uint_eq(status.connects, 1);
     tear_down();
@@ -247,23 +248,23 @@ DOMT_TEST(neighbour_that_a_cancel_hits_is_sent_again)
         send_query(&hit, 1);
         expect_answer(1, 0);
     }
-    /* On a busy machine the second signal of the real cancel may come so late that it ends the query
-     * that was sent again. */
+    /* On a busy machine the second signal of the real cancel may come so late that it ends the
+     * query that was sent again. */
     for (int attempt = 0; attempt == 0 || (answers[1].error != 0 && attempt < 5); attempt++) {
         domt_pg_run_script(&user, "ALTER SEQUENCE hits RESTART WITH 2 MINVALUE 1");
         send_query(&sleeps, 0);
         send_query(&hit, 1);
-        domt_pg_receive_all(&user, answers, 2);
+        domt_pg_receive_answers(&user, answers, 2);
         ck_assert_int_eq(answers[0].error, -ETIMEDOUT);
     }
     ck_assert_int_eq(answers[1].error, 0);
-    ck_assert_uint_ge(domt_pg_read_status(&user).repeated, 1);
+    ck_assert_uint_ge(domt_pg_read_database_status(&user).repeated, 1);
     send_query(&sleeps, 0); /* one of its signals hits no query, and is then forgotten */
     expect_answer(0, -ETIMEDOUT);
     domt_pg_run_script(&user, "ALTER SEQUENCE hits RESTART WITH 2");
     send_query(&hit, 1);
     expect_answer(1, -ECANCELED);
-    ck_assert_uint_eq(domt_pg_read_status(&user).failures, 0);
+    ck_assert_uint_eq(domt_pg_read_database_status(&user).failures, 0);
     tear_down();
 }
 
@@ -289,12 +290,12 @@ DOMT_TEST(procedures_have_no_neighbours)
     send_query(&shares, 1);
     send_query(&apart[0], 2);
     send_query(&apart[1], 3);
-    domt_pg_await_waiting(&user, 2);
-    domt_pg_unlock(&other);
-    domt_pg_receive_all(&user, answers, 4);
+    domt_pg_await_waiting_queries(&user, 2);
+    domt_pg_release_server_lock(&other);
+    domt_pg_receive_answers(&user, answers, 4);
     for (int i = 0; i < 4; i++)
         ck_assert_int_eq(answers[i].error, 0);
-    domt_pg_user_stop(&other);
+    domt_pg_user_stop_system(&other);
     tear_down();
 }
 
@@ -310,21 +311,21 @@ DOMT_TEST(pool_grows_and_shrinks)
         send_query(&domt_pg_waits, tag);
     uint32_t most = 0;
     for (int i = 0; i < 4000 && most < 5; i++) {
-        most = domt_pg_read_status(&user).connections;
+        most = domt_pg_read_database_status(&user).connections;
         nanosleep(&(struct timespec){.tv_nsec = (long)(5 * MS)}, NULL);
     }
     ck_assert_uint_eq(most, 5);
-    domt_pg_unlock(&other);
-    domt_pg_receive_all(&user, answers, 8);
+    domt_pg_release_server_lock(&other);
+    domt_pg_receive_answers(&user, answers, 8);
     for (int i = 0; i < 8; i++)
         ck_assert_int_eq(answers[i].error, 0);
-    for (int i = 0; i < 4000 && domt_pg_read_status(&user).connections != 2; i++)
+    for (int i = 0; i < 4000 && domt_pg_read_database_status(&user).connections != 2; i++)
         nanosleep(&(struct timespec){.tv_nsec = (long)(5 * MS)}, NULL);
-    ck_assert_uint_eq(domt_pg_read_status(&user).connections, 2);
+    ck_assert_uint_eq(domt_pg_read_database_status(&user).connections, 2);
     nanosleep(&(struct timespec){.tv_nsec = (long)(300 * MS)}, NULL);
-    ck_assert_uint_eq(domt_pg_read_status(&user).connections, 2);
-    ck_assert_uint_eq(domt_pg_read_status(&user).failures, 0);
-    domt_pg_user_stop(&other);
+    ck_assert_uint_eq(domt_pg_read_database_status(&user).connections, 2);
+    ck_assert_uint_eq(domt_pg_read_database_status(&user).failures, 0);
+    domt_pg_user_stop_system(&other);
     tear_down();
 }
 

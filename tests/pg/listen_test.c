@@ -19,7 +19,7 @@ static void set_up_with(domus_sql_options options)
     options.backoff_min_ns = 10 * MS;
     options.backoff_max_ns = 50 * MS;
     domt_postgres_start(&server, NULL);
-    domt_pg_user_start(&user, server.url, &options);
+    domt_pg_user_start_system(&user, server.url, &options);
 }
 
 static void set_up(void)
@@ -29,7 +29,7 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-    domt_pg_user_stop(&user);
+    domt_pg_user_stop_system(&user);
     domt_postgres_stop(&server);
 }
 
@@ -38,7 +38,7 @@ static int send_ask(domt_pg_user *who, const domus_type *type, const char *chann
     domus_pg_channel named = {.at = who->sql.at};
 
     memcpy(named.name, channel, strlen(channel));
-    return domt_pg_ask(who, who->sql.at, type, &named, 0).error;
+    return domt_pg_ask_and_wait(who, who->sql.at, type, &named, 0).error;
 }
 
 static int listen_to(domt_pg_user *who, const char *channel)
@@ -91,16 +91,18 @@ DOMT_TEST(notifications_come_to_subscribers_in_order)
     ck_assert_int_eq(domus_outside_detach(other.outsider), 0);
     /* The server gets an UNLISTEN when a channel has no subscriber left. */
     for (int i = 0; i < 4000; i++) {
-        if (domt_pg_query_number(&user, user.sql,
-                                 "SELECT count(*) FROM pg_stat_activity WHERE query = 'UNLISTEN "
-                                 "\"news\"'") == 1)
+        if (domt_pg_run_text_for_number(
+                &user, user.sql,
+                "SELECT count(*) FROM pg_stat_activity WHERE query = 'UNLISTEN "
+                "\"news\"'") == 1)
             break;
         nanosleep(&(struct timespec){.tv_nsec = (long)(5 * MS)}, NULL);
     }
-    ck_assert_int_eq(domt_pg_query_number(&user, user.sql,
-                                          "SELECT count(*) FROM pg_stat_activity WHERE query = "
-                                          "'UNLISTEN \"news\"'"),
-                     1);
+    ck_assert_int_eq(
+        domt_pg_run_text_for_number(&user, user.sql,
+                                    "SELECT count(*) FROM pg_stat_activity WHERE query = "
+                                    "'UNLISTEN \"news\"'"),
+        1);
     tear_down();
 }
 
@@ -110,7 +112,7 @@ DOMT_TEST(subscriptions_outlive_the_server)
     ck_assert_int_eq(listen_to(&user, "news"), 0);
     for (int round = 0; round < 2; round++) {
         domt_postgres_halt(&server, SIGINT);
-        domt_postgres_again(&server);
+        domt_postgres_start_again(&server);
         const domus_pg_notification *told = receive_notification(&user);
         ck_assert(told->is_gap && told->payload.size == 0);
         ck_assert_str_eq(told->channel, "news");
@@ -136,13 +138,14 @@ DOMT_TEST(server_that_refuses_is_asked_again)
     FILE *file = fopen(path, "we");
     ck_assert_ptr_nonnull(file);
     fclose(file);
-    domt_postgres_again(&server);
-    ck_assert_int_eq(domt_pg_query_number(&user, user.sql, "SELECT pg_is_in_recovery()::int"), 1);
+    domt_postgres_start_again(&server);
+    ck_assert_int_eq(
+        domt_pg_run_text_for_number(&user, user.sql, "SELECT pg_is_in_recovery()::int"), 1);
     ck_assert_int_eq(domus_outside_receive(user.outsider, &pattern, 300 * MS, &message),
                      -ETIMEDOUT);
     domt_postgres_halt(&server, SIGINT);
     ck_assert_int_eq(remove(path), 0);
-    domt_postgres_again(&server);
+    domt_postgres_start_again(&server);
     ck_assert(receive_notification(&user)->is_gap);
     domt_pg_run_script(&user, "NOTIFY news, 'again'");
     expect_notification(&user, "news", "again");
@@ -156,9 +159,10 @@ static void await_listeners(int64_t count)
         "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN %' OR query LIKE "
         "'UNLISTEN %'";
 
-    for (int i = 0; i < 4000 && domt_pg_query_number(&user, user.sql, listeners) != count; i++)
+    for (int i = 0; i < 4000 && domt_pg_run_text_for_number(&user, user.sql, listeners) != count;
+         i++)
         nanosleep(&(struct timespec){.tv_nsec = (long)(5 * MS)}, NULL);
-    ck_assert_int_eq(domt_pg_query_number(&user, user.sql, listeners), count);
+    ck_assert_int_eq(domt_pg_run_text_for_number(&user, user.sql, listeners), count);
 }
 
 DOMT_TEST(connection_goes_with_the_last_subscriber)
@@ -187,9 +191,9 @@ DOMT_TEST(listen_that_is_refused_subscribes_nobody)
      * left. */
     static const char *const sessions =
         "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'";
-    for (int n = 0; n < 2000 && domt_pg_query_number(&user, user.sql, sessions) != 1; n++)
+    for (int n = 0; n < 2000 && domt_pg_run_text_for_number(&user, user.sql, sessions) != 1; n++)
         nanosleep(&(struct timespec){.tv_nsec = (long)(5 * MS)}, NULL);
-    ck_assert_int_eq(domt_pg_query_number(&user, user.sql, sessions), 1);
+    ck_assert_int_eq(domt_pg_run_text_for_number(&user, user.sql, sessions), 1);
     ck_assert_int_eq(listen_to(&user, "news"), 0);
     ck_assert_int_eq(listen_to(&user, "wrong \xff"), -EINVAL);
     domt_pg_run_script(&user, "NOTIFY news, 'one'");
@@ -205,7 +209,8 @@ DOMT_TEST(unlisten_reaches_every_pool)
     domus_outside_message message;
 
     domt_postgres_start(&server, NULL);
-    domt_pg_user_start_on(&user, server.url, &(domus_sql_options){.connections_max = 2}, 2);
+    domt_pg_user_start_with_threads(&user, server.url, &(domus_sql_options){.connections_max = 2},
+                                    2);
     for (int i = 0; i < 4; i++)
         ck_assert_int_eq(listen_to(&user, "news"), 0);
     await_listeners(2);
@@ -260,19 +265,19 @@ DOMT_TEST(unlisten_ends_a_listen_that_waits)
     send_listen("news", 0);
     send_listen("more", 1);
     ck_assert_int_eq(send_ask(&user, &domus_pg_unlisten_type, "news"), 0);
-    domt_pg_received answer = domt_pg_receive(&user);
+    domt_pg_received answer = domt_pg_receive_answer(&user);
     ck_assert_uint_eq(answer.tag, 0);
     ck_assert_int_eq(answer.error, -ECANCELED);
-    domt_postgres_again(&server);
-    answer = domt_pg_receive(&user);
+    domt_postgres_start_again(&server);
+    answer = domt_pg_receive_answer(&user);
     ck_assert_uint_eq(answer.tag, 1);
     ck_assert_int_eq(answer.error, 0);
     domt_pg_run_script(&user, "NOTIFY news, 'one'; NOTIFY more, 'two'");
     expect_notification(&user, "more", "two");
     ck_assert_int_eq(
-        domt_pg_query_number(&user, user.sql,
-                             "SELECT count(*) FROM pg_stat_activity WHERE query = 'LISTEN "
-                             "\"news\"'"),
+        domt_pg_run_text_for_number(&user, user.sql,
+                                    "SELECT count(*) FROM pg_stat_activity WHERE query = 'LISTEN "
+                                    "\"news\"'"),
         0);
     tear_down();
 }
@@ -282,14 +287,15 @@ DOMT_TEST(listen_that_is_late_leaves_its_subscription)
 {
     set_up_with((domus_sql_options){.timeout_ns = 300 * MS});
     ck_assert_int_eq(listen_to(&user, "news"), 0);
-    pid_t session = (pid_t)domt_pg_query_number(
+    pid_t session = (pid_t)domt_pg_run_text_for_number(
         &user, user.sql, "SELECT pid FROM pg_stat_activity WHERE query LIKE 'LISTEN %'");
     kill(session, SIGSTOP);
     ck_assert_int_eq(listen_to(&user, "more"), -ETIMEDOUT);
-    uint64_t began = domt_pg_now_ns();
+    uint64_t began = domt_pg_monotonic_ns();
     for (int i = 0; i < 2; i++)
         ck_assert(receive_notification(&user)->is_gap);
-    ck_assert_uint_lt(domt_pg_now_ns() - began, 4000 * MS); /* less than the 5 s of a cancel */
+    ck_assert_uint_lt(domt_pg_monotonic_ns() - began,
+                      4000 * MS); /* less than the 5 s of a cancel */
     kill(session, SIGCONT);
     domt_pg_run_script(&user, "NOTIFY more, 'one'; NOTIFY news, 'two'");
     expect_notification(&user, "more", "one");
@@ -304,8 +310,9 @@ DOMT_TEST(names_of_channels_are_checked)
     set_up();
     unended.at = user.sql.at;
     memset(unended.name, 'x', sizeof unended.name);
-    ck_assert_int_eq(domt_pg_ask(&user, user.sql.at, &domus_pg_listen_type, &unended, 0).error,
-                     -EINVAL);
+    ck_assert_int_eq(
+        domt_pg_ask_and_wait(&user, user.sql.at, &domus_pg_listen_type, &unended, 0).error,
+        -EINVAL);
     unended.name[63] = '\0'; /* the longest name */
     ck_assert_int_eq(listen_to(&user, unended.name), 0);
     tear_down();

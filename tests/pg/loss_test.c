@@ -25,12 +25,12 @@ static const domus_sql_options quick = {.connections_max = 4,
 static void set_up(const domus_sql_options *options)
 {
     domt_postgres_start(&server, NULL);
-    domt_pg_user_start(&user, server.url, options);
+    domt_pg_user_start_system(&user, server.url, options);
 }
 
 static void tear_down(void)
 {
-    domt_pg_user_stop(&user);
+    domt_pg_user_stop_system(&user);
     domt_postgres_stop(&server);
 }
 
@@ -46,17 +46,17 @@ DOMT_TEST(broken_connection_fails_or_repeats_its_query)
 {
     set_up(&quick);
     domt_pg_run_script(&user, "CREATE SEQUENCE s");
-    domt_pg_answer answer = domt_pg_query(&user, user.sql, &ends_itself, NULL, 0);
+    domt_pg_answer answer = domt_pg_run_statement(&user, user.sql, &ends_itself, NULL, 0);
     ck_assert_int_eq(answer.error, -EPIPE);
-    ck_assert_int_eq(domt_pg_query_number(&user, user.sql, "SELECT 7"), 7);
-    answer = domt_pg_query(&user, user.sql, &once, NULL, 0);
+    ck_assert_int_eq(domt_pg_run_text_for_number(&user, user.sql, "SELECT 7"), 7);
+    answer = domt_pg_run_statement(&user, user.sql, &once, NULL, 0);
     ck_assert_int_eq(answer.error, 0);
-    domt_pg_free(&answer);
-    ck_assert_uint_eq(domt_pg_read_status(&user).repeated, 1);
-    domus_sql sql = domt_pg_begin(&user);
-    ck_assert_int_eq(domt_pg_query(&user, sql, &once, NULL, 0).error, -EPIPE);
-    ck_assert_int_eq(domt_pg_query(&user, sql, &once, NULL, 0).error, -ESTALE);
-    ck_assert_int_eq(domt_pg_end(&user, sql, true).error, -ESTALE);
+    domt_pg_free_answer(&answer);
+    ck_assert_uint_eq(domt_pg_read_database_status(&user).repeated, 1);
+    domus_sql sql = domt_pg_begin_transaction(&user);
+    ck_assert_int_eq(domt_pg_run_statement(&user, sql, &once, NULL, 0).error, -EPIPE);
+    ck_assert_int_eq(domt_pg_run_statement(&user, sql, &once, NULL, 0).error, -ESTALE);
+    ck_assert_int_eq(domt_pg_end_transaction(&user, sql, true).error, -ESTALE);
     tear_down();
 }
 
@@ -64,7 +64,7 @@ DOMT_TEST(restart_is_bridged)
 {
     set_up(&quick);
     for (int round = 0; round < 3; round++) {
-        ck_assert_int_eq(domt_pg_query_number(&user, user.sql, "SELECT 7"), 7);
+        ck_assert_int_eq(domt_pg_run_text_for_number(&user, user.sql, "SELECT 7"), 7);
         domt_postgres_halt(&server, round % 2 == 0 ? SIGINT : SIGQUIT);
         domus_sql_request request;
         ck_assert_int_eq(domus_sql_request_make(user.sql, NULL, "SELECT 8", NULL, 0, &request), 0);
@@ -72,7 +72,7 @@ DOMT_TEST(restart_is_bridged)
                                                 &request, 0, 1),
                          0);
         nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
-        domt_postgres_again(&server);
+        domt_postgres_start_again(&server);
         domus_outside_message message;
         ck_assert_int_eq(domus_outside_receive(user.outsider, NULL, 20000 * MS, &message), 0);
         ck_assert_ptr_eq(message.type, &domus_sql_result_type);
@@ -96,9 +96,9 @@ DOMT_TEST(no_server_is_told)
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        domt_pg_user_start(&user, rows[i].url, &options);
+        domt_pg_user_start_system(&user, rows[i].url, &options);
         for (int round = 0; round < 2; round++) {
-            domt_pg_answer answer = domt_pg_text(&user, user.sql, "SELECT 1");
+            domt_pg_answer answer = domt_pg_run_text(&user, user.sql, "SELECT 1");
             ck_assert_ptr_eq(answer.type, &domus_sql_error_type);
             ck_assert_msg(answer.error == -ENOTCONN || (round == 0 && answer.error == -EBUSY),
                           "%s: %d", rows[i].url, answer.error);
@@ -107,7 +107,7 @@ DOMT_TEST(no_server_is_told)
                           "%s", answer.as.failure.message);
             ck_assert_ptr_null(strstr(answer.as.failure.message, "secret"));
         }
-        domt_pg_user_stop(&user);
+        domt_pg_user_stop_system(&user);
     }
 }
 
@@ -117,20 +117,20 @@ DOMT_TEST(refused_login_is_told_and_found_out_again)
     char url[160];
     snprintf(url, sizeof url, "postgresql://nobody:secret@127.0.0.1:%u/postgres", server.port);
     domt_pg_user other;
-    domt_pg_user_start(&other, url,
-                       &(domus_sql_options){.wait_ns = 2000 * MS,
-                                            .backoff_min_ns = 10 * MS,
-                                            .backoff_max_ns = 50 * MS});
-    domt_pg_answer answer = domt_pg_text(&other, other.sql, "SELECT 1");
+    domt_pg_user_start_system(&other, url,
+                              &(domus_sql_options){.wait_ns = 2000 * MS,
+                                                   .backoff_min_ns = 10 * MS,
+                                                   .backoff_max_ns = 50 * MS});
+    domt_pg_answer answer = domt_pg_run_text(&other, other.sql, "SELECT 1");
     ck_assert_int_eq(answer.error, -ENOTCONN);
     ck_assert_ptr_nonnull(strstr(answer.as.failure.message, "nobody"));
     domt_pg_run_script(&user, "CREATE ROLE nobody LOGIN");
-    for (int i = 0; i < 4000 && domt_pg_read_status(&other).connections == 0; i++)
+    for (int i = 0; i < 4000 && domt_pg_read_database_status(&other).connections == 0; i++)
         nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
-    answer = domt_pg_text(&other, other.sql, "SELECT 1");
+    answer = domt_pg_run_text(&other, other.sql, "SELECT 1");
     ck_assert_int_eq(answer.error, 0);
-    domt_pg_free(&answer);
-    domt_pg_user_stop(&other);
+    domt_pg_free_answer(&answer);
+    domt_pg_user_stop_system(&other);
     tear_down();
 }
 
@@ -138,7 +138,7 @@ DOMT_TEST(refused_login_is_told_and_found_out_again)
 DOMT_TEST(stop_ends_what_is_under_way)
 {
     set_up(&quick);
-    domus_sql sql = domt_pg_begin(&user);
+    domus_sql sql = domt_pg_begin_transaction(&user);
     ck_assert_uint_ne(sql.transaction, 0);
     for (uint64_t tag = 1; tag <= 10; tag++) {
         domus_sql_request request;
@@ -175,12 +175,12 @@ static const domus_sql_statement counts = {
 
 static int64_t count_sleepers(domt_pg_user *who)
 {
-    domt_pg_answer answer = domt_pg_query(who, who->sql, &counts, NULL, 0);
+    domt_pg_answer answer = domt_pg_run_statement(who, who->sql, &counts, NULL, 0);
     int64_t count = -1;
 
     if (answer.error == 0)
         ck_assert_int_eq(domus_sql_get_int(&answer.as.result, 0, 0, &count), 0);
-    domt_pg_free(&answer);
+    domt_pg_free_answer(&answer);
     return count;
 }
 
@@ -209,8 +209,8 @@ DOMT_TEST(cancels_at_a_server_that_hangs_are_bounded)
     domt_pg_user other;
 
     domt_postgres_start(&server, NULL);
-    domt_pg_user_start(&user, server.url, &options);
-    domt_pg_user_start(&other, server.unix_url, NULL);
+    domt_pg_user_start_system(&user, server.url, &options);
+    domt_pg_user_start_system(&other, server.unix_url, NULL);
     for (uint64_t tag = 0; tag < 4; tag++) {
         ck_assert_int_eq(domus_sql_request_make(user.sql, &sleeps, NULL, NULL, 0, &request), 0);
         ck_assert_int_eq(domus_outsider_ask_add(user.outsider, user.sql.at, &domus_sql_query_type,
@@ -227,23 +227,23 @@ DOMT_TEST(cancels_at_a_server_that_hangs_are_bounded)
     }
     nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
     ck_assert_int_le(count_cancels(), 4 + 1);
-    for (int i = 0; i < 4000 && domt_pg_read_status(&user).failures < 4; i++)
+    for (int i = 0; i < 4000 && domt_pg_read_database_status(&user).failures < 4; i++)
         nanosleep(&(struct timespec){.tv_nsec = (long)(5 * MS)}, NULL);
-    ck_assert_uint_eq(domt_pg_read_status(&user).failures, 4);
+    ck_assert_uint_eq(domt_pg_read_database_status(&user).failures, 4);
     kill(server.pid, SIGCONT);
     for (int i = 0; i < 4000 && count_sleepers(&other) != 0; i++)
         nanosleep(&(struct timespec){.tv_nsec = (long)(10 * MS)}, NULL);
     ck_assert_int_eq(count_sleepers(&other), 0);
-    ck_assert_int_eq(domt_pg_query_number(&user, user.sql, "SELECT 7"), 7);
-    domt_pg_user_stop(&other);
-    domt_pg_user_stop(&user);
+    ck_assert_int_eq(domt_pg_run_text_for_number(&user, user.sql, "SELECT 7"), 7);
+    domt_pg_user_stop_system(&other);
+    domt_pg_user_stop_system(&user);
     domt_postgres_stop(&server);
 }
 
 /* Suspend the server's processes that run pg_sleep(). */
 static void stop_sleepers(domt_pg_user *who)
 {
-    domt_pg_answer answer = domt_pg_text(
+    domt_pg_answer answer = domt_pg_run_text(
         who, who->sql, "SELECT pid FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%'");
 
     ck_assert_int_eq(answer.error, 0);
@@ -253,7 +253,7 @@ static void stop_sleepers(domt_pg_user *who)
         ck_assert_int_eq(domus_sql_get_int(&answer.as.result, i, 0, &pid), 0);
         ck_assert_int_eq(kill((pid_t)pid, SIGSTOP), 0);
     }
-    domt_pg_free(&answer);
+    domt_pg_free_answer(&answer);
 }
 
 static uint64_t now_ns(void)
@@ -275,24 +275,24 @@ DOMT_TEST(sessions_that_are_dead_are_given_up)
     domt_pg_user other;
 
     domt_postgres_start(&server, NULL);
-    domt_pg_user_start(&user, server.url, &options);
-    domt_pg_user_start(&other, server.unix_url, NULL);
-    for (int i = 0; i < 4000 && domt_pg_read_status(&user).connections < DEAD; i++)
+    domt_pg_user_start_system(&user, server.url, &options);
+    domt_pg_user_start_system(&other, server.unix_url, NULL);
+    for (int i = 0; i < 4000 && domt_pg_read_database_status(&user).connections < DEAD; i++)
         nanosleep(&(struct timespec){.tv_nsec = (long)(5 * MS)}, NULL);
     for (uint64_t tag = 0; tag < DEAD; tag++)
-        domt_pg_send(&user, user.sql, &sleeps, NULL, 0, tag);
+        domt_pg_send_query(&user, user.sql, &sleeps, NULL, 0, tag);
     for (int i = 0; i < 4000 && count_sleepers(&other) != DEAD; i++)
         nanosleep(&(struct timespec){.tv_nsec = (long)MS}, NULL);
     stop_sleepers(&other);
-    domt_pg_receive_all(&user, answers, DEAD);
+    domt_pg_receive_answers(&user, answers, DEAD);
     uint64_t began = now_ns();
-    while (domt_pg_read_status(&user).failures < DEAD && now_ns() - began < 20000 * MS)
+    while (domt_pg_read_database_status(&user).failures < DEAD && now_ns() - began < 20000 * MS)
         nanosleep(&(struct timespec){.tv_nsec = (long)(5 * MS)}, NULL);
-    ck_assert_uint_eq(domt_pg_read_status(&user).failures, DEAD);
+    ck_assert_uint_eq(domt_pg_read_database_status(&user).failures, DEAD);
     ck_assert_uint_lt(now_ns() - began, 9000 * MS); /* all end after 5 s, not one after the other */
-    ck_assert_int_eq(domt_pg_query_number(&user, user.sql, "SELECT 7"), 7);
-    domt_pg_user_stop(&other);
-    domt_pg_user_stop(&user);
+    ck_assert_int_eq(domt_pg_run_text_for_number(&user, user.sql, "SELECT 7"), 7);
+    domt_pg_user_stop_system(&other);
+    domt_pg_user_stop_system(&user);
     domt_postgres_stop(&server);
 }
 

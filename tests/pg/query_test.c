@@ -20,12 +20,12 @@ static domt_pg_user user;
 static void set_up(const domus_sql_options *options)
 {
     domt_postgres_start(&server, NULL);
-    domt_pg_user_start(&user, server.url, options);
+    domt_pg_user_start_system(&user, server.url, options);
 }
 
 static void tear_down(void)
 {
-    domt_pg_user_stop(&user);
+    domt_pg_user_stop_system(&user);
     domt_postgres_stop(&server);
 }
 
@@ -118,22 +118,22 @@ DOMT_TEST(values_of_each_type_go_and_come)
         const struct echo *echo = &echoes[i];
         for (int round = 0; round < 3; round++) {
             domt_pg_answer answer =
-                domt_pg_query(&user, user.sql, &echo->statement, &echo->sent, 1);
+                domt_pg_run_statement(&user, user.sql, &echo->statement, &echo->sent, 1);
             ck_assert_msg(answer.error == 0, "%s (%zu): %s", echo->statement.text, i,
                           answer.type == &domus_sql_error_type ? answer.as.failure.message : "");
             ck_assert_uint_eq(answer.as.result.rows, 1);
             ck_assert_msg(is_equal(domus_sql_cell(&answer.as.result, 0, 0), &echo->back),
                           "%s (%zu), round %d", echo->statement.text, i, round);
-            domt_pg_free(&answer);
+            domt_pg_free_answer(&answer);
         }
         /* without a prepared statement the server alone knows the types */
-        domt_pg_answer answer = domt_pg_run(&user, user.sql, &domus_sql_query_type, NULL,
-                                            echo->statement.text, &echo->sent, 1);
+        domt_pg_answer answer = domt_pg_run_request(&user, user.sql, &domus_sql_query_type, NULL,
+                                                    echo->statement.text, &echo->sent, 1);
         ck_assert_int_eq(answer.error, 0);
         ck_assert(is_equal(domus_sql_cell(&answer.as.result, 0, 0), &echo->back));
-        domt_pg_free(&answer);
+        domt_pg_free_answer(&answer);
     }
-    domus_sql_status status = domt_pg_read_status(&user);
+    domus_sql_status status = domt_pg_read_database_status(&user);
     ck_assert_uint_eq(status.prepares, sizeof echoes / sizeof echoes[0]);
     ck_assert_uint_eq(status.connects, 1);
     ck_assert_uint_eq(status.queries, 4 * sizeof echoes / sizeof echoes[0]);
@@ -166,18 +166,19 @@ DOMT_TEST(failures_have_their_state_and_leave_the_connection)
                               "INSERT INTO t VALUES (1, 'one')");
     for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++) {
         const struct failure *row = &failures[i];
-        domt_pg_answer answer = domt_pg_query(&user, user.sql, &row->statement, NULL, 0);
+        domt_pg_answer answer = domt_pg_run_statement(&user, user.sql, &row->statement, NULL, 0);
         ck_assert_msg(answer.type == &domus_sql_error_type, "%s: %d", row->statement.text,
                       answer.error);
         ck_assert_msg(answer.error == row->error, "%s: %s", row->statement.text,
                       strerrorname_np(-answer.error));
         ck_assert_str_eq(answer.as.failure.sqlstate, row->sqlstate);
-        ck_assert_int_eq(domt_pg_query_number(&user, user.sql, "SELECT 7"), 7);
+        ck_assert_int_eq(domt_pg_run_text_for_number(&user, user.sql, "SELECT 7"), 7);
     }
-    domt_pg_answer answer = domt_pg_query(&user, user.sql, &failures[0].statement, NULL, 0);
+    domt_pg_answer answer = domt_pg_run_statement(&user, user.sql, &failures[0].statement, NULL, 0);
     ck_assert_str_eq(answer.as.failure.constraint, "t_pkey");
     ck_assert_str_eq(answer.as.failure.table, "t");
-    ck_assert_uint_eq(domt_pg_read_status(&user).connects, 3); /* each COPY ends its connection */
+    ck_assert_uint_eq(domt_pg_read_database_status(&user).connects,
+                      3); /* each COPY ends its connection */
     tear_down();
 }
 
@@ -200,11 +201,11 @@ DOMT_TEST(wrong_parameters_are_refused)
     set_up(NULL);
     for (size_t i = 0; i < sizeof wrongs / sizeof wrongs[0]; i++) {
         domt_pg_answer answer =
-            domt_pg_query(&user, user.sql, &wrongs[i].statement, &wrongs[i].sent, 1);
+            domt_pg_run_statement(&user, user.sql, &wrongs[i].statement, &wrongs[i].sent, 1);
         ck_assert_msg(answer.error == -EINVAL, "%zu: %d", i, answer.error);
         ck_assert_str_eq(answer.as.failure.sqlstate, wrongs[i].sqlstate);
     }
-    ck_assert_uint_eq(domt_pg_read_status(&user).failures, 0);
+    ck_assert_uint_eq(domt_pg_read_database_status(&user).failures, 0);
     tear_down();
 }
 
@@ -217,22 +218,22 @@ DOMT_TEST(changes_are_counted_and_names_are_told)
 
     set_up(NULL);
     domt_pg_run_script(&user, "CREATE TABLE t (id INT)");
-    domt_pg_answer answer = domt_pg_query(&user, user.sql, &insert, NULL, 0);
+    domt_pg_answer answer = domt_pg_run_statement(&user, user.sql, &insert, NULL, 0);
     ck_assert_int_eq(answer.error, 0);
     ck_assert_uint_eq(answer.as.result.affected, 10);
     ck_assert_uint_eq(answer.as.result.rows, 10);
     ck_assert_int_eq(domus_sql_column(&answer.as.result, "number"), 0);
-    domt_pg_free(&answer);
-    answer = domt_pg_query(&user, user.sql, &change, NULL, 0);
+    domt_pg_free_answer(&answer);
+    answer = domt_pg_run_statement(&user, user.sql, &change, NULL, 0);
     ck_assert_uint_eq(answer.as.result.affected, 4);
     ck_assert_uint_eq(answer.as.result.columns, 0);
-    domt_pg_free(&answer);
+    domt_pg_free_answer(&answer);
     for (int i = 0; i < 2; i++) {
-        answer = domt_pg_query(&user, user.sql, &none, NULL, 0);
+        answer = domt_pg_run_statement(&user, user.sql, &none, NULL, 0);
         ck_assert_uint_eq(answer.as.result.rows + answer.as.result.affected, 0);
         ck_assert_uint_eq(answer.as.result.columns, 2);
         ck_assert_int_eq(domus_sql_column(&answer.as.result, "two"), 1);
-        domt_pg_free(&answer);
+        domt_pg_free_answer(&answer);
     }
     tear_down();
 }
@@ -248,15 +249,16 @@ DOMT_TEST(statements_are_bounded)
 
     set_up(&options);
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
-        domt_pg_answer answer = domt_pg_query(&user, user.sql, &statements[order[i]], NULL, 0);
+        domt_pg_answer answer =
+            domt_pg_run_statement(&user, user.sql, &statements[order[i]], NULL, 0);
         ck_assert_int_eq(answer.error, 0);
         ck_assert_int_eq(domus_sql_cell(&answer.as.result, 0, 0).as.integer, order[i]);
-        domt_pg_free(&answer);
-        ck_assert_int_le(
-            domt_pg_query_number(&user, user.sql, "SELECT count(*) FROM pg_prepared_statements"),
-            2);
+        domt_pg_free_answer(&answer);
+        ck_assert_int_le(domt_pg_run_text_for_number(&user, user.sql,
+                                                     "SELECT count(*) FROM pg_prepared_statements"),
+                         2);
     }
-    ck_assert_uint_eq(domt_pg_read_status(&user).prepares,
+    ck_assert_uint_eq(domt_pg_read_database_status(&user).prepares,
                       5); /* statement 0 stays, because it is used */
     tear_down();
 }
@@ -270,15 +272,15 @@ DOMT_TEST(statements_that_are_gone_are_prepared_anew)
     set_up(&options);
     domt_pg_run_script(&user, "CREATE TABLE t AS SELECT 1 AS id");
     for (int i = 0; i < 4; i++) {
-        domt_pg_answer answer = domt_pg_query(&user, user.sql, &all, NULL, 0);
+        domt_pg_answer answer = domt_pg_run_statement(&user, user.sql, &all, NULL, 0);
         ck_assert_msg(answer.error == 0, "%d", i);
         ck_assert_uint_eq(answer.as.result.columns, i < 2 ? 1 : 2);
-        domt_pg_free(&answer);
+        domt_pg_free_answer(&answer);
         domt_pg_run_script(&user, i == 0   ? "DEALLOCATE ALL"
                                   : i == 1 ? "ALTER TABLE t ADD COLUMN more TEXT"
                                            : "SELECT 1");
     }
-    domus_sql_status status = domt_pg_read_status(&user);
+    domus_sql_status status = domt_pg_read_database_status(&user);
     ck_assert_uint_eq(status.prepares, 3);
     ck_assert_uint_eq(status.errors, 0);
     ck_assert_uint_eq(status.connects, 1);
@@ -299,27 +301,27 @@ DOMT_TEST(results_are_bounded)
     set_up(&options);
     for (int64_t i = 0; i < 4; i++) {
         domus_sql_value size = domus_sql_int(i % 2 == 0 ? most : most + 1);
-        domt_pg_answer answer = domt_pg_query(&user, user.sql, &repeat, &size, 1);
+        domt_pg_answer answer = domt_pg_run_statement(&user, user.sql, &repeat, &size, 1);
         ck_assert_int_eq(answer.error, i % 2 == 0 ? 0 : -EFBIG);
-        domt_pg_free(&answer);
+        domt_pg_free_answer(&answer);
         size = domus_sql_int(1);
-        answer = domt_pg_query(&user, user.sql, &repeat, &size, 1);
+        answer = domt_pg_run_statement(&user, user.sql, &repeat, &size, 1);
         ck_assert_int_eq(answer.error, 0);
-        domt_pg_free(&answer);
+        domt_pg_free_answer(&answer);
     }
-    domt_pg_answer answer =
-        domt_pg_text(&user, user.sql, "SELECT repeat('x', 100) FROM generate_series(1, 3000000)");
+    domt_pg_answer answer = domt_pg_run_text(
+        &user, user.sql, "SELECT repeat('x', 100) FROM generate_series(1, 3000000)");
     ck_assert_int_eq(answer.error, -EFBIG);
     /* After small results libpq reads this statement's result at once, which also has a limit. */
     for (int64_t i = 0; i < 2; i++) {
         domus_sql_value count = domus_sql_int(i == 0 ? 1 : 3000000);
-        answer = domt_pg_query(&user, user.sql, &series, &count, 1);
+        answer = domt_pg_run_statement(&user, user.sql, &series, &count, 1);
         ck_assert_int_eq(answer.error, i == 0 ? 0 : -EFBIG);
-        domt_pg_free(&answer);
+        domt_pg_free_answer(&answer);
     }
-    ck_assert_uint_eq(domt_pg_read_status(&user).failures,
+    ck_assert_uint_eq(domt_pg_read_database_status(&user).failures,
                       1); /* the large result ends its connection */
-    ck_assert_int_eq(domt_pg_query_number(&user, user.sql, "SELECT 7"), 7);
+    ck_assert_int_eq(domt_pg_run_text_for_number(&user, user.sql, "SELECT 7"), 7);
     tear_down();
 }
 
@@ -331,16 +333,16 @@ DOMT_TEST(large_results_behind_small_ones_come)
 
     domt_postgres_start(&server, NULL);
     for (int way = 0; way < 2; way++) {
-        domt_pg_user_start(&user, way == 0 ? server.url : server.unix_url, NULL);
+        domt_pg_user_start_system(&user, way == 0 ? server.url : server.unix_url, NULL);
         for (int i = 0; i < 8; i++) {
             /* a result of 14.8 MiB, of at most 16 MiB */
             domus_sql_value count = domus_sql_int(i % 2 == 0 ? 1 : 2500);
-            domt_pg_answer answer = domt_pg_query(&user, user.sql, &series, &count, 1);
+            domt_pg_answer answer = domt_pg_run_statement(&user, user.sql, &series, &count, 1);
             ck_assert_int_eq(answer.error, 0);
             ck_assert_int_eq(answer.as.result.rows, count.as.integer);
-            domt_pg_free(&answer);
+            domt_pg_free_answer(&answer);
         }
-        domt_pg_user_stop(&user);
+        domt_pg_user_stop_system(&user);
     }
     domt_postgres_stop(&server);
 }
@@ -362,37 +364,37 @@ static void run(run_cases *cases)
 
 DOMT_TEST(statements_have_their_results_and_errors)
 {
-    run(domt_sql_statements);
+    run(domt_sql_check_statements);
 }
 
 DOMT_TEST(values_return_as_they_went)
 {
-    run(domt_sql_values_return);
+    run(domt_sql_check_values_return);
 }
 
 DOMT_TEST(transactions_are_whole)
 {
-    run(domt_sql_transactions);
+    run(domt_sql_check_transactions);
 }
 
 DOMT_TEST(failures_of_the_library_fail_their_transaction)
 {
-    run(domt_sql_failures);
+    run(domt_sql_check_failures);
 }
 
 DOMT_TEST(ends_that_come_too_late_roll_back)
 {
-    run(domt_sql_late_ends);
+    run(domt_sql_check_late_ends);
 }
 
 DOMT_TEST(rows_come_in_pieces)
 {
-    run(domt_sql_pieces);
+    run(domt_sql_check_cursors);
 }
 
 DOMT_TEST(bounds_hold)
 {
-    run(domt_sql_bounds);
+    run(domt_sql_check_limits);
 }
 
 DOMT_SUITE(120)

@@ -23,18 +23,19 @@ static domt_pg_user user;
 static void set_up(const domus_sql_options *options)
 {
     domt_postgres_start(&server, NULL);
-    domt_pg_user_start(&user, server.unix_url, options);
+    domt_pg_user_start_system(&user, server.unix_url, options);
 }
 
 static void tear_down(void)
 {
-    domt_pg_user_stop(&user);
+    domt_pg_user_stop_system(&user);
     domt_postgres_stop(&server);
 }
 
 static domus_sql_cursor open_rows(domus_sql sql, const domus_sql_statement *statement)
 {
-    domt_pg_answer answer = domt_pg_run(&user, sql, &domus_sql_rows_type, statement, NULL, NULL, 0);
+    domt_pg_answer answer =
+        domt_pg_run_request(&user, sql, &domus_sql_rows_type, statement, NULL, NULL, 0);
 
     ck_assert_int_eq(answer.error, 0);
     ck_assert_ptr_eq(answer.type, &domus_sql_cursor_type);
@@ -43,7 +44,7 @@ static domus_sql_cursor open_rows(domus_sql sql, const domus_sql_statement *stat
 
 static domt_pg_answer fetch_piece(domus_sql_cursor cursor)
 {
-    return domt_pg_ask(&user, cursor.at, &domus_sql_fetch_type, &cursor, 0);
+    return domt_pg_ask_and_wait(&user, cursor.at, &domus_sql_fetch_type, &cursor, 0);
 }
 
 static const domus_sql_statement many = {.text = "SELECT generate_series(1, 30000) AS number"};
@@ -60,7 +61,7 @@ DOMT_TEST(rows_come_in_order_in_pieces)
 
     set_up(&options);
     for (int round = 0; round < 2; round++) { /* outside of a transaction, and in one */
-        domus_sql sql = round == 0 ? user.sql : domt_pg_begin(&user);
+        domus_sql sql = round == 0 ? user.sql : domt_pg_begin_transaction(&user);
         domus_sql_cursor cursor = open_rows(sql, &many);
         int64_t number = 0, pieces = 0;
         for (bool is_last = false; !is_last; pieces++) {
@@ -70,20 +71,20 @@ DOMT_TEST(rows_come_in_order_in_pieces)
             ck_assert_int_eq(domus_sql_column(&answer.as.result, "number"), 0);
             for (uint32_t row = 0; row < answer.as.result.rows; row++)
                 ck_assert_int_eq(domus_sql_cell(&answer.as.result, row, 0).as.integer, ++number);
-            domt_pg_free(&answer);
+            domt_pg_free_answer(&answer);
         }
         ck_assert_int_eq(number, 30000);
         ck_assert_int_gt(pieces, 100);
         ck_assert_int_eq(fetch_piece(cursor).error, -ESTALE);
         if (round == 1)
-            ck_assert_int_eq(domt_pg_end(&user, sql, true).error, 0);
+            ck_assert_int_eq(domt_pg_end_transaction(&user, sql, true).error, 0);
         cursor = open_rows(user.sql, &none);
         domt_pg_answer answer = fetch_piece(cursor);
         ck_assert(answer.error == 0 && answer.as.result.last && answer.as.result.rows == 0);
         ck_assert_uint_eq(answer.as.result.columns, 1);
-        domt_pg_free(&answer);
+        domt_pg_free_answer(&answer);
     }
-    domt_pg_await_idle(&user);
+    domt_pg_await_idle_connections(&user);
     tear_down();
 }
 
@@ -98,13 +99,13 @@ DOMT_TEST(failure_behind_rows_is_told_by_a_read)
     while ((answer = fetch_piece(cursor)).error == 0) {
         pieces++;
         ck_assert(!answer.as.result.last);
-        domt_pg_free(&answer);
+        domt_pg_free_answer(&answer);
     }
     ck_assert_uint_gt(pieces, 50);
     ck_assert_str_eq(answer.as.failure.sqlstate, "22012");
     ck_assert_int_eq(fetch_piece(cursor).error, -ESTALE);
-    domt_pg_await_idle(&user);
-    ck_assert_int_eq(domt_pg_query_number(&user, user.sql, "SELECT 7"), 7);
+    domt_pg_await_idle_connections(&user);
+    ck_assert_int_eq(domt_pg_run_text_for_number(&user, user.sql, "SELECT 7"), 7);
     tear_down();
 }
 
@@ -113,9 +114,9 @@ static void wait_until_server_waits(void)
     static const char *const waits =
         "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'ClientWrite'";
 
-    for (int i = 0; i < 1000 && domt_pg_query_number(&user, user.sql, waits) != 1; i++)
+    for (int i = 0; i < 1000 && domt_pg_run_text_for_number(&user, user.sql, waits) != 1; i++)
         nanosleep(&(struct timespec){.tv_nsec = (long)MS}, NULL);
-    ck_assert_int_eq(domt_pg_query_number(&user, user.sql, waits), 1);
+    ck_assert_int_eq(domt_pg_run_text_for_number(&user, user.sql, waits), 1);
 }
 
 /* No reader reads 4 GiB of rows: the server waits, memory stays bounded, and other queries go on.
@@ -125,22 +126,22 @@ DOMT_TEST(reader_that_does_not_read_holds_up_the_server_alone)
     static const domus_sql_options options = {.transaction_idle_ns = 2000 * MS};
 
     set_up(&options);
-    ck_assert_int_eq(domt_pg_query_number(&user, user.sql, "SELECT 7"), 7);
+    ck_assert_int_eq(domt_pg_run_text_for_number(&user, user.sql, "SELECT 7"), 7);
     uint64_t before = domt_resident_bytes(getpid());
     domus_sql_cursor cursor = open_rows(user.sql, &huge);
     domt_pg_answer answer = fetch_piece(cursor);
     ck_assert_int_eq(answer.error, 0);
-    domt_pg_free(&answer);
+    domt_pg_free_answer(&answer);
     wait_until_server_waits();
     uint64_t most = before + (DOMT_SANITIZED ? 256u << 20 : 8u << 20);
     ck_assert_uint_lt(domt_resident_bytes(getpid()), most);
     ck_assert_int_eq(
         domus_outsider_notice(user.outsider, cursor.at, &domus_sql_close_type, &cursor), 0);
-    domt_pg_await_idle(&user);
+    domt_pg_await_idle_connections(&user);
     cursor = open_rows(user.sql, &huge); /* this cursor is never closed */
-    domt_pg_await_idle(&user);
+    domt_pg_await_idle_connections(&user);
     ck_assert_int_eq(fetch_piece(cursor).error, -ESTALE);
-    ck_assert_uint_eq(domt_pg_read_status(&user).failures,
+    ck_assert_uint_eq(domt_pg_read_database_status(&user).failures,
                       0); /* no connection was closed for this */
     ck_assert_uint_lt(domt_resident_bytes(getpid()), most);
     tear_down();
@@ -149,10 +150,10 @@ DOMT_TEST(reader_that_does_not_read_holds_up_the_server_alone)
 DOMT_TEST(commit_drops_rows_that_are_open)
 {
     set_up(NULL);
-    domus_sql sql = domt_pg_begin(&user);
+    domus_sql sql = domt_pg_begin_transaction(&user);
     (void)open_rows(sql, &many);
-    ck_assert_int_eq(domt_pg_end(&user, sql, true).error, 0);
-    domt_pg_await_idle(&user);
+    ck_assert_int_eq(domt_pg_end_transaction(&user, sql, true).error, 0);
+    domt_pg_await_idle_connections(&user);
     tear_down();
 }
 
@@ -160,7 +161,7 @@ DOMT_TEST(commit_drops_rows_that_are_open)
 
 static domus_sql_cursor open_copy(domus_sql sql, const domus_type *type, const char *text)
 {
-    domt_pg_answer answer = domt_pg_run(&user, sql, type, NULL, text, NULL, 0);
+    domt_pg_answer answer = domt_pg_run_request(&user, sql, type, NULL, text, NULL, 0);
 
     ck_assert_msg(answer.error == 0, "%s: %d", text, answer.error);
     ck_assert_ptr_eq(answer.type, &domus_sql_cursor_type);
@@ -172,9 +173,10 @@ static void write_bytes(domus_sql_cursor copy, const char *bytes, size_t size)
     domus_pg_write write = {.copy = copy};
 
     ck_assert_int_eq(domus_slice_copy(bytes, size, &write.bytes), 0);
-    domt_pg_answer answer = domt_pg_ask(&user, copy.at, &domus_pg_copy_write_type, &write, 0);
+    domt_pg_answer answer =
+        domt_pg_ask_and_wait(&user, copy.at, &domus_pg_copy_write_type, &write, 0);
     ck_assert_int_eq(answer.error, 0);
-    domt_pg_free(&answer);
+    domt_pg_free_answer(&answer);
 }
 
 /* Write one piece of `size` bytes. */
@@ -187,9 +189,10 @@ static void write_large(domus_sql_cursor copy, size_t size, int error)
     memset(bytes, 'y', size);
     ck_assert_int_eq(domus_slice_copy(bytes, size, &write.bytes), 0);
     free(bytes);
-    domt_pg_answer answer = domt_pg_ask(&user, copy.at, &domus_pg_copy_write_type, &write, 0);
+    domt_pg_answer answer =
+        domt_pg_ask_and_wait(&user, copy.at, &domus_pg_copy_write_type, &write, 0);
     ck_assert_int_eq(answer.error, error);
-    domt_pg_free(&answer);
+    domt_pg_free_answer(&answer);
 }
 
 DOMT_TEST(bytes_are_copied_in_and_out)
@@ -209,22 +212,22 @@ DOMT_TEST(bytes_are_copied_in_and_out)
     write_large(copy, DOMUS_PG_WRITE_MAX, 0);
     write_large(copy, DOMUS_PG_WRITE_MAX + 1, -EMSGSIZE);
     write_bytes(copy, "\n", 1);
-    domt_pg_answer answer = domt_pg_ask(&user, copy.at, &domus_pg_copy_end_type, &copy, 0);
+    domt_pg_answer answer = domt_pg_ask_and_wait(&user, copy.at, &domus_pg_copy_end_type, &copy, 0);
     ck_assert_int_eq(answer.error, 0);
     ck_assert_uint_eq(answer.as.result.affected, 8001);
-    domt_pg_free(&answer);
+    domt_pg_free_answer(&answer);
     copy = open_copy(user.sql, &domus_pg_copy_out_type, "COPY t TO STDOUT");
     for (bool is_last = false; !is_last;) {
-        answer = domt_pg_ask(&user, copy.at, &domus_pg_copy_read_type, &copy, 0);
+        answer = domt_pg_ask_and_wait(&user, copy.at, &domus_pg_copy_read_type, &copy, 0);
         ck_assert_int_eq(answer.error, 0);
         ck_assert_ptr_eq(answer.type, &domus_pg_piece_type);
         is_last = answer.as.piece.last;
         bytes += answer.as.piece.bytes.size;
-        domt_pg_free(&answer);
+        domt_pg_free_answer(&answer);
     }
     ck_assert_uint_eq(bytes, 8000 * sizeof line + DOMUS_PG_WRITE_MAX + 1);
-    domt_pg_await_idle(&user);
-    ck_assert_uint_eq(domt_pg_read_status(&user).failures, 0);
+    domt_pg_await_idle_connections(&user);
+    ck_assert_uint_eq(domt_pg_read_database_status(&user).failures, 0);
     tear_down();
 }
 
@@ -236,31 +239,32 @@ DOMT_TEST(copies_fail_at_their_end_and_are_undone)
     domt_pg_run_script(&user, "CREATE TABLE t (number INT)");
     domus_sql_cursor copy = open_copy(user.sql, &domus_pg_copy_in_type, "COPY t FROM STDIN");
     write_bytes(copy, "1\nno number\n", 12);
-    domt_pg_answer answer = domt_pg_ask(&user, copy.at, &domus_pg_copy_end_type, &copy, 0);
+    domt_pg_answer answer = domt_pg_ask_and_wait(&user, copy.at, &domus_pg_copy_end_type, &copy, 0);
     ck_assert_int_eq(answer.error, -EINVAL);
     ck_assert_str_eq(answer.as.failure.sqlstate, "22P02");
     copy = open_copy(user.sql, &domus_pg_copy_in_type, "COPY t FROM STDIN");
     write_bytes(copy, "1\n", 2);
     ck_assert_int_eq(domus_outsider_notice(user.outsider, copy.at, &domus_sql_close_type, &copy),
                      0);
-    domt_pg_await_idle(&user);
+    domt_pg_await_idle_connections(&user);
     copy = open_copy(user.sql, &domus_pg_copy_in_type, "COPY t FROM STDIN");
     write_bytes(copy, "1\n", 2);
-    domt_pg_await_idle(&user); /* the copy ends without further writes */
-    ck_assert_int_eq(domt_pg_query_number(&user, user.sql, "SELECT count(*) FROM t"), 0);
+    domt_pg_await_idle_connections(&user); /* the copy ends without further writes */
+    ck_assert_int_eq(domt_pg_run_text_for_number(&user, user.sql, "SELECT count(*) FROM t"), 0);
     static const char *const wrong[] = {"SELECT 1", "INSERT INTO t VALUES (1)", "COPY t TO STDOUT"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        answer = domt_pg_run(&user, user.sql, &domus_pg_copy_in_type, NULL, wrong[i], NULL, 0);
+        answer =
+            domt_pg_run_request(&user, user.sql, &domus_pg_copy_in_type, NULL, wrong[i], NULL, 0);
         ck_assert_msg(answer.error == -EINVAL, "%s: %d", wrong[i], answer.error);
     }
-    answer = domt_pg_run(&user, user.sql, &domus_sql_script_type, NULL,
-                         "SELECT 1; COPY t FROM STDIN", NULL, 0);
+    answer = domt_pg_run_request(&user, user.sql, &domus_sql_script_type, NULL,
+                                 "SELECT 1; COPY t FROM STDIN", NULL, 0);
     ck_assert_int_eq(answer.error, -EINVAL);
-    answer = domt_pg_run(&user, user.sql, &domus_sql_script_type, NULL,
-                         "COPY t TO STDOUT; SELECT 1", NULL, 0);
+    answer = domt_pg_run_request(&user, user.sql, &domus_sql_script_type, NULL,
+                                 "COPY t TO STDOUT; SELECT 1", NULL, 0);
     ck_assert_int_eq(answer.error, -EINVAL);
-    domt_pg_await_idle(&user);
-    ck_assert_uint_eq(domt_pg_read_status(&user).failures, 0);
+    domt_pg_await_idle_connections(&user);
+    ck_assert_uint_eq(domt_pg_read_database_status(&user).failures, 0);
     tear_down();
 }
 
@@ -272,14 +276,14 @@ DOMT_TEST(copies_fail_at_their_end_and_are_undone)
 static void set_up_copy(const domus_sql_options *options)
 {
     domt_postgres_start(&server, NULL);
-    domt_pg_user_start(&user, server.unix_url, options);
+    domt_pg_user_start_system(&user, server.unix_url, options);
     domt_pg_run_script(&user, "CREATE TABLE t (number INT)");
 }
 
 static domus_sql_cursor open_copy_of_lines(domt_pg_user *who, domus_sql sql)
 {
     domt_pg_answer answer =
-        domt_pg_run(who, sql, &domus_pg_copy_in_type, NULL, "COPY t FROM STDIN", NULL, 0);
+        domt_pg_run_request(who, sql, &domus_pg_copy_in_type, NULL, "COPY t FROM STDIN", NULL, 0);
 
     ck_assert_int_eq(answer.error, 0);
     return answer.as.cursor;
@@ -290,16 +294,17 @@ static int write_line(domt_pg_user *who, domus_sql_cursor copy, const char *byte
     domus_pg_write write = {.copy = copy};
 
     ck_assert_int_eq(domus_slice_copy(bytes, size, &write.bytes), 0);
-    domt_pg_answer answer = domt_pg_ask(who, copy.at, &domus_pg_copy_write_type, &write, 0);
+    domt_pg_answer answer =
+        domt_pg_ask_and_wait(who, copy.at, &domus_pg_copy_write_type, &write, 0);
     if (answer.error != 0 && answer.type == NULL)
         return answer.error;
-    domt_pg_free(&answer);
+    domt_pg_free_answer(&answer);
     return answer.error;
 }
 
 static pid_t find_backend(domus_sql sql)
 {
-    return (pid_t)domt_pg_query_number(&user, sql, "SELECT pg_backend_pid()");
+    return (pid_t)domt_pg_run_text_for_number(&user, sql, "SELECT pg_backend_pid()");
 }
 
 /* A server that hangs takes no more bytes, so a write is kept. The write fails at its time-out,
@@ -314,7 +319,7 @@ DOMT_TEST(kept_write_ends_at_its_time)
         set_up_copy(&options);
         domt_pg_user other = user;
         ck_assert_int_eq(domus_outside_attach(user.system, NULL, &other.outsider), 0);
-        domus_sql sql = domt_pg_begin(&other);
+        domus_sql sql = domt_pg_begin_transaction(&other);
         pid_t backend = find_backend(sql);
         domus_sql_cursor copy = open_copy_of_lines(&other, sql);
         kill(backend, SIGSTOP);
@@ -334,11 +339,11 @@ DOMT_TEST(kept_write_ends_at_its_time)
             }
         }
         ck_assert_int_eq(domus_outside_detach(other.outsider), 0);
-        for (int i = 0; i < 4000 && domt_pg_read_status(&user).busy != 0; i++)
+        for (int i = 0; i < 4000 && domt_pg_read_database_status(&user).busy != 0; i++)
             nanosleep(&(struct timespec){.tv_nsec = (long)(5 * MS)}, NULL);
-        ck_assert_uint_eq(domt_pg_read_status(&user).busy, 0);
+        ck_assert_uint_eq(domt_pg_read_database_status(&user).busy, 0);
         kill(backend, SIGCONT);
-        ck_assert_int_eq(domt_pg_query_number(&user, user.sql, "SELECT count(*) FROM t"), 0);
+        ck_assert_int_eq(domt_pg_run_text_for_number(&user, user.sql, "SELECT count(*) FROM t"), 0);
         tear_down();
     }
 }
@@ -353,7 +358,7 @@ DOMT_TEST(refused_copy_ends_with_its_transaction)
     for (int round = 0; round < 3; round++) {
         domt_pg_user other = user;
         ck_assert_int_eq(domus_outside_attach(user.system, NULL, &other.outsider), 0);
-        domus_sql sql = domt_pg_begin(&other);
+        domus_sql sql = domt_pg_begin_transaction(&other);
         domus_sql_cursor copy = open_copy_of_lines(&other, sql);
         ck_assert_int_eq(write_line(&other, copy, "no number\n", 10), 0);
         /* the server refuses the bytes in this time */
@@ -362,12 +367,12 @@ DOMT_TEST(refused_copy_ends_with_its_transaction)
             ck_assert_int_eq(
                 domus_outsider_notice(other.outsider, copy.at, &domus_sql_close_type, &copy), 0);
         if (round < 2)
-            ck_assert_int_eq(domt_pg_end(&other, sql, false).error, 0);
+            ck_assert_int_eq(domt_pg_end_transaction(&other, sql, false).error, 0);
         ck_assert_int_eq(domus_outside_detach(other.outsider), 0);
-        domt_pg_await_idle(&user);
+        domt_pg_await_idle_connections(&user);
     }
-    ck_assert_uint_eq(domt_pg_read_status(&user).failures, 0);
-    ck_assert_int_eq(domt_pg_query_number(&user, user.sql, "SELECT count(*) FROM t"), 0);
+    ck_assert_uint_eq(domt_pg_read_database_status(&user).failures, 0);
+    ck_assert_int_eq(domt_pg_run_text_for_number(&user, user.sql, "SELECT count(*) FROM t"), 0);
     tear_down();
 }
 

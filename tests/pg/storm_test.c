@@ -115,17 +115,17 @@ static void disturb_database(uint32_t round)
 
     if (round % 8 == 7) {
         domt_postgres_halt(&server, round % 16 == 7 ? SIGQUIT : SIGINT);
-        domt_postgres_again(&server);
+        domt_postgres_start_again(&server);
     } else {
-        domt_pg_answer answer = domt_pg_text(&user, user.sql, commands[round % 3]);
-        domt_pg_free(&answer);
+        domt_pg_answer answer = domt_pg_run_text(&user, user.sql, commands[round % 3]);
+        domt_pg_free_answer(&answer);
     }
     nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
 }
 
 static void run_storm(uint32_t pipeline_max)
 {
-    uint64_t all = domt_is_long() ? 1000000 : 4000;
+    uint64_t all = domt_tests_are_long() ? 1000000 : 4000;
     const domus_sql_options options = {.connections_max = 8,
                                        .pipeline_max = pipeline_max,
                                        .backoff_min_ns = 5 * MS,
@@ -133,7 +133,7 @@ static void run_storm(uint32_t pipeline_max)
 
     wanted = all / ASKERS;
     domt_postgres_start(&server, NULL);
-    domt_pg_user_start(&user, server.unix_url, &options);
+    domt_pg_user_start_system(&user, server.unix_url, &options);
     for (uint32_t i = 0; i < ASKERS; i++) {
         domus_address address;
         const struct asker asker = {.first = (uint64_t)i << 32};
@@ -147,9 +147,9 @@ static void run_storm(uint32_t pipeline_max)
     ck_assert_uint_eq(atomic_load(&mixed_up), 0);
     ck_assert_uint_eq(atomic_load(&unknown), 0);
     ck_assert_uint_gt(atomic_load(&successes), wanted * ASKERS / 2);
-    domt_pg_await_idle(&user);
-    ck_assert_uint_eq(domt_pg_read_status(&user).waiting, 0);
-    domt_pg_user_stop(&user);
+    domt_pg_await_idle_connections(&user);
+    ck_assert_uint_eq(domt_pg_read_database_status(&user).waiting, 0);
+    domt_pg_user_stop_system(&user);
     domt_postgres_stop(&server);
 }
 

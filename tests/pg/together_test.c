@@ -31,7 +31,7 @@ static void send_one(const domus_sql_statement *statement, int64_t number, uint6
 {
     const domus_sql_value value = domus_sql_int(number);
 
-    domt_pg_send(&user, user.sql, statement, &value, 1, tag);
+    domt_pg_send_query(&user, user.sql, statement, &value, 1, tag);
 }
 
 /* Begin with one connection that has prepared the statements, and is blocked by a lock until
@@ -43,33 +43,33 @@ static void set_up(void)
     const domus_sql_value value = domus_sql_int(1), none = domus_sql_int(0);
 
     domt_postgres_start(&server, NULL);
-    domt_pg_user_start(&user, server.url, &options);
-    domt_pg_user_start(&other, server.unix_url, &(domus_sql_options){.connections_max = 1});
+    domt_pg_user_start_system(&user, server.url, &options);
+    domt_pg_user_start_system(&other, server.unix_url, &(domus_sql_options){.connections_max = 1});
     for (uint64_t i = 0; i < 4; i++)
-        domt_pg_send(&user, user.sql, statements[i], i < 2 ? &value : &none, 1, i);
-    domt_pg_receive_all(&user, answers, 4);
+        domt_pg_send_query(&user, user.sql, statements[i], i < 2 ? &value : &none, 1, i);
+    domt_pg_receive_answers(&user, answers, 4);
     for (uint32_t i = 0; i < 4; i++)
         ck_assert_int_eq(answers[i].error, 0);
-    domt_pg_lock(&other);
-    domt_pg_send(&user, user.sql, &domt_pg_waits, NULL, 0, 0);
+    domt_pg_take_server_lock(&other);
+    domt_pg_send_query(&user, user.sql, &domt_pg_waits, NULL, 0, 0);
 }
 
 /* Wait until all queries wait, remove the lock, and receive the answers. */
 static void receive_all(uint32_t count, uint32_t waiting)
 {
-    domt_pg_await_waiting(&user, waiting);
-    domt_pg_unlock(&other);
-    domt_pg_receive_all(&user, answers, count);
+    domt_pg_await_waiting_queries(&user, waiting);
+    domt_pg_release_server_lock(&other);
+    domt_pg_receive_answers(&user, answers, count);
 }
 
 static void tear_down(void)
 {
-    domus_sql_status status = domt_pg_read_status(&user);
+    domus_sql_status status = domt_pg_read_database_status(&user);
 
     ck_assert_uint_eq(status.connects, 1);
     ck_assert_uint_eq(status.failures, 0);
-    domt_pg_user_stop(&other);
-    domt_pg_user_stop(&user);
+    domt_pg_user_stop_system(&other);
+    domt_pg_user_stop_system(&user);
     domt_postgres_stop(&server);
 }
 
@@ -95,7 +95,7 @@ DOMT_TEST(reads_that_wait_share_a_transaction_up_to_together_max)
         ck_assert_int_eq(read_begin_time(tag) == read_begin_time(1), tag <= TOGETHER);
     }
     ck_assert_int_eq(read_begin_time(TOGETHER + 1), read_begin_time(TOGETHER + 2));
-    ck_assert_uint_eq(domt_pg_read_status(&user).repeated, 0);
+    ck_assert_uint_eq(domt_pg_read_database_status(&user).repeated, 0);
     tear_down();
 }
 
@@ -112,7 +112,7 @@ DOMT_TEST(one_that_fails_lets_the_others_be_answered)
     check_answer(3, 50);
     ck_assert_int_eq(answers[2].error, -EINVAL); /* SQLSTATE 22012: division by zero */
     ck_assert_int_eq(answers[4].error, -EINVAL);
-    ck_assert_uint_eq(domt_pg_read_status(&user).repeated, 2);
+    ck_assert_uint_eq(domt_pg_read_database_status(&user).repeated, 2);
     tear_down();
 }
 
@@ -130,7 +130,7 @@ DOMT_TEST(one_that_is_cancelled_lets_the_others_be_answered)
     check_answer(3, 50);
     check_answer(4, 25);
     /* a signal of the cancel may hit a further query */
-    ck_assert_uint_ge(domt_pg_read_status(&user).repeated, 2);
+    ck_assert_uint_ge(domt_pg_read_database_status(&user).repeated, 2);
     tear_down();
 }
 
@@ -139,11 +139,11 @@ DOMT_TEST(others_do_not_leave_with_them)
 {
     set_up();
     send_one(&divide, 1, 1);
-    domt_pg_send(&user, user.sql, &divide, NULL, 0, 2);
+    domt_pg_send_query(&user, user.sql, &divide, NULL, 0, 2);
     send_one(&also_divide, 2, 3);
     send_one(&divide, 4, 4);
     /* the last query of the group, before the sync */
-    domt_pg_send(&user, user.sql, &divide, NULL, 0, 5);
+    domt_pg_send_query(&user, user.sql, &divide, NULL, 0, 5);
     receive_all(6, 5);
     check_answer(1, 100);
     check_answer(3, 50);
@@ -152,7 +152,7 @@ DOMT_TEST(others_do_not_leave_with_them)
     ck_assert_int_eq(answers[5].error, -EINVAL);
     ck_assert_int_ne(read_begin_time(3), read_begin_time(1));
     ck_assert_int_ne(read_begin_time(4), read_begin_time(3));
-    ck_assert_uint_eq(domt_pg_read_status(&user).repeated, 0);
+    ck_assert_uint_eq(domt_pg_read_database_status(&user).repeated, 0);
     tear_down();
 }
 
@@ -160,16 +160,16 @@ DOMT_TEST(others_do_not_leave_with_them)
 static void prepare_on_both_connections(const domus_sql_statement *const *statements,
                                         uint32_t count)
 {
-    domus_sql in = domt_pg_begin(&user);
+    domus_sql in = domt_pg_begin_transaction(&user);
     const domus_sql_value none = domus_sql_int(0);
 
     for (uint32_t i = 0; i < 2 * count; i++) {
         domt_pg_answer answer =
-            domt_pg_query(&user, i % 2 == 0 ? in : user.sql, statements[i / 2], &none, 1);
+            domt_pg_run_statement(&user, i % 2 == 0 ? in : user.sql, statements[i / 2], &none, 1);
         ck_assert_int_eq(answer.error, 0);
-        domt_pg_free(&answer);
+        domt_pg_free_answer(&answer);
     }
-    ck_assert_int_eq(domt_pg_end(&user, in, true).error, 0);
+    ck_assert_int_eq(domt_pg_end_transaction(&user, in, true).error, 0);
 }
 
 /* The first query of a group, and the query behind it, have ended while the cancel for a later
@@ -184,31 +184,31 @@ DOMT_TEST(cancel_that_waits_outlives_the_first_of_its_group)
     static const domus_sql_statement *const group[] = {&doze_long, &large, &doze, &doze_long};
 
     domt_postgres_start(&server, NULL);
-    domt_pg_user_start(&user, server.url,
-                       &(domus_sql_options){.connections_max = 2, .together_max = TOGETHER});
-    domt_pg_user_start(&other, server.unix_url, &(domus_sql_options){.connections_max = 1});
+    domt_pg_user_start_system(&user, server.url,
+                              &(domus_sql_options){.connections_max = 2, .together_max = TOGETHER});
+    domt_pg_user_start_system(&other, server.unix_url, &(domus_sql_options){.connections_max = 1});
     prepare_on_both_connections(group, 3);
-    domt_pg_lock(&other);
+    domt_pg_take_server_lock(&other);
     kill(server.pid, SIGSTOP); /* sessions go on, but the server accepts no new connection */
-    domt_pg_send(&user, user.sql, &sleeps, NULL, 0, 5);
-    domt_pg_send(&user, user.sql, &domt_pg_waits, NULL, 0, 0);
+    domt_pg_send_query(&user, user.sql, &sleeps, NULL, 0, 5);
+    domt_pg_send_query(&user, user.sql, &domt_pg_waits, NULL, 0, 0);
     for (uint64_t i = 0; i < 4; i++)
         send_one(group[i], i == 0 ? 1 : i == 2 ? 60 : 0, i + 1);
-    ck_assert_uint_eq(domt_pg_receive(&user).tag, 5);
-    domt_pg_await_waiting(&user, 4);
-    domt_pg_unlock(&other);
-    ck_assert_uint_eq(domt_pg_receive(&user).tag, 0);
-    uint64_t left_ns = domt_pg_now_ns();
+    ck_assert_uint_eq(domt_pg_receive_answer(&user).tag, 5);
+    domt_pg_await_waiting_queries(&user, 4);
+    domt_pg_release_server_lock(&other);
+    ck_assert_uint_eq(domt_pg_receive_answer(&user).tag, 0);
+    uint64_t left_ns = domt_pg_monotonic_ns();
     /* this query has reached its time-out, and its cancel waits */
-    ck_assert_uint_eq(domt_pg_receive(&user).tag, 3);
-    ck_assert_uint_eq(domt_pg_receive(&user).tag, 1);
+    ck_assert_uint_eq(domt_pg_receive_answer(&user).tag, 3);
+    ck_assert_uint_eq(domt_pg_receive_answer(&user).tag, 1);
     kill(server.pid, SIGCONT);
     for (int i = 0; i < 2; i++)
-        ck_assert_int_eq(domt_pg_receive(&user).error, 0);
-    ck_assert_uint_lt(domt_pg_now_ns() - left_ns, 4000 * MS);
-    ck_assert_uint_eq(domt_pg_read_status(&user).failures, 0);
-    domt_pg_user_stop(&other);
-    domt_pg_user_stop(&user);
+        ck_assert_int_eq(domt_pg_receive_answer(&user).error, 0);
+    ck_assert_uint_lt(domt_pg_monotonic_ns() - left_ns, 4000 * MS);
+    ck_assert_uint_eq(domt_pg_read_database_status(&user).failures, 0);
+    domt_pg_user_stop_system(&other);
+    domt_pg_user_stop_system(&user);
     domt_postgres_stop(&server);
 }
 

@@ -17,68 +17,68 @@ static domt_pg_user user;
 static void set_up(const domus_sql_options *options)
 {
     domt_postgres_start(&server, NULL);
-    domt_pg_user_start(&user, server.url, options);
+    domt_pg_user_start_system(&user, server.url, options);
     domt_pg_run_script(&user, "CREATE TABLE t (id INT UNIQUE DEFERRABLE INITIALLY DEFERRED)");
 }
 
 static void tear_down(void)
 {
-    domt_pg_user_stop(&user);
+    domt_pg_user_stop_system(&user);
     domt_postgres_stop(&server);
 }
 
 static int run_text_in(domus_sql sql, const char *text)
 {
-    domt_pg_answer answer = domt_pg_text(&user, sql, text);
+    domt_pg_answer answer = domt_pg_run_text(&user, sql, text);
     int error = answer.error;
 
-    domt_pg_free(&answer);
+    domt_pg_free_answer(&answer);
     return error;
 }
 
 static int64_t count_rows(void)
 {
-    return domt_pg_query_number(&user, user.sql, "SELECT count(*) FROM t");
+    return domt_pg_run_text_for_number(&user, user.sql, "SELECT count(*) FROM t");
 }
 
 DOMT_TEST(commit_keeps_and_rollback_does_not)
 {
     set_up(NULL);
     for (int i = 0; i < 2; i++) {
-        domus_sql sql = domt_pg_begin(&user);
+        domus_sql sql = domt_pg_begin_transaction(&user);
         ck_assert_int_eq(
             run_text_in(sql, i == 0 ? "INSERT INTO t VALUES (1)" : "INSERT INTO t VALUES (2), (3)"),
             0);
-        ck_assert_int_eq(domt_pg_query_number(&user, sql, "SELECT count(*) FROM t"),
+        ck_assert_int_eq(domt_pg_run_text_for_number(&user, sql, "SELECT count(*) FROM t"),
                          i == 0 ? 1 : 3);
         ck_assert_int_eq(count_rows(), i == 0 ? 0 : 1); /* another connection counts the rows */
-        ck_assert_int_eq(domt_pg_end(&user, sql, i == 0).error, 0);
+        ck_assert_int_eq(domt_pg_end_transaction(&user, sql, i == 0).error, 0);
         ck_assert_int_eq(count_rows(), 1);
         ck_assert_int_eq(run_text_in(sql, "SELECT 1"), -ESTALE);
-        ck_assert_int_eq(domt_pg_end(&user, sql, true).error, -ESTALE);
+        ck_assert_int_eq(domt_pg_end_transaction(&user, sql, true).error, -ESTALE);
     }
-    domt_pg_await_idle(&user);
+    domt_pg_await_idle_connections(&user);
     tear_down();
 }
 
 DOMT_TEST(failed_transaction_tells_its_first_failure_at_commit)
 {
     set_up(NULL);
-    domus_sql sql = domt_pg_begin(&user);
+    domus_sql sql = domt_pg_begin_transaction(&user);
     ck_assert_int_eq(run_text_in(sql, "SELECT 1 / 0"), -EINVAL);
-    domt_pg_answer answer = domt_pg_text(&user, sql, "SELECT 1");
+    domt_pg_answer answer = domt_pg_run_text(&user, sql, "SELECT 1");
     ck_assert_str_eq(answer.as.failure.sqlstate, "25P02");
-    answer = domt_pg_end(&user, sql, true);
+    answer = domt_pg_end_transaction(&user, sql, true);
     ck_assert_str_eq(answer.as.failure.sqlstate, "22012");
-    sql = domt_pg_begin(&user);
+    sql = domt_pg_begin_transaction(&user);
     ck_assert_int_eq(run_text_in(sql, "INSERT INTO t VALUES (1), (1)"), 0);
     /* only the commit reports this error */
-    ck_assert_int_eq(domt_pg_end(&user, sql, true).error, -EEXIST);
-    sql = domt_pg_begin(&user);
+    ck_assert_int_eq(domt_pg_end_transaction(&user, sql, true).error, -EEXIST);
+    sql = domt_pg_begin_transaction(&user);
     ck_assert_int_eq(run_text_in(sql, "SELEC"), -EINVAL);
-    ck_assert_int_eq(domt_pg_end(&user, sql, false).error, 0);
+    ck_assert_int_eq(domt_pg_end_transaction(&user, sql, false).error, 0);
     ck_assert_int_eq(count_rows(), 0);
-    domt_pg_await_idle(&user);
+    domt_pg_await_idle_connections(&user);
     tear_down();
 }
 
@@ -99,19 +99,19 @@ DOMT_TEST(isolation_is_as_asked)
     set_up(NULL);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         domt_pg_answer answer =
-            domt_pg_ask(&user, user.sql.at, &domus_sql_begin_type, &rows[i].options, 0);
+            domt_pg_ask_and_wait(&user, user.sql.at, &domus_sql_begin_type, &rows[i].options, 0);
         ck_assert_int_eq(answer.error, 0);
         domus_sql sql = answer.as.sql;
-        answer = domt_pg_text(&user, sql, "SHOW transaction_isolation");
+        answer = domt_pg_run_text(&user, sql, "SHOW transaction_isolation");
         domus_sql_value level = domus_sql_cell(&answer.as.result, 0, 0);
         ck_assert_uint_eq(level.size, strlen(rows[i].level));
         ck_assert_int_eq(memcmp(level.as.bytes, rows[i].level, level.size), 0);
-        domt_pg_free(&answer);
+        domt_pg_free_answer(&answer);
         ck_assert_int_eq(run_text_in(sql, "INSERT INTO t VALUES (1)"), rows[i].writes);
-        ck_assert_int_eq(domt_pg_end(&user, sql, false).error, 0);
+        ck_assert_int_eq(domt_pg_end_transaction(&user, sql, false).error, 0);
     }
-    domt_pg_answer answer = domt_pg_ask(&user, user.sql.at, &domus_sql_begin_type,
-                                        &(domus_sql_begin_options){.isolation = 3}, 0);
+    domt_pg_answer answer = domt_pg_ask_and_wait(&user, user.sql.at, &domus_sql_begin_type,
+                                                 &(domus_sql_begin_options){.isolation = 3}, 0);
     ck_assert_int_eq(answer.error, -EINVAL);
     tear_down();
 }
@@ -121,11 +121,11 @@ DOMT_TEST(idle_transaction_is_rolled_back)
     static const domus_sql_options options = {.transaction_idle_ns = 500 * MS};
 
     set_up(&options);
-    domus_sql sql = domt_pg_begin(&user);
+    domus_sql sql = domt_pg_begin_transaction(&user);
     ck_assert_int_eq(run_text_in(sql, "INSERT INTO t VALUES (1)"), 0);
     /* the time of a statement is no idle time */
     ck_assert_int_eq(run_text_in(sql, "SELECT pg_sleep(0.7)"), 0);
-    domt_pg_await_idle(&user);
+    domt_pg_await_idle_connections(&user);
     ck_assert_int_eq(run_text_in(sql, "SELECT 1"), -ESTALE);
     ck_assert_int_eq(count_rows(), 0);
     tear_down();
@@ -138,10 +138,10 @@ DOMT_TEST(transaction_ends_with_its_owner)
     for (int i = 0; i < 2; i++) {
         domt_pg_user other = user;
         ck_assert_int_eq(domus_outside_attach(user.system, NULL, &other.outsider), 0);
-        domus_sql sql = domt_pg_begin(&other);
-        domt_pg_answer answer = domt_pg_text(&other, sql, "INSERT INTO t VALUES (1)");
+        domus_sql sql = domt_pg_begin_transaction(&other);
+        domt_pg_answer answer = domt_pg_run_text(&other, sql, "INSERT INTO t VALUES (1)");
         ck_assert_int_eq(answer.error, 0);
-        domt_pg_free(&answer);
+        domt_pg_free_answer(&answer);
         if (i == 1) {
             domus_sql_request request;
             ck_assert_int_eq(
@@ -152,11 +152,11 @@ DOMT_TEST(transaction_ends_with_its_owner)
             nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
         }
         ck_assert_int_eq(domus_outside_detach(other.outsider), 0);
-        domt_pg_await_idle(&user);
+        domt_pg_await_idle_connections(&user);
         ck_assert_int_eq(count_rows(), 0);
         ck_assert_int_eq(run_text_in(sql, "SELECT 1"), -ESTALE);
     }
-    ck_assert_uint_eq(domt_pg_read_status(&user).failures, 0);
+    ck_assert_uint_eq(domt_pg_read_database_status(&user).failures, 0);
     tear_down();
 }
 
@@ -173,23 +173,23 @@ DOMT_TEST(owner_ends_while_a_statement_is_prepared)
         set_up(&options[i]);
         domt_pg_user other = user;
         ck_assert_int_eq(domus_outside_attach(user.system, NULL, &other.outsider), 0);
-        domus_sql sql = domt_pg_begin(&other);
-        pid_t session = (pid_t)domt_pg_query_number(&other, sql, "SELECT pg_backend_pid()");
-        domt_pg_answer answer = domt_pg_query(&other, sql, &first, NULL, 0);
+        domus_sql sql = domt_pg_begin_transaction(&other);
+        pid_t session = (pid_t)domt_pg_run_text_for_number(&other, sql, "SELECT pg_backend_pid()");
+        domt_pg_answer answer = domt_pg_run_statement(&other, sql, &first, NULL, 0);
         ck_assert_int_eq(answer.error, 0);
-        domt_pg_free(&answer);
+        domt_pg_free_answer(&answer);
         kill(session, SIGSTOP);
-        domt_pg_send(&other, sql, &inserts_late, NULL, 0, 0);
+        domt_pg_send_query(&other, sql, &inserts_late, NULL, 0, 0);
         /* the statement is on its way to the server */
-        uint64_t prepares = domt_pg_read_status(&user).prepares;
+        uint64_t prepares = domt_pg_read_database_status(&user).prepares;
         ck_assert_int_eq(domus_outside_detach(other.outsider), 0);
         ck_assert_int_eq(run_text_in(sql, "SELECT 1"), -ESTALE);
-        ck_assert_uint_eq(domt_pg_read_status(&user).prepares, prepares);
-        uint64_t began = domt_pg_now_ns();
+        ck_assert_uint_eq(domt_pg_read_database_status(&user).prepares, prepares);
+        uint64_t began = domt_pg_monotonic_ns();
         kill(session, SIGCONT);
-        domt_pg_await_idle(&user);
-        ck_assert_uint_lt(domt_pg_now_ns() - began, 4000 * MS);
-        ck_assert_uint_eq(domt_pg_read_status(&user).failures, 0);
+        domt_pg_await_idle_connections(&user);
+        ck_assert_uint_lt(domt_pg_monotonic_ns() - began, 4000 * MS);
+        ck_assert_uint_eq(domt_pg_read_database_status(&user).failures, 0);
         tear_down();
     }
 }
@@ -203,14 +203,14 @@ DOMT_TEST(stray_begin_is_rolled_back)
     ck_assert_int_eq(run_text_in(user.sql, "BEGIN"), -EINVAL);
     ck_assert_int_eq(run_text_in(user.sql, "INSERT INTO t VALUES (1)"), 0);
     ck_assert_int_eq(count_rows(), 1);
-    domt_pg_answer answer = domt_pg_run(&user, user.sql, &domus_sql_script_type, NULL,
-                                        "BEGIN; INSERT INTO t VALUES (2)", NULL, 0);
+    domt_pg_answer answer = domt_pg_run_request(&user, user.sql, &domus_sql_script_type, NULL,
+                                                "BEGIN; INSERT INTO t VALUES (2)", NULL, 0);
     ck_assert_int_eq(answer.error, -EINVAL);
     ck_assert_str_eq(answer.as.failure.sqlstate, "25001");
     ck_assert_int_eq(count_rows(), 1);
     domt_pg_run_script(&user, "BEGIN; INSERT INTO t VALUES (3); COMMIT");
     ck_assert_int_eq(count_rows(), 2);
-    ck_assert_uint_eq(domt_pg_read_status(&user).connects, 1);
+    ck_assert_uint_eq(domt_pg_read_database_status(&user).connects, 1);
     tear_down();
 }
 
@@ -240,27 +240,27 @@ DOMT_TEST(stray_end_fails_its_transaction)
 
     set_up(NULL);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        domus_sql sql = domt_pg_begin(&user);
+        domus_sql sql = domt_pg_begin_transaction(&user);
         int failure = rows[i].may_go_on ? 0 : -EINVAL;
         ck_assert_int_eq(run_text_in(sql, "INSERT INTO t VALUES (1)"), 0);
-        domt_pg_answer answer = domt_pg_run(
+        domt_pg_answer answer = domt_pg_run_request(
             &user, sql, rows[i].is_script ? &domus_sql_script_type : &domus_sql_query_type, NULL,
             rows[i].text, NULL, 0);
         ck_assert_msg(answer.error == failure, "%s", rows[i].text);
         if (failure != 0)
             ck_assert_str_eq(answer.as.failure.sqlstate, rows[i].sqlstate);
-        domt_pg_free(&answer);
+        domt_pg_free_answer(&answer);
         ck_assert_msg(run_text_in(sql, "INSERT INTO t VALUES (2)") == failure, "%s", rows[i].text);
-        answer = domt_pg_end(&user, sql, true);
+        answer = domt_pg_end_transaction(&user, sql, true);
         ck_assert_msg(answer.error == failure, "%s", rows[i].text);
         if (failure != 0)
             ck_assert_str_eq(answer.as.failure.sqlstate, rows[i].sqlstate);
-        domt_pg_free(&answer);
+        domt_pg_free_answer(&answer);
         ck_assert_msg(count_rows() == rows[i].keeps + rows[i].may_go_on, "%s", rows[i].text);
         domt_pg_run_script(&user, "DELETE FROM t");
     }
-    domt_pg_await_idle(&user);
-    ck_assert_uint_eq(domt_pg_read_status(&user).failures, 0);
+    domt_pg_await_idle_connections(&user);
+    ck_assert_uint_eq(domt_pg_read_database_status(&user).failures, 0);
     tear_down();
 }
 
@@ -274,16 +274,16 @@ DOMT_TEST(rows_that_were_not_read_fail_their_transaction)
 
     set_up(&options);
     for (int i = 0; i < 2; i++) {
-        domus_sql sql = domt_pg_begin(&user);
-        domt_pg_answer answer =
-            domt_pg_run(&user, sql, &domus_sql_rows_type, i == 0 ? &large : &wrong, NULL, NULL, 0);
+        domus_sql sql = domt_pg_begin_transaction(&user);
+        domt_pg_answer answer = domt_pg_run_request(&user, sql, &domus_sql_rows_type,
+                                                    i == 0 ? &large : &wrong, NULL, NULL, 0);
         ck_assert(answer.error == 0 || i != 0);
-        domt_pg_free(&answer);
+        domt_pg_free_answer(&answer);
         /* in this time all rows have come */
         nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
-        answer = domt_pg_end(&user, sql, true);
+        answer = domt_pg_end_transaction(&user, sql, true);
         ck_assert_int_eq(answer.error, i == 0 ? -EFBIG : -EINVAL);
-        domt_pg_free(&answer);
+        domt_pg_free_answer(&answer);
         ck_assert_int_eq(count_rows(), 0);
     }
     tear_down();
@@ -301,22 +301,22 @@ DOMT_TEST(stray_begin_does_not_take_its_neighbours_in)
     domt_pg_received answers[4];
 
     set_up(&options);
-    ck_assert_int_eq(domt_pg_query(&user, user.sql, &strays, NULL, 0).error, -EINVAL);
+    ck_assert_int_eq(domt_pg_run_statement(&user, user.sql, &strays, NULL, 0).error, -EINVAL);
     domt_pg_run_script(&user, "DELETE FROM t");
     for (int round = 0; round < 3; round++) { /* the first round prepares the statements */
-        domt_pg_answer answer = domt_pg_query(&user, user.sql, &inserts, NULL, 0);
+        domt_pg_answer answer = domt_pg_run_statement(&user, user.sql, &inserts, NULL, 0);
         ck_assert(answer.error == 0 || round == 0);
-        domt_pg_free(&answer);
-        answer = domt_pg_query(&user, user.sql, &naps, NULL, 0);
-        domt_pg_free(&answer);
+        domt_pg_free_answer(&answer);
+        answer = domt_pg_run_statement(&user, user.sql, &naps, NULL, 0);
+        domt_pg_free_answer(&answer);
         domt_pg_run_script(&user, "DELETE FROM t");
         for (uint64_t tag = 0; tag < 4; tag++)
-            domt_pg_send(&user, user.sql,
-                         tag == 0   ? &naps
-                         : tag == 1 ? &strays
-                                    : &inserts,
-                         NULL, 0, tag);
-        domt_pg_receive_all(&user, answers, 4);
+            domt_pg_send_query(&user, user.sql,
+                               tag == 0   ? &naps
+                               : tag == 1 ? &strays
+                                          : &inserts,
+                               NULL, 0, tag);
+        domt_pg_receive_answers(&user, answers, 4);
         ck_assert_int_eq(answers[0].error, 0);
         ck_assert_int_eq(answers[1].error, -EINVAL);
         ck_assert_int_eq(count_rows(), (answers[2].error == 0) + (answers[3].error == 0));

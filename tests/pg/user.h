@@ -14,7 +14,7 @@ typedef struct domt_pg_user {
     domus_sql sql;
 } domt_pg_user;
 
-/* An answer. The caller frees its result by domt_pg_free(). */
+/* An answer. The caller frees its result by domt_pg_free_answer(). */
 typedef struct domt_pg_answer {
     int error; /* error, as domus_sql_result_of() returns it */
     const domus_type *type;
@@ -28,28 +28,29 @@ typedef struct domt_pg_answer {
 } domt_pg_answer;
 
 /* Start a system with one thread, and open the database of the url. `options` may be NULL. */
-void domt_pg_user_start(domt_pg_user *user, const char *url, const domus_sql_options *options);
+void domt_pg_user_start_system(domt_pg_user *user, const char *url,
+                               const domus_sql_options *options);
 /* Start a system with `threads` threads, each of which has a pool. */
-void domt_pg_user_start_on(domt_pg_user *user, const char *url, const domus_sql_options *options,
-                           uint32_t threads);
-void domt_pg_user_stop(domt_pg_user *user);
+void domt_pg_user_start_with_threads(domt_pg_user *user, const char *url,
+                                     const domus_sql_options *options, uint32_t threads);
+void domt_pg_user_stop_system(domt_pg_user *user);
 
 /* Send an ask, and wait for the answer for up to `timeout_ns`; 0: 20 s. */
-domt_pg_answer domt_pg_ask(domt_pg_user *user, domus_address to, const domus_type *type,
-                           const void *payload, uint64_t timeout_ns);
-domt_pg_answer domt_pg_run(domt_pg_user *user, domus_sql sql, const domus_type *type,
-                           const domus_sql_statement *statement, const char *text,
-                           const domus_sql_value *values, uint32_t count);
+domt_pg_answer domt_pg_ask_and_wait(domt_pg_user *user, domus_address to, const domus_type *type,
+                                    const void *payload, uint64_t timeout_ns);
+domt_pg_answer domt_pg_run_request(domt_pg_user *user, domus_sql sql, const domus_type *type,
+                                   const domus_sql_statement *statement, const char *text,
+                                   const domus_sql_value *values, uint32_t count);
 
 /* Run a query, in the database or in a transaction. */
-domt_pg_answer domt_pg_query(domt_pg_user *user, domus_sql sql,
-                             const domus_sql_statement *statement, const domus_sql_value *values,
-                             uint32_t count);
-domt_pg_answer domt_pg_text(domt_pg_user *user, domus_sql sql, const char *text);
+domt_pg_answer domt_pg_run_statement(domt_pg_user *user, domus_sql sql,
+                                     const domus_sql_statement *statement,
+                                     const domus_sql_value *values, uint32_t count);
+domt_pg_answer domt_pg_run_text(domt_pg_user *user, domus_sql sql, const char *text);
 /* Run a script, and check that it succeeds. */
 void domt_pg_run_script(domt_pg_user *user, const char *text);
 /* Run a text, and return the one integer of its result. */
-int64_t domt_pg_query_number(domt_pg_user *user, domus_sql sql, const char *text);
+int64_t domt_pg_run_text_for_number(domt_pg_user *user, domus_sql sql, const char *text);
 
 /* The answer of a query that was sent, with the first two integers of its first row. */
 typedef struct domt_pg_received {
@@ -60,27 +61,27 @@ typedef struct domt_pg_received {
 
 /* Send a query without waiting for its answer. A request names its transaction itself. */
 void domt_pg_send_request(domt_pg_user *user, const domus_sql_request *request, uint64_t tag);
-void domt_pg_send(domt_pg_user *user, domus_sql sql, const domus_sql_statement *statement,
-                  const domus_sql_value *values, uint32_t count, uint64_t tag);
+void domt_pg_send_query(domt_pg_user *user, domus_sql sql, const domus_sql_statement *statement,
+                        const domus_sql_value *values, uint32_t count, uint64_t tag);
 /* Receive the next answer. */
-domt_pg_received domt_pg_receive(domt_pg_user *user);
+domt_pg_received domt_pg_receive_answer(domt_pg_user *user);
 /* Receive `count` answers, whose tags are 0 and greater, and store each by its tag. */
-void domt_pg_receive_all(domt_pg_user *user, domt_pg_received *answers, uint32_t count);
+void domt_pg_receive_answers(domt_pg_user *user, domt_pg_received *answers, uint32_t count);
 
 /* A lock of the server, which another user with one connection takes and releases. The statement
  * waits for the lock. */
 extern const domus_sql_statement domt_pg_waits;
-void domt_pg_lock(domt_pg_user *other);
-void domt_pg_unlock(domt_pg_user *other);
+void domt_pg_take_server_lock(domt_pg_user *other);
+void domt_pg_release_server_lock(domt_pg_user *other);
 
-domus_sql domt_pg_begin(domt_pg_user *user);
-domt_pg_answer domt_pg_end(domt_pg_user *user, domus_sql sql, bool commits);
+domus_sql domt_pg_begin_transaction(domt_pg_user *user);
+domt_pg_answer domt_pg_end_transaction(domt_pg_user *user, domus_sql sql, bool commits);
 
-domus_sql_status domt_pg_read_status(domt_pg_user *user);
+domus_sql_status domt_pg_read_database_status(domt_pg_user *user);
 /* Wait until `count` queries wait for a connection; wait until no connection is busy. */
-void domt_pg_await_waiting(domt_pg_user *user, uint32_t count);
-void domt_pg_await_idle(domt_pg_user *user);
-uint64_t domt_pg_now_ns(void); /* of the monotonic clock */
-void domt_pg_free(domt_pg_answer *answer);
+void domt_pg_await_waiting_queries(domt_pg_user *user, uint32_t count);
+void domt_pg_await_idle_connections(domt_pg_user *user);
+uint64_t domt_pg_monotonic_ns(void); /* of the monotonic clock */
+void domt_pg_free_answer(domt_pg_answer *answer);
 
 #endif

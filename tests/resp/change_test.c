@@ -14,7 +14,7 @@ static domt_codec resp;
 
 static void set_up(void)
 {
-    domt_resp_start(&resp, NULL);
+    domt_resp_make_kit(&resp, NULL);
 }
 
 static void tear_down(void)
@@ -65,7 +65,7 @@ static void answer_commands(const char *bytes)
 #define CONVERSES(bytes, expected)                                                                 \
     do {                                                                                           \
         answer_commands(bytes);                                                                    \
-        ck_assert_str_eq(domt_codec_sent(&resp), expected);                                        \
+        ck_assert_str_eq(domt_codec_take_output(&resp), expected);                                 \
     } while (0)
 
 DOMT_TEST(a_silenced_connection_gets_no_answers)
@@ -104,7 +104,7 @@ DOMT_TEST(a_skipped_answer_is_that_of_its_command)
     ck_assert_int_eq(domus_stage_kit_next(resp.kit, &second), 1);
     ck_assert_int_eq(domus_stage_kit_encode(resp.kit, second.id, &domus_resp_ok_type, NULL), 0);
     ck_assert_int_eq(domus_stage_kit_encode(resp.kit, id, &domus_resp_null_type, NULL), 0);
-    ck_assert_str_eq(domt_codec_sent(&resp), "+OK\r\n");
+    ck_assert_str_eq(domt_codec_take_output(&resp), "+OK\r\n");
     tear_down();
 }
 
@@ -124,13 +124,13 @@ DOMT_TEST(strangers_have_limits_of_their_own)
     };
 
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
-        domt_resp_start(&resp, &guarded);
+        domt_resp_make_kit(&resp, &guarded);
         CONVERSES("*2\r\n$1\r\na\r\n$5\r\nabcde\r\n", "$1\r\na\r\n");
         CONVERSES("a long line with many words\n", "$1\r\na\r\n");
         CONVERSES(refused[i].bytes, refused[i].sent);
         tear_down();
     }
-    domt_resp_start(&resp, &guarded);
+    domt_resp_make_kit(&resp, &guarded);
     CONVERSES("known\n", "+changed\r\n");
     CONVERSES("*3\r\n$6\r\nabcdef\r\n$1\r\nb\r\n$1\r\nc\r\n", "$6\r\nabcdef\r\n");
     CONVERSES("change\n*3\r\n$1\r\nA\r\n$1\r\nb\r\n$1\r\nc\r\n", "+changed\r\n$1\r\nA\r\n");
@@ -148,7 +148,7 @@ static void sweep(const domus_resp_options *options, const char *bytes, size_t s
 {
     domt_codec_work work = {{&domus_resp_stage, options}, NULL, bytes, size, step};
 
-    domt_fail_allocations(domt_codec_decode, &work);
+    domt_fail_each_allocation(domt_codec_run_work, &work);
 }
 
 static const domus_resp_options client = {.role = DOMUS_ROLE_CLIENT};
@@ -212,15 +212,15 @@ static int make_command(void *context)
 
 DOMT_TEST(each_failure_while_encoding_is_returned)
 {
-    domt_fail_allocations(build_and_encode, NULL);
-    domt_fail_allocations(make_command, NULL);
+    domt_fail_each_allocation(build_and_encode, NULL);
+    domt_fail_each_allocation(make_command, NULL);
 }
 
 static size_t measure_greatest_block(const domus_resp_options *options, const char *bytes)
 {
     domt_codec_work work = {{&domus_resp_stage, options}, NULL, bytes, strlen(bytes), 1000};
 
-    return domt_greatest_block(domt_codec_decode, &work);
+    return domt_largest_allocated_block(domt_codec_run_work, &work);
 }
 
 DOMT_TEST(nothing_is_taken_for_what_is_announced)
@@ -238,15 +238,15 @@ DOMT_TEST(commands_in_part_share_a_bound)
     domus_budget budget = {0};
     const domus_resp_options options = {.role = DOMUS_ROLE_SERVER, .budget = &budget};
 
-    domt_gathered_share_a_bound(&(domt_gathered){.stage = {&domus_resp_stage, &options},
-                                                 .budget = &budget,
-                                                 .head = "*2\r\n$3\r\nSET\r\n$400000\r\n",
-                                                 .body = body,
-                                                 .size = sizeof body,
-                                                 /* the budget is in use until the command is
-                                                  * released */
-                                                 .whole_least = 400000,
-                                                 .refused = "-OOM out of memory\r\n"});
+    domt_check_gathered_share_budget(&(domt_gathered){.stage = {&domus_resp_stage, &options},
+                                                      .budget = &budget,
+                                                      .head = "*2\r\n$3\r\nSET\r\n$400000\r\n",
+                                                      .body = body,
+                                                      .size = sizeof body,
+                                                      /* the budget is in use until the command is
+                                                       * released */
+                                                      .whole_least = 400000,
+                                                      .refused = "-OOM out of memory\r\n"});
 }
 
 /* Feed a command, and return the used bytes of the budget after the command was decoded. */

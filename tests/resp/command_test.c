@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HOLDS(bytes, expected) domt_resp_expect(NULL, bytes, sizeof bytes - 1, expected)
+#define HOLDS(bytes, expected) domt_resp_expect_trace(NULL, bytes, sizeof bytes - 1, expected)
 #define REFUSED(bytes, text)   HOLDS(bytes, "EPROTO -ERR Protocol error: " text "\r\n")
 
 DOMT_TEST(command_is_its_arguments)
@@ -99,7 +99,7 @@ DOMT_TEST(limits_hold)
     static const domus_resp_options two = {.message_max = 65536};
     static char bytes[200000];
 
-#define SMALL(bytes, expected) domt_resp_expect(&small, bytes, sizeof bytes - 1, expected)
+#define SMALL(bytes, expected) domt_resp_expect_trace(&small, bytes, sizeof bytes - 1, expected)
     SMALL("*1\r\n$3\r\nabc\r\n", "command [abc]\n");
     SMALL("*1\r\n$4\r\n", "EPROTO -ERR Protocol error: invalid bulk length\r\n");
     SMALL("*1\r\n$4\r\nabcd\r\n", "EPROTO -ERR Protocol error: invalid bulk length\r\n");
@@ -115,9 +115,9 @@ DOMT_TEST(limits_hold)
     int head = snprintf(bytes, sizeof bytes, "*2\r\n$40000\r\n");
     memset(bytes + head, 'a', 40000);
     snprintf(bytes + head + 40000, 100, "\r\n$40000\r\n");
-    ck_assert_str_eq(domt_resp_trace(&two, bytes, strlen(bytes), 0, 0),
+    ck_assert_str_eq(domt_resp_trace_decoding(&two, bytes, strlen(bytes), 0, 0),
                      "EPROTO -ERR Protocol error: too big request\r\n");
-    ck_assert_str_eq(domt_resp_trace(&two, bytes, strlen(bytes), 100, 1000),
+    ck_assert_str_eq(domt_resp_trace_decoding(&two, bytes, strlen(bytes), 100, 1000),
                      "EPROTO -ERR Protocol error: too big request\r\n");
 }
 
@@ -127,14 +127,14 @@ DOMT_TEST(lines_end_at_64_kib)
 
     memset(bytes, 'a', sizeof bytes);
     bytes[65535] = '\n';
-    ck_assert_str_eq(domt_resp_trace(NULL, bytes, 65536, 0, 0),
-                     domt_resp_trace(NULL, bytes, 65536, 1, 1000));
-    ck_assert_int_eq(strncmp(domt_resp_trace(NULL, bytes, 65536, 0, 0), "command [65535 bytes", 20),
-                     0);
+    ck_assert_str_eq(domt_resp_trace_decoding(NULL, bytes, 65536, 0, 0),
+                     domt_resp_trace_decoding(NULL, bytes, 65536, 1, 1000));
+    ck_assert_int_eq(
+        strncmp(domt_resp_trace_decoding(NULL, bytes, 65536, 0, 0), "command [65535 bytes", 20), 0);
     bytes[65535] = 'a';
-    ck_assert_str_eq(domt_resp_trace(NULL, bytes, sizeof bytes, 0, 0),
+    ck_assert_str_eq(domt_resp_trace_decoding(NULL, bytes, sizeof bytes, 0, 0),
                      "EPROTO -ERR Protocol error: too big inline request\r\n");
-    ck_assert_str_eq(domt_resp_trace(NULL, bytes, sizeof bytes, 1, 1000),
+    ck_assert_str_eq(domt_resp_trace_decoding(NULL, bytes, sizeof bytes, 1, 1000),
                      "EPROTO -ERR Protocol error: too big inline request\r\n");
 }
 
@@ -157,15 +157,15 @@ DOMT_TEST(long_values_are_the_same_in_all_pieces)
 
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         size_t size = write_set(bytes, sizeof bytes, sizes[i]);
-        const char *whole = domt_resp_trace(NULL, bytes, size, 0, 0);
+        const char *whole = domt_resp_trace_decoding(NULL, bytes, size, 0, 0);
         ck_assert_ptr_nonnull(strstr(whole, "command [SET] [key] ["));
         ck_assert_ptr_nonnull(strstr(whole, "]\ncommand [PING]\n"));
         for (size_t c = 0; c < sizeof cuts / sizeof cuts[0]; c++) {
-            ck_assert_str_eq(domt_resp_trace(NULL, bytes, size, cuts[c], 0), whole);
-            ck_assert_str_eq(domt_resp_trace(NULL, bytes, size, cuts[c], 30011), whole);
+            ck_assert_str_eq(domt_resp_trace_decoding(NULL, bytes, size, cuts[c], 0), whole);
+            ck_assert_str_eq(domt_resp_trace_decoding(NULL, bytes, size, cuts[c], 30011), whole);
         }
         for (size_t c = size - 20; c < size; c++)
-            ck_assert_str_eq(domt_resp_trace(NULL, bytes, size, c, 0), whole);
+            ck_assert_str_eq(domt_resp_trace_decoding(NULL, bytes, size, c, 0), whole);
     }
 }
 
@@ -175,10 +175,10 @@ DOMT_TEST(long_value_ends_with_its_line)
     size_t size = write_set(bytes, sizeof bytes, 20000) - strlen("\r\n*1\r\n$4\r\nPING\r\n");
 
     memcpy(bytes + size, "\rX", 2);
-    ck_assert_str_eq(domt_resp_trace(NULL, bytes, size + 2, 0, 1000),
+    ck_assert_str_eq(domt_resp_trace_decoding(NULL, bytes, size + 2, 0, 1000),
                      "EPROTO -ERR Protocol error: invalid bulk length\r\n");
     memcpy(bytes + size, "X\n", 2);
-    ck_assert_str_eq(domt_resp_trace(NULL, bytes, size + 2, size + 1, 1),
+    ck_assert_str_eq(domt_resp_trace_decoding(NULL, bytes, size + 2, size + 1, 1),
                      "EPROTO -ERR Protocol error: invalid bulk length\r\n");
 }
 
@@ -192,9 +192,10 @@ DOMT_TEST(window_may_end_within_a_head)
                                        first, "abcdefgh");
         for (int i = 0; i < 8000; i++)
             size += (size_t)snprintf(bytes + size, sizeof bytes - size, "$3\r\nxyz\r\n");
-        ck_assert_str_eq(domt_resp_trace(NULL, bytes, size, 0, 0),
-                         domt_resp_trace(NULL, bytes, size, 0, 1000));
-        ck_assert_ptr_nonnull(strstr(domt_resp_trace(NULL, bytes, size, 0, 0), "... 8001\n"));
+        ck_assert_str_eq(domt_resp_trace_decoding(NULL, bytes, size, 0, 0),
+                         domt_resp_trace_decoding(NULL, bytes, size, 0, 1000));
+        ck_assert_ptr_nonnull(
+            strstr(domt_resp_trace_decoding(NULL, bytes, size, 0, 0), "... 8001\n"));
     }
 }
 
@@ -207,12 +208,12 @@ DOMT_TEST(many_arguments_are_the_same_in_all_pieces)
 
     for (int i = 0; i < 50000; i++)
         size += (size_t)snprintf(bytes + size, room - size, "$%d\r\n%.*s\r\n", i % 3, i % 3, "key");
-    whole = strdup(domt_resp_trace(NULL, bytes, size, 0, 0));
+    whole = strdup(domt_resp_trace_decoding(NULL, bytes, size, 0, 0));
     ck_assert_ptr_nonnull(strstr(whole, "command [MGET] [] [k] [ke]"));
     ck_assert_ptr_nonnull(strstr(whole, "... 50001\n"));
     for (size_t cut = 1; cut < 40; cut += 3)
-        ck_assert_str_eq(domt_resp_trace(NULL, bytes, size, cut, 40009), whole);
-    ck_assert_str_eq(domt_resp_trace(NULL, bytes, size, 65536, 65536), whole);
+        ck_assert_str_eq(domt_resp_trace_decoding(NULL, bytes, size, cut, 40009), whole);
+    ck_assert_str_eq(domt_resp_trace_decoding(NULL, bytes, size, 65536, 65536), whole);
     free(whole);
     free(bytes);
 }
@@ -224,7 +225,7 @@ DOMT_TEST(argument_can_be_kept)
     domus_stage_message message;
     domus_slice kept;
 
-    domt_resp_start(&resp, NULL);
+    domt_resp_make_kit(&resp, NULL);
     ck_assert_int_eq(domus_stage_kit_feed(resp.kit, "*2\r\n$3\r\nGET\r\n$3\r\nabc\r\n", 22), 0);
     ck_assert_int_eq(domus_stage_kit_next(resp.kit, &message), 1);
     const domus_resp_command *command = message.payload;

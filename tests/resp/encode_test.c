@@ -22,13 +22,14 @@ static void set_version(uint32_t version)
 
     domus_resp_add_simple(&builder, "hello");
     ck_assert_int_eq(domus_resp_end(&builder, &answer.reply), 0);
-    ck_assert_str_eq(domt_resp_encoded(&resp, &domus_resp_change_type, &answer), "+hello\r\n");
+    ck_assert_str_eq(domt_resp_encode_message(&resp, &domus_resp_change_type, &answer),
+                     "+hello\r\n");
     domus_resp_change_type.release(&answer);
 }
 
 static void set_up(void)
 {
-    domt_resp_start(&resp, NULL);
+    domt_resp_make_kit(&resp, NULL);
 }
 
 static void tear_down(void)
@@ -37,7 +38,7 @@ static void tear_down(void)
 }
 
 #define SENDS(type, payload, expected)                                                             \
-    ck_assert_str_eq(domt_resp_encoded(&resp, &domus_resp_##type##_type, payload), expected)
+    ck_assert_str_eq(domt_resp_encode_message(&resp, &domus_resp_##type##_type, payload), expected)
 
 DOMT_TEST(common_replies_are_sent)
 {
@@ -55,16 +56,17 @@ DOMT_TEST(common_replies_are_sent)
     SENDS(simple, &(domus_resp_simple){"PONG"}, "+PONG\r\n");
     SENDS(error, &(domus_resp_error){"ERR a\r\nb"}, "-ERR a  b\r\n");
     domus_resp_error cut = domus_resp_error_text("ERR %0200d", 7);
-    ck_assert_uint_eq(strlen(domt_resp_encoded(&resp, &domus_resp_error_type, &cut)), 131);
+    ck_assert_uint_eq(strlen(domt_resp_encode_message(&resp, &domus_resp_error_type, &cut)), 131);
     cut = domus_resp_error_text("ERR unknown command '%s'", "x");
     SENDS(error, &cut, "-ERR unknown command 'x'\r\n");
     SENDS(short, &(domus_resp_short){0}, "$0\r\n\r\n");
     SENDS(short, (&(domus_resp_short){3, "abc"}), "$3\r\nabc\r\n");
     ck_assert_int_eq(domus_slice_copy("hello world", 11, &slice), 0);
-    ck_assert_str_eq(domt_resp_encoded(&resp, &domus_slice_type, &slice), "$11\r\nhello world\r\n");
+    ck_assert_str_eq(domt_resp_encode_message(&resp, &domus_slice_type, &slice),
+                     "$11\r\nhello world\r\n");
     domus_slice_free(slice);
     slice = (domus_slice){NULL, 0, 0};
-    ck_assert_str_eq(domt_resp_encoded(&resp, &domus_slice_type, &slice), "$0\r\n\r\n");
+    ck_assert_str_eq(domt_resp_encode_message(&resp, &domus_slice_type, &slice), "$0\r\n\r\n");
     set_version(3);
     SENDS(null, NULL, "_\r\n");
     SENDS(null_array, NULL, "_\r\n");
@@ -83,7 +85,7 @@ DOMT_TEST(long_bulk_is_sent)
     for (uint32_t size = 2040; size <= 2060; size++) {
         char head[32];
         ck_assert_int_eq(domus_slice_copy(bytes, size, &slice), 0);
-        const char *sent = domt_resp_encoded(&resp, &domus_slice_type, &slice);
+        const char *sent = domt_resp_encode_message(&resp, &domus_slice_type, &slice);
         int length = snprintf(head, sizeof head, "$%u\r\n", size);
         ck_assert_uint_eq(strlen(sent), (size_t)length + size + 2);
         ck_assert_int_eq(strncmp(sent, head, (size_t)length), 0);
@@ -176,7 +178,7 @@ DOMT_TEST(resp_2_gets_no_attributes)
     reply.bytes.size -= 1;
     ck_assert_int_eq(domus_stage_kit_encode(resp.kit, DOMUS_NO_ID, &domus_resp_reply_type, &reply),
                      -EINVAL);
-    ck_assert_str_eq(domt_codec_sent(&resp), "");
+    ck_assert_str_eq(domt_codec_take_output(&resp), "");
     domus_slice_free(reply.bytes);
     tear_down();
 }
@@ -329,7 +331,7 @@ DOMT_TEST(commands_are_sent)
     domus_resp_bytes words[12] = {{"SET", 3}, {"key", 3}, {"", 0}, {"\r\n", 2}};
     domus_resp_command command;
 
-    domt_resp_start(&resp, &client);
+    domt_resp_make_kit(&resp, &client);
     ck_assert_int_eq(domus_resp_command_make(words, 0, &command), -EINVAL);
     ck_assert_int_eq(domus_resp_command_make(words, 4, &command), 0);
     ck_assert_ptr_null(command.table);
@@ -362,7 +364,7 @@ DOMT_TEST(commands_are_sent)
 static void expect_failure(int error, const char *expected)
 {
     ck_assert_int_eq(domus_stage_kit_fail(resp.kit, 0, &domus_resp_command_type, error), 0);
-    ck_assert_str_eq(domt_codec_sent(&resp), expected);
+    ck_assert_str_eq(domt_codec_take_output(&resp), expected);
 }
 
 DOMT_TEST(failed_request_gets_an_error)
@@ -381,9 +383,9 @@ DOMT_TEST(failed_request_gets_an_error)
     expect_failure(-ENXIO, "-ERR internal error (ENXIO)\r\n");
     expect_failure(-54321, "-ERR internal error (unknown)\r\n");
     ck_assert_int_eq(domus_stage_kit_fail(resp.kit, DOMUS_NO_ID, NULL, -ENOMEM), 0);
-    ck_assert_str_eq(domt_codec_sent(&resp), "-OOM out of memory\r\n");
+    ck_assert_str_eq(domt_codec_take_output(&resp), "-OOM out of memory\r\n");
     tear_down();
-    domt_resp_start(&resp, &client);
+    domt_resp_make_kit(&resp, &client);
     ck_assert_int_eq(domus_stage_kit_fail(resp.kit, DOMUS_NO_ID, NULL, -EPROTO), -EPROTO);
     tear_down();
 }
@@ -415,7 +417,7 @@ DOMT_TEST(doubles_have_a_point_in_every_locale)
 {
     char text[8];
 
-    domt_use_comma();
+    domt_use_locale_with_comma();
     check_double(3.5, ",3.5\r\n");
     check_double(-0.1, ",-0.1\r\n");
     check_double(1.0 / 3, ",0.3333333333333333\r\n");

@@ -50,7 +50,7 @@ static void expect_reply(redisReply *reply, int type, const char *text, long lon
 DOMT_TEST(hiredis_understands_the_common_replies)
 {
     reader = redisReaderCreate();
-    domt_resp_start(&resp, NULL);
+    domt_resp_make_kit(&resp, NULL);
     UNDERSTOOD(ok, NULL, REDIS_REPLY_STATUS, "OK", 0);
     UNDERSTOOD(null, NULL, REDIS_REPLY_NIL, NULL, 0);
     UNDERSTOOD(null_array, NULL, REDIS_REPLY_NIL, NULL, 0);
@@ -73,7 +73,7 @@ DOMT_TEST(hiredis_understands_long_strings)
     domus_slice slice;
 
     reader = redisReaderCreate();
-    domt_resp_start(&resp, NULL);
+    domt_resp_make_kit(&resp, NULL);
     memset(bytes, 'a', sizeof bytes);
     for (size_t size = 1; size <= sizeof bytes; size = size * 3 + 1) {
         ck_assert_int_eq(domus_slice_copy(bytes, size, &slice), 0);
@@ -102,7 +102,7 @@ DOMT_TEST(hiredis_understands_what_resp_2_gets_of_resp_3)
     for (uint8_t version = 2; version <= 3; version++) {
         domus_resp_builder b = {.version = version};
         domus_resp_reply built;
-        domt_resp_start(&resp, NULL);
+        domt_resp_make_kit(&resp, NULL);
         domus_resp_add_array(&b, 7);
         domus_resp_add_null(&b);
         domus_resp_add_boolean(&b, true);
@@ -136,10 +136,10 @@ DOMT_TEST(commands_of_hiredis_are_understood)
     int size = redisFormatCommand(&command, "SET %s %b", "key", "a\0b", (size_t)3);
 
     ck_assert_int_gt(size, 0);
-    domt_resp_start(&resp, NULL);
+    domt_resp_make_kit(&resp, NULL);
     ck_assert_int_eq(domus_stage_kit_feed(resp.kit, command, (size_t)size), 0);
     ck_assert_int_eq(domus_stage_kit_next(resp.kit, &message), 1);
-    domt_resp_print(&message, line, sizeof line);
+    domt_resp_print_message(&message, line, sizeof line);
     ck_assert_str_eq(line, "command [SET] [key] [a\\x00b]");
     redisFreeCommand(command);
     domt_codec_stop(&resp);

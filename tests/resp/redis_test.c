@@ -43,8 +43,8 @@ static void check_same_answer(const char *bytes, size_t size)
     size_t wanted;
     size_t sent;
 
-    const char *expected = domt_redis_answers(bytes, size, &wanted);
-    domt_resp_start(&resp, NULL);
+    const char *expected = domt_redis_send_and_read_answer(bytes, size, &wanted);
+    domt_resp_make_kit(&resp, NULL);
     serve_commands(bytes, size);
     const char *output = domus_stage_kit_output(resp.kit, &sent);
     ck_assert_msg(sent == wanted && memcmp(output, expected, sent) == 0,
@@ -57,7 +57,7 @@ static void check_same_answer(const char *bytes, size_t size)
 
 DOMT_TEST(commands_get_the_same_bytes)
 {
-    if (!domt_redis_start())
+    if (!domt_redis_start_server())
         return;
     SAME("PING\r\n");
     SAME("ping\n\r\n\nPING\r\n");
@@ -69,12 +69,12 @@ DOMT_TEST(commands_get_the_same_bytes)
          "a\x0b"
          "b\n \t ECHO \t b \t\r\n");
     SAME("ECHO \"a\"\x0b\n");
-    domt_redis_stop();
+    domt_redis_stop_server();
 }
 
 DOMT_TEST(errors_of_the_protocol_are_the_same_bytes)
 {
-    if (!domt_redis_start())
+    if (!domt_redis_start_server())
         return;
     SAME("*1\n$4\r\nPING\r\n");
     SAME("*01\r\n");
@@ -104,7 +104,7 @@ DOMT_TEST(errors_of_the_protocol_are_the_same_bytes)
     memset(line, 'a', 70000);
     check_same_answer(line, 70000);
     free(line);
-    domt_redis_stop();
+    domt_redis_stop_server();
 }
 
 /* --- the reply of DEBUG PROTOCOL for each type ----------------------------------------------- */
@@ -153,14 +153,14 @@ static void check_same_reply(const char *what, uint32_t version, uint8_t built_f
 
     snprintf(command, sizeof command, "%sDEBUG PROTOCOL %s\r\n", version == 3 ? "HELLO 3\r\n" : "",
              what);
-    const char *expected = domt_redis_answers(command, strlen(command), &wanted);
+    const char *expected = domt_redis_send_and_read_answer(command, strlen(command), &wanted);
     if (version == 3) {
         const char *end = strstr(expected, "modules\r\n*0\r\n");
         ck_assert_ptr_nonnull(end);
         wanted -= (size_t)(end + 13 - expected);
         expected = end + 13;
     }
-    domt_resp_start(&resp, NULL);
+    domt_resp_make_kit(&resp, NULL);
     build(what, &builder);
     ck_assert_int_eq(domus_resp_end(&builder, &hello.reply), 0);
     ck_assert_int_eq(domus_stage_kit_encode(resp.kit, 0, &domus_resp_change_type, &hello), 0);
@@ -173,14 +173,14 @@ static void check_same_reply(const char *what, uint32_t version, uint8_t built_f
 
 DOMT_TEST(replies_of_both_versions_are_the_same_bytes)
 {
-    if (!domt_redis_start())
+    if (!domt_redis_start_server())
         return;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         check_same_reply(kinds[i], 2, 2);
         check_same_reply(kinds[i], 2, 3);
         check_same_reply(kinds[i], 3, 3);
     }
-    domt_redis_stop();
+    domt_redis_stop_server();
 }
 
 /* --- a client --------------------------------------------------------------------------------- */
@@ -235,22 +235,22 @@ DOMT_TEST(client_understands_redis)
     char line[2000];
     size_t size;
 
-    if (!domt_redis_start())
+    if (!domt_redis_start_server())
         return;
-    domt_resp_start(&resp, &client);
+    domt_resp_make_kit(&resp, &client);
     for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++)
         ask(asked[i]);
     const char *bytes = domus_stage_kit_output(resp.kit, &size);
-    bytes = domt_redis_answers(bytes, size, &size);
+    bytes = domt_redis_send_and_read_answer(bytes, size, &size);
     ck_assert_int_eq(domus_stage_kit_feed(resp.kit, bytes, size), 0);
     for (size_t i = 0; i < sizeof told / sizeof told[0]; i++) {
         ck_assert_int_eq(domus_stage_kit_next(resp.kit, &message), 1);
-        domt_resp_print(&message, line, sizeof line);
+        domt_resp_print_message(&message, line, sizeof line);
         ck_assert_msg(strncmp(line, told[i], strlen(told[i])) == 0, "%s, not %s", line, told[i]);
     }
     ck_assert_int_eq(domus_stage_kit_next(resp.kit, &message), 0);
     domt_codec_stop(&resp);
-    domt_redis_stop();
+    domt_redis_stop_server();
 }
 
 DOMT_SUITE(60)

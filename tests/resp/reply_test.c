@@ -10,7 +10,7 @@
 static const domus_resp_options client = {.role = DOMUS_ROLE_CLIENT};
 static const domus_resp_options subscriber = {.role = DOMUS_ROLE_PEER};
 
-#define HOLDS(bytes, expected) domt_resp_expect(&client, bytes, sizeof bytes - 1, expected)
+#define HOLDS(bytes, expected) domt_resp_expect_trace(&client, bytes, sizeof bytes - 1, expected)
 #define REFUSED(bytes)         HOLDS(bytes, "EPROTO\n")
 
 DOMT_TEST(reply_of_resp_2_is_its_values)
@@ -50,7 +50,7 @@ DOMT_TEST(push_is_a_notice)
     HOLDS(">2\r\n+message\r\n$1\r\na\r\n+OK\r\n", "push 1 >2 +[message] $[a]\nreply 0 +[OK]\n");
     HOLDS(">1\r\n#t\r\n", "push 2 >1 #1\n");
     HOLDS("*1\r\n>1\r\n:1\r\n", "reply 2 *1 >1 :1\n");
-    domt_resp_expect(&subscriber, "*1\r\n:1\r\n:2\r\n", 12, "push 0 *1 :1\npush 0 :2\n");
+    domt_resp_expect_trace(&subscriber, "*1\r\n:1\r\n:2\r\n", 12, "push 0 *1 :1\npush 0 :2\n");
 }
 
 DOMT_TEST(what_is_no_reply_is_refused)
@@ -102,11 +102,12 @@ DOMT_TEST(nesting_ends_at_its_limit)
     for (int i = 0; i < 32; i++)
         memcpy(deep + 4 * i, "*1\r\n", 5);
     memcpy(deep + 128, ":1\r\n", 5);
-    ck_assert_int_eq(strncmp(domt_resp_trace(&client, deep, 132, 0, 0), "reply 0 *1 *1", 13), 0);
+    ck_assert_int_eq(
+        strncmp(domt_resp_trace_decoding(&client, deep, 132, 0, 0), "reply 0 *1 *1", 13), 0);
     memcpy(deep + 128, "*1\r\n:1\r\n", 9);
-    ck_assert_str_eq(domt_resp_trace(&client, deep, 136, 0, 0), "EPROTO\n");
-    domt_resp_expect(&two, "*1\r\n*2\r\n*0\r\n:1\r\n", 16, "reply 0 *1 *2 *[] :1\n");
-    domt_resp_expect(&two, "*1\r\n*1\r\n*1\r\n", 12, "EPROTO\n");
+    ck_assert_str_eq(domt_resp_trace_decoding(&client, deep, 136, 0, 0), "EPROTO\n");
+    domt_resp_expect_trace(&two, "*1\r\n*2\r\n*0\r\n:1\r\n", 16, "reply 0 *1 *2 *[] :1\n");
+    domt_resp_expect_trace(&two, "*1\r\n*1\r\n*1\r\n", 12, "EPROTO\n");
 }
 
 DOMT_TEST(limits_hold)
@@ -116,17 +117,17 @@ DOMT_TEST(limits_hold)
     size_t size = 70000;
     char *bytes = malloc(size);
 
-    domt_resp_expect(&small, "$3\r\nabc\r\n$4\r\n", 13, "reply 0 $[abc]\nEPROTO\n");
-    domt_resp_expect(&all, "*9\r\n$65536\r\n", 12, "EPROTO\n");
+    domt_resp_expect_trace(&small, "$3\r\nabc\r\n$4\r\n", 13, "reply 0 $[abc]\nEPROTO\n");
+    domt_resp_expect_trace(&all, "*9\r\n$65536\r\n", 12, "EPROTO\n");
     memcpy(bytes, "*20000\r\n", 8);
     for (size_t i = 8; i + 4 <= size; i += 4)
         memcpy(bytes + i, ":1\r\n", 4);
-    ck_assert_str_eq(domt_resp_trace(&all, bytes, size, 0, 1000), "EPROTO\n");
-    ck_assert_str_eq(domt_resp_trace(&all, bytes, size, 0, 0), "EPROTO\n");
+    ck_assert_str_eq(domt_resp_trace_decoding(&all, bytes, size, 0, 1000), "EPROTO\n");
+    ck_assert_str_eq(domt_resp_trace_decoding(&all, bytes, size, 0, 0), "EPROTO\n");
     memset(bytes, 'a', size);
     bytes[0] = '+';
-    ck_assert_str_eq(domt_resp_trace(&client, bytes, size, 0, 0), "EMSGSIZE\n");
-    ck_assert_str_eq(domt_resp_trace(&client, bytes, size, 0, 5000), "EMSGSIZE\n");
+    ck_assert_str_eq(domt_resp_trace_decoding(&client, bytes, size, 0, 0), "EMSGSIZE\n");
+    ck_assert_str_eq(domt_resp_trace_decoding(&client, bytes, size, 0, 5000), "EMSGSIZE\n");
     free(bytes);
 }
 
@@ -152,12 +153,12 @@ DOMT_TEST(long_replies_are_the_same_in_all_pieces)
         size += 2 * sizes[i];
         memcpy(bytes + size, "\r\n+OK\r\n", 7);
         size += 7;
-        const char *whole = domt_resp_trace(&client, bytes, size, 0, 0);
+        const char *whole = domt_resp_trace_decoding(&client, bytes, size, 0, 0);
         ck_assert_int_eq(strncmp(whole, "reply 0 *202 $[", 15), 0);
         ck_assert_ptr_nonnull(strstr(whole, "reply 0 +[OK]\n"));
         for (size_t c = 0; c < sizeof cuts / sizeof cuts[0]; c++) {
-            ck_assert_str_eq(domt_resp_trace(&client, bytes, size, cuts[c], 0), whole);
-            ck_assert_str_eq(domt_resp_trace(&client, bytes, size, cuts[c], 10007), whole);
+            ck_assert_str_eq(domt_resp_trace_decoding(&client, bytes, size, cuts[c], 0), whole);
+            ck_assert_str_eq(domt_resp_trace_decoding(&client, bytes, size, cuts[c], 10007), whole);
         }
     }
     free(bytes);

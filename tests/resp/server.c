@@ -47,7 +47,7 @@ static int try_connect(void)
     return -1;
 }
 
-bool domt_redis_start(void)
+bool domt_redis_start_server(void)
 {
     if (access(PROGRAM, X_OK) != 0) {
         printf("no " PROGRAM " (Debian: redis-server): nothing is compared\n");
@@ -74,7 +74,7 @@ bool domt_redis_start(void)
     return false;
 }
 
-void domt_redis_stop(void)
+void domt_redis_stop_server(void)
 {
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
@@ -82,7 +82,7 @@ void domt_redis_stop(void)
     rmdir(directory);
 }
 
-const char *domt_redis_answers(const char *bytes, size_t size, size_t *ret_size)
+const char *domt_redis_send_and_read_answer(const char *bytes, size_t size, size_t *ret_size)
 {
     static char answer[1 << 20];
     size_t got = 0;

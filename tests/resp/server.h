@@ -8,11 +8,11 @@
 
 /* Start the server. Returns false, and prints a note, when redis-server is not installed. Each test
  * that starts it ends it; if a test fails, the server ends with the test. */
-bool domt_redis_start(void);
-void domt_redis_stop(void);
+bool domt_redis_start_server(void);
+void domt_redis_stop_server(void);
 
 /* Send bytes on a new connection, finish sending, and read to the end. Returns the answer, followed
  * by a zero and valid until the next call, and its size. */
-const char *domt_redis_answers(const char *bytes, size_t size, size_t *ret_size);
+const char *domt_redis_send_and_read_answer(const char *bytes, size_t size, size_t *ret_size);
 
 #endif

@@ -2,15 +2,15 @@
 #include "tests/resp/trace.h"
 #include "tests/support/suite.h"
 
-void domt_resp_start(domt_codec *resp, const domus_resp_options *options)
+void domt_resp_make_kit(domt_codec *resp, const domus_resp_options *options)
 {
     domt_codec_start(resp, &domus_resp_stage, options);
 }
 
-const char *domt_resp_encoded(domt_codec *resp, const domus_type *type, const void *payload)
+const char *domt_resp_encode_message(domt_codec *resp, const domus_type *type, const void *payload)
 {
     ck_assert_int_eq(domus_stage_kit_encode(resp->kit, DOMUS_NO_ID, type, payload), 0);
-    return domt_codec_sent(resp);
+    return domt_codec_take_output(resp);
 }
 
 /* --- text ------------------------------------------------------------------------------------- */
@@ -57,7 +57,7 @@ static void add_reply(domt_text *at, const domus_resp_reply *reply)
     ck_assert_int_eq(result, 0);
 }
 
-void domt_resp_print(const domus_stage_message *message, char *to, size_t size)
+void domt_resp_print_message(const domus_stage_message *message, char *to, size_t size)
 {
     domt_text at = {to, size};
 
@@ -76,7 +76,7 @@ static void print(domt_text *at, const domus_stage_message *message)
 {
     char line[65536];
 
-    domt_resp_print(message, line, sizeof line);
+    domt_resp_print_message(message, line, sizeof line);
     domt_text_add(at, "%s\n", line);
 }
 
@@ -96,18 +96,18 @@ static domt_codec_trace trace_of(const domus_resp_options *options)
         .stage = &domus_resp_stage, .options = options, .print = print, .print_sent = print_sent};
 }
 
-const char *domt_resp_trace(const domus_resp_options *options, const char *bytes, size_t size,
-                            size_t cut, size_t step)
+const char *domt_resp_trace_decoding(const domus_resp_options *options, const char *bytes,
+                                     size_t size, size_t cut, size_t step)
 {
     domt_codec_trace trace = trace_of(options);
 
-    return domt_codec_run(&trace, bytes, size, cut, step);
+    return domt_codec_decode_to_text(&trace, bytes, size, cut, step);
 }
 
-void domt_resp_expect(const domus_resp_options *options, const char *bytes, size_t size,
-                      const char *expected)
+void domt_resp_expect_trace(const domus_resp_options *options, const char *bytes, size_t size,
+                            const char *expected)
 {
     domt_codec_trace trace = trace_of(options);
 
-    domt_codec_holds(&trace, bytes, size, expected);
+    domt_codec_check_text(&trace, bytes, size, expected);
 }

@@ -8,25 +8,25 @@
 #include <domus/resp.h>
 
 /* Begin with the stage of RESP in a kit. */
-void domt_resp_start(domt_codec *resp, const domus_resp_options *options);
+void domt_resp_make_kit(domt_codec *resp, const domus_resp_options *options);
 
 /* Encode a message, and return the bytes that were sent. The test fails if the stage refuses the
  * message. */
-const char *domt_resp_encoded(domt_codec *resp, const domus_type *type, const void *payload);
+const char *domt_resp_encode_message(domt_codec *resp, const domus_type *type, const void *payload);
 
 /* Print a message to `text`, which has room for `size` bytes: "command [GET] [a]", "reply *2 :1
  * $[a]". Long texts are printed as their size and a checksum. */
-void domt_resp_print(const domus_stage_message *message, char *text, size_t size);
+void domt_resp_print_message(const domus_stage_message *message, char *text, size_t size);
 
 /* Let a stage with `options` decode: the first `cut` bytes, then the others `step` at a time (0:
  * all at once), and then the end. Returns its messages as text, a line for each, and finally the
  * error and the bytes sent to the peer; valid until the next call but three. */
-const char *domt_resp_trace(const domus_resp_options *options, const char *bytes, size_t size,
-                            size_t cut, size_t step);
+const char *domt_resp_trace_decoding(const domus_resp_options *options, const char *bytes,
+                                     size_t size, size_t cut, size_t step);
 
 /* Check that the trace is `expected` for the bytes in one piece, cut in two at each byte, and byte
  * by byte. */
-void domt_resp_expect(const domus_resp_options *options, const char *bytes, size_t size,
-                      const char *expected);
+void domt_resp_expect_trace(const domus_resp_options *options, const char *bytes, size_t size,
+                            const char *expected);
 
 #endif

@@ -95,12 +95,12 @@ static const domus_behaviour sender = {
 
 static void everybody_sends_to_everybody(uint32_t threads, uint32_t mailbox_max)
 {
-    domus_config config = domt_config(threads);
+    domus_config config = domt_config_of_threads(threads);
     struct sender state = {.receivers = threads};
     domus_address senders[THREADS_MAX];
 
     config.scheduler.mailbox_max = mailbox_max;
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
     atomic_store(&received, 0);
     atomic_store(&finished, 0);
     for (uint32_t i = 0; i < threads; i++)
@@ -108,15 +108,15 @@ static void everybody_sends_to_everybody(uint32_t threads, uint32_t mailbox_max)
     for (; state.index < threads; state.index++)
         senders[state.index] = domt_spawn(system, state.index, &sender, &state);
     for (uint32_t i = 0; i < threads; i++)
-        domt_notice(system, senders[i], &more_type, NULL);
+        domt_send_notice(system, senders[i], &more_type, NULL);
 
     uint64_t all = (uint64_t)threads * threads * MESSAGES;
     DOMT_WAIT_FOR(60, atomic_load(&received) == all);
     ck_assert_uint_eq(atomic_load(&finished), threads);
     ck_assert_uint_eq(atomic_load(&disorder), 0);
     ck_assert_uint_eq(atomic_load(&released), 0);
-    ck_assert_uint_eq(domt_profile_all(system).dead_letters, 0);
-    domt_end(system);
+    ck_assert_uint_eq(domt_profile_of_all_threads(system).dead_letters, 0);
+    domt_end_system(system);
 }
 
 DOMT_TEST(order_of_each_sender_holds_and_nothing_is_lost_on_two_threads)
@@ -229,7 +229,7 @@ static const domus_behaviour asker = {
 
 static void everybody_asks_everybody(uint32_t threads)
 {
-    domus_system *system = domt_start_threads(threads);
+    domus_system *system = domt_start_system_of_threads(threads);
     struct asker state = {.count = threads};
 
     for (uint32_t i = 0; i < threads; i++)
@@ -237,16 +237,16 @@ static void everybody_asks_everybody(uint32_t threads)
     for (uint32_t i = 0; i < threads; i++) {
         domus_address address = domt_spawn(system, i, &asker, &state);
         for (int k = 0; k < 16; k++)
-            domt_notice(system, address, &more_type, NULL);
+            domt_send_notice(system, address, &more_type, NULL);
     }
     DOMT_WAIT_FOR(60, atomic_load(&answers) == (uint64_t)threads * ASKS);
     domt_pause_ns(5 * DOMT_MS); /* wait for as long as a second answer might take to come */
     ck_assert_uint_eq(atomic_load(&answers), (uint64_t)threads * ASKS);
     ck_assert_uint_eq(atomic_load(&wrong), 0);
-    domus_profile sums = domt_profile_all(system);
+    domus_profile sums = domt_profile_of_all_threads(system);
     ck_assert_uint_eq(sums.replies + sums.exceptions, sums.asks);
     ck_assert_uint_eq(sums.dead_letters, 0);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(replies_reach_their_askers_on_two_threads)
@@ -263,7 +263,7 @@ DOMT_TEST(replies_reach_their_askers_on_four_threads)
  * -ESTALE. */
 DOMT_TEST(ask_of_an_actor_that_ends_resumes_once)
 {
-    domus_system *system = domt_start_threads(2);
+    domus_system *system = domt_start_system_of_threads(2);
     uint64_t expected = 0;
 
     atomic_store(&going, true);
@@ -273,16 +273,16 @@ DOMT_TEST(ask_of_an_actor_that_ends_resumes_once)
         state.to[0] = domt_spawn(system, 0, &answerer, NULL);
         domus_address address = domt_spawn(system, 1, &asker, &state);
         for (int k = 0; k < 16; k++)
-            domt_notice(system, address, &more_type, NULL);
+            domt_send_notice(system, address, &more_type, NULL);
         ck_assert_int_eq(domus_outside_stop(system, state.to[0]), 0);
         expected += 64;
         DOMT_WAIT_FOR(20, atomic_load(&answers) == expected);
     }
-    domus_profile sums = domt_profile_all(system);
+    domus_profile sums = domt_profile_of_all_threads(system);
     ck_assert_uint_ge(sums.replies + sums.exceptions, expected);
     ck_assert_uint_gt(sums.exceptions, 0);
     ck_assert_uint_eq(atomic_load(&wrong), 0);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 /* --- a park at every message ------------------------------------------------------------------ */
@@ -315,27 +315,27 @@ static const domus_behaviour player = {
 
 static uint64_t count_handled_notices(domus_system *system)
 {
-    return domt_profile(system, 0).notices + domt_profile(system, 1).notices;
+    return domt_profile_of_thread(system, 0).notices + domt_profile_of_thread(system, 1).notices;
 }
 
 static void play_balls_between_two_threads(uint64_t stand_in_ns)
 {
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
 
     config.scheduler.idle.stand_in_ns = stand_in_ns;
     atomic_store(&hits, 0);
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
     domus_address one = domt_spawn(system, 0, &player, NULL);
     domus_address two = domt_spawn(system, 1, &player, &(struct player){one});
     uint64_t left = 2 * ROUND_TRIPS;
 
-    domt_notice(system, two, &ball_type, &left);
+    domt_send_notice(system, two, &ball_type, &left);
     DOMT_WAIT_FOR(60, atomic_load(&hits) == left);
     /* A thread adds the messages of a run to its counters at the end of the run, so the counters
      * grow after the last hit of a ball. */
     DOMT_WAIT_FOR(60, count_handled_notices(system) == left);
-    domus_profile first = domt_profile(system, 0);
-    domus_profile second = domt_profile(system, 1);
+    domus_profile first = domt_profile_of_thread(system, 0);
+    domus_profile second = domt_profile_of_thread(system, 1);
     ck_assert_uint_eq(first.cap_wakeups_with_work + second.cap_wakeups_with_work, 0);
     /* M12: nobody wakes a thread that does not sleep */
     ck_assert_uint_le(first.wakeups_sent, second.parks);
@@ -346,7 +346,7 @@ static void play_balls_between_two_threads(uint64_t stand_in_ns)
         ck_assert_uint_gt(first.parks + second.parks, ROUND_TRIPS / 2);
     else
         ck_assert_uint_gt(first.steals + second.steals, 0);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(two_threads_park_and_wake_each_other_20000_times)

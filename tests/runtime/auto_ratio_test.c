@@ -26,10 +26,10 @@ DOMT_TEST(default_max_wait_of_auto_ratio_is_4_ms)
 static uint64_t run_phase_of_auto_ratio(domi_auto_ratio *state, uint64_t *now_ns, uint32_t ready,
                                         uint64_t took_ns, uint64_t ran, uint32_t left)
 {
-    uint64_t budget_ns = domi_auto_ratio_begin(state, &bounds, *now_ns, ready);
+    uint64_t budget_ns = domi_auto_ratio_begin_phase(state, &bounds, *now_ns, ready);
 
     *now_ns += took_ns;
-    domi_auto_ratio_end(state, &bounds, *now_ns, ran, left);
+    domi_auto_ratio_end_phase(state, &bounds, *now_ns, ran, left);
     return budget_ns;
 }
 
@@ -84,11 +84,11 @@ DOMT_TEST(bounds_of_the_budget_hold_in_their_order)
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         domi_auto_ratio state = {0};
-        uint64_t budget_ns = domi_auto_ratio_begin(&state, &cases[i].bounds, 1, 9);
+        uint64_t budget_ns = domi_auto_ratio_begin_phase(&state, &cases[i].bounds, 1, 9);
         ck_assert_uint_eq(budget_ns, cases[i].least_ns);
         for (uint64_t now_ns = 20 * MS; now_ns < 40 * MS; now_ns += MS) {
-            domi_auto_ratio_end(&state, &cases[i].bounds, now_ns, 0, 9);
-            budget_ns = domi_auto_ratio_begin(&state, &cases[i].bounds, now_ns, 9);
+            domi_auto_ratio_end_phase(&state, &cases[i].bounds, now_ns, 0, 9);
+            budget_ns = domi_auto_ratio_begin_phase(&state, &cases[i].bounds, now_ns, 9);
         }
         ck_assert_uint_eq(budget_ns, cases[i].most_ns);
     }
@@ -129,7 +129,7 @@ static int handle_work_for_fixed_time(domus_stack *stack, void *self, const void
 {
     if (++runs == event_at)
         let_event_happen(stack);
-    domt_stepped_advance(&stepped, RUN_NS);
+    domt_stepped_advance_clock(&stepped, RUN_NS);
     return 0;
 }
 
@@ -140,7 +140,7 @@ static const domus_behaviour worker = {
  * number `at`. */
 static uint64_t length_of_phase_with_event(enum event what, uint64_t at, uint64_t max_budget_ns)
 {
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
 
     config.scheduler.io_ratio = DOMUS_IO_RATIO_AUTO;
     config.scheduler.min_budget_ns = 50 * US;
@@ -148,16 +148,17 @@ static uint64_t length_of_phase_with_event(enum event what, uint64_t at, uint64_
     domt_stepped_init(&stepped, &config);
     channels = domt_spawn(stepped.system, 0, &service, NULL);
     for (uint32_t i = 0; i < HOUSES; i++)
-        domt_notice(stepped.system, domt_spawn(stepped.system, 0, &worker, NULL), &work_type, NULL);
-    domi_phase_io(domt_stepped_thread(&stepped, 0));
-    domi_phase_channels(domt_stepped_thread(&stepped, 0));
+        domt_send_notice(stepped.system, domt_spawn(stepped.system, 0, &worker, NULL), &work_type,
+                         NULL);
+    domi_thread_run_phase_io(domt_stepped_thread(&stepped, 0));
+    domi_thread_run_phase_channels(domt_stepped_thread(&stepped, 0));
     runs = 0;
     event = what;
     event_at = at;
     stepped.rings[0].completions = 5;
     domt_stepped_iterate(&stepped, 0, false);
     uint64_t took_ns = runs * RUN_NS;
-    ck_assert_uint_eq(domt_profile(stepped.system, 0).deadline_expiries, 1);
+    ck_assert_uint_eq(domt_profile_of_thread(stepped.system, 0).deadline_expiries, 1);
     stepped.rings[0].queued = false;
     stepped.rings[0].completions = 0;
     domt_stepped_fini(&stepped);

@@ -65,7 +65,7 @@ static const domus_behaviour fickle = {
 static domus_system *start_system(uint32_t threads)
 {
     atomic_store(&worked, 0);
-    return domt_start_threads(threads);
+    return domt_start_system_of_threads(threads);
 }
 
 /* Returns the counts of a behaviour on a thread of the system; all of them are 0 if no behaviour
@@ -95,7 +95,7 @@ static void send_and_wait_until_handled(domus_system *system, domus_address to,
     uint64_t until = atomic_load(&worked) + times, none = 0;
 
     for (uint64_t i = 0; i < times; i++)
-        domt_notice(system, to, type, &none);
+        domt_send_notice(system, to, type, &none);
     DOMT_WAIT_FOR(20, atomic_load(&worked) == until);
 }
 
@@ -129,7 +129,7 @@ DOMT_TEST(each_behaviour_is_counted_where_it_runs)
     ck_assert_int_eq(domus_outside_stop(system, two), 0);
     DOMT_WAIT_FOR(20, find_profile_of_behaviour(system, 1, "worker").alive == 1);
     ck_assert_uint_eq(find_profile_of_behaviour(system, 1, "worker").bytes, 192 + 4096);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 /* An actor that has become another behaviour counts for that behaviour, also if it did so in its
@@ -149,7 +149,7 @@ DOMT_TEST(become_counts_actor_under_new_behaviour)
     ck_assert_int_eq(domus_outside_stop(system, one), 0);
     DOMT_WAIT_FOR(20, find_profile_of_behaviour(system, 0, "other").alive == 1);
     ck_assert_uint_eq(find_profile_of_behaviour(system, 0, "worker").alive, 0);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(behaviours_above_the_maximum_share_an_entry)
@@ -182,7 +182,7 @@ DOMT_TEST(behaviours_above_the_maximum_share_an_entry)
     ck_assert_uint_eq(count, 2);
     ck_assert_int_eq(all[2].name[0], 0x5a);
     ck_assert_int_eq(domus_system_behaviours(system, 1, all, 2, &count), -EINVAL);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 /* The time of a behaviour is measured in each run, however seldom the counts are read. */
@@ -196,7 +196,7 @@ DOMT_TEST(time_is_counted_for_the_behaviour_that_runs)
     send_and_wait_until_handled(system, idle, &work_type, 10);
     uint64_t begin_ns = domt_now_ns();
     for (int i = 0; i < 80; i++)
-        domt_notice(system, busy, &work_type, &long_ns);
+        domt_send_notice(system, busy, &work_type, &long_ns);
     DOMT_WAIT_FOR(60, atomic_load(&worked) == 90);
     uint64_t passed_ns = domt_now_ns() - begin_ns;
     uint64_t busy_ns = find_profile_of_behaviour(system, 0, "worker").run_ns;
@@ -204,7 +204,7 @@ DOMT_TEST(time_is_counted_for_the_behaviour_that_runs)
                   "%llu ms of %llu", (unsigned long long)(busy_ns / DOMT_MS),
                   (unsigned long long)(passed_ns / DOMT_MS));
     ck_assert_uint_le(find_profile_of_behaviour(system, 0, "other").run_ns, busy_ns / 4);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 #define CROWD 100
@@ -217,7 +217,7 @@ static void send_to_whole_crowd_and_wait(domus_system *system, domus_address *cr
     const uint64_t time_ns = DOMT_MS / 10;
 
     for (int i = 0; i < CROWD; i++)
-        domt_notice(system, crowd[i], &work_type, &time_ns);
+        domt_send_notice(system, crowd[i], &work_type, &time_ns);
     DOMT_WAIT_FOR(20, atomic_load(&worked) == until);
 }
 
@@ -237,28 +237,28 @@ DOMT_TEST(waits_are_sampled_and_the_waiting_are_counted)
      * checked is smaller, because most messages are put one by one. */
     ck_assert_uint_ge(found.wait_ns / found.waits, DOMT_MS / 4);
     ck_assert_uint_le(found.wait_ns / found.waits, passed_ns);
-    uint64_t ready_ns = domt_profile(system, 0).ready_ns;
+    uint64_t ready_ns = domt_profile_of_thread(system, 0).ready_ns;
     ck_assert_uint_ge(ready_ns, passed_ns);
     ck_assert_uint_le(ready_ns, passed_ns * CROWD);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(nothing_is_measured_at_the_level_off)
 {
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     const uint64_t long_ns = 3 * DOMT_MS;
 
     config.profile.level = DOMUS_PROFILE_OFF;
     atomic_store(&worked, 0);
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
     domus_address address = domt_spawn(system, 0, &worker, NULL);
     for (int i = 0; i < 20; i++)
-        domt_notice(system, address, &work_type, &long_ns);
+        domt_send_notice(system, address, &work_type, &long_ns);
     DOMT_WAIT_FOR(20, atomic_load(&worked) == 20);
     ck_assert_uint_eq(find_profile_of_behaviour(system, 0, "worker").run_ns, 0);
     ck_assert_uint_eq(find_profile_of_behaviour(system, 0, "worker").waits, 0);
     DOMT_WAIT_FOR(20, find_profile_of_behaviour(system, 0, "worker").messages == 20);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 /* --- step by step ----------------------------------------------------------------------------- */
@@ -293,7 +293,7 @@ static domi_manager *manager_of_thief(void)
 
 static void open_world_of_two_threads(const domus_behaviour *behaviour)
 {
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
 
     config.scheduler.steal.enabled = true;
     domt_stepped_init(&world, &config);
@@ -307,30 +307,31 @@ static void open_world_of_two_threads(const domus_behaviour *behaviour)
 static void set_level_and_let_thread_follow(domus_profile_level level)
 {
     ck_assert_int_eq(domus_system_set_profile_level(world.system, level), 0);
-    domt_stepped_advance(&world, 100 * DOMT_MS);
-    domi_thread_stamp(domt_stepped_thread(&world, 0), DOMI_SPAN_OTHER);
+    domt_stepped_advance_clock(&world, 100 * DOMT_MS);
+    domi_thread_stamp_time(domt_stepped_thread(&world, 0), DOMI_SPAN_OTHER);
     domt_stepped_iterate(&world, 0, false);
 }
 
 /* Put a message for an actor, and let thread 0 receive it. */
 static void send_poke_and_take_arrivals(domus_address address)
 {
-    domt_notice(world.system, address, &poke, NULL);
+    domt_send_notice(world.system, address, &poke, NULL);
     (void)domi_manager_take_arrivals(manager_of_victim());
 }
 
 /* Lend the only ready house of thread 0 to the other thread, run it there, and give it back. */
 static void run_ready_house_on_other_thread(void)
 {
-    ck_assert_uint_eq(domi_loans_expose(manager_of_victim(),
-                                        &manager_of_victim()->schedule.ready[DOMUS_STATE], 1),
+    ck_assert_uint_eq(domi_loans_expose_houses(manager_of_victim(),
+                                               &manager_of_victim()->schedule.ready[DOMUS_STATE],
+                                               1),
                       1);
-    domi_loan *loan = domi_loan_take(manager_of_thief(), manager_of_victim());
+    domi_loan *loan = domi_loan_take_exposed_house(manager_of_thief(), manager_of_victim());
     ck_assert_ptr_nonnull(loan);
-    domi_manager_own(manager_of_thief());
-    domi_loan_run(manager_of_thief(), loan);
-    domi_manager_own(manager_of_victim());
-    ck_assert_uint_eq(domi_loans_settle(manager_of_victim()), 1);
+    domi_manager_become_owner(manager_of_thief());
+    domi_loan_run_house_and_return(manager_of_thief(), loan);
+    domi_manager_become_owner(manager_of_victim());
+    ck_assert_uint_eq(domi_loans_settle_returned_houses(manager_of_victim()), 1);
 }
 
 static const domi_house *house_of_observed_waiter(void)
@@ -388,7 +389,7 @@ DOMT_TEST(message_that_a_thief_has_handled_waits_no_more)
     send_poke_and_take_arrivals(poked);
     ck_assert_ptr_eq(house_of_observed_waiter(), poked.house);
     run_ready_house_on_other_thread();
-    domt_stepped_advance(&world, LONG_NS);
+    domt_stepped_advance_clock(&world, LONG_NS);
     domt_stepped_iterate(&world, 0, false);
     send_poke_and_take_arrivals(poked);
     domt_stepped_iterate(&world, 0, false);
@@ -404,7 +405,7 @@ DOMT_TEST(unmeasured_time_is_no_wait)
     ck_assert_ptr_eq(house_of_observed_waiter(), poked.house);
     set_level_and_let_thread_follow(DOMUS_PROFILE_OFF);
     atomic_store(&manager_of_victim()->mail.sampled_ns, domt_stepped_now_ns(&world));
-    domt_stepped_advance(&world, LONG_NS);
+    domt_stepped_advance_clock(&world, LONG_NS);
     set_level_and_let_thread_follow(DOMUS_PROFILE_HISTOGRAMS);
     send_poke_and_take_arrivals(poked);
     domt_stepped_iterate(&world, 0, false);
@@ -450,8 +451,8 @@ DOMT_TEST(thread_without_a_cpu_clock_submits_nothing)
     open_world_of_two_threads(&plain);
     set_level_and_let_thread_follow(DOMUS_PROFILE_OFF);
     set_level_and_let_thread_follow(DOMUS_PROFILE_COUNTERS);
-    domt_stepped_advance(&world, LONG_NS);
-    domi_thread_stamp(domt_stepped_thread(&world, 0), DOMI_SPAN_ENTER);
+    domt_stepped_advance_clock(&world, LONG_NS);
+    domi_thread_stamp_time(domt_stepped_thread(&world, 0), DOMI_SPAN_ENTER);
     ck_assert_int_eq(domus_system_profile(world.system, 0, &profile), 0);
     ck_assert_uint_ge(profile.phase_ns[DOMUS_PHASE_SLEEP], LONG_NS);
     ck_assert_uint_eq(profile.phase_ns[DOMUS_PHASE_SUBMIT], 0);
@@ -466,10 +467,10 @@ DOMT_TEST(full_table_of_behaviours_needs_no_lock)
     static domus_behaviour many[DOMUS_BEHAVIOURS_MAX + 1];
 
     for (uint32_t i = 0; i < DOMUS_BEHAVIOURS_MAX; i++)
-        ck_assert_uint_eq(domi_behaviours_add(&table, &many[i], 192), i + 1);
+        ck_assert_uint_eq(domi_behaviours_add_number(&table, &many[i], 192), i + 1);
     domi_spinlock_lock(&table.lock);
-    ck_assert_uint_eq(domi_behaviours_add(&table, &many[DOMUS_BEHAVIOURS_MAX], 192), 0);
-    ck_assert_uint_eq(domi_behaviours_add(&table, &many[7], 192), 8);
+    ck_assert_uint_eq(domi_behaviours_add_number(&table, &many[DOMUS_BEHAVIOURS_MAX], 192), 0);
+    ck_assert_uint_eq(domi_behaviours_add_number(&table, &many[7], 192), 8);
     domi_spinlock_unlock(&table.lock);
 }
 

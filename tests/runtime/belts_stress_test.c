@@ -125,7 +125,7 @@ static void send_message_to_random_house(domus_stack *stack, peer *self)
      * below. */
     if (atomic_fetch_sub_explicit(&under_way, 1, memory_order_seq_cst) == 1)
         for (uint32_t i = 0; i < THREADS; i++)
-            domi_manager_notify(stack->manager, managers[i]);
+            domi_manager_notify_of_push(stack->manager, managers[i]);
 }
 
 static int check_numbered_and_send_on(domus_stack *stack, void *self_, const void *message_)
@@ -170,11 +170,11 @@ static void expose_house_now_and_then(worker *at, domi_queue *ready)
 {
     domi_manager *manager = &at->manager;
 
-    if (domi_loans_count_shown(manager) != 0) {
+    if (domi_loans_count_shared_houses(manager) != 0) {
         if (ready->count == 0 || domi_random_below(&at->random, 4) == 0)
-            (void)domi_loans_take_back(manager, ready);
+            (void)domi_loans_take_houses_back(manager, ready);
     } else if (ready->count > 1 && domi_random_below(&at->random, 8) == 0) {
-        (void)domi_loans_expose(manager, ready, 1);
+        (void)domi_loans_expose_houses(manager, ready, 1);
     }
 }
 
@@ -186,12 +186,13 @@ static bool is_no_message_under_way(void)
 static bool steal_house_and_run_it(worker *at)
 {
     domi_manager *victim = managers[domi_random_below(&at->random, THREADS)];
-    domi_loan *loan = victim != &at->manager ? domi_loan_take(&at->manager, victim) : NULL;
+    domi_loan *loan =
+        victim != &at->manager ? domi_loan_take_exposed_house(&at->manager, victim) : NULL;
 
     if (loan == NULL)
         return false;
     at->steals++;
-    domi_loan_run(&at->manager, loan);
+    domi_loan_run_house_and_return(&at->manager, loan);
     return true;
 }
 
@@ -200,19 +201,19 @@ static void park_thread(worker *at)
 {
     domi_manager *manager = &at->manager;
 
-    if (!domi_belts_rest(manager))
+    if (!domi_belts_turn_all_off(manager))
         return;
     at->parks++;
-    domi_park_begin(&manager->park);
+    domi_park_begin_sleep(&manager->park);
     if (!domi_manager_has_work(manager) && !is_no_message_under_way()) {
         struct timespec until;
         clock_gettime(CLOCK_MONOTONIC, &until);
         until.tv_sec += SLEEP_S;
         domi_futex_wait(&manager->park, DOMI_PARK_SLEEPING, &until);
-        at->lost += domi_park_peek(&manager->park) == DOMI_PARK_SLEEPING &&
+        at->lost += domi_park_read_word(&manager->park) == DOMI_PARK_SLEEPING &&
                     (domi_manager_has_work(manager) || is_no_message_under_way());
     }
-    (void)domi_park_end(&manager->park);
+    (void)domi_park_end_sleep(&manager->park);
 }
 
 static void *run_worker_until_all_is_handled(void *worker_)
@@ -221,20 +222,21 @@ static void *run_worker_until_all_is_handled(void *worker_)
     domi_manager *manager = &at->manager;
     domi_queue *ready = &manager->schedule.ready[DOMUS_STATE];
 
-    domi_manager_own(manager);
+    domi_manager_become_owner(manager);
     while (!is_no_message_under_way()) {
         uint32_t found = domi_manager_take_arrivals(manager) + domi_manager_mount_actors(manager);
         domi_house *house;
 
-        for (uint32_t i = ready->count; i > 0 && (house = domi_queue_take(ready)) != NULL; i--) {
-            (void)domi_house_run(manager, house);
+        for (uint32_t i = ready->count; i > 0 && (house = domi_queue_take_house(ready)) != NULL;
+             i--) {
+            (void)domi_house_run_and_settle(manager, house);
             expose_house_now_and_then(at, ready);
             found++;
         }
-        if (domi_loans_count_shown(manager) != 0)
-            found += domi_loans_take_back(manager, ready);
+        if (domi_loans_count_shared_houses(manager) != 0)
+            found += domi_loans_take_houses_back(manager, ready);
         found += steal_house_and_run_it(at) ? 1 : 0;
-        domi_pool_flush_returns(manager);
+        domi_pool_push_chains_to_owners(manager);
         if (found == 0)
             park_thread(at);
     }
@@ -270,8 +272,9 @@ static void open_managers_and_houses(uint32_t slots)
         peer *it = &peers[i];
         it->index = i;
         domi_random_init(&it->random, 100 + i);
-        ck_assert_int_eq(
-            domi_house_spawn(&outside, managers[i % THREADS], &peer_behaviour, &it, &houses[i]), 0);
+        ck_assert_int_eq(domi_house_spawn_without_parent(&outside, managers[i % THREADS],
+                                                         &peer_behaviour, &it, &houses[i]),
+                         0);
     }
 }
 
@@ -328,7 +331,7 @@ static void run_stress_with_belt_slots(uint32_t slots, uint64_t messages)
                (unsigned long long)handled, (unsigned long long)belted, (unsigned long long)steals,
                (unsigned long long)parks);
     for (uint32_t i = 0; i <= THREADS; i++) {
-        domi_manager_own(managers[i]);
+        domi_manager_become_owner(managers[i]);
         domi_manager_end_actors(managers[i]);
     }
     for (uint32_t i = 0; i <= THREADS; i++)

@@ -46,7 +46,7 @@ static int check_end_of_blocking_work(domus_stack *stack, void *self, const domu
     const work *own = domus_frame(stack);
 
     atomic_store(&last_error, answer->error);
-    if (own->address != own || domi_stack_house(stack)->asks != 0)
+    if (own->address != own || domi_stack_get_house(stack)->asks != 0)
         atomic_fetch_add(&wrong, 1);
     if (answer->error == 0 &&
         (answer->type != &domus_blocking_type || *(const int *)answer->payload != own->number))
@@ -64,7 +64,7 @@ static int begin_blocking_work(domus_stack *stack, void *self, const void *paylo
     *own = (work){.number = *(const int *)self, .address = own};
     int result = domus_blocking(stack, block_while_held, &own->number, check_end_of_blocking_work);
     /* blocking work must not count as an ask of the actor */
-    if (domi_stack_house(stack)->asks != 0)
+    if (domi_stack_get_house(stack)->asks != 0)
         atomic_fetch_add(&wrong, 1);
     return result;
 }
@@ -103,16 +103,16 @@ DOMT_TEST(result_of_blocking_work_resumes_the_actor)
     int number = 42;
 
     clear_counts_of_work();
-    domus_system *system = domt_start_threads(2);
+    domus_system *system = domt_start_system_of_threads(2);
     for (uint32_t i = 0; i < 200; i++) {
         domus_address one = domt_spawn(system, i % 2, &worker, &number);
         for (int k = 0; k < 10; k++)
-            domt_notice(system, one, &go_type, NULL);
+            domt_send_notice(system, one, &go_type, NULL);
     }
     DOMT_WAIT_FOR(20, atomic_load(&resumed) == 2000);
     ck_assert_uint_eq(atomic_load(&wrong), 0);
     ck_assert_int_eq(atomic_load(&last_error), 0);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(negative_end_of_blocking_work_is_the_error)
@@ -120,49 +120,49 @@ DOMT_TEST(negative_end_of_blocking_work_is_the_error)
     int number = -EIO;
 
     clear_counts_of_work();
-    domus_system *system = domt_start_threads(1);
-    domt_notice(system, domt_spawn(system, 0, &worker, &number), &go_type, NULL);
+    domus_system *system = domt_start_system_of_threads(1);
+    domt_send_notice(system, domt_spawn(system, 0, &worker, &number), &go_type, NULL);
     DOMT_WAIT_FOR(20, atomic_load(&resumed) == 1);
     ck_assert_int_eq(atomic_load(&last_error), -EIO);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(blocking_work_at_its_limit_fails_with_eagain)
 {
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     int number = 1;
 
     config.blocking.threads_max = 1;
     config.blocking.queue_max = 1;
     clear_counts_of_work();
     atomic_store(&hold, true);
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
     domus_address one = domt_spawn(system, 0, &worker, &number);
-    domt_notice(system, one, &go_type, NULL);
+    domt_send_notice(system, one, &go_type, NULL);
     DOMT_WAIT_FOR(20, atomic_load(&begun) == 1);
-    domt_notice(system, one, &go_type, NULL);
-    domt_notice(system, one, &go_type, NULL);
+    domt_send_notice(system, one, &go_type, NULL);
+    domt_send_notice(system, one, &go_type, NULL);
     DOMT_WAIT_FOR(20, atomic_load(&resumed) == 1);
     ck_assert_int_eq(atomic_load(&last_error), -EAGAIN);
     atomic_store(&hold, false);
     DOMT_WAIT_FOR(20, atomic_load(&resumed) == 3);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(stop_waits_for_work_that_runs_and_withdraws_what_does_not)
 {
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     int number = 1;
 
     config.blocking.threads_max = 1;
     clear_counts_of_work();
     atomic_store(&hold, true);
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
     domus_address one = domt_spawn(system, 0, &worker, &number);
-    domt_notice(system, one, &go_type, NULL);
-    domt_notice(system, one, &go_type, NULL);
+    domt_send_notice(system, one, &go_type, NULL);
+    domt_send_notice(system, one, &go_type, NULL);
     DOMT_WAIT_FOR(20, atomic_load(&begun) == 1);
-    domt_notice(system, one, &stop_type, NULL);
+    domt_send_notice(system, one, &stop_type, NULL);
     DOMT_WAIT_FOR(20, atomic_load(&resumed) == 1);
     /* the work that had not begun was cancelled */
     ck_assert_int_eq(atomic_load(&last_error), -ECANCELED);
@@ -172,7 +172,7 @@ DOMT_TEST(stop_waits_for_work_that_runs_and_withdraws_what_does_not)
     DOMT_WAIT_FOR(20, atomic_load(&stopped) == 1);
     ck_assert_uint_eq(atomic_load(&resumed), 2);
     ck_assert_uint_eq(atomic_load(&begun), 1);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 /* The argument of the work lies in the frame, and the work still reads it after the actor and the
@@ -181,14 +181,14 @@ DOMT_TEST(work_that_outlasts_the_actor_timeout_is_abandoned_and_said)
 {
     int number = 1;
 
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
 
     config.shutdown.actor_timeout_ns = 20 * DOMT_MS;
     clear_counts_of_work();
     atomic_store(&hold, true);
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
     domus_address one = domt_spawn(system, 0, &worker, &number);
-    domt_notice(system, one, &go_type, NULL);
+    domt_send_notice(system, one, &go_type, NULL);
     DOMT_WAIT_FOR(20, atomic_load(&begun) == 1);
     ck_assert_int_eq(domus_system_stop(system), 0);
     ck_assert_ptr_nonnull(strstr(domus_system_left(system), "worker"));
@@ -255,10 +255,10 @@ DOMT_TEST(end_of_work_for_a_gone_actor_is_a_dead_letter)
 {
     char text[4 * DOMUS_DUMP_BYTES_MIN];
 
-    system_ = domt_start_threads(1);
+    system_ = domt_start_system_of_threads(1);
     worker_ = domt_spawn(system_, 0, &working, NULL);
     domus_address other = domt_spawn(system_, 0, &working, NULL);
-    domt_notice(system_, worker_, &go_type, NULL);
+    domt_send_notice(system_, worker_, &go_type, NULL);
     DOMT_WAIT_FOR(20, atomic_load(&begun) == 1);
     /* Another actor of the same thread makes the dump, so after it the run that began the work is
      * over. */
@@ -268,9 +268,9 @@ DOMT_TEST(end_of_work_for_a_gone_actor_is_a_dead_letter)
     atomic_store(&go_on, true);
     DOMT_WAIT_FOR(20, domi_counter_read(&system_->outside.counters.dead_letters) == dead + 1);
     atomic_fetch_and(&worker_.house->life, ~(uint64_t)DOMI_LIFE_CLOSED);
-    domt_notice(system_, other, &end_it, NULL);
+    domt_send_notice(system_, other, &end_it, NULL);
     DOMT_WAIT_FOR(20, atomic_load(&heard) == -EIO);
-    domt_end(system_);
+    domt_end_system(system_);
 }
 
 /* --- memory ----------------------------------------------------------------------------------- */
@@ -281,7 +281,7 @@ static domt_stepped world;
  * new level when it allocates memory. */
 DOMT_TEST(handler_that_takes_memory_is_told_its_level)
 {
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
 
     domt_stepped_init(&world, &config);
     domi_pressure *pressure = &world.system->pressure;
@@ -298,7 +298,7 @@ DOMT_TEST(handler_that_takes_memory_is_told_its_level)
     domi_memory_free(memory);
     atomic_store(&pressure->own_level, DOMUS_MEMORY_NORMAL);
     atomic_store(&pressure->meter.tight, 0);
-    domi_manager_look_at_pressure(manager);
+    domi_manager_reread_memory_level(manager);
     (void)domi_memory_set_meter(before);
     domi_thread_manager = NULL;
     domt_stepped_fini(&world);
@@ -329,7 +329,7 @@ static void *pretend_to_run_until_over(void *manager_)
  * of that run, although the thread goes on to other runs all the time. */
 DOMT_TEST(stall_is_reported_of_the_run_that_was_looked_at)
 {
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     uint64_t until_ns = domt_now_ns() + 3000 * DOMT_MS;
     uint64_t found = 0;
     pthread_t runner;
@@ -340,13 +340,13 @@ DOMT_TEST(stall_is_reported_of_the_run_that_was_looked_at)
     world.system->config.stall.threshold_ns = 1;
     world.system->config.stall.signal = 0;
     atomic_store(&thread->manager.counters.runs, 0);
-    uint64_t first = domi_thread_beat(thread);
-    domi_stalls_forget(world.system);
+    uint64_t first = domi_thread_count_beats(thread);
+    domi_stalls_forget_last_looks(world.system);
     ck_assert_int_eq(pthread_create(&runner, NULL, pretend_to_run_until_over, &thread->manager), 0);
     while (found < 20000 && domt_now_ns() < until_ns) {
         uint64_t before = domi_counter_read(&thread->stall.counts.count);
-        domt_stepped_advance(&world, 10);
-        (void)domi_stalls_look(world.system);
+        domt_stepped_advance_clock(&world, 10);
+        (void)domi_stalls_look_at_all_threads(world.system);
         if (domi_counter_read(&thread->stall.counts.count) == before)
             continue;
         found++;

@@ -21,51 +21,52 @@ static void advance_kit(domus_testkit *kit, uint64_t ns)
 
 DOMT_TEST(bodies_are_read_to_their_end)
 {
-    domt_streams_hold("Q drop\nL5 count\nhelloC count\n5:hello6: world0:Q drop\n", false,
-                      "dropped\n5 162322\n11 958916\ndropped\n");
-    domt_streams_hold("C count\n0:L1 count 3\naC fcount\n1:a0:Q drop\n", false,
-                      "0 0\n1 97\n1 97\ndropped\n");
-    domt_streams_hold("C count\n1:aT-x\nC fcount\n1:aT-y\n", false, "1 97-x\n1 97-y\n");
-    domt_streams_hold("C count\nT-x\nE count 2\nhello", true, "0 0-x\n5 162322\n");
-    domt_streams_hold("C over\n1:a0:Q drop\n", false, "read ENODATA\ndropped\n");
-    domt_streams_hold("L1 over\nbQ drop\n", false, "read ENODATA\ndropped\n");
+    domt_streams_check_answers("Q drop\nL5 count\nhelloC count\n5:hello6: world0:Q drop\n", false,
+                               "dropped\n5 162322\n11 958916\ndropped\n");
+    domt_streams_check_answers("C count\n0:L1 count 3\naC fcount\n1:a0:Q drop\n", false,
+                               "0 0\n1 97\n1 97\ndropped\n");
+    domt_streams_check_answers("C count\n1:aT-x\nC fcount\n1:aT-y\n", false, "1 97-x\n1 97-y\n");
+    domt_streams_check_answers("C count\nT-x\nE count 2\nhello", true, "0 0-x\n5 162322\n");
+    domt_streams_check_answers("C over\n1:a0:Q drop\n", false, "read ENODATA\ndropped\n");
+    domt_streams_check_answers("L1 over\nbQ drop\n", false, "read ENODATA\ndropped\n");
 }
 
 DOMT_TEST(a_body_of_a_request_that_is_alone_is_read)
 {
-    domt_streams_hold("Q drop\nAC count 2\n1:a1:b0:Q drop\nAL1 fcount\naAQ drop\n", false,
-                      "dropped\n2 3105\ndropped\n1 97\ndropped\n");
+    domt_streams_check_answers("Q drop\nAC count 2\n1:a1:b0:Q drop\nAL1 fcount\naAQ drop\n", false,
+                               "dropped\n2 3105\ndropped\n1 97\ndropped\n");
 }
 
 DOMT_TEST(a_body_is_read_though_its_request_is_the_last_that_may_begin)
 {
     domus_config config;
-    domt_pipes_configure(&config);
+    domt_pipes_make_config(&config);
     config.channel.requests_max = 1;
-    domus_testkit *kit = domt_streams_kit(&config, &domt_stream_service);
-    domus_peer *peer = domt_pipes_peer(kit);
+    domus_testkit *kit = domt_streams_new_kit(&config, &domt_stream_service);
+    domus_peer *peer = domt_pipes_connect_peer(kit);
 
-    domt_streams_send(kit, peer, "C count\n1:a1:b0:C fcount 1\n1:a1:b0:C drop\n1:a1:b0:Q drop\n",
-                      1);
-    domt_pipes_expect(kit, peer, "2 3105\n2 3105\ndropped\ndropped\n");
-    domt_pipes_send(kit, peer, "C count\n1:a1:b0:C fcount 1\n1:a1:b0:C drop\n1:a1:b0:Q drop\n");
-    domt_pipes_expect(kit, peer, "2 3105\n2 3105\ndropped\ndropped\n");
+    domt_streams_send_pieces(kit, peer,
+                             "C count\n1:a1:b0:C fcount 1\n1:a1:b0:C drop\n1:a1:b0:Q drop\n", 1);
+    domt_pipes_peer_expect(kit, peer, "2 3105\n2 3105\ndropped\ndropped\n");
+    domt_pipes_peer_send(kit, peer,
+                         "C count\n1:a1:b0:C fcount 1\n1:a1:b0:C drop\n1:a1:b0:Q drop\n");
+    domt_pipes_peer_expect(kit, peer, "2 3105\n2 3105\ndropped\ndropped\n");
     domus_peer_finish(peer);
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
-    domt_pipes_end(kit);
+    domt_pipes_end_kit(kit);
 }
 
 DOMT_TEST(a_body_is_read_though_send_queue_is_full)
 {
     domus_config config;
-    domt_pipes_configure(&config);
+    domt_pipes_make_config(&config);
     config.channel.send_high_bytes = 10000;
     config.channel.send_low_bytes = 2000;
-    domus_testkit *kit = domt_streams_kit(&config, &domt_stream_service);
-    domus_peer *peer = domt_pipes_peer(kit);
+    domus_testkit *kit = domt_streams_new_kit(&config, &domt_stream_service);
+    domus_peer *peer = domt_pipes_connect_peer(kit);
 
     domus_peer_pause(peer);
-    domt_pipes_send(kit, peer, "Q fgive 5000000\nL6 fcount 20\nabc");
+    domt_pipes_peer_send(kit, peer, "Q fgive 5000000\nL6 fcount 20\nabc");
     advance_kit(kit, 10 * MS);
     ck_assert_uint_gt(domt_streams_now.given, 10000);
     ck_assert_uint_eq(domt_streams_now.reads, 0);
@@ -73,49 +74,49 @@ DOMT_TEST(a_body_is_read_though_send_queue_is_full)
     ck_assert_uint_eq(domt_streams_now.reads, 1);
     advance_kit(kit, 20 * MS);
     /* these bytes of the body come while the channel reads no other request */
-    domt_pipes_send(kit, peer, "def");
+    domt_pipes_peer_send(kit, peer, "def");
     ck_assert_int_eq(domus_testkit_run(kit), 0);
     ck_assert_uint_eq(domt_streams_now.bytes, 6);
     domus_peer_reset(peer);
     advance_kit(kit, SECOND);
-    domt_pipes_end(kit);
+    domt_pipes_end_kit(kit);
 }
 
 DOMT_TEST(one_reader_at_a_time)
 {
-    domt_streams_hold("L1 twice\nxQ drop\n", false, "1 120\ndropped\n");
+    domt_streams_check_answers("L1 twice\nxQ drop\n", false, "1 120\ndropped\n");
 }
 
 DOMT_TEST(a_peer_hears_that_its_body_is_wanted)
 {
-    domus_testkit *kit = domt_streams_kit(NULL, &domt_stream_service);
-    domus_peer *peer = domt_pipes_peer(kit);
+    domus_testkit *kit = domt_streams_new_kit(NULL, &domt_stream_service);
+    domus_peer *peer = domt_pipes_connect_peer(kit);
 
-    domt_pipes_send(kit, peer, "X count 20\n");
+    domt_pipes_peer_send(kit, peer, "X count 20\n");
     ck_assert_int_eq(domus_peer_expect_nothing(peer, 10 * MS), 0);
-    domt_pipes_expect(kit, peer, "go\n");
-    domt_pipes_send(kit, peer, "1:a");
+    domt_pipes_peer_expect(kit, peer, "go\n");
+    domt_pipes_peer_send(kit, peer, "1:a");
     ck_assert_int_eq(domus_peer_expect_nothing(peer, 100 * MS), 0);
-    domt_pipes_send(kit, peer, "1:b0:");
-    domt_pipes_expect(kit, peer, "2 3105\n");
+    domt_pipes_peer_send(kit, peer, "1:b0:");
+    domt_pipes_peer_expect(kit, peer, "2 3105\n");
     /* Two requests with bodies: one waits for its turn, and nobody reads the body of the other
      * one. */
-    domt_pipes_send(kit, peer, "C count 50\n1:a0:");
+    domt_pipes_peer_send(kit, peer, "C count 50\n1:a0:");
     advance_kit(kit, 10 * MS);
-    domt_pipes_send(kit, peer, "X fcount\n");
-    domt_pipes_expect(kit, peer, "1 97\ngo\n");
-    domt_pipes_send(kit, peer, "0:X drop\n0:Q drop\n");
-    domt_pipes_expect(kit, peer, "0 0\ndropped\ndropped\n");
-    domt_pipes_end(kit);
+    domt_pipes_peer_send(kit, peer, "X fcount\n");
+    domt_pipes_peer_expect(kit, peer, "1 97\ngo\n");
+    domt_pipes_peer_send(kit, peer, "0:X drop\n0:Q drop\n");
+    domt_pipes_peer_expect(kit, peer, "0 0\ndropped\ndropped\n");
+    domt_pipes_end_kit(kit);
 }
 
 /* --- what nobody reads ------------------------------------------------------------------------ */
 
 DOMT_TEST(a_body_that_nobody_reads_is_skipped)
 {
-    domt_streams_hold("L5 drop\nhelloC drop\n5:hello6: world0:C one\n1:a1:bT-x\nQ drop\n", false,
-                      "dropped\ndropped\none\ndropped\n");
-    domt_streams_hold("E drop\nhello", true, "dropped\n");
+    domt_streams_check_answers("L5 drop\nhelloC drop\n5:hello6: world0:C one\n1:a1:bT-x\nQ drop\n",
+                               false, "dropped\ndropped\none\ndropped\n");
+    domt_streams_check_answers("E drop\nhello", true, "dropped\n");
 }
 
 /* Send a request that is answered at once, and a body of `size` bytes behind it. Returns whether
@@ -123,26 +124,26 @@ DOMT_TEST(a_body_that_nobody_reads_is_skipped)
 static bool is_request_behind_body_answered(uint64_t skip_max, size_t size, const char *how)
 {
     domus_config config;
-    domt_pipes_configure(&config);
+    domt_pipes_make_config(&config);
     config.channel.skip_max_bytes = skip_max;
-    domus_testkit *kit = domt_streams_kit(&config, &domt_stream_service);
-    domus_peer *peer = domt_pipes_peer(kit);
+    domus_testkit *kit = domt_streams_new_kit(&config, &domt_stream_service);
+    domus_peer *peer = domt_pipes_connect_peer(kit);
     char head[64];
     char *body = calloc(1, size + 1);
 
     ck_assert_ptr_nonnull(body);
     snprintf(head, sizeof head, "L%zu %s\n", size, how);
-    domt_pipes_send(kit, peer, head);
+    domt_pipes_peer_send(kit, peer, head);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
     ck_assert_int_eq(domus_peer_send(peer, body, size), 0);
     free(body);
-    domt_pipes_send(kit, peer, "Q drop\n");
-    domt_pipes_expect(kit, peer, "dropped\n");
+    domt_pipes_peer_send(kit, peer, "Q drop\n");
+    domt_pipes_peer_expect(kit, peer, "dropped\n");
     bool skipped = domus_peer_expect(peer, "dropped\n", 8, 100 * MS) == 0;
     if (!skipped)
         ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
     domus_peer_close(peer);
-    domt_pipes_end(kit);
+    domt_pipes_end_kit(kit);
     return skipped;
 }
 
@@ -158,13 +159,13 @@ DOMT_TEST(more_than_skip_max_ends_the_channel_behind_the_answer)
 DOMT_TEST(an_unread_body_holds_the_peer_up)
 {
     enum { BYTES = 8 << 20 };
-    domus_testkit *kit = domt_streams_kit(NULL, &domt_stream_service);
-    domus_peer *peer = domt_pipes_peer(kit);
+    domus_testkit *kit = domt_streams_new_kit(NULL, &domt_stream_service);
+    domus_peer *peer = domt_pipes_connect_peer(kit);
     char *body = calloc(1, BYTES);
     domus_profile profile;
 
     ck_assert_ptr_nonnull(body);
-    domt_pipes_send(kit, peer, "L8388608 count 500\n");
+    domt_pipes_peer_send(kit, peer, "L8388608 count 500\n");
     ck_assert_int_eq(domus_peer_send(peer, body, BYTES), 0);
     free(body);
     advance_kit(kit, 400 * MS);
@@ -177,7 +178,7 @@ DOMT_TEST(an_unread_body_holds_the_peer_up)
     /* the channel notices that the handler was cancelled when it receives again */
     advance_kit(kit, 1000 * SECOND);
     ck_assert_uint_eq(domt_pipes_now.closed, 1);
-    domt_pipes_end(kit);
+    domt_pipes_end_kit(kit);
 }
 
 /* --- ends ------------------------------------------------------------------------------------- */
@@ -192,15 +193,15 @@ typedef struct last_words {
 static void expect_channel_ends_behind_text(const last_words *cases, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        domus_testkit *kit = domt_streams_kit(NULL, &domt_stream_service);
-        domus_peer *peer = domt_pipes_peer(kit);
-        domt_pipes_send(kit, peer, cases[i].sent);
+        domus_testkit *kit = domt_streams_new_kit(NULL, &domt_stream_service);
+        domus_peer *peer = domt_pipes_connect_peer(kit);
+        domt_pipes_peer_send(kit, peer, cases[i].sent);
         if (cases[i].finishes)
             domus_peer_finish(peer);
-        domt_pipes_expect(kit, peer, cases[i].answered);
+        domt_pipes_peer_expect(kit, peer, cases[i].answered);
         ck_assert_msg(domus_peer_expect_end(peer, SECOND) == 0, "%s", cases[i].sent);
         domus_peer_close(peer);
-        domt_pipes_end(kit);
+        domt_pipes_end_kit(kit);
     }
 }
 
@@ -229,16 +230,16 @@ DOMT_TEST(a_connection_that_is_gone_ends_its_readers)
     static const char *const sent[] = {"C count\n5:hello", "C fcount\n5:hello"};
 
     for (size_t i = 0; i < sizeof sent / sizeof sent[0]; i++) {
-        domus_testkit *kit = domt_streams_kit(NULL, &domt_stream_service);
-        domus_peer *peer = domt_pipes_peer(kit);
-        domt_pipes_send(kit, peer, sent[i]);
+        domus_testkit *kit = domt_streams_new_kit(NULL, &domt_stream_service);
+        domus_peer *peer = domt_pipes_connect_peer(kit);
+        domt_pipes_peer_send(kit, peer, sent[i]);
         ck_assert_int_eq(domus_testkit_run(kit), 0);
         ck_assert_uint_eq(domt_streams_now.reads, 1);
         domus_peer_reset(peer);
         ck_assert_int_eq(domus_testkit_run(kit), 0);
         ck_assert_uint_eq(domt_streams_now.ended, 1);
         ck_assert(domt_streams_now.error == -ECONNRESET || domt_streams_now.error == -ESTALE);
-        domt_pipes_end(kit);
+        domt_pipes_end_kit(kit);
     }
 }
 
@@ -259,16 +260,16 @@ DOMT_TEST(the_last_request_ends_the_channel_when_all_are_answered)
 
 DOMT_TEST(body_is_skipped_when_its_request_expires)
 {
-    domus_testkit *kit = domt_streams_kit(NULL, &domt_stream_hasty);
-    domus_peer *peer = domt_pipes_peer(kit);
+    domus_testkit *kit = domt_streams_new_kit(NULL, &domt_stream_hasty);
+    domus_peer *peer = domt_pipes_connect_peer(kit);
 
-    domt_pipes_send(kit, peer, "C count\n5:hel");
-    domt_pipes_expect(kit, peer, "error ETIMEDOUT\n");
-    domt_pipes_send(kit, peer, "lo0:C fcount\n");
-    domt_pipes_expect(kit, peer, "error ETIMEDOUT\n");
-    domt_pipes_send(kit, peer, "0:Q drop\n");
-    domt_pipes_expect(kit, peer, "dropped\n");
-    domt_pipes_end(kit);
+    domt_pipes_peer_send(kit, peer, "C count\n5:hel");
+    domt_pipes_peer_expect(kit, peer, "error ETIMEDOUT\n");
+    domt_pipes_peer_send(kit, peer, "lo0:C fcount\n");
+    domt_pipes_peer_expect(kit, peer, "error ETIMEDOUT\n");
+    domt_pipes_peer_send(kit, peer, "0:Q drop\n");
+    domt_pipes_peer_expect(kit, peer, "dropped\n");
+    domt_pipes_end_kit(kit);
 }
 
 DOMT_SUITE(120)

@@ -18,7 +18,7 @@ static domi_budget budget_of_use_and_limit(uint64_t used, int64_t held, uint64_t
 {
     const domi_usage usage = {.used = used, .limit = limit};
 
-    return domi_budget_of(&usage, held, domi_marks_of(limit, 80, 90));
+    return domi_budget_of_used_memory(&usage, held, domi_marks_of_limit(limit, 80, 90));
 }
 
 static void expect_budget_and_marks(domi_budget now, uint64_t own, uint64_t foreign, uint64_t high,
@@ -32,14 +32,14 @@ static void expect_budget_and_marks(domi_budget now, uint64_t own, uint64_t fore
 
 DOMT_TEST(marks_are_shares_of_the_limit)
 {
-    domi_marks marks = domi_marks_of(1000, 80, 90);
+    domi_marks marks = domi_marks_of_limit(1000, 80, 90);
     ck_assert_uint_eq(marks.high, 800);
     ck_assert_uint_eq(marks.critical, 900);
     /* the marks are rounded down to whole bytes, but not to whole hundreds */
-    marks = domi_marks_of(199, 1, 100);
+    marks = domi_marks_of_limit(199, 1, 100);
     ck_assert_uint_eq(marks.high, 1);
     ck_assert_uint_eq(marks.critical, 199);
-    marks = domi_marks_of(UINT64_C(1) << 60, 50, 100);
+    marks = domi_marks_of_limit(UINT64_C(1) << 60, 50, 100);
     ck_assert_uint_eq(marks.high, UINT64_C(1) << 59);
     ck_assert_uint_eq(marks.critical, UINT64_C(1) << 60);
 }
@@ -92,28 +92,33 @@ DOMT_TEST(a_tiny_limit_has_budgets)
 
 DOMT_TEST(bound_of_queued_bytes_is_a_threads_part_of_a_share_of_the_budget)
 {
-    ck_assert_uint_eq(domi_budget_queue(1000000, 50, 1), 500000);
-    ck_assert_uint_eq(domi_budget_queue(1000000, 50, 4), 125000);
-    ck_assert_uint_eq(domi_budget_queue(1000000, 100, 1), 1000000);
-    ck_assert_uint_eq(domi_budget_queue(131072, 50, 1), 65536);
-    ck_assert_uint_eq(domi_budget_queue(131071, 50, 1), DOMI_QUEUE_LEAST);
-    ck_assert_uint_eq(domi_budget_queue(0, 1, 1024), DOMI_QUEUE_LEAST);
+    ck_assert_uint_eq(domi_bytes_queued_per_thread(1000000, 50, 1), 500000);
+    ck_assert_uint_eq(domi_bytes_queued_per_thread(1000000, 50, 4), 125000);
+    ck_assert_uint_eq(domi_bytes_queued_per_thread(1000000, 100, 1), 1000000);
+    ck_assert_uint_eq(domi_bytes_queued_per_thread(131072, 50, 1), 65536);
+    ck_assert_uint_eq(domi_bytes_queued_per_thread(131071, 50, 1), DOMI_QUEUE_LEAST);
+    ck_assert_uint_eq(domi_bytes_queued_per_thread(0, 1, 1024), DOMI_QUEUE_LEAST);
 }
 
 DOMT_TEST(a_level_ends_a_twentieth_below_where_it_begins)
 {
     const domi_marks marks = {.high = 200, .critical = 400};
 
-    ck_assert_uint_eq(domi_level_end_bytes(200), 190);
-    ck_assert_uint_eq(domi_level_after(DOMUS_MEMORY_NORMAL, 199, marks), DOMUS_MEMORY_NORMAL);
-    ck_assert_uint_eq(domi_level_after(DOMUS_MEMORY_NORMAL, 200, marks), DOMUS_MEMORY_HIGH);
-    ck_assert_uint_eq(domi_level_after(DOMUS_MEMORY_HIGH, 190, marks), DOMUS_MEMORY_HIGH);
-    ck_assert_uint_eq(domi_level_after(DOMUS_MEMORY_HIGH, 189, marks), DOMUS_MEMORY_NORMAL);
-    ck_assert_uint_eq(domi_level_after(DOMUS_MEMORY_HIGH, 399, marks), DOMUS_MEMORY_HIGH);
-    ck_assert_uint_eq(domi_level_after(DOMUS_MEMORY_NORMAL, 400, marks), DOMUS_MEMORY_CRITICAL);
-    ck_assert_uint_eq(domi_level_after(DOMUS_MEMORY_CRITICAL, 380, marks), DOMUS_MEMORY_CRITICAL);
-    ck_assert_uint_eq(domi_level_after(DOMUS_MEMORY_CRITICAL, 379, marks), DOMUS_MEMORY_HIGH);
-    ck_assert_uint_eq(domi_level_after(DOMUS_MEMORY_CRITICAL, 189, marks), DOMUS_MEMORY_NORMAL);
+    ck_assert_uint_eq(domi_level_bytes_at_end(200), 190);
+    ck_assert_uint_eq(domi_level_that_follows(DOMUS_MEMORY_NORMAL, 199, marks),
+                      DOMUS_MEMORY_NORMAL);
+    ck_assert_uint_eq(domi_level_that_follows(DOMUS_MEMORY_NORMAL, 200, marks), DOMUS_MEMORY_HIGH);
+    ck_assert_uint_eq(domi_level_that_follows(DOMUS_MEMORY_HIGH, 190, marks), DOMUS_MEMORY_HIGH);
+    ck_assert_uint_eq(domi_level_that_follows(DOMUS_MEMORY_HIGH, 189, marks), DOMUS_MEMORY_NORMAL);
+    ck_assert_uint_eq(domi_level_that_follows(DOMUS_MEMORY_HIGH, 399, marks), DOMUS_MEMORY_HIGH);
+    ck_assert_uint_eq(domi_level_that_follows(DOMUS_MEMORY_NORMAL, 400, marks),
+                      DOMUS_MEMORY_CRITICAL);
+    ck_assert_uint_eq(domi_level_that_follows(DOMUS_MEMORY_CRITICAL, 380, marks),
+                      DOMUS_MEMORY_CRITICAL);
+    ck_assert_uint_eq(domi_level_that_follows(DOMUS_MEMORY_CRITICAL, 379, marks),
+                      DOMUS_MEMORY_HIGH);
+    ck_assert_uint_eq(domi_level_that_follows(DOMUS_MEMORY_CRITICAL, 189, marks),
+                      DOMUS_MEMORY_NORMAL);
 }
 
 /* Both budgets are equal, so use above them is critical at once, and the level is normal as soon as
@@ -122,10 +127,13 @@ DOMT_TEST(equal_marks_give_only_critical_or_normal)
 {
     const domi_marks marks = {.high = 100, .critical = 100};
 
-    ck_assert_uint_eq(domi_level_after(DOMUS_MEMORY_NORMAL, 99, marks), DOMUS_MEMORY_NORMAL);
-    ck_assert_uint_eq(domi_level_after(DOMUS_MEMORY_NORMAL, 100, marks), DOMUS_MEMORY_CRITICAL);
-    ck_assert_uint_eq(domi_level_after(DOMUS_MEMORY_CRITICAL, 95, marks), DOMUS_MEMORY_CRITICAL);
-    ck_assert_uint_eq(domi_level_after(DOMUS_MEMORY_CRITICAL, 94, marks), DOMUS_MEMORY_NORMAL);
+    ck_assert_uint_eq(domi_level_that_follows(DOMUS_MEMORY_NORMAL, 99, marks), DOMUS_MEMORY_NORMAL);
+    ck_assert_uint_eq(domi_level_that_follows(DOMUS_MEMORY_NORMAL, 100, marks),
+                      DOMUS_MEMORY_CRITICAL);
+    ck_assert_uint_eq(domi_level_that_follows(DOMUS_MEMORY_CRITICAL, 95, marks),
+                      DOMUS_MEMORY_CRITICAL);
+    ck_assert_uint_eq(domi_level_that_follows(DOMUS_MEMORY_CRITICAL, 94, marks),
+                      DOMUS_MEMORY_NORMAL);
 }
 
 DOMT_TEST(the_next_look_comes_before_the_next_mark_is_passed)
@@ -156,11 +164,12 @@ DOMT_TEST(the_next_look_comes_before_the_next_mark_is_passed)
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        ck_assert_uint_eq(domi_look_after(100 * ms, cases[i].way_mib * mib,
-                                          cases[i].grown_kib * 1024, cases[i].took_ms * ms),
+        ck_assert_uint_eq(domi_time_until_next_look(100 * ms, cases[i].way_mib * mib,
+                                                    cases[i].grown_kib * 1024,
+                                                    cases[i].took_ms * ms),
                           cases[i].after_ms * ms);
-    ck_assert_uint_eq(domi_look_after(100 * ms, mib, mib, 0), 4 * ms);
-    ck_assert_uint_eq(domi_look_after(2 * ms, mib, 0, 2 * ms), 2 * ms);
+    ck_assert_uint_eq(domi_time_until_next_look(100 * ms, mib, mib, 0), 4 * ms);
+    ck_assert_uint_eq(domi_time_until_next_look(2 * ms, mib, 0, 2 * ms), 2 * ms);
 }
 
 /* --- looks ------------------------------------------------------------------------------------ */
@@ -198,7 +207,7 @@ static void set_up_world_with_cgroup(void)
     domt_tree_write(&tree, "sys/fs/cgroup/a/memory.stat", "inactive_file 0\n");
     set_used_bytes_of_cgroup(2 * MIB);
     world.system->pressure.root = tree.root;
-    domi_pressure_begin(world.system);
+    domi_pressure_begin_to_measure(world.system);
     /* in this iteration the thread looks at memory for the first time */
     domt_stepped_iterate(&world, 0, false);
     domus_memory memory;
@@ -208,9 +217,9 @@ static void set_up_world_with_cgroup(void)
 
 static void tear_down_world_with_cgroup(void)
 {
-    domi_pressure_end(world.system);
+    domi_pressure_end_measuring(world.system);
     domt_stepped_fini(&world);
-    domt_tree_remove(&tree);
+    domt_tree_remove_copy(&tree);
 }
 
 static domus_memory_level memory_level_now(void)
@@ -225,7 +234,7 @@ static domus_memory_level memory_level_now(void)
  * awake. */
 static void pass_one_ms_awake(void)
 {
-    domt_stepped_advance(&world, MS);
+    domt_stepped_advance_clock(&world, MS);
     world.rings[0].completions = 1;
     domt_stepped_iterate(&world, 0, false);
 }

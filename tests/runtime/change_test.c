@@ -68,7 +68,7 @@ static void expect_refusal(const domus_config *config, int wanted, const char *t
  * between keys still hold. */
 static uint64_t another_number_for_key(const domus_config_key *key, const domus_config *config)
 {
-    uint64_t number = domi_key_number(key, config);
+    uint64_t number = domi_key_get_number(key, config);
     const uint64_t others[] = {number + 1, number - 1, key->minimum, 2 * number};
     char why[256];
 
@@ -90,17 +90,17 @@ DOMT_TEST(each_live_key_holds_on_each_thread_after_its_next_turn)
         if (!key->live)
             continue;
         uint64_t number = another_number_for_key(key, &config);
-        domi_key_store(key, &config, number, NULL);
+        domi_key_store_value(key, &config, number, NULL);
         ck_assert_int_eq(domus_system_check_change(system_, &config, error, sizeof error), 1);
         /* the check of a configuration must not change the system */
         ck_assert_msg(expect_changed(&config) == 1, "%s", key->path);
         config = config_in_force();
-        ck_assert_msg(domi_key_number(key, &config) == number, "%s", key->path);
-        domt_net_ok(kit, domus_testkit_run(kit));
+        ck_assert_msg(domi_key_get_number(key, &config) == number, "%s", key->path);
+        domt_net_check_ok(kit, domus_testkit_run(kit));
         for (uint32_t i = 0; i < system_->count; i++) {
             const domi_thread *thread = &system_->threads[i];
             ck_assert_msg(
-                domi_key_number(key, thread->config) == number ||
+                domi_key_get_number(key, thread->config) == number ||
                     strcmp(key->path, "scheduler.idle.spin") == 0,
                 /* spinning changes nothing in a test kit, because its threads do not spin */
                 "%s", key->path);
@@ -136,10 +136,10 @@ DOMT_TEST(key_that_counts_at_a_start_is_refused_by_name)
         if (key->live || is_second || domi_key_is_text(key) ||
             strncmp(key->path, "cluster", 7) == 0)
             continue;
-        domi_key_store(key, &config,
-                       key->power_of_two ? 2 * domi_key_number(key, &config)
-                                         : another_number_for_key(key, &config),
-                       NULL);
+        domi_key_store_value(key, &config,
+                             key->power_of_two ? 2 * domi_key_get_number(key, &config)
+                                               : another_number_for_key(key, &config),
+                             NULL);
         snprintf(line, sizeof line, "these keys count at a start: %s", key->path);
         expect_refusal(&config, -EPERM, line);
     }
@@ -179,7 +179,7 @@ DOMT_TEST(wrong_value_is_refused_and_a_system_that_does_not_run_has_no_change)
     ck_assert_int_eq(domus_system_change(system_, &config, NULL, 0), -EINVAL);
     domus_testkit_free(kit);
 
-    domus_config plain = domt_config(1);
+    domus_config plain = domt_config_of_threads(1);
     ck_assert_int_eq(domus_system_new(&plain, error, sizeof error, &system_), 0);
     ck_assert_uint_eq(config_in_force().scheduler.idle.spin_ns, DOMUS_SPIN_AUTO);
     ck_assert_uint_ne(domus_system_config(system_)->scheduler.idle.spin_ns, DOMUS_SPIN_AUTO);
@@ -201,7 +201,7 @@ static void set_idle_timeout(uint64_t section_ns, uint64_t listener_ns)
     config.channel.idle_timeout_ns = section_ns;
     config.listeners = &listener;
     ck_assert_int_ge(expect_changed(&config), 1);
-    domt_net_ok(kit, domus_testkit_run(kit));
+    domt_net_check_ok(kit, domus_testkit_run(kit));
 }
 
 static void begin_listening(void)
@@ -209,16 +209,16 @@ static void begin_listening(void)
     domus_config config;
 
     domus_config_init(&config);
-    kit = domt_kit_listening(&config, "named", "127.0.0.1:1", 3);
+    kit = domt_kit_new_listening(&config, "named", "127.0.0.1:1", 3);
     system_ = domus_testkit_system(kit);
 }
 
 static domus_peer *connect_peer_to(const char *to)
 {
-    domus_peer *peer = domt_kit_peer(kit, to);
+    domus_peer *peer = domt_kit_connect_peer(kit, to);
 
-    domt_kit_send(peer, "x");
-    domt_kit_expect(kit, peer, "x");
+    domt_kit_peer_send(peer, "x");
+    domt_kit_peer_expect(kit, peer, "x");
     return peer;
 }
 
@@ -234,7 +234,7 @@ static int listen_at_port_2(domus_stack *stack, void *self)
  * (`named`), and that of an actor's listener (`own`). */
 static void check_closed(domus_peer *named, domus_peer *own, bool named_ends, bool own_ends)
 {
-    domt_net_ok(kit, domus_testkit_advance(kit, 2 * SECOND));
+    domt_net_check_ok(kit, domus_testkit_advance(kit, 2 * SECOND));
     ck_assert_int_eq(domus_peer_has_end(named), named_ends);
     ck_assert_int_eq(domus_peer_has_end(own), own_ends);
 }
@@ -242,17 +242,17 @@ static void check_closed(domus_peer *named, domus_peer *own, bool named_ends, bo
 DOMT_TEST(open_connections_take_new_time_outs)
 {
     static const domus_behaviour served = {
-        .name = "served", .kind = DOMUS_CHANNELS, .on_read = {domt_echo, 0}};
+        .name = "served", .kind = DOMUS_CHANNELS, .on_read = {domt_on_read_echo, 0}};
     static const domus_behaviour listening = {.name = "listening",
                                               .kind = DOMUS_CHANNELS,
                                               .on_mount = listen_at_port_2,
-                                              .on_read = {domt_echo, 0}};
+                                              .on_read = {domt_on_read_echo, 0}};
     domus_channel_options none;
 
     begin_listening();
     ck_assert_int_eq(domus_serve(system_, "named", &served, NULL, NULL), 0);
     (void)domt_spawn(system_, 1, &listening, NULL);
-    domt_net_ok(kit, domus_testkit_run(kit));
+    domt_net_check_ok(kit, domus_testkit_run(kit));
     domus_peer *named = connect_peer_to("127.0.0.1:1"), *own = connect_peer_to("127.0.0.1:2");
     check_closed(named, own, false, false);
     /* the listener has a limit of its own now, which its connection has already exceeded */
@@ -340,16 +340,16 @@ DOMT_TEST(change_of_one_key_leaves_all_others)
 /* A thread that begins has followed change number 0, so no later change may get the number 0. */
 DOMT_TEST(number_of_changes_begins_again_without_the_step_being_touched)
 {
-    uint32_t orders = domi_orders_of(DOMI_STOP_DRAIN) | DOMI_ORDERS_CHANGES;
+    uint32_t orders = domi_orders_of_step(DOMI_STOP_DRAIN) | DOMI_ORDERS_CHANGES;
     uint32_t next = domi_orders_with_change(orders);
 
-    ck_assert_uint_eq(next, domi_orders_of(DOMI_STOP_DRAIN) | 1);
-    ck_assert_int_eq(domi_orders_step(next), DOMI_STOP_DRAIN);
+    ck_assert_uint_eq(next, domi_orders_of_step(DOMI_STOP_DRAIN) | 1);
+    ck_assert_int_eq(domi_orders_get_step(next), DOMI_STOP_DRAIN);
     ck_assert(domi_orders_differ_in_change(orders, next));
     next = domi_orders_with_step(next, DOMI_STOP_END);
-    ck_assert_int_eq(domi_orders_step(next), DOMI_STOP_END);
+    ck_assert_int_eq(domi_orders_get_step(next), DOMI_STOP_END);
     ck_assert_uint_eq(next & DOMI_ORDERS_CHANGES, 1);
-    ck_assert(next >= domi_orders_of(DOMI_STOP_END));
+    ck_assert(next >= domi_orders_of_step(DOMI_STOP_END));
 }
 
 /* --- real threads ----------------------------------------------------------------------------- */
@@ -382,12 +382,12 @@ static uint64_t ask_actor_for_its_limits(domus_address actor)
 DOMT_TEST(config_change_reaches_each_kind_of_thread)
 {
     static const domus_pool_config pool = {.name = "work", .runners = 2, .throughput = 5};
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
     domus_address actors[3];
 
     config.pools = &pool;
     config.pool_count = 1;
-    system_ = domt_start(&config);
+    system_ = domt_start_system(&config);
     actors[0] = domt_spawn(system_, 1, &looker, NULL);
     const domus_spawn_options detached = {.detached = true};
     ck_assert_int_eq(domus_outside_spawn_with(system_, &looker, NULL, &detached, &actors[1]), 0);
@@ -402,7 +402,7 @@ DOMT_TEST(config_change_reaches_each_kind_of_thread)
             DOMT_WAIT_FOR(10, ask_actor_for_its_limits(actors[i]) ==
                                   ((1000ull + turn) << 32 | (i == 2 ? 5 : 100 + turn)));
     }
-    domt_end(system_);
+    domt_end_system(system_);
 }
 
 static void *change_500_times(void *number_)
@@ -431,7 +431,7 @@ DOMT_TEST(thousand_config_changes_lose_no_message)
     pthread_t threads[2];
     uint64_t asked = 0;
 
-    system_ = domt_start_threads(2);
+    system_ = domt_start_system_of_threads(2);
     domus_address actors[2] = {domt_spawn(system_, 0, &looker, NULL),
                                domt_spawn(system_, 1, &looker, NULL)};
     for (int i = 0; i < 2; i++)
@@ -441,7 +441,7 @@ DOMT_TEST(thousand_config_changes_lose_no_message)
     for (int i = 0; i < 2; i++)
         pthread_join(threads[i], NULL);
     (void)ask_actor_for_its_limits(actors[0]);
-    domt_end(system_);
+    domt_end_system(system_);
 }
 
 static const domus_type note_type = {.name = "note"};
@@ -482,9 +482,9 @@ DOMT_TEST(message_limit_may_change_within_a_run)
     const domus_spawn_options detached = {.detached = true};
     domus_address actor;
 
-    system_ = domt_start_threads(1);
+    system_ = domt_start_system_of_threads(1);
     ck_assert_int_eq(domus_outside_spawn_with(system_, &waiting, NULL, &detached, &actor), 0);
-    domt_notice(system_, actor, &note_type, NULL);
+    domt_send_notice(system_, actor, &note_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&waited) == 1);
     ck_assert_int_eq(
         domus_system_change_key(system_, "scheduler.maxMessagesPerRun", "8", error, sizeof error),
@@ -492,7 +492,7 @@ DOMT_TEST(message_limit_may_change_within_a_run)
     (void)ask_actor_for_its_limits(actor);
     DOMT_WAIT_FOR(10, messages_of_detached_behaviour("waiting") >= 1);
     ck_assert_uint_le(messages_of_detached_behaviour("waiting"), 2);
-    domt_end(system_);
+    domt_end_system(system_);
 }
 
 DOMT_SUITE(60)

@@ -153,7 +153,7 @@ static uint32_t marks_of_packet(const void *payload)
     return bytes.size != 0 && domus_slice_data(bytes)[0] == '!' ? DOMUS_ALONE : 0;
 }
 
-int domt_change_on_close(domus_stack *stack, void *self, const void *payload)
+int domt_change_on_close_record(domus_stack *stack, void *self, const void *payload)
 {
     domt_pipes_now.closed++;
     domt_pipes_now.close_error = ((const domus_channel_event *)payload)->error;
@@ -176,7 +176,7 @@ const domus_behaviour domt_change_service = {
                                         sizeof(order), 0, marks_of_packet},
                                        {.type = NULL}},
     .on_open = {on_open_record_channel, 0},
-    .on_close = {domt_change_on_close, 0},
+    .on_close = {domt_change_on_close_record, 0},
 };
 
 /* --- bytes ------------------------------------------------------------------------------------ */
@@ -187,14 +187,14 @@ static void append_to_bytes(domt_bytes *to, const char *more, size_t size)
     to->size += size;
 }
 
-void domt_add_line(domt_bytes *to, const char *words)
+void domt_append_line_packet(domt_bytes *to, const char *words)
 {
     append_to_bytes(to, words, strlen(words));
     append_to_bytes(to, "\n", 1);
 }
 
 /* Append a packet as the pipeline after the change encodes it. */
-void domt_add_coded(domt_bytes *to, const char *words)
+void domt_append_coded_packet(domt_bytes *to, const char *words)
 {
     domus_packet packet;
     domus_stage_kit *kit;
@@ -209,23 +209,23 @@ void domt_add_coded(domt_bytes *to, const char *words)
     domus_slice_free(packet.bytes);
 }
 
-domus_testkit *domt_change_begin(uint64_t seed, domus_peer **ret_peer)
+domus_testkit *domt_change_begin_kit(uint64_t seed, domus_peer **ret_peer)
 {
-    domus_testkit *kit = domt_pipes_kit(NULL, &domt_change_service, seed);
+    domus_testkit *kit = domt_pipes_new_kit(NULL, &domt_change_service, seed);
 
     domt_changes_now.open_error = domt_changes_now.opened = domt_changes_now.closed = 0;
     memset(domt_changes_now.results, 1, sizeof domt_changes_now.results);
-    *ret_peer = domt_pipes_peer(kit);
+    *ret_peer = domt_pipes_connect_peer(kit);
     return kit;
 }
 
-void domt_change_send(domus_peer *peer, const domt_bytes *what, size_t from, size_t to)
+void domt_change_send_bytes(domus_peer *peer, const domt_bytes *what, size_t from, size_t to)
 {
     if (to > from)
         ck_assert_int_eq(domus_peer_send(peer, what->bytes + from, to - from), 0);
 }
 
-void domt_change_expect(domus_testkit *kit, domus_peer *peer, const domt_bytes *what)
+void domt_change_expect_bytes(domus_testkit *kit, domus_peer *peer, const domt_bytes *what)
 {
     ck_assert_msg(domus_peer_expect(peer, what->bytes, what->size, 60 * SECOND) == 0, "%s",
                   domus_testkit_error(kit));
@@ -238,8 +238,8 @@ void domt_change_expect_reset(domus_testkit *kit, domus_peer *peer)
 }
 
 /* End the kit, and check that each stage that was opened was also closed. */
-void domt_change_end(domus_testkit *kit)
+void domt_change_end_kit(domus_testkit *kit)
 {
-    domt_pipes_end(kit);
+    domt_pipes_end_kit(kit);
     ck_assert_int_eq(domt_changes_now.opened, domt_changes_now.closed);
 }

@@ -39,26 +39,26 @@ extern const domus_type *const domt_change_packets[];
 extern const domus_pipeline domt_change_before, domt_change_after;
 extern const domus_behaviour domt_change_service;
 
-int domt_change_on_close(domus_stack *stack, void *self, const void *payload);
+int domt_change_on_close_record(domus_stack *stack, void *self, const void *payload);
 
 typedef struct domt_bytes {
     char bytes[4096];
     size_t size;
 } domt_bytes;
 
-/* Append the bytes of a packet with `words`: domt_add_line() as the pipeline before the change
- * expects them, domt_add_coded() as the pipeline after the change does. */
-void domt_add_line(domt_bytes *to, const char *words);
-void domt_add_coded(domt_bytes *to, const char *words);
+/* Append the bytes of a packet with `words`: domt_append_line_packet() as the pipeline before the
+ * change expects them, domt_append_coded_packet() as the pipeline after the change does. */
+void domt_append_line_packet(domt_bytes *to, const char *words);
+void domt_append_coded_packet(domt_bytes *to, const char *words);
 
 /* Make a kit with the service, and connect a peer to it. */
-domus_testkit *domt_change_begin(uint64_t seed, domus_peer **ret_peer);
+domus_testkit *domt_change_begin_kit(uint64_t seed, domus_peer **ret_peer);
 
 /* Stop and free the kit, and check that each domt_counted_stage that was opened is closed. */
-void domt_change_end(domus_testkit *kit);
+void domt_change_end_kit(domus_testkit *kit);
 
-void domt_change_send(domus_peer *peer, const domt_bytes *what, size_t from, size_t to);
-void domt_change_expect(domus_testkit *kit, domus_peer *peer, const domt_bytes *what);
+void domt_change_send_bytes(domus_peer *peer, const domt_bytes *what, size_t from, size_t to);
+void domt_change_expect_bytes(domus_testkit *kit, domus_peer *peer, const domt_bytes *what);
 void domt_change_expect_reset(domus_testkit *kit, domus_peer *peer);
 
 #endif

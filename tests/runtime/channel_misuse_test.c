@@ -20,7 +20,7 @@ static int on_open_call_each_function_twice(domus_stack *stack, void *self, cons
     const domus_channel_event *event = payload;
     domus_buffer *bytes;
 
-    (void)domt_misuse_open(stack, self, payload);
+    (void)domt_misuse_on_open_count(stack, self, payload);
     kept = event->channel;
     ck_assert_int_eq(domus_channel_pause(stack, event->channel), 0);
     ck_assert_int_eq(domus_channel_pause(stack, event->channel), 0);
@@ -57,20 +57,20 @@ static int on_close_call_each_function(domus_stack *stack, void *self, const voi
     ck_assert_int_eq(domus_channel_local(event->channel, &peer), -ENOTCONN);
     ck_assert_int_eq(domus_stop(stack, domus_channel_address(event->channel)), 0);
     ck_assert_ptr_eq(domus_channel_running(stack), event->channel);
-    domt_misuse_close(stack, self, payload);
+    domt_misuse_on_close_count(stack, self, payload);
     return 0;
 }
 
 static const domus_behaviour does_all = {.name = "does all",
                                          .kind = DOMUS_CHANNELS,
-                                         .on_mount = domt_misuse_mount,
+                                         .on_mount = domt_misuse_on_mount_listen,
                                          .on_open = {on_open_call_each_function_twice, 0},
-                                         .on_read = {domt_misuse_read, 0},
+                                         .on_read = {domt_misuse_on_read_echo, 0},
                                          .on_close = {on_close_call_each_function, 0}};
 
 DOMT_TEST(verbs_on_a_closed_channel_do_nothing)
 {
-    domt_misuse_begin(1);
+    domt_misuse_start_system(1);
     (void)domt_spawn(domt_misuse_system, 0, &does_all, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&domt_misuse_seen.listening) == 1);
     for (uint32_t i = 1; i <= 10; i++) {
@@ -82,7 +82,7 @@ DOMT_TEST(verbs_on_a_closed_channel_do_nothing)
         DOMT_WAIT_FOR(10, atomic_load(&domt_misuse_seen.closed) == i);
         ck_assert_int_eq(atomic_load(&domt_misuse_seen.last_error), 0);
     }
-    domt_end(domt_misuse_system);
+    domt_end_system(domt_misuse_system);
 }
 
 /* --- a stop while a channel parks ------------------------------------------------------------- */
@@ -106,36 +106,36 @@ static const domus_behaviour parking = {
     .name = "parking",
     .kind = DOMUS_CHANNELS,
     .on = domt_misuse_rows,
-    .on_mount = domt_misuse_mount,
-    .on_open = {domt_misuse_open, 0},
+    .on_mount = domt_misuse_on_mount_listen,
+    .on_open = {domt_misuse_on_open_count, 0},
     .on_read = {on_read_sleep_300_ms, 0},
-    .on_close = {domt_misuse_close, 0},
+    .on_close = {domt_misuse_on_close_count, 0},
 };
 static const domus_behaviour parking_on_channel = {
     .name = "parking on",
     .kind = DOMUS_CHANNELS,
     .shares_state = true,
     .conversations_go_on = true,
-    .on_open = {domt_misuse_open, 0},
+    .on_open = {domt_misuse_on_open_count, 0},
     .on_read = {on_read_sleep_300_ms, 0},
-    .on_close = {domt_misuse_close, 0},
+    .on_close = {domt_misuse_on_close_count, 0},
 };
 static const domus_behaviour parking_on = {.name = "owner of parking on",
                                            .kind = DOMUS_CHANNELS,
                                            .on = domt_misuse_rows,
-                                           .on_mount = domt_misuse_mount,
+                                           .on_mount = domt_misuse_on_mount_listen,
                                            .channel = &parking_on_channel};
 
 static void stop_owner_while_channels_are_parked(const domus_behaviour *behaviour)
 {
-    domt_misuse_begin(1);
+    domt_misuse_start_system(1);
     (void)domt_spawn(domt_misuse_system, 0, behaviour, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&domt_misuse_seen.listening) == 1);
     for (uint32_t i = 1; i <= 3; i++) {
         int fd = domt_misuse_connect(&domt_misuse_seen.found);
         char byte = 'x';
         ck_assert_int_eq(send(fd, &byte, 1, 0), 1);
-        DOMT_WAIT_FOR(10, domt_profile_all(domt_misuse_system).received_bytes == i);
+        DOMT_WAIT_FOR(10, domt_profile_of_all_threads(domt_misuse_system).received_bytes == i);
         ck_assert_int_eq(domus_outside_stop(domt_misuse_system, domt_misuse_seen.last_channel), 0);
         ck_assert_int_eq(domt_misuse_receive(fd, &byte, 1), 0);
         (void)close(fd);
@@ -146,7 +146,7 @@ static void stop_owner_while_channels_are_parked(const domus_behaviour *behaviou
         DOMT_WAIT_FOR(10, domus_outside_notice(domt_misuse_system, domt_misuse_seen.last_channel,
                                                &domt_misuse_fail_type, NULL) == -ESTALE);
     }
-    domt_end(domt_misuse_system);
+    domt_end_system(domt_misuse_system);
 }
 
 DOMT_TEST(stop_of_a_parked_channel_closes_it)
@@ -191,7 +191,7 @@ static const domus_behaviour parent_of_parking = {.name = "parent of parking",
 
 DOMT_TEST(restart_of_an_owner_ends_conversations_that_go_on)
 {
-    domt_misuse_begin(1);
+    domt_misuse_start_system(1);
     fixed = (domus_endpoint){.family = AF_INET, .size = 4, .bytes = {127, 0, 0, 1}};
     (void)domt_spawn(domt_misuse_system, 0, &parent_of_parking, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&domt_misuse_seen.listening) == 1);
@@ -199,20 +199,20 @@ DOMT_TEST(restart_of_an_owner_ends_conversations_that_go_on)
         int fd = domt_misuse_connect(&fixed);
         char byte = 'x';
         ck_assert_int_eq(send(fd, &byte, 1, 0), 1);
-        DOMT_WAIT_FOR(10, domt_profile_all(domt_misuse_system).received_bytes == i);
+        DOMT_WAIT_FOR(10, domt_profile_of_all_threads(domt_misuse_system).received_bytes == i);
         if (i % 2 == 0) { /* in every second round the connection has ended before the restart */
             (void)close(fd);
             DOMT_WAIT_FOR(10, atomic_load(&domt_misuse_seen.closed) == i);
             fd = -1;
         }
-        domt_notice(domt_misuse_system, restarting, &domt_misuse_fail_type, NULL);
+        domt_send_notice(domt_misuse_system, restarting, &domt_misuse_fail_type, NULL);
         DOMT_WAIT_FOR(10, atomic_load(&mounts) == i + 1);
         ck_assert_uint_eq(
             atomic_load(&domt_misuse_seen.cancelled) + atomic_load(&domt_misuse_seen.slept), i);
         if (fd >= 0)
             (void)close(fd);
     }
-    domt_end(domt_misuse_system);
+    domt_end_system(domt_misuse_system);
 }
 
 /* --- connects --------------------------------------------------------------------------------- */
@@ -263,10 +263,10 @@ static const domus_on order_rows[] = {{&order_type, connect_as_ordered, 0}, {0}}
 static const domus_behaviour asker = {.name = "asker", .kind = DOMUS_CHANNELS, .on = order_rows};
 static const domus_behaviour served = {.name = "served",
                                        .kind = DOMUS_CHANNELS,
-                                       .on_mount = domt_misuse_mount,
-                                       .on_open = {domt_misuse_open, 0},
-                                       .on_read = {domt_misuse_read, 0},
-                                       .on_close = {domt_misuse_close, 0}};
+                                       .on_mount = domt_misuse_on_mount_listen,
+                                       .on_open = {domt_misuse_on_open_count, 0},
+                                       .on_read = {domt_misuse_on_read_echo, 0},
+                                       .on_close = {domt_misuse_on_close_count, 0}};
 
 static domus_address client;
 static uint32_t descriptors;
@@ -278,12 +278,12 @@ static void start_server_and_client(void)
     DOMT_WAIT_FOR(10, atomic_load(&domt_misuse_seen.listening) == 1);
     (void)domus_endpoint_text(&domt_misuse_seen.found, where, sizeof where);
     client = domt_spawn(domt_misuse_system, 0, &asker, NULL);
-    descriptors = domt_entries("/proc/self/fd");
+    descriptors = domt_count_directory_entries("/proc/self/fd");
 }
 
 static void start_system_server_and_client(void)
 {
-    domt_misuse_begin(1);
+    domt_misuse_start_system(1);
     start_server_and_client();
 }
 
@@ -293,7 +293,7 @@ static void expect_connects_end_with_error(const order *what, int error)
 {
     uint32_t before = atomic_load(&answers);
 
-    domt_notice(domt_misuse_system, client, &order_type, what);
+    domt_send_notice(domt_misuse_system, client, &order_type, what);
     DOMT_WAIT_FOR(10, atomic_load(&answers) == before + what->times);
     ck_assert_msg(atomic_load(&last_answer) == error, "%s: %d", what->behaviour->name,
                   atomic_load(&last_answer));
@@ -301,8 +301,8 @@ static void expect_connects_end_with_error(const order *what, int error)
 
 static void end_system_server_and_client(void)
 {
-    DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == descriptors);
-    domt_end(domt_misuse_system);
+    DOMT_WAIT_FOR(10, domt_count_directory_entries("/proc/self/fd") == descriptors);
+    domt_end_system(domt_misuse_system);
 }
 
 /* --- the first functions ---------------------------------------------------------------------- */
@@ -354,7 +354,7 @@ DOMT_TEST(first_function_that_ends_its_channel_answers_the_connect)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         expect_connects_end_with_error(&(order){.behaviour = &cases[i].behaviour, .times = 3},
                                        cases[i].error);
-        DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == descriptors);
+        DOMT_WAIT_FOR(10, domt_count_directory_entries("/proc/self/fd") == descriptors);
     }
     end_system_server_and_client();
 }
@@ -371,22 +371,22 @@ static const domus_behaviour connects_in_open = {
  * allows. */
 DOMT_TEST(connects_begun_in_on_open_end_at_the_limit)
 {
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
 
     config.connect.connections_max = 20;
-    domt_misuse_system = domt_start(&config);
+    domt_misuse_system = domt_start_system(&config);
     start_server_and_client();
-    domt_notice(domt_misuse_system, client, &order_type,
-                &(order){.behaviour = &connects_in_open, .times = 1});
+    domt_send_notice(domt_misuse_system, client, &order_type,
+                     &(order){.behaviour = &connects_in_open, .times = 1});
     DOMT_WAIT_FOR(10, atomic_load(&answers) == 21);
     ck_assert_uint_eq(atomic_load(&domt_misuse_seen.opened), 20);
-    domt_end(domt_misuse_system);
+    domt_end_system(domt_misuse_system);
 }
 
 /* --- options ---------------------------------------------------------------------------------- */
 
 static const domus_behaviour plain = {
-    .name = "plain", .kind = DOMUS_CHANNELS, .on_read = {domt_misuse_read, 0}};
+    .name = "plain", .kind = DOMUS_CHANNELS, .on_read = {domt_misuse_on_read_echo, 0}};
 
 DOMT_TEST(greatest_connect_time_out_does_not_overflow)
 {
@@ -395,7 +395,7 @@ DOMT_TEST(greatest_connect_time_out_does_not_overflow)
         &(order){.behaviour = &plain, .timeout_ns = UINT64_MAX, .times = 1}, 0);
     expect_connects_end_with_error(
         &(order){.behaviour = &plain, .timeout_ns = UINT64_MAX - 1000, .times = 100}, 0);
-    domt_end(domt_misuse_system);
+    domt_end_system(domt_misuse_system);
 }
 
 /* Both ends of the connections are in this system; a foreign peer is reset while it is accepted. */
@@ -435,8 +435,8 @@ DOMT_TEST(connect_to_text_without_endpoint_is_refused)
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         (void)snprintf(where, sizeof where, "%s", texts[i]);
         uint32_t before = atomic_load(&answers);
-        domt_notice(domt_misuse_system, client, &order_type,
-                    &(order){.behaviour = &plain, .times = 1});
+        domt_send_notice(domt_misuse_system, client, &order_type,
+                         &(order){.behaviour = &plain, .times = 1});
         DOMT_WAIT_FOR(10, atomic_load(&answers) == before + 1);
         ck_assert_int_lt(atomic_load(&last_answer), 0);
     }

@@ -91,7 +91,7 @@ static void begin_client_with_fetcher(const domus_pipeline *of,
     domt_line_client_begin(&client, of, options);
     ck_assert_int_eq(
         domus_outside_spawn_on(domus_testkit_system(client.kit), 1, &fetching, NULL, &fetcher), 0);
-    domt_net_ok(client.kit, domus_testkit_run(client.kit));
+    domt_net_check_ok(client.kit, domus_testkit_run(client.kit));
 }
 
 static void ask_fetcher_by_probe(const char *text)
@@ -100,30 +100,30 @@ static void ask_fetcher_by_probe(const char *text)
 
     snprintf(line.text, sizeof line.text, "%s", text);
     ck_assert_int_eq(domus_probe_ask(client.probe, fetcher, &domt_line_type, &line), 0);
-    domt_net_ok(client.kit, domus_testkit_run(client.kit));
+    domt_net_check_ok(client.kit, domus_testkit_run(client.kit));
 }
 
 static void answer_by_peer(const char *text)
 {
-    domt_net_ok(client.kit, domus_peer_send(client.peer, text, strlen(text)));
+    domt_net_check_ok(client.kit, domus_peer_send(client.peer, text, strlen(text)));
 }
 
 static void expect_peer_received(const char *text)
 {
-    domt_net_ok(client.kit, domus_peer_expect(client.peer, text, strlen(text), SECOND));
+    domt_net_check_ok(client.kit, domus_peer_expect(client.peer, text, strlen(text), SECOND));
 }
 
 static void expect_probe_got_answer(const char *text)
 {
     domt_line line;
 
-    domt_net_ok(client.kit, domus_probe_expect(client.probe, &domt_line_type, SECOND, &line));
+    domt_net_check_ok(client.kit, domus_probe_expect(client.probe, &domt_line_type, SECOND, &line));
     ck_assert_str_eq(line.text, text);
 }
 
 static void expect_probe_got_error(int error, uint64_t within_ns)
 {
-    domt_net_ok(client.kit, domus_probe_expect_error(client.probe, error, within_ns));
+    domt_net_check_ok(client.kit, domus_probe_expect_error(client.probe, error, within_ns));
 }
 
 /* --- bodies ----------------------------------------------------------------------------------- */
@@ -168,13 +168,13 @@ DOMT_TEST(a_body_that_does_not_go_on_ends_its_connection)
     ask_fetcher_by_probe("a");
     expect_peer_received("a\n");
     answer_by_peer("one+\n1:x");
-    domt_net_ok(client.kit, domus_testkit_advance(client.kit, 1900 * MS));
+    domt_net_check_ok(client.kit, domus_testkit_advance(client.kit, 1900 * MS));
     answer_by_peer("1:x");
-    domt_net_ok(client.kit, domus_testkit_advance(client.kit, 1900 * MS));
+    domt_net_check_ok(client.kit, domus_testkit_advance(client.kit, 1900 * MS));
     ck_assert_int_eq(domus_probe_expect_nothing(client.probe, 10 * MS), 0);
     expect_probe_got_error(-ETIMEDOUT, SECOND);
     ck_assert_int_eq(domus_peer_expect_reset(client.peer, SECOND), 0);
-    domt_expect_gone(client.kit, client.channel);
+    domt_expect_actor_gone(client.kit, client.channel);
     domt_line_client_end(&client);
 }
 
@@ -188,7 +188,7 @@ DOMT_TEST(a_body_that_nobody_reads_ends_its_connection)
     expect_peer_received("l\nb\n");
     answer_by_peer("left+\n1:x");
     expect_probe_got_answer("left+");
-    domt_net_ok(client.kit, domus_testkit_advance(client.kit, 2900 * MS));
+    domt_net_check_ok(client.kit, domus_testkit_advance(client.kit, 2900 * MS));
     ck_assert_int_eq(domus_probe_expect_nothing(client.probe, MS), 0);
     expect_probe_got_error(-EPIPE, SECOND);
     ck_assert_int_eq(domus_peer_expect_reset(client.peer, SECOND), 0);
@@ -269,7 +269,7 @@ DOMT_TEST(a_reset_within_a_body_fails_its_reader)
     ask_fetcher_by_probe("b");
     expect_peer_received("a\nb\n");
     answer_by_peer("one+\n5:hel");
-    domt_net_ok(client.kit, domus_testkit_run(client.kit));
+    domt_net_check_ok(client.kit, domus_testkit_run(client.kit));
     domus_peer_reset(client.peer);
     expect_probe_got_error(-ECONNRESET, SECOND);
     expect_probe_got_error(-EPIPE, SECOND);
@@ -284,12 +284,12 @@ DOMT_TEST(a_stop_of_the_reader_lets_the_connection_end)
     ask_fetcher_by_probe("a");
     expect_peer_received("a\n");
     answer_by_peer("one+\n1:x");
-    domt_net_ok(client.kit, domus_testkit_run(client.kit));
+    domt_net_check_ok(client.kit, domus_testkit_run(client.kit));
     ck_assert_int_eq(domus_outside_stop(domus_testkit_system(client.kit), fetcher), 0);
-    domt_net_ok(client.kit, domus_testkit_run(client.kit));
+    domt_net_check_ok(client.kit, domus_testkit_run(client.kit));
     answer_by_peer("1:x"); /* with these bytes the channel learns that nobody reads the body */
     ck_assert_int_eq(domus_peer_expect_reset(client.peer, 2 * SECOND), 0);
-    domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -ESTALE, SECOND));
+    domt_net_check_ok(client.kit, domus_probe_expect_error(client.probe, -ESTALE, SECOND));
     domt_line_client_end(&client);
 }
 

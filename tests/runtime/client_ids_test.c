@@ -62,24 +62,24 @@ static domus_probe *ask_by_new_probe(const char *text)
     domus_probe *probe = domt_new_probe(client.kit);
 
     domt_ask_line(probe, client.channel, text);
-    domt_net_ok(client.kit, domus_testkit_run(client.kit));
+    domt_net_check_ok(client.kit, domus_testkit_run(client.kit));
     return probe;
 }
 
 static void answer_by_peer(const char *text)
 {
-    domt_net_ok(client.kit, domus_peer_send(client.peer, text, strlen(text)));
-    domt_net_ok(client.kit, domus_testkit_run(client.kit));
+    domt_net_check_ok(client.kit, domus_peer_send(client.peer, text, strlen(text)));
+    domt_net_check_ok(client.kit, domus_testkit_run(client.kit));
 }
 
 static void expect_peer_received(const char *text)
 {
-    domt_net_ok(client.kit, domus_peer_expect(client.peer, text, strlen(text), SECOND));
+    domt_net_check_ok(client.kit, domus_peer_expect(client.peer, text, strlen(text), SECOND));
 }
 
 static void expect_no_answer_for_probe(domus_probe *probe)
 {
-    domt_net_ok(client.kit, domus_probe_expect_nothing(probe, SECOND / 100));
+    domt_net_check_ok(client.kit, domus_probe_expect_nothing(probe, SECOND / 100));
 }
 
 DOMT_TEST(an_answer_goes_to_the_ask_with_its_id)
@@ -95,7 +95,7 @@ DOMT_TEST(an_answer_goes_to_the_ask_with_its_id)
     expect_no_answer_for_probe(probes[0]);
     answer_by_peer("2!\n0:one\n");
     domt_expect_line(client.kit, probes[0], "one");
-    domt_net_ok(client.kit, domus_probe_expect_error(probes[2], -EREMOTEIO, SECOND));
+    domt_net_check_ok(client.kit, domus_probe_expect_error(probes[2], -EREMOTEIO, SECOND));
     domt_line_client_end(&client);
 }
 
@@ -108,12 +108,12 @@ DOMT_TEST(answers_with_unknown_ids_are_dropped)
          */
         ask_by_new_probe("bad");
     expect_peer_received("0:a\n");
-    domt_net_ok(client.kit, domus_probe_expect_error(failed, -EINVAL, SECOND));
+    domt_net_check_ok(client.kit, domus_probe_expect_error(failed, -EINVAL, SECOND));
     answer_by_peer("7:x\n1:x\n16:x\n4294967296:x\n4294967295:x\n");
     expect_no_answer_for_probe(probe);
     answer_by_peer("0:first\n0:second\n");
     domt_expect_line(client.kit, probe, "first");
-    ck_assert_uint_eq(domt_profile_of(client.kit).late_replies, 6);
+    ck_assert_uint_eq(domt_profile_of_kit(client.kit).late_replies, 6);
     domus_probe *other = ask_by_new_probe("b");
     expect_peer_received("2:b\n");
     answer_by_peer("2:still\n");
@@ -127,10 +127,10 @@ DOMT_TEST(the_mark_of_an_expired_ask_takes_its_answer_alone)
     domt_ask_line_within(client.probe, client.channel, "a", SECOND / 10);
     domus_probe *other = ask_by_new_probe("b");
     expect_peer_received("0:a\n1:b\n");
-    domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -ETIMEDOUT, SECOND));
+    domt_net_check_ok(client.kit, domus_probe_expect_error(client.probe, -ETIMEDOUT, SECOND));
     answer_by_peer("0:late\n1:two\n");
     domt_expect_line(client.kit, other, "two");
-    ck_assert_uint_eq(domt_profile_of(client.kit).late_replies, 1);
+    ck_assert_uint_eq(domt_profile_of_kit(client.kit).late_replies, 1);
     domt_line_client_end(&client);
 }
 
@@ -142,15 +142,16 @@ DOMT_TEST(answer_time_out_is_that_of_the_oldest_ask)
         domt_line_client_begin(&client, &numbered, NULL);
         domus_probe *probes[2];
         probes[0] = ask_by_new_probe("a");
-        domt_net_ok(client.kit, domus_testkit_advance(client.kit, 4 * SECOND));
+        domt_net_check_ok(client.kit, domus_testkit_advance(client.kit, 4 * SECOND));
         probes[1] = ask_by_new_probe("b");
         answer_by_peer(first == 0 ? "0:x\n" : "1:x\n");
         domt_expect_line(client.kit, probes[first], "x");
         uint64_t left = first == 0 ? 10 : 6;
-        domt_net_ok(client.kit,
-                    domus_probe_expect_nothing(probes[1 - first], left * SECOND - SECOND / 10));
-        domt_net_ok(client.kit, domus_probe_expect_error(probes[1 - first], -EPIPE, SECOND / 5));
-        domt_net_ok(client.kit, domus_peer_expect_reset(client.peer, SECOND));
+        domt_net_check_ok(
+            client.kit, domus_probe_expect_nothing(probes[1 - first], left * SECOND - SECOND / 10));
+        domt_net_check_ok(client.kit,
+                          domus_probe_expect_error(probes[1 - first], -EPIPE, SECOND / 5));
+        domt_net_check_ok(client.kit, domus_peer_expect_reset(client.peer, SECOND));
         domt_line_client_end(&client);
     }
 }
@@ -166,7 +167,7 @@ static void send_many_asks(domus_probe *probe)
         snprintf(text, sizeof text, "%u", i);
         domt_ask_line(probe, client.channel, text);
         if (i % 100 == 99)
-            domt_net_ok(client.kit, domus_testkit_run(client.kit));
+            domt_net_check_ok(client.kit, domus_testkit_run(client.kit));
     }
 }
 
@@ -189,7 +190,7 @@ static void answer_ask_of_number(uint32_t number)
     char text[32];
 
     snprintf(text, sizeof text, "%u:%u\n", number, number);
-    domt_net_ok(client.kit, domus_peer_send(client.peer, text, strlen(text)));
+    domt_net_check_ok(client.kit, domus_peer_send(client.peer, text, strlen(text)));
 }
 
 DOMT_TEST(many_asks_are_answered_in_an_order_of_chance)
@@ -204,7 +205,7 @@ DOMT_TEST(many_asks_are_answered_in_an_order_of_chance)
         for (uint32_t i = 0; i < MANY; i++) {
             answer_ask_of_number(round == 1 ? MANY - 1 - i : numbers[i]);
             if (i % 100 == 99)
-                domt_net_ok(client.kit, domus_testkit_run(client.kit));
+                domt_net_check_ok(client.kit, domus_testkit_run(client.kit));
         }
         for (uint32_t i = 0; i < MANY; i++) {
             snprintf(text, sizeof text, "%u", round == 1 ? MANY - 1 - i : numbers[i]);
@@ -224,7 +225,7 @@ DOMT_TEST(asks_that_hang_are_found_behind_many_others)
         domus_probe *next = ask_by_new_probe("next");
         for (uint32_t i = 2; i < 2000; i++) {
             domt_ask_line(client.probe, client.channel, "x");
-            domt_net_ok(client.kit, domus_testkit_run(client.kit));
+            domt_net_check_ok(client.kit, domus_testkit_run(client.kit));
             if (i == 2)
                 continue; /* this ask stays unanswered, too */
             char text[32];
@@ -239,10 +240,10 @@ DOMT_TEST(asks_that_hang_are_found_behind_many_others)
         domus_probe *last = ask_by_new_probe("last");
         domus_peer_reset(client.peer);
         if (round != 0)
-            domt_net_ok(client.kit, domus_probe_expect_error(hung, -EPIPE, SECOND));
-        domt_net_ok(client.kit, domus_probe_expect_error(next, -EPIPE, SECOND));
-        domt_net_ok(client.kit, domus_probe_expect_error(last, -EPIPE, SECOND));
-        domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -EPIPE, SECOND));
+            domt_net_check_ok(client.kit, domus_probe_expect_error(hung, -EPIPE, SECOND));
+        domt_net_check_ok(client.kit, domus_probe_expect_error(next, -EPIPE, SECOND));
+        domt_net_check_ok(client.kit, domus_probe_expect_error(last, -EPIPE, SECOND));
+        domt_net_check_ok(client.kit, domus_probe_expect_error(client.probe, -EPIPE, SECOND));
         domt_line_client_end(&client);
     }
 }
@@ -285,7 +286,7 @@ DOMT_TEST(oldest_ask_is_found_behind_many_answered)
     domt_line_client_begin(&client, &numbered, NULL);
     for (uint32_t i = 0; i <= 48; i++) {
         if (i == 48)
-            domt_net_ok(client.kit, domus_testkit_advance(client.kit, 4 * SECOND));
+            domt_net_check_ok(client.kit, domus_testkit_advance(client.kit, 4 * SECOND));
         domus_probe *probe = ask_by_new_probe("x");
         if (i == 0 || i == 32 || i == 48) {
             hung[i == 0 ? 0 : i / 16 - 1] = probe;
@@ -297,9 +298,9 @@ DOMT_TEST(oldest_ask_is_found_behind_many_answered)
     }
     answer_by_peer("0:z\n");
     domt_expect_line(client.kit, hung[0], "z");
-    domt_net_ok(client.kit, domus_probe_expect_nothing(hung[1], 5 * SECOND));
-    domt_net_ok(client.kit, domus_probe_expect_error(hung[1], -EPIPE, 2 * SECOND));
-    domt_net_ok(client.kit, domus_probe_expect_error(hung[2], -EPIPE, SECOND));
+    domt_net_check_ok(client.kit, domus_probe_expect_nothing(hung[1], 5 * SECOND));
+    domt_net_check_ok(client.kit, domus_probe_expect_error(hung[1], -EPIPE, 2 * SECOND));
+    domt_net_check_ok(client.kit, domus_probe_expect_error(hung[2], -EPIPE, SECOND));
     domt_line_client_end(&client);
 }
 

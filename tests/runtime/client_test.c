@@ -23,12 +23,13 @@ static void end_client_of_lines(void)
 /* Check that the peer has received exactly the bytes of `text`. */
 static void expect_peer_received(const char *text)
 {
-    domt_net_ok(client.kit, domus_peer_expect(client.peer, text, strlen(text), DOMT_NET_SECOND));
+    domt_net_check_ok(client.kit,
+                      domus_peer_expect(client.peer, text, strlen(text), DOMT_NET_SECOND));
 }
 
 static void answer_by_peer(const char *text)
 {
-    domt_net_ok(client.kit, domus_peer_send(client.peer, text, strlen(text)));
+    domt_net_check_ok(client.kit, domus_peer_send(client.peer, text, strlen(text)));
 }
 
 static const domus_pipeline two_under_way = {
@@ -39,9 +40,9 @@ DOMT_TEST(answers_come_in_the_order_of_the_asks)
     begin_client_of_lines(&domt_line_pipeline, NULL);
     domus_probe *other = domt_new_probe(client.kit);
     domt_ask_line(client.probe, client.channel, "a");
-    domt_net_ok(client.kit, domus_testkit_run(client.kit));
+    domt_net_check_ok(client.kit, domus_testkit_run(client.kit));
     domt_ask_line(other, client.channel, "b");
-    domt_net_ok(client.kit, domus_testkit_run(client.kit));
+    domt_net_check_ok(client.kit, domus_testkit_run(client.kit));
     domt_ask_line(client.probe, client.channel, "c");
     expect_peer_received("a\nb\nc\n");
     answer_by_peer("1\n2\n3\n");
@@ -57,8 +58,9 @@ DOMT_TEST(asks_above_inflight_max_wait_and_above_queue_max_fail)
     for (char c = 'a'; c <= 'e'; c++)
         domt_ask_line(client.probe, client.channel, (char[]){c, '\0'});
     expect_peer_received("a\nb\n");
-    domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -ENOBUFS, DOMT_NET_SECOND));
-    domt_net_ok(client.kit, domus_peer_expect_nothing(client.peer, DOMT_NET_SECOND));
+    domt_net_check_ok(client.kit,
+                      domus_probe_expect_error(client.probe, -ENOBUFS, DOMT_NET_SECOND));
+    domt_net_check_ok(client.kit, domus_peer_expect_nothing(client.peer, DOMT_NET_SECOND));
     answer_by_peer("1\n");
     expect_peer_received("c\n");
     answer_by_peer("2\n3\n");
@@ -77,7 +79,8 @@ DOMT_TEST(client_options_default_to_configuration)
     domt_ask_line(client.probe, client.channel, "a");
     domt_ask_line(client.probe, client.channel, "b");
     expect_peer_received("a\n");
-    domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -ENOBUFS, DOMT_NET_SECOND));
+    domt_net_check_ok(client.kit,
+                      domus_probe_expect_error(client.probe, -ENOBUFS, DOMT_NET_SECOND));
     answer_by_peer("1\n");
     domt_expect_line(client.kit, client.probe, "1");
     end_client_of_lines();
@@ -88,12 +91,13 @@ DOMT_TEST(a_late_answer_is_taken_by_the_ask_that_expired)
     begin_client_of_lines(&domt_line_pipeline, NULL);
     domt_ask_line_within(client.probe, client.channel, "a", DOMT_NET_SECOND / 10);
     expect_peer_received("a\n");
-    domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -ETIMEDOUT, DOMT_NET_SECOND));
+    domt_net_check_ok(client.kit,
+                      domus_probe_expect_error(client.probe, -ETIMEDOUT, DOMT_NET_SECOND));
     domt_ask_line(client.probe, client.channel, "b");
     expect_peer_received("b\n");
     answer_by_peer("late\n2\n");
     domt_expect_line(client.kit, client.probe, "2");
-    ck_assert_uint_eq(domt_profile_of(client.kit).late_replies, 1);
+    ck_assert_uint_eq(domt_profile_of_kit(client.kit).late_replies, 1);
     end_client_of_lines();
 }
 
@@ -105,12 +109,14 @@ DOMT_TEST(an_ask_that_expires_in_the_queue_is_not_sent)
     domt_ask_line_within(client.probe, client.channel, "c", DOMT_NET_SECOND / 10);
     domt_ask_line_within(client.probe, client.channel, "d", DOMT_NET_SECOND / 10);
     expect_peer_received("a\nb\n");
-    domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -ETIMEDOUT, DOMT_NET_SECOND));
-    domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -ETIMEDOUT, DOMT_NET_SECOND));
+    domt_net_check_ok(client.kit,
+                      domus_probe_expect_error(client.probe, -ETIMEDOUT, DOMT_NET_SECOND));
+    domt_net_check_ok(client.kit,
+                      domus_probe_expect_error(client.probe, -ETIMEDOUT, DOMT_NET_SECOND));
     /* The queue of the channel is full of asks that have expired, and these make room for a new
      * ask. */
     domt_ask_line(client.probe, client.channel, "e");
-    domt_net_ok(client.kit, domus_testkit_run(client.kit));
+    domt_net_check_ok(client.kit, domus_testkit_run(client.kit));
     answer_by_peer("1\n2\n");
     domt_expect_line(client.kit, client.probe, "1");
     domt_expect_line(client.kit, client.probe, "2");
@@ -125,18 +131,18 @@ DOMT_TEST(a_cancel_takes_back_an_ask_that_was_not_sent)
     begin_client_of_lines(&two_under_way, NULL);
     domus_probe *other = domt_new_probe(client.kit);
     domt_ask_line(client.probe, client.channel, "a");
-    domt_net_ok(client.kit, domus_testkit_run(client.kit));
+    domt_net_check_ok(client.kit, domus_testkit_run(client.kit));
     /* this ask is sent to the peer before it is cancelled */
     domt_ask_line(other, client.channel, "b");
-    domt_net_ok(client.kit, domus_testkit_run(client.kit));
+    domt_net_check_ok(client.kit, domus_testkit_run(client.kit));
     /* this ask is cancelled before it is sent to the peer */
     domt_ask_line(other, client.channel, "c");
-    domt_net_ok(client.kit, domus_testkit_run(client.kit));
+    domt_net_check_ok(client.kit, domus_testkit_run(client.kit));
     domt_ask_line(client.probe, client.channel, "d");
     expect_peer_received("a\nb\n");
     ck_assert_int_eq(
         domus_outside_stop(domus_testkit_system(client.kit), domus_probe_address(other)), 0);
-    domt_net_ok(client.kit, domus_testkit_run(client.kit));
+    domt_net_check_ok(client.kit, domus_testkit_run(client.kit));
     answer_by_peer("1\n2\n");
     domt_expect_line(client.kit, client.probe, "1");
     expect_peer_received("d\n");
@@ -158,9 +164,10 @@ static void ask_thrice_with_two_under_way(void)
 /* Check that three asks fail: two that were sent to the peer, and one that was not. */
 static void expect_three_failures(void)
 {
-    domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -EPIPE, DOMT_NET_SECOND));
-    domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -EPIPE, DOMT_NET_SECOND));
-    domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -ENOTCONN, DOMT_NET_SECOND));
+    domt_net_check_ok(client.kit, domus_probe_expect_error(client.probe, -EPIPE, DOMT_NET_SECOND));
+    domt_net_check_ok(client.kit, domus_probe_expect_error(client.probe, -EPIPE, DOMT_NET_SECOND));
+    domt_net_check_ok(client.kit,
+                      domus_probe_expect_error(client.probe, -ENOTCONN, DOMT_NET_SECOND));
 }
 
 DOMT_TEST(a_reset_tells_what_was_sent_from_what_was_not)
@@ -177,9 +184,9 @@ DOMT_TEST(a_peer_that_finishes_answers_nothing_more)
     answer_by_peer("1\n");
     domus_peer_finish(client.peer);
     domt_expect_line(client.kit, client.probe, "1");
-    domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -EPIPE, DOMT_NET_SECOND));
-    domt_net_ok(client.kit, domus_testkit_run(client.kit));
-    domt_expect_gone(client.kit, client.channel);
+    domt_net_check_ok(client.kit, domus_probe_expect_error(client.probe, -EPIPE, DOMT_NET_SECOND));
+    domt_net_check_ok(client.kit, domus_testkit_run(client.kit));
+    domt_expect_actor_gone(client.kit, client.channel);
     domus_testkit_free(client.kit);
 }
 
@@ -195,9 +202,9 @@ DOMT_TEST(an_ask_to_a_channel_that_is_gone_is_stale)
 {
     begin_client_of_lines(&domt_line_pipeline, NULL);
     domus_peer_reset(client.peer);
-    domt_net_ok(client.kit, domus_testkit_run(client.kit));
+    domt_net_check_ok(client.kit, domus_testkit_run(client.kit));
     domt_ask_line(client.probe, client.channel, "a");
-    domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -ESTALE, DOMT_NET_SECOND));
+    domt_net_check_ok(client.kit, domus_probe_expect_error(client.probe, -ESTALE, DOMT_NET_SECOND));
     end_client_of_lines();
 }
 
@@ -205,9 +212,10 @@ DOMT_TEST(answer_without_ask_resets_the_connection)
 {
     begin_client_of_lines(&domt_line_pipeline, NULL);
     answer_by_peer("what\n");
-    domt_net_ok(client.kit, domus_peer_expect_reset(client.peer, DOMT_NET_SECOND));
+    domt_net_check_ok(client.kit, domus_peer_expect_reset(client.peer, DOMT_NET_SECOND));
     domt_ask_line(client.probe, client.channel, "a");
-    domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -ENOTCONN, DOMT_NET_SECOND));
+    domt_net_check_ok(client.kit,
+                      domus_probe_expect_error(client.probe, -ENOTCONN, DOMT_NET_SECOND));
     end_client_of_lines();
 }
 
@@ -217,7 +225,7 @@ DOMT_TEST(a_line_that_cannot_be_encoded_fails_alone)
     domt_ask_line(client.probe, client.channel, "a");
     domt_ask_line(client.probe, client.channel, "b\nc");
     domt_ask_line(client.probe, client.channel, "d");
-    domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -EINVAL, DOMT_NET_SECOND));
+    domt_net_check_ok(client.kit, domus_probe_expect_error(client.probe, -EINVAL, DOMT_NET_SECOND));
     expect_peer_received("a\nd\n");
     answer_by_peer("1\n4\n");
     domt_expect_line(client.kit, client.probe, "1");
@@ -261,11 +269,13 @@ DOMT_TEST(a_byte_stage_that_fails_resets_the_connection)
                              0);
         } else {
             domt_ask_line(client.probe, client.channel, "#");
-            domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -EIO, DOMT_NET_SECOND));
+            domt_net_check_ok(client.kit,
+                              domus_probe_expect_error(client.probe, -EIO, DOMT_NET_SECOND));
         }
-        domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -EPIPE, DOMT_NET_SECOND));
-        domt_net_ok(client.kit, domus_peer_expect_reset(client.peer, DOMT_NET_SECOND));
-        domt_expect_gone(client.kit, client.channel);
+        domt_net_check_ok(client.kit,
+                          domus_probe_expect_error(client.probe, -EPIPE, DOMT_NET_SECOND));
+        domt_net_check_ok(client.kit, domus_peer_expect_reset(client.peer, DOMT_NET_SECOND));
+        domt_expect_actor_gone(client.kit, client.channel);
         end_client_of_lines();
     }
 }
@@ -278,15 +288,17 @@ DOMT_TEST(a_peer_that_does_not_answer_in_time_is_reset)
     begin_client_of_lines(&impatient, NULL);
     domt_ask_line(client.probe, client.channel, "a");
     expect_peer_received("a\n");
-    domt_net_ok(client.kit, domus_testkit_advance(client.kit, DOMT_NET_SECOND / 2));
+    domt_net_check_ok(client.kit, domus_testkit_advance(client.kit, DOMT_NET_SECOND / 2));
     domt_ask_line(client.probe, client.channel, "b");
     expect_peer_received("b\n");
     answer_by_peer("1\n");
     domt_expect_line(client.kit, client.probe, "1");
     /* The time-out of the second ask begins when that ask is sent to the peer. */
-    domt_net_ok(client.kit, domus_probe_expect_nothing(client.probe, DOMT_NET_SECOND * 9 / 10));
-    domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -EPIPE, DOMT_NET_SECOND / 5));
-    domt_net_ok(client.kit, domus_peer_expect_reset(client.peer, DOMT_NET_SECOND));
+    domt_net_check_ok(client.kit,
+                      domus_probe_expect_nothing(client.probe, DOMT_NET_SECOND * 9 / 10));
+    domt_net_check_ok(client.kit,
+                      domus_probe_expect_error(client.probe, -EPIPE, DOMT_NET_SECOND / 5));
+    domt_net_check_ok(client.kit, domus_peer_expect_reset(client.peer, DOMT_NET_SECOND));
     end_client_of_lines();
 }
 
@@ -305,7 +317,7 @@ DOMT_TEST(a_full_channel_still_takes_answers)
     text[sizeof text - 1] = '\0';
     for (uint32_t i = 0; i < SENT; i++)
         domt_ask_line(client.probe, client.channel, text);
-    domt_net_ok(client.kit, domus_testkit_run(client.kit));
+    domt_net_check_ok(client.kit, domus_testkit_run(client.kit));
     answer_by_peer("1\n");
     domt_expect_line(client.kit, client.probe, "1");
     domus_peer_resume(client.peer);

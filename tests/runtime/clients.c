@@ -44,13 +44,15 @@ static void begin_client_with_options(domt_line_client *client,
 
     line_options = options;
     result = 1;
-    client->kit = domt_net_kit("10.0.0.3:80", 7);
-    domt_net_ok(client->kit, domus_peer_listen(client->kit, "10.0.0.9:6000", 0, &client->listener));
+    client->kit = domt_net_new_echo_kit("10.0.0.3:80", 7);
+    domt_net_check_ok(client->kit,
+                      domus_peer_listen(client->kit, "10.0.0.9:6000", 0, &client->listener));
     domus_system *system = domus_testkit_system(client->kit);
     ck_assert_int_eq(domus_outside_spawn(system, &dialler, NULL, &address), 0);
     ck_assert_int_eq(domus_outside_notice(system, address, &order_type, NULL), 0);
-    domt_net_ok(client->kit, domus_peer_accept(client->listener, DOMT_NET_SECOND, &client->peer));
-    domt_net_ok(client->kit, domus_testkit_run(client->kit));
+    domt_net_check_ok(client->kit,
+                      domus_peer_accept(client->listener, DOMT_NET_SECOND, &client->peer));
+    domt_net_check_ok(client->kit, domus_testkit_run(client->kit));
     ck_assert_int_eq(result, 0);
     client->channel = connected.channel;
     client->probe = domt_new_probe(client->kit);
@@ -75,7 +77,7 @@ void domt_line_client_begin_staying(domt_line_client *client, const domus_pipeli
 
 void domt_line_client_end(domt_line_client *client)
 {
-    domt_net_ok(client->kit, domus_probe_expect_nothing(client->probe, DOMT_NET_SECOND));
+    domt_net_check_ok(client->kit, domus_probe_expect_nothing(client->probe, DOMT_NET_SECOND));
     domus_testkit_free(client->kit);
 }
 
@@ -83,7 +85,7 @@ domus_probe *domt_new_probe(domus_testkit *kit)
 {
     domus_probe *probe = NULL;
 
-    domt_net_ok(kit, domus_probe_new(kit, &probe));
+    domt_net_check_ok(kit, domus_probe_new(kit, &probe));
     return probe;
 }
 
@@ -109,21 +111,21 @@ void domt_expect_line(domus_testkit *kit, domus_probe *probe, const char *text)
 {
     domus_packet line;
 
-    domt_net_ok(kit, domus_probe_expect(probe, &domus_packet_type, DOMT_NET_SECOND, &line));
+    domt_net_check_ok(kit, domus_probe_expect(probe, &domus_packet_type, DOMT_NET_SECOND, &line));
     ck_assert_msg(domus_slice_equals(line.bytes, text, strlen(text)), "%.*s is not %s",
                   (int)line.bytes.size, domus_slice_data(line.bytes), text);
     domus_slice_free(line.bytes);
 }
 
-void domt_expect_gone(domus_testkit *kit, domus_address address)
+void domt_expect_actor_gone(domus_testkit *kit, domus_address address)
 {
     domus_probe *probe = domt_new_probe(kit);
 
     domt_ask_line(probe, address, "x");
-    domt_net_ok(kit, domus_probe_expect_error(probe, -ESTALE, DOMT_NET_SECOND));
+    domt_net_check_ok(kit, domus_probe_expect_error(probe, -ESTALE, DOMT_NET_SECOND));
 }
 
-domus_profile domt_profile_of(domus_testkit *kit)
+domus_profile domt_profile_of_kit(domus_testkit *kit)
 {
     domus_profile sum = {0}, one;
     uint64_t late = 0;

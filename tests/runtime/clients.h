@@ -39,8 +39,8 @@ void domt_ask_line_within(domus_probe *probe, domus_address to, const char *text
 void domt_expect_line(domus_testkit *kit, domus_probe *probe, const char *text);
 
 /* Check that no actor lives at this address: an ask to it fails. */
-void domt_expect_gone(domus_testkit *kit, domus_address address);
+void domt_expect_actor_gone(domus_testkit *kit, domus_address address);
 
-domus_profile domt_profile_of(domus_testkit *kit);
+domus_profile domt_profile_of_kit(domus_testkit *kit);
 
 #endif

@@ -50,7 +50,7 @@ static const domus_behaviour line = {.name = "line",
                                      .state_size = sizeof(uint32_t),
                                      .on_mount = on_line_mount,
                                      .on_open = {on_line_open, 0},
-                                     .on_read = {domt_echo, 0},
+                                     .on_read = {domt_on_read_echo, 0},
                                      .on_close = {on_line_close, 0}};
 
 static int on_adopt_take_over_socket(domus_stack *stack, void *self, const void *payload)
@@ -77,25 +77,25 @@ static int let_actor_adopt_socket(domus_address actor, int fd)
 {
     uint32_t before = atomic_load(&done);
 
-    domt_notice(system_, actor, &adopt_type, &fd);
+    domt_send_notice(system_, actor, &adopt_type, &fd);
     DOMT_WAIT_FOR(10, atomic_load(&done) == before + 1);
     return atomic_load(&result);
 }
 
 static void start_system_without_listener(void)
 {
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
 
     config.listener_count = 0;
-    system_ = domt_start(&config);
+    system_ = domt_start_system(&config);
 }
 
 DOMT_TEST(adopted_sockets_become_channels)
 {
-    uint32_t before = domt_entries("/proc/self/fd");
+    uint32_t before = domt_count_directory_entries("/proc/self/fd");
 
     start_system_without_listener();
-    uint32_t running = domt_entries("/proc/self/fd");
+    uint32_t running = domt_count_directory_entries("/proc/self/fd");
     for (uint32_t i = 0; i < 4; i++) {
         int ends[2];
         char byte = 'x';
@@ -115,10 +115,10 @@ DOMT_TEST(adopted_sockets_become_channels)
         ck_assert_int_eq(recv(ends[1], &byte, 1, 0), 0);
         (void)close(ends[1]);
         DOMT_WAIT_FOR(10, atomic_load(&closed_) == i + 1);
-        DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == running);
+        DOMT_WAIT_FOR(10, domt_count_directory_entries("/proc/self/fd") == running);
     }
-    domt_end(system_);
-    ck_assert_uint_eq(domt_entries("/proc/self/fd"), before);
+    domt_end_system(system_);
+    ck_assert_uint_eq(domt_count_directory_entries("/proc/self/fd"), before);
 }
 
 DOMT_TEST(descriptors_of_other_kinds_are_refused)
@@ -145,7 +145,7 @@ DOMT_TEST(descriptors_of_other_kinds_are_refused)
     /* this socket is given to a system that stops at once, and closes it */
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
     ck_assert_int_eq(let_actor_adopt_socket(domt_spawn(system_, 0, &business, NULL), ends[0]), 0);
-    domt_end(system_);
+    domt_end_system(system_);
     char byte;
     ck_assert_int_eq(recv(ends[1], &byte, 1, 0), 0);
     (void)close(ends[1]);
@@ -155,13 +155,13 @@ DOMT_TEST(descriptors_of_other_kinds_are_refused)
  * then, because the actor's call has already returned. */
 DOMT_TEST(adopted_sockets_count_as_connections)
 {
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     int ends[8][2];
     char byte;
 
     config.listener_count = 0;
     config.connect.connections_max = 3;
-    system_ = domt_start(&config);
+    system_ = domt_start_system(&config);
     for (uint32_t kind = 0; kind < 2; kind++) {
         domus_address actor = domt_spawn(system_, 0, kinds[kind], NULL);
         for (uint32_t i = 0; i < 4; i++) {
@@ -182,7 +182,7 @@ DOMT_TEST(adopted_sockets_count_as_connections)
     }
     for (uint32_t i = 0; i < 8; i++)
         ck_assert_int_eq(close(ends[i][1]), 0);
-    domt_end(system_);
+    domt_end_system(system_);
 }
 
 /* --- odd peers -------------------------------------------------------------------------------- */
@@ -211,7 +211,7 @@ static int record_opened_channel(domus_stack *stack, void *self, const void *pay
 static const domus_behaviour noted = {.name = "line",
                                       .kind = DOMUS_CHANNELS,
                                       .on_open = {record_opened_channel, 0},
-                                      .on_read = {domt_echo, 0},
+                                      .on_read = {domt_on_read_echo, 0},
                                       .on_close = {on_line_close, 0}};
 
 static int record_result_of_connect(domus_stack *stack, void *self, const domus_answer *answer)
@@ -263,7 +263,7 @@ static void send_notice_and_wait_until_done(domus_address actor, const domus_typ
 {
     uint32_t before = atomic_load(&done);
 
-    domt_notice(system_, actor, type, payload);
+    domt_send_notice(system_, actor, type, payload);
     DOMT_WAIT_FOR(10, atomic_load(&done) == before + 1);
 }
 
@@ -290,19 +290,19 @@ static int open_listener(char ret_to[64])
 
 DOMT_TEST(connect_to_oneself_is_refused)
 {
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     order what = {.to = ""};
 
     /* the listener is closed, so no socket listens at its port */
     (void)close(open_listener(what.to));
     config.listener_count = 0;
-    system_ = domt_start(&config);
+    system_ = domt_start_system(&config);
     ck_assert_int_eq(domus_endpoint_parse(what.to, &what.local), 0);
     ck_assert_int_eq(
         let_actor_connect_as_ordered(domt_spawn(system_, 0, &order_client, NULL), &what),
         -ECONNREFUSED);
     ck_assert_ptr_null(last_channel);
-    domt_end(system_);
+    domt_end_system(system_);
 }
 
 DOMT_TEST(unix_listener_without_room_is_waited_for)
@@ -312,17 +312,17 @@ DOMT_TEST(unix_listener_without_room_is_waited_for)
     socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
     int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     int filler = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     order what = {.to = ""};
 
     config.listener_count = 0;
     ck_assert_int_eq(bind(listener, (struct sockaddr *)&name, size), 0);
     ck_assert_int_eq(listen(listener, 0), 0);
     ck_assert_int_eq(connect(filler, (struct sockaddr *)&name, size), 0);
-    system_ = domt_start(&config);
+    system_ = domt_start_system(&config);
     (void)snprintf(what.to, sizeof what.to, "unix:@domus-odd-%d", (int)getpid());
-    domt_notice(system_, domt_spawn(system_, 0, &order_business, NULL), &order_type, &what);
-    DOMT_WAIT_FOR(10, domt_profile(system_, 0).connects == 1);
+    domt_send_notice(system_, domt_spawn(system_, 0, &order_business, NULL), &order_type, &what);
+    DOMT_WAIT_FOR(10, domt_profile_of_thread(system_, 0).connects == 1);
     domt_pause_ns(40 * DOMT_MS);
     ck_assert_uint_eq(atomic_load(&done), 0);
     int first = accept(listener, NULL, NULL);
@@ -334,7 +334,7 @@ DOMT_TEST(unix_listener_without_room_is_waited_for)
     (void)close(second);
     (void)close(filler);
     (void)close(listener);
-    domt_end(system_);
+    domt_end_system(system_);
 }
 
 /* Returns how many descriptors of this process have the flag O_NONBLOCK. */
@@ -351,7 +351,7 @@ static uint32_t count_nonblocking(void)
 
 DOMT_TEST(connections_of_this_side_escape_peer_limits)
 {
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     order what = {.to = ""};
     int listener = open_listener(what.to);
     int ends[4];
@@ -359,7 +359,7 @@ DOMT_TEST(connections_of_this_side_escape_peer_limits)
     config.listener_count = 0;
     config.channel.connections_max = 1;
     config.connection.first_byte_timeout_ns = 400 * DOMT_MS;
-    system_ = domt_start(&config);
+    system_ = domt_start_system(&config);
     uint32_t nonblocking = count_nonblocking();
     domus_address actor = domt_spawn(system_, 0, &order_client, NULL);
     domus_address state = domt_spawn(system_, 0, &order_business, NULL);
@@ -395,7 +395,7 @@ DOMT_TEST(connections_of_this_side_escape_peer_limits)
         (void)close(ends[i]);
     (void)close(listener);
     DOMT_WAIT_FOR(10, atomic_load(&closed_) == 5);
-    domt_end(system_);
+    domt_end_system(system_);
 }
 
 DOMT_SUITE(60)

@@ -85,14 +85,14 @@ static const domus_behaviour business = {.name = "business", .on = rows};
 
 static domus_testkit *begin_kit_with_actor(domus_address *ret_actor)
 {
-    domus_testkit *kit = domt_net_kit("10.0.0.3:80", 7);
+    domus_testkit *kit = domt_net_new_echo_kit("10.0.0.3:80", 7);
 
     result = 1;
     begun = done = opened = closed_ = look_ups = 0;
     domus_testkit_resolve_with(kit, resolve_far_and_mixed, &look_ups);
     ck_assert_int_eq(
         domus_outside_spawn_on(domus_testkit_system(kit), 0, &business, NULL, ret_actor), 0);
-    domt_net_ok(kit, domus_testkit_run(kit));
+    domt_net_check_ok(kit, domus_testkit_run(kit));
     return kit;
 }
 
@@ -109,7 +109,7 @@ static void set_whether_host_is_cut_off(domus_testkit *kit, const char *from, bo
     domus_endpoint machine;
 
     ck_assert_int_eq(domus_endpoint_parse(from, &machine), 0);
-    domt_net_ok(kit, domus_testkit_net_part(kit, NULL, &machine, broken));
+    domt_net_check_ok(kit, domus_testkit_net_part(kit, NULL, &machine, broken));
 }
 
 DOMT_TEST(attempts_are_staggered_and_the_first_connection_is_taken)
@@ -121,10 +121,10 @@ DOMT_TEST(attempts_are_staggered_and_the_first_connection_is_taken)
     set_whether_host_is_cut_off(kit, "10.0.0.1:0", true);
     set_whether_host_is_cut_off(kit, "10.0.0.2:0", true);
     order_connect_to(kit, actor, "far:80");
-    domt_net_ok(kit, domus_testkit_advance(kit, 499 * MS));
+    domt_net_check_ok(kit, domus_testkit_advance(kit, 499 * MS));
     ck_assert_uint_eq(done, 0);
     ck_assert_uint_eq(domus_testkit_net_totals(kit).descriptors, before + 2);
-    domt_net_ok(kit, domus_testkit_advance(kit, 3 * MS));
+    domt_net_check_ok(kit, domus_testkit_advance(kit, 3 * MS));
     ck_assert_uint_eq(done, 1);
     ck_assert_int_eq(result, 0);
     ck_assert_uint_eq(found.peer.bytes[3], 3);
@@ -132,30 +132,30 @@ DOMT_TEST(attempts_are_staggered_and_the_first_connection_is_taken)
     /* two more descriptors: the two ends of the connection */
     ck_assert_uint_eq(domus_testkit_net_totals(kit).descriptors, before + 2);
     /* let the idle time of the connection pass */
-    domt_net_ok(kit, domus_testkit_advance(kit, 100 * MS));
+    domt_net_check_ok(kit, domus_testkit_advance(kit, 100 * MS));
     ck_assert_uint_eq(closed_, 1);
     set_whether_host_is_cut_off(
         kit, "10.0.0.2:0",
         /* at the address that can be reached nobody listens, so the connect is refused at once */
         false);
     order_connect_to(kit, actor, "far:80");
-    domt_net_ok(kit, domus_testkit_advance(kit, 252 * MS));
+    domt_net_check_ok(kit, domus_testkit_advance(kit, 252 * MS));
     ck_assert_uint_eq(done, 2);
     ck_assert_uint_eq(opened, 2);
     order_connect_to(kit, actor, "unknown:80");
-    domt_net_ok(kit, domus_testkit_run(kit));
+    domt_net_check_ok(kit, domus_testkit_run(kit));
     ck_assert_int_eq(result, -ENODATA);
     ck_assert_uint_eq(look_ups, 3);
     /* at port 81 nobody listens, and the address that is cut off does not answer */
     order_connect_to(kit, actor, "far:81");
-    domt_net_ok(kit, domus_testkit_advance(kit, 9990 * MS));
+    domt_net_check_ok(kit, domus_testkit_advance(kit, 9990 * MS));
     ck_assert_uint_eq(done, 3);
-    domt_net_ok(kit, domus_testkit_advance(kit, 20 * MS));
+    domt_net_check_ok(kit, domus_testkit_advance(kit, 20 * MS));
     ck_assert_uint_eq(done, 4);
     ck_assert_int_eq(result, -ETIMEDOUT);
     domus_testkit_resolve_with(kit, NULL, NULL);
     order_connect_to(kit, actor, "far:80");
-    domt_net_ok(kit, domus_testkit_run(kit));
+    domt_net_check_ok(kit, domus_testkit_run(kit));
     ck_assert_int_eq(result, -EOPNOTSUPP);
     ck_assert_uint_eq(domus_testkit_net_totals(kit).descriptors, before);
     domus_testkit_free(kit);
@@ -172,10 +172,10 @@ DOMT_TEST(error_is_that_of_the_first_address)
     set_whether_host_is_cut_off(kit, "10.0.0.1:0", true);
     order_connect_to(kit, actor, "mixed:80");
     /* By now the attempt at the second address has failed. */
-    domt_net_ok(kit, domus_testkit_advance(kit, 300 * MS));
+    domt_net_check_ok(kit, domus_testkit_advance(kit, 300 * MS));
     ck_assert_uint_eq(done, 0);
     set_whether_host_is_cut_off(kit, "10.0.0.1:0", false);
-    domt_net_ok(kit, domus_testkit_advance(kit, MS));
+    domt_net_check_ok(kit, domus_testkit_advance(kit, MS));
     ck_assert_uint_eq(done, 1);
     ck_assert_int_eq(result, -ECONNREFUSED);
     domus_testkit_free(kit);
@@ -191,22 +191,23 @@ DOMT_TEST(attempt_that_connects_after_another_has_won_changes_nothing)
     domus_testkit *kit = begin_kit_with_actor(&actor);
     uint32_t before = domus_testkit_net_totals(kit).descriptors;
 
-    domt_net_ok(kit, domus_peer_listen(kit, "10.0.0.1:80", 0, &first));
-    domt_net_ok(kit, domus_peer_listen(kit, "10.0.0.2:80", 0, &second));
+    domt_net_check_ok(kit, domus_peer_listen(kit, "10.0.0.1:80", 0, &first));
+    domt_net_check_ok(kit, domus_peer_listen(kit, "10.0.0.2:80", 0, &second));
     set_whether_host_is_cut_off(kit, "10.0.0.1:0", true);
     set_whether_host_is_cut_off(kit, "10.0.0.2:0", true);
     order_connect_to(kit, actor, "far:80");
-    domt_net_ok(kit, domus_testkit_advance(kit, 300 * MS));
+    domt_net_check_ok(kit, domus_testkit_advance(kit, 300 * MS));
     ck_assert_uint_eq(domus_testkit_net_totals(kit).descriptors, before + 2);
     set_whether_host_is_cut_off(kit, "10.0.0.1:0", false);
     set_whether_host_is_cut_off(kit, "10.0.0.2:0", false);
-    domt_net_ok(kit, domus_testkit_advance(kit, 10 * MS));
+    domt_net_check_ok(kit, domus_testkit_advance(kit, 10 * MS));
     ck_assert_uint_eq(done, 1);
     ck_assert_int_eq(result, 0);
     ck_assert(domus_endpoint_is_same(&found.peer, &reached));
     ck_assert_uint_eq(domus_testkit_net_totals(kit).descriptors, before + 1);
-    domt_net_ok(kit, domus_peer_accept(reached.bytes[3] == 1 ? second : first, 10 * MS, &loser));
-    domt_net_ok(kit, domus_peer_expect_end(loser, 10 * MS));
+    domt_net_check_ok(kit,
+                      domus_peer_accept(reached.bytes[3] == 1 ? second : first, 10 * MS, &loser));
+    domt_net_check_ok(kit, domus_peer_expect_end(loser, 10 * MS));
     domus_testkit_free(kit);
 }
 
@@ -230,7 +231,7 @@ static domus_testkit *begin_connect_to_silent_hosts(domus_address *ret_actor)
     set_whether_host_is_cut_off(kit, "10.0.0.1:0", true);
     set_whether_host_is_cut_off(kit, "10.0.0.2:0", true);
     order_connect_to(kit, *ret_actor, "far:80");
-    domt_net_ok(kit, domus_testkit_advance(kit, 300 * MS));
+    domt_net_check_ok(kit, domus_testkit_advance(kit, 300 * MS));
     return kit;
 }
 
@@ -243,11 +244,11 @@ DOMT_TEST(actor_of_a_connect_ends_with_it)
     uint64_t before = count_stopped_actors(kit);
 
     order_connect_to(kit, actor, "unknown:80");
-    domt_net_ok(kit, domus_testkit_run(kit));
+    domt_net_check_ok(kit, domus_testkit_run(kit));
     ck_assert_uint_eq(done, 1);
     ck_assert_uint_eq(count_stopped_actors(kit), before + 1);
     ck_assert_int_eq(domus_outside_stop(domus_testkit_system(kit), actor), 0);
-    domt_net_ok(kit, domus_testkit_advance(kit, 10 * MS));
+    domt_net_check_ok(kit, domus_testkit_advance(kit, 10 * MS));
     ck_assert_uint_eq(count_stopped_actors(kit), before + 3);
     domus_testkit_free(kit);
 }
@@ -280,17 +281,17 @@ DOMT_TEST(connect_that_completes_after_the_drain_leaves_no_channel)
         domus_peer_listener *listener;
         domus_system *system = domus_testkit_system(kit);
 
-        domt_net_ok(kit, domus_peer_listen(kit, "10.0.0.1:80", 0, &listener));
+        domt_net_check_ok(kit, domus_peer_listen(kit, "10.0.0.1:80", 0, &listener));
         if (is_late != 0)
             set_whether_host_is_cut_off(kit, "10.0.0.1:0", true);
         order_connect_to(kit, actor, "10.0.0.1:80");
-        domt_net_ok(kit, domus_testkit_advance(kit, MS));
+        domt_net_check_ok(kit, domus_testkit_advance(kit, MS));
         ck_assert_uint_eq(opened, is_late == 0);
         domi_system_set_stop_step(system, DOMI_STOP_CLOSE);
-        domt_net_ok(kit, domus_testkit_advance(kit, MS));
+        domt_net_check_ok(kit, domus_testkit_advance(kit, MS));
         if (is_late != 0)
             set_whether_host_is_cut_off(kit, "10.0.0.1:0", false);
-        domt_net_ok(kit, domus_testkit_advance(kit, 10 * MS));
+        domt_net_check_ok(kit, domus_testkit_advance(kit, 10 * MS));
         ck_assert_uint_eq(done, 1);
         ck_assert_int_eq(result, is_late != 0 ? -ESHUTDOWN : 0);
         ck_assert_uint_eq(opened, is_late == 0);
@@ -310,9 +311,9 @@ DOMT_TEST(connect_is_refused_at_once_while_those_of_this_side_drain)
 
     set_whether_host_is_cut_off(kit, "10.0.0.1:0", true);
     domi_system_set_stop_step(domus_testkit_system(kit), DOMI_STOP_UPSTREAM);
-    domt_net_ok(kit, domus_testkit_advance(kit, MS));
+    domt_net_check_ok(kit, domus_testkit_advance(kit, MS));
     order_connect_to(kit, actor, "10.0.0.1:80");
-    domt_net_ok(kit, domus_testkit_advance(kit, MS));
+    domt_net_check_ok(kit, domus_testkit_advance(kit, MS));
     ck_assert_uint_eq(done, 1);
     ck_assert_int_eq(result, -ESHUTDOWN);
     domus_testkit_free(kit);
@@ -359,9 +360,9 @@ DOMT_TEST(actor_that_connects_again_does_not_hold_the_stop)
     domus_testkit *kit = begin_kit_with_actor(&actor);
     domus_system *system = domus_testkit_system(kit);
 
-    domt_net_ok(kit, domus_peer_listen(kit, "10.0.0.1:80", 0, &listener));
+    domt_net_check_ok(kit, domus_peer_listen(kit, "10.0.0.1:80", 0, &listener));
     ck_assert_int_eq(domus_outside_spawn_on(system, 0, &faithful, NULL, &actor), 0);
-    domt_net_ok(kit, domus_testkit_advance(kit, 10 * MS));
+    domt_net_check_ok(kit, domus_testkit_advance(kit, 10 * MS));
     ck_assert_uint_eq(opened, 1);
     uint64_t before_ns = domus_testkit_now_ns(kit);
     ck_assert_int_eq(domus_testkit_stop(kit), 0);
@@ -386,15 +387,15 @@ DOMT_TEST(connect_without_memory_leaves_nothing)
         uint32_t before = domus_testkit_net_totals(kit).descriptors;
 
         set_whether_host_is_cut_off(kit, "10.0.0.1:0", true);
-        domi_memory_fail_after(count, 0);
+        domi_memory_fail_allocation_after(count, 0);
         order_connect_to(kit, actor, "far:80");
-        domt_net_ok(kit, domus_testkit_advance(kit, 300 * MS));
-        domi_memory_fail_after(-1, 0);
+        domt_net_check_ok(kit, domus_testkit_advance(kit, 300 * MS));
+        domi_memory_fail_allocation_after(-1, 0);
         bool is_clean = done == 1 && result == 0;
         /* no attempt of a connect was under way */
         if (domus_testkit_net_totals(kit).descriptors == before)
             ck_assert_uint_eq(done, begun);
-        domt_net_ok(kit, domus_testkit_advance(kit, 11000 * MS));
+        domt_net_check_ok(kit, domus_testkit_advance(kit, 11000 * MS));
         ck_assert_uint_eq(done, begun);
         ck_assert_uint_eq(opened, closed_);
         ck_assert_uint_eq(domus_testkit_net_totals(kit).descriptors, before);

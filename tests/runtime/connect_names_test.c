@@ -169,23 +169,23 @@ static uint32_t descriptors, running;
 
 static void prepare_config_for_connects(void)
 {
-    descriptors = domt_entries("/proc/self/fd");
-    config = domt_config(2);
+    descriptors = domt_count_directory_entries("/proc/self/fd");
+    config = domt_config_of_threads(2);
     config.listener_count = 0;
     config.connect.attempt_delay_ns = 30 * DOMT_MS;
 }
 
 static void start_system(void)
 {
-    system_ = domt_start(&config);
-    domi_resolver_use(system_->resolver, resolve_names_of_this_test, &look_ups);
-    running = domt_entries("/proc/self/fd");
+    system_ = domt_start_system(&config);
+    domi_resolver_set_look_up(system_->resolver, resolve_names_of_this_test, &look_ups);
+    running = domt_count_directory_entries("/proc/self/fd");
 }
 
 static void end_system(void)
 {
-    domt_end(system_);
-    ck_assert_uint_eq(domt_entries("/proc/self/fd"), descriptors);
+    domt_end_system(system_);
+    ck_assert_uint_eq(domt_count_directory_entries("/proc/self/fd"), descriptors);
 }
 
 static void order_connects_to(domus_address actor, const char *name, uint16_t port,
@@ -194,7 +194,7 @@ static void order_connects_to(domus_address actor, const char *name, uint16_t po
     order what = {.timeout_ns = timeout_ms * DOMT_MS, .times = times};
 
     (void)snprintf(what.to, sizeof what.to, "%s:%u", name, port);
-    domt_notice(system_, actor, &order_type, &what);
+    domt_send_notice(system_, actor, &order_type, &what);
 }
 
 /* Let an actor connect to a name. Returns the error of the connect, or 0. */
@@ -299,7 +299,8 @@ DOMT_TEST(connects_to_one_name_share_a_look_up)
     first = second = at.at;
     for (uint32_t i = 0; i < 2; i++)
         order_connects_to(domt_spawn(system_, i, kinds[i], NULL), "hangs", at.at.port, 0, 4);
-    DOMT_WAIT_FOR(10, domt_profile_all(system_).connects == 8 && atomic_load(&hanging) == 1);
+    DOMT_WAIT_FOR(10,
+                  domt_profile_of_all_threads(system_).connects == 8 && atomic_load(&hanging) == 1);
     atomic_store(&released, true);
     DOMT_WAIT_FOR(10, atomic_load(&done) == 8);
     ck_assert_int_eq(atomic_load(&result), 0);
@@ -342,7 +343,7 @@ DOMT_TEST(next_address_is_tried_beside_one_that_does_not_answer)
     (void)close(other);
     close_listening_peer(&dark);
     close_listening_peer(&at);
-    DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") <= running);
+    DOMT_WAIT_FOR(10, domt_count_directory_entries("/proc/self/fd") <= running);
     end_system();
 }
 
@@ -353,31 +354,31 @@ DOMT_TEST(connect_ends_with_its_time_its_conversation_and_its_actor)
     prepare_config_for_connects();
     start_system();
     open_listening_peer(&dark, false);
-    uint32_t before = domt_entries("/proc/self/fd");
+    uint32_t before = domt_count_directory_entries("/proc/self/fd");
     for (uint32_t i = 0; i < 2; i++) {
         domus_address actor = domt_spawn(system_, 0, kinds[i], NULL);
-        uint64_t failed = domt_profile_all(system_).connects_failed;
+        uint64_t failed = domt_profile_of_all_threads(system_).connects_failed;
         uint32_t told = atomic_load(&done);
         ck_assert_int_eq(result_of_connect_by_actor(actor, "127.0.0.1", dark.at.port, 50),
                          -ETIMEDOUT);
         order_connects_to(actor, "127.0.0.1", dark.at.port, 0, 8);
-        DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == before + 8);
-        domt_notice(system_, actor, &cancel_type, NULL);
+        DOMT_WAIT_FOR(10, domt_count_directory_entries("/proc/self/fd") == before + 8);
+        domt_send_notice(system_, actor, &cancel_type, NULL);
         DOMT_WAIT_FOR(10, atomic_load(&done) == told + 9);
         ck_assert_int_eq(atomic_load(&result), -ECANCELED);
-        DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == before);
+        DOMT_WAIT_FOR(10, domt_count_directory_entries("/proc/self/fd") == before);
         order_connects_to(actor, "127.0.0.1", dark.at.port, 0, 8);
-        DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == before + 8);
+        DOMT_WAIT_FOR(10, domt_count_directory_entries("/proc/self/fd") == before + 8);
         ck_assert_int_eq(domus_outside_stop(system_, actor), 0);
-        DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == before);
-        DOMT_WAIT_FOR(10, domt_profile_all(system_).connects_failed == failed + 9);
+        DOMT_WAIT_FOR(10, domt_count_directory_entries("/proc/self/fd") == before);
+        DOMT_WAIT_FOR(10, domt_profile_of_all_threads(system_).connects_failed == failed + 9);
     }
     ck_assert_uint_eq(atomic_load(&opened), 0);
     order_connects_to(domt_spawn(system_, 0, &client, NULL), "127.0.0.1", dark.at.port, 0, 8);
-    DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == before + 8);
-    domt_end(system_); /* the stop of the system ends the connects that are under way */
+    DOMT_WAIT_FOR(10, domt_count_directory_entries("/proc/self/fd") == before + 8);
+    domt_end_system(system_); /* the stop of the system ends the connects that are under way */
     close_listening_peer(&dark);
-    ck_assert_uint_eq(domt_entries("/proc/self/fd"), descriptors);
+    ck_assert_uint_eq(domt_count_directory_entries("/proc/self/fd"), descriptors);
 }
 
 DOMT_TEST(stop_does_not_wait_for_a_look_up)
@@ -390,7 +391,8 @@ DOMT_TEST(stop_does_not_wait_for_a_look_up)
     ck_assert_int_eq(result_of_connect_by_actor(actor, "hangs", 1, 20), -ETIMEDOUT);
     order_connects_to(actor, "hangs", 1, 0, 2);
     order_connects_to(domt_spawn(system_, 1, &business, NULL), "hangs", 1, 0, 1);
-    DOMT_WAIT_FOR(10, domt_profile_all(system_).connects == 4 && atomic_load(&hanging) == 1);
+    DOMT_WAIT_FOR(10,
+                  domt_profile_of_all_threads(system_).connects == 4 && atomic_load(&hanging) == 1);
     uint64_t begun_ns = domt_now_ns();
     end_system();
     ck_assert_uint_lt(domt_now_ns() - begun_ns, 5000 * DOMT_MS);
@@ -438,7 +440,7 @@ DOMT_TEST(connects_and_connections_have_limits)
     domus_address slow = domt_spawn(system_, 0, &client, NULL);
     domus_address actor = domt_spawn(system_, 0, &business, NULL);
     order_connects_to(slow, "127.0.0.1", dark.at.port, 0, 4);
-    DOMT_WAIT_FOR(10, domt_profile_all(system_).connects == 4);
+    DOMT_WAIT_FOR(10, domt_profile_of_all_threads(system_).connects == 4);
     ck_assert_int_eq(result_of_connect_by_actor(actor, "127.0.0.1", at.at.port, 0), -ENOBUFS);
     /* each thread counts the limit for its own connects only */
     domus_address far = domt_spawn(system_, 1, &client, NULL);
@@ -457,7 +459,7 @@ DOMT_TEST(connects_and_connections_have_limits)
     order_connects_to(far, "hangs", at.at.port, 0, 1);
     DOMT_WAIT_FOR(10, atomic_load(&hanging) == 1);
     order_connects_to(far, "two", at.at.port, 0, 1);
-    DOMT_WAIT_FOR(10, domt_profile(system_, 1).connects == 3);
+    DOMT_WAIT_FOR(10, domt_profile_of_thread(system_, 1).connects == 3);
     ck_assert_int_eq(result_of_connect_by_actor(actor, "two-more", at.at.port, 0), -ENOBUFS);
     atomic_store(&released, true);
     DOMT_WAIT_FOR(10, atomic_load(&done) == 16);

@@ -98,7 +98,7 @@ static int on_connect_begin_a_connect(domus_stack *stack, void *self, const void
 /* From now on let each io_uring_enter() of this thread fail with EBADR. */
 static int on_refuse_let_ring_fail(domus_stack *stack, void *self, const void *payload)
 {
-    ck_assert_int_eq(domt_deny_call(SYS_io_uring_enter, EBADR), 0);
+    ck_assert_int_eq(domt_deny_system_call(SYS_io_uring_enter, EBADR), 0);
     atomic_store(&refused, 1);
     return 0;
 }
@@ -114,12 +114,12 @@ static domus_system *system_;
 
 static void start_system(void)
 {
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
 
     config.listener_count = 0;
     config.connect.attempt_delay_ns = 30 * DOMT_MS;
-    system_ = domt_start(&config);
-    domi_resolver_use(system_->resolver, resolve_two_and_held, NULL);
+    system_ = domt_start_system(&config);
+    domi_resolver_set_look_up(system_->resolver, resolve_two_and_held, NULL);
 }
 
 static void order_connect_to_host(domus_address actor, const char *host)
@@ -127,7 +127,7 @@ static void order_connect_to_host(domus_address actor, const char *host)
     char to[64] = "";
 
     (void)snprintf(to, sizeof to, "%s:%u", host, at.port);
-    domt_notice(system_, actor, &connect_type, to);
+    domt_send_notice(system_, actor, &connect_type, to);
 }
 
 static int result_of_connect_by_actor(domus_address actor, const char *host)
@@ -166,16 +166,16 @@ DOMT_TEST(connect_without_descriptors_fails_and_leaves_nothing)
     for (uint32_t i = 0; i < 4; i++) {
         domus_address actor = domt_spawn(system_, 0, kinds[i % 2], NULL);
         ck_assert_int_eq(result_of_connect_by_actor(actor, hosts[i / 2]), 0);
-        uint32_t open = domt_entries("/proc/self/fd");
+        uint32_t open = domt_count_directory_entries("/proc/self/fd");
         const struct rlimit before = allow_so_many_more_descriptors(0);
         ck_assert_int_eq(result_of_connect_by_actor(actor, hosts[i / 2]), -EMFILE);
         ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
-        ck_assert_uint_eq(domt_entries("/proc/self/fd"), open);
+        ck_assert_uint_eq(domt_count_directory_entries("/proc/self/fd"), open);
         ck_assert_int_eq(result_of_connect_by_actor(actor, hosts[i / 2]), 0);
         ck_assert_int_eq(domus_outside_stop(system_, actor), 0);
-        DOMT_WAIT_FOR(10, domt_profile_all(system_).channels_closed == 2 * (i + 1));
+        DOMT_WAIT_FOR(10, domt_profile_of_all_threads(system_).channels_closed == 2 * (i + 1));
     }
-    domt_end(system_);
+    domt_end_system(system_);
     close_listener_of_peer();
 }
 
@@ -186,17 +186,17 @@ DOMT_TEST(attempt_without_a_descriptor_leaves_the_first_one_its_time)
     open_listener_of_peer(true);
     start_system();
     domus_address actor = domt_spawn(system_, 0, &client, NULL);
-    uint32_t open = domt_entries("/proc/self/fd");
+    uint32_t open = domt_count_directory_entries("/proc/self/fd");
     const struct rlimit before = allow_so_many_more_descriptors(1);
     order_connect_to_host(actor, "two");
-    DOMT_WAIT_FOR(10, domt_profile_all(system_).connects == 1);
+    DOMT_WAIT_FOR(10, domt_profile_of_all_threads(system_).connects == 1);
     domt_pause_ns(100 * DOMT_MS); /* by now the attempt at the second address has failed */
     ck_assert_uint_eq(atomic_load(&done), 0);
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
-    ck_assert_uint_eq(domt_entries("/proc/self/fd"), open + 1);
+    ck_assert_uint_eq(domt_count_directory_entries("/proc/self/fd"), open + 1);
     ck_assert_int_eq(domus_outside_stop(system_, actor), 0);
-    DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == open);
-    domt_end(system_);
+    DOMT_WAIT_FOR(10, domt_count_directory_entries("/proc/self/fd") == open);
+    domt_end_system(system_);
     close_listener_of_peer();
 }
 
@@ -206,31 +206,31 @@ DOMT_TEST(attempt_without_a_descriptor_leaves_the_first_one_its_time)
  * end with the error of the ring, and no descriptor is left. */
 static void check_connects_when_ring_fails(const domus_behaviour *behaviour)
 {
-    uint32_t before = domt_entries("/proc/self/fd");
+    uint32_t before = domt_count_directory_entries("/proc/self/fd");
 
     atomic_store(&done, 0);
     atomic_store(&is_held, true);
     start_system();
     open_listener_of_peer(true);
     domus_address actor = domt_spawn(system_, 0, behaviour, NULL);
-    uint32_t open = domt_entries("/proc/self/fd");
+    uint32_t open = domt_count_directory_entries("/proc/self/fd");
     order_connect_to_host(actor, "127.0.0.1");
     order_connect_to_host(actor, "two");
     order_connect_to_host(actor, "held");
-    DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == open + 3);
-    DOMT_WAIT_FOR(10, domt_profile_all(system_).connects == 3);
-    domt_notice(system_, actor, &refuse_type, NULL);
+    DOMT_WAIT_FOR(10, domt_count_directory_entries("/proc/self/fd") == open + 3);
+    DOMT_WAIT_FOR(10, domt_profile_of_all_threads(system_).connects == 3);
+    domt_send_notice(system_, actor, &refuse_type, NULL);
     domus_system_wait(system_);
     DOMT_WAIT_FOR(10, atomic_load(&done) == 3);
     ck_assert_int_eq(atomic_load(&result), -EBADR);
-    DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == open);
+    DOMT_WAIT_FOR(10, domt_count_directory_entries("/proc/self/fd") == open);
     ck_assert_int_eq(result_of_connect_by_actor(actor, "127.0.0.1"), -EBADR);
     ck_assert_int_eq(result_of_connect_by_actor(actor, "two"), -EBADR);
     atomic_store(&is_held, false); /* the look-up ends after all connects have failed */
     ck_assert_int_eq(domus_system_stop(system_), -EBADR);
     domus_system_free(system_);
     close_listener_of_peer();
-    ck_assert_uint_eq(domt_entries("/proc/self/fd"), before);
+    ck_assert_uint_eq(domt_count_directory_entries("/proc/self/fd"), before);
 }
 
 DOMT_TEST(connects_end_with_the_error_of_the_ring)
@@ -330,7 +330,7 @@ static int open_channel_of_datagrams(const char *bound, const char *to)
 
     ck_assert_int_eq(domus_outside_spawn_on(domus_testkit_system(kit), 1, &opener, &is, &address),
                      0);
-    domt_net_ok(kit, domus_testkit_run(kit));
+    domt_net_check_ok(kit, domus_testkit_run(kit));
     return open_result;
 }
 
@@ -352,11 +352,11 @@ DOMT_TEST(connected_channel_drains_behind_those_that_use_it)
     begin_kit_with_limit(10);
     ck_assert_int_eq(open_channel_of_datagrams(NULL, "10.0.0.1:53"), 0);
     ck_assert_int_eq(open_channel_of_datagrams("127.0.0.1:54", NULL), 0);
-    domt_net_ok(kit, domus_datagram_peer_open(kit, "10.0.0.1:53", NULL, &server));
-    domt_net_ok(kit, domus_datagram_peer_open(kit, "10.0.0.2:0", NULL, &asker));
+    domt_net_check_ok(kit, domus_datagram_peer_open(kit, "10.0.0.1:53", NULL, &server));
+    domt_net_check_ok(kit, domus_datagram_peer_open(kit, "10.0.0.2:0", NULL, &asker));
     ck_assert_int_eq(domus_endpoint_parse("127.0.0.1:54", &to), 0);
-    domt_net_ok(kit, domus_datagram_peer_send(asker, &to, "begin", 5));
-    domt_net_ok(kit, domus_datagram_peer_expect_nothing(server, MS));
+    domt_net_check_ok(kit, domus_datagram_peer_send(asker, &to, "begin", 5));
+    domt_net_check_ok(kit, domus_datagram_peer_expect_nothing(server, MS));
     end_kit();
     ck_assert_ptr_nonnull(domus_datagram_peer_got(server, &size, NULL));
     ck_assert_uint_eq(size, 4);
@@ -388,7 +388,7 @@ DOMT_TEST(connected_channels_leave_their_places)
         ck_assert_int_eq(
             domus_outside_notice(domus_testkit_system(kit), upstream, &write_type, NULL), 0);
         /* the kernel refuses a datagram, which ends the channel */
-        domt_net_ok(kit, domus_testkit_run(kit));
+        domt_net_check_ok(kit, domus_testkit_run(kit));
         ck_assert_uint_eq(closed, i + 1);
     }
     end_kit();

@@ -60,11 +60,11 @@ static void open_listener_of_sweep(domt_sweep *sweep, uint32_t which)
  * opens again, or it accepts a connection and uses it. */
 static void change_server_at_random(domt_sweep *sweep)
 {
-    uint32_t which = (uint32_t)domt_sweep_below(sweep, 3);
+    uint32_t which = (uint32_t)domt_sweep_draw_below(sweep, 3);
     domus_endpoint dark;
     domus_peer *peer;
 
-    switch (domt_sweep_below(sweep, 8)) {
+    switch (domt_sweep_draw_below(sweep, 8)) {
     case 0:
         if (listeners[which] != NULL)
             domus_peer_listener_close(listeners[which]);
@@ -75,14 +75,14 @@ static void change_server_at_random(domt_sweep *sweep)
         break;
     case 2:
         ck_assert_int_eq(domus_endpoint_parse("10.0.0.3:0", &dark), 0);
-        (void)domus_testkit_net_part(sweep->kit, NULL, &dark, domt_sweep_below(sweep, 2) == 0);
+        (void)domus_testkit_net_part(sweep->kit, NULL, &dark, domt_sweep_draw_below(sweep, 2) == 0);
         break;
     default:
         if (listeners[which] == NULL || domus_peer_accept(listeners[which], 0, &peer) != 0)
             break;
-        if (domt_sweep_below(sweep, 3) == 0)
+        if (domt_sweep_draw_below(sweep, 3) == 0)
             domus_peer_reset(peer);
-        else if (domt_sweep_below(sweep, 2) == 0)
+        else if (domt_sweep_draw_below(sweep, 2) == 0)
             domus_peer_close(peer);
         break;
     }
@@ -281,23 +281,24 @@ static void make_kit_of_random_config(domt_sweep *sweep)
 {
     domus_config config;
 
-    domt_sweep_configure(sweep, &config);
-    config.connect.attempt_delay_ns = (1 + domt_sweep_below(sweep, 20)) * 10 * DOMT_SWEEP_MS;
+    domt_sweep_draw_config(sweep, &config);
+    config.connect.attempt_delay_ns = (1 + domt_sweep_draw_below(sweep, 20)) * 10 * DOMT_SWEEP_MS;
     config.connect.timeout_ns = DOMT_SWEEP_SECOND;
     config.channel.linger_ns = 50 * DOMT_SWEEP_MS;
-    if (domt_sweep_below(sweep, 3) == 0)
-        config.connect.connections_max = 1 + (uint32_t)domt_sweep_below(sweep, 8);
-    if (domt_sweep_below(sweep, 3) == 0)
-        config.connect.under_way_max = 1 + (uint32_t)domt_sweep_below(sweep, 4);
-    domt_sweep_make(sweep, &config, NULL, 0);
+    if (domt_sweep_draw_below(sweep, 3) == 0)
+        config.connect.connections_max = 1 + (uint32_t)domt_sweep_draw_below(sweep, 8);
+    if (domt_sweep_draw_below(sweep, 3) == 0)
+        config.connect.under_way_max = 1 + (uint32_t)domt_sweep_draw_below(sweep, 4);
+    domt_sweep_make_kit(sweep, &config, NULL, 0);
     domus_testkit_resolve_with(sweep->kit, resolve_several, NULL);
 }
 
 static void spawn_connecting_actor(domt_sweep *sweep, uint32_t which)
 {
-    ck_assert_int_eq(domus_outside_spawn_on(
-                         domus_testkit_system(sweep->kit), (uint32_t)domt_sweep_below(sweep, 3),
-                         which % 2 == 0 ? &business : &relaying, NULL, &actors[which]),
+    ck_assert_int_eq(domus_outside_spawn_on(domus_testkit_system(sweep->kit),
+                                            (uint32_t)domt_sweep_draw_below(sweep, 3),
+                                            which % 2 == 0 ? &business : &relaying, NULL,
+                                            &actors[which]),
                      0);
 }
 
@@ -309,7 +310,7 @@ static void begin_sweep_of_seed(domt_sweep *sweep)
     memset(outcomes, 0, sizeof outcomes);
     memset(listeners, 0, sizeof listeners);
     begun = opened = closed = mounted = stopped = 0;
-    refusal = (uint32_t)domt_sweep_below(sweep, 16);
+    refusal = (uint32_t)domt_sweep_draw_below(sweep, 16);
     make_kit_of_random_config(sweep);
     ck_assert_int_eq(domus_endpoint_parse("127.0.0.1:7", &at), 0);
     ck_assert_int_eq(
@@ -327,10 +328,10 @@ static void begin_sweep_of_seed(domt_sweep *sweep)
 /* Send an order to one of the actors, which is drawn by chance. */
 static void send_order_to_random_actor(domt_sweep *sweep, order now)
 {
-    domus_address to = actors[domt_sweep_below(sweep, ACTORS)];
+    domus_address to = actors[domt_sweep_draw_below(sweep, ACTORS)];
 
     now.first = begun;
-    now.chance = (uint32_t)domt_sweep_below(sweep, 1000);
+    now.chance = (uint32_t)domt_sweep_draw_below(sweep, 1000);
     int error = domus_outside_notice(domus_testkit_system(sweep->kit), to, &order_type, &now);
     DOMT_SWEEP_HOLD(sweep, error == 0);
     if (now.count != UINT32_MAX)
@@ -339,10 +340,10 @@ static void send_order_to_random_actor(domt_sweep *sweep, order now)
 
 static void do_random_action_of_sweep(domt_sweep *sweep)
 {
-    uint32_t which = (uint32_t)domt_sweep_below(sweep, ACTORS);
-    order now = {.count = 1 + (uint32_t)domt_sweep_below(sweep, 4)};
+    uint32_t which = (uint32_t)domt_sweep_draw_below(sweep, ACTORS);
+    order now = {.count = 1 + (uint32_t)domt_sweep_draw_below(sweep, 4)};
 
-    switch (domt_sweep_below(sweep, 16)) {
+    switch (domt_sweep_draw_below(sweep, 16)) {
     case 0: /* stop an actor while it works, and spawn another one in its place */
         DOMT_SWEEP_HOLD(sweep,
                         domus_outside_stop(domus_testkit_system(sweep->kit), actors[which]) == 0);
@@ -364,9 +365,9 @@ static void do_random_action_of_sweep(domt_sweep *sweep)
         change_server_at_random(sweep);
         break;
     default:
-        now.place = (uint32_t)domt_sweep_below(sweep, sizeof places / sizeof places[0]);
-        if (domt_sweep_below(sweep, 2) == 0)
-            now.timeout_ns = (1 + domt_sweep_below(sweep, 100)) * DOMT_SWEEP_MS;
+        now.place = (uint32_t)domt_sweep_draw_below(sweep, sizeof places / sizeof places[0]);
+        if (domt_sweep_draw_below(sweep, 2) == 0)
+            now.timeout_ns = (1 + domt_sweep_draw_below(sweep, 100)) * DOMT_SWEEP_MS;
         if (begun + now.count <= CONNECTS)
             send_order_to_random_actor(sweep, now);
     }
@@ -409,22 +410,22 @@ static int run_sweep_of_seed(uint64_t seed, void *context)
 
     domi_random_init(&sweep.random, seed);
     begin_sweep_of_seed(&sweep);
-    for (uint64_t deeds = 1 + domt_sweep_below(&sweep, DEEDS); deeds != 0; deeds--) {
+    for (uint64_t deeds = 1 + domt_sweep_draw_below(&sweep, DEEDS); deeds != 0; deeds--) {
         do_random_action_of_sweep(&sweep);
-        domt_sweep_go_on(&sweep, 30, 60);
+        domt_sweep_step_randomly(&sweep, 30, 60);
     }
     /* in a quarter of the seeds the stop of the system ends what is under way */
-    if (domt_sweep_below(&sweep, 4) != 0)
+    if (domt_sweep_draw_below(&sweep, 4) != 0)
         DOMT_SWEEP_HOLD(&sweep, domus_testkit_advance(sweep.kit, 3 * DOMT_SWEEP_SECOND) == 0);
     (void)domus_testkit_stop(sweep.kit);
     check_no_connect_is_left(&sweep, &dead);
     check_each_connect_ended_once(&sweep, dead);
-    return domt_sweep_end(&sweep);
+    return domt_sweep_end_seed(&sweep);
 }
 
 DOMT_TEST(each_connect_ends_once)
 {
-    domt_sweep_seeds(SEEDS, run_sweep_of_seed);
+    domt_sweep_run_seeds(SEEDS, run_sweep_of_seed);
     if (getenv("DOMUS_SEED") != NULL)
         return;
     printf("%llu connected, %llu refused, %llu timed out, %llu cancelled, %llu at a limit, %llu "

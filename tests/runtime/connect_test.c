@@ -46,7 +46,7 @@ static const domus_behaviour server = {.name = "server",
                                        .kind = DOMUS_CHANNELS,
                                        .on = server_rows,
                                        .on_open = {on_server_open, 0},
-                                       .on_read = {domt_echo, 0},
+                                       .on_read = {domt_on_read_echo, 0},
                                        .on_close = {on_server_close, 0}};
 
 /* --- the client: its channel sends one byte, and closes when it is back ----------------------- */
@@ -158,17 +158,17 @@ static uint32_t descriptors;
 
 static void start_system_for_connects(void)
 {
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
 
-    descriptors = domt_entries("/proc/self/fd");
+    descriptors = domt_count_directory_entries("/proc/self/fd");
     config.listener_count = 0;
-    system_ = domt_start(&config);
+    system_ = domt_start_system(&config);
 }
 
 static void end_system_of_connects(void)
 {
-    domt_end(system_);
-    ck_assert_uint_eq(domt_entries("/proc/self/fd"), descriptors);
+    domt_end_system(system_);
+    ck_assert_uint_eq(domt_count_directory_entries("/proc/self/fd"), descriptors);
 }
 
 static domus_address let_server_actor_listen(const char *at)
@@ -178,7 +178,7 @@ static domus_address let_server_actor_listen(const char *at)
     uint32_t before = atomic_load(&listening);
 
     ck_assert_int_eq(domus_endpoint_parse(at, &endpoint), 0);
-    domt_notice(system_, address, &listen_type, &endpoint);
+    domt_send_notice(system_, address, &listen_type, &endpoint);
     DOMT_WAIT_FOR(10, atomic_load(&listening) == before + 1);
     return address;
 }
@@ -187,7 +187,7 @@ static int result_of_connect_as_ordered(domus_address actor, const order *what)
 {
     uint32_t before = atomic_load(&done);
 
-    domt_notice(system_, actor, &order_type, what);
+    domt_send_notice(system_, actor, &order_type, what);
     DOMT_WAIT_FOR(20, atomic_load(&done) == before + 1);
     return atomic_load(&result);
 }
@@ -234,7 +234,7 @@ DOMT_TEST(connects_are_channels_of_channels_actors_and_of_state_actors)
     }
     ck_assert_uint_eq(atomic_load(&mounted), 12);
     ck_assert_uint_eq(atomic_load(&opened), 12);
-    domus_profile profile = domt_profile_all(system_);
+    domus_profile profile = domt_profile_of_all_threads(system_);
     ck_assert_uint_eq(profile.connects, 12);
     ck_assert_uint_eq(profile.connects_failed, 0);
     end_system_of_connects();
@@ -328,7 +328,7 @@ static const domus_behaviour busy = {
 
 DOMT_TEST(lent_actors_connect_on_their_home)
 {
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
     const uint32_t actors = 64;
     uint32_t rounds = 20;
 
@@ -336,16 +336,16 @@ DOMT_TEST(lent_actors_connect_on_their_home)
     config.scheduler.steal.aggression = 1;
     config.scheduler.steal.min_run_ns = 0;
     config.io.buffers.count = 1024;
-    system_ = domt_start(&config);
+    system_ = domt_start_system(&config);
     (void)let_server_actor_listen("127.0.0.1:0");
     for (uint32_t i = 0; i < actors; i++)
-        domt_notice(system_, domt_spawn(system_, 0, &busy, NULL), &round_type, &rounds);
+        domt_send_notice(system_, domt_spawn(system_, 0, &busy, NULL), &round_type, &rounds);
     DOMT_WAIT_FOR(50, atomic_load(&rounds_done) == actors);
     ck_assert_uint_eq(atomic_load(&errors), 0);
-    ck_assert_uint_eq(domt_profile(system_, 0).connects, actors * rounds);
-    ck_assert_uint_ne(domt_profile(system_, 1).steals, 0);
+    ck_assert_uint_eq(domt_profile_of_thread(system_, 0).connects, actors * rounds);
+    ck_assert_uint_ne(domt_profile_of_thread(system_, 1).steals, 0);
     DOMT_WAIT_FOR(20, atomic_load(&echoed) == actors * rounds);
-    domt_end(system_);
+    domt_end_system(system_);
 }
 
 DOMT_SUITE(60)

@@ -96,7 +96,7 @@ static bool is_no_message_under_way(struct world *world, const char **ret_kind)
     bool silent = false;
 
     *ret_kind = "an outsider's turn";
-    domt_sums_read(&world->sums);
+    domt_sums_read_counts(&world->sums);
     if (pthread_mutex_trylock(&world->sender.turn) != 0)
         return false;
     if (pthread_mutex_trylock(&world->asker.turn) == 0) {
@@ -104,12 +104,12 @@ static bool is_no_message_under_way(struct world *world, const char **ret_kind)
         silent = domt_budget_left() <= 0;
         /* these ends are read before all beginnings */
         uint64_t born = count_mounted_or_stopped_early(world->system);
-        domt_sums_read(&world->sums);
+        domt_sums_read_counts(&world->sums);
         if (silent && born != world->sums.of[DOMT_BORN] - world->sums.of[DOMT_UNBORN]) {
             *ret_kind = "births";
             silent = false;
         }
-        silent = silent && domt_sums_balance(&world->sums, ret_kind);
+        silent = silent && domt_sums_are_balanced(&world->sums, ret_kind);
         pthread_mutex_unlock(&world->asker.turn);
     }
     pthread_mutex_unlock(&world->sender.turn);
@@ -119,11 +119,12 @@ static bool is_no_message_under_way(struct world *world, const char **ret_kind)
 /* Send one message to the graph, in a shape whose outsiders send none. */
 static void send_one_message_to_graph(struct world *world)
 {
-    domus_address to = domt_board_any(&world->dice);
-    domt_token letter = {.somebody = domt_board_any(&world->dice), .to = to.lease};
+    domus_address to = domt_board_pick_address(&world->dice);
+    domt_token letter = {.somebody = domt_board_pick_address(&world->dice), .to = to.lease};
 
     domt_count_one(DOMT_LETTER_MADE);
-    (void)domt_count_put(domus_outside_notice(world->system, to, &domt_letter_type, &letter), true);
+    (void)domt_count_notice_result(
+        domus_outside_notice(world->system, to, &domt_letter_type, &letter), true);
 }
 
 /* Wait until no message is under way, and then until all threads sleep. Returns true if no count
@@ -134,18 +135,18 @@ static bool wait_for_short_silence(struct world *world)
     const char *kind;
 
     while (!is_no_message_under_way(world, &kind)) {
-        domt_hold_begun(run_name, &world->sums);
-        domt_watchdog_look(&world->dog, &world->sums, kind);
-        if (world->shape->letters == 0 && domt_sums_balance(&world->sums, NULL))
+        domt_check_none_ended_twice(run_name, &world->sums);
+        domt_watchdog_check_progress(&world->dog, &world->sums, kind);
+        if (world->shape->letters == 0 && domt_sums_are_balanced(&world->sums, NULL))
             send_one_message_to_graph(world);
         domt_pause_ns(DOMT_MS / 4);
     }
     domt_sums before = world->sums;
-    while (!domt_all_sleep(world->system)) {
-        domt_watchdog_look(&world->dog, &world->sums, "all threads to sleep");
+    while (!domt_all_threads_sleep(world->system)) {
+        domt_watchdog_check_progress(&world->dog, &world->sums, "all threads to sleep");
         domt_pause_ns(DOMT_MS / 4);
     }
-    domt_sums_read(&world->sums);
+    domt_sums_read_counts(&world->sums);
     return memcmp(&before, &world->sums, sizeof before) == 0;
 }
 
@@ -153,15 +154,15 @@ static bool wait_for_short_silence(struct world *world)
 static void wait_for_lasting_silence(struct world *world)
 {
     while (!wait_for_short_silence(world))
-        domt_hold_begun(run_name, &world->sums);
-    uint64_t moved = domt_sums_moved(&world->sums);
+        domt_check_none_ended_twice(run_name, &world->sums);
+    uint64_t moved = domt_sums_total_handled(&world->sums);
     domt_pause_ns(DOMT_MS);
-    domt_sums_read(&world->sums);
-    domt_hold(run_name, &world->sums, "messages handled in silence", 0,
-              domt_sums_moved(&world->sums) - moved);
-    domt_hold(run_name, &world->sums, "sums in balance in silence", 1,
-              domt_sums_balance(&world->sums, NULL) ? 1 : 0);
-    domt_hold_silence(run_name, world->system, &world->sums);
+    domt_sums_read_counts(&world->sums);
+    domt_check_counts_equal(run_name, &world->sums, "messages handled in silence", 0,
+                            domt_sums_total_handled(&world->sums) - moved);
+    domt_check_counts_equal(run_name, &world->sums, "sums in balance in silence", 1,
+                            domt_sums_are_balanced(&world->sums, NULL) ? 1 : 0);
+    domt_check_silence(run_name, world->system, &world->sums);
     domt_count_one(DOMT_SILENCES);
 }
 
@@ -174,23 +175,23 @@ static void feed_graph_by_alarm_actor(struct world *world, int64_t budget)
     uint64_t alarms = world->sums.of[DOMT_ALARMS];
 
     for (uint32_t i = 0; i < DOMT_NEIGHBOURS; i++)
-        alarm.members[i] = domt_board_any(&world->dice);
+        alarm.members[i] = domt_board_pick_address(&world->dice);
     domt_count_one(DOMT_LETTER_MADE);
     ck_assert_int_eq(
-        domt_count_put(domus_outside_notice(world->system, world->alarm, &domt_alarm_type, &alarm),
-                       true),
+        domt_count_notice_result(
+            domus_outside_notice(world->system, world->alarm, &domt_alarm_type, &alarm), true),
         0);
     while (world->sums.of[DOMT_ALARMS] == alarms) {
         domt_pause_ns(DOMT_MS);
-        domt_sums_read(&world->sums);
-        domt_watchdog_look(&world->dog, &world->sums, "the alarm");
+        domt_sums_read_counts(&world->sums);
+        domt_watchdog_check_progress(&world->dog, &world->sums, "the alarm");
     }
 }
 
 static void begin_world_of_shape(struct world *world, uint64_t seed)
 {
     const struct shape *shape = world->shape;
-    domus_config config = domt_config(shape->threads);
+    domus_config config = domt_config_of_threads(shape->threads);
     domt_outsider *sender = &world->sender;
 
     config.scheduler.mailbox_max = shape->mailbox_max;
@@ -203,9 +204,9 @@ static void begin_world_of_shape(struct world *world, uint64_t seed)
     /* memory is not measured, because another test covers refusals for lack of memory */
     config.memory.enabled = false;
     config.stall.threshold_ns = 0;
-    domt_sums_reset(shape->letters != 0 ? 256 : 1);
+    domt_reset_all_counts(shape->letters != 0 ? 256 : 1);
     domt_board_clear();
-    world->system = domt_start(&config);
+    world->system = domt_start_system(&config);
     domt_watchdog_init(&world->dog, world->system, run_name);
 
     *sender = (domt_outsider){.system = world->system,
@@ -217,25 +218,25 @@ static void begin_world_of_shape(struct world *world, uint64_t seed)
     domi_random_init(&world->dice, seed + 1);
     sender->state.oracle = domt_spawn(world->system, 0, &domt_oracle_behaviour, NULL);
     world->alarm = domt_spawn(world->system, shape->threads - 1, &domt_alarm_behaviour, NULL);
-    domt_count_by(DOMT_BORN, 2);
+    domt_add_to_count(DOMT_BORN, 2);
     for (uint32_t i = 0; i < shape->population / 2; i++)
-        domt_outsider_spawn(sender);
+        domt_outsider_spawn_node(sender);
     world->asker = *sender;
     world->asker.asks = true;
     domi_random_init(&world->asker.dice, ~seed);
-    DOMT_WAIT_FOR(60, (domt_sums_read(&world->sums),
+    DOMT_WAIT_FOR(60, (domt_sums_read_counts(&world->sums),
                        world->sums.of[DOMT_MOUNTED] == shape->population / 2 + 2));
-    domt_outsider_start(&world->sender);
-    domt_outsider_start(&world->asker);
+    domt_outsider_start_thread(&world->sender);
+    domt_outsider_start_thread(&world->asker);
 }
 
 static void end_outsider_under_watchdog(struct world *world, domt_outsider *outsider,
                                         const char *who)
 {
-    while (!domt_outsider_end(outsider)) {
+    while (!domt_outsider_end_thread(outsider)) {
         domt_pause_ns(DOMT_MS / 4);
-        domt_sums_read(&world->sums);
-        domt_watchdog_look(&world->dog, &world->sums, who);
+        domt_sums_read_counts(&world->sums);
+        domt_watchdog_check_progress(&world->dog, &world->sums, who);
     }
 }
 
@@ -245,7 +246,7 @@ static void end_world_and_its_outsiders(struct world *world)
     end_outsider_under_watchdog(world, &world->asker, "the asker outside");
     int result = domus_system_stop(world->system);
     if (result != 0)
-        domt_watchdog_report(&world->dog, &world->sums, domus_system_left(world->system));
+        domt_watchdog_print_state(&world->dog, &world->sums, domus_system_left(world->system));
     ck_assert_int_eq(result, 0);
 }
 
@@ -266,32 +267,32 @@ static void run_graph_of_seed(const struct shape *shape, uint64_t seed, uint64_t
     world = (struct world){.shape = shape};
     begin_world_of_shape(&world, seed);
     wait_for_lasting_silence(&world);
-    for (uint32_t round = 0; domt_sums_messages(&world.sums) < messages; round++) {
-        uint64_t more = messages - domt_sums_messages(&world.sums);
+    for (uint32_t round = 0; domt_sums_messages_made(&world.sums) < messages; round++) {
+        uint64_t more = messages - domt_sums_messages_made(&world.sums);
         int64_t budget =
             (int64_t)(more < messages / shape->rounds ? more : messages / shape->rounds);
         if (round % 2 == 0)
-            domt_budget_give(budget);
+            domt_budget_add_messages(budget);
         else
             feed_graph_by_alarm_actor(&world, budget);
         wait_for_lasting_silence(&world);
     }
     end_world_and_its_outsiders(&world);
-    domt_sums_read(&world.sums);
-    domt_hold(run_name, &world.sums, "sums in balance", 1,
-              domt_sums_balance(&world.sums, NULL) ? 1 : 0);
-    domt_hold(run_name, &world.sums, "mounted, and stopped", world.sums.of[DOMT_MOUNTED],
-              world.sums.of[DOMT_STOPPED]);
-    domt_hold_profile(run_name, world.system, &world.sums);
-    domus_profile profile = domt_profile_all(world.system);
-    domt_profile_add(profiles, &profile);
+    domt_sums_read_counts(&world.sums);
+    domt_check_counts_equal(run_name, &world.sums, "sums in balance", 1,
+                            domt_sums_are_balanced(&world.sums, NULL) ? 1 : 0);
+    domt_check_counts_equal(run_name, &world.sums, "mounted, and stopped",
+                            world.sums.of[DOMT_MOUNTED], world.sums.of[DOMT_STOPPED]);
+    domt_check_profile_of_system(run_name, world.system, &world.sums);
+    domus_profile profile = domt_profile_of_all_threads(world.system);
+    domt_add_profile_to_sums(profiles, &profile);
     add_counts_of_run(all, &world.sums);
     domus_system_free(world.system);
-    if (domt_is_long() || getenv("DOMT_SUMS") != NULL) {
+    if (domt_tests_are_long() || getenv("DOMT_SUMS") != NULL) {
         uint64_t ns = domt_now_ns() - began_ns;
         fprintf(stderr, "%s: %.1f million messages in %.1f s, %.2f million a second\n", run_name,
-                (double)domt_sums_messages(&world.sums) / 1e6, (double)ns / 1e9,
-                (double)domt_sums_messages(&world.sums) * 1e3 / (double)ns);
+                (double)domt_sums_messages_made(&world.sums) / 1e6, (double)ns / 1e9,
+                (double)domt_sums_messages_made(&world.sums) * 1e3 / (double)ns);
     }
 }
 
@@ -356,7 +357,7 @@ static void run_seeds_that_once_failed(const struct shape *shape, domt_sums *all
  * longer, so it has fewer messages. */
 static uint64_t messages_for_one_seed(const struct shape *shape)
 {
-    uint64_t all = !domt_is_long() ? MESSAGES : shape->letters != 0 ? LONG : 10 * MESSAGES;
+    uint64_t all = !domt_tests_are_long() ? MESSAGES : shape->letters != 0 ? LONG : 10 * MESSAGES;
 
     return all / SEEDS / shape->share;
 }
@@ -364,13 +365,15 @@ static uint64_t messages_for_one_seed(const struct shape *shape)
 static void run_all_seeds_of_shape(const struct shape *shape)
 {
     const char *given = getenv("DOMT_SEED");
-    uint64_t first = given != NULL ? strtoull(given, NULL, 0) : domt_is_long() ? domt_now_ns() : 1;
+    uint64_t first = given != NULL           ? strtoull(given, NULL, 0)
+                     : domt_tests_are_long() ? domt_now_ns()
+                                             : 1;
     uint64_t messages = messages_for_one_seed(shape);
     uint32_t seeds = given != NULL ? 1 : SEEDS;
     domt_sums all = {0};
     domus_profile profiles = {0};
 
-    if (domt_is_long())
+    if (domt_tests_are_long())
         fprintf(stderr, "%s: seeds %" PRIu64 " and on\n", shape->name, first);
     if (given == NULL)
         run_seeds_that_once_failed(shape, &all, &profiles);
@@ -383,7 +386,7 @@ static void run_all_seeds_of_shape(const struct shape *shape)
     if (getenv("DOMT_SUMS") != NULL)
         domt_sums_print(&all);
     ck_assert_msg(find_event_that_never_came(shape, &all) == DOMT_COUNTS_MAX, "%s: never seen: %s",
-                  shape->name, domt_count_text(find_event_that_never_came(shape, &all)));
+                  shape->name, domt_text_of_count(find_event_that_never_came(shape, &all)));
     ck_assert_uint_gt(profiles.parks, 0);
     ck_assert_uint_gt(profiles.wakeups_received, 0);
     ck_assert((profiles.steals != 0) == (shape->steal_floor != 0));
@@ -473,4 +476,4 @@ DOMT_TEST(messages_are_conserved_by_threads_that_mostly_sleep)
                                            .share = 250});
 }
 
-DOMT_SUITE(domt_is_long() ? 3000 : 200)
+DOMT_SUITE(domt_tests_are_long() ? 3000 : 200)

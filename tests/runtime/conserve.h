@@ -111,54 +111,54 @@ typedef struct domt_sums {
 /* --- counters (conserve_sums.c) --------------------------------------------------------------- */
 
 /* Add `by` to a count, in the row of the calling thread. */
-void domt_count_by(enum domt_count what, uint64_t by);
+void domt_add_to_count(enum domt_count what, uint64_t by);
 
 static inline void domt_count_one(enum domt_count what)
 {
-    domt_count_by(what, 1);
+    domt_add_to_count(what, 1);
 }
 
 /* Returns a count of the calling thread alone, without those of other threads. */
-uint64_t domt_counted_here(enum domt_count what);
+uint64_t domt_count_of_this_thread(enum domt_count what);
 
 /* Set all counts and the budget to 0, before the threads of a system run. From now on a thread
  * takes the budget in blocks of `block` messages. */
-void domt_sums_reset(int64_t block);
+void domt_reset_all_counts(int64_t block);
 
 /* Sum up each count over all threads, as of now; the counts that begin something are read last. */
-void domt_sums_read(domt_sums *sums);
+void domt_sums_read_counts(domt_sums *sums);
 
 /* Returns whether for each kind of thing, such as asks, as many have ended as have begun. If not,
  * and if `ret_kind` is not NULL, it gets the name of that kind. */
-bool domt_sums_balance(const domt_sums *sums, const char **ret_kind);
+bool domt_sums_are_balanced(const domt_sums *sums, const char **ret_kind);
 
 /* Returns the name of a kind of which more have ended than have begun, so one has ended twice; NULL
  * if there is no such kind. */
-const char *domt_sums_twice(const domt_sums *sums);
+const char *domt_sums_kind_ended_twice(const domt_sums *sums);
 
 /* Returns a number that grows with each thing that is handled, without failed calls of outsiders.
  * If it stands still, an actor or a thread is stuck. */
-uint64_t domt_sums_moved(const domt_sums *sums);
+uint64_t domt_sums_total_handled(const domt_sums *sums);
 
 /* Returns how many messages were made: notices, asks, answers, and events of timers, as summed up
  * in `sums`. */
-uint64_t domt_sums_messages(const domt_sums *sums);
+uint64_t domt_sums_messages_made(const domt_sums *sums);
 
 /* Returns the text that names a count; NULL if `what` is beyond the last count. */
-const char *domt_count_text(uint32_t what);
+const char *domt_text_of_count(uint32_t what);
 
 void domt_sums_print(const domt_sums *sums);
 
 /* --- the budget ------------------------------------------------------------------------------- */
 
 /* Add `messages` to the budget: the number of messages that actors may still send. */
-void domt_budget_give(int64_t messages);
+void domt_budget_add_messages(int64_t messages);
 
 /* Returns the part of the budget that no thread has taken yet; threads take it in blocks. */
 int64_t domt_budget_left(void);
 
 /* Take one message from the budget. Returns whether the caller may send it. */
-bool domt_budget_spend(void);
+bool domt_budget_take_message(void);
 
 /* --- actors (conserve_graph.c, conserve_asks.c) ----------------------------------------------- */
 
@@ -212,25 +212,25 @@ extern const domus_type domt_alarm_type;
  * that of another actor. */
 #define DOMT_BOARD 64u
 
-domus_address domt_board_read(uint64_t place);
+domus_address domt_board_read_address(uint64_t place);
 void domt_board_clear(void);
 
 /* Functions for nodes that conserve_graph.c and conserve_asks.c use of each other. A node passes a
  * token on by the way that the name of the function says. */
 domus_address domt_any_neighbour(domt_node *self);
-void domt_meet(domt_node *self, domus_address somebody);
-bool domt_is_lent(const domus_stack *stack);
-int domt_pass_on(domus_stack *stack, domt_node *self);
-int domt_pass_by_notice(domus_stack *stack, domt_node *self);
-int domt_pass_later(domus_stack *stack, domt_node *self);
-int domt_pass_by_ask(domus_stack *stack, domt_node *self);
-int domt_take_question(domus_stack *stack, void *self, const void *payload);
-int domt_take_query(domus_stack *stack, void *self, const void *payload);
-int domt_cancel_one(domus_stack *stack, domt_node *self);
-void domt_answer_kept(domus_stack *stack, domt_node *self);
+void domt_add_neighbour(domt_node *self, domus_address somebody);
+bool domt_is_run_on_loan(const domus_stack *stack);
+int domt_pass_token_on(domus_stack *stack, domt_node *self);
+int domt_pass_token_by_notice(domus_stack *stack, domt_node *self);
+int domt_pass_token_by_timer(domus_stack *stack, domt_node *self);
+int domt_pass_token_by_ask(domus_stack *stack, domt_node *self);
+int domt_on_question_respond(domus_stack *stack, void *self, const void *payload);
+int domt_on_query_respond(domus_stack *stack, void *self, const void *payload);
+int domt_cancel_kept_conversation(domus_stack *stack, domt_node *self);
+void domt_answer_kept_ask(domus_stack *stack, domt_node *self);
 
 /* Count the `result` of a call that has sent a notice, and return that result. */
-int domt_count_put(int result, bool outside);
+int domt_count_notice_result(int result, bool outside);
 
 /* --- outsiders (conserve_outside.c) ----------------------------------------------------------- */
 
@@ -252,34 +252,35 @@ typedef struct domt_outsider {
     pthread_t thread;
 } domt_outsider;
 
-void domt_outsider_start(domt_outsider *outsider);
+void domt_outsider_start_thread(domt_outsider *outsider);
 
 /* Tell the outsider's thread to end, without waiting. Returns true once the thread has ended and
  * was joined. */
-bool domt_outsider_end(domt_outsider *outsider);
-void domt_outsider_spawn(domt_outsider *outsider);
+bool domt_outsider_end_thread(domt_outsider *outsider);
+void domt_outsider_spawn_node(domt_outsider *outsider);
 
-/* Returns an address from the board (domt_board_read()), mostly one that seems to be alive. */
-domus_address domt_board_any(domi_random *dice);
+/* Returns an address from the board (domt_board_read_address()), mostly one that seems to be alive.
+ */
+domus_address domt_board_pick_address(domi_random *dice);
 
 /* --- what has to hold (conserve_sums.c) ------------------------------------------------------- */
 
-void domt_profile_add(domus_profile *sums, const domus_profile *more);
+void domt_add_profile_to_sums(domus_profile *sums, const domus_profile *more);
 
 /* Check that the test's count `ours` equals the system's count `theirs`; if not, print all sums and
  * fail the test. `name` is the name of the run, and `what` tells the two counts. */
-void domt_hold(const char *name, const domt_sums *sums, const char *what, uint64_t ours,
-               uint64_t theirs);
+void domt_check_counts_equal(const char *name, const domt_sums *sums, const char *what,
+                             uint64_t ours, uint64_t theirs);
 
 /* Check that of no kind of thing more have ended than have begun, which must hold at any time. */
-void domt_hold_begun(const char *name, const domt_sums *sums);
+void domt_check_none_ended_twice(const char *name, const domt_sums *sums);
 
 /* Check the system in a silence: no timer is armed, no house is ready or shown to thieves, and
  * nothing that must not happen was counted. */
-void domt_hold_silence(const char *name, const domus_system *system, const domt_sums *sums);
+void domt_check_silence(const char *name, const domus_system *system, const domt_sums *sums);
 
 /* Check that the counters of the stopped system agree with the counts of the test. */
-void domt_hold_profile(const char *name, domus_system *system, const domt_sums *sums);
+void domt_check_profile_of_system(const char *name, domus_system *system, const domt_sums *sums);
 
 /* --- the watchdog (conserve_sums.c) ----------------------------------------------------------- */
 
@@ -294,12 +295,13 @@ void domt_watchdog_init(domt_watchdog *dog, const domus_system *system, const ch
 
 /* Compare the sums with those of the last call. If nothing has moved for long, print what each
  * thread holds and waits for, and abort. */
-void domt_watchdog_look(domt_watchdog *dog, const domt_sums *sums, const char *waits_for);
+void domt_watchdog_check_progress(domt_watchdog *dog, const domt_sums *sums, const char *waits_for);
 
-void domt_watchdog_report(const domt_watchdog *dog, const domt_sums *sums, const char *waits_for);
+void domt_watchdog_print_state(const domt_watchdog *dog, const domt_sums *sums,
+                               const char *waits_for);
 
 /* Returns whether each thread of the system was asleep in its ring when this function looked at it.
  * If so, the caller sees all counts of these threads. */
-bool domt_all_sleep(const domus_system *system);
+bool domt_all_threads_sleep(const domus_system *system);
 
 #endif

@@ -40,21 +40,21 @@ static void count_and_take_answer(domus_stack *stack, domt_node *self, const dom
                                   bool by_message)
 {
     domt_count_one(DOMT_ASK_RESUMED);
-    domt_count_by(DOMT_ASK_ANSWERED, by_message);
-    domt_count_by(DOMT_ASK_REFUSED, answer->error == -ENOBUFS);
-    domt_count_by(DOMT_TIMED_OUT, answer->error == -ETIMEDOUT);
-    domt_count_by(DOMT_LENT_RESUMED, domt_is_lent(stack));
+    domt_add_to_count(DOMT_ASK_ANSWERED, by_message);
+    domt_add_to_count(DOMT_ASK_REFUSED, answer->error == -ENOBUFS);
+    domt_add_to_count(DOMT_TIMED_OUT, answer->error == -ETIMEDOUT);
+    domt_add_to_count(DOMT_LENT_RESUMED, domt_is_run_on_loan(stack));
     if (answer->error != 0)
         return;
-    domt_count_by(DOMT_ODD, domus_take_answer(stack, answer) != 0);
+    domt_add_to_count(DOMT_ODD, domus_take_answer(stack, answer) != 0);
     domt_count_one(DOMT_REPLY_TAKEN);
-    domt_meet(self, ((const domt_token *)answer->payload)->somebody);
+    domt_add_neighbour(self, ((const domt_token *)answer->payload)->somebody);
 }
 
 static int count_answer_and_pass_on(domus_stack *stack, void *self, const domus_answer *answer)
 {
     count_and_take_answer(stack, self, answer, stack->message != NULL);
-    return domt_pass_on(stack, self);
+    return domt_pass_token_on(stack, self);
 }
 
 /* Count the answer, and pass the token on by a notice. No ask is sent, because the barrier may
@@ -62,7 +62,7 @@ static int count_answer_and_pass_on(domus_stack *stack, void *self, const domus_
 static int count_answer_and_send_notice(domus_stack *stack, void *self, const domus_answer *answer)
 {
     count_and_take_answer(stack, self, answer, stack->message != NULL);
-    return domt_pass_by_notice(stack, self);
+    return domt_pass_token_by_notice(stack, self);
 }
 
 /* Count the answers of a list: each answer lies within its promise, which has the message. */
@@ -75,14 +75,14 @@ static int count_all_answers_and_pass_on(domus_stack *stack, void *self,
                                                  offsetof(domi_promise, answer));
         count_and_take_answer(stack, self, answer, promise->message != NULL);
     }
-    return domt_pass_on(stack, self);
+    return domt_pass_token_on(stack, self);
 }
 
 static int send_counted_reply(domus_stack *stack, const domt_token *token)
 {
     domt_count_one(DOMT_REPLY_MADE);
     int result = domus_reply(stack, &domt_answer_type, token);
-    domt_count_by(DOMT_ODD, result != 0);
+    domt_add_to_count(DOMT_ODD, result != 0);
     return result;
 }
 
@@ -99,18 +99,18 @@ static int count_received_and_pass_on(domus_stack *stack, void *self, const domu
     if (answer->error != 0) {
         domt_count_one(DOMT_RECEIVE_FAILED);
     } else {
-        domt_count_by(DOMT_ODD, domus_take(stack) != 0);
+        domt_add_to_count(DOMT_ODD, domus_take(stack) != 0);
         domt_count_one(DOMT_RECEIVE_TAKEN);
         domt_count_one(DOMT_NOTICE_TAKEN);
-        domt_meet(self, ((const domt_token *)answer->payload)->somebody);
+        domt_add_neighbour(self, ((const domt_token *)answer->payload)->somebody);
     }
-    return domt_pass_on(stack, self);
+    return domt_pass_token_on(stack, self);
 }
 
 static int count_ended_job_and_pass_on(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domt_count_one(DOMT_JOB_ENDED);
-    return domt_pass_on(stack, self);
+    return domt_pass_token_on(stack, self);
 }
 
 /* --- asking ----------------------------------------------------------------------------------- */
@@ -120,7 +120,7 @@ static int count_ended_job_and_pass_on(domus_stack *stack, void *self, const dom
 static int send_counted_ask(domus_stack *stack, domus_address to, const domt_token *token,
                             uint64_t timeout_ns, domus_resumed *then)
 {
-    uint64_t before = domt_counted_here(DOMT_ASK_DROPPED);
+    uint64_t before = domt_count_of_this_thread(DOMT_ASK_DROPPED);
     int result;
 
     domt_count_one(DOMT_ASK_MADE);
@@ -130,11 +130,11 @@ static int send_counted_ask(domus_stack *stack, domus_address to, const domt_tok
         result = domus_ask_within(stack, to, &domt_question_type, token, timeout_ns, then);
     else
         result = domus_ask(stack, to, &domt_question_type, token, then);
-    domt_count_by(DOMT_ASK_UNPUT, domt_counted_here(DOMT_ASK_DROPPED) - before);
-    domt_count_by(DOMT_LENT_ASKED, domt_is_lent(stack));
+    domt_add_to_count(DOMT_ASK_UNPUT, domt_count_of_this_thread(DOMT_ASK_DROPPED) - before);
+    domt_add_to_count(DOMT_LENT_ASKED, domt_is_run_on_loan(stack));
     if (result < 0) {
         domt_count_one(DOMT_ASK_UNMADE);
-        domt_count_by(DOMT_ODD, result != -ECANCELED);
+        domt_add_to_count(DOMT_ODD, result != -ECANCELED);
     }
     return result;
 }
@@ -153,7 +153,7 @@ static int ask_oracle_in_barrier(domus_stack *stack, domt_node *self)
     domt_token token = {.somebody = domt_any_neighbour(self), .to = self->oracle.lease};
 
     /* the barrier fails with -EBUSY if another conversation has raised it */
-    domt_count_by(DOMT_BARRIERS, domus_barrier(stack) == 0);
+    domt_add_to_count(DOMT_BARRIERS, domus_barrier(stack) == 0);
     return send_counted_ask(stack, self->oracle, &token, 0, count_answer_and_send_notice);
 }
 
@@ -193,7 +193,7 @@ static int begin_blocking_work(domus_stack *stack)
     return result;
 }
 
-int domt_pass_by_ask(domus_stack *stack, domt_node *self)
+int domt_pass_token_by_ask(domus_stack *stack, domt_node *self)
 {
     uint64_t chance = domi_random_below(&self->dice, 128);
     int result;
@@ -214,18 +214,18 @@ int domt_pass_by_ask(domus_stack *stack, domt_node *self)
         (void)domus_conversation_of(stack, &self->conversation);
     /* Only a parked conversation has asked; one that was cancelled before passes the token on by a
      * timer. */
-    return result == DOMUS_PARKED ? result : domt_pass_later(stack, self);
+    return result == DOMUS_PARKED ? result : domt_pass_token_by_timer(stack, self);
 }
 
-int domt_cancel_one(domus_stack *stack, domt_node *self)
+int domt_cancel_kept_conversation(domus_stack *stack, domt_node *self)
 {
-    domt_count_by(DOMT_CANCELS, domus_cancel(stack, self->conversation) == 0);
-    return domt_pass_later(stack, self);
+    domt_add_to_count(DOMT_CANCELS, domus_cancel(stack, self->conversation) == 0);
+    return domt_pass_token_by_timer(stack, self);
 }
 
 /* --- answering -------------------------------------------------------------------------------- */
 
-void domt_answer_kept(domus_stack *stack, domt_node *self)
+void domt_answer_kept_ask(domus_stack *stack, domt_node *self)
 {
     const domt_token token = {.somebody = domus_self(stack)};
 
@@ -249,9 +249,9 @@ static int forward_question(domus_stack *stack, domt_node *self, const void *pay
     if (result == 0)
         return 0;
     domt_count_one(DOMT_ASK_UNFORWARDED);
-    domt_count_by(DOMT_ASK_REFUSED, result == -ENOBUFS);
-    domt_count_by(DOMT_ODD, result != -ENOBUFS && result != -ESTALE);
-    domt_count_by(DOMT_ODD, domus_take(stack) != 0);
+    domt_add_to_count(DOMT_ASK_REFUSED, result == -ENOBUFS);
+    domt_add_to_count(DOMT_ODD, result != -ENOBUFS && result != -ESTALE);
+    domt_add_to_count(DOMT_ODD, domus_take(stack) != 0);
     return -EDOM;
 }
 
@@ -262,14 +262,14 @@ static int respond_to_ask(domus_stack *stack, domt_node *self, const void *paylo
     const domt_token token = {.somebody = domus_self(stack)};
     uint64_t chance = domi_random_below(&self->dice, 16);
 
-    if (chance == 4 && payload != NULL && domt_budget_spend())
+    if (chance == 4 && payload != NULL && domt_budget_take_message())
         return forward_question(stack, self, payload);
-    domt_count_by(DOMT_ODD, domus_take(stack) != 0);
+    domt_add_to_count(DOMT_ODD, domus_take(stack) != 0);
     if (chance == 0)
         return -EDOM;
     if (chance == 1)
         return 0;
-    if (chance == 2 && domt_budget_spend()) {
+    if (chance == 2 && domt_budget_take_message()) {
         int result = ask_any_neighbour(stack, self, 0, reply_after_answer);
         return result == DOMUS_PARKED ? result : -EDOM;
     }
@@ -286,19 +286,19 @@ static int count_and_respond_to_ask(domus_stack *stack, void *self, const void *
 {
     const domt_token *token = payload;
 
-    domt_count_by(DOMT_ASTRAY, token->to != domus_self(stack).lease);
-    domt_count_by(DOMT_LENT_RUN, domt_is_lent(stack));
-    domt_meet(self, token->somebody);
+    domt_add_to_count(DOMT_ASTRAY, token->to != domus_self(stack).lease);
+    domt_add_to_count(DOMT_LENT_RUN, domt_is_run_on_loan(stack));
+    domt_add_neighbour(self, token->somebody);
     return respond_to_ask(stack, self, may_forward ? payload : NULL);
 }
 
-int domt_take_question(domus_stack *stack, void *self, const void *payload)
+int domt_on_question_respond(domus_stack *stack, void *self, const void *payload)
 {
     domt_count_one(DOMT_ASK_TAKEN);
     return count_and_respond_to_ask(stack, self, payload, true);
 }
 
-int domt_take_query(domus_stack *stack, void *self, const void *payload)
+int domt_on_query_respond(domus_stack *stack, void *self, const void *payload)
 {
     domt_count_one(DOMT_QUERY_TAKEN);
     return count_and_respond_to_ask(stack, self, payload, false);
@@ -309,8 +309,8 @@ static int on_question_answer_as_oracle(domus_stack *stack, void *self, const vo
     const domt_token *token = payload;
 
     domt_count_one(DOMT_ASK_TAKEN);
-    domt_count_by(DOMT_ODD, domus_take(stack) != 0);
-    domt_count_by(DOMT_ASTRAY, token->to != domus_self(stack).lease);
+    domt_add_to_count(DOMT_ODD, domus_take(stack) != 0);
+    domt_add_to_count(DOMT_ASTRAY, token->to != domus_self(stack).lease);
     return send_counted_reply(stack, token);
 }
 

@@ -20,7 +20,7 @@ static int on_alarm_arm_timer(domus_stack *stack, void *self_, const void *paylo
     domt_alarm *self = self_;
 
     domt_count_one(DOMT_LETTER_TAKEN);
-    domt_count_by(DOMT_ODD, domus_take(stack) != 0);
+    domt_add_to_count(DOMT_ODD, domus_take(stack) != 0);
     *self = *(const domt_alarm *)payload;
     domt_count_one(DOMT_TIMER_MADE);
     if (domus_after(stack, self->delay_ns, &ring_type, NULL, NULL) != 0)
@@ -35,12 +35,12 @@ static int on_ring_feed_graph(domus_stack *stack, void *self_, const void *paylo
     const domt_alarm *self = self_;
 
     domt_count_one(DOMT_ALARMS);
-    domt_budget_give(self->budget);
+    domt_budget_add_messages(self->budget);
     for (uint32_t i = 0; i < self->notices; i++) {
         domus_address to = self->members[i % DOMT_NEIGHBOURS];
         domt_token token = {.somebody = self->members[i / 8 % DOMT_NEIGHBOURS], .to = to.lease};
         domt_count_one(DOMT_NOTICE_MADE);
-        (void)domt_count_put(domus_notice(stack, to, &domt_token_type, &token), false);
+        (void)domt_count_notice_result(domus_notice(stack, to, &domt_token_type, &token), false);
     }
     domt_count_one(DOMT_TIMER_RUNG);
     return 0;
@@ -77,23 +77,23 @@ const domus_behaviour domt_alarm_behaviour = {
 static bool is_seemingly_alive(domus_address address)
 {
     return address.house != NULL &&
-           DOMI_LIFE_LEASE(domi_house_life(address.house)) == address.lease;
+           DOMI_LIFE_LEASE(domi_house_life_word(address.house)) == address.lease;
 }
 
 /* Return an address from the board, which in 15 of 16 cases seems to be alive. */
-domus_address domt_board_any(domi_random *dice)
+domus_address domt_board_pick_address(domi_random *dice)
 {
-    uint64_t bits = domi_random_next(dice);
-    domus_address address = domt_board_read(bits);
+    uint64_t bits = domi_random_next_bits(dice);
+    domus_address address = domt_board_read_address(bits);
 
     for (uint64_t i = 1; i < DOMT_BOARD && bits % 16 != 0 && !is_seemingly_alive(address); i++)
-        address = domt_board_read(bits + i);
+        address = domt_board_read_address(bits + i);
     return address;
 }
 
-void domt_outsider_spawn(domt_outsider *outsider)
+void domt_outsider_spawn_node(domt_outsider *outsider)
 {
-    uint64_t bits = domi_random_next(&outsider->dice);
+    uint64_t bits = domi_random_next_bits(&outsider->dice);
     uint32_t thread = bits % 8 < outsider->crowd ? 0 : (uint32_t)(bits >> 8);
     bool gate = (bits >> 40) % 8 == 0;
     const domus_spawn_options options = {.placement = DOMUS_ON_THREAD,
@@ -102,9 +102,9 @@ void domt_outsider_spawn(domt_outsider *outsider)
     domus_address born = {NULL, 0};
 
     outsider->state.pinned = options.pinned || gate;
-    domi_random_init(&outsider->state.dice, domi_random_next(&outsider->dice));
+    domi_random_init(&outsider->state.dice, domi_random_next_bits(&outsider->dice));
     for (uint32_t i = 0; i < DOMT_NEIGHBOURS; i++)
-        outsider->state.neighbours[i] = domt_board_any(&outsider->dice);
+        outsider->state.neighbours[i] = domt_board_pick_address(&outsider->dice);
     domt_count_one(DOMT_BORN);
     if (domus_outside_spawn_with(outsider->system,
                                  gate ? &domt_gate_behaviour : &domt_node_behaviour,
@@ -112,55 +112,56 @@ void domt_outsider_spawn(domt_outsider *outsider)
         domt_count_one(DOMT_UNBORN);
         domt_count_one(DOMT_ODD);
     }
-    domt_count_by(DOMT_BORN_AGAIN, born.lease > 1);
+    domt_add_to_count(DOMT_BORN_AGAIN, born.lease > 1);
 }
 
 static void spawn_up_to_population(domt_outsider *outsider)
 {
     domt_sums sums;
 
-    domt_sums_read(&sums);
+    domt_sums_read_counts(&sums);
     uint64_t alive = sums.of[DOMT_MOUNTED] - sums.of[DOMT_STOPPED];
     /* Spawn also if all actors on the board have ended, because otherwise the outsiders would reach
      * none of the living actors. */
     for (int i = 0; i < SPAWNS; i++, alive++) {
-        if (alive < outsider->population || !is_seemingly_alive(domt_board_any(&outsider->dice)))
-            domt_outsider_spawn(outsider);
+        if (alive < outsider->population ||
+            !is_seemingly_alive(domt_board_pick_address(&outsider->dice)))
+            domt_outsider_spawn_node(outsider);
     }
 }
 
 static void send_letters(domt_outsider *outsider)
 {
     for (uint32_t i = 0; i < outsider->letters; i++) {
-        domus_address to = domt_board_any(&outsider->dice);
-        domt_token letter = {.somebody = domt_board_any(&outsider->dice), .to = to.lease};
+        domus_address to = domt_board_pick_address(&outsider->dice);
+        domt_token letter = {.somebody = domt_board_pick_address(&outsider->dice), .to = to.lease};
 
         domt_count_one(DOMT_LETTER_MADE);
-        (void)domt_count_put(domus_outside_notice(outsider->system, to, &domt_letter_type, &letter),
-                             true);
+        (void)domt_count_notice_result(
+            domus_outside_notice(outsider->system, to, &domt_letter_type, &letter), true);
     }
     if (outsider->letters != 0 && domi_random_below(&outsider->dice, 4) == 0) {
-        int result = domus_outside_stop(outsider->system, domt_board_any(&outsider->dice));
-        domt_count_by(DOMT_STOP_STALE, result == -ESTALE);
-        domt_count_by(DOMT_ODD, result != 0 && result != -ESTALE);
+        int result = domus_outside_stop(outsider->system, domt_board_pick_address(&outsider->dice));
+        domt_add_to_count(DOMT_STOP_STALE, result == -ESTALE);
+        domt_add_to_count(DOMT_ODD, result != 0 && result != -ESTALE);
     }
 }
 
 static void ask_any_node(domt_outsider *outsider)
 {
-    domus_address to = domt_board_any(&outsider->dice);
-    domt_token token = {.somebody = domt_board_any(&outsider->dice), .to = to.lease};
-    uint64_t before = domt_counted_here(DOMT_QUERY_DROPPED);
+    domus_address to = domt_board_pick_address(&outsider->dice);
+    domt_token token = {.somebody = domt_board_pick_address(&outsider->dice), .to = to.lease};
+    uint64_t before = domt_count_of_this_thread(DOMT_QUERY_DROPPED);
     domt_token answer;
     domus_outside_reply reply = {.buffer = &answer, .size = sizeof answer};
 
     domt_count_one(DOMT_QUERY_MADE);
     int result =
         domus_outside_ask(outsider->system, to, &domt_query_type, &token, QUERY_NS, &reply);
-    domt_count_by(DOMT_QUERY_UNPUT, domt_counted_here(DOMT_QUERY_DROPPED) - before);
-    domt_count_by(DOMT_QUERY_REFUSED, result == -ENOBUFS);
-    domt_count_by(DOMT_REPLY_TAKEN, result == 0);
-    domt_count_by(DOMT_ODD, result == -ETIMEDOUT || result == -EBUSY || result == -ENOMEM);
+    domt_add_to_count(DOMT_QUERY_UNPUT, domt_count_of_this_thread(DOMT_QUERY_DROPPED) - before);
+    domt_add_to_count(DOMT_QUERY_REFUSED, result == -ENOBUFS);
+    domt_add_to_count(DOMT_REPLY_TAKEN, result == 0);
+    domt_add_to_count(DOMT_ODD, result == -ETIMEDOUT || result == -EBUSY || result == -ENOMEM);
     domt_count_one(DOMT_QUERY_ENDED);
 }
 
@@ -189,13 +190,13 @@ static void *run_outsider(void *outsider_)
     return NULL;
 }
 
-void domt_outsider_start(domt_outsider *outsider)
+void domt_outsider_start_thread(domt_outsider *outsider)
 {
     pthread_mutex_init(&outsider->turn, NULL);
     ck_assert_int_eq(pthread_create(&outsider->thread, NULL, run_outsider, outsider), 0);
 }
 
-bool domt_outsider_end(domt_outsider *outsider)
+bool domt_outsider_end_thread(domt_outsider *outsider)
 {
     /* Relaxed for both flags: pthread_join() orders the accesses. */
     atomic_store_explicit(&outsider->done, true, memory_order_relaxed);

@@ -75,7 +75,7 @@ static line *row_of_this_thread(void)
     return mine;
 }
 
-void domt_count_by(enum domt_count what, uint64_t by)
+void domt_add_to_count(enum domt_count what, uint64_t by)
 {
     _Atomic uint64_t *counter = &row_of_this_thread()->of[what];
 
@@ -85,12 +85,12 @@ void domt_count_by(enum domt_count what, uint64_t by)
                           memory_order_release);
 }
 
-uint64_t domt_counted_here(enum domt_count what)
+uint64_t domt_count_of_this_thread(enum domt_count what)
 {
     return atomic_load_explicit(&row_of_this_thread()->of[what], memory_order_relaxed);
 }
 
-void domt_sums_reset(int64_t budget_block)
+void domt_reset_all_counts(int64_t budget_block)
 {
     uint32_t count = atomic_load_explicit(&claimed, memory_order_relaxed);
 
@@ -112,8 +112,8 @@ static uint64_t sum_count_over_threads(uint32_t what)
     uint32_t count = atomic_load_explicit(&claimed, memory_order_relaxed);
     uint64_t sum = 0;
 
-    /* acquire: pairs with domt_count_by(), so counts that are read after this one are at least as
-     * new. */
+    /* acquire: pairs with domt_add_to_count(), so counts that are read after this one are at least
+     * as new. */
     for (uint32_t i = 0; i < count; i++)
         sum += atomic_load_explicit(&lines[i].of[what], memory_order_acquire);
     return sum;
@@ -128,7 +128,7 @@ static bool is_count_of_beginning(uint32_t what)
     return false;
 }
 
-void domt_sums_read(domt_sums *sums)
+void domt_sums_read_counts(domt_sums *sums)
 {
     for (uint32_t what = 0; what < DOMT_COUNTS_MAX; what++) {
         if (!is_count_of_beginning(what))
@@ -149,7 +149,7 @@ static uint64_t sum_of_counts(const domt_sums *sums, const uint8_t *places, size
     return sum;
 }
 
-bool domt_sums_balance(const domt_sums *sums, const char **ret_kind)
+bool domt_sums_are_balanced(const domt_sums *sums, const char **ret_kind)
 {
     for (size_t i = 0; i < KINDS; i++) {
         if (sum_of_counts(sums, kinds[i].begun, 2) == sum_of_counts(sums, kinds[i].ended, 4))
@@ -161,7 +161,7 @@ bool domt_sums_balance(const domt_sums *sums, const char **ret_kind)
     return true;
 }
 
-const char *domt_sums_twice(const domt_sums *sums)
+const char *domt_sums_kind_ended_twice(const domt_sums *sums)
 {
     for (size_t i = 0; i < KINDS; i++) {
         if (sum_of_counts(sums, kinds[i].begun, 2) < sum_of_counts(sums, kinds[i].ended, 4))
@@ -170,7 +170,7 @@ const char *domt_sums_twice(const domt_sums *sums)
     return NULL;
 }
 
-uint64_t domt_sums_moved(const domt_sums *sums)
+uint64_t domt_sums_total_handled(const domt_sums *sums)
 {
     const uint64_t *of = sums->of;
 
@@ -181,14 +181,14 @@ uint64_t domt_sums_moved(const domt_sums *sums)
 
 /* Messages are counted as sent and as answered: each ask that was put has one reply or exception,
  * or none if its time was over. */
-uint64_t domt_sums_messages(const domt_sums *sums)
+uint64_t domt_sums_messages_made(const domt_sums *sums)
 {
     return sums->of[DOMT_NOTICE_MADE] + sums->of[DOMT_LETTER_MADE] + sums->of[DOMT_ASK_MADE] +
            sums->of[DOMT_ASK_FORWARDED] + sums->of[DOMT_ASK_ANSWERED] + sums->of[DOMT_QUERY_MADE] +
            sums->of[DOMT_QUERY_ENDED] + sums->of[DOMT_TIMER_RUNG] + sums->of[DOMT_TICKER_RUNG];
 }
 
-const char *domt_count_text(uint32_t what)
+const char *domt_text_of_count(uint32_t what)
 {
 #define TEXT(name, text) text,
     static const char *const texts[] = {DOMT_COUNTS(TEXT)};
@@ -201,7 +201,7 @@ void domt_sums_print(const domt_sums *sums)
     const char *kind;
 
     for (uint32_t what = 0; what < DOMT_COUNTS_MAX; what++)
-        fprintf(stderr, "%-36s %14" PRIu64 "\n", domt_count_text(what), sums->of[what]);
+        fprintf(stderr, "%-36s %14" PRIu64 "\n", domt_text_of_count(what), sums->of[what]);
     for (size_t i = 0; i < KINDS; i++) {
         uint64_t begun = sum_of_counts(sums, kinds[i].begun, 2);
         uint64_t ended = sum_of_counts(sums, kinds[i].ended, 4);
@@ -210,12 +210,13 @@ void domt_sums_print(const domt_sums *sums)
                     ended);
     }
     fprintf(stderr, "%s; %" PRId64 " of the budget left\n",
-            domt_sums_balance(sums, &kind) ? "in balance" : "not in balance", domt_budget_left());
+            domt_sums_are_balanced(sums, &kind) ? "in balance" : "not in balance",
+            domt_budget_left());
 }
 
 /* --- the budget ------------------------------------------------------------------------------- */
 
-void domt_budget_give(int64_t messages)
+void domt_budget_add_messages(int64_t messages)
 {
     /* Relaxed in all functions of the budget: it is only a number, and a thread that takes of it
      * was sent a message before. */
@@ -227,7 +228,7 @@ int64_t domt_budget_left(void)
     return atomic_load_explicit(&budget, memory_order_relaxed);
 }
 
-bool domt_budget_spend(void)
+bool domt_budget_take_message(void)
 {
     line *own = row_of_this_thread();
 
@@ -247,7 +248,7 @@ bool domt_budget_spend(void)
 
 /* --- what has to hold, and the watchdog ------------------------------------------------------- */
 
-void domt_profile_add(domus_profile *sums, const domus_profile *more)
+void domt_add_profile_to_sums(domus_profile *sums, const domus_profile *more)
 {
     uint64_t *sum = (uint64_t *)(void *)sums;
     const uint64_t *value = (const uint64_t *)(const void *)more;
@@ -257,8 +258,8 @@ void domt_profile_add(domus_profile *sums, const domus_profile *more)
 }
 
 /* If the two counts differ, print all sums, and fail the test. */
-void domt_hold(const char *name, const domt_sums *sums, const char *what, uint64_t ours,
-               uint64_t theirs)
+void domt_check_counts_equal(const char *name, const domt_sums *sums, const char *what,
+                             uint64_t ours, uint64_t theirs)
 {
     if (ours == theirs)
         return;
@@ -267,9 +268,9 @@ void domt_hold(const char *name, const domt_sums *sums, const char *what, uint64
                  theirs);
 }
 
-void domt_hold_begun(const char *name, const domt_sums *sums)
+void domt_check_none_ended_twice(const char *name, const domt_sums *sums)
 {
-    const char *kind = domt_sums_twice(sums);
+    const char *kind = domt_sums_kind_ended_twice(sums);
 
     if (kind == NULL)
         return;
@@ -278,26 +279,27 @@ void domt_hold_begun(const char *name, const domt_sums *sums)
 }
 
 /* Check that the counters of the stopped system agree with the counts of the test. */
-void domt_hold_profile(const char *name, domus_system *system, const domt_sums *sums)
+void domt_check_profile_of_system(const char *name, domus_system *system, const domt_sums *sums)
 {
     const uint64_t *of = sums->of;
-    domus_profile all = domt_profile_all(system);
+    domus_profile all = domt_profile_of_all_threads(system);
     domus_profile outside;
 
-    domt_hold(name, sums, "spawns", of[DOMT_BORN] - of[DOMT_UNBORN], all.spawns);
-    domt_hold(name, sums, "stops", of[DOMT_BORN] - of[DOMT_UNBORN], all.stops);
+    domt_check_counts_equal(name, sums, "spawns", of[DOMT_BORN] - of[DOMT_UNBORN], all.spawns);
+    domt_check_counts_equal(name, sums, "stops", of[DOMT_BORN] - of[DOMT_UNBORN], all.stops);
     ck_assert_int_eq(domus_outside_profile(system, &outside), 0);
-    domt_profile_add(&all, &outside);
-    domt_hold(name, sums, "notices handled",
-              of[DOMT_NOTICE_TAKEN] + of[DOMT_LETTER_TAKEN] + of[DOMT_STASHED], all.notices);
+    domt_add_profile_to_sums(&all, &outside);
+    domt_check_counts_equal(name, sums, "notices handled",
+                            of[DOMT_NOTICE_TAKEN] + of[DOMT_LETTER_TAKEN] + of[DOMT_STASHED],
+                            all.notices);
     /* The system counts expired asks as handled, except expired asks that a receive has found. */
     uint64_t asks_taken = of[DOMT_ASK_TAKEN] + of[DOMT_QUERY_TAKEN];
     ck_assert_uint_ge(all.asks, asks_taken);
     ck_assert_uint_le(all.asks, asks_taken + all.asks_expired);
-    domt_hold(name, sums, "refusals",
-              of[DOMT_NOTICE_REFUSED] + of[DOMT_LETTER_REFUSED] + of[DOMT_ASK_REFUSED] +
-                  of[DOMT_QUERY_REFUSED],
-              all.refusals);
+    domt_check_counts_equal(name, sums, "refusals",
+                            of[DOMT_NOTICE_REFUSED] + of[DOMT_LETTER_REFUSED] +
+                                of[DOMT_ASK_REFUSED] + of[DOMT_QUERY_REFUSED],
+                            all.refusals);
     /* Each answer, time-out or cancel that is handled resumes a conversation or is late, or it is
      * the time-out of a kept ask, which has then expired. */
     uint64_t resumed = of[DOMT_ASK_RESUMED] + of[DOMT_QUERY_ENDED] + of[DOMT_JOB_ENDED] +
@@ -313,19 +315,21 @@ void domt_hold_profile(const char *name, domus_system *system, const domt_sums *
     uint64_t put = of[DOMT_ASK_MADE] - of[DOMT_ASK_UNMADE] + of[DOMT_QUERY_MADE] - unput;
     uint64_t answers = put - all.asks_expired;
     uint64_t shown = of[DOMT_ASK_ANSWERED] + of[DOMT_QUERY_ENDED] - of[DOMT_QUERY_UNPUT];
-    domt_hold(name, sums, "dead letters",
-              of[DOMT_NOTICE_DROPPED] + of[DOMT_LETTER_DROPPED] +
-                  (dropped - unput - (all.asks_expired - kept_expired) - all.circles) +
-                  (answers - shown),
-              all.dead_letters);
-    domt_hold(name, sums, "busy, failures, circles", 0, all.busy + all.failures + all.circles);
-    domt_hold(name, sums, "wake-ups by the cap that found work", 0, all.cap_wakeups_with_work);
+    domt_check_counts_equal(
+        name, sums, "dead letters",
+        of[DOMT_NOTICE_DROPPED] + of[DOMT_LETTER_DROPPED] +
+            (dropped - unput - (all.asks_expired - kept_expired) - all.circles) + (answers - shown),
+        all.dead_letters);
+    domt_check_counts_equal(name, sums, "busy, failures, circles", 0,
+                            all.busy + all.failures + all.circles);
+    domt_check_counts_equal(name, sums, "wake-ups by the cap that found work", 0,
+                            all.cap_wakeups_with_work);
     ck_assert_uint_ge(all.timers_fired, of[DOMT_TIMER_RUNG] + of[DOMT_TICKER_RUNG]);
 }
 
 /* Check that in a silence no timer is armed, no house is ready or shown to thieves, and as many
  * actors live as were mounted and not stopped. */
-void domt_hold_silence(const char *name, const domus_system *system, const domt_sums *sums)
+void domt_check_silence(const char *name, const domus_system *system, const domt_sums *sums)
 {
     uint32_t timers = 0, lent = 0, ready = 0;
     uint64_t houses = 0;
@@ -333,20 +337,21 @@ void domt_hold_silence(const char *name, const domus_system *system, const domt_
     for (uint32_t i = 0; i < system->count; i++) {
         const domi_manager *manager = &system->threads[i].manager;
         timers += atomic_load(&((domi_manager *)(uintptr_t)manager)->timing.timers);
-        lent += domi_loans_count_shown(manager);
+        lent += domi_loans_count_shared_houses(manager);
         ready += atomic_load(&((domi_manager *)(uintptr_t)manager)->loans.readies);
         houses += domi_counter_read(&manager->births.houses);
     }
-    domt_hold(name, sums, "wake-ups by the cap that found work", 0,
-              domt_profile_all(system).cap_wakeups_with_work);
-    domt_hold(name, sums, "timers in silence", 0, timers);
-    domt_hold(name, sums, "houses shown in silence", 0, lent);
-    domt_hold(name, sums, "houses ready in silence", 0, ready);
-    domt_hold(name, sums, "houses in silence", sums->of[DOMT_MOUNTED] - sums->of[DOMT_STOPPED],
-              houses);
-    domt_hold(name, sums, "asks handled by another than was meant", 0, sums->of[DOMT_ASTRAY]);
-    domt_hold(name, sums, "pinned actors elsewhere", 0, sums->of[DOMT_STRAYED]);
-    domt_hold(name, sums, "odd results", 0, sums->of[DOMT_ODD]);
+    domt_check_counts_equal(name, sums, "wake-ups by the cap that found work", 0,
+                            domt_profile_of_all_threads(system).cap_wakeups_with_work);
+    domt_check_counts_equal(name, sums, "timers in silence", 0, timers);
+    domt_check_counts_equal(name, sums, "houses shown in silence", 0, lent);
+    domt_check_counts_equal(name, sums, "houses ready in silence", 0, ready);
+    domt_check_counts_equal(name, sums, "houses in silence",
+                            sums->of[DOMT_MOUNTED] - sums->of[DOMT_STOPPED], houses);
+    domt_check_counts_equal(name, sums, "asks handled by another than was meant", 0,
+                            sums->of[DOMT_ASTRAY]);
+    domt_check_counts_equal(name, sums, "pinned actors elsewhere", 0, sums->of[DOMT_STRAYED]);
+    domt_check_counts_equal(name, sums, "odd results", 0, sums->of[DOMT_ODD]);
 }
 
 #define STUCK_NS   (UINT64_C(1000) * DOMT_MS * (DOMT_SANITIZED ? 60 : 10))
@@ -357,12 +362,12 @@ void domt_watchdog_init(domt_watchdog *dog, const domus_system *system, const ch
     *dog = (domt_watchdog){.system = system, .name = name, .since_ns = domt_now_ns()};
 }
 
-bool domt_all_sleep(const domus_system *system)
+bool domt_all_threads_sleep(const domus_system *system)
 {
     for (uint32_t i = 0; i < system->count; i++) {
         /* acquire: pairs with the exchange by which a thread falls asleep, so this thread sees all
          * counts of the sleeping one. */
-        if (!domi_park_is_at_rest(
+        if (!domi_park_is_word_of_sleeper(
                 atomic_load_explicit(&system->threads[i].manager.park, memory_order_acquire)))
             return false;
     }
@@ -374,8 +379,8 @@ static void print_house(void *house_, void *left_)
 {
     const domi_house *house = house_;
     uint32_t *left = left_;
-    uint64_t life = domi_house_life(house);
-    uint32_t inbox = domi_mailbox_depth(house);
+    uint64_t life = domi_house_life_word(house);
+    uint32_t inbox = domi_mailbox_depth_of_inbox(house);
     bool empty = house->tails[DOMI_REPLY] == NULL && house->tails[DOMI_EXCEPTION] == NULL &&
                  house->tails[DOMI_ASK] == NULL && house->tails[DOMI_NOTICE] == NULL &&
                  house->tails[DOMI_EVENT] == NULL;
@@ -391,11 +396,12 @@ static void print_house(void *house_, void *left_)
         " asks %u, stacks %u\n",
         (life & DOMI_LIFE_CLOSED) == 0 && house->behaviour != NULL ? house->behaviour->name
                                                                    : "(free)",
-        (const void *)house, DOMI_LIFE_LEASE(life), domi_state_name((domi_state)house->state),
-        domi_house_slot(house), house->marks, (uint32_t)life, house->mail, inbox,
-        house->tails[DOMI_REPLY] != NULL, house->tails[DOMI_EXCEPTION] != NULL,
-        house->tails[DOMI_ASK] != NULL, house->tails[DOMI_NOTICE] != NULL,
-        house->tails[DOMI_EVENT] != NULL, house->asks, domi_house_count_parked(house));
+        (const void *)house, DOMI_LIFE_LEASE(life),
+        domi_house_name_of_state((domi_state)house->state), domi_house_slot_bits(house),
+        house->marks, (uint32_t)life, house->mail, inbox, house->tails[DOMI_REPLY] != NULL,
+        house->tails[DOMI_EXCEPTION] != NULL, house->tails[DOMI_ASK] != NULL,
+        house->tails[DOMI_NOTICE] != NULL, house->tails[DOMI_EVENT] != NULL, house->asks,
+        domi_house_count_parked(house));
 }
 
 static void print_thread(domi_thread *thread)
@@ -408,7 +414,7 @@ static void print_thread(domi_thread *thread)
     domi_manager *manager = &thread->manager;
     const domi_stealing *stealing = &thread->stealing;
     const domus_behaviour *running = manager->activity.running;
-    uint64_t due_ns = domi_thread_due_ns(thread);
+    uint64_t due_ns = domi_thread_time_of_next_timer(thread);
     uint32_t park = manager->park;
     uint32_t left = HOUSES_MAX;
 
@@ -432,10 +438,11 @@ static void print_thread(domi_thread *thread)
             manager->loans.lendable,
             stealing->victim == DOMI_NO_VICTIM ? -1 : (int)stealing->victim, stealing->patience,
             stealing->loan != NULL, thread->system->orders, thread->orders);
-    domi_slots_walk(manager, print_house, &left);
+    domi_slots_visit_all(manager, print_house, &left);
 }
 
-void domt_watchdog_report(const domt_watchdog *dog, const domt_sums *sums, const char *waits_for)
+void domt_watchdog_print_state(const domt_watchdog *dog, const domt_sums *sums,
+                               const char *waits_for)
 {
     static char text[32768];
 
@@ -450,15 +457,15 @@ void domt_watchdog_report(const domt_watchdog *dog, const domt_sums *sums, const
     domt_sums_print(sums);
 }
 
-void domt_watchdog_look(domt_watchdog *dog, const domt_sums *sums, const char *waits_for)
+void domt_watchdog_check_progress(domt_watchdog *dog, const domt_sums *sums, const char *waits_for)
 {
-    uint64_t moved = domt_sums_moved(sums);
+    uint64_t moved = domt_sums_total_handled(sums);
 
     if (moved != dog->moved) {
         dog->moved = moved;
         dog->since_ns = domt_now_ns();
     } else if (domt_now_ns() - dog->since_ns > STUCK_NS) {
-        domt_watchdog_report(dog, sums, waits_for);
+        domt_watchdog_print_state(dog, sums, waits_for);
         abort();
     }
 }

@@ -9,7 +9,7 @@
 char domt_cpu_text[TEXT_MAX];
 size_t domt_cpu_length;
 
-int domt_cpu_keep(void *context, const char *piece, size_t size)
+int domt_cpu_append_text(void *context, const char *piece, size_t size)
 {
     ck_assert_uint_lt(domt_cpu_length + size, TEXT_MAX);
     memcpy(domt_cpu_text + domt_cpu_length, piece, size);
@@ -20,7 +20,7 @@ int domt_cpu_keep(void *context, const char *piece, size_t size)
 
 /* --- actors that are busy --------------------------------------------------------------------- */
 
-__attribute__((noinline)) void domt_cpu_burn(uint64_t ns)
+__attribute__((noinline)) void domt_cpu_keep_busy(uint64_t ns)
 {
     struct timespec now;
     uint64_t until_ns = 0;
@@ -38,13 +38,13 @@ __attribute__((noinline)) void domt_cpu_burn(uint64_t ns)
  * function off the stack of calls. */
 __attribute__((noinline)) static void burn_much(void)
 {
-    domt_cpu_burn(9 * DOMT_MS / 10);
+    domt_cpu_keep_busy(9 * DOMT_MS / 10);
     __asm__ volatile("");
 }
 
 __attribute__((noinline)) static void burn_little(void)
 {
-    domt_cpu_burn(3 * DOMT_MS / 10);
+    domt_cpu_keep_busy(3 * DOMT_MS / 10);
     __asm__ volatile("");
 }
 
@@ -71,19 +71,20 @@ const domus_behaviour domt_cpu_busy = {
 const domus_behaviour domt_cpu_less_busy = {
     .name = "less;busy", .on = (const domus_on[]){{&domt_cpu_go, on_go_burn_little, 0}, {0}}};
 
-domus_system *domt_cpu_start_busy(void)
+domus_system *domt_cpu_start_busy_system(void)
 {
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
 
     config.stall.threshold_ns = 0;
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
     domt_cpu_much = domt_spawn(system, 0, &domt_cpu_busy, NULL);
     domt_cpu_little = domt_spawn(system, 0, &domt_cpu_less_busy, NULL);
-    domt_notice(system, domt_cpu_much, &domt_cpu_go, NULL);
+    domt_send_notice(system, domt_cpu_much, &domt_cpu_go, NULL);
     return system;
 }
 
-domus_cpu_profile *domt_cpu_take(domus_system *system, uint64_t duration_ms, uint32_t frequency)
+domus_cpu_profile *domt_cpu_take_profile(domus_system *system, uint64_t duration_ms,
+                                         uint32_t frequency)
 {
     const domus_cpu_profile_options options = {.duration_ns = duration_ms * DOMT_MS,
                                                .frequency = frequency};
@@ -94,7 +95,7 @@ domus_cpu_profile *domt_cpu_take(domus_system *system, uint64_t duration_ms, uin
     return profile;
 }
 
-domus_cpu_profile_summary domt_cpu_sum_of(const domus_cpu_profile *profile)
+domus_cpu_profile_summary domt_cpu_summary_of_profile(const domus_cpu_profile *profile)
 {
     domus_cpu_profile_summary summary;
 
@@ -102,13 +103,13 @@ domus_cpu_profile_summary domt_cpu_sum_of(const domus_cpu_profile *profile)
     return summary;
 }
 
-void domt_cpu_fold(const domus_cpu_profile *profile)
+void domt_cpu_write_folded_stacks(const domus_cpu_profile *profile)
 {
     uint64_t sum = 0;
 
     domt_cpu_length = 0;
     domt_cpu_text[0] = '\0';
-    ck_assert_int_eq(domus_cpu_profile_write_folded(profile, domt_cpu_keep, NULL), 0);
+    ck_assert_int_eq(domus_cpu_profile_write_folded(profile, domt_cpu_append_text, NULL), 0);
     for (const char *line = domt_cpu_text; *line != '\0';) {
         const char *end = strchr(line, '\n');
         ck_assert_ptr_nonnull(end);
@@ -120,10 +121,10 @@ void domt_cpu_fold(const domus_cpu_profile *profile)
         sum += strtoull(number, NULL, 10);
         line = end + 1;
     }
-    ck_assert_uint_eq(sum, domt_cpu_sum_of(profile).samples);
+    ck_assert_uint_eq(sum, domt_cpu_summary_of_profile(profile).samples);
 }
 
-uint64_t domt_cpu_samples_of(const char *begin)
+uint64_t domt_cpu_samples_of_lines(const char *begin)
 {
     uint64_t sum = 0;
 

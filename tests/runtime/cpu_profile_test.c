@@ -27,23 +27,24 @@ static uint64_t cpu_time_of_process_ns(void)
 DOMT_TEST(samples_show_share_of_each_behaviour)
 {
     ck_assert_int_eq(domus_cpu_profile_signal(), 0);
-    domus_system *system = domt_cpu_start_busy();
+    domus_system *system = domt_cpu_start_busy_system();
     uint64_t all = 0, first = 0, second = 0, functions = 0, used_ns = 0;
 
     for (int i = 0; i < 60 && all < 500; i++) {
         uint64_t before_ns = cpu_time_of_process_ns();
-        domus_cpu_profile *profile = domt_cpu_take(system, 500, 997);
+        domus_cpu_profile *profile = domt_cpu_take_profile(system, 500, 997);
         used_ns += cpu_time_of_process_ns() - before_ns;
-        domt_cpu_fold(profile);
-        all += domt_cpu_sum_of(profile).samples;
-        ck_assert_uint_eq(domt_cpu_sum_of(profile).dropped, 0);
-        ck_assert_uint_eq(domt_cpu_sum_of(profile).frequency, 997);
-        ck_assert_uint_eq(domt_cpu_sum_of(profile).threads, 1);
-        ck_assert_uint_ge(domt_cpu_sum_of(profile).wall_ns, 500 * DOMT_MS);
-        first += domt_cpu_samples_of("busy;");
-        second += domt_cpu_samples_of("less:busy;");
-        functions += domt_cpu_samples_of("busy;on_much;burn_much;domt_cpu_burn");
-        functions += domt_cpu_samples_of("less:busy;on_little;burn_little;domt_cpu_burn");
+        domt_cpu_write_folded_stacks(profile);
+        all += domt_cpu_summary_of_profile(profile).samples;
+        ck_assert_uint_eq(domt_cpu_summary_of_profile(profile).dropped, 0);
+        ck_assert_uint_eq(domt_cpu_summary_of_profile(profile).frequency, 997);
+        ck_assert_uint_eq(domt_cpu_summary_of_profile(profile).threads, 1);
+        ck_assert_uint_ge(domt_cpu_summary_of_profile(profile).wall_ns, 500 * DOMT_MS);
+        first += domt_cpu_samples_of_lines("busy;");
+        second += domt_cpu_samples_of_lines("less:busy;");
+        functions += domt_cpu_samples_of_lines("busy;on_much;burn_much;domt_cpu_keep_busy");
+        functions +=
+            domt_cpu_samples_of_lines("less:busy;on_little;burn_little;domt_cpu_keep_busy");
         domus_cpu_profile_free(profile);
     }
     ck_assert_msg(all >= 500, "%llu samples", (unsigned long long)all);
@@ -60,7 +61,7 @@ DOMT_TEST(samples_show_share_of_each_behaviour)
     ck_assert_msg(functions >= (first + second) * 9 / 10, "%llu of %llu:\n%s",
                   (unsigned long long)functions, (unsigned long long)(first + second),
                   domt_cpu_text);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 /* Returns the number of timers that the kernel lists for this process; 0 where it lists none. */
@@ -80,24 +81,24 @@ static uint32_t count_timers_of_process(void)
 DOMT_TEST(profile_leaves_no_timer_in_the_kernel)
 {
     ck_assert_int_eq(domus_cpu_profile_signal(), 0);
-    domus_system *system = domt_start_threads(2);
+    domus_system *system = domt_start_system_of_threads(2);
 
     ck_assert_uint_eq(count_timers_of_process(), 0);
     for (int i = 0; i < 3; i++)
-        domus_cpu_profile_free(domt_cpu_take(system, 20, 100));
+        domus_cpu_profile_free(domt_cpu_take_profile(system, 20, 100));
     ck_assert_uint_eq(count_timers_of_process(), 0);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(graph_is_xml_and_names_both_behaviours)
 {
     ck_assert_int_eq(domus_cpu_profile_signal(), 0);
-    domus_system *system = domt_cpu_start_busy();
-    domus_cpu_profile *profile = domt_cpu_take(system, 1000, 0);
+    domus_system *system = domt_cpu_start_busy_system();
+    domus_cpu_profile *profile = domt_cpu_take_profile(system, 1000, 0);
 
-    domt_end(system); /* a profile can still be written after its system has ended */
+    domt_end_system(system); /* a profile can still be written after its system has ended */
     domt_cpu_length = 0;
-    ck_assert_int_eq(domus_cpu_profile_write_svg(profile, domt_cpu_keep, NULL), 0);
+    ck_assert_int_eq(domus_cpu_profile_write_svg(profile, domt_cpu_append_text, NULL), 0);
     ck_assert_ptr_nonnull(strstr(domt_cpu_text, "<title>busy: "));
     ck_assert_ptr_nonnull(strstr(domt_cpu_text, "<title>less:busy: "));
     ck_assert_ptr_nonnull(strstr(domt_cpu_text, " samples at 99 Hz of 1 threads in 1."));
@@ -114,24 +115,24 @@ DOMT_TEST(graph_is_xml_and_names_both_behaviours)
 DOMT_TEST(runners_of_pools_are_sampled)
 {
     ck_assert_int_eq(domus_cpu_profile_signal(), 0);
-    domt_pooled_begin("sharing", 2, 1);
+    domt_pooled_start_with_policy("sharing", 2, 1);
     domt_cpu_much = domt_pooled_spawn(domt_pooled.pool, &domt_cpu_busy, NULL);
     domt_cpu_little = domt_pooled_spawn(domt_pooled.pool, &domt_cpu_less_busy, NULL);
-    domt_notice(domt_pooled.system, domt_cpu_much, &domt_cpu_go, NULL);
+    domt_send_notice(domt_pooled.system, domt_cpu_much, &domt_cpu_go, NULL);
     uint64_t all = 0, first = 0;
 
     for (int i = 0; i < 60 && all < 100; i++) {
-        domus_cpu_profile *profile = domt_cpu_take(domt_pooled.system, 500, 500);
-        domt_cpu_fold(profile);
-        all += domt_cpu_sum_of(profile).samples;
-        first += domt_cpu_samples_of("busy;on_much;burn_much;domt_cpu_burn");
-        ck_assert_uint_eq(domt_cpu_sum_of(profile).threads, 3);
+        domus_cpu_profile *profile = domt_cpu_take_profile(domt_pooled.system, 500, 500);
+        domt_cpu_write_folded_stacks(profile);
+        all += domt_cpu_summary_of_profile(profile).samples;
+        first += domt_cpu_samples_of_lines("busy;on_much;burn_much;domt_cpu_keep_busy");
+        ck_assert_uint_eq(domt_cpu_summary_of_profile(profile).threads, 3);
         domus_cpu_profile_free(profile);
     }
     ck_assert_uint_ge(all, 100);
     ck_assert_msg(first >= all / 2, "%llu of %llu:\n%s", (unsigned long long)first,
                   (unsigned long long)all, domt_cpu_text);
-    domt_end(domt_pooled.system);
+    domt_end_system(domt_pooled.system);
 }
 
 static atomic_bool holds;
@@ -150,7 +151,7 @@ static domus_cpu_profile *beside;
 
 static void *take_second_profile_beside(void *system)
 {
-    beside = domt_cpu_take(system, 1500, 500);
+    beside = domt_cpu_take_profile(system, 1500, 500);
     return NULL;
 }
 
@@ -159,13 +160,13 @@ static void *take_second_profile_beside(void *system)
 DOMT_TEST(runner_that_begins_meanwhile_is_sampled)
 {
     const domus_pool_config work = {.name = "work", .runners = 1, .policy = "sharing", .spares = 1};
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     pthread_t thread;
 
     ck_assert_int_eq(domus_cpu_profile_signal(), 0);
     config.pools = &work;
     config.pool_count = 1;
-    domt_pooled.system = domt_start(&config);
+    domt_pooled.system = domt_start_system(&config);
     domt_pooled.pool = domus_outside_pool_find(domt_pooled.system, "work");
     domt_cpu_much = domt_pooled_spawn(domt_pooled.pool, &domt_cpu_busy, NULL);
     domt_cpu_little = domt_pooled_spawn(domt_pooled.pool, &domt_cpu_less_busy, NULL);
@@ -174,20 +175,20 @@ DOMT_TEST(runner_that_begins_meanwhile_is_sampled)
     ck_assert_int_eq(pthread_create(&thread, NULL, take_second_profile_beside, domt_pooled.system),
                      0);
     domt_pause_ns(100 * DOMT_MS);
-    domt_notice(domt_pooled.system, blocking, &domt_cpu_go, NULL);
-    domt_notice(domt_pooled.system, domt_cpu_much, &domt_cpu_go, NULL);
+    domt_send_notice(domt_pooled.system, blocking, &domt_cpu_go, NULL);
+    domt_send_notice(domt_pooled.system, domt_cpu_much, &domt_cpu_go, NULL);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
     atomic_store(&holds, false);
-    domt_cpu_fold(beside);
-    ck_assert_uint_eq(domt_cpu_sum_of(beside).threads, 3);
-    ck_assert_uint_ge(domt_cpu_samples_of("busy;on_much;burn_much;domt_cpu_burn"), 10);
+    domt_cpu_write_folded_stacks(beside);
+    ck_assert_uint_eq(domt_cpu_summary_of_profile(beside).threads, 3);
+    ck_assert_uint_ge(domt_cpu_samples_of_lines("busy;on_much;burn_much;domt_cpu_keep_busy"), 10);
     domus_cpu_profile_free(beside);
-    domt_end(domt_pooled.system);
+    domt_end_system(domt_pooled.system);
 }
 
 static int burn_cpu_in_mount(domus_stack *stack, void *self)
 {
-    domt_cpu_burn(400 * DOMT_MS);
+    domt_cpu_keep_busy(400 * DOMT_MS);
     return 0;
 }
 
@@ -200,30 +201,31 @@ DOMT_TEST(stack_begins_with_a_function_of_the_behaviour)
     pthread_t thread;
 
     ck_assert_int_eq(domus_cpu_profile_signal(), 0);
-    domus_system *system = domt_start_threads(1);
+    domus_system *system = domt_start_system_of_threads(1);
     ck_assert_int_eq(pthread_create(&thread, NULL, take_second_profile_beside, system), 0);
     domt_pause_ns(100 * DOMT_MS);
     domt_spawn(system, 0, &slow_to_mount, NULL);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
-    domt_cpu_fold(beside);
-    ck_assert_uint_ge(domt_cpu_samples_of("slow;"), 10);
-    ck_assert_uint_eq(domt_cpu_samples_of("slow;"), domt_cpu_samples_of("slow;on_mount;"));
+    domt_cpu_write_folded_stacks(beside);
+    ck_assert_uint_ge(domt_cpu_samples_of_lines("slow;"), 10);
+    ck_assert_uint_eq(domt_cpu_samples_of_lines("slow;"),
+                      domt_cpu_samples_of_lines("slow;on_mount;"));
     domus_cpu_profile_free(beside);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(threads_that_sleep_have_no_samples)
 {
     ck_assert_int_eq(domus_cpu_profile_signal(), 0);
-    domus_system *system = domt_start_threads(3);
+    domus_system *system = domt_start_system_of_threads(3);
 
     domt_pause_ns(50 * DOMT_MS);
-    domus_cpu_profile *profile = domt_cpu_take(system, 300, 100);
-    ck_assert_uint_eq(domt_cpu_sum_of(profile).threads, 3);
-    ck_assert_uint_le(domt_cpu_sum_of(profile).samples, 10);
-    domt_cpu_fold(profile);
+    domus_cpu_profile *profile = domt_cpu_take_profile(system, 300, 100);
+    ck_assert_uint_eq(domt_cpu_summary_of_profile(profile).threads, 3);
+    ck_assert_uint_le(domt_cpu_summary_of_profile(profile).samples, 10);
+    domt_cpu_write_folded_stacks(profile);
     domus_cpu_profile_free(profile);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 /* --- limits ----------------------------------------------------------------------------------- */
@@ -231,7 +233,7 @@ DOMT_TEST(threads_that_sleep_have_no_samples)
 __attribute__((noinline)) static uint64_t recurse_and_burn_cpu(uint32_t levels)
 {
     if (levels == 0) {
-        domt_cpu_burn(DOMT_MS);
+        domt_cpu_keep_busy(DOMT_MS);
         return 1;
     }
     uint64_t sum = recurse_and_burn_cpu(levels - 1);
@@ -256,22 +258,23 @@ DOMT_TEST(deep_stacks_are_cut_and_samples_without_room_are_counted)
     domus_cpu_profile_summary summary = {0};
 
     ck_assert_int_eq(domus_cpu_profile_signal(), 0);
-    domus_system *system = domt_start_threads(1);
-    domt_notice(system, domt_spawn(system, 0, &diver, NULL), &domt_cpu_go, NULL);
+    domus_system *system = domt_start_system_of_threads(1);
+    domt_send_notice(system, domt_spawn(system, 0, &diver, NULL), &domt_cpu_go, NULL);
     for (uint64_t factor = 1; summary.dropped == 0; factor *= 2) {
         domus_cpu_profile_options longer = options;
         domus_cpu_profile *profile;
         longer.duration_ns *= factor;
         ck_assert_uint_le(factor, 64);
         ck_assert_int_eq(domus_cpu_profile_take(system, &longer, &profile), 0);
-        summary = domt_cpu_sum_of(profile);
-        domt_cpu_fold(profile);
+        summary = domt_cpu_summary_of_profile(profile);
+        domt_cpu_write_folded_stacks(profile);
         domus_cpu_profile_free(profile);
     }
     /* a sample takes 66 words of 8 bytes, so at least this many have room */
     ck_assert_uint_ge(summary.samples, (64 << 10) / (66 * 8));
-    ck_assert_uint_ge(domt_cpu_samples_of("diver;(cut);go_down;go_down;"), summary.samples / 2);
-    domt_end(system);
+    ck_assert_uint_ge(domt_cpu_samples_of_lines("diver;(cut);go_down;go_down;"),
+                      summary.samples / 2);
+    domt_end_system(system);
 }
 
 /* --- what is refused, and ends ---------------------------------------------------------------- */
@@ -292,7 +295,7 @@ DOMT_TEST(options_out_of_range_are_refused)
     domus_cpu_profile *profile = NULL;
 
     ck_assert_int_eq(domus_cpu_profile_signal(), 0);
-    domus_system *system = domt_start_threads(1);
+    domus_system *system = domt_start_system_of_threads(1);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         ck_assert_int_eq(domus_cpu_profile_take(system, &wrong[i], &profile), -EINVAL);
     ck_assert_ptr_null(profile);
@@ -300,7 +303,7 @@ DOMT_TEST(options_out_of_range_are_refused)
         ck_assert_int_eq(domus_cpu_profile_take(system, &right[i], &profile), 0);
         domus_cpu_profile_free(profile);
     }
-    domt_end(system);
+    domt_end_system(system);
 }
 
 /* --- who may take one ------------------------------------------------------------------------- */
@@ -319,17 +322,17 @@ static int take_profile_of_20_ms(void *system)
 DOMT_TEST(profile_without_signal_handler_is_refused)
 {
     const struct sigaction none = {.sa_handler = SIG_DFL};
-    domus_system *system = domt_start_threads(1);
+    domus_system *system = domt_start_system_of_threads(1);
 
     ck_assert_int_eq(take_profile_of_20_ms(system), -ENOENT);
     ck_assert_int_eq(domus_cpu_profile_signal(), 0);
     ck_assert_int_eq(domus_cpu_profile_signal(), 0);
     ck_assert_int_eq(take_profile_of_20_ms(system), -EACCES);
-    domt_end(system);
-    ck_assert_int_eq(take_profile_of_20_ms(system = domt_start_threads(1)), 0);
+    domt_end_system(system);
+    ck_assert_int_eq(take_profile_of_20_ms(system = domt_start_system_of_threads(1)), 0);
     ck_assert_int_eq(sigaction(SIGPROF, &none, NULL), 0);
     ck_assert_int_eq(take_profile_of_20_ms(system), -ENOENT);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 static void handle_sigprof_of_program(int number)
@@ -362,7 +365,7 @@ DOMT_TEST(programs_of_domus_main_have_the_handler)
     const domus_program program = {.name = "profiled", .start = take_profile_and_quit};
     domt_program own;
 
-    domt_program_exits(&own, &program, 7, NULL);
+    domt_program_check_exit(&own, &program, 7, NULL);
 }
 
 static _Atomic int handler_result, worker_result;
@@ -389,15 +392,15 @@ static const domus_behaviour taker = {
 DOMT_TEST(actor_takes_profile_only_by_blocking_work)
 {
     ck_assert_int_eq(domus_cpu_profile_signal(), 0);
-    domus_system *system = domt_start_threads(1);
+    domus_system *system = domt_start_system_of_threads(1);
 
     atomic_store(&handler_result, 1);
     atomic_store(&worker_result, 1);
-    domt_notice(system, domt_spawn(system, 0, &taker, NULL), &take_type, &system);
+    domt_send_notice(system, domt_spawn(system, 0, &taker, NULL), &take_type, &system);
     DOMT_WAIT_FOR(30, atomic_load(&worker_result) != 1);
     ck_assert_int_eq(atomic_load(&handler_result), -EDEADLK);
     ck_assert_int_eq(atomic_load(&worker_result), 0);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 static domus_cpu_profile *long_profile;
@@ -420,22 +423,22 @@ DOMT_TEST(one_profile_is_taken_at_a_time_and_a_stop_ends_it)
     pthread_t thread;
 
     ck_assert_int_eq(domus_cpu_profile_signal(), 0);
-    domus_system *system = domt_cpu_start_busy();
-    domus_system *other = domt_start_threads(1);
+    domus_system *system = domt_cpu_start_busy_system();
+    domus_system *other = domt_start_system_of_threads(1);
     ck_assert_int_eq(pthread_create(&thread, NULL, take_profile_of_one_hour, system), 0);
     DOMT_WAIT_FOR(30, take_profile_of_20_ms(other) == -EBUSY);
     ck_assert_int_eq(take_profile_of_20_ms(system), -EBUSY);
     domt_pause_ns(200 * DOMT_MS);
     ck_assert_int_eq(domus_system_stop(system), 0);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
-    ck_assert_uint_lt(domt_cpu_sum_of(long_profile).wall_ns, 60 * 1000 * DOMT_MS);
-    domt_cpu_fold(long_profile);
-    ck_assert_uint_ge(domt_cpu_samples_of("busy;"), 1);
+    ck_assert_uint_lt(domt_cpu_summary_of_profile(long_profile).wall_ns, 60 * 1000 * DOMT_MS);
+    domt_cpu_write_folded_stacks(long_profile);
+    ck_assert_uint_ge(domt_cpu_samples_of_lines("busy;"), 1);
     domus_cpu_profile_free(long_profile);
     ck_assert_int_eq(take_profile_of_20_ms(system), -ESHUTDOWN);
     ck_assert_int_eq(take_profile_of_20_ms(other), 0);
     domus_system_free(system);
-    domt_end(other);
+    domt_end_system(other);
 }
 
 static bool is_over_at_third_look(void *looks)
@@ -451,12 +454,12 @@ DOMT_TEST(any_thread_may_end_a_profile)
     domus_cpu_profile *profile;
 
     ck_assert_int_eq(domus_cpu_profile_signal(), 0);
-    domus_system *system = domt_start_threads(1);
+    domus_system *system = domt_start_system_of_threads(1);
     ck_assert_int_eq(domus_cpu_profile_take(system, &options, &profile), 0);
     ck_assert_int_eq(looks, 3);
-    ck_assert_uint_lt(domt_cpu_sum_of(profile).wall_ns, 30 * 1000 * DOMT_MS);
+    ck_assert_uint_lt(domt_cpu_summary_of_profile(profile).wall_ns, 30 * 1000 * DOMT_MS);
     domus_cpu_profile_free(profile);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 /* The handler for the profile's signal ignores signals that others send, also during a profile.
@@ -471,8 +474,8 @@ DOMT_TEST(sigprof_from_elsewhere_is_no_sample)
     sigaddset(&only, SIGPROF);
     ck_assert_int_eq(pthread_sigmask(SIG_BLOCK, &only, NULL), 0);
     ck_assert_int_eq(domus_cpu_profile_signal(), 0);
-    domus_system *system = domt_start_threads(2);
-    domus_system *other = domt_start_threads(1);
+    domus_system *system = domt_start_system_of_threads(2);
+    domus_system *other = domt_start_system_of_threads(1);
     domt_pause_ns(50 * DOMT_MS);
     ck_assert_int_eq(pthread_create(&thread, NULL, take_profile_of_one_hour, system), 0);
     DOMT_WAIT_FOR(30, take_profile_of_20_ms(other) == -EBUSY);
@@ -484,10 +487,10 @@ DOMT_TEST(sigprof_from_elsewhere_is_no_sample)
     ck_assert_int_eq(domus_system_stop(system), 0);
     /* wait for the thread, which uses the system until it ends */
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
-    domt_end(system);
-    ck_assert_uint_le(domt_cpu_sum_of(long_profile).samples, 100);
+    domt_end_system(system);
+    ck_assert_uint_le(domt_cpu_summary_of_profile(long_profile).samples, 100);
     domus_cpu_profile_free(long_profile);
-    domt_end(other);
+    domt_end_system(other);
 }
 
 DOMT_SUITE(120)

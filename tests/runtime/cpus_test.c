@@ -35,7 +35,7 @@ static domi_cpus cpus_chosen_for_config(domus_config config, const char *root)
     domi_cpus cpus;
     char error[256] = "";
 
-    ck_assert_int_eq(domi_cpus_choose(&config, root, &cpus, error, sizeof error), 0);
+    ck_assert_int_eq(domi_cpus_choose_for_threads(&config, root, &cpus, error, sizeof error), 0);
     ck_assert_str_eq(error, "");
     return cpus;
 }
@@ -47,11 +47,12 @@ static void expect_list_is_refused(const char *list, const char *word)
     domi_cpus cpus = {.threads = 77};
     char error[256] = "";
 
-    ck_assert_int_eq(domi_cpus_choose(&config, NO_QUOTA, &cpus, error, sizeof error), -EINVAL);
+    ck_assert_int_eq(domi_cpus_choose_for_threads(&config, NO_QUOTA, &cpus, error, sizeof error),
+                     -EINVAL);
     ck_assert_msg(strstr(error, word) != NULL, "%s: %s", list, error);
     ck_assert_ptr_nonnull(strstr(error, "system.cpus"));
     ck_assert_uint_eq(cpus.threads, 77);
-    ck_assert_int_eq(domi_cpus_choose(&config, NO_QUOTA, &cpus, NULL, 0), -EINVAL);
+    ck_assert_int_eq(domi_cpus_choose_for_threads(&config, NO_QUOTA, &cpus, NULL, 0), -EINVAL);
 }
 
 static cpu_set_t cpus_that_process_may_use(void)
@@ -70,7 +71,7 @@ static domi_cpus cpus_chosen_with_quota(domus_config config, const char *cpu_max
     domt_tree_write(&tree, "proc/self/cgroup", "0::/a\n");
     domt_tree_write(&tree, "sys/fs/cgroup/a/cpu.max", cpu_max);
     domi_cpus cpus = cpus_chosen_for_config(config, tree.root);
-    domt_tree_remove(&tree);
+    domt_tree_remove_copy(&tree);
     return cpus;
 }
 
@@ -234,7 +235,7 @@ DOMT_TEST(cpus_respects_the_affinity_of_the_process)
  * says what is missing and what is done instead. */
 static void check_choice_without_affinity(void *context)
 {
-    ck_assert_int_eq(domt_deny_call(SYS_sched_getaffinity, EPERM), 0);
+    ck_assert_int_eq(domt_deny_system_call(SYS_sched_getaffinity, EPERM), 0);
     domi_cpus cpus = cpus_chosen_with_quota(config_for_cpus("auto", 1024, 0), "100000 100000\n");
     ck_assert_uint_eq(cpus.threads, 1024);
     ck_assert_ptr_nonnull(strstr(cpus.warning, "sched_getaffinity is refused"));
@@ -258,7 +259,7 @@ static void expect_list_is_parsed_as(const char *list, const uint16_t *expected,
 {
     uint16_t cpu[8];
 
-    ck_assert_int_eq(domi_cpus_parse(list, cpu, 8), count);
+    ck_assert_int_eq(domi_cpus_parse_list(list, cpu, 8), count);
     for (int i = 0; i < count; i++)
         ck_assert_uint_eq(cpu[i], expected[i]);
 }
@@ -289,7 +290,7 @@ DOMT_TEST(cpus_parse_refuses_what_is_no_list)
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         uint16_t cpu[8] = {77, 77};
 
-        ck_assert_msg(domi_cpus_parse(lists[i], cpu, 8) == -EINVAL, "\"%s\"", lists[i]);
+        ck_assert_msg(domi_cpus_parse_list(lists[i], cpu, 8) == -EINVAL, "\"%s\"", lists[i]);
         ck_assert_msg(cpu[0] == 77 && cpu[1] == 77, "\"%s\" was written", lists[i]);
     }
 }
@@ -309,7 +310,7 @@ static domi_cgroup_cpu quota_and_shares_of_cgroup(const char *cgroup, const char
     domt_tree_write(&tree, path, text);
     domt_tree_write(&tree, other, other_text);
     domi_machine_read_cgroup(tree.root, &cpu);
-    domt_tree_remove(&tree);
+    domt_tree_remove_copy(&tree);
     return cpu;
 }
 
@@ -351,7 +352,7 @@ DOMT_TEST(throttling_is_that_of_the_least_quota)
     domt_tree_write(&tree, "sys/fs/cgroup/cpu/a/b/cpu.stat",
                     "nr_periods 4\nnr_throttled 2\nthrottled_time 7\n");
     domi_machine_read_cgroup(tree.root, &cpu);
-    domt_tree_remove(&tree);
+    domt_tree_remove_copy(&tree);
     ck_assert_uint_eq(cpu.quota, 2000);
     ck_assert_uint_eq(cpu.periods, 4);
     ck_assert_uint_eq(cpu.throttles, 2);
@@ -369,14 +370,14 @@ DOMT_TEST(files_that_make_no_sense_count_as_nothing)
     domt_tree_make(&tree);
     domi_machine_read_cpus(tree.root, &cpus);
     ck_assert_uint_eq(cpus.stolen_ns, 0);
-    ck_assert_uint_eq(domi_machine_waiting_ns(tree.root, 7), 0);
-    ck_assert_uint_eq(domi_machine_files_open(tree.root), 0);
+    ck_assert_uint_eq(domi_machine_read_wait_of_thread(tree.root, 7), 0);
+    ck_assert_uint_eq(domi_machine_count_open_files(tree.root), 0);
     domt_tree_write(&tree, "proc/stat", "cpu  1 2 3\n");
     domt_tree_write(&tree, "proc/self/task/7/schedstat", "no\n");
     domi_machine_read_cpus(tree.root, &cpus);
     ck_assert_uint_eq(cpus.stolen_ns, 0);
-    ck_assert_uint_eq(domi_machine_waiting_ns(tree.root, 7), 0);
-    domt_tree_remove(&tree);
+    ck_assert_uint_eq(domi_machine_read_wait_of_thread(tree.root, 7), 0);
+    domt_tree_remove_copy(&tree);
 }
 
 DOMT_TEST(stolen_and_waiting_time_are_read)
@@ -392,20 +393,20 @@ DOMT_TEST(stolen_and_waiting_time_are_read)
     domi_machine_read_cpus(tree.root, &cpus);
     ck_assert_uint_eq(cpus.stolen_ns, 50 * tick_ns);
     ck_assert_uint_eq(cpus.idle_ns, 9 * tick_ns);
-    ck_assert_uint_eq(domi_machine_waiting_ns(tree.root, 7), 22);
-    ck_assert_uint_eq(domi_machine_files_open(tree.root), 1);
-    domt_tree_remove(&tree);
+    ck_assert_uint_eq(domi_machine_read_wait_of_thread(tree.root, 7), 22);
+    ck_assert_uint_eq(domi_machine_count_open_files(tree.root), 1);
+    domt_tree_remove_copy(&tree);
 }
 
 DOMT_TEST(a_system_tells_of_its_machine)
 {
     struct rlimit limit;
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
     domus_machine machine;
     domus_thread_times times;
 
     config.io.backend = DOMUS_BACKEND_EPOLL;
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
     domus_system_machine(system, &machine);
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
     ck_assert_uint_eq(machine.files_max, limit.rlim_cur);
@@ -422,7 +423,7 @@ DOMT_TEST(a_system_tells_of_its_machine)
     close(fd);
     ck_assert_int_eq(domus_system_thread_times(system, 2, &times), -EINVAL);
     DOMT_WAIT_FOR(10, domus_system_thread_times(system, 1, &times) == 0 && times.cpu_ns != 0);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_SUITE(60)

@@ -143,7 +143,7 @@ static int run_crashing_program(int deed, const char *level, const char *more, v
     snprintf(file, sizeof file, "profile.crashFile=%s", path);
     snprintf(set, sizeof set, "profile.level=%s", level);
     domt_program_start(&own, &program, arguments, before);
-    int status = domt_program_wait(&own);
+    int status = domt_program_wait_for_end(&own);
     close(own.out);
     close(own.err);
     return status;
@@ -161,8 +161,8 @@ static void read_crash_file(void)
     size_t length = fread(bytes, 1, sizeof bytes, file);
     fclose(file);
     domt_traced_decode(bytes, length, &traced);
-    if (domt_protoc_is_there())
-        ck_assert_ptr_nonnull(strstr(domt_protoc_decode(bytes, length), "\"crash by SIG"));
+    if (domt_protoc_is_installed())
+        ck_assert_ptr_nonnull(strstr(domt_protoc_decode_trace(bytes, length), "\"crash by SIG"));
 }
 
 /* Check in the crash file that the last run of the thread has not ended, and that the signal `by`
@@ -170,8 +170,8 @@ static void read_crash_file(void)
 static void check_trace_ends_in_crash(const char *thread, const char *by)
 {
     read_crash_file();
-    const domt_traced_event *open = domt_traced_find(&traced, 'B', "run victim (blow)");
-    const domt_traced_event *end = domt_traced_find(&traced, 'I', by);
+    const domt_traced_event *open = domt_traced_find_event(&traced, 'B', "run victim (blow)");
+    const domt_traced_event *end = domt_traced_find_event(&traced, 'I', by);
 
     ck_assert_ptr_nonnull(open);
     ck_assert_ptr_nonnull(end);
@@ -222,11 +222,11 @@ DOMT_TEST(a_program_that_crashes_names_its_last_run_at_each_level)
                          128 + SIGSEGV);
         check_trace_ends_in_crash(i == 3 ? "thread 0" : "domus-0", "crash by SIGSEGV");
         if (i == 3) /* at the level `spans`, the trace also has what happened before the crash */
-            ck_assert_ptr_nonnull(domt_traced_find(&traced, 'E', "other"));
+            ck_assert_ptr_nonnull(domt_traced_find_event(&traced, 'E', "other"));
         else
             ck_assert_uint_eq(traced.threads, 1);
     }
-    domt_tree_remove(&tree);
+    domt_tree_remove_copy(&tree);
 }
 
 DOMT_TEST(each_signal_leaves_a_trace_and_ends_the_program_as_it_does)
@@ -249,7 +249,7 @@ DOMT_TEST(each_signal_leaves_a_trace_and_ends_the_program_as_it_does)
                          128 + cases[i].signal);
         check_trace_ends_in_crash("domus-0", cases[i].name);
     }
-    domt_tree_remove(&tree);
+    domt_tree_remove_copy(&tree);
 }
 
 DOMT_TEST(a_signal_that_is_sent_to_the_process_leaves_a_trace)
@@ -259,8 +259,8 @@ DOMT_TEST(a_signal_that_is_sent_to_the_process_leaves_a_trace)
                                           restore_default_signal_handlers),
                      128 + SIGSEGV);
     read_crash_file();
-    ck_assert_ptr_nonnull(domt_traced_find(&traced, 'I', "crash by SIGSEGV"));
-    domt_tree_remove(&tree);
+    ck_assert_ptr_nonnull(domt_traced_find_event(&traced, 'I', "crash by SIGSEGV"));
+    domt_tree_remove_copy(&tree);
 }
 
 /* Blocking work is code of the user, too. So each helper thread has an alternate stack, on which
@@ -273,10 +273,10 @@ DOMT_TEST(a_helper_whose_stack_overflows_leaves_a_trace)
                                           restore_default_signal_handlers),
                      128 + SIGSEGV);
     read_crash_file();
-    const domt_traced_event *end = domt_traced_find(&traced, 'I', "crash by SIGSEGV");
+    const domt_traced_event *end = domt_traced_find_event(&traced, 'I', "crash by SIGSEGV");
     ck_assert_ptr_nonnull(end);
     ck_assert_int_eq(strncmp(end->thread, "domus-blocking", strlen("domus-blocking")), 0);
-    domt_tree_remove(&tree);
+    domt_tree_remove_copy(&tree);
 }
 
 DOMT_TEST(a_runner_that_crashes_names_its_last_run)
@@ -290,7 +290,7 @@ DOMT_TEST(a_runner_that_crashes_names_its_last_run)
         128 + SIGSEGV);
     /* the name of the pool's only runner; a spare would have another number */
     check_trace_ends_in_crash("domus-r0.", "crash by SIGSEGV");
-    domt_tree_remove(&tree);
+    domt_tree_remove_copy(&tree);
 }
 
 static void end_process_by_own_handler(int signal)
@@ -311,7 +311,7 @@ DOMT_TEST(signal_handler_of_the_program_stays)
                                           set_own_crash_handler),
                      7);
     ck_assert(!is_file_at_path());
-    domt_tree_remove(&tree);
+    domt_tree_remove_copy(&tree);
 }
 
 /* Each of these things stands at the path of the crash file, and the library must leave it
@@ -353,7 +353,7 @@ DOMT_TEST(file_that_is_no_crash_file_is_left_alone)
                                           restore_default_signal_handlers),
                      128 + SIGSEGV);
     check_trace_ends_in_crash("domus-0", "crash by SIGSEGV");
-    domt_tree_remove(&tree);
+    domt_tree_remove_copy(&tree);
 }
 
 DOMT_TEST(wrong_path_of_crash_file_is_refused)

@@ -19,7 +19,7 @@ static int write_numbered_datagrams(domus_stack *stack, void *count)
     domus_channel *channel = domus_channel_running(stack);
 
     for (uint32_t i = 0; i < *(uint32_t *)count; i++) {
-        domus_buffer *buffer = domt_buffer_of(stack, sizeof i);
+        domus_buffer *buffer = domt_new_buffer(stack, sizeof i);
         memcpy(domus_buffer_data(buffer), &i, sizeof i);
         ck_assert_int_eq(domus_channel_write(stack, channel, buffer), 0);
     }
@@ -37,9 +37,9 @@ static int begin_channel_connected_to_peer(domus_datagram_options *options,
     char place[64];
 
     (void)snprintf(place, sizeof place, "unix:@domus-peer-%d", (int)getpid());
-    domt_datagrams_begin(NULL);
-    int peer = domt_socket(place, &options->connected);
-    ck_assert_int_eq(domt_open(NULL, options, ret_channel, NULL), 0);
+    domt_datagrams_start_system(NULL);
+    int peer = domt_open_datagram_socket(place, &options->connected);
+    ck_assert_int_eq(domt_open_datagram_channel(NULL, options, ret_channel, NULL), 0);
     return peer;
 }
 
@@ -49,17 +49,17 @@ DOMT_TEST(connected_unix_channel_waits_for_room_and_keeps_the_order)
     domus_address channel;
 
     int peer = begin_channel_connected_to_peer(&options, &channel);
-    ck_assert_int_eq(domt_do(channel, write_numbered_datagrams, &many), 0);
+    ck_assert_int_eq(domt_run_as_actor(channel, write_numbered_datagrams, &many), 0);
     domt_pause_ns(20 * DOMT_MS);
-    ck_assert_uint_lt(domt_counts(channel).sent, many);
+    ck_assert_uint_lt(domt_counters_of_datagrams(channel).sent, many);
     for (uint32_t i = 0; i < many; i++) {
         uint32_t number;
-        ck_assert_uint_eq(domt_get(peer, &number, sizeof number), sizeof number);
+        ck_assert_uint_eq(domt_receive_datagram(peer, &number, sizeof number), sizeof number);
         ck_assert_uint_eq(number, i);
     }
-    DOMT_WAIT_FOR(10, domt_counts(channel).sent == many);
+    DOMT_WAIT_FOR(10, domt_counters_of_datagrams(channel).sent == many);
     (void)close(peer);
-    domt_end(domt_datagram_system);
+    domt_end_system(domt_datagram_system);
 }
 
 static _Atomic uint32_t flushed;
@@ -85,16 +85,17 @@ DOMT_TEST(flush_waits_until_the_datagrams_have_left)
     domus_address channel;
 
     int peer = begin_channel_connected_to_peer(&options, &channel);
-    ck_assert_int_eq(domt_do(channel, write_numbered_datagrams_and_flush, &many), DOMUS_PARKED);
+    ck_assert_int_eq(domt_run_as_actor(channel, write_numbered_datagrams_and_flush, &many),
+                     DOMUS_PARKED);
     domt_pause_ns(20 * DOMT_MS);
     ck_assert_uint_eq(atomic_load(&flushed), 0);
     ck_assert_int_eq(domus_dump_actor(domt_datagram_system, channel, dump, sizeof dump), 0);
     ck_assert_msg(strstr(dump, "      bytes to leave, since ") != NULL, "%s", dump);
     for (uint32_t i = 0; i < many; i++)
-        (void)domt_get(peer, got, sizeof got);
+        (void)domt_receive_datagram(peer, got, sizeof got);
     DOMT_WAIT_FOR(10, atomic_load(&flushed) == 1);
     (void)close(peer);
-    domt_end(domt_datagram_system);
+    domt_end_system(domt_datagram_system);
 }
 
 DOMT_TEST(datagrams_without_room_are_thrown_away_at_the_time_out)
@@ -104,18 +105,18 @@ DOMT_TEST(datagrams_without_room_are_thrown_away_at_the_time_out)
     domus_address channel;
 
     int peer = begin_channel_connected_to_peer(&options, &channel);
-    ck_assert_int_eq(domt_do(channel, write_numbered_datagrams, &many), 0);
+    ck_assert_int_eq(domt_run_as_actor(channel, write_numbered_datagrams, &many), 0);
     domus_datagram_counters counts = {0};
-    DOMT_WAIT_FOR(10, (counts = domt_counts(channel)).unsent != 0);
+    DOMT_WAIT_FOR(10, (counts = domt_counters_of_datagrams(channel)).unsent != 0);
     ck_assert_uint_eq(counts.sent + counts.unsent, many);
     ck_assert_int_eq(counts.last_error, -ETIMEDOUT);
     for (uint64_t i = 0; i < counts.sent; i++)
-        (void)domt_get(peer, got, sizeof got);
+        (void)domt_receive_datagram(peer, got, sizeof got);
     /* after the failed sends the channel can still be used */
-    ck_assert_int_eq(domt_do(channel, domt_write_text, "on"), 0);
-    ck_assert_uint_eq(domt_get(peer, got, sizeof got), 2);
+    ck_assert_int_eq(domt_run_as_actor(channel, domt_channel_write_text, "on"), 0);
+    ck_assert_uint_eq(domt_receive_datagram(peer, got, sizeof got), 2);
     (void)close(peer);
-    domt_end(domt_datagram_system);
+    domt_end_system(domt_datagram_system);
 }
 
 DOMT_TEST(deaf_stranger_does_not_hold_up_a_unix_service)
@@ -126,22 +127,23 @@ DOMT_TEST(deaf_stranger_does_not_hold_up_a_unix_service)
 
     for (int i = 0; i < 3; i++)
         (void)snprintf(places[i], sizeof places[i], "unix:@domus-dgram-%d-%d", i, (int)getpid());
-    domt_datagrams_begin(NULL);
-    int deaf = domt_socket(places[0], NULL);
-    int good = domt_socket(places[1], NULL);
-    ck_assert_int_eq(domt_open(places[2], NULL, &channel, &at), 0);
+    domt_datagrams_start_system(NULL);
+    int deaf = domt_open_datagram_socket(places[0], NULL);
+    int good = domt_open_datagram_socket(places[1], NULL);
+    ck_assert_int_eq(domt_open_datagram_channel(places[2], NULL, &channel, &at), 0);
     for (uint32_t i = 0; i < 2000; i++)
-        domt_post(deaf, &at, "x", 1);
-    domt_post(good, &at, "good", 4);
-    ck_assert_uint_eq(domt_get(good, got, sizeof got), 4);
-    domus_datagram_counters counts = domt_counts(channel);
+        domt_send_datagram(deaf, &at, "x", 1);
+    domt_send_datagram(good, &at, "good", 4);
+    ck_assert_uint_eq(domt_receive_datagram(good, got, sizeof got), 4);
+    domus_datagram_counters counts = domt_counters_of_datagrams(channel);
     ck_assert_uint_gt(counts.unsent, 0);
     ck_assert_uint_eq(counts.sent + counts.unsent, 2001);
     ck_assert_int_eq(counts.last_error, -EAGAIN);
-    ck_assert_uint_eq(domt_profile(domt_datagram_system, 0).datagrams_unsent, counts.unsent);
+    ck_assert_uint_eq(domt_profile_of_thread(domt_datagram_system, 0).datagrams_unsent,
+                      counts.unsent);
     (void)close(deaf);
     (void)close(good);
-    domt_end(domt_datagram_system);
+    domt_end_system(domt_datagram_system);
 }
 
 /* --- buffers and copies ----------------------------------------------------------------------- */
@@ -170,22 +172,22 @@ DOMT_TEST(sizes_of_buffers_are_those_of_the_options)
     const domus_datagram_options options = {.channel = &own};
     const domus_channel_options wrong = {.send_buffer_bytes = 1};
     const domus_datagram_options refused = {.channel = &wrong};
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
     domus_endpoint at;
 
     config.sockets.send_buffer_bytes = 10000;
     config.sockets.receive_buffer_bytes = 15000;
-    domt_datagrams_begin(&config);
-    uint32_t open_before = domt_entries("/proc/self/fd");
-    ck_assert_int_eq(domt_open("127.0.0.1:0", &refused, NULL, NULL), -EINVAL);
-    ck_assert_uint_eq(domt_entries("/proc/self/fd"), open_before);
-    ck_assert_int_eq(domt_open("127.0.0.1:0", NULL, NULL, &at), 0);
+    domt_datagrams_start_system(&config);
+    uint32_t open_before = domt_count_directory_entries("/proc/self/fd");
+    ck_assert_int_eq(domt_open_datagram_channel("127.0.0.1:0", &refused, NULL, NULL), -EINVAL);
+    ck_assert_uint_eq(domt_count_directory_entries("/proc/self/fd"), open_before);
+    ck_assert_int_eq(domt_open_datagram_channel("127.0.0.1:0", NULL, NULL, &at), 0);
     ck_assert_int_eq(socket_option_at_port(at.port, SO_SNDBUF), 20000);
     ck_assert_int_eq(socket_option_at_port(at.port, SO_RCVBUF), 30000);
-    ck_assert_int_eq(domt_open("127.0.0.1:0", &options, NULL, &at), 0);
+    ck_assert_int_eq(domt_open_datagram_channel("127.0.0.1:0", &options, NULL, &at), 0);
     ck_assert_int_eq(socket_option_at_port(at.port, SO_SNDBUF), 40000);
     ck_assert_int_eq(socket_option_at_port(at.port, SO_RCVBUF), 60000);
-    domt_end(domt_datagram_system);
+    domt_end_system(domt_datagram_system);
 }
 
 static int append_two_too_long_and_one(domus_stack *stack, void *unused)
@@ -211,18 +213,18 @@ DOMT_TEST(each_append_is_a_datagram_of_a_connected_channel)
     domus_datagram_options options = {0};
     domus_address channel;
 
-    domt_datagrams_begin(NULL);
-    int peer = domt_socket("127.0.0.1:0", &options.connected);
-    ck_assert_int_eq(domt_open(NULL, &options, &channel, NULL), 0);
-    ck_assert_int_eq(domt_do(channel, append_two_too_long_and_one, NULL), 0);
+    domt_datagrams_start_system(NULL);
+    int peer = domt_open_datagram_socket("127.0.0.1:0", &options.connected);
+    ck_assert_int_eq(domt_open_datagram_channel(NULL, &options, &channel, NULL), 0);
+    ck_assert_int_eq(domt_run_as_actor(channel, append_two_too_long_and_one, NULL), 0);
     for (int i = 0; i < 3; i++)
-        ck_assert_uint_eq(domt_get(peer, got, sizeof got), sizes[i]);
+        ck_assert_uint_eq(domt_receive_datagram(peer, got, sizeof got), sizes[i]);
     ck_assert_int_eq(memcmp(got, "cde", 3), 0);
-    DOMT_WAIT_FOR(10, domt_counts(channel).sent == 3);
-    ck_assert_int_eq(domt_open("127.0.0.1:0", NULL, &channel, NULL), 0);
-    ck_assert_int_eq(domt_do(channel, append_two_bytes_to_datagram, NULL), -EDESTADDRREQ);
+    DOMT_WAIT_FOR(10, domt_counters_of_datagrams(channel).sent == 3);
+    ck_assert_int_eq(domt_open_datagram_channel("127.0.0.1:0", NULL, &channel, NULL), 0);
+    ck_assert_int_eq(domt_run_as_actor(channel, append_two_bytes_to_datagram, NULL), -EDESTADDRREQ);
     (void)close(peer);
-    domt_end(domt_datagram_system);
+    domt_end_system(domt_datagram_system);
 }
 
 /* --- floods ----------------------------------------------------------------------------------- */
@@ -242,53 +244,55 @@ DOMT_TEST(paused_channel_lets_the_kernel_drop_and_counts_it)
     domus_address channel;
     domus_endpoint at;
 
-    domt_datagrams_begin(NULL);
+    domt_datagrams_start_system(NULL);
     atomic_store(&domt_answers_now, DOMT_SILENT);
-    int fd = domt_socket("127.0.0.1:0", NULL);
-    ck_assert_int_eq(domt_open("127.0.0.1:0", NULL, &channel, &at), 0);
-    domt_post(fd, &at, "x", 1);
+    int fd = domt_open_datagram_socket("127.0.0.1:0", NULL);
+    ck_assert_int_eq(domt_open_datagram_channel("127.0.0.1:0", NULL, &channel, &at), 0);
+    domt_send_datagram(fd, &at, "x", 1);
     DOMT_WAIT_FOR(10, atomic_load(&domt_datagrams_read) == 1);
-    ck_assert_int_eq(domt_do(channel, pause_own_channel, NULL), 0);
+    ck_assert_int_eq(domt_run_as_actor(channel, pause_own_channel, NULL), 0);
     domt_pause_ns(20 * DOMT_MS);
     for (int i = 0; i < 5000; i++)
-        domt_post(fd, &at, sent, 1000);
+        domt_send_datagram(fd, &at, sent, 1000);
     domt_pause_ns(20 * DOMT_MS);
     ck_assert_uint_eq(atomic_load(&domt_datagrams_read), 1);
     /* a channel asks the kernel once a second how many datagrams were lost */
     domt_pause_ns(1000 * DOMT_MS);
-    ck_assert_int_eq(domt_do(channel, resume_own_channel, NULL), 0);
-    DOMT_WAIT_FOR(10, domt_counts(channel).lost != 0);
+    ck_assert_int_eq(domt_run_as_actor(channel, resume_own_channel, NULL), 0);
+    DOMT_WAIT_FOR(10, domt_counters_of_datagrams(channel).lost != 0);
     domus_datagram_counters counts = {0};
-    DOMT_WAIT_FOR(10, (counts = domt_counts(channel), counts.received + counts.lost == 5001));
+    DOMT_WAIT_FOR(
+        10, (counts = domt_counters_of_datagrams(channel), counts.received + counts.lost == 5001));
     DOMT_WAIT_FOR(10, atomic_load(&domt_datagrams_read) == counts.received - counts.dropped);
-    ck_assert_uint_eq(domt_profile(domt_datagram_system, 0).datagrams_lost, counts.lost);
+    ck_assert_uint_eq(domt_profile_of_thread(domt_datagram_system, 0).datagrams_lost, counts.lost);
     (void)close(fd);
-    domt_end(domt_datagram_system);
+    domt_end_system(domt_datagram_system);
 }
 
 DOMT_TEST(flood_at_one_channel_leaves_room_for_another)
 {
     domus_endpoint flooded, other;
 
-    domt_datagrams_begin(NULL);
-    int fds[2] = {domt_socket("127.0.0.1:0", NULL), domt_socket("127.0.0.1:0", NULL)};
-    ck_assert_int_eq(domt_open("127.0.0.1:0", NULL, NULL, &flooded), 0);
-    ck_assert_int_eq(domt_open("127.0.0.1:0", NULL, NULL, &other), 0);
+    domt_datagrams_start_system(NULL);
+    int fds[2] = {domt_open_datagram_socket("127.0.0.1:0", NULL),
+                  domt_open_datagram_socket("127.0.0.1:0", NULL)};
+    ck_assert_int_eq(domt_open_datagram_channel("127.0.0.1:0", NULL, NULL, &flooded), 0);
+    ck_assert_int_eq(domt_open_datagram_channel("127.0.0.1:0", NULL, NULL, &other), 0);
     uint64_t worst_ns = 0;
     for (int round = 0; round < 100; round++) {
         for (int i = 0; i < 1000; i++)
-            domt_post(fds[0], &flooded, sent, 100);
+            domt_send_datagram(fds[0], &flooded, sent, 100);
         uint64_t begun_ns = domt_now_ns();
-        domt_post(fds[1], &other, "good", 4);
-        ck_assert_uint_eq(domt_get(fds[1], got, sizeof got), 4);
+        domt_send_datagram(fds[1], &other, "good", 4);
+        ck_assert_uint_eq(domt_receive_datagram(fds[1], got, sizeof got), 4);
         uint64_t took_ns = domt_now_ns() - begun_ns;
         worst_ns = took_ns > worst_ns ? took_ns : worst_ns;
     }
     ck_assert_uint_lt(worst_ns, 2000 * DOMT_MS);
-    ck_assert_uint_eq(domt_profile(domt_datagram_system, 0).channels_closed, 0);
+    ck_assert_uint_eq(domt_profile_of_thread(domt_datagram_system, 0).channels_closed, 0);
     (void)close(fds[0]);
     (void)close(fds[1]);
-    domt_end(domt_datagram_system);
+    domt_end_system(domt_datagram_system);
 }
 
 /* --- ends ------------------------------------------------------------------------------------- */
@@ -298,32 +302,32 @@ static int send_200_datagrams_and_close(domus_stack *stack, void *to)
     domus_channel *channel = domus_channel_running(stack);
 
     for (int i = 0; i < 200; i++)
-        ck_assert_int_eq(domus_channel_send_to(stack, channel, to, domt_buffer_of(stack, 9)), 0);
+        ck_assert_int_eq(domus_channel_send_to(stack, channel, to, domt_new_buffer(stack, 9)), 0);
     ck_assert_int_eq(domus_channel_close(stack, channel), 0);
-    ck_assert_int_eq(domus_channel_send_to(stack, channel, to, domt_buffer_of(stack, 9)), -EPIPE);
+    ck_assert_int_eq(domus_channel_send_to(stack, channel, to, domt_new_buffer(stack, 9)), -EPIPE);
     return 0;
 }
 
 DOMT_TEST(close_sends_first_what_is_queued)
 {
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
     domus_address channel;
     domus_endpoint own;
 
     /* a stop of the actor must not wait for the linger time */
     config.channel.linger_ns = 3600000 * DOMT_MS;
-    domt_datagrams_begin(&config);
-    uint32_t open_before = domt_entries("/proc/self/fd");
-    int fd = domt_socket("127.0.0.1:0", &own);
-    ck_assert_int_eq(domt_open("127.0.0.1:0", NULL, &channel, NULL), 0);
-    ck_assert_int_eq(domt_do(channel, send_200_datagrams_and_close, &own), 0);
+    domt_datagrams_start_system(&config);
+    uint32_t open_before = domt_count_directory_entries("/proc/self/fd");
+    int fd = domt_open_datagram_socket("127.0.0.1:0", &own);
+    ck_assert_int_eq(domt_open_datagram_channel("127.0.0.1:0", NULL, &channel, NULL), 0);
+    ck_assert_int_eq(domt_run_as_actor(channel, send_200_datagrams_and_close, &own), 0);
     for (int i = 0; i < 200; i++)
-        ck_assert_uint_eq(domt_get(fd, got, sizeof got), 9);
+        ck_assert_uint_eq(domt_receive_datagram(fd, got, sizeof got), 9);
     DOMT_WAIT_FOR(10, atomic_load(&domt_datagrams_closed) == 1);
     ck_assert_int_eq(atomic_load(&domt_last_close), 0);
     (void)close(fd);
-    DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == open_before);
-    domt_end(domt_datagram_system);
+    DOMT_WAIT_FOR(10, domt_count_directory_entries("/proc/self/fd") == open_before);
+    domt_end_system(domt_datagram_system);
 }
 
 static int send_200_datagrams_and_reset(domus_stack *stack, void *to)
@@ -331,7 +335,7 @@ static int send_200_datagrams_and_reset(domus_stack *stack, void *to)
     domus_channel *channel = domus_channel_running(stack);
 
     for (int i = 0; i < 200; i++)
-        ck_assert_int_eq(domus_channel_send_to(stack, channel, to, domt_buffer_of(stack, 9)), 0);
+        ck_assert_int_eq(domus_channel_send_to(stack, channel, to, domt_new_buffer(stack, 9)), 0);
     return domus_channel_reset(stack, channel, -EPROTO);
 }
 
@@ -345,19 +349,19 @@ DOMT_TEST(stop_and_reset_end_a_channel)
     domus_address channel;
     domus_endpoint own;
 
-    domt_datagrams_begin(NULL);
-    uint32_t open_before = domt_entries("/proc/self/fd");
-    ck_assert_int_eq(domt_open("127.0.0.1:0", NULL, &channel, &own), 0);
-    ck_assert_int_eq(domt_do(domt_opener, stop_actor_at_address, &channel), 0);
+    domt_datagrams_start_system(NULL);
+    uint32_t open_before = domt_count_directory_entries("/proc/self/fd");
+    ck_assert_int_eq(domt_open_datagram_channel("127.0.0.1:0", NULL, &channel, &own), 0);
+    ck_assert_int_eq(domt_run_as_actor(domt_opener, stop_actor_at_address, &channel), 0);
     DOMT_WAIT_FOR(10, atomic_load(&domt_datagrams_closed) == 1);
     ck_assert_int_eq(atomic_load(&domt_last_close), 0);
-    ck_assert_int_eq(domt_open("127.0.0.1:0", NULL, &channel, &own), 0);
-    ck_assert_int_eq(domt_do(channel, send_200_datagrams_and_reset, &own), 0);
+    ck_assert_int_eq(domt_open_datagram_channel("127.0.0.1:0", NULL, &channel, &own), 0);
+    ck_assert_int_eq(domt_run_as_actor(channel, send_200_datagrams_and_reset, &own), 0);
     DOMT_WAIT_FOR(10, atomic_load(&domt_datagrams_closed) == 2);
     ck_assert_int_eq(atomic_load(&domt_last_close), -EPROTO);
-    DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == open_before);
-    ck_assert_uint_eq(domt_profile(domt_datagram_system, 0).queued_bytes, 0);
-    domt_end(domt_datagram_system);
+    DOMT_WAIT_FOR(10, domt_count_directory_entries("/proc/self/fd") == open_before);
+    ck_assert_uint_eq(domt_profile_of_thread(domt_datagram_system, 0).queued_bytes, 0);
+    domt_end_system(domt_datagram_system);
 }
 
 static int write_numbered_datagrams_and_reset(domus_stack *stack, void *count)
@@ -374,17 +378,17 @@ DOMT_TEST(reset_ends_a_channel_that_waits_for_room)
 
     int peer = begin_channel_connected_to_peer(&options, &channel);
     /* the number of descriptors before the two sockets of this test were opened */
-    uint32_t open_before = domt_entries("/proc/self/fd") - 2;
-    ck_assert_int_eq(domt_do(channel, write_numbered_datagrams, &many), 0);
+    uint32_t open_before = domt_count_directory_entries("/proc/self/fd") - 2;
+    ck_assert_int_eq(domt_run_as_actor(channel, write_numbered_datagrams, &many), 0);
     domt_pause_ns(20 * DOMT_MS);
-    ck_assert_int_eq(domt_do(channel, write_numbered_datagrams_and_reset, &more), 0);
+    ck_assert_int_eq(domt_run_as_actor(channel, write_numbered_datagrams_and_reset, &more), 0);
     DOMT_WAIT_FOR(10, atomic_load(&domt_datagrams_closed) == 1);
     ck_assert_int_eq(atomic_load(&domt_last_close), -EPROTO);
-    ck_assert_uint_gt(domt_profile(domt_datagram_system, 0).datagrams_unsent, 1);
-    ck_assert_uint_eq(domt_profile(domt_datagram_system, 0).queued_bytes, 0);
+    ck_assert_uint_gt(domt_profile_of_thread(domt_datagram_system, 0).datagrams_unsent, 1);
+    ck_assert_uint_eq(domt_profile_of_thread(domt_datagram_system, 0).queued_bytes, 0);
     (void)close(peer);
-    DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == open_before);
-    domt_end(domt_datagram_system);
+    DOMT_WAIT_FOR(10, domt_count_directory_entries("/proc/self/fd") == open_before);
+    domt_end_system(domt_datagram_system);
 }
 
 /* A drain answers the datagrams that were read, and closes the channel although its peers go on
@@ -393,13 +397,13 @@ DOMT_TEST(drain_ends_a_channel_that_is_being_talked_to)
 {
     domus_endpoint at;
 
-    domt_datagrams_begin(NULL);
-    int fd = domt_socket("127.0.0.1:0", NULL);
-    ck_assert_int_eq(domt_open("127.0.0.1:0", NULL, NULL, &at), 0);
+    domt_datagrams_start_system(NULL);
+    int fd = domt_open_datagram_socket("127.0.0.1:0", NULL);
+    ck_assert_int_eq(domt_open_datagram_channel("127.0.0.1:0", NULL, NULL, &at), 0);
     for (int i = 0; i < 500; i++)
-        domt_post(fd, &at, sent, 100);
+        domt_send_datagram(fd, &at, sent, 100);
     DOMT_WAIT_FOR(10, atomic_load(&domt_datagrams_read) != 0);
-    domt_end(domt_datagram_system); /* domt_end() checks that no channel was cut */
+    domt_end_system(domt_datagram_system); /* domt_end_system() checks that no channel was cut */
     ck_assert_uint_eq(atomic_load(&domt_datagrams_closed), 1);
     ck_assert_int_eq(atomic_load(&domt_last_close), 0);
     uint32_t answers = 0;
@@ -415,7 +419,7 @@ static void *read_numbers_after_pause(void *fd)
     domt_pause_ns(100 * DOMT_MS);
     for (uint32_t i = 0; i < 1500; i++) {
         uint32_t number;
-        ck_assert_uint_eq(domt_get(*(int *)fd, &number, sizeof number), sizeof number);
+        ck_assert_uint_eq(domt_receive_datagram(*(int *)fd, &number, sizeof number), sizeof number);
         ck_assert_uint_eq(number, i);
     }
     return NULL;
@@ -430,10 +434,10 @@ DOMT_TEST(drain_sends_what_a_connected_channel_has_queued)
 
     /* one more channel, which is idle */
     int peer = begin_channel_connected_to_peer(&options, NULL);
-    ck_assert_int_eq(domt_open(NULL, &options, &channel, NULL), 0);
-    ck_assert_int_eq(domt_do(channel, write_numbered_datagrams, &many), 0);
+    ck_assert_int_eq(domt_open_datagram_channel(NULL, &options, &channel, NULL), 0);
+    ck_assert_int_eq(domt_run_as_actor(channel, write_numbered_datagrams, &many), 0);
     ck_assert_int_eq(pthread_create(&reader, NULL, read_numbers_after_pause, &peer), 0);
-    domt_end(domt_datagram_system); /* domt_end() checks that no channel was cut */
+    domt_end_system(domt_datagram_system); /* domt_end_system() checks that no channel was cut */
     ck_assert_int_eq(pthread_join(reader, NULL), 0);
     ck_assert_uint_eq(atomic_load(&domt_datagrams_closed), 2);
     ck_assert_int_eq(atomic_load(&domt_last_close), 0);

@@ -128,9 +128,9 @@ static void send_random_datagram_of_peer(domt_sweep *sweep, client *one)
 {
     char bytes[BYTES_MAX];
     uint32_t size = (uint32_t)sizeof(uint64_t) +
-                    (uint32_t)domt_sweep_below(sweep, BYTES_MAX + 1 - sizeof(uint64_t));
-    bool is_empty = domt_sweep_below(sweep, 16) == 0;
-    const domus_endpoint *to = &places[domt_sweep_below(sweep, place_count)];
+                    (uint32_t)domt_sweep_draw_below(sweep, BYTES_MAX + 1 - sizeof(uint64_t));
+    bool is_empty = domt_sweep_draw_below(sweep, 16) == 0;
+    const domus_endpoint *to = &places[domt_sweep_draw_below(sweep, place_count)];
 
     if (one->sent == SENT_MAX)
         return;
@@ -183,9 +183,9 @@ static void check_answers_of_all_peers(domt_sweep *sweep)
 
 static void do_random_action_of_sweep(domt_sweep *sweep)
 {
-    client *one = &clients[domt_sweep_below(sweep, PEERS)];
+    client *one = &clients[domt_sweep_draw_below(sweep, PEERS)];
 
-    switch (domt_sweep_below(sweep, 40)) {
+    switch (domt_sweep_draw_below(sweep, 40)) {
     case 0:
         domus_datagram_peer_pause(one->peer);
         one->is_paused = true;
@@ -200,7 +200,8 @@ static void do_random_action_of_sweep(domt_sweep *sweep)
         one->is_closed = true;
         break;
     default:
-        for (uint64_t left = 1 + domt_sweep_below(sweep, 8); left != 0 && !one->is_closed; left--)
+        for (uint64_t left = 1 + domt_sweep_draw_below(sweep, 8); left != 0 && !one->is_closed;
+             left--)
             send_random_datagram_of_peer(sweep, one);
         break;
     }
@@ -216,15 +217,15 @@ static void begin_sweep_of_seed(domt_sweep *sweep, uint32_t family)
     domus_config config;
     char text[32];
 
-    domt_sweep_configure(sweep, &config);
+    domt_sweep_draw_config(sweep, &config);
     sweep->kit = domt_kit_new(&config, sweep->seed);
     memset(clients, 0, sizeof clients);
     memset(counted, 0, sizeof counted);
     opened = closed = failed = 0;
-    way = (int)domt_sweep_below(sweep, 3);
+    way = (int)domt_sweep_draw_below(sweep, 3);
     for (uint32_t i = 0; i < PEERS; i++) {
         (void)snprintf(text, sizeof text, families[family][1], i);
-        clients[i].key = domi_random_next(&sweep->random);
+        clients[i].key = domi_random_next_bits(&sweep->random);
         ck_assert_int_eq(domus_datagram_peer_open(sweep->kit, text, NULL, &clients[i].peer), 0);
     }
 }
@@ -232,8 +233,8 @@ static void begin_sweep_of_seed(domt_sweep *sweep, uint32_t family)
 /* Open channels on some threads, one on each; UDP channels may share one port. */
 static void open_channels_on_some_threads(domt_sweep *sweep, uint32_t family)
 {
-    bool shares = domt_sweep_below(sweep, 2) == 0;
-    uint32_t count = 1 + (uint32_t)domt_sweep_below(sweep, CHANNELS);
+    bool shares = domt_sweep_draw_below(sweep, 2) == 0;
+    uint32_t count = 1 + (uint32_t)domt_sweep_draw_below(sweep, CHANNELS);
     domus_address address;
 
     place_count = shares || family == 2 ? 1 : count;
@@ -322,28 +323,28 @@ static int run_sweep_of_seed(uint64_t seed, void *context)
     domt_sweep sweep = {.seed = seed, .has_datagrams = true};
 
     domi_random_init(&sweep.random, seed);
-    uint32_t family = (uint32_t)domt_sweep_below(&sweep, 3);
+    uint32_t family = (uint32_t)domt_sweep_draw_below(&sweep, 3);
     begin_sweep_of_seed(&sweep, family);
     domt_sweep_draw_faults(&sweep);
     domt_sweep_draw_datagram_faults(&sweep);
     ck_assert_int_eq(domus_testkit_net_set(sweep.kit, &sweep.faults), 0);
     open_channels_on_some_threads(&sweep, family);
-    for (uint64_t deeds = 1 + domt_sweep_below(&sweep, DEEDS); deeds != 0; deeds--) {
+    for (uint64_t deeds = 1 + domt_sweep_draw_below(&sweep, DEEDS); deeds != 0; deeds--) {
         do_random_action_of_sweep(&sweep);
-        domt_sweep_go_on(&sweep, 20, 3);
+        domt_sweep_step_randomly(&sweep, 20, 3);
         check_answers_of_all_peers(&sweep);
     }
-    if (domt_sweep_below(&sweep, 4) != 0)
+    if (domt_sweep_draw_below(&sweep, 4) != 0)
         let_all_datagrams_arrive(&sweep);
     check_no_answer_was_made_up(&sweep);
     (void)domus_testkit_stop(sweep.kit);
     compare_counters_with_network(&sweep, domus_testkit_net_datagrams(sweep.kit));
-    return domt_sweep_end(&sweep);
+    return domt_sweep_end_seed(&sweep);
 }
 
 DOMT_TEST(every_datagram_is_accounted_for)
 {
-    domt_sweep_seeds(SEEDS, run_sweep_of_seed);
+    domt_sweep_run_seeds(SEEDS, run_sweep_of_seed);
     if (getenv("DOMUS_SEED") != NULL)
         return;
     ck_assert(met.lost != 0 && met.doubled != 0 && met.overflowed != 0 && met.unclaimed != 0);

@@ -58,7 +58,7 @@ static domus_buffer *new_buffer_of_endpoint(domus_stack *stack, const domus_endp
 {
     char text[DOMUS_ENDPOINT_TEXT_MAX];
     size_t length = domus_endpoint_text(endpoint, text, sizeof text);
-    domus_buffer *buffer = domt_buffer_of(stack, length);
+    domus_buffer *buffer = domt_new_buffer(stack, length);
 
     memcpy(domus_buffer_data(buffer), text, length);
     return buffer;
@@ -109,16 +109,16 @@ static const domus_behaviour answering = {.name = "answering",
 static const domus_behaviour opening = {
     .name = "opening", .kind = DOMUS_CHANNELS, .on = rows, .channel = &answering};
 
-void domt_datagrams_begin(const domus_config *config)
+void domt_datagrams_start_system(const domus_config *config)
 {
-    domus_config plain = config != NULL ? *config : domt_config(2);
+    domus_config plain = config != NULL ? *config : domt_config_of_threads(2);
 
     plain.listener_count = 0;
-    domt_datagram_system = domt_start(&plain);
+    domt_datagram_system = domt_start_system(&plain);
     domt_opener = domt_spawn(domt_datagram_system, 0, &opening, NULL);
 }
 
-int domt_do(domus_address actor, domt_deed *function, void *argument)
+int domt_run_as_actor(domus_address actor, domt_deed *function, void *argument)
 {
     uint32_t before = atomic_load(&done);
     const order now = {function, argument, false};
@@ -158,15 +158,15 @@ static int open_channel_by_order(domus_stack *stack, void *argument)
                                now->ret_at);
 }
 
-int domt_open(const char *at, const domus_datagram_options *options, domus_address *ret_channel,
-              domus_endpoint *ret_at)
+int domt_open_datagram_channel(const char *at, const domus_datagram_options *options,
+                               domus_address *ret_channel, domus_endpoint *ret_at)
 {
     opening_order now = {at, options, ret_channel, ret_at};
 
-    return domt_do(domt_opener, open_channel_by_order, &now);
+    return domt_run_as_actor(domt_opener, open_channel_by_order, &now);
 }
 
-domus_buffer *domt_buffer_of(domus_stack *stack, size_t size)
+domus_buffer *domt_new_buffer(domus_stack *stack, size_t size)
 {
     domus_buffer *buffer;
 
@@ -174,9 +174,9 @@ domus_buffer *domt_buffer_of(domus_stack *stack, size_t size)
     return buffer;
 }
 
-int domt_write_text(domus_stack *stack, void *text)
+int domt_channel_write_text(domus_stack *stack, void *text)
 {
-    domus_buffer *buffer = domt_buffer_of(stack, strlen(text));
+    domus_buffer *buffer = domt_new_buffer(stack, strlen(text));
 
     memcpy(domus_buffer_data(buffer), text, strlen(text));
     return domus_channel_write(stack, domus_channel_running(stack), buffer);
@@ -187,11 +187,11 @@ static int read_counters_of_channel(domus_stack *stack, void *argument)
     return domus_datagram_counts(domus_channel_running(stack), argument);
 }
 
-domus_datagram_counters domt_counts(domus_address channel)
+domus_datagram_counters domt_counters_of_datagrams(domus_address channel)
 {
     domus_datagram_counters counts;
 
-    ck_assert_int_eq(domt_do(channel, read_counters_of_channel, &counts), 0);
+    ck_assert_int_eq(domt_run_as_actor(channel, read_counters_of_channel, &counts), 0);
     return counts;
 }
 
@@ -218,7 +218,7 @@ static socklen_t socket_address_of(const domus_endpoint *at, struct sockaddr_sto
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + at->size);
 }
 
-int domt_socket(const char *text, domus_endpoint *ret_at)
+int domt_open_datagram_socket(const char *text, domus_endpoint *ret_at)
 {
     struct sockaddr_storage address;
     domus_endpoint at = {.family = AF_UNIX};
@@ -244,7 +244,7 @@ int domt_socket(const char *text, domus_endpoint *ret_at)
     return fd;
 }
 
-void domt_post(int fd, const domus_endpoint *to, const void *bytes, size_t size)
+void domt_send_datagram(int fd, const domus_endpoint *to, const void *bytes, size_t size)
 {
     struct sockaddr_storage address;
     socklen_t length = socket_address_of(to, &address);
@@ -253,7 +253,7 @@ void domt_post(int fd, const domus_endpoint *to, const void *bytes, size_t size)
                      (ssize_t)size);
 }
 
-size_t domt_get(int fd, void *bytes, size_t size)
+size_t domt_receive_datagram(int fd, void *bytes, size_t size)
 {
     struct pollfd readable = {.fd = fd, .events = POLLIN};
 

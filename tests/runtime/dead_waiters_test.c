@@ -185,9 +185,9 @@ static void make_way_to_queue(domus_system *system, const way *chosen)
 static domus_testkit *open_kit_with_queue(const way *chosen, uint64_t kept_ns)
 {
     domus_config config;
-    domt_net_configure(&config);
+    domt_net_make_config(&config);
     config.channel.half_close_kept_ns = kept_ns;
-    domus_testkit *kit = domt_kit_listening(&config, "queue", AT, 1);
+    domus_testkit *kit = domt_kit_new_listening(&config, "queue", AT, 1);
     domus_system *system = domus_testkit_system(kit);
 
     make_way_to_queue(system, chosen);
@@ -213,9 +213,9 @@ static domus_profile profile_of_thread_0(domus_testkit *kit)
 /* Returns a peer that has sent `text` and then FIN. */
 static domus_peer *make_half_closed_peer(domus_testkit *kit, const char *text)
 {
-    domus_peer *peer = domt_kit_peer(kit, AT);
+    domus_peer *peer = domt_kit_connect_peer(kit, AT);
 
-    domt_kit_send(peer, text);
+    domt_kit_peer_send(peer, text);
     domus_peer_finish(peer);
     return peer;
 }
@@ -223,10 +223,10 @@ static domus_peer *make_half_closed_peer(domus_testkit *kit, const char *text)
 /* Put a job into the queue, and check the answer of the queue. */
 static void put_job_and_check_answer(domus_testkit *kit, const char *expected)
 {
-    domus_peer *peer = domt_kit_peer(kit, AT);
+    domus_peer *peer = domt_kit_connect_peer(kit, AT);
 
-    domt_kit_send(peer, "PUT q precious\n");
-    domt_kit_expect(kit, peer, expected);
+    domt_kit_peer_send(peer, "PUT q precious\n");
+    domt_kit_peer_expect(kit, peer, expected);
     domus_peer_close(peer);
 }
 
@@ -242,8 +242,8 @@ static void expect_workers_are_found_gone(const way *chosen, leave how)
     domus_peer *workers[WORKERS];
 
     for (uint32_t i = 0; i < WORKERS; i++) {
-        workers[i] = domt_kit_peer(kit, AT);
-        domt_kit_send(workers[i], "RESERVE q 60000\n");
+        workers[i] = domt_kit_connect_peer(kit, AT);
+        domt_kit_peer_send(workers[i], "RESERVE q 60000\n");
     }
     advance_kit(kit, 100 * MS);
     for (uint32_t i = 0; i < WORKERS; i++)
@@ -265,16 +265,16 @@ DOMT_TEST(waiter_that_is_there_is_handed_a_job)
 {
     for (size_t i = 0; i < WAYS; i++) {
         domus_testkit *kit = open_kit_with_queue(&ways[i], KEPT_NS);
-        domus_peer *gone = domt_kit_peer(kit, AT);
-        domus_peer *worker = domt_kit_peer(kit, AT);
-        domt_kit_send(gone, "RESERVE q 60000\n");
+        domus_peer *gone = domt_kit_connect_peer(kit, AT);
+        domus_peer *worker = domt_kit_connect_peer(kit, AT);
+        domt_kit_peer_send(gone, "RESERVE q 60000\n");
         advance_kit(kit, MS);
-        domt_kit_send(worker, "RESERVE q 60000\n");
+        domt_kit_peer_send(worker, "RESERVE q 60000\n");
         advance_kit(kit, MS);
         domus_peer_reset(gone);
         advance_kit(kit, SECOND);
         put_job_and_check_answer(kit, "handed out, 1 gone\n");
-        domt_kit_expect(kit, worker, "precious\n");
+        domt_kit_peer_expect(kit, worker, "precious\n");
         domus_testkit_free(kit);
     }
 }
@@ -287,7 +287,7 @@ DOMT_TEST(half_closed_waiter_is_handed_what_comes_at_once)
         domus_peer *worker = make_half_closed_peer(kit, "RESERVE q 60000\n");
         advance_kit(kit, 50 * MS);
         put_job_and_check_answer(kit, "handed out, 0 gone\n");
-        domt_kit_expect(kit, worker, "precious\n");
+        domt_kit_peer_expect(kit, worker, "precious\n");
         ck_assert_int_eq(domus_peer_expect_end(worker, SECOND), 0);
         domus_testkit_free(kit);
     }
@@ -300,7 +300,7 @@ DOMT_TEST(half_closed_waiter_waits_on_where_that_has_no_bound)
         domus_peer *worker = make_half_closed_peer(kit, "RESERVE q 60000\n");
         advance_kit(kit, 20 * SECOND);
         put_job_and_check_answer(kit, "handed out, 0 gone\n");
-        domt_kit_expect(kit, worker, "precious\n");
+        domt_kit_peer_expect(kit, worker, "precious\n");
         domus_testkit_free(kit);
     }
 }
@@ -312,7 +312,7 @@ DOMT_TEST(half_closed_peer_gets_what_an_actor_works_for)
         domus_peer *peer = make_half_closed_peer(kit, "WORK\n");
         advance_kit(kit, 20 * SECOND);
         put_job_and_check_answer(kit, "handed out, 0 gone\n");
-        domt_kit_expect(kit, peer, "precious\n");
+        domt_kit_peer_expect(kit, peer, "precious\n");
         domus_testkit_free(kit);
     }
 }
@@ -322,10 +322,10 @@ DOMT_TEST(half_closed_peer_gets_what_an_actor_works_for)
 static int result_of_sleep_for_reset_peer(const way *chosen)
 {
     domus_testkit *kit = open_kit_with_queue(chosen, KEPT_NS);
-    domus_peer *peer = domt_kit_peer(kit, AT);
+    domus_peer *peer = domt_kit_connect_peer(kit, AT);
 
     ended = 1;
-    domt_kit_send(peer, "SLEEP\n");
+    domt_kit_peer_send(peer, "SLEEP\n");
     advance_kit(kit, 100 * MS);
     domus_peer_reset(peer);
     advance_kit(kit, 10 * MS);
@@ -357,7 +357,7 @@ DOMT_TEST(half_closed_peer_gets_the_answer_to_its_request)
     for (size_t i = 0; i < WAYS; i++) {
         domus_testkit *kit = open_kit_with_queue(&ways[i], KEPT_NS);
         domus_peer *peer = make_half_closed_peer(kit, "SLEEP\n");
-        domt_kit_expect(kit, peer, "slept\n");
+        domt_kit_peer_expect(kit, peer, "slept\n");
         domus_testkit_free(kit);
     }
 }
@@ -373,7 +373,7 @@ DOMT_TEST(work_for_a_half_closed_peer_is_seldom_looked_at)
     advance_kit(kit, 900 * MS);
     ck_assert_uint_ge(profile_of_thread_0(kit).events, 5);
     ck_assert_uint_le(profile_of_thread_0(kit).events, 20);
-    domt_kit_expect(kit, peer, "slept\n");
+    domt_kit_peer_expect(kit, peer, "slept\n");
     domus_testkit_free(kit);
 }
 
@@ -416,7 +416,7 @@ DOMT_TEST(bound_of_kept_asks_may_be_lifted_while_a_peer_is_half_closed)
     static const way here = {&changing, 0, false, 0};
     domus_testkit *kit = open_kit_with_queue(&here, KEPT_NS);
     domus_peer *peer = make_half_closed_peer(kit, "a\n");
-    domt_kit_expect(kit, peer, "slept\n");
+    domt_kit_peer_expect(kit, peer, "slept\n");
     domus_testkit_free(kit);
 }
 

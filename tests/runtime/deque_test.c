@@ -27,7 +27,7 @@ static void make_empty_deque(domi_chase_lev *deque)
 static void push_numbers_to_deque(domi_chase_lev *deque, uintptr_t first, uintptr_t end)
 {
     for (uintptr_t i = first; i < end; i++)
-        ck_assert(domi_chase_lev_push(deque, pointer_of_number(i)));
+        ck_assert(domi_chase_lev_push_item(deque, pointer_of_number(i)));
 }
 
 /* --- Chase and Lev: one thread ---------------------------------------------------------------- */
@@ -38,22 +38,22 @@ DOMT_TEST(the_owner_takes_the_newest_and_a_thief_steals_the_oldest)
 
     make_empty_deque(&deque);
     ck_assert(domi_chase_lev_is_empty(&deque));
-    ck_assert_ptr_null(domi_chase_lev_take(&deque));
-    ck_assert_ptr_null(domi_chase_lev_steal(&deque));
+    ck_assert_ptr_null(domi_chase_lev_take_newest_item(&deque));
+    ck_assert_ptr_null(domi_chase_lev_steal_oldest_item(&deque));
     /* push and take so often that the deque goes round its buffer many times */
     for (int round = 0; round < 1000; round++) {
         push_numbers_to_deque(&deque, 0, 5);
-        ck_assert_ptr_eq(domi_chase_lev_take(&deque), pointer_of_number(4));
-        ck_assert_ptr_eq(domi_chase_lev_steal(&deque), pointer_of_number(0));
-        ck_assert_ptr_eq(domi_chase_lev_steal(&deque), pointer_of_number(1));
-        ck_assert_ptr_eq(domi_chase_lev_take(&deque), pointer_of_number(3));
+        ck_assert_ptr_eq(domi_chase_lev_take_newest_item(&deque), pointer_of_number(4));
+        ck_assert_ptr_eq(domi_chase_lev_steal_oldest_item(&deque), pointer_of_number(0));
+        ck_assert_ptr_eq(domi_chase_lev_steal_oldest_item(&deque), pointer_of_number(1));
+        ck_assert_ptr_eq(domi_chase_lev_take_newest_item(&deque), pointer_of_number(3));
         ck_assert(!domi_chase_lev_is_empty(&deque));
-        ck_assert_ptr_eq(round % 2 == 0 ? domi_chase_lev_take(&deque)
-                                        : domi_chase_lev_steal(&deque),
+        ck_assert_ptr_eq(round % 2 == 0 ? domi_chase_lev_take_newest_item(&deque)
+                                        : domi_chase_lev_steal_oldest_item(&deque),
                          pointer_of_number(2));
         ck_assert(domi_chase_lev_is_empty(&deque));
-        ck_assert_ptr_null(domi_chase_lev_take(&deque));
-        ck_assert_ptr_null(domi_chase_lev_steal(&deque));
+        ck_assert_ptr_null(domi_chase_lev_take_newest_item(&deque));
+        ck_assert_ptr_null(domi_chase_lev_steal_oldest_item(&deque));
     }
     domi_chase_lev_fini(&deque);
 }
@@ -69,15 +69,15 @@ DOMT_TEST(a_thief_gets_the_older_half_in_its_order)
         uint32_t half = (items + 1) / 2;
         uint32_t count = 0;
         push_numbers_to_deque(&deque, 0, items);
-        ck_assert_ptr_eq(domi_chase_lev_steal_half(&deque, &own, &count),
+        ck_assert_ptr_eq(domi_chase_lev_steal_half_of_items(&deque, &own, &count),
                          items == 0 ? NULL : pointer_of_number(0));
         ck_assert_uint_eq(count, half);
         for (uint32_t i = half; i-- > 1;)
-            ck_assert_ptr_eq(domi_chase_lev_take(&own), pointer_of_number(i));
-        ck_assert_ptr_null(domi_chase_lev_take(&own));
+            ck_assert_ptr_eq(domi_chase_lev_take_newest_item(&own), pointer_of_number(i));
+        ck_assert_ptr_null(domi_chase_lev_take_newest_item(&own));
         for (uint32_t i = items; i-- > half;)
-            ck_assert_ptr_eq(domi_chase_lev_take(&deque), pointer_of_number(i));
-        ck_assert_ptr_null(domi_chase_lev_take(&deque));
+            ck_assert_ptr_eq(domi_chase_lev_take_newest_item(&deque), pointer_of_number(i));
+        ck_assert_ptr_null(domi_chase_lev_take_newest_item(&deque));
     }
     domi_chase_lev_fini(&deque);
     domi_chase_lev_fini(&own);
@@ -92,15 +92,17 @@ DOMT_TEST(a_thief_steals_no_more_than_it_has_slots_for)
     make_empty_deque(&deque);
     make_empty_deque(&own);
     push_numbers_to_deque(&deque, 0, 10000);
-    ck_assert_ptr_eq(domi_chase_lev_steal_half(&deque, &own, &count), pointer_of_number(0));
+    ck_assert_ptr_eq(domi_chase_lev_steal_half_of_items(&deque, &own, &count),
+                     pointer_of_number(0));
     ck_assert_uint_eq(count, DOMI_CHASE_LEV_START + 1);
-    ck_assert_ptr_eq(domi_chase_lev_steal_half(&deque, &own, &count),
+    ck_assert_ptr_eq(domi_chase_lev_steal_half_of_items(&deque, &own, &count),
                      pointer_of_number(DOMI_CHASE_LEV_START + 1));
     ck_assert_uint_eq(count, 1); /* the deque still has all its slots after these rounds */
     for (uintptr_t i = 1; i <= DOMI_CHASE_LEV_START; i++)
-        ck_assert_ptr_eq(domi_chase_lev_steal(&own), pointer_of_number(i));
-    ck_assert_ptr_null(domi_chase_lev_steal(&own));
-    ck_assert_ptr_eq(domi_chase_lev_steal(&deque), pointer_of_number(DOMI_CHASE_LEV_START + 2));
+        ck_assert_ptr_eq(domi_chase_lev_steal_oldest_item(&own), pointer_of_number(i));
+    ck_assert_ptr_null(domi_chase_lev_steal_oldest_item(&own));
+    ck_assert_ptr_eq(domi_chase_lev_steal_oldest_item(&deque),
+                     pointer_of_number(DOMI_CHASE_LEV_START + 2));
     domi_chase_lev_fini(&deque);
     domi_chase_lev_fini(&own);
 }
@@ -113,16 +115,16 @@ DOMT_TEST(a_deque_grows_up_to_its_bound)
     /* the 100 items that the grown buffer has to hold do not begin at its first slot */
     for (uintptr_t i = 0; i < 100; i++) {
         push_numbers_to_deque(&deque, i, i + 1);
-        ck_assert_ptr_eq(domi_chase_lev_steal(&deque), pointer_of_number(i));
+        ck_assert_ptr_eq(domi_chase_lev_steal_oldest_item(&deque), pointer_of_number(i));
     }
     push_numbers_to_deque(&deque, 0, DOMI_CHASE_LEV_MOST);
-    ck_assert(!domi_chase_lev_push(&deque, pointer_of_number(0)));
-    ck_assert_ptr_eq(domi_chase_lev_steal(&deque), pointer_of_number(0));
-    ck_assert(domi_chase_lev_push(&deque, pointer_of_number(DOMI_CHASE_LEV_MOST)));
+    ck_assert(!domi_chase_lev_push_item(&deque, pointer_of_number(0)));
+    ck_assert_ptr_eq(domi_chase_lev_steal_oldest_item(&deque), pointer_of_number(0));
+    ck_assert(domi_chase_lev_push_item(&deque, pointer_of_number(DOMI_CHASE_LEV_MOST)));
     for (uintptr_t i = 1; i < DOMI_CHASE_LEV_MOST / 2; i++)
-        ck_assert_ptr_eq(domi_chase_lev_steal(&deque), pointer_of_number(i));
+        ck_assert_ptr_eq(domi_chase_lev_steal_oldest_item(&deque), pointer_of_number(i));
     for (uintptr_t i = DOMI_CHASE_LEV_MOST; i >= DOMI_CHASE_LEV_MOST / 2; i--)
-        ck_assert_ptr_eq(domi_chase_lev_take(&deque), pointer_of_number(i));
+        ck_assert_ptr_eq(domi_chase_lev_take_newest_item(&deque), pointer_of_number(i));
     ck_assert(domi_chase_lev_is_empty(&deque));
     domi_chase_lev_fini(&deque);
 }
@@ -131,19 +133,19 @@ DOMT_TEST(a_deque_without_memory_to_grow_loses_nothing)
 {
     domi_chase_lev deque;
 
-    domi_memory_fail_after(0, 0);
+    domi_memory_fail_allocation_after(0, 0);
     ck_assert_int_lt(domi_chase_lev_init(&deque), 0);
     make_empty_deque(&deque);
     push_numbers_to_deque(&deque, 0, DOMI_CHASE_LEV_START);
-    domi_memory_fail_after(0, 1);
-    ck_assert(!domi_chase_lev_push(&deque, pointer_of_number(DOMI_CHASE_LEV_START)));
-    ck_assert(!domi_chase_lev_push(&deque, pointer_of_number(DOMI_CHASE_LEV_START)));
-    domi_memory_fail_after(-1, 0);
+    domi_memory_fail_allocation_after(0, 1);
+    ck_assert(!domi_chase_lev_push_item(&deque, pointer_of_number(DOMI_CHASE_LEV_START)));
+    ck_assert(!domi_chase_lev_push_item(&deque, pointer_of_number(DOMI_CHASE_LEV_START)));
+    domi_memory_fail_allocation_after(-1, 0);
     push_numbers_to_deque(&deque, DOMI_CHASE_LEV_START, 1000);
     for (uintptr_t i = 0; i < 500; i++)
-        ck_assert_ptr_eq(domi_chase_lev_steal(&deque), pointer_of_number(i));
+        ck_assert_ptr_eq(domi_chase_lev_steal_oldest_item(&deque), pointer_of_number(i));
     for (uintptr_t i = 1000; i-- > 500;)
-        ck_assert_ptr_eq(domi_chase_lev_take(&deque), pointer_of_number(i));
+        ck_assert_ptr_eq(domi_chase_lev_take_newest_item(&deque), pointer_of_number(i));
     ck_assert(domi_chase_lev_is_empty(&deque));
     domi_chase_lev_fini(&deque);
 }
@@ -169,7 +171,7 @@ static void *take_items_from_own_deque(struct raid *raid, domi_chase_lev *deque,
 {
     void *taken = NULL;
 
-    for (uint32_t i = 0; i < most && (taken = domi_chase_lev_take(deque)) != NULL; i++)
+    for (uint32_t i = 0; i < most && (taken = domi_chase_lev_take_newest_item(deque)) != NULL; i++)
         atomic_fetch_add_explicit(&raid->taken[(uintptr_t)taken - 1], 1, memory_order_relaxed);
     return taken;
 }
@@ -178,8 +180,9 @@ static void *steal_items_from_victim(struct raid *raid, uint32_t number, uint32_
 {
     domi_chase_lev *own = &raid->deques[number];
     uint32_t count = 1;
-    void *stolen = raid->halves ? domi_chase_lev_steal_half(&raid->deques[victim], own, &count)
-                                : domi_chase_lev_steal(&raid->deques[victim]);
+    void *stolen = raid->halves
+                       ? domi_chase_lev_steal_half_of_items(&raid->deques[victim], own, &count)
+                       : domi_chase_lev_steal_oldest_item(&raid->deques[victim]);
 
     if (stolen != NULL)
         atomic_fetch_add_explicit(&raid->taken[(uintptr_t)stolen - 1], 1, memory_order_relaxed);
@@ -223,7 +226,7 @@ static void run_owning_thread(struct raid *raid)
     while (next < raid->items) {
         for (uint64_t n = domi_random_below(&random, raid->burst) + 1; n > 0; n--)
             if (next < raid->items)
-                next += domi_chase_lev_push(own, pointer_of_number(next));
+                next += domi_chase_lev_push_item(own, pointer_of_number(next));
         take_items_from_own_deque(raid, own, (uint32_t)domi_random_below(&random, raid->burst) + 1);
         if (next % 4096 == 0)
             sched_yield(); /* on a machine with few CPUs, let thieves run in between */
@@ -255,9 +258,9 @@ static void check_raid_on_so_many_items(uint32_t items, uint32_t thieves, uint32
     }
     while (atomic_load(&raid.begun) < thieves)
         sched_yield();
-    domi_memory_fail_after(no_growth ? 0 : -1, 1);
+    domi_memory_fail_allocation_after(no_growth ? 0 : -1, 1);
     run_owning_thread(&raid);
-    domi_memory_fail_after(-1, 0);
+    domi_memory_fail_allocation_after(-1, 0);
     atomic_store(&raid.over, true);
     for (uint32_t i = 0; i < thieves; i++)
         pthread_join(crew[i].thread, NULL);
@@ -372,12 +375,12 @@ static uint32_t run_runner_that_pushes_job(struct duel *duel)
 
     for (uint32_t round = 0; round < duel->rounds; round++) {
         for (uint32_t i = 0; i < CELLS; i++) {
-            (void)domi_chase_lev_take(&duel->deques[i]);
+            (void)domi_chase_lev_take_newest_item(&duel->deques[i]);
             atomic_store(&duel->sleepers[i], 0);
         }
         meet_at_barrier(duel, 2 * round + 1);
         for (uint32_t i = 0; i < CELLS; i++) {
-            (void)domi_chase_lev_push(&duel->deques[i], pointer_of_number(i));
+            (void)domi_chase_lev_push_item(&duel->deques[i], pointer_of_number(i));
             duel->pusher_saw[i] =
                 atomic_load_explicit(&duel->sleepers[i], memory_order_seq_cst) != 0;
         }

@@ -98,14 +98,14 @@ static void start_system_with_reader(void)
     atomic_store(&last_error, 1);
     atomic_store(&leave_it, false);
     ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
-    system_ = domt_start_threads(2);
+    system_ = domt_start_system_of_threads(2);
     reader = domt_spawn(system_, 1, &reader_behaviour, NULL);
-    domt_notice(system_, reader, &watch_type, &ends[0]);
+    domt_send_notice(system_, reader, &watch_type, &ends[0]);
 }
 
 static void end_system_with_reader(void)
 {
-    domt_end(system_);
+    domt_end_system(system_);
     close(ends[0]);
     close(ends[1]);
 }
@@ -138,13 +138,13 @@ DOMT_TEST(no_event_comes_after_unwatch)
     ck_assert_int_eq(write(ends[1], "x", 1), 1);
     /* the event of a ready descriptor comes again and again, because nobody reads */
     DOMT_WAIT_FOR(10, atomic_load(&readies) > 3);
-    domt_notice(system_, reader, &unwatch_type, NULL);
+    domt_send_notice(system_, reader, &unwatch_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&taken_back) == 1);
     uint32_t readies_then = atomic_load(&readies);
     domt_pause_ns(5 * DOMT_MS);
     ck_assert_uint_eq(atomic_load(&readies), readies_then);
     /* the actor watches the same descriptor anew */
-    domt_notice(system_, reader, &watch_type, &ends[0]);
+    domt_send_notice(system_, reader, &watch_type, &ends[0]);
     DOMT_WAIT_FOR(10, atomic_load(&readies) > readies_then);
     end_system_with_reader();
 }
@@ -156,14 +156,14 @@ DOMT_TEST(events_can_be_changed_while_it_waits)
 
     start_system_with_reader();
     atomic_store(&changed, false);
-    domt_notice(system_, reader, &change_type, &nothing);
+    domt_send_notice(system_, reader, &change_type, &nothing);
     DOMT_WAIT_FOR(10, atomic_load(&changed));
     /* wait, because the backend learns of the changed events only after the handler */
     domt_pause_ns(2 * DOMT_MS);
     ck_assert_int_eq(write(ends[1], "x", 1), 1);
     domt_pause_ns(5 * DOMT_MS);
     ck_assert_uint_eq(atomic_load(&readies), 0);
-    domt_notice(system_, reader, &change_type, &reading);
+    domt_send_notice(system_, reader, &change_type, &reading);
     DOMT_WAIT_FOR(10, atomic_load(&bytes_read) == 1);
     end_system_with_reader();
 }
@@ -182,7 +182,7 @@ DOMT_TEST(bad_descriptor_gives_one_error_event)
     int none = 1000000;
 
     start_system_with_reader();
-    domt_notice(system_, reader, &watch_type, &none);
+    domt_send_notice(system_, reader, &watch_type, &none);
     DOMT_WAIT_FOR(10, atomic_load(&readies) == 1);
     ck_assert_int_eq(atomic_load(&last_error), -EBADF);
     domt_pause_ns(5 * DOMT_MS);
@@ -193,7 +193,7 @@ DOMT_TEST(bad_descriptor_gives_one_error_event)
 DOMT_TEST(actor_that_stops_takes_its_watches_back)
 {
     start_system_with_reader();
-    domt_notice(system_, reader, &stop_type, NULL);
+    domt_send_notice(system_, reader, &stop_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&stopped) == 1);
     ck_assert_int_eq(write(ends[1], "x", 1), 1);
     domt_pause_ns(5 * DOMT_MS);

@@ -41,11 +41,11 @@ static domus_address made;
 /* Start a system of one thread, and spawn a detached actor with this behaviour. */
 static domus_system *start_system(const domus_behaviour *behaviour, uint32_t mailbox_max)
 {
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
 
     config.scheduler.mailbox_max = mailbox_max;
     config.detached.threads_max = 1;
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
     made = domt_spawn_detached(system, behaviour);
     return system;
 }
@@ -55,8 +55,8 @@ DOMT_TEST(mailbox_that_was_full_takes_again_while_the_handler_receives)
     domus_system *system = start_system(&receiver, 16);
     uint32_t sent = 0;
 
-    domt_notice(system, made, &go_type, NULL);
-    domt_notice(system, made, &note_type, NULL);
+    domt_send_notice(system, made, &go_type, NULL);
+    domt_send_notice(system, made, &note_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&taken) == 1);
     /* With `hold` set, the actor receives once more and then waits, so its mailbox becomes full. */
     atomic_store(&hold, true);
@@ -68,7 +68,7 @@ DOMT_TEST(mailbox_that_was_full_takes_again_while_the_handler_receives)
     DOMT_WAIT_FOR(10, atomic_load(&taken) == 1 + sent);
     domt_pause_ns(50 * DOMT_MS);
     ck_assert_int_eq(domus_outside_notice(system, made, &note_type, NULL), 0);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 static const domus_type question_type = {.name = "question"};
@@ -117,11 +117,11 @@ DOMT_TEST(ask_that_a_receive_that_returns_brought_is_what_is_forwarded)
     domus_system *system = start_system(&relay, MAILBOX);
 
     echo = domt_spawn(system, 0, &answers, NULL);
-    domt_notice(system, made, &go_type, NULL);
+    domt_send_notice(system, made, &go_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&relays));
-    domt_notice(system, domt_spawn(system, 0, &asker, NULL), &note_type, NULL);
+    domt_send_notice(system, domt_spawn(system, 0, &asker, NULL), &note_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&heard));
-    domt_end(system);
+    domt_end_system(system);
 }
 
 /* --- what payloads own ------------------------------------------------------------------------ */
@@ -240,7 +240,7 @@ static const domus_behaviour owner = {
 
 static void end_system_and_check_releases(domus_system *system, uint32_t expected)
 {
-    domt_end(system);
+    domt_end_system(system);
     ck_assert_uint_eq(atomic_load(&wrong), 0);
     ck_assert_uint_eq(atomic_load(&releases), expected);
 }
@@ -253,7 +253,7 @@ DOMT_TEST(message_of_a_receive_that_returns_is_released_by_the_next_unless_taken
 
     for (uint32_t i = 0; i < 5; i++) {
         memory = malloc(100);
-        domt_notice(system, made, &owned_type, &memory);
+        domt_send_notice(system, made, &owned_type, &memory);
         DOMT_WAIT_FOR(10, atomic_load(&step) != 0);
     }
     /* wait for the last notice, because an ask that comes now would be received before it */
@@ -270,10 +270,10 @@ DOMT_TEST(received_message_ends_with_its_handler_and_not_with_the_run)
     domus_system *system = start_system(&owner, MAILBOX);
     void *memory[2] = {malloc(100), malloc(100)};
 
-    domt_notice(system, made, &go_type, NULL);
+    domt_send_notice(system, made, &go_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&step) == 10);
-    domt_notice(system, made, &next_type, &memory[0]);
-    domt_notice(system, made, &owned_type, &memory[1]);
+    domt_send_notice(system, made, &next_type, &memory[0]);
+    domt_send_notice(system, made, &owned_type, &memory[1]);
     DOMT_WAIT_FOR(10, atomic_load(&step) == 11);
     end_system_and_check_releases(system, 1);
 }
@@ -283,7 +283,7 @@ static void *send_two_owned_messages(void *system)
     DOMT_WAIT_FOR(10, atomic_load(&step) == 20);
     for (uint32_t i = 0; i < 2; i++) {
         void *memory = malloc(100);
-        domt_notice(system, made, &owned_type, &memory);
+        domt_send_notice(system, made, &owned_type, &memory);
     }
     return NULL;
 }
@@ -337,13 +337,13 @@ static const domus_behaviour parent = {
 
 DOMT_TEST(restart_ends_a_receive_that_returns)
 {
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
 
     config.detached.threads_max = 1;
-    domus_system *system = domt_start(&config);
-    domt_notice(system, domt_spawn(system, 0, &parent, NULL), &go_type, NULL);
+    domus_system *system = domt_start_system(&config);
+    domt_send_notice(system, domt_spawn(system, 0, &parent, NULL), &go_type, NULL);
     DOMT_WAIT_FOR(3, atomic_load(&domt_mounted) == 2);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 /* --- a conversation that was resumed ---------------------------------------------------------- */
@@ -444,9 +444,9 @@ DOMT_TEST(answer_is_taken_behind_a_notice_that_was_received_at_once)
     void *memory[2] = {malloc(100), malloc(100)};
 
     echo = domt_spawn(system, 0, &echoes, NULL);
-    domt_notice(system, made, &extra_type, &memory[0]);
+    domt_send_notice(system, made, &extra_type, &memory[0]);
     DOMT_WAIT_FOR(10, atomic_load(&is_answered));
-    domt_notice(system, made, &extra_type, &memory[1]);
+    domt_send_notice(system, made, &extra_type, &memory[1]);
     DOMT_WAIT_FOR(10, atomic_load(&rounds) == 1);
     /* one payload is left to release, that of the message which began the
      * conversation */

@@ -178,7 +178,7 @@ static domus_address maker;
 
 static void start_system_with_maker(const domus_behaviour *behaviour, uint32_t threads_max)
 {
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
 
     config.detached.threads_max = threads_max;
     config.shutdown.actor_timeout_ns = 2000 * DOMT_MS;
@@ -192,9 +192,9 @@ static void start_system_with_maker(const domus_behaviour *behaviour, uint32_t t
     atomic_store(&released, 0);
     atomic_store(&last_error, 1);
     atomic_store(&hold, false);
-    system_ = domt_start(&config);
+    system_ = domt_start_system(&config);
     maker = domt_spawn(system_, 0, &maker_behaviour, &(struct maker){.behaviour = behaviour});
-    domt_notice(system_, maker, &spawn_type, NULL);
+    domt_send_notice(system_, maker, &spawn_type, NULL);
     /* wait for the mount, because an actor that is stopped earlier never begins */
     DOMT_WAIT_FOR(10, atomic_load(&mounted) == 1);
 }
@@ -205,7 +205,7 @@ static void hold_handler_of_second_actor(void)
 {
     DOMT_WAIT_FOR(10, atomic_load(&released) == 1);
     atomic_store(&hold, true);
-    domt_notice(system_, maker, &spawn_type, NULL);
+    domt_send_notice(system_, maker, &spawn_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&begun) == 2);
 }
 
@@ -213,15 +213,15 @@ DOMT_TEST(detached_actor_answers_as_any_other)
 {
     start_system_with_maker(&loner, 4);
     for (uint32_t i = 0; i < 500; i++) {
-        domt_notice(system_, maker, &question_type, &i);
+        domt_send_notice(system_, maker, &question_type, &i);
         DOMT_WAIT_FOR(10, atomic_load(&answers) == i + 1);
         ck_assert_int_eq(atomic_load(&last), (int)i + 1);
     }
     for (uint32_t i = 0; i < 5000; i++)
-        domt_notice(system_, maker, &note_type, &i);
+        domt_send_notice(system_, maker, &note_type, &i);
     DOMT_WAIT_FOR(10, atomic_load(&notes) == 5000);
     ck_assert_int_eq(atomic_load(&last), 4999);
-    domt_end(system_);
+    domt_end_system(system_);
     ck_assert_uint_eq(atomic_load(&stopped), 1);
 }
 
@@ -231,51 +231,51 @@ DOMT_TEST(detached_actor_that_blocks_holds_up_nobody_else)
     hold_handler_of_second_actor();
     domus_address other = domt_spawn(system_, 0, &loner, NULL);
     uint32_t number = 1;
-    domt_notice(system_, other, &note_type, &number);
+    domt_send_notice(system_, other, &note_type, &number);
     DOMT_WAIT_FOR(10, atomic_load(&notes) == 1);
     atomic_store(&hold, false);
-    domt_end(system_);
+    domt_end_system(system_);
     ck_assert_uint_eq(atomic_load(&stopped), 3);
 }
 
 DOMT_TEST(threads_are_bounded_and_used_again)
 {
     start_system_with_maker(&loner, 1);
-    domt_notice(system_, maker, &spawn_type, NULL);
+    domt_send_notice(system_, maker, &spawn_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&last_error) == -EAGAIN);
     for (uint32_t i = 1; i <= 20; i++) {
-        domt_notice(system_, maker, &stop_type, NULL);
+        domt_send_notice(system_, maker, &stop_type, NULL);
         DOMT_WAIT_FOR(10, atomic_load(&stopped) == i);
         /* repeat, because a thread tells a little later that it is free for another detached actor
          */
         do {
             atomic_store(&last_error, 1);
-            domt_notice(system_, maker, &spawn_type, NULL);
+            domt_send_notice(system_, maker, &spawn_type, NULL);
             DOMT_WAIT_FOR(10, atomic_load(&last_error) != 1);
         } while (atomic_load(&last_error) == -EAGAIN);
         DOMT_WAIT_FOR(10, atomic_load(&mounted) == i + 1);
         ck_assert_uint_eq(atomic_load(&threads[i]), atomic_load(&threads[0]));
     }
-    domt_end(system_);
+    domt_end_system(system_);
 }
 
 DOMT_TEST(receive_that_returns_takes_the_urgent_first_and_the_rest_in_order)
 {
     start_system_with_maker(&receiver, 4);
     for (uint32_t i = 0; i < 1000; i++) {
-        domt_notice(system_, maker, &note_type, &i);
+        domt_send_notice(system_, maker, &note_type, &i);
         if (i % 10 == 0) {
             uint32_t urgent = 1000000;
-            domt_notice(system_, maker, &urgent_type, &urgent);
+            domt_send_notice(system_, maker, &urgent_type, &urgent);
         }
     }
     DOMT_WAIT_FOR(10, atomic_load(&notes) == 1100);
     uint32_t number = 7;
-    domt_notice(system_, maker, &question_type, &number);
+    domt_send_notice(system_, maker, &question_type, &number);
     DOMT_WAIT_FOR(10, atomic_load(&answers) == 1);
     ck_assert_int_eq(atomic_load(&last), 7);
     ck_assert_uint_eq(atomic_load(&wrong), 0);
-    domt_end(system_);
+    domt_end_system(system_);
     /* the receive has ended with an error because the actor was stopped */
     ck_assert_int_eq(atomic_load(&last_error), -ECANCELED);
     ck_assert_uint_eq(atomic_load(&stopped), 1);
@@ -285,12 +285,12 @@ DOMT_TEST(stop_after_mail_ends_a_receive_that_returns_behind_what_came_before)
 {
     start_system_with_maker(&receiver, 4);
     for (uint32_t i = 0; i < 100; i++)
-        domt_notice(system_, maker, &note_type, &i);
-    domt_notice(system_, maker, &stop_after_type, NULL);
+        domt_send_notice(system_, maker, &note_type, &i);
+    domt_send_notice(system_, maker, &stop_after_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&stopped) == 1);
     ck_assert_uint_eq(atomic_load(&notes), 100);
     ck_assert_int_eq(atomic_load(&last_error), -ECANCELED);
-    domt_end(system_);
+    domt_end_system(system_);
 }
 
 DOMT_TEST(detached_actor_that_does_not_return_is_said)
@@ -403,21 +403,21 @@ static const domus_behaviour asker = {
 
 DOMT_TEST(cancel_reaches_what_an_actor_that_receives_has_asked_of_itself)
 {
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
 
     config.detached.threads_max = 1;
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
     detached = domt_spawn_detached(system, &worker);
     domus_address one = domt_spawn(system, 0, &asker, NULL);
-    domt_notice(system, one, &go_type, NULL);
+    domt_send_notice(system, one, &go_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&keeps) == 1);
-    domt_notice(system, detached, &pause_type, NULL);
+    domt_send_notice(system, detached, &pause_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&pauses) == 1);
-    domt_notice(system, one, &give_up_type, NULL);
+    domt_send_notice(system, one, &give_up_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&work_error) == -ECANCELED);
-    domt_notice(system, detached, &done_type, NULL);
+    domt_send_notice(system, detached, &done_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&pauses) == 2);
-    domt_end(system);
+    domt_end_system(system);
     ck_assert_int_eq(atomic_load(&kept_error), -ENOENT);
 }
 

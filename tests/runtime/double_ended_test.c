@@ -33,9 +33,9 @@ static void put_job_at_either_end(domi_double_ended *queue, struct model *model,
 {
     if (at_head) {
         model->head = (model->head + JOBS_MOST - 1) % JOBS_MOST;
-        domi_double_ended_prepend(queue, &jobs[number]);
+        domi_double_ended_prepend_job(queue, &jobs[number]);
     } else {
-        domi_double_ended_append(queue, &jobs[number]);
+        domi_double_ended_append_job(queue, &jobs[number]);
     }
     *place_in_model(model, at_head ? 0 : model->count) = number;
     model->count++;
@@ -47,7 +47,7 @@ static uint32_t take_job_from_either_end(domi_double_ended *queue, struct model 
                                          bool at_head)
 {
     domus_job *job =
-        at_head ? domi_double_ended_take_head(queue) : domi_double_ended_take_tail(queue);
+        at_head ? domi_double_ended_take_first_job(queue) : domi_double_ended_take_last_job(queue);
     uint32_t number = *place_in_model(model, at_head ? 0 : model->count - 1);
 
     ck_assert_ptr_eq(job, &jobs[number]);
@@ -77,8 +77,8 @@ DOMT_TEST(both_ends_give_what_a_list_gives)
         } else if (model.count > 0) {
             idle[idle_count++] = take_job_from_either_end(&queue, &model, at_head);
         } else {
-            ck_assert_ptr_null(domi_double_ended_take_head(&queue));
-            ck_assert_ptr_null(domi_double_ended_take_tail(&queue));
+            ck_assert_ptr_null(domi_double_ended_take_first_job(&queue));
+            ck_assert_ptr_null(domi_double_ended_take_last_job(&queue));
         }
         ck_assert_uint_eq(queue.count, model.count);
     }
@@ -104,15 +104,15 @@ static void put_job_of_circle(struct circle *circle, domus_job *job, bool at_hea
 {
     atomic_store_explicit(&circle->is_in[job - jobs], true, memory_order_relaxed);
     if (at_head)
-        domi_double_ended_prepend(&circle->queue, job);
+        domi_double_ended_prepend_job(&circle->queue, job);
     else
-        domi_double_ended_append(&circle->queue, job);
+        domi_double_ended_append_job(&circle->queue, job);
 }
 
 static domus_job *take_job_of_circle(struct circle *circle, bool at_head)
 {
-    domus_job *job = at_head ? domi_double_ended_take_head(&circle->queue)
-                             : domi_double_ended_take_tail(&circle->queue);
+    domus_job *job = at_head ? domi_double_ended_take_first_job(&circle->queue)
+                             : domi_double_ended_take_last_job(&circle->queue);
 
     if (job != NULL)
         circle->wrong +=

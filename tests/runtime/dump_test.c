@@ -142,24 +142,24 @@ static const char *format_line_with_address(const char *format, domus_address ad
     char name[64];
 
     snprintf(name, sizeof name, "%u/%u.%u", address.house->home->index,
-             domi_slots_number(address.house), address.lease);
+             domi_slots_number_of_house(address.house), address.lease);
     snprintf(line, sizeof line, "%s%s", format, name);
     return line;
 }
 
 DOMT_TEST(an_actors_dump_says_what_it_waits_for)
 {
-    domus_system *system = domt_start_threads(2);
+    domus_system *system = domt_start_system_of_threads(2);
     domus_spawn_options options = {
         .placement = DOMUS_ON_THREAD, .thread = 1, .name = "the-busy-one", .pinned = true};
     domus_address address = {NULL, 0};
 
     silent_address = domt_spawn(system, 0, &silent, NULL);
     ck_assert_int_eq(domus_outside_spawn_with(system, &busy, NULL, &options, &address), 0);
-    domt_notice(system, address, &begin_type, NULL);
+    domt_send_notice(system, address, &begin_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&held) == 2);
     for (int i = 0; i < 3; i++) /* the actor's barrier holds these three asks back */
-        domt_notice(system, address, &note_type, NULL);
+        domt_send_notice(system, address, &note_type, NULL);
 
     dump_actor_until_it_waits(system, address);
     expect_text_in_dump(format_line_with_address("actor ", address));
@@ -178,42 +178,43 @@ DOMT_TEST(an_actors_dump_says_what_it_waits_for)
     expect_text_in_dump(
         "2 conversations:\n    begun by question is an ask that is kept, to answer ");
     expect_text_in_dump(format_line_with_address("to answer ", address));
-    domt_end(system);
+    domt_end_system(system);
 }
 
 /* A dump with addresses of memory names actors on other threads, parents, and actors that are
  * asked; without the request it contains none. */
 DOMT_TEST(addresses_of_memory_appear_only_on_request)
 {
-    domus_config config = domt_config(2);
-    domus_system *system = domt_start(&config);
+    domus_config config = domt_config_of_threads(2);
+    domus_system *system = domt_start_system(&config);
     char address_text[32];
     domus_address first = domt_spawn(system, 1, &silent, NULL);
     domus_address second = domt_spawn(system, 1, &silent, NULL);
 
     ck_assert_int_eq(domus_dump(system, text, sizeof text), 0);
     ck_assert_ptr_null(strstr(text, "0x"));
-    ck_assert_uint_ne(domi_slots_number(first.house), domi_slots_number(second.house));
-    domt_end(system);
+    ck_assert_uint_ne(domi_slots_number_of_house(first.house),
+                      domi_slots_number_of_house(second.house));
+    domt_end_system(system);
 
     config.log.addresses = true;
-    system = domt_start(&config);
+    system = domt_start_system(&config);
     first = domt_spawn(system, 1, &silent, NULL);
     snprintf(address_text, sizeof address_text, " (%p)", (void *)first.house);
     dump_actor_until_it_waits(system, first);
     expect_text_in_dump(format_line_with_address("actor ", first));
     expect_text_in_dump(address_text);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(dump_tells_receive_and_stop)
 {
-    domus_system *system = domt_start_threads(1);
+    domus_system *system = domt_start_system_of_threads(1);
     domus_address address = domt_spawn(system, 0, &busy, NULL);
 
-    domt_notice(system, address, &note_type, NULL);
+    domt_send_notice(system, address, &note_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&begun) == 1);
-    domt_notice(system, address, &note_type, NULL);
+    domt_send_notice(system, address, &note_type, NULL);
     dump_actor_until_it_waits(system, address);
     expect_text_in_dump("WAITING, receiving");
     expect_text_in_dump("1 notices");
@@ -231,20 +232,20 @@ DOMT_TEST(dump_tells_receive_and_stop)
     ck_assert_ptr_eq(next.house, address.house);
     ck_assert_int_eq(domus_dump_actor(system, address, text, sizeof text), -ESTALE);
     ck_assert_int_eq(domus_dump_actor(system, next, text, sizeof text), 0);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(failed_ask_shows_no_records_of_a_dump)
 {
     static const int errors[] = {-ETIMEDOUT, -ESTALE, -EOPNOTSUPP};
-    domus_system *system = domt_start_threads(1);
+    domus_system *system = domt_start_system_of_threads(1);
     domus_address address = domt_spawn(system, 0, &busy, NULL);
 
     silent_address = domt_spawn(system, 0, &silent, NULL);
     for (int i = 0; i < 3; i++)
-        domt_notice(system, address, &vain_type, &errors[i]);
+        domt_send_notice(system, address, &vain_type, &errors[i]);
     DOMT_WAIT_FOR(10, atomic_load(&begun) == 3);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 static unsigned count_actors_in_dump(void)
@@ -260,7 +261,7 @@ static unsigned count_actors_in_dump(void)
 
 DOMT_TEST(a_dump_of_all_fits_and_says_how_many_were_left_out)
 {
-    domus_system *system = domt_start_threads(3);
+    domus_system *system = domt_start_system_of_threads(3);
     domus_address address;
     unsigned left = 0;
 
@@ -288,13 +289,13 @@ DOMT_TEST(a_dump_of_all_fits_and_says_how_many_were_left_out)
     ck_assert_int_eq(domus_dump(system, text, 3 * DOMUS_DUMP_BYTES_MIN - 1), -EINVAL);
     ck_assert_int_eq(domus_dump_actor(system, address, text, DOMUS_DUMP_BYTES_MIN), 0);
     ck_assert_int_eq(domus_dump_actor(system, address, text, DOMUS_DUMP_BYTES_MIN - 1), -EINVAL);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 /* The pages of a dump by name, put together, have each actor of that name exactly once. */
 DOMT_TEST(pages_of_a_dump_have_the_actors_of_a_name)
 {
-    domus_system *system = domt_start_threads(2);
+    domus_system *system = domt_start_system_of_threads(2);
     domus_dump_filter filter = {.behaviour = "idle", .count = 3};
     char rows[10][64];
     unsigned seen = 0;
@@ -326,7 +327,7 @@ DOMT_TEST(pages_of_a_dump_have_the_actors_of_a_name)
     ck_assert_int_eq(domus_dump_some(system, NULL, text, sizeof text), 0);
     expect_text_in_dump("thread 0: 10 actors\n");
     ck_assert_uint_eq(count_actors_in_dump(), 20);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 /* The texts of 64 channels fill the dump, and another actor must still have room behind them. */
@@ -336,18 +337,18 @@ DOMT_TEST(channels_leave_room_for_the_other_actors)
     static const domus_behaviour service = {
         .name = "service", .kind = DOMUS_CHANNELS, .channel = &line};
     domus_listener_config listener = {.name = "line", .address = "127.0.0.1:0", .backlog = 64};
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     static char small[4096];
     int fds[64];
     uint16_t port;
 
     config.listeners = &listener;
     config.listener_count = 1;
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
     ck_assert_int_eq(domus_serve(system, "line", &service, NULL, &port), 0);
     for (int i = 0; i < 64; i++)
-        fds[i] = domt_connect(port);
-    DOMT_WAIT_FOR(10, domt_profile(system, 0).channels_opened == 64);
+        fds[i] = domt_connect_to_port(port);
+    DOMT_WAIT_FOR(10, domt_profile_of_thread(system, 0).channels_opened == 64);
     (void)domt_spawn(system, 0, &idle, NULL);
     ck_assert_int_eq(domus_dump(system, small, sizeof small), 0);
     ck_assert_ptr_nonnull(strstr(small, " idle: "));
@@ -355,17 +356,17 @@ DOMT_TEST(channels_leave_room_for_the_other_actors)
     ck_assert_ptr_nonnull(strstr(small, " actors were left out\n"));
     for (int i = 0; i < 64; i++)
         close(fds[i]);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(a_stuck_thread_is_said_and_the_rest_is_dumped)
 {
-    domus_system *system = domt_start_threads(2);
+    domus_system *system = domt_start_system_of_threads(2);
     domus_address stuck = domt_spawn(system, 0, &silent, NULL);
     domus_address other = domt_spawn(system, 1, &busy, NULL);
 
     ck_assert_int_eq(domus_dump(system, text, sizeof text), 0);
-    domt_notice(system, stuck, &note_type, NULL);
+    domt_send_notice(system, stuck, &note_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&begun) == 1);
     uint64_t before_ns = domt_now_ns();
     ck_assert_int_eq(domus_dump(system, text, sizeof text), 0);
@@ -377,12 +378,12 @@ DOMT_TEST(a_stuck_thread_is_said_and_the_rest_is_dumped)
     atomic_store(&stuck_may_go, true);
     DOMT_WAIT_FOR(10, domus_dump_actor(system, stuck, text, sizeof text) == 0);
     dump_actor_until_it_waits(system, stuck);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(a_dump_is_refused_where_it_cannot_be_had)
 {
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     domus_system *system = NULL;
 
     ck_assert_int_eq(domus_system_new(&config, NULL, 0, &system), 0);
@@ -392,7 +393,7 @@ DOMT_TEST(a_dump_is_refused_where_it_cannot_be_had)
     domus_address address = domt_spawn(system, 0, &silent, NULL);
     ck_assert_int_eq(domus_dump_actor(system, (domus_address){NULL, 0}, text, sizeof text),
                      -ESTALE);
-    domt_notice(system, address, &dump_type, NULL);
+    domt_send_notice(system, address, &dump_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&begun) == 1);
     ck_assert_int_eq(atomic_load(&from_inside), -EDEADLK);
     ck_assert_int_eq(domus_system_stop(system), 0);
@@ -427,7 +428,7 @@ static void *spawn_and_stop_until_over(void *self_)
 /* Actors are spawned and stopped while a dump walks over the slots. */
 DOMT_TEST(dumps_go_on_while_actors_come_and_go)
 {
-    domus_system *system = domt_start_threads(2);
+    domus_system *system = domt_start_system_of_threads(2);
     struct spawner spawners[3];
     pthread_t threads[3];
 
@@ -445,7 +446,7 @@ DOMT_TEST(dumps_go_on_while_actors_come_and_go)
         pthread_join(threads[i], NULL);
         ck_assert_uint_eq(spawners[i].failures, 0);
     }
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_SUITE(60)

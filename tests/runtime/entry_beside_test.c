@@ -57,7 +57,7 @@ static const domus_process crowd = {.name = "crowd", .step = begin_most_work_in_
  * shown. */
 DOMT_TEST(messages_find_room_beside_all_the_work_that_has_ended)
 {
-    const domus_config config = domt_config(1);
+    const domus_config config = domt_config_of_threads(1);
     const domus_entry entry = {.name = "crowd", .process = &crowd};
     domus_address address;
 
@@ -65,11 +65,11 @@ DOMT_TEST(messages_find_room_beside_all_the_work_that_has_ended)
     ck_assert_int_eq(domus_outside_process_spawn(system_, "crowd", NULL, NULL, NULL, &address), 0);
     DOMT_WAIT_FOR(10, atomic_load(&hold));
     for (uint32_t i = 0; i < 100; i++)
-        domt_notice(system_, address, &domt_number_type, &i);
+        domt_send_notice(system_, address, &domt_number_type, &i);
     atomic_store(&hold, false);
     DOMT_WAIT_FOR(10, atomic_load(&crowd_messages) == 100 &&
                           atomic_load(&crowd_works) == DOMUS_PROCESS_WORKS_MAX);
-    domt_end(system_);
+    domt_end_system(system_);
 }
 
 /* --- a process that waits for its last event -------------------------------------------------- */
@@ -112,7 +112,7 @@ static void stop_while_processes_begin(bool detached, uint32_t count)
     const domus_pool_config pools[] = {{.name = "work", .runners = 1}};
     domus_process slow = waiting;
     const domus_entry entry = {.name = "slow", .process = &slow};
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
     domus_address address;
 
     slow.init = init_process_slowly;
@@ -162,7 +162,7 @@ static void *spawn_processes_until_shutdown(void *nothing)
 
 DOMT_TEST(processes_are_spawned_beside_a_stop)
 {
-    const domus_config config = domt_config(2);
+    const domus_config config = domt_config_of_threads(2);
     const domus_entry entry = {.name = "wait", .process = &waiting};
     pthread_t thread;
 

@@ -136,7 +136,7 @@ static const domus_entry entries[] = {
 
 static void start_system_with_entries(uint64_t actor_timeout_ns)
 {
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
     char text[256];
 
     config.shutdown.actor_timeout_ns = actor_timeout_ns;
@@ -165,7 +165,7 @@ DOMT_TEST(process_is_spawned_by_name_and_its_value_comes)
     uint32_t number = 4;
 
     start_system_with_entries(1000 * DOMT_MS);
-    domus_outsider *self = domt_attach(system_);
+    domus_outsider *self = domt_attach_outsider(system_);
     atomic_store(&hold, true);
     domus_address process = spawn_process_of_entry("double", 21, domus_outsider_address(self));
     DOMT_WAIT_FOR(10, atomic_load(&works_begun) == 1);
@@ -182,12 +182,12 @@ DOMT_TEST(process_is_spawned_by_name_and_its_value_comes)
     ck_assert_uint_eq(atomic_load(&domt_released), 1);
     ck_assert_int_eq(domus_outside_detach(self), 0);
     ck_assert_uint_eq(atomic_load(&domt_released), 2);
-    domt_end(system_);
+    domt_end_system(system_);
 }
 
 DOMT_TEST(wrong_entry_point_is_refused)
 {
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     char text[256], names[DOMUS_ENTRIES_MAX][16];
     domus_address address;
     uint32_t number = 1;
@@ -211,9 +211,9 @@ DOMT_TEST(wrong_entry_point_is_refused)
     entry = (domus_entry){.name = "a", .process = &doubling, .method = long_name};
     ck_assert_int_eq(domus_entry_add(system_, &entry), -EMSGSIZE);
     entry.method = NULL;
-    domi_memory_fail_after(0, 0);
+    domi_memory_fail_allocation_after(0, 0);
     ck_assert_int_eq(domus_entry_add(system_, &entry), -ENOMEM);
-    domi_memory_fail_after(-1, 0);
+    domi_memory_fail_allocation_after(-1, 0);
     for (uint32_t i = 0; i < DOMUS_ENTRIES_MAX; i++) {
         snprintf(names[i], sizeof names[i], "entry %u", i);
         entry.name = names[i];
@@ -315,7 +315,7 @@ DOMT_TEST(work_is_waited_for_when_the_process_is_stopped)
     atomic_store(&hold, false);
     DOMT_WAIT_FOR(10, atomic_load(&closes) == 1);
     ck_assert_uint_eq(atomic_load(&works), 1);
-    domt_end(system_);
+    domt_end_system(system_);
 }
 
 /* --- many pieces of work ---------------------------------------------------------------------- */
@@ -367,7 +367,7 @@ static const domus_process many_works = {.name = "many",
 
 DOMT_TEST(greatest_number_of_works_end_once_each)
 {
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
     char text[256];
     domus_address address;
     domus_outside_message message;
@@ -376,7 +376,7 @@ DOMT_TEST(greatest_number_of_works_end_once_each)
     ck_assert_int_eq(domus_system_new(&config, text, sizeof text, &system_), 0);
     ck_assert_int_eq(domus_entry_add(system_, &entry), 0);
     ck_assert_int_eq(domus_system_start(system_), 0);
-    domus_outsider *self = domt_attach(system_);
+    domus_outsider *self = domt_attach_outsider(system_);
     const domus_entry_options options = {.result_to = domus_outsider_address(self)};
     for (int i = 0; i < 50; i++) {
         ck_assert_int_eq(
@@ -385,6 +385,6 @@ DOMT_TEST(greatest_number_of_works_end_once_each)
                           DOMUS_PROCESS_WORKS_MAX * (DOMUS_PROCESS_WORKS_MAX - 1) / 2);
     }
     ck_assert_int_eq(domus_outside_detach(self), 0);
-    domt_end(system_);
+    domt_end_system(system_);
 }
 DOMT_SUITE(60)

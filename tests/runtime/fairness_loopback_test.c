@@ -105,7 +105,8 @@ static uint64_t find_median_of_samples(uint64_t *values)
     return values[SAMPLES / 2];
 }
 
-static void check_median_of_times(const char *what, domt_load load, uint32_t ratio, uint64_t *ns)
+static void check_median_of_times(const char *what, domt_load_text_as_file load, uint32_t ratio,
+                                  uint64_t *ns)
 {
     uint64_t took_ns = find_median_of_samples(ns);
 
@@ -116,19 +117,19 @@ static void check_median_of_times(const char *what, domt_load load, uint32_t rat
                (unsigned long)(took_ns / 1000), (unsigned long)(ns[SAMPLES - 1] / 1000));
 }
 
-static void check_echo_is_in_time(domus_system *system, uint16_t port, domt_load load,
+static void check_echo_is_in_time(domus_system *system, uint16_t port, domt_load_text_as_file load,
                                   uint32_t ratio)
 {
     uint64_t ns[SAMPLES];
     uint64_t iterations[SAMPLES];
-    int fd = domt_connect(port);
+    int fd = domt_connect_to_port(port);
 
     /* after the first echo the channel is open */
-    ck_assert(domt_echoes(fd, "first"));
+    ck_assert(domt_send_and_get_echo(fd, "first"));
     for (uint32_t i = 0; i < SAMPLES; i++) {
         uint64_t began_ns = domt_now_ns();
-        uint64_t iteration = domt_profile(system, 0).iterations;
-        ck_assert(domt_echoes(fd, "hello"));
+        uint64_t iteration = domt_profile_of_thread(system, 0).iterations;
+        ck_assert(domt_send_and_get_echo(fd, "hello"));
         iterations[i] = atomic_load(&seen.iteration) - iteration;
         ns[i] = domt_now_ns() - began_ns;
     }
@@ -140,8 +141,8 @@ static void check_echo_is_in_time(domus_system *system, uint16_t port, domt_load
                   (unsigned long)took);
 }
 
-static void check_answer_is_in_time(domus_system *system, domus_address witness, domt_load load,
-                                    uint32_t ratio)
+static void check_answer_is_in_time(domus_system *system, domus_address witness,
+                                    domt_load_text_as_file load, uint32_t ratio)
 {
     uint64_t ns[SAMPLES];
 
@@ -154,7 +155,7 @@ static void check_answer_is_in_time(domus_system *system, domus_address witness,
     check_median_of_times("answer", load, ratio, ns);
 }
 
-static void check_timer_rings_in_time(domt_load load, uint32_t ratio)
+static void check_timer_rings_in_time(domt_load_text_as_file load, uint32_t ratio)
 {
     uint64_t ns[SAMPLES];
     uint64_t before = atomic_load(&seen.ticks);
@@ -165,17 +166,17 @@ static void check_timer_rings_in_time(domt_load load, uint32_t ratio)
     check_median_of_times("timer", load, ratio, ns);
 }
 
-static void check_service_at_io_ratio(domt_load load, uint32_t ratio)
+static void check_service_at_io_ratio(domt_load_text_as_file load, uint32_t ratio)
 {
     const domus_listener_config listener = {
         .name = "echo", .address = "127.0.0.1:0", .backlog = 16};
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     uint16_t port = 0;
 
     config.scheduler.io_ratio = ratio;
     config.listeners = &listener;
     config.listener_count = 1;
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
     ck_assert_int_eq(domus_serve(system, "echo", &echoer, NULL, &port), 0);
     domus_address witness = domt_spawn(system, 0, &light, NULL);
     domt_load_begin(system, load);
@@ -189,10 +190,10 @@ static void check_service_at_io_ratio(domt_load load, uint32_t ratio)
     if (load == DOMT_FLOOD_OF_ASKS || load == DOMT_FLOOD_OF_NOTICES)
         ck_assert_uint_gt(atomic_load(&domt_load_ticks), 0);
     domt_load_end();
-    domt_end(system);
+    domt_end_system(system);
 }
 
-static void check_service_beside_load(domt_load load)
+static void check_service_beside_load(domt_load_text_as_file load)
 {
     size_t count = DOMT_SANITIZED ? 2 : sizeof ratios / sizeof ratios[0];
 

@@ -39,7 +39,7 @@ static domi_thread *thread;
 
 static void let_time_of_message_pass(void)
 {
-    domt_stepped_advance(world, MESSAGE_NS);
+    domt_stepped_advance_clock(world, MESSAGE_NS);
 }
 
 static uint64_t channels_runs; /* number of runs of channels actors since the test began */
@@ -132,7 +132,7 @@ static void greet_witnesses_that_wait(void)
         struct witness *witness = &witnesses[i];
         if (witness->sent != witness->greeted)
             continue;
-        domt_notice(world->system, addresses[i], &hello_type, NULL);
+        domt_send_notice(world->system, addresses[i], &hello_type, NULL);
         witness->sent++;
         witness->queued = false;
     }
@@ -145,20 +145,20 @@ static void run_io_phase(uint32_t completions)
 
     ring->completions = completions;
     ring->reap_takes_ns = REAP_NS;
-    domi_phase_io(thread);
+    domi_thread_run_phase_io(thread);
     ck_assert_uint_eq(ring->completions, completions < POLL_MAX ? 0 : completions - POLL_MAX);
     ring->completions = 0;
 }
 
-static void run_channels_phase(domt_load load)
+static void run_channels_phase(domt_load_text_as_file load)
 {
     uint64_t began_ns = domt_stepped_now_ns(world);
     uint64_t before = runs_of_actors_so_far();
 
-    domi_phase_channels(thread);
+    domi_thread_run_phase_channels(thread);
     uint64_t runs = runs_of_actors_so_far() - before;
     channels_runs += runs;
-    ck_assert_uint_le(runs, domt_load_channels_houses(load) + 1 + RUNS_PER_ITERATION);
+    ck_assert_uint_le(runs, domt_load_count_channels_houses(load) + 1 + RUNS_PER_ITERATION);
     ck_assert_uint_le(domt_stepped_now_ns(world) - began_ns, runs * RUN_MAX * MESSAGE_NS);
     ck_assert_uint_eq(witnesses[CHANNELS].greeted, witnesses[CHANNELS].sent);
     /* Each timer that was due at least a tick before phase 2 began has fired. */
@@ -195,7 +195,7 @@ static void run_state_phase(uint32_t ratio, uint64_t budget)
             witnesses[i].queued_at = before;
         witnesses[i].queued = true;
     }
-    domi_phase_state(thread);
+    domi_thread_run_phase_state(thread);
     uint64_t taken_ns = domt_stepped_now_ns(world) - began_ns;
     uint64_t runs = runs_of_state_actors() - before;
     ck_assert_uint_ge(runs, ready != 0);
@@ -213,7 +213,8 @@ static uint64_t iteration_before_ns;
 
 /* Step the thread through at least ITERATIONS_MIN iterations, and go on until each witness has
  * run. */
-static void run_iterations_of_thread(domt_load load, uint32_t ratio, uint32_t completions)
+static void run_iterations_of_thread(domt_load_text_as_file load, uint32_t ratio,
+                                     uint32_t completions)
 {
     uint32_t iterations = 0;
     uint64_t last_began_ns = domt_stepped_now_ns(world);
@@ -234,7 +235,7 @@ static void run_iterations_of_thread(domt_load load, uint32_t ratio, uint32_t co
 /* --- what is held ----------------------------------------------------------------------------- */
 
 static void begin_load_and_witnesses(domt_stepped *stepped, const domus_config *config,
-                                     domt_load load)
+                                     domt_load_text_as_file load)
 {
     domt_stepped_init(stepped, config);
     world = stepped;
@@ -252,19 +253,19 @@ static void begin_load_and_witnesses(domt_stepped *stepped, const domus_config *
     /* run four iterations, until the mailboxes of a flood are full */
     for (int iteration = 0; iteration < 4; iteration++) {
         uint64_t before = runs_of_actors_so_far();
-        domi_phase_io(thread);
-        domi_phase_channels(thread);
+        domi_thread_run_phase_io(thread);
+        domi_thread_run_phase_channels(thread);
         channels_runs += runs_of_actors_so_far() - before;
-        domi_phase_state(thread);
+        domi_thread_run_phase_state(thread);
     }
     atomic_store(&domt_load_handled, 0);
 }
 
 /* Check how many runs witnesses have waited behind the houses of the load. Of four runs, three are
  * of the high level and the fourth is of the normal one, while both levels have actors. */
-static void check_waits_of_witnesses(domt_load load)
+static void check_waits_of_witnesses(domt_load_text_as_file load)
 {
-    uint64_t many = domt_load_state_houses(load);
+    uint64_t many = domt_load_count_state_houses(load);
     uint64_t light_max = (many + 2) * 4 / 3 + 1; /* the ticker counts as one of the houses, too */
     /* the asker of a flood of asks may run before the middleman */
     uint64_t middleman_max = 4 * 2;
@@ -278,9 +279,10 @@ static void check_waits_of_witnesses(domt_load load)
     ck_assert_uint_le(witnesses[MIDDLEMAN].wait_runs, middleman_max);
 }
 
-static void check_load_with_io_ratio(domt_load load, uint32_t ratio, uint32_t completions)
+static void check_load_with_io_ratio(domt_load_text_as_file load, uint32_t ratio,
+                                     uint32_t completions)
 {
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     domt_stepped stepped;
 
     config.scheduler.io_ratio = ratio;
@@ -292,7 +294,7 @@ static void check_load_with_io_ratio(domt_load load, uint32_t ratio, uint32_t co
     ck_assert(load == DOMT_LOAD_NONE || atomic_load(&domt_load_handled) != 0);
     /* This holds only for loads of few houses, because behind more of them a tick may wait for
      * longer than 2 ms. */
-    if (domt_load_state_houses(load) <= 2) {
+    if (domt_load_count_state_houses(load) <= 2) {
         uint64_t passed_ns = iteration_before_ns - ticking_since_ns;
         ck_assert_uint_ge(ticks + 1, passed_ns / (2 * DOMT_MS));
     }
@@ -301,11 +303,11 @@ static void check_load_with_io_ratio(domt_load load, uint32_t ratio, uint32_t co
     domt_stepped_fini(&stepped);
 }
 
-static void check_load_with_all_io_ratios(domt_load load)
+static void check_load_with_all_io_ratios(domt_load_text_as_file load)
 {
     for (size_t i = 0; i < sizeof ratios / sizeof ratios[0]; i++) {
         check_load_with_io_ratio(load, ratios[i], 5);
-        if (domt_load_state_houses(load) > 2)
+        if (domt_load_count_state_houses(load) > 2)
             /* loads of many houses take long, so they run with only one number of completions */
             continue;
         check_load_with_io_ratio(load, ratios[i], 0);

@@ -194,9 +194,9 @@ DOMT_TEST(reading_figures_without_memory_is_an_error)
     start_system_with_shop_figures(100);
     ck_assert_int_eq(domus_figures_add(system_, &shelves, &shop), 0);
     for (;; after++) {
-        domi_memory_fail_after(after, 0);
+        domi_memory_fail_allocation_after(after, 0);
         int error = domus_figures_read(system_, 0, 0, 1000, &shot);
-        domi_memory_fail_after(-1, 0);
+        domi_memory_fail_allocation_after(-1, 0);
         if (error == 0)
             break;
         ck_assert_int_eq(error, -ENOMEM);

@@ -174,15 +174,15 @@ DOMT_TEST(cancel_does_not_wait_for_a_disk)
         domt_deed deed = make_deed_of_kind(kinds[i]);
         domus_system *system = domt_files_now.system;
         domus_address actor = domt_spawn(system, i % 2, &patient, NULL);
-        domt_notice(system, actor, &begin_type, &deed);
+        domt_send_notice(system, actor, &begin_type, &deed);
         DOMT_WAIT_FOR(30, atomic_load(&waiting) == 1);
-        uint64_t late = domt_profile_all(system).late_replies;
-        domt_notice(system, actor, &cancel_type, NULL);
+        uint64_t late = domt_profile_of_all_threads(system).late_replies;
+        domt_send_notice(system, actor, &cancel_type, NULL);
         DOMT_WAIT_FOR(10, atomic_load(&resumed) == 1);
         ck_assert_int_eq(atomic_load(&last_error), -ECANCELED);
         ck_assert_uint_eq(atomic_load(&left_call), 0);
         atomic_store(&held, false);
-        DOMT_WAIT_FOR(10, domt_profile_all(system).late_replies > late);
+        DOMT_WAIT_FOR(10, domt_profile_of_all_threads(system).late_replies > late);
         ck_assert_uint_eq(atomic_load(&resumed), 1);
         close_file_worked_on();
     }
@@ -195,7 +195,7 @@ DOMT_TEST(deadlines_do_not_wait_for_a_disk)
         domt_deed deed = make_deed_of_kind(kinds[i]);
         domus_system *system = domt_files_now.system;
         deed.size = 1, deed.bytes = "x", deed.position = kinds[i] == DOMT_LIST;
-        uint64_t timeouts = domt_profile_all(system).late_replies;
+        uint64_t timeouts = domt_profile_of_all_threads(system).late_replies;
         domt_done done = {.error = -ETIMEDOUT};
         domus_outside_reply reply = {.buffer = &done, .size = sizeof done};
         /* the clerk's operation may time out, and the clerk may answer, before this thread's own
@@ -206,7 +206,7 @@ DOMT_TEST(deadlines_do_not_wait_for_a_disk)
         ck_assert_int_eq(done.error, -ETIMEDOUT);
         ck_assert_uint_eq(atomic_load(&left_call), 0);
         atomic_store(&held, false);
-        DOMT_WAIT_FOR(10, domt_profile_all(system).late_replies > timeouts);
+        DOMT_WAIT_FOR(10, domt_profile_of_all_threads(system).late_replies > timeouts);
         close_file_worked_on();
     }
 }
@@ -218,9 +218,9 @@ DOMT_TEST(actor_stops_without_waiting_for_a_disk)
         domt_deed deed = make_deed_of_kind(kinds[i]);
         domus_system *system = domt_files_now.system;
         domus_address actor = domt_spawn(system, i % 2, &patient, NULL);
-        domt_notice(system, actor, &begin_type, &deed);
+        domt_send_notice(system, actor, &begin_type, &deed);
         DOMT_WAIT_FOR(30, atomic_load(&waiting) == 1);
-        domt_notice(system, actor, &end_type, NULL);
+        domt_send_notice(system, actor, &end_type, NULL);
         DOMT_WAIT_FOR(10, atomic_load(&stopped) == 1);
         ck_assert_int_eq(atomic_load(&last_error), -ECANCELED);
         ck_assert_uint_eq(atomic_load(&left_call), 0);
@@ -232,7 +232,7 @@ DOMT_TEST(actor_stops_without_waiting_for_a_disk)
 
 DOMT_TEST(cancelled_operation_in_queue_never_begins)
 {
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
 
     config.blocking.threads_max = 1;
     open_file_to_work_on(&config);
@@ -240,18 +240,18 @@ DOMT_TEST(cancelled_operation_in_queue_never_begins)
     domus_address first = domt_spawn(system, 0, &patient, NULL);
     domus_address second = domt_spawn(system, 1, &patient, NULL);
     domt_deed deed = make_deed_of_kind(DOMT_STAT);
-    domt_notice(system, first, &begin_type, &deed);
+    domt_send_notice(system, first, &begin_type, &deed);
     DOMT_WAIT_FOR(30, atomic_load(&waiting) == 1);
     deed = make_deed_of_kind(DOMT_OPEN); /* an open that would make a file */
-    domt_notice(system, second, &begin_type, &deed);
+    domt_send_notice(system, second, &begin_type, &deed);
     DOMT_WAIT_FOR(10, atomic_load(&begun) == 2);
-    domt_notice(system, second, &cancel_type, NULL);
+    domt_send_notice(system, second, &cancel_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&resumed) == 1);
     ck_assert_int_eq(atomic_load(&last_error), -ECANCELED);
-    uint64_t late = domt_profile_all(system).late_replies;
+    uint64_t late = domt_profile_of_all_threads(system).late_replies;
     atomic_store(&held, false);
-    DOMT_WAIT_FOR(10, domt_profile_all(system).late_replies > late);
-    ck_assert_int_eq(access(domt_file_path("two"), F_OK), -1);
+    DOMT_WAIT_FOR(10, domt_profile_of_all_threads(system).late_replies > late);
+    ck_assert_int_eq(access(domt_file_whole_path("two"), F_OK), -1);
     DOMT_WAIT_FOR(10, atomic_load(&resumed) == 2);
     ck_assert_int_eq(atomic_load(&last_error), 0);
     close_file_worked_on();
@@ -259,7 +259,7 @@ DOMT_TEST(cancelled_operation_in_queue_never_begins)
 
 DOMT_TEST(helper_threads_of_files_are_bounded)
 {
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
 
     config.blocking.threads_max = 1;
     config.blocking.queue_max = 1;
@@ -267,15 +267,15 @@ DOMT_TEST(helper_threads_of_files_are_bounded)
     domus_system *system = domt_files_now.system;
     domus_address actor = domt_spawn(system, 0, &patient, NULL);
     domt_deed deed = make_deed_of_kind(DOMT_STAT);
-    domt_notice(system, actor, &begin_type, &deed);
+    domt_send_notice(system, actor, &begin_type, &deed);
     DOMT_WAIT_FOR(30, atomic_load(&waiting) == 1);
-    domt_notice(system, actor, &begin_type, &deed);
-    domt_notice(system, actor, &begin_type, &deed);
+    domt_send_notice(system, actor, &begin_type, &deed);
+    domt_send_notice(system, actor, &begin_type, &deed);
     DOMT_WAIT_FOR(10, atomic_load(&resumed) == 1);
     ck_assert_int_eq(atomic_load(&last_error), -EAGAIN);
     /* an open whose answer is thrown away, which closes the new handle */
     deed = make_deed_of_kind(DOMT_OPEN);
-    domt_notice(system, actor, &begin_type, &deed);
+    domt_send_notice(system, actor, &begin_type, &deed);
     DOMT_WAIT_FOR(10, atomic_load(&resumed) == 2);
     ck_assert_int_eq(atomic_load(&last_error), -EAGAIN);
     atomic_store(&held, false);
@@ -290,7 +290,7 @@ DOMT_TEST(helper_threads_of_files_are_bounded)
 DOMT_TEST(system_stops_without_waiting_for_a_disk)
 {
     static char path[3000];
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
 
     config.blocking.threads_max = 6;
     open_file_to_work_on(&config);
@@ -303,7 +303,7 @@ DOMT_TEST(system_stops_without_waiting_for_a_disk)
         deed = make_deed_of_kind(kinds[i % 4]);
         if (i == 4)
             deed.path = path;
-        domt_notice(system, domt_spawn(system, i % 2, &patient, NULL), &begin_type, &deed);
+        domt_send_notice(system, domt_spawn(system, i % 2, &patient, NULL), &begin_type, &deed);
         DOMT_WAIT_FOR(10, atomic_load(&begun) == i + 1);
     }
     DOMT_WAIT_FOR(30, atomic_load(&waiting) == 6);
@@ -320,8 +320,8 @@ DOMT_TEST(system_stops_without_waiting_for_a_disk)
     atomic_store(&held, false);
     DOMT_WAIT_FOR(10, atomic_load(&left_call) == 6);
     domus_system_free(system);
-    ck_assert_uint_eq(domt_entries("/proc/self/fd"), domt_files_now.open_fds);
-    domt_tree_remove(&domt_files_now.tree);
+    ck_assert_uint_eq(domt_count_directory_entries("/proc/self/fd"), domt_files_now.open_fds);
+    domt_tree_remove_copy(&domt_files_now.tree);
 }
 
 /* In each round the system is stopped when reads have just begun: they are in the ring, or are not
@@ -335,23 +335,23 @@ DOMT_TEST(operations_in_the_ring_end_with_a_cancel_and_a_stop)
         domt_deed deed = make_deed_of_kind(DOMT_READ);
         domus_address actor = domt_spawn(system, round % 2, &patient, NULL);
         for (uint32_t i = 1; i <= 20; i++) {
-            domt_notice(system, actor, &begin_type, &deed);
+            domt_send_notice(system, actor, &begin_type, &deed);
             /* the cancel sometimes comes before the read was submitted to the ring */
-            domt_notice(system, actor, &cancel_type, NULL);
+            domt_send_notice(system, actor, &cancel_type, NULL);
             DOMT_WAIT_FOR(10, atomic_load(&resumed) == i);
             int error = atomic_load(&last_error);
             ck_assert(error == 0 || error == -ECANCELED);
         }
         for (uint32_t i = 0; i < 5; i++)
-            domt_notice(system, domt_spawn(system, i % 2, &patient, NULL), &begin_type, &deed);
+            domt_send_notice(system, domt_spawn(system, i % 2, &patient, NULL), &begin_type, &deed);
         domus_file_close(domt_files_now.root);
-        domt_end(system);
+        domt_end_system(system);
         /* the test's handle is closed only now, because the last notices with it may not have been
          * handled before */
         domus_file_close(file);
-        domt_tree_remove(&domt_files_now.tree);
+        domt_tree_remove_copy(&domt_files_now.tree);
         ck_assert_uint_eq(atomic_load(&resumed), atomic_load(&begun));
-        ck_assert_uint_eq(domt_entries("/proc/self/fd"), domt_files_now.open_fds);
+        ck_assert_uint_eq(domt_count_directory_entries("/proc/self/fd"), domt_files_now.open_fds);
     }
 }
 
@@ -365,7 +365,8 @@ DOMT_TEST(bytes_of_reads_are_charged_while_they_are_under_way)
     domt_deed deed = make_deed_of_kind(DOMT_READ);
     atomic_store(&held, false);
     ck_assert_int_eq(
-        domt_file_do((domt_deed){.kind = DOMT_TRUNCATE, .file = file, .size = (uint64_t)mib}).error,
+        domt_file_order((domt_deed){.kind = DOMT_TRUNCATE, .file = file, .size = (uint64_t)mib})
+            .error,
         0);
     atomic_store(&held, true);
     /* true: the handle says that reads of this file wait, as on a file system without RWF_NOWAIT */
@@ -374,7 +375,7 @@ DOMT_TEST(bytes_of_reads_are_charged_while_they_are_under_way)
     domus_address actor = domt_spawn(system, 0, &patient, NULL);
     int64_t before = atomic_load(charged);
     for (int i = 0; i < 4; i++)
-        domt_notice(system, actor, &begin_type, &deed);
+        domt_send_notice(system, actor, &begin_type, &deed);
     DOMT_WAIT_FOR(30, atomic_load(&waiting) == 4);
     ck_assert_int_ge(atomic_load(charged), before + 4 * mib - mib / 4);
     atomic_store(&held, false);

@@ -21,7 +21,7 @@
 static domt_done ask_clerk_to_load(domt_deed_kind kind, const char *const *paths, uint32_t flags,
                                    uint64_t size)
 {
-    return domt_file_do((domt_deed){
+    return domt_file_order((domt_deed){
         .kind = kind, .file = domt_files_now.root, .paths = paths, .flags = flags, .size = size});
 }
 
@@ -46,7 +46,7 @@ static domt_done load_by_kept_bytes(const char *const *paths, uint64_t size)
 
 static uint64_t count_loads_from_kept_bytes(void)
 {
-    return domt_profile(domt_files_now.system, 0).files_kept;
+    return domt_profile_of_thread(domt_files_now.system, 0).files_kept;
 }
 
 /* Load `path`, and check the bytes and whether the load was answered with kept bytes. */
@@ -85,7 +85,7 @@ static void load_until_from_kept_bytes(const char *path, const char *text)
 
 static void begin_files_in_kit_or_system(uint64_t max, uint64_t time_ms, bool in_kit)
 {
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
 
     config.files.kept_max_bytes = max;
     config.files.kept_time_ns = time_ms * MS;
@@ -130,12 +130,12 @@ DOMT_TEST(bytes_are_kept_once_the_file_was_the_same_for_a_while)
 static uint64_t load_in_long_turn(uint64_t ms)
 {
     uint64_t begun_ns = domt_now_ns();
-    domt_done done = domt_file_do((domt_deed){.kind = DOMT_LOAD_NOW,
-                                              .file = domt_files_now.root,
-                                              .paths = PATHS("a"),
-                                              .flags = KEPT,
-                                              .size = 100,
-                                              .position = ms});
+    domt_done done = domt_file_order((domt_deed){.kind = DOMT_LOAD_NOW,
+                                                 .file = domt_files_now.root,
+                                                 .paths = PATHS("a"),
+                                                 .flags = KEPT,
+                                                 .size = 100,
+                                                 .position = ms});
 
     ck_assert(done.error == 0 || done.error == -EAGAIN);
     domus_slice_free(done.bytes);
@@ -166,11 +166,11 @@ DOMT_TEST(times_tell_how_long_a_file_has_to_be_the_same)
 {
     domus_file_status status = {.modified_ns = 5, .changed_ns = 1000000000};
 
-    ck_assert_uint_eq(domi_kept_settles(&status), 100 * MS);
+    ck_assert_uint_eq(domi_kept_time_to_settle(&status), 100 * MS);
     status.modified_ns = 7000000000;
-    ck_assert_uint_eq(domi_kept_settles(&status), 3000 * MS);
+    ck_assert_uint_eq(domi_kept_time_to_settle(&status), 3000 * MS);
     status.changed_ns = 1;
-    ck_assert_uint_eq(domi_kept_settles(&status), 100 * MS);
+    ck_assert_uint_eq(domi_kept_time_to_settle(&status), 100 * MS);
 }
 
 DOMT_TEST(changed_file_is_seen_at_once)
@@ -182,26 +182,26 @@ DOMT_TEST(changed_file_is_seen_at_once)
     /* the new bytes have the same size and are written in place */
     domt_tree_write(&domt_files_now.tree, "a", "HELLO");
     load_until_from_kept_bytes("a", "HELLO");
-    ck_assert_int_eq(truncate(domt_file_path("a"), 2), 0);
+    ck_assert_int_eq(truncate(domt_file_whole_path("a"), 2), 0);
     load_until_from_kept_bytes("a", "HE");
-    snprintf(from, sizeof from, "%s", domt_file_path("b"));
-    ck_assert_int_eq(rename(from, domt_file_path("a")), 0);
+    snprintf(from, sizeof from, "%s", domt_file_whole_path("b"));
+    ck_assert_int_eq(rename(from, domt_file_whole_path("a")), 0);
     load_until_from_kept_bytes("a", "other");
     const struct timespec times[2] = {{1700000000, 1}, {1700000000, 1}};
-    ck_assert_int_eq(utimensat(AT_FDCWD, domt_file_path("a"), times, 0), 0);
+    ck_assert_int_eq(utimensat(AT_FDCWD, domt_file_whole_path("a"), times, 0), 0);
     /* this is another file with the same name, so its tag differs */
     load_until_from_kept_bytes("a", "other");
     domt_tree_write(&domt_files_now.tree, "a", "OTHER");
-    ck_assert_int_eq(utimensat(AT_FDCWD, domt_file_path("a"), times, 0), 0);
+    ck_assert_int_eq(utimensat(AT_FDCWD, domt_file_whole_path("a"), times, 0), 0);
     load_until_from_kept_bytes(
         /* the new bytes have the old time of modification, but the file's time of change differs */
         "a", "OTHER");
-    ck_assert_int_eq(unlink(domt_file_path("a")), 0);
+    ck_assert_int_eq(unlink(domt_file_whole_path("a")), 0);
     check_load_fails_with("a", -ENOENT);
     domt_tree_write(&domt_files_now.tree, "a", "again");
     load_until_from_kept_bytes("a", "again");
-    ck_assert_int_eq(unlink(domt_file_path("a")), 0);
-    ck_assert_int_eq(mkdir(domt_file_path("a"), 0700), 0);
+    ck_assert_int_eq(unlink(domt_file_whole_path("a")), 0);
+    ck_assert_int_eq(mkdir(domt_file_whole_path("a"), 0700), 0);
     domt_done done = load_by_kept_bytes(PATHS("a"), 100);
     ck_assert(domus_file_is_directory(done.file));
     domus_file_close(done.file);
@@ -214,25 +214,25 @@ DOMT_TEST(path_that_leads_elsewhere_is_seen_at_once)
     char from[PATH_MAX];
 
     begin_files_in_kit(64 * KIB, 0);
-    ck_assert_int_eq(symlink("a", domt_file_path("link")), 0);
+    ck_assert_int_eq(symlink("a", domt_file_whole_path("link")), 0);
     load_until_from_kept_bytes("link", "hello");
-    ck_assert_int_eq(unlink(domt_file_path("link")), 0);
-    ck_assert_int_eq(symlink("b", domt_file_path("link")), 0);
+    ck_assert_int_eq(unlink(domt_file_whole_path("link")), 0);
+    ck_assert_int_eq(symlink("b", domt_file_whole_path("link")), 0);
     load_until_from_kept_bytes("link", "other");
-    ck_assert_int_eq(unlink(domt_file_path("link")), 0);
-    ck_assert_int_eq(symlink("/etc/passwd", domt_file_path("link")), 0);
+    ck_assert_int_eq(unlink(domt_file_whole_path("link")), 0);
+    ck_assert_int_eq(symlink("/etc/passwd", domt_file_whole_path("link")), 0);
     check_load_fails_with("link", -EXDEV);
 
     load_until_from_kept_bytes("folder/c", "inner");
-    snprintf(from, sizeof from, "%s", domt_file_path("folder"));
-    ck_assert_int_eq(rename(from, domt_file_path("old")), 0);
+    snprintf(from, sizeof from, "%s", domt_file_whole_path("folder"));
+    ck_assert_int_eq(rename(from, domt_file_whole_path("old")), 0);
     check_load_fails_with("folder/c", -ENOENT);
-    snprintf(from, sizeof from, "%s", domt_file_path("second"));
-    ck_assert_int_eq(rename(from, domt_file_path("folder")), 0);
+    snprintf(from, sizeof from, "%s", domt_file_whole_path("second"));
+    ck_assert_int_eq(rename(from, domt_file_whole_path("folder")), 0);
     load_until_from_kept_bytes("folder/c", "outer");
-    snprintf(from, sizeof from, "%s", domt_file_path("folder"));
-    ck_assert_int_eq(rename(from, domt_file_path("second")), 0);
-    ck_assert_int_eq(symlink("/etc", domt_file_path("folder")), 0);
+    snprintf(from, sizeof from, "%s", domt_file_whole_path("folder"));
+    ck_assert_int_eq(rename(from, domt_file_whole_path("second")), 0);
+    ck_assert_int_eq(symlink("/etc", domt_file_whole_path("folder")), 0);
     check_load_fails_with("folder/c", -EXDEV);
     check_load_fails_with("folder/passwd", -EXDEV);
     domt_files_end();
@@ -257,18 +257,18 @@ DOMT_TEST(first_path_that_appears_is_seen_at_once)
     domus_slice_free(done.bytes);
 
     char from[PATH_MAX]; /* Both paths are names of the same file, which does not change. */
-    snprintf(from, sizeof from, "%s", domt_file_path("folder/c"));
-    ck_assert_int_eq(link(from, domt_file_path("second/c.gz")), 0);
+    snprintf(from, sizeof from, "%s", domt_file_whole_path("folder/c"));
+    ck_assert_int_eq(link(from, domt_file_whole_path("second/c.gz")), 0);
     for (int i = 0; i < 3; i++) {
         done = load_by_kept_bytes(PATHS("folder/c.gz", "folder/c"), 100);
         ck_assert_uint_eq(done.index, 1);
         domus_slice_free(done.bytes);
         advance_kit_by_ms(3000);
     }
-    snprintf(from, sizeof from, "%s", domt_file_path("folder"));
-    ck_assert_int_eq(rename(from, domt_file_path("old")), 0);
-    snprintf(from, sizeof from, "%s", domt_file_path("second"));
-    ck_assert_int_eq(rename(from, domt_file_path("folder")), 0);
+    snprintf(from, sizeof from, "%s", domt_file_whole_path("folder"));
+    ck_assert_int_eq(rename(from, domt_file_whole_path("old")), 0);
+    snprintf(from, sizeof from, "%s", domt_file_whole_path("second"));
+    ck_assert_int_eq(rename(from, domt_file_whole_path("folder")), 0);
     done = load_by_kept_bytes(PATHS("folder/c.gz", "folder/c"), 100);
     ck_assert_uint_eq(done.index, 0);
     ck_assert(domus_slice_equals(done.bytes, "inner", 5));
@@ -303,7 +303,7 @@ DOMT_TEST(kept_time_says_how_old_an_answer_may_be)
     advance_kit_by_ms(1);
     expect_load_is_from_kept("a", "HELLO", false);
     load_until_from_kept_bytes("b", "other");
-    ck_assert_int_eq(unlink(domt_file_path("b")), 0);
+    ck_assert_int_eq(unlink(domt_file_whole_path("b")), 0);
     expect_load_is_from_kept("b", "other", true);
     advance_kit_by_ms(1000);
     check_load_fails_with("b", -ENOENT);
@@ -405,8 +405,8 @@ DOMT_TEST(kept_files_are_forgotten_while_memory_is_short)
     domi_thread *thread = &domt_files_now.system->threads[0];
     thread->manager.memory.at_max = true;
     thread->next_tick_ns = 0;
-    domi_manager_own(&thread->manager);
-    domi_phase_channels(thread);
+    domi_manager_become_owner(&thread->manager);
+    domi_thread_run_phase_channels(thread);
     thread->manager.memory.at_max = false;
     load_until_from_kept_bytes("a", "hello");
     domt_files_end();

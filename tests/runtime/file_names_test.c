@@ -12,7 +12,7 @@
 
 static int error_of_deed(domt_deed deed)
 {
-    domt_done done = domt_file_do(deed);
+    domt_done done = domt_file_order(deed);
 
     ck_assert_ptr_null(done.file);
     ck_assert_uint_eq(done.bytes.size, 0);
@@ -84,7 +84,7 @@ static void check_names_of_directory_entries(void)
 
 DOMT_TEST(rename_and_remove_change_names)
 {
-    domt_files_in_both(check_names_of_directory_entries);
+    domt_files_run_in_kit_and_system(check_names_of_directory_entries);
 }
 
 /* Check that no path reaches a file outside of the directory `inside`. */
@@ -97,14 +97,14 @@ static void check_no_path_leaves_directory(void)
     domt_tree_write(tree, "secret", "secret");
     domt_tree_write(tree, "inside/text", "text");
     domt_tree_write(tree, "inside/folder/deep", "deep");
-    snprintf(outside, sizeof outside, "%s", domt_file_path("secret"));
-    ck_assert_int_eq(symlink("../secret", domt_file_path("inside/up")), 0);
-    ck_assert_int_eq(symlink(outside, domt_file_path("inside/whole")), 0);
-    ck_assert_int_eq(symlink("..", domt_file_path("inside/parent")), 0);
-    ck_assert_int_eq(symlink("text", domt_file_path("inside/fine")), 0);
-    ck_assert_int_eq(symlink("folder/../text", domt_file_path("inside/round")), 0);
-    ck_assert_int_eq(symlink("../text", domt_file_path("inside/folder/back")), 0);
-    ck_assert_int_eq(symlink("loop", domt_file_path("inside/loop")), 0);
+    snprintf(outside, sizeof outside, "%s", domt_file_whole_path("secret"));
+    ck_assert_int_eq(symlink("../secret", domt_file_whole_path("inside/up")), 0);
+    ck_assert_int_eq(symlink(outside, domt_file_whole_path("inside/whole")), 0);
+    ck_assert_int_eq(symlink("..", domt_file_whole_path("inside/parent")), 0);
+    ck_assert_int_eq(symlink("text", domt_file_whole_path("inside/fine")), 0);
+    ck_assert_int_eq(symlink("folder/../text", domt_file_whole_path("inside/round")), 0);
+    ck_assert_int_eq(symlink("../text", domt_file_whole_path("inside/folder/back")), 0);
+    ck_assert_int_eq(symlink("loop", domt_file_whole_path("inside/loop")), 0);
     domus_file *before = domt_files_now.root;
     domt_files_now.root = domt_file_must_open("inside", DOMUS_FILE_READ);
 
@@ -147,12 +147,12 @@ static void check_no_path_leaves_directory(void)
     ck_assert_int_eq(access(outside, F_OK), 0);
     domus_file_close(domt_files_now.root);
     domt_files_now.root = before;
-    ck_assert_int_eq(access(domt_file_path("made"), F_OK), -1);
+    ck_assert_int_eq(access(domt_file_whole_path("made"), F_OK), -1);
 
-    domt_done done = domt_file_do((domt_deed){.path = "/proc/self", .flags = DOMUS_FILE_READ});
+    domt_done done = domt_file_order((domt_deed){.path = "/proc/self", .flags = DOMUS_FILE_READ});
     ck_assert_int_eq(done.error, 0);
     domus_file *process = done.file;
-    done = domt_file_do(
+    done = domt_file_order(
         (domt_deed){.file = process, .path = "cwd", .flags = DOMUS_FILE_READ | beneath});
     ck_assert(done.error == -ELOOP || done.error == -EXDEV);
     domus_file_close(process);
@@ -160,7 +160,7 @@ static void check_no_path_leaves_directory(void)
 
 DOMT_TEST(nothing_leads_out_of_a_directory)
 {
-    domt_files_in_both(check_no_path_leaves_directory);
+    domt_files_run_in_kit_and_system(check_no_path_leaves_directory);
 }
 
 /* --- listings --------------------------------------------------------------------------------- */
@@ -177,7 +177,7 @@ static uint32_t check_listing_in_pieces(uint32_t count, uint32_t most)
 
     memset(seen, 0, sizeof seen);
     while (!last) {
-        domt_done done = domt_file_do(deed);
+        domt_done done = domt_file_order(deed);
         ck_assert_int_eq(done.error, 0);
         ck_assert_uint_le(done.entries.count, most);
         domus_file_entry entry;
@@ -210,7 +210,7 @@ static void make_entries_of_directory(uint32_t from, uint32_t to, const char *ta
         if (i % 2 == 0)
             domt_tree_write(&domt_files_now.tree, name, "");
         else
-            ck_assert_int_eq(symlink("x", domt_file_path(name)), 0);
+            ck_assert_int_eq(symlink("x", domt_file_whole_path(name)), 0);
     }
 }
 
@@ -224,7 +224,7 @@ DOMT_TEST(directories_are_listed_in_pieces)
         "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"; /* names of nearly 255 bytes */
 
     for (int kit = 0; kit < 2; kit++) {
-        domus_config config = domt_config(2);
+        domus_config config = domt_config_of_threads(2);
         config.files.list_max = 7;
         domt_files_begin(&config, kit != 0);
         ck_assert_uint_eq(check_listing_in_pieces(0, 7), 1);
@@ -254,7 +254,7 @@ DOMT_TEST(directories_are_listed_in_pieces)
 
 static domus_file *make_unnamed_file(const char *in, uint32_t flags)
 {
-    domt_done done = domt_file_do((domt_deed){
+    domt_done done = domt_file_order((domt_deed){
         .file = domt_files_now.root, .path = in, .flags = UNNAMED | flags, .mode = 0640});
 
     ck_assert_int_eq(done.error, 0);
@@ -263,11 +263,11 @@ static domus_file *make_unnamed_file(const char *in, uint32_t flags)
 
 static int error_of_link(domus_file *file, const char *name, uint32_t flags)
 {
-    return domt_file_do((domt_deed){.kind = DOMT_LINK,
-                                    .file = file,
-                                    .to_file = domt_files_now.root,
-                                    .to = name,
-                                    .flags = flags})
+    return domt_file_order((domt_deed){.kind = DOMT_LINK,
+                                       .file = file,
+                                       .to_file = domt_files_now.root,
+                                       .to = name,
+                                       .flags = flags})
         .error;
 }
 
@@ -278,7 +278,7 @@ static void check_unnamed_files(void)
     for (uint32_t flags = 0; flags <= DOMUS_FILE_BENEATH; flags += DOMUS_FILE_BENEATH) {
         struct stat status;
         domus_file *file = make_unnamed_file(".", flags);
-        ck_assert_int_eq(access(domt_file_path("."), F_OK), 0);
+        ck_assert_int_eq(access(domt_file_whole_path("."), F_OK), 0);
         domt_file_must_write(file, 0, "hello");
         domt_file_must_read(file, 0, 9, "hello");
         ck_assert_int_eq(error_of_link(file, "taken", flags), -EEXIST);
@@ -286,23 +286,23 @@ static void check_unnamed_files(void)
         ck_assert_int_eq(error_of_link(file, "a/", flags), -EINVAL);
         ck_assert_int_eq(error_of_link(file, "folder/named", flags), 0);
         domus_file_close(file);
-        ck_assert_int_eq(stat(domt_file_path("folder/named"), &status), 0);
+        ck_assert_int_eq(stat(domt_file_whole_path("folder/named"), &status), 0);
         ck_assert_uint_eq(status.st_mode & 07777, 0640);
         ck_assert_int_eq(status.st_size, 5);
-        ck_assert_int_eq(unlink(domt_file_path("folder/named")), 0);
+        ck_assert_int_eq(unlink(domt_file_whole_path("folder/named")), 0);
     }
     domus_file *file = make_unnamed_file("folder", DOMUS_FILE_BENEATH);
     ck_assert_int_eq(error_of_link(file, "../out", DOMUS_FILE_BENEATH), -EXDEV);
     ck_assert_int_eq(error_of_link(file, "/out", DOMUS_FILE_BENEATH), -EXDEV);
     ck_assert_int_eq(error_of_link(file, "kept", DOMUS_FILE_BENEATH), 0);
-    ck_assert_int_eq(unlink(domt_file_path("kept")), 0);
+    ck_assert_int_eq(unlink(domt_file_whole_path("kept")), 0);
     ck_assert_int_eq(error_of_link(file, "again", DOMUS_FILE_BENEATH), -ENOENT);
     domus_file_close(file);
 }
 
 DOMT_TEST(files_get_a_name_that_is_free)
 {
-    domt_files_in_both(check_unnamed_files);
+    domt_files_run_in_kit_and_system(check_unnamed_files);
 }
 
 static void check_refused_flags_and_paths(void)
@@ -325,7 +325,7 @@ static void check_refused_flags_and_paths(void)
 
     domt_tree_write(&domt_files_now.tree, "file", "1");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        domt_done done = domt_file_do(
+        domt_done done = domt_file_order(
             (domt_deed){.file = domt_files_now.root, .path = rows[i].path, .flags = rows[i].flags});
         ck_assert_int_eq(done.error, rows[i].error);
     }
@@ -338,7 +338,7 @@ static void check_refused_flags_and_paths(void)
 
 DOMT_TEST(wrong_flags_of_unnamed_files_are_refused)
 {
-    domt_files_in_both(check_refused_flags_and_paths);
+    domt_files_run_in_kit_and_system(check_refused_flags_and_paths);
 }
 
 /* --- loads ------------------------------------------------------------------------------------ */
@@ -349,12 +349,12 @@ DOMT_TEST(wrong_flags_of_unnamed_files_are_refused)
 static domt_done let_clerk_load(domt_deed_kind kind, const char *const *paths, uint32_t flags,
                                 uint64_t size)
 {
-    domt_done done = domt_file_do((domt_deed){.kind = kind,
-                                              .file = domt_files_now.root,
-                                              .paths = paths,
-                                              .flags = flags,
-                                              .size = size,
-                                              .position = 7});
+    domt_done done = domt_file_order((domt_deed){.kind = kind,
+                                                 .file = domt_files_now.root,
+                                                 .paths = paths,
+                                                 .flags = flags,
+                                                 .size = size,
+                                                 .position = 7});
 
     if (kind == DOMT_LOAD && done.returned == 0)
         ck_assert_uint_eq(done.tag, 7); /* an answer with an error has the tag, too */
@@ -406,8 +406,8 @@ static void make_files_of_each_kind(void)
     domt_tree_write(&domt_files_now.tree, "a", "hello");
     domt_tree_write(&domt_files_now.tree, "empty", "");
     domt_tree_write(&domt_files_now.tree, "folder/b", "world");
-    ck_assert_int_eq(mkfifo(domt_file_path("fifo"), 0600), 0);
-    ck_assert_int_eq(symlink("/etc", domt_file_path("out")), 0);
+    ck_assert_int_eq(mkfifo(domt_file_whole_path("fifo"), 0600), 0);
+    ck_assert_int_eq(symlink("/etc", domt_file_whole_path("out")), 0);
 }
 
 static void check_loads_of_all_files(domt_deed_kind kind)
@@ -423,7 +423,7 @@ static void check_loads_of_all_files(domt_deed_kind kind)
     check_load_leaves_file_open(kind, "a", 0, false);
     check_load_leaves_file_open(kind, "folder", 100, true);
     domt_done done = load_first_that_opens(kind, PATHS("a"), 0, 5);
-    ck_assert_int_eq(stat(domt_file_path("a"), &status), 0);
+    ck_assert_int_eq(stat(domt_file_whole_path("a"), &status), 0);
     ck_assert_uint_eq(done.status.inode, status.st_ino);
     ck_assert_uint_eq(done.status.device, status.st_dev);
     ck_assert_uint_eq(done.status.links, 1);
@@ -464,12 +464,12 @@ DOMT_TEST(file_is_loaded_in_the_call_and_by_a_helper)
         domt_files_begin(NULL, in_kit != 0);
         make_files_of_each_kind();
         check_loads_of_all_files(DOMT_LOAD_NOW);
-        uint64_t helped = domt_helped();
+        uint64_t helped = domt_count_helper_jobs();
         check_loaded_bytes(DOMT_LOAD_NOW, PATHS("none", "folder", "a"), 2, "hello");
         check_load_leaves_file_open(DOMT_LOAD_NOW, "folder", 100, true);
-        ck_assert_uint_eq(domt_helped(), helped);
+        ck_assert_uint_eq(domt_count_helper_jobs(), helped);
         check_loads_of_all_files(DOMT_LOAD);
-        ck_assert(in_kit != 0 || domt_helped() > helped);
+        ck_assert(in_kit != 0 || domt_count_helper_jobs() > helped);
         check_loads_with_wrong_arguments(DOMT_LOAD_NOW);
         check_loads_with_wrong_arguments(DOMT_LOAD);
         domt_files_end();
@@ -478,7 +478,7 @@ DOMT_TEST(file_is_loaded_in_the_call_and_by_a_helper)
 
 DOMT_TEST(loads_are_refused_at_limit_of_open_files)
 {
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
 
     config.files.open_max = 2; /* at most two open files, one of which is the test's directory */
     domt_files_begin(&config, false);

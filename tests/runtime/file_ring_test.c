@@ -43,7 +43,7 @@ static domus_file *make_filled_file(const char *name)
     domus_file *file = domt_file_must_open(name, RW | DOMUS_FILE_CREATE);
 
     fill_bytes_by_position(bytes, 0, FILE_BYTES);
-    domt_done done = domt_file_do(
+    domt_done done = domt_file_order(
         (domt_deed){.kind = DOMT_WRITE, .file = file, .bytes = bytes, .size = FILE_BYTES});
     ck_assert_int_eq(done.error, 0);
     ck_assert_uint_eq(done.written.bytes, FILE_BYTES);
@@ -53,7 +53,7 @@ static domus_file *make_filled_file(const char *name)
 static void check_read_at_position(uint32_t clerk, domus_file *file, uint64_t position,
                                    uint32_t size)
 {
-    domt_done done = domt_file_do_at(
+    domt_done done = domt_file_order_from_clerk(
         clerk, (domt_deed){.kind = DOMT_READ, .file = file, .position = position, .size = size});
     uint64_t left = position < FILE_BYTES ? FILE_BYTES - position : 0;
 
@@ -67,20 +67,20 @@ DOMT_TEST(bytes_in_memory_need_no_helper)
 {
     domt_files_begin(NULL, false);
     domus_file *file = make_filled_file("one");
-    uint64_t helped = domt_helped();
+    uint64_t helped = domt_count_helper_jobs();
 
     for (uint32_t i = 0; i < 100; i++) {
         check_read_at_position(i % 2, file, i * 1001, 4096);
         check_read_at_position(i % 2, file, FILE_BYTES - 100 + i, 4096);
     }
     check_read_at_position(0, file, 0, FILE_BYTES);
-    ck_assert_uint_eq(domt_helped(), helped);
+    ck_assert_uint_eq(domt_count_helper_jobs(), helped);
 
     /* The kernel remembers a name that was just looked up, so these opens need no helper thread. */
     for (uint32_t i = 0; i < 100; i++)
         domus_file_close(domt_file_must_open("one", DOMUS_FILE_READ));
-    ck_assert_uint_le(domt_helped(), helped + 1);
-    ck_assert_uint_eq(domt_threads_named("iou-wrk"), 0);
+    ck_assert_uint_le(domt_count_helper_jobs(), helped + 1);
+    ck_assert_uint_eq(domt_count_threads_named("iou-wrk"), 0);
     domus_file_close(file);
     domt_files_end();
 }
@@ -89,11 +89,11 @@ DOMT_TEST(bytes_on_the_disk_are_read_by_helpers)
 {
     domt_files_begin(NULL, false);
     domus_file *file = make_filled_file("one");
-    int fd = open(domt_file_path("one"), O_RDONLY | O_CLOEXEC);
+    int fd = open(domt_file_whole_path("one"), O_RDONLY | O_CLOEXEC);
 
     ck_assert_int_ge(fd, 0);
     for (uint32_t i = 0; i < 20; i++) {
-        ck_assert_int_eq(domt_file_do((domt_deed){.kind = DOMT_SYNC, .file = file}).error, 0);
+        ck_assert_int_eq(domt_file_order((domt_deed){.kind = DOMT_SYNC, .file = file}).error, 0);
         ck_assert_int_eq(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
         /* this read has brought one part of the file into memory */
         check_read_at_position(0, file, 4096, 4096);
@@ -103,7 +103,7 @@ DOMT_TEST(bytes_on_the_disk_are_read_by_helpers)
         check_read_at_position(0, file, 8191 + i * 999, 9999);
     }
     close(fd);
-    ck_assert_uint_eq(domt_threads_named("iou-wrk"), 0);
+    ck_assert_uint_eq(domt_count_threads_named("iou-wrk"), 0);
     domus_file_close(file);
     domt_files_end();
 }
@@ -116,13 +116,13 @@ DOMT_TEST(writes_go_to_helpers_when_the_ring_refuses_them)
 
     for (uint32_t i = 0; i < 100; i++)
         domt_file_must_write(file, 8 * i, "abcdefgh");
-    domt_done done = domt_file_do((domt_deed){.kind = DOMT_READ, .file = file, .size = 808});
+    domt_done done = domt_file_order((domt_deed){.kind = DOMT_READ, .file = file, .size = 808});
     for (uint32_t i = 0; i < 100; i++)
         ck_assert_int_eq(memcmp(domus_slice_data(done.bytes) + 8 * i, "abcdefgh", 8), 0);
     ck_assert(!are_bytes_as_filled(done.bytes, 0));
     ck_assert_uint_le(atomic_load(&file->writes_waited), 4);
     domus_slice_free(done.bytes);
-    ck_assert_uint_eq(domt_threads_named("iou-wrk"), 0);
+    ck_assert_uint_eq(domt_count_threads_named("iou-wrk"), 0);
     domus_file_close(file);
     domt_files_end();
 }
@@ -209,28 +209,28 @@ DOMT_TEST(a_thousand_reads_are_under_way_at_once)
 
     atomic_store(&good, 0), atomic_store(&bad, 0), atomic_store(&rounds, 0);
     for (int i = 0; i < 3; i++)
-        domt_notice(domt_files_now.system, reader, &many_type, &file);
+        domt_send_notice(domt_files_now.system, reader, &many_type, &file);
     DOMT_WAIT_FOR(20, atomic_load(&rounds) == 3);
     ck_assert_uint_eq(atomic_load(&bad), 0);
     ck_assert_uint_eq(atomic_load(&good), 3000);
-    ck_assert_uint_eq(domt_threads_named("iou-wrk"), 0);
+    ck_assert_uint_eq(domt_count_threads_named("iou-wrk"), 0);
 
     /* The same reads again, when the disk has to be asked for each of them. */
-    int fd = open(domt_file_path("one"), O_RDONLY | O_CLOEXEC);
-    ck_assert_int_eq(domt_file_do((domt_deed){.kind = DOMT_SYNC, .file = file}).error, 0);
+    int fd = open(domt_file_whole_path("one"), O_RDONLY | O_CLOEXEC);
+    ck_assert_int_eq(domt_file_order((domt_deed){.kind = DOMT_SYNC, .file = file}).error, 0);
     ck_assert_int_eq(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
     close(fd);
-    domt_notice(domt_files_now.system, reader, &many_type, &file);
+    domt_send_notice(domt_files_now.system, reader, &many_type, &file);
     DOMT_WAIT_FOR(20, atomic_load(&rounds) == 4);
     ck_assert_uint_eq(atomic_load(&bad), 0);
-    ck_assert_uint_eq(domt_threads_named("iou-wrk"), 0);
+    ck_assert_uint_eq(domt_count_threads_named("iou-wrk"), 0);
     domus_file_close(file);
     domt_files_end();
 }
 
 DOMT_TEST(lent_actors_read_on_the_thread_that_runs_them)
 {
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
 
     config.scheduler.steal.floor = 1;
     config.scheduler.steal.aggression = 1;
@@ -239,12 +239,13 @@ DOMT_TEST(lent_actors_read_on_the_thread_that_runs_them)
     shared_file = make_filled_file("one");
     atomic_store(&good, 0), atomic_store(&bad, 0), atomic_store(&rounds, 0);
     for (uint32_t i = 0; i < 64; i++)
-        domt_notice(domt_files_now.system, domt_spawn(domt_files_now.system, 0, &one_reader, NULL),
-                    &many_type, &shared_file);
+        domt_send_notice(domt_files_now.system,
+                         domt_spawn(domt_files_now.system, 0, &one_reader, NULL), &many_type,
+                         &shared_file);
     DOMT_WAIT_FOR(50, atomic_load(&rounds) == 64);
     ck_assert_uint_eq(atomic_load(&bad), 0);
     ck_assert_uint_eq(atomic_load(&good), 64 * 20);
-    ck_assert_uint_ne(domt_profile(domt_files_now.system, 1).steals, 0);
+    ck_assert_uint_ne(domt_profile_of_thread(domt_files_now.system, 1).steals, 0);
     domus_file_close(shared_file);
     domt_files_end();
 }
@@ -255,12 +256,12 @@ DOMT_TEST(a_detached_actor_reads_by_helpers)
     domus_file *file = make_filled_file("one");
     atomic_store(&good, 0), atomic_store(&bad, 0), atomic_store(&rounds, 0);
     domus_address reader = domt_spawn_detached(domt_files_now.system, &many_reader);
-    uint64_t helped = domt_helped();
-    domt_notice(domt_files_now.system, reader, &many_type, &file);
+    uint64_t helped = domt_count_helper_jobs();
+    domt_send_notice(domt_files_now.system, reader, &many_type, &file);
     DOMT_WAIT_FOR(20, atomic_load(&rounds) == 1);
     ck_assert_uint_eq(atomic_load(&bad), 0);
     ck_assert_uint_eq(atomic_load(&good), 1000);
-    ck_assert_uint_eq(domt_helped(), helped + 1000);
+    ck_assert_uint_eq(domt_count_helper_jobs(), helped + 1000);
     domus_file_close(file);
     domt_files_end();
 }
@@ -272,19 +273,19 @@ DOMT_TEST(a_file_is_closed_behind_its_last_operation)
 {
     domt_files_begin(NULL, false);
     domus_address reader = domt_spawn(domt_files_now.system, 1, &many_reader, NULL);
-    uint32_t before = domt_entries("/proc/self/fd");
+    uint32_t before = domt_count_directory_entries("/proc/self/fd");
 
     atomic_store(&good, 0), atomic_store(&bad, 0), atomic_store(&rounds, 0);
     for (uint32_t i = 0; i < DOMT_SCALE(20, 6); i++) {
         domus_file_close(make_filled_file("one"));
         domus_file *file = domt_file_must_open("one", i % 2 == 0 ? RW : DOMUS_FILE_READ);
-        domt_notice(domt_files_now.system, reader, &many_type, &file);
+        domt_send_notice(domt_files_now.system, reader, &many_type, &file);
         DOMT_WAIT_FOR(20, atomic_load(&file->users) > 1 || atomic_load(&rounds) == i + 1);
         domus_file_close(file);
         DOMT_WAIT_FOR(20, atomic_load(&rounds) == i + 1);
     }
     ck_assert_uint_eq(atomic_load(&bad), 0);
-    DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == before);
+    DOMT_WAIT_FOR(10, domt_count_directory_entries("/proc/self/fd") == before);
     domt_files_end();
 }
 
@@ -297,11 +298,11 @@ DOMT_TEST(a_file_may_be_closed_after_its_system)
     files[0] = domt_file_must_open("one", RW | DOMUS_FILE_CREATE);
     files[1] = domt_file_must_open("one", DOMUS_FILE_READ);
     domus_file_close(domt_files_now.root);
-    domt_end(domt_files_now.system);
+    domt_end_system(domt_files_now.system);
     domus_file_close(files[0]);
     domus_file_close(files[1]);
-    ck_assert_uint_eq(domt_entries("/proc/self/fd"), domt_files_now.open_fds);
-    domt_tree_remove(&domt_files_now.tree);
+    ck_assert_uint_eq(domt_count_directory_entries("/proc/self/fd"), domt_files_now.open_fds);
+    domt_tree_remove_copy(&domt_files_now.tree);
 }
 
 /* --- a ring that fails ------------------------------------------------------------------------ */
@@ -311,7 +312,7 @@ static const domus_type deny_type = {.name = "deny"};
 /* From now on let the ring of this thread refuse everything, also the read that begins here. */
 static int let_ring_refuse_and_read(domus_stack *stack, void *self, const void *payload)
 {
-    if (domt_deny_call(SYS_io_uring_enter, EBADF) != 0)
+    if (domt_deny_system_call(SYS_io_uring_enter, EBADF) != 0)
         return -EPROTO;
     if (domus_file_read_add(stack, shared_file, 0, 4096, 0) != 0)
         return -EPROTO;
@@ -329,17 +330,17 @@ DOMT_TEST(files_are_read_by_helpers_after_ring_failed)
     if (system->threads[0].io.backend == &domi_backend_uring) {
         shared_file = make_filled_file("one");
         atomic_store(&good, 0), atomic_store(&bad, 0), atomic_store(&rounds, 0);
-        uint64_t helped = domt_helped();
-        domt_notice(system, domt_spawn(system, 0, &denier, NULL), &deny_type, NULL);
+        uint64_t helped = domt_count_helper_jobs();
+        domt_send_notice(system, domt_spawn(system, 0, &denier, NULL), &deny_type, NULL);
         DOMT_WAIT_FOR(20, atomic_load(&rounds) == 1);
         ck_assert_uint_eq(atomic_load(&bad), 0);
         ck_assert_uint_eq(atomic_load(&good), 1);
-        ck_assert_uint_eq(domt_helped(), helped + 1);
+        ck_assert_uint_eq(domt_count_helper_jobs(), helped + 1);
         domus_file_close(shared_file);
         domus_file_close(domt_files_now.root);
         ck_assert_int_eq(domus_system_stop(system), -EBADF);
         domus_system_free(system);
-        domt_tree_remove(&domt_files_now.tree);
+        domt_tree_remove_copy(&domt_files_now.tree);
     } else {
         domt_files_end();
     }
@@ -396,17 +397,17 @@ DOMT_TEST(critical_memory_refuses_reads_and_listings)
     ck_assert_int_eq(done.error, 0);
     shared_file = done.file;
     atomic_store(&good, 0), atomic_store(&bad, 0), atomic_store(&rounds, 0);
-    domt_notice(system, domt_spawn(system, 0, &tryer, NULL), &many_type, &shared_file);
+    domt_send_notice(system, domt_spawn(system, 0, &tryer, NULL), &many_type, &shared_file);
     /* the operation of the read fails with -EISDIR, because the file is a directory */
     DOMT_WAIT_FOR(10, atomic_load(&good) >= 2);
     ck_assert_uint_eq(atomic_load(&refused), 0);
-    domt_pressed_use(97);
+    domt_pressed_set_used_percent(97);
     DOMT_WAIT_FOR(10, atomic_load(&refused) >= 4);
     uint32_t before = atomic_load(&good) + atomic_load(&bad);
     uint32_t tries = atomic_load(&tried);
     DOMT_WAIT_FOR(10, atomic_load(&tried) >= tries + 4);
     ck_assert_uint_le(atomic_load(&good) + atomic_load(&bad), before + 1);
-    domt_pressed_use(10);
+    domt_pressed_set_used_percent(10);
     DOMT_WAIT_FOR(10, atomic_load(&good) + atomic_load(&bad) >= before + 4);
     atomic_store(&is_over, true);
     DOMT_WAIT_FOR(10, atomic_load(&rounds) == 1);

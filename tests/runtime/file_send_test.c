@@ -106,7 +106,7 @@ static char *text_of_expected_answer(uint64_t position, uint64_t size, const cha
         uint64_t part = size < PIECE ? size : PIECE;
         at += (size_t)snprintf(text + at, 32, "%llu:", (unsigned long long)part);
         for (uint64_t i = 0; i < part; i++)
-            text[at++] = domt_file_byte(position++);
+            text[at++] = domt_file_byte_at(position++);
         size -= part;
     }
     memcpy(text + at, tail, strlen(tail) + 1);
@@ -115,10 +115,10 @@ static char *text_of_expected_answer(uint64_t position, uint64_t size, const cha
 
 static domus_testkit *begin_kit_with_file(const domus_config *config, uint64_t size)
 {
-    domus_testkit *kit = domt_pipes_kit(config, &service, 1);
+    domus_testkit *kit = domt_pipes_new_kit(config, &service, 1);
     domus_system *system = domus_testkit_system(kit);
 
-    sent_file = domt_file_handle(system, domt_file_make(size));
+    sent_file = domt_file_handle_of_descriptor(system, domt_file_make_unnamed(size));
     atomic_store(&ended, 0), atomic_store(&last_error, 1);
     ck_assert_int_eq(domus_outside_spawn_on(system, 2, &filler, NULL, &far), 0);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
@@ -128,7 +128,7 @@ static domus_testkit *begin_kit_with_file(const domus_config *config, uint64_t s
 static void end_kit_with_file(domus_testkit *kit)
 {
     domus_file_close(sent_file);
-    domt_pipes_end(kit);
+    domt_pipes_end_kit(kit);
 }
 
 static void check_answer_in_both_ways(domus_testkit *kit, uint64_t size, uint64_t position,
@@ -138,12 +138,12 @@ static void check_answer_in_both_ways(domus_testkit *kit, uint64_t size, uint64_
 
     for (int way = 0; way < 2; way++) {
         char text[64];
-        domus_peer *peer = domt_pipes_peer(kit);
+        domus_peer *peer = domt_pipes_connect_peer(kit);
         char *answer = text_of_expected_answer(position, comes, tail);
         snprintf(text, sizeof text, "Q %llu %llu %s\n", (unsigned long long)size,
                  (unsigned long long)position, ways[way]);
-        domt_pipes_send(kit, peer, text);
-        domt_pipes_expect(kit, peer, answer);
+        domt_pipes_peer_send(kit, peer, text);
+        domt_pipes_peer_expect(kit, peer, answer);
         free(answer);
         domus_peer_finish(peer);
         ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
@@ -182,11 +182,11 @@ DOMT_TEST(pieces_are_as_small_as_reads)
 {
     domus_config config;
 
-    domt_pipes_configure(&config);
+    domt_pipes_make_config(&config);
     config.files.read_max_bytes = 4096;
     domus_testkit *kit = begin_kit_with_file(&config, 10000);
-    domus_peer *peer = domt_pipes_peer(kit);
-    domt_pipes_send(kit, peer, "Q 10000 0 reply\n");
+    domus_peer *peer = domt_pipes_connect_peer(kit);
+    domt_pipes_peer_send(kit, peer, "Q 10000 0 reply\n");
     ck_assert_int_eq(domus_testkit_advance(kit, SECOND), 0);
     size_t size;
     const char *got = domus_peer_got(peer, &size);
@@ -202,14 +202,14 @@ DOMT_TEST(a_file_that_shrinks_is_never_filled_up)
     domus_config config;
     size_t size;
 
-    domt_pipes_configure(&config);
+    domt_pipes_make_config(&config);
     config.channel.send_high_bytes = 10000;
     config.channel.send_low_bytes = 2000;
     for (int way = 0; way < 2; way++) {
         domus_testkit *kit = begin_kit_with_file(&config, 10000000);
-        domus_peer *peer = domt_pipes_peer(kit);
+        domus_peer *peer = domt_pipes_connect_peer(kit);
         domus_peer_pause(peer);
-        domt_pipes_send(kit, peer, way == 0 ? "Q 10000000 0 reply\n" : "Q 10000000 0 far\n");
+        domt_pipes_peer_send(kit, peer, way == 0 ? "Q 10000000 0 reply\n" : "Q 10000000 0 far\n");
         ck_assert_int_eq(domus_testkit_advance(kit, SECOND / 10), 0);
         ck_assert_uint_eq(atomic_load(&ended), 0);
         ck_assert_int_eq(ftruncate(sent_file->fd, 1000000), 0);
@@ -227,17 +227,18 @@ DOMT_TEST(a_file_that_shrinks_is_never_filled_up)
 
 DOMT_TEST(sending_ends_with_its_connection_and_its_system)
 {
-    uint32_t before = domt_entries("/proc/self/fd");
+    uint32_t before = domt_count_directory_entries("/proc/self/fd");
     domus_config config;
 
-    domt_pipes_configure(&config);
+    domt_pipes_make_config(&config);
     config.channel.send_high_bytes = 10000;
     config.channel.send_low_bytes = 2000;
     for (int way = 0; way < 4; way++) {
         domus_testkit *kit = begin_kit_with_file(&config, 10000000);
-        domus_peer *peer = domt_pipes_peer(kit);
+        domus_peer *peer = domt_pipes_connect_peer(kit);
         domus_peer_pause(peer);
-        domt_pipes_send(kit, peer, way % 2 == 0 ? "Q 10000000 0 reply\n" : "Q 10000000 0 far\n");
+        domt_pipes_peer_send(kit, peer,
+                             way % 2 == 0 ? "Q 10000000 0 reply\n" : "Q 10000000 0 far\n");
         ck_assert_int_eq(domus_testkit_advance(kit, SECOND / 10), 0);
         ck_assert_uint_eq(atomic_load(&ended), 0);
         ck_assert_uint_ge(atomic_load(&sent_file->users), 2);
@@ -253,7 +254,7 @@ DOMT_TEST(sending_ends_with_its_connection_and_its_system)
             domus_testkit_free(kit);
         }
     }
-    ck_assert_uint_eq(domt_entries("/proc/self/fd"), before);
+    ck_assert_uint_eq(domt_count_directory_entries("/proc/self/fd"), before);
 }
 
 /* --- a request of this side ------------------------------------------------------------------- */
@@ -313,10 +314,10 @@ DOMT_TEST(a_file_is_the_body_of_a_request)
 
     domt_line_client_begin(&client, &client_pipeline, NULL);
     domus_system *system = domus_testkit_system(client.kit);
-    sent_file = domt_file_handle(system, domt_file_make(100000));
+    sent_file = domt_file_handle_of_descriptor(system, domt_file_make_unnamed(100000));
     atomic_store(&ended, 0), atomic_store(&last_error, 1);
     ck_assert_int_eq(domus_outside_spawn_on(system, 1, &uploader, NULL, &actor), 0);
-    domt_notice(system, actor, &upload_type, &client.channel);
+    domt_send_notice(system, actor, &upload_type, &client.channel);
     char *text = text_of_expected_answer(0, 100000, "0:");
     ck_assert_int_eq(domus_peer_expect(client.peer, text, strlen(text), SECOND), 0);
     free(text);
@@ -356,13 +357,13 @@ static const domus_behaviour raw_service = {
 static domus_system *start_raw_listener(uint64_t size, uint16_t *ret_port)
 {
     const domus_listener_config listener = {.name = "raw", .address = "127.0.0.1:0", .backlog = 16};
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
 
     config.listeners = &listener;
     config.listener_count = 1;
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
     ck_assert_int_eq(domus_serve(system, "raw", &raw_service, NULL, ret_port), 0);
-    sent_file = domt_file_handle(system, domt_file_make(size));
+    sent_file = domt_file_handle_of_descriptor(system, domt_file_make_unnamed(size));
     atomic_store(&ended, 0), atomic_store(&last_error, 1);
     atomic_store(&raw_size, size);
     return system;
@@ -377,7 +378,7 @@ static uint64_t read_and_check_until_end(int fd)
 
     for (ssize_t size; (size = recv(fd, bytes, sizeof bytes, 0)) > 0;) {
         for (ssize_t i = 0; i < size; i += 1009)
-            ck_assert_int_eq(bytes[i], domt_file_byte(total + (uint64_t)i));
+            ck_assert_int_eq(bytes[i], domt_file_byte_at(total + (uint64_t)i));
         total += (uint64_t)size;
     }
     return total;
@@ -390,7 +391,7 @@ DOMT_TEST(a_large_file_goes_to_a_slow_reader_in_bounded_memory)
     domus_system *system = start_raw_listener(size, &port);
     int64_t before = atomic_load(&system->pressure.meter.held);
     int64_t most = 0;
-    int fd = domt_connect(port);
+    int fd = domt_connect_to_port(port);
 
     ck_assert_int_eq(send(fd, "x", 1, 0), 1);
     for (int i = 0; i < 200; i++) { /* look at memory for 200 ms, in which the peer reads nothing */
@@ -408,15 +409,15 @@ DOMT_TEST(a_large_file_goes_to_a_slow_reader_in_bounded_memory)
 
     /* In each round the peer goes away while the file is being sent. */
     for (int i = 0; i < 20; i++) {
-        fd = domt_connect(port);
+        fd = domt_connect_to_port(port);
         ck_assert_int_eq(send(fd, "x", 1, 0), 1);
         domt_pause_ns((uint64_t)i * 200000);
         close(fd);
     }
-    DOMT_WAIT_FOR(20, domt_profile_all(system).channels_closed == 21);
+    DOMT_WAIT_FOR(20, domt_profile_of_all_threads(system).channels_closed == 21);
     ck_assert_uint_eq(atomic_load(&sent_file->users), 1);
     domus_file_close(sent_file);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(raw_channel_gets_file_up_to_its_end)
@@ -425,14 +426,14 @@ DOMT_TEST(raw_channel_gets_file_up_to_its_end)
     domus_system *system = start_raw_listener(300000, &port);
 
     atomic_store(&raw_size, 300001);
-    int fd = domt_connect(port);
+    int fd = domt_connect_to_port(port);
     ck_assert_int_eq(send(fd, "x", 1, 0), 1);
     ck_assert_uint_eq(read_and_check_until_end(fd), 300000);
     DOMT_WAIT_FOR(20, atomic_load(&ended) == 1);
     ck_assert_int_eq(atomic_load(&last_error), -ENODATA);
     close(fd);
     domus_file_close(sent_file);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 /* --- misuse ----------------------------------------------------------------------------------- */
@@ -461,12 +462,12 @@ DOMT_TEST(send_without_channel_or_request_is_refused)
     uint16_t port;
     domus_system *system = start_raw_listener(10, &port);
 
-    domt_notice(system, domt_spawn(system, 0, &misuser, NULL), &misuse_type, NULL);
+    domt_send_notice(system, domt_spawn(system, 0, &misuser, NULL), &misuse_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&ended) == 1);
     ck_assert_uint_eq(atomic_load(&wrong), 0);
     ck_assert_uint_eq(atomic_load(&sent_file->users), 1);
     domus_file_close(sent_file);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_SUITE(60)

@@ -32,7 +32,7 @@ static void check_read_and_write(void)
     ck_assert(domus_file_is_directory(domt_files_now.root));
     domt_file_must_write(file, 0, "hello");
     domt_file_must_write(file, 7, "you");
-    domt_done done = domt_file_do((domt_deed){.kind = DOMT_READ, .file = file, .size = 4096});
+    domt_done done = domt_file_order((domt_deed){.kind = DOMT_READ, .file = file, .size = 4096});
     ck_assert(domus_slice_equals(done.bytes, "hello\0\0you", 10));
     domus_slice_free(done.bytes);
     domt_file_must_read(file, 1, 3, "ell");
@@ -44,11 +44,11 @@ static void check_read_and_write(void)
     domt_file_must_write(file, 3, "");
     for (uint32_t flags = 0; flags < 2; flags++)
         ck_assert_int_eq(
-            domt_file_do((domt_deed){.kind = DOMT_SYNC, .file = file, .flags = flags}).error, 0);
+            domt_file_order((domt_deed){.kind = DOMT_SYNC, .file = file, .flags = flags}).error, 0);
     ck_assert_int_eq(
-        domt_file_do((domt_deed){.kind = DOMT_TRUNCATE, .file = file, .size = 2}).error, 0);
+        domt_file_order((domt_deed){.kind = DOMT_TRUNCATE, .file = file, .size = 2}).error, 0);
     domt_file_must_read(file, 0, 100, "he");
-    done = domt_file_do((domt_deed){.kind = DOMT_STAT, .file = file});
+    done = domt_file_order((domt_deed){.kind = DOMT_STAT, .file = file});
     ck_assert_int_eq(done.error, 0);
     ck_assert_uint_eq(done.status.size, 2);
     ck_assert_uint_eq(done.status.links, 1);
@@ -75,12 +75,12 @@ static void check_read_and_write(void)
 
 DOMT_TEST(bytes_are_written_and_read_at_their_positions)
 {
-    domt_files_in_both(check_read_and_write);
+    domt_files_run_in_kit_and_system(check_read_and_write);
 }
 
 static int error_of_deed(domt_deed deed)
 {
-    domt_done done = domt_file_do(deed);
+    domt_done done = domt_file_order(deed);
 
     ck_assert_ptr_null(done.file);
     ck_assert_uint_eq(done.bytes.size, 0);
@@ -90,7 +90,7 @@ static int error_of_deed(domt_deed deed)
 /* Returns the result of the call that begins the operation, and not that of its answer. */
 static int direct_result_of_deed(domt_deed deed)
 {
-    domt_done done = domt_file_do(deed);
+    domt_done done = domt_file_order(deed);
 
     domus_slice_free(done.bytes);
     return done.returned;
@@ -120,7 +120,7 @@ static void check_refused_deeds(void)
     memset(path, 'a', 4096);
     ck_assert_int_eq(direct_result_of_deed((domt_deed){.path = path, .flags = RW}), -ENAMETOOLONG);
     path[4095] = '\0';
-    domt_done done = domt_file_do((domt_deed){.path = path, .flags = RW});
+    domt_done done = domt_file_order((domt_deed){.path = path, .flags = RW});
     ck_assert_int_eq(done.returned, 0);
     ck_assert_int_eq(done.error, -ENAMETOOLONG);
 
@@ -139,7 +139,7 @@ static void check_refused_deeds(void)
         deed.position = (uint64_t)INT64_MAX - 2;
         ck_assert_int_eq(direct_result_of_deed(deed), -EINVAL);
         deed.position = (uint64_t)INT64_MAX - 3;
-        done = domt_file_do(deed);
+        done = domt_file_order(deed);
         ck_assert_int_eq(done.returned, 0);
         ck_assert_int_eq(done.error, i == 0 ? 0 : -EFBIG);
     }
@@ -168,7 +168,7 @@ static void check_refused_deeds(void)
 
 DOMT_TEST(wrong_arguments_of_file_calls_are_refused)
 {
-    domt_files_in_both(check_refused_deeds);
+    domt_files_run_in_kit_and_system(check_refused_deeds);
 }
 
 static void check_errors_of_kernel(void)
@@ -179,9 +179,9 @@ static void check_errors_of_kernel(void)
 
     domt_tree_write(&domt_files_now.tree, "text", "text");
     domt_tree_write(&domt_files_now.tree, "folder/inner", "inner");
-    ck_assert_int_eq(mkfifo(domt_file_path("fifo"), 0600), 0);
+    ck_assert_int_eq(mkfifo(domt_file_whole_path("fifo"), 0600), 0);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    snprintf(address.sun_path, sizeof address.sun_path, "%s", domt_file_path("socket"));
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", domt_file_whole_path("socket"));
     ck_assert_int_eq(bind(fd, (const struct sockaddr *)&address, sizeof address), 0);
     close(fd);
 
@@ -214,7 +214,7 @@ static void check_errors_of_kernel(void)
         -ENOTDIR);
     /* A path is relative to the directory whose handle is given, also if that handle is closed
      * meanwhile. */
-    domt_done done = domt_file_do((domt_deed){.file = folder, .path = "inner", .flags = RW});
+    domt_done done = domt_file_order((domt_deed){.file = folder, .path = "inner", .flags = RW});
     ck_assert_int_eq(done.error, 0);
     domt_file_must_read(done.file, 0, 99, "inner");
     domus_file_close(done.file);
@@ -226,7 +226,7 @@ static void check_errors_of_kernel(void)
 
 DOMT_TEST(file_calls_tell_errors_of_the_kernel)
 {
-    domt_files_in_both(check_errors_of_kernel);
+    domt_files_run_in_kit_and_system(check_errors_of_kernel);
 }
 
 /* --- limits ----------------------------------------------------------------------------------- */
@@ -234,7 +234,7 @@ DOMT_TEST(file_calls_tell_errors_of_the_kernel)
 DOMT_TEST(files_are_opened_up_to_their_limit)
 {
     for (int kit = 0; kit < 2; kit++) {
-        domus_config config = domt_config(2);
+        domus_config config = domt_config_of_threads(2);
         domus_file *files[3], *more;
         /* at most four open files, one of which is the test's directory */
         config.files.open_max = 4;
@@ -259,16 +259,18 @@ DOMT_TEST(files_are_opened_up_to_their_limit)
 DOMT_TEST(size_of_a_file_read_has_a_limit)
 {
     for (int kit = 0; kit < 2; kit++) {
-        domus_config config = domt_config(2);
+        domus_config config = domt_config_of_threads(2);
         config.files.read_max_bytes = 5000;
         domt_files_begin(&config, kit != 0);
         domus_file *file = domt_file_must_open("one", RW | DOMUS_FILE_CREATE);
         ck_assert_int_eq(
-            domt_file_do((domt_deed){.kind = DOMT_TRUNCATE, .file = file, .size = 9000}).error, 0);
+            domt_file_order((domt_deed){.kind = DOMT_TRUNCATE, .file = file, .size = 9000}).error,
+            0);
         ck_assert_int_eq(
             direct_result_of_deed((domt_deed){.kind = DOMT_READ, .file = file, .size = 5001}),
             -EMSGSIZE);
-        domt_done done = domt_file_do((domt_deed){.kind = DOMT_READ, .file = file, .size = 5000});
+        domt_done done =
+            domt_file_order((domt_deed){.kind = DOMT_READ, .file = file, .size = 5000});
         ck_assert_int_eq(done.error, 0);
         ck_assert_uint_eq(done.bytes.size, 5000);
         domus_slice_free(done.bytes);
@@ -290,14 +292,14 @@ static void check_partial_write(void)
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &less), 0);
     memset(bytes, 'b', sizeof bytes);
     domt_deed deed = {.kind = DOMT_WRITE, .file = file, .bytes = bytes, .size = sizeof bytes};
-    domt_done done = domt_file_do(deed);
+    domt_done done = domt_file_order(deed);
     ck_assert_int_eq(done.error, 0);
     ck_assert_int_eq(done.written.error, -EFBIG);
     ck_assert_uint_eq(done.written.bytes, 8192);
     deed.position = 8192;
-    ck_assert_int_eq(domt_file_do(deed).error, -EFBIG);
+    ck_assert_int_eq(domt_file_order(deed).error, -EFBIG);
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &before), 0);
-    done = domt_file_do((domt_deed){.kind = DOMT_STAT, .file = file});
+    done = domt_file_order((domt_deed){.kind = DOMT_STAT, .file = file});
     ck_assert_uint_eq(done.status.size, 8192);
     domus_file_close(file);
 }
@@ -307,7 +309,7 @@ DOMT_TEST(partial_write_tells_how_much_was_written)
     struct sigaction ignore = {.sa_handler = SIG_IGN};
 
     ck_assert_int_eq(sigaction(SIGXFSZ, &ignore, NULL), 0);
-    domt_files_in_both(check_partial_write);
+    domt_files_run_in_kit_and_system(check_partial_write);
 }
 
 /* --- without memory --------------------------------------------------------------------------- */
@@ -423,11 +425,11 @@ DOMT_TEST(file_operations_survive_failed_allocations)
             length += (size_t)snprintf(path + length, sizeof path - length, "/.");
         (void)snprintf(path + length, sizeof path - length, "/one");
         ended = 0;
-        domt_notice(domt_files_now.system, domt_spawn(domt_files_now.system, 1, &chained, NULL),
-                    &go_type, NULL);
-        domi_memory_fail_after(count, 0);
+        domt_send_notice(domt_files_now.system,
+                         domt_spawn(domt_files_now.system, 1, &chained, NULL), &go_type, NULL);
+        domi_memory_fail_allocation_after(count, 0);
         ck_assert_int_eq(domus_testkit_run(domt_files_now.kit), 0);
-        domi_memory_fail_after(-1, 0);
+        domi_memory_fail_allocation_after(-1, 0);
         /* if `ended` is 0, no conversation could begin */
         bool has_failed = ended == 0 || last_error == -ENOMEM;
         ck_assert(has_failed || last_error == 0);
@@ -475,7 +477,7 @@ DOMT_TEST(a_file_without_a_name_gets_one_without_proc)
         fprintf(stderr, "a sanitizer reads /proc; skipped\n");
         return;
     }
-    if (!domt_container_may())
+    if (!domt_container_is_allowed())
         return;
     pid_t child = fork();
     ck_assert_int_ge(child, 0);

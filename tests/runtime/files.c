@@ -146,20 +146,20 @@ const domus_behaviour domt_clerk = {
 void domt_files_begin(const domus_config *config, bool in_kit)
 {
     domt_files *now = &domt_files_now;
-    domus_config own = config != NULL ? *config : domt_config(2);
+    domus_config own = config != NULL ? *config : domt_config_of_threads(2);
 
-    *now = (domt_files){.open_fds = domt_entries("/proc/self/fd")};
+    *now = (domt_files){.open_fds = domt_count_directory_entries("/proc/self/fd")};
     domt_tree_make(&now->tree);
     if (in_kit) {
         now->kit = domt_kit_new(&own, 1);
         now->system = domus_testkit_system(now->kit);
         ck_assert_int_eq(domus_probe_new(now->kit, &now->probe), 0);
     } else {
-        now->system = domt_start(&own);
+        now->system = domt_start_system(&own);
     }
     for (uint32_t i = 0; i < 2; i++)
         now->clerks[i] = domt_spawn(now->system, i, &domt_clerk, NULL);
-    domt_done done = domt_file_do(
+    domt_done done = domt_file_order(
         (domt_deed){.kind = DOMT_OPEN, .path = now->tree.root, .flags = DOMUS_FILE_READ});
     ck_assert_int_eq(done.error, 0);
     now->root = done.file;
@@ -174,10 +174,10 @@ void domt_files_end(void)
         ck_assert_int_eq(domus_testkit_stop(now->kit), 0);
         domus_testkit_free(now->kit);
     } else {
-        domt_end(now->system);
+        domt_end_system(now->system);
     }
-    domt_tree_remove(&now->tree);
-    ck_assert_uint_eq(domt_entries("/proc/self/fd"), now->open_fds);
+    domt_tree_remove_copy(&now->tree);
+    ck_assert_uint_eq(domt_count_directory_entries("/proc/self/fd"), now->open_fds);
 }
 
 static domt_done ask_clerk_in_kit(domus_address clerk, const domt_deed *deed)
@@ -191,7 +191,7 @@ static domt_done ask_clerk_in_kit(domus_address clerk, const domt_deed *deed)
     return done;
 }
 
-domt_done domt_file_do_at(uint32_t clerk, domt_deed deed)
+domt_done domt_file_order_from_clerk(uint32_t clerk, domt_deed deed)
 {
     domt_files *now = &domt_files_now;
     domt_done done = {.error = 1};
@@ -205,20 +205,20 @@ domt_done domt_file_do_at(uint32_t clerk, domt_deed deed)
     return done;
 }
 
-domt_done domt_file_do(domt_deed deed)
+domt_done domt_file_order(domt_deed deed)
 {
-    return domt_file_do_at(0, deed);
+    return domt_file_order_from_clerk(0, deed);
 }
 
 /* --- deeds in short --------------------------------------------------------------------------- */
 
 int domt_file_open(const char *path, uint32_t flags, domus_file **ret_file)
 {
-    domt_done done = domt_file_do((domt_deed){.kind = DOMT_OPEN,
-                                              .file = domt_files_now.root,
-                                              .path = path,
-                                              .flags = flags,
-                                              .mode = 0644});
+    domt_done done = domt_file_order((domt_deed){.kind = DOMT_OPEN,
+                                                 .file = domt_files_now.root,
+                                                 .path = path,
+                                                 .flags = flags,
+                                                 .mode = 0644});
 
     *ret_file = done.file;
     return done.error;
@@ -236,7 +236,7 @@ domus_file *domt_file_must_open(const char *path, uint32_t flags)
 
 void domt_file_must_read(domus_file *file, uint64_t position, uint32_t size, const char *text)
 {
-    domt_done done = domt_file_do(
+    domt_done done = domt_file_order(
         (domt_deed){.kind = DOMT_READ, .file = file, .position = position, .size = size});
 
     ck_assert_int_eq(done.error, 0);
@@ -247,18 +247,18 @@ void domt_file_must_read(domus_file *file, uint64_t position, uint32_t size, con
 
 void domt_file_must_write(domus_file *file, uint64_t position, const char *text)
 {
-    domt_done done = domt_file_do((domt_deed){.kind = DOMT_WRITE,
-                                              .file = file,
-                                              .position = position,
-                                              .bytes = text,
-                                              .size = strlen(text)});
+    domt_done done = domt_file_order((domt_deed){.kind = DOMT_WRITE,
+                                                 .file = file,
+                                                 .position = position,
+                                                 .bytes = text,
+                                                 .size = strlen(text)});
 
     ck_assert_int_eq(done.error, 0);
     ck_assert_uint_eq(done.written.bytes, strlen(text));
     ck_assert_int_eq(done.written.error, 0);
 }
 
-const char *domt_file_path(const char *name)
+const char *domt_file_whole_path(const char *name)
 {
     static char path[PATH_MAX];
 
@@ -266,12 +266,12 @@ const char *domt_file_path(const char *name)
     return path;
 }
 
-char domt_file_byte(uint64_t position)
+char domt_file_byte_at(uint64_t position)
 {
     return (char)('a' + position % 25);
 }
 
-int domt_file_make(uint64_t size)
+int domt_file_make_unnamed(uint64_t size)
 {
     static char block[250 * 4096];
     char path[] = "/tmp/domt-send-XXXXXX";
@@ -280,7 +280,7 @@ int domt_file_make(uint64_t size)
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(unlink(path), 0);
     for (uint32_t i = 0; i < sizeof block; i++)
-        block[i] = domt_file_byte(i);
+        block[i] = domt_file_byte_at(i);
     for (uint64_t at = 0; at < size;) {
         uint64_t part = size - at < sizeof block ? size - at : sizeof block;
         ck_assert_int_eq(pwrite(fd, block, (size_t)part, (off_t)at), (ssize_t)part);
@@ -289,23 +289,23 @@ int domt_file_make(uint64_t size)
     return fd;
 }
 
-domus_file *domt_file_handle(domus_system *system, int fd)
+domus_file *domt_file_handle_of_descriptor(domus_system *system, int fd)
 {
     domus_file *file;
 
-    ck_assert_int_eq(domi_file_new(system->files, &file), 0);
+    ck_assert_int_eq(domi_file_new_handle(system->files, &file), 0);
     file->fd = fd;
     return file;
 }
 
-uint64_t domt_helped(void)
+uint64_t domt_count_helper_jobs(void)
 {
     domi_workers *workers = domt_files_now.system->workers;
 
     return workers != NULL ? domi_counter_read(&workers->counters.jobs) : 0;
 }
 
-uint32_t domt_threads_named(const char *name)
+uint32_t domt_count_threads_named(const char *name)
 {
     DIR *tasks = opendir("/proc/self/task");
     uint32_t count = 0;
@@ -325,7 +325,7 @@ uint32_t domt_threads_named(const char *name)
     return count;
 }
 
-void domt_files_in_both(void (*hold)(void))
+void domt_files_run_in_kit_and_system(void (*hold)(void))
 {
     for (int is_kit = 0; is_kit < 2; is_kit++) {
         domt_files_begin(NULL, is_kit != 0);

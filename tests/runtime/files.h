@@ -72,16 +72,16 @@ typedef struct domt_files {
 extern domt_files domt_files_now;
 
 /* Start a system, in a test kit or with real threads, with two clerks and a directory. If `config`
- * is NULL, the system has the configuration of domt_config(2). */
+ * is NULL, the system has the configuration of domt_config_of_threads(2). */
 void domt_files_begin(const domus_config *config, bool in_kit);
 
 /* Stop the system of the clerks, and check that no descriptor is left open. */
 void domt_files_end(void);
 
-/* Order a file operation from a clerk (domt_file_do(): from the first one), and wait for its
+/* Order a file operation from a clerk (domt_file_order(): from the first one), and wait for its
  * result. */
-domt_done domt_file_do_at(uint32_t clerk, domt_deed deed);
-domt_done domt_file_do(domt_deed deed);
+domt_done domt_file_order_from_clerk(uint32_t clerk, domt_deed deed);
+domt_done domt_file_order(domt_deed deed);
 
 /* Open a file in the test's directory. The first function returns 0 or the negative errno of the
  * open; the second one fails the test if the open fails. */
@@ -92,22 +92,22 @@ void domt_file_must_read(domus_file *file, uint64_t position, uint32_t size, con
 void domt_file_must_write(domus_file *file, uint64_t position, const char *text);
 
 /* Returns the whole path of a file in the test's directory, valid until the next call. */
-const char *domt_file_path(const char *name);
+const char *domt_file_whole_path(const char *name);
 
-/* A file of `size` bytes without a name: domt_file_byte() is its byte at a position,
- * domt_file_make() returns a descriptor of a new one, and domt_file_handle() makes a domus_file of
- * a descriptor. */
-char domt_file_byte(uint64_t position);
-int domt_file_make(uint64_t size);
-domus_file *domt_file_handle(domus_system *system, int fd);
+/* A file of `size` bytes without a name: domt_file_byte_at() is its byte at a position,
+ * domt_file_make_unnamed() returns a descriptor of a new one, and domt_file_handle_of_descriptor()
+ * makes a domus_file of a descriptor. */
+char domt_file_byte_at(uint64_t position);
+int domt_file_make_unnamed(uint64_t size);
+domus_file *domt_file_handle_of_descriptor(domus_system *system, int fd);
 
 /* Returns how many jobs the helper threads of the system have done; 0 in a test kit. */
-uint64_t domt_helped(void);
+uint64_t domt_count_helper_jobs(void);
 
 /* Returns how many threads of this process have a name that begins with `name`. */
-uint32_t domt_threads_named(const char *name);
+uint32_t domt_count_threads_named(const char *name);
 
 /* Run the test `hold` twice: with a test kit, and with a real system. */
-void domt_files_in_both(void (*hold)(void));
+void domt_files_run_in_kit_and_system(void (*hold)(void));
 
 #endif

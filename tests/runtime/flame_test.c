@@ -50,11 +50,11 @@ static int try_to_add_stack(const char *stack, uint64_t weight)
 
     snprintf(copy, sizeof copy, "%s", stack);
     for (char *name = strtok_r(copy, " ", &rest); name != NULL; name = strtok_r(NULL, " ", &rest)) {
-        int result = domi_flame_find_name(&flame, name, &names[depth++]);
+        int result = domi_flame_find_or_add_name(&flame, name, &names[depth++]);
         if (result != 0)
             return result;
     }
-    return domi_flame_add(&flame, names, depth, weight);
+    return domi_flame_add_stack(&flame, names, depth, weight);
 }
 
 static void add_stack_to_flame(const char *stack, uint64_t weight)
@@ -66,7 +66,7 @@ static const char *write_folded_stacks(void)
 {
     length = 0;
     text[0] = '\0';
-    domi_flame_sort(&flame);
+    domi_flame_sort_children(&flame);
     ck_assert_int_eq(domi_flame_write_folded(&flame, append_piece_to_text, text), 0);
     return text;
 }
@@ -75,7 +75,7 @@ static const char *write_flame_graph(const char *title)
 {
     length = 0;
     text[0] = '\0';
-    domi_flame_sort(&flame);
+    domi_flame_sort_children(&flame);
     ck_assert_int_eq(domi_flame_write_svg(&flame, title, append_piece_to_text, text), 0);
     return text;
 }
@@ -125,8 +125,8 @@ DOMT_TEST(names_cannot_break_a_line)
     ck_assert_str_eq(write_folded_stacks(), "a:b\\n\\x01\\xff&;f 1\n");
     memset(wide, 'w', sizeof wide - 1);
     wide[sizeof wide - 1] = '\0';
-    ck_assert_int_eq(domi_flame_find_name(&flame, wide, &name), 0);
-    ck_assert_uint_eq(strlen(domi_flame_text(&flame, name)), DOMUS_CPU_PROFILE_NAME_MAX);
+    ck_assert_int_eq(domi_flame_find_or_add_name(&flame, wide, &name), 0);
+    ck_assert_uint_eq(strlen(domi_flame_text_of_name(&flame, name)), DOMUS_CPU_PROFILE_NAME_MAX);
     domi_flame_fini(&flame);
 }
 
@@ -220,7 +220,7 @@ DOMT_TEST(error_of_the_writer_ends_the_text)
         snprintf(stack, sizeof stack, "root n%08u", i);
         add_stack_to_flame(stack, 1);
     }
-    domi_flame_sort(&flame);
+    domi_flame_sort_children(&flame);
     length = 0;
     fails_at = 5000;
     ck_assert_int_eq(domi_flame_write_folded(&flame, append_piece_to_text, text), -EPIPE);
@@ -244,14 +244,14 @@ DOMT_TEST(add_without_memory_leaves_graph_as_it_was)
     for (; result != 0; n++) {
         uint64_t added = 0;
         char stack[64];
-        domi_memory_fail_after(n, 0);
+        domi_memory_fail_allocation_after(n, 0);
         result = domi_flame_init(&flame);
         for (uint32_t i = 0; i < 1000 && result == 0; i++) {
             snprintf(stack, sizeof stack, "root name-%u of-%u", i, i % 7);
             result = try_to_add_stack(stack, 1);
             added += result == 0;
         }
-        domi_memory_fail_after(-1, 0);
+        domi_memory_fail_allocation_after(-1, 0);
         failures += result != 0;
         if (result == 0 || added != 0) {
             ck_assert_uint_eq(domi_flame_node_at(&flame, 0)->total, added);

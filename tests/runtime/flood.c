@@ -23,7 +23,7 @@ static uint32_t ms_of_flood_after_refusal(void)
     return getenv("DOMT_LONG") != NULL ? 20000 : DOMT_SCALE(300, 100);
 }
 
-bool domt_flood_lasts(void)
+bool domt_flood_still_lasts(void)
 {
     return atomic_load_explicit(&domt_flood_shared->over, memory_order_relaxed) == 0;
 }
@@ -57,7 +57,7 @@ static int on_load_count_handled(domus_stack *stack, void *self, const void *pay
 
 static int sleep_while_flood_lasts(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    return domt_flood_lasts() ? domus_sleep(stack, 20 * MS, sleep_while_flood_lasts) : 0;
+    return domt_flood_still_lasts() ? domus_sleep(stack, 20 * MS, sleep_while_flood_lasts) : 0;
 }
 
 static int on_go_sleep_in_barrier(domus_stack *stack, void *self, const void *payload)
@@ -125,7 +125,7 @@ static int on_go_send_flood(domus_stack *stack, void *self_, const void *payload
 {
     flooder *self = self_;
 
-    if (!domt_flood_lasts())
+    if (!domt_flood_still_lasts())
         return 0;
     int error = domus_after(stack, MS, &go_type, NULL, NULL);
     if (error != 0)
@@ -146,7 +146,7 @@ static const domus_behaviour flooder_behaviour = {
 
 /* --- the child -------------------------------------------------------------------------------- */
 
-void domt_flood_need(bool is_so, int status)
+void domt_flood_exit_unless(bool is_so, int status)
 {
     if (!is_so)
         _exit(status);
@@ -167,12 +167,12 @@ static domus_system *start_flooded_system(uint32_t sleepers)
     config.memory.limit_bytes = DOMT_SANITIZED ? DOMT_FLOOD_LIMIT : 0;
     config.listeners = &listener;
     config.listener_count = 1;
-    domt_flood_need(domus_system_new(&config, error, sizeof error, &system) == 0, 10);
-    domt_flood_need(domus_system_start(system) == 0, 11);
+    domt_flood_exit_unless(domus_system_new(&config, error, sizeof error, &system) == 0, 10);
+    domt_flood_exit_unless(domus_system_start(system) == 0, 11);
     for (uint32_t i = 0; i < SINKS; i++) {
-        domt_flood_need(domus_outside_spawn(system, &sink, NULL, &sinks[i]) == 0, 12);
+        domt_flood_exit_unless(domus_outside_spawn(system, &sink, NULL, &sinks[i]) == 0, 12);
         if (i % sleepers == 0)
-            domt_flood_need(domus_outside_notice(system, sinks[i], &go_type, NULL) == 0, 13);
+            domt_flood_exit_unless(domus_outside_notice(system, sinks[i], &go_type, NULL) == 0, 13);
     }
     return system;
 }
@@ -203,8 +203,8 @@ static bool is_flood_over(const domus_system *system, uint64_t most)
     if (profile.channels_closed != atomic_load(&domt_flood_shared->clients) ||
         atomic_load(&domt_flood_shared->handled) != atomic_load(&domt_flood_shared->accepted))
         return false;
-    return DOMT_SANITIZED ||
-           (memory.level == DOMUS_MEMORY_NORMAL && domt_cgroup_used(&domt_flood_cgroup) < most);
+    return DOMT_SANITIZED || (memory.level == DOMUS_MEMORY_NORMAL &&
+                              domt_cgroup_used_bytes(&domt_flood_cgroup) < most);
 }
 
 /* Let the flood go on until memory has reached `level` and some time has passed, and then end
@@ -217,7 +217,7 @@ static void wait_for_memory_level(const domus_system *system, domus_memory_level
     do {
         domt_sleep_ms(1);
         domus_system_memory(system, &memory);
-        domt_flood_need(domt_monotonic_ns() < until_ns, 18);
+        domt_flood_exit_unless(domt_monotonic_ns() < until_ns, 18);
     } while (level == DOMUS_MEMORY_HIGH ? memory.highs == 0 : memory.criticals == 0);
     domt_sleep_ms(ms_of_flood_after_refusal());
     domus_system_memory(system, &domt_flood_shared->most);
@@ -232,7 +232,7 @@ static void end_flood_with_limit(domus_system *system, uint64_t most)
     while (!is_flood_over(system, most) && domt_monotonic_ns() < until_ns)
         domt_sleep_ms(5);
     domus_system_memory(system, &domt_flood_shared->after);
-    domt_flood_shared->used_after = domt_cgroup_used(&domt_flood_cgroup);
+    domt_flood_shared->used_after = domt_cgroup_used_bytes(&domt_flood_cgroup);
     domus_profile profile = profile_of_flood(system);
     domt_flood_shared->trimmed_bytes = profile.trimmed_bytes;
     domt_flood_shared->pressed = profile.pressed;
@@ -253,23 +253,24 @@ static void flood_from_actors(const domus_type *type, bool asks)
     for (uint32_t i = 0; i < FLOODERS; i++) {
         flooder state = {.type = type, .next = i * (SINKS / FLOODERS), .asks = asks};
         domus_address address;
-        domt_flood_need(domus_outside_spawn(system, &flooder_behaviour, &state, &address) == 0, 14);
+        domt_flood_exit_unless(
+            domus_outside_spawn(system, &flooder_behaviour, &state, &address) == 0, 14);
     }
     wait_for_memory_level(system, DOMUS_MEMORY_CRITICAL);
     end_flood(system);
 }
 
-void domt_flood_notices(void)
+void domt_flood_with_notices(void)
 {
     flood_from_actors(&load_type, false);
 }
 
-void domt_flood_large_notices(void)
+void domt_flood_with_large_notices(void)
 {
     flood_from_actors(&huge_type, false);
 }
 
-void domt_flood_asks(void)
+void domt_flood_with_asks(void)
 {
     flood_from_actors(&load_type, true);
 }
@@ -279,7 +280,7 @@ static void *send_notices_from_outside(void *system)
     static const load payload;
     uint64_t accepted = 0, refused = 0, failed = 0;
 
-    for (uint32_t i = 0; domt_flood_lasts(); i++) {
+    for (uint32_t i = 0; domt_flood_still_lasts(); i++) {
         int error = domus_outside_notice(system, sinks[i % SINKS], &load_type, &payload);
         accepted += error == 0;
         refused += error == -EBUSY;
@@ -291,14 +292,14 @@ static void *send_notices_from_outside(void *system)
     return NULL;
 }
 
-void domt_flood_foreign(void)
+void domt_flood_with_foreign_notices(void)
 {
     domus_system *system = start_flooded_system(2);
     pthread_t threads[FOREIGN];
 
     for (int i = 0; i < FOREIGN; i++)
-        domt_flood_need(pthread_create(&threads[i], NULL, send_notices_from_outside, system) == 0,
-                        15);
+        domt_flood_exit_unless(
+            pthread_create(&threads[i], NULL, send_notices_from_outside, system) == 0, 15);
     wait_for_memory_level(system, DOMUS_MEMORY_HIGH);
     for (int i = 0; i < FOREIGN; i++)
         pthread_join(threads[i], NULL);
@@ -327,13 +328,13 @@ static const domus_behaviour reader = {.name = "reader",
                                        .state_size = sizeof(uint32_t),
                                        .on_read = {on_read_send_notices, 0}};
 
-void domt_flood_connections(void)
+void domt_flood_with_connections(void)
 {
     domus_system *system = start_flooded_system(1);
     uint32_t next = 0;
     uint16_t port = 0;
 
-    domt_flood_need(domus_serve(system, "flood", &reader, &next, &port) == 0, 16);
+    domt_flood_exit_unless(domus_serve(system, "flood", &reader, &next, &port) == 0, 16);
     atomic_store(&domt_flood_shared->port, port);
     wait_for_memory_level(system, DOMUS_MEMORY_HIGH);
     end_flood(system);
@@ -347,7 +348,7 @@ static void wait_until_normal(const domus_system *system)
     do {
         domt_sleep_ms(5);
         domus_system_memory(system, &memory);
-        domt_flood_need(domt_monotonic_ns() < until_ns, 18);
+        domt_flood_exit_unless(domt_monotonic_ns() < until_ns, 18);
     } while (memory.level != DOMUS_MEMORY_NORMAL);
 }
 
@@ -358,14 +359,14 @@ static void check_notices_are_handled(domus_system *system)
     static const load payload;
 
     for (uint32_t i = 0; i < SOME; i++)
-        domt_flood_need(domus_outside_notice(system, sinks[i % SINKS], &load_type, &payload) == 0,
-                        19);
+        domt_flood_exit_unless(
+            domus_outside_notice(system, sinks[i % SINKS], &load_type, &payload) == 0, 19);
     add_to_count(&domt_flood_shared->accepted, SOME);
 }
 
 /* A flood of actors, which -EBUSY does not refuse, ends too. The slots of the ended actors stay
  * mapped, but do no harm afterwards. */
-void domt_flood_actors(void)
+void domt_flood_with_actors(void)
 {
     static const domus_behaviour idle = {.name = "idle", .state_size = 1000};
     static domus_address actors[ACTORS_MAX];
@@ -375,11 +376,11 @@ void domt_flood_actors(void)
 
     while (count < ACTORS_MAX && error == 0)
         error = domus_outside_spawn(system, &idle, NULL, &actors[count++]);
-    domt_flood_need(error == -ENOMEM, 17);
+    domt_flood_exit_unless(error == -ENOMEM, 17);
     domus_system_memory(system, &domt_flood_shared->most);
     atomic_store(&domt_flood_shared->over, 1);
     for (uint32_t i = 0; i + 1 < count; i++)
-        domt_flood_need(domus_outside_stop(system, actors[i]) == 0, 17);
+        domt_flood_exit_unless(domus_outside_stop(system, actors[i]) == 0, 17);
     if (!DOMT_SANITIZED) { /* the sanitizer keeps the shadow of memory that the flood has touched */
         wait_until_normal(system);
         check_notices_are_handled(system);

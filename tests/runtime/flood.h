@@ -35,16 +35,16 @@ extern domt_flood_report *domt_flood_shared;
 extern domt_cgroup domt_flood_cgroup;
 
 /* Returns whether the flood in this process still lasts. */
-bool domt_flood_lasts(void);
+bool domt_flood_still_lasts(void);
 
 /* End the child process with `status` unless `is_so` is true. */
-void domt_flood_need(bool is_so, int status);
-void domt_flood_notices(void);
-void domt_flood_large_notices(void);
-void domt_flood_asks(void);
-void domt_flood_foreign(void); /* a flood of notices from three foreign threads */
+void domt_flood_exit_unless(bool is_so, int status);
+void domt_flood_with_notices(void);
+void domt_flood_with_large_notices(void);
+void domt_flood_with_asks(void);
+void domt_flood_with_foreign_notices(void); /* a flood of notices from three foreign threads */
 /* a flood over connections that the test makes when `port` of the report is set */
-void domt_flood_connections(void);
-void domt_flood_actors(void);
+void domt_flood_with_connections(void);
+void domt_flood_with_actors(void);
 
 #endif

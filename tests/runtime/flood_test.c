@@ -24,7 +24,7 @@
 
 static bool make_memory_cgroup_and_report(void)
 {
-    if (!DOMT_SANITIZED && !domt_cgroup_make_memory(&domt_flood_cgroup, DOMT_FLOOD_LIMIT)) {
+    if (!DOMT_SANITIZED && !domt_cgroup_make_with_memory(&domt_flood_cgroup, DOMT_FLOOD_LIMIT)) {
         printf("skipped: no memory cgroup can be made: %s\n", domt_flood_cgroup.why);
         return false;
     }
@@ -42,8 +42,9 @@ static pid_t fork_into_cgroup(void (*run)(void))
     ck_assert_int_ge(child, 0);
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        domt_flood_need(
-            getppid() == parent && (DOMT_SANITIZED || domt_cgroup_enter(&domt_flood_cgroup)), 9);
+        domt_flood_exit_unless(getppid() == parent && (DOMT_SANITIZED || domt_cgroup_enter_process(
+                                                                             &domt_flood_cgroup)),
+                               9);
         run();
         _exit(0);
     }
@@ -79,7 +80,7 @@ static void wait_for_child_of_flood(pid_t child)
     int status = 0;
 
     ck_assert_int_eq(waitpid(child, &status, 0), child);
-    uint64_t kills = DOMT_SANITIZED ? 0 : domt_cgroup_kills(&domt_flood_cgroup);
+    uint64_t kills = DOMT_SANITIZED ? 0 : domt_cgroup_count_oom_kills(&domt_flood_cgroup);
     if (!DOMT_SANITIZED)
         domt_cgroup_remove(&domt_flood_cgroup);
     print_report_of_flood();
@@ -109,7 +110,7 @@ DOMT_TEST(a_flood_of_notices_is_refused_and_goes_away)
 {
     if (!make_memory_cgroup_and_report())
         return;
-    check_child_has_recovered(fork_into_cgroup(domt_flood_notices));
+    check_child_has_recovered(fork_into_cgroup(domt_flood_with_notices));
     ck_assert_uint_ge(domt_flood_shared->refused, 1);
     ck_assert_uint_ge(domt_flood_shared->after.criticals, 1);
 }
@@ -118,7 +119,7 @@ DOMT_TEST(a_flood_of_large_notices_is_refused_and_goes_away)
 {
     if (!make_memory_cgroup_and_report())
         return;
-    check_child_has_recovered(fork_into_cgroup(domt_flood_large_notices));
+    check_child_has_recovered(fork_into_cgroup(domt_flood_with_large_notices));
     ck_assert_uint_ge(domt_flood_shared->refused, 1);
 }
 
@@ -126,7 +127,7 @@ DOMT_TEST(a_flood_of_asks_is_refused_and_goes_away)
 {
     if (!make_memory_cgroup_and_report())
         return;
-    check_child_has_recovered(fork_into_cgroup(domt_flood_asks));
+    check_child_has_recovered(fork_into_cgroup(domt_flood_with_asks));
     ck_assert_uint_ge(domt_flood_shared->refused, 1);
 }
 
@@ -134,7 +135,7 @@ DOMT_TEST(a_flood_from_foreign_threads_is_refused_and_goes_away)
 {
     if (!make_memory_cgroup_and_report())
         return;
-    check_child_has_recovered(fork_into_cgroup(domt_flood_foreign));
+    check_child_has_recovered(fork_into_cgroup(domt_flood_with_foreign_notices));
     ck_assert_uint_ge(domt_flood_shared->refused, 1);
 }
 
@@ -161,7 +162,7 @@ static uint64_t write_to_all_connections(const int *clients, pid_t child)
     static char bytes[65536];
     uint64_t sum = 0;
 
-    while (domt_flood_lasts() && kill(child, 0) == 0) {
+    while (domt_flood_still_lasts() && kill(child, 0) == 0) {
         for (int i = 0; i < CLIENTS; i++) {
             ssize_t count = send(clients[i], bytes, sizeof bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
             sum += count > 0 ? (uint64_t)count : 0;
@@ -176,7 +177,7 @@ DOMT_TEST(a_flood_by_connections_is_not_read_and_goes_away)
 
     if (!make_memory_cgroup_and_report())
         return;
-    pid_t child = fork_into_cgroup(domt_flood_connections);
+    pid_t child = fork_into_cgroup(domt_flood_with_connections);
     while (atomic_load(&domt_flood_shared->port) == 0 && waitpid(child, NULL, WNOHANG) == 0)
         domt_sleep_ms(1);
     atomic_store(&domt_flood_shared->clients, CLIENTS);
@@ -194,7 +195,7 @@ DOMT_TEST(a_flood_of_actors_ends_for_want_of_memory_and_all_goes_on)
 {
     if (!make_memory_cgroup_and_report())
         return;
-    wait_for_child_of_flood(fork_into_cgroup(domt_flood_actors));
+    wait_for_child_of_flood(fork_into_cgroup(domt_flood_with_actors));
     ck_assert_uint_ge(domt_flood_shared->after.highs, 1);
     ck_assert_uint_eq(domt_flood_shared->handled, domt_flood_shared->accepted);
     ck_assert_uint_eq(domt_flood_shared->failed, 0);

@@ -51,13 +51,13 @@ static void make_tree_of_memory_files(const char *cgroup)
 static bool open_and_read_footprint(uint64_t limit)
 {
     domi_footprint_open(&footprint, tree.root, limit);
-    return domi_footprint_read(&footprint, 0, &usage);
+    return domi_footprint_read_fullest_gauge(&footprint, 0, &usage);
 }
 
 static void close_footprint_and_remove_tree(void)
 {
     domi_footprint_close(&footprint);
-    domt_tree_remove(&tree);
+    domt_tree_remove_copy(&tree);
 }
 
 static uint64_t resident_bytes_of_process(void)
@@ -76,9 +76,9 @@ DOMT_TEST(v2_is_used_without_its_file_cache)
     ck_assert_uint_eq(usage.used, 28 * MIB);
     /* memory.stat is expensive to read, so it is read only from a given percentage of the limit
      * on. */
-    ck_assert(domi_footprint_read(&footprint, 51, &usage));
+    ck_assert(domi_footprint_read_fullest_gauge(&footprint, 51, &usage));
     ck_assert_uint_eq(usage.used, 32 * MIB);
-    ck_assert(domi_footprint_read(&footprint, 50, &usage));
+    ck_assert(domi_footprint_read_fullest_gauge(&footprint, 50, &usage));
     ck_assert_uint_eq(usage.used, 28 * MIB);
     close_footprint_and_remove_tree();
 }
@@ -121,7 +121,7 @@ DOMT_TEST(fullest_cgroup_on_the_way_up_counts)
     ck_assert_uint_eq(usage.limit, 200 * MIB);
     ck_assert_uint_eq(usage.used, 100 * MIB);
     write_file_of_cgroup("a/b", "memory.current", "94371840\n");
-    ck_assert(domi_footprint_read(&footprint, 0, &usage));
+    ck_assert(domi_footprint_read_fullest_gauge(&footprint, 0, &usage));
     ck_assert_uint_eq(usage.limit, 100 * MIB);
     ck_assert_uint_eq(usage.used, 90 * MIB);
     close_footprint_and_remove_tree();
@@ -143,12 +143,12 @@ DOMT_TEST(limits_that_change_are_followed)
     write_cgroup_of_version_2("a", "104857600\n", "52428800\n");
     ck_assert(open_and_read_footprint(0));
     write_file_of_cgroup("a", "memory.max", "209715200\n");
-    domi_footprint_refresh(&footprint);
-    ck_assert(domi_footprint_read(&footprint, 0, &usage));
+    domi_footprint_read_limits_again(&footprint);
+    ck_assert(domi_footprint_read_fullest_gauge(&footprint, 0, &usage));
     ck_assert_uint_eq(usage.limit, 200 * MIB);
     write_file_of_cgroup("a", "memory.max", "max\n");
-    domi_footprint_refresh(&footprint);
-    ck_assert(domi_footprint_read(&footprint, 0, &usage));
+    domi_footprint_read_limits_again(&footprint);
+    ck_assert(domi_footprint_read_fullest_gauge(&footprint, 0, &usage));
     ck_assert_uint_gt(usage.limit, UINT64_C(1) << 50);
     close_footprint_and_remove_tree();
 }
@@ -183,7 +183,7 @@ DOMT_TEST(a_configured_limit_is_for_the_process_beside_its_cgroups)
     ck_assert_uint_eq(usage.limit, 5 * MIB);
     ck_assert_uint_eq(usage.used, resident_bytes_of_process());
     write_file_of_cgroup("a", "memory.current", "99614720\n");
-    ck_assert(domi_footprint_read(&footprint, 0, &usage));
+    ck_assert(domi_footprint_read_fullest_gauge(&footprint, 0, &usage));
     ck_assert_uint_eq(usage.limit, 100 * MIB);
     close_footprint_and_remove_tree();
 }
@@ -208,9 +208,9 @@ DOMT_TEST(files_that_are_missing_or_make_no_sense_are_left_out)
     ck_assert_uint_eq(usage.used, MIB);
     /* a file whose text becomes wrong later makes the read fail, too */
     write_file_of_cgroup("a", "memory.current", "much\n");
-    ck_assert(!domi_footprint_read(&footprint, 0, &usage));
+    ck_assert(!domi_footprint_read_fullest_gauge(&footprint, 0, &usage));
     write_file_of_cgroup("a", "memory.current", "2097152\n");
-    ck_assert(domi_footprint_read(&footprint, 0, &usage));
+    ck_assert(domi_footprint_read_fullest_gauge(&footprint, 0, &usage));
     ck_assert_uint_eq(usage.used, 2 * MIB);
     close_footprint_and_remove_tree();
     make_tree_of_memory_files(NULL);
@@ -219,7 +219,7 @@ DOMT_TEST(files_that_are_missing_or_make_no_sense_are_left_out)
     ck_assert_uint_eq(footprint.count, 0);
     close_footprint_and_remove_tree();
     domi_footprint_open(&footprint, "/nowhere", 0);
-    ck_assert(!domi_footprint_read(&footprint, 0, &usage));
+    ck_assert(!domi_footprint_read_fullest_gauge(&footprint, 0, &usage));
     domi_footprint_close(&footprint);
 }
 
@@ -251,7 +251,7 @@ DOMT_TEST(memory_of_the_machine_is_no_more_than_addresses)
 DOMT_TEST(footprint_of_real_machine_is_read)
 {
     domi_footprint_open(&footprint, "", 0);
-    ck_assert(domi_footprint_read(&footprint, 0, &usage));
+    ck_assert(domi_footprint_read_fullest_gauge(&footprint, 0, &usage));
     ck_assert_uint_gt(usage.used, 100000);
     ck_assert_uint_gt(usage.limit, usage.used);
     domi_footprint_close(&footprint);

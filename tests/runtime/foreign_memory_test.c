@@ -48,14 +48,14 @@ static const domus_behaviour asking = {
 static void start_pressed_system(bool enabled)
 {
     system_ = domt_pressed_start_logged(enabled);
-    domt_pressed_serve();
+    domt_pressed_serve_echo();
 }
 
 /* Set the used memory, and send notices until the system has this level: a thread that sleeps does
  * not look at memory while nothing is short. */
 static void use_memory_until_level(uint64_t percent, domus_memory_level level)
 {
-    domt_pressed_use(percent);
+    domt_pressed_set_used_percent(percent);
     DOMT_WAIT_FOR(20, ((void)domus_outside_notice(system_, counter, &note, NULL),
                        domt_pressed_memory().level == level));
 }
@@ -63,8 +63,9 @@ static void use_memory_until_level(uint64_t percent, domus_memory_level level)
 /* Wait until both threads have counted that they pause, which each does at its next tick. */
 static void wait_until_paused(int fd)
 {
-    DOMT_WAIT_FOR(10, (domt_pressed_say(fd), domt_profile_all(system_).pressed == 2));
-    while (domt_pressed_hears(fd, 50))
+    DOMT_WAIT_FOR(10,
+                  (domt_pressed_send_byte(fd), domt_profile_of_all_threads(system_).pressed == 2));
+    while (domt_pressed_gets_byte_back(fd, 50))
         continue;
 }
 
@@ -75,29 +76,31 @@ DOMT_TEST(accepting_pauses_and_goes_on_by_itself_and_reading_goes_on)
     int early[4], late[4];
     for (int i = 0; i < 4; i++) {
         early[i] = domt_pressed_connect();
-        domt_pressed_say(early[i]);
-        ck_assert(domt_pressed_hears(early[i], 10000));
+        domt_pressed_send_byte(early[i]);
+        ck_assert(domt_pressed_gets_byte_back(early[i], 10000));
     }
     use_memory_until_level(85, DOMUS_MEMORY_HIGH);
     wait_until_paused(early[0]);
-    uint64_t accepted = domt_profile_all(system_).accepted;
+    uint64_t accepted = domt_profile_of_all_threads(system_).accepted;
     for (int i = 0; i < 4; i++) {
         /* while threads do not accept, this connection waits in the backlog */
         late[i] = domt_pressed_connect();
-        domt_pressed_say(late[i]);
-        domt_pressed_say(early[i]);
+        domt_pressed_send_byte(late[i]);
+        domt_pressed_send_byte(early[i]);
     }
     for (int i = 0; i < 4; i++)
-        ck_assert(domt_pressed_hears(early[i], 10000) && !domt_pressed_hears(late[i], 10));
-    ck_assert_uint_eq(domt_profile_all(system_).accepted, accepted);
+        ck_assert(domt_pressed_gets_byte_back(early[i], 10000) &&
+                  !domt_pressed_gets_byte_back(late[i], 10));
+    ck_assert_uint_eq(domt_profile_of_all_threads(system_).accepted, accepted);
     use_memory_until_level(92, DOMUS_MEMORY_CRITICAL);
     for (int i = 0; i < 8; i++) {
-        domt_pressed_say(early[i % 4]);
-        ck_assert(domt_pressed_hears(early[i % 4], 10000));
+        domt_pressed_send_byte(early[i % 4]);
+        ck_assert(domt_pressed_gets_byte_back(early[i % 4], 10000));
     }
-    domt_pressed_use(20); /* memory is no longer short, but no message wakes a sleeping thread */
+    domt_pressed_set_used_percent(
+        20); /* memory is no longer short, but no message wakes a sleeping thread */
     for (int i = 0; i < 4; i++)
-        ck_assert(domt_pressed_hears(late[i], 10000));
+        ck_assert(domt_pressed_gets_byte_back(late[i], 10000));
     for (int i = 0; i < 4; i++) {
         close(late[i]);
         close(early[i]);
@@ -111,8 +114,8 @@ static bool is_new_connection_served(void)
 {
     int fd = domt_pressed_connect();
 
-    domt_pressed_say(fd);
-    bool served = domt_pressed_hears(fd, 10000);
+    domt_pressed_send_byte(fd);
+    bool served = domt_pressed_gets_byte_back(fd, 10000);
     close(fd);
     return served;
 }
@@ -122,7 +125,7 @@ DOMT_TEST(foreign_memory_stops_nothing_and_is_logged_once)
     start_pressed_system(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
     (void)domt_spawn(system_, 1, &asking, NULL);
-    domt_pressed_use_with(94, 92);
+    domt_pressed_set_used_and_foreign(94, 92);
     DOMT_WAIT_FOR(10, domt_pressed_memory().level == DOMUS_MEMORY_CRITICAL);
     ck_assert_int_eq(domt_pressed_memory().own_level, DOMUS_MEMORY_NORMAL);
     for (int i = 0; i < 5; i++) {
@@ -131,7 +134,7 @@ DOMT_TEST(foreign_memory_stops_nothing_and_is_logged_once)
         domt_pause_ns(10 * DOMT_MS);
     }
     ck_assert_int_ne(atomic_load(&heard_error), -EBUSY);
-    ck_assert_uint_eq(domt_profile_all(system_).pressed, 0);
+    ck_assert_uint_eq(domt_profile_of_all_threads(system_).pressed, 0);
     domus_memory memory = domt_pressed_memory();
     ck_assert_uint_eq(memory.used_bytes, 940 * MIB);
     ck_assert_uint_eq(memory.own_bytes + memory.foreign_bytes, memory.used_bytes);
@@ -139,10 +142,10 @@ DOMT_TEST(foreign_memory_stops_nothing_and_is_logged_once)
     ck_assert_uint_lt(memory.own_bytes, 40 * MIB);
     ck_assert_uint_eq(memory.budget_bytes, 125 * MIB);
     ck_assert_uint_eq(memory.last_budget_bytes, 125 * MIB);
-    ck_assert_uint_eq(domt_pressed_lines("held by others than domus"), 1);
-    domt_pressed_use_with(30, 20);
-    DOMT_WAIT_FOR(10, domt_pressed_lines("no longer short") == 1);
-    ck_assert_uint_eq(domt_pressed_lines("memory"), 2);
+    ck_assert_uint_eq(domt_pressed_count_lines("held by others than domus"), 1);
+    domt_pressed_set_used_and_foreign(30, 20);
+    DOMT_WAIT_FOR(10, domt_pressed_count_lines("no longer short") == 1);
+    ck_assert_uint_eq(domt_pressed_count_lines("memory"), 2);
     domt_pressed_end();
 }
 
@@ -150,13 +153,13 @@ DOMT_TEST(beside_much_foreign_memory_the_library_has_an_eighth)
 {
     start_pressed_system(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
-    domt_pressed_use_with(88, 77);
+    domt_pressed_set_used_and_foreign(88, 77);
     DOMT_WAIT_FOR(10, domt_pressed_memory().own_bytes >= 110 * MIB);
     ck_assert_int_eq(domt_pressed_memory().own_level, DOMUS_MEMORY_NORMAL);
     /* own memory is 130 of 1000 MiB, and the budgets are 125 and 130 MiB */
-    domt_pressed_use_with(90, 77);
+    domt_pressed_set_used_and_foreign(90, 77);
     DOMT_WAIT_FOR(10, domt_pressed_memory().own_level != DOMUS_MEMORY_NORMAL);
-    domt_pressed_use_with(88, 77);
+    domt_pressed_set_used_and_foreign(88, 77);
     DOMT_WAIT_FOR(10, domt_pressed_memory().own_level == DOMUS_MEMORY_NORMAL);
     domt_pressed_end();
 }
@@ -165,22 +168,22 @@ DOMT_TEST(whoever_holds_the_memory_accepting_pauses_when_it_is_full)
 {
     start_pressed_system(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
-    domt_pressed_spawn_large(1);
+    domt_pressed_begin_large_spawns(1);
     int early = domt_pressed_connect();
-    domt_pressed_say(early);
-    ck_assert(domt_pressed_hears(early, 10000));
-    domt_pressed_use_with(96, 95);
+    domt_pressed_send_byte(early);
+    ck_assert(domt_pressed_gets_byte_back(early, 10000));
+    domt_pressed_set_used_and_foreign(96, 95);
     DOMT_WAIT_FOR(20, domt_pressed_spawn_error() == -ENOMEM);
     wait_until_paused(early);
     ck_assert_int_eq(domt_pressed_memory().own_level, DOMUS_MEMORY_NORMAL);
     int late = domt_pressed_connect();
-    domt_pressed_say(late);
-    ck_assert(!domt_pressed_hears(late, 50));
-    domt_pressed_say(early);
-    ck_assert(domt_pressed_hears(early, 10000));
-    DOMT_WAIT_FOR(10, domt_pressed_lines("almost used up") == 1);
-    domt_pressed_use(20);
-    ck_assert(domt_pressed_hears(late, 10000));
+    domt_pressed_send_byte(late);
+    ck_assert(!domt_pressed_gets_byte_back(late, 50));
+    domt_pressed_send_byte(early);
+    ck_assert(domt_pressed_gets_byte_back(early, 10000));
+    DOMT_WAIT_FOR(10, domt_pressed_count_lines("almost used up") == 1);
+    domt_pressed_set_used_percent(20);
+    ck_assert(domt_pressed_gets_byte_back(late, 10000));
     close(late);
     close(early);
     domt_pressed_end();
@@ -194,11 +197,11 @@ DOMT_TEST(socket_buffers_are_own_memory)
     counter = domt_spawn(system_, 0, &counting, NULL);
     domt_tree_write(&domt_pressed_tree, "sys/fs/cgroup/a/memory.stat",
                     "inactive_file 0\nsock 629145600\n");
-    domt_pressed_use_with(85, 80);
+    domt_pressed_set_used_and_foreign(85, 80);
     DOMT_WAIT_FOR(10, ((void)domus_outside_notice(system_, counter, &note, NULL),
                        domt_pressed_memory().own_level == DOMUS_MEMORY_HIGH));
     ck_assert_uint_ge(domt_pressed_memory().own_bytes, 650 * MIB);
-    ck_assert(domi_pressure_for_io(&system_->pressure).counts_sockets);
+    ck_assert(domi_pressure_get_state_for_io(&system_->pressure).counts_sockets);
     domt_pressed_end();
 }
 
@@ -246,16 +249,16 @@ static void check_foreign_and_own_levels(domus_spawn_options options, const char
     system_ = domt_pressed_start_logged(true);
     options.pool = pool != NULL ? domus_outside_pool_find(system_, pool) : NULL;
     ck_assert_int_eq(domus_outside_spawn_with(system_, &holding, NULL, &options, &address), 0);
-    domt_pressed_use_with(85, 80);
+    domt_pressed_set_used_and_foreign(85, 80);
     expect_levels_heard(DOMUS_MEMORY_HIGH, DOMUS_MEMORY_NORMAL);
     /* at least 74 %: foreign memory is 80 %, or 75 % if the system looked between the two figures
      * that the test sets */
     ck_assert_uint_ge(atomic_load(&foreign_bytes), UINT64_C(740) << 20);
-    domt_pressed_use_with(92, 87);
+    domt_pressed_set_used_and_foreign(92, 87);
     expect_levels_heard(DOMUS_MEMORY_CRITICAL, DOMUS_MEMORY_NORMAL);
-    domt_pressed_use_with(92, 10);
+    domt_pressed_set_used_and_foreign(92, 10);
     expect_levels_heard(DOMUS_MEMORY_CRITICAL, DOMUS_MEMORY_CRITICAL);
-    domt_pressed_use_with(20, 10);
+    domt_pressed_set_used_and_foreign(20, 10);
     expect_levels_heard(DOMUS_MEMORY_NORMAL, DOMUS_MEMORY_NORMAL);
     ck_assert_uint_ge(atomic_load(&heard), 4);
     domt_pressed_end();

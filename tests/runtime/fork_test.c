@@ -121,12 +121,12 @@ static int status_of_ended_child(pid_t child)
 
 DOMT_TEST(each_call_on_a_parents_system_fails_in_child)
 {
-    domus_system *system = domt_start_threads(2);
+    domus_system *system = domt_start_system_of_threads(2);
     struct busy parents = {.system = system, .to = domt_spawn(system, 0, &forking, NULL)};
 
     check_system_of_parent_in_child(&parents);
     expect_parent_still_answers(system, parents.to);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 static void *ask_until_over(void *self_)
@@ -141,7 +141,7 @@ static void *ask_until_over(void *self_)
 /* In most cases the mutex is held at the fork, by a thread that the child does not have. */
 DOMT_TEST(forked_child_waits_for_no_lost_thread)
 {
-    domus_system *system = domt_start_threads(1);
+    domus_system *system = domt_start_system_of_threads(1);
     struct busy busy = {.system = system, .to = domt_spawn(system, 0, &forking, NULL)};
     pthread_t threads[2];
 
@@ -152,7 +152,7 @@ DOMT_TEST(forked_child_waits_for_no_lost_thread)
     atomic_store(&busy.ends, true);
     for (int i = 0; i < 2; i++)
         pthread_join(threads[i], NULL);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 static pid_t let_handler_fork(domus_system *system, domus_address to, int how)
@@ -167,7 +167,7 @@ static pid_t let_handler_fork(domus_system *system, domus_address to, int how)
 
 DOMT_TEST(a_handler_may_fork_if_the_child_does_not_return)
 {
-    domus_system *system = domt_start_threads(1);
+    domus_system *system = domt_start_system_of_threads(1);
     domus_address to = domt_spawn(system, 0, &forking, NULL);
 
     ck_assert_int_eq(pipe2(said, O_CLOEXEC), 0);
@@ -180,7 +180,7 @@ DOMT_TEST(a_handler_may_fork_if_the_child_does_not_return)
     ck_assert_int_gt(read(said[0], text, sizeof text - 1), 0);
     ck_assert_ptr_nonnull(strstr(text, "!domi_system_is_forked"));
     expect_parent_still_answers(system, to);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 static void start_and_use_system_in_child(void *system)
@@ -209,14 +209,14 @@ static void make_and_free_system(void *config)
 /* A system that was made, but not started, in the parent can be started in the child. */
 DOMT_TEST(a_system_may_be_started_after_a_fork)
 {
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     domus_system *system = NULL;
 
     ck_assert_int_eq(domus_system_new(&config, NULL, 0, &system), 0);
     ck_assert_int_eq(domt_run_in_child(start_and_use_system_in_child, system, child_said), 0);
     ck_assert_int_eq(domus_system_start(system), 0);
     expect_parent_still_answers(system, domt_spawn(system, 0, &forking, NULL));
-    domt_end(system);
+    domt_end_system(system);
     ck_assert_int_eq(domt_run_in_child(make_and_free_system, &config, child_said), 0);
 }
 
@@ -224,7 +224,7 @@ DOMT_TEST(a_system_may_be_started_after_a_fork)
 DOMT_TEST(all_descriptors_are_close_on_exec)
 {
     const domus_listener_config listener = {.name = "any", .address = "127.0.0.1:0", .backlog = 16};
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
     config.listeners = &listener;
     config.listener_count = 1;
     bool before[1024];
@@ -232,7 +232,7 @@ DOMT_TEST(all_descriptors_are_close_on_exec)
 
     for (int fd = 0; fd < 1024; fd++)
         before[fd] = fcntl(fd, F_GETFD) >= 0;
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
     ck_assert_int_eq(domus_serve(system, "any", &serving, NULL, NULL), 0);
     for (int fd = 0; fd < 1024; fd++) {
         int flags = fcntl(fd, F_GETFD);
@@ -242,7 +242,7 @@ DOMT_TEST(all_descriptors_are_close_on_exec)
         opened++;
     }
     ck_assert_int_ge(opened, 5); /* the system has two rings, two eventfds and a listener */
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_SUITE(60)

@@ -157,11 +157,11 @@ static domus_system *make_system_with_front(void)
 {
     static const domus_listener_config listener = {
         .name = "front", .address = "127.0.0.1:0", .backlog = 64};
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
 
     config.listeners = &listener;
     config.listener_count = 1;
-    return domt_start(&config);
+    return domt_start_system(&config);
 }
 
 DOMT_TEST(front_of_a_listener_stays_when_the_pipeline_changes)
@@ -172,7 +172,7 @@ DOMT_TEST(front_of_a_listener_stays_when_the_pipeline_changes)
 
     ck_assert_int_eq(domus_serve_with(system, "front", &channel, NULL, &options, &port), 0);
     check_talks_through_front(port);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 static _Atomic uint32_t own_port;
@@ -203,7 +203,7 @@ DOMT_TEST(listeners_of_actors_have_fronts)
     (void)domt_spawn(system, 0, &service, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&own_port) != 0);
     check_talks_through_front((uint16_t)atomic_load(&own_port));
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(listeners_of_actors_whose_channels_have_no_pipeline_take_no_front)
@@ -219,7 +219,7 @@ DOMT_TEST(listeners_of_actors_whose_channels_have_no_pipeline_take_no_front)
     (void)domt_spawn(system, 0, &service, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&own_error) != 1);
     ck_assert_int_eq(atomic_load(&own_error), -EINVAL);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 static int refuse_options_of_front(const void *options)
@@ -234,19 +234,19 @@ DOMT_TEST(listener_that_is_to_speak_tls_is_not_served_without_a_front)
     static const domus_listener_config listener = {
         .name = "front", .address = "127.0.0.1:0", .backlog = 64, .tls.cert_files = "a.pem"};
     const domus_serve_options options = {.front = front};
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
     uint16_t port;
 
     config.listeners = &listener;
     config.listener_count = 1;
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
     ck_assert_int_eq(domus_serve(system, "front", &channel, NULL, &port), -EINVAL);
     ck_assert_str_eq(domus_system_error(system),
                      "listener front: the configuration wants TLS (tls.certFile), and the program "
                      "puts none in front");
     ck_assert_int_eq(domus_serve_with(system, "front", &channel, NULL, &options, &port), 0);
     check_talks_through_front(port);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(wrong_front_of_a_listener_is_refused)
@@ -277,7 +277,7 @@ DOMT_TEST(wrong_front_of_a_listener_is_refused)
             domus_serve_with(system, "front", rows[i].behaviour, NULL, &options, &port),
             rows[i].error);
     }
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_SUITE(60)

@@ -258,13 +258,13 @@ DOMT_TEST(one_life_of_a_grain_at_a_time_and_no_message_is_lost_or_doubled)
 {
     pthread_t foreign[2];
 
-    domt_pooled_begin("deques", 2, 2);
+    domt_pooled_start_with_policy("deques", 2, 2);
     open_kinds_of_grains();
     for (uint32_t i = 0; i < 4; i++) {
         const sender state = {.id = i};
-        domt_notice(domt_pooled.system,
-                    domt_pooled_spawn(i < 2 ? NULL : domt_pooled.pool, &sending, &state), &go_type,
-                    NULL);
+        domt_send_notice(domt_pooled.system,
+                         domt_pooled_spawn(i < 2 ? NULL : domt_pooled.pool, &sending, &state),
+                         &go_type, NULL);
     }
     for (uint32_t i = 0; i < 2; i++)
         ck_assert_int_eq(pthread_create(&foreign[i], NULL, send_parcels_from_outside,
@@ -283,8 +283,8 @@ DOMT_TEST(one_life_of_a_grain_at_a_time_and_no_message_is_lost_or_doubled)
         DOMT_WAIT_FOR(20, domus_grain_count(kinds[i]) == 0);
     ck_assert_uint_eq(atomic_load(&made), atomic_load(&ended));
     ck_assert_uint_eq(atomic_load(&released), TOTAL);
-    ck_assert_uint_ge(domt_profile_all(domt_pooled.system).passivations, 1);
-    domt_end(domt_pooled.system);
+    ck_assert_uint_ge(domt_profile_of_all_threads(domt_pooled.system).passivations, 1);
+    domt_end_system(domt_pooled.system);
     ck_assert_uint_eq(atomic_load(&received), TOTAL);
 }
 
@@ -352,7 +352,7 @@ static const domus_behaviour asking = {.name = "asking",
 
 DOMT_TEST(each_ask_is_answered_once_though_lives_fail_as_they_begin)
 {
-    domt_pooled_begin("rings", 2, 2);
+    domt_pooled_start_with_policy("rings", 2, 2);
     for (uint32_t i = 0; i < 2; i++) {
         const domus_grain_kind kind = {
             .name = i == 0 ? "loop" : "pool",
@@ -365,9 +365,9 @@ DOMT_TEST(each_ask_is_answered_once_though_lives_fail_as_they_begin)
         ck_assert_int_eq(domus_outside_grain_open(domt_pooled.system, &kind, &kinds[i]), 0);
     }
     for (uint32_t i = 0; i < ASKERS; i++)
-        domt_notice(domt_pooled.system,
-                    domt_pooled_spawn(i % 2 == 0 ? NULL : domt_pooled.pool, &asking, NULL),
-                    &go_type, NULL);
+        domt_send_notice(domt_pooled.system,
+                         domt_pooled_spawn(i % 2 == 0 ? NULL : domt_pooled.pool, &asking, NULL),
+                         &go_type, NULL);
     DOMT_WAIT_FOR(100, atomic_load(&good) + atomic_load(&refused) + atomic_load(&odd) ==
                            (uint64_t)QUESTIONS * ASKERS);
     ck_assert_uint_eq(atomic_load(&odd), 0);
@@ -376,7 +376,7 @@ DOMT_TEST(each_ask_is_answered_once_though_lives_fail_as_they_begin)
     ck_assert_uint_gt(atomic_load(&refused), 0);
     for (uint32_t i = 0; i < 2; i++)
         DOMT_WAIT_FOR(20, domus_grain_count(kinds[i]) == 0);
-    domt_end(domt_pooled.system);
+    domt_end_system(domt_pooled.system);
     ck_assert_uint_eq(atomic_load(&made), atomic_load(&ended));
 }
 
@@ -426,13 +426,14 @@ static void stop_system_while_grains_work(void)
     pthread_t foreign[2];
 
     atomic_store(&over, false);
-    domt_pooled_begin("stealing", 2, 2);
+    domt_pooled_start_with_policy("stealing", 2, 2);
     open_kinds_of_grains();
     for (uint32_t i = 0; i < 4; i++) {
         const sender state = {.id = i};
-        domt_notice(domt_pooled.system,
-                    domt_pooled_spawn(i < 2 ? NULL : domt_pooled.pool, &sending_for_ever, &state),
-                    &go_type, NULL);
+        domt_send_notice(
+            domt_pooled.system,
+            domt_pooled_spawn(i < 2 ? NULL : domt_pooled.pool, &sending_for_ever, &state), &go_type,
+            NULL);
     }
     for (uint32_t i = 0; i < 2; i++)
         ck_assert_int_eq(pthread_create(&foreign[i], NULL, send_parcels_outside_until_over,
@@ -467,7 +468,7 @@ DOMT_TEST(wrong_grain_calls_from_outside_are_refused)
     const domus_grain_kind wrong = {.name = "wrong"};
     domus_grains grains = {NULL};
 
-    domt_pooled_begin("sharing", 1, 1);
+    domt_pooled_start_with_policy("sharing", 1, 1);
     domus_system *system = domt_pooled.system;
     open_kinds_of_grains();
     ck_assert_int_eq(domus_outside_grain_open(system, &wrong, &grains), -EINVAL);
@@ -490,7 +491,7 @@ DOMT_TEST(wrong_grain_calls_from_outside_are_refused)
     ck_assert_int_eq(domus_outside_grain_ask(system, grains, "k1", &question_type, &it, 0, NULL),
                      -EAGAIN);
     ck_assert_uint_eq(domus_grain_count(grains), 1);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_SUITE(200)

@@ -90,9 +90,9 @@ static const domus_behaviour publisher = {
 
 static domus_system *start_system(void)
 {
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
     config.routers.max = 1;
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
 
     ck_assert_int_eq(domus_outside_group_open(system, "news", &group), 0);
     return system;
@@ -102,7 +102,7 @@ static void start_publishers(domus_system *system, uint32_t rounds)
 {
     for (uint32_t i = 0; i < PUBLISHERS; i++) {
         struct publisher state = {.index = i, .rounds = rounds};
-        domt_notice(system, domt_spawn(system, i, &publisher, &state), &go_type, NULL);
+        domt_send_notice(system, domt_spawn(system, i, &publisher, &state), &go_type, NULL);
     }
 }
 
@@ -123,13 +123,13 @@ DOMT_TEST(ten_thousand_members_on_two_threads_get_all_once_and_in_order)
     ck_assert_uint_eq(atomic_load(&disorder), 0);
     ck_assert_uint_eq(atomic_load(&refused), 0);
     ck_assert_uint_eq(domus_group_members(group), MEMBERS);
-    domt_end(system);
+    domt_end_system(system);
     ck_assert_uint_eq(atomic_load(&released), (uint64_t)ROUNDS * (PUBLISHERS + 1));
 }
 
 DOMT_TEST(a_system_that_does_not_run_publishes_nothing)
 {
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     domus_system *system = NULL;
     const struct news news = {0, 1};
     char error[256];
@@ -207,14 +207,14 @@ DOMT_TEST(members_come_and_go_while_others_publish)
     domus_system *system = start_system();
 
     for (uint32_t i = 0; i < CHURNERS; i++)
-        domt_notice(system, domt_spawn(system, i % 2, &mother, NULL), &go_type, NULL);
+        domt_send_notice(system, domt_spawn(system, i % 2, &mother, NULL), &go_type, NULL);
     start_publishers(system, 0);
     DOMT_WAIT_FOR(60, atomic_load(&lives) == LIVES + CHURNERS);
     DOMT_WAIT_FOR(10, domus_group_members(group) == 0);
     atomic_store(&enough, true);
     DOMT_WAIT_FOR(10, atomic_load(&published) == atomic_load(&released));
     ck_assert_uint_eq(atomic_load(&disorder), 0);
-    domt_end(system);
+    domt_end_system(system);
     ck_assert_uint_eq(atomic_load(&published), atomic_load(&released));
 }
 
@@ -250,11 +250,11 @@ DOMT_TEST(a_detached_actor_publishes_but_is_no_member)
 
     domt_spawn(system, 1, &member, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&mounted) == 1);
-    domt_notice(system, domt_spawn(system, 0, &employer, NULL), &go_type, NULL);
+    domt_send_notice(system, domt_spawn(system, 0, &employer, NULL), &go_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&handled) == 1);
     DOMT_WAIT_FOR(10, atomic_load(&released) == 1);
     ck_assert_uint_eq(atomic_load(&refused), 0);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 /* --- routers ---------------------------------------------------------------------------------- */
@@ -341,7 +341,7 @@ DOMT_TEST(each_route_keeps_order_and_loses_nothing)
                          0);
         for (uint32_t i = 0; i < SENDERS; i++) {
             struct item state = {.sender = i};
-            domt_notice(system, domt_spawn(system, i, &sender, &state), &go_type, NULL);
+            domt_send_notice(system, domt_spawn(system, i, &sender, &state), &go_type, NULL);
         }
         DOMT_WAIT_FOR(60, atomic_load(&handled) == SENDERS * MESSAGES);
         ck_assert_uint_eq(atomic_load(&disorder), 0);
@@ -351,7 +351,7 @@ DOMT_TEST(each_route_keeps_order_and_loses_nothing)
                          /* the spawn of this router would fail with -ENOBUFS if the stopped router
                             still counted, because routers.max is 1 */
                          0);
-        domt_end(system);
+        domt_end_system(system);
     }
 }
 
@@ -443,9 +443,9 @@ DOMT_TEST(a_router_that_ends_is_never_taken_for_the_next_one)
     domus_system *system = start_system();
 
     for (uint32_t i = 0; i < 2; i++)
-        domt_notice(system, domt_spawn(system, i, &carrier, NULL), &go_type, NULL);
+        domt_send_notice(system, domt_spawn(system, i, &carrier, NULL), &go_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&mounted) == 2);
-    domt_notice(system, domt_spawn(system, 0, &maker, NULL), &go_type, NULL);
+    domt_send_notice(system, domt_spawn(system, 0, &maker, NULL), &go_type, NULL);
     DOMT_WAIT_FOR(60, atomic_load(&enough));
     ck_assert_uint_eq(atomic_load(&made), GENERATIONS);
     ck_assert_uint_eq(atomic_load(&refused), 0);
@@ -453,7 +453,7 @@ DOMT_TEST(a_router_that_ends_is_never_taken_for_the_next_one)
     /* How many messages are handled and how many are stale depends on the machine, so only their
      * sum is checked. */
     ck_assert_uint_ne(atomic_load(&handled) + atomic_load(&stale), 0);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_SUITE(120)

@@ -127,13 +127,13 @@ static void check_whole_answer_and_close(int fd)
 
 static domus_system *start_service(uint16_t *ret_port)
 {
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
 
     config.listeners = listeners;
     config.listener_count = 1;
     atomic_store(&begun, 0);
     atomic_store(&closes_with_error, 0);
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
     worker = domt_spawn(system, 1, &working, NULL);
     ck_assert_int_eq(domus_serve(system, "half", &serving, NULL, ret_port), 0);
     return system;
@@ -146,26 +146,26 @@ DOMT_TEST(answer_by_a_conversation_reaches_a_peer_that_has_finished_sending)
     domus_system *system = start_service(&port);
 
     for (uint32_t i = 0; i < CLIENTS; i++) {
-        fds[i] = domt_connect(port);
+        fds[i] = domt_connect_to_port(port);
         send_request_and_fin(fds[i]);
     }
     for (uint32_t i = 0; i < CLIENTS; i++)
         check_whole_answer_and_close(fds[i]);
     ck_assert_uint_ge(atomic_load(&begun), CLIENTS);
-    DOMT_WAIT_FOR(30, domt_profile_all(system).channels_closed == CLIENTS);
+    DOMT_WAIT_FOR(30, domt_profile_of_all_threads(system).channels_closed == CLIENTS);
     ck_assert_uint_eq(atomic_load(&closes_with_error), 0);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(half_closed_peer_gets_answer_in_a_drain)
 {
     uint16_t port = 0;
     domus_system *system = start_service(&port);
-    int fd = domt_connect(port);
+    int fd = domt_connect_to_port(port);
 
     send_request_and_fin(fd);
     DOMT_WAIT_FOR(30, atomic_load(&begun) != 0);
-    domt_end(system); /* domt_end() checks that no channel was cut */
+    domt_end_system(system); /* domt_end_system() checks that no channel was cut */
     check_whole_answer_and_close(fd);
 }
 
@@ -229,11 +229,11 @@ static domus_system *start_service_with_shards(uint16_t *ret_port)
 {
     static const domus_listener_config listener = {
         .name = "lines", .address = "127.0.0.1:0", .backlog = 64};
-    domus_config config = domt_config(THREADS);
+    domus_config config = domt_config_of_threads(THREADS);
 
     config.listeners = &listener;
     config.listener_count = 1;
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
     for (uint32_t i = 0; i < SHARDS; i++)
         ck_assert_int_eq(
             domus_outside_spawn_with(
@@ -319,7 +319,7 @@ DOMT_TEST(a_shard_that_never_answers_keeps_nobody_else_waiting)
     expect_line_from_service(one, "again");
     close(one);
     close(other);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(a_shard_that_blocks_its_thread_keeps_no_other_thread_waiting)
@@ -371,7 +371,7 @@ DOMT_TEST(a_shard_that_blocks_its_thread_keeps_no_other_thread_waiting)
         expect_line_from_service(fds[i], "again");
         close(fds[i]);
     }
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_SUITE(120)

@@ -55,11 +55,11 @@ static const domus_behaviour player = {
 
 static domus_system *start_system(uint32_t threads, domus_profile_level level)
 {
-    domus_config config = domt_config(threads);
+    domus_config config = domt_config_of_threads(threads);
 
     config.profile.level = level;
     atomic_store(&worked, 0);
-    return domt_start(&config);
+    return domt_start_system(&config);
 }
 
 static domus_histogram histogram_of_thread(const domus_system *system, uint32_t thread,
@@ -85,7 +85,7 @@ static void let_actor_work_so_often(domus_system *system, domus_address address,
     uint64_t before = atomic_load(&worked);
 
     for (uint64_t i = 1; i <= times; i++) {
-        domt_notice(system, address, &work_type, &time_ns);
+        domt_send_notice(system, address, &work_type, &time_ns);
         DOMT_WAIT_FOR(20, atomic_load(&worked) == before + i);
     }
 }
@@ -106,7 +106,7 @@ DOMT_TEST(long_runs_are_each_measured)
     wait_until_thread_measures_anew(system, address);
     domus_histogram before = histogram_of_thread(system, 0, DOMUS_HISTOGRAM_RUN);
     let_actor_work_so_often(system, address, 40, 2 * DOMT_MS);
-    DOMT_WAIT_FOR(20, domt_profile(system, 0).runs != 0);
+    DOMT_WAIT_FOR(20, domt_profile_of_thread(system, 0).runs != 0);
     domt_pause_ns(20 * DOMT_MS);
     domus_histogram after = histogram_of_thread(system, 0, DOMUS_HISTOGRAM_RUN);
     domus_histogram_subtract(&after, &before);
@@ -124,8 +124,8 @@ DOMT_TEST(long_runs_are_each_measured)
     ck_assert_uint_ne(count_in_histogram(system, 0, DOMUS_HISTOGRAM_ENTER), 0);
     /* The times of iterations do not overlap, so their sum is at most the time that has passed. */
     uint64_t iterations_ns = histogram_of_thread(system, 0, DOMUS_HISTOGRAM_ITERATION).sum_ns;
-    ck_assert_uint_le(iterations_ns, domt_profile(system, 0).wall_ns);
-    domt_end(system);
+    ck_assert_uint_le(iterations_ns, domt_profile_of_thread(system, 0).wall_ns);
+    domt_end_system(system);
 }
 
 /* Short runs are sampled: a run that is measured counts for those that are not, by a weight. */
@@ -138,17 +138,17 @@ DOMT_TEST(short_runs_count_as_many_as_they_are)
     for (int i = 0; i < 2; i++)
         partners[i] = domt_spawn(system, 0, &player, NULL);
     wait_until_thread_measures_anew(system, address);
-    uint64_t runs = domt_profile(system, 0).runs;
+    uint64_t runs = domt_profile_of_thread(system, 0).runs;
     uint64_t before = count_in_histogram(system, 0, DOMUS_HISTOGRAM_RUN);
     uint64_t until = atomic_load(&worked) + balls;
-    domt_notice(system, partners[0], &ball_type, &balls);
+    domt_send_notice(system, partners[0], &ball_type, &balls);
     DOMT_WAIT_FOR(60, atomic_load(&worked) == until);
-    runs = domt_profile(system, 0).runs - runs;
+    runs = domt_profile_of_thread(system, 0).runs - runs;
     uint64_t counted = count_in_histogram(system, 0, DOMUS_HISTOGRAM_RUN) - before;
     ck_assert_uint_ge(runs, balls);
     ck_assert_msg(counted > runs * 9 / 10 && counted < runs * 11 / 10, "%llu runs count as %llu",
                   (unsigned long long)runs, (unsigned long long)counted);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 static const domus_type all_type = {.name = "all", .size = sizeof(uint64_t)};
@@ -171,13 +171,13 @@ static const domus_behaviour dealer = {
  * handles one message in a run and has another message before it. */
 DOMT_TEST(wait_histogram_shows_work_ahead)
 {
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     const uint64_t long_ns = 3 * DOMT_MS;
 
     config.profile.level = DOMUS_PROFILE_HISTOGRAMS;
     config.scheduler.messages_per_run_max = 1;
     atomic_store(&worked, 0);
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
     domus_address address = domt_spawn(system, 0, &dealer, NULL);
     for (int i = 0; i < 3; i++)
         workers[i] = domt_spawn(system, 0, &worker, NULL);
@@ -185,14 +185,14 @@ DOMT_TEST(wait_histogram_shows_work_ahead)
     domus_histogram before = histogram_of_thread(system, 0, DOMUS_HISTOGRAM_WAIT);
     for (int i = 0; i < 20; i++) {
         uint64_t until = atomic_load(&worked) + 4;
-        domt_notice(system, address, &all_type, &long_ns);
+        domt_send_notice(system, address, &all_type, &long_ns);
         DOMT_WAIT_FOR(60, atomic_load(&worked) == until);
     }
     domus_histogram after = histogram_of_thread(system, 0, DOMUS_HISTOGRAM_WAIT);
     domus_histogram_subtract(&after, &before);
     ck_assert_uint_ge(after.count, 10);
     ck_assert_uint_ge(domus_histogram_quantile_ns(&after, 0.8), 17 * DOMT_MS / 2);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 static int pass_ball_after_50_us(domus_stack *stack, void *self, const void *payload)
@@ -219,14 +219,14 @@ DOMT_TEST(histogram_samples_deliveries_between_threads)
     wait_until_thread_measures_anew(system, address);
     uint64_t until = atomic_load(&worked) + 8 * balls;
     for (uint32_t i = 0; i < 8; i++)
-        domt_notice(system, partners[i % 2], &ball_type, &balls);
+        domt_send_notice(system, partners[i % 2], &ball_type, &balls);
     DOMT_WAIT_FOR(60, atomic_load(&worked) == until);
     for (uint32_t i = 0; i < 2; i++) {
         domus_histogram found = histogram_of_thread(system, i, DOMUS_HISTOGRAM_DELIVERY);
         ck_assert_uint_gt(found.count, 10);
         ck_assert_uint_le(domus_histogram_quantile_ns(&found, 0.5), 100 * DOMT_MS);
     }
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(level_changes_while_the_system_runs_and_phases_still_sum)
@@ -252,16 +252,16 @@ DOMT_TEST(level_changes_while_the_system_runs_and_phases_still_sum)
             /* some runs were still measured, because the level holds only from the end of the next
              * run on */
             ck_assert_uint_le(runs, 8);
-        domus_profile profile = domt_profile(system, 0);
+        domus_profile profile = domt_profile_of_thread(system, 0);
         uint64_t sum_ns = 0;
         for (int phase = 0; phase < DOMUS_PHASES; phase++)
             sum_ns += profile.phase_ns[phase];
         ck_assert_uint_eq(sum_ns, profile.wall_ns);
     }
     /* The time in which the level was off does not count for the phase `submit`. */
-    domus_profile profile = domt_profile(system, 0);
+    domus_profile profile = domt_profile_of_thread(system, 0);
     ck_assert_uint_lt(profile.phase_ns[DOMUS_PHASE_SUBMIT], 60 * DOMT_MS);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 /* --- spans ------------------------------------------------------------------------------------ */
@@ -316,7 +316,7 @@ DOMT_TEST(spans_have_phases_and_runs_and_none_of_other_levels)
     ck_assert_int_eq(domus_trace_write(system, 0, append_bytes_of_trace, &trace), 0);
     domt_traced_decode(trace.bytes, trace.length, &traced);
     ck_assert_uint_eq(traced.threads, 1);
-    const domt_traced_event *run = domt_traced_find(&traced, 'B', "run worker (work)");
+    const domt_traced_event *run = domt_traced_find_event(&traced, 'B', "run worker (work)");
     ck_assert_ptr_nonnull(run);
     ck_assert_str_eq(run->thread, "thread 0");
     /* the run lies within a phase, and the phase within an iteration */
@@ -332,7 +332,7 @@ DOMT_TEST(spans_have_phases_and_runs_and_none_of_other_levels)
     ck_assert_int_eq(domus_trace_write(system, now_ns, append_bytes_of_trace, &trace), 0);
     domt_traced_decode(trace.bytes, trace.length, &traced);
     ck_assert_uint_eq(traced.events, 0);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(wrong_kind_or_thread_of_histogram_is_refused)
@@ -346,7 +346,7 @@ DOMT_TEST(wrong_kind_or_thread_of_histogram_is_refused)
     for (int i = 0; i < DOMUS_HISTOGRAMS; i++)
         ck_assert_ptr_nonnull(domus_histogram_name((domus_histogram_kind)i));
     ck_assert_ptr_null(domus_histogram_name(DOMUS_HISTOGRAMS));
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_SUITE(60)

@@ -152,14 +152,14 @@ static const domus_behaviour worker = {
         {&work_type, allocate_in_many_ways, 100}, {&large_type, reply_same_large_message, 0}, {0}}};
 
 static const domus_behaviour echoing = {
-    .name = "echo", .kind = DOMUS_CHANNELS, .on_read = {domt_echo, 0}};
+    .name = "echo", .kind = DOMUS_CHANNELS, .on_read = {domt_on_read_echo, 0}};
 
 static const domus_listener_config listeners[] = {
     {.name = "echo", .address = "127.0.0.1:0", .backlog = 16}};
 
 static domus_config config_with_small_ring(void)
 {
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
 
     config.listeners = listeners;
     config.listener_count = 1;
@@ -197,8 +197,8 @@ static void use_all_functions_of_system(domus_system *system, bool connects)
     count_result_if_out_of_memory(domus_dump(system, text, sizeof text));
     int served = count_result_if_out_of_memory(domus_serve(system, "echo", &echoing, NULL, &port));
     if (connects && served == 0) {
-        int fd = domt_connect(port);
-        ck_assert(domt_echoes(fd, "hello"));
+        int fd = domt_connect_to_port(port);
+        ck_assert(domt_send_and_get_echo(fd, "hello"));
         close(fd);
     }
 }
@@ -377,20 +377,20 @@ static const domus_behaviour parent = {
 
 DOMT_TEST(log_hook_hears_failures_and_restarts)
 {
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
     domus_system *system = start_system_with_log_hook(&config);
     domus_address above = domt_spawn(system, 1, &parent, NULL);
     domus_address address;
 
-    domt_notice(system, above, &begin_type, NULL);
+    domt_send_notice(system, above, &begin_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&spawned) == 1);
-    domt_notice(system, child_address, &fail_type, NULL);
+    domt_send_notice(system, child_address, &fail_type, NULL);
     DOMT_WAIT_FOR(10, was_logged_by_thread(1, "is restarted: EPROTO (-71)"));
-    ck_assert_uint_eq(domt_profile(system, 1).restarts, 1);
+    ck_assert_uint_eq(domt_profile_of_thread(system, 1).restarts, 1);
     ck_assert(was_logged_by_thread(1, "actor failing\\nactor"));
     ck_assert(was_logged_by_thread(1, "has failed: EPROTO (-71)"));
-    domt_notice(system, child_address, &fail_type, NULL);
-    DOMT_WAIT_FOR(10, domt_profile(system, 1).stops == 2);
+    domt_send_notice(system, child_address, &fail_type, NULL);
+    DOMT_WAIT_FOR(10, domt_profile_of_thread(system, 1).stops == 2);
     ck_assert(was_logged_by_thread(1, "escalates the failure of a child: EPROTO (-71)"));
     ck_assert(was_logged_by_thread(1, "is ended: no rule is for its failure: EPROTO (-71)"));
     ck_assert_int_eq(domus_outside_spawn_on(system, 0, &unborn, NULL, &address), 0);
@@ -401,7 +401,7 @@ DOMT_TEST(log_hook_hears_failures_and_restarts)
     ck_assert(was_logged_by_thread(0, "actor unborn 0/"));
     ck_assert(!was_logged_by_thread(0, "0x") && !was_logged_by_thread(1, "0x"));
     ck_assert_uint_eq(atomic_load(&lines.by_level[DOMUS_LOG_ERROR]), 3);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 static atomic_bool may_go;
@@ -424,12 +424,12 @@ static const domus_behaviour hanging = {
 
 DOMT_TEST(actor_that_is_left_at_a_stop_is_logged)
 {
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     config.shutdown.actor_timeout_ns = 50 * DOMT_MS;
     domus_system *system = start_system_with_log_hook(&config);
     domus_address address = domt_spawn(system, 0, &hanging, NULL);
 
-    domt_notice(system, address, &begin_type, NULL);
+    domt_send_notice(system, address, &begin_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&spawned) == 1);
     ck_assert_int_eq(domus_system_stop(system), 0);
     ck_assert(was_logged_by_thread(DOMUS_LOG_OUTSIDE, "not stopped in time: thread 0: hanging"));
@@ -441,14 +441,14 @@ DOMT_TEST(actor_that_is_left_at_a_stop_is_logged)
 
 DOMT_TEST(flood_of_log_lines_is_bounded_and_counted)
 {
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     domus_system *system = start_system_with_log_hook(&config);
     domus_address address = domt_spawn(system, 0, &failing, NULL);
 
     for (int i = 0; i < FAILURES; i++)
-        domt_notice(system, address, &fail_type, NULL);
-    DOMT_WAIT_FOR(10, domt_profile(system, 0).notices == FAILURES);
-    domus_profile profile = domt_profile(system, 0);
+        domt_send_notice(system, address, &fail_type, NULL);
+    DOMT_WAIT_FOR(10, domt_profile_of_thread(system, 0).notices == FAILURES);
+    domus_profile profile = domt_profile_of_thread(system, 0);
     ck_assert_uint_gt(profile.log_lines_dropped, 0);
     /* The flood may take a few seconds, and each of these seconds has one more line, which tells
      * how many lines of the second before were dropped. */
@@ -457,9 +457,9 @@ DOMT_TEST(flood_of_log_lines_is_bounded_and_counted)
     ck_assert_uint_le(about, passed / DOMUS_LOG_LINES_PER_SECOND + 1);
     ck_assert_uint_lt(passed, FAILURES / 2);
     domt_pause_ns(1100 * DOMT_MS);
-    domt_notice(system, address, &fail_type, NULL);
+    domt_send_notice(system, address, &fail_type, NULL);
     DOMT_WAIT_FOR(10, was_logged_by_thread(0, " lines of this thread were dropped"));
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_SUITE(120)

@@ -29,7 +29,7 @@ static int open_access_log_twice(domus_stack *stack, void *self, const void *pay
 static int put_lines_into_access_log(domus_stack *stack, void *self, const void *payload)
 {
     for (uint32_t i = 0; i < EACH; i++)
-        domi_http_access_put(domi_http_access_queue_of(&access_log), "0123456789\n", 11);
+        domi_http_access_put_line(domi_http_access_get_queue(&access_log), "0123456789\n", 11);
     atomic_fetch_add(&put, EACH);
     return 0;
 }
@@ -45,8 +45,8 @@ static void start_system(domus_system **ret_system)
     atomic_store(&refused, 0);
     atomic_store(&opened[0], 1);
     atomic_store(&opened[1], 1);
-    *ret_system = domt_start_threads(2);
-    domt_notice(*ret_system, domt_spawn(*ret_system, 0, &logger, NULL), &open_type, NULL);
+    *ret_system = domt_start_system_of_threads(2);
+    domt_send_notice(*ret_system, domt_spawn(*ret_system, 0, &logger, NULL), &open_type, NULL);
     DOMT_WAIT_FOR(20, atomic_load(&opened[1]) != 1);
     ck_assert_int_eq(atomic_load(&opened[1]), -EALREADY);
 }
@@ -57,7 +57,7 @@ static void put_lines_by_both_threads(domus_system *system)
     uint32_t before = atomic_load(&put);
 
     for (uint32_t i = 0; i < 8; i++)
-        domt_notice(system, domt_spawn(system, i % 2, &logger, NULL), &go_type, NULL);
+        domt_send_notice(system, domt_spawn(system, i % 2, &logger, NULL), &go_type, NULL);
     DOMT_WAIT_FOR(20, atomic_load(&put) == before + 8 * EACH);
 }
 
@@ -99,7 +99,7 @@ DOMT_TEST(access_log_writes_every_line)
                               domus_http_access_dropped(&access_log) ==
                           16 * EACH);
     put_lines_by_both_threads(system);
-    domt_end(system);
+    domt_end_system(system);
     uint64_t dropped = domus_http_access_dropped(&access_log);
     domus_http_access_close(&access_log); /* to close the log writes the rest of its lines */
     ck_assert_uint_eq(count_lines_of_file(path) + count_lines_of_file(moved) + dropped, 24 * EACH);
@@ -125,13 +125,13 @@ DOMT_TEST(lines_that_cannot_be_written_are_counted)
     put_lines_by_both_threads(system);
     DOMT_WAIT_FOR(20, domus_http_access_dropped(&access_log) == 8 * EACH);
     ck_assert_uint_gt(atomic_load(&refused), 0);
-    domt_end(system);
+    domt_end_system(system);
     domus_http_access_close(&access_log);
     access_log = (domus_http_access){.path = "/none/at/all", .flush_ns = 10000000};
     start_system(&system);
     put_lines_by_both_threads(system);
     DOMT_WAIT_FOR(20, domus_http_access_dropped(&access_log) == 8 * EACH);
-    domt_end(system);
+    domt_end_system(system);
     domus_http_access_close(&access_log);
 }
 
@@ -139,11 +139,11 @@ DOMT_TEST(a_log_without_a_place_is_refused)
 {
     access_log = (domus_http_access){.path = NULL};
     atomic_store(&opened[1], 1);
-    domus_system *system = domt_start_threads(1);
-    domt_notice(system, domt_spawn(system, 0, &logger, NULL), &open_type, NULL);
+    domus_system *system = domt_start_system_of_threads(1);
+    domt_send_notice(system, domt_spawn(system, 0, &logger, NULL), &open_type, NULL);
     DOMT_WAIT_FOR(20, atomic_load(&opened[1]) != 1);
     ck_assert_int_eq(atomic_load(&opened[0]), -EINVAL);
-    domt_end(system);
+    domt_end_system(system);
     domus_http_access_close(&access_log);
 }
 

@@ -25,15 +25,15 @@ static server one, two;
 
 static void run_kit_until_idle(void)
 {
-    domt_net_ok(kit, domus_testkit_run(kit));
+    domt_net_check_ok(kit, domus_testkit_run(kit));
 }
 
 static void begin_kit_with_client(const domus_http_client_options *options)
 {
-    kit = domt_net_kit("10.0.0.3:80", 7);
+    kit = domt_net_new_echo_kit("10.0.0.3:80", 7);
     probe = domt_new_probe(kit);
-    domt_net_ok(kit, domus_peer_listen(kit, "10.0.0.1:80", 0, &one.listener));
-    domt_net_ok(kit, domus_peer_listen(kit, "10.0.0.2:81", 0, &two.listener));
+    domt_net_check_ok(kit, domus_peer_listen(kit, "10.0.0.1:80", 0, &one.listener));
+    domt_net_check_ok(kit, domus_peer_listen(kit, "10.0.0.2:81", 0, &two.listener));
     ck_assert_int_eq(domus_http_client_open_outside(domus_testkit_system(kit), options, &client),
                      0);
     run_kit_until_idle();
@@ -41,7 +41,7 @@ static void begin_kit_with_client(const domus_http_client_options *options)
 
 static void end_kit_with_client(void)
 {
-    domt_net_ok(kit, domus_probe_expect_nothing(probe, 100 * MS));
+    domt_net_check_ok(kit, domus_probe_expect_nothing(probe, 100 * MS));
     domus_testkit_free(kit);
 }
 
@@ -71,27 +71,27 @@ static void send_get(const char *url)
 
 static void accept_connection_of_server(server *at)
 {
-    domt_net_ok(kit, domus_peer_accept(at->listener, 10 * DOMT_NET_SECOND, &at->peer));
+    domt_net_check_ok(kit, domus_peer_accept(at->listener, 10 * DOMT_NET_SECOND, &at->peer));
 }
 
 static void expect_server_got_request(const server *at, const char *text)
 {
-    domt_net_ok(kit, domus_peer_expect(at->peer, text, strlen(text), DOMT_NET_SECOND));
+    domt_net_check_ok(kit, domus_peer_expect(at->peer, text, strlen(text), DOMT_NET_SECOND));
 }
 
 /* Let a server send an answer on its last connection. */
 static void send_answer_of_server(const server *at, const char *text)
 {
     run_kit_until_idle();
-    domt_net_ok(kit, domus_peer_send(at->peer, text, strlen(text)));
+    domt_net_check_ok(kit, domus_peer_send(at->peer, text, strlen(text)));
 }
 
 static void expect_client_got_answer(unsigned status, const char *body)
 {
     domus_http_response response;
 
-    domt_net_ok(kit,
-                domus_probe_expect(probe, &domus_http_response_type, DOMT_NET_SECOND, &response));
+    domt_net_check_ok(
+        kit, domus_probe_expect(probe, &domus_http_response_type, DOMT_NET_SECOND, &response));
     ck_assert_uint_eq(response.status, status);
     ck_assert(domus_slice_equals(response.body, body, strlen(body)));
     domus_http_response_type.release(&response);
@@ -99,7 +99,7 @@ static void expect_client_got_answer(unsigned status, const char *body)
 
 static void expect_request_failed(int error)
 {
-    domt_net_ok(kit, domus_probe_expect_error(probe, error, 5 * DOMT_NET_SECOND));
+    domt_net_check_ok(kit, domus_probe_expect_error(probe, error, 5 * DOMT_NET_SECOND));
 }
 
 #define OK(text)  "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n" text
@@ -124,7 +124,7 @@ DOMT_TEST(connections_are_kept_for_their_origin)
     send_answer_of_server(&two, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
     expect_client_got_answer(404, "");
     /* the client ends the connection after its idle time */
-    domt_net_ok(kit, domus_peer_expect_end(one.peer, 20 * DOMT_NET_SECOND));
+    domt_net_check_ok(kit, domus_peer_expect_end(one.peer, 20 * DOMT_NET_SECOND));
     end_kit_with_client();
 }
 
@@ -309,13 +309,13 @@ DOMT_TEST(a_request_takes_no_longer_than_it_may)
     begin_kit_with_client(&options);
     send_get("http://10.0.0.1/a");
     accept_connection_of_server(&one);
-    domt_net_ok(kit, domus_testkit_advance(kit, 60 * MS));
+    domt_net_check_ok(kit, domus_testkit_advance(kit, 60 * MS));
     send_answer_of_server(&one, TO("/a"));
-    domt_net_ok(kit, domus_testkit_advance(kit, 35 * MS));
+    domt_net_check_ok(kit, domus_testkit_advance(kit, 35 * MS));
     ck_assert_int_eq(domus_probe_expect_nothing(probe, MS), 0);
-    domt_net_ok(kit, domus_testkit_advance(kit, 10 * MS));
-    domt_net_ok(kit, domus_probe_expect_error(probe, -ETIMEDOUT, MS));
-    domt_net_ok(kit, domus_peer_expect_reset(one.peer, 10 * MS));
+    domt_net_check_ok(kit, domus_testkit_advance(kit, 10 * MS));
+    domt_net_check_ok(kit, domus_probe_expect_error(probe, -ETIMEDOUT, MS));
+    domt_net_check_ok(kit, domus_peer_expect_reset(one.peer, 10 * MS));
     end_kit_with_client();
 }
 
@@ -325,7 +325,7 @@ DOMT_TEST(pool_idle_for_longest_makes_room_for_new)
     server three;
 
     begin_kit_with_client(&options);
-    domt_net_ok(kit, domus_peer_listen(kit, "10.0.0.4:80", 0, &three.listener));
+    domt_net_check_ok(kit, domus_peer_listen(kit, "10.0.0.4:80", 0, &three.listener));
     send_get("http://10.0.0.1/a");
     accept_connection_of_server(&one);
     send_answer_of_server(&one, OK("ab"));
@@ -335,7 +335,7 @@ DOMT_TEST(pool_idle_for_longest_makes_room_for_new)
     accept_connection_of_server(&two);
     send_get("http://10.0.0.4/a");
     accept_connection_of_server(&three);
-    domt_net_ok(kit, domus_peer_expect_end(one.peer, DOMT_NET_SECOND));
+    domt_net_check_ok(kit, domus_peer_expect_end(one.peer, DOMT_NET_SECOND));
     send_get("http://10.0.0.1/a");
     expect_request_failed(-EBUSY);
     send_answer_of_server(&two, OK("cd"));
@@ -434,13 +434,13 @@ DOMT_TEST(the_body_of_a_redirect_takes_no_longer_than_its_request)
     send_answer_of_server(&one, "HTTP/1.1 302 X\r\nLocation: /b\r\nContent-Length: 100\r\n\r\na");
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(domus_probe_expect_nothing(probe, MS), 0);
-        domt_net_ok(kit, domus_testkit_advance(kit, 40 * MS));
+        domt_net_check_ok(kit, domus_testkit_advance(kit, 40 * MS));
         send_answer_of_server(&one, "b");
         run_kit_until_idle();
     }
-    domt_net_ok(kit, domus_probe_expect_error(probe, -ETIMEDOUT, MS));
+    domt_net_check_ok(kit, domus_probe_expect_error(probe, -ETIMEDOUT, MS));
     expect_server_got_request(&one, "GET /a HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
-    domt_net_ok(kit, domus_peer_expect_end(one.peer, DOMT_NET_SECOND));
+    domt_net_check_ok(kit, domus_peer_expect_end(one.peer, DOMT_NET_SECOND));
     end_kit_with_client();
 }
 

@@ -18,16 +18,16 @@ static domus_peer *server; /* peer of the connection that the server has accepte
 
 static void begin_kit_with_client(void)
 {
-    kit = domt_net_kit("10.0.0.3:80", 7);
+    kit = domt_net_new_echo_kit("10.0.0.3:80", 7);
     probe = domt_new_probe(kit);
-    domt_net_ok(kit, domus_peer_listen(kit, "10.0.0.1:80", 0, &listener));
+    domt_net_check_ok(kit, domus_peer_listen(kit, "10.0.0.1:80", 0, &listener));
     ck_assert_int_eq(domus_http_client_open_outside(domus_testkit_system(kit), NULL, &client), 0);
-    domt_net_ok(kit, domus_testkit_run(kit));
+    domt_net_check_ok(kit, domus_testkit_run(kit));
 }
 
 static void end_kit_with_client(void)
 {
-    domt_net_ok(kit, domus_probe_expect_nothing(probe, 100 * MS));
+    domt_net_check_ok(kit, domus_probe_expect_nothing(probe, 100 * MS));
     domus_testkit_free(kit);
 }
 
@@ -51,19 +51,19 @@ static void send_request_that_expects(domus_http_method method, const char *url,
 
 static void accept_next_connection(void)
 {
-    domt_net_ok(kit, domus_peer_accept(listener, 10 * DOMT_NET_SECOND, &server));
+    domt_net_check_ok(kit, domus_peer_accept(listener, 10 * DOMT_NET_SECOND, &server));
 }
 
 static void expect_server_got_request(const char *text)
 {
-    domt_net_ok(kit, domus_peer_expect(server, text, strlen(text), DOMT_NET_SECOND));
+    domt_net_check_ok(kit, domus_peer_expect(server, text, strlen(text), DOMT_NET_SECOND));
 }
 
 /* Let the scripted server send this text. */
 static void send_answer_of_server(const char *text)
 {
-    domt_net_ok(kit, domus_testkit_run(kit));
-    domt_net_ok(kit, domus_peer_send(server, text, strlen(text)));
+    domt_net_check_ok(kit, domus_testkit_run(kit));
+    domt_net_check_ok(kit, domus_peer_send(server, text, strlen(text)));
 }
 
 /* Check that the client gets an answer with this status and body. Returns whether the answer ends
@@ -72,8 +72,8 @@ static bool expect_client_got_answer(unsigned status, const char *body)
 {
     domus_http_response response;
 
-    domt_net_ok(kit,
-                domus_probe_expect(probe, &domus_http_response_type, DOMT_NET_SECOND, &response));
+    domt_net_check_ok(
+        kit, domus_probe_expect(probe, &domus_http_response_type, DOMT_NET_SECOND, &response));
     bool close = response.close;
     ck_assert_uint_eq(response.status, status);
     ck_assert(domus_slice_equals(response.body, body, strlen(body)));
@@ -94,7 +94,7 @@ static void expect_head_announces_body(const char *path)
                    "Content-Length: 2\r\n\r\n",
                    path);
     expect_server_got_request(head);
-    domt_net_ok(kit, domus_peer_expect_nothing(server, 500 * MS));
+    domt_net_check_ok(kit, domus_peer_expect_nothing(server, 500 * MS));
 }
 
 static void send_request_announcing_body(const char *path)
@@ -116,7 +116,7 @@ DOMT_TEST(a_body_waits_until_the_server_wants_it)
             accept_next_connection();
         expect_head_announces_body("/");
         send_answer_of_server("HTTP/1.1 103 Hints\r\n\r\nHTTP/1.1 102 X\r\n\r\n");
-        domt_net_ok(kit, domus_peer_expect_nothing(server, 100 * MS));
+        domt_net_check_ok(kit, domus_peer_expect_nothing(server, 100 * MS));
         send_answer_of_server("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n");
         expect_server_got_request("ab");
         send_answer_of_server(OK("ok"));
@@ -137,7 +137,7 @@ DOMT_TEST(a_body_waits_no_longer_than_it_may)
     send_request_announcing_body("/");
     accept_next_connection();
     expect_head_announces_body("/");
-    domt_net_ok(kit, domus_peer_expect_nothing(server, 450 * MS));
+    domt_net_check_ok(kit, domus_peer_expect_nothing(server, 450 * MS));
     expect_server_got_request("ab");
     send_answer_of_server("HTTP/1.1 100 Continue\r\n\r\n" OK("ok"));
     ck_assert(!expect_client_got_answer(200, "ok"));
@@ -159,10 +159,10 @@ DOMT_TEST(a_body_that_is_not_wanted_never_leaves)
     accept_next_connection();
     expect_head_announces_body("/");
     send_answer_of_server("HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\n\r\n");
-    domt_net_ok(kit, domus_peer_expect_nothing(server, 2 * DOMT_NET_SECOND));
+    domt_net_check_ok(kit, domus_peer_expect_nothing(server, 2 * DOMT_NET_SECOND));
     send_answer_of_server("no");
     ck_assert(expect_client_got_answer(401, "no"));
-    domt_net_ok(kit, domus_peer_expect_end(server, DOMT_NET_SECOND));
+    domt_net_check_ok(kit, domus_peer_expect_end(server, DOMT_NET_SECOND));
     send_request_that_expects(DOMUS_HTTP_GET, "http://10.0.0.1/", "");
     accept_next_connection();
     expect_server_got_request("GET / HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
@@ -181,7 +181,7 @@ DOMT_TEST(request_is_repeated_without_expect_after_417)
     send_answer_of_server("HTTP/1.1 417 X\r\nContent-Length: 2\r\n\r\nno");
     domus_peer *before = server;
     accept_next_connection();
-    domt_net_ok(kit, domus_peer_expect_end(before, DOMT_NET_SECOND));
+    domt_net_check_ok(kit, domus_peer_expect_end(before, DOMT_NET_SECOND));
     expect_server_got_request("POST / HTTP/1.1\r\nHost: 10.0.0.1\r\nContent-Length: 2\r\n\r\nab");
     /* the client tries without Expect only once, so a second 417 is the answer */
     send_answer_of_server("HTTP/1.1 417 X\r\nContent-Length: 2\r\n\r\nno");

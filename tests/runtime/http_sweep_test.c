@@ -175,25 +175,25 @@ static void make_kit_with_site_and_proxy(domt_sweep *sweep)
     };
     const domus_pool_options upstream = {
         .behaviour = &domus_http_streaming_connection,
-        .connections_max = 1 + (uint32_t)domt_sweep_below(sweep, 4),
+        .connections_max = 1 + (uint32_t)domt_sweep_draw_below(sweep, 4),
         .backoff_min_ns = DOMT_SWEEP_MS,
         .backoff_max_ns = 100 * DOMT_SWEEP_MS,
         .repeatable = domus_http_repeatable,
-        .per_thread = domt_sweep_below(sweep, 2) == 0,
+        .per_thread = domt_sweep_draw_below(sweep, 2) == 0,
         .on_demand = true,
         .channel = &channel,
     };
     const domus_http_client_options options = {
-        .connections_max = 1 + (uint32_t)domt_sweep_below(sweep, 4),
-        .queue_max = 1 + (uint32_t)domt_sweep_below(sweep, 4),
+        .connections_max = 1 + (uint32_t)domt_sweep_draw_below(sweep, 4),
+        .queue_max = 1 + (uint32_t)domt_sweep_draw_below(sweep, 4),
         .backoff_ns = DOMT_SWEEP_MS,
-        .connection = domt_sweep_below(sweep, 2) == 0 ? NULL : &domus_http_connection,
-        .per_thread = domt_sweep_below(sweep, 2) == 0,
+        .connection = domt_sweep_draw_below(sweep, 2) == 0 ? NULL : &domus_http_connection,
+        .per_thread = domt_sweep_draw_below(sweep, 2) == 0,
     };
     domus_config config;
 
-    domt_sweep_configure(sweep, &config);
-    domt_sweep_make(sweep, &config, listeners, 2);
+    domt_sweep_draw_config(sweep, &config);
+    domt_sweep_make_kit(sweep, &config, listeners, 2);
     domus_system *system = domus_testkit_system(sweep->kit);
     ck_assert_int_eq(domus_serve(system, "edge", &edge, NULL, NULL), 0);
     ck_assert_int_eq(domus_serve(system, "server", &server, NULL, NULL), 0);
@@ -211,10 +211,10 @@ static void spawn_askers_at_random(domt_sweep *sweep)
     for (uint32_t id = 0; id < ASKERS; id++) {
         const order what = {
             .id = id,
-            .times = 1 + (uint32_t)domt_sweep_below(sweep, 6),
-            .size_max = (uint32_t)domt_sweep_below(sweep, 1000),
-            .redirects_max = 1 + (uint32_t)domt_sweep_below(sweep, 3),
-            .timeout_ms = 1 + (uint32_t)domt_sweep_below(sweep, 3000),
+            .times = 1 + (uint32_t)domt_sweep_draw_below(sweep, 6),
+            .size_max = (uint32_t)domt_sweep_draw_below(sweep, 1000),
+            .redirects_max = 1 + (uint32_t)domt_sweep_draw_below(sweep, 3),
+            .timeout_ms = 1 + (uint32_t)domt_sweep_draw_below(sweep, 3000),
         };
         DOMT_SWEEP_HOLD(sweep, domus_outside_spawn(system, &asker, NULL, &address) == 0);
         DOMT_SWEEP_HOLD(sweep, domus_outside_notice(system, address, &order_type, &what) == 0);
@@ -239,12 +239,12 @@ static int run_sweep_of_seed(uint64_t seed, void *context)
     DOMT_SWEEP_HOLD(&sweep, wrong == 0);
     /* in each eighth seed, which has no faults, some ask must be answered */
     DOMT_SWEEP_HOLD(&sweep, answered != 0 || seed % 8 != 0);
-    return domt_sweep_end(&sweep);
+    return domt_sweep_end_seed(&sweep);
 }
 
 DOMT_TEST(each_request_has_one_outcome_and_its_own_body)
 {
-    domt_sweep_seeds(SEEDS, run_sweep_of_seed);
+    domt_sweep_run_seeds(SEEDS, run_sweep_of_seed);
 }
 
 /* Let one asker ask twice, with a body and redirects each time. Returns how many of the asks were
@@ -276,12 +276,12 @@ DOMT_TEST(an_allocation_that_fails_is_got_over)
         domi_random_init(&sweep.random, sweep.seed);
         make_kit_with_site_and_proxy(&sweep);
         DOMT_SWEEP_HOLD(&sweep, domus_testkit_run(sweep.kit) == 0);
-        domi_memory_fail_after(n, 0);
+        domi_memory_fail_allocation_after(n, 0);
         harmed += ask_twice_with_redirects(&sweep) != 2;
-        domi_memory_fail_after(-1, 0);
+        domi_memory_fail_allocation_after(-1, 0);
         DOMT_SWEEP_HOLD(&sweep, domus_testkit_advance(sweep.kit, DOMT_SWEEP_SECOND) == 0);
         DOMT_SWEEP_HOLD(&sweep, ask_twice_with_redirects(&sweep) == 2);
-        ck_assert_msg(domt_sweep_end(&sweep) == 0, "allocation %d", (int)n);
+        ck_assert_msg(domt_sweep_end_seed(&sweep) == 0, "allocation %d", (int)n);
     }
     ck_assert_uint_gt(harmed, 10);
 }

@@ -136,18 +136,18 @@ static const domus_behaviour service = {
  * then ends. */
 static void expect_request_is_answered(const char *sent, const char *answered, bool closes)
 {
-    domus_testkit *kit = domt_pipes_kit(NULL, &service, 1);
-    domus_peer *peer = domt_pipes_peer(kit);
+    domus_testkit *kit = domt_pipes_new_kit(NULL, &service, 1);
+    domus_peer *peer = domt_pipes_connect_peer(kit);
 
-    domt_pipes_send(kit, peer, sent);
-    domt_pipes_expect(kit, peer, answered);
+    domt_pipes_peer_send(kit, peer, sent);
+    domt_pipes_peer_expect(kit, peer, answered);
     if (!closes) {
         ck_assert_int_eq(domus_peer_expect_nothing(peer, SECOND), 0);
         domus_peer_finish(peer);
     }
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
     domus_peer_close(peer);
-    domt_pipes_end(kit);
+    domt_pipes_end_kit(kit);
 }
 
 DOMT_TEST(answers_leave_in_order)
@@ -220,63 +220,64 @@ DOMT_TEST(handler_reads_request_body_in_pieces)
 
 DOMT_TEST(body_is_echoed_while_it_comes)
 {
-    domus_testkit *kit = domt_pipes_kit(NULL, &service, 1);
-    domus_peer *peer = domt_pipes_peer(kit);
+    domus_testkit *kit = domt_pipes_new_kit(NULL, &service, 1);
+    domus_peer *peer = domt_pipes_connect_peer(kit);
 
-    domt_pipes_send(kit, peer,
-                    "POST /echo HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n"
-                    "Transfer-Encoding: chunked\r\n\r\n");
-    domt_pipes_expect(kit, peer,
-                      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n"
-                      "Content-Type: text/plain\r\n\r\n");
+    domt_pipes_peer_send(kit, peer,
+                         "POST /echo HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n"
+                         "Transfer-Encoding: chunked\r\n\r\n");
+    domt_pipes_peer_expect(kit, peer,
+                           "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n"
+                           "Content-Type: text/plain\r\n\r\n");
     /* no 100 comes for the next request while an answer is being sent */
     ck_assert_int_eq(domus_peer_expect_nothing(peer, 10 * MS), 0);
-    domt_pipes_send(kit, peer, "1\r\na\r\n0\r\n\r\n");
-    domt_pipes_expect(kit, peer, "1\r\na\r\n0\r\n\r\n");
+    domt_pipes_peer_send(kit, peer, "1\r\na\r\n0\r\n\r\n");
+    domt_pipes_peer_expect(kit, peer, "1\r\na\r\n0\r\n\r\n");
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
     domus_peer_close(peer);
-    peer = domt_pipes_peer(kit);
-    domt_pipes_send(kit, peer,
-                    "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
-                    "5\r\nhello\r\n");
-    domt_pipes_expect(kit, peer,
-                      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n"
-                      "Content-Type: text/plain\r\n\r\n5\r\nhello\r\n");
-    domt_pipes_send(kit, peer, "3\r\nyou\r\n");
-    domt_pipes_expect(kit, peer, "3\r\nyou\r\n");
-    domt_pipes_send(kit, peer, "0\r\n\r\n" GET("/"));
-    domt_pipes_expect(kit, peer, "0\r\n\r\n" TEXT(3, "now"));
+    peer = domt_pipes_connect_peer(kit);
+    domt_pipes_peer_send(kit, peer,
+                         "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+                         "5\r\nhello\r\n");
+    domt_pipes_peer_expect(kit, peer,
+                           "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n"
+                           "Content-Type: text/plain\r\n\r\n5\r\nhello\r\n");
+    domt_pipes_peer_send(kit, peer, "3\r\nyou\r\n");
+    domt_pipes_peer_expect(kit, peer, "3\r\nyou\r\n");
+    domt_pipes_peer_send(kit, peer, "0\r\n\r\n" GET("/"));
+    domt_pipes_peer_expect(kit, peer, "0\r\n\r\n" TEXT(3, "now"));
     domus_peer_close(peer);
-    domt_pipes_end(kit);
+    domt_pipes_end_kit(kit);
 }
 
 DOMT_TEST(peer_is_told_to_go_on_when_its_body_is_read)
 {
-    domus_testkit *kit = domt_pipes_kit(NULL, &service, 1);
-    domus_peer *peer = domt_pipes_peer(kit);
+    domus_testkit *kit = domt_pipes_new_kit(NULL, &service, 1);
+    domus_peer *peer = domt_pipes_connect_peer(kit);
 
-    domt_pipes_send(kit, peer,
-                    GET("/sleep") "POST /sum HTTP/1.1\r\nHost: a\r\n"
-                                  "Expect: 100-continue\r\nContent-Length: 5\r\n\r\n");
-    domt_pipes_expect(kit, peer, TEXT(5, "slept") "HTTP/1.1 100 Continue\r\n\r\n");
-    domt_pipes_send(kit, peer, "hello" GET("/"));
-    domt_pipes_expect(kit, peer, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n5" TEXT(3, "now"));
+    domt_pipes_peer_send(kit, peer,
+                         GET("/sleep") "POST /sum HTTP/1.1\r\nHost: a\r\n"
+                                       "Expect: 100-continue\r\nContent-Length: 5\r\n\r\n");
+    domt_pipes_peer_expect(kit, peer, TEXT(5, "slept") "HTTP/1.1 100 Continue\r\n\r\n");
+    domt_pipes_peer_send(kit, peer, "hello" GET("/"));
+    domt_pipes_peer_expect(kit, peer,
+                           "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n5" TEXT(3, "now"));
     domus_peer_close(peer);
-    domt_pipes_end(kit);
+    domt_pipes_end_kit(kit);
 }
 
 DOMT_TEST(client_sees_that_an_answer_is_cut_off)
 {
-    domus_testkit *kit = domt_pipes_kit(NULL, &service, 1);
-    domus_peer *peer = domt_pipes_peer(kit);
+    domus_testkit *kit = domt_pipes_new_kit(NULL, &service, 1);
+    domus_peer *peer = domt_pipes_connect_peer(kit);
 
-    domt_pipes_send(kit, peer, GET("/part") GET("/"));
-    domt_pipes_expect(kit, peer,
-                      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n"
-                      "Content-Type: text/plain\r\n\r\n5\r\ngiven\r\n");
+    domt_pipes_peer_send(kit, peer, GET("/part") GET("/"));
+    domt_pipes_peer_expect(kit, peer,
+                           "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n"
+                           "Content-Type: text/plain\r\n\r\n5\r\ngiven\r\n");
     ck_assert_int_eq(domus_peer_expect_reset(peer, SECOND), 0);
     domus_peer_close(peer);
-    domt_pipes_end(kit);
+    domt_pipes_end_kit(kit);
 }
 
 /* --- the client ------------------------------------------------------------------------------- */
@@ -300,8 +301,8 @@ static void expect_client_got_answer(domt_line_client *client, unsigned status, 
 {
     domus_http_response response;
 
-    domt_net_ok(client->kit, domus_probe_expect(client->probe, &domus_http_response_type,
-                                                DOMT_NET_SECOND, &response));
+    domt_net_check_ok(client->kit, domus_probe_expect(client->probe, &domus_http_response_type,
+                                                      DOMT_NET_SECOND, &response));
     ck_assert_uint_eq(response.status, status);
     ck_assert(domus_slice_equals(response.body, body, strlen(body)));
     domus_http_response_type.release(&response);
@@ -323,9 +324,9 @@ DOMT_TEST(client_asks_and_is_answered)
     send_request_by_probe(client.probe, client.channel, DOMUS_HTTP_GET, "/a");
     send_request_by_probe(client.probe, client.channel, DOMUS_HTTP_HEAD, "/b");
     send_request_by_probe(client.probe, client.channel, DOMUS_HTTP_DELETE, "/c");
-    domt_net_ok(client.kit,
-                domus_peer_expect(client.peer, asked, sizeof asked - 1, DOMT_NET_SECOND));
-    domt_net_ok(client.kit, domus_peer_send(client.peer, answers, sizeof answers - 1));
+    domt_net_check_ok(client.kit,
+                      domus_peer_expect(client.peer, asked, sizeof asked - 1, DOMT_NET_SECOND));
+    domt_net_check_ok(client.kit, domus_peer_send(client.peer, answers, sizeof answers - 1));
     expect_client_got_answer(&client, 200, "hello");
     expect_client_got_answer(&client, 200, "");
     expect_client_got_answer(&client, 404, "no");
@@ -338,8 +339,8 @@ DOMT_TEST(answer_without_request_ends_connection)
     domt_line_client client;
 
     domt_line_client_begin(&client, &client_pipeline, NULL);
-    domt_net_ok(client.kit, domus_peer_send(client.peer, answer, sizeof answer - 1));
-    domt_net_ok(client.kit, domus_peer_expect_reset(client.peer, DOMT_NET_SECOND));
+    domt_net_check_ok(client.kit, domus_peer_send(client.peer, answer, sizeof answer - 1));
+    domt_net_check_ok(client.kit, domus_peer_expect_reset(client.peer, DOMT_NET_SECOND));
     domt_line_client_end(&client);
 }
 
@@ -350,9 +351,9 @@ DOMT_TEST(answer_that_ends_with_the_connection_is_whole)
 
     domt_line_client_begin(&client, &client_pipeline, NULL);
     send_request_by_probe(client.probe, client.channel, DOMUS_HTTP_GET, "/a");
-    domt_net_ok(client.kit, domus_testkit_run(client.kit));
-    domt_net_ok(client.kit, domus_peer_send(client.peer, answer, sizeof answer - 1));
-    domt_net_ok(client.kit, domus_testkit_run(client.kit));
+    domt_net_check_ok(client.kit, domus_testkit_run(client.kit));
+    domt_net_check_ok(client.kit, domus_peer_send(client.peer, answer, sizeof answer - 1));
+    domt_net_check_ok(client.kit, domus_testkit_run(client.kit));
     domus_peer_finish(client.peer);
     expect_client_got_answer(&client, 200, "hello");
     domt_line_client_end(&client);

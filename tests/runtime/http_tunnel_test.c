@@ -25,23 +25,23 @@
 
 static void advance_kit(uint64_t ns)
 {
-    domt_net_ok(domt_edge.kit, domus_testkit_advance(domt_edge.kit, ns));
+    domt_net_check_ok(domt_edge.kit, domus_testkit_advance(domt_edge.kit, ns));
 }
 
 /* Let client and server change to WebSocket, so that the proxy makes a tunnel. */
 static void begin_tunnel_through_proxy(void)
 {
     domt_proxied_begin(&domt_proxied_edge);
-    domt_proxied_goes(WISH("websocket"), WISHED("websocket"));
-    domt_proxied_comes(SWITCH, SWITCHED);
+    domt_relay_request(WISH("websocket"), WISHED("websocket"));
+    domt_relay_answer(SWITCH, SWITCHED);
 }
 
 /* Check that the client gets this answer and then the end, and that the server gets no more
  * requests. */
 static void expect_answer_and_end(const char *answer)
 {
-    domt_pipes_expect(domt_edge.kit, domt_edge.client, answer);
-    domt_net_ok(domt_edge.kit, domus_peer_expect_end(domt_edge.client, SECOND));
+    domt_pipes_peer_expect(domt_edge.kit, domt_edge.client, answer);
+    domt_net_check_ok(domt_edge.kit, domus_peer_expect_end(domt_edge.client, SECOND));
     size_t size;
     (void)domus_peer_got(domt_edge.server, &size);
     ck_assert_uint_eq(size, 0);
@@ -50,11 +50,11 @@ static void expect_answer_and_end(const char *answer)
 DOMT_TEST(bytes_pass_both_ways_as_they_are)
 {
     begin_tunnel_through_proxy();
-    domt_proxied_goes("\x81\x01" NEXT, "\x81\x01" NEXT);
-    domt_proxied_comes("HTTP/1.1 400 x\r\n\r\n", "HTTP/1.1 400 x\r\n\r\n");
+    domt_relay_request("\x81\x01" NEXT, "\x81\x01" NEXT);
+    domt_relay_answer("HTTP/1.1 400 x\r\n\r\n", "HTTP/1.1 400 x\r\n\r\n");
     for (int i = 0; i < 3; i++) {
-        domt_proxied_goes("a", "a");
-        domt_proxied_comes("b", "b");
+        domt_relay_request("a", "a");
+        domt_relay_answer("b", "b");
     }
     domt_proxied_end();
 }
@@ -64,22 +64,22 @@ DOMT_TEST(bytes_pass_both_ways_as_they_are)
 DOMT_TEST(early_bytes_wait_for_the_switch)
 {
     domt_proxied_begin(&domt_proxied_edge);
-    domt_proxied_goes(WISH("WebSocket, x") "early", WISHED("websocket"));
-    domt_pipes_send(domt_edge.kit, domt_edge.client, NEXT);
-    domt_net_ok(domt_edge.kit, domus_peer_expect_nothing(domt_edge.server, 50 * MS));
-    domt_proxied_comes(SWITCH "soon", SWITCHED "soon");
-    domt_pipes_expect(domt_edge.kit, domt_edge.server, "early" NEXT);
+    domt_relay_request(WISH("WebSocket, x") "early", WISHED("websocket"));
+    domt_pipes_peer_send(domt_edge.kit, domt_edge.client, NEXT);
+    domt_net_check_ok(domt_edge.kit, domus_peer_expect_nothing(domt_edge.server, 50 * MS));
+    domt_relay_answer(SWITCH "soon", SWITCHED "soon");
+    domt_pipes_peer_expect(domt_edge.kit, domt_edge.server, "early" NEXT);
     domt_proxied_end();
 
     /* `Connection: close` does not matter here, because the connection ends with this request
      * anyway */
     domt_proxied_begin(&domt_proxied_edge);
-    domt_proxied_goes("GET /a HTTP/1.1\r\nHost: h\r\nConnection: close, upgrade\r\n"
-                      "Upgrade: websocket\r\nSec-WebSocket-Key: k\r\n\r\nearly",
-                      WISHED("websocket"));
-    domt_proxied_comes(SWITCH, SWITCHED);
-    domt_pipes_expect(domt_edge.kit, domt_edge.server, "early");
-    domt_proxied_goes("late", "late");
+    domt_relay_request("GET /a HTTP/1.1\r\nHost: h\r\nConnection: close, upgrade\r\n"
+                       "Upgrade: websocket\r\nSec-WebSocket-Key: k\r\n\r\nearly",
+                       WISHED("websocket"));
+    domt_relay_answer(SWITCH, SWITCHED);
+    domt_pipes_peer_expect(domt_edge.kit, domt_edge.server, "early");
+    domt_relay_request("late", "late");
     domt_proxied_end();
 }
 
@@ -97,25 +97,25 @@ DOMT_TEST(early_bytes_are_no_request_behind_another_answer)
     for (int i = 0; i < 5; i++) {
         domt_proxied_begin(&domt_proxied_edge);
         if (i < 4) {
-            domt_proxied_goes(WISH("websocket"), WISHED("websocket"));
+            domt_relay_request(WISH("websocket"), WISHED("websocket"));
             /* the client sends more bytes before the answer in rounds 0 and 1, and after it in
              * rounds 2 and 3 */
             if (i < 2)
-                domt_pipes_send(domt_edge.kit, domt_edge.client, NEXT);
-            domt_pipes_send(domt_edge.kit, domt_edge.server, answers[i % 2][0]);
+                domt_pipes_peer_send(domt_edge.kit, domt_edge.client, NEXT);
+            domt_pipes_peer_send(domt_edge.kit, domt_edge.server, answers[i % 2][0]);
             if (i >= 2)
-                domt_pipes_send(domt_edge.kit, domt_edge.client, NEXT);
+                domt_pipes_peer_send(domt_edge.kit, domt_edge.client, NEXT);
             expect_answer_and_end(answers[i % 2][1]);
             /* The connection to the server is kept, because it has carried an ordinary answer. */
             domus_peer_close(domt_edge.client);
-            domt_edge.client = domt_pipes_peer(domt_edge.kit);
+            domt_edge.client = domt_pipes_connect_peer(domt_edge.kit);
             advance_kit(200 * MS);
-            domt_proxied_goes(GET, GOT);
+            domt_relay_request(GET, GOT);
         } else {
-            domt_proxied_goes(WISH("websocket") NEXT, WISHED("websocket"));
+            domt_relay_request(WISH("websocket") NEXT, WISHED("websocket"));
             advance_kit(110 * MS); /* so much time passes that the server's answer comes too late */
-            domt_proxied_fails("HTTP/1.1 504 Gateway Timeout\r\n");
-            domt_net_ok(domt_edge.kit, domus_peer_expect_end(domt_edge.client, SECOND));
+            domt_expect_answer_status("HTTP/1.1 504 Gateway Timeout\r\n");
+            domt_net_check_ok(domt_edge.kit, domus_peer_expect_end(domt_edge.client, SECOND));
         }
         domt_proxied_end();
     }
@@ -125,8 +125,8 @@ DOMT_TEST(early_bytes_are_no_request_behind_another_answer)
  * request without it. */
 static void check_upgrade_is_not_passed_on(const char *sent, const char *got)
 {
-    domt_proxied_goes(sent, got);
-    domt_proxied_comes_empty();
+    domt_relay_request(sent, got);
+    domt_relay_empty_answer();
 }
 
 DOMT_TEST(only_named_upgrade_protocols_pass)
@@ -149,13 +149,13 @@ DOMT_TEST(only_named_upgrade_protocols_pass)
         "Content-Length: 1\r\n\r\na",
         "POST /a HTTP/1.1\r\nContent-Length: 1\r\nHost: h\r\n" ADDED "a");
     domt_edge.proxy.upgrades = none;
-    domt_pipes_send(domt_edge.kit, domt_edge.client, WISH("websocket"));
-    domt_proxied_fails("HTTP/1.1 501 Not Implemented\r\n");
+    domt_pipes_peer_send(domt_edge.kit, domt_edge.client, WISH("websocket"));
+    domt_expect_answer_status("HTTP/1.1 501 Not Implemented\r\n");
     domt_edge.proxy.upgrades = own;
-    domt_proxied_goes(WISH("h2c, chat"), WISHED("chat"));
-    domt_proxied_comes("HTTP/1.1 101 x\r\nUpgrade: Chat\r\n\r\nhi",
-                       "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\n"
-                       "Upgrade: Chat\r\nVia: 1.1 domus\r\n\r\nhi");
+    domt_relay_request(WISH("h2c, chat"), WISHED("chat"));
+    domt_relay_answer("HTTP/1.1 101 x\r\nUpgrade: Chat\r\n\r\nhi",
+                      "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\n"
+                      "Upgrade: Chat\r\nVia: 1.1 domus\r\n\r\nhi");
     domt_proxied_end();
 }
 
@@ -168,18 +168,18 @@ DOMT_TEST(a_switch_to_something_else_is_refused)
 
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         domt_proxied_begin(&domt_proxied_edge);
-        domt_proxied_goes(WISH("websocket"), WISHED("websocket"));
-        domt_pipes_send(domt_edge.kit, domt_edge.server, wrong[i]);
+        domt_relay_request(WISH("websocket"), WISHED("websocket"));
+        domt_pipes_peer_send(domt_edge.kit, domt_edge.server, wrong[i]);
         /* The bytes of this answer are no HTTP, so the proxy tries once more on another connection.
          */
         if (i == 3) {
-            domt_net_ok(domt_edge.kit,
-                        domus_peer_accept(domt_edge.listener, SECOND, &domt_edge.server));
-            domt_pipes_expect(domt_edge.kit, domt_edge.server, WISHED("websocket"));
-            domt_pipes_send(domt_edge.kit, domt_edge.server, wrong[i]);
+            domt_net_check_ok(domt_edge.kit,
+                              domus_peer_accept(domt_edge.listener, SECOND, &domt_edge.server));
+            domt_pipes_peer_expect(domt_edge.kit, domt_edge.server, WISHED("websocket"));
+            domt_pipes_peer_send(domt_edge.kit, domt_edge.server, wrong[i]);
         }
-        domt_proxied_fails("HTTP/1.1 502 Bad Gateway\r\n");
-        domt_net_ok(domt_edge.kit, domus_peer_expect_end(domt_edge.client, SECOND));
+        domt_expect_answer_status("HTTP/1.1 502 Bad Gateway\r\n");
+        domt_net_check_ok(domt_edge.kit, domus_peer_expect_end(domt_edge.client, SECOND));
         domt_proxied_end();
     }
 }
@@ -187,8 +187,8 @@ DOMT_TEST(a_switch_to_something_else_is_refused)
 DOMT_TEST(a_row_that_is_not_alone_passes_no_upgrade)
 {
     domt_proxied_begin(&domt_proxied_plain_edge);
-    domt_pipes_send(domt_edge.kit, domt_edge.client, WISH("websocket"));
-    domt_proxied_fails("HTTP/1.1 501 Not Implemented\r\n");
+    domt_pipes_peer_send(domt_edge.kit, domt_edge.client, WISH("websocket"));
+    domt_expect_answer_status("HTTP/1.1 501 Not Implemented\r\n");
     domt_proxied_end();
 }
 
@@ -199,13 +199,13 @@ DOMT_TEST(a_switch_for_a_client_that_is_gone_ends_the_connection)
     for (uint64_t wait_ns = 0; wait_ns <= 150 * MS; wait_ns += 10 * MS) {
         domt_proxied_begin(&domt_proxied_edge);
         domt_edge.proxy.timeout_ns = 60 * SECOND;
-        domt_proxied_goes(WISH("websocket"), WISHED("websocket"));
+        domt_relay_request(WISH("websocket"), WISHED("websocket"));
         domus_peer_reset(domt_edge.client);
         advance_kit(wait_ns);
         (void)domus_peer_send(domt_edge.server, SWITCH "soon", strlen(SWITCH "soon"));
         ck_assert_msg(domus_peer_expect_reset(domt_edge.server, SECOND) == 0, "after %llu ms",
                       (unsigned long long)(wait_ns / MS));
-        domt_edge.client = domt_pipes_peer(domt_edge.kit);
+        domt_edge.client = domt_pipes_connect_peer(domt_edge.kit);
         domt_proxied_end();
     }
 }
@@ -223,19 +223,19 @@ DOMT_TEST(tunnels_take_no_connection_from_other_requests)
     ck_assert_int_eq(domus_outside_pool_open(domus_testkit_system(domt_edge.kit), "10.0.0.9:80",
                                              &options, &domt_edge.proxy.tunnels),
                      0);
-    domt_proxied_goes(WISH("websocket"), WISHED("websocket"));
-    domt_proxied_comes(SWITCH, SWITCHED);
+    domt_relay_request(WISH("websocket"), WISHED("websocket"));
+    domt_relay_answer(SWITCH, SWITCHED);
     servers[0] = domt_edge.server;
-    domt_edge.client = domt_pipes_peer(domt_edge.kit);
-    domt_pipes_send(domt_edge.kit, domt_edge.client, WISH("websocket"));
+    domt_edge.client = domt_pipes_connect_peer(domt_edge.kit);
+    domt_pipes_peer_send(domt_edge.kit, domt_edge.client, WISH("websocket"));
     /* the request fails after its time-out, because the only connection for tunnels is in use */
     advance_kit(101 * MS);
-    domt_proxied_fails("HTTP/1.1 504 Gateway Timeout\r\n");
-    domt_edge.client = domt_pipes_peer(domt_edge.kit);
+    domt_expect_answer_status("HTTP/1.1 504 Gateway Timeout\r\n");
+    domt_edge.client = domt_pipes_connect_peer(domt_edge.kit);
     domt_edge.server = NULL;
-    domt_proxied_goes(GET, GOT);
+    domt_relay_request(GET, GOT);
     servers[1] = domt_edge.server;
-    domt_proxied_comes_empty();
+    domt_relay_empty_answer();
     ck_assert_ptr_ne(servers[0], servers[1]);
     domt_proxied_end();
 }
@@ -243,24 +243,24 @@ DOMT_TEST(tunnels_take_no_connection_from_other_requests)
 DOMT_TEST(each_side_may_finish_before_the_other)
 {
     begin_tunnel_through_proxy();
-    domt_proxied_goes("a", "a");
+    domt_relay_request("a", "a");
     domus_peer_finish(domt_edge.client);
-    domt_net_ok(domt_edge.kit, domus_peer_expect_end(domt_edge.server, SECOND));
+    domt_net_check_ok(domt_edge.kit, domus_peer_expect_end(domt_edge.server, SECOND));
     advance_kit(SECOND);
-    domt_proxied_comes("b", "b");
+    domt_relay_answer("b", "b");
     domus_peer_finish(domt_edge.server);
-    domt_net_ok(domt_edge.kit, domus_peer_expect_end(domt_edge.client, SECOND));
+    domt_net_check_ok(domt_edge.kit, domus_peer_expect_end(domt_edge.client, SECOND));
     ck_assert_int_eq(domus_peer_error(domt_edge.client), 0);
     domt_proxied_end();
 
     begin_tunnel_through_proxy();
-    domt_proxied_comes("b", "b");
+    domt_relay_answer("b", "b");
     domus_peer_finish(domt_edge.server);
-    domt_net_ok(domt_edge.kit, domus_peer_expect_end(domt_edge.client, SECOND));
+    domt_net_check_ok(domt_edge.kit, domus_peer_expect_end(domt_edge.client, SECOND));
     advance_kit(3 * SECOND);
-    domt_proxied_goes("a", "a");
+    domt_relay_request("a", "a");
     domus_peer_finish(domt_edge.client);
-    domt_net_ok(domt_edge.kit, domus_peer_expect_end(domt_edge.server, SECOND));
+    domt_net_check_ok(domt_edge.kit, domus_peer_expect_end(domt_edge.server, SECOND));
     ck_assert_int_eq(domus_peer_error(domt_edge.server), 0);
     domt_proxied_end();
 }
@@ -269,13 +269,13 @@ DOMT_TEST(a_reset_of_one_side_resets_the_other)
 {
     begin_tunnel_through_proxy();
     domus_peer_reset(domt_edge.client);
-    domt_net_ok(domt_edge.kit, domus_peer_expect_reset(domt_edge.server, 2 * SECOND));
-    domt_edge.client = domt_pipes_peer(domt_edge.kit);
+    domt_net_check_ok(domt_edge.kit, domus_peer_expect_reset(domt_edge.server, 2 * SECOND));
+    domt_edge.client = domt_pipes_connect_peer(domt_edge.kit);
     domt_proxied_end();
 
     begin_tunnel_through_proxy();
     domus_peer_reset(domt_edge.server);
-    domt_net_ok(domt_edge.kit, domus_peer_expect_reset(domt_edge.client, SECOND));
+    domt_net_check_ok(domt_edge.kit, domus_peer_expect_reset(domt_edge.client, SECOND));
     domt_proxied_end();
 }
 
@@ -285,19 +285,19 @@ DOMT_TEST(a_silent_tunnel_ends_when_it_was_idle_for_too_long)
 {
     domus_config config;
 
-    domt_pipes_configure(&config);
+    domt_pipes_make_config(&config);
     config.channel.idle_timeout_ns = 300 * SECOND;
     config.channel.answer_timeout_ns = 60 * SECOND;
     domt_edge.config = &config;
     begin_tunnel_through_proxy();
     advance_kit(200 * SECOND);
-    domt_proxied_comes("b", "b");
+    domt_relay_answer("b", "b");
     advance_kit(200 * SECOND);
-    domt_proxied_goes("a", "a");
+    domt_relay_request("a", "a");
     advance_kit(299 * SECOND);
     ck_assert_int_eq(domus_peer_error(domt_edge.client), 0);
-    domt_net_ok(domt_edge.kit, domus_peer_expect_reset(domt_edge.client, 2 * SECOND));
-    domt_net_ok(domt_edge.kit, domus_peer_expect_reset(domt_edge.server, 2 * SECOND));
+    domt_net_check_ok(domt_edge.kit, domus_peer_expect_reset(domt_edge.client, 2 * SECOND));
+    domt_net_check_ok(domt_edge.kit, domus_peer_expect_reset(domt_edge.server, 2 * SECOND));
     domt_proxied_end();
     domt_edge.config = NULL;
 }
@@ -320,9 +320,9 @@ DOMT_TEST(a_side_that_does_not_read_slows_its_sender_alone)
         advance_kit(5 * SECOND);
         ck_assert_uint_lt(domus_peer_count(other).sent - before, 700000);
         ck_assert_int_eq(domus_peer_send(deaf, much, 100000), 0);
-        domt_net_ok(domt_edge.kit, domus_peer_expect(other, much, 100000, SECOND));
+        domt_net_check_ok(domt_edge.kit, domus_peer_expect(other, much, 100000, SECOND));
         domus_peer_resume(deaf);
-        domt_net_ok(domt_edge.kit, domus_peer_expect(deaf, much, MUCH, 10 * SECOND));
+        domt_net_check_ok(domt_edge.kit, domus_peer_expect(deaf, much, MUCH, 10 * SECOND));
     }
     domt_proxied_end();
 }
@@ -340,8 +340,8 @@ static void expect_peer_got_text(const domus_peer *peer, const char *text)
 DOMT_TEST(a_drain_waits_for_tunnels)
 {
     begin_tunnel_through_proxy();
-    domt_pipes_send(domt_edge.kit, domt_edge.server, "b");
-    domt_pipes_send(domt_edge.kit, domt_edge.client, "a");
+    domt_pipes_peer_send(domt_edge.kit, domt_edge.server, "b");
+    domt_pipes_peer_send(domt_edge.kit, domt_edge.client, "a");
     domus_peer_finish(domt_edge.server);
     domus_peer_finish(domt_edge.client);
     ck_assert_int_eq(domus_testkit_stop(domt_edge.kit), 0);
@@ -352,7 +352,7 @@ DOMT_TEST(a_drain_waits_for_tunnels)
     domt_proxied_end();
 
     begin_tunnel_through_proxy();
-    domt_pipes_send(domt_edge.kit, domt_edge.client, "a");
+    domt_pipes_peer_send(domt_edge.kit, domt_edge.client, "a");
     uint64_t before_ns = domus_testkit_now_ns(domt_edge.kit);
     ck_assert_int_gt(domus_testkit_stop(domt_edge.kit), 0);
     expect_peer_got_text(domt_edge.server, "a");
@@ -364,13 +364,13 @@ DOMT_TEST(a_connection_that_was_kept_may_be_gone)
 {
     domt_proxied_begin(&domt_proxied_edge);
     check_upgrade_is_not_passed_on(GET, GOT);
-    domt_proxied_goes(WISH("websocket"), WISHED("websocket"));
+    domt_relay_request(WISH("websocket"), WISHED("websocket"));
     /* the server closes the kept connection before a request has come on it */
     domus_peer_finish(domt_edge.server);
     domt_edge.server = NULL;
-    domt_proxied_goes("", WISHED("websocket"));
+    domt_relay_request("", WISHED("websocket"));
     domus_peer_finish(domt_edge.server);
-    domt_proxied_fails("HTTP/1.1 502 Bad Gateway\r\n");
+    domt_expect_answer_status("HTTP/1.1 502 Bad Gateway\r\n");
     domt_proxied_end();
 }
 
@@ -378,9 +378,9 @@ DOMT_TEST(a_connection_that_was_kept_may_be_gone)
  * after it. */
 static void advance_kit_while_allocation_fails(int64_t count)
 {
-    domi_memory_fail_after(count, 0);
+    domi_memory_fail_allocation_after(count, 0);
     (void)domus_testkit_advance(domt_edge.kit, 10 * MS);
-    domi_memory_fail_after(-1, 0);
+    domi_memory_fail_allocation_after(-1, 0);
 }
 
 /* Make a tunnel while allocation number `count` fails: before the server's answer, or with `way` 1
@@ -390,7 +390,7 @@ static bool tunnels_without_allocation(int64_t count, int way)
     size_t got = 0, early = 0;
 
     domt_proxied_begin(&domt_proxied_edge);
-    domt_pipes_send(domt_edge.kit, domt_edge.client, WISH("websocket") "early");
+    domt_pipes_peer_send(domt_edge.kit, domt_edge.client, WISH("websocket") "early");
     advance_kit_while_allocation_fails(way == 0 ? count : -1);
     bool is_asked = domus_peer_accept(domt_edge.listener, 10 * MS, &domt_edge.server) == 0;
     if (is_asked && domus_peer_send(domt_edge.server, SWITCH "x", sizeof SWITCH) == 0) {

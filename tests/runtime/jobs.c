@@ -12,7 +12,8 @@ atomic_uint domt_begun, domt_finished, domt_cancelled;
 atomic_uint domt_order[DOMT_JOBS_MAX];
 static atomic_uint placed;
 
-domi_workers *domt_workers(uint32_t least, uint32_t most, uint32_t queue_max, uint64_t expiry_ns)
+domi_workers *domt_new_helper_pool(uint32_t least, uint32_t most, uint32_t queue_max,
+                                   uint64_t expiry_ns)
 {
     const domi_workers_limits limits = {least, most, queue_max, expiry_ns};
     domi_workers *workers = NULL;
@@ -21,22 +22,22 @@ domi_workers *domt_workers(uint32_t least, uint32_t most, uint32_t queue_max, ui
     return workers;
 }
 
-int domt_job_number(void *task_)
+int domt_job_return_number(void *task_)
 {
     atomic_fetch_add(&domt_begun, 1);
     return (int)((domt_task *)task_)->number;
 }
 
-int domt_job_wait(void *task_)
+int domt_job_wait_at_gate(void *task_)
 {
-    int number = domt_job_number(task_);
+    int number = domt_job_return_number(task_);
 
     while (!atomic_load(&domt_gate))
         domt_pause_ns(200000);
     return number;
 }
 
-void domt_job_count(domi_job *job)
+void domt_job_count_end(domi_job *job)
 {
     if (job->result == -ECANCELED)
         atomic_fetch_add(&domt_cancelled, 1);
@@ -51,22 +52,22 @@ void domt_jobs_prepare(domt_task *tasks, uint32_t amount, int (*function)(void *
     for (uint32_t i = 0; i < amount; i++) {
         tasks[i] = (domt_task){.number = i};
         tasks[i].job =
-            (domi_job){.function = function, .argument = &tasks[i], .done = domt_job_count};
+            (domi_job){.function = function, .argument = &tasks[i], .done = domt_job_count_end};
     }
 }
 
 void domt_jobs_submit(domi_workers *workers, domt_task *tasks, uint32_t amount)
 {
     for (uint32_t i = 0; i < amount; i++)
-        ck_assert_int_eq(domi_workers_submit(workers, &tasks[i].job), 0);
+        ck_assert_int_eq(domi_workers_submit_job(workers, &tasks[i].job), 0);
 }
 
-uint64_t domt_workers_threads(const domi_workers *workers)
+uint64_t domt_helper_pool_count_threads(const domi_workers *workers)
 {
     return domi_counter_read(&workers->counters.threads);
 }
 
-uint32_t domt_helpers(void)
+uint32_t domt_count_helper_threads(void)
 {
     DIR *tasks = opendir("/proc/self/task");
     uint32_t found = 0;
@@ -86,10 +87,10 @@ uint32_t domt_helpers(void)
     return found;
 }
 
-void domt_workers_end(domi_workers *workers)
+void domt_helper_pool_end(domi_workers *workers)
 {
     ck_assert_uint_eq(domi_workers_stop(workers, DOMT_LONG_NS), 0);
-    ck_assert_uint_eq(domt_workers_threads(workers), 0);
+    ck_assert_uint_eq(domt_helper_pool_count_threads(workers), 0);
     ck_assert_uint_eq(domi_counter_read(&workers->counters.queued), 0);
     ck_assert_uint_eq(domi_counter_read(&workers->counters.running), 0);
     domi_workers_free(workers);

@@ -240,7 +240,7 @@ static void skip_last_marks(domt_kv_client *client)
     }
 }
 
-void domt_kv_check(domt_sweep *sweep, domt_kv_client *client, domt_kv_counter *counter)
+void domt_kv_check_answers(domt_sweep *sweep, domt_kv_client *client, domt_kv_counter *counter)
 {
     size_t size;
     const char *got = domus_peer_got(client->peer, &size);
@@ -266,7 +266,7 @@ static bool is_mark_without_bytes(char byte)
            byte == DOMT_KV_IS_DEAF;
 }
 
-bool domt_kv_has_all(const domt_kv_client *client)
+bool domt_kv_has_all_answers(const domt_kv_client *client)
 {
     size_t at = client->checked;
 

@@ -12,8 +12,8 @@
 
 static void send_set(domt_sweep *sweep, domt_kv_client *client, uint32_t key)
 {
-    domt_kv_text value = domt_kv_make_value(sweep);
-    uint32_t kind = domt_kv_below(sweep, 5);
+    domt_kv_text value = domt_kv_make_random_value(sweep);
+    uint32_t kind = domt_kv_draw_below(sweep, 5);
     bool model_has_key = client->strings[key].bytes != NULL;
 
     domt_kv_begin_command(client, kind < 3 ? 3 : 4, kind == 2 ? "GETSET" : "set");
@@ -25,7 +25,7 @@ static void send_set(domt_sweep *sweep, domt_kv_client *client, uint32_t key)
         domt_kv_expect_text(client, &client->strings[key]);
     if (kind < 3 || model_has_key == (kind == 4)) {
         if (kind != 2)
-            domt_kv_expect(client, "+OK\r\n");
+            domt_kv_expect_format(client, "+OK\r\n");
         domt_kv_text_set(&client->strings[key], value);
     } else {
         domt_kv_expect_null(client);
@@ -35,7 +35,7 @@ static void send_set(domt_sweep *sweep, domt_kv_client *client, uint32_t key)
 
 static void send_append(domt_sweep *sweep, domt_kv_client *client, uint32_t key)
 {
-    domt_kv_text value = domt_kv_make_value(sweep);
+    domt_kv_text value = domt_kv_make_random_value(sweep);
     domt_kv_text *to = &client->strings[key];
 
     domt_kv_begin_command(client, 3, "APPEND");
@@ -46,17 +46,17 @@ static void send_append(domt_sweep *sweep, domt_kv_client *client, uint32_t key)
     memcpy(to->bytes + to->size, value.bytes, value.size);
     to->size += value.size;
     free(value.bytes);
-    domt_kv_expect(client, ":%zu\r\n", to->size);
+    domt_kv_expect_format(client, ":%zu\r\n", to->size);
 }
 
 static void send_get(domt_sweep *sweep, domt_kv_client *client, uint32_t key)
 {
-    bool is_length = domt_kv_below(sweep, 3) == 0;
+    bool is_length = domt_kv_draw_below(sweep, 3) == 0;
 
     domt_kv_begin_command(client, 2, is_length ? "STRLEN" : "GET");
     domt_kv_write_key(client, key);
     if (is_length)
-        domt_kv_expect(client, ":%zu\r\n", client->strings[key].size);
+        domt_kv_expect_format(client, ":%zu\r\n", client->strings[key].size);
     else
         domt_kv_expect_text(client, &client->strings[key]);
 }
@@ -65,7 +65,7 @@ static void send_get(domt_sweep *sweep, domt_kv_client *client, uint32_t key)
 static void send_mget(domt_kv_client *client, uint32_t count)
 {
     domt_kv_begin_command(client, count + 1, "mget");
-    domt_kv_expect(client, "*%" PRIu32 "\r\n", count);
+    domt_kv_expect_format(client, "*%" PRIu32 "\r\n", count);
     for (uint32_t i = 0; i < count; i++) {
         domt_kv_write_key(client, i % DOMT_KV_KEYS);
         if (i % DOMT_KV_KEYS < 4) {
@@ -73,7 +73,7 @@ static void send_mget(domt_kv_client *client, uint32_t count)
         } else if (i % DOMT_KV_KEYS == 4 && client->has_count) {
             char digits[24];
             int size = snprintf(digits, sizeof digits, "%" PRId64, client->count);
-            domt_kv_expect(client, "$%d\r\n%s\r\n", size, digits);
+            domt_kv_expect_format(client, "$%d\r\n%s\r\n", size, digits);
         } else {
             domt_kv_expect_null(client);
         }
@@ -84,12 +84,12 @@ static void send_mset(domt_sweep *sweep, domt_kv_client *client)
 {
     domt_kv_begin_command(client, 5, "MSET");
     for (uint32_t key = 0; key < 2; key++) {
-        domt_kv_text value = domt_kv_make_value(sweep);
+        domt_kv_text value = domt_kv_make_random_value(sweep);
         domt_kv_write_key(client, key);
         domt_kv_write_text(client, &value);
         domt_kv_text_set(&client->strings[key], value);
     }
-    domt_kv_expect(client, "+OK\r\n");
+    domt_kv_expect_format(client, "+OK\r\n");
 }
 
 static bool model_has_key(const domt_kv_client *client, uint32_t key)
@@ -116,9 +116,9 @@ static void forget_key_in_model(domt_kv_client *client, uint32_t key)
 /* Send a DEL or an EXISTS of some keys, and expect the number of keys that exist. */
 static void send_del_or_exists(domt_sweep *sweep, domt_kv_client *client)
 {
-    uint32_t from = domt_kv_below(sweep, DOMT_KV_KEYS);
-    uint32_t count = 1 + domt_kv_below(sweep, 4);
-    bool deletes = domt_kv_below(sweep, 2) == 0;
+    uint32_t from = domt_kv_draw_below(sweep, DOMT_KV_KEYS);
+    uint32_t count = 1 + domt_kv_draw_below(sweep, 4);
+    bool deletes = domt_kv_draw_below(sweep, 2) == 0;
     uint32_t there = 0;
 
     domt_kv_begin_command(client, count + 1, deletes ? "DEL" : "EXISTS");
@@ -129,14 +129,14 @@ static void send_del_or_exists(domt_sweep *sweep, domt_kv_client *client)
         if (deletes)
             forget_key_in_model(client, key);
     }
-    domt_kv_expect(client, ":%" PRIu32 "\r\n", there);
+    domt_kv_expect_format(client, ":%" PRIu32 "\r\n", there);
 }
 
 /* --- commands: numbers, lists, hashes --------------------------------------------------------- */
 
 static void send_incrby(domt_sweep *sweep, domt_kv_client *client)
 {
-    int64_t by = (int64_t)domt_kv_below(sweep, 1000) - 500;
+    int64_t by = (int64_t)domt_kv_draw_below(sweep, 1000) - 500;
     char text[24];
 
     domt_kv_begin_command(client, 3, "INCRBY");
@@ -144,7 +144,7 @@ static void send_incrby(domt_sweep *sweep, domt_kv_client *client)
     domt_kv_write_argument(client, text, (size_t)snprintf(text, sizeof text, "%" PRId64, by));
     client->count = (client->has_count ? client->count : 0) + by;
     client->has_count = true;
-    domt_kv_expect(client, ":%" PRId64 "\r\n", client->count);
+    domt_kv_expect_format(client, ":%" PRId64 "\r\n", client->count);
 }
 
 static void send_common_incr(domt_kv_client *client, domt_kv_counter *counter)
@@ -153,14 +153,14 @@ static void send_common_incr(domt_kv_client *client, domt_kv_counter *counter)
         return;
     domt_kv_begin_command(client, 2, "INCR");
     domt_kv_write_argument(client, "common", 6);
-    domt_kv_expect(client, "%c", DOMT_KV_A_NUMBER);
+    domt_kv_expect_format(client, "%c", DOMT_KV_A_NUMBER);
     counter->sent++;
 }
 
 static void send_list_push(domt_sweep *sweep, domt_kv_client *client)
 {
-    domt_kv_text value = domt_kv_make_value(sweep);
-    bool at_head = domt_kv_below(sweep, 2) == 0;
+    domt_kv_text value = domt_kv_make_random_value(sweep);
+    bool at_head = domt_kv_draw_below(sweep, 2) == 0;
     uint32_t count = client->elements_count++;
 
     domt_kv_begin_command(client, 3, at_head ? "LPUSH" : "RPUSH");
@@ -169,7 +169,7 @@ static void send_list_push(domt_sweep *sweep, domt_kv_client *client)
     if (at_head)
         memmove(client->elements + 1, client->elements, count * sizeof client->elements[0]);
     client->elements[at_head ? 0 : count] = value;
-    domt_kv_expect(client, ":%" PRIu32 "\r\n", count + 1);
+    domt_kv_expect_format(client, ":%" PRIu32 "\r\n", count + 1);
 }
 
 static void send_list_pop(domt_kv_client *client)
@@ -194,15 +194,15 @@ static void send_list_range(domt_kv_client *client)
     domt_kv_write_key(client, 5);
     domt_kv_write_argument(client, "0", 1);
     domt_kv_write_argument(client, "-1", 2);
-    domt_kv_expect(client, "*%" PRIu32 "\r\n", client->elements_count);
+    domt_kv_expect_format(client, "*%" PRIu32 "\r\n", client->elements_count);
     for (uint32_t i = 0; i < client->elements_count; i++)
         domt_kv_expect_text(client, &client->elements[i]);
 }
 
 static void send_hash_command(domt_sweep *sweep, domt_kv_client *client)
 {
-    uint32_t kind = domt_kv_below(sweep, 3);
-    uint32_t field = domt_kv_below(sweep, DOMT_KV_FIELDS);
+    uint32_t kind = domt_kv_draw_below(sweep, 3);
+    uint32_t field = domt_kv_draw_below(sweep, DOMT_KV_FIELDS);
     domt_kv_text *at = &client->fields[field];
     char name[] = {'f', (char)('0' + field)};
 
@@ -213,14 +213,14 @@ static void send_hash_command(domt_sweep *sweep, domt_kv_client *client)
     domt_kv_write_key(client, 6);
     domt_kv_write_argument(client, name, sizeof name);
     if (kind == 0) {
-        domt_kv_text value = domt_kv_make_value(sweep);
+        domt_kv_text value = domt_kv_make_random_value(sweep);
         domt_kv_write_text(client, &value);
-        domt_kv_expect(client, ":%d\r\n", at->bytes == NULL);
+        domt_kv_expect_format(client, ":%d\r\n", at->bytes == NULL);
         domt_kv_text_set(at, value);
     } else if (kind == 1) {
         domt_kv_expect_text(client, at);
     } else {
-        domt_kv_expect(client, ":%d\r\n", at->bytes != NULL);
+        domt_kv_expect_format(client, ":%d\r\n", at->bytes != NULL);
         domt_kv_text_clear(at);
     }
 }
@@ -241,11 +241,11 @@ static void send_odd_bytes(domt_sweep *sweep, domt_kv_client *client)
         {"SET nobody x PX 3\r\n", "+OK\r\n"}, /* the key expires, but no client reads it later */
         {"SELECT 0\n", "+OK\r\n"},
     };
-    uint32_t which = domt_kv_below(sweep, sizeof odd / sizeof odd[0]);
+    uint32_t which = domt_kv_draw_below(sweep, sizeof odd / sizeof odd[0]);
 
     client->command_size = 0;
     domt_kv_write_bytes(client, odd[which].bytes, strlen(odd[which].bytes));
-    domt_kv_expect(client, "%s", odd[which].answer);
+    domt_kv_expect_format(client, "%s", odd[which].answer);
 }
 
 static void send_command_of_wrong_type(domt_kv_client *client)
@@ -253,27 +253,27 @@ static void send_command_of_wrong_type(domt_kv_client *client)
     domt_kv_begin_command(client, 2, "GET");
     domt_kv_write_key(client, 6);
     if (model_has_key(client, 6))
-        domt_kv_expect(client,
-                       "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n");
+        domt_kv_expect_format(
+            client, "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n");
     else
         domt_kv_expect_null(client);
 }
 
 static void send_hello(domt_sweep *sweep, domt_kv_client *client)
 {
-    client->speaks_3 = domt_kv_below(sweep, 2) == 0;
+    client->speaks_3 = domt_kv_draw_below(sweep, 2) == 0;
     domt_kv_begin_command(client, 2, "HELLO");
     domt_kv_write_argument(client, client->speaks_3 ? "3" : "2", 1);
-    domt_kv_expect(client, "%c", DOMT_KV_A_HELLO);
+    domt_kv_expect_format(client, "%c", DOMT_KV_A_HELLO);
 }
 
 static void send_random_command(domt_sweep *sweep, domt_kv_client *client, domt_kv_counter *counter)
 {
-    uint32_t key = domt_kv_below(sweep, 4);
+    uint32_t key = domt_kv_draw_below(sweep, 4);
 
     client->command_size = 0;
-    domt_kv_expect(client, "%c", DOMT_KV_BEGIN);
-    switch (domt_kv_below(sweep, 20)) {
+    domt_kv_expect_format(client, "%c", DOMT_KV_BEGIN);
+    switch (domt_kv_draw_below(sweep, 20)) {
     case 0:
     case 1:
     case 2:
@@ -285,7 +285,7 @@ static void send_random_command(domt_sweep *sweep, domt_kv_client *client, domt_
         break;
     case 4:
     case 5:
-        send_mget(client, 1 + domt_kv_below(sweep, 12));
+        send_mget(client, 1 + domt_kv_draw_below(sweep, 12));
         break;
     case 6:
         send_mset(sweep, client);
@@ -319,7 +319,7 @@ static void send_random_command(domt_sweep *sweep, domt_kv_client *client, domt_
         send_odd_bytes(sweep, client);
         break;
     case 18:
-        if (domt_kv_below(sweep, 4) == 0 && !client->listens)
+        if (domt_kv_draw_below(sweep, 4) == 0 && !client->listens)
             send_hello(sweep, client);
         else
             send_command_of_wrong_type(client);
@@ -332,7 +332,7 @@ static void send_random_command(domt_sweep *sweep, domt_kv_client *client, domt_
 
 /* --- the header's functions ------------------------------------------------------------------- */
 
-void domt_kv_begin(domt_kv_client *client, uint32_t number, domus_peer *peer)
+void domt_kv_client_begin(domt_kv_client *client, uint32_t number, domus_peer *peer)
 {
     domt_kv_client old = *client;
 
@@ -343,22 +343,23 @@ void domt_kv_begin(domt_kv_client *client, uint32_t number, domus_peer *peer)
     client->expected_room = old.expected_room;
 }
 
-void domt_kv_end(domt_kv_client *client)
+void domt_kv_client_end(domt_kv_client *client)
 {
     for (uint32_t key = 0; key < DOMT_KV_KEYS; key++)
         forget_key_in_model(client, key);
 }
 
-void domt_kv_send(domt_sweep *sweep, domt_kv_client *client, domt_kv_counter *counter)
+void domt_kv_send_random_command(domt_sweep *sweep, domt_kv_client *client,
+                                 domt_kv_counter *counter)
 {
-    if (domt_kv_below(sweep, 8) == 0)
-        domt_kv_send_round(sweep, client, counter);
+    if (domt_kv_draw_below(sweep, 8) == 0)
+        domt_kv_send_random_round(sweep, client, counter);
     else
         send_random_command(sweep, client, counter);
     domt_kv_send_command(client);
 }
 
-void domt_kv_send_last(domt_sweep *sweep, domt_kv_client *client)
+void domt_kv_send_last_bytes(domt_sweep *sweep, domt_kv_client *client)
 {
     static const struct {
         const char *bytes, *answer;
@@ -370,17 +371,17 @@ void domt_kv_send_last(domt_sweep *sweep, domt_kv_client *client)
         {"*1\r\n$4\r\nPINGxx", "-ERR Protocol error: invalid bulk length\r\n"},
         {"GET \"a\r\n", "-ERR Protocol error: unbalanced quotes in request\r\n"},
     };
-    uint32_t which = domt_kv_below(sweep, sizeof last / sizeof last[0]);
+    uint32_t which = domt_kv_draw_below(sweep, sizeof last / sizeof last[0]);
 
     client->command_size = 0;
-    domt_kv_expect(client, "%c", DOMT_KV_BEGIN);
+    domt_kv_expect_format(client, "%c", DOMT_KV_BEGIN);
     domt_kv_write_bytes(client, last[which].bytes, strlen(last[which].bytes));
-    domt_kv_expect(client, "%s", last[which].answer);
+    domt_kv_expect_format(client, "%s", last[which].answer);
     domt_kv_send_command(client);
     client->is_done = client->is_last = true;
 }
 
-void domt_kv_send_part(domt_kv_client *client)
+void domt_kv_send_part_of_command(domt_kv_client *client)
 {
     (void)domus_peer_send(client->peer, "*2\r\n$3\r\nGET\r\n$5\r\nab", 18);
 }

@@ -67,27 +67,28 @@ typedef struct domt_kv_counter {
 } domt_kv_counter;
 
 /* Begin a client that sends by `peer`, or free a client; the peer belongs to the caller. */
-void domt_kv_begin(domt_kv_client *client, uint32_t number, domus_peer *peer);
-void domt_kv_end(domt_kv_client *client);
+void domt_kv_client_begin(domt_kv_client *client, uint32_t number, domus_peer *peer);
+void domt_kv_client_end(domt_kv_client *client);
 
 /* Send a command that is drawn by chance, and write down the answer that the model expects. */
-void domt_kv_send(domt_sweep *sweep, domt_kv_client *client, domt_kv_counter *counter);
+void domt_kv_send_random_command(domt_sweep *sweep, domt_kv_client *client,
+                                 domt_kv_counter *counter);
 
 /* Send QUIT, or bytes that are no RESP; the store reads nothing behind them. */
-void domt_kv_send_last(domt_sweep *sweep, domt_kv_client *client);
+void domt_kv_send_last_bytes(domt_sweep *sweep, domt_kv_client *client);
 
 /* Send only the first bytes of a command. */
-void domt_kv_send_part(domt_kv_client *client);
+void domt_kv_send_part_of_command(domt_kv_client *client);
 
 /* Compare the bytes that the client has received with the expected ones, and remove them. */
-void domt_kv_check(domt_sweep *sweep, domt_kv_client *client, domt_kv_counter *counter);
+void domt_kv_check_answers(domt_sweep *sweep, domt_kv_client *client, domt_kv_counter *counter);
 
 /* Send a round of several commands that is drawn by chance: a transaction, a command that waits, or
  * messages between clients (kv_rounds.c). */
-void domt_kv_send_round(domt_sweep *sweep, domt_kv_client *client, domt_kv_counter *counter);
+void domt_kv_send_random_round(domt_sweep *sweep, domt_kv_client *client, domt_kv_counter *counter);
 
 /* Returns whether all answers that the client expects have come. */
-bool domt_kv_has_all(const domt_kv_client *client);
+bool domt_kv_has_all_answers(const domt_kv_client *client);
 
 /* --- words of a client: they write its next command, and what it will hear (kv_words.c) ---------
  */
@@ -118,13 +119,13 @@ static inline bool domt_kv_is_mark(char byte)
 }
 
 void domt_kv_expect_bytes(domt_kv_client *client, const void *bytes, size_t size);
-void domt_kv_expect(domt_kv_client *client, const char *format, ...)
+void domt_kv_expect_format(domt_kv_client *client, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void domt_kv_expect_null(domt_kv_client *client);
 void domt_kv_expect_text(domt_kv_client *client, const domt_kv_text *text);
 
 /* Expect the null array as the next answer. */
-void domt_kv_expect_nothing(domt_kv_client *client);
+void domt_kv_expect_null_array(domt_kv_client *client);
 
 /* Begin to write a command of `count` arguments, the first of which is its name. */
 void domt_kv_begin_command(domt_kv_client *client, uint32_t count, const char *name);
@@ -139,9 +140,9 @@ void domt_kv_send_command(domt_kv_client *client);
 void domt_kv_text_clear(domt_kv_text *text);
 void domt_kv_text_set(domt_kv_text *text, domt_kv_text value);
 
-uint32_t domt_kv_below(domt_sweep *sweep, uint32_t n);
+uint32_t domt_kv_draw_below(domt_sweep *sweep, uint32_t n);
 
 /* Returns a value for a key, of random bytes and size, which the caller frees. */
-domt_kv_text domt_kv_make_value(domt_sweep *sweep);
+domt_kv_text domt_kv_make_random_value(domt_sweep *sweep);
 
 #endif

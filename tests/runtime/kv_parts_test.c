@@ -54,7 +54,7 @@ static void find_one_key_for_each_shard(void)
         domus_slice key;
         snprintf(name, sizeof name, "k%u", i % 1000);
         ck_assert_int_eq(domus_slice_copy(name, strlen(name), &key), 0);
-        memcpy(world.keys[kv_shard_of(key)], name, sizeof name);
+        memcpy(world.keys[kv_shard_of_key(key)], name, sizeof name);
         domus_slice_free(key);
     }
 }
@@ -67,7 +67,7 @@ static void begin_command_for_each_shard(const char *name)
 
     memset(&world, 0, sizeof world);
     kv_shard_count = SHARDS;
-    kv_commands_begin();
+    kv_make_command_index();
     find_one_key_for_each_shard();
     ck_assert_int_eq(domus_testkit_new(NULL, 1, NULL, 0, &world.kit), 0);
     ck_assert_int_eq(domus_probe_new(world.kit, &world.client), 0);
@@ -190,7 +190,7 @@ DOMT_TEST(keys_that_differ_in_little_share_few_buckets)
                                         {"%d is first in this key", 58}};
 
     for (uint32_t seed = 0; seed < SEEDS / (sizeof kinds / sizeof kinds[0]); seed++) {
-        kv_hash_seed();
+        kv_seed_hash_at_random();
         for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
             ck_assert_uint_lt(most_keys_in_one_shard(&kinds[i]), MOST);
     }
@@ -210,12 +210,12 @@ DOMT_TEST(halves_are_multiplied_as_the_whole_is)
 
     /* (2^64 - 1)^2 is 2^128 - 2^65 + 1, and (2^64 - 1) * 2^32 is 2^96 - 2^32, so the high halves
      * are these. */
-    ck_assert_uint_eq(kv_high_by_halves(UINT64_MAX, UINT64_MAX), UINT64_MAX - 1);
-    ck_assert_uint_eq(kv_high_by_halves(UINT64_MAX, UINT64_C(1) << 32), UINT32_MAX);
+    ck_assert_uint_eq(kv_high_half_of_product(UINT64_MAX, UINT64_MAX), UINT64_MAX - 1);
+    ck_assert_uint_eq(kv_high_half_of_product(UINT64_MAX, UINT64_C(1) << 32), UINT32_MAX);
     ck_assert_uint_eq(kv_fold_product(UINT64_MAX, UINT64_MAX), UINT64_MAX);
     for (size_t i = 0; i < count_text_in_piece * count_text_in_piece; i++) {
         uint64_t a = numbers[i / count_text_in_piece], b = numbers[i % count_text_in_piece];
-        ck_assert_uint_eq(kv_fold_product(a, b), a * b ^ kv_high_by_halves(a, b));
+        ck_assert_uint_eq(kv_fold_product(a, b), a * b ^ kv_high_half_of_product(a, b));
     }
 }
 
@@ -271,8 +271,8 @@ static void add_long_list_to_store(struct kv_store *store, const char *name, uin
     item->kind = KV_LIST;
     item->expires_ms = expires_ms;
     for (uint32_t i = 0; i < ELEMENTS; i++)
-        ck_assert_int_eq(kv_list_push(&store->memory, item->list, KV_TAIL, element, sizeof element),
-                         0);
+        ck_assert_int_eq(
+            kv_list_add_at_end(&store->memory, item->list, KV_TAIL, element, sizeof element), 0);
 }
 
 static void fetch_next_piece_of_legacy(bool looks)
@@ -374,7 +374,7 @@ DOMT_TEST(list_that_has_expired_before_does_not_come)
 
 static int look_for_legacy_in_mount(domus_stack *stack, void *self, const void *payload)
 {
-    kv_legacy_look(stack);
+    kv_legacy_look_after_slots(stack);
     return 0;
 }
 
@@ -398,7 +398,7 @@ static bool is_legacy_kept_at_second_60(uint64_t left_ns)
     ck_assert_int_eq(domus_probe_send(probe, who, &kv_drop_type, NULL), 0);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
     domus_testkit_free(kit);
-    ck_assert(!kv_legacy_is_carried(0));
+    ck_assert(!kv_legacy_is_with_porter(0));
     struct kv_legacy *legacy = kv_legacy_take(0);
     kv_legacy_free(legacy);
     return legacy != NULL;

@@ -23,7 +23,7 @@ static void send_command_of_words(domt_kv_client *client, uint32_t count, const 
 
 static void expect_begin_of_answer(domt_kv_client *client)
 {
-    domt_kv_expect(client, "%c", DOMT_KV_BEGIN);
+    domt_kv_expect_format(client, "%c", DOMT_KV_BEGIN);
 }
 
 /* Send a command, and write down its answer, which is known. */
@@ -31,7 +31,7 @@ static void expect_begin_of_answer(domt_kv_client *client)
     do {                                                                                           \
         expect_begin_of_answer(client);                                                            \
         SEND(client, __VA_ARGS__);                                                                 \
-        domt_kv_expect(client, "%s", answer);                                                      \
+        domt_kv_expect_format(client, "%s", answer);                                               \
     } while (0)
 
 /* --- transactions ----------------------------------------------------------------------------- */
@@ -44,22 +44,22 @@ static void queue_commands_of_transaction(domt_sweep *sweep, domt_kv_client *cli
                                           domt_kv_client *array, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t key = domt_kv_below(sweep, 2);
+        uint32_t key = domt_kv_draw_below(sweep, 2);
         domt_kv_text *at = &array->strings[key];
-        bool reads = domt_kv_below(sweep, 2) == 0;
+        bool reads = domt_kv_draw_below(sweep, 2) == 0;
         expect_begin_of_answer(client);
         domt_kv_begin_command(client, reads ? 2 : 3, reads ? "GET" : "SET");
         domt_kv_write_key(client, key);
         if (reads) {
             domt_kv_expect_text(array, at);
         } else {
-            domt_kv_text value = domt_kv_make_value(sweep);
+            domt_kv_text value = domt_kv_make_random_value(sweep);
             domt_kv_write_text(client, &value);
             domt_kv_text_set(at, value);
-            domt_kv_expect(array, "+OK\r\n");
+            domt_kv_expect_format(array, "+OK\r\n");
         }
         domt_kv_send_command(client);
-        domt_kv_expect(client, "+QUEUED\r\n");
+        domt_kv_expect_format(client, "+QUEUED\r\n");
     }
 }
 
@@ -78,27 +78,27 @@ enum outcome { DONE, DISCARDED, WRONG, UNDONE };
 
 static void send_watch_and_change(domt_sweep *sweep, domt_kv_client *client)
 {
-    domt_kv_text value = domt_kv_make_value(sweep);
+    domt_kv_text value = domt_kv_make_random_value(sweep);
 
     expect_begin_of_answer(client);
     domt_kv_begin_command(client, 2, "WATCH");
     domt_kv_write_key(client, 0);
     domt_kv_send_command(client);
-    domt_kv_expect(client, "+OK\r\n");
+    domt_kv_expect_format(client, "+OK\r\n");
     expect_begin_of_answer(client);
     domt_kv_begin_command(client, 3, "SET");
     domt_kv_write_key(client, 0);
     domt_kv_write_text(client, &value);
     domt_kv_send_command(client);
     domt_kv_text_set(&client->strings[0], value);
-    domt_kv_expect(client, "+OK\r\n");
+    domt_kv_expect_format(client, "+OK\r\n");
 }
 
 static void send_transaction(domt_sweep *sweep, domt_kv_client *client)
 {
     domt_kv_client array = {.speaks_3 = client->speaks_3};
-    enum outcome outcome = domt_kv_below(sweep, 3) != 0 ? DONE : domt_kv_below(sweep, 4);
-    uint32_t count = domt_kv_below(sweep, COMMANDS);
+    enum outcome outcome = domt_kv_draw_below(sweep, 3) != 0 ? DONE : domt_kv_draw_below(sweep, 4);
+    uint32_t count = domt_kv_draw_below(sweep, COMMANDS);
 
     if (outcome == UNDONE)
         send_watch_and_change(sweep, client);
@@ -115,18 +115,19 @@ static void send_transaction(domt_sweep *sweep, domt_kv_client *client)
         SEND(client, "EXEC");
     switch (outcome) {
     case DONE:
-        domt_kv_expect(client, "*%" PRIu32 "\r\n", count);
+        domt_kv_expect_format(client, "*%" PRIu32 "\r\n", count);
         if (array.expected_size != 0)
             domt_kv_expect_bytes(client, array.expected, array.expected_size);
         break;
     case DISCARDED:
-        domt_kv_expect(client, "+OK\r\n");
+        domt_kv_expect_format(client, "+OK\r\n");
         break;
     case WRONG:
-        domt_kv_expect(client, "-EXECABORT Transaction discarded because of previous errors.\r\n");
+        domt_kv_expect_format(client,
+                              "-EXECABORT Transaction discarded because of previous errors.\r\n");
         break;
     case UNDONE:
-        domt_kv_expect_nothing(client);
+        domt_kv_expect_null_array(client);
         break;
     }
     for (uint32_t key = 0; key < 2; key++) {
@@ -143,7 +144,7 @@ static void send_transaction(domt_sweep *sweep, domt_kv_client *client)
 static void send_transaction_of_counts(domt_sweep *sweep, domt_kv_client *client,
                                        domt_kv_counter *counter)
 {
-    bool watches = domt_kv_below(sweep, 2) == 0;
+    bool watches = domt_kv_draw_below(sweep, 2) == 0;
 
     if (counter->sent + 2 > DOMT_KV_COUNTED)
         return;
@@ -157,9 +158,9 @@ static void send_transaction_of_counts(domt_sweep *sweep, domt_kv_client *client
     expect_begin_of_answer(client);
     SEND(client, "EXEC");
     if (watches)
-        domt_kv_expect(client, "%c", DOMT_KV_PERHAPS);
+        domt_kv_expect_format(client, "%c", DOMT_KV_PERHAPS);
     else
-        domt_kv_expect(client, "*2\r\n%c%c", DOMT_KV_A_NUMBER, DOMT_KV_THE_NEXT);
+        domt_kv_expect_format(client, "*2\r\n%c%c", DOMT_KV_A_NUMBER, DOMT_KV_THE_NEXT);
 }
 
 /* --- waiting ---------------------------------------------------------------------------------- */
@@ -174,11 +175,11 @@ static void send_wait_for_own_list(domt_kv_client *client)
     expect_begin_of_answer(client);
     SEND(client, "BLPOP", name, "0.003");
     if (client->elements_count == 0) {
-        domt_kv_expect_nothing(client);
-        domt_kv_expect(client, "%c", DOMT_KV_MAY_END);
+        domt_kv_expect_null_array(client);
+        domt_kv_expect_format(client, "%c", DOMT_KV_MAY_END);
         return;
     }
-    domt_kv_expect(client, "*2\r\n$%d\r\n%s\r\n", size, name);
+    domt_kv_expect_format(client, "*2\r\n$%d\r\n%s\r\n", size, name);
     domt_kv_expect_text(client, &client->elements[0]);
     domt_kv_text_clear(&client->elements[0]);
     client->elements_count--;
@@ -192,14 +193,14 @@ static void send_queue_command(domt_sweep *sweep, domt_kv_client *client, domt_k
     char name[24];
 
     expect_begin_of_answer(client);
-    if (domt_kv_below(sweep, 2) == 0 || counter->pushed == DOMT_KV_COUNTED) {
-        SEND(client, domt_kv_below(sweep, 2) == 0 ? "BLPOP" : "BRPOP", "queue", "0.005");
-        domt_kv_expect(client, "%c%c", DOMT_KV_A_PIECE, DOMT_KV_MAY_END);
+    if (domt_kv_draw_below(sweep, 2) == 0 || counter->pushed == DOMT_KV_COUNTED) {
+        SEND(client, domt_kv_draw_below(sweep, 2) == 0 ? "BLPOP" : "BRPOP", "queue", "0.005");
+        domt_kv_expect_format(client, "%c%c", DOMT_KV_A_PIECE, DOMT_KV_MAY_END);
         return;
     }
     (void)snprintf(name, sizeof name, "e%05" PRIu32, ++counter->pushed);
     SEND(client, "RPUSH", "queue", name);
-    domt_kv_expect(client, "%c", DOMT_KV_A_COUNT);
+    domt_kv_expect_format(client, "%c", DOMT_KV_A_COUNT);
 }
 
 /* --- messages --------------------------------------------------------------------------------- */
@@ -211,7 +212,7 @@ static void send_publish(domt_kv_client *client)
     (void)snprintf(text, sizeof text, "%02" PRIu32 ":%05" PRIu32, client->number, ++client->said);
     expect_begin_of_answer(client);
     SEND(client, "PUBLISH", "all", text);
-    domt_kv_expect(client, "%c", DOMT_KV_A_COUNT);
+    domt_kv_expect_format(client, "%c", DOMT_KV_A_COUNT);
 }
 
 /* Subscribe to the messages of all clients. A client of RESP 3 keeps the subscription until the
@@ -223,13 +224,14 @@ static void send_subscribe_to_all(domt_kv_client *client)
     expect_begin_of_answer(client);
     if (client->listens) {
         SEND(client, "UNSUBSCRIBE", "all");
-        domt_kv_expect(client, ">3\r\n$11\r\nunsubscribe\r\n$3\r\nall\r\n:0\r\n%c",
-                       DOMT_KV_IS_DEAF);
+        domt_kv_expect_format(client, ">3\r\n$11\r\nunsubscribe\r\n$3\r\nall\r\n:0\r\n%c",
+                              DOMT_KV_IS_DEAF);
         client->listens = false;
         return;
     }
     SEND(client, "SUBSCRIBE", "all");
-    domt_kv_expect(client, "%c3\r\n$9\r\nsubscribe\r\n$3\r\nall\r\n:1\r\n%c", mark, DOMT_KV_HEARS);
+    domt_kv_expect_format(client, "%c3\r\n$9\r\nsubscribe\r\n$3\r\nall\r\n:1\r\n%c", mark,
+                          DOMT_KV_HEARS);
     if (client->speaks_3) {
         client->listens = true;
         return;
@@ -237,19 +239,21 @@ static void send_subscribe_to_all(domt_kv_client *client)
     ROUND(client, "*2\r\n$4\r\npong\r\n$0\r\n\r\n", "PING");
     expect_begin_of_answer(client);
     SEND(client, "GET", "x");
-    domt_kv_expect(client, "-ERR Can't execute 'get': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / "
-                           "PING / QUIT / RESET are allowed in this context\r\n");
+    domt_kv_expect_format(client,
+                          "-ERR Can't execute 'get': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / "
+                          "PING / QUIT / RESET are allowed in this context\r\n");
     expect_begin_of_answer(client);
     SEND(client, "UNSUBSCRIBE");
-    domt_kv_expect(client, "*3\r\n$11\r\nunsubscribe\r\n$3\r\nall\r\n:0\r\n%c", DOMT_KV_IS_DEAF);
+    domt_kv_expect_format(client, "*3\r\n$11\r\nunsubscribe\r\n$3\r\nall\r\n:0\r\n%c",
+                          DOMT_KV_IS_DEAF);
 }
 
 /* --- the header's function -------------------------------------------------------------------- */
 
-void domt_kv_send_round(domt_sweep *sweep, domt_kv_client *client, domt_kv_counter *counter)
+void domt_kv_send_random_round(domt_sweep *sweep, domt_kv_client *client, domt_kv_counter *counter)
 {
     client->command_size = 0;
-    switch (domt_kv_below(sweep, 12)) {
+    switch (domt_kv_draw_below(sweep, 12)) {
     case 0:
     case 1:
     case 2:

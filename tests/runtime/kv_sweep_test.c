@@ -47,32 +47,34 @@ static struct {
 
 static void finish_sending_of_client(domt_sweep *sweep, domt_kv_client *client)
 {
-    if (!client->is_done && domt_sweep_below(sweep, 3) == 0)
-        domt_kv_send_part(client); /* send only a part of a command, which is never answered */
+    if (!client->is_done && domt_sweep_draw_below(sweep, 3) == 0)
+        domt_kv_send_part_of_command(
+            client); /* send only a part of a command, which is never answered */
     domus_peer_finish(client->peer);
     client->is_done = true;
 }
 
 static void do_random_action_of_client(domt_sweep *sweep, domt_kv_client *client)
 {
-    uint64_t deed = domt_sweep_below(sweep, 32);
+    uint64_t deed = domt_sweep_draw_below(sweep, 32);
 
     if (deed == 0) {
         finish_sending_of_client(sweep, client);
     } else if (deed == 8) {
-        if (!client->is_done && domt_sweep_below(sweep, 3) == 0)
-            domt_kv_send_last(sweep, client);
-    } else if (!domt_sweep_disturb(sweep, deed, client->peer, &client->is_done,
-                                   &client->was_rude)) {
-        for (uint64_t left = domt_sweep_below(sweep, 25); left != 0 && !client->is_done; left--)
-            domt_kv_send(sweep, client, &counter);
+        if (!client->is_done && domt_sweep_draw_below(sweep, 3) == 0)
+            domt_kv_send_last_bytes(sweep, client);
+    } else if (!domt_sweep_disturb_peer(sweep, deed, client->peer, &client->is_done,
+                                        &client->was_rude)) {
+        for (uint64_t left = domt_sweep_draw_below(sweep, 25); left != 0 && !client->is_done;
+             left--)
+            domt_kv_send_random_command(sweep, client, &counter);
     }
 }
 
 static void check_answers_of_all_clients(domt_sweep *sweep)
 {
     for (uint32_t i = 0; i < clients_count; i++)
-        domt_kv_check(sweep, &clients[i], &counter);
+        domt_kv_check_answers(sweep, &clients[i], &counter);
 }
 
 static void connect_all_clients(domt_sweep *sweep)
@@ -80,18 +82,18 @@ static void connect_all_clients(domt_sweep *sweep)
     domus_peer *peer;
 
     memset(&counter, 0, sizeof counter);
-    clients_count = 1 + (uint32_t)domt_sweep_below(sweep, DOMT_SWEEP_CLIENTS);
+    clients_count = 1 + (uint32_t)domt_sweep_draw_below(sweep, DOMT_SWEEP_CLIENTS);
     for (uint32_t i = 0; i < clients_count; i++) {
         ck_assert_int_eq(domus_peer_connect(sweep->kit, AT, NULL, &peer), 0);
-        domt_kv_begin(&clients[i], i, peer);
+        domt_kv_client_begin(&clients[i], i, peer);
     }
 }
 
 static void let_clients_act_at_random(domt_sweep *sweep)
 {
-    for (uint64_t deeds = 1 + domt_sweep_below(sweep, DEEDS); deeds != 0; deeds--) {
-        do_random_action_of_client(sweep, &clients[domt_sweep_below(sweep, clients_count)]);
-        domt_sweep_go_on(sweep, 20, 3);
+    for (uint64_t deeds = 1 + domt_sweep_draw_below(sweep, DEEDS); deeds != 0; deeds--) {
+        do_random_action_of_client(sweep, &clients[domt_sweep_draw_below(sweep, clients_count)]);
+        domt_sweep_step_randomly(sweep, 20, 3);
         check_answers_of_all_clients(sweep);
     }
 }
@@ -140,7 +142,7 @@ static void finish_all_clients(domt_sweep *sweep)
 
         DOMT_SWEEP_HOLD(sweep, client->was_rude || domus_peer_has_end(client->peer) || error != 0);
         if (must_client_get_all_answers(sweep, client)) {
-            DOMT_SWEEP_HOLD(sweep, domt_kv_has_all(client));
+            DOMT_SWEEP_HOLD(sweep, domt_kv_has_all_answers(client));
             met.whole++;
         }
     }
@@ -156,7 +158,7 @@ static void stop_while_clients_send(domt_sweep *sweep)
     /* Wait for the bytes that the system has sent and that are still on their way. */
     DOMT_SWEEP_HOLD(sweep, domus_testkit_advance(sweep->kit, DOMT_SWEEP_SECOND) == 0);
     check_answers_of_all_clients(sweep);
-    if (!is_drained || domt_sweep_discarded(sweep) != 0)
+    if (!is_drained || domt_sweep_discarded_bytes(sweep) != 0)
         return;
     for (uint32_t i = 0; i < clients_count; i++) {
         const domt_kv_client *client = &clients[i];
@@ -164,7 +166,7 @@ static void stop_while_clients_send(domt_sweep *sweep)
 
         if (must_client_get_all_answers(sweep, client) && !client->is_last && counts.lost == 0 &&
             counts.unsent == 0 && counts.sent == counts.delivered && client->sent != 0) {
-            DOMT_SWEEP_HOLD(sweep, domt_kv_has_all(client));
+            DOMT_SWEEP_HOLD(sweep, domt_kv_has_all_answers(client));
             met.stopped++;
         }
     }
@@ -174,7 +176,7 @@ static void stop_while_clients_send(domt_sweep *sweep)
 static void free_gifts_under_way(void)
 {
     for (uint32_t i = 0; i < SHARDS_MAX; i++) {
-        struct kv_gift *gift = kv_gifts_returned(i), *next;
+        struct kv_gift *gift = kv_take_returned_gifts(i), *next;
         for (; gift != NULL; gift = next) {
             next = gift->next;
             kv_gift_free(gift);
@@ -189,7 +191,7 @@ static void start_store_with_fixed_hashes(domt_sweep *sweep, domus_system *syste
     static const domus_spawn_options options = {.mailbox_max = UINT16_MAX};
     struct kv_store empty = {.memory.bytes_max = UINT64_MAX};
 
-    kv_shard_count = 1 + (uint32_t)domt_sweep_below(sweep, SHARDS_MAX);
+    kv_shard_count = 1 + (uint32_t)domt_sweep_draw_below(sweep, SHARDS_MAX);
     free_gifts_under_way();
     for (uint32_t i = 0; i < kv_shard_count; i++) {
         ck_assert_int_eq(
@@ -212,15 +214,15 @@ static int run_sweep_of_seed(uint64_t seed, void *context)
     domus_config config;
 
     domi_random_init(&sweep.random, seed);
-    domt_sweep_configure(&sweep, &config);
-    config.channel.requests_max = (uint32_t)domt_sweep_below(&sweep, 3) * 5;
-    domt_sweep_make(&sweep, &config, &listener, 1);
+    domt_sweep_draw_config(&sweep, &config);
+    config.channel.requests_max = (uint32_t)domt_sweep_draw_below(&sweep, 3) * 5;
+    domt_sweep_make_kit(&sweep, &config, &listener, 1);
     start_store_with_fixed_hashes(&sweep, domus_testkit_system(sweep.kit));
     domt_sweep_draw_faults(&sweep);
     ck_assert_int_eq(domus_testkit_net_set(sweep.kit, &sweep.faults), 0);
     connect_all_clients(&sweep);
     let_clients_act_at_random(&sweep);
-    if (domt_sweep_below(&sweep, 4) != 0)
+    if (domt_sweep_draw_below(&sweep, 4) != 0)
         finish_all_clients(&sweep);
     else
         stop_while_clients_send(&sweep);
@@ -229,9 +231,9 @@ static int run_sweep_of_seed(uint64_t seed, void *context)
     met.takes += counter.takes;
     for (uint32_t i = 0; i < clients_count; i++) {
         met.commands += clients[i].sent;
-        domt_kv_end(&clients[i]);
+        domt_kv_client_end(&clients[i]);
     }
-    return domt_sweep_end(&sweep);
+    return domt_sweep_end_seed(&sweep);
 }
 
 DOMT_TEST(every_answer_is_right_and_in_order)
@@ -248,9 +250,9 @@ DOMT_TEST(every_answer_is_right_and_in_order)
                                        .subscriptions_max = 10000,
                                        .subscription_bytes = 1u << 28,
                                        .observed_bytes = 1u << 28};
-    kv_commands_begin();
-    kv_sessions_begin();
-    domt_sweep_seeds(SEEDS, run_sweep_of_seed);
+    kv_make_command_index();
+    kv_set_up_sessions();
+    domt_sweep_run_seeds(SEEDS, run_sweep_of_seed);
     if (getenv("DOMUS_SEED") != NULL)
         return;
     printf("kv sweep: %llu commands; all answers of %llu clients, and of %llu at a stop; "

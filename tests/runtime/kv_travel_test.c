@@ -30,7 +30,7 @@ static void begin_commands_and_picklers(void)
     char error[200];
 
     if (!has_begun)
-        kv_commands_begin();
+        kv_make_command_index();
     has_begun = true;
     ck_assert_msg(domus_picklers_new(kv_picklers, error, sizeof error, &picklers) == 0, "%s",
                   error);
@@ -171,7 +171,7 @@ static struct kv_transaction *make_transaction(void)
     transaction->watches = true;
     for (int i = 0; i < 2; i++) {
         const struct kv_command *row = kv_command_find(domus_resp_argument(&commands[i], 0));
-        ck_assert_int_eq(kv_transaction_put(transaction, &commands[i], row), 0);
+        ck_assert_int_eq(kv_transaction_queue_command(transaction, &commands[i], row), 0);
         domus_resp_command_type.release(&commands[i]);
     }
     return transaction;
@@ -236,12 +236,12 @@ DOMT_TEST(a_gift_that_was_written_does_not_come_back_to_its_node)
     begin_commands_and_picklers();
     domus_slice bytes = pickle_message(&kv_gift_type, &gift);
     kv_gift_type.release(&gift);
-    ck_assert_ptr_null(kv_gifts_returned(3));
-    ck_assert(!kv_gifts_given(3));
+    ck_assert_ptr_null(kv_take_returned_gifts(3));
+    ck_assert(!kv_shard_has_gifts(3));
     ck_assert_int_eq(unpickle_message(bytes, &type, &payload), 0);
     domus_slice_free(bytes);
     kv_gift_type.release(&payload);
-    other = kv_gifts_returned(3);
+    other = kv_take_returned_gifts(3);
     ck_assert_ptr_nonnull(other);
     ck_assert_uint_eq(other->count, 2);
     ck_assert_int_eq(other->end, KV_TAIL);
@@ -272,7 +272,7 @@ static void damage_and_unpickle_message(domus_slice bytes, domi_random *random)
     domus_slice_free(copy);
     for (uint32_t i = 0; i < kv_shard_count; i++) {
         struct kv_gift *next;
-        for (struct kv_gift *gift = kv_gifts_returned(i); gift != NULL; gift = next) {
+        for (struct kv_gift *gift = kv_take_returned_gifts(i); gift != NULL; gift = next) {
             next = gift->next;
             kv_gift_free(gift);
         }

@@ -30,7 +30,7 @@ void domt_kv_expect_bytes(domt_kv_client *client, const void *bytes, size_t size
                      size);
 }
 
-void domt_kv_expect(domt_kv_client *client, const char *format, ...)
+void domt_kv_expect_format(domt_kv_client *client, const char *format, ...)
 {
     char text[256];
     va_list list;
@@ -43,12 +43,12 @@ void domt_kv_expect(domt_kv_client *client, const char *format, ...)
 
 void domt_kv_expect_null(domt_kv_client *client)
 {
-    domt_kv_expect(client, client->speaks_3 ? "_\r\n" : "$-1\r\n");
+    domt_kv_expect_format(client, client->speaks_3 ? "_\r\n" : "$-1\r\n");
 }
 
-void domt_kv_expect_nothing(domt_kv_client *client)
+void domt_kv_expect_null_array(domt_kv_client *client)
 {
-    domt_kv_expect(client, client->speaks_3 ? "_\r\n" : "*-1\r\n");
+    domt_kv_expect_format(client, client->speaks_3 ? "_\r\n" : "*-1\r\n");
 }
 
 void domt_kv_expect_text(domt_kv_client *client, const domt_kv_text *text)
@@ -57,9 +57,9 @@ void domt_kv_expect_text(domt_kv_client *client, const domt_kv_text *text)
         domt_kv_expect_null(client);
         return;
     }
-    domt_kv_expect(client, "$%zu\r\n", text->size);
+    domt_kv_expect_format(client, "$%zu\r\n", text->size);
     domt_kv_expect_bytes(client, text->bytes, text->size);
-    domt_kv_expect(client, "\r\n");
+    domt_kv_expect_format(client, "\r\n");
 }
 
 void domt_kv_send_command(domt_kv_client *client)
@@ -128,9 +128,9 @@ void domt_kv_text_set(domt_kv_text *text, domt_kv_text value)
 
 /* --- values ----------------------------------------------------------------------------------- */
 
-uint32_t domt_kv_below(domt_sweep *sweep, uint32_t n)
+uint32_t domt_kv_draw_below(domt_sweep *sweep, uint32_t n)
 {
-    return (uint32_t)domt_sweep_below(sweep, n);
+    return (uint32_t)domt_sweep_draw_below(sweep, n);
 }
 
 /* In a network with tiny buffers every byte is an event, so values are short then. */
@@ -139,7 +139,7 @@ static uint32_t size_max_of_value(domt_sweep *sweep)
     uint32_t send = sweep->faults.send_buffer_bytes, receive = sweep->faults.receive_buffer_bytes;
     bool is_tiny = (send != 0 && send < 200) || (receive != 0 && receive < 200);
 
-    switch (domt_kv_below(sweep, 16)) {
+    switch (domt_kv_draw_below(sweep, 16)) {
     case 0:
         return is_tiny ? 100 : 70000;
     case 1:
@@ -150,10 +150,10 @@ static uint32_t size_max_of_value(domt_sweep *sweep)
     }
 }
 
-domt_kv_text domt_kv_make_value(domt_sweep *sweep)
+domt_kv_text domt_kv_make_random_value(domt_sweep *sweep)
 {
-    size_t size = domt_kv_below(sweep, size_max_of_value(sweep));
-    uint64_t key = domi_random_next(&sweep->random);
+    size_t size = domt_kv_draw_below(sweep, size_max_of_value(sweep));
+    uint64_t key = domi_random_next_bits(&sweep->random);
     domt_kv_text text = {malloc(size + 1), size};
 
     ck_assert_ptr_nonnull(text.bytes);

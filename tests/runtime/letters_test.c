@@ -141,7 +141,7 @@ static uint64_t count_missed_letters(const domus_system *system)
     domus_profile outside;
 
     ck_assert_int_eq(domus_outside_profile(system, &outside), 0);
-    return outside.letters_missed + domt_profile_all(system).letters_missed;
+    return outside.letters_missed + domt_profile_of_all_threads(system).letters_missed;
 }
 
 static uint64_t count_refused_messages(const domus_system *system)
@@ -149,22 +149,22 @@ static uint64_t count_refused_messages(const domus_system *system)
     domus_profile outside;
 
     ck_assert_int_eq(domus_outside_profile(system, &outside), 0);
-    return outside.refusals + domt_profile_all(system).refusals;
+    return outside.refusals + domt_profile_of_all_threads(system).refusals;
 }
 
 DOMT_TEST(a_dead_letter_says_what_it_was_and_why)
 {
-    domus_system *system = domt_start_threads(2);
+    domus_system *system = domt_start_system_of_threads(2);
     domus_address to = domt_spawn(system, 0, &actor, NULL);
     domus_address from = domt_spawn(system, 1, &actor, NULL);
     domus_address hears = domt_spawn(system, 1, &listener, NULL);
 
     /* this dead letter comes before there is a subscriber, so nobody gets a letter about it */
-    domt_notice(system, to, &unknown_type, NULL);
-    DOMT_WAIT_FOR(10, domt_profile(system, 0).dead_letters == 1);
+    domt_send_notice(system, to, &unknown_type, NULL);
+    DOMT_WAIT_FOR(10, domt_profile_of_thread(system, 0).dead_letters == 1);
     ck_assert_int_eq(domus_outside_letters(system, hears, DOMUS_LETTERS_DEAD), 0);
 
-    domt_notice(system, from, &send_type, &to);
+    domt_send_notice(system, from, &send_type, &to);
     DOMT_WAIT_FOR(10, sum_letters_of_choice(DOMUS_LETTERS_DEAD) == 1);
     ck_assert_uint_eq(atomic_load(&letters[0][DOMUS_LETTER_NOTICE]), 1);
     ck_assert_int_eq(atomic_load(&last_why), -EOPNOTSUPP);
@@ -172,22 +172,22 @@ DOMT_TEST(a_dead_letter_says_what_it_was_and_why)
     ck_assert_ptr_eq(atomic_load(&last_receiver), to.house);
     ck_assert_ptr_eq(atomic_load(&last_sender), from.house);
 
-    domt_notice(system, from, &ask_type, &to);
+    domt_send_notice(system, from, &ask_type, &to);
     DOMT_WAIT_FOR(10, atomic_load(&letters[0][DOMUS_LETTER_ASK]) == 1);
     ck_assert_ptr_eq(atomic_load(&last_sender), from.house);
     /* beside the letter, the asker gets an exception */
     DOMT_WAIT_FOR(10, atomic_load(&noted) == 1);
 
-    domt_notice(system, to, &arm_type, NULL);
+    domt_send_notice(system, to, &arm_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&letters[0][DOMUS_LETTER_EVENT]) == 1);
     ck_assert(atomic_load(&last_type) == &tick_type);
     ck_assert_ptr_null(atomic_load(&last_sender));
 
     /* Messages that wait in the mailbox of an actor when it stops become dead letters. */
-    domt_notice(system, to, &gate_type, NULL);
+    domt_send_notice(system, to, &gate_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&gated) == 1);
     for (uint64_t i = 0; i < 10; i++)
-        domt_notice(system, to, &note_type, &i);
+        domt_send_notice(system, to, &note_type, &i);
     ck_assert_int_eq(domus_outside_stop(system, to), 0);
     atomic_store(&open, true);
     DOMT_WAIT_FOR(10,
@@ -196,35 +196,35 @@ DOMT_TEST(a_dead_letter_says_what_it_was_and_why)
     ck_assert_int_eq(atomic_load(&last_why), -ESTALE);
     ck_assert_uint_eq(sum_letters_of_choice(DOMUS_LETTERS_REFUSED), 0);
     ck_assert_uint_eq(count_missed_letters(system), 0);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 /* All members share the payload of a publication, but a dead letter of it still names the
  * publisher. */
 DOMT_TEST(a_dead_letter_of_a_publication_names_the_publisher)
 {
-    domus_system *system = domt_start_threads(2);
+    domus_system *system = domt_start_system_of_threads(2);
     domus_address to = domt_spawn(system, 0, &actor, NULL);
     domus_address from = domt_spawn(system, 1, &actor, NULL);
     domus_address hears = domt_spawn(system, 1, &listener, NULL);
 
     atomic_store(&tuned, 0);
     ck_assert_int_eq(domus_outside_letters(system, hears, DOMUS_LETTERS_DEAD), 0);
-    domt_notice(system, to, &join_type, NULL);
+    domt_send_notice(system, to, &join_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&tuned) == 1);
-    domt_notice(system, from, &publish_type, NULL);
+    domt_send_notice(system, from, &publish_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&letters[0][DOMUS_LETTER_NOTICE]) == 1);
     ck_assert(atomic_load(&last_type) == &unknown_type);
     ck_assert_ptr_eq(atomic_load(&last_receiver), to.house);
     ck_assert_ptr_eq(atomic_load(&last_sender), from.house);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 #define BOUND 64
 
 DOMT_TEST(each_counted_refusal_comes_as_a_letter)
 {
-    domus_system *system = domt_start_threads(2);
+    domus_system *system = domt_start_system_of_threads(2);
     const domus_spawn_options narrow = {
         .placement = DOMUS_ON_THREAD, .thread = 0, .mailbox_max = BOUND};
     domus_address to = {NULL, 0};
@@ -233,7 +233,7 @@ DOMT_TEST(each_counted_refusal_comes_as_a_letter)
 
     ck_assert_int_eq(domus_outside_spawn_with(system, &actor, NULL, &narrow, &to), 0);
     ck_assert_int_eq(domus_outside_letters(system, hears, DOMUS_LETTERS_REFUSED), 0);
-    domt_notice(system, to, &gate_type, NULL);
+    domt_send_notice(system, to, &gate_type, NULL);
     for (uint64_t i = 0; i < 1000; i++)
         refused += domus_outside_notice(system, to, &note_type, &i) == -ENOBUFS;
     ck_assert_uint_ge(refused, 1000 - 2 * BOUND - 1);
@@ -243,14 +243,14 @@ DOMT_TEST(each_counted_refusal_comes_as_a_letter)
     ck_assert_ptr_eq(atomic_load(&last_receiver), to.house);
     ck_assert_uint_eq(sum_letters_of_choice(DOMUS_LETTERS_DEAD), 0);
     atomic_store(&open, true);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 /* While the subscriber is blocked, letters wait in its mailbox up to the bound; further ones are
  * only counted, and cause no letters themselves. */
 DOMT_TEST(a_slow_subscriber_bounds_what_is_kept_for_him)
 {
-    domus_system *system = domt_start_threads(2);
+    domus_system *system = domt_start_system_of_threads(2);
     const domus_spawn_options narrow = {
         .placement = DOMUS_ON_THREAD, .thread = 1, .mailbox_max = BOUND};
     domus_address to = domt_spawn(system, 0, &actor, NULL);
@@ -259,56 +259,56 @@ DOMT_TEST(a_slow_subscriber_bounds_what_is_kept_for_him)
     ck_assert_int_eq(domus_outside_spawn_with(system, &listener, NULL, &narrow, &hears), 0);
     ck_assert_int_eq(
         domus_outside_letters(system, hears, DOMUS_LETTERS_DEAD | DOMUS_LETTERS_REFUSED), 0);
-    domt_notice(system, hears, &gate_type, NULL);
+    domt_send_notice(system, hears, &gate_type, NULL);
     for (int i = 0; i < 1000; i++)
-        domt_notice(system, to, &unknown_type, NULL);
-    DOMT_WAIT_FOR(10, domt_profile(system, 0).dead_letters == 1000);
+        domt_send_notice(system, to, &unknown_type, NULL);
+    DOMT_WAIT_FOR(10, domt_profile_of_thread(system, 0).dead_letters == 1000);
     ck_assert_uint_ge(count_missed_letters(system), 1000 - 2 * BOUND - 1);
     atomic_store(&open, true);
     DOMT_WAIT_FOR(10,
                   sum_letters_of_choice(DOMUS_LETTERS_DEAD) + count_missed_letters(system) == 1000);
     /* no letters tell of letters that the subscriber's mailbox has refused */
     ck_assert_uint_eq(sum_letters_of_choice(DOMUS_LETTERS_REFUSED), 0);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(subscriber_that_has_ended_or_unsubscribed_gets_no_letters)
 {
-    domus_system *system = domt_start_threads(2);
+    domus_system *system = domt_start_system_of_threads(2);
     domus_address to = domt_spawn(system, 0, &actor, NULL);
     domus_address hears = domt_spawn(system, 1, &listener, NULL);
     uint32_t what = DOMUS_LETTERS_DEAD;
 
-    domt_notice(system, hears, &tune_type, &what);
+    domt_send_notice(system, hears, &tune_type, &what);
     DOMT_WAIT_FOR(10, atomic_load(&tuned) == 1000);
-    domt_notice(system, to, &unknown_type, NULL);
+    domt_send_notice(system, to, &unknown_type, NULL);
     DOMT_WAIT_FOR(10, sum_letters_of_choice(DOMUS_LETTERS_DEAD) == 1);
     what = 4;
-    domt_notice(system, hears, &tune_type, &what);
+    domt_send_notice(system, hears, &tune_type, &what);
     DOMT_WAIT_FOR(10, atomic_load(&tuned) == 1000 - EINVAL);
     atomic_store(&tuned, 0);
     what = 0;
-    domt_notice(system, hears, &tune_type, &what);
+    domt_send_notice(system, hears, &tune_type, &what);
     DOMT_WAIT_FOR(10, atomic_load(&tuned) == 1000);
-    domt_notice(system, to, &unknown_type, NULL);
-    DOMT_WAIT_FOR(10, domt_profile(system, 0).dead_letters == 2);
+    domt_send_notice(system, to, &unknown_type, NULL);
+    DOMT_WAIT_FOR(10, domt_profile_of_thread(system, 0).dead_letters == 2);
 
     ck_assert_int_eq(domus_outside_letters(system, hears, DOMUS_LETTERS_DEAD), 0);
     ck_assert_int_eq(domus_outside_stop(system, hears), 0);
-    DOMT_WAIT_FOR(10, domt_profile(system, 1).stops == 1);
+    DOMT_WAIT_FOR(10, domt_profile_of_thread(system, 1).stops == 1);
     for (int i = 0; i < 10; i++)
-        domt_notice(system, to, &unknown_type, NULL);
-    DOMT_WAIT_FOR(10, domt_profile(system, 0).dead_letters == 12);
+        domt_send_notice(system, to, &unknown_type, NULL);
+    DOMT_WAIT_FOR(10, domt_profile_of_thread(system, 0).dead_letters == 12);
     /* the first letter did not reach the subscriber, which had ended, and the subscription was
      * removed */
     ck_assert_uint_eq(count_missed_letters(system), 1);
     ck_assert_uint_eq(sum_letters_of_choice(DOMUS_LETTERS_DEAD), 1);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(there_is_room_for_so_many_subscribers_and_all_hear)
 {
-    domus_system *system = domt_start_threads(2);
+    domus_system *system = domt_start_system_of_threads(2);
     domus_address to = domt_spawn(system, 0, &actor, NULL);
     domus_address hears[DOMUS_LETTERS_SUBSCRIBERS_MAX + 1];
 
@@ -320,15 +320,15 @@ DOMT_TEST(there_is_room_for_so_many_subscribers_and_all_hear)
     ck_assert_int_eq(domus_outside_letters(system, hears[0], DOMUS_LETTERS_DEAD), 0);
     ck_assert_int_eq(domus_outside_letters(system, (domus_address){NULL, 0}, 1), -EINVAL);
     ck_assert_int_eq(domus_outside_letters(system, hears[0], 4), -EINVAL);
-    domt_notice(system, to, &unknown_type, NULL);
+    domt_send_notice(system, to, &unknown_type, NULL);
     DOMT_WAIT_FOR(10, sum_letters_of_choice(DOMUS_LETTERS_DEAD) == DOMUS_LETTERS_SUBSCRIBERS_MAX);
     ck_assert_int_eq(domus_outside_letters(system, hears[3], 0), 0);
     ck_assert_int_eq(
         domus_outside_letters(system, hears[DOMUS_LETTERS_SUBSCRIBERS_MAX], DOMUS_LETTERS_DEAD), 0);
-    domt_notice(system, to, &unknown_type, NULL);
+    domt_send_notice(system, to, &unknown_type, NULL);
     DOMT_WAIT_FOR(10,
                   sum_letters_of_choice(DOMUS_LETTERS_DEAD) == 2 * DOMUS_LETTERS_SUBSCRIBERS_MAX);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 struct flooder {
@@ -350,7 +350,7 @@ static void *send_flood_of_unknown_notices(void *self_)
  * themselves. */
 DOMT_TEST(letters_of_many_threads_add_up)
 {
-    domus_system *system = domt_start_threads(2);
+    domus_system *system = domt_start_system_of_threads(2);
     struct flooder flooders[4];
     pthread_t threads[4];
     uint64_t sent = 0;
@@ -374,13 +374,14 @@ DOMT_TEST(letters_of_many_threads_add_up)
     /* Each message becomes a dead letter. Two subscribers get a letter about it, and the letter to
      * the third subscriber becomes a dead letter, too. */
     DOMT_WAIT_FOR(30, sum_letters_of_choice(DOMUS_LETTERS_DEAD) +
-                              domt_profile_all(system).dead_letters +
+                              domt_profile_of_all_threads(system).dead_letters +
                               count_missed_letters(system) >=
                           4 * sent);
     ck_assert_uint_eq(sum_letters_of_choice(DOMUS_LETTERS_DEAD) +
-                          domt_profile_all(system).dead_letters + count_missed_letters(system),
+                          domt_profile_of_all_threads(system).dead_letters +
+                          count_missed_letters(system),
                       4 * sent);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_SUITE(60)

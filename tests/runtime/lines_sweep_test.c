@@ -55,9 +55,9 @@ static void add_expected_bytes_of_client(line_client *client, const char *text)
 
 static void send_random_line(domt_sweep *sweep, line_client *client)
 {
-    uint32_t word = (uint32_t)domt_sweep_below(sweep, WORDS);
-    bool is_long = domt_sweep_below(sweep, 12) == 0;
-    const char *end = domt_sweep_below(sweep, 3) == 0 ? "\r\n" : "\n";
+    uint32_t word = (uint32_t)domt_sweep_draw_below(sweep, WORDS);
+    bool is_long = domt_sweep_draw_below(sweep, 12) == 0;
+    const char *end = domt_sweep_draw_below(sweep, 3) == 0 ? "\r\n" : "\n";
     char line[128], answer[32];
 
     int size = snprintf(line, sizeof line, "%u of %u %s%s", word, (unsigned)(client - clients),
@@ -86,7 +86,7 @@ static void send_refused_line(line_client *client)
 
 static void finish_sending_of_client(domt_sweep *sweep, line_client *client)
 {
-    if (!client->is_done && domt_sweep_below(sweep, 3) == 0 &&
+    if (!client->is_done && domt_sweep_draw_below(sweep, 3) == 0 &&
         domus_peer_send(client->peer, "part", 4) == 0) {
         add_expected_bytes_of_client(client, "error: EPIPE\n");
         client->is_partial = true;
@@ -97,16 +97,17 @@ static void finish_sending_of_client(domt_sweep *sweep, line_client *client)
 
 static void do_random_action_of_client(domt_sweep *sweep, line_client *client)
 {
-    uint64_t deed = domt_sweep_below(sweep, 32);
+    uint64_t deed = domt_sweep_draw_below(sweep, 32);
 
     if (deed == 0) {
         finish_sending_of_client(sweep, client);
     } else if (deed == 8) {
-        if (!client->is_done && domt_sweep_below(sweep, 3) == 0)
+        if (!client->is_done && domt_sweep_draw_below(sweep, 3) == 0)
             send_refused_line(client);
-    } else if (!domt_sweep_disturb(sweep, deed, client->peer, &client->is_done,
-                                   &client->was_rude)) {
-        for (uint64_t left = domt_sweep_below(sweep, 30); left != 0 && !client->is_done; left--)
+    } else if (!domt_sweep_disturb_peer(sweep, deed, client->peer, &client->is_done,
+                                        &client->was_rude)) {
+        for (uint64_t left = domt_sweep_draw_below(sweep, 30); left != 0 && !client->is_done;
+             left--)
             send_random_line(sweep, client);
     }
 }
@@ -139,9 +140,9 @@ static void check_bytes_of_all_clients(domt_sweep *sweep)
 
 static void let_clients_act_at_random(domt_sweep *sweep)
 {
-    uint32_t deeds = 1 + (uint32_t)domt_sweep_below(sweep, DEEDS);
+    uint32_t deeds = 1 + (uint32_t)domt_sweep_draw_below(sweep, DEEDS);
 
-    clients_count = 1 + (uint32_t)domt_sweep_below(sweep, DOMT_SWEEP_CLIENTS);
+    clients_count = 1 + (uint32_t)domt_sweep_draw_below(sweep, DOMT_SWEEP_CLIENTS);
     for (uint32_t i = 0; i < clients_count; i++) {
         char *room = clients[i].expected != NULL ? clients[i].expected : malloc(ROOM);
         ck_assert_ptr_nonnull(room);
@@ -149,8 +150,8 @@ static void let_clients_act_at_random(domt_sweep *sweep)
         ck_assert_int_eq(domus_peer_connect(sweep->kit, AT, NULL, &clients[i].peer), 0);
     }
     for (uint32_t i = 0; i < deeds; i++) {
-        do_random_action_of_client(sweep, &clients[domt_sweep_below(sweep, clients_count)]);
-        domt_sweep_go_on(sweep, 20, 3);
+        do_random_action_of_client(sweep, &clients[domt_sweep_draw_below(sweep, clients_count)]);
+        domt_sweep_step_randomly(sweep, 20, 3);
         check_bytes_of_all_clients(sweep);
     }
 }
@@ -203,7 +204,7 @@ static void stop_while_clients_send(domt_sweep *sweep)
     /* Wait for the bytes that the system has sent and that are still on their way. */
     DOMT_SWEEP_HOLD(sweep, domus_testkit_advance(sweep->kit, DOMT_SWEEP_SECOND) == 0);
     check_bytes_of_all_clients(sweep);
-    if (!is_drained || domt_sweep_discarded(sweep) != 0 || sweep->faults.ends != 0)
+    if (!is_drained || domt_sweep_discarded_bytes(sweep) != 0 || sweep->faults.ends != 0)
         return;
     for (uint32_t i = 0; i < clients_count; i++) {
         const line_client *client = &clients[i];
@@ -227,9 +228,9 @@ static int run_sweep_of_seed(uint64_t seed, void *context)
     domus_config config;
 
     domi_random_init(&sweep.random, seed);
-    domt_sweep_configure(&sweep, &config);
-    config.channel.requests_max = (uint32_t)domt_sweep_below(&sweep, 3) * 5;
-    domt_sweep_make(&sweep, &config, &listener, 1);
+    domt_sweep_draw_config(&sweep, &config);
+    config.channel.requests_max = (uint32_t)domt_sweep_draw_below(&sweep, 3) * 5;
+    domt_sweep_make_kit(&sweep, &config, &listener, 1);
     domus_system *system = domus_testkit_system(sweep.kit);
     ck_assert_int_eq(
         domus_outside_spawn_many(system, &shard, NULL, SHARDS, &by_line, NULL, &shards), 0);
@@ -237,16 +238,16 @@ static int run_sweep_of_seed(uint64_t seed, void *context)
     domt_sweep_draw_faults(&sweep);
     ck_assert_int_eq(domus_testkit_net_set(sweep.kit, &sweep.faults), 0);
     let_clients_act_at_random(&sweep);
-    if (domt_sweep_below(&sweep, 4) != 0)
+    if (domt_sweep_draw_below(&sweep, 4) != 0)
         finish_all_clients(&sweep);
     else
         stop_while_clients_send(&sweep);
-    return domt_sweep_end(&sweep);
+    return domt_sweep_end_seed(&sweep);
 }
 
 DOMT_TEST(every_answer_is_accounted_for_and_in_order)
 {
-    domt_sweep_seeds(SEEDS, run_sweep_of_seed);
+    domt_sweep_run_seeds(SEEDS, run_sweep_of_seed);
 }
 
 DOMT_SUITE(3000)

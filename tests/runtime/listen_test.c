@@ -85,10 +85,10 @@ static domus_system *system_;
 
 static domus_address start_system_with_actor(const domus_behaviour *behaviour)
 {
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
 
     config.listener_count = 0;
-    system_ = domt_start(&config);
+    system_ = domt_start_system(&config);
     return domt_spawn(system_, 0, behaviour, NULL);
 }
 
@@ -97,7 +97,7 @@ static void send_order_and_wait_until_done(domus_address to, const domus_type *t
 {
     uint32_t before = atomic_load(&done);
 
-    domt_notice(system_, to, type, what);
+    domt_send_notice(system_, to, type, what);
     DOMT_WAIT_FOR(10, atomic_load(&done) == before + 1);
 }
 
@@ -172,7 +172,7 @@ DOMT_TEST(listener_is_opened_and_closed_while_its_channels_stay)
     check_byte_is_echoed(fd);
     (void)close(fd);
     (void)close(again);
-    domt_end(system_);
+    domt_end_system(system_);
 }
 
 static domus_listener_profile profile_of_own_listener(void)
@@ -207,7 +207,7 @@ DOMT_TEST(listeners_of_actors_are_counted_together)
     ck_assert_uint_eq(profile.refused, 0);
     ck_assert_int_eq(domus_system_listener(system_, 1, &profile), -EINVAL);
     close(fds[1]);
-    domt_end(system_);
+    domt_end_system(system_);
 }
 
 DOMT_TEST(unix_sockets_are_listened_at_by_path_and_by_name)
@@ -224,7 +224,7 @@ DOMT_TEST(unix_sockets_are_listened_at_by_path_and_by_name)
         ck_assert_int_eq(let_actor_listen_at(actor, at[i]), -EADDRINUSE);
     }
     DOMT_WAIT_FOR(10, atomic_load(&closed) == 2);
-    domt_end(system_);
+    domt_end_system(system_);
     /* remove the path of the Unix socket, which stays when the listener ends (domus/listen.h) */
     ck_assert_int_eq(unlink(at[1] + strlen("unix:")), 0);
 }
@@ -248,27 +248,27 @@ DOMT_TEST(port_is_shared_only_if_both_want_that)
         (void)close(fd);
     }
     for (uint32_t i = 0; i < 2; i++) /* both listeners must have got connections from the kernel */
-        ck_assert_uint_ne(domt_profile(system_, i).received_bytes, 0);
-    domt_end(system_);
+        ck_assert_uint_ne(domt_profile_of_thread(system_, i).received_bytes, 0);
+    domt_end_system(system_);
 }
 
 /* The listener's actor is stopped before it was mounted, so only the stop can close its socket and
  * free the listener. */
 DOMT_TEST(listener_that_is_stopped_at_once_leaves_nothing)
 {
-    uint32_t before = domt_entries("/proc/self/fd");
+    uint32_t before = domt_count_directory_entries("/proc/self/fd");
 
     domus_address actor = start_system_with_actor(&echoing);
-    uint32_t running = domt_entries("/proc/self/fd");
+    uint32_t running = domt_count_directory_entries("/proc/self/fd");
     /* in all rounds together, more listeners are made than a thread has places for */
     for (int i = 0; i < 20; i++) {
         send_order_and_wait_until_done(
             actor, &order_type, &(order){.at = "127.0.0.1:0", .stops_at_once = true, .times = 10});
         ck_assert_int_eq(atomic_load(&result), 0);
-        DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == running);
+        DOMT_WAIT_FOR(10, domt_count_directory_entries("/proc/self/fd") == running);
     }
-    domt_end(system_);
-    ck_assert_uint_eq(domt_entries("/proc/self/fd"), before);
+    domt_end_system(system_);
+    ck_assert_uint_eq(domt_count_directory_entries("/proc/self/fd"), before);
 }
 
 DOMT_TEST(thread_has_so_many_listeners_and_no_more)
@@ -283,7 +283,7 @@ DOMT_TEST(thread_has_so_many_listeners_and_no_more)
     send_order_and_wait_until_done(actor, &stop_type, NULL);
     DOMT_WAIT_FOR(10, let_actor_listen_at(actor, "127.0.0.1:0") == 0);
     (void)close(fd);
-    domt_end(system_); /* the stop of the system must close all listeners */
+    domt_end_system(system_); /* the stop of the system must close all listeners */
 }
 
 DOMT_TEST(actor_that_may_not_listen_gets_an_error)
@@ -294,7 +294,7 @@ DOMT_TEST(actor_that_may_not_listen_gets_an_error)
     domus_address other = domt_spawn(system_, 1, &echoing, NULL);
     ck_assert_int_eq(let_actor_listen_at(other, "192.0.2.1:0"), -EADDRNOTAVAIL);
     ck_assert_int_eq(let_actor_listen_at(other, "unix:/nowhere/at/all"), -ENOENT);
-    domt_end(system_);
+    domt_end_system(system_);
 }
 
 /* A listener is a child of the actor that has made it: it ends with its owner, and its channels
@@ -312,7 +312,7 @@ DOMT_TEST(listener_ends_with_its_owner)
     DOMT_WAIT_FOR(10, atomic_load(&closed) == 1);
     int again = 0;
     DOMT_WAIT_FOR(10, (again = connect_to_found_endpoint()) < 0 || close(again) != 0);
-    domt_end(system_);
+    domt_end_system(system_);
 }
 
 DOMT_SUITE(60)

@@ -69,10 +69,10 @@ static void spawn_circle_of_players(domus_system *system, domus_kind kind, uint3
 
     for (uint32_t i = 1; i < length; i++) {
         domus_address one = domt_spawn(system, 0, &players[kind], NULL);
-        domt_notice(system, one, &next_type, &next);
+        domt_send_notice(system, one, &next_type, &next);
         next = one;
     }
-    domt_notice(system, first, &next_type, &next);
+    domt_send_notice(system, first, &next_type, &next);
 }
 
 /* --- many in a ring, each of which begins with one ball --------------------------------------- */
@@ -132,7 +132,7 @@ static void spawn_many_in_ring(domus_system *system, const domus_behaviour *beha
 
     for (uint32_t i = 1; i < DOMT_MANY; i++)
         last = domt_spawn(system, 0, behaviour, &last);
-    domt_notice(system, first, &next_type, &last);
+    domt_send_notice(system, first, &next_type, &last);
 }
 
 /* --- floods ----------------------------------------------------------------------------------- */
@@ -208,7 +208,7 @@ static const domus_behaviour asker = {
 
 /* --- all of them ------------------------------------------------------------------------------ */
 
-void domt_load_begin(domus_system *system, domt_load load)
+void domt_load_begin(domus_system *system, domt_load_text_as_file load)
 {
     bool asks = load == DOMT_FLOOD_OF_ASKS;
 
@@ -220,7 +220,7 @@ void domt_load_begin(domus_system *system, domt_load load)
     case DOMT_FLOOD_OF_ASKS: {
         domus_address sink = domt_spawn(system, 0, &flooded, NULL);
         domus_address source = domt_spawn(system, 0, asks ? &asker : &flooder, NULL);
-        domt_notice(system, source, &next_type, &sink);
+        domt_send_notice(system, source, &next_type, &sink);
         break;
     }
     case DOMT_STATE_PING:
@@ -252,7 +252,7 @@ void domt_load_end(void)
     atomic_store(&ended, true);
 }
 
-uint32_t domt_load_state_houses(domt_load load)
+uint32_t domt_load_count_state_houses(domt_load_text_as_file load)
 {
     static const uint32_t houses[DOMT_LOADS] = {
         [DOMT_FLOOD_OF_NOTICES] = 2, [DOMT_FLOOD_OF_ASKS] = 2,      [DOMT_STATE_PING] = 2,
@@ -262,7 +262,7 @@ uint32_t domt_load_state_houses(domt_load load)
     return houses[load];
 }
 
-uint32_t domt_load_channels_houses(domt_load load)
+uint32_t domt_load_count_channels_houses(domt_load_text_as_file load)
 {
     static const uint32_t houses[DOMT_LOADS] = {
         [DOMT_CHANNELS_PING] = 2,

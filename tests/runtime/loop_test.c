@@ -26,7 +26,7 @@ static bool again; /* true: each worker sends itself a notice again and again */
 static int count_run_and_repeat(domus_stack *stack, void *self, const void *payload)
 {
     runs++;
-    domt_stepped_advance(world, RUN_NS);
+    domt_stepped_advance_clock(world, RUN_NS);
     return again ? domus_notice(stack, domus_self(stack), &work_type, NULL) : 0;
 }
 
@@ -40,10 +40,10 @@ static void spawn_ready_workers(domt_stepped *stepped, domus_address *addresses,
 
     for (uint32_t i = 0; i < count; i++) {
         addresses[i] = domt_spawn(stepped->system, 0, &worker, NULL);
-        domt_notice(stepped->system, addresses[i], &work_type, NULL);
+        domt_send_notice(stepped->system, addresses[i], &work_type, NULL);
     }
-    domi_phase_io(thread);
-    domi_phase_channels(thread);
+    domi_thread_run_phase_io(thread);
+    domi_thread_run_phase_channels(thread);
     ck_assert_uint_eq(thread->manager.schedule.ready[DOMUS_STATE].count, count);
     runs = 0;
 }
@@ -58,7 +58,7 @@ static void check_budget_with_bound(uint64_t most_ns, uint32_t ratio, uint64_t i
                                     uint64_t budget_ns)
 {
     static domus_address addresses[HOUSES];
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     domt_stepped stepped;
 
     config.scheduler.io_ratio = ratio;
@@ -72,7 +72,7 @@ static void check_budget_with_bound(uint64_t most_ns, uint32_t ratio, uint64_t i
     stepped.rings[0].reap_takes_ns = io_ns;
     domt_stepped_iterate(&stepped, 0, false);
 
-    domus_profile profile = domt_profile(stepped.system, 0);
+    domus_profile profile = domt_profile_of_thread(stepped.system, 0);
     uint64_t taken_ns = runs * RUN_NS;
     ck_assert_uint_eq(profile.deadline_expiries, 1);
     ck_assert_uint_ge(taken_ns, budget_ns);
@@ -83,7 +83,7 @@ static void check_budget_with_bound(uint64_t most_ns, uint32_t ratio, uint64_t i
     while (domt_stepped_thread(&stepped, 0)->manager.schedule.ready[DOMUS_STATE].count != 0)
         domt_stepped_iterate(&stepped, 0, false);
     ck_assert_uint_eq(runs, HOUSES);
-    profile = domt_profile(stepped.system, 0);
+    profile = domt_profile_of_thread(stepped.system, 0);
     ck_assert_uint_le(profile.deadline_overrun_ns, profile.deadline_expiries * CHECK * RUN_NS);
     domt_stepped_fini(&stepped);
 }
@@ -123,7 +123,7 @@ static const domus_behaviour alarmed = {
  * in phase 1, unless a completion is only a wake-up. */
 DOMT_TEST(completions_that_phase_2_collects_are_io)
 {
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     domt_stepped stepped;
 
     for (uint32_t collected = 0; collected < 2; collected++) {
@@ -132,13 +132,13 @@ DOMT_TEST(completions_that_phase_2_collects_are_io)
         domi_thread *thread = domt_stepped_thread(&stepped, 0);
         (void)domt_spawn(stepped.system, 0, &alarmed, NULL);
         domt_stepped_iterate(&stepped, 0, false);
-        domt_stepped_advance(&stepped, 50 * DOMT_MS);
-        domi_thread_stamp(thread, DOMI_SPAN_OTHER);
-        domi_phase_io(thread);
+        domt_stepped_advance_clock(&stepped, 50 * DOMT_MS);
+        domi_thread_stamp_time(thread, DOMI_SPAN_OTHER);
+        domi_thread_run_phase_io(thread);
         ck_assert_uint_eq(thread->brought, 0);
         stepped.rings[0].completions = 3 * collected;
         stepped.rings[0].wake_completions = 1;
-        domi_phase_channels(thread);
+        domi_thread_run_phase_channels(thread);
         ck_assert_uint_eq(stepped.rings[0].wake_completions, 0);
         ck_assert_uint_eq(thread->brought, 3 * collected);
         domt_stepped_fini(&stepped);
@@ -147,7 +147,7 @@ DOMT_TEST(completions_that_phase_2_collects_are_io)
 
 static uint64_t io_time_behind_ns(const domt_stepped *stepped)
 {
-    return domt_profile(stepped->system, 0).io_behind_ns;
+    return domt_profile_of_thread(stepped->system, 0).io_behind_ns;
 }
 
 /* Bytes that io brings count as having waited for the phase 3 before, unless the thread has rested
@@ -155,7 +155,7 @@ static uint64_t io_time_behind_ns(const domt_stepped *stepped)
 DOMT_TEST(io_is_told_to_wait_for_phase_3)
 {
     static domus_address addresses[HOUSES];
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     domt_stepped stepped;
 
     for (uint32_t rests = 0; rests < 2; rests++) {
@@ -190,7 +190,7 @@ DOMT_TEST(wake_up_alone_does_not_count_as_io)
 DOMT_TEST(ratio_100_runs_what_was_ready_at_its_start_and_comes_back)
 {
     static domus_address addresses[HOUSES];
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     domt_stepped stepped;
 
     config.scheduler.io_ratio = 100;
@@ -200,16 +200,16 @@ DOMT_TEST(ratio_100_runs_what_was_ready_at_its_start_and_comes_back)
     again = true;
     for (uint64_t turn = 1; turn <= 3; turn++) {
         domt_stepped_iterate(&stepped, 0, true);
-        ck_assert_uint_eq(domt_profile(stepped.system, 0).runs, turn * HOUSES);
-        ck_assert_uint_eq(domt_profile(stepped.system, 0).iterations, 1 + turn);
+        ck_assert_uint_eq(domt_profile_of_thread(stepped.system, 0).runs, turn * HOUSES);
+        ck_assert_uint_eq(domt_profile_of_thread(stepped.system, 0).iterations, 1 + turn);
         ck_assert_uint_eq(domt_stepped_thread(&stepped, 0)->manager.schedule.ready[0].normal_every,
                           4);
     }
-    ck_assert_uint_eq(domt_profile(stepped.system, 0).deadline_expiries, 0);
+    ck_assert_uint_eq(domt_profile_of_thread(stepped.system, 0).deadline_expiries, 0);
     ck_assert_uint_eq(stepped.rings[0].sleeps, 0);
     again = false;
     domt_stepped_iterate(&stepped, 0, true);
-    ck_assert_uint_eq(domt_profile(stepped.system, 0).runs, 4 * HOUSES);
+    ck_assert_uint_eq(domt_profile_of_thread(stepped.system, 0).runs, 4 * HOUSES);
     domt_stepped_iterate(&stepped, 0, true);
     ck_assert_uint_ge(stepped.rings[0].sleeps, 1);
     domt_stepped_fini(&stepped);
@@ -230,7 +230,7 @@ static int put_arrival_at_home_and_count(domus_stack *stack, void *self, const v
     domi_manager *home = stack->manager;
 
     if (atomic_load(&home->mail.arrivals) == NULL) {
-        domt_notice(world->system, late_comer, &work_type, NULL);
+        domt_send_notice(world->system, late_comer, &work_type, NULL);
         houses_since = messages_since = 0;
         last_house = NULL;
     }
@@ -250,7 +250,7 @@ static const domus_behaviour watcher = {
 
 static void count_looks_with_threads(uint32_t threads, uint32_t houses, uint32_t messages)
 {
-    domus_config config = domt_config(threads);
+    domus_config config = domt_config_of_threads(threads);
     domt_stepped stepped;
 
     config.scheduler.steal.enabled = true;
@@ -260,12 +260,12 @@ static void count_looks_with_threads(uint32_t threads, uint32_t houses, uint32_t
     for (uint32_t i = 0; i < houses; i++) {
         domus_address address = domt_spawn(stepped.system, 0, &watcher, NULL);
         for (uint32_t k = 0; k < messages; k++)
-            domt_notice(stepped.system, address, &work_type, NULL);
+            domt_send_notice(stepped.system, address, &work_type, NULL);
     }
     houses_most = messages_most = 0;
     for (int turn = 0; turn < 100; turn++)
         domt_stepped_iterate(&stepped, 0, false);
-    ck_assert_uint_eq(domt_profile(stepped.system, 0).notices - runs, houses * messages);
+    ck_assert_uint_eq(domt_profile_of_thread(stepped.system, 0).notices - runs, houses * messages);
     domt_stepped_fini(&stepped);
     runs = 0;
 }
@@ -346,7 +346,7 @@ static const domus_behaviour bystander = {
  * waits for the next phase 2. */
 DOMT_TEST(channels_actor_runs_so_many_times_in_a_tick)
 {
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     domt_stepped stepped;
 
     config.scheduler.channels_runs_per_iteration = 100;
@@ -354,11 +354,11 @@ DOMT_TEST(channels_actor_runs_so_many_times_in_a_tick)
     domus_address one = domt_spawn(stepped.system, 0, &player, NULL);
     domus_address two = domt_spawn(stepped.system, 0, &player, &(struct player){one});
     domt_stepped_iterate(&stepped, 0, false);
-    domt_notice(stepped.system, two, &ball_type, NULL);
+    domt_send_notice(stepped.system, two, &ball_type, NULL);
     for (uint64_t turn = 1; turn <= 5; turn++) {
-        uint64_t before = domt_profile(stepped.system, 0).runs;
+        uint64_t before = domt_profile_of_thread(stepped.system, 0).runs;
         domt_stepped_iterate(&stepped, 0, true);
-        uint64_t ran = domt_profile(stepped.system, 0).runs - before;
+        uint64_t ran = domt_profile_of_thread(stepped.system, 0).runs - before;
         ck_assert_uint_ge(ran, 100);
         ck_assert_uint_le(ran, 200);
         ck_assert_uint_eq(stepped.rings[0].sleeps, 0);
@@ -384,15 +384,15 @@ static int spawn_same_behaviour_in_mount(domus_stack *stack, void *self)
 
 DOMT_TEST(endless_spawns_in_mounts_stop_nobody)
 {
-    domus_system *system = domt_start_threads(1);
+    domus_system *system = domt_start_system_of_threads(1);
     domus_address witness = domt_spawn(system, 0, &bystander, NULL);
 
     (void)domt_spawn(system, 0, &begetter, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&balls) > 1000);
-    domt_notice(system, witness, &work_type, NULL);
-    domt_notice(system, domt_spawn(system, 0, &bystander, NULL), &work_type, NULL);
+    domt_send_notice(system, witness, &work_type, NULL);
+    domt_send_notice(system, domt_spawn(system, 0, &bystander, NULL), &work_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&others) == 2 && atomic_load(&ticks) >= 5);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_SUITE(60)

@@ -116,14 +116,14 @@ DOMT_TEST(hooks_run_in_order_on_the_main_thread)
 {
     domt_program own;
 
-    domt_program_begin(&own, &hooked, (const char *const[]){"--take", NULL}, NULL,
-                       "start 5 none takes 1: 0\n");
+    domt_program_start_and_read(&own, &hooked, (const char *const[]){"--take", NULL}, NULL,
+                                "start 5 none takes 1: 0\n");
     ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
-    domt_program_says(&own, "reloaded\n");
-    domt_program_ends_by(&own, SIGTERM, 0);
+    domt_program_read_stdout_until(&own, "reloaded\n");
+    domt_program_end_by_signal(&own, SIGTERM, 0);
     ck_assert_str_eq(own.out_text, "start 5 none takes 1: 0\n"
                                    "reload 5 none, had 5 takes 1\nreloaded\nstop\nend\n");
-    domt_has(own.err_text, "iterations");
+    domt_must_contain(own.err_text, "iterations");
 }
 
 static int fail_start_hook(domus_system *system, void *argument)
@@ -137,8 +137,8 @@ DOMT_TEST(failed_start_ends_with_a_line_and_without_other_hooks)
     domt_program own;
 
     program.start = fail_start_hook;
-    domt_program_exits(&own, &program, 1, NULL);
-    domt_has(own.err_text, "hooked: Numerical argument out of domain\n");
+    domt_program_check_exit(&own, &program, 1, NULL);
+    domt_must_contain(own.err_text, "hooked: Numerical argument out of domain\n");
     ck_assert_str_eq(own.out_text, "");
 }
 
@@ -155,7 +155,7 @@ DOMT_TEST(domus_main_quit_runs_stop_hooks_too)
     domt_program own;
 
     program.start = quit_at_start;
-    domt_program_exits(&own, &program, 7, NULL);
+    domt_program_check_exit(&own, &program, 7, NULL);
     ck_assert_str_eq(own.out_text, "stop\nend\n");
 }
 
@@ -171,19 +171,19 @@ static void check_end_by_second_signal(const domus_program *program)
 {
     domt_program own;
 
-    domt_program_begin(&own, program, domt_no_arguments, NULL, "start");
+    domt_program_start_and_read(&own, program, domt_no_arguments, NULL, "start");
     ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
-    domt_program_says(&own, "hanging\n");
+    domt_program_read_stdout_until(&own, "hanging\n");
     /* SIGUSR1 and SIGHUP are still handled while the program ends */
     ck_assert_int_eq(kill(own.pid, SIGUSR1), 0);
-    domt_program_complains(&own, "iterations", 1);
+    domt_program_read_stderr_until(&own, "iterations", 1);
     ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
-    domt_program_complains(&own, "SIGHUP: the program is ending: nothing is changed\n", 1);
+    domt_program_read_stderr_until(&own, "SIGHUP: the program is ending: nothing is changed\n", 1);
     /* a second SIGTERM within a second is ignored */
     ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
     domt_pause_ns(1300 * DOMT_MS);
-    domt_program_ends_by(&own, SIGTERM, 128 + SIGTERM);
-    domt_has(own.err_text, "a second signal: ending at once\n");
+    domt_program_end_by_signal(&own, SIGTERM, 128 + SIGTERM);
+    domt_must_contain(own.err_text, "a second signal: ending at once\n");
     ck_assert_ptr_null(strstr(own.out_text, "reload"));
 }
 
@@ -215,13 +215,14 @@ static void begin_program_with_configuration(domt_program *own, const char *text
 {
     domt_tree_make(&tree);
     write_configuration_file(text);
-    domt_program_begin(own, &hooked, (const char *const[]){"--config", file, NULL}, NULL, says);
+    domt_program_start_and_read(own, &hooked, (const char *const[]){"--config", file, NULL}, NULL,
+                                says);
 }
 
 static void end_program_by_sigterm(domt_program *own)
 {
-    domt_program_ends_by(own, SIGTERM, 0);
-    domt_tree_remove(&tree);
+    domt_program_end_by_signal(own, SIGTERM, 0);
+    domt_tree_remove_copy(&tree);
 }
 
 static void change_file_and_send_sighup(domt_program *own, const char *text, const char *answer,
@@ -229,7 +230,7 @@ static void change_file_and_send_sighup(domt_program *own, const char *text, con
 {
     write_configuration_file(text);
     ck_assert_int_eq(kill(own->pid, SIGHUP), 0);
-    domt_program_complains(own, answer, times);
+    domt_program_read_stderr_until(own, answer, times);
 }
 
 DOMT_TEST(reload_gives_new_values_and_keeps_the_options_over_them)
@@ -238,16 +239,16 @@ DOMT_TEST(reload_gives_new_values_and_keeps_the_options_over_them)
 
     domt_tree_make(&tree);
     write_configuration_file("own: {number: 6, word: six}\n");
-    domt_program_begin(
+    domt_program_start_and_read(
         &own, &hooked,
         (const char *const[]){"--config", file, "--word", "kept", "--set", "names.max=9", NULL},
         NULL, "start 6 kept takes 0: 0\n");
     change_file_and_send_sighup(&own, "own: {number: 7, word: seven}\n",
                                 "hooked: SIGHUP: the configuration was read", 1);
-    domt_program_says(&own, "reload 7 kept, had 6 takes 0\n");
+    domt_program_read_stdout_until(&own, "reload 7 kept, had 6 takes 0\n");
     change_file_and_send_sighup(&own, "own: {word: x}\n", "was read again\n",
                                 2); /* a key that the file no longer has gets its default */
-    domt_program_says(&own, "reload 5 kept, had 6 takes 0\n");
+    domt_program_read_stdout_until(&own, "reload 5 kept, had 6 takes 0\n");
     end_program_by_sigterm(&own);
     ck_assert_ptr_null(strstr(own.err_text, "not taken"));
 }
@@ -259,21 +260,21 @@ DOMT_TEST(broken_file_is_logged_and_changes_nothing)
 
     begin_program_with_configuration(&own, "own: {number: 6}\n", "start 6");
     change_file_and_send_sighup(&own, "own:\n  word: new\n  number: 101\n", wrong, 1);
-    domt_has(own.err_text, "a.yaml:3:11: own.number: must be 1..100, is 101\n");
+    domt_must_contain(own.err_text, "a.yaml:3:11: own.number: must be 1..100, is 101\n");
     change_file_and_send_sighup(&own, "own: {number: 8}\nio: {ringEntries: 7}\n", wrong, 2);
-    domt_has(own.err_text, "a.yaml:2:19: io.ringEntries: must be");
+    domt_must_contain(own.err_text, "a.yaml:2:19: io.ringEntries: must be");
     /* the reload is also refused for an error of the section's own check */
     change_file_and_send_sighup(&own, "own: {number: 13}\n", wrong, 3);
-    domt_has(own.err_text, "a.yaml:1:1: own: 13 is not wanted\n");
+    domt_must_contain(own.err_text, "a.yaml:1:1: own: 13 is not wanted\n");
     change_file_and_send_sighup(&own, "own: [\n", wrong, 4);
-    domt_has(own.err_text, "not YAML");
+    domt_must_contain(own.err_text, "not YAML");
     unlink(file);
     ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
-    domt_program_complains(&own, wrong, 5);
-    domt_has(own.err_text, "a.yaml: cannot be read: No such file or directory\n");
+    domt_program_read_stderr_until(&own, wrong, 5);
+    domt_must_contain(own.err_text, "a.yaml: cannot be read: No such file or directory\n");
     ck_assert_ptr_null(strstr(own.out_text, "reload"));
     change_file_and_send_sighup(&own, "own: {number: 9}\n", "was read again\n", 1);
-    domt_program_says(&own, "reload 9 none, had 6");
+    domt_program_read_stdout_until(&own, "reload 9 none, had 6");
     end_program_by_sigterm(&own);
 }
 
@@ -297,13 +298,13 @@ DOMT_TEST(reload_with_a_key_that_counts_at_a_start_changes_nothing)
         "own: {number: 8}\nnames: {max: 9}\nsystem: {threads: 2}\n"
         "listeners: [{name: a, address: '127.0.0.1:1', channel: {linger: 2s}}]\n",
         "was read again\n", 1);
-    domt_has(own.err_text,
-             "info: the configuration changes: listeners.a.channel.linger from that of "
-             "the section to 2s\n");
-    domt_program_says(&own, "reload 8");
+    domt_must_contain(own.err_text,
+                      "info: the configuration changes: listeners.a.channel.linger from that of "
+                      "the section to 2s\n");
+    domt_program_read_stdout_until(&own, "reload 8");
     ck_assert_ptr_null(strstr(own.out_text, "reload 7"));
     end_program_by_sigterm(&own);
-    domt_has(own.err_text, "iterations");
+    domt_must_contain(own.err_text, "iterations");
 }
 
 DOMT_TEST(refusal_of_the_program_is_logged)
@@ -318,7 +319,7 @@ DOMT_TEST(refusal_of_the_program_is_logged)
     ck_assert_ptr_null(strstr(own.err_text, "was read again"));
     /* the profile is printed at the end, so the `atExit: false` of the refused reload is not in use
      */
-    domt_has(own.err_text, "iterations");
+    domt_must_contain(own.err_text, "iterations");
 }
 
 /* --- the table at the end --------------------------------------------------------------------- */
@@ -345,9 +346,9 @@ DOMT_TEST(domus_quit_ends_the_program_in_order)
     domt_program own;
 
     program.start = spawn_a_quitter;
-    domt_program_exits(&own, &program, 0, NULL);
+    domt_program_check_exit(&own, &program, 0, NULL);
     ck_assert_str_eq(own.out_text, "stop\nend\n");
-    domt_has(own.err_text, "iterations");
+    domt_must_contain(own.err_text, "iterations");
 }
 
 DOMT_TEST(profile_table_at_the_end_is_optional)
@@ -357,8 +358,8 @@ DOMT_TEST(profile_table_at_the_end_is_optional)
     domt_program own;
 
     program.start = quit_at_start;
-    domt_program_exits(&own, &program, 7, NULL);
-    domt_has(own.err_text, "iterations");
+    domt_program_check_exit(&own, &program, 7, NULL);
+    domt_must_contain(own.err_text, "iterations");
     ck_assert_int_eq(domt_program_run(&own, &program, without), 7);
     ck_assert_msg(strncmp(own.err_text, "hooked: pid ", 12) == 0 &&
                       strstr(own.err_text, "\n")[1] == '\0',
@@ -373,7 +374,7 @@ DOMT_TEST(reload_changes_choice_of_profile_table)
     change_file_and_send_sighup(&own, "profile: {atExit: false}\nlog: {flushTimeout: 2s}\n",
                                 "was read again\n", 1);
     end_program_by_sigterm(&own);
-    domt_has(own.err_text, ", profile.atExit from true to false\n");
+    domt_must_contain(own.err_text, ", profile.atExit from true to false\n");
     ck_assert_ptr_null(strstr(own.err_text, "iterations"));
 }
 

@@ -87,9 +87,9 @@ static uint64_t number_in_message(const char *message, const char *name)
 static void expect_end_by_sigterm(domt_program *own)
 {
     ck_assert_int_eq(kill(own->pid, SIGTERM), 0);
-    (void)domt_supervisor_expects("STOPPING=1\n");
-    ck_assert_int_eq(domt_program_end(own), 0);
-    domt_supervise_end();
+    (void)domt_supervisor_expect_message("STOPPING=1\n");
+    ck_assert_int_eq(domt_program_read_to_end(own), 0);
+    domt_supervisor_close();
 }
 
 /* --- states ----------------------------------------------------------------------------------- */
@@ -100,30 +100,30 @@ DOMT_TEST(program_reports_ready_reload_and_stop)
                                             "shutdown.actorTimeout=2s", NULL};
     domt_program own;
 
-    domt_supervise(true);
+    domt_supervisor_listen(true);
     domt_program_start(&own, &program, arguments, set_watchdog_variables);
-    (void)domt_supervisor_expects("READY=1\nSTATUS=started");
-    domt_program_says(&own, "variables: unset unset unset\n");
+    (void)domt_supervisor_expect_message("READY=1\nSTATUS=started");
+    domt_program_read_stdout_until(&own, "variables: unset unset unset\n");
     uint64_t before_us = domt_now_ns() / 1000;
     ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
     uint64_t reload_us =
-        number_in_message(domt_supervisor_expects("RELOADING=1\n"), "MONOTONIC_USEC");
+        number_in_message(domt_supervisor_expect_message("RELOADING=1\n"), "MONOTONIC_USEC");
     ck_assert_uint_ge(reload_us, before_us);
     ck_assert_uint_le(reload_us, domt_now_ns() / 1000);
-    (void)domt_supervisor_expects("READY=1\nSTATUS=the configuration was read again");
+    (void)domt_supervisor_expect_message("READY=1\nSTATUS=the configuration was read again");
     ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
-    const char *last = domt_supervisor_expects("STOPPING=1\n");
+    const char *last = domt_supervisor_expect_message("STOPPING=1\n");
     ck_assert_uint_eq(number_in_message(last, "EXTEND_TIMEOUT_USEC"), 10000000u);
-    ck_assert_int_eq(domt_program_end(&own), 0);
-    domt_supervise_end();
+    ck_assert_int_eq(domt_program_read_to_end(&own), 0);
+    domt_supervisor_close();
 }
 
 static void expect_asks_for_more_time(void)
 {
     for (int i = 0; i < 3; i++)
-        ck_assert_uint_eq(
-            number_in_message(domt_supervisor_expects("STOPPING=1\n"), "EXTEND_TIMEOUT_USEC"),
-            10000000u);
+        ck_assert_uint_eq(number_in_message(domt_supervisor_expect_message("STOPPING=1\n"),
+                                            "EXTEND_TIMEOUT_USEC"),
+                          10000000u);
 }
 
 /* The drain is over at once, but a handler hangs for longer than any configured time, so the
@@ -133,18 +133,18 @@ DOMT_TEST(a_stop_with_a_handler_that_hangs_asks_for_time_again)
     static const char *const arguments[] = {"--set", "shutdown.drainTimeout=1ms", NULL};
     domt_program own;
 
-    domt_supervise(false);
+    domt_supervisor_listen(false);
     domt_program_start(&own, &hanging, arguments, NULL);
-    (void)domt_supervisor_expects("READY=1\n");
+    (void)domt_supervisor_expect_message("READY=1\n");
     ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
-    (void)domt_supervisor_expects("READY=1\n");
+    (void)domt_supervisor_expect_message("READY=1\n");
     ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
     expect_asks_for_more_time();
     ck_assert_int_eq(kill(own.pid, SIGKILL), 0);
-    ck_assert_int_eq(domt_program_wait(&own), 128 + SIGKILL);
+    ck_assert_int_eq(domt_program_wait_for_end(&own), 128 + SIGKILL);
     close(own.out);
     close(own.err);
-    domt_supervise_end();
+    domt_supervisor_close();
 }
 
 static void fill_pipe_of_log(void)
@@ -164,29 +164,31 @@ DOMT_TEST(program_asks_for_time_while_log_is_written)
     static const char *const arguments[] = {"--set", "log.flushTimeout=1200ms", NULL};
     domt_program own;
 
-    domt_supervise(false);
+    domt_supervisor_listen(false);
     domt_program_start(&own, &program, arguments, fill_pipe_of_log);
-    (void)domt_supervisor_expects("READY=1\n");
+    (void)domt_supervisor_expect_message("READY=1\n");
     ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
     expect_asks_for_more_time();
-    ck_assert_int_eq(domt_program_end(&own), 0);
-    domt_supervise_end();
+    ck_assert_int_eq(domt_program_read_to_end(&own), 0);
+    domt_supervisor_close();
 }
 
 DOMT_TEST(a_state_that_is_not_taken_is_sent_again)
 {
     domt_program own;
 
-    domt_supervise(false);
-    domt_supervisor_fill();
-    domt_program_begin(&own, &program, domt_no_arguments, set_watchdog_variables, "variables");
-    domt_program_complains(&own, "SIGUSR2 all actors", 1);
+    domt_supervisor_listen(false);
+    domt_supervisor_fill_socket();
+    domt_program_start_and_read(&own, &program, domt_no_arguments, set_watchdog_variables,
+                                "variables");
+    domt_program_read_stderr_until(&own, "SIGUSR2 all actors", 1);
     ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
-    domt_program_complains(&own, "SIGHUP: the configuration was read again", 1);
-    domt_program_complains(&own, "warning: the supervisor ($NOTIFY_SOCKET) takes no message: ", 1);
-    (void)domt_supervisor_expects("RELOADING=1\n");
-    (void)domt_supervisor_expects("READY=1\nSTATUS=the configuration was read again");
-    (void)domt_supervisor_expects("WATCHDOG=1");
+    domt_program_read_stderr_until(&own, "SIGHUP: the configuration was read again", 1);
+    domt_program_read_stderr_until(
+        &own, "warning: the supervisor ($NOTIFY_SOCKET) takes no message: ", 1);
+    (void)domt_supervisor_expect_message("RELOADING=1\n");
+    (void)domt_supervisor_expect_message("READY=1\nSTATUS=the configuration was read again");
+    (void)domt_supervisor_expect_message("WATCHDOG=1");
     expect_end_by_sigterm(&own);
 }
 
@@ -226,14 +228,14 @@ DOMT_TEST(start_without_thread_of_notifier_fails)
     static const char *const arguments[] = {"--set", "observe.listen=127.0.0.1:1", NULL};
     domt_program own;
 
-    domt_supervise(false);
+    domt_supervisor_listen(false);
     domt_program_start(&own, &observed, arguments, set_watchdog_variables);
-    ck_assert_int_eq(domt_program_end(&own), 1);
-    domt_has(own.err_text, "no thread tells the supervisor of this program: ");
+    ck_assert_int_eq(domt_program_read_to_end(&own), 1);
+    domt_must_contain(own.err_text, "no thread tells the supervisor of this program: ");
     /* the program has printed nothing, so its start function was not called */
     ck_assert_str_eq(own.out_text, "");
-    ck_assert_uint_eq(domt_supervisor_counts("READY=1", 1), 0);
-    domt_supervise_end();
+    ck_assert_uint_eq(domt_supervisor_count_messages("READY=1", 1), 0);
+    domt_supervisor_close();
 }
 
 static void run_main_and_count_descriptors(void)
@@ -252,27 +254,28 @@ DOMT_TEST(a_start_without_a_log_leaves_no_socket_open)
 {
     domt_program own;
 
-    domt_supervise(false);
+    domt_supervisor_listen(false);
     domt_program_start(&own, &program, domt_no_arguments, run_main_and_count_descriptors);
-    ck_assert_int_eq(domt_program_end(&own), 0);
-    domt_has(own.err_text, "no thread for the log");
-    domt_supervise_end();
+    ck_assert_int_eq(domt_program_read_to_end(&own), 0);
+    domt_must_contain(own.err_text, "no thread for the log");
+    domt_supervisor_close();
 }
 
 static void expect_reload_is_refused(const domus_program *of, const char *const *arguments)
 {
     domt_program own;
 
-    domt_supervise(false);
+    domt_supervisor_listen(false);
     domt_program_start(&own, of, arguments, NULL);
-    (void)domt_supervisor_expects("READY=1\n");
+    (void)domt_supervisor_expect_message("READY=1\n");
     if (arguments[0] != NULL)
         ck_assert_int_eq(unlink(arguments[1]), 0);
     ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
-    (void)domt_supervisor_expects("RELOADING=1\n");
-    (void)domt_supervisor_expects("READY=1\nSTATUS=the reload was refused");
+    (void)domt_supervisor_expect_message("RELOADING=1\n");
+    (void)domt_supervisor_expect_message("READY=1\nSTATUS=the reload was refused");
     if (arguments[0] != NULL) /* the next status with rates tells of the refused reload, too */
-        domt_has(domt_supervisor_expects(" messages/s, "), "; the last reload was refused");
+        domt_must_contain(domt_supervisor_expect_message(" messages/s, "),
+                          "; the last reload was refused");
     expect_end_by_sigterm(&own);
 }
 
@@ -299,19 +302,19 @@ DOMT_TEST(a_thread_that_hangs_starves_the_watchdog)
     domt_program own;
 
     snprintf(path, sizeof path, "profile.crashFile=/tmp/domus-notify-%d", (int)getpid());
-    domt_supervise(false);
+    domt_supervisor_listen(false);
     domt_program_start(&own, &hanging, arguments, set_watchdog_variables);
-    (void)domt_supervisor_expects("READY=1\n");
+    (void)domt_supervisor_expect_message("READY=1\n");
     for (int i = 0; i < 4; i++) /* the program feeds the watchdog although all its threads sleep */
-        (void)domt_supervisor_expects("WATCHDOG=1");
+        (void)domt_supervisor_expect_message("WATCHDOG=1");
     ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
-    (void)domt_supervisor_expects("READY=1\n");
+    (void)domt_supervisor_expect_message("READY=1\n");
     /* On a busy machine, the message for the period before the hang may come late, so wait for a
      * period without messages. */
-    DOMT_WAIT_FOR(10, domt_supervisor_counts("WATCHDOG=1", 2 * WATCHDOG_MS) == 0);
-    ck_assert_uint_eq(domt_supervisor_counts("WATCHDOG=1", 2 * WATCHDOG_MS), 0);
+    DOMT_WAIT_FOR(10, domt_supervisor_count_messages("WATCHDOG=1", 2 * WATCHDOG_MS) == 0);
+    ck_assert_uint_eq(domt_supervisor_count_messages("WATCHDOG=1", 2 * WATCHDOG_MS), 0);
     ck_assert_int_eq(kill(own.pid, SIGABRT), 0);
-    ck_assert_int_eq(domt_program_wait(&own), 128 + SIGABRT);
+    ck_assert_int_eq(domt_program_wait_for_end(&own), 128 + SIGABRT);
     FILE *file = fopen(strchr(path, '=') + 1, "re");
     ck_assert_ptr_nonnull(file);
     size_t size = fread(trace, 1, sizeof trace, file);
@@ -319,7 +322,7 @@ DOMT_TEST(a_thread_that_hangs_starves_the_watchdog)
     ck_assert_ptr_nonnull(memmem(trace, size, "SIGABRT", 7));
     ck_assert_ptr_nonnull(memmem(trace, size, "hanging", 7));
     unlink(strchr(path, '=') + 1);
-    domt_supervise_end();
+    domt_supervisor_close();
 }
 
 /* --- variables -------------------------------------------------------------------------------- */
@@ -363,22 +366,22 @@ static void check_variables_of_row(void)
 {
     domt_program own;
 
-    domt_supervise(false);
-    domt_program_begin(&own, &program, domt_no_arguments, set_variables_of_row,
-                       "variables: unset unset unset\n");
+    domt_supervisor_listen(false);
+    domt_program_start_and_read(&own, &program, domt_no_arguments, set_variables_of_row,
+                                "variables: unset unset unset\n");
     if (row->complains != NULL)
-        domt_program_complains(&own, row->complains, 1);
+        domt_program_read_stderr_until(&own, row->complains, 1);
     if (row->socket == NULL)
-        (void)domt_supervisor_expects("READY=1\n");
+        (void)domt_supervisor_expect_message("READY=1\n");
     if (row->is_fed)
-        (void)domt_supervisor_expects("WATCHDOG=1");
+        (void)domt_supervisor_expect_message("WATCHDOG=1");
     else
-        ck_assert_uint_eq(domt_supervisor_counts("WATCHDOG=1", WATCHDOG_MS / 2), 0);
-    domt_program_ends_by(&own, SIGTERM, 0);
+        ck_assert_uint_eq(domt_supervisor_count_messages("WATCHDOG=1", WATCHDOG_MS / 2), 0);
+    domt_program_end_by_signal(&own, SIGTERM, 0);
     ck_assert_int_eq(strstr(own.err_text, "warning: WATCHDOG") != NULL ||
                          strstr(own.err_text, "warning: NOTIFY") != NULL,
                      row->complains != NULL);
-    domt_supervise_end();
+    domt_supervisor_close();
 }
 
 DOMT_TEST(variables_are_read_strictly)
@@ -393,16 +396,17 @@ DOMT_TEST(a_supervisor_that_does_not_read_holds_up_no_end)
 {
     domt_program own;
 
-    domt_supervise(false);
-    domt_program_begin(&own, &program, domt_no_arguments, set_watchdog_variables, "variables");
+    domt_supervisor_listen(false);
+    domt_program_start_and_read(&own, &program, domt_no_arguments, set_watchdog_variables,
+                                "variables");
     /* By then messages wait that the socket does not take, because its queue has room for 10
      * (net.unix.max_dgram_qlen). */
     domt_pause_ns(300 * DOMT_MS);
     uint64_t began_ns = domt_now_ns();
-    domt_program_ends_by(&own, SIGTERM, 0);
+    domt_program_end_by_signal(&own, SIGTERM, 0);
     /* the end waits about a second for the supervisor, and not longer */
     ck_assert_uint_lt(domt_now_ns() - began_ns, 5000 * DOMT_MS);
-    domt_supervise_end();
+    domt_supervisor_close();
 }
 
 /* Returns whether the program has a thread that reports to the supervisor. */
@@ -429,12 +433,12 @@ DOMT_TEST(a_program_without_supervisor_has_no_thread_for_it)
 {
     domt_program own;
 
-    domt_program_begin(&own, &program, domt_no_arguments, NULL, "variables");
+    domt_program_start_and_read(&own, &program, domt_no_arguments, NULL, "variables");
     ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
-    domt_program_complains(&own, "SIGHUP: the configuration was read again", 1);
+    domt_program_read_stderr_until(&own, "SIGHUP: the configuration was read again", 1);
     ck_assert(!has_program_notifier_thread(&own));
-    domt_program_ends_by(&own, SIGTERM, 0);
-    domt_supervise(false);
+    domt_program_end_by_signal(&own, SIGTERM, 0);
+    domt_supervisor_listen(false);
     domt_program_start(&own, &program, domt_no_arguments, NULL);
     DOMT_WAIT_FOR(20, has_program_notifier_thread(&own));
     expect_end_by_sigterm(&own);
@@ -445,29 +449,29 @@ DOMT_TEST(a_program_without_supervisor_has_no_thread_for_it)
 DOMT_TEST(status_line_counts_since_the_last_one)
 {
     static const domus_pool_config work = {.name = "work", .runners = 1, .policy = "deques"};
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     char line[128];
     double rate = -1;
     domi_rates rates;
 
     config.pools = &work;
     config.pool_count = 1;
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
     domus_address address = domt_spawn(system, 0, &actor, NULL);
-    domi_rates_begin(&rates, system);
+    domi_rates_begin_counting(&rates, system);
     for (int i = 0; i < 1000; i++)
-        domt_notice(system, address, &tick_type, NULL);
-    DOMT_WAIT_FOR(20, domt_profile_all(system).notices >= 1000);
+        domt_send_notice(system, address, &tick_type, NULL);
+    DOMT_WAIT_FOR(20, domt_profile_of_all_threads(system).notices >= 1000);
     uint64_t began_ns = rates.at_ns;
-    domi_rates_write(&rates, system, line, sizeof line);
+    domi_rates_write_line(&rates, system, line, sizeof line);
     ck_assert_int_eq(sscanf(line, "%lf messages/s, 0 connections, memory ", &rate), 1);
     double expected = 1000.0 * 1e9 / (double)(rates.at_ns - began_ns);
     ck_assert(rate > 0.99 * expected - 1 && rate < 1.1 * expected + 50);
-    domt_has(line, ", 0 connections, memory normal (");
+    domt_must_contain(line, ", 0 connections, memory normal (");
     domt_pause_ns(DOMT_MS);
-    domi_rates_write(&rates, system, line, sizeof line);
-    domt_has(line, "0 messages/s, 0 connections, ");
-    domt_end(system);
+    domi_rates_write_line(&rates, system, line, sizeof line);
+    domt_must_contain(line, "0 messages/s, 0 connections, ");
+    domt_end_system(system);
 }
 
 DOMT_SUITE(30)

@@ -95,7 +95,7 @@ static void expect_stdout(const char *const *arguments, const char *wanted)
     domt_program own;
 
     ck_assert_int_eq(domt_program_run(&own, &chat, arguments), 0);
-    domt_has(own.out_text, wanted);
+    domt_must_contain(own.out_text, wanted);
 }
 
 DOMT_TEST(options_set_keys_and_call_functions)
@@ -124,7 +124,7 @@ DOMT_TEST(options_hold_over_files_and_the_later_one_counts)
                   "timeout 3000");
     expect_stdout((const char *const[]){"--set", "chat.timeout=3s", "-t", "2s", NULL},
                   "timeout 2000");
-    domt_tree_remove(&tree);
+    domt_tree_remove_copy(&tree);
 }
 
 /* Check that the program starts nothing, ends with 2, and that stderr begins with `wanted`. */
@@ -175,7 +175,7 @@ DOMT_TEST(help_has_options_of_library_and_program)
 {
     domt_program own;
 
-    domt_program_exits(&own, &chat, 0, "-v", "-h", NULL);
+    domt_program_check_exit(&own, &chat, 0, "-v", "-h", NULL);
     ck_assert_str_eq(own.out_text,
                      "usage: chat [OPTION ...] [--config FILE] [--set KEY=VALUE ...]\n"
                      "  -t, --timeout TIME   wait so long\n"
@@ -201,8 +201,8 @@ static void expect_table_refused(const domus_option *table, const char *wanted)
     const domus_program program = {.name = "wrong", .start = print_settings, .options = table};
     domt_program own;
 
-    domt_program_exits(&own, &program, 1, "--help", NULL);
-    domt_has(own.err_text, wanted);
+    domt_program_check_exit(&own, &program, 1, "--help", NULL);
+    domt_must_contain(own.err_text, wanted);
     ck_assert_str_eq(own.out_text, "");
 }
 
@@ -254,7 +254,7 @@ DOMT_TEST(table_has_a_greatest_length)
         table[i] = options[6];
         table[i].name = names[i];
     }
-    domt_program_exits(&own, &program, 0, "--o31", NULL);
+    domt_program_check_exit(&own, &program, 0, "--o31", NULL);
     table[DOMUS_OPTIONS_MAX] = options[0];
     expect_table_refused(table, "option 'timeout': there are too many options\n");
 }
@@ -264,7 +264,7 @@ DOMT_TEST(section_without_settings_is_refused)
     const domus_program program = {.name = "wrong", .start = print_settings, .section = &section};
     domt_program own;
 
-    domt_program_exits(&own, &program, 1, NULL);
+    domt_program_check_exit(&own, &program, 1, NULL);
     ck_assert_str_eq(own.err_text, "wrong: section 'chat': the program has no settings\n");
 }
 
@@ -368,7 +368,7 @@ DOMT_TEST(tell_keys_prints_facts_of_each_key)
                 (const char *const[]){"--tell", "keys", "--config", "/nonexistent", NULL});
     ck_assert_str_eq(own.err_text, "");
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
-        domt_has(own.out_text, wanted[i]);
+        domt_must_contain(own.out_text, wanted[i]);
     ck_assert_str_eq(own.out_text + own.out_length - 4, "}]}\n");
 }
 
@@ -383,9 +383,9 @@ DOMT_TEST(tell_keys_prints_every_key)
     for (size_t row = 0; (key = domus_config_key_get(row)) != NULL; row++) {
         snprintf(wanted, sizeof wanted, "{\"key\": \"%s\", \"field\": \"%s\", \"kind\":", key->path,
                  key->field);
-        domt_has(own.out_text, wanted);
+        domt_must_contain(own.out_text, wanted);
     }
-    domt_has(own.out_text, "\"chat.deep.words\"");
+    domt_must_contain(own.out_text, "\"chat.deep.words\"");
 }
 
 /* The keys of the program's section count as live if the program has a function for reloads. */
@@ -396,13 +396,14 @@ DOMT_TEST(section_of_a_program_that_reloads_is_live)
 
     reloading.reload = accept_reload;
     expect_tell(&own, &reloading, 0, (const char *const[]){"--tell", "keys", NULL});
-    domt_has(own.out_text, "\"default\": \"lobby,garden\", \"list_max\": 4, \"live\": true}");
-    domt_has(own.out_text, "{\"key\": \"scheduler.normalEvery\", \"field\": "
-                           "\"domus_config.scheduler.normal_every\", \"kind\": \"count\", "
-                           "\"minimum\": \"2\", \"maximum\": \"65536\", \"least\": \"2\", "
-                           "\"most\": \"65536\", \"default\": \"4\", \"live\": true}");
+    domt_must_contain(own.out_text,
+                      "\"default\": \"lobby,garden\", \"list_max\": 4, \"live\": true}");
+    domt_must_contain(own.out_text, "{\"key\": \"scheduler.normalEvery\", \"field\": "
+                                    "\"domus_config.scheduler.normal_every\", \"kind\": \"count\", "
+                                    "\"minimum\": \"2\", \"maximum\": \"65536\", \"least\": \"2\", "
+                                    "\"most\": \"65536\", \"default\": \"4\", \"live\": true}");
     expect_tell(&own, &program, 0, (const char *const[]){"--tell", "keys", NULL});
-    domt_has(own.out_text, "\"default\": \"lobby,garden\", \"list_max\": 4}");
+    domt_must_contain(own.out_text, "\"default\": \"lobby,garden\", \"list_max\": 4}");
 }
 
 DOMT_TEST(tell_prints_values_with_their_origins)
@@ -420,17 +421,18 @@ DOMT_TEST(tell_prints_values_with_their_origins)
                 (const char *const[]){"--config", path, "--set", "chat.timeout=5us", "--tell",
                                       "values", NULL});
     ck_assert_str_eq(own.err_text, "");
-    domt_has(own.out_text, "{\"tell\": \"values\", \"program\": \"a \\\"b\\\"\", \"right\": true, "
-                           "\"keys\": [\n{\"key\": \"system.threads\", \"value\": \"auto\", "
-                           "\"origin\": \"default\"},\n");
+    domt_must_contain(own.out_text,
+                      "{\"tell\": \"values\", \"program\": \"a \\\"b\\\"\", \"right\": true, "
+                      "\"keys\": [\n{\"key\": \"system.threads\", \"value\": \"auto\", "
+                      "\"origin\": \"default\"},\n");
     snprintf(wanted, sizeof wanted,
              "{\"key\": \"scheduler.ioRatio\", \"value\": \"60\", \"origin\": \"%s:2\"}", path);
-    domt_has(own.out_text, wanted);
-    domt_has(own.out_text,
-             "{\"key\": \"chat.timeout\", \"value\": \"5us\", \"origin\": \"--set\"}");
-    domt_has(own.out_text, "{\"key\": \"chat.password\", \"value\": \"***\"");
+    domt_must_contain(own.out_text, wanted);
+    domt_must_contain(own.out_text,
+                      "{\"key\": \"chat.timeout\", \"value\": \"5us\", \"origin\": \"--set\"}");
+    domt_must_contain(own.out_text, "{\"key\": \"chat.password\", \"value\": \"***\"");
     ck_assert_ptr_null(strstr(own.out_text, "so secret"));
-    domt_tree_remove(&tree);
+    domt_tree_remove_copy(&tree);
 }
 
 /* Refuse every configuration of a cluster; the check of a joiner. */
@@ -458,7 +460,7 @@ DOMT_TEST(check_tells_faults_of_configuration)
             expect_tell(&own, &program, 2,
                         (const char *const[]){"--set", "chat.needed=x", "--set", each[i].set,
                                               "--tell", check ? "check" : "values", NULL});
-            domt_has(own.err_text, each[i].error);
+            domt_must_contain(own.err_text, each[i].error);
             ck_assert_str_eq(own.out_text,
                              check ? "{\"tell\": \"check\", \"program\": \"a \\\"b\\\"\", "
                                      "\"right\": false}\n"
@@ -471,8 +473,8 @@ DOMT_TEST(check_tells_faults_of_configuration)
     const char *const check[] = {"--set", "chat.needed=x", "--tell", "check", NULL};
     const char *const values[] = {"--set", "chat.needed=x", "--tell", "values", NULL};
     expect_tell(&own, &clustered, 2, check);
-    domt_has(own.err_text, "cluster.name: it is refused");
-    domt_has(own.out_text, "\"right\": false");
+    domt_must_contain(own.err_text, "cluster.name: it is refused");
+    domt_must_contain(own.out_text, "\"right\": false");
     expect_tell(&own, &clustered, 0, values);
     expect_tell(&own, &program, 0, check);
     ck_assert_str_eq(own.out_text,
@@ -487,11 +489,11 @@ DOMT_TEST(tell_refuses_unknown_words)
 
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         expect_tell(&own, &program, 2, (const char *const[]){"--tell", wrong[i], NULL});
-        domt_has(own.err_text, "--tell takes keys, values or check");
+        domt_must_contain(own.err_text, "--tell takes keys, values or check");
         ck_assert_ptr_null(strchr(own.err_text, '\x1b'));
     }
     expect_tell(&own, &program, 2, (const char *const[]){"--tell", NULL});
-    domt_has(own.err_text, "its value is missing");
+    domt_must_contain(own.err_text, "its value is missing");
     expect_tell(&own, &program, 2, (const char *const[]){"--tell", "keys", "stray", NULL});
 }
 

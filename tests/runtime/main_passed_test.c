@@ -26,7 +26,7 @@
 /* --- the program ------------------------------------------------------------------------------ */
 
 static const domus_behaviour server = {
-    .name = "server", .kind = DOMUS_CHANNELS, .on_read = {domt_echo, 0}};
+    .name = "server", .kind = DOMUS_CHANNELS, .on_read = {domt_on_read_echo, 0}};
 
 static int print_variables_after_start(domus_system *system, void *argument)
 {
@@ -153,14 +153,14 @@ DOMT_TEST(a_listener_serves_the_socket_of_its_name_over_restarts)
                  "variables: 0 0 0\ndatagrams: 3 -2\ninherited by children: 0\n"
                  "listening echo 127.0.0.1:%u\n",
                  port);
-        domt_program_says(&own, said);
+        domt_program_read_stdout_until(&own, said);
         snprintf(said, sizeof said,
                  "listener echo serves 127.0.0.1:%u, which was passed, and not 192.0.2.1:1\n",
                  port);
-        domt_program_complains(&own, said, 1);
+        domt_program_read_stderr_until(&own, said, 1);
         expect_byte_is_echoed(client);
         expect_byte_is_echoed(connect_to_passed_port(port));
-        domt_program_ends_by(&own, SIGTERM, 0);
+        domt_program_end_by_signal(&own, SIGTERM, 0);
         ck_assert_ptr_null(strstr(own.err_text, "nothing takes it"));
     }
     close(listening);
@@ -195,15 +195,16 @@ DOMT_TEST(the_observation_port_serves_the_socket_of_its_name)
     domt_program_start(&own, &program, observed, pass_sockets_in_child);
     close(passed[0]);
     snprintf(said, sizeof said, "listening observe 127.0.0.1:%u\n", port);
-    domt_program_says(&own, said);
+    domt_program_read_stdout_until(&own, said);
     ck_assert(is_program_ready(connect_to_passed_port(port)));
-    domt_program_ends_by(&own, SIGTERM, 0);
-    domt_has(own.err_text, "listener observe serves 127.0.0.1:");
+    domt_program_end_by_signal(&own, SIGTERM, 0);
+    domt_must_contain(own.err_text, "listener observe serves 127.0.0.1:");
     set_sockets_to_pass(listen_at_address(INADDR_ANY, SOCK_STREAM, &port), -1, -1);
     domt_program_start(&own, &program, observed, pass_sockets_in_child);
     close(passed[0]);
-    ck_assert_int_eq(domt_program_end(&own), 2);
-    domt_has(own.err_text, "observe.listen: the socket that was passed is not of loopback");
+    ck_assert_int_eq(domt_program_read_to_end(&own), 2);
+    domt_must_contain(own.err_text,
+                      "observe.listen: the socket that was passed is not of loopback");
     unlink(observed[1]);
 }
 
@@ -246,12 +247,13 @@ DOMT_TEST(a_unix_socket_of_the_observation_port_is_its_owners)
         domt_program_start(&own, &program, observed, pass_sockets_in_child);
         close(passed[0]);
         if (modes[i].status == 0) {
-            domt_program_says(&own, "listening observe unix:");
+            domt_program_read_stdout_until(&own, "listening observe unix:");
             ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
         }
-        ck_assert_int_eq(domt_program_end(&own), modes[i].status);
+        ck_assert_int_eq(domt_program_read_to_end(&own), modes[i].status);
         if (modes[i].status != 0)
-            domt_has(own.err_text, "observe.listen: the Unix socket that was passed is not only");
+            domt_must_contain(own.err_text,
+                              "observe.listen: the Unix socket that was passed is not only");
         unlink(observed[1]);
     }
     unlink(path);
@@ -293,9 +295,9 @@ DOMT_TEST(a_socket_of_a_start_that_failed_is_forgotten)
     set_sockets_to_pass(listen_at_address(INADDR_LOOPBACK, SOCK_STREAM, &port), -1, -1);
     domt_program_start(&own, &program, observed, run_main_that_fails_to_start);
     close(passed[0]);
-    domt_program_says(&own, "listening observe 127.0.0.1:");
-    domt_program_ends_by(&own, SIGTERM, 0);
-    domt_has(own.err_text, "no thread for the log");
+    domt_program_read_stdout_until(&own, "listening observe 127.0.0.1:");
+    domt_program_end_by_signal(&own, SIGTERM, 0);
+    domt_must_contain(own.err_text, "no thread for the log");
     snprintf(said, sizeof said, "listening observe 127.0.0.1:%u\n", port);
     ck_assert_ptr_null(strstr(own.out_text, said));
     unlink(observed[1]);
@@ -350,8 +352,8 @@ DOMT_TEST(wrong_listen_variables_are_told)
         set_sockets_to_pass(fd, -1, -1);
         set_variables_to_pass(table[i].count, table[i].pid, table[i].names);
         domt_program_start(&own, &program, arguments, pass_sockets_in_child);
-        ck_assert_int_eq(domt_program_end(&own), table[i].status);
-        domt_has(own.err_text, table[i].says);
+        ck_assert_int_eq(domt_program_read_to_end(&own), table[i].status);
+        domt_must_contain(own.err_text, table[i].says);
         close(fd);
     }
     unlink(arguments[1]);
@@ -369,13 +371,13 @@ DOMT_TEST(a_socket_that_nothing_takes_is_warned_of)
     set_variables_to_pass("2", "own", name);
     set_sockets_to_pass(fd, fd, -1);
     domt_program_start(&own, &program, anywhere, pass_sockets_in_child);
-    domt_program_complains(&own, "warning: descriptor 4, named '' (127.0.0.1:", 1);
-    domt_program_ends_by(&own, SIGTERM, 0);
+    domt_program_read_stderr_until(&own, "warning: descriptor 4, named '' (127.0.0.1:", 1);
+    domt_program_end_by_signal(&own, SIGTERM, 0);
     set_variables_to_pass("1", "own", NULL);
     set_sockets_to_pass(fd, -1, -1);
     domt_program_start(&own, &program, anywhere, pass_sockets_in_child);
-    domt_program_complains(&own, "warning: descriptor 3, named 'unknown' (127.0.0.1:", 1);
-    domt_program_ends_by(&own, SIGTERM, 0);
+    domt_program_read_stderr_until(&own, "warning: descriptor 3, named 'unknown' (127.0.0.1:", 1);
+    domt_program_end_by_signal(&own, SIGTERM, 0);
     close(fd);
     unlink(anywhere[1]);
 }

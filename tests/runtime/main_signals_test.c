@@ -64,15 +64,15 @@ DOMT_TEST(a_second_signal_within_a_second_counts_as_the_first)
 {
     domt_program own;
 
-    domt_program_begin(&own, &blocking, domt_no_arguments, NULL, "blocked\n");
+    domt_program_start_and_read(&own, &blocking, domt_no_arguments, NULL, "blocked\n");
     ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
     /* wait, because two signals of a kind that are pending count as one */
     domt_pause_ns(50 * DOMT_MS);
     ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
-    domt_program_ends_by(&own, SIGINT, 0);
+    domt_program_end_by_signal(&own, SIGINT, 0);
     ck_assert_ptr_null(strstr(own.err_text, "second signal"));
     /* the program has drained and printed its profile, as after one signal */
-    domt_has(own.err_text, "iterations");
+    domt_must_contain(own.err_text, "iterations");
 }
 
 DOMT_TEST(a_later_signal_ends_at_once)
@@ -81,13 +81,13 @@ DOMT_TEST(a_later_signal_ends_at_once)
         .name = "stuck", .start = let_actor_block_for_ms, .argument = &long_ms};
     domt_program own;
 
-    domt_program_begin(&own, &stuck, domt_no_arguments, NULL, "blocked\n");
+    domt_program_start_and_read(&own, &stuck, domt_no_arguments, NULL, "blocked\n");
     ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
     domt_pause_ns(1500 * DOMT_MS);
     uint64_t began_ns = domt_now_ns();
-    domt_program_ends_by(&own, SIGTERM, 128 + SIGTERM);
+    domt_program_end_by_signal(&own, SIGTERM, 128 + SIGTERM);
     ck_assert_uint_lt(domt_now_ns() - began_ns, 5000 * DOMT_MS);
-    domt_has(own.err_text, "a second signal: ending at once\n");
+    domt_must_contain(own.err_text, "a second signal: ending at once\n");
 }
 
 static void print_profile_level(domus_system *system, void *argument)
@@ -120,21 +120,22 @@ DOMT_TEST(sighup_changes_the_level_of_any_program)
     domt_tree_make(&tree);
     snprintf(file, sizeof file, "%s/a.yaml", tree.root);
     domt_tree_write(&tree, "a.yaml", "profile: {level: counters}\n");
-    domt_program_begin(&own, &program, (const char *const[]){"--config", file, NULL}, NULL,
-                       "ready\n");
+    domt_program_start_and_read(&own, &program, (const char *const[]){"--config", file, NULL}, NULL,
+                                "ready\n");
     ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
-    domt_program_complains(&own, "idle: SIGHUP: the configuration was read again", 1);
+    domt_program_read_stderr_until(&own, "idle: SIGHUP: the configuration was read again", 1);
     ck_assert_ptr_null(strstr(own.err_text, "not taken"));
     domt_tree_write(&tree, "a.yaml", "profile: {level: off}\nown: {number: 6}\n");
     ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
-    domt_program_complains(&own, "idle: SIGHUP: these keys count at a start: own: nothing is", 1);
+    domt_program_read_stderr_until(&own,
+                                   "idle: SIGHUP: these keys count at a start: own: nothing is", 1);
     domt_tree_write(&tree, "a.yaml", "profile: {level: spans}\n");
     ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
-    domt_program_complains(&own, "idle: SIGHUP: the configuration was read again", 2);
+    domt_program_read_stderr_until(&own, "idle: SIGHUP: the configuration was read again", 2);
     ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
-    domt_program_says(&own, "level 3\n");
-    ck_assert_int_eq(domt_program_end(&own), 0);
-    domt_tree_remove(&tree);
+    domt_program_read_stdout_until(&own, "level 3\n");
+    ck_assert_int_eq(domt_program_read_to_end(&own), 0);
+    domt_tree_remove_copy(&tree);
 }
 
 static const domus_behaviour noted = {.name = "noted"};
@@ -152,11 +153,11 @@ DOMT_TEST(sigquit_prints_the_dump_and_drains)
     const domus_program program = {.name = "quitting", .start = spawn_noted_actor_and_print};
     domt_program own;
 
-    domt_program_begin(&own, &program, domt_no_arguments, NULL, "ready\n");
-    domt_program_ends_by(&own, SIGQUIT, 0);
+    domt_program_start_and_read(&own, &program, domt_no_arguments, NULL, "ready\n");
+    domt_program_end_by_signal(&own, SIGQUIT, 0);
     const char *dump = strstr(own.err_text, " noted: WAITING");
     ck_assert_msg(dump != NULL, "%s", own.err_text);
-    domt_has(dump, "iterations"); /* the program's profile comes after the dump */
+    domt_must_contain(dump, "iterations"); /* the program's profile comes after the dump */
 }
 
 static int raise_sigusr2_in_blocked_handler(domus_stack *stack, void *self, const void *payload)
@@ -190,11 +191,11 @@ DOMT_TEST(signal_of_the_program_does_not_end_the_drain)
     const char *const arguments[] = {"--set", "shutdown.actorTimeout=30s", NULL};
     domt_program own;
 
-    domt_program_begin(&own, &program, arguments, NULL, "blocked\n");
+    domt_program_start_and_read(&own, &program, arguments, NULL, "blocked\n");
     ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
-    domt_program_complains(&own, "dump", 1);
+    domt_program_read_stderr_until(&own, "dump", 1);
     domt_pause_ns(1500 * DOMT_MS);
-    domt_program_ends_by(&own, SIGTERM, 128 + SIGTERM);
+    domt_program_end_by_signal(&own, SIGTERM, 128 + SIGTERM);
 }
 
 /* A dump and a profile are printed during a drain, too, where they matter most. */
@@ -202,17 +203,17 @@ DOMT_TEST(signals_that_print_print_in_a_drain_too)
 {
     domt_program own;
 
-    domt_program_begin(&own, &blocking, domt_no_arguments, NULL, "blocked\n");
+    domt_program_start_and_read(&own, &blocking, domt_no_arguments, NULL, "blocked\n");
     ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
     domt_pause_ns(100 * DOMT_MS);
     ck_assert_int_eq(kill(own.pid, SIGUSR1), 0);
-    domt_program_complains(&own, "iterations", 1);
+    domt_program_read_stderr_until(&own, "iterations", 1);
     ck_assert_int_eq(kill(own.pid, SIGQUIT), 0);
-    domt_program_complains(&own, "dump", 1);
+    domt_program_read_stderr_until(&own, "dump", 1);
     ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
-    domt_program_complains(&own, "SIGHUP", 1);
-    ck_assert_int_eq(domt_program_end(&own), 0);
-    domt_program_complains(&own, "iterations", 2);
+    domt_program_read_stderr_until(&own, "SIGHUP", 1);
+    ck_assert_int_eq(domt_program_read_to_end(&own), 0);
+    domt_program_read_stderr_until(&own, "iterations", 2);
 }
 
 /* --- who reads the log ------------------------------------------------------------------------ */
@@ -239,7 +240,7 @@ static void check_program_survives_full_log(int last)
 {
     domt_program own;
 
-    domt_program_begin(&own, &idle, domt_no_arguments, fill_pipe_of_stderr, "ready\n");
+    domt_program_start_and_read(&own, &idle, domt_no_arguments, fill_pipe_of_stderr, "ready\n");
     for (int i = 0; i < 20; i++) { /* these signals print more lines than may wait for the log */
         ck_assert_int_eq(kill(own.pid, SIGUSR1), 0);
         ck_assert_int_eq(kill(own.pid, SIGUSR2), 0);
@@ -248,7 +249,7 @@ static void check_program_survives_full_log(int last)
     }
     uint64_t began_ns = domt_now_ns();
     ck_assert_int_eq(kill(own.pid, last), 0);
-    ck_assert_int_eq(domt_program_wait(&own), 0);
+    ck_assert_int_eq(domt_program_wait_for_end(&own), 0);
     ck_assert_uint_lt(domt_now_ns() - began_ns, SOON_NS);
     close(own.out);
     close(own.err);
@@ -266,7 +267,7 @@ DOMT_TEST(a_log_whose_reader_has_gone_kills_nobody)
     static const int numbers[] = {SIGUSR1, SIGUSR2, SIGHUP};
     domt_program own;
 
-    domt_program_begin(&own, &idle, domt_no_arguments, NULL, "ready\n");
+    domt_program_start_and_read(&own, &idle, domt_no_arguments, NULL, "ready\n");
     close(own.err);
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         ck_assert_int_eq(kill(own.pid, numbers[i]), 0);
@@ -274,7 +275,7 @@ DOMT_TEST(a_log_whose_reader_has_gone_kills_nobody)
         ck_assert_int_eq(kill(own.pid, 0), 0);
     }
     ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
-    ck_assert_int_eq(domt_program_wait(&own), 0);
+    ck_assert_int_eq(domt_program_wait_for_end(&own), 0);
     close(own.out);
 }
 
@@ -317,10 +318,11 @@ DOMT_TEST(sigpipe_is_ignored_unless_the_program_has_it)
                                     .start = fail_unless_sigpipe_handler_is_kept};
     domt_program own;
 
-    domt_program_begin(&own, &writing, domt_no_arguments, NULL, "ready\n");
-    domt_program_ends_by(&own, SIGTERM, 0);
-    domt_program_begin(&own, &handling, domt_no_arguments, set_own_handler_of_sigpipe, "ready\n");
-    domt_program_ends_by(&own, SIGTERM, 0);
+    domt_program_start_and_read(&own, &writing, domt_no_arguments, NULL, "ready\n");
+    domt_program_end_by_signal(&own, SIGTERM, 0);
+    domt_program_start_and_read(&own, &handling, domt_no_arguments, set_own_handler_of_sigpipe,
+                                "ready\n");
+    domt_program_end_by_signal(&own, SIGTERM, 0);
 }
 
 /* The program reports how many lines were dropped while nobody read the log, as soon as somebody
@@ -330,20 +332,21 @@ DOMT_TEST(lines_that_were_dropped_are_told_of)
     domt_program own;
     int told = 0;
 
-    domt_program_begin(&own, &idle, (const char *const[]){"--set", "log.queueMax=16", NULL},
-                       fill_pipe_of_stderr, "ready\n");
+    domt_program_start_and_read(&own, &idle,
+                                (const char *const[]){"--set", "log.queueMax=16", NULL},
+                                fill_pipe_of_stderr, "ready\n");
     for (int i = 0; i < 100; i++) {
         ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
         domt_pause_ns(5 * DOMT_MS);
     }
-    domt_program_complains(&own, "log lines were dropped\n", 1);
+    domt_program_read_stderr_until(&own, "log lines were dropped\n", 1);
     const char *line = strstr(own.err_text, "idle: warning: ");
     ck_assert_ptr_nonnull(line);
     ck_assert_int_eq(sscanf(line, "idle: warning: %d log lines were dropped\n", &told), 1);
     ck_assert_int_gt(told, 0);
     /* lines for which the log had room have come, so fewer were dropped */
     ck_assert_int_le(told, 101 - 16);
-    domt_program_ends_by(&own, SIGTERM, 0);
+    domt_program_end_by_signal(&own, SIGTERM, 0);
     const char *row = strstr(own.err_text, "log lines dropped");
     ck_assert_ptr_nonnull(row);
     /* the row has the sum before the rate, which ends in "/s" */
@@ -391,8 +394,8 @@ DOMT_TEST(without_a_thread_for_the_log_nobody_waits_for_a_quit)
     domt_program own;
 
     domt_program_start(&own, &idle, domt_no_arguments, forbid_new_threads);
-    ck_assert_int_eq(domt_program_end(&own), 1);
-    domt_has(own.err_text, "idle: no thread for the log: ");
+    ck_assert_int_eq(domt_program_read_to_end(&own), 1);
+    domt_must_contain(own.err_text, "idle: no thread for the log: ");
     ck_assert_str_eq(own.out_text, "quiet\n");
 }
 

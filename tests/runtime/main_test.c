@@ -40,10 +40,10 @@ DOMT_TEST(help_goes_to_stdout_and_starts_nothing)
 {
     domt_program own;
 
-    domt_program_exits(&own, &teller, 0, "--help", NULL);
-    domt_has(own.out_text, "usage: teller");
-    domt_has(own.out_text, "--config");
-    domt_has(own.out_text, "--set");
+    domt_program_check_exit(&own, &teller, 0, "--help", NULL);
+    domt_must_contain(own.out_text, "usage: teller");
+    domt_must_contain(own.out_text, "--config");
+    domt_must_contain(own.out_text, "--set");
     ck_assert_ptr_null(strstr(own.out_text, "started"));
     ck_assert_str_eq(own.err_text, "");
 }
@@ -72,18 +72,18 @@ DOMT_TEST(wrong_options_end_with_2_and_start_nothing)
     ck_assert_str_eq(own.err_text,
                      "/nonexistent/domus.yaml: cannot be read: No such file or directory\n");
     /* The program reports all errors, and not only the first. */
-    domt_program_exits(&own, &teller, 2, "--set", "scheduler.ioRatio=0", "--set",
-                       "io.ringEntries=500", NULL);
-    domt_has(own.err_text, "scheduler.ioRatio");
-    domt_has(own.err_text, "io.ringEntries");
+    domt_program_check_exit(&own, &teller, 2, "--set", "scheduler.ioRatio=0", "--set",
+                            "io.ringEntries=500", NULL);
+    domt_must_contain(own.err_text, "scheduler.ioRatio");
+    domt_must_contain(own.err_text, "io.ringEntries");
 }
 
 DOMT_TEST(cpus_that_are_not_there_end_with_2)
 {
     domt_program own;
 
-    domt_program_exits(&own, &teller, 2, "--set", "system.cpus=1023", NULL);
-    domt_has(own.err_text, "teller: ");
+    domt_program_check_exit(&own, &teller, 2, "--set", "system.cpus=1023", NULL);
+    domt_must_contain(own.err_text, "teller: ");
     ck_assert_str_eq(own.out_text, "");
 }
 
@@ -100,21 +100,23 @@ DOMT_TEST(set_holds_over_files_wherever_it_stands)
     snprintf(file, sizeof file, "%s/a.yaml", tree.root);
     snprintf(other, sizeof other, "%s/b.yaml", tree.root);
 
-    domt_program_exits(&own, &teller, 0, "--config", file, NULL);
-    domt_has(own.out_text, "started ratio 30 threads 2\n");
-    domt_program_exits(&own, &teller, 0, "--config", file, "--set", "scheduler.ioRatio=60", NULL);
-    domt_has(own.out_text, "started ratio 60 threads 2\n");
-    domt_program_exits(&own, &teller, 0, "--set", "scheduler.ioRatio=60", "--config", file, NULL);
-    domt_has(own.out_text, "started ratio 60 threads 2\n");
-    domt_program_exits(&own, &teller, 0, "--config", file, "--config", other, NULL);
+    domt_program_check_exit(&own, &teller, 0, "--config", file, NULL);
+    domt_must_contain(own.out_text, "started ratio 30 threads 2\n");
+    domt_program_check_exit(&own, &teller, 0, "--config", file, "--set", "scheduler.ioRatio=60",
+                            NULL);
+    domt_must_contain(own.out_text, "started ratio 60 threads 2\n");
+    domt_program_check_exit(&own, &teller, 0, "--set", "scheduler.ioRatio=60", "--config", file,
+                            NULL);
+    domt_must_contain(own.out_text, "started ratio 60 threads 2\n");
+    domt_program_check_exit(&own, &teller, 0, "--config", file, "--config", other, NULL);
     /* keys of both files are used, and those of the later file win */
-    domt_has(own.out_text, "started ratio 40 threads 2\n");
+    domt_must_contain(own.out_text, "started ratio 40 threads 2\n");
 
     snprintf(file, sizeof file, "%s/bad.yaml", tree.root);
-    domt_program_exits(&own, &teller, 2, "--config", file, NULL);
-    domt_has(own.err_text, "bad.yaml:3:");
-    domt_has(own.err_text, "bad.yaml:4:");
-    domt_tree_remove(&tree);
+    domt_program_check_exit(&own, &teller, 2, "--config", file, NULL);
+    domt_must_contain(own.err_text, "bad.yaml:3:");
+    domt_must_contain(own.err_text, "bad.yaml:4:");
+    domt_tree_remove_copy(&tree);
 }
 
 /* --- start ------------------------------------------------------------------------------------ */
@@ -160,13 +162,13 @@ DOMT_TEST(start_that_fails_ends_with_1_and_says_why)
     domt_tree tree;
     domt_program own;
 
-    domt_program_exits(&own, &failing, 1, NULL);
-    domt_has(own.err_text, "failing: ");
-    domt_has(own.err_text, strerror(EDOM));
+    domt_program_check_exit(&own, &failing, 1, NULL);
+    domt_must_contain(own.err_text, "failing: ");
+    domt_must_contain(own.err_text, strerror(EDOM));
 
     /* the configuration has no listener of the name that the program serves */
-    domt_program_exits(&own, &serving, 1, NULL);
-    domt_has(own.err_text, "front");
+    domt_program_check_exit(&own, &serving, 1, NULL);
+    domt_must_contain(own.err_text, "front");
 
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     ck_assert_int_eq(bind(fd, (struct sockaddr *)(void *)&address, sizeof address), 0);
@@ -174,16 +176,16 @@ DOMT_TEST(start_that_fails_ends_with_1_and_says_why)
     ck_assert_int_eq(getsockname(fd, (struct sockaddr *)(void *)&address, &length), 0);
     snprintf(taken, sizeof taken, "\"127.0.0.1:%u\"", ntohs(address.sin_port));
     write_configuration_of_front(&tree, path, taken);
-    domt_program_exits(&own, &serving, 1, "--config", path, NULL);
-    domt_tree_remove(&tree);
-    domt_has(own.err_text, "front");
-    domt_has(own.err_text, strerror(EADDRINUSE));
+    domt_program_check_exit(&own, &serving, 1, "--config", path, NULL);
+    domt_tree_remove_copy(&tree);
+    domt_must_contain(own.err_text, "front");
+    domt_must_contain(own.err_text, strerror(EADDRINUSE));
     ck_assert_str_eq(own.out_text, "");
     close(fd);
 
     domt_program_start(&own, &teller, domt_no_arguments, limit_descriptors_to_four);
-    ck_assert_int_eq(domt_program_end(&own), 1);
-    domt_has(own.err_text, "teller: ");
+    ck_assert_int_eq(domt_program_read_to_end(&own), 1);
+    domt_must_contain(own.err_text, "teller: ");
     ck_assert_ptr_null(strstr(own.out_text, "started"));
 }
 
@@ -199,11 +201,11 @@ DOMT_TEST(listener_that_nothing_serves_is_told_at_the_start)
     write_configuration_of_front(&tree, path, "127.0.0.1:0");
     const char *const arguments[] = {"--config", path, NULL};
     ck_assert_int_eq(domt_program_run(&own, &teller, arguments), 0);
-    domt_has(own.err_text, warning);
-    domt_program_begin(&own, &serving, arguments, NULL, "listening front");
-    domt_program_ends_by(&own, SIGTERM, 0);
+    domt_must_contain(own.err_text, warning);
+    domt_program_start_and_read(&own, &serving, arguments, NULL, "listening front");
+    domt_program_end_by_signal(&own, SIGTERM, 0);
     ck_assert_ptr_null(strstr(own.err_text, "does not serve it"));
-    domt_tree_remove(&tree);
+    domt_tree_remove_copy(&tree);
 }
 
 /* --- signals ---------------------------------------------------------------------------------- */
@@ -218,21 +220,21 @@ DOMT_TEST(sigterm_and_sigint_end_with_0_and_the_profile)
 
     write_configuration_of_front(&tree, path, "\"127.0.0.1:0\"");
     for (size_t i = 0; i < 2; i++) {
-        domt_program_begin(&own, &serving, (const char *const[]){"--config", path, NULL}, NULL,
-                           "\n");
+        domt_program_start_and_read(&own, &serving, (const char *const[]){"--config", path, NULL},
+                                    NULL, "\n");
         const char *said = "listening front 127.0.0.1:";
         ck_assert_int_eq(strncmp(own.out_text, said, strlen(said)), 0);
         unsigned long port = strtoul(own.out_text + strlen(said), NULL, 10);
         ck_assert(port > 0 && port < 65536);
         ck_assert_int_eq(kill(own.pid, SIGUSR1), 0);
-        domt_program_complains(&own, "iterations", 1);
+        domt_program_read_stderr_until(&own, "iterations", 1);
         ck_assert_int_eq(kill(own.pid, SIGUSR1), 0);
-        domt_program_complains(&own, "iterations", 2);
+        domt_program_read_stderr_until(&own, "iterations", 2);
         ck_assert_int_eq(kill(own.pid, numbers[i]), 0);
-        ck_assert_int_eq(domt_program_end(&own), 0);
-        domt_program_complains(&own, "iterations", 3);
+        ck_assert_int_eq(domt_program_read_to_end(&own), 0);
+        domt_program_read_stderr_until(&own, "iterations", 3);
     }
-    domt_tree_remove(&tree);
+    domt_tree_remove_copy(&tree);
 }
 
 /* A handler of bytes that never returns. */
@@ -278,7 +280,7 @@ DOMT_TEST(a_handler_that_does_not_return_holds_connections_that_count_as_cut)
                                      "--set",    "shutdown.drainTimeout=100ms",
                                      "--set",    "shutdown.actorTimeout=100ms",
                                      NULL};
-    domt_program_begin(&own, &serving, arguments, skip_leak_check_at_exit, "\n");
+    domt_program_start_and_read(&own, &serving, arguments, skip_leak_check_at_exit, "\n");
     struct sockaddr_in address = {
         .sin_family = AF_INET,
         .sin_port = htons((uint16_t)strtoul(own.out_text + strlen(said), NULL, 10)),
@@ -286,12 +288,13 @@ DOMT_TEST(a_handler_that_does_not_return_holds_connections_that_count_as_cut)
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     ck_assert_int_eq(connect(fd, (struct sockaddr *)(void *)&address, sizeof address), 0);
     ck_assert_int_eq(send(fd, "x", 1, MSG_NOSIGNAL), 1);
-    domt_program_says(&own, "reading\n");
-    domt_program_ends_by(&own, SIGTERM, 77);
-    domt_has(own.err_text, "a handler of stuck-server has not returned");
-    domt_has(own.err_text, "1 connections are held by threads whose handlers have not returned");
+    domt_program_read_stdout_until(&own, "reading\n");
+    domt_program_end_by_signal(&own, SIGTERM, 77);
+    domt_must_contain(own.err_text, "a handler of stuck-server has not returned");
+    domt_must_contain(own.err_text,
+                      "1 connections are held by threads whose handlers have not returned");
     close(fd);
-    domt_tree_remove(&tree);
+    domt_tree_remove_copy(&tree);
 }
 
 static const domus_type quit_type = {.name = "quit", .size = sizeof(int)};
@@ -330,10 +333,10 @@ DOMT_TEST(quit_from_a_handler_ends_with_its_status)
         .name = "quitting", .start = let_handler_quit, .argument = &status};
     domt_program own;
 
-    domt_program_exits(&own, &program, 7, NULL);
-    domt_has(own.err_text, "iterations");
+    domt_program_check_exit(&own, &program, 7, NULL);
+    domt_must_contain(own.err_text, "iterations");
     status = 0;
-    domt_program_exits(&own, &program, 0, NULL);
+    domt_program_check_exit(&own, &program, 0, NULL);
 }
 
 static void *quit_on_other_thread(void *argument)
@@ -355,7 +358,7 @@ DOMT_TEST(quit_from_a_foreign_thread_ends_with_its_status)
     const domus_program program = {.name = "quitting", .start = let_new_thread_quit};
     domt_program own;
 
-    domt_program_exits(&own, &program, 3, NULL);
+    domt_program_check_exit(&own, &program, 3, NULL);
 }
 
 static int print_that_program_started(domus_system *system, void *argument)
@@ -376,9 +379,9 @@ DOMT_TEST(quit_before_the_program_runs_ends_it_as_soon_as_it_does)
     domt_program own;
 
     domt_program_start(&own, &program, domt_no_arguments, quit_before_start_ends);
-    ck_assert_int_eq(domt_program_end(&own), 6);
-    domt_has(own.out_text, "started");
-    domt_has(own.err_text, "iterations");
+    ck_assert_int_eq(domt_program_read_to_end(&own), 6);
+    domt_must_contain(own.out_text, "started");
+    domt_must_contain(own.err_text, "iterations");
 }
 
 static void quit_early_with_negative_status(void)
@@ -393,7 +396,7 @@ DOMT_TEST(quit_with_negative_status_is_remembered)
 
     domt_program_start(&own, &program, domt_no_arguments, quit_early_with_negative_status);
     /* the exit status of a process that calls exit(-1) */
-    ck_assert_int_eq(domt_program_wait(&own), 255);
+    ck_assert_int_eq(domt_program_wait_for_end(&own), 255);
     close(own.out);
     close(own.err);
 }
@@ -403,7 +406,7 @@ static int spawn_actor_that_quits_in_stop(domus_system *system, void *argument)
     domus_address address;
     int result = domus_outside_spawn_on(system, 0, &quitter, argument, &address);
 
-    while (domt_profile(system, 0).spawns == 0)
+    while (domt_profile_of_thread(system, 0).spawns == 0)
         domt_pause_ns(DOMT_MS);
     printf("ready\n");
     fflush(stdout);
@@ -418,9 +421,9 @@ DOMT_TEST(quit_while_stopping_is_no_second_signal)
         .name = "quitting", .start = spawn_actor_that_quits_in_stop, .argument = &status};
     domt_program own;
 
-    domt_program_begin(&own, &program, domt_no_arguments, NULL, "ready\n");
-    domt_program_ends_by(&own, SIGTERM, 9);
-    domt_has(own.err_text, "iterations");
+    domt_program_start_and_read(&own, &program, domt_no_arguments, NULL, "ready\n");
+    domt_program_end_by_signal(&own, SIGTERM, 9);
+    domt_must_contain(own.err_text, "iterations");
 }
 
 DOMT_SUITE(60)

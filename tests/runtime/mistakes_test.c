@@ -97,29 +97,29 @@ static void let_actor_make_mistakes(domus_system *system, const domus_type *type
     atomic_store(&handled, 0);
     atomic_store(&resumed, 0);
     for (uint64_t i = 0; i < times; i++)
-        domt_notice(system, address, type, NULL);
+        domt_send_notice(system, address, type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&handled) == times && atomic_load(&resumed) == resumes);
     ck_assert_int_eq(domus_outside_stop(system, address), 0);
 }
 
 DOMT_TEST(mistakes_are_told_once_and_counted_each_time)
 {
-    domus_config config = domt_config(1);
-    domus_system *system = domt_start_logging(&config);
+    domus_config config = domt_config_of_threads(1);
+    domus_system *system = domt_start_logging_system(&config);
 
     oracle_address = domt_spawn(system, 0, &oracle, NULL);
     let_actor_make_mistakes(system, &right_type, 3, 3);
     ck_assert_uint_eq(domt_count_log_lines("", NULL), 0);
     let_actor_make_mistakes(system, &drops_type, 3, 0);
-    DOMT_WAIT_FOR(10, domt_profile(system, 0).waits_lost == 3);
+    DOMT_WAIT_FOR(10, domt_profile_of_thread(system, 0).waits_lost == 3);
     let_actor_make_mistakes(system, &twice_type, 3, 3);
-    DOMT_WAIT_FOR(10, domt_profile(system, 0).waits_lost == 6);
+    DOMT_WAIT_FOR(10, domt_profile_of_thread(system, 0).waits_lost == 6);
     let_actor_make_mistakes(system, &odd_type, 3, 0);
-    DOMT_WAIT_FOR(10, domt_profile(system, 0).results_unknown == 3);
-    domus_profile profile = domt_profile(system, 0);
+    DOMT_WAIT_FOR(10, domt_profile_of_thread(system, 0).results_unknown == 3);
+    domus_profile profile = domt_profile_of_thread(system, 0);
     ck_assert_uint_eq(profile.waits_lost, 6);
     ck_assert_uint_eq(profile.failures, 0);
-    domt_end(system);
+    domt_end_system(system);
     ck_assert_uint_eq(domt_count_log_lines("", NULL), 3);
     ck_assert_uint_eq(domt_count_log_lines("actor hasty 0/", NULL), 3);
     ck_assert_uint_eq(
@@ -142,21 +142,21 @@ static const domus_behaviour slow = {
 
 DOMT_TEST(most_conversations_are_told_once_in_a_spell)
 {
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
 
     config.scheduler.conversations_max = 2;
-    domus_system *system = domt_start_logging(&config);
+    domus_system *system = domt_start_logging_system(&config);
     domus_address address = domt_spawn(system, 0, &slow, NULL);
 
     atomic_store(&resumed, 0);
     for (int i = 0; i < 12; i++)
-        domt_notice(system, address, &question, NULL);
+        domt_send_notice(system, address, &question, NULL);
     DOMT_WAIT_FOR(20, atomic_load(&resumed) == 12);
-    uint64_t times = domt_profile(system, 0).conversations_full;
+    uint64_t times = domt_profile_of_thread(system, 0).conversations_full;
     ck_assert_uint_ge(times, 6);
     DOMT_WAIT_FOR(20, domt_count_log_lines("no actor comes to scheduler.conversationsMax any more",
                                            NULL) == 1);
-    domt_end(system);
+    domt_end_system(system);
     ck_assert_uint_eq(domt_count_log_lines("slow 0/", NULL), 1);
     ck_assert_uint_eq(domt_count_log_lines("has 2 conversations, the most that", NULL), 1);
 }
@@ -185,10 +185,10 @@ static void let_actors_fail_and_fail_to_mount(domus_system *system)
 {
     for (uint32_t thread = 0; thread < 2; thread++) {
         uint32_t errors = domt_count_log_lines("actor unborn", "is ended");
-        uint64_t failures = domt_profile(system, thread).failures;
+        uint64_t failures = domt_profile_of_thread(system, thread).failures;
         domus_address address;
-        domt_notice(system, domt_spawn(system, thread, &failing, NULL), &fail_type, NULL);
-        DOMT_WAIT_FOR(10, domt_profile(system, thread).failures > failures);
+        domt_send_notice(system, domt_spawn(system, thread, &failing, NULL), &fail_type, NULL);
+        DOMT_WAIT_FOR(10, domt_profile_of_thread(system, thread).failures > failures);
         ck_assert_int_eq(domus_outside_spawn_on(system, thread, &unborn, NULL, &address), 0);
         DOMT_WAIT_FOR(10, domt_count_log_lines("actor unborn", "is ended") > errors);
     }
@@ -202,11 +202,11 @@ static void expect_logged_failures_and_ends(uint32_t failures, uint32_t ends)
 
 DOMT_TEST(the_level_is_that_of_the_configuration_and_changes_at_any_time)
 {
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
 
     ck_assert_int_eq(config.log.level, DOMUS_LOG_INFO);
     config.log.level = DOMUS_LOG_ERROR;
-    domus_system *system = domt_start_logging(&config);
+    domus_system *system = domt_start_logging_system(&config);
     ck_assert_int_eq(domus_system_log_level(system), DOMUS_LOG_ERROR);
     let_actors_fail_and_fail_to_mount(system);
     expect_logged_failures_and_ends(0, 2);
@@ -217,13 +217,13 @@ DOMT_TEST(the_level_is_that_of_the_configuration_and_changes_at_any_time)
     ck_assert_int_eq(domus_system_set_log_level(system, DOMUS_LOG_ERROR), 0);
     let_actors_fail_and_fail_to_mount(system);
     expect_logged_failures_and_ends(2, 6);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(log_has_three_levels)
 {
-    domus_config config = domt_config(1);
-    domus_system *system = domt_start_logging(&config);
+    domus_config config = domt_config_of_threads(1);
+    domus_system *system = domt_start_logging_system(&config);
 
     ck_assert_int_eq(domus_system_set_log_level(system, (domus_log_level)3), -EINVAL);
     ck_assert_int_eq(domus_system_set_log_level(system, (domus_log_level)-1), -EINVAL);
@@ -232,7 +232,7 @@ DOMT_TEST(log_has_three_levels)
     ck_assert_str_eq(domus_log_level_name(DOMUS_LOG_WARNING), "warning");
     ck_assert_str_eq(domus_log_level_name(DOMUS_LOG_INFO), "info");
     ck_assert_str_eq(domus_log_level_name((domus_log_level)3), "");
-    domt_end(system);
+    domt_end_system(system);
 }
 
 /* --- what nobody else suffers from ------------------------------------------------------------ */
@@ -258,14 +258,14 @@ static const domus_behaviour attacker = {
 
 DOMT_TEST(stop_of_an_asker_from_outside_is_refused)
 {
-    domus_system *system = domt_start_threads(1);
+    domus_system *system = domt_start_system_of_threads(1);
     domus_address address = domt_spawn(system, 0, &attacker, NULL);
 
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(domus_outside_ask(system, address, &go_type, NULL, 5000 * DOMT_MS, NULL),
                          0);
     ck_assert_int_eq(atomic_load(&wrong), 0);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 /* --- others ----------------------------------------------------------------------------------- */
@@ -283,20 +283,20 @@ static const domus_behaviour divider = {
 
 DOMT_TEST(a_detached_handler_that_returns_in_a_child_ends_it)
 {
-    domus_system *system = domt_start_threads(1);
+    domus_system *system = domt_start_system_of_threads(1);
     int status = 0;
 
     domus_address address = domt_spawn_detached(system, &divider);
-    domt_notice(system, address, &go_type, NULL);
+    domt_send_notice(system, address, &go_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&forked) != 0);
     DOMT_WAIT_FOR(10, waitpid(atomic_load(&forked), &status, WNOHANG) != 0);
     ck_assert(WIFSIGNALED(status));
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(after_a_failed_start_detached_actors_can_be_made)
 {
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
     /* threads are pinned, because a pinned thread allocates memory when it is made */
     config.system.cpus = "auto";
     int result = -1;
@@ -304,19 +304,19 @@ DOMT_TEST(after_a_failed_start_detached_actors_can_be_made)
     for (int64_t count = 0; result != 0; count++) {
         domus_system *system = NULL;
         ck_assert_int_eq(domus_system_new(&config, NULL, 0, &system), 0);
-        domi_memory_fail_after(count, 0);
+        domi_memory_fail_allocation_after(count, 0);
         result = domus_system_start(system);
-        domi_memory_fail_after(-1, 0);
+        domi_memory_fail_allocation_after(-1, 0);
         if (result != 0)
             ck_assert_int_eq(domus_system_start(system), 0);
         (void)domt_spawn_detached(system, &divider);
-        domt_end(system);
+        domt_end_system(system);
     }
 }
 
 DOMT_TEST(subscribers_that_have_gone_hold_no_place)
 {
-    domus_system *system = domt_start_threads(1);
+    domus_system *system = domt_start_system_of_threads(1);
 
     for (uint32_t i = 0; i < 2 * DOMUS_LETTERS_SUBSCRIBERS_MAX; i++) {
         domus_address address = domt_spawn(system, 0, &divider, NULL);
@@ -324,7 +324,7 @@ DOMT_TEST(subscribers_that_have_gone_hold_no_place)
         ck_assert_int_eq(domus_outside_stop(system, address), 0);
         DOMT_WAIT_FOR(10, domus_outside_stop(system, address) == -ESTALE);
     }
-    domt_end(system);
+    domt_end_system(system);
 }
 
 /* --- behaviours that are wrong ---------------------------------------------------------------- */
@@ -370,13 +370,13 @@ DOMT_TEST(wrong_behaviours_are_refused_with_a_reason)
 {
     static const domus_listener_config listener = {
         .name = "front", .address = "127.0.0.1:0", .backlog = 64};
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     domus_address address;
     char expected[256];
 
     config.listeners = &listener;
     config.listener_count = 1;
-    domus_system *system = domt_start_logging(&config);
+    domus_system *system = domt_start_logging_system(&config);
     for (size_t i = 0; i < sizeof faulty / sizeof faulty[0]; i++) {
         domus_behaviour behaviour = faulty[i].behaviour;
         behaviour.name = "wrong";
@@ -397,7 +397,7 @@ DOMT_TEST(wrong_behaviours_are_refused_with_a_reason)
                                                  "DOMUS_CHANNELS, so it has no connections");
     ck_assert(!domus_listener_is_served(system, "front"));
     ck_assert(!domus_listener_is_served(system, "nix"));
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(a_listener_that_is_not_there_names_the_key)
@@ -411,14 +411,14 @@ DOMT_TEST(a_listener_that_is_not_there_names_the_key)
     };
 
     for (uint32_t count = 0; count < 2; count++) {
-        domus_config config = domt_config(1);
+        domus_config config = domt_config_of_threads(1);
 
         config.listeners = count != 0 ? &listener : NULL;
         config.listener_count = count;
-        domus_system *system = domt_start(&config);
+        domus_system *system = domt_start_system(&config);
         ck_assert_int_eq(domus_serve(system, "nix", &state, NULL, NULL), -ENOENT);
         ck_assert_str_eq(domus_system_error(system), said[count]);
-        domt_end(system);
+        domt_end_system(system);
     }
 }
 

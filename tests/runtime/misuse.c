@@ -21,18 +21,18 @@ static int on_fail_return_error(domus_stack *stack, void *self, const void *payl
 
 const domus_on domt_misuse_rows[] = {{&domt_misuse_fail_type, on_fail_return_error, 0}, {0}};
 
-void domt_misuse_begin(uint32_t threads)
+void domt_misuse_start_system(uint32_t threads)
 {
-    domus_config config = domt_config(threads);
+    domus_config config = domt_config_of_threads(threads);
 
-    domt_misuse_system = domt_start(&config);
+    domt_misuse_system = domt_start_system(&config);
 }
 
 /* Held around `found`, which actors write again while clients read it. A socket between client and
  * service already orders the two, but ThreadSanitizer does not see that. */
 static pthread_mutex_t found_mutex = PTHREAD_MUTEX_INITIALIZER;
 
-domus_endpoint domt_misuse_found(void)
+domus_endpoint domt_misuse_newest_endpoint(void)
 {
     pthread_mutex_lock(&found_mutex);
     domus_endpoint found = domt_misuse_seen.found;
@@ -67,7 +67,7 @@ ssize_t domt_misuse_receive(int fd, void *bytes, size_t size)
     return received;
 }
 
-bool domt_misuse_echoes(int fd)
+bool domt_misuse_try_echo(int fd)
 {
     char byte = 'x';
     char back = 0;
@@ -76,7 +76,7 @@ bool domt_misuse_echoes(int fd)
            back == byte;
 }
 
-int domt_misuse_listen(domus_stack *stack, const char *text)
+int domt_misuse_listen_and_record(domus_stack *stack, const char *text)
 {
     domus_endpoint at, found;
 
@@ -92,14 +92,14 @@ int domt_misuse_listen(domus_stack *stack, const char *text)
     return now;
 }
 
-int domt_misuse_read(domus_stack *stack, void *self, const void *payload)
+int domt_misuse_on_read_echo(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
     return domus_channel_write(stack, event->channel, event->bytes);
 }
 
-int domt_misuse_open(domus_stack *stack, void *self, const void *payload)
+int domt_misuse_on_open_count(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
@@ -108,7 +108,7 @@ int domt_misuse_open(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-int domt_misuse_close(domus_stack *stack, void *self, const void *payload)
+int domt_misuse_on_close_count(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
@@ -117,7 +117,7 @@ int domt_misuse_close(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-int domt_misuse_mount(domus_stack *stack, void *self)
+int domt_misuse_on_mount_listen(domus_stack *stack, void *self)
 {
-    return domt_misuse_listen(stack, "127.0.0.1:0");
+    return domt_misuse_listen_and_record(stack, "127.0.0.1:0");
 }

@@ -35,10 +35,10 @@ extern const domus_type domt_misuse_fail_type;
 extern const domus_on domt_misuse_rows[];
 
 /* Start the system of the test with `threads` threads. */
-void domt_misuse_begin(uint32_t threads);
+void domt_misuse_start_system(uint32_t threads);
 
 /* Returns the endpoint of the newest listener; safe while actors make more listeners. */
-domus_endpoint domt_misuse_found(void);
+domus_endpoint domt_misuse_newest_endpoint(void);
 
 /* Connect to an IPv4 endpoint. Returns the socket, whose receives wait for at most 5 s; -1 with
  * errno if the connect fails. */
@@ -48,15 +48,15 @@ int domt_misuse_connect(const domus_endpoint *at);
  * EINTR, which comes when the kernel tears down a ring of this thread. */
 ssize_t domt_misuse_receive(int fd, void *bytes, size_t size);
 
-bool domt_misuse_echoes(int fd);
+bool domt_misuse_try_echo(int fd);
 
 /* Functions for behaviours of the test's actors, which record in domt_misuse_seen that they were
- * called. domt_misuse_listen() calls domus_listen() at the endpoint `at`. */
-int domt_misuse_listen(domus_stack *stack, const char *at);
+ * called. domt_misuse_listen_and_record() calls domus_listen() at the endpoint `at`. */
+int domt_misuse_listen_and_record(domus_stack *stack, const char *at);
 /* an on_mount, which listens at 127.0.0.1:0 */
-int domt_misuse_mount(domus_stack *stack, void *self);
-int domt_misuse_open(domus_stack *stack, void *self, const void *payload);
-int domt_misuse_read(domus_stack *stack, void *self, const void *payload);
-int domt_misuse_close(domus_stack *stack, void *self, const void *payload);
+int domt_misuse_on_mount_listen(domus_stack *stack, void *self);
+int domt_misuse_on_open_count(domus_stack *stack, void *self, const void *payload);
+int domt_misuse_on_read_echo(domus_stack *stack, void *self, const void *payload);
+int domt_misuse_on_close_count(domus_stack *stack, void *self, const void *payload);
 
 #endif

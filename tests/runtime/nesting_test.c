@@ -13,7 +13,7 @@ static const domi_record none[DOMI_RECORD_DEPTHS];
 static domi_record make_record(domi_record_kind kind, uint64_t begin_ns, uint64_t end_ns)
 {
     return (domi_record){.begin_ns = begin_ns,
-                         .kind_length = domi_record_pack(kind, begin_ns, end_ns)};
+                         .kind_length = domi_record_pack_kind_and_length(kind, begin_ns, end_ns)};
 }
 
 /* ---- Steps as text --------------------------------------------------------------------------- */
@@ -40,7 +40,7 @@ static void check_steps_of_records(const domi_record *records, uint32_t count,
                                    const domi_record *open, const char *expected)
 {
     said[0] = '\0';
-    domi_nesting_walk(records, count, open, write_step_as_text, NULL);
+    domi_nesting_walk_over_records(records, count, open, write_step_as_text, NULL);
     ck_assert_str_eq(said, expected);
 }
 
@@ -165,7 +165,7 @@ DOMT_TEST(begins_and_ends_match_for_any_records)
             open[depth] = is_there ? make_record(kinds[depth], begin_ns, begin_ns) : none[0];
             opened += is_there;
         }
-        domi_nesting_walk(records, count, open, check_step_is_nested, &stack);
+        domi_nesting_walk_over_records(records, count, open, check_step_is_nested, &stack);
         ck_assert_uint_eq(stack.ended, count); /* the walk has ended each record exactly once */
         ck_assert_uint_le(stack.depth, opened);
     }
@@ -186,11 +186,11 @@ DOMT_TEST(walk_takes_time_in_proportion_to_records)
     for (uint32_t i = 0; i < count; i++)
         records[i] = make_record(DOMI_RECORD_RUN, i + 1, i + 2);
     records[count - 1] = make_record(DOMI_RECORD_ITERATION, 0, count);
-    domi_nesting_walk(records, count, none, count_step_of_walk, &steps);
+    domi_nesting_walk_over_records(records, count, none, count_step_of_walk, &steps);
     ck_assert_uint_eq(steps, 2 * count);
     steps = 0;
     /* there is no outer record around these records */
-    domi_nesting_walk(records, count - 1, none, count_step_of_walk, &steps);
+    domi_nesting_walk_over_records(records, count - 1, none, count_step_of_walk, &steps);
     ck_assert_uint_eq(steps, 2 * (count - 1));
 }
 

@@ -16,7 +16,7 @@
 #define PIECE_MAX 3000u /* most bytes that a client sends at once */
 #define LONG      20u   /* factor by which the long form of the tests runs more seeds */
 
-void domt_sweep_seeds(uint64_t count, int (*run_seed)(uint64_t seed, void *context))
+void domt_sweep_run_seeds(uint64_t count, int (*run_seed)(uint64_t seed, void *context))
 {
     const char *from = getenv("DOMT_FROM");
     uint64_t first = from != NULL ? strtoull(from, NULL, 10) : 1;
@@ -32,28 +32,29 @@ void domt_sweep_seeds(uint64_t count, int (*run_seed)(uint64_t seed, void *conte
                   seed);
 }
 
-uint64_t domt_sweep_below(domt_sweep *sweep, uint64_t n)
+uint64_t domt_sweep_draw_below(domt_sweep *sweep, uint64_t n)
 {
     return domi_random_below(&sweep->random, n);
 }
 
-void domt_sweep_go_on(domt_sweep *sweep, uint64_t steps_below, uint64_t ms_below)
+void domt_sweep_step_randomly(domt_sweep *sweep, uint64_t steps_below, uint64_t ms_below)
 {
-    for (uint64_t steps = domt_sweep_below(sweep, steps_below); steps != 0; steps--)
+    for (uint64_t steps = domt_sweep_draw_below(sweep, steps_below); steps != 0; steps--)
         (void)domus_testkit_step(sweep->kit);
-    if (domt_sweep_below(sweep, 8) == 0)
-        (void)domus_testkit_advance(sweep->kit, domt_sweep_below(sweep, ms_below * DOMT_SWEEP_MS));
+    if (domt_sweep_draw_below(sweep, 8) == 0)
+        (void)domus_testkit_advance(sweep->kit,
+                                    domt_sweep_draw_below(sweep, ms_below * DOMT_SWEEP_MS));
 }
 
-void domt_sweep_configure(domt_sweep *sweep, domus_config *ret_config)
+void domt_sweep_draw_config(domt_sweep *sweep, domus_config *ret_config)
 {
-    domt_net_configure(ret_config);
-    if (domt_sweep_below(sweep, 2) == 0) {
-        ret_config->channel.send_high_bytes = 1 + domt_sweep_below(sweep, 2000);
+    domt_net_make_config(ret_config);
+    if (domt_sweep_draw_below(sweep, 2) == 0) {
+        ret_config->channel.send_high_bytes = 1 + domt_sweep_draw_below(sweep, 2000);
         ret_config->channel.send_low_bytes =
-            domt_sweep_below(sweep, ret_config->channel.send_high_bytes + 1);
+            domt_sweep_draw_below(sweep, ret_config->channel.send_high_bytes + 1);
     }
-    if (domt_sweep_below(sweep, 2) == 0) {
+    if (domt_sweep_draw_below(sweep, 2) == 0) {
         ret_config->io.buffers.count = 16;
         ret_config->io.buffers.size_bytes = 256;
         ret_config->io.ring_entries = 16;
@@ -61,20 +62,20 @@ void domt_sweep_configure(domt_sweep *sweep, domus_config *ret_config)
     }
 }
 
-void domt_sweep_make(domt_sweep *sweep, domus_config *config,
-                     const domus_listener_config *listeners, uint32_t count)
+void domt_sweep_make_kit(domt_sweep *sweep, domus_config *config,
+                         const domus_listener_config *listeners, uint32_t count)
 {
     config->listeners = listeners;
     config->listener_count = count;
     sweep->kit = domt_kit_new(config, sweep->seed);
 }
 
-void domt_sweep_listen(domt_sweep *sweep, const char *name, const char *address)
+void domt_sweep_make_listening_kit(domt_sweep *sweep, const char *name, const char *address)
 {
     domus_listener_config listener = {.name = name, .address = address, .backlog = 4};
     domus_config config;
-    domt_sweep_configure(sweep, &config);
-    domt_sweep_make(sweep, &config, &listener, 1);
+    domt_sweep_draw_config(sweep, &config);
+    domt_sweep_make_kit(sweep, &config, &listener, 1);
 }
 
 /* Draw the probability of a fault for this seed: 0 in half of the seeds, and otherwise one of four
@@ -82,7 +83,7 @@ void domt_sweep_listen(domt_sweep *sweep, const char *name, const char *address)
 static uint32_t draw_chance_of_fault(domt_sweep *sweep, uint32_t most)
 {
     static const uint32_t parts[] = {1, 4, 16, 64};
-    return domt_sweep_below(sweep, 2) == 0 ? 0 : most / parts[domt_sweep_below(sweep, 4)];
+    return domt_sweep_draw_below(sweep, 2) == 0 ? 0 : most / parts[domt_sweep_draw_below(sweep, 4)];
 }
 
 void domt_sweep_draw_faults(domt_sweep *sweep)
@@ -94,24 +95,25 @@ void domt_sweep_draw_faults(domt_sweep *sweep)
         .short_writes = draw_chance_of_fault(sweep, 1000000),
         .short_reads = draw_chance_of_fault(sweep, 1000000),
         .resets = draw_chance_of_fault(sweep, 300000),
-        .reset_within_bytes = (uint32_t)domt_sweep_below(sweep, 10000),
+        .reset_within_bytes = (uint32_t)domt_sweep_draw_below(sweep, 10000),
         .ends = draw_chance_of_fault(sweep, 300000),
-        .end_within_bytes = (uint32_t)domt_sweep_below(sweep, 10000),
+        .end_within_bytes = (uint32_t)domt_sweep_draw_below(sweep, 10000),
         .refusals = draw_chance_of_fault(sweep, 300000),
         .no_buffers = draw_chance_of_fault(sweep, 300000),
         .no_memory = draw_chance_of_fault(sweep, 300000),
         .no_descriptors = draw_chance_of_fault(sweep, 300000),
         .overflows = draw_chance_of_fault(sweep, 500000),
         .refused_enters = draw_chance_of_fault(sweep, 300000),
-        .send_buffer_bytes = buffers[domt_sweep_below(sweep, 6)],
-        .receive_buffer_bytes = buffers[domt_sweep_below(sweep, 6)],
+        .send_buffer_bytes = buffers[domt_sweep_draw_below(sweep, 6)],
+        .receive_buffer_bytes = buffers[domt_sweep_draw_below(sweep, 6)],
     };
-    if (domt_sweep_below(sweep, 2) == 0) {
-        faults->latency_min_ns = domt_sweep_below(sweep, DOMT_SWEEP_MS);
-        faults->latency_max_ns = faults->latency_min_ns + domt_sweep_below(sweep, DOMT_SWEEP_MS);
+    if (domt_sweep_draw_below(sweep, 2) == 0) {
+        faults->latency_min_ns = domt_sweep_draw_below(sweep, DOMT_SWEEP_MS);
+        faults->latency_max_ns =
+            faults->latency_min_ns + domt_sweep_draw_below(sweep, DOMT_SWEEP_MS);
     }
-    if (domt_sweep_below(sweep, 4) == 0)
-        faults->bandwidth_bytes = 1000000 + domt_sweep_below(sweep, 10000000);
+    if (domt_sweep_draw_below(sweep, 4) == 0)
+        faults->bandwidth_bytes = 1000000 + domt_sweep_draw_below(sweep, 10000000);
 }
 
 void domt_sweep_draw_datagram_faults(domt_sweep *sweep)
@@ -124,12 +126,12 @@ void domt_sweep_draw_datagram_faults(domt_sweep *sweep)
     faults->datagram_doubles = draw_chance_of_fault(sweep, 500000);
     faults->datagram_reorders = draw_chance_of_fault(sweep, 500000);
     faults->datagram_refusals = draw_chance_of_fault(sweep, 300000);
-    faults->datagram_bytes_max = bounds[domt_sweep_below(sweep, 4)];
-    faults->send_buffer_bytes = buffers[domt_sweep_below(sweep, 6)];
-    faults->receive_buffer_bytes = buffers[domt_sweep_below(sweep, 6)];
+    faults->datagram_bytes_max = bounds[domt_sweep_draw_below(sweep, 4)];
+    faults->send_buffer_bytes = buffers[domt_sweep_draw_below(sweep, 6)];
+    faults->receive_buffer_bytes = buffers[domt_sweep_draw_below(sweep, 6)];
 }
 
-void domt_sweep_hold(domt_sweep *sweep, bool holds, const char *what)
+void domt_sweep_check(domt_sweep *sweep, bool holds, const char *what)
 {
     char replay[256];
 
@@ -151,10 +153,10 @@ static char byte_of_client(const domt_client *client, uint64_t position)
     return (char)((client->key + position) * UINT64_C(0x9E3779B97F4A7C15) >> 56);
 }
 
-void domt_sweep_connect(domt_sweep *sweep, const char *to)
+void domt_sweep_connect_client(domt_sweep *sweep, const char *to)
 {
     domt_client *client = &sweep->clients[sweep->client_count];
-    *client = (domt_client){.key = domi_random_next(&sweep->random)};
+    *client = (domt_client){.key = domi_random_next_bits(&sweep->random)};
     ck_assert_int_eq(domus_peer_connect(sweep->kit, to, NULL, &client->peer), 0);
     sweep->client_count++;
 }
@@ -175,8 +177,8 @@ static uint32_t piece_max_of_sweep(const domt_sweep *sweep)
 static void send_piece_of_client(domt_sweep *sweep, domt_client *client)
 {
     char bytes[PIECE_MAX];
-    uint32_t most = 1 + (uint32_t)domt_sweep_below(sweep, piece_max_of_sweep(sweep));
-    uint32_t size = 1 + (uint32_t)domt_sweep_below(sweep, most);
+    uint32_t most = 1 + (uint32_t)domt_sweep_draw_below(sweep, piece_max_of_sweep(sweep));
+    uint32_t size = 1 + (uint32_t)domt_sweep_draw_below(sweep, most);
 
     for (uint32_t i = 0; i < size; i++)
         bytes[i] = byte_of_client(client, client->sent + i);
@@ -184,20 +186,20 @@ static void send_piece_of_client(domt_sweep *sweep, domt_client *client)
         client->sent += size;
 }
 
-void domt_sweep_reset(domus_peer *peer, bool *is_done, bool *was_rude)
+void domt_sweep_reset_peer(domus_peer *peer, bool *is_done, bool *was_rude)
 {
     domus_peer_reset(peer);
     *is_done = *was_rude = true;
 }
 
-void domt_sweep_close(domus_peer *peer, bool *is_done, bool *was_rude)
+void domt_sweep_close_peer(domus_peer *peer, bool *is_done, bool *was_rude)
 {
     domus_peer_close(peer);
     *is_done = *was_rude = true;
 }
 
-bool domt_sweep_disturb(domt_sweep *sweep, uint64_t deed, domus_peer *peer, bool *is_done,
-                        bool *was_rude)
+bool domt_sweep_disturb_peer(domt_sweep *sweep, uint64_t deed, domus_peer *peer, bool *is_done,
+                             bool *was_rude)
 {
     switch (deed) {
     case 1:
@@ -209,10 +211,10 @@ bool domt_sweep_disturb(domt_sweep *sweep, uint64_t deed, domus_peer *peer, bool
             domus_peer_resume(peer);
         return true;
     case 4:
-        if (domt_sweep_below(sweep, 2) == 0)
-            domt_sweep_reset(peer, is_done, was_rude);
+        if (domt_sweep_draw_below(sweep, 2) == 0)
+            domt_sweep_reset_peer(peer, is_done, was_rude);
         else
-            domt_sweep_close(peer, is_done, was_rude);
+            domt_sweep_close_peer(peer, is_done, was_rude);
         return true;
     case 5:
         domus_peer_hold(peer);
@@ -226,9 +228,9 @@ bool domt_sweep_disturb(domt_sweep *sweep, uint64_t deed, domus_peer *peer, bool
     }
 }
 
-void domt_sweep_act(domt_sweep *sweep, domt_client *client)
+void domt_sweep_act_as_client(domt_sweep *sweep, domt_client *client)
 {
-    uint64_t deed = domt_sweep_below(sweep, 24);
+    uint64_t deed = domt_sweep_draw_below(sweep, 24);
 
     switch (deed) {
     case 0:
@@ -238,37 +240,38 @@ void domt_sweep_act(domt_sweep *sweep, domt_client *client)
     /* an echo is reset more seldom than requests are in other sweeps, because the reset ends its
      * checks */
     case 4:
-        if (domt_sweep_below(sweep, 4) != 0)
+        if (domt_sweep_draw_below(sweep, 4) != 0)
             break;
         client->has_reset = !client->is_done && domus_peer_is_connected(client->peer) &&
                             !domus_peer_has_end(client->peer) &&
                             domus_peer_count(client->peer).delivered != 0;
-        domt_sweep_reset(client->peer, &client->is_done, &client->was_rude);
+        domt_sweep_reset_peer(client->peer, &client->is_done, &client->was_rude);
         break;
     case 5:
-        if (domt_sweep_below(sweep, 4) == 0)
-            domt_sweep_close(client->peer, &client->is_done, &client->was_rude);
+        if (domt_sweep_draw_below(sweep, 4) == 0)
+            domt_sweep_close_peer(client->peer, &client->is_done, &client->was_rude);
         break;
     default:
-        if (deed > 5) /* number 6 here is number 5 of domt_sweep_disturb(), and so on */
+        if (deed > 5) /* number 6 here is number 5 of domt_sweep_disturb_peer(), and so on */
             deed--;
-        if (!domt_sweep_disturb(sweep, deed, client->peer, &client->is_done, &client->was_rude) &&
+        if (!domt_sweep_disturb_peer(sweep, deed, client->peer, &client->is_done,
+                                     &client->was_rude) &&
             !client->is_done)
             send_piece_of_client(sweep, client);
         break;
     }
 }
 
-void domt_sweep_play(domt_sweep *sweep, const char *to, uint32_t deeds_max)
+void domt_sweep_play_clients(domt_sweep *sweep, const char *to, uint32_t deeds_max)
 {
-    uint32_t clients = 1 + (uint32_t)domt_sweep_below(sweep, DOMT_SWEEP_CLIENTS);
-    uint32_t deeds = 1 + (uint32_t)domt_sweep_below(sweep, deeds_max);
+    uint32_t clients = 1 + (uint32_t)domt_sweep_draw_below(sweep, DOMT_SWEEP_CLIENTS);
+    uint32_t deeds = 1 + (uint32_t)domt_sweep_draw_below(sweep, deeds_max);
 
     for (uint32_t i = 0; i < clients; i++)
-        domt_sweep_connect(sweep, to);
+        domt_sweep_connect_client(sweep, to);
     for (uint32_t i = 0; i < deeds; i++) {
-        domt_sweep_act(sweep, &sweep->clients[domt_sweep_below(sweep, clients)]);
-        domt_sweep_go_on(sweep, 20, 3);
+        domt_sweep_act_as_client(sweep, &sweep->clients[domt_sweep_draw_below(sweep, clients)]);
+        domt_sweep_step_randomly(sweep, 20, 3);
         domt_sweep_check_echoes(sweep);
     }
 }
@@ -339,7 +342,7 @@ static bool has_network_come_to_rest(const domt_sweep *sweep)
     return true;
 }
 
-void domt_sweep_settle(domt_sweep *sweep)
+void domt_sweep_settle_clients(domt_sweep *sweep)
 {
     for (uint32_t i = 0; i < sweep->client_count; i++) {
         domt_client *client = &sweep->clients[i];
@@ -374,7 +377,7 @@ void domt_sweep_settle(domt_sweep *sweep)
         check_resets_are_seen(sweep);
 }
 
-uint64_t domt_sweep_discarded(const domt_sweep *sweep)
+uint64_t domt_sweep_discarded_bytes(const domt_sweep *sweep)
 {
     domus_profile profile;
     uint64_t sum = 0;
@@ -397,7 +400,7 @@ static void check_rings_hold_nothing(domt_sweep *sweep)
         const domi_net_ring *ring = io->ring;
 
         DOMT_SWEEP_HOLD(sweep, io->open == 0);
-        DOMT_SWEEP_HOLD(sweep, domi_io_buffers_free(io) == io->config->io.buffers.count);
+        DOMT_SWEEP_HOLD(sweep, domi_io_count_free_buffers(io) == io->config->io.buffers.count);
         DOMT_SWEEP_HOLD(sweep, ring->given_tail - ring->free_head == io->config->io.buffers.count);
         DOMT_SWEEP_HOLD(sweep, atomic_load(&io->connections) == 0);
         DOMT_SWEEP_HOLD(sweep, domi_counter_read(&io->queued) == 0 && io->copied == 0);
@@ -431,7 +434,7 @@ static void check_sums_of_counters(domt_sweep *sweep)
     DOMT_SWEEP_HOLD(sweep, received - discarded <= of_system);
 }
 
-int domt_sweep_end(domt_sweep *sweep)
+int domt_sweep_end_seed(domt_sweep *sweep)
 {
     (void)domus_testkit_stop(sweep->kit);
     check_sums_of_counters(sweep);

@@ -48,7 +48,7 @@ typedef struct domt_sweep {
 /* Call `run_seed` for the seeds from 1 (or DOMT_FROM) to `count` (to 20 times that with DOMT_LONG,
  * or to DOMT_TO), or only for the seed in DOMUS_SEED. `run_seed` returns 0 if all its checks hold,
  * and the first seed that fails fails the test. */
-void domt_sweep_seeds(uint64_t count, int (*run_seed)(uint64_t seed, void *context));
+void domt_sweep_run_seeds(uint64_t count, int (*run_seed)(uint64_t seed, void *context));
 
 /* Draw the faults of the network for this seed: of streams and rings, or of datagrams. The second
  * function also draws the sizes of the sockets' buffers anew. */
@@ -56,50 +56,50 @@ void domt_sweep_draw_faults(domt_sweep *sweep);
 void domt_sweep_draw_datagram_faults(domt_sweep *sweep);
 
 /* Make a configuration of three threads without time-outs, whose limits are drawn from the seed. */
-void domt_sweep_configure(domt_sweep *sweep, domus_config *ret_config);
+void domt_sweep_draw_config(domt_sweep *sweep, domus_config *ret_config);
 
 /* Make the test kit of this seed, with a configuration and its listeners. */
-void domt_sweep_make(domt_sweep *sweep, domus_config *config,
-                     const domus_listener_config *listeners, uint32_t count);
+void domt_sweep_make_kit(domt_sweep *sweep, domus_config *config,
+                         const domus_listener_config *listeners, uint32_t count);
 
 /* Make a configuration and a test kit with one listener. */
-void domt_sweep_listen(domt_sweep *sweep, const char *name, const char *address);
+void domt_sweep_make_listening_kit(domt_sweep *sweep, const char *name, const char *address);
 
 /* Connect a random number of clients to `to`, and let them do up to `deeds_max` random actions,
  * with steps of the kit between them. */
-void domt_sweep_play(domt_sweep *sweep, const char *to, uint32_t deeds_max);
+void domt_sweep_play_clients(domt_sweep *sweep, const char *to, uint32_t deeds_max);
 
 /* Draw a random number below `n` from the seed. */
-uint64_t domt_sweep_below(domt_sweep *sweep, uint64_t n);
+uint64_t domt_sweep_draw_below(domt_sweep *sweep, uint64_t n);
 
 /* Run a random number of steps of the kit, below `steps_below`, and sometimes let a random time
  * pass, below `ms_below` milliseconds. */
-void domt_sweep_go_on(domt_sweep *sweep, uint64_t steps_below, uint64_t ms_below);
+void domt_sweep_step_randomly(domt_sweep *sweep, uint64_t steps_below, uint64_t ms_below);
 
 /* Check that `holds` is true; if not, mark the seed as failed, and print `what` with the command
  * that replays the seed. */
-void domt_sweep_hold(domt_sweep *sweep, bool holds, const char *what);
-#define DOMT_SWEEP_HOLD(sweep, what) domt_sweep_hold(sweep, (what), #what)
+void domt_sweep_check(domt_sweep *sweep, bool holds, const char *what);
+#define DOMT_SWEEP_HOLD(sweep, what) domt_sweep_check(sweep, (what), #what)
 
 /* Connect one more client to the address `to`. */
-void domt_sweep_connect(domt_sweep *sweep, const char *to);
+void domt_sweep_connect_client(domt_sweep *sweep, const char *to);
 
 /* Let a client do one random action: send, finish, reset, close, pause or hold back bytes. */
-void domt_sweep_act(domt_sweep *sweep, domt_client *client);
+void domt_sweep_act_as_client(domt_sweep *sweep, domt_client *client);
 
 /* Reset or close the connection of a client, and set its `is_done` and `was_rude`, whatever type
  * the client has. */
-void domt_sweep_reset(domus_peer *peer, bool *is_done, bool *was_rude);
-void domt_sweep_close(domus_peer *peer, bool *is_done, bool *was_rude);
+void domt_sweep_reset_peer(domus_peer *peer, bool *is_done, bool *was_rude);
+void domt_sweep_close_peer(domus_peer *peer, bool *is_done, bool *was_rude);
 
 /* Disturb the connection of a client, whatever type it has. The number `deed` says how: 1 pauses
  * its reading, 2 and 3 resume it, 4 resets or closes the connection, 5 holds back its bytes, 6 and
  * 7 let them go. Returns false for any other number. */
-bool domt_sweep_disturb(domt_sweep *sweep, uint64_t deed, domus_peer *peer, bool *is_done,
-                        bool *was_rude);
+bool domt_sweep_disturb_peer(domt_sweep *sweep, uint64_t deed, domus_peer *peer, bool *is_done,
+                             bool *was_rude);
 
 /* Returns how many bytes the system has received without giving them to an actor. */
-uint64_t domt_sweep_discarded(const domt_sweep *sweep);
+uint64_t domt_sweep_discarded_bytes(const domt_sweep *sweep);
 
 /* Let all clients read what has come back, and check that each byte is the one that they have
  * sent. */
@@ -107,10 +107,10 @@ void domt_sweep_check_echoes(domt_sweep *sweep);
 
 /* Let all clients finish, and run the kit until the network is at rest. Then check that each client
  * whose connection was not reset has got back all its bytes. */
-void domt_sweep_settle(domt_sweep *sweep);
+void domt_sweep_settle_clients(domt_sweep *sweep);
 
 /* Stop the system of the seed, check its sums, and free the kit. Returns 0 if all checks of the
  * seed have held, else 1. */
-int domt_sweep_end(domt_sweep *sweep);
+int domt_sweep_end_seed(domt_sweep *sweep);
 
 #endif

@@ -22,7 +22,7 @@ const domus_behaviour domt_net_echo = {.name = "echo",
                                        .on_mount = on_mount_listen,
                                        .on_read = {on_read_echo, 0}};
 
-void domt_net_configure(domus_config *ret_config)
+void domt_net_make_config(domus_config *ret_config)
 {
     domus_config_init(ret_config);
     ret_config->system.threads = 3;
@@ -32,7 +32,7 @@ void domt_net_configure(domus_config *ret_config)
     ret_config->connection.address_percent = ret_config->connection.loopback_percent = 100;
 }
 
-domus_testkit *domt_net_kit(const char *at, uint64_t seed)
+domus_testkit *domt_net_new_echo_kit(const char *at, uint64_t seed)
 {
     domus_endpoint endpoint;
     domus_address address;
@@ -46,14 +46,14 @@ domus_testkit *domt_net_kit(const char *at, uint64_t seed)
     return kit;
 }
 
-domus_peer *domt_net_client(domus_testkit *kit, const char *to)
+domus_peer *domt_net_connect_peer(domus_testkit *kit, const char *to)
 {
     domus_peer *peer;
-    domt_net_ok(kit, domus_peer_connect(kit, to, NULL, &peer));
+    domt_net_check_ok(kit, domus_peer_connect(kit, to, NULL, &peer));
     return peer;
 }
 
-void domt_net_ok(domus_testkit *kit, int result)
+void domt_net_check_ok(domus_testkit *kit, int result)
 {
     ck_assert_msg(result == 0, "%d: %s\n%s", result, domus_testkit_error(kit),
                   domus_testkit_trace(kit));

@@ -150,7 +150,7 @@ static domus_testkit *make_kit_with_service(const char *at, const char *to)
 static domus_datagram_peer *open_datagram_peer(domus_testkit *kit, const char *at, const char *to)
 {
     domus_datagram_peer *peer;
-    domt_net_ok(kit, domus_datagram_peer_open(kit, at, to, &peer));
+    domt_net_check_ok(kit, domus_datagram_peer_open(kit, at, to, &peer));
     return peer;
 }
 
@@ -160,7 +160,8 @@ static void send_datagram_of_peer(domus_testkit *kit, domus_datagram_peer *peer,
     domus_endpoint at = {0};
     if (to != NULL)
         at = endpoint_from_text(to);
-    domt_net_ok(kit, domus_datagram_peer_send(peer, to != NULL ? &at : NULL, text, strlen(text)));
+    domt_net_check_ok(kit,
+                      domus_datagram_peer_send(peer, to != NULL ? &at : NULL, text, strlen(text)));
 }
 
 static void send_order_to_channel(domus_testkit *kit, const domus_type *type, const char *text)
@@ -203,10 +204,10 @@ DOMT_TEST(each_peer_gets_its_own_answers)
         send_datagram_of_peer(kit, one, i == 3 ? "[::1]:53" : to, "one");
         send_datagram_of_peer(kit, other, to, "other");
         send_datagram_of_peer(kit, other, to, "");
-        domt_net_ok(kit, domus_datagram_peer_expect(one, "one", 3, SECOND));
-        domt_net_ok(kit, domus_datagram_peer_expect(other, "other", 5, SECOND));
-        domt_net_ok(kit, domus_datagram_peer_expect(other, "", 0, SECOND));
-        domt_net_ok(kit, domus_datagram_peer_send(one, &at, "direct", 6));
+        domt_net_check_ok(kit, domus_datagram_peer_expect(one, "one", 3, SECOND));
+        domt_net_check_ok(kit, domus_datagram_peer_expect(other, "other", 5, SECOND));
+        domt_net_check_ok(kit, domus_datagram_peer_expect(other, "", 0, SECOND));
+        domt_net_check_ok(kit, domus_datagram_peer_send(one, &at, "direct", 6));
         domus_endpoint from, own = domus_datagram_peer_endpoint(one);
         size_t size;
         ck_assert_ptr_nonnull(strstr(domus_testkit_trace(kit), "datagram 0 arrives 3"));
@@ -234,8 +235,8 @@ DOMT_TEST(connected_channel_hears_its_peer_alone)
     ck_assert_int_eq(last_result, 0);
     ck_assert_ptr_nonnull(domus_datagram_peer_got(peer, &size, &from));
     ck_assert(domus_endpoint_is_same(&from, &opened_at));
-    domt_net_ok(kit, domus_datagram_peer_expect(peer, "hello", 5, 0));
-    domt_net_ok(kit, domus_datagram_peer_send(stranger, &from, "x", 1));
+    domt_net_check_ok(kit, domus_datagram_peer_expect(peer, "hello", 5, 0));
+    domt_net_check_ok(kit, domus_datagram_peer_send(stranger, &from, "x", 1));
     ck_assert_int_eq(domus_testkit_run(kit), 0);
     send_order_to_channel(kit, &look_type, NULL);
     ck_assert_uint_eq(counted.received, 0);
@@ -259,7 +260,7 @@ DOMT_TEST(refusals_are_counted_or_end_a_connected_channel)
     domus_datagram_peer *one = open_datagram_peer(kit, NULL, "127.0.0.1:53");
     send_datagram_of_peer(kit, one, NULL, "x");
     ck_assert_int_eq(domus_datagram_peer_expect(one, "x", 1, SECOND), -ECONNREFUSED);
-    domt_net_ok(kit, domus_datagram_peer_expect_nothing(one, SECOND));
+    domt_net_check_ok(kit, domus_datagram_peer_expect_nothing(one, SECOND));
     ck_assert_uint_eq(stop_kit_and_check_counts(kit).unclaimed, 5);
 }
 
@@ -279,7 +280,7 @@ DOMT_TEST(unix_datagrams_wait_for_room_and_keep_their_order)
     ck_assert_uint_eq(counted.sent, 10);
     domus_datagram_peer_resume(peer);
     for (int i = 0; i < 30; i++)
-        domt_net_ok(kit, domus_datagram_peer_expect(peer, text[i], strlen(text[i]), SECOND));
+        domt_net_check_ok(kit, domus_datagram_peer_expect(peer, text[i], strlen(text[i]), SECOND));
     /* to the closed peer the socket gets one error, and then it has no peer any more */
     domus_datagram_peer_close(peer);
     send_order_to_channel(kit, &write_type, "x");
@@ -303,7 +304,7 @@ DOMT_TEST(unix_stranger_without_room_loses_its_answers)
         ck_assert_int_eq(domus_testkit_run(kit), 0);
     }
     send_datagram_of_peer(kit, good, "unix:@d", "good");
-    domt_net_ok(kit, domus_datagram_peer_expect(good, "good", 4, 0));
+    domt_net_check_ok(kit, domus_datagram_peer_expect(good, "good", 4, 0));
     send_datagram_of_peer(kit, nameless, NULL, "who");
     ck_assert_int_eq(domus_testkit_run(kit), 0);
     ck_assert_int_eq(last_result, -EDESTADDRREQ);
@@ -324,7 +325,7 @@ DOMT_TEST(receive_buffer_that_is_full_overflows_and_that_is_counted)
     open_service_channel(kit, "127.0.0.1:53", NULL, false);
     send_order_to_channel(kit, &pause_type, NULL);
     for (int i = 0; i < 10; i++)
-        domt_net_ok(kit, domus_datagram_peer_send(peer, &at, bytes, sizeof bytes));
+        domt_net_check_ok(kit, domus_datagram_peer_send(peer, &at, bytes, sizeof bytes));
     ck_assert_int_eq(domus_testkit_advance(kit, 2 * SECOND), 0);
     ck_assert_uint_eq(domus_testkit_net_datagrams(kit).overflowed, 6);
     send_order_to_channel(kit, &resume_type, NULL);
@@ -343,17 +344,17 @@ DOMT_TEST(long_datagrams_are_cut_or_refused)
     domus_endpoint at = endpoint_from_text("127.0.0.1:53");
 
     ck_assert_int_eq(domus_datagram_peer_send(peer, &at, bytes, 65508), -EMSGSIZE);
-    domt_net_ok(kit, domus_datagram_peer_send(peer, &at, bytes, 65507));
+    domt_net_check_ok(kit, domus_datagram_peer_send(peer, &at, bytes, 65507));
     /* run the kit, because the receive buffer is full until the channel has read it */
     ck_assert_int_eq(domus_testkit_run(kit), 0);
-    domt_net_ok(kit, domus_datagram_peer_send(peer, &at, bytes, 128));
-    domt_net_ok(kit, domus_datagram_peer_expect(peer, bytes, 128, SECOND));
+    domt_net_check_ok(kit, domus_datagram_peer_send(peer, &at, bytes, 128));
+    domt_net_check_ok(kit, domus_datagram_peer_expect(peer, bytes, 128, SECOND));
     ck_assert_uint_eq(counted.received, 2);
     ck_assert_uint_eq(counted.too_long, 1);
-    domt_net_ok(kit, domus_datagram_peer_send(peer, &at, bytes, 101));
+    domt_net_check_ok(kit, domus_datagram_peer_send(peer, &at, bytes, 101));
     ck_assert_int_eq(domus_testkit_net_set(kit, &narrow), 0);
     ck_assert_int_eq(domus_datagram_peer_send(peer, &at, bytes, 101), -EMSGSIZE);
-    domt_net_ok(kit, domus_datagram_peer_expect_nothing(peer, SECOND));
+    domt_net_check_ok(kit, domus_datagram_peer_expect_nothing(peer, SECOND));
     ck_assert_int_eq(domus_testkit_stop(kit), 0);
     ck_assert_uint_eq(counted.unsent, 1);
     ck_assert_int_eq(counted.last_error, -EMSGSIZE);
@@ -367,7 +368,7 @@ DOMT_TEST(datagram_names_do_not_clash_with_streams)
     domus_datagram_peer *peer;
     domus_endpoint nowhere = endpoint_from_text("127.0.0.1:0");
 
-    domt_net_ok(kit, domus_peer_listen(kit, "127.0.0.1:53", 0, &listener));
+    domt_net_check_ok(kit, domus_peer_listen(kit, "127.0.0.1:53", 0, &listener));
     open_service_channel(kit, "127.0.0.1:53", NULL, false);
     ck_assert_int_eq(open_result, -EADDRINUSE);
     ck_assert_int_eq(domus_datagram_peer_open(kit, "0.0.0.0:53", NULL, &peer), -EADDRINUSE);
@@ -400,21 +401,21 @@ DOMT_TEST(each_fault_of_datagrams_has_its_effect_and_its_counter)
     ck_assert_int_eq(domus_testkit_net_set(kit, &impossible), -EINVAL);
     ck_assert_int_eq(domus_testkit_net_set(kit, &losing), 0);
     send_datagram_of_peer(kit, other, NULL, "a");
-    domt_net_ok(kit, domus_datagram_peer_expect_nothing(one, SECOND));
+    domt_net_check_ok(kit, domus_datagram_peer_expect_nothing(one, SECOND));
     ck_assert_int_eq(domus_testkit_net_set(kit, &doubling), 0);
     send_datagram_of_peer(kit, other, NULL, "b");
-    domt_net_ok(kit, domus_datagram_peer_expect(one, "b", 1, SECOND));
-    domt_net_ok(kit, domus_datagram_peer_expect(one, "b", 1, SECOND));
+    domt_net_check_ok(kit, domus_datagram_peer_expect(one, "b", 1, SECOND));
+    domt_net_check_ok(kit, domus_datagram_peer_expect(one, "b", 1, SECOND));
     ck_assert_int_eq(domus_testkit_net_set(kit, &refusing), 0);
     send_datagram_of_peer(kit, other, NULL, "c");
     ck_assert_int_eq(domus_datagram_peer_expect(other, "c", 1, SECOND), -ECONNREFUSED);
     ck_assert_int_eq(domus_testkit_net_set(kit, NULL), 0);
     ck_assert_int_eq(domus_testkit_net_part(kit, NULL, NULL, true), 0);
     send_datagram_of_peer(kit, other, NULL, "d");
-    domt_net_ok(kit, domus_datagram_peer_expect_nothing(one, SECOND));
+    domt_net_check_ok(kit, domus_datagram_peer_expect_nothing(one, SECOND));
     ck_assert_int_eq(domus_testkit_net_part(kit, NULL, NULL, false), 0);
     /* the datagram that was sent to the cut-off peer does not come later */
-    domt_net_ok(kit, domus_datagram_peer_expect_nothing(one, SECOND));
+    domt_net_check_ok(kit, domus_datagram_peer_expect_nothing(one, SECOND));
     domus_net_datagrams all = stop_kit_and_check_counts(kit);
     ck_assert_uint_eq(all.sent, 4);
     ck_assert_uint_eq(all.doubled, 1);
@@ -433,7 +434,7 @@ DOMT_TEST(datagrams_that_are_held_up_overtake_each_other)
 
     ck_assert_int_eq(domus_testkit_net_set(kit, &mixing), 0);
     for (uint32_t i = 1; i <= 50; i++)
-        domt_net_ok(kit, domus_datagram_peer_send(other, NULL, &i, sizeof i));
+        domt_net_check_ok(kit, domus_datagram_peer_send(other, NULL, &i, sizeof i));
     ck_assert_int_eq(domus_testkit_advance(kit, 2 * MS), 0);
     for (size_t size; domus_datagram_peer_got(one, &size, NULL) != NULL; seen++) {
         uint32_t number;
@@ -465,7 +466,7 @@ DOMT_TEST(send_buffer_fills_where_there_is_a_bandwidth)
     send_order_to_channel(kit, &look_type, NULL);
     ck_assert_uint_eq(counted.sent, 3);
     for (int i = 0; i < 5; i++)
-        domt_net_ok(kit, domus_datagram_peer_expect(peer, text, sizeof text - 1, SECOND));
+        domt_net_check_ok(kit, domus_datagram_peer_expect(peer, text, sizeof text - 1, SECOND));
     /* from the first datagram to the last, 215 ms have passed */
     ck_assert_uint_eq((domus_testkit_now_ns(kit) - start_ns) / (3 * MS), 71);
     send_order_to_channel(kit, &look_type, NULL);

@@ -192,23 +192,23 @@ static int run_sweep_of_seed(uint64_t seed, void *context)
     domt_sweep sweep = {.seed = seed};
 
     domi_random_init(&sweep.random, seed);
-    domt_sweep_listen(&sweep, "echo", "127.0.0.1:80");
+    domt_sweep_make_listening_kit(&sweep, "echo", "127.0.0.1:80");
     domus_system *system = domus_testkit_system(sweep.kit);
-    const domus_behaviour *behaviour = &services[domt_sweep_below(&sweep, SERVICES)];
+    const domus_behaviour *behaviour = &services[domt_sweep_draw_below(&sweep, SERVICES)];
     ck_assert_int_eq(domus_outside_spawn(system, &helping, NULL, &helper), 0);
     ck_assert_int_eq(domus_serve(system, "echo", behaviour, NULL, NULL), 0);
     domt_sweep_draw_faults(&sweep);
     ck_assert_int_eq(domus_testkit_net_set(sweep.kit, &sweep.faults), 0);
-    domt_sweep_play(&sweep, "127.0.0.1:80", DEEDS);
+    domt_sweep_play_clients(&sweep, "127.0.0.1:80", DEEDS);
     /* In a quarter of the seeds the system stops while clients still send. */
-    if (domt_sweep_below(&sweep, 4) != 0)
-        domt_sweep_settle(&sweep);
-    return domt_sweep_end(&sweep);
+    if (domt_sweep_draw_below(&sweep, 4) != 0)
+        domt_sweep_settle_clients(&sweep);
+    return domt_sweep_end_seed(&sweep);
 }
 
 DOMT_TEST(every_byte_of_an_echo_is_accounted_for)
 {
-    domt_sweep_seeds(SEEDS, run_sweep_of_seed);
+    domt_sweep_run_seeds(SEEDS, run_sweep_of_seed);
 }
 
 /* --- a proxy before an echo ------------------------------------------------------------------- */
@@ -237,9 +237,9 @@ static void make_kit_with_proxy(domt_sweep *sweep)
     };
     domus_config config;
 
-    domt_sweep_configure(sweep, &config);
+    domt_sweep_draw_config(sweep, &config);
     config.connect.timeout_ns = 300 * DOMT_SWEEP_SECOND;
-    domt_sweep_make(sweep, &config, listeners, 2);
+    domt_sweep_make_kit(sweep, &config, listeners, 2);
     ck_assert_int_eq(domus_serve(domus_testkit_system(sweep->kit), "proxy", &proxy, NULL, NULL), 0);
     ck_assert_int_eq(domus_serve(domus_testkit_system(sweep->kit), "echo", &echo, NULL, NULL), 0);
 }
@@ -253,15 +253,15 @@ static int run_seed_of_proxy(uint64_t seed, void *context)
     make_kit_with_proxy(&sweep);
     domt_sweep_draw_faults(&sweep);
     ck_assert_int_eq(domus_testkit_net_set(sweep.kit, &sweep.faults), 0);
-    domt_sweep_play(&sweep, "127.0.0.1:80", PROXY_DEEDS);
-    if (domt_sweep_below(&sweep, 4) != 0)
-        domt_sweep_settle(&sweep);
-    return domt_sweep_end(&sweep);
+    domt_sweep_play_clients(&sweep, "127.0.0.1:80", PROXY_DEEDS);
+    if (domt_sweep_draw_below(&sweep, 4) != 0)
+        domt_sweep_settle_clients(&sweep);
+    return domt_sweep_end_seed(&sweep);
 }
 
 DOMT_TEST(every_byte_of_a_proxy_is_accounted_for)
 {
-    domt_sweep_seeds(PROXY_SEEDS, run_seed_of_proxy);
+    domt_sweep_run_seeds(PROXY_SEEDS, run_seed_of_proxy);
 }
 
 /* --- a pool ----------------------------------------------------------------------------------- */
@@ -279,8 +279,8 @@ static void make_kit_with_two_servers(domt_sweep *sweep)
     };
     domus_config config;
 
-    domt_sweep_configure(sweep, &config);
-    domt_sweep_make(sweep, &config, listeners, 2);
+    domt_sweep_draw_config(sweep, &config);
+    domt_sweep_make_kit(sweep, &config, listeners, 2);
     domus_system *system = domus_testkit_system(sweep->kit);
     ck_assert_int_eq(domus_serve(system, "one", &domt_line_server, NULL, NULL), 0);
     ck_assert_int_eq(domus_serve(system, "two", &domt_line_server, NULL, NULL), 0);
@@ -289,16 +289,16 @@ static void make_kit_with_two_servers(domt_sweep *sweep)
 static void open_pool_of_random_kind(domt_sweep *sweep)
 {
     const domus_channel_options channel = {.answer_timeout_ns = DOMT_SWEEP_SECOND};
-    bool on_demand = domt_sweep_below(sweep, 2) == 0;
+    bool on_demand = domt_sweep_draw_below(sweep, 2) == 0;
     const domus_pool_options options = {
         .behaviour = &domt_line_channel,
-        .connections_min = on_demand ? 0 : 1 + (uint32_t)domt_sweep_below(sweep, 3),
+        .connections_min = on_demand ? 0 : 1 + (uint32_t)domt_sweep_draw_below(sweep, 3),
         .connections_max = 4,
-        .queue_max = 1 + (uint32_t)domt_sweep_below(sweep, 20),
+        .queue_max = 1 + (uint32_t)domt_sweep_draw_below(sweep, 20),
         .backoff_min_ns = 10 * DOMT_SWEEP_MS,
         .backoff_max_ns = 100 * DOMT_SWEEP_MS,
-        .repeatable = domt_sweep_below(sweep, 2) == 0 ? domt_packets : NULL,
-        .per_thread = domt_sweep_below(sweep, 2) == 0,
+        .repeatable = domt_sweep_draw_below(sweep, 2) == 0 ? domt_packets : NULL,
+        .per_thread = domt_sweep_draw_below(sweep, 2) == 0,
         .on_demand = on_demand,
         .channel = &channel,
     };
@@ -317,9 +317,9 @@ static void spawn_askers_of_pool(domt_sweep *sweep)
         const domt_asking asking = {
             .to = pool,
             .id = id,
-            .at_a_time = 1 + (uint32_t)domt_sweep_below(sweep, 6),
-            .each = 1 + (uint32_t)domt_sweep_below(sweep, 8),
-            .timeout_ns = (1 + domt_sweep_below(sweep, 3000)) * DOMT_SWEEP_MS,
+            .at_a_time = 1 + (uint32_t)domt_sweep_draw_below(sweep, 6),
+            .each = 1 + (uint32_t)domt_sweep_draw_below(sweep, 8),
+            .timeout_ns = (1 + domt_sweep_draw_below(sweep, 3000)) * DOMT_SWEEP_MS,
         };
         DOMT_SWEEP_HOLD(sweep, domus_outside_spawn(system, &domt_asker, NULL, &asker) == 0);
         DOMT_SWEEP_HOLD(sweep,
@@ -339,24 +339,24 @@ static int run_seed_of_pool(uint64_t seed, void *context)
     open_pool_of_random_kind(&sweep);
     spawn_askers_of_pool(&sweep);
     /* In a quarter of the seeds the pool stops while asks are under way, which then fail. */
-    uint64_t time_ns = domt_sweep_below(&sweep, 4) == 0
-                           ? domt_sweep_below(&sweep, 50) * DOMT_SWEEP_MS
+    uint64_t time_ns = domt_sweep_draw_below(&sweep, 4) == 0
+                           ? domt_sweep_draw_below(&sweep, 50) * DOMT_SWEEP_MS
                            : 40 * DOMT_SWEEP_SECOND;
     DOMT_SWEEP_HOLD(&sweep, domus_testkit_advance(sweep.kit, time_ns) == 0);
     /* In half of the seeds the pool may still reconnect while the system stops, which must leave no
      * socket. */
-    if (domt_sweep_below(&sweep, 2) == 0)
+    if (domt_sweep_draw_below(&sweep, 2) == 0)
         DOMT_SWEEP_HOLD(&sweep, domus_outside_stop(domus_testkit_system(sweep.kit), pool) == 0);
     DOMT_SWEEP_HOLD(&sweep, domus_testkit_advance(sweep.kit, 5 * DOMT_SWEEP_SECOND) == 0);
     DOMT_SWEEP_HOLD(&sweep, domt_asked != 0);
     DOMT_SWEEP_HOLD(&sweep, domt_asked == domt_answered + domt_failed);
     DOMT_SWEEP_HOLD(&sweep, domt_wrong == 0);
-    return domt_sweep_end(&sweep);
+    return domt_sweep_end_seed(&sweep);
 }
 
 DOMT_TEST(each_ask_of_a_pool_has_one_outcome_and_its_own_answer)
 {
-    domt_sweep_seeds(POOL_SEEDS, run_seed_of_pool);
+    domt_sweep_run_seeds(POOL_SEEDS, run_seed_of_pool);
 }
 
 DOMT_SUITE(3000)

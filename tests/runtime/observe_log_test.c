@@ -50,17 +50,17 @@ static const domus_log_source source = {.read = read_lines_of_endless_log, .cont
 
 static domus_system *start_system(uint32_t viewers)
 {
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     atomic_store(&newest, 0);
     atomic_store(&endless, false);
     config.observe.viewers_max = viewers;
-    return domt_port_begin(&config);
+    return domt_port_start_and_open(&config);
 }
 
 /* Read the stream of the log into `text` until it contains `part`. */
 static void read_stream_until_text(int fd, const char *part)
 {
-    (void)domt_read_until(fd, part, text, sizeof domt_port_text);
+    (void)domt_read_until_text(fd, part, text, sizeof domt_port_text);
 }
 
 /* --- lines ------------------------------------------------------------------------------------ */
@@ -69,14 +69,14 @@ DOMT_TEST(without_a_source_there_is_no_log)
 {
     domus_system *system = start_system(4);
 
-    ck_assert_uint_eq(domt_port_ask("GET /log"), 404);
-    ck_assert_uint_eq(domt_port_ask("GET /log?follow=1"), 404);
+    ck_assert_uint_eq(domt_port_request_and_read("GET /log"), 404);
+    ck_assert_uint_eq(domt_port_request_and_read("GET /log?follow=1"), 404);
     domus_observe_front.set_log(NULL, &source);
-    ck_assert_uint_eq(domt_port_ask("GET /log"), 404);
+    ck_assert_uint_eq(domt_port_request_and_read("GET /log"), 404);
     domus_observe_front.set_log(domt_port, &source);
-    ck_assert_uint_eq(domt_port_ask("GET /log"), 200);
+    ck_assert_uint_eq(domt_port_request_and_read("GET /log"), 200);
     ck_assert_ptr_nonnull(strstr(text, "Content-Length: 0\r\n"));
-    domt_port_end(system);
+    domt_port_close_and_end(system);
 }
 
 DOMT_TEST(lines_have_their_time_and_level)
@@ -85,19 +85,19 @@ DOMT_TEST(lines_have_their_time_and_level)
 
     domus_observe_front.set_log(domt_port, &source);
     atomic_store(&newest, 4);
-    ck_assert_uint_eq(domt_port_ask("GET /log"), 200);
+    ck_assert_uint_eq(domt_port_request_and_read("GET /log"), 200);
     ck_assert_ptr_nonnull(strstr(text, "\n2023-11-14T22:13:20.123Z warning: line 0000001 0"));
     ck_assert_ptr_nonnull(strstr(text, "\n2023-11-14T22:13:20.123Z info: line 0000002 0"));
     ck_assert_ptr_nonnull(strstr(text, "\n2023-11-14T22:13:20.123Z error: line 0000003 0"));
-    ck_assert_uint_eq(domt_port_ask("GET /log?level=warning"), 200);
+    ck_assert_uint_eq(domt_port_request_and_read("GET /log?level=warning"), 200);
     ck_assert_ptr_null(strstr(text, "info: "));
     ck_assert_ptr_nonnull(strstr(text, " error: line 0000003 "));
     ck_assert_ptr_nonnull(strstr(text, " warning: line 0000004 "));
-    ck_assert_uint_eq(domt_port_ask("GET /log?level=error&follow=0"), 200);
+    ck_assert_uint_eq(domt_port_request_and_read("GET /log?level=error&follow=0"), 200);
     ck_assert_ptr_null(strstr(text, "warning: "));
     ck_assert_ptr_nonnull(strstr(text, " error: line 0000003 "));
-    ck_assert_uint_eq(domt_port_ask("HEAD /log?follow=1"), 200);
-    domt_port_end(system);
+    ck_assert_uint_eq(domt_port_request_and_read("HEAD /log?follow=1"), 200);
+    domt_port_close_and_end(system);
 }
 
 DOMT_TEST(wrong_queries_of_the_log_are_refused)
@@ -115,20 +115,20 @@ DOMT_TEST(wrong_queries_of_the_log_are_refused)
     domus_observe_front.set_log(domt_port, &source);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         snprintf(request, sizeof request, "GET /log?%s", wrong[i]);
-        unsigned status = domt_port_ask(request);
+        unsigned status = domt_port_request_and_read(request);
         ck_assert_msg(status == 400, "%s: %u", wrong[i], status);
         snprintf(request, sizeof request, "POST /log?%s", wrong[i]);
-        status = domt_port_ask(request);
+        status = domt_port_request_and_read(request);
         ck_assert_msg(status == 400, "%s: %u", wrong[i], status);
     }
     ck_assert_int_eq(domus_system_log_level(system), DOMUS_LOG_INFO);
-    ck_assert_uint_eq(domt_port_ask("POST /log"), 400);
-    ck_assert_uint_eq(domt_port_ask("POST /log?level=%65rror"), 200);
+    ck_assert_uint_eq(domt_port_request_and_read("POST /log"), 400);
+    ck_assert_uint_eq(domt_port_request_and_read("POST /log?level=%65rror"), 200);
     ck_assert_ptr_nonnull(strstr(text, "\r\n\r\nerror\n"));
     ck_assert_int_eq(domus_system_log_level(system), DOMUS_LOG_ERROR);
-    ck_assert_uint_eq(domt_port_ask("POST /log?level=warning"), 200);
+    ck_assert_uint_eq(domt_port_request_and_read("POST /log?level=warning"), 200);
     ck_assert_int_eq(domus_system_log_level(system), DOMUS_LOG_WARNING);
-    domt_port_end(system);
+    domt_port_close_and_end(system);
 }
 
 /* A page of another site that a browser of this machine shows can change nothing at the port. */
@@ -137,13 +137,13 @@ DOMT_TEST(pages_of_other_sites_cannot_change_log_level)
     static const char post[] = "POST /log?level=error HTTP/1.1\r\nHost: localhost\r\n"
                                "Origin: http://evil.example\r\nConnection: close\r\n\r\n";
     domus_system *system = start_system(4);
-    int fd = domt_connect(domt_port_number);
+    int fd = domt_connect_to_port(domt_port_number);
 
     ck_assert_int_eq(send(fd, post, sizeof post - 1, MSG_NOSIGNAL), (int)sizeof post - 1);
     read_stream_until_text(fd, "HTTP/1.1 403 ");
     ck_assert_int_eq(domus_system_log_level(system), DOMUS_LOG_INFO);
     close(fd);
-    domt_port_end(system);
+    domt_port_close_and_end(system);
 }
 
 /* --- followers -------------------------------------------------------------------------------- */
@@ -154,7 +154,7 @@ DOMT_TEST(a_follower_gets_lines_as_they_come)
 
     domus_observe_front.set_log(domt_port, &source);
     atomic_store(&newest, 2);
-    int fd = domt_port_send("GET /log?follow=1");
+    int fd = domt_port_send_request("GET /log?follow=1");
     read_stream_until_text(fd, "line 0000002 ");
     ck_assert_ptr_nonnull(strstr(text, "HTTP/1.1 200 OK\r\n"));
     ck_assert_ptr_nonnull(strstr(text, "Transfer-Encoding: chunked\r\n"));
@@ -170,7 +170,7 @@ DOMT_TEST(a_follower_gets_lines_as_they_come)
     read_stream_until_text(fd, "line 0000363 ");
     ck_assert_ptr_nonnull(strstr(text, "\n7 lines were dropped\n"));
     close(fd);
-    domt_port_end(system);
+    domt_port_close_and_end(system);
 }
 
 static void *read_stream_to_the_end(void *fd)
@@ -188,7 +188,7 @@ DOMT_TEST(a_follower_gets_the_last_lines_and_the_end)
     pthread_t reader;
 
     domus_observe_front.set_log(domt_port, &source);
-    int fd = domt_port_send("GET /log?follow=1&level=error");
+    int fd = domt_port_send_request("GET /log?follow=1&level=error");
     read_stream_until_text(fd, "\r\n\r\n");
     ck_assert_int_eq(pthread_create(&reader, NULL, read_stream_to_the_end, &fd), 0);
     atomic_store(&newest, 200);
@@ -198,7 +198,7 @@ DOMT_TEST(a_follower_gets_the_last_lines_and_the_end)
     pthread_join(reader, NULL);
     ck_assert_ptr_nonnull(strstr(text, "error: line 0000198 "));
     ck_assert_ptr_null(strstr(text, "info: "));
-    domt_end(system);
+    domt_end_system(system);
 }
 
 /* Connect to the port with a small receive buffer, and send a request. Returns the connection. */
@@ -238,7 +238,7 @@ DOMT_TEST(a_follower_that_does_not_read_holds_up_nobody)
     wait_until_log_is_not_read();
     /* 20000 lines have 8 MB, most of which lie in buffers of the kernel */
     ck_assert_uint_lt(atomic_load(&reads), 20000);
-    ck_assert_uint_eq(domt_port_ask("GET /health"), 200);
+    ck_assert_uint_eq(domt_port_request_and_read("GET /health"), 200);
     atomic_store(&endless, false);
     uint64_t sent = atomic_load(&newest);
     atomic_fetch_add(&newest, 100000);
@@ -261,7 +261,7 @@ DOMT_TEST(a_follower_that_does_not_read_holds_up_nobody)
     ck_assert_int_eq(sscanf(dropped, "%llu lines", &lost), 1);
     ck_assert_uint_eq(lost, atomic_load(&newest) - KEPT - sent);
     close(fd);
-    domt_port_end(system);
+    domt_port_close_and_end(system);
 }
 
 DOMT_TEST(followers_that_do_not_read_end_with_the_port)
@@ -280,7 +280,7 @@ DOMT_TEST(followers_that_do_not_read_end_with_the_port)
     ck_assert_uint_lt(domt_now_ns() - began_ns, 4000 * DOMT_MS);
     for (int i = 0; i < 4; i++)
         close(fds[i]);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 /* A viewer that reads an endless log without a pause does not keep the port from answering
@@ -291,13 +291,13 @@ DOMT_TEST(a_follower_that_reads_holds_up_nobody)
 
     domus_observe_front.set_log(domt_port, &source);
     atomic_store(&endless, true);
-    int fd = domt_port_send("GET /log?follow=1");
+    int fd = domt_port_send_request("GET /log?follow=1");
     for (int i = 0; i < 20; i++) {
         (void)recv(fd, text, sizeof domt_port_text, 0);
-        ck_assert_uint_eq(domt_port_ask("GET /health"), 200);
+        ck_assert_uint_eq(domt_port_request_and_read("GET /health"), 200);
     }
     close(fd);
-    domt_port_end(system);
+    domt_port_close_and_end(system);
 }
 
 static void raise_limit_of_descriptors(void)
@@ -321,26 +321,26 @@ DOMT_TEST(a_thousand_followers_have_few_places)
         /* wait after each lot, because more connects at once would not fit into the backlog */
         if (i % LOT == 0)
             for (int k = i; k < i + LOT; k++)
-                fds[k] = domt_port_send("GET /log?follow=1");
+                fds[k] = domt_port_send_request("GET /log?follow=1");
         read_stream_until_text(fds[i], "\r\n\r\n");
         follow += strstr(text, "HTTP/1.1 200 OK") != NULL;
         refused += strstr(text, "HTTP/1.1 503 ") != NULL;
     }
     ck_assert_uint_eq(follow, DOMUS_OBSERVE_FOLLOWERS_MAX);
     ck_assert_uint_eq(refused, CROWD - DOMUS_OBSERVE_FOLLOWERS_MAX);
-    ck_assert_uint_eq(domt_port_ask("GET /health"), 200);
+    ck_assert_uint_eq(domt_port_request_and_read("GET /health"), 200);
     for (int i = 0; i < CROWD; i++)
         close(fds[i]);
     bool found = false;
     for (int i = 0; i < 100 && !found; i++) {
-        int fd = domt_port_send("GET /log?follow=1");
+        int fd = domt_port_send_request("GET /log?follow=1");
         read_stream_until_text(fd, "\r\n\r\n");
         found = strstr(text, "HTTP/1.1 200 OK") != NULL;
         close(fd);
         domt_pause_ns(20 * DOMT_MS);
     }
     ck_assert(found);
-    domt_port_end(system);
+    domt_port_close_and_end(system);
 }
 
 DOMT_SUITE(60)

@@ -149,7 +149,7 @@ static void spawn_senders(domus_system *system, uint32_t threads, uint32_t round
     for (uint32_t i = 0; i < SENDERS; i++) {
         const sender state = {.id = i, .left = rounds};
         domus_address address = domt_spawn(system, i % threads, &sending, &state);
-        domt_notice(system, address, &go_type, NULL);
+        domt_send_notice(system, address, &go_type, NULL);
     }
 }
 
@@ -172,7 +172,7 @@ static void check_waiting_messages_are_ordered(domus_system *system, uint32_t th
     const uint64_t all = (uint64_t)CHUNK * LEVELS * (2 * SENDERS + 1);
 
     atomic_store(&hold, true);
-    domt_notice(system, receiver, &hold_type, NULL);
+    domt_send_notice(system, receiver, &hold_type, NULL);
     DOMT_WAIT_FOR(20, atomic_load(&held));
     spawn_senders(system, threads, CHUNK);
     send_parcels_from_outside(system, CHUNK);
@@ -190,15 +190,15 @@ static void check_counts_of_order(void)
 
 DOMT_TEST(actor_of_the_loop_takes_all_that_waits_by_its_order)
 {
-    domus_config config = domt_config(3);
+    domus_config config = domt_config_of_threads(3);
 
     reset_counts_of_test();
     /* no belts, because a receiver takes messages from belts only some at a time */
     config.scheduler.belt_slots = 0;
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
     receiver = domt_spawn(system, 2, &receiving, NULL);
     check_waiting_messages_are_ordered(system, 2);
-    domt_end(system);
+    domt_end_system(system);
     check_counts_of_order();
 }
 
@@ -206,10 +206,10 @@ DOMT_TEST(actor_of_a_pool_takes_all_that_waits_by_its_order)
 {
     for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++) {
         reset_counts_of_test();
-        domt_pooled_begin(domt_pooled_policies[i], 1 + i % 2, 2);
+        domt_pooled_start_with_policy(domt_pooled_policies[i], 1 + i % 2, 2);
         receiver = domt_pooled_spawn(domt_pooled.pool, &receiving, NULL);
         check_waiting_messages_are_ordered(domt_pooled.system, 2);
-        domt_end(domt_pooled.system);
+        domt_end_system(domt_pooled.system);
         check_counts_of_order();
     }
 }
@@ -229,15 +229,15 @@ static void check_stream_is_complete_and_ordered(domus_system *system, uint32_t 
 
 DOMT_TEST(streams_to_an_actor_of_the_loop_are_whole)
 {
-    domus_config config = domt_config(3);
+    domus_config config = domt_config_of_threads(3);
 
     reset_counts_of_test();
     config.scheduler.steal.floor = 1;
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
     receiver = domt_spawn(system, 0, &receiving, NULL);
     /* only two of the threads have senders, so the third one may run the receiver on a loan */
     check_stream_is_complete_and_ordered(system, 2);
-    domt_end(system);
+    domt_end_system(system);
     ck_assert_uint_eq(it.out_of_order, 0);
 }
 
@@ -245,10 +245,10 @@ DOMT_TEST(streams_to_an_actor_of_a_pool_are_whole)
 {
     for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++) {
         reset_counts_of_test();
-        domt_pooled_begin(domt_pooled_policies[i], 2, 2);
+        domt_pooled_start_with_policy(domt_pooled_policies[i], 2, 2);
         receiver = domt_pooled_spawn(domt_pooled.pool, &receiving, NULL);
         check_stream_is_complete_and_ordered(domt_pooled.system, 2);
-        domt_end(domt_pooled.system);
+        domt_end_system(domt_pooled.system);
         ck_assert_uint_eq(it.out_of_order, 0);
     }
 }
@@ -312,19 +312,19 @@ static void *ask_receiver_from_outside(void *system)
 
 DOMT_TEST(receives_that_return_take_mail_by_the_order)
 {
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     pthread_t asker;
 
     reset_counts_of_test();
     atomic_store(&hold, true);
-    domus_system *system = domt_start(&config);
-    domt_notice(system, domt_spawn(system, 0, &maker, NULL), &go_type, NULL);
+    domus_system *system = domt_start_system(&config);
+    domt_send_notice(system, domt_spawn(system, 0, &maker, NULL), &go_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&sent) == 1);
-    domt_notice(system, receiver, &hold_type, NULL);
+    domt_send_notice(system, receiver, &hold_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&held));
     for (uint32_t i = 0; i < 4; i++) {
         const parcel out = {0, 4 - i, 0};
-        domt_notice(system, receiver, &note_type, &out);
+        domt_send_notice(system, receiver, &note_type, &out);
     }
     ck_assert_int_eq(pthread_create(&asker, NULL, ask_receiver_from_outside, system), 0);
     domt_pause_ns(100 * DOMT_MS);
@@ -332,14 +332,14 @@ DOMT_TEST(receives_that_return_take_mail_by_the_order)
     ck_assert_int_eq(pthread_join(asker, NULL), 0);
     DOMT_WAIT_FOR(10, atomic_load(&levels_received) >= 10234);
     ck_assert_uint_eq(atomic_load(&levels_received), 10234);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 /* --- a test kit ------------------------------------------------------------------------------- */
 
 static int take_by_level_in_kit(uint64_t seed, void *context)
 {
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
     domus_testkit *kit;
     domus_address address;
 

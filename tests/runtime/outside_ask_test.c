@@ -101,8 +101,8 @@ static int ask_number_from_outside(domus_system *system, domus_address to, const
 
 static domus_system *start_system(uint32_t threads)
 {
-    domus_config config = domt_config(threads);
-    return domt_start(&config);
+    domus_config config = domt_config_of_threads(threads);
+    return domt_start_system(&config);
 }
 
 static uint64_t count_late_replies(const domus_system *system)
@@ -130,7 +130,7 @@ DOMT_TEST(an_answer_comes_with_its_type_and_payload)
     ck_assert_uint_eq(sum, 2 * 9900);
     /* the payloads of 200 asks; the answers belong to the caller */
     ck_assert_uint_eq(atomic_load(&released), 200);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(a_small_buffer_is_told_what_it_wants)
@@ -151,7 +151,7 @@ DOMT_TEST(a_small_buffer_is_told_what_it_wants)
     /* Without a buffer for the answer, the caller only learns that the ask was answered. */
     ck_assert_int_eq(domus_outside_ask(system, to, &grow_type, NULL, 0, NULL), 0);
     ck_assert_uint_eq(atomic_load(&released), 2);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(outside_ask_gets_error_and_payload_is_taken)
@@ -199,7 +199,7 @@ DOMT_TEST(a_time_out_is_never_early_and_a_late_answer_is_dropped_and_counted)
     ck_assert_int_eq(domus_outside_notice(system, to, &mute_type, NULL), 0);
     ck_assert_uint_eq(count_late_replies(system), 1);
     ck_assert_uint_eq(atomic_load(&released), released_before + 1);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(time_out_of_outside_ask_reaches_the_actor)
@@ -219,7 +219,7 @@ DOMT_TEST(time_out_of_outside_ask_reaches_the_actor)
         ck_assert_uint_ge(deadline_ns, now_ns + limits_ns[i] - 100 * DOMT_MS);
         ck_assert_uint_le(deadline_ns, domt_now_ns() + limits_ns[i] + 100 * DOMT_MS);
     }
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(a_thread_of_the_system_does_not_wait_for_itself)
@@ -228,7 +228,7 @@ DOMT_TEST(a_thread_of_the_system_does_not_wait_for_itself)
     domus_address to = domt_spawn(system, 0, &server, NULL);
     ck_assert_int_eq(ask_number_from_outside(system, to, &recurse_type, 0, 0), -EDOM);
     ck_assert_int_eq(atomic_load(&deadlock), -EDEADLK);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 #define ASKERS 16
@@ -300,7 +300,7 @@ DOMT_TEST(sixteen_threads_ask_at_once)
             wanted += (i + number) % 64 == 0;
     }
     ck_assert_uint_eq(timeouts, wanted);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 static void *ask_until_late_reply(void *self_)
@@ -331,7 +331,7 @@ DOMT_TEST(lead_of_waiting_askers_is_handed_on)
         ck_assert_uint_eq(askers[i].failures, 0);
         ck_assert_uint_lt(askers[i].sum, 3000 * DOMT_MS);
     }
-    domt_end(system);
+    domt_end_system(system);
 }
 
 static void *ask_and_wait_for_ever(void *self_)
@@ -358,7 +358,7 @@ DOMT_TEST(asker_that_waits_when_the_system_stops_gets_an_error)
     domus_system *system = start_system(2);
     let_all_askers_wait(system);
     uint64_t before_ns = domt_now_ns();
-    domt_end(system);
+    domt_end_system(system);
     for (uint32_t i = 0; i < ASKERS; i++) {
         pthread_join(threads[i], NULL);
         /* -ESTALE if the stop of the actor has failed the asks that it kept, -ESHUTDOWN if the
@@ -388,14 +388,14 @@ DOMT_TEST(closing_the_outside_fails_all_that_wait)
     }
     ck_assert_int_eq(ask_number_from_outside(system, askers[0].to[0], &fail_type, 0, 0),
                      -EPROTO); /* the system was set back to running, and the actor still answers */
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(outside_spawns_with_options_and_names)
 {
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
     config.names.max = 1;
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
     domus_address address = {NULL, 0};
     domus_address found = {NULL, 0};
     domus_spawn_options options = {
@@ -414,8 +414,8 @@ DOMT_TEST(outside_spawns_with_options_and_names)
         ck_assert_int_eq(domus_outside_notice(system, found, &mute_type, NULL), 0);
     ck_assert_int_eq(domus_outside_stop_after_mail(system, found), 0);
     DOMT_WAIT_FOR(10, domus_outside_find(system, "the-server", &address) == -ENOENT);
-    ck_assert_uint_eq(domt_profile(system, 1).notices, 51);
-    domt_end(system);
+    ck_assert_uint_eq(domt_profile_of_thread(system, 1).notices, 51);
+    domt_end_system(system);
 }
 
 DOMT_SUITE(60)

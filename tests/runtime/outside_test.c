@@ -29,7 +29,7 @@ static const domus_behaviour noter = {
 
 DOMT_TEST(outside_calls_hold_before_and_after_a_system_runs)
 {
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
     domus_system *system = NULL;
     domus_address address = {NULL, 0};
     uint64_t payload = 0;
@@ -57,15 +57,15 @@ DOMT_TEST(outside_calls_hold_before_and_after_a_system_runs)
 DOMT_TEST(outside_spawns_go_round_robin)
 {
     enum { THREADS = 3, EACH = 7 };
-    domus_system *system = domt_start_threads(THREADS);
+    domus_system *system = domt_start_system_of_threads(THREADS);
     domus_address address;
 
     for (int i = 0; i < THREADS * EACH; i++)
         ck_assert_int_eq(domus_outside_spawn(system, &noter, NULL, &address), 0);
     DOMT_WAIT_FOR(10, atomic_load(&domt_mounted) == THREADS * EACH);
     for (uint32_t i = 0; i < THREADS; i++)
-        DOMT_WAIT_FOR(10, domt_profile(system, i).spawns == EACH);
-    domt_end(system);
+        DOMT_WAIT_FOR(10, domt_profile_of_thread(system, i).spawns == EACH);
+    domt_end_system(system);
 }
 
 #define FOREIGN 4
@@ -116,7 +116,7 @@ static void *spawn_notify_and_stop_actors(void *self_)
 
 DOMT_TEST(many_foreign_threads_spawn_notice_and_stop_at_once)
 {
-    domus_system *system = domt_start_threads(2);
+    domus_system *system = domt_start_system_of_threads(2);
     domus_address common = domt_spawn(system, 1, &noter, NULL);
     struct foreigner foreigners[FOREIGN];
     pthread_t threads[FOREIGN];
@@ -137,12 +137,12 @@ DOMT_TEST(many_foreign_threads_spawn_notice_and_stop_at_once)
                   atomic_load(&handled) + atomic_load(&released) + atomic_load(&refused) == sent);
     /* An actor that is stopped before it was mounted counts as a stop, but neither its on_mount nor
      * its on_stop is called. */
-    DOMT_WAIT_FOR(20, domt_profile_all(system).stops == FOREIGN * ROUNDS);
-    ck_assert_uint_eq(domt_profile_all(system).dead_letters, atomic_load(&released));
+    DOMT_WAIT_FOR(20, domt_profile_of_all_threads(system).stops == FOREIGN * ROUNDS);
+    ck_assert_uint_eq(domt_profile_of_all_threads(system).dead_letters, atomic_load(&released));
     ck_assert_uint_eq(atomic_load(&domt_mounted), atomic_load(&domt_stopped) + 1);
     ck_assert_int_eq(domus_outside_stop(system, common), 0);
     DOMT_WAIT_FOR(20, atomic_load(&domt_mounted) == atomic_load(&domt_stopped));
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_SUITE(60)

@@ -15,12 +15,12 @@ static domus_address peer;
 
 static void start_system_with_outsider(uint32_t threads)
 {
-    domus_config config = domt_config(threads);
+    domus_config config = domt_config_of_threads(threads);
     config.detached.threads_max = 4;
     config.shutdown.actor_timeout_ns = 200 * DOMT_MS;
-    system_ = domt_start(&config);
+    system_ = domt_start_system(&config);
     peer = domt_spawn(system_, 0, &domt_peer, NULL);
-    self_ = domt_attach(system_);
+    self_ = domt_attach_outsider(system_);
 }
 
 /* --- who may use it ----------------------------------------------------------------------------
@@ -82,7 +82,7 @@ DOMT_TEST(outsider_is_for_its_own_thread)
     /* no thread is this outsider any more, so another thread gets other errors */
     use_outsider_on_other_thread(NULL);
     ck_assert_int_eq(domus_outside_detach(NULL), 0);
-    domt_end(system_);
+    domt_end_system(system_);
 }
 
 static int use_outsider_within_turn(domus_stack *stack, void *argument)
@@ -102,7 +102,7 @@ DOMT_TEST(turn_of_an_outsider_must_not_use_it)
     start_system_with_outsider(1);
     ck_assert_int_eq(domus_outsider_act(self_, use_outsider_within_turn, NULL), 0);
     ck_assert_int_eq(domus_outside_detach(self_), 0);
-    domt_end(system_);
+    domt_end_system(system_);
 }
 
 DOMT_TEST(outsiders_are_bounded_and_seats_are_used_again)
@@ -115,7 +115,7 @@ DOMT_TEST(outsiders_are_bounded_and_seats_are_used_again)
     ck_assert_int_eq(domus_outside_detach(self_), 0);
     for (int round = 0; round < 20; round++) {
         for (int i = 0; i < 4; i++)
-            outsiders[i] = domt_attach(system_);
+            outsiders[i] = domt_attach_outsider(system_);
         ck_assert_int_eq(domus_outside_attach(system_, NULL, &outsiders[4]), -EAGAIN);
         for (int i = 0; i < 4; i++)
             ck_assert_int_eq(domus_outside_detach(outsiders[i]), 0);
@@ -126,7 +126,7 @@ DOMT_TEST(outsiders_are_bounded_and_seats_are_used_again)
     ck_assert_int_eq(domus_outside_attach(system_, &named, &outsiders[1]), -EEXIST);
     ck_assert_int_eq(domus_outside_detach(outsiders[0]), 0);
     ck_assert_int_eq(domus_outside_find(system_, "thread", &found), -ENOENT);
-    domt_end(system_);
+    domt_end_system(system_);
 }
 
 /* --- turns -------------------------------------------------------------------------------------
@@ -186,7 +186,7 @@ DOMT_TEST(turn_of_an_outsider_has_all_verbs)
     ck_assert_int_eq(message.kind, DOMUS_OUTSIDE_EVENT);
     ck_assert_int_eq(domus_outsider_take(self_), 0);
 
-    domt_poke_peer(system_, peer, domus_outsider_address(self_), 1, 1, true);
+    domt_send_poke_to_peer(system_, peer, domus_outsider_address(self_), 1, 1, true);
     (void)domt_receive_number(self_, &domt_number_type, &message);
     ck_assert_int_eq(domus_outsider_act(self_, keep_ask_of_outsider, &kept), 0);
     ck_assert_int_eq(domus_outsider_fail(self_, -EDOM), -EALREADY);
@@ -207,9 +207,9 @@ DOMT_TEST(turn_of_an_outsider_has_all_verbs)
     ck_assert_int_eq(domus_outside_detach(self_), 0);
     /* the child of the outsider ends, although no thread waits for that */
     DOMT_WAIT_FOR(10, atomic_load(&domt_stopped) == 1);
-    self_ = domt_attach(system_);
+    self_ = domt_attach_outsider(system_);
     ck_assert_int_eq(domus_outside_detach(self_), 0);
-    domt_end(system_);
+    domt_end_system(system_);
 }
 
 /* --- stops -------------------------------------------------------------------------------------
@@ -228,8 +228,8 @@ DOMT_TEST(outsider_that_is_stopped_is_told_so)
     ck_assert_int_eq(domus_outside_receive(self_, NULL, DOMUS_FOR_EVER, &message), -ECANCELED);
     ck_assert_int_eq(domus_outside_detach(self_), 0);
 
-    self_ = domt_attach(system_);
-    domt_poke_peer(system_, peer, domus_outsider_address(self_), 0, 0, false);
+    self_ = domt_attach_outsider(system_);
+    domt_send_poke_to_peer(system_, peer, domus_outsider_address(self_), 0, 0, false);
     ck_assert_int_eq(domus_outsider_ask(self_, peer, &domt_number_type, &number, 0, NULL), 0);
     ck_assert_int_eq(domus_outside_stop(system_, domus_outsider_address(self_)), 0);
     ck_assert_int_eq(domus_outside_receive(self_, NULL, DOMUS_FOR_EVER, &message), -ECANCELED);
@@ -240,7 +240,7 @@ DOMT_TEST(outsider_that_is_stopped_is_told_so)
                      -ECANCELED);
     ck_assert_int_eq(domus_outsider_act(self_, fail_because_turn_must_not_be, NULL), -ESTALE);
     ck_assert_int_eq(domus_outside_detach(self_), 0);
-    domt_end(system_);
+    domt_end_system(system_);
 }
 
 static _Atomic uint32_t inside;
@@ -250,7 +250,7 @@ static _Atomic int said[2];
  * outside. */
 static void *wait_until_ended_from_outside(void *asks)
 {
-    domus_outsider *outsider = domt_attach(system_);
+    domus_outsider *outsider = domt_attach_outsider(system_);
     domus_outside_message message;
     uint32_t number = 0;
     int result;
@@ -295,8 +295,8 @@ static void *stay_attached_without_verbs(void *nothing)
 {
     domus_outside_message message;
 
-    self_ = domt_attach(system_);
-    domt_poke_peer(system_, peer, domus_outsider_address(self_), 1, 1, true);
+    self_ = domt_attach_outsider(system_);
+    domt_send_poke_to_peer(system_, peer, domus_outsider_address(self_), 1, 1, true);
     (void)domt_receive_number(self_, &domt_number_type, &message);
     uint32_t number = 0;
     ck_assert_int_eq(
@@ -349,7 +349,7 @@ static int stay_in_turn_until_allowed(domus_stack *stack, void *argument)
 
 static void *take_turn_until_allowed(void *nothing)
 {
-    domus_outsider *outsider = domt_attach(system_);
+    domus_outsider *outsider = domt_attach_outsider(system_);
     ck_assert_int_eq(domus_outsider_act(outsider, stay_in_turn_until_allowed, NULL), 0);
     ck_assert_int_eq(domus_outside_detach(outsider), 0);
     return nothing;
@@ -413,14 +413,14 @@ DOMT_TEST(outsiders_survive_failed_allocations)
     start_system_with_outsider(1);
     ck_assert_int_eq(domus_outside_detach(self_), 0);
     for (; count < 200; count++) {
-        domi_memory_fail_after(count, 0);
+        domi_memory_fail_allocation_after(count, 0);
         result = use_each_verb_once();
-        domi_memory_fail_after(-1, 0);
+        domi_memory_fail_allocation_after(-1, 0);
         failed += result != 0;
     }
     ck_assert_int_eq(result, 0);
     ck_assert_uint_gt(failed, 0);
-    domt_end(system_);
+    domt_end_system(system_);
 }
 
 DOMT_SUITE(60)

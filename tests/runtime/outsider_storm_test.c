@@ -7,7 +7,7 @@
 #define OUTSIDERS 4
 #define ACTORS    4
 /* number of asks that each side of a pair sends */
-#define ROUNDS (DOMT_SCALE(2500u, 400u) * (domt_is_long() ? 5 : 1))
+#define ROUNDS (DOMT_SCALE(2500u, 400u) * (domt_tests_are_long() ? 5 : 1))
 
 static domus_system *system_;
 static domus_address actors[ACTORS];
@@ -74,7 +74,7 @@ static void reply_to_ask_of_actor(domus_outsider *outsider, const domus_outside_
 static void *ask_and_answer_as_outsider(void *place)
 {
     uint32_t me = (uint32_t)(uintptr_t)place;
-    domus_outsider *outsider = domt_attach(system_);
+    domus_outsider *outsider = domt_attach_outsider(system_);
     domus_outside_message message;
     uint32_t sent = 0, got = 0, others = 0;
 
@@ -110,7 +110,7 @@ DOMT_TEST(outsiders_and_actors_ask_each_other_a_hundred_thousand_times)
 {
     pthread_t threads[OUTSIDERS];
     const asker state = {.left = ROUNDS};
-    system_ = domt_start_threads(2);
+    system_ = domt_start_system_of_threads(2);
     for (uint32_t i = 0; i < ACTORS; i++)
         actors[i] = domt_spawn(system_, i % 2, &asking, &state);
     for (uintptr_t i = 0; i < OUTSIDERS; i++)
@@ -118,13 +118,13 @@ DOMT_TEST(outsiders_and_actors_ask_each_other_a_hundred_thousand_times)
                          0);
     DOMT_WAIT_FOR(60, atomic_load(&attached) == OUTSIDERS);
     for (uint32_t i = 0; i < OUTSIDERS; i++)
-        domt_notice(system_, actors[i], &go_type, &outsiders[i]);
+        domt_send_notice(system_, actors[i], &go_type, &outsiders[i]);
     for (int i = 0; i < OUTSIDERS; i++)
         pthread_join(threads[i], NULL);
     ck_assert_uint_eq(atomic_load(&asked), (uint64_t)OUTSIDERS * ROUNDS);
     ck_assert_uint_eq(atomic_load(&served), (uint64_t)OUTSIDERS * ROUNDS);
     DOMT_WAIT_FOR(10, atomic_load(&domt_answers) == (uint64_t)OUTSIDERS * ROUNDS);
-    domt_end(system_);
+    domt_end_system(system_);
 }
 
 /* --- coming and going --------------------------------------------------------------------------
@@ -202,12 +202,12 @@ static void *attach_and_detach_until_over(void *seed)
 
 static void start_storm_of_outsiders(pthread_t threads[OUTSIDERS])
 {
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
 
     config.detached.threads_max = 3;
     config.shutdown.actor_timeout_ns = 10 * 1000 * DOMT_MS;
     atomic_store(&over, false);
-    system_ = domt_start(&config);
+    system_ = domt_start_system(&config);
     for (uint32_t i = 0; i < ACTORS; i++)
         actors[i] = domt_spawn(system_, i % 2, &sending, NULL);
     for (uintptr_t i = 0; i < OUTSIDERS; i++)
@@ -237,7 +237,7 @@ DOMT_TEST(outsiders_come_and_go_and_nothing_is_lost)
     DOMT_WAIT_FOR(30, atomic_load(&ends[0]) + atomic_load(&ends[1]) == 2 * count);
     ck_assert_uint_gt(atomic_load(&ends[0]), 0);
     ck_assert_uint_gt(atomic_load(&ends[1]), 0);
-    domt_end(system_);
+    domt_end_system(system_);
     ck_assert_uint_le(atomic_load(&domt_released), count);
 }
 

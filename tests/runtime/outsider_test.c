@@ -10,21 +10,21 @@ static domus_address peer;
 
 static void start_system_with_outsider(uint32_t threads)
 {
-    domus_config config = domt_config(threads);
+    domus_config config = domt_config_of_threads(threads);
 
     config.detached.threads_max = 4;
     config.scheduler.mailbox_max = 16;
     config.scheduler.conversations_max = 8;
     config.shutdown.actor_timeout_ns = 300 * DOMT_MS;
-    system_ = domt_start(&config);
+    system_ = domt_start_system(&config);
     peer = domt_spawn(system_, 0, &domt_peer, NULL);
-    self_ = domt_attach(system_);
+    self_ = domt_attach_outsider(system_);
 }
 
 static void end_system_with_outsider(void)
 {
     ck_assert_int_eq(domus_outside_detach(self_), 0);
-    domt_end(system_);
+    domt_end_system(system_);
 }
 
 /* Ask the peer and wait for the answer. By then all asks and notices that the peer has sent before
@@ -54,7 +54,7 @@ DOMT_TEST(outsider_and_actor_answer_each_other)
     ck_assert_ptr_eq(reply.type, &domt_number_type);
     ck_assert_int_eq(domus_outsider_ask(self_, peer, &domt_other_type, &number, 0, &reply), -EDOM);
 
-    domt_poke_peer(system_, peer, domus_outsider_address(self_), 40, 1, true);
+    domt_send_poke_to_peer(system_, peer, domus_outsider_address(self_), 40, 1, true);
     ck_assert_uint_eq(domt_receive_number(self_, &domt_number_type, &message), 40);
     ck_assert_int_eq(message.kind, DOMUS_OUTSIDE_ASK);
     ck_assert(domus_address_equals(message.sender, peer));
@@ -72,19 +72,19 @@ DOMT_TEST(ask_that_is_failed_or_left_or_not_answered_in_time_fails)
     domus_outside_message message;
 
     start_system_with_outsider(1);
-    domt_poke_peer(system_, peer, domus_outsider_address(self_), 1, 1, true);
+    domt_send_poke_to_peer(system_, peer, domus_outsider_address(self_), 1, 1, true);
     (void)domt_receive_number(self_, &domt_number_type, &message);
     ck_assert_int_eq(domus_outsider_fail(self_, -EPROTO), 0);
     DOMT_WAIT_FOR(10, atomic_load(&domt_answers) == 1);
     ck_assert_int_eq(atomic_load(&domt_answer_error), -EPROTO);
 
-    domt_poke_peer(system_, peer, domus_outsider_address(self_), 2, 1, true);
+    domt_send_poke_to_peer(system_, peer, domus_outsider_address(self_), 2, 1, true);
     (void)domt_receive_number(self_, &domt_number_type, &message);
     ck_assert_int_eq(domus_outside_receive(self_, NULL, 0, &message), -ETIMEDOUT);
     DOMT_WAIT_FOR(10, atomic_load(&domt_answers) == 2);
     ck_assert_int_eq(atomic_load(&domt_answer_error), -ENOMSG);
 
-    domt_poke_peer(system_, peer, domus_outsider_address(self_), 3, 2, true);
+    domt_send_poke_to_peer(system_, peer, domus_outsider_address(self_), 3, 2, true);
     wait_until_peer_has_sent_all();
     (void)domt_receive_number(self_, &domt_number_type, &message);
     /* The detach fails one ask that the thread has received and one that waits; two threads do
@@ -92,7 +92,7 @@ DOMT_TEST(ask_that_is_failed_or_left_or_not_answered_in_time_fails)
     ck_assert_int_eq(domus_outside_detach(self_), 0);
     DOMT_WAIT_FOR(10, atomic_load(&domt_answers) == 4);
     ck_assert_uint_eq(atomic_load(&domt_stale_answers), 1);
-    self_ = domt_attach(system_);
+    self_ = domt_attach_outsider(system_);
     end_system_with_outsider();
 }
 
@@ -114,8 +114,8 @@ DOMT_TEST(receive_takes_by_choice_and_leaves_the_rest_in_order)
     domus_outside_message message;
 
     start_system_with_outsider(2);
-    domt_poke_peer(system_, peer, domus_outsider_address(self_), 1, 5, false);
-    domt_poke_peer(system_, peer, domus_outsider_address(self_), 10, 2, true);
+    domt_send_poke_to_peer(system_, peer, domus_outsider_address(self_), 1, 5, false);
+    domt_send_poke_to_peer(system_, peer, domus_outsider_address(self_), 10, 2, true);
     wait_until_peer_has_sent_all();
     ck_assert_int_eq(domus_outside_receive(self_, &other, 0, &message), -ETIMEDOUT);
     ck_assert_int_eq(domus_outside_receive(self_, &even, 0, &message), 0);
@@ -143,7 +143,7 @@ DOMT_TEST(receive_that_waits_wakes_for_what_it_wants)
 
     start_system_with_outsider(2);
     for (uint32_t i = 0; i < 2000; i++) {
-        domt_poke_peer(system_, peer, domus_outsider_address(self_), 1, 2, i % 2 != 0);
+        domt_send_poke_to_peer(system_, peer, domus_outsider_address(self_), 1, 2, i % 2 != 0);
         ck_assert_int_eq(domus_outside_receive(self_, &even, DOMUS_FOR_EVER, &message), 0);
         ck_assert_uint_eq(domt_receive_number(self_, &domt_number_type, &message), 1);
     }
@@ -164,7 +164,7 @@ DOMT_TEST(receive_is_never_early_and_never_late)
     uint32_t number = 1;
     domus_address gone = domt_spawn(system_, 0, &domt_peer, NULL);
     /* the other outsider answers nothing, because its thread does not receive */
-    domus_outsider *other = domt_attach(system_);
+    domus_outsider *other = domt_attach_outsider(system_);
     ck_assert_int_eq(domus_outsider_ask(self_, domus_outsider_address(other), &domt_number_type,
                                         &number, 20 * DOMT_MS, NULL),
                      -ETIMEDOUT);
@@ -318,7 +318,7 @@ DOMT_TEST(payloads_that_own_something_are_released_once)
     ck_assert_int_eq(domus_outsider_notice(self_, here, &domt_owner_type, &number), 0);
     ck_assert_int_eq(domus_outside_detach(self_), 0);
     ck_assert_uint_eq(atomic_load(&domt_released), 6);
-    self_ = domt_attach(system_);
+    self_ = domt_attach_outsider(system_);
     end_system_with_outsider();
     ck_assert_uint_eq(taken, 1);
 }
@@ -351,7 +351,7 @@ DOMT_TEST(outsider_watches_and_is_watched)
     ck_assert_int_eq(((const domus_down *)message.payload)->reason, -ESTALE);
     ck_assert_int_eq(domus_outside_receive(self_, NULL, 10 * DOMT_MS, &message), -ETIMEDOUT);
 
-    domt_poke_peer(system_, peer, domus_outsider_address(self_), 0, 0, false);
+    domt_send_poke_to_peer(system_, peer, domus_outsider_address(self_), 0, 0, false);
     wait_until_peer_has_sent_all();
     ck_assert_int_eq(domus_outside_receive(self_, NULL, 0, &message), -ETIMEDOUT);
     ck_assert_uint_eq(atomic_load(&domt_downs), 0);
@@ -359,9 +359,9 @@ DOMT_TEST(outsider_watches_and_is_watched)
     ck_assert_int_eq(domus_outside_detach(self_), 0);
     DOMT_WAIT_FOR(10, atomic_load(&domt_downs) == 1);
     /* The peer watches an outsider that has already detached, so its seat is vacant. */
-    domt_poke_peer(system_, peer, before, 0, 0, false);
+    domt_send_poke_to_peer(system_, peer, before, 0, 0, false);
     DOMT_WAIT_FOR(10, atomic_load(&domt_downs) == 2);
-    self_ = domt_attach(system_);
+    self_ = domt_attach_outsider(system_);
     end_system_with_outsider();
 }
 

@@ -88,18 +88,18 @@ const domus_behaviour domt_peer = {
     .on_mount = domt_count_mount,
     .on_stop = domt_count_stop};
 
-domus_outsider *domt_attach(domus_system *system)
+domus_outsider *domt_attach_outsider(domus_system *system)
 {
     domus_outsider *outsider = NULL;
     ck_assert_int_eq(domus_outside_attach(system, NULL, &outsider), 0);
     return outsider;
 }
 
-void domt_poke_peer(domus_system *system, domus_address peer, domus_address to, uint32_t first,
-                    uint32_t count, bool asks)
+void domt_send_poke_to_peer(domus_system *system, domus_address peer, domus_address to,
+                            uint32_t first, uint32_t count, bool asks)
 {
     const domt_poke poke = {.to = to, .first = first, .count = count, .asks = asks};
-    domt_notice(system, peer, &domt_poke_type, &poke);
+    domt_send_notice(system, peer, &domt_poke_type, &poke);
 }
 
 uint32_t domt_receive_number(domus_outsider *outsider, const domus_type *type,

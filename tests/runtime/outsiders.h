@@ -40,9 +40,9 @@ extern _Atomic uint64_t domt_downs;
 extern const domus_behaviour domt_peer;
 
 /* Attach an outsider to a system, or send a domt_poke to a peer; both must succeed. */
-domus_outsider *domt_attach(domus_system *system);
-void domt_poke_peer(domus_system *system, domus_address peer, domus_address to, uint32_t first,
-                    uint32_t count, bool asks);
+domus_outsider *domt_attach_outsider(domus_system *system);
+void domt_send_poke_to_peer(domus_system *system, domus_address peer, domus_address to,
+                            uint32_t first, uint32_t count, bool asks);
 
 /* Receive a message of this type, which must come within 10 s. Returns its payload as a number. */
 uint32_t domt_receive_number(domus_outsider *outsider, const domus_type *type,

@@ -37,7 +37,7 @@ static int pass_poke_to_random_actor(domus_stack *stack, void *self, const void 
     domus_address born;
 
     poked++;
-    domt_stepped_advance(&world, domi_random_below(&dice, 3000));
+    domt_stepped_advance_clock(&world, domi_random_below(&dice, 3000));
     if (left == 0)
         return 0;
     left--;
@@ -76,14 +76,15 @@ static void let_others_run_during_sleep(domt_stepped *stepped, uint32_t sleeper)
             domt_stepped_iterate(stepped, other, false);
     }
     if (domi_random_below(&dice, 8) == 0) {
-        domt_notice(stepped->system, actors[domi_random_below(&dice, ACTORS)], &poke_type,
-                    &(uint32_t){5});
+        domt_send_notice(stepped->system, actors[domi_random_below(&dice, ACTORS)], &poke_type,
+                         &(uint32_t){5});
         pokes++;
     }
     if (atomic_load(word) == DOMI_PARK_NOTIFIED)
         stepped->rings[sleeper].completions = 1;
     else
-        domt_stepped_advance(stepped, domi_random_below(&dice, 4) != 0 ? sleep_ns : sleep_ns / 2);
+        domt_stepped_advance_clock(stepped,
+                                   domi_random_below(&dice, 4) != 0 ? sleep_ns : sleep_ns / 2);
 }
 
 static bool are_all_pokes_done(void)
@@ -100,13 +101,13 @@ static void play_seed_of_pokes(uint64_t seed)
     domus_profile sums;
 
     domi_random_init(&dice, seed);
-    domt_stepped_begin(&world, THREADS);
+    domt_stepped_init_default(&world, THREADS);
     world.on_sleep = let_others_run_during_sleep;
     poked = pokes = 0;
     for (uint32_t i = 0; i < ACTORS; i++)
         actors[i] = domt_spawn(world.system, i % THREADS, &restless[i % 2], NULL);
     for (uint32_t i = 0; i < ACTORS; i++, pokes++)
-        domt_notice(world.system, actors[i], &poke_type, &(uint32_t){30});
+        domt_send_notice(world.system, actors[i], &poke_type, &(uint32_t){30});
     for (uint32_t iteration = 0; iteration < 3000; iteration++)
         domt_stepped_iterate(&world, (uint32_t)domi_random_below(&dice, THREADS), true);
     world.on_sleep = NULL;
@@ -114,7 +115,7 @@ static void play_seed_of_pokes(uint64_t seed)
         domt_stepped_iterate(&world, iteration % THREADS, true);
     ck_assert_msg(are_all_pokes_done(), "seed %lu: %lu of %lu", seed, poked, pokes);
 
-    sums = domt_profile_all(world.system);
+    sums = domt_profile_of_all_threads(world.system);
     ck_assert_uint_gt(sums.parks, 0);
     ck_assert_uint_eq(sums.notices, pokes);
     ck_assert_uint_eq(sums.cap_wakeups_with_work, 0);
@@ -134,7 +135,7 @@ DOMT_TEST(park_lasts_until_the_next_timer_and_at_most_a_second)
 {
     uint64_t slept_ns = 0;
 
-    domt_stepped_begin(&world, 1);
+    domt_stepped_init_default(&world, 1);
     domt_stepped_iterate(&world, 0, true);
     ck_assert_uint_eq(world.rings[0].sleeps, 1);
     ck_assert_uint_eq(world.rings[0].sleep_ns, 1000 * DOMT_MS);
@@ -163,8 +164,8 @@ static void send_many_during_sleep(domt_stepped *stepped, uint32_t sleeper)
     domi_manager *manager = &domt_stepped_thread(stepped, sleeper)->manager;
 
     for (uint32_t i = 0; i < ACTORS; i++) {
-        domt_notice(stepped->system, actors[i], &poke_type, &(uint32_t){0});
-        domi_manager_notify(&domt_stepped_thread(stepped, 1)->manager, manager);
+        domt_send_notice(stepped->system, actors[i], &poke_type, &(uint32_t){0});
+        domi_manager_notify_of_push(&domt_stepped_thread(stepped, 1)->manager, manager);
     }
     ck_assert_uint_eq(stepped->rings[sleeper].wakes, stepped->rings[sleeper].sleeps);
     stepped->rings[sleeper].completions = 1;
@@ -172,7 +173,7 @@ static void send_many_during_sleep(domt_stepped *stepped, uint32_t sleeper)
 
 DOMT_TEST(sleeper_is_written_to_once_for_each_sleep)
 {
-    domt_stepped_begin(&world, 2);
+    domt_stepped_init_default(&world, 2);
     domi_random_init(&dice, 1);
     for (uint32_t i = 0; i < ACTORS; i++)
         actors[i] = domt_spawn(world.system, 0, &restless[i % 2], NULL);
@@ -180,7 +181,7 @@ DOMT_TEST(sleeper_is_written_to_once_for_each_sleep)
     world.on_sleep = send_many_during_sleep;
     while (world.rings[0].sleeps < 20)
         domt_stepped_iterate(&world, 0, true);
-    domus_profile sums = domt_profile_all(world.system);
+    domus_profile sums = domt_profile_of_all_threads(world.system);
     ck_assert_uint_eq(world.rings[0].wakes, 20);
     ck_assert_uint_eq(sums.wakeups_received, 20);
     ck_assert_uint_eq(sums.wakeups_empty, 0);
@@ -194,7 +195,7 @@ static void end_sleep_without_message(domt_stepped *stepped, uint32_t sleeper)
 
 DOMT_TEST(poll_is_armed_anew_after_512_empty_wakeups_in_a_row)
 {
-    domt_stepped_begin(&world, 1);
+    domt_stepped_init_default(&world, 1);
     world.on_sleep = end_sleep_without_message;
     uint32_t polls = world.rings[0].polls;
     for (uint32_t iteration = 1; iteration <= 3 * 512; iteration++) {
@@ -203,8 +204,8 @@ DOMT_TEST(poll_is_armed_anew_after_512_empty_wakeups_in_a_row)
             (iteration - 1) / 512; /* the sleep of an iteration is counted in the next one */
         ck_assert_uint_eq(world.rings[0].polls, polls + rearms);
         ck_assert_uint_eq(world.rings[0].cancels, rearms);
-        ck_assert_uint_eq(domt_profile(world.system, 0).wake_rearms, rearms);
-        ck_assert_uint_eq(domt_profile(world.system, 0).wakeups_empty, iteration - 1);
+        ck_assert_uint_eq(domt_profile_of_thread(world.system, 0).wake_rearms, rearms);
+        ck_assert_uint_eq(domt_profile_of_thread(world.system, 0).wakeups_empty, iteration - 1);
     }
     for (uint32_t iteration = 1; iteration <= 3000;
          /* count empty sleeps that follow each other; a sleep that brings work begins the count
@@ -219,14 +220,14 @@ DOMT_TEST(poll_is_armed_anew_after_512_empty_wakeups_in_a_row)
 
 DOMT_TEST(poll_is_armed_anew_after_as_many_as_are_configured)
 {
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
 
     config.io.empty_wakeups_max = 3;
     domt_stepped_init(&world, &config);
     world.on_sleep = end_sleep_without_message;
     for (uint32_t iteration = 1; iteration <= 10; iteration++) {
         domt_stepped_iterate(&world, 0, true);
-        ck_assert_uint_eq(domt_profile(world.system, 0).wake_rearms, (iteration - 1) / 3);
+        ck_assert_uint_eq(domt_profile_of_thread(world.system, 0).wake_rearms, (iteration - 1) / 3);
     }
     domt_stepped_fini(&world);
 }
@@ -292,18 +293,18 @@ static void check_timers_ring_within(domus_system *system, uint64_t late_max_ns)
 
 DOMT_TEST(timer_rings_in_time_on_a_thread_that_sleeps)
 {
-    domus_system *system = domt_start_threads(1);
+    domus_system *system = domt_start_system_of_threads(1);
     check_timers_ring_within(system, 3 * DOMT_MS);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(timer_rings_in_time_on_a_thread_that_spins)
 {
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     config.scheduler.idle.spin_ns = 500 * DOMT_MS;
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
     check_timers_ring_within(system, 3 * DOMT_MS);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(stop_wakes_sleepers_at_once)
@@ -311,33 +312,34 @@ DOMT_TEST(stop_wakes_sleepers_at_once)
     uint64_t best_ns = UINT64_MAX;
 
     for (int round = 0; round < 5; round++) {
-        domus_system *system = domt_start_threads(4);
+        domus_system *system = domt_start_system_of_threads(4);
         for (uint32_t i = 0; i < 4; i++)
-            DOMT_WAIT_FOR(10, domt_profile(system, i).parks != 0);
+            DOMT_WAIT_FOR(10, domt_profile_of_thread(system, i).parks != 0);
         uint64_t began_ns = domt_now_ns();
         ck_assert_int_eq(domus_system_stop(system), 0);
         uint64_t took_ns = domt_now_ns() - began_ns;
         if (took_ns < best_ns)
             best_ns = took_ns;
-        domt_end(system);
+        domt_end_system(system);
     }
     ck_assert_uint_lt(best_ns, 100 * DOMT_MS);
 }
 
 DOMT_TEST(idle_thread_makes_few_iterations)
 {
-    domus_system *system = domt_start_threads(2);
+    domus_system *system = domt_start_system_of_threads(2);
 
-    DOMT_WAIT_FOR(10, domt_profile(system, 0).parks != 0 && domt_profile(system, 1).parks != 0);
-    domus_profile before = domt_profile_all(system);
+    DOMT_WAIT_FOR(10, domt_profile_of_thread(system, 0).parks != 0 &&
+                          domt_profile_of_thread(system, 1).parks != 0);
+    domus_profile before = domt_profile_of_all_threads(system);
     domt_pause_ns(1500 * DOMT_MS);
-    domus_profile after = domt_profile_all(system);
+    domus_profile after = domt_profile_of_all_threads(system);
     /* the cap of a sleep has woken each thread once or twice */
     ck_assert_uint_le(after.iterations - before.iterations, 2 * 3);
     ck_assert_uint_le(after.enters - before.enters, 2 * 4);
     ck_assert_uint_eq(after.wakeups_received, before.wakeups_received);
     ck_assert_uint_eq(after.wakeups_empty, before.wakeups_empty);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 static int count_fired_tick(domus_stack *stack, void *self, const void *payload)
@@ -353,7 +355,7 @@ static void expect_tick_is_handled(domus_system *system, domus_address address)
 {
     uint64_t before = atomic_load(&fired);
     uint64_t began_ns = domt_now_ns();
-    domt_notice(system, address, &tick_type, NULL);
+    domt_send_notice(system, address, &tick_type, NULL);
     while (atomic_load(&fired) == before)
         sched_yield();
     /* the answer has come sooner than by the cap of a sleep */
@@ -365,25 +367,25 @@ static void expect_tick_is_handled(domus_system *system, domus_address address)
  * count as empty wake-ups, or the thread would arm its poll anew for ever. */
 DOMT_TEST(poll_that_is_armed_anew_each_time_wakes_and_lets_sleep)
 {
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
 
     config.io.empty_wakeups_max = 1;
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
     domus_address address = domt_spawn(system, 0, &counter, NULL);
     expect_tick_is_handled(system, address);
     for (uint64_t rearms = 1; rearms <= 20; rearms++) {
         DOMT_WAIT_FOR(10, atomic_load(&system->threads[0].manager.park) == DOMI_PARK_SLEEPING);
         ck_assert_int_eq(eventfd_write(system->threads[0].io.wake_fd, 1), 0);
-        DOMT_WAIT_FOR(10, domt_profile(system, 0).wake_rearms >= rearms);
+        DOMT_WAIT_FOR(10, domt_profile_of_thread(system, 0).wake_rearms >= rearms);
         expect_tick_is_handled(system, address);
     }
     domt_pause_ns(100 * DOMT_MS);
-    domus_profile before = domt_profile(system, 0);
+    domus_profile before = domt_profile_of_thread(system, 0);
     domt_pause_ns(200 * DOMT_MS);
-    ck_assert_uint_le(domt_profile(system, 0).iterations - before.iterations, 3);
-    ck_assert_uint_eq(domt_profile(system, 0).wake_rearms, before.wake_rearms);
+    ck_assert_uint_le(domt_profile_of_thread(system, 0).iterations - before.iterations, 3);
+    ck_assert_uint_eq(domt_profile_of_thread(system, 0).wake_rearms, before.wake_rearms);
     expect_tick_is_handled(system, address);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_SUITE(60)

@@ -60,12 +60,12 @@ static domus_system *start_system(uint32_t connections_max)
 {
     static const domus_listener_config listener = {
         .name = "echo", .address = "127.0.0.1:1", .backlog = 16};
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
 
     config.channel.connections_max = connections_max;
     config.listeners = &listener;
     config.listener_count = 1;
-    return domt_start(&config);
+    return domt_start_system(&config);
 }
 
 static domus_system *serve_passed_socket(int listening, uint32_t connections_max)
@@ -105,8 +105,8 @@ DOMT_TEST(no_connection_is_lost_between_two_systems_that_serve)
         snprintf(expected, sizeof expected, "127.0.0.1:%u", profile.port);
         ck_assert_str_eq(profile.address, expected);
         ck_assert_int_ge(domus_system_stop(system), 0);
-        ck_assert_uint_eq(domt_profile_all(system).channels_cut, 0);
-        domt_end(system);
+        ck_assert_uint_eq(domt_profile_of_all_threads(system).channels_cut, 0);
+        domt_end_system(system);
     }
     close(listening);
 }
@@ -121,18 +121,18 @@ DOMT_TEST(connections_that_wait_in_a_stop_stay_in_the_backlog)
     domus_system *system = serve_passed_socket(listening, 1);
 
     clients[0] = connect_and_send_byte(&at);
-    DOMT_WAIT_FOR(20, domt_profile_all(system).sent_bytes == 1);
+    DOMT_WAIT_FOR(20, domt_profile_of_all_threads(system).sent_bytes == 1);
     for (int i = 1; i < CLIENTS; i++)
         clients[i] = connect_and_send_byte(&at);
     ck_assert_int_ge(domus_system_stop(system), 0);
-    domus_profile profile = domt_profile_all(system);
+    domus_profile profile = domt_profile_of_all_threads(system);
     ck_assert_uint_eq(profile.channels_cut, 0);
     ck_assert_uint_lt(profile.channels_opened, CLIENTS / 2);
-    domt_end(system);
+    domt_end_system(system);
     system = serve_passed_socket(listening, 1000);
     for (int i = 0; i < CLIENTS; i++)
         expect_byte_is_echoed(clients[i]);
-    domt_end(system);
+    domt_end_system(system);
     close(listening);
 }
 
@@ -142,19 +142,19 @@ DOMT_TEST(passed_socket_gets_options_of_configuration)
                                             .address = "127.0.0.1:1",
                                             .backlog = 16,
                                             .channel = {.receive_buffer_bytes = 65536}};
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     struct sockaddr_in at;
     int listening = listen_at_loopback(&at), size = 0;
     socklen_t length = sizeof size;
 
     config.listeners = &listener;
     config.listener_count = 1;
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
     const domus_serve_options options = {.listening = dup(listening)};
     ck_assert_int_eq(domus_serve_with(system, "echo", &server, NULL, &options, NULL), 0);
     ck_assert_int_eq(getsockopt(listening, SOL_SOCKET, SO_RCVBUF, &size, &length), 0);
     ck_assert_int_eq(size, 2 * 65536);
-    domt_end(system);
+    domt_end_system(system);
     /* the library has closed the descriptor that it was given */
     expect_whether_descriptor_is_open(options.listening, false);
     close(listening);
@@ -173,9 +173,9 @@ static const struct option {
 static void serve_until_descriptor_is_closed(int listening, const domus_config *config)
 {
     const domus_serve_options options = {.listening = dup(listening)};
-    domus_system *system = domt_start(config);
+    domus_system *system = domt_start_system(config);
     ck_assert_int_eq(domus_serve_with(system, "echo", &server, NULL, &options, NULL), 0);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 /* The socket outlives the first system, and options that the second system's configuration does not
@@ -184,7 +184,7 @@ DOMT_TEST(options_of_the_last_life_are_set_back)
 {
     const domus_listener_config listener = {
         .name = "echo", .address = "127.0.0.1:1", .backlog = 16};
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     struct sockaddr_in at;
     int listening = listen_at_loopback(&at);
 
@@ -229,7 +229,7 @@ DOMT_TEST(passed_unix_socket_is_served)
     ck_assert_int_eq(domus_system_listener(system, 0, &profile), 0);
     ck_assert_msg(strncmp(profile.address, "unix:@domus-passed-", 19) == 0, "%s", profile.address);
     ck_assert_int_eq(profile.port, 0);
-    domt_end(system);
+    domt_end_system(system);
     close(listening);
 }
 
@@ -271,7 +271,7 @@ DOMT_TEST(serving_a_wrong_descriptor_is_refused)
     ck_assert_int_eq(error_of_serving_descriptor(system, connect_and_send_byte(&at)), -ENOTCONN);
     const domus_serve_options options = {.listening = listening};
     ck_assert_int_eq(domus_serve_with(system, "echo", &server, NULL, &options, NULL), 0);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_SUITE(30)

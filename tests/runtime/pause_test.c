@@ -116,10 +116,10 @@ static const domus_behaviour patient = {
 
 static void check_pause_before_timer(const domus_behaviour *behaviour)
 {
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     /* so many that the watcher handles all events in one run */
     config.scheduler.messages_per_run_max = 2 * COUNT;
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
 
     for (uint32_t i = 0; i < COUNT; i++) {
         fds[i] = eventfd(0, EFD_CLOEXEC);
@@ -128,18 +128,18 @@ static void check_pause_before_timer(const domus_behaviour *behaviour)
     domus_address actor = domt_spawn(system, 0, &watcher, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&watched) == 1);
     if (behaviour == &watcher)
-        domt_notice(system, domt_spawn(system, 0, &patient, NULL), &ask_type, &actor);
+        domt_send_notice(system, domt_spawn(system, 0, &patient, NULL), &ask_type, &actor);
     /* wait, because the polls are armed by the enter of the next park */
     domt_pause_ns(5 * DOMT_MS);
     if (behaviour == &watcher)
-        domt_notice(system, actor, &pause_type, NULL);
+        domt_send_notice(system, actor, &pause_type, NULL);
     else
-        domt_notice(system, domt_spawn(system, 0, behaviour, NULL), &ask_type, &actor);
+        domt_send_notice(system, domt_spawn(system, 0, behaviour, NULL), &ask_type, &actor);
     DOMT_WAIT_FOR(10, atomic_load(&timers) == 1);
     /* At least one event of each descriptor came before the timer; on a slow thread more, because
      * the descriptors stay readable. */
     ck_assert_uint_ge(atomic_load(&before_timer), COUNT);
-    domt_end(system);
+    domt_end_system(system);
     for (uint32_t i = 0; i < COUNT; i++)
         close(fds[i]);
 }
@@ -173,7 +173,7 @@ static void reap_completions_for_time(domt_stepped *stepped, uint32_t completion
  * read anew. */
 DOMT_TEST(bytes_that_were_reaped_after_a_pause_are_as_young_as_that)
 {
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     domt_stepped stepped;
 
     config.io.ring_entries = 16;
@@ -183,32 +183,34 @@ DOMT_TEST(bytes_that_were_reaped_after_a_pause_are_as_young_as_that)
     domus_address actor = domt_spawn(stepped.system, 0, &serving, NULL);
     domt_stepped_iterate(&stepped, 0, false);
     atomic_fetch_add(&thread->io.connections, 1);
-    ck_assert_int_eq(domi_channel_adopt(&thread->io, actor.house,
-                                        &(domi_connection){.fd = eventfd(0, EFD_CLOEXEC)}),
-                     0);
+    ck_assert_int_eq(
+        domi_channel_adopt_connection(&thread->io, actor.house,
+                                      &(domi_connection){.fd = eventfd(0, EFD_CLOEXEC)}),
+        0);
     domus_channel *channel = thread->io.slots[0].channel;
     channel->paused = true; /* paused, because the stepped ring has no receives */
 
     /* Bytes can be reaped in three ways: in phase 1, by a timer that is due, and by a timer that
      * has to wait because there are more completions than one reap takes. */
     for (uint32_t way = 0; way < 3; way++) {
-        void (*phase)(domi_thread *) = way != 0 ? domi_phase_channels : domi_phase_io;
+        void (*phase)(domi_thread *) =
+            way != 0 ? domi_thread_run_phase_channels : domi_thread_run_phase_io;
         for (uint32_t ms = 5; ms <= 20; ms += 15) {
             uint64_t before_ns = thread->manager.now_ns;
             if (way != 0)
-                domi_wheel_arm(&thread->io.wheel, &channel->timer.node, before_ns);
+                domi_wheel_arm_node(&thread->io.wheel, &channel->timer.node, before_ns);
             channel->active_ns = before_ns;
             thread->next_tick_ns = 0;
             reap_completions_for_time(&stepped, way == 2 ? 33 : 1, ms * DOMT_MS, phase);
             ck_assert_uint_eq(thread->manager.now_ns, before_ns + ms * DOMT_MS);
             ck_assert_uint_eq(channel->active_ns, before_ns + (ms > 10 ? ms * DOMT_MS : 0));
-            domi_wheel_cancel(&thread->io.wheel, &channel->timer.node);
+            domi_wheel_disarm_node(&thread->io.wheel, &channel->timer.node);
         }
         channel->active_ns = 1; /* a time so long ago that no pause of the thread explains it */
-        reap_completions_for_time(&stepped, 1, 20 * DOMT_MS, domi_phase_io);
+        reap_completions_for_time(&stepped, 1, 20 * DOMT_MS, domi_thread_run_phase_io);
         ck_assert_uint_eq(channel->active_ns, 1);
     }
-    domi_channel_end(channel, -ECONNABORTED, true);
+    domi_channel_end_at_once(channel, -ECONNABORTED, true);
     domt_stepped_iterate(&stepped, 0, false);
     ck_assert_uint_eq(thread->io.open, 0);
     domt_stepped_fini(&stepped);

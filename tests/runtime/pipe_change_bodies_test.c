@@ -85,14 +85,14 @@ DOMT_TEST(a_change_takes_place_behind_the_body_of_its_request)
     for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
         size_t size = strlen(asked[i]);
         for (size_t cut = 1; cut < size; cut++) {
-            domus_testkit *kit = domt_streams_kit(NULL, &service);
-            domus_peer *peer = domt_pipes_peer(kit);
+            domus_testkit *kit = domt_streams_new_kit(NULL, &service);
+            domus_peer *peer = domt_pipes_connect_peer(kit);
             result = 1;
             ck_assert_int_eq(domus_peer_send(peer, asked[i], cut), 0);
             ck_assert_int_eq(domus_testkit_run(kit), 0);
             ck_assert_int_eq(domus_peer_send(peer, asked[i] + cut, size - cut), 0);
             if (answered[i] != NULL) {
-                domt_pipes_expect(kit, peer, answered[i]);
+                domt_pipes_peer_expect(kit, peer, answered[i]);
             } else { /* the answer is a stream, whose pieces depend on how the request was cut */
                 ck_assert_int_eq(domus_testkit_run(kit), 0);
                 const char *got = domus_peer_got(peer, &size);
@@ -113,13 +113,13 @@ DOMT_TEST(a_clean_change_looks_behind_the_body)
     static const char *const sent[] = {"L4 up clean read\n}~}~", "L4 up clean read\n}~}~Q"};
 
     for (size_t i = 0; i < 2; i++) {
-        domus_testkit *kit = domt_streams_kit(NULL, &service);
-        domus_peer *peer = domt_pipes_peer(kit);
-        domt_pipes_send(kit, peer, sent[i]);
+        domus_testkit *kit = domt_streams_new_kit(NULL, &service);
+        domus_peer *peer = domt_pipes_connect_peer(kit);
+        domt_pipes_peer_send(kit, peer, sent[i]);
         if (i == 0) {
-            domt_pipes_expect(kit, peer, "ok}\n");
-            domt_pipes_send(kit, peer, "Q next}]\n");
-            domt_pipes_expect(kit, peer, "ok}]\n");
+            domt_pipes_peer_expect(kit, peer, "ok}\n");
+            domt_pipes_peer_send(kit, peer, "Q next}]\n");
+            domt_pipes_peer_expect(kit, peer, "ok}]\n");
         } else {
             ck_assert_int_eq(domus_peer_expect_reset(peer, SECOND), 0);
         }
@@ -174,14 +174,14 @@ static int let_channel_change_pipeline(domus_testkit *kit)
     ck_assert_int_eq(
         domus_outside_notice(domus_testkit_system(kit), domt_uploads_now.to, &change_type, NULL),
         0);
-    domt_net_ok(kit, domus_testkit_run(kit));
+    domt_net_check_ok(kit, domus_testkit_run(kit));
     return result;
 }
 
 static void send_text_of_peer(domus_testkit *kit, domus_peer *peer, const char *text)
 {
-    domt_net_ok(kit, domus_peer_send(peer, text, strlen(text)));
-    domt_net_ok(kit, domus_testkit_run(kit));
+    domt_net_check_ok(kit, domus_peer_send(peer, text, strlen(text)));
+    domt_net_check_ok(kit, domus_testkit_run(kit));
 }
 
 DOMT_TEST(a_client_does_not_change_within_bodies_of_asks)
@@ -190,36 +190,36 @@ DOMT_TEST(a_client_does_not_change_within_bodies_of_asks)
     domus_address address, uploader;
     domus_peer *peer;
     domt_line question = {.text = "read 1000 50"};
-    domus_testkit *kit = domt_net_kit("10.0.0.3:80", 7);
+    domus_testkit *kit = domt_net_new_echo_kit("10.0.0.3:80", 7);
     domus_system *system = domus_testkit_system(kit);
     domus_probe *probe = domt_new_probe(kit);
 
-    domt_net_ok(kit, domus_peer_listen(kit, "10.0.0.9:1", 0, &listener));
+    domt_net_check_ok(kit, domus_peer_listen(kit, "10.0.0.9:1", 0, &listener));
     ck_assert_int_eq(domus_outside_spawn(system, &dialler, NULL, &address), 0);
     ck_assert_int_eq(domus_outside_notice(system, address, &connect_type, NULL), 0);
-    domt_net_ok(kit, domus_peer_accept(listener, SECOND, &peer));
-    domt_net_ok(kit, domus_testkit_run(kit));
+    domt_net_check_ok(kit, domus_peer_accept(listener, SECOND, &peer));
+    domt_net_check_ok(kit, domus_testkit_run(kit));
     ck_assert_int_eq(domus_outside_spawn(system, &domt_uploader, NULL, &uploader), 0);
     ck_assert_int_eq(domus_probe_ask(probe, uploader, &domt_line_type, &question), 0);
-    domt_net_ok(kit, domus_peer_expect(peer, "put+\n", 5, SECOND));
+    domt_net_check_ok(kit, domus_peer_expect(peer, "put+\n", 5, SECOND));
     /* the change is refused, because the body of the request is open */
     ck_assert_int_eq(let_channel_change_pipeline(kit), -EBUSY);
     send_text_of_peer(kit, peer, "early+\n2:hi");
     /* the change is refused, because only the begin of an early answer has come, so the ask is not
      * over */
     ck_assert_int_eq(let_channel_change_pipeline(kit), -EBUSY);
-    domt_net_ok(kit, domus_testkit_advance(kit, 60 * MS));
+    domt_net_check_ok(kit, domus_testkit_advance(kit, 60 * MS));
     /* the change is refused, because the body of the answer is open */
     ck_assert_int_eq(let_channel_change_pipeline(kit), -EBUSY);
     send_text_of_peer(kit, peer, "0:");
-    domt_net_ok(kit, domus_probe_expect(probe, &domt_line_type, SECOND, &question));
+    domt_net_check_ok(kit, domus_probe_expect(probe, &domt_line_type, SECOND, &question));
     ck_assert_int_eq(let_channel_change_pipeline(kit), 0);
     size_t size;
     (void)domus_peer_got(peer, &size);
     domus_peer_take(peer, size);
     snprintf(question.text, sizeof question.text, "}");
     ck_assert_int_eq(domus_probe_ask(probe, domt_uploads_now.to, &domt_line_type, &question), 0);
-    domt_net_ok(kit, domus_peer_expect(peer, "}]\n", 3, SECOND));
+    domt_net_check_ok(kit, domus_peer_expect(peer, "}]\n", 3, SECOND));
     domus_testkit_free(kit);
 }
 

@@ -31,31 +31,31 @@ DOMT_TEST(answers_before_leave_by_the_old_stages_and_bytes_behind_go_to_the_new)
 {
     for (size_t way = 0; way < sizeof ways / sizeof ways[0]; way++) {
         domt_bytes asked = {.size = 0}, expected = {.size = 0};
-        domt_add_line(&asked, "slow 3 a");
-        domt_add_line(&asked, "x 0 b");
-        domt_add_line(&asked, ways[way]);
-        domt_add_coded(&asked, "slow 2 c");
-        domt_add_coded(&asked, "x 0 dd~}");
-        domt_add_line(&expected, "a");
-        domt_add_line(&expected, "b");
-        domt_add_line(&expected, "ok");
-        domt_add_coded(&expected, "c");
-        domt_add_coded(&expected, "dd~}");
+        domt_append_line_packet(&asked, "slow 3 a");
+        domt_append_line_packet(&asked, "x 0 b");
+        domt_append_line_packet(&asked, ways[way]);
+        domt_append_coded_packet(&asked, "slow 2 c");
+        domt_append_coded_packet(&asked, "x 0 dd~}");
+        domt_append_line_packet(&expected, "a");
+        domt_append_line_packet(&expected, "b");
+        domt_append_line_packet(&expected, "ok");
+        domt_append_coded_packet(&expected, "c");
+        domt_append_coded_packet(&expected, "dd~}");
         for (size_t cut = 0; cut <= asked.size; cut += EACH) {
             domus_peer *peer;
-            domus_testkit *kit = domt_change_begin(cut + 1, &peer);
-            domt_change_send(peer, &asked, 0, cut);
+            domus_testkit *kit = domt_change_begin_kit(cut + 1, &peer);
+            domt_change_send_bytes(peer, &asked, 0, cut);
             if (cut % 2 == 0)
                 ck_assert_int_eq(domus_testkit_advance(kit, cut % 3 * MS), 0);
-            domt_change_send(peer, &asked, cut, asked.size);
+            domt_change_send_bytes(peer, &asked, cut, asked.size);
             if (cut % 5 == 0)
                 domus_peer_finish(peer);
-            domt_change_expect(kit, peer, &expected);
+            domt_change_expect_bytes(kit, peer, &expected);
             ck_assert_int_eq(domt_changes_now.results[0], 0);
             ck_assert_int_eq(domt_changes_now.opened, 1);
             if (cut % 5 != 0)
                 domus_peer_close(peer);
-            domt_change_end(kit);
+            domt_change_end_kit(kit);
         }
     }
 }
@@ -69,13 +69,13 @@ DOMT_TEST(a_clean_change_takes_no_bytes_that_came_before_the_answer)
 
     for (size_t i = 0; i < 4; i++) {
         domus_peer *peer;
-        domus_testkit *kit = domt_change_begin(1, &peer);
-        domt_pipes_send(kit, peer, asked[i]);
+        domus_testkit *kit = domt_change_begin_kit(1, &peer);
+        domt_pipes_peer_send(kit, peer, asked[i]);
         domt_change_expect_reset(kit, peer);
         ck_assert_int_eq(domt_pipes_now.close_error, -EPROTO);
         ck_assert_int_eq(domt_changes_now.results[0], -EPROTO);
         ck_assert_int_eq(domt_changes_now.opened, 0);
-        domt_change_end(kit);
+        domt_change_end_kit(kit);
     }
 }
 
@@ -83,36 +83,36 @@ DOMT_TEST(a_clean_change_takes_no_bytes_that_came_before_the_answer)
 DOMT_TEST(a_clean_change_takes_no_bytes_while_it_waits)
 {
     domus_peer *peer;
-    domus_testkit *kit = domt_change_begin(1, &peer);
+    domus_testkit *kit = domt_change_begin_kit(1, &peer);
 
-    domt_pipes_send(kit, peer, "slow 5 a\nclean 0 ok\n");
+    domt_pipes_peer_send(kit, peer, "slow 5 a\nclean 0 ok\n");
     ck_assert_int_eq(domus_testkit_advance(kit, MS), 0);
     ck_assert_int_eq(domt_changes_now.results[0], 0);
-    domt_pipes_send(kit, peer, "x");
+    domt_pipes_peer_send(kit, peer, "x");
     ck_assert_int_eq(domus_testkit_advance(kit, MS), 0);
     domt_change_expect_reset(kit, peer);
     ck_assert_int_eq(domt_pipes_now.close_error, -EPROTO);
     ck_assert_int_eq(domt_changes_now.opened, 0);
-    domt_change_end(kit);
+    domt_change_end_kit(kit);
 }
 
 DOMT_TEST(a_clean_change_is_made_when_the_peer_waits_for_it)
 {
     domt_bytes coded = {.size = 0}, answer = {.size = 0};
 
-    domt_add_coded(&coded, "x 0 y");
-    domt_add_coded(&answer, "y");
+    domt_append_coded_packet(&coded, "x 0 y");
+    domt_append_coded_packet(&answer, "y");
     for (size_t cut = 0; cut <= coded.size; cut++) {
         domus_peer *peer;
-        domus_testkit *kit = domt_change_begin(cut, &peer);
-        domt_pipes_send(kit, peer, "x 0 a\nclean 0 ok\n");
-        domt_pipes_expect(kit, peer, "a\nok\n");
-        domt_change_send(peer, &coded, 0, cut);
+        domus_testkit *kit = domt_change_begin_kit(cut, &peer);
+        domt_pipes_peer_send(kit, peer, "x 0 a\nclean 0 ok\n");
+        domt_pipes_peer_expect(kit, peer, "a\nok\n");
+        domt_change_send_bytes(peer, &coded, 0, cut);
         ck_assert_int_eq(domus_testkit_run(kit), 0);
-        domt_change_send(peer, &coded, cut, coded.size);
-        domt_change_expect(kit, peer, &answer);
+        domt_change_send_bytes(peer, &coded, cut, coded.size);
+        domt_change_expect_bytes(kit, peer, &answer);
         domus_peer_close(peer);
-        domt_change_end(kit);
+        domt_change_end_kit(kit);
     }
 }
 
@@ -136,32 +136,32 @@ static const domus_behaviour another = {
 DOMT_TEST(wrong_changes_are_refused_and_change_nothing)
 {
     domus_peer *peer;
-    domus_testkit *kit = domt_change_begin(1, &peer);
+    domus_testkit *kit = domt_change_begin_kit(1, &peer);
 
-    domt_pipes_send(kit, peer, "wrong 0 a\n");
-    domt_pipes_expect(kit, peer, "a\n");
+    domt_pipes_peer_send(kit, peer, "wrong 0 a\n");
+    domt_pipes_peer_expect(kit, peer, "a\n");
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(domt_changes_now.results[i], -EINVAL);
     /* the request "c" was decoded by the old pipeline before the change was requested */
-    domt_pipes_send(kit, peer, "behind 2 b\nx 0 c\n");
-    domt_pipes_expect(kit, peer, "b\nc\n");
+    domt_pipes_peer_send(kit, peer, "behind 2 b\nx 0 c\n");
+    domt_pipes_peer_expect(kit, peer, "b\nc\n");
     ck_assert_int_eq(domt_changes_now.results[0], -EPERM);
-    domt_pipes_send(kit, peer, "twice 0 d\n");
-    domt_pipes_expect(kit, peer, "d\n");
+    domt_pipes_peer_send(kit, peer, "twice 0 d\n");
+    domt_pipes_peer_expect(kit, peer, "d\n");
     ck_assert_int_eq(domt_changes_now.results[0], 0);
     ck_assert_int_eq(domt_changes_now.results[1], -EBUSY);
     domus_peer_close(peer);
-    domt_change_end(kit);
+    domt_change_end_kit(kit);
 }
 
 DOMT_TEST(only_the_channels_own_actor_may_change_its_pipeline)
 {
     domus_peer *peer;
-    domus_testkit *kit = domt_change_begin(1, &peer);
+    domus_testkit *kit = domt_change_begin_kit(1, &peer);
     domus_address address;
 
-    domt_pipes_send(kit, peer, "x 0 a\n");
-    domt_pipes_expect(kit, peer, "a\n");
+    domt_pipes_peer_send(kit, peer, "x 0 a\n");
+    domt_pipes_peer_expect(kit, peer, "a\n");
     domus_channel *channel = domt_changes_now.last;
     ck_assert_int_eq(domus_outside_spawn_on(domus_testkit_system(kit),
                                             domus_channel_thread(channel), &another, NULL,
@@ -174,69 +174,69 @@ DOMT_TEST(only_the_channels_own_actor_may_change_its_pipeline)
     /* an actor that is not the channel's own cannot send by its channel either */
     ck_assert_int_eq(domt_changes_now.results[1], -EPERM);
     domus_peer_close(peer);
-    domt_change_end(kit);
+    domt_change_end_kit(kit);
 }
 
 DOMT_TEST(a_stage_that_does_not_open_resets_the_channel)
 {
     domus_peer *peer;
-    domus_testkit *kit = domt_change_begin(1, &peer);
+    domus_testkit *kit = domt_change_begin_kit(1, &peer);
 
     domt_changes_now.open_error = -EKEYREJECTED;
-    domt_pipes_send(kit, peer, "up 0 a\n");
+    domt_pipes_peer_send(kit, peer, "up 0 a\n");
     domt_change_expect_reset(kit, peer);
     ck_assert_int_eq(domt_pipes_now.close_error, -EKEYREJECTED);
-    domt_change_end(kit);
+    domt_change_end_kit(kit);
 }
 
 /* The new stages may have to send first, so the change does not wait for more bytes of the peer. */
 DOMT_TEST(a_change_that_waits_for_an_answer_is_made_behind_it)
 {
     domus_peer *peer;
-    domus_testkit *kit = domt_change_begin(1, &peer);
+    domus_testkit *kit = domt_change_begin_kit(1, &peer);
 
-    domt_pipes_send(kit, peer, "slow 5 a\nlater 2 b\n");
+    domt_pipes_peer_send(kit, peer, "slow 5 a\nlater 2 b\n");
     ck_assert_int_eq(domus_testkit_advance(kit, 3 * MS), 0);
     ck_assert_int_eq(domt_changes_now.results[0], 0);
     ck_assert_int_eq(domt_changes_now.opened, 0);
-    domt_pipes_expect(kit, peer, "a\nb\n");
+    domt_pipes_peer_expect(kit, peer, "a\nb\n");
     ck_assert_int_eq(domus_testkit_run(kit), 0);
     ck_assert_int_eq(domt_changes_now.opened, 1);
     domus_peer_close(peer);
-    domt_change_end(kit);
+    domt_change_end_kit(kit);
 }
 
 DOMT_TEST(a_change_that_waits_is_forgotten_with_the_channel)
 {
     domus_peer *peer;
-    domus_testkit *kit = domt_change_begin(1, &peer);
+    domus_testkit *kit = domt_change_begin_kit(1, &peer);
 
-    domt_pipes_send(kit, peer, "slow 50 a\nup 0 b\n");
+    domt_pipes_peer_send(kit, peer, "slow 50 a\nup 0 b\n");
     ck_assert_int_eq(domus_testkit_advance(kit, MS), 0);
     ck_assert_int_eq(domt_changes_now.results[0], 0);
     domus_peer_reset(peer);
     ck_assert_int_eq(domus_testkit_advance(kit, SECOND), 0);
     ck_assert_int_eq(domt_changes_now.opened, 0);
-    domt_change_end(kit);
+    domt_change_end_kit(kit);
 }
 
 DOMT_TEST(a_drain_waits_for_a_change_and_what_is_behind_it)
 {
     domt_bytes asked = {.size = 0}, expected = {.size = 0};
     domus_peer *peer;
-    domus_testkit *kit = domt_change_begin(1, &peer);
+    domus_testkit *kit = domt_change_begin_kit(1, &peer);
 
-    domt_add_line(&asked, "slow 20 a");
-    domt_add_line(&asked, "up 0 b");
-    domt_add_coded(&asked, "slow 20 c");
-    domt_add_line(&expected, "a");
-    domt_add_line(&expected, "b");
-    domt_add_coded(&expected, "c");
-    domt_change_send(peer, &asked, 0, asked.size);
+    domt_append_line_packet(&asked, "slow 20 a");
+    domt_append_line_packet(&asked, "up 0 b");
+    domt_append_coded_packet(&asked, "slow 20 c");
+    domt_append_line_packet(&expected, "a");
+    domt_append_line_packet(&expected, "b");
+    domt_append_coded_packet(&expected, "c");
+    domt_change_send_bytes(peer, &asked, 0, asked.size);
     ck_assert_int_eq(domus_testkit_advance(kit, MS), 0);
     (void)domus_testkit_stop(kit);
-    domt_change_expect(kit, peer, &expected);
-    domt_change_end(kit);
+    domt_change_expect_bytes(kit, peer, &expected);
+    domt_change_end_kit(kit);
 }
 
 /* --- real sockets ----------------------------------------------------------------------------- */
@@ -267,24 +267,24 @@ static void receive_all_expected_bytes(int fd, const domt_bytes *expected)
 
 DOMT_TEST(pipeline_changes_the_same_on_real_sockets)
 {
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     domt_bytes asked = {.size = 0}, expected = {.size = 0};
 
-    domt_listen(&config);
-    domt_add_line(&asked, "slow 1 a");
-    domt_add_line(&asked, "fwd 1 ok");
-    domt_add_coded(&asked, "slow 1 c");
-    domt_add_coded(&asked, "x 0 dd~}");
-    domt_add_line(&expected, "a");
-    domt_add_line(&expected, "ok");
-    domt_add_coded(&expected, "c");
-    domt_add_coded(&expected, "dd~}");
+    domt_add_front_listener(&config);
+    domt_append_line_packet(&asked, "slow 1 a");
+    domt_append_line_packet(&asked, "fwd 1 ok");
+    domt_append_coded_packet(&asked, "slow 1 c");
+    domt_append_coded_packet(&asked, "x 0 dd~}");
+    domt_append_line_packet(&expected, "a");
+    domt_append_line_packet(&expected, "ok");
+    domt_append_coded_packet(&expected, "c");
+    domt_append_coded_packet(&expected, "dd~}");
     domt_changes_now = (domt_changes){0};
-    domus_system *system = domt_start(&config);
-    domt_pipes_helpers(system, 0, 0);
+    domus_system *system = domt_start_system(&config);
+    domt_pipes_spawn_helpers(system, 0, 0);
     uint16_t port = domt_serve_front(system, &domt_change_service, NULL);
     for (size_t cut = 0; cut <= asked.size; cut++) {
-        int fd = domt_connect(port);
+        int fd = domt_connect_to_port(port);
         send_all_bytes(fd, asked.bytes, cut);
         if (cut % 4 == 0)
             domt_pause_ns(200000);
@@ -294,7 +294,7 @@ DOMT_TEST(pipeline_changes_the_same_on_real_sockets)
         receive_all_expected_bytes(fd, &expected);
         close(fd);
     }
-    domt_end(system);
+    domt_end_system(system);
     ck_assert_int_eq(domt_changes_now.opened, (int)asked.size + 1);
     ck_assert_int_eq(domt_changes_now.closed, domt_changes_now.opened);
 }
@@ -316,15 +316,15 @@ DOMT_TEST(mail_behind_the_answer_leaves_by_the_new_stages)
     for (uint64_t seed = 1; seed <= DOMT_SCALE(200, 40); seed++) {
         domus_peer *peer;
         domus_probe *probe;
-        domus_testkit *kit = domt_change_begin(seed, &peer);
+        domus_testkit *kit = domt_change_begin_kit(seed, &peer);
         domt_bytes coded = {.size = 0};
         size_t size, at = 0, notes = 0, rest;
 
-        domt_add_coded(&coded, "n");
+        domt_append_coded_packet(&coded, "n");
         ck_assert_int_eq(domus_probe_new(kit, &probe), 0);
-        domt_pipes_send(kit, peer, "x 0 a\n");
-        domt_pipes_expect(kit, peer, "a\n");
-        domt_pipes_send(kit, peer, seed % 2 == 0 ? "slow 0 b\nup 0 ok\n" : "fwd 0 ok\n");
+        domt_pipes_peer_send(kit, peer, "x 0 a\n");
+        domt_pipes_peer_expect(kit, peer, "a\n");
+        domt_pipes_peer_send(kit, peer, seed % 2 == 0 ? "slow 0 b\nup 0 ok\n" : "fwd 0 ok\n");
         for (int i = 0; i < 40; i++) {
             send_notice_to_channel(probe, "n");
             (void)domus_testkit_step(kit);
@@ -343,7 +343,7 @@ DOMT_TEST(mail_behind_the_answer_leaves_by_the_new_stages)
         ck_assert_uint_eq(rest, 0);
         ck_assert_uint_eq(notes, 40);
         domus_peer_close(peer);
-        domt_change_end(kit);
+        domt_change_end_kit(kit);
     }
 }
 
@@ -410,7 +410,7 @@ static const domus_behaviour client = {.name = "client",
                                        .kind = DOMUS_CHANNELS,
                                        .pipeline = &client_before,
                                        .on_open = {on_open_ask_for_start, 0},
-                                       .on_close = {domt_change_on_close, 0}};
+                                       .on_close = {domt_change_on_close_record, 0}};
 
 static int return_error_of_connect(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -428,7 +428,7 @@ static const domus_behaviour dialler = {
 
 static domus_testkit *begin_kit_with_client(uint32_t flags, uint64_t seed, domus_peer **ret_peer)
 {
-    domus_testkit *kit = domt_pipes_kit(NULL, &domt_change_service, seed);
+    domus_testkit *kit = domt_pipes_new_kit(NULL, &domt_change_service, seed);
     domus_peer_listener *listener;
     domus_address address;
 
@@ -440,7 +440,7 @@ static domus_testkit *begin_kit_with_client(uint32_t flags, uint64_t seed, domus
     ck_assert_int_eq(domus_outside_spawn_on(domus_testkit_system(kit), 0, &dialler, NULL, &address),
                      0);
     ck_assert_int_eq(domus_peer_accept(listener, SECOND, ret_peer), 0);
-    domt_pipes_expect(kit, *ret_peer, "start\n");
+    domt_pipes_peer_expect(kit, *ret_peer, "start\n");
     return kit;
 }
 
@@ -448,21 +448,22 @@ DOMT_TEST(a_client_changes_behind_the_answer)
 {
     domt_bytes asked = {.size = 0}, answers = {.size = 0};
 
-    domt_add_coded(&asked, "q");
-    domt_add_line(&answers, "go");
-    domt_add_coded(&answers, "early"); /* these bytes may come in the same piece as the answer */
+    domt_append_coded_packet(&asked, "q");
+    domt_append_line_packet(&answers, "go");
+    domt_append_coded_packet(&answers,
+                             "early"); /* these bytes may come in the same piece as the answer */
     for (size_t cut = 0; cut <= answers.size; cut++) {
         domus_peer *peer;
         domus_testkit *kit = begin_kit_with_client(0, cut + 1, &peer);
-        domt_change_send(peer, &answers, 0, cut);
+        domt_change_send_bytes(peer, &answers, 0, cut);
         ck_assert_int_eq(domus_testkit_run(kit), 0);
         /* With larger cuts the answer to "q" comes before "q" is sent, because this peer sends it
          * in advance. */
-        domt_change_send(peer, &answers, cut, 3);
+        domt_change_send_bytes(peer, &answers, cut, 3);
         ck_assert_int_eq(domus_testkit_run(kit), 0);
         if (cut <= 3) {
-            domt_change_expect(kit, peer, &asked);
-            domt_change_send(peer, &answers, 3, answers.size);
+            domt_change_expect_bytes(kit, peer, &asked);
+            domt_change_send_bytes(peer, &answers, 3, answers.size);
             ck_assert_int_eq(domus_testkit_run(kit), 0);
             ck_assert_str_eq(client_got, "early");
             domus_peer_close(peer);
@@ -476,7 +477,7 @@ DOMT_TEST(a_client_changes_behind_the_answer)
         if (cut > 3)
             domus_peer_close(peer);
         ck_assert_int_eq(domus_testkit_advance(kit, SECOND), 0);
-        domt_change_end(kit);
+        domt_change_end_kit(kit);
     }
 }
 
@@ -487,12 +488,12 @@ DOMT_TEST(a_client_is_not_deceived_by_clear_bytes)
     for (size_t i = 0; i < 3; i++) {
         domus_peer *peer;
         domus_testkit *kit = begin_kit_with_client(DOMUS_PIPELINE_CLEAN, 1, &peer);
-        domt_pipes_send(kit, peer, early[i]);
+        domt_pipes_peer_send(kit, peer, early[i]);
         domt_change_expect_reset(kit, peer);
         ck_assert_int_eq(domt_changes_now.results[0], -EPROTO);
         ck_assert_int_eq(domt_pipes_now.close_error, -EPROTO);
         ck_assert_int_eq(domt_changes_now.opened, 0);
-        domt_change_end(kit);
+        domt_change_end_kit(kit);
     }
 }
 

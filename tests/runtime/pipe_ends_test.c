@@ -20,36 +20,36 @@ static const domus_pipeline hasty = {
 
 DOMT_TEST(requests_expire_and_late_answers_do_no_harm)
 {
-    domus_peer *peer = domt_pipe_begin_with(&hasty);
+    domus_peer *peer = domt_pipe_begin_with_pipeline(&hasty);
 
-    domt_pipe_say(peer, "sleep 100 a\nffar 100 b\nkeep 100 c\nfar 100 d\nnow 0 e\nkfwd 100 f\n"
-                        "!sleep 50 g\nsleep 5 h\nfar 5 i\nffar 5 j\nkeep 5 k\nkffar 40 l\n");
-    domt_pipe_hear(peer, "error ETIMEDOUT\nerror ETIMEDOUT\nerror ETIMEDOUT\n"
-                         "error ETIMEDOUT\ne\nerror ETIMEDOUT\nerror ETIMEDOUT\n"
-                         "h\ni\nj\nk\nerror ETIMEDOUT\n");
+    domt_pipe_peer_say(peer, "sleep 100 a\nffar 100 b\nkeep 100 c\nfar 100 d\nnow 0 e\nkfwd 100 f\n"
+                             "!sleep 50 g\nsleep 5 h\nfar 5 i\nffar 5 j\nkeep 5 k\nkffar 40 l\n");
+    domt_pipe_peer_hear(peer, "error ETIMEDOUT\nerror ETIMEDOUT\nerror ETIMEDOUT\n"
+                              "error ETIMEDOUT\ne\nerror ETIMEDOUT\nerror ETIMEDOUT\n"
+                              "h\ni\nj\nk\nerror ETIMEDOUT\n");
     ck_assert_int_eq(domus_peer_expect_nothing(peer, SECOND), 0);
-    domt_pipe_talk(peer, "now 0 z\nsleep 1 y\n", "z\ny\n");
-    domt_pipe_finish(peer);
+    domt_pipe_peer_say_and_hear(peer, "now 0 z\nsleep 1 y\n", "z\ny\n");
+    domt_pipe_finish_peer_and_end(peer);
 }
 
 DOMT_TEST(asks_inherit_the_time_of_their_request)
 {
     static const char *const hows[] = {"far", "near", "ffar", "kffar"};
-    domus_peer *peer = domt_pipe_begin_with(&hasty);
+    domus_peer *peer = domt_pipe_begin_with_pipeline(&hasty);
     char asked[64];
 
     /* two requests, so that later ones have other numbers than in the helper's own channel */
-    domt_pipe_say(peer, "now 0 x\nnow 0 y\n");
-    domt_pipe_hear(peer, "x\ny\n");
+    domt_pipe_peer_say(peer, "now 0 x\nnow 0 y\n");
+    domt_pipe_peer_hear(peer, "x\ny\n");
     for (size_t i = 0; i < sizeof hows / sizeof hows[0]; i++) {
         uint64_t from_ns = domus_testkit_now_ns(domt_pipe_kit);
         domt_pipes_now.deadline_ns = 0;
         snprintf(asked, sizeof asked, "%s 5 text\n", hows[i]);
-        domt_pipe_talk(peer, asked, "text\n");
+        domt_pipe_peer_say_and_hear(peer, asked, "text\n");
         ck_assert_uint_ge(domt_pipes_now.deadline_ns, from_ns + 20 * MS);
         ck_assert_uint_le(domt_pipes_now.deadline_ns, from_ns + 25 * MS);
     }
-    domt_pipe_close(peer);
+    domt_pipe_close_peer_and_end(peer);
 }
 
 static const domt_pipe_options failless = {.no_fail = true}, polite = {.hello = "hello\n"};
@@ -107,21 +107,21 @@ DOMT_TEST(dialogues_have_their_answers_and_their_ends)
 {
     for (size_t i = 0; i < sizeof dialogues / sizeof dialogues[0]; i++) {
         enum ending ending = dialogues[i].ending;
-        domus_peer *peer = domt_pipe_begin_with(dialogues[i].pipeline);
-        domt_pipe_say(peer, dialogues[i].said);
+        domus_peer *peer = domt_pipe_begin_with_pipeline(dialogues[i].pipeline);
+        domt_pipe_peer_say(peer, dialogues[i].said);
         if (ending == FINISHES_FIRST)
             domus_peer_finish(peer);
-        domt_pipe_hear(peer, dialogues[i].heard);
+        domt_pipe_peer_hear(peer, dialogues[i].heard);
         if (ending == FINISHES)
             domus_peer_finish(peer);
         int result = ending == SEES_RESET ? domus_peer_expect_reset(peer, SECOND)
                                           : domus_peer_expect_end(peer, SECOND);
-        domt_pipe_run();
+        domt_pipe_run_kit();
         ck_assert_msg(result == 0 && domt_pipes_now.begun == dialogues[i].begun &&
                           domt_pipes_now.closed == (ending != SEES_END),
                       "%s: %d, %u begun, %u closed", dialogues[i].name, result,
                       domt_pipes_now.begun, domt_pipes_now.closed);
-        domt_pipe_close(peer);
+        domt_pipe_close_peer_and_end(peer);
     }
 }
 
@@ -132,40 +132,41 @@ static const char *const behind[] = {"", "now 0 b\n", "now 0 b\nnow"};
 DOMT_TEST(a_handler_resets_its_channel_and_still_sees_the_request)
 {
     for (size_t i = 0; i < sizeof behind / sizeof behind[0]; i++) {
-        domus_peer *peer = domt_pipe_begin(NULL, &domt_pipe_framed, 1);
+        domus_peer *peer = domt_pipe_begin_kit(NULL, &domt_pipe_framed, 1);
         char asked[64];
 
         snprintf(asked, sizeof asked, "reset 0 text\n%s", behind[i]);
-        domt_pipe_say(peer, asked);
+        domt_pipe_peer_say(peer, asked);
         ck_assert_int_eq(domus_peer_expect_reset(peer, SECOND), 0);
         ck_assert_uint_eq(domt_pipes_now.begun, 1);
-        domt_pipe_end();
+        domt_pipe_end_kit();
     }
 }
 
 DOMT_TEST(a_handler_closes_its_channel_and_still_sees_the_request)
 {
     for (size_t i = 0; i < sizeof behind / sizeof behind[0]; i++) {
-        domus_peer *peer = domt_pipe_begin(NULL, &domt_pipe_framed, 1);
+        domus_peer *peer = domt_pipe_begin_kit(NULL, &domt_pipe_framed, 1);
         char asked[64];
 
         snprintf(asked, sizeof asked, "now 0 a\nclose 0 text\n%s", behind[i]);
-        domt_pipe_talk(peer, asked, "a\n"); /* behind a close, no further answer is sent */
+        domt_pipe_peer_say_and_hear(peer, asked,
+                                    "a\n"); /* behind a close, no further answer is sent */
         ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
         ck_assert_uint_eq(domt_pipes_now.begun, 2);
-        domt_pipe_close(peer);
+        domt_pipe_close_peer_and_end(peer);
     }
 }
 
 /* Returns how many provided buffers the channels of a kit hold. */
 static uint32_t count_held_buffers(void)
 {
-    const domus_system *system = domt_pipe_system();
+    const domus_system *system = domt_pipe_system_of_kit();
     uint32_t held = 0;
 
     for (uint32_t i = 0; i < system->count; i++) {
         const domi_io *io = &system->threads[i].io;
-        held += io->config->io.buffers.count - domi_io_buffers_free(io);
+        held += io->config->io.buffers.count - domi_io_count_free_buffers(io);
     }
     return held;
 }
@@ -175,48 +176,48 @@ DOMT_TEST(a_channel_that_waits_for_its_peer_to_close_holds_no_received_bytes)
     static const char *const asked[] = {"$x\nmore\n", "close 0 text\nmore\n", "now 0 a\n$x\nmore"};
 
     for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
-        domus_peer *peer = domt_pipe_begin(NULL, &domt_pipe_framed, 1);
+        domus_peer *peer = domt_pipe_begin_kit(NULL, &domt_pipe_framed, 1);
 
-        domt_pipe_say(peer, asked[i]);
-        domt_pipe_pass(5 * MS);
+        domt_pipe_peer_say(peer, asked[i]);
+        domt_pipe_pass_time(5 * MS);
         ck_assert_int_ne(domus_peer_has_end(peer), 0);
         ck_assert_uint_eq(domt_pipes_now.closed, 0);
         ck_assert_uint_eq(count_held_buffers(), 0);
-        domt_pipe_close(peer);
+        domt_pipe_close_peer_and_end(peer);
     }
 }
 
 DOMT_TEST(a_request_that_fails_after_a_close_does_not_reset_the_channel)
 {
-    domus_peer *peer = domt_pipe_begin_with(&without_fail);
+    domus_peer *peer = domt_pipe_begin_with_pipeline(&without_fail);
 
-    domt_pipe_talk(peer, "now 0 a\nlate 5 b\nclose 0 text\n", "a\n");
+    domt_pipe_peer_say_and_hear(peer, "now 0 a\nlate 5 b\nclose 0 text\n", "a\n");
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
-    domt_pipe_pass(50 * MS);
+    domt_pipe_pass_time(50 * MS);
     ck_assert_uint_eq(domt_pipes_now.resumed, 1);
     ck_assert_uint_eq(domt_pipes_now.closed, 0);
     domus_peer_close(peer);
-    domt_pipe_pass(50 * MS);
+    domt_pipe_pass_time(50 * MS);
     ck_assert_uint_eq(domt_pipes_now.closed, 1);
     ck_assert_int_eq(domt_pipes_now.close_error, 0);
-    domt_pipe_end();
+    domt_pipe_end_kit();
 }
 
 DOMT_TEST(after_a_finish_requests_are_handled_and_not_answered)
 {
-    domus_peer *peer = domt_pipe_begin(NULL, &domt_pipe_framed, 1);
+    domus_peer *peer = domt_pipe_begin_kit(NULL, &domt_pipe_framed, 1);
 
-    domt_pipe_say(peer, "finish 0 text\n&now 0 b\n&sleep 1 c\nffar 1 d\n");
+    domt_pipe_peer_say(peer, "finish 0 text\n&now 0 b\n&sleep 1 c\nffar 1 d\n");
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
-    domt_pipe_pass(SECOND);
+    domt_pipe_pass_time(SECOND);
     ck_assert_uint_eq(domt_pipes_now.begun, 4);
-    domt_pipe_say(peer, "!&now 0 b\n");
+    domt_pipe_peer_say(peer, "!&now 0 b\n");
     domus_peer_finish(peer);
-    domt_pipe_pass(SECOND);
+    domt_pipe_pass_time(SECOND);
     ck_assert_uint_eq(domt_pipes_now.begun, 5);
     ck_assert_uint_eq(domt_pipes_now.closed, 1);
     ck_assert_int_eq(domt_pipes_now.close_error, 0);
-    domt_pipe_end();
+    domt_pipe_end_kit();
 }
 
 /* --- the peer goes ---------------------------------------------------------------------------- */
@@ -225,46 +226,46 @@ static const domus_type nothing_type = {.name = "nothing"};
 
 static bool is_actor_gone(domus_address address)
 {
-    return domus_outside_notice(domt_pipe_system(), address, &nothing_type, NULL) == -ESTALE;
+    return domus_outside_notice(domt_pipe_system_of_kit(), address, &nothing_type, NULL) == -ESTALE;
 }
 
 DOMT_TEST(a_peer_that_goes_cancels_the_conversations)
 {
-    domus_peer *peer = domt_pipe_begin(NULL, &domt_pipe_framed, 1);
+    domus_peer *peer = domt_pipe_begin_kit(NULL, &domt_pipe_framed, 1);
 
-    domt_pipe_say(
+    domt_pipe_peer_say(
         peer, "sleep 50 a\nffar 50 b\nfar 50 c\nkeep 50 d\nkfwd 50 e\nkffar 50 f\nsleep 60 g\n");
-    domt_pipe_pass(5 * MS);
+    domt_pipe_pass_time(5 * MS);
     ck_assert_uint_eq(domt_pipes_now.begun, 7);
     domus_peer_reset(peer);
-    domt_pipe_run();
+    domt_pipe_run_kit();
     ck_assert_uint_eq(domt_pipes_now.closed, 1);
     ck_assert_uint_eq(domt_pipes_now.cancelled, 2);
-    domt_pipe_pass(5 * MS);
+    domt_pipe_pass_time(5 * MS);
     ck_assert(is_actor_gone(domt_pipes_now.channel));
-    domt_pipe_pass(SECOND);
+    domt_pipe_pass_time(SECOND);
     ck_assert_uint_eq(domt_pipes_now.resumed, 0);
-    domt_pipe_end();
+    domt_pipe_end_kit();
 }
 
 DOMT_TEST(conversation_that_outlives_the_connection_goes_on_to_its_end)
 {
-    domus_peer *peer = domt_pipe_begin(NULL, &domt_pipe_framed, 1);
+    domus_peer *peer = domt_pipe_begin_kit(NULL, &domt_pipe_framed, 1);
 
-    domt_pipe_say(peer, "+sleep 50 a\nsleep 50 b\n+far 60 c\n+keep 40 d\n+ffar 10 e\n");
-    domt_pipe_pass(5 * MS);
+    domt_pipe_peer_say(peer, "+sleep 50 a\nsleep 50 b\n+far 60 c\n+keep 40 d\n+ffar 10 e\n");
+    domt_pipe_pass_time(5 * MS);
     domus_peer_reset(peer);
-    domt_pipe_pass(5 * MS);
+    domt_pipe_pass_time(5 * MS);
     ck_assert_uint_eq(domt_pipes_now.closed, 1);
     ck_assert_uint_eq(domt_pipes_now.cancelled, 1);
     ck_assert(!is_actor_gone(domt_pipes_now.channel));
-    domt_pipe_pass(45 * MS);
+    domt_pipe_pass_time(45 * MS);
     ck_assert_uint_eq(domt_pipes_now.resumed, 1);
     ck_assert(!is_actor_gone(domt_pipes_now.channel));
-    domt_pipe_pass(45 * MS);
+    domt_pipe_pass_time(45 * MS);
     ck_assert(is_actor_gone(domt_pipes_now.channel));
     ck_assert_uint_eq(domt_pipes_now.cancelled, 1);
-    domt_pipe_end();
+    domt_pipe_end_kit();
 }
 
 /* A kept request whose connection has ended can still be answered, although nobody gets the answer;
@@ -279,23 +280,23 @@ DOMT_TEST(kept_requests_that_outlive_the_connection_are_still_known)
     patient.request_timeout_ns = 10 * SECOND;
     timed.pipeline = &patient;
     for (size_t i = 0; i < 3; i++) {
-        domus_peer *peer = domt_pipe_begin(NULL, behaviours[i], 1);
+        domus_peer *peer = domt_pipe_begin_kit(NULL, behaviours[i], 1);
 
-        domt_pipe_say(peer, "keep 10 a\n+keep 40 b\n+kffar 30 c\n+keep 20 d\n");
-        domt_pipe_pass(5 * MS);
+        domt_pipe_peer_say(peer, "keep 10 a\n+keep 40 b\n+kffar 30 c\n+keep 20 d\n");
+        domt_pipe_pass_time(5 * MS);
         domus_peer_reset(peer);
-        domt_pipe_pass(10 * MS);
+        domt_pipe_pass_time(10 * MS);
         ck_assert_uint_eq(domt_pipes_now.closed, 1);
         ck_assert_uint_eq(domt_pipes_now.kept_replies, 0);
         ck_assert(!is_actor_gone(domt_pipes_now.channel));
-        domt_pipe_pass(20 * MS);
+        domt_pipe_pass_time(20 * MS);
         ck_assert_uint_eq(domt_pipes_now.kept_replies, 1);
         ck_assert(!is_actor_gone(domt_pipes_now.channel));
-        domt_pipe_pass(20 * MS);
+        domt_pipe_pass_time(20 * MS);
         ck_assert_uint_eq(domt_pipes_now.kept_replies, 2);
         ck_assert(is_actor_gone(domt_pipes_now.channel));
         ck_assert_uint_eq(domt_pipes_now.helped, 0);
-        domt_pipe_end();
+        domt_pipe_end_kit();
     }
 }
 
@@ -305,57 +306,57 @@ DOMT_TEST(the_time_of_requests_ends_with_their_connection)
     behaviour.pipeline = &hasty;
 
     for (int round = 0; round < 2; round++) {
-        domus_peer *peer = domt_pipe_begin(NULL, &behaviour, 1);
-        domt_pipe_say(peer, "ffar 50 a\nfhang 0 b\nkffar 15 c\nsleep 100 d\n");
-        domt_pipe_pass(5 * MS);
+        domus_peer *peer = domt_pipe_begin_kit(NULL, &behaviour, 1);
+        domt_pipe_peer_say(peer, "ffar 50 a\nfhang 0 b\nkffar 15 c\nsleep 100 d\n");
+        domt_pipe_pass_time(5 * MS);
         domus_peer_reset(peer);
-        domt_pipe_pass(5 * MS);
+        domt_pipe_pass_time(5 * MS);
         ck_assert(is_actor_gone(domt_pipes_now.channel));
         domus_peer *others[6];
         /* in the second round, one of these channels lives in the slot of the channel that was
          * reset */
         for (int i = 0; i < 6 * round; i++) {
-            others[i] = domt_pipe_peer();
-            domt_pipe_say(others[i], "sleep 15 w\nsleep 15 x\nsleep 15 y\nsleep 15 z\n");
+            others[i] = domt_pipe_connect_peer();
+            domt_pipe_peer_say(others[i], "sleep 15 w\nsleep 15 x\nsleep 15 y\nsleep 15 z\n");
         }
         for (int i = 0; i < 6 * round; i++)
-            domt_pipe_hear(others[i], "w\nx\ny\nz\n");
-        domt_pipe_pass(SECOND);
-        domt_pipe_end();
+            domt_pipe_peer_hear(others[i], "w\nx\ny\nz\n");
+        domt_pipe_pass_time(SECOND);
+        domt_pipe_end_kit();
     }
 }
 
 DOMT_TEST(the_last_requests_of_a_peer_that_has_finished_are_answered)
 {
-    domus_peer *peer = domt_pipe_begin(NULL, &domt_pipe_framed, 1);
+    domus_peer *peer = domt_pipe_begin_kit(NULL, &domt_pipe_framed, 1);
 
-    domt_pipe_say(peer, "sleep 5 a\nffar 15 b\nkeep 25 c\nnow 0 d\n!sleep 5 e\n");
+    domt_pipe_peer_say(peer, "sleep 5 a\nffar 15 b\nkeep 25 c\nnow 0 d\n!sleep 5 e\n");
     domus_peer_finish(peer);
-    domt_pipe_hear(peer, "a\nb\nc\nd\ne\n");
+    domt_pipe_peer_hear(peer, "a\nb\nc\nd\ne\n");
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
-    peer = domt_pipe_peer();
-    domt_pipe_say(peer, "sleep 5 a\nffar 15 b\nkeep 25 c\n");
+    peer = domt_pipe_connect_peer();
+    domt_pipe_peer_say(peer, "sleep 5 a\nffar 15 b\nkeep 25 c\n");
     domus_peer_finish(peer);
-    domt_pipe_hear(peer, "a\nb\nc\n");
+    domt_pipe_peer_hear(peer, "a\nb\nc\n");
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
     ck_assert_int_eq(domt_pipes_now.close_error, 0);
-    domt_pipe_end();
+    domt_pipe_end_kit();
 }
 
 DOMT_TEST(a_channel_that_is_stopped_ends_its_requests)
 {
-    domus_peer *peer = domt_pipe_begin(NULL, &domt_pipe_framed, 1);
+    domus_peer *peer = domt_pipe_begin_kit(NULL, &domt_pipe_framed, 1);
 
-    domt_pipe_say(peer, "sleep 50 a\n+sleep 50 b\nffar 50 c\nkeep 50 d\nfar 50 e\n!now 0 f\n");
-    domt_pipe_pass(5 * MS);
-    domt_pipe_stop();
-    domt_pipe_pass(SECOND);
+    domt_pipe_peer_say(peer, "sleep 50 a\n+sleep 50 b\nffar 50 c\nkeep 50 d\nfar 50 e\n!now 0 f\n");
+    domt_pipe_pass_time(5 * MS);
+    domt_pipe_stop_channel();
+    domt_pipe_pass_time(SECOND);
     ck_assert_int_ne(domus_peer_has_end(peer), 0);
     ck_assert_uint_eq(domt_pipes_now.cancelled, 2);
     domus_peer_close(peer);
-    domt_pipe_pass(SECOND);
+    domt_pipe_pass_time(SECOND);
     ck_assert_uint_eq(domt_pipes_now.closed, 1);
-    domt_pipe_end();
+    domt_pipe_end_kit();
 }
 
 /* --- drains ----------------------------------------------------------------------------------- */
@@ -364,16 +365,16 @@ DOMT_TEST(a_channel_that_is_stopped_ends_its_requests)
 static void check_stop_answers_requests_first(const char *asked, const char *answers)
 {
     for (uint64_t seed = 1; seed <= 20; seed++) {
-        domus_peer *peer = domt_pipe_begin(NULL, &domt_pipe_framed, seed);
+        domus_peer *peer = domt_pipe_begin_kit(NULL, &domt_pipe_framed, seed);
         size_t size;
 
-        domt_pipe_say(peer, asked);
-        domt_pipe_run();
+        domt_pipe_peer_say(peer, asked);
+        domt_pipe_run_kit();
         ck_assert_int_eq(domus_testkit_stop(domt_pipe_kit), 0);
         const char *got = domus_peer_got(peer, &size);
         ck_assert_msg(size == strlen(answers) && memcmp(got, answers, size) == 0, "seed %u: %.*s",
                       (unsigned)seed, (int)size, got);
-        domt_pipe_end();
+        domt_pipe_end_kit();
     }
 }
 

@@ -112,18 +112,18 @@ static void begin_with_pipeline(const domus_pipeline *pipeline)
     static domus_behaviour behaviour;
     behaviour = domt_pipe_framed;
     behaviour.pipeline = pipeline;
-    domt_pipes_configure(&config);
+    domt_pipes_make_config(&config);
     config.channel.head_timeout_ns = 2 * SECOND;
-    peer = domt_pipe_begin(&config, &behaviour, 5);
+    peer = domt_pipe_begin_kit(&config, &behaviour, 5);
 }
 
 DOMT_TEST(answers_that_wait_for_their_turn_are_wrapped_when_they_leave)
 {
     begin_with_pipeline(&guarded);
-    domt_pipe_talk(peer, "hi\nsleep 5 a\nnow 0 b\nnow 0 c\nsleep 1 d\nnone 0 e\n",
-                   "1:a\n2:b\n3:c\n4:d\n5:error ENOMSG\n");
-    domt_pipe_talk(peer, "sleep 5 a\nnow 0 huge\n", "6:a\n");
-    domt_pipe_end();
+    domt_pipe_peer_say_and_hear(peer, "hi\nsleep 5 a\nnow 0 b\nnow 0 c\nsleep 1 d\nnone 0 e\n",
+                                "1:a\n2:b\n3:c\n4:d\n5:error ENOMSG\n");
+    domt_pipe_peer_say_and_hear(peer, "sleep 5 a\nnow 0 huge\n", "6:a\n");
+    domt_pipe_end_kit();
 }
 
 DOMT_TEST(byte_stage_that_fails_tells_its_peer_why)
@@ -133,18 +133,19 @@ DOMT_TEST(byte_stage_that_fails_tells_its_peer_why)
 
     for (int i = 0; i < 2; i++) {
         begin_with_pipeline(both[i]);
-        domt_pipe_talk(peer, "hi\nsleep 5 a\n#now 0 b\n", told[i]);
+        domt_pipe_peer_say_and_hear(peer, "hi\nsleep 5 a\n#now 0 b\n", told[i]);
         ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
-        domt_pipe_end();
+        domt_pipe_end_kit();
     }
 }
 
 DOMT_TEST(byte_stage_ends_the_channel_before_its_peer_does)
 {
     begin_with_pipeline(&guarded);
-    domt_pipe_talk(peer, "hi\nnow 0 a\nsleep 5 b\nnow 0 c\n.now 0 d\n", "1:a\n2:b\n3:c\nbye\n");
+    domt_pipe_peer_say_and_hear(peer, "hi\nnow 0 a\nsleep 5 b\nnow 0 c\n.now 0 d\n",
+                                "1:a\n2:b\n3:c\nbye\n");
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
-    domt_pipe_end();
+    domt_pipe_end_kit();
 }
 
 DOMT_TEST(begin_of_a_byte_stage_is_bounded)
@@ -152,20 +153,20 @@ DOMT_TEST(begin_of_a_byte_stage_is_bounded)
     for (int i = 0; i < 3; i++) {
         begin_with_pipeline(&guarded);
         if (i > 0)
-            domt_pipe_say(peer, i == 1 ? "h" : "hi\n");
+            domt_pipe_peer_say(peer, i == 1 ? "h" : "hi\n");
         ck_assert_int_eq(domus_peer_expect_nothing(peer, SECOND), 0);
         if (i == 1)
             /* a peer that sends single bytes does not get more time for the begin */
-            domt_pipe_say(peer, "i");
+            domt_pipe_peer_say(peer, "i");
         if (i == 2)
             ck_assert_int_eq(domus_peer_expect_nothing(peer, 5 * SECOND), 0);
         else
             (void)domus_peer_expect_end(peer, 3 * SECOND / 2);
         ck_assert(i == 2 || domus_peer_has_end(peer) || domus_peer_error(peer) != 0);
         if (i == 2) {
-            domt_pipe_talk(peer, "now 0 a\n", "1:a\n");
+            domt_pipe_peer_say_and_hear(peer, "now 0 a\n", "1:a\n");
         }
-        domt_pipe_end();
+        domt_pipe_end_kit();
     }
 }
 
@@ -184,18 +185,18 @@ DOMT_TEST(stage_that_has_taken_long_gets_the_caller_a_word)
     wire->out = &out;
     wire->aside = &aside;
     wire->last = &last;
-    ck_assert_int_eq(domi_wire_open(wire), 0);
+    ck_assert_int_eq(domi_wire_open_stages(wire), 0);
     for (int i = 0; i < 2; i++) {
-        ck_assert_int_eq(domi_wire_decode(wire, &next, &size), DOMI_WIRE_BUSY);
+        ck_assert_int_eq(domi_wire_decode_next_message(wire, &next, &size), DOMI_WIRE_BUSY);
         ck_assert(wire->yields);
         ck_assert_str_eq(next, i == 0 ? "~now 0 a\n" : "now 0 a\n");
     }
     size = 3;
-    ck_assert_int_eq(domi_wire_decode(wire, &next, &size), 0);
+    ck_assert_int_eq(domi_wire_decode_next_message(wire, &next, &size), 0);
     ck_assert(!wire->yields);
     domi_wire_free(wire);
-    domi_out_clear(&out, true);
-    domi_out_clear(&aside, true);
+    domi_out_remove_all(&out, true);
+    domi_out_remove_all(&aside, true);
 }
 
 /* --- bytes of which no message is made -------------------------------------------------------- */
@@ -256,7 +257,7 @@ static void check_calls_of_a_step(const domus_behaviour *behaviour, uint32_t cal
 {
     static char bytes[SENT];
 
-    domt_pipes_configure(&config);
+    domt_pipes_make_config(&config);
     config.system.threads = 3;
     config.scheduler.messages_per_run_max = 1;
     config.scheduler.channels_runs_per_iteration = 1;
@@ -266,7 +267,7 @@ static void check_calls_of_a_step(const domus_behaviour *behaviour, uint32_t cal
     bytes[SENT - 1] = '.';
     calls = 0;
     used_bytes = 0;
-    peer = domt_pipe_begin(&config, behaviour, 1);
+    peer = domt_pipe_begin_kit(&config, behaviour, 1);
     ck_assert_int_eq(domus_peer_send(peer, bytes, sizeof bytes), 0);
     uint32_t before, most = 0;
     do {
@@ -279,9 +280,9 @@ static void check_calls_of_a_step(const domus_behaviour *behaviour, uint32_t cal
     } while (used_bytes != SENT);
     ck_assert_uint_le(most, calls_max);
     ck_assert_uint_ge(most, calls_max / 4);
-    domt_pipe_hear(peer, "done");
+    domt_pipe_peer_hear(peer, "done");
     domus_peer_close(peer);
-    domt_pipe_free();
+    domt_pipe_free_kit();
 }
 
 DOMT_TEST(calls_of_a_stage_in_one_turn_are_bounded)

@@ -26,7 +26,7 @@ static uint64_t count_dead_letters(void)
     uint64_t sum = 0;
 
     for (uint32_t i = 0; i < 3; i++) {
-        ck_assert_int_eq(domus_system_profile(domt_pipe_system(), i, &profile), 0);
+        ck_assert_int_eq(domus_system_profile(domt_pipe_system_of_kit(), i, &profile), 0);
         sum += profile.dead_letters;
     }
     return sum;
@@ -38,7 +38,7 @@ static void send_packet_to_channel(const domus_type *type, const char *text)
 {
     domus_packet packet = make_packet(text);
     ck_assert_int_eq(
-        domus_outside_notice(domt_pipe_system(), domt_pipes_now.channel, type, &packet), 0);
+        domus_outside_notice(domt_pipe_system_of_kit(), domt_pipes_now.channel, type, &packet), 0);
 }
 
 static void free_bytes_of_packet(void *payload)
@@ -51,68 +51,68 @@ static const domus_type strange_type = {
 
 DOMT_TEST(notices_to_a_channel_go_to_its_peer)
 {
-    domus_peer *peer = domt_pipe_begin(NULL, &domt_pipe_framed, 1);
+    domus_peer *peer = domt_pipe_begin_kit(NULL, &domt_pipe_framed, 1);
 
-    domt_pipe_say(peer, "sleep 10 a\n");
-    domt_pipe_run();
+    domt_pipe_peer_say(peer, "sleep 10 a\n");
+    domt_pipe_run_kit();
     send_packet_to_channel(&domus_packet_type, "one");
     send_packet_to_channel(&domt_note_type, "two");
     ck_assert_uint_eq(count_dead_letters(), 0);
-    domt_pipe_hear(peer, "one\ntwo\na\n");
+    domt_pipe_peer_hear(peer, "one\ntwo\na\n");
     /* the stage cannot encode this packet, because it contains the end of a line */
     send_packet_to_channel(&domus_packet_type, "no\nline");
     /* the pipeline's list of types lacks the type of this notice */
     send_packet_to_channel(&strange_type, "strange");
     send_packet_to_channel(&domus_packet_type, "three");
-    domt_pipe_hear(peer, "three\n");
+    domt_pipe_peer_hear(peer, "three\n");
     ck_assert_uint_eq(count_dead_letters(), 2);
     domus_peer_reset(peer);
-    domt_pipe_run();
-    domt_pipe_end();
+    domt_pipe_run_kit();
+    domt_pipe_end_kit();
 }
 
 DOMT_TEST(notices_to_a_channel_that_closes_are_dead_letters)
 {
-    domus_peer *peer = domt_pipe_begin(NULL, &domt_pipe_framed, 1);
+    domus_peer *peer = domt_pipe_begin_kit(NULL, &domt_pipe_framed, 1);
 
-    domt_pipe_say(peer, "+sleep 100 a\nfinish 0 text\n");
-    domt_pipe_run();
+    domt_pipe_peer_say(peer, "+sleep 100 a\nfinish 0 text\n");
+    domt_pipe_run_kit();
     uint64_t before = count_dead_letters();
     /* this notice becomes a dead letter, because the channel has finished */
     send_packet_to_channel(&domus_packet_type, "one");
-    domt_pipe_run();
+    domt_pipe_run_kit();
     ck_assert_uint_eq(count_dead_letters(), before + 1);
     domus_peer_reset(peer);
-    domt_pipe_run();
+    domt_pipe_run_kit();
     /* this notice becomes a dead letter, because the connection is gone, although a conversation of
      * the channel goes on */
     send_packet_to_channel(&domus_packet_type, "two");
-    domt_pipe_run();
+    domt_pipe_run_kit();
     ck_assert_uint_eq(count_dead_letters(), before + 2);
-    domt_pipe_end();
+    domt_pipe_end_kit();
 }
 
 DOMT_TEST(notices_of_the_peer_are_handled_and_may_be_taken)
 {
-    domus_peer *peer = domt_pipe_begin(NULL, &domt_pipe_framed, 1);
+    domus_peer *peer = domt_pipe_begin_kit(NULL, &domt_pipe_framed, 1);
 
-    domt_pipe_talk(peer, "%a\nsleep 5 b\n%c\n!now 0 d\n%e\n", "%a\n%c\nb\nd\n%e\n");
+    domt_pipe_peer_say_and_hear(peer, "%a\nsleep 5 b\n%c\n!now 0 d\n%e\n", "%a\n%c\nb\nd\n%e\n");
     ck_assert_uint_eq(domt_pipes_now.notices, 3);
     ck_assert_uint_eq(domt_pipes_now.taken, 3);
-    domt_pipe_say(peer, "%fail\nnow 0 a\n");
+    domt_pipe_peer_say(peer, "%fail\nnow 0 a\n");
     ck_assert_int_eq(domus_peer_expect_reset(peer, SECOND), 0);
-    domt_pipe_run();
+    domt_pipe_run_kit();
     ck_assert_int_eq(domt_pipes_now.close_error, -EBADMSG);
-    domt_pipe_end();
+    domt_pipe_end_kit();
 }
 
 DOMT_TEST(notices_that_are_taken_or_not_forwarded_end_with_their_turn)
 {
-    domus_peer *peer = domt_pipe_begin(NULL, &domt_pipe_framed, 1);
-    domt_pipe_talk(peer, "%own\nnow 0 a\n%forward\n%own\nsleep 5 b\n%forward\nnow 0 c\n",
-                   "a\nb\nc\n");
+    domus_peer *peer = domt_pipe_begin_kit(NULL, &domt_pipe_framed, 1);
+    domt_pipe_peer_say_and_hear(
+        peer, "%own\nnow 0 a\n%forward\n%own\nsleep 5 b\n%forward\nnow 0 c\n", "a\nb\nc\n");
     ck_assert_uint_eq(domt_pipes_now.notices, 4);
-    domt_pipe_close(peer);
+    domt_pipe_close_peer_and_end(peer);
 }
 
 /* --- a broadcast ------------------------------------------------------------------------------ */
@@ -139,18 +139,18 @@ DOMT_TEST(a_broadcast_goes_to_a_thousand_peers)
     domus_address address;
 
     behaviour.on_open.handle = on_open_join_crowd;
-    (void)domt_pipes_kit(NULL, &behaviour, 1);
-    ck_assert_int_eq(domus_outside_spawn(domt_pipe_system(), &founder, NULL, &address), 0);
-    domt_pipe_run();
+    (void)domt_pipes_new_kit(NULL, &behaviour, 1);
+    ck_assert_int_eq(domus_outside_spawn(domt_pipe_system_of_kit(), &founder, NULL, &address), 0);
+    domt_pipe_run_kit();
     for (uint32_t i = 0; i < 1000; i++)
-        peers[i] = domt_pipe_peer();
-    domt_pipe_run();
+        peers[i] = domt_pipe_connect_peer();
+    domt_pipe_run_kit();
     domus_packet packet = make_packet("to all of you");
-    ck_assert_int_eq(domus_outside_publish(domt_pipe_system(), crowd, &domus_packet_type, &packet),
-                     0);
+    ck_assert_int_eq(
+        domus_outside_publish(domt_pipe_system_of_kit(), crowd, &domus_packet_type, &packet), 0);
     for (uint32_t i = 0; i < 1000; i++)
-        domt_pipe_hear(peers[i], "to all of you\n");
-    domt_pipe_end();
+        domt_pipe_peer_hear(peers[i], "to all of you\n");
+    domt_pipe_end_kit();
 }
 
 /* --- a client --------------------------------------------------------------------------------- */
@@ -203,12 +203,12 @@ static void begin_kit_with_client(void)
     domus_peer_listener *listener;
     domus_address address;
 
-    domus_system *system = domus_testkit_system(domt_pipes_kit(NULL, &domt_pipe_plain, 1));
+    domus_system *system = domus_testkit_system(domt_pipes_new_kit(NULL, &domt_pipe_plain, 1));
     ck_assert_int_eq(domus_peer_listen(domt_pipe_kit, "127.0.0.1:81", 0, &listener), 0);
     ck_assert_int_eq(domus_outside_spawn_on(system, 0, &connecting, NULL, &address), 0);
     ck_assert_int_eq(domus_outside_notice(system, address, &order_type, NULL), 0);
     ck_assert_int_eq(domus_peer_accept(listener, SECOND, &server), 0);
-    domt_pipe_run();
+    domt_pipe_run_kit();
     ck_assert_uint_eq(domt_pipes_now.opened, 1);
     ck_assert_int_eq(domus_probe_new(domt_pipe_kit, &probe), 0);
 }
@@ -240,20 +240,20 @@ DOMT_TEST(asks_are_answered_by_the_peer_in_their_order)
     ask_channel_by_probe("b");
     /* this ask waits, because at most two asks may be under way to the peer */
     ask_channel_by_probe("c");
-    domt_pipe_hear(server, "a\nb\n");
+    domt_pipe_peer_hear(server, "a\nb\n");
     ck_assert_int_eq(domus_peer_expect_nothing(server, MS), 0);
-    domt_pipe_say(server, "1\n");
+    domt_pipe_peer_say(server, "1\n");
     expect_probe_got_answer("1");
-    domt_pipe_hear(server, "c\n");
-    domt_pipe_say(server, "2\n3");
+    domt_pipe_peer_hear(server, "c\n");
+    domt_pipe_peer_say(server, "2\n3");
     expect_probe_got_answer("2");
-    domt_pipe_say(server, "4\n");
+    domt_pipe_peer_say(server, "4\n");
     expect_probe_got_answer("34");
     ask_channel_by_probe("d");
-    domt_pipe_hear(server, "d\n");
-    domt_pipe_say(server, "5\n");
+    domt_pipe_peer_hear(server, "d\n");
+    domt_pipe_peer_say(server, "5\n");
     expect_probe_got_answer("5");
-    domt_pipe_end();
+    domt_pipe_end_kit();
 }
 
 DOMT_TEST(asks_that_are_too_many_or_wrong_fail)
@@ -262,17 +262,17 @@ DOMT_TEST(asks_that_are_too_many_or_wrong_fail)
     for (int i = 0; i < 5; i++)
         ask_channel_by_probe("a");
     expect_probe_got_error(-ENOBUFS);
-    domt_pipe_hear(server, "a\na\n");
-    domt_pipe_say(server, "1\n2\n3\n4\n");
+    domt_pipe_peer_hear(server, "a\na\n");
+    domt_pipe_peer_say(server, "1\n2\n3\n4\n");
     for (int i = 1; i <= 4; i++)
         expect_probe_got_answer(i == 1 ? "1" : i == 2 ? "2" : i == 3 ? "3" : "4");
     ask_channel_by_probe("no\nline");
     expect_probe_got_error(-EINVAL);
     ask_channel_by_probe("b");
-    domt_pipe_hear(server, "a\na\nb\n");
-    domt_pipe_say(server, "5\n");
+    domt_pipe_peer_hear(server, "a\na\nb\n");
+    domt_pipe_peer_say(server, "5\n");
     expect_probe_got_answer("5");
-    domt_pipe_end();
+    domt_pipe_end_kit();
 }
 
 DOMT_TEST(the_answer_to_an_ask_that_expired_is_thrown_away)
@@ -285,9 +285,9 @@ DOMT_TEST(the_answer_to_an_ask_that_expired_is_thrown_away)
         0);
     ask_channel_by_probe("b");
     expect_probe_got_error(-ETIMEDOUT);
-    domt_pipe_say(server, "late\n2\n");
+    domt_pipe_peer_say(server, "late\n2\n");
     expect_probe_got_answer("2");
-    domt_pipe_end();
+    domt_pipe_end_kit();
 }
 
 /* End the connection while two of four asks are under way to the peer and two were not sent, and
@@ -297,8 +297,8 @@ static void check_how_asks_end(void (*end)(domus_peer *), const char *answers, u
     begin_kit_with_client();
     for (int i = 0; i < 4; i++)
         ask_channel_by_probe("a");
-    domt_pipe_hear(server, "a\na\n");
-    domt_pipe_say(server, answers);
+    domt_pipe_peer_hear(server, "a\na\n");
+    domt_pipe_peer_say(server, answers);
     end(server);
     for (uint32_t i = 0; i < answered; i++)
         expect_probe_got_answer("1");
@@ -308,9 +308,9 @@ static void check_how_asks_end(void (*end)(domus_peer *), const char *answers, u
         for (int i = 0; i < 2; i++)
             expect_probe_got_error(-ENOTCONN);
     }
-    domt_pipe_pass(30 * SECOND);
+    domt_pipe_pass_time(30 * SECOND);
     ck_assert_uint_eq(domt_pipes_now.closed, 1);
-    domt_pipe_end();
+    domt_pipe_end_kit();
 }
 
 DOMT_TEST(asks_fail_when_the_peer_resets)
@@ -338,8 +338,8 @@ DOMT_TEST(asks_that_wait_when_the_system_stops_are_drained_or_fail)
     begin_kit_with_client();
     for (int i = 0; i < 4; i++)
         ask_channel_by_probe("a");
-    domt_pipe_hear(server, "a\na\n");
-    domt_pipe_end();
+    domt_pipe_peer_hear(server, "a\na\n");
+    domt_pipe_end_kit();
 }
 
 DOMT_SUITE(120)

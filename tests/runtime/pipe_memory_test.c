@@ -71,7 +71,7 @@ static int wait_in_handler_without_memory(domus_stack *stack, void *self, const 
     assert_request_is_whole(text);
     int error = domus_sleep(stack, 20 * MS, check_text_after_wait);
     /* the next allocation, which fails, is the one for the copy of the request */
-    domi_memory_fail_after(0, 0);
+    domi_memory_fail_allocation_after(0, 0);
     return error;
 }
 
@@ -93,7 +93,7 @@ static int record_close_and_write_to_closed(domus_stack *stack, void *self, cons
     domt_pipes_now.close_error = ((const domus_channel_event *)payload)->error;
     if (domt_pipes_now.closed == 1)
         /* after the close the library tries once more to copy the request */
-        domi_memory_fail_after(fails_at_close, 0);
+        domi_memory_fail_allocation_after(fails_at_close, 0);
     return 0;
 }
 
@@ -123,21 +123,21 @@ static void let_peers_overwrite_free_buffers(void)
 
     memset(bytes, '#', sizeof bytes);
     for (int i = 0; i < 20; i++) {
-        domus_peer *peer = domt_pipe_peer();
+        domus_peer *peer = domt_pipe_connect_peer();
         ck_assert_int_eq(domus_peer_send(peer, bytes, sizeof bytes), 0);
-        domt_pipe_run();
+        domt_pipe_run_kit();
         domus_peer_reset(peer);
     }
-    domt_pipe_run();
+    domt_pipe_run_kit();
 }
 
 static bool are_all_buffers_free(void)
 {
-    const domus_system *system = domt_pipe_system();
+    const domus_system *system = domt_pipe_system_of_kit();
 
     for (uint32_t i = 0; i < system->count; i++) {
         const domi_io *io = &system->threads[i].io;
-        if (domi_io_buffers_free(io) != io->config->io.buffers.count)
+        if (domi_io_count_free_buffers(io) != io->config->io.buffers.count)
             return false;
     }
     return true;
@@ -151,11 +151,11 @@ static void check_request_waits_without_memory(char mark, uint32_t size, bool is
     char *bytes = calloc(1, 3 * (size_t)size + 100);
     size_t all;
 
-    domus_config config = domt_pipe_config();
+    domus_config config = domt_pipe_default_config();
     config.io.buffers.count = 32;
     /* larger than the usual buffers of a kit, so that a request fits into one */
     config.io.buffers.size_bytes = 16384;
-    domus_peer *peer = domt_pipe_begin(&config, &service, 1);
+    domus_peer *peer = domt_pipe_begin_kit(&config, &service, 1);
 
     waited = cancelled = kept = 0;
     ck_assert_ptr_nonnull(bytes);
@@ -164,22 +164,22 @@ static void check_request_waits_without_memory(char mark, uint32_t size, bool is
         all += write_request_of_size(bytes + all, mark, size + 1);
     if (first_part != 0) {
         ck_assert_int_eq(domus_peer_send(peer, bytes, first_part), 0);
-        domt_pipe_run();
+        domt_pipe_run_kit();
     }
     ck_assert_int_eq(domus_peer_send(peer, bytes + first_part, all - first_part), 0);
-    domt_pipe_run();
-    domi_memory_fail_after(-1, 0);
+    domt_pipe_run_kit();
+    domi_memory_fail_allocation_after(-1, 0);
     ck_assert_uint_eq(domt_pipes_now.closed, 1);
     ck_assert_int_eq(domt_pipes_now.close_error, -ENOMEM);
     held += are_all_buffers_free() ? 0 : 1;
     let_peers_overwrite_free_buffers();
-    domt_pipe_pass(30 * MS);
+    domt_pipe_pass_time(30 * MS);
     ck_assert_int_ne(domus_peer_error(peer), 0);
     ck_assert_uint_eq(waited, mark == '+');
     ck_assert_uint_eq(cancelled, mark != '+');
     ck_assert_uint_eq(kept, is_kept ? 1 : 0);
     free(bytes);
-    domt_pipe_end(); /* domt_pipe_end() checks that every buffer has come back */
+    domt_pipe_end_kit(); /* domt_pipe_end_kit() checks that every buffer has come back */
 }
 
 DOMT_TEST(bytes_that_cannot_be_copied_stay_until_their_conversation_ends)
@@ -210,24 +210,24 @@ static const char some_of_all[] =
  * all the same. */
 static bool check_requests_while_allocation_fails(int64_t count, const char *line)
 {
-    domus_peer *peer = domt_pipe_begin(NULL, &domt_pipe_framed, 1);
+    domus_peer *peer = domt_pipe_begin_kit(NULL, &domt_pipe_framed, 1);
     size_t size;
 
-    domt_pipe_say(peer, line);
-    domt_pipe_say(peer, some_of_all);
-    domi_memory_fail_after(count, 1);
+    domt_pipe_peer_say(peer, line);
+    domt_pipe_peer_say(peer, some_of_all);
+    domi_memory_fail_allocation_after(count, 1);
     int result = domus_testkit_run(domt_pipe_kit);
     if (result == 0)
         result = domus_testkit_advance(domt_pipe_kit, 5 * MS);
-    domi_memory_fail_after(-1, 0);
+    domi_memory_fail_allocation_after(-1, 0);
     ck_assert_msg(result == 0, "allocation %d: %s", (int)count, domus_testkit_error(domt_pipe_kit));
-    domt_pipe_pass(10 * SECOND);
+    domt_pipe_pass_time(10 * SECOND);
     const char *got = domus_peer_got(peer, &size);
     bool is_whole = size > 2 && memcmp(got + size - 3, "\np\n", 3) == 0;
     bool has_failed = memmem(got, size, "ENOMEM", 6) != NULL ||
                       domt_pipe_kit->net->is_out_of_memory || domus_peer_error(peer) != 0;
     ck_assert_msg(is_whole || has_failed, "allocation %d: %.*s", (int)count, (int)size, got);
-    domt_pipe_end();
+    domt_pipe_end_kit();
     return is_whole && !has_failed;
 }
 
@@ -378,7 +378,7 @@ static void ask_on_new_connection(uint16_t port)
 {
     static const char asked[] = "sleep 1 text\n";
     char got[5];
-    int fd = domt_connect(port);
+    int fd = domt_connect_to_port(port);
 
     ck_assert_int_eq(send(fd, asked, sizeof asked - 1, MSG_NOSIGNAL), sizeof asked - 1);
     ck_assert_int_eq(recv(fd, got, sizeof got, MSG_WAITALL), sizeof got);
@@ -390,18 +390,18 @@ static void ask_on_new_connection(uint16_t port)
  * connections ended and how many answers came. */
 static void run_with_memory_limit(uint64_t bytes, uint32_t *ended, uint32_t *answers)
 {
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
     domus_memory now;
 
-    domt_listen(&config);
+    domt_add_front_listener(&config);
     config.io.buffers.count = 256;
     config.memory.interval_ns = 2 * DOMT_MS;
     config.memory.limit_bytes = resident_bytes_of_process() + (DOMT_SANITIZED ? 8 : 1) * bytes;
-    domus_system *system = domt_start(&config);
-    domt_pipes_helpers(system, 0, 1);
+    domus_system *system = domt_start_system(&config);
+    domt_pipes_spawn_helpers(system, 0, 1);
     uint16_t port = domt_serve_front(system, &domt_pipe_framed, NULL);
     for (int i = 0; i < PEERS; i++)
-        readers[i] = (reader){.fd = domt_connect(port)};
+        readers[i] = (reader){.fd = domt_connect_to_port(port)};
     for (int i = 0; i < 150; i++) { /* for a while no reader reads */
         for (int peer = 0; peer < PEERS; peer++)
             send_next_bytes_of_reader(&readers[peer]);
@@ -417,7 +417,7 @@ static void run_with_memory_limit(uint64_t bytes, uint32_t *ended, uint32_t *ans
         DOMT_WAIT_FOR(10, (domus_system_memory(system, &now), now.level == DOMUS_MEMORY_NORMAL));
         ask_on_new_connection(port);
     }
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(pipelines_in_little_memory_answer_right_or_end)

@@ -91,7 +91,7 @@ static void send_dialogue_in_pieces(domus_peer *peer, const talk *dialogue, domi
         for (uint64_t steps = domi_random_below(random, 12); steps != 0; steps--)
             (void)domus_testkit_step(domt_pipe_kit);
         if (domi_random_below(random, 10) == 0)
-            domt_pipe_pass(2 * DOMT_PIPE_MS);
+            domt_pipe_pass_time(2 * DOMT_PIPE_MS);
     }
 }
 
@@ -101,7 +101,7 @@ static void check_answers_come_in_order(uint64_t seed, bool is_framed)
     domi_random random;
 
     domi_random_init(&random, seed);
-    domus_config config = domt_pipe_config();
+    domus_config config = domt_pipe_default_config();
     config.scheduler.messages_per_run_max = 1 + (uint32_t)domi_random_below(&random, 20);
     config.channel.requests_max = (uint32_t)domi_random_below(&random, 12);
     if (domi_random_below(&random, 2) == 0) {
@@ -112,18 +112,18 @@ static void check_answers_come_in_order(uint64_t seed, bool is_framed)
     for (uint32_t i = 0; i < 60; i++)
         add_random_request_and_answer(&dialogue, &random, is_framed, i);
     domus_peer *peer =
-        domt_pipe_begin(&config, is_framed ? &domt_pipe_framed : &domt_pipe_plain, seed);
+        domt_pipe_begin_kit(&config, is_framed ? &domt_pipe_framed : &domt_pipe_plain, seed);
     send_dialogue_in_pieces(peer, &dialogue, &random);
     if (domi_random_below(&random, 2) == 0) {
         domus_peer_finish(peer);
-        domt_pipe_hear(peer, dialogue.expected);
+        domt_pipe_peer_hear(peer, dialogue.expected);
         ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
     } else {
-        domt_pipe_hear(peer, dialogue.expected);
+        domt_pipe_peer_hear(peer, dialogue.expected);
         ck_assert_int_eq(domus_peer_expect_nothing(peer, SECOND), 0);
         domus_peer_close(peer);
     }
-    domt_pipe_end();
+    domt_pipe_end_kit();
 }
 
 DOMT_TEST(answers_leave_in_the_order_of_requests)
@@ -139,7 +139,7 @@ DOMT_TEST(answers_are_the_same_at_every_split_point)
 
     for (size_t first = 0; first < sizeof asked - 1; first++) {
         for (size_t second = first; second < sizeof asked - 1; second += 3) {
-            domus_peer *peer = domt_pipe_begin(NULL, &domt_pipe_plain, 1);
+            domus_peer *peer = domt_pipe_begin_kit(NULL, &domt_pipe_plain, 1);
             const size_t ends[] = {first, second, sizeof asked - 1};
             size_t at = 0;
 
@@ -147,10 +147,10 @@ DOMT_TEST(answers_are_the_same_at_every_split_point)
                 if (ends[i] > at)
                     ck_assert_int_eq(domus_peer_send(peer, asked + at, ends[i] - at), 0);
                 at = ends[i];
-                domt_pipe_run();
+                domt_pipe_run_kit();
             }
-            domt_pipe_hear(peer, expected);
-            domt_pipe_close(peer);
+            domt_pipe_peer_hear(peer, expected);
+            domt_pipe_close_peer_and_end(peer);
         }
     }
 }
@@ -159,32 +159,32 @@ DOMT_TEST(answers_are_the_same_at_every_split_point)
 
 DOMT_TEST(a_request_alone_waits_for_those_before_it)
 {
-    domus_peer *peer = domt_pipe_begin(NULL, &domt_pipe_framed, 1);
+    domus_peer *peer = domt_pipe_begin_kit(NULL, &domt_pipe_framed, 1);
 
-    domt_pipe_say(peer, "sleep 100 a\nffar 50 b\n!sleep 100 c\nnow 0 d\nnow 0 e\n");
-    domt_pipe_pass(90 * DOMT_PIPE_MS);
+    domt_pipe_peer_say(peer, "sleep 100 a\nffar 50 b\n!sleep 100 c\nnow 0 d\nnow 0 e\n");
+    domt_pipe_pass_time(90 * DOMT_PIPE_MS);
     ck_assert_uint_eq(domt_pipes_now.begun, 2);
-    domt_pipe_pass(20 * DOMT_PIPE_MS);
+    domt_pipe_pass_time(20 * DOMT_PIPE_MS);
     ck_assert_uint_eq(domt_pipes_now.begun, 3);
-    domt_pipe_hear(peer, "a\nb\n");
-    domt_pipe_pass(80 * DOMT_PIPE_MS);
+    domt_pipe_peer_hear(peer, "a\nb\n");
+    domt_pipe_pass_time(80 * DOMT_PIPE_MS);
     ck_assert_uint_eq(domt_pipes_now.begun, 3);
     ck_assert_int_eq(domus_peer_expect_nothing(peer, 0), 0);
-    domt_pipe_hear(peer, "c\nd\ne\n");
-    domt_pipe_close(peer);
+    domt_pipe_peer_hear(peer, "c\nd\ne\n");
+    domt_pipe_close_peer_and_end(peer);
 }
 
 DOMT_TEST(a_request_that_is_held_dies_with_its_peer)
 {
-    domus_peer *peer = domt_pipe_begin(NULL, &domt_pipe_framed, 1);
+    domus_peer *peer = domt_pipe_begin_kit(NULL, &domt_pipe_framed, 1);
 
-    domt_pipe_say(peer, "fhang 0 a\n!now 0 b\nnow 0 c\n");
-    domt_pipe_run();
+    domt_pipe_peer_say(peer, "fhang 0 a\n!now 0 b\nnow 0 c\n");
+    domt_pipe_run_kit();
     domus_peer_reset(peer);
-    domt_pipe_run();
+    domt_pipe_run_kit();
     ck_assert_uint_eq(domt_pipes_now.closed, 1);
     ck_assert_uint_eq(domt_pipes_now.begun, 1);
-    domt_pipe_end();
+    domt_pipe_end_kit();
 }
 
 /* --- ids -------------------------------------------------------------------------------------- */
@@ -193,34 +193,34 @@ DOMT_TEST(with_ids_one_request_that_hangs_stops_no_others)
 {
     domus_behaviour behaviour = domt_pipe_framed;
     behaviour.pipeline = &domt_pipe_by_id;
-    domus_config config = domt_pipe_config();
+    domus_config config = domt_pipe_default_config();
     config.channel.requests_max = 4;
-    domus_peer *peer = domt_pipe_begin(&config, &behaviour, 1);
+    domus_peer *peer = domt_pipe_begin_kit(&config, &behaviour, 1);
 
-    domt_pipe_say(peer, "1:hang 0 a\n");
+    domt_pipe_peer_say(peer, "1:hang 0 a\n");
     for (int i = 0; i < 20; i++) {
-        domt_pipe_talk(peer, "2:far 1 b\n", "2:b\n");
+        domt_pipe_peer_say_and_hear(peer, "2:far 1 b\n", "2:b\n");
     }
     domus_peer_reset(peer);
-    domt_pipe_end();
+    domt_pipe_end_kit();
 }
 
 DOMT_TEST(pieces_given_to_a_pipeline_are_counted)
 {
     static const char *const pieces[] = {"now 0 a\nnow", " 0 b\n", "now 0 c\nnow 0 d\n"};
-    domus_peer *peer = domt_pipe_begin(NULL, &domt_pipe_plain, 1);
+    domus_peer *peer = domt_pipe_begin_kit(NULL, &domt_pipe_plain, 1);
     domus_profile profile;
     uint64_t reads = 0;
 
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(domus_peer_send(peer, pieces[i], strlen(pieces[i])), 0);
-        domt_pipe_run();
+        domt_pipe_run_kit();
     }
-    domt_pipe_hear(peer, "a\nb\nc\nd\n");
-    for (uint32_t i = 0; domus_system_profile(domt_pipe_system(), i, &profile) == 0; i++)
+    domt_pipe_peer_hear(peer, "a\nb\nc\nd\n");
+    for (uint32_t i = 0; domus_system_profile(domt_pipe_system_of_kit(), i, &profile) == 0; i++)
         reads += profile.reads;
     ck_assert_uint_eq(reads, 3);
-    domt_pipe_close(peer);
+    domt_pipe_close_peer_and_end(peer);
 }
 
 #define MS DOMT_PIPE_MS
@@ -236,12 +236,13 @@ static void count_one_visit(void *object, void *context)
  * again, so the number does not grow when the same work is done a second time. */
 static uint32_t count_objects_of_pools(void)
 {
-    domus_system *system = domt_pipe_system();
+    domus_system *system = domt_pipe_system_of_kit();
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < system->count; i++) {
         for (uint32_t slab = 0; slab < DOMI_SLABS; slab++)
-            domi_slab_walk(&system->threads[i].manager.pool.slabs[slab], count_one_visit, &count);
+            domi_slab_visit_objects(&system->threads[i].manager.pool.slabs[slab], count_one_visit,
+                                    &count);
     }
     return count;
 }
@@ -254,12 +255,12 @@ static void send_messages(domus_peer *peer)
 {
     static const char asked[] = "now 0 a\nerr 0 b\n?c\n%forward\n%own\nsleep 1 d\nfar 1 e\n"
                                 "ffar 1 f\n!now 0 g\n";
-    domt_pipe_talk(peer, asked, "a\nerror EBADMSG\nerror EOPNOTSUPP\nd\ne\nf\ng\n");
+    domt_pipe_peer_say_and_hear(peer, asked, "a\nerror EBADMSG\nerror EOPNOTSUPP\nd\ne\nf\ng\n");
 }
 
 DOMT_TEST(messages_give_their_envelopes_back)
 {
-    domus_peer *peer = domt_pipe_begin(NULL, &domt_pipe_framed, 1);
+    domus_peer *peer = domt_pipe_begin_kit(NULL, &domt_pipe_framed, 1);
 
     send_messages(peer);
     send_messages(peer);
@@ -267,27 +268,27 @@ DOMT_TEST(messages_give_their_envelopes_back)
     for (int i = 0; i < ROUNDS; i++)
         send_messages(peer);
     ck_assert_uint_lt(count_objects_of_pools(), before + ROUNDS / 4);
-    domt_pipe_close(peer);
+    domt_pipe_close_peer_and_end(peer);
 }
 
 DOMT_TEST(connections_give_their_envelopes_back)
 {
-    (void)domt_pipes_kit(NULL, &domt_pipe_framed, 1);
+    (void)domt_pipes_new_kit(NULL, &domt_pipe_framed, 1);
     uint32_t before = 0;
 
     for (int i = 0; i < 2 * ROUNDS; i++) {
-        domus_peer *peer = domt_pipe_peer();
+        domus_peer *peer = domt_pipe_connect_peer();
         if (i == ROUNDS)
             before = count_objects_of_pools();
         send_messages(peer);
         if (i % 2 == 0)
-            domt_pipe_say(peer, "hang 0 a\n!now 0 b\n");
-        domt_pipe_run();
+            domt_pipe_peer_say(peer, "hang 0 a\n!now 0 b\n");
+        domt_pipe_run_kit();
         domus_peer_reset(peer);
-        domt_pipe_run();
+        domt_pipe_run_kit();
     }
     ck_assert_uint_lt(count_objects_of_pools(), before + ROUNDS / 4);
-    domt_pipe_end();
+    domt_pipe_end_kit();
 }
 
 /* --- sizes ------------------------------------------------------------------------------------ */
@@ -360,11 +361,11 @@ static const domus_behaviour speller = {
 DOMT_TEST(a_large_message_behind_a_small_one_has_room)
 {
     static const char asked[] = "0123456789aA0123456789bB0123456789cdC0123456789";
-    domus_peer *peer = domt_pipe_begin(NULL, &speller, 1);
+    domus_peer *peer = domt_pipe_begin_kit(NULL, &speller, 1);
     for (int i = 0; i < 3; i++) {
-        domt_pipe_talk(peer, asked, asked);
+        domt_pipe_peer_say_and_hear(peer, asked, asked);
     }
-    domt_pipe_close(peer);
+    domt_pipe_close_peer_and_end(peer);
 }
 
 DOMT_SUITE(120)

@@ -53,12 +53,13 @@ static const domus_behaviour top = {
 static void make_kit_with_owner(const domus_behaviour *behaviour, bool streams)
 {
     domus_address address;
-    (void)(streams ? domt_streams_kit(NULL, behaviour) : domt_pipes_kit(NULL, behaviour, 3));
+    (void)(streams ? domt_streams_new_kit(NULL, behaviour)
+                   : domt_pipes_new_kit(NULL, behaviour, 3));
 
     owning.channel = behaviour;
     mounts = 0;
-    ck_assert_int_eq(domus_outside_spawn_on(domt_pipe_system(), 0, &top, NULL, &address), 0);
-    domt_pipe_run();
+    ck_assert_int_eq(domus_outside_spawn_on(domt_pipe_system_of_kit(), 0, &top, NULL, &address), 0);
+    domt_pipe_run_kit();
     ck_assert_uint_eq(mounts, 1);
 }
 
@@ -91,42 +92,42 @@ static void check_end_of_owner(const char *const *sent, size_t count, bool is_st
                                uint64_t after_ns)
 {
     make_kit_with_owner(is_stream ? &domt_stream_service : &domt_pipe_framed, is_stream);
-    domus_system *system = domt_pipe_system();
+    domus_system *system = domt_pipe_system_of_kit();
     domus_peer *peers[PEERS_MAX];
 
     for (size_t i = 0; i < count; i++) {
         peers[i] = connect_peer_to_owner();
         if (i % 2 != 0)
             domus_peer_pause(peers[i]);
-        domt_pipe_say(peers[i], sent[i]);
+        domt_pipe_peer_say(peers[i], sent[i]);
     }
-    domt_pipe_pass(after_ns);
+    domt_pipe_pass_time(after_ns);
     if (stops) {
         ck_assert_int_eq(domus_outside_stop(system, owner), 0);
     } else {
         ck_assert_int_eq(domus_outside_notice(system, owner, &fail_type, NULL), 0);
-        domt_pipe_pass(10 * MS);
+        domt_pipe_pass_time(10 * MS);
         ck_assert_uint_eq(mounts, 2); /* the owner has restarted without waiting for its peers */
     }
-    domt_pipe_pass(10 * SECOND);
+    domt_pipe_pass_time(10 * SECOND);
     for (size_t i = 0; i < count; i++) {
         domus_peer_resume(peers[i]);
-        domt_pipe_pass(SECOND);
+        domt_pipe_pass_time(SECOND);
         ck_assert_msg(domus_peer_has_end(peers[i]) || domus_peer_error(peers[i]) != 0, "%s",
                       sent[i]);
         domus_peer_close(peers[i]);
     }
     if (!stops) {
         domus_peer *peer = connect_peer_to_owner();
-        domt_pipe_say(peer, is_stream ? "Q wait 1\n" : "now 0 text\n");
+        domt_pipe_peer_say(peer, is_stream ? "Q wait 1\n" : "now 0 text\n");
         if (is_stream)
-            domt_pipe_pass(SECOND);
+            domt_pipe_pass_time(SECOND);
         else
-            domt_pipe_hear(peer, "text\n");
+            domt_pipe_peer_hear(peer, "text\n");
         ck_assert_int_eq(domus_peer_error(peer), 0);
         domus_peer_close(peer);
     }
-    domt_pipe_end();
+    domt_pipe_end_kit();
 }
 
 static void check_end_of_owner_at_all_times(bool stops)
@@ -156,21 +157,21 @@ static bool has_owner_restarted_without_memory(bool is_stream, int64_t fails_aft
 {
     const char *const *sent = is_stream ? streams : requests;
     make_kit_with_owner(is_stream ? &domt_stream_service : &domt_pipe_framed, is_stream);
-    domus_system *system = domt_pipe_system();
+    domus_system *system = domt_pipe_system_of_kit();
     domus_peer *peers[6];
 
     for (size_t i = 0; i < 6; i++) {
         peers[i] = connect_peer_to_owner();
-        domt_pipe_say(peers[i], sent[i]);
-        domt_pipe_run();
+        domt_pipe_peer_say(peers[i], sent[i]);
+        domt_pipe_run_kit();
     }
     ck_assert_int_eq(domus_outside_notice(system, owner, &fail_type, NULL), 0);
-    domi_memory_fail_after(fails_after, 0);
+    domi_memory_fail_allocation_after(fails_after, 0);
     int result = domus_testkit_advance(domt_pipe_kit, 100 * MS);
-    domi_memory_fail_after(-1, 0);
+    domi_memory_fail_allocation_after(-1, 0);
     ck_assert_msg(result == 0, "allocation %d: %s", (int)fails_after,
                   domus_testkit_error(domt_pipe_kit));
-    domt_pipe_pass(10 * SECOND);
+    domt_pipe_pass_time(10 * SECOND);
     bool has_lost =
         /* true if the simulated network itself has lost something for lack of memory */
         domt_pipe_kit->net->is_out_of_memory;
@@ -178,7 +179,7 @@ static bool has_owner_restarted_without_memory(bool is_stream, int64_t fails_aft
         ck_assert_msg(has_lost || domus_peer_error(peers[i]) != 0 || domus_peer_has_end(peers[i]),
                       "allocation %d: %s", (int)fails_after, sent[i]);
     bool has_restarted = mounts == 2 && !has_lost;
-    domt_pipe_end();
+    domt_pipe_end_kit();
     return has_restarted;
 }
 

@@ -172,9 +172,9 @@ static void begin_with_pipeline(const domus_pipeline *pipeline,
     if (on_open != NULL)
         behaviour.on_open.handle = on_open;
     finish_error = 0;
-    (void)domt_streams_kit(NULL, &behaviour);
-    peer = domt_pipe_peer();
-    domt_pipe_run();
+    (void)domt_streams_new_kit(NULL, &behaviour);
+    peer = domt_pipe_connect_peer();
+    domt_pipe_run_kit();
 }
 
 static domus_buffer *make_buffer_of_text(domus_stack *stack, const char *text)
@@ -206,13 +206,13 @@ DOMT_TEST(bytes_that_an_actor_writes_pass_its_byte_stages)
 {
     begin_with_pipeline(&sealed, on_open_write_greeting);
     ck_assert_int_eq(domus_peer_expect(peer, "<3:one<4:four<3:\0\0\0<3000:", 25, SECOND), 0);
-    domt_pipe_run();
+    domt_pipe_run_kit();
     size_t size;
     (void)domus_peer_got(peer, &size);
     ck_assert_uint_eq(size, 3000);
     domus_peer_take(peer, size);
-    domt_pipe_talk(peer, "<7:Q drop\n", "<8:dropped\n");
-    domt_pipe_end();
+    domt_pipe_peer_say_and_hear(peer, "<7:Q drop\n", "<8:dropped\n");
+    domt_pipe_end_kit();
 }
 
 static uint64_t send_max;
@@ -242,53 +242,53 @@ static int on_open_write_until_full(domus_stack *stack, void *self, const void *
 
 DOMT_TEST(bytes_that_an_actor_writes_are_bounded)
 {
-    domus_config config = domt_pipe_config();
+    domus_config config = domt_pipe_default_config();
     send_max = config.channel.send_max_bytes;
     begin_with_pipeline(&sealed, on_open_write_until_full);
     ck_assert_int_eq(domus_peer_expect_reset(peer, SECOND), 0);
-    domt_pipe_end();
+    domt_pipe_end_kit();
 }
 
 static void expect_text_and_end(const char *text)
 {
-    domt_pipe_hear(peer, text);
+    domt_pipe_peer_hear(peer, text);
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
 }
 
 DOMT_TEST(an_output_ends_before_the_end)
 {
     begin_with_pipeline(&sealed, NULL); /* the peer sends its end and FIN */
-    domt_pipe_say(peer, "<7:Q drop\n<end>");
+    domt_pipe_peer_say(peer, "<7:Q drop\n<end>");
     domus_peer_finish(peer);
     expect_text_and_end("<8:dropped\n<end>");
-    domt_pipe_end();
+    domt_pipe_end_kit();
 
     begin_with_pipeline(&sealed, NULL); /* the service ends the connection behind its last answer */
-    domt_pipe_say(peer, "<7:Q last\n");
+    domt_pipe_peer_say(peer, "<7:Q last\n");
     expect_text_and_end("<5:last\n<end>");
-    domt_pipe_end();
+    domt_pipe_end_kit();
 
     begin_with_pipeline(&sealed, NULL); /* the channel's actor is stopped without a request */
-    domt_pipe_stop();
+    domt_pipe_stop_channel();
     expect_text_and_end("<end>");
-    domt_pipe_end();
+    domt_pipe_end_kit();
 
     begin_with_pipeline(&sealed, NULL); /* a drain ends an idle connection */
-    domt_pipe_pass(60 * SECOND);
+    domt_pipe_pass_time(60 * SECOND);
     ck_assert_int_eq(domus_testkit_stop(domt_pipe_kit), 0);
     expect_text_and_end("<end>");
-    domt_pipe_end();
+    domt_pipe_end_kit();
 }
 
 DOMT_TEST(an_output_that_cannot_end_is_reset)
 {
     begin_with_pipeline(&sealed, NULL);
     finish_error = -EIO;
-    domt_pipe_stop();
+    domt_pipe_stop_channel();
     ck_assert_int_eq(domus_peer_expect_reset(peer, SECOND), 0);
-    domt_pipe_run();
+    domt_pipe_run_kit();
     ck_assert_int_eq(domt_pipes_now.close_error, -EIO);
-    domt_pipe_end();
+    domt_pipe_end_kit();
 }
 
 /* Check that the peer's connection is reset, and that no byte comes before. */
@@ -303,15 +303,15 @@ static void expect_reset_at_once(void)
 DOMT_TEST(an_output_that_is_cut_has_no_end)
 {
     begin_with_pipeline(&sealed_cutless, NULL);
-    domt_pipe_talk(peer, "<9:Q part 3\n", "<6:part+\n<5:3:abc");
+    domt_pipe_peer_say_and_hear(peer, "<9:Q part 3\n", "<6:part+\n<5:3:abc");
     expect_reset_at_once();
-    domt_pipe_end();
+    domt_pipe_end_kit();
 
     begin_with_pipeline(&sealed_cutless, NULL); /* the channel is stopped within a stream */
-    domt_pipe_talk(peer, "<14:C echo\n5:hello", "<6:echo+\n<7:5:hello");
-    domt_pipe_stop();
+    domt_pipe_peer_say_and_hear(peer, "<14:C echo\n5:hello", "<6:echo+\n<7:5:hello");
+    domt_pipe_stop_channel();
     expect_reset_at_once();
-    domt_pipe_end();
+    domt_pipe_end_kit();
 }
 
 DOMT_TEST(a_truncated_stream_is_an_error)
@@ -321,21 +321,21 @@ DOMT_TEST(a_truncated_stream_is_an_error)
 
     for (size_t i = 0; i < 3; i++) {
         begin_with_pipeline(&sealed, NULL);
-        domt_pipe_say(peer, sent[i]);
+        domt_pipe_peer_say(peer, sent[i]);
         domus_peer_finish(peer);
         if (i == 0)
             expect_text_and_end("<8:6 32015\n<end>");
         else
             expect_text_and_end("<11:read EPIPE\n<end>");
         ck_assert_int_eq(domt_streams_now.error, i == 0 ? 0 : -EPIPE);
-        domt_pipe_end();
+        domt_pipe_end_kit();
     }
     /* the connection ends between two messages, without "<end>" */
     begin_with_pipeline(&sealed, NULL);
-    domt_pipe_say(peer, "<7:Q drop\n");
+    domt_pipe_peer_say(peer, "<7:Q drop\n");
     domus_peer_finish(peer);
     expect_text_and_end("<8:dropped\n<12:wrong EPIPE\n<end>");
-    domt_pipe_end();
+    domt_pipe_end_kit();
 }
 
 /* --- the rest of the bytes -------------------------------------------------------------------- */
@@ -400,11 +400,11 @@ static const domus_behaviour service = {
 /* Send a request on a new connection, and wait until the kit is at rest. */
 static void send_request_on_new_connection(const char *request)
 {
-    domus_peer *asker = domt_pipe_peer();
+    domus_peer *asker = domt_pipe_connect_peer();
     memset(results, 1, sizeof results);
     body.number = 0;
-    domt_pipe_say(asker, request);
-    domt_pipe_run();
+    domt_pipe_peer_say(asker, request);
+    domt_pipe_run_kit();
     domus_peer_close(asker);
 }
 
@@ -420,10 +420,10 @@ static void expect_results_of_request(int checked, int opened, int again, int an
 
 DOMT_TEST(the_rest_is_opened_once_behind_a_request_that_is_alone)
 {
-    (void)domt_pipes_kit(NULL, &service, 1);
+    (void)domt_pipes_new_kit(NULL, &service, 1);
 
-    peer = domt_pipe_peer();
-    domt_pipe_run();
+    peer = domt_pipe_connect_peer();
+    domt_pipe_run_kit();
     ck_assert_int_eq(on_open_result, -EINVAL);
     send_request_on_new_connection(GET("a"));
     expect_results_of_request(0, 0, -EBUSY, -EALREADY);
@@ -435,14 +435,14 @@ DOMT_TEST(the_rest_is_opened_once_behind_a_request_that_is_alone)
     expect_results_of_request(-EPIPE, -EPIPE, -EPIPE, -EPIPE);
     ck_assert_ptr_null(first);
     domus_peer_close(peer);
-    peer = domt_pipe_peer();
-    domt_pipe_run();
+    peer = domt_pipe_connect_peer();
+    domt_pipe_run_kit();
     ck_assert_ptr_nonnull(first);
     send_request_on_new_connection(GET("f"));
     expect_results_of_request(-EPERM, -EPERM, -EPERM, -EPERM);
     send_request_on_new_connection("POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nb");
     expect_results_of_request(0, 0, -EBUSY, -EALREADY);
-    domt_pipe_close(peer);
+    domt_pipe_close_peer_and_end(peer);
 }
 
 DOMT_SUITE(60)

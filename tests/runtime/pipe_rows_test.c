@@ -32,9 +32,9 @@ DOMT_TEST(row_without_type_takes_all_other_messages)
     const domus_on_peer rows[] = {domt_pipe_plain.on_peer[0], {.type = NULL, .handle = reply_any}};
     domus_behaviour behaviour = domt_pipe_plain;
     behaviour.on_peer = rows;
-    domus_peer *peer = domt_pipe_begin(NULL, &behaviour, 1);
-    domt_pipe_talk(peer, "now 0 a\n?now 0 b\nfar 1 c\n?x\n", "a\nany\nc\nany\n");
-    domt_pipe_close(peer);
+    domus_peer *peer = domt_pipe_begin_kit(NULL, &behaviour, 1);
+    domt_pipe_peer_say_and_hear(peer, "now 0 a\n?now 0 b\nfar 1 c\n?x\n", "a\nany\nc\nany\n");
+    domt_pipe_close_peer_and_end(peer);
 }
 
 static uint32_t give_no_marks(const void *payload)
@@ -50,20 +50,20 @@ DOMT_TEST(a_row_has_its_own_marks_and_not_those_of_messages)
     rows[0].marks = DOMUS_ALONE | DOMUS_OUTLIVES;
     rows[0].marks_of = give_no_marks;
     behaviour.on_peer = rows;
-    domus_peer *peer = domt_pipe_begin(NULL, &behaviour, 1);
+    domus_peer *peer = domt_pipe_begin_kit(NULL, &behaviour, 1);
 
-    domt_pipe_say(peer, "sleep 10 a\nsleep 10 b\nnow 0 c\n");
-    domt_pipe_pass(5 * MS);
+    domt_pipe_peer_say(peer, "sleep 10 a\nsleep 10 b\nnow 0 c\n");
+    domt_pipe_pass_time(5 * MS);
     ck_assert_uint_eq(domt_pipes_now.begun, 1);
-    domt_pipe_pass(10 * MS);
+    domt_pipe_pass_time(10 * MS);
     ck_assert_uint_eq(domt_pipes_now.begun, 2);
-    domt_pipe_hear(peer, "a\nb\nc\n");
-    domt_pipe_say(peer, "sleep 10 d\n");
-    domt_pipe_pass(5 * MS);
+    domt_pipe_peer_hear(peer, "a\nb\nc\n");
+    domt_pipe_peer_say(peer, "sleep 10 d\n");
+    domt_pipe_pass_time(5 * MS);
     domus_peer_reset(peer);
-    domt_pipe_pass(10 * MS);
+    domt_pipe_pass_time(10 * MS);
     ck_assert_uint_eq(domt_pipes_now.resumed, 3);
-    domt_pipe_end();
+    domt_pipe_end_kit();
 }
 
 static _Atomic uint32_t ends_heard;
@@ -84,18 +84,18 @@ static void check_end_behind_request_alone(uint32_t marks, const char *text, uin
     rows[0].marks = marks;
     behaviour.on_peer = rows;
     behaviour.on_end = (domus_call){count_end_heard, 0};
-    domus_peer *peer = domt_pipe_begin(NULL, &behaviour, 1);
+    domus_peer *peer = domt_pipe_begin_kit(NULL, &behaviour, 1);
 
     ends_heard = 0;
-    domt_pipe_say(peer, text);
+    domt_pipe_peer_say(peer, text);
     domus_peer_finish(peer);
-    domt_pipe_pass(50 * MS);
+    domt_pipe_pass_time(50 * MS);
     ck_assert_uint_eq(ends_heard, heard_early);
     /* on_end of this service closes nothing, so all answers still come. */
-    domt_pipe_hear(peer, strchr(text, 'b') != NULL ? "a\nb\n" : "a\n");
-    domt_pipe_pass(50 * MS);
+    domt_pipe_peer_hear(peer, strchr(text, 'b') != NULL ? "a\nb\n" : "a\n");
+    domt_pipe_pass_time(50 * MS);
     ck_assert_uint_eq(ends_heard, heard);
-    domt_pipe_close(peer);
+    domt_pipe_close_peer_and_end(peer);
 }
 
 DOMT_TEST(a_request_alone_may_hear_of_the_end_before_what_is_behind_it)
@@ -118,20 +118,20 @@ static void check_conversations_end_at_fin(uint32_t marks, const char *text, boo
     behaviour.on_peer = rows;
     if (hears)
         behaviour.on_end = (domus_call){count_end_heard, 0};
-    domus_peer *peer = domt_pipe_begin(NULL, &behaviour, 1);
+    domus_peer *peer = domt_pipe_begin_kit(NULL, &behaviour, 1);
 
     ends_heard = 0;
-    domt_pipe_say(peer, text);
-    domt_pipe_pass(10 * MS);
+    domt_pipe_peer_say(peer, text);
+    domt_pipe_pass_time(10 * MS);
     ck_assert_uint_eq(domt_pipes_now.closed, 0);
     domus_peer_finish(peer);
-    domt_pipe_pass(10 * MS);
+    domt_pipe_pass_time(10 * MS);
     ck_assert_uint_eq(domt_pipes_now.closed, 1);
     ck_assert_uint_eq(domt_pipes_now.cancelled, (marks & DOMUS_OUTLIVES) != 0 ? 0 : 1);
     ck_assert_uint_eq(domt_pipes_now.begun, 1);
     ck_assert_uint_eq(ends_heard, 0);
     ck_assert(domus_peer_has_end(peer));
-    domt_pipe_close(peer);
+    domt_pipe_close_peer_and_end(peer);
 }
 
 DOMT_TEST(a_request_alone_may_end_with_its_peer)
@@ -192,16 +192,17 @@ DOMT_TEST(sequences_answer_in_the_order_of_requests)
     static const domus_on_peer rows[] = {DOMUS_ON_PEER(&domus_packet_type, take_steps, 0),
                                          {.type = NULL}};
     domus_behaviour behaviour = make_behaviour_with_rows(rows);
-    domus_peer *peer = domt_pipe_begin(NULL, &behaviour, 1);
+    domus_peer *peer = domt_pipe_begin_kit(NULL, &behaviour, 1);
 
-    domt_pipe_talk(peer, "x 9 a\nx 1 b\nx 0 c\nferr 0 d\nx 3 e\n", "a\nb\nc\nerror EBADMSG\ne\n");
-    domt_pipe_say(peer, "x 9 f\nx 1 g\n");
-    domt_pipe_pass(7 * MS);
+    domt_pipe_peer_say_and_hear(peer, "x 9 a\nx 1 b\nx 0 c\nferr 0 d\nx 3 e\n",
+                                "a\nb\nc\nerror EBADMSG\ne\n");
+    domt_pipe_peer_say(peer, "x 9 f\nx 1 g\n");
+    domt_pipe_pass_time(7 * MS);
     domus_peer_reset(peer);
-    domt_pipe_pass(SECOND);
+    domt_pipe_pass_time(SECOND);
     ck_assert_uint_eq(ended, 5);
     ck_assert_uint_eq(cancelled, 2);
-    domt_pipe_end();
+    domt_pipe_end_kit();
 }
 
 DOMT_TEST(sequences_have_the_marks_of_their_rows)
@@ -210,21 +211,21 @@ DOMT_TEST(sequences_have_the_marks_of_their_rows)
         DOMUS_ON_PEER(&domus_packet_type, take_steps, DOMUS_ALONE | DOMUS_OUTLIVES),
         {.type = NULL}};
     domus_behaviour behaviour = make_behaviour_with_rows(rows);
-    domus_peer *peer = domt_pipe_begin(NULL, &behaviour, 1);
+    domus_peer *peer = domt_pipe_begin_kit(NULL, &behaviour, 1);
 
-    domt_pipe_say(peer, "x 0 a\nx 0 b\n");
-    domt_pipe_pass(7 * MS);
+    domt_pipe_peer_say(peer, "x 0 a\nx 0 b\n");
+    domt_pipe_pass_time(7 * MS);
     ck_assert_uint_eq(ended, 0);
-    domt_pipe_hear(peer, "a\n");
+    domt_pipe_peer_hear(peer, "a\n");
     ck_assert_uint_eq(ended, 1);
-    domt_pipe_hear(peer, "b\n");
-    domt_pipe_say(peer, "x 0 c\n");
-    domt_pipe_pass(7 * MS);
+    domt_pipe_peer_hear(peer, "b\n");
+    domt_pipe_peer_say(peer, "x 0 c\n");
+    domt_pipe_pass_time(7 * MS);
     domus_peer_reset(peer);
-    domt_pipe_pass(SECOND);
+    domt_pipe_pass_time(SECOND);
     ck_assert_uint_eq(ended, 3);
     ck_assert_uint_eq(cancelled, 0);
-    domt_pipe_end();
+    domt_pipe_end_kit();
 }
 
 /* --- ids -------------------------------------------------------------------------------------- */
@@ -233,25 +234,25 @@ DOMT_TEST(sequences_have_the_marks_of_their_rows)
 DOMT_TEST(requests_behind_one_that_hangs_have_a_limit)
 {
     enum { MOST = 65536, MORE = 100 };
-    domus_peer *peer = domt_pipe_begin_with(&domt_pipe_by_id);
+    domus_peer *peer = domt_pipe_begin_with_pipeline(&domt_pipe_by_id);
     char text[64];
 
-    domt_pipe_say(peer, "0:sleep 60000 a\n");
+    domt_pipe_peer_say(peer, "0:sleep 60000 a\n");
     for (uint32_t i = 1; i < MOST + MORE; i++) {
-        domt_pipe_say(peer, "1:now 0 b\n");
+        domt_pipe_peer_say(peer, "1:now 0 b\n");
         if (i % 1000 == 0)
-            domt_pipe_run();
+            domt_pipe_run_kit();
     }
-    domt_pipe_pass(SECOND);
+    domt_pipe_pass_time(SECOND);
     ck_assert_uint_eq(domt_pipes_now.begun, MOST);
     for (uint32_t i = 1; i < MOST; i++)
-        domt_pipe_hear(peer, "1:b\n");
+        domt_pipe_peer_hear(peer, "1:b\n");
     snprintf(text, sizeof text, "0:a\n1:b\n");
     ck_assert_int_eq(domus_peer_expect(peer, text, strlen(text), 120 * SECOND), 0);
     for (uint32_t i = 1; i < MORE; i++)
-        domt_pipe_hear(peer, "1:b\n");
+        domt_pipe_peer_hear(peer, "1:b\n");
     ck_assert_uint_eq(domt_pipes_now.begun, MOST + MORE);
-    domt_pipe_close(peer);
+    domt_pipe_close_peer_and_end(peer);
 }
 
 /* --- large answers ---------------------------------------------------------------------------- */
@@ -260,23 +261,23 @@ DOMT_TEST(requests_behind_one_that_hangs_have_a_limit)
  * wait. */
 DOMT_TEST(huge_answers_of_channel_come_whole)
 {
-    domus_config config = domt_pipe_config();
+    domus_config config = domt_pipe_default_config();
     config.channel.send_max_bytes = UINT64_C(4) * DOMT_PIPE_HUGE;
-    domus_peer *peer = domt_pipe_begin(&config, &domt_pipe_framed, 1);
+    domus_peer *peer = domt_pipe_begin_kit(&config, &domt_pipe_framed, 1);
     char *huge = malloc(DOMT_PIPE_HUGE + 2);
 
     ck_assert_ptr_nonnull(huge);
     for (size_t i = 0; i < DOMT_PIPE_HUGE; i++)
         huge[i] = (char)('a' + i / 1000 % 26);
     memcpy(huge + DOMT_PIPE_HUGE, "\n", 2);
-    domt_pipe_talk(peer, "now 0 huge\nnow 0 a\n", huge);
-    domt_pipe_hear(peer, "a\n");
-    domt_pipe_talk(peer, "sleep 20 b\nnow 0 huge\nfar 1 huge\nnow 0 c\n", "b\n");
-    domt_pipe_hear(peer, huge);
-    domt_pipe_hear(peer, huge);
-    domt_pipe_hear(peer, "c\n");
+    domt_pipe_peer_say_and_hear(peer, "now 0 huge\nnow 0 a\n", huge);
+    domt_pipe_peer_hear(peer, "a\n");
+    domt_pipe_peer_say_and_hear(peer, "sleep 20 b\nnow 0 huge\nfar 1 huge\nnow 0 c\n", "b\n");
+    domt_pipe_peer_hear(peer, huge);
+    domt_pipe_peer_hear(peer, huge);
+    domt_pipe_peer_hear(peer, "c\n");
     free(huge);
-    domt_pipe_close(peer);
+    domt_pipe_close_peer_and_end(peer);
 }
 
 /* --- a stage that counts how often it is checked ---------------------------------------------- */
@@ -362,37 +363,38 @@ static const domus_behaviour trier = {
 
 DOMT_TEST(a_wrong_pipeline_is_refused_when_an_actor_is_made)
 {
-    (void)domt_pipes_kit(NULL, &domt_pipe_plain, 1);
-    domus_system *system = domt_pipe_system();
+    (void)domt_pipes_new_kit(NULL, &domt_pipe_plain, 1);
+    domus_system *system = domt_pipe_system_of_kit();
     domus_address made;
 
     ck_assert_int_eq(domus_outside_spawn_on(system, 0, &wrong_channel, NULL, &made), -EDOM);
     ck_assert_int_eq(domus_outside_spawn_on(system, 0, &odd_channel, NULL, &made), -EINVAL);
     ck_assert_int_eq(domus_outside_spawn_on(system, 0, &trier, NULL, &made), 0);
-    domt_pipe_run();
+    domt_pipe_run_kit();
     for (int i = 0; i < WAYS; i++)
         ck_assert_msg(results[i] == (i == DATAGRAM ? -EOPNOTSUPP : -EDOM), "way %d: %d", i,
                       results[i]);
-    domt_pipe_end();
+    domt_pipe_end_kit();
 }
 
 /* --- listeners -------------------------------------------------------------------------------- */
 
 static void make_kit_that_listens(const domus_behaviour *behaviour, int expected)
 {
-    domus_config config = domt_pipe_config();
+    domus_config config = domt_pipe_default_config();
     config.system.threads = 1;
-    domt_pipe_kit = domt_kit_listening(&config, "pipe", DOMT_PIPE_AT, 1);
-    ck_assert_int_eq(domus_serve(domt_pipe_system(), "pipe", behaviour, NULL, NULL), expected);
-    domt_pipe_run();
+    domt_pipe_kit = domt_kit_new_listening(&config, "pipe", DOMT_PIPE_AT, 1);
+    ck_assert_int_eq(domus_serve(domt_pipe_system_of_kit(), "pipe", behaviour, NULL, NULL),
+                     expected);
+    domt_pipe_run_kit();
 }
 
 DOMT_TEST(a_listener_with_a_wrong_pipeline_is_not_served)
 {
     make_kit_that_listens(&wrong_channel, -EDOM);
-    domt_pipe_free();
+    domt_pipe_free_kit();
     make_kit_that_listens(&of_wrong, -EDOM);
-    domt_pipe_free();
+    domt_pipe_free_kit();
 }
 
 DOMT_TEST(a_pipeline_is_not_checked_for_each_channel)
@@ -403,12 +405,12 @@ DOMT_TEST(a_pipeline_is_not_checked_for_each_channel)
 
     ck_assert_uint_ge(made, 1);
     for (int i = 0; i < 10; i++) {
-        domus_peer *peer = domt_pipe_peer();
-        domt_pipe_talk(peer, "a", "!");
+        domus_peer *peer = domt_pipe_connect_peer();
+        domt_pipe_peer_say_and_hear(peer, "a", "!");
         domus_peer_close(peer);
     }
     ck_assert_uint_eq(atomic_load(&checks), made);
-    domt_pipe_free();
+    domt_pipe_free_kit();
 }
 
 /* --- behaviours that change ------------------------------------------------------------------- */
@@ -433,18 +435,18 @@ static const domus_behaviour changing_raw = {
 DOMT_TEST(a_channel_keeps_to_messages_or_to_bytes)
 {
     make_kit_that_listens(&changing, 0);
-    domus_peer *peer = domt_pipe_peer();
+    domus_peer *peer = domt_pipe_connect_peer();
 
-    domt_pipe_talk(peer, "a", "!");
+    domt_pipe_peer_say_and_hear(peer, "a", "!");
     ck_assert_int_eq(become_raw, -EINVAL);
     ck_assert_int_eq(become_right, 0);
-    domt_pipe_free();
+    domt_pipe_free_kit();
     make_kit_that_listens(&changing_raw, 0);
-    (void)domt_pipe_peer();
-    domt_pipe_run();
+    (void)domt_pipe_connect_peer();
+    domt_pipe_run_kit();
     ck_assert_int_eq(become_raw, 0);
     ck_assert_int_eq(become_right, -EINVAL);
-    domt_pipe_free();
+    domt_pipe_free_kit();
 }
 
 DOMT_SUITE(120)

@@ -46,7 +46,7 @@ static int decode_line_slowly(domus_wire *wire, void *state_, const char *bytes,
 
     if (end == NULL)
         return 0;
-    domi_clock_advance(&running->clock, cost_ns);
+    domi_clock_advance_virtual(&running->clock, cost_ns);
     decoded++;
     if (state->messages++ == 0)
         first_unserved--;
@@ -122,15 +122,15 @@ static void begin_kit_with_slow_stages(uint64_t cost, uint64_t limit_ns)
 {
     domus_address address;
 
-    domus_config config = domt_pipe_config();
+    domus_config config = domt_pipe_default_config();
     config.system.threads = 3;
     config.scheduler.stage_time_ns = limit_ns;
     config.io.buffers.count = 4096;
     cost_ns = 0;
     decoded = most_of_one = first_unserved = served_twice_too_early = long_gaps = 0;
     last_ns = longest_ns = 0;
-    (void)domt_pipes_kit(&config, &service, 1);
-    running = domt_pipe_system();
+    (void)domt_pipes_new_kit(&config, &service, 1);
+    running = domt_pipe_system_of_kit();
     for (uint32_t i = 0; i < 3; i++)
         ck_assert_int_eq(domus_outside_spawn_on(running, i, &clock_actor, NULL, &address), 0);
     cost_ns = cost;
@@ -150,8 +150,8 @@ static domus_peer *peers[1000];
 static void connect_peers_and_reset_gaps(uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        peers[i] = domt_pipe_peer();
-    domt_pipe_pass(MS);
+        peers[i] = domt_pipe_connect_peer();
+    domt_pipe_pass_time(MS);
     last_ns = longest_ns = 0;
     long_gaps = 0;
 }
@@ -162,19 +162,19 @@ DOMT_TEST(timers_keep_their_time_beside_expensive_stages)
 
     connect_peers_and_reset_gaps(PEERS);
     for (uint32_t i = 0; i < PEERS; i++)
-        domt_pipe_say(peers[i], "a\nb\nc\n");
+        domt_pipe_peer_say(peers[i], "a\nb\nc\n");
     while (decoded < 3 * PEERS)
-        domt_pipe_pass(MS);
+        domt_pipe_pass_time(MS);
     /* A thread looks at the time only after 16 messages, and may then take 2 ms and one more
      * message. All three threads move the same clock. */
     ck_assert_uint_le(longest_ns, 3 * 17 * MS);
     ck_assert_uint_le(long_gaps, 2 * 3);
     ck_assert_uint_ge(count_late_channels(), PEERS);
     for (uint32_t i = 0; i < PEERS; i++) {
-        domt_pipe_hear(peers[i], "a\nb\nc\n");
+        domt_pipe_peer_hear(peers[i], "a\nb\nc\n");
         domus_peer_close(peers[i]);
     }
-    domt_pipe_free();
+    domt_pipe_free_kit();
 }
 
 DOMT_TEST(each_channel_gets_its_turn)
@@ -183,14 +183,14 @@ DOMT_TEST(each_channel_gets_its_turn)
 
     connect_peers_and_reset_gaps(PEERS);
     for (uint32_t i = 0; i < PEERS; i++)
-        domt_pipe_say(peers[i], "a\nb\nc\n");
+        domt_pipe_peer_say(peers[i], "a\nb\nc\n");
     while (first_unserved != 0)
-        domt_pipe_pass(MS);
+        domt_pipe_pass_time(MS);
     /* A few channels get a second message early: those that ran before the thread looked at the
      * time, and some more because the three threads do not go round together. */
     ck_assert_uint_le(served_twice_too_early, PEERS / 4);
     ck_assert_uint_le(most_of_one, 3);
-    domt_pipe_free();
+    domt_pipe_free_kit();
 }
 
 DOMT_TEST(one_message_is_handled_in_any_case)
@@ -199,11 +199,11 @@ DOMT_TEST(one_message_is_handled_in_any_case)
 
     connect_peers_and_reset_gaps(10);
     for (uint32_t i = 0; i < 10; i++)
-        domt_pipe_say(peers[i], "a\nb\n");
+        domt_pipe_peer_say(peers[i], "a\nb\n");
     for (uint32_t i = 0; i < 10; i++)
-        domt_pipe_hear(peers[i], "a\nb\n");
+        domt_pipe_peer_hear(peers[i], "a\nb\n");
     ck_assert_uint_eq(decoded, 20);
-    domt_pipe_free();
+    domt_pipe_free_kit();
 }
 
 DOMT_TEST(channels_that_end_while_they_wait_hold_nobody_up)
@@ -212,14 +212,14 @@ DOMT_TEST(channels_that_end_while_they_wait_hold_nobody_up)
 
     connect_peers_and_reset_gaps(100);
     for (uint32_t i = 0; i < 100; i++)
-        domt_pipe_say(peers[i], "a\nb\nc\n");
+        domt_pipe_peer_say(peers[i], "a\nb\nc\n");
     while (decoded < 60)
         (void)domus_testkit_step(domt_pipe_kit);
     for (uint32_t i = 0; i < 100; i += 2)
         domus_peer_reset(peers[i]);
     for (uint32_t i = 1; i < 100; i += 2)
-        domt_pipe_hear(peers[i], "a\nb\nc\n");
-    domt_pipe_free();
+        domt_pipe_peer_hear(peers[i], "a\nb\nc\n");
+    domt_pipe_free_kit();
 }
 
 DOMT_TEST(cheap_stages_are_not_put_off)
@@ -228,11 +228,11 @@ DOMT_TEST(cheap_stages_are_not_put_off)
 
     connect_peers_and_reset_gaps(100);
     for (uint32_t i = 0; i < 100; i++)
-        domt_pipe_say(peers[i], "a\nb\nc\n");
+        domt_pipe_peer_say(peers[i], "a\nb\nc\n");
     for (uint32_t i = 0; i < 100; i++)
-        domt_pipe_hear(peers[i], "a\nb\nc\n");
+        domt_pipe_peer_hear(peers[i], "a\nb\nc\n");
     ck_assert_uint_eq(count_late_channels(), 0);
-    domt_pipe_free();
+    domt_pipe_free_kit();
 }
 
 DOMT_SUITE(120)

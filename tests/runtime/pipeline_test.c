@@ -58,12 +58,12 @@ static domus_system *start_service_with_pipeline(uint16_t *ret_port)
 {
     static const domus_listener_config listener = {
         .name = "pipe", .address = "127.0.0.1:0", .backlog = 64};
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
 
     config.listeners = &listener;
     config.listener_count = 1;
-    domus_system *system = domt_start(&config);
-    domt_pipes_helpers(system, 0, 1);
+    domus_system *system = domt_start_system(&config);
+    domt_pipes_spawn_helpers(system, 0, 1);
     ck_assert_int_eq(domus_serve(system, "pipe", &domt_pipe_framed, NULL, ret_port), 0);
     return system;
 }
@@ -74,7 +74,7 @@ DOMT_TEST(answers_come_in_order_over_real_sockets)
     domus_system *system = start_service_with_pipeline(&port);
 
     for (uint32_t round = 0; round < ROUNDS; round++) {
-        int fd = domt_connect(port);
+        int fd = domt_connect_to_port(port);
         size_t split = round % (sizeof asked - 1);
         send_all_bytes(fd, asked, split);
         if (round % 4 == 0)
@@ -87,7 +87,7 @@ DOMT_TEST(answers_come_in_order_over_real_sockets)
         /* in some rounds requests are under way, and in some the answers were not read */
         close(fd);
     }
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(a_stop_answers_what_was_read)
@@ -95,12 +95,12 @@ DOMT_TEST(a_stop_answers_what_was_read)
     for (uint32_t round = 0; round < 5; round++) {
         uint16_t port;
         domus_system *system = start_service_with_pipeline(&port);
-        int fd = domt_connect(port);
+        int fd = domt_connect_to_port(port);
 
         send_all_bytes(fd, asked, sizeof asked - 1);
         send_all_bytes(fd, "ffar 20 x\n!ffar 20 y\nnow 0 z\n", 30);
         expect_text_from_socket(fd, "a\n");
-        domt_end(system);
+        domt_end_system(system);
         expect_text_from_socket(fd, expected + 2);
         expect_text_from_socket(fd, "x\ny\nz\n");
         close(fd);
@@ -121,16 +121,16 @@ static void spawn_all_askers(domus_system *system, domus_address to, uint64_t ti
         const domt_asking asking = {
             .to = to, .id = id, .at_a_time = AT_A_TIME, .each = EACH, .timeout_ns = timeout_ns};
         domus_address asker = domt_spawn(system, id % 3, &domt_asker, NULL);
-        domt_notice(system, asker, &domt_asking_type, &asking);
+        domt_send_notice(system, asker, &domt_asking_type, &asking);
     }
 }
 
 static domus_system *start_system_that_is_asked(void)
 {
-    domus_config config = domt_config(3);
+    domus_config config = domt_config_of_threads(3);
     domt_asked = domt_answered = domt_failed = domt_wrong = 0;
-    domus_system *system = domt_start(&config);
-    served = domt_serve(system, &domt_line_server);
+    domus_system *system = domt_start_system(&config);
+    served = domt_serve_channels(system, &domt_line_server);
     return system;
 }
 
@@ -160,7 +160,7 @@ static void check_asks_through_pool(bool per_thread)
                           ASKERS * AT_A_TIME * EACH);
     ck_assert_uint_eq(domt_failed, 0);
     ck_assert_uint_eq(domt_wrong, 0);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(askers_of_all_threads_get_their_answers_from_one_pool)
@@ -363,27 +363,28 @@ static const domus_behaviour asker = {.name = "asker",
 
 static void check_long_body_in_pieces(const domus_type *type)
 {
-    domus_config config = domt_config(3);
+    domus_config config = domt_config_of_threads(3);
     const domus_pool_options options = {.behaviour = &line};
     char text[DOMUS_ENDPOINT_TEXT_MAX];
 
-    body_bytes = (uint64_t)(domt_is_long() ? DOMT_SCALE(1024, 128) : DOMT_SCALE(16, 2)) << 20;
+    body_bytes = (uint64_t)(domt_tests_are_long() ? DOMT_SCALE(1024, 128) : DOMT_SCALE(16, 2))
+                 << 20;
     atomic_store(&done, 0);
-    domus_system *system = domt_start(&config);
-    served = domt_serve(system, &domt_stream_service);
+    domus_system *system = domt_start_system(&config);
+    served = domt_serve_channels(system, &domt_stream_service);
     (void)domus_endpoint_text(&served, text, sizeof text);
     ck_assert_int_eq(domus_outside_pool_open(system, text, &options, &pool), 0);
     writer = domt_spawn(system, 1, &asker, NULL);
     domus_address address = domt_spawn(system, 2, &asker, NULL);
     uint64_t before = resident_bytes_of_process(), most = 0;
-    domt_notice(system, address, type, NULL);
+    domt_send_notice(system, address, type, NULL);
     DOMT_WAIT_FOR(550,
                   (most = resident_bytes_of_process() > most ? resident_bytes_of_process() : most,
                    atomic_load(&done) == 1));
     ck_assert_int_eq(atomic_load(&outcome), 0);
     if (!DOMT_SANITIZED)
         ck_assert_uint_lt(most, before + GROWTH);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(a_large_body_of_a_request_takes_bounded_memory)

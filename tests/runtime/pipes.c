@@ -266,7 +266,7 @@ static int answer_request_at_once(domus_stack *stack, const domus_packet *packet
             return error;
         /* Another thread may have the bytes of the request now, although nobody has kept their
          * page. */
-        ck_assert(asked->text.page == NULL || !domi_page_of(asked->text)->borrowed);
+        ck_assert(asked->text.page == NULL || !domi_page_of_slice(asked->text)->borrowed);
         answer.bytes = asked->text;
         return domus_reply(stack, &domus_packet_type, &answer);
     }
@@ -407,28 +407,28 @@ const domus_behaviour domt_pipe_framed = {.name = "framed",
 const char *domt_pipe_at = DOMT_PIPE_AT;
 domus_testkit *domt_pipe_kit;
 
-void domt_pipes_configure(domus_config *ret_config)
+void domt_pipes_make_config(domus_config *ret_config)
 {
-    domt_net_configure(ret_config);
+    domt_net_make_config(ret_config);
 }
 
-void domt_pipes_helpers(domus_system *system, uint32_t near, uint32_t far)
+void domt_pipes_spawn_helpers(domus_system *system, uint32_t near, uint32_t far)
 {
     memset(&domt_pipes_now, 0, sizeof domt_pipes_now);
     ck_assert_int_eq(domus_outside_spawn_on(system, near, &helper, NULL, &domt_pipes_now.near), 0);
     ck_assert_int_eq(domus_outside_spawn_on(system, far, &helper, NULL, &domt_pipes_now.far), 0);
 }
 
-domus_testkit *domt_pipes_kit(const domus_config *config, const domus_behaviour *behaviour,
-                              uint64_t seed)
+domus_testkit *domt_pipes_new_kit(const domus_config *config, const domus_behaviour *behaviour,
+                                  uint64_t seed)
 {
     domus_config own;
 
-    domt_pipes_configure(&own);
+    domt_pipes_make_config(&own);
     domus_testkit *kit =
-        domt_kit_listening(config != NULL ? config : &own, "pipe", domt_pipe_at, seed);
+        domt_kit_new_listening(config != NULL ? config : &own, "pipe", domt_pipe_at, seed);
     domus_system *system = domus_testkit_system(kit);
-    domt_pipes_helpers(system, 0, 2);
+    domt_pipes_spawn_helpers(system, 0, 2);
     domt_pipes_now.is_kit = true;
     ck_assert_int_eq(domus_serve(system, "pipe", behaviour, NULL, NULL), 0);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
@@ -436,22 +436,22 @@ domus_testkit *domt_pipes_kit(const domus_config *config, const domus_behaviour 
     return kit;
 }
 
-domus_peer *domt_pipes_peer(domus_testkit *kit)
+domus_peer *domt_pipes_connect_peer(domus_testkit *kit)
 {
-    return domt_kit_peer(kit, domt_pipe_at);
+    return domt_kit_connect_peer(kit, domt_pipe_at);
 }
 
-void domt_pipes_send(domus_testkit *kit, domus_peer *peer, const char *text)
+void domt_pipes_peer_send(domus_testkit *kit, domus_peer *peer, const char *text)
 {
-    domt_kit_send(peer, text);
+    domt_kit_peer_send(peer, text);
 }
 
-void domt_pipes_expect(domus_testkit *kit, domus_peer *peer, const char *text)
+void domt_pipes_peer_expect(domus_testkit *kit, domus_peer *peer, const char *text)
 {
-    domt_kit_expect(kit, peer, text);
+    domt_kit_peer_expect(kit, peer, text);
 }
 
-void domt_pipes_end(domus_testkit *kit)
+void domt_pipes_end_kit(domus_testkit *kit)
 {
     const domus_system *system = domus_testkit_system(kit);
     domus_profile profile;
@@ -464,7 +464,7 @@ void domt_pipes_end(domus_testkit *kit)
         opened += profile.channels_opened;
         closed += profile.channels_closed;
         ck_assert_uint_eq(io->open, 0);
-        ck_assert_uint_eq(domi_io_buffers_free(io), io->config->io.buffers.count);
+        ck_assert_uint_eq(domi_io_count_free_buffers(io), io->config->io.buffers.count);
         ck_assert_uint_eq(domi_counter_read(&io->queued), 0);
         ck_assert_uint_eq(io->copied, 0);
     }

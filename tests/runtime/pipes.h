@@ -37,7 +37,7 @@
 /* size of the answer to "huge" in bytes; its byte i is 'a' + i / 1000 % 26 */
 #define DOMT_PIPE_HUGE 600000u
 
-/* Counts of the service with a pipeline, since the last domt_pipes_kit(). */
+/* Counts of the service with a pipeline, since the last domt_pipes_new_kit(). */
 typedef struct domt_pipes {
     /* helper actors that answer for the channels, on their thread and on another one */
     domus_address near, far;
@@ -80,79 +80,79 @@ extern const domus_type domt_note_type;
 extern const domus_behaviour domt_pipe_plain, domt_pipe_framed;
 
 /* Fill in the configuration that kits with this service have. */
-void domt_pipes_configure(domus_config *ret_config);
+void domt_pipes_make_config(domus_config *ret_config);
 
 /* The address at which the service of the next kit listens; at first DOMT_PIPE_AT. */
 extern const char *domt_pipe_at;
 
 /* Make a test kit of three threads in which channels of `behaviour` are served at domt_pipe_at. If
- * `config` is NULL, the kit has the configuration of domt_pipes_configure(). */
-domus_testkit *domt_pipes_kit(const domus_config *config, const domus_behaviour *behaviour,
-                              uint64_t seed);
+ * `config` is NULL, the kit has the configuration of domt_pipes_make_config(). */
+domus_testkit *domt_pipes_new_kit(const domus_config *config, const domus_behaviour *behaviour,
+                                  uint64_t seed);
 
 /* Make the two helper actors on these threads of any system, for channels that are not served in a
  * kit. Then `close_error` and `channel` of domt_pipes_now are not set. */
-void domt_pipes_helpers(domus_system *system, uint32_t near, uint32_t far);
+void domt_pipes_spawn_helpers(domus_system *system, uint32_t near, uint32_t far);
 
 /* Connect a peer to the service at domt_pipe_at. */
-domus_peer *domt_pipes_peer(domus_testkit *kit);
+domus_peer *domt_pipes_connect_peer(domus_testkit *kit);
 
 /* Let the peer send text, or check that exactly this text comes next. */
-void domt_pipes_send(domus_testkit *kit, domus_peer *peer, const char *text);
-void domt_pipes_expect(domus_testkit *kit, domus_peer *peer, const char *text);
+void domt_pipes_peer_send(domus_testkit *kit, domus_peer *peer, const char *text);
+void domt_pipes_peer_expect(domus_testkit *kit, domus_peer *peer, const char *text);
 
 /* Stop the system of the kit, check that no channel, buffer or queued byte is left, and free the
  * kit. */
-void domt_pipes_end(domus_testkit *kit);
+void domt_pipes_end_kit(domus_testkit *kit);
 
 /* --- the same with the kit that was made last ------------------------------------------------- */
 
 extern domus_testkit *domt_pipe_kit;
-domus_system *domt_pipe_system(void);
+domus_system *domt_pipe_system_of_kit(void);
 
-/* Make a test kit with the service, and connect a peer to it; domt_pipe_peer() connects one more
- * peer to the same kit. */
-domus_peer *domt_pipe_begin(const domus_config *config, const domus_behaviour *behaviour,
-                            uint64_t seed);
+/* Make a test kit with the service, and connect a peer to it; domt_pipe_connect_peer() connects one
+ * more peer to the same kit. */
+domus_peer *domt_pipe_begin_kit(const domus_config *config, const domus_behaviour *behaviour,
+                                uint64_t seed);
 /* a kit whose behaviour is domt_pipe_framed with this pipeline */
-domus_peer *domt_pipe_begin_with(const domus_pipeline *pipeline);
-domus_peer *domt_pipe_peer(void);
+domus_peer *domt_pipe_begin_with_pipeline(const domus_pipeline *pipeline);
+domus_peer *domt_pipe_connect_peer(void);
 
-/* Returns a configuration as domt_pipes_configure() fills it in. */
-domus_config domt_pipe_config(void);
+/* Returns a configuration as domt_pipes_make_config() fills it in. */
+domus_config domt_pipe_default_config(void);
 
 /* Let the peer send this text. */
-void domt_pipe_say(domus_peer *peer, const char *text);
+void domt_pipe_peer_say(domus_peer *peer, const char *text);
 
 /* Check that exactly this text comes next to the peer. */
-void domt_pipe_hear(domus_peer *peer, const char *text);
+void domt_pipe_peer_hear(domus_peer *peer, const char *text);
 
 /* Let the peer send `said`, and check that exactly `heard` comes next. */
-void domt_pipe_talk(domus_peer *peer, const char *said, const char *heard);
+void domt_pipe_peer_say_and_hear(domus_peer *peer, const char *said, const char *heard);
 
 /* Run the newest kit until nothing is left to do now. */
-void domt_pipe_run(void);
+void domt_pipe_run_kit(void);
 
 /* Let `ns` pass on the clock of the newest kit. */
-void domt_pipe_pass(uint64_t ns);
+void domt_pipe_pass_time(uint64_t ns);
 
 /* Stop the channel that opened last. */
-void domt_pipe_stop(void);
+void domt_pipe_stop_channel(void);
 
-/* End the newest kit, with the checks of domt_pipes_end(). */
-void domt_pipe_end(void);
+/* End the newest kit, with the checks of domt_pipes_end_kit(). */
+void domt_pipe_end_kit(void);
 
 /* Let the peer close its connection, and end the newest kit. */
-void domt_pipe_close(domus_peer *peer);
+void domt_pipe_close_peer_and_end(domus_peer *peer);
 
 /* Let the peer send FIN, check that its connection then ends, and end the newest kit. */
-void domt_pipe_finish(domus_peer *peer);
+void domt_pipe_finish_peer_and_end(domus_peer *peer);
 
 /* Check that the peer's connection ends, let the peer close it, and end the newest kit. */
-void domt_pipe_ends(domus_peer *peer);
+void domt_pipe_expect_end_and_close(domus_peer *peer);
 
-/* Stop the system of the newest kit and free the kit, without the checks of domt_pipes_end(); for
- * kits with channels of other services. */
-void domt_pipe_free(void);
+/* Stop the system of the newest kit and free the kit, without the checks of domt_pipes_end_kit();
+ * for kits with channels of other services. */
+void domt_pipe_free_kit(void);
 
 #endif

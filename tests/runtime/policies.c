@@ -26,8 +26,8 @@ static void *new_zeroed_memory(size_t bytes)
     return memory;
 }
 
-void domt_stand_make(domt_stand *stand, const domus_policy *policy, uint32_t runners, uint32_t jobs,
-                     uint32_t groups)
+void domt_stand_make_pool(domt_stand *stand, const domus_policy *policy, uint32_t runners,
+                          uint32_t jobs, uint32_t groups)
 {
     memset(stand, 0, sizeof *stand);
     domus_pool *pool = stand->pool = new_zeroed_memory(sizeof *pool);
@@ -55,7 +55,7 @@ void domt_stand_make(domt_stand *stand, const domus_policy *policy, uint32_t run
         ck_assert_int_eq(policy->init(pool), 0);
 }
 
-void domt_stand_free(domt_stand *stand)
+void domt_stand_free_pool(domt_stand *stand)
 {
     domus_pool *pool = stand->pool;
 
@@ -109,7 +109,7 @@ static void *run_runner_of_stand(void *started_)
     }
 }
 
-void domt_stand_start(domt_stand *stand)
+void domt_stand_start_runners(domt_stand *stand)
 {
     for (uint32_t i = 0; i < stand->pool->count; i++) {
         started *begin = malloc(sizeof *begin);
@@ -119,10 +119,10 @@ void domt_stand_start(domt_stand *stand)
     }
 }
 
-void domt_stand_stop(domt_stand *stand)
+void domt_stand_stop_runners(domt_stand *stand)
 {
     stand->stops = true;
-    domi_pool_call(stand->pool);
+    domi_pool_call_all_runners(stand->pool);
     for (uint32_t i = 0; i < stand->pool->count; i++)
         ck_assert_int_eq(pthread_join(stand->threads[i], NULL), 0);
 }
@@ -132,7 +132,8 @@ domus_runner *domt_stand_runner(const domt_stand *stand, uint32_t number)
     return stand->pool->runners[number];
 }
 
-uint64_t domt_stand_events(const domt_stand *stand, uint32_t runner, domus_runner_event what)
+uint64_t domt_stand_count_of_event(const domt_stand *stand, uint32_t runner,
+                                   domus_runner_event what)
 {
     return domi_counter_read(&stand->pool->runners[runner]->counters.events[what]);
 }
@@ -140,8 +141,8 @@ uint64_t domt_stand_events(const domt_stand *stand, uint32_t runner, domus_runne
 bool domt_job_claim(domt_job *job)
 {
     uint32_t idle = DOMT_JOB_IDLE;
-    /* acquire: pairs with domt_job_end(), so the caller sees all that the job's last turn has done
-     * on another thread. */
+    /* acquire: pairs with domt_job_end_turn(), so the caller sees all that the job's last turn has
+     * done on another thread. */
     return atomic_compare_exchange_strong_explicit(&job->state, &idle, DOMT_JOB_QUEUED,
                                                    memory_order_acquire, memory_order_relaxed);
 }
@@ -152,19 +153,19 @@ static void prepare_and_count_put_job(domt_stand *stand, domt_job *job)
     atomic_fetch_add_explicit(&stand->puts, 1, memory_order_relaxed);
 }
 
-void domt_put_central(domt_stand *stand, domt_job *job)
+void domt_job_put_central(domt_stand *stand, domt_job *job)
 {
     prepare_and_count_put_job(stand, job);
     stand->pool->policy->central_enqueue(stand->pool, &job->house);
 }
 
-void domt_put_internal(domt_stand *stand, domus_runner *runner, domt_job *job)
+void domt_job_put_internal(domt_stand *stand, domus_runner *runner, domt_job *job)
 {
     prepare_and_count_put_job(stand, job);
     stand->pool->policy->internal_enqueue(runner, &job->house);
 }
 
-void domt_put_resumed(domt_stand *stand, domus_runner *runner, domt_job *job)
+void domt_job_put_resumed(domt_stand *stand, domus_runner *runner, domt_job *job)
 {
     prepare_and_count_put_job(stand, job);
     atomic_store_explicit(&job->state, DOMT_JOB_QUEUED, memory_order_relaxed);
@@ -187,19 +188,19 @@ domt_job *domt_job_take(domt_stand *stand, domus_runner *runner, uint64_t wait_n
     return job;
 }
 
-void domt_job_end(domt_job *job)
+void domt_job_end_turn(domt_job *job)
 {
     atomic_store_explicit(&job->state, DOMT_JOB_IDLE, memory_order_release);
 }
 
-double domt_policies_now(void)
+double domt_policies_now_seconds(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-void domt_policies_pause(uint32_t tries)
+void domt_policies_wait_a_little(uint32_t tries)
 {
     if (tries < 300)
         domi_pause();

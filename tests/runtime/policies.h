@@ -52,19 +52,20 @@ struct domt_stand {
 
 /* Make a pool of `runners` runners without threads, and `jobs` idle jobs, which belong to `groups`
  * groups in turn. */
-void domt_stand_make(domt_stand *stand, const domus_policy *policy, uint32_t runners, uint32_t jobs,
-                     uint32_t groups);
-void domt_stand_free(domt_stand *stand);
+void domt_stand_make_pool(domt_stand *stand, const domus_policy *policy, uint32_t runners,
+                          uint32_t jobs, uint32_t groups);
+void domt_stand_free_pool(domt_stand *stand);
 
 /* Start a thread for each runner of the pool, which takes jobs and calls `turn` for each; or end
  * these threads. */
-void domt_stand_start(domt_stand *stand);
-void domt_stand_stop(domt_stand *stand);
+void domt_stand_start_runners(domt_stand *stand);
+void domt_stand_stop_runners(domt_stand *stand);
 
 domus_runner *domt_stand_runner(const domt_stand *stand, uint32_t number);
 
 /* Returns how many times a runner of the pool has counted the event `what`. */
-uint64_t domt_stand_events(const domt_stand *stand, uint32_t runner, domus_runner_event what);
+uint64_t domt_stand_count_of_event(const domt_stand *stand, uint32_t runner,
+                                   domus_runner_event what);
 
 /* Claim an idle job for the calling thread, which then has to put it into a queue. Returns false if
  * the job is not idle. */
@@ -72,24 +73,24 @@ bool domt_job_claim(domt_job *job);
 
 /* Put a job into a queue of the policy: central and internal take a job that was claimed, resumed
  * takes a job that has its turn. */
-void domt_put_central(domt_stand *stand, domt_job *job);
-void domt_put_internal(domt_stand *stand, domus_runner *runner, domt_job *job);
-void domt_put_resumed(domt_stand *stand, domus_runner *runner, domt_job *job);
+void domt_job_put_central(domt_stand *stand, domt_job *job);
+void domt_job_put_internal(domt_stand *stand, domus_runner *runner, domt_job *job);
+void domt_job_put_resumed(domt_stand *stand, domus_runner *runner, domt_job *job);
 
 /* Take a job from the queues of the policy for `runner`; the job then has its turn. Returns NULL if
  * no job has come within `wait_ns`. */
 domt_job *domt_job_take(domt_stand *stand, domus_runner *runner, uint64_t wait_ns);
 
 /* End the turn of a job without putting it again; the job is then idle. */
-void domt_job_end(domt_job *job);
+void domt_job_end_turn(domt_job *job);
 
 /* Returns the monotonic time in seconds. */
-double domt_policies_now(void);
+double domt_policies_now_seconds(void);
 
 /* Wait a little for another thread, the longer the more `tries` there were. The first tries stay on
  * the CPU, so that the caller is as fast as a runner that goes back to wait, and meets it just
  * before it does. */
-void domt_policies_pause(uint32_t tries);
+void domt_policies_wait_a_little(uint32_t tries);
 
 /* Spin on the CPU for `pauses` pause instructions, each of which takes some 20 to 50 ns. */
 void domt_policies_spin(uint32_t pauses);

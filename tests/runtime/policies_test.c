@@ -56,7 +56,7 @@ static bool claim_and_count_job(domt_job *job)
 static void end_and_count_job(domt_job *job)
 {
     uint32_t group = job->group;
-    domt_job_end(job);
+    domt_job_end_turn(job);
     atomic_fetch_sub_explicit(&outstanding[group], 1, memory_order_release);
 }
 
@@ -77,14 +77,14 @@ static void spend_energy_in_turn(domt_stand *stand, domus_runner *runner, domt_j
     if (domus_runner_chance(runner, 2) == 0 && claim_and_count_job(other)) {
         other->energy = energy / 2;
         energy -= energy / 2;
-        domt_put_internal(stand, runner, other);
+        domt_job_put_internal(stand, runner, other);
     }
     if (domus_runner_chance(runner, 4) == 0) {
         end_and_count_job(job);
         return;
     }
     job->energy = energy;
-    domt_put_resumed(stand, runner, job);
+    domt_job_put_resumed(stand, runner, job);
 }
 
 /* Call one runner alone: set the runner's flag, and then tell the policy. */
@@ -105,7 +105,7 @@ static void put_burst_of_jobs(producer *self)
         if (!claim_and_count_job(job))
             continue;
         job->energy = (uint32_t)domi_random_below(&self->random, 6);
-        domt_put_central(self->stand, job);
+        domt_job_put_central(self->stand, job);
     }
     if (self->storm->calls && domi_random_below(&self->random, 4) == 0)
         call_one_runner(self);
@@ -114,13 +114,13 @@ static void put_burst_of_jobs(producer *self)
 /* Wait until all jobs of a producer are idle. Returns false if they are not in time. */
 static bool wait_until_jobs_are_idle(uint32_t number)
 {
-    double end_s = domt_policies_now() + DOMT_PATIENCE_S;
+    double end_s = domt_policies_now_seconds() + DOMT_PATIENCE_S;
 
     for (uint32_t tries = 0; atomic_load_explicit(&outstanding[number], memory_order_acquire) != 0;
          tries++) {
-        if (domt_policies_now() > end_s)
+        if (domt_policies_now_seconds() > end_s)
             return false;
-        domt_policies_pause(tries);
+        domt_policies_wait_a_little(tries);
     }
     return true;
 }
@@ -161,10 +161,11 @@ static void run_storm_of_jobs(const domus_policy *policy, const storm *plan)
     producer producers[PRODUCERS_MAX];
     bool lost = false;
 
-    domt_stand_make(&stand, policy, plan->runners, plan->jobs * plan->producers, plan->producers);
+    domt_stand_make_pool(&stand, policy, plan->runners, plan->jobs * plan->producers,
+                         plan->producers);
     stand.turn = spend_energy_in_turn;
     producers_now = plan->producers;
-    domt_stand_start(&stand);
+    domt_stand_start_runners(&stand);
     for (uint32_t i = 0; i < plan->producers; i++) {
         outstanding[i] = 0;
         producers[i] = (producer){.storm = plan, .stand = &stand, .number = i};
@@ -177,13 +178,13 @@ static void run_storm_of_jobs(const domus_policy *policy, const storm *plan)
         lost |= producers[i].lost;
     }
     uint64_t puts = stand.puts, taken = stand.taken;
-    domt_stand_stop(&stand);
+    domt_stand_stop_runners(&stand);
     ck_assert_msg(!lost && stand.doubled == 0 && puts == taken && stand.bare == 0,
                   "%s, %u runners, %u producers: %lu put, %lu taken, %lu of them "
                   "from no queue; %lu waits ended without a reason",
                   policy->name, plan->runners, plan->producers, (unsigned long)puts,
                   (unsigned long)taken, (unsigned long)stand.doubled, (unsigned long)stand.bare);
-    domt_stand_free(&stand);
+    domt_stand_free_pool(&stand);
 }
 
 static void run_storms_with_all_policies(storm plan)
@@ -234,7 +235,7 @@ static void put_all_other_jobs_in_turn(domt_stand *stand, domus_runner *runner, 
 {
     for (uint32_t i = 1; job->number == 0 && i < stand->jobs_count; i++) {
         ck_assert(claim_and_count_job(&stand->jobs[i]));
-        domt_put_internal(stand, runner, &stand->jobs[i]);
+        domt_job_put_internal(stand, runner, &stand->jobs[i]);
     }
     end_and_count_job(job);
 }
@@ -245,18 +246,18 @@ DOMT_TEST(turn_may_put_very_many_jobs)
         const domus_policy *policy = domt_policies[i / COUNTS];
         domt_stand stand;
         bool done = true;
-        domt_stand_make(&stand, policy, runner_counts[i % COUNTS], 1000, 1);
+        domt_stand_make_pool(&stand, policy, runner_counts[i % COUNTS], 1000, 1);
         stand.turn = put_all_other_jobs_in_turn;
-        domt_stand_start(&stand);
+        domt_stand_start_runners(&stand);
         for (int round = 0; round < 20 && done; round++) {
             ck_assert(claim_and_count_job(&stand.jobs[0]));
-            domt_put_central(&stand, &stand.jobs[0]);
+            domt_job_put_central(&stand, &stand.jobs[0]);
             done = wait_until_jobs_are_idle(0);
         }
-        domt_stand_stop(&stand);
+        domt_stand_stop_runners(&stand);
         ck_assert_msg(done && stand.doubled == 0, "%s: %lu put, %lu taken", policy->name,
                       (unsigned long)stand.puts, (unsigned long)stand.taken);
-        domt_stand_free(&stand);
+        domt_stand_free_pool(&stand);
     }
 }
 
@@ -271,23 +272,23 @@ static _Atomic bool waited_for_help_in_vain;
 static void put_jobs_and_wait_for_help_in_turn(domt_stand *stand, domus_runner *runner,
                                                domt_job *job)
 {
-    double end_s = domt_policies_now() + DOMT_PATIENCE_S;
+    double end_s = domt_policies_now_seconds() + DOMT_PATIENCE_S;
 
     if (job->number != 0) {
         helped++;
-        domt_job_end(job);
+        domt_job_end_turn(job);
         return;
     }
     for (uint32_t i = 1; i <= HELPED; i++) {
         ck_assert(domt_job_claim(&stand->jobs[i]));
-        domt_put_internal(stand, runner, &stand->jobs[i]);
+        domt_job_put_internal(stand, runner, &stand->jobs[i]);
     }
     for (uint32_t tries = 0; helped == 0 && !waited_for_help_in_vain; tries++) {
-        domt_policies_pause(tries);
-        if (domt_policies_now() > end_s)
+        domt_policies_wait_a_little(tries);
+        if (domt_policies_now_seconds() > end_s)
             waited_for_help_in_vain = true;
     }
-    domt_job_end(job);
+    domt_job_end_turn(job);
 }
 
 static bool is_job_idle(const domt_job *job)
@@ -302,24 +303,24 @@ static void check_other_runners_help(const domus_policy *policy, uint32_t runner
 
     uint32_t rounds = domt_more_if_long(DOMT_SCALE(100, 20));
 
-    domt_stand_make(&stand, policy, runners, 1 + HELPED, 1);
+    domt_stand_make_pool(&stand, policy, runners, 1 + HELPED, 1);
     stand.turn = put_jobs_and_wait_for_help_in_turn;
-    domt_stand_start(&stand);
+    domt_stand_start_runners(&stand);
     for (uint32_t round = 0; round < rounds && !waited_for_help_in_vain; round++) {
         usleep(round % 100); /* in this pause the runners park */
         helped = 0;
         ck_assert(domt_job_claim(&stand.jobs[0]));
-        domt_put_central(&stand, &stand.jobs[0]);
+        domt_job_put_central(&stand, &stand.jobs[0]);
         for (uint32_t i = 0; i <= HELPED; i++) {
             for (uint32_t tries = 0;
                  !is_job_idle(&stand.jobs[i]) || (helped != HELPED && !waited_for_help_in_vain);
                  tries++)
-                domt_policies_pause(tries);
+                domt_policies_wait_a_little(tries);
         }
     }
-    domt_stand_stop(&stand);
+    domt_stand_stop_runners(&stand);
     ck_assert_msg(!waited_for_help_in_vain, "%s, %u runners: nobody helped", policy->name, runners);
-    domt_stand_free(&stand);
+    domt_stand_free_pool(&stand);
 }
 
 DOMT_TEST(work_put_in_a_turn_spreads_to_parked_runners)
@@ -341,23 +342,23 @@ static void call_runners_again_and_again(const domus_policy *policy, uint32_t ru
     uint32_t rounds = domt_more_if_long(DOMT_SCALE(2000, 150));
 
     domi_random_init(&random, runners);
-    domt_stand_make(&stand, policy, runners, 1, 1);
-    domt_stand_start(&stand);
+    domt_stand_make_pool(&stand, policy, runners, 1, 1);
+    domt_stand_start_runners(&stand);
     for (uint32_t round = 1; round <= rounds; round++) {
-        double end_s = domt_policies_now() + DOMT_PATIENCE_S;
-        domi_pool_call(stand.pool);
+        double end_s = domt_policies_now_seconds() + DOMT_PATIENCE_S;
+        domi_pool_call_all_runners(stand.pool);
         for (uint32_t i = 0; i < runners; i++) {
             for (uint32_t tries = 0; stand.returns[i] < round; tries++) {
-                ck_assert_msg(domt_policies_now() < end_s, "%s: runner %u of %u does not return",
-                              policy->name, i, runners);
-                domt_policies_pause(tries);
+                ck_assert_msg(domt_policies_now_seconds() < end_s,
+                              "%s: runner %u of %u does not return", policy->name, i, runners);
+                domt_policies_wait_a_little(tries);
             }
         }
         pause_for_random_time(&random);
     }
-    domt_stand_stop(&stand);
+    domt_stand_stop_runners(&stand);
     ck_assert_uint_eq(stand.bare, 0);
-    domt_stand_free(&stand);
+    domt_stand_free_pool(&stand);
 }
 
 DOMT_TEST(call_lets_each_runner_return)
@@ -372,16 +373,16 @@ DOMT_TEST(runner_that_is_called_before_it_waits_does_not_wait)
 {
     for (size_t p = 0; p < DOMT_POLICIES; p++) {
         domt_stand stand;
-        domt_stand_make(&stand, domt_policies[p], 2, 1, 1);
+        domt_stand_make_pool(&stand, domt_policies[p], 2, 1, 1);
         domus_runner *runner = domt_stand_runner(&stand, 1);
         /* set the flag without signalling, so only a look at the flag can end the wait */
         atomic_store(&runner->called, true);
         ck_assert_ptr_null(domt_job_take(&stand, runner, UINT64_MAX));
         atomic_store(&runner->called, false);
         ck_assert(domt_job_claim(&stand.jobs[0]));
-        domt_put_central(&stand, &stand.jobs[0]);
+        domt_job_put_central(&stand, &stand.jobs[0]);
         ck_assert_ptr_eq(domt_job_take(&stand, runner, UINT64_MAX), &stand.jobs[0]);
-        domt_stand_free(&stand);
+        domt_stand_free_pool(&stand);
     }
 }
 
@@ -391,11 +392,11 @@ DOMT_TEST(dequeue_without_time_never_waits)
 {
     for (size_t p = 0; p < DOMT_POLICIES; p++) {
         domt_stand stand;
-        domt_stand_make(&stand, domt_policies[p], 2, 1, 1);
+        domt_stand_make_pool(&stand, domt_policies[p], 2, 1, 1);
         for (int i = 0; i < 100000; i++)
             ck_assert_ptr_null(domt_job_take(&stand, domt_stand_runner(&stand, 0), 0));
-        ck_assert_uint_eq(domt_stand_events(&stand, 0, DOMUS_RUNNER_PARKS), 0);
-        domt_stand_free(&stand);
+        ck_assert_uint_eq(domt_stand_count_of_event(&stand, 0, DOMUS_RUNNER_PARKS), 0);
+        domt_stand_free_pool(&stand);
     }
 }
 
@@ -405,17 +406,17 @@ DOMT_TEST(dequeue_waits_for_about_as_long_as_it_may)
 
     for (size_t p = 0; p < DOMT_POLICIES; p++) {
         domt_stand stand;
-        domt_stand_make(&stand, domt_policies[p], 2, 1, 1);
+        domt_stand_make_pool(&stand, domt_policies[p], 2, 1, 1);
         for (size_t i = 0; i < sizeof waits_ms / sizeof waits_ms[0]; i++) {
-            double begin = domt_policies_now();
+            double begin = domt_policies_now_seconds();
             ck_assert_ptr_null(
                 domt_job_take(&stand, domt_stand_runner(&stand, 0), waits_ms[i] * 1000000));
-            double took_s = domt_policies_now() - begin;
+            double took_s = domt_policies_now_seconds() - begin;
             ck_assert_msg(took_s > 0.0005 * (double)waits_ms[i] && took_s < 5, "%s: %lu ms: %f s",
                           domt_policies[p]->name, (unsigned long)waits_ms[i], took_s);
         }
-        ck_assert_uint_ge(domt_stand_events(&stand, 0, DOMUS_RUNNER_PARKS), 1);
-        domt_stand_free(&stand);
+        ck_assert_uint_ge(domt_stand_count_of_event(&stand, 0, DOMUS_RUNNER_PARKS), 1);
+        domt_stand_free_pool(&stand);
     }
 }
 

@@ -39,9 +39,9 @@ static void put_job_of_letter(domt_stand *stand, uint32_t letter, int how)
 {
     ck_assert(domt_job_claim(&stand->jobs[letter]));
     if (how == CENTRAL)
-        domt_put_central(stand, &stand->jobs[letter]);
+        domt_job_put_central(stand, &stand->jobs[letter]);
     else
-        domt_put_internal(stand, domt_stand_runner(stand, 0), &stand->jobs[letter]);
+        domt_job_put_internal(stand, domt_stand_runner(stand, 0), &stand->jobs[letter]);
 }
 
 /* Take all jobs, and write their order. The first `resumes` jobs that are taken are put again as
@@ -56,9 +56,9 @@ static void take_letters_in_order(domt_stand *stand, uint32_t resumes,
         ck_assert_uint_lt(count, LETTERS);
         order[count++] = (char)('a' + job->number);
         if (count <= resumes)
-            domt_put_resumed(stand, runner, job);
+            domt_job_put_resumed(stand, runner, job);
         else
-            domt_job_end(job);
+            domt_job_end_turn(job);
     }
     order[count] = '\0';
 }
@@ -68,7 +68,7 @@ static void check_order_of_policy(const expected *policy)
     domt_stand stand;
     char order[LETTERS + 1];
 
-    domt_stand_make(&stand, policy->policy, 1, LETTERS, 1);
+    domt_stand_make_pool(&stand, policy->policy, 1, LETTERS, 1);
     for (int how = CENTRAL; how <= INTERNAL; how++) {
         for (uint32_t i = 0; i < 4; i++)
             put_job_of_letter(&stand, i, how);
@@ -83,7 +83,7 @@ static void check_order_of_policy(const expected *policy)
         put_job_of_letter(&stand, i, INTERNAL);
     take_letters_in_order(&stand, 1, order);
     ck_assert_str_eq(order, policy->resumed);
-    domt_stand_free(&stand);
+    domt_stand_free_pool(&stand);
 }
 
 DOMT_TEST(only_runner_takes_jobs_in_the_order_of_its_policy)
@@ -101,7 +101,7 @@ static domt_stand stand;
 
 static void make_pool_of_rings(uint32_t runners, uint32_t jobs)
 {
-    domt_stand_make(&stand, &domus_policy_rings, runners, jobs, 1);
+    domt_stand_make_pool(&stand, &domus_policy_rings, runners, jobs, 1);
 }
 
 /* Put `count` jobs from job `first` on: into the ring of a runner, or from outside if `runner` is
@@ -111,9 +111,10 @@ static void put_jobs_to_runner_or_outside(int runner, uint32_t first, uint32_t c
     for (uint32_t i = first; i < first + count; i++) {
         ck_assert(domt_job_claim(&stand.jobs[i]));
         if (runner < 0)
-            domt_put_central(&stand, &stand.jobs[i]);
+            domt_job_put_central(&stand, &stand.jobs[i]);
         else
-            domt_put_internal(&stand, domt_stand_runner(&stand, (uint32_t)runner), &stand.jobs[i]);
+            domt_job_put_internal(&stand, domt_stand_runner(&stand, (uint32_t)runner),
+                                  &stand.jobs[i]);
     }
 }
 
@@ -125,7 +126,7 @@ static void expect_runner_takes_jobs(uint32_t runner, uint32_t first, uint32_t c
         domt_job *job = domt_job_take(&stand, domt_stand_runner(&stand, runner), 0);
         ck_assert_msg(job != NULL, "nothing in place of %u", i);
         ck_assert_uint_eq(job->number, i);
-        domt_job_end(job);
+        domt_job_end_turn(job);
     }
 }
 
@@ -136,7 +137,7 @@ static void expect_runner_finds_no_job(uint32_t runner)
 
 static uint64_t count_events_of_runner(uint32_t runner, domus_runner_event what)
 {
-    return domt_stand_events(&stand, runner, what);
+    return domt_stand_count_of_event(&stand, runner, what);
 }
 
 DOMT_TEST(full_ring_of_a_runner_overflows_to_the_global_one)
@@ -155,7 +156,7 @@ DOMT_TEST(full_ring_of_a_runner_overflows_to_the_global_one)
     expect_runner_takes_jobs(1, 1, PLACES / 2 - 1);
     expect_runner_finds_no_job(0);
     expect_runner_finds_no_job(1);
-    domt_stand_free(&stand);
+    domt_stand_free_pool(&stand);
 }
 
 DOMT_TEST(local_ring_of_a_runner_wraps)
@@ -168,7 +169,7 @@ DOMT_TEST(local_ring_of_a_runner_wraps)
         expect_runner_finds_no_job(0);
     }
     ck_assert_uint_eq(count_events_of_runner(0, DOMUS_RUNNER_GLOBAL), 0);
-    domt_stand_free(&stand);
+    domt_stand_free_pool(&stand);
 }
 
 DOMT_TEST(job_that_resumes_with_a_full_ring_goes_to_the_global_one)
@@ -177,7 +178,7 @@ DOMT_TEST(job_that_resumes_with_a_full_ring_goes_to_the_global_one)
     put_jobs_to_runner_or_outside(0, 0, PLACES);
     domt_job *job = domt_job_take(&stand, domt_stand_runner(&stand, 0), 0);
     put_jobs_to_runner_or_outside(0, PLACES, 1);
-    domt_put_resumed(&stand, domt_stand_runner(&stand, 0), job);
+    domt_job_put_resumed(&stand, domt_stand_runner(&stand, 0), job);
     /* The runner finds the job in its 61st dequeue, which is its first look into the global
      * ring. */
     expect_runner_takes_jobs(0, 1, TURNS_TO_GLOBAL - 2);
@@ -185,7 +186,7 @@ DOMT_TEST(job_that_resumes_with_a_full_ring_goes_to_the_global_one)
     ck_assert_uint_eq(count_events_of_runner(0, DOMUS_RUNNER_GLOBAL), 1);
     expect_runner_takes_jobs(0, TURNS_TO_GLOBAL - 1, PLACES - TURNS_TO_GLOBAL + 2);
     expect_runner_finds_no_job(0);
-    domt_stand_free(&stand);
+    domt_stand_free_pool(&stand);
 }
 
 DOMT_TEST(thief_takes_half_rounded_up)
@@ -203,7 +204,7 @@ DOMT_TEST(thief_takes_half_rounded_up)
         expect_runner_takes_jobs(0, half, sizes[i] - half);
         expect_runner_takes_jobs(1, 1, half - 1);
         ck_assert_uint_eq(count_events_of_runner(1, DOMUS_RUNNER_STEALS), half);
-        domt_stand_free(&stand);
+        domt_stand_free_pool(&stand);
     }
 }
 
@@ -226,7 +227,7 @@ DOMT_TEST(thief_goes_around_behind_its_last_victim)
     expect_runner_takes_jobs(3, 3, 1);
     expect_runner_takes_jobs(3, 11, 1);
     expect_runner_finds_no_job(3);
-    domt_stand_free(&stand);
+    domt_stand_free_pool(&stand);
 }
 
 /* Two jobs that resume again and again must not keep the runner from the global ring. */
@@ -242,10 +243,10 @@ DOMT_TEST(runner_with_work_of_its_own_looks_into_the_global_ring)
         if (is_due)
             ck_assert_uint_eq(job->number, 1 + turn / TURNS_TO_GLOBAL);
         else
-            domt_put_resumed(&stand, domt_stand_runner(&stand, 0), job);
+            domt_job_put_resumed(&stand, domt_stand_runner(&stand, 0), job);
     }
     ck_assert_uint_eq(count_events_of_runner(0, DOMUS_RUNNER_GLOBAL), 10);
-    domt_stand_free(&stand);
+    domt_stand_free_pool(&stand);
 }
 
 #define MANY 10000u
@@ -260,7 +261,7 @@ DOMT_TEST(global_ring_grows_and_keeps_the_order)
     expect_runner_takes_jobs(0, 40, MANY - 40);
     expect_runner_finds_no_job(0);
     ck_assert_uint_eq(count_events_of_runner(0, DOMUS_RUNNER_GLOBAL), MANY);
-    domt_stand_free(&stand);
+    domt_stand_free_pool(&stand);
 }
 
 static size_t capacity_of_global_ring(void)
@@ -274,7 +275,7 @@ DOMT_TEST(global_ring_without_memory_to_grow_loses_nothing)
     make_pool_of_rings(1, MANY);
     put_jobs_to_runner_or_outside(-1, 0, 20);
     expect_runner_takes_jobs(0, 0, 20);
-    domi_memory_fail_after(0, 1);
+    domi_memory_fail_allocation_after(0, 1);
     /* 64 jobs go into the global ring, and the others into the list behind it */
     put_jobs_to_runner_or_outside(-1, 0, 1000);
     expect_runner_takes_jobs(0, 0, 500);
@@ -282,7 +283,7 @@ DOMT_TEST(global_ring_without_memory_to_grow_loses_nothing)
     put_jobs_to_runner_or_outside(-1, 1000, 500);
     expect_runner_takes_jobs(0, 500, 990);
     put_jobs_to_runner_or_outside(-1, 1500, 500);
-    domi_memory_fail_after(-1, 0);
+    domi_memory_fail_allocation_after(-1, 0);
     ck_assert_uint_eq(capacity_of_global_ring(), DOMI_GLOBAL_RING_PLACES);
     expect_runner_takes_jobs(0, 1490, 510);
     expect_runner_finds_no_job(0);
@@ -290,7 +291,7 @@ DOMT_TEST(global_ring_without_memory_to_grow_loses_nothing)
     ck_assert_uint_eq(capacity_of_global_ring(), 8192);
     expect_runner_takes_jobs(0, 2000, MANY - 2000);
     expect_runner_finds_no_job(0);
-    domt_stand_free(&stand);
+    domt_stand_free_pool(&stand);
 }
 
 /* Each growth of the ring fails once, in turn. Before the next growth the list behind the ring is
@@ -299,16 +300,16 @@ DOMT_TEST(failed_growth_of_global_ring_loses_nothing)
 {
     for (int growth = 0; growth < 7; growth++) {
         make_pool_of_rings(1, MANY);
-        domi_memory_fail_after(growth, 0);
+        domi_memory_fail_allocation_after(growth, 0);
         put_jobs_to_runner_or_outside(-1, 0, 6000);
-        domi_memory_fail_after(-1, 0);
+        domi_memory_fail_allocation_after(-1, 0);
         ck_assert_uint_eq(capacity_of_global_ring(), (size_t)DOMI_GLOBAL_RING_PLACES << growth);
         /* the jobs of the list have moved into the ring, which has room again */
         expect_runner_takes_jobs(0, 0, 5990);
         put_jobs_to_runner_or_outside(-1, 6000, MANY - 6000);
         expect_runner_takes_jobs(0, 5990, MANY - 5990);
         expect_runner_finds_no_job(0);
-        domt_stand_free(&stand);
+        domt_stand_free_pool(&stand);
     }
 }
 
@@ -316,11 +317,11 @@ DOMT_TEST(start_fails_without_memory_for_the_global_ring)
 {
     make_pool_of_rings(1, 1);
     domus_policy_rings.fini(stand.pool);
-    domi_memory_fail_after(0, 1);
+    domi_memory_fail_allocation_after(0, 1);
     ck_assert_int_eq(domus_policy_rings.init(stand.pool), -ENOMEM);
-    domi_memory_fail_after(-1, 0);
+    domi_memory_fail_allocation_after(-1, 0);
     ck_assert_int_eq(domus_policy_rings.init(stand.pool), 0);
-    domt_stand_free(&stand);
+    domt_stand_free_pool(&stand);
 }
 
 DOMT_SUITE(60)

@@ -75,80 +75,82 @@ static const domus_pool_options usual = {.behaviour = &shaking_line, .backoff_mi
 static domus_peer_listener *begin_listening_pool(const domus_pool_options *options)
 {
     stages[1] = domt_line_stages[0];
-    return domt_pool_begin_listening(options);
+    return domt_pool_begin_with_service(options);
 }
 
 static void let_time_pass(uint64_t time_ns)
 {
-    domt_pool_pass(time_ns);
+    domt_pool_pass_time(time_ns);
 }
 
 DOMT_TEST(asks_leave_behind_the_dialogue)
 {
     domus_peer_listener *listener = begin_listening_pool(&on_demand);
 
-    domt_pool_ask("a");
-    domus_peer *one = domt_pool_peer(listener);
-    domt_pool_sent(one, "10.0.0.9 1?");
-    domt_pool_answer(one, "..");
-    domt_net_ok(domt_pool_kit, domus_peer_expect_nothing(one, 100 * MS));
-    domt_pool_answer(one, "!");
-    domt_pool_serve(one, "a", "1");
-    domt_pool_ask("b"); /* this ask is sent at once, because its connection was kept */
-    domt_pool_sent(one, "b\n");
-    domt_pool_ask("c");
-    domus_peer *two = domt_pool_peer(listener);
-    domt_pool_sent(two, "10.0.0.9 1?");
-    domt_pool_reply(one, "2");
-    domt_pool_sent(one, "c\n"); /* the connection that was ready first gets the ask */
-    domt_pool_ask("d");
-    domt_pool_answer(two, "!");
-    domt_pool_serve(two, "d", "4");
-    domt_pool_reply(one, "3");
-    domt_pool_end();
+    domt_pool_ask_line("a");
+    domus_peer *one = domt_pool_accept_connection(listener);
+    domt_pool_expect_sent(one, "10.0.0.9 1?");
+    domt_pool_service_send(one, "..");
+    domt_net_check_ok(domt_pool_kit, domus_peer_expect_nothing(one, 100 * MS));
+    domt_pool_service_send(one, "!");
+    domt_pool_serve_ask(one, "a", "1");
+    domt_pool_ask_line("b"); /* this ask is sent at once, because its connection was kept */
+    domt_pool_expect_sent(one, "b\n");
+    domt_pool_ask_line("c");
+    domus_peer *two = domt_pool_accept_connection(listener);
+    domt_pool_expect_sent(two, "10.0.0.9 1?");
+    domt_pool_answer_and_expect(one, "2");
+    domt_pool_expect_sent(one, "c\n"); /* the connection that was ready first gets the ask */
+    domt_pool_ask_line("d");
+    domt_pool_service_send(two, "!");
+    domt_pool_serve_ask(two, "d", "4");
+    domt_pool_answer_and_expect(one, "3");
+    domt_pool_end_kit();
 }
 
 DOMT_TEST(asks_fail_with_the_error_of_the_dialogue)
 {
     domus_peer_listener *listener = begin_listening_pool(&on_demand);
 
-    domt_pool_ask("a"); /* the type of this ask is not repeatable, so it may not be sent twice */
-    domus_peer *one = domt_pool_peer(listener);
-    domt_pool_sent(one, "10.0.0.9 1?");
-    domt_pool_answer(one, "x");
+    domt_pool_ask_line(
+        "a"); /* the type of this ask is not repeatable, so it may not be sent twice */
+    domus_peer *one = domt_pool_accept_connection(listener);
+    domt_pool_expect_sent(one, "10.0.0.9 1?");
+    domt_pool_service_send(one, "x");
     /* the peer gets only the byte of the dialogue, and no byte of the ask */
-    domt_pool_sent(one, "#");
-    domt_net_ok(domt_pool_kit, domus_peer_expect_end(one, DOMT_NET_SECOND));
+    domt_pool_expect_sent(one, "#");
+    domt_net_check_ok(domt_pool_kit, domus_peer_expect_end(one, DOMT_NET_SECOND));
     domus_peer_finish(one);
-    domt_pool_error(-EACCES);
-    domt_pool_ask("b");
-    domt_pool_error(-EACCES); /* this ask fails at once, because the pool is in its back-off */
-    ck_assert_uint_ge(domt_pool_look().failures, 1);
+    domt_pool_expect_error(-EACCES);
+    domt_pool_ask_line("b");
+    domt_pool_expect_error(
+        -EACCES); /* this ask fails at once, because the pool is in its back-off */
+    ck_assert_uint_ge(domt_pool_ask_status().failures, 1);
     let_time_pass(200 * MS);
-    domt_pool_ask("c");
-    one = domt_pool_peer(listener);
-    domt_pool_sent(one, "10.0.0.9 1?");
-    domt_pool_answer(one, "!");
-    domt_pool_serve(one, "c", "3");
-    domt_pool_end();
+    domt_pool_ask_line("c");
+    one = domt_pool_accept_connection(listener);
+    domt_pool_expect_sent(one, "10.0.0.9 1?");
+    domt_pool_service_send(one, "!");
+    domt_pool_serve_ask(one, "c", "3");
+    domt_pool_end_kit();
 }
 
 DOMT_TEST(a_cut_dialogue_lets_asks_go_elsewhere)
 {
     domus_peer_listener *listener = begin_listening_pool(&usual);
-    domus_peer *one = domt_pool_peer(listener);
+    domus_peer *one = domt_pool_accept_connection(listener);
 
-    domt_pool_sent(one, "10.0.0.9 1?");
-    domt_pool_ask("a");
+    domt_pool_expect_sent(one, "10.0.0.9 1?");
+    domt_pool_ask_line("a");
     domus_peer_reset(one);
-    one = domt_pool_peer(listener);
-    domt_pool_sent(one, "10.0.0.9 1?");
+    one = domt_pool_accept_connection(listener);
+    domt_pool_expect_sent(one, "10.0.0.9 1?");
     /* the end of the dialogue and the first byte of an answer come together */
-    domt_pool_answer(one, "!1");
-    domt_pool_sent(one, "a\n");
-    domt_pool_answer(one, "2\n");
-    domt_pool_hear("12");
-    domt_pool_end();
+    domt_pool_service_send(one, "!1");
+    domt_pool_expect_sent(one, "a\n");
+    domt_pool_service_send(one, "2\n");
+    domt_pool_expect_answer("12");
+    domt_pool_end_kit();
 }
 
 /* --- a pipeline that changes ------------------------------------------------------------------ */
@@ -193,14 +195,14 @@ static void begin_pool_with_held_channel(void)
 {
     static const domus_pool_options options = {.behaviour = &holding_line};
     next = &behind;
-    listener = domt_pool_begin_listening(&options);
+    listener = domt_pool_begin_with_service(&options);
     other = domt_new_probe(domt_pool_kit);
 }
 
 static domus_peer *take_peer_that_got_start(void)
 {
-    domus_peer *peer = domt_pool_peer(listener);
-    domt_pool_sent(peer, "start\n");
+    domus_peer *peer = domt_pool_accept_connection(listener);
+    domt_pool_expect_sent(peer, "start\n");
     return peer;
 }
 
@@ -208,7 +210,7 @@ static void send_line_and_strange_ask(void)
 {
     domt_ask_line(domt_pool_probe, domt_pool, "a}");
     ck_assert_int_eq(domus_probe_ask(other, domt_pool, &strange_type, NULL), 0);
-    domt_pool_run();
+    domt_pool_run_kit();
 }
 
 DOMT_TEST(asks_wait_until_the_pipeline_has_changed)
@@ -217,14 +219,14 @@ DOMT_TEST(asks_wait_until_the_pipeline_has_changed)
     domus_peer *peer = take_peer_that_got_start();
     send_line_and_strange_ask();
     domt_ask_line(other, domt_pool, "too many");
-    domt_net_ok(domt_pool_kit, domus_probe_expect_error(other, -ENOBUFS, DOMT_NET_SECOND));
+    domt_net_check_ok(domt_pool_kit, domus_probe_expect_error(other, -ENOBUFS, DOMT_NET_SECOND));
     ck_assert_int_eq(domus_peer_expect_nothing(peer, DOMT_NET_SECOND), 0);
-    domt_pool_answer(peer, "go\n");
-    domt_pool_sent(peer, "a}]\n");
-    domt_net_ok(domt_pool_kit, domus_probe_expect_error(other, -EOPNOTSUPP, DOMT_NET_SECOND));
-    domt_pool_reply(peer, "1");
+    domt_pool_service_send(peer, "go\n");
+    domt_pool_expect_sent(peer, "a}]\n");
+    domt_net_check_ok(domt_pool_kit, domus_probe_expect_error(other, -EOPNOTSUPP, DOMT_NET_SECOND));
+    domt_pool_answer_and_expect(peer, "1");
     domt_ask_line(domt_pool_probe, domt_pool, "b");
-    domt_pool_sent(peer, "b\n");
+    domt_pool_expect_sent(peer, "b\n");
     domus_testkit_free(domt_pool_kit);
 }
 
@@ -235,9 +237,9 @@ DOMT_TEST(asks_that_wait_for_a_change_were_not_sent)
     send_line_and_strange_ask();
     domus_peer_reset(peer);
     peer = take_peer_that_got_start();
-    domt_pool_answer(peer, "go\n");
-    domt_pool_sent(peer, "a}]\n");
-    domt_net_ok(domt_pool_kit, domus_probe_expect_error(other, -EOPNOTSUPP, DOMT_NET_SECOND));
+    domt_pool_service_send(peer, "go\n");
+    domt_pool_expect_sent(peer, "a}]\n");
+    domt_net_check_ok(domt_pool_kit, domus_probe_expect_error(other, -EOPNOTSUPP, DOMT_NET_SECOND));
     domus_testkit_free(domt_pool_kit);
 }
 
@@ -247,9 +249,9 @@ DOMT_TEST(asks_that_the_next_pipeline_does_not_encode_fail)
     next = &without_asks;
     domus_peer *peer = take_peer_that_got_start();
     send_line_and_strange_ask();
-    domt_pool_answer(peer, "go\n");
-    domt_pool_error(-EOPNOTSUPP);
-    domt_net_ok(domt_pool_kit, domus_probe_expect_error(other, -EOPNOTSUPP, DOMT_NET_SECOND));
+    domt_pool_service_send(peer, "go\n");
+    domt_pool_expect_error(-EOPNOTSUPP);
+    domt_net_check_ok(domt_pool_kit, domus_probe_expect_error(other, -EOPNOTSUPP, DOMT_NET_SECOND));
     domus_testkit_free(domt_pool_kit);
 }
 

@@ -19,25 +19,26 @@ DOMT_TEST(asks_go_where_the_fewest_are_under_way)
 {
     static const domus_pool_options options = {.behaviour = &line, .connections_min = 2};
 
-    domus_peer_listener *listener = domt_pool_begin_listening(&options);
-    domus_peer *one = domt_pool_peer(listener), *two = domt_pool_peer(listener);
+    domus_peer_listener *listener = domt_pool_begin_with_service(&options);
+    domus_peer *one = domt_pool_accept_connection(listener),
+               *two = domt_pool_accept_connection(listener);
     for (uint32_t i = 0; i < 4; i++) /* all these asks reach the pool within one run */
         domt_ask_line(domt_pool_probe, domt_pool, "a");
-    domt_pool_sent(one, "a\na\n");
-    domt_pool_sent(two, "a\na\n");
-    domt_pool_answer(two, "1\n2\n");
-    domt_pool_hear("1");
-    domt_pool_hear("2");
+    domt_pool_expect_sent(one, "a\na\n");
+    domt_pool_expect_sent(two, "a\na\n");
+    domt_pool_service_send(two, "1\n2\n");
+    domt_pool_expect_answer("1");
+    domt_pool_expect_answer("2");
     for (uint32_t i = 0; i < 4; i++)
         domt_ask_line(domt_pool_probe, domt_pool, "b");
-    domt_pool_sent(one, "b\n"); /* the asks are spread so that each connection has three */
-    domt_pool_sent(two, "b\nb\nb\n");
-    ck_assert_uint_eq(domt_pool_look().under_way, 6);
-    domt_pool_answer(one, "n\nn\nn\n");
-    domt_pool_answer(two, "n\nn\nn\n");
+    domt_pool_expect_sent(one, "b\n"); /* the asks are spread so that each connection has three */
+    domt_pool_expect_sent(two, "b\nb\nb\n");
+    ck_assert_uint_eq(domt_pool_ask_status().under_way, 6);
+    domt_pool_service_send(one, "n\nn\nn\n");
+    domt_pool_service_send(two, "n\nn\nn\n");
     for (uint32_t i = 0; i < 6; i++)
-        domt_pool_hear("n");
-    domt_pool_end();
+        domt_pool_expect_answer("n");
+    domt_pool_end_kit();
 }
 
 DOMT_TEST(asks_wait_for_the_first_connection_within_bounds)
@@ -45,24 +46,24 @@ DOMT_TEST(asks_wait_for_the_first_connection_within_bounds)
     static const domus_pool_options options = {
         .behaviour = &line, .queue_max = 2, .wait_ns = 300 * MS, .backoff_min_ns = 50 * MS};
 
-    domt_pool_begin();
+    domt_pool_begin_kit();
     domt_pool_open("10.0.0.9:1", &options); /* no service listens at this address */
-    domt_pool_ask("a");
-    domt_pool_ask("b");
-    domt_pool_ask("c");
-    domt_pool_error(-ENOBUFS);
-    ck_assert_uint_eq(domt_pool_look().waiting, 2);
-    domt_net_ok(domt_pool_kit, domus_probe_expect_nothing(domt_pool_probe, 250 * MS));
-    domt_pool_error(-ENOTCONN);
-    domt_pool_error(-ENOTCONN);
-    domt_pool_ask("d");
-    domt_pool_error(-ENOTCONN); /* after the first failures, later asks fail at once */
-    ck_assert_uint_eq(domt_pool_look().refused, 4);
-    domus_peer_listener *listener = domt_pool_listen("10.0.0.9:1");
-    domus_peer *peer = domt_pool_peer(listener);
-    domt_pool_ask("e");
-    domt_pool_serve(peer, "e", "5");
-    domt_pool_end();
+    domt_pool_ask_line("a");
+    domt_pool_ask_line("b");
+    domt_pool_ask_line("c");
+    domt_pool_expect_error(-ENOBUFS);
+    ck_assert_uint_eq(domt_pool_ask_status().waiting, 2);
+    domt_net_check_ok(domt_pool_kit, domus_probe_expect_nothing(domt_pool_probe, 250 * MS));
+    domt_pool_expect_error(-ENOTCONN);
+    domt_pool_expect_error(-ENOTCONN);
+    domt_pool_ask_line("d");
+    domt_pool_expect_error(-ENOTCONN); /* after the first failures, later asks fail at once */
+    ck_assert_uint_eq(domt_pool_ask_status().refused, 4);
+    domus_peer_listener *listener = domt_pool_listen_as_service("10.0.0.9:1");
+    domus_peer *peer = domt_pool_accept_connection(listener);
+    domt_pool_ask_line("e");
+    domt_pool_serve_ask(peer, "e", "5");
+    domt_pool_end_kit();
 }
 
 DOMT_TEST(a_back_off_doubles_up_to_its_bound)
@@ -71,48 +72,48 @@ DOMT_TEST(a_back_off_doubles_up_to_its_bound)
         .behaviour = &line, .backoff_min_ns = 100 * MS, .backoff_max_ns = 800 * MS};
     static const uint64_t most_ms[] = {100, 200, 400, 800, 800};
 
-    domt_pool_begin();
+    domt_pool_begin_kit();
     domt_pool_open("10.0.0.9:1", &options);
-    ck_assert_uint_eq(domt_pool_look().failures, 1);
+    ck_assert_uint_eq(domt_pool_ask_status().failures, 1);
     for (uint32_t i = 0; i < 5; i++) {
-        domt_pool_pass(most_ms[i] / 2 * MS - 2 * MS);
-        ck_assert_uint_eq(domt_pool_look().failures, 1 + i);
-        while (domt_pool_look().failures == 1 + i)
-            domt_pool_pass(MS);
+        domt_pool_pass_time(most_ms[i] / 2 * MS - 2 * MS);
+        ck_assert_uint_eq(domt_pool_ask_status().failures, 1 + i);
+        while (domt_pool_ask_status().failures == 1 + i)
+            domt_pool_pass_time(MS);
     }
-    domt_pool_end();
+    domt_pool_end_kit();
 }
 
 DOMT_TEST(an_ask_that_was_perhaps_done_fails)
 {
     static const domus_pool_options options = {.behaviour = &line};
 
-    domus_peer_listener *listener = domt_pool_begin_listening(&options);
-    domus_peer *peer = domt_pool_peer(listener);
-    domt_pool_ask("a");
-    domt_pool_sent(peer, "a\n");
+    domus_peer_listener *listener = domt_pool_begin_with_service(&options);
+    domus_peer *peer = domt_pool_accept_connection(listener);
+    domt_pool_ask_line("a");
+    domt_pool_expect_sent(peer, "a\n");
     domus_peer_reset(peer);
-    domt_pool_error(-EPIPE);
-    domt_pool_ask("b"); /* this ask waits until there is a connection again */
-    peer = domt_pool_peer(listener);
-    domt_pool_serve(peer, "b", "2");
-    domt_pool_end();
+    domt_pool_expect_error(-EPIPE);
+    domt_pool_ask_line("b"); /* this ask waits until there is a connection again */
+    peer = domt_pool_accept_connection(listener);
+    domt_pool_serve_ask(peer, "b", "2");
+    domt_pool_end_kit();
 }
 
 DOMT_TEST(an_ask_that_was_not_sent_goes_to_the_next_connection)
 {
     static const domus_pool_options options = {.behaviour = &domt_pool_narrow};
 
-    domus_peer_listener *listener = domt_pool_begin_listening(&options);
-    domus_peer *peer = domt_pool_peer(listener);
-    domt_pool_ask("a");
-    domt_pool_ask("b");
-    domt_pool_sent(peer, "a\n");
+    domus_peer_listener *listener = domt_pool_begin_with_service(&options);
+    domus_peer *peer = domt_pool_accept_connection(listener);
+    domt_pool_ask_line("a");
+    domt_pool_ask_line("b");
+    domt_pool_expect_sent(peer, "a\n");
     domus_peer_reset(peer);
-    domt_pool_error(-EPIPE);
-    peer = domt_pool_peer(listener);
-    domt_pool_serve(peer, "b", "2");
-    domt_pool_end();
+    domt_pool_expect_error(-EPIPE);
+    peer = domt_pool_accept_connection(listener);
+    domt_pool_serve_ask(peer, "b", "2");
+    domt_pool_end_kit();
 }
 
 /* Types and data of an actor beside the pool, by which the first connection can close while an ask
@@ -174,22 +175,23 @@ static const domus_behaviour neighbour = {
 
 DOMT_TEST(an_ask_that_meets_a_close_goes_to_the_next_connection)
 {
-    domt_pool_begin();
+    domt_pool_begin_kit();
     connections = 0;
     outcome = 1;
-    domus_peer_listener *listener = domt_pool_listen("10.0.0.9:1");
+    domus_peer_listener *listener = domt_pool_listen_as_service("10.0.0.9:1");
     domus_system *system = domus_testkit_system(domt_pool_kit);
     domus_address address;
     ck_assert_int_eq(domus_outside_spawn(system, &neighbour, NULL, &address), 0);
-    domus_peer *one = domt_pool_peer(listener), *two = domt_pool_peer(listener);
+    domus_peer *one = domt_pool_accept_connection(listener),
+               *two = domt_pool_accept_connection(listener);
     ck_assert_uint_eq(connections, 2);
     ck_assert_int_eq(domus_outside_notice(system, address, &go_type, NULL), 0);
-    domt_pool_sent(two, "a\n");
-    domt_pool_answer(two, "1\n");
-    domt_pool_run();
+    domt_pool_expect_sent(two, "a\n");
+    domt_pool_service_send(two, "1\n");
+    domt_pool_run_kit();
     ck_assert_int_eq(outcome, 0);
-    domt_net_ok(domt_pool_kit, domus_peer_expect_end(one, DOMT_NET_SECOND));
-    domt_pool_end();
+    domt_net_check_ok(domt_pool_kit, domus_peer_expect_end(one, DOMT_NET_SECOND));
+    domt_pool_end_kit();
 }
 
 DOMT_TEST(a_repeatable_ask_is_sent_up_to_tries_max_times)
@@ -197,16 +199,16 @@ DOMT_TEST(a_repeatable_ask_is_sent_up_to_tries_max_times)
     static const domus_pool_options options = {
         .behaviour = &line, .repeatable = domt_packets, .tries_max = 3};
 
-    domus_peer_listener *listener = domt_pool_begin_listening(&options);
-    domt_pool_ask("a");
+    domus_peer_listener *listener = domt_pool_begin_with_service(&options);
+    domt_pool_ask_line("a");
     for (uint32_t i = 0; i < 3; i++) {
-        domus_peer *peer = domt_pool_peer(listener);
-        domt_pool_sent(peer, "a\n");
+        domus_peer *peer = domt_pool_accept_connection(listener);
+        domt_pool_expect_sent(peer, "a\n");
         domus_peer_reset(peer);
     }
-    domt_pool_error(-EPIPE);
-    ck_assert_uint_eq(domt_pool_look().repeated, 2);
-    domt_pool_end();
+    domt_pool_expect_error(-EPIPE);
+    ck_assert_uint_eq(domt_pool_ask_status().repeated, 2);
+    domt_pool_end_kit();
 }
 
 DOMT_TEST(an_ask_that_was_perhaps_done_fails_so_for_want_of_a_connection)
@@ -217,35 +219,35 @@ DOMT_TEST(an_ask_that_was_perhaps_done_fails_so_for_want_of_a_connection)
                                                .wait_ns = 300 * MS,
                                                .backoff_min_ns = 1000 * MS};
 
-    domt_pool_begin();
-    domus_peer_listener *listener = domt_pool_listen("10.0.0.9:1");
+    domt_pool_begin_kit();
+    domus_peer_listener *listener = domt_pool_listen_as_service("10.0.0.9:1");
     domt_pool_open("10.0.0.9:1", &options);
-    domus_peer *peer = domt_pool_peer(listener);
-    domt_pool_ask("a");
-    domt_pool_sent(peer, "a\n");
+    domus_peer *peer = domt_pool_accept_connection(listener);
+    domt_pool_ask_line("a");
+    domt_pool_expect_sent(peer, "a\n");
     domus_peer_reset(peer);
-    domt_pool_run();
-    domt_pool_ask("b");
-    domt_pool_error(-EPIPE);
-    domt_pool_error(-ENOTCONN); /* the ask "b" was never sent */
-    domt_pool_end();
+    domt_pool_run_kit();
+    domt_pool_ask_line("b");
+    domt_pool_expect_error(-EPIPE);
+    domt_pool_expect_error(-ENOTCONN); /* the ask "b" was never sent */
+    domt_pool_end_kit();
 }
 
 DOMT_TEST(address_that_fails_gets_no_connections)
 {
     static const domus_pool_options options = {.behaviour = &line, .connections_min = 2};
 
-    domt_pool_begin();
-    domus_peer_listener *good = domt_pool_listen("10.0.0.9:1");
+    domt_pool_begin_kit();
+    domus_peer_listener *good = domt_pool_listen_as_service("10.0.0.9:1");
     /* no service listens at the first of the two addresses */
     domt_pool_open("10.0.0.8:1, 10.0.0.9:1", &options);
-    (void)domt_pool_peer(good);
-    (void)domt_pool_peer(good);
-    domus_pool_status status = domt_pool_look();
+    (void)domt_pool_accept_connection(good);
+    (void)domt_pool_accept_connection(good);
+    domus_pool_status status = domt_pool_ask_status();
     ck_assert_uint_eq(status.addresses, 2);
     ck_assert_uint_eq(status.left_out, 1);
     ck_assert_uint_eq(status.connected, 2);
-    domt_pool_end();
+    domt_pool_end_kit();
 }
 
 DOMT_TEST(a_pool_grows_while_all_connections_are_busy)
@@ -253,19 +255,19 @@ DOMT_TEST(a_pool_grows_while_all_connections_are_busy)
     static const domus_pool_options options = {.behaviour = &domt_pool_narrow,
                                                .connections_max = 2};
 
-    domus_peer_listener *listener = domt_pool_begin_listening(&options);
-    domus_peer *one = domt_pool_peer(listener);
-    domt_pool_ask("a");
-    domt_pool_sent(one, "a\n");
+    domus_peer_listener *listener = domt_pool_begin_with_service(&options);
+    domus_peer *one = domt_pool_accept_connection(listener);
+    domt_pool_ask_line("a");
+    domt_pool_expect_sent(one, "a\n");
     /* this ask waits behind the ask "a", and makes the pool open a second connection */
-    domt_pool_ask("b");
-    domus_peer *two = domt_pool_peer(listener);
-    domt_pool_ask("c");
-    domt_pool_sent(two, "c\n");
-    domt_pool_ask("d");
-    domt_pool_ask("e");
-    ck_assert_uint_eq(domt_pool_look().connected, 2);
-    ck_assert_uint_eq(domt_pool_look().connecting, 0);
+    domt_pool_ask_line("b");
+    domus_peer *two = domt_pool_accept_connection(listener);
+    domt_pool_ask_line("c");
+    domt_pool_expect_sent(two, "c\n");
+    domt_pool_ask_line("d");
+    domt_pool_ask_line("e");
+    ck_assert_uint_eq(domt_pool_ask_status().connected, 2);
+    ck_assert_uint_eq(domt_pool_ask_status().connecting, 0);
     domus_testkit_free(domt_pool_kit);
 }
 
@@ -273,56 +275,56 @@ DOMT_TEST(a_cancel_finds_the_ask_in_the_channel)
 {
     static const domus_pool_options options = {.behaviour = &domt_pool_narrow};
 
-    domus_peer *peer = domt_pool_peer(domt_pool_begin_listening(&options));
+    domus_peer *peer = domt_pool_accept_connection(domt_pool_begin_with_service(&options));
     domus_probe *other = domt_new_probe(domt_pool_kit);
-    domt_pool_ask("a");
+    domt_pool_ask_line("a");
     domt_ask_line(other, domt_pool, "b");
-    domt_pool_run();
-    domt_pool_ask("c");
-    ck_assert_uint_eq(domt_pool_look().under_way, 3);
+    domt_pool_run_kit();
+    domt_pool_ask_line("c");
+    ck_assert_uint_eq(domt_pool_ask_status().under_way, 3);
     ck_assert_int_eq(
         domus_outside_stop(domus_testkit_system(domt_pool_kit), domus_probe_address(other)), 0);
-    domt_pool_run();
-    ck_assert_uint_eq(domt_pool_look().under_way, 2);
-    domt_pool_reply(peer, "1");
-    domt_pool_sent(peer, "a\nc\n");
-    domt_pool_reply(peer, "3");
-    domt_pool_end();
+    domt_pool_run_kit();
+    ck_assert_uint_eq(domt_pool_ask_status().under_way, 2);
+    domt_pool_answer_and_expect(peer, "1");
+    domt_pool_expect_sent(peer, "a\nc\n");
+    domt_pool_answer_and_expect(peer, "3");
+    domt_pool_end_kit();
 }
 
 DOMT_TEST(a_stop_of_the_pool_ends_what_is_under_way)
 {
     static const domus_pool_options options = {.behaviour = &domt_pool_narrow};
 
-    domus_peer *peer = domt_pool_peer(domt_pool_begin_listening(&options));
-    domt_pool_ask("a");
-    domt_pool_ask("b");
-    domt_pool_sent(peer, "a\n");
+    domus_peer *peer = domt_pool_accept_connection(domt_pool_begin_with_service(&options));
+    domt_pool_ask_line("a");
+    domt_pool_ask_line("b");
+    domt_pool_expect_sent(peer, "a\n");
     ck_assert_int_eq(domus_outside_stop(domus_testkit_system(domt_pool_kit), domt_pool), 0);
-    domt_pool_error(-EPIPE);
-    domt_pool_error(-ENOTCONN);
-    domt_net_ok(domt_pool_kit, domus_peer_expect_end(peer, 5 * DOMT_NET_SECOND));
-    domt_pool_end();
+    domt_pool_expect_error(-EPIPE);
+    domt_pool_expect_error(-ENOTCONN);
+    domt_net_check_ok(domt_pool_kit, domus_peer_expect_end(peer, 5 * DOMT_NET_SECOND));
+    domt_pool_end_kit();
 }
 
 DOMT_TEST(a_drain_of_the_pool_lets_asks_end)
 {
     static const domus_pool_options options = {.behaviour = &line};
 
-    domus_peer *peer = domt_pool_peer(domt_pool_begin_listening(&options));
-    domt_pool_ask("a");
-    domt_pool_sent(peer, "a\n");
+    domus_peer *peer = domt_pool_accept_connection(domt_pool_begin_with_service(&options));
+    domt_pool_ask_line("a");
+    domt_pool_expect_sent(peer, "a\n");
     ck_assert_int_eq(domus_outside_notice(domus_testkit_system(domt_pool_kit), domt_pool,
                                           &domus_pool_drain_type, NULL),
                      0);
-    domt_pool_run();
-    domt_pool_ask("b");
-    domt_pool_error(-ESHUTDOWN);
-    domt_net_ok(domt_pool_kit, domus_probe_expect_nothing(domt_pool_probe, DOMT_NET_SECOND));
-    domt_pool_reply(peer, "1");
-    domt_net_ok(domt_pool_kit, domus_peer_expect_end(peer, DOMT_NET_SECOND));
-    domt_expect_gone(domt_pool_kit, domt_pool);
-    domt_pool_end();
+    domt_pool_run_kit();
+    domt_pool_ask_line("b");
+    domt_pool_expect_error(-ESHUTDOWN);
+    domt_net_check_ok(domt_pool_kit, domus_probe_expect_nothing(domt_pool_probe, DOMT_NET_SECOND));
+    domt_pool_answer_and_expect(peer, "1");
+    domt_net_check_ok(domt_pool_kit, domus_peer_expect_end(peer, DOMT_NET_SECOND));
+    domt_expect_actor_gone(domt_pool_kit, domt_pool);
+    domt_pool_end_kit();
 }
 
 DOMT_TEST(wrong_pool_options_and_addresses_are_refused)
@@ -340,7 +342,7 @@ DOMT_TEST(wrong_pool_options_and_addresses_are_refused)
     };
     static const domus_pool_options right = {.behaviour = &line};
 
-    domt_pool_begin();
+    domt_pool_begin_kit();
     domus_system *system = domus_testkit_system(domt_pool_kit);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         ck_assert_int_eq(domus_outside_pool_open(system, "10.0.0.9:1", &wrong[i], &domt_pool),
@@ -354,7 +356,7 @@ DOMT_TEST(wrong_pool_options_and_addresses_are_refused)
         (void)snprintf(many + size, sizeof many - size, ",10.0.0.9:1");
     }
     ck_assert_int_eq(domus_outside_pool_open(system, many, &right, &domt_pool), -E2BIG);
-    domt_pool_end();
+    domt_pool_end_kit();
 }
 
 DOMT_SUITE(60)

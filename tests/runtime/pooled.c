@@ -4,21 +4,21 @@
 const char *const domt_pooled_policies[] = {"rings", "deques", "stealing", "sharing"};
 struct domt_pooled domt_pooled;
 
-void domt_pooled_start(domus_config *config, const domus_pool_config *pool)
+void domt_pooled_start_with_config(domus_config *config, const domus_pool_config *pool)
 {
     config->pools = pool;
     config->pool_count = 1;
-    domt_pooled.system = domt_start(config);
+    domt_pooled.system = domt_start_system(config);
     domt_pooled.pool = domus_outside_pool_find(domt_pooled.system, "work");
     ck_assert_ptr_nonnull(domt_pooled.pool);
     ck_assert_ptr_null(domus_outside_pool_find(domt_pooled.system, "play"));
 }
 
-void domt_pooled_begin(const char *policy, uint32_t runners, uint32_t threads)
+void domt_pooled_start_with_policy(const char *policy, uint32_t runners, uint32_t threads)
 {
-    domus_config config = domt_config(threads);
-    domt_pooled_start(&config,
-                      &(domus_pool_config){.name = "work", .runners = runners, .policy = policy});
+    domus_config config = domt_config_of_threads(threads);
+    domt_pooled_start_with_config(
+        &config, &(domus_pool_config){.name = "work", .runners = runners, .policy = policy});
 }
 
 domus_address domt_pooled_spawn(const domus_pool *pool, const domus_behaviour *behaviour,

@@ -16,11 +16,11 @@ extern struct domt_pooled {
 } domt_pooled;
 
 /* Start a system with this configuration and this pool. */
-void domt_pooled_start(domus_config *config, const domus_pool_config *pool);
+void domt_pooled_start_with_config(domus_config *config, const domus_pool_config *pool);
 
 /* Start a system of `threads` threads with the default configuration, and a pool "work" with this
  * policy and number of runners. */
-void domt_pooled_begin(const char *policy, uint32_t runners, uint32_t threads);
+void domt_pooled_start_with_policy(const char *policy, uint32_t runners, uint32_t threads);
 
 /* Spawn an actor in `pool`; if `pool` is NULL, on a thread. */
 domus_address domt_pooled_spawn(const domus_pool *pool, const domus_behaviour *behaviour,

@@ -15,50 +15,50 @@ extern domus_address domt_pool;
 /* Behaviour of a line protocol's channels that have at most one ask under way. */
 extern const domus_behaviour domt_pool_narrow;
 
-domus_peer_listener *domt_pool_listen(const char *at);
+domus_peer_listener *domt_pool_listen_as_service(const char *at);
 
 /* Accept the next connection that the pool makes to the service. Returns its peer. */
-domus_peer *domt_pool_peer(domus_peer_listener *listener);
+domus_peer *domt_pool_accept_connection(domus_peer_listener *listener);
 
 /* Make the test kit and its probe. */
-void domt_pool_begin(void);
+void domt_pool_begin_kit(void);
 
 /* Open a pool of connections to the address `to`. */
 void domt_pool_open(const char *to, const domus_pool_options *options);
 
 /* Make the kit with its probe, a service that listens at 10.0.0.9:1, and a pool of connections to
  * this service. */
-domus_peer_listener *domt_pool_begin_listening(const domus_pool_options *options);
+domus_peer_listener *domt_pool_begin_with_service(const domus_pool_options *options);
 
 /* Check that the probe gets nothing more, and free the kit. */
-void domt_pool_end(void);
+void domt_pool_end_kit(void);
 
 /* Let the probe ask the pool with a line. */
-void domt_pool_ask(const char *text);
+void domt_pool_ask_line(const char *text);
 
 /* Check that the service at the end `peer` of a connection got exactly this text. */
-void domt_pool_sent(domus_peer *peer, const char *text);
+void domt_pool_expect_sent(domus_peer *peer, const char *text);
 
 /* Let the service send this text on a connection. */
-void domt_pool_answer(domus_peer *peer, const char *text);
+void domt_pool_service_send(domus_peer *peer, const char *text);
 
 /* Check that the probe's ask fails with this error. */
-void domt_pool_error(int error);
+void domt_pool_expect_error(int error);
 
 /* Check that the probe gets this line as its answer. */
-void domt_pool_hear(const char *text);
+void domt_pool_expect_answer(const char *text);
 
 /* Let the service answer with a line, and check that the probe gets this answer. */
-void domt_pool_reply(domus_peer *peer, const char *answer);
+void domt_pool_answer_and_expect(domus_peer *peer, const char *answer);
 
 /* Check that the service was asked with the line `asked`, let it answer, and check that the probe
  * gets this answer. */
-void domt_pool_serve(domus_peer *peer, const char *asked, const char *answer);
+void domt_pool_serve_ask(domus_peer *peer, const char *asked, const char *answer);
 
 /* Run the test kit until nothing is left to do now, or let `ns` pass on its clock. */
-void domt_pool_run(void);
-void domt_pool_pass(uint64_t ns);
+void domt_pool_run_kit(void);
+void domt_pool_pass_time(uint64_t ns);
 
-domus_pool_status domt_pool_look(void);
+domus_pool_status domt_pool_ask_status(void);
 
 #endif

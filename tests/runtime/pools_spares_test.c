@@ -37,7 +37,7 @@ static void start_system_with_spares(const char *policy, uint32_t runners, uint3
 {
     const domus_pool_config work = {
         .name = "work", .runners = runners, .policy = policy, .spares = spares};
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
 
     config.pools = &work;
     config.pool_count = 1;
@@ -46,7 +46,7 @@ static void start_system_with_spares(const char *policy, uint32_t runners, uint3
     atomic_store(&reading, 0);
     atomic_store(&answers, 0);
     atomic_store(&ticks, 0);
-    domt_pooled.system = domt_start_logging(&config);
+    domt_pooled.system = domt_start_logging_system(&config);
     domt_pooled.pool = domus_outside_pool_find(domt_pooled.system, "work");
 }
 
@@ -55,7 +55,7 @@ static void let_handlers_block(uint32_t count)
     uint32_t before = atomic_load(&reading);
     for (uint32_t i = 0; i < count; i++) {
         domus_address address = domt_pooled_spawn(domt_pooled.pool, &reader, NULL);
-        domt_notice(domt_pooled.system, address, &read_type, NULL);
+        domt_send_notice(domt_pooled.system, address, &read_type, NULL);
     }
     DOMT_WAIT_FOR(20, atomic_load(&reading) == before + count);
 }
@@ -70,7 +70,7 @@ static void let_blocked_handlers_return(uint32_t count)
 
 static void end_system_with_spares(void)
 {
-    domt_end(domt_pooled.system);
+    domt_end_system(domt_pooled.system);
     close(pipes[0]);
     close(pipes[1]);
 }
@@ -78,14 +78,15 @@ static void end_system_with_spares(void)
 static void expect_actor_answers(domus_address address)
 {
     uint32_t before = atomic_load(&answers);
-    domt_notice(domt_pooled.system, address, &ask_type, NULL);
+    domt_send_notice(domt_pooled.system, address, &ask_type, NULL);
     DOMT_WAIT_FOR(20, atomic_load(&answers) == before + 1);
 }
 
 static uint32_t count_running_spare_threads(void)
 {
-    return (uint32_t)domt_has_thread("domus-r0.2") + (uint32_t)domt_has_thread("domus-r0.3") +
-           (uint32_t)domt_has_thread("domus-r0.4");
+    return (uint32_t)domt_has_thread_named("domus-r0.2") +
+           (uint32_t)domt_has_thread_named("domus-r0.3") +
+           (uint32_t)domt_has_thread_named("domus-r0.4");
 }
 
 static void run_actors_answer_while_all_runners_sleep(const char *policy)
@@ -120,13 +121,13 @@ DOMT_TEST(spares_are_as_many_as_configured)
     start_system_with_spares("deques", 2, 2);
     domus_address address = domt_pooled_spawn(domt_pooled.pool, &quick, NULL);
     let_handlers_block(4);
-    domt_notice(domt_pooled.system, address, &ask_type, NULL);
+    domt_send_notice(domt_pooled.system, address, &ask_type, NULL);
     DOMT_WAIT_FOR(
         20, domt_count_log_lines("all 4 runners are blocked", "there are no more spares") == 1);
     ck_assert_uint_eq(atomic_load(&answers), 0);
     domt_pause_ns(50 * DOMT_MS);
     ck_assert_uint_eq(domt_count_log_lines("there are no more spares", NULL), 1);
-    ck_assert(!domt_has_thread("domus-r0.4"));
+    ck_assert(!domt_has_thread_named("domus-r0.4"));
     let_blocked_handlers_return(1);
     DOMT_WAIT_FOR(20, atomic_load(&answers) == 1);
     let_blocked_handlers_return(3);
@@ -178,10 +179,10 @@ DOMT_TEST(a_pool_without_spares_has_none)
     start_system_with_spares("rings", 1, 0);
     domus_address address = domt_pooled_spawn(domt_pooled.pool, &quick, NULL);
     let_handlers_block(1);
-    domt_notice(domt_pooled.system, address, &ask_type, NULL);
+    domt_send_notice(domt_pooled.system, address, &ask_type, NULL);
     domt_pause_ns(60 * DOMT_MS);
     ck_assert_uint_eq(atomic_load(&answers), 0);
-    ck_assert(!domt_has_thread("domus-r0.1"));
+    ck_assert(!domt_has_thread_named("domus-r0.1"));
     ck_assert_uint_eq(domt_count_log_lines("are blocked", NULL), 0);
     let_blocked_handlers_return(1);
     DOMT_WAIT_FOR(20, atomic_load(&answers) == 1);
@@ -211,7 +212,7 @@ static void run_a_job_does_not_wait_behind_a_handler_that_blocks(const char *pol
     for (uint32_t i = 1; i <= 5; i++) {
         domt_pause_ns(20 * DOMT_MS); /* wait until both runners sleep */
         domus_address address = domt_pooled_spawn(domt_pooled.pool, &teller, NULL);
-        domt_notice(domt_pooled.system, address, &read_type, NULL);
+        domt_send_notice(domt_pooled.system, address, &read_type, NULL);
         DOMT_WAIT_FOR(20, atomic_load(&reading) == 1);
         uint64_t since_ns = domt_now_ns();
         DOMT_WAIT_FOR(20, atomic_load(&answers) == i + 1);
@@ -261,12 +262,12 @@ static void run_spares_end_beside_work_that_does_not(const char *policy)
     atomic_store(&spin, true);
     for (uint32_t i = 0; i < SPINNING; i++) {
         domus_address address = domt_pooled_spawn(domt_pooled.pool, &spinning, &i);
-        domt_notice(domt_pooled.system, address, &ask_type, NULL);
+        domt_send_notice(domt_pooled.system, address, &ask_type, NULL);
     }
     wait_until_all_have_turns();
-    ck_assert(domt_has_thread("domus-r0.1"));
+    ck_assert(domt_has_thread_named("domus-r0.1"));
     let_blocked_handlers_return(1);
-    DOMT_WAIT_FOR(20, !domt_has_thread("domus-r0.1"));
+    DOMT_WAIT_FOR(20, !domt_has_thread_named("domus-r0.1"));
     wait_until_all_have_turns();
     atomic_store(&spin, false);
     end_system_with_spares();
@@ -319,8 +320,8 @@ DOMT_TEST(stop_of_system_ends_spare_runners)
             ck_assert_int_eq(write(pipes[1], "", 1), 1);
         end_system_with_spares();
         ck_assert_uint_eq(count_running_spare_threads(), 0);
-        ck_assert(!domt_has_thread("domus-r0.0"));
-        ck_assert(!domt_has_thread("domus-r0.1"));
+        ck_assert(!domt_has_thread_named("domus-r0.0"));
+        ck_assert(!domt_has_thread_named("domus-r0.1"));
     }
 }
 

@@ -29,19 +29,19 @@ static const domus_behaviour slow = {
 
 static void run_a_stop_does_not_wait_behind_notices(const char *policy, uint32_t runners)
 {
-    domt_pooled_begin(policy, runners, 1);
+    domt_pooled_start_with_policy(policy, runners, 1);
     atomic_store(&handled, 0);
     atomic_store(&holds, true);
     uint64_t before = atomic_load(&domt_stopped);
     domus_address address = domt_pooled_spawn(domt_pooled.pool, &slow, NULL);
     for (uint32_t i = 0; i < 10000; i++)
-        domt_notice(domt_pooled.system, address, &go_type, NULL);
+        domt_send_notice(domt_pooled.system, address, &go_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&handled) == 1);
     ck_assert_int_eq(domus_outside_stop(domt_pooled.system, address), 0);
     atomic_store(&holds, false);
     DOMT_WAIT_FOR(10, atomic_load(&domt_stopped) == before + 1);
     ck_assert_uint_le(atomic_load(&handled), 2);
-    domt_end(domt_pooled.system);
+    domt_end_system(domt_pooled.system);
 }
 
 DOMT_TEST(a_stop_does_not_wait_behind_notices)
@@ -87,7 +87,7 @@ DOMT_TEST(a_timer_that_is_put_off_does_not_outlive_its_actor)
         .name = "holding", .on = (const domus_on[]){{&go_type, hold_runner_for_60_ms, 0}, {0}}};
     domus_address actors[64];
 
-    domt_pooled_begin("sharing", 1, 1);
+    domt_pooled_start_with_policy("sharing", 1, 1);
     uint64_t before = atomic_load(&domt_stopped);
     domus_address holder = domt_pooled_spawn(domt_pooled.pool, &holding, NULL);
     for (int round = 0; round < 4; round++) {
@@ -95,13 +95,13 @@ DOMT_TEST(a_timer_that_is_put_off_does_not_outlive_its_actor)
         for (uint32_t i = 0; i < 64; i++)
             actors[i] = domt_pooled_spawn(domt_pooled.pool, &timed, NULL);
         DOMT_WAIT_FOR(20, atomic_load(&mounts) == 64);
-        domt_notice(domt_pooled.system, holder, &go_type, NULL);
+        domt_send_notice(domt_pooled.system, holder, &go_type, NULL);
         for (uint32_t i = 0; i < 64; i++)
             ck_assert_int_eq(domus_outside_stop(domt_pooled.system, actors[i]), 0);
         before += 64;
         DOMT_WAIT_FOR(20, atomic_load(&domt_stopped) == before);
     }
-    domt_end(domt_pooled.system);
+    domt_end_system(domt_pooled.system);
 }
 
 /* --- actors that are ended with the system ---------------------------------------------------- */
@@ -125,13 +125,13 @@ static void *let_handler_return_after_100_ms(void *nothing)
 static void begin_system_with_short_stop(void)
 {
     const domus_pool_config work = {.name = "work", .runners = 1};
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
 
     config.shutdown.actor_timeout_ns = 20 * DOMT_MS;
     atomic_store(&handled, 0);
     atomic_store(&domt_mounted, 0);
     atomic_store(&holds, true);
-    domt_pooled_start(&config, &work);
+    domt_pooled_start_with_config(&config, &work);
 }
 
 /* Stop the system, and a moment after that let the handler return that holds the runner. */
@@ -154,8 +154,8 @@ DOMT_TEST(an_actor_that_is_left_at_the_end_receives_nothing)
     begin_system_with_short_stop();
     (void)domt_pooled_spawn(domt_pooled.pool, &idle, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&domt_mounted) == 1);
-    domt_notice(domt_pooled.system, domt_pooled_spawn(domt_pooled.pool, &slow, NULL), &go_type,
-                NULL);
+    domt_send_notice(domt_pooled.system, domt_pooled_spawn(domt_pooled.pool, &slow, NULL), &go_type,
+                     NULL);
     DOMT_WAIT_FOR(10, atomic_load(&handled) == 1);
     stop_system_and_let_handler_return();
     ck_assert_int_eq(atomic_load(&received), -EOPNOTSUPP);
@@ -180,7 +180,7 @@ DOMT_TEST(a_child_in_a_pool_may_end_later_than_its_parents_thread)
     begin_system_with_short_stop();
     (void)domt_pooled_spawn(NULL, &parent, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&domt_mounted) == 1);
-    domt_notice(domt_pooled.system, child, &go_type, NULL);
+    domt_send_notice(domt_pooled.system, child, &go_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&handled) == 1);
     ck_assert_int_eq(domus_outside_stop(domt_pooled.system, child), 0);
     stop_system_and_let_handler_return();
@@ -192,7 +192,7 @@ DOMT_TEST(a_child_in_a_pool_may_end_later_than_its_parents_thread)
 static void check_fault_of_pools_config(const domus_pool_config *pools, size_t count,
                                         const char *wanted)
 {
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     char error[256];
     config.pools = pools;
     config.pool_count = count;
@@ -245,10 +245,10 @@ DOMT_TEST(a_pool_of_another_system_is_refused)
     domus_grains grains;
     domus_address address;
 
-    domt_pooled_begin("sharing", 1, 1);
+    domt_pooled_start_with_policy("sharing", 1, 1);
     domus_system *other = domt_pooled.system;
     options.pool = domt_pooled.pool;
-    domt_pooled_begin("sharing", 1, 1);
+    domt_pooled_start_with_policy("sharing", 1, 1);
     ck_assert_int_eq(domus_outside_spawn_with(domt_pooled.system, &slow, NULL, &options, &address),
                      -EINVAL);
     ck_assert_int_eq(
@@ -260,8 +260,8 @@ DOMT_TEST(a_pool_of_another_system_is_refused)
     ck_assert_int_eq(domus_outside_grain_open(domt_pooled.system, &kind, &grains), 0);
     (void)domt_pooled_spawn(domt_pooled.pool, &elsewhere, &options.pool);
     DOMT_WAIT_FOR(10, atomic_load(&refused) == -EINVAL);
-    domt_end(domt_pooled.system);
-    domt_end(other);
+    domt_end_system(domt_pooled.system);
+    domt_end_system(other);
 }
 
 static int fail_first_init_of_policy(domus_pool *pool)
@@ -273,7 +273,7 @@ DOMT_TEST(a_policy_that_cannot_begin_fails_the_start_and_not_the_next_one)
 {
     domus_policy own = domus_policy_sharing;
     const domus_pool_config pools[] = {{.name = "first"}, {.name = "work", .own_policy = &own}};
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     domus_system *system;
 
     own.name = "own";
@@ -286,7 +286,7 @@ DOMT_TEST(a_policy_that_cannot_begin_fails_the_start_and_not_the_next_one)
     ck_assert_str_eq(domus_system_error(system),
                      "pool work: policy own: Invalid cross-device link");
     ck_assert_int_eq(domus_system_start(system), 0);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_SUITE(120)

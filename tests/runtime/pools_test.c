@@ -193,20 +193,20 @@ static void run_streams_are_whole_and_in_order(const char *policy, uint32_t runn
     atomic_store(&lives, 0);
     atomic_store(&answered, 0);
     atomic_store(&expired, 0);
-    domt_pooled_begin(policy, runners, 2);
+    domt_pooled_start_with_policy(policy, runners, 2);
     (void)domt_pooled_spawn(domt_pooled.pool, &parent_of_receivers, NULL);
     DOMT_WAIT_FOR(60, atomic_load(&all_receive) != 0);
     oracle = domt_pooled_spawn(domt_pooled.pool, &answering, NULL);
     ck_assert_int_eq(pthread_create(&outsider, NULL, send_parcels_from_outside, NULL), 0);
     for (uint32_t i = 0; i < SENDERS; i++) {
         const sender state = {.id = i};
-        domt_notice(domt_pooled.system,
-                    domt_pooled_spawn(i % 3 != 1 ? domt_pooled.pool : NULL, &sending, &state),
-                    &go_type, NULL);
+        domt_send_notice(domt_pooled.system,
+                         domt_pooled_spawn(i % 3 != 1 ? domt_pooled.pool : NULL, &sending, &state),
+                         &go_type, NULL);
     }
     breeder = domt_pooled_spawn(domt_pooled.pool, &breeding, NULL);
     for (uint32_t i = 0; i < 8; i++)
-        domt_notice(domt_pooled.system, breeder, &over_type, NULL);
+        domt_send_notice(domt_pooled.system, breeder, &over_type, NULL);
     ck_assert_int_eq(pthread_join(outsider, NULL), 0);
     DOMT_WAIT_FOR(600, atomic_load(&received) == (uint64_t)numbers * RECEIVERS * (SENDERS + 1));
     DOMT_WAIT_FOR(60, atomic_load(&answered) + atomic_load(&expired) == LIVES);
@@ -214,13 +214,14 @@ static void run_streams_are_whole_and_in_order(const char *policy, uint32_t runn
     ck_assert_uint_eq(atomic_load(&restarted),
                       RECEIVERS * ((uint64_t)numbers * (SENDERS + 1) / FAILS));
     ck_assert_uint_ge(atomic_load(&expired), LIVES / 16);
-    domt_end(domt_pooled.system);
+    domt_end_system(domt_pooled.system);
     ck_assert_uint_eq(atomic_load(&domt_mounted), atomic_load(&domt_stopped));
 }
 
 DOMT_TEST(streams_are_whole_and_in_order)
 {
-    numbers = (uint32_t)(domt_is_long() ? DOMT_SCALE(2400000, 24000) : DOMT_SCALE(5000, 1000));
+    numbers =
+        (uint32_t)(domt_tests_are_long() ? DOMT_SCALE(2400000, 24000) : DOMT_SCALE(5000, 1000));
     for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++) {
         run_streams_are_whole_and_in_order(domt_pooled_policies[i], 1);
         run_streams_are_whole_and_in_order(domt_pooled_policies[i], 2);
@@ -296,14 +297,14 @@ static void run_timers_and_sleeps_of_actors_come_idle_or_busy(const char *policy
 {
     atomic_store(&ticks, 0);
     atomic_store(&slept, 0);
-    domt_pooled_begin(policy, runners, 1);
+    domt_pooled_start_with_policy(policy, runners, 1);
     (void)domt_pooled_spawn(domt_pooled.pool, &clocks, NULL);
     DOMT_WAIT_FOR(20, atomic_load(&slept) == 1 && atomic_load(&ticks) >= 8);
-    domt_notice(domt_pooled.system, domt_pooled_spawn(domt_pooled.pool, &busy_clocks, NULL),
-                &go_type, NULL);
+    domt_send_notice(domt_pooled.system, domt_pooled_spawn(domt_pooled.pool, &busy_clocks, NULL),
+                     &go_type, NULL);
     atomic_store(&busy_ticks, 0);
     DOMT_WAIT_FOR(20, atomic_load(&slept) == 2 && atomic_load(&busy_ticks) >= 16);
-    domt_end(domt_pooled.system);
+    domt_end_system(domt_pooled.system);
     ck_assert_uint_eq(atomic_load(&cancelled), 0);
 }
 
@@ -361,14 +362,14 @@ static void run_a_tree_grows_in_the_pool_and_ends_with_its_root(const char *poli
 
     atomic_store(&births, 0);
     atomic_store(&bodies, 0);
-    domt_pooled_begin(policy, runners, 1);
+    domt_pooled_start_with_policy(policy, runners, 1);
     domus_address address = domt_pooled_spawn(domt_pooled.pool, &nesting, &root);
     DOMT_WAIT_FOR(30, atomic_load(&births) == count);
     ck_assert_int_eq(domus_outside_stop(domt_pooled.system, address), 0);
     DOMT_WAIT_FOR(30, atomic_load(&bodies) == count);
     /* no child has left the pool: DOMUS_NEAR means the same pool */
     ck_assert_uint_eq(atomic_load(&strays), 0);
-    domt_end(domt_pooled.system);
+    domt_end_system(domt_pooled.system);
 }
 
 DOMT_TEST(a_tree_grows_in_the_pool_and_ends_with_its_root)
@@ -414,15 +415,15 @@ static void run_a_child_that_fails_is_restarted(const char *policy, uint32_t run
 
     atomic_store(&mounts, 0);
     atomic_store(&failures, 0);
-    domt_pooled_begin(policy, runners, 1);
+    domt_pooled_start_with_policy(policy, runners, 1);
     (void)domt_pooled_spawn(domt_pooled.pool, &parent, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&mounts) == 1);
     ck_assert_int_eq(domus_outside_find(domt_pooled.system, "child", &child), 0);
     for (uint32_t i = 1; i <= 20; i++) {
-        domt_notice(domt_pooled.system, child, &fail_type, NULL);
+        domt_send_notice(domt_pooled.system, child, &fail_type, NULL);
         DOMT_WAIT_FOR(10, atomic_load(&failures) == i && atomic_load(&mounts) == i + 1);
     }
-    domt_end(domt_pooled.system);
+    domt_end_system(domt_pooled.system);
 }
 
 DOMT_TEST(a_child_that_fails_is_restarted)
@@ -455,7 +456,7 @@ DOMT_TEST(routees_live_in_the_pool_that_the_options_name)
 
     atomic_store(&births, 0);
     atomic_store(&strays, 0);
-    domt_pooled_begin("deques", 2, 2);
+    domt_pooled_start_with_policy("deques", 2, 2);
     (void)try_spawn_many_into_pool(4, NULL, 0);
     (void)try_spawn_many_into_pool(4, &least, 0);
     (void)try_spawn_many_into_pool(1, NULL, 0);
@@ -467,7 +468,7 @@ DOMT_TEST(routees_live_in_the_pool_that_the_options_name)
                      -EINVAL);
     DOMT_WAIT_FOR(10, atomic_load(&births) == 9);
     ck_assert_uint_eq(atomic_load(&strays), 0);
-    domt_end(domt_pooled.system);
+    domt_end_system(domt_pooled.system);
 }
 
-DOMT_SUITE(domt_is_long() ? 2000 : 300)
+DOMT_SUITE(domt_tests_are_long() ? 2000 : 300)

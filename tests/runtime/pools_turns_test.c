@@ -49,17 +49,17 @@ DOMT_TEST(hooks_are_called_around_each_turn)
     for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++) {
         const domus_pool_config work = {
             .name = "work", .runners = 1, .policy = domt_pooled_policies[i], .hooks = &hooks};
-        domus_config config = domt_config(1);
+        domus_config config = domt_config_of_threads(1);
         atomic_store(&befores, 0);
         atomic_store(&afters, 0);
         atomic_store(&completions, 0);
-        domt_pooled_start(&config, &work);
+        domt_pooled_start_with_config(&config, &work);
         for (uint32_t j = 1; j <= 10; j++) {
             domus_address address = domt_pooled_spawn(domt_pooled.pool, &brief, NULL);
-            domt_notice(domt_pooled.system, address, &go_type, NULL);
+            domt_send_notice(domt_pooled.system, address, &go_type, NULL);
             DOMT_WAIT_FOR(10, atomic_load(&completions) == j);
         }
-        domt_end(domt_pooled.system);
+        domt_end_system(domt_pooled.system);
         ck_assert_uint_ge(atomic_load(&befores), 10);
         ck_assert_uint_eq(atomic_load(&befores), atomic_load(&afters));
         ck_assert(!atomic_load(&mixed_up));
@@ -88,18 +88,18 @@ DOMT_TEST(a_job_from_outside_wakes_a_runner)
                                         .stealing = {.aggressive_attempts = 1,
                                                      .moderate_attempts = 1,
                                                      .relaxed_sleep_ns = 1000 * DOMT_MS}};
-        domus_config config = domt_config(1);
-        domt_pooled_start(&config, &work);
+        domus_config config = domt_config_of_threads(1);
+        domt_pooled_start_with_config(&config, &work);
         domus_address address = domt_pooled_spawn(domt_pooled.pool, &hearing, NULL);
         atomic_store(&handled, 0);
         for (uint32_t j = 1; j <= 10; j++) {
             domt_pause_ns(5 * DOMT_MS); /* wait until the runners sleep */
             uint64_t since_ns = domt_now_ns();
-            domt_notice(domt_pooled.system, address, &go_type, NULL);
+            domt_send_notice(domt_pooled.system, address, &go_type, NULL);
             DOMT_WAIT_FOR(10, atomic_load(&handled) == j);
             ck_assert_uint_lt(domt_now_ns() - since_ns, 700 * DOMT_MS);
         }
-        domt_end(domt_pooled.system);
+        domt_end_system(domt_pooled.system);
     }
 }
 
@@ -140,13 +140,13 @@ static void begin_actors_with_long_turns(const domus_policy *policy)
 {
     const domus_pool_config work = {
         .name = "work", .runners = 1, .own_policy = policy, .throughput = 1};
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
 
-    domt_pooled_start(&config, &work);
+    domt_pooled_start_with_config(&config, &work);
     domt_pause_ns(20 * DOMT_MS); /* wait until the runner sleeps without a timer */
     for (int i = 0; i < 2; i++)
-        domt_notice(domt_pooled.system, domt_pooled_spawn(domt_pooled.pool, &computing, NULL),
-                    &go_type, NULL);
+        domt_send_notice(domt_pooled.system, domt_pooled_spawn(domt_pooled.pool, &computing, NULL),
+                         &go_type, NULL);
 }
 
 DOMT_TEST(timers_come_between_long_turns)
@@ -160,7 +160,7 @@ DOMT_TEST(timers_come_between_long_turns)
     /* The three actors have their turns one after the other, so there is at least one tick for each
      * eight turns. */
     ck_assert_uint_ge(atomic_load(&ticks) - ticks_before, 120 / 8);
-    domt_end(domt_pooled.system);
+    domt_end_system(domt_pooled.system);
 }
 
 static _Atomic uint32_t calls;
@@ -196,7 +196,7 @@ DOMT_TEST(later_timers_do_not_call_a_runner)
     (void)domt_pooled_spawn(domt_pooled.pool, &arming, NULL);
     DOMT_WAIT_FOR(20, atomic_load(&domt_mounted) == 1);
     ck_assert_uint_le(atomic_load(&calls), 1);
-    domt_end(domt_pooled.system);
+    domt_end_system(domt_pooled.system);
 }
 
 /* --- the profile ------------------------------------------------------------------------------ */
@@ -222,10 +222,10 @@ static const domus_behaviour working = {
 static void begin_pool_with_profile_level(const char *policy, domus_profile_level level)
 {
     const domus_pool_config work = {.name = "work", .runners = RUNNERS, .policy = policy};
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     config.profile.level = level;
     atomic_store(&worked, 0);
-    domt_pooled_start(&config, &work);
+    domt_pooled_start_with_config(&config, &work);
 }
 
 static domus_runner_profile sum_profiles_of_runners(void)
@@ -254,7 +254,7 @@ static void send_work_and_wait(domus_address address, uint32_t count, uint64_t n
 {
     uint32_t before = atomic_load(&worked);
     for (uint32_t i = 0; i < count; i++)
-        domt_notice(domt_pooled.system, address, &work_type, &ns);
+        domt_send_notice(domt_pooled.system, address, &work_type, &ns);
     DOMT_WAIT_FOR(20, atomic_load(&worked) == before + count);
 }
 
@@ -283,7 +283,7 @@ static void run_runners_tell_what_they_did(const char *policy)
     ck_assert_uint_gt(sum.park_ns, sum.search_ns);
     domus_runner_profile one;
     ck_assert_int_eq(domus_pool_profile(domt_pooled.pool, RUNNERS, &one, NULL), -EINVAL);
-    domt_end(domt_pooled.system);
+    domt_end_system(domt_pooled.system);
 }
 
 DOMT_TEST(runners_tell_what_they_did)
@@ -306,7 +306,7 @@ DOMT_TEST(level_off_measures_no_time)
         notices += counters.notices;
     }
     ck_assert_uint_eq(notices, 50);
-    domt_end(domt_pooled.system);
+    domt_end_system(domt_pooled.system);
 }
 
 /* The profile is read while the runners begin and end waits all the time. */
@@ -331,7 +331,7 @@ DOMT_TEST(runner_times_never_go_back)
             before[i] = now;
         }
     }
-    domt_end(domt_pooled.system);
+    domt_end_system(domt_pooled.system);
 }
 
 DOMT_TEST(profile_table_has_the_runners)
@@ -354,7 +354,7 @@ DOMT_TEST(profile_table_has_the_runners)
     /* the table has no row for steals, because there were none */
     ck_assert_ptr_null(strstr(at, "\nsteals "));
     free(table);
-    domt_end(domt_pooled.system);
+    domt_end_system(domt_pooled.system);
 }
 
 DOMT_SUITE(60)

@@ -99,7 +99,7 @@ static const domus_behaviour publishing = {
  * one actor in order, without a gap. */
 static void run_groups_have_members_in_pools(const char *policy)
 {
-    domt_pooled_begin(policy, 2, 1);
+    domt_pooled_start_with_policy(policy, 2, 1);
     atomic_store(&heard, 0);
     atomic_store(&joined, 0);
     atomic_store(&published, 0);
@@ -107,11 +107,11 @@ static void run_groups_have_members_in_pools(const char *policy)
         (void)domt_pooled_spawn(i % 4 == 0 ? NULL : domt_pooled.pool, &steady, NULL);
     DOMT_WAIT_FOR(20, atomic_load(&joined) == STEADY);
     domus_address publisher = domt_pooled_spawn(domt_pooled.pool, &publishing, NULL);
-    domt_notice(domt_pooled.system, publisher, &go_type, NULL);
+    domt_send_notice(domt_pooled.system, publisher, &go_type, NULL);
     DOMT_WAIT_FOR(60, atomic_load(&heard) == (uint64_t)NUMBERS * STEADY);
     ck_assert_uint_eq(atomic_load(&wrong), 0);
     ck_assert_uint_eq(atomic_load(&published), NUMBERS);
-    domt_end(domt_pooled.system);
+    domt_end_system(domt_pooled.system);
 }
 
 DOMT_TEST(groups_have_members_in_pools)
@@ -162,23 +162,23 @@ static const domus_behaviour trying = {
 DOMT_TEST(verbs_that_need_a_ring_are_refused_and_logged_once)
 {
     const domus_pool_config work = {.name = "work", .runners = 1};
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
 
     config.pools = &work;
     config.pool_count = 1;
     atomic_store(&refused, 0);
-    domt_pooled.system = domt_start_logging(&config);
+    domt_pooled.system = domt_start_logging_system(&config);
     domt_pooled.pool = domus_outside_pool_find(domt_pooled.system, "work");
     domus_address address = domt_pooled_spawn(domt_pooled.pool, &trying, NULL);
     for (uint32_t i = 0; i < 5; i++)
-        domt_notice(domt_pooled.system, address, &go_type, NULL);
+        domt_send_notice(domt_pooled.system, address, &go_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&refused) == 5);
     ck_assert_uint_eq(domt_count_log_lines("no actor of a pool can have", "trying"), 1);
     ck_assert_int_eq(domus_outside_spawn_with(domt_pooled.system, &channels, NULL,
                                               &(domus_spawn_options){.pool = domt_pooled.pool},
                                               &address),
                      -EINVAL);
-    domt_end(domt_pooled.system);
+    domt_end_system(domt_pooled.system);
 }
 
 /* --- actors that are left --------------------------------------------------------------------- */
@@ -199,13 +199,13 @@ static const domus_behaviour holding = {
 DOMT_TEST(a_handler_that_does_not_return_is_told_with_its_pool)
 {
     const domus_pool_config work = {.name = "work", .runners = 1};
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
 
     config.shutdown.actor_timeout_ns = 20 * DOMT_MS;
     atomic_store(&holds, true);
-    domt_pooled_start(&config, &work);
+    domt_pooled_start_with_config(&config, &work);
     domus_address address = domt_pooled_spawn(domt_pooled.pool, &holding, NULL);
-    domt_notice(domt_pooled.system, address, &go_type, NULL);
+    domt_send_notice(domt_pooled.system, address, &go_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&is_held));
     ck_assert_int_eq(domus_system_stop(domt_pooled.system), -ETIMEDOUT);
     const char *left = domus_system_left(domt_pooled.system);
@@ -278,14 +278,14 @@ static void expect_dump_contains(domus_address address, const char *part)
 
 DOMT_TEST(dump_describes_actors_of_pools)
 {
-    domt_pooled_begin("deques", 2, 1);
+    domt_pooled_start_with_policy("deques", 2, 1);
     atomic_store(&begun, 0);
     atomic_store(&computes, true);
     silent_address = domt_pooled_spawn(domt_pooled.pool, &silent, NULL);
     domus_address asker = domt_pooled_spawn(domt_pooled.pool, &asking, NULL);
     domus_address holder = domt_pooled_spawn(domt_pooled.pool, &computing, NULL);
-    domt_notice(domt_pooled.system, asker, &begin_type, NULL);
-    domt_notice(domt_pooled.system, holder, &begin_type, NULL);
+    domt_send_notice(domt_pooled.system, asker, &begin_type, NULL);
+    domt_send_notice(domt_pooled.system, holder, &begin_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&begun) == 2);
 
     expect_dump_contains(asker, "asking");
@@ -304,19 +304,19 @@ DOMT_TEST(dump_describes_actors_of_pools)
     expect_dump_contains(holder, "holding");
     ck_assert_int_eq(domus_outside_stop(domt_pooled.system, holder), 0);
     DOMT_WAIT_FOR(10, domus_dump_actor(domt_pooled.system, holder, text, sizeof text) == -ESTALE);
-    domt_end(domt_pooled.system);
+    domt_end_system(domt_pooled.system);
 }
 
 DOMT_TEST(actors_that_full_pool_refuses_are_counted)
 {
-    domt_pooled_begin("rings", 1, 1);
+    domt_pooled_start_with_policy("rings", 1, 1);
     for (uint32_t i = 0; i < 100; i++)
         (void)domt_pooled_spawn(domt_pooled.pool, &silent, NULL);
     ck_assert_int_eq(domus_dump(domt_pooled.system, text, 2 * DOMUS_DUMP_BYTES_MIN), 0);
     const char *at = strstr(text, "pool work: 100 actors, ");
     ck_assert_msg(at != NULL && strstr(at, " of them were left out\n") != NULL, "%s", text);
     ck_assert_uint_lt(strlen(text), 2 * DOMUS_DUMP_BYTES_MIN);
-    domt_end(domt_pooled.system);
+    domt_end_system(domt_pooled.system);
 }
 
 /* --- beside actors that run ------------------------------------------------------------------- */
@@ -360,12 +360,12 @@ static const domus_behaviour playing = {
 
 DOMT_TEST(dumps_do_not_disturb_actors_that_run)
 {
-    domt_pooled_begin("rings", 2, 1);
+    domt_pooled_start_with_policy("rings", 2, 1);
     atomic_store(&balls, 0);
     for (uint32_t i = 0; i < PLAYERS; i++)
         players[i] = domt_pooled_spawn(domt_pooled.pool, &playing, &(player){i, {NULL, 0}});
     for (uint32_t i = 0; i < 3; i++)
-        domt_notice(domt_pooled.system, players[i], &ball_type, NULL);
+        domt_send_notice(domt_pooled.system, players[i], &ball_type, NULL);
     uint64_t until_ns = domt_now_ns() + DOMT_SCALE(1000, 300) * DOMT_MS;
     uint32_t dumps = 0, before = 0;
     while (domt_now_ns() < until_ns || dumps < 10) {
@@ -379,7 +379,7 @@ DOMT_TEST(dumps_do_not_disturb_actors_that_run)
             before = atomic_load(&balls);
         }
     }
-    domt_end(domt_pooled.system);
+    domt_end_system(domt_pooled.system);
 }
 
 DOMT_SUITE(120)

@@ -12,10 +12,10 @@ uint16_t domt_port_number;
 char domt_port_text[4u << 20];
 static char error[256];
 
-domus_system *domt_port_start(domus_config *config)
+domus_system *domt_port_start_system(domus_config *config)
 {
     config->observe.listen = "127.0.0.1:0";
-    return domt_start(config);
+    return domt_start_system(config);
 }
 
 int domt_port_open(domus_system *system)
@@ -24,23 +24,23 @@ int domt_port_open(domus_system *system)
     return domus_observe_front.open(system, error, sizeof error, &domt_port, &domt_port_number);
 }
 
-domus_system *domt_port_begin(domus_config *config)
+domus_system *domt_port_start_and_open(domus_config *config)
 {
-    domus_system *system = domt_port_start(config);
+    domus_system *system = domt_port_start_system(config);
     ck_assert_msg(domt_port_open(system) == 0, "%s", error);
     return system;
 }
 
-void domt_port_end(domus_system *system)
+void domt_port_close_and_end(domus_system *system)
 {
     domus_observe_front.close(domt_port);
-    domt_end(system);
+    domt_end_system(system);
 }
 
-int domt_port_send(const char *start_line)
+int domt_port_send_request(const char *start_line)
 {
     char request[512];
-    int fd = domt_connect(domt_port_number);
+    int fd = domt_connect_to_port(domt_port_number);
     int length =
         snprintf(request, sizeof request,
                  "%s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", start_line);
@@ -49,9 +49,9 @@ int domt_port_send(const char *start_line)
     return fd;
 }
 
-unsigned domt_port_ask(const char *start_line)
+unsigned domt_port_request_and_read(const char *start_line)
 {
-    int fd = domt_port_send(start_line);
+    int fd = domt_port_send_request(start_line);
     size_t size = 0;
     ssize_t got;
 

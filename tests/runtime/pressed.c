@@ -18,7 +18,7 @@
 domt_tree domt_pressed_tree;
 static domus_system *pressed;
 
-void domt_pressed_use_with(uint64_t percent, uint64_t foreign_percent)
+void domt_pressed_set_used_and_foreign(uint64_t percent, uint64_t foreign_percent)
 {
     char text[32], path[PATH_MAX];
 
@@ -38,16 +38,16 @@ void domt_pressed_use_with(uint64_t percent, uint64_t foreign_percent)
     close(fd);
 }
 
-void domt_pressed_use(uint64_t percent)
+void domt_pressed_set_used_percent(uint64_t percent)
 {
-    domt_pressed_use_with(percent, 0);
+    domt_pressed_set_used_and_foreign(percent, 0);
 }
 
 domus_system *domt_pressed_start(bool enabled, const domus_hooks *hooks)
 {
     domus_listener_config listener = {.name = "echo", .address = "127.0.0.1:0", .backlog = 64};
     const domus_pool_config work = {.name = "work", .runners = 1};
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
     char error[256];
 
     config.pools = &work;
@@ -62,7 +62,7 @@ domus_system *domt_pressed_start(bool enabled, const domus_hooks *hooks)
     domt_tree_write(&domt_pressed_tree, "sys/fs/cgroup/a/memory.max", "1048576000\n");
     domt_tree_write(&domt_pressed_tree, "sys/fs/cgroup/a/memory.stat", "inactive_file 0\n");
     ck_assert_int_eq(domus_system_new_with(&config, hooks, error, sizeof error, &pressed), 0);
-    domt_pressed_use(10);
+    domt_pressed_set_used_percent(10);
     pressed->pressure.root = domt_pressed_tree.root;
     ck_assert_int_eq(domus_system_start(pressed), 0);
     return pressed;
@@ -70,8 +70,8 @@ domus_system *domt_pressed_start(bool enabled, const domus_hooks *hooks)
 
 void domt_pressed_end(void)
 {
-    domt_end(pressed);
-    domt_tree_remove(&domt_pressed_tree);
+    domt_end_system(pressed);
+    domt_tree_remove_copy(&domt_pressed_tree);
 }
 
 domus_memory domt_pressed_memory(void)
@@ -113,7 +113,7 @@ static const domus_behaviour spawning = {
     .on = (const domus_on[]){{&spawn_it, spawn_and_stop_large_actor, 0}, {0}},
     .on_mount = on_mount_begin_spawning};
 
-void domt_pressed_spawn_large(uint32_t thread)
+void domt_pressed_begin_large_spawns(uint32_t thread)
 {
     atomic_store(&spawn_error, 0);
     atomic_store(&has_spawned, false);
@@ -144,7 +144,7 @@ static void keep_log_line(void *context, domus_log_level level, uint32_t thread,
     pthread_mutex_unlock(&lines_mutex);
 }
 
-uint32_t domt_pressed_lines(const char *part)
+uint32_t domt_pressed_count_lines(const char *part)
 {
     uint32_t count = 0;
     pthread_mutex_lock(&lines_mutex);
@@ -169,7 +169,7 @@ static int on_read_echo_bytes(domus_stack *stack, void *self, const void *payloa
 static const domus_behaviour echo = {
     .name = "echo", .kind = DOMUS_CHANNELS, .on_read = {on_read_echo_bytes, 0}};
 
-void domt_pressed_serve(void)
+void domt_pressed_serve_echo(void)
 {
     ck_assert_int_eq(domus_serve(pressed, "echo", &echo, NULL, &port), 0);
 }
@@ -184,12 +184,12 @@ int domt_pressed_connect(void)
     return fd;
 }
 
-void domt_pressed_say(int fd)
+void domt_pressed_send_byte(int fd)
 {
     ck_assert_int_eq(send(fd, "x", 1, MSG_NOSIGNAL), 1);
 }
 
-bool domt_pressed_hears(int fd, int ms)
+bool domt_pressed_gets_byte_back(int fd, int ms)
 {
     struct pollfd wait = {.fd = fd, .events = POLLIN};
     char byte;

@@ -29,11 +29,11 @@ DOMT_TEST(a_level_ends_below_where_it_begins)
         {900, 2}, {899, 2}, {855, 2}, {854, 1}, {899, 1}, {1000, 2}, {5000, 2}, {854, 1},
         {900, 2}, {760, 1}, {900, 2}, {759, 0}, {900, 2}, {0, 0},
     };
-    const domi_marks marks = domi_marks_of(1000, 80, 90);
+    const domi_marks marks = domi_marks_of_limit(1000, 80, 90);
     uint32_t level = DOMUS_MEMORY_NORMAL;
 
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
-        level = domi_level_after(level, steps[i].used, marks);
+        level = domi_level_that_follows(level, steps[i].used, marks);
         ck_assert_msg(level == steps[i].level, "step %u: %u", (unsigned)i, level);
     }
 }
@@ -46,7 +46,7 @@ static void begin_pressure_in_state(bool enabled, bool listens)
 {
     system_ = domt_pressed_start_logged(enabled);
     if (listens)
-        domt_pressed_serve();
+        domt_pressed_serve_echo();
 }
 
 static void start_pressed_system(bool enabled)
@@ -102,7 +102,7 @@ static const domus_behaviour asking = {
  * not look at memory as long as it is not short. */
 static void use_memory_until_level(uint64_t percent, domus_memory_level level)
 {
-    domt_pressed_use(percent);
+    domt_pressed_set_used_percent(percent);
     DOMT_WAIT_FOR(20, ((void)domus_outside_notice(system_, counter, &note, NULL),
                        domt_pressed_memory().level == level));
 }
@@ -140,8 +140,8 @@ DOMT_TEST(outside_senders_are_refused_while_memory_is_short)
     ck_assert_int_eq(domus_outside_stop(system_, asker), 0);
     ck_assert_int_eq(domus_outside_stop_after_mail(system_, counter), 0);
     counter = domt_spawn(system_, 0, &counting, NULL);
-    ck_assert_uint_ge(domt_profile_all(system_).pressed, 1);
-    domt_pressed_use(70); /* the threads may be asleep when the used memory falls */
+    ck_assert_uint_ge(domt_profile_of_all_threads(system_).pressed, 1);
+    domt_pressed_set_used_percent(70); /* the threads may be asleep when the used memory falls */
     DOMT_WAIT_FOR(10, domt_pressed_memory().level == DOMUS_MEMORY_NORMAL);
     ck_assert_int_eq(domus_outside_notice(system_, counter, &note, NULL), 0);
     ck_assert_uint_eq(domt_pressed_memory().highs, 1);
@@ -156,13 +156,13 @@ DOMT_TEST(thread_that_sleeps_while_memory_is_short_sees_its_end)
     begin_pressure_in_state(true, false);
     counter = domt_spawn(system_, 0, &counting, NULL);
     use_memory_until_level(85, DOMUS_MEMORY_HIGH);
-    DOMT_WAIT_FOR(10, domt_profile_all(system_).pressed == 2);
+    DOMT_WAIT_FOR(10, domt_profile_of_all_threads(system_).pressed == 2);
     uint64_t looks =
         /* the sleeping threads look at memory every 5 ms, and not only each second by the cap of a
          * sleep */
         domt_pressed_memory().looks;
     DOMT_WAIT_FOR(10, domt_pressed_memory().looks > looks + 40);
-    domt_pressed_use(10);
+    domt_pressed_set_used_percent(10);
     DOMT_WAIT_FOR(10, domt_pressed_memory().level == DOMUS_MEMORY_NORMAL);
     end_pressed_system();
 }
@@ -174,20 +174,21 @@ DOMT_TEST(actors_are_refused_while_memory_is_critical)
     (void)domt_spawn(system_, 1, &asking, NULL);
     use_memory_until_level(85, DOMUS_MEMORY_HIGH);
     ck_assert_int_ne(atomic_load(&heard_error), -EBUSY);
-    DOMT_WAIT_FOR(10, domt_pressed_lines("memory is short: nothing is let in from outside") == 1);
+    DOMT_WAIT_FOR(10,
+                  domt_pressed_count_lines("memory is short: nothing is let in from outside") == 1);
     use_memory_until_level(92, DOMUS_MEMORY_CRITICAL);
     DOMT_WAIT_FOR(10, atomic_load(&heard_error) == -EBUSY);
-    ck_assert_uint_ge(domt_profile(system_, 1).busy, 1);
+    ck_assert_uint_ge(domt_profile_of_thread(system_, 1).busy, 1);
     /* the line about critical memory is logged at the next tick */
-    DOMT_WAIT_FOR(10, domt_pressed_lines("memory is critical") == 1);
+    DOMT_WAIT_FOR(10, domt_pressed_count_lines("memory is critical") == 1);
     use_memory_until_level(10, DOMUS_MEMORY_NORMAL);
     DOMT_WAIT_FOR(10, atomic_load(&heard_error) != -EBUSY);
     ck_assert_uint_eq(domt_pressed_memory().highs, 1);
     ck_assert_uint_eq(domt_pressed_memory().criticals, 1);
     ck_assert_uint_eq(domt_pressed_memory().fulls, 0);
-    DOMT_WAIT_FOR(10, domt_pressed_lines("no longer short") == 1);
-    ck_assert_uint_eq(domt_pressed_lines("memory is short: nothing"), 1);
-    ck_assert_uint_eq(domt_pressed_lines("memory is critical"), 1);
+    DOMT_WAIT_FOR(10, domt_pressed_count_lines("no longer short") == 1);
+    ck_assert_uint_eq(domt_pressed_count_lines("memory is short: nothing"), 1);
+    ck_assert_uint_eq(domt_pressed_count_lines("memory is critical"), 1);
     end_pressed_system();
 }
 
@@ -195,13 +196,13 @@ DOMT_TEST(verbs_that_take_memory_fail_when_there_is_hardly_any)
 {
     start_pressed_system(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
-    domt_pressed_spawn_large(1);
-    DOMT_WAIT_FOR(10, domt_profile(system_, 1).stops > 3);
+    domt_pressed_begin_large_spawns(1);
+    DOMT_WAIT_FOR(10, domt_profile_of_thread(system_, 1).stops > 3);
     ck_assert_int_eq(domt_pressed_spawn_error(), 0);
-    domt_pressed_use(96);
+    domt_pressed_set_used_percent(96);
     DOMT_WAIT_FOR(20, domt_pressed_spawn_error() == -ENOMEM);
     ck_assert_uint_eq(domt_pressed_memory().fulls, 1);
-    domt_pressed_use(10);
+    domt_pressed_set_used_percent(10);
     DOMT_WAIT_FOR(20, domt_pressed_spawn_error() == 0);
     end_pressed_system();
 }
@@ -221,7 +222,8 @@ DOMT_TEST(free_bytes_of_slabs_do_not_count_as_used)
     start_pressed_system(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
     pretend_so_many_free_slots(200 * MIB);
-    domt_pressed_use(95); /* 95 % of the 1000 MiB are used, but only 75 % without the free slots */
+    domt_pressed_set_used_percent(
+        95); /* 95 % of the 1000 MiB are used, but only 75 % without the free slots */
     uint64_t looks = domt_pressed_memory().looks;
     DOMT_WAIT_FOR(10, ((void)domus_outside_notice(system_, counter, &note, NULL),
                        domt_pressed_memory().looks > looks + 3));
@@ -240,15 +242,16 @@ DOMT_TEST(a_system_that_is_short_of_memory_drains)
     start_pressed_system(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
     int fd = domt_pressed_connect();
-    domt_pressed_say(fd);
-    ck_assert(domt_pressed_hears(fd, 10000));
+    domt_pressed_send_byte(fd);
+    ck_assert(domt_pressed_gets_byte_back(fd, 10000));
     use_memory_until_level(85, DOMUS_MEMORY_HIGH);
-    DOMT_WAIT_FOR(10, (domt_pressed_say(fd), domt_profile_all(system_).pressed != 0));
-    while (domt_pressed_hears(fd, 50))
+    DOMT_WAIT_FOR(10,
+                  (domt_pressed_send_byte(fd), domt_profile_of_all_threads(system_).pressed != 0));
+    while (domt_pressed_gets_byte_back(fd, 50))
         continue;
-    domt_pressed_say(fd);
+    domt_pressed_send_byte(fd);
     end_pressed_system(); /* the end of the test answers first what had come before */
-    ck_assert(domt_pressed_hears(fd, 0));
+    ck_assert(domt_pressed_gets_byte_back(fd, 0));
     close(fd);
 }
 
@@ -256,9 +259,9 @@ DOMT_TEST(memory_is_not_measured_if_the_configuration_says_so)
 {
     start_pressed_system(false);
     counter = domt_spawn(system_, 0, &counting, NULL);
-    domt_pressed_use(99);
+    domt_pressed_set_used_percent(99);
     for (int i = 0; i < 20; i++) {
-        domt_notice(system_, counter, &note, NULL);
+        domt_send_notice(system_, counter, &note, NULL);
         domt_pause_ns(DOMT_MS);
     }
     ck_assert_uint_eq(domt_pressed_memory().looks, 0);
@@ -317,18 +320,18 @@ DOMT_TEST(system_with_full_memory_stops)
 
     start_pressed_system(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
-    domt_pressed_spawn_large(1);
+    domt_pressed_begin_large_spawns(1);
     (void)domt_spawn(system_, 1, &asking, NULL);
     ck_assert_int_eq(domus_outside_spawn_with(system_, &trying, NULL, &options, &address), 0);
     int fd = domt_pressed_connect();
-    domt_pressed_say(fd);
-    ck_assert(domt_pressed_hears(fd, 10000));
+    domt_pressed_send_byte(fd);
+    ck_assert(domt_pressed_gets_byte_back(fd, 10000));
     DOMT_WAIT_FOR(10, atomic_load(&handled) > 3); /* wait until the actors are mounted and ask */
-    domt_pressed_use(99);
+    domt_pressed_set_used_percent(99);
     DOMT_WAIT_FOR(20, domt_pressed_spawn_error() == -ENOMEM);
-    domt_pressed_say(fd);
+    domt_pressed_send_byte(fd);
     end_pressed_system();
-    ck_assert(domt_pressed_hears(fd, 0));
+    ck_assert(domt_pressed_gets_byte_back(fd, 0));
     close(fd);
 }
 
@@ -354,13 +357,13 @@ static void add_shed_connections(uint64_t connections, uint64_t bytes)
 static void report_shed_connections(uint64_t now_ns)
 {
     domi_pressure_record_shed(&system_->pressure, now_ns);
-    domi_pressure_report(system_, 0);
+    domi_pressure_report_in_log(system_, 0);
 }
 
 DOMT_TEST(reports_of_shed_connections_have_own_figures)
 {
     const domus_hooks hooks = {.log = record_log_line};
-    const domus_config config = domt_config(1);
+    const domus_config config = domt_config_of_threads(1);
     char error[256];
 
     ck_assert_int_eq(domus_system_new_with(&config, &hooks, error, sizeof error, &system_), 0);
@@ -418,9 +421,9 @@ DOMT_TEST(a_busy_thread_gives_back_the_memory_of_a_flood)
         counters[i] = domt_spawn(system_, 0, &counting, NULL);
     (void)domt_spawn(system_, 0, &beating, NULL);
     DOMT_WAIT_FOR(20, atomic_load(&handled) >= FLOOD);
-    domt_pressed_use(85);
+    domt_pressed_set_used_percent(85);
     DOMT_WAIT_FOR(10, domt_pressed_memory().level == DOMUS_MEMORY_HIGH);
-    DOMT_WAIT_FOR(10, domt_profile(system_, 0).trimmed_bytes > FLOOD * 32);
+    DOMT_WAIT_FOR(10, domt_profile_of_thread(system_, 0).trimmed_bytes > FLOOD * 32);
     domt_pressed_end();
 }
 
@@ -460,17 +463,17 @@ static const domus_behaviour busy_one = {
 /* All messages that filled the thread's memory are handled, but the thread is never idle. */
 DOMT_TEST(a_busy_thread_at_its_bound_gives_back_what_it_does_not_use)
 {
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
 
     config.memory.thread_max_bytes = (1024 * 1024);
-    system_ = domt_start(&config);
+    system_ = domt_start_system(&config);
     target = domt_spawn(system_, 0, &taking, NULL);
     domus_address one = domt_spawn(system_, 0, &busy_one, NULL);
-    domt_notice(system_, one, &note, NULL);
+    domt_send_notice(system_, one, &note, NULL);
     DOMT_WAIT_FOR(5, atomic_load(&has_filled));
     DOMT_WAIT_FOR(8, atomic_load(&large_error) == 0);
     ck_assert_int_eq(domus_outside_stop(system_, one), 0);
-    domt_end(system_);
+    domt_end_system(system_);
 }
 
 DOMT_SUITE(60)

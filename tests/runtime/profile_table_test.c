@@ -25,7 +25,7 @@ static uint32_t count_lines_of_text(const char *text)
 
 static size_t expected_rows_of_stalls(const domus_system *system)
 {
-    domus_profile sums = domt_profile_all(system);
+    domus_profile sums = domt_profile_of_all_threads(system);
     size_t rows = 0;
     for (int i = 0; i < DOMUS_STALL_LENGTHS; i++)
         rows += sums.stall_lengths[i] != 0;
@@ -52,12 +52,12 @@ static uint64_t only_value_in_row_of_table(const char *text, const char *name)
 DOMT_TEST(table_tells_memory_once_for_the_system)
 {
     static char text[32768];
-    domus_config config = domt_config(3);
+    domus_config config = domt_config_of_threads(3);
     domus_memory memory;
 
     /* set, so that the system has a limit on each machine */
     config.memory.limit_bytes = UINT64_C(16) << 30;
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
     DOMT_WAIT_FOR(10, (domus_system_memory(system, &memory), memory.looks != 0));
     /* after the stop no thread looks at memory, so the figures do not change */
     ck_assert_int_eq(domus_system_stop(system), 0);
@@ -71,27 +71,27 @@ DOMT_TEST(table_tells_memory_once_for_the_system)
     ck_assert_uint_eq(only_value_in_row_of_table(text, "memory budget"), memory.budget_bytes);
     ck_assert_uint_eq(only_value_in_row_of_table(text, "memory last budget"),
                       memory.last_budget_bytes);
-    domt_end(system);
+    domt_end_system(system);
 
     config.memory.enabled = false;
-    system = domt_start(&config);
+    system = domt_start_system(&config);
     (void)domus_system_profile_table(system, text, sizeof text);
     ck_assert_ptr_null(strstr(text, "\nmemory"));
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(table_has_every_row_and_is_cut_at_its_size)
 {
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
     static char text[32768], cut[32768];
 
     config.profile.zeros = true;
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
 
     domus_address address = domt_spawn(system, 0, &worker, NULL);
     for (int i = 0; i < 123; i++)
-        domt_notice(system, address, &work_type, &(uint64_t){0});
-    DOMT_WAIT_FOR(10, domt_profile(system, 0).notices == 123);
+        domt_send_notice(system, address, &work_type, &(uint64_t){0});
+    DOMT_WAIT_FOR(10, domt_profile_of_thread(system, 0).notices == 123);
     ck_assert_int_eq(domus_system_stop(system), 0); /* after the stop no counter changes */
 
     size_t length = domus_system_profile_table(system, text, sizeof text);
@@ -123,21 +123,21 @@ DOMT_TEST(table_has_every_row_and_is_cut_at_its_size)
         ck_assert_uint_eq(strlen(cut), size - 1);
         ck_assert(memcmp(cut, text, size - 1) == 0 && cut[size] == 'x');
     }
-    domt_end(system);
+    domt_end_system(system);
 }
 
 /* A running service has some twenty of its eighty counters above zero. */
 DOMT_TEST(table_leaves_out_zeros_and_empty_groups)
 {
     static char text[32768];
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
 
     config.memory.enabled = false;
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
     domus_address address = domt_spawn(system, 0, &worker, NULL);
     for (int i = 0; i < 5; i++)
-        domt_notice(system, address, &work_type, &(uint64_t){0});
-    DOMT_WAIT_FOR(10, domt_profile(system, 0).notices == 5);
+        domt_send_notice(system, address, &work_type, &(uint64_t){0});
+    DOMT_WAIT_FOR(10, domt_profile_of_thread(system, 0).notices == 5);
     ck_assert_int_eq(domus_system_stop(system), 0);
     ck_assert_uint_lt(domus_system_profile_table(system, text, sizeof text), sizeof text);
     ck_assert_msg(strstr(text, "\n-- scheduling\niterations ") != NULL, "%s", text);
@@ -146,7 +146,7 @@ DOMT_TEST(table_leaves_out_zeros_and_empty_groups)
     ck_assert_msg(strstr(text, "\n-- connections\n") == NULL, "%s", text);
     ck_assert_msg(strstr(text, "\n-- trouble\n") == NULL, "%s", text);
     ck_assert_uint_lt(count_lines_of_text(text), 30);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_SUITE(60)

@@ -53,26 +53,26 @@ static void expect_within_share(uint64_t value, uint64_t wanted, double share)
  * time, within 1 %. */
 DOMT_TEST(phases_sum_to_wall_time)
 {
-    domus_system *system = domt_start_threads(2);
+    domus_system *system = domt_start_system_of_threads(2);
     domus_address busy = domt_spawn(system, 0, &workers[DOMUS_STATE], NULL);
     domus_profile before[2], after[2];
 
     /* A snapshot contains only spans of time that have ended, so both are taken while the threads
      * sleep. */
     for (uint32_t i = 0; i < 2; i++)
-        DOMT_WAIT_FOR(10, domt_profile(system, i).parks != 0);
+        DOMT_WAIT_FOR(10, domt_profile_of_thread(system, i).parks != 0);
     domt_pause_ns(20 * DOMT_MS);
     uint64_t began_ns = domt_now_ns();
     for (uint32_t i = 0; i < 2; i++)
-        before[i] = domt_profile(system, i);
+        before[i] = domt_profile_of_thread(system, i);
     for (uint64_t i = 1; i <= 20; i++) {
-        domt_notice(system, busy, &work_type, &(uint64_t){10 * DOMT_MS});
+        domt_send_notice(system, busy, &work_type, &(uint64_t){10 * DOMT_MS});
         DOMT_WAIT_FOR(20, atomic_load(&worked) == i);
         domt_pause_ns(10 * DOMT_MS);
     }
     domt_pause_ns(100 * DOMT_MS);
     for (uint32_t i = 0; i < 2; i++)
-        after[i] = domt_profile(system, i);
+        after[i] = domt_profile_of_thread(system, i);
     uint64_t took_ns = domt_now_ns() - began_ns;
     for (uint32_t i = 0; i < 2; i++) {
         ck_assert_uint_eq(sum_of_phase_times(&before[i]), before[i].wall_ns);
@@ -82,30 +82,30 @@ DOMT_TEST(phases_sum_to_wall_time)
     ck_assert_int_eq(domus_system_stop(system), 0);
     for (uint32_t i = 0; i < 2; i++) {
         /* the counts of a thread can still be read after the thread has ended */
-        domus_profile last = domt_profile(system, i);
+        domus_profile last = domt_profile_of_thread(system, i);
         ck_assert_uint_eq(sum_of_phase_times(&last), last.wall_ns);
         ck_assert_uint_ge(last.wall_ns, after[i].wall_ns);
     }
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(each_phase_has_the_time_that_was_spent_in_it)
 {
-    domus_system *system = domt_start_threads(3);
+    domus_system *system = domt_start_system_of_threads(3);
     domus_address state = domt_spawn(system, 1, &workers[DOMUS_STATE], NULL);
     domus_address channels = domt_spawn(system, 2, &workers[DOMUS_CHANNELS], NULL);
     domus_profile before[3], after[3];
 
     for (uint32_t i = 0; i < 3; i++)
-        before[i] = domt_profile(system, i);
+        before[i] = domt_profile_of_thread(system, i);
     for (int i = 0; i < 10; i++) {
-        domt_notice(system, state, &work_type, &(uint64_t){20 * DOMT_MS});
-        domt_notice(system, channels, &work_type, &(uint64_t){20 * DOMT_MS});
+        domt_send_notice(system, state, &work_type, &(uint64_t){20 * DOMT_MS});
+        domt_send_notice(system, channels, &work_type, &(uint64_t){20 * DOMT_MS});
     }
     DOMT_WAIT_FOR(20, atomic_load(&worked) == 20);
     domt_pause_ns(50 * DOMT_MS);
     for (uint32_t i = 0; i < 3; i++) {
-        after[i] = domt_profile(system, i);
+        after[i] = domt_profile_of_thread(system, i);
         for (int phase = 0; phase < DOMUS_PHASES; phase++)
             after[i].phase_ns[phase] -= before[i].phase_ns[phase];
         after[i].wall_ns -= before[i].wall_ns;
@@ -115,26 +115,26 @@ DOMT_TEST(each_phase_has_the_time_that_was_spent_in_it)
     ck_assert_uint_lt(after[1].phase_ns[DOMUS_PHASE_CHANNELS], 10 * DOMT_MS);
     ck_assert_uint_ge(after[2].phase_ns[DOMUS_PHASE_CHANNELS], 200 * DOMT_MS);
     ck_assert_uint_lt(after[2].phase_ns[DOMUS_PHASE_STATE], 10 * DOMT_MS);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(level_off_measures_no_time_and_counts_all_the_same)
 {
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
 
     config.profile.level = DOMUS_PROFILE_OFF;
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
     domus_address address = domt_spawn(system, 0, &workers[DOMUS_STATE], NULL);
-    domt_notice(system, address, &work_type, &(uint64_t){5 * DOMT_MS});
+    domt_send_notice(system, address, &work_type, &(uint64_t){5 * DOMT_MS});
     DOMT_WAIT_FOR(20, atomic_load(&worked) == 1);
-    DOMT_WAIT_FOR(20, domt_profile(system, 0).notices == 1);
-    ck_assert_uint_eq(domt_profile(system, 0).wall_ns, 0);
+    DOMT_WAIT_FOR(20, domt_profile_of_thread(system, 0).notices == 1);
+    ck_assert_uint_eq(domt_profile_of_thread(system, 0).wall_ns, 0);
     ck_assert_int_eq(domus_system_stop(system), 0);
-    domus_profile profile = domt_profile(system, 0);
+    domus_profile profile = domt_profile_of_thread(system, 0);
     ck_assert_uint_eq(profile.wall_ns, 0);
     ck_assert_uint_eq(sum_of_phase_times(&profile), 0);
     ck_assert_uint_gt(profile.iterations, 0);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 /* --- counters add up -------------------------------------------------------------------------- */
@@ -206,32 +206,32 @@ static const domus_behaviour unborn = {.name = "unborn", .on_mount = refuse_to_m
 
 DOMT_TEST(counters_add_up_for_a_known_workload)
 {
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
 
     config.scheduler.mailbox_max = 16;
     /* no thread stands in for another one, so each runs its own actors */
     config.scheduler.idle.stand_in_ns = 0;
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
     domus_address one = domt_spawn(system, 0, &known, NULL);
     domus_address two = domt_spawn(system, 1, &known, NULL);
     (void)domt_spawn(system, 1, &unborn, NULL);
     domus_address gone = domt_spawn(system, 0, &known, NULL);
 
     for (uint64_t i = 1; i <= 100; i++) {
-        domt_notice(system, one, &plain_type, NULL);
-        domt_notice(system, one, &failing_type, NULL);
-        domt_notice(system, one, &unknown_type, NULL);
-        domt_notice(system, one, &begin_type, &two);
+        domt_send_notice(system, one, &plain_type, NULL);
+        domt_send_notice(system, one, &failing_type, NULL);
+        domt_send_notice(system, one, &unknown_type, NULL);
+        domt_send_notice(system, one, &begin_type, &two);
         DOMT_WAIT_FOR(10, atomic_load(&resumed) == i);
     }
     /* three mounted actors have armed five timers each */
-    DOMT_WAIT_FOR(10, domt_profile_all(system).events == 15);
+    DOMT_WAIT_FOR(10, domt_profile_of_all_threads(system).events == 15);
     ck_assert_int_eq(domus_outside_stop(system, gone), 0);
-    DOMT_WAIT_FOR(10, domt_profile_all(system).stops == 2);
+    DOMT_WAIT_FOR(10, domt_profile_of_all_threads(system).stops == 2);
     ck_assert_int_eq(domus_outside_notice(system, gone, &plain_type, NULL), -ESTALE);
 
-    domus_profile first = domt_profile(system, 0);
-    domus_profile second = domt_profile(system, 1);
+    domus_profile first = domt_profile_of_thread(system, 0);
+    domus_profile second = domt_profile_of_thread(system, 1);
     ck_assert_uint_eq(first.notices, 400);
     ck_assert_uint_eq(first.dead_letters, 100);
     ck_assert_uint_eq(first.failures, 100);
@@ -252,7 +252,7 @@ DOMT_TEST(counters_add_up_for_a_known_workload)
     ck_assert_uint_eq(first.refusals + second.refusals, 0);
     ck_assert_uint_ge(first.runs, 100);
     ck_assert_uint_eq(first.reads + first.accepted + first.channels_opened, 0);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 static domus_profile refusals_seen;
@@ -277,18 +277,18 @@ static const domus_behaviour flooder = {
 
 DOMT_TEST(refused_messages_are_counted)
 {
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
 
     config.scheduler.mailbox_max = 16;
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
     domus_address to = domt_spawn(system, 0, &known, NULL);
     domus_address from = domt_spawn(system, 0, &flooder, NULL);
-    domt_notice(system, from, &begin_type, &to);
+    domt_send_notice(system, from, &begin_type, &to);
     DOMT_WAIT_FOR(10, atomic_load(&refused));
     ck_assert_uint_eq(refusals_seen.refusals, 40 - 16);
-    DOMT_WAIT_FOR(10, domt_profile(system, 0).notices == 17);
-    ck_assert_uint_eq(domt_profile(system, 0).refusals, 40 - 16);
-    domt_end(system);
+    DOMT_WAIT_FOR(10, domt_profile_of_thread(system, 0).notices == 17);
+    ck_assert_uint_eq(domt_profile_of_thread(system, 0).refusals, 40 - 16);
+    domt_end_system(system);
 }
 
 /* --- snapshots -------------------------------------------------------------------------------- */
@@ -304,7 +304,7 @@ static void add_sleep_phase_to_submit_phase(domus_profile *profile)
 
 DOMT_TEST(snapshots_of_threads_that_run_never_go_back)
 {
-    domus_system *system = domt_start_threads(2);
+    domus_system *system = domt_start_system_of_threads(2);
     domus_address state = domt_spawn(system, 0, &workers[DOMUS_STATE], NULL);
     domus_address channels = domt_spawn(system, 1, &workers[DOMUS_CHANNELS], NULL);
     domus_profile last[2] = {0};
@@ -314,10 +314,10 @@ DOMT_TEST(snapshots_of_threads_that_run_never_go_back)
     for (uint32_t round = 0; round < (DOMT_SANITIZED ? 20000u : 60000u); round++) {
         if (sent == atomic_load(&worked)) {
             uint64_t work_ns = round % 3 * DOMT_MS / 2;
-            domt_notice(system, round % 2 == 0 ? state : channels, &work_type, &work_ns);
+            domt_send_notice(system, round % 2 == 0 ? state : channels, &work_type, &work_ns);
             sent++;
         }
-        domus_profile now = domt_profile(system, round % 2);
+        domus_profile now = domt_profile_of_thread(system, round % 2);
         ck_assert_uint_eq(sum_of_phase_times(&now), now.wall_ns);
         add_sleep_phase_to_submit_phase(&now);
         const uint64_t *new_field = (const uint64_t *)(const void *)&now;
@@ -328,12 +328,12 @@ DOMT_TEST(snapshots_of_threads_that_run_never_go_back)
     }
     ck_assert_uint_eq(backwards, 0);
     ck_assert_uint_gt(sent, 10);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(phases_have_names_and_threads_are_checked)
 {
-    domus_system *system = domt_start_threads(1);
+    domus_system *system = domt_start_system_of_threads(1);
     domus_profile profile;
 
     for (int i = 0; i < DOMUS_PHASES; i++) {
@@ -346,7 +346,7 @@ DOMT_TEST(phases_have_names_and_threads_are_checked)
     memset(&profile, 0xa5, sizeof profile);
     ck_assert_int_eq(domus_system_profile(system, 1, &profile), -EINVAL);
     ck_assert_uint_eq(profile.wall_ns, UINT64_C(0xa5a5a5a5a5a5a5a5));
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_SUITE(60)

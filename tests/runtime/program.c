@@ -64,21 +64,22 @@ static bool read_more_text(int fd, char *text, size_t *length)
     return got > 0;
 }
 
-void domt_program_says(domt_program *own, const char *text)
+void domt_program_read_stdout_until(domt_program *own, const char *text)
 {
     while (strstr(own->out_text, text) == NULL)
         ck_assert_msg(read_more_text(own->out, own->out_text, &own->out_length),
                       "'%s' is not in '%s'", text, last_part_of_text(own->out_text));
 }
 
-void domt_program_begin(domt_program *own, const domus_program *program,
-                        const char *const *arguments, void (*prepare)(void), const char *text)
+void domt_program_start_and_read(domt_program *own, const domus_program *program,
+                                 const char *const *arguments, void (*prepare)(void),
+                                 const char *text)
 {
     domt_program_start(own, program, arguments, prepare);
-    domt_program_says(own, text);
+    domt_program_read_stdout_until(own, text);
 }
 
-void domt_program_complains(domt_program *own, const char *text, int times)
+void domt_program_read_stderr_until(domt_program *own, const char *text, int times)
 {
     for (;;) {
         const char *at = own->err_text;
@@ -95,14 +96,14 @@ void domt_program_complains(domt_program *own, const char *text, int times)
     }
 }
 
-int domt_program_wait(domt_program *own)
+int domt_program_wait_for_end(domt_program *own)
 {
     int status = 0;
     ck_assert_int_eq(waitpid(own->pid, &status, 0), own->pid);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-int domt_program_end(domt_program *own)
+int domt_program_read_to_end(domt_program *own)
 {
     while (read_more_text(own->out, own->out_text, &own->out_length))
         continue;
@@ -110,25 +111,25 @@ int domt_program_end(domt_program *own)
         continue;
     close(own->out);
     close(own->err);
-    int status = domt_program_wait(own);
+    int status = domt_program_wait_for_end(own);
     ck_assert_msg(status < 128 || strstr(own->err_text, "second signal") != NULL,
                   "ended by signal %d: %s", status - 128, last_part_of_text(own->err_text));
     return status;
 }
 
-void domt_program_ends_by(domt_program *own, int signal, int status)
+void domt_program_end_by_signal(domt_program *own, int signal, int status)
 {
     ck_assert_int_eq(kill(own->pid, signal), 0);
-    ck_assert_int_eq(domt_program_end(own), status);
+    ck_assert_int_eq(domt_program_read_to_end(own), status);
 }
 
 int domt_program_run(domt_program *own, const domus_program *program, const char *const *arguments)
 {
     domt_program_start(own, program, arguments, NULL);
-    return domt_program_end(own);
+    return domt_program_read_to_end(own);
 }
 
-void domt_program_exits(domt_program *own, const domus_program *program, int status, ...)
+void domt_program_check_exit(domt_program *own, const domus_program *program, int status, ...)
 {
     const char *arguments[ARGUMENTS_MAX + 1];
     int count = 0;
@@ -141,7 +142,7 @@ void domt_program_exits(domt_program *own, const domus_program *program, int sta
     ck_assert_int_eq(domt_program_run(own, program, arguments), status);
 }
 
-void domt_has(const char *text, const char *part)
+void domt_must_contain(const char *text, const char *part)
 {
     ck_assert_msg(strstr(text, part) != NULL, "'%s' is not in '%s'", part, last_part_of_text(text));
 }

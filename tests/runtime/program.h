@@ -27,35 +27,36 @@ void domt_program_start(domt_program *own, const domus_program *program,
                         const char *const *arguments, void (*prepare)(void));
 
 /* Read the program's stdout until it contains `text`; the test fails if stdout ends without it. */
-void domt_program_says(domt_program *own, const char *text);
+void domt_program_read_stdout_until(domt_program *own, const char *text);
 
 /* Start a program as domt_program_start() does, and read its stdout until it contains `text`. */
-void domt_program_begin(domt_program *own, const domus_program *program,
-                        const char *const *arguments, void (*prepare)(void), const char *text);
+void domt_program_start_and_read(domt_program *own, const domus_program *program,
+                                 const char *const *arguments, void (*prepare)(void),
+                                 const char *text);
 
 /* Read the program's stderr until it contains `text` at least `times` times. */
-void domt_program_complains(domt_program *own, const char *text, int times);
+void domt_program_read_stderr_until(domt_program *own, const char *text, int times);
 
 /* Wait until the program has ended, without reading its output. Returns its exit status, or 128
  * plus the number of the signal that ended it. */
-int domt_program_wait(domt_program *own);
+int domt_program_wait_for_end(domt_program *own);
 
 /* Read all output of the program until it has ended by itself. Returns its exit status. */
-int domt_program_end(domt_program *own);
+int domt_program_read_to_end(domt_program *own);
 
 /* Send the program a signal, and read its output until it has ended. The test fails unless its exit
  * status is `status`. */
-void domt_program_ends_by(domt_program *own, int signal, int status);
+void domt_program_end_by_signal(domt_program *own, int signal, int status);
 
 /* Start a program, and read its output until it has ended. Returns its exit status. */
 int domt_program_run(domt_program *own, const domus_program *program, const char *const *arguments);
 
 /* Start a program with the arguments that follow, up to NULL, and read its output until it has
  * ended. The test fails unless its exit status is `status`. */
-void domt_program_exits(domt_program *own, const domus_program *program, int status, ...)
+void domt_program_check_exit(domt_program *own, const domus_program *program, int status, ...)
     __attribute__((sentinel));
 
 /* Check that the string `text` contains `part`. */
-void domt_has(const char *text, const char *part);
+void domt_must_contain(const char *text, const char *part);
 
 #endif

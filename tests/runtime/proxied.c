@@ -44,13 +44,13 @@ void domt_proxied_begin_with(const domus_behaviour *behaviour, const domus_behav
                                         .on_demand = true};
 
     domt_edge.proxy = (domus_http_proxy){.path = "/p", .timeout_ns = 100 * MS};
-    domt_edge.kit = domt_pipes_kit(domt_edge.config, behaviour, 1);
-    domt_net_ok(domt_edge.kit,
-                domus_peer_listen(domt_edge.kit, "10.0.0.9:80", 0, &domt_edge.listener));
+    domt_edge.kit = domt_pipes_new_kit(domt_edge.config, behaviour, 1);
+    domt_net_check_ok(domt_edge.kit,
+                      domus_peer_listen(domt_edge.kit, "10.0.0.9:80", 0, &domt_edge.listener));
     ck_assert_int_eq(domus_outside_pool_open(domus_testkit_system(domt_edge.kit), "10.0.0.9:80",
                                              &options, &domt_edge.proxy.upstream),
                      0);
-    domt_edge.client = domt_pipes_peer(domt_edge.kit);
+    domt_edge.client = domt_pipes_connect_peer(domt_edge.kit);
     domt_edge.server = NULL;
 }
 
@@ -62,34 +62,34 @@ void domt_proxied_begin(const domus_behaviour *behaviour)
 void domt_proxied_end(void)
 {
     domus_peer_close(domt_edge.client);
-    domt_pipes_end(domt_edge.kit);
+    domt_pipes_end_kit(domt_edge.kit);
 }
 
-void domt_proxied_goes(const char *sent, const char *expected)
+void domt_relay_request(const char *sent, const char *expected)
 {
-    domt_pipes_send(domt_edge.kit, domt_edge.client, sent);
+    domt_pipes_peer_send(domt_edge.kit, domt_edge.client, sent);
     if (domt_edge.server == NULL)
-        domt_net_ok(domt_edge.kit,
-                    domus_peer_accept(domt_edge.listener, SECOND, &domt_edge.server));
-    domt_pipes_expect(domt_edge.kit, domt_edge.server, expected);
+        domt_net_check_ok(domt_edge.kit,
+                          domus_peer_accept(domt_edge.listener, SECOND, &domt_edge.server));
+    domt_pipes_peer_expect(domt_edge.kit, domt_edge.server, expected);
 }
 
-void domt_proxied_comes(const char *sent, const char *expected)
+void domt_relay_answer(const char *sent, const char *expected)
 {
-    domt_pipes_send(domt_edge.kit, domt_edge.server, sent);
-    domt_pipes_expect(domt_edge.kit, domt_edge.client, expected);
+    domt_pipes_peer_send(domt_edge.kit, domt_edge.server, sent);
+    domt_pipes_peer_expect(domt_edge.kit, domt_edge.client, expected);
 }
 
-void domt_proxied_comes_empty(void)
+void domt_relay_empty_answer(void)
 {
-    domt_proxied_comes("HTTP/1.1 204 No Content\r\n\r\n",
-                       "HTTP/1.1 204 No Content\r\nVia: 1.1 domus\r\n\r\n");
+    domt_relay_answer("HTTP/1.1 204 No Content\r\n\r\n",
+                      "HTTP/1.1 204 No Content\r\nVia: 1.1 domus\r\n\r\n");
 }
 
-void domt_proxied_fails(const char *status)
+void domt_expect_answer_status(const char *status)
 {
     size_t size;
-    domt_net_ok(domt_edge.kit, domus_testkit_run(domt_edge.kit));
+    domt_net_check_ok(domt_edge.kit, domus_testkit_run(domt_edge.kit));
     const char *got = domus_peer_got(domt_edge.client, &size);
     ck_assert_msg(size > strlen(status) && memcmp(got, status, strlen(status)) == 0, "%.*s",
                   (int)size, got);

@@ -19,7 +19,7 @@
 #define GOT   "GET /a HTTP/1.1\r\nHost: h\r\n" ADDED
 
 typedef struct domt_proxied {
-    /* configuration of the next kit; NULL: the one of domt_pipes_configure() */
+    /* configuration of the next kit; NULL: the one of domt_pipes_make_config() */
     const domus_config *config;
     domus_testkit *kit;
     domus_peer_listener *listener;
@@ -46,15 +46,15 @@ void domt_proxied_begin_with(const domus_behaviour *behaviour, const domus_behav
 void domt_proxied_end(void);
 
 /* Let the client send `sent`, and check that the server gets exactly `expected`. */
-void domt_proxied_goes(const char *sent, const char *expected);
+void domt_relay_request(const char *sent, const char *expected);
 
 /* Let the server send `sent`, and check that the client gets exactly `expected`. */
-void domt_proxied_comes(const char *sent, const char *expected);
+void domt_relay_answer(const char *sent, const char *expected);
 
 /* Let the server answer with status 204, and check that the client gets this answer. */
-void domt_proxied_comes_empty(void);
+void domt_relay_empty_answer(void);
 
 /* Check that the client gets an answer whose status line begins with `status`. */
-void domt_proxied_fails(const char *status);
+void domt_expect_answer_status(const char *status);
 
 #endif

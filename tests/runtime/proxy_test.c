@@ -98,7 +98,7 @@ static void begin_system_trusting_networks(const char *networks, uint64_t first_
 {
     const domus_listener_config listener = {
         .name = "behind", .address = "127.0.0.1:0", .backlog = 64, .proxy_from = networks};
-    domus_config config = domt_config(thread_count);
+    domus_config config = domt_config_of_threads(thread_count);
 
     config.listeners = &listener;
     config.listener_count = 1;
@@ -119,7 +119,7 @@ static void start_trusting_usual_proxies(void)
 
 static int connect_to_proxied_port(void)
 {
-    return domt_connect(port);
+    return domt_connect_to_port(port);
 }
 
 static void send_all_bytes(int fd, const char *bytes, size_t size)
@@ -146,7 +146,7 @@ static void expect_reset_and_close(int fd)
     close(fd);
 }
 
-#define REFUSED(field) domt_profile_all(system_).field
+#define REFUSED(field) domt_profile_of_all_threads(system_).field
 
 /* The PROXY header and the client's bytes come in one piece, and then byte by byte. */
 DOMT_TEST(proxy_header_names_the_client)
@@ -168,7 +168,7 @@ DOMT_TEST(proxy_header_names_the_client)
     read_and_check_line(fd, "hello\n");
     close(fd);
     ck_assert_uint_eq(REFUSED(proxies_refused), 0);
-    domt_end(system_);
+    domt_end_system(system_);
 }
 
 DOMT_TEST(binary_proxy_header_names_the_client)
@@ -184,7 +184,7 @@ DOMT_TEST(binary_proxy_header_names_the_client)
     read_and_check_line(fd, "[2001:db8::7]:4711 127.0.0.1:1\n");
     read_and_check_line(fd, "hello\n");
     close(fd);
-    domt_end(system_);
+    domt_end_system(system_);
 }
 
 /* With LOCAL the proxy says that it connects for itself, for instance to check that the service
@@ -199,7 +199,7 @@ DOMT_TEST(header_without_a_client_leaves_the_own_address)
     ck_assert_ptr_nonnull(strstr(line, " 127.0.0.1:1\n"));
     ck_assert_int_eq(strncmp(line, "127.0.0.1:", 10), 0);
     close(fd);
-    domt_end(system_);
+    domt_end_system(system_);
 }
 
 DOMT_TEST(connection_without_a_header_is_reset_and_no_actor_learns_of_it)
@@ -214,7 +214,7 @@ DOMT_TEST(connection_without_a_header_is_reset_and_no_actor_learns_of_it)
     DOMT_WAIT_FOR(10, REFUSED(proxies_refused) == 2);
     ck_assert_uint_eq(atomic_load(&opened), 0);
     ck_assert_uint_eq(atomic_load(&closed), 0);
-    domt_end(system_);
+    domt_end_system(system_);
 }
 
 /* The PROXY header is right, but is not even read, because the address is not trusted. */
@@ -228,7 +228,7 @@ DOMT_TEST(connection_from_an_untrusted_address_is_reset)
     close(fd);
     DOMT_WAIT_FOR(10, REFUSED(proxies_refused) == 1);
     ck_assert_uint_eq(atomic_load(&opened), 0);
-    domt_end(system_);
+    domt_end_system(system_);
 }
 
 /* Strangers cannot fill the log, because each reason for a refusal is logged once. All connections
@@ -243,7 +243,7 @@ DOMT_TEST(warning_is_logged_once_for_many_refusals)
     check_one_warning_was_logged(
         "listener behind: 127.0.0.1 is in no network of proxyProtocol.from: its "
         "connections are reset");
-    domt_end(system_);
+    domt_end_system(system_);
     start_trusting_usual_proxies();
     for (uint32_t i = 0; i < 5; i++) {
         int fd = connect_to_proxied_port();
@@ -268,7 +268,7 @@ DOMT_TEST(warning_is_logged_once_for_many_refusals)
         "listener behind: 203.0.113.1, a client of a proxy, has as many connections as it "
         "may have: more are reset at once");
     close(fds[0]), close(fds[1]);
-    domt_end(system_);
+    domt_end_system(system_);
 }
 
 /* Each client may have a tenth of 20 connections, although all connections come from one
@@ -301,7 +301,7 @@ DOMT_TEST(each_client_has_its_share)
     for (int i = 0; i < 6; i++)
         if (i != 2)
             close(fds[i]);
-    domt_end(system_);
+    domt_end_system(system_);
 }
 
 /* Half of the PROXY header comes, and the rest never. */
@@ -317,7 +317,7 @@ DOMT_TEST(header_has_to_come_in_time)
     close(fd);
     DOMT_WAIT_FOR(10, REFUSED(channels_silent) == 1);
     ck_assert_uint_eq(atomic_load(&opened), 0);
-    domt_end(system_);
+    domt_end_system(system_);
 }
 
 /* A proxy that connects and closes without a header is no error, and a drain does not wait for a
@@ -332,7 +332,7 @@ DOMT_TEST(connections_without_a_header_go_quietly)
     int fd = connect_to_proxied_port();
     DOMT_WAIT_FOR(10, REFUSED(channels_opened) == 2);
     uint64_t before = domt_now_ns();
-    domt_end(system_);
+    domt_end_system(system_);
     ck_assert_uint_lt(domt_now_ns() - before, 5000 * MS);
     close(fd);
 }
@@ -420,7 +420,7 @@ DOMT_TEST(headers_of_real_haproxy_are_understood)
         ck_assert_int_eq(waitpid(child, NULL, 0), child);
     }
     ck_assert_uint_eq(REFUSED(proxies_refused), 0);
-    domt_end(system_);
+    domt_end_system(system_);
 }
 
 DOMT_SUITE(60)

@@ -25,8 +25,8 @@ static uint32_t quota_from_cgroup_files(const char *cgroup, const struct file *f
         domt_tree_write(&tree, path, files->text);
     }
 
-    uint32_t quota = domi_quota_cpus(tree.root);
-    domt_tree_remove(&tree);
+    uint32_t quota = domi_quota_read_as_cpus(tree.root);
+    domt_tree_remove_copy(&tree);
     return quota;
 }
 
@@ -107,7 +107,7 @@ DOMT_TEST(quota_is_found_in_each_form)
         uint32_t cpus = quota_from_cgroup_files(cases[i].cgroup, cases[i].files);
         ck_assert_msg(cpus == cases[i].cpus, "%s: %u", cases[i].name, cpus);
     }
-    ck_assert_uint_eq(domi_quota_cpus("/nowhere"), 0);
+    ck_assert_uint_eq(domi_quota_read_as_cpus("/nowhere"), 0);
 }
 
 DOMT_TEST(quota_that_makes_no_sense_is_ignored)

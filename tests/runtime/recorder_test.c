@@ -29,8 +29,8 @@ static domi_recorder *make_recorder_of_thread_7(void)
 static void write_record_of_number(domi_recorder *recorder, uint64_t number)
 {
     domi_record_kind kind = DOMI_RECORD_ITERATION + (number % (DOMI_RECORD_KINDS - 1));
-    domi_recorder_note(recorder, kind, number, 2 * number, (const void *)(uintptr_t)number,
-                       ~number);
+    domi_recorder_write_ended_thing(recorder, kind, number, 2 * number,
+                                    (const void *)(uintptr_t)number, ~number);
 }
 
 static void check_record_of_number(const domi_record *record, uint64_t number)
@@ -51,7 +51,7 @@ DOMT_TEST(a_ring_keeps_the_newest_records)
 
     for (uint64_t written = 0; written <= 4 * PLACES; written++) {
         uint64_t kept = written < PLACES ? written : PLACES - 1;
-        ck_assert_uint_eq(domi_recorder_copy(recorder, 0, copy), kept);
+        ck_assert_uint_eq(domi_recorder_copy_records(recorder, 0, copy), kept);
         for (uint64_t i = 0; i < kept; i++)
             check_record_of_number(&copy[i], written - kept + i);
         write_record_of_number(recorder, written);
@@ -65,10 +65,10 @@ DOMT_TEST(a_copy_begins_with_what_ended_at_a_time)
 
     for (uint64_t i = 0; i < 10; i++)
         write_record_of_number(recorder, i); /* the record ends at 2 * i ns */
-    ck_assert_uint_eq(domi_recorder_copy(recorder, 9, copy), 5);
+    ck_assert_uint_eq(domi_recorder_copy_records(recorder, 9, copy), 5);
     check_record_of_number(&copy[0], 5);
-    ck_assert_uint_eq(domi_recorder_copy(recorder, 10, copy), 5);
-    ck_assert_uint_eq(domi_recorder_copy(recorder, 19, copy), 0);
+    ck_assert_uint_eq(domi_recorder_copy_records(recorder, 10, copy), 5);
+    ck_assert_uint_eq(domi_recorder_copy_records(recorder, 19, copy), 0);
     domi_recorder_free(recorder);
 }
 
@@ -76,9 +76,9 @@ DOMT_TEST(a_length_is_bounded_on_both_sides)
 {
     domi_recorder *recorder = make_recorder_of_thread_7();
 
-    domi_recorder_note(recorder, DOMI_RECORD_RUN, 10, 9, NULL, 0);
-    domi_recorder_note(recorder, DOMI_RECORD_RUN, 10, UINT64_MAX, NULL, 0);
-    ck_assert_uint_eq(domi_recorder_copy(recorder, 0, copy), 2);
+    domi_recorder_write_ended_thing(recorder, DOMI_RECORD_RUN, 10, 9, NULL, 0);
+    domi_recorder_write_ended_thing(recorder, DOMI_RECORD_RUN, 10, UINT64_MAX, NULL, 0);
+    ck_assert_uint_eq(domi_recorder_copy_records(recorder, 0, copy), 2);
     ck_assert_uint_eq(domi_record_end_ns(&copy[0]), 10);
     ck_assert_uint_eq(domi_record_end_ns(&copy[1]), 10 + DOMI_RECORD_LENGTH_MAX);
     ck_assert_uint_eq(domi_record_kind_of(&copy[1]), DOMI_RECORD_RUN);
@@ -93,7 +93,7 @@ DOMT_TEST(a_spoilt_record_is_left_out)
     write_record_of_number(recorder, 2);
     write_record_of_number(recorder, 3);
     atomic_store(&recorder->places[1].kind_length, UINT64_MAX);
-    ck_assert_uint_eq(domi_recorder_copy(recorder, 0, copy), 2);
+    ck_assert_uint_eq(domi_recorder_copy_records(recorder, 0, copy), 2);
     check_record_of_number(&copy[0], 1);
     check_record_of_number(&copy[1], 3);
     domi_recorder_free(recorder);
@@ -103,10 +103,10 @@ DOMT_TEST(a_thing_that_has_begun_is_seen_until_it_ends)
 {
     domi_recorder *recorder = make_recorder_of_thread_7();
 
-    domi_recorder_begin(recorder, DOMI_RECORD_PHASE, 10, "state", 0);
-    domi_recorder_begin(recorder, DOMI_RECORD_RUN, 20, &owner, 5);
-    domi_recorder_set_value(recorder, DOMI_RECORD_RUN, 6);
-    domi_recorder_copy_open(recorder, open_copy);
+    domi_recorder_note_begin_of_thing(recorder, DOMI_RECORD_PHASE, 10, "state", 0);
+    domi_recorder_note_begin_of_thing(recorder, DOMI_RECORD_RUN, 20, &owner, 5);
+    domi_recorder_set_value_of_thing(recorder, DOMI_RECORD_RUN, 6);
+    domi_recorder_copy_open_things(recorder, open_copy);
     ck_assert_uint_eq(domi_record_kind_of(&open_copy[0]), DOMI_RECORD_NONE);
     ck_assert_uint_eq(domi_record_kind_of(&open_copy[1]), DOMI_RECORD_PHASE);
     ck_assert_uint_eq(open_copy[1].begin_ns, 10);
@@ -114,12 +114,12 @@ DOMT_TEST(a_thing_that_has_begun_is_seen_until_it_ends)
     ck_assert_uint_eq(domi_record_end_ns(&open_copy[3]), 20);
     ck_assert_ptr_eq(open_copy[3].name, &owner);
     ck_assert_uint_eq(open_copy[3].value, 6);
-    ck_assert_uint_eq(domi_recorder_copy(recorder, 0, copy), 0);
+    ck_assert_uint_eq(domi_recorder_copy_records(recorder, 0, copy), 0);
 
-    domi_recorder_end(recorder, DOMI_RECORD_RUN, 0, 30);
-    domi_recorder_copy_open(recorder, open_copy);
+    domi_recorder_end_begun_thing(recorder, DOMI_RECORD_RUN, 0, 30);
+    domi_recorder_copy_open_things(recorder, open_copy);
     ck_assert_uint_eq(domi_record_kind_of(&open_copy[3]), DOMI_RECORD_NONE);
-    ck_assert_uint_eq(domi_recorder_copy(recorder, 0, copy), 1);
+    ck_assert_uint_eq(domi_recorder_copy_records(recorder, 0, copy), 1);
     ck_assert_uint_eq(domi_record_kind_of(&copy[0]), DOMI_RECORD_RUN);
     ck_assert_uint_eq(copy[0].begin_ns, 20);
     ck_assert_uint_eq(domi_record_end_ns(&copy[0]), 30);
@@ -132,14 +132,14 @@ DOMT_TEST(a_thing_that_has_not_begun_does_not_end)
 {
     domi_recorder *recorder = make_recorder_of_thread_7();
 
-    domi_recorder_end(recorder, DOMI_RECORD_RUN, 0, 30);
-    domi_recorder_begin(recorder, DOMI_RECORD_STEAL, 20, NULL, 0);
+    domi_recorder_end_begun_thing(recorder, DOMI_RECORD_RUN, 0, 30);
+    domi_recorder_note_begin_of_thing(recorder, DOMI_RECORD_STEAL, 20, NULL, 0);
     /* a later record at the same depth of nesting */
-    domi_recorder_end(recorder, DOMI_RECORD_STAND_IN, 0, 30);
-    ck_assert_uint_eq(domi_recorder_copy(recorder, 0, copy), 0);
-    domi_recorder_end(recorder, DOMI_RECORD_STEAL, 0, 30);
-    domi_recorder_end(recorder, DOMI_RECORD_STEAL, 0, 40);
-    ck_assert_uint_eq(domi_recorder_copy(recorder, 0, copy), 1);
+    domi_recorder_end_begun_thing(recorder, DOMI_RECORD_STAND_IN, 0, 30);
+    ck_assert_uint_eq(domi_recorder_copy_records(recorder, 0, copy), 0);
+    domi_recorder_end_begun_thing(recorder, DOMI_RECORD_STEAL, 0, 30);
+    domi_recorder_end_begun_thing(recorder, DOMI_RECORD_STEAL, 0, 40);
+    ck_assert_uint_eq(domi_recorder_copy_records(recorder, 0, copy), 1);
     domi_recorder_free(recorder);
 }
 
@@ -153,22 +153,22 @@ DOMT_TEST(recorders_are_found_by_their_owner)
 
     ck_assert_int_eq(domi_recorder_new(&stranger, "x", PLACES, &other), 0);
     domi_recorder *second = make_recorder_of_thread_7();
-    ck_assert_ptr_eq(domi_recorder_next(&owner, &index), first);
-    ck_assert_ptr_eq(domi_recorder_next(&owner, &index), second);
-    ck_assert_ptr_null(domi_recorder_next(&owner, &index));
+    ck_assert_ptr_eq(domi_recorder_next_of_owner(&owner, &index), first);
+    ck_assert_ptr_eq(domi_recorder_next_of_owner(&owner, &index), second);
+    ck_assert_ptr_null(domi_recorder_next_of_owner(&owner, &index));
     domi_recorder_free(first);
     index = 0;
-    ck_assert_ptr_eq(domi_recorder_next(&owner, &index), second);
+    ck_assert_ptr_eq(domi_recorder_next_of_owner(&owner, &index), second);
     index = 0;
-    ck_assert_ptr_eq(domi_recorder_next(NULL, &index), other);
-    ck_assert_ptr_eq(domi_recorder_next(NULL, &index), second);
-    ck_assert_ptr_null(domi_recorder_next(NULL, &index));
+    ck_assert_ptr_eq(domi_recorder_next_of_owner(NULL, &index), other);
+    ck_assert_ptr_eq(domi_recorder_next_of_owner(NULL, &index), second);
+    ck_assert_ptr_null(domi_recorder_next_of_owner(NULL, &index));
     ck_assert_str_eq(second->name, "thread 7");
     domi_recorder_free(second);
     domi_recorder_free(other);
     domi_recorder_free(NULL);
     index = 0;
-    ck_assert_ptr_null(domi_recorder_next(NULL, &index));
+    ck_assert_ptr_null(domi_recorder_next_of_owner(NULL, &index));
 }
 
 DOMT_TEST(a_recorder_is_refused_at_each_limit)
@@ -180,9 +180,9 @@ DOMT_TEST(a_recorder_is_refused_at_each_limit)
 
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         ck_assert_int_eq(domi_recorder_new(&owner, "x", wrong[i], &recorder), -EINVAL);
-    domi_memory_fail_after(0, 0);
+    domi_memory_fail_allocation_after(0, 0);
     ck_assert_int_eq(domi_recorder_new(&owner, "x", PLACES, &recorder), -ENOMEM);
-    domi_memory_fail_after(-1, 0);
+    domi_memory_fail_allocation_after(-1, 0);
     ck_assert_ptr_null(recorder);
 
     memset(name, 'n', sizeof name);
@@ -202,7 +202,7 @@ DOMT_TEST(the_thread_that_writes_is_known)
 {
     domi_recorder *recorder = make_recorder_of_thread_7();
     ck_assert_int_eq(atomic_load(&recorder->tid), 0);
-    domi_recorder_enter(recorder);
+    domi_recorder_set_writing_thread(recorder);
     ck_assert_int_gt(atomic_load(&recorder->tid), 0);
     domi_recorder_free(recorder);
 }
@@ -215,7 +215,7 @@ DOMT_TEST(a_crash_keeps_the_memory_of_recorders)
     ck_assert(domi_recorders_begin_crash());
     ck_assert(!domi_recorders_begin_crash());
     domi_recorder_free(recorder);
-    ck_assert_uint_eq(domi_recorder_copy(recorder, 0, recorder->scratch), 1);
+    ck_assert_uint_eq(domi_recorder_copy_records(recorder, 0, recorder->scratch), 1);
     check_record_of_number(&recorder->scratch[0], 1);
 }
 
@@ -233,9 +233,10 @@ static void *write_records_of_race(void *race_)
     struct race *race = race_;
     uint64_t count = domt_more_if_long(DOMT_SCALE(3000000, 200000));
 
-    domi_recorder_enter(race->recorder);
+    domi_recorder_set_writing_thread(race->recorder);
     for (uint64_t i = 1; i <= count; i++) {
-        domi_recorder_begin(race->recorder, DOMI_RECORD_RUN, i, (const void *)(uintptr_t)i, ~i);
+        domi_recorder_note_begin_of_thing(race->recorder, DOMI_RECORD_RUN, i,
+                                          (const void *)(uintptr_t)i, ~i);
         write_record_of_number(race->recorder, i);
     }
     atomic_store(&race->ended, true);
@@ -246,11 +247,11 @@ static void *write_records_of_race(void *race_)
  * many were copied. */
 static uint64_t copy_and_check_records_once(const domi_recorder *recorder)
 {
-    uint32_t count = domi_recorder_copy(recorder, 0, copy);
+    uint32_t count = domi_recorder_copy_records(recorder, 0, copy);
 
     for (uint32_t i = 0; i < count; i++)
         check_record_of_number(&copy[i], copy[0].begin_ns + i);
-    domi_recorder_copy_open(recorder, open_copy);
+    domi_recorder_copy_open_things(recorder, open_copy);
     if (domi_record_kind_of(&open_copy[3]) != DOMI_RECORD_NONE) {
         ck_assert_uint_eq((uintptr_t)open_copy[3].name, open_copy[3].begin_ns);
         ck_assert_uint_eq(open_copy[3].value, ~open_copy[3].begin_ns);

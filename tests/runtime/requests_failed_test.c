@@ -135,13 +135,13 @@ static const domus_behaviour empty = {
 static domus_system *start_site_of_routes(const domus_behaviour *behaviour, uint16_t *ret_port)
 {
     const domus_hooks hooks = {.log = keep_log_line};
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     domus_system *system = NULL;
 
     lines_count = 0;
     ck_assert_int_eq(domus_system_new_with(&config, &hooks, NULL, 0, &system), 0);
     ck_assert_int_eq(domus_system_start(system), 0);
-    *ret_port = domt_serve(system, behaviour).port;
+    *ret_port = domt_serve_channels(system, behaviour).port;
     return system;
 }
 
@@ -201,8 +201,8 @@ DOMT_TEST(each_failure_counts_and_those_of_this_side_are_told)
         unsigned status =
             text[0] == '/' ? status_of_get(port, text) : status_of_text_sent_to(port, text, true);
         ck_assert_msg(status == asked[i].status, "%s: %u", text, status);
-        DOMT_WAIT_FOR(10, domt_profile(system, 0).requests_failed >= asked[i].failed);
-        ck_assert_msg(domt_profile(system, 0).requests_failed == asked[i].failed &&
+        DOMT_WAIT_FOR(10, domt_profile_of_thread(system, 0).requests_failed >= asked[i].failed);
+        ck_assert_msg(domt_profile_of_thread(system, 0).requests_failed == asked[i].failed &&
                           count_log_lines_with("a request has failed") == asked[i].told,
                       "%s: %u lines", text, count_log_lines_with("a request has failed"));
     }
@@ -211,7 +211,7 @@ DOMT_TEST(each_failure_counts_and_those_of_this_side_are_told)
     DOMT_WAIT_FOR(20, count_log_lines_with("no request fails any more (it lasted") == 1);
     ck_assert_uint_eq(count_log_lines_with("was met 4 times"), 1);
     ck_assert_uint_eq(count_log_lines_with("has ended without an answer"), 1);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(without_a_route_the_type_is_told)
@@ -223,7 +223,7 @@ DOMT_TEST(without_a_route_the_type_is_told)
     DOMT_WAIT_FOR(10, count_log_lines_with("a request has failed") == 1);
     ck_assert_uint_eq(count_log_lines_with(domus_http_request_type.name), 1);
     ck_assert_uint_eq(count_log_lines_with("of actors bare: EIO"), 1);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(an_answer_that_is_not_encoded_and_a_request_without_a_row_are_told_once)
@@ -242,9 +242,9 @@ DOMT_TEST(an_answer_that_is_not_encoded_and_a_request_without_a_row_are_told_onc
 
         ck_assert_uint_eq(status_of_get(port, "/"), 501);
         ck_assert_uint_eq(status_of_get(port, "/"), 501);
-        ck_assert_uint_eq(domt_profile(system, 0).requests_failed, 2);
+        ck_assert_uint_eq(domt_profile_of_thread(system, 0).requests_failed, 2);
         ck_assert_uint_eq(count_log_lines_with(sites[i].line), 1);
-        domt_end(system);
+        domt_end_system(system);
     }
 }
 

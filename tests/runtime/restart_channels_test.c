@@ -119,7 +119,7 @@ static const domus_behaviour top = {
 static void send_notice_and_run_kit(domus_address to, const domus_type *type)
 {
     ck_assert_int_eq(domus_outside_notice(domus_testkit_system(kit), to, type, NULL), 0);
-    domt_net_ok(kit, domus_testkit_run(kit));
+    domt_net_check_ok(kit, domus_testkit_run(kit));
 }
 
 /* Make the kit, the actors of the case and a connection. Returns the peer of that connection. */
@@ -131,16 +131,16 @@ static domus_peer *begin_kit_with_actors_and_peer(domus_peer_listener **ret_list
     mounts = 0;
     kit = domt_kit_new(NULL, 5);
     if (now->connects)
-        domt_net_ok(kit, domus_peer_listen(kit, "127.0.0.1:80", 0, ret_listener));
+        domt_net_check_ok(kit, domus_peer_listen(kit, "127.0.0.1:80", 0, ret_listener));
     ck_assert_int_eq(domus_outside_spawn_on(domus_testkit_system(kit), 0, &top, NULL, &address), 0);
-    domt_net_ok(kit, domus_testkit_run(kit));
+    domt_net_check_ok(kit, domus_testkit_run(kit));
     if (now->connects) {
-        domt_net_ok(kit, domus_peer_accept(*ret_listener, MS, &peer));
+        domt_net_check_ok(kit, domus_peer_accept(*ret_listener, MS, &peer));
     } else {
-        peer = domt_net_client(kit, "127.0.0.1:80");
-        domt_net_ok(kit, domus_peer_expect_connected(peer, MS));
+        peer = domt_net_connect_peer(kit, "127.0.0.1:80");
+        domt_net_check_ok(kit, domus_peer_expect_connected(peer, MS));
     }
-    domt_net_ok(kit, domus_testkit_run(kit));
+    domt_net_check_ok(kit, domus_testkit_run(kit));
     return peer;
 }
 
@@ -154,18 +154,18 @@ static void check_plan_of_restart(const plan *is)
         send_notice_and_run_kit(channel, &close_type);
     if (is->stops_owner) {
         ck_assert_int_eq(domus_outside_stop(domus_testkit_system(kit), owner), 0);
-        domt_net_ok(kit, domus_testkit_run(kit));
+        domt_net_check_ok(kit, domus_testkit_run(kit));
     }
     if (is->stops_all) {
         ck_assert_int_eq(domus_outside_stop(domus_testkit_system(kit), middle), 0);
-        domt_net_ok(kit, domus_peer_expect_end(peer, MS));
-        domt_net_ok(kit, domus_testkit_advance(kit, 1000 * MS));
+        domt_net_check_ok(kit, domus_peer_expect_end(peer, MS));
+        domt_net_check_ok(kit, domus_testkit_advance(kit, 1000 * MS));
         /* the connection was not reset, because the channel waits for the peer's FIN */
         ck_assert_int_eq(domus_peer_error(peer), 0);
     } else {
         ck_assert_int_eq(domus_peer_has_end(peer), is->closes || is->stops_owner);
         send_notice_and_run_kit(middle, &fail_type);
-        domt_net_ok(kit, domus_testkit_advance(kit, 10 * MS));
+        domt_net_check_ok(kit, domus_testkit_advance(kit, 10 * MS));
         ck_assert_int_eq(domus_peer_error(peer), -ECONNRESET);
         ck_assert_uint_eq(mounts, 2); /* the actor was mounted again without waiting for a peer */
     }

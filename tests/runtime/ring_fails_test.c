@@ -26,7 +26,7 @@ static atomic_int closed_with;
 
 static int let_ring_enters_fail(domus_stack *stack, void *self, const void *payload)
 {
-    ck_assert_int_eq(domt_deny_call(SYS_io_uring_enter, *(const int *)payload), 0);
+    ck_assert_int_eq(domt_deny_system_call(SYS_io_uring_enter, *(const int *)payload), 0);
     atomic_store(&refused, 1);
     return 0;
 }
@@ -64,21 +64,21 @@ static void record_failure_of_system(void *context, int error)
 static void check_system_stops_with_error(int error)
 {
     const domus_hooks hooks = {.failed = record_failure_of_system, .failed_context = &failures};
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     domus_system *system = NULL;
     char byte;
 
-    domt_listen(&config);
+    domt_add_front_listener(&config);
     atomic_store(&failures, 0);
     atomic_store(&closed_with, 0);
     atomic_store(&counted, 0);
     ck_assert_int_eq(domus_system_new_with(&config, &hooks, NULL, 0, &system), 0);
     ck_assert_int_eq(domus_system_start(system), 0);
     uint16_t port = domt_serve_front(system, &server, NULL);
-    int fd = domt_connect(port);
-    DOMT_WAIT_FOR(10, domt_profile(system, 0).channels_opened == 1);
+    int fd = domt_connect_to_port(port);
+    DOMT_WAIT_FOR(10, domt_profile_of_thread(system, 0).channels_opened == 1);
     domus_address address = domt_spawn(system, 0, &saboteur, NULL);
-    domt_notice(system, address, &refuse_type, &error);
+    domt_send_notice(system, address, &refuse_type, &error);
     domus_system_wait(system);
     DOMT_WAIT_FOR(10, atomic_load(&failures) == 1);
     ck_assert_int_eq(atomic_load(&failed_with), -error);
@@ -87,7 +87,7 @@ static void check_system_stops_with_error(int error)
     ck_assert_int_eq(errno, ECONNRESET);
     /* Actors on the thread go on, and can be woken, until the stop ends them. */
     for (int i = 1; i <= 3; i++) {
-        domt_notice(system, address, &count_type, NULL);
+        domt_send_notice(system, address, &count_type, NULL);
         DOMT_WAIT_FOR(10, atomic_load(&counted) == i);
     }
     uint64_t began_ns = domt_now_ns();
@@ -120,18 +120,18 @@ DOMT_TEST(kernel_without_room_fails_no_ring)
     static const int errors[] = {EAGAIN, EBUSY, ENOMEM};
 
     for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
-        domus_system *system = domt_start_threads(1);
+        domus_system *system = domt_start_system_of_threads(1);
         domus_address address = domt_spawn(system, 0, &saboteur, NULL);
 
         atomic_store(&counted, 0);
-        domt_notice(system, address, &refuse_type, &errors[i]);
+        domt_send_notice(system, address, &refuse_type, &errors[i]);
         for (int n = 1; n <= 10; n++) {
-            domt_notice(system, address, &count_type, NULL);
+            domt_send_notice(system, address, &count_type, NULL);
             DOMT_WAIT_FOR(10, atomic_load(&counted) == n);
         }
-        uint64_t before = domt_profile(system, 0).enters_refused;
+        uint64_t before = domt_profile_of_thread(system, 0).enters_refused;
         domt_pause_ns(300 * DOMT_MS);
-        uint64_t tries = domt_profile(system, 0).enters_refused - before;
+        uint64_t tries = domt_profile_of_thread(system, 0).enters_refused - before;
         ck_assert_uint_gt(tries, 0);
         /* two tries are at least a millisecond apart, and the test may measure for longer than 300
          * ms */
@@ -156,10 +156,10 @@ DOMT_TEST(a_program_whose_ring_fails_ends_with_1_and_says_why)
     domt_program own;
 
     ck_assert_int_eq(domt_program_run(&own, &program, domt_no_arguments), 1);
-    domt_has(own.err_text, "failing: error: thread ");
-    domt_has(own.err_text, " has failed: io_uring_enter: ");
-    domt_has(own.err_text, "(EBADR)\n");
-    domt_has(own.err_text, "iterations");
+    domt_must_contain(own.err_text, "failing: error: thread ");
+    domt_must_contain(own.err_text, " has failed: io_uring_enter: ");
+    domt_must_contain(own.err_text, "(EBADR)\n");
+    domt_must_contain(own.err_text, "iterations");
 }
 
 DOMT_SUITE(120)

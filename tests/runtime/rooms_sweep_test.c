@@ -37,11 +37,11 @@ static void make_kit_of_rooms(domt_sweep *sweep)
     domus_listener_config listener = {.name = "rooms", .address = "127.0.0.1:80", .backlog = 4};
     domus_config config;
 
-    domt_sweep_configure(sweep, &config);
+    domt_sweep_draw_config(sweep, &config);
     drops_lines = config.channel.send_high_bytes < 65536;
     rooms_settings = (struct rooms_settings){
         .slow_bytes = drops_lines ? 500 : 65536, .room_count = 2, .rooms = {"lobby", "garden"}};
-    domt_sweep_make(sweep, &config, &listener, 1);
+    domt_sweep_make_kit(sweep, &config, &listener, 1);
     ck_assert_int_eq(
         domus_serve(domus_testkit_system(sweep->kit), "rooms", &rooms_behaviour, NULL, NULL), 0);
 }
@@ -55,7 +55,7 @@ static void send_next_piece_of_line(domt_sweep *sweep, uint32_t index)
     if (one->given == 0)
         (void)snprintf(one->line, sizeof one->line, "%u %u\n", index, one->said);
     length = strlen(one->line);
-    size_t size = 1 + domt_sweep_below(sweep, length - one->given);
+    size_t size = 1 + domt_sweep_draw_below(sweep, length - one->given);
     if (domus_peer_send(one->peer, one->line + one->given, size) != 0)
         return;
     one->given += size;
@@ -70,7 +70,7 @@ static void do_random_action_of_guest(domt_sweep *sweep, uint32_t index)
     static const char join[] = "/join garden\n";
     teller *one = &guests[index];
 
-    switch (domt_sweep_below(sweep, 16)) {
+    switch (domt_sweep_draw_below(sweep, 16)) {
     case 0:
         if (one->given == 0)
             one->has_moved |= domus_peer_send(one->peer, join, sizeof join - 1) == 0;
@@ -82,7 +82,7 @@ static void do_random_action_of_guest(domt_sweep *sweep, uint32_t index)
         domus_peer_resume(one->peer);
         break;
     case 3:
-        if (domt_sweep_below(sweep, 4) != 0)
+        if (domt_sweep_draw_below(sweep, 4) != 0)
             break;
         domus_peer_reset(one->peer);
         one->is_gone = true;
@@ -174,22 +174,23 @@ static int run_sweep_of_seed(uint64_t seed, void *context)
     memset(guests, 0, sizeof guests);
     for (uint32_t i = 0; i < GUESTS; i++)
         ck_assert_int_eq(domus_peer_connect(sweep.kit, "127.0.0.1:80", NULL, &guests[i].peer), 0);
-    for (uint64_t deeds = 1 + domt_sweep_below(&sweep, DEEDS); deeds != 0; deeds--) {
-        do_random_action_of_guest(&sweep, (uint32_t)domt_sweep_below(&sweep, GUESTS));
-        for (uint64_t steps = domt_sweep_below(&sweep, 20); steps != 0; steps--)
+    for (uint64_t deeds = 1 + domt_sweep_draw_below(&sweep, DEEDS); deeds != 0; deeds--) {
+        do_random_action_of_guest(&sweep, (uint32_t)domt_sweep_draw_below(&sweep, GUESTS));
+        for (uint64_t steps = domt_sweep_draw_below(&sweep, 20); steps != 0; steps--)
             (void)domus_testkit_step(sweep.kit);
-        if (domt_sweep_below(&sweep, 8) == 0)
-            (void)domus_testkit_advance(sweep.kit, domt_sweep_below(&sweep, 3 * DOMT_SWEEP_MS));
+        if (domt_sweep_draw_below(&sweep, 8) == 0)
+            (void)domus_testkit_advance(sweep.kit,
+                                        domt_sweep_draw_below(&sweep, 3 * DOMT_SWEEP_MS));
         check_lines_of_all_guests(&sweep);
     }
-    if (domt_sweep_below(&sweep, 4) != 0)
+    if (domt_sweep_draw_below(&sweep, 4) != 0)
         let_all_lines_arrive(&sweep);
-    return domt_sweep_end(&sweep);
+    return domt_sweep_end_seed(&sweep);
 }
 
 DOMT_TEST(every_line_of_the_rooms_is_accounted_for)
 {
-    domt_sweep_seeds(SEEDS, run_sweep_of_seed);
+    domt_sweep_run_seeds(SEEDS, run_sweep_of_seed);
 }
 
 DOMT_SUITE(3000)

@@ -18,7 +18,7 @@ void domt_count_stop(domus_stack *stack, void *self)
     atomic_fetch_add(&domt_stopped, 1);
 }
 
-int domt_echo(domus_stack *stack, void *self, const void *payload)
+int domt_on_read_echo(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
@@ -35,7 +35,7 @@ int domt_ignore_answer(domus_stack *stack, void *self, const domus_answer *answe
     return 0;
 }
 
-domus_config domt_config(uint32_t threads)
+domus_config domt_config_of_threads(uint32_t threads)
 {
     domus_config config;
     domus_config_init(&config);
@@ -46,7 +46,7 @@ domus_config domt_config(uint32_t threads)
     return config;
 }
 
-domus_system *domt_start(const domus_config *config)
+domus_system *domt_start_system(const domus_config *config)
 {
     domus_system *system = NULL;
     char error[256] = "";
@@ -55,17 +55,17 @@ domus_system *domt_start(const domus_config *config)
     return system;
 }
 
-domus_system *domt_start_threads(uint32_t threads)
+domus_system *domt_start_system_of_threads(uint32_t threads)
 {
-    const domus_config config = domt_config(threads);
+    const domus_config config = domt_config_of_threads(threads);
 
-    return domt_start(&config);
+    return domt_start_system(&config);
 }
 
-void domt_end(domus_system *system)
+void domt_end_system(domus_system *system)
 {
     ck_assert_int_eq(domus_system_stop(system), 0);
-    ck_assert_uint_eq(domt_profile_all(system).cap_wakeups_with_work, 0);
+    ck_assert_uint_eq(domt_profile_of_all_threads(system).cap_wakeups_with_work, 0);
     domus_system_free(system);
 }
 
@@ -88,7 +88,7 @@ domus_address domt_spawn_detached(domus_system *system, const domus_behaviour *b
 
 /* --- a service -------------------------------------------------------------------------------- */
 
-void domt_listen(domus_config *config)
+void domt_add_front_listener(domus_config *config)
 {
     static const domus_listener_config front = {
         .name = "front", .address = "127.0.0.1:0", .backlog = 256};
@@ -115,7 +115,7 @@ static int on_mount_listen_at_any_port(domus_stack *stack, void *self)
     return 0;
 }
 
-domus_endpoint domt_serve(domus_system *system, const domus_behaviour *channel)
+domus_endpoint domt_serve_channels(domus_system *system, const domus_behaviour *channel)
 {
     static domus_behaviour listener;
 
@@ -131,26 +131,26 @@ domus_endpoint domt_serve(domus_system *system, const domus_behaviour *channel)
 
 /* --- messages and figures --------------------------------------------------------------------- */
 
-void domt_notice(domus_system *system, domus_address to, const domus_type *type,
-                 const void *payload)
+void domt_send_notice(domus_system *system, domus_address to, const domus_type *type,
+                      const void *payload)
 {
     ck_assert_int_eq(domus_outside_notice(system, to, type, payload), 0);
 }
 
-domus_profile domt_profile(const domus_system *system, uint32_t thread)
+domus_profile domt_profile_of_thread(const domus_system *system, uint32_t thread)
 {
     domus_profile profile;
     ck_assert_int_eq(domus_system_profile(system, thread, &profile), 0);
     return profile;
 }
 
-domus_profile domt_profile_all(const domus_system *system)
+domus_profile domt_profile_of_all_threads(const domus_system *system)
 {
     domus_profile sums = {0};
     uint64_t *sum = (uint64_t *)(void *)&sums;
 
     for (uint32_t i = 0; i < domus_system_threads(system); i++) {
-        domus_profile profile = domt_profile(system, i);
+        domus_profile profile = domt_profile_of_thread(system, i);
         const uint64_t *value = (const uint64_t *)(const void *)&profile;
 
         for (size_t field = 0; field < sizeof profile / sizeof *value; field++)
@@ -176,7 +176,7 @@ void domt_pause_ns(uint64_t ns)
         continue;
 }
 
-uint32_t domt_entries(const char *directory)
+uint32_t domt_count_directory_entries(const char *directory)
 {
     DIR *entries = opendir(directory);
     uint32_t count = 0;

@@ -16,7 +16,7 @@ static domt_stepped world;
 
 static void raise_order_of_stop(domt_stepped *stepped, uint32_t index)
 {
-    atomic_store(&stepped->system->orders, domi_orders_of(DOMI_STOP_DRAIN));
+    atomic_store(&stepped->system->orders, domi_orders_of_step(DOMI_STOP_DRAIN));
 }
 
 static void name_thread_to_wake(domt_stepped *stepped, uint32_t index)
@@ -26,14 +26,14 @@ static void name_thread_to_wake(domt_stepped *stepped, uint32_t index)
 
 static void let_long_time_pass(domt_stepped *stepped, uint32_t index)
 {
-    domt_stepped_advance(stepped, 2000 * DOMT_MS); /* more time than any sleep lasts */
+    domt_stepped_advance_clock(stepped, 2000 * DOMT_MS); /* more time than any sleep lasts */
 }
 
 /* Check that thread 0, which is about to sleep, stays awake when `between` is called before its
  * second look. */
 static void expect_thread_stays_awake(void (*between)(domt_stepped *stepped, uint32_t index))
 {
-    domt_stepped_begin(&world, 2);
+    domt_stepped_init_default(&world, 2);
     world.on_poll = between;
     /* as after the wake poll has fired, so the thread arms it anew */
     domt_stepped_thread(&world, 0)->io.wake_armed = false;
@@ -89,7 +89,7 @@ DOMT_TEST(thread_sleeps_no_longer_than_an_ask_may_last)
 {
     static const domus_behaviour silent = {.name = "silent"};
     static const domus_behaviour asking = {.name = "asking", .on_mount = ask_mute_actor};
-    domt_stepped_begin(&world, 2);
+    domt_stepped_init_default(&world, 2);
     /* thread 1 never runs, so the ask is not answered */
     mute = domt_spawn(world.system, 1, &silent, NULL);
     (void)domt_spawn(world.system, 0, &asking, NULL);
@@ -118,7 +118,7 @@ DOMT_TEST(monitor_does_not_sleep_when_a_thread_has_woken_since_it_looked)
 {
     pthread_t waker;
 
-    domt_stepped_begin(&world, 2);
+    domt_stepped_init_default(&world, 2);
     domi_monitor *monitor = &world.system->monitor;
     _Atomic uint32_t *parks[2] = {&domt_stepped_thread(&world, 0)->manager.park,
                                   &domt_stepped_thread(&world, 1)->manager.park};
@@ -128,14 +128,14 @@ DOMT_TEST(monitor_does_not_sleep_when_a_thread_has_woken_since_it_looked)
         atomic_store(parks[awake], DOMI_PARK_RUNNING);
         atomic_store(parks[1 - awake], DOMI_PARK_SLEEPING);
         atomic_store(&monitor->word, DOMI_MONITOR_AWAKE);
-        domi_monitor_rest(world.system);
+        domi_monitor_sleep_until_woken(world.system);
         ck_assert_uint_eq(atomic_load(&monitor->word), DOMI_MONITOR_AWAKE);
     }
     atomic_store(parks[0], DOMI_PARK_SLEEPING);
     atomic_store(parks[1], DOMI_PARK_SLEEPING);
     ck_assert_int_eq(pthread_create(&waker, NULL, wake_monitor_when_asleep, monitor), 0);
     /* no thread is awake, so the monitor sleeps until this test wakes it */
-    domi_monitor_rest(world.system);
+    domi_monitor_sleep_until_woken(world.system);
     ck_assert_int_eq(pthread_join(waker, NULL), 0);
     ck_assert_uint_eq(atomic_load(&monitor->word), DOMI_MONITOR_AWAKE);
     domt_stepped_fini(&world);
@@ -145,13 +145,13 @@ DOMT_TEST(monitor_that_sleeps_is_woken_before_a_state_actor_runs)
 {
     static const domus_type poke = {.name = "poke"};
     static const domus_behaviour idle = {.name = "idle"};
-    domt_stepped_begin(&world, 1);
+    domt_stepped_init_default(&world, 1);
     domus_address actor = domt_spawn(world.system, 0, &idle, NULL);
     domt_stepped_iterate(&world, 0, false);
     atomic_store(&world.system->monitor.word, DOMI_MONITOR_ASLEEP);
     domt_stepped_iterate(&world, 0, false);
     ck_assert_uint_eq(atomic_load(&world.system->monitor.word), DOMI_MONITOR_ASLEEP);
-    domt_notice(world.system, actor, &poke, NULL);
+    domt_send_notice(world.system, actor, &poke, NULL);
     domt_stepped_iterate(&world, 0, false);
     ck_assert_uint_eq(atomic_load(&world.system->monitor.word), DOMI_MONITOR_AWAKE);
     domt_stepped_fini(&world);
@@ -188,18 +188,18 @@ DOMT_TEST(detached_thread_does_not_sleep_when_it_is_to_stop)
     uint64_t best_ns = UINT64_MAX;
 
     for (int round = 0; round < 5 && best_ns >= 500 * DOMT_MS; round++) {
-        domus_config config = domt_config(1);
+        domus_config config = domt_config_of_threads(1);
         domus_address actor;
-        system_ = domt_start(&config);
+        system_ = domt_start_system(&config);
         atomic_store(&busy, false);
         ck_assert_int_eq(domus_outside_spawn_with(system_, &lasting, NULL, &options, &actor), 0);
-        domt_notice(system_, actor, &go, NULL);
+        domt_send_notice(system_, actor, &go, NULL);
         DOMT_WAIT_FOR(20, atomic_load(&busy));
         uint64_t began_ns = domt_now_ns();
         ck_assert_int_eq(domus_system_stop(system_), 0);
         uint64_t took_ns = domt_now_ns() - began_ns;
         best_ns = took_ns < best_ns ? took_ns : best_ns;
-        domt_end(system_);
+        domt_end_system(system_);
     }
     ck_assert_uint_lt(best_ns, 500 * DOMT_MS);
 }
@@ -266,10 +266,10 @@ static bool is_leader_asleep(void)
  * another asker, and meanwhile its own answer is put; it must not sleep then. */
 DOMT_TEST(leader_of_those_that_wait_does_not_sleep_on_its_own_answer)
 {
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
     pthread_t leader;
 
-    system_ = domt_start(&config);
+    system_ = domt_start_system(&config);
     slow_one = domt_spawn(system_, 0, &answering, NULL);
     domus_address other = domt_spawn(system_, 1, &answering, NULL);
     ck_assert_int_eq(pthread_create(&leader, NULL, ask_as_leader_of_outside, NULL), 0);
@@ -281,7 +281,7 @@ DOMT_TEST(leader_of_those_that_wait_does_not_sleep_on_its_own_answer)
     ck_assert_int_eq(pthread_join(leader, NULL), 0);
     ck_assert_uint_eq(atomic_load(&releases), 1);
     ck_assert_uint_lt(leader_took_ns, 20000 * DOMT_MS);
-    domt_end(system_);
+    domt_end_system(system_);
 }
 
 DOMT_SUITE(60)

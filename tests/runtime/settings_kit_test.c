@@ -77,18 +77,18 @@ static void begin_kit_with_listening_actor(void)
     make_kit_of_config(NULL);
     ck_assert_int_eq(domus_outside_spawn_on(domus_testkit_system(kit), 1, &listening, NULL, &actor),
                      0);
-    domt_net_ok(kit, domus_testkit_run(kit));
+    domt_net_check_ok(kit, domus_testkit_run(kit));
 }
 
 static void check_byte_is_echoed(domus_peer *peer, const char *byte)
 {
-    domt_net_ok(kit, domus_peer_send(peer, byte, 1));
-    domt_net_ok(kit, domus_peer_expect(peer, byte, 1, MS));
+    domt_net_check_ok(kit, domus_peer_send(peer, byte, 1));
+    domt_net_check_ok(kit, domus_peer_expect(peer, byte, 1, MS));
 }
 
 static domus_peer *connect_peer_to(const char *to)
 {
-    domus_peer *peer = domt_net_client(kit, to);
+    domus_peer *peer = domt_net_connect_peer(kit, to);
     check_byte_is_echoed(peer, "x");
     return peer;
 }
@@ -97,10 +97,10 @@ static domus_peer *connect_peer_to(const char *to)
  * them gets it then. */
 static void check_ends_come_after_idle_time(domus_peer *const *peers, uint32_t count)
 {
-    domt_net_ok(kit, domus_testkit_advance(kit, IDLE - 10 * MS));
+    domt_net_check_ok(kit, domus_testkit_advance(kit, IDLE - 10 * MS));
     for (uint32_t i = 0; i < count; i++)
         ck_assert(!domus_peer_has_end(peers[i]));
-    domt_net_ok(kit, domus_testkit_advance(kit, 20 * MS));
+    domt_net_check_ok(kit, domus_testkit_advance(kit, 20 * MS));
     for (uint32_t i = 0; i < count; i++)
         ck_assert(domus_peer_has_end(peers[i]));
     ck_assert_uint_eq(closed, count);
@@ -256,19 +256,19 @@ static void open_kit_with_actor(const domus_behaviour *behaviour)
     kit = domt_kit_new(NULL, 5);
     ck_assert_int_eq(domus_outside_spawn_on(domus_testkit_system(kit), 0, behaviour, NULL, &actor),
                      0);
-    domt_net_ok(kit, domus_testkit_run(kit));
+    domt_net_check_ok(kit, domus_testkit_run(kit));
 }
 
 static void let_channel_change_its_options(const domus_channel_options *options)
 {
     ck_assert_int_eq(
         domus_outside_notice(domus_testkit_system(kit), channel, &change_type, options), 0);
-    domt_net_ok(kit, domus_testkit_run(kit));
+    domt_net_check_ok(kit, domus_testkit_run(kit));
 }
 
 static void advance_kit(uint64_t ns)
 {
-    domt_net_ok(kit, domus_testkit_advance(kit, ns));
+    domt_net_check_ok(kit, domus_testkit_advance(kit, ns));
 }
 
 static void send_request_of_one_byte(domus_peer *peer, const char *byte)
@@ -286,7 +286,7 @@ DOMT_TEST(silent_server_is_waited_for_when_the_settings_change)
 
     usual = (domus_channel_options){.linger_ns = SECOND};
     open_kit_with_actor(&calling);
-    domt_net_ok(kit, domus_peer_listen(kit, "10.0.0.1:80", 0, &listener));
+    domt_net_check_ok(kit, domus_peer_listen(kit, "10.0.0.1:80", 0, &listener));
     ck_assert_int_eq(domus_outside_notice(domus_testkit_system(kit), actor, &connect_type, NULL),
                      0);
     advance_kit(10 * MS);
@@ -306,7 +306,7 @@ DOMT_TEST(more_requests_are_read_as_soon_as_they_may_be)
 
     usual = one;
     open_kit_with_actor(&serving);
-    domus_peer *peer = domt_net_client(kit, "10.0.0.9:80");
+    domus_peer *peer = domt_net_connect_peer(kit, "10.0.0.9:80");
     send_request_of_one_byte(peer, "x");
     send_request_of_one_byte(peer, "x");
     ck_assert_uint_eq(reads, 1);
@@ -328,7 +328,7 @@ DOMT_TEST(channel_that_is_too_old_no_more_stays)
 
     usual = (domus_channel_options){.age_max_ns = SECOND, .age_jitter_percent = DOMUS_NONE};
     open_kit_with_actor(&serving);
-    domus_peer *peer = domt_net_client(kit, "10.0.0.9:80");
+    domus_peer *peer = domt_net_connect_peer(kit, "10.0.0.9:80");
     send_request_of_one_byte(peer, "x");
     /* after this time the connection is too old, and stays only until the request ends */
     advance_kit(2 * SECOND);

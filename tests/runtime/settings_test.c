@@ -80,7 +80,7 @@ static void send_order_and_wait_until_done(domus_address to, const domus_type *t
                                            const void *what)
 {
     uint32_t before = atomic_load(&done);
-    domt_notice(system_, to, type, what);
+    domt_send_notice(system_, to, type, what);
     DOMT_WAIT_FOR(10, atomic_load(&done) == before + 1);
 }
 
@@ -106,7 +106,7 @@ DOMT_TEST(wrong_listen_option_is_refused_and_named)
         {{.linger_ns = DOMUS_NONE}, "channel.linger: must be 1ms..1h, is 0"},
     };
 
-    system_ = domt_start_threads(1);
+    system_ = domt_start_system_of_threads(1);
     domus_address actor = domt_spawn(system_, 0, &echoing, NULL);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         send_order_and_wait_until_done(actor, &order_type,
@@ -114,17 +114,17 @@ DOMT_TEST(wrong_listen_option_is_refused_and_named)
         ck_assert_int_eq(atomic_load(&result), -EINVAL);
         ck_assert_str_eq(complaint, cases[i].complaint);
     }
-    domt_end(system_);
+    domt_end_system(system_);
 }
 
 DOMT_TEST(a_channel_tells_its_listener_and_its_thread)
 {
-    system_ = domt_start_threads(2);
+    system_ = domt_start_system_of_threads(2);
     domus_address actor = domt_spawn(system_, 1, &echoing, NULL);
     send_order_and_wait_until_done(actor, &order_type, &(order){.has_options = false});
     domus_address other = listener;
     send_order_and_wait_until_done(actor, &order_type, &(order){.has_options = false});
-    int fd = domt_connect(found.port);
+    int fd = domt_connect_to_port(found.port);
     check_byte_is_echoed(fd);
     pthread_mutex_lock(&told);
     ck_assert_ptr_eq(its_listener.house, listener.house);
@@ -134,21 +134,21 @@ DOMT_TEST(a_channel_tells_its_listener_and_its_thread)
     ck_assert_uint_eq(its_thread, 1);
     pthread_mutex_unlock(&told);
     close(fd);
-    domt_end(system_);
+    domt_end_system(system_);
 }
 
 /* Serve an echo at a Unix socket, and check it. Returns the result of domus_serve(). */
 static int result_of_serving_at(const char *at)
 {
     const domus_listener_config one = {.name = "local", .address = at, .backlog = 16};
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     domus_endpoint endpoint;
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     uint16_t port = 1;
 
     config.listeners = &one;
     config.listener_count = 1;
-    system_ = domt_start(&config);
+    system_ = domt_start_system(&config);
     int served = domus_serve(system_, "local", &echoing, NULL, &port);
     if (served == 0) {
         ck_assert_uint_eq(port, 0);
@@ -163,7 +163,7 @@ static int result_of_serving_at(const char *at)
         pthread_mutex_unlock(&told);
         close(fd);
     }
-    domt_end(system_);
+    domt_end_system(system_);
     return served;
 }
 

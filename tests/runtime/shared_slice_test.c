@@ -119,31 +119,31 @@ static void make_shared_value(void)
 
 static void check_readers_get_value(uint32_t threads)
 {
-    domus_config config = domt_config(threads);
+    domus_config config = domt_config_of_threads(threads);
 
-    domt_listen(&config);
+    domt_add_front_listener(&config);
     config.memory.limit_bytes = LIMIT;
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
     make_shared_value();
     uint16_t port = domt_serve_front(system, &service, NULL);
-    int other = domt_connect(port);
+    int other = domt_connect_to_port(port);
     for (uint32_t i = 0; i < READERS; i++) {
         readers[i] = (reader){.fd = connect_with_window(port, 65536)};
         ck_assert_int_eq(send(readers[i].fd, "value\n", 6, MSG_NOSIGNAL), 6);
     }
     /* The value waits for all readers at the same time, but counts only once on each thread. */
-    DOMT_WAIT_FOR(30, domt_profile_all(system).queued_bytes >= threads * VALUE);
+    DOMT_WAIT_FOR(30, domt_profile_of_all_threads(system).queued_bytes >= threads * VALUE);
     let_all_readers_read(other, 100000, 1000);
-    ck_assert_uint_lt(domt_profile_all(system).queued_bytes, threads * VALUE + 8 * MIB);
+    ck_assert_uint_lt(domt_profile_of_all_threads(system).queued_bytes, threads * VALUE + 8 * MIB);
     let_all_readers_read(other, VALUE + 1, SIZE_MAX);
     for (uint32_t i = 0; i < READERS; i++) {
         ck_assert_uint_eq(readers[i].got, VALUE + 1);
         close(readers[i].fd);
     }
     close(other);
-    ck_assert_uint_eq(domt_profile_all(system).channels_shed, 0);
+    ck_assert_uint_eq(domt_profile_of_all_threads(system).channels_shed, 0);
     domus_slice_free(value);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(one_value_for_many_slow_readers_counts_once)

@@ -9,7 +9,7 @@
 
 #include <domus/http_files.h>
 
-/* size of the file "large.bin" in bytes, each of which is that of domt_file_byte() */
+/* size of the file "large.bin" in bytes, each of which is that of domt_file_byte_at() */
 #define DOMT_SITE_LARGE 300000u
 
 typedef struct domt_site_type {
@@ -34,25 +34,25 @@ extern domt_site_type domt_site;
 extern const domus_behaviour domt_site_service, domt_site_late_service, domt_site_far_service;
 
 /* Make the directory of the site, with its files. */
-void domt_site_make(void);
+void domt_site_make_directory(void);
 
 /* Make a kit that serves the site. */
-void domt_site_open(const domus_config *config, const domus_behaviour *behaviour);
+void domt_site_open_kit(const domus_config *config, const domus_behaviour *behaviour);
 
 /* Make the directory of the site, and a kit that serves it. */
-void domt_site_begin(const domus_config *config, const domus_behaviour *behaviour);
+void domt_site_make_and_open(const domus_config *config, const domus_behaviour *behaviour);
 
 /* End the kit that serves the site; the directory of the site stays. */
-void domt_site_close(void);
+void domt_site_close_kit(void);
 
 /* End the kit that serves the site, and remove the directory of the site. */
-void domt_site_end(void);
+void domt_site_close_and_remove(void);
 
 /* Returns the whole path of a file of the site, valid until the next call. */
-const char *domt_site_path(const char *name);
+const char *domt_site_whole_path(const char *name);
 
 /* Write a file of the site, and set its time of change, which is the same for all files. */
-void domt_site_write(const char *name, const char *text);
+void domt_site_write_file(const char *name, const char *text);
 
 /* Send a request on a connection of its own, with the header lines in `fields`. Returns the status
  * of the answer; 0: none came. The whole answer is then in domt_site.answer. */
@@ -60,15 +60,15 @@ unsigned domt_site_ask(const char *method, const char *target, const char *field
 unsigned domt_site_get(const char *target, const char *fields);
 
 /* Returns the body of the answer in domt_site.answer. */
-const char *domt_site_body(void);
+const char *domt_site_body_of_answer(void);
 
 /* Send a GET, and check the status and the body of its answer. */
-void domt_site_gives(const char *target, const char *fields, unsigned status, const char *body);
+void domt_site_check_get(const char *target, const char *fields, unsigned status, const char *body);
 
 /* Returns whether the last answer's head has this header line. */
-bool domt_site_says(const char *line);
+bool domt_site_answer_has_line(const char *line);
 
 /* Returns the value of the ETag of the last answer, valid until the next call. */
-const char *domt_site_tag(void);
+const char *domt_site_tag_of_answer(void);
 
 #endif

@@ -78,10 +78,10 @@ static const domus_listener_config listeners[] = {
 
 static domus_system *start_system(uint32_t threads)
 {
-    domus_config config = domt_config(threads);
+    domus_config config = domt_config_of_threads(threads);
     config.listeners = listeners;
     config.listener_count = 1;
-    return domt_start(&config);
+    return domt_start_system(&config);
 }
 
 static uint16_t serve_at_any_port(domus_system *system, const domus_behaviour *behaviour)
@@ -122,7 +122,7 @@ DOMT_TEST(a_publication_of_one_slice_reaches_all_connections_whole)
     ck_assert_int_eq(domus_outside_group_open(system, "news", &news), 0);
     uint16_t port = serve_at_any_port(system, &peer);
     for (uint32_t i = 0; i < PEERS; i++)
-        fds[i] = domt_connect(port);
+        fds[i] = domt_connect_to_port(port);
     DOMT_WAIT_FOR(10, atomic_load(&joined) == PEERS);
     for (uint32_t i = 0; i < BYTES; i++) {
         char byte = byte_of_slice_at(i);
@@ -135,17 +135,18 @@ DOMT_TEST(a_publication_of_one_slice_reaches_all_connections_whole)
         read_and_check_copies(fds[i], 1);
         (void)close(fds[i]);
     }
-    domt_end(system); /* the sanitizer would report here that the page of the slice was not freed */
+    domt_end_system(
+        system); /* the sanitizer would report here that the page of the slice was not freed */
 }
 
 DOMT_TEST(a_stranger_may_not_write_and_the_slice_is_freed)
 {
     domus_system *system = start_system(1);
     stranger = domt_spawn(system, 0, &strange, NULL);
-    int fd = domt_connect(serve_at_any_port(system, &open_peer));
+    int fd = domt_connect_to_port(serve_at_any_port(system, &open_peer));
     DOMT_WAIT_FOR(10, atomic_load(&refused) == 1);
     (void)close(fd);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 /* --- slow readers of a publication ------------------------------------------------------------ */
@@ -276,33 +277,34 @@ static void read_so_many_bytes(int fd, size_t size)
 
 DOMT_TEST(slow_reader_is_skipped_and_holds_up_nobody)
 {
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
     char byte;
 
     atomic_store(&known, 0);
     atomic_store(&rooms, 0);
     atomic_store(&flushed, 0);
     atomic_store(&lines, 0);
-    domt_listen(&config);
+    domt_add_front_listener(&config);
     config.channel.send_high_bytes = 64 * KIB;
     config.channel.send_low_bytes = 16 * KIB;
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
     domus_address other = domt_spawn(system, 1, &publisher, NULL);
     uint16_t port = domt_serve_front(system, &reader, NULL);
     int slow_fd = connect_with_small_window('s', port);
     int good_fd = connect_with_small_window('g', port);
 
     for (uint32_t i = 0; i < ROUNDS; i++) {
-        domt_notice(system, other, &publish_type, NULL);
+        domt_send_notice(system, other, &publish_type, NULL);
         read_so_many_bytes(good_fd, PIECE);
     }
     /* number of messages to the slow channel that were refused; wait for the last, because that
      * channel may be on another thread */
     uint64_t skipped;
-    DOMT_WAIT_FOR(30, (skipped = domt_profile_all(system).refusals) + atomic_load(&lines) ==
-                          2 * (uint64_t)ROUNDS);
+    DOMT_WAIT_FOR(30,
+                  (skipped = domt_profile_of_all_threads(system).refusals) + atomic_load(&lines) ==
+                      2 * (uint64_t)ROUNDS);
     ck_assert_uint_gt(skipped, ROUNDS / 2);
-    domt_notice(system, other, &try_slow_type, NULL);
+    domt_send_notice(system, other, &try_slow_type, NULL);
     DOMT_WAIT_FOR(30, atomic_load(&refused_with) == -ENOBUFS);
     ck_assert_uint_eq(atomic_load(&rooms), 0);
 
@@ -311,12 +313,12 @@ DOMT_TEST(slow_reader_is_skipped_and_holds_up_nobody)
     DOMT_WAIT_FOR(30, atomic_load(&rooms) == 1);
     ck_assert_int_eq(recv(slow_fd, &byte, 1, MSG_DONTWAIT), -1);
 
-    domt_notice(system, slow, &line_type, NULL);
-    domt_notice(system, slow, &flush_type, NULL);
+    domt_send_notice(system, slow, &line_type, NULL);
+    domt_send_notice(system, slow, &flush_type, NULL);
     DOMT_WAIT_FOR(30, atomic_load(&flushed) == 1);
     close(slow_fd);
     close(good_fd);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_SUITE(120)

@@ -3,7 +3,7 @@
 
 #include <domus/websocket.h>
 
-int domt_socket_echo(domus_stack *stack, void *self, const void *payload)
+int domt_on_websocket_message_echo(domus_stack *stack, void *self, const void *payload)
 {
     const domus_websocket_message *message = payload;
     domus_channel *channel = domus_channel_running(stack);

@@ -6,6 +6,6 @@
 
 /* Handle a message of WebSocket: the text "close" ends the connection with 4000 and "bye", and any
  * other message is sent back. */
-int domt_socket_echo(domus_stack *stack, void *self, const void *payload);
+int domt_on_websocket_message_echo(domus_stack *stack, void *self, const void *payload);
 
 #endif

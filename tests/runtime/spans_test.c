@@ -37,7 +37,7 @@ static void write_and_decode_trace(const domus_system *system, uint64_t since_ns
 
 static domus_config config_with_spans(uint32_t threads)
 {
-    domus_config config = domt_config(threads);
+    domus_config config = domt_config_of_threads(threads);
     config.profile.level = DOMUS_PROFILE_SPANS;
     config.profile.records = 1024;
     return config;
@@ -49,7 +49,7 @@ static bool is_span_open_now(const domus_system *system, const char *thread, con
     if (domus_trace_write(system, 0, append_bytes_of_trace, NULL) != 0)
         return false;
     domt_traced_decode(bytes, length, &traced);
-    return domt_traced_is_open(&traced, thread, text);
+    return domt_traced_last_is_open(&traced, thread, text);
 }
 
 /* --- actors ----------------------------------------------------------------------------------- */
@@ -71,7 +71,7 @@ static domus_address workers[WORKERS], answerer_at;
 
 static int burn_cpu_as_message_says(domus_stack *stack, void *self, const void *ns)
 {
-    domt_burn(*(const uint64_t *)ns, NULL);
+    domt_stay_busy(*(const uint64_t *)ns, NULL);
     atomic_fetch_add(&done, 1);
     return 0;
 }
@@ -85,26 +85,26 @@ static int send_work_to_workers(domus_stack *stack, void *self, const void *ns)
 
 static int doze_in_handler(domus_stack *stack, void *self, const void *payload)
 {
-    domt_doze(150 * DOMT_MS, "is stuck for");
+    domt_stay_asleep(150 * DOMT_MS, "is stuck for");
     return 0;
 }
 
 static int reply_after_sleep(domus_stack *stack, void *self, const domus_answer *slept)
 {
-    domt_burn(20000, NULL);
+    domt_stay_busy(20000, NULL);
     return domus_reply(stack, &answer, NULL);
 }
 
 static int reply_now_or_after_sleep(domus_stack *stack, void *self, const void *payload)
 {
-    domt_burn(20000, NULL);
+    domt_stay_busy(20000, NULL);
     return atomic_load(&is_late) ? domus_sleep(stack, 5 * DOMT_MS, reply_after_sleep)
                                  : domus_reply(stack, &answer, NULL);
 }
 
 static int count_good_answer(domus_stack *stack, void *self, const domus_answer *got)
 {
-    domt_burn(20000, NULL);
+    domt_stay_busy(20000, NULL);
     atomic_fetch_add(&done, got->error == 0);
     return 0;
 }
@@ -119,7 +119,7 @@ static int send_short_run_to_answerer(domus_stack *stack, void *self, const void
 
 static int ask_answerer(domus_stack *stack, void *self, const void *payload)
 {
-    domt_burn(20000, NULL);
+    domt_stay_busy(20000, NULL);
     return domus_ask(stack, answerer_at, &question, NULL, count_good_answer);
 }
 
@@ -141,21 +141,23 @@ static const domus_behaviour answerer = {.name = "answerer", .on = rows};
 DOMT_TEST(a_sleep_is_a_span_within_its_phase)
 {
     domus_config config = config_with_spans(1);
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
     const uint64_t ns = 20000;
 
     workers[0] = domt_spawn(system, 0, &worker, NULL);
     for (int i = 0; i < 20; i++) {
-        domt_notice(system, workers[0], &work, &ns);
+        domt_send_notice(system, workers[0], &work, &ns);
         domt_pause_ns(5 * DOMT_MS);
     }
     DOMT_WAIT_FOR(20, is_span_open_now(system, "thread 0", "park"));
-    const domt_traced_event *end = domt_traced_find_on(&traced, "thread 0", 'E', "park");
-    const domt_traced_event *phase = domt_traced_find_on(&traced, "thread 0", 'E', "enter");
+    const domt_traced_event *end =
+        domt_traced_find_event_on_thread(&traced, "thread 0", 'E', "park");
+    const domt_traced_event *phase =
+        domt_traced_find_event_on_thread(&traced, "thread 0", 'E', "enter");
     ck_assert_ptr_nonnull(end);
     ck_assert_ptr_nonnull(phase);
     ck_assert_uint_eq(end->depth, phase->depth + 1);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 /* --- loans ------------------------------------------------------------------------------------ */
@@ -183,7 +185,7 @@ static void check_texts_of_pairs(const domus_system *system, const domus_pair *p
     domus_slice text;
     char part[256];
 
-    domi_pairs_write_json(&json, system);
+    domi_thread_pairs_write_json(&json, system);
     ck_assert_int_eq(domus_append_end(&json, &text), 0);
     for (size_t i = 0; i < count; i++) {
         snprintf(part, sizeof part,
@@ -193,7 +195,7 @@ static void check_texts_of_pairs(const domus_system *system, const domus_pair *p
         ck_assert_ptr_nonnull(memmem(domus_slice_data(text), text.size, part, strlen(part)));
     }
     domus_slice_free(text);
-    domi_pairs_write_metrics(&metrics, system);
+    domi_thread_pairs_write_metrics(&metrics, system);
     ck_assert_int_eq(domus_append_end(&metrics.out, &text), 0);
     for (size_t i = 0; i < count; i++) {
         bool steals = pairs[i].steals != 0;
@@ -210,19 +212,19 @@ static void check_pairs_of_steals(const domus_system *system)
     domus_pair pairs[2];
 
     ck_assert_uint_eq(sum_of_loans_of_pairs(system, false) + sum_of_loans_of_pairs(system, true),
-                      domt_profile_all(system).steals);
+                      domt_profile_of_all_threads(system).steals);
     size_t count = domus_system_pairs(system, pairs, 2);
     check_texts_of_pairs(system, pairs, count);
     for (size_t i = 0; i < count; i++)
         ck_assert_uint_eq(pairs[i].steals + pairs[i].stand_ins,
-                          domt_profile(system, pairs[i].thief).steals);
+                          domt_profile_of_thread(system, pairs[i].thief).steals);
     ck_assert_uint_eq(domus_system_pairs(system, NULL, 0), count);
 }
 
 DOMT_TEST(a_steal_names_whose_house_it_runs_and_home_that_it_was_lent)
 {
     domus_config config = config_with_spans(2);
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
     domus_address first = domt_spawn(system, 0, &starter, NULL);
     const uint64_t ns = 200000;
 
@@ -233,53 +235,56 @@ DOMT_TEST(a_steal_names_whose_house_it_runs_and_home_that_it_was_lent)
     bool seen = false;
     for (uint64_t round = 1; !seen; round++) {
         ck_assert_uint_lt(round, 100);
-        domt_notice(system, first, &begin, &ns);
+        domt_send_notice(system, first, &begin, &ns);
         DOMT_WAIT_FOR(30, atomic_load(&done) == round * WORKERS);
         write_and_decode_trace(system, 0);
-        seen = domt_traced_find_on(&traced, "thread 0", 'I', "lend worker") != NULL &&
-               domt_traced_find_around(&traced, "thread 1", "steal worker", "run worker (work)") !=
-                   NULL;
+        seen = domt_traced_find_event_on_thread(&traced, "thread 0", 'I', "lend worker") != NULL &&
+               domt_traced_find_begin_around(&traced, "thread 1", "steal worker",
+                                             "run worker (work)") != NULL;
     }
     const domt_traced_event *steal =
-        domt_traced_find_around(&traced, "thread 1", "steal worker", "run worker (work)");
-    const domt_traced_event *loan = domt_traced_find_on(&traced, "thread 0", 'I', "lend worker");
+        domt_traced_find_begin_around(&traced, "thread 1", "steal worker", "run worker (work)");
+    const domt_traced_event *loan =
+        domt_traced_find_event_on_thread(&traced, "thread 0", 'I', "lend worker");
     ck_assert_ptr_nonnull(loan);
     ck_assert_uint_eq(steal[1].depth, steal->depth + 1);
     ck_assert_str_eq(loan->category, "loan");
-    ck_assert_ptr_nonnull(domt_traced_find_on(&traced, "thread 1", 'E', "steal worker"));
-    if (domt_protoc_is_there()) {
-        const char *text = domt_protoc_decode(bytes, length);
+    ck_assert_ptr_nonnull(
+        domt_traced_find_event_on_thread(&traced, "thread 1", 'E', "steal worker"));
+    if (domt_protoc_is_installed()) {
+        const char *text = domt_protoc_decode_trace(bytes, length);
         ck_assert_ptr_nonnull(
             strstr(text, "debug_annotations { uint_value: 0 name: \"from thread\" }"));
         ck_assert_ptr_nonnull(
             strstr(text, "debug_annotations { uint_value: 1 name: \"to thread\" }"));
     }
     check_pairs_of_steals(system);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(a_stand_in_names_whose_house_it_runs)
 {
     domus_config config = config_with_spans(2);
     config.scheduler.idle.stand_in_ns = 1000000;
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
     domus_address first = domt_spawn(system, 0, &asker, NULL);
     bool seen = false;
 
     answerer_at = domt_spawn(system, 1, &worker, NULL);
     for (uint64_t round = 1; !seen; round++) {
         ck_assert_uint_lt(round, 20000);
-        domt_notice(system, first, &nudge, NULL);
+        domt_send_notice(system, first, &nudge, NULL);
         DOMT_WAIT_FOR(20, atomic_load(&done) == round);
         if (sum_of_loans_of_pairs(system, true) == 0)
             continue;
         length = 0;
         if (domus_trace_write(system, 0, append_bytes_of_trace, NULL) == 0)
             domt_traced_decode(bytes, length, &traced);
-        seen = domt_traced_find_on(&traced, "thread 0", 'E', "stand in for worker") != NULL;
+        seen = domt_traced_find_event_on_thread(&traced, "thread 0", 'E', "stand in for worker") !=
+               NULL;
     }
     check_pairs_of_steals(system);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 /* --- stalls ----------------------------------------------------------------------------------- */
@@ -293,21 +298,21 @@ static domus_system *start_system_that_stalls(domus_profile_level level, const c
     /* a threshold so long that a busy machine alone causes no stall */
     config.stall.threshold_ns = 100 * DOMT_MS;
     config.profile.stall_file = file;
-    domus_system *system = domt_start_logging(&config);
+    domus_system *system = domt_start_logging_system(&config);
     *ret_stuck = domt_spawn(system, 1, &stuck, NULL);
     /* A thread follows the new level only when it works. */
     const uint64_t ns = 2 * DOMT_MS;
     for (int i = 0; i < 5; i++)
-        domt_notice(system, *ret_stuck, &work, &ns);
+        domt_send_notice(system, *ret_stuck, &work, &ns);
     DOMT_WAIT_FOR(20, atomic_load(&done) == 5);
     return system;
 }
 
 static void let_actor_stall_once(domus_system *system, domus_address address)
 {
-    uint64_t before = domt_stalls_over(system);
-    domt_notice(system, address, &stay, NULL);
-    DOMT_WAIT_FOR(30, domt_stalls_over(system) > before);
+    uint64_t before = domt_count_ended_stalls(system);
+    domt_send_notice(system, address, &stay, NULL);
+    DOMT_WAIT_FOR(30, domt_count_ended_stalls(system) > before);
 }
 
 DOMT_TEST(a_stall_is_seen_while_it_lasts_and_has_its_length_afterwards)
@@ -315,24 +320,24 @@ DOMT_TEST(a_stall_is_seen_while_it_lasts_and_has_its_length_afterwards)
     domus_address address;
     domus_system *system = start_system_that_stalls(DOMUS_PROFILE_SPANS, NULL, &address);
 
-    domt_notice(system, address, &stay, NULL);
+    domt_send_notice(system, address, &stay, NULL);
     DOMT_WAIT_FOR(20, is_span_open_now(system, "thread 1", "stall in stuck (stay)"));
-    ck_assert(domt_traced_is_open(&traced, "thread 1", "run stuck (stay)"));
-    DOMT_WAIT_FOR(30, domt_stalls_over(system) == 1);
+    ck_assert(domt_traced_last_is_open(&traced, "thread 1", "run stuck (stay)"));
+    DOMT_WAIT_FOR(30, domt_count_ended_stalls(system) == 1);
     DOMT_WAIT_FOR(20, !is_span_open_now(system, "thread 1", "stall in stuck (stay)"));
     const domt_traced_event *run =
-        domt_traced_find_on(&traced, "thread 1", 'B', "run stuck (stay)");
+        domt_traced_find_event_on_thread(&traced, "thread 1", 'B', "run stuck (stay)");
     const domt_traced_event *stall =
-        domt_traced_find_on(&traced, "thread 1", 'B', "stall in stuck (stay)");
+        domt_traced_find_event_on_thread(&traced, "thread 1", 'B', "stall in stuck (stay)");
     const domt_traced_event *end =
-        domt_traced_find_on(&traced, "thread 1", 'E', "stall in stuck (stay)");
+        domt_traced_find_event_on_thread(&traced, "thread 1", 'E', "stall in stuck (stay)");
     ck_assert_ptr_nonnull(run);
     ck_assert_ptr_nonnull(stall);
     ck_assert_ptr_nonnull(end);
     ck_assert_uint_eq(stall->depth, run->depth + 1);
     ck_assert_uint_ge(end->at_ns - stall->at_ns, 100 * DOMT_MS);
-    ck_assert(!domt_traced_is_open(&traced, "thread 1", "stall in stuck (stay)"));
-    domt_end(system);
+    ck_assert(!domt_traced_last_is_open(&traced, "thread 1", "stall in stuck (stay)"));
+    domt_end_system(system);
 }
 
 DOMT_TEST(a_stall_leaves_its_file_once_in_a_while)
@@ -355,15 +360,15 @@ DOMT_TEST(a_stall_leaves_its_file_once_in_a_while)
     fclose(file);
     domt_traced_decode(bytes, length, &traced);
     ck_assert_uint_eq(traced.threads, 2);
-    ck_assert(domt_traced_is_open(&traced, "thread 1", "stall in stuck (stay)"));
-    ck_assert(domt_traced_is_open(&traced, "thread 1", "run stuck (stay)"));
+    ck_assert(domt_traced_last_is_open(&traced, "thread 1", "stall in stuck (stay)"));
+    ck_assert(domt_traced_last_is_open(&traced, "thread 1", "run stuck (stay)"));
 
     ck_assert_int_eq(unlink(path), 0);
     let_actor_stall_once(system, address);
     ck_assert_int_eq(access(path, F_OK), -1);
     ck_assert_uint_eq(domt_count_log_lines("profile.stallFile has the trace", NULL), 1);
-    domt_end(system);
-    domt_tree_remove(&tree);
+    domt_end_system(system);
+    domt_tree_remove_copy(&tree);
 }
 
 DOMT_TEST(a_stall_whose_file_cannot_be_written_says_so)
@@ -373,7 +378,7 @@ DOMT_TEST(a_stall_whose_file_cannot_be_written_says_so)
         start_system_that_stalls(DOMUS_PROFILE_SPANS, "/nonexistent/stall", &address);
     let_actor_stall_once(system, address);
     DOMT_WAIT_FOR(20, domt_count_log_lines("no trace of this stall: No such file", NULL) == 1);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(a_stall_without_spans_leaves_no_file)
@@ -387,8 +392,8 @@ DOMT_TEST(a_stall_without_spans_leaves_no_file)
     domus_system *system = start_system_that_stalls(DOMUS_PROFILE_HISTOGRAMS, path, &address);
     let_actor_stall_once(system, address);
     ck_assert_int_eq(access(path, F_OK), -1);
-    domt_end(system);
-    domt_tree_remove(&tree);
+    domt_end_system(system);
+    domt_tree_remove_copy(&tree);
 }
 
 /* --- flows ------------------------------------------------------------------------------------ */
@@ -432,7 +437,7 @@ static void follow_an_ask_in_trace(bool late, const domt_traced_event *steps[4])
 {
     domus_config config = config_with_spans(2);
     config.scheduler.steal.enabled = false; /* without stealing each house runs on its own home */
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
     domus_address first = domt_spawn(system, 0, &asker, NULL);
     uint64_t asked = 0;
 
@@ -440,14 +445,14 @@ static void follow_an_ask_in_trace(bool late, const domt_traced_event *steps[4])
     answerer_at = domt_spawn(system, 1, &answerer, NULL);
     do {
         ck_assert_uint_lt(asked, 1000);
-        domt_notice(system, first, &wander, NULL);
+        domt_send_notice(system, first, &wander, NULL);
         asked++;
         DOMT_WAIT_FOR(20, atomic_load(&done) == asked);
         if (domus_trace_write(system, 0, append_bytes_of_trace, NULL) != 0)
             continue;
         write_and_decode_trace(system, 0);
     } while (!find_ended_flow(steps));
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(a_flow_leads_from_an_ask_to_its_answer)

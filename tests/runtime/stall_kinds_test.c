@@ -20,7 +20,7 @@ static const domus_type ring_type = {.name = "ring"};
 
 static domus_config config_with_stall_signal(void)
 {
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     config.stall.threshold_ns = 25 * DOMT_MS;
     config.stall.signal = SIGNAL;
     return config;
@@ -29,7 +29,7 @@ static domus_config config_with_stall_signal(void)
 static domus_system *start_logging_stalls(const domus_config *config)
 {
     ck_assert_int_eq(domus_stall_signal(SIGNAL), 0);
-    return domt_start_logging(config);
+    return domt_start_logging_system(config);
 }
 
 /* Wait until a stall whose line contains `part` was logged, and end the system. On a busy machine
@@ -37,24 +37,25 @@ static domus_system *start_logging_stalls(const domus_config *config)
 static void end_when_logged(domus_system *system, const char *part)
 {
     uint64_t until_ns = domt_now_ns() + 30000 * DOMT_MS;
-    for (; domt_count_log_lines(part, NULL) != 1 || !domt_trace_shows_it(); domt_pause_ns(DOMT_MS))
+    for (; domt_count_log_lines(part, NULL) != 1 || !domt_backtrace_shows_stay();
+         domt_pause_ns(DOMT_MS))
         ck_assert_msg(domt_now_ns() < until_ns, "waited in vain for: %s", part);
-    DOMT_WAIT_FOR(30, domt_profile(system, 0).stalls == domt_stalls_over(system));
+    DOMT_WAIT_FOR(30, domt_profile_of_thread(system, 0).stalls == domt_count_ended_stalls(system));
     ck_assert_uint_eq(domt_count_log_lines(part, NULL), 1);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 /* --- what code is called for ------------------------------------------------------------------ */
 
 static int doze_in_mount(domus_stack *stack, void *self)
 {
-    domt_doze(60 * DOMT_MS, "in mounter, handling on_mount");
+    domt_stay_asleep(60 * DOMT_MS, "in mounter, handling on_mount");
     return 0;
 }
 
 static void doze_in_stop(domus_stack *stack, void *self)
 {
-    domt_doze(60 * DOMT_MS, "in stopper, handling on_stop");
+    domt_stay_asleep(60 * DOMT_MS, "in stopper, handling on_stop");
 }
 
 static const domus_behaviour mounter = {.name = "mounter", .on_mount = doze_in_mount};
@@ -62,7 +63,7 @@ static const domus_behaviour stopper = {.name = "stopper", .on_stop = doze_in_st
 
 static int doze_in_handler_of_timer(domus_stack *stack, void *self, const void *payload)
 {
-    domt_doze(60 * DOMT_MS, "in sleeper, handling ring");
+    domt_stay_asleep(60 * DOMT_MS, "in sleeper, handling ring");
     return 0;
 }
 
@@ -84,7 +85,7 @@ static int reply_to_ask(domus_stack *stack, void *self, const void *payload)
 static int doze_in_resumed_handler(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, 0);
-    domt_doze(60 * DOMT_MS, "in asker, handling answered");
+    domt_stay_asleep(60 * DOMT_MS, "in asker, handling answered");
     return 0;
 }
 
@@ -104,7 +105,7 @@ static const domus_behaviour asker = {
 
 static int doze_after_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    domt_doze(60 * DOMT_MS, "in waker, which was resumed without a message");
+    domt_stay_asleep(60 * DOMT_MS, "in waker, which was resumed without a message");
     return 0;
 }
 
@@ -137,8 +138,8 @@ DOMT_TEST(stall_is_reported_in_each_kind_of_callback)
         domus_address whom = domt_spawn(system, 0, &answerer, NULL);
         domus_address address = domt_spawn(system, 0, cases[i].behaviour, &whom);
         if (cases[i].is_begun)
-            domt_notice(system, address, &begin_type, NULL);
-        DOMT_WAIT_FOR(10, domt_profile(system, 0).spawns == 2);
+            domt_send_notice(system, address, &begin_type, NULL);
+        DOMT_WAIT_FOR(10, domt_profile_of_thread(system, 0).spawns == 2);
         if (cases[i].is_stopped)
             ck_assert_int_eq(domus_outside_stop(system, address), 0);
         end_when_logged(system, cases[i].told);
@@ -148,7 +149,7 @@ DOMT_TEST(stall_is_reported_in_each_kind_of_callback)
 static int doze_in_read(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
-    domt_doze(60 * DOMT_MS, "in reader, handling on_read");
+    domt_stay_asleep(60 * DOMT_MS, "in reader, handling on_read");
     return domus_channel_write(stack, event->channel, event->bytes);
 }
 
@@ -158,12 +159,12 @@ static const domus_behaviour reader = {
 DOMT_TEST(stall_in_on_read_of_channel_is_reported)
 {
     domus_config config = config_with_stall_signal();
-    domt_listen(&config);
+    domt_add_front_listener(&config);
     domus_system *system = start_logging_stalls(&config);
 
     uint16_t port = domt_serve_front(system, &reader, NULL);
-    int fd = domt_connect(port);
-    ck_assert(domt_echoes(fd, "hello"));
+    int fd = domt_connect_to_port(port);
+    ck_assert(domt_send_and_get_echo(fd, "hello"));
     close(fd);
     end_when_logged(system, "in reader, handling on_read");
 }
@@ -198,11 +199,11 @@ DOMT_TEST(a_thread_that_is_stuck_outside_of_handlers_is_said_to_be)
     domus_config config = config_with_stall_signal();
     domus_system *system = start_logging_stalls(&config);
 
-    domt_log_stays_at("is restarted");
-    domt_notice(system, domt_spawn(system, 0, &parent, NULL), &begin_type, NULL);
+    domt_block_log_at_line("is restarted");
+    domt_send_notice(system, domt_spawn(system, 0, &parent, NULL), &begin_type, NULL);
     DOMT_WAIT_FOR(20, domt_count_log_lines(" ms in no handler; ", NULL) == 1);
-    domt_go_on();
-    domt_end(system);
+    domt_let_stays_go_on();
+    domt_end_system(system);
 }
 
 /* --- without a backtrace ---------------------------------------------------------------------- */
@@ -211,7 +212,7 @@ static const domus_type stay_type = {.name = "stay"};
 
 static int burn_cpu_in_handler(domus_stack *stack, void *self, const void *payload)
 {
-    domt_burn(60 * DOMT_MS, "in stuck, handling stay");
+    domt_stay_busy(60 * DOMT_MS, "in stuck, handling stay");
     return 0;
 }
 
@@ -220,10 +221,10 @@ static const domus_behaviour stuck = {
 
 static void expect_report_without_backtrace(domus_system *system, const char *why)
 {
-    domt_notice(system, domt_spawn(system, 0, &stuck, NULL), &stay_type, NULL);
+    domt_send_notice(system, domt_spawn(system, 0, &stuck, NULL), &stay_type, NULL);
     DOMT_WAIT_FOR(30, domt_count_log_lines("in stuck, handling stay", why) == 1);
     ck_assert_uint_eq(domt_count_log_lines(" #0 ", NULL), 0);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 static void ignore_signal_of_program(int number)
@@ -235,15 +236,15 @@ DOMT_TEST(report_says_why_backtrace_is_missing)
     domus_config config = config_with_stall_signal();
     const struct sigaction none = {.sa_handler = SIG_DFL};
 
-    expect_report_without_backtrace(domt_start_logging(&config),
+    expect_report_without_backtrace(domt_start_logging_system(&config),
                                     "has not called domus_stall_signal()");
-    domus_system *system = domt_start_logging(&config);
+    domus_system *system = domt_start_logging_system(&config);
     ck_assert_int_eq(domus_stall_signal(SIGNAL), 0);
     expect_report_without_backtrace(system, "was called after the start");
     config.stall.signal = 0;
-    expect_report_without_backtrace(domt_start_logging(&config), "stall.signal is 0");
+    expect_report_without_backtrace(domt_start_logging_system(&config), "stall.signal is 0");
     config.stall.signal = SIGNAL;
-    system = domt_start_logging(&config);
+    system = domt_start_logging_system(&config);
     /* the default action of the signal, which would end the process */
     ck_assert_int_eq(sigaction(SIGNAL, &none, NULL), 0);
     expect_report_without_backtrace(system, "has not called domus_stall_signal()");
@@ -264,10 +265,10 @@ DOMT_TEST(a_thread_that_takes_no_signal_is_told_all_the_same)
 {
     domus_config config = config_with_stall_signal();
     domus_system *system = start_logging_stalls(&config);
-    domt_notice(system, domt_spawn(system, 0, &deaf, NULL), &stay_type, NULL);
+    domt_send_notice(system, domt_spawn(system, 0, &deaf, NULL), &stay_type, NULL);
     DOMT_WAIT_FOR(30,
                   domt_count_log_lines("in stuck, handling stay", "does not take the signal") == 1);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(the_signal_is_a_real_time_one_and_nobody_elses)
@@ -295,7 +296,7 @@ DOMT_TEST(the_signal_is_a_real_time_one_and_nobody_elses)
 
 static int burn_cpu_and_quit(domus_stack *stack, void *self, const void *payload)
 {
-    domt_burn(500 * DOMT_MS, NULL);
+    domt_stay_busy(500 * DOMT_MS, NULL);
     domus_main_quit(0);
     return 0;
 }
@@ -305,7 +306,7 @@ static const domus_behaviour quitting = {
 
 static int spawn_actor_that_stays_and_quits(domus_system *system, void *argument)
 {
-    domt_notice(system, domt_spawn(system, 0, &quitting, NULL), &stay_type, NULL);
+    domt_send_notice(system, domt_spawn(system, 0, &quitting, NULL), &stay_type, NULL);
     return 0;
 }
 

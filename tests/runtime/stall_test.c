@@ -40,7 +40,7 @@ static int stay_and_check_errno(domus_stack *stack, void *self, const void *payl
     errno = 77;
     stay_as_ordered(order);
     /* errno must not change; the watch's signal interrupts only a sleep, with EINTR */
-    return errno == 77 || order->how != domt_burn ? 0 : -EPROTO;
+    return errno == 77 || order->how != domt_stay_busy ? 0 : -EPROTO;
 }
 
 static int ignore_message(domus_stack *stack, void *self, const void *payload)
@@ -57,7 +57,7 @@ static const char in_stuck[] = "in stuck, handling stay";
 
 static domus_config config_with_stall_threshold(uint64_t threshold_ms)
 {
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
     config.stall.threshold_ns = threshold_ms * DOMT_MS;
     config.stall.signal = SIGNAL;
     ck_assert_int_eq(domus_stall_signal(SIGNAL), 0);
@@ -68,16 +68,17 @@ static domus_config config_with_stall_threshold(uint64_t threshold_ms)
  * is over. */
 static void check_one_stall_is_reported(domus_system *system, domus_address address, stay order)
 {
-    uint64_t before = domt_profile_all(system).notices;
-    domt_notice(system, address, &stay_type, &order);
-    DOMT_WAIT_FOR(30, domt_profile_all(system).notices > before);
-    DOMT_WAIT_FOR(30, domt_profile_all(system).stalls == domt_stalls_over(system));
+    uint64_t before = domt_profile_of_all_threads(system).notices;
+    domt_send_notice(system, address, &stay_type, &order);
+    DOMT_WAIT_FOR(30, domt_profile_of_all_threads(system).notices > before);
+    DOMT_WAIT_FOR(30,
+                  domt_profile_of_all_threads(system).stalls == domt_count_ended_stalls(system));
 }
 
 static void expect_stall_is_told_once(void (*how)(uint64_t ns, const char *part))
 {
     domus_config config = config_with_stall_threshold(25);
-    domus_system *system = domt_start_logging(&config);
+    domus_system *system = domt_start_logging_system(&config);
     domus_address address = domt_spawn(system, 1, &stuck, NULL);
 
     check_one_stall_is_reported(system, address, (stay){how, 60 * DOMT_MS, in_stuck});
@@ -86,22 +87,22 @@ static void expect_stall_is_told_once(void (*how)(uint64_t ns, const char *part)
     ck_assert_uint_eq(domt_count_log_lines(in_stuck, "thread 1 is stuck for "), 1);
     ck_assert_uint_eq(domt_count_log_lines(in_stuck, "no backtrace"), 0);
     ck_assert_uint_eq(domt_count_log_lines(in_stuck, "; 0 actors wait behind it"), 1);
-    ck_assert(domt_trace_shows_it());
-    domus_profile profile = domt_profile(system, 1);
+    ck_assert(domt_backtrace_shows_stay());
+    domus_profile profile = domt_profile_of_thread(system, 1);
     ck_assert_uint_ge(profile.stalled_ns, atomic_load(&stayed_ns));
     /* no handler has failed, so the watch has restored errno */
     ck_assert_uint_eq(profile.failures, 0);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(handler_that_burns_is_reported_once_with_name_type_and_place)
 {
-    expect_stall_is_told_once(domt_burn);
+    expect_stall_is_told_once(domt_stay_busy);
 }
 
 DOMT_TEST(handler_that_sleeps_is_reported_once_with_name_type_and_place)
 {
-    expect_stall_is_told_once(domt_doze);
+    expect_stall_is_told_once(domt_stay_asleep);
 }
 
 /* --- who waits -------------------------------------------------------------------------------- */
@@ -126,7 +127,7 @@ static const domus_behaviour crowded = {
 static int make_crowd_ready(domus_stack *stack, void *self, const void *payload)
 {
     const domus_address *first = self;
-    const stay order = {domt_doze, 0, "in crowded, handling stay"};
+    const stay order = {domt_stay_asleep, 0, "in crowded, handling stay"};
     ck_assert_int_eq(domus_notice(stack, *first, &stay_type, &order), 0);
     for (int i = 0; i < NEIGHBOURS - ARRIVE; i++)
         ck_assert_int_eq(domus_notice(stack, neighbours[i], &other_type, NULL), 0);
@@ -144,22 +145,22 @@ static void check_counts_of_stalls(uint32_t ratio, uint32_t signal, const char *
     config.scheduler.io_ratio = ratio;
     config.stall.signal = signal;
     config.scheduler.steal.enabled = false;
-    domus_system *system = domt_start_logging(&config);
+    domus_system *system = domt_start_logging_system(&config);
     domus_address first = domt_spawn(system, 0, &crowded, NULL);
     domus_address address = domt_spawn(system, 0, &director, &first);
 
     for (int i = 0; i < NEIGHBOURS; i++)
         neighbours[i] = domt_spawn(system, 0, &beside, NULL);
-    DOMT_WAIT_FOR(10, domt_profile(system, 0).spawns == NEIGHBOURS + 2);
+    DOMT_WAIT_FOR(10, domt_profile_of_thread(system, 0).spawns == NEIGHBOURS + 2);
     atomic_store(&is_in, false);
-    domt_notice(system, address, &other_type, NULL);
+    domt_send_notice(system, address, &other_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&is_in));
     for (int i = NEIGHBOURS - ARRIVE; i < NEIGHBOURS; i++)
-        domt_notice(system, neighbours[i], &other_type, NULL);
+        domt_send_notice(system, neighbours[i], &other_type, NULL);
     DOMT_WAIT_FOR(30, domt_count_log_lines("in crowded, handling stay", NULL) == 1);
     ck_assert_msg(domt_count_log_lines("in crowded, handling stay", said) == 1, "%s",
                   domt_first_log_line("in crowded"));
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(actors_that_wait_behind_a_stall_are_counted)
@@ -174,17 +175,18 @@ DOMT_TEST(actors_that_wait_behind_a_stall_are_counted)
 DOMT_TEST(two_stalls_count_apart_with_their_lengths)
 {
     domus_config config = config_with_stall_threshold(25);
-    domus_system *system = domt_start_logging(&config);
+    domus_system *system = domt_start_logging_system(&config);
     domus_address address = domt_spawn(system, 0, &stuck, NULL);
     uint64_t sum_ns = 0;
 
     for (int i = 0; i < 2; i++) {
-        check_one_stall_is_reported(system, address, (stay){domt_doze, 150 * DOMT_MS, in_stuck});
+        check_one_stall_is_reported(system, address,
+                                    (stay){domt_stay_asleep, 150 * DOMT_MS, in_stuck});
         sum_ns += atomic_load(&stayed_ns);
         ck_assert_uint_eq(domt_count_log_lines(in_stuck, NULL), (uint32_t)i + 1);
         domt_pause_ns(20 * DOMT_MS);
     }
-    domus_profile profile = domt_profile(system, 0);
+    domus_profile profile = domt_profile_of_thread(system, 0);
     uint64_t long_ones = 0;
     for (int i = 7; i < DOMUS_STALL_LENGTHS; i++) /* sum up the stalls that took 128 ms or more */
         long_ones += profile.stall_lengths[i];
@@ -196,7 +198,7 @@ DOMT_TEST(two_stalls_count_apart_with_their_lengths)
     char table[16384];
     ck_assert_uint_lt(domus_system_profile_table(system, table, sizeof table), sizeof table);
     ck_assert_ptr_nonnull(strstr(table, "stalls of 128 ms"));
-    domt_end(system);
+    domt_end_system(system);
 }
 
 /* Each handler goes on as soon as its stall was reported. Within one second only a few of the
@@ -204,14 +206,15 @@ DOMT_TEST(two_stalls_count_apart_with_their_lengths)
 DOMT_TEST(backtraces_are_bounded_and_reports_are_not)
 {
     domus_config config = config_with_stall_threshold(3);
-    domus_system *system = domt_start_logging(&config);
+    domus_system *system = domt_start_logging_system(&config);
     domus_address address = domt_spawn(system, 0, &stuck, NULL);
     uint64_t began_ns = domt_now_ns();
 
     for (uint32_t i = 0; i < 12; i++) {
-        domt_notice(system, address, &stay_type, &(stay){domt_doze, 0, NULL});
-        domt_notice(system, address, &stay_type, &(stay){domt_doze, 30 * DOMT_MS, NULL});
-        DOMT_WAIT_FOR(10, domt_profile(system, 0).notices == 2 * i + 2);
+        domt_send_notice(system, address, &stay_type, &(stay){domt_stay_asleep, 0, NULL});
+        domt_send_notice(system, address, &stay_type,
+                         &(stay){domt_stay_asleep, 30 * DOMT_MS, NULL});
+        DOMT_WAIT_FOR(10, domt_profile_of_thread(system, 0).notices == 2 * i + 2);
     }
     /* wait, because the monitor may report late */
     DOMT_WAIT_FOR(10, domt_count_log_lines(in_stuck, NULL) >= 8);
@@ -220,7 +223,7 @@ DOMT_TEST(backtraces_are_bounded_and_reports_are_not)
     ck_assert_uint_ge(domt_count_log_lines("#0 ", NULL), 1);
     if (seconds == 2 && domt_count_log_lines(in_stuck, NULL) > 2 * DOMI_STALL_TRACES_MAX)
         ck_assert_uint_ge(domt_count_log_lines("too many in this second", NULL), 1);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(short_runs_and_threads_at_rest_are_no_stalls)
@@ -228,16 +231,16 @@ DOMT_TEST(short_runs_and_threads_at_rest_are_no_stalls)
     domus_config config = config_with_stall_threshold(300);
     /* the threads spin for long, because a search for work is no stall */
     config.scheduler.idle.spin_ns = 400 * DOMT_MS;
-    domus_system *system = domt_start_logging(&config);
+    domus_system *system = domt_start_logging_system(&config);
     domus_address address = domt_spawn(system, 0, &stuck, NULL);
 
     for (uint64_t i = 1; i <= 200; i++)
-        domt_notice(system, address, &stay_type, &(stay){domt_doze, 2 * DOMT_MS, NULL});
-    DOMT_WAIT_FOR(30, domt_profile(system, 0).notices == 200);
+        domt_send_notice(system, address, &stay_type, &(stay){domt_stay_asleep, 2 * DOMT_MS, NULL});
+    DOMT_WAIT_FOR(30, domt_profile_of_thread(system, 0).notices == 200);
     domt_pause_ns(1500 * DOMT_MS);
-    ck_assert_uint_eq(domt_profile_all(system).stalls, 0);
+    ck_assert_uint_eq(domt_profile_of_all_threads(system).stalls, 0);
     ck_assert_uint_eq(domt_count_log_lines("stuck", NULL), 0);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 /* --- stalls that are kept --------------------------------------------------------------------- */
@@ -256,7 +259,7 @@ static uint32_t read_kept_stalls(domus_system *system)
 static int burn_cpu_while_it_stays(domus_stack *stack, void *self, const void *payload)
 {
     while (atomic_load(&stays))
-        domt_burn(DOMT_MS, NULL);
+        domt_stay_busy(DOMT_MS, NULL);
     return 0;
 }
 
@@ -280,18 +283,18 @@ static uint64_t time_of_day_ns(void)
 
 DOMT_TEST(a_stall_is_seen_while_it_lasts_and_afterwards)
 {
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
 
     config.stall.threshold_ns = 10 * DOMT_MS;
     config.stall.signal = SIGNAL;
     ck_assert_int_eq(domus_stall_signal(SIGNAL), 0);
-    domus_system *system = domt_start_logging(&config);
+    domus_system *system = domt_start_logging_system(&config);
     domus_address address = domt_spawn(system, 1, &held, NULL);
     ck_assert_uint_eq(read_kept_stalls(system), 0);
 
     uint64_t before_ns = domt_now_ns(), before_utc_ns = time_of_day_ns();
     atomic_store(&stays, true);
-    domt_notice(system, address, &long_stay_type, NULL);
+    domt_send_notice(system, address, &long_stay_type, NULL);
     DOMT_WAIT_FOR(20, read_kept_stalls(system) == 1);
     ck_assert(!stalls[0].is_over);
     ck_assert_uint_ge(stalls[0].length_ns, 10 * DOMT_MS);
@@ -320,14 +323,14 @@ DOMT_TEST(a_stall_is_seen_while_it_lasts_and_afterwards)
     domt_pause_ns(5 * DOMT_MS);
     ck_assert_uint_eq(read_kept_stalls(system), 1);
     ck_assert_uint_eq(stalls[0].length_ns, length_ns);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 /* --- the ring --------------------------------------------------------------------------------- */
 
 static domus_system *make_system_not_started(void)
 {
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     domus_system *system = NULL;
     ck_assert_int_eq(domus_system_new(&config, NULL, 0, &system), 0);
     return system;
@@ -336,7 +339,7 @@ static domus_system *make_system_not_started(void)
 static uint64_t add_record_to_history(domus_system *system, uint32_t index)
 {
     domi_stall_record record = {.began_ns = domi_clock_now(&system->clock), .index = index};
-    return domi_stall_history_add(&system->stall_history, &system->clock, &record);
+    return domi_stall_history_add_stall(&system->stall_history, &system->clock, &record);
 }
 
 DOMT_TEST(last_stalls_are_kept_oldest_first)
@@ -365,16 +368,16 @@ DOMT_TEST(end_is_recorded_for_its_own_stall)
     domus_system *system = make_system_not_started();
     uint64_t first = add_record_to_history(system, 1);
 
-    domi_stall_history_end(&system->stall_history, 0, 7);
+    domi_stall_history_end_stall(&system->stall_history, 0, 7);
     ck_assert_uint_eq(read_kept_stalls(system), 1);
     ck_assert(!stalls[0].is_over);
-    domi_stall_history_end(&system->stall_history, first, 7);
+    domi_stall_history_end_stall(&system->stall_history, first, 7);
     ck_assert_uint_eq(read_kept_stalls(system), 1);
     ck_assert(stalls[0].is_over);
     ck_assert_uint_eq(stalls[0].length_ns, 7);
     for (uint32_t i = 0; i < DOMUS_STALLS_KEPT; i++)
         (void)add_record_to_history(system, i);
-    domi_stall_history_end(&system->stall_history, first, 7);
+    domi_stall_history_end_stall(&system->stall_history, first, 7);
     ck_assert_uint_eq(read_kept_stalls(system), DOMUS_STALLS_KEPT);
     for (uint32_t i = 0; i < DOMUS_STALLS_KEPT; i++)
         ck_assert(!stalls[i].is_over);
@@ -393,16 +396,16 @@ DOMT_TEST(long_names_and_deep_stacks_are_cut)
     trace.count = DOMI_BACKTRACE_FRAMES_MAX + DOMI_BACKTRACE_OWN_MAX;
     for (uint32_t i = 0; i < trace.count; i++)
         trace.frames[i] = (void *)(uintptr_t)(i + 1);
-    domi_stall_record_name(record.behaviour, name);
-    domi_stall_record_trace(&record, &trace);
+    domi_stall_record_set_name(record.behaviour, name);
+    domi_stall_record_set_frames(&record, &trace);
     ck_assert_ptr_eq(record.frames[0], (void *)(uintptr_t)4);
-    (void)domi_stall_history_add(&system->stall_history, &system->clock, &record);
+    (void)domi_stall_history_add_stall(&system->stall_history, &system->clock, &record);
     ck_assert_uint_eq(read_kept_stalls(system), 1);
     ck_assert_uint_eq(strlen(stalls[0].behaviour), DOMUS_STALL_NAME_SIZE - 1);
     ck_assert_uint_eq(stalls[0].frame_count, DOMUS_STALL_FRAMES_MAX);
     ck_assert_str_eq(stalls[0].frames[0], "code without a module");
     trace.count = 2; /* the backtrace has fewer frames than belong to the handler */
-    domi_stall_record_trace(&record, &trace);
+    domi_stall_record_set_frames(&record, &trace);
     ck_assert_uint_eq(record.count, 0);
     domus_system_free(system);
 }

@@ -15,13 +15,13 @@ static uint32_t count;
 static const char *_Atomic stays_at;
 static atomic_bool goes_on;
 
-void domt_log_stays_at(const char *part)
+void domt_block_log_at_line(const char *part)
 {
     atomic_store(&goes_on, false);
     atomic_store(&stays_at, part);
 }
 
-void domt_go_on(void)
+void domt_let_stays_go_on(void)
 {
     atomic_store(&goes_on, true);
 }
@@ -38,7 +38,7 @@ static void keep_log_line(void *context, domus_log_level level, uint32_t thread,
         domt_pause_ns(DOMT_MS);
 }
 
-domus_system *domt_start_logging(const domus_config *config)
+domus_system *domt_start_logging_system(const domus_config *config)
 {
     const domus_hooks hooks = {.log = keep_log_line};
     domus_system *system = NULL;
@@ -90,21 +90,21 @@ static bool is_stay_over(uint64_t began_ns, uint64_t ns, const char *part)
            (part == NULL || stayed_ns > LONGEST_NS || domt_count_log_lines(part, NULL) != 0);
 }
 
-HERE void domt_burn(uint64_t ns, const char *part)
+HERE void domt_stay_busy(uint64_t ns, const char *part)
 {
     uint64_t began_ns = domt_now_ns();
     while (!is_stay_over(began_ns, ns, part))
         continue;
 }
 
-HERE void domt_doze(uint64_t ns, const char *part)
+HERE void domt_stay_asleep(uint64_t ns, const char *part)
 {
     uint64_t began_ns = domt_now_ns();
     while (!is_stay_over(began_ns, ns, part))
         domt_pause_ns(DOMT_MS);
 }
 
-bool domt_trace_shows_it(void)
+bool domt_backtrace_shows_stay(void)
 {
     Dl_info info;
     bool found = false;
@@ -126,16 +126,16 @@ bool domt_trace_shows_it(void)
     return found;
 }
 
-uint64_t domt_stalls_over(const domus_system *system)
+uint64_t domt_count_ended_stalls(const domus_system *system)
 {
-    domus_profile profile = domt_profile_all(system);
+    domus_profile profile = domt_profile_of_all_threads(system);
     uint64_t sum = 0;
     for (int i = 0; i < DOMUS_STALL_LENGTHS; i++)
         sum += profile.stall_lengths[i];
     return sum;
 }
 
-bool domt_has_thread(const char *name)
+bool domt_has_thread_named(const char *name)
 {
     DIR *tasks = opendir("/proc/self/task");
     bool found = false;

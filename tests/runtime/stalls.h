@@ -11,7 +11,7 @@
 #define DOMT_LINES_MAX 2048u
 
 /* Forget all kept lines, and start a system whose log lines are kept. */
-domus_system *domt_start_logging(const domus_config *config);
+domus_system *domt_start_logging_system(const domus_config *config);
 
 /* Returns how many kept log lines contain both texts; `second` may be NULL. */
 uint32_t domt_count_log_lines(const char *first, const char *second);
@@ -20,26 +20,27 @@ uint32_t domt_count_log_lines(const char *first, const char *second);
  * there is none. */
 const char *domt_first_log_line(const char *part);
 
-/* Let the log hook block at each line that contains `part`, until domt_go_on() is called; NULL: at
- * no line. */
-void domt_log_stays_at(const char *part);
+/* Let the log hook block at each line that contains `part`, until domt_let_stays_go_on() is called;
+ * NULL: at no line. */
+void domt_block_log_at_line(const char *part);
 
-/* Let the actors and the log hook that stay somewhere (domt_log_stays_at()) go on. */
-void domt_go_on(void);
+/* Let the actors and the log hook that stay somewhere (domt_block_log_at_line()) go on. */
+void domt_let_stays_go_on(void);
 
 /* Stay in this function for `ns`, and until a log line with `part` was kept (NULL: for no line),
- * but at most 20 s. domt_burn() uses CPU time, domt_doze() sleeps; both functions lie in a section
- * of the program of their own. */
-void domt_burn(uint64_t ns, const char *part);
-void domt_doze(uint64_t ns, const char *part);
+ * but at most 20 s. domt_stay_busy() uses CPU time, domt_stay_asleep() sleeps; both functions lie
+ * in a section of the program of their own. */
+void domt_stay_busy(uint64_t ns, const char *part);
+void domt_stay_asleep(uint64_t ns, const char *part);
 
-/* Returns whether a kept line of a backtrace has an address within domt_burn() or domt_doze(). */
-bool domt_trace_shows_it(void);
+/* Returns whether a kept line of a backtrace has an address within domt_stay_busy() or
+ * domt_stay_asleep(). */
+bool domt_backtrace_shows_stay(void);
 
 /* Returns how many stalls of all threads of the system are over. */
-uint64_t domt_stalls_over(const domus_system *system);
+uint64_t domt_count_ended_stalls(const domus_system *system);
 
 /* Returns whether a thread of this process has this name. */
-bool domt_has_thread(const char *name);
+bool domt_has_thread_named(const char *name);
 
 #endif

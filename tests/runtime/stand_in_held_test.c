@@ -106,10 +106,10 @@ typedef struct world {
 
 static world begin_world_of_sleeper(uint32_t threads, domus_io_backend backend)
 {
-    domus_config config = domt_config(threads);
+    domus_config config = domt_config_of_threads(threads);
 
     config.io.backend = backend;
-    world it = {.system = domt_start(&config)};
+    world it = {.system = domt_start_system(&config)};
     atomic_store(&home, pthread_self());
     it.speaker = domt_spawn(it.system, HOME, &speaker, NULL);
     to_work = domt_spawn(it.system, HOME, &worker, NULL);
@@ -127,7 +127,7 @@ static domi_manager *manager_of(const world *it, uint32_t thread)
 static void send_work_once_and_wait(const world *it)
 {
     uint64_t before = atomic_load(&worked);
-    domt_notice(it->system, it->sender, &work_type, NULL);
+    domt_send_notice(it->system, it->sender, &work_type, NULL);
     DOMT_WAIT_FOR(20, atomic_load(&worked) > before);
 }
 
@@ -140,8 +140,8 @@ static void hold_sleeping_thread(const world *it)
     do {
         ck_assert_uint_lt(domt_now_ns(), until_ns);
         send_work_once_and_wait(it);
-        for (int i = 0; i < 10 && domi_park_peek(&manager_of(it, HOME)->park) != DOMI_PARK_DOZING;
-             i++)
+        for (int i = 0;
+             i < 10 && domi_park_read_word(&manager_of(it, HOME)->park) != DOMI_PARK_DOZING; i++)
             domt_pause_ns(20000);
     } while (!domi_park_try_hold(&manager_of(it, HOME)->park));
 }
@@ -163,14 +163,14 @@ static void check_hang_on_other_thread(domus_io_backend backend)
     for (int i = 0; !atomic_load(&is_hanging); i++) {
         ck_assert_int_lt(i, 20000);
         uint64_t before = atomic_load(&worked);
-        domt_notice(it.system, it.sender, &work_type, NULL);
+        domt_send_notice(it.system, it.sender, &work_type, NULL);
         DOMT_WAIT_FOR(20, atomic_load(&worked) > before || atomic_load(&is_hanging));
         domt_pause_ns(200000);
     }
-    domt_notice(it.system, it.speaker, &speak_type, NULL);
+    domt_send_notice(it.system, it.speaker, &speak_type, NULL);
     DOMT_WAIT_FOR(20, !atomic_load(&is_hanging));
     send_work_once_and_wait(&it);
-    domt_end(it.system);
+    domt_end_system(it.system);
 }
 
 DOMT_TEST(actor_that_hangs_in_other_hands_keeps_no_other_one_of_its_thread)
@@ -184,7 +184,7 @@ static void check_long_hold_of_sleeper(domus_io_backend backend)
 {
     world it = begin_world_of_sleeper(2, backend);
 
-    domt_notice(it.system, it.speaker, &begin_type, NULL);
+    domt_send_notice(it.system, it.speaker, &begin_type, NULL);
     DOMT_WAIT_FOR(20, atomic_load(&ticks) > 0);
     hold_sleeping_thread(&it);
     uint64_t before = atomic_load(&ticks);
@@ -192,14 +192,14 @@ static void check_long_hold_of_sleeper(domus_io_backend backend)
     /* ten times as long as a doze, so the timer of the thread is due */
     domt_pause_ns(20 * DOMT_MS);
     ck_assert_uint_eq(atomic_load(&ticks), before);
-    domt_notice(it.system, it.speaker, &speak_type, NULL);
+    domt_send_notice(it.system, it.speaker, &speak_type, NULL);
     ck_assert_uint_eq(atomic_load(&manager_of(&it, HOME)->park), DOMI_PARK_WANTED);
     ck_assert_uint_eq(atomic_load(&spoken), spoke);
     ck_assert(domi_park_release(&manager_of(&it, HOME)->park, false));
     wake_held_thread(&it);
     DOMT_WAIT_FOR(20, atomic_load(&spoken) > spoke && atomic_load(&ticks) > before + 10);
     send_work_once_and_wait(&it);
-    domt_end(it.system);
+    domt_end_system(it.system);
 }
 
 DOMT_TEST(holder_that_loses_its_cpu_loses_no_timer_and_no_message)
@@ -282,10 +282,10 @@ DOMT_TEST(overwhelmed_thread_is_helped_beside_two_that_stand_in_for_each_other)
 
     for (uint32_t i = 0; i < BURNERS; i++)
         burners[i] = domt_spawn(it.system, BURNS, &burner, NULL);
-    domt_notice(it.system, it.sender, &begin_type, NULL);
+    domt_send_notice(it.system, it.sender, &begin_type, NULL);
     for (int i = 0; i < 500; i++) {
         uint64_t before = atomic_load(&burnt);
-        domt_notice(it.system, lights, &begin_type, NULL);
+        domt_send_notice(it.system, lights, &begin_type, NULL);
         DOMT_WAIT_FOR(20, atomic_load(&burnt) == before + BURNERS);
         if (atomic_load(&helped) >= BURNERS / 8 && atomic_load(&stood_in) >= 20)
             break;
@@ -294,7 +294,7 @@ DOMT_TEST(overwhelmed_thread_is_helped_beside_two_that_stand_in_for_each_other)
     }
     ck_assert_uint_ge(atomic_load(&helped), BURNERS / 8);
     ck_assert_uint_ge(atomic_load(&stood_in), 20);
-    domt_end(it.system);
+    domt_end_system(it.system);
 }
 
 /* --- a sender that does not return ------------------------------------------------------------ */
@@ -367,16 +367,16 @@ static void notify_and_wait_for_return(domus_system *system, domus_address from,
                                        const domus_type *type)
 {
     uint64_t done = atomic_load(&returned) + 1;
-    domt_notice(system, from, type, NULL);
+    domt_send_notice(system, from, type, NULL);
     DOMT_WAIT_FOR(20, atomic_load(&returned) == done);
 }
 
 static void check_receiver_begins_soon(const domus_type *type)
 {
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
 
     config.scheduler.idle.stand_in_ns = 100000;
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
     domus_address from = domt_spawn(system, 0, &staying, NULL);
     receiver = domt_spawn(system, 1, &beginning, NULL);
     atomic_store(&waited_ns, 0);
@@ -391,8 +391,8 @@ static void check_receiver_begins_soon(const domus_type *type)
     }
     ck_assert_uint_lt(atomic_load(&waited_ns), BEGINS_NS);
     /* the sender's thread has stood in for the receiver's */
-    ck_assert_uint_gt(domt_profile(system, 0).steals, 0);
-    domt_end(system);
+    ck_assert_uint_gt(domt_profile_of_thread(system, 0).steals, 0);
+    domt_end_system(system);
 }
 
 DOMT_TEST(message_of_a_handler_that_computes_on_is_handled_soon)

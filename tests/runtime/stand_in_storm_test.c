@@ -179,7 +179,7 @@ static const domus_behaviour behaviour = {
 
 static domus_config config_of_sleepy_threads(uint64_t seed)
 {
-    domus_config config = domt_config((uint32_t)(2 + seed % 2));
+    domus_config config = domt_config_of_threads((uint32_t)(2 + seed % 2));
 
     config.io.backend = seed % 4 == 0 ? DOMUS_BACKEND_EPOLL : DOMUS_BACKEND_AUTO;
     config.scheduler.idle.stand_in_ns = 1000 * DOMT_MS;
@@ -209,7 +209,7 @@ static int run_storm_of_seed(uint64_t seed, void *context)
 {
     domi_random dice;
     const domus_config config = config_of_sleepy_threads(seed);
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
 
     domi_random_init(&dice, seed);
     for (uint32_t i = 0; i < CROWD; i++) {
@@ -220,9 +220,9 @@ static int run_storm_of_seed(uint64_t seed, void *context)
     for (uint32_t i = 0; i < STEPS; i++)
         begin_burst_and_wait(system, &dice);
     DOMT_WAIT_FOR(60, atomic_load(&under_way) == 0);
-    atomic_fetch_add(&stood_in, domt_profile_all(system).steals);
-    ck_assert_uint_eq(domt_profile_all(system).cap_wakeups_with_work, 0);
-    domt_end(system);
+    atomic_fetch_add(&stood_in, domt_profile_of_all_threads(system).steals);
+    ck_assert_uint_eq(domt_profile_of_all_threads(system).cap_wakeups_with_work, 0);
+    domt_end_system(system);
     return atomic_load(&wrong) == 0 ? 0 : -EIO;
 }
 
@@ -303,7 +303,7 @@ static int handle_ready_descriptor(domus_stack *stack, void *self_, const void *
 
     atomic_fetch_add(&readies, 1);
     if (domus_unwatch_fd(stack, self->watch) != 0)
-        domt_storm_wrong("a watch was gone");
+        domt_storm_record_wrong("a watch was gone");
     end_watch_of_descriptor(self);
     if (self->then % 8 == 0)
         return domus_stop(stack, domus_self(stack));
@@ -342,22 +342,22 @@ static const domus_behaviour poker = {
 
 static void send_note_from_outside(domus_system *system, uint32_t to)
 {
-    const void *load = domt_load_new(4);
-    (void)domt_load_gave(domus_outside_notice(system, domt_crowd_at(to), &domt_storm_note, load),
-                         load);
+    const void *load = domt_storm_new_payload(4);
+    (void)domt_storm_free_if_failed(
+        domus_outside_notice(system, domt_storm_crowd_at(to), &domt_storm_note, load), load);
 }
 
 static void ask_member_from_outside(domus_system *system, uint32_t to)
 {
     union {
-        domt_load load;
+        domt_load_text_as_file load;
         char bytes[3000];
     } answer;
     domus_outside_reply reply = {.buffer = &answer, .size = sizeof answer};
 
-    if (domus_outside_ask(system, domt_crowd_at(to), &domt_storm_question, domt_load_new(3), 2 * MS,
-                          &reply) == 0)
-        domt_load_free(answer.load);
+    if (domus_outside_ask(system, domt_storm_crowd_at(to), &domt_storm_question,
+                          domt_storm_new_payload(3), 2 * MS, &reply) == 0)
+        domt_storm_free_payload(answer.load);
 }
 
 static domus_address poker_address; /* address of the poker, which is on the first thread */
@@ -383,19 +383,19 @@ static void do_random_action_of_storm(domus_system *system, domi_random *dice,
     switch (domi_random_below(dice, 16)) {
     case 0:
     case 1:
-        domt_storm_spawn_root(system, one, domi_random_next(dice));
+        domt_storm_spawn_root(system, one, domi_random_next_bits(dice));
         break;
     case 2:
         ask_member_from_outside(system, one);
         break;
     case 3:
-        (void)domus_outside_stop(system, domt_crowd_at(one));
+        (void)domus_outside_stop(system, domt_storm_crowd_at(one));
         break;
     case 4:
     case 5:
     case 6:
     case 7:
-        poke_random_watcher(system, watchers, one, domi_random_next(dice));
+        poke_random_watcher(system, watchers, one, domi_random_next_bits(dice));
         break;
     default:
         send_note_from_outside(system, one);
@@ -408,7 +408,7 @@ static void do_random_action_of_storm(domus_system *system, domi_random *dice,
 
 static domus_config random_config_of_storm(uint64_t seed, domi_random *dice)
 {
-    domus_config config = domt_config((uint32_t)(2 + seed % 3));
+    domus_config config = domt_config_of_threads((uint32_t)(2 + seed % 3));
 
     config.io.backend = seed % 2 == 0 ? DOMUS_BACKEND_EPOLL : DOMUS_BACKEND_AUTO;
     config.scheduler.idle.stand_in_ns = 1000 * MS;
@@ -429,14 +429,14 @@ static int run_storm_of_sleepers(uint64_t seed, void *ret_text)
     domi_random_init(&dice, seed);
     domus_config config = random_config_of_storm(seed, &dice);
     domt_storm_begin(BUDGET);
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
     for (uint32_t i = 0; i < ROOTS; i++)
-        domt_storm_spawn_root(system, i, domi_random_next(&dice));
+        domt_storm_spawn_root(system, i, domi_random_next_bits(&dice));
     poker_address = domt_spawn(system, 0, &poker, NULL);
     for (uint32_t i = 0; i < STORM_STEPS; i++)
         do_random_action_of_storm(system, &dice, watchers);
-    atomic_fetch_add(&stood_in, domt_profile_all(system).steals);
-    ck_assert_uint_eq(domt_profile_all(system).cap_wakeups_with_work, 0);
+    atomic_fetch_add(&stood_in, domt_profile_of_all_threads(system).steals);
+    ck_assert_uint_eq(domt_profile_of_all_threads(system).cap_wakeups_with_work, 0);
     ck_assert_int_eq(domus_system_stop(system), 0);
     ck_assert_str_eq(domus_system_left(system), "");
     domus_system_free(system);

@@ -70,7 +70,7 @@ static int send_work_to_receivers(domus_stack *stack, void *self, const void *pa
     for (uint32_t i = 0; i < receivers_count; i++)
         ck_assert_int_eq(send_small_or_large(stack, receivers[i], does.uses_belt_first), 0);
     woken_behind_send = ring_of_thread(1)->wakes;
-    domt_stepped_advance(&world, does.works_behind_send_ns);
+    domt_stepped_advance_clock(&world, does.works_behind_send_ns);
     return 0;
 }
 
@@ -78,7 +78,7 @@ static int count_work_of_receiver(domus_stack *stack, void *self, const void *pa
 {
     worked++;
     woken_when_worked = ring_of_thread(1)->wakes;
-    domt_stepped_advance(&world, does.work_takes_ns);
+    domt_stepped_advance_clock(&world, does.work_takes_ns);
     if (does.stops_itself)
         ck_assert_int_eq(domus_stop(stack, domus_self(stack)), 0);
     if (does.pins_itself) /* pin the actor, as its first watch of a descriptor would do */
@@ -111,7 +111,7 @@ static domus_address sender;
 
 static domus_config config_with_standing_in(uint32_t threads)
 {
-    domus_config config = domt_config(threads);
+    domus_config config = domt_config_of_threads(threads);
     config.scheduler.idle.stand_in_ns = UINT64_C(100000);
     return config;
 }
@@ -140,14 +140,14 @@ static void let_sender_wake_and_send_after(uint64_t after_ns)
         if (i != HERE) {
             let_thread_doze(i); /* from here on the thread sleeps, for as long as the test lasts */
             if (does.sleeps_long)
-                domi_park_begin(park_word_of_thread(i));
+                domi_park_begin_sleep(park_word_of_thread(i));
             ring_of_thread(i)->wakes = 0;
         }
     }
     for (uint32_t i = 0; i < world.system->count; i++)
         domt_stepped_thread(&world, i)->until_ns = domt_stepped_now_ns(&world) + SECOND;
-    domt_notice(world.system, sender, &go_type, NULL);
-    domt_stepped_advance(&world, after_ns);
+    domt_send_notice(world.system, sender, &go_type, NULL);
+    domt_stepped_advance_clock(&world, after_ns);
     domt_stepped_iterate(&world, HERE, false);
 }
 
@@ -166,8 +166,8 @@ static void expect_runs_here_and_wakes(uint32_t runs_here, uint32_t wakes)
     ck_assert_uint_eq(ring_of_thread(1)->wakes, wakes);
     ck_assert_uint_eq(atomic_load(park_word_of_thread(1)),
                       wakes != 0 ? DOMI_PARK_NOTIFIED : DOMI_PARK_DOZING);
-    ck_assert_uint_eq(domt_profile(world.system, HERE).steals, runs_here);
-    ck_assert_uint_eq(domt_profile(world.system, HERE).wakeups_sent, wakes);
+    ck_assert_uint_eq(domt_profile_of_thread(world.system, HERE).steals, runs_here);
+    ck_assert_uint_eq(domt_profile_of_thread(world.system, HERE).wakeups_sent, wakes);
     end_world_of_threads();
 }
 
@@ -218,7 +218,7 @@ static const struct {
 DOMT_TEST(actor_of_a_sleeper_runs_in_its_place_or_the_sleeper_is_woken)
 {
     /* STANDS_IN_NS is the default value of the key */
-    ck_assert_uint_eq(domt_config(2).scheduler.idle.stand_in_ns, STANDS_IN_NS);
+    ck_assert_uint_eq(domt_config_of_threads(2).scheduler.idle.stand_in_ns, STANDS_IN_NS);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         domus_config config = config_with_standing_in(2);
         config.scheduler.steal.enabled = !cases[i].cannot_steal;
@@ -235,7 +235,7 @@ DOMT_TEST(actor_of_a_sleeper_runs_in_its_place_or_the_sleeper_is_woken)
         does = cases[i].does;
         let_sender_wake_and_send_after(cases[i].after_ns);
         const domi_manager *sleeper = &domt_stepped_thread(&world, 1)->manager;
-        uint32_t belted = (uint32_t)domt_profile(world.system, HERE).belted;
+        uint32_t belted = (uint32_t)domt_profile_of_thread(world.system, HERE).belted;
         ck_assert_msg(worked == cases[i].runs_here && ring_of_thread(1)->wakes == cases[i].wakes &&
                           sleeper->loans.lent == cases[i].lent && belted == cases[i].belted &&
                           woken_behind_send == cases[i].at_once,
@@ -271,7 +271,7 @@ DOMT_TEST(long_runs_are_left_to_the_sleeper_for_a_while)
     does.work_takes_ns = 100000;
     let_sender_wake_and_send_after(0);
     ck_assert_uint_eq(worked, 1);
-    domt_notice(world.system, sender, &go_type, NULL);
+    domt_send_notice(world.system, sender, &go_type, NULL);
     domt_stepped_iterate(&world, HERE, false);
     expect_runs_here_and_wakes(1, 1);
 }
@@ -287,7 +287,7 @@ DOMT_TEST(actor_that_stops_in_its_run_ends_on_its_own_thread)
     ck_assert_uint_eq(stopped, 0);
     /* the loan was settled, and the actor not ended */
     ck_assert_uint_eq(domt_stepped_thread(&world, 1)->manager.loans.lent, 0);
-    (void)domi_park_end(park_word_of_thread(1));
+    (void)domi_park_end_sleep(park_word_of_thread(1));
     domt_stepped_iterate(&world, 1, false);
     ck_assert_uint_eq(stopped, 1);
     let_thread_doze(1);
@@ -303,7 +303,7 @@ DOMT_TEST(mail_that_comes_for_a_held_thread_wakes_it)
     ck_assert_uint_eq(worked, 1);
     ck_assert(domi_park_try_hold(park_word_of_thread(1)));
     /* this message comes from a foreign thread */
-    domt_notice(world.system, receivers[0], &work_type, NULL);
+    domt_send_notice(world.system, receivers[0], &work_type, NULL);
     ck_assert_uint_eq(atomic_load(park_word_of_thread(1)), DOMI_PARK_WANTED);
     ck_assert_uint_eq(ring_of_thread(1)->wakes, 0);
     ck_assert(domi_park_release(park_word_of_thread(1), false));
@@ -329,20 +329,20 @@ DOMT_TEST(sleepers_that_find_no_room_in_the_notes_are_woken)
 
 static void sleep_for_one_microsecond(domt_stepped *stepped, uint32_t index)
 {
-    domt_stepped_advance(stepped, 1000);
+    domt_stepped_advance_clock(stepped, 1000);
 }
 
 /* Let the sleeper handle its messages and doze again, and let the sender's thread sleep for a
  * moment and send once more. */
 static void let_sender_send_again(void)
 {
-    (void)domi_park_end(park_word_of_thread(1));
+    (void)domi_park_end_sleep(park_word_of_thread(1));
     domt_stepped_iterate(&world, 1, false);
     let_thread_doze(1);
     world.on_sleep = sleep_for_one_microsecond;
     for (uint32_t slept = ring_of_thread(HERE)->sleeps; ring_of_thread(HERE)->sleeps == slept;)
         domt_stepped_iterate(&world, HERE, true);
-    domt_notice(world.system, sender, &go_type, NULL);
+    domt_send_notice(world.system, sender, &go_type, NULL);
     domt_stepped_iterate(&world, HERE, false);
 }
 
@@ -351,7 +351,7 @@ static void let_sender_send_again(void)
 static void expect_wakes_and_runs_so_far(uint32_t wakes, uint32_t runs_here)
 {
     ck_assert_uint_eq(ring_of_thread(1)->wakes, wakes);
-    ck_assert_uint_eq(domt_profile(world.system, HERE).steals, runs_here);
+    ck_assert_uint_eq(domt_profile_of_thread(world.system, HERE).steals, runs_here);
 }
 
 /* A sleeper had to wait for a handler that went on working after its send. For some time after
@@ -367,7 +367,7 @@ DOMT_TEST(sleepers_do_not_wait_twice_for_handlers_that_take_long)
     let_sender_send_again();
     expect_wakes_and_runs_so_far(2, 0);
     /* after that time the sender's thread may put off wake-ups again */
-    domt_stepped_advance(&world, 10 * DOMT_MS);
+    domt_stepped_advance_clock(&world, 10 * DOMT_MS);
     let_sender_send_again();
     expect_wakes_and_runs_so_far(2, 1);
     /* after a second such handler, the thread puts off no wake-up for twice as long */
@@ -375,10 +375,10 @@ DOMT_TEST(sleepers_do_not_wait_twice_for_handlers_that_take_long)
     let_sender_send_again();
     expect_wakes_and_runs_so_far(3, 1);
     does.works_behind_send_ns = 0;
-    domt_stepped_advance(&world, 19 * DOMT_MS);
+    domt_stepped_advance_clock(&world, 19 * DOMT_MS);
     let_sender_send_again();
     expect_wakes_and_runs_so_far(4, 1);
-    domt_stepped_advance(&world, 2 * DOMT_MS);
+    domt_stepped_advance_clock(&world, 2 * DOMT_MS);
     let_sender_send_again();
     expect_wakes_and_runs_so_far(4, 2);
     end_world_of_threads();
@@ -387,9 +387,9 @@ DOMT_TEST(sleepers_do_not_wait_twice_for_handlers_that_take_long)
 static void record_park_word_and_sleep(domt_stepped *stepped, uint32_t index)
 {
     word_asleep = atomic_load(park_word_of_thread(index));
-    domt_stepped_advance(stepped, sleep_takes_ns < ring_of_thread(index)->sleep_ns
-                                      ? sleep_takes_ns
-                                      : ring_of_thread(index)->sleep_ns);
+    domt_stepped_advance_clock(stepped, sleep_takes_ns < ring_of_thread(index)->sleep_ns
+                                            ? sleep_takes_ns
+                                            : ring_of_thread(index)->sleep_ns);
 }
 
 /* Let thread HERE sleep once, for `takes_ns` or to the end of the sleep. Check its time-out, and

@@ -32,7 +32,7 @@ static domi_queue *get_state_queue_of_victim(void)
 
 static void open_world_with_patience(uint32_t threads, uint32_t patience)
 {
-    domus_config config = domt_config(threads);
+    domus_config config = domt_config_of_threads(threads);
 
     config.scheduler.steal.patience = patience;
     config.scheduler.steal.enabled = true;
@@ -55,7 +55,7 @@ static void open_world_of_two_threads(void)
 static void make_all_houses_ready(void)
 {
     for (int i = 0; i < HOUSES; i++)
-        domt_notice(world.system, actors[i], &poke, NULL);
+        domt_send_notice(world.system, actors[i], &poke, NULL);
     (void)domi_manager_take_arrivals(&victim_thread()->manager);
     ck_assert_uint_eq(get_state_queue_of_victim()->count, HOUSES);
 }
@@ -63,9 +63,9 @@ static void make_all_houses_ready(void)
 /* Let the victim look for work, `after_ns` after the last step. */
 static void let_victim_look_for_work(uint64_t after_ns)
 {
-    domt_stepped_advance(&world, after_ns);
-    domi_thread_stamp(victim_thread(), DOMI_SPAN_OTHER);
-    domi_thread_adjust_exposed(victim_thread(), get_state_queue_of_victim());
+    domt_stepped_advance_clock(&world, after_ns);
+    domi_thread_stamp_time(victim_thread(), DOMI_SPAN_OTHER);
+    domi_thread_adjust_exposed_houses(victim_thread(), get_state_queue_of_victim());
 }
 
 DOMT_TEST(only_the_thread_that_was_called_ends_the_waking)
@@ -73,13 +73,13 @@ DOMT_TEST(only_the_thread_that_was_called_ends_the_waking)
     open_world_of_two_threads();
     /* this value names thread 1 as the one that was called */
     atomic_store(&world.system->waking, 2);
-    domt_notice(world.system, actors[0], &poke, NULL);
+    domt_send_notice(world.system, actors[0], &poke, NULL);
     for (int i = 0; i < 3; i++) {
         /* thread 0 is busy in the first iteration, and idle in the second */
         domt_stepped_iterate(&world, 0, true);
         ck_assert_uint_eq(atomic_load(&world.system->waking), 2);
     }
-    domt_notice(world.system, other, &poke, NULL);
+    domt_send_notice(world.system, other, &poke, NULL);
     domt_stepped_iterate(&world, 1, true);
     ck_assert_uint_eq(atomic_load(&world.system->waking), 0);
     domt_stepped_fini(&world);
@@ -91,7 +91,7 @@ DOMT_TEST(thief_that_has_work_of_its_own_again_is_not_counted_any_more)
     atomic_store(&victim_thread()->manager.loans.lendable, 1000);
     domt_stepped_iterate(&world, 1, true);
     ck_assert_uint_eq(atomic_load(&victim_thread()->manager.loans.thieves), 1);
-    domt_notice(world.system, other, &poke, NULL);
+    domt_send_notice(world.system, other, &poke, NULL);
     domt_stepped_iterate(&world, 1, true);
     ck_assert_uint_eq(atomic_load(&victim_thread()->manager.loans.thieves), 0);
     ck_assert_uint_eq(thief_thread()->stealing.victim, DOMI_NO_VICTIM);
@@ -105,15 +105,15 @@ DOMT_TEST(exposed_house_that_nobody_takes_is_taken_back)
     atomic_store(&victim_thread()->manager.loans.thieves,
                  1); /* count one thief, which never comes, as if it were in a long handler */
     let_victim_look_for_work(0);
-    ck_assert_uint_eq(domi_loans_count_shown(&victim_thread()->manager), FLOOR);
+    ck_assert_uint_eq(domi_loans_count_shared_houses(&victim_thread()->manager), FLOOR);
     let_victim_look_for_work(DOMT_MS);
-    ck_assert_uint_eq(domi_loans_count_shown(&victim_thread()->manager), FLOOR);
+    ck_assert_uint_eq(domi_loans_count_shared_houses(&victim_thread()->manager), FLOOR);
     let_victim_look_for_work(2 * DOMT_MS);
-    ck_assert_uint_eq(domi_loans_count_shown(&victim_thread()->manager), 0);
+    ck_assert_uint_eq(domi_loans_count_shared_houses(&victim_thread()->manager), 0);
     ck_assert_uint_eq(get_state_queue_of_victim()->count, HOUSES);
     /* houses that were taken back are not exposed again at once */
     let_victim_look_for_work(DOMT_MS);
-    ck_assert_uint_eq(domi_loans_count_shown(&victim_thread()->manager), 0);
+    ck_assert_uint_eq(domi_loans_count_shared_houses(&victim_thread()->manager), 0);
     atomic_store(&victim_thread()->manager.loans.thieves, 0);
     domt_stepped_fini(&world);
 }
@@ -125,7 +125,7 @@ DOMT_TEST(exposed_house_counts_as_ready)
     atomic_store(&victim_thread()->manager.loans.thieves, 1);
     let_victim_look_for_work(0);
     ck_assert_uint_eq(get_state_queue_of_victim()->count, HOUSES - FLOOR);
-    domi_thread_publish_depth(victim_thread(), get_state_queue_of_victim()->count);
+    domi_thread_publish_ready_count(victim_thread(), get_state_queue_of_victim()->count);
     ck_assert_uint_eq(atomic_load(&victim_thread()->manager.loans.readies), HOUSES);
     ck_assert_uint_eq(atomic_load(&victim_thread()->manager.loans.lendable), HOUSES);
     atomic_store(&victim_thread()->manager.loans.thieves, 0);
@@ -138,13 +138,14 @@ DOMT_TEST(thief_learns_that_victim_has_no_ready_house)
 {
     open_world_of_two_threads();
     make_all_houses_ready();
-    (void)domi_loans_expose(&victim_thread()->manager, get_state_queue_of_victim(), HOUSES);
-    domi_thread_publish_depth(victim_thread(), get_state_queue_of_victim()->count);
+    (void)domi_loans_expose_houses(&victim_thread()->manager, get_state_queue_of_victim(), HOUSES);
+    domi_thread_publish_ready_count(victim_thread(), get_state_queue_of_victim()->count);
     ck_assert_uint_eq(atomic_load(&victim_thread()->manager.loans.readies), HOUSES);
     for (int i = 0; i < HOUSES; i++) {
-        domi_loan *loan = domi_loan_take(&thief_thread()->manager, &victim_thread()->manager);
+        domi_loan *loan =
+            domi_loan_take_exposed_house(&thief_thread()->manager, &victim_thread()->manager);
         ck_assert_ptr_nonnull(loan);
-        domi_loan_run(&thief_thread()->manager, loan);
+        domi_loan_run_house_and_return(&thief_thread()->manager, loan);
     }
     domt_stepped_iterate(&world, 0, false);
     ck_assert_uint_eq(atomic_load(&victim_thread()->manager.loans.readies), 0);
@@ -168,7 +169,8 @@ static void open_world_with_locked_queue(void)
         domi_manager *home = manager_of_thread(index);
 
         for (int i = 0; i < 2 * FLOOR; i++)
-            domt_notice(world.system, domt_spawn(world.system, index, &idle, NULL), &poke, NULL);
+            domt_send_notice(world.system, domt_spawn(world.system, index, &idle, NULL), &poke,
+                             NULL);
         /* in this iteration the actors are mounted and run */
         domt_stepped_iterate(&world, index, false);
         (void)domi_manager_take_arrivals(home);
@@ -179,12 +181,13 @@ static void open_world_with_locked_queue(void)
         ready[i] = domt_spawn(world.system, 2, &idle, NULL);
     domt_stepped_iterate(&world, 2, false);
     for (int i = 0; i < 2 * FLOOR; i++)
-        domt_notice(world.system, ready[i], &poke, NULL);
+        domt_send_notice(world.system, ready[i], &poke, NULL);
     (void)domi_manager_take_arrivals(manager_of_thread(2));
-    ck_assert_uint_eq(domi_loans_expose(manager_of_thread(0), get_state_queue_of_victim(), FLOOR),
-                      FLOOR);
-    ck_assert_uint_eq(domi_loans_expose(manager_of_thread(2),
-                                        &manager_of_thread(2)->schedule.ready[DOMUS_STATE], FLOOR),
+    ck_assert_uint_eq(
+        domi_loans_expose_houses(manager_of_thread(0), get_state_queue_of_victim(), FLOOR), FLOOR);
+    ck_assert_uint_eq(domi_loans_expose_houses(manager_of_thread(2),
+                                               &manager_of_thread(2)->schedule.ready[DOMUS_STATE],
+                                               FLOOR),
                       FLOOR);
     atomic_store(&manager_of_thread(0)->loans.lendable, 1000);
     atomic_store(&manager_of_thread(2)->loans.lendable, 1000);
@@ -196,22 +199,22 @@ static void open_world_with_locked_queue(void)
 static void close_world_with_locked_queue(void)
 {
     domi_spinlock_unlock(&manager_of_thread(0)->loans.shared_lock);
-    (void)domi_loans_take_back(manager_of_thread(0), get_state_queue_of_victim());
-    (void)domi_loans_take_back(manager_of_thread(2),
-                               &manager_of_thread(2)->schedule.ready[DOMUS_STATE]);
+    (void)domi_loans_take_houses_back(manager_of_thread(0), get_state_queue_of_victim());
+    (void)domi_loans_take_houses_back(manager_of_thread(2),
+                                      &manager_of_thread(2)->schedule.ready[DOMUS_STATE]);
     domt_stepped_fini(&world);
 }
 
 DOMT_TEST(thief_goes_on_to_the_next_when_others_are_at_its_victim)
 {
     open_world_with_locked_queue();
-    ck_assert(domi_thread_steal(thief_thread()));
+    ck_assert(domi_thread_try_to_steal_house(thief_thread()));
     ck_assert_ptr_nonnull(thief_thread()->stealing.loan);
     ck_assert_ptr_eq(thief_thread()->stealing.loan->house->home, manager_of_thread(2));
     ck_assert_uint_eq(atomic_load(&manager_of_thread(0)->loans.thieves), 0);
     ck_assert_uint_eq(atomic_load(&manager_of_thread(2)->loans.thieves), 1);
-    domi_thread_run_loan(thief_thread(), false);
-    (void)domi_loans_settle(manager_of_thread(2));
+    domi_thread_run_borrowed_house(thief_thread(), false);
+    (void)domi_loans_settle_returned_houses(manager_of_thread(2));
     close_world_with_locked_queue();
 }
 
@@ -219,7 +222,7 @@ DOMT_TEST(thief_stays_with_its_victim_when_there_is_no_other)
 {
     open_world_with_locked_queue();
     atomic_store(&manager_of_thread(2)->loans.lendable, 0);
-    ck_assert(domi_thread_steal(thief_thread()));
+    ck_assert(domi_thread_try_to_steal_house(thief_thread()));
     ck_assert_ptr_null(thief_thread()->stealing.loan);
     ck_assert_uint_eq(thief_thread()->stealing.victim, 0);
     ck_assert_uint_eq(atomic_load(&manager_of_thread(0)->loans.thieves), 1);
@@ -230,7 +233,7 @@ DOMT_TEST(thief_looks_at_each_victim_once_when_others_are_at_all)
 {
     open_world_with_locked_queue();
     domi_spinlock_lock(&manager_of_thread(2)->loans.shared_lock);
-    ck_assert(domi_thread_steal(thief_thread()));
+    ck_assert(domi_thread_try_to_steal_house(thief_thread()));
     ck_assert_ptr_null(thief_thread()->stealing.loan);
     /* the thief will wait, but only for a limited time */
     ck_assert_uint_eq(thief_thread()->stealing.patience, 1);
@@ -252,12 +255,12 @@ DOMT_TEST(thief_tries_no_victim_twice_in_one_iteration)
             ready[i] = domt_spawn(world.system, index, &idle, NULL);
         domt_stepped_iterate(&world, index, false);
         for (int i = 0; i < FLOOR; i++)
-            domt_notice(world.system, ready[i], &poke, NULL);
+            domt_send_notice(world.system, ready[i], &poke, NULL);
         (void)domi_manager_take_arrivals(manager_of_thread(index));
-        ck_assert_uint_eq(domi_loans_expose(manager_of_thread(index),
-                                            &manager_of_thread(index)->schedule.ready[DOMUS_STATE],
-                                            FLOOR),
-                          FLOOR);
+        ck_assert_uint_eq(
+            domi_loans_expose_houses(manager_of_thread(index),
+                                     &manager_of_thread(index)->schedule.ready[DOMUS_STATE], FLOOR),
+            FLOOR);
         atomic_store(&manager_of_thread(index)->loans.lendable, 1000);
         domi_spinlock_lock(&manager_of_thread(index)->loans.shared_lock);
     }
@@ -266,7 +269,7 @@ DOMT_TEST(thief_tries_no_victim_twice_in_one_iteration)
         thief_thread()->stealing.victim = 4 * (tries % 2);
         atomic_store(&manager_of_thread(0)->loans.thieves, tries % 2 == 0);
         atomic_store(&manager_of_thread(4)->loans.thieves, tries % 2 == 1);
-        ck_assert(domi_thread_steal(thief_thread()));
+        ck_assert(domi_thread_try_to_steal_house(thief_thread()));
         ck_assert_ptr_null(thief_thread()->stealing.loan);
         ck_assert_uint_eq(thief_thread()->stealing.victim, 4 - 4 * (tries % 2));
         ck_assert_uint_eq(domi_counter_read(&thief_thread()->counters.steals_wanted), tries);
@@ -274,8 +277,8 @@ DOMT_TEST(thief_tries_no_victim_twice_in_one_iteration)
     }
     for (uint32_t index = 0; index < 5; index += 4) {
         domi_spinlock_unlock(&manager_of_thread(index)->loans.shared_lock);
-        (void)domi_loans_take_back(manager_of_thread(index),
-                                   &manager_of_thread(index)->schedule.ready[DOMUS_STATE]);
+        (void)domi_loans_take_houses_back(manager_of_thread(index),
+                                          &manager_of_thread(index)->schedule.ready[DOMUS_STATE]);
     }
     domt_stepped_fini(&world);
 }
@@ -286,8 +289,8 @@ DOMT_TEST(thief_waits_as_long_as_its_patience)
     /* the victim has many houses, but exposes none */
     atomic_store(&victim_thread()->manager.loans.lendable, 1000);
     for (int i = 0; i < 5; i++)
-        ck_assert(domi_thread_steal(thief_thread()));
-    ck_assert(!domi_thread_steal(thief_thread()));
+        ck_assert(domi_thread_try_to_steal_house(thief_thread()));
+    ck_assert(!domi_thread_try_to_steal_house(thief_thread()));
     ck_assert_uint_eq(atomic_load(&victim_thread()->manager.loans.thieves), 0);
     domt_stepped_fini(&world);
 }
@@ -298,16 +301,16 @@ DOMT_TEST(thief_that_got_a_house_is_as_patient_as_before)
     make_all_houses_ready();
     atomic_store(&victim_thread()->manager.loans.lendable, 1000);
     for (int i = 0; i < 3; i++)
-        ck_assert(domi_thread_steal(thief_thread()));
-    ck_assert_uint_eq(domi_loans_expose(&victim_thread()->manager, get_state_queue_of_victim(), 1),
-                      1);
-    ck_assert(domi_thread_steal(thief_thread()));
+        ck_assert(domi_thread_try_to_steal_house(thief_thread()));
+    ck_assert_uint_eq(
+        domi_loans_expose_houses(&victim_thread()->manager, get_state_queue_of_victim(), 1), 1);
+    ck_assert(domi_thread_try_to_steal_house(thief_thread()));
     ck_assert_ptr_nonnull(thief_thread()->stealing.loan);
-    domi_thread_run_loan(thief_thread(), false);
-    (void)domi_loans_settle(&victim_thread()->manager);
+    domi_thread_run_borrowed_house(thief_thread(), false);
+    (void)domi_loans_settle_returned_houses(&victim_thread()->manager);
     for (int i = 0; i < 5; i++)
-        ck_assert(domi_thread_steal(thief_thread()));
-    ck_assert(!domi_thread_steal(thief_thread()));
+        ck_assert(domi_thread_try_to_steal_house(thief_thread()));
+    ck_assert(!domi_thread_try_to_steal_house(thief_thread()));
     domt_stepped_fini(&world);
 }
 
@@ -320,9 +323,9 @@ static uint64_t began_ns, offered_ns;
 /* A handler that runs for long, and records the time at which a house of its thread is exposed. */
 static int run_long_and_record_offer(domus_stack *stack, void *self, const void *payload)
 {
-    if (offered_ns == 0 && domi_loans_count_shown(&victim_thread()->manager) != 0)
+    if (offered_ns == 0 && domi_loans_count_shared_houses(&victim_thread()->manager) != 0)
         offered_ns = domt_stepped_now_ns(&world) - began_ns;
-    domt_stepped_advance(&world, LONG_NS);
+    domt_stepped_advance_clock(&world, LONG_NS);
     return 0;
 }
 
@@ -340,7 +343,7 @@ DOMT_TEST(long_houses_are_shown_after_the_first_one)
         many[i] = domt_spawn(world.system, 0, &slow, NULL);
     domt_stepped_iterate(&world, 0, false);
     for (int i = 0; i < MANY; i++)
-        domt_notice(world.system, many[i], &poke, NULL);
+        domt_send_notice(world.system, many[i], &poke, NULL);
     atomic_store(&victim_thread()->manager.loans.thieves, 1);
     victim_thread()->stealing.run_ns = 0;
     began_ns = domt_stepped_now_ns(&world);
@@ -348,7 +351,7 @@ DOMT_TEST(long_houses_are_shown_after_the_first_one)
         domt_stepped_iterate(&world, 0, false);
     ck_assert_uint_eq(offered_ns, LONG_NS);
     atomic_store(&victim_thread()->manager.loans.thieves, 0);
-    (void)domi_loans_take_back(&victim_thread()->manager, get_state_queue_of_victim());
+    (void)domi_loans_take_houses_back(&victim_thread()->manager, get_state_queue_of_victim());
     domt_stepped_fini(&world);
 }
 
@@ -363,7 +366,7 @@ DOMT_TEST(mean_run_is_known_after_a_phase_without_a_look)
     domt_stepped_iterate(&world, 0, false);
     victim_thread()->stealing.run_ns = 0;
     for (int i = 0; i < 3; i++)
-        domt_notice(world.system, few[i], &poke, NULL);
+        domt_send_notice(world.system, few[i], &poke, NULL);
     domt_stepped_iterate(&world, 0, false);
     ck_assert_uint_eq(victim_thread()->stealing.run_ns,
                       LONG_NS / 4); /* the mean goes a quarter of the way from 0 to LONG_NS */

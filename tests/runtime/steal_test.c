@@ -111,7 +111,7 @@ static domus_address start_workers(domus_system *system, uint32_t count, bool pi
     atomic_store(&done, 0);
     atomic_store(&elsewhere, 0);
     atomic_store(&disorder, 0);
-    domt_notice(system, starter, &here_type, NULL);
+    domt_send_notice(system, starter, &here_type, NULL);
     DOMT_WAIT_FOR(20, atomic_load(&done) == 1);
     atomic_store(&done, 0);
     return starter;
@@ -122,7 +122,7 @@ static void let_workers_work_and_wait(domus_system *system, domus_address starte
                                       uint64_t ns)
 {
     atomic_store(&done, 0);
-    domt_notice(system, starter, &begin_type, &ns);
+    domt_send_notice(system, starter, &begin_type, &ns);
     DOMT_WAIT_FOR(30, atomic_load(&done) == count);
 }
 
@@ -135,15 +135,15 @@ DOMT_TEST(overwhelmed_thread_is_helped_by_one_that_sleeps)
 {
     enum { COUNT = 2000, ENOUGH = COUNT / 32, ROUNDS = 100 };
     uint64_t ns = 50000;
-    domus_system *system = domt_start_threads(2);
+    domus_system *system = domt_start_system_of_threads(2);
     domus_address starter = start_workers(system, COUNT, false);
 
     for (int i = 0; i < ROUNDS && atomic_load(&elsewhere) <= ENOUGH; i++) {
         domt_pause_ns(5 * DOMT_MS); /* in this pause both threads fall asleep */
         let_workers_work_and_wait(system, starter, COUNT, ns);
     }
-    domus_profile home = domt_profile(system, 0);
-    domus_profile thief = domt_profile(system, 1);
+    domus_profile home = domt_profile_of_thread(system, 0);
+    domus_profile thief = domt_profile_of_thread(system, 1);
     ck_assert_uint_eq(atomic_load(&elsewhere), thief.steals);
     ck_assert_uint_gt(thief.steals, ENOUGH);
     /* The victim must have woken its helper. (The cap of a sleep also wakes the helper now and
@@ -151,72 +151,72 @@ DOMT_TEST(overwhelmed_thread_is_helped_by_one_that_sleeps)
     ck_assert_uint_gt(home.wakeups_sent, 0);
     ck_assert_uint_ge(home.exposed, thief.steals);
     ck_assert_uint_eq(home.steals, 0);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(nothing_is_exposed_while_nobody_is_idle)
 {
     enum { COUNT = 2000 };
     uint64_t ns = 20000;
-    domus_system *system = domt_start_threads(2);
+    domus_system *system = domt_start_system_of_threads(2);
     domus_address starter = start_workers(system, COUNT, false);
 
     atomic_store(&go_on, true);
     for (int i = 0; i < 2; i++)
-        domt_notice(system, domt_spawn(system, 1, &busy, NULL), &again_type, NULL);
+        domt_send_notice(system, domt_spawn(system, 1, &busy, NULL), &again_type, NULL);
     domt_pause_ns(5 * DOMT_MS);
-    uint64_t exposed = domt_profile_all(system).exposed;
-    uint64_t steals = domt_profile(system, 1).steals;
+    uint64_t exposed = domt_profile_of_all_threads(system).exposed;
+    uint64_t steals = domt_profile_of_thread(system, 1).steals;
     let_workers_work_and_wait(system, starter, COUNT, ns);
-    ck_assert_uint_eq(domt_profile_all(system).exposed, exposed);
+    ck_assert_uint_eq(domt_profile_of_all_threads(system).exposed, exposed);
     /* a thread that is busy itself never steals */
-    ck_assert_uint_eq(domt_profile(system, 1).steals, steals);
+    ck_assert_uint_eq(domt_profile_of_thread(system, 1).steals, steals);
     ck_assert_uint_eq(atomic_load(&elsewhere), 0);
     atomic_store(&go_on, false);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(pinned_actors_stay_and_nobody_is_woken_for_them_over_and_over)
 {
     enum { COUNT = 2000 };
     uint64_t ns = 50000;
-    domus_system *system = domt_start_threads(2);
+    domus_system *system = domt_start_system_of_threads(2);
     domus_address starter = start_workers(system, COUNT, true);
 
     domt_pause_ns(5 * DOMT_MS);
-    uint64_t wakeups = domt_profile(system, 0).wakeups_sent;
+    uint64_t wakeups = domt_profile_of_thread(system, 0).wakeups_sent;
     let_workers_work_and_wait(system, starter, COUNT, ns);
     ck_assert_uint_eq(atomic_load(&elsewhere), 0);
-    ck_assert_uint_eq(domt_profile_all(system).exposed, 0);
-    ck_assert_uint_lt(domt_profile(system, 0).wakeups_sent - wakeups, COUNT / 10);
-    domt_end(system);
+    ck_assert_uint_eq(domt_profile_of_all_threads(system).exposed, 0);
+    ck_assert_uint_lt(domt_profile_of_thread(system, 0).wakeups_sent - wakeups, COUNT / 10);
+    domt_end_system(system);
 }
 
 DOMT_TEST(stealing_that_is_off_lends_nothing)
 {
     enum { COUNT = 500 };
     uint64_t ns = 50000;
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
     config.scheduler.steal.enabled = false;
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
     domus_address starter = start_workers(system, COUNT, false);
 
     let_workers_work_and_wait(system, starter, COUNT, ns);
-    domus_profile all = domt_profile_all(system);
+    domus_profile all = domt_profile_of_all_threads(system);
     ck_assert_uint_eq(all.exposed + all.steals + all.steals_wanted, 0);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(few_ready_houses_stay_where_they_are)
 {
     uint64_t ns = 200000;
-    domus_config config = domt_config(2);
-    domus_system *system = domt_start(&config);
+    domus_config config = domt_config_of_threads(2);
+    domus_system *system = domt_start_system(&config);
     domus_address starter = start_workers(system, config.scheduler.steal.floor - 2, false);
 
     let_workers_work_and_wait(system, starter, config.scheduler.steal.floor - 2, ns);
-    ck_assert_uint_eq(domt_profile_all(system).exposed, 0);
-    domt_end(system);
+    ck_assert_uint_eq(domt_profile_of_all_threads(system).exposed, 0);
+    domt_end_system(system);
 }
 
 /* The state of a sender; one sender is on each of two other threads, and one at home. Each sends to
@@ -247,18 +247,19 @@ static const domus_behaviour sending = {
 static uint64_t check_order_and_count_loans(uint32_t sender_thread)
 {
     enum { COUNT = 200, ROUNDS = DOMT_SANITIZED ? 20 : 100 };
-    domus_config config = domt_config(3);
+    domus_config config = domt_config_of_threads(3);
     config.scheduler.steal.floor = 2;
     config.scheduler.steal.aggression = 1;
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
     struct sender state = {.count = COUNT, .rounds = ROUNDS};
 
     (void)start_workers(system, COUNT, false);
-    domt_notice(system, domt_spawn(system, sender_thread, &sending, &state), &again_type, NULL);
+    domt_send_notice(system, domt_spawn(system, sender_thread, &sending, &state), &again_type,
+                     NULL);
     DOMT_WAIT_FOR(60, atomic_load(&done) == (uint64_t)COUNT * ROUNDS);
     ck_assert_uint_eq(atomic_load(&disorder), 0);
-    uint64_t steals = domt_profile_all(system).steals;
-    domt_end(system);
+    uint64_t steals = domt_profile_of_all_threads(system).steals;
+    domt_end_system(system);
     return steals;
 }
 
@@ -286,15 +287,15 @@ DOMT_TEST(system_stops_while_houses_are_lent)
     uint64_t ns = 20000;
 
     for (int round = 0; round < 20; round++) {
-        domus_config config = domt_config(3);
+        domus_config config = domt_config_of_threads(3);
         config.scheduler.steal.floor = 1;
         config.scheduler.steal.aggression = 1;
-        domus_system *system = domt_start(&config);
+        domus_system *system = domt_start_system(&config);
         domus_address starter = start_workers(system, COUNT, false);
 
-        domt_notice(system, starter, &begin_type, &ns);
+        domt_send_notice(system, starter, &begin_type, &ns);
         DOMT_WAIT_FOR(30, atomic_load(&done) > (uint64_t)round * 20);
-        domt_end(system);
+        domt_end_system(system);
     }
 }
 
@@ -324,10 +325,10 @@ static uint32_t check_shown_time_of_workers(void)
 {
     enum { COUNT = 200 };
     uint64_t ns = DOMT_MS;
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
     /* the thief has to wait until the victim looks, which takes some runs */
     config.scheduler.steal.floor = 4;
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
     domus_address actors[COUNT];
 
     (void)start_workers(system, 0, false); /* records which thread is the home of the workers */
@@ -336,9 +337,9 @@ static uint32_t check_shown_time_of_workers(void)
         actors[i] = domt_spawn(system, 0, &timed, NULL);
     domt_pause_ns(5 * DOMT_MS);
     for (int i = 0; i < COUNT; i++)
-        domt_notice(system, actors[i], &work_type, &ns);
+        domt_send_notice(system, actors[i], &work_type, &ns);
     DOMT_WAIT_FOR(30, atomic_load(&done) == COUNT);
-    domt_end(system);
+    domt_end_system(system);
     return (uint32_t)atomic_load(&elsewhere);
 }
 

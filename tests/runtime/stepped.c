@@ -21,9 +21,9 @@ uint64_t domt_stepped_now_ns(const domt_stepped *stepped)
     return domi_clock_now(&stepped->system->clock);
 }
 
-void domt_stepped_advance(domt_stepped *stepped, uint64_t by_ns)
+void domt_stepped_advance_clock(domt_stepped *stepped, uint64_t by_ns)
 {
-    domi_clock_advance(&stepped->system->clock, by_ns);
+    domi_clock_advance_virtual(&stepped->system->clock, by_ns);
 }
 
 /* --- the ring --------------------------------------------------------------------------------- */
@@ -67,9 +67,9 @@ static void check_nothing_left_to_do(const domt_ring *ring, uint64_t timeout_ns)
     ck_assert_uint_eq(ring->completions, 0);
     ck_assert_ptr_null(thread->io.dirty);
     ck_assert(thread->io.wake_armed);
-    ck_assert(domi_park_is_at_rest(atomic_load(&manager->park)));
+    ck_assert(domi_park_is_word_of_sleeper(atomic_load(&manager->park)));
     ck_assert_uint_eq(atomic_load(&thread->system->orders), thread->orders);
-    ck_assert(!domi_thread_is_waking(thread));
+    ck_assert(!domi_thread_is_woken_to_steal(thread));
     ck_assert_uint_le(timeout_ns, UINT64_C(1000000000)); /* no sleep is longer than the cap */
     ck_assert(due_ns > now_ns);
     ck_assert(due_ns == UINT64_MAX || timeout_ns <= due_ns - now_ns);
@@ -89,7 +89,7 @@ static int stepped_enter_ring(void *ring_, uint32_t min_complete, uint64_t timeo
     if (current->on_sleep != NULL)
         current->on_sleep(current, ring->thread->manager.index);
     else
-        domt_stepped_advance(current, timeout_ns);
+        domt_stepped_advance_clock(current, timeout_ns);
     return 0;
 }
 
@@ -102,15 +102,15 @@ static uint32_t stepped_reap_completions(void *ring_, domi_completion *completio
 
     for (; count < max && ring->completions != 0; ring->completions--)
         completions[count++] = (domi_completion){
-            .user_data = domi_op_data(DOMI_OP_CANCEL_ACCEPT, 0, DOMI_ACCEPTORS_MAX),
+            .user_data = domi_op_user_data(DOMI_OP_CANCEL_ACCEPT, 0, DOMI_ACCEPTORS_MAX),
         };
     for (; count < max && ring->wake_completions != 0; ring->wake_completions--)
         completions[count++] = (domi_completion){
-            .user_data = domi_op_data(DOMI_OP_WAKE, 0, 0),
+            .user_data = domi_op_user_data(DOMI_OP_WAKE, 0, 0),
             .flags = DOMI_MORE,
         };
     if (count != 0)
-        domt_stepped_advance(current, ring->reap_takes_ns);
+        domt_stepped_advance_clock(current, ring->reap_takes_ns);
     return count;
 }
 
@@ -202,12 +202,12 @@ static void count_wake_of_thread(domi_manager *manager)
 }
 
 const domi_runtime_hooks domt_hooks_of_stepped = {.wake = count_wake_of_thread,
-                                                  .log = domi_log_happening,
-                                                  .warn = domi_log_mistake,
-                                                  .say = domi_log_text,
-                                                  .spawn_detached = domi_detached_spawn,
-                                                  .withdraw = domi_blocking_withdraw,
-                                                  .read_memory = domi_pressure_read,
+                                                  .log = domi_log_what_happened_to_actor,
+                                                  .warn = domi_log_mistake_of_user,
+                                                  .say = domi_log_text_for_manager,
+                                                  .spawn_detached = domi_detached_spawn_actor,
+                                                  .withdraw = domi_blocking_withdraw_work,
+                                                  .read_memory = domi_pressure_read_levels,
                                                   .read_clock = domi_system_read_clock};
 
 void domt_stepped_init(domt_stepped *stepped, const domus_config *config)
@@ -239,12 +239,12 @@ void domt_stepped_init(domt_stepped *stepped, const domus_config *config)
         system->managers[i] = &thread->manager;
         ck_assert_int_eq(
             domi_thread_init(thread, system, i, -1, &domt_stepped_ring, error, sizeof error), 0);
-        ck_assert_int_eq(domi_io_start(&thread->io), 0);
+        ck_assert_int_eq(domi_io_start_ring(&thread->io), 0);
     }
     system->stage = DOMI_STAGE_RUNNING;
 }
 
-void domt_stepped_begin(domt_stepped *stepped, uint32_t threads)
+void domt_stepped_init_default(domt_stepped *stepped, uint32_t threads)
 {
     domus_config config;
     domus_config_init(&config);
@@ -274,9 +274,9 @@ domi_thread *domt_stepped_thread(domt_stepped *stepped, uint32_t index)
 void domt_stepped_iterate(domt_stepped *stepped, uint32_t index, bool rest)
 {
     domi_thread *thread = domt_stepped_thread(stepped, index);
-    domi_phase_io(thread);
-    domi_phase_channels(thread);
-    domi_phase_state(thread);
+    domi_thread_run_phase_io(thread);
+    domi_thread_run_phase_channels(thread);
+    domi_thread_run_phase_state(thread);
     if (rest)
-        domi_thread_rest(thread);
+        domi_thread_rest_until_work(thread);
 }

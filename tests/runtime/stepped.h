@@ -49,7 +49,7 @@ extern const domi_runtime_hooks domt_hooks_of_stepped;
 void domt_stepped_init(domt_stepped *stepped, const domus_config *config);
 
 /* Make a stepped system with the default configuration and this number of threads. */
-void domt_stepped_begin(domt_stepped *stepped, uint32_t threads);
+void domt_stepped_init_default(domt_stepped *stepped, uint32_t threads);
 
 /* End all actors of a stepped system, and free the system. */
 void domt_stepped_fini(domt_stepped *stepped);
@@ -58,7 +58,7 @@ domi_thread *domt_stepped_thread(domt_stepped *stepped, uint32_t index);
 
 /* Returns the time of the virtual clock that all stepped threads share. */
 uint64_t domt_stepped_now_ns(const domt_stepped *stepped);
-void domt_stepped_advance(domt_stepped *stepped, uint64_t by_ns);
+void domt_stepped_advance_clock(domt_stepped *stepped, uint64_t by_ns);
 
 /* Run one iteration of thread `index`: its three phases and, if `rest` is true, the rest after
  * them. */

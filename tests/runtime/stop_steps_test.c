@@ -76,7 +76,7 @@ static void check_step_is_followed(bool (*have_followed)(const domus_system *sys
 {
     uint32_t orders = atomic_load(&world.system->orders);
     ck_assert(have_followed(world.system));
-    atomic_store(&world.system->orders, orders + domi_orders_of(1));
+    atomic_store(&world.system->orders, orders + domi_orders_of_step(1));
     ck_assert(!have_followed(world.system));
     atomic_store(&world.system->orders, orders);
 }
@@ -100,7 +100,7 @@ static int spawn_on_thread(uint32_t thread)
 {
     domi_manager *manager = &domt_stepped_thread(&world, thread)->manager;
     domus_address address;
-    return domi_house_spawn(manager, manager, &idle, NULL, &address);
+    return domi_house_spawn_without_parent(manager, manager, &idle, NULL, &address);
 }
 
 static void check_step_of_closed_spawns(bool (*is_detached_closed)(const domus_system *system))
@@ -146,7 +146,7 @@ DOMT_TEST(each_step_of_a_stop_waits_for_all_threads)
 {
     domi_simulator simulator = {.wait = check_next_step_of_stop};
 
-    domt_stepped_begin(&world, 3);
+    domt_stepped_init_default(&world, 3);
     for (uint32_t i = 0; i < 6; i++)
         (void)domt_spawn(world.system, i % 3, &idle, NULL);
     iterate_all_threads();
@@ -164,7 +164,7 @@ DOMT_TEST(each_step_of_a_stop_waits_for_all_threads)
  * turn; only then are its actors told of the drain. */
 DOMT_TEST(a_thread_begins_to_drain_when_it_has_collected_what_had_come)
 {
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     uint32_t turns = 0;
 
     config.io.ring_entries = 16;
@@ -209,14 +209,14 @@ static bool skip_wait_of_stop(domi_simulator *simulator,
 DOMT_TEST(a_listener_whose_acceptor_was_never_mounted_is_closed_and_its_backlog_counted)
 {
     static const domus_behaviour server = {.name = "server", .kind = DOMUS_CHANNELS};
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     domi_simulator simulator = {.wait = skip_wait_of_stop};
     char byte;
 
-    domt_listen(&config);
+    domt_add_front_listener(&config);
     domt_stepped_init(&world, &config);
     uint16_t port = domt_serve_front(world.system, &server, NULL);
-    int peer = domt_connect(port);
+    int peer = domt_connect_to_port(port);
     world.system->simulator = &simulator;
     ck_assert_int_eq(domus_system_stop(world.system), 1);
     ck_assert_int_eq(recv(peer, &byte, 1, 0), -1);
@@ -258,17 +258,17 @@ static const domus_behaviour spawning = {
 DOMT_TEST(detached_actor_spawns_nobody_once_its_system_stops)
 {
     const domus_spawn_options options = {.detached = true};
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     domus_address actor;
 
-    system_ = domt_start(&config);
+    system_ = domt_start_system(&config);
     atomic_store(&spawned, 1);
     ck_assert_int_eq(domus_outside_spawn_with(system_, &spawning, NULL, &options, &actor), 0);
-    domt_notice(system_, actor, &go, NULL);
+    domt_send_notice(system_, actor, &go, NULL);
     DOMT_WAIT_FOR(20, atomic_load(&spawned) == 2);
     ck_assert_int_eq(domus_system_stop(system_), 0);
     ck_assert_int_eq(atomic_load(&spawned), -ESHUTDOWN);
-    domt_end(system_);
+    domt_end_system(system_);
 }
 
 DOMT_TEST(thread_of_a_detached_actor_that_could_not_be_made_is_free_again)
@@ -276,17 +276,17 @@ DOMT_TEST(thread_of_a_detached_actor_that_could_not_be_made_is_free_again)
     const domus_spawn_options named = {.name = "taken"};
     const domus_spawn_options detached_named = {.name = "taken", .detached = true};
     const domus_spawn_options detached = {.detached = true};
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     domus_address address;
 
     config.detached.threads_max = 1;
-    system_ = domt_start(&config);
+    system_ = domt_start_system(&config);
     ck_assert_int_eq(domus_outside_spawn_with(system_, &idle, NULL, &named, &address), 0);
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(domus_outside_spawn_with(system_, &idle, NULL, &detached_named, &address),
                          -EEXIST);
     ck_assert_int_eq(domus_outside_spawn_with(system_, &idle, NULL, &detached, &address), 0);
-    domt_end(system_);
+    domt_end_system(system_);
 }
 
 /* --- a stop that is held up ------------------------------------------------------------------- */
@@ -340,22 +340,22 @@ static const domus_behaviour held = {.name = "held",
  * connection that the stop cuts. */
 static domus_system *start_system_with_held_up_stop(int *ret_peer)
 {
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     uint64_t facts[FACTS];
 
     for (uint64_t i = 0; i < FACTS; i++)
         facts[i] = i;
-    domt_listen(&config);
+    domt_add_front_listener(&config);
     config.shutdown.drain_timeout_ns = 20 * DOMT_MS;
     config.shutdown.actor_timeout_ns = 10 * DOMT_MS;
-    domus_system *system = domt_start_logging(&config);
+    domus_system *system = domt_start_logging_system(&config);
     uint16_t port = domt_serve_front(system, &held, facts);
     address.sin_port = htons(port);
     *ret_peer = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     ck_assert_int_eq(connect(*ret_peer, (struct sockaddr *)(void *)&address, sizeof address), 0);
     ck_assert_int_eq(send(*ret_peer, "x", 1, MSG_NOSIGNAL), 1);
-    DOMT_WAIT_FOR(10, domt_profile(system, 0).reads == 1);
+    DOMT_WAIT_FOR(10, domt_profile_of_thread(system, 0).reads == 1);
     return system;
 }
 
@@ -383,8 +383,8 @@ DOMT_TEST(a_stop_that_is_asked_for_again_tells_only_what_is_new)
 
 DOMT_TEST(memory_of_a_held_handler_stays_until_a_free_after_its_return)
 {
-    uint32_t open_before = domt_entries("/proc/self/fd");
-    uint32_t threads_before = domt_entries("/proc/self/task") + OWN_THREADS;
+    uint32_t open_before = domt_count_directory_entries("/proc/self/fd");
+    uint32_t threads_before = domt_count_directory_entries("/proc/self/task") + OWN_THREADS;
     int peer;
     domus_system *system = start_system_with_held_up_stop(&peer);
 
@@ -393,14 +393,14 @@ DOMT_TEST(memory_of_a_held_handler_stays_until_a_free_after_its_return)
     domus_system_free(system);
     ck_assert_int_eq(domus_outside_spawn(system, &held, NULL, &(domus_address){NULL, 0}),
                      -ESHUTDOWN);
-    ck_assert_uint_gt(domt_entries("/proc/self/task"), threads_before);
+    ck_assert_uint_gt(domt_count_directory_entries("/proc/self/task"), threads_before);
     atomic_store(&may_go, true);
     DOMT_WAIT_FOR(10, atomic_load(&went_well) == 1);
     domus_system_free(system);
     close(peer);
-    ck_assert_uint_eq(domt_entries("/proc/self/fd"), open_before);
+    ck_assert_uint_eq(domt_count_directory_entries("/proc/self/fd"), open_before);
     /* wait, because a joined thread is in this list until the kernel has removed it */
-    DOMT_WAIT_FOR(10, domt_entries("/proc/self/task") == threads_before);
+    DOMT_WAIT_FOR(10, domt_count_directory_entries("/proc/self/task") == threads_before);
 }
 
 DOMT_SUITE(60)

@@ -44,7 +44,7 @@ static const domus_behaviour taker = {
 
 DOMT_TEST(on_stop_runs_once_for_every_mounted_actor)
 {
-    domus_system *system = domt_start_threads(3);
+    domus_system *system = domt_start_system_of_threads(3);
     enum { ACTORS = 3000 };
     static domus_address addresses[ACTORS];
 
@@ -56,9 +56,9 @@ DOMT_TEST(on_stop_runs_once_for_every_mounted_actor)
     ck_assert_int_eq(domus_system_stop(system), 0);
     ck_assert_uint_eq(atomic_load(&domt_mounted), ACTORS);
     ck_assert_uint_eq(atomic_load(&domt_stopped), ACTORS);
-    ck_assert_uint_eq(domt_profile_all(system).stops, ACTORS);
+    ck_assert_uint_eq(domt_profile_of_all_threads(system).stops, ACTORS);
     ck_assert_int_eq(domus_system_stop(system), 0);
-    domt_end(system);
+    domt_end_system(system);
     ck_assert_uint_eq(atomic_load(&domt_stopped), ACTORS);
 }
 
@@ -104,16 +104,16 @@ static const domus_behaviour holder = {
 DOMT_TEST(mail_that_is_left_is_dropped_exactly_once)
 {
     static _Atomic uint32_t ends[2 * PARCELS];
-    domus_system *system = domt_start_threads(2);
+    domus_system *system = domt_start_system_of_threads(2);
     domus_address one = domt_spawn(system, 0, &holder, NULL);
     domus_address two = domt_spawn(system, 1, &holder, NULL);
 
-    domt_notice(system, one, &hold_type, &two);
+    domt_send_notice(system, one, &hold_type, &two);
     /* wait until the ask of the first actor has come to the second one */
-    DOMT_WAIT_FOR(10, domt_profile_all(system).asks == 1);
+    DOMT_WAIT_FOR(10, domt_profile_of_all_threads(system).asks == 1);
     for (uint32_t i = 0; i < PARCELS; i++) {
-        domt_notice(system, one, &parcel_type, &(parcel){&ends[2 * i]});
-        domt_notice(system, two, &parcel_type, &(parcel){&ends[2 * i + 1]});
+        domt_send_notice(system, one, &parcel_type, &(parcel){&ends[2 * i]});
+        domt_send_notice(system, two, &parcel_type, &(parcel){&ends[2 * i + 1]});
     }
     domt_pause_ns(5 * DOMT_MS);
     ck_assert_uint_eq(atomic_load(&handled), 0);
@@ -128,7 +128,7 @@ DOMT_TEST(mail_that_is_left_is_dropped_exactly_once)
     ck_assert_uint_eq(atomic_load(&domt_stopped), 2);
     /* the waiting conversation of each actor was cancelled */
     ck_assert_uint_eq(atomic_load(&resumed), 2);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 /* --- on_stop that does things ----------------------------------------------------------------- */
@@ -200,16 +200,16 @@ static const domus_behaviour leaver = {.name = "leaver",
 DOMT_TEST(on_stop_may_do_anything_at_the_end)
 {
     static domus_address addresses[2][RING];
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
 
     /* the stop of actors gets no time, so most of them are ended as they are */
     config.shutdown.actor_timeout_ns = 0;
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
     for (uint32_t i = 0; i < 2 * RING; i++)
         addresses[i % 2][i / 2] = domt_spawn(system, i % 2, &leaver, NULL);
     for (uint32_t i = 0; i < 2 * RING; i++) {
         struct link link = {addresses[i % 2][(i / 2 + 1) % RING], addresses[1 - i % 2][i / 2]};
-        domt_notice(system, addresses[i % 2][i / 2], &link_type, &link);
+        domt_send_notice(system, addresses[i % 2][i / 2], &link_type, &link);
     }
     DOMT_WAIT_FOR(20, atomic_load(&made) == 2 * RING);
     int result;
@@ -221,7 +221,7 @@ DOMT_TEST(on_stop_may_do_anything_at_the_end)
     ck_assert_uint_eq(atomic_load(&strange), 0);
     ck_assert_uint_eq(atomic_load(&resumed), 0);
     ck_assert_uint_eq(atomic_load(&released), atomic_load(&handled));
-    domt_end(system);
+    domt_end_system(system);
 }
 
 /* --- stop in full flight ---------------------------------------------------------------------- */
@@ -268,13 +268,13 @@ static int act_at_random_for_ever(domus_stack *stack, void *self_, const void *p
 DOMT_TEST(stop_ends_actors_that_spawn_send_and_arm_timers_wildly)
 {
     for (uint32_t round = 0; round < 5; round++) {
-        domus_config config = domt_config(2);
+        domus_config config = domt_config_of_threads(2);
         config.shutdown.drain_timeout_ns = 0;
-        domus_system *system = domt_start(&config);
+        domus_system *system = domt_start_system(&config);
         for (uint32_t i = 0; i < 10; i++) {
             domus_address address = domt_spawn(system, i % 2, &fury, NULL);
             atomic_fetch_add(&made, 1);
-            domt_notice(system, address, &tick_type, &(uint64_t){0});
+            domt_send_notice(system, address, &tick_type, &(uint64_t){0});
         }
         domt_pause_ns((5 + 10 * round) * DOMT_MS);
         uint64_t began_ns = domt_now_ns();
@@ -282,7 +282,7 @@ DOMT_TEST(stop_ends_actors_that_spawn_send_and_arm_timers_wildly)
         ck_assert_uint_lt(domt_now_ns() - began_ns, 5000 * DOMT_MS);
         ck_assert_uint_eq(atomic_load(&domt_mounted), atomic_load(&domt_stopped));
         ck_assert_uint_ge(atomic_load(&made), atomic_load(&domt_mounted));
-        domt_end(system);
+        domt_end_system(system);
         atomic_store(&made, 0);
         atomic_store(&domt_mounted, 0);
         atomic_store(&domt_stopped, 0);
@@ -291,19 +291,19 @@ DOMT_TEST(stop_ends_actors_that_spawn_send_and_arm_timers_wildly)
 
 DOMT_TEST(drain_timeout_of_zero_stops_an_idle_and_a_busy_system)
 {
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
 
     config.shutdown.drain_timeout_ns = 0;
-    domus_system *system = domt_start(&config);
-    domt_end(system);
-    system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
+    domt_end_system(system);
+    system = domt_start_system(&config);
     domus_address address = domt_spawn(system, 1, &taker, NULL);
     for (int i = 0; i < 5000; i++)
         (void)domus_outside_notice(system, address, &parcel_type, &(parcel){NULL});
     ck_assert_int_eq(domus_system_stop(system), 0);
     ck_assert_uint_eq(atomic_load(&handled) + atomic_load(&released), 5000);
     ck_assert_uint_le(atomic_load(&domt_stopped), 1);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 /* --- foreign threads to the last -------------------------------------------------------------- */
@@ -354,7 +354,7 @@ static void *send_flood_until_shutdown(void *self_)
 DOMT_TEST(stop_under_a_flood_from_foreign_threads_answers_eshutdown)
 {
     for (uint32_t round = 0; round < 8; round++) {
-        domus_system *system = domt_start_threads(2);
+        domus_system *system = domt_start_system_of_threads(2);
         struct flood floods[FOREIGN];
         pthread_t threads[FOREIGN];
         uint64_t taken = 0;
@@ -377,7 +377,7 @@ DOMT_TEST(stop_under_a_flood_from_foreign_threads_answers_eshutdown)
             taken += floods[i].taken;
         }
         ck_assert_uint_eq(atomic_load(&handled) + atomic_load(&released), taken);
-        domt_end(system);
+        domt_end_system(system);
         ck_assert_uint_eq(atomic_load(&domt_mounted), atomic_load(&domt_stopped));
     }
 }

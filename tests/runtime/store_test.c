@@ -223,7 +223,7 @@ static char send_request_and_get_answer(int fd, char word, uint32_t number)
 
 static char ask_on_new_connection(uint16_t port, char word, uint32_t number)
 {
-    int fd = domt_connect(port); /* receives of this connection are limited to 5 s */
+    int fd = domt_connect_to_port(port); /* receives of this connection are limited to 5 s */
     char back = send_request_and_get_answer(fd, word, number);
     close(fd);
     return back;
@@ -251,7 +251,7 @@ DOMT_TEST(a_store_at_its_limit_always_answers)
     for (int i = 0; i < WAIT_MS && atomic_load(&ours->port) == 0; i++)
         domt_sleep_ms(1);
     uint16_t port = (uint16_t)atomic_load(&ours->port);
-    int fd = domt_connect(port);
+    int fd = domt_connect_to_port(port);
     uint32_t kept = fill_store_until_refused(fd);
     printf("%u values of %u bytes kept\n", kept, VALUE_BYTES);
     ck_assert_uint_ge(kept, 300);

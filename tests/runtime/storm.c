@@ -20,7 +20,7 @@ static _Atomic uint64_t made, released, freed;
 static char first_wrong[160];
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-void domt_storm_wrong(const char *what)
+void domt_storm_record_wrong(const char *what)
 {
     pthread_mutex_lock(&mutex);
     if (first_wrong[0] == '\0')
@@ -30,16 +30,16 @@ void domt_storm_wrong(const char *what)
 
 /* --- payloads --------------------------------------------------------------------------------- */
 
-void domt_load_look(const void *payload)
+void domt_storm_check_payload(const void *payload)
 {
-    const domt_load *load = payload;
+    const domt_load_text_as_file *load = payload;
     if (load->memory == NULL || load->memory[0] != ALIVE)
-        domt_storm_wrong("a payload was looked at that is gone");
+        domt_storm_record_wrong("a payload was looked at that is gone");
 }
 
-static void end_memory_of_payload(const domt_load *load)
+static void end_memory_of_payload(const domt_load_text_as_file *load)
 {
-    domt_load_look(load);
+    domt_storm_check_payload(load);
     if (load->memory != NULL)
         memset(load->memory, DEAD, MEMORY_BYTES);
     free(load->memory);
@@ -47,46 +47,47 @@ static void end_memory_of_payload(const domt_load *load)
 
 static void release_payload(void *payload)
 {
-    const domt_load *load = payload;
+    const domt_load_text_as_file *load = payload;
     if (load->memory == NULL) /* the payload of a new message was never filled */
         return;
     end_memory_of_payload(load);
     atomic_fetch_add(&released, 1);
 }
 
-const domus_type domt_storm_note = {"note", sizeof(domt_load), release_payload};
+const domus_type domt_storm_note = {"note", sizeof(domt_load_text_as_file), release_payload};
 const domus_type domt_storm_letter = {"letter", 600, release_payload};
-const domus_type domt_storm_question = {"question", sizeof(domt_load), release_payload};
+const domus_type domt_storm_question = {"question", sizeof(domt_load_text_as_file),
+                                        release_payload};
 const domus_type domt_storm_essay = {"essay", LARGEST, release_payload};
-const domus_type domt_storm_answer = {"answer", sizeof(domt_load), release_payload};
+const domus_type domt_storm_answer = {"answer", sizeof(domt_load_text_as_file), release_payload};
 const domus_type domt_storm_volume = {"volume", 2000, release_payload};
-const domus_type domt_storm_alarm = {"alarm", sizeof(domt_load), release_payload};
+const domus_type domt_storm_alarm = {"alarm", sizeof(domt_load_text_as_file), release_payload};
 const domus_type domt_storm_news = {"news", 100, release_payload};
-const domus_type domt_storm_unknown = {"unknown", sizeof(domt_load), release_payload};
+const domus_type domt_storm_unknown = {"unknown", sizeof(domt_load_text_as_file), release_payload};
 
-void *domt_load_new(uint64_t depth)
+void *domt_storm_new_payload(uint64_t depth)
 {
     static _Thread_local union {
-        domt_load load;
+        domt_load_text_as_file load;
         char bytes[LARGEST];
     } payload;
 
-    payload.load = (domt_load){malloc(MEMORY_BYTES), depth};
+    payload.load = (domt_load_text_as_file){malloc(MEMORY_BYTES), depth};
     memset(payload.load.memory, ALIVE, MEMORY_BYTES);
     atomic_fetch_add(&made, 1);
     return &payload;
 }
 
-void domt_load_free(domt_load load)
+void domt_storm_free_payload(domt_load_text_as_file load)
 {
     end_memory_of_payload(&load);
     atomic_fetch_add(&freed, 1);
 }
 
-int domt_load_gave(int result, const void *payload)
+int domt_storm_free_if_failed(int result, const void *payload)
 {
     if (result < 0)
-        domt_load_free(*(const domt_load *)payload);
+        domt_storm_free_payload(*(const domt_load_text_as_file *)payload);
     return result;
 }
 
@@ -109,7 +110,7 @@ uint32_t domt_ticket_new(void)
 static void end_open_ticket(uint32_t ticket, uint8_t as)
 {
     if (atomic_exchange(&tickets[ticket], as) != ASKED)
-        domt_storm_wrong("an ask was answered twice, or after its conversation had ended");
+        domt_storm_record_wrong("an ask was answered twice, or after its conversation had ended");
 }
 
 void domt_ticket_answer(uint32_t ticket)
@@ -119,7 +120,7 @@ void domt_ticket_answer(uint32_t ticket)
 
 void domt_ticket_abandon(uint32_t ticket)
 {
-    domt_did(DOMT_DID_ABANDON, true);
+    domt_storm_count_deed(DOMT_DID_ABANDON, true);
     end_open_ticket(ticket, ABANDONED);
 }
 
@@ -147,7 +148,7 @@ void domt_storm_begin(int64_t budget)
     atomic_store(&domt_storm_budget, budget);
     first_wrong[0] = '\0';
     for (uint32_t i = 0; i < DOMT_STORM_CROWD; i++)
-        domt_crowd_set(i, (domus_address){NULL, 0});
+        domt_storm_crowd_set(i, (domus_address){NULL, 0});
 }
 
 const char *domt_storm_end(bool killed)
@@ -172,14 +173,14 @@ const char *domt_storm_end(bool killed)
 
 static domus_address crowd[DOMT_STORM_CROWD];
 
-void domt_crowd_set(uint32_t place, domus_address address)
+void domt_storm_crowd_set(uint32_t place, domus_address address)
 {
     pthread_mutex_lock(&mutex);
     crowd[place % DOMT_STORM_CROWD] = address;
     pthread_mutex_unlock(&mutex);
 }
 
-domus_address domt_crowd_at(uint32_t place)
+domus_address domt_storm_crowd_at(uint32_t place)
 {
     pthread_mutex_lock(&mutex);
     domus_address address = crowd[place % DOMT_STORM_CROWD];

@@ -22,10 +22,10 @@
 /* --- books: storm.c --------------------------------------------------------------------------- */
 
 /* The first bytes of each payload of the storm, whatever its type. */
-typedef struct domt_load {
+typedef struct domt_load_text_as_file {
     char *memory;   /* memory of the heap that the payload owns */
     uint64_t depth; /* how many more actions may follow from this payload */
-} domt_load;
+} domt_load_text_as_file;
 
 /* The counted actions of the storm; a test checks that each of them has happened. */
 /* clang-format off: one line for each */
@@ -102,23 +102,24 @@ void domt_storm_begin(int64_t budget);
 const char *domt_storm_end(bool killed);
 
 /* Record that something has happened that must not happen; only the first record is kept. */
-void domt_storm_wrong(const char *what);
+void domt_storm_record_wrong(const char *what);
 
-static inline void domt_did(enum domt_deed deed, bool done)
+static inline void domt_storm_count_deed(enum domt_deed deed, bool done)
 {
     atomic_fetch_add_explicit(&domt_storm_did[deed], done, memory_order_relaxed);
 }
 
 /* Make a payload whose memory is new, large enough for each type of the storm. It is valid until
  * the thread's next call. */
-void *domt_load_new(uint64_t depth);
-void domt_load_look(const void *payload); /* checks that the memory of the payload is still valid */
+void *domt_storm_new_payload(uint64_t depth);
+void domt_storm_check_payload(
+    const void *payload); /* checks that the memory of the payload is still valid */
 /* frees the memory of a payload that an actor has taken */
-void domt_load_free(domt_load load);
+void domt_storm_free_payload(domt_load_text_as_file load);
 
 /* Return `result`, which a verb that got `payload` has returned; if the verb has failed, free the
  * payload, because the verb did not take it. */
-int domt_load_gave(int result, const void *payload);
+int domt_storm_free_if_failed(int result, const void *payload);
 
 /* Returns a new ticket for an ask, which is open until the ask is answered or its conversation has
  * ended; 0: there is no room for more tickets. */
@@ -131,15 +132,15 @@ void domt_ticket_undo(uint32_t ticket); /* gives back a ticket whose ask could n
 
 #define DOMT_STORM_CROWD 24
 
-void domt_crowd_set(uint32_t place, domus_address address);
-domus_address domt_crowd_at(uint32_t place);
+void domt_storm_crowd_set(uint32_t place, domus_address address);
+domus_address domt_storm_crowd_at(uint32_t place);
 
 /* --- deeds: storm_deeds.c --------------------------------------------------------------------- */
 
 #define DOMT_TALK_ASKS 6
 
 /* The frame of a conversation of the storm. */
-typedef struct domt_talk {
+typedef struct domt_side_talk_with_other {
     /* tickets of the asks under way that the conversation can wait for together; 0: a free place */
     uint32_t tickets[DOMT_TALK_ASKS];
     /* ticket of the ask that the conversation waits for alone; 0: none */
@@ -148,7 +149,7 @@ typedef struct domt_talk {
     bool all;
     /* payload of the ask that the conversation has to answer, while it is readable */
     const void *asked;
-} domt_talk;
+} domt_side_talk_with_other;
 
 /* The state of an actor of the storm. */
 typedef struct domt_doer {
@@ -174,37 +175,39 @@ typedef enum domt_shown_kind {
 typedef struct domt_step {
     domus_stack *stack;
     domt_doer *self;
-    domt_talk *talk; /* frame of the conversation; NULL: it has none, so it asks nobody */
+    domt_side_talk_with_other
+        *talk; /* frame of the conversation; NULL: it has none, so it asks nobody */
     domus_resumed *then;
     /* the payload that the step was shown; NULL: none, or it is no longer valid */
     const void *shown;
     domt_shown_kind kind;
     bool received; /* true: the shown payload came by a receive */
     bool taken;
-    domt_load own; /* the payload that the step has taken, until it is freed or sent on */
+    domt_load_text_as_file
+        own; /* the payload that the step has taken, until it is freed or sent on */
     uint64_t depth;
 } domt_step;
 
-uint64_t domt_dice(domt_step *step, uint64_t below);
-domus_address domt_anyone(domt_step *step);
+uint64_t domt_draw_below(domt_step *step, uint64_t below);
+domus_address domt_any_of_crowd(domt_step *step);
 
-uint64_t domt_some_time(domt_step *step);
+uint64_t domt_random_time_ns(domt_step *step);
 
 /* Returns a payload to send: the one that the step has taken, or a new one. */
-const void *domt_something(domt_step *step);
+const void *domt_payload_to_send(domt_step *step);
 
 /* Count the action `deed` if the `result` of its verb says that it was done. */
-void domt_did_if(enum domt_deed deed, int result);
+void domt_storm_count_deed_if_done(enum domt_deed deed, int result);
 
 /* Functions that do one random action each, which is not about messages (storm_society.c). */
 void domt_use_timers(domt_step *step);
-void domt_spawn_somebody(domt_step *step);
-void domt_look_around(domt_step *step);
-void domt_end_somebody(domt_step *step);
-void domt_converse(domt_step *step);
+void domt_spawn_random_actor(domt_step *step);
+void domt_use_names_and_watches(domt_step *step);
+void domt_end_random_actor(domt_step *step);
+void domt_use_conversations(domt_step *step);
 
 /* Do some random actions in a step, and perhaps wait. Returns the result for the handler. */
-int domt_step_act(domt_step *step);
+int domt_act_in_step(domt_step *step);
 
 /* --- actors: storm_actors.c ------------------------------------------------------------------- */
 

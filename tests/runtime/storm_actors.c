@@ -17,7 +17,7 @@ static int resume_conversation(domus_stack *stack, void *self, const domus_answe
  * that are still open. */
 static int end_step_with_result(domt_step *step, int result)
 {
-    domt_talk *talk = step->talk;
+    domt_side_talk_with_other *talk = step->talk;
 
     if (result == DOMUS_PARKED || talk == NULL)
         return result;
@@ -33,10 +33,10 @@ static int end_step_with_result(domt_step *step, int result)
 static int act_and_end_step(domt_step *step)
 {
     step->then = resume_conversation;
-    return end_step_with_result(step, domt_step_act(step));
+    return end_step_with_result(step, domt_act_in_step(step));
 }
 
-static void take_ticket_of_answer(domt_talk *talk, const domus_answer *answer)
+static void take_ticket_of_answer(domt_side_talk_with_other *talk, const domus_answer *answer)
 {
     if (answer->tag == 0)
         return;
@@ -47,7 +47,7 @@ static void take_ticket_of_answer(domt_talk *talk, const domus_answer *answer)
             return;
         }
     }
-    domt_storm_wrong("an answer came twice, or to somebody else");
+    domt_storm_record_wrong("an answer came twice, or to somebody else");
 }
 
 static bool is_type_of_storm(const domus_type *type)
@@ -67,33 +67,33 @@ static domt_shown_kind shown_kind_of_type(const domus_type *type)
 /* Check several answers that have come at once, and take some or all of their payloads. */
 static void handle_all_answers(domt_step *step, const domus_answer *answers)
 {
-    bool all = domt_dice(step, 4) == 0 && domus_take(step->stack) == 0;
+    bool all = domt_draw_below(step, 4) == 0 && domus_take(step->stack) == 0;
 
-    domt_did(DOMT_DID_TAKE_ALL, all);
+    domt_storm_count_deed(DOMT_DID_TAKE_ALL, all);
     for (const domus_answer *answer = answers; answer != NULL; answer = answer->next) {
         take_ticket_of_answer(step->talk, answer);
         if (!is_type_of_storm(answer->type))
             continue;
-        domt_load_look(answer->payload);
+        domt_storm_check_payload(answer->payload);
         bool taken = all;
-        if (!all && domt_dice(step, 3) == 0) {
+        if (!all && domt_draw_below(step, 3) == 0) {
             taken = domus_take_answer(step->stack, answer) == 0;
-            domt_did(DOMT_DID_TAKE_ANSWER, taken);
+            domt_storm_count_deed(DOMT_DID_TAKE_ANSWER, taken);
         }
         if (taken)
-            domt_load_free(*(const domt_load *)answer->payload);
+            domt_storm_free_payload(*(const domt_load_text_as_file *)answer->payload);
     }
 }
 
 static int resume_conversation(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    domt_talk *talk = domus_frame(stack);
+    domt_side_talk_with_other *talk = domus_frame(stack);
     domt_step step = {.stack = stack, .self = self, .talk = talk, .depth = 2};
 
     if (talk->asked != NULL)
         /* the ask of the conversation must be readable until it is answered */
-        domt_load_look(talk->asked);
-    step.depth = domt_dice(&step, 4);
+        domt_storm_check_payload(talk->asked);
+    step.depth = domt_draw_below(&step, 4);
     if (talk->all) {
         talk->all = false;
         handle_all_answers(&step, answer);
@@ -109,7 +109,7 @@ static int resume_conversation(domus_stack *stack, void *self, const domus_answe
         step.shown = answer->payload;
         step.kind = shown_kind_of_type(answer->type);
         step.received = step.kind != DOMT_SHOWN_REPLY;
-        domt_load_look(step.shown);
+        domt_storm_check_payload(step.shown);
     }
     return act_and_end_step(&step);
 }
@@ -119,11 +119,11 @@ static int resume_conversation(domus_stack *stack, void *self, const domus_answe
 static int begin_step_with_payload(domus_stack *stack, domt_doer *self, const void *payload,
                                    domt_shown_kind kind)
 {
-    domt_talk *talk = domus_frame(stack);
-    const domt_load *load = payload;
+    domt_side_talk_with_other *talk = domus_frame(stack);
+    const domt_load_text_as_file *load = payload;
     domt_step step = {.stack = stack, .self = self, .talk = talk, .shown = payload, .kind = kind};
 
-    domt_load_look(payload);
+    domt_storm_check_payload(payload);
     step.depth = load->depth != 0 ? load->depth - 1 : 0;
     if (kind == DOMT_SHOWN_ASK && talk != NULL)
         talk->asked = payload;
@@ -155,18 +155,18 @@ static int on_news_of_others_act(domus_stack *stack, void *self, const void *pay
 
 static int on_ask_reply_or_not(domus_stack *stack, void *self, const void *payload)
 {
-    const domt_load *asked = payload;
+    const domt_load_text_as_file *asked = payload;
     domt_doer *doer = self;
 
-    domt_load_look(asked);
+    domt_storm_check_payload(asked);
     if (domi_random_below(&doer->dice, 3) == 0)
         return 0; /* without an answer from this handler, the ask fails with -ENOMSG */
     if (domi_random_below(&doer->dice, 2) == 0 && domus_take(stack) == 0) {
-        const domt_load own = *asked;
-        return domt_load_gave(domus_reply(stack, &domt_storm_answer, &own), &own);
+        const domt_load_text_as_file own = *asked;
+        return domt_storm_free_if_failed(domus_reply(stack, &domt_storm_answer, &own), &own);
     }
-    const void *load = domt_load_new(0);
-    return domt_load_gave(domus_reply(stack, &domt_storm_volume, load), load);
+    const void *load = domt_storm_new_payload(0);
+    return domt_storm_free_if_failed(domus_reply(stack, &domt_storm_volume, load), load);
 }
 
 static int on_mount_act(domus_stack *stack, void *self_)
@@ -197,13 +197,13 @@ static int on_restart_forget_actors(domus_stack *stack, void *self_, int error)
 {
     domt_doer *self = self_;
     free_held_messages(stack, self);
-    domt_did(DOMT_DID_RESTART, true);
+    domt_storm_count_deed(DOMT_DID_RESTART, true);
     memset(self->kept, 0, sizeof self->kept);
     memset(self->timers, 0, sizeof self->timers);
     return 0;
 }
 
-#define TALK sizeof(domt_talk)
+#define TALK sizeof(domt_side_talk_with_other)
 
 const domus_on domt_storm_rows[] = {{&domt_storm_note, on_notice_act, TALK},
                                     {&domt_storm_letter, on_notice_act, TALK},
@@ -251,23 +251,23 @@ static int on_note_receive_now(domus_stack *stack, void *self, const void *paylo
     domt_doer *doer = self;
     domus_received got;
 
-    domt_load_look(payload);
+    domt_storm_check_payload(payload);
     for (uint32_t i = 0; i < 3; i++) {
         if (domus_receive_now(stack, &any, MS, &got) != 0)
             break;
-        domt_did(DOMT_DID_RECEIVE_NOW, true);
+        domt_storm_count_deed(DOMT_DID_RECEIVE_NOW, true);
         if (!is_type_of_storm(got.type))
             continue;
-        domt_load_look(got.payload);
-        domt_load own = *(const domt_load *)got.payload;
+        domt_storm_check_payload(got.payload);
+        domt_load_text_as_file own = *(const domt_load_text_as_file *)got.payload;
         if (domi_random_below(&doer->dice, 2) != 0 || domus_take(stack) != 0)
             continue;
         if (domi_random_below(&doer->dice, 2) == 0 && got.is_ask)
-            (void)domt_load_gave(domus_reply(stack, &domt_storm_answer, &own), &own);
+            (void)domt_storm_free_if_failed(domus_reply(stack, &domt_storm_answer, &own), &own);
         else
-            domt_load_free(own);
+            domt_storm_free_payload(own);
     }
-    domt_load_look(payload);
+    domt_storm_check_payload(payload);
     return 0;
 }
 
@@ -294,8 +294,9 @@ static void answer_ask_of_event(domus_stack *stack, const domus_process_event *e
 {
     if (!event->is_ask)
         return;
-    const void *load = domt_load_new(0);
-    (void)domt_load_gave(domus_kept_reply(stack, event->ask, &domt_storm_answer, load), load);
+    const void *load = domt_storm_new_payload(0);
+    (void)domt_storm_free_if_failed(domus_kept_reply(stack, event->ask, &domt_storm_answer, load),
+                                    load);
 }
 
 static int step_storm_process(domus_stack *stack, void *self_, const domus_process_event *events,
@@ -310,10 +311,10 @@ static int step_storm_process(domus_stack *stack, void *self_, const domus_proce
             self->ticket = 0;
         }
         if (is_type_of_storm(event->data_type)) {
-            domt_load_look(event->data);
+            domt_storm_check_payload(event->data);
             if (++self->steps % 2 == 0 && domus_process_take(out, event) == 0) {
-                domt_did(DOMT_DID_PROCESS_TAKE, true);
-                domt_load_free(*(const domt_load *)event->data);
+                domt_storm_count_deed(DOMT_DID_PROCESS_TAKE, true);
+                domt_storm_free_payload(*(const domt_load_text_as_file *)event->data);
             }
         }
         if (self->steps % 3 != 0)
@@ -322,17 +323,19 @@ static int step_storm_process(domus_stack *stack, void *self_, const domus_proce
     if (self->ticket != 0 || atomic_fetch_sub(&domt_storm_budget, 1) <= 0)
         return 0;
     uint32_t ticket = domt_ticket_new();
-    const void *load = domt_load_new(1);
-    domus_address to = domt_crowd_at(self->steps++);
-    if (domt_load_gave(domus_process_ask(out, to, &domt_storm_question, load, 3 * MS, 1), load) ==
-        0)
+    const void *load = domt_storm_new_payload(1);
+    domus_address to = domt_storm_crowd_at(self->steps++);
+    if (domt_storm_free_if_failed(domus_process_ask(out, to, &domt_storm_question, load, 3 * MS, 1),
+                                  load) == 0)
         self->ticket = ticket;
     else
         domt_ticket_undo(ticket);
     if (self->steps < 40)
         return 0;
-    load = domt_load_new(0);
-    return domt_load_gave(domus_process_done(out, &domt_storm_note, load), load) < 0 ? -EIO : 0;
+    load = domt_storm_new_payload(0);
+    return domt_storm_free_if_failed(domus_process_done(out, &domt_storm_note, load), load) < 0
+               ? -EIO
+               : 0;
 }
 
 /* If the process closes while an ask of it is open, the ask is never answered, so its ticket is
@@ -362,5 +365,5 @@ void domt_storm_spawn_root(domus_system *system, uint32_t i, uint64_t seed)
     domus_address born;
     if (domus_outside_spawn_on(system, i % domus_system_threads(system), behaviour_of_place(i),
                                &state, &born) == 0)
-        domt_crowd_set(i, born);
+        domt_storm_crowd_set(i, born);
 }

@@ -29,7 +29,7 @@ static void check_channel_is_open(const domus_stack *stack, const domus_channel 
     domus_address self = domus_self(stack);
     if (own == NULL || own->channel != channel || own->actor.house != self.house ||
         own->actor.lease != self.lease || domus_channel_running(stack) != channel)
-        domt_storm_wrong("a function of a channel was called for another one");
+        domt_storm_record_wrong("a function of a channel was called for another one");
 }
 
 /* --- conversations ---------------------------------------------------------------------------- */
@@ -40,7 +40,7 @@ static int act_again_after_wait(domus_stack *stack, void *self, const domus_answ
 static int act_without_frame(domus_stack *stack, void *self)
 {
     domt_step step = {.stack = stack, .self = self, .then = act_again_after_wait, .depth = 1};
-    return domt_step_act(&step);
+    return domt_act_in_step(&step);
 }
 
 static int act_again_after_wait(domus_stack *stack, void *self, const domus_answer *answer)
@@ -78,7 +78,7 @@ static void on_stop_line(domus_stack *stack, void *self_)
     domt_doer *self = self_;
 
     if (domus_channel_running(stack) != NULL)
-        domt_storm_wrong("on_stop came before on_close");
+        domt_storm_record_wrong("on_stop came before on_close");
     for (uint32_t i = 0; i < 2; i++) {
         domus_message_free(stack, self->held[i]);
         self->held[i] = NULL;
@@ -93,11 +93,11 @@ static int on_open_line(domus_stack *stack, void *self, const void *payload)
 
     *own = (record){event->channel, domus_self(stack)};
     if (domus_channel_data(event->channel) != NULL)
-        domt_storm_wrong("a channel was opened twice");
+        domt_storm_record_wrong("a channel was opened twice");
     domus_channel_set_data(event->channel, own);
     atomic_fetch_add(&domt_channels_open, 1);
-    domt_crowd_set((uint32_t)domi_random_below(&((domt_doer *)self)->dice, DOMT_STORM_CROWD),
-                   own->actor);
+    domt_storm_crowd_set((uint32_t)domi_random_below(&((domt_doer *)self)->dice, DOMT_STORM_CROWD),
+                         own->actor);
     return act_without_frame(stack, self);
 }
 
@@ -167,7 +167,7 @@ static int on_close_line(domus_stack *stack, void *self, const void *payload)
     atomic_fetch_sub(&domt_channels_open, 1);
     /* with a depth of 0 the conversation does not wait */
     domt_step step = {.stack = stack, .self = self, .then = act_again_after_wait};
-    (void)domt_step_act(&step);
+    (void)domt_act_in_step(&step);
     return 0;
 }
 

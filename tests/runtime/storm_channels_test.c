@@ -98,8 +98,8 @@ static void *run_stranger(void *stranger_)
     while (atomic_fetch_sub(&domt_storm_budget, 1) > 0) {
         use_random_socket(self, &dice);
         if (domi_random_below(&dice, 64) == 0)
-            (void)domus_outside_stop(
-                self->system, domt_crowd_at((uint32_t)domi_random_below(&dice, DOMT_STORM_CROWD)));
+            (void)domus_outside_stop(self->system, domt_storm_crowd_at((uint32_t)domi_random_below(
+                                                       &dice, DOMT_STORM_CROWD)));
         if (domi_random_below(&dice, 8) == 0)
             domt_pause_ns(50000);
     }
@@ -119,7 +119,7 @@ static const domus_listener_config listeners[DOMT_STORM_OWNERS] = {
 
 static domus_config config_of_channels_storm(domi_random *dice)
 {
-    domus_config config = domt_config(THREADS);
+    domus_config config = domt_config_of_threads(THREADS);
 
     config.listeners = listeners;
     config.listener_count = DOMT_STORM_OWNERS;
@@ -147,15 +147,15 @@ static void serve_all_owners(domus_system *system, uint16_t *ports)
 static void spawn_actors_of_storm(domus_system *system, domi_random *dice)
 {
     for (uint32_t i = 0; i < THREADS; i++) {
-        const domt_doer state = {.seed = domi_random_next(dice)};
-        domt_crowd_set(i,
-                       domt_spawn(system, i, i == 0 ? &domt_storm_boss : &domt_storm_wild, &state));
+        const domt_doer state = {.seed = domi_random_next_bits(dice)};
+        domt_storm_crowd_set(
+            i, domt_spawn(system, i, i == 0 ? &domt_storm_boss : &domt_storm_wild, &state));
     }
 }
 
 static const char *end_run_and_check_counts(domus_system *system)
 {
-    domus_profile sum = domt_profile_all(system);
+    domus_profile sum = domt_profile_of_all_threads(system);
     const char *left = domus_system_left(system);
 
     ck_assert_str_eq(left, "");
@@ -176,12 +176,12 @@ static int run_storm_with_channels(uint64_t seed, void *ret_text)
     domi_random_init(&dice, seed);
     domus_config config = config_of_channels_storm(&dice);
     domt_storm_begin(DEEDS);
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
     serve_all_owners(system, ports);
     spawn_actors_of_storm(system, &dice);
     for (uint32_t i = 0; i < STRANGERS; i++) {
         strangers[i] =
-            (stranger){.system = system, .seed = domi_random_next(&dice), .ports = ports};
+            (stranger){.system = system, .seed = domi_random_next_bits(&dice), .ports = ports};
         ck_assert_int_eq(pthread_create(&strangers[i].pthread, NULL, run_stranger, &strangers[i]),
                          0);
     }
@@ -206,11 +206,11 @@ DOMT_TEST(storm_closes_what_it_opened_and_stops_what_it_mounted)
     const char *text = "";
     uint64_t seed = 0;
 
-    int result = domus_testkit_sweep(1, domt_is_long() ? SEEDS_LONG : SEEDS,
+    int result = domus_testkit_sweep(1, domt_tests_are_long() ? SEEDS_LONG : SEEDS,
                                      run_storm_with_channels, (void *)&text, &seed);
     ck_assert_msg(result == 0, "seed %llu: %s", (unsigned long long)seed, text);
     for (uint32_t i = 0; getenv("DOMUS_SEED") == NULL && i < DOMT_LINE_DEEDS; i++)
         ck_assert_msg(atomic_load(&domt_channels_deeds[i]) != 0, "deed %u was never done", i);
 }
 
-DOMT_SUITE(domt_is_long() ? 900 : 120)
+DOMT_SUITE(domt_tests_are_long() ? 900 : 120)

@@ -38,21 +38,21 @@ static uint64_t number_of_seeds(uint64_t few, uint64_t many)
 
 static void send_note_from_outside(domus_system *system, uint32_t to, uint64_t depth)
 {
-    const void *load = domt_load_new(depth);
-    (void)domt_load_gave(domus_outside_notice(system, domt_crowd_at(to), &domt_storm_note, load),
-                         load);
+    const void *load = domt_storm_new_payload(depth);
+    (void)domt_storm_free_if_failed(
+        domus_outside_notice(system, domt_storm_crowd_at(to), &domt_storm_note, load), load);
 }
 
 static void publish_news_from_outside(domus_system *system)
 {
     domus_group group;
     if (domus_outside_group_open(system, "storm", &group) == 0)
-        (void)domus_outside_publish(system, group, &domt_storm_news, domt_load_new(2));
+        (void)domus_outside_publish(system, group, &domt_storm_news, domt_storm_new_payload(2));
 }
 
 static domus_config random_config_of_storm(domi_random *dice, uint32_t threads)
 {
-    domus_config config = domt_config(threads);
+    domus_config config = domt_config_of_threads(threads);
 
     config.scheduler.mailbox_max = (uint32_t)(1 + domi_random_below(dice, 75));
     config.scheduler.conversations_max = (uint32_t)(2 + domi_random_below(dice, 30));
@@ -98,7 +98,7 @@ static void do_random_action_in_kit(domus_testkit *kit, domi_random *dice)
 
     switch (domi_random_below(dice, 16)) {
     case 0:
-        domt_storm_spawn_root(system, one, domi_random_next(dice));
+        domt_storm_spawn_root(system, one, domi_random_next_bits(dice));
         break;
     case 1:
         publish_news_from_outside(system);
@@ -108,7 +108,7 @@ static void do_random_action_in_kit(domus_testkit *kit, domi_random *dice)
         break;
     case 3:
         if (domi_random_below(dice, 8) == 0)
-            (void)domus_outside_stop(system, domt_crowd_at(one));
+            (void)domus_outside_stop(system, domt_storm_crowd_at(one));
         break;
     case 4:
     case 5:
@@ -136,7 +136,7 @@ static int run_storm_in_kit(uint64_t seed, void *ret_text)
     domt_storm_begin(KIT_BUDGET);
     domus_testkit *kit = domt_kit_new(&config, seed);
     for (uint32_t i = 0; i < ROOTS; i++)
-        domt_storm_spawn_root(domus_testkit_system(kit), i, domi_random_next(&dice));
+        domt_storm_spawn_root(domus_testkit_system(kit), i, domi_random_next_bits(&dice));
     uint64_t turns = domi_random_below(&dice, 2) == 0 ? KIT_TURNS : KIT_TURNS / 4;
     for (uint64_t i = 0; i < turns; i++)
         do_random_action_in_kit(kit, &dice);
@@ -173,15 +173,16 @@ typedef struct stranger {
 static void ask_member_from_outside(domus_system *system, domus_address to)
 {
     union {
-        domt_load load;
+        domt_load_text_as_file load;
         char bytes[3000];
     } answer;
     domus_outside_reply reply = {.buffer = &answer, .size = sizeof answer};
 
-    if (domus_outside_ask(system, to, &domt_storm_question, domt_load_new(3), 5 * MS, &reply) != 0)
+    if (domus_outside_ask(system, to, &domt_storm_question, domt_storm_new_payload(3), 5 * MS,
+                          &reply) != 0)
         return;
-    domt_did(DOMT_DID_OUTSIDE_ASK, true);
-    domt_load_free(answer.load);
+    domt_storm_count_deed(DOMT_DID_OUTSIDE_ASK, true);
+    domt_storm_free_payload(answer.load);
 }
 
 static void *run_stranger(void *stranger_)
@@ -194,13 +195,13 @@ static void *run_stranger(void *stranger_)
         uint32_t one = (uint32_t)domi_random_below(&dice, DOMT_STORM_CROWD);
         switch (domi_random_below(&dice, 8)) {
         case 0:
-            domt_storm_spawn_root(self->system, one, domi_random_next(&dice));
+            domt_storm_spawn_root(self->system, one, domi_random_next_bits(&dice));
             break;
         case 1:
             publish_news_from_outside(self->system);
             break;
         case 2:
-            ask_member_from_outside(self->system, domt_crowd_at(one));
+            ask_member_from_outside(self->system, domt_storm_crowd_at(one));
             break;
         case 3:
             domt_pause_ns(200000);
@@ -224,11 +225,11 @@ static int run_storm_on_threads(uint64_t seed, void *ret_text)
     config.blocking.threads_max = 2;
     bool in_the_middle = seed % 2 == 0;
     domt_storm_begin(DOMT_SANITIZED ? 8000 : 40000);
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
     for (uint32_t i = 0; i < ROOTS; i++)
-        domt_storm_spawn_root(system, i, domi_random_next(&dice));
+        domt_storm_spawn_root(system, i, domi_random_next_bits(&dice));
     for (uint32_t i = 0; i < 2; i++) {
-        strangers[i] = (stranger){.system = system, .seed = domi_random_next(&dice)};
+        strangers[i] = (stranger){.system = system, .seed = domi_random_next_bits(&dice)};
         ck_assert_int_eq(pthread_create(&strangers[i].pthread, NULL, run_stranger, &strangers[i]),
                          0);
     }

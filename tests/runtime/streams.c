@@ -340,9 +340,9 @@ static const domus_behaviour far_actor = {
         DOMUS_ON(&lend_type, borrow),
         {0}}};
 
-domus_testkit *domt_streams_kit(const domus_config *config, const domus_behaviour *behaviour)
+domus_testkit *domt_streams_new_kit(const domus_config *config, const domus_behaviour *behaviour)
 {
-    domus_testkit *kit = domt_pipes_kit(config, behaviour, 1);
+    domus_testkit *kit = domt_pipes_new_kit(config, behaviour, 1);
 
     memset(&domt_streams_now, 0, sizeof domt_streams_now);
     ck_assert_int_eq(domus_outside_spawn_on(domus_testkit_system(kit), 2, &far_actor, NULL,
@@ -354,7 +354,7 @@ domus_testkit *domt_streams_kit(const domus_config *config, const domus_behaviou
 
 /* --- holding what is answered ----------------------------------------------------------------- */
 
-void domt_streams_send(domus_testkit *kit, domus_peer *peer, const char *text, size_t size)
+void domt_streams_send_pieces(domus_testkit *kit, domus_peer *peer, const char *text, size_t size)
 {
     size_t left = strlen(text);
 
@@ -366,21 +366,21 @@ void domt_streams_send(domus_testkit *kit, domus_peer *peer, const char *text, s
     }
 }
 
-void domt_streams_hold(const char *sent, bool finish, const char *answered)
+void domt_streams_check_answers(const char *sent, bool finish, const char *answered)
 {
     static const size_t sizes[] = {0, 1, 7};
 
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        domus_testkit *kit = domt_streams_kit(NULL, &domt_stream_service);
-        domus_peer *peer = domt_pipes_peer(kit);
-        domt_streams_send(kit, peer, sent, sizes[i]);
+        domus_testkit *kit = domt_streams_new_kit(NULL, &domt_stream_service);
+        domus_peer *peer = domt_pipes_connect_peer(kit);
+        domt_streams_send_pieces(kit, peer, sent, sizes[i]);
         if (finish)
             domus_peer_finish(peer);
-        domt_pipes_expect(kit, peer, answered);
+        domt_pipes_peer_expect(kit, peer, answered);
         if (!finish)
             ck_assert_int_eq(domus_peer_expect_nothing(peer, DOMT_PIPE_SECOND), 0);
         domus_peer_finish(peer);
         ck_assert_int_eq(domus_peer_expect_end(peer, DOMT_PIPE_SECOND), 0);
-        domt_pipes_end(kit);
+        domt_pipes_end_kit(kit);
     }
 }

@@ -59,7 +59,7 @@ extern const domus_stage domt_cutless_stage;
 /* pipeline of a server with domt_stream_stage, which has `cut` */
 extern const domus_pipeline domt_stream_server;
 
-/* Counts of the service since the last domt_streams_kit(). */
+/* Counts of the service since the last domt_streams_new_kit(). */
 typedef struct domt_streams {
     domus_address far;      /* the actor on thread 2 to which requests are forwarded */
     _Atomic uint64_t bytes; /* number of bytes of bodies that handlers have read */
@@ -81,13 +81,14 @@ extern const domus_behaviour domt_stream_hasty;
 /* Check that a peer which sends `sent`, in one piece or in small ones, is answered with exactly
  * `answered`, and that the channel ends when the peer has sent FIN: before the answers if `finish`
  * is true, else after them. */
-void domt_streams_hold(const char *sent, bool finish, const char *answered);
+void domt_streams_check_answers(const char *sent, bool finish, const char *answered);
 
 /* Let a peer send text in pieces of `size` bytes, each of which arrives alone; with a size of 0, as
  * a whole. */
-void domt_streams_send(domus_testkit *kit, domus_peer *peer, const char *text, size_t size);
+void domt_streams_send_pieces(domus_testkit *kit, domus_peer *peer, const char *text, size_t size);
 
-/* Make a test kit as domt_pipes_kit() does, with the actor for forwarded requests on thread 2. */
-domus_testkit *domt_streams_kit(const domus_config *config, const domus_behaviour *behaviour);
+/* Make a test kit as domt_pipes_new_kit() does, with the actor for forwarded requests on thread 2.
+ */
+domus_testkit *domt_streams_new_kit(const domus_config *config, const domus_behaviour *behaviour);
 
 #endif

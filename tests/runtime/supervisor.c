@@ -22,7 +22,7 @@ static socklen_t size;
 static char address[64];
 static char text[DOMT_SUPERVISOR_TEXT_MAX];
 
-void domt_supervise(bool at_path)
+void domt_supervisor_listen(bool at_path)
 {
     at = (struct sockaddr_un){.sun_family = AF_UNIX};
     snprintf(address, sizeof address, "%sdomus-test-%d", at_path ? "/tmp/" : "@", (int)getpid());
@@ -37,7 +37,7 @@ void domt_supervise(bool at_path)
     ck_assert_int_eq(setenv("NOTIFY_SOCKET", address, 1), 0);
 }
 
-void domt_supervisor_fill(void)
+void domt_supervisor_fill_socket(void)
 {
     for (int i = 0; i < FILLERS; i++) {
         int filler = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -47,7 +47,7 @@ void domt_supervisor_fill(void)
     }
 }
 
-void domt_supervise_end(void)
+void domt_supervisor_close(void)
 {
     close(fd);
     if (address[0] == '/')
@@ -56,7 +56,7 @@ void domt_supervise_end(void)
     unsetenv("WATCHDOG_USEC");
 }
 
-const char *domt_supervisor_hears(uint32_t ms)
+const char *domt_supervisor_next_message(uint32_t ms)
 {
     struct pollfd ready = {.fd = fd, .events = POLLIN};
 
@@ -68,23 +68,24 @@ const char *domt_supervisor_hears(uint32_t ms)
     return text;
 }
 
-const char *domt_supervisor_expects(const char *part)
+const char *domt_supervisor_expect_message(const char *part)
 {
     for (;;) {
-        const char *heard = domt_supervisor_hears(20000);
+        const char *heard = domt_supervisor_next_message(20000);
         ck_assert_msg(heard != NULL, "no message with '%s'", part);
         if (strstr(heard, part) != NULL)
             return heard;
     }
 }
 
-uint32_t domt_supervisor_counts(const char *part, uint32_t ms)
+uint32_t domt_supervisor_count_messages(const char *part, uint32_t ms)
 {
     uint64_t until_ns = domt_now_ns() + ms * DOMT_MS;
     uint32_t count = 0;
 
     for (uint64_t now_ns = domt_now_ns(); now_ns < until_ns; now_ns = domt_now_ns()) {
-        const char *heard = domt_supervisor_hears((uint32_t)((until_ns - now_ns) / DOMT_MS) + 1);
+        const char *heard =
+            domt_supervisor_next_message((uint32_t)((until_ns - now_ns) / DOMT_MS) + 1);
         count += heard != NULL && strstr(heard, part) != NULL;
     }
     return count;

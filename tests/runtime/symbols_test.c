@@ -32,10 +32,10 @@ DOMT_TEST(static_function_has_its_name)
 
     ck_assert_int_eq(sum_in_static_function(1), 0);
     for (uintptr_t at = begin; at < begin + 8; at++) {
-        ck_assert_uint_eq(domi_symbols_find(symbols, at, name, sizeof name), begin);
+        ck_assert_uint_eq(domi_symbols_find_name(symbols, at, name, sizeof name), begin);
         ck_assert_str_eq(name, "hidden_function");
     }
-    uintptr_t before = domi_symbols_find(symbols, begin - 1, name, sizeof name);
+    uintptr_t before = domi_symbols_find_name(symbols, begin - 1, name, sizeof name);
     ck_assert_uint_ne(before, begin);
     ck_assert_str_ne(name, "hidden_function");
     domi_symbols_free(symbols);
@@ -44,7 +44,7 @@ DOMT_TEST(static_function_has_its_name)
 DOMT_TEST(function_of_another_module_has_its_name)
 {
     domi_symbols *symbols = domi_symbols_new();
-    ck_assert_uint_ne(domi_symbols_find(symbols, (uintptr_t)qsort_r, name, sizeof name), 0);
+    ck_assert_uint_ne(domi_symbols_find_name(symbols, (uintptr_t)qsort_r, name, sizeof name), 0);
     ck_assert_ptr_nonnull(strstr(name, "qsort_r"));
     domi_symbols_free(symbols);
 }
@@ -55,9 +55,9 @@ DOMT_TEST(address_outside_of_modules_is_named_so)
     void *code = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     ck_assert_ptr_ne(code, MAP_FAILED);
-    ck_assert_uint_eq(domi_symbols_find(symbols, (uintptr_t)code, name, sizeof name), 0);
+    ck_assert_uint_eq(domi_symbols_find_name(symbols, (uintptr_t)code, name, sizeof name), 0);
     ck_assert_str_eq(name, "code without a module");
-    ck_assert_uint_eq(domi_symbols_find(symbols, 1, name, sizeof name), 0);
+    ck_assert_uint_eq(domi_symbols_find_name(symbols, 1, name, sizeof name), 0);
     munmap(code, 4096);
     domi_symbols_free(symbols);
 }
@@ -65,7 +65,8 @@ DOMT_TEST(address_outside_of_modules_is_named_so)
 DOMT_TEST(long_symbol_name_is_cut)
 {
     domi_symbols *symbols = domi_symbols_new();
-    ck_assert_uint_ne(domi_symbols_find(symbols, (uintptr_t)sum_in_static_function, name, 7), 0);
+    ck_assert_uint_ne(domi_symbols_find_name(symbols, (uintptr_t)sum_in_static_function, name, 7),
+                      0);
     ck_assert_str_eq(name, "hidden");
     domi_symbols_free(symbols);
 }
@@ -74,15 +75,15 @@ DOMT_TEST(long_symbol_name_is_cut)
  * place in the module. */
 DOMT_TEST(name_of_function_is_found_without_memory)
 {
-    domi_memory_fail_after(0, 0);
+    domi_memory_fail_allocation_after(0, 0);
     ck_assert_ptr_null(domi_symbols_new());
-    domi_memory_fail_after(-1, 0);
+    domi_memory_fail_allocation_after(-1, 0);
     for (int64_t n = 0; n < 6; n++) {
         domi_symbols *symbols = domi_symbols_new();
         name[0] = '\0';
-        domi_memory_fail_after(n, 0);
-        (void)domi_symbols_find(symbols, (uintptr_t)sum_in_static_function, name, sizeof name);
-        domi_memory_fail_after(-1, 0);
+        domi_memory_fail_allocation_after(n, 0);
+        (void)domi_symbols_find_name(symbols, (uintptr_t)sum_in_static_function, name, sizeof name);
+        domi_memory_fail_allocation_after(-1, 0);
         ck_assert_str_ne(name, "");
         if (n < 3)
             ck_assert_str_ne(name, "hidden_function");

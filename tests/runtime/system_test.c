@@ -19,7 +19,7 @@
 
 static domus_system *make_system_of_threads(uint32_t threads)
 {
-    domus_config config = domt_config(threads);
+    domus_config config = domt_config_of_threads(threads);
     domus_system *system = NULL;
     ck_assert_int_eq(domus_system_new(&config, NULL, 0, &system), 0);
     return system;
@@ -53,7 +53,7 @@ DOMT_TEST(calls_of_a_system_may_come_in_any_order)
 
 DOMT_TEST(wrong_configuration_makes_nothing_and_says_one_line)
 {
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     domus_system *system = NULL;
     char error[256] = "";
     char cut[8];
@@ -66,7 +66,7 @@ DOMT_TEST(wrong_configuration_makes_nothing_and_says_one_line)
     ck_assert_uint_eq(strlen(cut), sizeof cut - 1);
     ck_assert_int_eq(domus_system_new(&config, NULL, 0, &system), -EINVAL);
 
-    config = domt_config(1);
+    config = domt_config_of_threads(1);
     config.system.cpus = "9999";
     ck_assert_int_eq(domus_system_new(&config, error, sizeof error, &system), -EINVAL);
     expect_one_line(error);
@@ -76,7 +76,7 @@ DOMT_TEST(wrong_configuration_makes_nothing_and_says_one_line)
 DOMT_TEST(failed_start_leaves_nothing_and_may_be_tried_again)
 {
     domus_system *system = make_system_of_threads(3);
-    uint32_t files = domt_entries("/proc/self/fd");
+    uint32_t files = domt_count_directory_entries("/proc/self/fd");
     struct rlimit before, few;
     int next = dup(0);
 
@@ -91,11 +91,11 @@ DOMT_TEST(failed_start_leaves_nothing_and_may_be_tried_again)
         ck_assert_int_eq(domus_system_start(system), -EMFILE);
         ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
         expect_one_line(domus_system_error(system));
-        ck_assert_uint_eq(domt_entries("/proc/self/fd"), files);
+        ck_assert_uint_eq(domt_count_directory_entries("/proc/self/fd"), files);
         ck_assert_int_eq(domus_system_stop(system), 0);
     }
     ck_assert_int_eq(domus_system_start(system), 0);
-    domt_end(system);
+    domt_end_system(system);
 
     system = make_system_of_threads(2);
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
@@ -104,7 +104,7 @@ DOMT_TEST(failed_start_leaves_nothing_and_may_be_tried_again)
     ck_assert_int_eq(domus_system_start(system), -EMFILE);
     domus_system_free(system);
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
-    ck_assert_uint_eq(domt_entries("/proc/self/fd"), files);
+    ck_assert_uint_eq(domt_count_directory_entries("/proc/self/fd"), files);
 }
 
 /* From now on let the enabling of each ring fail whose descriptor is `fd` or a higher number. */
@@ -131,7 +131,7 @@ static void let_enabling_of_rings_fail_from(int fd)
 DOMT_TEST(start_fails_whole_when_one_thread_cannot_enable_its_ring)
 {
     domus_system *system = make_system_of_threads(3);
-    uint32_t files = domt_entries("/proc/self/fd");
+    uint32_t files = domt_count_directory_entries("/proc/self/fd");
     int next = dup(0);
 
     ck_assert_int_ge(next, 0);
@@ -142,17 +142,17 @@ DOMT_TEST(start_fails_whole_when_one_thread_cannot_enable_its_ring)
     expect_one_line(domus_system_error(system));
     ck_assert_ptr_nonnull(strstr(domus_system_error(system), "seccomp"));
     domus_system_free(system);
-    ck_assert_uint_eq(domt_entries("/proc/self/fd"), files);
+    ck_assert_uint_eq(domt_count_directory_entries("/proc/self/fd"), files);
 }
 
 DOMT_TEST(a_system_that_cannot_be_made_says_why)
 {
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     domus_system *system = NULL;
     char error[256] = "left over";
 
     /* A filter that does not know a system call may answer that the kernel does not have it. */
-    ck_assert_int_eq(domt_deny_call(SYS_getrandom, ENOSYS), 0);
+    ck_assert_int_eq(domt_deny_system_call(SYS_getrandom, ENOSYS), 0);
     ck_assert_int_eq(domus_system_new(&config, error, sizeof error, &system), -ENOSYS);
     expect_one_line(error);
     ck_assert_ptr_nonnull(strstr(error, "no random numbers: getrandom: "));
@@ -162,7 +162,7 @@ DOMT_TEST(a_system_that_cannot_be_made_says_why)
 
 DOMT_TEST(failed_allocation_is_an_error_wherever_it_happens)
 {
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
     int64_t count = 0;
     int result = -1;
 
@@ -170,11 +170,11 @@ DOMT_TEST(failed_allocation_is_an_error_wherever_it_happens)
         domus_system *system = NULL;
         char error[256] = "";
 
-        domi_memory_fail_after(count, 0);
+        domi_memory_fail_allocation_after(count, 0);
         result = domus_system_new(&config, error, sizeof error, &system);
         if (result == 0 && (result = domus_system_start(system)) != 0)
             memcpy(error, domus_system_error(system), sizeof error);
-        domi_memory_fail_after(-1, 0);
+        domi_memory_fail_allocation_after(-1, 0);
         if (result != 0) {
             ck_assert_int_eq(result, -ENOMEM);
             expect_one_line(error);
@@ -215,23 +215,23 @@ DOMT_TEST(several_systems_run_in_one_process)
     domus_address addresses[SYSTEMS];
 
     for (uint32_t i = 0; i < SYSTEMS; i++) {
-        domus_config config = domt_config(i + 1);
-        systems[i] = domt_start(&config);
+        domus_config config = domt_config_of_threads(i + 1);
+        systems[i] = domt_start_system(&config);
         addresses[i] = domt_spawn(systems[i], i, &adder, &(struct adder){&sums[i]});
     }
     for (uint64_t value = 1; value <= 100; value++) {
         for (uint32_t i = 0; i < SYSTEMS; i++) {
             uint64_t scaled = value << i;
-            domt_notice(systems[i], addresses[i], &add_type, &scaled);
+            domt_send_notice(systems[i], addresses[i], &add_type, &scaled);
         }
     }
     for (uint32_t i = 0; i < SYSTEMS; i++)
         DOMT_WAIT_FOR(10, atomic_load(&sums[i]) == UINT64_C(5050) << i);
-    domt_end(systems[1]); /* the end of one system does not affect the others */
-    domt_notice(systems[2], addresses[2], &add_type, &(uint64_t){1});
+    domt_end_system(systems[1]); /* the end of one system does not affect the others */
+    domt_send_notice(systems[2], addresses[2], &add_type, &(uint64_t){1});
     DOMT_WAIT_FOR(10, atomic_load(&sums[2]) == (UINT64_C(5050) << 2) + 1);
-    domt_end(systems[2]);
-    domt_end(systems[0]);
+    domt_end_system(systems[2]);
+    domt_end_system(systems[0]);
     ck_assert_uint_eq(atomic_load(&domt_stopped), SYSTEMS);
 }
 
@@ -289,7 +289,7 @@ DOMT_TEST(signals_stay_with_the_threads_of_the_caller)
     for (size_t i = 0; i < NUMBERS; i++)
         ck_assert_int_eq(sigaction(numbers[i], &action, NULL), 0);
     pthread_sigmask(SIG_SETMASK, NULL, &before);
-    domus_system *system = domt_start_threads(3);
+    domus_system *system = domt_start_system_of_threads(3);
     pthread_sigmask(SIG_SETMASK, NULL, &after);
     for (int number = 1; number < NSIG; number++)
         ck_assert_int_eq(sigismember(&before, number), sigismember(&after, number));
@@ -302,7 +302,7 @@ DOMT_TEST(signals_stay_with_the_threads_of_the_caller)
     }
     ck_assert_int_gt(atomic_load(&signals_here), 0);
     ck_assert_int_eq(atomic_load(&signals_elsewhere), 0);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 /* --- where it runs ---------------------------------------------------------------------------- */
@@ -343,7 +343,7 @@ static void check_cpus_and_name_of_thread(domus_system *system, uint32_t thread,
 
 DOMT_TEST(threads_are_pinned_as_told_and_named)
 {
-    domus_config config = domt_config(3);
+    domus_config config = domt_config_of_threads(3);
     cpu_set_t own;
     struct place place;
     char list[32];
@@ -354,30 +354,30 @@ DOMT_TEST(threads_are_pinned_as_told_and_named)
         last--;
     snprintf(list, sizeof list, "%zu", last);
     config.system.cpus = list;
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
     for (uint32_t thread = 0; thread < 3; thread++) {
         check_cpus_and_name_of_thread(system, thread, &place);
         ck_assert_int_eq(CPU_COUNT(&place.cpus), 1);
         ck_assert(CPU_ISSET(last, &place.cpus));
     }
-    domt_end(system);
+    domt_end_system(system);
 
     config.system.cpus = "none";
-    system = domt_start(&config);
+    system = domt_start_system(&config);
     check_cpus_and_name_of_thread(system, 2, &place);
     ck_assert(CPU_EQUAL(&place.cpus, &own));
-    domt_end(system);
+    domt_end_system(system);
 
     config.system.cpus = "auto";
     config.system.threads = 0;
-    system = domt_start(&config);
+    system = domt_start_system(&config);
     ck_assert_uint_le(domus_system_threads(system), (uint32_t)CPU_COUNT(&own));
     for (uint32_t thread = 0; thread < domus_system_threads(system); thread++) {
         check_cpus_and_name_of_thread(system, thread, &place);
         ck_assert_int_eq(CPU_COUNT(&place.cpus), 1);
         ck_assert(CPU_ISSET(thread, &place.cpus) || (size_t)CPU_COUNT(&own) <= last);
     }
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(more_threads_than_cpus_work_and_are_warned_of)
@@ -387,22 +387,22 @@ DOMT_TEST(more_threads_than_cpus_work_and_are_warned_of)
 
     ck_assert_int_eq(sched_getaffinity(0, sizeof own, &own), 0);
     uint32_t threads = 2 * (uint32_t)CPU_COUNT(&own) + 1;
-    domus_config config = domt_config(threads);
+    domus_config config = domt_config_of_threads(threads);
     config.system.cpus = "auto";
-    domus_system *system = domt_start(&config);
+    domus_system *system = domt_start_system(&config);
     expect_one_line(domus_system_warning(system));
     for (uint32_t i = 0; i < threads; i++) {
         domus_address address = domt_spawn(system, i, &adder, &(struct adder){&sum});
-        domt_notice(system, address, &add_type, &(uint64_t){1});
+        domt_send_notice(system, address, &add_type, &(uint64_t){1});
     }
     DOMT_WAIT_FOR(10, atomic_load(&sum) == threads);
-    domt_end(system);
+    domt_end_system(system);
 
-    config = domt_config(1);
+    config = domt_config_of_threads(1);
     config.system.cpus = "auto";
-    system = domt_start(&config);
+    system = domt_start_system(&config);
     ck_assert_str_eq(domus_system_warning(system), "");
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_TEST(configuration_is_copied_with_its_strings)
@@ -411,7 +411,7 @@ DOMT_TEST(configuration_is_copied_with_its_strings)
     char name[] = "front";
     char address[] = "127.0.0.1:0";
     domus_listener_config listener = {.name = name, .address = address, .backlog = 16};
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     domus_system *system = NULL;
 
     config.system.cpus = cpus;
@@ -432,7 +432,7 @@ DOMT_TEST(configuration_is_copied_with_its_strings)
     ck_assert_uint_eq(copy->listeners[0].backlog, 16);
     ck_assert_uint_eq(copy->scheduler.io_ratio, 50);
     ck_assert_int_eq(domus_system_start(system), 0);
-    domt_end(system);
+    domt_end_system(system);
 }
 
 DOMT_SUITE(60)

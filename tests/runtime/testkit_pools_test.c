@@ -193,7 +193,7 @@ static domi_who *who;
 
 static uint32_t number_of_actor_in_house(uint32_t house)
 {
-    return domi_who_number(&who, &houses[house]);
+    return domi_who_number_of_actor(&who, &houses[house]);
 }
 
 static void set_lease_of_house(uint32_t house, uint32_t lease)
@@ -227,14 +227,14 @@ DOMT_TEST(actors_of_one_house_are_told_apart)
 /* An actor that got no number gets one as soon as there is memory, and no number is skipped. */
 DOMT_TEST(without_memory_an_actor_is_unknown)
 {
-    domi_memory_fail_after(0, 0);
+    domi_memory_fail_allocation_after(0, 0);
     ck_assert_uint_eq(number_of_actor_in_house(0), DOMI_WHO_UNKNOWN);
-    domi_memory_fail_after(-1, 0);
+    domi_memory_fail_allocation_after(-1, 0);
     for (uint32_t i = 0; i < 128; i++)
         ck_assert_uint_eq(number_of_actor_in_house(i), i);
-    domi_memory_fail_after(0, 0);
+    domi_memory_fail_allocation_after(0, 0);
     ck_assert_uint_eq(number_of_actor_in_house(128), DOMI_WHO_UNKNOWN);
-    domi_memory_fail_after(-1, 0);
+    domi_memory_fail_allocation_after(-1, 0);
     ck_assert_uint_eq(number_of_actor_in_house(128), 128);
     ck_assert_uint_eq(number_of_actor_in_house(0), 0);
     domi_memory_free(who);

@@ -358,9 +358,9 @@ DOMT_TEST(message_to_probe_without_memory_is_told)
     make_kit_with_probe(1);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
     send_notice_into_kit(domus_probe_address(probe), &owned_type, "owned...");
-    domi_memory_fail_after(0, 1);
+    domi_memory_fail_allocation_after(0, 1);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
-    domi_memory_fail_after(-1, 0);
+    domi_memory_fail_allocation_after(-1, 0);
     ck_assert_uint_eq(releases, 1);
     ck_assert_int_eq(domus_probe_expect(probe, &owned_type, 0, NULL), -ENOMEM);
     ck_assert_int_eq(domus_probe_expect(probe, &owned_type, 0, NULL), -ETIMEDOUT);

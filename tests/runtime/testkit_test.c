@@ -445,9 +445,9 @@ DOMT_TEST(kits_survive_failed_allocations)
         int clean = 0;
 
         for (int count = 0; clean < 10; count++) {
-            domi_memory_fail_after(count, stay);
+            domi_memory_fail_allocation_after(count, stay);
             int result = run_scenario_of_kit();
-            domi_memory_fail_after(-1, 0);
+            domi_memory_fail_allocation_after(-1, 0);
             clean = result == 0 ? clean + 1 : 0;
             failures += result != 0;
             ck_assert_int_lt(count, 1000);

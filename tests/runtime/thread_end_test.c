@@ -62,7 +62,7 @@ static void check_no_slot_twice(domt_stepped *stepped)
     uint32_t slots = 0;
     uint32_t linked = 0;
 
-    domi_slots_walk(home, count_slot_of_ended_actor, &slots);
+    domi_slots_visit_all(home, count_slot_of_ended_actor, &slots);
     ck_assert_uint_ge(slots, ACTORS);
     for (uint32_t i = 0; i < DOMI_HOUSE_CLASSES; i++) {
         uint32_t kept = length_of_list_of_slots(home->births.slots_of[0].free[i], slots);
@@ -83,7 +83,7 @@ static void end_actors_in_every_way(uint64_t seed, uint64_t one_of)
 
     stopped = sent = released = 0;
     domi_random_init(&dice, seed);
-    domt_stepped_begin(&stepped, 1);
+    domt_stepped_init_default(&stepped, 1);
     for (uint32_t i = 0; i < ACTORS; i++) {
         struct whisperer state = {NULL, NULL};
         if (domi_random_below(&dice, one_of) == 0)
@@ -129,22 +129,22 @@ DOMT_TEST(end_finds_actors_in_every_state)
     domt_stepped stepped;
     domus_address address;
 
-    domt_stepped_begin(&stepped, 1);
+    domt_stepped_init_default(&stepped, 1);
     for (uint32_t i = 0; i < ACTORS; i++) {
         address = domt_spawn(stepped.system, 0, &late, &(struct whisperer){NULL, NULL});
         if (i == ACTORS / 3)
             /* the houses that were spawned so far are now waiting */
             domt_stepped_iterate(&stepped, 0, true);
         if (i == ACTORS / 3 * 2) {
-            domi_phase_io(domt_stepped_thread(&stepped, 0));
+            domi_thread_run_phase_io(domt_stepped_thread(&stepped, 0));
             /* the houses that were spawned since then are now ready */
-            domi_phase_channels(domt_stepped_thread(&stepped, 0));
+            domi_thread_run_phase_channels(domt_stepped_thread(&stepped, 0));
         }
         if (i % 7 == 0)
             ck_assert_int_eq(domus_outside_stop(stepped.system, address), 0);
     } /* the houses that were spawned last lie in the arrivals only */
     domi_manager_end_actors(&domt_stepped_thread(&stepped, 0)->manager);
-    domus_profile profile = domt_profile(stepped.system, 0);
+    domus_profile profile = domt_profile_of_thread(stepped.system, 0);
     ck_assert_uint_le(stopped, profile.spawns);
     ck_assert_uint_ge(stopped, profile.spawns / 7 * 6 - 7);
     ck_assert_uint_eq(released, 3 * stopped);

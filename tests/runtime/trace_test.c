@@ -43,7 +43,7 @@ static domi_recorder *make_recorder_of_system(const struct domus_system *owner, 
 static void write_record(domi_recorder *recorder, domi_record_kind kind, uint64_t begin_ns,
                          uint64_t end_ns, const void *name, uint64_t value)
 {
-    domi_recorder_note(recorder, kind, begin_ns, end_ns, name, value);
+    domi_recorder_write_ended_thing(recorder, kind, begin_ns, end_ns, name, value);
 }
 
 /* A sink of traces that gathers all bytes. */
@@ -124,13 +124,14 @@ DOMT_TEST(protobuf_decodes_each_field)
     domi_record records[64];
     domi_record open[DOMI_RECORD_DEPTHS];
 
-    domi_recorder_enter(recorder);
+    domi_recorder_set_writing_thread(recorder);
     write_records_of_iteration(recorder);
     length = 0;
-    domi_perfetto_begin(perfetto, gather_bytes_of_trace, NULL, "prog\"ram", 1234567890123);
-    domi_recorder_copy_open(recorder, open);
-    domi_perfetto_add(perfetto, recorder, records, domi_recorder_copy(recorder, 0, records), open);
-    ck_assert_int_eq(domi_perfetto_end(perfetto), 0);
+    domi_perfetto_begin_trace(perfetto, gather_bytes_of_trace, NULL, "prog\"ram", 1234567890123);
+    domi_recorder_copy_open_things(recorder, open);
+    domi_perfetto_write_thread(perfetto, recorder, records,
+                               domi_recorder_copy_records(recorder, 0, records), open);
+    ck_assert_int_eq(domi_perfetto_end_trace(perfetto), 0);
     free(perfetto);
     domt_traced_decode(bytes, length, &traced);
     ck_assert_str_eq(traced.process, "prog\"ram");
@@ -146,8 +147,8 @@ DOMT_TEST(protobuf_decodes_each_field)
              "thread { pid: %d tid: %d thread_name: \"thread 0\" } parent_uuid: %lu } } %s",
              process, (int)getpid(), categories, process + 1, process + 1, (int)getpid(),
              (int)gettid(), process, events);
-    if (domt_protoc_is_there())
-        ck_assert_str_eq(domt_protoc_decode(bytes, length), expected);
+    if (domt_protoc_is_installed())
+        ck_assert_str_eq(domt_protoc_decode_trace(bytes, length), expected);
     domi_recorder_free(recorder);
 }
 
@@ -167,11 +168,11 @@ DOMT_TEST(protobuf_knows_each_field_of_a_long_trace)
     write_and_decode(a_system, 0);
     ck_assert_uint_gt(traced.events, 4096);
     ck_assert_uint_eq(traced.unended, 0);
-    if (domt_protoc_is_there()) {
+    if (domt_protoc_is_installed()) {
         /* The decoder prints a field that it does not know by its number, as "7: 5" or "7 {". So no
          * word may begin with a digit unless a colon stands before it. */
-        for (const char *at = domt_protoc_decode(bytes, length); (at = strchr(at, ' ')) != NULL;
-             at++)
+        for (const char *at = domt_protoc_decode_trace(bytes, length);
+             (at = strchr(at, ' ')) != NULL; at++)
             ck_assert_msg(at[1] < '0' || at[1] > '9' || at[-1] == ':', "%.60s", at);
     }
     domi_recorder_free(recorder);
@@ -186,7 +187,7 @@ DOMT_TEST(threads_of_a_system_are_tracks)
     domi_recorder *stranger = make_recorder_of_system(other, "thread 0 of the other", 64);
 
     write_records_of_iteration(first);
-    domi_recorder_enter(second);
+    domi_recorder_set_writing_thread(second);
     write_record(second, DOMI_RECORD_ASK_IN, 150, 150, &increment, 77);
     write_record(second, DOMI_RECORD_ANSWER_OUT, 155, 155, &increment, 77);
     write_record(second, DOMI_RECORD_RUN, 150, 160, &nameless, 0);
@@ -201,22 +202,23 @@ DOMT_TEST(threads_of_a_system_are_tracks)
     ck_assert_uint_gt(traced.clock_ns, 0);
     ck_assert_str_eq(traced.process, program_invocation_short_name);
 
-    const domt_traced_event *event = domt_traced_find(&traced, 'B', "run counter (increment)");
+    const domt_traced_event *event =
+        domt_traced_find_event(&traced, 'B', "run counter (increment)");
     ck_assert_ptr_nonnull(event);
     ck_assert_str_eq(event->thread, "thread 0");
     ck_assert_str_eq(event->category, "run");
     ck_assert_uint_eq(event->depth, 2);
-    event = domt_traced_find(&traced, 'I', "take ask increment");
+    event = domt_traced_find_event(&traced, 'I', "take ask increment");
     ck_assert_ptr_nonnull(event);
     ck_assert_str_eq(event->thread, "thread 1");
     ck_assert_uint_eq(event->flow, 77);
     ck_assert(!event->is_last);
     ck_assert_uint_eq(event->depth, 1);
-    ck_assert_uint_eq(domt_traced_find(&traced, 'I', "answer increment")->flow, 77);
-    ck_assert(domt_traced_find(&traced, 'I', "take answer increment")->is_last);
-    ck_assert_ptr_nonnull(domt_traced_find(&traced, 'B', "run ?"));
-    ck_assert_ptr_nonnull(domt_traced_find(&traced, 'E', "stall in ?"));
-    ck_assert_ptr_null(domt_traced_find(&traced, 'B', "park"));
+    ck_assert_uint_eq(domt_traced_find_event(&traced, 'I', "answer increment")->flow, 77);
+    ck_assert(domt_traced_find_event(&traced, 'I', "take answer increment")->is_last);
+    ck_assert_ptr_nonnull(domt_traced_find_event(&traced, 'B', "run ?"));
+    ck_assert_ptr_nonnull(domt_traced_find_event(&traced, 'E', "stall in ?"));
+    ck_assert_ptr_null(domt_traced_find_event(&traced, 'B', "park"));
 
     write_and_decode(a_system, 300);
     ck_assert_uint_eq(traced.threads, 2);
@@ -224,7 +226,7 @@ DOMT_TEST(threads_of_a_system_are_tracks)
     ck_assert_uint_eq(traced.events, 4);
     write_and_decode(other, 0);
     ck_assert_uint_eq(traced.threads, 1);
-    ck_assert_ptr_nonnull(domt_traced_find(&traced, 'B', "park"));
+    ck_assert_ptr_nonnull(domt_traced_find_event(&traced, 'B', "park"));
     domi_recorder_free(first);
     domi_recorder_free(second);
     domi_recorder_free(stranger);
@@ -255,10 +257,10 @@ DOMT_TEST(each_kind_of_record_has_its_text)
 
     ck_assert_uint_eq(sizeof rows / sizeof rows[0], DOMI_RECORD_KINDS - 1);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        domi_record record = {.kind_length = domi_record_pack(rows[i].kind, 0, 0),
+        domi_record record = {.kind_length = domi_record_pack_kind_and_length(rows[i].kind, 0, 0),
                               .name = rows[i].name};
         ck_assert_uint_eq(rows[i].kind, i + 1);
-        ck_assert_uint_eq(domi_label_text(&record, text), strlen(rows[i].text));
+        ck_assert_uint_eq(domi_label_write_text(&record, text), strlen(rows[i].text));
         ck_assert_str_eq(text, rows[i].text);
     }
 }
@@ -268,13 +270,14 @@ DOMT_TEST(a_text_that_is_too_long_ends_with_a_whole_character)
     static const char euro[] = "\xE2\x82\xAC";
     char name[4 * DOMI_LABEL_BYTES] = "";
     char text[DOMI_LABEL_BYTES];
-    domi_record record = {.kind_length = domi_record_pack(DOMI_RECORD_PHASE, 0, 0), .name = name};
+    domi_record record = {.kind_length = domi_record_pack_kind_and_length(DOMI_RECORD_PHASE, 0, 0),
+                          .name = name};
 
     for (size_t shift = 0; shift < 3; shift++) {
         memset(name, 'x', shift);
         for (size_t i = 0; i < DOMI_LABEL_BYTES; i++)
             memcpy(name + shift + 3 * i, euro, sizeof euro);
-        size_t size = domi_label_text(&record, text);
+        size_t size = domi_label_write_text(&record, text);
         ck_assert_uint_eq(strlen(text), size);
         ck_assert_uint_ge(size, DOMI_LABEL_BYTES - 3);
         ck_assert_uint_eq((size - shift) % 3, 0);
@@ -298,7 +301,7 @@ DOMT_TEST(texts_beyond_the_limit_stand_in_their_events)
     ck_assert_uint_eq(traced.named, 2 * 50);
     ck_assert_uint_eq(traced.events, 4 * (DOMI_LABELS_MAX + 50));
     for (uint32_t i = 0; i < DOMI_LABELS_MAX + 50; i++)
-        ck_assert_ptr_nonnull(domt_traced_find(&traced, 'E', names[i]));
+        ck_assert_ptr_nonnull(domt_traced_find_event(&traced, 'E', names[i]));
     domi_recorder_free(recorder);
 }
 
@@ -335,10 +338,10 @@ DOMT_TEST(a_trace_without_memory_or_records_says_so)
     length = 0;
     ck_assert_int_eq(domus_trace_write(other, 0, gather_bytes_of_trace, NULL), -ENODATA);
     for (int i = 0; i < 2; i++) {
-        domi_memory_fail_after(i, 0);
+        domi_memory_fail_allocation_after(i, 0);
         ck_assert_int_eq(domus_trace_write(a_system, 0, gather_bytes_of_trace, NULL), -ENOMEM);
     }
-    domi_memory_fail_after(-1, 0);
+    domi_memory_fail_allocation_after(-1, 0);
     ck_assert_uint_eq(length, 0);
     write_and_decode(a_system, 0);
     ck_assert_uint_eq(traced.events, 0);
@@ -368,13 +371,14 @@ static void crash_in_handler(void)
     struct sigaction action = {.sa_handler = handle_crash_and_write_trace};
 
     sigaction(SIGSEGV, &action, NULL);
-    domi_recorder_enter(first);
+    domi_recorder_set_writing_thread(first);
     for (uint64_t i = 1; i < 100; i++) {
         write_record(first, DOMI_RECORD_RUN, 10 * i, 10 * i + 5, &counter, 0);
         write_record(second, DOMI_RECORD_PARK, 10 * i, 10 * i + 10, NULL, 0);
     }
-    domi_recorder_begin(first, DOMI_RECORD_PHASE, 2000, "state", 0);
-    domi_recorder_begin(first, DOMI_RECORD_RUN, 2010, &counter, (uintptr_t)&increment);
+    domi_recorder_note_begin_of_thing(first, DOMI_RECORD_PHASE, 2000, "state", 0);
+    domi_recorder_note_begin_of_thing(first, DOMI_RECORD_RUN, 2010, &counter,
+                                      (uintptr_t)&increment);
     raise(SIGSEGV);
 }
 
@@ -401,18 +405,18 @@ DOMT_TEST(a_crash_leaves_a_trace_that_names_the_last_run)
     domt_traced_decode(bytes, (size_t)size, &traced);
     ck_assert_uint_eq(traced.threads, 2);
     ck_assert_uint_eq(traced.unended, 2);
-    const domt_traced_event *last = domt_traced_find(&traced, 'B', "run counter (increment)");
+    const domt_traced_event *last = domt_traced_find_event(&traced, 'B', "run counter (increment)");
     ck_assert_ptr_nonnull(last);
     ck_assert_uint_eq(last->at_ns, 2010);
     ck_assert_uint_eq(last->depth, 1);
-    ck_assert_ptr_null(domt_traced_find(&traced, 'E', "run counter (increment)"));
-    ck_assert_ptr_nonnull(domt_traced_find(&traced, 'E', "park"));
+    ck_assert_ptr_null(domt_traced_find_event(&traced, 'E', "run counter (increment)"));
+    ck_assert_ptr_nonnull(domt_traced_find_event(&traced, 'E', "park"));
     length = (size_t)size;
-    if (domt_protoc_is_there())
+    if (domt_protoc_is_installed())
         ck_assert_ptr_nonnull(
-            strstr(domt_protoc_decode(bytes, length), "\"run counter (increment)\""));
+            strstr(domt_protoc_decode_trace(bytes, length), "\"run counter (increment)\""));
     close(crash_fd);
-    domt_tree_remove(&tree);
+    domt_tree_remove_copy(&tree);
 }
 
 static void write_crash_without_recorder(void)

@@ -254,7 +254,8 @@ void domt_traced_decode(const uint8_t *bytes, size_t length, domt_traced *ret_tr
     ret_traced->unended += now.depth;
 }
 
-const domt_traced_event *domt_traced_find(const domt_traced *traced, char type, const char *text)
+const domt_traced_event *domt_traced_find_event(const domt_traced *traced, char type,
+                                                const char *text)
 {
     for (uint32_t i = 0; i < traced->events && i < DOMT_TRACED_EVENTS; i++) {
         if (traced->event[i].type == type && strcmp(traced->event[i].text, text) == 0)
@@ -263,8 +264,9 @@ const domt_traced_event *domt_traced_find(const domt_traced *traced, char type, 
     return NULL;
 }
 
-const domt_traced_event *domt_traced_find_on(const domt_traced *traced, const char *thread,
-                                             char type, const char *text)
+const domt_traced_event *domt_traced_find_event_on_thread(const domt_traced *traced,
+                                                          const char *thread, char type,
+                                                          const char *text)
 {
     for (uint32_t i = 0; i < traced->events && i < DOMT_TRACED_EVENTS; i++) {
         const domt_traced_event *event = &traced->event[i];
@@ -275,8 +277,9 @@ const domt_traced_event *domt_traced_find_on(const domt_traced *traced, const ch
     return NULL;
 }
 
-const domt_traced_event *domt_traced_find_around(const domt_traced *traced, const char *thread,
-                                                 const char *outer, const char *inner)
+const domt_traced_event *domt_traced_find_begin_around(const domt_traced *traced,
+                                                       const char *thread, const char *outer,
+                                                       const char *inner)
 {
     for (uint32_t i = 0; i + 1 < traced->events && i + 1 < DOMT_TRACED_EVENTS; i++) {
         const domt_traced_event *event = &traced->event[i];
@@ -287,7 +290,7 @@ const domt_traced_event *domt_traced_find_around(const domt_traced *traced, cons
     return NULL;
 }
 
-bool domt_traced_is_open(const domt_traced *traced, const char *thread, const char *text)
+bool domt_traced_last_is_open(const domt_traced *traced, const char *thread, const char *text)
 {
     bool open = false;
 
@@ -301,7 +304,7 @@ bool domt_traced_is_open(const domt_traced *traced, const char *thread, const ch
 
 /* ---- protobuf's decoder ---------------------------------------------------------------------- */
 
-bool domt_protoc_is_there(void)
+bool domt_protoc_is_installed(void)
 {
     /* NOLINTNEXTLINE(cert-env33-c): a test may use the shell */
     if (system("command -v protoc >/dev/null") == 0)
@@ -310,7 +313,7 @@ bool domt_protoc_is_there(void)
     return false;
 }
 
-const char *domt_protoc_decode(const uint8_t *bytes, size_t length)
+const char *domt_protoc_decode_trace(const uint8_t *bytes, size_t length)
 {
     static char text[4 << 20];
     char command[2 * PATH_MAX];
@@ -331,6 +334,6 @@ const char *domt_protoc_decode(const uint8_t *bytes, size_t length)
     size_t size = fread(text, 1, sizeof text - 1, file);
     text[size] = '\0';
     ck_assert_int_eq(pclose(file), 0);
-    domt_tree_remove(&tree);
+    domt_tree_remove_copy(&tree);
     return text;
 }

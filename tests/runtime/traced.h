@@ -40,28 +40,31 @@ typedef struct domt_traced {
 void domt_traced_decode(const uint8_t *bytes, size_t length, domt_traced *ret_traced);
 
 /* Returns the trace's first event of this type with this text; NULL if there is none. */
-const domt_traced_event *domt_traced_find(const domt_traced *traced, char type, const char *text);
+const domt_traced_event *domt_traced_find_event(const domt_traced *traced, char type,
+                                                const char *text);
 
 /* Returns the first begin with the text `outer` on a thread that is directly followed by an event
  * with the text `inner`; NULL if there is none. */
-const domt_traced_event *domt_traced_find_around(const domt_traced *traced, const char *thread,
-                                                 const char *outer, const char *inner);
+const domt_traced_event *domt_traced_find_begin_around(const domt_traced *traced,
+                                                       const char *thread, const char *outer,
+                                                       const char *inner);
 
 /* Returns the first event of this type with this text on a thread of the trace; NULL if there is
  * none. */
-const domt_traced_event *domt_traced_find_on(const domt_traced *traced, const char *thread,
-                                             char type, const char *text);
+const domt_traced_event *domt_traced_find_event_on_thread(const domt_traced *traced,
+                                                          const char *thread, char type,
+                                                          const char *text);
 
 /* Returns whether the last event with this text on a thread of the trace is a begin, so that it has
  * no end. */
-bool domt_traced_is_open(const domt_traced *traced, const char *thread, const char *text);
+bool domt_traced_last_is_open(const domt_traced *traced, const char *thread, const char *text);
 
 /* Returns whether protobuf's compiler protoc, which can also decode, is installed; if not, a line
  * says so. */
-bool domt_protoc_is_there(void);
+bool domt_protoc_is_installed(void);
 
 /* Let protoc decode the bytes of a trace by tests/runtime/trace.proto. Returns its text as one
  * line, valid until the next call. */
-const char *domt_protoc_decode(const uint8_t *bytes, size_t length);
+const char *domt_protoc_decode_trace(const uint8_t *bytes, size_t length);
 
 #endif

@@ -78,8 +78,8 @@ DOMT_TEST(message_without_handler_or_answer_is_logged_once)
         {&namesake_type, -EOPNOTSUPP, "it got a message of a type question that is not the one in"},
         {&silent_type, -ENOMSG, "handles the ask silent has ended without an answer"},
     };
-    domus_config config = domt_config(1);
-    domus_system *system = domt_start_logging(&config);
+    domus_config config = domt_config_of_threads(1);
+    domus_system *system = domt_start_logging_system(&config);
     unsigned told = 0;
 
     deaf_address = domt_spawn(system, 0, &deaf, NULL);
@@ -88,7 +88,7 @@ DOMT_TEST(message_without_handler_or_answer_is_logged_once)
     for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
         for (uint64_t time = 1; time <= 2; time++) {
             atomic_store(&handled, 0);
-            domt_notice(system, address, &ask_type, &asked[i].type);
+            domt_send_notice(system, address, &ask_type, &asked[i].type);
             DOMT_WAIT_FOR(10, atomic_load(&handled) == 1);
             ck_assert_int_eq(atomic_load(&last_error), asked[i].error);
         }
@@ -100,16 +100,16 @@ DOMT_TEST(message_without_handler_or_answer_is_logged_once)
     const domus_type *heard = &heard_type;
     domus_address leaving = domt_spawn(system, 0, &asker, NULL);
     atomic_store(&handled, 0);
-    domt_notice(system, leaving, &ask_type, &heard);
+    domt_send_notice(system, leaving, &ask_type, &heard);
     DOMT_WAIT_FOR(10, atomic_load(&handled) == 1);
     ck_assert_int_eq(domus_outside_stop(system, leaving), 0);
     DOMT_WAIT_FOR(10, atomic_load(&resumed) == 1);
     /* this notice becomes a dead letter, because the behaviour has no row for it */
-    domt_notice(system, address, &unknown_type, NULL);
-    domt_notice(system, address, &unknown_type, NULL);
+    domt_send_notice(system, address, &unknown_type, NULL);
+    domt_send_notice(system, address, &unknown_type, NULL);
     DOMT_WAIT_FOR(10, domt_count_log_lines("it got a message of the type unknown", NULL) == 2);
-    ck_assert_uint_eq(domt_profile(system, 0).failures, 0);
-    domt_end(system);
+    ck_assert_uint_eq(domt_profile_of_thread(system, 0).failures, 0);
+    domt_end_system(system);
     ck_assert_uint_eq(domt_count_log_lines("", NULL), told + 1);
     ck_assert_uint_eq(domt_count_log_lines("actor asker 0/", NULL), 1);
 }

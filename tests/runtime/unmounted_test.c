@@ -127,12 +127,12 @@ static void check_no_event_after_failed_mount(domus_system *system)
     domus_group group;
 
     for (int i = 0; i < 3; i++)
-        domt_notice(system, child, &note_type, NULL);
+        domt_send_notice(system, child, &note_type, NULL);
     ck_assert_int_eq(domus_outside_group_open(system, "group", &group), 0);
     ck_assert_int_eq(domus_outside_publish(system, group, &note_type, NULL), 0);
-    uint64_t turns = domt_profile(system, 1).iterations;
+    uint64_t turns = domt_profile_of_thread(system, 1).iterations;
     domt_pause_ns(BUSY_NS);
-    turns = domt_profile(system, 1).iterations - turns;
+    turns = domt_profile_of_thread(system, 1).iterations - turns;
     ck_assert_uint_eq(atomic_load(&early), 0);
     ck_assert_uint_lt(turns, TURNS_MAX);
 }
@@ -140,12 +140,12 @@ static void check_no_event_after_failed_mount(domus_system *system)
 DOMT_TEST(nothing_comes_to_an_actor_whose_mount_failed_while_its_parent_is_busy)
 {
     for (int detached = 0; detached < 2; detached++) {
-        domus_config config = domt_config(2);
+        domus_config config = domt_config_of_threads(2);
 
         reset_counts_and_open_descriptors(detached != 0);
-        domus_system *system = domt_start(&config);
+        domus_system *system = domt_start_system(&config);
         domus_address parent = domt_spawn(system, 0, &boss, NULL);
-        domt_notice(system, parent, &bear_type, NULL);
+        domt_send_notice(system, parent, &bear_type, NULL);
         DOMT_WAIT_FOR(30, atomic_load(&mounts) == 1 && atomic_load(&is_busy));
         check_no_event_after_failed_mount(system);
 
@@ -154,7 +154,7 @@ DOMT_TEST(nothing_comes_to_an_actor_whose_mount_failed_while_its_parent_is_busy)
         ck_assert_uint_eq(atomic_load(&early), 0);
         ck_assert_uint_eq(atomic_load(&mounts), ROUNDS);
         ck_assert_uint_eq(atomic_load(&good_mounts), 1);
-        domt_end(system);
+        domt_end_system(system);
         (void)close(readable);
     }
 }

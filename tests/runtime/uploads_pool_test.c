@@ -33,22 +33,22 @@ static void begin_pool_of_uploads(uint32_t connections)
     const domus_pool_options options = {
         .behaviour = &line, .connections_min = connections, .repeatable = domt_upload_encodes};
 
-    kit = domt_net_kit("10.0.0.3:80", 7);
+    kit = domt_net_new_echo_kit("10.0.0.3:80", 7);
     probe = domt_new_probe(kit);
     other = domt_new_probe(kit);
     domus_system *system = domus_testkit_system(kit);
-    domt_net_ok(kit, domus_peer_listen(kit, "10.0.0.9:1", 0, &listener));
+    domt_net_check_ok(kit, domus_peer_listen(kit, "10.0.0.9:1", 0, &listener));
     ck_assert_int_eq(domus_outside_pool_open(system, "10.0.0.9:1", &options, &domt_uploads_now.to),
                      0);
     ck_assert_int_eq(domus_outside_spawn_on(system, 1, &domt_uploader, NULL, &uploader), 0);
-    domt_net_ok(kit, domus_testkit_run(kit));
+    domt_net_check_ok(kit, domus_testkit_run(kit));
 }
 
 static domus_peer *accept_peer_of_pool(void)
 {
     domus_peer *peer;
-    domt_net_ok(kit, domus_peer_accept(listener, 20 * SECOND, &peer));
-    domt_net_ok(kit, domus_testkit_run(kit));
+    domt_net_check_ok(kit, domus_peer_accept(listener, 20 * SECOND, &peer));
+    domt_net_check_ok(kit, domus_testkit_run(kit));
     return peer;
 }
 
@@ -57,19 +57,19 @@ static void ask_uploader_by_probe(domus_probe *by, domus_address to, const char 
     domt_line question = {.body = {{NULL, 0}, 0}};
     snprintf(question.text, sizeof question.text, "%s", text);
     ck_assert_int_eq(domus_probe_ask(by, to, &domt_line_type, &question), 0);
-    domt_net_ok(kit, domus_testkit_run(kit));
+    domt_net_check_ok(kit, domus_testkit_run(kit));
 }
 
 static void expect_peer_received(domus_peer *peer, const char *text)
 {
-    domt_net_ok(kit, domus_peer_expect(peer, text, strlen(text), SECOND));
+    domt_net_check_ok(kit, domus_peer_expect(peer, text, strlen(text), SECOND));
 }
 
 static void answer_and_expect_probe_got(domus_peer *peer, domus_probe *by, const char *text)
 {
     domt_line line_got;
-    domt_net_ok(kit, domus_peer_send(peer, text, strlen(text)));
-    domt_net_ok(kit, domus_probe_expect(by, &domt_line_type, SECOND, &line_got));
+    domt_net_check_ok(kit, domus_peer_send(peer, text, strlen(text)));
+    domt_net_check_ok(kit, domus_probe_expect(by, &domt_line_type, SECOND, &line_got));
     ck_assert_int_eq(strncmp(line_got.text, text, strlen(text) - 1), 0);
 }
 
@@ -101,7 +101,7 @@ DOMT_TEST(a_request_that_has_begun_is_not_repeated)
     ask_uploader_by_probe(probe, uploader, "put 3 1000");
     expect_peer_received(peer, "put+\n");
     domus_peer_reset(peer);
-    domt_net_ok(kit, domus_probe_expect_error(probe, -EPIPE, 5 * SECOND));
+    domt_net_check_ok(kit, domus_probe_expect_error(probe, -EPIPE, 5 * SECOND));
     peer = accept_peer_of_pool();
     ck_assert_int_eq(domus_peer_expect_nothing(peer, SECOND), 0);
     domus_testkit_free(kit);
@@ -118,7 +118,7 @@ DOMT_TEST(a_request_that_has_not_begun_goes_to_the_next_connection)
     peer = accept_peer_of_pool();
     /* the new connection gets the ask "a" again, which is repeatable, and the request, which was
      * not sent before */
-    domt_net_ok(kit, domus_testkit_run(kit));
+    domt_net_check_ok(kit, domus_testkit_run(kit));
     size_t size;
     const char *got = domus_peer_got(peer, &size);
     if (size != 0 && got[0] == 'a') {
@@ -197,9 +197,9 @@ static void spawn_random_uploaders(domt_sweep *sweep)
 
     DOMT_SWEEP_HOLD(sweep, domus_outside_spawn(system, &domt_uploader, NULL, &swept_uploader) == 0);
     for (uint32_t i = 0; i < ASKERS; i++) {
-        order what = {.bytes = (uint32_t)domt_sweep_below(sweep, 30000),
-                      .wait_ms = (uint32_t)domt_sweep_below(sweep, 3)};
-        snprintf(what.how, sizeof what.how, "%s", ways[domt_sweep_below(sweep, 6)]);
+        order what = {.bytes = (uint32_t)domt_sweep_draw_below(sweep, 30000),
+                      .wait_ms = (uint32_t)domt_sweep_draw_below(sweep, 3)};
+        snprintf(what.how, sizeof what.how, "%s", ways[domt_sweep_draw_below(sweep, 6)]);
         DOMT_SWEEP_HOLD(sweep, domus_outside_spawn(system, &asker, NULL, &address) == 0);
         DOMT_SWEEP_HOLD(sweep, domus_outside_notice(system, address, &order_type, &what) == 0);
     }
@@ -213,15 +213,15 @@ static int run_sweep_of_seed(uint64_t seed, void *context)
     domi_random_init(&sweep.random, seed);
     answered = failed = wrong = 0;
     domt_uploads_now.head = "C count 0 ";
-    domt_sweep_listen(&sweep, "one", "127.0.0.1:1");
+    domt_sweep_make_listening_kit(&sweep, "one", "127.0.0.1:1");
     ck_assert_int_eq(
         domus_serve(domus_testkit_system(sweep.kit), "one", &domt_stream_service, NULL, NULL), 0);
     domt_sweep_draw_faults(&sweep);
     ck_assert_int_eq(domus_testkit_net_set(sweep.kit, &sweep.faults), 0);
-    two_lines.pipeline = domt_sweep_below(&sweep, 2) == 0 ? &with_cut : &without_cut;
+    two_lines.pipeline = domt_sweep_draw_below(&sweep, 2) == 0 ? &with_cut : &without_cut;
     const domus_pool_options options = {
         .behaviour = &two_lines,
-        .connections_min = 1 + (uint32_t)domt_sweep_below(&sweep, 3),
+        .connections_min = 1 + (uint32_t)domt_sweep_draw_below(&sweep, 3),
         .backoff_min_ns = 10 * DOMT_SWEEP_MS,
         .backoff_max_ns = 100 * DOMT_SWEEP_MS,
         .channel = &channel,
@@ -232,15 +232,15 @@ static int run_sweep_of_seed(uint64_t seed, void *context)
     DOMT_SWEEP_HOLD(&sweep, domus_testkit_advance(sweep.kit, 30 * DOMT_SWEEP_SECOND) == 0);
     DOMT_SWEEP_HOLD(&sweep, answered + failed == ASKERS);
     DOMT_SWEEP_HOLD(&sweep, wrong == 0);
-    if (domt_sweep_below(&sweep, 2) == 0)
+    if (domt_sweep_draw_below(&sweep, 2) == 0)
         DOMT_SWEEP_HOLD(
             &sweep, domus_outside_stop(domus_testkit_system(sweep.kit), domt_uploads_now.to) == 0);
-    return domt_sweep_end(&sweep);
+    return domt_sweep_end_seed(&sweep);
 }
 
 DOMT_TEST(each_request_in_pieces_has_one_outcome)
 {
-    domt_sweep_seeds(SEEDS, run_sweep_of_seed);
+    domt_sweep_run_seeds(SEEDS, run_sweep_of_seed);
 }
 
 DOMT_SUITE(3000)

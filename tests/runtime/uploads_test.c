@@ -26,7 +26,7 @@ static const domus_pipeline without_cut = {.stages = domt_upload_cutless,
 
 static void run_kit_until_idle(void)
 {
-    domt_net_ok(client.kit, domus_testkit_run(client.kit));
+    domt_net_check_ok(client.kit, domus_testkit_run(client.kit));
 }
 
 static domus_address spawn_uploader_on_thread(uint32_t thread)
@@ -73,13 +73,13 @@ static void ask_sender_of_uploads(const char *text)
 
 static void answer_by_peer(const char *text)
 {
-    domt_net_ok(client.kit, domus_peer_send(client.peer, text, strlen(text)));
+    domt_net_check_ok(client.kit, domus_peer_send(client.peer, text, strlen(text)));
     run_kit_until_idle();
 }
 
 static void expect_peer_received(const char *text)
 {
-    domt_net_ok(client.kit, domus_peer_expect(client.peer, text, strlen(text), SECOND));
+    domt_net_check_ok(client.kit, domus_peer_expect(client.peer, text, strlen(text), SECOND));
 }
 
 /* Check that the bytes which the peer has received end with `text`, and remove them. Returns how
@@ -97,7 +97,7 @@ static size_t expect_peer_received_at_end(const char *text)
 static void expect_probe_got_line(domus_probe *probe, const char *text)
 {
     domt_line line;
-    domt_net_ok(client.kit, domus_probe_expect(probe, &domt_line_type, SECOND, &line));
+    domt_net_check_ok(client.kit, domus_probe_expect(probe, &domt_line_type, SECOND, &line));
     ck_assert_str_eq(line.text, text);
 }
 
@@ -119,12 +119,12 @@ static void serve_request_and_check_answer(const char *sent, const char *text)
 
 static void expect_client_got_error(int error)
 {
-    domt_net_ok(client.kit, domus_probe_expect_error(client.probe, error, SECOND));
+    domt_net_check_ok(client.kit, domus_probe_expect_error(client.probe, error, SECOND));
 }
 
 static void advance_kit(uint64_t ns)
 {
-    domt_net_ok(client.kit, domus_testkit_advance(client.kit, ns));
+    domt_net_check_ok(client.kit, domus_testkit_advance(client.kit, ns));
 }
 
 static void expect_connection_is_reset(void)
@@ -277,7 +277,7 @@ DOMT_TEST(without_a_text_for_cuts_the_channel_is_reset)
     expect_peer_received("put+\n3:abc");
     expect_client_got_answer("left");
     expect_connection_is_reset();
-    domt_net_ok(client.kit, domus_probe_expect_error(other, -ENOTCONN, SECOND));
+    domt_net_check_ok(client.kit, domus_probe_expect_error(other, -ENOTCONN, SECOND));
     domt_line_client_end(&client);
 }
 
@@ -312,7 +312,7 @@ DOMT_TEST(the_end_of_the_connection_fails_the_request)
         if (i != 0)
             expect_connection_is_reset();
         ck_assert(domt_uploads_now.error == -EPIPE || domt_uploads_now.error == -ESTALE);
-        domt_expect_gone(client.kit, client.channel);
+        domt_expect_actor_gone(client.kit, client.channel);
         domt_line_client_end(&client);
     }
 }
@@ -331,7 +331,7 @@ DOMT_TEST(a_request_that_has_not_begun_fails_as_any_ask)
     expect_client_got_error(-ENOBUFS);
     domus_peer_reset(client.peer);
     expect_client_got_error(-ENOTCONN);
-    domt_net_ok(client.kit, domus_probe_expect_error(other, -EPIPE, SECOND));
+    domt_net_check_ok(client.kit, domus_probe_expect_error(other, -EPIPE, SECOND));
     ck_assert_uint_eq(domt_uploads_now.begun, 0);
     domt_line_client_end(&client);
 }
@@ -414,7 +414,7 @@ DOMT_TEST(the_body_of_an_early_answer_is_read_before_the_reset)
     answer_by_peer("6: world0:");
     expect_client_got_answer("11");
     expect_connection_is_reset();
-    domt_net_ok(client.kit, domus_probe_expect_error(other, -ENOTCONN, SECOND));
+    domt_net_check_ok(client.kit, domus_probe_expect_error(other, -ENOTCONN, SECOND));
     domt_line_client_end(&client);
 }
 
@@ -432,7 +432,7 @@ DOMT_TEST(a_cut_in_the_run_of_the_last_byte_is_counted_once)
     domus_peer_finish(client.peer);
     advance_kit(300 * MS);
     ask_line_by_probe(other, client.channel, "late");
-    domt_net_ok(client.kit, domus_probe_expect_error(other, -ENOTCONN, SECOND));
+    domt_net_check_ok(client.kit, domus_probe_expect_error(other, -ENOTCONN, SECOND));
     ck_assert_int_eq(domus_testkit_stop(client.kit), 0);
     domus_testkit_free(client.kit);
 }

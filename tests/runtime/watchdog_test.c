@@ -66,17 +66,17 @@ static domus_watchdog *watchdog;
 
 static void start_system_with_watchdog(void)
 {
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
     atomic_store(&may_go, false);
     atomic_store(&staying, 0);
-    domt_pooled_start(&config, &work);
+    domt_pooled_start_with_config(&config, &work);
     ck_assert_int_eq(domus_watchdog_new(domt_pooled.system, &watchdog), 0);
 }
 
 static void end_system_with_watchdog(void)
 {
     domus_watchdog_free(watchdog);
-    domt_end(domt_pooled.system);
+    domt_end_system(domt_pooled.system);
 }
 
 /* Returns whether each of 20 looks finds exactly this number of silent threads. A thread that is
@@ -109,12 +109,12 @@ DOMT_TEST(sleeping_and_ended_threads_count_as_alive)
 DOMT_TEST(a_thread_and_a_runner_that_hang_are_silent_until_they_go_on)
 {
     start_system_with_watchdog();
-    domt_notice(domt_pooled.system, domt_spawn(domt_pooled.system, 1, &actor, NULL), &stay_type,
-                NULL);
+    domt_send_notice(domt_pooled.system, domt_spawn(domt_pooled.system, 1, &actor, NULL),
+                     &stay_type, NULL);
     DOMT_WAIT_FOR(20, atomic_load(&staying) == 1);
     expect_steady_number_of_silent(1);
-    domt_notice(domt_pooled.system, domt_pooled_spawn(domt_pooled.pool, &actor, NULL), &stay_type,
-                NULL);
+    domt_send_notice(domt_pooled.system, domt_pooled_spawn(domt_pooled.pool, &actor, NULL),
+                     &stay_type, NULL);
     DOMT_WAIT_FOR(20, atomic_load(&staying) == 2);
     atomic_store(&may_go, true);
     /* one look finds no silence, because the runner was at rest before it hung */
@@ -130,8 +130,8 @@ DOMT_TEST(a_runner_that_stays_or_sends_and_does_not_return_is_silent)
     for (int sends = 0; sends < 2; sends++) {
         start_system_with_watchdog();
         second = domt_pooled_spawn(domt_pooled.pool, &actor, NULL);
-        domt_notice(domt_pooled.system, domt_pooled_spawn(domt_pooled.pool, &actor, NULL),
-                    sends ? &flood_type : &stay_type, NULL);
+        domt_send_notice(domt_pooled.system, domt_pooled_spawn(domt_pooled.pool, &actor, NULL),
+                         sends ? &flood_type : &stay_type, NULL);
         DOMT_WAIT_FOR(20, atomic_load(&staying) == 1);
         expect_steady_number_of_silent(1);
         atomic_store(&may_go, true);
@@ -144,8 +144,8 @@ DOMT_TEST(threads_that_are_busy_for_long_are_alive)
 {
     start_system_with_watchdog();
     for (uint32_t i = 0; i < 2; i++)
-        domt_notice(domt_pooled.system, domt_spawn(domt_pooled.system, i, &actor, NULL), &tick_type,
-                    NULL);
+        domt_send_notice(domt_pooled.system, domt_spawn(domt_pooled.system, i, &actor, NULL),
+                         &tick_type, NULL);
     for (int periods = 0; periods < 10; periods++)
         DOMT_WAIT_FOR(20, domus_watchdog_look(watchdog) == 0);
     atomic_store(&may_go, true);
@@ -201,21 +201,21 @@ static int errno_of_watchdog_in_child(domus_system *system, domus_watchdog *look
 
 DOMT_TEST(watchdog_is_made_of_a_system_that_was_started_in_this_process)
 {
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
     domus_system *system = NULL;
     char error[256];
 
     ck_assert_int_eq(domus_system_new(&config, error, sizeof error, &system), 0);
     ck_assert_int_eq(domus_watchdog_new(system, &watchdog), -ESHUTDOWN);
     ck_assert_int_eq(domus_system_start(system), 0);
-    domi_memory_fail_after(0, 0);
+    domi_memory_fail_allocation_after(0, 0);
     ck_assert_int_eq(domus_watchdog_new(system, &watchdog), -ENOMEM);
-    domi_memory_fail_after(-1, 0);
+    domi_memory_fail_allocation_after(-1, 0);
     ck_assert_int_eq(domus_watchdog_new(system, &watchdog), 0);
     ck_assert_int_eq(errno_of_watchdog_in_child(system, watchdog), ECHILD);
     ck_assert_int_eq(errno_of_watchdog_in_child(system, NULL), ECHILD);
     domus_watchdog_free(watchdog);
-    domt_end(system);
+    domt_end_system(system);
     domus_watchdog_free(NULL);
 }
 

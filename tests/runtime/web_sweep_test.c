@@ -66,17 +66,17 @@ static void make_kit_with_web_site(domt_sweep *sweep)
     const struct kv_store empty = {.memory.bytes_max = UINT64_MAX};
     domus_config config;
 
-    domt_sweep_configure(sweep, &config);
+    domt_sweep_draw_config(sweep, &config);
     /* set back, because the values that the seed draws are so low that answers would have to wait
      */
     config.channel.send_high_bytes = 1u << 20;
     config.channel.send_low_bytes = 1u << 19;
-    domt_sweep_make(sweep, &config, &listener, 1);
+    domt_sweep_make_kit(sweep, &config, &listener, 1);
     web_system = domus_testkit_system(sweep->kit);
     kv_shard_count = 1;
     ck_assert_int_eq(domus_outside_spawn(web_system, &kv_shard, &empty, &kv_shards[0]), 0);
     ck_assert_int_eq(domus_outside_spawn(web_system, &web_clock_behaviour, NULL, &web_clock), 0);
-    ck_assert_int_eq(web_site_begin(), 0);
+    ck_assert_int_eq(web_set_up_site(), 0);
     ck_assert_int_eq(domus_serve(web_system, "web", &web_site, NULL, NULL), 0);
     DOMT_SWEEP_HOLD(sweep, domus_testkit_run(sweep->kit) == 0);
 }
@@ -97,14 +97,14 @@ static uint32_t send_round_while_allocation_fails(domt_sweep *sweep, int64_t fai
 
     for (size_t i = 0; i < ROUND; i++)
         ck_assert_int_eq(domus_peer_connect(sweep->kit, AT, NULL, &peers[i]), 0);
-    domi_memory_fail_after(fail_after, 0);
+    domi_memory_fail_allocation_after(fail_after, 0);
     for (size_t i = 0; i < ROUND; i++) {
         /* the result is ignored, because the send itself may find no memory */
         (void)domus_peer_send(peers[i], deeds[i].sent, size_of_answer_to_deed(i));
         DOMT_SWEEP_HOLD(sweep, domus_testkit_advance(sweep->kit, 100 * DOMT_SWEEP_MS) == 0);
     }
     DOMT_SWEEP_HOLD(sweep, domus_testkit_advance(sweep->kit, 3 * DOMT_SWEEP_SECOND) == 0);
-    domi_memory_fail_after(-1, 0);
+    domi_memory_fail_allocation_after(-1, 0);
     for (size_t i = 0; i < ROUND; i++) {
         bool is_answered = has_peer_got_text(peers[i], deeds[i].expected);
         if (fail_after < 0 && !is_answered)
@@ -134,7 +134,7 @@ DOMT_TEST(an_allocation_that_fails_costs_one_request)
                                        .command_max_bytes = 1u << 30,
                                        .arguments_max = 65536,
                                        .incomplete_max_bytes = 1u << 28};
-    kv_commands_begin();
+    kv_make_command_index();
     for (int64_t n = 0; n < ALLOCATIONS; n++) {
         domt_sweep sweep = {.seed = 8, .is_relayed = true};
         domi_random_init(&sweep.random, sweep.seed);
@@ -144,8 +144,8 @@ DOMT_TEST(an_allocation_that_fails_costs_one_request)
         /* with more allocations than ALLOCATIONS, the sweep would end too early */
         ck_assert(!is_harmed || n + 1 < ALLOCATIONS);
         DOMT_SWEEP_HOLD(&sweep, send_round_while_allocation_fails(&sweep, -1) == ROUND);
-        ck_assert_msg(domt_sweep_end(&sweep) == 0, "allocation %d", (int)n);
-        web_site_end();
+        ck_assert_msg(domt_sweep_end_seed(&sweep) == 0, "allocation %d", (int)n);
+        web_free_site();
     }
     ck_assert_uint_gt(harmed, 100);
 }

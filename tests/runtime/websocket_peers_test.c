@@ -67,16 +67,16 @@ static const domus_behaviour of_server = {
     .pipeline = &web,
     .on_peer = (const domus_on_peer[]){
         {&domus_http_request_type, accept_or_pass_on, DOMUS_HTTP_PROXY_FRAME, 0, marks_of_path},
-        {.type = &domus_websocket_message_type, .handle = domt_socket_echo},
+        {.type = &domus_websocket_message_type, .handle = domt_on_websocket_message_echo},
         {.type = NULL}}};
 
 /* Start the server of the test; `port` gets its port as text. */
 static domus_system *start_websocket_server(char *port, size_t size)
 {
-    domus_system *system_ = domt_start_threads(2);
+    domus_system *system_ = domt_start_system_of_threads(2);
     char text[128];
 
-    domus_endpoint served = domt_serve(system_, &of_server);
+    domus_endpoint served = domt_serve_channels(system_, &of_server);
     (void)domus_endpoint_text(&served, text, sizeof text);
     snprintf(port, size, "%s", strrchr(text, ':') + 1);
     return system_;
@@ -104,7 +104,7 @@ DOMT_TEST(python_is_served_also_through_a_proxy)
     ck_assert_int_eq(domus_outside_pool_open(system_, at, &options, &proxy.upstream), 0);
     snprintf(at, sizeof at, "%s/p", port);
     run_python_client(at);
-    domt_end(system_);
+    domt_end_system(system_);
 }
 
 /* --- wslay ------------------------------------------------------------------------------------ */
@@ -215,7 +215,7 @@ DOMT_TEST(server_talks_to_wslay)
     wslay_event_context_ptr context;
     char port[16], byte;
     domus_system *system_ = start_websocket_server(port, sizeof port);
-    int fd = domt_connect((uint16_t)strtoul(port, NULL, 10));
+    int fd = domt_connect_to_port((uint16_t)strtoul(port, NULL, 10));
 
     memset(echo_bytes, 'e', sizeof echo_bytes);
     ck_assert_int_eq(send(fd, HELLO, sizeof HELLO - 1, 0), sizeof HELLO - 1);
@@ -228,7 +228,7 @@ DOMT_TEST(server_talks_to_wslay)
     ck_assert_int_eq(recv(fd, &byte, 1, 0), 0);
     wslay_event_context_free(context);
     close(fd);
-    domt_end(system_);
+    domt_end_system(system_);
 }
 #else
 DOMT_TEST(server_talks_to_wslay)
@@ -375,10 +375,10 @@ static const domus_behaviour client = {
 /* Start a system whose WebSocket client connects to this port. */
 static domus_system *start_client_at_port(unsigned port)
 {
-    domus_config config = domt_config(2);
+    domus_config config = domt_config_of_threads(2);
     snprintf(connect_to, sizeof connect_to, "127.0.0.1:%u", port);
-    domus_system *system_ = domt_start(&config);
-    domt_notice(system_, domt_spawn(system_, 1, &client, NULL), &begin_type, NULL);
+    domus_system *system_ = domt_start_system(&config);
+    domt_send_notice(system_, domt_spawn(system_, 1, &client, NULL), &begin_type, NULL);
     return system_;
 }
 
@@ -387,7 +387,7 @@ static void check_talk_ended_well(domus_system *system_)
     DOMT_WAIT_FOR(30, atomic_load(&outcome) != 0);
     ck_assert_int_eq(atomic_load(&outcome), 1);
     ck_assert_uint_eq(sent, ROUNDS);
-    domt_end(system_);
+    domt_end_system(system_);
 }
 
 DOMT_TEST(client_talks_to_python_websockets)
@@ -427,7 +427,7 @@ static int accept_and_answer_handshake(int listener)
     read_head_of_message(fd, text);
     const char *at = strstr(text, field);
     ck_assert_ptr_nonnull(at);
-    domi_websocket_accept_of(at + strlen(field), &key);
+    domi_websocket_make_answer_to_key(at + strlen(field), &key);
     int size = snprintf(text, sizeof text,
                         "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
                         "Connection: Upgrade\r\nSec-WebSocket-Protocol: echo\r\n"

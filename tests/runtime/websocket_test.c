@@ -81,7 +81,7 @@ static int answer_message_by_text(domus_stack *stack, void *self, const void *pa
         return domus_channel_close(stack, domus_channel_running(stack));
     if (domus_slice_equals(message->bytes, "all", 3))
         return publish_to_room(stack, message);
-    return domt_socket_echo(stack, self, message);
+    return domt_on_websocket_message_echo(stack, self, message);
 }
 
 static int record_code_of_close(domus_stack *stack, void *self, const void *payload)
@@ -120,14 +120,14 @@ static void begin_kit_with_websocket(void)
     options = (domus_websocket_options){.role = DOMUS_ROLE_SERVER};
     closed = heard_code = 0;
     closed_error = 1;
-    peer = domt_pipe_begin(NULL, &service, 1);
+    peer = domt_pipe_begin_kit(NULL, &service, 1);
 }
 
 /* Let the client send frames, which are given as text (tests/support/frames.h). */
 static void send_frames_of_client(domus_peer *by, const char *frames)
 {
     static char bytes[DOMT_FRAMES_ROOM];
-    size_t size = domt_frames(true, frames, bytes);
+    size_t size = domt_write_frames(true, frames, bytes);
     ck_assert_int_eq(domus_peer_send(by, bytes, size), 0);
 }
 
@@ -135,8 +135,8 @@ static void send_frames_of_client(domus_peer *by, const char *frames)
 static void expect_frames_of_server(domus_peer *by, const char *frames)
 {
     static char bytes[DOMT_FRAMES_ROOM];
-    size_t size = domt_frames(false, frames, bytes);
-    domt_net_ok(domt_pipe_kit, domus_peer_expect(by, bytes, size, SECOND));
+    size_t size = domt_write_frames(false, frames, bytes);
+    domt_net_check_ok(domt_pipe_kit, domus_peer_expect(by, bytes, size, SECOND));
 }
 
 static void send_and_expect_frames(domus_peer *by, const char *said, const char *heard)
@@ -148,15 +148,15 @@ static void send_and_expect_frames(domus_peer *by, const char *said, const char 
 static void begin_kit_and_upgrade_peer(void)
 {
     begin_kit_with_websocket();
-    domt_pipe_talk(peer, HELLO, WELCOME);
+    domt_pipe_peer_say_and_hear(peer, HELLO, WELCOME);
 }
 
 static void finish_and_check_close_error(int error)
 {
-    domt_pipe_run();
+    domt_pipe_run_kit();
     ck_assert_uint_eq(closed, 1);
     ck_assert_int_eq(closed_error, error);
-    domt_pipe_close(peer);
+    domt_pipe_close_peer_and_end(peer);
 }
 
 /* Let the peer answer the server's close, and check that the connection ends in order. */
@@ -173,14 +173,15 @@ DOMT_TEST(frames_behind_the_handshake_are_not_lost)
     size_t head = sizeof HELLO - 1;
 
     memcpy(bytes, HELLO, head);
-    size_t size = head + domt_frames(true, "81:hello 01:a 89:x 80:b 88:\x03\xe8", bytes + head);
+    size_t size =
+        head + domt_write_frames(true, "81:hello 01:a 89:x 80:b 88:\x03\xe8", bytes + head);
     for (size_t cut = 1; cut < size; cut += cut < head - 3 ? 50 : 1) {
         begin_kit_with_websocket();
         ck_assert_int_eq(domus_peer_send(peer, bytes, cut), 0);
         if (cut % 2 == 0)
-            domt_pipe_run();
+            domt_pipe_run_kit();
         ck_assert_int_eq(domus_peer_send(peer, bytes + cut, size - cut), 0);
-        domt_pipe_hear(peer, WELCOME);
+        domt_pipe_peer_hear(peer, WELCOME);
         expect_frames_of_server(peer, "81:hello 8a:x 81:ab 88:\x03\xe8");
         ck_assert_uint_eq(heard_code, 1000);
         check_end_in_order();
@@ -190,7 +191,7 @@ DOMT_TEST(frames_behind_the_handshake_are_not_lost)
 DOMT_TEST(greeting_leaves_behind_the_answer)
 {
     begin_kit_with_websocket();
-    domt_pipe_talk(peer, HELLO_AT("/greet"), WELCOME);
+    domt_pipe_peer_say_and_hear(peer, HELLO_AT("/greet"), WELCOME);
     expect_frames_of_server(peer, "81:hi");
     ck_assert_int_eq(sent_result, -EBUSY);
     send_and_expect_frames(peer, "88:", "88:");
@@ -201,11 +202,11 @@ DOMT_TEST(greeting_leaves_behind_the_answer)
 DOMT_TEST(refused_handshake_leaves_http_as_it_was)
 {
     begin_kit_with_websocket();
-    domt_pipe_talk(peer, "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
-                   "HTTP/1.1 426 Upgrade Required\r\nContent-Length: 0\r\n"
-                   "Connection: upgrade\r\nUpgrade: websocket\r\n"
-                   "Sec-WebSocket-Version: 13\r\n\r\n");
-    domt_pipe_talk(peer, HELLO, WELCOME);
+    domt_pipe_peer_say_and_hear(peer, "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+                                "HTTP/1.1 426 Upgrade Required\r\nContent-Length: 0\r\n"
+                                "Connection: upgrade\r\nUpgrade: websocket\r\n"
+                                "Sec-WebSocket-Version: 13\r\n\r\n");
+    domt_pipe_peer_say_and_hear(peer, HELLO, WELCOME);
     send_and_expect_frames(peer, "88:", "88:");
     check_end_in_order();
 }
@@ -221,7 +222,7 @@ DOMT_TEST(actor_closes_and_hears_the_answer)
     ck_assert_int_eq(domus_peer_expect_nothing(peer, SECOND), 0);
     ck_assert_uint_eq(closed, 0);
     send_frames_of_client(peer, "88:\x0f\xa0");
-    domt_pipe_run();
+    domt_pipe_run_kit();
     ck_assert_uint_eq(heard_code, 4000);
     check_end_in_order();
 }
@@ -233,7 +234,7 @@ DOMT_TEST(close_that_is_not_answered_has_a_time)
                            "88:\x0f\xa0"
                            "bye");
     for (int i = 0; i < 4; i++) { /* messages do not prolong the time for the answer to a close */
-        domt_pipe_pass(SECOND);
+        domt_pipe_pass_time(SECOND);
         send_frames_of_client(peer, "89:x");
     }
     ck_assert_uint_eq(closed, 0);
@@ -251,11 +252,11 @@ DOMT_TEST(channel_that_is_closed_says_going_away)
 DOMT_TEST(drain_closes_with_going_away_code)
 {
     begin_kit_and_upgrade_peer();
-    domt_pipe_pass(10 * SECOND);
+    domt_pipe_pass_time(10 * SECOND);
     ck_assert_int_eq(domus_testkit_stop(domt_pipe_kit), 0);
     expect_frames_of_server(peer, "88:\x03\xe9");
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
-    domt_pipe_end();
+    domt_pipe_end_kit();
 }
 
 DOMT_TEST(wrong_bytes_are_answered_with_their_code)
@@ -267,7 +268,7 @@ DOMT_TEST(wrong_bytes_are_answered_with_their_code)
     send_and_expect_frames(peer, "81:a", "81:a");
     domus_peer_finish(peer); /* all errors of this connection count as one refused channel */
     ck_assert_int_eq(domus_peer_expect_reset(peer, SECOND), 0);
-    ck_assert_uint_eq(domt_profile_all(domt_pipe_system()).channels_refused, 1);
+    ck_assert_uint_eq(domt_profile_of_all_threads(domt_pipe_system_of_kit()).channels_refused, 1);
     finish_and_check_close_error(-EPIPE);
 }
 
@@ -275,11 +276,11 @@ DOMT_TEST(silent_peer_is_pinged_and_then_reset)
 {
     begin_kit_and_upgrade_peer();
     for (int i = 0; i < 3; i++) { /* a peer that answers pings stays connected */
-        domt_pipe_pass(25 * SECOND);
+        domt_pipe_pass_time(25 * SECOND);
         send_frames_of_client(peer, "8a:");
         ck_assert_int_eq(domus_peer_expect_nothing(peer, 4 * SECOND), 0);
     }
-    domt_pipe_pass(60 * SECOND);
+    domt_pipe_pass_time(60 * SECOND);
     expect_frames_of_server(peer, "89:");
     ck_assert_uint_eq(closed, 0);
     ck_assert_int_eq(domus_peer_expect_reset(peer, 31 * SECOND), 0);
@@ -290,7 +291,7 @@ DOMT_TEST(peer_is_never_pinged_if_the_options_say_so)
 {
     begin_kit_with_websocket();
     options.ping_ns = DOMUS_WEBSOCKET_NEVER;
-    domt_pipe_talk(peer, HELLO, WELCOME);
+    domt_pipe_peer_say_and_hear(peer, HELLO, WELCOME);
     ck_assert_int_eq(domus_peer_expect_nothing(peer, 1000 * SECOND), 0);
     send_and_expect_frames(peer, "81:a 88:", "81:a 88:");
     check_end_in_order();
@@ -299,12 +300,12 @@ DOMT_TEST(peer_is_never_pinged_if_the_options_say_so)
 DOMT_TEST(one_frame_goes_to_all_members)
 {
     begin_kit_and_upgrade_peer();
-    domus_peer *other = domt_pipe_peer();
-    domt_pipe_talk(other, HELLO, WELCOME);
+    domus_peer *other = domt_pipe_connect_peer();
+    domt_pipe_peer_say_and_hear(other, HELLO, WELCOME);
     send_and_expect_frames(peer, "81:all", "81:all");
     expect_frames_of_server(other, "81:all");
     domus_peer_close(other);
-    domt_pipe_run();
+    domt_pipe_run_kit();
     closed = 0;
     send_and_expect_frames(peer, "88:", "88:");
     check_end_in_order();
@@ -316,7 +317,7 @@ DOMT_TEST(flood_of_pings_takes_bounded_memory)
 {
     static char bytes[DOMT_FRAMES_ROOM];
     char ping[256];
-    size_t size = domt_frames(true, "89:*125", ping);
+    size_t size = domt_write_frames(true, "89:*125", ping);
     size_t filled = 0;
 
     for (; filled + size <= sizeof bytes; filled += size)
@@ -325,14 +326,14 @@ DOMT_TEST(flood_of_pings_takes_bounded_memory)
     domus_peer_pause(peer);
     for (int i = 0; i < 64; i++) { /* in all, 8 MiB of pings are sent */
         ck_assert_int_eq(domus_peer_send(peer, bytes, filled), 0);
-        domt_pipe_run();
+        domt_pipe_run_kit();
     }
-    uint64_t queued = domt_profile_all(domt_pipe_system()).queued_bytes;
+    uint64_t queued = domt_profile_of_all_threads(domt_pipe_system_of_kit()).queued_bytes;
     ck_assert_uint_gt(queued, 0);
     ck_assert_uint_lt(queued, 1u << 20);
     domus_peer_reset(peer);
-    domt_pipe_run();
-    domt_pipe_end();
+    domt_pipe_run_kit();
+    domt_pipe_end_kit();
 }
 
 DOMT_SUITE(60)

@@ -13,11 +13,11 @@
 DOMT_TEST(jobs_begin_in_the_order_in_which_they_came)
 {
     static domt_task tasks[DOMT_JOBS_MAX];
-    domi_workers *workers = domt_workers(0, 1, DOMT_JOBS_MAX, DOMT_LONG_NS);
+    domi_workers *workers = domt_new_helper_pool(0, 1, DOMT_JOBS_MAX, DOMT_LONG_NS);
     uint32_t wrong = 0;
 
-    domt_jobs_prepare(tasks, DOMT_JOBS_MAX, domt_job_number);
-    tasks[0].job.function = domt_job_wait;
+    domt_jobs_prepare(tasks, DOMT_JOBS_MAX, domt_job_return_number);
+    tasks[0].job.function = domt_job_wait_at_gate;
     domt_jobs_submit(workers, tasks, DOMT_JOBS_MAX);
     DOMT_WAIT_FOR(10, atomic_load(&domt_begun) == 1);
     ck_assert_uint_eq(domi_counter_read(&workers->counters.queued), DOMT_JOBS_MAX - 1);
@@ -29,7 +29,7 @@ DOMT_TEST(jobs_begin_in_the_order_in_which_they_came)
     ck_assert_uint_eq(wrong, 0);
     ck_assert_uint_eq(domi_counter_read(&workers->counters.jobs), DOMT_JOBS_MAX);
     ck_assert_uint_ge(domi_counter_read(&workers->counters.wait_max_ns), 20 * DOMT_MS);
-    domt_workers_end(workers);
+    domt_helper_pool_end(workers);
 }
 
 static bool is_some_worker_idle(domi_workers *workers)
@@ -43,27 +43,27 @@ static bool is_some_worker_idle(domi_workers *workers)
 DOMT_TEST(threads_are_made_when_a_job_finds_none_free)
 {
     domt_task tasks[5];
-    domi_workers *workers = domt_workers(0, 3, 16, DOMT_LONG_NS);
+    domi_workers *workers = domt_new_helper_pool(0, 3, 16, DOMT_LONG_NS);
 
-    ck_assert_uint_eq(domt_helpers(), 0);
-    domt_jobs_prepare(tasks, 5, domt_job_number);
+    ck_assert_uint_eq(domt_count_helper_threads(), 0);
+    domt_jobs_prepare(tasks, 5, domt_job_return_number);
     /* each job is submitted when the one before has finished, so one thread is enough */
     for (uint32_t i = 0; i < 3; i++) {
         domt_jobs_submit(workers, &tasks[i], 1);
         DOMT_WAIT_FOR(10, is_some_worker_idle(workers) && atomic_load(&domt_finished) == i + 1);
     }
-    ck_assert_uint_eq(domt_workers_threads(workers), 1);
+    ck_assert_uint_eq(domt_helper_pool_count_threads(workers), 1);
 
-    domt_jobs_prepare(tasks, 5, domt_job_wait);
+    domt_jobs_prepare(tasks, 5, domt_job_wait_at_gate);
     domt_jobs_submit(workers, tasks, 5);
     DOMT_WAIT_FOR(10, domi_counter_read(&workers->counters.running) == 3);
     ck_assert_uint_eq(domi_counter_read(&workers->counters.queued), 2);
-    ck_assert_uint_eq(domt_workers_threads(workers), 3);
-    ck_assert_uint_eq(domt_helpers(), 3);
+    ck_assert_uint_eq(domt_helper_pool_count_threads(workers), 3);
+    ck_assert_uint_eq(domt_count_helper_threads(), 3);
     atomic_store(&domt_gate, true);
     DOMT_WAIT_FOR(10, atomic_load(&domt_finished) == 8);
-    domt_workers_end(workers);
-    ck_assert_uint_eq(domt_helpers(), 0);
+    domt_helper_pool_end(workers);
+    ck_assert_uint_eq(domt_count_helper_threads(), 0);
 }
 
 /* The result does not depend on how fast threads start, because a job for which a thread is being
@@ -71,23 +71,23 @@ DOMT_TEST(threads_are_made_when_a_job_finds_none_free)
 DOMT_TEST(full_queue_of_jobs_refuses)
 {
     domt_task tasks[8];
-    domi_workers *workers = domt_workers(0, 2, 3, DOMT_LONG_NS);
+    domi_workers *workers = domt_new_helper_pool(0, 2, 3, DOMT_LONG_NS);
 
-    domt_jobs_prepare(tasks, 8, domt_job_wait);
+    domt_jobs_prepare(tasks, 8, domt_job_wait_at_gate);
     domt_jobs_submit(workers, tasks, 5);
-    ck_assert_int_eq(domi_workers_submit(workers, &tasks[5].job), -EAGAIN);
+    ck_assert_int_eq(domi_workers_submit_job(workers, &tasks[5].job), -EAGAIN);
     ck_assert_int_eq(tasks[5].job.state, DOMI_JOB_IDLE);
     DOMT_WAIT_FOR(10, atomic_load(&domt_begun) == 2);
-    ck_assert_int_eq(domi_workers_submit(workers, &tasks[6].job), -EAGAIN);
+    ck_assert_int_eq(domi_workers_submit_job(workers, &tasks[6].job), -EAGAIN);
     ck_assert_uint_eq(domi_counter_read(&workers->counters.refused), 2);
-    ck_assert(domi_workers_withdraw(workers, &tasks[3].job));
-    ck_assert_int_eq(domi_workers_submit(workers, &tasks[5].job), 0);
-    ck_assert_int_eq(domi_workers_submit(workers, &tasks[6].job), -EAGAIN);
+    ck_assert(domi_workers_withdraw_job(workers, &tasks[3].job));
+    ck_assert_int_eq(domi_workers_submit_job(workers, &tasks[5].job), 0);
+    ck_assert_int_eq(domi_workers_submit_job(workers, &tasks[6].job), -EAGAIN);
     atomic_store(&domt_gate, true);
     DOMT_WAIT_FOR(10, atomic_load(&domt_finished) == 5);
-    ck_assert_int_eq(domi_workers_submit(workers, &tasks[6].job), 0);
+    ck_assert_int_eq(domi_workers_submit_job(workers, &tasks[6].job), 0);
     DOMT_WAIT_FOR(10, atomic_load(&domt_finished) == 6);
-    domt_workers_end(workers);
+    domt_helper_pool_end(workers);
 }
 
 /* --- Expiry ----------------------------------------------------------------------------------- */
@@ -95,63 +95,65 @@ DOMT_TEST(full_queue_of_jobs_refuses)
 DOMT_TEST(idle_threads_end_after_their_expiry)
 {
     domt_task tasks[4];
-    domi_workers *workers = domt_workers(0, 4, 16, 20 * DOMT_MS);
+    domi_workers *workers = domt_new_helper_pool(0, 4, 16, 20 * DOMT_MS);
 
     for (uint32_t round = 0; round < 2; round++) {
         atomic_store(&domt_gate, false);
         atomic_store(&domt_begun, 0);
-        domt_jobs_prepare(tasks, 4, domt_job_wait);
+        domt_jobs_prepare(tasks, 4, domt_job_wait_at_gate);
         domt_jobs_submit(workers, tasks, 4);
         DOMT_WAIT_FOR(10, atomic_load(&domt_begun) == 4);
-        ck_assert_uint_eq(domt_workers_threads(workers), 4);
+        ck_assert_uint_eq(domt_helper_pool_count_threads(workers), 4);
         atomic_store(&domt_gate, true);
         DOMT_WAIT_FOR(10, atomic_load(&domt_finished) == 4 * (round + 1));
-        DOMT_WAIT_FOR(10, domt_workers_threads(workers) == 0 && domt_helpers() == 0);
+        DOMT_WAIT_FOR(10, domt_helper_pool_count_threads(workers) == 0 &&
+                              domt_count_helper_threads() == 0);
     }
     ck_assert_uint_eq(atomic_load(&domt_finished), 8);
-    domt_workers_end(workers);
+    domt_helper_pool_end(workers);
 }
 
 DOMT_TEST(least_number_of_threads_comes_with_the_first_job_and_stays)
 {
     domt_task tasks[4];
-    domi_workers *workers = domt_workers(2, 4, 16, 10 * DOMT_MS);
+    domi_workers *workers = domt_new_helper_pool(2, 4, 16, 10 * DOMT_MS);
 
-    ck_assert_uint_eq(domt_workers_threads(workers), 0);
-    domt_jobs_prepare(tasks, 4, domt_job_number);
+    ck_assert_uint_eq(domt_helper_pool_count_threads(workers), 0);
+    domt_jobs_prepare(tasks, 4, domt_job_return_number);
     domt_jobs_submit(workers, tasks, 1);
-    DOMT_WAIT_FOR(10, domt_workers_threads(workers) == 2 && atomic_load(&domt_finished) == 1);
-    domt_jobs_prepare(tasks, 4, domt_job_wait);
+    DOMT_WAIT_FOR(10,
+                  domt_helper_pool_count_threads(workers) == 2 && atomic_load(&domt_finished) == 1);
+    domt_jobs_prepare(tasks, 4, domt_job_wait_at_gate);
     atomic_store(&domt_begun, 0);
     domt_jobs_submit(workers, tasks, 4);
     DOMT_WAIT_FOR(10, atomic_load(&domt_begun) == 4);
-    ck_assert_uint_eq(domt_workers_threads(workers), 4);
+    ck_assert_uint_eq(domt_helper_pool_count_threads(workers), 4);
     atomic_store(&domt_gate, true);
-    DOMT_WAIT_FOR(10, domt_workers_threads(workers) == 2);
+    DOMT_WAIT_FOR(10, domt_helper_pool_count_threads(workers) == 2);
     domt_pause_ns(60 * DOMT_MS);
-    ck_assert_uint_eq(domt_workers_threads(workers), 2);
-    ck_assert_uint_eq(domt_helpers(), 2);
-    domt_workers_end(workers);
+    ck_assert_uint_eq(domt_helper_pool_count_threads(workers), 2);
+    ck_assert_uint_eq(domt_count_helper_threads(), 2);
+    domt_helper_pool_end(workers);
 }
 
 DOMT_TEST(surplus_expires_although_a_little_work_keeps_coming)
 {
     static domt_task tasks[500];
-    domi_workers *workers = domt_workers(0, 4, 16, 200 * DOMT_MS);
+    domi_workers *workers = domt_new_helper_pool(0, 4, 16, 200 * DOMT_MS);
     uint32_t i = 0;
 
-    domt_jobs_prepare(tasks, 4, domt_job_wait);
+    domt_jobs_prepare(tasks, 4, domt_job_wait_at_gate);
     domt_jobs_submit(workers, tasks, 4);
     DOMT_WAIT_FOR(10, atomic_load(&domt_begun) == 4);
     atomic_store(&domt_gate, true);
     DOMT_WAIT_FOR(10, atomic_load(&domt_finished) == 4);
-    domt_jobs_prepare(tasks, 500, domt_job_number);
-    for (; i < 500 && domt_workers_threads(workers) > 1; i++) {
+    domt_jobs_prepare(tasks, 500, domt_job_return_number);
+    for (; i < 500 && domt_helper_pool_count_threads(workers) > 1; i++) {
         domt_jobs_submit(workers, &tasks[i], 1);
         domt_pause_ns(10 * DOMT_MS);
     }
-    ck_assert_uint_eq(domt_workers_threads(workers), 1);
-    domt_workers_end(workers);
+    ck_assert_uint_eq(domt_helper_pool_count_threads(workers), 1);
+    domt_helper_pool_end(workers);
 }
 
 /* --- Withdrawing ------------------------------------------------------------------------------ */
@@ -160,21 +162,21 @@ DOMT_TEST(withdrawn_job_never_runs_and_the_others_keep_their_order)
 {
     domt_task tasks[7];
     const uint32_t rest[] = {0, 2, 4, 5, 1};
-    domi_workers *workers = domt_workers(0, 1, 16, DOMT_LONG_NS);
+    domi_workers *workers = domt_new_helper_pool(0, 1, 16, DOMT_LONG_NS);
 
-    domt_jobs_prepare(tasks, 7, domt_job_number);
-    tasks[0].job.function = domt_job_wait;
-    ck_assert(!domi_workers_withdraw(workers, &tasks[0].job));
+    domt_jobs_prepare(tasks, 7, domt_job_return_number);
+    tasks[0].job.function = domt_job_wait_at_gate;
+    ck_assert(!domi_workers_withdraw_job(workers, &tasks[0].job));
     domt_jobs_submit(workers, tasks, 7);
     DOMT_WAIT_FOR(10, atomic_load(&domt_begun) == 1);
     /* too late to withdraw, because the job is running */
-    ck_assert(!domi_workers_withdraw(workers, &tasks[0].job));
+    ck_assert(!domi_workers_withdraw_job(workers, &tasks[0].job));
     /* this job is the first one in the queue */
-    ck_assert(domi_workers_withdraw(workers, &tasks[1].job));
-    ck_assert(domi_workers_withdraw(workers, &tasks[3].job));
+    ck_assert(domi_workers_withdraw_job(workers, &tasks[1].job));
+    ck_assert(domi_workers_withdraw_job(workers, &tasks[3].job));
     /* this job is the last one in the queue */
-    ck_assert(domi_workers_withdraw(workers, &tasks[6].job));
-    ck_assert(!domi_workers_withdraw(workers, &tasks[6].job));
+    ck_assert(domi_workers_withdraw_job(workers, &tasks[6].job));
+    ck_assert(!domi_workers_withdraw_job(workers, &tasks[6].job));
     ck_assert_uint_eq(domi_counter_read(&workers->counters.queued), 3);
     ck_assert_uint_eq(domi_counter_read(&workers->counters.withdrawn), 3);
     /* a withdrawn job may be submitted again, and is then the newest */
@@ -184,8 +186,8 @@ DOMT_TEST(withdrawn_job_never_runs_and_the_others_keep_their_order)
     for (uint32_t i = 0; i < 5; i++)
         ck_assert_uint_eq(atomic_load(&domt_order[i]), rest[i]);
     /* too late to withdraw, because the job has run */
-    ck_assert(!domi_workers_withdraw(workers, &tasks[0].job));
-    domt_workers_end(workers);
+    ck_assert(!domi_workers_withdraw_job(workers, &tasks[0].job));
+    domt_helper_pool_end(workers);
     ck_assert_uint_eq(atomic_load(&domt_finished), 5);
 }
 
@@ -230,12 +232,12 @@ static int make_thread_that_begins_late(pthread_t *ret_thread, void *(*run)(void
 DOMT_TEST(thread_on_its_way_serves_the_next_when_its_job_was_withdrawn)
 {
     domt_task tasks[3];
-    domi_workers *workers = domt_workers(0, 8, 16, DOMT_LONG_NS);
+    domi_workers *workers = domt_new_helper_pool(0, 8, 16, DOMT_LONG_NS);
 
     workers->make = make_thread_that_begins_late;
-    domt_jobs_prepare(tasks, 3, domt_job_number);
+    domt_jobs_prepare(tasks, 3, domt_job_return_number);
     domt_jobs_submit(workers, tasks, 1);
-    ck_assert(domi_workers_withdraw(workers, &tasks[0].job));
+    ck_assert(domi_workers_withdraw_job(workers, &tasks[0].job));
     domt_jobs_submit(workers, &tasks[1], 1);
     ck_assert_uint_eq(atomic_load(&makes), 1);
     /* no thread is free for this job, so one more is made */
@@ -243,46 +245,46 @@ DOMT_TEST(thread_on_its_way_serves_the_next_when_its_job_was_withdrawn)
     ck_assert_uint_eq(atomic_load(&makes), 2);
     atomic_store(&domt_gate, true);
     DOMT_WAIT_FOR(10, atomic_load(&domt_finished) == 2);
-    domt_workers_end(workers);
+    domt_helper_pool_end(workers);
 }
 
 DOMT_TEST(job_without_any_thread_is_refused_with_the_reason)
 {
     domt_task tasks[1];
-    domi_workers *workers = domt_workers(0, 4, 16, DOMT_LONG_NS);
+    domi_workers *workers = domt_new_helper_pool(0, 4, 16, DOMT_LONG_NS);
 
     workers->make = make_threads_up_to_max;
     make_error = EAGAIN;
-    domt_jobs_prepare(tasks, 1, domt_job_number);
-    ck_assert_int_eq(domi_workers_submit(workers, &tasks[0].job), -EAGAIN);
+    domt_jobs_prepare(tasks, 1, domt_job_return_number);
+    ck_assert_int_eq(domi_workers_submit_job(workers, &tasks[0].job), -EAGAIN);
     make_error = ENOMEM;
-    ck_assert_int_eq(domi_workers_submit(workers, &tasks[0].job), -ENOMEM);
+    ck_assert_int_eq(domi_workers_submit_job(workers, &tasks[0].job), -ENOMEM);
     ck_assert_uint_eq(domi_counter_read(&workers->counters.refused), 2);
     ck_assert_uint_eq(domi_counter_read(&workers->counters.unmade), 2);
     ck_assert_uint_eq(domi_counter_read(&workers->counters.queued), 0);
     makes_max = UINT32_MAX;
-    ck_assert_int_eq(domi_workers_submit(workers, &tasks[0].job), 0);
+    ck_assert_int_eq(domi_workers_submit_job(workers, &tasks[0].job), 0);
     DOMT_WAIT_FOR(10, atomic_load(&domt_finished) == 1);
-    domt_workers_end(workers);
+    domt_helper_pool_end(workers);
 }
 
 DOMT_TEST(job_waits_for_the_threads_that_there_are)
 {
     domt_task tasks[6];
-    domi_workers *workers = domt_workers(0, 4, 3, DOMT_LONG_NS);
+    domi_workers *workers = domt_new_helper_pool(0, 4, 3, DOMT_LONG_NS);
 
     workers->make = make_threads_up_to_max;
     makes_max = 2;
     make_error = EAGAIN;
-    domt_jobs_prepare(tasks, 6, domt_job_wait);
+    domt_jobs_prepare(tasks, 6, domt_job_wait_at_gate);
     domt_jobs_submit(workers, tasks, 5);
     /* this job is one more than the queue may hold */
-    ck_assert_int_eq(domi_workers_submit(workers, &tasks[5].job), -EAGAIN);
-    ck_assert_uint_eq(domt_workers_threads(workers), 2);
+    ck_assert_int_eq(domi_workers_submit_job(workers, &tasks[5].job), -EAGAIN);
+    ck_assert_uint_eq(domt_helper_pool_count_threads(workers), 2);
     ck_assert_uint_eq(domi_counter_read(&workers->counters.unmade), 4);
     atomic_store(&domt_gate, true);
     DOMT_WAIT_FOR(10, atomic_load(&domt_finished) == 5);
-    domt_workers_end(workers);
+    domt_helper_pool_end(workers);
 }
 
 DOMT_TEST(pool_without_memory_is_not_made)
@@ -290,10 +292,10 @@ DOMT_TEST(pool_without_memory_is_not_made)
     const domi_workers_limits limits = {0, 1, 1, 0};
     domi_workers *workers = NULL;
 
-    domi_memory_fail_after(0, 0);
+    domi_memory_fail_allocation_after(0, 0);
     ck_assert_int_eq(domi_workers_new(&limits, &workers), -ENOMEM);
     ck_assert_ptr_null(workers);
-    domi_memory_fail_after(-1, 0);
+    domi_memory_fail_allocation_after(-1, 0);
     domi_workers_free(NULL);
 }
 
@@ -318,7 +320,7 @@ static int record_mask_and_name_of_worker(void *task_)
 DOMT_TEST(helper_has_a_name_no_signals_and_all_cpus)
 {
     domt_task tasks[1];
-    domi_workers *workers = domt_workers(0, 1, 1, DOMT_LONG_NS);
+    domi_workers *workers = domt_new_helper_pool(0, 1, 1, DOMT_LONG_NS);
     cpu_set_t all, one;
     size_t cpu = 0;
 
@@ -343,7 +345,7 @@ DOMT_TEST(helper_has_a_name_no_signals_and_all_cpus)
     pthread_sigmask(SIG_BLOCK, NULL, &mine);
     /* the thread that has made the helpers has its own signal mask again */
     ck_assert_int_eq(sigismember(&mine, SIGTERM), 0);
-    domt_workers_end(workers);
+    domt_helper_pool_end(workers);
 }
 
 DOMT_SUITE(120)

@@ -349,7 +349,7 @@ DOMT_TEST(reals_have_a_point_in_every_locale)
 
     for (int round = 0; round < 2; round++) {
         if (round == 1)
-            domt_use_comma();
+            domt_use_locale_with_comma();
         for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
             domus_sql_real_write(rows[i].real, text);
             ck_assert_str_eq(text, rows[i].text);

@@ -22,44 +22,44 @@ static void run(run_cases *cases)
     domt_place place;
 
     cases(&domus_sqlite_driver, "sqlite::memory:");
-    domt_place_make(&place, "");
+    domt_place_make_directory(&place, "");
     cases(&domus_sqlite_driver, place.url);
-    domt_place_remove(&place);
+    domt_place_remove_directory(&place);
 }
 
 DOMT_TEST(statements_have_their_results_and_errors)
 {
-    run(domt_sql_statements);
+    run(domt_sql_check_statements);
 }
 
 DOMT_TEST(values_return_as_they_went)
 {
-    run(domt_sql_values_return);
+    run(domt_sql_check_values_return);
 }
 
 DOMT_TEST(transactions_are_whole)
 {
-    run(domt_sql_transactions);
+    run(domt_sql_check_transactions);
 }
 
 DOMT_TEST(ends_that_come_too_late_roll_back)
 {
-    run(domt_sql_late_ends);
+    run(domt_sql_check_late_ends);
 }
 
 DOMT_TEST(failures_of_the_library_fail_their_transaction)
 {
-    run(domt_sql_failures);
+    run(domt_sql_check_failures);
 }
 
 DOMT_TEST(rows_come_in_pieces)
 {
-    run(domt_sql_pieces);
+    run(domt_sql_check_cursors);
 }
 
 DOMT_TEST(bounds_hold)
 {
-    run(domt_sql_bounds);
+    run(domt_sql_check_limits);
 }
 
 /* --- one -------------------------------------------------------------------------------------- */
@@ -78,10 +78,11 @@ static void open_and_fill(domt_desk *desk, const char *url, uint64_t wait_ns)
         .connections_max = 1, .piece_size = 1024, .wait_ns = wait_ns};
 
     domt_desk_open(desk, &domus_sqlite_driver, url, &options);
-    domt_desk_must(desk, desk->sql, "CREATE TABLE t (id INTEGER PRIMARY KEY, word TEXT)");
-    domt_desk_must(desk, desk->sql,
-                   "INSERT INTO t WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r "
-                   "WHERE n < 200) SELECT n, 'clean' FROM r");
+    domt_desk_must_succeed(desk, desk->sql, "CREATE TABLE t (id INTEGER PRIMARY KEY, word TEXT)");
+    domt_desk_must_succeed(
+        desk, desk->sql,
+        "INSERT INTO t WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r "
+        "WHERE n < 200) SELECT n, 'clean' FROM r");
 }
 
 /* Count the rows of a piece that have another word. */
@@ -103,7 +104,7 @@ static uint32_t read_rest(domt_desk *desk, domus_sql_cursor cursor, const char *
     uint32_t rows = 0;
 
     for (bool last = false; !last;) {
-        ck_assert_int_eq(domt_desk_fetch(desk, cursor), 0);
+        ck_assert_int_eq(domt_desk_fetch_rows(desk, cursor), 0);
         ck_assert_uint_eq(count_others(&desk->payload.result, word), 0);
         rows += desk->payload.result.rows;
         last = desk->payload.result.last;
@@ -116,7 +117,7 @@ static void fetch_that_waits(domt_desk *desk, domus_sql_cursor cursor)
 {
     ck_assert_int_eq(
         domus_outsider_ask_add(desk->outsider, cursor.at, &domus_sql_fetch_type, &cursor, 0, 1), 0);
-    while (domt_desk_look(desk).waiting != 1)
+    while (domt_desk_database_status(desk).waiting != 1)
         domt_sleep_ms(1);
 }
 
@@ -143,18 +144,18 @@ static void check_isolation(const char *url)
 
     open_and_fill(&desk, url, 60000 * MS);
     domt_desk_join(&guest, &desk);
-    ck_assert_int_eq(domt_desk_rows(&desk, desk.sql, &every_word, NULL, 0, &cursor), 0);
-    ck_assert_int_eq(domt_desk_fetch(&desk, cursor), 0);
+    ck_assert_int_eq(domt_desk_open_cursor(&desk, desk.sql, &every_word, NULL, 0, &cursor), 0);
+    ck_assert_int_eq(domt_desk_fetch_rows(&desk, cursor), 0);
     ck_assert_uint_eq(count_others(&desk.payload.result, "clean"), 0);
     first = desk.payload.result.rows;
-    ck_assert_int_eq(domt_desk_begin(&guest, false, &one), 0);
-    domt_desk_must(&guest, one, "UPDATE t SET word = 'dirty'");
+    ck_assert_int_eq(domt_desk_begin_transaction(&guest, false, &one), 0);
+    domt_desk_must_succeed(&guest, one, "UPDATE t SET word = 'dirty'");
     fetch_that_waits(&desk, cursor);
     /* Cursors of the transaction do not wait, and show uncommitted rows. */
-    ck_assert_int_eq(domt_desk_rows(&guest, one, &every_word, NULL, 0, &own), 0);
+    ck_assert_int_eq(domt_desk_open_cursor(&guest, one, &every_word, NULL, 0, &own), 0);
     ck_assert_uint_eq(read_rest(&guest, own, "dirty"), ROWS);
-    ck_assert_uint_eq(domt_desk_look(&desk).waiting, 1);
-    ck_assert_int_eq(domt_desk_end(&guest, one, false), 0);
+    ck_assert_uint_eq(domt_desk_database_status(&desk).waiting, 1);
+    ck_assert_int_eq(domt_desk_end_transaction(&guest, one, false), 0);
     ck_assert_int_eq(receive_piece(&desk, "clean", &second), 0);
     ck_assert_uint_eq(first + second + read_rest(&desk, cursor, "clean"), ROWS);
     domt_desk_close(&guest);
@@ -166,9 +167,9 @@ DOMT_TEST(rows_show_nothing_that_is_not_committed)
     domt_place place;
 
     check_isolation("sqlite::memory:");
-    domt_place_make(&place, "");
+    domt_place_make_directory(&place, "");
     check_isolation(place.url);
-    domt_place_remove(&place);
+    domt_place_remove_directory(&place);
 }
 
 DOMT_TEST(rows_that_have_waited_for_too_long_go_on_later)
@@ -179,14 +180,14 @@ DOMT_TEST(rows_that_have_waited_for_too_long_go_on_later)
     domus_sql one;
 
     open_and_fill(&desk, "sqlite::memory:", 100 * MS);
-    ck_assert_int_eq(domt_desk_rows(&desk, desk.sql, &every_word, NULL, 0, &cursor), 0);
-    ck_assert_int_eq(domt_desk_begin(&desk, false, &one), 0);
-    domt_desk_must(&desk, one, "UPDATE t SET word = 'dirty'");
+    ck_assert_int_eq(domt_desk_open_cursor(&desk, desk.sql, &every_word, NULL, 0, &cursor), 0);
+    ck_assert_int_eq(domt_desk_begin_transaction(&desk, false, &one), 0);
+    domt_desk_must_succeed(&desk, one, "UPDATE t SET word = 'dirty'");
     uint64_t begun = domt_monotonic_ns();
     fetch_that_waits(&desk, cursor);
     ck_assert_int_eq(receive_piece(&desk, "", &rows), -EBUSY);
     ck_assert_uint_ge(domt_monotonic_ns() - begun, 100 * MS);
-    ck_assert_int_eq(domt_desk_end(&desk, one, false), 0);
+    ck_assert_int_eq(domt_desk_end_transaction(&desk, one, false), 0);
     ck_assert_uint_eq(read_rest(&desk, cursor, "clean"), ROWS);
     domt_desk_close(&desk);
 }
@@ -199,14 +200,14 @@ DOMT_TEST(rows_that_wait_may_be_closed)
     domus_sql one;
 
     open_and_fill(&desk, "sqlite::memory:", 60000 * MS);
-    ck_assert_int_eq(domt_desk_rows(&desk, desk.sql, &every_word, NULL, 0, &cursor), 0);
-    ck_assert_int_eq(domt_desk_begin(&desk, false, &one), 0);
+    ck_assert_int_eq(domt_desk_open_cursor(&desk, desk.sql, &every_word, NULL, 0, &cursor), 0);
+    ck_assert_int_eq(domt_desk_begin_transaction(&desk, false, &one), 0);
     fetch_that_waits(&desk, cursor);
-    domt_desk_close_rows(&desk, cursor);
+    domt_desk_close_cursor(&desk, cursor);
     ck_assert_int_eq(receive_piece(&desk, "", &rows), -ESTALE);
-    domt_desk_gives(&desk, one, "SELECT count(*) FROM t", "200");
-    ck_assert_int_eq(domt_desk_end(&desk, one, true), 0);
-    ck_assert_uint_eq(domt_desk_look(&desk).waiting, 0);
+    domt_desk_must_give(&desk, one, "SELECT count(*) FROM t", "200");
+    ck_assert_int_eq(domt_desk_end_transaction(&desk, one, true), 0);
+    ck_assert_uint_eq(domt_desk_database_status(&desk).waiting, 0);
     domt_desk_close(&desk);
 }
 
@@ -231,7 +232,7 @@ DOMT_TEST(a_query_counts_as_no_cancel_and_no_failure)
 
     open_and_fill(&desk, "sqlite::memory:", 0);
     for (int i = 0; i < 20; i++)
-        domt_desk_must(&desk, desk.sql, "INSERT INTO t (word) VALUES ('more')");
+        domt_desk_must_succeed(&desk, desk.sql, "INSERT INTO t (word) VALUES ('more')");
     for (uint32_t i = 0; i < domus_system_threads(desk.system); i++) {
         domus_profile profile;
         ck_assert_int_eq(domus_system_profile(desk.system, i, &profile), 0);

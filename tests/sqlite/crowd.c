@@ -12,7 +12,7 @@ static void send_request(domt_desk *desk, const domus_sql_request *request, uint
                      0);
 }
 
-void domt_crowd_send(domt_desk *desk, domus_sql sql, const char *text, uint64_t number)
+void domt_crowd_send_text(domt_desk *desk, domus_sql sql, const char *text, uint64_t number)
 {
     domus_sql_request request;
 
@@ -30,7 +30,7 @@ void domt_crowd_send_statement(domt_desk *desk, const domus_sql_statement *state
     send_request(desk, &request, number);
 }
 
-int domt_crowd_receive(domt_desk *desk, uint64_t *ret_number)
+int domt_crowd_receive_answer(domt_desk *desk, uint64_t *ret_number)
 {
     domus_outside_message message;
 

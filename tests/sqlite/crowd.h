@@ -5,11 +5,11 @@
 #include "tests/support/sql_desk.h"
 
 /* Send a query, whose answer will have this number. */
-void domt_crowd_send(domt_desk *desk, domus_sql sql, const char *text, uint64_t number);
+void domt_crowd_send_text(domt_desk *desk, domus_sql sql, const char *text, uint64_t number);
 void domt_crowd_send_statement(domt_desk *desk, const domus_sql_statement *statement,
                                const domus_sql_value *values, uint32_t count, uint64_t number);
 
 /* Wait for the next answer. Returns its error, or 0. */
-int domt_crowd_receive(domt_desk *desk, uint64_t *ret_number);
+int domt_crowd_receive_answer(domt_desk *desk, uint64_t *ret_number);
 
 #endif

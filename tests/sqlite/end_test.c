@@ -25,7 +25,7 @@ static void wait_until_idle(domt_desk *desk)
 {
     uint64_t begun = domt_monotonic_ns();
 
-    while (domt_desk_look(desk).busy != 0) {
+    while (domt_desk_database_status(desk).busy != 0) {
         ck_assert_uint_lt(domt_monotonic_ns() - begun, UINT64_C(10000000000));
         domt_sleep_ms(1);
     }
@@ -36,18 +36,18 @@ DOMT_TEST(query_of_an_asker_that_is_gone_ends)
     domt_desk desk, guest;
     domt_place place;
 
-    domt_place_make(&place, "");
+    domt_place_make_directory(&place, "");
     domt_desk_open(&desk, &domus_sqlite_driver, place.url, NULL);
     domt_desk_join(&guest, &desk);
-    domt_crowd_send(&guest, desk.sql, ENDLESS, 1);
-    while (domt_desk_look(&desk).busy == 0)
+    domt_crowd_send_text(&guest, desk.sql, ENDLESS, 1);
+    while (domt_desk_database_status(&desk).busy == 0)
         domt_sleep_ms(1);
     domt_sleep_ms(20);
     domt_desk_close(&guest);
     wait_until_idle(&desk);
-    domt_desk_gives(&desk, desk.sql, "SELECT 1", "1");
+    domt_desk_must_give(&desk, desk.sql, "SELECT 1", "1");
     domt_desk_close(&desk);
-    domt_place_remove(&place);
+    domt_place_remove_directory(&place);
 }
 
 /* A begin whose asker has gone before its turn holds no connection. */
@@ -58,23 +58,23 @@ DOMT_TEST(transaction_of_an_asker_that_is_gone_is_rolled_back)
     domus_sql one, other;
     domt_place place;
 
-    domt_place_make(&place, "");
+    domt_place_make_directory(&place, "");
     domt_desk_open(&desk, &domus_sqlite_driver, place.url, NULL);
     for (uint32_t i = 0; i < 20; i++) {
         domt_desk_join(&guest, &desk);
-        ck_assert_int_eq(domt_desk_begin(&desk, false, &one), 0);
+        ck_assert_int_eq(domt_desk_begin_transaction(&desk, false, &one), 0);
         ck_assert_int_eq(domus_outsider_ask_add(guest.outsider, desk.sql.at, &domus_sql_begin_type,
                                                 &options, 0, 1),
                          0);
         if (i % 2 == 0)
             domt_sleep_ms(1);
-        ck_assert_int_eq(domt_desk_end(&desk, one, true), 0);
+        ck_assert_int_eq(domt_desk_end_transaction(&desk, one, true), 0);
         domt_desk_close(&guest);
-        ck_assert_int_eq(domt_desk_begin(&desk, false, &other), 0);
-        ck_assert_int_eq(domt_desk_end(&desk, other, true), 0);
+        ck_assert_int_eq(domt_desk_begin_transaction(&desk, false, &other), 0);
+        ck_assert_int_eq(domt_desk_end_transaction(&desk, other, true), 0);
     }
     domt_desk_close(&desk);
-    domt_place_remove(&place);
+    domt_place_remove_directory(&place);
 }
 
 /* The idle time is so long that only the end of the owner can end the transaction. */
@@ -86,17 +86,17 @@ DOMT_TEST(transaction_of_an_owner_that_has_ended_is_rolled_back)
     domt_place place;
     domus_sql held;
 
-    domt_place_make(&place, "");
+    domt_place_make_directory(&place, "");
     domt_desk_open(&desk, &domus_sqlite_driver, place.url, &options);
-    domt_desk_must(&desk, desk.sql, "CREATE TABLE a (b)");
+    domt_desk_must_succeed(&desk, desk.sql, "CREATE TABLE a (b)");
     domt_desk_join(&guest, &desk);
-    ck_assert_int_eq(domt_desk_begin(&guest, false, &held), 0);
-    domt_desk_must(&guest, held, "INSERT INTO a VALUES (1)");
+    ck_assert_int_eq(domt_desk_begin_transaction(&guest, false, &held), 0);
+    domt_desk_must_succeed(&guest, held, "INSERT INTO a VALUES (1)");
     domt_desk_close(&guest);
-    domt_desk_must(&desk, desk.sql, "INSERT INTO a VALUES (2)");
-    domt_desk_gives(&desk, desk.sql, "SELECT b FROM a", "2");
+    domt_desk_must_succeed(&desk, desk.sql, "INSERT INTO a VALUES (2)");
+    domt_desk_must_give(&desk, desk.sql, "SELECT b FROM a", "2");
     domt_desk_close(&desk);
-    domt_place_remove(&place);
+    domt_place_remove_directory(&place);
 }
 
 static int stop_database(domus_stack *stack, void *argument)
@@ -113,23 +113,23 @@ DOMT_TEST(database_that_is_stopped_answers_all)
     domt_desk desk;
     domus_sql held;
 
-    domt_place_make(&place, "");
+    domt_place_make_directory(&place, "");
     domt_desk_open(&desk, &domus_sqlite_driver, place.url, &options);
-    domt_desk_must(&desk, desk.sql, "CREATE TABLE a (b)");
-    ck_assert_int_eq(domt_desk_begin(&desk, false, &held), 0);
+    domt_desk_must_succeed(&desk, desk.sql, "CREATE TABLE a (b)");
+    ck_assert_int_eq(domt_desk_begin_transaction(&desk, false, &held), 0);
     for (uint32_t i = 0; i < 20; i++)
-        domt_crowd_send(&desk, desk.sql, i % 2 == 0 ? ENDLESS : "INSERT INTO a VALUES (1)", i);
+        domt_crowd_send_text(&desk, desk.sql, i % 2 == 0 ? ENDLESS : "INSERT INTO a VALUES (1)", i);
     domt_sleep_ms(20);
     uint64_t begun = domt_monotonic_ns();
     ck_assert_int_eq(domus_outsider_act(desk.outsider, stop_database, &desk.sql.at), 0);
     for (uint32_t i = 0; i < 20; i++) {
-        int error = domt_crowd_receive(&desk, &number);
+        int error = domt_crowd_receive_answer(&desk, &number);
         ck_assert_msg(error == -ENOTCONN || error == -EPIPE || error == -ESTALE, "%d", error);
     }
     ck_assert_uint_lt(domt_monotonic_ns() - begun, UINT64_C(5000000000));
-    ck_assert_int_eq(domt_desk_run(&desk, desk.sql, "SELECT 1", NULL, 0), -ESTALE);
+    ck_assert_int_eq(domt_desk_run_text(&desk, desk.sql, "SELECT 1", NULL, 0), -ESTALE);
     domt_desk_close(&desk);
-    domt_place_remove(&place);
+    domt_place_remove_directory(&place);
 }
 
 DOMT_TEST(system_stops_in_the_midst_of_work)
@@ -141,18 +141,19 @@ DOMT_TEST(system_stops_in_the_midst_of_work)
     domus_sql held;
 
     for (size_t k = 0; k < sizeof urls / sizeof urls[0]; k++) {
-        domt_place_make(&place, "");
+        domt_place_make_directory(&place, "");
         domt_desk_open(&desk, &domus_sqlite_driver, k == 0 ? place.url : urls[k], NULL);
-        domt_desk_must(&desk, desk.sql, "CREATE TABLE a (b)");
-        domt_desk_must(&desk, desk.sql, "INSERT INTO a VALUES (1), (2)");
-        ck_assert_int_eq(domt_desk_rows(&desk, desk.sql, &every, NULL, 0, &cursor), 0);
-        ck_assert_int_eq(domt_desk_begin(&desk, false, &held), 0);
-        domt_desk_must(&desk, held, "DELETE FROM a");
+        domt_desk_must_succeed(&desk, desk.sql, "CREATE TABLE a (b)");
+        domt_desk_must_succeed(&desk, desk.sql, "INSERT INTO a VALUES (1), (2)");
+        ck_assert_int_eq(domt_desk_open_cursor(&desk, desk.sql, &every, NULL, 0, &cursor), 0);
+        ck_assert_int_eq(domt_desk_begin_transaction(&desk, false, &held), 0);
+        domt_desk_must_succeed(&desk, held, "DELETE FROM a");
         for (uint32_t i = 0; i < 8; i++)
-            domt_crowd_send(&desk, desk.sql, i % 2 == 0 && k == 0 ? ENDLESS : "DELETE FROM a", i);
+            domt_crowd_send_text(&desk, desk.sql, i % 2 == 0 && k == 0 ? ENDLESS : "DELETE FROM a",
+                                 i);
         domt_sleep_ms(20);
         domt_desk_close(&desk);
-        domt_place_remove(&place);
+        domt_place_remove_directory(&place);
     }
 }
 
@@ -173,14 +174,15 @@ static void write_rows(const char *url, int said, int64_t first)
     uint64_t number;
 
     domt_desk_open(&desk, &domus_sqlite_driver, url, NULL);
-    domt_desk_must(&desk, desk.sql,
-                   "CREATE TABLE IF NOT EXISTS t (id INTEGER PRIMARY KEY, word TEXT NOT NULL)");
+    domt_desk_must_succeed(
+        &desk, desk.sql,
+        "CREATE TABLE IF NOT EXISTS t (id INTEGER PRIMARY KEY, word TEXT NOT NULL)");
     for (uint32_t i = 0; i < ASKERS; i++, next++)
         domt_crowd_send_statement(&desk, &put,
                                   DOMUS_SQL_VALUES(domus_sql_int(next), domus_sql_text("a word")),
                                   (uint64_t)next);
     for (;; next++) {
-        int error = domt_crowd_receive(&desk, &number);
+        int error = domt_crowd_receive_answer(&desk, &number);
         if (error == 0 && write(said, &number, sizeof number) != sizeof number)
             _exit(1);
         domt_crowd_send_statement(
@@ -244,11 +246,11 @@ DOMT_TEST(answered_rows_survive_a_kill)
     domt_place place;
     int64_t last = 0;
 
-    domt_place_make(&place, "");
+    domt_place_make_directory(&place, "");
     for (uint32_t i = 0; i < rounds; i++)
         answered += run_round(&place, 60 + i * 37 % 200, &last);
     ck_assert_uint_gt(answered, rounds);
-    domt_place_remove(&place);
+    domt_place_remove_directory(&place);
 }
 
 DOMT_SUITE(120)

@@ -103,10 +103,11 @@ static void open_desk(domt_desk *desk, const char *url, const domus_sql_options 
     own.drivers = drivers;
     ck_assert_int_eq(domus_outside_sql_open(host.system, url, &own, &host.sql), 0);
     domt_desk_join(desk, &host);
-    domt_desk_must(desk, desk->sql, "CREATE TABLE t (id INTEGER PRIMARY KEY, word TEXT)");
-    domt_desk_must(desk, desk->sql,
-                   "INSERT INTO t WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r "
-                   "WHERE n < 200) SELECT n, 'clean' FROM r");
+    domt_desk_must_succeed(desk, desk->sql, "CREATE TABLE t (id INTEGER PRIMARY KEY, word TEXT)");
+    domt_desk_must_succeed(
+        desk, desk->sql,
+        "INSERT INTO t WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r "
+        "WHERE n < 200) SELECT n, 'clean' FROM r");
 }
 
 static void close_desk(domt_desk *desk)
@@ -144,18 +145,18 @@ DOMT_TEST(commit_that_was_not_run_is_a_rollback)
     domt_desk desk;
     domus_sql one;
 
-    domt_place_make(&place, "");
+    domt_place_make_directory(&place, "");
     open_desk(&desk, place.url, &options);
-    ck_assert_int_eq(domt_desk_begin(&desk, false, &one), 0);
-    domt_desk_must(&desk, one, "DELETE FROM t");
+    ck_assert_int_eq(domt_desk_begin_transaction(&desk, false, &one), 0);
+    domt_desk_must_succeed(&desk, one, "DELETE FROM t");
     stop_helper(&desk, 2); /* the queue has no place for the commit's job */
-    ck_assert_int_eq(domt_desk_end(&desk, one, true), -ENOTCONN);
+    ck_assert_int_eq(domt_desk_end_transaction(&desk, one, true), -ENOTCONN);
     free_helper(2);
-    domt_desk_must(&desk, desk.sql, "UPDATE t SET word = 'x' WHERE id = 1");
-    domt_desk_gives(&desk, desk.sql, "SELECT count(*) FROM t", "200");
-    ck_assert_int_eq(domt_desk_run(&desk, one, "SELECT 1", NULL, 0), -ESTALE);
+    domt_desk_must_succeed(&desk, desk.sql, "UPDATE t SET word = 'x' WHERE id = 1");
+    domt_desk_must_give(&desk, desk.sql, "SELECT count(*) FROM t", "200");
+    ck_assert_int_eq(domt_desk_run_text(&desk, one, "SELECT 1", NULL, 0), -ESTALE);
     close_desk(&desk);
-    domt_place_remove(&place);
+    domt_place_remove_directory(&place);
 }
 
 /* A fetch that was sent before a transaction begins waits for its end, as later fetches do. */
@@ -171,32 +172,33 @@ DOMT_TEST(fetch_behind_a_begin_waits_for_the_end)
     domus_sql one;
     char word[16];
 
-    domt_place_make(&place, "");
+    domt_place_make_directory(&place, "");
     open_desk(&desk, place.url, &options);
     domt_desk_join(&guest, &desk);
-    ck_assert_int_eq(domt_desk_rows(&desk, desk.sql, &every, NULL, 0, &cursor), 0);
-    ck_assert_int_eq(domt_desk_fetch(&desk, cursor), 0);
+    ck_assert_int_eq(domt_desk_open_cursor(&desk, desk.sql, &every, NULL, 0, &cursor), 0);
+    ck_assert_int_eq(domt_desk_fetch_rows(&desk, cursor), 0);
     stop_helper(&desk, 1);
     send_ask(&guest, &domus_sql_begin_type, &begin);
-    while (domt_desk_look(&desk).waiting != 0 || domt_desk_look(&desk).busy != 1)
+    while (domt_desk_database_status(&desk).waiting != 0 ||
+           domt_desk_database_status(&desk).busy != 1)
         domt_sleep_ms(1);
     send_ask(&desk, &domus_sql_fetch_type, &cursor);
-    while (domt_desk_look(&guest).waiting != 1)
+    while (domt_desk_database_status(&guest).waiting != 1)
         domt_sleep_ms(1);
     free_helper(1);
     message = receive_answer(&guest);
     ck_assert_ptr_eq(message.type, &domus_sql_begun_type);
     one = *(const domus_sql *)message.payload;
-    domt_desk_must(&guest, one, "UPDATE t SET word = 'dirty'");
-    ck_assert_uint_eq(domt_desk_look(&guest).waiting, 1);
-    ck_assert_int_eq(domt_desk_end(&guest, one, false), 0);
+    domt_desk_must_succeed(&guest, one, "UPDATE t SET word = 'dirty'");
+    ck_assert_uint_eq(domt_desk_database_status(&guest).waiting, 1);
+    ck_assert_int_eq(domt_desk_end_transaction(&guest, one, false), 0);
     message = receive_answer(&desk);
     ck_assert_ptr_eq(message.type, &domus_sql_result_type);
     ck_assert_int_eq(domus_sql_get_text(message.payload, 1, 0, word, sizeof word), 0);
     ck_assert_str_eq(word, "clean");
     domt_desk_close(&guest);
     close_desk(&desk);
-    domt_place_remove(&place);
+    domt_place_remove_directory(&place);
 }
 
 /* --- group ------------------------------------------------------------------------------------ */
@@ -224,13 +226,14 @@ static const struct group_case {
 
 static void prepare_tables(domt_desk *desk)
 {
-    domt_desk_must(desk, desk->sql, "CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER)");
-    domt_desk_must(desk, desk->sql, "INSERT INTO t (id) VALUES (-1)");
-    domt_desk_must(desk, desk->sql,
-                   "CREATE TABLE child (id INTEGER PRIMARY KEY, parent INTEGER REFERENCES t (id) "
-                   "DEFERRABLE INITIALLY DEFERRED)");
-    domt_desk_must(desk, desk->sql, "CREATE TABLE counted (n INTEGER)");
-    domt_desk_must(desk, desk->sql, "INSERT INTO counted VALUES (0)");
+    domt_desk_must_succeed(desk, desk->sql, "CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER)");
+    domt_desk_must_succeed(desk, desk->sql, "INSERT INTO t (id) VALUES (-1)");
+    domt_desk_must_succeed(
+        desk, desk->sql,
+        "CREATE TABLE child (id INTEGER PRIMARY KEY, parent INTEGER REFERENCES t (id) "
+        "DEFERRABLE INITIALLY DEFERRED)");
+    domt_desk_must_succeed(desk, desk->sql, "CREATE TABLE counted (n INTEGER)");
+    domt_desk_must_succeed(desk, desk->sql, "INSERT INTO counted VALUES (0)");
 }
 
 /* Send writes while a transaction holds the connection; the writes wait, and then are one group. */
@@ -240,20 +243,20 @@ static void run_group(domt_desk *desk, const char *bad, int error)
     domus_sql holder;
     uint64_t number;
 
-    domt_desk_must(desk, desk->sql, "UPDATE counted SET n = 0");
-    ck_assert_int_eq(domt_desk_begin(desk, false, &holder), 0);
+    domt_desk_must_succeed(desk, desk->sql, "UPDATE counted SET n = 0");
+    ck_assert_int_eq(domt_desk_begin_transaction(desk, false, &holder), 0);
     for (uint32_t i = 0; i < WRITES; i++) {
         (void)snprintf(text, sizeof text, "%s", i == BAD ? bad : "UPDATE counted SET n = n + 1");
-        domt_crowd_send(desk, desk->sql, text, i);
+        domt_crowd_send_text(desk, desk->sql, text, i);
     }
-    ck_assert_int_eq(domt_desk_end(desk, holder, true), 0);
+    ck_assert_int_eq(domt_desk_end_transaction(desk, holder, true), 0);
     for (uint32_t i = 0; i < WRITES; i++) {
-        int got = domt_crowd_receive(desk, &number);
+        int got = domt_crowd_receive_answer(desk, &number);
         ck_assert_msg(got == (number == BAD ? error : 0), "%s: %d of %u", bad, got,
                       (unsigned)number);
     }
     (void)snprintf(expected, sizeof expected, "%u", WRITES - 1);
-    domt_desk_gives(desk, desk->sql, "SELECT n FROM counted", expected);
+    domt_desk_must_give(desk, desk->sql, "SELECT n FROM counted", expected);
 }
 
 DOMT_TEST(write_that_fails_fails_alone)
@@ -261,7 +264,7 @@ DOMT_TEST(write_that_fails_fails_alone)
     domt_place place;
     domt_desk desk;
 
-    domt_place_make(&place, "");
+    domt_place_make_directory(&place, "");
     for (uint32_t k = 0; k < 2; k++) {
         domt_desk_open(&desk, &domus_sqlite_driver, k == 0 ? place.url : "sqlite::memory:", NULL);
         prepare_tables(&desk);
@@ -269,7 +272,7 @@ DOMT_TEST(write_that_fails_fails_alone)
             run_group(&desk, cases[i].bad, cases[i].error);
         domt_desk_close(&desk);
     }
-    domt_place_remove(&place);
+    domt_place_remove_directory(&place);
 }
 
 /* The time-out of one write rolls back the whole transaction of SQLite. */
@@ -279,16 +282,16 @@ DOMT_TEST(write_that_takes_too_long_is_the_only_one_that_fails)
     domt_place place;
     domt_desk desk;
 
-    domt_place_make(&place, "");
+    domt_place_make_directory(&place, "");
     domt_desk_open(&desk, &domus_sqlite_driver, place.url, &options);
     prepare_tables(&desk);
     run_group(&desk,
               "INSERT INTO t (id) WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r "
               "WHERE n < 1e12) SELECT max(n) + 100 FROM r",
               -ETIMEDOUT);
-    domt_desk_gives(&desk, desk.sql, "SELECT count(*) FROM t", "1");
+    domt_desk_must_give(&desk, desk.sql, "SELECT count(*) FROM t", "1");
     domt_desk_close(&desk);
-    domt_place_remove(&place);
+    domt_place_remove_directory(&place);
 }
 
 /* Reads that wait for the writing connection see complete commits only. */
@@ -298,20 +301,20 @@ DOMT_TEST(reads_beside_writes_see_whole_commits)
     uint64_t number;
     domt_desk desk;
 
-    domt_place_make(&place, "");
+    domt_place_make_directory(&place, "");
     domt_desk_open(&desk, &domus_sqlite_driver, place.url, NULL);
-    domt_desk_must(&desk, desk.sql, "CREATE TABLE pair (a INTEGER, b INTEGER)");
-    domt_desk_must(&desk, desk.sql, "INSERT INTO pair VALUES (0, 0)");
+    domt_desk_must_succeed(&desk, desk.sql, "CREATE TABLE pair (a INTEGER, b INTEGER)");
+    domt_desk_must_succeed(&desk, desk.sql, "INSERT INTO pair VALUES (0, 0)");
     for (uint32_t i = 0; i < 400; i++)
-        domt_crowd_send(&desk, desk.sql,
-                        i % 2 == 0 ? "UPDATE pair SET a = a + 1, b = b + 1"
-                                   : "SELECT 1 / (a = b) FROM pair",
-                        i);
+        domt_crowd_send_text(&desk, desk.sql,
+                             i % 2 == 0 ? "UPDATE pair SET a = a + 1, b = b + 1"
+                                        : "SELECT 1 / (a = b) FROM pair",
+                             i);
     for (uint32_t i = 0; i < 400; i++)
-        ck_assert_int_eq(domt_crowd_receive(&desk, &number), 0);
-    domt_desk_gives(&desk, desk.sql, "SELECT a, b FROM pair", "200|200");
+        ck_assert_int_eq(domt_crowd_receive_answer(&desk, &number), 0);
+    domt_desk_must_give(&desk, desk.sql, "SELECT a, b FROM pair", "200|200");
     domt_desk_close(&desk);
-    domt_place_remove(&place);
+    domt_place_remove_directory(&place);
 }
 
 DOMT_SUITE(60)

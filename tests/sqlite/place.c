@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-void domt_place_make(domt_place *place, const char *parameters)
+void domt_place_make_directory(domt_place *place, const char *parameters)
 {
     (void)snprintf(place->directory, sizeof place->directory, "/tmp/domus-sqlite-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(place->directory));
@@ -14,7 +14,7 @@ void domt_place_make(domt_place *place, const char *parameters)
     (void)snprintf(place->url, sizeof place->url, "sqlite:%s%s", place->path, parameters);
 }
 
-void domt_place_remove(const domt_place *place)
+void domt_place_remove_directory(const domt_place *place)
 {
     static const char *const ends[] = {"", "-wal", "-shm", "-journal"};
     char path[128];

@@ -67,7 +67,7 @@ static const char *const taken[] = {
 static void open_desk(domt_desk *desk)
 {
     domt_desk_open(desk, &domus_sqlite_driver, "sqlite::memory:", NULL);
-    domt_desk_must(desk, desk->sql, "CREATE TABLE strict (a INTEGER) STRICT");
+    domt_desk_must_succeed(desk, desk->sql, "CREATE TABLE strict (a INTEGER) STRICT");
 }
 
 DOMT_TEST(statements_for_a_connection_are_refused)
@@ -77,18 +77,19 @@ DOMT_TEST(statements_for_a_connection_are_refused)
     open_desk(&desk);
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         const struct refused *row = &refused[i];
-        int error = domt_desk_run(&desk, desk.sql, row->text, NULL, 0);
-        ck_assert_msg(error == row->error && strcmp(domt_desk_state(&desk), row->state) == 0,
-                      "%s: %d %s %s", row->text, error, domt_desk_state(&desk),
+        int error = domt_desk_run_text(&desk, desk.sql, row->text, NULL, 0);
+        ck_assert_msg(error == row->error && strcmp(domt_desk_sqlstate(&desk), row->state) == 0,
+                      "%s: %d %s %s", row->text, error, domt_desk_sqlstate(&desk),
                       desk.payload.error.message);
         ck_assert_str_ne(desk.payload.error.message, "");
         /* a script cannot contain the statement either */
         if (row->error == -EACCES)
-            ck_assert_msg(domt_desk_script(&desk, desk.sql, row->text) == -EACCES, "%s", row->text);
+            ck_assert_msg(domt_desk_run_script(&desk, desk.sql, row->text) == -EACCES, "%s",
+                          row->text);
     }
     for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++)
-        domt_desk_must(&desk, desk.sql, taken[i]);
-    domt_desk_gives(&desk, desk.sql, "PRAGMA user_version", "7");
+        domt_desk_must_succeed(&desk, desk.sql, taken[i]);
+    domt_desk_must_give(&desk, desk.sql, "PRAGMA user_version", "7");
     domt_desk_close(&desk);
 }
 
@@ -98,22 +99,23 @@ DOMT_TEST(error_names_what_it_is_about)
     domt_desk desk;
 
     open_desk(&desk);
-    domt_desk_must(&desk, desk.sql,
-                   "CREATE TABLE a (id INTEGER PRIMARY KEY, n TEXT NOT NULL UNIQUE, m INTEGER "
-                   "CONSTRAINT m_is_small CHECK (m < 9))");
-    domt_desk_must(&desk, desk.sql, "INSERT INTO a VALUES (1, 'x', 1)");
+    domt_desk_must_succeed(
+        &desk, desk.sql,
+        "CREATE TABLE a (id INTEGER PRIMARY KEY, n TEXT NOT NULL UNIQUE, m INTEGER "
+        "CONSTRAINT m_is_small CHECK (m < 9))");
+    domt_desk_must_succeed(&desk, desk.sql, "INSERT INTO a VALUES (1, 'x', 1)");
     error = &desk.payload.error;
-    ck_assert_int_eq(domt_desk_run(&desk, desk.sql, "INSERT INTO a VALUES (2, 'x', 1)", NULL, 0),
-                     -EEXIST);
+    ck_assert_int_eq(
+        domt_desk_run_text(&desk, desk.sql, "INSERT INTO a VALUES (2, 'x', 1)", NULL, 0), -EEXIST);
     ck_assert_str_eq(error->table, "a");
     ck_assert_str_eq(error->column, "n");
-    ck_assert_int_eq(domt_desk_run(&desk, desk.sql, "INSERT INTO a VALUES (2, NULL, 1)", NULL, 0),
-                     -EPERM);
+    ck_assert_int_eq(
+        domt_desk_run_text(&desk, desk.sql, "INSERT INTO a VALUES (2, NULL, 1)", NULL, 0), -EPERM);
     ck_assert_str_eq(error->column, "n");
-    ck_assert_int_eq(domt_desk_run(&desk, desk.sql, "INSERT INTO a VALUES (2, 'y', 10)", NULL, 0),
-                     -EPERM);
+    ck_assert_int_eq(
+        domt_desk_run_text(&desk, desk.sql, "INSERT INTO a VALUES (2, 'y', 10)", NULL, 0), -EPERM);
     ck_assert_str_eq(error->constraint, "m_is_small");
-    ck_assert_int_eq(domt_desk_run(&desk, desk.sql, "SELECT '\xc3\xa4', oops FROM a", NULL, 0),
+    ck_assert_int_eq(domt_desk_run_text(&desk, desk.sql, "SELECT '\xc3\xa4', oops FROM a", NULL, 0),
                      -EINVAL);
     ck_assert_uint_eq(error->position, 13); /* a position in characters, not bytes */
     domt_desk_close(&desk);
@@ -125,15 +127,15 @@ DOMT_TEST(script_is_done_as_a_whole)
 
     open_desk(&desk);
     ck_assert_int_eq(
-        domt_desk_script(&desk, desk.sql,
-                         "CREATE TABLE a (id INTEGER PRIMARY KEY); INSERT INTO a VALUES "
-                         "(1); SELECT * FROM a; -- done\n"),
+        domt_desk_run_script(&desk, desk.sql,
+                             "CREATE TABLE a (id INTEGER PRIMARY KEY); INSERT INTO a VALUES "
+                             "(1); SELECT * FROM a; -- done\n"),
         0);
-    ck_assert_int_eq(
-        domt_desk_script(&desk, desk.sql, "INSERT INTO a VALUES (2); INSERT INTO a VALUES (1);"),
-        -EEXIST);
-    domt_desk_gives(&desk, desk.sql, "SELECT count(*) FROM a", "1");
-    ck_assert_int_eq(domt_desk_script(&desk, desk.sql, "INSERT INTO a VALUES ($1)"), -EINVAL);
+    ck_assert_int_eq(domt_desk_run_script(&desk, desk.sql,
+                                          "INSERT INTO a VALUES (2); INSERT INTO a VALUES (1);"),
+                     -EEXIST);
+    domt_desk_must_give(&desk, desk.sql, "SELECT count(*) FROM a", "1");
+    ck_assert_int_eq(domt_desk_run_script(&desk, desk.sql, "INSERT INTO a VALUES ($1)"), -EINVAL);
     domt_desk_close(&desk);
 }
 
@@ -149,8 +151,8 @@ DOMT_TEST(prepared_statements_at_their_limit)
     const domus_sql_statement *const order[] = {&one, &two, &one, &two, &one, &three, &one, &two};
     const uint64_t prepares[] = {1, 2, 2, 2, 2, 3, 3, 4};
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
-        ck_assert_int_eq(domt_desk_query(&desk, desk.sql, order[i], NULL, 0), 0);
-        ck_assert_uint_eq(domt_desk_look(&desk).prepares, prepares[i]);
+        ck_assert_int_eq(domt_desk_run_statement(&desk, desk.sql, order[i], NULL, 0), 0);
+        ck_assert_uint_eq(domt_desk_database_status(&desk).prepares, prepares[i]);
     }
     domt_desk_close(&desk);
 }

@@ -62,7 +62,7 @@ void domt_codec_stop(domt_codec *codec)
     domus_stage_kit_free(codec->kit);
 }
 
-const char *domt_codec_sent(domt_codec *codec)
+const char *domt_codec_take_output(domt_codec *codec)
 {
     static char sent[DOMT_TEXT_ROOM];
     size_t size;
@@ -90,14 +90,14 @@ static int write_decoded_messages(const domt_codec_trace *trace, domt_codec *cod
 static void write_error_and_answer(const domt_codec_trace *trace, domt_codec *codec, domt_text *at,
                                    int error)
 {
-    (void)domt_codec_sent(codec);
+    (void)domt_codec_take_output(codec);
     domt_text_add(at, "%s", strerrorname_np(-error));
     bool is_reset = domus_stage_kit_fail(codec->kit, DOMUS_NO_ID, NULL, error) != 0;
-    trace->print_sent(at, is_reset ? NULL : domt_codec_sent(codec));
+    trace->print_sent(at, is_reset ? NULL : domt_codec_take_output(codec));
 }
 
-const char *domt_codec_run(const domt_codec_trace *trace, const char *bytes, size_t size,
-                           size_t cut, size_t step)
+const char *domt_codec_decode_to_text(const domt_codec_trace *trace, const char *bytes, size_t size,
+                                      size_t cut, size_t step)
 {
     static char rooms[4][DOMT_TEXT_ROOM];
     static unsigned turn;
@@ -128,18 +128,18 @@ const char *domt_codec_run(const domt_codec_trace *trace, const char *bytes, siz
     return room;
 }
 
-void domt_codec_holds(const domt_codec_trace *trace, const char *bytes, size_t size,
-                      const char *expected)
+void domt_codec_check_text(const domt_codec_trace *trace, const char *bytes, size_t size,
+                           const char *expected)
 {
-    ck_assert_str_eq(domt_codec_run(trace, bytes, size, 0, 0), expected);
+    ck_assert_str_eq(domt_codec_decode_to_text(trace, bytes, size, 0, 0), expected);
     for (size_t cut = 1; cut < size; cut++)
-        ck_assert_str_eq(domt_codec_run(trace, bytes, size, cut, 0), expected);
-    ck_assert_str_eq(domt_codec_run(trace, bytes, size, 0, 1), expected);
+        ck_assert_str_eq(domt_codec_decode_to_text(trace, bytes, size, cut, 0), expected);
+    ck_assert_str_eq(domt_codec_decode_to_text(trace, bytes, size, 0, 1), expected);
 }
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-int domt_codec_decode(void *context)
+int domt_codec_run_work(void *context)
 {
     const domt_codec_work *work = context;
     domus_pipeline_stage stages[2] = {work->stage, {NULL, NULL}};
@@ -160,14 +160,14 @@ int domt_codec_decode(void *context)
     return result;
 }
 
-void domt_fail_allocations(int (*work)(void *context), void *context)
+void domt_fail_each_allocation(int (*work)(void *context), void *context)
 {
     int result = -ENOMEM;
 
     for (int64_t n = 0; result != 0; n++) {
-        domi_memory_fail_after(n, 1);
+        domi_memory_fail_allocation_after(n, 1);
         result = work(context);
-        domi_memory_fail_after(-1, 0);
+        domi_memory_fail_allocation_after(-1, 0);
         ck_assert_msg(result == 0 || result == -ENOMEM, "%d after %lld", result, (long long)n);
         ck_assert_int_lt(n, 10000);
     }
@@ -187,7 +187,7 @@ static void release_measured(void *context, void *memory, size_t bytes)
     free(memory);
 }
 
-size_t domt_greatest_block(int (*work)(void *context), void *context)
+size_t domt_largest_allocated_block(int (*work)(void *context), void *context)
 {
     static domus_allocator allocator;
 
@@ -216,7 +216,7 @@ static int feed_head_and_body(const domt_gathered *gathered, domt_codec *codec, 
     return domus_stage_kit_next(codec->kit, &message);
 }
 
-void domt_gathered_share_a_bound(const domt_gathered *gathered)
+void domt_check_gathered_share_budget(const domt_gathered *gathered)
 {
     domus_budget *budget = gathered->budget;
     domt_codec codecs[3];
@@ -233,7 +233,8 @@ void domt_gathered_share_a_bound(const domt_gathered *gathered)
     ck_assert_uint_eq(budget->used_bytes, before);
     ck_assert_int_eq(domus_stage_kit_fail(codecs[2].kit, DOMUS_NO_ID, NULL, -ENOMEM), 0);
     ck_assert_int_eq(
-        strncmp(domt_codec_sent(&codecs[2]), gathered->refused, strlen(gathered->refused)), 0);
+        strncmp(domt_codec_take_output(&codecs[2]), gathered->refused, strlen(gathered->refused)),
+        0);
     domt_codec_stop(&codecs[2]);
     domt_codec_stop(&codecs[0]);
     ck_assert_uint_lt(budget->used_bytes, before);

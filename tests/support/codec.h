@@ -39,7 +39,7 @@ void domt_codec_stop(domt_codec *codec);
 
 /* Returns the bytes that the stage has written for its peer since the last call, as a string that
  * is valid until the next call. */
-const char *domt_codec_sent(domt_codec *codec);
+const char *domt_codec_take_output(domt_codec *codec);
 
 /* Says how the messages that a stage decodes are written as text (the trace of a run). */
 typedef struct domt_codec_trace {
@@ -57,15 +57,15 @@ typedef struct domt_codec_trace {
  * one piece, and the others in pieces of `step` bytes (0: in one piece). Returns the decoded
  * messages as text; after an error also its name and what the peer was sent for it. The text is
  * valid until the fourth call after this one. */
-const char *domt_codec_run(const domt_codec_trace *trace, const char *bytes, size_t size,
-                           size_t cut, size_t step);
+const char *domt_codec_decode_to_text(const domt_codec_trace *trace, const char *bytes, size_t size,
+                                      size_t cut, size_t step);
 
-/* Check that the text of domt_codec_run() is `expected` if the bytes come in one piece, if they are
- * cut in two at any byte, and if they come byte by byte. */
-void domt_codec_holds(const domt_codec_trace *trace, const char *bytes, size_t size,
-                      const char *expected);
+/* Check that the text of domt_codec_decode_to_text() is `expected` if the bytes come in one piece,
+ * if they are cut in two at any byte, and if they come byte by byte. */
+void domt_codec_check_text(const domt_codec_trace *trace, const char *bytes, size_t size,
+                           const char *expected);
 
-/* The argument of domt_codec_decode(): a new stage decodes `size` bytes, in pieces of `step`
+/* The argument of domt_codec_run_work(): a new stage decodes `size` bytes, in pieces of `step`
  * bytes. */
 typedef struct domt_codec_work {
     domus_pipeline_stage stage;
@@ -79,15 +79,15 @@ typedef struct domt_codec_work {
 
 /* Let a new stage decode as `work` (a domt_codec_work) says, and free the stage. Returns 0, or the
  * first error. */
-int domt_codec_decode(void *work);
+int domt_codec_run_work(void *work);
 
 /* Call `work` again and again: the first time its first allocation fails, then its second, and on
  * until a call succeeds. Check that each call returns -ENOMEM or 0. */
-void domt_fail_allocations(int (*work)(void *context), void *context);
+void domt_fail_each_allocation(int (*work)(void *context), void *context);
 
 /* Run `work`, which has to return 0 and to allocate memory. Returns the size in bytes of the
  * largest block that `work` has allocated. */
-size_t domt_greatest_block(int (*work)(void *context), void *context);
+size_t domt_largest_allocated_block(int (*work)(void *context), void *context);
 
 /* The bytes of a message that a stage gathers in memory, and the budget (domus_budget) which bounds
  * that memory. */
@@ -107,6 +107,6 @@ typedef struct domt_gathered {
 /* Check that the unfinished messages of three channels share one budget: the message that does not
  * fit is refused and holds no memory, and after the channels have ended no byte of the budget is in
  * use. */
-void domt_gathered_share_a_bound(const domt_gathered *gathered);
+void domt_check_gathered_share_budget(const domt_gathered *gathered);
 
 #endif

@@ -45,7 +45,7 @@ static void remove_locale_file(void)
     (void)rmdir(folder);
 }
 
-void domt_use_comma(void)
+void domt_use_locale_with_comma(void)
 {
     char text[8];
 

@@ -5,6 +5,6 @@
 
 /* Give the program a locale with a decimal comma from now on. The test fails if numbers still have
  * no comma, because then the C library does not understand the written file of the locale. */
-void domt_use_comma(void);
+void domt_use_locale_with_comma(void);
 
 #endif

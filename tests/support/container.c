@@ -56,7 +56,7 @@ static bool enter_namespaces(void)
     return write_file("/proc/self/gid_map", map);
 }
 
-bool domt_container_may(void)
+bool domt_container_is_allowed(void)
 {
     int status = 0;
     pid_t child = fork();
@@ -212,7 +212,7 @@ void domt_container_enter(const domt_container *container)
         setrlimit(RLIMIT_NOFILE, &(struct rlimit){container->nofile, container->nofile}) != 0)
         fail_and_exit("setrlimit");
     for (const long *call = container->denied; call != NULL && *call >= 0; call++) {
-        if (domt_deny_call(*call, container->denied_with) != 0)
+        if (domt_deny_system_call(*call, container->denied_with) != 0)
             fail_and_exit("seccomp");
     }
 }

@@ -38,6 +38,6 @@ void domt_container_enter(const domt_container *container);
 
 /* Returns whether this machine lets a process make the namespaces of a container. If not, a line on
  * stderr says that the test is left out. */
-bool domt_container_may(void);
+bool domt_container_is_allowed(void);
 
 #endif

@@ -59,7 +59,7 @@ static int make_connection(uint16_t port, int socket_bytes)
     return fd;
 }
 
-void domt_crowd_connect(domt_crowd *crowd, uint32_t from, uint32_t to)
+void domt_crowd_connect_clients(domt_crowd *crowd, uint32_t from, uint32_t to)
 {
     ck_assert_uint_le(to, crowd->count);
     for (uint32_t i = from; i < to; i++) {
@@ -158,7 +158,7 @@ static void close_if_ended(domt_client *client)
 
 /* In each round of the loop every client sends and reads as much as it can; epoll_wait() only lets
  * the loop sleep until any client can go on. */
-bool domt_crowd_run(domt_crowd *crowd, bool (*done)(const domt_crowd *crowd), uint32_t ms)
+bool domt_crowd_run_until(domt_crowd *crowd, bool (*done)(const domt_crowd *crowd), uint32_t ms)
 {
     uint64_t until_ns = domt_monotonic_ns() + ms * UINT64_C(1000000);
     struct epoll_event events[256];
@@ -182,7 +182,7 @@ bool domt_crowd_run(domt_crowd *crowd, bool (*done)(const domt_crowd *crowd), ui
     return true;
 }
 
-bool domt_crowd_all_over(const domt_crowd *crowd)
+bool domt_crowd_all_are_closed(const domt_crowd *crowd)
 {
     for (uint32_t i = 0; i < crowd->count; i++) {
         if (crowd->clients[i].fd >= 0)
@@ -191,29 +191,29 @@ bool domt_crowd_all_over(const domt_crowd *crowd)
     return true;
 }
 
-bool domt_client_is_back(const domt_client *client)
+bool domt_client_has_all_back(const domt_client *client)
 {
     return client->received == client->bytes;
 }
 
-bool domt_crowd_all_back(const domt_crowd *crowd)
+bool domt_crowd_has_all_back(const domt_crowd *crowd)
 {
     for (uint32_t i = 0; i < crowd->count; i++) {
         const domt_client *client = &crowd->clients[i];
-        if (client->fd >= 0 && !client->deaf && !domt_client_is_back(client))
+        if (client->fd >= 0 && !client->deaf && !domt_client_has_all_back(client))
             return false;
     }
     return true;
 }
 
-void domt_crowd_holds(const domt_crowd *crowd)
+void domt_crowd_check_echoes(const domt_crowd *crowd)
 {
     for (uint32_t i = 0; i < crowd->count; i++) {
         const domt_client *client = &crowd->clients[i];
         if (client->reset_at != 0 || client->deaf)
             continue;
         ck_assert_msg(client->error == 0 && client->wrong == 0 && client->ended &&
-                          domt_client_is_back(client),
+                          domt_client_has_all_back(client),
                       "client %u: %s, %u wrong bytes, %llu sent, %llu of %llu back%s",
                       client->number, strerror(client->error), client->wrong,
                       (unsigned long long)client->sent, (unsigned long long)client->received,
@@ -229,12 +229,12 @@ void domt_crowd_fini(domt_crowd *crowd)
     free(crowd->clients);
 }
 
-int domt_connect(uint16_t port)
+int domt_connect_to_port(uint16_t port)
 {
     return make_connection(port, 0);
 }
 
-bool domt_is_served(uint16_t port)
+bool domt_port_has_listener(uint16_t port)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -246,7 +246,7 @@ bool domt_is_served(uint16_t port)
     return result == 0;
 }
 
-bool domt_echoes(int fd, const char *text)
+bool domt_send_and_get_echo(int fd, const char *text)
 {
     char back[256] = "";
     size_t length = strlen(text);
@@ -265,7 +265,7 @@ bool domt_echoes(int fd, const char *text)
     return have == length && memcmp(back, text, length) == 0;
 }
 
-bool domt_descriptors(uint32_t count)
+bool domt_raise_descriptor_limit(uint32_t count)
 {
     struct rlimit limit;
 
@@ -278,7 +278,7 @@ bool domt_descriptors(uint32_t count)
     return setrlimit(RLIMIT_NOFILE, &limit) == 0;
 }
 
-size_t domt_read_until(int fd, const char *part, char *text, size_t room)
+size_t domt_read_until_text(int fd, const char *part, char *text, size_t room)
 {
     uint64_t until_ns = domt_monotonic_ns() + UINT64_C(10000000000);
     struct pollfd waiting = {.fd = fd, .events = POLLIN};

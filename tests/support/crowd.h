@@ -44,25 +44,25 @@ void domt_crowd_init(domt_crowd *crowd, uint16_t port, uint32_t count);
 
 /* Connect the clients with the indices [from, to), and let the loop of the crowd watch their
  * connections. */
-void domt_crowd_connect(domt_crowd *crowd, uint32_t from, uint32_t to);
+void domt_crowd_connect_clients(domt_crowd *crowd, uint32_t from, uint32_t to);
 
 /* Let all clients send and read until `done` returns true, or until `ms` milliseconds have passed.
  * Returns whether `done` has returned true. */
-bool domt_crowd_run(domt_crowd *crowd, bool (*done)(const domt_crowd *crowd), uint32_t ms);
+bool domt_crowd_run_until(domt_crowd *crowd, bool (*done)(const domt_crowd *crowd), uint32_t ms);
 
 /* Returns whether no client has an open connection: each was closed by FIN both ways, was reset, or
  * has failed. */
-bool domt_crowd_all_over(const domt_crowd *crowd);
+bool domt_crowd_all_are_closed(const domt_crowd *crowd);
 
 /* Returns whether each client that is connected and not deaf has got back all its bytes. */
-bool domt_crowd_all_back(const domt_crowd *crowd);
+bool domt_crowd_has_all_back(const domt_crowd *crowd);
 
 /* Returns whether a client has got back all bytes that it has to send. */
-bool domt_client_is_back(const domt_client *client);
+bool domt_client_has_all_back(const domt_client *client);
 
 /* Check each client that neither resets its connection nor is deaf: all its bytes came back, no
  * byte differs, and FIN came from the service. */
-void domt_crowd_holds(const domt_crowd *crowd);
+void domt_crowd_check_echoes(const domt_crowd *crowd);
 
 /* Close a client's connection, if it is open; with `reset` by an RST. */
 void domt_client_close(domt_client *client, bool reset);
@@ -73,20 +73,20 @@ void domt_crowd_fini(domt_crowd *crowd);
  * time-out for receives, because the kernel does not begin such a receive again when it interrupts
  * it, and it interrupts one call of a thread after a ring of that thread was closed
  * (domus_system_new() makes a ring to see what the kernel allows). */
-int domt_connect(uint16_t port);
+int domt_connect_to_port(uint16_t port);
 
 /* Returns whether a connection to the port on 127.0.0.1 is accepted. */
-bool domt_is_served(uint16_t port);
+bool domt_port_has_listener(uint16_t port);
 
 /* Send `text` on a connection, and wait for the echo. Returns whether the same text came back. */
-bool domt_echoes(int fd, const char *text);
+bool domt_send_and_get_echo(int fd, const char *text);
 
 /* Read from a connection into the string `text` until it contains `part`. The test fails after 10
  * s. Returns the length of `text`. */
-size_t domt_read_until(int fd, const char *part, char *text, size_t room);
+size_t domt_read_until_text(int fd, const char *part, char *text, size_t room);
 
 /* Raise the process's limit of open descriptors to at least `count`. Returns whether the limit is
  * now that high. */
-bool domt_descriptors(uint32_t count);
+bool domt_raise_descriptor_limit(uint32_t count);
 
 #endif

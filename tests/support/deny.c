@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <sys/prctl.h>
 
-int domt_deny_call(long call, int error)
+int domt_deny_system_call(long call, int error)
 {
     struct sock_filter steps[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),

@@ -5,6 +5,6 @@
 /* Let the system call `call` (a SYS_ number) fail for ever with the errno `error`: in the calling
  * thread, and in the threads and processes that it makes from now on. Returns 0, or a negative
  * errno. */
-int domt_deny_call(long call, int error);
+int domt_deny_system_call(long call, int error);
 
 #endif

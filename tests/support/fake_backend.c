@@ -17,13 +17,13 @@ static int fail_open;
 static int fail_start;
 static int open_count;
 
-void domt_fake_fail(int open_result, int start_result)
+void domt_fake_set_open_results(int open_result, int start_result)
 {
     fail_open = open_result;
     fail_start = start_result;
 }
 
-int domt_fake_open_count(void)
+int domt_fake_count_open_rings(void)
 {
     return open_count;
 }
@@ -81,8 +81,8 @@ static int fake_enter_ring(void *ring, uint32_t min_complete, uint64_t timeout_n
         return fake->enter_result;
     fake->pending = false;
     for (uint32_t i = 0; fake->floods && i < DOMT_FAKE_DEFERRED; i++)
-        domt_fake_inject(fake,
-                         &(domi_completion){domi_op_data(DOMI_OP_WAKE, 0, 0), 1, DOMI_MORE, 0});
+        domt_fake_add_completion(
+            fake, &(domi_completion){domi_op_user_data(DOMI_OP_WAKE, 0, 0), 1, DOMI_MORE, 0});
     if (fake->barren != 0) {
         fake->barren--;
         return 0;
@@ -132,7 +132,8 @@ static domt_op *begin_operation(void *ring, domt_op_kind kind, int fd, uint64_t 
     ck_assert_uint_ne(user_data, 0);
     if (fd >= 0) {
         ck_assert_msg(fcntl(fd, F_GETFD) >= 0, "an operation on a closed descriptor");
-        ck_assert_msg(kind == DOMT_SEND_DATAGRAM || domt_fake_find(fake, kind, fd) == NULL,
+        ck_assert_msg(kind == DOMT_SEND_DATAGRAM ||
+                          domt_fake_find_operation(fake, kind, fd) == NULL,
                       "two of kind %d on %d", kind, fd);
     }
     *op = (domt_op){.kind = kind, .fd = fd, .user_data = user_data};
@@ -177,7 +178,7 @@ static void fake_begin_send_message(void *ring, int fd, const struct msghdr *mes
 {
     domt_op *op = begin_operation(ring, DOMT_SEND, fd, user_data);
 
-    op->message = domi_gathered_set(&op->gathered, message);
+    op->message = domi_gathered_copy_message(&op->gathered, message);
     for (size_t i = 0; i < message->msg_iovlen; i++)
         op->size += (uint32_t)message->msg_iov[i].iov_len;
 }
@@ -254,7 +255,7 @@ const domi_backend domt_fake_backend = {
 
 /* --- the test's side -------------------------------------------------------------------------- */
 
-domt_op *domt_fake_find(domt_fake *fake, domt_op_kind kind, int fd)
+domt_op *domt_fake_find_operation(domt_fake *fake, domt_op_kind kind, int fd)
 {
     domt_op *op = fake->ops;
 
@@ -263,7 +264,7 @@ domt_op *domt_fake_find(domt_fake *fake, domt_op_kind kind, int fd)
     return op;
 }
 
-void domt_fake_inject(domt_fake *fake, const domi_completion *completion)
+void domt_fake_add_completion(domt_fake *fake, const domi_completion *completion)
 {
     ck_assert_uint_lt(fake->completions_tail - fake->completions_head, COMPLETIONS);
     fake->completions[fake->completions_tail++ % COMPLETIONS] = *completion;
@@ -277,7 +278,7 @@ static void add_completion_of_operation(domt_fake *fake, domt_op *op, int32_t re
     domt_op **link = &fake->ops;
 
     ck_assert_ptr_nonnull(op);
-    domt_fake_inject(fake, &(domi_completion){op->user_data, result, flags, buffer});
+    domt_fake_add_completion(fake, &(domi_completion){op->user_data, result, flags, buffer});
     if ((flags & DOMI_MORE) != 0)
         return;
     while (*link != op)
@@ -286,14 +287,15 @@ static void add_completion_of_operation(domt_fake *fake, domt_op *op, int32_t re
     free(op);
 }
 
-void domt_fake_complete(domt_fake *fake, domt_op *op, int32_t result, uint16_t flags)
+void domt_fake_complete_operation(domt_fake *fake, domt_op *op, int32_t result, uint16_t flags)
 {
     add_completion_of_operation(fake, op, result, flags, 0);
 }
 
-bool domt_fake_bytes(domt_fake *fake, int fd, const void *bytes, uint32_t size, bool more)
+bool domt_fake_complete_receive(domt_fake *fake, int fd, const void *bytes, uint32_t size,
+                                bool more)
 {
-    domt_op *op = domt_fake_find(fake, DOMT_RECEIVE, fd);
+    domt_op *op = domt_fake_find_operation(fake, DOMT_RECEIVE, fd);
 
     ck_assert_msg(op != NULL, "nothing receives on %d", fd);
     if (fake->queue_head == fake->published) {
@@ -310,23 +312,24 @@ bool domt_fake_bytes(domt_fake *fake, int fd, const void *bytes, uint32_t size, 
     return true;
 }
 
-void domt_fake_receive_ends(domt_fake *fake, int fd, int32_t result)
+void domt_fake_end_receive(domt_fake *fake, int fd, int32_t result)
 {
-    add_completion_of_operation(fake, domt_fake_find(fake, DOMT_RECEIVE, fd), result, 0, 0);
+    add_completion_of_operation(fake, domt_fake_find_operation(fake, DOMT_RECEIVE, fd), result, 0,
+                                0);
 }
 
-void domt_fake_sent(domt_fake *fake, int fd, int32_t result)
+void domt_fake_complete_send(domt_fake *fake, int fd, int32_t result)
 {
-    domt_op *op = domt_fake_find(fake, DOMT_SEND, fd);
+    domt_op *op = domt_fake_find_operation(fake, DOMT_SEND, fd);
 
     ck_assert_msg(op != NULL, "nothing is sent on %d", fd);
     ck_assert_int_le(result, (int32_t)op->size);
     add_completion_of_operation(fake, op, result, 0, 0);
 }
 
-uint32_t domt_fake_wire(domt_fake *fake, int fd, char *bytes, uint32_t size)
+uint32_t domt_fake_copy_send_bytes(domt_fake *fake, int fd, char *bytes, uint32_t size)
 {
-    const domt_op *op = domt_fake_find(fake, DOMT_SEND, fd);
+    const domt_op *op = domt_fake_find_operation(fake, DOMT_SEND, fd);
     uint32_t length = 0;
 
     ck_assert_msg(op != NULL, "nothing is sent on %d", fd);
@@ -343,7 +346,7 @@ uint32_t domt_fake_wire(domt_fake *fake, int fd, char *bytes, uint32_t size)
     return length;
 }
 
-void domt_fake_cancel_step(domt_fake *fake)
+void domt_fake_complete_cancel(domt_fake *fake)
 {
     domt_op *cancel = fake->ops;
     uint32_t hit = 0;
@@ -362,7 +365,7 @@ void domt_fake_cancel_step(domt_fake *fake)
     }
 }
 
-uint32_t domt_fake_buffers_free(const domt_fake *fake)
+uint32_t domt_fake_count_free_buffers(const domt_fake *fake)
 {
     return fake->published - fake->queue_head;
 }

@@ -74,41 +74,42 @@ extern const domi_backend domt_fake_backend;
 
 /* Set the results of the backend's open() and start() for fake rings that are made later; both are
  * 0 at first. */
-void domt_fake_fail(int open_result, int start_result);
+void domt_fake_set_open_results(int open_result, int start_result);
 
 /* Returns how many fake rings are open. */
-int domt_fake_open_count(void);
+int domt_fake_count_open_rings(void);
 
 /* Returns the oldest operation of `kind` that is in flight on the descriptor `fd` (-1 for cancels);
  * NULL if there is none. */
-domt_op *domt_fake_find(domt_fake *fake, domt_op_kind kind, int fd);
+domt_op *domt_fake_find_operation(domt_fake *fake, domt_op_kind kind, int fd);
 
 /* Complete an operation with `result`. It stays in flight if `flags` has DOMI_MORE, else it is
  * freed. */
-void domt_fake_complete(domt_fake *fake, domt_op *op, int32_t result, uint16_t flags);
+void domt_fake_complete_operation(domt_fake *fake, domt_op *op, int32_t result, uint16_t flags);
 
 /* Complete the receive on `fd` with bytes in the next provided buffer, or with -ENOBUFS if the ring
  * has no buffer. Returns whether there was a buffer. */
-bool domt_fake_bytes(domt_fake *fake, int fd, const void *bytes, uint32_t size, bool more);
+bool domt_fake_complete_receive(domt_fake *fake, int fd, const void *bytes, uint32_t size,
+                                bool more);
 
 /* End the receive on `fd` with `result`; 0 stands for the peer's FIN. */
-void domt_fake_receive_ends(domt_fake *fake, int fd, int32_t result);
+void domt_fake_end_receive(domt_fake *fake, int fd, int32_t result);
 
 /* Complete the send on `fd` with `result`: the number of bytes taken, or an error. */
-void domt_fake_sent(domt_fake *fake, int fd, int32_t result);
+void domt_fake_complete_send(domt_fake *fake, int fd, int32_t result);
 
 /* Copy the bytes that the send in flight on `fd` would put on the wire, at most `size` of them.
  * Returns how many bytes were copied. */
-uint32_t domt_fake_wire(domt_fake *fake, int fd, char *bytes, uint32_t size);
+uint32_t domt_fake_copy_send_bytes(domt_fake *fake, int fd, char *bytes, uint32_t size);
 
 /* Carry out the oldest cancel in flight: the operations that it names complete with -ECANCELED, and
  * the cancel itself with 0, or with -ENOENT if it found no operation. */
-void domt_fake_cancel_step(domt_fake *fake);
+void domt_fake_complete_cancel(domt_fake *fake);
 
 /* Add a completion to the ring that belongs to no operation which was begun. */
-void domt_fake_inject(domt_fake *fake, const domi_completion *completion);
+void domt_fake_add_completion(domt_fake *fake, const domi_completion *completion);
 
 /* Returns how many provided buffers the kernel can still fill. */
-uint32_t domt_fake_buffers_free(const domt_fake *fake);
+uint32_t domt_fake_count_free_buffers(const domt_fake *fake);
 
 #endif

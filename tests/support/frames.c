@@ -9,7 +9,7 @@
 
 static const char key[4] = {(char)0xa5, 0x1c, (char)0xff, 0x07};
 
-size_t domt_frame_head(bool of_client, unsigned first, uint64_t size, char *to)
+size_t domt_write_frame_head(bool of_client, unsigned first, uint64_t size, char *to)
 {
     unsigned mask = of_client ? 0x80 : 0;
     size_t at = 0;
@@ -30,7 +30,7 @@ size_t domt_frame_head(bool of_client, unsigned first, uint64_t size, char *to)
 static size_t write_frame(bool of_client, unsigned first, const char *payload, size_t size,
                           char *to)
 {
-    size_t head = domt_frame_head(of_client, first, size, to);
+    size_t head = domt_write_frame_head(of_client, first, size, to);
 
     ck_assert_uint_le(head + size, DOMT_FRAMES_ROOM);
     for (size_t i = 0; i < size; i++)
@@ -49,7 +49,7 @@ static size_t write_bytes_of_digits(const char *text, size_t size, char *to)
     return at;
 }
 
-size_t domt_frames(bool of_client, const char *text, char *to)
+size_t domt_write_frames(bool of_client, const char *text, char *to)
 {
     static char stars[DOMT_FRAMES_ROOM];
     size_t at = 0;
@@ -139,24 +139,24 @@ static bool is_peer_client(const domus_websocket_options *options)
     return options == NULL || options->role == DOMUS_ROLE_SERVER;
 }
 
-const char *domt_frames_run(const domus_websocket_options *options, const char *frames, size_t cut,
-                            size_t step)
+const char *domt_decode_frames_to_text(const domus_websocket_options *options, const char *frames,
+                                       size_t cut, size_t step)
 {
     static char bytes[DOMT_FRAMES_ROOM];
     domt_codec_trace trace = trace_of_websocket(options);
-    size_t size = domt_frames(is_peer_client(options), frames, bytes);
+    size_t size = domt_write_frames(is_peer_client(options), frames, bytes);
 
-    return domt_codec_run(&trace, bytes, size, cut, step);
+    return domt_codec_decode_to_text(&trace, bytes, size, cut, step);
 }
 
-void domt_frames_hold(const domus_websocket_options *options, const char *frames,
-                      const char *expected)
+void domt_check_decoded_frames(const domus_websocket_options *options, const char *frames,
+                               const char *expected)
 {
     static char bytes[DOMT_FRAMES_ROOM];
     domt_codec_trace trace = trace_of_websocket(options);
-    size_t size = domt_frames(is_peer_client(options), frames, bytes);
+    size_t size = domt_write_frames(is_peer_client(options), frames, bytes);
 
-    domt_codec_holds(&trace, bytes, size, expected);
+    domt_codec_check_text(&trace, bytes, size, expected);
 }
 
 /* --- output ----------------------------------------------------------------------------------- */
@@ -184,7 +184,7 @@ static size_t write_frame_as_text(domt_text *at, const unsigned char *bytes, siz
     return head + (size_t)length;
 }
 
-const char *domt_frames_sent(domt_codec *codec, bool of_client)
+const char *domt_take_sent_frames_as_text(domt_codec *codec, bool of_client)
 {
     static char room[DOMT_TEXT_ROOM];
     domt_text at = {room, sizeof room};

@@ -16,10 +16,10 @@
  *     82:*300     300 bytes "*"
  *     81#c3a4     the payload in digits of base 16
  *     =8200       bytes as they are */
-size_t domt_frames(bool of_client, const char *text, char *to);
+size_t domt_write_frames(bool of_client, const char *text, char *to);
 
 /* Write the head of one frame, masked if it is a client's. Returns its size. */
-size_t domt_frame_head(bool of_client, unsigned first, uint64_t size, char *to);
+size_t domt_write_frame_head(bool of_client, unsigned first, uint64_t size, char *to);
 
 /* Let the stage decode frames that its peer sends: the first `cut` bytes, then the others `step` at
  * a time (0: all at once), and then the end. Returns its messages as text, a line for each, valid
@@ -31,16 +31,16 @@ size_t domt_frame_head(bool of_client, unsigned first, uint64_t size, char *to);
  *     close 1000 [bye]
  *
  * At last comes the error, with what the peer gets: "EPROTO close 1002", "EPIPE reset". */
-const char *domt_frames_run(const domus_websocket_options *options, const char *frames, size_t cut,
-                            size_t step);
+const char *domt_decode_frames_to_text(const domus_websocket_options *options, const char *frames,
+                                       size_t cut, size_t step);
 
 /* Check that the messages are `expected` when the frames come in one piece, cut in two at each
  * byte, and byte by byte. */
-void domt_frames_hold(const domus_websocket_options *options, const char *frames,
-                      const char *expected);
+void domt_check_decoded_frames(const domus_websocket_options *options, const char *frames,
+                               const char *expected);
 
 /* Write bytes of the stage's output as text: "81:hello 8a: ", masked or not. The test fails when
  * they are no frames. */
-const char *domt_frames_sent(domt_codec *codec, bool of_client);
+const char *domt_take_sent_frames_as_text(domt_codec *codec, bool of_client);
 
 #endif

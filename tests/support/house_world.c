@@ -75,17 +75,17 @@ int domt_world_start(domt_world *world)
     return 0;
 }
 
-void domt_world_own(domt_world *world)
+void domt_world_take_over(domt_world *world)
 {
     for (uint32_t i = 0; i <= world->homes; i++)
-        domi_manager_own(world->managers[i]);
+        domi_manager_become_owner(world->managers[i]);
 }
 
 void domt_world_end(domt_world *world)
 {
     if (!world->started)
         return;
-    domt_world_own(world);
+    domt_world_take_over(world);
     for (uint32_t i = 0; i <= world->homes; i++)
         domi_manager_end_actors(world->managers[i]);
     /* Functions on_stop may have sent messages to actors that had ended before: take these messages
@@ -119,54 +119,54 @@ uint32_t domt_events(domi_manager *home)
            domi_manager_fire_timers(home);
 }
 
-uint32_t domt_run_state(domi_manager *home)
+uint32_t domt_run_state_queue(domi_manager *home)
 {
     domi_queue *ready = &home->schedule.ready[DOMUS_STATE];
     uint32_t count = ready->count;
 
     for (uint32_t i = 0; i < count; i++)
-        (void)domi_house_run(home, domi_queue_take(ready));
+        (void)domi_house_run_and_settle(home, domi_queue_take_house(ready));
     return count;
 }
 
-uint32_t domt_iterate(domi_manager *home)
+uint32_t domt_iterate_home(domi_manager *home)
 {
     uint32_t done = domt_events(home);
 
-    done += domi_manager_run_channels(home);
-    done += domt_run_state(home);
-    domi_pool_flush_returns(home);
+    done += domi_manager_run_channels_actors(home);
+    done += domt_run_state_queue(home);
+    domi_pool_push_chains_to_owners(home);
     return done;
 }
 
-void domt_settle(domt_world *world)
+void domt_settle_world(domt_world *world)
 {
     uint32_t done;
     uint32_t turns = 0;
 
-    domi_pool_flush_returns(domt_outside(world));
+    domi_pool_push_chains_to_owners(domt_outside(world));
     do {
         done = 0;
         for (uint32_t i = 0; i < world->homes; i++)
-            done += domt_iterate(world->managers[i]);
+            done += domt_iterate_home(world->managers[i]);
         ck_assert_msg(turns++ < TURNS_MAX, "the world never comes to rest");
     } while (done != 0);
     for (uint32_t i = 0; i < world->homes; i++)
         ck_assert(!domi_manager_has_work(world->managers[i]));
 }
 
-void domt_jump(domt_world *world, uint64_t ns)
+void domt_jump_time(domt_world *world, uint64_t ns)
 {
     for (uint32_t i = 0; i <= world->homes; i++)
         world->managers[i]->now_ns += ns;
 }
 
-void domt_pass(domt_world *world, uint64_t ns)
+void domt_pass_time(domt_world *world, uint64_t ns)
 {
     while (ns != 0) {
         uint64_t step = ns < DOMI_WHEEL_TICK_NS ? ns : DOMI_WHEEL_TICK_NS;
-        domt_jump(world, step);
-        domt_settle(world);
+        domt_jump_time(world, step);
+        domt_settle_world(world);
         ns -= step;
     }
 }
@@ -176,11 +176,12 @@ domus_address domt_spawn(domi_manager *from, domi_manager *home, const domus_beh
 {
     domus_address address = {0};
 
-    ck_assert_int_eq(domi_house_spawn(from, home, behaviour, state, &address), 0);
+    ck_assert_int_eq(domi_house_spawn_without_parent(from, home, behaviour, state, &address), 0);
     return address;
 }
 
-int domt_notice(domi_manager *from, domus_address to, const domus_type *type, const void *payload)
+int domt_send_notice(domi_manager *from, domus_address to, const domus_type *type,
+                     const void *payload)
 {
     domi_envelope *envelope = domi_envelope_new(from, DOMI_ENVELOPE_HEAD + type->size);
 
@@ -193,7 +194,7 @@ int domt_notice(domi_manager *from, domus_address to, const domus_type *type, co
         memcpy(envelope->payload, payload, type->size);
     int result = domi_mailbox_put(from, to, &envelope->node, DOMI_NOTICE);
     if (result != 0)
-        domi_pool_free(from, &envelope->node);
+        domi_pool_free_object(from, &envelope->node);
     return result;
 }
 
@@ -220,22 +221,22 @@ const domus_behaviour domt_agent = {
     .on = (const domus_on[]){{&domt_call_type, on_call_run_function, 0}, {NULL, NULL, 0}},
 };
 
-void domt_send(domi_manager *from, domus_address agent, int (*function)(domus_stack *, void *),
-               void *context)
+void domt_send_call(domi_manager *from, domus_address agent, int (*function)(domus_stack *, void *),
+                    void *context)
 {
     domt_call order = {function, context};
 
-    ck_assert_int_eq(domt_notice(from, agent, &domt_call_type, &order), 0);
+    ck_assert_int_eq(domt_send_notice(from, agent, &domt_call_type, &order), 0);
 }
 
-void domt_do(domt_world *world, domus_address agent, int (*function)(domus_stack *, void *),
-             void *context)
+void domt_run_as_actor(domt_world *world, domus_address agent,
+                       int (*function)(domus_stack *, void *), void *context)
 {
-    domt_send(domt_outside(world), agent, function, context);
-    domt_settle(world);
+    domt_send_call(domt_outside(world), agent, function, context);
+    domt_settle_world(world);
 }
 
-uint64_t domt_sum(const domt_world *world, size_t offset_in_counters)
+uint64_t domt_sum_counter(const domt_world *world, size_t offset_in_counters)
 {
     uint64_t sum = 0;
 
@@ -247,9 +248,9 @@ uint64_t domt_sum(const domt_world *world, size_t offset_in_counters)
     return sum;
 }
 
-uint64_t domt_handled(const domt_world *world, uint32_t kind)
+uint64_t domt_sum_handled(const domt_world *world, uint32_t kind)
 {
-    return domt_sum(world, offsetof(domi_counters, handled) + kind * sizeof(domi_counter));
+    return domt_sum_counter(world, offsetof(domi_counters, handled) + kind * sizeof(domi_counter));
 }
 
 static void count_object(void *object, void *count)
@@ -257,15 +258,15 @@ static void count_object(void *object, void *count)
     ++*(uint64_t *)count;
 }
 
-uint64_t domt_in_use(domt_world *world, uint32_t slab)
+uint64_t domt_count_objects_in_use(domt_world *world, uint32_t slab)
 {
     uint64_t carved = 0;
     uint64_t idle = 0;
 
     for (uint32_t i = 0; i <= world->homes; i++) {
         domi_manager *manager = world->managers[i];
-        domi_pool_flush_returns(manager);
-        domi_slab_walk(&manager->pool.slabs[slab], count_object, &carved);
+        domi_pool_push_chains_to_owners(manager);
+        domi_slab_visit_objects(&manager->pool.slabs[slab], count_object, &carved);
         for (void *object = manager->pool.slabs[slab].free; object != NULL;
              object = *(void **)object)
             idle++;
@@ -282,12 +283,12 @@ uint64_t domt_in_use(domt_world *world, uint32_t slab)
     return carved - idle;
 }
 
-uint64_t domt_in_use_all(domt_world *world)
+uint64_t domt_count_all_objects_in_use(domt_world *world)
 {
     uint64_t sum = 0;
 
     for (uint32_t slab = 0; slab < DOMI_SLABS; slab++)
-        sum += domt_in_use(world, slab);
+        sum += domt_count_objects_in_use(world, slab);
     return sum;
 }
 

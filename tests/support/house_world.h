@@ -37,7 +37,7 @@ int domt_world_start(domt_world *world);
 
 /* Make the calling thread the owner of all managers of a world; other threads that used them must
  * have ended. */
-void domt_world_own(domt_world *world);
+void domt_world_take_over(domt_world *world);
 
 /* Take over all managers of a world, end them as a stopped system does, and free them. */
 void domt_world_end(domt_world *world);
@@ -50,21 +50,23 @@ void domt_world_open_without_belts(domt_world *world, uint32_t homes);
 domi_manager *domt_outside(domt_world *world);
 
 /* Two parts of an iteration of a home: domt_events() takes arrivals, mounts actors and fires
- * timers; domt_run_state() runs once each house that is in the state queue when the call begins. */
+ * timers; domt_run_state_queue() runs once each house that is in the state queue when the call
+ * begins. */
 uint32_t domt_events(domi_manager *home);
-uint32_t domt_run_state(domi_manager *home);
+uint32_t domt_run_state_queue(domi_manager *home);
 
 /* Run one iteration of one home. Returns a count of the work that was done; 0: there was none. */
-uint32_t domt_iterate(domi_manager *home);
+uint32_t domt_iterate_home(domi_manager *home);
 
 /* Run iterations of all homes until no home has anything to do; the test fails if that takes too
  * many iterations. */
-void domt_settle(domt_world *world);
+void domt_settle_world(domt_world *world);
 
-/* Set the time of all managers forward by `ns`: domt_jump() at once and without running any home,
- * domt_pass() in steps of one tick of the timer wheel with domt_settle() after each. */
-void domt_jump(domt_world *world, uint64_t ns);
-void domt_pass(domt_world *world, uint64_t ns);
+/* Set the time of all managers forward by `ns`: domt_jump_time() at once and without running any
+ * home, domt_pass_time() in steps of one tick of the timer wheel with domt_settle_world() after
+ * each. */
+void domt_jump_time(domt_world *world, uint64_t ns);
+void domt_pass_time(domt_world *world, uint64_t ns);
 
 /* Spawn an actor on `home`, called as the thread of the manager `from`; a failure fails the
  * test. */
@@ -73,7 +75,8 @@ domus_address domt_spawn(domi_manager *from, domi_manager *home, const domus_beh
 
 /* Send a notice without a sender, called as the thread of the manager `from`, as
  * domus_outside_notice() does. */
-int domt_notice(domi_manager *from, domus_address to, const domus_type *type, const void *payload);
+int domt_send_notice(domi_manager *from, domus_address to, const domus_type *type,
+                     const void *payload);
 
 /* A type with a payload of 8 bytes, and its release function, which counts its calls in
  * domt_releases. Tests may give the same function to other types. */
@@ -93,22 +96,23 @@ extern const domus_behaviour
     domt_agent; /* a behaviour without state and frame, which handles domt_call_type */
 
 /* Let an agent call `function`: send a domt_call as a notice. A refusal fails the test. */
-void domt_send(domi_manager *from, domus_address agent, int (*function)(domus_stack *, void *),
-               void *context);
+void domt_send_call(domi_manager *from, domus_address agent, int (*function)(domus_stack *, void *),
+                    void *context);
 
-/* Let an agent call `function`, as domt_send() does, and then let the world settle
- * (domt_settle()). */
-void domt_do(domt_world *world, domus_address agent, int (*function)(domus_stack *, void *),
-             void *context);
+/* Let an agent call `function`, as domt_send_call() does, and then let the world settle
+ * (domt_settle_world()). */
+void domt_run_as_actor(domt_world *world, domus_address agent,
+                       int (*function)(domus_stack *, void *), void *context);
 
-/* Sums over all managers of a world: domt_sum() of one counter, domt_handled() of the messages of
- * one kind that were handled, domt_in_use() of the objects of a slab that are neither free nor on
- * their way back to their home. In a world at rest, objects in use have leaked. */
-uint64_t domt_sum(const domt_world *world, size_t offset_in_counters);
-#define DOMT_SUM(world, counter) domt_sum((world), offsetof(domi_counters, counter))
-uint64_t domt_handled(const domt_world *world, uint32_t kind);
-uint64_t domt_in_use(domt_world *world, uint32_t slab);
-uint64_t domt_in_use_all(domt_world *world);
+/* Sums over all managers of a world: domt_sum_counter() of one counter, domt_sum_handled() of the
+ * messages of one kind that were handled, domt_count_objects_in_use() of the objects of a slab that
+ * are neither free nor on their way back to their home. In a world at rest, objects in use have
+ * leaked. */
+uint64_t domt_sum_counter(const domt_world *world, size_t offset_in_counters);
+#define DOMT_SUM(world, counter) domt_sum_counter((world), offsetof(domi_counters, counter))
+uint64_t domt_sum_handled(const domt_world *world, uint32_t kind);
+uint64_t domt_count_objects_in_use(domt_world *world, uint32_t slab);
+uint64_t domt_count_all_objects_in_use(domt_world *world);
 
 /* Returns how many bytes all slabs and slots of the world have mapped. */
 uint64_t domt_mapped_bytes(const domt_world *world);

@@ -16,8 +16,8 @@ domus_testkit *domt_kit_new(const domus_config *config, uint64_t seed)
     return kit;
 }
 
-domus_testkit *domt_kit_listening(const domus_config *config, const char *name, const char *address,
-                                  uint64_t seed)
+domus_testkit *domt_kit_new_listening(const domus_config *config, const char *name,
+                                      const char *address, uint64_t seed)
 {
     domus_listener_config listener = {.name = name, .address = address, .backlog = 128};
     domus_config copy = *config;
@@ -27,7 +27,7 @@ domus_testkit *domt_kit_listening(const domus_config *config, const char *name, 
     return domt_kit_new(&copy, seed);
 }
 
-domus_peer *domt_kit_peer(domus_testkit *kit, const char *address)
+domus_peer *domt_kit_connect_peer(domus_testkit *kit, const char *address)
 {
     domus_peer *peer;
 
@@ -36,12 +36,12 @@ domus_peer *domt_kit_peer(domus_testkit *kit, const char *address)
     return peer;
 }
 
-void domt_kit_send(domus_peer *peer, const char *text)
+void domt_kit_peer_send(domus_peer *peer, const char *text)
 {
     ck_assert_int_eq(domus_peer_send(peer, text, strlen(text)), 0);
 }
 
-void domt_kit_expect(domus_testkit *kit, domus_peer *peer, const char *text)
+void domt_kit_peer_expect(domus_testkit *kit, domus_peer *peer, const char *text)
 {
     int error = domus_peer_expect(peer, text, strlen(text), 60 * SECOND);
     size_t size;

@@ -11,15 +11,15 @@
 domus_testkit *domt_kit_new(const domus_config *config, uint64_t seed);
 
 /* Make a test kit with one listener `name` at `address`, for which no actor has been made yet. */
-domus_testkit *domt_kit_listening(const domus_config *config, const char *name, const char *address,
-                                  uint64_t seed);
+domus_testkit *domt_kit_new_listening(const domus_config *config, const char *name,
+                                      const char *address, uint64_t seed);
 
 /* Connect a peer to `address` in the simulated network of a test kit. */
-domus_peer *domt_kit_peer(domus_testkit *kit, const char *address);
+domus_peer *domt_kit_connect_peer(domus_testkit *kit, const char *address);
 
 /* Let a peer send text, or check that within a minute of simulated time the peer receives exactly
  * this text. */
-void domt_kit_send(domus_peer *peer, const char *text);
-void domt_kit_expect(domus_testkit *kit, domus_peer *peer, const char *text);
+void domt_kit_peer_send(domus_peer *peer, const char *text);
+void domt_kit_peer_expect(domus_testkit *kit, domus_peer *peer, const char *text);
 
 #endif

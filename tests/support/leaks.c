@@ -95,12 +95,12 @@ static void show_data_to_sanitizer(void)
         close(map);
 }
 
-void domt_leaks_only_written(void)
+void domt_limit_leak_search(void)
 {
     atexit(show_data_to_sanitizer);
 }
 #else
-void domt_leaks_only_written(void)
+void domt_limit_leak_search(void)
 {
 }
 #endif

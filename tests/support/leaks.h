@@ -5,6 +5,6 @@
 
 /* Let LeakSanitizer search only pages that the test has written. It is called once, before the
  * first test; without AddressSanitizer it does nothing. */
-void domt_leaks_only_written(void);
+void domt_limit_leak_search(void);
 
 #endif

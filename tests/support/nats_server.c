@@ -50,7 +50,7 @@ static uint16_t read_port(const domt_nats_server *server, const char *key)
     return at != NULL && sscanf(at + 10, "%u", &port) == 1 ? (uint16_t)port : 0;
 }
 
-uint16_t domt_nats_server_cluster(const domt_nats_server *server)
+uint16_t domt_nats_server_cluster_port(const domt_nats_server *server)
 {
     return read_port(server, "\"cluster\"");
 }

@@ -19,7 +19,7 @@ typedef struct domt_nats_server {
 void domt_nats_server_start(domt_nats_server *server, const char *config, uint16_t port);
 void domt_nats_server_stop(domt_nats_server *server);
 /* Returns the port at which nats-server listens for other servers of its cluster. */
-uint16_t domt_nats_server_cluster(const domt_nats_server *server);
+uint16_t domt_nats_server_cluster_port(const domt_nats_server *server);
 void domt_nats_server_kill(domt_nats_server *server, int signal);
 
 #endif

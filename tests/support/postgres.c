@@ -36,7 +36,7 @@ static bool find_program(const char *name, char *path, size_t path_size)
     return is_there;
 }
 
-bool domt_postgres_is_there(void)
+bool domt_postgres_is_installed(void)
 {
     char path[128];
 
@@ -122,7 +122,7 @@ static bool is_server_ready(const domt_postgres *server)
            is_accepting_sessions(server->port);
 }
 
-void domt_postgres_again(domt_postgres *server)
+void domt_postgres_start_again(domt_postgres *server)
 {
     char program[128] = "";
     const char *const arguments[] = {program, "-D", "data", NULL};
@@ -231,9 +231,9 @@ void domt_postgres_start(domt_postgres *server, const char *settings)
 {
     char path[100];
 
-    ck_assert_msg(domt_postgres_is_there(),
+    ck_assert_msg(domt_postgres_is_installed(),
                   "no " PROGRAMS "postgres (Debian: postgresql), which this test talks with");
-    *server = (domt_postgres){.port = domt_free_port()};
+    *server = (domt_postgres){.port = domt_find_free_port()};
     snprintf(server->directory, sizeof server->directory, "/tmp/domus-postgres-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(server->directory));
     begin_watcher_process(server);
@@ -253,7 +253,7 @@ void domt_postgres_start(domt_postgres *server, const char *settings)
     snprintf(server->unix_url, sizeof server->unix_url,
              "postgresql:///postgres?host=%s&port=%u&user=postgres", server->directory,
              server->port);
-    domt_postgres_again(server);
+    domt_postgres_start_again(server);
 }
 
 void domt_postgres_halt(domt_postgres *server, int signal)

@@ -21,7 +21,7 @@ typedef struct domt_postgres {
 
 /* Returns whether PostgreSQL is installed. If it is not, a test that has nothing else to check says
  * that it is left out. */
-bool domt_postgres_is_there(void);
+bool domt_postgres_is_installed(void);
 
 /* Make a database cluster and start its server. `settings` are more lines for postgresql.conf;
  * NULL: none. The test fails when PostgreSQL is not installed. */
@@ -32,7 +32,7 @@ void domt_postgres_start(domt_postgres *server, const char *settings);
 void domt_postgres_halt(domt_postgres *server, int signal);
 
 /* Start the server once more, at the same port and with the same data. */
-void domt_postgres_again(domt_postgres *server);
+void domt_postgres_start_again(domt_postgres *server);
 
 /* End the server, and remove the files of its cluster. */
 void domt_postgres_stop(domt_postgres *server);

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-pid_t domt_process_start(const char *const *arguments)
+pid_t domt_process_start_program(const char *const *arguments)
 {
     pid_t child = fork();
 
@@ -27,25 +27,25 @@ pid_t domt_process_start(const char *const *arguments)
     return child;
 }
 
-void domt_process_end(pid_t program)
+void domt_process_terminate(pid_t program)
 {
     (void)kill(program, SIGTERM);
     ck_assert_int_eq(waitpid(program, NULL, 0), program);
 }
 
-bool domt_has_program(const char *name)
+bool domt_path_has_program(const char *name)
 {
     const char *const arguments[] = {name, "-v", NULL};
     int status;
 
-    ck_assert_int_ne(waitpid(domt_process_start(arguments), &status, 0), -1);
+    ck_assert_int_ne(waitpid(domt_process_start_program(arguments), &status, 0), -1);
     bool has = WIFEXITED(status) && WEXITSTATUS(status) != 127;
     if (!has)
         printf("%s is not installed: it is left away\n", name);
     return has;
 }
 
-uint16_t domt_free_port(void)
+uint16_t domt_find_free_port(void)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof address;

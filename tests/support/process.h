@@ -8,18 +8,18 @@
 #include <sys/types.h>
 
 /* Start a program that is found in PATH; its output is thrown away. `arguments` end with NULL. */
-pid_t domt_process_start(const char *const *arguments);
+pid_t domt_process_start_program(const char *const *arguments);
 
-/* Send SIGTERM to a program that domt_process_start() has started, and wait for its end. */
-void domt_process_end(pid_t program);
+/* Send SIGTERM to a program that domt_process_start_program() has started, and wait for its end. */
+void domt_process_terminate(pid_t program);
 
 /* Returns whether a directory of PATH has the program; if not, a line says that the part of the
  * test which needs the program is left out. */
-bool domt_has_program(const char *name);
+bool domt_path_has_program(const char *name);
 
 /* Returns a port of 127.0.0.1 that was free a moment ago, for a program that cannot choose its port
  * itself. */
-uint16_t domt_free_port(void);
+uint16_t domt_find_free_port(void);
 
 /* Returns the resident memory of a process in bytes. */
 uint64_t domt_resident_bytes(pid_t process);

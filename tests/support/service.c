@@ -218,7 +218,7 @@ static void check_row_is_known(const domt_service *service, const char *row)
     ck_assert_msg(strstr(service->error, "thread (") != NULL, "no table in: %s", service->error);
 }
 
-uint64_t domt_service_count(const domt_service *service, const char *row)
+uint64_t domt_service_profile_count(const domt_service *service, const char *row)
 {
     size_t length = 0;
     const char *line = last_row_of_profile(service, row, false, &length);
@@ -241,7 +241,7 @@ uint64_t domt_service_count(const domt_service *service, const char *row)
 
 /* The head of the profile names each thread by its number, and then, if there are several,
  * "all". */
-uint32_t domt_service_threads(const domt_service *service)
+uint32_t domt_service_profile_threads(const domt_service *service)
 {
     const char *head = strstr(service->error, "\nthread (");
     uint32_t threads = 0;
@@ -287,7 +287,7 @@ static void sum_phases_of_profile(const domt_service *service, double *ret_sum_m
         *ret_sum_ms += ms_of_row(service, phases[i]);
 }
 
-bool domt_service_phases_are_whole(const domt_service *service)
+bool domt_service_phases_fill_wall_time(const domt_service *service)
 {
     double sum_ms, wall_ms;
 
@@ -302,9 +302,9 @@ void domt_service_check_profile(const domt_service *service)
     double sum_ms, wall_ms;
 
     sum_phases_of_profile(service, &sum_ms, &wall_ms);
-    ck_assert_msg(domt_service_phases_are_whole(service), "phases sum to %.1f ms of %.1f", sum_ms,
-                  wall_ms);
-    ck_assert_msg(domt_service_count(service, "woke by cap with work") == 0,
+    ck_assert_msg(domt_service_phases_fill_wall_time(service), "phases sum to %.1f ms of %.1f",
+                  sum_ms, wall_ms);
+    ck_assert_msg(domt_service_profile_count(service, "woke by cap with work") == 0,
                   "woke by the cap and found work: %s", service->error);
 }
 

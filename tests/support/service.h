@@ -53,16 +53,16 @@ void domt_service_read_error(domt_service *service);
 
 /* Returns the count in a row of the service's profile, summed over all its threads, as of the last
  * domt_service_read_error(). */
-uint64_t domt_service_count(const domt_service *service, const char *row);
+uint64_t domt_service_profile_count(const domt_service *service, const char *row);
 
 /* Returns how many threads have a column in the service's profile, as of the last
  * domt_service_read_error(). */
-uint32_t domt_service_threads(const domt_service *service);
+uint32_t domt_service_profile_threads(const domt_service *service);
 
 /* Returns whether the phases in the service's profile add up to the time that has passed (the row
  * "wall") within 1 %. In the profile of a running service they need not, because a thread adds the
  * time of a phase when that phase ends. */
-bool domt_service_phases_are_whole(const domt_service *service);
+bool domt_service_phases_fill_wall_time(const domt_service *service);
 
 /* Check in the service's profile that the phases add up to the time that has passed, and that no
  * thread slept until the cap of its sleep while it had work. */

@@ -73,16 +73,16 @@ static const struct statement_case {
 static void check_statement_case(domt_desk *desk, const struct statement_case *row)
 {
     char shown[256];
-    int error = domt_desk_run(desk, desk->sql, row->text, row->values, row->count);
+    int error = domt_desk_run_text(desk, desk->sql, row->text, row->values, row->count);
 
     ck_assert_msg(error == row->error, "%s: %s %s", row->text, strerror(-error),
                   desk->answer.type == &domus_sql_error_type ? desk->payload.error.message : "");
     if (row->error != 0) {
-        ck_assert_msg(strcmp(domt_desk_state(desk), row->state) == 0, "%s: %s", row->text,
-                      domt_desk_state(desk));
+        ck_assert_msg(strcmp(domt_desk_sqlstate(desk), row->state) == 0, "%s: %s", row->text,
+                      domt_desk_sqlstate(desk));
         return;
     }
-    domt_desk_show(desk, shown, sizeof shown);
+    domt_desk_write_result(desk, shown, sizeof shown);
     ck_assert_msg(strcmp(shown, row->gives != NULL ? row->gives : "") == 0, "%s: %s", row->text,
                   shown);
     ck_assert_msg(desk->payload.result.affected == row->affected, "%s: %llu rows", row->text,
@@ -90,13 +90,13 @@ static void check_statement_case(domt_desk *desk, const struct statement_case *r
     ck_assert_msg(desk->payload.result.last, "%s", row->text);
 }
 
-void domt_sql_statements(const domus_sql_driver *driver, const char *url)
+void domt_sql_check_statements(const domus_sql_driver *driver, const char *url)
 {
     domt_desk desk;
 
     domt_desk_open(&desk, driver, url, NULL);
-    (void)domt_desk_script(&desk, desk.sql,
-                           "DROP TABLE IF EXISTS domt_b; DROP TABLE IF EXISTS domt_a");
+    (void)domt_desk_run_script(&desk, desk.sql,
+                               "DROP TABLE IF EXISTS domt_b; DROP TABLE IF EXISTS domt_a");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         check_statement_case(&desk, &cases[i]);
     domt_desk_close(&desk);
@@ -112,9 +112,9 @@ static void check_value_returns(domt_desk *desk, const domus_sql_value *value)
     bool is_text = value->kind == DOMUS_SQL_TEXT;
     const domus_sql_value values[] = {is_text ? *value : null, is_text ? null : *value};
 
-    domt_desk_must(desk, desk->sql, "DELETE FROM domt_v");
-    ck_assert_int_eq(domt_desk_query(desk, desk->sql, &put, values, 2), 0);
-    ck_assert_int_eq(domt_desk_query(desk, desk->sql, &get, NULL, 0), 0);
+    domt_desk_must_succeed(desk, desk->sql, "DELETE FROM domt_v");
+    ck_assert_int_eq(domt_desk_run_statement(desk, desk->sql, &put, values, 2), 0);
+    ck_assert_int_eq(domt_desk_run_statement(desk, desk->sql, &get, NULL, 0), 0);
     domus_sql_value read = domus_sql_cell(&desk->payload.result, 0, is_text ? 0 : 1);
     ck_assert_uint_eq(read.kind, value->kind);
     ck_assert_uint_eq(read.size, value->size);
@@ -132,9 +132,9 @@ static void check_numbers_return(domt_desk *desk)
 
     for (size_t i = 0; i < sizeof integers / sizeof integers[0]; i++) {
         const domus_sql_value values[] = {domus_sql_int(integers[i]), domus_sql_real(reals[i % 4])};
-        domt_desk_must(desk, desk->sql, "DELETE FROM domt_n");
-        ck_assert_int_eq(domt_desk_query(desk, desk->sql, &put, values, 2), 0);
-        domt_desk_must(desk, desk->sql, "SELECT i, r FROM domt_n");
+        domt_desk_must_succeed(desk, desk->sql, "DELETE FROM domt_n");
+        ck_assert_int_eq(domt_desk_run_statement(desk, desk->sql, &put, values, 2), 0);
+        domt_desk_must_succeed(desk, desk->sql, "SELECT i, r FROM domt_n");
         ck_assert_int_eq(domus_sql_get_int(&desk->payload.result, 0, 0, &integer), 0);
         ck_assert_int_eq(domus_sql_get_real(&desk->payload.result, 0, 1, &real), 0);
         ck_assert_int_eq(integer, integers[i]);
@@ -142,7 +142,7 @@ static void check_numbers_return(domt_desk *desk)
     }
 }
 
-void domt_sql_values_return(const domus_sql_driver *driver, const char *url)
+void domt_sql_check_values_return(const domus_sql_driver *driver, const char *url)
 {
     static char bytes[100000];
     domt_desk desk;
@@ -152,12 +152,12 @@ void domt_sql_values_return(const domus_sql_driver *driver, const char *url)
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (char)(i % 251);
     domt_desk_open(&desk, driver, url, NULL);
-    (void)domt_desk_script(&desk, desk.sql,
-                           "DROP TABLE IF EXISTS domt_v; DROP TABLE IF EXISTS domt_n");
+    (void)domt_desk_run_script(&desk, desk.sql,
+                               "DROP TABLE IF EXISTS domt_v; DROP TABLE IF EXISTS domt_n");
     (void)snprintf(text, sizeof text, "CREATE TABLE domt_v (t TEXT, y %s)",
                    is_sqlite ? "BLOB" : "BYTEA");
-    domt_desk_must(&desk, desk.sql, text);
-    domt_desk_must(&desk, desk.sql, "CREATE TABLE domt_n (i BIGINT, r DOUBLE PRECISION)");
+    domt_desk_must_succeed(&desk, desk.sql, text);
+    domt_desk_must_succeed(&desk, desk.sql, "CREATE TABLE domt_n (i BIGINT, r DOUBLE PRECISION)");
     const domus_sql_value values[] = {
         domus_sql_text(""),
         domus_sql_text("a"),
@@ -171,15 +171,15 @@ void domt_sql_values_return(const domus_sql_driver *driver, const char *url)
         check_value_returns(&desk, &values[i]);
     check_numbers_return(&desk);
     /* The database refuses a text with a zero byte, and a text that is not UTF-8. */
-    ck_assert_int_eq(domt_desk_run(&desk, desk.sql, "INSERT INTO domt_v (t) VALUES ($1)",
-                                   DOMUS_SQL_VALUES(domus_sql_text_of("a\0b", 3))),
+    ck_assert_int_eq(domt_desk_run_text(&desk, desk.sql, "INSERT INTO domt_v (t) VALUES ($1)",
+                                        DOMUS_SQL_VALUES(domus_sql_text_of("a\0b", 3))),
                      -EINVAL);
-    ck_assert_str_eq(domt_desk_state(&desk), "22021");
-    ck_assert_int_eq(domt_desk_run(&desk, desk.sql, "INSERT INTO domt_v (t) VALUES ($1)",
-                                   DOMUS_SQL_VALUES(domus_sql_text("\xff"))),
+    ck_assert_str_eq(domt_desk_sqlstate(&desk), "22021");
+    ck_assert_int_eq(domt_desk_run_text(&desk, desk.sql, "INSERT INTO domt_v (t) VALUES ($1)",
+                                        DOMUS_SQL_VALUES(domus_sql_text("\xff"))),
                      -EINVAL);
-    ck_assert_str_eq(domt_desk_state(&desk), "22021");
-    domt_desk_must(&desk, desk.sql, "DROP TABLE domt_v");
-    domt_desk_must(&desk, desk.sql, "DROP TABLE domt_n");
+    ck_assert_str_eq(domt_desk_sqlstate(&desk), "22021");
+    domt_desk_must_succeed(&desk, desk.sql, "DROP TABLE domt_v");
+    domt_desk_must_succeed(&desk, desk.sql, "DROP TABLE domt_n");
     domt_desk_close(&desk);
 }

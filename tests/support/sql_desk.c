@@ -85,24 +85,24 @@ static int ask_and_get_error(domt_desk *desk, const domus_type *type, domus_sql 
     return error != 0 ? error : domt_desk_ask(desk, sql.at, type, &request);
 }
 
-int domt_desk_run(domt_desk *desk, domus_sql sql, const char *text, const domus_sql_value *values,
-                  uint32_t count)
+int domt_desk_run_text(domt_desk *desk, domus_sql sql, const char *text,
+                       const domus_sql_value *values, uint32_t count)
 {
     return ask_and_get_error(desk, &domus_sql_query_type, sql, NULL, text, values, count);
 }
 
-int domt_desk_query(domt_desk *desk, domus_sql sql, const domus_sql_statement *statement,
-                    const domus_sql_value *values, uint32_t count)
+int domt_desk_run_statement(domt_desk *desk, domus_sql sql, const domus_sql_statement *statement,
+                            const domus_sql_value *values, uint32_t count)
 {
     return ask_and_get_error(desk, &domus_sql_query_type, sql, statement, NULL, values, count);
 }
 
-int domt_desk_script(domt_desk *desk, domus_sql sql, const char *text)
+int domt_desk_run_script(domt_desk *desk, domus_sql sql, const char *text)
 {
     return ask_and_get_error(desk, &domus_sql_script_type, sql, NULL, text, NULL, 0);
 }
 
-int domt_desk_begin(domt_desk *desk, bool reads_only, domus_sql *ret_sql)
+int domt_desk_begin_transaction(domt_desk *desk, bool reads_only, domus_sql *ret_sql)
 {
     domus_sql_begin_options options = {.reads_only = reads_only};
     int error = domt_desk_ask(desk, desk->sql.at, &domus_sql_begin_type, &options);
@@ -110,39 +110,40 @@ int domt_desk_begin(domt_desk *desk, bool reads_only, domus_sql *ret_sql)
     return error != 0 ? error : domus_sql_transaction_of(&desk->answer, ret_sql);
 }
 
-int domt_desk_end(domt_desk *desk, domus_sql sql, bool commits)
+int domt_desk_end_transaction(domt_desk *desk, domus_sql sql, bool commits)
 {
     domus_sql_end end = {.transaction = sql.transaction, .commits = commits};
 
     return domt_desk_ask(desk, sql.at, &domus_sql_end_type, &end);
 }
 
-int domt_desk_rows(domt_desk *desk, domus_sql sql, const domus_sql_statement *statement,
-                   const domus_sql_value *values, uint32_t count, domus_sql_cursor *ret_cursor)
+int domt_desk_open_cursor(domt_desk *desk, domus_sql sql, const domus_sql_statement *statement,
+                          const domus_sql_value *values, uint32_t count,
+                          domus_sql_cursor *ret_cursor)
 {
     int error = ask_and_get_error(desk, &domus_sql_rows_type, sql, statement, NULL, values, count);
 
     return error != 0 ? error : domus_sql_cursor_of(&desk->answer, ret_cursor);
 }
 
-int domt_desk_fetch(domt_desk *desk, domus_sql_cursor cursor)
+int domt_desk_fetch_rows(domt_desk *desk, domus_sql_cursor cursor)
 {
     return domt_desk_ask(desk, cursor.at, &domus_sql_fetch_type, &cursor);
 }
 
-void domt_desk_close_rows(domt_desk *desk, domus_sql_cursor cursor)
+void domt_desk_close_cursor(domt_desk *desk, domus_sql_cursor cursor)
 {
     ck_assert_int_eq(
         domus_outsider_notice(desk->outsider, cursor.at, &domus_sql_close_type, &cursor), 0);
 }
 
-domus_sql_status domt_desk_look(domt_desk *desk)
+domus_sql_status domt_desk_database_status(domt_desk *desk)
 {
     ck_assert_int_eq(domt_desk_ask(desk, desk->sql.at, &domus_sql_look_type, NULL), 0);
     return desk->payload.status;
 }
 
-const char *domt_desk_state(const domt_desk *desk)
+const char *domt_desk_sqlstate(const domt_desk *desk)
 {
     const domus_sql_error *error = domus_sql_error_of(&desk->answer);
 
@@ -176,7 +177,7 @@ static size_t write_cell_as_text(domus_sql_value cell, char *text, size_t size)
     return (size_t)written < size ? (size_t)written : size;
 }
 
-void domt_desk_show(const domt_desk *desk, char *text, size_t size)
+void domt_desk_write_result(const domt_desk *desk, char *text, size_t size)
 {
     const domus_sql_result *result = &desk->payload.result;
     size_t used = 0;
@@ -192,19 +193,19 @@ void domt_desk_show(const domt_desk *desk, char *text, size_t size)
     }
 }
 
-void domt_desk_must(domt_desk *desk, domus_sql sql, const char *text)
+void domt_desk_must_succeed(domt_desk *desk, domus_sql sql, const char *text)
 {
-    int error = domt_desk_run(desk, sql, text, NULL, 0);
+    int error = domt_desk_run_text(desk, sql, text, NULL, 0);
 
     ck_assert_msg(error == 0, "%s: %s %s", text, strerror(-error),
                   desk->answer.type == &domus_sql_error_type ? desk->payload.error.message : "");
 }
 
-void domt_desk_gives(domt_desk *desk, domus_sql sql, const char *text, const char *expected)
+void domt_desk_must_give(domt_desk *desk, domus_sql sql, const char *text, const char *expected)
 {
     char shown[1024];
 
-    domt_desk_must(desk, sql, text);
-    domt_desk_show(desk, shown, sizeof shown);
+    domt_desk_must_succeed(desk, sql, text);
+    domt_desk_write_result(desk, shown, sizeof shown);
     ck_assert_str_eq(shown, expected);
 }

@@ -40,31 +40,32 @@ int domt_desk_ask(domt_desk *desk, domus_address to, const domus_type *type, con
 
 /* Run an SQL text, a prepared statement, or a script of several statements. Return 0, or an error;
  * desk->payload.result then has the result. */
-int domt_desk_run(domt_desk *desk, domus_sql sql, const char *text, const domus_sql_value *values,
-                  uint32_t count);
-int domt_desk_query(domt_desk *desk, domus_sql sql, const domus_sql_statement *statement,
-                    const domus_sql_value *values, uint32_t count);
-int domt_desk_script(domt_desk *desk, domus_sql sql, const char *text);
+int domt_desk_run_text(domt_desk *desk, domus_sql sql, const char *text,
+                       const domus_sql_value *values, uint32_t count);
+int domt_desk_run_statement(domt_desk *desk, domus_sql sql, const domus_sql_statement *statement,
+                            const domus_sql_value *values, uint32_t count);
+int domt_desk_run_script(domt_desk *desk, domus_sql sql, const char *text);
 
-int domt_desk_begin(domt_desk *desk, bool reads_only, domus_sql *ret_sql);
-int domt_desk_end(domt_desk *desk, domus_sql sql, bool commits);
+int domt_desk_begin_transaction(domt_desk *desk, bool reads_only, domus_sql *ret_sql);
+int domt_desk_end_transaction(domt_desk *desk, domus_sql sql, bool commits);
 
-int domt_desk_rows(domt_desk *desk, domus_sql sql, const domus_sql_statement *statement,
-                   const domus_sql_value *values, uint32_t count, domus_sql_cursor *ret_cursor);
-int domt_desk_fetch(domt_desk *desk, domus_sql_cursor cursor);
-void domt_desk_close_rows(domt_desk *desk, domus_sql_cursor cursor);
+int domt_desk_open_cursor(domt_desk *desk, domus_sql sql, const domus_sql_statement *statement,
+                          const domus_sql_value *values, uint32_t count,
+                          domus_sql_cursor *ret_cursor);
+int domt_desk_fetch_rows(domt_desk *desk, domus_sql_cursor cursor);
+void domt_desk_close_cursor(domt_desk *desk, domus_sql_cursor cursor);
 
-domus_sql_status domt_desk_look(domt_desk *desk);
+domus_sql_status domt_desk_database_status(domt_desk *desk);
 
 /* Returns the SQLSTATE of the desk's last answer; "" if the answer has none. */
-const char *domt_desk_state(const domt_desk *desk);
+const char *domt_desk_sqlstate(const domt_desk *desk);
 
 /* Run an SQL text, and check that it succeeds (must), or that its result written as text is
  * `expected` (gives): "|" stands between cells, ";" between rows, and "~" for NULL. */
-void domt_desk_must(domt_desk *desk, domus_sql sql, const char *text);
-void domt_desk_gives(domt_desk *desk, domus_sql sql, const char *text, const char *expected);
+void domt_desk_must_succeed(domt_desk *desk, domus_sql sql, const char *text);
+void domt_desk_must_give(domt_desk *desk, domus_sql sql, const char *text, const char *expected);
 
-/* Write the last result of the desk as text, in the form that domt_desk_gives() compares. */
-void domt_desk_show(const domt_desk *desk, char *text, size_t size);
+/* Write the last result of the desk as text, in the form that domt_desk_must_give() compares. */
+void domt_desk_write_result(const domt_desk *desk, char *text, size_t size);
 
 #endif

@@ -32,11 +32,11 @@ static const struct failing {
  * and that its commit returns `error` and stores nothing. */
 static void check_transaction_has_failed(domt_desk *desk, domus_sql one, int error)
 {
-    ck_assert_int_eq(domt_desk_run(desk, one, "INSERT INTO domt_t (id) VALUES (9)", NULL, 0),
+    ck_assert_int_eq(domt_desk_run_text(desk, one, "INSERT INTO domt_t (id) VALUES (9)", NULL, 0),
                      -EINVAL);
-    ck_assert_str_eq(domt_desk_state(desk), "25P02");
-    ck_assert_int_eq(domt_desk_end(desk, one, true), error);
-    domt_desk_gives(desk, desk->sql, "SELECT count(*) FROM domt_t", "0");
+    ck_assert_str_eq(domt_desk_sqlstate(desk), "25P02");
+    ck_assert_int_eq(domt_desk_end_transaction(desk, one, true), error);
+    domt_desk_must_give(desk, desk->sql, "SELECT count(*) FROM domt_t", "0");
 }
 
 static void check_failing_statements(domt_desk *desk)
@@ -45,14 +45,14 @@ static void check_failing_statements(domt_desk *desk)
 
     for (size_t i = 0; i < 2 * sizeof failing / sizeof failing[0]; i++) {
         const struct failing *row = &failing[i / 2];
-        ck_assert_int_eq(domt_desk_begin(desk, false, &one), 0);
-        domt_desk_must(desk, one, "INSERT INTO domt_t (id) VALUES (1)");
-        ck_assert_int_eq(domt_desk_query(desk, one, &row->statement, NULL, 0), row->error);
+        ck_assert_int_eq(domt_desk_begin_transaction(desk, false, &one), 0);
+        domt_desk_must_succeed(desk, one, "INSERT INTO domt_t (id) VALUES (1)");
+        ck_assert_int_eq(domt_desk_run_statement(desk, one, &row->statement, NULL, 0), row->error);
         if (i % 2 == 0)
             check_transaction_has_failed(desk, one, row->error);
         else
-            ck_assert_int_eq(domt_desk_end(desk, one, true), row->error);
-        domt_desk_gives(desk, desk->sql, "SELECT count(*) FROM domt_t", "0");
+            ck_assert_int_eq(domt_desk_end_transaction(desk, one, true), row->error);
+        domt_desk_must_give(desk, desk->sql, "SELECT count(*) FROM domt_t", "0");
     }
 }
 
@@ -93,8 +93,8 @@ static void check_waiting_statements(domt_desk *desk)
     domus_sql one;
 
     for (size_t i = 0; i < 2; i++) {
-        ck_assert_int_eq(domt_desk_begin(desk, false, &one), 0);
-        domt_desk_must(desk, one, "INSERT INTO domt_t (id) VALUES (1)");
+        ck_assert_int_eq(domt_desk_begin_transaction(desk, false, &one), 0);
+        domt_desk_must_succeed(desk, one, "INSERT INTO domt_t (id) VALUES (1)");
         send_query_text(desk, one, slow, 300000 * MS);
         domt_sleep_ms(100);
         send_query_text(desk, one, "INSERT INTO domt_t (id) VALUES (2)",
@@ -102,15 +102,15 @@ static void check_waiting_statements(domt_desk *desk)
         if (i == 0)
             send_query_text(desk, one, "INSERT INTO domt_t (id) VALUES (3)", 0);
         await_error(desk, errors[i]);
-        int ended = domt_desk_end(desk, one, true);
+        int ended = domt_desk_end_transaction(desk, one, true);
         ck_assert_msg(ended == errors[i], "%zu: %d, %s", i, ended,
                       desk->answer.type == &domus_sql_error_type ? desk->payload.error.message
                                                                  : "no words");
-        domt_desk_gives(desk, desk->sql, "SELECT count(*) FROM domt_t", "0");
+        domt_desk_must_give(desk, desk->sql, "SELECT count(*) FROM domt_t", "0");
     }
 }
 
-void domt_sql_failures(const domus_sql_driver *driver, const char *url)
+void domt_sql_check_failures(const domus_sql_driver *driver, const char *url)
 {
     domus_sql_options options = {.queue_max = 1,
                                  .result_max = 2048,
@@ -120,13 +120,14 @@ void domt_sql_failures(const domus_sql_driver *driver, const char *url)
     domt_desk desk;
 
     domt_desk_open(&desk, driver, url, &options);
-    (void)domt_desk_script(&desk, desk.sql, "DROP TABLE IF EXISTS domt_t");
-    domt_desk_must(&desk, desk.sql, "CREATE TABLE domt_t (id INTEGER PRIMARY KEY, word TEXT)");
+    (void)domt_desk_run_script(&desk, desk.sql, "DROP TABLE IF EXISTS domt_t");
+    domt_desk_must_succeed(&desk, desk.sql,
+                           "CREATE TABLE domt_t (id INTEGER PRIMARY KEY, word TEXT)");
     check_failing_statements(&desk);
     /* A database in memory is left out, because a slow statement holds up all its later
      * statements. */
     if (strstr(url, ":memory:") == NULL)
         check_waiting_statements(&desk);
-    domt_desk_must(&desk, desk.sql, "DROP TABLE domt_t");
+    domt_desk_must_succeed(&desk, desk.sql, "DROP TABLE domt_t");
     domt_desk_close(&desk);
 }

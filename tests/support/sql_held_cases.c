@@ -17,7 +17,7 @@
 
 static void wait_until_database_is_idle(domt_desk *desk)
 {
-    while (domt_desk_look(desk).busy != 0)
+    while (domt_desk_database_status(desk).busy != 0)
         domt_sleep_ms(1);
 }
 
@@ -25,13 +25,14 @@ static void open_desk_and_make_table(domt_desk *desk, const domus_sql_driver *dr
                                      const char *url, const domus_sql_options *options)
 {
     domt_desk_open(desk, driver, url, options);
-    (void)domt_desk_script(desk, desk->sql, "DROP TABLE IF EXISTS domt_t");
-    domt_desk_must(desk, desk->sql, "CREATE TABLE domt_t (id INTEGER PRIMARY KEY, word TEXT)");
+    (void)domt_desk_run_script(desk, desk->sql, "DROP TABLE IF EXISTS domt_t");
+    domt_desk_must_succeed(desk, desk->sql,
+                           "CREATE TABLE domt_t (id INTEGER PRIMARY KEY, word TEXT)");
 }
 
 static void drop_table_and_close_desk(domt_desk *desk)
 {
-    domt_desk_must(desk, desk->sql, "DROP TABLE domt_t");
+    domt_desk_must_succeed(desk, desk->sql, "DROP TABLE domt_t");
     domt_desk_close(desk);
 }
 
@@ -41,44 +42,44 @@ static void check_commit_and_rollback(domt_desk *desk)
 {
     domus_sql one;
 
-    ck_assert_int_eq(domt_desk_begin(desk, false, &one), 0);
-    domt_desk_must(desk, one, "INSERT INTO domt_t (id) VALUES (1)");
-    domt_desk_gives(desk, one, "SELECT count(*) FROM domt_t", "1");
-    ck_assert_int_eq(domt_desk_end(desk, one, true), 0);
-    domt_desk_gives(desk, desk->sql, "SELECT count(*) FROM domt_t", "1");
-    ck_assert_int_eq(domt_desk_run(desk, one, "SELECT 1", NULL, 0), -ESTALE);
-    ck_assert_int_eq(domt_desk_end(desk, one, true), -ESTALE);
+    ck_assert_int_eq(domt_desk_begin_transaction(desk, false, &one), 0);
+    domt_desk_must_succeed(desk, one, "INSERT INTO domt_t (id) VALUES (1)");
+    domt_desk_must_give(desk, one, "SELECT count(*) FROM domt_t", "1");
+    ck_assert_int_eq(domt_desk_end_transaction(desk, one, true), 0);
+    domt_desk_must_give(desk, desk->sql, "SELECT count(*) FROM domt_t", "1");
+    ck_assert_int_eq(domt_desk_run_text(desk, one, "SELECT 1", NULL, 0), -ESTALE);
+    ck_assert_int_eq(domt_desk_end_transaction(desk, one, true), -ESTALE);
 
-    ck_assert_int_eq(domt_desk_begin(desk, false, &one), 0);
-    domt_desk_must(desk, one, "INSERT INTO domt_t (id) VALUES (2)");
-    ck_assert_int_eq(domt_desk_end(desk, one, false), 0);
-    domt_desk_gives(desk, desk->sql, "SELECT count(*) FROM domt_t", "1");
+    ck_assert_int_eq(domt_desk_begin_transaction(desk, false, &one), 0);
+    domt_desk_must_succeed(desk, one, "INSERT INTO domt_t (id) VALUES (2)");
+    ck_assert_int_eq(domt_desk_end_transaction(desk, one, false), 0);
+    domt_desk_must_give(desk, desk->sql, "SELECT count(*) FROM domt_t", "1");
 }
 
 static void check_failed_transaction(domt_desk *desk)
 {
     domus_sql one;
 
-    ck_assert_int_eq(domt_desk_begin(desk, false, &one), 0);
-    domt_desk_must(desk, one, "INSERT INTO domt_t (id) VALUES (3)");
-    ck_assert_int_eq(domt_desk_run(desk, one, "INSERT INTO domt_t (id) VALUES (1)", NULL, 0),
+    ck_assert_int_eq(domt_desk_begin_transaction(desk, false, &one), 0);
+    domt_desk_must_succeed(desk, one, "INSERT INTO domt_t (id) VALUES (3)");
+    ck_assert_int_eq(domt_desk_run_text(desk, one, "INSERT INTO domt_t (id) VALUES (1)", NULL, 0),
                      -EEXIST);
-    ck_assert_int_eq(domt_desk_run(desk, one, "SELECT 1", NULL, 0), -EINVAL);
-    ck_assert_str_eq(domt_desk_state(desk), "25P02");
+    ck_assert_int_eq(domt_desk_run_text(desk, one, "SELECT 1", NULL, 0), -EINVAL);
+    ck_assert_str_eq(domt_desk_sqlstate(desk), "25P02");
     /* the commit returns the error of the statement that failed the transaction */
-    ck_assert_int_eq(domt_desk_end(desk, one, true), -EEXIST);
-    domt_desk_gives(desk, desk->sql, "SELECT count(*) FROM domt_t", "1");
+    ck_assert_int_eq(domt_desk_end_transaction(desk, one, true), -EEXIST);
+    domt_desk_must_give(desk, desk->sql, "SELECT count(*) FROM domt_t", "1");
 }
 
 static void check_read_only_transaction(domt_desk *desk)
 {
     domus_sql one;
 
-    ck_assert_int_eq(domt_desk_begin(desk, true, &one), 0);
-    domt_desk_gives(desk, one, "SELECT count(*) FROM domt_t", "1");
-    ck_assert_int_eq(domt_desk_run(desk, one, "DELETE FROM domt_t", NULL, 0), -EROFS);
-    ck_assert_str_eq(domt_desk_state(desk), "25006");
-    ck_assert_int_eq(domt_desk_end(desk, one, false), 0);
+    ck_assert_int_eq(domt_desk_begin_transaction(desk, true, &one), 0);
+    domt_desk_must_give(desk, one, "SELECT count(*) FROM domt_t", "1");
+    ck_assert_int_eq(domt_desk_run_text(desk, one, "DELETE FROM domt_t", NULL, 0), -EROFS);
+    ck_assert_str_eq(domt_desk_sqlstate(desk), "25006");
+    ck_assert_int_eq(domt_desk_end_transaction(desk, one, false), 0);
 }
 
 /* Check that the database rolls back a transaction whose owner, an actor, has ended. */
@@ -88,11 +89,11 @@ static void check_transaction_of_ended_owner(domt_desk *desk)
     domus_sql one;
 
     domt_desk_join(&guest, desk);
-    ck_assert_int_eq(domt_desk_begin(&guest, false, &one), 0);
-    domt_desk_must(&guest, one, "INSERT INTO domt_t (id) VALUES (4)");
+    ck_assert_int_eq(domt_desk_begin_transaction(&guest, false, &one), 0);
+    domt_desk_must_succeed(&guest, one, "INSERT INTO domt_t (id) VALUES (4)");
     domt_desk_close(&guest);
-    domt_desk_must(desk, desk->sql, "INSERT INTO domt_t (id) VALUES (5)");
-    domt_desk_gives(desk, desk->sql, "SELECT id FROM domt_t ORDER BY id", "1;5");
+    domt_desk_must_succeed(desk, desk->sql, "INSERT INTO domt_t (id) VALUES (5)");
+    domt_desk_must_give(desk, desk->sql, "SELECT id FROM domt_t ORDER BY id", "1;5");
 }
 
 /* Check that the database rolls back a transaction which is not used for the idle time. On a busy
@@ -101,15 +102,15 @@ static void check_idle_transaction(domt_desk *desk)
 {
     domus_sql one;
 
-    ck_assert_int_eq(domt_desk_begin(desk, false, &one), 0);
-    int error = domt_desk_run(desk, one, "INSERT INTO domt_t (id) VALUES (6)", NULL, 0);
+    ck_assert_int_eq(domt_desk_begin_transaction(desk, false, &one), 0);
+    int error = domt_desk_run_text(desk, one, "INSERT INTO domt_t (id) VALUES (6)", NULL, 0);
     ck_assert(error == 0 || error == -ESTALE);
     wait_until_database_is_idle(desk);
-    ck_assert_int_eq(domt_desk_run(desk, one, "SELECT 1", NULL, 0), -ESTALE);
-    domt_desk_gives(desk, desk->sql, "SELECT count(*) FROM domt_t", "0");
+    ck_assert_int_eq(domt_desk_run_text(desk, one, "SELECT 1", NULL, 0), -ESTALE);
+    domt_desk_must_give(desk, desk->sql, "SELECT count(*) FROM domt_t", "0");
 }
 
-void domt_sql_transactions(const domus_sql_driver *driver, const char *url)
+void domt_sql_check_transactions(const domus_sql_driver *driver, const char *url)
 {
     domus_sql_options options = {.transaction_idle_ns = LONG};
     domt_desk desk;
@@ -137,9 +138,9 @@ static void check_rows_of_cursor(domt_desk *desk, domus_sql sql, uint32_t count)
     uint32_t seen = 0, pieces = 0;
     int64_t id;
 
-    ck_assert_int_eq(domt_desk_rows(desk, sql, &every_row, NULL, 0, &cursor), 0);
+    ck_assert_int_eq(domt_desk_open_cursor(desk, sql, &every_row, NULL, 0, &cursor), 0);
     for (bool last = false; !last; pieces++) {
-        ck_assert_int_eq(domt_desk_fetch(desk, cursor), 0);
+        ck_assert_int_eq(domt_desk_fetch_rows(desk, cursor), 0);
         const domus_sql_result *result = &desk->payload.result;
         last = result->last;
         ck_assert(last || result->rows > 0);
@@ -150,7 +151,7 @@ static void check_rows_of_cursor(domt_desk *desk, domus_sql sql, uint32_t count)
     }
     ck_assert_uint_eq(seen, count);
     ck_assert_uint_gt(pieces, count == 0 ? 0 : 3);
-    ck_assert_int_eq(domt_desk_fetch(desk, cursor), -ESTALE);
+    ck_assert_int_eq(domt_desk_fetch_rows(desk, cursor), -ESTALE);
 }
 
 static void insert_rows(domt_desk *desk, uint32_t count)
@@ -158,13 +159,14 @@ static void insert_rows(domt_desk *desk, uint32_t count)
     static const domus_sql_statement put = {.text = "INSERT INTO domt_t VALUES ($1, $2)"};
     domus_sql one;
 
-    ck_assert_int_eq(domt_desk_begin(desk, false, &one), 0);
+    ck_assert_int_eq(domt_desk_begin_transaction(desk, false, &one), 0);
     for (uint32_t i = 1; i <= count; i++)
-        ck_assert_int_eq(domt_desk_query(desk, one, &put,
-                                         DOMUS_SQL_VALUES(domus_sql_int(i),
-                                                          domus_sql_text("twenty bytes of text"))),
-                         0);
-    ck_assert_int_eq(domt_desk_end(desk, one, true), 0);
+        ck_assert_int_eq(
+            domt_desk_run_statement(
+                desk, one, &put,
+                DOMUS_SQL_VALUES(domus_sql_int(i), domus_sql_text("twenty bytes of text"))),
+            0);
+    ck_assert_int_eq(domt_desk_end_transaction(desk, one, true), 0);
 }
 
 static void check_ended_cursors(domt_desk *desk)
@@ -173,18 +175,18 @@ static void check_ended_cursors(domt_desk *desk)
     domt_desk guest;
 
     /* A cursor that was closed gives no more rows. */
-    ck_assert_int_eq(domt_desk_rows(desk, desk->sql, &every_row, NULL, 0, &cursor), 0);
-    ck_assert_int_eq(domt_desk_fetch(desk, cursor), 0);
-    domt_desk_close_rows(desk, cursor);
+    ck_assert_int_eq(domt_desk_open_cursor(desk, desk->sql, &every_row, NULL, 0, &cursor), 0);
+    ck_assert_int_eq(domt_desk_fetch_rows(desk, cursor), 0);
+    domt_desk_close_cursor(desk, cursor);
     /* wait, because an ask to fetch rows may overtake the notice that closes the cursor */
     wait_until_database_is_idle(desk);
-    ck_assert_int_eq(domt_desk_fetch(desk, cursor), -ESTALE);
+    ck_assert_int_eq(domt_desk_fetch_rows(desk, cursor), -ESTALE);
     /* A cursor ends with its owner. */
     domt_desk_join(&guest, desk);
-    ck_assert_int_eq(domt_desk_rows(&guest, desk->sql, &every_row, NULL, 0, &others), 0);
+    ck_assert_int_eq(domt_desk_open_cursor(&guest, desk->sql, &every_row, NULL, 0, &others), 0);
     domt_desk_close(&guest);
     wait_until_database_is_idle(desk);
-    ck_assert_int_eq(domt_desk_fetch(desk, others), -ESTALE);
+    ck_assert_int_eq(domt_desk_fetch_rows(desk, others), -ESTALE);
 }
 
 /* Check that a cursor from which nobody fetches ends after the idle time of transactions. */
@@ -192,12 +194,12 @@ static void check_idle_cursor(domt_desk *desk)
 {
     domus_sql_cursor cursor;
 
-    ck_assert_int_eq(domt_desk_rows(desk, desk->sql, &every_row, NULL, 0, &cursor), 0);
+    ck_assert_int_eq(domt_desk_open_cursor(desk, desk->sql, &every_row, NULL, 0, &cursor), 0);
     wait_until_database_is_idle(desk);
-    ck_assert_int_eq(domt_desk_fetch(desk, cursor), -ESTALE);
+    ck_assert_int_eq(domt_desk_fetch_rows(desk, cursor), -ESTALE);
 }
 
-void domt_sql_pieces(const domus_sql_driver *driver, const char *url)
+void domt_sql_check_cursors(const domus_sql_driver *driver, const char *url)
 {
     domus_sql_options options = {.transaction_idle_ns = LONG, .piece_size = 1024};
     domus_sql one;
@@ -207,9 +209,9 @@ void domt_sql_pieces(const domus_sql_driver *driver, const char *url)
     check_rows_of_cursor(&desk, desk.sql, 0);
     insert_rows(&desk, 500);
     check_rows_of_cursor(&desk, desk.sql, 500);
-    ck_assert_int_eq(domt_desk_begin(&desk, false, &one), 0);
+    ck_assert_int_eq(domt_desk_begin_transaction(&desk, false, &one), 0);
     check_rows_of_cursor(&desk, one, 500);
-    ck_assert_int_eq(domt_desk_end(&desk, one, true), 0);
+    ck_assert_int_eq(domt_desk_end_transaction(&desk, one, true), 0);
     check_ended_cursors(&desk);
     drop_table_and_close_desk(&desk);
     options.transaction_idle_ns = 100 * MS;
@@ -225,12 +227,14 @@ static void check_result_limit(domt_desk *desk)
     static char text[4096];
 
     memset(text, 'x', sizeof text);
-    ck_assert_int_eq(domt_desk_run(desk, desk->sql, "INSERT INTO domt_t VALUES (1, $1)",
-                                   DOMUS_SQL_VALUES(domus_sql_text_of(text, sizeof text))),
+    ck_assert_int_eq(domt_desk_run_text(desk, desk->sql, "INSERT INTO domt_t VALUES (1, $1)",
+                                        DOMUS_SQL_VALUES(domus_sql_text_of(text, sizeof text))),
                      0);
-    ck_assert_int_eq(domt_desk_run(desk, desk->sql, "SELECT word FROM domt_t", NULL, 0), -EFBIG);
-    ck_assert_int_eq(domt_desk_run(desk, desk->sql, "UPDATE domt_t SET word = 'y'", NULL, 0), 0);
-    domt_desk_gives(desk, desk->sql, "SELECT word FROM domt_t", "y");
+    ck_assert_int_eq(domt_desk_run_text(desk, desk->sql, "SELECT word FROM domt_t", NULL, 0),
+                     -EFBIG);
+    ck_assert_int_eq(domt_desk_run_text(desk, desk->sql, "UPDATE domt_t SET word = 'y'", NULL, 0),
+                     0);
+    domt_desk_must_give(desk, desk->sql, "SELECT word FROM domt_t", "y");
 }
 
 static void send_query(domt_desk *desk, const char *text, uint64_t number)
@@ -262,15 +266,15 @@ static void check_queue_for_connection(domt_desk *desk)
 {
     domus_sql one;
 
-    ck_assert_int_eq(domt_desk_begin(desk, false, &one), 0);
+    ck_assert_int_eq(domt_desk_begin_transaction(desk, false, &one), 0);
     for (uint32_t i = 0; i < 3; i++)
         send_query(desk, "SELECT 1", i);
     ck_assert_int_eq(receive_answer(desk), -ENOBUFS);
-    ck_assert_uint_eq(domt_desk_look(desk).waiting, 2);
-    ck_assert_int_eq(domt_desk_end(desk, one, false), 0);
+    ck_assert_uint_eq(domt_desk_database_status(desk).waiting, 2);
+    ck_assert_int_eq(domt_desk_end_transaction(desk, one, false), 0);
     ck_assert_int_eq(receive_answer(desk), 0);
     ck_assert_int_eq(receive_answer(desk), 0);
-    ck_assert_uint_eq(domt_desk_look(desk).refused, 1);
+    ck_assert_uint_eq(domt_desk_database_status(desk).refused, 1);
 }
 
 /* Check that a query which has waited `wait_ns` for a connection is refused with -EBUSY. */
@@ -280,12 +284,12 @@ static void check_wait_for_connection(domt_desk *desk, uint64_t wait_ns)
 
     /* begin may fail with -EBUSY at first, because the first connect to the database may take
      * long */
-    while (domt_desk_begin(desk, false, &one) != 0)
+    while (domt_desk_begin_transaction(desk, false, &one) != 0)
         ck_assert_int_eq(desk->answer.error, -EBUSY);
     uint64_t begun = domt_monotonic_ns();
-    ck_assert_int_eq(domt_desk_run(desk, desk->sql, "SELECT 1", NULL, 0), -EBUSY);
+    ck_assert_int_eq(domt_desk_run_text(desk, desk->sql, "SELECT 1", NULL, 0), -EBUSY);
     ck_assert_uint_ge(domt_monotonic_ns() - begun, wait_ns);
-    ck_assert_int_eq(domt_desk_end(desk, one, false), 0);
+    ck_assert_int_eq(domt_desk_end_transaction(desk, one, false), 0);
 }
 
 static void check_time_out_of_query(domt_desk *desk)
@@ -297,14 +301,14 @@ static void check_time_out_of_query(domt_desk *desk)
     };
     uint64_t begun = domt_monotonic_ns();
 
-    ck_assert_int_eq(domt_desk_query(desk, desk->sql, &endless, NULL, 0), -ETIMEDOUT);
+    ck_assert_int_eq(domt_desk_run_statement(desk, desk->sql, &endless, NULL, 0), -ETIMEDOUT);
     ck_assert_uint_ge(domt_monotonic_ns() - begun, 50 * MS);
     /* After the time-out of a query its connection can be used as before. */
-    domt_desk_gives(desk, desk->sql, "SELECT 7", "7");
-    ck_assert_uint_eq(domt_desk_look(desk).timeouts, 1);
+    domt_desk_must_give(desk, desk->sql, "SELECT 7", "7");
+    ck_assert_uint_eq(domt_desk_database_status(desk).timeouts, 1);
 }
 
-void domt_sql_bounds(const domus_sql_driver *driver, const char *url)
+void domt_sql_check_limits(const domus_sql_driver *driver, const char *url)
 {
     domus_sql_options options = {
         .connections_max = 1, .queue_max = 2, .wait_ns = LONG, .result_max = 2048};

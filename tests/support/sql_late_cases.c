@@ -77,12 +77,12 @@ static const domus_behaviour silent = {
  * the transaction's idle time is over. */
 static void check_connection_is_free(domt_desk *desk)
 {
-    domt_desk_gives(desk, desk->sql, "SELECT count(*) FROM domt_t", "0");
-    domt_desk_must(desk, desk->sql, "INSERT INTO domt_t (id) VALUES (2)");
-    domt_desk_must(desk, desk->sql, "DELETE FROM domt_t");
+    domt_desk_must_give(desk, desk->sql, "SELECT count(*) FROM domt_t", "0");
+    domt_desk_must_succeed(desk, desk->sql, "INSERT INTO domt_t (id) VALUES (2)");
+    domt_desk_must_succeed(desk, desk->sql, "DELETE FROM domt_t");
 }
 
-void domt_sql_late_ends(const domus_sql_driver *driver, const char *url)
+void domt_sql_check_late_ends(const domus_sql_driver *driver, const char *url)
 {
     const domus_sql_options options = {
         .connections_max = 1, .wait_ns = 20000 * MS, .transaction_idle_ns = 600000 * MS};
@@ -91,8 +91,9 @@ void domt_sql_late_ends(const domus_sql_driver *driver, const char *url)
     domt_desk desk;
 
     domt_desk_open(&desk, driver, url, &options);
-    (void)domt_desk_script(&desk, desk.sql, "DROP TABLE IF EXISTS domt_t");
-    domt_desk_must(&desk, desk.sql, "CREATE TABLE domt_t (id INTEGER PRIMARY KEY, word TEXT)");
+    (void)domt_desk_run_script(&desk, desk.sql, "DROP TABLE IF EXISTS domt_t");
+    domt_desk_must_succeed(&desk, desk.sql,
+                           "CREATE TABLE domt_t (id INTEGER PRIMARY KEY, word TEXT)");
     state.sql = desk.sql;
     ck_assert_int_eq(domus_outside_spawn(desk.system, &silent, NULL, &state.silent), 0);
     ck_assert_int_eq(domus_outside_spawn(desk.system, &worker, &state, &who), 0);
@@ -105,13 +106,13 @@ void domt_sql_late_ends(const domus_sql_driver *driver, const char *url)
                 -ETIMEDOUT);
         } else {
             ck_assert_int_eq(domus_outsider_notice(desk.outsider, who, &work_type, &commits), 0);
-            while (domt_desk_look(&desk).busy == 0)
+            while (domt_desk_database_status(&desk).busy == 0)
                 domt_sleep_ms(1);
             domt_sleep_ms(50);
             ck_assert_int_eq(domt_desk_ask(&desk, who, &stop_type, NULL), 0);
         }
         check_connection_is_free(&desk);
     }
-    domt_desk_must(&desk, desk.sql, "DROP TABLE domt_t");
+    domt_desk_must_succeed(&desk, desk.sql, "DROP TABLE domt_t");
     domt_desk_close(&desk);
 }

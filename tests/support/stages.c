@@ -247,8 +247,9 @@ static int read_decoded_packets(domus_stage_kit *kit, domt_decoded *decoded, boo
     return result;
 }
 
-void domt_decode(const domus_pipeline *pipeline, const void *bytes, size_t size, domt_cut *cut,
-                 void *context, domt_decoded *ret_decoded, domt_decoded *encoded)
+void domt_decode_pieces(const domus_pipeline *pipeline, const void *bytes, size_t size,
+                        domt_cut *cut, void *context, domt_decoded *ret_decoded,
+                        domt_decoded *encoded)
 {
     domus_stage_kit *kit = NULL;
     const char *from = bytes;
@@ -287,7 +288,7 @@ void domt_decoded_clear(domt_decoded *decoded)
     *decoded = (domt_decoded){0};
 }
 
-size_t domt_cut_same(void *context, size_t left)
+size_t domt_cut_same_size(void *context, size_t left)
 {
     const size_t *size = context;
 
@@ -295,7 +296,7 @@ size_t domt_cut_same(void *context, size_t left)
 }
 
 /* The random pieces are mostly small, and now and then large. */
-size_t domt_cut_random(void *context, size_t left)
+size_t domt_cut_random_size(void *context, size_t left)
 {
     uint64_t *seed = context;
 

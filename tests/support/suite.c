@@ -43,10 +43,10 @@ void domt_test_add(domt_test *test)
     tests_end = &test->next;
 }
 
-bool domt_is_long(void)
+bool domt_tests_are_long(void)
 {
-    /* Answer of domt_is_long(). 0: not known yet; 1: no; 2: yes. It is cached, because handlers ask
-     * for each message. */
+    /* Answer of domt_tests_are_long(). 0: not known yet; 1: no; 2: yes. It is cached, because
+     * handlers ask for each message. */
     static _Atomic int known;
     int answer = atomic_load_explicit(&known, memory_order_relaxed);
 
@@ -60,7 +60,7 @@ bool domt_is_long(void)
 
 uint32_t domt_more_if_long(uint32_t count)
 {
-    return domt_is_long() ? 10 * count : count;
+    return domt_tests_are_long() ? 10 * count : count;
 }
 
 static int run_suite(const domt_suite *of, const char *name)
@@ -103,7 +103,7 @@ int main(int count, char **arguments)
     char name[NAME_ROOM];
     const char *called = count > 0 ? basename(arguments[0]) : "";
 
-    domt_leaks_only_written();
+    domt_limit_leak_search();
     /* Check keeps messages of failures this long, because they may contain the whole output of a
      * service */
     setenv("CK_MAX_MSG_SIZE", "1000000", 0);

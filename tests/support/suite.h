@@ -21,7 +21,7 @@ void domt_mark_point(const char *file, int line);
 #define _mark_point(file, line) domt_mark_point(file, line)
 
 /* Returns whether the tests run in the long form (`./dev test --long`). */
-bool domt_is_long(void);
+bool domt_tests_are_long(void);
 
 /* Returns `count`, or ten times `count` if the tests run in the long form: for the rounds of a test
  * that looks for a race. */

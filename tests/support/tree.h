@@ -50,7 +50,7 @@ static inline int domt_tree_remove_entry(const char *path, const struct stat *st
     return remove(path);
 }
 
-static inline void domt_tree_remove(const domt_tree *tree)
+static inline void domt_tree_remove_copy(const domt_tree *tree)
 {
     nftw(tree->root, domt_tree_remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }

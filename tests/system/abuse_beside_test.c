@@ -148,12 +148,12 @@ static int start_service_for_row(const char *backend, const domt_protocol *with,
                                 NULL};
 
     if (with != NULL)
-        return domt_protocol_start(&service, with, more);
+        return domt_protocol_start_and_connect(&service, with, more);
     domt_service_start(&service,
                        DOMT_ECHO_ARGUMENTS("--set", "system.threads=1", "--set", backend, "--set",
                                            "channel.firstByteTimeout=0", "--set", setting, ));
-    int good = domt_connect(service.port);
-    ck_assert(domt_echoes(good, "hello"));
+    int good = domt_connect_to_port(service.port);
+    ck_assert(domt_send_and_get_echo(good, "hello"));
     return good;
 }
 
@@ -173,8 +173,8 @@ static void measure_side(const char *backend, const row *of, const side *on, fig
     uint64_t machine = read_machine_cpu_ns();
     uint64_t service_cpu_ns = domt_service_cpu_ns(&service);
     domt_good seen = of->with != NULL
-                         ? domt_good_run(good, of->with->ask, of->with->answer, trips, 1000)
-                         : domt_good_run(good, NULL, NULL, trips, 1000);
+                         ? domt_run_good_client(good, of->with->ask, of->with->answer, trips, 1000)
+                         : domt_run_good_client(good, NULL, NULL, trips, 1000);
     ck_assert_uint_eq(seen.failed, 0);
     domt_attack_end(&attack, false);
     double wall_ns = (double)(domt_monotonic_ns() - begin_ns);
@@ -237,7 +237,7 @@ DOMT_TEST(good_client_is_served_as_beside_harmless_ones)
         trips = 2000;
         divisor = 1;
     }
-    ck_assert(domt_descriptors(12000 / divisor));
+    ck_assert(domt_raise_descriptor_limit(12000 / divisor));
     pin_process_to_cpu(1);
     printf("%-6s %-22s %22s %22s\n%-6s %-22s %7s %7s %6s %7s %7s %6s %6s %7s %6s %6s\n", "", "",
            "harmless, ms", "attack, ms", "", "attack", "p50", "p99", "cpu", "p50", "p99", "cpu",

@@ -29,10 +29,10 @@ typedef struct begin {
 
 static begin record_state_and_begin_good_client(void)
 {
-    begin before = {.good = domt_connect(service.port)};
+    begin before = {.good = domt_connect_to_port(service.port)};
 
-    ck_assert(domt_echoes(before.good, "hello"));
-    before.descriptors = domt_service_descriptors(&service);
+    ck_assert(domt_send_and_get_echo(before.good, "hello"));
+    before.descriptors = domt_service_count_descriptors(&service);
     before.rss = domt_service_rss_bytes(&service);
     return before;
 }
@@ -50,7 +50,7 @@ static void check_memory_below(const char *what, const begin *before, uint64_t c
 
 static void check_good_client_is_served(const char *what, const begin *before, uint32_t count)
 {
-    domt_good good = domt_good_run(before->good, NULL, NULL, count, 1000);
+    domt_good good = domt_run_good_client(before->good, NULL, NULL, count, 1000);
 
     printf("%s: the good client: p99 %.2f ms, worst %.2f ms\n", what, good.p99_ms, good.worst_ms);
     ck_assert_uint_eq(good.failed, 0);
@@ -58,16 +58,16 @@ static void check_good_client_is_served(const char *what, const begin *before, u
 
 static void check_nothing_left_and_stop(const begin *before)
 {
-    int late = domt_connect(service.port);
+    int late = domt_connect_to_port(service.port);
 
-    ck_assert(domt_echoes(late, "a new one is served"));
+    ck_assert(domt_send_and_get_echo(late, "a new one is served"));
     close(late);
-    ck_assert(domt_echoes(before->good, "still here"));
-    domt_service_is_left_with(&service, 1, before->descriptors, 20000);
+    ck_assert(domt_send_and_get_echo(before->good, "still here"));
+    domt_service_wait_until_left_with(&service, 1, before->descriptors, 20000);
     close(before->good);
     domt_service_stop(&service);
-    ck_assert_uint_eq(domt_service_count(&service, "channels opened"),
-                      domt_service_count(&service, "channels closed"));
+    ck_assert_uint_eq(domt_service_profile_count(&service, "channels opened"),
+                      domt_service_profile_count(&service, "channels closed"));
 }
 
 /* --- connections that stay -------------------------------------------------------------------- */
@@ -77,25 +77,25 @@ static void wait_until_all_are_accepted(uint64_t count)
 {
     uint64_t until_ns = domt_monotonic_ns() + UINT64_C(10000000000);
 
-    while (domt_service_connections(&service) < count && domt_monotonic_ns() < until_ns)
+    while (domt_service_count_connections(&service) < count && domt_monotonic_ns() < until_ns)
         domt_sleep_ms(5);
-    ck_assert_uint_eq(domt_service_connections(&service), count);
+    ck_assert_uint_eq(domt_service_count_connections(&service), count);
 }
 
 static void check_attack_of_staying_connections(const char *what, domt_attack_kind kind,
                                                 uint64_t bytes_each)
 {
-    uint32_t count = domt_is_long() ? 10000 : DOMT_SCALE(1000, 200);
+    uint32_t count = domt_tests_are_long() ? 10000 : DOMT_SCALE(1000, 200);
     domt_attack attack = {.kind = kind, .count = count, .rate = count};
 
-    ck_assert(domt_descriptors(count + 100));
+    ck_assert(domt_raise_descriptor_limit(count + 100));
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", "--set",
                                                      "channel.maxConnections=10100", ));
     begin before = record_state_and_begin_good_client();
     attack.port = service.port;
     domt_attack_begin(&attack);
     ck_assert_uint_eq(atomic_load(&attack.made), count);
-    check_good_client_is_served(what, &before, domt_is_long() ? 5000 : 500);
+    check_good_client_is_served(what, &before, domt_tests_are_long() ? 5000 : 500);
     wait_until_all_are_accepted(count + 1);
     check_memory_below(what, &before, BUFFERS + count * bytes_each + 2048 * KIB);
     domt_attack_end(&attack, kind == DOMT_ATTACK_DRIP);
@@ -116,10 +116,10 @@ DOMT_TEST(thousands_that_drip_hurt_nobody)
  * happens. */
 DOMT_TEST(thousands_that_say_nothing_are_closed_in_time)
 {
-    uint32_t count = domt_is_long() ? 10000 : DOMT_SCALE(1000, 200);
+    uint32_t count = domt_tests_are_long() ? 10000 : DOMT_SCALE(1000, 200);
     domt_attack attack = {.kind = DOMT_ATTACK_IDLE, .count = count, .rate = 1};
 
-    ck_assert(domt_descriptors(count + 100));
+    ck_assert(domt_raise_descriptor_limit(count + 100));
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", "--set",
                                                      "channel.maxConnections=10100", "--set",
                                                      "channel.firstByteTimeout=1s", "--set",
@@ -128,26 +128,27 @@ DOMT_TEST(thousands_that_say_nothing_are_closed_in_time)
     attack.port = service.port;
     domt_attack_begin(&attack);
     check_good_client_is_served("idle, and closed", &before, 1000);
-    domt_service_is_left_with(&service, 1, before.descriptors, 20000);
+    domt_service_wait_until_left_with(&service, 1, before.descriptors, 20000);
     domt_attack_end(&attack, false);
     check_nothing_left_and_stop(&before);
-    ck_assert_uint_eq(domt_service_count(&service, "channels silent"), count);
+    ck_assert_uint_eq(domt_service_profile_count(&service, "channels silent"), count);
 }
 
 /* --- connections that come and go ------------------------------------------------------------- */
 
 static void check_storm_of_connections(const char *what, domt_attack_kind kind)
 {
-    uint32_t count = domt_is_long() ? 50000 : DOMT_SCALE(5000, 500);
-    domt_attack attack = {.kind = kind, .count = count, .rate = domt_is_long() ? 10000 : 8000};
+    uint32_t count = domt_tests_are_long() ? 50000 : DOMT_SCALE(5000, 500);
+    domt_attack attack = {
+        .kind = kind, .count = count, .rate = domt_tests_are_long() ? 10000 : 8000};
 
-    ck_assert(domt_descriptors(2000));
+    ck_assert(domt_raise_descriptor_limit(2000));
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", ));
     begin before = record_state_and_begin_good_client();
     attack.port = service.port;
     domt_attack_begin(&attack);
     while (!domt_attack_is_done(&attack))
-        check_good_client_is_served(what, &before, domt_is_long() ? 1000 : 200);
+        check_good_client_is_served(what, &before, domt_tests_are_long() ? 1000 : 200);
     domt_attack_end(&attack, false);
     ck_assert_uint_eq(atomic_load(&attack.refused), 0);
     check_memory_below(what, &before, BUFFERS + 4096 * KIB);
@@ -168,7 +169,7 @@ DOMT_TEST(storms_of_resets_within_a_message_leave_nothing)
  * bytes in both directions together, by a reset or by FIN. */
 static void end_dialogue_after_bytes(uint32_t bytes, bool reset)
 {
-    domt_client client = {.fd = domt_connect(service.port)};
+    domt_client client = {.fd = domt_connect_to_port(service.port)};
     char byte = 'a';
 
     for (uint32_t i = 0; i < bytes; i++) {
@@ -183,7 +184,7 @@ static void end_dialogue_after_bytes(uint32_t bytes, bool reset)
 static void send_part_of_message_and_end(uint32_t bytes, bool reset)
 {
     static const char text[256];
-    domt_client client = {.fd = domt_connect(service.port)};
+    domt_client client = {.fd = domt_connect_to_port(service.port)};
 
     ck_assert_int_eq(send(client.fd, text, bytes, MSG_NOSIGNAL), (ssize_t)bytes);
     domt_client_close(&client, reset);
@@ -191,8 +192,8 @@ static void send_part_of_message_and_end(uint32_t bytes, bool reset)
 
 DOMT_TEST(ends_at_every_byte_of_a_dialogue_leave_nothing)
 {
-    uint32_t bytes = domt_is_long() ? 256 : 64;
-    uint32_t rounds = domt_is_long() ? DOMT_SCALE(20, 5) : 1;
+    uint32_t bytes = domt_tests_are_long() ? 256 : 64;
+    uint32_t rounds = domt_tests_are_long() ? DOMT_SCALE(20, 5) : 1;
 
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", ));
     begin before = record_state_and_begin_good_client();
@@ -200,7 +201,7 @@ DOMT_TEST(ends_at_every_byte_of_a_dialogue_leave_nothing)
         end_dialogue_after_bytes(i % bytes, i / bytes % 2 == 0);
         send_part_of_message_and_end(1 + i % bytes, i / bytes % 2 == 0);
         if (i % 16 == 0)
-            ck_assert(domt_echoes(before.good, "still here"));
+            ck_assert(domt_send_and_get_echo(before.good, "still here"));
     }
     check_memory_below("ends at every byte", &before, BUFFERS + 2048 * KIB);
     check_nothing_left_and_stop(&before);

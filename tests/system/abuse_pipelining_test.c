@@ -117,17 +117,17 @@ static void read_all_answers_and_check(const domt_protocol *with, int count)
 
 static void check_clients_that_never_read(const domt_protocol *with)
 {
-    int count = domt_is_long() ? DOMT_SCALE(40, 10) : DOMT_SCALE(10, 2);
-    int good = domt_protocol_start(&service, with, NULL);
+    int count = domt_tests_are_long() ? DOMT_SCALE(40, 10) : DOMT_SCALE(10, 2);
+    int good = domt_protocol_start_and_connect(&service, with, NULL);
     uint64_t before = domt_service_rss_bytes(&service);
 
     for (int i = 0; i < count; i++)
-        clients[i] = (pipeliner){.fd = domt_connect_small(&service)};
+        clients[i] = (pipeliner){.fd = domt_connect_with_small_buffers(&service)};
     flood_until_service_is_full(with, count);
     uint64_t grown = domt_service_rss_bytes(&service) - before;
     double worst_ms = domt_measure_worst_trip_ms(good, with, 200);
-    int late = domt_connect(service.port);
-    ck_assert(domt_is_answered(late, with));
+    int late = domt_connect_to_port(service.port);
+    ck_assert(domt_is_good_client_answered(late, with));
     fprintf(stderr, "%s: %d that never read: %llu KiB more, worst round trip %.1f ms\n", with->name,
             count, (unsigned long long)grown / 1024, worst_ms);
     if (!DOMT_SANITIZED)
@@ -137,7 +137,7 @@ static void check_clients_that_never_read(const domt_protocol *with)
     close(good);
     close(late);
     domt_service_stop(&service);
-    ck_assert_uint_eq(domt_service_count(&service, "channels reset"), 0);
+    ck_assert_uint_eq(domt_service_profile_count(&service, "channels reset"), 0);
 }
 
 DOMT_TEST(pipelining_clients_that_never_read_hurt_nobody)
@@ -154,18 +154,18 @@ DOMT_TEST(pipelining_clients_that_never_read_hurt_nobody)
  * client. Its end takes less than the whole time of a drain. */
 static void check_stop_while_clients_send(const domt_protocol *with)
 {
-    int count = domt_is_long() ? DOMT_SCALE(16, 8) : DOMT_SCALE(8, 2);
+    int count = domt_tests_are_long() ? DOMT_SCALE(16, 8) : DOMT_SCALE(8, 2);
     size_t size = strlen(with->request);
-    uint64_t before = domt_protocol_start_bytes(with);
+    uint64_t before = domt_protocol_count_start_bytes(with);
     /* Clients that read more slowly than the service lingers would lose the end of their answers.
      * With a sanitizer on a busy machine the remaining answers take longer than a drain lasts. */
     static const char *const slow[] = {
         "--set", "channel.linger=15s", "--set",
         DOMT_SCALE("shutdown.drainTimeout=10s", "shutdown.drainTimeout=40s"), NULL};
-    int good = domt_protocol_start(&service, with, slow);
+    int good = domt_protocol_start_and_connect(&service, with, slow);
     close(good);
     for (int i = 0; i < count; i++)
-        clients[i] = (pipeliner){.fd = domt_connect_small(&service)};
+        clients[i] = (pipeliner){.fd = domt_connect_with_small_buffers(&service)};
     uint64_t end_ns = domt_monotonic_ns() + UINT64_C(200000000);
     while (domt_monotonic_ns() < end_ns) {
         for (int i = 0; i < count; i++) {
@@ -195,14 +195,14 @@ static void check_stop_while_clients_send(const domt_protocol *with)
         ck_assert_uint_le(clients[i].heard / with->lines, clients[i].bytes / size);
         answered += clients[i].heard / with->lines;
     }
-    uint64_t read = domt_service_count(&service, "received bytes") - before;
+    uint64_t read = domt_service_profile_count(&service, "received bytes") - before;
     fprintf(stderr, "%s: %llu answers, %llu bytes read, and %llu thrown away behind them\n",
             with->name, (unsigned long long)answered, (unsigned long long)read,
-            (unsigned long long)domt_service_count(&service, "discarded bytes"));
+            (unsigned long long)domt_service_profile_count(&service, "discarded bytes"));
     ck_assert_uint_ge(read, answered * size);
     /* the service read the answered requests, and at most a part of one more from each client */
     ck_assert_uint_lt(read, (answered + (uint64_t)count) * size);
-    ck_assert_uint_eq(domt_service_count(&service, "channels cut"), 0);
+    ck_assert_uint_eq(domt_service_profile_count(&service, "channels cut"), 0);
 }
 
 DOMT_TEST(at_its_end_the_service_answers_all_that_it_has_read)

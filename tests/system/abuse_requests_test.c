@@ -26,7 +26,7 @@ static void expect_answer_to_bytes(const domt_protocol *with, const char *bytes,
     char said[1024];
     size_t have = 0;
     ssize_t got = 0;
-    int fd = domt_connect_small(&service);
+    int fd = domt_connect_with_small_buffers(&service);
 
     for (size_t i = 0; drips && i < size; i++)
         domt_send_all(fd, bytes + i, 1);
@@ -56,7 +56,7 @@ static void expect_answer_to_whole_and_dripped(const domt_protocol *with, const 
 DOMT_TEST(nonsense_is_refused_in_words_and_takes_no_memory)
 {
     static char long_line[70000];
-    int good = domt_protocol_start(&service, &domt_kv, NULL);
+    int good = domt_protocol_start_and_connect(&service, &domt_kv, NULL);
     uint64_t before = domt_service_rss_bytes(&service);
 
     memset(long_line, 'x', sizeof long_line);
@@ -85,17 +85,17 @@ DOMT_TEST(nonsense_is_refused_in_words_and_takes_no_memory)
     GETS(&domt_kv, "POST / HTTP/1.1\r\nHost: a\r\n\r\nSET good no\r\n", "");
     GETS(&domt_kv, "GET / HTTP/1.1\r\nHost: a\r\n\r\nSET good no\r\n",
          "-ERR wrong number of arguments for 'get' command\r\n");
-    ck_assert(domt_is_answered(good, &domt_kv));
+    ck_assert(domt_is_good_client_answered(good, &domt_kv));
 
     /* clients announce bytes that they never send */
     enum { COUNT = 100 };
     static const char heads[] = "*1000000\r\n$3\r\nDEL\r\n$500000000\r\nx";
     static int fds[COUNT];
     for (int i = 0; i < COUNT; i++) {
-        fds[i] = domt_connect_small(&service);
+        fds[i] = domt_connect_with_small_buffers(&service);
         domt_send_all(fds[i], heads, sizeof heads - 1);
     }
-    ck_assert(domt_is_answered(good, &domt_kv));
+    ck_assert(domt_is_good_client_answered(good, &domt_kv));
     uint64_t grown = domt_service_rss_bytes(&service) - before;
     if (!DOMT_SANITIZED)
         ck_assert_msg(grown < 4 * MIB, "%llu KiB more", (unsigned long long)grown / 1024);
@@ -114,12 +114,12 @@ DOMT_TEST(commands_that_never_end_take_bounded_memory)
     static const char head[] = "*2\r\n$3\r\nGET\r\n$400000000\r\n";
     const char *const more[] = {"--set", "kv.incompleteMax=16MiB", NULL};
     static int fds[COUNT];
-    int good = domt_protocol_start(&service, &domt_kv, more);
+    int good = domt_protocol_start_and_connect(&service, &domt_kv, more);
     uint64_t before = domt_service_rss_bytes(&service);
 
     for (int i = 0; i < COUNT; i++) {
         size_t sent = 0;
-        fds[i] = domt_connect(service.port);
+        fds[i] = domt_connect_to_port(service.port);
         domt_send_all(fds[i], head, sizeof head - 1);
         while (sent < sizeof piece) { /* the service may close the connection before all is sent */
             ssize_t some = send(fds[i], piece + sent, sizeof piece - sent, MSG_NOSIGNAL);
@@ -127,7 +127,7 @@ DOMT_TEST(commands_that_never_end_take_bounded_memory)
                 break;
             sent += (size_t)some;
         }
-        ck_assert(domt_is_answered(good, &domt_kv));
+        ck_assert(domt_is_good_client_answered(good, &domt_kv));
     }
     uint64_t grown = domt_service_rss_bytes(&service) - before;
     fprintf(stderr, "commands that never end: %llu KiB more\n", (unsigned long long)grown / 1024);
@@ -137,7 +137,7 @@ DOMT_TEST(commands_that_never_end_take_bounded_memory)
         close(fds[i]);
     close(good);
     domt_service_stop(&service);
-    ck_assert_uint_ge(domt_service_count(&service, "channels refused"), COUNT - 8);
+    ck_assert_uint_ge(domt_service_profile_count(&service, "channels refused"), COUNT - 8);
 }
 
 /* Whole commands of 1 MiB, whose shard hangs: beyond a limit commands are refused, and the accepted
@@ -160,11 +160,11 @@ DOMT_TEST(commands_that_wait_for_a_shard_take_bounded_memory)
     memcpy(value + MIB, "\r\n", 2);
     domt_kv_start(&service, (const char *const[]){"kv.incompleteMax=32MiB", "kv.maxMemory=0",
                                                   "kv.debug=local", "kv.shards=2", NULL});
-    int fd = domt_connect(service.port), sleeper = domt_connect(service.port);
+    int fd = domt_connect_to_port(service.port), sleeper = domt_connect_to_port(service.port);
     uint64_t before = domt_service_rss_bytes(&service);
-    domt_resp_send(sleeper, DOMT_SANITIZED ? "DEBUG SLEEP 8 k" : "DEBUG SLEEP 3 k");
+    domt_resp_send_command(sleeper, DOMT_SANITIZED ? "DEBUG SLEEP 8 k" : "DEBUG SLEEP 3 k");
     for (int i = 0; i < COUNT; i++) {
-        fds[i] = domt_connect(service.port);
+        fds[i] = domt_connect_to_port(service.port);
         ck_assert_int_eq(setsockopt(fds[i], SOL_SOCKET, SO_SNDTIMEO, &soon, sizeof soon), 0);
         ssize_t sent = 1;
         for (int j = 0; j < EACH && sent > 0; j++) {
@@ -179,7 +179,7 @@ DOMT_TEST(commands_that_wait_for_a_shard_take_bounded_memory)
             (unsigned long long)grown / 1024);
     if (!DOMT_SANITIZED)
         ck_assert_uint_lt(grown, 2 * MOST_MIB * MIB);
-    ck_assert(domt_receives_pattern(sleeper, "+OK\r\n"));
+    ck_assert(domt_does_answer_match_pattern(sleeper, "+OK\r\n"));
     for (int i = 0; i < COUNT; i++) {
         (void)shutdown(fds[i], SHUT_WR);
         for (ssize_t got; (got = recv(fds[i], reply, sizeof reply, 0)) > 0;) {
@@ -200,7 +200,7 @@ DOMT_TEST(commands_that_wait_for_a_shard_take_bounded_memory)
     /* the memory of the executed commands is free again */
     domt_send_all(fd, "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1048576\r\n", 30);
     domt_send_all(fd, value, sizeof value);
-    ck_assert(domt_receives_pattern(fd, "+OK\r\n"));
+    ck_assert(domt_does_answer_match_pattern(fd, "+OK\r\n"));
     close(fd);
     close(sleeper);
     domt_service_stop(&service);
@@ -261,7 +261,7 @@ DOMT_TEST(strangers_take_little_memory)
     memset(word, 'w', sizeof word - 2);
     memcpy(word + sizeof word - 2, "\r\n", 2);
     for (int i = 0; i < COUNT; i++) { /* each client sends a command without its last byte */
-        fds[i] = domt_connect(service.port);
+        fds[i] = domt_connect_to_port(service.port);
         domt_send_all(fds[i], "*10\r\n", 5);
         for (int j = 0; j < 10; j++) {
             domt_send_all(fds[i], "$16384\r\n", 8);
@@ -286,7 +286,7 @@ DOMT_TEST(strangers_take_little_memory)
 DOMT_TEST(lines_without_end_are_refused)
 {
     static char long_line[70000];
-    int good = domt_protocol_start(&service, &domt_lines, NULL);
+    int good = domt_protocol_start_and_connect(&service, &domt_lines, NULL);
 
     memset(long_line, 'x', sizeof long_line);
     expect_answer_to_bytes(&domt_lines, long_line, sizeof long_line, "error: EMSGSIZE\n", false);
@@ -294,7 +294,7 @@ DOMT_TEST(lines_without_end_are_refused)
     SAYS("\0\0\0\n\0\0\0\r\n\0", "1\n2\nerror: EPIPE\n");
     SAYS("a\rb\n", "1\n");
     SAYS("\n\r\n\n", "1\n2\n3\n");
-    ck_assert(domt_is_answered(good, &domt_lines));
+    ck_assert(domt_is_good_client_answered(good, &domt_lines));
     close(good);
     domt_service_stop(&service);
 }
@@ -351,13 +351,13 @@ static size_t write_requests_and_expected_answers(const dialogue *of, size_t at,
 static void check_ends_at_each_byte(const dialogue *of)
 {
     char said[1024], heard[1024], bytes[1024];
-    int good = domt_protocol_start(&service, of->with, NULL);
+    int good = domt_protocol_start_and_connect(&service, of->with, NULL);
     bool is_broken;
     size_t size = write_requests_and_expected_answers(of, 0, said, heard, &is_broken);
     uint64_t made = 1;
 
     for (size_t at = 0; at <= size; at++) {
-        domt_client client = {.fd = domt_connect(service.port)};
+        domt_client client = {.fd = domt_connect_to_port(service.port)};
         (void)write_requests_and_expected_answers(of, at, said, heard, &is_broken);
         domt_send_all(client.fd, said, at);
         ck_assert_int_eq(shutdown(client.fd, SHUT_WR), 0);
@@ -371,7 +371,7 @@ static void check_ends_at_each_byte(const dialogue *of)
 
         /* the client resets at once, or after a time in which the answers may have come */
         for (int waits = 0; waits < 2; waits++, made++) {
-            client = (domt_client){.fd = domt_connect(service.port)};
+            client = (domt_client){.fd = domt_connect_to_port(service.port)};
             domt_send_all(client.fd, said, at);
             if (waits != 0 && heard[0] != '\0' && !is_broken)
                 (void)!recv(client.fd, bytes, 1, 0);
@@ -379,14 +379,14 @@ static void check_ends_at_each_byte(const dialogue *of)
         }
         made++;
         if (at % 16 == 0)
-            ck_assert(domt_is_answered(good, of->with));
+            ck_assert(domt_is_good_client_answered(good, of->with));
     }
-    ck_assert(domt_is_answered(good, of->with));
+    ck_assert(domt_is_good_client_answered(good, of->with));
     close(good);
     domt_service_stop(&service);
-    ck_assert_uint_eq(domt_service_count(&service, "channels closed"),
-                      domt_service_count(&service, "channels opened"));
-    ck_assert_uint_le(domt_service_count(&service, "channels opened"), made);
+    ck_assert_uint_eq(domt_service_profile_count(&service, "channels closed"),
+                      domt_service_profile_count(&service, "channels opened"));
+    ck_assert_uint_le(domt_service_profile_count(&service, "channels opened"), made);
 }
 
 DOMT_TEST(an_end_or_a_reset_at_any_byte_hurts_nobody)

@@ -38,7 +38,7 @@ static bool is_long_form(void)
 static void check_good_client_is_served(const domt_protocol *with, const char *what, int good)
 {
     domt_good seen =
-        domt_good_run(good, with->ask, with->answer, is_long_form() ? 3000 : 400, 1000);
+        domt_run_good_client(good, with->ask, with->answer, is_long_form() ? 3000 : 400, 1000);
 
     printf("%s, %s: the good client: p99 %.2f ms, worst %.2f ms\n", with->name, what, seen.p99_ms,
            seen.worst_ms);
@@ -51,8 +51,8 @@ static void check_attack_beside_good_client(const domt_protocol *with, const cha
                                             const char *const more[], domt_attack *attack,
                                             uint64_t ceiling)
 {
-    int good = domt_protocol_start(&service, with, more);
-    uint32_t descriptors = domt_service_descriptors(&service);
+    int good = domt_protocol_start_and_connect(&service, with, more);
+    uint32_t descriptors = domt_service_count_descriptors(&service);
     uint64_t before = domt_service_rss_bytes(&service);
 
     attack->port = service.port;
@@ -66,11 +66,11 @@ static void check_attack_beside_good_client(const domt_protocol *with, const cha
     if (!DOMT_SANITIZED)
         ck_assert_uint_lt(grown, ceiling);
     domt_attack_end(attack, true);
-    int late = domt_connect(service.port);
-    ck_assert(domt_is_answered(late, with));
+    int late = domt_connect_to_port(service.port);
+    ck_assert(domt_is_good_client_answered(late, with));
     close(late);
     check_good_client_is_served(with, "afterwards", good);
-    domt_service_is_left_with(&service, 1, descriptors, 20000);
+    domt_service_wait_until_left_with(&service, 1, descriptors, 20000);
     close(good);
     domt_service_stop(&service);
 }
@@ -87,13 +87,13 @@ DOMT_TEST(strangers_that_take_all_descriptors_hurt_nobody)
 {
     uint32_t count = is_long_form() ? 3000 : 600;
 
-    ck_assert(domt_descriptors(count + 100));
+    ck_assert(domt_raise_descriptor_limit(count + 100));
     service.prepare = limit_descriptors_to_256;
     for (size_t i = 0; i < SERVICES; i++) {
         domt_attack attack = {
             .kind = DOMT_ATTACK_DRIP, .count = count, .rate = count, .is_fast = true};
         check_attack_beside_good_client(services[i], "no descriptors", NULL, &attack, 10240 * KIB);
-        ck_assert_uint_gt(domt_service_count(&service, "accept pauses"), 0);
+        ck_assert_uint_gt(domt_service_profile_count(&service, "accept pauses"), 0);
     }
 }
 
@@ -106,7 +106,7 @@ DOMT_TEST(strangers_that_take_all_buffers_hurt_nobody)
         "--set", "channel.sendLow=16KiB", NULL};
     uint32_t count = is_long_form() ? 500 : DOMT_SCALE(100, 40);
 
-    ck_assert(domt_descriptors(count + 100));
+    ck_assert(domt_raise_descriptor_limit(count + 100));
     for (size_t i = 0; i < SERVICES; i++) {
         domt_attack attack = {.kind = DOMT_ATTACK_FLOOD, .count = count, .rate = 4000};
         check_attack_beside_good_client(services[i], "no buffers", more, &attack,
@@ -121,7 +121,7 @@ DOMT_TEST(strangers_whom_nobody_accepts_hurt_nobody)
     uint32_t count = is_long_form() ? 8000 : DOMT_SCALE(1000, 200);
     char most[64];
 
-    ck_assert(domt_descriptors(count + 100));
+    ck_assert(domt_raise_descriptor_limit(count + 100));
     snprintf(most, sizeof most, "channel.maxConnections=%u", count / 2);
     for (size_t i = 0; i < SERVICES; i++) {
         domt_attack attack = {
@@ -129,7 +129,7 @@ DOMT_TEST(strangers_whom_nobody_accepts_hurt_nobody)
         check_attack_beside_good_client(services[i], "nobody accepts",
                                         (const char *const[]){"--set", most, NULL}, &attack,
                                         count * 3 * KIB + 10240 * KIB);
-        ck_assert_uint_gt(domt_service_count(&service, "spells at most places"), 0);
+        ck_assert_uint_gt(domt_service_profile_count(&service, "spells at most places"), 0);
     }
 }
 

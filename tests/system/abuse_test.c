@@ -49,7 +49,7 @@ static double longest_round_trip_ms(int fd, int count)
 
     for (int i = 0; i < count; i++) {
         uint64_t start_ns = domt_monotonic_ns();
-        ck_assert(domt_echoes(fd, "are you there?"));
+        ck_assert(domt_send_and_get_echo(fd, "are you there?"));
         uint64_t took_ns = domt_monotonic_ns() - start_ns;
         if (took_ns > worst_ns)
             worst_ns = took_ns;
@@ -64,8 +64,8 @@ static void check_crowd_that_never_reads(uint32_t count, uint32_t piece_max, uin
                                          uint64_t rss_max)
 {
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS());
-    int good = domt_connect(service.port);
-    ck_assert(domt_echoes(good, "hello"));
+    int good = domt_connect_to_port(service.port);
+    ck_assert(domt_send_and_get_echo(good, "hello"));
     uint64_t rss_before = domt_service_rss_bytes(&service);
     domt_crowd_init(&crowd, service.port, count);
     crowd.socket_bytes = 131072; /* with small socket buffers, bytes wait in the service */
@@ -74,29 +74,29 @@ static void check_crowd_that_never_reads(uint32_t count, uint32_t piece_max, uin
         crowd.clients[i].bytes = 64 * MIB;
         crowd.clients[i].piece_max = piece_max;
     }
-    domt_crowd_connect(&crowd, 0, count);
+    domt_crowd_connect_clients(&crowd, 0, count);
     stalled_at = 0;
     stalled_since_ns = domt_monotonic_ns();
     flood_until_ns = stalled_since_ns + flood_ms * 1000000;
-    ck_assert(domt_crowd_run(&crowd, is_flood_over, 30000));
+    ck_assert(domt_crowd_run_until(&crowd, is_flood_over, 30000));
     uint64_t grown = domt_service_rss_bytes(&service) - rss_before;
     if (!DOMT_SANITIZED)
         ck_assert_msg(grown < rss_max, "%llu KiB more", (unsigned long long)grown / 1024);
     double worst_ms = longest_round_trip_ms(good, 200);
     ck_assert_msg(worst_ms < 500, "a round trip took %.0f ms", worst_ms);
-    int late = domt_connect(service.port);
-    ck_assert(domt_echoes(late, "a new one is served too"));
+    int late = domt_connect_to_port(service.port);
+    ck_assert(domt_send_and_get_echo(late, "a new one is served too"));
     for (uint32_t i = 0; i < count; i++) {
         crowd.clients[i].bytes = crowd.clients[i].sent;
         crowd.clients[i].deaf = false;
     }
-    ck_assert(domt_crowd_run(&crowd, domt_crowd_all_over, 30000));
-    domt_crowd_holds(&crowd);
+    ck_assert(domt_crowd_run_until(&crowd, domt_crowd_all_are_closed, 30000));
+    domt_crowd_check_echoes(&crowd);
     domt_crowd_fini(&crowd);
     close(good);
     close(late);
     domt_service_stop(&service);
-    ck_assert_uint_eq(domt_service_count(&service, "channels reset"), 0);
+    ck_assert_uint_eq(domt_service_profile_count(&service, "channels reset"), 0);
 }
 
 /* In the worst case each client has channel.sendHigh bytes and its share of the buffers waiting. */
@@ -119,7 +119,7 @@ DOMT_TEST(slow_clients_are_served_byte_by_byte)
 
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS());
     for (int i = 0; i < COUNT; i++)
-        fds[i] = domt_connect(service.port);
+        fds[i] = domt_connect_to_port(service.port);
     for (int at = 0; at < BYTES; at++) {
         for (int i = 0; i < COUNT; i++) {
             char byte = (char)(at * 3 + i);
@@ -133,7 +133,7 @@ DOMT_TEST(slow_clients_are_served_byte_by_byte)
     for (int i = 0; i < COUNT; i++)
         close(fds[i]);
     domt_service_stop(&service);
-    ck_assert_uint_eq(domt_service_count(&service, "received bytes"), COUNT * BYTES);
+    ck_assert_uint_eq(domt_service_profile_count(&service, "received bytes"), COUNT * BYTES);
 }
 
 DOMT_TEST(storms_of_connects_and_closes_leave_nothing_behind)
@@ -141,21 +141,21 @@ DOMT_TEST(storms_of_connects_and_closes_leave_nothing_behind)
     uint32_t count = DOMT_SCALE(3000, 500);
 
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS());
-    int good = domt_connect(service.port);
+    int good = domt_connect_to_port(service.port);
     for (uint32_t i = 0; i < count; i++) {
-        domt_client client = {.fd = domt_connect(service.port)};
+        domt_client client = {.fd = domt_connect_to_port(service.port)};
         if (i % 3 == 2)
             ck_assert_int_eq(send(client.fd, "x", 1, MSG_NOSIGNAL), 1);
         domt_client_close(&client, i % 2 == 1);
         if (i % 100 == 0)
-            ck_assert(domt_echoes(good, "still here"));
+            ck_assert(domt_send_and_get_echo(good, "still here"));
     }
-    ck_assert(domt_echoes(good, "still here"));
+    ck_assert(domt_send_and_get_echo(good, "still here"));
     close(good);
     domt_service_stop(&service);
-    ck_assert_uint_ge(domt_service_count(&service, "accepted"), count / 2);
-    ck_assert_uint_eq(domt_service_count(&service, "channels closed"),
-                      domt_service_count(&service, "accepted"));
+    ck_assert_uint_ge(domt_service_profile_count(&service, "accepted"), count / 2);
+    ck_assert_uint_eq(domt_service_profile_count(&service, "channels closed"),
+                      domt_service_profile_count(&service, "accepted"));
 }
 
 DOMT_TEST(who_says_nothing_is_closed_after_the_idle_time_out)
@@ -165,22 +165,22 @@ DOMT_TEST(who_says_nothing_is_closed_after_the_idle_time_out)
     char byte;
 
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "channel.idleTimeout=500ms", ));
-    int busy = domt_connect(service.port);
+    int busy = domt_connect_to_port(service.port);
     for (int i = 0; i < COUNT; i++)
-        fds[i] = domt_connect(service.port);
+        fds[i] = domt_connect_to_port(service.port);
     for (int i = 0; i < 20; i++) {
-        ck_assert(domt_echoes(busy, "not idle"));
+        ck_assert(domt_send_and_get_echo(busy, "not idle"));
         domt_sleep_ms(30);
     }
     for (int i = 0; i < COUNT; i++) {
-        ck_assert(domt_echoes(busy, "not idle"));
+        ck_assert(domt_send_and_get_echo(busy, "not idle"));
         ck_assert_int_eq(recv(fds[i], &byte, 1, 0), 0);
         close(fds[i]);
     }
-    ck_assert(domt_echoes(busy, "not idle"));
+    ck_assert(domt_send_and_get_echo(busy, "not idle"));
     close(busy);
     domt_service_stop(&service);
-    ck_assert_uint_eq(domt_service_count(&service, "channels reset"), COUNT);
+    ck_assert_uint_eq(domt_service_profile_count(&service, "channels reset"), COUNT);
 }
 
 DOMT_SUITE(60)

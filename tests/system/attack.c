@@ -279,7 +279,7 @@ static bool make_round_trip(int fd, const char *ask, size_t ask_size, const char
             return false;
         have += (size_t)size;
     }
-    return domt_matches_pattern(back, answer, answer_size);
+    return domt_do_bytes_match_pattern(back, answer, answer_size);
 }
 
 static bool make_round_trip_of_echo(int fd, char seed)
@@ -290,8 +290,8 @@ static bool make_round_trip_of_echo(int fd, char seed)
     return make_round_trip(fd, bytes, sizeof bytes, bytes, sizeof bytes);
 }
 
-domt_good domt_good_run(int fd, const char *ask, const char *answer, uint32_t count,
-                        uint32_t period_us)
+domt_good domt_run_good_client(int fd, const char *ask, const char *answer, uint32_t count,
+                               uint32_t period_us)
 {
     uint64_t *took_ns = calloc(count, sizeof *took_ns);
     uint64_t begin_ns = domt_monotonic_ns();
@@ -332,7 +332,7 @@ static uint32_t count_profiles_of_threads(const char *text)
     return count;
 }
 
-uint64_t domt_service_connections(domt_service *service)
+uint64_t domt_service_count_connections(domt_service *service)
 {
     domt_service_read_error(service);
     uint32_t before = count_profiles_of_threads(service->error);
@@ -345,11 +345,11 @@ uint64_t domt_service_connections(domt_service *service)
     }
     domt_sleep_ms(20); /* the profile has further lines behind the awaited one */
     domt_service_read_error(service);
-    return domt_service_count(service, "channels opened") -
-           domt_service_count(service, "channels closed");
+    return domt_service_profile_count(service, "channels opened") -
+           domt_service_profile_count(service, "channels closed");
 }
 
-uint32_t domt_service_descriptors(const domt_service *service)
+uint32_t domt_service_count_descriptors(const domt_service *service)
 {
     char path[64];
     uint32_t count = 0;
@@ -363,18 +363,18 @@ uint32_t domt_service_descriptors(const domt_service *service)
     return count;
 }
 
-void domt_service_is_left_with(domt_service *service, uint64_t connections, uint32_t descriptors,
-                               uint32_t ms)
+void domt_service_wait_until_left_with(domt_service *service, uint64_t connections,
+                                       uint32_t descriptors, uint32_t ms)
 {
     uint64_t until_ns = domt_monotonic_ns() + ms * UINT64_C(1000000);
 
-    while (domt_service_descriptors(service) != descriptors) {
+    while (domt_service_count_descriptors(service) != descriptors) {
         ck_assert_msg(domt_monotonic_ns() < until_ns, "%u descriptors instead of %u",
-                      domt_service_descriptors(service), descriptors);
+                      domt_service_count_descriptors(service), descriptors);
         domt_sleep_ms(5);
     }
     /* the service counts a connection until the connection's actor has run after the close */
-    for (uint64_t left; (left = domt_service_connections(service)) != connections;) {
+    for (uint64_t left; (left = domt_service_count_connections(service)) != connections;) {
         ck_assert_msg(domt_monotonic_ns() < until_ns, "%llu connections are left",
                       (unsigned long long)left);
         domt_sleep_ms(5);

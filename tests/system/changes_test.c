@@ -15,7 +15,7 @@ DOMT_TEST(changes_under_load_lose_nothing)
     char command[2 * PATH_MAX];
     domt_tree tree;
 
-    if (!domt_judges_are_there(PYTHON) || access("/usr/bin/openssl", X_OK) != 0) {
+    if (!domt_are_judges_there(PYTHON) || access("/usr/bin/openssl", X_OK) != 0) {
         printf("python3 or openssl is not here, so changes under load are not tried\n");
         return;
     }
@@ -23,9 +23,9 @@ DOMT_TEST(changes_under_load_lose_nothing)
     snprintf(command, sizeof command,
              "timeout -k 5 110 " PYTHON " " DOMT_SOURCE_DIR "/tests/system/changes.py " DOMT_BIN_DIR
              "/web %s %d",
-             tree.root, domt_is_long() ? 1000 : 100);
+             tree.root, domt_tests_are_long() ? 1000 : 100);
     ck_assert_int_eq(system(command), 0); /* NOLINT(cert-env33-c): a test may use the shell */
-    domt_tree_remove(&tree);
+    domt_tree_remove_copy(&tree);
 }
 
 DOMT_SUITE(120)

@@ -15,9 +15,9 @@
 
 DOMT_TEST(bank_keeps_its_money)
 {
-    if (!domt_is_long())
+    if (!domt_tests_are_long())
         return;
-    if (access(BANK, X_OK) != 0 || access(SERVER, X_OK) != 0 || !domt_judges_are_there(PYTHON)) {
+    if (access(BANK, X_OK) != 0 || access(SERVER, X_OK) != 0 || !domt_are_judges_there(PYTHON)) {
         printf("chaos_bank, nats-server or python3 is not here, so it is not tried\n");
         return;
     }

@@ -36,7 +36,7 @@ static void start_node(int i, const char *down_after)
                                              "--set", node, "--set", servers, "--set", down,
                                              "--set", "cluster.heartbeat=50ms", "--set",
                                              "listeners.guests.address=127.0.0.1:0", NULL});
-    guests[i] = domt_connect(nodes[i].port);
+    guests[i] = domt_connect_to_port(nodes[i].port);
 }
 
 /* Send one line to a node, and return its answer up to the line end, which is removed. The room has
@@ -44,7 +44,7 @@ static void start_node(int i, const char *down_after)
 static void answer_to_line(int fd, const char *line, char *answer, size_t room)
 {
     send_line(fd, line);
-    size_t size = domt_read_until(fd, "\n", answer, room);
+    size_t size = domt_read_until_text(fd, "\n", answer, room);
     ck_assert_uint_gt(size, 0);
     answer[size - 1] = '\0';
 }
@@ -126,7 +126,7 @@ DOMT_TEST(rooms_and_counters_are_over_both_nodes)
         domt_sleep_ms(5);
     }
     repeat_line_until_answer(guests[0], "say hello\n", "lobby, a: hello");
-    (void)domt_read_until(guests[1], "lobby, a: hello\n", text, sizeof text);
+    (void)domt_read_until_text(guests[1], "lobby, a: hello\n", text, sizeof text);
     repeat_line_until_answer(guests[1], "join garden\n", "garden");
     repeat_line_until_answer(guests[0], "say alone\n", "lobby, a: alone");
     repeat_line_until_answer(guests[1], "join cellar\n", "error: ENOENT");

@@ -18,7 +18,7 @@ static domt_tree registry;
 
 static bool has_domus_and_python(void)
 {
-    if (access(DOMT_BIN_DIR "/domus", X_OK) == 0 && domt_judges_are_there(PYTHON))
+    if (access(DOMT_BIN_DIR "/domus", X_OK) == 0 && domt_are_judges_there(PYTHON))
         return true;
     printf("the program domus or python3 is not here, so it is not tried\n");
     return false;
@@ -40,7 +40,7 @@ static void set_registry_of_service(void)
     (void)setenv("DOMUS_REGISTRY", registry.root, 1);
 }
 
-void domt_command_judge_web(const char *part)
+void domt_command_judge_part_with_web(const char *part)
 {
     char more[64];
 
@@ -48,14 +48,14 @@ void domt_command_judge_web(const char *part)
         return;
     domt_tree_make(&registry);
     web.site.service.prepare = set_registry_of_service;
-    domt_observed_start(&web, (const char *const[]){"web.kv.shards=8", NULL}, NULL);
+    domt_observed_start_web(&web, (const char *const[]){"web.kv.shards=8", NULL}, NULL);
     snprintf(more, sizeof more, "%d %u", (int)web.site.service.pid, web.port.web);
     run_part_of_command_py(part, more);
-    domt_observed_stop(&web);
+    domt_observed_stop_web(&web);
     ck_assert_int_eq(rmdir(registry.root), 0);
 }
 
-void domt_command_judge(const char *part, const char *module)
+void domt_command_judge_part(const char *part, const char *module)
 {
     char import[128];
 
@@ -69,5 +69,5 @@ void domt_command_judge(const char *part, const char *module)
     }
     domt_tree_make(&registry);
     run_part_of_command_py(part, "");
-    domt_tree_remove(&registry);
+    domt_tree_remove_copy(&registry);
 }

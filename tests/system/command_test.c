@@ -16,12 +16,12 @@ static domt_tree tree;
 
 DOMT_TEST(commands_show_a_program_that_runs)
 {
-    domt_command_judge_web("real");
+    domt_command_judge_part_with_web("real");
 }
 
 DOMT_TEST(wrong_words_and_files_end_with_a_line)
 {
-    domt_command_judge_web("wrong");
+    domt_command_judge_part_with_web("wrong");
 }
 
 static void set_runtime_directory_alone(void)
@@ -43,7 +43,7 @@ DOMT_TEST(a_port_registers_in_the_directory_of_the_session)
 
     domt_tree_make(&tree);
     web.site.service.prepare = set_runtime_directory_alone;
-    domt_observed_start(&web, (const char *const[]){NULL}, NULL);
+    domt_observed_start_web(&web, (const char *const[]){NULL}, NULL);
     snprintf(path, sizeof path, "%s/domus/%d", tree.root, (int)web.site.service.pid);
     ck_assert_int_eq(lstat(path, &status), 0);
     ck_assert_uint_eq(status.st_mode, S_IFREG | 0600);
@@ -57,9 +57,9 @@ DOMT_TEST(a_port_registers_in_the_directory_of_the_session)
     domt_tree_write(&tree, "other", "of another program\n");
     snprintf(other, sizeof other, "%s/other", tree.root);
     ck_assert_int_eq(rename(other, path), 0);
-    domt_observed_stop(&web);
+    domt_observed_stop_web(&web);
     ck_assert_int_eq(lstat(path, &status), 0);
-    domt_tree_remove(&tree);
+    domt_tree_remove_copy(&tree);
 }
 
 /* Other users who may write to a registry could put files there that lead the user to a program of
@@ -69,15 +69,15 @@ DOMT_TEST(a_directory_that_others_may_use_is_left_alone)
     domt_tree_make(&tree);
     ck_assert_int_eq(chmod(tree.root, 0750), 0);
     web.site.service.prepare = set_registry_of_service;
-    domt_observed_start(&web, (const char *const[]){NULL}, NULL);
+    domt_observed_start_web(&web, (const char *const[]){NULL}, NULL);
     /* the directory can be removed, so web has put no file there */
     ck_assert_int_eq(rmdir(tree.root), 0);
-    domt_observed_stop(&web);
+    domt_observed_stop_web(&web);
 }
 
 DOMT_TEST(root_believes_users_about_their_own_programs_alone)
 {
-    domt_command_judge("others", NULL);
+    domt_command_judge_part("others", NULL);
 }
 
 DOMT_SUITE(70)

@@ -21,7 +21,7 @@ static void run_part_of_config_py(const char *part, const char *modules, const c
 
     snprintf(command, sizeof command, PYTHON " -c 'import %s' 2>/dev/null",
              modules != NULL ? modules : "sys");
-    if (access(DOMT_BIN_DIR "/domus", X_OK) != 0 || !domt_judges_are_there(PYTHON) ||
+    if (access(DOMT_BIN_DIR "/domus", X_OK) != 0 || !domt_are_judges_there(PYTHON) ||
         system(command) != 0) { /* NOLINT(cert-env33-c): a test may use the shell */
         printf("the program domus, python3 or %s is not here, so %s is not tried\n",
                modules != NULL ? modules : "sys", part);
@@ -38,14 +38,14 @@ DOMT_TEST(verbs_read_what_programs_tell)
 {
     domt_tree_make(&tree);
     run_part_of_config_py("verbs", NULL, "");
-    domt_tree_remove(&tree);
+    domt_tree_remove_copy(&tree);
 }
 
 DOMT_TEST(schema_takes_what_the_reader_takes)
 {
     domt_tree_make(&tree);
     run_part_of_config_py("schema", "jsonschema, yaml", "");
-    domt_tree_remove(&tree);
+    domt_tree_remove_copy(&tree);
 }
 
 static void set_registry_of_service(void)
@@ -59,11 +59,11 @@ DOMT_TEST(a_program_that_runs_is_shown_and_compared)
 
     domt_tree_make(&tree);
     web.site.service.prepare = set_registry_of_service;
-    domt_observed_start(&web, (const char *const[]){NULL}, NULL);
+    domt_observed_start_web(&web, (const char *const[]){NULL}, NULL);
     snprintf(more, sizeof more, "%d %u", (int)web.site.service.pid, web.port.web);
     run_part_of_config_py("running", NULL, more);
-    domt_observed_stop(&web);
-    domt_tree_remove(&tree);
+    domt_observed_stop_web(&web);
+    domt_tree_remove_copy(&tree);
 }
 
 DOMT_SUITE(120)

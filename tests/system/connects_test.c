@@ -54,25 +54,25 @@ static void run_wave_of_connects(domt_attack_kind kind, const char *what)
 
 static void check_waves_leave_nothing(domt_attack_kind kind, const char *what)
 {
-    ck_assert(domt_descriptors(4000));
+    ck_assert(domt_raise_descriptor_limit(4000));
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", ));
-    int good = domt_connect(service.port);
-    ck_assert(domt_echoes(good, "hello"));
-    uint32_t descriptors = domt_service_descriptors(&service);
+    int good = domt_connect_to_port(service.port);
+    ck_assert(domt_send_and_get_echo(good, "hello"));
+    uint32_t descriptors = domt_service_count_descriptors(&service);
 
     run_wave_of_connects(kind, what);
-    domt_service_is_left_with(&service, 1, descriptors, 20000);
+    domt_service_wait_until_left_with(&service, 1, descriptors, 20000);
     uint64_t rss = domt_service_rss_bytes(&service);
     run_wave_of_connects(kind, what);
-    domt_service_is_left_with(&service, 1, descriptors, 20000);
+    domt_service_wait_until_left_with(&service, 1, descriptors, 20000);
     if (!DOMT_SANITIZED)
         ck_assert_uint_le(domt_service_rss_bytes(&service), rss + GROWN_MAX);
 
-    ck_assert(domt_echoes(good, "still here"));
+    ck_assert(domt_send_and_get_echo(good, "still here"));
     close(good);
     domt_service_stop(&service);
-    ck_assert_uint_eq(domt_service_count(&service, "channels opened"),
-                      domt_service_count(&service, "channels closed"));
+    ck_assert_uint_eq(domt_service_profile_count(&service, "channels opened"),
+                      domt_service_profile_count(&service, "channels closed"));
 }
 
 DOMT_TEST(connects_that_are_reset_at_once_leave_nothing)

@@ -56,23 +56,23 @@ DOMT_TEST(a_site_with_files_and_a_port_for_observation_serves_in_a_bare_containe
 {
     const char *arguments[ARGUMENTS_MAX];
 
-    if (!domt_container_may())
+    if (!domt_container_is_allowed())
         return;
     container = container_without_io_uring();
     site.service.prepare = enter_container;
     domt_site_arguments((const char *const[]){"observe.listen=127.0.0.1:0", NULL}, arguments,
                         ARGUMENTS_MAX);
-    domt_site_start_by(&site, arguments);
-    domt_site_expect(&site, "GET /", NULL, 200, "<html");
-    domt_site_expect(&site, "PUT /kv/a", "one", 204, NULL);
-    domt_site_expect(&site, "GET /kv/a", NULL, 200, "one");
+    domt_site_start_by_arguments(&site, arguments);
+    domt_site_expect_answer(&site, "GET /", NULL, 200, "<html");
+    domt_site_expect_answer(&site, "PUT /kv/a", "one", 204, NULL);
+    domt_site_expect_answer(&site, "GET /kv/a", NULL, 200, "one");
     uint16_t observe = domt_site_await_port(&site.service, "observe");
     site.web = observe;
-    domt_site_expect(&site, "GET /metrics", NULL, 200, "domus_");
-    domt_site_expect(&site, "GET /profile", NULL, 200, "\"pid\":1,");
-    domt_site_expect(&site, "GET /actors", NULL, 200, "thread 1: ");
+    domt_site_expect_answer(&site, "GET /metrics", NULL, 200, "domus_");
+    domt_site_expect_answer(&site, "GET /profile", NULL, 200, "\"pid\":1,");
+    domt_site_expect_answer(&site, "GET /actors", NULL, 200, "thread 1: ");
     check_domus_stat_reads_port(observe);
-    domt_site_stop(&site);
+    domt_site_stop_program(&site);
     ck_assert_ptr_nonnull(strstr(site.service.error, "epoll is used"));
     ck_assert_ptr_null(strstr(site.service.error, "error: "));
 }
@@ -91,14 +91,14 @@ static void spawn_api(const char *database, const char *uploads)
 
 DOMT_TEST(a_database_needs_one_folder_that_can_be_written_to)
 {
-    if (!domt_container_may())
+    if (!domt_container_is_allowed())
         return;
     container = container_without_io_uring();
     container.has_data = true;
     site.service.prepare = enter_container;
     spawn_api("api.database=sqlite:/data/tracker.db", "api.uploads=/data/uploads");
     site.web = domt_site_await_port(&site.service, "api");
-    domt_site_expect(&site, "GET /", NULL, 200, "<html");
+    domt_site_expect_answer(&site, "GET /", NULL, 200, "<html");
     domt_service_stop(&site.service);
 
     spawn_api("api.database=sqlite:/tracker.db", "api.uploads=/data/uploads");
@@ -133,7 +133,7 @@ static const char *controllers_given_to_children(const domt_tree *tree, char *te
 
 static void enter_cgroup_of_half_a_cpu(void)
 {
-    if (!domt_cgroup_enter(&cgroup))
+    if (!domt_cgroup_enter_process(&cgroup))
         _exit(126);
 }
 
@@ -141,7 +141,7 @@ DOMT_TEST(half_a_cpu_is_one_thread_and_more_of_them_are_warned_of)
 {
     domt_service *service = &site.service;
 
-    if (!domt_cgroup_make_half_a_cpu(&cgroup)) {
+    if (!domt_cgroup_make_with_half_a_cpu(&cgroup)) {
         fprintf(stderr, "no cgroup with a quota can be made here (%s); skipped\n", cgroup.why);
         return;
     }
@@ -149,12 +149,12 @@ DOMT_TEST(half_a_cpu_is_one_thread_and_more_of_them_are_warned_of)
     domt_service_start(service, DOMT_ECHO_ARGUMENTS());
     domt_service_stop(service);
     ck_assert_ptr_nonnull(strstr(service->error, "thread ("));
-    ck_assert_uint_eq(domt_service_threads(service), 1);
+    ck_assert_uint_eq(domt_service_profile_threads(service), 1);
     ck_assert_ptr_null(strstr(service->error, "warning: "));
 
     domt_service_start(service, DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", ));
     domt_service_stop(service);
-    ck_assert_uint_eq(domt_service_threads(service), 2);
+    ck_assert_uint_eq(domt_service_profile_threads(service), 2);
     ck_assert_ptr_nonnull(strstr(service->error, "the CPU quota of the cgroup is 1"));
     domt_cgroup_remove(&cgroup);
 }
@@ -189,7 +189,7 @@ DOMT_TEST(a_controller_that_a_test_has_given_is_put_back)
         snprintf(path, sizeof path, "%s/%s", tree.root,
                  rows[i].beside != NULL ? rows[i].beside : "x");
         ck_assert_int_eq(mkdir(path, 0700), 0);
-        ck_assert_int_eq(domt_cgroup_try(&cgroup, 2, tree.root, "cpu", rows[i].settings),
+        ck_assert_int_eq(domt_cgroup_try_version(&cgroup, 2, tree.root, "cpu", rows[i].settings),
                          rows[i].is_made);
         ck_assert_str_eq(controllers_given_to_children(&tree, given, sizeof given),
                          rows[i].given_during);
@@ -197,7 +197,7 @@ DOMT_TEST(a_controller_that_a_test_has_given_is_put_back)
             domt_cgroup_remove(&cgroup);
         ck_assert_str_eq(controllers_given_to_children(&tree, given, sizeof given),
                          rows[i].given_after);
-        domt_tree_remove(&tree);
+        domt_tree_remove_copy(&tree);
     }
 }
 

@@ -24,7 +24,7 @@ static void enter_container(void)
 static void check_echo_and_stop(void)
 {
     char bytes[6] = "";
-    int fd = domt_connect(service.port);
+    int fd = domt_connect_to_port(service.port);
 
     ck_assert_int_eq(send(fd, "bytes", 5, MSG_NOSIGNAL), 5);
     ck_assert_int_eq(recv(fd, bytes, 5, MSG_WAITALL), 5);
@@ -132,7 +132,7 @@ DOMT_TEST(in_a_root_of_its_own_echo_serves_and_says_what_is_missing)
          "because this process may have 256 descriptors: raise the limit"},
     };
 
-    if (!domt_container_may())
+    if (!domt_container_is_allowed())
         return;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         container = cases[i].container;
@@ -153,7 +153,7 @@ DOMT_TEST(an_image_with_two_files_serves)
         fprintf(stderr, "no echo without shared libraries in this build; skipped\n");
         return;
     }
-    if (!domt_container_may())
+    if (!domt_container_is_allowed())
         return;
     container = (domt_container){.has_root = true,
                                  .only = DOMT_SOURCE_DIR "/packaging/container/echo.yaml",
@@ -167,12 +167,12 @@ DOMT_TEST(an_image_with_two_files_serves)
     ck_assert_ptr_nonnull(strstr(service.error, NO_PROC));
     ck_assert_ptr_nonnull(strstr(service.error, NO_SYS));
     ck_assert_ptr_nonnull(strstr(service.error, NO_RING));
-    ck_assert_uint_eq(domt_service_count(&service, "accepted"), 1);
+    ck_assert_uint_eq(domt_service_profile_count(&service, "accepted"), 1);
 }
 
 DOMT_TEST(without_locked_memory_a_ring_is_an_error_that_names_epoll_and_epoll_serves)
 {
-    if (!domt_container_may())
+    if (!domt_container_is_allowed())
         return;
     container = (domt_container){.has_root = true, .has_proc = true, .has_sys = true, .memlock = 1};
     expect_end_with_status_1("no locked memory", "io.backend=auto", 0,
@@ -321,7 +321,7 @@ DOMT_TEST(other_calls_are_done_without)
         expect_service_and_warnings("all", URING, 0, NULL);
         expect_service_and_warnings("all", EPOLL, 0, NULL);
     }
-    if (domt_is_long())
+    if (domt_tests_are_long())
         refuse_calls_one_by_one(unneeded, sizeof unneeded / sizeof unneeded[0]);
 }
 
@@ -341,7 +341,7 @@ DOMT_TEST(a_program_that_may_not_ask_for_its_number_ends_in_order)
 {
     static const long calls[] = {SYS_getpid, SYS_tgkill, -1};
 
-    if (!may_refuse_calls_in_this_build() || !domt_container_may())
+    if (!may_refuse_calls_in_this_build() || !domt_container_is_allowed())
         return;
     container = (domt_container){
         .has_root = true, .has_proc = true, .has_sys = true, .denied = calls, .denied_with = EPERM};

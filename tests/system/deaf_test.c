@@ -17,7 +17,7 @@
 #define MIB      (UINT64_C(1) << 20)
 #define LIMIT    (192 * MIB)
 #define DEAF     DOMT_SCALE(800, 200)
-#define FLOOD_MS (domt_is_long() ? 5000u : 1500u)
+#define FLOOD_MS (domt_tests_are_long() ? 5000u : 1500u)
 
 /* Number of turns after which each deaf peer has disconnected once. */
 #define TURNS_MIN 10u
@@ -35,15 +35,15 @@ static bool in_cgroup;
 static void enter_cgroup_of_service(void)
 {
     if (in_cgroup)
-        (void)domt_cgroup_enter(&cgroup);
+        (void)domt_cgroup_enter_process(&cgroup);
 }
 
 static void set_up_cgroup_and_service(void)
 {
-    in_cgroup = !DOMT_SANITIZED && domt_cgroup_make_memory(&cgroup, LIMIT);
+    in_cgroup = !DOMT_SANITIZED && domt_cgroup_make_with_memory(&cgroup, LIMIT);
     if (!in_cgroup)
         printf("without a cgroup: %s\n", cgroup.why);
-    ck_assert(domt_descriptors(DEAF + 100));
+    ck_assert(domt_raise_descriptor_limit(DEAF + 100));
     service.prepare = enter_cgroup_of_service;
     domt_service_start(
         &service, DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", "--set",
@@ -52,7 +52,7 @@ static void set_up_cgroup_and_service(void)
 
 static void stop_service_and_check_kills(void)
 {
-    uint64_t kills = in_cgroup ? domt_cgroup_kills(&cgroup) : 0;
+    uint64_t kills = in_cgroup ? domt_cgroup_count_oom_kills(&cgroup) : 0;
 
     domt_crowd_fini(&crowd);
     domt_service_signal(&service, SIGTERM);
@@ -62,7 +62,8 @@ static void stop_service_and_check_kills(void)
     ck_assert_uint_eq(kills, 0);
     ck_assert_int_eq(status, 0);
     printf("reset for memory %llu\n%s",
-           (unsigned long long)domt_service_count(&service, "reset for memory"), service.error);
+           (unsigned long long)domt_service_profile_count(&service, "reset for memory"),
+           service.error);
 }
 
 /* --- a normal client -------------------------------------------------------------------------- */
@@ -91,16 +92,16 @@ static void raise_to_largest(double *most, double ms)
 static void *run_good_client(void *self_)
 {
     good *self = self_;
-    int fd = domt_connect(service.port);
+    int fd = domt_connect_to_port(service.port);
 
-    self->failed += !domt_echoes(fd, "hello");
+    self->failed += !domt_send_and_get_echo(fd, "hello");
     while (!atomic_load(&self->over)) {
         uint64_t start_ns = domt_monotonic_ns();
-        self->failed += !domt_echoes(fd, "are you there?");
+        self->failed += !domt_send_and_get_echo(fd, "are you there?");
         raise_to_largest(&self->worst_ms, ms_since_time(start_ns));
         start_ns = domt_monotonic_ns();
-        int late = domt_connect(service.port);
-        self->failed += !domt_echoes(late, "a new one is served too");
+        int late = domt_connect_to_port(service.port);
+        self->failed += !domt_send_and_get_echo(late, "a new one is served too");
         raise_to_largest(&self->new_ms, ms_since_time(start_ns));
         close(late);
         self->trips++;
@@ -140,7 +141,7 @@ static bool is_flood_time_over(const domt_crowd *unused)
 static void flood_by_deaf_peers(uint32_t ms)
 {
     until_ns = domt_monotonic_ns() + ms * UINT64_C(1000000);
-    (void)domt_crowd_run(&crowd, is_flood_time_over, ms + 10000);
+    (void)domt_crowd_run_until(&crowd, is_flood_time_over, ms + 10000);
 }
 
 static void make_client_deaf(domt_client *client)
@@ -154,7 +155,7 @@ static void connect_deaf_peers(void)
     domt_crowd_init(&crowd, service.port, DEAF);
     for (uint32_t i = 0; i < DEAF; i++)
         make_client_deaf(&crowd.clients[i]);
-    domt_crowd_connect(&crowd, 0, DEAF);
+    domt_crowd_connect_clients(&crowd, 0, DEAF);
 }
 
 DOMT_TEST(many_deaf_peers_do_not_stop_a_client_that_behaves)
@@ -166,7 +167,7 @@ DOMT_TEST(many_deaf_peers_do_not_stop_a_client_that_behaves)
     connect_deaf_peers();
     flood_by_deaf_peers(FLOOD_MS);
     if (in_cgroup)
-        printf("%llu MiB used\n", (unsigned long long)domt_cgroup_used(&cgroup) / MIB);
+        printf("%llu MiB used\n", (unsigned long long)domt_cgroup_used_bytes(&cgroup) / MIB);
     end_and_check_good_client(&client);
     stop_service_and_check_kills();
 }
@@ -195,7 +196,7 @@ DOMT_TEST(deaf_peers_that_reconnect_do_not_stop_one_either)
                 continue;
             *gone = (domt_client){.fd = -1, .number = gone->number, .chance = gone->chance};
             make_client_deaf(gone);
-            domt_crowd_connect(&crowd, i, i + 1);
+            domt_crowd_connect_clients(&crowd, i, i + 1);
         }
     }
     end_and_check_good_client(&client);

@@ -65,7 +65,7 @@ static void send_line(struct side *side, const char *line)
     char text[2048];
 
     if (side->fds[i] == 0)
-        side->fds[i] = domt_connect(side->port);
+        side->fds[i] = domt_connect_to_port(side->port);
     snprintf(text, sizeof text, "%s", line + 2);
     if (strcmp(text, "CLOSE") == 0) {
         close(side->fds[i]);
@@ -74,14 +74,14 @@ static void send_line(struct side *side, const char *line)
     }
     for (char *rest = NULL, *command = strtok_r(text, ";", &rest); command != NULL;
          command = strtok_r(NULL, ";", &rest))
-        domt_resp_send(side->fds[i], command);
+        domt_resp_send_command(side->fds[i], command);
 }
 
 /* Wait until redis-server has handled all lines that it was sent. */
 static void await_redis_has_handled_all(void)
 {
     for (int i = 0; i < 2; i++)
-        domt_resp_expect(redis.control, "PING", "+PONG\r\n");
+        domt_resp_expect_trace(redis.control, "PING", "+PONG\r\n");
     while (read_bytes_of_clients(&redis, 0))
         ;
 }
@@ -94,7 +94,7 @@ static void read_client_figures(int control, long figures[FIGURES])
     static const char *const names[] = {"connected_clients:", "blocked_clients:"};
     char text[DOMT_REPLY_MAX];
 
-    (void)domt_resp_ask(control, "INFO clients", text);
+    (void)domt_resp_ask_for_reply(control, "INFO clients", text);
     for (int i = 0; i < FIGURES; i++) {
         const char *at = strstr(text, names[i]);
         ck_assert_msg(at != NULL, "%s", text);
@@ -178,12 +178,12 @@ static void send_line_and_compare_answers(const char *line)
     compare_answers(line);
 }
 
-void domt_dialogue(const char *const lines[], uint16_t kv_port, uint16_t redis_port)
+void domt_run_dialogue(const char *const lines[], uint16_t kv_port, uint16_t redis_port)
 {
     redis.port = redis_port;
     kv.port = kv_port;
-    redis.control = domt_connect(redis.port);
-    kv.control = domt_connect(kv.port);
+    redis.control = domt_connect_to_port(redis.port);
+    kv.control = domt_connect_to_port(kv.port);
     long before[FIGURES];
     read_client_figures(redis.control, before);
     read_client_figures(kv.control, more);
@@ -198,13 +198,13 @@ void domt_dialogue(const char *const lines[], uint16_t kv_port, uint16_t redis_p
     close_clients_of_side(&kv);
 }
 
-void domt_dialogue_with_redis(const char *const lines[], uint16_t kv_port)
+void domt_run_dialogue_with_redis(const char *const lines[], uint16_t kv_port)
 {
     uint16_t port;
     pid_t pid;
 
-    if (!domt_redis_start(&pid, &port))
+    if (!domt_redis_start_server(&pid, &port))
         return;
-    domt_dialogue(lines, kv_port, port);
-    domt_redis_stop(pid);
+    domt_run_dialogue(lines, kv_port, port);
+    domt_redis_stop_server(pid);
 }

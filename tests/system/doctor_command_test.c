@@ -62,7 +62,7 @@ static void expect_output(int status, int expected, const char *part)
 
 static void save_profile_as_file(const char *name)
 {
-    domt_site_expect(&web.port, "GET /profile?machine=1", NULL, 200, "\"machine\"");
+    domt_site_expect_answer(&web.port, "GET /profile?machine=1", NULL, 200, "\"machine\"");
     domt_tree_write(&tree, name, web.port.body);
 }
 
@@ -73,9 +73,9 @@ static void save_profile_as_file(const char *name)
 static void start_program_at_limit(int fds[3])
 {
     domt_tree_make(&tree);
-    domt_observed_start(&web, (const char *const[]){"channel.maxConnections=3", NULL}, NULL);
+    domt_observed_start_web(&web, (const char *const[]){"channel.maxConnections=3", NULL}, NULL);
     for (int i = 0; i < 3; i++)
-        fds[i] = domt_connect(web.site.echo);
+        fds[i] = domt_connect_to_port(web.site.echo);
     for (int i = 0; i < 200; i++) {
         if (domt_site_ask(&web.port, "GET /profile", "", NULL) == 200 &&
             strstr(web.port.body, "\"open\":3") != NULL)
@@ -98,11 +98,11 @@ DOMT_TEST(doctor_says_the_same_by_port_and_from_files)
     save_profile_as_file("after");
     expect_output(run_doctor("before after"), 3, finding);
     expect_output(run_doctor("--json before after"), 3, "\"rule\":\"connections-full\"");
-    domt_site_expect(&web.port, "GET /doctor?seconds=1", NULL, 200, finding);
+    domt_site_expect_answer(&web.port, "GET /doctor?seconds=1", NULL, 200, finding);
     for (int i = 0; i < 3; i++)
         close(fds[i]);
-    domt_observed_stop(&web);
-    domt_tree_remove(&tree);
+    domt_observed_stop_web(&web);
+    domt_tree_remove_copy(&tree);
 }
 
 DOMT_TEST(doctor_answers_wrong_words_with_one_line)
@@ -138,7 +138,7 @@ DOMT_TEST(doctor_answers_wrong_words_with_one_line)
     if (!has_program_domus())
         return;
     domt_tree_make(&tree);
-    domt_observed_start(&web, (const char *const[]){NULL}, NULL);
+    domt_observed_start_web(&web, (const char *const[]){NULL}, NULL);
     save_profile_as_file("before");
     domt_sleep_ms(150);
     save_profile_as_file("after");
@@ -162,8 +162,8 @@ DOMT_TEST(doctor_answers_wrong_words_with_one_line)
     domt_tree_write(&tree, "many", many);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         expect_output(run_doctor("%s", rows[i].words), rows[i].status, rows[i].part);
-    domt_observed_stop(&web);
-    domt_tree_remove(&tree);
+    domt_observed_stop_web(&web);
+    domt_tree_remove_copy(&tree);
 }
 
 /* --- watching --------------------------------------------------------------------------------- */
@@ -195,14 +195,14 @@ DOMT_TEST(findings_are_logged_once_as_they_begin_and_end)
         domt_sleep_ms(20);
     ck_assert(has_output_part("Z begins: connections-full: 3 connections"));
     ck_assert(has_output_part("Z ends: connections-full, after "));
-    domt_observed_stop(&web);
+    domt_observed_stop_web(&web);
     for (int i = 0; i < 1000 && !has_output_part("Z 127.0.0.1:"); i++)
         domt_sleep_ms(20);
     ck_assert_msg(has_output_part("Z 127.0.0.1:"), "the program was not missed: %s", said);
     snprintf(line, sizeof line, "kill -INT $(cat '%s/pid')", tree.root);
     ck_assert_int_eq(system(line), 0); /* NOLINT(cert-env33-c): a test may use the shell */
     ck_assert_ptr_eq(strstr(strstr(said, "begins: conn") + 1, "begins: conn"), NULL);
-    domt_tree_remove(&tree);
+    domt_tree_remove_copy(&tree);
 }
 
 DOMT_SUITE(70)

@@ -51,7 +51,7 @@ static void *run_load_of_clients(void *client_)
     int fds[CLIENTS];
 
     for (int i = 0; i < CLIENTS; i++)
-        fds[i] = domt_connect(port);
+        fds[i] = domt_connect_to_port(port);
     while (!atomic_load(client->is_ending)) {
         for (int i = 0; i < CLIENTS; i++) {
             for (int k = 0; k < PIPELINE; k++)
@@ -101,17 +101,17 @@ static void check_doctor_under_load(const struct load *load)
 
 DOMT_TEST(doctor_finds_nothing_in_an_idle_program)
 {
-    domt_observed_start(&web, (const char *const[]){NULL}, NULL);
+    domt_observed_start_web(&web, (const char *const[]){NULL}, NULL);
     expect_no_finding("idle");
-    domt_observed_stop(&web);
+    domt_observed_stop_web(&web);
 }
 
 DOMT_TEST(doctor_finds_nothing_in_a_program_under_load)
 {
-    domt_observed_start(&web, (const char *const[]){NULL}, NULL);
+    domt_observed_start_web(&web, (const char *const[]){NULL}, NULL);
     for (size_t i = 0; i < LOADS; i++)
         check_doctor_under_load(&loads[i]);
-    domt_observed_stop(&web);
+    domt_observed_stop_web(&web);
 }
 
 DOMT_SUITE(60)

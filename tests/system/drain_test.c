@@ -101,8 +101,8 @@ DOMT_TEST(a_peer_that_reads_slowly_and_goes_on_sending_gets_every_byte)
     ck_assert_msg(received == SLOW_BYTES, "%u of %u echoed", received, SLOW_BYTES);
     close(fd);
     ck_assert_int_eq(domt_service_wait(&service, 20000), 0);
-    ck_assert_uint_eq(domt_service_count(&service, "channels cut"), 0);
-    ck_assert_uint_eq(domt_service_count(&service, "cut bytes"), 0);
+    ck_assert_uint_eq(domt_service_profile_count(&service, "channels cut"), 0);
+    ck_assert_uint_eq(domt_service_profile_count(&service, "cut bytes"), 0);
     ck_assert_ptr_null(strstr(service.error, "drained"));
 }
 
@@ -121,7 +121,7 @@ DOMT_TEST(a_peer_that_has_finished_and_reads_slowly_gets_every_byte)
     ck_assert_msg(received == SLOW_BYTES, "%u of %u echoed", received, SLOW_BYTES);
     close(fd);
     ck_assert_int_eq(domt_service_wait(&service, 20000), 0);
-    ck_assert_uint_eq(domt_service_count(&service, "cut bytes"), 0);
+    ck_assert_uint_eq(domt_service_profile_count(&service, "cut bytes"), 0);
 }
 
 /* At most `held` peers are served; the others wait, some accepted, most not. */
@@ -136,9 +136,9 @@ static void check_drain_with_waiting_peers(uint32_t held, uint32_t waiting)
     domt_service_start(
         &service, DOMT_ECHO_ARGUMENTS("--set", most, "--set", "channel.linger=100ms", PATIENT, ));
     for (uint32_t i = 0; i < held + waiting; i++) {
-        fds[i] = domt_connect(service.port);
+        fds[i] = domt_connect_to_port(service.port);
         if (i < held)
-            ck_assert(domt_echoes(fds[i], "held"));
+            ck_assert(domt_send_and_get_echo(fds[i], "held"));
     }
     for (uint32_t i = 0; i < held + waiting; i++) {
         ck_assert_int_eq(send(fds[i], "w", 1, MSG_NOSIGNAL), 1);
@@ -151,8 +151,8 @@ static void check_drain_with_waiting_peers(uint32_t held, uint32_t waiting)
     }
     ck_assert_msg(back == held + waiting, "%u of %u were answered", back, held + waiting);
     ck_assert_int_eq(domt_service_wait(&service, 20000), 0);
-    ck_assert_uint_eq(domt_service_count(&service, "accepted"), held + waiting);
-    ck_assert_uint_eq(domt_service_count(&service, "channels cut"), 0);
+    ck_assert_uint_eq(domt_service_profile_count(&service, "accepted"), held + waiting);
+    ck_assert_uint_eq(domt_service_profile_count(&service, "channels cut"), 0);
 }
 
 DOMT_TEST(peers_that_wait_at_the_most_connections_are_answered)
@@ -182,13 +182,13 @@ DOMT_TEST(peers_that_never_read_are_cut_counted_and_tell_by_the_status)
         missing += SLOW_BYTES - received;
         close(fds[i]);
     }
-    uint64_t cut = domt_service_count(&service, "cut bytes");
+    uint64_t cut = domt_service_profile_count(&service, "cut bytes");
     ck_assert_uint_gt(missing, 0);
     ck_assert_msg(missing <= cut, "%llu bytes are missing, %llu were counted",
                   (unsigned long long)missing, (unsigned long long)cut);
     /* the service counts hardly more bytes as cut than are missing */
     ck_assert_uint_le(cut, missing + (uint64_t)COUNT * 65536);
-    ck_assert_uint_eq(domt_service_count(&service, "channels cut"), COUNT);
+    ck_assert_uint_eq(domt_service_profile_count(&service, "channels cut"), COUNT);
     char line[128];
     snprintf(line, sizeof line, "5 channels had not drained and were cut, and with them %llu bytes",
              (unsigned long long)cut);

@@ -21,7 +21,7 @@ static void make_clients_with_streams(uint32_t count, uint64_t bytes)
         if (i % 3 == 0)
             crowd.clients[i].bytes /= 50;
     }
-    domt_crowd_connect(&crowd, 0, count);
+    domt_crowd_connect_clients(&crowd, 0, count);
 }
 
 static uint64_t count_bytes_of_crowd(void)
@@ -37,14 +37,15 @@ DOMT_TEST(every_byte_of_many_clients_comes_back_in_order)
 {
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS());
     make_clients_with_streams(60, 200000);
-    ck_assert(domt_crowd_run(&crowd, domt_crowd_all_over, 30000));
-    domt_crowd_holds(&crowd);
+    ck_assert(domt_crowd_run_until(&crowd, domt_crowd_all_are_closed, 30000));
+    domt_crowd_check_echoes(&crowd);
     domt_service_stop(&service);
-    ck_assert_uint_eq(domt_service_count(&service, "received bytes"), count_bytes_of_crowd());
-    ck_assert_uint_eq(domt_service_count(&service, "sent bytes"), count_bytes_of_crowd());
-    ck_assert_uint_eq(domt_service_count(&service, "accepted"), crowd.count);
-    ck_assert_uint_eq(domt_service_count(&service, "channels closed"), crowd.count);
-    ck_assert_uint_eq(domt_service_count(&service, "channels reset"), 0);
+    ck_assert_uint_eq(domt_service_profile_count(&service, "received bytes"),
+                      count_bytes_of_crowd());
+    ck_assert_uint_eq(domt_service_profile_count(&service, "sent bytes"), count_bytes_of_crowd());
+    ck_assert_uint_eq(domt_service_profile_count(&service, "accepted"), crowd.count);
+    ck_assert_uint_eq(domt_service_profile_count(&service, "channels closed"), crowd.count);
+    ck_assert_uint_eq(domt_service_profile_count(&service, "channels reset"), 0);
     domt_crowd_fini(&crowd);
 }
 
@@ -59,10 +60,10 @@ DOMT_TEST(few_buffers_and_small_queues_lose_nothing)
                             "--set", "io.completionsPerPoll=3", "--set", "channel.sendHigh=1000B",
                             "--set", "channel.sendLow=100B", ));
     make_clients_with_streams(50, 30000);
-    ck_assert(domt_crowd_run(&crowd, domt_crowd_all_over, 30000));
-    domt_crowd_holds(&crowd);
+    ck_assert(domt_crowd_run_until(&crowd, domt_crowd_all_are_closed, 30000));
+    domt_crowd_check_echoes(&crowd);
     domt_service_stop(&service);
-    ck_assert_uint_eq(domt_service_count(&service, "sent bytes"), count_bytes_of_crowd());
+    ck_assert_uint_eq(domt_service_profile_count(&service, "sent bytes"), count_bytes_of_crowd());
     domt_crowd_fini(&crowd);
 }
 
@@ -73,11 +74,11 @@ DOMT_TEST(a_half_closed_connection_is_answered_to_the_end)
     ssize_t size;
 
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS());
-    int silent = domt_connect(service.port);
+    int silent = domt_connect_to_port(service.port);
     ck_assert_int_eq(shutdown(silent, SHUT_WR), 0); /* the client sends no byte before FIN */
     ck_assert_int_eq(recv(silent, bytes, 1, 0), 0);
     for (int i = 0; i < 20; i++) {
-        int fd = domt_connect(service.port);
+        int fd = domt_connect_to_port(service.port);
         for (size_t at = 0; at < sizeof bytes; at++)
             bytes[at] = (char)(at * 7);
         ck_assert_int_eq(send(fd, bytes, sizeof bytes, 0), (ssize_t)sizeof bytes);
@@ -92,7 +93,7 @@ DOMT_TEST(a_half_closed_connection_is_answered_to_the_end)
     }
     close(silent);
     domt_service_stop(&service);
-    ck_assert_uint_eq(domt_service_count(&service, "channels reset"), 0);
+    ck_assert_uint_eq(domt_service_profile_count(&service, "channels reset"), 0);
 }
 
 /* Every other client resets its connection somewhere in its stream; the remaining clients notice
@@ -107,39 +108,40 @@ DOMT_TEST(resets_in_the_middle_hurt_nobody_else)
             /* deaf clients reset while many bytes wait for them */
             crowd.clients[i].deaf = i % 4 == 0;
         }
-        ck_assert(domt_crowd_run(&crowd, domt_crowd_all_over, 30000));
-        domt_crowd_holds(&crowd);
+        ck_assert(domt_crowd_run_until(&crowd, domt_crowd_all_are_closed, 30000));
+        domt_crowd_check_echoes(&crowd);
         domt_crowd_fini(&crowd);
     }
     domt_service_stop(&service);
-    ck_assert_uint_eq(domt_service_count(&service, "channels closed"),
-                      domt_service_count(&service, "channels opened"));
+    ck_assert_uint_eq(domt_service_profile_count(&service, "channels closed"),
+                      domt_service_profile_count(&service, "channels opened"));
 }
 
 DOMT_TEST(five_thousand_connections_are_served_at_once)
 {
-    uint32_t count = domt_is_long() ? DOMT_SCALE(5000, 800) : 800;
+    uint32_t count = domt_tests_are_long() ? DOMT_SCALE(5000, 800) : 800;
 
-    if (!domt_descriptors(count + 100)) {
+    if (!domt_raise_descriptor_limit(count + 100)) {
         fprintf(stderr, "too few descriptors for %u connections: 500 instead\n", count);
         count = 500;
     }
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS());
     domt_crowd_init(&crowd, service.port, count);
-    domt_crowd_connect(&crowd, 0, count);
+    domt_crowd_connect_clients(&crowd, 0, count);
     for (int round = 1; round <= 2; round++) {
         for (uint32_t i = 0; i < count; i++) {
             crowd.clients[i].bytes = (uint64_t)round * 100;
             crowd.clients[i].stays = round < 2;
         }
-        ck_assert(domt_crowd_run(&crowd, domt_crowd_all_back, 30000));
+        ck_assert(domt_crowd_run_until(&crowd, domt_crowd_has_all_back, 30000));
     }
-    ck_assert(domt_crowd_run(&crowd, domt_crowd_all_over, 30000));
-    domt_crowd_holds(&crowd);
+    ck_assert(domt_crowd_run_until(&crowd, domt_crowd_all_are_closed, 30000));
+    domt_crowd_check_echoes(&crowd);
     domt_crowd_fini(&crowd);
     domt_service_stop(&service);
-    ck_assert_uint_eq(domt_service_count(&service, "accepted"), count);
-    ck_assert_uint_eq(domt_service_count(&service, "received bytes"), 200 * (uint64_t)count);
+    ck_assert_uint_eq(domt_service_profile_count(&service, "accepted"), count);
+    ck_assert_uint_eq(domt_service_profile_count(&service, "received bytes"),
+                      200 * (uint64_t)count);
 }
 
 DOMT_TEST(connections_that_come_and_go_leave_nothing_behind)
@@ -155,9 +157,9 @@ DOMT_TEST(connections_that_come_and_go_leave_nothing_behind)
         domt_crowd_init(&crowd, service.port, AT_ONCE);
         for (uint32_t i = 0; i < AT_ONCE; i++)
             crowd.clients[i].bytes = 10 + i * 20;
-        domt_crowd_connect(&crowd, 0, AT_ONCE);
-        ck_assert(domt_crowd_run(&crowd, domt_crowd_all_over, 30000));
-        domt_crowd_holds(&crowd);
+        domt_crowd_connect_clients(&crowd, 0, AT_ONCE);
+        ck_assert(domt_crowd_run_until(&crowd, domt_crowd_all_are_closed, 30000));
+        domt_crowd_check_echoes(&crowd);
         domt_crowd_fini(&crowd);
         if (round == rounds / 2)
             rss_bytes = domt_service_rss_bytes(&service);
@@ -165,7 +167,7 @@ DOMT_TEST(connections_that_come_and_go_leave_nothing_behind)
     if (!DOMT_SANITIZED) /* sanitizers keep freed memory to find later uses of it */
         ck_assert_uint_le(domt_service_rss_bytes(&service), rss_bytes + (256 << 10));
     domt_service_stop(&service);
-    ck_assert_uint_eq(domt_service_count(&service, "channels closed"), AT_ONCE * rounds);
+    ck_assert_uint_eq(domt_service_profile_count(&service, "channels closed"), AT_ONCE * rounds);
 }
 
 DOMT_SUITE(60)

@@ -25,7 +25,7 @@ static domt_cgroup cgroup;
 
 static void enter_cgroup_of_service(void)
 {
-    (void)domt_cgroup_enter(&cgroup);
+    (void)domt_cgroup_enter_process(&cgroup);
 }
 
 /* --- the neighbour ---------------------------------------------------------------------------- */
@@ -48,7 +48,7 @@ static _Noreturn void run_neighbour_that_holds_memory(void)
         _exit(1);
     for (;;) {
         uint64_t wanted = atomic_load(&shared->wanted);
-        while (held + MIB / 4 <= LIMIT && domt_cgroup_used(&cgroup) < wanted) {
+        while (held + MIB / 4 <= LIMIT && domt_cgroup_used_bytes(&cgroup) < wanted) {
             memset(memory + held, 1, MIB / 4);
             held += MIB / 4;
         }
@@ -67,7 +67,7 @@ static pid_t start_neighbour_in_cgroup(void)
     ck_assert_int_ge(child, 0);
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (getppid() != parent || !domt_cgroup_enter(&cgroup))
+        if (getppid() != parent || !domt_cgroup_enter_process(&cgroup))
             _exit(1);
         run_neighbour_that_holds_memory();
     }
@@ -114,29 +114,29 @@ static void check_old_and_new_clients(int early)
 
     for (int i = 0; i < 50; i++) {
         uint64_t start_ns = domt_monotonic_ns();
-        ck_assert(domt_echoes(early, "are you there?"));
-        int late = domt_connect(service.port);
-        ck_assert(domt_echoes(late, "a new one is served too"));
+        ck_assert(domt_send_and_get_echo(early, "are you there?"));
+        int late = domt_connect_to_port(service.port);
+        ck_assert(domt_send_and_get_echo(late, "a new one is served too"));
         close(late);
         uint64_t took_ns = domt_monotonic_ns() - start_ns;
         most_ns = took_ns > most_ns ? took_ns : most_ns;
         domt_sleep_ms(5);
     }
     printf("%llu of %llu MiB used: round trips of an old and a new client took at most %.1f ms\n",
-           (unsigned long long)(domt_cgroup_used(&cgroup) / MIB), (unsigned long long)(LIMIT / MIB),
-           (double)most_ns / 1e6);
+           (unsigned long long)(domt_cgroup_used_bytes(&cgroup) / MIB),
+           (unsigned long long)(LIMIT / MIB), (double)most_ns / 1e6);
     ck_assert_uint_le(most_ns / 1000000, WAIT_MS);
 }
 
 DOMT_TEST(a_neighbour_that_fills_the_cgroup_stops_nothing)
 {
-    if (DOMT_SANITIZED || !domt_cgroup_make_memory(&cgroup, LIMIT)) {
+    if (DOMT_SANITIZED || !domt_cgroup_make_with_memory(&cgroup, LIMIT)) {
         printf("skipped: no memory cgroup: %s\n", DOMT_SANITIZED ? "sanitized" : cgroup.why);
         return;
     }
     service.prepare = enter_cgroup_of_service;
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "system.threads=2", ));
-    int early = domt_connect(service.port);
+    int early = domt_connect_to_port(service.port);
     pid_t child = start_neighbour_in_cgroup();
     check_old_and_new_clients(early);
     let_neighbour_fill_cgroup(86);
@@ -150,13 +150,13 @@ DOMT_TEST(a_neighbour_that_fills_the_cgroup_stops_nothing)
     close(early);
     domt_service_signal(&service, SIGTERM);
     int status = domt_service_wait(&service, 30000);
-    uint64_t kills = domt_cgroup_kills(&cgroup);
+    uint64_t kills = domt_cgroup_count_oom_kills(&cgroup);
     domt_cgroup_remove(&cgroup);
     ck_assert_int_eq(status, 0);
     ck_assert_uint_eq(kills, 0);
-    ck_assert_uint_eq(domt_service_count(&service, "paused for memory"), 0);
-    ck_assert_uint_eq(domt_service_count(&service, "channels reset"), 0);
-    ck_assert_uint_eq(domt_service_count(&service, "memory limit"), LIMIT);
+    ck_assert_uint_eq(domt_service_profile_count(&service, "paused for memory"), 0);
+    ck_assert_uint_eq(domt_service_profile_count(&service, "channels reset"), 0);
+    ck_assert_uint_eq(domt_service_profile_count(&service, "memory limit"), LIMIT);
     const char *line = strstr(service.error, "held by others than domus");
     /* the line about foreign memory is logged only once */
     ck_assert_ptr_null(strstr(line + 1, "held by others than domus"));

@@ -13,7 +13,7 @@ DOMT_TEST(node_calls_methods_of_each_kind)
 {
     static char line[1024];
 
-    if (!domt_judges_are_there("node"))
+    if (!domt_are_judges_there("node"))
         return;
     domt_service_start(&service,
                        (const char *const[]){DOMT_BIN_DIR "/grpc", "--config",

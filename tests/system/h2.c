@@ -23,7 +23,7 @@ char domt_h2_path[256] = "/";
 
 /* --- frames to send --------------------------------------------------------------------------- */
 
-void domt_h2_add(domt_h2_bytes *to, const void *bytes, size_t size)
+void domt_h2_add_bytes(domt_h2_bytes *to, const void *bytes, size_t size)
 {
     ck_assert_uint_le(size, sizeof to->data - to->size);
     if (size > 0)
@@ -36,7 +36,7 @@ void domt_h2_add_u32(domt_h2_bytes *to, uint32_t number)
     const uint8_t bytes[] = {(uint8_t)(number >> 24), (uint8_t)(number >> 16),
                              (uint8_t)(number >> 8), (uint8_t)number};
 
-    domt_h2_add(to, bytes, sizeof bytes);
+    domt_h2_add_bytes(to, bytes, sizeof bytes);
 }
 
 void domt_h2_add_frame_head(domt_h2_bytes *to, uint8_t type, uint8_t flags, uint32_t stream,
@@ -45,7 +45,7 @@ void domt_h2_add_frame_head(domt_h2_bytes *to, uint8_t type, uint8_t flags, uint
     const uint8_t head[] = {(uint8_t)(claimed >> 16), (uint8_t)(claimed >> 8), (uint8_t)claimed,
                             type, flags};
 
-    domt_h2_add(to, head, sizeof head);
+    domt_h2_add_bytes(to, head, sizeof head);
     domt_h2_add_u32(to, stream);
 }
 
@@ -53,21 +53,21 @@ void domt_h2_add_frame(domt_h2_bytes *to, uint8_t type, uint8_t flags, uint32_t 
                        const void *payload, size_t size)
 {
     domt_h2_add_frame_head(to, type, flags, stream, size);
-    domt_h2_add(to, payload, size);
+    domt_h2_add_bytes(to, payload, size);
 }
 
-void domt_h2_add_number(domt_h2_bytes *to, uint8_t type, uint32_t stream, uint32_t number)
+void domt_h2_add_number_frame(domt_h2_bytes *to, uint8_t type, uint32_t stream, uint32_t number)
 {
     domt_h2_add_frame_head(to, type, 0, stream, 4);
     domt_h2_add_u32(to, number);
 }
 
-void domt_h2_add_setting(domt_h2_bytes *to, uint16_t name, uint32_t value)
+void domt_h2_add_settings_frame(domt_h2_bytes *to, uint16_t name, uint32_t value)
 {
     const uint8_t bytes[] = {(uint8_t)(name >> 8), (uint8_t)name};
 
     domt_h2_add_frame_head(to, DOMT_H2_SETTINGS, 0, 0, 6);
-    domt_h2_add(to, bytes, sizeof bytes);
+    domt_h2_add_bytes(to, bytes, sizeof bytes);
     domt_h2_add_u32(to, value);
 }
 
@@ -77,16 +77,16 @@ static void add_text_with_length(domt_h2_bytes *to, const char *text, size_t siz
     size_t rest = size;
     uint8_t byte = (uint8_t)(size < 127 ? size : 127);
 
-    domt_h2_add(to, &byte, 1);
+    domt_h2_add_bytes(to, &byte, 1);
     if (size >= 127) {
         for (rest = size - 127; rest >= 128; rest >>= 7) {
             byte = (uint8_t)(0x80u | (rest & 0x7fu));
-            domt_h2_add(to, &byte, 1);
+            domt_h2_add_bytes(to, &byte, 1);
         }
         byte = (uint8_t)rest;
-        domt_h2_add(to, &byte, 1);
+        domt_h2_add_bytes(to, &byte, 1);
     }
-    domt_h2_add(to, text, size);
+    domt_h2_add_bytes(to, text, size);
 }
 
 static void add_value_of_field(domt_h2_bytes *to, const char *text, size_t size)
@@ -107,7 +107,7 @@ static void add_value_of_field(domt_h2_bytes *to, const char *text, size_t size)
     }
 }
 
-void domt_h2_add_fields(domt_h2_bytes *to, const char *fields)
+void domt_h2_add_field_block(domt_h2_bytes *to, const char *fields)
 {
     /* first byte of a literal field without indexing, with its own name */
     static const uint8_t literal = 0;
@@ -116,19 +116,20 @@ void domt_h2_add_fields(domt_h2_bytes *to, const char *fields)
         const char *colon = strchr(fields + 1, ':');
         const char *end = strchr(fields, '\n');
         ck_assert(colon != NULL && end != NULL && colon + 2 <= end);
-        domt_h2_add(to, &literal, 1);
+        domt_h2_add_bytes(to, &literal, 1);
         add_text_with_length(to, fields, (size_t)(colon - fields));
         add_value_of_field(to, colon + 2, (size_t)(end - colon - 2));
         fields = end + 1;
     }
 }
 
-void domt_h2_add_head(domt_h2_bytes *to, uint8_t flags, uint32_t stream, const char *fields)
+void domt_h2_add_headers_frame(domt_h2_bytes *to, uint8_t flags, uint32_t stream,
+                               const char *fields)
 {
     domt_h2_bytes *block = calloc(1, sizeof *block);
 
     ck_assert_ptr_nonnull(block);
-    domt_h2_add_fields(block, fields);
+    domt_h2_add_field_block(block, fields);
     domt_h2_add_frame(to, DOMT_H2_HEADERS, flags, stream, block->data, block->size);
     free(block);
 }
@@ -142,12 +143,12 @@ void domt_h2_connect(domt_h2 *h2, uint16_t port)
     memset(h2, 0, sizeof *h2);
     h2->settings[DOMT_H2_MAX_FRAME] = FRAME_MAX;
     h2->settings[DOMT_H2_TABLE_SIZE] = 4096;
-    h2->fd = domt_connect(port);
+    h2->fd = domt_connect_to_port(port);
     ck_assert_int_ge(h2->fd, 0);
     (void)setsockopt(h2->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-void domt_h2_close(domt_h2 *h2, bool reset)
+void domt_h2_close_connection(domt_h2 *h2, bool reset)
 {
     domt_client_close(&(domt_client){.fd = h2->fd}, reset);
     h2->fd = -1;
@@ -166,7 +167,7 @@ void domt_h2_send(domt_h2 *h2, domt_h2_bytes *bytes)
     bytes->size = 0;
 }
 
-uint32_t domt_h2_u32(const uint8_t *bytes)
+uint32_t domt_h2_u32_of_bytes(const uint8_t *bytes)
 {
     return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
 }
@@ -206,7 +207,7 @@ static void take_and_acknowledge_settings(domt_h2 *h2, const domt_h2_frame *fram
     for (uint32_t i = 0; i + 6 <= frame->size; i += 6) {
         uint32_t name = (uint32_t)frame->payload[i] << 8 | frame->payload[i + 1];
         if (name < DOMT_H2_SETTINGS_KNOWN) {
-            h2->settings[name] = domt_h2_u32(frame->payload + i + 2);
+            h2->settings[name] = domt_h2_u32_of_bytes(frame->payload + i + 2);
             h2->has[name] = true;
         }
     }
@@ -231,18 +232,18 @@ static bool take_whole_frame(domt_h2 *h2, domt_h2_frame *ret_frame)
 
     if (have < HEAD_BYTES)
         return false;
-    uint32_t size = domt_h2_u32(head) >> 8;
+    uint32_t size = domt_h2_u32_of_bytes(head) >> 8;
     if (size > FRAME_MAX)
         h2->is_nonsense = true;
     if (h2->is_nonsense || have < HEAD_BYTES + size)
         return false;
-    *ret_frame = (domt_h2_frame){head[3], head[4], domt_h2_u32(head + 5) & 0x7fffffffu, size,
-                                 head + HEAD_BYTES};
+    *ret_frame = (domt_h2_frame){head[3], head[4], domt_h2_u32_of_bytes(head + 5) & 0x7fffffffu,
+                                 size, head + HEAD_BYTES};
     h2->at += HEAD_BYTES + size;
     return true;
 }
 
-domt_h2_read domt_h2_next(domt_h2 *h2, uint32_t ms, domt_h2_frame *ret_frame)
+domt_h2_read domt_h2_read_next_frame(domt_h2 *h2, uint32_t ms, domt_h2_frame *ret_frame)
 {
     uint64_t until_ns = domt_monotonic_ns() + ms * UINT64_C(1000000);
 
@@ -262,7 +263,7 @@ domt_h2_read domt_h2_next(domt_h2 *h2, uint32_t ms, domt_h2_frame *ret_frame)
     return DOMT_H2_FRAME;
 }
 
-bool domt_h2_open(domt_h2 *h2, uint16_t port)
+bool domt_h2_open_connection(domt_h2 *h2, uint16_t port)
 {
     /* payload of SETTINGS with an initial window of 65,535 */
     static const char begin[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -275,7 +276,7 @@ bool domt_h2_open(domt_h2 *h2, uint16_t port)
     domt_h2_connect(h2, port);
     (void)send(h2->fd, begin, sizeof begin - 1, MSG_NOSIGNAL);
     while (!is_told || !is_acknowledged) {
-        if (domt_h2_next(h2, WAIT_MS, &frame) != DOMT_H2_FRAME)
+        if (domt_h2_read_next_frame(h2, WAIT_MS, &frame) != DOMT_H2_FRAME)
             return false;
         if (frame.type == DOMT_H2_SETTINGS && (frame.flags & DOMT_H2_ACK) != 0)
             is_acknowledged = true;

@@ -79,7 +79,7 @@ typedef struct domt_h2_bytes {
     uint8_t data[DOMT_H2_ROOM];
 } domt_h2_bytes;
 
-void domt_h2_add(domt_h2_bytes *to, const void *bytes, size_t size);
+void domt_h2_add_bytes(domt_h2_bytes *to, const void *bytes, size_t size);
 void domt_h2_add_u32(domt_h2_bytes *to, uint32_t number);
 
 /* Add a frame with its head. `claimed` is the length in the head, which may be wrong. */
@@ -89,14 +89,15 @@ void domt_h2_add_frame_head(domt_h2_bytes *to, uint8_t type, uint8_t flags, uint
                             size_t claimed);
 
 /* Add a frame with a number as its payload: RST_STREAM or WINDOW_UPDATE. */
-void domt_h2_add_number(domt_h2_bytes *to, uint8_t type, uint32_t stream, uint32_t number);
+void domt_h2_add_number_frame(domt_h2_bytes *to, uint8_t type, uint32_t stream, uint32_t number);
 /* Add SETTINGS with one setting. */
-void domt_h2_add_setting(domt_h2_bytes *to, uint16_t name, uint32_t value);
+void domt_h2_add_settings_frame(domt_h2_bytes *to, uint16_t name, uint32_t value);
 /* Add HEADERS with these fields. */
-void domt_h2_add_head(domt_h2_bytes *to, uint8_t flags, uint32_t stream, const char *fields);
+void domt_h2_add_headers_frame(domt_h2_bytes *to, uint8_t flags, uint32_t stream,
+                               const char *fields);
 
 /* Add a block of fields without the head of a frame. */
-void domt_h2_add_fields(domt_h2_bytes *to, const char *fields);
+void domt_h2_add_field_block(domt_h2_bytes *to, const char *fields);
 
 /* --- connections ------------------------------------------------------------------------------ */
 
@@ -127,10 +128,10 @@ void domt_h2_connect(domt_h2 *h2, uint16_t port);
 
 /* Connect, and exchange settings until both sides have acknowledged. Returns whether that
  * succeeded. */
-bool domt_h2_open(domt_h2 *h2, uint16_t port);
+bool domt_h2_open_connection(domt_h2 *h2, uint16_t port);
 
 /* Close the connection by FIN, or by RST. */
-void domt_h2_close(domt_h2 *h2, bool reset);
+void domt_h2_close_connection(domt_h2 *h2, bool reset);
 
 /* Send all collected bytes, and remove them. It is no failure if the server has closed the
  * connection. */
@@ -143,9 +144,9 @@ typedef enum domt_h2_read {
 } domt_h2_read;
 
 /* Read the next frame within `ms`. Settings and pings of the server are acknowledged. */
-domt_h2_read domt_h2_next(domt_h2 *h2, uint32_t ms, domt_h2_frame *ret_frame);
+domt_h2_read domt_h2_read_next_frame(domt_h2 *h2, uint32_t ms, domt_h2_frame *ret_frame);
 
 /* Returns a number of 32 bits from the bytes of a frame. */
-uint32_t domt_h2_u32(const uint8_t *bytes);
+uint32_t domt_h2_u32_of_bytes(const uint8_t *bytes);
 
 #endif

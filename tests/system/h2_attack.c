@@ -33,7 +33,7 @@ static void record_end_of_connection(domt_h2_fight *fight, domt_h2_attacker *att
         fight->first_end_ns = now_ns - begin_ns;
     attacker->is_open = false;
     attacker->next_ns = now_ns + AGAIN_NS;
-    domt_h2_close(&attacker->h2, true);
+    domt_h2_close_connection(&attacker->h2, true);
 }
 
 static void connect_attacker(domt_h2_fight *fight, domt_h2_attacker *attacker)
@@ -44,11 +44,11 @@ static void connect_attacker(domt_h2_fight *fight, domt_h2_attacker *attacker)
     attacker->round = 0;
     attacker->sent = 0;
     attacker->out.size = 0;
-    attacker->is_open = domt_h2_open(&attacker->h2, fight->port);
+    attacker->is_open = domt_h2_open_connection(&attacker->h2, fight->port);
     if (fight->attack->is_deaf) /* a small buffer, so that the kernel keeps few unread bytes */
         (void)setsockopt(attacker->h2.fd, SOL_SOCKET, SO_RCVBUF, &few, sizeof few);
     if (!attacker->is_open) {
-        domt_h2_close(&attacker->h2, true);
+        domt_h2_close_connection(&attacker->h2, true);
         attacker->next_ns = domt_monotonic_ns() + AGAIN_NS;
     }
 }
@@ -76,10 +76,10 @@ static bool read_frames_of_server(domt_h2_fight *fight, domt_h2_attacker *attack
     domt_h2_frame frame;
     domt_h2_read result;
 
-    while ((result = domt_h2_next(&attacker->h2, 0, &frame)) == DOMT_H2_FRAME) {
+    while ((result = domt_h2_read_next_frame(&attacker->h2, 0, &frame)) == DOMT_H2_FRAME) {
         fight->resets += frame.type == DOMT_H2_RST_STREAM;
         if (frame.type == DOMT_H2_GOAWAY) {
-            fight->code = frame.size >= 8 ? domt_h2_u32(frame.payload + 4) : 0;
+            fight->code = frame.size >= 8 ? domt_h2_u32_of_bytes(frame.payload + 4) : 0;
             return false;
         }
     }
@@ -133,7 +133,7 @@ static void *run_attack_thread(void *fight_)
     return NULL;
 }
 
-void domt_h2_fight_begin(domt_h2_fight *fight)
+void domt_h2_begin_attack(domt_h2_fight *fight)
 {
     fight->count = fight->attack->connections != 0 ? fight->attack->connections : 2;
     ck_assert_uint_le(fight->count, DOMT_H2_ATTACKERS_MAX);
@@ -145,13 +145,13 @@ void domt_h2_fight_begin(domt_h2_fight *fight)
     ck_assert_int_eq(pthread_create(&fight->thread, NULL, run_attack_thread, fight), 0);
 }
 
-void domt_h2_fight_end(domt_h2_fight *fight)
+void domt_h2_end_attack(domt_h2_fight *fight)
 {
     atomic_store(&fight->is_over, true);
     ck_assert_int_eq(pthread_join(fight->thread, NULL), 0);
     for (uint32_t i = 0; i < fight->count; i++) {
         if (fight->attackers[i].is_open)
-            domt_h2_close(&fight->attackers[i].h2, true);
+            domt_h2_close_connection(&fight->attackers[i].h2, true);
     }
     free(fight->attackers);
 }
@@ -167,9 +167,10 @@ static bool make_request_and_read_answer(domt_h2 *h2, uint32_t stream)
     domt_h2_frame frame;
 
     out.size = 0;
-    domt_h2_add_head(&out, DOMT_H2_END_STREAM | DOMT_H2_END_HEADERS, stream, DOMT_H2_GET);
+    domt_h2_add_headers_frame(&out, DOMT_H2_END_STREAM | DOMT_H2_END_HEADERS, stream, DOMT_H2_GET);
     domt_h2_send(h2, &out);
-    while (domt_monotonic_ns() < until_ns && domt_h2_next(h2, ANSWER_MS, &frame) == DOMT_H2_FRAME) {
+    while (domt_monotonic_ns() < until_ns &&
+           domt_h2_read_next_frame(h2, ANSWER_MS, &frame) == DOMT_H2_FRAME) {
         bool is_ours = frame.stream == stream;
         bool is_part = frame.type == DOMT_H2_DATA || frame.type == DOMT_H2_HEADERS;
         if (frame.type == DOMT_H2_GOAWAY || (is_ours && frame.type == DOMT_H2_RST_STREAM))
@@ -177,9 +178,9 @@ static bool make_request_and_read_answer(domt_h2 *h2, uint32_t stream)
         came += frame.type == DOMT_H2_DATA ? frame.size : 0;
         bool is_last = is_ours && is_part && (frame.flags & DOMT_H2_END_STREAM) != 0;
         if (came > 0 && (is_last || came > WINDOW_BYTES)) {
-            domt_h2_add_number(&out, DOMT_H2_WINDOW_UPDATE, 0, came);
+            domt_h2_add_number_frame(&out, DOMT_H2_WINDOW_UPDATE, 0, came);
             if (!is_last)
-                domt_h2_add_number(&out, DOMT_H2_WINDOW_UPDATE, stream, came);
+                domt_h2_add_number_frame(&out, DOMT_H2_WINDOW_UPDATE, stream, came);
             domt_h2_send(h2, &out);
             came = 0;
         }
@@ -189,7 +190,7 @@ static bool make_request_and_read_answer(domt_h2 *h2, uint32_t stream)
     return false;
 }
 
-domt_h2_good domt_h2_good_run(domt_h2 *h2, uint32_t *stream, uint32_t count)
+domt_h2_good domt_h2_run_good_client(domt_h2 *h2, uint32_t *stream, uint32_t count)
 {
     uint64_t *took_ns = calloc(count, sizeof *took_ns);
     uint64_t begin_ns = domt_monotonic_ns();

@@ -47,10 +47,10 @@ typedef struct domt_h2_fight {
     uint64_t first_end_ns;
 } domt_h2_fight;
 
-/* Begin an attack; the fields `attack` and `port` are set. domt_h2_fight_end() resets all its
+/* Begin an attack; the fields `attack` and `port` are set. domt_h2_end_attack() resets all its
  * connections; the figures may be read afterwards. */
-void domt_h2_fight_begin(domt_h2_fight *fight);
-void domt_h2_fight_end(domt_h2_fight *fight);
+void domt_h2_begin_attack(domt_h2_fight *fight);
+void domt_h2_end_attack(domt_h2_fight *fight);
 
 typedef struct domt_h2_good {
     double p50_ms, p99_ms, worst_ms;
@@ -59,6 +59,6 @@ typedef struct domt_h2_good {
 
 /* Let a good client make `count` requests on its own connection, one each millisecond. `stream` is
  * the number of the next stream there. */
-domt_h2_good domt_h2_good_run(domt_h2 *h2, uint32_t *stream, uint32_t count);
+domt_h2_good domt_h2_run_good_client(domt_h2 *h2, uint32_t *stream, uint32_t count);
 
 #endif

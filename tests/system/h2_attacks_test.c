@@ -35,7 +35,7 @@ static uint32_t take_next_stream(domt_h2_attacker *attacker)
 
 static void add_request(domt_h2_attacker *attacker, uint8_t flags, const char *fields)
 {
-    domt_h2_add_head(&attacker->out, flags, take_next_stream(attacker), fields);
+    domt_h2_add_headers_frame(&attacker->out, flags, take_next_stream(attacker), fields);
 }
 
 /* --- floods ----------------------------------------------------------------------------------- */
@@ -44,8 +44,8 @@ static void send_requests_and_resets(domt_h2_attacker *attacker)
 {
     for (uint32_t i = 0; i < FRAMES; i++) {
         uint32_t stream = take_next_stream(attacker);
-        domt_h2_add_head(&attacker->out, WHOLE, stream, DOMT_H2_GET);
-        domt_h2_add_number(&attacker->out, DOMT_H2_RST_STREAM, stream, DOMT_H2_CANCEL);
+        domt_h2_add_headers_frame(&attacker->out, WHOLE, stream, DOMT_H2_GET);
+        domt_h2_add_number_frame(&attacker->out, DOMT_H2_RST_STREAM, stream, DOMT_H2_CANCEL);
     }
 }
 
@@ -54,8 +54,8 @@ static void overflow_window_of_each_stream(domt_h2_attacker *attacker)
 {
     for (uint32_t i = 0; i < FRAMES; i++) {
         uint32_t stream = take_next_stream(attacker);
-        domt_h2_add_head(&attacker->out, WHOLE, stream, DOMT_H2_GET);
-        domt_h2_add_number(&attacker->out, DOMT_H2_WINDOW_UPDATE, stream, LARGEST);
+        domt_h2_add_headers_frame(&attacker->out, WHOLE, stream, DOMT_H2_GET);
+        domt_h2_add_number_frame(&attacker->out, DOMT_H2_WINDOW_UPDATE, stream, LARGEST);
     }
 }
 
@@ -72,7 +72,7 @@ static void send_endless_continuations(domt_h2_attacker *attacker)
     static domt_h2_bytes block;
 
     block.size = 0;
-    domt_h2_add_fields(&block, "x-more: %1000\n");
+    domt_h2_add_field_block(&block, "x-more: %1000\n");
     if (attacker->round == 0)
         add_request(attacker, DOMT_H2_END_STREAM, DOMT_H2_GET);
     for (uint32_t i = 0; i < 50; i++)
@@ -90,7 +90,7 @@ static void send_empty_continuations(domt_h2_attacker *attacker)
 static void send_many_settings(domt_h2_attacker *attacker)
 {
     for (uint32_t i = 0; i < FRAMES; i++)
-        domt_h2_add_setting(&attacker->out, DOMT_H2_MAX_STREAMS, i);
+        domt_h2_add_settings_frame(&attacker->out, DOMT_H2_MAX_STREAMS, i);
 }
 
 static void send_many_pings(domt_h2_attacker *attacker)
@@ -125,7 +125,7 @@ static void send_empty_heads(domt_h2_attacker *attacker)
 static void open_window_by_single_bytes(domt_h2_attacker *attacker)
 {
     for (uint32_t i = 0; i < FRAMES; i++)
-        domt_h2_add_number(&attacker->out, DOMT_H2_WINDOW_UPDATE, 0, 1);
+        domt_h2_add_number_frame(&attacker->out, DOMT_H2_WINDOW_UPDATE, 0, 1);
 }
 
 static void send_many_priorities(domt_h2_attacker *attacker)
@@ -140,7 +140,7 @@ static void send_many_priority_updates(domt_h2_attacker *attacker)
     for (uint32_t i = 0; i < FRAMES; i++) {
         domt_h2_add_frame_head(&attacker->out, DOMT_H2_PRIORITY_UPDATE, 0, 0, 7);
         domt_h2_add_u32(&attacker->out, take_next_stream(attacker));
-        domt_h2_add(&attacker->out, "u=1", 3);
+        domt_h2_add_bytes(&attacker->out, "u=1", 3);
     }
 }
 
@@ -156,14 +156,14 @@ static void send_streams_that_depend_on_themselves(domt_h2_attacker *attacker)
         uint32_t stream = take_next_stream(attacker);
         domt_h2_add_frame_head(&attacker->out, DOMT_H2_PRIORITY, 0, stream, 5);
         domt_h2_add_u32(&attacker->out, stream);
-        domt_h2_add(&attacker->out, "", 1);
+        domt_h2_add_bytes(&attacker->out, "", 1);
     }
 }
 
 static void overflow_window_of_connection(domt_h2_attacker *attacker)
 {
-    domt_h2_add_number(&attacker->out, DOMT_H2_WINDOW_UPDATE, 0, LARGEST);
-    domt_h2_add_number(&attacker->out, DOMT_H2_WINDOW_UPDATE, 0, LARGEST);
+    domt_h2_add_number_frame(&attacker->out, DOMT_H2_WINDOW_UPDATE, 0, LARGEST);
+    domt_h2_add_number_frame(&attacker->out, DOMT_H2_WINDOW_UPDATE, 0, LARGEST);
 }
 
 static void send_goaway_and_requests(domt_h2_attacker *attacker)
@@ -185,14 +185,14 @@ static void refer_to_large_field(domt_h2_attacker *attacker)
     static const uint8_t again = 0x80 | 62;
 
     block.size = field.size = 0;
-    domt_h2_add_fields(&block, DOMT_H2_GET);
-    domt_h2_add_fields(&field, "x-large: %4000\n");
+    domt_h2_add_field_block(&block, DOMT_H2_GET);
+    domt_h2_add_field_block(&field, "x-large: %4000\n");
     if (attacker->round == 0) {
         field.data[0] = 0x40; /* makes the field a literal with indexing */
-        domt_h2_add(&block, field.data, field.size);
+        domt_h2_add_bytes(&block, field.data, field.size);
     }
     for (uint32_t i = 0; i < 4000; i++)
-        domt_h2_add(&block, &again, 1);
+        domt_h2_add_bytes(&block, &again, 1);
     domt_h2_add_frame(&attacker->out, DOMT_H2_HEADERS, WHOLE, take_next_stream(attacker),
                       block.data, block.size);
 }
@@ -204,7 +204,7 @@ static void send_large_head(domt_h2_attacker *attacker)
     uint32_t stream = attacker->stream;
 
     block.size = 0;
-    domt_h2_add_fields(&block, "x-large: %4000\n");
+    domt_h2_add_field_block(&block, "x-large: %4000\n");
     if (attacker->round % 5 == 0)
         add_request(attacker, DOMT_H2_END_STREAM, DOMT_H2_GET);
     else
@@ -218,8 +218,8 @@ static void send_large_head(domt_h2_attacker *attacker)
 static void request_answers_and_read_nothing(domt_h2_attacker *attacker)
 {
     if (attacker->round == 0) {
-        domt_h2_add_setting(&attacker->out, DOMT_H2_INITIAL_WINDOW, LARGEST);
-        domt_h2_add_number(&attacker->out, DOMT_H2_WINDOW_UPDATE, 0, LARGEST - 65535);
+        domt_h2_add_settings_frame(&attacker->out, DOMT_H2_INITIAL_WINDOW, LARGEST);
+        domt_h2_add_number_frame(&attacker->out, DOMT_H2_WINDOW_UPDATE, 0, LARGEST - 65535);
     }
     for (uint32_t i = 0; i < FRAMES; i++)
         add_request(attacker, WHOLE, DOMT_H2_GET);
@@ -232,7 +232,7 @@ static void stall_answers(domt_h2_attacker *attacker)
 {
     if (attacker->round != 0)
         return;
-    domt_h2_add_setting(&attacker->out, DOMT_H2_INITIAL_WINDOW, 0);
+    domt_h2_add_settings_frame(&attacker->out, DOMT_H2_INITIAL_WINDOW, 0);
     for (uint32_t i = 0; i < STREAMS_MAX; i++)
         add_request(attacker, WHOLE, DOMT_H2_GET);
 }
@@ -252,10 +252,10 @@ static void stall_bodies(domt_h2_attacker *attacker)
 static void open_window_byte_by_byte(domt_h2_attacker *attacker)
 {
     if (attacker->round == 0)
-        domt_h2_add_setting(&attacker->out, DOMT_H2_INITIAL_WINDOW, 0);
+        domt_h2_add_settings_frame(&attacker->out, DOMT_H2_INITIAL_WINDOW, 0);
     add_request(attacker, WHOLE, DOMT_H2_GET);
     for (uint32_t i = 0; i < 50; i++)
-        domt_h2_add_number(&attacker->out, DOMT_H2_WINDOW_UPDATE, attacker->stream - 2, 1);
+        domt_h2_add_number_frame(&attacker->out, DOMT_H2_WINDOW_UPDATE, attacker->stream - 2, 1);
 }
 
 /* Send the head of a request byte by byte. */
@@ -264,7 +264,7 @@ static void send_slow_head(domt_h2_attacker *attacker)
     if (attacker->round == 0)
         domt_h2_add_frame_head(&attacker->out, DOMT_H2_HEADERS, WHOLE, 1, HEAD_CLAIMED);
     else if (attacker->round < HEAD_CLAIMED)
-        domt_h2_add(&attacker->out, "", 1);
+        domt_h2_add_bytes(&attacker->out, "", 1);
 }
 
 /* --- rows ------------------------------------------------------------------------------------- */
@@ -316,7 +316,7 @@ typedef struct figures {
 
 static double mib_that_server_has_grown(uint64_t before)
 {
-    uint64_t now = domt_h2_server_bytes(&server);
+    uint64_t now = domt_h2_server_count_bytes(&server);
 
     return now > before ? (double)(now - before) / (double)MIB : 0;
 }
@@ -347,16 +347,16 @@ static void measure_attack(const domt_h2_attack *of, uint32_t round, figures *in
     domt_h2_fight fight = {.attack = of, .port = server.port};
     uint32_t stream = 1;
 
-    ck_assert(domt_h2_open(&good, server.port));
-    domt_h2_good alone = domt_h2_good_run(&good, &stream, trips);
-    uint64_t before = domt_h2_server_bytes(&server);
+    ck_assert(domt_h2_open_connection(&good, server.port));
+    domt_h2_good alone = domt_h2_run_good_client(&good, &stream, trips);
+    uint64_t before = domt_h2_server_count_bytes(&server);
     uint64_t begin_ns = domt_monotonic_ns();
-    domt_h2_fight_begin(&fight);
-    domt_h2_good beside = domt_h2_good_run(&good, &stream, trips);
+    domt_h2_begin_attack(&fight);
+    domt_h2_good beside = domt_h2_run_good_client(&good, &stream, trips);
     into->is_ended = is_ended_in_time(&fight, begin_ns) && into->is_ended;
     raise_to_largest(&into->mib, mib_that_server_has_grown(before));
-    domt_h2_fight_end(&fight);
-    domt_h2_close(&good, false);
+    domt_h2_end_attack(&fight);
+    domt_h2_close_connection(&good, false);
     into->alone_p50[round] = alone.p50_ms;
     into->alone_p99[round] = alone.p99_ms;
     into->p50[round] = beside.p50_ms;

@@ -16,13 +16,13 @@ static domt_h2_server server;
 static domt_tree tree;
 
 /* Test the server by a command of other programs, in which $U is the url, $O the first bytes of the
- * answer, and $T and $IN are as in domt_judge(). `of_web` means that only the example `web` can
+ * answer, and $T and $IN are as in domt_run_judge(). `of_web` means that only the example `web` can
  * pass the test. */
 static void test_server_by_command(const char *programs, bool of_web, const char *command)
 {
     static char line[4096];
 
-    if (!domt_judges_are_there(programs) ||
+    if (!domt_are_judges_there(programs) ||
         !domt_h2_server_begin(&server, (const char *const[]){"web.tick=100ms", NULL}))
         return;
     if (of_web && !server.is_site) {
@@ -30,11 +30,11 @@ static void test_server_by_command(const char *programs, bool of_web, const char
         return;
     }
     server.site.web = server.port;
-    domt_judges_begin(&tree);
+    domt_judges_make_directory(&tree);
     ck_assert_int_lt(snprintf(line, sizeof line, "U=$URL%s; export U\n%s", domt_h2_path, command),
                      (int)sizeof line);
-    domt_judge(&tree, &server.site, line);
-    domt_tree_remove(&tree);
+    domt_run_judge(&tree, &server.site, line);
+    domt_tree_remove_copy(&tree);
     domt_h2_server_end(&server);
 }
 
@@ -207,13 +207,13 @@ DOMT_TEST(node_opens_websockets_by_h2)
 /* Start the site over TLS, where it offers h2 first. Returns false if another server is tested. */
 static bool start_site_over_tls(domt_secure *secure, const char *programs)
 {
-    if (!domt_h2_web_is_judged() || !domt_secure_is_possible(programs))
+    if (!domt_h2_is_web_judged() || !domt_secure_is_possible(programs))
         return false;
-    domt_secure_begin(secure);
-    domt_secure_start(secure, (const char *const[]){
-                                  "web.tick=100ms",
-                                  "listeners.rooms.tls.certFile=", "listeners.rooms.tls.keyFile=",
-                                  "listeners.web.tls.alpn=h2,http/1.1", NULL});
+    domt_secure_make_authority(secure);
+    domt_secure_start_site(secure,
+                           (const char *const[]){"web.tick=100ms", "listeners.rooms.tls.certFile=",
+                                                 "listeners.rooms.tls.keyFile=",
+                                                 "listeners.web.tls.alpn=h2,http/1.1", NULL});
     return true;
 }
 
@@ -223,7 +223,7 @@ DOMT_TEST(clients_choose_h2_by_alpn)
 
     if (!start_site_over_tls(&secure, "curl h2load"))
         return;
-    domt_secure_run_well(
+    domt_secure_run_command_well(
         &secure, "C=\"curl -sS --cacert $CA -o /dev/null -w %{http_version}\"\n"
                  "[ $($C --http2 https://localhost:$WEB/json) = 2 ] || exit 1\n"
                  "[ $($C --http1.1 https://localhost:$WEB/json) = 1.1 ] || exit 2\n"
@@ -235,7 +235,7 @@ DOMT_TEST(clients_choose_h2_by_alpn)
                  "h2load -n 500 -c 4 -m 10 https://localhost:$WEB/json >$T/x || exit 4\n"
                  "grep -q \"^Application protocol: h2$\" $T/x || exit 5\n"
                  "grep -q \" 500 succeeded, 0 failed\" $T/x || exit 6");
-    domt_secure_end(&secure);
+    domt_secure_end_site(&secure);
 }
 
 /* A browser gets the whole page over h2, and the page's chat goes by a WebSocket in a stream. */
@@ -253,7 +253,7 @@ DOMT_TEST(chromium_uses_the_page_by_h2)
         "openssl dgst -sha256 -binary | base64)\"",
         secure.site.web, secure.site.rooms, secure.tree.root);
     ck_assert_int_eq(system(command), 0); /* NOLINT(cert-env33-c): a test may use the shell */
-    domt_secure_end(&secure);
+    domt_secure_end_site(&secure);
 }
 
 DOMT_SUITE(120)

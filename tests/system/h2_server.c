@@ -11,7 +11,7 @@
 /* Returns whether examples/web speaks HTTP/2 on its port. DOMT_H2_WEB=1 says so for one run. */
 static const bool web_speaks_h2 = true;
 
-bool domt_h2_web_is_judged(void)
+bool domt_h2_is_web_judged(void)
 {
     const char *text = getenv("DOMT_H2_WEB");
 
@@ -30,8 +30,8 @@ bool domt_h2_server_begin(domt_h2_server *server, const char *const settings[])
     if (at != NULL) {
         server->port = (uint16_t)strtoul(at, NULL, 10);
         server->pid = pid != NULL ? (pid_t)strtol(pid, NULL, 10) : 0;
-    } else if (domt_h2_web_is_judged()) {
-        domt_site_start(&server->site, settings);
+    } else if (domt_h2_is_web_judged()) {
+        domt_site_start_program(&server->site, settings);
         server->is_site = true;
         server->port = server->site.web;
         server->pid = server->site.service.pid;
@@ -47,13 +47,13 @@ void domt_h2_server_end(domt_h2_server *server)
 {
     static domt_h2 h2;
 
-    ck_assert_msg(domt_h2_open(&h2, server->port), "the server serves no more");
-    domt_h2_close(&h2, false);
+    ck_assert_msg(domt_h2_open_connection(&h2, server->port), "the server serves no more");
+    domt_h2_close_connection(&h2, false);
     if (server->is_site)
-        domt_site_stop(&server->site);
+        domt_site_stop_program(&server->site);
 }
 
-uint64_t domt_h2_server_bytes(const domt_h2_server *server)
+uint64_t domt_h2_server_count_bytes(const domt_h2_server *server)
 {
     domt_service service = {.pid = server->pid};
 

@@ -38,10 +38,11 @@ static const domt_h2_case waits[] = {
 
 DOMT_TEST(h2_peers_that_let_the_server_wait_are_ended)
 {
-    domt_h2spec_run(waits, sizeof waits / sizeof waits[0],
-                    (const char *const[]){"channel.sendTimeout=500ms", "channel.minRateGrace=300ms",
-                                          "channel.headTimeout=500ms", "channel.idleTimeout=1500ms",
-                                          "channel.firstByteTimeout=500ms", NULL});
+    domt_h2spec_run_cases(
+        waits, sizeof waits / sizeof waits[0],
+        (const char *const[]){"channel.sendTimeout=500ms", "channel.minRateGrace=300ms",
+                              "channel.headTimeout=500ms", "channel.idleTimeout=1500ms",
+                              "channel.firstByteTimeout=500ms", NULL});
 }
 
 DOMT_SUITE(300)

@@ -37,7 +37,7 @@ static void append_frame_to_tale(case_run *run, const char *what, uint32_t numbe
 
 static uint32_t error_code_at(const domt_h2_frame *frame, uint32_t at)
 {
-    return frame->size >= at + 4 ? domt_h2_u32(frame->payload + at) : UINT32_MAX;
+    return frame->size >= at + 4 ? domt_h2_u32_of_bytes(frame->payload + at) : UINT32_MAX;
 }
 
 static bool is_code_allowed(uint32_t code, uint32_t codes)
@@ -98,7 +98,7 @@ static bool read_until_outcome(case_run *run, const domt_h2_outcome *wanted)
     for (;;) {
         uint64_t now_ns = domt_monotonic_ns();
         uint32_t left_ms = now_ns < until_ns ? (uint32_t)((until_ns - now_ns) / 1000000u) : 0;
-        switch (domt_h2_next(&run->h2, left_ms, &frame)) {
+        switch (domt_h2_read_next_frame(&run->h2, left_ms, &frame)) {
         case DOMT_H2_END:
             append_frame_to_tale(run, run->h2.is_nonsense ? "text, closed" : "closed", 0);
             return (wanted->kinds & DOMT_H2_CLOSED) != 0;
@@ -126,14 +126,14 @@ static void collect_frame_of_step(case_run *run, const domt_h2_step *step)
 
     block->size = 0;
     if (step->fields != NULL)
-        domt_h2_add_fields(block, step->fields);
+        domt_h2_add_field_block(block, step->fields);
     size_t to = step->to != 0 ? step->to : block->size;
     ck_assert(step->from <= to && to <= block->size);
     size_t size = step->front.size + to - step->from + step->back.size;
     domt_h2_add_frame_head(&run->out, step->type, step->flags, step->stream, size);
-    domt_h2_add(&run->out, step->front.at, step->front.size);
-    domt_h2_add(&run->out, block->data + step->from, to - step->from);
-    domt_h2_add(&run->out, step->back.at, step->back.size);
+    domt_h2_add_bytes(&run->out, step->front.at, step->front.size);
+    domt_h2_add_bytes(&run->out, block->data + step->from, to - step->from);
+    domt_h2_add_bytes(&run->out, step->back.at, step->back.size);
 }
 
 /* Do one step of the case. Returns false if the case has failed, or cannot be tried. */
@@ -144,7 +144,7 @@ static bool do_step_of_case(case_run *run, const domt_h2_step *step)
         collect_frame_of_step(run, step);
         return true;
     case DOMT_H2_RAW:
-        domt_h2_add(&run->out, step->front.at, step->front.size);
+        domt_h2_add_bytes(&run->out, step->front.at, step->front.size);
         return true;
     case DOMT_H2_HEAR:
         return read_until_outcome(run, &step->outcome);
@@ -163,25 +163,25 @@ static bool run_case_of_list(const domt_h2_case *of, case_run *run)
     memset(run, 0, sizeof *run);
     if (of->is_bare) {
         domt_h2_connect(&run->h2, server.port);
-    } else if (!domt_h2_open(&run->h2, server.port)) {
+    } else if (!domt_h2_open_connection(&run->h2, server.port)) {
         append_frame_to_tale(run, "no settings", 0);
         is_good = false;
     }
     for (const domt_h2_step *step = of->steps; is_good && step->kind != DOMT_H2_DONE; step++)
         is_good = do_step_of_case(run, step);
     is_good = (is_good && read_until_outcome(run, &of->outcome)) || run->is_skipped;
-    domt_h2_close(&run->h2, false);
+    domt_h2_close_connection(&run->h2, false);
     return is_good;
 }
 
-void domt_h2spec_run(const domt_h2_case *cases, size_t count, const char *const settings[])
+void domt_h2spec_run_cases(const domt_h2_case *cases, size_t count, const char *const settings[])
 {
     static const char *const nothing[] = {NULL};
     static case_run run;
     bool says_all = getenv("DOMT_H2_SAY") != NULL;
     uint32_t failed = 0;
 
-    if (settings != NULL && !domt_h2_web_is_judged()) {
+    if (settings != NULL && !domt_h2_is_web_judged()) {
         puts("only the example web is judged by this");
         return;
     }

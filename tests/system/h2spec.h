@@ -65,7 +65,7 @@ typedef struct domt_h2_case {
 
 /* Run the cases against the server under test, if there is one; the test fails if a case fails.
  * With settings, up to a NULL, only the example `web` is tested, which is started with them. */
-void domt_h2spec_run(const domt_h2_case *cases, size_t count, const char *const settings[]);
+void domt_h2spec_run_cases(const domt_h2_case *cases, size_t count, const char *const settings[]);
 
 /* --- macros for the tables -------------------------------------------------------------------- */
 

@@ -16,7 +16,7 @@ static bool add_data_of_largest_frame(const domt_h2 *h2, domt_h2_bytes *to, uint
 
     if (size > SENDABLE_MAX)
         return false;
-    domt_h2_add_head(to, END_HEADERS, 1, POST);
+    domt_h2_add_headers_frame(to, END_HEADERS, 1, POST);
     domt_h2_add_frame(to, DOMT_H2_DATA, END_STREAM, 1, zeros, size + more);
     return true;
 }
@@ -35,9 +35,9 @@ static bool add_too_large_head(const domt_h2 *h2, domt_h2_bytes *to)
 {
     if (h2->settings[DOMT_H2_MAX_FRAME] > SENDABLE_MAX)
         return false;
-    domt_h2_add_head(to, WHOLE, 1,
-                     GET "x-dummy0: %10000\nx-dummy1: %10000\nx-dummy2: %10000\n"
-                         "x-dummy3: %4000\n");
+    domt_h2_add_headers_frame(to, WHOLE, 1,
+                              GET "x-dummy0: %10000\nx-dummy1: %10000\nx-dummy2: %10000\n"
+                                  "x-dummy3: %4000\n");
     return true;
 }
 
@@ -46,9 +46,9 @@ static bool add_too_many_streams(const domt_h2 *h2, domt_h2_bytes *to)
 {
     if (!h2->has[DOMT_H2_MAX_STREAMS] || h2->settings[DOMT_H2_MAX_STREAMS] > 500)
         return false;
-    domt_h2_add_setting(to, DOMT_H2_INITIAL_WINDOW, 0);
+    domt_h2_add_settings_frame(to, DOMT_H2_INITIAL_WINDOW, 0);
     for (uint32_t i = 0; i <= h2->settings[DOMT_H2_MAX_STREAMS]; i++)
-        domt_h2_add_head(to, WHOLE, 2 * i + 1, GET);
+        domt_h2_add_headers_frame(to, WHOLE, 2 * i + 1, GET);
     return true;
 }
 
@@ -144,12 +144,12 @@ static const domt_h2_case streams[] = {
 
 DOMT_TEST(frames_have_their_format)
 {
-    domt_h2spec_run(frames, sizeof frames / sizeof frames[0], NULL);
+    domt_h2spec_run_cases(frames, sizeof frames / sizeof frames[0], NULL);
 }
 
 DOMT_TEST(streams_have_their_states)
 {
-    domt_h2spec_run(streams, sizeof streams / sizeof streams[0], NULL);
+    domt_h2spec_run_cases(streams, sizeof streams / sizeof streams[0], NULL);
 }
 
 DOMT_SUITE(300)

@@ -58,8 +58,9 @@ DOMT_TEST(a_service_without_connections_sleeps)
     domt_service_stop(&service);
     /* A thread may see a step of the stop before it is woken for that step; the wake-up then counts
      * as empty. */
-    ck_assert_uint_le(domt_service_count(&service, "wake-ups empty"), STOP_STEPS);
-    ck_assert_uint_le(domt_service_count(&service, "parks"), LOOKS_MAX * ms / 1000 + STEPS_MAX);
+    ck_assert_uint_le(domt_service_profile_count(&service, "wake-ups empty"), STOP_STEPS);
+    ck_assert_uint_le(domt_service_profile_count(&service, "parks"),
+                      LOOKS_MAX * ms / 1000 + STEPS_MAX);
 }
 
 /* largest number of timers of all threads in 2 s: those that the first request has started */
@@ -71,7 +72,7 @@ static uint64_t count_fired_timers(domt_service *service_)
     domt_service_signal(service_, SIGUSR1);
     domt_sleep_ms(SETTLE_MS);
     domt_service_read_error(service_);
-    return domt_service_count(service_, "timers fired");
+    return domt_service_profile_count(service_, "timers fired");
 }
 
 /* Idle time-outs of connections that are not due wake no thread. */
@@ -82,12 +83,12 @@ DOMT_TEST(a_service_with_silent_connections_sleeps)
 
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "channel.idleTimeout=1h", ));
     for (int i = 0; i < COUNT; i++) {
-        fds[i] = domt_connect(service.port);
-        ck_assert(domt_echoes(fds[i], "hello"));
+        fds[i] = domt_connect_to_port(service.port);
+        ck_assert(domt_send_and_get_echo(fds[i], "hello"));
     }
     (void)check_cpu_use_of_idle_service();
     for (int i = 0; i < COUNT; i++)
-        ck_assert(domt_echoes(fds[i], "still there?"));
+        ck_assert(domt_send_and_get_echo(fds[i], "still there?"));
     for (int i = 0; i < COUNT; i++)
         close(fds[i]);
     domt_service_stop(&service);
@@ -98,14 +99,14 @@ DOMT_TEST(a_site_that_nobody_uses_fires_no_timers)
 {
     static domt_site site;
 
-    domt_site_start(&site, (const char *const[]){NULL});
-    domt_site_expect(&site, "PUT /kv/a", "one", 204, NULL);
+    domt_site_start_program(&site, (const char *const[]){NULL});
+    domt_site_expect_answer(&site, "PUT /kv/a", "one", 204, NULL);
     domt_sleep_ms(SETTLE_MS);
     uint64_t before = count_fired_timers(&site.service);
     domt_sleep_ms(2000);
     uint64_t fired = count_fired_timers(&site.service) - before;
     ck_assert_msg(fired <= TIMERS_MAX, "%llu timers fired in 2 s", (unsigned long long)fired);
-    domt_site_stop(&site);
+    domt_site_stop_program(&site);
 }
 
 DOMT_SUITE(400)

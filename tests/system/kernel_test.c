@@ -70,17 +70,17 @@ static void check_site_is_served(void)
 {
     char text[64];
 
-    domt_site_start(&site, (const char *const[]){NULL});
-    domt_site_expect(&site, "GET /", NULL, 200, "<html");
+    domt_site_start_program(&site, (const char *const[]){NULL});
+    domt_site_expect_answer(&site, "GET /", NULL, 200, "<html");
     /* the first request has opened the file, which stays open for this one */
-    domt_site_expect(&site, "GET /", NULL, 200, "<html");
-    domt_site_expect(&site, "PUT /kv/a", "one", 204, NULL);
-    domt_site_expect(&site, "GET /kv/a", NULL, 200, "one");
-    int echo = domt_connect(site.echo);
+    domt_site_expect_answer(&site, "GET /", NULL, 200, "<html");
+    domt_site_expect_answer(&site, "PUT /kv/a", "one", 204, NULL);
+    domt_site_expect_answer(&site, "GET /kv/a", NULL, 200, "one");
+    int echo = domt_connect_to_port(site.echo);
     domt_send_text(echo, "any bytes");
-    (void)domt_read_until(echo, "any bytes", text, sizeof text);
+    (void)domt_read_until_text(echo, "any bytes", text, sizeof text);
     close(echo);
-    domt_site_stop(&site);
+    domt_site_stop_program(&site);
 }
 
 DOMT_TEST(linux_6_1_has_all_that_a_ring_needs)
@@ -121,7 +121,7 @@ DOMT_TEST(the_tests_of_the_ring_pass_on_linux_6_1)
         "runtime_http_files", "runtime_listen",    "runtime_settings",  "runtime_stop",
         "runtime_park",       "runtime_pipeline",  "runtime_proxy"};
 
-    if (!domt_is_long() || !may_preload_older_kernel())
+    if (!domt_tests_are_long() || !may_preload_older_kernel())
         return;
     for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
         char path[512];

@@ -17,7 +17,7 @@ static domt_service kv;
 static int start_kv_and_connect(const char *setting)
 {
     domt_kv_start(&kv, (const char *const[]){setting, NULL});
-    return domt_connect(kv.port);
+    return domt_connect_to_port(kv.port);
 }
 
 static void close_connection_and_stop_kv(int fd)
@@ -121,7 +121,7 @@ DOMT_TEST(silence_is_that_of_redis)
 {
     int fd = start_kv_and_connect("kv.shards=5");
 
-    domt_dialogue_with_redis(silences, kv.port);
+    domt_run_dialogue_with_redis(silences, kv.port);
     close_connection_and_stop_kv(fd);
 }
 
@@ -132,7 +132,7 @@ static uint64_t figure_in_info(int fd, const char *name)
 {
     char reply[DOMT_REPLY_MAX];
 
-    (void)domt_resp_ask(fd, "INFO", reply);
+    (void)domt_resp_ask_for_reply(fd, "INFO", reply);
     const char *at = strstr(reply, name);
     ck_assert_msg(at != NULL, "%s is not in: %s", name, reply);
     return strtoull(at + strlen(name), NULL, 10);
@@ -151,11 +151,11 @@ DOMT_TEST(info_counts_over_all_threads_and_shards)
     int others[6];
 
     for (int i = 0; i < 6; i++) {
-        others[i] = domt_connect(kv.port);
+        others[i] = domt_connect_to_port(kv.port);
         snprintf(command, sizeof command, "SET k%d 1 EX 1000", i);
-        domt_resp_expect(others[i], command, "+OK\r\n");
-        domt_resp_expect(others[i], "GET none", "$-1\r\n");
-        domt_resp_expect(others[i], "GET k0", "$1\r\n1\r\n");
+        domt_resp_expect_trace(others[i], command, "+OK\r\n");
+        domt_resp_expect_trace(others[i], "GET none", "$-1\r\n");
+        domt_resp_expect_trace(others[i], "GET k0", "$1\r\n1\r\n");
     }
     expect_figure_in_info(fd, "connected_clients:", 7);
     expect_figure_in_info(fd, "db0:keys=", 6);
@@ -165,10 +165,10 @@ DOMT_TEST(info_counts_over_all_threads_and_shards)
     ck_assert_uint_ge(figure_in_info(fd, "total_commands_processed:"), 6 * 3 * 2);
     ck_assert_uint_gt(figure_in_info(fd, "used_memory:"), 6 * 48);
     expect_figure_in_info(fd, "maxmemory:", 256 * 1048576);
-    domt_resp_expect(fd, "DEL k1", ":1\r\n");
-    domt_resp_expect(fd, "PERSIST k2", ":1\r\n");
+    domt_resp_expect_trace(fd, "DEL k1", ":1\r\n");
+    domt_resp_expect_trace(fd, "PERSIST k2", ":1\r\n");
     expect_figure_in_info(fd, ",expires=", 4);
-    domt_resp_expect(fd, "CONFIG RESETSTAT", "+OK\r\n");
+    domt_resp_expect_trace(fd, "CONFIG RESETSTAT", "+OK\r\n");
     expect_figure_in_info(fd, "keyspace_hits:", 0);
     ck_assert_uint_lt(figure_in_info(fd, "total_commands_processed:"), 10);
     for (int i = 0; i < 6; i++)
@@ -176,10 +176,10 @@ DOMT_TEST(info_counts_over_all_threads_and_shards)
     for (int i = 0; i < 5000 && figure_in_info(fd, "connected_clients:") != 1; i++)
         domt_sleep_ms(1);
     expect_figure_in_info(fd, "connected_clients:", 1);
-    domt_resp_expect(fd, "FLUSHALL", "+OK\r\n");
-    domt_resp_expect(fd, "SET k1 1 EX 1000", "+OK\r\n");
+    domt_resp_expect_trace(fd, "FLUSHALL", "+OK\r\n");
+    domt_resp_expect_trace(fd, "SET k1 1 EX 1000", "+OK\r\n");
     expect_figure_in_info(fd, ",expires=", 1);
-    (void)domt_resp_ask(fd, "INFO keyspace", reply);
+    (void)domt_resp_ask_for_reply(fd, "INFO keyspace", reply);
     ck_assert_ptr_nonnull(strstr(reply, "# Keyspace"));
     ck_assert_ptr_null(strstr(reply, "# Server"));
     close_connection_and_stop_kv(fd);
@@ -194,25 +194,25 @@ DOMT_TEST(clients_are_listed_and_ended_on_all_threads)
     int others[6];
 
     for (int i = 0; i < 6; i++) {
-        others[i] = domt_connect(kv.port);
+        others[i] = domt_connect_to_port(kv.port);
         snprintf(command, sizeof command, "CLIENT SETNAME other%d", i);
-        domt_resp_expect(others[i], command, "+OK\r\n");
+        domt_resp_expect_trace(others[i], command, "+OK\r\n");
     }
-    (void)domt_resp_ask(fd, "CLIENT LIST", reply);
+    (void)domt_resp_ask_for_reply(fd, "CLIENT LIST", reply);
     for (int i = 0; i < 6; i++) {
         snprintf(command, sizeof command, " name=other%d ", i);
         ck_assert_msg(strstr(reply, command) != NULL, "%s", reply);
     }
-    (void)domt_resp_ask(others[3], "CLIENT ID", reply);
+    (void)domt_resp_ask_for_reply(others[3], "CLIENT ID", reply);
     snprintf(command, sizeof command, "CLIENT KILL ID %lu", strtoul(reply + 1, NULL, 10));
-    domt_resp_expect(fd, command, ":1\r\n");
+    domt_resp_expect_trace(fd, command, ":1\r\n");
     ck_assert_int_eq(recv(others[3], reply, 1, 0), 0);
-    domt_resp_expect(fd, command, ":0\r\n");
-    (void)domt_resp_ask(fd, "CLIENT LIST", reply);
+    domt_resp_expect_trace(fd, command, ":0\r\n");
+    (void)domt_resp_ask_for_reply(fd, "CLIENT LIST", reply);
     ck_assert_ptr_null(strstr(reply, "name=other3 "));
     for (int i = 0; i < 6; i++) {
         if (i != 3)
-            domt_resp_expect(others[i], "PING", "+PONG\r\n");
+            domt_resp_expect_trace(others[i], "PING", "+PONG\r\n");
         close(others[i]);
     }
     close_connection_and_stop_kv(fd);
@@ -220,15 +220,15 @@ DOMT_TEST(clients_are_listed_and_ended_on_all_threads)
 
 DOMT_TEST(a_sleep_holds_up_its_own_connection_alone)
 {
-    int fd = start_kv_and_connect("kv.debug=local"), other = domt_connect(kv.port);
+    int fd = start_kv_and_connect("kv.debug=local"), other = domt_connect_to_port(kv.port);
     char reply[DOMT_REPLY_MAX];
     size_t got = 0;
     uint64_t begin = domt_monotonic_ns();
 
-    domt_resp_send(fd, "DEBUG SLEEP 0.4");
-    domt_resp_send(fd, "SET behind 1");
+    domt_resp_send_command(fd, "DEBUG SLEEP 0.4");
+    domt_resp_send_command(fd, "SET behind 1");
     domt_sleep_ms(50);
-    domt_resp_expect(other, "EXISTS behind", ":0\r\n");
+    domt_resp_expect_trace(other, "EXISTS behind", ":0\r\n");
     while (got < 10) {
         ssize_t some = recv(fd, reply + got, 10 - got, 0);
         ck_assert_int_gt(some, 0);
@@ -252,10 +252,10 @@ DOMT_TEST(a_full_store_serves_and_recovers)
     char command[64], reply[DOMT_REPLY_MAX] = "";
     int kept = 0;
 
-    domt_resp_expect(fd, "CONFIG SET maxmemory 4mb", "+OK\r\n");
+    domt_resp_expect_trace(fd, "CONFIG SET maxmemory 4mb", "+OK\r\n");
     for (; kept < 1000 && strcmp(reply, OUT_OF_MEMORY) != 0; kept++) {
         snprintf(command, sizeof command, "SET {x}%d %%10000", kept);
-        (void)domt_resp_ask(fd, command, reply);
+        (void)domt_resp_ask_for_reply(fd, command, reply);
     }
     ck_assert_int_gt(kept, 150); /* the key's shard is one of two, and has half of the memory */
     ck_assert_int_lt(kept, 250);
@@ -263,29 +263,29 @@ DOMT_TEST(a_full_store_serves_and_recovers)
     /* fills the memory that is left */
     for (int i = 0; i < 1000 && strcmp(reply, OUT_OF_MEMORY) != 0; i++) {
         snprintf(command, sizeof command, "SET {x}a%d 1", i);
-        (void)domt_resp_ask(fd, command, reply);
+        (void)domt_resp_ask_for_reply(fd, command, reply);
     }
-    domt_resp_expect(fd, "LPUSH {x}list abcd", OUT_OF_MEMORY);
-    domt_resp_expect(fd, "APPEND {x}1 %10000", OUT_OF_MEMORY);
-    domt_resp_expect(fd, "SETRANGE {x}1 100000 a", OUT_OF_MEMORY);
-    domt_resp_expect(fd, "HSET {x}h a b", OUT_OF_MEMORY);
-    domt_resp_expect(fd, "COPY {x}1 {x}new", OUT_OF_MEMORY);
-    domt_resp_expect(fd, "STRLEN {x}1", ":10000\r\n");
-    domt_resp_expect(fd, "EXPIRE {x}1 1000", ":1\r\n");
-    domt_resp_expect(fd, "DEL {x}1 {x}2", ":2\r\n");
-    domt_resp_expect(fd, "SET {x}1 %10000", "+OK\r\n");
-    domt_resp_expect(fd, "CONFIG SET maxmemory 8mb", "+OK\r\n");
-    domt_resp_expect(fd, "SETRANGE {x}far 5000000 a", OUT_OF_MEMORY);
-    domt_resp_expect(fd, "EXISTS {x}far", ":0\r\n");
+    domt_resp_expect_trace(fd, "LPUSH {x}list abcd", OUT_OF_MEMORY);
+    domt_resp_expect_trace(fd, "APPEND {x}1 %10000", OUT_OF_MEMORY);
+    domt_resp_expect_trace(fd, "SETRANGE {x}1 100000 a", OUT_OF_MEMORY);
+    domt_resp_expect_trace(fd, "HSET {x}h a b", OUT_OF_MEMORY);
+    domt_resp_expect_trace(fd, "COPY {x}1 {x}new", OUT_OF_MEMORY);
+    domt_resp_expect_trace(fd, "STRLEN {x}1", ":10000\r\n");
+    domt_resp_expect_trace(fd, "EXPIRE {x}1 1000", ":1\r\n");
+    domt_resp_expect_trace(fd, "DEL {x}1 {x}2", ":2\r\n");
+    domt_resp_expect_trace(fd, "SET {x}1 %10000", "+OK\r\n");
+    domt_resp_expect_trace(fd, "CONFIG SET maxmemory 8mb", "+OK\r\n");
+    domt_resp_expect_trace(fd, "SETRANGE {x}far 5000000 a", OUT_OF_MEMORY);
+    domt_resp_expect_trace(fd, "EXISTS {x}far", ":0\r\n");
     for (int i = 0; i < 20; i++)
-        (void)domt_resp_ask(fd, "RPUSH {x}l %10000 %10000 %10000", reply);
-    domt_resp_expect(fd, "CONFIG SET maxmemory 1mb", "+OK\r\n");
-    domt_resp_expect(fd, "SET {x}2 1", OUT_OF_MEMORY);
-    domt_resp_expect(fd, "FLUSHALL", "+OK\r\n");
+        (void)domt_resp_ask_for_reply(fd, "RPUSH {x}l %10000 %10000 %10000", reply);
+    domt_resp_expect_trace(fd, "CONFIG SET maxmemory 1mb", "+OK\r\n");
+    domt_resp_expect_trace(fd, "SET {x}2 1", OUT_OF_MEMORY);
+    domt_resp_expect_trace(fd, "FLUSHALL", "+OK\r\n");
     snprintf(reply, sizeof reply, "%s", OUT_OF_MEMORY);
     for (int i = 0; i < 5000 && strcmp(reply, OUT_OF_MEMORY) == 0; i++) {
         domt_sleep_ms(1);
-        (void)domt_resp_ask(fd, "SET {x}2 1", reply);
+        (void)domt_resp_ask_for_reply(fd, "SET {x}2 1", reply);
     }
     ck_assert_str_eq(reply, "+OK\r\n");
     close_connection_and_stop_kv(fd);
@@ -308,12 +308,12 @@ DOMT_TEST(values_arguments_and_answers_have_limits)
     int fd = start_kv_and_connect("kv.valueMax=100000B");
     char reply[DOMT_REPLY_MAX];
 
-    domt_resp_expect(fd, "SET a %100000", "+OK\r\n");
-    domt_resp_expect(fd, "APPEND a b",
-                     "-ERR string exceeds maximum allowed size (proto-max-bulk-len)\r\n");
-    domt_resp_expect(fd, "SETRANGE a 99999 bb",
-                     "-ERR string exceeds maximum allowed size (proto-max-bulk-len)\r\n");
-    domt_resp_expect(fd, "SETRANGE a 99998 bb", ":100000\r\n");
+    domt_resp_expect_trace(fd, "SET a %100000", "+OK\r\n");
+    domt_resp_expect_trace(fd, "APPEND a b",
+                           "-ERR string exceeds maximum allowed size (proto-max-bulk-len)\r\n");
+    domt_resp_expect_trace(fd, "SETRANGE a 99999 bb",
+                           "-ERR string exceeds maximum allowed size (proto-max-bulk-len)\r\n");
+    domt_resp_expect_trace(fd, "SETRANGE a 99998 bb", ":100000\r\n");
     static const char long_value[] = "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$100001\r\n";
     ck_assert_int_eq(send(fd, long_value, sizeof long_value - 1, MSG_NOSIGNAL),
                      (int)sizeof long_value - 1);
@@ -321,19 +321,19 @@ DOMT_TEST(values_arguments_and_answers_have_limits)
     domt_service_stop(&kv);
 
     fd = start_kv_and_connect("kv.argumentsMax=16");
-    domt_resp_expect(fd, "DEL 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15", ":0\r\n");
+    domt_resp_expect_trace(fd, "DEL 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15", ":0\r\n");
     ck_assert_int_eq(send(fd, "*17\r\n", 5, MSG_NOSIGNAL), 5);
     expect_error_and_close(fd, "-ERR Protocol error: invalid multibulk length\r\n");
     domt_service_stop(&kv);
 
     fd = start_kv_and_connect("kv.answerMax=64KiB");
     for (int i = 0; i < 20; i++)
-        (void)domt_resp_ask(fd, "RPUSH l %3000", reply);
-    ck_assert_uint_gt(domt_resp_ask(fd, "LRANGE l 0 -1", reply), 60000);
+        (void)domt_resp_ask_for_reply(fd, "RPUSH l %3000", reply);
+    ck_assert_uint_gt(domt_resp_ask_for_reply(fd, "LRANGE l 0 -1", reply), 60000);
     for (int i = 0; i < 10; i++)
-        (void)domt_resp_ask(fd, "RPUSH l %3000", reply);
-    domt_resp_expect(fd, "LRANGE l 0 -1", "-ERR the answer is longer than kv.answerMax\r\n");
-    ck_assert_uint_gt(domt_resp_ask(fd, "LRANGE l 0 9", reply), 30000);
+        (void)domt_resp_ask_for_reply(fd, "RPUSH l %3000", reply);
+    domt_resp_expect_trace(fd, "LRANGE l 0 -1", "-ERR the answer is longer than kv.answerMax\r\n");
+    ck_assert_uint_gt(domt_resp_ask_for_reply(fd, "LRANGE l 0 9", reply), 30000);
     close_connection_and_stop_kv(fd);
 }
 

@@ -18,34 +18,36 @@ DOMT_TEST(answers_that_are_too_long_are_errors_and_remove_nothing)
     static char reply[DOMT_REPLY_MAX];
 
     domt_kv_start(&kv, (const char *const[]){"kv.shards=8", "kv.answerMax=64KiB", NULL});
-    int fd = domt_connect(kv.port);
+    int fd = domt_connect_to_port(kv.port);
     for (char key = 'a'; key <= 'h'; key++) {
         char set[32];
         snprintf(set, sizeof set, "SET %c %%20000", key);
-        domt_resp_expect(fd, set, "+OK\r\n");
+        domt_resp_expect_trace(fd, set, "+OK\r\n");
     }
-    domt_resp_expect(fd, "MGET a a a a", too_long); /* all keys of this command are on one shard */
+    domt_resp_expect_trace(fd, "MGET a a a a",
+                           too_long); /* all keys of this command are on one shard */
     /* the keys of this command are on several shards */
-    domt_resp_expect(fd, "MGET a b c d e f g h x", too_long);
-    domt_resp_expect(fd, "HSET hash f %40000 g %40000", ":2\r\n");
-    domt_resp_expect(fd, "HMGET hash f g", too_long);
-    domt_resp_expect(fd, "RPUSH list %40000 %40000 z", ":3\r\n");
-    domt_resp_expect(fd, "LPOP list 2", too_long);
-    domt_resp_expect(fd, "RPOP list 3", too_long);
-    domt_resp_expect(fd, "LLEN list", ":3\r\n");
-    domt_resp_expect(fd, "RPOP list 1", "*1\r\n$1\r\nz\r\n");
-    domt_resp_expect(fd, "LLEN list", ":2\r\n");
+    domt_resp_expect_trace(fd, "MGET a b c d e f g h x", too_long);
+    domt_resp_expect_trace(fd, "HSET hash f %40000 g %40000", ":2\r\n");
+    domt_resp_expect_trace(fd, "HMGET hash f g", too_long);
+    domt_resp_expect_trace(fd, "RPUSH list %40000 %40000 z", ":3\r\n");
+    domt_resp_expect_trace(fd, "LPOP list 2", too_long);
+    domt_resp_expect_trace(fd, "RPOP list 3", too_long);
+    domt_resp_expect_trace(fd, "LLEN list", ":3\r\n");
+    domt_resp_expect_trace(fd, "RPOP list 1", "*1\r\n$1\r\nz\r\n");
+    domt_resp_expect_trace(fd, "LLEN list", ":2\r\n");
     /* the answers to these commands contain the key, too */
-    domt_resp_expect(fd, "RPUSH %30000 %40000", ":1\r\n");
-    domt_resp_expect(fd, "LMPOP 1 %30000 LEFT", too_long);
-    domt_resp_expect(fd, "BLPOP %30000 0", too_long);
-    for (int i = 0; i < 1000 && domt_resp_ask(fd, "EXISTS %30000", reply) == 4 && reply[1] == '0';
+    domt_resp_expect_trace(fd, "RPUSH %30000 %40000", ":1\r\n");
+    domt_resp_expect_trace(fd, "LMPOP 1 %30000 LEFT", too_long);
+    domt_resp_expect_trace(fd, "BLPOP %30000 0", too_long);
+    for (int i = 0;
+         i < 1000 && domt_resp_ask_for_reply(fd, "EXISTS %30000", reply) == 4 && reply[1] == '0';
          i++)
         (void)poll(NULL, 0, 10);
-    domt_resp_send(fd, "MULTI");
-    domt_resp_send(fd, "BLPOP %30000 0");
-    domt_resp_expect(fd, "EXEC", "+OK\r\n+QUEUED\r\n*1\r\n-ERR internal error\r\n");
-    domt_resp_expect(fd, "LLEN %30000", ":1\r\n");
+    domt_resp_send_command(fd, "MULTI");
+    domt_resp_send_command(fd, "BLPOP %30000 0");
+    domt_resp_expect_trace(fd, "EXEC", "+OK\r\n+QUEUED\r\n*1\r\n-ERR internal error\r\n");
+    domt_resp_expect_trace(fd, "LLEN %30000", ":1\r\n");
     close(fd);
     domt_service_stop(&kv);
 }
@@ -54,10 +56,10 @@ DOMT_TEST(answers_that_are_too_long_are_errors_and_remove_nothing)
 DOMT_TEST(commands_that_wait_are_discharged_once)
 {
     domt_kv_start(&kv, (const char *const[]){"kv.shards=2", NULL});
-    int fd = domt_connect(kv.port);
+    int fd = domt_connect_to_port(kv.port);
     for (int i = 0; i < 10; i++) {
-        domt_resp_expect(fd, "BLPOP %60000 0.01", "*-1\r\n");
-        domt_resp_expect(fd, "SET a %60000", "+OK\r\n");
+        domt_resp_expect_trace(fd, "BLPOP %60000 0.01", "*-1\r\n");
+        domt_resp_expect_trace(fd, "SET a %60000", "+OK\r\n");
     }
     close(fd);
     domt_service_stop(&kv);

@@ -44,7 +44,7 @@ static void start_node(int i, const char *more)
     snprintf(down, sizeof down, "cluster.downAfter=%dms", DOWN_MS);
     domt_kv_start(&nodes[i], (const char *const[]){"kv.cluster=true", servers, name, shards, down,
                                                    "cluster.heartbeat=50ms", more, NULL});
-    fds[i] = domt_connect(nodes[i].port);
+    fds[i] = domt_connect_to_port(nodes[i].port);
 }
 
 /* Returns the number behind `name` in the answer to INFO. */
@@ -52,7 +52,8 @@ static uint64_t figure_in_info(int fd, const char *name)
 {
     char reply[DOMT_REPLY_MAX];
 
-    (void)domt_resp_ask(fd, strstr(name, "kv_cluster") != NULL ? "INFO cluster" : "INFO", reply);
+    (void)domt_resp_ask_for_reply(fd, strstr(name, "kv_cluster") != NULL ? "INFO cluster" : "INFO",
+                                  reply);
     const char *at = strstr(reply, name);
     ck_assert_msg(at != NULL, "%s is not in: %s", name, reply);
     return strtoull(at + strlen(name), NULL, 10);
@@ -65,7 +66,7 @@ static void repeat_command_until_reply(int fd, const char *words, const char *re
     uint64_t begin = domt_monotonic_ns();
 
     do {
-        (void)domt_resp_ask(fd, words, got);
+        (void)domt_resp_ask_for_reply(fd, words, got);
         if (strcmp(got, reply) == 0)
             return;
         domt_sleep_ms(5);
@@ -139,10 +140,10 @@ static void set_keys_and_get_on_each_node(void)
     for (int key = 0; key < 2 * SHARDS; key++) {
         char words[32];
         snprintf(words, sizeof words, "SET key%d value", key);
-        domt_resp_expect(fds[key % NODES], words, "+OK\r\n");
+        domt_resp_expect_trace(fds[key % NODES], words, "+OK\r\n");
         snprintf(words, sizeof words, "GET key%d", key);
         for (int i = 0; i < NODES; i++)
-            domt_resp_expect(fds[i], words, "$5\r\nvalue\r\n");
+            domt_resp_expect_trace(fds[i], words, "$5\r\nvalue\r\n");
     }
     uint64_t here = 0;
     for (int i = 0; i < NODES; i++) {
@@ -150,7 +151,7 @@ static void set_keys_and_get_on_each_node(void)
         here += figure_in_info(fds[i], "kv_cluster_shards_here:");
     }
     ck_assert_uint_eq(here, SHARDS);
-    domt_resp_expect(fds[0], "FLUSHALL", "+OK\r\n");
+    domt_resp_expect_trace(fds[0], "FLUSHALL", "+OK\r\n");
 }
 
 static void compare_rows_with_redis(void)
@@ -158,10 +159,10 @@ static void compare_rows_with_redis(void)
     uint16_t port;
     pid_t pid;
 
-    if (domt_redis_start(&pid, &port)) {
+    if (domt_redis_start_server(&pid, &port)) {
         for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-            domt_dialogue((const char *const[]){rows[i], NULL}, nodes[i % NODES].port, port);
-        domt_redis_stop(pid);
+            domt_run_dialogue((const char *const[]){rows[i], NULL}, nodes[i % NODES].port, port);
+        domt_redis_stop_server(pid);
     }
 }
 
@@ -185,25 +186,25 @@ static void expect_received_text(int fd, const char *text)
 static void check_element_of_other_node(int key)
 {
     char words[64], text[64];
-    int waiting = domt_connect(nodes[0].port);
+    int waiting = domt_connect_to_port(nodes[0].port);
 
     snprintf(words, sizeof words, "BLPOP list%d 10", key);
-    domt_resp_send(waiting, words);
+    domt_resp_send_command(waiting, words);
     for (int ms = 0; ms < 2000 && figure_in_info(fds[1], "blocked_clients:") != 1; ms += 5)
         domt_sleep_ms(5);
     snprintf(words, sizeof words, "RPUSH list%d one", key);
-    domt_resp_expect(fds[1], words, ":1\r\n");
+    domt_resp_expect_trace(fds[1], words, ":1\r\n");
     snprintf(text, sizeof text, "*2\r\n$5\r\nlist%d\r\n$3\r\none\r\n", key);
     expect_received_text(waiting, text);
 
     snprintf(words, sizeof words, "WATCH {k%d}a", key);
-    domt_resp_expect(waiting, words, "+OK\r\n");
+    domt_resp_expect_trace(waiting, words, "+OK\r\n");
     snprintf(words, sizeof words, "SET {k%d}a other", key);
-    domt_resp_expect(fds[1], words, "+OK\r\n");
-    domt_resp_send(waiting, "MULTI");
+    domt_resp_expect_trace(fds[1], words, "+OK\r\n");
+    domt_resp_send_command(waiting, "MULTI");
     snprintf(words, sizeof words, "SET {k%d}a mine", key);
-    domt_resp_send(waiting, words);
-    domt_resp_send(waiting, "EXEC");
+    domt_resp_send_command(waiting, words);
+    domt_resp_send_command(waiting, "EXEC");
     expect_received_text(waiting, "+OK\r\n+QUEUED\r\n*-1\r\n");
     close(waiting);
 }
@@ -213,21 +214,21 @@ static void check_element_of_other_node(int key)
 static long elements_after_client_has_left(int key)
 {
     char words[64], reply[DOMT_REPLY_MAX];
-    int waiting = domt_connect(nodes[0].port);
+    int waiting = domt_connect_to_port(nodes[0].port);
 
     snprintf(words, sizeof words, "BLPOP left%d 10", key);
-    domt_resp_send(waiting, words);
+    domt_resp_send_command(waiting, words);
     for (int ms = 0; ms < 2000 && figure_in_info(fds[1], "blocked_clients:") != 1; ms += 5)
         domt_sleep_ms(5);
     close(waiting);
     snprintf(words, sizeof words, "RPUSH left%d one", key);
-    domt_resp_expect(fds[1], words, ":1\r\n");
+    domt_resp_expect_trace(fds[1], words, ":1\r\n");
     for (int ms = 0; ms < 2000 && figure_in_info(fds[1], "blocked_clients:") != 0; ms += 5)
         domt_sleep_ms(5);
     snprintf(words, sizeof words, "LLEN left%d", key);
     /* an element that was sent in vain needs 0.1 s to return to the list */
     for (int ms = 0; ms < 300; ms += 10) {
-        (void)domt_resp_ask(fds[1], words, reply);
+        (void)domt_resp_ask_for_reply(fds[1], words, reply);
         if (reply[1] != '0')
             break;
         domt_sleep_ms(10);
@@ -251,16 +252,16 @@ static void check_waits_over_nodes(void)
     ck_assert_int_gt(there, 0);
     for (int key = 0; key < 4; key++) {
         snprintf(words, sizeof words, "LLEN list%d", key);
-        domt_resp_expect(fds[1], words, ":0\r\n");
+        domt_resp_expect_trace(fds[1], words, ":0\r\n");
     }
 }
 
 static void check_publications_over_nodes(void)
 {
-    int hearing = domt_connect(nodes[0].port);
-    domt_resp_send(hearing, "SUBSCRIBE news");
+    int hearing = domt_connect_to_port(nodes[0].port);
+    domt_resp_send_command(hearing, "SUBSCRIBE news");
     expect_received_text(hearing, "*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n");
-    domt_resp_expect(fds[0], "PUBLISH news a", ":1\r\n");
+    domt_resp_expect_trace(fds[0], "PUBLISH news a", ":1\r\n");
     expect_received_text(hearing, "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$1\r\na\r\n");
     repeat_command_until_reply(fds[1], "PUBLISH news b", ":1\r\n", 2000);
     expect_received_text(hearing, "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$1\r\nb\r\n");
@@ -276,7 +277,7 @@ static void check_odd_node_is_refused(void)
     start_node(NODES, "kv.hashKey=other");
     for (int key = 0; key < 8 && !was_told; key++) {
         snprintf(words, sizeof words, "GET key%d", key);
-        (void)domt_resp_ask(fds[NODES], words, reply);
+        (void)domt_resp_ask_for_reply(fds[NODES], words, reply);
         was_told = strstr(reply, "-ERR kv.shards and kv.hashKey") == reply;
     }
     ck_assert(was_told);
@@ -303,11 +304,11 @@ static void write_values(int fd, int key)
     snprintf(words, sizeof words, "SET {%d}s value", key);
     repeat_command_until_reply(fd, words, "+OK\r\n", 2000);
     snprintf(words, sizeof words, "SET {%d}e %%%d EX 1000", key, 1000 * (key + 1));
-    domt_resp_expect(fd, words, "+OK\r\n");
+    domt_resp_expect_trace(fd, words, "+OK\r\n");
     snprintf(words, sizeof words, "RPUSH {%d}l a b c %%2000", key);
-    domt_resp_expect(fd, words, ":4\r\n");
+    domt_resp_expect_trace(fd, words, ":4\r\n");
     snprintf(words, sizeof words, "HSET {%d}h f 1 g 2", key);
-    domt_resp_expect(fd, words, ":2\r\n");
+    domt_resp_expect_trace(fd, words, ":2\r\n");
 }
 
 static void expect_values(int fd, int key)
@@ -318,15 +319,15 @@ static void expect_values(int fd, int key)
     repeat_command_until_reply(fd, words, "$5\r\nvalue\r\n", 2000);
     snprintf(words, sizeof words, "STRLEN {%d}e", key);
     snprintf(text, sizeof text, ":%d\r\n", 1000 * (key + 1));
-    domt_resp_expect(fd, words, text);
+    domt_resp_expect_trace(fd, words, text);
     snprintf(words, sizeof words, "TTL {%d}e", key);
     char got[DOMT_REPLY_MAX];
-    (void)domt_resp_ask(fd, words, got);
+    (void)domt_resp_ask_for_reply(fd, words, got);
     ck_assert_int_gt(strtol(got + 1, NULL, 10), 900);
     snprintf(words, sizeof words, "LRANGE {%d}l 0 2", key);
-    domt_resp_expect(fd, words, "*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n");
+    domt_resp_expect_trace(fd, words, "*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n");
     snprintf(words, sizeof words, "HMGET {%d}h f g", key);
-    domt_resp_expect(fd, words, "*2\r\n$1\r\n1\r\n$1\r\n2\r\n");
+    domt_resp_expect_trace(fd, words, "*2\r\n$1\r\n1\r\n$1\r\n2\r\n");
 }
 
 /* Node 1 dies, and node 2 serves its shards. Each answer comes in time, though it may be an
@@ -345,7 +346,7 @@ static void check_death_of_node(int keys)
     for (int key = 0; key < keys; key++) {
         uint64_t asked = domt_monotonic_ns();
         snprintf(words, sizeof words, "GET {%d}s", key);
-        (void)domt_resp_ask(fds[2], words, reply);
+        (void)domt_resp_ask_for_reply(fds[2], words, reply);
         uint64_t took = domt_monotonic_ns() - asked;
         longest = took > longest ? took : longest;
         there += strcmp(reply, "$5\r\nvalue\r\n") == 0;

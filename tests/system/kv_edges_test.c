@@ -61,7 +61,7 @@ static void compare_edge_cases_with_redis(const char *shards)
     domt_service kv;
 
     domt_kv_start(&kv, (const char *const[]){shards, NULL});
-    int fd = domt_connect(kv.port);
+    int fd = domt_connect_to_port(kv.port);
     domt_resp_compare_with_redis(fd, commands);
     close(fd);
     domt_service_stop(&kv);

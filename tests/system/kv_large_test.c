@@ -63,7 +63,7 @@ static int connect_slow_reader(void)
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size), 0);
     ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
-    domt_resp_send(fd, "GET big");
+    domt_resp_send_command(fd, "GET big");
     ck_assert_int_eq(recv(fd, &byte, 1, 0), 1);
     ck_assert_int_eq(byte, '$');
     return fd;
@@ -95,13 +95,13 @@ DOMT_TEST(a_large_value_is_shared_by_readers_that_hardly_read)
     uint64_t most_ns = 0;
 
     domt_kv_start(&kv, (const char *const[]){"system.threads=1", NULL});
-    int fd = domt_connect(kv.port);
+    int fd = domt_connect_to_port(kv.port);
     set_large_value(fd);
     uint64_t before = domt_service_rss_bytes(&kv);
     for (int i = 0; i < READERS; i++) {
         slow[i] = connect_slow_reader();
         uint64_t begin_ns = domt_service_cpu_ns(&kv);
-        domt_resp_expect(fd, "PING", "+PONG\r\n");
+        domt_resp_expect_trace(fd, "PING", "+PONG\r\n");
         uint64_t took_ns = domt_service_cpu_ns(&kv) - begin_ns;
         most_ns = took_ns > most_ns ? took_ns : most_ns;
     }
@@ -113,16 +113,16 @@ DOMT_TEST(a_large_value_is_shared_by_readers_that_hardly_read)
         ck_assert_int_lt((int64_t)readers_bytes, (int64_t)READERS_BYTES_MOST);
     }
     ck_assert_uint_lt(most_ns, PING_CPU_MOST_NS);
-    domt_resp_expect(fd, "GETRANGE big 0 3", "$4\r\naaaa\r\n");
-    domt_resp_send(fd, "GET big");
+    domt_resp_expect_trace(fd, "GETRANGE big 0 3", "$4\r\naaaa\r\n");
+    domt_resp_send_command(fd, "GET big");
     read_and_check_value(fd, 0);
     /* a reply that has begun still has the old value when the key gets a new one */
-    int late = domt_connect(kv.port);
-    domt_resp_send(late, "GET big");
+    int late = domt_connect_to_port(kv.port);
+    domt_resp_send_command(late, "GET big");
     char byte;
     ck_assert_int_eq(recv(late, &byte, 1, 0), 1);
-    domt_resp_expect(fd, "SET big short", "+OK\r\n");
-    domt_resp_expect(fd, "GET big", "$5\r\nshort\r\n");
+    domt_resp_expect_trace(fd, "SET big short", "+OK\r\n");
+    domt_resp_expect_trace(fd, "GET big", "$5\r\nshort\r\n");
     read_and_check_value(late, 1);
     close(late);
     for (int i = 0; i < READERS; i++)

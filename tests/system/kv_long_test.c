@@ -30,7 +30,7 @@ static domt_service kv;
 static int start_kv_and_connect(const char *setting)
 {
     domt_kv_start(&kv, (const char *const[]){"system.threads=1", "kv.maxMemory=0", setting, NULL});
-    return domt_connect(kv.port);
+    return domt_connect_to_port(kv.port);
 }
 
 /* --- another client --------------------------------------------------------------------------- */
@@ -48,7 +48,7 @@ static uint64_t cpu_time_of_service_ns(clockid_t clock)
 
 static void *ping_until_over(void *argument)
 {
-    int fd = domt_connect(kv.port);
+    int fd = domt_connect_to_port(kv.port);
     clockid_t clock;
     char reply[16];
 
@@ -115,7 +115,7 @@ static void run_command_and_skip_reply(int fd, const char *command, const char *
     static char reply[1 << 20];
     size_t line = strlen(first_line);
 
-    domt_resp_send(fd, command);
+    domt_resp_send_command(fd, command);
     ck_assert_int_eq(recv(fd, reply, line, MSG_WAITALL), (ssize_t)line);
     ck_assert_msg(memcmp(reply, first_line, line) == 0, "%s: %.*s", command, (int)line, reply);
     while (bytes > 0) {
@@ -131,7 +131,7 @@ static void await_empty_store(int fd)
 
     for (int i = 0; i < 10000 && strcmp(reply, ":0\r\n") != 0; i++) {
         domt_sleep_ms(1);
-        (void)domt_resp_ask(fd, "DBSIZE", reply);
+        (void)domt_resp_ask_for_reply(fd, "DBSIZE", reply);
     }
     ck_assert_str_eq(reply, ":0\r\n");
 }
@@ -191,7 +191,7 @@ static void list_keys(int fd)
 static void flush_store(int fd)
 {
     run_command_and_skip_reply(fd, "FLUSHALL", "+OK\r\n", 0);
-    domt_resp_expect(fd, "DBSIZE", ":0\r\n");
+    domt_resp_expect_trace(fd, "DBSIZE", ":0\r\n");
 }
 
 static void list_elements(int fd)
@@ -227,7 +227,7 @@ static void fill_string(int fd)
     char reply[DOMT_REPLY_MAX];
 
     snprintf(reply, sizeof reply, "SETRANGE s %u x", STRING - 1);
-    domt_resp_send(fd, reply);
+    domt_resp_send_command(fd, reply);
     ck_assert_int_gt(recv(fd, reply, sizeof reply, 0), 3);
     ck_assert_int_eq(reply[0], ':');
 }
@@ -236,8 +236,8 @@ static void change_string(int fd)
 {
     snprintf(head, sizeof head, ":%u\r\n", STRING + 1);
     run_command_and_skip_reply(fd, "APPEND s y", head, 0);
-    domt_resp_expect(fd, "SETRANGE s 5 zz", head);
-    domt_resp_expect(fd, "GETRANGE s 5 6", "$2\r\nzz\r\n");
+    domt_resp_expect_trace(fd, "SETRANGE s 5 zz", head);
+    domt_resp_expect_trace(fd, "GETRANGE s 5 6", "$2\r\nzz\r\n");
 }
 
 static void change_list(int fd)
@@ -262,17 +262,17 @@ static void choose_random_fields(int fd)
 static void copy_list(int fd)
 {
     run_command_and_skip_reply(fd, "COPY l m", ":1\r\n", 0);
-    domt_resp_expect(fd, "LINDEX m 77777", "$10\r\nv000077777\r\n");
+    domt_resp_expect_trace(fd, "LINDEX m 77777", "$10\r\nv000077777\r\n");
     snprintf(head, sizeof head, ":%u\r\n", ELEMENTS);
-    domt_resp_expect(fd, "LLEN m", head);
+    domt_resp_expect_trace(fd, "LLEN m", head);
 }
 
 static void copy_hash(int fd)
 {
     run_command_and_skip_reply(fd, "COPY h i", ":1\r\n", 0);
-    domt_resp_expect(fd, "HGET i f000077777", "$10\r\nv000077777\r\n");
+    domt_resp_expect_trace(fd, "HGET i f000077777", "$10\r\nv000077777\r\n");
     snprintf(head, sizeof head, ":%u\r\n", ELEMENTS);
-    domt_resp_expect(fd, "HLEN i", head);
+    domt_resp_expect_trace(fd, "HLEN i", head);
 }
 
 DOMT_TEST(work_on_many_keys_lets_nobody_wait)
@@ -434,7 +434,7 @@ static void add_and_delete_keys(int fd, uint32_t round)
                                  number < 20000 ? "SET x%u 1\r\n" : "DEL x%u\r\n", number % 20000);
     }
     ck_assert_int_eq(send(fd, commands, size, MSG_NOSIGNAL), (ssize_t)size);
-    (void)domt_resp_ask(fd, "ECHO end", reply);
+    (void)domt_resp_ask_for_reply(fd, "ECHO end", reply);
 }
 
 DOMT_TEST(a_scan_returns_what_is_there_the_whole_time)
@@ -443,17 +443,17 @@ DOMT_TEST(a_scan_returns_what_is_there_the_whole_time)
     uint32_t round = 0;
 
     domt_kv_start(&kv, (const char *const[]){"kv.shards=3", NULL});
-    int fd = domt_connect(kv.port);
+    int fd = domt_connect_to_port(kv.port);
     for (uint32_t i = 0; i < STAYING; i++) {
         snprintf(command, sizeof command, "SET s%u 1", i);
-        domt_resp_expect(fd, command, "+OK\r\n");
+        domt_resp_expect_trace(fd, command, "+OK\r\n");
     }
     for (int scans = 0; round < 1000; scans++) {
         bool seen[STAYING] = {false};
         uint64_t cursor = 0;
         do {
             snprintf(command, sizeof command, "SCAN %llu COUNT 20", (unsigned long long)cursor);
-            (void)domt_resp_ask(fd, command, reply);
+            (void)domt_resp_ask_for_reply(fd, command, reply);
             cursor = mark_scanned_keys(reply, seen);
             add_and_delete_keys(fd, round++);
         } while (cursor != 0);
@@ -471,15 +471,15 @@ DOMT_TEST(a_scan_is_bounded_at_each_call)
     int fd;
 
     domt_kv_start(&kv, (const char *const[]){"system.threads=1", "kv.scanMax=50", NULL});
-    fd = domt_connect(kv.port);
+    fd = domt_connect_to_port(kv.port);
     for (uint32_t i = 0; i < 1000; i++) {
         snprintf(command, sizeof command, "HSET h f%u 1", i);
-        domt_resp_expect(fd, command, ":1\r\n");
+        domt_resp_expect_trace(fd, command, ":1\r\n");
         snprintf(command, sizeof command, "SET s%u 1", i);
-        domt_resp_expect(fd, command, "+OK\r\n");
+        domt_resp_expect_trace(fd, command, "+OK\r\n");
     }
-    ck_assert_uint_lt(domt_resp_ask(fd, "SCAN 0 COUNT 1000000", reply), 70 * 10);
-    ck_assert_uint_lt(domt_resp_ask(fd, "HSCAN h 0 COUNT 1000000", reply), 70 * 2 * 10);
+    ck_assert_uint_lt(domt_resp_ask_for_reply(fd, "SCAN 0 COUNT 1000000", reply), 70 * 10);
+    ck_assert_uint_lt(domt_resp_ask_for_reply(fd, "HSCAN h 0 COUNT 1000000", reply), 70 * 2 * 10);
     close(fd);
     domt_service_stop(&kv);
 }

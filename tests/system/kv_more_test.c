@@ -346,11 +346,11 @@ static bool start_kv_and_redis(const char *shards, int *ret_fd, int *ret_redis)
 {
     uint16_t port;
 
-    if (!domt_redis_start(&redis_pid, &port))
+    if (!domt_redis_start_server(&redis_pid, &port))
         return false;
     domt_kv_start(&kv, (const char *const[]){shards, NULL});
-    *ret_redis = domt_connect(port);
-    *ret_fd = domt_connect(kv.port);
+    *ret_redis = domt_connect_to_port(port);
+    *ret_fd = domt_connect_to_port(kv.port);
     return true;
 }
 
@@ -358,7 +358,7 @@ static void stop_kv_and_redis(int fd, int redis)
 {
     close(fd);
     close(redis);
-    domt_redis_stop(redis_pid);
+    domt_redis_stop_server(redis_pid);
     domt_service_stop(&kv);
 }
 
@@ -368,7 +368,7 @@ static void compare_rows_with_redis(const char *shards)
 
     if (!start_kv_and_redis(shards, &fd, &redis))
         return;
-    domt_resp_compare(fd, redis, commands);
+    domt_resp_compare_replies(fd, redis, commands);
     stop_kv_and_redis(fd, redis);
 }
 
@@ -439,15 +439,16 @@ DOMT_TEST(lists_change_inside_as_those_of_redis)
         return;
     for (uint32_t seed = 0; seed < 3; seed++) {
         chance = seed;
-        domt_resp_compare(fd, redis,
-                          (const char *const[]){"DEL l", "RPUSH l e1 e2 e3 e4 e5", NULL});
+        domt_resp_compare_replies(fd, redis,
+                                  (const char *const[]){"DEL l", "RPUSH l e1 e2 e3 e4 e5", NULL});
         for (uint32_t i = 0; i < 1500; i++) {
             write_random_change_of_list(change, sizeof change);
-            domt_resp_compare(fd, redis, (const char *const[]){change, NULL});
+            domt_resp_compare_replies(fd, redis, (const char *const[]){change, NULL});
         }
-        domt_resp_compare(fd, redis,
-                          (const char *const[]){"LLEN l", "LRANGE l 0 60", "LRANGE l -60 -1",
-                                                "LTRIM l 10 -20", "LLEN l", "LRANGE l 0 60", NULL});
+        domt_resp_compare_replies(fd, redis,
+                                  (const char *const[]){"LLEN l", "LRANGE l 0 60",
+                                                        "LRANGE l -60 -1", "LTRIM l 10 -20",
+                                                        "LLEN l", "LRANGE l 0 60", NULL});
     }
     stop_kv_and_redis(fd, redis);
 }
@@ -455,13 +456,13 @@ DOMT_TEST(lists_change_inside_as_those_of_redis)
 DOMT_TEST(key_expires_though_nobody_asks_for_anything)
 {
     static char reply[DOMT_REPLY_MAX];
-    int fd = domt_kv_open(&kv, (const char *const[]){"kv.shards=1", NULL});
+    int fd = domt_kv_start_and_connect(&kv, (const char *const[]){"kv.shards=1", NULL});
 
-    domt_resp_expect(fd, "SET a b PX 150", "+OK\r\n");
+    domt_resp_expect_trace(fd, "SET a b PX 150", "+OK\r\n");
     domt_sleep_ms(600);
-    (void)domt_resp_ask(fd, "INFO stats", reply);
+    (void)domt_resp_ask_for_reply(fd, "INFO stats", reply);
     ck_assert_msg(strstr(reply, "expired_keys:1\r\n") != NULL, "%s", reply);
-    domt_kv_close(&kv, fd);
+    domt_kv_close_and_stop(&kv, fd);
 }
 
 DOMT_SUITE(120)

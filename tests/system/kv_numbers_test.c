@@ -105,7 +105,8 @@ DOMT_TEST(numbers_at_their_ends_are_those_of_redis)
 {
     static char texts[COMMANDS][NUMBERS][LINE];
     static const char *lines[COMMANDS * NUMBERS * (BEFORE + 2) + 1];
-    int fd = domt_kv_open(&kv, (const char *const[]){"kv.shards=1", "kv.maxMemory=0", NULL});
+    int fd = domt_kv_start_and_connect(
+        &kv, (const char *const[]){"kv.shards=1", "kv.maxMemory=0", NULL});
     size_t count = 0;
 
     for (size_t i = 0; i < COMMANDS; i++) {
@@ -120,8 +121,9 @@ DOMT_TEST(numbers_at_their_ends_are_those_of_redis)
         }
     }
     domt_resp_compare_with_redis(fd, lines);
-    domt_resp_expect(fd, "LPOS l a RANK -9223372036854775808", "-ERR value is out of range\r\n");
-    domt_kv_close(&kv, fd);
+    domt_resp_expect_trace(fd, "LPOS l a RANK -9223372036854775808",
+                           "-ERR value is out of range\r\n");
+    domt_kv_close_and_stop(&kv, fd);
 }
 
 /* The cursors of scans differ between the two servers, so they are not compared. */
@@ -130,33 +132,33 @@ DOMT_TEST(a_cursor_may_be_any_number)
     static const char *const scans[] = {"SCAN @", "SCAN 0 COUNT @", "HSCAN h @",
                                         "HSCAN h 0 COUNT @"};
     char line[LINE], reply[DOMT_REPLY_MAX];
-    int fd = domt_kv_open(&kv, (const char *const[]){"kv.shards=2", NULL});
+    int fd = domt_kv_start_and_connect(&kv, (const char *const[]){"kv.shards=2", NULL});
 
-    domt_resp_expect(fd, "HSET h f 5 g -5", ":2\r\n");
+    domt_resp_expect_trace(fd, "HSET h f 5 g -5", ":2\r\n");
     for (size_t i = 0; i < sizeof scans / sizeof scans[0]; i++) {
         for (size_t k = 0; k < NUMBERS; k++) {
             put_number_into_command(line, scans[i], numbers[k]);
-            (void)domt_resp_ask(fd, line, reply);
+            (void)domt_resp_ask_for_reply(fd, line, reply);
             ck_assert_msg(strncmp(reply, "*2\r\n", 4) == 0 || strncmp(reply, "-ERR ", 5) == 0,
                           "%s: %s", line, reply);
         }
     }
-    domt_kv_close(&kv, fd);
+    domt_kv_close_and_stop(&kv, fd);
 }
 
 /* With the last possible date redis-server 7.0 overflows, so kv's answer is not compared. */
 DOMT_TEST(dates_are_rounded_at_the_end_of_time)
 {
-    int fd = domt_kv_open(&kv, (const char *const[]){"kv.shards=1", NULL});
+    int fd = domt_kv_start_and_connect(&kv, (const char *const[]){"kv.shards=1", NULL});
 
-    domt_resp_expect(fd, "SET s 1 PXAT 9223372036854775807", "+OK\r\n");
-    domt_resp_expect(fd, "PEXPIRETIME s", ":9223372036854775807\r\n");
-    domt_resp_expect(fd, "EXPIRETIME s", ":9223372036854776\r\n");
-    domt_resp_expect(fd, "PEXPIREAT s 4000000000499", ":1\r\n");
-    domt_resp_expect(fd, "EXPIRETIME s", ":4000000000\r\n");
-    domt_resp_expect(fd, "PEXPIREAT s 4000000000500", ":1\r\n");
-    domt_resp_expect(fd, "EXPIRETIME s", ":4000000001\r\n");
-    domt_kv_close(&kv, fd);
+    domt_resp_expect_trace(fd, "SET s 1 PXAT 9223372036854775807", "+OK\r\n");
+    domt_resp_expect_trace(fd, "PEXPIRETIME s", ":9223372036854775807\r\n");
+    domt_resp_expect_trace(fd, "EXPIRETIME s", ":9223372036854776\r\n");
+    domt_resp_expect_trace(fd, "PEXPIREAT s 4000000000499", ":1\r\n");
+    domt_resp_expect_trace(fd, "EXPIRETIME s", ":4000000000\r\n");
+    domt_resp_expect_trace(fd, "PEXPIREAT s 4000000000500", ":1\r\n");
+    domt_resp_expect_trace(fd, "EXPIRETIME s", ":4000000001\r\n");
+    domt_kv_close_and_stop(&kv, fd);
 }
 
 DOMT_SUITE(60)

@@ -41,7 +41,7 @@ static const char *const lines[] = {
 DOMT_TEST(messages_are_those_of_redis)
 {
     start_kv_with_three_shards("kv.maxMemory=0");
-    domt_dialogue_with_redis(lines, kv.port);
+    domt_run_dialogue_with_redis(lines, kv.port);
     domt_service_stop(&kv);
 }
 
@@ -52,15 +52,15 @@ DOMT_TEST(a_publisher_of_resp_3_hears_itself_before_the_answer)
     char reply[DOMT_REPLY_MAX];
 
     start_kv_with_three_shards("kv.maxMemory=0");
-    int fd = domt_connect(kv.port);
-    domt_resp_send(fd, "HELLO 3");
-    (void)domt_resp_ask(fd, "PING", reply);
-    domt_resp_expect(fd, "SUBSCRIBE c1", ">3\r\n$9\r\nsubscribe\r\n$2\r\nc1\r\n:1\r\n");
+    int fd = domt_connect_to_port(kv.port);
+    domt_resp_send_command(fd, "HELLO 3");
+    (void)domt_resp_ask_for_reply(fd, "PING", reply);
+    domt_resp_expect_trace(fd, "SUBSCRIBE c1", ">3\r\n$9\r\nsubscribe\r\n$2\r\nc1\r\n:1\r\n");
     for (int i = 0; i < 100; i++) {
-        domt_resp_send(fd, "PUBLISH c1 me1");
-        domt_resp_send(fd, "SET x 1");
-        domt_resp_send(fd, "PUBLISH none me");
-        (void)domt_resp_ask(fd, "PUBLISH c1 me2", reply);
+        domt_resp_send_command(fd, "PUBLISH c1 me1");
+        domt_resp_send_command(fd, "SET x 1");
+        domt_resp_send_command(fd, "PUBLISH none me");
+        (void)domt_resp_ask_for_reply(fd, "PUBLISH c1 me2", reply);
         /* the second message may come while earlier answers are still being sent */
         const char *one = strstr(reply, MESSAGE("me1")), *two = strstr(reply, MESSAGE("me2"));
         ck_assert_msg(one == reply && two > one, "%s", reply);
@@ -69,9 +69,9 @@ DOMT_TEST(a_publisher_of_resp_3_hears_itself_before_the_answer)
         ck_assert_str_eq(reply + strlen(reply) - 4, ":1\r\n");
         ck_assert_ptr_eq(strstr(reply, ":1\r\n"), one + strlen(MESSAGE("me1")));
     }
-    domt_resp_expect(fd, "PING", "+PONG\r\n");
-    domt_resp_expect(fd, "RESET", "+RESET\r\n");
-    domt_resp_expect(fd, "PUBLISH c1 me1", ":0\r\n");
+    domt_resp_expect_trace(fd, "PING", "+PONG\r\n");
+    domt_resp_expect_trace(fd, "RESET", "+RESET\r\n");
+    domt_resp_expect_trace(fd, "PUBLISH c1 me1", ":0\r\n");
     close(fd);
     domt_service_stop(&kv);
 }
@@ -85,13 +85,13 @@ DOMT_TEST(a_publisher_of_resp_3_hears_itself_before_the_answer)
 static void *publish_numbers(void *argument)
 {
     char command[64], reply[64], wanted[16];
-    int fd = domt_connect(kv.port);
+    int fd = domt_connect_to_port(kv.port);
 
     snprintf(wanted, sizeof wanted, ":%d\r\n", LISTENERS);
     for (int i = 0; i < MESSAGES; i++) {
         size_t size = 0;
         snprintf(command, sizeof command, "PUBLISH ch%d %c%06d", i % 2, *(const char *)argument, i);
-        domt_resp_send(fd, command);
+        domt_resp_send_command(fd, command);
         while (size < strlen(wanted)) {
             ssize_t got = recv(fd, reply + size, sizeof reply - 1 - size, 0);
             ck_assert_int_gt(got, 0);
@@ -107,7 +107,7 @@ static size_t bytes_of_subscribe_answer(int fd, const char *words)
 {
     char reply[DOMT_REPLY_MAX];
 
-    domt_resp_send(fd, words);
+    domt_resp_send_command(fd, words);
     return (size_t)recv(fd, reply, sizeof reply, 0);
 }
 
@@ -121,7 +121,7 @@ DOMT_TEST(all_threads_hear_all_messages_in_order)
 
     start_kv_with_three_shards("kv.maxMemory=0");
     for (int i = 0; i < LISTENERS; i++) {
-        fds[i] = domt_connect(kv.port);
+        fds[i] = domt_connect_to_port(kv.port);
         ck_assert_uint_gt(bytes_of_subscribe_answer(fds[i], "SUBSCRIBE ch0"), 0);
         ck_assert_uint_gt(bytes_of_subscribe_answer(fds[i], "SUBSCRIBE ch1"), 0);
     }
@@ -160,14 +160,15 @@ DOMT_TEST(a_subscriber_that_never_reads_costs_a_bounded_amount)
 
     /* a send time-out so long that the deaf subscriber is not cut, also on a busy machine */
     domt_kv_start(&kv, (const char *const[]){"kv.shards=3", "channel.sendTimeout=10m", NULL});
-    int fd = domt_connect(kv.port), good = domt_connect(kv.port), deaf = domt_connect(kv.port);
+    int fd = domt_connect_to_port(kv.port), good = domt_connect_to_port(kv.port),
+        deaf = domt_connect_to_port(kv.port);
     size_t head =
         (size_t)snprintf(wanted, sizeof wanted, "*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$50000\r\n");
     ck_assert_uint_gt(bytes_of_subscribe_answer(good, "SUBSCRIBE c"), 0);
     ck_assert_uint_gt(bytes_of_subscribe_answer(deaf, "SUBSCRIBE c"), 0);
     uint64_t before = domt_service_rss_bytes(&kv);
     for (int i = 0; i < PUBLISHED; i++) {
-        domt_resp_send(fd, "PUBLISH c %50000");
+        domt_resp_send_command(fd, "PUBLISH c %50000");
         for (size_t size = 0; size < head + 50002;) {
             ssize_t got =
                 recv(good, bytes,
@@ -180,12 +181,12 @@ DOMT_TEST(a_subscriber_that_never_reads_costs_a_bounded_amount)
     }
     if (!DOMT_SANITIZED) /* a sanitizer keeps freed memory, so it is not measured there */
         ck_assert_uint_lt(domt_service_rss_bytes(&kv), before + 32 * 1048576);
-    domt_resp_expect(fd, "PUBSUB NUMSUB c", "*2\r\n$1\r\nc\r\n:2\r\n");
+    domt_resp_expect_trace(fd, "PUBSUB NUMSUB c", "*2\r\n$1\r\nc\r\n:2\r\n");
     close(deaf);
     close(good);
     for (int i = 0; i < 10000 && strcmp(reply, ":0\r\n") != 0; i++) {
         domt_sleep_ms(1);
-        (void)domt_resp_ask(fd, "PUBLISH c x", reply);
+        (void)domt_resp_ask_for_reply(fd, "PUBLISH c x", reply);
     }
     ck_assert_str_eq(reply, ":0\r\n");
     close(fd);
@@ -199,21 +200,21 @@ DOMT_TEST(subscriptions_of_a_connection_are_bounded)
     char reply[DOMT_REPLY_MAX];
 
     start_kv_with_three_shards("kv.subscriptionsMax=3");
-    int fd = domt_connect(kv.port), other = domt_connect(kv.port);
-    domt_resp_expect(other, "SUBSCRIBE a b c d", TOO_MANY);
+    int fd = domt_connect_to_port(kv.port), other = domt_connect_to_port(kv.port);
+    domt_resp_expect_trace(other, "SUBSCRIBE a b c d", TOO_MANY);
     ck_assert_uint_gt(bytes_of_subscribe_answer(fd, "SUBSCRIBE a b"), 0);
     ck_assert_uint_gt(bytes_of_subscribe_answer(fd, "PSUBSCRIBE p"), 0);
-    domt_resp_send(fd, "SUBSCRIBE d");
-    domt_resp_send(fd, "UNSUBSCRIBE a");
-    domt_resp_send(fd, "SUBSCRIBE d");
-    domt_resp_send(fd, "RESET");
-    (void)domt_resp_ask(fd, "PING", reply);
+    domt_resp_send_command(fd, "SUBSCRIBE d");
+    domt_resp_send_command(fd, "UNSUBSCRIBE a");
+    domt_resp_send_command(fd, "SUBSCRIBE d");
+    domt_resp_send_command(fd, "RESET");
+    (void)domt_resp_ask_for_reply(fd, "PING", reply);
     ck_assert_str_eq(reply,
                      TOO_MANY "*3\r\n$11\r\nunsubscribe\r\n$1\r\na\r\n:2\r\n"
                               "*3\r\n$9\r\nsubscribe\r\n$1\r\nd\r\n:3\r\n+RESET\r\n+PONG\r\n");
-    domt_resp_expect(other, "PUBSUB NUMSUB a b d",
-                     "*6\r\n$1\r\na\r\n:0\r\n$1\r\nb\r\n:0\r\n$1\r\nd\r\n:0\r\n");
-    domt_resp_expect(other, "PUBSUB NUMPAT", ":0\r\n");
+    domt_resp_expect_trace(other, "PUBSUB NUMSUB a b d",
+                           "*6\r\n$1\r\na\r\n:0\r\n$1\r\nb\r\n:0\r\n$1\r\nd\r\n:0\r\n");
+    domt_resp_expect_trace(other, "PUBSUB NUMPAT", ":0\r\n");
     close(fd);
     close(other);
     domt_service_stop(&kv);
@@ -226,10 +227,10 @@ DOMT_TEST(all_subscriptions_are_bounded)
 
     start_kv_with_three_shards("kv.subscriptionMemory=64KiB");
     for (int i = 0; i < 16; i++)
-        fds[i] = domt_connect(kv.port);
+        fds[i] = domt_connect_to_port(kv.port);
     while (count < 10000 && reply[0] != '-') {
         snprintf(command, sizeof command, "SUBSCRIBE name%d", count);
-        domt_resp_send(fds[count % 16], command);
+        domt_resp_send_command(fds[count % 16], command);
         ssize_t got = recv(fds[count % 16], reply, sizeof reply - 1, 0);
         ck_assert_int_gt(got, 0);
         reply[got] = '\0';
@@ -243,7 +244,7 @@ DOMT_TEST(all_subscriptions_are_bounded)
     count = 0;
     for (int i = 0; i < 1000 && count < 100; i++) {
         snprintf(command, sizeof command, "SUBSCRIBE other%d", count);
-        domt_resp_send(fds[15], command);
+        domt_resp_send_command(fds[15], command);
         ssize_t got = recv(fds[15], reply, sizeof reply - 1, 0);
         ck_assert_int_gt(got, 0);
         count += reply[0] == '*';

@@ -29,12 +29,12 @@ static size_t answers_to_each_number_of_arguments(int fd, const char *name, cons
     snprintf(words, sizeof words, "%s", name);
     for (int count = 0; count < ARGUMENTS_MOST; count++) {
         /* ends a transaction and all subscriptions of the last command */
-        domt_resp_send(fd, "RESET");
-        domt_resp_send(fd, "FLUSHALL");
-        domt_resp_send(fd, words);
+        domt_resp_send_command(fd, "RESET");
+        domt_resp_send_command(fd, "FLUSHALL");
+        domt_resp_send_command(fd, words);
         snprintf(words + strlen(words), sizeof words - strlen(words), " %s", argument);
     }
-    return domt_resp_ask(fd, "RESET", reply);
+    return domt_resp_ask_for_reply(fd, "RESET", reply);
 }
 
 static void compare_numbers_of_arguments(int fd, int redis, const char *name, const char *argument)
@@ -101,17 +101,18 @@ static const char *const subcommands[] = {"CLIENT GETNAME",
 
 DOMT_TEST(arguments_are_counted_as_by_redis)
 {
-    int fd = domt_kv_open(&kv, (const char *const[]){"kv.shards=1", "kv.debug=yes", NULL});
+    int fd =
+        domt_kv_start_and_connect(&kv, (const char *const[]){"kv.shards=1", "kv.debug=yes", NULL});
     char names[DOMT_REPLY_MAX];
     uint16_t port;
     pid_t pid;
 
-    if (!domt_redis_start(&pid, &port)) {
-        domt_kv_close(&kv, fd);
+    if (!domt_redis_start_server(&pid, &port)) {
+        domt_kv_close_and_stop(&kv, fd);
         return;
     }
-    int redis = domt_connect(port);
-    (void)domt_resp_ask(fd, "COMMAND LIST", names);
+    int redis = domt_connect_to_port(port);
+    (void)domt_resp_ask_for_reply(fd, "COMMAND LIST", names);
     char *rest;
     (void)strtok_r(names, "\r\n", &rest); /* skips the line with the length of the array */
     int count = 0;
@@ -125,8 +126,8 @@ DOMT_TEST(arguments_are_counted_as_by_redis)
     for (size_t i = 0; subcommands[i] != NULL; i++)
         compare_numbers_of_arguments(fd, redis, subcommands[i], "x");
     close(redis);
-    domt_redis_stop(pid);
-    domt_kv_close(&kv, fd);
+    domt_redis_stop_server(pid);
+    domt_kv_close_and_stop(&kv, fd);
 }
 
 /* --- DEBUG ------------------------------------------------------------------------------------ */
@@ -169,37 +170,38 @@ static const char *const debug_lines[] = {"DEBUG",
 
 DOMT_TEST(debug_is_that_of_redis_in_both_versions)
 {
-    int fd = domt_kv_open(&kv, (const char *const[]){"kv.debug=local", NULL});
+    int fd = domt_kv_start_and_connect(&kv, (const char *const[]){"kv.debug=local", NULL});
     char reply[DOMT_REPLY_MAX];
     uint16_t port;
     pid_t pid;
 
-    if (domt_redis_start(&pid, &port)) {
-        int redis = domt_connect(port);
-        domt_resp_compare(fd, redis, debug_lines);
-        (void)domt_resp_ask(fd, "HELLO 3", reply);
-        (void)domt_resp_ask(redis, "HELLO 3", reply);
-        domt_resp_compare(fd, redis, debug_lines);
+    if (domt_redis_start_server(&pid, &port)) {
+        int redis = domt_connect_to_port(port);
+        domt_resp_compare_replies(fd, redis, debug_lines);
+        (void)domt_resp_ask_for_reply(fd, "HELLO 3", reply);
+        (void)domt_resp_ask_for_reply(redis, "HELLO 3", reply);
+        domt_resp_compare_replies(fd, redis, debug_lines);
         close(redis);
-        domt_redis_stop(pid);
+        domt_redis_stop_server(pid);
     }
-    domt_resp_expect(fd, "HELLO 2 what", "-ERR Syntax error in HELLO option 'what'\r\n");
-    domt_kv_close(&kv, fd);
+    domt_resp_expect_trace(fd, "HELLO 2 what", "-ERR Syntax error in HELLO option 'what'\r\n");
+    domt_kv_close_and_stop(&kv, fd);
 }
 
 DOMT_TEST(debug_is_closed_unless_it_is_opened)
 {
-    int fd = domt_kv_open(&kv, (const char *const[]){NULL});
+    int fd = domt_kv_start_and_connect(&kv, (const char *const[]){NULL});
     char reply[DOMT_REPLY_MAX];
 
-    (void)domt_resp_ask(fd, "DEBUG SLEEP 0", reply);
+    (void)domt_resp_ask_for_reply(fd, "DEBUG SLEEP 0", reply);
     ck_assert_ptr_eq(strstr(reply, "-ERR DEBUG command not allowed."), reply);
-    (void)domt_resp_ask(fd, "CONFIG GET enable-debug-command", reply);
+    (void)domt_resp_ask_for_reply(fd, "CONFIG GET enable-debug-command", reply);
     ck_assert_ptr_nonnull(strstr(reply, "$2\r\nno\r\n"));
-    domt_resp_expect(fd, "CONFIG SET enable-debug-command yes",
-                     "-ERR CONFIG SET failed (possibly related to argument 'enable-debug-command')"
-                     " - can't set immutable config\r\n");
-    domt_kv_close(&kv, fd);
+    domt_resp_expect_trace(
+        fd, "CONFIG SET enable-debug-command yes",
+        "-ERR CONFIG SET failed (possibly related to argument 'enable-debug-command')"
+        " - can't set immutable config\r\n");
+    domt_kv_close_and_stop(&kv, fd);
 }
 
 /* --- CONFIG, and encodings of values ---------------------------------------------------------- */
@@ -243,14 +245,16 @@ static const char *const queued_lines[] = {
 
 DOMT_TEST(limits_are_set_and_heeded_as_by_redis)
 {
-    int fd = domt_kv_open(&kv, (const char *const[]){"kv.shards=1", "kv.maxMemory=0", NULL});
+    int fd = domt_kv_start_and_connect(
+        &kv, (const char *const[]){"kv.shards=1", "kv.maxMemory=0", NULL});
 
     domt_resp_compare_with_redis(fd, config_lines);
-    domt_dialogue_with_redis(queued_lines, kv.port);
-    domt_resp_expect(fd, "CONFIG SET maxmemory-policy allkeys-lru",
-                     "-ERR CONFIG SET failed (possibly related to argument 'maxmemory-policy') - "
-                     "can't set immutable config\r\n");
-    domt_kv_close(&kv, fd);
+    domt_run_dialogue_with_redis(queued_lines, kv.port);
+    domt_resp_expect_trace(
+        fd, "CONFIG SET maxmemory-policy allkeys-lru",
+        "-ERR CONFIG SET failed (possibly related to argument 'maxmemory-policy') - "
+        "can't set immutable config\r\n");
+    domt_kv_close_and_stop(&kv, fd);
 }
 
 /* --- transactions without memory -------------------------------------------------------------- */
@@ -279,10 +283,11 @@ static const char *const full_lines[] = {"a CONFIG SET maxmemory 1",
 
 DOMT_TEST(a_transaction_without_memory_is_refused_as_by_redis)
 {
-    int fd = domt_kv_open(&kv, (const char *const[]){"kv.shards=1", "kv.maxMemory=0", NULL});
+    int fd = domt_kv_start_and_connect(
+        &kv, (const char *const[]){"kv.shards=1", "kv.maxMemory=0", NULL});
 
-    domt_dialogue_with_redis(full_lines, kv.port);
-    domt_kv_close(&kv, fd);
+    domt_run_dialogue_with_redis(full_lines, kv.port);
+    domt_kv_close_and_stop(&kv, fd);
 }
 
 /* --- randomness ------------------------------------------------------------------------------- */
@@ -299,7 +304,7 @@ static void expect_draws_are_fair(int fd, const char *command, int draws, int ti
     double sum = 0;
 
     for (int i = 0; i < times; i++) {
-        (void)domt_resp_ask(fd, command, reply);
+        (void)domt_resp_ask_for_reply(fd, command, reply);
         for (char *at = reply; (at = strstr(at, "\r\nf")) != NULL; at++)
             seen[strtol(at + 3, NULL, 10)]++;
     }
@@ -312,21 +317,21 @@ static void expect_draws_are_fair(int fd, const char *command, int draws, int ti
 
 DOMT_TEST(what_is_drawn_by_chance_is_drawn_evenly)
 {
-    int fd = domt_kv_open(&kv, (const char *const[]){"kv.shards=1", NULL});
+    int fd = domt_kv_start_and_connect(&kv, (const char *const[]){"kv.shards=1", NULL});
     char command[64], reply[DOMT_REPLY_MAX];
 
     for (int i = 0; i < FIELDS; i++) {
         snprintf(command, sizeof command, "HSET h f%d 1", i);
-        (void)domt_resp_ask(fd, command, reply);
+        (void)domt_resp_ask_for_reply(fd, command, reply);
     }
     expect_draws_are_fair(fd, "HRANDFIELD h -2000", DRAWS, DRAWS / 2000);
-    domt_resp_expect(fd, "DEL h", ":1\r\n");
+    domt_resp_expect_trace(fd, "DEL h", ":1\r\n");
     for (int i = 0; i < FIELDS; i++) {
         snprintf(command, sizeof command, "SET f%d 1", i);
-        (void)domt_resp_ask(fd, command, reply);
+        (void)domt_resp_ask_for_reply(fd, command, reply);
     }
     expect_draws_are_fair(fd, "RANDOMKEY", DRAWS / 10, DRAWS / 10);
-    domt_kv_close(&kv, fd);
+    domt_kv_close_and_stop(&kv, fd);
 }
 
 DOMT_SUITE(240)

@@ -16,7 +16,7 @@ static domt_service kv;
 static int start_kv_and_connect(const char *shards, const char *memory)
 {
     domt_kv_start(&kv, (const char *const[]){shards, memory, NULL});
-    return domt_connect(kv.port);
+    return domt_connect_to_port(kv.port);
 }
 
 /* The commands whose replies have to be those of redis-server. Keys with the tag {t} lie on one
@@ -137,9 +137,9 @@ DOMT_TEST(keys_on_several_shards_are_refused_where_the_command_needs_one)
 
     /* For one seed of the hash in about a hundred, six keys of one letter would all lie on one
      * shard, so these keys have longer names. */
-    domt_resp_expect(fd, "MSET apple 1 banana 2 cherry 3 date 4 elderberries 5 fig 6",
-                     "-CROSSSLOT Keys in request don't hash to the same slot\r\n");
-    domt_resp_expect(fd, "MSET {x}a 1 {x}b 2 y{x}c 3", "+OK\r\n");
+    domt_resp_expect_trace(fd, "MSET apple 1 banana 2 cherry 3 date 4 elderberries 5 fig 6",
+                           "-CROSSSLOT Keys in request don't hash to the same slot\r\n");
+    domt_resp_expect_trace(fd, "MSET {x}a 1 {x}b 2 y{x}c 3", "+OK\r\n");
     close(fd);
     domt_service_stop(&kv);
 }
@@ -148,19 +148,19 @@ DOMT_TEST(keys_expire_unread_and_read)
 {
     int fd = start_kv_and_connect("kv.shards=1", "kv.maxMemory=0");
 
-    domt_resp_expect(fd, "SET a 1 PX 1", "+OK\r\n");
-    domt_resp_expect(fd, "SET b 1 PX 60000", "+OK\r\n");
+    domt_resp_expect_trace(fd, "SET a 1 PX 1", "+OK\r\n");
+    domt_resp_expect_trace(fd, "SET b 1 PX 60000", "+OK\r\n");
     char reply[DOMT_REPLY_MAX] = "";
     /* no command reads the key, but it expires all the same */
     for (int i = 0; i < 10000 && strcmp(reply, ":1\r\n") != 0; i++) {
         domt_sleep_ms(1);
-        (void)domt_resp_ask(fd, "DBSIZE", reply);
+        (void)domt_resp_ask_for_reply(fd, "DBSIZE", reply);
     }
     ck_assert_str_eq(reply, ":1\r\n");
-    domt_resp_expect(fd, "SET a 2 PX 5", "+OK\r\n");
+    domt_resp_expect_trace(fd, "SET a 2 PX 5", "+OK\r\n");
     domt_sleep_ms(6);
-    domt_resp_expect(fd, "GET a", "$-1\r\n");
-    domt_resp_expect(fd, "GET b", "$1\r\n1\r\n");
+    domt_resp_expect_trace(fd, "GET a", "$-1\r\n");
+    domt_resp_expect_trace(fd, "GET b", "$1\r\n1\r\n");
     close(fd);
     domt_service_stop(&kv);
 }
@@ -175,14 +175,14 @@ DOMT_TEST(a_full_store_refuses_to_grow_and_goes_on)
 
     for (; kept < 200 && strcmp(reply, OUT_OF_MEMORY) != 0; kept++) {
         snprintf(command, sizeof command, "SET key%d %%10000", kept);
-        (void)domt_resp_ask(fd, command, reply);
+        (void)domt_resp_ask_for_reply(fd, command, reply);
     }
     ck_assert_int_gt(kept, 80);
     ck_assert_int_lt(kept, 110);
-    ck_assert_uint_eq(domt_resp_ask(fd, "GET key1", reply), 10000 + 10);
-    domt_resp_expect(fd, "DEL key1 key2", ":2\r\n");
+    ck_assert_uint_eq(domt_resp_ask_for_reply(fd, "GET key1", reply), 10000 + 10);
+    domt_resp_expect_trace(fd, "DEL key1 key2", ":2\r\n");
     for (int i = 0; i < 200; i++) /* each SET frees the memory of the string that it replaces */
-        domt_resp_expect(fd, "SET again %10000", "+OK\r\n");
+        domt_resp_expect_trace(fd, "SET again %10000", "+OK\r\n");
     close(fd);
     domt_service_stop(&kv);
 }
@@ -201,7 +201,7 @@ DOMT_TEST(a_stop_under_load_answers_what_was_read)
 
     fds[0] = start_kv_and_connect("kv.shards=2", "kv.maxMemory=0");
     for (int i = 1; i < CLIENTS; i++)
-        fds[i] = domt_connect(kv.port);
+        fds[i] = domt_connect_to_port(kv.port);
     uint64_t begin = domt_monotonic_ns();
     for (uint64_t round = 0; domt_monotonic_ns() - begin < UINT64_C(300000000); round++) {
         int i = (int)(round % CLIENTS);

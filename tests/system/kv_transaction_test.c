@@ -63,7 +63,7 @@ static const char *const lines[] = {
 static void compare_rows_with_redis(const char *shards)
 {
     start_kv_with_shards(shards, "kv.maxMemory=0");
-    domt_dialogue_with_redis(lines, kv.port);
+    domt_run_dialogue_with_redis(lines, kv.port);
     domt_service_stop(&kv);
 }
 
@@ -83,19 +83,19 @@ DOMT_TEST(transactions_are_those_of_redis_on_one_of_several_shards)
 DOMT_TEST(a_transaction_lies_on_one_shard)
 {
     start_kv_with_shards("kv.shards=64", "kv.maxMemory=0");
-    int fd = domt_connect(kv.port);
+    int fd = domt_connect_to_port(kv.port);
 
-    domt_resp_expect(fd, "WATCH a b c d e f g h", CROSS_SLOT);
-    domt_resp_expect(fd, "WATCH {x}a {x}b", "+OK\r\n");
+    domt_resp_expect_trace(fd, "WATCH a b c d e f g h", CROSS_SLOT);
+    domt_resp_expect_trace(fd, "WATCH {x}a {x}b", "+OK\r\n");
     /* not all of these keys are on the shard of {x} */
-    domt_resp_expect(fd, "WATCH {b}a {c}a {d}a {e}a {f}a", CROSS_SLOT);
-    domt_resp_send(fd, "MULTI");
-    domt_resp_send(fd, "SET {x}a 1");
-    domt_resp_send(fd, "MSET {b}a 1 {c}a 1 {d}a 1 {e}a 1 {f}a 1");
-    domt_resp_send(fd, "DBSIZE");
-    domt_resp_send(fd, "EXEC");
+    domt_resp_expect_trace(fd, "WATCH {b}a {c}a {d}a {e}a {f}a", CROSS_SLOT);
+    domt_resp_send_command(fd, "MULTI");
+    domt_resp_send_command(fd, "SET {x}a 1");
+    domt_resp_send_command(fd, "MSET {b}a 1 {c}a 1 {d}a 1 {e}a 1 {f}a 1");
+    domt_resp_send_command(fd, "DBSIZE");
+    domt_resp_send_command(fd, "EXEC");
     char reply[DOMT_REPLY_MAX];
-    (void)domt_resp_ask(fd, "EXISTS {x}a", reply);
+    (void)domt_resp_ask_for_reply(fd, "EXISTS {x}a", reply);
     ck_assert_str_eq(reply, "+OK\r\n+QUEUED\r\n" CROSS_SLOT CROSS_SLOT ABORTED ":0\r\n");
     close(fd);
     domt_service_stop(&kv);
@@ -109,33 +109,33 @@ DOMT_TEST(a_transaction_is_bounded)
     char reply[DOMT_REPLY_MAX];
 
     start_kv_with_shards("kv.shards=2", "kv.transactionCommands=3");
-    int fd = domt_connect(kv.port);
+    int fd = domt_connect_to_port(kv.port);
     for (int i = 3; i <= 4; i++) {
-        domt_resp_send(fd, "MULTI");
+        domt_resp_send_command(fd, "MULTI");
         for (int j = 0; j < i; j++)
-            domt_resp_send(fd, "INCR {t}n");
-        domt_resp_send(fd, "INCR {t}n");
-        domt_resp_send(fd, i == 3 ? "DISCARD" : "EXEC");
-        (void)domt_resp_ask(fd, "GET {t}n", reply);
+            domt_resp_send_command(fd, "INCR {t}n");
+        domt_resp_send_command(fd, "INCR {t}n");
+        domt_resp_send_command(fd, i == 3 ? "DISCARD" : "EXEC");
+        (void)domt_resp_ask_for_reply(fd, "GET {t}n", reply);
         ck_assert_str_eq(
             reply, i == 3 ? "+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n" TOO_LARGE "+OK\r\n$-1\r\n"
                           : "+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n" TOO_LARGE TOO_LARGE ABORTED
                             "$-1\r\n");
     }
-    domt_resp_send(fd, "MULTI");
+    domt_resp_send_command(fd, "MULTI");
     for (int j = 0; j < 3; j++)
-        domt_resp_send(fd, "INCR {t}n");
-    (void)domt_resp_ask(fd, "EXEC", reply);
+        domt_resp_send_command(fd, "INCR {t}n");
+    (void)domt_resp_ask_for_reply(fd, "EXEC", reply);
     ck_assert_ptr_nonnull(strstr(reply, "*3\r\n:1\r\n:2\r\n:3\r\n"));
     close(fd);
     domt_service_stop(&kv);
 
     start_kv_with_shards("kv.shards=2", "kv.transactionBytes=10KiB");
-    fd = domt_connect(kv.port);
-    domt_resp_send(fd, "MULTI");
-    domt_resp_send(fd, "SET {t}a %9000");
-    domt_resp_send(fd, "SET {t}b %2000");
-    (void)domt_resp_ask(fd, "EXEC", reply);
+    fd = domt_connect_to_port(kv.port);
+    domt_resp_send_command(fd, "MULTI");
+    domt_resp_send_command(fd, "SET {t}a %9000");
+    domt_resp_send_command(fd, "SET {t}b %2000");
+    (void)domt_resp_ask_for_reply(fd, "EXEC", reply);
     ck_assert_ptr_nonnull(strstr(reply, "+QUEUED\r\n" TOO_LARGE));
     ck_assert_ptr_nonnull(strstr(reply, ABORTED));
     close(fd);
@@ -148,8 +148,8 @@ static bool queue_9_kib_in_transaction(int fd)
     char reply[128];
     size_t size = 0;
 
-    domt_resp_send(fd, "MULTI");
-    domt_resp_send(fd, "SET {t}a %9000");
+    domt_resp_send_command(fd, "MULTI");
+    domt_resp_send_command(fd, "SET {t}a %9000");
     do {
         ssize_t got = recv(fd, reply + size, sizeof reply - 1 - size, 0);
         ck_assert_int_gt(got, 0);
@@ -172,13 +172,13 @@ DOMT_TEST(all_transactions_together_are_bounded)
     for (int round = 0; round < 4; round++) {
         int queued = 0;
         for (int i = 0; i < 10; i++) {
-            fds[i] = domt_connect(kv.port);
+            fds[i] = domt_connect_to_port(kv.port);
             queued += queue_9_kib_in_transaction(fds[i]);
         }
         ck_assert_int_eq(queued, 7);
         for (int i = 0; i < 10; i++) {
             if (round != 2)
-                (void)domt_resp_ask(fds[i], round == 0 ? "DISCARD" : "EXEC", reply);
+                (void)domt_resp_ask_for_reply(fds[i], round == 0 ? "DISCARD" : "EXEC", reply);
             close(fds[i]);
         }
         if (round == 2)
@@ -193,25 +193,25 @@ DOMT_TEST(watched_keys_are_bounded)
     int watched = 0;
 
     start_kv_with_shards("kv.shards=1", "kv.observedMemory=64KiB");
-    int fd = domt_connect(kv.port);
+    int fd = domt_connect_to_port(kv.port);
     for (; strcmp(reply, "+OK\r\n") == 0 && watched < 10000; watched++) {
         snprintf(command, sizeof command, "WATCH key%d", watched);
-        (void)domt_resp_ask(fd, command, reply);
+        (void)domt_resp_ask_for_reply(fd, command, reply);
     }
     ck_assert_str_eq(reply, "-ERR too many keys are watched and waited for\r\n");
     ck_assert_int_gt(watched, 100);
     ck_assert_int_lt(watched, 2000);
     /* one WATCH was refused, so not all keys are watched, and the transaction must not run */
-    domt_resp_send(fd, "MULTI");
-    (void)domt_resp_ask(fd, "EXEC", reply);
+    domt_resp_send_command(fd, "MULTI");
+    (void)domt_resp_ask_for_reply(fd, "EXEC", reply);
     ck_assert_ptr_nonnull(strstr(reply, "*-1\r\n"));
-    domt_resp_expect(fd, "WATCH key", "+OK\r\n");
+    domt_resp_expect_trace(fd, "WATCH key", "+OK\r\n");
     close(fd);
     /* the watches have ended with their connection, so a new one may watch */
-    fd = domt_connect(kv.port);
+    fd = domt_connect_to_port(kv.port);
     for (int i = 0; i < 100; i++) {
         snprintf(command, sizeof command, "WATCH other%d", i);
-        domt_resp_expect(fd, command, "+OK\r\n");
+        domt_resp_expect_trace(fd, command, "+OK\r\n");
     }
     close(fd);
     domt_service_stop(&kv);
@@ -222,12 +222,13 @@ DOMT_TEST(a_watched_key_that_expires_has_changed)
     char reply[DOMT_REPLY_MAX];
 
     start_kv_with_shards("kv.shards=1", "kv.maxMemory=0");
-    int fd = domt_connect(kv.port);
-    domt_resp_expect(fd, "SET a 1 PX 5", "+OK\r\n");
+    int fd = domt_connect_to_port(kv.port);
+    domt_resp_expect_trace(fd, "SET a 1 PX 5", "+OK\r\n");
     domt_sleep_ms(10);
-    domt_resp_expect(fd, "WATCH a", "+OK\r\n"); /* the key had expired before it was watched */
-    domt_resp_send(fd, "MULTI");
-    (void)domt_resp_ask(fd, "EXEC", reply);
+    domt_resp_expect_trace(fd, "WATCH a",
+                           "+OK\r\n"); /* the key had expired before it was watched */
+    domt_resp_send_command(fd, "MULTI");
+    (void)domt_resp_ask_for_reply(fd, "EXEC", reply);
     ck_assert_str_eq(reply, "+OK\r\n*0\r\n");
     /* The rounds are repeated, so that in some of them EXEC comes when the key has expired and the
      * shard has not removed it yet. On a busy machine the key may have expired before it is
@@ -235,12 +236,12 @@ DOMT_TEST(a_watched_key_that_expires_has_changed)
     int i = 0;
     for (int tries = 0; i < 8 && tries < 100; tries++) {
         uint64_t begun_ns = domt_monotonic_ns();
-        domt_resp_expect(fd, "SET a 1 PX 200", "+OK\r\n");
-        domt_resp_expect(fd, "WATCH a", "+OK\r\n");
+        domt_resp_expect_trace(fd, "SET a 1 PX 200", "+OK\r\n");
+        domt_resp_expect_trace(fd, "WATCH a", "+OK\r\n");
         bool in_time = domt_monotonic_ns() - begun_ns < UINT64_C(150000000);
         domt_sleep_ms(202 + (uint32_t)i);
-        domt_resp_send(fd, "MULTI");
-        (void)domt_resp_ask(fd, "EXEC", reply);
+        domt_resp_send_command(fd, "MULTI");
+        (void)domt_resp_ask_for_reply(fd, "EXEC", reply);
         if (!in_time)
             continue;
         ck_assert_str_eq(reply, "+OK\r\n*-1\r\n");
@@ -270,22 +271,22 @@ static void read_line_of_reply(int fd, char line[64])
 /* Increment a key by WATCH, GET and SET, and repeat that until the transaction runs. */
 static void *increment_by_transactions(void *argument)
 {
-    int fd = domt_connect(kv.port);
+    int fd = domt_connect_to_port(kv.port);
     char line[64], command[64];
     uint64_t aborted = 0;
 
     for (int i = 0; i < ROUNDS; i++) {
         for (bool done = false; !done;) {
-            domt_resp_send(fd, "WATCH {t}n");
+            domt_resp_send_command(fd, "WATCH {t}n");
             read_line_of_reply(fd, line);
-            domt_resp_send(fd, "GET {t}n");
+            domt_resp_send_command(fd, "GET {t}n");
             read_line_of_reply(fd, line);
             read_line_of_reply(fd, line);
             snprintf(command, sizeof command, "SET {t}n %ld", strtol(line, NULL, 10) + 1);
-            domt_resp_send(fd, "MULTI");
-            domt_resp_send(fd, command);
-            domt_resp_send(fd, "INCR {t}m");
-            domt_resp_send(fd, "EXEC");
+            domt_resp_send_command(fd, "MULTI");
+            domt_resp_send_command(fd, command);
+            domt_resp_send_command(fd, "INCR {t}m");
+            domt_resp_send_command(fd, "EXEC");
             for (int j = 0; j < 4; j++)
                 read_line_of_reply(fd, line);
             done = strcmp(line, "*2\r\n") == 0;
@@ -306,8 +307,8 @@ DOMT_TEST(what_is_watched_is_never_lost)
     char reply[DOMT_REPLY_MAX];
 
     start_kv_with_shards("kv.shards=2", "kv.maxMemory=0");
-    int fd = domt_connect(kv.port);
-    domt_resp_expect(fd, "SET {t}n 0", "+OK\r\n");
+    int fd = domt_connect_to_port(kv.port);
+    domt_resp_expect_trace(fd, "SET {t}n 0", "+OK\r\n");
     for (int i = 0; i < RACERS; i++)
         ck_assert_int_eq(pthread_create(&threads[i], NULL, increment_by_transactions, NULL), 0);
     for (int i = 0; i < RACERS; i++) {
@@ -317,8 +318,8 @@ DOMT_TEST(what_is_watched_is_never_lost)
     }
     ck_assert_uint_gt(aborted, 0); /* if no transaction was aborted, none have raced */
     snprintf(reply, sizeof reply, "$4\r\n%d\r\n", RACERS * ROUNDS);
-    domt_resp_expect(fd, "GET {t}n", reply);
-    domt_resp_expect(fd, "GET {t}m", reply);
+    domt_resp_expect_trace(fd, "GET {t}n", reply);
+    domt_resp_expect_trace(fd, "GET {t}m", reply);
     close(fd);
     domt_service_stop(&kv);
 }

@@ -73,7 +73,7 @@ static const char *const lines[] = {
 static void compare_rows_with_redis(const char *shards)
 {
     start_kv_with_shards(shards, "kv.maxMemory=0");
-    domt_dialogue_with_redis(lines, kv.port);
+    domt_run_dialogue_with_redis(lines, kv.port);
     domt_service_stop(&kv);
 }
 
@@ -93,12 +93,12 @@ DOMT_TEST(waiting_at_keys_of_several_shards_is_refused)
     uint32_t refused = 0;
 
     start_kv_with_shards("kv.shards=64", "kv.maxMemory=0");
-    int fd = domt_connect(kv.port);
-    domt_resp_expect(fd, "BLPOP a b c d e f g h 0",
-                     "-CROSSSLOT Keys in request don't hash to the same slot\r\n");
+    int fd = domt_connect_to_port(kv.port);
+    domt_resp_expect_trace(fd, "BLPOP a b c d e f g h 0",
+                           "-CROSSSLOT Keys in request don't hash to the same slot\r\n");
     for (char tag = 'b'; tag <= 'z'; tag++) { /* some of these keys lie on the shard of {a} */
         snprintf(move, sizeof move, "BLMOVE {a}1 {%c}1 LEFT LEFT 0.01", tag);
-        (void)domt_resp_ask(fd, move, reply);
+        (void)domt_resp_ask_for_reply(fd, move, reply);
         refused += reply[0] == '-';
         ck_assert(reply[0] == '*' || strncmp(reply, "-CROSSSLOT ", 11) == 0);
     }
@@ -113,7 +113,7 @@ static void repeat_command_until_reply(int fd, const char *words, const char *wa
 
     for (int i = 0; i < 10000 && strcmp(reply, wanted) != 0; i++) {
         domt_sleep_ms(1);
-        (void)domt_resp_ask(fd, words, reply);
+        (void)domt_resp_ask_for_reply(fd, words, reply);
     }
     ck_assert_str_eq(reply, wanted);
 }
@@ -130,13 +130,13 @@ static void reset_connection(int fd)
 DOMT_TEST(a_client_that_left_takes_no_element)
 {
     start_kv_with_shards("kv.shards=2", "kv.maxMemory=0");
-    int fd = domt_connect(kv.port);
+    int fd = domt_connect_to_port(kv.port);
 
     for (int way = 0; way < 3; way++) {
-        int left[10], next = domt_connect(kv.port);
+        int left[10], next = domt_connect_to_port(kv.port);
         for (int i = 0; i < 10; i++) {
-            left[i] = domt_connect(kv.port);
-            domt_resp_send(left[i], i % 2 == 0 ? "BLPOP {k}l 0" : "BRPOP {k}m {k}l 0");
+            left[i] = domt_connect_to_port(kv.port);
+            domt_resp_send_command(left[i], i % 2 == 0 ? "BLPOP {k}l 0" : "BRPOP {k}m {k}l 0");
         }
         domt_sleep_ms(50);
         for (int i = 0; i < 10; i++) {
@@ -155,12 +155,12 @@ DOMT_TEST(a_client_that_left_takes_no_element)
             close(left[i]);
         }
         domt_sleep_ms(50);
-        domt_resp_send(next, "BLPOP {k}l 0");
+        domt_resp_send_command(next, "BLPOP {k}l 0");
         domt_sleep_ms(50);
-        domt_resp_expect(fd, "RPUSH {k}l a b", ":2\r\n");
-        domt_resp_expect(next, "PING", "*2\r\n$4\r\n{k}l\r\n$1\r\na\r\n+PONG\r\n");
+        domt_resp_expect_trace(fd, "RPUSH {k}l a b", ":2\r\n");
+        domt_resp_expect_trace(next, "PING", "*2\r\n$4\r\n{k}l\r\n$1\r\na\r\n+PONG\r\n");
         repeat_command_until_reply(fd, "LRANGE {k}l 0 -1", "*1\r\n$1\r\nb\r\n");
-        domt_resp_expect(fd, "DEL {k}l", ":1\r\n");
+        domt_resp_expect_trace(fd, "DEL {k}l", ":1\r\n");
         close(next);
     }
     close(fd);
@@ -181,13 +181,13 @@ DOMT_TEST(a_client_that_left_more_behind_takes_no_element)
     char byte;
 
     start_kv_with_shards("kv.shards=2", "kv.maxMemory=0");
-    int fd = domt_connect(kv.port);
+    int fd = domt_connect_to_port(kv.port);
     for (int i = 0; i < LEFT; i++) {
-        left[i] = domt_connect(kv.port);
-        domt_resp_send(left[i], "BLPOP {k}l 0");
+        left[i] = domt_connect_to_port(kv.port);
+        domt_resp_send_command(left[i], "BLPOP {k}l 0");
         if (i % 3 == 1)
             domt_sleep_ms(20); /* the BLPOP waits already when the further command comes */
-        domt_resp_send(left[i], i % 2 == 0 ? "PING" : "SET {k}not %40000");
+        domt_resp_send_command(left[i], i % 2 == 0 ? "PING" : "SET {k}not %40000");
         ck_assert_int_eq(shutdown(left[i], SHUT_WR), 0);
     }
     /* the service closes the connection without the further commands */
@@ -196,9 +196,9 @@ DOMT_TEST(a_client_that_left_more_behind_takes_no_element)
             ck_assert_int_ne(byte, 'P');
         close(left[i]);
     }
-    domt_resp_expect(fd, "RPUSH {k}l a", ":1\r\n");
-    domt_resp_expect(fd, "LLEN {k}l", ":1\r\n");
-    domt_resp_expect(fd, "EXISTS {k}not", ":0\r\n");
+    domt_resp_expect_trace(fd, "RPUSH {k}l a", ":1\r\n");
+    domt_resp_expect_trace(fd, "LLEN {k}l", ":1\r\n");
+    domt_resp_expect_trace(fd, "EXISTS {k}not", ":0\r\n");
     close(fd);
     domt_service_stop(&kv);
 }
@@ -217,7 +217,7 @@ DOMT_TEST(a_client_that_has_said_all_gets_what_is_there)
 
     start_kv_with_shards("kv.shards=3", "kv.maxMemory=0");
     for (int i = 0; i < 20; i++) {
-        int fd = domt_connect(kv.port);
+        int fd = domt_connect_to_port(kv.port);
         domt_send_all(fd, said, sizeof said - 1);
         ck_assert_int_eq(shutdown(fd, SHUT_WR), 0);
         size_t size = 0;
@@ -226,9 +226,9 @@ DOMT_TEST(a_client_that_has_said_all_gets_what_is_there)
         reply[size] = '\0';
         ck_assert_str_eq(reply, heard);
         close(fd);
-        fd = domt_connect(kv.port);
-        domt_resp_expect(fd, "GET {k}s", "$1\r\nx\r\n");
-        domt_resp_expect(fd, "DEL {k}s {k}m", ":2\r\n");
+        fd = domt_connect_to_port(kv.port);
+        domt_resp_expect_trace(fd, "GET {k}s", "$1\r\nx\r\n");
+        domt_resp_expect_trace(fd, "DEL {k}s {k}m", ":2\r\n");
         close(fd);
     }
     domt_service_stop(&kv);
@@ -255,10 +255,10 @@ static bool wait_for_element_and_leave(unsigned *chance, bool may_reset)
     char reply[256];
     size_t size = 0;
     ssize_t got;
-    int fd = domt_connect(kv.port);
+    int fd = domt_connect_to_port(kv.port);
 
     bool moves = only_moves || rand_r(chance) % 2 == 0;
-    domt_resp_send(fd, moves ? "BLMOVE {q}l {q}m LEFT RIGHT 0" : "BLPOP {q}l 0");
+    domt_resp_send_command(fd, moves ? "BLMOVE {q}l {q}m LEFT RIGHT 0" : "BLPOP {q}l 0");
     if (rand_r(chance) % 2 == 0)
         domt_sleep_ms((uint32_t)rand_r(chance) % 3);
     if (may_reset && rand_r(chance) % 2 == 0) {
@@ -281,7 +281,7 @@ static bool wait_for_element_and_leave(unsigned *chance, bool may_reset)
 static void *pop_until_empty(void *argument)
 {
     unsigned chance = (unsigned)(uintptr_t)argument;
-    int fd = domt_connect(kv.port);
+    int fd = domt_connect_to_port(kv.port);
     char reply[DOMT_REPLY_MAX];
     uint64_t resets = 0;
 
@@ -290,7 +290,7 @@ static void *pop_until_empty(void *argument)
         if (!last)
             resets += wait_for_element_and_leave(&chance, with_resets);
         /* an element that was sent in vain returns to the list within the time of this last wait */
-        (void)domt_resp_ask(fd, last ? "BLPOP {q}l 0.4" : "BLPOP {q}l 0.02", reply);
+        (void)domt_resp_ask_for_reply(fd, last ? "BLPOP {q}l 0.4" : "BLPOP {q}l 0.02", reply);
         if (strcmp(reply, "*-1\r\n") != 0)
             count_popped_element(reply);
         else if (last)
@@ -309,13 +309,13 @@ static uint64_t push_all_and_count_lost(uint64_t *ret_resets)
 
     *ret_resets = 0;
     start_kv_with_shards("kv.shards=2", "kv.maxMemory=0");
-    int fd = domt_connect(kv.port);
+    int fd = domt_connect_to_port(kv.port);
     for (int i = 0; i < POPPERS; i++)
         ck_assert_int_eq(
             pthread_create(&threads[i], NULL, pop_until_empty, (void *)(uintptr_t)(i + 1)), 0);
     for (int i = 0; i < ELEMENTS; i += 4) {
         snprintf(command, sizeof command, "RPUSH {q}l e%d e%d e%d e%d", i, i + 1, i + 2, i + 3);
-        (void)domt_resp_ask(fd, command, reply);
+        (void)domt_resp_ask_for_reply(fd, command, reply);
         ck_assert_int_eq(reply[0], ':');
         if (i % 16 == 0)
             domt_sleep_ms(1);
@@ -326,8 +326,9 @@ static uint64_t push_all_and_count_lost(uint64_t *ret_resets)
         ck_assert_int_eq(pthread_join(threads[i], &resets), 0);
         *ret_resets += (uintptr_t)resets;
     }
-    domt_resp_expect(fd, "EXISTS {q}l", ":0\r\n");
-    while (domt_resp_ask(fd, "LPOP {q}m", reply) != 5) /* 5 bytes are "$-1" and its line end */
+    domt_resp_expect_trace(fd, "EXISTS {q}l", ":0\r\n");
+    while (domt_resp_ask_for_reply(fd, "LPOP {q}m", reply) !=
+           5) /* 5 bytes are "$-1" and its line end */
         count_popped_element(reply);
     for (int i = 0; i < ELEMENTS; i++) {
         ck_assert_msg(atomic_load(&popped[i]) <= 1, "element %d was popped twice", i);
@@ -380,16 +381,16 @@ DOMT_TEST(clients_that_wait_are_bounded)
         snprintf(command + strlen(command), sizeof command - strlen(command), " key%d", i);
     snprintf(command + strlen(command), sizeof command - strlen(command), " 0");
     for (int i = 0; i < 40; i++) {
-        struct pollfd in = {.fd = fds[i] = domt_connect(kv.port), .events = POLLIN};
-        domt_resp_send(fds[i], command);
+        struct pollfd in = {.fd = fds[i] = domt_connect_to_port(kv.port), .events = POLLIN};
+        domt_resp_send_command(fds[i], command);
         waiting += poll(&in, 1, 20) == 0;
     }
     ck_assert_int_gt(waiting, 2);
     ck_assert_int_lt(waiting, 39);
-    (void)domt_resp_ask(fds[39], "PING", reply);
+    (void)domt_resp_ask_for_reply(fds[39], "PING", reply);
     ck_assert_str_eq(reply, "-ERR too many keys are watched and waited for\r\n+PONG\r\n");
-    domt_resp_expect(fds[39], "RPUSH key3 a", ":1\r\n");
-    domt_resp_expect(fds[0], "PING", "*2\r\n$4\r\nkey3\r\n$1\r\na\r\n+PONG\r\n");
+    domt_resp_expect_trace(fds[39], "RPUSH key3 a", ":1\r\n");
+    domt_resp_expect_trace(fds[0], "PING", "*2\r\n$4\r\nkey3\r\n$1\r\na\r\n+PONG\r\n");
     for (int i = 0; i < 40; i++)
         close(fds[i]);
     domt_service_stop(&kv);
@@ -403,9 +404,10 @@ DOMT_TEST(a_stop_ends_clients_that_wait)
     start_kv_with_shards("kv.shards=2", "kv.maxMemory=0");
     for (int i = 0; i < 8; i++) {
         const char *command = i % 2 == 0 ? "BLPOP a 0" : "BLMOVE {b}a {b}b LEFT LEFT 1000";
-        fds[i] = domt_connect(kv.port);
-        domt_resp_send(fds[i], command);
-        domt_resp_send(fds[i], command); /* this command begins when the one before it has ended */
+        fds[i] = domt_connect_to_port(kv.port);
+        domt_resp_send_command(fds[i], command);
+        domt_resp_send_command(fds[i],
+                               command); /* this command begins when the one before it has ended */
     }
     domt_sleep_ms(100);
     domt_service_signal(&kv, SIGTERM);

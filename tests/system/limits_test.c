@@ -24,7 +24,7 @@ static uint32_t count_served(const domt_crowd *of)
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < of->count; i++)
-        count += of->clients[i].bytes != 0 && domt_client_is_back(&of->clients[i]);
+        count += of->clients[i].bytes != 0 && domt_client_has_all_back(&of->clients[i]);
     return count;
 }
 
@@ -46,10 +46,10 @@ static void connect_all_clients(uint32_t room)
         crowd.clients[i].bytes = 100;
         crowd.clients[i].stays = true;
     }
-    domt_crowd_connect(&crowd, 0, CLIENTS);
+    domt_crowd_connect_clients(&crowd, 0, CLIENTS);
     wanted = room;
-    ck_assert(domt_crowd_run(&crowd, are_wanted_clients_served, 5000));
-    ck_assert(!domt_crowd_run(&crowd, is_never_over, 200));
+    ck_assert(domt_crowd_run_until(&crowd, are_wanted_clients_served, 5000));
+    ck_assert(!domt_crowd_run_until(&crowd, is_never_over, 200));
 }
 
 /* Let the served clients leave, some at a time, and check that in the end all clients were served,
@@ -60,7 +60,7 @@ static void let_served_clients_leave(void)
         uint32_t closed = 0;
         for (uint32_t i = 0; i < CLIENTS; i++) {
             domt_client *client = &crowd.clients[i];
-            if (client->fd >= 0 && domt_client_is_back(client) && closed < 20) {
+            if (client->fd >= 0 && domt_client_has_all_back(client) && closed < 20) {
                 domt_client_close(client, closed % 2 == 0);
                 closed++;
             }
@@ -69,14 +69,14 @@ static void let_served_clients_leave(void)
         wanted =
             count_served(&crowd) +
             (CLIENTS - count_served(&crowd) < closed ? CLIENTS - count_served(&crowd) : closed);
-        ck_assert_msg(domt_crowd_run(&crowd, are_wanted_clients_served, 10000),
+        ck_assert_msg(domt_crowd_run_until(&crowd, are_wanted_clients_served, 10000),
                       "%u were served, not %u", count_served(&crowd), wanted);
     }
     for (uint32_t i = 0; i < CLIENTS; i++)
         ck_assert_int_eq(crowd.clients[i].error, 0);
     domt_crowd_fini(&crowd);
-    int fd = domt_connect(service.port);
-    ck_assert(domt_echoes(fd, "there is room again"));
+    int fd = domt_connect_to_port(service.port);
+    ck_assert(domt_send_and_get_echo(fd, "there is room again"));
     close(fd);
 }
 
@@ -134,9 +134,9 @@ DOMT_TEST(the_descriptor_limit_is_reached_and_recovered_from)
     let_served_clients_leave();
     check_logged_once("all 64 descriptors of this process", "there are descriptors");
     domt_service_stop(&service);
-    ck_assert_uint_gt(domt_service_count(&service, "accept pauses"), 0);
-    ck_assert_uint_eq(domt_service_count(&service, "accepted"), CLIENTS + 1);
-    ck_assert_uint_eq(domt_service_count(&service, "spells no descriptor"), 1);
+    ck_assert_uint_gt(domt_service_profile_count(&service, "accept pauses"), 0);
+    ck_assert_uint_eq(domt_service_profile_count(&service, "accepted"), CLIENTS + 1);
+    ck_assert_uint_eq(domt_service_profile_count(&service, "spells no descriptor"), 1);
 }
 
 DOMT_TEST(the_most_connections_are_reached_and_recovered_from)
@@ -150,8 +150,8 @@ DOMT_TEST(the_most_connections_are_reached_and_recovered_from)
     check_logged_once("all 20 connections of channel.maxConnections are taken",
                       "there is room for new connections again");
     domt_service_stop(&service);
-    ck_assert_uint_gt(domt_service_count(&service, "accept pauses"), 0);
-    ck_assert_uint_eq(domt_service_count(&service, "spells at most places"), 1);
+    ck_assert_uint_gt(domt_service_profile_count(&service, "accept pauses"), 0);
+    ck_assert_uint_eq(domt_service_profile_count(&service, "spells at most places"), 1);
 }
 
 #define SOFT 70
@@ -189,7 +189,7 @@ DOMT_TEST(too_few_descriptors_lower_the_most_connections)
     ck_assert_uint_eq(count_served(&crowd), HARD / 2);
     let_served_clients_leave();
     domt_service_stop(&service);
-    ck_assert_uint_eq(domt_service_count(&service, "spells no descriptor"), 0);
+    ck_assert_uint_eq(domt_service_profile_count(&service, "spells no descriptor"), 0);
 }
 
 DOMT_SUITE(60)

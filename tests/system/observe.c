@@ -37,21 +37,22 @@ static void gather_arguments_of_web(const char *const settings[], const char *fi
     }
 }
 
-void domt_observed_start(domt_observed *observed, const char *const settings[], const char *file)
+void domt_observed_start_web(domt_observed *observed, const char *const settings[],
+                             const char *file)
 {
     const char *arguments[ARGUMENTS_MAX];
 
     gather_arguments_of_web(settings, file, arguments);
-    domt_site_start_by(&observed->site, arguments);
+    domt_site_start_by_arguments(&observed->site, arguments);
     observed->port.web = domt_site_await_port(&observed->site.service, "observe");
 }
 
-void domt_observed_stop(domt_observed *observed)
+void domt_observed_stop_web(domt_observed *observed)
 {
-    domt_site_stop(&observed->site);
+    domt_site_stop_program(&observed->site);
 }
 
-int domt_observed_run_wrong(domt_observed *observed, const char *const settings[])
+int domt_observed_run_with_wrong_setting(domt_observed *observed, const char *const settings[])
 {
     const char *arguments[ARGUMENTS_MAX];
 
@@ -60,8 +61,8 @@ int domt_observed_run_wrong(domt_observed *observed, const char *const settings[
     return domt_service_wait(&observed->site.service, 10000);
 }
 
-void domt_observed_expect_unix(const char *socket_path, const char *path, unsigned status,
-                               const char *part)
+void domt_observed_expect_over_unix(const char *socket_path, const char *path, unsigned status,
+                                    const char *part)
 {
     struct sockaddr_un to = {.sun_family = AF_UNIX};
     char text[8192];
@@ -83,19 +84,19 @@ void domt_observed_expect_unix(const char *socket_path, const char *path, unsign
     ck_assert_msg(strstr(text, part) != NULL, "%s: no '%s' in: %s", path, part, text);
 }
 
-void domt_observed_judge(domt_observed *observed, const char *what, const char *const settings[],
-                         const char *file)
+void domt_observed_run_judge(domt_observed *observed, const char *what,
+                             const char *const settings[], const char *file)
 {
     char line[PATH_MAX];
 
-    if (!domt_judges_are_there("python3"))
+    if (!domt_are_judges_there("python3"))
         return;
-    domt_observed_start(observed, settings, file);
+    domt_observed_start_web(observed, settings, file);
     snprintf(line, sizeof line,
              "timeout -k 1 30 python3 " DOMT_SOURCE_DIR "/tests/system/observe_judge.py %s "
              "http://127.0.0.1:%u http://127.0.0.1:%u",
              what, observed->port.web, observed->site.web);
     int status = system(line); /* NOLINT(cert-env33-c): a test may use the shell */
     ck_assert_msg(status == 0, "%s: %d", what, status);
-    domt_observed_stop(observed);
+    domt_observed_stop_web(observed);
 }

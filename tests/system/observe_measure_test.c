@@ -39,11 +39,11 @@ DOMT_TEST(the_level_is_changed_by_its_word)
         {"PUT /profile?level=spans", 405, "Allow: GET, HEAD, POST, OPTIONS\r\n"},
     };
 
-    domt_observed_start(&web, (const char *const[]){NULL}, NULL);
+    domt_observed_start_web(&web, (const char *const[]){NULL}, NULL);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        domt_site_expect(&web.port, rows[i].request, rows[i].request[0] == 'P' ? "" : NULL,
-                         rows[i].status, rows[i].part);
-    domt_observed_stop(&web);
+        domt_site_expect_answer(&web.port, rows[i].request, rows[i].request[0] == 'P' ? "" : NULL,
+                                rows[i].status, rows[i].part);
+    domt_observed_stop_web(&web);
 }
 
 /* A page of another site could send a request to the port without seeing the answer, so such
@@ -73,16 +73,16 @@ DOMT_TEST(pages_of_other_sites_change_nothing)
     };
     char text[512];
 
-    domt_observed_start(&web, (const char *const[]){NULL}, NULL);
+    domt_observed_start_web(&web, (const char *const[]){NULL}, NULL);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const char *level = rows[i].status == 200 ? "counters" : "spans";
         snprintf(text, sizeof text,
                  "POST /profile?level=%s HTTP/1.1\r\nHost: localhost:1\r\n%s"
                  "Content-Length: 0\r\nConnection: close\r\n\r\n",
                  level, rows[i].fields);
-        unsigned status = domt_site_send(&web.port, text);
+        unsigned status = domt_site_send_request(&web.port, text);
         ck_assert_msg(status == rows[i].status, "%s: %u", rows[i].fields, status);
-        domt_site_expect(&web.port, "GET /profile", NULL, 200, "\"level\":\"counters\"");
+        domt_site_expect_answer(&web.port, "GET /profile", NULL, 200, "\"level\":\"counters\"");
     }
     static const char *const paths[] = {"/actors", "/live", "/log", "/log?follow=1", "/stalls"};
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
@@ -90,13 +90,13 @@ DOMT_TEST(pages_of_other_sites_change_nothing)
                  "GET %s HTTP/1.1\r\nHost: localhost:1\r\nSec-Fetch-Site: cross-site\r\n"
                  "Connection: close\r\n\r\n",
                  paths[i]);
-        ck_assert_uint_eq(domt_site_send(&web.port, text), 403);
+        ck_assert_uint_eq(domt_site_send_request(&web.port, text), 403);
     }
     /* a request without Host cannot come from a page of this port */
-    ck_assert_uint_eq(domt_site_send(&web.port, "POST /profile?level=spans HTTP/1.0\r\n"
-                                                "Origin: http://\r\n\r\n"),
+    ck_assert_uint_eq(domt_site_send_request(&web.port, "POST /profile?level=spans HTTP/1.0\r\n"
+                                                        "Origin: http://\r\n\r\n"),
                       403);
-    domt_observed_stop(&web);
+    domt_observed_stop_web(&web);
 }
 
 static uint64_t number_behind_name(const char *name)
@@ -109,29 +109,30 @@ static uint64_t number_behind_name(const char *name)
 
 DOMT_TEST(the_profile_says_of_what_program_and_moment_it_is)
 {
-    domt_observed_start(&web, (const char *const[]){NULL}, NULL);
-    domt_site_expect(&web.port, "GET /profile", NULL, 200, "\"program\":\"web\",\"version\":\"0.");
+    domt_observed_start_web(&web, (const char *const[]){NULL}, NULL);
+    domt_site_expect_answer(&web.port, "GET /profile", NULL, 200,
+                            "\"program\":\"web\",\"version\":\"0.");
     uint64_t first_ns = number_behind_name("{\"now_ns\":"),
              up_ns = number_behind_name("\"uptime_ns\":");
     ck_assert_int_eq((int64_t)number_behind_name("\"pid\":"), web.site.service.pid);
-    domt_site_expect(&web.port, "GET /profile", NULL, 200, NULL);
+    domt_site_expect_answer(&web.port, "GET /profile", NULL, 200, NULL);
     ck_assert_uint_gt(number_behind_name("{\"now_ns\":"), first_ns);
     ck_assert_uint_lt(number_behind_name("\"uptime_ns\":"), 60000000000u);
     ck_assert_uint_eq(number_behind_name("\"uptime_ns\":") - up_ns,
                       number_behind_name("{\"now_ns\":") - first_ns);
-    domt_observed_stop(&web);
+    domt_observed_stop_web(&web);
 }
 
 /* --- histograms ------------------------------------------------------------------------------- */
 
 DOMT_TEST(histograms_of_json_and_of_metrics_are_the_same)
 {
-    domt_observed_judge(&web, "histograms", (const char *const[]){NULL}, NULL);
+    domt_observed_run_judge(&web, "histograms", (const char *const[]){NULL}, NULL);
 }
 
 DOMT_TEST(listeners_count_their_connections)
 {
-    domt_observed_judge(
+    domt_observed_run_judge(
         &web, "listeners",
         (const char *const[]){"channel.maxConnections=16", "channel.maxPerLoopback=50%", NULL},
         NULL);
@@ -147,9 +148,9 @@ DOMT_TEST(dashboard_for_grafana_names_metrics_that_there_are)
     domt_tree_make(&tree);
     domt_tree_write(&tree, "pools.yaml", "pools: [{name: work, runners: 1}]\n");
     snprintf(path, sizeof path, "%s/pools.yaml", tree.root);
-    domt_observed_judge(&web, "dashboard", (const char *const[]){"profile.level=histograms", NULL},
-                        path);
-    domt_tree_remove(&tree);
+    domt_observed_run_judge(&web, "dashboard",
+                            (const char *const[]){"profile.level=histograms", NULL}, path);
+    domt_tree_remove_copy(&tree);
 }
 
 DOMT_TEST(a_wrong_kind_of_histograms_is_refused)
@@ -158,13 +159,14 @@ DOMT_TEST(a_wrong_kind_of_histograms_is_refused)
         "", "0", "2", "11", "iteratio", "iteration%00", "phase", "iteration_and_much_more", "%zz"};
     char start[128];
 
-    domt_observed_start(&web, (const char *const[]){NULL}, NULL);
+    domt_observed_start_web(&web, (const char *const[]){NULL}, NULL);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         snprintf(start, sizeof start, "GET /profile?histograms=%s", wrong[i]);
-        domt_site_expect(&web.port, start, NULL, 400, "histograms is 1, or a kind");
+        domt_site_expect_answer(&web.port, start, NULL, 400, "histograms is 1, or a kind");
     }
-    domt_site_expect(&web.port, "GET /profile?histograms=reaction", NULL, 200, "\"reaction\":{");
-    domt_observed_stop(&web);
+    domt_site_expect_answer(&web.port, "GET /profile?histograms=reaction", NULL, 200,
+                            "\"reaction\":{");
+    domt_observed_stop_web(&web);
 }
 
 DOMT_SUITE(60)

@@ -34,7 +34,7 @@ static struct viewer viewers[3];
 
 static void begin_viewer_of_stream(struct viewer *viewer)
 {
-    viewer->fd = domt_connect(web.port.web);
+    viewer->fd = domt_connect_to_port(web.port.web);
     viewer->size = 0;
     domt_send_text(viewer->fd, "GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n");
 }
@@ -80,7 +80,7 @@ static void await_text_in_stream(struct viewer *viewer, const char *part, uint32
 
 DOMT_TEST(samples_come_four_times_a_second)
 {
-    domt_observed_start(&web, (const char *const[]){"web.kv.shards=8", NULL}, NULL);
+    domt_observed_start_web(&web, (const char *const[]){"web.kv.shards=8", NULL}, NULL);
     begin_viewer_of_stream(&viewers[0]);
     await_text_in_stream(&viewers[0], "]}\n\n", 2);
     /* living actors of the behaviour `shard` of the key-value store (web.kv.shards), on both
@@ -113,12 +113,12 @@ DOMT_TEST(samples_come_four_times_a_second)
     ck_assert(idle != NULL && idle < second && strstr(second, "[\"clock\",") == NULL);
     close(viewers[0].fd);
     close(viewers[1].fd);
-    domt_observed_stop(&web);
+    domt_observed_stop_web(&web);
 }
 
 DOMT_TEST(whoever_comes_first_again_begins_the_ticks_again)
 {
-    domt_observed_start(&web, (const char *const[]){"observe.viewersMax=1", NULL}, NULL);
+    domt_observed_start_web(&web, (const char *const[]){"observe.viewersMax=1", NULL}, NULL);
     for (uint32_t i = 0; i < 2; i++) {
         begin_viewer_of_stream(&viewers[0]);
         await_text_in_stream(&viewers[0], "event: sample\n", 2);
@@ -127,12 +127,12 @@ DOMT_TEST(whoever_comes_first_again_begins_the_ticks_again)
         close(viewers[0].fd);
         usleep(3 * TICK_MS * 1000);
     }
-    domt_observed_stop(&web);
+    domt_observed_stop_web(&web);
 }
 
 DOMT_TEST(streams_leave_half_of_the_places_to_others)
 {
-    domt_observed_start(&web, (const char *const[]){"observe.viewersMax=4", NULL}, NULL);
+    domt_observed_start_web(&web, (const char *const[]){"observe.viewersMax=4", NULL}, NULL);
     for (uint32_t i = 0; i < 2; i++) {
         begin_viewer_of_stream(&viewers[i]);
         await_text_in_stream(&viewers[i], "event: sample\n", 1);
@@ -140,19 +140,19 @@ DOMT_TEST(streams_leave_half_of_the_places_to_others)
     begin_viewer_of_stream(&viewers[2]);
     await_text_in_stream(&viewers[2], "HTTP/1.1 503 ", 1);
     close(viewers[2].fd);
-    domt_site_expect(&web.port, "GET /health", NULL, 200, NULL);
+    domt_site_expect_answer(&web.port, "GET /health", NULL, 200, NULL);
     close(viewers[0].fd); /* the service notices at the next tick that the viewer has left */
     usleep(3 * TICK_MS * 1000);
     begin_viewer_of_stream(&viewers[2]);
     await_text_in_stream(&viewers[2], "event: sample\n", 1);
     close(viewers[1].fd);
     close(viewers[2].fd);
-    domt_observed_stop(&web);
+    domt_observed_stop_web(&web);
 }
 
 DOMT_TEST(streams_end_when_the_program_begins_to_stop)
 {
-    domt_observed_start(&web, (const char *const[]){NULL}, NULL);
+    domt_observed_start_web(&web, (const char *const[]){NULL}, NULL);
     begin_viewer_of_stream(&viewers[0]);
     await_text_in_stream(&viewers[0], "event: sample\n", 2);
     uint64_t begun_ms = monotonic_ms();
@@ -179,13 +179,13 @@ DOMT_TEST(browsers_get_the_page_and_others_a_list)
         {"Accept: text/html\r\n", "default-src 'none'; connect-src 'self'; img-src data:; "
                                   "script-src 'sha256-"}};
 
-    domt_observed_start(&web, (const char *const[]){NULL}, NULL);
+    domt_observed_start_web(&web, (const char *const[]){NULL}, NULL);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         ck_assert_uint_eq(domt_site_ask(&web.port, "GET /", rows[i].fields, NULL), 200);
         ck_assert_msg(strstr(web.port.answer, rows[i].part) != NULL, "%s", rows[i].fields);
     }
     ck_assert_ptr_null(strstr(web.port.answer, "'unsafe-"));
-    domt_observed_stop(&web);
+    domt_observed_stop_web(&web);
 }
 
 DOMT_TEST(each_part_of_the_page_works_in_a_browser)
@@ -196,13 +196,13 @@ DOMT_TEST(each_part_of_the_page_works_in_a_browser)
         printf("chromium or python3 is not installed, so the page is not tried\n");
         return;
     }
-    domt_observed_start(&web, (const char *const[]){NULL}, NULL);
+    domt_observed_start_web(&web, (const char *const[]){NULL}, NULL);
     snprintf(command, sizeof command,
              "timeout -k 5 120 python3 -B " DOMT_SOURCE_DIR
              "/tests/system/page_browser.py %u %u " DOMT_BIN_DIR "/../axe",
              web.port.web, web.site.web);
     ck_assert_int_eq(system(command), 0);
-    domt_observed_stop(&web);
+    domt_observed_stop_web(&web);
 }
 
 DOMT_SUITE(150)

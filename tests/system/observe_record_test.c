@@ -29,7 +29,7 @@ static domt_observed web;
 
 DOMT_TEST(traces_and_cpu_profiles_are_made_one_at_a_time)
 {
-    domt_observed_judge(&web, "recordings", (const char *const[]){NULL}, NULL);
+    domt_observed_run_judge(&web, "recordings", (const char *const[]){NULL}, NULL);
 }
 
 DOMT_TEST(wrong_wishes_for_recordings_are_refused)
@@ -62,24 +62,24 @@ DOMT_TEST(wrong_wishes_for_recordings_are_refused)
     static const char *const paths[] = {"/trace?seconds=1", "/profile?cpu=1s"};
     char text[512];
 
-    domt_observed_start(&web, (const char *const[]){NULL}, NULL);
+    domt_observed_start_web(&web, (const char *const[]){NULL}, NULL);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        domt_site_expect(&web.port, rows[i].request, rows[i].request[0] == 'P' ? "" : NULL,
-                         rows[i].status, NULL);
+        domt_site_expect_answer(&web.port, rows[i].request, rows[i].request[0] == 'P' ? "" : NULL,
+                                rows[i].status, NULL);
     for (size_t i = 0; i < 2; i++) {
         snprintf(text, sizeof text,
                  "GET %s HTTP/1.1\r\nHost: localhost:1\r\nSec-Fetch-Site: cross-site\r\n"
                  "Connection: close\r\n\r\n",
                  paths[i]);
-        ck_assert_uint_eq(domt_site_send(&web.port, text), 403);
+        ck_assert_uint_eq(domt_site_send_request(&web.port, text), 403);
     }
-    domt_site_expect(&web.port, "GET /profile", NULL, 200, "\"level\":\"counters\"");
-    domt_observed_stop(&web);
+    domt_site_expect_answer(&web.port, "GET /profile", NULL, 200, "\"level\":\"counters\"");
+    domt_observed_stop_web(&web);
 }
 
 static int send_request(const char *path)
 {
-    int fd = domt_connect(web.port.web);
+    int fd = domt_connect_to_port(web.port.web);
     char text[256];
 
     snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path);
@@ -92,7 +92,7 @@ static bool is_profile_at_level(const char *level)
     char part[64];
 
     snprintf(part, sizeof part, "\"level\":\"%s\"", level);
-    domt_site_expect(&web.port, "GET /profile", NULL, 200, NULL);
+    domt_site_expect_answer(&web.port, "GET /profile", NULL, 200, NULL);
     return strstr(web.port.body, part) != NULL;
 }
 
@@ -100,7 +100,7 @@ static bool is_profile_at_level(const char *level)
  * sending. */
 DOMT_TEST(nothing_is_recorded_for_viewers_that_are_gone)
 {
-    domt_observed_start(&web, (const char *const[]){NULL}, NULL);
+    domt_observed_start_web(&web, (const char *const[]){NULL}, NULL);
     for (int round = 0; round < 2; round++) {
         int trace = send_request("/trace?seconds=60"), cpu = send_request("/profile?cpu=60s");
 
@@ -123,7 +123,7 @@ DOMT_TEST(nothing_is_recorded_for_viewers_that_are_gone)
             close(cpu);
         }
     }
-    domt_observed_stop(&web);
+    domt_observed_stop_web(&web);
 }
 
 /* The program stops during recordings: their viewers get what was recorded until then. */
@@ -131,18 +131,18 @@ DOMT_TEST(a_stop_does_not_wait_for_recordings)
 {
     char text[4096];
 
-    domt_observed_start(&web, (const char *const[]){"profile.level=spans", NULL}, NULL);
-    domt_site_expect(&web.site, "GET /json", NULL, 200, "hello");
+    domt_observed_start_web(&web, (const char *const[]){"profile.level=spans", NULL}, NULL);
+    domt_site_expect_answer(&web.site, "GET /json", NULL, 200, "hello");
     int trace = send_request("/trace?seconds=60"),
         cpu = send_request("/profile?cpu=60s&format=svg");
     WAIT_FOR(10, domt_site_ask(&web.port, "GET /trace", "", NULL) == 409);
     WAIT_FOR(10, domt_site_ask(&web.port, "GET /profile?cpu=0", "", NULL) == 409);
     time_t began = time(NULL);
     domt_service_signal(&web.site.service, SIGTERM);
-    domt_read_until(trace, "HTTP/1.1 200", text, sizeof text);
+    domt_read_until_text(trace, "HTTP/1.1 200", text, sizeof text);
     /* under a sanitizer finding the names may take longer than the stop waits for the port */
     if (!DOMT_SANITIZED)
-        domt_read_until(cpu, "Content-Type: image/svg+xml\r\n", text, sizeof text);
+        domt_read_until_text(cpu, "Content-Type: image/svg+xml\r\n", text, sizeof text);
     close(trace);
     close(cpu);
     ck_assert_int_eq(domt_service_wait(&web.site.service, 10000), 0);
@@ -156,20 +156,20 @@ DOMT_TEST(a_crowd_that_wants_traces_is_refused)
     char text[4096];
     int refused = 0;
 
-    domt_observed_start(&web, (const char *const[]){"observe.viewersMax=300", NULL}, NULL);
+    domt_observed_start_web(&web, (const char *const[]){"observe.viewersMax=300", NULL}, NULL);
     int first = send_request("/trace?seconds=60");
     WAIT_FOR(10, is_profile_at_level("spans"));
     for (int i = 0; i < CROWD; i++)
         fds[i] = send_request("/trace?seconds=60");
     for (int i = 0; i < CROWD; i++) {
-        domt_read_until(fds[i], "another viewer\n", text, sizeof text);
+        domt_read_until_text(fds[i], "another viewer\n", text, sizeof text);
         refused += strncmp(text, "HTTP/1.1 409", 12) == 0;
         close(fds[i]);
     }
     ck_assert_int_eq(refused, CROWD);
     close(first);
     WAIT_FOR(2, is_profile_at_level("counters"));
-    domt_observed_stop(&web);
+    domt_observed_stop_web(&web);
 }
 
 /* While viewers leave many bytes unread, the program queues nothing large for them. */
@@ -182,19 +182,19 @@ DOMT_TEST(nothing_large_is_made_while_much_is_unread)
 
     for (size_t i = 0; i < 64; i++)
         memcpy(many + i * (sizeof metrics - 1), metrics, sizeof metrics);
-    domt_observed_start(&web, (const char *const[]){"observe.viewersMax=300", NULL}, NULL);
+    domt_observed_start_web(&web, (const char *const[]){"observe.viewersMax=300", NULL}, NULL);
     port.port = web.port.web;
     for (int i = 0; i < UNREAD; i++) {
-        fds[i] = domt_connect_small(&port);
+        fds[i] = domt_connect_with_small_buffers(&port);
         domt_send_text(fds[i], many);
     }
     WAIT_FOR(10, domt_site_ask(&web.port, "GET /trace", "", NULL) == 503);
-    domt_site_expect(&web.port, "GET /profile?cpu=1s", NULL, 503, "have not read");
-    domt_site_expect(&web.port, "GET /profile", NULL, 200, "\"level\":\"counters\"");
+    domt_site_expect_answer(&web.port, "GET /profile?cpu=1s", NULL, 503, "have not read");
+    domt_site_expect_answer(&web.port, "GET /profile", NULL, 200, "\"level\":\"counters\"");
     for (int i = 0; i < UNREAD; i++)
         close(fds[i]);
     WAIT_FOR(10, domt_site_ask(&web.port, "GET /trace", "", NULL) == 409);
-    domt_observed_stop(&web);
+    domt_observed_stop_web(&web);
 }
 
 DOMT_SUITE(60)

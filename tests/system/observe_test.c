@@ -21,7 +21,7 @@ static void start_web_with_pool(void)
 
     domt_tree_write(&tree, "pools.yaml", "pools: [{name: work, runners: 2, spares: 1}]\n");
     snprintf(path, sizeof path, "%s/pools.yaml", tree.root);
-    domt_observed_start(&web, (const char *const[]){"profile.level=histograms", NULL}, path);
+    domt_observed_start_web(&web, (const char *const[]){"profile.level=histograms", NULL}, path);
 }
 
 DOMT_TEST(every_path_answers_get_and_nothing_else)
@@ -62,18 +62,18 @@ DOMT_TEST(every_path_answers_get_and_nothing_else)
 
     memset(body, 'a', sizeof body - 1);
     body[sizeof body - 1] = '\0';
-    domt_observed_start(&web, (const char *const[]){NULL}, NULL);
+    domt_observed_start_web(&web, (const char *const[]){NULL}, NULL);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        domt_site_expect(&web.port, rows[i].request, NULL, rows[i].status, rows[i].part);
+        domt_site_expect_answer(&web.port, rows[i].request, NULL, rows[i].status, rows[i].part);
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
         snprintf(start, sizeof start, "HEAD %s", paths[i]);
-        domt_site_expect(&web.port, start, NULL, 200, "Content-Length: ");
+        domt_site_expect_answer(&web.port, start, NULL, 200, "Content-Length: ");
         ck_assert_str_eq(web.port.body, "");
         snprintf(start, sizeof start, "DELETE %s", paths[i]);
-        domt_site_expect(&web.port, start, "a", 405, "Allow: GET, HEAD, ");
+        domt_site_expect_answer(&web.port, start, "a", 405, "Allow: GET, HEAD, ");
     }
-    domt_site_expect(&web.port, "GET /health", body, 413, "");
-    domt_observed_stop(&web);
+    domt_site_expect_answer(&web.port, "GET /health", body, 413, "");
+    domt_observed_stop_web(&web);
 }
 
 /* A page of any site could make its own name point to 127.0.0.1, so the port refuses requests whose
@@ -90,21 +90,21 @@ DOMT_TEST(names_that_are_not_of_loopback_are_refused)
                 {"Host: [::ffff:10.0.0.1]\r\n", 421}};
     char text[512];
 
-    domt_observed_start(&web, (const char *const[]){NULL}, NULL);
+    domt_observed_start_web(&web, (const char *const[]){NULL}, NULL);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         snprintf(text, sizeof text, "GET /health HTTP/1.1\r\n%sConnection: close\r\n\r\n",
                  rows[i].fields);
-        unsigned status = domt_site_send(&web.port, text);
+        unsigned status = domt_site_send_request(&web.port, text);
         ck_assert_msg(status == rows[i].status, "%s: %u", rows[i].fields, status);
     }
-    ck_assert_uint_eq(domt_site_send(&web.port, "GET /health HTTP/1.0\r\n\r\n"), 200);
-    domt_observed_stop(&web);
+    ck_assert_uint_eq(domt_site_send_request(&web.port, "GET /health HTTP/1.0\r\n\r\n"), 200);
+    domt_observed_stop_web(&web);
 
-    domt_observed_start(&web, (const char *const[]){"observe.public=true", NULL}, NULL);
+    domt_observed_start_web(&web, (const char *const[]){"observe.public=true", NULL}, NULL);
     snprintf(text, sizeof text, "GET /health HTTP/1.1\r\n%sConnection: close\r\n\r\n",
              rows[0].fields);
-    ck_assert_uint_eq(domt_site_send(&web.port, text), 200);
-    domt_observed_stop(&web);
+    ck_assert_uint_eq(domt_site_send_request(&web.port, text), 200);
+    domt_observed_stop_web(&web);
 }
 
 DOMT_TEST(each_counter_of_the_profile_is_a_metric)
@@ -112,38 +112,38 @@ DOMT_TEST(each_counter_of_the_profile_is_a_metric)
     /* number of families of metrics that are not counters of the profile */
     const uint32_t others = 8 /* memory */ + 5 /* usage */ + 8 /* behaviours */ + 5 /* listeners */;
 
-    domt_observed_start(&web, (const char *const[]){NULL}, NULL);
-    domt_site_expect(&web.site, "GET /json", NULL, 200, NULL);
-    domt_site_expect(&web.port, "GET /metrics", NULL, 200, NULL);
-    uint32_t families = domt_prometheus_check(web.port.body);
+    domt_observed_start_web(&web, (const char *const[]){NULL}, NULL);
+    domt_site_expect_answer(&web.site, "GET /json", NULL, 200, NULL);
+    domt_site_expect_answer(&web.port, "GET /metrics", NULL, 200, NULL);
+    uint32_t families = domt_prometheus_check_text(web.port.body);
     /* these two families are there only if a thread has run houses of another one */
     if (strstr(web.port.body, "domus_pair_steals") != NULL)
         families -= 2;
     /* all phases share one family, and so do all lengths of stalls */
     size_t counters = sizeof(domus_profile) / sizeof(uint64_t);
     ck_assert_uint_eq(families - others, counters - DOMUS_PHASES + 1 - DOMUS_STALL_LENGTHS - 2 + 1);
-    ck_assert(domt_prometheus_sum(web.port.body, "domus_behaviour_actors") >= 4);
-    ck_assert(domt_prometheus_sum(web.port.body, "domus_behaviour_runs_total") >= 1);
+    ck_assert(domt_prometheus_sum_of_name(web.port.body, "domus_behaviour_actors") >= 4);
+    ck_assert(domt_prometheus_sum_of_name(web.port.body, "domus_behaviour_runs_total") >= 1);
     ck_assert(strstr(web.port.body, "domus_behaviour_actors{thread=\"0\",behaviour=\"shard\"} "));
-    ck_assert(domt_prometheus_sum(web.port.body, "domus_accepted_total") == 1);
-    ck_assert(domt_prometheus_sum(web.port.body, "domus_queued_bytes") >= 0);
-    ck_assert(domt_prometheus_sum(web.port.body, "domus_stall_seconds_count") >= 0);
-    ck_assert(domt_prometheus_sum(web.port.body, "domus_memory_used_bytes") > 1e6);
-    double wall = domt_prometheus_sum(web.port.body, "domus_wall_seconds_total");
-    double phases = domt_prometheus_sum(web.port.body, "domus_phase_seconds_total");
+    ck_assert(domt_prometheus_sum_of_name(web.port.body, "domus_accepted_total") == 1);
+    ck_assert(domt_prometheus_sum_of_name(web.port.body, "domus_queued_bytes") >= 0);
+    ck_assert(domt_prometheus_sum_of_name(web.port.body, "domus_stall_seconds_count") >= 0);
+    ck_assert(domt_prometheus_sum_of_name(web.port.body, "domus_memory_used_bytes") > 1e6);
+    double wall = domt_prometheus_sum_of_name(web.port.body, "domus_wall_seconds_total");
+    double phases = domt_prometheus_sum_of_name(web.port.body, "domus_phase_seconds_total");
     ck_assert(wall > 0 && phases > wall * 0.99 && phases < wall * 1.01);
-    domt_observed_stop(&web);
+    domt_observed_stop_web(&web);
 }
 
 static void judge_web_with_pool(const char *programs, const char *command)
 {
-    if (!domt_judges_are_there(programs))
+    if (!domt_are_judges_there(programs))
         return;
-    domt_judges_begin(&tree);
+    domt_judges_make_directory(&tree);
     start_web_with_pool();
-    domt_judge(&tree, &web.port, command);
-    domt_observed_stop(&web);
-    domt_tree_remove(&tree);
+    domt_run_judge(&tree, &web.port, command);
+    domt_observed_stop_web(&web);
+    domt_tree_remove_copy(&tree);
 }
 
 DOMT_TEST(promtool_finds_nothing_in_the_metrics)
@@ -257,22 +257,25 @@ DOMT_TEST(actors_are_paged_and_filtered)
 {
     char first[4096];
 
-    domt_observed_start(&web, (const char *const[]){"web.kv.shards=8", NULL}, NULL);
-    domt_site_expect(&web.port, "GET /actors?behaviour=shard", NULL, 200, " shard: ");
+    domt_observed_start_web(&web, (const char *const[]){"web.kv.shards=8", NULL}, NULL);
+    domt_site_expect_answer(&web.port, "GET /actors?behaviour=shard", NULL, 200, " shard: ");
     ck_assert_uint_eq(count_actors_in_text(web.port.body), 8);
     ck_assert_ptr_null(strstr(web.port.body, "clock"));
-    domt_site_expect(&web.port, "GET /actors?behaviour=shard&count=1", NULL, 200, ": 4 actors\n");
+    domt_site_expect_answer(&web.port, "GET /actors?behaviour=shard&count=1", NULL, 200,
+                            ": 4 actors\n");
     /* the limit of 1 holds for each of two threads */
     ck_assert_uint_eq(count_actors_in_text(web.port.body), 2);
     snprintf(first, sizeof first, "%s", web.port.body);
-    domt_site_expect(&web.port, "GET /actors?behaviour=shard&from=1&count=1", NULL, 200, NULL);
+    domt_site_expect_answer(&web.port, "GET /actors?behaviour=shard&from=1&count=1", NULL, 200,
+                            NULL);
     ck_assert_uint_eq(count_actors_in_text(web.port.body), 2);
     ck_assert_str_ne(web.port.body, first);
-    domt_site_expect(&web.port, "GET /actors?behaviour=shard&from=3", NULL, 200, NULL);
+    domt_site_expect_answer(&web.port, "GET /actors?behaviour=shard&from=3", NULL, 200, NULL);
     ck_assert_uint_eq(count_actors_in_text(web.port.body), 2);
-    domt_site_expect(&web.port, "GET /actors?behaviour=shard&from=4", NULL, 200, ": 4 actors\n");
+    domt_site_expect_answer(&web.port, "GET /actors?behaviour=shard&from=4", NULL, 200,
+                            ": 4 actors\n");
     ck_assert_uint_eq(count_actors_in_text(web.port.body), 0);
-    domt_observed_stop(&web);
+    domt_observed_stop_web(&web);
 }
 
 DOMT_TEST(a_wrong_port_ends_the_start)
@@ -290,13 +293,14 @@ DOMT_TEST(a_wrong_port_ends_the_start)
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        int status = domt_observed_run_wrong(&web, (const char *const[]){rows[i].setting, NULL});
+        int status = domt_observed_run_with_wrong_setting(
+            &web, (const char *const[]){rows[i].setting, NULL});
         ck_assert_msg(status == 2, "%s: %d", rows[i].setting, status);
         ck_assert_msg(strstr(web.site.service.error, rows[i].said) != NULL, "%s: %s",
                       rows[i].setting, web.site.service.error);
         ck_assert_ptr_null(strstr(web.site.service.said, "listening"));
     }
-    int status = domt_observed_run_wrong(
+    int status = domt_observed_run_with_wrong_setting(
         &web, (const char *const[]){"observe.listen=unix:/nowhere/x", NULL});
     ck_assert_int_eq(status, 1);
     ck_assert_ptr_nonnull(strstr(web.site.service.error, "observe.listen: unix:/nowhere/x: "));

@@ -19,7 +19,7 @@ static char text[1 << 18];
 
 static void expect_answer_of_port(const char *request, const char *part)
 {
-    domt_site_expect(&web.port, request, NULL, 200, part);
+    domt_site_expect_answer(&web.port, request, NULL, 200, part);
 }
 
 /* Request a path of the port again and again until the answer contains this text. */
@@ -44,7 +44,7 @@ DOMT_TEST(each_key_is_shown_with_its_value_and_origin)
     domt_tree_write(&tree, "more.yaml",
                     "scheduler:\n  ioRatio: 55\nweb:\n  kv: {password: sesame}\n");
     snprintf(path, sizeof path, "%s/more.yaml", tree.root);
-    domt_observed_start(&web, (const char *const[]){"web.kv.shards=8", NULL}, path);
+    domt_observed_start_web(&web, (const char *const[]){"web.kv.shards=8", NULL}, path);
     expect_answer_of_port("GET /config",
                           "{\"key\":\"web.kv.shards\",\"value\":\"8\",\"origin\":\"--set\"}");
     expect_answer_of_port(
@@ -57,32 +57,32 @@ DOMT_TEST(each_key_is_shown_with_its_value_and_origin)
     expect_answer_of_port("GET /config", part);
     ck_assert_ptr_null(strstr(web.port.answer, "sesame"));
     expect_answer_of_port("GET /config", "/examples/web/web.yaml:");
-    domt_site_expect(&web.port, "POST /log?level=error", NULL, 200, "error\n");
+    domt_site_expect_answer(&web.port, "POST /log?level=error", NULL, 200, "error\n");
     expect_answer_of_port("GET /config",
                           "{\"key\":\"log.level\",\"value\":\"error\",\"origin\":\"port\"}");
-    domt_observed_stop(&web);
-    domt_tree_remove(&tree);
+    domt_observed_stop_web(&web);
+    domt_tree_remove_copy(&tree);
 }
 
 DOMT_TEST(the_configuration_and_the_stalls_are_json)
 {
-    if (!domt_judges_are_there("curl python3"))
+    if (!domt_are_judges_there("curl python3"))
         return;
-    domt_judges_begin(&tree);
-    domt_observed_start(&web, (const char *const[]){NULL}, NULL);
-    domt_judge(&tree, &web.port,
-               "curl -sf $URL/config >$T/text && curl -sf $URL/stalls >$T/stalls || exit 1\n"
-               "/usr/bin/python3 - $T/text $T/stalls <<END\n"
-               "import json, sys\n"
-               "keys = json.load(open(sys.argv[1]))[\"keys\"]\n"
-               "assert all(set(k) == {\"key\", \"value\", \"origin\"} for k in keys)\n"
-               "names = [k[\"key\"] for k in keys]\n"
-               "assert len(names) > 150 and len(set(names)) == len(names)\n"
-               "assert \"listeners.web.address\" in names and \"web.root\" in names\n"
-               "assert isinstance(json.load(open(sys.argv[2]))[\"stalls\"], list)\n"
-               "END\n");
-    domt_observed_stop(&web);
-    domt_tree_remove(&tree);
+    domt_judges_make_directory(&tree);
+    domt_observed_start_web(&web, (const char *const[]){NULL}, NULL);
+    domt_run_judge(&tree, &web.port,
+                   "curl -sf $URL/config >$T/text && curl -sf $URL/stalls >$T/stalls || exit 1\n"
+                   "/usr/bin/python3 - $T/text $T/stalls <<END\n"
+                   "import json, sys\n"
+                   "keys = json.load(open(sys.argv[1]))[\"keys\"]\n"
+                   "assert all(set(k) == {\"key\", \"value\", \"origin\"} for k in keys)\n"
+                   "names = [k[\"key\"] for k in keys]\n"
+                   "assert len(names) > 150 and len(set(names)) == len(names)\n"
+                   "assert \"listeners.web.address\" in names and \"web.root\" in names\n"
+                   "assert isinstance(json.load(open(sys.argv[2]))[\"stalls\"], list)\n"
+                   "END\n");
+    domt_observed_stop_web(&web);
+    domt_tree_remove_copy(&tree);
 }
 
 /* --- PUT /config/KEY -------------------------------------------------------------------------- */
@@ -93,12 +93,12 @@ static void expect_answer_to_put_of_key(const char *key, const char *value, uint
     char line[256];
 
     snprintf(line, sizeof line, "PUT /config/%s", key);
-    domt_site_expect(&web.port, line, value, status, part);
+    domt_site_expect_answer(&web.port, line, value, status, part);
 }
 
 DOMT_TEST(live_keys_change_over_the_port)
 {
-    domt_observed_start(&web, (const char *const[]){"observe.change=true", NULL}, NULL);
+    domt_observed_start_web(&web, (const char *const[]){"observe.change=true", NULL}, NULL);
     expect_answer_to_put_of_key("scheduler.ioRatio", "70\n", 200, "scheduler.ioRatio: 70\n");
     expect_answer_of_port("GET /config",
                           "{\"key\":\"scheduler.ioRatio\",\"value\":\"70\",\"origin\":\"port\"}");
@@ -124,7 +124,7 @@ DOMT_TEST(live_keys_change_over_the_port)
     expect_answer_of_port(
         "GET /config", "{\"key\":\"scheduler.ioRatio\",\"value\":\"50\",\"origin\":\"default\"}");
     ck_assert_ptr_null(strstr(web.port.body, "listeners.web.channel.linger"));
-    domt_observed_stop(&web);
+    domt_observed_stop_web(&web);
 }
 
 DOMT_TEST(nothing_changes_without_leave_or_for_another_site)
@@ -132,39 +132,39 @@ DOMT_TEST(nothing_changes_without_leave_or_for_another_site)
     static const char request[] = "PUT /config/scheduler.ioRatio HTTP/1.1\r\nHost: localhost\r\n"
                                   "Origin: http://a.example\r\nContent-Length: 2\r\n\r\n70";
 
-    domt_observed_start(&web, (const char *const[]){NULL}, NULL);
+    domt_observed_start_web(&web, (const char *const[]){NULL}, NULL);
     expect_answer_to_put_of_key("scheduler.ioRatio", "70", 403,
                                 "observe.change is false: nothing is changed\n");
-    domt_observed_stop(&web);
-    domt_observed_start(&web, (const char *const[]){"observe.change=true", NULL}, NULL);
-    int fd = domt_connect(web.port.web);
+    domt_observed_stop_web(&web);
+    domt_observed_start_web(&web, (const char *const[]){"observe.change=true", NULL}, NULL);
+    int fd = domt_connect_to_port(web.port.web);
     domt_send_text(fd, request);
-    domt_read_until(fd, "HTTP/1.1 403 ", text, sizeof text);
+    domt_read_until_text(fd, "HTTP/1.1 403 ", text, sizeof text);
     close(fd);
     expect_answer_of_port(
         "GET /config", "{\"key\":\"scheduler.ioRatio\",\"value\":\"50\",\"origin\":\"default\"}");
-    domt_observed_stop(&web);
+    domt_observed_stop_web(&web);
 }
 
 /* --- /log ------------------------------------------------------------------------------------- */
 
 DOMT_TEST(the_log_has_what_the_program_has_written)
 {
-    domt_observed_start(&web, (const char *const[]){NULL}, NULL);
+    domt_observed_start_web(&web, (const char *const[]){NULL}, NULL);
     await_answer_of_port("GET /log", "Z info: pid ");
     domt_service_signal(&web.site.service, SIGHUP);
     await_answer_of_port("GET /log", "Z info: SIGHUP: ");
     expect_answer_of_port("GET /log?level=error", NULL);
     ck_assert_ptr_null(strstr(web.port.body, "pid "));
-    domt_observed_stop(&web);
+    domt_observed_stop_web(&web);
 }
 
 DOMT_TEST(the_level_of_the_configuration_holds_at_the_start)
 {
-    domt_observed_start(&web, (const char *const[]){"log.level=warning", NULL}, NULL);
+    domt_observed_start_web(&web, (const char *const[]){"log.level=warning", NULL}, NULL);
     expect_answer_of_port("GET /config",
                           "{\"key\":\"log.level\",\"value\":\"warning\",\"origin\":\"--set\"}");
-    domt_observed_stop(&web);
+    domt_observed_stop_web(&web);
 }
 
 /* The port goes on while the program drains, and a viewer receives the end; but no viewer keeps the
@@ -173,19 +173,19 @@ DOMT_TEST(followers_see_the_end_of_the_program_and_do_not_put_it_off)
 {
     int fds[4];
 
-    domt_observed_start(&web, (const char *const[]){"shutdown.drainTimeout=20s", NULL}, NULL);
+    domt_observed_start_web(&web, (const char *const[]){"shutdown.drainTimeout=20s", NULL}, NULL);
     for (int i = 0; i < 4; i++) {
-        fds[i] = domt_connect(web.port.web);
+        fds[i] = domt_connect_to_port(web.port.web);
         domt_send_text(fds[i], FOLLOW);
     }
-    domt_read_until(fds[0], "info: pid ", text, sizeof text);
+    domt_read_until_text(fds[0], "info: pid ", text, sizeof text);
     domt_service_signal(&web.site.service, SIGHUP);
-    domt_read_until(fds[0], "info: SIGHUP: ", text, sizeof text);
+    domt_read_until_text(fds[0], "info: SIGHUP: ", text, sizeof text);
     uint64_t began_ns = domt_monotonic_ns();
     domt_service_signal(&web.site.service, SIGTERM);
     ck_assert_int_eq(domt_service_wait(&web.site.service, 10000), 0);
     ck_assert_uint_lt(domt_monotonic_ns() - began_ns, UINT64_C(3000000000));
-    domt_read_until(fds[0], "0\r\n\r\n", text, sizeof text);
+    domt_read_until_text(fds[0], "0\r\n\r\n", text, sizeof text);
     for (int i = 0; i < 4; i++)
         close(fds[i]);
 }

@@ -107,7 +107,7 @@ static void read_any_line(struct reader *reader, const char *line)
     }
 }
 
-uint32_t domt_prometheus_check(const char *text)
+uint32_t domt_prometheus_check_text(const char *text)
 {
     static struct reader reader;
     char line[512];
@@ -123,7 +123,7 @@ uint32_t domt_prometheus_check(const char *text)
     return reader.families;
 }
 
-double domt_prometheus_sum(const char *text, const char *name)
+double domt_prometheus_sum_of_name(const char *text, const char *name)
 {
     size_t length = strlen(name);
     double sum = -1;

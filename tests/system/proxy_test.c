@@ -91,14 +91,14 @@ DOMT_TEST(every_byte_goes_through_both_ways)
 {
     start_echo_and_proxy();
     make_clients_with_streams(DOMT_SCALE(100, 30), 1000000);
-    domt_crowd_connect(&crowd, 0, crowd.count);
-    ck_assert(domt_crowd_run(&crowd, domt_crowd_all_over, 30000));
-    domt_crowd_holds(&crowd);
+    domt_crowd_connect_clients(&crowd, 0, crowd.count);
+    ck_assert(domt_crowd_run_until(&crowd, domt_crowd_all_are_closed, 30000));
+    domt_crowd_check_echoes(&crowd);
     domt_crowd_fini(&crowd);
     stop_proxy_and_echo();
-    ck_assert_uint_eq(domt_service_count(&proxy, "channels reset"), 0);
-    ck_assert_uint_eq(domt_service_count(&proxy, "received bytes"),
-                      domt_service_count(&proxy, "sent bytes"));
+    ck_assert_uint_eq(domt_service_profile_count(&proxy, "channels reset"), 0);
+    ck_assert_uint_eq(domt_service_profile_count(&proxy, "received bytes"),
+                      domt_service_profile_count(&proxy, "sent bytes"));
 }
 
 /* Half of the clients reset their connections; the echo service gets as many resets, and the other
@@ -111,13 +111,13 @@ DOMT_TEST(resets_go_through_and_hurt_nobody_else)
         crowd.clients[i].reset_at = 1 + (i * 2791) % crowd.clients[i].bytes;
         crowd.clients[i].deaf = i % 4 == 0;
     }
-    domt_crowd_connect(&crowd, 0, crowd.count);
-    ck_assert(domt_crowd_run(&crowd, domt_crowd_all_over, 30000));
-    domt_crowd_holds(&crowd);
+    domt_crowd_connect_clients(&crowd, 0, crowd.count);
+    ck_assert(domt_crowd_run_until(&crowd, domt_crowd_all_are_closed, 30000));
+    domt_crowd_check_echoes(&crowd);
     domt_crowd_fini(&crowd);
     stop_proxy_and_echo();
-    ck_assert_uint_eq(domt_service_count(&proxy, "channels closed"),
-                      domt_service_count(&proxy, "channels opened"));
+    ck_assert_uint_eq(domt_service_profile_count(&proxy, "channels closed"),
+                      domt_service_profile_count(&proxy, "channels opened"));
 }
 
 /* The client finishes sending first, and the server answers later; then the other way round. */
@@ -129,7 +129,7 @@ DOMT_TEST(each_half_of_a_proxied_connection_is_closed_alone)
 
     start_proxy(port);
     for (int server_is_first = 0; server_is_first < 2; server_is_first++) {
-        int client = domt_connect(proxy.port);
+        int client = domt_connect_to_port(proxy.port);
         int server = accept(listener, NULL, NULL);
         int first = server_is_first ? server : client;
         int second = server_is_first ? client : server;
@@ -149,7 +149,7 @@ DOMT_TEST(each_half_of_a_proxied_connection_is_closed_alone)
     }
     close(listener);
     domt_service_stop(&proxy);
-    ck_assert_uint_eq(domt_service_count(&proxy, "channels reset"), 0);
+    ck_assert_uint_eq(domt_service_profile_count(&proxy, "channels reset"), 0);
 }
 
 DOMT_TEST(reset_of_one_side_ends_the_other_side)
@@ -159,7 +159,7 @@ DOMT_TEST(reset_of_one_side_ends_the_other_side)
 
     start_proxy(port);
     for (int server_is_first = 0; server_is_first < 2; server_is_first++) {
-        int client = domt_connect(proxy.port);
+        int client = domt_connect_to_port(proxy.port);
         int server = accept(listener, NULL, NULL);
 
         ck_assert_int_ge(server, 0);
@@ -168,7 +168,7 @@ DOMT_TEST(reset_of_one_side_ends_the_other_side)
         close(server_is_first ? client : server);
     }
     close(listener);
-    int refused = domt_connect(proxy.port); /* the proxy no longer listens */
+    int refused = domt_connect_to_port(proxy.port); /* the proxy no longer listens */
     ck_assert_int_eq(read_to_end_of_connection(refused), -ECONNRESET);
     close(refused);
     domt_service_stop(&proxy);
@@ -183,7 +183,7 @@ DOMT_TEST(what_one_side_does_not_read_the_other_cannot_send)
     uint64_t sent = 0;
 
     start_proxy(port);
-    int client = domt_connect(proxy.port);
+    int client = domt_connect_to_port(proxy.port);
     int server = accept(listener, NULL, NULL);
     for (struct pollfd now = {.fd = client, .events = POLLOUT}; poll(&now, 1, 300) == 1;) {
         ssize_t size = send(client, bytes, sizeof bytes, MSG_DONTWAIT);
@@ -214,7 +214,7 @@ DOMT_TEST(drain_waits_for_a_download_that_goes_on)
     char byte;
 
     start_proxy(port);
-    int client = domt_connect(proxy.port);
+    int client = domt_connect_to_port(proxy.port);
     int server = accept(listener, NULL, NULL);
     ck_assert_int_ge(server, 0);
     for (int i = 0; i < PIECES; i++) {
@@ -229,7 +229,7 @@ DOMT_TEST(drain_waits_for_a_download_that_goes_on)
     close(client);
     close(listener);
     ck_assert_int_eq(domt_service_wait(&proxy, 10000), 0);
-    ck_assert_uint_eq(domt_service_count(&proxy, "channels cut"), 0);
+    ck_assert_uint_eq(domt_service_profile_count(&proxy, "channels cut"), 0);
 }
 
 /* A download that does not end is cut when the drain's time is over, and the log says so. */
@@ -245,7 +245,7 @@ DOMT_TEST(relay_that_outlasts_the_drain_is_cut_and_said)
                                                      "--set", "listeners.proxy.address=127.0.0.1:0",
                                                      "--set", upstream, "--set",
                                                      "shutdown.drainTimeout=500ms", NULL});
-    int client = domt_connect(proxy.port);
+    int client = domt_connect_to_port(proxy.port);
     int server = accept(listener, NULL, NULL);
     ck_assert_int_ge(server, 0);
     ck_assert_int_eq(send(server, "x", 1, MSG_NOSIGNAL), 1);
@@ -262,7 +262,7 @@ DOMT_TEST(relay_that_outlasts_the_drain_is_cut_and_said)
     close(server);
     close(listener);
     (void)domt_service_wait(&proxy, 10000);
-    ck_assert_msg(domt_service_count(&proxy, "channels cut") != 0 &&
+    ck_assert_msg(domt_service_profile_count(&proxy, "channels cut") != 0 &&
                       strstr(proxy.error, "cut") != NULL,
                   "%s", proxy.error);
 }

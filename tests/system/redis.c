@@ -50,13 +50,13 @@ void domt_kv_start(domt_service *service, const char *const settings[])
     domt_service_start(service, arguments);
 }
 
-int domt_kv_open(domt_service *service, const char *const settings[])
+int domt_kv_start_and_connect(domt_service *service, const char *const settings[])
 {
     domt_kv_start(service, settings);
-    return domt_connect(service->port);
+    return domt_connect_to_port(service->port);
 }
 
-void domt_kv_close(domt_service *service, int fd)
+void domt_kv_close_and_stop(domt_service *service, int fd)
 {
     close(fd);
     domt_service_stop(service);
@@ -67,7 +67,7 @@ static bool start_redis_on_free_port(pid_t *ret_pid, uint16_t *ret_port)
 {
     char port[8];
 
-    *ret_port = domt_free_port();
+    *ret_port = domt_find_free_port();
     snprintf(port, sizeof port, "%u", *ret_port);
     *ret_pid = fork();
     ck_assert_int_ge(*ret_pid, 0);
@@ -86,11 +86,11 @@ static bool start_redis_on_free_port(pid_t *ret_pid, uint16_t *ret_port)
             return false;
         domt_sleep_ms(1);
     }
-    domt_redis_stop(*ret_pid);
+    domt_redis_stop_server(*ret_pid);
     return false;
 }
 
-bool domt_redis_start(pid_t *ret_pid, uint16_t *ret_port)
+bool domt_redis_start_server(pid_t *ret_pid, uint16_t *ret_port)
 {
     bool is_there = start_redis_on_free_port(ret_pid, ret_port);
 
@@ -99,7 +99,7 @@ bool domt_redis_start(pid_t *ret_pid, uint16_t *ret_port)
     return is_there;
 }
 
-void domt_redis_stop(pid_t pid)
+void domt_redis_stop_server(pid_t pid)
 {
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
@@ -142,7 +142,7 @@ static void send_letters(int fd, size_t size)
     }
 }
 
-void domt_resp_send(int fd, const char *words)
+void domt_resp_send_command(int fd, const char *words)
 {
     struct word split_words[WORDS_MAX];
     uint32_t count = split_into_words(words, split_words);
@@ -160,13 +160,13 @@ void domt_resp_send(int fd, const char *words)
     }
 }
 
-size_t domt_resp_ask(int fd, const char *words, char reply[DOMT_REPLY_MAX])
+size_t domt_resp_ask_for_reply(int fd, const char *words, char reply[DOMT_REPLY_MAX])
 {
     static const char mark[] = "$12\r\n<end-of-it!>\r\n";
     size_t size = 0;
 
-    domt_resp_send(fd, words);
-    domt_resp_send(fd, "ECHO <end-of-it!>");
+    domt_resp_send_command(fd, words);
+    domt_resp_send_command(fd, "ECHO <end-of-it!>");
     while (size < sizeof mark - 1 ||
            memcmp(reply + size - (sizeof mark - 1), mark, sizeof mark - 1) != 0) {
         ssize_t got = recv(fd, reply + size, DOMT_REPLY_MAX - 1 - size, 0);
@@ -178,21 +178,21 @@ size_t domt_resp_ask(int fd, const char *words, char reply[DOMT_REPLY_MAX])
     return size;
 }
 
-void domt_resp_expect(int fd, const char *words, const char *reply)
+void domt_resp_expect_trace(int fd, const char *words, const char *reply)
 {
     char got[DOMT_REPLY_MAX];
 
-    ck_assert_uint_eq(domt_resp_ask(fd, words, got), strlen(reply));
+    ck_assert_uint_eq(domt_resp_ask_for_reply(fd, words, got), strlen(reply));
     ck_assert_str_eq(got, reply);
 }
 
-void domt_resp_compare(int fd, int redis, const char *const commands[])
+void domt_resp_compare_replies(int fd, int redis, const char *const commands[])
 {
     char ours[DOMT_REPLY_MAX], theirs[DOMT_REPLY_MAX];
 
     for (const char *const *command = commands; *command != NULL; command++) {
-        size_t size = domt_resp_ask(fd, *command, ours);
-        size_t wanted = domt_resp_ask(redis, *command, theirs);
+        size_t size = domt_resp_ask_for_reply(fd, *command, ours);
+        size_t wanted = domt_resp_ask_for_reply(redis, *command, theirs);
         ck_assert_msg(size == wanted && memcmp(ours, theirs, size) == 0,
                       "%s\n kv:    %s\n redis: %s", *command, ours, theirs);
     }
@@ -203,10 +203,10 @@ void domt_resp_compare_with_redis(int fd, const char *const commands[])
     uint16_t port;
     pid_t pid;
 
-    if (!domt_redis_start(&pid, &port))
+    if (!domt_redis_start_server(&pid, &port))
         return;
-    int redis = domt_connect(port);
-    domt_resp_compare(fd, redis, commands);
+    int redis = domt_connect_to_port(port);
+    domt_resp_compare_replies(fd, redis, commands);
     close(redis);
-    domt_redis_stop(pid);
+    domt_redis_stop_server(pid);
 }

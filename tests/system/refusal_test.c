@@ -46,7 +46,7 @@ static long denied_call = SYS_io_uring_setup;
 
 static void deny_call_in_service(void)
 {
-    if (domt_deny_call(denied_call, denied_with) != 0)
+    if (domt_deny_system_call(denied_call, denied_with) != 0)
         _exit(126);
 }
 
@@ -196,7 +196,7 @@ DOMT_TEST(all_errors_of_a_configuration_are_told_and_nothing_starts)
     expect_part_of_stderr("color");
     expect_part_of_stderr("io.buffers.count: ");
     ck_assert_uint_eq(count_lines_of_stderr(), 5);
-    domt_tree_remove(&tree);
+    domt_tree_remove_copy(&tree);
 }
 
 DOMT_TEST(wrong_options_are_told)

@@ -44,7 +44,7 @@ static bool is_connection_silent(int fd)
 /* Connect, and wait until lines of the room come to this connection. */
 static int join_room(void)
 {
-    int fd = domt_connect(rooms.port);
+    int fd = domt_connect_to_port(rooms.port);
 
     send_line(fd, "hello\n");
     expect_received_bytes(fd, "hello\n");
@@ -95,7 +95,7 @@ DOMT_TEST(a_line_without_an_end_is_refused)
     close(fd);
     close(other);
     domt_service_stop(&rooms);
-    ck_assert_uint_eq(domt_service_count(&rooms, "channels refused"), 1);
+    ck_assert_uint_eq(domt_service_profile_count(&rooms, "channels refused"), 1);
 }
 
 /* The deaf guest is dropped when the kernel's buffers and slowBytes are full; the others
@@ -125,7 +125,7 @@ DOMT_TEST(a_guest_who_does_not_read_is_dropped)
     close(deaf);
     close(good);
     domt_service_stop(&rooms);
-    ck_assert_uint_eq(domt_service_count(&rooms, "channels reset"), 1);
+    ck_assert_uint_eq(domt_service_profile_count(&rooms, "channels reset"), 1);
 }
 
 /* Guests on all threads receive each line once and in order. */
@@ -137,7 +137,7 @@ DOMT_TEST(many_guests_hear_every_line_in_order)
 
     start_rooms();
     for (int i = 0; i < GUESTS; i++)
-        fds[i] = domt_connect(rooms.port);
+        fds[i] = domt_connect_to_port(rooms.port);
     for (int i = 0; i < GUESTS; i++)
         send_line(fds[i], "/join garden\n/join nowhere\n");
     for (int i = 0; i < GUESTS; i++)

@@ -16,11 +16,11 @@ char domt_secure_output[65536];
 
 bool domt_secure_is_possible(const char *programs)
 {
-    return domt_judges_are_there("openssl") &&
-           (programs[0] == '\0' || domt_judges_are_there(programs));
+    return domt_are_judges_there("openssl") &&
+           (programs[0] == '\0' || domt_are_judges_there(programs));
 }
 
-int domt_secure_run(const domt_secure *secure, const char *command)
+int domt_secure_run_command(const domt_secure *secure, const char *command)
 {
     char line[4096];
     int size = snprintf(line, sizeof line,
@@ -38,14 +38,14 @@ int domt_secure_run(const domt_secure *secure, const char *command)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-void domt_secure_run_well(const domt_secure *secure, const char *command)
+void domt_secure_run_command_well(const domt_secure *secure, const char *command)
 {
-    int status = domt_secure_run(secure, command);
+    int status = domt_secure_run_command(secure, command);
 
     ck_assert_msg(status == 0, "%s: status %d: %s", command, status, domt_secure_output);
 }
 
-void domt_secure_issue(const domt_secure *secure, const char *name, const char *names)
+void domt_secure_issue_certificate(const domt_secure *secure, const char *name, const char *names)
 {
     char command[1024];
 
@@ -56,20 +56,20 @@ void domt_secure_issue(const domt_secure *secure, const char *name, const char *
                    "-keyout $T/new.key -out $T/new.pem && mv $T/new.key $T/%s.key && "
                    "mv $T/new.pem $T/%s.pem",
                    name, names, name, name);
-    domt_secure_run_well(secure, command);
+    domt_secure_run_command_well(secure, command);
 }
 
-void domt_secure_begin(domt_secure *secure)
+void domt_secure_make_authority(domt_secure *secure)
 {
     *secure = (domt_secure){.site.web = 0};
     domt_tree_make(&secure->tree);
     domt_tree_write(&secure->tree, "cnf", "[req]\ndistinguished_name=dn\n[dn]\n");
-    domt_secure_run_well(secure,
-                         "umask 077; openssl req -x509 -config $T/cnf -newkey ec "
-                         "-pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=authority "
-                         "-addext basicConstraints=critical,CA:TRUE "
-                         "-addext subjectKeyIdentifier=hash -keyout $T/ca.key -out $T/ca.pem");
-    domt_secure_issue(secure, "a", "DNS:localhost,IP:127.0.0.1");
+    domt_secure_run_command_well(
+        secure, "umask 077; openssl req -x509 -config $T/cnf -newkey ec "
+                "-pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=authority "
+                "-addext basicConstraints=critical,CA:TRUE "
+                "-addext subjectKeyIdentifier=hash -keyout $T/ca.key -out $T/ca.pem");
+    domt_secure_issue_certificate(secure, "a", "DNS:localhost,IP:127.0.0.1");
 }
 
 /* Copy a setting with the directory in place of @T@. */
@@ -87,7 +87,7 @@ static void fill_in_directory(const domt_secure *secure, const char *from, char 
     }
 }
 
-void domt_secure_start(domt_secure *secure, const char *const settings[])
+void domt_secure_start_site(domt_secure *secure, const char *const settings[])
 {
     static const char *const always[] = {
         "listeners.web.tls.certFile=@T@/a.pem",  "listeners.web.tls.keyFile=@T@/a.key",
@@ -109,7 +109,7 @@ void domt_secure_start(domt_secure *secure, const char *const settings[])
         }
     }
     filled[count] = NULL;
-    domt_site_start(&secure->site, filled);
+    domt_site_start_program(&secure->site, filled);
 }
 
 /* Returns how many times a text occurs in another one. */
@@ -122,7 +122,7 @@ static uint32_t count_part_in_text(const char *text, const char *part)
     return count;
 }
 
-void domt_secure_wait(domt_secure *secure, const char *text, uint32_t times)
+void domt_secure_wait_for_text(domt_secure *secure, const char *text, uint32_t times)
 {
     for (uint32_t i = 0; i < 2000; i++) {
         domt_service_read_error(&secure->site.service);
@@ -133,9 +133,9 @@ void domt_secure_wait(domt_secure *secure, const char *text, uint32_t times)
     ck_abort_msg("\"%s\" was not said %u times: %s", text, times, secure->site.service.error);
 }
 
-void domt_secure_end(domt_secure *secure)
+void domt_secure_end_site(domt_secure *secure)
 {
     if (secure->site.web != 0)
-        domt_site_stop(&secure->site);
-    domt_tree_remove(&secure->tree);
+        domt_site_stop_program(&secure->site);
+    domt_tree_remove_copy(&secure->tree);
 }

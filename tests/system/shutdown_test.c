@@ -25,7 +25,7 @@ static bool is_time_over(const domt_crowd *unused)
 static void run_crowd_for(uint32_t ms)
 {
     until_ns = domt_monotonic_ns() + ms * UINT64_C(1000000);
-    (void)domt_crowd_run(&crowd, is_time_over, 2 * ms + 1000);
+    (void)domt_crowd_run_until(&crowd, is_time_over, 2 * ms + 1000);
 }
 
 /* Make clients that send for as long as the service accepts bytes. */
@@ -38,7 +38,7 @@ static void begin_endless_clients(uint32_t count, uint32_t piece_max, bool deaf)
         crowd.clients[i].stays = true;
         crowd.clients[i].deaf = deaf;
     }
-    domt_crowd_connect(&crowd, 0, count);
+    domt_crowd_connect_clients(&crowd, 0, count);
 }
 
 static void expect_end_within(int status, uint32_t ms_max)
@@ -71,8 +71,8 @@ DOMT_TEST(who_is_connected_and_silent_gets_a_fin)
 
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS());
     for (int i = 0; i < 10; i++) {
-        fds[i] = domt_connect(service.port);
-        ck_assert(domt_echoes(fds[i], "hello"));
+        fds[i] = domt_connect_to_port(service.port);
+        ck_assert(domt_send_and_get_echo(fds[i], "hello"));
     }
     domt_service_signal(&service, SIGTERM);
     for (int i = 0; i < 10; i++) {
@@ -81,7 +81,7 @@ DOMT_TEST(who_is_connected_and_silent_gets_a_fin)
     }
     expect_end_within(0, DOMT_SCALE(1500, 3000));
     domt_service_check_profile(&service);
-    ck_assert_uint_eq(domt_service_count(&service, "channels reset"), 0);
+    ck_assert_uint_eq(domt_service_profile_count(&service, "channels reset"), 0);
 }
 
 /* Each client gets the beginning of what it sent, then FIN and no reset; and the service echoes
@@ -96,7 +96,7 @@ static void check_stop_under_load(uint32_t count, uint32_t piece_max)
     begin_endless_clients(count, piece_max, false);
     run_crowd_for(300);
     domt_service_signal(&service, SIGTERM);
-    ck_assert(domt_crowd_run(&crowd, domt_crowd_all_over, 15000));
+    ck_assert(domt_crowd_run_until(&crowd, domt_crowd_all_are_closed, 15000));
     expect_end_within(0, DOMT_SCALE(2000, 5000));
     domt_service_check_profile(&service);
     for (uint32_t i = 0; i < count; i++) {
@@ -107,10 +107,10 @@ static void check_stop_under_load(uint32_t count, uint32_t piece_max)
         ck_assert_uint_gt(client->received, 0);
         received += client->received;
     }
-    ck_assert_uint_eq(domt_service_count(&service, "sent bytes"), received);
-    ck_assert_uint_eq(domt_service_count(&service, "received bytes"), received);
-    ck_assert_uint_eq(domt_service_count(&service, "channels reset"), 0);
-    ck_assert_uint_eq(domt_service_count(&service, "channels closed"), count);
+    ck_assert_uint_eq(domt_service_profile_count(&service, "sent bytes"), received);
+    ck_assert_uint_eq(domt_service_profile_count(&service, "received bytes"), received);
+    ck_assert_uint_eq(domt_service_profile_count(&service, "channels reset"), 0);
+    ck_assert_uint_eq(domt_service_profile_count(&service, "channels closed"), count);
     domt_crowd_fini(&crowd);
 }
 
@@ -143,18 +143,18 @@ DOMT_TEST(what_had_come_before_the_signal_comes_back)
         crowd.clients[i].bytes = 10;
         crowd.clients[i].stays = true;
     }
-    domt_crowd_connect(&crowd, 0, COUNT);
-    ck_assert(domt_crowd_run(&crowd, domt_crowd_all_back, 15000));
+    domt_crowd_connect_clients(&crowd, 0, COUNT);
+    ck_assert(domt_crowd_run_until(&crowd, domt_crowd_has_all_back, 15000));
     domt_service_signal(&service, SIGSTOP);
     for (uint32_t i = 0; i < COUNT; i++)
         crowd.clients[i].bytes = BYTES;
-    ck_assert(domt_crowd_run(&crowd, is_all_sent, 15000));
+    ck_assert(domt_crowd_run_until(&crowd, is_all_sent, 15000));
     domt_service_signal(&service, SIGTERM);
     domt_service_signal(&service, SIGCONT);
-    ck_assert(domt_crowd_run(&crowd, domt_crowd_all_over, 15000));
-    domt_crowd_holds(&crowd);
+    ck_assert(domt_crowd_run_until(&crowd, domt_crowd_all_are_closed, 15000));
+    domt_crowd_check_echoes(&crowd);
     expect_end_within(0, DOMT_SCALE(2000, 5000));
-    ck_assert_uint_eq(domt_service_count(&service, "sent bytes"), COUNT * BYTES);
+    ck_assert_uint_eq(domt_service_profile_count(&service, "sent bytes"), COUNT * BYTES);
     domt_crowd_fini(&crowd);
 }
 
@@ -173,8 +173,8 @@ DOMT_TEST(who_never_reads_is_reset_when_the_time_is_over)
         strstr(service.error, "5 channels had not drained and were cut, and with them ") != NULL,
         "%s", service.error);
     domt_service_check_profile(&service);
-    ck_assert_uint_eq(domt_service_count(&service, "channels reset"), COUNT);
-    ck_assert_uint_eq(domt_service_count(&service, "channels cut"), COUNT);
+    ck_assert_uint_eq(domt_service_profile_count(&service, "channels reset"), COUNT);
+    ck_assert_uint_eq(domt_service_profile_count(&service, "channels cut"), COUNT);
     for (int i = 0; i < COUNT; i++) {
         char bytes[65536];
         ssize_t size;
@@ -202,9 +202,9 @@ DOMT_TEST(a_later_second_signal_ends_it_at_once)
 DOMT_TEST(usr1_prints_the_profile_and_changes_nothing)
 {
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS());
-    int fd = domt_connect(service.port);
+    int fd = domt_connect_to_port(service.port);
     for (uint32_t round = 1; round <= 3; round++) {
-        ck_assert(domt_echoes(fd, "0123456789"));
+        ck_assert(domt_send_and_get_echo(fd, "0123456789"));
         domt_sleep_ms(50);
         for (int i = 0; i < 1000; i++) {
             /* a thread that lost its CPU within a phase counts that phase only afterwards */
@@ -213,16 +213,17 @@ DOMT_TEST(usr1_prints_the_profile_and_changes_nothing)
             domt_sleep_ms(10);
             domt_service_read_error(&service);
             if (strstr(service.error, "\nwall ") != NULL &&
-                domt_service_count(&service, "received bytes") == 10 * (uint64_t)round &&
-                domt_service_phases_are_whole(&service))
+                domt_service_profile_count(&service, "received bytes") == 10 * (uint64_t)round &&
+                domt_service_phases_fill_wall_time(&service))
                 break;
         }
-        ck_assert_uint_eq(domt_service_count(&service, "received bytes"), 10 * (uint64_t)round);
+        ck_assert_uint_eq(domt_service_profile_count(&service, "received bytes"),
+                          10 * (uint64_t)round);
         domt_service_check_profile(&service);
     }
     close(fd);
     domt_service_stop(&service);
-    ck_assert_uint_eq(domt_service_count(&service, "sent bytes"), 30);
+    ck_assert_uint_eq(domt_service_profile_count(&service, "sent bytes"), 30);
 }
 
 /* New connections are refused as soon as the drain has begun. */
@@ -233,7 +234,7 @@ DOMT_TEST(nobody_is_accepted_while_it_drains)
     run_crowd_for(300);
     uint64_t begun_ns = domt_monotonic_ns();
     domt_service_signal(&service, SIGTERM);
-    while (domt_is_served(service.port))
+    while (domt_port_has_listener(service.port))
         domt_sleep_ms(5);
     ck_assert_uint_lt(domt_monotonic_ns() - begun_ns, UINT64_C(1500000000));
     expect_end_within(0, DOMT_SCALE(4000, 7000));

@@ -59,7 +59,8 @@ void domt_site_arguments(const char *const settings[], const char **ret_argument
     gather_arguments_of_site(begin, settings, ret_arguments, room);
 }
 
-void domt_site_served(const char *const settings[], const char **ret_arguments, size_t room)
+void domt_site_arguments_of_dev_serve(const char *const settings[], const char **ret_arguments,
+                                      size_t room)
 {
     static const char *const begin[] = {"/bin/sh", DOMT_SOURCE_DIR "/dev", "serve", NULL};
 
@@ -67,7 +68,7 @@ void domt_site_served(const char *const settings[], const char **ret_arguments, 
     gather_arguments_of_site(begin, settings, ret_arguments, room);
 }
 
-uint16_t domt_site_port(const char *said, const char *listener)
+uint16_t domt_site_port_in_output(const char *said, const char *listener)
 {
     char begin[64];
 
@@ -80,7 +81,7 @@ uint16_t domt_site_port(const char *said, const char *listener)
 
 uint16_t domt_site_await_port(domt_service *service, const char *listener)
 {
-    while (domt_site_port(service->said, listener) == 0) {
+    while (domt_site_port_in_output(service->said, listener) == 0) {
         struct pollfd waiting = {.fd = service->output, .events = POLLIN};
         size_t length = strlen(service->said);
         ck_assert_int_eq(poll(&waiting, 1, WAIT_MS), 1);
@@ -89,29 +90,29 @@ uint16_t domt_site_await_port(domt_service *service, const char *listener)
         ck_assert_int_gt(size, 0);
         service->said[length + (size_t)size] = '\0';
     }
-    return domt_site_port(service->said, listener);
+    return domt_site_port_in_output(service->said, listener);
 }
 
-void domt_site_start(domt_site *site, const char *const settings[])
+void domt_site_start_program(domt_site *site, const char *const settings[])
 {
     const char *arguments[ARGUMENTS_MAX];
 
     domt_site_arguments(settings, arguments, ARGUMENTS_MAX);
-    domt_site_start_by(site, arguments);
+    domt_site_start_by_arguments(site, arguments);
 }
 
-void domt_site_start_by(domt_site *site, const char *const arguments[])
+void domt_site_start_by_arguments(domt_site *site, const char *const arguments[])
 {
     domt_service_start(&site->service, arguments);
     /* "echo" is the listener that is printed last */
     site->echo = domt_site_await_port(&site->service, "echo");
-    site->web = domt_site_port(site->service.said, "web");
-    site->kv = domt_site_port(site->service.said, "kv");
-    site->rooms = domt_site_port(site->service.said, "rooms");
+    site->web = domt_site_port_in_output(site->service.said, "web");
+    site->kv = domt_site_port_in_output(site->service.said, "kv");
+    site->rooms = domt_site_port_in_output(site->service.said, "rooms");
     ck_assert(site->web != 0 && site->kv != 0 && site->rooms != 0);
 }
 
-void domt_site_stop(domt_site *site)
+void domt_site_stop_program(domt_site *site)
 {
     domt_service_stop(&site->service);
 }
@@ -136,7 +137,7 @@ unsigned domt_site_ask(domt_site *site, const char *start, const char *fields, c
 {
     char head[2048];
     size_t size = body != NULL ? strlen(body) : 0;
-    int fd = domt_connect(site->web);
+    int fd = domt_connect_to_port(site->web);
 
     int length =
         snprintf(head, sizeof head, "%s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n%s",
@@ -154,9 +155,9 @@ unsigned domt_site_ask(domt_site *site, const char *start, const char *fields, c
     return site->status;
 }
 
-unsigned domt_site_send(domt_site *site, const char *request)
+unsigned domt_site_send_request(domt_site *site, const char *request)
 {
-    int fd = domt_connect(site->web);
+    int fd = domt_connect_to_port(site->web);
 
     domt_send_all(fd, request, strlen(request));
     read_answer_to_end(site, fd);
@@ -164,8 +165,8 @@ unsigned domt_site_send(domt_site *site, const char *request)
     return site->status;
 }
 
-void domt_site_expect(domt_site *site, const char *start, const char *body, unsigned status,
-                      const char *part)
+void domt_site_expect_answer(domt_site *site, const char *start, const char *body, unsigned status,
+                             const char *part)
 {
     unsigned got = domt_site_ask(site, start, "", body);
 

@@ -20,21 +20,22 @@ typedef struct domt_site {
 
 /* Start the site with its own configuration, but on ports that the kernel chooses, with two
  * threads, and with settings up to a NULL, each as --set takes it. */
-void domt_site_start(domt_site *site, const char *const settings[]);
+void domt_site_start_program(domt_site *site, const char *const settings[]);
 /* Send SIGTERM, and check that the program ends with status 0 and a consistent profile. */
-void domt_site_stop(domt_site *site);
+void domt_site_stop_program(domt_site *site);
 
 /* Write the arguments with which the site is started, up to a NULL; domt_site_arguments() starts
  * the program itself, the other function `./dev serve` with the program beside the test. `room` is
  * the size of the array. */
 void domt_site_arguments(const char *const settings[], const char **ret_arguments, size_t room);
-void domt_site_served(const char *const settings[], const char **ret_arguments, size_t room);
+void domt_site_arguments_of_dev_serve(const char *const settings[], const char **ret_arguments,
+                                      size_t room);
 
 /* Start the site by arguments that domt_site_arguments() or the other function has written. */
-void domt_site_start_by(domt_site *site, const char *const arguments[]);
+void domt_site_start_by_arguments(domt_site *site, const char *const arguments[]);
 
 /* Returns the port of a listener in the program's output; 0: it was not printed. */
-uint16_t domt_site_port(const char *said, const char *listener);
+uint16_t domt_site_port_in_output(const char *said, const char *listener);
 
 /* Read the program's output until it names the port of a listener; returns that port. */
 uint16_t domt_site_await_port(domt_service *service, const char *listener);
@@ -44,11 +45,11 @@ uint16_t domt_site_await_port(domt_service *service, const char *listener);
 unsigned domt_site_ask(domt_site *site, const char *start, const char *fields, const char *body);
 
 /* Send a complete request, which asks for the end of the connection. Returns the status. */
-unsigned domt_site_send(domt_site *site, const char *request);
+unsigned domt_site_send_request(domt_site *site, const char *request);
 
 /* Check that the answer to a request has this status and contains `part` (NULL: any). */
-void domt_site_expect(domt_site *site, const char *start, const char *body, unsigned status,
-                      const char *part);
+void domt_site_expect_answer(domt_site *site, const char *start, const char *body, unsigned status,
+                             const char *part);
 
 /* Send a text over a connection. */
 void domt_send_text(int fd, const char *text);

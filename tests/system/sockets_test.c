@@ -29,7 +29,7 @@ static bool is_flood_time_over(const domt_crowd *unused)
 static void let_clients_send_for(uint32_t ms)
 {
     until_ns = domt_monotonic_ns() + ms * UINT64_C(1000000);
-    (void)domt_crowd_run(&crowd, is_flood_time_over, ms + 10000);
+    (void)domt_crowd_run_until(&crowd, is_flood_time_over, ms + 10000);
 }
 
 /* Returns the client whose connection has these addresses on the service's side; -1: there is none.
@@ -98,7 +98,7 @@ static void start_service_and_clients(const char *const arguments[])
     domt_crowd_init(&crowd, service.port, DEAF);
     for (uint32_t i = 0; i < DEAF; i++)
         crowd.clients[i].bytes = UINT64_MAX;
-    domt_crowd_connect(&crowd, 0, DEAF);
+    domt_crowd_connect_clients(&crowd, 0, DEAF);
     add_connection_at_other_address();
 }
 
@@ -125,12 +125,12 @@ static void let_clients_read_all_and_stop(void)
         crowd.clients[i].bytes = crowd.clients[i].sent;
         crowd.clients[i].deaf = false;
     }
-    ck_assert(domt_crowd_run(&crowd, domt_crowd_all_over, 30000));
-    domt_crowd_holds(&crowd);
+    ck_assert(domt_crowd_run_until(&crowd, domt_crowd_all_are_closed, 30000));
+    domt_crowd_check_echoes(&crowd);
     (void)close(stranger);
     domt_crowd_fini(&crowd);
     domt_service_stop(&service);
-    ck_assert_uint_eq(domt_service_count(&service, "channels reset"), 0);
+    ck_assert_uint_eq(domt_service_profile_count(&service, "channels reset"), 0);
 }
 
 DOMT_TEST(the_kernel_holds_no_more_for_a_deaf_reader_than_its_key_says)

@@ -46,8 +46,8 @@ static void send_signal_amid_body(void)
 static void check_service_ended_well(void)
 {
     ck_assert_int_eq(domt_service_wait(&service, 20000), 0);
-    ck_assert_uint_eq(domt_service_count(&service, "channels cut"), 0);
-    ck_assert_uint_ne(domt_service_count(&service, "answered in drain"), 0);
+    ck_assert_uint_eq(domt_service_profile_count(&service, "channels cut"), 0);
+    ck_assert_uint_ne(domt_service_profile_count(&service, "answered in drain"), 0);
 }
 
 static void check_body_by_http_1(const char *backend)
@@ -57,7 +57,7 @@ static void check_body_by_http_1(const char *backend)
     ssize_t part;
 
     start_api_on_backend(backend);
-    int fd = domt_connect(service.port);
+    int fd = domt_connect_to_port(service.port);
     snprintf(text, sizeof text,
              "POST /login HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
              "Content-Length: %zu\r\n\r\n%.*s",
@@ -83,13 +83,14 @@ static const char *letters_of_frames(domt_h2 *h2)
     domt_h2_frame frame;
     size_t count = 0;
 
-    while (count < sizeof letters - 1 && domt_h2_next(h2, 5000, &frame) == DOMT_H2_FRAME) {
+    while (count < sizeof letters - 1 &&
+           domt_h2_read_next_frame(h2, 5000, &frame) == DOMT_H2_FRAME) {
         if (frame.type == DOMT_H2_HEADERS)
             letters[count++] = (frame.flags & DOMT_H2_END_STREAM) != 0 ? 'A' : 'a';
         else if (frame.type == DOMT_H2_RST_STREAM)
             letters[count++] = 'R';
         else if (frame.type == DOMT_H2_GOAWAY)
-            letters[count++] = domt_h2_u32(frame.payload) == 1 ? 'G' : 'g';
+            letters[count++] = domt_h2_u32_of_bytes(frame.payload) == 1 ? 'G' : 'g';
     }
     letters[count] = '\0';
     return letters;
@@ -102,12 +103,12 @@ static void check_body_by_http_2(const char *backend)
     char fields[256];
 
     start_api_on_backend(backend);
-    ck_assert(domt_h2_open(&h2, service.port));
+    ck_assert(domt_h2_open_connection(&h2, service.port));
     snprintf(fields, sizeof fields,
              ":method: POST\n:scheme: http\n:path: /login\n:authority: a\n"
              "content-type: application/json\ncontent-length: %zu\n",
              strlen(BODY));
-    domt_h2_add_head(&bytes, DOMT_H2_END_HEADERS, 1, fields);
+    domt_h2_add_headers_frame(&bytes, DOMT_H2_END_HEADERS, 1, fields);
     domt_h2_add_frame(&bytes, DOMT_H2_DATA, 0, 1, BODY, FIRST);
     domt_h2_send(&h2, &bytes);
     send_signal_amid_body();
@@ -115,7 +116,7 @@ static void check_body_by_http_2(const char *backend)
                       strlen(BODY) - FIRST);
     domt_h2_send(&h2, &bytes);
     ck_assert_str_eq(letters_of_frames(&h2), "gAG");
-    domt_h2_close(&h2, false);
+    domt_h2_close_connection(&h2, false);
     check_service_ended_well();
 }
 

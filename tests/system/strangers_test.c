@@ -79,11 +79,11 @@ DOMT_TEST(without_a_time_out_silent_connections_keep_everybody_out)
                                                      "channel.idleTimeout=0", ));
     connect_silent_strangers();
     int newcomer = connect_from_host(1, 2 * FIRST_MS);
-    ck_assert(!domt_echoes(newcomer, "is anybody there?"));
+    ck_assert(!domt_send_and_get_echo(newcomer, "is anybody there?"));
     close(newcomer);
     close_silent_strangers();
     domt_service_stop(&service);
-    ck_assert_uint_eq(domt_service_count(&service, "channels silent"), 0);
+    ck_assert_uint_eq(domt_service_profile_count(&service, "channels silent"), 0);
 }
 
 DOMT_TEST(a_newcomer_is_served_after_the_first_byte_time_out)
@@ -93,7 +93,7 @@ DOMT_TEST(a_newcomer_is_served_after_the_first_byte_time_out)
     uint64_t began_ms = monotonic_ms();
     connect_silent_strangers();
     int newcomer = connect_from_host(1, 30000);
-    ck_assert(domt_echoes(newcomer, "is anybody there?"));
+    ck_assert(domt_send_and_get_echo(newcomer, "is anybody there?"));
     uint64_t waited_ms = monotonic_ms() - began_ms;
     /* The limit is the time-out for the first byte; the rest is for a busy machine. */
     ck_assert_msg(waited_ms >= FIRST_MS / 2 && waited_ms <= FIRST_MS + DOMT_SCALE(2000, 10000),
@@ -102,15 +102,15 @@ DOMT_TEST(a_newcomer_is_served_after_the_first_byte_time_out)
             "%d silent connections, %d places, firstByteTimeout %d ms: a newcomer was "
             "served after %lu ms\n",
             SILENT, PLACES, FIRST_MS, (unsigned long)waited_ms);
-    ck_assert(domt_echoes(newcomer, "who speaks stays"));
+    ck_assert(domt_send_and_get_echo(newcomer, "who speaks stays"));
     domt_sleep_ms(2 * FIRST_MS);
-    ck_assert(domt_echoes(newcomer, "still"));
+    ck_assert(domt_send_and_get_echo(newcomer, "still"));
     ck_assert_uint_eq(
         count_text_in_errors("all 100 connections of channel.maxConnections are taken"), 1);
     close(newcomer);
     close_silent_strangers();
     domt_service_stop(&service);
-    ck_assert_uint_ge(domt_service_count(&service, "channels silent"), PLACES);
+    ck_assert_uint_ge(domt_service_profile_count(&service, "channels silent"), PLACES);
 }
 
 static void connect_greedy_strangers(void)
@@ -126,7 +126,7 @@ static int count_served_greedy(void)
     int count = 0;
 
     for (int i = 0; i < GREEDY; i++)
-        count += domt_echoes(greedy[i], "more");
+        count += domt_send_and_get_echo(greedy[i], "more");
     return count;
 }
 
@@ -141,11 +141,11 @@ DOMT_TEST(without_a_bound_one_address_takes_all_places)
     domt_service_start(&service, DOMT_ECHO_ARGUMENTS("--set", "channel.maxConnections=20", ));
     connect_greedy_strangers();
     int other = connect_from_host(3, 2000);
-    ck_assert(!domt_echoes(other, "is there room?"));
+    ck_assert(!domt_send_and_get_echo(other, "is there room?"));
     close(other);
     close_greedy_strangers();
     domt_service_stop(&service);
-    ck_assert_uint_eq(domt_service_count(&service, "refused by address"), 0);
+    ck_assert_uint_eq(domt_service_profile_count(&service, "refused by address"), 0);
 }
 
 DOMT_TEST(one_address_cannot_take_all_places)
@@ -156,7 +156,7 @@ DOMT_TEST(one_address_cannot_take_all_places)
     for (int round = 0; round < 3; round++) {
         connect_greedy_strangers();
         int other = connect_from_host(3, 10000);
-        ck_assert(domt_echoes(other, "is there room?"));
+        ck_assert(domt_send_and_get_echo(other, "is there room?"));
         int served =
             count_served_greedy(); /* one connection of the last round may still be closing */
         ck_assert(served == SHARE || (round != 0 && served == SHARE - 1));
@@ -166,7 +166,7 @@ DOMT_TEST(one_address_cannot_take_all_places)
         int again = -1;
         for (int tries = 0; tries < 200 && again < 0; tries++) {
             again = connect_from_host(2, 5000);
-            if (!domt_echoes(again, "one")) {
+            if (!domt_send_and_get_echo(again, "one")) {
                 close(again);
                 again = -1;
                 domt_sleep_ms(20);
@@ -183,7 +183,8 @@ DOMT_TEST(one_address_cannot_take_all_places)
         count_text_in_errors("127.0.0.2 has 5 connections, the most that channel.maxPerLoopback"),
         1);
     domt_service_stop(&service);
-    ck_assert_uint_ge(domt_service_count(&service, "refused by address"), 3 * (GREEDY - SHARE));
+    ck_assert_uint_ge(domt_service_profile_count(&service, "refused by address"),
+                      3 * (GREEDY - SHARE));
 }
 
 #define STORM     1500
@@ -214,7 +215,7 @@ static uint32_t count_served_of_address(uint8_t host, uint32_t count)
     for (uint32_t i = 0; i < count; i++)
         fds[i] = connect_from_host(host, 5000);
     for (uint32_t i = 0; i < count; i++)
-        served += domt_echoes(fds[i], "and now?");
+        served += domt_send_and_get_echo(fds[i], "and now?");
     for (uint32_t i = 0; i < count; i++)
         close(fds[i]);
     return served;
@@ -247,7 +248,7 @@ DOMT_TEST(after_a_storm_each_address_has_its_whole_share)
         ck_assert_uint_eq(served, EACH);
     }
     domt_service_stop(&service);
-    ck_assert_uint_gt(domt_service_count(&service, "refused by address"), 0);
+    ck_assert_uint_gt(domt_service_profile_count(&service, "refused by address"), 0);
 }
 
 DOMT_SUITE(100)

@@ -73,7 +73,7 @@ void domt_send_all(int fd, const char *bytes, size_t size)
     }
 }
 
-bool domt_matches_pattern(const char *bytes, const char *pattern, size_t size)
+bool domt_do_bytes_match_pattern(const char *bytes, const char *pattern, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
         if (pattern[i] != '?' && bytes[i] != pattern[i])
@@ -82,7 +82,7 @@ bool domt_matches_pattern(const char *bytes, const char *pattern, size_t size)
     return true;
 }
 
-bool domt_receives_pattern(int fd, const char *answer)
+bool domt_does_answer_match_pattern(int fd, const char *answer)
 {
     char bytes[512];
     size_t have = 0;
@@ -94,17 +94,18 @@ bool domt_receives_pattern(int fd, const char *answer)
             return false;
         have += (size_t)got;
     }
-    return domt_matches_pattern(bytes, answer, size);
+    return domt_do_bytes_match_pattern(bytes, answer, size);
 }
 
-bool domt_is_answered(int fd, const domt_protocol *with)
+bool domt_is_good_client_answered(int fd, const domt_protocol *with)
 {
     domt_send_all(fd, with->ask, strlen(with->ask));
-    return domt_receives_pattern(fd, with->answer);
+    return domt_does_answer_match_pattern(fd, with->answer);
 }
 
 /* Start the service, and return the connection of the good client. */
-int domt_protocol_start(domt_service *service, const domt_protocol *with, const char *const more[])
+int domt_protocol_start_and_connect(domt_service *service, const domt_protocol *with,
+                                    const char *const more[])
 {
     const char *arguments[64] = {NULL};
     size_t count = 0;
@@ -115,18 +116,18 @@ int domt_protocol_start(domt_service *service, const domt_protocol *with, const 
         arguments[count++] = *each;
     ck_assert_uint_lt(count, 64);
     domt_service_start(service, arguments);
-    int fd = domt_connect(service->port);
+    int fd = domt_connect_to_port(service->port);
     if (with == &domt_kv) {
         static char big[DOMT_BIG_BYTES];
         memset(big, 'b', sizeof big);
         domt_send_all(fd, "SET good yes\r\n", 14);
-        ck_assert(domt_receives_pattern(fd, "+OK\r\n"));
+        ck_assert(domt_does_answer_match_pattern(fd, "+OK\r\n"));
         domt_send_all(fd, "*3\r\n$3\r\nSET\r\n$3\r\nbig\r\n$4000\r\n", 29);
         domt_send_all(fd, big, sizeof big);
         domt_send_all(fd, "\r\n", 2);
-        ck_assert(domt_receives_pattern(fd, "+OK\r\n"));
+        ck_assert(domt_does_answer_match_pattern(fd, "+OK\r\n"));
     }
-    ck_assert(domt_is_answered(fd, with));
+    ck_assert(domt_is_good_client_answered(fd, with));
     return fd;
 }
 
@@ -137,7 +138,7 @@ double domt_measure_worst_trip_ms(int fd, const domt_protocol *with, int count)
 
     for (int i = 0; i < count; i++) {
         uint64_t start_ns = domt_monotonic_ns();
-        ck_assert(domt_is_answered(fd, with));
+        ck_assert(domt_is_good_client_answered(fd, with));
         uint64_t took_ns = domt_monotonic_ns() - start_ns;
         if (took_ns > worst_ns)
             worst_ns = took_ns;
@@ -146,7 +147,7 @@ double domt_measure_worst_trip_ms(int fd, const domt_protocol *with, int count)
 }
 
 /* Connect with small socket buffers, so that waiting bytes wait in the service. */
-int domt_connect_small(const domt_service *service)
+int domt_connect_with_small_buffers(const domt_service *service)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(service->port)};
     struct timeval patience = {.tv_sec = 30};
@@ -163,7 +164,7 @@ int domt_connect_small(const domt_service *service)
     return fd;
 }
 
-uint64_t domt_protocol_start_bytes(const domt_protocol *with)
+uint64_t domt_protocol_count_start_bytes(const domt_protocol *with)
 {
     return strlen(with->ask) + (with == &domt_kv ? 14 + 29 + DOMT_BIG_BYTES + 2 : 0);
 }

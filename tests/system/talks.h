@@ -34,13 +34,15 @@ extern const domt_protocol domt_web;   /* examples/web with 2 threads */
 
 /* Start the service with further arguments, up to a NULL (NULL: none), and return the connection of
  * the good client. */
-int domt_protocol_start(domt_service *service, const domt_protocol *with, const char *const more[]);
+int domt_protocol_start_and_connect(domt_service *service, const domt_protocol *with,
+                                    const char *const more[]);
 
-/* Returns the number of bytes that domt_protocol_start() has sent as the good client. */
-uint64_t domt_protocol_start_bytes(const domt_protocol *with);
+/* Returns the number of bytes that domt_protocol_start_and_connect() has sent as the good client.
+ */
+uint64_t domt_protocol_count_start_bytes(const domt_protocol *with);
 
 /* Returns whether the good client gets its answer. */
-bool domt_is_answered(int fd, const domt_protocol *with);
+bool domt_is_good_client_answered(int fd, const domt_protocol *with);
 
 /* Returns the longest of `count` round trips of the good client. */
 double domt_measure_worst_trip_ms(int fd, const domt_protocol *with, int count);
@@ -48,12 +50,12 @@ double domt_measure_worst_trip_ms(int fd, const domt_protocol *with, int count);
 void domt_send_all(int fd, const char *bytes, size_t size);
 
 /* Returns whether bytes match a pattern, in which '?' stands for any byte. */
-bool domt_matches_pattern(const char *bytes, const char *pattern, size_t size);
+bool domt_do_bytes_match_pattern(const char *bytes, const char *pattern, size_t size);
 
 /* Read bytes of a connection, and check that they match this pattern ('?' is any byte). */
-bool domt_receives_pattern(int fd, const char *answer);
+bool domt_does_answer_match_pattern(int fd, const char *answer);
 
 /* Connect with small socket buffers, so that waiting bytes wait in the service. */
-int domt_connect_small(const domt_service *service);
+int domt_connect_with_small_buffers(const domt_service *service);
 
 #endif

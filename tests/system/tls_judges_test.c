@@ -18,42 +18,42 @@ DOMT_TEST(curl_uses_the_site_in_both_versions)
 
     if (!domt_secure_is_possible("curl"))
         return;
-    domt_secure_begin(&secure);
-    domt_secure_start(&secure, nothing);
-    domt_secure_run_well(&secure, "seq 200000 | head -c 1000000 >$T/in");
+    domt_secure_make_authority(&secure);
+    domt_secure_start_site(&secure, nothing);
+    domt_secure_run_command_well(&secure, "seq 200000 | head -c 1000000 >$T/in");
     for (int i = 0; i < 2; i++) {
         snprintf(command, sizeof command,
                  CURL "%s -w \" %%{http_version} %%{ssl_verify_result}\" "
                       "https://localhost:$WEB/json https://localhost:$WEB/json",
                  versions[i]);
-        domt_secure_run_well(&secure, command);
+        domt_secure_run_command_well(&secure, command);
         ck_assert_msg(strstr(domt_secure_output, "hello") != NULL, "%s", domt_secure_output);
         ck_assert_msg(strstr(domt_secure_output, " 1.1 0") != NULL, "%s", domt_secure_output);
         snprintf(command, sizeof command,
                  CURL "%s -T $T/in -X POST -o $T/out https://localhost:$WEB/echo && "
                       "cmp $T/in $T/out",
                  versions[i]);
-        domt_secure_run_well(&secure, command);
+        domt_secure_run_command_well(&secure, command);
         snprintf(command, sizeof command,
                  CURL "%s -T $T/in -X PUT https://localhost:$WEB/kv/a && " CURL
                       "%s -o $T/out https://localhost:$WEB/kv/a && cmp $T/in $T/out",
                  versions[i], versions[i]);
-        domt_secure_run_well(&secure, command);
+        domt_secure_run_command_well(&secure, command);
         snprintf(
             command, sizeof command,
             CURL "%s -N --max-time 3 https://localhost:$WEB/events | grep -m 1 data:", versions[i]);
-        domt_secure_run_well(&secure, command);
+        domt_secure_run_command_well(&secure, command);
     }
-    ck_assert_int_ne(domt_secure_run(&secure, "curl -sSf http://localhost:$WEB/json"), 0);
-    domt_secure_run_well(&secure, "openssl req -x509 -config $T/cnf -newkey ec -pkeyopt "
-                                  "ec_paramgen_curve:P-256 -nodes -subj /CN=stranger "
-                                  "-keyout $T/other.key -out $T/other.pem");
+    ck_assert_int_ne(domt_secure_run_command(&secure, "curl -sSf http://localhost:$WEB/json"), 0);
+    domt_secure_run_command_well(&secure, "openssl req -x509 -config $T/cnf -newkey ec -pkeyopt "
+                                          "ec_paramgen_curve:P-256 -nodes -subj /CN=stranger "
+                                          "-keyout $T/other.key -out $T/other.pem");
+    ck_assert_int_eq(domt_secure_run_command(
+                         &secure, "curl -sSf --cacert $T/other.pem https://localhost:$WEB/json"),
+                     60); /* curl's error 60: the certificate's authority is unknown */
     ck_assert_int_eq(
-        domt_secure_run(&secure, "curl -sSf --cacert $T/other.pem https://localhost:$WEB/json"),
-        60); /* curl's error 60: the certificate's authority is unknown */
-    ck_assert_int_eq(domt_secure_run(&secure, CURL "--tls-max 1.1 https://localhost:$WEB/json"),
-                     35);
-    domt_secure_end(&secure);
+        domt_secure_run_command(&secure, CURL "--tls-max 1.1 https://localhost:$WEB/json"), 35);
+    domt_secure_end_site(&secure);
 }
 
 /* The source of a server that answers with the X-Forwarded-Proto of the request, and ends after 20
@@ -74,20 +74,21 @@ static void check_forwarded_proto(const char *scheme, const char *const more[3])
 {
     char setting[64], command[128];
 
-    domt_secure_begin(&secure);
+    domt_secure_make_authority(&secure);
     domt_tree_write(&secure.tree, "up.py", upstream);
-    domt_secure_run_well(&secure,
-                         "timeout 20 python3 $T/up.py >$T/port 2>/dev/null & "
-                         "for i in $(seq 100); do test -s $T/port && break; sleep 0.1; done; "
-                         "cat $T/port");
+    domt_secure_run_command_well(
+        &secure, "timeout 20 python3 $T/up.py >$T/port 2>/dev/null & "
+                 "for i in $(seq 100); do test -s $T/port && break; sleep 0.1; done; "
+                 "cat $T/port");
     unsigned port = 0;
     ck_assert_int_eq(sscanf(domt_secure_output, "%u", &port), 1); /* NOLINT(cert-err34-c) */
     snprintf(setting, sizeof setting, "web.upstream=127.0.0.1:%u", port);
-    domt_secure_start(&secure, (const char *const[]){setting, more[0], more[1], more[2], NULL});
+    domt_secure_start_site(&secure,
+                           (const char *const[]){setting, more[0], more[1], more[2], NULL});
     snprintf(command, sizeof command, CURL "%s://localhost:$WEB/proxy/a", scheme);
-    domt_secure_run_well(&secure, command);
+    domt_secure_run_command_well(&secure, command);
     ck_assert_str_eq(domt_secure_output, scheme);
-    domt_secure_end(&secure);
+    domt_secure_end_site(&secure);
 }
 
 DOMT_TEST(a_server_behind_the_site_hears_how_clients_came)
@@ -104,28 +105,29 @@ DOMT_TEST(redis_cli_uses_kv)
 {
     if (!domt_secure_is_possible("redis-cli"))
         return;
-    domt_secure_begin(&secure);
-    domt_secure_start(&secure, nothing);
-    domt_secure_run_well(
+    domt_secure_make_authority(&secure);
+    domt_secure_start_site(&secure, nothing);
+    domt_secure_run_command_well(
         &secure, "R=\"redis-cli --tls --cacert $CA -p $KV\"; $R set a hello && "
                  "test \"$($R get a)\" = hello && test \"$($R -3 -r 50 incr n | tail -1)\" = 50"
                  " && seq 100000 | $R -x set large && test $($R strlen large) = 588895");
-    domt_secure_run_well(&secure,
-                         "R=\"redis-cli --tls --cacert $CA -p $KV\"; "
-                         "seq 10000 | sed \"s/.*/set key& &/\" | $R --pipe | grep \"errors: 0, "
-                         "replies: 10000\" && test $($R dbsize) = 10003");
-    ck_assert_int_ne(domt_secure_run(&secure, "redis-cli --tls --cacert $CA -h localhost.invalid "
-                                              "-p $KV ping"),
+    domt_secure_run_command_well(
+        &secure, "R=\"redis-cli --tls --cacert $CA -p $KV\"; "
+                 "seq 10000 | sed \"s/.*/set key& &/\" | $R --pipe | grep \"errors: 0, "
+                 "replies: 10000\" && test $($R dbsize) = 10003");
+    ck_assert_int_ne(domt_secure_run_command(&secure,
+                                             "redis-cli --tls --cacert $CA -h localhost.invalid "
+                                             "-p $KV ping"),
                      0);
-    domt_secure_end(&secure);
+    domt_secure_end_site(&secure);
 }
 
 DOMT_TEST(s_client_talks_to_echo_and_to_the_rooms)
 {
     if (!domt_secure_is_possible(""))
         return;
-    domt_secure_begin(&secure);
-    domt_secure_start(&secure, nothing);
+    domt_secure_make_authority(&secure);
+    domt_secure_start_site(&secure, nothing);
     static const char *const ports[] = {"$ECHO", "$ROOMS"};
     for (int i = 0; i < 2; i++) {
         char command[512];
@@ -133,9 +135,9 @@ DOMT_TEST(s_client_talks_to_echo_and_to_the_rooms)
                  "(echo hello; sleep 1) | openssl s_client -quiet -no_ign_eof -CAfile $CA "
                  "-verify_return_error -connect 127.0.0.1:%s | grep -x hello",
                  ports[i]);
-        domt_secure_run_well(&secure, command);
+        domt_secure_run_command_well(&secure, command);
     }
-    domt_secure_end(&secure);
+    domt_secure_end_site(&secure);
 }
 
 /* The page is loaded over https, and uses a WebSocket over TLS and events. */
@@ -143,10 +145,10 @@ DOMT_TEST(chromium_uses_the_page)
 {
     if (!domt_secure_is_possible("chromium python3"))
         return;
-    domt_secure_begin(&secure);
-    domt_secure_start(&secure,
-                      (const char *const[]){"web.tick=100ms", "listeners.rooms.tls.certFile=",
-                                            "listeners.rooms.tls.keyFile=", NULL});
+    domt_secure_make_authority(&secure);
+    domt_secure_start_site(&secure,
+                           (const char *const[]){"web.tick=100ms", "listeners.rooms.tls.certFile=",
+                                                 "listeners.rooms.tls.keyFile=", NULL});
     char command[PATH_MAX];
     snprintf(command, sizeof command,
              "timeout -k 5 90 python3 " DOMT_SOURCE_DIR "/tests/system/browser.py %u %u "
@@ -154,7 +156,7 @@ DOMT_TEST(chromium_uses_the_page)
              "openssl dgst -sha256 -binary | base64)\"",
              secure.site.web, secure.site.rooms, secure.tree.root);
     ck_assert_int_eq(system(command), 0); /* NOLINT(cert-env33-c): a test may use the shell */
-    domt_secure_end(&secure);
+    domt_secure_end_site(&secure);
 }
 
 DOMT_SUITE(110)

@@ -19,14 +19,15 @@ static const char *const nothing[] = {NULL};
 /* Read the serial number of the certificate that the site shows to new connections. */
 static void read_serial_of_site(char serial[128])
 {
-    domt_secure_run_well(&secure, "true | openssl s_client -connect 127.0.0.1:$WEB 2>/dev/null | "
-                                  "openssl x509 -noout -serial");
+    domt_secure_run_command_well(&secure,
+                                 "true | openssl s_client -connect 127.0.0.1:$WEB 2>/dev/null | "
+                                 "openssl x509 -noout -serial");
     snprintf(serial, 128, "%.127s", domt_secure_output);
 }
 
 static void read_serial_of_file(char serial[128])
 {
-    domt_secure_run_well(&secure, "openssl x509 -noout -serial -in $T/a.pem");
+    domt_secure_run_command_well(&secure, "openssl x509 -noout -serial -in $T/a.pem");
     snprintf(serial, 128, "%.127s", domt_secure_output);
 }
 
@@ -53,7 +54,7 @@ static void expect_echo_on_held_connection(FILE *held, const char *line)
     ck_assert_int_ge(fprintf(held, "%s\n", line), 0);
     ck_assert_int_eq(fflush(held), 0);
     snprintf(command, sizeof command, "until grep -x %s $T/held; do sleep 0.05; done", line);
-    domt_secure_run_well(&secure, command);
+    domt_secure_run_command_well(&secure, command);
 }
 
 DOMT_TEST(next_connection_gets_the_new_certificate_and_an_open_one_goes_on)
@@ -62,24 +63,24 @@ DOMT_TEST(next_connection_gets_the_new_certificate_and_an_open_one_goes_on)
 
     if (!domt_secure_is_possible(""))
         return;
-    domt_secure_begin(&secure);
-    domt_secure_start(&secure, nothing);
+    domt_secure_make_authority(&secure);
+    domt_secure_start_site(&secure, nothing);
     FILE *held = open_held_connection();
     expect_echo_on_held_connection(held, "one");
     read_serial_of_site(before);
-    domt_secure_issue(&secure, "a", "DNS:localhost,IP:127.0.0.1");
+    domt_secure_issue_certificate(&secure, "a", "DNS:localhost,IP:127.0.0.1");
     expect_echo_on_held_connection(held, "two");
     read_serial_of_site(now);
     ck_assert_str_eq(before, now); /* no signal was sent, so nothing is read again */
     domt_service_signal(&secure.site.service, SIGHUP);
-    domt_secure_wait(&secure, "SIGHUP: the files of 4 listeners " READ, 1);
+    domt_secure_wait_for_text(&secure, "SIGHUP: the files of 4 listeners " READ, 1);
     read_serial_of_site(now);
     read_serial_of_file(file);
     ck_assert_str_eq(now, file);
     ck_assert_str_ne(before, now);
     expect_echo_on_held_connection(held, "three");
     ck_assert_int_eq(pclose(held), 0);
-    domt_secure_end(&secure);
+    domt_secure_end_site(&secure);
 }
 
 DOMT_TEST(files_that_are_wrong_change_nothing)
@@ -104,32 +105,32 @@ DOMT_TEST(files_that_are_wrong_change_nothing)
 
     if (!domt_secure_is_possible(""))
         return;
-    domt_secure_begin(&secure);
-    domt_secure_issue(&secure, "b", "DNS:localhost,IP:127.0.0.1");
-    domt_secure_run_well(&secure, "cp $T/a.pem $T/good.pem; cp $T/a.key $T/good.key");
-    domt_secure_start(&secure, nothing);
+    domt_secure_make_authority(&secure);
+    domt_secure_issue_certificate(&secure, "b", "DNS:localhost,IP:127.0.0.1");
+    domt_secure_run_command_well(&secure, "cp $T/a.pem $T/good.pem; cp $T/a.key $T/good.key");
+    domt_secure_start_site(&secure, nothing);
     read_serial_of_site(before);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (strncmp(rows[i].command, "chmod", 5) == 0 && geteuid() == 0)
             continue; /* root can read a file without permissions, so this row shows nothing */
-        domt_secure_run_well(&secure, rows[i].command);
+        domt_secure_run_command_well(&secure, rows[i].command);
         domt_service_signal(&secure.site.service, SIGHUP);
         kept += 4;
-        domt_secure_wait(&secure, KEPT, kept);
+        domt_secure_wait_for_text(&secure, KEPT, kept);
         snprintf(said, sizeof said, rows[i].said, secure.tree.root);
         ck_assert_msg(strstr(secure.site.service.error, said) != NULL, "%s: %s", rows[i].command,
                       secure.site.service.error);
         read_serial_of_site(now);
         ck_assert_str_eq(before, now);
-        domt_secure_run_well(&secure, "rm -rf $T/a.pem $T/a.key; cp $T/good.pem $T/a.pem; "
-                                      "cp $T/good.key $T/a.key");
+        domt_secure_run_command_well(&secure, "rm -rf $T/a.pem $T/a.key; cp $T/good.pem $T/a.pem; "
+                                              "cp $T/good.key $T/a.key");
     }
-    domt_secure_run_well(&secure, "cp $T/b.pem $T/a.pem; cp $T/b.key $T/a.key");
+    domt_secure_run_command_well(&secure, "cp $T/b.pem $T/a.pem; cp $T/b.key $T/a.key");
     domt_service_signal(&secure.site.service, SIGHUP);
-    domt_secure_wait(&secure, READ, 1);
+    domt_secure_wait_for_text(&secure, READ, 1);
     read_serial_of_site(now);
     ck_assert_str_ne(before, now);
-    domt_secure_end(&secure);
+    domt_secure_end_site(&secure);
 }
 
 /* One listener may have a wrong file while the others use their new files. */
@@ -140,15 +141,15 @@ DOMT_TEST(each_listener_keeps_its_own)
 
     if (!domt_secure_is_possible(""))
         return;
-    domt_secure_begin(&secure);
-    domt_secure_issue(&secure, "b", "DNS:localhost");
-    domt_secure_start(&secure, settings);
-    domt_secure_run_well(&secure, "rm $T/b.key");
+    domt_secure_make_authority(&secure);
+    domt_secure_issue_certificate(&secure, "b", "DNS:localhost");
+    domt_secure_start_site(&secure, settings);
+    domt_secure_run_command_well(&secure, "rm $T/b.key");
     domt_service_signal(&secure.site.service, SIGHUP);
-    domt_secure_wait(&secure, "SIGHUP: the files of 3 listeners " READ, 1);
-    domt_secure_wait(&secure, "SIGHUP: listeners.kv.tls.keyFile: ", 1);
-    domt_secure_wait(&secure, KEPT, 1);
-    domt_secure_end(&secure);
+    domt_secure_wait_for_text(&secure, "SIGHUP: the files of 3 listeners " READ, 1);
+    domt_secure_wait_for_text(&secure, "SIGHUP: listeners.kv.tls.keyFile: ", 1);
+    domt_secure_wait_for_text(&secure, KEPT, 1);
+    domt_secure_end_site(&secure);
 }
 
 /* Signals come faster than files are read, while the files change and clients connect. The files
@@ -159,9 +160,9 @@ DOMT_TEST(storm_of_signals_is_survived)
 
     if (!domt_secure_is_possible("curl"))
         return;
-    domt_secure_begin(&secure);
-    domt_secure_issue(&secure, "b", "DNS:localhost,IP:127.0.0.1");
-    domt_secure_start(&secure, nothing);
+    domt_secure_make_authority(&secure);
+    domt_secure_issue_certificate(&secure, "b", "DNS:localhost,IP:127.0.0.1");
+    domt_secure_start_site(&secure, nothing);
     char command[512];
     snprintf(command, sizeof command,
              "cp $T/a.pem $T/c.pem; cp $T/a.key $T/c.key; for i in $(seq 20); do "
@@ -169,8 +170,8 @@ DOMT_TEST(storm_of_signals_is_survived)
              "kill -HUP %d; kill -HUP %d; done; "
              "curl -sSf --cacert $CA https://localhost:$WEB/json >/dev/null || exit 1; done",
              secure.site.service.pid, secure.site.service.pid, secure.site.service.pid);
-    domt_secure_run_well(&secure, command);
-    domt_secure_issue(&secure, "a", "DNS:localhost,IP:127.0.0.1");
+    domt_secure_run_command_well(&secure, command);
+    domt_secure_issue_certificate(&secure, "a", "DNS:localhost,IP:127.0.0.1");
     read_serial_of_file(file);
     domt_service_signal(&secure.site.service, SIGHUP);
     for (int i = 0; i < 100; i++) {
@@ -180,7 +181,7 @@ DOMT_TEST(storm_of_signals_is_survived)
         domt_sleep_ms(50);
     }
     ck_assert_str_eq(now, file);
-    domt_secure_end(&secure);
+    domt_secure_end_site(&secure);
 }
 
 /* A stop while files are read again ends the program as usual. */
@@ -189,11 +190,11 @@ DOMT_TEST(stop_in_the_midst_of_a_reload_ends)
     if (!domt_secure_is_possible(""))
         return;
     for (int i = 0; i < 3; i++) {
-        domt_secure_begin(&secure);
-        domt_secure_start(&secure, nothing);
+        domt_secure_make_authority(&secure);
+        domt_secure_start_site(&secure, nothing);
         domt_service_signal(&secure.site.service, SIGHUP);
         domt_sleep_ms((uint32_t)i);
-        domt_secure_end(&secure);
+        domt_secure_end_site(&secure);
     }
 }
 

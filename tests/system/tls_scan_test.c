@@ -59,8 +59,8 @@ DOMT_TEST(testssl_finds_nothing_that_is_ours)
 
     if (getenv("DOMT_LONG") == NULL || !domt_secure_is_possible("testssl"))
         return;
-    domt_secure_begin(&secure);
-    domt_secure_start(&secure, (const char *const[]){NULL});
+    domt_secure_make_authority(&secure);
+    domt_secure_start_site(&secure, (const char *const[]){NULL});
     snprintf(command, sizeof command,
              "cd %s && timeout -k 5 1200 testssl --quiet --color 0 --warnings batch --nodns none "
              "--ip 127.0.0.1 -p -s -P -S -U https://localhost:%u/ >scan 2>&1 </dev/null",
@@ -72,7 +72,7 @@ DOMT_TEST(testssl_finds_nothing_that_is_ours)
         ck_assert_msg(strstr(report, findings[i]) != NULL, "not found: %s\n%s", findings[i],
                       report);
     ck_assert_msg(strstr(report, "VULNERABLE (NOT ok)") == NULL, "%s", report);
-    domt_secure_end(&secure);
+    domt_secure_end_site(&secure);
 }
 
 DOMT_SUITE(1300)

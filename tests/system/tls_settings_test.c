@@ -23,7 +23,7 @@ static void check_setting_is_refused(const char *setting, const char *said)
                           "listeners.web.tls.keyFile=$T/a.key --config " DOMT_SOURCE_DIR
                           "/examples/web/web.yaml --set %s",
              setting);
-    int status = domt_secure_run(&secure, command);
+    int status = domt_secure_run_command(&secure, command);
     ck_assert_msg(status == 2, "%s: status %d: %s", setting, status, domt_secure_output);
     ck_assert_msg(strstr(domt_secure_output, said) != NULL, "%s: %s", setting, domt_secure_output);
 }
@@ -63,11 +63,11 @@ DOMT_TEST(wrong_settings_end_the_start_with_key_and_reason)
 
     if (!domt_secure_is_possible(""))
         return;
-    domt_secure_begin(&secure);
-    domt_secure_issue(&secure, "b", "DNS:b.example");
+    domt_secure_make_authority(&secure);
+    domt_secure_issue_certificate(&secure, "b", "DNS:b.example");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         check_setting_is_refused(rows[i].setting, rows[i].said);
-    domt_secure_end(&secure);
+    domt_secure_end_site(&secure);
 }
 
 /* A program that is built without TLS refuses these settings: it must not serve unencrypted what
@@ -76,22 +76,22 @@ DOMT_TEST(program_without_tls_does_not_start)
 {
     if (!domt_secure_is_possible(""))
         return;
-    domt_secure_begin(&secure);
-    int status = domt_secure_run(&secure, DOMT_BIN_DIR "/echo --config " DOMT_SOURCE_DIR
-                                                       "/config/domus.yaml --set "
-                                                       "listeners.echo.address=127.0.0.1:0 --set "
-                                                       "listeners.echo.tls.certFile=$T/a.pem");
+    domt_secure_make_authority(&secure);
+    int status = domt_secure_run_command(
+        &secure, DOMT_BIN_DIR "/echo --config " DOMT_SOURCE_DIR "/config/domus.yaml --set "
+                              "listeners.echo.address=127.0.0.1:0 --set "
+                              "listeners.echo.tls.certFile=$T/a.pem");
     ck_assert_int_eq(status, 2);
     ck_assert_str_eq(domt_secure_output,
                      "echo: listeners.echo.tls.certFile: this program has no TLS\n");
-    status = domt_secure_run(&secure, DOMT_BIN_DIR "/echo --config " DOMT_SOURCE_DIR
-                                                   "/config/domus.yaml --set "
-                                                   "listeners.echo.address=127.0.0.1:0 --set "
-                                                   "listeners.echo.tls.minVersion=1.3");
+    status = domt_secure_run_command(&secure, DOMT_BIN_DIR
+                                     "/echo --config " DOMT_SOURCE_DIR "/config/domus.yaml --set "
+                                     "listeners.echo.address=127.0.0.1:0 --set "
+                                     "listeners.echo.tls.minVersion=1.3");
     ck_assert_int_eq(status, 2);
     ck_assert_str_eq(domt_secure_output,
                      "echo: listeners.echo.tls.minVersion: this program has no TLS\n");
-    domt_secure_end(&secure);
+    domt_secure_end_site(&secure);
 }
 
 DOMT_TEST(name_that_is_asked_for_chooses_the_certificate)
@@ -101,17 +101,18 @@ DOMT_TEST(name_that_is_asked_for_chooses_the_certificate)
 
     if (!domt_secure_is_possible("curl"))
         return;
-    domt_secure_begin(&secure);
-    domt_secure_issue(&secure, "b", "DNS:b.example");
-    domt_secure_start(&secure, settings);
-    domt_secure_run_well(&secure, "curl -sSf --cacert $CA https://localhost:$WEB/json");
-    domt_secure_run_well(&secure, "curl -sSf --cacert $CA --resolve b.example:$WEB:127.0.0.1 "
-                                  "https://b.example:$WEB/json");
-    ck_assert_int_eq(domt_secure_run(&secure,
-                                     "curl -sSf --cacert $CA --resolve c.example:$WEB:127.0.0.1 "
-                                     "https://c.example:$WEB/json"),
+    domt_secure_make_authority(&secure);
+    domt_secure_issue_certificate(&secure, "b", "DNS:b.example");
+    domt_secure_start_site(&secure, settings);
+    domt_secure_run_command_well(&secure, "curl -sSf --cacert $CA https://localhost:$WEB/json");
+    domt_secure_run_command_well(&secure,
+                                 "curl -sSf --cacert $CA --resolve b.example:$WEB:127.0.0.1 "
+                                 "https://b.example:$WEB/json");
+    ck_assert_int_eq(domt_secure_run_command(
+                         &secure, "curl -sSf --cacert $CA --resolve c.example:$WEB:127.0.0.1 "
+                                  "https://c.example:$WEB/json"),
                      60);
-    domt_secure_end(&secure);
+    domt_secure_end_site(&secure);
 }
 
 DOMT_TEST(versions_ciphers_and_protocols_are_as_they_are_set)
@@ -125,17 +126,19 @@ DOMT_TEST(versions_ciphers_and_protocols_are_as_they_are_set)
 
     if (!domt_secure_is_possible(""))
         return;
-    domt_secure_begin(&secure);
-    domt_secure_start(&secure, settings);
-    domt_secure_run_well(&secure, CLIENT "$WEB | grep TLS_CHACHA20_POLY1305_SHA256");
-    ck_assert_int_ne(domt_secure_run(&secure, CLIENT "$WEB -tls1_2"), 0);
-    ck_assert_int_ne(domt_secure_run(&secure, CLIENT "$WEB -alpn h2"), 0);
-    domt_secure_run_well(&secure,
-                         CLIENT "$WEB -alpn h2,http/1.1 | grep \"ALPN protocol: http/1.1\"");
-    domt_secure_run_well(&secure, CLIENT "$KV -tls1_2 | grep \"ECDHE-ECDSA-AES128-GCM-SHA256\"");
-    ck_assert_int_ne(
-        domt_secure_run(&secure, CLIENT "$KV -tls1_2 -cipher ECDHE-ECDSA-AES256-GCM-SHA384"), 0);
-    domt_secure_end(&secure);
+    domt_secure_make_authority(&secure);
+    domt_secure_start_site(&secure, settings);
+    domt_secure_run_command_well(&secure, CLIENT "$WEB | grep TLS_CHACHA20_POLY1305_SHA256");
+    ck_assert_int_ne(domt_secure_run_command(&secure, CLIENT "$WEB -tls1_2"), 0);
+    ck_assert_int_ne(domt_secure_run_command(&secure, CLIENT "$WEB -alpn h2"), 0);
+    domt_secure_run_command_well(&secure, CLIENT
+                                 "$WEB -alpn h2,http/1.1 | grep \"ALPN protocol: http/1.1\"");
+    domt_secure_run_command_well(&secure,
+                                 CLIENT "$KV -tls1_2 | grep \"ECDHE-ECDSA-AES128-GCM-SHA256\"");
+    ck_assert_int_ne(domt_secure_run_command(&secure, CLIENT
+                                             "$KV -tls1_2 -cipher ECDHE-ECDSA-AES256-GCM-SHA384"),
+                     0);
+    domt_secure_end_site(&secure);
 }
 
 DOMT_TEST(clients_show_certificates_when_they_have_to)
@@ -146,21 +149,22 @@ DOMT_TEST(clients_show_certificates_when_they_have_to)
 
     if (!domt_secure_is_possible("curl redis-cli"))
         return;
-    domt_secure_begin(&secure);
-    domt_secure_issue(&secure, "client", "DNS:client.example");
-    domt_secure_start(&secure, settings);
-    domt_secure_run_well(&secure, "curl -sSf --cacert $CA --cert $T/client.pem --key $T/client.key "
-                                  "https://localhost:$WEB/json");
-    ck_assert_int_ne(domt_secure_run(&secure, "curl -sSf --cacert $CA https://localhost:$WEB/json"),
-                     0);
-    domt_secure_run_well(&secure, "redis-cli --tls --cacert $CA -p $KV ping | grep PONG");
-    domt_secure_run_well(&secure, "redis-cli --tls --cacert $CA --cert $T/client.pem --key "
-                                  "$T/client.key -p $KV ping | grep PONG");
-    domt_secure_run_well(
+    domt_secure_make_authority(&secure);
+    domt_secure_issue_certificate(&secure, "client", "DNS:client.example");
+    domt_secure_start_site(&secure, settings);
+    domt_secure_run_command_well(&secure,
+                                 "curl -sSf --cacert $CA --cert $T/client.pem --key $T/client.key "
+                                 "https://localhost:$WEB/json");
+    ck_assert_int_ne(
+        domt_secure_run_command(&secure, "curl -sSf --cacert $CA https://localhost:$WEB/json"), 0);
+    domt_secure_run_command_well(&secure, "redis-cli --tls --cacert $CA -p $KV ping | grep PONG");
+    domt_secure_run_command_well(&secure, "redis-cli --tls --cacert $CA --cert $T/client.pem --key "
+                                          "$T/client.key -p $KV ping | grep PONG");
+    domt_secure_run_command_well(
         &secure, "openssl req -x509 -config $T/cnf -newkey rsa:2048 -nodes -subj /CN=stranger "
                  "-keyout $T/s.key -out $T/s.pem; ! redis-cli --tls --cacert $CA --cert "
                  "$T/s.pem --key $T/s.key -p $KV ping | grep PONG");
-    domt_secure_end(&secure);
+    domt_secure_end_site(&secure);
 }
 
 DOMT_SUITE(110)

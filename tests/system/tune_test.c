@@ -16,7 +16,7 @@ static void run_part_of_tune_py(const char *part)
     char command[2 * PATH_MAX];
     domt_tree tree;
 
-    if (access(DOMT_BIN_DIR "/domus", X_OK) != 0 || !domt_judges_are_there(PYTHON)) {
+    if (access(DOMT_BIN_DIR "/domus", X_OK) != 0 || !domt_are_judges_there(PYTHON)) {
         printf("the program domus or python3 is not here, so it is not tried\n");
         return;
     }
@@ -26,7 +26,7 @@ static void run_part_of_tune_py(const char *part)
              " %s",
              part, tree.root);
     ck_assert_int_eq(system(command), 0); /* NOLINT(cert-env33-c): a test may use the shell */
-    domt_tree_remove(&tree);
+    domt_tree_remove_copy(&tree);
 }
 
 DOMT_TEST(tune_prints_the_best_values)

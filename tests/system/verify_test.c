@@ -256,7 +256,7 @@ static void play_round_with_drain(void)
     let_all_act_until(domt_monotonic_ns() + 2500 * MS_NS, true);
     ck_assert_int_eq(domt_service_wait(&service, 15000), 0);
     read_rest_of_all();
-    cut = domt_service_count(&service, "cut bytes");
+    cut = domt_service_profile_count(&service, "cut bytes");
     ck_assert_uint_eq(wrong, 0);
     ck_assert_uint_eq(unkept, 0);
     ck_assert_msg(missing <= cut, "%llu acknowledged bytes are missing, %llu were counted as cut",

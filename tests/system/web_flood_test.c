@@ -19,7 +19,8 @@ static int fds[COUNT];
 /* Start the service with further settings. Returns the connection of the good client. */
 static int start_web_with_good_client(const char *setting)
 {
-    return domt_protocol_start(&service, &domt_web, (const char *const[]){"--set", setting, NULL});
+    return domt_protocol_start_and_connect(&service, &domt_web,
+                                           (const char *const[]){"--set", setting, NULL});
 }
 
 /* Check that the good client is answered, and that memory has grown by less than `most`. */
@@ -71,7 +72,7 @@ DOMT_TEST(heads_that_do_not_end_are_bounded)
     uint64_t before = domt_service_rss_bytes(&service);
 
     for (int i = 0; i < COUNT; i++) {
-        fds[i] = domt_connect(service.port);
+        fds[i] = domt_connect_to_port(service.port);
         /* with 60 of at most 100 fields, and 30,020 of at most 32,768 bytes */
         send_fields_of_head(fds[i], 60, 500);
     }
@@ -81,7 +82,7 @@ DOMT_TEST(heads_that_do_not_end_are_bounded)
     check_good_client_and_memory("afterwards", good, before, COUNT * MIB / 8);
     close(good);
     domt_service_stop(&service);
-    ck_assert_uint_eq(domt_service_count(&service, "channels slow"), COUNT);
+    ck_assert_uint_eq(domt_service_profile_count(&service, "channels slow"), COUNT);
 }
 
 DOMT_TEST(heads_that_are_too_large_are_refused)
@@ -90,7 +91,7 @@ DOMT_TEST(heads_that_are_too_large_are_refused)
     uint64_t before = domt_service_rss_bytes(&service);
 
     for (int i = 0; i < COUNT; i++) {
-        fds[i] = domt_connect(service.port);
+        fds[i] = domt_connect_to_port(service.port);
         if (i % 2 == 0)
             send_fields_of_head(fds[i], 101, 20);
         else
@@ -112,7 +113,7 @@ static int open_websocket_and_read_head(void)
                               "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
     char text[512] = "";
     size_t size = 0;
-    int fd = domt_connect_small(&service);
+    int fd = domt_connect_with_small_buffers(&service);
 
     domt_send_all(fd, ask, sizeof ask - 1);
     while (strstr(text, "\r\n\r\n") == NULL) {

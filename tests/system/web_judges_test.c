@@ -8,13 +8,13 @@ static domt_tree tree;
 
 static void judge_web_by_command(const char *programs, const char *command)
 {
-    if (!domt_judges_are_there(programs))
+    if (!domt_are_judges_there(programs))
         return;
-    domt_judges_begin(&tree);
-    domt_site_start(&site, (const char *const[]){NULL});
-    domt_judge(&tree, &site, command);
-    domt_site_stop(&site);
-    domt_tree_remove(&tree);
+    domt_judges_make_directory(&tree);
+    domt_site_start_program(&site, (const char *const[]){NULL});
+    domt_run_judge(&tree, &site, command);
+    domt_site_stop_program(&site);
+    domt_tree_remove_copy(&tree);
 }
 
 DOMT_TEST(ab_keeps_its_connections)

@@ -7,7 +7,7 @@ static domt_tree tree;
 
 static void judge_by_command(const char *command)
 {
-    domt_judge(&tree, &site, command);
+    domt_run_judge(&tree, &site, command);
 }
 
 /* --- nginx passes requests on to web ---------------------------------------------------------- */
@@ -22,10 +22,10 @@ static const char before[] =
 
 DOMT_TEST(nginx_as_a_proxy_is_served)
 {
-    if (!domt_judges_are_there("nginx curl"))
+    if (!domt_are_judges_there("nginx curl"))
         return;
-    domt_judges_begin(&tree);
-    domt_site_start(&site, (const char *const[]){NULL});
+    domt_judges_make_directory(&tree);
+    domt_site_start_program(&site, (const char *const[]){NULL});
     domt_nginx_start(&tree, &site, before);
     judge_by_command(
         "for i in whole pieces old; do X=http://x/$i; C=\"curl -sS $N\"\n"
@@ -40,8 +40,8 @@ DOMT_TEST(nginx_as_a_proxy_is_served)
         "test \"$($C $X/kv/k)\" = v || exit 8\n"
         "test \"$($C -w %{http_code} -o $T/x $X/nothing)\" = 404 || exit 9; done");
     domt_nginx_kill();
-    domt_site_stop(&site);
-    domt_tree_remove(&tree);
+    domt_site_stop_program(&site);
+    domt_tree_remove_copy(&tree);
 }
 
 /* --- web passes requests on to nginx ---------------------------------------------------------- */
@@ -60,16 +60,16 @@ static void start_web_and_nginx(void)
 {
     char upstream[PATH_MAX];
 
-    domt_judges_begin(&tree);
+    domt_judges_make_directory(&tree);
     (void)snprintf(upstream, sizeof upstream, "web.upstream=unix:%s/nginx", tree.root);
-    domt_site_start(&site, (const char *const[]){upstream, NULL});
+    domt_site_start_program(&site, (const char *const[]){upstream, NULL});
     domt_nginx_start(&tree, &site, behind);
     judge_by_command("cp $IN $T/www/large.bin");
 }
 
 DOMT_TEST(nginx_serves_the_client_of_the_site)
 {
-    if (!domt_judges_are_there("nginx curl"))
+    if (!domt_are_judges_there("nginx curl"))
         return;
     start_web_and_nginx();
     judge_by_command(
@@ -96,13 +96,13 @@ DOMT_TEST(nginx_serves_the_client_of_the_site)
         "test \"$($C $X/small.txt $X/small.txt $X/small.txt -w %{num_connects} | tr -d \"\\n\")\" "
         "= hello1hello0hello0 || exit 16");
     domt_nginx_kill();
-    domt_site_stop(&site);
-    domt_tree_remove(&tree);
+    domt_site_stop_program(&site);
+    domt_tree_remove_copy(&tree);
 }
 
 DOMT_TEST(an_nginx_that_dies_is_seen)
 {
-    if (!domt_judges_are_there("nginx curl"))
+    if (!domt_are_judges_there("nginx curl"))
         return;
     start_web_and_nginx();
     judge_by_command(
@@ -116,8 +116,8 @@ DOMT_TEST(an_nginx_that_dies_is_seen)
         "test \"$(curl -sS -w %{http_code} -o $T/x $URL/proxy/small.txt)\" = 502 || exit 3\n"
         "test \"$(curl -sS -w %{http_code} -o $T/x -T $IN $URL/proxy/up/a)\" = 502 || exit 4\n"
         "curl -sS $URL/json | grep -q hello");
-    domt_site_stop(&site);
-    domt_tree_remove(&tree);
+    domt_site_stop_program(&site);
+    domt_tree_remove_copy(&tree);
 }
 
 DOMT_SUITE(90)

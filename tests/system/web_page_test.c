@@ -16,12 +16,12 @@ DOMT_TEST(each_part_of_the_page_works_in_a_browser)
         printf("chromium or python3 is not installed, so the page is not tried\n");
         return;
     }
-    domt_site_start(&site, (const char *const[]){"web.tick=100ms", NULL});
+    domt_site_start_program(&site, (const char *const[]){"web.tick=100ms", NULL});
     snprintf(command, sizeof command,
              "timeout -k 5 90 python3 " DOMT_SOURCE_DIR "/tests/system/browser.py %u %u", site.web,
              site.rooms);
     ck_assert_int_eq(system(command), 0);
-    domt_site_stop(&site);
+    domt_site_stop_program(&site);
 }
 
 DOMT_SUITE(100)

@@ -123,25 +123,26 @@ DOMT_TEST(slow_clients_are_ended_and_good_ones_served)
         return;
     uint32_t count = getenv("DOMT_LONG") != NULL ? 1000 : 100;
     snprintf(connections, sizeof connections, "%u", count);
-    ck_assert(domt_descriptors(8000));
+    ck_assert(domt_raise_descriptor_limit(8000));
     make_large_file();
     snprintf(root, sizeof root, "web.root=%s", directory);
-    domt_site_start(&site,
-                    (const char *const[]){root, "channel.headTimeout=300ms",
-                                          "channel.minRateGrace=300ms", "channel.sendTimeout=300ms",
-                                          "channel.socket.sendBuffer=16KiB", NULL});
+    domt_site_start_program(&site, (const char *const[]){root, "channel.headTimeout=300ms",
+                                                         "channel.minRateGrace=300ms",
+                                                         "channel.sendTimeout=300ms",
+                                                         "channel.socket.sendBuffer=16KiB", NULL});
     for (int i = 0; i < MODES; i++)
         begin_slowhttptest(&attacks[i]);
     for (int i = 0; i < 20; i++)
-        domt_site_expect(&site, "GET /json", NULL, 200, NULL);
+        domt_site_expect_answer(&site, "GET /json", NULL, 200, NULL);
     for (int i = 0; i < MODES; i++)
         expect_slowhttptest_is_over(&attacks[i]);
-    domt_site_expect(&site, "GET /json", NULL, 200, NULL);
-    domt_site_stop(&site);
+    domt_site_expect_answer(&site, "GET /json", NULL, 200, NULL);
+    domt_site_stop_program(&site);
     remove_large_file();
     /* the service counts slow heads and bodies as slow, and peers that do not read as cut */
-    ck_assert_uint_ge(domt_service_count(&site.service, "channels slow"), 2 * (uint64_t)count);
-    ck_assert_uint_ge(domt_service_count(&site.service, "channels cut"), count);
+    ck_assert_uint_ge(domt_service_profile_count(&site.service, "channels slow"),
+                      2 * (uint64_t)count);
+    ck_assert_uint_ge(domt_service_profile_count(&site.service, "channels cut"), count);
 }
 
 /* The bytes of a request come one by one, and a head that is too slow is answered with an error in
@@ -152,8 +153,8 @@ DOMT_TEST(a_head_that_drips_gets_408)
     char text[512];
     ssize_t part = 0;
 
-    domt_site_start(&site, (const char *const[]){"channel.headTimeout=200ms", NULL});
-    int fd = domt_connect(site.web);
+    domt_site_start_program(&site, (const char *const[]){"channel.headTimeout=200ms", NULL});
+    int fd = domt_connect_to_port(site.web);
     domt_send_all(fd, head, sizeof head - 1);
     for (uint32_t i = 0; i < 1000 && part <= 0; i++) {
         (void)send(fd, "x", 1, MSG_NOSIGNAL);
@@ -165,7 +166,7 @@ DOMT_TEST(a_head_that_drips_gets_408)
     ck_assert_ptr_eq(strstr(text, "HTTP/1.1 408 Request Timeout\r\n"), text);
     ck_assert_ptr_nonnull(strstr(text, "\r\nConnection: close\r\n"));
     close(fd);
-    domt_site_stop(&site);
+    domt_site_stop_program(&site);
 }
 
 DOMT_SUITE(120)

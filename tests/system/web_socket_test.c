@@ -31,14 +31,14 @@ static void send_upgrade(int fd, const char *target)
 
     snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: localhost\r\n" UPGRADE "\r\n", target);
     domt_send_text(fd, text);
-    domt_read_until(fd, "\r\n\r\n", text, sizeof text);
+    domt_read_until_text(fd, "\r\n\r\n", text, sizeof text);
     ck_assert_msg(strncmp(text, "HTTP/1.1 101 ", 13) == 0, "%s", text);
     ck_assert(strcasestr(text, "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n") != NULL);
 }
 
 static int open_websocket(const char *target)
 {
-    int fd = domt_connect(site.web);
+    int fd = domt_connect_to_port(site.web);
 
     send_upgrade(fd, target);
     return fd;
@@ -96,18 +96,18 @@ static void expect_close_frame(int fd, unsigned code)
 static int join_room_by_lines(const char *room)
 {
     char text[64];
-    int fd = domt_connect(site.rooms);
+    int fd = domt_connect_to_port(site.rooms);
 
     snprintf(text, sizeof text, "/join %s\nI am here\n", room);
     domt_send_text(fd, text);
-    ck_assert(domt_receives_pattern(fd, "I am here\n"));
+    ck_assert(domt_does_answer_match_pattern(fd, "I am here\n"));
     return fd;
 }
 
 /* Start the site, with one guest of each kind in the room garden. */
 static void start_with_two_guests(const char *target, int *ret_ada, int *ret_lines)
 {
-    domt_site_start(&site, (const char *const[]){NULL});
+    domt_site_start_program(&site, (const char *const[]){NULL});
     *ret_ada = open_websocket(target);
     *ret_lines = join_room_by_lines("garden");
     expect_text_frame(*ret_ada, "I am here");
@@ -120,7 +120,7 @@ DOMT_TEST(guests_of_both_doors_hear_each_other)
     start_with_two_guests("/socket?room=garden&name=ada%20l", &ada, &lines);
     int nameless = open_websocket("/socket");
     send_text_frame(ada, "hello \xc3\xa9");
-    ck_assert(domt_receives_pattern(lines, "ada l: hello \xc3\xa9\n"));
+    ck_assert(domt_does_answer_match_pattern(lines, "ada l: hello \xc3\xa9\n"));
     expect_text_frame(ada, "ada l: hello \xc3\xa9");
     domt_send_text(lines, "hello ada\r\n");
     expect_text_frame(ada, "hello ada");
@@ -132,7 +132,7 @@ DOMT_TEST(guests_of_both_doors_hear_each_other)
     close(lines);
     close(ada);
     close(nameless);
-    domt_site_stop(&site);
+    domt_site_stop_program(&site);
 }
 
 DOMT_TEST(a_handshake_is_refused_with_a_status)
@@ -154,20 +154,20 @@ DOMT_TEST(a_handshake_is_refused_with_a_status)
     };
     int fd;
 
-    domt_site_start(&site, (const char *const[]){NULL});
+    domt_site_start_program(&site, (const char *const[]){NULL});
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         unsigned got = domt_site_ask(&site, rows[i].request, rows[i].fields, NULL);
         ck_assert_msg(got == rows[i].status, "row %zu: %u: %s", i, got, site.answer);
     }
-    fd = domt_connect(site.web);
+    fd = domt_connect_to_port(site.web);
     /* an ordinary request on the connection comes before the WebSocket's */
     domt_send_text(fd, "GET /json HTTP/1.1\r\nHost: a\r\n\r\n");
-    domt_read_until(fd, "}\n", site.answer, sizeof site.answer);
+    domt_read_until_text(fd, "}\n", site.answer, sizeof site.answer);
     send_upgrade(fd, "/socket?name=12345678901234567890123456789012");
     send_text_frame(fd, "here");
     expect_text_frame(fd, "12345678901234567890123456789012: here");
     close(fd);
-    domt_site_stop(&site);
+    domt_site_stop_program(&site);
 }
 
 /* No text can become two lines, and no line can end a browser's connection. */
@@ -178,7 +178,7 @@ DOMT_TEST(texts_and_lines_stay_what_they_are)
 
     start_with_two_guests("/socket?room=garden&name=a%0Ad%1B", &ada, &lines);
     send_text_frame(ada, "one\ntwo\r\x1b[2J/join lobby\x7f");
-    ck_assert(domt_receives_pattern(lines, "a d : one two  [2J/join lobby \n"));
+    ck_assert(domt_does_answer_match_pattern(lines, "a d : one two  [2J/join lobby \n"));
     expect_text_frame(ada, "a d : one two  [2J/join lobby ");
     domt_send_text(lines, "caf\xc3\xa9 \xff\xfe\n");
     /* invalid UTF-8 in a line is replaced, because a text has to be valid as a whole */
@@ -187,7 +187,7 @@ DOMT_TEST(texts_and_lines_stay_what_they_are)
     expect_text_frame(ada, "");
     send_masked_frame(ada, 1, "", 0);
     expect_text_frame(ada, "a d : ");
-    ck_assert(domt_receives_pattern(lines, "caf\xc3\xa9 \xff\xfe\n\na d : \n"));
+    ck_assert(domt_does_answer_match_pattern(lines, "caf\xc3\xa9 \xff\xfe\n\na d : \n"));
     memset(text, 'a', sizeof text);
     send_masked_frame(ada, 1, text, TEXT_MAX);
     text[TEXT_MAX] = '\0';
@@ -204,7 +204,7 @@ DOMT_TEST(texts_and_lines_stay_what_they_are)
     expect_close_frame(eve, 1007);
     domt_send_text(lines, "still here\n");
     close(lines);
-    domt_site_stop(&site);
+    domt_site_stop_program(&site);
 }
 
 /* The deaf browser is dropped when rooms.slowBytes wait for it; the others get every line. */
@@ -212,9 +212,9 @@ DOMT_TEST(a_browser_that_does_not_read_is_dropped)
 {
     static char text[TEXT_MAX + 1];
 
-    domt_site_start(&site, (const char *const[]){"web.rooms.slowBytes=1KiB",
-                                                 "channel.socket.sendBuffer=8KiB", NULL});
-    int deaf = domt_connect_small(&site.service);
+    domt_site_start_program(&site, (const char *const[]){"web.rooms.slowBytes=1KiB",
+                                                         "channel.socket.sendBuffer=8KiB", NULL});
+    int deaf = domt_connect_with_small_buffers(&site.service);
     send_upgrade(deaf, "/socket");
     int good = open_websocket("/socket");
     memset(text, 'x', TEXT_MAX);
@@ -230,17 +230,17 @@ DOMT_TEST(a_browser_that_does_not_read_is_dropped)
     /* the service answers with the same close, and ends the connection */
     ck_assert_int_eq(recv(good, site.answer, 5, MSG_WAITALL), 4);
     close(good);
-    domt_site_stop(&site);
-    ck_assert_uint_eq(domt_service_count(&site.service, "channels reset"), 1);
+    domt_site_stop_program(&site);
+    ck_assert_uint_eq(domt_service_profile_count(&site.service, "channels reset"), 1);
 }
 
 /* A refused handshake takes no place in the room, and a guest who leaves frees its place. */
 DOMT_TEST(a_full_room_refuses)
 {
-    domt_site_start(&site, (const char *const[]){"groups.membersMax=1", NULL});
-    int refused = domt_connect(site.web);
+    domt_site_start_program(&site, (const char *const[]){"groups.membersMax=1", NULL});
+    int refused = domt_connect_to_port(site.web);
     domt_send_text(refused, "GET /socket HTTP/1.1\r\nHost: a\r\n\r\n");
-    domt_read_until(refused, "HTTP/1.1 426 ", site.answer, sizeof site.answer);
+    domt_read_until_text(refused, "HTTP/1.1 426 ", site.answer, sizeof site.answer);
     int fd = open_websocket("/socket");
     ck_assert_uint_eq(domt_site_ask(&site, "GET /socket", UPGRADE, NULL), 503);
     int other = open_websocket("/socket?room=garden");
@@ -249,21 +249,21 @@ DOMT_TEST(a_full_room_refuses)
     close(fd);
     unsigned status = 503;
     while (status == 503) {
-        fd = domt_connect(site.web);
+        fd = domt_connect_to_port(site.web);
         domt_send_text(fd, handshake);
-        domt_read_until(fd, "\r\n\r\n", site.answer, sizeof site.answer);
+        domt_read_until_text(fd, "\r\n\r\n", site.answer, sizeof site.answer);
         status = (unsigned)strtoul(site.answer + 9, NULL, 10);
         close(fd);
     }
     ck_assert_uint_eq(status, 101);
     close(refused);
     close(other);
-    domt_site_stop(&site);
+    domt_site_stop_program(&site);
 }
 
 DOMT_TEST(browsers_hear_that_the_program_ends)
 {
-    domt_site_start(&site, (const char *const[]){NULL});
+    domt_site_start_program(&site, (const char *const[]){NULL});
     int fd = open_websocket("/socket");
     send_text_frame(fd, "here");
     expect_text_frame(fd, "here");

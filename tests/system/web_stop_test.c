@@ -98,7 +98,7 @@ static void begin_caller_thread(caller *one, int number)
     };
     const char *request = requests[number % 3];
 
-    one->fd = domt_connect(site.web);
+    one->fd = domt_connect_to_port(site.web);
     one->depth = number % 2 == 0 ? 1 : DEPTH;
     for (uint32_t i = 0; i < one->depth; i++)
         memcpy(one->batch + i * strlen(request), request, strlen(request) + 1);
@@ -111,8 +111,8 @@ static void check_stop_under_load(const char *backend, uint32_t after_ms)
     uint32_t closed = 0;
 
     ck_assert_ptr_nonnull(callers);
-    domt_site_start(&site, (const char *const[]){backend, NULL});
-    domt_site_expect(&site, "PUT /kv/key", "value", 204, NULL);
+    domt_site_start_program(&site, (const char *const[]){backend, NULL});
+    domt_site_expect_answer(&site, "PUT /kv/key", "value", 204, NULL);
     answered = 0;
     for (int i = 0; i < CLIENTS; i++)
         begin_caller_thread(&callers[i], i);
@@ -129,13 +129,13 @@ static void check_stop_under_load(const char *backend, uint32_t after_ms)
     }
     ck_assert_uint_gt(closed, 0);
     ck_assert_int_eq(domt_service_wait(&site.service, 20000), 0);
-    ck_assert_uint_eq(domt_service_count(&site.service, "channels cut"), 0);
+    ck_assert_uint_eq(domt_service_profile_count(&site.service, "channels cut"), 0);
     free(callers);
 }
 
 DOMT_TEST(every_request_that_was_read_is_answered)
 {
-    uint32_t rounds = domt_is_long() ? 60 : 2;
+    uint32_t rounds = domt_tests_are_long() ? 60 : 2;
 
     for (uint32_t i = 0; i < rounds; i++) {
         check_stop_under_load("io.backend=uring", i * 3 % 20);
@@ -143,4 +143,4 @@ DOMT_TEST(every_request_that_was_read_is_answered)
     }
 }
 
-DOMT_SUITE(domt_is_long() ? 1200 : 300)
+DOMT_SUITE(domt_tests_are_long() ? 1200 : 300)

@@ -16,7 +16,7 @@ static domt_site site;
 
 static void start_web_with_shards(void)
 {
-    domt_site_start(&site, (const char *const[]){"web.kv.shards=3", NULL});
+    domt_site_start_program(&site, (const char *const[]){"web.kv.shards=3", NULL});
 }
 
 DOMT_TEST(every_route_has_its_methods)
@@ -64,10 +64,10 @@ DOMT_TEST(every_route_has_its_methods)
 
     start_web_with_shards();
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        domt_site_expect(&site, rows[i].request, rows[i].body, rows[i].status, rows[i].part);
-    domt_site_expect(&site, "HEAD /json", NULL, 200, NULL);
+        domt_site_expect_answer(&site, rows[i].request, rows[i].body, rows[i].status, rows[i].part);
+    domt_site_expect_answer(&site, "HEAD /json", NULL, 200, NULL);
     ck_assert_str_eq(site.body, "");
-    domt_site_stop(&site);
+    domt_site_stop_program(&site);
 }
 
 DOMT_TEST(answers_are_compressed_for_those_who_accept_it)
@@ -83,12 +83,12 @@ DOMT_TEST(answers_are_compressed_for_those_who_accept_it)
     ck_assert(strstr(site.answer, "Content-Encoding: gzip\r\n") != NULL);
     ck_assert_uint_eq(domt_site_ask(&site, "GET /static/page.js", "", NULL), 200);
     ck_assert(strstr(site.answer, "Content-Encoding") == NULL);
-    domt_site_stop(&site);
+    domt_site_stop_program(&site);
 
-    domt_site_start(&site, (const char *const[]){"web.gzipStreams=0", NULL});
+    domt_site_start_program(&site, (const char *const[]){"web.gzipStreams=0", NULL});
     ck_assert_uint_eq(domt_site_ask(&site, "GET /static/index.html", accepts, NULL), 200);
     ck_assert(strstr(site.answer, "Content-Encoding") == NULL);
-    domt_site_stop(&site);
+    domt_site_stop_program(&site);
 }
 
 /* Each piece of the body comes back before the next one is sent, so the service does not collect
@@ -98,22 +98,22 @@ DOMT_TEST(an_echo_begins_before_its_body_has_ended)
     char text[1024];
 
     start_web_with_shards();
-    int fd = domt_connect(site.web);
+    int fd = domt_connect_to_port(site.web);
     domt_send_text(fd, "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
     domt_send_text(fd, "3\r\none\r\n");
-    domt_read_until(fd, "3\r\none\r\n", text, sizeof text);
+    domt_read_until_text(fd, "3\r\none\r\n", text, sizeof text);
     ck_assert(strstr(text, "Transfer-Encoding: chunked\r\n") != NULL);
     domt_send_text(fd, "5\r\nthree\r\n");
-    domt_read_until(fd, "5\r\nthree\r\n", text, sizeof text);
+    domt_read_until_text(fd, "5\r\nthree\r\n", text, sizeof text);
     domt_send_text(fd, "0\r\n\r\n");
-    domt_read_until(fd, "0\r\n\r\n", text, sizeof text);
+    domt_read_until_text(fd, "0\r\n\r\n", text, sizeof text);
     domt_send_text(fd, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 7\r\n\r\nseven");
-    domt_read_until(fd, "\r\n\r\nseven", text, sizeof text);
+    domt_read_until_text(fd, "\r\n\r\nseven", text, sizeof text);
     ck_assert(strstr(text, "Content-Length: 7\r\n") != NULL);
     domt_send_text(fd, "th");
-    domt_read_until(fd, "th", text, sizeof text);
+    domt_read_until_text(fd, "th", text, sizeof text);
     close(fd);
-    domt_site_stop(&site);
+    domt_site_stop_program(&site);
 }
 
 /* Bytes that are not UTF-8, and a key that has to be escaped, are the same over HTTP and over the
@@ -123,45 +123,45 @@ DOMT_TEST(kv_has_the_same_keys_by_both_doors)
     char reply[DOMT_REPLY_MAX];
 
     start_web_with_shards();
-    int kv = domt_connect(site.kv);
-    domt_site_expect(&site, "PUT /kv/greeting", "hello", 204, NULL);
-    domt_resp_expect(kv, "GET greeting", "$5\r\nhello\r\n");
-    domt_resp_expect(kv, "SET a/b?c 1", "+OK\r\n");
-    domt_site_expect(&site, "GET /kv/a%2Fb%3Fc", NULL, 200, "\r\n\r\n1");
-    domt_site_expect(&site, "PUT /kv/%C3%A9+%20", "\xff\xfe", 204, NULL);
-    domt_resp_expect(kv, "GET \"\xc3\xa9+ \"", "$2\r\n\xff\xfe\r\n");
-    domt_site_expect(&site, "GET /kv/%C3%A9+%20", NULL, 200, "\r\n\r\n\xff\xfe");
-    domt_site_expect(&site, "PUT /kv/empty", "", 204, NULL);
-    domt_site_expect(&site, "GET /kv/empty", NULL, 200, "Content-Length: 0\r\n");
-    domt_resp_expect(kv, "SET long %5000", "+OK\r\n");
+    int kv = domt_connect_to_port(site.kv);
+    domt_site_expect_answer(&site, "PUT /kv/greeting", "hello", 204, NULL);
+    domt_resp_expect_trace(kv, "GET greeting", "$5\r\nhello\r\n");
+    domt_resp_expect_trace(kv, "SET a/b?c 1", "+OK\r\n");
+    domt_site_expect_answer(&site, "GET /kv/a%2Fb%3Fc", NULL, 200, "\r\n\r\n1");
+    domt_site_expect_answer(&site, "PUT /kv/%C3%A9+%20", "\xff\xfe", 204, NULL);
+    domt_resp_expect_trace(kv, "GET \"\xc3\xa9+ \"", "$2\r\n\xff\xfe\r\n");
+    domt_site_expect_answer(&site, "GET /kv/%C3%A9+%20", NULL, 200, "\r\n\r\n\xff\xfe");
+    domt_site_expect_answer(&site, "PUT /kv/empty", "", 204, NULL);
+    domt_site_expect_answer(&site, "GET /kv/empty", NULL, 200, "Content-Length: 0\r\n");
+    domt_resp_expect_trace(kv, "SET long %5000", "+OK\r\n");
     ck_assert_uint_eq(domt_site_ask(&site, "GET /kv/long", "", NULL), 200);
-    domt_resp_ask(kv, "GET long", reply);
+    domt_resp_ask_for_reply(kv, "GET long", reply);
     ck_assert(strncmp(site.body, strchr(reply, '\n') + 1, 5000) == 0);
-    domt_resp_expect(kv, "RPUSH list 1", ":1\r\n");
-    domt_site_expect(&site, "GET /kv/list", NULL, 409, "no string");
-    domt_site_expect(&site, "DELETE /kv/list", NULL, 204, NULL);
-    domt_resp_expect(kv, "EXISTS list", ":0\r\n");
-    domt_site_expect(&site, "PUT /kv/greeting", "41", 204, NULL);
-    domt_resp_expect(kv, "INCR greeting", ":42\r\n");
+    domt_resp_expect_trace(kv, "RPUSH list 1", ":1\r\n");
+    domt_site_expect_answer(&site, "GET /kv/list", NULL, 409, "no string");
+    domt_site_expect_answer(&site, "DELETE /kv/list", NULL, 204, NULL);
+    domt_resp_expect_trace(kv, "EXISTS list", ":0\r\n");
+    domt_site_expect_answer(&site, "PUT /kv/greeting", "41", 204, NULL);
+    domt_resp_expect_trace(kv, "INCR greeting", ":42\r\n");
     close(kv);
-    domt_site_stop(&site);
+    domt_site_stop_program(&site);
 }
 
 DOMT_TEST(events_come_at_each_tick_and_end_with_the_program)
 {
     static char text[65536];
 
-    domt_site_start(&site, (const char *const[]){"web.tick=100ms", NULL});
-    int fd = domt_connect(site.web);
+    domt_site_start_program(&site, (const char *const[]){"web.tick=100ms", NULL});
+    int fd = domt_connect_to_port(site.web);
     domt_send_text(fd, "GET /events HTTP/1.1\r\nHost: a\r\n\r\n");
-    domt_read_until(fd, "retry: 3000\n\n", text, sizeof text);
+    domt_read_until_text(fd, "retry: 3000\n\n", text, sizeof text);
     ck_assert(strstr(text, "Content-Type: text/event-stream\r\n") != NULL);
     for (int i = 0; i < 3; i++) {
-        domt_read_until(fd, "}\n\n\r\n", text, sizeof text);
+        domt_read_until_text(fd, "}\n\n\r\n", text, sizeof text);
         ck_assert(strstr(text, "event: rate\ndata: {\"requests\":") != NULL);
     }
     domt_service_signal(&site.service, SIGTERM);
-    domt_read_until(fd, "0\r\n\r\n", text, sizeof text);
+    domt_read_until_text(fd, "0\r\n\r\n", text, sizeof text);
     ck_assert_int_eq(recv(fd, text, 1, 0), 0); /* the connection ends by FIN, not by a reset */
     close(fd);
     ck_assert_int_eq(domt_service_wait(&site.service, 10000), 0);
@@ -204,9 +204,9 @@ DOMT_TEST(a_listener_may_be_left_out)
                        (const char *const[]){DOMT_BIN_DIR "/web", "--config", path, NULL});
     unlink(path);
     site.web = site.service.port;
-    domt_site_expect(&site, "PUT /kv/a", "one", 204, NULL);
-    domt_site_expect(&site, "GET /kv/a", NULL, 200, "\r\n\r\none");
-    domt_site_stop(&site);
+    domt_site_expect_answer(&site, "PUT /kv/a", "one", 204, NULL);
+    domt_site_expect_answer(&site, "GET /kv/a", NULL, 200, "\r\n\r\none");
+    domt_site_stop_program(&site);
     ck_assert_ptr_null(strstr(site.service.said, "listening kv"));
 }
 
@@ -218,35 +218,35 @@ DOMT_TEST(requests_are_handed_on_to_another_server)
 
     start_web_with_shards();
     snprintf(setting, sizeof setting, "web.upstream=127.0.0.1:%u", site.web);
-    domt_site_start(&front, (const char *const[]){setting, NULL});
-    domt_site_expect(&front, "PUT /proxy/kv/a%2Fb", "one", 204, NULL);
-    domt_site_expect(&front, "GET /proxy/kv/a%2Fb", NULL, 200, "\r\n\r\none");
-    domt_site_expect(&site, "GET /kv/a%2Fb", NULL, 200, "\r\n\r\none");
-    domt_site_expect(&front, "GET /kv/a%2Fb", NULL, 404, NULL);
-    domt_site_expect(&front, "HEAD /proxy/json?a=b", NULL, 200, "Content-Length: ");
-    domt_site_expect(&front, "POST /proxy/echo", "there and back", 200, "there and back");
-    domt_site_expect(&front, "POST /proxy/json", "a", 405, "Allow: GET, HEAD, OPTIONS\r\n");
-    domt_site_expect(&front, "GET /proxy/", NULL, 200, "<title>domus</title>");
-    int fd = domt_connect(front.web);
+    domt_site_start_program(&front, (const char *const[]){setting, NULL});
+    domt_site_expect_answer(&front, "PUT /proxy/kv/a%2Fb", "one", 204, NULL);
+    domt_site_expect_answer(&front, "GET /proxy/kv/a%2Fb", NULL, 200, "\r\n\r\none");
+    domt_site_expect_answer(&site, "GET /kv/a%2Fb", NULL, 200, "\r\n\r\none");
+    domt_site_expect_answer(&front, "GET /kv/a%2Fb", NULL, 404, NULL);
+    domt_site_expect_answer(&front, "HEAD /proxy/json?a=b", NULL, 200, "Content-Length: ");
+    domt_site_expect_answer(&front, "POST /proxy/echo", "there and back", 200, "there and back");
+    domt_site_expect_answer(&front, "POST /proxy/json", "a", 405, "Allow: GET, HEAD, OPTIONS\r\n");
+    domt_site_expect_answer(&front, "GET /proxy/", NULL, 200, "<title>domus</title>");
+    int fd = domt_connect_to_port(front.web);
     domt_send_text(fd, "GET /proxy/events HTTP/1.1\r\nHost: a\r\n\r\n");
-    domt_read_until(fd, "retry: 3000\n\n", front.answer, sizeof front.answer);
+    domt_read_until_text(fd, "retry: 3000\n\n", front.answer, sizeof front.answer);
     close(fd);
-    domt_site_stop(&site);
-    domt_site_expect(&front, "GET /proxy/json", NULL, 502, NULL);
-    domt_site_stop(&front);
+    domt_site_stop_program(&site);
+    domt_site_expect_answer(&front, "GET /proxy/json", NULL, 502, NULL);
+    domt_site_stop_program(&front);
 }
 
 DOMT_TEST(one_process_serves_all_ports)
 {
     start_web_with_shards();
-    int fd = domt_connect(site.echo);
-    ck_assert(domt_echoes(fd, "hello"));
+    int fd = domt_connect_to_port(site.echo);
+    ck_assert(domt_send_and_get_echo(fd, "hello"));
     close(fd);
-    fd = domt_connect(site.rooms);
+    fd = domt_connect_to_port(site.rooms);
     domt_send_text(fd, "hello\n");
-    ck_assert(domt_receives_pattern(fd, "hello\n"));
+    ck_assert(domt_does_answer_match_pattern(fd, "hello\n"));
     close(fd);
-    domt_site_stop(&site);
+    domt_site_stop_program(&site);
 }
 
 DOMT_SUITE(30)

@@ -14,8 +14,8 @@ static char output[1 << 16];
 
 static int compare(const char *arguments)
 {
-    return domt_shell(output, sizeof output, "'%s/packaging/check-abi' %s 2>&1", DOMT_SOURCE_DIR,
-                      arguments);
+    return domt_run_shell(output, sizeof output, "'%s/packaging/check-abi' %s 2>&1",
+                          DOMT_SOURCE_DIR, arguments);
 }
 
 DOMT_TEST(libraries_are_as_their_record)
@@ -51,11 +51,11 @@ static char copy[DOMT_PATH_MAX];
 /* Build the library anew from its sources, changed by an expression of sed. */
 static void build_library(const char *change)
 {
-    int status = domt_shell(output, sizeof output,
-                            "cd '%s' && sed '%s' small.h >include/domus/small.h &&"
-                            " sed '%s' small.c >changed.c && rm -rf lib && mkdir lib &&"
-                            " cc -g -shared -fPIC -Iinclude changed.c -o lib/libdomus.so 2>&1",
-                            copy, change, change);
+    int status = domt_run_shell(output, sizeof output,
+                                "cd '%s' && sed '%s' small.h >include/domus/small.h &&"
+                                " sed '%s' small.c >changed.c && rm -rf lib && mkdir lib &&"
+                                " cc -g -shared -fPIC -Iinclude changed.c -o lib/libdomus.so 2>&1",
+                                copy, change, change);
     ck_assert_msg(status == 0, "%s: %s", change, output);
 }
 
@@ -70,13 +70,13 @@ static int run_check(const char *option)
 
 static void copy_library(void)
 {
-    domt_tree_copy(DOMT_SOURCE_DIR, "LICENSE", copy);
-    int status =
-        domt_shell(output, sizeof output, "cd '%s' && mkdir -p include/domus record 2>&1", copy);
+    domt_tree_copy_parts(DOMT_SOURCE_DIR, "LICENSE", copy);
+    int status = domt_run_shell(output, sizeof output,
+                                "cd '%s' && mkdir -p include/domus record 2>&1", copy);
     ck_assert_msg(status == 0, "%s", output);
-    domt_tree_plant(copy, "small.h", HEADER);
-    domt_tree_plant(copy, "small.c", SOURCE);
-    domt_tree_plant(copy, "record/grows.abignore", GROWS);
+    domt_tree_plant_text(copy, "small.h", HEADER);
+    domt_tree_plant_text(copy, "small.c", SOURCE);
+    domt_tree_plant_text(copy, "record/grows.abignore", GROWS);
     build_library("");
     status = run_check("--write");
     ck_assert_msg(status == 0, "%s", output);
@@ -128,7 +128,7 @@ DOMT_TEST(change_that_breaks_programs_is_seen)
             ck_assert_msg(strstr(output, "Programs that were built with") != NULL, "%s", output);
         }
     }
-    domt_tree_remove(copy);
+    domt_tree_remove_copy(copy);
 }
 
 DOMT_TEST(without_a_record_nothing_is_compared)
@@ -136,12 +136,12 @@ DOMT_TEST(without_a_record_nothing_is_compared)
     if (DOMT_SANITIZED)
         return;
     copy_library();
-    int status = domt_shell(output, sizeof output, "rm -r '%s/record/small'", copy);
+    int status = domt_run_shell(output, sizeof output, "rm -r '%s/record/small'", copy);
     ck_assert_int_eq(status, 0);
     status = run_check("");
     ck_assert_int_eq(status, 0);
     ck_assert_ptr_nonnull(strstr(output, "to compare with"));
-    domt_tree_remove(copy);
+    domt_tree_remove_copy(copy);
 }
 
 DOMT_SUITE(60)

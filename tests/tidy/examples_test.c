@@ -46,13 +46,13 @@ static void build_examples(void)
     snprintf(scratch, sizeof scratch, "/tmp/domus-examples-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(scratch));
     snprintf(command, sizeof command, script, scratch);
-    int status = domt_shell(output, sizeof output, "%s", command);
+    int status = domt_run_shell(output, sizeof output, "%s", command);
     ck_assert_msg(status == 0, "status %d: %s", status, output);
 }
 
 static void remove_all(void)
 {
-    ck_assert_int_eq(domt_shell(output, sizeof output, "rm -r '%s'", scratch), 0);
+    ck_assert_int_eq(domt_run_shell(output, sizeof output, "rm -r '%s'", scratch), 0);
 }
 
 /* Start a program of the copy with its own configuration (NULL: the one that is installed), on
@@ -80,10 +80,10 @@ static void start_program(const char *program, const char *config, const char *s
 static void expect_answer(const char *text, const char *part)
 {
     char got[4096];
-    int fd = domt_connect(service.port);
+    int fd = domt_connect_to_port(service.port);
 
     ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-    (void)domt_read_until(fd, part, got, sizeof got);
+    (void)domt_read_until_text(fd, part, got, sizeof got);
     close(fd);
 }
 
@@ -94,10 +94,10 @@ static void expect_answer(const char *text, const char *part)
 
 static void run_those_that_end(void)
 {
-    int status = domt_shell(output, sizeof output,
-                            "cd '%s/examples' && for i in counter ping_pong scores testkit; do "
-                            "timeout 60 ./$i 2>&1 || exit; done",
-                            scratch);
+    int status = domt_run_shell(output, sizeof output,
+                                "cd '%s/examples' && for i in counter ping_pong scores testkit; do "
+                                "timeout 60 ./$i 2>&1 || exit; done",
+                                scratch);
     ck_assert_msg(status == 0, "status %d: %s", status, output);
 }
 

@@ -12,7 +12,7 @@
 
 static const char *const libraries[] = {"base", "house", "io", "runtime", "config", "protocols"};
 
-bool domt_is_in(const char *name, const char *folder)
+bool domt_is_unit_in_folder(const char *name, const char *folder)
 {
     size_t length = strlen(folder);
 
@@ -22,7 +22,7 @@ bool domt_is_in(const char *name, const char *folder)
 static bool is_of_library(const char *path)
 {
     for (size_t i = 0; i < sizeof libraries / sizeof libraries[0]; i++) {
-        if (domt_is_in(path, libraries[i])) {
+        if (domt_is_unit_in_folder(path, libraries[i])) {
             return true;
         }
     }
@@ -47,7 +47,7 @@ static uint32_t unit_of(domt_graph *graph, const char *path)
     return graph->count++;
 }
 
-void domt_graph_add(domt_graph *graph, const char *from, const char *to)
+void domt_graph_add_arrow(domt_graph *graph, const char *from, const char *to)
 {
     uint32_t first = unit_of(graph, from);
     uint32_t second = to == NULL ? first : unit_of(graph, to);
@@ -68,11 +68,11 @@ static void includes_rule(const domt_source *source, domt_report *report)
     if (!is_of_library(source->path)) {
         return;
     }
-    domt_graph_add(walked, source->path, NULL);
+    domt_graph_add_arrow(walked, source->path, NULL);
     for (const char *hash = strchr(source->code, '#'); hash != NULL; hash = strchr(hash + 1, '#')) {
         const char *p = source->text + (hash - source->code) + 1;
         if (sscanf(p, " include \"%255[^\"\n]\"", to) == 1 && is_of_library(to)) {
-            domt_graph_add(walked, source->path, to);
+            domt_graph_add_arrow(walked, source->path, to);
         }
     }
 }
@@ -83,7 +83,7 @@ void domt_graph_add_includes(domt_graph *graph, const char *root)
 
     walked = graph;
     report = (domt_report){0};
-    domt_tree_walk(root, includes_rule, &report);
+    domt_tree_walk_all_files(root, includes_rule, &report);
 }
 
 /* ---- Symbols ----------------------------------------------------------------------------------*/
@@ -156,7 +156,7 @@ void domt_graph_add_symbols(domt_graph *graph, const char *root, const char *sym
         }
         for (size_t i = 0; i < count; i++) {
             if (strcmp(defined[i].name, symbol.name) == 0) {
-                domt_graph_add(graph, symbol.path, defined[i].path);
+                domt_graph_add_arrow(graph, symbol.path, defined[i].path);
             }
         }
     }
@@ -171,8 +171,8 @@ static void close_over(const domt_graph *graph, const char *folder,
 {
     for (uint32_t i = 0; i < graph->count; i++) {
         for (uint32_t j = 0; j < graph->count; j++) {
-            reach[i][j] = graph->arrow[i][j] && domt_is_in(graph->name[i], folder) &&
-                          domt_is_in(graph->name[j], folder);
+            reach[i][j] = graph->arrow[i][j] && domt_is_unit_in_folder(graph->name[i], folder) &&
+                          domt_is_unit_in_folder(graph->name[j], folder);
         }
     }
     for (uint32_t k = 0; k < graph->count; k++) {
@@ -194,7 +194,7 @@ static void insert_size(uint32_t *sizes, uint32_t count, uint32_t size)
     sizes[i] = size;
 }
 
-uint32_t domt_graph_circles(const domt_graph *graph, const char *folder, uint32_t *ret_sizes)
+uint32_t domt_graph_find_circles(const domt_graph *graph, const char *folder, uint32_t *ret_sizes)
 {
     static bool reach[DOMT_UNITS_MAX][DOMT_UNITS_MAX];
     uint32_t count = 0;

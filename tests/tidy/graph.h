@@ -21,7 +21,7 @@ typedef struct domt_graph {
 
 /* Add an arrow between the units of two files: "io/completions/ring.c". Units are added as they are
  * named; one file may be NULL or of the same unit, and then there is no arrow. */
-void domt_graph_add(domt_graph *graph, const char *from, const char *to);
+void domt_graph_add_arrow(domt_graph *graph, const char *from, const char *to);
 
 /* Add the sources below `root` with what they include of each other. */
 void domt_graph_add_includes(domt_graph *graph, const char *root);
@@ -36,9 +36,9 @@ void domt_graph_add_symbols(domt_graph *graph, const char *root, const char *sym
 
 /* Find the circles of two or more units in `folder`, and print their members. Returns how many
  * there are; `ret_sizes` gets their sizes, the largest first, and has room for DOMT_CIRCLES_MAX. */
-uint32_t domt_graph_circles(const domt_graph *graph, const char *folder, uint32_t *ret_sizes);
+uint32_t domt_graph_find_circles(const domt_graph *graph, const char *folder, uint32_t *ret_sizes);
 
 /* Whether `name` lies in `folder`, at any depth. */
-bool domt_is_in(const char *name, const char *folder);
+bool domt_is_unit_in_folder(const char *name, const char *folder);
 
 #endif

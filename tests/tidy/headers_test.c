@@ -23,13 +23,13 @@ static void compile_header(const char *root, const char *compiler, const char *h
 {
     char output[2048];
     int status =
-        domt_shell(output, sizeof output,
-                   PROGRAM " | LC_ALL=C %s -Wall -Wextra -Wpedantic -Werror -I '%s/include'"
-                           " -fsyntax-only - 2>&1",
-                   header, header, compiler, root);
+        domt_run_shell(output, sizeof output,
+                       PROGRAM " | LC_ALL=C %s -Wall -Wextra -Wpedantic -Werror -I '%s/include'"
+                               " -fsyntax-only - 2>&1",
+                       header, header, compiler, root);
 
     if (status != 0) {
-        domt_report_add(report, header, 0, "%s: %s", compiler, output);
+        domt_report_add_offence(report, header, 0, "%s: %s", compiler, output);
     }
 }
 
@@ -65,11 +65,12 @@ static void expect_refusals(const char *text, uint32_t refusals, const char *exp
     char copy[DOMT_PATH_MAX];
     char output[1024];
 
-    domt_tree_copy(DOMT_SOURCE_DIR, "include", copy);
-    ck_assert_int_eq(domt_shell(output, sizeof output, "rm '%s'/include/domus/*.h 2>&1", copy), 0);
-    domt_tree_plant(copy, "include/domus/planted.h", text);
+    domt_tree_copy_parts(DOMT_SOURCE_DIR, "include", copy);
+    ck_assert_int_eq(domt_run_shell(output, sizeof output, "rm '%s'/include/domus/*.h 2>&1", copy),
+                     0);
+    domt_tree_plant_text(copy, "include/domus/planted.h", text);
     compile_all(copy, &report);
-    domt_tree_remove(copy);
+    domt_tree_remove_copy(copy);
     ck_assert_msg(report.count == refusals, "%s", report.text);
     ck_assert_msg(refusals == 0 || strstr(report.text, expected) != NULL, "%s", report.text);
 }
@@ -141,11 +142,11 @@ static int compile_source(const char *compiler, const char *flags, const char *s
     ck_assert_ptr_nonnull(file);
     ck_assert_int_ge(fprintf(file, "%s%s", before, source), 0);
     ck_assert_int_eq(fclose(file), 0);
-    int status =
-        domt_shell(output, size,
-                   "command -v %.*s >/dev/null || exit 200; "
-                   "LC_ALL=C %s %s -I '%s/include' -c -o /dev/null '%s' 2>&1",
-                   (int)strcspn(compiler, " "), compiler, compiler, flags, DOMT_SOURCE_DIR, path);
+    int status = domt_run_shell(output, size,
+                                "command -v %.*s >/dev/null || exit 200; "
+                                "LC_ALL=C %s %s -I '%s/include' -c -o /dev/null '%s' 2>&1",
+                                (int)strcspn(compiler, " "), compiler, compiler, flags,
+                                DOMT_SOURCE_DIR, path);
     ck_assert_int_eq(unlink(path), 0);
     return status;
 }
@@ -294,8 +295,8 @@ static bool is_there(const char *compiler)
 {
     char output[256];
 
-    return domt_shell(output, sizeof output, "command -v %.*s", (int)strcspn(compiler, " "),
-                      compiler) == 0;
+    return domt_run_shell(output, sizeof output, "command -v %.*s", (int)strcspn(compiler, " "),
+                          compiler) == 0;
 }
 
 /* Compile `source`; the compiler's messages go to `output`. Returns its exit status. */
@@ -312,8 +313,8 @@ static int compile_source_await(const char *compiler, const char *flags, const c
     ck_assert_int_eq(fclose(file), 0);
     /* Compile to an object file, because some errors are found only while code is generated. */
     int status =
-        domt_shell(output, size, "LC_ALL=C %s %s -I '%s/include' -c -o /dev/null '%s' 2>&1",
-                   compiler, flags, DOMT_SOURCE_DIR, path);
+        domt_run_shell(output, size, "LC_ALL=C %s %s -I '%s/include' -c -o /dev/null '%s' 2>&1",
+                       compiler, flags, DOMT_SOURCE_DIR, path);
     ck_assert_int_eq(unlink(path), 0);
     return status;
 }

@@ -34,14 +34,14 @@ static int run_command(const char *format, ...)
     int length = vsnprintf(command, sizeof command, format, arguments);
     va_end(arguments);
     ck_assert(length > 0 && (size_t)length < sizeof command);
-    return domt_shell(output, sizeof output,
-                      "cd '%s' || exit\n"
-                      "unset CC CXX CFLAGS CXXFLAGS LDFLAGS LD_LIBRARY_PATH DESTDIR\n"
-                      "export LC_ALL=C CMAKE_GENERATOR=Ninja\n"
-                      "pc=$(find . -name domus.pc)\n"
-                      "export PKG_CONFIG_PATH=\"$PWD/${pc%%/*}\"\n"
-                      "{ %s; } 2>&1",
-                      scratch, command);
+    return domt_run_shell(output, sizeof output,
+                          "cd '%s' || exit\n"
+                          "unset CC CXX CFLAGS CXXFLAGS LDFLAGS LD_LIBRARY_PATH DESTDIR\n"
+                          "export LC_ALL=C CMAKE_GENERATOR=Ninja\n"
+                          "pc=$(find . -name domus.pc)\n"
+                          "export PKG_CONFIG_PATH=\"$PWD/${pc%%/*}\"\n"
+                          "{ %s; } 2>&1",
+                          scratch, command);
 }
 
 #define MUST_RUN(...)                                                                              \
@@ -83,8 +83,8 @@ static void expect_service(const char *program)
     snprintf(path, sizeof path, "%s/%s", scratch, program);
     snprintf(configuration, sizeof configuration, "%s/moved/share/doc/domus/domus.yaml", scratch);
     domt_service_start(&service, arguments);
-    int client = domt_connect(service.port);
-    ck_assert(domt_echoes(client, program));
+    int client = domt_connect_to_port(service.port);
+    ck_assert(domt_send_and_get_echo(client, program));
     close(client);
     domt_service_stop(&service);
 }

@@ -73,19 +73,20 @@ static void check_foreign(const struct include *include, domt_report *report)
 
     snprintf(wanted, sizeof wanted, " %s ", include->from);
     for (size_t i = 0; i < sizeof foreigners / sizeof foreigners[0]; i++) {
-        if (domt_starts_with(include->to, foreigners[i].header) && is_library(include->from) &&
+        if (domt_text_starts_with(include->to, foreigners[i].header) && is_library(include->from) &&
             strstr(foreigners[i].folders, wanted) == NULL) {
-            domt_report_add(report, include->path, include->line, "%s may not include %s: %s",
-                            include->from, include->to, foreigners[i].reason);
+            domt_report_add_offence(report, include->path, include->line,
+                                    "%s may not include %s: %s", include->from, include->to,
+                                    foreigners[i].reason);
         }
     }
-    size_t library = domt_starts_with(include->to, "domus/")
-                         ? domt_library_of(include->to + strlen("domus/"))
+    size_t library = domt_text_starts_with(include->to, "domus/")
+                         ? domt_library_of_header(include->to + strlen("domus/"))
                          : 0;
     if (library != 0 && rank_of_layer(include->from) >= 0) {
-        domt_report_add(report, include->path, include->line,
-                        "%s may not include %s: it belongs to %s", include->from, include->to,
-                        domt_libraries[library]);
+        domt_report_add_offence(report, include->path, include->line,
+                                "%s may not include %s: it belongs to %s", include->from,
+                                include->to, domt_libraries[library]);
     }
 }
 
@@ -124,9 +125,9 @@ static bool is_of_same_example(const struct include *include)
 /* Whether a rule of the doctor includes a file that the program `domus` is built without. */
 static bool leaves_the_doctor(const struct include *include)
 {
-    return domt_starts_with(include->path, RULES_OF_THE_DOCTOR) &&
-           (domt_starts_with(include->to, "domus/") ||
-            (include->quoted && !domt_starts_with(include->to, RULES_OF_THE_DOCTOR)));
+    return domt_text_starts_with(include->path, RULES_OF_THE_DOCTOR) &&
+           (domt_text_starts_with(include->to, "domus/") ||
+            (include->quoted && !domt_text_starts_with(include->to, RULES_OF_THE_DOCTOR)));
 }
 
 static void check_include(const struct include *include, domt_report *report)
@@ -139,28 +140,28 @@ static void check_include(const struct include *include, domt_report *report)
         return;
     }
     if (leaves_the_doctor(include)) {
-        domt_report_add(report, include->path, include->line,
-                        "rules of the doctor may not include %s: the program domus has them, too",
-                        include->to);
+        domt_report_add_offence(
+            report, include->path, include->line,
+            "rules of the doctor may not include %s: the program domus has them, too", include->to);
     }
     bool ours = is_library(to) || strcmp(to, "tests") == 0 || strcmp(to, "bench") == 0;
     if (strcmp(include->from, "tools") == 0 &&
-        (strcmp(to, "tools") == 0 || domt_starts_with(include->to, RULES_OF_THE_DOCTOR))) {
+        (strcmp(to, "tools") == 0 || domt_text_starts_with(include->to, RULES_OF_THE_DOCTOR))) {
         return;
     }
     if (strcmp(include->from, "examples") == 0) {
         if (ours || (include->quoted && !is_of_same_example(include))) {
-            domt_report_add(report, include->path, include->line,
-                            "examples include <domus/...> and the system's headers, not %s",
-                            include->to);
+            domt_report_add_offence(report, include->path, include->line,
+                                    "examples include <domus/...> and the system's headers, not %s",
+                                    include->to);
         }
     } else if (ours && !arrow_holds(include, to)) {
-        domt_report_add(report, include->path, include->line, "%s may not include %s",
-                        include->from, include->to);
+        domt_report_add_offence(report, include->path, include->line, "%s may not include %s",
+                                include->from, include->to);
     } else if (include->quoted && !ours) {
-        domt_report_add(report, include->path, include->line,
-                        "write \"folder/file.h\" from the root of the tree, not \"%s\"",
-                        include->to);
+        domt_report_add_offence(report, include->path, include->line,
+                                "write \"folder/file.h\" from the root of the tree, not \"%s\"",
+                                include->to);
     }
 }
 
@@ -174,7 +175,7 @@ static void layers_rule(const domt_source *source, domt_report *report)
     for (const char *hash = strchr(source->code, '#'); hash != NULL; hash = strchr(hash + 1, '#')) {
         const char *p = source->text + (hash - source->code) + 1;
         p += strspn(p, " \t");
-        if (!domt_starts_with(p, "include")) {
+        if (!domt_text_starts_with(p, "include")) {
             continue;
         }
         p += strlen("include");
@@ -184,74 +185,87 @@ static void layers_rule(const domt_source *source, domt_report *report)
         }
         include.quoted = *p == '"';
         snprintf(include.to, sizeof include.to, "%.*s", (int)strcspn(p + 1, "\">\n"), p + 1);
-        include.line = domt_line_of(source->code, hash);
+        include.line = domt_line_number_of(source->code, hash);
         check_include(&include, report);
     }
 }
 
 DOMT_TEST(M1_arrows_point_one_way)
 {
-    domt_tree_holds(layers_rule);
+    domt_tree_check_rule_holds(layers_rule);
 }
 
 DOMT_TEST(tidy_sees_a_wrong_arrow)
 {
-    domt_tree_sees(layers_rule, "base/planted.c", "#include \"house/house.h\"\n", "base may not");
-    domt_tree_sees(layers_rule, "house/planted.h", "#include <io/ring.h>\n", "house may not");
-    domt_tree_sees(layers_rule, "io/planted.c", "  #  include \"runtime/loop.h\"\n", "io may not");
-    domt_tree_sees(layers_rule, "runtime/planted.c", "#include \"tests/support/suite.h\"\n",
-                   "runtime may not");
-    domt_tree_sees(layers_rule, "config/planted.c", "#include \"base/check.h\"\n",
-                   "config may not");
-    domt_tree_sees(layers_rule, "runtime/planted.c", "#include \"config/scalar.h\"\n",
-                   "runtime may not");
-    domt_tree_sees(layers_rule, "protocols/resp/planted.c", "#include \"base/check.h\"\n",
-                   "protocols may not");
-    domt_tree_sees(layers_rule, "protocols/planted/planted.c",
-                   "#include \"protocols/resp/resp.h\"\n", "protocols may not");
-    domt_tree_sees(layers_rule, "io/planted.c", "#include \"protocols/resp/resp.h\"\n",
-                   "io may not");
-    domt_tree_sees(layers_rule, "include/domus/planted.h", "#include \"base/check.h\"\n",
-                   "include may not");
+    domt_tree_check_rule_sees(layers_rule, "base/planted.c", "#include \"house/house.h\"\n",
+                              "base may not");
+    domt_tree_check_rule_sees(layers_rule, "house/planted.h", "#include <io/ring.h>\n",
+                              "house may not");
+    domt_tree_check_rule_sees(layers_rule, "io/planted.c", "  #  include \"runtime/loop.h\"\n",
+                              "io may not");
+    domt_tree_check_rule_sees(layers_rule, "runtime/planted.c",
+                              "#include \"tests/support/suite.h\"\n", "runtime may not");
+    domt_tree_check_rule_sees(layers_rule, "config/planted.c", "#include \"base/check.h\"\n",
+                              "config may not");
+    domt_tree_check_rule_sees(layers_rule, "runtime/planted.c", "#include \"config/scalar.h\"\n",
+                              "runtime may not");
+    domt_tree_check_rule_sees(layers_rule, "protocols/resp/planted.c",
+                              "#include \"base/check.h\"\n", "protocols may not");
+    domt_tree_check_rule_sees(layers_rule, "protocols/planted/planted.c",
+                              "#include \"protocols/resp/resp.h\"\n", "protocols may not");
+    domt_tree_check_rule_sees(layers_rule, "io/planted.c", "#include \"protocols/resp/resp.h\"\n",
+                              "io may not");
+    domt_tree_check_rule_sees(layers_rule, "include/domus/planted.h", "#include \"base/check.h\"\n",
+                              "include may not");
 }
 
 DOMT_TEST(tidy_sees_an_example_that_looks_inside)
 {
-    domt_tree_sees(layers_rule, "tools/domus/planted.c", "#include \"base/check.h\"\n",
-                   "tools may not include");
-    domt_tree_sees(layers_rule, "tools/domus/planted.c", "#include \"protocols/observe/rows.h\"\n",
-                   "tools may not include");
-    domt_tree_sees(layers_rule, "protocols/observe/doctor/planted.c",
-                   "#include <domus/profile.h>\n", "the doctor may not include");
-    domt_tree_sees(layers_rule, "examples/planted.c", "#include \"base/check.h\"\n", "examples");
-    domt_tree_sees(layers_rule, "examples/planted.c", "#include \"helper.h\"\n", "examples");
-    domt_tree_sees(layers_rule, "examples/kv/planted.c", "#include \"base/check.h\"\n", "examples");
+    domt_tree_check_rule_sees(layers_rule, "tools/domus/planted.c", "#include \"base/check.h\"\n",
+                              "tools may not include");
+    domt_tree_check_rule_sees(layers_rule, "tools/domus/planted.c",
+                              "#include \"protocols/observe/rows.h\"\n", "tools may not include");
+    domt_tree_check_rule_sees(layers_rule, "protocols/observe/doctor/planted.c",
+                              "#include <domus/profile.h>\n", "the doctor may not include");
+    domt_tree_check_rule_sees(layers_rule, "examples/planted.c", "#include \"base/check.h\"\n",
+                              "examples");
+    domt_tree_check_rule_sees(layers_rule, "examples/planted.c", "#include \"helper.h\"\n",
+                              "examples");
+    domt_tree_check_rule_sees(layers_rule, "examples/kv/planted.c", "#include \"base/check.h\"\n",
+                              "examples");
 }
 
 DOMT_TEST(tidy_sees_a_foreign_header_out_of_its_layer)
 {
-    domt_tree_sees(layers_rule, "house/planted.c", "#include <liburing.h>\n", "backend table");
-    domt_tree_sees(layers_rule, "io/planted.c", "#include <pthread.h>\n", "know no threads");
-    domt_tree_sees(layers_rule, "runtime/planted.c", "#include <yaml.h>\n", "link YAML");
-    domt_tree_sees(layers_rule, "runtime/planted.c", "#include <domus/yaml.h>\n",
-                   "libdomus-config");
-    domt_tree_sees(layers_rule, "io/planted.c", "#include <domus/resp.h>\n", "libdomus-resp");
-    domt_tree_sees(layers_rule, "base/planted.c", "#include \"check.h\"\n", "folder/file.h");
+    domt_tree_check_rule_sees(layers_rule, "house/planted.c", "#include <liburing.h>\n",
+                              "backend table");
+    domt_tree_check_rule_sees(layers_rule, "io/planted.c", "#include <pthread.h>\n",
+                              "know no threads");
+    domt_tree_check_rule_sees(layers_rule, "runtime/planted.c", "#include <yaml.h>\n", "link YAML");
+    domt_tree_check_rule_sees(layers_rule, "runtime/planted.c", "#include <domus/yaml.h>\n",
+                              "libdomus-config");
+    domt_tree_check_rule_sees(layers_rule, "io/planted.c", "#include <domus/resp.h>\n",
+                              "libdomus-resp");
+    domt_tree_check_rule_sees(layers_rule, "base/planted.c", "#include \"check.h\"\n",
+                              "folder/file.h");
 }
 
 /* An include that is commented out and one that the rule allows are no offence. */
 DOMT_TEST(tidy_lets_right_arrows_stand)
 {
-    domt_tree_lets(layers_rule, "base/planted.c",
-                   "/*\n#include \"house/house.h\"\n*/\n// #include \"io/ring.h\"\n");
-    domt_tree_lets(layers_rule, "runtime/planted.c",
-                   "#include \"io/ring.h\"\n#include <domus/config.h>\n#include <pthread.h>\n");
-    domt_tree_lets(layers_rule, "tests/base/planted.c", "#include \"runtime/loop.h\"\n");
-    domt_tree_lets(layers_rule, "tools/domus/planted.c", "#include \"tools/domus/say.h\"\n");
-    domt_tree_lets(layers_rule, "tools/domus/planted.c",
-                   "#include \"protocols/observe/doctor/rule.h\"\n");
-    domt_tree_lets(layers_rule, "examples/planted.c", "#include <domus/main.h>\n");
-    domt_tree_lets(layers_rule, "examples/kv/planted.c", "#include \"kv.h\"\n");
+    domt_tree_check_rule_accepts(layers_rule, "base/planted.c",
+                                 "/*\n#include \"house/house.h\"\n*/\n// #include \"io/ring.h\"\n");
+    domt_tree_check_rule_accepts(
+        layers_rule, "runtime/planted.c",
+        "#include \"io/ring.h\"\n#include <domus/config.h>\n#include <pthread.h>\n");
+    domt_tree_check_rule_accepts(layers_rule, "tests/base/planted.c",
+                                 "#include \"runtime/loop.h\"\n");
+    domt_tree_check_rule_accepts(layers_rule, "tools/domus/planted.c",
+                                 "#include \"tools/domus/say.h\"\n");
+    domt_tree_check_rule_accepts(layers_rule, "tools/domus/planted.c",
+                                 "#include \"protocols/observe/doctor/rule.h\"\n");
+    domt_tree_check_rule_accepts(layers_rule, "examples/planted.c", "#include <domus/main.h>\n");
+    domt_tree_check_rule_accepts(layers_rule, "examples/kv/planted.c", "#include \"kv.h\"\n");
 }
 
 /* --- turns ------------------------------------------------------------------------------------ */
@@ -287,42 +301,48 @@ static void turns_rule(const domt_source *source, domt_report *report)
 {
     const char *code = source->code;
 
-    if (!domt_starts_with(source->path, "house/") && !domt_starts_with(source->path, "io/") &&
-        !domt_starts_with(source->path, "runtime/"))
+    if (!domt_text_starts_with(source->path, "house/") &&
+        !domt_text_starts_with(source->path, "io/") &&
+        !domt_text_starts_with(source->path, "runtime/"))
         return;
     for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
         for (const char *at = code; (at = strstr(at, entries[i])) != NULL; at++) {
             if (!holds_between(function_begin(code, at), at, "domi_turn_begin(") ||
                 strstr(code, "domi_turn_end") == NULL)
-                domt_report_add(report, source->path, domt_line_of(code, at),
-                                "%s) enters code of a user without a turn: use "
-                                "house/conversation/turn.h",
-                                entries[i]);
+                domt_report_add_offence(report, source->path, domt_line_number_of(code, at),
+                                        "%s) enters code of a user without a turn: use "
+                                        "house/conversation/turn.h",
+                                        entries[i]);
         }
     }
 }
 
 DOMT_TEST(code_of_a_user_is_entered_by_turns)
 {
-    domt_tree_holds(turns_rule);
+    domt_tree_check_rule_holds(turns_rule);
 }
 
 DOMT_TEST(tidy_sees_an_entry_without_a_turn)
 {
-    domt_tree_sees(turns_rule, "house/planted.c", "\nvoid f(void)\n{\n    b->on_stop(s, t);\n}\n",
-                   "->on_stop() enters");
-    domt_tree_sees(turns_rule, "io/planted.c",
-                   "\nvoid g(void)\n{\n    domi_turn_begin(s, t);\n    domi_turn_end(s, 0);\n}\n"
-                   "\nvoid f(void)\n{\n    on->handle(s, t, p);\n}\n",
-                   "->handle() enters");
-    domt_tree_sees(turns_rule, "io/planted.c",
-                   "\nvoid f(void)\n{\n    b->on_read.handle(s, t, p);\n}\n", ".handle() enters");
-    domt_tree_sees(turns_rule, "house/planted.c",
-                   "\nvoid f(void)\n{\n    domi_turn_begin(s, t);\n    b->on_stop(s, t);\n}\n",
-                   "->on_stop() enters");
-    domt_tree_lets(turns_rule, "house/planted.c",
-                   "\nvoid f(void)\n{\n    domi_turn_begin(s, t);\n    b->on_stop(s, t);\n"
-                   "    domi_turn_end(s, 0);\n}\n");
+    domt_tree_check_rule_sees(turns_rule, "house/planted.c",
+                              "\nvoid f(void)\n{\n    b->on_stop(s, t);\n}\n",
+                              "->on_stop() enters");
+    domt_tree_check_rule_sees(
+        turns_rule, "io/planted.c",
+        "\nvoid g(void)\n{\n    domi_turn_begin(s, t);\n    domi_turn_end(s, 0);\n}\n"
+        "\nvoid f(void)\n{\n    on->handle(s, t, p);\n}\n",
+        "->handle() enters");
+    domt_tree_check_rule_sees(turns_rule, "io/planted.c",
+                              "\nvoid f(void)\n{\n    b->on_read.handle(s, t, p);\n}\n",
+                              ".handle() enters");
+    domt_tree_check_rule_sees(
+        turns_rule, "house/planted.c",
+        "\nvoid f(void)\n{\n    domi_turn_begin(s, t);\n    b->on_stop(s, t);\n}\n",
+        "->on_stop() enters");
+    domt_tree_check_rule_accepts(
+        turns_rule, "house/planted.c",
+        "\nvoid f(void)\n{\n    domi_turn_begin(s, t);\n    b->on_stop(s, t);\n"
+        "    domi_turn_end(s, 0);\n}\n");
 }
 
 DOMT_SUITE(60)

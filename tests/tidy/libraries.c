@@ -38,10 +38,10 @@ static const struct {
     {"json", "libdomus-json"},
 };
 
-size_t domt_library_of(const char *header)
+size_t domt_library_of_header(const char *header)
 {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (!domt_starts_with(header, rows[i].begins))
+        if (!domt_text_starts_with(header, rows[i].begins))
             continue;
         for (size_t library = 0; domt_libraries[library] != NULL; library++) {
             if (strcmp(domt_libraries[library], rows[i].library) == 0)

@@ -11,6 +11,6 @@ extern const char *const domt_libraries[];
 
 /* Returns the index of the library to which a header belongs. The header is given without its
  * folder, as "http.h". */
-size_t domt_library_of(const char *header);
+size_t domt_library_of_header(const char *header);
 
 #endif

@@ -23,7 +23,7 @@ static void run_for_each_command(const char *program)
         printf("the program domus is not built, so its manual is not looked at\n");
         return;
     }
-    int status = domt_shell(
+    int status = domt_run_shell(
         output, sizeof output,
         "exec 2>&1; cd '" DOMT_SOURCE_DIR "/packaging' || exit\n"
         "options() { grep -o -e '--[a-z][-a-z]*' -e '[[(, ]-[a-zA-Z]\\b' | tr -d '[(, ' | sort -u; "
@@ -60,14 +60,14 @@ DOMT_TEST(each_option_is_completed)
  * shell command. */
 DOMT_TEST(programs_are_completed_by_plain_names)
 {
-    int status =
-        domt_shell(output, sizeof output,
-                   "exec 2>&1; cd '" DOMT_SOURCE_DIR "/packaging' || exit\n"
-                   "bash -c '. completion/domus.bash\n"
-                   "command() { printf \"%%s\\n\" \"PID\" \"  42 \\$(echo\\${IFS}bad)  unix:/a\" "
-                   "\" 43 shop-2.x   unix:/b\" \"  44 \\`echo\\` 1\" \"45 a{b,c} 1\"; }\n"
-                   "COMP_WORDS=(domus top -p \"\") COMP_CWORD=3\n"
-                   "_domus; echo \"${COMPREPLY[@]}\"'");
+    int status = domt_run_shell(
+        output, sizeof output,
+        "exec 2>&1; cd '" DOMT_SOURCE_DIR "/packaging' || exit\n"
+        "bash -c '. completion/domus.bash\n"
+        "command() { printf \"%%s\\n\" \"PID\" \"  42 \\$(echo\\${IFS}bad)  unix:/a\" "
+        "\" 43 shop-2.x   unix:/b\" \"  44 \\`echo\\` 1\" \"45 a{b,c} 1\"; }\n"
+        "COMP_WORDS=(domus top -p \"\") COMP_CWORD=3\n"
+        "_domus; echo \"${COMPREPLY[@]}\"'");
 
     ck_assert_int_eq(status, 0);
     ck_assert_str_eq(output, "42 43 shop-2.x 44 45\n");
@@ -76,11 +76,12 @@ DOMT_TEST(programs_are_completed_by_plain_names)
 /* Manual pages refer to each other before they are installed, which mandoc cannot know. */
 DOMT_TEST(judges_find_nothing_in_the_manual)
 {
-    int status = domt_shell(output, sizeof output,
-                            "exec 2>&1; cd '" DOMT_SOURCE_DIR "/packaging/man' && "
-                            "command -v mandoc >/dev/null || exit 0\n"
-                            "mandoc -Tlint -Wstyle *.1 | grep -v 'referenced manual not found'\n"
-                            "for page in *.1; do mandoc -Tascii $page >/dev/null || exit; done");
+    int status =
+        domt_run_shell(output, sizeof output,
+                       "exec 2>&1; cd '" DOMT_SOURCE_DIR "/packaging/man' && "
+                       "command -v mandoc >/dev/null || exit 0\n"
+                       "mandoc -Tlint -Wstyle *.1 | grep -v 'referenced manual not found'\n"
+                       "for page in *.1; do mandoc -Tascii $page >/dev/null || exit; done");
 
     ck_assert_int_eq(status, 0);
     ck_assert_str_eq(output, "");
@@ -96,7 +97,7 @@ DOMT_TEST(judges_find_nothing_in_the_manual)
  * that these shell commands have changed: its folder is `manual`. Returns the exit status. */
 static int judge_manual(const char *names, const char *change)
 {
-    return domt_shell(
+    return domt_run_shell(
         output, sizeof output,
         "exec 2>&1; scratch=$(mktemp -d) && trap 'rm -rf \"$scratch\"' EXIT || exit 2\n"
         "build='" DOMT_BIN_DIR "/..'\n"
@@ -193,14 +194,15 @@ static char output_guide[65536];
  * the copy. Returns its exit status. */
 static int judge_guide(const char *change, const char *chapters)
 {
-    return domt_shell(output_guide, sizeof output_guide,
-                      "scratch=$(mktemp -d) && trap 'rm -r \"$scratch\"' EXIT && "
-                      "unset CC CFLAGS LDFLAGS DESTDIR && "
-                      "cmake --install '" DOMT_BIN_DIR "/..' --prefix \"$scratch/domus\" "
-                      ">\"$scratch/log\" && cp -r '" DOMT_SOURCE_DIR "/docs/guide' \"$scratch\" && "
-                      "cd \"$scratch\" && { %s; } && timeout -k 5 250 /usr/bin/python3 "
-                      "'" DOMT_SOURCE_DIR "/tests/tidy/guide.py' guide domus %s 2>&1",
-                      change, chapters);
+    return domt_run_shell(output_guide, sizeof output_guide,
+                          "scratch=$(mktemp -d) && trap 'rm -r \"$scratch\"' EXIT && "
+                          "unset CC CFLAGS LDFLAGS DESTDIR && "
+                          "cmake --install '" DOMT_BIN_DIR "/..' --prefix \"$scratch/domus\" "
+                          ">\"$scratch/log\" && cp -r '" DOMT_SOURCE_DIR
+                          "/docs/guide' \"$scratch\" && "
+                          "cd \"$scratch\" && { %s; } && timeout -k 5 250 /usr/bin/python3 "
+                          "'" DOMT_SOURCE_DIR "/tests/tidy/guide.py' guide domus %s 2>&1",
+                          change, chapters);
 }
 
 DOMT_TEST(listings_are_files_and_outputs_are_what_is_printed)
@@ -237,7 +239,7 @@ DOMT_TEST(postgresql_prints_what_sqlite_does)
 {
     domt_postgres server;
 
-    if (DOMT_SANITIZED || !domt_is_long() || !domt_postgres_is_there())
+    if (DOMT_SANITIZED || !domt_tests_are_long() || !domt_postgres_is_installed())
         return;
     domt_postgres_start(&server, NULL);
     setenv("GUIDE_DATABASE", server.url, 1);

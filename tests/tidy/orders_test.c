@@ -58,7 +58,7 @@ static void read_page(void)
 {
     if (rows_count != 0)
         return;
-    char *text = domt_tree_text(DOMT_SOURCE_DIR "/" PAGE);
+    char *text = domt_tree_read_text(DOMT_SOURCE_DIR "/" PAGE);
     for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
         line += *line == '\n';
         read_row(line);
@@ -72,7 +72,7 @@ static bool is_in_a_row(const char *path, const char *order, const char *word)
     bool is_there = false;
 
     for (size_t i = 0; i < rows_count; i++) {
-        if (!domt_starts_with(path, rows[i].where) || strcmp(rows[i].order, order) != 0 ||
+        if (!domt_text_starts_with(path, rows[i].where) || strcmp(rows[i].order, order) != 0 ||
             strcmp(rows[i].word, word) != 0)
             continue;
         rows[i].is_used = is_there = true;
@@ -103,7 +103,7 @@ static void find_word(const char *p, const char *end, char ret_word[WORD_MAX])
     while (p < end) {
         depth += (*p == '[') - (*p == ']');
         size_t length = 0;
-        while (p + length < end && domt_is_word(p[length]))
+        while (p + length < end && domt_is_identifier_char(p[length]))
             length++;
         if (length != 0 && depth == 0 && !isdigit((unsigned char)*p))
             copy_name(ret_word, p, length);
@@ -115,9 +115,9 @@ static void find_word(const char *p, const char *end, char ret_word[WORD_MAX])
 static void find_order(const char *p, const char *end, char ret_order[WORD_MAX])
 {
     p += strspn(p, " \n");
-    const char *name = domt_starts_with(p, "memory_order_") ? p + strlen("memory_order_")
-                       : domt_starts_with(p, "__ATOMIC_")   ? p + strlen("__ATOMIC_")
-                                                            : NULL;
+    const char *name = domt_text_starts_with(p, "memory_order_") ? p + strlen("memory_order_")
+                       : domt_text_starts_with(p, "__ATOMIC_")   ? p + strlen("__ATOMIC_")
+                                                                 : NULL;
 
     ret_order[0] = '\0';
     if (name == NULL)
@@ -141,8 +141,8 @@ static void check_access(const domt_source *source, const char *p, domt_report *
         for (size_t i = 0; i < ORDERS; i++)
             counts[i] += strcmp(order, orders[i]) == 0;
         if (order[0] != '\0' && !is_in_a_row(source->path, order, word))
-            domt_report_add(report, source->path, domt_line_of(source->code, p),
-                            "no row of " PAGE " has `%s` with %s", word, order);
+            domt_report_add_offence(report, source->path, domt_line_number_of(source->code, p),
+                                    "no row of " PAGE " has `%s` with %s", word, order);
     }
 }
 
@@ -154,12 +154,12 @@ static void orders_rule(const domt_source *source, domt_report *report)
 
     read_page();
     for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
-        is_library = is_library || domt_starts_with(source->path, folders[i]);
+        is_library = is_library || domt_text_starts_with(source->path, folders[i]);
     if (!is_library)
         return;
     for (const char *p = source->code; (p = strstr(p, "atomic_")) != NULL;) {
         const char *name_end = p;
-        while (domt_is_word(*name_end))
+        while (domt_is_identifier_char(*name_end))
             name_end++;
         if (*name_end == '(')
             check_access(source, name_end + 1, report);
@@ -171,7 +171,7 @@ static void orders_rule(const domt_source *source, domt_report *report)
  * weaker order. Each change of an order changes two of these numbers. */
 static void numbers_hold(void)
 {
-    char *text = domt_tree_text(DOMT_SOURCE_DIR "/" PAGE);
+    char *text = domt_tree_read_text(DOMT_SOURCE_DIR "/" PAGE);
     char expected[128];
     size_t used = 0;
 
@@ -187,7 +187,7 @@ static void numbers_hold(void)
 DOMT_TEST(each_order_has_a_row)
 {
     memset(counts, 0, sizeof counts);
-    domt_tree_holds(orders_rule);
+    domt_tree_check_rule_holds(orders_rule);
     numbers_hold();
     for (size_t i = 0; i < rows_count; i++)
         ck_assert_msg(rows[i].is_used, PAGE ": nobody below %s accesses `%s` with %s",
@@ -196,15 +196,17 @@ DOMT_TEST(each_order_has_a_row)
 
 DOMT_TEST(tidy_sees_an_order_without_a_row)
 {
-    domt_tree_sees(
+    domt_tree_check_rule_sees(
         orders_rule, "base/planted.c",
         "int f(atomic_int *a) { return atomic_load_explicit(a, memory_order_relaxed); }\n",
         "`a` with relaxed");
-    domt_tree_sees(orders_rule, "io/planted.c",
-                   "int f(int *a) { return __atomic_load_n(&x[a].b, __ATOMIC_ACQUIRE); }\n",
-                   "`b` with acquire");
-    domt_tree_lets(orders_rule, "base/planted.c", "/* memory_order_relaxed */ int memory_order;\n");
-    domt_tree_lets(
+    domt_tree_check_rule_sees(
+        orders_rule, "io/planted.c",
+        "int f(int *a) { return __atomic_load_n(&x[a].b, __ATOMIC_ACQUIRE); }\n",
+        "`b` with acquire");
+    domt_tree_check_rule_accepts(orders_rule, "base/planted.c",
+                                 "/* memory_order_relaxed */ int memory_order;\n");
+    domt_tree_check_rule_accepts(
         orders_rule, "bench/planted.c",
         "int f(atomic_int *a) { return atomic_load_explicit(a, memory_order_relaxed); }\n");
 }
@@ -213,7 +215,7 @@ DOMT_TEST(tidy_sees_an_order_without_a_row)
 
 DOMT_TEST(each_litmus_test_is_named)
 {
-    char *text = domt_tree_text(DOMT_SOURCE_DIR "/" PAGE);
+    char *text = domt_tree_read_text(DOMT_SOURCE_DIR "/" PAGE);
     glob_t found;
 
     ck_assert_int_eq(glob(DOMT_SOURCE_DIR "/models/litmus/*.litmus", 0, NULL, &found), 0);
@@ -233,8 +235,8 @@ DOMT_TEST(each_litmus_test_is_named)
 static void run_litmus(const char *option, const char *missing)
 {
     static char output[65536];
-    int status = domt_shell(output, sizeof output, "'%s/models/litmus/run' %s 2>&1",
-                            DOMT_SOURCE_DIR, option);
+    int status = domt_run_shell(output, sizeof output, "'%s/models/litmus/run' %s 2>&1",
+                                DOMT_SOURCE_DIR, option);
 
     if (status == 77)
         printf("left out: %s\n", missing);
@@ -256,8 +258,8 @@ DOMT_TEST(compilers_emit_the_instructions_of_the_litmus_tests)
 DOMT_TEST(a_litmus_test_that_is_not_there_is_one_line)
 {
     char output[512];
-    int status =
-        domt_shell(output, sizeof output, "'%s/models/litmus/run' nosuch 2>&1", DOMT_SOURCE_DIR);
+    int status = domt_run_shell(output, sizeof output, "'%s/models/litmus/run' nosuch 2>&1",
+                                DOMT_SOURCE_DIR);
 
     ck_assert_int_eq(status, 2);
     ck_assert_str_eq(output, "litmus: there is no test nosuch (models/litmus/*.litmus are all)\n");

@@ -108,7 +108,7 @@ def arms(text):
 
 def shell_texts_of(source):
     """The shell texts of a C source: the literals in calls that take one."""
-    for call in re.finditer(r"\b(?:domt_shell|popen)\(", source):
+    for call in re.finditer(r"\b(?:domt_run_shell|popen)\(", source):
         depth, at = 1, call.end()
         while depth != 0 and at < len(source):
             if source[at] == '"':

@@ -20,14 +20,14 @@ static char copy[DOMT_PATH_MAX];
 
 #define HOLDS(...)                                                                                 \
     do {                                                                                           \
-        int status_ = domt_shell(output, sizeof output, __VA_ARGS__);                              \
+        int status_ = domt_run_shell(output, sizeof output, __VA_ARGS__);                          \
         ck_assert_msg(status_ == 0, "status %d: %s", status_, output);                             \
     } while (0)
 
 /* Check that the command fails and prints `what`. */
 #define SEES(what, ...)                                                                            \
     do {                                                                                           \
-        int status_ = domt_shell(output, sizeof output, __VA_ARGS__);                              \
+        int status_ = domt_run_shell(output, sizeof output, __VA_ARGS__);                          \
         ck_assert_msg(status_ == 1 && strstr(output, what) != NULL, "%s: status %d: %s", what,     \
                       status_, output);                                                            \
     } while (0)
@@ -35,8 +35,9 @@ static char copy[DOMT_PATH_MAX];
 /* Copy the files of which packages are made. Without git and sources the copy is small. */
 static void make_copy(void)
 {
-    domt_tree_copy(DOMT_SOURCE_DIR,
-                   "CMakeLists.txt CHANGELOG.md packaging docs/packages.md include/domus", copy);
+    domt_tree_copy_parts(DOMT_SOURCE_DIR,
+                         "CMakeLists.txt CHANGELOG.md packaging docs/packages.md include/domus",
+                         copy);
 }
 
 #define INSTALLED "python3 '" DOMT_SOURCE_DIR "/tests/tidy/installed.py' '" BUILD_DIR "' '%s' 2>&1"
@@ -65,7 +66,7 @@ DOMT_TEST(each_installed_file_is_in_one_package)
              "cd '%s/packaging/debian' && sed '/manual.list/s/! -type d/! -name domus_keep.3/'"
              " ../domus.spec.kept >../domus.spec && " INSTALLED,
              copy, ".");
-    domt_tree_remove(copy);
+    domt_tree_remove_copy(copy);
 }
 
 #define SYMBOLS "packaging/write-symbols '" BUILD_DIR "/lib' --check 2>&1"
@@ -74,7 +75,7 @@ DOMT_TEST(lists_of_symbols_are_those_of_the_libraries)
 {
     if (DOMT_SANITIZED)
         return;
-    int status = domt_shell(output, sizeof output, "cd '%s' && " SYMBOLS, DOMT_SOURCE_DIR);
+    int status = domt_run_shell(output, sizeof output, "cd '%s' && " SYMBOLS, DOMT_SOURCE_DIR);
     ck_assert_msg(status == 0, "./dev abi --write writes these lists anew:\n%s", output);
     make_copy();
     SEES("+ domus_ask@Base",
@@ -89,7 +90,7 @@ DOMT_TEST(lists_of_symbols_are_those_of_the_libraries)
           " packaging/write-symbols '" BUILD_DIR "/lib' &&"
           " grep -x ' domus_stop@Base 0.1.0' packaging/debian/libdomus0.3.symbols",
           copy);
-    domt_tree_remove(copy);
+    domt_tree_remove_copy(copy);
 }
 
 DOMT_TEST(one_version_stands_everywhere)
@@ -117,7 +118,7 @@ DOMT_TEST(one_version_stands_everywhere)
              rows[i].change, rows[i].file);
         HOLDS("cd '%s' && mv %s.kept %s 2>&1", copy, rows[i].file, rows[i].file);
     }
-    domt_tree_remove(copy);
+    domt_tree_remove_copy(copy);
 }
 
 #define NAMES "python3 '" DOMT_SOURCE_DIR "/tests/tidy/names.py' '%s/include' 2>&1"
@@ -139,12 +140,12 @@ DOMT_TEST(headers_give_no_names_but_those_of_domus)
     HOLDS(NAMES, DOMT_SOURCE_DIR);
     make_copy();
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        domt_tree_plant(copy, "include/domus/planted.h", texts[i]);
+        domt_tree_plant_text(copy, "include/domus/planted.h", texts[i]);
         SEES(strstr(texts[i], "STRAY = 3") != NULL || texts[i][0] == '#' ? "STRAY" : "stray", NAMES,
              copy);
         HOLDS("rm '%s/include/domus/planted.h' 2>&1", copy);
     }
-    domt_tree_remove(copy);
+    domt_tree_remove_copy(copy);
 }
 
 /* --- packages --------------------------------------------------------------------------------- */
@@ -156,9 +157,9 @@ static char output_packages[32768];
 
 DOMT_TEST(each_program_that_is_started_is_in_a_list_of_packages)
 {
-    int status =
-        domt_shell(output_packages, sizeof output_packages,
-                   "python3 '%s/tests/tidy/packages.py' '%s'", DOMT_SOURCE_DIR, DOMT_SOURCE_DIR);
+    int status = domt_run_shell(output_packages, sizeof output_packages,
+                                "python3 '%s/tests/tidy/packages.py' '%s'", DOMT_SOURCE_DIR,
+                                DOMT_SOURCE_DIR);
 
     ck_assert_msg(status == 0,
                   "status %d: %sPut its package into one of the lists at the head of `dev`, or do "
@@ -175,15 +176,15 @@ DOMT_TEST(program_without_a_package_is_named)
                                         "if timeout 5 nowhere-to-be-found; then :; fi"};
 
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        int status = domt_shell(output_packages, sizeof output_packages,
-                                "python3 '%s/tests/tidy/packages.py' '%s' '%s'", DOMT_SOURCE_DIR,
-                                DOMT_SOURCE_DIR, texts[i]);
+        int status = domt_run_shell(output_packages, sizeof output_packages,
+                                    "python3 '%s/tests/tidy/packages.py' '%s' '%s'",
+                                    DOMT_SOURCE_DIR, DOMT_SOURCE_DIR, texts[i]);
         ck_assert_msg(status == 1 && strstr(output_packages, "nowhere-to-be-found") != NULL,
                       "%s: %s", texts[i], output_packages);
     }
-    ck_assert_int_eq(domt_shell(output_packages, sizeof output_packages,
-                                "python3 '%s/tests/tidy/packages.py' '%s' 'sort x | redis-cli'",
-                                DOMT_SOURCE_DIR, DOMT_SOURCE_DIR),
+    ck_assert_int_eq(domt_run_shell(output_packages, sizeof output_packages,
+                                    "python3 '%s/tests/tidy/packages.py' '%s' 'sort x | redis-cli'",
+                                    DOMT_SOURCE_DIR, DOMT_SOURCE_DIR),
                      0);
 }
 

@@ -44,7 +44,7 @@ static bool has_anchor(const char *heading, const char *anchor)
 {
     for (; *heading != '\0' && *heading != '\n'; heading++) {
         char c = *heading == ' ' ? '-' : (char)tolower((unsigned char)*heading);
-        if (!domt_is_word(c) && c != '-')
+        if (!domt_is_identifier_char(c) && c != '-')
             continue;
         if (*anchor++ != c)
             return false;
@@ -69,7 +69,7 @@ static bool page_has(const char *root, const char *name, const char *anchor)
     char path[4 * DOMT_PATH_MAX];
 
     snprintf(path, sizeof path, "%s/%s", root, name);
-    char *text = domt_tree_text(path);
+    char *text = domt_tree_read_text(path);
     bool has = has_heading(text, anchor);
     free(text);
     return has;
@@ -83,7 +83,7 @@ static void check_link(const domt_source *page, const char *root, const char *at
     const char *slash = strrchr(page->path, '/');
 
     snprintf(target, sizeof target, "%.*s", (int)strcspn(at, ")"), at);
-    if (domt_starts_with(target, "http"))
+    if (domt_text_starts_with(target, "http"))
         return;
     char *anchor = strchr(target, '#');
     if (anchor != NULL)
@@ -93,11 +93,11 @@ static void check_link(const domt_source *page, const char *root, const char *at
     else
         snprintf(name, sizeof name, "%.*s%s", slash == NULL ? 0 : (int)(slash - page->path + 1),
                  page->path, target);
-    uint32_t line = domt_line_of(page->text, at);
+    uint32_t line = domt_line_number_of(page->text, at);
     if (!is_there(root, name))
-        domt_report_add(report, page->path, line, "there is no %s", name);
+        domt_report_add_offence(report, page->path, line, "there is no %s", name);
     else if (anchor != NULL && !page_has(root, name, anchor))
-        domt_report_add(report, page->path, line, "%s has no heading #%s", name, anchor);
+        domt_report_add_offence(report, page->path, line, "%s has no heading #%s", name, anchor);
 }
 
 /* --- names ----------------------------------------------------------------------------------- */
@@ -114,23 +114,23 @@ static void check_name(const domt_source *page, const char *root, const char *at
     if (at[length] != '`' || strspn(at, "abcdefghijklmnopqrstuvwxyz0123456789_-./*") != length)
         return;
     for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
-        if (!domt_starts_with(at, folders[i]))
+        if (!domt_text_starts_with(at, folders[i]))
             continue;
         bool is_decision = strcmp(folders[i], "decisions/") == 0;
         snprintf(name, sizeof name, "%s%.*s", is_decision ? "docs/" : "", (int)length, at);
         snprintf(begun, sizeof begun, "%s.*", name);
         if (!is_there(root, name) && !is_there(root, begun))
-            domt_report_add(report, page->path, domt_line_of(page->text, at), "there is no %s",
-                            name);
+            domt_report_add_offence(report, page->path, domt_line_number_of(page->text, at),
+                                    "there is no %s", name);
     }
 }
 
 /* Check the line that begins at `at`. */
 static void check_merged(const domt_source *page, const char *at, domt_report *report)
 {
-    if (domt_starts_with(at, "<<<<<<< ") || domt_starts_with(at, ">>>>>>> "))
-        domt_report_add(report, page->path, domt_line_of(page->text, at),
-                        "a conflict of a merge is left");
+    if (domt_text_starts_with(at, "<<<<<<< ") || domt_text_starts_with(at, ">>>>>>> "))
+        domt_report_add_offence(report, page->path, domt_line_number_of(page->text, at),
+                                "a conflict of a merge is left");
 }
 
 static void check_page(const domt_source *page, domt_report *report)
@@ -140,7 +140,7 @@ static void check_page(const domt_source *page, domt_report *report)
     for (const char *p = page->text; *p != '\0'; p++) {
         if (p == page->text || p[-1] == '\n')
             check_merged(page, p, report);
-        if (domt_starts_with(p, "]("))
+        if (domt_text_starts_with(p, "]("))
             check_link(page, DOMT_SOURCE_DIR, p + 2, report);
         if (*p == '`') {
             quoted = !quoted;
@@ -161,7 +161,7 @@ DOMT_TEST(each_link_and_name_of_the_pages_leads_somewhere)
         snprintf(pattern, sizeof pattern, "%s/%s", DOMT_SOURCE_DIR, pages[i]);
         ck_assert_msg(glob(pattern, 0, NULL, &found) == 0, "%s", pattern);
         for (size_t j = 0; j < found.gl_pathc; j++)
-            domt_tree_visit(DOMT_SOURCE_DIR, found.gl_pathv[j], check_page, &report);
+            domt_tree_visit_file(DOMT_SOURCE_DIR, found.gl_pathv[j], check_page, &report);
         globfree(&found);
     }
     ck_assert_msg(report.count == 0, "%u offences:\n%s", report.count, report.text);
@@ -211,7 +211,7 @@ static void read_contract(void)
 {
     if (headings_count != 0)
         return;
-    char *text = domt_tree_text(DOMT_SOURCE_DIR "/docs/contract.md");
+    char *text = domt_tree_read_text(DOMT_SOURCE_DIR "/docs/contract.md");
     for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
         line += *line == '\n';
         size_t marks = strspn(line, "#");
@@ -241,7 +241,7 @@ static size_t heading_length(const char *at, const char *heading)
             return 0;
         }
     }
-    return domt_is_word(*p) ? 0 : (size_t)(p - at);
+    return domt_is_identifier_char(*p) ? 0 : (size_t)(p - at);
 }
 
 static bool is_heading(const char *at)
@@ -258,7 +258,7 @@ static bool is_heading(const char *at)
 static bool is_must(const char *at, size_t length)
 {
     for (size_t i = 0; i < headings_count; i++) {
-        if (strncmp(headings[i], at, length) == 0 && !domt_is_word(headings[i][length]))
+        if (strncmp(headings[i], at, length) == 0 && !domt_is_identifier_char(headings[i][length]))
             return true;
     }
     return false;
@@ -277,17 +277,18 @@ static bool is_page(const char *name, size_t length)
 static void add_offence(domt_report *report, const domt_source *source, const char *at,
                         const char *why)
 {
-    domt_report_add(report, source->path, domt_line_of(source->text, at), "%.*s: %s",
-                    (int)strcspn(at, "\n"), at, why);
+    domt_report_add_offence(report, source->path, domt_line_number_of(source->text, at), "%.*s: %s",
+                            (int)strcspn(at, "\n"), at, why);
 }
 
 /* Whether three digits that begin with two zeros stand at `at` and are no part of a longer
  * number. */
 static bool is_bare_number(const char *at, char before)
 {
-    return strncmp(at, "00", 2) == 0 && isdigit((unsigned char)at[2]) && !domt_is_word(at[3]) &&
+    return strncmp(at, "00", 2) == 0 && isdigit((unsigned char)at[2]) &&
+           !domt_is_identifier_char(at[3]) &&
            (strchr(".,", at[3]) == NULL || !isdigit((unsigned char)at[4])) &&
-           !domt_is_word(before) && strchr(".,:+-/\\#", before) == NULL;
+           !domt_is_identifier_char(before) && strchr(".,:+-/\\#", before) == NULL;
 }
 
 /* Check the word that begins at `at`. */
@@ -295,20 +296,21 @@ static void check_word(const domt_source *source, const char *at, char before, d
 {
     size_t digits = *at == 'M' ? strspn(at + 1, "0123456789") : 0;
 
-    if (digits != 0 && digits <= 2 && !domt_is_word(at[1 + digits])) {
+    if (digits != 0 && digits <= 2 && !domt_is_identifier_char(at[1 + digits])) {
         if (!is_must(at, 1 + digits))
             add_offence(report, source, at, "docs/contract.md has no heading of this must");
-    } else if (domt_starts_with(at, "contract: ") || domt_starts_with(at, "contract:\n")) {
+    } else if (domt_text_starts_with(at, "contract: ") ||
+               domt_text_starts_with(at, "contract:\n")) {
         if (!is_heading(at + strlen("contract:")))
             add_offence(report, source, at, "docs/contract.md has no such heading");
-    } else if (domt_starts_with(at, "decisions/")) {
+    } else if (domt_text_starts_with(at, "decisions/")) {
         const char *name = at + strlen("decisions/");
         size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
         if (length != 0 && !is_page(name, length))
             add_offence(report, source, at, "docs/decisions/ has no such page");
-    } else if (domt_starts_with(at, "DESIGN") && !domt_is_word(at[6])) {
+    } else if (domt_text_starts_with(at, "DESIGN") && !domt_is_identifier_char(at[6])) {
         add_offence(report, source, at, "write contract: and a heading of docs/contract.md");
-    } else if (domt_starts_with(at, "notes:") || domt_starts_with(at, "notes/")) {
+    } else if (domt_text_starts_with(at, "notes:") || domt_text_starts_with(at, "notes/")) {
         add_offence(report, source, at, "tell it here, or write decisions/ and a page");
     } else if (is_bare_number(at, before)) {
         add_offence(report, source, at, "tell it here: the number means nothing in this tree");
@@ -320,7 +322,7 @@ static void check_comment(const domt_source *source, const char *from, const cha
 {
     for (const char *p = from; p < end; p++) {
         char before = p == source->text ? ' ' : p[-1];
-        if (domt_is_word(*p) && !domt_is_word(before))
+        if (domt_is_identifier_char(*p) && !domt_is_identifier_char(before))
             check_word(source, p, before, report);
     }
 }
@@ -339,7 +341,7 @@ static void tags_rule(const domt_source *source, domt_report *report)
         if (hashes && *p == '#')
             end = p + strcspn(p, "\n");
         else if (!hashes)
-            end = domt_span_end(p);
+            end = domt_end_of_comment_or_literal(p);
         if (end != NULL && (hashes ? *p == '#' : *p == '/'))
             check_comment(source, p, end, report);
         p = end == NULL ? p + 1 : end;
@@ -348,7 +350,7 @@ static void tags_rule(const domt_source *source, domt_report *report)
 
 DOMT_TEST(each_tag_resolves)
 {
-    domt_tree_holds(tags_rule);
+    domt_tree_check_rule_holds(tags_rule);
 }
 
 /* Files that have comments, but are not written in C. */
@@ -367,7 +369,7 @@ DOMT_TEST(each_tag_of_models_and_scripts_resolves)
         snprintf(pattern, sizeof pattern, "%s/%s", DOMT_SOURCE_DIR, others[i]);
         ck_assert_msg(glob(pattern, 0, NULL, &found) == 0, "%s", pattern);
         for (size_t j = 0; j < found.gl_pathc; j++)
-            domt_tree_visit(DOMT_SOURCE_DIR, found.gl_pathv[j], tags_rule, &report);
+            domt_tree_visit_file(DOMT_SOURCE_DIR, found.gl_pathv[j], tags_rule, &report);
         globfree(&found);
     }
     ck_assert_msg(report.count == 0, "%u offences:\n%s", report.count, report.text);
@@ -375,23 +377,31 @@ DOMT_TEST(each_tag_of_models_and_scripts_resolves)
 
 DOMT_TEST(tidy_sees_a_tag_that_leads_nowhere)
 {
-    domt_tree_sees(tags_rule, "base/planted.c", "/* as it must (M14). */\n", "this must");
-    domt_tree_sees(tags_rule, "base/planted.c", "/* (contract: The lop) */\n", "no such heading");
-    domt_tree_sees(tags_rule, "base/planted.c", "/* (contract: The loops) */\n", "no such heading");
-    domt_tree_sees(tags_rule, "base/planted.c", "/* decisions/nothing */\n", "no such page");
-    domt_tree_sees(tags_rule, "tests/base/planted.c", "// DESIGN 4\n", "heading of docs/contract");
-    domt_tree_sees(tags_rule, "base/planted.h", "/* (notes: ring) */\n", "tell it here");
-    domt_tree_sees(tags_rule, "base/planted.h", "/* as 003 has it */\n", "tell it here");
+    domt_tree_check_rule_sees(tags_rule, "base/planted.c", "/* as it must (M14). */\n",
+                              "this must");
+    domt_tree_check_rule_sees(tags_rule, "base/planted.c", "/* (contract: The lop) */\n",
+                              "no such heading");
+    domt_tree_check_rule_sees(tags_rule, "base/planted.c", "/* (contract: The loops) */\n",
+                              "no such heading");
+    domt_tree_check_rule_sees(tags_rule, "base/planted.c", "/* decisions/nothing */\n",
+                              "no such page");
+    domt_tree_check_rule_sees(tags_rule, "tests/base/planted.c", "// DESIGN 4\n",
+                              "heading of docs/contract");
+    domt_tree_check_rule_sees(tags_rule, "base/planted.h", "/* (notes: ring) */\n", "tell it here");
+    domt_tree_check_rule_sees(tags_rule, "base/planted.h", "/* as 003 has it */\n", "tell it here");
 }
 
 DOMT_TEST(tidy_lets_tags_and_numbers_stand)
 {
-    domt_tree_lets(tags_rule, "base/planted.c",
-                   "/* M1, M13 (contract: The loop), and contract:\n"
-                   " * Birth and\n * death */\n");
-    domt_tree_lets(tags_rule, "base/planted.c", "/* decisions/messages. 1,003 of 0.003 */\n");
-    domt_tree_lets(tags_rule, "base/planted.c", "const char *t = \"DESIGN 003 notes: M99\";\n");
-    domt_tree_lets(tags_rule, "base/planted.c", "int M99; /* a DESIGNER's footnotes: M8s */\n");
+    domt_tree_check_rule_accepts(tags_rule, "base/planted.c",
+                                 "/* M1, M13 (contract: The loop), and contract:\n"
+                                 " * Birth and\n * death */\n");
+    domt_tree_check_rule_accepts(tags_rule, "base/planted.c",
+                                 "/* decisions/messages. 1,003 of 0.003 */\n");
+    domt_tree_check_rule_accepts(tags_rule, "base/planted.c",
+                                 "const char *t = \"DESIGN 003 notes: M99\";\n");
+    domt_tree_check_rule_accepts(tags_rule, "base/planted.c",
+                                 "int M99; /* a DESIGNER's footnotes: M8s */\n");
 }
 
 DOMT_SUITE(120)

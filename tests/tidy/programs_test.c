@@ -15,12 +15,12 @@ static char output[65536];
  * program. */
 static int find_failing(const char *has)
 {
-    return domt_shell(output, sizeof output,
-                      "cd '%s' && listed=$(tests/run --list dev) && "
-                      "for file in tests/*/*_test.c tests/fuzz/*.c; do "
-                      "name=${file#tests/} name=${name%%%%.c} name=${name%%%%_test} "
-                      "name=${name%%%%/*}_${name#*/}; { %s; } || echo \"$file\"; done",
-                      DOMT_SOURCE_DIR, has);
+    return domt_run_shell(output, sizeof output,
+                          "cd '%s' && listed=$(tests/run --list dev) && "
+                          "for file in tests/*/*_test.c tests/fuzz/*.c; do "
+                          "name=${file#tests/} name=${name%%%%.c} name=${name%%%%_test} "
+                          "name=${name%%%%/*}_${name#*/}; { %s; } || echo \"$file\"; done",
+                          DOMT_SOURCE_DIR, has);
 }
 
 DOMT_TEST(each_test_file_is_run)
@@ -52,14 +52,14 @@ DOMT_TEST(a_file_that_is_left_out_is_seen)
 DOMT_TEST(a_test_that_takes_the_place_of_others_functions_is_separate)
 {
     ck_assert_int_eq(
-        domt_shell(output, sizeof output,
-                   "cd '" DOMT_BIN_DIR "/../CMakeFiles' && ls -d test_tidy.dir && "
-                   "for at in .. ../../asan; do [ ! -f $at/build.ninja ] || (cd $at && "
-                   "grep -o 'CMakeFiles/test_[a-z_]*[.]dir/tests/[a-z0-9_/]*_test[.]c[.]o' "
-                   "build.ninja | sort -u | xargs ls 2>/dev/null | "
-                   "xargs nm -A -g --defined-only); done | "
-                   "grep '^CMakeFiles/test_[a-z]*\\(_others\\)\\?[.]dir' | "
-                   "grep -v -e ' domt_' -e ' _[.]stapsdt[.]base'; :"),
+        domt_run_shell(output, sizeof output,
+                       "cd '" DOMT_BIN_DIR "/../CMakeFiles' && ls -d test_tidy.dir && "
+                       "for at in .. ../../asan; do [ ! -f $at/build.ninja ] || (cd $at && "
+                       "grep -o 'CMakeFiles/test_[a-z_]*[.]dir/tests/[a-z0-9_/]*_test[.]c[.]o' "
+                       "build.ninja | sort -u | xargs ls 2>/dev/null | "
+                       "xargs nm -A -g --defined-only); done | "
+                       "grep '^CMakeFiles/test_[a-z]*\\(_others\\)\\?[.]dir' | "
+                       "grep -v -e ' domt_' -e ' _[.]stapsdt[.]base'; :"),
         0);
     ck_assert_str_eq(output, "test_tidy.dir\n");
 }
@@ -74,8 +74,8 @@ static char output_mutants[32768];
 
 DOMT_TEST(each_mutant_can_be_applied)
 {
-    int status = domt_shell(output_mutants, sizeof output_mutants, "'%s/tests/mutants/run' --check",
-                            DOMT_SOURCE_DIR);
+    int status = domt_run_shell(output_mutants, sizeof output_mutants,
+                                "'%s/tests/mutants/run' --check", DOMT_SOURCE_DIR);
 
     ck_assert_msg(status == 0 && output_mutants[0] == '\0',
                   "%s\nWho changes the code that a mutant changes, changes its paragraph in "
@@ -87,9 +87,9 @@ DOMT_TEST(each_mutant_can_be_applied)
 /* There are enough mutants that their run says something about the tests. */
 DOMT_TEST(there_are_at_least_a_hundred)
 {
-    ck_assert_int_eq(domt_shell(output_mutants, sizeof output_mutants,
-                                "'%s/tests/mutants/run' --list | grep -c ' mutant '",
-                                DOMT_SOURCE_DIR),
+    ck_assert_int_eq(domt_run_shell(output_mutants, sizeof output_mutants,
+                                    "'%s/tests/mutants/run' --list | grep -c ' mutant '",
+                                    DOMT_SOURCE_DIR),
                      0);
     ck_assert_int_ge(strtol(output_mutants, NULL, 10), 100);
 }
@@ -100,12 +100,13 @@ static void runner_says(const char *paragraph, const char *said)
 {
     char copy[DOMT_PATH_MAX];
 
-    domt_tree_copy(DOMT_SOURCE_DIR, "tests/mutants/run tests/base/slab_test.c base/slab.c", copy);
-    domt_tree_plant(copy, "base/planted.c", "int a;\nint  b;\nint b;\n");
-    domt_tree_plant(copy, "tests/mutants/planted.txt", paragraph);
-    int status =
-        domt_shell(output_mutants, sizeof output_mutants, "'%s/tests/mutants/run' --check", copy);
-    domt_tree_remove(copy);
+    domt_tree_copy_parts(DOMT_SOURCE_DIR, "tests/mutants/run tests/base/slab_test.c base/slab.c",
+                         copy);
+    domt_tree_plant_text(copy, "base/planted.c", "int a;\nint  b;\nint b;\n");
+    domt_tree_plant_text(copy, "tests/mutants/planted.txt", paragraph);
+    int status = domt_run_shell(output_mutants, sizeof output_mutants,
+                                "'%s/tests/mutants/run' --check", copy);
+    domt_tree_remove_copy(copy);
     ck_assert_int_eq(status != 0, said != NULL);
     ck_assert_msg(said == NULL ? output_mutants[0] == '\0' : strstr(output_mutants, said) != NULL,
                   "%s", output_mutants);

@@ -12,13 +12,14 @@
 
 static void files_rule(const domt_source *source, domt_report *report)
 {
-    uint32_t lines = domt_line_of(source->text, source->text + strlen(source->text)) - 1;
-    bool is_small = domt_starts_with(source->path, "examples/") &&
+    uint32_t lines = domt_line_number_of(source->text, source->text + strlen(source->text)) - 1;
+    bool is_small = domt_text_starts_with(source->path, "examples/") &&
                     strchr(source->path + strlen("examples/"), '/') == NULL;
     uint32_t lines_max = is_small ? EXAMPLE_LINES_MAX : FILE_LINES_MAX;
 
     if (lines > lines_max) {
-        domt_report_add(report, source->path, lines, "%u lines: split it at %u", lines, lines_max);
+        domt_report_add_offence(report, source->path, lines, "%u lines: split it at %u", lines,
+                                lines_max);
     }
 }
 
@@ -44,11 +45,12 @@ static void functions_rule(const domt_source *source, domt_report *report)
         } else if (p[0] == '}' && opened != 0) {
             uint32_t lines = line - opened + 1;
             if (lines > FUNCTION_LINES_MAX) {
-                domt_report_add(report, source->path, opened, "%u lines, %u is the most: %s", lines,
-                                FUNCTION_LINES_MAX, head);
+                domt_report_add_offence(report, source->path, opened,
+                                        "%u lines, %u is the most: %s", lines, FUNCTION_LINES_MAX,
+                                        head);
             }
             opened = 0;
-        } else if (opened == 0 && (domt_is_word(p[0]))) {
+        } else if (opened == 0 && (domt_is_identifier_char(p[0]))) {
             copy_line(p, head, sizeof head);
         }
     }
@@ -75,24 +77,25 @@ static void columns_rule(const domt_source *source, domt_report *report)
         next = p[length] == '\0' ? p + length : p + length + 1;
         line++;
         if (columns_of(p, length) > COLUMNS_MAX || memchr(p, '\t', length) != NULL) {
-            domt_report_add(report, source->path, line, "a tab, or past column %u", COLUMNS_MAX);
+            domt_report_add_offence(report, source->path, line, "a tab, or past column %u",
+                                    COLUMNS_MAX);
         }
     }
 }
 
 DOMT_TEST(files_stay_short)
 {
-    domt_tree_holds(files_rule);
+    domt_tree_check_rule_holds(files_rule);
 }
 
 DOMT_TEST(functions_stay_short)
 {
-    domt_tree_holds(functions_rule);
+    domt_tree_check_rule_holds(functions_rule);
 }
 
 DOMT_TEST(lines_stay_short)
 {
-    domt_tree_holds(columns_rule);
+    domt_tree_check_rule_holds(columns_rule);
 }
 
 /* Returns the text `before`, then `count` lines of `line`, then the closing text. */
@@ -111,31 +114,36 @@ static const char *repeat_line(const char *before, const char *line, uint32_t co
 
 DOMT_TEST(tidy_sees_a_long_file)
 {
-    domt_tree_lets(files_rule, "io/planted.c", repeat_line("", "\n", FILE_LINES_MAX, ""));
-    domt_tree_sees(files_rule, "io/planted.c", repeat_line("", "\n", FILE_LINES_MAX + 1, ""),
-                   "split");
-    domt_tree_lets(files_rule, "examples/planted.c", repeat_line("", "\n", EXAMPLE_LINES_MAX, ""));
-    domt_tree_sees(files_rule, "examples/planted.c",
-                   repeat_line("", "\n", EXAMPLE_LINES_MAX + 1, ""), "split");
+    domt_tree_check_rule_accepts(files_rule, "io/planted.c",
+                                 repeat_line("", "\n", FILE_LINES_MAX, ""));
+    domt_tree_check_rule_sees(files_rule, "io/planted.c",
+                              repeat_line("", "\n", FILE_LINES_MAX + 1, ""), "split");
+    domt_tree_check_rule_accepts(files_rule, "examples/planted.c",
+                                 repeat_line("", "\n", EXAMPLE_LINES_MAX, ""));
+    domt_tree_check_rule_sees(files_rule, "examples/planted.c",
+                              repeat_line("", "\n", EXAMPLE_LINES_MAX + 1, ""), "split");
 }
 
 DOMT_TEST(tidy_sees_a_long_function)
 {
     const char *head = "static int planted(int a,\n                   int b)\n{\n";
 
-    domt_tree_lets(functions_rule, "io/planted.c",
-                   repeat_line(head, "    a++;\n", FUNCTION_LINES_MAX - 2, "}\n"));
-    domt_tree_sees(functions_rule, "io/planted.c",
-                   repeat_line(head, "    a++;\n", FUNCTION_LINES_MAX - 1, "}\n"), "planted(int a");
+    domt_tree_check_rule_accepts(functions_rule, "io/planted.c",
+                                 repeat_line(head, "    a++;\n", FUNCTION_LINES_MAX - 2, "}\n"));
+    domt_tree_check_rule_sees(functions_rule, "io/planted.c",
+                              repeat_line(head, "    a++;\n", FUNCTION_LINES_MAX - 1, "}\n"),
+                              "planted(int a");
 }
 
 DOMT_TEST(tidy_sees_a_long_line)
 {
-    domt_tree_lets(columns_rule, "io/planted.c", repeat_line("", "a", COLUMNS_MAX, "\n"));
-    domt_tree_lets(columns_rule, "io/planted.c", repeat_line("", "\u00e4", COLUMNS_MAX, "\n"));
-    domt_tree_sees(columns_rule, "io/planted.c", repeat_line("", "a", COLUMNS_MAX + 1, "\n"),
-                   "column");
-    domt_tree_sees(columns_rule, "io/planted.c", "\tint a;\n", "tab");
+    domt_tree_check_rule_accepts(columns_rule, "io/planted.c",
+                                 repeat_line("", "a", COLUMNS_MAX, "\n"));
+    domt_tree_check_rule_accepts(columns_rule, "io/planted.c",
+                                 repeat_line("", "\u00e4", COLUMNS_MAX, "\n"));
+    domt_tree_check_rule_sees(columns_rule, "io/planted.c",
+                              repeat_line("", "a", COLUMNS_MAX + 1, "\n"), "column");
+    domt_tree_check_rule_sees(columns_rule, "io/planted.c", "\tint a;\n", "tab");
 }
 
 DOMT_SUITE(60)

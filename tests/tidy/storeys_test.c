@@ -60,12 +60,12 @@ static const struct layer *layer_of(const char *name, int *ret_storey)
 
     *ret_storey = -1;
     for (size_t i = 0; i < LAYERS_COUNT; i++) {
-        if (!domt_is_in(name, layers[i].name)) {
+        if (!domt_is_unit_in_folder(name, layers[i].name)) {
             continue;
         }
         for (int storey = 0; layers[i].storeys[storey] != NULL; storey++) {
             snprintf(folder, sizeof folder, "%s/%s", layers[i].name, layers[i].storeys[storey]);
-            if (domt_is_in(name, folder)) {
+            if (domt_is_unit_in_folder(name, folder)) {
                 *ret_storey = storey;
             }
         }
@@ -89,10 +89,10 @@ static char symbols[4 << 20];
 
 static void read_objects(void)
 {
-    int status = domt_shell(symbols, sizeof symbols,
-                            "cd '%s/../CMakeFiles' && find domus-*-objects.dir -name '*.c.o' | "
-                            "sort | xargs nm -A -g",
-                            DOMT_BIN_DIR);
+    int status = domt_run_shell(symbols, sizeof symbols,
+                                "cd '%s/../CMakeFiles' && find domus-*-objects.dir -name '*.c.o' | "
+                                "sort | xargs nm -A -g",
+                                DOMT_BIN_DIR);
 
     ck_assert_int_eq(status, 0);
     ck_assert_uint_lt(strlen(symbols), sizeof symbols - 1);
@@ -112,13 +112,14 @@ static uint32_t count_upwards(const char *folder, domt_report *report)
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < graph.count; i++) {
-        for (uint32_t j = 0; domt_is_in(graph.name[i], folder) && j < graph.count; j++) {
+        for (uint32_t j = 0; domt_is_unit_in_folder(graph.name[i], folder) && j < graph.count;
+             j++) {
             if (!graph.arrow[i][j] || !points_upwards(graph.name[i], graph.name[j])) {
                 continue;
             }
             count++;
-            domt_report_add(report, graph.name[i], 0, "upwards: %s -> %s", graph.name[i],
-                            graph.name[j]);
+            domt_report_add_offence(report, graph.name[i], 0, "upwards: %s -> %s", graph.name[i],
+                                    graph.name[j]);
         }
     }
     return count;
@@ -167,14 +168,14 @@ static const struct pairs {
 static void check_circles(const char *folder, uint32_t expected)
 {
     uint32_t sizes[DOMT_CIRCLES_MAX];
-    uint32_t count = domt_graph_circles(&graph, folder, sizes);
+    uint32_t count = domt_graph_find_circles(&graph, folder, sizes);
 
     printf("%s: %u circles\n", folder, count);
     for (uint32_t i = 0; i < count && sizes[i] > 2; i++) {
-        domt_report_add(&report, folder, 0, "a circle of %u files", sizes[i]);
+        domt_report_add_offence(&report, folder, 0, "a circle of %u files", sizes[i]);
     }
     if (count != expected) {
-        domt_report_add(&report, folder, 0, "%u circles, not %u", count, expected);
+        domt_report_add_offence(&report, folder, 0, "%u circles, not %u", count, expected);
     }
 }
 
@@ -223,12 +224,13 @@ DOMT_TEST(tidy_sees_an_include_upwards)
 {
     char copy[DOMT_PATH_MAX];
 
-    domt_tree_copy(DOMT_SOURCE_DIR, "house", copy);
-    domt_tree_plant(copy, "house/message/planted.h",
-                    "/*\n#include \"house/family/life.h\"\n*/\n"
-                    "#  include \"house/dispatch/loan.h\"\n#include \"house/message/pool.h\"\n");
+    domt_tree_copy_parts(DOMT_SOURCE_DIR, "house", copy);
+    domt_tree_plant_text(
+        copy, "house/message/planted.h",
+        "/*\n#include \"house/family/life.h\"\n*/\n"
+        "#  include \"house/dispatch/loan.h\"\n#include \"house/message/pool.h\"\n");
     read_graph(copy);
-    domt_tree_remove(copy);
+    domt_tree_remove_copy(copy);
     report = (domt_report){0};
     count_upwards("house", &report);
     ck_assert_uint_eq(report.count, 1);
@@ -259,7 +261,7 @@ DOMT_TEST(tidy_sees_circles)
 
     memset(&graph, 0, sizeof graph);
     for (size_t i = 0; i < sizeof arrows / sizeof arrows[0]; i++) {
-        domt_graph_add(&graph, arrows[i][0], arrows[i][1]);
+        domt_graph_add_arrow(&graph, arrows[i][0], arrows[i][1]);
     }
     report = (domt_report){0};
     check_circles("base", 2);

@@ -46,7 +46,7 @@ static struct names declared[DOMT_LIBRARIES_MAX];
  * parenthesis, or before the end of a declaration without one. */
 static void collect_rule(const domt_source *source, domt_report *report)
 {
-    if (!domt_starts_with(source->path, "include/domus/")) {
+    if (!domt_text_starts_with(source->path, "include/domus/")) {
         return;
     }
     const char *p = strstr(source->code, "DOMUS_API");
@@ -60,14 +60,14 @@ static void collect_rule(const domt_source *source, domt_report *report)
             continue; /* the symbol is defined here */
         }
         const char *end = start + strcspn(start, "(;[=");
-        while (end > start && !domt_is_word(end[-1])) {
+        while (end > start && !domt_is_identifier_char(end[-1])) {
             end--;
         }
         const char *name = end;
-        while (name > start && domt_is_word(name[-1])) {
+        while (name > start && domt_is_identifier_char(name[-1])) {
             name--;
         }
-        names_add(&declared[domt_library_of(source->path + strlen("include/domus/"))], name,
+        names_add(&declared[domt_library_of_header(source->path + strlen("include/domus/"))], name,
                   (size_t)(end - name));
     }
 }
@@ -79,15 +79,15 @@ static void read_symbols(const char *options, const char *library, struct names 
 {
     static char output[1 << 18];
     char *next = NULL;
-    int status =
-        domt_shell(output, sizeof output,
-                   "nm %s --defined-only '%s' 2>&1 | awk 'NF == 3 { print $3 }'", options, library);
+    int status = domt_run_shell(output, sizeof output,
+                                "nm %s --defined-only '%s' 2>&1 | awk 'NF == 3 { print $3 }'",
+                                options, library);
 
     names->count = 0;
     ck_assert_int_eq(status, 0);
     for (char *name = strtok_r(output, "\n", &next); name != NULL;
          name = strtok_r(NULL, "\n", &next)) {
-        if (!domt_starts_with(name, "__")) {
+        if (!domt_text_starts_with(name, "__")) {
             names_add(names, name, strlen(name));
         }
     }
@@ -102,13 +102,13 @@ static void compare(const char *library, size_t which, domt_report *report)
     read_symbols("-D", library, &exported);
     for (size_t i = 0; i < exported.count; i++) {
         if (!names_have(wanted, exported.name[i])) {
-            domt_report_add(report, library, 0, "exports %s, which no header declares",
-                            exported.name[i]);
+            domt_report_add_offence(report, library, 0, "exports %s, which no header declares",
+                                    exported.name[i]);
         }
     }
     for (size_t i = 0; i < wanted->count; i++) {
         if (!names_have(&exported, wanted->name[i])) {
-            domt_report_add(report, library, 0, "does not export %s", wanted->name[i]);
+            domt_report_add_offence(report, library, 0, "does not export %s", wanted->name[i]);
         }
     }
 }
@@ -122,7 +122,7 @@ static void compare_with(const char *root, const char *library, size_t which, do
     snprintf(built, sizeof built, DOMT_BIN_DIR "/../lib/%s.so", domt_libraries[which]);
     memset(declared, 0, sizeof declared);
     *report = (domt_report){0};
-    domt_tree_walk(root, collect_rule, report);
+    domt_tree_walk_all_files(root, collect_rule, report);
     for (size_t i = 0; domt_libraries[i] != NULL; i++) {
         ck_assert_uint_gt(declared[i].count, 0);
     }
@@ -147,11 +147,11 @@ static void find_strangers(const char *archive, domt_report *strangers)
 
     read_symbols("-g", archive, &names);
     for (size_t i = 0; i < names.count; i++) {
-        if (!domt_starts_with(names.name[i], "domi_") &&
-            !domt_starts_with(names.name[i], "domus_") &&
+        if (!domt_text_starts_with(names.name[i], "domi_") &&
+            !domt_text_starts_with(names.name[i], "domus_") &&
             strcmp(names.name[i], "_.stapsdt.base") != 0) {
-            domt_report_add(strangers, archive, 0, "%s: name it domi_, or make it static",
-                            names.name[i]);
+            domt_report_add_offence(strangers, archive, 0, "%s: name it domi_, or make it static",
+                                    names.name[i]);
         }
     }
 }
@@ -171,12 +171,14 @@ DOMT_TEST(tidy_sees_a_declaration_without_a_symbol)
     static domt_report other;
     char copy[DOMT_PATH_MAX];
 
-    domt_tree_copy(DOMT_SOURCE_DIR, "include", copy);
-    domt_tree_plant(copy, "include/domus/config.h", "DOMUS_API char\n    *domus_nowhere(int);\n");
-    domt_tree_plant(copy, "include/domus/yaml.h", "DOMUS_API extern const int domus_nothing[2];\n");
+    domt_tree_copy_parts(DOMT_SOURCE_DIR, "include", copy);
+    domt_tree_plant_text(copy, "include/domus/config.h",
+                         "DOMUS_API char\n    *domus_nowhere(int);\n");
+    domt_tree_plant_text(copy, "include/domus/yaml.h",
+                         "DOMUS_API extern const int domus_nothing[2];\n");
     compare_with(copy, NULL, 0, &report);
     compare_with(copy, NULL, 1, &other);
-    domt_tree_remove(copy);
+    domt_tree_remove_copy(copy);
 
     ck_assert_ptr_nonnull(strstr(report.text, "does not export domus_nowhere"));
     ck_assert_ptr_null(strstr(report.text, "domus_nothing"));
@@ -191,15 +193,16 @@ DOMT_TEST(tidy_sees_a_symbol_without_a_declaration)
     char library[DOMT_PATH_MAX + 32];
     char output[4096];
 
-    domt_tree_copy(DOMT_SOURCE_DIR, "include", copy);
-    domt_tree_plant(copy, "leak.c", "int domi_leak(void);\nint domi_leak(void) { return 0; }\n");
+    domt_tree_copy_parts(DOMT_SOURCE_DIR, "include", copy);
+    domt_tree_plant_text(copy, "leak.c",
+                         "int domi_leak(void);\nint domi_leak(void) { return 0; }\n");
     snprintf(library, sizeof library, "%s/libleak.so", copy);
-    int status = domt_shell(output, sizeof output, "cc -shared -fPIC -o '%s' '%s/leak.c' 2>&1",
-                            library, copy);
+    int status = domt_run_shell(output, sizeof output, "cc -shared -fPIC -o '%s' '%s/leak.c' 2>&1",
+                                library, copy);
     if (status == 0) {
         compare_with(copy, library, 0, &report);
     }
-    domt_tree_remove(copy);
+    domt_tree_remove_copy(copy);
 
     ck_assert_msg(status == 0, "%s", output);
     ck_assert_ptr_nonnull(strstr(report.text, "exports domi_leak, which no header declares"));
@@ -213,16 +216,16 @@ DOMT_TEST(tidy_sees_a_stranger)
     char archive[DOMT_PATH_MAX + 32];
     char output[4096];
 
-    domt_tree_copy(DOMT_SOURCE_DIR, "include", copy);
-    domt_tree_plant(copy, "stranger.c", code);
+    domt_tree_copy_parts(DOMT_SOURCE_DIR, "include", copy);
+    domt_tree_plant_text(copy, "stranger.c", code);
     snprintf(archive, sizeof archive, "%s/libstranger.a", copy);
-    int status =
-        domt_shell(output, sizeof output,
-                   "cd '%s' && cc -c stranger.c 2>&1 && ar rc '%s' stranger.o 2>&1", copy, archive);
+    int status = domt_run_shell(output, sizeof output,
+                                "cd '%s' && cc -c stranger.c 2>&1 && ar rc '%s' stranger.o 2>&1",
+                                copy, archive);
     if (status == 0) {
         find_strangers(archive, &report);
     }
-    domt_tree_remove(copy);
+    domt_tree_remove_copy(copy);
 
     ck_assert_msg(status == 0, "%s", output);
     ck_assert_uint_eq(report.count, 1);
@@ -266,8 +269,8 @@ static const struct property {
 static bool has_property(const struct property *property, const char *file)
 {
     static char output[4096];
-    int status = domt_shell(output, sizeof output, "LC_ALL=C readelf %s '%s' | grep -E -q '%s'",
-                            property->options, file, property->line);
+    int status = domt_run_shell(output, sizeof output, "LC_ALL=C readelf %s '%s' | grep -E -q '%s'",
+                                property->options, file, property->line);
 
     ck_assert_msg(status == 0 || status == 1, "readelf %s: %d", file, status);
     return (status == 0) == property->wanted;
@@ -309,10 +312,11 @@ DOMT_TEST(each_object_was_compiled_with_each_flag)
 
     for (size_t i = 0; domt_libraries[i] != NULL && !DOMT_SANITIZED; i++) {
         char *next = NULL;
-        int status = domt_shell(output, sizeof output,
-                                "LC_ALL=C readelf --debug-dump=info '" LIB "%s.a' 2>/dev/null | "
-                                "sed -n 's/.*DW_AT_producer.*: //p' | sort -u",
-                                domt_libraries[i]);
+        int status =
+            domt_run_shell(output, sizeof output,
+                           "LC_ALL=C readelf --debug-dump=info '" LIB "%s.a' 2>/dev/null | "
+                           "sed -n 's/.*DW_AT_producer.*: //p' | sort -u",
+                           domt_libraries[i]);
         ck_assert(status == 0 && output[0] != '\0');
         for (char *made = strtok_r(output, "\n", &next); made != NULL;
              made = strtok_r(NULL, "\n", &next)) {
@@ -332,11 +336,11 @@ DOMT_TEST(tidy_sees_what_a_file_lacks)
     char path[64] = "/tmp/domus-hardened-XXXXXX";
 
     ck_assert_ptr_nonnull(mkdtemp(path));
-    int status = domt_shell(output, sizeof output,
-                            "printf '%s' | cc -x c -O2 -fno-stack-protector -U_FORTIFY_SOURCE "
-                            "-fcf-protection=none -no-pie -z execstack -z norelro -z lazy "
-                            "-o '%s/lax' - 2>&1",
-                            text, path);
+    int status = domt_run_shell(output, sizeof output,
+                                "printf '%s' | cc -x c -O2 -fno-stack-protector -U_FORTIFY_SOURCE "
+                                "-fcf-protection=none -no-pie -z execstack -z norelro -z lazy "
+                                "-o '%s/lax' - 2>&1",
+                                text, path);
     ck_assert_msg(status == 0, "%s", output);
     char file[96];
     snprintf(file, sizeof file, "%s/lax", path);
@@ -344,7 +348,7 @@ DOMT_TEST(tidy_sees_what_a_file_lacks)
         if (strcmp(properties[i].line, "TEXTREL") != 0)
             ck_assert_msg(!has_property(&properties[i], file), "seen: %s", properties[i].name);
     }
-    ck_assert_int_eq(domt_shell(output, sizeof output, "rm -r '%s'", path), 0);
+    ck_assert_int_eq(domt_run_shell(output, sizeof output, "rm -r '%s'", path), 0);
 }
 
 DOMT_SUITE(60)

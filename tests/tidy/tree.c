@@ -17,17 +17,17 @@
 
 #define FILE_MAX (1 << 20)
 
-bool domt_starts_with(const char *text, const char *prefix)
+bool domt_text_starts_with(const char *text, const char *prefix)
 {
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-bool domt_is_word(char c)
+bool domt_is_identifier_char(char c)
 {
     return isalnum((unsigned char)c) || c == '_';
 }
 
-uint32_t domt_line_of(const char *text, const char *at)
+uint32_t domt_line_number_of(const char *text, const char *at)
 {
     uint32_t line = 1;
 
@@ -37,7 +37,8 @@ uint32_t domt_line_of(const char *text, const char *at)
     return line;
 }
 
-void domt_report_add(domt_report *report, const char *path, uint32_t line, const char *format, ...)
+void domt_report_add_offence(domt_report *report, const char *path, uint32_t line,
+                             const char *format, ...)
 {
     char message[512];
     va_list arguments;
@@ -56,7 +57,7 @@ void domt_report_add(domt_report *report, const char *path, uint32_t line, const
     }
 }
 
-int domt_shell(char *output, size_t size, const char *format, ...)
+int domt_run_shell(char *output, size_t size, const char *format, ...)
 {
     char command[8 * DOMT_PATH_MAX];
     va_list arguments;
@@ -79,7 +80,7 @@ int domt_shell(char *output, size_t size, const char *format, ...)
 
 /* ---- Text -------------------------------------------------------------------------------------*/
 
-const char *domt_span_end(const char *p)
+const char *domt_end_of_comment_or_literal(const char *p)
 {
     if (p[0] == '/' && p[1] == '/') {
         return p + strcspn(p, "\n");
@@ -103,7 +104,7 @@ static void blank_spans(char *code)
     char *p = code;
 
     while (*p != '\0') {
-        const char *end = domt_span_end(p);
+        const char *end = domt_end_of_comment_or_literal(p);
         if (end == NULL) {
             p++;
         }
@@ -113,7 +114,7 @@ static void blank_spans(char *code)
     }
 }
 
-char *domt_tree_text(const char *path)
+char *domt_tree_read_text(const char *path)
 {
     char *text = malloc(FILE_MAX);
     FILE *file = fopen(path, "r");
@@ -134,9 +135,9 @@ static int by_name(const FTSENT **left, const FTSENT **right)
     return strcmp((*left)->fts_name, (*right)->fts_name);
 }
 
-void domt_tree_visit(const char *root, const char *path, domt_rule *rule, domt_report *report)
+void domt_tree_visit_file(const char *root, const char *path, domt_rule *rule, domt_report *report)
 {
-    char *text = domt_tree_text(path);
+    char *text = domt_tree_read_text(path);
     char *code = strdup(text);
 
     ck_assert_ptr_nonnull(code);
@@ -146,7 +147,7 @@ void domt_tree_visit(const char *root, const char *path, domt_rule *rule, domt_r
     free(text);
 }
 
-void domt_tree_walk(const char *root, domt_rule *rule, domt_report *report)
+void domt_tree_walk_all_files(const char *root, domt_rule *rule, domt_report *report)
 {
     char folders[] = FOLDERS;
     char paths[16][DOMT_PATH_MAX];
@@ -172,7 +173,7 @@ void domt_tree_walk(const char *root, domt_rule *rule, domt_report *report)
             strchr("ch", entry->fts_name[length - 1]) == NULL) {
             continue;
         }
-        domt_tree_visit(root, entry->fts_path, rule, report);
+        domt_tree_visit_file(root, entry->fts_path, rule, report);
     }
     fts_close(walk);
 }
@@ -185,24 +186,25 @@ static void make_directory(char ret_path[DOMT_PATH_MAX])
     ck_assert_ptr_nonnull(mkdtemp(ret_path));
 }
 
-void domt_tree_copy(const char *root, const char *parts, char ret_copy[DOMT_PATH_MAX])
+void domt_tree_copy_parts(const char *root, const char *parts, char ret_copy[DOMT_PATH_MAX])
 {
     char output[1024];
 
     make_directory(ret_copy);
-    int status = domt_shell(output, sizeof output, "cd '%s' && cp -R --parents %s '%s'/ 2>&1", root,
-                            parts, ret_copy);
+    int status = domt_run_shell(output, sizeof output, "cd '%s' && cp -R --parents %s '%s'/ 2>&1",
+                                root, parts, ret_copy);
     ck_assert_msg(status == 0, "%s", output);
 }
 
-void domt_tree_remove(const char *copy)
+void domt_tree_remove_copy(const char *copy)
 {
     char output[1024];
 
-    ck_assert_msg(domt_shell(output, sizeof output, "rm -rf '%s' 2>&1", copy) == 0, "%s", output);
+    ck_assert_msg(domt_run_shell(output, sizeof output, "rm -rf '%s' 2>&1", copy) == 0, "%s",
+                  output);
 }
 
-void domt_tree_plant(const char *copy, const char *path, const char *text)
+void domt_tree_plant_text(const char *copy, const char *path, const char *text)
 {
     char full[2 * DOMT_PATH_MAX];
 
@@ -215,11 +217,11 @@ void domt_tree_plant(const char *copy, const char *path, const char *text)
 
 /* ---- Holding ----------------------------------------------------------------------------------*/
 
-void domt_tree_holds(domt_rule *rule)
+void domt_tree_check_rule_holds(domt_rule *rule)
 {
     static domt_report report;
 
-    domt_tree_walk(DOMT_SOURCE_DIR, rule, &report);
+    domt_tree_walk_all_files(DOMT_SOURCE_DIR, rule, &report);
     ck_assert_msg(report.count == 0, "%u offences:\n%s", report.count, report.text);
 }
 
@@ -231,10 +233,10 @@ static void copy_file(const char *path, char ret_copy[DOMT_PATH_MAX])
     char output[1024];
 
     make_directory(ret_copy);
-    int status = domt_shell(output, sizeof output,
-                            "cd '%s' && mkdir -p '%s'/\"$(dirname '%s')\" && "
-                            "if [ -f '%s' ]; then cp '%s' '%s'/'%s'; fi 2>&1",
-                            DOMT_SOURCE_DIR, ret_copy, path, path, path, ret_copy, path);
+    int status = domt_run_shell(output, sizeof output,
+                                "cd '%s' && mkdir -p '%s'/\"$(dirname '%s')\" && "
+                                "if [ -f '%s' ]; then cp '%s' '%s'/'%s'; fi 2>&1",
+                                DOMT_SOURCE_DIR, ret_copy, path, path, path, ret_copy, path);
     ck_assert_msg(status == 0, "%s", output);
 }
 
@@ -245,13 +247,14 @@ static void walk_planted(domt_rule *rule, const char *path, const char *text)
     before = (domt_report){0};
     after = (domt_report){0};
     copy_file(path, copy);
-    domt_tree_walk(copy, rule, &before);
-    domt_tree_plant(copy, path, text);
-    domt_tree_walk(copy, rule, &after);
-    domt_tree_remove(copy);
+    domt_tree_walk_all_files(copy, rule, &before);
+    domt_tree_plant_text(copy, path, text);
+    domt_tree_walk_all_files(copy, rule, &after);
+    domt_tree_remove_copy(copy);
 }
 
-void domt_tree_sees(domt_rule *rule, const char *path, const char *text, const char *expected)
+void domt_tree_check_rule_sees(domt_rule *rule, const char *path, const char *text,
+                               const char *expected)
 {
     walk_planted(rule, path, text);
     ck_assert_msg(after.count == before.count + 1, "%u offences, then %u:\n%s", before.count,
@@ -267,7 +270,7 @@ void domt_tree_sees(domt_rule *rule, const char *path, const char *text, const c
     ck_abort_msg("no line with %s and '%s' in:\n%s", path, expected, after.text);
 }
 
-void domt_tree_lets(domt_rule *rule, const char *path, const char *text)
+void domt_tree_check_rule_accepts(domt_rule *rule, const char *path, const char *text)
 {
     walk_planted(rule, path, text);
     ck_assert_msg(after.count == before.count, "%u offences, then %u:\n%s", before.count,

@@ -27,50 +27,51 @@ typedef struct domt_report {
 
 typedef void domt_rule(const domt_source *source, domt_report *report);
 
-void domt_report_add(domt_report *report, const char *path, uint32_t line, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+void domt_report_add_offence(domt_report *report, const char *path, uint32_t line,
+                             const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* Apply `rule` to the .c and .h files of the folders that hold code, sorted by path. */
-void domt_tree_walk(const char *root, domt_rule *rule, domt_report *report);
+void domt_tree_walk_all_files(const char *root, domt_rule *rule, domt_report *report);
 
 /* Apply `rule` to one more file, whose path begins with `root`. */
-void domt_tree_visit(const char *root, const char *path, domt_rule *rule, domt_report *report);
+void domt_tree_visit_file(const char *root, const char *path, domt_rule *rule, domt_report *report);
 
 /* Read the text of a file. Ownership: the caller frees it. */
-char *domt_tree_text(const char *path);
+char *domt_tree_read_text(const char *path);
 
 /* Copy parts of the tree, files and folders, to a new directory below $TMPDIR; to be given to
- * domt_tree_remove(). */
-void domt_tree_copy(const char *root, const char *parts, char ret_copy[DOMT_PATH_MAX]);
-void domt_tree_remove(const char *copy);
+ * domt_tree_remove_copy(). */
+void domt_tree_copy_parts(const char *root, const char *parts, char ret_copy[DOMT_PATH_MAX]);
+void domt_tree_remove_copy(const char *copy);
 
 /* Append text to a file of a copy; the file is made if it does not exist. */
-void domt_tree_plant(const char *copy, const char *path, const char *text);
+void domt_tree_plant_text(const char *copy, const char *path, const char *text);
 
 /* Check that `rule` finds exactly one offence more, with `expected` in its line, after `text` was
  * planted at the end of `path`. */
-void domt_tree_sees(domt_rule *rule, const char *path, const char *text, const char *expected);
+void domt_tree_check_rule_sees(domt_rule *rule, const char *path, const char *text,
+                               const char *expected);
 
 /* Check that `rule` finds no further offence after `text` was planted. */
-void domt_tree_lets(domt_rule *rule, const char *path, const char *text);
+void domt_tree_check_rule_accepts(domt_rule *rule, const char *path, const char *text);
 
 /* Check that `rule` finds nothing in the tree. */
-void domt_tree_holds(domt_rule *rule);
+void domt_tree_check_rule_holds(domt_rule *rule);
 
-bool domt_starts_with(const char *text, const char *prefix);
+bool domt_text_starts_with(const char *text, const char *prefix);
 
 /* Whether `c` can be a part of an identifier. */
-bool domt_is_word(char c);
+bool domt_is_identifier_char(char c);
 
 /* Returns the end of the comment or literal of C that begins at `p`, or NULL if none begins
  * there. */
-const char *domt_span_end(const char *p);
+const char *domt_end_of_comment_or_literal(const char *p);
 
-uint32_t domt_line_of(const char *text, const char *at);
+uint32_t domt_line_number_of(const char *text, const char *at);
 
 /* Run a shell command; its output goes to `output`, cut at `size` bytes. Returns the exit
  * status. */
-int domt_shell(char *output, size_t size, const char *format, ...)
+int domt_run_shell(char *output, size_t size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -105,24 +105,25 @@ static bool in_scope(const char *path, enum scope scope)
         return true;
     }
     if (scope == SOCKETS) {
-        return domt_starts_with(path, "io/") ||
-               (domt_starts_with(path, "runtime/") && !domt_starts_with(path, "runtime/os/"));
+        return domt_text_starts_with(path, "io/") || (domt_text_starts_with(path, "runtime/") &&
+                                                      !domt_text_starts_with(path, "runtime/os/"));
     }
     for (size_t i = 0; i < sizeof libdomus / sizeof libdomus[0]; i++) {
-        if (domt_starts_with(path, libdomus[i])) {
+        if (domt_text_starts_with(path, libdomus[i])) {
             return true;
         }
     }
     return scope == LIBRARIES &&
-           (domt_starts_with(path, "config/") || domt_starts_with(path, "protocols/") ||
-            domt_starts_with(path, "include/"));
+           (domt_text_starts_with(path, "config/") || domt_text_starts_with(path, "protocols/") ||
+            domt_text_starts_with(path, "include/"));
 }
 
 /* Returns the next place where `word` stands alone and is no member of a structure. */
 static const char *next_word(const char *text, const char *from, const char *word)
 {
     for (const char *p = strstr(from, word); p != NULL; p = strstr(p + 1, word)) {
-        if (domt_is_word(p[strlen(word)]) || (p > text && domt_is_word(p[-1]))) {
+        if (domt_is_identifier_char(p[strlen(word)]) ||
+            (p > text && domt_is_identifier_char(p[-1]))) {
             continue;
         }
         if (p > text && (p[-1] == '.' || (p > text + 1 && p[-1] == '>' && p[-2] == '-'))) {
@@ -140,8 +141,8 @@ static bool reads_cpu_time(const char *call)
     const char *clock = strchr(call, '(') + 1;
 
     clock += strspn(clock, " \n");
-    return domt_starts_with(clock, "CLOCK_THREAD_CPUTIME_ID") ||
-           domt_starts_with(clock, "CLOCK_PROCESS_CPUTIME_ID");
+    return domt_text_starts_with(clock, "CLOCK_THREAD_CPUTIME_ID") ||
+           domt_text_starts_with(clock, "CLOCK_PROCESS_CPUTIME_ID");
 }
 
 static void calls_rule(const domt_source *source, domt_report *report)
@@ -149,7 +150,7 @@ static void calls_rule(const domt_source *source, domt_report *report)
     for (size_t i = 0; i < sizeof banned / sizeof banned[0]; i++) {
         const struct banned *ban = &banned[i];
         if (!in_scope(source->path, ban->scope) ||
-            (ban->except != NULL && domt_starts_with(source->path, ban->except))) {
+            (ban->except != NULL && domt_text_starts_with(source->path, ban->except))) {
             continue;
         }
         const char *p = next_word(source->code, source->code, ban->word);
@@ -159,8 +160,8 @@ static void calls_rule(const domt_source *source, domt_report *report)
                 (strcmp(ban->word, "clock_gettime") == 0 && reads_cpu_time(p))) {
                 continue;
             }
-            domt_report_add(report, source->path, domt_line_of(source->code, p), "%s(): write %s",
-                            ban->word, ban->instead);
+            domt_report_add_offence(report, source->path, domt_line_number_of(source->code, p),
+                                    "%s(): write %s", ban->word, ban->instead);
         }
     }
 }
@@ -171,13 +172,14 @@ static void names_rule(const domt_source *source, domt_report *report)
     static const char *const streams[] = {"stdout", "stderr"};
 
     for (size_t i = 0; i < 2; i++) {
-        if (!in_scope(source->path, LIBRARIES) || domt_starts_with(source->path, "config/main")) {
+        if (!in_scope(source->path, LIBRARIES) ||
+            domt_text_starts_with(source->path, "config/main")) {
             continue;
         }
         const char *p = next_word(source->code, source->code, streams[i]);
         for (; p != NULL; p = next_word(source->code, p + 1, streams[i])) {
-            domt_report_add(report, source->path, domt_line_of(source->code, p),
-                            "%s: the library prints nothing", streams[i]);
+            domt_report_add_offence(report, source->path, domt_line_number_of(source->code, p),
+                                    "%s: the library prints nothing", streams[i]);
         }
     }
 }
@@ -186,14 +188,14 @@ static void names_rule(const domt_source *source, domt_report *report)
  * simulator controls time. */
 static void clock_rule(const domt_source *source, domt_report *report)
 {
-    if (!in_scope(source->path, LIBDOMUS) || domt_starts_with(source->path, "base/clock") ||
-        domt_starts_with(source->path, "runtime/")) {
+    if (!in_scope(source->path, LIBDOMUS) || domt_text_starts_with(source->path, "base/clock") ||
+        domt_text_starts_with(source->path, "runtime/")) {
         return;
     }
     const char *p = next_word(source->code, source->code, "domi_clock_now");
     for (; p != NULL; p = next_word(source->code, p + 1, "domi_clock_now")) {
-        domt_report_add(report, source->path, domt_line_of(source->code, p),
-                        "domi_clock_now: only runtime reads the clock, take now_ns");
+        domt_report_add_offence(report, source->path, domt_line_number_of(source->code, p),
+                                "domi_clock_now: only runtime reads the clock, take now_ns");
     }
 }
 
@@ -210,30 +212,30 @@ static void promises_rule(const domt_source *source, domt_report *report)
     for (size_t i = 0; i < sizeof promises / sizeof promises[0]; i++) {
         const char *p = next_word(source->text, source->text, promises[i]);
         for (; p != NULL; p = next_word(source->text, p + 1, promises[i])) {
-            domt_report_add(report, source->path, domt_line_of(source->text, p),
-                            "%s: do it, or open an issue", promises[i]);
+            domt_report_add_offence(report, source->path, domt_line_number_of(source->text, p),
+                                    "%s: do it, or open an issue", promises[i]);
         }
     }
 }
 
 DOMT_TEST(banned_calls_are_not_made)
 {
-    domt_tree_holds(calls_rule);
+    domt_tree_check_rule_holds(calls_rule);
 }
 
 DOMT_TEST(libraries_print_nothing)
 {
-    domt_tree_holds(names_rule);
+    domt_tree_check_rule_holds(names_rule);
 }
 
 DOMT_TEST(only_runtime_reads_the_clock)
 {
-    domt_tree_holds(clock_rule);
+    domt_tree_check_rule_holds(clock_rule);
 }
 
 DOMT_TEST(nothing_is_promised_in_comments)
 {
-    domt_tree_holds(promises_rule);
+    domt_tree_check_rule_holds(promises_rule);
 }
 
 DOMT_TEST(tidy_sees_every_banned_call)
@@ -245,50 +247,56 @@ DOMT_TEST(tidy_sees_every_banned_call)
         const char *path = banned[i].scope == EVERYWHERE ? "tests/base/planted.c" : "io/planted.c";
         snprintf(text, sizeof text, "void f(void)\n{\n    %s (x);\n}\n", banned[i].word);
         snprintf(expected, sizeof expected, ":3: %s()", banned[i].word);
-        domt_tree_sees(calls_rule, path, text, expected);
+        domt_tree_check_rule_sees(calls_rule, path, text, expected);
     }
 }
 
 DOMT_TEST(tidy_sees_a_library_that_prints)
 {
-    domt_tree_sees(names_rule, "config/planted.c", "int a = fputs(b, stderr);\n", "stderr");
-    domt_tree_sees(names_rule, "base/planted.c", "FILE *f = stdout;\n", "stdout");
+    domt_tree_check_rule_sees(names_rule, "config/planted.c", "int a = fputs(b, stderr);\n",
+                              "stderr");
+    domt_tree_check_rule_sees(names_rule, "base/planted.c", "FILE *f = stdout;\n", "stdout");
 }
 
 DOMT_TEST(tidy_sees_a_clock_outside_runtime)
 {
-    domt_tree_sees(clock_rule, "house/planted.c", "a = domi_clock_now(clock);\n", "now_ns");
+    domt_tree_check_rule_sees(clock_rule, "house/planted.c", "a = domi_clock_now(clock);\n",
+                              "now_ns");
 }
 
 DOMT_TEST(tidy_sees_a_promise)
 {
-    domt_tree_sees(promises_rule, "io/planted.c",
-                   "/* TO"
-                   "DO: later */\n",
-                   "open an issue");
-    domt_tree_sees(promises_rule, "io/planted.c",
-                   "/* FIX"
-                   "ME */\n",
-                   "open an issue");
-    domt_tree_sees(promises_rule, "bench/planted.c",
-                   "int a; // X"
-                   "XX\n",
-                   "open an issue");
+    domt_tree_check_rule_sees(promises_rule, "io/planted.c",
+                              "/* TO"
+                              "DO: later */\n",
+                              "open an issue");
+    domt_tree_check_rule_sees(promises_rule, "io/planted.c",
+                              "/* FIX"
+                              "ME */\n",
+                              "open an issue");
+    domt_tree_check_rule_sees(promises_rule, "bench/planted.c",
+                              "int a; // X"
+                              "XX\n",
+                              "open an issue");
 }
 
 /* Banned words are allowed in comments, in literals, as members and within longer names; the clocks
  * of CPU time are allowed, too. */
 DOMT_TEST(tidy_lets_other_words_stand)
 {
-    domt_tree_lets(calls_rule, "io/planted.c", "/* rand() */ const char *a = \"\\\"rand(\";\n");
-    domt_tree_lets(calls_rule, "io/planted.c",
-                   "int b = table->signal(c) + table.exit(d) + my_rand(e) + rand_(f) + rand;\n");
-    domt_tree_lets(calls_rule, "io/planted.c", "clock_gettime(CLOCK_THREAD_CPUTIME_ID, &c);\n");
-    domt_tree_lets(calls_rule, "base/clock_planted.c", "clock_gettime(CLOCK_MONOTONIC, &c);\n");
-    domt_tree_lets(calls_rule, "tests/base/planted.c", "usleep(1); printf(a);\n");
-    domt_tree_lets(names_rule, "config/main.c", "FILE *f = stderr;\n");
-    domt_tree_lets(clock_rule, "runtime/planted.c", "a = domi_clock_now(clock);\n");
-    domt_tree_lets(promises_rule, "io/planted.c", "char a[] = \"domt-XXXXXX\";\n");
+    domt_tree_check_rule_accepts(calls_rule, "io/planted.c",
+                                 "/* rand() */ const char *a = \"\\\"rand(\";\n");
+    domt_tree_check_rule_accepts(
+        calls_rule, "io/planted.c",
+        "int b = table->signal(c) + table.exit(d) + my_rand(e) + rand_(f) + rand;\n");
+    domt_tree_check_rule_accepts(calls_rule, "io/planted.c",
+                                 "clock_gettime(CLOCK_THREAD_CPUTIME_ID, &c);\n");
+    domt_tree_check_rule_accepts(calls_rule, "base/clock_planted.c",
+                                 "clock_gettime(CLOCK_MONOTONIC, &c);\n");
+    domt_tree_check_rule_accepts(calls_rule, "tests/base/planted.c", "usleep(1); printf(a);\n");
+    domt_tree_check_rule_accepts(names_rule, "config/main.c", "FILE *f = stderr;\n");
+    domt_tree_check_rule_accepts(clock_rule, "runtime/planted.c", "a = domi_clock_now(clock);\n");
+    domt_tree_check_rule_accepts(promises_rule, "io/planted.c", "char a[] = \"domt-XXXXXX\";\n");
 }
 
 /* --- openings --------------------------------------------------------------------------------- */
@@ -331,7 +339,8 @@ static bool begins_badly(const char *sentence)
     static const char *const words[] = {"What", "Who", "Whom", "Whose", "Those", "Of", "By"};
 
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        if (domt_starts_with(sentence, words[i]) && !domt_is_word(sentence[strlen(words[i])]))
+        if (domt_text_starts_with(sentence, words[i]) &&
+            !domt_is_identifier_char(sentence[strlen(words[i])]))
             return true;
     }
     return false;
@@ -353,27 +362,28 @@ static void check_comment(const domt_source *source, const char *from, const cha
     if (length == 0)
         return;
     if (strcmp(text, "See the header.") == 0)
-        domt_report_add(report, source->path, domt_line_of(source->text, from),
-                        "say what this file adds to its header");
-    if (domt_starts_with(text, "...") || (length >= 3 && strcmp(text + length - 3, "...") == 0))
-        domt_report_add(report, source->path, domt_line_of(source->text, from),
-                        "\"%.40s\" leans on another line", text);
+        domt_report_add_offence(report, source->path, domt_line_number_of(source->text, from),
+                                "say what this file adds to its header");
+    if (domt_text_starts_with(text, "...") ||
+        (length >= 3 && strcmp(text + length - 3, "...") == 0))
+        domt_report_add_offence(report, source->path, domt_line_number_of(source->text, from),
+                                "\"%.40s\" leans on another line", text);
     for (size_t i = 0; i < length; i++) {
         if (begins_sentence(text, i) && begins_badly(text + i))
-            domt_report_add(report, source->path, domt_line_of(source->text, at[i]),
-                            "\"%.40s\": begin with a noun", text + i);
+            domt_report_add_offence(report, source->path, domt_line_number_of(source->text, at[i]),
+                                    "\"%.40s\": begin with a noun", text + i);
     }
 }
 
 static void check_openings(const domt_source *source, domt_report *report)
 {
     for (const char *p = source->text; *p != '\0';) {
-        const char *end = domt_span_end(p);
+        const char *end = domt_end_of_comment_or_literal(p);
         if (end == NULL) {
             p++;
             continue;
         }
-        if (domt_starts_with(p, "/*"))
+        if (domt_text_starts_with(p, "/*"))
             check_comment(source, p, end, report);
         p = end;
     }
@@ -381,7 +391,7 @@ static void check_openings(const domt_source *source, domt_report *report)
 
 DOMT_TEST(no_comment_begins_with_a_clause_or_leans_on_another_line)
 {
-    domt_tree_holds(check_openings);
+    domt_tree_check_rule_holds(check_openings);
 }
 
 DOMT_TEST(no_comment_of_a_model_begins_or_leans_so)
@@ -391,7 +401,7 @@ DOMT_TEST(no_comment_of_a_model_begins_or_leans_so)
 
     ck_assert_int_eq(glob(DOMT_SOURCE_DIR "/models/*.pml", 0, NULL, &found), 0);
     for (size_t i = 0; i < found.gl_pathc; i++)
-        domt_tree_visit(DOMT_SOURCE_DIR, found.gl_pathv[i], check_openings, &report);
+        domt_tree_visit_file(DOMT_SOURCE_DIR, found.gl_pathv[i], check_openings, &report);
     globfree(&found);
     ck_assert_msg(report.count == 0, "%u:\n%s", report.count, report.text);
 }
@@ -413,11 +423,13 @@ DOMT_TEST(tidy_sees_each_opening)
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        domt_tree_sees(check_openings, "base/slab.c", rows[i].text, rows[i].expected);
-    domt_tree_sees(check_openings, "tests/base/slab_test.c", rows[0].text, rows[0].expected);
-    domt_tree_lets(check_openings, "base/slab.c",
-                   "\n/* Whatever is freed is poisoned. Often it is not. See the header, too. */\n"
-                   "\nstatic const char *text = \"/* What */\";\n");
+        domt_tree_check_rule_sees(check_openings, "base/slab.c", rows[i].text, rows[i].expected);
+    domt_tree_check_rule_sees(check_openings, "tests/base/slab_test.c", rows[0].text,
+                              rows[0].expected);
+    domt_tree_check_rule_accepts(
+        check_openings, "base/slab.c",
+        "\n/* Whatever is freed is poisoned. Often it is not. See the header, too. */\n"
+        "\nstatic const char *text = \"/* What */\";\n");
 }
 
 DOMT_SUITE(60)

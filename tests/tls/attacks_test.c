@@ -18,29 +18,29 @@ static domus_tls_settings settings;
 
 static void set_up(void)
 {
-    domt_pki_make(&pki);
-    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
-    settings = domt_server_settings(&pki, "a");
+    domt_pki_make_authority(&pki);
+    domt_pki_issue_certificate(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
+    settings = domt_make_server_settings(&pki, "a");
 }
 
 static void open_both(int version)
 {
-    ck_assert_int_eq(domt_side_open(&side, domt_tls(&settings), NULL), 0);
-    domt_raw_open(&raw, &pki, version, "a.example");
+    ck_assert_int_eq(domt_side_open_by_role(&side, domt_make_tls_context(&settings), NULL), 0);
+    domt_raw_open_client(&raw, &pki, version, "a.example");
 }
 
 static void complete_handshake(int version)
 {
     open_both(version);
-    ck_assert(domt_raw_talk(&raw, &side));
+    ck_assert(domt_raw_talk_with_side(&raw, &side));
     if (version == TLS1_3_VERSION)
-        domt_forge_begin(&forge, &raw);
+        domt_forge_begin_with_keys(&forge, &raw);
 }
 
 static void close_both(void)
 {
-    domt_raw_close(&raw);
-    domt_side_close(&side);
+    domt_raw_close_connection(&raw);
+    domt_side_close_connection(&side);
     domus_tls_free(side.options.tls);
 }
 
@@ -95,14 +95,14 @@ DOMT_TEST(largest_hello_may_drip)
         open_both(TLS1_3_VERSION);
         carry_with_unknown_extension(&sizes[i]);
         unsigned char *hello = take_first_flight(&size);
-        domt_side_feed(&side, (char *)hello, size, 1);
+        domt_side_feed_in_pieces(&side, (char *)hello, size, 1);
         ck_assert_int_eq(side.error, i == 0 ? 0 : -EPROTO);
         if (i == 0)
-            ck_assert(domt_raw_talk(&raw, &side));
+            ck_assert(domt_raw_talk_with_side(&raw, &side));
         free(hello);
         close_both();
     }
-    domt_pki_free(&pki);
+    domt_pki_free_authority(&pki);
 }
 
 DOMT_TEST(hello_in_many_records_is_refused)
@@ -115,20 +115,20 @@ DOMT_TEST(hello_in_many_records_is_refused)
     open_both(TLS1_3_VERSION);
     unsigned char *hello = take_first_flight(&size);
     memcpy(first + 5, hello + 5, 5);
-    domt_side_feed(&side, (char *)first, sizeof first, 0);
+    domt_side_feed_in_pieces(&side, (char *)first, sizeof first, 0);
     uint32_t records = 1;
     for (size_t i = 10; i < size && side.error == 0; i++, records++) {
         piece[5] = hello[i];
-        domt_side_feed(&side, (char *)piece, sizeof piece, 0);
+        domt_side_feed_in_pieces(&side, (char *)piece, sizeof piece, 0);
     }
     ck_assert_int_eq(side.error, -EPROTO);
     ck_assert_uint_eq(records, 33);
-    ck_assert_str_eq(domt_side_info(&side).failure, "too many empty records");
+    ck_assert_str_eq(domt_side_tls_info(&side).failure, "too many empty records");
     free(domt_side_take_output(&side, &answered));
     ck_assert_uint_eq(answered, 7); /* an unencrypted alert */
     free(hello);
     close_both();
-    domt_pki_free(&pki);
+    domt_pki_free_authority(&pki);
 }
 
 /* Find a text in bytes. */
@@ -150,13 +150,13 @@ DOMT_TEST(name_of_a_server_with_odd_bytes_is_harmless)
         open_both(TLS1_3_VERSION);
         unsigned char *hello = take_first_flight(&size);
         find_text(hello, size, "a.example")[4] = odd[i];
-        domt_side_feed(&side, (char *)hello, size, 0);
+        domt_side_feed_in_pieces(&side, (char *)hello, size, 0);
         ck_assert_int_eq(side.error, odd[i] == 0 ? -EPROTO : 0);
-        ck_assert_uint_lt(strlen(domt_side_info(&side).name), 10);
+        ck_assert_uint_lt(strlen(domt_side_tls_info(&side).name), 10);
         free(hello);
         close_both();
     }
-    domt_pki_free(&pki);
+    domt_pki_free_authority(&pki);
 }
 
 DOMT_TEST(name_of_a_server_of_256_bytes_is_refused)
@@ -188,11 +188,11 @@ DOMT_TEST(name_of_a_server_of_256_bytes_is_refused)
     hello[4] = (unsigned char)(used - 5);
     hello[7] = (unsigned char)((used - 9) >> 8);
     hello[8] = (unsigned char)(used - 9);
-    domt_side_feed(&side, (char *)hello, used, 0);
+    domt_side_feed_in_pieces(&side, (char *)hello, used, 0);
     ck_assert_int_eq(side.error, -EPROTO);
-    ck_assert_str_eq(domt_side_info(&side).name, "");
+    ck_assert_str_eq(domt_side_tls_info(&side).name, "");
     close_both();
-    domt_pki_free(&pki);
+    domt_pki_free_authority(&pki);
 }
 
 DOMT_TEST(early_data_is_refused)
@@ -201,24 +201,24 @@ DOMT_TEST(early_data_is_refused)
 
     set_up();
     complete_handshake(TLS1_3_VERSION);
-    domt_raw_expect_echo(&raw, &side, "first");
+    domt_raw_expect_echo_of_line(&raw, &side, "first");
     SSL_SESSION *session = SSL_SESSION_dup(SSL_get0_session(raw.ssl));
     ck_assert_int_eq(SSL_SESSION_set_max_early_data(session, 1000), 1);
     domus_tls *tls = side.options.tls;
-    domt_raw_close(&raw);
-    domt_side_close(&side);
-    ck_assert_int_eq(domt_side_open(&side, tls, NULL), 0);
-    domt_raw_open(&raw, &pki, TLS1_3_VERSION, "a.example");
+    domt_raw_close_connection(&raw);
+    domt_side_close_connection(&side);
+    ck_assert_int_eq(domt_side_open_by_role(&side, tls, NULL), 0);
+    domt_raw_open_client(&raw, &pki, TLS1_3_VERSION, "a.example");
     ck_assert_int_eq(SSL_set_session(raw.ssl, session), 1);
     ck_assert_int_eq(SSL_write_early_data(raw.ssl, "steal\n", 6, &written), 1);
-    ck_assert(domt_raw_talk(&raw, &side));
+    ck_assert(domt_raw_talk_with_side(&raw, &side));
     ck_assert_int_eq(SSL_get_early_data_status(raw.ssl), SSL_EARLY_DATA_REJECTED);
-    ck_assert(domt_side_info(&side).resumed);
+    ck_assert(domt_side_tls_info(&side).resumed);
     ck_assert_uint_eq(side.messages, 0);
-    domt_raw_expect_echo(&raw, &side, "late");
+    domt_raw_expect_echo_of_line(&raw, &side, "late");
     SSL_SESSION_free(session);
     close_both();
-    domt_pki_free(&pki);
+    domt_pki_free_authority(&pki);
 }
 
 /* --- the end ---------------------------------------------------------------------------------- */
@@ -227,7 +227,7 @@ static void expect_read(const char *text)
 {
     char bytes[256] = "";
 
-    size_t size = domt_raw_read(&raw, bytes, sizeof bytes - 1);
+    size_t size = domt_raw_read_received(&raw, bytes, sizeof bytes - 1);
     ck_assert_uint_eq(size, strlen(text));
     ck_assert_str_eq(bytes, text);
 }
@@ -251,7 +251,7 @@ DOMT_TEST(client_that_has_ended_still_gets_its_answers)
         complete_handshake(versions[i]);
         ck_assert_int_eq(SSL_write(raw.ssl, "one\ntwo\n", 8), 8);
         ck_assert_int_eq(SSL_shutdown(raw.ssl), 0);
-        domt_raw_flush(&raw, &side);
+        domt_raw_flush_to_side(&raw, &side);
         ck_assert_int_eq(side.error, 0);
         ck_assert_uint_eq(side.messages, 2);
         ck_assert(domus_stage_kit_is_last(side.kit));
@@ -262,7 +262,7 @@ DOMT_TEST(client_that_has_ended_still_gets_its_answers)
         ck_assert_int_eq(SSL_get_shutdown(raw.ssl), SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
         close_both();
     }
-    domt_pki_free(&pki);
+    domt_pki_free_authority(&pki);
 }
 
 DOMT_TEST(bytes_behind_close_notify_are_thrown_away)
@@ -272,17 +272,17 @@ DOMT_TEST(bytes_behind_close_notify_are_thrown_away)
 
     set_up();
     complete_handshake(TLS1_3_VERSION);
-    size = domt_forge_seal(&forge, DOMT_FORGE_DATA, "one\n", 4, records);
-    size += domt_forge_seal(&forge, DOMT_FORGE_ALERT, "\x01\x00", 2, records + size);
-    size += domt_forge_seal(&forge, DOMT_FORGE_DATA, "two\n", 4, records + size);
-    domt_side_feed(&side, records, size, 0);
+    size = domt_forge_seal_record(&forge, DOMT_FORGE_DATA, "one\n", 4, records);
+    size += domt_forge_seal_record(&forge, DOMT_FORGE_ALERT, "\x01\x00", 2, records + size);
+    size += domt_forge_seal_record(&forge, DOMT_FORGE_DATA, "two\n", 4, records + size);
+    domt_side_feed_in_pieces(&side, records, size, 0);
     ck_assert_int_eq(side.error, 0);
     ck_assert_uint_eq(side.messages, 1);
-    domt_side_feed(&side, "rubbish", 7, 0);
+    domt_side_feed_in_pieces(&side, "rubbish", 7, 0);
     ck_assert_int_eq(side.error, 0);
     ck_assert_uint_eq(side.messages, 1);
     close_both();
-    domt_pki_free(&pki);
+    domt_pki_free_authority(&pki);
 }
 
 /* --- certificates of clients ------------------------------------------------------------------ */
@@ -291,14 +291,14 @@ static void ask_for_certificates(void)
 {
     static char path[128];
 
-    snprintf(path, sizeof path, "%s", domt_pki_path(&pki, "ca"));
+    snprintf(path, sizeof path, "%s", domt_pki_path_of_file(&pki, "ca"));
     settings.ca_file = path;
 }
 
 /* Let the client send a certificate, and `others` further ones behind it. */
 static void send_certificate(const char *file, int others)
 {
-    const char *path = domt_pki_path(&pki, file);
+    const char *path = domt_pki_path_of_file(&pki, file);
 
     ck_assert_int_eq(SSL_use_certificate_file(raw.ssl, path, SSL_FILETYPE_PEM), 1);
     ck_assert_int_eq(SSL_use_PrivateKey_file(raw.ssl, path, SSL_FILETYPE_PEM), 1);
@@ -312,14 +312,14 @@ static void check_certificate(int version, const char *file, int others, int err
 {
     open_both(version);
     send_certificate(file, others);
-    (void)domt_raw_talk(&raw, &side);
+    (void)domt_raw_talk_with_side(&raw, &side);
     ck_assert_msg(side.error == error, "%s: %d %s", file, side.error,
-                  domt_side_info(&side).failure);
+                  domt_side_tls_info(&side).failure);
     if (error != 0) {
-        ck_assert_str_eq(domt_side_info(&side).failure, failure);
-        ck_assert(!domt_side_info(&side).verified);
+        ck_assert_str_eq(domt_side_tls_info(&side).failure, failure);
+        ck_assert(!domt_side_tls_info(&side).verified);
     } else {
-        domt_raw_expect_echo(&raw, &side, "hello");
+        domt_raw_expect_echo_of_line(&raw, &side, "hello");
         ck_assert_int_eq(sk_X509_NAME_num(SSL_get_client_CA_list(raw.ssl)), 1);
     }
     close_both();
@@ -330,10 +330,12 @@ DOMT_TEST(certificates_of_clients_are_bounded_and_verified)
     static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
 
     set_up();
-    domt_pki_issue(&pki, &(domt_wish){.file = "right", .names = "DNS:c.example"});
-    domt_pki_issue(&pki, &(domt_wish){.file = "old", .names = "DNS:c", .ends_s = -30});
-    domt_pki_issue(&pki, &(domt_wish){.file = "server", .names = "DNS:c", .usage = "serverAuth"});
-    domt_pki_issue(&pki, &(domt_wish){.file = "client", .names = "DNS:c", .usage = "clientAuth"});
+    domt_pki_issue_certificate(&pki, &(domt_wish){.file = "right", .names = "DNS:c.example"});
+    domt_pki_issue_certificate(&pki, &(domt_wish){.file = "old", .names = "DNS:c", .ends_s = -30});
+    domt_pki_issue_certificate(
+        &pki, &(domt_wish){.file = "server", .names = "DNS:c", .usage = "serverAuth"});
+    domt_pki_issue_certificate(
+        &pki, &(domt_wish){.file = "client", .names = "DNS:c", .usage = "clientAuth"});
     ask_for_certificates();
     settings.chain_max = 4096;
     for (int i = 0; i < 2; i++) {
@@ -343,33 +345,33 @@ DOMT_TEST(certificates_of_clients_are_bounded_and_verified)
         check_certificate(versions[i], "server", 0, -EACCES, "unsuitable certificate purpose");
         check_certificate(versions[i], "right", 12, -EPROTO, "excessive message size");
     }
-    domt_pki_free(&pki);
+    domt_pki_free_authority(&pki);
 }
 
 DOMT_TEST(certificate_of_rubbish_is_refused)
 {
     set_up();
-    domt_pki_issue(&pki, &(domt_wish){.file = "right", .names = "DNS:c.example"});
+    domt_pki_issue_certificate(&pki, &(domt_wish){.file = "right", .names = "DNS:c.example"});
     ask_for_certificates();
     for (size_t from = 0; from < 200; from += 20) {
         size_t size;
         open_both(TLS1_2_VERSION); /* in TLS 1.2 certificates are not encrypted */
         send_certificate("right", 0);
         unsigned char *flight = take_first_flight(&size);
-        domt_side_feed(&side, (char *)flight, size, 0);
+        domt_side_feed_in_pieces(&side, (char *)flight, size, 0);
         free(flight);
         carry_to_client();
         flight = take_first_flight(&size);
         unsigned char *at = find_text(flight, size, "c.example");
         for (size_t i = 0; i < 20; i++)
             at[-(long)(from + i)] ^= 0x5a;
-        domt_side_feed(&side, (char *)flight, size, 0);
+        domt_side_feed_in_pieces(&side, (char *)flight, size, 0);
         ck_assert_int_lt(side.error, 0);
-        ck_assert(!domt_side_info(&side).done);
+        ck_assert(!domt_side_tls_info(&side).done);
         free(flight);
         close_both();
     }
-    domt_pki_free(&pki);
+    domt_pki_free_authority(&pki);
 }
 
 DOMT_TEST(name_with_a_nul_is_no_name)
@@ -377,31 +379,33 @@ DOMT_TEST(name_with_a_nul_is_no_name)
     domus_tls_peer peer;
 
     set_up();
-    domt_pki_issue(&pki, &(domt_wish){.file = "nul", .names = "DNS:a.example?.evil", .nul = true});
+    domt_pki_issue_certificate(
+        &pki, &(domt_wish){.file = "nul", .names = "DNS:a.example?.evil", .nul = true});
     domt_side client;
-    domus_tls_settings of_server = domt_server_settings(&pki, "nul");
-    domus_tls_settings of_client = domt_client_settings(&pki);
-    domus_tls *server_tls = domt_tls(&of_server), *client_tls = domt_tls(&of_client);
-    ck_assert_int_eq(domt_side_open(&side, server_tls, NULL), 0);
-    ck_assert_int_eq(domt_side_open(&client, client_tls, "a.example"), 0);
-    domt_talk(&client, &side, 0);
+    domus_tls_settings of_server = domt_make_server_settings(&pki, "nul");
+    domus_tls_settings of_client = domt_make_client_settings(&pki);
+    domus_tls *server_tls = domt_make_tls_context(&of_server),
+              *client_tls = domt_make_tls_context(&of_client);
+    ck_assert_int_eq(domt_side_open_by_role(&side, server_tls, NULL), 0);
+    ck_assert_int_eq(domt_side_open_by_role(&client, client_tls, "a.example"), 0);
+    domt_side_talk_with_other(&client, &side, 0);
     ck_assert_int_eq(client.error, -EACCES);
-    ck_assert_str_eq(domt_side_info(&client).failure, "hostname mismatch");
-    domt_side_close(&client);
-    domt_side_close(&side);
+    ck_assert_str_eq(domt_side_tls_info(&client).failure, "hostname mismatch");
+    domt_side_close_connection(&client);
+    domt_side_close_connection(&side);
     domus_tls_free(server_tls);
     domus_tls_free(client_tls);
 
-    settings = domt_server_settings(&pki, "a");
+    settings = domt_make_server_settings(&pki, "a");
     ask_for_certificates();
     open_both(TLS1_3_VERSION);
     send_certificate("nul", 0);
-    ck_assert(domt_raw_talk(&raw, &side));
+    ck_assert(domt_raw_talk_with_side(&raw, &side));
     ck_assert_int_eq(domus_tls_kit_peer(side.kit, &peer), 0);
     ck_assert_uint_eq(peer.names.size, 0);
     domus_tls_peer_free(&peer);
     close_both();
-    domt_pki_free(&pki);
+    domt_pki_free_authority(&pki);
 }
 
 DOMT_SUITE(60)

@@ -17,47 +17,49 @@ static domt_forge forge;
 
 static void begin_pki(void)
 {
-    domt_pki_make(&pki);
-    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
+    domt_pki_make_authority(&pki);
+    domt_pki_issue_certificate(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
 }
 
 /* Let the stage be a server; the raw peer is its client. */
 static void complete_handshake_as_server(int version)
 {
     begin_pki();
-    domus_tls_settings settings = domt_server_settings(&pki, "a");
-    ck_assert_int_eq(domt_side_open(&side, domt_tls(&settings), NULL), 0);
-    domt_raw_open(&raw, &pki, version, "a.example");
-    ck_assert(domt_raw_talk(&raw, &side));
+    domus_tls_settings settings = domt_make_server_settings(&pki, "a");
+    ck_assert_int_eq(domt_side_open_by_role(&side, domt_make_tls_context(&settings), NULL), 0);
+    domt_raw_open_client(&raw, &pki, version, "a.example");
+    ck_assert(domt_raw_talk_with_side(&raw, &side));
     if (version == TLS1_3_VERSION)
-        domt_forge_begin(&forge, &raw);
+        domt_forge_begin_with_keys(&forge, &raw);
 }
 
 /* Let the stage be a client; the raw peer is its server. */
 static void complete_handshake_as_client(bool keeps_sessions)
 {
     begin_pki();
-    domus_tls_settings settings = domt_client_settings(&pki);
+    domus_tls_settings settings = domt_make_client_settings(&pki);
     settings.no_tickets = !keeps_sessions;
-    ck_assert_int_eq(domt_side_open_to(&side, domt_tls(&settings), NULL, "a.example", 443), 0);
-    domt_raw_serve(&raw, &pki, "a");
-    ck_assert(domt_raw_talk(&raw, &side));
-    ck_assert(domt_side_info(&side).done);
-    domt_forge_begin(&forge, &raw);
+    ck_assert_int_eq(
+        domt_side_open_client_to(&side, domt_make_tls_context(&settings), NULL, "a.example", 443),
+        0);
+    domt_raw_open_server(&raw, &pki, "a");
+    ck_assert(domt_raw_talk_with_side(&raw, &side));
+    ck_assert(domt_side_tls_info(&side).done);
+    domt_forge_begin_with_keys(&forge, &raw);
 }
 
 static void close_both(void)
 {
-    domt_raw_close(&raw);
-    domt_side_close(&side);
+    domt_raw_close_connection(&raw);
+    domt_side_close_connection(&side);
     domus_tls_free(side.options.tls);
-    domt_pki_free(&pki);
+    domt_pki_free_authority(&pki);
 }
 
 static void expect_failure(const char *failure)
 {
     ck_assert_int_eq(side.error, -EPROTO);
-    ck_assert_str_eq(domt_side_info(&side).failure, failure);
+    ck_assert_str_eq(domt_side_tls_info(&side).failure, failure);
 }
 
 static size_t drop_output(void)
@@ -77,10 +79,10 @@ DOMT_TEST(records_of_a_byte_are_bytes_like_others)
 
     complete_handshake_as_server(TLS1_3_VERSION);
     for (int i = 0; i < 2000; i++)
-        size +=
-            domt_forge_seal(&forge, DOMT_FORGE_DATA, i % 100 == 99 ? "\n" : "x", 1, records + size);
+        size += domt_forge_seal_record(&forge, DOMT_FORGE_DATA, i % 100 == 99 ? "\n" : "x", 1,
+                                       records + size);
     ck_assert_uint_eq(size, sizeof records);
-    domt_side_feed(&side, records, size, 0);
+    domt_side_feed_in_pieces(&side, records, size, 0);
     ck_assert_int_eq(side.error, 0);
     ck_assert_uint_eq(side.messages, 20);
     ck_assert_uint_eq(strlen(side.last), 99);
@@ -107,19 +109,19 @@ DOMT_TEST(records_of_a_byte_do_not_keep_the_thread_from_its_clock)
 
     begin_pki();
     noted.decode = count_decode;
-    domus_tls_settings settings = domt_server_settings(&pki, "a");
-    side = (domt_side){.options = {domt_tls(&settings), NULL}, .is_server = true};
+    domus_tls_settings settings = domt_make_server_settings(&pki, "a");
+    side = (domt_side){.options = {domt_make_tls_context(&settings), NULL}, .is_server = true};
     side.stages[0] = (domus_pipeline_stage){&noted, &side.options};
     side.stages[1] = (domus_pipeline_stage){&domus_line_stage, NULL};
     side.pipeline.stages = side.stages;
     ck_assert_int_eq(domus_stage_kit_new(&side.pipeline, &side.kit), 0);
-    domt_raw_open(&raw, &pki, TLS1_3_VERSION, "a.example");
-    ck_assert(domt_raw_talk(&raw, &side));
-    domt_forge_begin(&forge, &raw);
+    domt_raw_open_client(&raw, &pki, TLS1_3_VERSION, "a.example");
+    ck_assert(domt_raw_talk_with_side(&raw, &side));
+    domt_forge_begin_with_keys(&forge, &raw);
     for (int i = 0; i < 1000; i++)
-        size += domt_forge_seal(&forge, DOMT_FORGE_DATA, "x", 1, records + size);
+        size += domt_forge_seal_record(&forge, DOMT_FORGE_DATA, "x", 1, records + size);
     most_used = yields = 0;
-    domt_side_feed(&side, records, size, 4096);
+    domt_side_feed_in_pieces(&side, records, size, 4096);
     ck_assert_int_eq(side.error, 0);
     ck_assert_uint_eq(most_used, 64 * 23);
     ck_assert_uint_ge(yields, 1000 / 178 * 2);
@@ -131,13 +133,13 @@ DOMT_TEST(records_of_nothing_are_bounded)
     complete_handshake_as_server(TLS1_3_VERSION);
     for (int i = 0; i < 3; i++) {
         for (int k = 0; k < 28; k++)
-            domt_forge_send(&forge, &side, DOMT_FORGE_DATA, "", 0);
-        domt_forge_send(&forge, &side, DOMT_FORGE_DATA, "x\n", 2);
+            domt_forge_send_record(&forge, &side, DOMT_FORGE_DATA, "", 0);
+        domt_forge_send_record(&forge, &side, DOMT_FORGE_DATA, "x\n", 2);
         ck_assert_int_eq(side.error, 0);
     }
     ck_assert_uint_eq(side.messages, 3);
     for (int k = 0; k < 33; k++)
-        domt_forge_send(&forge, &side, DOMT_FORGE_DATA, "", 0);
+        domt_forge_send_record(&forge, &side, DOMT_FORGE_DATA, "", 0);
     ck_assert_int_eq(side.error, -EPROTO);
     close_both();
 }
@@ -149,12 +151,12 @@ DOMT_TEST(warnings_are_bounded)
     complete_handshake_as_server(TLS1_3_VERSION);
     for (int i = 0; i < 3; i++) {
         for (int k = 0; k < 4; k++)
-            domt_forge_send(&forge, &side, DOMT_FORGE_ALERT, warning, 2);
-        domt_forge_send(&forge, &side, DOMT_FORGE_DATA, "x\n", 2);
+            domt_forge_send_record(&forge, &side, DOMT_FORGE_ALERT, warning, 2);
+        domt_forge_send_record(&forge, &side, DOMT_FORGE_DATA, "x\n", 2);
         ck_assert_int_eq(side.error, 0);
     }
     for (int k = 0; k < 5; k++)
-        domt_forge_send(&forge, &side, DOMT_FORGE_ALERT, warning, 2);
+        domt_forge_send_record(&forge, &side, DOMT_FORGE_ALERT, warning, 2);
     expect_failure("too many warn alerts");
     close_both();
 }
@@ -168,9 +170,9 @@ DOMT_TEST(each_update_of_keys_is_answered_with_one)
     complete_handshake_as_server(TLS1_3_VERSION);
     (void)drop_output();
     for (int i = 0; i < 200; i++) {
-        domt_forge_send(&forge, &side, DOMT_FORGE_HANDSHAKE, "\x18\x00\x00\x01\x01", 5);
-        domt_forge_update(&forge);
-        domt_forge_send(&forge, &side, DOMT_FORGE_DATA, "x", 1);
+        domt_forge_send_record(&forge, &side, DOMT_FORGE_HANDSHAKE, "\x18\x00\x00\x01\x01", 5);
+        domt_forge_update_keys(&forge);
+        domt_forge_send_record(&forge, &side, DOMT_FORGE_DATA, "x", 1);
         size_t size = drop_output();
         most = size > most ? size : most;
         ck_assert_int_eq(side.error, 0);
@@ -182,7 +184,7 @@ DOMT_TEST(each_update_of_keys_is_answered_with_one)
 DOMT_TEST(updates_of_keys_do_not_share_a_record)
 {
     complete_handshake_as_server(TLS1_3_VERSION);
-    domt_forge_send(&forge, &side, DOMT_FORGE_HANDSHAKE, "\x18\0\0\1\1\x18\0\0\1\1", 10);
+    domt_forge_send_record(&forge, &side, DOMT_FORGE_HANDSHAKE, "\x18\0\0\1\1\x18\0\0\1\1", 10);
     expect_failure("not on record boundary");
     close_both();
 }
@@ -209,7 +211,7 @@ static void send_tickets(int count)
 
     for (int i = 0; i < count; i++)
         size += write_ticket(bytes + size, i);
-    domt_forge_send(&forge, &side, DOMT_FORGE_HANDSHAKE, bytes, size);
+    domt_forge_send_record(&forge, &side, DOMT_FORGE_HANDSHAKE, bytes, size);
 }
 
 static uint32_t count_kept(void)
@@ -225,7 +227,7 @@ DOMT_TEST(tickets_of_a_server_are_bounded)
     complete_handshake_as_client(true);
     for (int i = 0; i < 10; i++) {
         send_tickets(3);
-        domt_forge_send(&forge, &side, DOMT_FORGE_DATA, "x\n", 2);
+        domt_forge_send_record(&forge, &side, DOMT_FORGE_DATA, "x\n", 2);
     }
     ck_assert_int_eq(side.error, 0);
     ck_assert_uint_eq(count_kept(), 8);

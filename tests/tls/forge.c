@@ -42,13 +42,13 @@ static void make_keys(domt_forge *forge)
     forge->number = 0;
 }
 
-void domt_forge_begin(domt_forge *forge, const domt_raw *raw)
+void domt_forge_begin_with_keys(domt_forge *forge, const domt_raw *raw)
 {
     memcpy(forge->secret, raw->secret, sizeof forge->secret);
     make_keys(forge);
 }
 
-void domt_forge_update(domt_forge *forge)
+void domt_forge_update_keys(domt_forge *forge)
 {
     unsigned char next[32];
 
@@ -57,7 +57,7 @@ void domt_forge_update(domt_forge *forge)
     make_keys(forge);
 }
 
-size_t domt_forge_seal(domt_forge *forge, int type, const char *bytes, size_t size, char *to)
+size_t domt_forge_seal_record(domt_forge *forge, int type, const char *bytes, size_t size, char *to)
 {
     size_t sealed = size + 1 + TAG;
     unsigned char *out = (unsigned char *)to;
@@ -85,10 +85,12 @@ size_t domt_forge_seal(domt_forge *forge, int type, const char *bytes, size_t si
     return HEAD + sealed;
 }
 
-void domt_forge_send(domt_forge *forge, domt_side *side, int type, const char *bytes, size_t size)
+void domt_forge_send_record(domt_forge *forge, domt_side *side, int type, const char *bytes,
+                            size_t size)
 {
     static char record[HEAD + 16384 + 1 + TAG];
 
     must(size <= 16384);
-    domt_side_feed(side, record, domt_forge_seal(forge, type, bytes, size, record), 0);
+    domt_side_feed_in_pieces(side, record, domt_forge_seal_record(forge, type, bytes, size, record),
+                             0);
 }

@@ -1,7 +1,8 @@
 /* Seals records of TLS 1.3 directly, with the keys that a raw peer has agreed on: records that
  * OpenSSL never sends, such as empty records, many messages in one record, and bytes after
  * close_notify. The raw peer itself must not have written anything since its handshake, and must
- * not write later. The cipher is TLS_AES_128_GCM_SHA256 (domt_raw_open() offers only that one). */
+ * not write later. The cipher is TLS_AES_128_GCM_SHA256 (domt_raw_open_client() offers only that
+ * one). */
 #ifndef DOMT_FORGE_H
 #define DOMT_FORGE_H
 
@@ -19,15 +20,17 @@ typedef struct domt_forge {
 } domt_forge;
 
 /* Begin with the keys with which the handshake of the raw peer has ended. */
-void domt_forge_begin(domt_forge *forge, const domt_raw *raw);
+void domt_forge_begin_with_keys(domt_forge *forge, const domt_raw *raw);
 
 /* Change to the next keys, as after a KeyUpdate. */
-void domt_forge_update(domt_forge *forge);
+void domt_forge_update_keys(domt_forge *forge);
 
 /* Seal a record of `size` bytes (0..16384) and feed it to the side. */
-void domt_forge_send(domt_forge *forge, domt_side *side, int type, const char *bytes, size_t size);
+void domt_forge_send_record(domt_forge *forge, domt_side *side, int type, const char *bytes,
+                            size_t size);
 
 /* Seal a record, and store it at `to`, which has room for 22 bytes more. Returns its size. */
-size_t domt_forge_seal(domt_forge *forge, int type, const char *bytes, size_t size, char *to);
+size_t domt_forge_seal_record(domt_forge *forge, int type, const char *bytes, size_t size,
+                              char *to);
 
 #endif

@@ -79,16 +79,16 @@ static domus_system *start(void)
     static domus_tls_certificate certificate;
     char error[256];
 
-    domt_pki_make(&pki);
-    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:localhost"});
-    certificate.cert_file = domt_pki_path(&pki, "a");
+    domt_pki_make_authority(&pki);
+    domt_pki_issue_certificate(&pki, &(domt_wish){.file = "a", .names = "DNS:localhost"});
+    certificate.cert_file = domt_pki_path_of_file(&pki, "a");
     const domus_tls_settings settings = {.role = DOMUS_ROLE_SERVER,
                                          .certificates = &certificate,
                                          .certificates_count = 1,
                                          .alpn = alpn};
     ck_assert_int_eq(domus_tls_new(&settings, error, sizeof error, &secure.tls), 0);
-    domus_config config = domt_config(2);
-    domus_system *system = domt_start(&config);
+    domus_config config = domt_config_of_threads(2);
+    domus_system *system = domt_start_system(&config);
     atomic_store(&port, 0);
     (void)domt_spawn(system, 0, &service, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&port) != 0);
@@ -103,7 +103,7 @@ static const char *run_curl(const char *options)
     snprintf(command, sizeof command,
              "head -c %u /dev/zero | curl -sS --max-time 60 --cacert '%s' "
              "-w ' %%{http_version} %%{num_connects}\\n' %s -o - 'https://localhost:%u/[1-2]' 2>&1",
-             LARGE, domt_pki_path(&pki, "ca"), options, atomic_load(&port));
+             LARGE, domt_pki_path_of_file(&pki, "ca"), options, atomic_load(&port));
     FILE *pipe = popen(command, "r"); /* NOLINT(cert-env33-c): a test may use the shell */
     ck_assert_ptr_nonnull(pipe);
     size_t size = fread(output, 1, sizeof output - 1, pipe);
@@ -130,9 +130,9 @@ DOMT_TEST(curl_speaks_either_protocol)
     domus_system *system_ = start();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         ck_assert_str_eq(run_curl(cases[i][0]), cases[i][1]);
-    domt_end(system_);
+    domt_end_system(system_);
     domus_tls_free(secure.tls);
-    domt_pki_free(&pki);
+    domt_pki_free_authority(&pki);
 }
 
 /* --- http2 client ----------------------------------------------------------------------------- */
@@ -225,10 +225,10 @@ static void set_up(const char *const *of_server, const char *const *of_client)
 {
     char file[128], authority[128];
 
-    domt_pki_make(&pki);
-    domt_pki_issue(&pki, &(domt_wish){.file = "right", .names = "DNS:localhost"});
-    snprintf(file, sizeof file, "%s", domt_pki_path(&pki, "right"));
-    snprintf(authority, sizeof authority, "%s", domt_pki_path(&pki, "ca"));
+    domt_pki_make_authority(&pki);
+    domt_pki_issue_certificate(&pki, &(domt_wish){.file = "right", .names = "DNS:localhost"});
+    snprintf(file, sizeof file, "%s", domt_pki_path_of_file(&pki, "right"));
+    snprintf(authority, sizeof authority, "%s", domt_pki_path_of_file(&pki, "ca"));
     const domus_tls_certificate certificate = {file, NULL};
     served.tls = make_tls(&(domus_tls_settings){.role = DOMUS_ROLE_SERVER,
                                                 .certificates = &certificate,
@@ -239,18 +239,18 @@ static void set_up(const char *const *of_server, const char *const *of_client)
     front[0] = (domus_pipeline_stage){&domus_tls_stage, &served};
     atomic_store(&port_client, 0);
     atomic_store(&opened, 0);
-    domus_config config = domt_config(2);
-    system_now = domt_start(&config);
+    domus_config config = domt_config_of_threads(2);
+    system_now = domt_start_system(&config);
     (void)domt_spawn(system_now, 0, &site, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&port_client) != 0);
 }
 
 static void tear_down(void)
 {
-    domt_end(system_now);
+    domt_end_system(system_now);
     domus_tls_free(asking.tls);
     domus_tls_free(served.tls);
-    domt_pki_free(&pki);
+    domt_pki_free_authority(&pki);
 }
 
 static domus_address open_client(void)
@@ -345,12 +345,12 @@ static void check_server(pid_t child, uint32_t at, const char *said, bool takes_
         ck_assert_str_eq(body, "100000");
     }
     ck_assert_uint_eq(atomic_load(&opened), 2); /* one connection, and one inner channel */
-    domt_process_end(child);
+    domt_process_terminate(child);
 }
 
 static const char *path_of(const char *file, char to[128])
 {
-    snprintf(to, 128, "%s", domt_pki_path(&pki, file));
+    snprintf(to, 128, "%s", domt_pki_path_of_file(&pki, file));
     return to;
 }
 
@@ -358,10 +358,10 @@ DOMT_TEST(nginx_is_asked_by_http_2)
 {
     char file[128], conf[2048], path[128];
 
-    if (!domt_has_program("nginx"))
+    if (!domt_path_has_program("nginx"))
         return;
     set_up(both, both);
-    uint32_t at = domt_free_port();
+    uint32_t at = domt_find_free_port();
     path_of("right", file);
     snprintf(conf, sizeof conf,
              "daemon off; master_process off; pid %s/pid; error_log /dev/null;\n"
@@ -373,9 +373,9 @@ DOMT_TEST(nginx_is_asked_by_http_2)
              "ssl_certificate_key %s; location / { return 200 \"$server_protocol\"; } } }\n",
              pki.folder, pki.folder, pki.folder, pki.folder, pki.folder, pki.folder, at, file,
              file);
-    domt_pki_write(&pki, "nginx", conf);
+    domt_pki_write_file(&pki, "nginx", conf);
     const char *const arguments[] = {"nginx", "-c", path_of("nginx", path), "-p", pki.folder, NULL};
-    check_server(domt_process_start(arguments), at, "HTTP/2.0", false);
+    check_server(domt_process_start_program(arguments), at, "HTTP/2.0", false);
     tear_down();
 }
 
@@ -383,10 +383,10 @@ DOMT_TEST(nghttpd_is_asked)
 {
     char file[128], text[160], number[16];
 
-    if (!domt_has_program("nghttpd"))
+    if (!domt_path_has_program("nghttpd"))
         return;
     set_up(both, both);
-    uint32_t at = domt_free_port();
+    uint32_t at = domt_find_free_port();
     snprintf(number, sizeof number, "%u", at);
     snprintf(text, sizeof text, "%s/a.txt", pki.folder);
     FILE *out = fopen(text, "w");
@@ -396,7 +396,7 @@ DOMT_TEST(nghttpd_is_asked)
     path_of("right", file);
     const char *const arguments[] = {"nghttpd", "-a", "127.0.0.1", "-d", pki.folder,
                                      number,    file, file,        NULL};
-    check_server(domt_process_start(arguments), at, "a file", false);
+    check_server(domt_process_start_program(arguments), at, "a file", false);
     ck_assert_int_eq(unlink(text), 0);
     tear_down();
 }
@@ -413,13 +413,13 @@ DOMT_TEST(node_is_asked)
         "}).listen(+port, '127.0.0.1');\n";
     char file[128], number[16];
 
-    if (!domt_has_program("node"))
+    if (!domt_path_has_program("node"))
         return;
     set_up(both, both);
-    uint32_t at = domt_free_port();
+    uint32_t at = domt_find_free_port();
     snprintf(number, sizeof number, "%u", at);
     const char *const arguments[] = {"node", "-e", script, number, path_of("right", file), NULL};
-    check_server(domt_process_start(arguments), at, "2.0", true);
+    check_server(domt_process_start_program(arguments), at, "2.0", true);
     tear_down();
 }
 

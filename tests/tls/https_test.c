@@ -125,7 +125,7 @@ static domus_tls *make_client(bool trusts)
 {
     char path[128];
 
-    snprintf(path, sizeof path, "%s", domt_pki_path(&pki, "ca"));
+    snprintf(path, sizeof path, "%s", domt_pki_path_of_file(&pki, "ca"));
     const domus_tls_settings settings = {.role = DOMUS_ROLE_CLIENT,
                                          .ca_file = trusts ? path : NULL};
     return make_tls(&settings);
@@ -133,15 +133,17 @@ static domus_tls *make_client(bool trusts)
 
 static void set_up(bool trusts)
 {
-    domt_pki_make(&pki);
-    domt_pki_issue(&pki, &(domt_wish){.file = "right", .names = "DNS:localhost,IP:127.0.0.1"});
-    domt_pki_issue(&pki, &(domt_wish){.file = "other", .names = "DNS:a.example"});
-    domt_pki_issue(&pki, &(domt_wish){.file = "old", .names = "DNS:localhost", .ends_s = -30});
-    domt_pki_issue(&pki,
-                   &(domt_wish){.file = "self", .names = "DNS:localhost", .is_self_signed = 1});
+    domt_pki_make_authority(&pki);
+    domt_pki_issue_certificate(
+        &pki, &(domt_wish){.file = "right", .names = "DNS:localhost,IP:127.0.0.1"});
+    domt_pki_issue_certificate(&pki, &(domt_wish){.file = "other", .names = "DNS:a.example"});
+    domt_pki_issue_certificate(
+        &pki, &(domt_wish){.file = "old", .names = "DNS:localhost", .ends_s = -30});
+    domt_pki_issue_certificate(
+        &pki, &(domt_wish){.file = "self", .names = "DNS:localhost", .is_self_signed = 1});
     for (uint32_t i = 0; i < PLAIN; i++) {
         char path[128];
-        snprintf(path, sizeof path, "%s", domt_pki_path(&pki, files[i]));
+        snprintf(path, sizeof path, "%s", domt_pki_path_of_file(&pki, files[i]));
         const domus_tls_certificate certificate = {path, NULL};
         const domus_tls_settings settings = {
             .role = DOMUS_ROLE_SERVER, .certificates = &certificate, .certificates_count = 1};
@@ -152,19 +154,19 @@ static void set_up(bool trusts)
     atomic_store(&ports[PLAIN], 0);
     atomic_store(&requests, 0);
     trusting.tls = make_client(trusts);
-    domus_config config = domt_config(2);
-    of_test = domt_start(&config);
+    domus_config config = domt_config_of_threads(2);
+    of_test = domt_start_system(&config);
     (void)domt_spawn(of_test, 0, &site, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&ports[PLAIN]) != 0);
 }
 
 static void tear_down(void)
 {
-    domt_end(of_test);
+    domt_end_system(of_test);
     domus_tls_free(trusting.tls);
     for (uint32_t i = 0; i < PLAIN; i++)
         domus_tls_free(served[i].tls);
-    domt_pki_free(&pki);
+    domt_pki_free_authority(&pki);
 }
 
 /* --- requests ------------------------------------------------------------------------------- */
@@ -327,26 +329,26 @@ DOMT_TEST(s_server_is_asked_and_resumes)
     static const domus_http_client_options with = {.secure = secure, .backoff_ns = DOMT_MS};
     static const char *const versions[] = {"-tls1_2", "-tls1_3"};
 
-    if (!domt_has_program("openssl"))
+    if (!domt_path_has_program("openssl"))
         return;
     set_up(true);
     domus_address client = open_client(&with);
     for (int i = 0; i < 2; i++) {
-        uint32_t port = domt_free_port();
+        uint32_t port = domt_find_free_port();
         char at[16], file[128];
         snprintf(at, sizeof at, "%u", port);
-        snprintf(file, sizeof file, "%s", domt_pki_path(&pki, "right"));
+        snprintf(file, sizeof file, "%s", domt_pki_path_of_file(&pki, "right"));
         const char *const arguments[] = {"openssl", "s_server", "-accept", at,   "-cert", file,
                                          "-key",    file,       "-www",    NULL, NULL};
         const char *with_version[12];
         memcpy(with_version, arguments, sizeof arguments);
         with_version[9] = versions[i];
-        pid_t child = domt_process_start(with_version);
+        pid_t child = domt_process_start_program(with_version);
         ck_assert_int_eq(get_when_there(client, port), 200);
         ck_assert_msg(strstr(body, "\nNew, TLSv1.") != NULL, "%s", body);
         ck_assert_int_eq(get_status(client, "https", "localhost", port, "/"), 200);
         ck_assert_msg(strstr(body, "\nReused, TLSv1.") != NULL, "%s", body);
-        domt_process_end(child);
+        domt_process_terminate(child);
     }
     tear_down();
 }
@@ -355,12 +357,12 @@ DOMT_TEST(nginx_is_asked)
 {
     static const domus_http_client_options with = {.secure = secure, .backoff_ns = DOMT_MS};
 
-    if (!domt_has_program("nginx"))
+    if (!domt_path_has_program("nginx"))
         return;
     set_up(true);
-    uint32_t port = domt_free_port();
+    uint32_t port = domt_find_free_port();
     char file[128], conf[2048];
-    snprintf(file, sizeof file, "%s", domt_pki_path(&pki, "right"));
+    snprintf(file, sizeof file, "%s", domt_pki_path_of_file(&pki, "right"));
     snprintf(
         conf, sizeof conf,
         "daemon off; master_process off; pid %s/pid; error_log /dev/null;\n"
@@ -373,18 +375,18 @@ DOMT_TEST(nginx_is_asked)
         "location / { return 200 \"$ssl_protocol $ssl_session_reused $ssl_server_name\"; }\n"
         "location /close { keepalive_timeout 0; return 200 \"$ssl_session_reused\"; } } }\n",
         pki.folder, pki.folder, pki.folder, pki.folder, pki.folder, pki.folder, port, file, file);
-    domt_pki_write(&pki, "nginx", conf);
+    domt_pki_write_file(&pki, "nginx", conf);
     char path[128];
-    snprintf(path, sizeof path, "%s", domt_pki_path(&pki, "nginx"));
+    snprintf(path, sizeof path, "%s", domt_pki_path_of_file(&pki, "nginx"));
     const char *const arguments[] = {"nginx", "-c", path, "-p", pki.folder, NULL};
-    pid_t child = domt_process_start(arguments);
+    pid_t child = domt_process_start_program(arguments);
     domus_address client = open_client(&with);
     ck_assert_int_eq(get_when_there(client, port), 200);
     ck_assert_str_eq(body, "TLSv1.3 . localhost");
     ck_assert_int_eq(get_status(client, "https", "localhost", port, "/close"), 200);
     ck_assert_int_eq(get_status(client, "https", "localhost", port, "/"), 200);
     ck_assert_str_eq(body, "TLSv1.3 r localhost");
-    domt_process_end(child);
+    domt_process_terminate(child);
     tear_down();
 }
 

@@ -75,21 +75,21 @@ static domt_pki pki;
 static int exchange_lines(domus_tls *server_tls, domus_tls *client_tls)
 {
     static domt_side server, client;
-    int error = domt_side_open(&server, server_tls, NULL);
+    int error = domt_side_open_by_role(&server, server_tls, NULL);
 
     client.kit = NULL;
     if (error != 0)
         return error;
-    error = domt_side_open(&client, client_tls, "a.example");
+    error = domt_side_open_by_role(&client, client_tls, "a.example");
     if (error == 0)
         error = domt_side_try_line(&client, "hello");
     if (error == 0) {
-        domt_talk(&client, &server, 0);
+        domt_side_talk_with_other(&client, &server, 0);
         error = client.error != 0 ? client.error : server.error;
         ck_assert(error != 0 || strcmp(client.last, "hello") == 0);
     }
-    domt_side_close(&client);
-    domt_side_close(&server);
+    domt_side_close_connection(&client);
+    domt_side_close_connection(&server);
     return error;
 }
 
@@ -97,8 +97,8 @@ static int exchange_lines(domus_tls *server_tls, domus_tls *client_tls)
  * Returns the first error. */
 static int run_once(void)
 {
-    domus_tls_settings of_server = domt_server_settings(&pki, "a");
-    domus_tls_settings of_client = domt_client_settings(&pki);
+    domus_tls_settings of_server = domt_make_server_settings(&pki, "a");
+    domus_tls_settings of_client = domt_make_client_settings(&pki);
     domus_tls *server_tls = NULL;
     domus_tls *client_tls = NULL;
     int error = domus_tls_new(&of_server, NULL, 0, &server_tls);
@@ -120,8 +120,8 @@ DOMT_TEST(each_allocation_of_the_stage_fails_once)
 
     left = UINT32_MAX;
     ck_assert_int_eq(CRYPTO_set_mem_functions(allocate, allocate_again, release), 1);
-    domt_pki_make(&pki);
-    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
+    domt_pki_make_authority(&pki);
+    domt_pki_issue_certificate(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
     ck_assert_int_eq(run_once(), 0); /* makes what is allocated only once in a process */
     do {
         has_failed = false;
@@ -133,25 +133,25 @@ DOMT_TEST(each_allocation_of_the_stage_fails_once)
         ck_assert_int_eq(allocated, before);
     } while (has_failed);
     ck_assert_uint_gt(number, 15);
-    domt_pki_free(&pki);
+    domt_pki_free_authority(&pki);
 }
 
 static void make_both(domus_tls **ret_server, domus_tls **ret_client)
 {
-    domt_pki_make(&pki);
-    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
-    domus_tls_settings settings = domt_server_settings(&pki, "a");
+    domt_pki_make_authority(&pki);
+    domt_pki_issue_certificate(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
+    domus_tls_settings settings = domt_make_server_settings(&pki, "a");
     settings.buffers_max = 1;
-    *ret_server = domt_tls(&settings);
-    settings = domt_client_settings(&pki);
-    *ret_client = domt_tls(&settings);
+    *ret_server = domt_make_tls_context(&settings);
+    settings = domt_make_client_settings(&pki);
+    *ret_client = domt_make_tls_context(&settings);
 }
 
 static void free_both(domus_tls *server, domus_tls *client)
 {
     domus_tls_free(client);
     domus_tls_free(server);
-    domt_pki_free(&pki);
+    domt_pki_free_authority(&pki);
 }
 
 /* OpenSSL may go on without the memory, or let the handshake fail; both sides survive that. There
@@ -169,7 +169,7 @@ DOMT_TEST(each_allocation_of_openssl_fails_once)
     do {
         fails_all = true;
         has_failed = false;
-        number += domt_is_long() ? 1 : 4;
+        number += domt_tests_are_long() ? 1 : 4;
         left = number;
         int error = exchange_lines(server_tls, client_tls);
         bool is_last = !has_failed;
@@ -183,7 +183,7 @@ DOMT_TEST(each_allocation_of_openssl_fails_once)
             break;
     } while (true);
     ck_assert_uint_gt(number, 300);
-    ck_assert_uint_gt(failures, domt_is_long() ? 100 : 25);
+    ck_assert_uint_gt(failures, domt_tests_are_long() ? 100 : 25);
     free_both(server_tls, client_tls);
 }
 
@@ -205,32 +205,32 @@ DOMT_TEST(connections_count_as_memory_of_the_library)
     make_both(&server_tls, &client_tls);
     (void)domi_memory_set_meter(&meter);
     for (int i = 0; i < 16; i++)
-        ck_assert_int_eq(domt_side_open(&servers[i], server_tls, NULL), 0);
+        ck_assert_int_eq(domt_side_open_by_role(&servers[i], server_tls, NULL), 0);
     (void)domi_memory_set_meter(NULL); /* makes the thread add its counts to the meter */
     int64_t shaking = atomic_load(&meter.held);
     ck_assert_int_gt(shaking, 16 * 48 * 1024);
     ck_assert_int_lt(shaking, 16 * 52 * 1024);
     (void)domi_memory_set_meter(&meter);
     for (int i = 0; i < 16; i++) {
-        ck_assert_int_eq(domt_side_open(&client, client_tls, "a.example"), 0);
-        domt_talk(&client, &servers[i], 0);
-        ck_assert(domt_side_info(&servers[i]).done);
+        ck_assert_int_eq(domt_side_open_by_role(&client, client_tls, "a.example"), 0);
+        domt_side_talk_with_other(&client, &servers[i], 0);
+        ck_assert(domt_side_tls_info(&servers[i]).done);
         ck_assert_ptr_eq(find_bio(&servers[i]), find_bio(&servers[0]));
-        domt_side_close(&client);
+        domt_side_close_connection(&client);
     }
     (void)domi_memory_set_meter(NULL);
     ck_assert_int_lt(atomic_load(&meter.held), shaking / 2);
     (void)domi_memory_set_meter(&meter);
     for (int i = 0; i < 16; i++)
-        domt_side_close(&servers[i]);
+        domt_side_close_connection(&servers[i]);
     (void)domi_memory_set_meter(NULL);
     ck_assert_int_eq(atomic_load(&meter.held), 0);
 
     uint64_t counted = 0;
     (void)domi_memory_set_meter(&meter);
-    domi_memory_fail_after(0, 0);
+    domi_memory_fail_allocation_after(0, 0);
     ck_assert_int_eq(domus_memory_count(&counted, 100), -ENOMEM);
-    domi_memory_fail_after(-1, 0);
+    domi_memory_fail_allocation_after(-1, 0);
     atomic_store(&meter.full, 1);
     ck_assert_int_eq(domus_memory_count(&counted, 100), -ENOMEM);
     ck_assert_uint_eq(counted, 0);
@@ -253,21 +253,21 @@ DOMT_TEST(handshake_without_room_for_its_bytes_fails)
 
     make_both(&server_tls, &client_tls);
     for (int64_t number = 0; number < 12; number++) {
-        ck_assert_int_eq(domt_side_open(&server, server_tls, NULL), 0);
-        ck_assert_int_eq(domt_side_open(&client, client_tls, "a.example"), 0);
+        ck_assert_int_eq(domt_side_open_by_role(&server, server_tls, NULL), 0);
+        ck_assert_int_eq(domt_side_open_by_role(&client, client_tls, "a.example"), 0);
         size_t size;
         char *hello = domt_side_take_output(&client, &size);
         ck_assert_int_eq(domus_stage_kit_feed(server.kit, hello, size), 0);
         free(hello);
-        domi_memory_fail_after(number, 0);
+        domi_memory_fail_allocation_after(number, 0);
         int result = domus_stage_kit_next(server.kit, &message);
-        domi_memory_fail_after(-1, 0);
+        domi_memory_fail_allocation_after(-1, 0);
         failures += result != 0;
         if (result == 0)
-            domt_talk(&client, &server, 0);
-        ck_assert(result == -ENOMEM || domt_side_info(&server).done);
-        domt_side_close(&client);
-        domt_side_close(&server);
+            domt_side_talk_with_other(&client, &server, 0);
+        ck_assert(result == -ENOMEM || domt_side_tls_info(&server).done);
+        domt_side_close_connection(&client);
+        domt_side_close_connection(&server);
     }
     ck_assert_uint_gt(failures, 0);
     ck_assert_uint_lt(failures, 12);
@@ -291,33 +291,33 @@ static pair *pairs[PAIRS];
 
 static void set_up(void)
 {
-    domt_pki_make(&pki);
-    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
-    const domus_tls_settings of_server = domt_server_settings(&pki, "a");
-    const domus_tls_settings of_client = domt_client_settings(&pki);
-    server_tls = domt_tls(&of_server);
-    client_tls = domt_tls(&of_client);
+    domt_pki_make_authority(&pki);
+    domt_pki_issue_certificate(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
+    const domus_tls_settings of_server = domt_make_server_settings(&pki, "a");
+    const domus_tls_settings of_client = domt_make_client_settings(&pki);
+    server_tls = domt_make_tls_context(&of_server);
+    client_tls = domt_make_tls_context(&of_client);
 }
 
 static void tear_down(void)
 {
     domus_tls_free(client_tls);
     domus_tls_free(server_tls);
-    domt_pki_free(&pki);
+    domt_pki_free_authority(&pki);
 }
 
 static void open_pair(uint32_t i)
 {
     pairs[i] = calloc(1, sizeof *pairs[i]);
     ck_assert_ptr_nonnull(pairs[i]);
-    ck_assert_int_eq(domt_side_open(&pairs[i]->server, server_tls, NULL), 0);
-    ck_assert_int_eq(domt_side_open(&pairs[i]->client, client_tls, "a.example"), 0);
+    ck_assert_int_eq(domt_side_open_by_role(&pairs[i]->server, server_tls, NULL), 0);
+    ck_assert_int_eq(domt_side_open_by_role(&pairs[i]->client, client_tls, "a.example"), 0);
 }
 
 static void close_pair(uint32_t i)
 {
-    domt_side_close(&pairs[i]->client);
-    domt_side_close(&pairs[i]->server);
+    domt_side_close_connection(&pairs[i]->client);
+    domt_side_close_connection(&pairs[i]->server);
     free(pairs[i]);
     pairs[i] = NULL;
 }
@@ -328,7 +328,7 @@ static void exchange_line(uint32_t i, uint32_t round)
 
     snprintf(line, sizeof line, "%u in round %u", i, round);
     domt_side_send_line(&pairs[i]->client, line);
-    domt_talk(&pairs[i]->client, &pairs[i]->server, 0);
+    domt_side_talk_with_other(&pairs[i]->client, &pairs[i]->server, 0);
     ck_assert_str_eq(pairs[i]->client.last, line);
 }
 
@@ -383,11 +383,11 @@ DOMT_TEST(kept_buffers_are_bounded_and_count)
     const uint64_t each = 16384, more = 34816;
 
     set_up();
-    domus_tls_settings settings = domt_server_settings(&pki, "a");
+    domus_tls_settings settings = domt_make_server_settings(&pki, "a");
     settings.buffers_max = 2;
     settings.budget = &budget;
     domus_tls_free(server_tls);
-    server_tls = domt_tls(&settings);
+    server_tls = domt_make_tls_context(&settings);
     for (uint32_t i = 0; i < 4; i++) {
         open_pair(i);
         exchange_line(i, 0);
@@ -413,7 +413,7 @@ DOMT_TEST(errors_that_others_have_left_hurt_no_connection)
     open_pair(0);
     ERR_raise(ERR_LIB_USER, 1);
     domt_side_send_line(&pairs[0]->client, "early");
-    domt_talk(&pairs[0]->client, &pairs[0]->server, 1);
+    domt_side_talk_with_other(&pairs[0]->client, &pairs[0]->server, 1);
     ck_assert_str_eq(pairs[0]->client.last, "early");
     for (uint32_t round = 0; round < 3; round++) {
         ERR_raise(ERR_LIB_USER, 1);
@@ -421,7 +421,7 @@ DOMT_TEST(errors_that_others_have_left_hurt_no_connection)
     }
     ERR_raise(ERR_LIB_USER, 1);
     domus_stage_kit_end_output(pairs[0]->client.kit);
-    domt_talk(&pairs[0]->client, &pairs[0]->server, 0);
+    domt_side_talk_with_other(&pairs[0]->client, &pairs[0]->server, 0);
     ck_assert_int_eq(pairs[0]->server.error, 0);
     close_pair(0);
     tear_down();

@@ -165,12 +165,13 @@ static void end_client(tls_client *client)
 
 static void act_at_random(domt_sweep *sweep, tls_client *client)
 {
-    uint64_t deed = domt_sweep_below(sweep, 32);
+    uint64_t deed = domt_sweep_draw_below(sweep, 32);
 
     if (deed == 0)
         end_client(client);
-    else if (!domt_sweep_disturb(sweep, deed, client->peer, &client->is_done, &client->was_rude))
-        for (uint64_t left = domt_sweep_below(sweep, 12); left != 0; left--)
+    else if (!domt_sweep_disturb_peer(sweep, deed, client->peer, &client->is_done,
+                                      &client->was_rude))
+        for (uint64_t left = domt_sweep_draw_below(sweep, 12); left != 0; left--)
             write_line(client);
 }
 
@@ -178,23 +179,24 @@ static void act_at_random(domt_sweep *sweep, tls_client *client)
 
 static void run_actions(domt_sweep *sweep)
 {
-    uint32_t deeds = 1 + (uint32_t)domt_sweep_below(sweep, DEEDS);
+    uint32_t deeds = 1 + (uint32_t)domt_sweep_draw_below(sweep, DEEDS);
 
-    clients_count = 1 + (uint32_t)domt_sweep_below(sweep, DOMT_SWEEP_CLIENTS);
+    clients_count = 1 + (uint32_t)domt_sweep_draw_below(sweep, DOMT_SWEEP_CLIENTS);
     for (uint32_t i = 0; i < clients_count; i++) {
         tls_client *client = &clients[i];
         *client = (tls_client){.peer = NULL};
-        domt_raw_open(&client->raw, &pki,
-                      domt_sweep_below(sweep, 2) == 0 ? TLS1_2_VERSION : TLS1_3_VERSION,
-                      "a.example");
+        domt_raw_open_client(&client->raw, &pki,
+                             domt_sweep_draw_below(sweep, 2) == 0 ? TLS1_2_VERSION : TLS1_3_VERSION,
+                             "a.example");
         ck_assert_int_eq(domus_peer_connect(sweep->kit, AT, NULL, &client->peer), 0);
     }
     for (uint32_t i = 0; i < deeds; i++) {
-        act_at_random(sweep, &clients[domt_sweep_below(sweep, clients_count)]);
-        for (uint64_t steps = domt_sweep_below(sweep, 30); steps != 0; steps--)
+        act_at_random(sweep, &clients[domt_sweep_draw_below(sweep, clients_count)]);
+        for (uint64_t steps = domt_sweep_draw_below(sweep, 30); steps != 0; steps--)
             (void)domus_testkit_step(sweep->kit);
-        if (domt_sweep_below(sweep, 4) == 0)
-            (void)domus_testkit_advance(sweep->kit, domt_sweep_below(sweep, 3 * DOMT_SWEEP_MS));
+        if (domt_sweep_draw_below(sweep, 4) == 0)
+            (void)domus_testkit_advance(sweep->kit,
+                                        domt_sweep_draw_below(sweep, 3 * DOMT_SWEEP_MS));
         carry_of_all(sweep);
     }
 }
@@ -241,7 +243,7 @@ static void let_all_end(domt_sweep *sweep)
     carry_of_all(sweep);
     for (uint32_t i = 0; i < clients_count; i++) {
         check_client(sweep, &clients[i]);
-        domt_raw_close(&clients[i].raw);
+        domt_raw_close_connection(&clients[i].raw);
     }
 }
 
@@ -254,26 +256,26 @@ static int run_seed(uint64_t seed, void *context)
     domus_config config;
 
     domi_random_init(&sweep.random, seed);
-    domt_sweep_configure(&sweep, &config);
-    domt_sweep_make(&sweep, &config, &listener, 1);
+    domt_sweep_draw_config(&sweep, &config);
+    domt_sweep_make_kit(&sweep, &config, &listener, 1);
     domus_system *system = domus_testkit_system(sweep.kit);
     ck_assert_int_eq(domus_serve_with(system, "lines", &service, NULL, &with, NULL), 0);
     domt_sweep_draw_faults(&sweep);
     ck_assert_int_eq(domus_testkit_net_set(sweep.kit, &sweep.faults), 0);
     run_actions(&sweep);
     let_all_end(&sweep);
-    return domt_sweep_end(&sweep);
+    return domt_sweep_end_seed(&sweep);
 }
 
 DOMT_TEST(lines_come_back_through_tls_and_a_cut_is_no_end)
 {
-    domt_pki_make(&pki);
-    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
-    domus_tls_settings settings = domt_server_settings(&pki, "a");
-    secure.tls = domt_tls(&settings);
-    domt_sweep_seeds(SEEDS, run_seed);
+    domt_pki_make_authority(&pki);
+    domt_pki_issue_certificate(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
+    domus_tls_settings settings = domt_make_server_settings(&pki, "a");
+    secure.tls = domt_make_tls_context(&settings);
+    domt_sweep_run_seeds(SEEDS, run_seed);
     domus_tls_free(secure.tls);
-    domt_pki_free(&pki);
+    domt_pki_free_authority(&pki);
 }
 
 DOMT_SUITE(3000)

@@ -66,14 +66,14 @@ static X509 *make_certificate(const domt_wish *wish, EVP_PKEY *key, X509 *issuer
 
 static void write_pem(const domt_pki *pki, const char *file, X509 *certificate, EVP_PKEY *key)
 {
-    FILE *to = fopen(domt_pki_path(pki, file), "w");
+    FILE *to = fopen(domt_pki_path_of_file(pki, file), "w");
 
     must(to != NULL && PEM_write_X509(to, certificate) == 1);
     must(key == NULL || PEM_write_PrivateKey(to, key, NULL, NULL, 0, NULL, NULL) == 1);
     must(fclose(to) == 0);
 }
 
-void domt_pki_make(domt_pki *pki)
+void domt_pki_make_authority(domt_pki *pki)
 {
     /* the authority's name has its folder, so each authority has another name */
     const domt_wish wish = {.file = pki->folder};
@@ -88,7 +88,7 @@ void domt_pki_make(domt_pki *pki)
     write_pem(pki, "ca", pki->authority, NULL);
 }
 
-void domt_pki_issue(const domt_pki *pki, const domt_wish *wish)
+void domt_pki_issue_certificate(const domt_pki *pki, const domt_wish *wish)
 {
     EVP_PKEY *key = wish->is_rsa ? EVP_RSA_gen(wish->is_rsa > 1 ? (unsigned)wish->is_rsa : 2048u)
                                  : EVP_EC_gen("P-256");
@@ -100,7 +100,7 @@ void domt_pki_issue(const domt_pki *pki, const domt_wish *wish)
     EVP_PKEY_free(key);
 }
 
-const char *domt_pki_path(const domt_pki *pki, const char *file)
+const char *domt_pki_path_of_file(const domt_pki *pki, const char *file)
 {
     static char paths[8][128];
     static unsigned next;
@@ -110,15 +110,15 @@ const char *domt_pki_path(const domt_pki *pki, const char *file)
     return path;
 }
 
-void domt_pki_write(const domt_pki *pki, const char *file, const char *text)
+void domt_pki_write_file(const domt_pki *pki, const char *file, const char *text)
 {
-    FILE *to = fopen(domt_pki_path(pki, file), "w");
+    FILE *to = fopen(domt_pki_path_of_file(pki, file), "w");
 
     must(to != NULL && fputs(text, to) >= 0);
     must(fclose(to) == 0);
 }
 
-void domt_pki_free(domt_pki *pki)
+void domt_pki_free_authority(domt_pki *pki)
 {
     char command[128];
 

@@ -23,16 +23,16 @@ typedef struct domt_wish {
     int is_rsa;        /* RSA key: 1: of 2048 bits; more: of that many bits; 0: P-256 */
 } domt_wish;
 
-void domt_pki_make(domt_pki *pki);
-void domt_pki_free(domt_pki *pki);
+void domt_pki_make_authority(domt_pki *pki);
+void domt_pki_free_authority(domt_pki *pki);
 
 /* Issue a certificate with the subject "CN=FILE,O=domus". */
-void domt_pki_issue(const domt_pki *pki, const domt_wish *wish);
+void domt_pki_issue_certificate(const domt_pki *pki, const domt_wish *wish);
 
 /* Returns the path FOLDER/FILE.pem, valid until the eighth call after this one. */
-const char *domt_pki_path(const domt_pki *pki, const char *file);
+const char *domt_pki_path_of_file(const domt_pki *pki, const char *file);
 
 /* Write a text to FOLDER/FILE.pem. */
-void domt_pki_write(const domt_pki *pki, const char *file, const char *text);
+void domt_pki_write_file(const domt_pki *pki, const char *file, const char *text);
 
 #endif

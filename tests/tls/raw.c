@@ -38,9 +38,9 @@ static void make_connection(domt_raw *raw)
     SSL_set_bio(raw->ssl, raw->in, raw->out);
 }
 
-void domt_raw_serve(domt_raw *raw, const domt_pki *pki, const char *file)
+void domt_raw_open_server(domt_raw *raw, const domt_pki *pki, const char *file)
 {
-    const char *path = domt_pki_path(pki, file);
+    const char *path = domt_pki_path_of_file(pki, file);
 
     begin_connection(raw, TLS_server_method());
     ck_assert_int_eq(SSL_CTX_use_certificate_chain_file(raw->context, path), 1);
@@ -50,10 +50,10 @@ void domt_raw_serve(domt_raw *raw, const domt_pki *pki, const char *file)
     SSL_set_accept_state(raw->ssl);
 }
 
-void domt_raw_open(domt_raw *raw, const domt_pki *pki, int version, const char *host)
+void domt_raw_open_client(domt_raw *raw, const domt_pki *pki, int version, const char *host)
 {
     begin_connection(raw, TLS_client_method());
-    ck_assert_int_eq(SSL_CTX_load_verify_file(raw->context, domt_pki_path(pki, "ca")), 1);
+    ck_assert_int_eq(SSL_CTX_load_verify_file(raw->context, domt_pki_path_of_file(pki, "ca")), 1);
     SSL_CTX_set_verify(raw->context, SSL_VERIFY_PEER, NULL);
     ck_assert_int_eq(SSL_CTX_set_max_proto_version(raw->context, version), 1);
     make_connection(raw);
@@ -62,22 +62,22 @@ void domt_raw_open(domt_raw *raw, const domt_pki *pki, int version, const char *
     ck_assert_int_eq((int)SSL_set_tlsext_host_name(raw->ssl, host), 1);
 }
 
-void domt_raw_close(domt_raw *raw)
+void domt_raw_close_connection(domt_raw *raw)
 {
     SSL_free(raw->ssl);
     SSL_CTX_free(raw->context);
 }
 
-void domt_raw_flush(domt_raw *raw, domt_side *side)
+void domt_raw_flush_to_side(domt_raw *raw, domt_side *side)
 {
     char *bytes;
     long size = BIO_get_mem_data(raw->out, &bytes);
 
-    domt_side_feed(side, bytes, (size_t)size, 0);
+    domt_side_feed_in_pieces(side, bytes, (size_t)size, 0);
     (void)BIO_reset(raw->out);
 }
 
-bool domt_raw_talk(domt_raw *raw, domt_side *side)
+bool domt_raw_talk_with_side(domt_raw *raw, domt_side *side)
 {
     bool goes_on = true;
 
@@ -85,7 +85,7 @@ bool domt_raw_talk(domt_raw *raw, domt_side *side)
         size_t size;
         (void)SSL_do_handshake(raw->ssl);
         goes_on = BIO_pending(raw->out) != 0;
-        domt_raw_flush(raw, side);
+        domt_raw_flush_to_side(raw, side);
         char *bytes = domt_side_take_output(side, &size);
         goes_on = goes_on || size != 0;
         ck_assert_int_eq(BIO_write(raw->in, bytes, (int)size), (int)size);
@@ -94,7 +94,7 @@ bool domt_raw_talk(domt_raw *raw, domt_side *side)
     return SSL_is_init_finished(raw->ssl) == 1;
 }
 
-size_t domt_raw_read(domt_raw *raw, char *to, size_t room)
+size_t domt_raw_read_received(domt_raw *raw, char *to, size_t room)
 {
     size_t size = 0;
 
@@ -102,13 +102,13 @@ size_t domt_raw_read(domt_raw *raw, char *to, size_t room)
     return SSL_read_ex(raw->ssl, to, room, &size) == 1 ? size : 0;
 }
 
-void domt_raw_expect_echo(domt_raw *raw, domt_side *side, const char *line)
+void domt_raw_expect_echo_of_line(domt_raw *raw, domt_side *side, const char *line)
 {
     char bytes[256];
 
     snprintf(bytes, sizeof bytes, "%s\n", line);
     ck_assert_int_eq(SSL_write(raw->ssl, bytes, (int)strlen(bytes)), (int)strlen(bytes));
-    (void)domt_raw_talk(raw, side);
+    (void)domt_raw_talk_with_side(raw, side);
     ck_assert_str_eq(side->last, line);
     memset(bytes, 0, sizeof bytes);
     ck_assert_int_eq(SSL_read(raw->ssl, bytes, sizeof bytes - 1), (int)strlen(line) + 1);

@@ -17,17 +17,17 @@ static domt_raw raw;
 
 static void set_up(void)
 {
-    domt_pki_make(&pki);
-    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
-    domus_tls_settings settings = domt_server_settings(&pki, "a");
-    ck_assert_int_eq(domt_side_open(&server, domt_tls(&settings), NULL), 0);
+    domt_pki_make_authority(&pki);
+    domt_pki_issue_certificate(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
+    domus_tls_settings settings = domt_make_server_settings(&pki, "a");
+    ck_assert_int_eq(domt_side_open_by_role(&server, domt_make_tls_context(&settings), NULL), 0);
 }
 
 static void tear_down(void)
 {
-    domt_side_close(&server);
+    domt_side_close_connection(&server);
     domus_tls_free(server.options.tls);
-    domt_pki_free(&pki);
+    domt_pki_free_authority(&pki);
 }
 
 /* Feed bytes to a new server, and check the error and the alert with which it answers. */
@@ -35,9 +35,9 @@ static void expect_refused(const char *bytes, size_t size, int error, int alert)
 {
     size_t answered;
 
-    domt_side_close(&server);
-    ck_assert_int_eq(domt_side_open(&server, server.options.tls, NULL), 0);
-    domt_side_feed(&server, bytes, size, 1);
+    domt_side_close_connection(&server);
+    ck_assert_int_eq(domt_side_open_by_role(&server, server.options.tls, NULL), 0);
+    domt_side_feed_in_pieces(&server, bytes, size, 1);
     ck_assert_int_eq(server.error, error);
     ck_assert_uint_eq(server.messages, 0);
     char *answer = domt_side_take_output(&server, &answered);
@@ -98,12 +98,12 @@ static void check_second_hello(const char *second, size_t size, int error)
     size_t answered;
 
     set_up();
-    domt_side_feed(&server, hello, sizeof hello - 1, 0);
+    domt_side_feed_in_pieces(&server, hello, sizeof hello - 1, 0);
     char *answer = domt_side_take_output(&server, &answered);
     ck_assert_int_eq(server.error, 0);
     ck_assert(answered > 50 && answer[0] == 22 && answer[5] == 2);
     free(answer);
-    domt_side_feed(&server, second, size, 1);
+    domt_side_feed_in_pieces(&server, second, size, 1);
     ck_assert_int_eq(server.error, error);
     answer = domt_side_take_output(&server, &answered);
     if (error != 0) {
@@ -131,14 +131,14 @@ DOMT_TEST(second_hello_has_the_bound_of_the_first)
 static void complete_raw_handshake(int version)
 {
     set_up();
-    domt_raw_open(&raw, &pki, version, "a.example");
-    ck_assert(domt_raw_talk(&raw, &server));
-    domt_raw_expect_echo(&raw, &server, "hello");
+    domt_raw_open_client(&raw, &pki, version, "a.example");
+    ck_assert(domt_raw_talk_with_side(&raw, &server));
+    domt_raw_expect_echo_of_line(&raw, &server, "hello");
 }
 
 static void close_raw(void)
 {
-    domt_raw_close(&raw);
+    domt_raw_close_connection(&raw);
     tear_down();
 }
 
@@ -146,7 +146,7 @@ DOMT_TEST(renegotiation_is_refused)
 {
     complete_raw_handshake(TLS1_2_VERSION);
     ck_assert_int_eq(SSL_renegotiate(raw.ssl), 1);
-    (void)domt_raw_talk(&raw, &server);
+    (void)domt_raw_talk_with_side(&raw, &server);
     ck_assert(SSL_is_init_finished(raw.ssl) == 0);
     ck_assert_int_ne(SSL_do_handshake(raw.ssl), 1);
     ck_assert_uint_eq(server.messages, 1);
@@ -159,16 +159,16 @@ DOMT_TEST(records_without_bytes_are_bounded)
     for (int i = 0; i < 3; i++) {
         for (int k = 0; k < 30; k++) {
             ck_assert_int_eq(SSL_key_update(raw.ssl, SSL_KEY_UPDATE_NOT_REQUESTED), 1);
-            (void)domt_raw_talk(&raw, &server);
+            (void)domt_raw_talk_with_side(&raw, &server);
         }
-        domt_raw_expect_echo(&raw, &server, "still here");
+        domt_raw_expect_echo_of_line(&raw, &server, "still here");
     }
     for (int k = 0; k < 40 && server.error == 0; k++) {
         ck_assert_int_eq(SSL_key_update(raw.ssl, SSL_KEY_UPDATE_REQUESTED), 1);
-        (void)domt_raw_talk(&raw, &server);
+        (void)domt_raw_talk_with_side(&raw, &server);
     }
     ck_assert_int_eq(server.error, -EPROTO);
-    ck_assert_str_eq(domt_side_info(&server).failure, "too many empty records");
+    ck_assert_str_eq(domt_side_tls_info(&server).failure, "too many empty records");
     close_raw();
 }
 
@@ -184,7 +184,7 @@ DOMT_TEST(byte_that_was_changed_is_seen)
         long size = BIO_get_mem_data(raw.out, &bytes);
         memcpy(copy, bytes, (size_t)size);
         copy[size - 3] ^= 1;
-        domt_side_feed(&server, copy, (size_t)size, 0);
+        domt_side_feed_in_pieces(&server, copy, (size_t)size, 0);
         ck_assert_int_eq(server.error, -EBADMSG);
         ck_assert_uint_eq(server.messages, 1);
         close_raw();
@@ -196,21 +196,22 @@ DOMT_TEST(bytes_before_the_handshake_are_bounded)
     domus_packet packet = {{NULL, 0, 0}};
 
     set_up();
-    domus_tls_settings settings = domt_client_settings(&pki);
+    domus_tls_settings settings = domt_make_client_settings(&pki);
     settings.held_max = 10;
-    ck_assert_int_eq(domt_side_open(&client, domt_tls(&settings), "a.example"), 0);
+    ck_assert_int_eq(domt_side_open_by_role(&client, domt_make_tls_context(&settings), "a.example"),
+                     0);
     domt_side_send_line(&client, "123456789"); /* the line end is the tenth byte */
     ck_assert_int_eq(domus_stage_kit_encode(client.kit, DOMUS_NO_ID, &domus_packet_type, &packet),
                      -ENOBUFS);
-    domt_side_close(&client);
-    ck_assert_int_eq(domt_side_open(&client, client.options.tls, "a.example"), 0);
+    domt_side_close_connection(&client);
+    ck_assert_int_eq(domt_side_open_by_role(&client, client.options.tls, "a.example"), 0);
     /* there is no output left to send */
     ck_assert_int_eq(domus_stage_kit_end_output(client.kit), 0);
-    domt_side_close(&client);
-    ck_assert_int_eq(domt_side_open(&client, client.options.tls, "a.example"), 0);
+    domt_side_close_connection(&client);
+    ck_assert_int_eq(domt_side_open_by_role(&client, client.options.tls, "a.example"), 0);
     domt_side_send_line(&client, "1");
     ck_assert_int_eq(domus_stage_kit_end_output(client.kit), -ENOTCONN);
-    domt_side_close(&client);
+    domt_side_close_connection(&client);
     domus_tls_free(client.options.tls);
     tear_down();
 }
@@ -220,23 +221,23 @@ DOMT_TEST(budget_bounds_connections)
     domus_budget budget = {.bytes_max = 100000};
     domt_side third;
 
-    domt_pki_make(&pki);
-    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
-    domus_tls_settings settings = domt_server_settings(&pki, "a");
+    domt_pki_make_authority(&pki);
+    domt_pki_issue_certificate(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
+    domus_tls_settings settings = domt_make_server_settings(&pki, "a");
     settings.budget = &budget;
-    domus_tls *tls = domt_tls(&settings);
-    ck_assert_int_eq(domt_side_open(&server, tls, NULL), 0);
-    ck_assert_int_eq(domt_side_open(&client, tls, NULL), 0);
-    ck_assert_int_eq(domt_side_open(&third, tls, NULL), -ENOMEM);
-    domt_raw_open(&raw, &pki, TLS1_3_VERSION, "a.example");
-    ck_assert(domt_raw_talk(&raw, &server));
+    domus_tls *tls = domt_make_tls_context(&settings);
+    ck_assert_int_eq(domt_side_open_by_role(&server, tls, NULL), 0);
+    ck_assert_int_eq(domt_side_open_by_role(&client, tls, NULL), 0);
+    ck_assert_int_eq(domt_side_open_by_role(&third, tls, NULL), -ENOMEM);
+    domt_raw_open_client(&raw, &pki, TLS1_3_VERSION, "a.example");
+    ck_assert(domt_raw_talk_with_side(&raw, &server));
     ck_assert_uint_eq(budget.used_bytes, 49152 + 16384);
-    domt_raw_close(&raw);
-    domt_side_close(&client);
-    domt_side_close(&server);
+    domt_raw_close_connection(&raw);
+    domt_side_close_connection(&client);
+    domt_side_close_connection(&server);
     ck_assert_uint_eq(budget.used_bytes, 0);
     domus_tls_free(tls);
-    domt_pki_free(&pki);
+    domt_pki_free_authority(&pki);
 }
 
 /* --- verify ----------------------------------------------------------------------------------- */
@@ -248,39 +249,43 @@ static domt_pki other;
 
 static void set_up_verify(void)
 {
-    domt_pki_make(&pki);
-    domt_pki_make(&other);
-    domt_pki_issue(&pki, &(domt_wish){.file = "right", .names = "DNS:a.example"});
-    domt_pki_issue(&pki, &(domt_wish){.file = "old", .names = "DNS:a.example", .ends_s = -30});
-    domt_pki_issue(&pki, &(domt_wish){.file = "early", .names = "DNS:a.example", .begins_s = 600});
-    domt_pki_issue(&pki, &(domt_wish){.file = "address", .names = "IP:127.0.0.1,IP:::1"});
-    domt_pki_issue(&pki, &(domt_wish){.file = "cn.example", .names = "email:a@b"});
-    domt_pki_issue(&pki,
-                   &(domt_wish){.file = "self", .names = "DNS:a.example", .is_self_signed = 1});
-    domt_pki_issue(&pki, &(domt_wish){.file = "client",
-                                      .names = "DNS:c.example,email:a@b,URI:urn:x,IP:10.0.0.1"});
-    domt_pki_issue(&other, &(domt_wish){.file = "client", .names = "DNS:c.example"});
+    domt_pki_make_authority(&pki);
+    domt_pki_make_authority(&other);
+    domt_pki_issue_certificate(&pki, &(domt_wish){.file = "right", .names = "DNS:a.example"});
+    domt_pki_issue_certificate(
+        &pki, &(domt_wish){.file = "old", .names = "DNS:a.example", .ends_s = -30});
+    domt_pki_issue_certificate(
+        &pki, &(domt_wish){.file = "early", .names = "DNS:a.example", .begins_s = 600});
+    domt_pki_issue_certificate(&pki,
+                               &(domt_wish){.file = "address", .names = "IP:127.0.0.1,IP:::1"});
+    domt_pki_issue_certificate(&pki, &(domt_wish){.file = "cn.example", .names = "email:a@b"});
+    domt_pki_issue_certificate(
+        &pki, &(domt_wish){.file = "self", .names = "DNS:a.example", .is_self_signed = 1});
+    domt_pki_issue_certificate(
+        &pki,
+        &(domt_wish){.file = "client", .names = "DNS:c.example,email:a@b,URI:urn:x,IP:10.0.0.1"});
+    domt_pki_issue_certificate(&other, &(domt_wish){.file = "client", .names = "DNS:c.example"});
 }
 
 static void tear_down_verify(void)
 {
-    domt_pki_free(&pki);
-    domt_pki_free(&other);
+    domt_pki_free_authority(&pki);
+    domt_pki_free_authority(&other);
 }
 
 static void complete_handshake(const domus_tls_settings *of_server,
                                const domus_tls_settings *of_client, const char *host)
 {
-    ck_assert_int_eq(domt_side_open(&server, domt_tls(of_server), NULL), 0);
-    ck_assert_int_eq(domt_side_open(&client, domt_tls(of_client), host), 0);
+    ck_assert_int_eq(domt_side_open_by_role(&server, domt_make_tls_context(of_server), NULL), 0);
+    ck_assert_int_eq(domt_side_open_by_role(&client, domt_make_tls_context(of_client), host), 0);
     domt_side_send_line(&client, "hello");
-    domt_talk(&client, &server, 0);
+    domt_side_talk_with_other(&client, &server, 0);
 }
 
 static void close_both(void)
 {
-    domt_side_close(&client);
-    domt_side_close(&server);
+    domt_side_close_connection(&client);
+    domt_side_close_connection(&server);
     domus_tls_free(client.options.tls);
     domus_tls_free(server.options.tls);
 }
@@ -308,16 +313,16 @@ DOMT_TEST(client_verifies_name_time_and_authority)
 
     set_up_verify();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        domus_tls_settings of_server = domt_server_settings(&pki, cases[i].file);
-        domus_tls_settings of_client = domt_client_settings(&pki);
+        domus_tls_settings of_server = domt_make_server_settings(&pki, cases[i].file);
+        domus_tls_settings of_client = domt_make_client_settings(&pki);
         complete_handshake(&of_server, &of_client, cases[i].host);
         if (cases[i].failure == NULL) {
             ck_assert_str_eq(client.last, "hello");
         } else {
             ck_assert_int_eq(client.error, -EACCES);
             ck_assert_int_eq(server.error, -EACCES);
-            ck_assert_str_eq(domt_side_info(&client).failure, cases[i].failure);
-            ck_assert_str_eq(domt_side_info(&server).failure, cases[i].heard);
+            ck_assert_str_eq(domt_side_tls_info(&client).failure, cases[i].failure);
+            ck_assert_str_eq(domt_side_tls_info(&server).failure, cases[i].heard);
             /* lines that waited for the handshake were not sent */
             ck_assert_uint_eq(server.messages, 0);
         }
@@ -329,12 +334,12 @@ DOMT_TEST(client_verifies_name_time_and_authority)
 DOMT_TEST(client_takes_the_authorities_of_the_system_by_default)
 {
     set_up_verify();
-    domus_tls_settings of_server = domt_server_settings(&pki, "right");
+    domus_tls_settings of_server = domt_make_server_settings(&pki, "right");
     domus_tls_settings of_client = {.role = DOMUS_ROLE_CLIENT};
     complete_handshake(&of_server, &of_client, "a.example");
     ck_assert_int_eq(client.error, -EACCES);
     close_both();
-    ck_assert_int_eq(setenv("SSL_CERT_FILE", domt_pki_path(&pki, "ca"), 1), 0);
+    ck_assert_int_eq(setenv("SSL_CERT_FILE", domt_pki_path_of_file(&pki, "ca"), 1), 0);
     complete_handshake(&of_server, &of_client, "a.example");
     unsetenv("SSL_CERT_FILE");
     ck_assert_str_eq(client.last, "hello");
@@ -347,22 +352,22 @@ DOMT_TEST(client_accepts_anybody_only_if_told_to)
     domt_side side;
 
     set_up_verify();
-    domus_tls_settings of_server = domt_server_settings(&pki, "self");
+    domus_tls_settings of_server = domt_make_server_settings(&pki, "self");
     domus_tls_settings of_client = {.role = DOMUS_ROLE_CLIENT, .verify = DOMUS_TLS_VERIFY_NONE};
     complete_handshake(&of_server, &of_client, "z.example");
     ck_assert_str_eq(client.last, "hello");
-    ck_assert(!domt_side_info(&client).verified);
+    ck_assert(!domt_side_tls_info(&client).verified);
     close_both();
     of_client.verify = DOMUS_TLS_VERIFY_DEFAULT;
-    of_client.ca_file = domt_pki_path(&pki, "ca");
-    domus_tls *tls = domt_tls(&of_client);
+    of_client.ca_file = domt_pki_path_of_file(&pki, "ca");
+    domus_tls *tls = domt_make_tls_context(&of_client);
     /* there is no name to verify */
-    ck_assert_int_eq(domt_side_open_to(&side, tls, NULL, NULL, 0), -EINVAL);
-    ck_assert_int_eq(domt_side_open(&side, tls, ""), -EINVAL);
+    ck_assert_int_eq(domt_side_open_client_to(&side, tls, NULL, NULL, 0), -EINVAL);
+    ck_assert_int_eq(domt_side_open_by_role(&side, tls, ""), -EINVAL);
     /* an empty first label is no name */
-    ck_assert_int_eq(domt_side_open(&side, tls, ".example"), -EINVAL);
-    ck_assert_int_eq(domt_side_open_to(&side, tls, NULL, ".example", 443), -EINVAL);
-    ck_assert_int_eq(domt_side_open(&side, NULL, "a"), -EINVAL);
+    ck_assert_int_eq(domt_side_open_by_role(&side, tls, ".example"), -EINVAL);
+    ck_assert_int_eq(domt_side_open_client_to(&side, tls, NULL, ".example", 443), -EINVAL);
+    ck_assert_int_eq(domt_side_open_by_role(&side, NULL, "a"), -EINVAL);
     domus_tls_free(tls);
     tear_down_verify();
 }
@@ -370,11 +375,11 @@ DOMT_TEST(client_accepts_anybody_only_if_told_to)
 /* Connect a client with a certificate, or without one. */
 static void connect_client(const domt_pki *of, const char *file, domus_tls_verify verify)
 {
-    domus_tls_settings of_server = domt_server_settings(&pki, "right");
-    domus_tls_settings of_client = domt_client_settings(&pki);
+    domus_tls_settings of_server = domt_make_server_settings(&pki, "right");
+    domus_tls_settings of_client = domt_make_client_settings(&pki);
     char path[128];
 
-    snprintf(path, sizeof path, "%s", file != NULL ? domt_pki_path(of, file) : "");
+    snprintf(path, sizeof path, "%s", file != NULL ? domt_pki_path_of_file(of, file) : "");
     const domus_tls_certificate own = {path, NULL};
     of_server.ca_file = of_client.ca_file;
     of_server.verify = verify;
@@ -391,7 +396,7 @@ DOMT_TEST(server_verifies_clients)
     set_up_verify();
     connect_client(&pki, "client", DOMUS_TLS_VERIFY_DEFAULT);
     ck_assert_str_eq(server.last, "hello");
-    ck_assert(domt_side_info(&server).verified);
+    ck_assert(domt_side_tls_info(&server).verified);
     ck_assert_int_eq(domus_tls_kit_peer(server.kit, &peer), 0);
     ck_assert(domus_slice_equals(peer.subject, "CN=client,O=domus", 17));
     ck_assert(domus_slice_equals(peer.names, names, sizeof names - 1));
@@ -402,15 +407,15 @@ DOMT_TEST(server_verifies_clients)
     connect_client(&other, "client", DOMUS_TLS_VERIFY_DEFAULT);
     ck_assert_int_eq(server.error, -EACCES);
     ck_assert_uint_eq(server.messages, 0);
-    ck_assert_str_eq(domt_side_info(&client).failure, "tlsv1 alert unknown ca");
+    ck_assert_str_eq(domt_side_tls_info(&client).failure, "tlsv1 alert unknown ca");
     close_both();
     connect_client(NULL, NULL, DOMUS_TLS_VERIFY_REQUIRED);
-    ck_assert_str_eq(domt_side_info(&server).failure, "peer did not return a certificate");
+    ck_assert_str_eq(domt_side_tls_info(&server).failure, "peer did not return a certificate");
     ck_assert_int_eq(server.error, -EACCES);
     close_both();
     connect_client(NULL, NULL, DOMUS_TLS_VERIFY_OPTIONAL);
     ck_assert_str_eq(server.last, "hello");
-    ck_assert(!domt_side_info(&server).verified);
+    ck_assert(!domt_side_tls_info(&server).verified);
     close_both();
     connect_client(&other, "client", DOMUS_TLS_VERIFY_OPTIONAL);
     ck_assert_int_eq(server.error, -EACCES);

@@ -32,49 +32,49 @@ static int count_names(SSL *ssl, void *none)
 static SSL_SESSION *connect_and_exchange(domus_tls *tls, int version, SSL_SESSION *session,
                                          bool resumes)
 {
-    ck_assert_int_eq(domt_side_open(&server, tls, NULL), 0);
-    domt_raw_open(&raw, &pki, version, "a.example");
+    ck_assert_int_eq(domt_side_open_by_role(&server, tls, NULL), 0);
+    domt_raw_open_client(&raw, &pki, version, "a.example");
     SSL_set_cert_cb(raw.ssl, count_names, NULL);
     if (shown != NULL) {
-        const char *path = domt_pki_path(&pki, shown);
+        const char *path = domt_pki_path_of_file(&pki, shown);
         ck_assert_int_eq(SSL_use_certificate_file(raw.ssl, path, SSL_FILETYPE_PEM), 1);
         ck_assert_int_eq(SSL_use_PrivateKey_file(raw.ssl, path, SSL_FILETYPE_PEM), 1);
     }
     if (session != NULL)
         ck_assert_int_eq(SSL_set_session(raw.ssl, session), 1);
-    ck_assert(domt_raw_talk(&raw, &server));
-    domt_raw_expect_echo(&raw, &server, "hello");
-    ck_assert(domt_side_info(&server).resumed == resumes);
-    verified = domt_side_info(&server).verified;
+    ck_assert(domt_raw_talk_with_side(&raw, &server));
+    domt_raw_expect_echo_of_line(&raw, &server, "hello");
+    ck_assert(domt_side_tls_info(&server).resumed == resumes);
+    verified = domt_side_tls_info(&server).verified;
     SSL_SESSION *next = SSL_get1_session(raw.ssl);
     SSL_set_shutdown(raw.ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
-    domt_raw_close(&raw);
-    domt_side_close(&server);
+    domt_raw_close_connection(&raw);
+    domt_side_close_connection(&server);
     SSL_SESSION_free(session);
     return next;
 }
 
 static domus_tls *make_context(domus_tls *tickets_of, const char *ca)
 {
-    domus_tls_settings settings = domt_server_settings(&pki, "a");
+    domus_tls_settings settings = domt_make_server_settings(&pki, "a");
 
     settings.tickets_of = tickets_of;
     settings.ca_file = ca;
     settings.verify = ca != NULL ? DOMUS_TLS_VERIFY_OPTIONAL : DOMUS_TLS_VERIFY_DEFAULT;
-    return domt_tls(&settings);
+    return domt_make_tls_context(&settings);
 }
 
 DOMT_TEST(sessions_resume_under_shared_keys_that_change)
 {
     static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
 
-    domt_pki_make(&pki);
-    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
+    domt_pki_make_authority(&pki);
+    domt_pki_issue_certificate(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
     for (int i = 0; i < 2; i++) {
         domus_tls *one = make_context(NULL, NULL);
         domus_tls *same = make_context(one, NULL);
         domus_tls *stranger = make_context(NULL, NULL);
-        domus_tls *asks_more = make_context(one, domt_pki_path(&pki, "ca"));
+        domus_tls *asks_more = make_context(one, domt_pki_path_of_file(&pki, "ca"));
         SSL_SESSION *session = connect_and_exchange(one, versions[i], NULL, false);
         session = connect_and_exchange(one, versions[i], session, true);
         session = connect_and_exchange(same, versions[i], session, true);
@@ -97,7 +97,7 @@ DOMT_TEST(sessions_resume_under_shared_keys_that_change)
         domus_tls_free(stranger);
         domus_tls_free(asks_more);
     }
-    domt_pki_free(&pki);
+    domt_pki_free_authority(&pki);
 }
 
 DOMT_TEST(sessions_end_with_the_certificate_of_their_client)
@@ -106,10 +106,10 @@ DOMT_TEST(sessions_end_with_the_certificate_of_their_client)
     SSL_SESSION *sessions[2];
     domt_wish wish = {.file = "c", .names = "DNS:c.example", .ends_s = 2};
 
-    domt_pki_make(&pki);
-    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
-    domt_pki_issue(&pki, &wish);
-    domus_tls *tls = make_context(NULL, domt_pki_path(&pki, "ca"));
+    domt_pki_make_authority(&pki);
+    domt_pki_issue_certificate(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
+    domt_pki_issue_certificate(&pki, &wish);
+    domus_tls *tls = make_context(NULL, domt_pki_path_of_file(&pki, "ca"));
     shown = "c";
     for (int i = 0; i < 2; i++) {
         sessions[i] = connect_and_exchange(tls, versions[i], NULL, false);
@@ -123,13 +123,13 @@ DOMT_TEST(sessions_end_with_the_certificate_of_their_client)
         ck_assert(!verified);
     }
     domus_tls_free(tls);
-    domt_pki_free(&pki);
+    domt_pki_free_authority(&pki);
 }
 
 static void write_authorities(int count)
 {
     static const char filler[] = "a-name-that-is-so-long-that-few-of-them-fit-into-a-handshake";
-    FILE *all = fopen(domt_pki_path(&pki, "all"), "w");
+    FILE *all = fopen(domt_pki_path_of_file(&pki, "all"), "w");
 
     ck_assert_ptr_nonnull(all);
     for (int i = 0; i < count; i++) {
@@ -157,11 +157,11 @@ DOMT_TEST(too_many_names_of_authorities_are_not_told)
         bool are_told;
     } cases[] = {{10, true}, {300, false}};
 
-    domt_pki_make(&pki);
-    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
+    domt_pki_make_authority(&pki);
+    domt_pki_issue_certificate(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
     for (int i = 0; i < 2; i++) {
         write_authorities(cases[i].count);
-        domus_tls *tls = make_context(NULL, domt_pki_path(&pki, "all"));
+        domus_tls *tls = make_context(NULL, domt_pki_path_of_file(&pki, "all"));
         for (int j = 0; j < 2; j++) {
             names_told = -1;
             SSL_SESSION_free(
@@ -170,7 +170,7 @@ DOMT_TEST(too_many_names_of_authorities_are_not_told)
         }
         domus_tls_free(tls);
     }
-    domt_pki_free(&pki);
+    domt_pki_free_authority(&pki);
 }
 
 DOMT_TEST(keys_change_with_time)
@@ -178,20 +178,20 @@ DOMT_TEST(keys_change_with_time)
     domi_tls_tickets *tickets = domi_tls_tickets_new(100, 1000);
     domi_tls_key first, second, third, found;
 
-    ck_assert(domi_tls_tickets_current(tickets, 1000, &first));
-    ck_assert(domi_tls_tickets_current(tickets, 1099, &second));
+    ck_assert(domi_tls_tickets_current_key(tickets, 1000, &first));
+    ck_assert(domi_tls_tickets_current_key(tickets, 1099, &second));
     ck_assert_mem_eq(&first, &second, sizeof first);
-    ck_assert_int_eq(domi_tls_tickets_find(tickets, first.name, 1099, &found), 1);
-    ck_assert(domi_tls_tickets_current(tickets, 1100, &second));
+    ck_assert_int_eq(domi_tls_tickets_find_key(tickets, first.name, 1099, &found), 1);
+    ck_assert(domi_tls_tickets_current_key(tickets, 1100, &second));
     ck_assert_mem_ne(&first, &second, sizeof first);
-    ck_assert_int_eq(domi_tls_tickets_find(tickets, first.name, 1199, &found), 2);
+    ck_assert_int_eq(domi_tls_tickets_find_key(tickets, first.name, 1199, &found), 2);
     ck_assert_mem_eq(&first, &found, sizeof first);
-    ck_assert_int_eq(domi_tls_tickets_find(tickets, first.name, 1200, &found), 0);
-    ck_assert_int_eq(domi_tls_tickets_find(tickets, second.name, 1200, &found), 2);
+    ck_assert_int_eq(domi_tls_tickets_find_key(tickets, first.name, 1200, &found), 0);
+    ck_assert_int_eq(domi_tls_tickets_find_key(tickets, second.name, 1200, &found), 2);
     /* no connection came for a long time, so the last key is too old, too */
-    ck_assert(domi_tls_tickets_current(tickets, 1200, &third));
-    ck_assert_int_eq(domi_tls_tickets_find(tickets, third.name, 1400, &found), 0);
-    domi_tls_tickets_free(tickets);
+    ck_assert(domi_tls_tickets_current_key(tickets, 1200, &third));
+    ck_assert_int_eq(domi_tls_tickets_find_key(tickets, third.name, 1400, &found), 0);
+    domi_tls_tickets_remove_owner(tickets);
 }
 
 /* --- files ------------------------------------------------------------------------------------ */
@@ -201,12 +201,12 @@ static const char *read_shown_subject(domus_tls *tls)
 {
     static char text[128];
 
-    ck_assert_int_eq(domt_side_open(&server, tls, NULL), 0);
-    domt_raw_open(&raw, &pki, TLS1_3_VERSION, "a.example");
-    ck_assert(domt_raw_talk(&raw, &server));
+    ck_assert_int_eq(domt_side_open_by_role(&server, tls, NULL), 0);
+    domt_raw_open_client(&raw, &pki, TLS1_3_VERSION, "a.example");
+    ck_assert(domt_raw_talk_with_side(&raw, &server));
     X509_NAME_oneline(X509_get_subject_name(SSL_get0_peer_certificate(raw.ssl)), text, sizeof text);
-    domt_raw_close(&raw);
-    domt_side_close(&server);
+    domt_raw_close_connection(&raw);
+    domt_side_close_connection(&server);
     return text;
 }
 
@@ -214,8 +214,8 @@ static void copy_over(const char *from, const char *to)
 {
     char command[300];
 
-    snprintf(command, sizeof command, "cp '%s' '%s'", domt_pki_path(&pki, from),
-             domt_pki_path(&pki, to));
+    snprintf(command, sizeof command, "cp '%s' '%s'", domt_pki_path_of_file(&pki, from),
+             domt_pki_path_of_file(&pki, to));
     ck_assert_int_eq(system(command), 0);
 }
 
@@ -223,32 +223,33 @@ DOMT_TEST(files_are_read_again_and_broken_ones_change_nothing)
 {
     char error[256];
 
-    domt_pki_make(&pki);
-    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
-    domt_pki_issue(&pki, &(domt_wish){.file = "b", .names = "DNS:a.example"});
+    domt_pki_make_authority(&pki);
+    domt_pki_issue_certificate(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
+    domt_pki_issue_certificate(&pki, &(domt_wish){.file = "b", .names = "DNS:a.example"});
     copy_over("a", "now");
-    domus_tls_settings settings = domt_server_settings(&pki, "now");
-    domus_tls *tls = domt_tls(&settings);
+    domus_tls_settings settings = domt_make_server_settings(&pki, "now");
+    domus_tls *tls = domt_make_tls_context(&settings);
     ck_assert_str_eq(read_shown_subject(tls), "/O=domus/CN=a");
-    domt_pki_write(&pki, "now", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
+    domt_pki_write_file(&pki, "now",
+                        "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
     ck_assert_int_eq(domus_tls_reload(tls, error, sizeof error), -EBADMSG);
     ck_assert(strstr(error, "/now.pem: ") != NULL);
     ck_assert_str_eq(read_shown_subject(tls), "/O=domus/CN=a");
-    ck_assert_int_eq(unlink(domt_pki_path(&pki, "now")), 0);
+    ck_assert_int_eq(unlink(domt_pki_path_of_file(&pki, "now")), 0);
     ck_assert_int_eq(domus_tls_reload(tls, NULL, 0), -ENOENT);
     copy_over("b", "now");
     ck_assert_int_eq(domus_tls_reload(tls, error, sizeof error), 0);
     ck_assert_str_eq(read_shown_subject(tls), "/O=domus/CN=b");
     domus_tls_free(tls);
-    domt_pki_free(&pki);
+    domt_pki_free_authority(&pki);
 }
 
 /* Returns the error of a context with these files of certificate and key. */
 static int try_files(const char *certificate, const char *key, char *error, size_t size)
 {
-    domus_tls_settings settings = domt_server_settings(&pki, certificate);
-    const domus_tls_certificate both = {domt_pki_path(&pki, certificate),
-                                        key != NULL ? domt_pki_path(&pki, key) : NULL};
+    domus_tls_settings settings = domt_make_server_settings(&pki, certificate);
+    const domus_tls_certificate both = {domt_pki_path_of_file(&pki, certificate),
+                                        key != NULL ? domt_pki_path_of_file(&pki, key) : NULL};
     domus_tls *tls = NULL;
 
     settings.certificates = &both;
@@ -276,19 +277,19 @@ DOMT_TEST(errors_name_the_file_and_the_reason)
                                  "-----END ENCRYPTED PRIVATE KEY-----\n";
     char error[256];
 
-    domt_pki_make(&pki);
-    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
-    domt_pki_issue(&pki, &(domt_wish){.file = "b", .names = "DNS:a.example"});
-    domt_pki_write(&pki, "empty", "");
-    domt_pki_write(&pki, "words", "nothing\n");
-    domt_pki_write(&pki, "secret", secret);
+    domt_pki_make_authority(&pki);
+    domt_pki_issue_certificate(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
+    domt_pki_issue_certificate(&pki, &(domt_wish){.file = "b", .names = "DNS:a.example"});
+    domt_pki_write_file(&pki, "empty", "");
+    domt_pki_write_file(&pki, "words", "nothing\n");
+    domt_pki_write_file(&pki, "secret", secret);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         error[0] = '\0';
         int result = try_files(cases[i].certificate, cases[i].key, error, sizeof error);
         ck_assert_msg(result == cases[i].error && strstr(error, cases[i].text) != NULL,
                       "%zu: %d %s", i, result, error);
     }
-    domt_pki_free(&pki);
+    domt_pki_free_authority(&pki);
 }
 
 /* A certificate may be encrypted as a key may; that is unusual, but a file may contain anything. */
@@ -300,14 +301,14 @@ DOMT_TEST(encrypted_authority_is_refused_and_no_password_is_asked_for)
     char error[256];
     domus_tls *tls = NULL;
 
-    domt_pki_make(&pki);
-    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
-    domt_pki_write(&pki, "secret", encrypted);
-    domus_tls_settings settings = domt_server_settings(&pki, "a");
-    settings.ca_file = domt_pki_path(&pki, "secret");
+    domt_pki_make_authority(&pki);
+    domt_pki_issue_certificate(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
+    domt_pki_write_file(&pki, "secret", encrypted);
+    domus_tls_settings settings = domt_make_server_settings(&pki, "a");
+    settings.ca_file = domt_pki_path_of_file(&pki, "secret");
     ck_assert_int_eq(domus_tls_new(&settings, error, sizeof error, &tls), -EBADMSG);
     ck_assert_msg(strstr(error, "/secret.pem: bad password read") != NULL, "%s", error);
-    domt_pki_free(&pki);
+    domt_pki_free_authority(&pki);
 }
 
 DOMT_TEST(settings_out_of_their_ranges_are_refused)
@@ -316,9 +317,9 @@ DOMT_TEST(settings_out_of_their_ranges_are_refused)
         "01234567890123456789012345678901234567890123456789012345678901234", NULL};
     char error[256];
 
-    domt_pki_make(&pki);
-    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
-    const domus_tls_settings right = domt_server_settings(&pki, "a");
+    domt_pki_make_authority(&pki);
+    domt_pki_issue_certificate(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
+    const domus_tls_settings right = domt_make_server_settings(&pki, "a");
     for (int i = 0; i < 13; i++) {
         static const char *const named[] = {"role",      "verify",      "certificates_count",
                                             "depth_max", "chain_max",   "ticket_time_s",
@@ -345,7 +346,7 @@ DOMT_TEST(settings_out_of_their_ranges_are_refused)
         ck_assert_msg(strncmp(error, named[i], strlen(named[i])) == 0, "%s", error);
         ck_assert_ptr_null(tls);
     }
-    domt_pki_free(&pki);
+    domt_pki_free_authority(&pki);
 }
 
 /* OpenSSL ignores ciphers that it does not know, so the library refuses a list that names one. */
@@ -360,9 +361,9 @@ DOMT_TEST(each_cipher_of_a_list_is_known)
     };
     char error[256];
 
-    domt_pki_make(&pki);
-    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
-    domus_tls_settings settings = domt_server_settings(&pki, "a");
+    domt_pki_make_authority(&pki);
+    domt_pki_issue_certificate(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
+    domus_tls_settings settings = domt_make_server_settings(&pki, "a");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         domus_tls *tls = NULL;
         settings.ciphers = cases[i].ciphers;
@@ -373,7 +374,7 @@ DOMT_TEST(each_cipher_of_a_list_is_known)
             ck_assert_str_eq(error, cases[i].said);
         domus_tls_free(tls);
     }
-    domt_pki_free(&pki);
+    domt_pki_free_authority(&pki);
 }
 
 DOMT_SUITE(60)

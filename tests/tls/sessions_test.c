@@ -17,51 +17,52 @@ static domus_tls *client_tls;
 /* Begin with a server, and a client with these settings; NULL: all defaults. */
 static void set_up(const domus_tls_settings *own)
 {
-    domt_pki_make(&pki);
-    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example,DNS:b.example"});
-    domus_tls_settings settings = domt_server_settings(&pki, "a");
-    server_tls = domt_tls(&settings);
-    settings = domt_client_settings(&pki);
+    domt_pki_make_authority(&pki);
+    domt_pki_issue_certificate(&pki,
+                               &(domt_wish){.file = "a", .names = "DNS:a.example,DNS:b.example"});
+    domus_tls_settings settings = domt_make_server_settings(&pki, "a");
+    server_tls = domt_make_tls_context(&settings);
+    settings = domt_make_client_settings(&pki);
     settings.no_tickets = own != NULL && own->no_tickets;
     settings.sessions_max = own != NULL ? own->sessions_max : 0;
-    client_tls = domt_tls(&settings);
+    client_tls = domt_make_tls_context(&settings);
 }
 
 static void tear_down(void)
 {
     domus_tls_free(client_tls);
     domus_tls_free(server_tls);
-    domt_pki_free(&pki);
+    domt_pki_free_authority(&pki);
 }
 
 /* Open a server that supports at most this version. */
 static void open_server(domt_side *side, int version)
 {
-    ck_assert_int_eq(domt_side_open(side, server_tls, NULL), 0);
+    ck_assert_int_eq(domt_side_open_by_role(side, server_tls, NULL), 0);
     domi_tls_state *state = domus_stage_kit_state(side->kit, &domus_tls_stage);
     ck_assert_int_eq(SSL_set_max_proto_version(state->ssl, version), 1);
 }
 
 static void open_client(domt_side *side, const char *name, uint16_t port)
 {
-    ck_assert_int_eq(domt_side_open_to(side, client_tls, NULL, name, port), 0);
+    ck_assert_int_eq(domt_side_open_client_to(side, client_tls, NULL, name, port), 0);
 }
 
 static void close_both(domt_side *one, domt_side *other)
 {
-    domt_side_close(one);
-    domt_side_close(other);
+    domt_side_close_connection(one);
+    domt_side_close_connection(other);
 }
 
 /* Let client and server exchange a line. Returns whether a session was resumed. */
 static bool exchange_line(domt_side *from, domt_side *to)
 {
     domt_side_send_line(from, "hello");
-    domt_talk(from, to, 0);
+    domt_side_talk_with_other(from, to, 0);
     ck_assert_str_eq(from->last, "hello");
-    bool is_resumed = domt_side_info(from).resumed;
-    ck_assert(domt_side_info(to).resumed == is_resumed);
-    ck_assert(domt_side_info(from).verified);
+    bool is_resumed = domt_side_tls_info(from).resumed;
+    ck_assert(domt_side_tls_info(to).resumed == is_resumed);
+    ck_assert(domt_side_tls_info(from).verified);
     return is_resumed;
 }
 
@@ -135,7 +136,7 @@ DOMT_TEST(sessions_end_with_the_files_that_they_were_made_with)
         ck_assert_int_eq(domus_tls_reload(client_tls, NULL, 0), 0);
         domt_side other;
         open_client(&other, "c.example", 443); /* makes the thread use the reloaded context */
-        domt_side_close(&other);
+        domt_side_close_connection(&other);
         ck_assert(!exchange_line(&client, &server));
         close_both(&client, &server);
         ck_assert(!connect_and_close(versions[i], "b.example", 443));
@@ -148,9 +149,9 @@ DOMT_TEST(sessions_end_with_the_files_that_they_were_made_with)
 static void fail_handshake_with(const char *name)
 {
     open_client(&client, name, 443);
-    domt_side_feed(&client, "\x15\x03\x03\x00\x02\x02\x28", 7, 0);
+    domt_side_feed_in_pieces(&client, "\x15\x03\x03\x00\x02\x02\x28", 7, 0);
     ck_assert_int_eq(client.error, -EPROTO);
-    domt_side_close(&client);
+    domt_side_close_connection(&client);
 }
 
 DOMT_TEST(a_session_that_failed_is_forgotten)
@@ -163,7 +164,7 @@ DOMT_TEST(a_session_that_failed_is_forgotten)
         ck_assert(!connect_and_close(versions[i], "a.example", 443));
         ck_assert(connect_and_close(versions[i], "b.example", 443));
         open_client(&client, "b.example", 443); /* a handshake that the server does not answer */
-        domt_side_close(&client);
+        domt_side_close_connection(&client);
         ck_assert(!connect_and_close(versions[i], "b.example", 443));
         /* the server no longer knows the keys, and the connection still succeeds */
         ck_assert_int_eq(domus_tls_rotate(server_tls), 0);
@@ -217,7 +218,7 @@ static bool keep_session(domi_tls_sessions *list, int version, int name, uint64_
                          uint32_t most)
 {
     SSL_SESSION *session = make_session(version);
-    bool is_kept = domi_tls_sessions_keep(list, &names[name], session, 100, until_s, most);
+    bool is_kept = domi_tls_keep_session(list, &names[name], session, 100, until_s, most);
 
     if (!is_kept)
         SSL_SESSION_free(session);
@@ -228,12 +229,12 @@ static bool keep_session(domi_tls_sessions *list, int version, int name, uint64_
 static uint32_t count_sessions(domi_tls_sessions *list, int name, uint64_t now_s)
 {
     uint32_t count = 0;
-    SSL_SESSION *session = domi_tls_sessions_take(list, &names[name], now_s);
+    SSL_SESSION *session = domi_tls_take_session_of_server(list, &names[name], now_s);
 
     while (session != NULL && count < 100) {
         count++;
         SSL_SESSION_free(session);
-        session = domi_tls_sessions_take(list, &names[name], now_s);
+        session = domi_tls_take_session_of_server(list, &names[name], now_s);
     }
     return count;
 }
@@ -267,8 +268,8 @@ DOMT_TEST(a_server_has_its_share)
     ck_assert(keep_session(&list, TLS1_3_VERSION, 0, 200, 2));
     ck_assert_uint_eq(list.count, 2);
     ck_assert_uint_eq(count_sessions(&list, 3, 100), 1);
-    ck_assert_ptr_null(domi_tls_sessions_take(&list, &names[1], 100));
-    domi_tls_sessions_clear(&list);
+    ck_assert_ptr_null(domi_tls_take_session_of_server(&list, &names[1], 100));
+    domi_tls_remove_all_sessions(&list);
     ck_assert_uint_eq(list.count, 0);
 }
 
@@ -276,21 +277,21 @@ DOMT_TEST(a_session_ends_with_its_certificate)
 {
     domt_wish wish = {.file = "a", .names = "DNS:a.example", .ends_s = 90};
 
-    domt_pki_make(&pki);
-    domt_pki_issue(&pki, &wish);
-    domus_tls_settings settings = domt_server_settings(&pki, "a");
-    server_tls = domt_tls(&settings);
-    settings = domt_client_settings(&pki);
-    client_tls = domt_tls(&settings);
+    domt_pki_make_authority(&pki);
+    domt_pki_issue_certificate(&pki, &wish);
+    domus_tls_settings settings = domt_make_server_settings(&pki, "a");
+    server_tls = domt_make_tls_context(&settings);
+    settings = domt_make_client_settings(&pki);
+    client_tls = domt_make_tls_context(&settings);
     for (int i = 0; i < 2; i++) {
         open_server(&server, versions[i]);
         open_client(&client, "a.example", 443);
         ck_assert(!exchange_line(&client, &server));
         const domi_tls_state *state = domus_stage_kit_state(client.kit, &domus_tls_stage);
         const SSL_SESSION *session = SSL_get0_session(state->ssl);
-        uint64_t time_s = domi_tls_session_time_s(session, 7200);
+        uint64_t time_s = domi_tls_seconds_to_keep_session(session, 7200);
         ck_assert(time_s > 30 && time_s <= 90);
-        ck_assert_uint_eq(domi_tls_session_time_s(session, 5), 5);
+        ck_assert_uint_eq(domi_tls_seconds_to_keep_session(session, 5), 5);
         close_both(&client, &server);
         ck_assert_int_eq(domus_tls_reload(client_tls, NULL, 0), 0);
     }

@@ -19,20 +19,20 @@ static void set_up(domt_side *side, domus_tls *tls, const char *host, bool is_se
     side->pipeline.stages = side->stages;
 }
 
-int domt_side_open(domt_side *side, domus_tls *tls, const char *host)
+int domt_side_open_by_role(domt_side *side, domus_tls *tls, const char *host)
 {
     set_up(side, tls, host, host == NULL);
     return domus_stage_kit_new(&side->pipeline, &side->kit);
 }
 
-int domt_side_open_to(domt_side *side, domus_tls *tls, const char *host, const char *server,
-                      uint16_t port)
+int domt_side_open_client_to(domt_side *side, domus_tls *tls, const char *host, const char *server,
+                             uint16_t port)
 {
     set_up(side, tls, host, false);
     return domus_stage_kit_new_to(&side->pipeline, server, port, &side->kit);
 }
 
-void domt_side_close(domt_side *side)
+void domt_side_close_connection(domt_side *side)
 {
     domus_stage_kit_free(side->kit);
     side->kit = NULL;
@@ -65,7 +65,7 @@ static void read_messages(domt_side *side)
     }
 }
 
-void domt_side_feed(domt_side *side, const char *bytes, size_t size, size_t step)
+void domt_side_feed_in_pieces(domt_side *side, const char *bytes, size_t size, size_t step)
 {
     while (size != 0 && side->error == 0) {
         size_t part = step != 0 && step < size ? step : size;
@@ -108,12 +108,12 @@ static bool carry_output(domt_side *from, domt_side *to, size_t step)
     size_t size;
     char *bytes = domt_side_take_output(from, &size);
 
-    domt_side_feed(to, bytes, size, step);
+    domt_side_feed_in_pieces(to, bytes, size, step);
     free(bytes);
     return size != 0;
 }
 
-void domt_talk(domt_side *one, domt_side *other, size_t step)
+void domt_side_talk_with_other(domt_side *one, domt_side *other, size_t step)
 {
     bool goes_on = true;
 
@@ -123,7 +123,7 @@ void domt_talk(domt_side *one, domt_side *other, size_t step)
     }
 }
 
-domus_tls_info domt_side_info(domt_side *side)
+domus_tls_info domt_side_tls_info(domt_side *side)
 {
     domus_tls_info info;
 
@@ -131,7 +131,7 @@ domus_tls_info domt_side_info(domt_side *side)
     return info;
 }
 
-domus_tls *domt_tls(const domus_tls_settings *settings)
+domus_tls *domt_make_tls_context(const domus_tls_settings *settings)
 {
     char error[256] = "";
     domus_tls *tls = NULL;
@@ -142,21 +142,21 @@ domus_tls *domt_tls(const domus_tls_settings *settings)
     return tls;
 }
 
-domus_tls_settings domt_server_settings(const domt_pki *pki, const char *file)
+domus_tls_settings domt_make_server_settings(const domt_pki *pki, const char *file)
 {
     static domus_tls_certificate certificate;
     static char path[128];
 
-    snprintf(path, sizeof path, "%s", domt_pki_path(pki, file));
+    snprintf(path, sizeof path, "%s", domt_pki_path_of_file(pki, file));
     certificate.cert_file = path;
     return (domus_tls_settings){
         .role = DOMUS_ROLE_SERVER, .certificates = &certificate, .certificates_count = 1};
 }
 
-domus_tls_settings domt_client_settings(const domt_pki *pki)
+domus_tls_settings domt_make_client_settings(const domt_pki *pki)
 {
     static char path[128];
 
-    snprintf(path, sizeof path, "%s", domt_pki_path(pki, "ca"));
+    snprintf(path, sizeof path, "%s", domt_pki_path_of_file(pki, "ca"));
     return (domus_tls_settings){.role = DOMUS_ROLE_CLIENT, .ca_file = path};
 }

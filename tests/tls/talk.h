@@ -21,16 +21,16 @@ typedef struct domt_side {
 } domt_side;
 
 /* Make the server's or the client's side. Returns as domus_stage_kit_new(). */
-int domt_side_open(domt_side *side, domus_tls *tls, const char *host);
+int domt_side_open_by_role(domt_side *side, domus_tls *tls, const char *host);
 
 /* Make a client that is connected to this server; `host` may be NULL. */
-int domt_side_open_to(domt_side *side, domus_tls *tls, const char *host, const char *server,
-                      uint16_t port);
-void domt_side_close(domt_side *side);
+int domt_side_open_client_to(domt_side *side, domus_tls *tls, const char *host, const char *server,
+                             uint16_t port);
+void domt_side_close_connection(domt_side *side);
 
 /* Feed bytes to a side in pieces of `step` (0: all at once), and let it decode. After an error it
  * ends its output, as a channel does. */
-void domt_side_feed(domt_side *side, const char *bytes, size_t size, size_t step);
+void domt_side_feed_in_pieces(domt_side *side, const char *bytes, size_t size, size_t step);
 
 /* Send a line. */
 void domt_side_send_line(domt_side *side, const char *line);
@@ -39,18 +39,18 @@ void domt_side_send_line(domt_side *side, const char *line);
 int domt_side_try_line(domt_side *side, const char *line);
 
 /* Carry bytes between both sides until neither has more. */
-void domt_talk(domt_side *one, domt_side *other, size_t step);
+void domt_side_talk_with_other(domt_side *one, domt_side *other, size_t step);
 
 /* Take the output of a side: a copy, which the caller frees. */
 char *domt_side_take_output(domt_side *side, size_t *ret_size);
 
-domus_tls_info domt_side_info(domt_side *side);
+domus_tls_info domt_side_tls_info(domt_side *side);
 
 /* Make a context, and check that this succeeds. */
-domus_tls *domt_tls(const domus_tls_settings *settings);
+domus_tls *domt_make_tls_context(const domus_tls_settings *settings);
 
 /* Returns the settings of a server with one certificate of the authority. */
-domus_tls_settings domt_server_settings(const domt_pki *pki, const char *file);
-domus_tls_settings domt_client_settings(const domt_pki *pki);
+domus_tls_settings domt_make_server_settings(const domt_pki *pki, const char *file);
+domus_tls_settings domt_make_client_settings(const domt_pki *pki);
 
 #endif

@@ -17,28 +17,30 @@ static domt_side client;
 
 static void set_up(void)
 {
-    domt_pki_make(&pki);
-    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example,IP:127.0.0.1"});
-    domt_pki_issue(&pki, &(domt_wish){.file = "b", .names = "DNS:*.b.example,DNS:b.example"});
+    domt_pki_make_authority(&pki);
+    domt_pki_issue_certificate(&pki,
+                               &(domt_wish){.file = "a", .names = "DNS:a.example,IP:127.0.0.1"});
+    domt_pki_issue_certificate(&pki,
+                               &(domt_wish){.file = "b", .names = "DNS:*.b.example,DNS:b.example"});
 }
 
 /* Let both sides complete the handshake, and send a line. */
 static void complete_handshake(const domus_tls_settings *of_server,
                                const domus_tls_settings *of_client, const char *host, size_t step)
 {
-    domus_tls *server_tls = domt_tls(of_server);
-    domus_tls *client_tls = domt_tls(of_client);
+    domus_tls *server_tls = domt_make_tls_context(of_server);
+    domus_tls *client_tls = domt_make_tls_context(of_client);
 
-    ck_assert_int_eq(domt_side_open(&server, server_tls, NULL), 0);
-    ck_assert_int_eq(domt_side_open(&client, client_tls, host), 0);
+    ck_assert_int_eq(domt_side_open_by_role(&server, server_tls, NULL), 0);
+    ck_assert_int_eq(domt_side_open_by_role(&client, client_tls, host), 0);
     domt_side_send_line(&client, "hello"); /* this line waits for the handshake */
-    domt_talk(&client, &server, step);
+    domt_side_talk_with_other(&client, &server, step);
 }
 
 static void close_both(void)
 {
-    domt_side_close(&client);
-    domt_side_close(&server);
+    domt_side_close_connection(&client);
+    domt_side_close_connection(&server);
     domus_tls_free(client.options.tls);
     domus_tls_free(server.options.tls);
 }
@@ -46,10 +48,11 @@ static void close_both(void)
 static void check_handshake(void)
 {
     ck_assert_msg(client.error == 0 && server.error == 0, "%d %s, %d %s", client.error,
-                  domt_side_info(&client).failure, server.error, domt_side_info(&server).failure);
+                  domt_side_tls_info(&client).failure, server.error,
+                  domt_side_tls_info(&server).failure);
     ck_assert_str_eq(server.last, "hello");
     ck_assert_str_eq(client.last, "hello");
-    ck_assert_str_eq(domt_side_info(&client).cipher, domt_side_info(&server).cipher);
+    ck_assert_str_eq(domt_side_tls_info(&client).cipher, domt_side_tls_info(&server).cipher);
 }
 
 /* --- talk ------------------------------------------------------------------------------------- */
@@ -60,16 +63,16 @@ DOMT_TEST(both_sides_talk_in_pieces_of_any_size)
 
     set_up();
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
-        domus_tls_settings of_server = domt_server_settings(&pki, "a");
-        domus_tls_settings of_client = domt_client_settings(&pki);
+        domus_tls_settings of_server = domt_make_server_settings(&pki, "a");
+        domus_tls_settings of_client = domt_make_client_settings(&pki);
         complete_handshake(&of_server, &of_client, "a.example", steps[i]);
         check_handshake();
-        ck_assert_str_eq(domt_side_info(&client).version, "TLSv1.3");
-        ck_assert(domt_side_info(&client).verified && !domt_side_info(&server).verified);
-        ck_assert(!domt_side_info(&server).resumed);
+        ck_assert_str_eq(domt_side_tls_info(&client).version, "TLSv1.3");
+        ck_assert(domt_side_tls_info(&client).verified && !domt_side_tls_info(&server).verified);
+        ck_assert(!domt_side_tls_info(&server).resumed);
         close_both();
     }
-    domt_pki_free(&pki);
+    domt_pki_free_authority(&pki);
 }
 
 DOMT_TEST(long_messages_pass_both_ways)
@@ -77,8 +80,8 @@ DOMT_TEST(long_messages_pass_both_ways)
     static char line[65001];
 
     set_up();
-    domus_tls_settings of_server = domt_server_settings(&pki, "a");
-    domus_tls_settings of_client = domt_client_settings(&pki);
+    domus_tls_settings of_server = domt_make_server_settings(&pki, "a");
+    domus_tls_settings of_client = domt_make_client_settings(&pki);
     complete_handshake(&of_server, &of_client, "a.example", 0);
     memset(line, 'x', sizeof line - 1);
     for (size_t step = 0; step < 40000; step = step * 7 + 777) {
@@ -86,23 +89,23 @@ DOMT_TEST(long_messages_pass_both_ways)
             line[step] = (char)('a' + i);
             domt_side_send_line(&client, line);
         }
-        domt_talk(&client, &server, step);
+        domt_side_talk_with_other(&client, &server, step);
         ck_assert_str_eq(client.last, line);
     }
     ck_assert_uint_eq(client.messages, server.messages);
     close_both();
-    domt_pki_free(&pki);
+    domt_pki_free_authority(&pki);
 }
 
 DOMT_TEST(close_notify_ends_the_other_side)
 {
     set_up();
-    domus_tls_settings of_server = domt_server_settings(&pki, "a");
-    domus_tls_settings of_client = domt_client_settings(&pki);
+    domus_tls_settings of_server = domt_make_server_settings(&pki, "a");
+    domus_tls_settings of_client = domt_make_client_settings(&pki);
     complete_handshake(&of_server, &of_client, "a.example", 0);
     domt_side_send_line(&client, "last");
     ck_assert_int_eq(domus_stage_kit_end_output(client.kit), 0);
-    domt_talk(&client, &server, 0);
+    domt_side_talk_with_other(&client, &server, 0);
     ck_assert_str_eq(server.last, "last");
     ck_assert_str_eq(client.last, "last");
     ck_assert(domus_stage_kit_is_last(server.kit) && domus_stage_kit_is_last(client.kit));
@@ -110,7 +113,7 @@ DOMT_TEST(close_notify_ends_the_other_side)
     domus_stage_message message;
     ck_assert_int_eq(domus_stage_kit_next(server.kit, &message), 0);
     close_both();
-    domt_pki_free(&pki);
+    domt_pki_free_authority(&pki);
 }
 
 DOMT_TEST(end_without_close_notify_is_an_error)
@@ -118,20 +121,20 @@ DOMT_TEST(end_without_close_notify_is_an_error)
     domus_stage_message message;
 
     set_up();
-    domus_tls_settings of_server = domt_server_settings(&pki, "a");
-    domus_tls_settings of_client = domt_client_settings(&pki);
+    domus_tls_settings of_server = domt_make_server_settings(&pki, "a");
+    domus_tls_settings of_client = domt_make_client_settings(&pki);
     complete_handshake(&of_server, &of_client, "a.example", 0);
     domus_stage_kit_finish(server.kit);
     ck_assert_int_eq(domus_stage_kit_next(server.kit, &message), -ECONNABORTED);
-    ck_assert_str_eq(domt_side_info(&server).failure, "the connection was cut");
+    ck_assert_str_eq(domt_side_tls_info(&server).failure, "the connection was cut");
     close_both();
     /* a peer that has not sent a byte has not begun the handshake */
-    ck_assert_int_eq(domt_side_open(&server, domt_tls(&of_server), NULL), 0);
+    ck_assert_int_eq(domt_side_open_by_role(&server, domt_make_tls_context(&of_server), NULL), 0);
     domus_stage_kit_finish(server.kit);
     ck_assert_int_eq(domus_stage_kit_next(server.kit, &message), 0);
-    domt_side_close(&server);
+    domt_side_close_connection(&server);
     domus_tls_free(server.options.tls);
-    domt_pki_free(&pki);
+    domt_pki_free_authority(&pki);
 }
 
 /* --- the agreement
@@ -149,12 +152,12 @@ DOMT_TEST(server_shows_the_certificate_of_the_name)
     char path[2][128];
 
     set_up();
-    snprintf(path[0], sizeof path[0], "%s", domt_pki_path(&pki, "a"));
-    snprintf(path[1], sizeof path[1], "%s", domt_pki_path(&pki, "b"));
+    snprintf(path[0], sizeof path[0], "%s", domt_pki_path_of_file(&pki, "a"));
+    snprintf(path[1], sizeof path[1], "%s", domt_pki_path_of_file(&pki, "b"));
     const domus_tls_certificate both[] = {{path[0], NULL}, {path[1], path[1]}};
     domus_tls_settings of_server = {
         .role = DOMUS_ROLE_SERVER, .certificates = both, .certificates_count = 2};
-    domus_tls_settings of_client = domt_client_settings(&pki);
+    domus_tls_settings of_client = domt_make_client_settings(&pki);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         domus_tls_peer peer;
         complete_handshake(&of_server, &of_client, cases[i].host, 0);
@@ -163,10 +166,11 @@ DOMT_TEST(server_shows_the_certificate_of_the_name)
         ck_assert(domus_slice_equals(peer.subject, cases[i].subject, strlen(cases[i].subject)));
         domus_tls_peer_free(&peer);
         ck_assert_int_eq(domus_tls_kit_peer(server.kit, &peer), -ENODATA);
-        ck_assert_int_eq(strcasecmp(domt_side_info(&server).name, i < 3 ? cases[i].host : ""), 0);
+        ck_assert_int_eq(strcasecmp(domt_side_tls_info(&server).name, i < 3 ? cases[i].host : ""),
+                         0);
         close_both();
     }
-    domt_pki_free(&pki);
+    domt_pki_free_authority(&pki);
 }
 
 DOMT_TEST(both_agree_on_a_protocol)
@@ -187,24 +191,24 @@ DOMT_TEST(both_agree_on_a_protocol)
 
     set_up();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        domus_tls_settings of_server = domt_server_settings(&pki, "a");
-        domus_tls_settings of_client = domt_client_settings(&pki);
+        domus_tls_settings of_server = domt_make_server_settings(&pki, "a");
+        domus_tls_settings of_client = domt_make_client_settings(&pki);
         of_server.alpn = cases[i].server;
         of_client.alpn = cases[i].client;
         complete_handshake(&of_server, &of_client, "a.example", 0);
         if (cases[i].fails) {
             ck_assert_int_eq(server.error, -EPROTO);
             ck_assert_int_eq(client.error, -EPROTO);
-            ck_assert_str_eq(domt_side_info(&client).failure,
+            ck_assert_str_eq(domt_side_tls_info(&client).failure,
                              "tlsv1 alert no application protocol");
         } else {
             check_handshake();
-            ck_assert_str_eq(domt_side_info(&client).alpn, cases[i].alpn);
-            ck_assert_str_eq(domt_side_info(&server).alpn, cases[i].alpn);
+            ck_assert_str_eq(domt_side_tls_info(&client).alpn, cases[i].alpn);
+            ck_assert_str_eq(domt_side_tls_info(&server).alpn, cases[i].alpn);
         }
         close_both();
     }
-    domt_pki_free(&pki);
+    domt_pki_free_authority(&pki);
 }
 
 DOMT_TEST(tls_1_2_is_spoken_unless_it_is_too_old)
@@ -213,23 +217,24 @@ DOMT_TEST(tls_1_2_is_spoken_unless_it_is_too_old)
 
     set_up();
     for (int i = 0; i < 2; i++) {
-        domus_tls_settings settings = domt_server_settings(&pki, "a");
+        domus_tls_settings settings = domt_make_server_settings(&pki, "a");
         settings.min_version = (domus_tls_version)i;
-        ck_assert_int_eq(domt_side_open(&server, domt_tls(&settings), NULL), 0);
-        domt_raw_open(&raw, &pki, TLS1_2_VERSION, "a.example");
-        ck_assert(domt_raw_talk(&raw, &server) == (i == 0));
+        ck_assert_int_eq(domt_side_open_by_role(&server, domt_make_tls_context(&settings), NULL),
+                         0);
+        domt_raw_open_client(&raw, &pki, TLS1_2_VERSION, "a.example");
+        ck_assert(domt_raw_talk_with_side(&raw, &server) == (i == 0));
         if (i == 0) {
-            domt_raw_expect_echo(&raw, &server, "old");
-            ck_assert_str_eq(domt_side_info(&server).version, "TLSv1.2");
+            domt_raw_expect_echo_of_line(&raw, &server, "old");
+            ck_assert_str_eq(domt_side_tls_info(&server).version, "TLSv1.2");
         } else {
             ck_assert_int_eq(server.error, -EPROTO);
-            ck_assert_str_eq(domt_side_info(&server).failure, "unsupported protocol");
+            ck_assert_str_eq(domt_side_tls_info(&server).failure, "unsupported protocol");
         }
-        domt_raw_close(&raw);
-        domt_side_close(&server);
+        domt_raw_close_connection(&raw);
+        domt_side_close_connection(&server);
         domus_tls_free(server.options.tls);
     }
-    domt_pki_free(&pki);
+    domt_pki_free_authority(&pki);
 }
 
 /* --- layers ----------------------------------------------------------------------------------- */
@@ -242,19 +247,19 @@ static domus_tls *client_tls;
 
 static void set_up_layers(void)
 {
-    domt_pki_make(&pki);
-    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
-    domus_tls_settings settings = domt_server_settings(&pki, "a");
-    server_tls = domt_tls(&settings);
-    settings = domt_client_settings(&pki);
-    client_tls = domt_tls(&settings);
+    domt_pki_make_authority(&pki);
+    domt_pki_issue_certificate(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
+    domus_tls_settings settings = domt_make_server_settings(&pki, "a");
+    server_tls = domt_make_tls_context(&settings);
+    settings = domt_make_client_settings(&pki);
+    client_tls = domt_make_tls_context(&settings);
 }
 
 static void tear_down(void)
 {
     domus_tls_free(client_tls);
     domus_tls_free(server_tls);
-    domt_pki_free(&pki);
+    domt_pki_free_authority(&pki);
 }
 
 static const domus_line_options lines = {.role = DOMUS_ROLE_SERVER};
@@ -306,11 +311,11 @@ DOMT_TEST(clear_bytes_behind_starttls_are_never_taken_for_protected_ones)
 static void open_twice(domt_side *side, domus_tls *tls, const char *host,
                        domus_pipeline_stage *stages)
 {
-    ck_assert_int_eq(domt_side_open(side, tls, host), 0);
+    ck_assert_int_eq(domt_side_open_by_role(side, tls, host), 0);
     stages[0] = stages[1] = side->stages[0];
     stages[2] = side->stages[1];
     stages[3] = (domus_pipeline_stage){NULL, NULL};
-    domt_side_close(side);
+    domt_side_close_connection(side);
     side->pipeline.stages = stages;
     ck_assert_int_eq(domus_stage_kit_new(&side->pipeline, &side->kit), 0);
 }
@@ -324,14 +329,14 @@ DOMT_TEST(tls_stands_within_tls)
         open_twice(&server, server_tls, NULL, of_server);
         open_twice(&client, client_tls, "a.example", of_client);
         domt_side_send_line(&client, "hello");
-        domt_talk(&client, &server, step);
+        domt_side_talk_with_other(&client, &server, step);
         ck_assert_str_eq(client.last, "hello");
         ck_assert_int_eq(domus_stage_kit_end_output(client.kit), 0);
-        domt_talk(&client, &server, step);
+        domt_side_talk_with_other(&client, &server, step);
         ck_assert_int_eq(server.error, 0);
         ck_assert(domus_stage_kit_is_last(server.kit));
-        domt_side_close(&client);
-        domt_side_close(&server);
+        domt_side_close_connection(&client);
+        domt_side_close_connection(&server);
     }
     tear_down();
 }
@@ -349,16 +354,16 @@ DOMT_TEST(odd_names_get_the_first_certificate)
     for (size_t i = 0; i <= sizeof names / sizeof names[0]; i++) {
         const char *name = i < sizeof names / sizeof names[0] ? names[i] : long_name;
         domt_raw raw;
-        ck_assert_int_eq(domt_side_open(&server, server_tls, NULL), 0);
-        domt_raw_open(&raw, &pki, TLS1_3_VERSION, "a.example");
+        ck_assert_int_eq(domt_side_open_by_role(&server, server_tls, NULL), 0);
+        domt_raw_open_client(&raw, &pki, TLS1_3_VERSION, "a.example");
         SSL_set_verify(raw.ssl, SSL_VERIFY_NONE, NULL);
         ck_assert_int_eq(SSL_set_tlsext_host_name(raw.ssl, name), 1);
-        bool is_done = domt_raw_talk(&raw, &server);
+        bool is_done = domt_raw_talk_with_side(&raw, &server);
         ck_assert_msg(is_done || server.error < 0, "%zu", i);
         if (is_done)
-            domt_raw_expect_echo(&raw, &server, "hello");
-        domt_raw_close(&raw);
-        domt_side_close(&server);
+            domt_raw_expect_echo_of_line(&raw, &server, "hello");
+        domt_raw_close_connection(&raw);
+        domt_side_close_connection(&server);
     }
     tear_down();
 }

@@ -38,15 +38,15 @@ static _Atomic uint32_t resumed; /* number of resumed connections */
 
 static void connect_and_exchange(domt_side *server, domt_side *client)
 {
-    ck_assert_int_eq(domt_side_open(server, server_tls, NULL), 0);
-    ck_assert_int_eq(domt_side_open(client, client_tls, "a.example"), 0);
+    ck_assert_int_eq(domt_side_open_by_role(server, server_tls, NULL), 0);
+    ck_assert_int_eq(domt_side_open_by_role(client, client_tls, "a.example"), 0);
     domt_side_send_line(client, "hello");
-    domt_talk(client, server, 0);
+    domt_side_talk_with_other(client, server, 0);
     ck_assert_str_eq(client->last, "hello");
-    if (domt_side_info(client).resumed)
+    if (domt_side_tls_info(client).resumed)
         atomic_fetch_add(&resumed, 1);
-    domt_side_close(client);
-    domt_side_close(server);
+    domt_side_close_connection(client);
+    domt_side_close_connection(server);
 }
 
 static void *connect_repeatedly(void *sides_)
@@ -65,12 +65,12 @@ DOMT_TEST(handshakes_go_on_while_files_and_keys_change)
     pthread_t threads[THREADS];
     uint32_t reloads = 0;
 
-    domt_pki_make(&pki);
-    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
-    domus_tls_settings settings = domt_server_settings(&pki, "a");
-    server_tls = domt_tls(&settings);
-    settings = domt_client_settings(&pki);
-    client_tls = domt_tls(&settings);
+    domt_pki_make_authority(&pki);
+    domt_pki_issue_certificate(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
+    domus_tls_settings settings = domt_make_server_settings(&pki, "a");
+    server_tls = domt_make_tls_context(&settings);
+    settings = domt_make_client_settings(&pki);
+    client_tls = domt_make_tls_context(&settings);
     for (int i = 0; i < THREADS; i++)
         ck_assert_int_eq(pthread_create(&threads[i], NULL, connect_repeatedly, sides[i]), 0);
     for (; atomic_load(&done) < THREADS; reloads++) {
@@ -87,7 +87,7 @@ DOMT_TEST(handshakes_go_on_while_files_and_keys_change)
     ck_assert_uint_gt(atomic_load(&resumed), 0);
     domus_tls_free(client_tls);
     domus_tls_free(server_tls);
-    domt_pki_free(&pki);
+    domt_pki_free_authority(&pki);
 }
 
 /* --- several threads read files again
@@ -134,15 +134,15 @@ DOMT_TEST(older_read_does_not_replace_a_newer_one)
     pthread_t threads[THREADS];
     domi_tls_text file;
 
-    domt_pki_make(&pki);
-    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
-    domt_pki_issue(&pki, &(domt_wish){.file = "b", .names = "DNS:b.example"});
-    snprintf(path[0], sizeof path[0], "%s", domt_pki_path(&pki, "a"));
-    snprintf(path[1], sizeof path[1], "%s", domt_pki_path(&pki, "b"));
-    snprintf(now_path, sizeof now_path, "%s", domt_pki_path(&pki, "now"));
+    domt_pki_make_authority(&pki);
+    domt_pki_issue_certificate(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
+    domt_pki_issue_certificate(&pki, &(domt_wish){.file = "b", .names = "DNS:b.example"});
+    snprintf(path[0], sizeof path[0], "%s", domt_pki_path_of_file(&pki, "a"));
+    snprintf(path[1], sizeof path[1], "%s", domt_pki_path_of_file(&pki, "b"));
+    snprintf(now_path, sizeof now_path, "%s", domt_pki_path_of_file(&pki, "now"));
     change_file_to(0, &file);
-    domus_tls_settings settings = domt_server_settings(&pki, "now");
-    server_tls = domt_tls(&settings);
+    domus_tls_settings settings = domt_make_server_settings(&pki, "now");
+    server_tls = domt_make_tls_context(&settings);
     atomic_store(&done, 0);
     for (int i = 0; i < THREADS; i++)
         ck_assert_int_eq(pthread_create(&threads[i], NULL, reload_repeatedly, NULL), 0);
@@ -159,7 +159,7 @@ DOMT_TEST(older_read_does_not_replace_a_newer_one)
     for (int i = 0; i < THREADS; i++)
         ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
     domus_tls_free(server_tls);
-    domt_pki_free(&pki);
+    domt_pki_free_authority(&pki);
 }
 
 /* --- storm ------------------------------------------------------------------------------------ */
@@ -230,7 +230,7 @@ static void open_client(client *one, const domus_endpoint *at)
     char *hello;
 
     memcpy(&address.sin_addr, at->bytes, 4);
-    domt_raw_open(&one->raw, &pki, TLS1_2_VERSION, "a.example");
+    domt_raw_open_client(&one->raw, &pki, TLS1_2_VERSION, "a.example");
     one->fd = socket(AF_INET, SOCK_STREAM, 0);
     ck_assert_int_eq(connect(one->fd, (struct sockaddr *)&address, sizeof address), 0);
     (void)SSL_do_handshake(one->raw.ssl);
@@ -245,22 +245,23 @@ static void close_client(client *one)
 
     ck_assert_int_eq(recv(one->fd, &byte, 1, MSG_WAITALL), 1);
     ck_assert_int_eq(close(one->fd), 0);
-    domt_raw_close(&one->raw);
+    domt_raw_close_connection(&one->raw);
 }
 
 static void run_storm(int bits)
 {
     static client clients[CLIENTS];
-    domus_config config = domt_config(1);
+    domus_config config = domt_config_of_threads(1);
 
     atomic_store(&longest_ns, 0);
     atomic_store(&ticks, 0);
     atomic_store(&used_ns, 0);
-    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example", .is_rsa = bits});
-    domus_tls_settings settings = domt_server_settings(&pki, "a");
-    secure.tls = domt_tls(&settings);
-    domus_system *system = domt_start(&config);
-    domus_endpoint at = domt_serve(system, &channel);
+    domt_pki_issue_certificate(&pki,
+                               &(domt_wish){.file = "a", .names = "DNS:a.example", .is_rsa = bits});
+    domus_tls_settings settings = domt_make_server_settings(&pki, "a");
+    secure.tls = domt_make_tls_context(&settings);
+    domus_system *system = domt_start_system(&config);
+    domus_endpoint at = domt_serve_channels(system, &channel);
     (void)domt_spawn(system, 0, &clock_actor, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&ticks) > 1);
     for (int i = 0; i < CLIENTS; i++)
@@ -276,16 +277,16 @@ static void run_storm(int bits)
     uint64_t most_ns = config.scheduler.stage_time_ns + 4 * each_ns + more_ns;
     ck_assert_msg(atomic_load(&longest_ns) <= most_ns, "%d bits: %lu us, at most %lu us", bits,
                   (unsigned long)atomic_load(&longest_ns) / 1000, (unsigned long)most_ns / 1000);
-    domt_end(system);
+    domt_end_system(system);
     domus_tls_free(secure.tls);
 }
 
 DOMT_TEST(handshakes_hold_up_no_ticks)
 {
-    domt_pki_make(&pki);
+    domt_pki_make_authority(&pki);
     run_storm(2048);
     run_storm(4096);
-    domt_pki_free(&pki);
+    domt_pki_free_authority(&pki);
 }
 
 /* --- sockets ---------------------------------------------------------------------------------- */
@@ -346,16 +347,16 @@ static domus_system *start_service(void)
     static domus_tls_certificate certificate;
     char error[256];
 
-    domt_pki_make(&pki);
-    domt_pki_issue(&pki, &(domt_wish){.file = "a", .names = "DNS:localhost"});
-    certificate.cert_file = domt_pki_path(&pki, "a");
+    domt_pki_make_authority(&pki);
+    domt_pki_issue_certificate(&pki, &(domt_wish){.file = "a", .names = "DNS:localhost"});
+    certificate.cert_file = domt_pki_path_of_file(&pki, "a");
     const domus_tls_settings settings = {.role = DOMUS_ROLE_SERVER,
                                          .certificates = &certificate,
                                          .certificates_count = 1,
                                          .alpn = alpn};
     ck_assert_int_eq(domus_tls_new(&settings, error, sizeof error, &secure.tls), 0);
-    domus_config config = domt_config(2);
-    domus_system *system = domt_start(&config);
+    domus_config config = domt_config_of_threads(2);
+    domus_system *system = domt_start_system(&config);
     atomic_store(&port, 0);
     (void)domt_spawn(system, 0, &service, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&port) != 0);
@@ -364,9 +365,9 @@ static domus_system *start_service(void)
 
 static void stop_service(domus_system *system)
 {
-    domt_end(system);
+    domt_end_system(system);
     domus_tls_free(secure.tls);
-    domt_pki_free(&pki);
+    domt_pki_free_authority(&pki);
 }
 
 /* Run a command, and store its output in `output`. Returns its status. */
@@ -390,7 +391,7 @@ __attribute__((format(printf, 1, 2))) static int run(const char *format, ...)
 static int run_curl(const char *options)
 {
     return run("curl -sS --max-time 20 --cacert '%s' --resolve localhost:%u:127.0.0.1 %s 2>&1",
-               domt_pki_path(&pki, "ca"), atomic_load(&port), options);
+               domt_pki_path_of_file(&pki, "ca"), atomic_load(&port), options);
 }
 
 DOMT_TEST(curl_is_answered)
@@ -431,8 +432,8 @@ DOMT_TEST(s_client_is_answered_and_resumes)
             run("%s | openssl s_client -ign_eof -CAfile '%s' -servername localhost "
                 "-verify_return_error "
                 "-verify_hostname localhost -%s '%s/session' -tls1_2 -connect 127.0.0.1:%u 2>&1",
-                request, domt_pki_path(&pki, "ca"), i == 0 ? "sess_out" : "sess_in", pki.folder,
-                atomic_load(&port));
+                request, domt_pki_path_of_file(&pki, "ca"), i == 0 ? "sess_out" : "sess_in",
+                pki.folder, atomic_load(&port));
         ck_assert_msg(status == 0, "%s", output);
         ck_assert_msg(strstr(output, "TLSv1.2  localhost") != NULL, "%s", output);
         ck_assert(strstr(output, i == 0 ? "New, TLSv1.2" : "Reused, TLSv1.2") != NULL);

@@ -9,7 +9,7 @@ static double draw_deviation(domt_simulated_load *load)
     double sum = 0;
 
     for (int i = 0; i < 12; i++)
-        sum += (double)(tune_chance(&load->chance) >> 11) / (double)(1ull << 53);
+        sum += (double)(tune_next_random_number(&load->chance) >> 11) / (double)(1ull << 53);
     return sum - 6;
 }
 
@@ -22,12 +22,12 @@ static double multiply_changes(const domt_percents *percents, const tune_point *
     return all;
 }
 
-double domt_simulated_rate(const domt_simulated_load *load, const tune_point *point)
+double domt_simulated_rate_of_candidate(const domt_simulated_load *load, const tune_point *point)
 {
     return multiply_changes(&load->percents, point);
 }
 
-double domt_simulated_p99(const domt_simulated_load *load, const tune_point *point)
+double domt_simulated_latency_of_candidate(const domt_simulated_load *load, const tune_point *point)
 {
     return multiply_changes(&load->p99s, point);
 }
@@ -43,41 +43,42 @@ static bool advance_to_next_candidate(const tune_plan *plan, tune_point *point)
     return false;
 }
 
-double domt_simulated_best(const domt_simulated_load *load, const tune_plan *plan)
+double domt_simulated_best_rate_of_plan(const domt_simulated_load *load, const tune_plan *plan)
 {
     tune_point point = {{0}};
     double best = 0;
 
     do {
         if (load->p99_most == 0 || multiply_changes(&load->p99s, &point) <= load->p99_most)
-            best = fmax(best, domt_simulated_rate(load, &point));
+            best = fmax(best, domt_simulated_rate_of_candidate(load, &point));
     } while (advance_to_next_candidate(plan, &point));
     return best;
 }
 
-tune_outcome domt_simulated_run(domt_simulated_load *load, const tune_point *point)
+tune_outcome domt_simulated_run_candidate(domt_simulated_load *load, const tune_point *point)
 {
     double p99 =
         multiply_changes(&load->p99s, point) * exp(draw_deviation(load) * load->noise / 100);
 
     load->drifted += draw_deviation(load) * load->drift / 100;
-    tune_outcome outcome = {.goal = domt_simulated_rate(load, point) *
+    tune_outcome outcome = {.goal = domt_simulated_rate_of_candidate(load, point) *
                                     exp(load->drifted + draw_deviation(load) * load->noise / 100)};
-    if (tune_chance(&load->chance) % 100 < load->wild)
+    if (tune_next_random_number(&load->chance) % 100 < load->wild)
         outcome.goal *= 0.8;
     if (load->p99_most > 0)
         outcome.broken = fmax(0, log(p99 / load->p99_most));
     return outcome;
 }
 
-void domt_simulated_search(domt_simulated_load *load, const tune_plan *plan, tune_search *search)
+void domt_simulated_run_search(domt_simulated_load *load, const tune_plan *plan,
+                               tune_search *search)
 {
     tune_point point;
 
     load->chance = ~plan->seed;
     tune_search_begin(search, plan);
-    while (tune_search_next(search, &point)) {
-        tune_outcome outcome = domt_simulated_run(load, &point);
-        tune_search_take(search, &outcome);
+    while (tune_search_get_next_run(search, &point)) {
+        tune_outcome outcome = domt_simulated_run_candidate(load, &point);
+        tune_search_record_outcome(search, &outcome);
     }
 }

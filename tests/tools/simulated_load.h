@@ -22,18 +22,20 @@ typedef struct domt_simulated_load {
 } domt_simulated_load;
 
 /* Run a candidate once. Returns the outcome. */
-tune_outcome domt_simulated_run(domt_simulated_load *load, const tune_point *point);
+tune_outcome domt_simulated_run_candidate(domt_simulated_load *load, const tune_point *point);
 
 /* Run the search of a plan to its end. */
-void domt_simulated_search(domt_simulated_load *load, const tune_plan *plan, tune_search *search);
+void domt_simulated_run_search(domt_simulated_load *load, const tune_plan *plan,
+                               tune_search *search);
 
 /* Returns the true rate of a candidate; today's is 1. */
-double domt_simulated_rate(const domt_simulated_load *load, const tune_point *point);
+double domt_simulated_rate_of_candidate(const domt_simulated_load *load, const tune_point *point);
 
 /* Returns the true latency of a candidate; today's is 1. */
-double domt_simulated_p99(const domt_simulated_load *load, const tune_point *point);
+double domt_simulated_latency_of_candidate(const domt_simulated_load *load,
+                                           const tune_point *point);
 
 /* Returns the rate of the best of all combinations of a plan. */
-double domt_simulated_best(const domt_simulated_load *load, const tune_plan *plan);
+double domt_simulated_best_rate_of_plan(const domt_simulated_load *load, const tune_plan *plan);
 
 #endif

@@ -101,14 +101,14 @@ DOMT_TEST(outputs_of_loads_are_read)
         char wanted[512], *rest = wanted, *word;
         tune_figures figures;
         size_t count = 0;
-        ck_assert(tune_figures_read(outputs[i].text, strlen(outputs[i].text), &figures));
+        ck_assert(tune_figures_read_output(outputs[i].text, strlen(outputs[i].text), &figures));
         snprintf(wanted, sizeof wanted, "%s", outputs[i].figures);
         while ((word = strsep(&rest, " ")) != NULL) {
             char *value = strchr(word, '=');
             if (value == NULL)
                 continue;
             *value++ = '\0';
-            const tune_figure *figure = tune_figures_find(&figures, word);
+            const tune_figure *figure = tune_figures_find_by_name(&figures, word);
             ck_assert_msg(figure != NULL, "output %zu has no %s", i, word);
             ck_assert_double_eq_tol(figure->value, strtod(value, NULL),
                                     1e-12 + 1e-6 * strtod(value, NULL));
@@ -123,7 +123,7 @@ DOMT_TEST(a_figure_that_stands_twice_is_refused)
     static const char text[] = "rate 5\np99 1 ms\nrate 6\n";
     tune_figures figures;
 
-    ck_assert(!tune_figures_read(text, sizeof text - 1, &figures));
+    ck_assert(!tune_figures_read_output(text, sizeof text - 1, &figures));
     ck_assert_str_eq(figures.error, "'rate' stands in its output twice");
 }
 
@@ -134,7 +134,7 @@ DOMT_TEST(figures_have_a_bound)
 
     for (int i = 0; i < 65; i++)
         snprintf(text + strlen(text), sizeof text - strlen(text), "n%d 1\n", i);
-    ck_assert(!tune_figures_read(text, strlen(text), &figures));
+    ck_assert(!tune_figures_read_output(text, strlen(text), &figures));
     ck_assert_str_eq(figures.error, "its output has more than 64 figures");
 }
 
@@ -149,11 +149,11 @@ DOMT_TEST(bytes_without_sense_do_no_harm)
             chance = chance * 6364136223846793005u + 1442695040888963407u;
             text[i] = "0123456789.@^%*\"',:; \t\n[]rateReqpms\0\x80"[(chance >> 33) % 38];
         }
-        (void)tune_figures_read(text, sizeof text, &figures);
+        (void)tune_figures_read_output(text, sizeof text, &figures);
         ck_assert_uint_le(figures.count, TUNE_FIGURES_MAX);
     }
     memset(text, '9', sizeof text); /* a line that is too long and does not end */
-    ck_assert(tune_figures_read(text, sizeof text, &figures));
+    ck_assert(tune_figures_read_output(text, sizeof text, &figures));
     ck_assert_uint_eq(figures.count, 0);
 }
 
@@ -175,14 +175,14 @@ DOMT_TEST(values_are_read_and_shown)
 
     for (size_t i = 0; i < sizeof read / sizeof read[0]; i++) {
         double value = NAN;
-        ck_assert_msg(tune_value_read(read[i].text, &value) == !isnan(read[i].value), "'%s'",
-                      read[i].text);
+        ck_assert_msg(tune_value_read_with_unit(read[i].text, &value) == !isnan(read[i].value),
+                      "'%s'", read[i].text);
         if (!isnan(read[i].value))
             ck_assert_double_eq_tol(value, read[i].value, read[i].value * 1e-9);
     }
     for (size_t i = 0; i < sizeof shown / sizeof shown[0]; i++) {
         char text[32];
-        tune_value_show(shown[i].name, shown[i].value, text, sizeof text);
+        tune_value_write_with_unit(shown[i].name, shown[i].value, text, sizeof text);
         ck_assert_str_eq(text, shown[i].text);
     }
 }
@@ -191,18 +191,18 @@ DOMT_TEST(bounds_are_read)
 {
     tune_bound bound;
 
-    ck_assert(tune_bound_read("p99 < 2ms", &bound));
+    ck_assert(tune_bound_read_text("p99 < 2ms", &bound));
     ck_assert_str_eq(bound.name, "p99");
-    ck_assert_double_eq_tol(tune_bound_broken(&bound, 4e-3), log(2), 1e-9);
-    ck_assert_double_eq(tune_bound_broken(&bound, 2e-3), 0);
-    ck_assert(tune_bound_read(" rate>=50k", &bound));
+    ck_assert_double_eq_tol(tune_bound_get_log_of_breach(&bound, 4e-3), log(2), 1e-9);
+    ck_assert_double_eq(tune_bound_get_log_of_breach(&bound, 2e-3), 0);
+    ck_assert(tune_bound_read_text(" rate>=50k", &bound));
     ck_assert_str_eq(bound.name, "rate");
-    ck_assert_double_eq_tol(tune_bound_broken(&bound, 25000), log(2), 1e-9);
-    ck_assert_double_eq(tune_bound_broken(&bound, 60000), 0);
+    ck_assert_double_eq_tol(tune_bound_get_log_of_breach(&bound, 25000), log(2), 1e-9);
+    ck_assert_double_eq(tune_bound_get_log_of_breach(&bound, 60000), 0);
     static const char *const wrong[] = {"",        "p99",      "p99 <",   "< 2ms",      "p99 = 2",
                                         "p99 < 0", "p99 < -1", "p99 2ms", "p99 < 2ms 3"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-        ck_assert_msg(!tune_bound_read(wrong[i], &bound), "'%s'", wrong[i]);
+        ck_assert_msg(!tune_bound_read_text(wrong[i], &bound), "'%s'", wrong[i]);
 }
 
 DOMT_SUITE(20)

@@ -23,9 +23,9 @@ static const tune_key *find_key(size_t number)
 DOMT_TEST(names_are_ends_of_paths)
 {
     keys.count = 0;
-    ck_assert_msg(tune_keys_add(&keys, "ioRatio,idle.spin,scheduler.steal.floor"), "%s",
+    ck_assert_msg(tune_keys_add_named(&keys, "ioRatio,idle.spin,scheduler.steal.floor"), "%s",
                   keys.error);
-    ck_assert_msg(tune_keys_add(&keys, "pools.work.throughput"), "%s", keys.error);
+    ck_assert_msg(tune_keys_add_named(&keys, "pools.work.throughput"), "%s", keys.error);
     ck_assert_str_eq(find_key(0)->path, "scheduler.ioRatio");
     ck_assert_uint_eq(find_key(0)->count, 4);
     ck_assert_str_eq(find_key(0)->values[0], "20");
@@ -38,10 +38,10 @@ DOMT_TEST(names_are_ends_of_paths)
 DOMT_TEST(own_values_take_the_place_of_the_tables)
 {
     keys.count = 0;
-    ck_assert(tune_keys_add(&keys, "ioRatio"));
-    ck_assert(tune_keys_set(&keys, "ioRatio=30,70"));
-    ck_assert(tune_keys_set(&keys, "web.shards=1,8"));
-    ck_assert(tune_keys_set(&keys, "pools.work.throughput=9"));
+    ck_assert(tune_keys_add_named(&keys, "ioRatio"));
+    ck_assert(tune_keys_set_values(&keys, "ioRatio=30,70"));
+    ck_assert(tune_keys_set_values(&keys, "web.shards=1,8"));
+    ck_assert(tune_keys_set_values(&keys, "pools.work.throughput=9"));
     ck_assert_uint_eq(keys.count, 3);
     ck_assert_uint_eq(find_key(0)->count, 2);
     ck_assert_str_eq(find_key(0)->path, "scheduler.ioRatio");
@@ -53,7 +53,7 @@ DOMT_TEST(own_values_take_the_place_of_the_tables)
 DOMT_TEST(all_keys_but_those_of_pools_are_taken_without_names)
 {
     keys.count = 0;
-    tune_keys_add_all(&keys);
+    tune_keys_add_all_of_table(&keys);
     ck_assert_uint_eq(keys.count, 13);
     for (size_t i = 0; i < keys.count; i++)
         ck_assert_ptr_null(strstr(keys.each[i].path, "pools"));
@@ -82,8 +82,8 @@ DOMT_TEST(wrong_keys_and_values_are_refused)
 
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         keys.count = 0;
-        ck_assert(wrong[i].names != NULL ? !tune_keys_add(&keys, wrong[i].names)
-                                         : !tune_keys_set(&keys, wrong[i].values));
+        ck_assert(wrong[i].names != NULL ? !tune_keys_add_named(&keys, wrong[i].names)
+                                         : !tune_keys_set_values(&keys, wrong[i].values));
         ck_assert_str_eq(keys.error, wrong[i].error);
     }
 }
@@ -95,11 +95,11 @@ DOMT_TEST(keys_have_a_bound)
     keys.count = 0;
     for (int i = 0; i < 16; i++) {
         snprintf(text, sizeof text, "a.k%d=1", i);
-        ck_assert(tune_keys_set(&keys, text));
+        ck_assert(tune_keys_set_values(&keys, text));
     }
-    ck_assert(!tune_keys_set(&keys, "a.k16=1"));
+    ck_assert(!tune_keys_set_values(&keys, "a.k16=1"));
     ck_assert_str_eq(keys.error, "'a.k16' is one key more than 16");
-    ck_assert(tune_keys_set(&keys, "a.k15=2"));
+    ck_assert(tune_keys_set_values(&keys, "a.k15=2"));
 }
 
 /* Write a candidate with the last value of each key as YAML. */
@@ -110,11 +110,11 @@ static void write_yaml(const char *const *texts, char *ret_text, size_t size)
 
     keys.count = 0;
     for (; *texts != NULL; texts++)
-        ck_assert_msg(tune_keys_set(&keys, *texts), "%s", keys.error);
+        ck_assert_msg(tune_keys_set_values(&keys, *texts), "%s", keys.error);
     for (size_t i = 0; i < keys.count; i++)
         point.choice[i] = (uint8_t)keys.each[i].count;
     ck_assert_ptr_nonnull(out);
-    tune_keys_yaml(&keys, &point, out);
+    tune_keys_write_yaml(&keys, &point, out);
     ck_assert_int_eq(fclose(out), 0);
 }
 
@@ -149,8 +149,8 @@ DOMT_TEST(yaml_has_no_elements_of_lists)
                            "  a: 1\n"
                            "scheduler:\n"
                            "  ioRatio: 30\n");
-    ck_assert(tune_keys_is_element(&keys, 0) && !tune_keys_is_element(&keys, 1));
-    ck_assert(tune_keys_is_element(&keys, 3) && !tune_keys_is_element(&keys, 2));
+    ck_assert(tune_keys_is_of_list_element(&keys, 0) && !tune_keys_is_of_list_element(&keys, 1));
+    ck_assert(tune_keys_is_of_list_element(&keys, 3) && !tune_keys_is_of_list_element(&keys, 2));
 }
 
 DOMT_TEST(yaml_quotes_odd_values)
@@ -167,15 +167,16 @@ DOMT_TEST(candidates_are_shown)
     tune_point point = {{2, 0, 1}};
 
     keys.count = 0;
-    ck_assert(tune_keys_set(&keys, "ioRatio=30,70") && tune_keys_set(&keys, "a.b=1") &&
-              tune_keys_set(&keys, "io.buffers.size=8KiB"));
-    tune_keys_show(&keys, &point, text, sizeof text);
+    ck_assert(tune_keys_set_values(&keys, "ioRatio=30,70") &&
+              tune_keys_set_values(&keys, "a.b=1") &&
+              tune_keys_set_values(&keys, "io.buffers.size=8KiB"));
+    tune_keys_write_candidate(&keys, &point, text, sizeof text);
     ck_assert_str_eq(text, "ioRatio=70 io.buffers.size=8KiB");
-    tune_keys_show(&keys, &point, text, 10);
+    tune_keys_write_candidate(&keys, &point, text, 10);
     ck_assert_str_eq(text, "ioRatio=7");
-    tune_keys_assignment(&keys, &point, 2, text, sizeof text);
+    tune_keys_write_assignment(&keys, &point, 2, text, sizeof text);
     ck_assert_str_eq(text, "io.buffers.size=8KiB");
-    tune_keys_show(&keys, &(tune_point){{0}}, text, sizeof text);
+    tune_keys_write_candidate(&keys, &(tune_point){{0}}, text, sizeof text);
     ck_assert_str_eq(text, "today's values");
 }
 
@@ -202,9 +203,9 @@ static tune_record *add_record(uint8_t value, double rate, double p99)
     ck_assert_uint_lt(records.count, RECORDS_MAX);
     tune_record *record = &each[records.count++];
     *record = (tune_record){.point = {{value}}};
-    ck_assert(tune_figures_set(&record->figures, "rate", rate));
+    ck_assert(tune_figures_set_figure(&record->figures, "rate", rate));
     if (!isnan(p99))
-        ck_assert(tune_figures_set(&record->figures, "p99", p99));
+        ck_assert(tune_figures_set_figure(&record->figures, "p99", p99));
     return record;
 }
 
@@ -220,7 +221,7 @@ DOMT_TEST(candidates_have_the_medians_of_their_runs)
     (void)add_record(0, 11, 5);
     add_record(0, 90, 90)->has_failed = true;
     add_record(2, 90, 90)->has_failed = true;
-    tune_spot *spots = tune_records_spots(&records, &count);
+    tune_spot *spots = tune_records_make_spots(&records, &count);
     ck_assert_ptr_nonnull(spots);
     ck_assert_uint_eq(count, 2);
     ck_assert_uint_eq(spots[0].runs, 3);
@@ -251,7 +252,7 @@ DOMT_TEST(figures_are_compared_within_rounds)
         record->key = 1;
         record->point.choice[1] = value;
     }
-    tune_spot *spots = tune_records_spots(&records, &count);
+    tune_spot *spots = tune_records_make_spots(&records, &count);
     ck_assert_ptr_nonnull(spots);
     ck_assert_uint_eq(count, 4);
     ck_assert_double_eq_tol(spots[0].values[0], 20, 1e-9);
@@ -274,7 +275,7 @@ DOMT_TEST(the_front_has_those_that_none_surpasses)
     (void)add_record(2, 8, 4);
     (void)add_record(3, 9, 6);
     (void)add_record(4, 10, 5);
-    tune_spot *spots = tune_records_spots(&records, &count);
+    tune_spot *spots = tune_records_make_spots(&records, &count);
     ck_assert_ptr_nonnull(spots);
     ck_assert_uint_eq(count, 5);
     for (size_t i = 0; i < count; i++)
@@ -301,12 +302,12 @@ DOMT_TEST(effects_are_those_of_the_duel)
         }
     }
     (void)add_record(1, 500, 1);
-    ck_assert(tune_records_effect(&records, "rate", &ratio));
+    ck_assert(tune_records_get_interval_of_ratio(&records, "rate", &ratio));
     ck_assert_double_eq_tol(ratio.low, 1.2, 1e-9);
     ck_assert_double_eq_tol(ratio.high, 1.2, 1e-9);
-    ck_assert(!tune_records_effect(&records, "p99", &ratio));
+    ck_assert(!tune_records_get_interval_of_ratio(&records, "p99", &ratio));
     search.pairs = 5;
-    ck_assert(!tune_records_effect(&records, "rate", &ratio));
+    ck_assert(!tune_records_get_interval_of_ratio(&records, "rate", &ratio));
 }
 
 DOMT_TEST(the_best_wins_only_if_the_duel_says_so)
@@ -315,7 +316,7 @@ DOMT_TEST(the_best_wins_only_if_the_duel_says_so)
     search.best = (tune_point){{1}};
     for (int verdict = TUNE_OPEN; verdict < TUNE_VERDICTS; verdict++) {
         search.verdict = (tune_verdict)verdict;
-        tune_point winner = tune_records_winner(&records);
+        tune_point winner = tune_records_get_winner(&records);
         ck_assert_uint_eq(winner.choice[0], verdict == TUNE_BETTER || verdict == TUNE_KEEPS);
     }
 }

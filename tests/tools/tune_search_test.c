@@ -34,18 +34,19 @@ struct tally {
 
 static struct tally search_all(const domt_simulated_load *model, tune_plan plan)
 {
-    double best = domt_simulated_best(model, &plan);
+    double best = domt_simulated_best_rate_of_plan(model, &plan);
     struct tally tally = {0};
 
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         domt_simulated_load load = *model;
         tune_search search;
         plan.seed = seed;
-        domt_simulated_search(&load, &plan, &search);
+        domt_simulated_run_search(&load, &plan, &search);
         bool is_changed = search.verdict == TUNE_BETTER || search.verdict == TUNE_KEEPS;
         tune_point point = is_changed ? search.best : (tune_point){{0}};
-        tally.near += domt_simulated_rate(&load, &point) >= 0.95 * best;
-        tally.broken += domt_simulated_p99(&load, &point) > load.p99_most && load.p99_most > 0;
+        tally.near += domt_simulated_rate_of_candidate(&load, &point) >= 0.95 * best;
+        tally.broken +=
+            domt_simulated_latency_of_candidate(&load, &point) > load.p99_most && load.p99_most > 0;
         tally.verdicts[search.verdict]++;
         tally.runs += (double)search.runs / SEEDS;
         tally.runs_most = search.runs > tally.runs_most ? search.runs : tally.runs_most;
@@ -151,10 +152,10 @@ static void count_runs(size_t values, size_t bad, uint64_t seed, size_t *ret_run
     for (size_t i = 1; i <= bad; i++)
         load.percents.at[0][i] = -20;
     tune_search_begin(&search, &plan);
-    while (tune_search_next(&search, &point) && search.state == TUNE_STAGE) {
+    while (tune_search_get_next_run(&search, &point) && search.state == TUNE_STAGE) {
         ret_runs[point.choice[0]]++;
-        tune_outcome outcome = domt_simulated_run(&load, &point);
-        tune_search_take(&search, &outcome);
+        tune_outcome outcome = domt_simulated_run_candidate(&load, &point);
+        tune_search_record_outcome(&search, &outcome);
     }
 }
 
@@ -185,12 +186,12 @@ DOMT_TEST(one_bad_round_is_no_reason_to_leave)
     size_t runs[5] = {0};
 
     tune_search_begin(&search, &plan);
-    while (tune_search_next(&search, &point)) {
+    while (tune_search_get_next_run(&search, &point)) {
         size_t value = point.choice[0];
         tune_outcome outcome = {.goal = value == 4 ? 120 : 100 + (double)value};
         if (++runs[value] == 2 && value == 4)
             outcome.goal = 60;
-        tune_search_take(&search, &outcome);
+        tune_search_record_outcome(&search, &outcome);
     }
     ck_assert_int_eq(search.verdict, TUNE_BETTER);
     ck_assert_uint_eq(search.best.choice[0], 4);
@@ -205,9 +206,9 @@ DOMT_TEST(less_may_be_better)
 
     plan.is_more_better = false;
     tune_search_begin(&search, &plan);
-    while (tune_search_next(&search, &point)) {
+    while (tune_search_get_next_run(&search, &point)) {
         tune_outcome outcome = {.goal = point.choice[0] == 1 ? 9 : 10};
-        tune_search_take(&search, &outcome);
+        tune_search_record_outcome(&search, &outcome);
     }
     ck_assert_int_eq(search.verdict, TUNE_BETTER);
     ck_assert_uint_eq(search.best.choice[0], 1);
@@ -223,12 +224,12 @@ DOMT_TEST(a_candidate_that_fails_leaves)
     size_t runs[4] = {0};
 
     tune_search_begin(&search, &plan);
-    while (tune_search_next(&search, &point)) {
+    while (tune_search_get_next_run(&search, &point)) {
         size_t value = point.choice[0];
         runs[value]++;
         tune_outcome outcome = {.has_failed = value == 3 || (value == 2 && runs[2] > 1),
                                 .goal = 10 + (double)value};
-        tune_search_take(&search, &outcome);
+        tune_search_record_outcome(&search, &outcome);
     }
     ck_assert_uint_eq(runs[3], 1);
     ck_assert_uint_eq(runs[2], 2);
@@ -245,11 +246,11 @@ static void search_until_today_fails(size_t good)
     size_t runs = 0;
 
     tune_search_begin(&search, &plan);
-    while (tune_search_next(&search, &point)) {
+    while (tune_search_get_next_run(&search, &point)) {
         bool is_today = tune_point_is_today(&point);
         runs += is_today;
         tune_outcome outcome = {.has_failed = is_today && runs > good, .goal = is_today ? 10 : 12};
-        tune_search_take(&search, &outcome);
+        tune_search_record_outcome(&search, &outcome);
     }
     ck_assert_int_eq(search.verdict, TUNE_BASE_LOST);
     ck_assert_uint_eq(runs, good + 1);
@@ -270,12 +271,12 @@ static tune_verdict search_with_duel(tune_outcome in_duel, size_t *ret_pairs)
     tune_point point;
 
     tune_search_begin(&search, &plan);
-    while (tune_search_next(&search, &point)) {
+    while (tune_search_get_next_run(&search, &point)) {
         bool is_today = tune_point_is_today(&point);
         tune_outcome outcome = {.goal = is_today ? 10 : 12};
         if (!is_today && search.state == TUNE_DUEL)
             outcome = in_duel;
-        tune_search_take(&search, &outcome);
+        tune_search_record_outcome(&search, &outcome);
     }
     *ret_pairs = search.pairs;
     return search.verdict;
@@ -305,7 +306,7 @@ DOMT_TEST(the_bound_of_runs_leaves_room_for_the_duel)
 
     plan.runs_max = tune_plan_least_runs(&plan);
     ck_assert_uint_eq(plan.runs_max, 6 + 18);
-    domt_simulated_search(&load, &plan, &search);
+    domt_simulated_run_search(&load, &plan, &search);
     ck_assert_int_eq(search.verdict, TUNE_BETTER);
     ck_assert_uint_eq(search.runs, plan.runs_max);
     ck_assert_uint_eq(search.best.choice[0], 1);
@@ -323,8 +324,9 @@ DOMT_TEST(a_seed_repeats_the_order)
         plan.seed = seeds[i];
         tune_search_begin(&searches[i], &plan);
         for (size_t run = 0; run < 40; run++) {
-            ck_assert(tune_search_next(&searches[i], &points[i][run]));
-            tune_search_take(&searches[i], &(tune_outcome){.goal = 1 + points[i][run].choice[0]});
+            ck_assert(tune_search_get_next_run(&searches[i], &points[i][run]));
+            tune_search_record_outcome(&searches[i],
+                                       &(tune_outcome){.goal = 1 + points[i][run].choice[0]});
         }
     }
     ck_assert_mem_eq(points[0], points[1], sizeof points[0]);
@@ -338,14 +340,14 @@ DOMT_TEST(medians_and_intervals)
     double odd[] = {5, 1, 3}, even[] = {4, 1, 3, 2};
     const double nine[] = {9, 1, 8, 2, 7, 3, 6, 4, -100};
 
-    ck_assert_double_eq(tune_median(odd, 3), 3);
-    ck_assert_double_eq(tune_median(even, 4), 2.5);
+    ck_assert_double_eq(tune_sort_and_get_median(odd, 3), 3);
+    ck_assert_double_eq(tune_sort_and_get_median(even, 4), 2.5);
     /* the interval of six values has all of them */
-    tune_interval interval = tune_interval_of(nine, 6);
+    tune_interval interval = tune_interval_of_median(nine, 6);
     ck_assert_double_eq(interval.low, 1);
     ck_assert_double_eq(interval.high, 9);
     /* the interval of nine values leaves out one at each end */
-    interval = tune_interval_of(nine, 9);
+    interval = tune_interval_of_median(nine, 9);
     ck_assert_double_eq(interval.low, 1);
     ck_assert_double_eq(interval.middle, 4);
     ck_assert_double_eq(interval.high, 8);
@@ -359,7 +361,7 @@ DOMT_TEST(intervals_hold_in_95_of_100)
         double values[TUNE_PAIRS_MAX], way = pow(0.5, (double)count), missed = 0;
         for (size_t i = 0; i < count; i++)
             values[i] = (double)i;
-        tune_interval interval = tune_interval_of(values, count);
+        tune_interval interval = tune_interval_of_median(values, count);
         size_t out = (size_t)interval.low;
         ck_assert_double_eq(interval.high, (double)(count - 1 - out));
         for (size_t i = 0; i <= out; i++) {

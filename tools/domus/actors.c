@@ -53,7 +53,7 @@ static long read_page_of_dump(search *found, const char *page)
     long count = 0;
     actor one;
 
-    for (; dump_next(&page, &one, &text, &size); count++) {
+    for (; dump_read_next_actor(&page, &one, &text, &size); count++) {
         if (!is_actor_wanted(found, &one))
             continue;
         if (found->count == found->limit) {
@@ -61,7 +61,7 @@ static long read_page_of_dump(search *found, const char *page)
             break;
         }
         if (found->is_full)
-            say_text(stdout, text, size);
+            say_print_untrusted_text(stdout, text, size);
         if (!keep_found_actor(found, &one))
             return -1;
     }
@@ -73,8 +73,8 @@ static void print_stuck_threads(const char *page)
 {
     size_t size;
 
-    for (const char *line; (line = dump_next_stuck(&page, &size)) != NULL;) {
-        say_text(stdout, line, size);
+    for (const char *line; (line = dump_find_next_stuck_thread(&page, &size)) != NULL;) {
+        say_print_untrusted_text(stdout, line, size);
         (void)putchar('\n');
     }
 }
@@ -86,19 +86,19 @@ static int search_all_pages_of_dump(port *at, search *found)
     char path[512], name[3 * DUMP_NAME + 1] = "";
     unsigned from = 0, count = PAGE_COUNT;
 
-    if (found->behaviour != NULL && !port_escape(found->behaviour, name, sizeof name)) {
-        say_error("the name of a behaviour has at most 63 bytes");
+    if (found->behaviour != NULL && !port_escape_query_value(found->behaviour, name, sizeof name)) {
+        say_print_error("the name of a behaviour has at most 63 bytes");
         return STATUS_USAGE;
     }
     for (unsigned page = 0; page < PAGES_MAX && !found->is_cut; page++) {
         port_text answer;
         snprintf(path, sizeof path, "/actors?from=%u&count=%u%s%s", from, count,
                  found->behaviour != NULL ? "&behaviour=" : "", name);
-        if (!port_get(at, path, ANSWER_MS, &answer)) {
-            say_error("%s", at->error);
+        if (!port_get_whole_answer(at, path, ANSWER_MS, &answer)) {
+            say_print_error("%s", at->error);
             return STATUS_FAILED;
         }
-        if (dump_is_cut(answer.at) && count > 1) {
+        if (dump_has_missing_actors(answer.at) && count > 1) {
             count /= 2;
             free(answer.at);
             continue;
@@ -108,7 +108,7 @@ static int search_all_pages_of_dump(port *at, search *found)
         long taken = read_page_of_dump(found, answer.at);
         free(answer.at);
         if (taken < 0) {
-            say_error("no memory");
+            say_print_error("no memory");
             return STATUS_FAILED;
         }
         if (taken == 0)
@@ -186,7 +186,8 @@ static int search_actors(port *at, search *found, bool is_counted)
     else if (!found->is_full)
         print_table_of_actors(found);
     if (found->is_cut)
-        say_error("there are more actors than the %zu that were looked at (-n)", found->limit);
+        say_print_error("there are more actors than the %zu that were looked at (-n)",
+                        found->limit);
     return STATUS_OK;
 }
 
@@ -217,12 +218,12 @@ static int run_actors(const command *self, int argc, char **argv)
     int option, status = STATUS_FAILED;
     port at;
 
-    while ((option = options_next(&all, argc, argv, OPTIONS_SHORT "b:cfn:", longs)) >= 0) {
+    while ((option = options_get_next(&all, argc, argv, OPTIONS_SHORT "b:cfn:", longs)) >= 0) {
         if (option == 'b')
             found.behaviour = optarg;
         else if (option == 'S')
             found.state = optarg;
-        else if (option == 'n' && !options_number(&all, optarg, 1, LIMIT_MAX, &limit))
+        else if (option == 'n' && !options_read_number(&all, optarg, 1, LIMIT_MAX, &limit))
             return STATUS_USAGE;
         is_counted = is_counted || option == 'c';
         found.is_full = found.is_full || option == 'f';
@@ -230,13 +231,13 @@ static int run_actors(const command *self, int argc, char **argv)
     if (option == OPTIONS_STOP)
         return all.status;
     if (optind < argc)
-        return options_wrong(&all, "takes no '%s'", argv[optind]);
+        return options_print_wrong(&all, "takes no '%s'", argv[optind]);
     if (found.state != NULL && !is_name_of_state(found.state))
-        return options_wrong(&all, "'%s' is no state of an actor", found.state);
+        return options_print_wrong(&all, "'%s' is no state of an actor", found.state);
     if (is_counted && found.is_full)
-        return options_wrong(&all, "--count and --full are two forms of the same");
+        return options_print_wrong(&all, "--count and --full are two forms of the same");
     found.limit = (size_t)limit;
-    if (options_open(&all, &at))
+    if (options_open_port(&all, &at))
         status = search_actors(&at, &found, is_counted);
     port_close(&at);
     free(found.each);

@@ -27,7 +27,7 @@ static bool write_piece_to_file(void *file_, const char *bytes, size_t size)
     filling *file = file_;
 
     file->is_too_long = file->to.size + size > BYTES_MAX;
-    return !file->is_too_long && output_write(&file->to, bytes, size);
+    return !file->is_too_long && output_write_bytes(&file->to, bytes, size);
 }
 
 /* Save the port's answer to a request of `path` in a file. */
@@ -37,15 +37,16 @@ static int save_path_to_file(const options *all, const char *path, long ms, cons
     int status = STATUS_FAILED;
     port at;
 
-    if (options_open(all, &at) && output_begin(&file.to, name)) {
-        say_note_signals();
-        bool is_whole = port_stream(&at, path, ms + EXTRA_MS, write_piece_to_file, &file);
-        int number = say_noted_signal();
+    if (options_open_port(all, &at) && output_begin_file(&file.to, name)) {
+        say_begin_to_note_signals();
+        bool is_whole =
+            port_get_answer_in_pieces(&at, path, ms + EXTRA_MS, write_piece_to_file, &file);
+        int number = say_get_noted_signal();
         if (!is_whole)
-            say_error("%s", number != 0 ? "interrupted" : at.error);
+            say_print_error("%s", number != 0 ? "interrupted" : at.error);
         else if (file.is_too_long)
-            say_error("its answer is too long");
-        if (output_end(&file.to, is_whole && !file.is_too_long))
+            say_print_error("its answer is too long");
+        if (output_end_file(&file.to, is_whole && !file.is_too_long))
             status = STATUS_OK;
         if (status == STATUS_OK && file.to.file != stdout && isatty(STDERR_FILENO))
             (void)fprintf(stderr, "%s: %llu bytes\n", name, (unsigned long long)file.to.size);
@@ -62,7 +63,7 @@ static bool check_file_or_stdout_is_usable(const options *all, const char *name)
         return true;
     if (name == NULL && !isatty(STDOUT_FILENO))
         return true;
-    (void)options_wrong(all, "a file has to be named by -o, as a terminal cannot show it");
+    (void)options_print_wrong(all, "a file has to be named by -o, as a terminal cannot show it");
     return false;
 }
 
@@ -77,20 +78,20 @@ static int run_trace(const command *self, int argc, char **argv)
     char path[64];
     int option;
 
-    while ((option = options_next(&all, argc, argv, OPTIONS_SHORT "d:o:", longs)) >= 0) {
+    while ((option = options_get_next(&all, argc, argv, OPTIONS_SHORT "d:o:", longs)) >= 0) {
         if (option == 'o')
             name = optarg;
-        else if (!options_duration(&all, optarg, 0, SECONDS_MAX, &ms))
+        else if (!options_read_duration(&all, optarg, 0, SECONDS_MAX, &ms))
             return STATUS_USAGE;
     }
     if (option == OPTIONS_STOP)
         return all.status;
     if (optind < argc)
-        return options_wrong(&all, "takes no '%s'", argv[optind]);
+        return options_print_wrong(&all, "takes no '%s'", argv[optind]);
     if (!check_file_or_stdout_is_usable(&all, name))
         return STATUS_USAGE;
     if (ms % 1000 != 0)
-        return options_wrong(&all, "the port counts whole seconds");
+        return options_print_wrong(&all, "the port counts whole seconds");
     snprintf(path, sizeof path, "/trace?seconds=%ld", ms / 1000);
     return save_path_to_file(&all, path, ms, name != NULL ? name : "-");
 }
@@ -114,19 +115,19 @@ static int run_flame(const command *self, int argc, char **argv)
     char path[96];
     int option;
 
-    while ((option = options_next(&all, argc, argv, OPTIONS_SHORT "d:o:", longs)) >= 0) {
+    while ((option = options_get_next(&all, argc, argv, OPTIONS_SHORT "d:o:", longs)) >= 0) {
         if (option == 'o')
             name = optarg;
-        else if (option == 'd' ? !options_duration(&all, optarg, 1000, SECONDS_MAX, &ms)
-                               : !options_number(&all, optarg, 1, HERTZ_MAX, &hertz))
+        else if (option == 'd' ? !options_read_duration(&all, optarg, 1000, SECONDS_MAX, &ms)
+                               : !options_read_number(&all, optarg, 1, HERTZ_MAX, &hertz))
             return STATUS_USAGE;
     }
     if (option == OPTIONS_STOP)
         return all.status;
     if (optind < argc)
-        return options_wrong(&all, "takes no '%s'", argv[optind]);
+        return options_print_wrong(&all, "takes no '%s'", argv[optind]);
     if (ms % 1000 != 0)
-        return options_wrong(&all, "the port counts whole seconds");
+        return options_print_wrong(&all, "the port counts whole seconds");
     snprintf(path, sizeof path, "/profile?cpu=%lds&hz=%ld&format=%s", ms / 1000, hertz,
              ends_with_suffix(name, ".svg") ? "svg" : "folded");
     return save_path_to_file(&all, path, ms, name);

@@ -37,7 +37,7 @@ static void read_text_of_member(const json_t *object, const char *name, cell ret
 {
     const json_t *value = json_object_get(object, name);
 
-    escape_name(json_string_value(value), json_string_length(value), ret_text, CELL_SIZE);
+    escape_name_to_ascii(json_string_value(value), json_string_length(value), ret_text, CELL_SIZE);
 }
 
 static void read_columns_of_table(const json_t *list, table *to)
@@ -63,7 +63,8 @@ static void read_cell_of_table(const json_t *row, const json_t *column, cell ret
 
     read_text_of_member(column, "kind", kind);
     if (json_is_string(value))
-        escape_name(json_string_value(value), json_string_length(value), ret_text, CELL_SIZE);
+        escape_name_to_ascii(json_string_value(value), json_string_length(value), ret_text,
+                             CELL_SIZE);
     else if (json_is_integer(value) && strcmp(kind, "time") == 0)
         snprintf(ret_text, CELL_SIZE, "%.3fms", (double)json_integer_value(value) / 1e6);
     else if (json_is_number(value))
@@ -179,7 +180,7 @@ static int print_nodes_of_cluster(const json_t *all, bool as_json, size_t most)
             is_done = print_table_or_line(json_array_get(tables, i), most);
     }
     if (!is_done)
-        say_error("there is no memory");
+        say_print_error("there is no memory");
     return is_done ? STATUS_OK : STATUS_FAILED;
 }
 
@@ -189,13 +190,13 @@ static int print_tables_of_cluster(port *at, bool as_json, long most)
     port_text answer;
     char path[64], endpoint[256];
 
-    escape_name(at->endpoint, strlen(at->endpoint), endpoint, sizeof endpoint);
+    escape_name_to_ascii(at->endpoint, strlen(at->endpoint), endpoint, sizeof endpoint);
     snprintf(path, sizeof path, "/cluster?count=%ld", most);
-    if (!port_get(at, path, ANSWER_MS, &answer)) {
+    if (!port_get_whole_answer(at, path, ANSWER_MS, &answer)) {
         if (at->status == 404)
-            say_error("%s: this program is no node of a cluster", endpoint);
+            say_print_error("%s: this program is no node of a cluster", endpoint);
         else
-            say_error("%s", at->error);
+            say_print_error("%s", at->error);
         return STATUS_FAILED;
     }
     json_t *all = json_loadb(answer.at, answer.size, 0, &error);
@@ -204,7 +205,7 @@ static int print_tables_of_cluster(port *at, bool as_json, long most)
     if (json_is_array(json_object_get(all, "tables")))
         status = print_nodes_of_cluster(all, as_json, (size_t)most);
     else
-        say_error("%s: what it says of its cluster is not to be read", endpoint);
+        say_print_error("%s: what it says of its cluster is not to be read", endpoint);
     json_decref(all);
     return status;
 }
@@ -219,16 +220,16 @@ static int run_cluster(const command *self, int argc, char **argv)
     long most = LIMIT;
     port at;
 
-    while ((option = options_next(&all, argc, argv, OPTIONS_SHORT "jn:", longs)) >= 0) {
+    while ((option = options_get_next(&all, argc, argv, OPTIONS_SHORT "jn:", longs)) >= 0) {
         as_json = as_json || option == 'j';
-        if (option == 'n' && !options_number(&all, optarg, 1, LIMIT_MAX, &most))
+        if (option == 'n' && !options_read_number(&all, optarg, 1, LIMIT_MAX, &most))
             return STATUS_USAGE;
     }
     if (option == OPTIONS_STOP)
         return all.status;
     if (optind < argc)
-        return options_wrong(&all, "takes no '%s'", argv[optind]);
-    if (options_open(&all, &at))
+        return options_print_wrong(&all, "takes no '%s'", argv[optind]);
+    if (options_open_port(&all, &at))
         status = print_tables_of_cluster(&at, as_json, most);
     port_close(&at);
     return status;

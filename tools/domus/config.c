@@ -56,11 +56,11 @@ static int run_verb_of_config(const struct verb *verb, config_words *given)
     char strange = find_option_not_of_verb(verb, given);
 
     if (strange == 'S')
-        return options_wrong(&given->all, "%s has no option '--set'", verb->name);
+        return options_print_wrong(&given->all, "%s has no option '--set'", verb->name);
     if (strange != 0)
-        return options_wrong(&given->all, "%s has no option '-%c'", verb->name, strange);
+        return options_print_wrong(&given->all, "%s has no option '-%c'", verb->name, strange);
     if (given->count < verb->least || given->count > verb->most)
-        return options_wrong(&given->all, "%s takes %s", verb->name, verb->wants);
+        return options_print_wrong(&given->all, "%s takes %s", verb->name, verb->wants);
     return verb->run(given);
 }
 
@@ -75,7 +75,7 @@ static const struct verb *read_words_and_options(int argc, char **argv, config_w
                                           OPTIONS_LONG};
     int option;
 
-    while ((option = options_next(&given->all, argc, argv, OPTIONS_SHORT "x:cj", longs)) >= 0) {
+    while ((option = options_get_next(&given->all, argc, argv, OPTIONS_SHORT "x:cj", longs)) >= 0) {
         if (option == 'x')
             given->exec = optarg;
         else if (option == SET)
@@ -89,8 +89,8 @@ static const struct verb *read_words_and_options(int argc, char **argv, config_w
         return NULL;
     const struct verb *verb = optind < argc ? find_verb_of_config(argv[optind]) : NULL;
     if (verb == NULL)
-        given->all.status =
-            options_wrong(&given->all, "the first word is check, show, diff, explain or schema");
+        given->all.status = options_print_wrong(
+            &given->all, "the first word is check, show, diff, explain or schema");
     given->words = argv + optind + 1;
     given->count = verb != NULL ? (size_t)(argc - optind - 1) : 0;
     return verb;
@@ -101,7 +101,7 @@ static int run_config(const command *self, int argc, char **argv)
     config_words given = {.all = {.self = self}, .sets = calloc((size_t)argc, sizeof *given.sets)};
 
     if (given.sets == NULL) {
-        say_error("no memory");
+        say_print_error("no memory");
         return STATUS_FAILED;
     }
     const struct verb *verb = read_words_and_options(argc, argv, &given);

@@ -196,7 +196,7 @@ static void read_outputs_of_child(child *one, int64_t end_ms)
         struct pollfd ready[ENDS] = {{.fd = outputs[OUT].fd, .events = POLLIN},
                                      {.fd = outputs[ERR].fd, .events = POLLIN}};
         int64_t left = end_ms - now_ms();
-        if (say_noted_signal() != 0) {
+        if (say_get_noted_signal() != 0) {
             one->trouble = "stopped by a signal";
             return;
         }
@@ -224,7 +224,7 @@ static void wait_for_child_to_end(child *one, int64_t end_ms)
     while (one->trouble == NULL &&
            waitid(P_PID, (id_t)one->pid, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
            ended.si_pid == 0) {
-        if (say_noted_signal() != 0)
+        if (say_get_noted_signal() != 0)
             one->trouble = "stopped by a signal";
         else if (now_ms() >= end_ms)
             one->trouble = "it does not end";
@@ -243,7 +243,7 @@ static void run_child_to_end(child *one, const char **arguments)
 
     /* Ctrl-C does not reach the child's process group, so the signal is noted and ends the child
      * here */
-    say_note_signals();
+    say_begin_to_note_signals();
     for (int i = 0; i < ENDS; i++)
         one->outputs[i].fd = -1;
     if (!start_child_process(one, arguments)) {
@@ -267,15 +267,16 @@ static void print_why_no_answer(const child *one)
     const char *line = said->text != NULL ? said->text : "it says nothing";
     char name[NAME_SHOWN], shown[NAME_SHOWN];
 
-    escape_name(one->path, strlen(one->path), name, sizeof name);
-    escape_name(line, strcspn(line, "\n"), shown, sizeof shown);
+    escape_name_to_ascii(one->path, strlen(one->path), name, sizeof name);
+    escape_name_to_ascii(line, strcspn(line, "\n"), shown, sizeof shown);
     bool is_not_run = WIFEXITED(one->status) && WEXITSTATUS(one->status) == NOT_RUN;
     if (one->trouble != NULL || is_not_run)
-        say_error("%s: %s", name, one->trouble != NULL ? one->trouble : shown);
+        say_print_error("%s: %s", name, one->trouble != NULL ? one->trouble : shown);
     else
-        say_error("%s does not answer to --tell, so it is no program of domus_main(), or one of an "
-                  "older domus: %s",
-                  name, shown);
+        say_print_error(
+            "%s does not answer to --tell, so it is no program of domus_main(), or one of an "
+            "older domus: %s",
+            name, shown);
 }
 
 /* Print the faults that the program has found in a configuration. */
@@ -285,9 +286,9 @@ static void print_faults_of_configuration(const child *one, bool is_own)
 
     if (said->text == NULL)
         return;
-    say_text(stderr, said->text, said->size);
+    say_print_untrusted_text(stderr, said->text, said->size);
     if (!is_own && strstr(said->text, "unknown key") != NULL)
-        say_error("keys of a program's own are known with -x PROGRAM");
+        say_print_error("keys of a program's own are known with -x PROGRAM");
 }
 
 /* Read the answer of the program. Returns NULL if there is none, which is printed, or if it reports
@@ -319,7 +320,7 @@ json_t *config_ask(const config_question *question)
     json_t *answer = NULL;
 
     if (one.path == NULL && !find_program_domus_keys(keys)) {
-        say_error("the program domus-keys is not beside this one: name your program by -x");
+        say_print_error("the program domus-keys is not beside this one: name your program by -x");
         return NULL;
     }
     if (one.path == NULL)

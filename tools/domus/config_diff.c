@@ -31,12 +31,13 @@ static config_value find_value_of_key(const json_t *rows, const char *key)
     config_value found;
     const char *channel = strstr(key, CHANNEL);
 
-    if (config_values_find(rows, key, &found))
+    if (config_values_find_row(rows, key, &found))
         return found;
     if (channel != NULL && strncmp(key, "listeners.", 10) == 0) {
         char name[PATH_SIZE];
         snprintf(name, sizeof name, "%.*s.name", (int)(channel - key), key);
-        if (config_values_find(rows, name, &found) && config_values_find(rows, channel + 1, &found))
+        if (config_values_find_row(rows, name, &found) &&
+            config_values_find_row(rows, channel + 1, &found))
             return found;
     }
     return (config_value){key, ABSENT, ""};
@@ -52,11 +53,12 @@ static bool is_value_absent(const config_value *one)
 static const char *get_time_of_effect(const comparing *all, const char *path,
                                       const config_value *before, const config_value *now)
 {
-    const json_t *key = config_keys_of_row(all->keys, path);
+    const json_t *key = config_keys_find_key_of_row(all->keys, path);
 
     if (key == NULL)
         return "unknown";
-    bool is_live = config_key_has(key, "live") && !is_value_absent(before) && !is_value_absent(now);
+    bool is_live =
+        config_key_has_fact(key, "live") && !is_value_absent(before) && !is_value_absent(now);
     return is_live ? "live" : "restart";
 }
 
@@ -65,11 +67,11 @@ static const char *get_time_of_effect(const comparing *all, const char *path,
 static bool is_value_computed_from_word(const comparing *all, const config_value *before,
                                         const config_value *now)
 {
-    const json_t *key = config_keys_of_row(all->keys, now->key);
-    const char *special = key != NULL ? config_key_text(key, "special") : "";
+    const json_t *key = config_keys_find_key_of_row(all->keys, now->key);
+    const char *special = key != NULL ? config_key_get_text(key, "special") : "";
 
     if (special[0] == '\0' && key != NULL)
-        special = config_key_text(key, "default");
+        special = config_key_get_text(key, "default");
     return all->is_running && special[0] != '\0' && strcmp(before->origin, "default") == 0 &&
            strcmp(now->value, special) == 0;
 }
@@ -92,10 +94,10 @@ static void compare_all_keys(const comparing *all)
     config_value other;
 
     for (size_t i = 0; i < json_array_size(all->before); i++)
-        compare_values_of_key(all, config_values_get(all->before, i).key);
+        compare_values_of_key(all, config_values_get_row(all->before, i).key);
     for (size_t i = 0; i < json_array_size(all->now); i++) {
-        const char *key = config_values_get(all->now, i).key;
-        if (!config_values_find(all->before, key, &other))
+        const char *key = config_values_get_row(all->now, i).key;
+        if (!config_values_find_row(all->before, key, &other))
             compare_values_of_key(all, key);
     }
 }
@@ -113,7 +115,7 @@ static void read_cell_of_row(const json_t *row, int column, char cell[PATH_SIZE]
 
     if (text == NULL)
         text = "";
-    escape_name(text, strlen(text), cell, PATH_SIZE);
+    escape_name_to_ascii(text, strlen(text), cell, PATH_SIZE);
     if (cell[0] == '\0')
         memcpy(cell, "\"\"", 3);
 }
@@ -184,14 +186,15 @@ int config_diff(const config_words *given)
     int status = STATUS_FAILED;
 
     if (!is_running && (given->all.program != NULL || given->all.endpoint != NULL))
-        return options_wrong(&given->all, "-p and -s are for one FILE, which the program that runs "
-                                          "is compared with");
-    before = is_running ? config_values_of_running(given)
-                        : config_values_of_files(given, given->words, 1);
+        return options_print_wrong(&given->all,
+                                   "-p and -s are for one FILE, which the program that runs "
+                                   "is compared with");
+    before = is_running ? config_values_ask_running(given)
+                        : config_values_read_files(given, given->words, 1);
     if (before != NULL)
-        now = config_values_of_files(given, given->words + given->count - 1, 1);
+        now = config_values_read_files(given, given->words + given->count - 1, 1);
     if (now != NULL)
-        keys = config_keys_load(given->exec);
+        keys = config_keys_ask_program(given->exec);
     if (keys != NULL) {
         const comparing all = {.keys = keys,
                                .before = before,

@@ -34,13 +34,13 @@ static void write_name_of_key(const found *one, char name[TEXT_SIZE])
     bool is_listed = one->table != 0;
 
     snprintf(name, TEXT_SIZE, "%s%s%s", is_listed ? tables[one->table] : "",
-             is_listed ? ".NAME." : "", config_key_text(one->key, "key"));
+             is_listed ? ".NAME." : "", config_key_get_text(one->key, "key"));
 }
 
 static const char *get_comment_of_key(const json_t *texts, const found *one)
 {
-    return config_texts_of(texts, one->table != 0 ? tables[one->table] : "",
-                           config_key_text(one->key, "key"));
+    return config_texts_get_text_of_key(texts, one->table != 0 ? tables[one->table] : "",
+                                        config_key_get_text(one->key, "key"));
 }
 
 static const char *describe_type_of_values(const json_t *key)
@@ -60,7 +60,7 @@ static const char *describe_type_of_values(const json_t *key)
     };
 
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-        if (strcmp(types[i][0], config_key_text(key, "kind")) == 0)
+        if (strcmp(types[i][0], config_key_get_text(key, "kind")) == 0)
             return types[i][1];
     }
     return "a text";
@@ -92,18 +92,18 @@ static void append_range_to_buffer(const json_t *key, char text[TEXT_SIZE])
         return;
     }
     if (!is_number_key(key)) {
-        const char *least = config_key_text(key, "minimum");
+        const char *least = config_key_get_text(key, "minimum");
         bool is_open = strcmp(least, "0") == 0;
         snprintf(part, sizeof part, "%s%s%s bytes", is_open ? "up to " : least, is_open ? "" : "..",
-                 config_key_text(key, "maximum"));
+                 config_key_get_text(key, "maximum"));
         append_text_to_buffer(text, " or ", part);
         return;
     }
-    if (config_key_has(key, "zero") && strcmp(config_key_text(key, "minimum"), "0") != 0)
+    if (config_key_has_fact(key, "zero") && strcmp(config_key_get_text(key, "minimum"), "0") != 0)
         append_text_to_buffer(text, " or ", "0");
-    snprintf(part, sizeof part, "%s..%s%s", config_key_text(key, "least"),
-             config_key_text(key, "most"),
-             config_key_has(key, "power_of_two") ? ", a power of two" : "");
+    snprintf(part, sizeof part, "%s..%s%s", config_key_get_text(key, "least"),
+             config_key_get_text(key, "most"),
+             config_key_has_fact(key, "power_of_two") ? ", a power of two" : "");
     append_text_to_buffer(text, " or ", part);
 }
 
@@ -112,7 +112,7 @@ static void append_range_to_buffer(const json_t *key, char text[TEXT_SIZE])
 static void write_values_of_key(const json_t *key, const json_t *second, char text[TEXT_SIZE])
 {
     text[0] = '\0';
-    append_text_to_buffer(text, "", config_key_text(key, "special"));
+    append_text_to_buffer(text, "", config_key_get_text(key, "special"));
     append_range_to_buffer(key, text);
     if (second != NULL)
         append_range_to_buffer(second, text);
@@ -124,13 +124,13 @@ static const char *get_default_of_key(const json_t *key)
 
     if (text != NULL)
         return text[0] != '\0' ? text : "empty";
-    return config_key_has(key, "inherits") ? "the value of the section channel"
-                                           : "none: it has to be given";
+    return config_key_has_fact(key, "inherits") ? "the value of the section channel"
+                                                : "none: it has to be given";
 }
 
 static const char *get_time_of_effect(const json_t *key)
 {
-    return config_key_has(key, "live")
+    return config_key_has_fact(key, "live")
                ? "live: a program that runs takes a new value, by SIGHUP or over its port"
                : "at a start: a new value needs a restart";
 }
@@ -149,7 +149,7 @@ static void print_wrapped_text(const char *text)
             column = 0;
         }
         (void)printf("%*s", column == 0 ? INDENT : 1, "");
-        say_text(stdout, text, length);
+        say_print_untrusted_text(stdout, text, length);
         column += (column == 0 ? INDENT : 1) + length;
         text += length;
         text += strspn(text, " ");
@@ -160,7 +160,7 @@ static void print_wrapped_text(const char *text)
 static void print_fact_of_key(const char *name, const char *value)
 {
     (void)printf("%*s%-8s ", INDENT, "", name);
-    say_text(stdout, value, strlen(value));
+    say_print_untrusted_text(stdout, value, strlen(value));
     (void)putchar('\n');
 }
 
@@ -171,7 +171,7 @@ static void print_rules_that_name_key(const json_t *key)
     char text[TEXT_SIZE] = "";
     const char *rule;
 
-    for (size_t at = 0; (rule = key_rules_next(config_key_text(key, "key"), &at)) != NULL;)
+    for (size_t at = 0; (rule = key_rules_find_next(config_key_get_text(key, "key"), &at)) != NULL;)
         append_text_to_buffer(text, ", ", rule);
     if (text[0] != '\0')
         print_fact_of_key("doctor", text);
@@ -183,18 +183,18 @@ static void print_all_about_key(const json_t *keys, const json_t *texts, const f
     char text[TEXT_SIZE];
 
     write_name_of_key(one, text);
-    say_text(stdout, text, strlen(text));
+    say_print_untrusted_text(stdout, text, strlen(text));
     (void)putchar('\n');
     if (comment[0] != '\0')
         print_wrapped_text(comment);
     print_fact_of_key("type", describe_type_of_values(one->key));
-    write_values_of_key(one->key, config_keys_second(keys, one->key), text);
+    write_values_of_key(one->key, config_keys_get_second_row(keys, one->key), text);
     print_fact_of_key("values", text);
     print_fact_of_key("default", get_default_of_key(one->key));
     print_fact_of_key("change", get_time_of_effect(one->key));
     if (json_object_get(one->key, "field") != NULL)
-        print_fact_of_key("in C", config_key_text(one->key, "field"));
-    if (config_key_has(one->key, "secret"))
+        print_fact_of_key("in C", config_key_get_text(one->key, "field"));
+    if (config_key_has_fact(one->key, "secret"))
         print_fact_of_key("secret", "nobody is shown it");
     print_rules_that_name_key(one->key);
 }
@@ -207,7 +207,8 @@ static json_t *make_json_of_key(const json_t *texts, const found *one)
     char name[TEXT_SIZE];
 
     write_name_of_key(one, name);
-    for (size_t at = 0; (rule = key_rules_next(config_key_text(one->key, "key"), &at)) != NULL;)
+    for (size_t at = 0;
+         (rule = key_rules_find_next(config_key_get_text(one->key, "key"), &at)) != NULL;)
         (void)json_array_append_new(rules, json_string(rule));
     (void)json_object_set_new(all, "key", json_string(name));
     (void)json_object_set_new(all, "text", json_string(get_comment_of_key(texts, one)));
@@ -274,8 +275,8 @@ static size_t call_for_wanted_keys(const json_t *keys, const char *word, wanted 
             const found one = {json_array_get(rows, i), table};
             char name[TEXT_SIZE];
             write_name_of_key(&one, name);
-            bool is_second = strcmp(before, config_key_text(one.key, "key")) == 0;
-            before = config_key_text(one.key, "key");
+            bool is_second = strcmp(before, config_key_get_text(one.key, "key")) == 0;
+            before = config_key_get_text(one.key, "key");
             if (is_second || !is_wanted(name, word))
                 continue;
             call(context, &one);
@@ -306,11 +307,11 @@ static void print_similar_keys(const json_t *keys, const char *word)
     size_t count = call_for_wanted_keys(keys, last != NULL && last[1] != '\0' ? last + 1 : word,
                                         has_name_part, print_name_of_similar_key, names);
 
-    escape_name(word, strlen(word), shown, sizeof shown);
+    escape_name_to_ascii(word, strlen(word), shown, sizeof shown);
     if (count > 0 && count <= NEAR_MAX)
-        say_error("there is no key '%s'; there is %s", shown, names);
+        say_print_error("there is no key '%s'; there is %s", shown, names);
     else
-        say_error("there is no key '%s' (domus config explain names all)", shown);
+        say_print_error("there is no key '%s' (domus config explain names all)", shown);
 }
 
 /* The output of domus config explain for a list of keys. */
@@ -333,7 +334,7 @@ static void add_key_to_printed_list(void *printing_, const found *one)
  * listeners have the key, too, the key of the section is meant. */
 static bool find_key_of_word(const json_t *keys, const char *word, found *ret_found)
 {
-    const json_t *key = config_keys_find(keys, word);
+    const json_t *key = config_keys_find_by_name(keys, word);
 
     if (key == NULL)
         return call_for_wanted_keys(keys, word, is_end_of_section_of_key, store_found_key,
@@ -368,8 +369,8 @@ static bool explain_key_or_section(const json_t *keys, printing *to, const char 
 
 int config_explain(const config_words *given)
 {
-    json_t *keys = config_keys_load(given->exec);
-    json_t *texts = keys != NULL ? config_texts_read((const char *)config_yaml) : NULL;
+    json_t *keys = config_keys_ask_program(given->exec);
+    json_t *texts = keys != NULL ? config_texts_read_comments((const char *)config_yaml) : NULL;
     printing to = {.texts = texts, .list = given->is_json ? json_array() : NULL};
     bool is_right = texts != NULL;
 

@@ -70,7 +70,7 @@ static json_t *make_schema_of_alternatives(choices *from)
 
 static uint64_t get_number_of_key(const json_t *key, const char *name)
 {
-    return strtoull(config_key_text(key, name), NULL, 10);
+    return strtoull(config_key_get_text(key, name), NULL, 10);
 }
 
 static json_int_t cap_to_json_integer(uint64_t number)
@@ -111,7 +111,7 @@ static const struct kind *find_kind_of_key(const char *name)
 static void add_numbers_as_text(choices *to, const json_t *key, const struct kind *kind,
                                 const config_range *range)
 {
-    const char *special = config_key_text(key, "special");
+    const char *special = config_key_get_text(key, "special");
     char *pattern = NULL;
     size_t size;
     FILE *out = open_memstream(&pattern, &size);
@@ -119,7 +119,7 @@ static void add_numbers_as_text(choices *to, const json_t *key, const struct kin
     if (out == NULL)
         return;
     (void)fprintf(out, "^(?:%s%s", special, special[0] != '\0' ? "|" : "");
-    bool is_any = config_pattern_range(out, range, kind->units);
+    bool is_any = config_pattern_write_range(out, range, kind->units);
     (void)fputs(")$", out);
     if (fclose(out) == 0 && (is_any || special[0] != '\0'))
         add_alternative_of_pattern(to, pattern);
@@ -155,8 +155,8 @@ static void add_all_forms_of_numbers(choices *to, const json_t *key, const struc
 {
     const config_range range = {.low = get_number_of_key(key, "minimum"),
                                 .high = get_number_of_key(key, "maximum"),
-                                .is_power = config_key_has(key, "power_of_two"),
-                                .takes_zero = config_key_has(key, "zero")};
+                                .is_power = config_key_has_fact(key, "power_of_two"),
+                                .takes_zero = config_key_has_fact(key, "zero")};
     bool needs_unit = kind->units[0].name[0] != '\0' && strcmp(kind->units[0].name, "%?") != 0;
 
     add_numbers_as_text(to, key, kind, &range);
@@ -249,7 +249,7 @@ static void add_text_of_kind(choices *to, const json_t *key, const char *kind)
 
 static void add_values_of_row(choices *to, const json_t *key)
 {
-    const char *name = config_key_text(key, "kind");
+    const char *name = config_key_get_text(key, "kind");
     const struct kind *kind = find_kind_of_key(name);
 
     if (kind != NULL)
@@ -260,7 +260,7 @@ static void add_values_of_row(choices *to, const json_t *key)
         add_text_of_kind(to, key, name);
 }
 
-json_t *config_kinds_schema(const json_t *key, const json_t *second)
+json_t *config_kinds_make_schema(const json_t *key, const json_t *second)
 {
     choices all = {.list = json_array()};
     json_int_t most = json_integer_value(json_object_get(key, "list_max"));
@@ -287,10 +287,10 @@ static json_t *split_commas_to_json_list(const char *text)
     return list;
 }
 
-json_t *config_kinds_default(const json_t *key)
+json_t *config_kinds_get_default(const json_t *key)
 {
     const char *text = json_string_value(json_object_get(key, "default"));
-    const struct kind *kind = find_kind_of_key(config_key_text(key, "kind"));
+    const struct kind *kind = find_kind_of_key(config_key_get_text(key, "kind"));
 
     if (text == NULL)
         return NULL;

@@ -35,25 +35,25 @@ json_t *config_ask(const config_question *question);
 
 /* Ask a program for the keys of its configuration; NULL: ask domus-keys. Returns the keys; NULL,
  * after the error was printed. Ownership: the caller's. */
-json_t *config_keys_load(const char *exec);
+json_t *config_keys_ask_program(const char *exec);
 
 /* Find a key in the table of keys by its name in a row of values, "listeners.NAME.KEY" for a
  * listener's key. Returns NULL if there is none. */
-const json_t *config_keys_of_row(const json_t *keys, const char *path);
+const json_t *config_keys_find_key_of_row(const json_t *keys, const char *path);
 
 /* Find a key in the table of keys by a name in one of the forms that users write: also
  * "listeners.KEY", "listeners[].KEY" and "listeners[3].KEY". */
-const json_t *config_keys_find(const json_t *keys, const char *path);
+const json_t *config_keys_find_by_name(const json_t *keys, const char *path);
 
 /* Returns the second row, in the table of keys, of a key that can be written in two ways; NULL if
  * it has only one. */
-const json_t *config_keys_second(const json_t *keys, const json_t *key);
+const json_t *config_keys_get_second_row(const json_t *keys, const json_t *key);
 
 /* Returns one of the texts that describe a key, by the name of that text; "" if the key has
  * none. */
-const char *config_key_text(const json_t *key, const char *name);
+const char *config_key_get_text(const json_t *key, const char *name);
 
-bool config_key_has(const json_t *key, const char *name);
+bool config_key_has_fact(const json_t *key, const char *name);
 
 /* ---- config_values.c --------------------------------------------------------------------------*/
 
@@ -68,17 +68,17 @@ typedef struct config_value {
 
 /* Read configuration files over the defaults, with the assignments of the command line. Returns the
  * rows of values, an array; NULL after the error was printed. Ownership: the caller's. */
-json_t *config_values_of_files(const config_words *given, char *const *files, size_t count);
+json_t *config_values_read_files(const config_words *given, char *const *files, size_t count);
 
 /* Ask the running program that the options name for its values. Returns as
- * config_values_of_files(). */
-json_t *config_values_of_running(const config_words *given);
+ * config_values_read_files(). */
+json_t *config_values_ask_running(const config_words *given);
 
 /* Get one row of values. A row of an invalid form has empty texts. */
-config_value config_values_get(const json_t *rows, size_t row);
+config_value config_values_get_row(const json_t *rows, size_t row);
 
 /* Find the row of values that a key has. Returns whether there is one. */
-bool config_values_find(const json_t *rows, const char *key, config_value *ret_value);
+bool config_values_find_row(const json_t *rows, const char *key, config_value *ret_value);
 
 /* ---- config_texts.c ---------------------------------------------------------------------------*/
 
@@ -90,12 +90,12 @@ extern const unsigned char config_yaml[];
 /* Read the comments of a file in the form of config/domus.yaml: an object with a text for each key
  * and section that has one, by its path; "listeners.address" is the path of a listener's key. Lines
  * of a comment are joined by spaces. Returns NULL without memory. Ownership: the caller's. */
-json_t *config_texts_read(const char *yaml);
+json_t *config_texts_read_comments(const char *yaml);
 
 /* Returns the text that explains a key, by the list and name in its row (config_keys.c); "" if
  * there is none. A key of a listener's own `channel` has the text of the key in the section
  * `channel`. */
-const char *config_texts_of(const json_t *texts, const char *list, const char *key);
+const char *config_texts_get_text_of_key(const json_t *texts, const char *list, const char *key);
 
 /* ---- config_kinds.c ---------------------------------------------------------------------------*/
 
@@ -105,11 +105,11 @@ const char *config_texts_of(const json_t *texts, const char *list, const char *k
 
 /* Returns a JSON schema for the values of a key, whose second row is `second` or NULL. Returns NULL
  * without memory. Ownership: the caller's. */
-json_t *config_kinds_schema(const json_t *key, const json_t *second);
+json_t *config_kinds_make_schema(const json_t *key, const json_t *second);
 
 /* Returns the default of a key of the configuration as a JSON value; NULL if it has none.
  * Ownership: the caller's. */
-json_t *config_kinds_default(const json_t *key);
+json_t *config_kinds_get_default(const json_t *key);
 
 /* ---- config_pattern.c -------------------------------------------------------------------------*/
 
@@ -132,10 +132,10 @@ typedef struct config_range {
 
 /* Write the alternatives of a pattern that matches the numbers from `low` to `high`, such as
  * "[5-9]|[1-4][0-9]|50". */
-void config_pattern_numbers(FILE *out, uint64_t low, uint64_t high);
+void config_pattern_write_numbers(FILE *out, uint64_t low, uint64_t high);
 
 /* Write the alternatives of a pattern that matches the numbers of a range with each of their units,
  * an array that ends with a unit without a name. Returns whether there is any alternative. */
-bool config_pattern_range(FILE *out, const config_range *range, const config_unit *units);
+bool config_pattern_write_range(FILE *out, const config_range *range, const config_unit *units);
 
 #endif

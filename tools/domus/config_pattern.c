@@ -83,7 +83,7 @@ static uint64_t write_pattern_of_whole_lengths(FILE *out, uint64_t low, uint64_t
     return most > zeros ? ten - 1 : 0;
 }
 
-void config_pattern_numbers(FILE *out, uint64_t low, uint64_t high)
+void config_pattern_write_numbers(FILE *out, uint64_t low, uint64_t high)
 {
     cuts all = {.count = 0};
     const char *before = "";
@@ -132,7 +132,7 @@ static bool write_numbers_with_unit(FILE *out, const config_range *range, uint64
     if (range->is_power)
         return write_powers_of_two(out, range, factor, before);
     (void)fputs(before, out);
-    config_pattern_numbers(out, low > 0 ? low : 1, high);
+    config_pattern_write_numbers(out, low > 0 ? low : 1, high);
     return true;
 }
 
@@ -152,7 +152,7 @@ static void write_zero_with_units(FILE *out, const config_unit *units, bool is_f
         (void)fputs(")?", out);
 }
 
-bool config_pattern_range(FILE *out, const config_range *range, const config_unit *units)
+bool config_pattern_write_range(FILE *out, const config_range *range, const config_unit *units)
 {
     const char *before = "(?:";
 

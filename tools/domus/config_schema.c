@@ -42,8 +42,9 @@ static json_t *get_or_make_section(const making *all, json_t *section, const cha
     const char *dot = strrchr(whole, '.');
     const char *name = dot != NULL ? dot + 1 : whole;
     if (json_object_get(properties, name) == NULL)
-        (void)json_object_set_new(properties, name,
-                                  make_section_of_schema(config_texts_of(all->texts, list, whole)));
+        (void)json_object_set_new(
+            properties, name,
+            make_section_of_schema(config_texts_get_text_of_key(all->texts, list, whole)));
     return json_object_get(properties, name);
 }
 
@@ -64,20 +65,21 @@ static void mark_key_as_required(json_t *section, const char *name)
 /* Returns whether users must set a key, because it has no default. */
 static bool must_users_set_key(const json_t *key)
 {
-    return json_object_get(key, "default") == NULL && !config_key_has(key, "inherits");
+    return json_object_get(key, "default") == NULL && !config_key_has_fact(key, "inherits");
 }
 
 /* Describe a key in the schema: what it does, and when a new value takes effect. */
 static void describe_key_in_schema(const making *all, const char *list, const json_t *key,
                                    json_t *schema)
 {
-    const char *text = config_texts_of(all->texts, list, config_key_text(key, "key"));
-    json_t *preset = config_kinds_default(key);
+    const char *text =
+        config_texts_get_text_of_key(all->texts, list, config_key_get_text(key, "key"));
+    json_t *preset = config_kinds_get_default(key);
 
     (void)json_object_set_new(
         schema, "description",
         json_sprintf("%s%s%s", text, text[0] != '\0' ? " " : "",
-                     config_key_has(key, "live") ? "(live)" : "(counts at a start)"));
+                     config_key_has_fact(key, "live") ? "(live)" : "(counts at a start)"));
     if (preset != NULL)
         (void)json_object_set_new(schema, "default", preset);
 }
@@ -86,8 +88,8 @@ static void describe_key_in_schema(const making *all, const char *list, const js
 static void add_key_to_schema(const making *all, json_t *section, const char *list,
                               const json_t *key)
 {
-    const char *path = config_key_text(key, "key"), *name = path, *dot;
-    json_t *schema = config_kinds_schema(key, config_keys_second(all->keys, key));
+    const char *path = config_key_get_text(key, "key"), *name = path, *dot;
+    json_t *schema = config_kinds_make_schema(key, config_keys_get_second_row(all->keys, key));
 
     for (; (dot = strchr(name, '.')) != NULL; name = dot + 1) {
         json_t *within = get_or_make_section(all, section, list, path, (size_t)(dot - path));
@@ -125,15 +127,16 @@ static void add_list_to_schema(const making *all, const char *list, const char *
     add_keys_of_table(all, element, list, list);
     (void)json_object_set_new(json_object_get(all->root, "properties"), list,
                               json_pack("{s:s, s:s, s:I, s:o}", "type", "array", "description",
-                                        config_texts_of(all->texts, "", list), "maxItems",
-                                        (json_int_t)json_integer_value(bound), "items", element));
+                                        config_texts_get_text_of_key(all->texts, "", list),
+                                        "maxItems", (json_int_t)json_integer_value(bound), "items",
+                                        element));
 }
 
 /* Make the schema of a configuration with all keys. An empty file is valid unless a key is
  * required. */
 static void make_schema_of_all_keys(making *all)
 {
-    const char *program = config_key_text(all->keys, "program");
+    const char *program = config_key_get_text(all->keys, "program");
 
     all->root = make_section_of_schema("");
     (void)json_object_set_new(all->root, "$schema", json_string(DRAFT));
@@ -149,13 +152,13 @@ static void make_schema_of_all_keys(making *all)
 
 int config_schema(const config_words *given)
 {
-    json_t *keys = config_keys_load(given->exec);
+    json_t *keys = config_keys_ask_program(given->exec);
     making all = {.keys = keys};
     int status = STATUS_FAILED;
 
     if (keys == NULL)
         return STATUS_FAILED;
-    all.texts = config_texts_read((const char *)config_yaml);
+    all.texts = config_texts_read_comments((const char *)config_yaml);
     if (all.texts != NULL) {
         make_schema_of_all_keys(&all);
         status = json_dumpf(all.root, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) == 0

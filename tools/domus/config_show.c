@@ -21,7 +21,7 @@ static int print_text_of_value(const char *text)
 {
     static char shown[TEXT_SIZE];
 
-    escape_name(text, strlen(text), shown, sizeof shown);
+    escape_name_to_ascii(text, strlen(text), shown, sizeof shown);
     return printf("%s", shown[0] != '\0' ? shown : "\"\"");
 }
 
@@ -36,7 +36,7 @@ static void print_padded_text(const char *text, int width)
 static void print_rows_of_values(const config_words *given, const json_t *rows)
 {
     for (size_t i = 0; i < json_array_size(rows); i++) {
-        config_value one = config_values_get(rows, i);
+        config_value one = config_values_get_row(rows, i);
         if (!is_row_shown(given, &one))
             continue;
         print_padded_text(one.key, 36);
@@ -53,7 +53,7 @@ static bool print_rows_as_json(const config_words *given, const json_t *rows)
     json_t *all = json_array();
 
     for (size_t i = 0; i < json_array_size(rows); i++) {
-        config_value one = config_values_get(rows, i);
+        config_value one = config_values_get_row(rows, i);
         if (is_row_shown(given, &one))
             (void)json_array_append_new(all, json_pack("{s:s, s:s, s:s}", "key", one.key, "value",
                                                        one.value, "origin", one.origin));
@@ -72,10 +72,11 @@ int config_show(const config_words *given)
     int status = STATUS_OK;
 
     if (is_of_files && is_running)
-        return options_wrong(&given->all, "-p and -s name a program that runs, which has read its "
-                                          "files: they go without FILE, -x and --set");
-    json_t *rows = is_of_files ? config_values_of_files(given, given->words, given->count)
-                               : config_values_of_running(given);
+        return options_print_wrong(&given->all,
+                                   "-p and -s name a program that runs, which has read its "
+                                   "files: they go without FILE, -x and --set");
+    json_t *rows = is_of_files ? config_values_read_files(given, given->words, given->count)
+                               : config_values_ask_running(given);
     if (rows == NULL)
         return STATUS_FAILED;
     if (!given->is_json)

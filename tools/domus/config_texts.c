@@ -134,7 +134,7 @@ static void read_line_of_comment(reading *at, const char *comment)
     at->last_indent = SIZE_MAX;
 }
 
-json_t *config_texts_read(const char *yaml)
+json_t *config_texts_read_comments(const char *yaml)
 {
     reading at = {.texts = json_object(), .last_indent = SIZE_MAX};
     char line[LINE_SIZE];
@@ -154,7 +154,7 @@ json_t *config_texts_read(const char *yaml)
     return at.texts;
 }
 
-const char *config_texts_of(const json_t *texts, const char *list, const char *key)
+const char *config_texts_get_text_of_key(const json_t *texts, const char *list, const char *key)
 {
     char path[PATH_SIZE];
 

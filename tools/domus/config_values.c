@@ -22,7 +22,7 @@ static json_t *take_rows_out_of_answer(json_t *answer)
     return rows;
 }
 
-json_t *config_values_of_files(const config_words *given, char *const *files, size_t count)
+json_t *config_values_read_files(const config_words *given, char *const *files, size_t count)
 {
     const config_question question = {.exec = given->exec,
                                       .tell = "values",
@@ -34,7 +34,7 @@ json_t *config_values_of_files(const config_words *given, char *const *files, si
     json_t *rows = take_rows_out_of_answer(answer);
 
     if (answer != NULL && rows == NULL)
-        say_error("the answer to --tell values has no keys, or too many");
+        say_print_error("the answer to --tell values has no keys, or too many");
     return rows;
 }
 
@@ -45,24 +45,24 @@ static json_t *ask_port_for_values(port *at)
     char endpoint[256];
     port_text text;
 
-    if (!port_get(at, "/config", ANSWER_MS, &text)) {
-        say_error("%s", at->error);
+    if (!port_get_whole_answer(at, "/config", ANSWER_MS, &text)) {
+        say_print_error("%s", at->error);
         return NULL;
     }
     json_t *rows = take_rows_out_of_answer(json_loadb(text.at, text.size, 0, NULL));
     free(text.at);
-    escape_name(at->endpoint, strlen(at->endpoint), endpoint, sizeof endpoint);
+    escape_name_to_ascii(at->endpoint, strlen(at->endpoint), endpoint, sizeof endpoint);
     if (rows == NULL)
-        say_error("%s: its configuration is not to be read", endpoint);
+        say_print_error("%s: its configuration is not to be read", endpoint);
     return rows;
 }
 
-json_t *config_values_of_running(const config_words *given)
+json_t *config_values_ask_running(const config_words *given)
 {
     json_t *rows = NULL;
     port at;
 
-    if (options_open(&given->all, &at))
+    if (options_open_port(&given->all, &at))
         rows = ask_port_for_values(&at);
     port_close(&at);
     return rows;
@@ -75,7 +75,7 @@ static const char *get_text_of_member(const json_t *row, const char *name)
     return text != NULL ? text : "";
 }
 
-config_value config_values_get(const json_t *rows, size_t row)
+config_value config_values_get_row(const json_t *rows, size_t row)
 {
     const json_t *one = json_array_get(rows, row);
 
@@ -83,10 +83,10 @@ config_value config_values_get(const json_t *rows, size_t row)
                           get_text_of_member(one, "origin")};
 }
 
-bool config_values_find(const json_t *rows, const char *key, config_value *ret_value)
+bool config_values_find_row(const json_t *rows, const char *key, config_value *ret_value)
 {
     for (size_t i = 0; i < json_array_size(rows); i++) {
-        *ret_value = config_values_get(rows, i);
+        *ret_value = config_values_get_row(rows, i);
         if (strcmp(ret_value->key, key) == 0)
             return true;
     }

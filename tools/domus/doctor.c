@@ -41,7 +41,7 @@ static bool sleep_unless_signalled(long ms)
 {
     const struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
 
-    return say_noted_signal() == 0 && nanosleep(&time, NULL) == 0;
+    return say_get_noted_signal() == 0 && nanosleep(&time, NULL) == 0;
 }
 
 /* --- judging two looks ------------------------------------------------------------------------ */
@@ -52,14 +52,14 @@ static int print_findings(const domi_look *before, const domi_look *after, bool 
     const char *why = domi_span_init(before, after, &span);
 
     if (why != NULL) {
-        say_error("%s", why);
+        say_print_error("%s", why);
         return STATUS_FAILED;
     }
-    uint32_t count = domi_doctor_judge(&span, findings);
+    uint32_t count = domi_judge_span_by_all_rules(&span, findings);
     if (as_json)
-        domi_report_json(make_report_sink_of_stdout(), &span, findings, count);
+        domi_report_findings_as_json(make_report_sink_of_stdout(), &span, findings, count);
     else
-        domi_report_text(make_report_sink_of_stdout(), &span, findings, count);
+        domi_report_findings_as_text(make_report_sink_of_stdout(), &span, findings, count);
     domi_span_fini(&span);
     return count != 0 ? STATUS_FOUND : STATUS_OK;
 }
@@ -69,10 +69,10 @@ static int judge_looks_of_files(char *const names[], bool as_json)
     domi_look before = {0}, after = {0};
     int status = STATUS_FAILED;
 
-    if (look_load(names[0], &before) && look_load(names[1], &after))
+    if (look_load_file(names[0], &before) && look_load_file(names[1], &after))
         status = print_findings(&before, &after, as_json);
-    domi_look_fini(&before);
-    domi_look_fini(&after);
+    domi_look_free_lists(&before);
+    domi_look_free_lists(&after);
     return status;
 }
 
@@ -81,13 +81,13 @@ static int judge_looks_of_port(port *at, long ms, bool as_json)
     domi_look before = {0}, after = {0};
     int status = STATUS_FAILED;
 
-    if (look_take(at, ANSWER_MS, &before) && sleep_unless_signalled(ms) &&
-        look_take(at, ANSWER_MS, &after))
+    if (look_take_through_port(at, ANSWER_MS, &before) && sleep_unless_signalled(ms) &&
+        look_take_through_port(at, ANSWER_MS, &after))
         status = print_findings(&before, &after, as_json);
-    else if (say_noted_signal() == 0)
-        say_error("%s", at->error);
-    domi_look_fini(&before);
-    domi_look_fini(&after);
+    else if (say_get_noted_signal() == 0)
+        say_print_error("%s", at->error);
+    domi_look_free_lists(&before);
+    domi_look_free_lists(&after);
     return status;
 }
 
@@ -142,9 +142,9 @@ static void update_states_of_rules(struct watch *watch, uint32_t count)
 {
     const domi_rule *rule;
 
-    for (uint32_t i = 0; (rule = domi_rule_at(i)) != NULL && i < DOMI_RULES_MAX; i++) {
+    for (uint32_t i = 0; (rule = domi_rule_of_number(i)) != NULL && i < DOMI_RULES_MAX; i++) {
         const domi_finding *finding = find_rule_of_finding(rule, count);
-        domi_lasting_change change = domi_lasting_note(&watch->lasting[i], finding != NULL);
+        domi_lasting_change change = domi_lasting_record_look(&watch->lasting[i], finding != NULL);
         if (change == DOMI_LASTING_BEGUN) {
             watch->begun[i] = time(NULL);
             print_begin_of_finding(finding);
@@ -175,7 +175,7 @@ static void judge_span_between_looks(struct watch *watch, const domi_look *after
         return;
     }
     watch->is_lost = false;
-    update_states_of_rules(watch, domi_doctor_judge(&span, findings));
+    update_states_of_rules(watch, domi_judge_span_by_all_rules(&span, findings));
     domi_span_fini(&span);
 }
 
@@ -183,14 +183,14 @@ static void judge_next_look(port *at, struct watch *watch)
 {
     domi_look now;
 
-    if (!look_take(at, ANSWER_MS, &now)) {
-        if (say_noted_signal() == 0)
+    if (!look_take_through_port(at, ANSWER_MS, &now)) {
+        if (say_get_noted_signal() == 0)
             print_lost_program_once(watch, at->error);
         return;
     }
     if (watch->has_before)
         judge_span_between_looks(watch, &now);
-    domi_look_fini(&watch->before);
+    domi_look_free_lists(&watch->before);
     watch->before = now;
     watch->has_before = true;
     (void)fflush(stdout);
@@ -202,9 +202,9 @@ static int watch_program_until_signal(port *at, long ms)
 {
     static struct watch watch;
 
-    say_note_signals();
-    if (!look_take(at, ANSWER_MS, &watch.before)) {
-        say_error("%s", at->error);
+    say_begin_to_note_signals();
+    if (!look_take_through_port(at, ANSWER_MS, &watch.before)) {
+        say_print_error("%s", at->error);
         return STATUS_FAILED;
     }
     watch.has_before = true;
@@ -213,7 +213,7 @@ static int watch_program_until_signal(port *at, long ms)
     (void)fflush(stdout);
     while (sleep_unless_signalled(ms))
         judge_next_look(at, &watch);
-    domi_look_fini(&watch.before);
+    domi_look_free_lists(&watch.before);
     return STATUS_OK;
 }
 
@@ -231,21 +231,21 @@ static int run_doctor(const command *self, int argc, char **argv)
     long ms = SECONDS_MS;
     port at;
 
-    while ((option = options_next(&all, argc, argv, OPTIONS_SHORT "jwn:", longs)) >= 0) {
+    while ((option = options_get_next(&all, argc, argv, OPTIONS_SHORT "jwn:", longs)) >= 0) {
         as_json = as_json || option == 'j';
         is_watched = is_watched || option == 'w';
-        if (option == 'n' && !options_duration(&all, optarg, LEAST_MS, MOST_MS, &ms))
+        if (option == 'n' && !options_read_duration(&all, optarg, LEAST_MS, MOST_MS, &ms))
             return STATUS_USAGE;
     }
     if (option == OPTIONS_STOP)
         return all.status;
     if (is_watched && as_json)
-        return options_wrong(&all, "--watch prints lines, and no JSON");
+        return options_print_wrong(&all, "--watch prints lines, and no JSON");
     if (argc - optind == 2 && !is_watched && all.program == NULL && all.endpoint == NULL)
         return judge_looks_of_files(argv + optind, as_json);
     if (optind < argc)
-        return options_wrong(&all, "takes two files BEFORE and AFTER, without -w, -p and -s");
-    if (options_open(&all, &at))
+        return options_print_wrong(&all, "takes two files BEFORE and AFTER, without -w, -p and -s");
+    if (options_open_port(&all, &at))
         status = is_watched ? watch_program_until_signal(&at, ms)
                             : judge_looks_of_port(&at, ms, as_json);
     port_close(&at);

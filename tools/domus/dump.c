@@ -37,7 +37,7 @@ static const char *find_text_in_line(part line, const char *text)
 
 static void copy_text_of_part(const char *from, const char *end, char *ret_text, size_t size)
 {
-    escape_name(from, end > from ? (size_t)(end - from) : 0, ret_text, size);
+    escape_name_to_ascii(from, end > from ? (size_t)(end - from) : 0, ret_text, size);
 }
 
 /* Read the first line of an actor in the dump, such as "actor 0/2.1 shard "main": WAITING, channels
@@ -99,7 +99,8 @@ static void read_line_of_wait(part line, actor *to)
     copy_text_of_part(line.at + indent, since, to->waits_for, sizeof to->waits_for);
 }
 
-bool dump_next(const char **at, actor *ret_actor, const char **ret_text, size_t *ret_size)
+bool dump_read_next_actor(const char **at, actor *ret_actor, const char **ret_text,
+                          size_t *ret_size)
 {
     part line = get_line_at(*at);
 
@@ -127,7 +128,7 @@ bool dump_next(const char **at, actor *ret_actor, const char **ret_text, size_t 
     return true;
 }
 
-const char *dump_next_stuck(const char **at, size_t *ret_size)
+const char *dump_find_next_stuck_thread(const char **at, size_t *ret_size)
 {
     for (part line = get_line_at(*at); *line.at != '\0';
          line = get_line_at(get_text_behind_line(line))) {
@@ -143,7 +144,7 @@ const char *dump_next_stuck(const char **at, size_t *ret_size)
     return NULL;
 }
 
-bool dump_is_cut(const char *text)
+bool dump_has_missing_actors(const char *text)
 {
     for (part line = get_line_at(text); *line.at != '\0';
          line = get_line_at(get_text_behind_line(line))) {

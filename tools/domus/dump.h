@@ -27,13 +27,14 @@ typedef struct actor {
 
 /* Read the next actor of a dump's text that ends with a zero. `at` is moved behind it, and
  * `ret_text` and `ret_size` get its part of the text. Returns whether there was one. */
-bool dump_next(const char **at, actor *ret_actor, const char **ret_text, size_t *ret_size);
+bool dump_read_next_actor(const char **at, actor *ret_actor, const char **ret_text,
+                          size_t *ret_size);
 
 /* Find the next line of a dump about a thread that does not answer. Returns the line, `ret_size`
  * bytes without its end; NULL if there is none. `at` is moved behind it. */
-const char *dump_next_stuck(const char **at, size_t *ret_size);
+const char *dump_find_next_stuck_thread(const char **at, size_t *ret_size);
 
 /* Returns whether actors are missing in a dump because the text would have been too long. */
-bool dump_is_cut(const char *text);
+bool dump_has_missing_actors(const char *text);
 
 #endif

@@ -17,11 +17,11 @@ static bool has_list_key(const char *keys, const char *key)
     return false;
 }
 
-const char *key_rules_next(const char *key, size_t *at)
+const char *key_rules_find_next(const char *key, size_t *at)
 {
     const domi_rule *rule;
 
-    while ((rule = domi_rule_at((uint32_t)*at)) != NULL) {
+    while ((rule = domi_rule_of_number((uint32_t)*at)) != NULL) {
         ++*at;
         if (has_list_key(rule->keys, key))
             return rule->name;

@@ -14,16 +14,16 @@ static int print_level_of_profile(port *at)
     char endpoint[256];
     sample now;
 
-    if (!sample_take(at, ANSWER_MS, &now)) {
-        say_error("%s", at->error);
+    if (!sample_take_through_port(at, ANSWER_MS, &now)) {
+        say_print_error("%s", at->error);
         return STATUS_FAILED;
     }
     bool is_known = now.level[0] != '\0';
-    escape_name(at->endpoint, strlen(at->endpoint), endpoint, sizeof endpoint);
+    escape_name_to_ascii(at->endpoint, strlen(at->endpoint), endpoint, sizeof endpoint);
     if (is_known)
         (void)puts(now.level);
     else
-        say_error("%s: this program does not say its level", endpoint);
+        say_print_error("%s: this program does not say its level", endpoint);
     sample_free(&now);
     return is_known ? STATUS_OK : STATUS_FAILED;
 }
@@ -34,8 +34,8 @@ static int set_level_of_profile(port *at, const char *level)
     port_text answer;
 
     snprintf(path, sizeof path, "/profile?level=%s", level);
-    if (!port_post(at, path, &answer)) {
-        say_error("%s", at->error);
+    if (!port_post_to_path(at, path, &answer)) {
+        say_print_error("%s", at->error);
         return STATUS_FAILED;
     }
     free(answer.at);
@@ -50,17 +50,17 @@ static int run_level(const command *self, int argc, char **argv)
     bool is_level = false;
     port at;
 
-    if (options_next(&all, argc, argv, OPTIONS_SHORT, longs) == OPTIONS_STOP)
+    if (options_get_next(&all, argc, argv, OPTIONS_SHORT, longs) == OPTIONS_STOP)
         return all.status;
     if (argc - optind > 1)
-        return options_wrong(&all, "takes one level, and not '%s'", argv[optind + 1]);
+        return options_print_wrong(&all, "takes one level, and not '%s'", argv[optind + 1]);
     const char *level = argv[optind];
     for (size_t i = 0; i < 4; i++)
         is_level = is_level || (level != NULL && strcmp(level, levels[i]) == 0);
     if (level != NULL && !is_level)
-        return options_wrong(&all, "'%s' is none of off, counters, histograms, spans", level);
+        return options_print_wrong(&all, "'%s' is none of off, counters, histograms, spans", level);
     int status = STATUS_FAILED;
-    if (options_open(&all, &at))
+    if (options_open_port(&all, &at))
         status = level != NULL ? set_level_of_profile(&at, level) : print_level_of_profile(&at);
     port_close(&at);
     return status;

@@ -16,22 +16,23 @@ static int run_list(const command *self, int argc, char **argv)
     char endpoint[ENDPOINT_WIDTH];
     program *each;
 
-    if (options_next(&all, argc, argv, ":h", longs) == OPTIONS_STOP)
+    if (options_get_next(&all, argc, argv, ":h", longs) == OPTIONS_STOP)
         return all.status;
     if (optind < argc)
-        return options_wrong(&all, "takes no '%s'", argv[optind]);
-    size_t count = registry_read(&each);
+        return options_print_wrong(&all, "takes no '%s'", argv[optind]);
+    size_t count = registry_read_programs(&each);
     if (count > 0)
         (void)printf("%8s %-20s %s\n", "PID", "PROGRAM", "ENDPOINT");
     for (size_t i = 0; i < count; i++) {
-        escape_name(each[i].endpoint, strlen(each[i].endpoint), endpoint, sizeof endpoint);
+        escape_name_to_ascii(each[i].endpoint, strlen(each[i].endpoint), endpoint, sizeof endpoint);
         (void)printf("%8ld %-20s %s\n", each[i].pid, each[i].name, endpoint);
     }
     free(each);
     if (count > 0)
         return STATUS_OK;
-    say_error("no program with an observation port was found: its configuration needs the key "
-              "observe.listen, such as unix:/run/NAME.sock");
+    say_print_error(
+        "no program with an observation port was found: its configuration needs the key "
+        "observe.listen, such as unix:/run/NAME.sock");
     return STATUS_FAILED;
 }
 

@@ -18,7 +18,7 @@ typedef struct line {
 
 static void print_line_of_log(line *part)
 {
-    say_text(stdout, part->text, part->size);
+    say_print_untrusted_text(stdout, part->text, part->size);
     part->size = 0;
 }
 
@@ -43,19 +43,19 @@ static int print_log(port *at, const char *level, bool is_followed)
     static line part;
     char path[256], escaped[128] = "";
 
-    if (level != NULL && !port_escape(level, escaped, sizeof escaped))
+    if (level != NULL && !port_escape_query_value(level, escaped, sizeof escaped))
         return STATUS_FAILED;
     snprintf(path, sizeof path, "/log%s%s%s", level != NULL ? "?level=" : "", escaped,
              !is_followed    ? ""
              : level == NULL ? "?follow=1"
                              : "&follow=1");
-    say_note_signals();
-    bool is_answered =
-        port_stream(at, path, is_followed ? 0 : ANSWER_MS, print_complete_lines_of_log, &part);
+    say_begin_to_note_signals();
+    bool is_answered = port_get_answer_in_pieces(at, path, is_followed ? 0 : ANSWER_MS,
+                                                 print_complete_lines_of_log, &part);
     print_line_of_log(&part);
-    if (is_answered || say_noted_signal() != 0)
+    if (is_answered || say_get_noted_signal() != 0)
         return STATUS_OK;
-    say_error("%s", at->error);
+    say_print_error("%s", at->error);
     return STATUS_FAILED;
 }
 
@@ -64,11 +64,11 @@ static int set_level_of_log(port *at, const char *level)
     char path[256], escaped[128];
     port_text answer;
 
-    if (!port_escape(level, escaped, sizeof escaped))
+    if (!port_escape_query_value(level, escaped, sizeof escaped))
         return STATUS_FAILED;
     snprintf(path, sizeof path, "/log?level=%s", escaped);
-    if (!port_post(at, path, &answer)) {
-        say_error("%s", at->error);
+    if (!port_post_to_path(at, path, &answer)) {
+        say_print_error("%s", at->error);
         return STATUS_FAILED;
     }
     free(answer.at);
@@ -87,7 +87,7 @@ static int run_log(const command *self, int argc, char **argv)
     int option, status = STATUS_FAILED;
     port at;
 
-    while ((option = options_next(&all, argc, argv, OPTIONS_SHORT "l:f", longs)) >= 0) {
+    while ((option = options_get_next(&all, argc, argv, OPTIONS_SHORT "l:f", longs)) >= 0) {
         if (option == 'l')
             level = optarg;
         else if (option == 'S')
@@ -98,12 +98,13 @@ static int run_log(const command *self, int argc, char **argv)
     if (option == OPTIONS_STOP)
         return all.status;
     if (optind < argc)
-        return options_wrong(&all, "takes no '%s'", argv[optind]);
+        return options_print_wrong(&all, "takes no '%s'", argv[optind]);
     if (wanted != NULL && (level != NULL || is_followed))
-        return options_wrong(&all, "--set-level prints nothing, so it takes neither -l nor -f");
+        return options_print_wrong(&all,
+                                   "--set-level prints nothing, so it takes neither -l nor -f");
     if ((level != NULL && strlen(level) > 32) || (wanted != NULL && strlen(wanted) > 32))
-        return options_wrong(&all, "a level has at most 32 bytes");
-    if (options_open(&all, &at))
+        return options_print_wrong(&all, "a level has at most 32 bytes");
+    if (options_open_port(&all, &at))
         status =
             wanted != NULL ? set_level_of_log(&at, wanted) : print_log(&at, level, is_followed);
     port_close(&at);

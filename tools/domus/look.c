@@ -31,7 +31,7 @@ static void copy_name_of_member(const json_t *object, const char *name, char *re
 static void read_group_of_figures(const json_t *object, const char *const names[], void *ret_group)
 {
     for (size_t i = 0; names[i] != NULL; i++)
-        *domi_look_field(ret_group, i) = get_number_of_member(object, names[i]);
+        *domi_look_figure_of_group(ret_group, i) = get_number_of_member(object, names[i]);
 }
 
 /* --- lists ------------------------------------------------------------------------------------ */
@@ -133,7 +133,7 @@ static const char *read_look_from_json(const json_t *all, domi_look *ret_look)
         return "this is not the JSON of /profile?machine=1";
     if (!json_is_object(json_object_get(all, "machine")))
         return "this tells nothing of the machine: it has to be of /profile?machine=1";
-    int error = domi_look_init(
+    int error = domi_look_allocate_lists(
         ret_look, get_length_of_list(all, "threads"), get_length_of_list(all, "runners"),
         get_length_of_list(all, "behaviours"), get_length_of_list(all, "listeners"));
     if (error != 0)
@@ -144,7 +144,7 @@ static const char *read_look_from_json(const json_t *all, domi_look *ret_look)
     return NULL;
 }
 
-const char *look_read(const char *text, size_t size, domi_look *ret_look)
+const char *look_read_text(const char *text, size_t size, domi_look *ret_look)
 {
     json_error_t error;
     json_t *all = json_loadb(text, size, 0, &error);
@@ -154,13 +154,13 @@ const char *look_read(const char *text, size_t size, domi_look *ret_look)
     return why;
 }
 
-bool look_take(port *from, long ms, domi_look *ret_look)
+bool look_take_through_port(port *from, long ms, domi_look *ret_look)
 {
     port_text answer;
 
-    if (!port_get(from, "/profile?machine=1", ms, &answer))
+    if (!port_get_whole_answer(from, "/profile?machine=1", ms, &answer))
         return false;
-    const char *why = look_read(answer.at, answer.size, ret_look);
+    const char *why = look_read_text(answer.at, answer.size, ret_look);
     free(answer.at);
     if (why != NULL)
         snprintf(from->error, sizeof from->error, "what answers there is no observation port: %s",
@@ -193,19 +193,19 @@ static const char *read_whole_file(const char *name, char **ret_text, size_t *re
     return NULL;
 }
 
-bool look_load(const char *name, domi_look *ret_look)
+bool look_load_file(const char *name, domi_look *ret_look)
 {
     char *text = NULL, shown[128];
     size_t size = 0;
     const char *why = read_whole_file(name, &text, &size);
 
     if (why == NULL) {
-        why = look_read(text, size, ret_look);
+        why = look_read_text(text, size, ret_look);
         free(text);
     }
     if (why == NULL)
         return true;
-    escape_name(name, strlen(name), shown, sizeof shown);
-    say_error("%s: %s", shown, why);
+    escape_name_to_ascii(name, strlen(name), shown, sizeof shown);
+    say_print_error("%s: %s", shown, why);
     return false;
 }

@@ -11,15 +11,15 @@
 #include <stddef.h>
 
 /* Read a look at a program from its JSON text. Returns NULL; or a sentence that tells why there is
- * none. domi_look_fini() frees the look. */
-const char *look_read(const char *text, size_t size, domi_look *ret_look);
+ * none. domi_look_free_lists() frees the look. */
+const char *look_read_text(const char *text, size_t size, domi_look *ret_look);
 
 /* Take a look at a program through its port, within `ms`. Returns whether that succeeded; otherwise
  * the port's `error` is set. */
-bool look_take(port *from, long ms, domi_look *ret_look);
+bool look_take_through_port(port *from, long ms, domi_look *ret_look);
 
 /* Read a look at a program from a file of at most PORT_TEXT_MAX bytes. Returns whether that
  * succeeded; otherwise the error was printed. */
-bool look_load(const char *name, domi_look *ret_look);
+bool look_load_file(const char *name, domi_look *ret_look);
 
 #endif

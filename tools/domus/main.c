@@ -56,7 +56,7 @@ static int get_status_after_output(int status)
     curl_global_cleanup();
     if (fflush(stdout) == 0 && ferror(stdout) == 0)
         return status;
-    say_error("the output could not be written");
+    say_print_error("the output could not be written");
     return STATUS_FAILED;
 }
 
@@ -84,12 +84,12 @@ int main(int argc, char **argv)
     }
     const command *chosen = find_command_by_name(argv[1]);
     if (chosen == NULL) {
-        escape_name(argv[1], strlen(argv[1]), shown, sizeof shown);
-        say_error("there is no command '%s' (domus --help)", shown);
+        escape_name_to_ascii(argv[1], strlen(argv[1]), shown, sizeof shown);
+        say_print_error("there is no command '%s' (domus --help)", shown);
         return STATUS_USAGE;
     }
     if (curl_global_init(CURL_GLOBAL_NOTHING) != CURLE_OK) {
-        say_error("libcurl does not start");
+        say_print_error("libcurl does not start");
         return STATUS_FAILED;
     }
     return get_status_after_output(chosen->run(chosen, argc - 1, argv + 1));

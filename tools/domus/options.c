@@ -12,7 +12,7 @@
 
 #define NAMED_MAX 8 /* most programs that an error names */
 
-int options_wrong(const options *all, const char *format, ...)
+int options_print_wrong(const options *all, const char *format, ...)
 {
     char text[512], shown[512];
     va_list arguments;
@@ -20,13 +20,13 @@ int options_wrong(const options *all, const char *format, ...)
     va_start(arguments, format);
     (void)vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    escape_name(text, strlen(text), shown, sizeof shown);
-    say_error("%s: %s (domus %s --help)", all->self->name, shown, all->self->name);
+    escape_name_to_ascii(text, strlen(text), shown, sizeof shown);
+    say_print_error("%s: %s (domus %s --help)", all->self->name, shown, all->self->name);
     return STATUS_USAGE;
 }
 
-int options_next(options *all, int argc, char **argv, const char *shorts,
-                 const struct option *longs)
+int options_get_next(options *all, int argc, char **argv, const char *shorts,
+                     const struct option *longs)
 {
     for (;;) {
         int option = getopt_long(argc, argv, shorts, longs, NULL);
@@ -42,13 +42,13 @@ int options_next(options *all, int argc, char **argv, const char *shorts,
             all->endpoint = optarg;
             break;
         case ':':
-            all->status = options_wrong(all, "option '%s' needs a value", argv[optind - 1]);
+            all->status = options_print_wrong(all, "option '%s' needs a value", argv[optind - 1]);
             return OPTIONS_STOP;
         case '?':
             if (optopt != 0 && strncmp(argv[optind - 1], "--", 2) != 0)
-                all->status = options_wrong(all, "there is no option '-%c'", optopt);
+                all->status = options_print_wrong(all, "there is no option '-%c'", optopt);
             else
-                all->status = options_wrong(all, "there is no option '%s'", argv[optind - 1]);
+                all->status = options_print_wrong(all, "there is no option '%s'", argv[optind - 1]);
             return OPTIONS_STOP;
         default:
             return option;
@@ -56,7 +56,8 @@ int options_next(options *all, int argc, char **argv, const char *shorts,
     }
 }
 
-bool options_duration(const options *all, const char *text, long least, long most, long *ret_ms)
+bool options_read_duration(const options *all, const char *text, long least, long most,
+                           long *ret_ms)
 {
     static const struct {
         const char *name;
@@ -72,19 +73,20 @@ bool options_duration(const options *all, const char *text, long least, long mos
         *ret_ms = lround(ms);
         return true;
     }
-    (void)options_wrong(all, "'%s' is no time such as 500ms or 2s, from %ld ms to %ld s", text,
-                        least, most / 1000);
+    (void)options_print_wrong(all, "'%s' is no time such as 500ms or 2s, from %ld ms to %ld s",
+                              text, least, most / 1000);
     return false;
 }
 
-bool options_number(const options *all, const char *text, long least, long most, long *ret_number)
+bool options_read_number(const options *all, const char *text, long least, long most,
+                         long *ret_number)
 {
     char *end = NULL;
 
     errno = 0;
     long number = text[0] >= '0' && text[0] <= '9' ? strtol(text, &end, 10) : -1;
     if (end == NULL || *end != '\0' || errno != 0 || number < least || number > most) {
-        (void)options_wrong(all, "'%s' is no number from %ld to %ld", text, least, most);
+        (void)options_print_wrong(all, "'%s' is no number from %ld to %ld", text, least, most);
         return false;
     }
     *ret_number = number;
@@ -114,8 +116,8 @@ static void print_several_programs_meant(const program *each, size_t count, cons
                                  told == 0 ? "" : ", ", each[i].pid, each[i].name);
         told++;
     }
-    say_error("several programs run: choose one by -p PID, of %s%s", names,
-              told == NAMED_MAX ? ", ..." : "");
+    say_print_error("several programs run: choose one by -p PID, of %s%s", names,
+                    told == NAMED_MAX ? ", ..." : "");
 }
 
 /* Returns the one running program that the options mean; NULL after the reason was printed. */
@@ -134,35 +136,37 @@ static const program *choose_meant_program(const program *each, size_t count, co
         chosen = &each[i];
     }
     if (chosen == NULL && wanted == NULL) {
-        say_error("no program with an observation port was found: its configuration needs the key "
-                  "observe.listen, such as unix:/run/NAME.sock; or name its port by -s");
+        say_print_error(
+            "no program with an observation port was found: its configuration needs the key "
+            "observe.listen, such as unix:/run/NAME.sock; or name its port by -s");
     } else if (chosen == NULL) {
-        escape_name(wanted, strlen(wanted), shown, sizeof shown);
-        say_error("no program '%s' with an observation port (key observe.listen) was found: see "
-                  "domus list",
-                  shown);
+        escape_name_to_ascii(wanted, strlen(wanted), shown, sizeof shown);
+        say_print_error(
+            "no program '%s' with an observation port (key observe.listen) was found: see "
+            "domus list",
+            shown);
     }
     return chosen;
 }
 
-bool options_open(const options *all, port *ret_port)
+bool options_open_port(const options *all, port *ret_port)
 {
     const char *endpoint = all->endpoint;
     program *each = NULL;
 
     memset(ret_port, 0, sizeof *ret_port);
     if (endpoint != NULL && all->program != NULL) {
-        (void)options_wrong(all, "-p and -s name a program in two ways");
+        (void)options_print_wrong(all, "-p and -s name a program in two ways");
         return false;
     }
     if (endpoint == NULL) {
-        size_t count = registry_read(&each);
+        size_t count = registry_read_programs(&each);
         const program *chosen = choose_meant_program(each, count, all->program);
         endpoint = chosen != NULL ? chosen->endpoint : NULL;
     }
-    bool is_open = endpoint != NULL && port_open(ret_port, endpoint);
+    bool is_open = endpoint != NULL && port_open_endpoint(ret_port, endpoint);
     if (endpoint != NULL && !is_open)
-        say_error("%s", ret_port->error);
+        say_print_error("%s", ret_port->error);
     free(each);
     return is_open;
 }

@@ -12,12 +12,12 @@ typedef struct options {
     const command *self;
     const char *program;
     const char *endpoint;
-    int status; /* exit status of the command, if options_next() has returned OPTIONS_STOP */
+    int status; /* exit status of the command, if options_get_next() has returned OPTIONS_STOP */
 } options;
 
 #define OPTIONS_STOP (-2)
-/* The options that options_next() handles itself, to be put into a command's table and its string
- * of short options. */
+/* The options that options_get_next() handles itself, to be put into a command's table and its
+ * string of short options. */
 #define OPTIONS_SHORT ":hp:s:"
 #define OPTIONS_LONG                                                                               \
     {"help", no_argument, NULL, 'h'}, {"program", required_argument, NULL, 'p'},                   \
@@ -33,22 +33,24 @@ typedef struct options {
 
 /* Get the next option of the command line. Returns its letter; -1 at the end; OPTIONS_STOP if the
  * command ends with `status`, because the help was wanted or an option was wrong. */
-int options_next(options *all, int argc, char **argv, const char *shorts,
-                 const struct option *longs);
+int options_get_next(options *all, int argc, char **argv, const char *shorts,
+                     const struct option *longs);
 
 /* Open the port of the program that the options mean. Returns whether there is one; otherwise the
  * error was printed. port_close() must follow in both cases. */
-bool options_open(const options *all, port *ret_port);
+bool options_open_port(const options *all, port *ret_port);
 
 /* Read a duration of an option: 500ms, 2s, 1.5s, 1m, or seconds without a unit. Returns whether it
  * is valid and from `least` to `most` ms; otherwise the error was printed. */
-bool options_duration(const options *all, const char *text, long least, long most, long *ret_ms);
+bool options_read_duration(const options *all, const char *text, long least, long most,
+                           long *ret_ms);
 
-/* Read a whole number of an option. Returns as options_duration(). */
-bool options_number(const options *all, const char *text, long least, long most, long *ret_number);
+/* Read a whole number of an option. Returns as options_read_duration(). */
+bool options_read_number(const options *all, const char *text, long least, long most,
+                         long *ret_number);
 
 /* Print an error about the command line. Returns the exit status STATUS_USAGE. */
-int options_wrong(const options *all, const char *format, ...)
+int options_print_wrong(const options *all, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 #endif

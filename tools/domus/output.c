@@ -16,11 +16,11 @@ static void report_output_error(const char *name)
     int error = errno;
     char shown[512];
 
-    escape_name(name, strlen(name), shown, sizeof shown);
-    say_error("%s: %s", shown, strerror(error));
+    escape_name_to_ascii(name, strlen(name), shown, sizeof shown);
+    say_print_error("%s: %s", shown, strerror(error));
 }
 
-bool output_begin(output *to, const char *name)
+bool output_begin_file(output *to, const char *name)
 {
     struct stat status;
 
@@ -44,7 +44,7 @@ bool output_begin(output *to, const char *name)
     return to->file != NULL;
 }
 
-bool output_write(void *output_, const char *bytes, size_t size)
+bool output_write_bytes(void *output_, const char *bytes, size_t size)
 {
     output *to = output_;
 
@@ -61,7 +61,7 @@ static bool rename_to_final_name(const output *to)
     return chmod(to->other, 0666 & ~mask) == 0 && rename(to->other, to->name) == 0;
 }
 
-bool output_end(output *to, bool is_whole)
+bool output_end_file(output *to, bool is_whole)
 {
     bool is_written = ferror(to->file) == 0;
 

@@ -28,7 +28,7 @@ static void fail_request_with_reason(port *to, const char *why)
 {
     char shown[sizeof to->error / 2];
 
-    escape_name(to->endpoint, strlen(to->endpoint), shown, sizeof shown);
+    escape_name_to_ascii(to->endpoint, strlen(to->endpoint), shown, sizeof shown);
     snprintf(to->error, sizeof to->error, "%s: %s", shown, why);
 }
 
@@ -67,10 +67,10 @@ static bool set_endpoint_of_requests(port *to, const char *endpoint)
 static int should_end_request(void *unused, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
 {
     (void)unused, (void)a, (void)b, (void)c, (void)d;
-    return say_noted_signal();
+    return say_get_noted_signal();
 }
 
-bool port_open(port *to, const char *endpoint)
+bool port_open_endpoint(port *to, const char *endpoint)
 {
     memset(to, 0, sizeof *to);
     snprintf(to->endpoint, sizeof to->endpoint, "%s", endpoint);
@@ -128,7 +128,7 @@ static void record_why_refused(port *to, const request *asked)
 {
     char line[REFUSAL_MAX], why[REFUSAL_MAX + 64];
 
-    escape_name(asked->refusal, strcspn(asked->refusal, "\r\n"), line, sizeof line);
+    escape_name_to_ascii(asked->refusal, strcspn(asked->refusal, "\r\n"), line, sizeof line);
     snprintf(why, sizeof why, "it answered %ld%s%s", to->status, line[0] != '\0' ? ": " : "", line);
     if (to->status == 404)
         snprintf(why, sizeof why, "this program's port does not have that (404)");
@@ -222,22 +222,22 @@ static bool request_whole_answer(port *to, const char *path, long ms, bool is_po
     return is_answered;
 }
 
-bool port_get(port *to, const char *path, long ms, port_text *ret_text)
+bool port_get_whole_answer(port *to, const char *path, long ms, port_text *ret_text)
 {
     return request_whole_answer(to, path, ms, false, ret_text);
 }
 
-bool port_stream(port *to, const char *path, long ms, port_sink *sink, void *context)
+bool port_get_answer_in_pieces(port *to, const char *path, long ms, port_sink *sink, void *context)
 {
     return request_path_of_port(to, path, ms, false, sink, context);
 }
 
-bool port_post(port *to, const char *path, port_text *ret_text)
+bool port_post_to_path(port *to, const char *path, port_text *ret_text)
 {
     return request_whole_answer(to, path, POST_MS, true, ret_text);
 }
 
-bool port_escape(const char *value, char *ret_text, size_t size)
+bool port_escape_query_value(const char *value, char *ret_text, size_t size)
 {
     char *escaped = curl_easy_escape(NULL, value, 0);
     bool fits = escaped != NULL && snprintf(ret_text, size, "%s", escaped) < (int)size;

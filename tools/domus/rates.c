@@ -11,14 +11,14 @@ static uint64_t get_increase_of_counter(uint64_t now, uint64_t before)
     return now > before ? now - before : 0;
 }
 
-bool rates_go_on(const sample *before, const sample *now)
+bool rates_is_same_process(const sample *before, const sample *now)
 {
     return before->pid == now->pid && before->taken_ns < now->taken_ns &&
            before->uptime_ns <= now->uptime_ns && before->thread_count == now->thread_count &&
            (now->thread_count == 0 || before->threads[0].wall_ns <= now->threads[0].wall_ns);
 }
 
-double rates_seconds(const sample *before, const sample *now)
+double rates_get_seconds_between(const sample *before, const sample *now)
 {
     uint64_t ns = 0;
 
@@ -40,8 +40,8 @@ static void set_rates_of_counters(const uint64_t *before, const uint64_t *now, d
     }
 }
 
-void rates_of_thread(const sample *before, const sample *now, uint32_t thread,
-                     thread_rates *ret_rates)
+void rates_get_of_thread(const sample *before, const sample *now, uint32_t thread,
+                         thread_rates *ret_rates)
 {
     static const thread_sample nothing;
     const thread_sample *to = &now->threads[thread];
@@ -56,16 +56,16 @@ void rates_of_thread(const sample *before, const sample *now, uint32_t thread,
     }
     for (int i = 0; i < PHASES && sum > 0; i++)
         ret_rates->shares[i] /= sum;
-    set_rates_of_counters(from->counts, to->counts, rates_seconds(before, now), ret_rates->counts,
-                          ret_rates->rates);
+    set_rates_of_counters(from->counts, to->counts, rates_get_seconds_between(before, now),
+                          ret_rates->counts, ret_rates->rates);
 }
 
-void rates_of_all(const sample *before, const sample *now, thread_rates *ret_rates)
+void rates_get_sums_of_threads(const sample *before, const sample *now, thread_rates *ret_rates)
 {
     memset(ret_rates, 0, sizeof *ret_rates);
     for (uint32_t thread = 0; thread < now->thread_count; thread++) {
         thread_rates one;
-        rates_of_thread(before, now, thread, &one);
+        rates_get_of_thread(before, now, thread, &one);
         for (int i = 0; i < PHASES; i++)
             ret_rates->shares[i] += one.shares[i] / now->thread_count;
         for (int i = 0; i < COUNTERS; i++) {
@@ -89,8 +89,8 @@ static const runner_sample *find_same_runner_before(const sample *before, const 
     return from->runner == to->runner && strcmp(from->pool, to->pool) == 0 ? from : &nothing;
 }
 
-void rates_of_runner(const sample *before, const sample *now, uint32_t runner,
-                     runner_rates *ret_rates)
+void rates_get_of_runner(const sample *before, const sample *now, uint32_t runner,
+                         runner_rates *ret_rates)
 {
     const runner_sample *to = &now->runners[runner],
                         *from = find_same_runner_before(before, now, runner);
@@ -105,8 +105,8 @@ void rates_of_runner(const sample *before, const sample *now, uint32_t runner,
         ret_rates->search /= sum;
         ret_rates->park /= sum;
     }
-    set_rates_of_counters(from->counts, to->counts, rates_seconds(before, now), ret_rates->counts,
-                          ret_rates->rates);
+    set_rates_of_counters(from->counts, to->counts, rates_get_seconds_between(before, now),
+                          ret_rates->counts, ret_rates->rates);
 }
 
 /* Returns the figures of the behaviour with this name and pool in the earlier sample `before`; both
@@ -133,12 +133,12 @@ static const behaviour_sample *find_same_behaviour_before(const sample *before,
     return &nothing;
 }
 
-void rates_of_behaviour(const sample *before, const sample *now, uint32_t behaviour,
-                        behaviour_rates *ret_rates)
+void rates_get_of_behaviour(const sample *before, const sample *now, uint32_t behaviour,
+                            behaviour_rates *ret_rates)
 {
     const behaviour_sample *to = &now->behaviours[behaviour],
                            *from = find_same_behaviour_before(before, to);
-    double seconds = rates_seconds(before, now);
+    double seconds = rates_get_seconds_between(before, now);
     uint64_t waits = get_increase_of_counter(to->waits, from->waits);
 
     *ret_rates = (behaviour_rates){

@@ -30,24 +30,24 @@ typedef struct behaviour_rates {
 } behaviour_rates;
 
 /* Returns whether the samples `before` and `now` come from the same process. */
-bool rates_go_on(const sample *before, const sample *now);
+bool rates_is_same_process(const sample *before, const sample *now);
 
 /* Returns the time between two samples in seconds, more than 0. If `before` is NULL, it is the time
  * since the start. */
-double rates_seconds(const sample *before, const sample *now);
+double rates_get_seconds_between(const sample *before, const sample *now);
 
 /* Get the rates of a thread between two samples; its number is below now->thread_count. If `before`
  * lacks the thread, they count from its start. */
-void rates_of_thread(const sample *before, const sample *now, uint32_t thread,
-                     thread_rates *ret_rates);
+void rates_get_of_thread(const sample *before, const sample *now, uint32_t thread,
+                         thread_rates *ret_rates);
 
 /* Get the sums of the rates over all threads; the shares are means. */
-void rates_of_all(const sample *before, const sample *now, thread_rates *ret_rates);
+void rates_get_sums_of_threads(const sample *before, const sample *now, thread_rates *ret_rates);
 
-void rates_of_runner(const sample *before, const sample *now, uint32_t runner,
-                     runner_rates *ret_rates);
+void rates_get_of_runner(const sample *before, const sample *now, uint32_t runner,
+                         runner_rates *ret_rates);
 
-void rates_of_behaviour(const sample *before, const sample *now, uint32_t behaviour,
-                        behaviour_rates *ret_rates);
+void rates_get_of_behaviour(const sample *before, const sample *now, uint32_t behaviour,
+                            behaviour_rates *ret_rates);
 
 #endif

@@ -178,7 +178,7 @@ static bool read_registry_file_of_process(found *all, int directory, const char 
             return false;
     }
     one->pid = pid;
-    escape_name(raw, (size_t)length, one->name, sizeof one->name);
+    escape_name_to_ascii(raw, (size_t)length, one->name, sizeof one->name);
     all->count++;
     return false;
 }
@@ -246,7 +246,7 @@ static void read_default_directories(found *all)
     }
 }
 
-size_t registry_read(program **ret_programs)
+size_t registry_read_programs(program **ret_programs)
 {
     const char *named = secure_getenv("DOMUS_REGISTRY");
     found all = {.each = calloc(PROGRAMS_MAX + 1, sizeof *all.each)};

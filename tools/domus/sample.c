@@ -30,7 +30,7 @@ const char *const counter_names[COUNTERS] = {
     [COUNTER_SENT] = "sent_bytes",
 };
 
-uint64_t sample_now_ns(void)
+uint64_t sample_get_clock_ns(void)
 {
     struct timespec now;
 
@@ -56,7 +56,7 @@ static void copy_name_of_member(const json_t *object, const char *name, char *re
 {
     const json_t *value = json_object_get(object, name);
 
-    escape_name(json_string_value(value), json_string_length(value), ret_name, NAME_SIZE);
+    escape_name_to_ascii(json_string_value(value), json_string_length(value), ret_name, NAME_SIZE);
 }
 
 static void read_counts_of_events(const json_t *counters, uint64_t *counts)
@@ -180,14 +180,14 @@ static void read_behaviours_of_profile(const json_t *list, sample *to)
 
 /* --- the whole -------------------------------------------------------------------------------- */
 
-bool sample_take(port *from, long ms, sample *ret_sample)
+bool sample_take_through_port(port *from, long ms, sample *ret_sample)
 {
     port_text answer;
     json_error_t error;
 
-    if (!port_get(from, "/profile", ms, &answer))
+    if (!port_get_whole_answer(from, "/profile", ms, &answer))
         return false;
-    uint64_t taken_ns = sample_now_ns();
+    uint64_t taken_ns = sample_get_clock_ns();
     json_t *all = json_loadb(answer.at, answer.size, 0, &error);
     free(answer.at);
     if (!json_is_array(json_object_get(all, "threads"))) {

@@ -8,7 +8,7 @@
 
 static volatile sig_atomic_t noted;
 
-void say_error(const char *format, ...)
+void say_print_error(const char *format, ...)
 {
     va_list arguments;
 
@@ -19,7 +19,7 @@ void say_error(const char *format, ...)
     va_end(arguments);
 }
 
-void escape_name(const char *name, size_t length, char *ret_text, size_t size)
+void escape_name_to_ascii(const char *name, size_t length, char *ret_text, size_t size)
 {
     size_t used = 0;
 
@@ -70,7 +70,7 @@ static bool is_character_shown_unchanged(uint32_t code)
              code == 0xfeff || (code >= 0xe000 && code <= 0xf8ff) || code >= 0xe0000);
 }
 
-void say_text(FILE *out, const char *text, size_t size)
+void say_print_untrusted_text(FILE *out, const char *text, size_t size)
 {
     const unsigned char *at = (const unsigned char *)text;
 
@@ -92,7 +92,7 @@ static void note_number_of_signal(int number)
     noted = number;
 }
 
-void say_note_signals(void)
+void say_begin_to_note_signals(void)
 {
     struct sigaction action = {.sa_handler = note_number_of_signal};
 
@@ -101,7 +101,7 @@ void say_note_signals(void)
     (void)sigaction(SIGHUP, &action, NULL);
 }
 
-int say_noted_signal(void)
+int say_get_noted_signal(void)
 {
     return noted;
 }

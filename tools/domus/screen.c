@@ -101,7 +101,7 @@ static void draw_meter(const meter *one, int y, int x, int width)
     /* columns of the meter's bar, without the label, the brackets and the percentage */
     int cells = width - 18;
 
-    view_rates(one, rates, sizeof rates);
+    view_write_rates_of_meter(one, rates, sizeof rates);
     if (width >= CELL_WIDE)
         cells = width - 10 - (int)strlen(rates);
     else
@@ -110,7 +110,7 @@ static void draw_meter(const meter *one, int y, int x, int width)
         cells = BAR_MAX;
     if (cells < 1)
         return;
-    view_bar(one, cells, bar);
+    view_fill_bar_of_meter(one, cells, bar);
     (void)mvprintw(y, x, "%6.6s[", one->label);
     print_letters_in_colors(bar);
     (void)printw("] %s", rates);
@@ -147,7 +147,7 @@ static void draw_titles_of_columns(const view *shown, int y, int width)
 
     for (int i = 0; i < COLUMNS_ && x < width; i++) {
         int wide;
-        const char *name = view_column((column)i, &wide);
+        const char *name = view_get_title_of_column((column)i, &wide);
         bool is_last = i + 1 == COLUMNS_;
         snprintf(text, sizeof text, "%*s", wide, name);
         print_line_at(y, is_last ? x + 2 : x, width - x - (is_last ? 2 : 0),
@@ -172,7 +172,7 @@ static void draw_rows_of_behaviours(screen *on, int y, int height, int width)
         print_line_at(y, 0, width, A_DIM, "this program does not count by behaviours");
     for (int i = 0; i < on->page && on->first + (uint32_t)i < shown->row_count; i++) {
         uint32_t which = on->first + (uint32_t)i;
-        view_row(&shown->rows[which], line, sizeof line);
+        view_write_row(&shown->rows[which], line, sizeof line);
         print_line_at(y + i, 0, width, which == on->selected ? A_BOLD | A_UNDERLINE : A_NORMAL,
                       line);
     }
@@ -225,13 +225,13 @@ static void draw_screen(screen *on)
     } else if (on->is_help) {
         draw_help_of_keys(height, width);
     } else {
-        view_head(on->shown, line, sizeof line);
+        view_write_head(on->shown, line, sizeof line);
         print_line_at(y++, 0, width, A_BOLD, line);
         if (on->shown->trouble[0] != '\0') {
             snprintf(line, sizeof line, "GONE: %.480s", on->shown->trouble);
             print_line_at(y++, 0, width, A_REVERSE, line);
         } else {
-            view_totals(on->shown, line, sizeof line);
+            view_write_totals(on->shown, line, sizeof line);
             if (on->is_frozen)
                 print_line_at(y, 0, width, A_REVERSE, "FROZEN");
             print_line_at(y++, on->is_frozen ? 7 : 0, width - (on->is_frozen ? 7 : 0), A_NORMAL,
@@ -267,13 +267,13 @@ static void type_key_into_filter(screen *on, int key)
         filter[length + 1] = '\0';
     }
     on->selected = on->first = 0;
-    view_arrange(on->shown);
+    view_sort_and_filter(on->shown);
 }
 
 static void sort_behaviours_by_column(screen *on, int which)
 {
     on->shown->sort = (column)((which + COLUMNS_) % COLUMNS_);
-    view_arrange(on->shown);
+    view_sort_and_filter(on->shown);
 }
 
 /* Move the selection by some rows, within the list of behaviours. */
@@ -323,7 +323,7 @@ static void handle_key(screen *on, int key)
         sort_behaviours_by_column(on, (int)on->shown->sort - 1);
     } else if (key == 'I') {
         on->shown->is_reversed = !on->shown->is_reversed;
-        view_arrange(on->shown);
+        view_sort_and_filter(on->shown);
     } else if (key == '/' || key == KEY_F(4)) {
         on->is_typing = true;
     } else if (key == 27) {
@@ -359,7 +359,7 @@ static void handle_pressed_keys(screen *on)
 static bool await_key_or_signal(uint64_t until_ns)
 {
     struct pollfd keys = {.fd = STDIN_FILENO, .events = POLLIN};
-    uint64_t now_ns = sample_now_ns();
+    uint64_t now_ns = sample_get_clock_ns();
     int ms = until_ns > now_ns ? (int)((until_ns - now_ns) / NS_OF_MS) + 1 : 0;
 
     if (poll(&keys, 1, ms) < 0)
@@ -369,14 +369,14 @@ static bool await_key_or_signal(uint64_t until_ns)
 
 static void run_loop_of_screen(screen *on, port *from, long interval_ms, long count)
 {
-    uint64_t next_ns = sample_now_ns();
+    uint64_t next_ns = sample_get_clock_ns();
     long taken = 0;
 
-    while (!on->is_ended && say_noted_signal() == 0) {
-        uint64_t now_ns = sample_now_ns();
+    while (!on->is_ended && say_get_noted_signal() == 0) {
+        uint64_t now_ns = sample_get_clock_ns();
         if (now_ns >= next_ns) {
             if (!on->is_frozen) {
-                (void)view_update(on->shown, from, ANSWER_MS);
+                (void)view_take_next_sample(on->shown, from, ANSWER_MS);
                 taken++;
             }
             /* The second sample is taken soon after the first, because rates need two samples. */
@@ -391,19 +391,19 @@ static void run_loop_of_screen(screen *on, port *from, long interval_ms, long co
     }
 }
 
-int screen_run(view *shown, port *from, long interval_ms, long count)
+int screen_show_program(view *shown, port *from, long interval_ms, long count)
 {
     screen on = {.shown = shown};
 
-    if (!view_update(shown, from, ANSWER_MS)) {
-        say_error("%s", shown->trouble);
+    if (!view_take_next_sample(shown, from, ANSWER_MS)) {
+        say_print_error("%s", shown->trouble);
         return STATUS_FAILED;
     }
-    say_note_signals();
+    say_begin_to_note_signals();
     (void)set_escdelay(25);
     SCREEN *terminal = newterm(NULL, stdout, stdin);
     if (terminal == NULL) {
-        say_error("this terminal is not known (TERM); -b prints plain lines");
+        say_print_error("this terminal is not known (TERM); -b prints plain lines");
         return STATUS_FAILED;
     }
     (void)cbreak();

@@ -51,7 +51,7 @@ static void print_rows_of_runners(const sample *before, const sample *now)
 
     for (uint32_t i = 0; i < now->runner_count; i++) {
         runner_rates one;
-        rates_of_runner(before, now, i, &one);
+        rates_get_of_runner(before, now, i, &one);
         snprintf(name, sizeof name, "%s/%llu", now->runners[i].pool,
                  (unsigned long long)now->runners[i].runner);
         if (i == 0)
@@ -70,12 +70,12 @@ static void print_table_of_threads(const sample *before, const sample *now)
 
     print_titles_of_table();
     for (uint32_t i = 0; i < now->thread_count; i++) {
-        rates_of_thread(before, now, i, &one);
+        rates_get_of_thread(before, now, i, &one);
         snprintf(name, sizeof name, "%u", i);
         print_row_of_thread(name, &one);
     }
     if (now->thread_count > 1) {
-        rates_of_all(before, now, &one);
+        rates_get_sums_of_threads(before, now, &one);
         print_row_of_thread("all", &one);
     }
     print_rows_of_runners(before, now);
@@ -107,7 +107,7 @@ static json_t *make_json_of_threads(const sample *before, const sample *now)
     for (uint32_t i = 0; i < now->thread_count; i++) {
         thread_rates one;
         json_t *thread = json_object(), *shares = json_object();
-        rates_of_thread(before, now, i, &one);
+        rates_get_of_thread(before, now, i, &one);
         (void)json_object_set_new(thread, "thread", json_integer(i));
         for (int phase = 0; phase < PHASES; phase++)
             (void)json_object_set_new(shares, phase_names[phase],
@@ -125,7 +125,7 @@ static json_t *make_json_of_runners(const sample *before, const sample *now)
 
     for (uint32_t i = 0; i < now->runner_count; i++) {
         runner_rates one;
-        rates_of_runner(before, now, i, &one);
+        rates_get_of_runner(before, now, i, &one);
         json_t *runner = json_pack(
             "{s:s, s:I, s:{s:o, s:o, s:o}}", "pool", now->runners[i].pool, "runner",
             (json_int_t)now->runners[i].runner, "shares", "run", make_short_json_real(one.run),
@@ -139,10 +139,10 @@ static json_t *make_json_of_runners(const sample *before, const sample *now)
 /* Print the rates of one interval as a line of JSON. Returns false without memory. */
 static bool print_interval_as_json(const sample *before, const sample *now)
 {
-    json_t *line =
-        json_pack("{s:I, s:s, s:o, s:o, s:o}", "pid", (json_int_t)now->pid, "program", now->program,
-                  "seconds", make_short_json_real(rates_seconds(before, now)), "threads",
-                  make_json_of_threads(before, now), "runners", make_json_of_runners(before, now));
+    json_t *line = json_pack(
+        "{s:I, s:s, s:o, s:o, s:o}", "pid", (json_int_t)now->pid, "program", now->program,
+        "seconds", make_short_json_real(rates_get_seconds_between(before, now)), "threads",
+        make_json_of_threads(before, now), "runners", make_json_of_runners(before, now));
     bool is_printed =
         line != NULL && json_dumpf(line, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9)) == 0;
 
@@ -177,20 +177,21 @@ static int print_intervals(port *at, long interval_ms, long count, bool is_json)
     sample before, now;
     int status = STATUS_OK;
 
-    if (!sample_take(at, ANSWER_MS, &before)) {
-        say_error("%s", at->error);
+    if (!sample_take_through_port(at, ANSWER_MS, &before)) {
+        say_print_error("%s", at->error);
         return STATUS_FAILED;
     }
     for (long i = 0; status == STATUS_OK && (count == 0 || i < count); i++) {
         sleep_ms(interval_ms);
-        if (!sample_take(at, ANSWER_MS, &now)) {
-            say_error("%s", at->error);
+        if (!sample_take_through_port(at, ANSWER_MS, &now)) {
+            say_print_error("%s", at->error);
             status = STATUS_FAILED;
             break;
         }
         if (i > 0 && !is_json)
             (void)putchar('\n');
-        if (!print_one_interval(rates_go_on(&before, &now) ? &before : NULL, &now, is_json))
+        if (!print_one_interval(rates_is_same_process(&before, &now) ? &before : NULL, &now,
+                                is_json))
             status = STATUS_FAILED;
         sample_free(&before);
         before = now;
@@ -203,8 +204,8 @@ static int print_totals_since_start(port *at, bool is_json)
 {
     sample now;
 
-    if (!sample_take(at, ANSWER_MS, &now)) {
-        say_error("%s", at->error);
+    if (!sample_take_through_port(at, ANSWER_MS, &now)) {
+        say_print_error("%s", at->error);
         return STATUS_FAILED;
     }
     bool is_printed = print_one_interval(NULL, &now, is_json);
@@ -221,17 +222,19 @@ static int run_stat(const command *self, int argc, char **argv)
     int option, status = STATUS_FAILED;
     port at;
 
-    while ((option = options_next(&all, argc, argv, OPTIONS_SHORT "j", longs)) >= 0)
+    while ((option = options_get_next(&all, argc, argv, OPTIONS_SHORT "j", longs)) >= 0)
         is_json = true;
     if (option == OPTIONS_STOP)
         return all.status;
     if (argc - optind > 2)
-        return options_wrong(&all, "takes INTERVAL and COUNT, and not '%s'", argv[optind + 2]);
-    if (argc - optind > 0 && !options_duration(&all, argv[optind], LEAST_MS, MOST_MS, &interval_ms))
+        return options_print_wrong(&all, "takes INTERVAL and COUNT, and not '%s'",
+                                   argv[optind + 2]);
+    if (argc - optind > 0 &&
+        !options_read_duration(&all, argv[optind], LEAST_MS, MOST_MS, &interval_ms))
         return STATUS_USAGE;
-    if (argc - optind > 1 && !options_number(&all, argv[optind + 1], 1, COUNT_MAX, &count))
+    if (argc - optind > 1 && !options_read_number(&all, argv[optind + 1], 1, COUNT_MAX, &count))
         return STATUS_USAGE;
-    if (options_open(&all, &at))
+    if (options_open_port(&all, &at))
         status = interval_ms > 0 ? print_intervals(&at, interval_ms, count, is_json)
                                  : print_totals_since_start(&at, is_json);
     port_close(&at);

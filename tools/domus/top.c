@@ -23,13 +23,13 @@ static void print_view_as_lines(const view *shown)
 {
     char line[LINE_SIZE], bar[BAR_WIDTH + 1];
 
-    view_head(shown, line, sizeof line);
+    view_write_head(shown, line, sizeof line);
     (void)printf("%s\n", line);
-    view_totals(shown, line, sizeof line);
+    view_write_totals(shown, line, sizeof line);
     (void)printf("%s\n%s\n", line, VIEW_LEGEND);
     for (uint32_t i = 0; i < shown->meter_count; i++) {
-        view_bar(&shown->meters[i], BAR_WIDTH, bar);
-        view_rates(&shown->meters[i], line, sizeof line);
+        view_fill_bar_of_meter(&shown->meters[i], BAR_WIDTH, bar);
+        view_write_rates_of_meter(&shown->meters[i], line, sizeof line);
         (void)printf("%8s [%s] %s\n", shown->meters[i].label, bar, line);
     }
     if (shown->row_count == 0)
@@ -37,14 +37,14 @@ static void print_view_as_lines(const view *shown)
     (void)putchar('\n');
     for (int i = 0; i < COLUMNS_; i++) {
         int width;
-        const char *name = view_column((column)i, &width);
+        const char *name = view_get_title_of_column((column)i, &width);
         (void)printf("%*s%s", i == 0 ? width : width - 1, name,
                      i + 2 == COLUMNS_   ? "  "
                      : i + 1 == COLUMNS_ ? "\n"
                                          : " ");
     }
     for (uint32_t i = 0; i < shown->row_count; i++) {
-        view_row(&shown->rows[i], line, sizeof line);
+        view_write_row(&shown->rows[i], line, sizeof line);
         (void)printf("%s\n", line);
     }
 }
@@ -59,14 +59,14 @@ static void sleep_ms(long ms)
 /* Print the work of each interval as plain lines, without a terminal. */
 static int print_intervals_as_lines(view *shown, port *from, long interval_ms, long count)
 {
-    if (!view_update(shown, from, ANSWER_MS)) {
-        say_error("%s", shown->trouble);
+    if (!view_take_next_sample(shown, from, ANSWER_MS)) {
+        say_print_error("%s", shown->trouble);
         return STATUS_FAILED;
     }
     for (long i = 0; count == 0 || i < count; i++) {
         sleep_ms(interval_ms);
-        if (!view_update(shown, from, ANSWER_MS)) {
-            say_error("%s", shown->trouble);
+        if (!view_take_next_sample(shown, from, ANSWER_MS)) {
+            say_print_error("%s", shown->trouble);
             return STATUS_FAILED;
         }
         if (i > 0)
@@ -112,13 +112,13 @@ static int run_top(const command *self, int argc, char **argv)
     int option, status = STATUS_FAILED;
     port at;
 
-    while ((option = options_next(&all, argc, argv, OPTIONS_SHORT "bd:n:o:", longs)) >= 0) {
-        if (option == 'd' && !options_duration(&all, optarg, LEAST_MS, MOST_MS, &interval_ms))
+    while ((option = options_get_next(&all, argc, argv, OPTIONS_SHORT "bd:n:o:", longs)) >= 0) {
+        if (option == 'd' && !options_read_duration(&all, optarg, LEAST_MS, MOST_MS, &interval_ms))
             return STATUS_USAGE;
-        if (option == 'n' && !options_number(&all, optarg, 1, COUNT_MAX, &count))
+        if (option == 'n' && !options_read_number(&all, optarg, 1, COUNT_MAX, &count))
             return STATUS_USAGE;
         if (option == 'o' && !read_name_of_column(optarg, &shown.sort))
-            return options_wrong(&all, "'%s' is no column", optarg);
+            return options_print_wrong(&all, "'%s' is no column", optarg);
         if (option == 'F')
             snprintf(shown.filter, sizeof shown.filter, "%s", optarg);
         is_plain = is_plain || option == 'b';
@@ -126,10 +126,10 @@ static int run_top(const command *self, int argc, char **argv)
     if (option == OPTIONS_STOP)
         return all.status;
     if (optind < argc)
-        return options_wrong(&all, "takes no '%s'", argv[optind]);
-    if (options_open(&all, &at))
+        return options_print_wrong(&all, "takes no '%s'", argv[optind]);
+    if (options_open_port(&all, &at))
         status = is_plain ? print_intervals_as_lines(&shown, &at, interval_ms, count)
-                          : screen_run(&shown, &at, interval_ms, count);
+                          : screen_show_program(&shown, &at, interval_ms, count);
     view_fini(&shown);
     port_close(&at);
     return status;

@@ -37,19 +37,19 @@ static void run_trial_of_candidate(tuning *all, const tune_point *point)
     for (size_t i = 0; i < keys->count; i++) {
         if (point->choice[i] == 0)
             continue;
-        tune_keys_assignment(keys, point, i, texts[i], sizeof texts[i]);
+        tune_keys_write_assignment(keys, point, i, texts[i], sizeof texts[i]);
         words[count++] = set;
         words[count++] = texts[i];
     }
     words[count] = NULL;
-    tune_trial_run(&all->request->setup, words, &all->trial);
+    tune_trial_run_candidate(&all->request->setup, words, &all->trial);
 }
 
 /* Let a run count as failed that lacks a figure, or, unless that is allowed, has a figure of 0,
  * because there is no ratio to 0. */
 static void fail_run_without_figure(tune_trial *trial, const char *name, bool may_be_0)
 {
-    const tune_figure *figure = tune_figures_find(&trial->figures, name);
+    const tune_figure *figure = tune_figures_find_by_name(&trial->figures, name);
     char names[128] = "";
     size_t used = 0;
 
@@ -115,11 +115,11 @@ static tune_outcome get_outcome_of_last_run(const tuning *all)
 
     if (outcome.has_failed)
         return outcome;
-    outcome.goal = tune_figures_find(figures, all->request->goal)->value;
+    outcome.goal = tune_figures_find_by_name(figures, all->request->goal)->value;
     for (size_t i = 0; i < all->request->bounds_count; i++) {
         const tune_bound *bound = &all->request->bounds[i];
-        double figure = tune_figures_find(figures, bound->name)->value;
-        outcome.broken = fmax(outcome.broken, tune_bound_broken(bound, figure));
+        double figure = tune_figures_find_by_name(figures, bound->name)->value;
+        outcome.broken = fmax(outcome.broken, tune_bound_get_log_of_breach(bound, figure));
     }
     return outcome;
 }
@@ -140,7 +140,7 @@ static void print_end_of_output(const char *of, const tune_stream *stream)
     if (size == 0)
         return;
     (void)fprintf(stderr, "%s:\n", of);
-    say_text(stderr, text, size);
+    say_print_untrusted_text(stderr, text, size);
     if (text[size - 1] != '\n')
         (void)fputc('\n', stderr);
 }
@@ -150,9 +150,9 @@ static void print_failed_run(tuning *all, const tune_point *point)
 {
     char shown[512];
 
-    tune_progress_clear(&all->progress);
-    tune_keys_show(&all->request->keys, point, shown, sizeof shown);
-    say_error("tune: with %s: %s", shown, all->trial.why);
+    tune_progress_end_line(&all->progress);
+    tune_keys_write_candidate(&all->request->keys, point, shown, sizeof shown);
+    say_print_error("tune: with %s: %s", shown, all->trial.why);
     print_end_of_output("the service's stderr", &all->trial.service.err);
     if (all->trial.result == TUNE_FAILED) {
         print_end_of_output("the load's stderr", &all->trial.load.err);
@@ -162,8 +162,8 @@ static void print_failed_run(tuning *all, const tune_point *point)
 
 static int print_that_search_stopped(tuning *all)
 {
-    tune_progress_clear(&all->progress);
-    say_error("tune: stopped by a signal after %zu runs", all->records.count);
+    tune_progress_end_line(&all->progress);
+    say_print_error("tune: stopped by a signal after %zu runs", all->records.count);
     return STATUS_FAILED;
 }
 
@@ -175,7 +175,7 @@ static bool check_that_commands_work(tuning *all)
 {
     tune_point today = {{0}};
 
-    tune_progress_show(&all->progress, &all->records);
+    tune_progress_show_next_run(&all->progress, &all->records);
     if (!run_and_record_candidate(all, &today, NULL) || all->trial.result == TUNE_RAN)
         return true;
     print_failed_run(all, &today);
@@ -187,18 +187,18 @@ static bool do_all_runs_of_search(tuning *all)
 {
     tune_point point;
 
-    while (all->trial.result != TUNE_STOPPED && tune_search_next(&all->search, &point)) {
+    while (all->trial.result != TUNE_STOPPED && tune_search_get_next_run(&all->search, &point)) {
         tune_search before = all->search;
-        tune_progress_show(&all->progress, &all->records);
+        tune_progress_show_next_run(&all->progress, &all->records);
         if (!run_and_record_candidate(all, &point, &before))
             return false;
         tune_outcome outcome = get_outcome_of_last_run(all);
-        tune_search_take(&all->search, &outcome);
+        tune_search_record_outcome(&all->search, &outcome);
         if (outcome.has_failed)
             print_failed_run(all, &point);
-        tune_progress_add(&all->progress, &all->records);
+        tune_progress_show_last_run(&all->progress, &all->records);
     }
-    tune_progress_clear(&all->progress);
+    tune_progress_end_line(&all->progress);
     return all->trial.result != TUNE_STOPPED;
 }
 
@@ -211,13 +211,13 @@ static void print_broken_bounds(const tuning *all)
         char shown[32] = "-";
         for (size_t j = 0; j < all->records.count; j++) {
             const tune_record *record = &all->records.each[j];
-            const tune_figure *figure = tune_figures_find(&record->figures, bound->name);
+            const tune_figure *figure = tune_figures_find_by_name(&record->figures, bound->name);
             if (!record->has_failed && figure != NULL)
                 best = bound->is_most ? fmin(best, figure->value) : fmax(best, figure->value);
         }
-        tune_value_show(bound->name, best, shown, sizeof shown);
-        say_error("tune: no candidate keeps '%s': the best run had %s",
-                  all->request->bound_texts[i], shown);
+        tune_value_write_with_unit(bound->name, best, shown, sizeof shown);
+        say_print_error("tune: no candidate keeps '%s': the best run had %s",
+                        all->request->bound_texts[i], shown);
     }
 }
 
@@ -247,8 +247,8 @@ static bool write_file_of_report(const tuning *all, output *to,
         return true;
     bool is_whole = print(&all->records, to->file);
     if (!is_whole)
-        say_error("tune: there is nothing to write to %s", to->name);
-    bool is_there = output_end(to, is_whole);
+        say_print_error("tune: there is nothing to write to %s", to->name);
+    bool is_there = output_end_file(to, is_whole);
     to->file = NULL;
     return is_there;
 }
@@ -259,17 +259,17 @@ static bool begin_files_of_report(tuning *all)
 {
     const tune_request *request = all->request;
 
-    return (request->plot == NULL || output_begin(&all->plot, request->plot)) &&
-           (request->json == NULL || output_begin(&all->json, request->json));
+    return (request->plot == NULL || output_begin_file(&all->plot, request->plot)) &&
+           (request->json == NULL || output_begin_file(&all->json, request->json));
 }
 
 /* Remove files of the report that were begun but not written. */
 static void remove_unwritten_files_of_report(tuning *all)
 {
     if (all->plot.file != NULL)
-        (void)output_end(&all->plot, false);
+        (void)output_end_file(&all->plot, false);
     if (all->json.file != NULL)
-        (void)output_end(&all->json, false);
+        (void)output_end_file(&all->json, false);
 }
 
 /* Print the report of the search. Returns the exit status of the command. */
@@ -281,11 +281,12 @@ static int print_report_of_search(tuning *all)
     if (words != NULL)
         tune_report_print(&all->records, words, stdout);
     free(words);
-    bool is_written = write_file_of_report(all, &all->plot, tune_report_svg);
+    bool is_written = write_file_of_report(all, &all->plot, tune_report_print_svg);
     if (verdict == TUNE_BROKEN)
         print_broken_bounds(all);
     if (verdict == TUNE_BASE_LOST)
-        say_error("tune: a run with the values to compare with has failed, so the search ends");
+        say_print_error(
+            "tune: a run with the values to compare with has failed, so the search ends");
     return is_written && verdict != TUNE_BROKEN && verdict != TUNE_BASE_LOST ? STATUS_OK
                                                                              : STATUS_FAILED;
 }
@@ -298,7 +299,7 @@ static int search_best_values(tuning *all)
         return status;
     status =
         do_all_runs_of_search(all) ? print_report_of_search(all) : print_that_search_stopped(all);
-    if (!write_file_of_report(all, &all->json, tune_report_json))
+    if (!write_file_of_report(all, &all->json, tune_report_print_json))
         status = STATUS_FAILED;
     return status;
 }
@@ -329,7 +330,7 @@ static int run_tune(const command *self, int argc, char **argv)
     tuning *all = calloc(1, sizeof *all);
     int status = STATUS_FAILED;
 
-    if (!tune_request_read(self, argc, argv, &request, &status))
+    if (!tune_request_read_command_line(self, argc, argv, &request, &status))
         goto free_all;
     if (request.is_dry) {
         print_plan_of_search(&request);
@@ -338,7 +339,7 @@ static int run_tune(const command *self, int argc, char **argv)
     }
     tune_record *each = calloc(TUNE_TRIES * (request.plan.runs_max + 1), sizeof *each);
     if (all == NULL || each == NULL) {
-        say_error("tune: there is no memory");
+        say_print_error("tune: there is no memory");
         goto free_records;
     }
     all->request = &request;
@@ -347,8 +348,8 @@ static int run_tune(const command *self, int argc, char **argv)
                                   .goal = request.goal,
                                   .is_more_better = request.plan.is_more_better,
                                   .each = each};
-    say_note_signals();
-    tune_process_prepare();
+    say_begin_to_note_signals();
+    tune_process_prepare_to_adopt();
     tune_progress_begin(&all->progress);
     status = begin_files_of_report(all) ? search_best_values(all) : STATUS_FAILED;
     remove_unwritten_files_of_report(all);

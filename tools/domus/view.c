@@ -32,7 +32,7 @@ static void make_meters_of_sample(view *shown)
     for (uint32_t i = 0; i < now->thread_count; i++) {
         meter *one = &shown->meters[shown->meter_count++];
         thread_rates rates;
-        rates_of_thread(get_sample_before(shown), now, i, &rates);
+        rates_get_of_thread(get_sample_before(shown), now, i, &rates);
         snprintf(one->label, sizeof one->label, "%u", i);
         one->letters = VIEW_LETTERS;
         for (int part = 0; part < PHASES; part++) {
@@ -45,7 +45,7 @@ static void make_meters_of_sample(view *shown)
     for (uint32_t i = 0; i < now->runner_count; i++) {
         meter *one = &shown->meters[shown->meter_count++];
         runner_rates rates;
-        rates_of_runner(get_sample_before(shown), now, i, &rates);
+        rates_get_of_runner(get_sample_before(shown), now, i, &rates);
         snprintf(one->label, sizeof one->label, "%.16s/%u", now->runners[i].pool,
                  (unsigned)now->runners[i].runner);
         one->letters = "rl.";
@@ -58,18 +58,18 @@ static void make_meters_of_sample(view *shown)
     }
 }
 
-bool view_update(view *shown, port *from, long ms)
+bool view_take_next_sample(view *shown, port *from, long ms)
 {
     sample next;
 
-    if (!sample_take(from, ms, &next)) {
+    if (!sample_take_through_port(from, ms, &next)) {
         snprintf(shown->trouble, sizeof shown->trouble, "%s", from->error);
         return false;
     }
     shown->trouble[0] = '\0';
     shown->row_count = 0; /* rows that point to the sample which is freed must not be shown */
     sample_free(&shown->before);
-    shown->has_before = shown->has_now && rates_go_on(&shown->now, &next);
+    shown->has_before = shown->has_now && rates_is_same_process(&shown->now, &next);
     if (shown->has_before)
         shown->before = shown->now;
     else
@@ -77,7 +77,7 @@ bool view_update(view *shown, port *from, long ms)
     shown->now = next;
     shown->has_now = true;
     make_meters_of_sample(shown);
-    view_arrange(shown);
+    view_sort_and_filter(shown);
     return true;
 }
 
@@ -114,7 +114,7 @@ static double get_value_in_column(const row *one, column which)
     }
 }
 
-/* The column by which qsort() sorts behaviours. Only view_arrange() sets it. */
+/* The column by which qsort() sorts behaviours. Only view_sort_and_filter() sets it. */
 static column sort_by;
 static bool sort_reversed;
 
@@ -132,7 +132,7 @@ static int compare_rows_by_column(const void *one_, const void *other_)
     return sort_reversed ? -order : order;
 }
 
-void view_arrange(view *shown)
+void view_sort_and_filter(view *shown)
 {
     const sample *now = &shown->now;
 
@@ -146,7 +146,7 @@ void view_arrange(view *shown)
         if (shown->filter[0] != '\0' && strcasestr(one->name, shown->filter) == NULL)
             continue;
         rows[shown->row_count].who = one;
-        rates_of_behaviour(get_sample_before(shown), now, i, &rows[shown->row_count].rates);
+        rates_get_of_behaviour(get_sample_before(shown), now, i, &rows[shown->row_count].rates);
         shown->row_count++;
     }
     sort_by = shown->sort;
@@ -186,7 +186,7 @@ static void write_short_time(double ns, char *ret_text, size_t size)
         snprintf(ret_text, size, ns < 1e10 ? "%.1fs" : "%.0fs", ns / 1e9);
 }
 
-void view_head(const view *shown, char *ret_line, size_t size)
+void view_write_head(const view *shown, char *ret_line, size_t size)
 {
     const sample *now = &shown->now;
     char pid[32] = "", up[48] = "", memory[16];
@@ -202,12 +202,12 @@ void view_head(const view *shown, char *ret_line, size_t size)
              memory, now->level[0] != '\0' ? ", level " : "", now->level);
 }
 
-void view_totals(const view *shown, char *ret_line, size_t size)
+void view_write_totals(const view *shown, char *ret_line, size_t size)
 {
     char runs[16], messages[16], reads[16], in[16], out[16], fails[16];
     thread_rates all;
 
-    rates_of_all(get_sample_before(shown), &shown->now, &all);
+    rates_get_sums_of_threads(get_sample_before(shown), &shown->now, &all);
     write_short_number(all.rates[COUNTER_RUNS], runs, sizeof runs);
     write_short_number(all.rates[COUNTER_MESSAGES], messages, sizeof messages);
     write_short_number(all.rates[COUNTER_READS], reads, sizeof reads);
@@ -223,7 +223,7 @@ void view_totals(const view *shown, char *ret_line, size_t size)
         (unsigned long long)all.counts[COUNTER_STALLS]);
 }
 
-void view_rates(const meter *one, char *ret_line, size_t size)
+void view_write_rates_of_meter(const meter *one, char *ret_line, size_t size)
 {
     char runs[16], messages[16], steals[16], parks[16];
 
@@ -245,13 +245,13 @@ static const struct {
     [COLUMN_BYTES] = {"BYTES", 8},     [COLUMN_NAME] = {"BEHAVIOUR", 0},
 };
 
-const char *view_column(column which, int *ret_width)
+const char *view_get_title_of_column(column which, int *ret_width)
 {
     *ret_width = columns[which].width;
     return columns[which].name;
 }
 
-void view_row(const row *one, char *ret_line, size_t size)
+void view_write_row(const row *one, char *ret_line, size_t size)
 {
     char runs[16], messages[16], wait[16], fails[16], alive[16], bytes[16];
     const char *pool = one->who->pool;
@@ -271,7 +271,7 @@ void view_row(const row *one, char *ret_line, size_t size)
 
 /* Each part of a bar gets the whole characters of its share; the remaining characters go to the
  * parts that have lost the largest fractions. */
-void view_bar(const meter *one, int width, char *ret_bar)
+void view_fill_bar_of_meter(const meter *one, int width, char *ret_bar)
 {
     int cells[METER_PARTS] = {0}, used = 0, parts = (int)strlen(one->letters);
     double rest[METER_PARTS] = {0}, sum = 0;

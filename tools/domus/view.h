@@ -57,23 +57,24 @@ typedef struct view {
 
 /* Take a sample of the program within `ms`, and arrange the view's meters and rows from it. Returns
  * whether that succeeded; otherwise the view stays as it was, with its `trouble` set. */
-bool view_update(view *shown, port *from, long ms);
+bool view_take_next_sample(view *shown, port *from, long ms);
 
 /* Sort and filter the behaviours of the view again. */
-void view_arrange(view *shown);
+void view_sort_and_filter(view *shown);
 
 void view_fini(view *shown);
 
 /* Write the lines of the view, each of at most `size` - 1 bytes of printable ASCII. */
-void view_head(const view *shown, char *ret_line, size_t size);
-void view_totals(const view *shown, char *ret_line, size_t size);
-void view_rates(const meter *one, char *ret_line, size_t size);
-void view_row(const row *one, char *ret_line, size_t size);
+void view_write_head(const view *shown, char *ret_line, size_t size);
+void view_write_totals(const view *shown, char *ret_line, size_t size);
+void view_write_rates_of_meter(const meter *one, char *ret_line, size_t size);
+void view_write_row(const row *one, char *ret_line, size_t size);
 
-/* Returns the title and the width of a column of behaviours, for the columns of view_row(). */
-const char *view_column(column which, int *ret_width);
+/* Returns the title and the width of a column of behaviours, for the columns of view_write_row().
+ */
+const char *view_get_title_of_column(column which, int *ret_width);
 
 /* Fill the bar of a meter with `width` letters by the shares of its parts, and a zero. */
-void view_bar(const meter *one, int width, char *ret_bar);
+void view_fill_bar_of_meter(const meter *one, int width, char *ret_bar);
 
 #endif

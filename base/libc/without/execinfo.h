@@ -26,7 +26,7 @@ struct domi_unwound {
     int size;
 };
 
-static inline _Unwind_Reason_Code domi_unwind_one(struct _Unwind_Context *context, void *to)
+static inline _Unwind_Reason_Code domi_unwind_one_frame(struct _Unwind_Context *context, void *to)
 {
     struct domi_unwound *unwound = (struct domi_unwound *)to;
 
@@ -40,7 +40,7 @@ static inline int backtrace(void **frames, int size)
 {
     struct domi_unwound unwound = {frames, 0, size};
 
-    (void)_Unwind_Backtrace(domi_unwind_one, &unwound);
+    (void)_Unwind_Backtrace(domi_unwind_one_frame, &unwound);
     return unwound.count;
 }
 

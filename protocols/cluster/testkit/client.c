@@ -45,28 +45,29 @@ static void lose_waiting_packets_of_client(domi_sim_client *client)
     domi_sim *sim = client->node->sim;
     uint32_t node = client->node->index;
 
-    domi_sim_lose_all(sim, &client->waiting,
-                      (domi_sim_loss){DOMUS_FATE_LOST_WAITING, node, "the client has ended"});
-    domi_sim_lose_all(sim, &client->came,
-                      (domi_sim_loss){DOMUS_FATE_LOST_DOWN, node, "the client has ended"});
+    domi_sim_lose_packets_of_leg(
+        sim, &client->waiting,
+        (domi_sim_loss){DOMUS_FATE_LOST_WAITING, node, "the client has ended"});
+    domi_sim_lose_packets_of_leg(
+        sim, &client->came, (domi_sim_loss){DOMUS_FATE_LOST_DOWN, node, "the client has ended"});
 }
 
-void domi_sim_client_end(domi_sim_client *client, bool silent)
+void domi_sim_client_end_for_good(domi_sim_client *client, bool silent)
 {
     if (client->is_over)
         return;
     client->is_over = true;
     if (client->connection != NULL)
-        domi_sim_client_close(client->connection, true, silent);
+        domi_sim_close_side_of_client(client->connection, true, silent);
     client->connection = NULL;
     client->state = DOMI_SIM_ALONE;
     lose_waiting_packets_of_client(client);
-    domi_sim_end_subscriptions(client, false);
+    domi_sim_end_all_subscriptions(client, false);
 }
 
 void domi_sim_client_free(domi_sim_client *client)
 {
-    domi_sim_client_end(client, true);
+    domi_sim_client_end_for_good(client, true);
     free(client->slots);
     free(client->drains);
     free(client);
@@ -79,17 +80,18 @@ static void handle_packet_from_server(domus_stack *stack, domi_sim_client *clien
 {
     switch (packet->kind) {
     case DOMI_SIM_WELCOME:
-        domi_sim_welcome(stack, client);
+        domi_sim_handle_welcome_of_server(stack, client);
         return;
     case DOMI_SIM_MESSAGE:
-        domi_sim_deliver(stack, client, packet->number, packet->message);
+        domi_sim_deliver_to_subscription(stack, client, packet->number, packet->message);
         return;
     case DOMI_SIM_PONG:
         client->pongs = packet->number;
-        domi_sim_pong(stack, client);
+        domi_sim_answer_flushes_of_pong(stack, client);
         return;
     case DOMI_SIM_CLOSE:
-        domi_sim_lost_connection(stack, client, packet->error != 0 ? packet->error : -ECONNRESET);
+        domi_sim_handle_lost_connection(stack, client,
+                                        packet->error != 0 ? packet->error : -ECONNRESET);
         return;
     default:
         return; /* servers send packets of no other kinds */
@@ -103,7 +105,7 @@ static int on_wake_handle_packets(domus_stack *stack, void *self, const void *pa
     (void)payload;
     client->is_woken = false;
     for (uint32_t i = 0; i < TAKEN_MAX && client->came.head != NULL; i++) {
-        domi_sim_packet *packet = domi_sim_pop(&client->came);
+        domi_sim_packet *packet = domi_sim_take_first_packet_of_leg(&client->came);
         handle_packet_from_server(stack, client, packet);
         domi_sim_packet_free(packet);
     }
@@ -111,8 +113,8 @@ static int on_wake_handle_packets(domus_stack *stack, void *self, const void *pa
      * is idle. */
     if (client->came.head != NULL)
         client->is_woken = domus_notice(stack, client->self, &domi_sim_wake_type, NULL) == 0;
-    domi_sim_check_drain(stack, client);
-    domi_sim_arm(stack, client);
+    domi_sim_end_drain_if_all_sent(stack, client);
+    domi_sim_set_timer_of_client(stack, client);
     return 0;
 }
 
@@ -122,10 +124,10 @@ static int on_timer_pass_time_of_client(domus_stack *stack, void *self, const vo
 
     (void)payload;
     client->armed_ns = DOMI_SIM_NEVER;
-    domi_sim_expire(stack, client);
-    domi_sim_pass_time(stack, client);
-    domi_sim_check_drain(stack, client);
-    domi_sim_arm(stack, client);
+    domi_sim_fail_asks_after_deadline(stack, client);
+    domi_sim_do_due_work_of_client(stack, client);
+    domi_sim_end_drain_if_all_sent(stack, client);
+    domi_sim_set_timer_of_client(stack, client);
     return 0;
 }
 
@@ -159,29 +161,29 @@ static int on_mount_client(domus_stack *stack, void *self)
     domi_sim_client *client = ((domi_sim_actor *)self)->client;
 
     client->self = domus_self(stack);
-    domi_sim_try(stack, client);
-    domi_sim_arm(stack, client);
+    domi_sim_try_to_connect(stack, client);
+    domi_sim_set_timer_of_client(stack, client);
     return 0;
 }
 
 static void on_stop_client(domus_stack *stack, void *self)
 {
     (void)stack;
-    domi_sim_client_end(((domi_sim_actor *)self)->client, false);
+    domi_sim_client_end_for_good(((domi_sim_actor *)self)->client, false);
 }
 
 static const domus_on rows[] = {
-    {.type = &domus_nats_publish_type, .handle = domi_sim_on_publish},
-    {.type = &domus_nats_request_type, .handle = domi_sim_on_request},
-    {.type = &domus_nats_subscribe_type, .handle = domi_sim_on_subscribe},
-    {.type = &domus_nats_unsubscribe_type, .handle = domi_sim_on_unsubscribe},
-    {.type = &domus_nats_flush_type, .handle = domi_sim_on_flush},
-    {.type = &domus_nats_drain_type, .handle = domi_sim_on_drain},
+    {.type = &domus_nats_publish_type, .handle = domi_sim_on_publish_send_message},
+    {.type = &domus_nats_request_type, .handle = domi_sim_on_request_send_message},
+    {.type = &domus_nats_subscribe_type, .handle = domi_sim_on_subscribe_add},
+    {.type = &domus_nats_unsubscribe_type, .handle = domi_sim_on_unsubscribe_end},
+    {.type = &domus_nats_flush_type, .handle = domi_sim_on_flush_notice_itself},
+    {.type = &domus_nats_drain_type, .handle = domi_sim_on_drain_begin_drain},
     {.type = &domus_nats_look_type, .handle = on_look_reply_with_status},
     {.type = &domi_sim_wake_type, .handle = on_wake_handle_packets},
     {.type = &domi_sim_timer_type, .handle = on_timer_pass_time_of_client},
-    {.type = &domi_sim_mark_type, .handle = domi_sim_on_mark},
-    {.type = &domus_down_type, .handle = domi_sim_on_down},
+    {.type = &domi_sim_mark_type, .handle = domi_sim_on_mark_send_ping_of_flush},
+    {.type = &domus_down_type, .handle = domi_sim_on_down_end_subscriptions},
     {.type = NULL},
 };
 
@@ -206,7 +208,7 @@ static domi_sim_client *make_simulated_client(domi_sim_node *node, uint32_t gate
     client->expire_ns = client->drain_ns = client->armed_ns = DOMI_SIM_NEVER;
     client->backoff_ns = node->sim->options.backoff_min_ns;
     (void)snprintf(client->inbox, sizeof client->inbox, "_INBOX.%012" PRIx64 ".",
-                   domi_sim_draw(node->sim, UINT64_C(1) << 48));
+                   domi_sim_draw_number_below(node->sim, UINT64_C(1) << 48));
     return client;
 }
 

@@ -20,7 +20,7 @@ const domus_type domi_sim_mark_type = {.name = "simulated nats mark", .size = si
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
-int domi_sim_make_message(const domi_sim_message *message, domus_nats_message *ret_message)
+int domi_sim_make_nats_message(const domi_sim_message *message, domus_nats_message *ret_message)
 {
     domus_appender bytes = {0};
     uint32_t subject_size = (uint32_t)strlen(message->subject);
@@ -68,7 +68,8 @@ static uint32_t find_slot_of_reply_subject(const domi_sim_client *client, const 
     return slot;
 }
 
-void domi_sim_answer(domus_stack *stack, domi_sim_client *client, domi_sim_message *message)
+void domi_sim_answer_request_by_message(domus_stack *stack, domi_sim_client *client,
+                                        domi_sim_message *message)
 {
     domi_sim *sim = client->node->sim;
     uint32_t slot = find_slot_of_reply_subject(client, message->subject);
@@ -80,7 +81,7 @@ void domi_sim_answer(domus_stack *stack, domi_sim_client *client, domi_sim_messa
         domi_sim_free_slot(client, slot);
         if (message->status == 503 && message->payload_size == 0) {
             error = domus_kept_fail(stack, kept, -ECONNREFUSED);
-        } else if ((error = domi_sim_make_message(message, &answer)) == 0) {
+        } else if ((error = domi_sim_make_nats_message(message, &answer)) == 0) {
             error = domus_kept_reply(stack, kept, &domus_nats_message_type, &answer);
             if (error != 0)
                 domus_slice_free(answer.bytes);
@@ -89,27 +90,27 @@ void domi_sim_answer(domus_stack *stack, domi_sim_client *client, domi_sim_messa
         }
     }
     if (error == 0) {
-        domi_sim_tell(sim, message, DOMUS_FATE_DELIVERED, client->node->index);
+        domi_sim_count_and_report_fate(sim, message, DOMUS_FATE_DELIVERED, client->node->index);
         return;
     }
     client->counted.unknown++;
-    domi_sim_tell(sim, message, DOMUS_FATE_ENDED, client->node->index);
+    domi_sim_count_and_report_fate(sim, message, DOMUS_FATE_ENDED, client->node->index);
 }
 
 /* --- flushes ---------------------------------------------------------------------------------- */
 
-uint64_t domi_sim_ping(domi_sim_client *client)
+uint64_t domi_sim_send_ping_to_server(domi_sim_client *client)
 {
     domi_sim_packet *packet = domi_sim_packet_new(client->node->sim, DOMI_SIM_PING, NULL);
 
     if (packet == NULL)
         return 0;
     packet->number = ++client->pings;
-    domi_sim_put(client, packet);
+    domi_sim_send_or_queue_packet(client, packet);
     return client->pings;
 }
 
-void domi_sim_pong(domus_stack *stack, domi_sim_client *client)
+void domi_sim_answer_flushes_of_pong(domus_stack *stack, domi_sim_client *client)
 {
     if (client->pongs == client->pings)
         client->counted.rtt_ns = domus_now_ns(stack) - client->pinged_ns;
@@ -124,31 +125,31 @@ void domi_sim_pong(domus_stack *stack, domi_sim_client *client)
 
 /* For a flush the client sends a notice to itself, which comes behind those that the asker has sent
  * before. */
-int domi_sim_on_flush(domus_stack *stack, void *self, const void *payload)
+int domi_sim_on_flush_notice_itself(domus_stack *stack, void *self, const void *payload)
 {
     domi_sim_client *client = ((domi_sim_actor *)self)->client;
-    struct mark mark = {.deadline_ns = domi_sim_deadline(stack, client)};
+    struct mark mark = {.deadline_ns = domi_sim_deadline_of_current_ask(stack, client)};
 
     (void)payload;
     if (client->is_draining)
-        return domi_sim_refuse(stack, client, -ESHUTDOWN);
+        return domi_sim_refuse_ask_to_client(stack, client, -ESHUTDOWN);
     int error = domus_keep(stack, &mark.kept);
     if (error != 0)
-        return domi_sim_refuse(stack, client, error);
+        return domi_sim_refuse_ask_to_client(stack, client, error);
     error = domus_notice(stack, client->self, &domi_sim_mark_type, &mark);
     if (error != 0)
         (void)domus_kept_fail(stack, mark.kept, error);
     return 0;
 }
 
-int domi_sim_on_mark(domus_stack *stack, void *self, const void *payload)
+int domi_sim_on_mark_send_ping_of_flush(domus_stack *stack, void *self, const void *payload)
 {
     domi_sim_client *client = ((domi_sim_actor *)self)->client;
     struct mark mark;
     uint32_t slot;
 
     memcpy(&mark, payload, sizeof mark);
-    int error = domi_sim_take_slot(client, mark.kept, mark.deadline_ns, &slot);
+    int error = domi_sim_find_slot_for_kept_ask(client, mark.kept, mark.deadline_ns, &slot);
     if (error != 0) {
         (void)domus_kept_fail(stack, mark.kept, error);
         return 0;
@@ -156,10 +157,10 @@ int domi_sim_on_mark(domus_stack *stack, void *self, const void *payload)
     client->slots[slot].is_flush = true;
     client->slots[slot].ping = client->pings + 1;
     client->pinged_ns = domus_now_ns(stack);
-    if (domi_sim_ping(client) == 0) {
+    if (domi_sim_send_ping_to_server(client) == 0) {
         (void)domus_kept_fail(stack, mark.kept, -ENOMEM);
         domi_sim_free_slot(client, slot);
     }
-    domi_sim_arm(stack, client);
+    domi_sim_set_timer_of_client(stack, client);
     return 0;
 }

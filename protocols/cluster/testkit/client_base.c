@@ -10,8 +10,8 @@
 
 const domus_type domi_sim_timer_type = {.name = "simulated nats timer"};
 
-void domi_sim_event(domus_stack *stack, domi_sim_client *client, domus_nats_happening happening,
-                    int error, const char *text)
+void domi_sim_send_event_of_client(domus_stack *stack, domi_sim_client *client,
+                                   domus_nats_happening happening, int error, const char *text)
 {
     domus_nats_event event = {.happening = happening, .error = error, .of = client->self};
 
@@ -19,12 +19,12 @@ void domi_sim_event(domus_stack *stack, domi_sim_client *client, domus_nats_happ
     (void)domus_notice(stack, client->events, &domus_nats_event_type, &event);
 }
 
-int domi_sim_refuse(domus_stack *stack, domi_sim_client *client, int error)
+int domi_sim_refuse_ask_to_client(domus_stack *stack, domi_sim_client *client, int error)
 {
     client->counted.refused++;
     client->node->sim->counts.refused++;
-    domi_sim_note(client->node->sim, DOMI_SIM_CLIENT " refuses: %d", DOMI_SIM_CLIENT_OF(client),
-                  error);
+    domi_sim_add_line_to_trace(client->node->sim, DOMI_SIM_CLIENT " refuses: %d",
+                               DOMI_SIM_CLIENT_OF(client), error);
     (void)domus_fail(stack, error); /* for a notice this does nothing, as it has no answer */
     return 0;
 }
@@ -41,7 +41,7 @@ static uint64_t next_due_time_of_client(const domi_sim_client *client)
     return client->drain_ns < next_ns ? client->drain_ns : next_ns;
 }
 
-void domi_sim_arm(domus_stack *stack, domi_sim_client *client)
+void domi_sim_set_timer_of_client(domus_stack *stack, domi_sim_client *client)
 {
     uint64_t next_ns = next_due_time_of_client(client);
     uint64_t now_ns = domus_now_ns(stack);

@@ -22,18 +22,18 @@ static void delay_next_try_to_connect(domus_stack *stack, domi_sim_client *clien
     uint64_t half_ns = client->backoff_ns / 2;
 
     client->state = DOMI_SIM_ALONE;
-    client->retry_ns = domus_now_ns(stack) + half_ns + domi_sim_draw(sim, half_ns + 1);
+    client->retry_ns = domus_now_ns(stack) + half_ns + domi_sim_draw_number_below(sim, half_ns + 1);
     client->backoff_ns *= 2;
     if (client->backoff_ns > sim->options.backoff_max_ns)
         client->backoff_ns = sim->options.backoff_max_ns;
 }
 
-void domi_sim_try(domus_stack *stack, domi_sim_client *client)
+void domi_sim_try_to_connect(domus_stack *stack, domi_sim_client *client)
 {
     domi_sim *sim = client->node->sim;
-    uint32_t server = (uint32_t)domi_sim_draw(sim, sim->options.servers);
+    uint32_t server = (uint32_t)domi_sim_draw_number_below(sim, sim->options.servers);
 
-    client->connection = domi_sim_connect(client, server);
+    client->connection = domi_sim_begin_connection(client, server);
     if (client->connection == NULL) {
         delay_next_try_to_connect(stack, client);
         return;
@@ -42,7 +42,7 @@ void domi_sim_try(domus_stack *stack, domi_sim_client *client)
     client->retry_ns = domus_now_ns(stack) + sim->options.connect_timeout_ns;
 }
 
-void domi_sim_welcome(domus_stack *stack, domi_sim_client *client)
+void domi_sim_handle_welcome_of_server(domus_stack *stack, domi_sim_client *client)
 {
     domi_sim *sim = client->node->sim;
     char text[DOMUS_NATS_TEXT_SIZE];
@@ -55,17 +55,17 @@ void domi_sim_welcome(domus_stack *stack, domi_sim_client *client)
     client->unanswered = 0;
     client->counted.reconnects += client->counted.connects != 0;
     client->counted.connects++;
-    domi_sim_note(sim, DOMI_SIM_CLIENT " is connected to server %u", DOMI_SIM_CLIENT_OF(client),
-                  client->connection->server);
+    domi_sim_add_line_to_trace(sim, DOMI_SIM_CLIENT " is connected to server %u",
+                               DOMI_SIM_CLIENT_OF(client), client->connection->server);
     write_name_of_server(client->connection->server, text);
-    domi_sim_event(stack, client, DOMUS_NATS_CONNECTED, 0, text);
-    domi_sim_subscribe_again(client);
-    domi_sim_pump(client);
+    domi_sim_send_event_of_client(stack, client, DOMUS_NATS_CONNECTED, 0, text);
+    domi_sim_repeat_subscriptions(client);
+    domi_sim_send_waiting_packets(client);
     if (client->is_draining)
-        client->drain_ping = domi_sim_ping(client);
+        client->drain_ping = domi_sim_send_ping_to_server(client);
 }
 
-void domi_sim_lost_connection(domus_stack *stack, domi_sim_client *client, int error)
+void domi_sim_handle_lost_connection(domus_stack *stack, domi_sim_client *client, int error)
 {
     domi_sim *sim = client->node->sim;
     bool was_connected = client->state == DOMI_SIM_CONNECTED;
@@ -73,23 +73,24 @@ void domi_sim_lost_connection(domus_stack *stack, domi_sim_client *client, int e
 
     if (client->connection == NULL)
         return;
-    domi_sim_note(sim, DOMI_SIM_CLIENT " %s server %u: %d", DOMI_SIM_CLIENT_OF(client),
-                  was_connected ? "has lost" : "does not reach", client->connection->server, error);
+    domi_sim_add_line_to_trace(sim, DOMI_SIM_CLIENT " %s server %u: %d", DOMI_SIM_CLIENT_OF(client),
+                               was_connected ? "has lost" : "does not reach",
+                               client->connection->server, error);
     write_name_of_server(client->connection->server, text);
-    domi_sim_client_close(client->connection, true, false);
+    domi_sim_close_side_of_client(client->connection, true, false);
     client->connection = NULL;
-    domi_sim_lose_all(
+    domi_sim_lose_packets_of_leg(
         sim, &client->came,
         (domi_sim_loss){DOMUS_FATE_LOST_DOWN, client->node->index, "the connection is given up"});
     delay_next_try_to_connect(stack, client);
     if (!was_connected) {
         client->counted.failures++;
-        domi_sim_event(stack, client, DOMUS_NATS_FAILED, error, text);
+        domi_sim_send_event_of_client(stack, client, DOMUS_NATS_FAILED, error, text);
         return;
     }
     sim->counts.disconnects++;
-    domi_sim_event(stack, client, DOMUS_NATS_DISCONNECTED, error, text);
-    domi_sim_fail_sent(stack, client, -EPIPE);
+    domi_sim_send_event_of_client(stack, client, DOMUS_NATS_DISCONNECTED, error, text);
+    domi_sim_fail_asks_already_sent(stack, client, -EPIPE);
 }
 
 /* --- silence ---------------------------------------------------------------------------------- */
@@ -103,11 +104,11 @@ static void check_that_server_answers_pings(domus_stack *stack, domi_sim_client 
         client->unanswered = 0;
     if (client->unanswered == options->pings_missed_max) {
         client->counted.stale++;
-        domi_sim_lost_connection(stack, client, -ETIMEDOUT);
+        domi_sim_handle_lost_connection(stack, client, -ETIMEDOUT);
         return;
     }
     client->pinged_ns = domus_now_ns(stack);
-    uint64_t ping = domi_sim_ping(client);
+    uint64_t ping = domi_sim_send_ping_to_server(client);
     if (client->unanswered++ == 0)
         client->tick_ping = ping;
     client->ping_ns = client->pinged_ns + options->ping_interval_ns;
@@ -126,13 +127,13 @@ static void end_drain_of_client(domus_stack *stack, domi_sim_client *client, int
     }
     client->drain_count = 0;
     client->drain_ns = DOMI_SIM_NEVER;
-    domi_sim_note(client->node->sim, DOMI_SIM_CLIENT " is drained: %d", DOMI_SIM_CLIENT_OF(client),
-                  error);
-    domi_sim_event(stack, client, DOMUS_NATS_CLOSED, error, "drained");
+    domi_sim_add_line_to_trace(client->node->sim, DOMI_SIM_CLIENT " is drained: %d",
+                               DOMI_SIM_CLIENT_OF(client), error);
+    domi_sim_send_event_of_client(stack, client, DOMUS_NATS_CLOSED, error, "drained");
     (void)domus_stop(stack, client->self);
 }
 
-void domi_sim_check_drain(domus_stack *stack, domi_sim_client *client)
+void domi_sim_end_drain_if_all_sent(domus_stack *stack, domi_sim_client *client)
 {
     if (!client->is_draining || client->is_drained || client->slots_used != 0)
         return;
@@ -157,27 +158,27 @@ static int keep_ask_for_drain(domus_stack *stack, domi_sim_client *client)
     return error == -EINVAL ? 0 : error; /* a notice cannot be kept, which is no error of a drain */
 }
 
-int domi_sim_on_drain(domus_stack *stack, void *self, const void *payload)
+int domi_sim_on_drain_begin_drain(domus_stack *stack, void *self, const void *payload)
 {
     domi_sim_client *client = ((domi_sim_actor *)self)->client;
     int error = keep_ask_for_drain(stack, client);
 
     (void)payload;
     if (error != 0)
-        return domi_sim_refuse(stack, client, error);
+        return domi_sim_refuse_ask_to_client(stack, client, error);
     if (client->is_draining)
         return 0;
     client->is_draining = true;
     client->drain_ns = domus_now_ns(stack) + client->node->sim->options.drain_timeout_ns;
-    domi_sim_end_subscriptions(client, true);
+    domi_sim_end_all_subscriptions(client, true);
     if (client->state == DOMI_SIM_CONNECTED)
-        client->drain_ping = domi_sim_ping(client);
-    domi_sim_check_drain(stack, client);
-    domi_sim_arm(stack, client);
+        client->drain_ping = domi_sim_send_ping_to_server(client);
+    domi_sim_end_drain_if_all_sent(stack, client);
+    domi_sim_set_timer_of_client(stack, client);
     return 0;
 }
 
-void domi_sim_pass_time(domus_stack *stack, domi_sim_client *client)
+void domi_sim_do_due_work_of_client(domus_stack *stack, domi_sim_client *client)
 {
     uint64_t now_ns = domus_now_ns(stack);
 
@@ -186,9 +187,9 @@ void domi_sim_pass_time(domus_stack *stack, domi_sim_client *client)
         return;
     }
     if (client->state == DOMI_SIM_ALONE && client->retry_ns <= now_ns)
-        domi_sim_try(stack, client);
+        domi_sim_try_to_connect(stack, client);
     else if (client->state == DOMI_SIM_TRYING && client->retry_ns <= now_ns)
-        domi_sim_lost_connection(stack, client, -ETIMEDOUT);
+        domi_sim_handle_lost_connection(stack, client, -ETIMEDOUT);
     else if (client->state == DOMI_SIM_CONNECTED && client->ping_ns <= now_ns)
         check_that_server_answers_pings(stack, client);
 }

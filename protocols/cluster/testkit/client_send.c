@@ -44,18 +44,18 @@ static void send_packet_to_server_now(domi_sim_client *client, domi_sim_packet *
         if (packet->number != 0)
             client->slots[packet->number - 1].is_sent = true;
     }
-    domi_sim_send(client->node->sim, &client->connection->up, packet,
-                  make_loss_on_way_to_server(client));
+    domi_sim_send_or_lose_packet(client->node->sim, &client->connection->up, packet,
+                                 make_loss_on_way_to_server(client));
 }
 
-void domi_sim_put(domi_sim_client *client, domi_sim_packet *packet)
+void domi_sim_send_or_queue_packet(domi_sim_client *client, domi_sim_packet *packet)
 {
     if (packet == NULL)
         return;
     if (client->waiting.head == NULL && may_send_packet_now(client))
         send_packet_to_server_now(client, packet);
     else
-        domi_sim_append(&client->waiting, packet);
+        domi_sim_append_packet_to_leg(&client->waiting, packet);
 }
 
 /* Returns whether the request to which a packet belongs does not wait any more. */
@@ -67,17 +67,17 @@ static bool is_request_of_packet_over(const domi_sim_client *client, const domi_
     return !slot->is_used || slot->generation != packet->limit;
 }
 
-void domi_sim_pump(domi_sim_client *client)
+void domi_sim_send_waiting_packets(domi_sim_client *client)
 {
     while (client->waiting.head != NULL && may_send_packet_now(client)) {
-        domi_sim_packet *packet = domi_sim_pop(&client->waiting);
+        domi_sim_packet *packet = domi_sim_take_first_packet_of_leg(&client->waiting);
         if (!is_request_of_packet_over(client, packet)) {
             send_packet_to_server_now(client, packet);
             continue;
         }
-        domi_sim_lose(client->node->sim, packet->message,
-                      (domi_sim_loss){DOMUS_FATE_LOST_WAITING, client->node->index,
-                                      "the time of the request is over"});
+        domi_sim_count_lost_message(client->node->sim, packet->message,
+                                    (domi_sim_loss){DOMUS_FATE_LOST_WAITING, client->node->index,
+                                                    "the time of the request is over"});
         domi_sim_packet_free(packet);
     }
 }
@@ -136,8 +136,8 @@ static int make_message_to_publish(const domi_sim_client *client, const domus_na
         return -EINVAL;
     if (reply != NULL)
         back = (bytes){reply, (uint32_t)strlen(reply)};
-    if (!domi_sim_is_subject(subject.data, subject.size, false) ||
-        (back.size != 0 && !domi_sim_is_subject(back.data, back.size, false)) ||
+    if (!domi_sim_is_valid_subject(subject.data, subject.size, false) ||
+        (back.size != 0 && !domi_sim_is_valid_subject(back.data, back.size, false)) ||
         !is_valid_block_of_headers(publish->headers))
         return -EINVAL;
     if ((uint64_t)publish->headers.size + payload.size > client->node->sim->options.payload_max)
@@ -186,10 +186,11 @@ static void put_message_into_queue(domi_sim_client *client, domi_sim_message *me
 
     message->number = ++sim->numbers;
     message->node = client->node->index;
-    domi_sim_tell(sim, message, DOMUS_FATE_PUBLISHED, message->node);
-    domi_sim_note(sim, DOMI_SIM_CLIENT " publishes %" PRIu64 " to %.64s, %u bytes of %08x",
-                  DOMI_SIM_CLIENT_OF(client), message->number, message->subject,
-                  message->payload_size, hash_payload_of_message(message));
+    domi_sim_count_and_report_fate(sim, message, DOMUS_FATE_PUBLISHED, message->node);
+    domi_sim_add_line_to_trace(sim,
+                               DOMI_SIM_CLIENT " publishes %" PRIu64 " to %.64s, %u bytes of %08x",
+                               DOMI_SIM_CLIENT_OF(client), message->number, message->subject,
+                               message->payload_size, hash_payload_of_message(message));
     domi_sim_packet *packet = domi_sim_packet_new(sim, DOMI_SIM_MESSAGE, message);
     domi_sim_message_drop(message);
     if (packet == NULL)
@@ -198,10 +199,10 @@ static void put_message_into_queue(domi_sim_client *client, domi_sim_message *me
         packet->number = slot + 1;
         packet->limit = client->slots[slot].generation;
     }
-    domi_sim_put(client, packet);
+    domi_sim_send_or_queue_packet(client, packet);
 }
 
-int domi_sim_on_publish(domus_stack *stack, void *self, const void *payload)
+int domi_sim_on_publish_send_message(domus_stack *stack, void *self, const void *payload)
 {
     domi_sim_client *client = ((domi_sim_actor *)self)->client;
     domi_sim_message *message = NULL;
@@ -210,14 +211,14 @@ int domi_sim_on_publish(domus_stack *stack, void *self, const void *payload)
     if (error == 0)
         error = make_message_to_publish(client, payload, NULL, &message);
     if (error != 0)
-        return domi_sim_refuse(stack, client, error);
+        return domi_sim_refuse_ask_to_client(stack, client, error);
     put_message_into_queue(client, message, DOMI_SIM_NO_SLOT);
     /* for a notice this does nothing, as it has no answer */
     (void)domus_reply(stack, &domus_nats_done_type, NULL);
     return 0;
 }
 
-int domi_sim_on_request(domus_stack *stack, void *self, const void *payload)
+int domi_sim_on_request_send_message(domus_stack *stack, void *self, const void *payload)
 {
     domi_sim_client *client = ((domi_sim_actor *)self)->client;
     domi_sim_message *message = NULL;
@@ -226,9 +227,9 @@ int domi_sim_on_request(domus_stack *stack, void *self, const void *payload)
     int error = check_room_for_message(client, payload);
 
     if (error == 0)
-        error = domi_sim_keep(stack, client, &slot);
+        error = domi_sim_keep_ask_in_slot(stack, client, &slot);
     if (error != 0)
-        return domi_sim_refuse(stack, client, error);
+        return domi_sim_refuse_ask_to_client(stack, client, error);
     (void)snprintf(reply, sizeof reply, "%s%08x%08x", client->inbox, client->slots[slot].generation,
                    slot);
     /* The ask is kept by now, but its payload stays valid until this turn ends. */
@@ -236,9 +237,9 @@ int domi_sim_on_request(domus_stack *stack, void *self, const void *payload)
     if (error != 0) {
         (void)domus_kept_fail(stack, client->slots[slot].kept, error);
         domi_sim_free_slot(client, slot);
-        return domi_sim_refuse(stack, client, error);
+        return domi_sim_refuse_ask_to_client(stack, client, error);
     }
     put_message_into_queue(client, message, slot);
-    domi_sim_arm(stack, client);
+    domi_sim_set_timer_of_client(stack, client);
     return 0;
 }

@@ -29,8 +29,8 @@ static int grow_slots_for_asks(domi_sim_client *client)
     return 0;
 }
 
-int domi_sim_take_slot(domi_sim_client *client, domus_kept kept, uint64_t deadline_ns,
-                       uint32_t *ret_slot)
+int domi_sim_find_slot_for_kept_ask(domi_sim_client *client, domus_kept kept, uint64_t deadline_ns,
+                                    uint32_t *ret_slot)
 {
     int error = client->free_slot == DOMI_SIM_NO_SLOT ? grow_slots_for_asks(client) : 0;
 
@@ -50,7 +50,7 @@ int domi_sim_take_slot(domi_sim_client *client, domus_kept kept, uint64_t deadli
     return 0;
 }
 
-uint64_t domi_sim_deadline(domus_stack *stack, const domi_sim_client *client)
+uint64_t domi_sim_deadline_of_current_ask(domus_stack *stack, const domi_sim_client *client)
 {
     uint64_t deadline_ns = domus_deadline_ns(stack);
 
@@ -58,11 +58,11 @@ uint64_t domi_sim_deadline(domus_stack *stack, const domi_sim_client *client)
                             : domus_now_ns(stack) + client->node->sim->options.request_timeout_ns;
 }
 
-int domi_sim_keep(domus_stack *stack, domi_sim_client *client, uint32_t *ret_slot)
+int domi_sim_keep_ask_in_slot(domus_stack *stack, domi_sim_client *client, uint32_t *ret_slot)
 {
-    uint64_t deadline_ns = domi_sim_deadline(stack, client);
+    uint64_t deadline_ns = domi_sim_deadline_of_current_ask(stack, client);
     domus_kept kept = {0};
-    int error = domi_sim_take_slot(client, kept, deadline_ns, ret_slot);
+    int error = domi_sim_find_slot_for_kept_ask(client, kept, deadline_ns, ret_slot);
 
     if (error != 0)
         return error;
@@ -80,7 +80,7 @@ void domi_sim_free_slot(domi_sim_client *client, uint32_t slot)
     client->slots_used--;
 }
 
-void domi_sim_fail_sent(domus_stack *stack, domi_sim_client *client, int error)
+void domi_sim_fail_asks_already_sent(domus_stack *stack, domi_sim_client *client, int error)
 {
     for (uint32_t i = 0; i < client->slot_count; i++) {
         if (!client->slots[i].is_used || !client->slots[i].is_sent)
@@ -90,7 +90,7 @@ void domi_sim_fail_sent(domus_stack *stack, domi_sim_client *client, int error)
     }
 }
 
-void domi_sim_expire(domus_stack *stack, domi_sim_client *client)
+void domi_sim_fail_asks_after_deadline(domus_stack *stack, domi_sim_client *client)
 {
     uint64_t now_ns = domus_now_ns(stack);
     uint64_t next_ns = DOMI_SIM_NEVER;

@@ -31,11 +31,12 @@ static domi_sim_packet *make_packet_about_subscription(domi_sim_client *client, 
 /* Send a packet to the server before all packets that wait. */
 static void send_packet_before_waiting_ones(domi_sim_client *client, domi_sim_packet *packet)
 {
-    domi_sim_send(client->node->sim, &client->connection->up, packet,
-                  (domi_sim_loss){DOMUS_FATE_LOST_UP, client->node->index, "control"});
+    domi_sim_send_or_lose_packet(
+        client->node->sim, &client->connection->up, packet,
+        (domi_sim_loss){DOMUS_FATE_LOST_UP, client->node->index, "control"});
 }
 
-void domi_sim_subscribe_again(domi_sim_client *client)
+void domi_sim_repeat_subscriptions(domi_sim_client *client)
 {
     char subject[DOMI_SIM_INBOX_SIZE + 2];
     int size = snprintf(subject, sizeof subject, "%s*", client->inbox);
@@ -77,8 +78,9 @@ static void end_subscription_of_client(domi_sim_client *client, domi_sim_subscri
     domi_sim_subscription *last = NULL;
 
     if (tells && client->state == DOMI_SIM_CONNECTED)
-        domi_sim_put(client, make_packet_about_subscription(client, DOMI_SIM_UNSUBSCRIBE,
-                                                            subscription->number, 0, NULL));
+        domi_sim_send_or_queue_packet(
+            client, make_packet_about_subscription(client, DOMI_SIM_UNSUBSCRIBE,
+                                                   subscription->number, 0, NULL));
     for (domi_sim_subscription **link = &client->subscriptions; *link != NULL;) {
         if (*link == subscription) {
             *link = subscription->next;
@@ -93,7 +95,7 @@ static void end_subscription_of_client(domi_sim_client *client, domi_sim_subscri
     free(subscription);
 }
 
-void domi_sim_end_subscriptions(domi_sim_client *client, bool tells)
+void domi_sim_end_all_subscriptions(domi_sim_client *client, bool tells)
 {
     while (client->subscriptions != NULL)
         end_subscription_of_client(client, client->subscriptions, tells);
@@ -119,8 +121,9 @@ static int make_record_of_subscription(const domi_sim_client *client,
     const char *subject = domus_slice_data(subscribe->subject);
     const char *queue = domus_slice_data(subscribe->queue);
 
-    if (!domi_sim_is_subject(subject, subscribe->subject.size, true) ||
-        (subscribe->queue.size != 0 && !domi_sim_is_word(queue, subscribe->queue.size)) ||
+    if (!domi_sim_is_valid_subject(subject, subscribe->subject.size, true) ||
+        (subscribe->queue.size != 0 &&
+         !domi_sim_is_valid_queue_name(queue, subscribe->queue.size)) ||
         domus_address_equals(to, nobody))
         return -EINVAL;
     if (client->is_draining || client->is_over)
@@ -146,7 +149,7 @@ static int make_record_of_subscription(const domi_sim_client *client,
     return 0;
 }
 
-int domi_sim_on_subscribe(domus_stack *stack, void *self, const void *payload)
+int domi_sim_on_subscribe_add(domus_stack *stack, void *self, const void *payload)
 {
     domi_sim_client *client = ((domi_sim_actor *)self)->client;
     const domus_nats_subscribe *subscribe = payload;
@@ -161,7 +164,7 @@ int domi_sim_on_subscribe(domus_stack *stack, void *self, const void *payload)
         if (made != NULL)
             domi_sim_message_drop(made->what);
         free(made);
-        return domi_sim_refuse(stack, client, error);
+        return domi_sim_refuse_ask_to_client(stack, client, error);
     }
     made->number = ++client->next_number;
     if (client->last_subscription != NULL)
@@ -170,16 +173,17 @@ int domi_sim_on_subscribe(domus_stack *stack, void *self, const void *payload)
         client->subscriptions = made;
     client->last_subscription = made;
     client->subscription_count++;
-    domi_sim_note(client->node->sim, DOMI_SIM_CLIENT " subscribes to %.64s %.32s",
-                  DOMI_SIM_CLIENT_OF(client), made->what->subject, made->what->reply);
+    domi_sim_add_line_to_trace(client->node->sim, DOMI_SIM_CLIENT " subscribes to %.64s %.32s",
+                               DOMI_SIM_CLIENT_OF(client), made->what->subject, made->what->reply);
     if (client->state == DOMI_SIM_CONNECTED)
-        domi_sim_put(client, make_packet_about_subscription(client, DOMI_SIM_SUBSCRIBE,
-                                                            made->number, made->limit, made->what));
+        domi_sim_send_or_queue_packet(
+            client, make_packet_about_subscription(client, DOMI_SIM_SUBSCRIBE, made->number,
+                                                   made->limit, made->what));
     return domus_reply(stack, &domus_nats_subscription_type,
                        &(domus_nats_subscription){.number = made->number});
 }
 
-int domi_sim_on_unsubscribe(domus_stack *stack, void *self, const void *payload)
+int domi_sim_on_unsubscribe_end(domus_stack *stack, void *self, const void *payload)
 {
     domi_sim_client *client = ((domi_sim_actor *)self)->client;
     const domus_nats_unsubscribe *unsubscribe = payload;
@@ -189,23 +193,24 @@ int domi_sim_on_unsubscribe(domus_stack *stack, void *self, const void *payload)
         (void)domus_fail(stack, -ENOENT); /* for a notice this does nothing, as it has no answer */
         return 0;
     }
-    domi_sim_note(client->node->sim, DOMI_SIM_CLIENT " unsubscribes from %.64s after %" PRIu64,
-                  DOMI_SIM_CLIENT_OF(client), subscription->what->subject,
-                  unsubscribe->messages_max);
+    domi_sim_add_line_to_trace(
+        client->node->sim, DOMI_SIM_CLIENT " unsubscribes from %.64s after %" PRIu64,
+        DOMI_SIM_CLIENT_OF(client), subscription->what->subject, unsubscribe->messages_max);
     subscription->limit = unsubscribe->messages_max;
     if (subscription->limit <= subscription->told) {
         end_subscription_of_client(client, subscription, true);
     } else if (client->state == DOMI_SIM_CONNECTED) {
-        domi_sim_put(client, make_packet_about_subscription(
-                                 client, DOMI_SIM_UNSUBSCRIBE, subscription->number,
-                                 subscription->limit - subscription->told_before, NULL));
+        domi_sim_send_or_queue_packet(
+            client,
+            make_packet_about_subscription(client, DOMI_SIM_UNSUBSCRIBE, subscription->number,
+                                           subscription->limit - subscription->told_before, NULL));
     }
     /* for a notice this does nothing, as it has no answer */
     (void)domus_reply(stack, &domus_nats_done_type, NULL);
     return 0;
 }
 
-int domi_sim_on_down(domus_stack *stack, void *self, const void *payload)
+int domi_sim_on_down_end_subscriptions(domus_stack *stack, void *self, const void *payload)
 {
     const domus_down *down = payload;
 
@@ -221,7 +226,7 @@ static int send_message_to_subscriber(domus_stack *stack, const domi_sim_subscri
                                       const domi_sim_message *message)
 {
     domus_nats_message notice;
-    int error = domi_sim_make_message(message, &notice);
+    int error = domi_sim_make_nats_message(message, &notice);
 
     if (error != 0)
         return error;
@@ -233,32 +238,32 @@ static int send_message_to_subscriber(domus_stack *stack, const domi_sim_subscri
     return error;
 }
 
-void domi_sim_deliver(domus_stack *stack, domi_sim_client *client, uint64_t number,
-                      domi_sim_message *message)
+void domi_sim_deliver_to_subscription(domus_stack *stack, domi_sim_client *client, uint64_t number,
+                                      domi_sim_message *message)
 {
     domi_sim *sim = client->node->sim;
     domi_sim_subscription *subscription = find_subscription_by_number(client, number);
 
     client->counted.in_messages++;
     client->counted.in_bytes += domi_sim_message_size(message);
-    domi_sim_note(sim, DOMI_SIM_CLIENT " gets %" PRIu64, DOMI_SIM_CLIENT_OF(client),
-                  message->number);
+    domi_sim_add_line_to_trace(sim, DOMI_SIM_CLIENT " gets %" PRIu64, DOMI_SIM_CLIENT_OF(client),
+                               message->number);
     if (number == 0) {
-        domi_sim_answer(stack, client, message);
+        domi_sim_answer_request_by_message(stack, client, message);
         return;
     }
     int error =
         subscription != NULL ? send_message_to_subscriber(stack, subscription, message) : -ESTALE;
     if (error == 0) {
-        domi_sim_tell(sim, message, DOMUS_FATE_DELIVERED, client->node->index);
+        domi_sim_count_and_report_fate(sim, message, DOMUS_FATE_DELIVERED, client->node->index);
     } else if (error == -ESTALE) {
         client->counted.unknown++;
-        domi_sim_tell(sim, message, DOMUS_FATE_ENDED, client->node->index);
+        domi_sim_count_and_report_fate(sim, message, DOMUS_FATE_ENDED, client->node->index);
     } else {
         client->counted.lost++;
-        domi_sim_lose(sim, message,
-                      (domi_sim_loss){DOMUS_FATE_LOST_MAILBOX, client->node->index,
-                                      "the subscriber takes no more"});
+        domi_sim_count_lost_message(sim, message,
+                                    (domi_sim_loss){DOMUS_FATE_LOST_MAILBOX, client->node->index,
+                                                    "the subscriber takes no more"});
     }
     if (subscription != NULL && ++subscription->told == subscription->limit)
         end_subscription_of_client(client, subscription, false);

@@ -14,7 +14,7 @@
 
 /* Products of two 64-bit numbers would overflow, so whole millions of ns are converted apart from
  * the rest. */
-uint64_t domi_sim_local(const domi_sim_node *node, uint64_t cluster_ns)
+uint64_t domi_sim_node_time_of_cluster_time(const domi_sim_node *node, uint64_t cluster_ns)
 {
     uint64_t passed_ns = cluster_ns - node->begin_ns;
     uint64_t millions = passed_ns / DOMUS_TESTKIT_PPM;
@@ -23,7 +23,7 @@ uint64_t domi_sim_local(const domi_sim_node *node, uint64_t cluster_ns)
     return node->local_ns + millions * node->rate + rest * node->rate / DOMUS_TESTKIT_PPM;
 }
 
-uint64_t domi_sim_global(const domi_sim_node *node, uint64_t local_ns)
+uint64_t domi_sim_cluster_time_of_node_time(const domi_sim_node *node, uint64_t local_ns)
 {
     if (local_ns <= node->local_ns)
         return node->begin_ns;
@@ -39,10 +39,10 @@ uint64_t domi_sim_global(const domi_sim_node *node, uint64_t local_ns)
            (rest * DOMUS_TESTKIT_PPM + node->rate - 1) / node->rate;
 }
 
-int domi_sim_catch_up(domi_sim_node *node)
+int domi_sim_run_kit_to_cluster_time(domi_sim_node *node)
 {
     domi_sim *sim = node->sim;
-    uint64_t local_ns = domi_sim_local(node, sim->now_ns);
+    uint64_t local_ns = domi_sim_node_time_of_cluster_time(node, sim->now_ns);
     uint64_t kit_ns = domus_testkit_now_ns(node->kit);
     int error;
 
@@ -52,9 +52,10 @@ int domi_sim_catch_up(domi_sim_node *node)
      * are then handled at the time at which they came. */
     error = domus_testkit_jump(node->kit, local_ns > kit_ns ? local_ns - kit_ns : 0);
     sim->stepping = false;
-    node->due_ns = domi_sim_global(node, domus_testkit_due_ns(node->kit));
+    node->due_ns = domi_sim_cluster_time_of_node_time(node, domus_testkit_due_ns(node->kit));
     if (error != 0)
-        return domi_sim_fail(sim, error, "%s: %s", node->name, domus_testkit_error(node->kit));
+        return domi_sim_record_error(sim, error, "%s: %s", node->name,
+                                     domus_testkit_error(node->kit));
     return 0;
 }
 
@@ -79,7 +80,7 @@ static int run_kits_of_due_nodes(domi_sim *sim, bool all)
 {
     if (sim->node_count == 0)
         return 0;
-    uint32_t first = (uint32_t)domi_sim_draw(sim, sim->node_count);
+    uint32_t first = (uint32_t)domi_sim_draw_number_below(sim, sim->node_count);
     for (uint32_t i = 0; i < sim->node_count; i++) {
         domi_sim_node *node = sim->nodes[(first + i) % sim->node_count];
         if (!is_node_running(node))
@@ -87,7 +88,7 @@ static int run_kits_of_due_nodes(domi_sim *sim, bool all)
         /* A client that is ending cannot be woken, so packets for it are not waited for. */
         bool is_due = all || node->due_ns <= sim->now_ns || has_packets_for_clients(node);
         for (uint32_t round = 0; is_due && round < ROUNDS_MAX; round++) {
-            int error = domi_sim_catch_up(node);
+            int error = domi_sim_run_kit_to_cluster_time(node);
             if (error != 0)
                 return error;
             is_due = has_packets_for_clients(node);
@@ -105,12 +106,14 @@ static uint64_t smaller_of_two_times(uint64_t one, uint64_t other)
 
 static uint64_t find_next_time_of_an_event(const domi_sim *sim)
 {
-    uint64_t due_ns = smaller_of_two_times(domi_sim_store_due(sim), domi_sim_routes_due(sim));
+    uint64_t due_ns = smaller_of_two_times(domi_sim_store_next_due_time(sim),
+                                           domi_sim_due_time_of_broken_routes(sim));
 
-    due_ns = smaller_of_two_times(due_ns, domi_sim_stale_due(sim));
+    due_ns = smaller_of_two_times(due_ns, domi_sim_due_time_of_stale_check(sim));
     for (const domi_sim_connection *at = sim->connections; at != NULL; at = at->next)
-        due_ns = smaller_of_two_times(
-            due_ns, smaller_of_two_times(domi_sim_leg_due(&at->up), domi_sim_leg_due(&at->down)));
+        due_ns =
+            smaller_of_two_times(due_ns, smaller_of_two_times(domi_sim_due_time_of_leg(&at->up),
+                                                              domi_sim_due_time_of_leg(&at->down)));
     for (uint32_t i = 0; i < sim->node_count; i++) {
         if (is_node_running(sim->nodes[i]))
             due_ns = smaller_of_two_times(due_ns, sim->nodes[i]->due_ns);
@@ -122,31 +125,32 @@ static uint64_t find_next_time_of_an_event(const domi_sim *sim)
 static void deliver_due_packets_on_legs(domi_sim *sim)
 {
     for (domi_sim_connection *at = sim->connections; at != NULL; at = at->next) {
-        while (domi_sim_leg_due(&at->up) <= sim->now_ns)
-            domi_sim_arrive_up(at);
-        while (domi_sim_leg_due(&at->down) <= sim->now_ns)
-            domi_sim_arrive_down(at);
+        while (domi_sim_due_time_of_leg(&at->up) <= sim->now_ns)
+            domi_sim_deliver_packet_to_server(at);
+        while (domi_sim_due_time_of_leg(&at->down) <= sim->now_ns)
+            domi_sim_deliver_packet_to_client(at);
     }
     for (uint32_t from = 0; from < sim->options.servers; from++) {
         for (uint32_t to = 0; to < sim->options.servers; to++) {
-            while (domi_sim_leg_due(&sim->routes[from][to].leg) <= sim->now_ns)
-                domi_sim_arrive_route(sim, from, to);
+            while (domi_sim_due_time_of_leg(&sim->routes[from][to].leg) <= sim->now_ns)
+                domi_sim_deliver_packet_of_route(sim, from, to);
         }
     }
-    while (sim->store.leader != DOMUS_EVERY && domi_sim_leg_due(&sim->store.leg) <= sim->now_ns)
-        domi_sim_store_arrive(sim);
+    while (sim->store.leader != DOMUS_EVERY &&
+           domi_sim_due_time_of_leg(&sim->store.leg) <= sim->now_ns)
+        domi_sim_store_finish_request(sim);
 }
 
 /* Do everything that is due outside of nodes: for packets, routes, servers and buckets. */
 static void do_due_work_of_servers(domi_sim *sim)
 {
     deliver_due_packets_on_legs(sim);
-    domi_sim_close_stale(sim);
-    domi_sim_break_routes(sim);
-    domi_sim_elect(sim);
-    domi_sim_store_tick(sim);
-    domi_sim_reap_connections(sim);
-    domi_sim_reap_interests(sim);
+    domi_sim_close_stale_connections(sim);
+    domi_sim_break_stale_routes(sim);
+    domi_sim_elect_leader_of_store(sim);
+    domi_sim_store_serve_consumers(sim);
+    domi_sim_free_closed_connections(sim);
+    domi_sim_free_ended_subscriptions(sim);
 }
 
 /* Run the simulated cluster until a time, or until the condition holds. Returns 0; -ETIME if the
@@ -155,11 +159,11 @@ static int run_cluster_until(domi_sim *sim, bool (*is_done)(void *context), void
                              uint64_t until_ns)
 {
     if (sim->stepping)
-        return domi_sim_fail(sim, -EBUSY, "a handler runs");
+        return domi_sim_record_error(sim, -EBUSY, "a handler runs");
     int error = run_kits_of_due_nodes(sim, true);
     while (error == 0) {
         if (sim->failed != 0)
-            return domi_sim_fail(sim, sim->failed, "no memory for the cluster");
+            return domi_sim_record_error(sim, sim->failed, "no memory for the cluster");
         if (is_done != NULL && is_done(context))
             return 0;
         uint64_t due_ns = find_next_time_of_an_event(sim);
@@ -179,7 +183,7 @@ static int run_cluster_until(domi_sim *sim, bool (*is_done)(void *context), void
 int domus_testkit_cluster_advance(domus_testkit_cluster *cluster, uint64_t by_ns)
 {
     if (by_ns > INT64_MAX - cluster->now_ns)
-        return domi_sim_fail(cluster, -ERANGE, "time would end");
+        return domi_sim_record_error(cluster, -ERANGE, "time would end");
     int error = run_cluster_until(cluster, NULL, NULL, cluster->now_ns + by_ns);
     return error == -ETIME ? 0 : error;
 }
@@ -193,10 +197,11 @@ int domus_testkit_cluster_until(domus_testkit_cluster *cluster, bool (*is_done)(
                                 void *context, uint64_t within_ns)
 {
     if (within_ns > INT64_MAX - cluster->now_ns)
-        return domi_sim_fail(cluster, -ERANGE, "time would end");
+        return domi_sim_record_error(cluster, -ERANGE, "time would end");
     int error = run_cluster_until(cluster, is_done, context, cluster->now_ns + within_ns);
-    return error == -ETIME ? domi_sim_fail(cluster, -ETIME, "it has not come within the time")
-                           : error;
+    return error == -ETIME
+               ? domi_sim_record_error(cluster, -ETIME, "it has not come within the time")
+               : error;
 }
 
 uint64_t domus_testkit_cluster_now_ns(const domus_testkit_cluster *cluster)

@@ -33,7 +33,7 @@ static domi_sim *cluster_of_connection(const domi_sim_connection *connection)
 
 /* --- the client's side ------------------------------------------------------------------------ */
 
-domi_sim_connection *domi_sim_connect(domi_sim_client *client, uint32_t server)
+domi_sim_connection *domi_sim_begin_connection(domi_sim_client *client, uint32_t server)
 {
     domi_sim *sim = client->node->sim;
     domi_sim_connection *connection = calloc(1, sizeof *connection);
@@ -52,25 +52,28 @@ domi_sim_connection *domi_sim_connect(domi_sim_client *client, uint32_t server)
     else
         sim->connections = connection;
     sim->last_connection = connection;
-    domi_sim_note(sim, DOMI_SIM_CLIENT " goes to server %u", DOMI_SIM_CLIENT_OF(client), server);
-    domi_sim_send(sim, &connection->up, domi_sim_packet_new(sim, DOMI_SIM_HELLO, NULL),
-                  make_loss_on_way_to_server(connection, "hello"));
+    domi_sim_add_line_to_trace(sim, DOMI_SIM_CLIENT " goes to server %u",
+                               DOMI_SIM_CLIENT_OF(client), server);
+    domi_sim_send_or_lose_packet(sim, &connection->up,
+                                 domi_sim_packet_new(sim, DOMI_SIM_HELLO, NULL),
+                                 make_loss_on_way_to_server(connection, "hello"));
     return connection;
 }
 
-void domi_sim_client_close(domi_sim_connection *connection, bool abrupt, bool silent)
+void domi_sim_close_side_of_client(domi_sim_connection *connection, bool abrupt, bool silent)
 {
     domi_sim *sim = cluster_of_connection(connection);
 
     connection->client_open = false;
-    domi_sim_lose_all(sim, &connection->down,
-                      make_loss_on_way_to_client(connection, "the client has closed"));
+    domi_sim_lose_packets_of_leg(sim, &connection->down,
+                                 make_loss_on_way_to_client(connection, "the client has closed"));
     if (abrupt || !connection->server_open)
-        domi_sim_lose_all(sim, &connection->up,
-                          make_loss_on_way_to_server(connection, "the client has closed"));
+        domi_sim_lose_packets_of_leg(
+            sim, &connection->up, make_loss_on_way_to_server(connection, "the client has closed"));
     if (connection->server_open && !silent)
-        domi_sim_send(sim, &connection->up, domi_sim_packet_new(sim, DOMI_SIM_CLOSE, NULL),
-                      make_loss_on_way_to_server(connection, "close"));
+        domi_sim_send_or_lose_packet(sim, &connection->up,
+                                     domi_sim_packet_new(sim, DOMI_SIM_CLOSE, NULL),
+                                     make_loss_on_way_to_server(connection, "close"));
 }
 
 /* --- the server's side ------------------------------------------------------------------------ */
@@ -85,22 +88,23 @@ static void send_packet_to_client(domi_sim_connection *connection, domi_sim_kind
         return;
     packet->number = number;
     packet->error = error;
-    domi_sim_send(sim, &connection->down, packet,
-                  make_loss_on_way_to_client(connection, "control"));
+    domi_sim_send_or_lose_packet(sim, &connection->down, packet,
+                                 make_loss_on_way_to_client(connection, "control"));
 }
 
-void domi_sim_server_close(domi_sim_connection *connection, int error, const char *why)
+void domi_sim_close_side_of_server(domi_sim_connection *connection, int error, const char *why)
 {
     domi_sim *sim = cluster_of_connection(connection);
 
     if (!connection->server_open)
         return;
     connection->server_open = false;
-    domi_sim_note(sim, "server %u closes " DOMI_SIM_CLIENT ": %s", connection->server,
-                  DOMI_SIM_CLIENT_OF(connection->client), why);
-    domi_sim_forget(connection);
-    domi_sim_lose_all(sim, &connection->up, make_loss_on_way_to_server(connection, why));
-    domi_sim_lose_all(sim, &connection->down, make_loss_on_way_to_client(connection, why));
+    domi_sim_add_line_to_trace(sim, "server %u closes " DOMI_SIM_CLIENT ": %s", connection->server,
+                               DOMI_SIM_CLIENT_OF(connection->client), why);
+    domi_sim_end_connection_subscriptions(connection);
+    domi_sim_lose_packets_of_leg(sim, &connection->up, make_loss_on_way_to_server(connection, why));
+    domi_sim_lose_packets_of_leg(sim, &connection->down,
+                                 make_loss_on_way_to_client(connection, why));
     if (connection->client_open)
         send_packet_to_client(connection, DOMI_SIM_CLOSE, 0, error);
 }
@@ -121,11 +125,11 @@ static void accept_or_refuse_client(domi_sim_connection *connection)
 static void receive_message_of_client(domi_sim_connection *connection, domi_sim_message *message)
 {
     domi_sim *sim = cluster_of_connection(connection);
-    bool is_taken = domi_sim_is_for_store(sim, message->subject) &&
-                    domi_sim_store_take(sim, connection->server, message);
+    bool is_taken = domi_sim_is_subject_of_store(sim, message->subject) &&
+                    domi_sim_store_accept_or_forward(sim, connection->server, message);
 
     sim->counts.arrived++;
-    domi_sim_arrived(sim, connection->server, message, connection, is_taken);
+    domi_sim_handle_arrived_message(sim, connection->server, message, connection, is_taken);
 }
 
 static void handle_packet_of_client(domi_sim_connection *connection, const domi_sim_packet *packet)
@@ -138,26 +142,26 @@ static void handle_packet_of_client(domi_sim_connection *connection, const domi_
         receive_message_of_client(connection, packet->message);
         return;
     case DOMI_SIM_SUBSCRIBE:
-        domi_sim_subscribed(connection, packet);
+        domi_sim_begin_server_subscription(connection, packet);
         return;
     case DOMI_SIM_UNSUBSCRIBE:
-        domi_sim_unsubscribed(connection, packet);
+        domi_sim_end_server_subscription(connection, packet);
         return;
     case DOMI_SIM_PING:
         send_packet_to_client(connection, DOMI_SIM_PONG, packet->number, 0);
         return;
     case DOMI_SIM_CLOSE:
-        domi_sim_server_close(connection, 0, "the client has closed");
+        domi_sim_close_side_of_server(connection, 0, "the client has closed");
         return;
     default:
         return; /* clients send packets of no other kinds */
     }
 }
 
-void domi_sim_arrive_up(domi_sim_connection *connection)
+void domi_sim_deliver_packet_to_server(domi_sim_connection *connection)
 {
     domi_sim *sim = cluster_of_connection(connection);
-    domi_sim_packet *packet = domi_sim_pop(&connection->up);
+    domi_sim_packet *packet = domi_sim_take_first_packet_of_leg(&connection->up);
 
     if (packet->kind == DOMI_SIM_HELLO) {
         connection->heard_ns = sim->now_ns;
@@ -165,43 +169,44 @@ void domi_sim_arrive_up(domi_sim_connection *connection)
     } else if (connection->server_open) {
         handle_packet_of_client(connection, packet);
     } else if (packet->kind == DOMI_SIM_MESSAGE) {
-        domi_sim_lose(sim, packet->message,
-                      make_loss_on_way_to_server(connection, "the server has closed"));
+        domi_sim_count_lost_message(
+            sim, packet->message, make_loss_on_way_to_server(connection, "the server has closed"));
     }
     domi_sim_packet_free(packet);
     if (connection->client_open)
-        domi_sim_pump(connection->client);
+        domi_sim_send_waiting_packets(connection->client);
 }
 
-void domi_sim_arrive_down(domi_sim_connection *connection)
+void domi_sim_deliver_packet_to_client(domi_sim_connection *connection)
 {
-    domi_sim_packet *packet = domi_sim_pop(&connection->down);
+    domi_sim_packet *packet = domi_sim_take_first_packet_of_leg(&connection->down);
 
     if (connection->client_open) {
-        domi_sim_append(&connection->client->came, packet);
+        domi_sim_append_packet_to_leg(&connection->client->came, packet);
         return;
     }
     if (packet->kind == DOMI_SIM_MESSAGE)
-        domi_sim_lose(cluster_of_connection(connection), packet->message,
-                      make_loss_on_way_to_client(connection, "the client has closed"));
+        domi_sim_count_lost_message(
+            cluster_of_connection(connection), packet->message,
+            make_loss_on_way_to_client(connection, "the client has closed"));
     domi_sim_packet_free(packet);
 }
 
 /* --- all connections -------------------------------------------------------------------------- */
 
-void domi_sim_close_stale(domi_sim *sim)
+void domi_sim_close_stale_connections(domi_sim *sim)
 {
     for (domi_sim_connection *at = sim->connections; at != NULL; at = at->next) {
         if (at->server_open && at->is_slow) {
             sim->counts.slow++;
-            domi_sim_server_close(at, -EPIPE, "slow consumer");
+            domi_sim_close_side_of_server(at, -EPIPE, "slow consumer");
         }
         if (at->server_open && sim->now_ns - at->heard_ns >= sim->options.stale_ns)
-            domi_sim_server_close(at, -ETIMEDOUT, "it says nothing");
+            domi_sim_close_side_of_server(at, -ETIMEDOUT, "it says nothing");
     }
 }
 
-uint64_t domi_sim_stale_due(const domi_sim *sim)
+uint64_t domi_sim_due_time_of_stale_check(const domi_sim *sim)
 {
     uint64_t due_ns = DOMI_SIM_NEVER;
 
@@ -213,7 +218,7 @@ uint64_t domi_sim_stale_due(const domi_sim *sim)
     return due_ns;
 }
 
-void domi_sim_reap_connections(domi_sim *sim)
+void domi_sim_free_closed_connections(domi_sim *sim)
 {
     domi_sim_connection *last = NULL;
 
@@ -225,8 +230,10 @@ void domi_sim_reap_connections(domi_sim *sim)
             continue;
         }
         *link = at->next;
-        domi_sim_lose_all(sim, &at->up, make_loss_on_way_to_server(at, "both sides have closed"));
-        domi_sim_lose_all(sim, &at->down, make_loss_on_way_to_client(at, "both sides have closed"));
+        domi_sim_lose_packets_of_leg(sim, &at->up,
+                                     make_loss_on_way_to_server(at, "both sides have closed"));
+        domi_sim_lose_packets_of_leg(sim, &at->down,
+                                     make_loss_on_way_to_client(at, "both sides have closed"));
         free(at);
     }
     sim->last_connection = last;

@@ -13,12 +13,12 @@ static int check_numbers_of_node_and_server(domi_sim *sim, uint32_t node, uint32
                                             uint32_t ways)
 {
     if (sim->stepping)
-        return domi_sim_fail(sim, -EBUSY, "a handler runs");
+        return domi_sim_record_error(sim, -EBUSY, "a handler runs");
     if ((node != DOMUS_EVERY && node >= sim->node_count) ||
         (server != DOMUS_EVERY && server >= sim->options.servers) || ways == 0 ||
         (ways & ~(uint32_t)DOMUS_BOTH_WAYS) != 0)
-        return domi_sim_fail(sim, -EINVAL, "there is no leg of node %u and server %u", node,
-                             server);
+        return domi_sim_record_error(sim, -EINVAL, "there is no leg of node %u and server %u", node,
+                                     server);
     return 0;
 }
 
@@ -72,10 +72,10 @@ int domus_testkit_cluster_set_leg(domus_testkit_cluster *cluster, uint32_t node,
         leg->latency_ns > LATENCY_MOST ||
         (leg->jitter_ns > LATENCY_MOST && leg->jitter_ns != DOMUS_TESTKIT_NO_JITTER) ||
         leg->loss_ppm > DOMUS_TESTKIT_PPM)
-        return domi_sim_fail(cluster, -EINVAL, "a leg is out of range");
+        return domi_sim_record_error(cluster, -EINVAL, "a leg is out of range");
     change_each_direction_of_legs(cluster, node, server, ways, set_properties_of_direction, leg);
-    domi_sim_note(cluster, "legs of %d and server %d, %s, lose %u ppm", (int)node, (int)server,
-                  text_for_directions(ways), leg->loss_ppm);
+    domi_sim_add_line_to_trace(cluster, "legs of %d and server %d, %s, lose %u ppm", (int)node,
+                               (int)server, text_for_directions(ways), leg->loss_ppm);
     return 0;
 }
 
@@ -91,11 +91,11 @@ static void lose_messages_on_cut_legs(domi_sim *sim)
     for (domi_sim_connection *at = sim->connections; at != NULL; at = at->next) {
         uint32_t node = at->client->node->index;
         if (at->up.way->cut == DOMUS_CUT_LOSES)
-            domi_sim_lose_messages(sim, &at->up,
-                                   (domi_sim_loss){DOMUS_FATE_LOST_UP, node, "the leg is cut"});
+            domi_sim_lose_messages_of_leg(
+                sim, &at->up, (domi_sim_loss){DOMUS_FATE_LOST_UP, node, "the leg is cut"});
         if (at->down.way->cut == DOMUS_CUT_LOSES)
-            domi_sim_lose_messages(sim, &at->down,
-                                   (domi_sim_loss){DOMUS_FATE_LOST_DOWN, node, "the leg is cut"});
+            domi_sim_lose_messages_of_leg(
+                sim, &at->down, (domi_sim_loss){DOMUS_FATE_LOST_DOWN, node, "the leg is cut"});
     }
 }
 
@@ -108,10 +108,11 @@ int domus_testkit_cluster_cut(domus_testkit_cluster *cluster, uint32_t node, uin
     if (error != 0)
         return error;
     if (cut != DOMUS_CUT_HOLDS && cut != DOMUS_CUT_LOSES)
-        return domi_sim_fail(cluster, -EINVAL, "there is no such cut");
+        return domi_sim_record_error(cluster, -EINVAL, "there is no such cut");
     change_each_direction_of_legs(cluster, node, server, ways, cut_direction, &change);
-    domi_sim_note(cluster, "legs of %d and server %d, %s, are cut%s", (int)node, (int)server,
-                  text_for_directions(ways), cut == DOMUS_CUT_LOSES ? " and lose" : "");
+    domi_sim_add_line_to_trace(cluster, "legs of %d and server %d, %s, are cut%s", (int)node,
+                               (int)server, text_for_directions(ways),
+                               cut == DOMUS_CUT_LOSES ? " and lose" : "");
     lose_messages_on_cut_legs(cluster);
     return 0;
 }
@@ -125,8 +126,8 @@ int domus_testkit_cluster_heal(domus_testkit_cluster *cluster, uint32_t node, ui
     if (error != 0)
         return error;
     change_each_direction_of_legs(cluster, node, server, ways, cut_direction, &change);
-    domi_sim_note(cluster, "legs of %d and server %d, %s, are healed", (int)node, (int)server,
-                  text_for_directions(ways));
+    domi_sim_add_line_to_trace(cluster, "legs of %d and server %d, %s, are healed", (int)node,
+                               (int)server, text_for_directions(ways));
     return 0;
 }
 
@@ -138,27 +139,27 @@ static void close_connections_of_node(domi_sim *sim, uint32_t node, int error, c
     for (domi_sim_connection *at = sim->connections; at != NULL; at = at->next) {
         if (at->client->node->index == node && at->server_open) {
             sim->counts.slow += error == -EPIPE;
-            domi_sim_server_close(at, error, why);
+            domi_sim_close_side_of_server(at, error, why);
         }
     }
 }
 
 int domus_testkit_cluster_disconnect(domus_testkit_cluster *cluster, uint32_t node, uint64_t for_ns)
 {
-    domi_sim_node *at = domi_sim_node_of(cluster, node);
+    domi_sim_node *at = domi_sim_find_running_node(cluster, node);
 
     if (at == NULL)
         return cluster->stepping ? -EBUSY : -EINVAL;
     at->barred_ns =
         for_ns < DOMI_SIM_NEVER - cluster->now_ns ? cluster->now_ns + for_ns : DOMI_SIM_NEVER;
-    domi_sim_note(cluster, "%s is disconnected", at->name);
+    domi_sim_add_line_to_trace(cluster, "%s is disconnected", at->name);
     close_connections_of_node(cluster, node, -ECONNRESET, "it is disconnected");
     return 0;
 }
 
 int domus_testkit_cluster_drop_slow(domus_testkit_cluster *cluster, uint32_t node)
 {
-    if (domi_sim_node_of(cluster, node) == NULL)
+    if (domi_sim_find_running_node(cluster, node) == NULL)
         return cluster->stepping ? -EBUSY : -EINVAL;
     close_connections_of_node(cluster, node, -EPIPE, "slow consumer");
     return 0;
@@ -170,13 +171,13 @@ int domus_testkit_cluster_set_store(domus_testkit_cluster *cluster,
                                     const domus_testkit_store_faults *faults)
 {
     if (cluster->stepping)
-        return domi_sim_fail(cluster, -EBUSY, "a handler runs");
+        return domi_sim_record_error(cluster, -EBUSY, "a handler runs");
     if (faults->late_max_ns > LATENCY_MOST || faults->request_loss_ppm > DOMUS_TESTKIT_PPM ||
         faults->answer_loss_ppm > DOMUS_TESTKIT_PPM)
-        return domi_sim_fail(cluster, -EINVAL, "faults of the buckets are out of range");
+        return domi_sim_record_error(cluster, -EINVAL, "faults of the buckets are out of range");
     cluster->store.faults = *faults;
-    domi_sim_note(cluster, "buckets lose %u ppm of requests and %u of answers",
-                  faults->request_loss_ppm, faults->answer_loss_ppm);
+    domi_sim_add_line_to_trace(cluster, "buckets lose %u ppm of requests and %u of answers",
+                               faults->request_loss_ppm, faults->answer_loss_ppm);
     return 0;
 }
 

@@ -41,7 +41,7 @@ static uint64_t size_of_packet_on_leg(const domi_sim_packet *packet)
                                         : 0;
 }
 
-void domi_sim_append(domi_sim_leg *leg, domi_sim_packet *packet)
+void domi_sim_append_packet_to_leg(domi_sim_leg *leg, domi_sim_packet *packet)
 {
     packet->next = NULL;
     if (leg->tail != NULL)
@@ -52,7 +52,7 @@ void domi_sim_append(domi_sim_leg *leg, domi_sim_packet *packet)
     leg->bytes += size_of_packet_on_leg(packet);
 }
 
-domi_sim_packet *domi_sim_pop(domi_sim_leg *leg)
+domi_sim_packet *domi_sim_take_first_packet_of_leg(domi_sim_leg *leg)
 {
     domi_sim_packet *packet = leg->head;
 
@@ -71,49 +71,51 @@ static void lose_packet_of_leg(domi_sim *sim, domi_sim_packet *packet, domi_sim_
     if (packet->kind == DOMI_SIM_REQUEST)
         loss.fate = DOMUS_FATE_LOST_REQUEST;
     if (has_packet_a_message(packet))
-        domi_sim_lose(sim, packet->message, loss);
+        domi_sim_count_lost_message(sim, packet->message, loss);
     domi_sim_packet_free(packet);
 }
 
-void domi_sim_send(domi_sim *sim, domi_sim_leg *leg, domi_sim_packet *packet, domi_sim_loss loss)
+void domi_sim_send_or_lose_packet(domi_sim *sim, domi_sim_leg *leg, domi_sim_packet *packet,
+                                  domi_sim_loss loss)
 {
     const domi_sim_way *way = leg->way;
 
     if (packet == NULL)
         return;
     if (has_packet_a_message(packet) &&
-        (way->cut == DOMUS_CUT_LOSES || domi_sim_chance(sim, way->loss_ppm))) {
+        (way->cut == DOMUS_CUT_LOSES || domi_sim_draw_whether_happens(sim, way->loss_ppm))) {
         lose_packet_of_leg(sim, packet, loss);
         return;
     }
-    uint64_t jitter_ns = way->jitter_ns != 0 ? domi_sim_draw(sim, way->jitter_ns + 1) : 0;
+    uint64_t jitter_ns =
+        way->jitter_ns != 0 ? domi_sim_draw_number_below(sim, way->jitter_ns + 1) : 0;
     uint64_t due_ns = sim->now_ns + way->latency_ns + jitter_ns;
     leg->last_ns = packet->due_ns = due_ns > leg->last_ns ? due_ns : leg->last_ns;
-    domi_sim_append(leg, packet);
+    domi_sim_append_packet_to_leg(leg, packet);
 }
 
-uint64_t domi_sim_leg_due(const domi_sim_leg *leg)
+uint64_t domi_sim_due_time_of_leg(const domi_sim_leg *leg)
 {
     return leg->head != NULL && leg->way->cut == 0 ? leg->head->due_ns : DOMI_SIM_NEVER;
 }
 
-void domi_sim_lose_all(domi_sim *sim, domi_sim_leg *leg, domi_sim_loss loss)
+void domi_sim_lose_packets_of_leg(domi_sim *sim, domi_sim_leg *leg, domi_sim_loss loss)
 {
-    for (domi_sim_packet *packet; (packet = domi_sim_pop(leg)) != NULL;)
+    for (domi_sim_packet *packet; (packet = domi_sim_take_first_packet_of_leg(leg)) != NULL;)
         lose_packet_of_leg(sim, packet, loss);
 }
 
-void domi_sim_lose_messages(domi_sim *sim, domi_sim_leg *leg, domi_sim_loss loss)
+void domi_sim_lose_messages_of_leg(domi_sim *sim, domi_sim_leg *leg, domi_sim_loss loss)
 {
     domi_sim_leg kept = *leg;
 
     kept.head = kept.tail = NULL;
     kept.bytes = 0;
-    for (domi_sim_packet *packet; (packet = domi_sim_pop(leg)) != NULL;) {
+    for (domi_sim_packet *packet; (packet = domi_sim_take_first_packet_of_leg(leg)) != NULL;) {
         if (has_packet_a_message(packet))
             lose_packet_of_leg(sim, packet, loss);
         else
-            domi_sim_append(&kept, packet);
+            domi_sim_append_packet_to_leg(&kept, packet);
     }
     *leg = kept;
 }

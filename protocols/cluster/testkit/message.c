@@ -56,7 +56,7 @@ void domi_sim_message_drop(domi_sim_message *message)
         free(message);
 }
 
-bool domi_sim_is_word(const char *text, size_t size)
+bool domi_sim_is_valid_queue_name(const char *text, size_t size)
 {
     if (size == 0 || size > DOMUS_NATS_SUBJECT_MAX)
         return false;
@@ -77,11 +77,11 @@ static bool is_valid_token_of_subject(const char *text, size_t size, bool is_las
     return *text != '>' || is_last;
 }
 
-bool domi_sim_is_subject(const char *text, size_t size, bool wildcards)
+bool domi_sim_is_valid_subject(const char *text, size_t size, bool wildcards)
 {
     size_t begin = 0;
 
-    if (!domi_sim_is_word(text, size))
+    if (!domi_sim_is_valid_queue_name(text, size))
         return false;
     for (size_t i = 0; i <= size; i++) {
         if (i < size && text[i] != '.')

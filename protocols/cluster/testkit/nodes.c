@@ -93,7 +93,7 @@ static void begin_all_servers(domi_sim *sim)
         (domi_sim_way){.latency_ns = sim->options.store_latency_ns, .jitter_ns = jitter_ns};
     sim->store.leg.way = &sim->store.way;
     sim->store.leader = DOMUS_EVERY;
-    domi_sim_elect(sim);
+    domi_sim_elect_leader_of_store(sim);
 }
 
 int domus_testkit_cluster_new(uint64_t seed, const domus_testkit_cluster_options *options,
@@ -126,7 +126,7 @@ int domus_testkit_cluster_new(uint64_t seed, const domus_testkit_cluster_options
 static void end_kit_of_node(domi_sim_node *node, bool silent)
 {
     for (domi_sim_client *at = node->clients; at != NULL; at = at->next)
-        domi_sim_client_end(at, silent);
+        domi_sim_client_end_for_good(at, silent);
     node->sim->stepping = true;
     (void)domus_testkit_stop(node->kit);
     if (node->on_stopped != NULL)
@@ -136,7 +136,7 @@ static void end_kit_of_node(domi_sim_node *node, bool silent)
     node->kit = NULL;
     /* While the kit ended, actors that were only mounted then may have made further clients. */
     for (domi_sim_client *at = node->clients; at != NULL; at = at->next)
-        domi_sim_client_end(at, silent);
+        domi_sim_client_end_for_good(at, silent);
 }
 
 void domus_testkit_cluster_free(domus_testkit_cluster *cluster)
@@ -150,16 +150,17 @@ void domus_testkit_cluster_free(domus_testkit_cluster *cluster)
             end_kit_of_node(cluster->nodes[i], true);
     }
     for (domi_sim_connection *at = cluster->connections; at != NULL; at = at->next)
-        domi_sim_server_close(at, 0, "the end");
+        domi_sim_close_side_of_server(at, 0, "the end");
     for (uint32_t from = 0; from < cluster->options.servers; from++) {
         for (uint32_t to = 0; to < cluster->options.servers; to++)
-            domi_sim_lose_all(cluster, &cluster->routes[from][to].leg,
-                              (domi_sim_loss){DOMUS_FATE_LOST_ROUTE, DOMUS_EVERY, "the end"});
+            domi_sim_lose_packets_of_leg(
+                cluster, &cluster->routes[from][to].leg,
+                (domi_sim_loss){DOMUS_FATE_LOST_ROUTE, DOMUS_EVERY, "the end"});
     }
     for (domi_sim_interest *at = cluster->interests; at != NULL; at = at->next)
         at->known = 0;
-    domi_sim_reap_connections(cluster);
-    domi_sim_reap_interests(cluster);
+    domi_sim_free_closed_connections(cluster);
+    domi_sim_free_ended_subscriptions(cluster);
     domi_sim_store_free(cluster);
     for (uint32_t i = 0; i < cluster->node_count; i++) {
         domi_sim_node *node = cluster->nodes[i];
@@ -177,18 +178,18 @@ void domus_testkit_cluster_free(domus_testkit_cluster *cluster)
 
 /* --- nodes ------------------------------------------------------------------------------------ */
 
-domi_sim_node *domi_sim_node_of(domi_sim *sim, uint32_t node)
+domi_sim_node *domi_sim_find_running_node(domi_sim *sim, uint32_t node)
 {
     if (sim->stepping)
-        (void)domi_sim_fail(sim, -EBUSY, "a handler runs");
+        (void)domi_sim_record_error(sim, -EBUSY, "a handler runs");
     else if (node >= sim->node_count)
-        (void)domi_sim_fail(sim, -EINVAL, "there is no node %u", node);
+        (void)domi_sim_record_error(sim, -EINVAL, "there is no node %u", node);
     else
         return sim->nodes[node];
     return NULL;
 }
 
-/* Returns the error that domi_sim_node_of() has recorded because a node is missing. */
+/* Returns the error that domi_sim_find_running_node() has recorded because a node is missing. */
 static int recorded_error_of_missing_node(const domi_sim *sim)
 {
     return sim->stepping ? -EBUSY : -EINVAL;
@@ -198,17 +199,17 @@ static int recorded_error_of_missing_node(const domi_sim *sim)
 static int make_kit_for_node(domi_sim_node *node)
 {
     domi_sim *sim = node->sim;
-    uint64_t local_ns = domi_sim_local(node, sim->now_ns);
-    int error =
-        domus_testkit_new(node->has_config ? &node->config : NULL, domi_sim_draw(sim, UINT64_MAX),
-                          sim->error, sizeof sim->error, &node->kit);
+    uint64_t local_ns = domi_sim_node_time_of_cluster_time(node, sim->now_ns);
+    int error = domus_testkit_new(node->has_config ? &node->config : NULL,
+                                  domi_sim_draw_number_below(sim, UINT64_MAX), sim->error,
+                                  sizeof sim->error, &node->kit);
 
     if (error != 0) {
         node->kit = NULL;
         return error;
     }
     error = domus_testkit_jump(node->kit, local_ns - DOMUS_TESTKIT_START_NS);
-    node->due_ns = domi_sim_global(node, domus_testkit_due_ns(node->kit));
+    node->due_ns = domi_sim_cluster_time_of_node_time(node, domus_testkit_due_ns(node->kit));
     return error;
 }
 
@@ -221,15 +222,16 @@ int domus_testkit_cluster_add_node(domus_testkit_cluster *cluster,
     if (options == NULL)
         options = &none;
     if (sim->stepping)
-        return domi_sim_fail(sim, -EBUSY, "a handler runs");
+        return domi_sim_record_error(sim, -EBUSY, "a handler runs");
     if (sim->node_count == DOMUS_TESTKIT_NODES_MAX)
-        return domi_sim_fail(sim, -ENOSPC, "no more than %u nodes", DOMUS_TESTKIT_NODES_MAX);
+        return domi_sim_record_error(sim, -ENOSPC, "no more than %u nodes",
+                                     DOMUS_TESTKIT_NODES_MAX);
     if (options->clock_offset_ns > CENTURY || options->clock_drift_ppm < -DRIFT_LIMIT ||
         options->clock_drift_ppm > DRIFT_LIMIT)
-        return domi_sim_fail(sim, -EINVAL, "the clock of a node is out of range");
+        return domi_sim_record_error(sim, -EINVAL, "the clock of a node is out of range");
     domi_sim_node *node = calloc(1, sizeof *node);
     if (node == NULL)
-        return domi_sim_fail(sim, -ENOMEM, "no memory for a node");
+        return domi_sim_record_error(sim, -ENOMEM, "no memory for a node");
     node->sim = sim;
     node->index = sim->node_count;
     if (options->name != NULL)
@@ -255,7 +257,7 @@ int domus_testkit_cluster_add_node(domus_testkit_cluster *cluster,
         return error;
     }
     sim->nodes[sim->node_count++] = node;
-    domi_sim_note(sim, "%s is node %u", node->name, node->index);
+    domi_sim_add_line_to_trace(sim, "%s is node %u", node->name, node->index);
     *ret_node = node->index;
     return 0;
 }
@@ -272,13 +274,13 @@ void *domus_testkit_cluster_context(domus_testkit_cluster *cluster, uint32_t nod
 
 int domus_testkit_cluster_crash(domus_testkit_cluster *cluster, uint32_t node, bool silent)
 {
-    domi_sim_node *at = domi_sim_node_of(cluster, node);
+    domi_sim_node *at = domi_sim_find_running_node(cluster, node);
 
     if (at == NULL)
         return recorded_error_of_missing_node(cluster);
     if (at->kit == NULL)
-        return domi_sim_fail(cluster, -EALREADY, "%s has crashed", at->name);
-    domi_sim_note(cluster, "%s crashes%s", at->name, silent ? " silently" : "");
+        return domi_sim_record_error(cluster, -EALREADY, "%s has crashed", at->name);
+    domi_sim_add_line_to_trace(cluster, "%s crashes%s", at->name, silent ? " silently" : "");
     end_kit_of_node(at, silent);
     at->suspended = false;
     at->due_ns = DOMI_SIM_NEVER;
@@ -287,53 +289,53 @@ int domus_testkit_cluster_crash(domus_testkit_cluster *cluster, uint32_t node, b
 
 int domus_testkit_cluster_start(domus_testkit_cluster *cluster, uint32_t node)
 {
-    domi_sim_node *at = domi_sim_node_of(cluster, node);
+    domi_sim_node *at = domi_sim_find_running_node(cluster, node);
 
     if (at == NULL)
         return recorded_error_of_missing_node(cluster);
     if (at->kit != NULL)
-        return domi_sim_fail(cluster, -EALREADY, "%s runs", at->name);
-    domi_sim_note(cluster, "%s starts again", at->name);
+        return domi_sim_record_error(cluster, -EALREADY, "%s runs", at->name);
+    domi_sim_add_line_to_trace(cluster, "%s starts again", at->name);
     return make_kit_for_node(at);
 }
 
 int domus_testkit_cluster_suspend(domus_testkit_cluster *cluster, uint32_t node)
 {
-    domi_sim_node *at = domi_sim_node_of(cluster, node);
+    domi_sim_node *at = domi_sim_find_running_node(cluster, node);
 
     if (at == NULL)
         return recorded_error_of_missing_node(cluster);
     if (at->kit == NULL || at->suspended)
-        return domi_sim_fail(cluster, -EALREADY, "%s does not run", at->name);
-    domi_sim_note(cluster, "%s is suspended", at->name);
+        return domi_sim_record_error(cluster, -EALREADY, "%s does not run", at->name);
+    domi_sim_add_line_to_trace(cluster, "%s is suspended", at->name);
     at->suspended = true;
-    return domi_sim_catch_up(at);
+    return domi_sim_run_kit_to_cluster_time(at);
 }
 
 int domus_testkit_cluster_resume(domus_testkit_cluster *cluster, uint32_t node,
                                  domus_testkit_clock clock)
 {
-    domi_sim_node *at = domi_sim_node_of(cluster, node);
+    domi_sim_node *at = domi_sim_find_running_node(cluster, node);
 
     if (at == NULL)
         return recorded_error_of_missing_node(cluster);
     if (at->kit == NULL || !at->suspended)
-        return domi_sim_fail(cluster, -EALREADY, "%s is not suspended", at->name);
-    domi_sim_note(cluster, "%s goes on", at->name);
+        return domi_sim_record_error(cluster, -EALREADY, "%s is not suspended", at->name);
+    domi_sim_add_line_to_trace(cluster, "%s goes on", at->name);
     at->suspended = false;
     uint64_t kit_ns = domus_testkit_now_ns(at->kit);
-    uint64_t local_ns = domi_sim_local(at, cluster->now_ns);
+    uint64_t local_ns = domi_sim_node_time_of_cluster_time(at, cluster->now_ns);
     /* The clock of the resumed node goes on from its old time, while the node handles what has
      * come. */
     at->begin_ns = cluster->now_ns;
     at->local_ns = kit_ns;
-    int error = domi_sim_catch_up(at);
+    int error = domi_sim_run_kit_to_cluster_time(at);
     if (error != 0 || clock == DOMUS_CLOCK_STOOD)
         return error;
     at->local_ns = local_ns;
     cluster->stepping = true;
     error = domus_testkit_jump(at->kit, local_ns - kit_ns);
     cluster->stepping = false;
-    at->due_ns = domi_sim_global(at, domus_testkit_due_ns(at->kit));
+    at->due_ns = domi_sim_cluster_time_of_node_time(at, domus_testkit_due_ns(at->kit));
     return error;
 }

@@ -27,14 +27,14 @@ static uint64_t draw_next_random_number(domi_sim *sim)
 
 /* The remainder makes small random numbers more likely by n / 2^64, which does not matter in
  * tests. */
-uint64_t domi_sim_draw(domi_sim *sim, uint64_t n)
+uint64_t domi_sim_draw_number_below(domi_sim *sim, uint64_t n)
 {
     return draw_next_random_number(sim) % n;
 }
 
-bool domi_sim_chance(domi_sim *sim, uint32_t ppm)
+bool domi_sim_draw_whether_happens(domi_sim *sim, uint32_t ppm)
 {
-    return ppm != 0 && domi_sim_draw(sim, DOMUS_TESTKIT_PPM) < ppm;
+    return ppm != 0 && domi_sim_draw_number_below(sim, DOMUS_TESTKIT_PPM) < ppm;
 }
 
 /* --- the trace -------------------------------------------------------------------------------- */
@@ -48,7 +48,7 @@ static void add_text_to_digest(domi_sim *sim, const char *text)
     sim->digest = (digest ^ '\n') * FNV_PRIME;
 }
 
-void domi_sim_note(domi_sim *sim, const char *format, ...)
+void domi_sim_add_line_to_trace(domi_sim *sim, const char *format, ...)
 {
     char *line = sim->lines[sim->line_count % DOMUS_TESTKIT_CLUSTER_TRACE_MAX].text;
     size_t size = DOMUS_TESTKIT_CLUSTER_LINE_BYTES;
@@ -122,8 +122,8 @@ static uint64_t *count_of_fate(domi_sim *sim, domus_testkit_fate fate)
     return &sim->counts.ended; /* no other fate of a message is reported */
 }
 
-void domi_sim_tell(domi_sim *sim, const domi_sim_message *message, domus_testkit_fate fate,
-                   uint32_t node)
+void domi_sim_count_and_report_fate(domi_sim *sim, const domi_sim_message *message,
+                                    domus_testkit_fate fate, uint32_t node)
 {
     domus_testkit_happening happening = {.fate = fate,
                                          .node = node,
@@ -137,10 +137,10 @@ void domi_sim_tell(domi_sim *sim, const domi_sim_message *message, domus_testkit
         sim->observer(sim->observer_context, &happening);
 }
 
-void domi_sim_lose(domi_sim *sim, const domi_sim_message *message, domi_sim_loss loss)
+void domi_sim_count_lost_message(domi_sim *sim, const domi_sim_message *message, domi_sim_loss loss)
 {
-    domi_sim_tell(sim, message, loss.fate, loss.node);
-    domi_sim_note(sim, "%" PRIu64 " is lost: %s", message->number, loss.why);
+    domi_sim_count_and_report_fate(sim, message, loss.fate, loss.node);
+    domi_sim_add_line_to_trace(sim, "%" PRIu64 " is lost: %s", message->number, loss.why);
 }
 
 domus_testkit_cluster_counts domus_testkit_cluster_count(const domus_testkit_cluster *cluster)
@@ -155,7 +155,7 @@ void domus_testkit_cluster_observe(domus_testkit_cluster *cluster, domus_testkit
     cluster->observer_context = context;
 }
 
-int domi_sim_fail(domi_sim *sim, int error, const char *format, ...)
+int domi_sim_record_error(domi_sim *sim, int error, const char *format, ...)
 {
     va_list arguments;
 

@@ -5,12 +5,13 @@
 
 static const domi_sim_loss lost = {DOMUS_FATE_LOST_ROUTE, DOMUS_EVERY, "the route is broken"};
 
-void domi_sim_send_over(domi_sim *sim, uint32_t from, uint32_t to, domi_sim_packet *packet)
+void domi_sim_send_packet_over_route(domi_sim *sim, uint32_t from, uint32_t to,
+                                     domi_sim_packet *packet)
 {
-    domi_sim_send(sim, &sim->routes[from][to].leg, packet, lost);
+    domi_sim_send_or_lose_packet(sim, &sim->routes[from][to].leg, packet, lost);
 }
 
-bool domi_sim_is_routed(const domi_sim *sim, uint32_t one, uint32_t other)
+bool domi_sim_can_servers_reach_each_other(const domi_sim *sim, uint32_t one, uint32_t other)
 {
     return one == other ||
            (!sim->routes[one][other].broken && sim->routes[one][other].way.cut == 0);
@@ -25,10 +26,11 @@ static void send_subscription_to_server(domi_sim *sim, domi_sim_interest *intere
         return;
     packet->interest = interest;
     interest->packets++;
-    domi_sim_send_over(sim, interest->server, to, packet);
+    domi_sim_send_packet_over_route(sim, interest->server, to, packet);
 }
 
-void domi_sim_spread(domi_sim *sim, domi_sim_interest *interest, domi_sim_kind kind)
+void domi_sim_tell_servers_subscription(domi_sim *sim, domi_sim_interest *interest,
+                                        domi_sim_kind kind)
 {
     for (uint32_t other = 0; other < sim->options.servers; other++) {
         if (other != interest->server && !sim->routes[interest->server][other].broken)
@@ -42,7 +44,7 @@ static void break_one_direction_of_route(domi_sim *sim, uint32_t from, uint32_t 
 {
     sim->routes[from][to].broken = true;
     sim->known_changes++;
-    domi_sim_lose_all(sim, &sim->routes[from][to].leg, lost);
+    domi_sim_lose_packets_of_leg(sim, &sim->routes[from][to].leg, lost);
     for (domi_sim_interest *at = sim->interests; at != NULL; at = at->next) {
         if (at->server == from)
             at->known &= ~(UINT32_C(1) << to);
@@ -53,18 +55,18 @@ void domi_sim_break_route(domi_sim *sim, uint32_t one, uint32_t other)
 {
     if (sim->routes[one][other].broken)
         return;
-    domi_sim_note(sim, "the route of servers %u and %u breaks", one, other);
+    domi_sim_add_line_to_trace(sim, "the route of servers %u and %u breaks", one, other);
     break_one_direction_of_route(sim, one, other);
     break_one_direction_of_route(sim, other, one);
 }
 
-void domi_sim_mend_route(domi_sim *sim, uint32_t one, uint32_t other)
+void domi_sim_reconnect_route(domi_sim *sim, uint32_t one, uint32_t other)
 {
     domi_sim_route *there = &sim->routes[one][other];
 
     if (!there->broken || there->way.cut != 0 || !sim->running[one] || !sim->running[other])
         return;
-    domi_sim_note(sim, "the route of servers %u and %u is made", one, other);
+    domi_sim_add_line_to_trace(sim, "the route of servers %u and %u is made", one, other);
     there->broken = sim->routes[other][one].broken = false;
     for (domi_sim_interest *at = sim->interests; at != NULL; at = at->next) {
         if (at->connection != NULL && at->server == one)
@@ -84,7 +86,7 @@ static uint64_t time_at_which_route_breaks(const domi_sim *sim, uint32_t one, ui
                : DOMI_SIM_NEVER;
 }
 
-void domi_sim_break_routes(domi_sim *sim)
+void domi_sim_break_stale_routes(domi_sim *sim)
 {
     for (uint32_t one = 0; one < sim->options.servers; one++) {
         for (uint32_t other = one + 1; other < sim->options.servers; other++) {
@@ -94,13 +96,13 @@ void domi_sim_break_routes(domi_sim *sim)
     }
 }
 
-uint64_t domi_sim_routes_due(const domi_sim *sim)
+uint64_t domi_sim_due_time_of_broken_routes(const domi_sim *sim)
 {
     uint64_t due_ns = DOMI_SIM_NEVER;
 
     for (uint32_t one = 0; one < sim->options.servers; one++) {
         for (uint32_t other = 0; other < sim->options.servers; other++) {
-            uint64_t leg_ns = domi_sim_leg_due(&sim->routes[one][other].leg);
+            uint64_t leg_ns = domi_sim_due_time_of_leg(&sim->routes[one][other].leg);
             uint64_t break_ns = time_at_which_route_breaks(sim, one, other);
             due_ns = leg_ns < due_ns ? leg_ns : due_ns;
             due_ns = break_ns < due_ns ? break_ns : due_ns;

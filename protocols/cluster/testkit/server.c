@@ -35,10 +35,11 @@ static void end_subscription_on_servers(domi_sim *sim, domi_sim_interest *intere
     interest->connection = NULL;
     interest->known &= ~bit_of_server(interest->server);
     sim->known_changes++;
-    domi_sim_spread(sim, interest, DOMI_SIM_NO_INTEREST);
+    domi_sim_tell_servers_subscription(sim, interest, DOMI_SIM_NO_INTEREST);
 }
 
-void domi_sim_subscribed(domi_sim_connection *connection, const domi_sim_packet *packet)
+void domi_sim_begin_server_subscription(domi_sim_connection *connection,
+                                        const domi_sim_packet *packet)
 {
     domi_sim *sim = connection->client->node->sim;
 
@@ -61,10 +62,11 @@ void domi_sim_subscribed(domi_sim_connection *connection, const domi_sim_packet 
     else
         sim->interests = interest;
     sim->last_interest = interest;
-    domi_sim_spread(sim, interest, DOMI_SIM_INTEREST);
+    domi_sim_tell_servers_subscription(sim, interest, DOMI_SIM_INTEREST);
 }
 
-void domi_sim_unsubscribed(domi_sim_connection *connection, const domi_sim_packet *packet)
+void domi_sim_end_server_subscription(domi_sim_connection *connection,
+                                      const domi_sim_packet *packet)
 {
     domi_sim *sim = connection->client->node->sim;
     domi_sim_interest *interest = find_subscription_of_connection(sim, connection, packet->number);
@@ -76,7 +78,7 @@ void domi_sim_unsubscribed(domi_sim_connection *connection, const domi_sim_packe
         end_subscription_on_servers(sim, interest);
 }
 
-void domi_sim_forget(domi_sim_connection *connection)
+void domi_sim_end_connection_subscriptions(domi_sim_connection *connection)
 {
     domi_sim *sim = connection->client->node->sim;
 
@@ -86,7 +88,7 @@ void domi_sim_forget(domi_sim_connection *connection)
     }
 }
 
-void domi_sim_reap_interests(domi_sim *sim)
+void domi_sim_free_ended_subscriptions(domi_sim *sim)
 {
     domi_sim_interest *last = NULL;
 
@@ -112,7 +114,7 @@ static bool is_subscription_known_and_matching(const domi_sim_interest *interest
            domus_testkit_cluster_matches(interest->what->subject, subject);
 }
 
-bool domi_sim_is_heard(const domi_sim *sim, uint32_t server, const char *subject)
+bool domi_sim_has_server_subscription(const domi_sim *sim, uint32_t server, const char *subject)
 {
     for (const domi_sim_interest *at = sim->interests; at != NULL; at = at->next) {
         if (is_subscription_known_and_matching(at, server, subject))
@@ -147,9 +149,10 @@ static void send_copy_to_subscriber(domi_sim *sim, domi_sim_interest *interest,
         return;
     packet->number = interest->number;
     sim->counts.copies++;
-    domi_sim_send(sim, &connection->down, packet,
-                  (domi_sim_loss){DOMUS_FATE_LOST_DOWN, connection->client->node->index,
-                                  "the leg to the client has lost it"});
+    domi_sim_send_or_lose_packet(sim, &connection->down, packet,
+                                 (domi_sim_loss){DOMUS_FATE_LOST_DOWN,
+                                                 connection->client->node->index,
+                                                 "the leg to the client has lost it"});
     if (++interest->sent == interest->limit)
         end_subscription_on_servers(sim, interest);
     connection->is_slow = connection->down.bytes > sim->options.pending_max || connection->is_slow;
@@ -168,7 +171,7 @@ static domi_sim_interest *draw_member_of_queue_group(domi_sim *sim, uint32_t ser
             counts[at->server == server]++;
     }
     bool own = counts[1] != 0;
-    uint64_t drawn = domi_sim_draw(sim, counts[own]);
+    uint64_t drawn = domi_sim_draw_number_below(sim, counts[own]);
     for (domi_sim_interest *at = first;; at = at->next) {
         if (is_subscription_known_and_matching(at, server, subject) &&
             are_in_same_queue_group(first, at) && (at->server == server) == own && drawn-- == 0)
@@ -201,7 +204,7 @@ static void send_message_to_drawn_member(domi_sim *sim, uint32_t server, domi_si
         return;
     packet->interest = pick;
     pick->packets++;
-    domi_sim_send_over(sim, server, pick->server, packet);
+    domi_sim_send_packet_over_route(sim, server, pick->server, packet);
 }
 
 /* Send a message to all subscriptions that a server knows, but not to the subscription `except`.
@@ -231,8 +234,8 @@ static bool send_message_to_all_subscriptions(domi_sim *sim, uint32_t server,
     }
     for (uint32_t other = 0; other < sim->options.servers; other++) {
         if ((others & bit_of_server(other)) != 0)
-            domi_sim_send_over(sim, server, other,
-                               domi_sim_packet_new(sim, DOMI_SIM_MESSAGE, message));
+            domi_sim_send_packet_over_route(sim, server, other,
+                                            domi_sim_packet_new(sim, DOMI_SIM_MESSAGE, message));
     }
     return is_heard;
 }
@@ -265,22 +268,22 @@ static void tell_publisher_of_no_responders(domi_sim *sim, domi_sim_connection *
     }
 }
 
-void domi_sim_arrived(domi_sim *sim, uint32_t server, domi_sim_message *message,
-                      domi_sim_connection *from, bool is_taken)
+void domi_sim_handle_arrived_message(domi_sim *sim, uint32_t server, domi_sim_message *message,
+                                     domi_sim_connection *from, bool is_taken)
 {
-    domi_sim_note(sim, "%" PRIu64 " comes to server %u", message->number, server);
+    domi_sim_add_line_to_trace(sim, "%" PRIu64 " comes to server %u", message->number, server);
     bool is_heard = send_message_to_all_subscriptions(sim, server, message,
                                                       sim->options.no_echo ? from : NULL) ||
                     is_taken;
     if (is_heard)
         return;
-    domi_sim_tell(sim, message, DOMUS_FATE_UNHEARD, message->node);
+    domi_sim_count_and_report_fate(sim, message, DOMUS_FATE_UNHEARD, message->node);
     if (from != NULL && message->reply[0] != '\0')
         tell_publisher_of_no_responders(sim, from, message);
 }
 
-void domi_sim_routed(domi_sim *sim, uint32_t server, domi_sim_message *message,
-                     domi_sim_interest *pick)
+void domi_sim_handle_routed_message(domi_sim *sim, uint32_t server, domi_sim_message *message,
+                                    domi_sim_interest *pick)
 {
     bool is_heard = false;
 
@@ -304,7 +307,8 @@ void domi_sim_routed(domi_sim *sim, uint32_t server, domi_sim_message *message,
         send_copy_to_subscriber(sim, pick, message);
     }
     if (!is_heard)
-        domi_sim_lose(sim, message,
-                      (domi_sim_loss){DOMUS_FATE_LOST_ROUTE, DOMUS_EVERY,
-                                      "the subscription has ended at the other server"});
+        domi_sim_count_lost_message(
+            sim, message,
+            (domi_sim_loss){DOMUS_FATE_LOST_ROUTE, DOMUS_EVERY,
+                            "the subscription has ended at the other server"});
 }

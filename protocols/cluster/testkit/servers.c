@@ -4,9 +4,9 @@
 
 #include <errno.h>
 
-void domi_sim_arrive_route(domi_sim *sim, uint32_t from, uint32_t to)
+void domi_sim_deliver_packet_of_route(domi_sim *sim, uint32_t from, uint32_t to)
 {
-    domi_sim_packet *packet = domi_sim_pop(&sim->routes[from][to].leg);
+    domi_sim_packet *packet = domi_sim_take_first_packet_of_leg(&sim->routes[from][to].leg);
     domi_sim_interest *interest = packet->interest;
 
     sim->known_changes++;
@@ -19,10 +19,10 @@ void domi_sim_arrive_route(domi_sim *sim, uint32_t from, uint32_t to)
         interest->known &= ~(UINT32_C(1) << to);
         break;
     case DOMI_SIM_REQUEST:
-        domi_sim_store_put(sim, to, packet->message);
+        domi_sim_store_handle_request(sim, to, packet->message);
         break;
     default:
-        domi_sim_routed(sim, to, packet->message, interest);
+        domi_sim_handle_routed_message(sim, to, packet->message, interest);
         break;
     }
     domi_sim_packet_free(packet);
@@ -33,10 +33,11 @@ void domi_sim_arrive_route(domi_sim *sim, uint32_t from, uint32_t to)
 static int check_numbers_of_two_servers(domi_sim *sim, uint32_t server, uint32_t other)
 {
     if (sim->stepping)
-        return domi_sim_fail(sim, -EBUSY, "a handler runs");
+        return domi_sim_record_error(sim, -EBUSY, "a handler runs");
     if (server >= sim->options.servers || server == other ||
         (other != DOMUS_EVERY && other >= sim->options.servers))
-        return domi_sim_fail(sim, -EINVAL, "there is no route of servers %u and %u", server, other);
+        return domi_sim_record_error(sim, -EINVAL, "there is no route of servers %u and %u", server,
+                                     other);
     return 0;
 }
 
@@ -46,14 +47,14 @@ static void set_cut_of_route(domi_sim *sim, uint32_t one, uint32_t other, uint32
 
     if (one == other || ways[0]->way.cut == cut)
         return;
-    domi_sim_note(sim, "the route of servers %u and %u is %s", one, other,
-                  cut != 0 ? "cut" : "healed");
+    domi_sim_add_line_to_trace(sim, "the route of servers %u and %u is %s", one, other,
+                               cut != 0 ? "cut" : "healed");
     for (int i = 0; i < 2; i++) {
         ways[i]->way.cut = cut;
         ways[i]->cut_ns = sim->now_ns;
     }
     if (cut == 0)
-        domi_sim_mend_route(sim, one, other);
+        domi_sim_reconnect_route(sim, one, other);
 }
 
 int domus_testkit_cluster_cut_route(domus_testkit_cluster *cluster, uint32_t server, uint32_t other)
@@ -84,12 +85,12 @@ int domus_testkit_cluster_heal_route(domus_testkit_cluster *cluster, uint32_t se
 static int check_that_server_may_change(domi_sim *sim, uint32_t server, bool running)
 {
     if (sim->stepping)
-        return domi_sim_fail(sim, -EBUSY, "a handler runs");
+        return domi_sim_record_error(sim, -EBUSY, "a handler runs");
     if (server >= sim->options.servers)
-        return domi_sim_fail(sim, -EINVAL, "there is no server %u", server);
+        return domi_sim_record_error(sim, -EINVAL, "there is no server %u", server);
     if (sim->running[server] == running)
-        return domi_sim_fail(sim, -EALREADY, "server %u %s", server,
-                             running ? "runs" : "has stopped");
+        return domi_sim_record_error(sim, -EALREADY, "server %u %s", server,
+                                     running ? "runs" : "has stopped");
     return 0;
 }
 
@@ -99,17 +100,17 @@ int domus_testkit_cluster_stop_server(domus_testkit_cluster *cluster, uint32_t s
 
     if (error != 0)
         return error;
-    domi_sim_note(cluster, "server %u stops", server);
+    domi_sim_add_line_to_trace(cluster, "server %u stops", server);
     cluster->running[server] = false;
     for (domi_sim_connection *at = cluster->connections; at != NULL; at = at->next) {
         if (at->server == server)
-            domi_sim_server_close(at, -ECONNRESET, "the server stops");
+            domi_sim_close_side_of_server(at, -ECONNRESET, "the server stops");
     }
     for (uint32_t other = 0; other < cluster->options.servers; other++) {
         if (other != server)
             domi_sim_break_route(cluster, server, other);
     }
-    domi_sim_elect(cluster);
+    domi_sim_elect_leader_of_store(cluster);
     return 0;
 }
 
@@ -119,11 +120,11 @@ int domus_testkit_cluster_start_server(domus_testkit_cluster *cluster, uint32_t 
 
     if (error != 0)
         return error;
-    domi_sim_note(cluster, "server %u starts", server);
+    domi_sim_add_line_to_trace(cluster, "server %u starts", server);
     cluster->running[server] = true;
     for (uint32_t other = 0; other < cluster->options.servers; other++) {
         if (other != server)
-            domi_sim_mend_route(cluster, server, other);
+            domi_sim_reconnect_route(cluster, server, other);
     }
     return 0;
 }

@@ -82,10 +82,10 @@ static inline uint32_t domi_sim_message_size(const domi_sim_message *message)
 
 /* Returns whether the bytes are a valid subject; wildcards in it are valid if `wildcards` is
  * set. */
-bool domi_sim_is_subject(const char *text, size_t size, bool wildcards);
+bool domi_sim_is_valid_subject(const char *text, size_t size, bool wildcards);
 
 /* Returns whether the bytes are a valid name of a queue group. */
-bool domi_sim_is_word(const char *text, size_t size);
+bool domi_sim_is_valid_queue_name(const char *text, size_t size);
 
 /* Find a header by its name in a block of headers. Returns the size of its value; -1 if it is
  * missing. */
@@ -150,11 +150,11 @@ domi_sim_packet *domi_sim_packet_new(domi_sim *sim, domi_sim_kind kind, domi_sim
 void domi_sim_packet_free(domi_sim_packet *packet);
 
 /* Append a packet to a leg without delay or loss; remove the first packet of a leg. */
-void domi_sim_append(domi_sim_leg *leg, domi_sim_packet *packet);
-domi_sim_packet *domi_sim_pop(domi_sim_leg *leg);
+void domi_sim_append_packet_to_leg(domi_sim_leg *leg, domi_sim_packet *packet);
+domi_sim_packet *domi_sim_take_first_packet_of_leg(domi_sim_leg *leg);
 
 /* Returns the time at which the first packet of a leg is due; DOMI_SIM_NEVER if it has none. */
-uint64_t domi_sim_leg_due(const domi_sim_leg *leg);
+uint64_t domi_sim_due_time_of_leg(const domi_sim_leg *leg);
 
 /* How messages are lost: their fate, the node that is told of it, and the reason. */
 typedef struct domi_sim_loss {
@@ -165,32 +165,35 @@ typedef struct domi_sim_loss {
 
 /* Send a packet over a leg, or lose it by chance or by a cut. The packet is consumed; it may be
  * NULL. */
-void domi_sim_send(domi_sim *sim, domi_sim_leg *leg, domi_sim_packet *packet, domi_sim_loss loss);
+void domi_sim_send_or_lose_packet(domi_sim *sim, domi_sim_leg *leg, domi_sim_packet *packet,
+                                  domi_sim_loss loss);
 
 /* Lose all packets of a leg; lose only those that carry messages. */
-void domi_sim_lose_all(domi_sim *sim, domi_sim_leg *leg, domi_sim_loss loss);
-void domi_sim_lose_messages(domi_sim *sim, domi_sim_leg *leg, domi_sim_loss loss);
+void domi_sim_lose_packets_of_leg(domi_sim *sim, domi_sim_leg *leg, domi_sim_loss loss);
+void domi_sim_lose_messages_of_leg(domi_sim *sim, domi_sim_leg *leg, domi_sim_loss loss);
 
 /* --- notes (notes.c) -------------------------------------------------------------------------- */
 
 /* Draw a random number below `n`, which must not be 0. */
-uint64_t domi_sim_draw(domi_sim *sim, uint64_t n);
+uint64_t domi_sim_draw_number_below(domi_sim *sim, uint64_t n);
 
 /* Draw whether something happens whose probability is `ppm` millionths. */
-bool domi_sim_chance(domi_sim *sim, uint32_t ppm);
+bool domi_sim_draw_whether_happens(domi_sim *sim, uint32_t ppm);
 
 /* Add a line to the trace of the simulated cluster. */
-void domi_sim_note(domi_sim *sim, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void domi_sim_add_line_to_trace(domi_sim *sim, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* Count the fate of a message, and report it to the observer of the simulated cluster. */
-void domi_sim_tell(domi_sim *sim, const domi_sim_message *message, domus_testkit_fate fate,
-                   uint32_t node);
+void domi_sim_count_and_report_fate(domi_sim *sim, const domi_sim_message *message,
+                                    domus_testkit_fate fate, uint32_t node);
 
 /* Count the loss of a message, and write it into the trace. */
-void domi_sim_lose(domi_sim *sim, const domi_sim_message *message, domi_sim_loss loss);
+void domi_sim_count_lost_message(domi_sim *sim, const domi_sim_message *message,
+                                 domi_sim_loss loss);
 
 /* Record an error of the simulated cluster, and its text. Returns `error`. */
-int domi_sim_fail(domi_sim *sim, int error, const char *format, ...)
+int domi_sim_record_error(domi_sim *sim, int error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* --- nodes and clients ------------------------------------------------------------------------ */
@@ -302,22 +305,22 @@ struct domi_sim_client {
 #define DOMI_SIM_CLIENT_OF(from) (from)->node->name, (from)->gateway
 
 /* Returns the node with this number, if its kit runs; otherwise NULL, and an error is recorded. */
-domi_sim_node *domi_sim_node_of(domi_sim *sim, uint32_t node);
+domi_sim_node *domi_sim_find_running_node(domi_sim *sim, uint32_t node);
 
 /* Convert a time of the cluster to the node's clock, and back, rounded up (clock.c). */
-uint64_t domi_sim_local(const domi_sim_node *node, uint64_t cluster_ns);
-uint64_t domi_sim_global(const domi_sim_node *node, uint64_t local_ns);
+uint64_t domi_sim_node_time_of_cluster_time(const domi_sim_node *node, uint64_t cluster_ns);
+uint64_t domi_sim_cluster_time_of_node_time(const domi_sim_node *node, uint64_t local_ns);
 
 /* Move the node's kit to the cluster's time, and run its steps. Returns as domus_testkit_run(). */
-int domi_sim_catch_up(domi_sim_node *node);
+int domi_sim_run_kit_to_cluster_time(domi_sim_node *node);
 
 /* End a client for good: its connection ends, and its messages are lost. `silent`: no server is
  * told. The client's memory stays until the cluster is freed. */
-void domi_sim_client_end(domi_sim_client *client, bool silent);
+void domi_sim_client_end_for_good(domi_sim_client *client, bool silent);
 void domi_sim_client_free(domi_sim_client *client);
 
 /* Send the packets that wait at the client, as many as its connection accepts. */
-void domi_sim_pump(domi_sim_client *client);
+void domi_sim_send_waiting_packets(domi_sim_client *client);
 
 /* Wake the actors of the node's clients for which packets have come. */
 void domi_sim_wake_clients(domi_sim_node *node);
@@ -337,25 +340,25 @@ struct domi_sim_connection {
 };
 
 /* Begin a connection to a server by the client's HELLO. Returns NULL without memory. */
-domi_sim_connection *domi_sim_connect(domi_sim_client *client, uint32_t server);
+domi_sim_connection *domi_sim_begin_connection(domi_sim_client *client, uint32_t server);
 
 /* Close one side of a connection. When the client closes, packets to it are lost, and with `abrupt`
  * also its own; when the server closes, both are lost. */
-void domi_sim_client_close(domi_sim_connection *connection, bool abrupt, bool silent);
-void domi_sim_server_close(domi_sim_connection *connection, int error, const char *why);
+void domi_sim_close_side_of_client(domi_sim_connection *connection, bool abrupt, bool silent);
+void domi_sim_close_side_of_server(domi_sim_connection *connection, int error, const char *why);
 
 /* Deliver the first packet that the client has sent; deliver the first that the server has sent. */
-void domi_sim_arrive_up(domi_sim_connection *connection);
-void domi_sim_arrive_down(domi_sim_connection *connection);
+void domi_sim_deliver_packet_to_server(domi_sim_connection *connection);
+void domi_sim_deliver_packet_to_client(domi_sim_connection *connection);
 
 /* Close connections of clients that are silent or too slow, as servers do. */
-void domi_sim_close_stale(domi_sim *sim);
+void domi_sim_close_stale_connections(domi_sim *sim);
 /* Returns the time at which the next connection may have to be closed, because its client is silent
  * or slow. */
-uint64_t domi_sim_stale_due(const domi_sim *sim);
+uint64_t domi_sim_due_time_of_stale_check(const domi_sim *sim);
 
 /* Free connections that both sides have closed. */
-void domi_sim_reap_connections(domi_sim *sim);
+void domi_sim_free_closed_connections(domi_sim *sim);
 
 /* --- servers (server.c, routes.c) ------------------------------------------------------------- */
 
@@ -376,24 +379,26 @@ struct domi_sim_interest {
 
 /* Handle a message that has come to a server from the client of connection `from`, or from the
  * buckets (NULL). It may be for the buckets themselves. */
-void domi_sim_arrived(domi_sim *sim, uint32_t server, domi_sim_message *message,
-                      domi_sim_connection *from, bool is_taken);
+void domi_sim_handle_arrived_message(domi_sim *sim, uint32_t server, domi_sim_message *message,
+                                     domi_sim_connection *from, bool is_taken);
 
 /* Handle a message that has come to a server over a route: for all subscriptions of its clients, or
  * for one of a queue group. */
-void domi_sim_routed(domi_sim *sim, uint32_t server, domi_sim_message *message,
-                     domi_sim_interest *pick);
+void domi_sim_handle_routed_message(domi_sim *sim, uint32_t server, domi_sim_message *message,
+                                    domi_sim_interest *pick);
 
-void domi_sim_subscribed(domi_sim_connection *connection, const domi_sim_packet *packet);
-void domi_sim_unsubscribed(domi_sim_connection *connection, const domi_sim_packet *packet);
+void domi_sim_begin_server_subscription(domi_sim_connection *connection,
+                                        const domi_sim_packet *packet);
+void domi_sim_end_server_subscription(domi_sim_connection *connection,
+                                      const domi_sim_packet *packet);
 /* End all subscriptions that were made over a connection. */
-void domi_sim_forget(domi_sim_connection *connection);
+void domi_sim_end_connection_subscriptions(domi_sim_connection *connection);
 /* Free subscriptions that have ended, when no server knows them any more. */
-void domi_sim_reap_interests(domi_sim *sim);
+void domi_sim_free_ended_subscriptions(domi_sim *sim);
 
 /* Returns whether a server knows a subscription that matches this subject. The result stays the
  * same until `known_changes` changes. */
-bool domi_sim_is_heard(const domi_sim *sim, uint32_t server, const char *subject);
+bool domi_sim_has_server_subscription(const domi_sim *sim, uint32_t server, const char *subject);
 
 typedef struct domi_sim_route {
     domi_sim_leg leg;
@@ -403,20 +408,22 @@ typedef struct domi_sim_route {
 } domi_sim_route;
 
 /* Tell the other servers that a subscription has begun or ended. */
-void domi_sim_spread(domi_sim *sim, domi_sim_interest *interest, domi_sim_kind kind);
+void domi_sim_tell_servers_subscription(domi_sim *sim, domi_sim_interest *interest,
+                                        domi_sim_kind kind);
 /* Send a packet over the route from one server to another. */
-void domi_sim_send_over(domi_sim *sim, uint32_t from, uint32_t to, domi_sim_packet *packet);
+void domi_sim_send_packet_over_route(domi_sim *sim, uint32_t from, uint32_t to,
+                                     domi_sim_packet *packet);
 /* Deliver the first packet of the route from one server to another. */
-void domi_sim_arrive_route(domi_sim *sim, uint32_t from, uint32_t to);
+void domi_sim_deliver_packet_of_route(domi_sim *sim, uint32_t from, uint32_t to);
 void domi_sim_break_route(domi_sim *sim, uint32_t one, uint32_t other);
 /* Let two servers tell each other all their subscriptions, unless their route is cut or one is
  * stopped. */
-void domi_sim_mend_route(domi_sim *sim, uint32_t one, uint32_t other);
+void domi_sim_reconnect_route(domi_sim *sim, uint32_t one, uint32_t other);
 /* Returns whether two servers can reach each other over a route. */
-bool domi_sim_is_routed(const domi_sim *sim, uint32_t one, uint32_t other);
+bool domi_sim_can_servers_reach_each_other(const domi_sim *sim, uint32_t one, uint32_t other);
 /* Break routes that were cut for too long; return the time at which the next route breaks. */
-void domi_sim_break_routes(domi_sim *sim);
-uint64_t domi_sim_routes_due(const domi_sim *sim);
+void domi_sim_break_stale_routes(domi_sim *sim);
+uint64_t domi_sim_due_time_of_broken_routes(const domi_sim *sim);
 
 /* --- buckets (store.c, store_api.c, store_watch.c) -------------------------------------------- */
 
@@ -432,19 +439,19 @@ typedef struct domi_sim_store {
 } domi_sim_store;
 
 /* Returns whether a subject is one of the buckets', so that its message goes to them. */
-bool domi_sim_is_for_store(const domi_sim *sim, const char *subject);
+bool domi_sim_is_subject_of_store(const domi_sim *sim, const char *subject);
 /* Handle a message for the buckets that has come to a server. Returns false if nobody receives
  * it. */
-bool domi_sim_store_take(domi_sim *sim, uint32_t server, domi_sim_message *message);
+bool domi_sim_store_accept_or_forward(domi_sim *sim, uint32_t server, domi_sim_message *message);
 /* Handle a request for the buckets that has come to the server which led them when it was sent. */
-void domi_sim_store_put(domi_sim *sim, uint32_t server, domi_sim_message *message);
+void domi_sim_store_handle_request(domi_sim *sim, uint32_t server, domi_sim_message *message);
 /* Finish the first request on which the leader of the buckets works. */
-void domi_sim_store_arrive(domi_sim *sim);
+void domi_sim_store_finish_request(domi_sim *sim);
 /* End the leadership of a server that reaches no majority any more, and elect another leader. */
-void domi_sim_elect(domi_sim *sim);
+void domi_sim_elect_leader_of_store(domi_sim *sim);
 /* Send the entries and heartbeats that consumers owe to their subscribers now. */
-void domi_sim_store_tick(domi_sim *sim);
-uint64_t domi_sim_store_due(const domi_sim *sim);
+void domi_sim_store_serve_consumers(domi_sim *sim);
+uint64_t domi_sim_store_next_due_time(const domi_sim *sim);
 void domi_sim_store_free(domi_sim *sim);
 
 /* --- the simulated cluster -------------------------------------------------------------------- */

@@ -14,7 +14,7 @@ static bool does_server_reach_majority(const domi_sim *sim, uint32_t server)
     uint32_t reached = 0;
 
     for (uint32_t other = 0; other < sim->options.servers; other++)
-        reached += sim->running[other] && domi_sim_is_routed(sim, server, other);
+        reached += sim->running[other] && domi_sim_can_servers_reach_each_other(sim, server, other);
     return sim->running[server] && 2 * reached > sim->options.servers;
 }
 
@@ -23,15 +23,15 @@ static void end_leadership_of_store(domi_sim *sim)
     domi_sim_store *store = &sim->store;
     const domi_sim_loss loss = {DOMUS_FATE_LOST_REQUEST, DOMUS_EVERY, "the leader has ended"};
 
-    domi_sim_note(sim, "server %u leads the buckets no more", store->leader);
-    domi_sim_lose_all(sim, &store->leg, loss);
-    domi_sim_end_consumers(sim);
+    domi_sim_add_line_to_trace(sim, "server %u leads the buckets no more", store->leader);
+    domi_sim_lose_packets_of_leg(sim, &store->leg, loss);
+    domi_sim_end_all_consumers(sim);
     store->leader = DOMUS_EVERY;
-    store->ready_ns =
-        sim->now_ns + sim->options.election_ns + domi_sim_draw(sim, sim->options.election_ns + 1);
+    store->ready_ns = sim->now_ns + sim->options.election_ns +
+                      domi_sim_draw_number_below(sim, sim->options.election_ns + 1);
 }
 
-void domi_sim_elect(domi_sim *sim)
+void domi_sim_elect_leader_of_store(domi_sim *sim)
 {
     domi_sim_store *store = &sim->store;
     uint32_t able = 0;
@@ -47,13 +47,13 @@ void domi_sim_elect(domi_sim *sim)
     store->ready_ns = sim->now_ns + sim->options.election_ns;
     if (able == 0)
         return;
-    uint64_t drawn = domi_sim_draw(sim, able);
+    uint64_t drawn = domi_sim_draw_number_below(sim, able);
     for (uint32_t server = 0; store->leader == DOMUS_EVERY; server++) {
         if (does_server_reach_majority(sim, server) && drawn-- == 0)
             store->leader = server;
     }
     sim->counts.elections++;
-    domi_sim_note(sim, "server %u leads the buckets", store->leader);
+    domi_sim_add_line_to_trace(sim, "server %u leads the buckets", store->leader);
 }
 
 /* --- requests to the store -------------------------------------------------------------------- */
@@ -72,29 +72,30 @@ static bool is_subject_of_api(const char *subject)
     return strncmp(subject, api_prefix, sizeof api_prefix - 1) == 0;
 }
 
-bool domi_sim_is_for_store(const domi_sim *sim, const char *subject)
+bool domi_sim_is_subject_of_store(const domi_sim *sim, const char *subject)
 {
     return is_subject_of_api(subject) || bucket_of_subject(sim, subject) != NULL;
 }
 
 static void lose_request_to_store(domi_sim *sim, const domi_sim_message *message, const char *why)
 {
-    domi_sim_lose(sim, message, (domi_sim_loss){DOMUS_FATE_LOST_REQUEST, DOMUS_EVERY, why});
+    domi_sim_count_lost_message(sim, message,
+                                (domi_sim_loss){DOMUS_FATE_LOST_REQUEST, DOMUS_EVERY, why});
 }
 
-bool domi_sim_store_take(domi_sim *sim, uint32_t server, domi_sim_message *message)
+bool domi_sim_store_accept_or_forward(domi_sim *sim, uint32_t server, domi_sim_message *message)
 {
     uint32_t leader = sim->store.leader;
 
     if (message->node == DOMUS_EVERY)
         return false; /* an entry that the store itself sends to a subscriber is no request */
     if (leader == server) {
-        domi_sim_store_put(sim, server, message);
+        domi_sim_store_handle_request(sim, server, message);
         return true;
     }
     if (leader != DOMUS_EVERY && !sim->routes[server][leader].broken) {
-        domi_sim_send_over(sim, server, leader,
-                           domi_sim_packet_new(sim, DOMI_SIM_REQUEST, message));
+        domi_sim_send_packet_over_route(sim, server, leader,
+                                        domi_sim_packet_new(sim, DOMI_SIM_REQUEST, message));
         return true;
     }
     if (!is_subject_of_api(message->subject))
@@ -110,28 +111,29 @@ static bool may_lose_requests_of_publisher(const domus_testkit_store_faults *fau
     return faults->request_loss_of == 0 || faults->request_loss_of == message->node + 1;
 }
 
-void domi_sim_store_put(domi_sim *sim, uint32_t server, domi_sim_message *message)
+void domi_sim_store_handle_request(domi_sim *sim, uint32_t server, domi_sim_message *message)
 {
     if (sim->store.leader != server)
         lose_request_to_store(sim, message, "the leader has ended");
     else if (may_lose_requests_of_publisher(&sim->store.faults, message) &&
-             domi_sim_chance(sim, sim->store.faults.request_loss_ppm))
+             domi_sim_draw_whether_happens(sim, sim->store.faults.request_loss_ppm))
         lose_request_to_store(sim, message, "by chance");
     else
-        domi_sim_send(sim, &sim->store.leg, domi_sim_packet_new(sim, DOMI_SIM_REQUEST, message),
-                      (domi_sim_loss){DOMUS_FATE_LOST_REQUEST, DOMUS_EVERY, "never"});
+        domi_sim_send_or_lose_packet(
+            sim, &sim->store.leg, domi_sim_packet_new(sim, DOMI_SIM_REQUEST, message),
+            (domi_sim_loss){DOMUS_FATE_LOST_REQUEST, DOMUS_EVERY, "never"});
 }
 
-void domi_sim_store_arrive(domi_sim *sim)
+void domi_sim_store_finish_request(domi_sim *sim)
 {
-    domi_sim_packet *packet = domi_sim_pop(&sim->store.leg);
+    domi_sim_packet *packet = domi_sim_take_first_packet_of_leg(&sim->store.leg);
     domi_sim_message *message = packet->message;
     domi_sim_bucket *bucket = bucket_of_subject(sim, message->subject);
 
     if (bucket != NULL)
-        domi_sim_change(sim, bucket, message);
+        domi_sim_handle_change_of_key(sim, bucket, message);
     else if (is_subject_of_api(message->subject))
-        domi_sim_api(sim, message);
+        domi_sim_handle_request_of_api(sim, message);
     else
         lose_request_to_store(sim, message, "its bucket is gone");
     domi_sim_packet_free(packet);
@@ -144,6 +146,7 @@ void domi_sim_store_free(domi_sim *sim)
         sim->store.buckets = bucket->next;
         domi_sim_bucket_free(bucket);
     }
-    for (domi_sim_packet *packet; (packet = domi_sim_pop(&sim->store.leg)) != NULL;)
+    for (domi_sim_packet *packet;
+         (packet = domi_sim_take_first_packet_of_leg(&sim->store.leg)) != NULL;)
         domi_sim_packet_free(packet);
 }

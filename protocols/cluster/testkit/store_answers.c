@@ -6,19 +6,20 @@
 #include <stdio.h>
 #include <string.h>
 
-void domi_sim_serve(domi_sim *sim, domi_sim_message *message)
+void domi_sim_send_message_of_leader(domi_sim *sim, domi_sim_message *message)
 {
     message->number = ++sim->numbers;
     sim->counts.served++;
-    if (message->is_answer && domi_sim_chance(sim, sim->store.faults.answer_loss_ppm))
-        domi_sim_lose(sim, message,
-                      (domi_sim_loss){DOMUS_FATE_LOST_ANSWER, DOMUS_EVERY, "an answer"});
+    if (message->is_answer && domi_sim_draw_whether_happens(sim, sim->store.faults.answer_loss_ppm))
+        domi_sim_count_lost_message(
+            sim, message, (domi_sim_loss){DOMUS_FATE_LOST_ANSWER, DOMUS_EVERY, "an answer"});
     else
-        domi_sim_arrived(sim, sim->store.leader, message, NULL, false);
+        domi_sim_handle_arrived_message(sim, sim->store.leader, message, NULL, false);
     domi_sim_message_drop(message);
 }
 
-void domi_sim_reply(domi_sim *sim, const domi_sim_message *request, const domi_sim_parts *parts)
+void domi_sim_reply_with_parts(domi_sim *sim, const domi_sim_message *request,
+                               const domi_sim_parts *parts)
 {
     domi_sim_parts whole = *parts;
 
@@ -32,24 +33,24 @@ void domi_sim_reply(domi_sim *sim, const domi_sim_message *request, const domi_s
         return;
     }
     message->is_answer = true;
-    domi_sim_serve(sim, message);
+    domi_sim_send_message_of_leader(sim, message);
 }
 
-void domi_sim_reply_text(domi_sim *sim, const domi_sim_message *request, const char *text)
+void domi_sim_reply_with_text(domi_sim *sim, const domi_sim_message *request, const char *text)
 {
     const domi_sim_parts parts = {.payload = text, .payload_size = (uint32_t)strlen(text)};
 
-    domi_sim_reply(sim, request, &parts);
+    domi_sim_reply_with_parts(sim, request, &parts);
 }
 
-void domi_sim_reply_error(domi_sim *sim, const domi_sim_message *request, uint32_t status,
-                          uint32_t number, const char *text)
+void domi_sim_reply_with_error(domi_sim *sim, const domi_sim_message *request, uint32_t status,
+                               uint32_t number, const char *text)
 {
     char json[256];
 
     (void)snprintf(json, sizeof json,
                    "{\"error\":{\"code\":%u,\"err_code\":%u,\"description\":\"%s\"}}", status,
                    number, text);
-    domi_sim_note(sim, "the buckets refuse %" PRIu64 ": %s", request->number, text);
-    domi_sim_reply_text(sim, request, json);
+    domi_sim_add_line_to_trace(sim, "the buckets refuse %" PRIu64 ": %s", request->number, text);
+    domi_sim_reply_with_text(sim, request, json);
 }

@@ -70,7 +70,7 @@ static void reply_with_json(domi_sim *sim, const domi_sim_message *request, json
     char *text = json != NULL ? json_dumps(json, JSON_COMPACT) : NULL;
 
     if (text != NULL)
-        domi_sim_reply_text(sim, request, text);
+        domi_sim_reply_with_text(sim, request, text);
     else
         sim->failed = -ENOMEM;
     free(text);
@@ -94,11 +94,11 @@ static void refuse_request_of_api(domi_sim *sim, const domi_sim_message *request
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (rows[i].number == number) {
-            domi_sim_reply_error(sim, request, rows[i].status, number, rows[i].text);
+            domi_sim_reply_with_error(sim, request, rows[i].status, number, rows[i].text);
             return;
         }
     }
-    domi_sim_reply_error(sim, request, 400, BAD_REQUEST, "bad request");
+    domi_sim_reply_with_error(sim, request, 400, BAD_REQUEST, "bad request");
 }
 
 static uint64_t get_number_in_json(const json_t *json, const char *name)
@@ -201,7 +201,7 @@ static void handle_request_to_create_stream(domi_sim *sim, const domi_sim_messag
     } else if (bucket != NULL) {
         reply_with_info_of_bucket(sim, request, bucket);
     } else {
-        domi_sim_note(sim, "%s is made", stream);
+        domi_sim_add_line_to_trace(sim, "%s is made", stream);
         made->next = sim->store.buckets;
         sim->store.buckets = made;
         reply_with_info_of_bucket(sim, request, made);
@@ -218,9 +218,9 @@ static void handle_request_to_delete_stream(domi_sim *sim, const domi_sim_messag
     while (*link != bucket)
         link = &(*link)->next;
     *link = bucket->next;
-    domi_sim_note(sim, "%s is removed", bucket->stream);
+    domi_sim_add_line_to_trace(sim, "%s is removed", bucket->stream);
     domi_sim_bucket_free(bucket);
-    domi_sim_reply_text(sim, request, "{\"success\":true}");
+    domi_sim_reply_with_text(sim, request, "{\"success\":true}");
 }
 
 /* --- getting entries -------------------------------------------------------------------------- */
@@ -232,7 +232,7 @@ static const domi_sim_entry *find_entry_named_in_request(const domi_sim_bucket *
     uint64_t sequence = get_number_in_json(body, "seq");
 
     if (sequence == 0)
-        return domi_sim_last_of(bucket, get_text_in_json(body, "last_by_subj"));
+        return domi_sim_last_entry_of_subject(bucket, get_text_in_json(body, "last_by_subj"));
     for (const domi_sim_entry *at = bucket->entries; at != NULL; at = at->next) {
         if (at->sequence == sequence)
             return at;
@@ -277,7 +277,7 @@ static void reply_with_entry_as_stored(domi_sim *sim, const domi_sim_message *re
     if (entry == NULL) {
         const domi_sim_parts parts = {
             .headers = none, .headers_size = sizeof none - 1, .status = 404};
-        domi_sim_reply(sim, request, &parts);
+        domi_sim_reply_with_parts(sim, request, &parts);
         return;
     }
     const domi_sim_message *stored = entry->message;
@@ -298,7 +298,7 @@ static void reply_with_entry_as_stored(domi_sim *sim, const domi_sim_message *re
                                   .headers_size = (uint32_t)size,
                                   .payload = stored->payload,
                                   .payload_size = stored->payload_size};
-    domi_sim_reply(sim, request, &parts);
+    domi_sim_reply_with_parts(sim, request, &parts);
     free(headers);
 }
 
@@ -348,7 +348,7 @@ static void reply_with_info_of_consumer(domi_sim *sim, const domi_sim_message *r
                               (json_int_t)(consumer->next_sequence - 1), "ack_floor",
                               "consumer_seq", (json_int_t)0, "stream_seq", (json_int_t)0,
                               "num_ack_pending", 0, "num_redelivered", 0, "num_pending",
-                              (json_int_t)domi_sim_pending(bucket, consumer)));
+                              (json_int_t)domi_sim_count_pending_entries(bucket, consumer)));
 }
 
 static void handle_request_to_create_consumer(domi_sim *sim, const domi_sim_message *request,
@@ -357,7 +357,7 @@ static void handle_request_to_create_consumer(domi_sim *sim, const domi_sim_mess
     const json_t *config = json_object_get(body, "config");
     const char *deliver = get_text_in_json(config, "deliver_subject");
 
-    if (!domi_sim_is_subject(deliver, strlen(deliver), false) ||
+    if (!domi_sim_is_valid_subject(deliver, strlen(deliver), false) ||
         json_object_get(config, "durable_name") != NULL) {
         /* consumers that pull, and consumers with names, are not supported */
         refuse_request_of_api(sim, request, BAD_REQUEST);
@@ -375,9 +375,9 @@ static void handle_request_to_create_consumer(domi_sim *sim, const domi_sim_mess
     consumer->next = bucket->consumers;
     bucket->consumers = consumer;
     bucket->consumer_count++;
-    domi_sim_note(sim, "%s has the consumer %s", bucket->stream, consumer->name);
+    domi_sim_add_line_to_trace(sim, "%s has the consumer %s", bucket->stream, consumer->name);
     reply_with_info_of_consumer(sim, request, bucket, consumer);
-    domi_sim_consume(sim, bucket, consumer);
+    domi_sim_send_entries_of_consumer(sim, bucket, consumer);
 }
 
 static void handle_request_for_consumer_info(domi_sim *sim, const domi_sim_message *request,
@@ -400,7 +400,7 @@ static void handle_request_for_consumer_info(domi_sim *sim, const domi_sim_messa
     *link = consumer->next;
     bucket->consumer_count--;
     domi_sim_consumer_free(consumer);
-    domi_sim_reply_text(sim, request, "{\"success\":true}");
+    domi_sim_reply_with_text(sim, request, "{\"success\":true}");
 }
 
 /* --- all requests ----------------------------------------------------------------------------- */
@@ -429,7 +429,7 @@ static domi_sim_bucket *bucket_named_in_request(domi_sim *sim, const domi_sim_me
     if (bucket == NULL)
         refuse_request_of_api(sim, request, NO_STREAM);
     else
-        domi_sim_sweep(sim, bucket);
+        domi_sim_remove_expired_entries(sim, bucket);
     return bucket;
 }
 
@@ -449,7 +449,7 @@ static void handle_request_about_bucket(domi_sim *sim, const domi_sim_message *r
         reply_with_entry_as_json(sim, request, bucket, body);
     else if (text_behind_verb_in_subject(request, "DIRECT.GET") != NULL)
         reply_with_entry_as_stored(sim, request, bucket,
-                                   *rest != '\0' ? domi_sim_last_of(bucket, rest)
+                                   *rest != '\0' ? domi_sim_last_entry_of_subject(bucket, rest)
                                                  : find_entry_named_in_request(bucket, body));
     else if (text_behind_verb_in_subject(request, "CONSUMER.CREATE") != NULL)
         handle_request_to_create_consumer(sim, request, bucket, body);
@@ -459,7 +459,7 @@ static void handle_request_about_bucket(domi_sim *sim, const domi_sim_message *r
                                              NULL);
 }
 
-void domi_sim_api(domi_sim *sim, domi_sim_message *message)
+void domi_sim_handle_request_of_api(domi_sim *sim, domi_sim_message *message)
 {
     static const char *const verbs[] = {"STREAM.INFO",    "STREAM.DELETE",   "STREAM.MSG.GET",
                                         "DIRECT.GET",     "CONSUMER.CREATE", "CONSUMER.INFO",

@@ -15,7 +15,7 @@ static bool may_change_key_of_bucket(domi_sim *sim, const domi_sim_bucket *bucke
                                      const domi_sim_message *message)
 {
     const char *value;
-    const domi_sim_entry *last = domi_sim_last_of(bucket, message->subject);
+    const domi_sim_entry *last = domi_sim_last_entry_of_subject(bucket, message->subject);
     uint64_t sequence = last != NULL ? last->sequence : 0;
     char text[64];
 
@@ -23,42 +23,46 @@ static bool may_change_key_of_bucket(domi_sim *sim, const domi_sim_bucket *bucke
                              "Nats-Expected-Last-Subject-Sequence", &value) > 0 &&
         strtoull(value, NULL, 10) != sequence) {
         (void)snprintf(text, sizeof text, "wrong last sequence: %" PRIu64, sequence);
-        domi_sim_reply_error(sim, message, 400, WRONG_SEQUENCE, text);
+        domi_sim_reply_with_error(sim, message, 400, WRONG_SEQUENCE, text);
         return false;
     }
     if (bucket->value_max != 0 && domi_sim_message_size(message) > bucket->value_max) {
-        domi_sim_reply_error(sim, message, 400, TOO_LARGE, "message size exceeds maximum allowed");
+        domi_sim_reply_with_error(sim, message, 400, TOO_LARGE,
+                                  "message size exceeds maximum allowed");
         return false;
     }
     if (bucket->count >= DOMUS_TESTKIT_ENTRIES_MAX ||
-        (bucket->bytes_max != 0 && bucket->bytes + domi_sim_size(message) > bucket->bytes_max)) {
-        domi_sim_reply_error(sim, message, 503, STORE_FAILED, "maximum bytes exceeded");
+        (bucket->bytes_max != 0 &&
+         bucket->bytes + domi_sim_size_of_entry(message) > bucket->bytes_max)) {
+        domi_sim_reply_with_error(sim, message, 503, STORE_FAILED, "maximum bytes exceeded");
         return false;
     }
     return true;
 }
 
-void domi_sim_change(domi_sim *sim, domi_sim_bucket *bucket, domi_sim_message *message)
+void domi_sim_handle_change_of_key(domi_sim *sim, domi_sim_bucket *bucket,
+                                   domi_sim_message *message)
 {
     const char *value;
     char json[160];
 
-    domi_sim_sweep(sim, bucket);
+    domi_sim_remove_expired_entries(sim, bucket);
     if (!may_change_key_of_bucket(sim, bucket, message))
         return;
-    domi_sim_entry *last = domi_sim_last_of(bucket, message->subject);
+    domi_sim_entry *last = domi_sim_last_entry_of_subject(bucket, message->subject);
     if (last != NULL)
         last->is_last = false;
-    domi_sim_entry *entry = domi_sim_add_entry(sim, bucket, message);
+    domi_sim_entry *entry = domi_sim_append_entry_to_bucket(sim, bucket, message);
     if (entry == NULL)
         return;
     bool rolls_up =
         domi_sim_find_header(message->headers, message->headers_size, "Nats-Rollup", &value) > 0;
-    domi_sim_trim(bucket, message->subject, rolls_up ? 1 : bucket->history);
-    domi_sim_note(sim, "%.64s is changed, revision %" PRIu64, message->subject, entry->sequence);
+    domi_sim_trim_entries_of_subject(bucket, message->subject, rolls_up ? 1 : bucket->history);
+    domi_sim_add_line_to_trace(sim, "%.64s is changed, revision %" PRIu64, message->subject,
+                               entry->sequence);
     (void)snprintf(json, sizeof json, "{\"stream\":\"%s\",\"seq\":%" PRIu64 "}", bucket->stream,
                    entry->sequence);
-    domi_sim_reply_text(sim, message, json);
+    domi_sim_reply_with_text(sim, message, json);
     for (domi_sim_consumer *at = bucket->consumers; at != NULL; at = at->next)
-        domi_sim_consume(sim, bucket, at);
+        domi_sim_send_entries_of_consumer(sim, bucket, at);
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-uint32_t domi_sim_hash(const char *text)
+uint32_t domi_sim_hash_text(const char *text)
 {
     uint32_t hash = 2166136261u; /* the hash of an entry's subject is FNV-1a */
 
@@ -15,9 +15,9 @@ uint32_t domi_sim_hash(const char *text)
     return hash;
 }
 
-domi_sim_entry *domi_sim_last_of(const domi_sim_bucket *bucket, const char *subject)
+domi_sim_entry *domi_sim_last_entry_of_subject(const domi_sim_bucket *bucket, const char *subject)
 {
-    uint32_t hash = domi_sim_hash(subject);
+    uint32_t hash = domi_sim_hash_text(subject);
 
     for (domi_sim_entry *at = bucket->entries; at != NULL; at = at->next) {
         if (at->is_last && at->hash == hash && strcmp(at->message->subject, subject) == 0)
@@ -35,7 +35,7 @@ domi_sim_bucket *domi_sim_find_bucket(const domi_sim *sim, const char *stream)
     return at;
 }
 
-uint64_t domi_sim_size(const domi_sim_message *message)
+uint64_t domi_sim_size_of_entry(const domi_sim_message *message)
 {
     return strlen(message->subject) + domi_sim_message_size(message);
 }
@@ -50,12 +50,12 @@ static void remove_entry_of_bucket(domi_sim_bucket *bucket, domi_sim_entry **lin
     if (bucket->last_entry == entry)
         bucket->last_entry = before;
     bucket->count--;
-    bucket->bytes -= domi_sim_size(entry->message);
+    bucket->bytes -= domi_sim_size_of_entry(entry->message);
     domi_sim_message_drop(entry->message);
     free(entry);
 }
 
-void domi_sim_sweep(domi_sim *sim, domi_sim_bucket *bucket)
+void domi_sim_remove_expired_entries(domi_sim *sim, domi_sim_bucket *bucket)
 {
     domi_sim_entry *before = NULL;
 
@@ -66,15 +66,15 @@ void domi_sim_sweep(domi_sim *sim, domi_sim_bucket *bucket)
             continue;
         }
         sim->counts.expired++;
-        domi_sim_note(sim, "the time of %.64s is over, revision %" PRIu64,
-                      (*link)->message->subject, (*link)->sequence);
+        domi_sim_add_line_to_trace(sim, "the time of %.64s is over, revision %" PRIu64,
+                                   (*link)->message->subject, (*link)->sequence);
         remove_entry_of_bucket(bucket, link, before);
     }
 }
 
-void domi_sim_trim(domi_sim_bucket *bucket, const char *subject, uint64_t keep)
+void domi_sim_trim_entries_of_subject(domi_sim_bucket *bucket, const char *subject, uint64_t keep)
 {
-    uint32_t hash = domi_sim_hash(subject);
+    uint32_t hash = domi_sim_hash_text(subject);
     domi_sim_entry *before = NULL;
     uint64_t count = 0;
 
@@ -91,8 +91,8 @@ void domi_sim_trim(domi_sim_bucket *bucket, const char *subject, uint64_t keep)
     }
 }
 
-domi_sim_entry *domi_sim_add_entry(domi_sim *sim, domi_sim_bucket *bucket,
-                                   domi_sim_message *message)
+domi_sim_entry *domi_sim_append_entry_to_bucket(domi_sim *sim, domi_sim_bucket *bucket,
+                                                domi_sim_message *message)
 {
     domi_sim_entry *entry = calloc(1, sizeof *entry);
 
@@ -104,12 +104,12 @@ domi_sim_entry *domi_sim_add_entry(domi_sim *sim, domi_sim_bucket *bucket,
     entry->sequence = ++bucket->last;
     entry->written_ns = sim->now_ns;
     entry->expire_ns = DOMI_SIM_NEVER;
-    entry->hash = domi_sim_hash(message->subject);
+    entry->hash = domi_sim_hash_text(message->subject);
     entry->is_last = true;
     if (bucket->age_ns != 0) {
         uint64_t late_ns = sim->store.faults.late_max_ns;
-        entry->expire_ns =
-            sim->now_ns + bucket->age_ns + (late_ns != 0 ? domi_sim_draw(sim, late_ns + 1) : 0);
+        entry->expire_ns = sim->now_ns + bucket->age_ns +
+                           (late_ns != 0 ? domi_sim_draw_number_below(sim, late_ns + 1) : 0);
         /* Entries are removed in order, so a new entry must not expire before the last one. */
         if (bucket->last_entry != NULL && bucket->last_entry->expire_ns > entry->expire_ns)
             entry->expire_ns = bucket->last_entry->expire_ns;
@@ -120,7 +120,7 @@ domi_sim_entry *domi_sim_add_entry(domi_sim *sim, domi_sim_bucket *bucket,
         bucket->entries = entry;
     bucket->last_entry = entry;
     bucket->count++;
-    bucket->bytes += domi_sim_size(message);
+    bucket->bytes += domi_sim_size_of_entry(message);
     return entry;
 }
 

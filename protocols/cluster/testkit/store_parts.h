@@ -65,40 +65,44 @@ struct domi_sim_bucket {
     uint32_t consumer_count;
 };
 
-uint32_t domi_sim_hash(const char *text);
+uint32_t domi_sim_hash_text(const char *text);
 
 /* Returns the last entry of a subject in a bucket; NULL if there is none. */
-domi_sim_entry *domi_sim_last_of(const domi_sim_bucket *bucket, const char *subject);
+domi_sim_entry *domi_sim_last_entry_of_subject(const domi_sim_bucket *bucket, const char *subject);
 domi_sim_bucket *domi_sim_find_bucket(const domi_sim *sim, const char *stream);
 /* Returns the bytes that an entry adds to `bytes` of its bucket. */
-uint64_t domi_sim_size(const domi_sim_message *message);
+uint64_t domi_sim_size_of_entry(const domi_sim_message *message);
 /* Append an entry to a bucket. Returns NULL without memory, and the error is recorded. */
-domi_sim_entry *domi_sim_add_entry(domi_sim *sim, domi_sim_bucket *bucket,
-                                   domi_sim_message *message);
+domi_sim_entry *domi_sim_append_entry_to_bucket(domi_sim *sim, domi_sim_bucket *bucket,
+                                                domi_sim_message *message);
 /* Remove the oldest entries of a subject from a bucket, so that `keep` of them remain. */
-void domi_sim_trim(domi_sim_bucket *bucket, const char *subject, uint64_t keep);
+void domi_sim_trim_entries_of_subject(domi_sim_bucket *bucket, const char *subject, uint64_t keep);
 /* Remove the entries of a bucket that have expired. */
-void domi_sim_sweep(domi_sim *sim, domi_sim_bucket *bucket);
+void domi_sim_remove_expired_entries(domi_sim *sim, domi_sim_bucket *bucket);
 void domi_sim_bucket_free(domi_sim_bucket *bucket);
 /* Handle a request to change a key of a bucket. */
-void domi_sim_change(domi_sim *sim, domi_sim_bucket *bucket, domi_sim_message *message);
+void domi_sim_handle_change_of_key(domi_sim *sim, domi_sim_bucket *bucket,
+                                   domi_sim_message *message);
 
 /* Answer a request for the buckets, unless it has no reply subject. */
-void domi_sim_reply(domi_sim *sim, const domi_sim_message *request, const domi_sim_parts *parts);
-void domi_sim_reply_text(domi_sim *sim, const domi_sim_message *request, const char *text);
-void domi_sim_reply_error(domi_sim *sim, const domi_sim_message *request, uint32_t status,
-                          uint32_t number, const char *text);
+void domi_sim_reply_with_parts(domi_sim *sim, const domi_sim_message *request,
+                               const domi_sim_parts *parts);
+void domi_sim_reply_with_text(domi_sim *sim, const domi_sim_message *request, const char *text);
+void domi_sim_reply_with_error(domi_sim *sim, const domi_sim_message *request, uint32_t status,
+                               uint32_t number, const char *text);
 /* Send a message from the server that leads the buckets. `message` is consumed. */
-void domi_sim_serve(domi_sim *sim, domi_sim_message *message);
+void domi_sim_send_message_of_leader(domi_sim *sim, domi_sim_message *message);
 
 /* Handle a request of JetStream's API (store_api.c). */
-void domi_sim_api(domi_sim *sim, domi_sim_message *message);
+void domi_sim_handle_request_of_api(domi_sim *sim, domi_sim_message *message);
 
 /* Send the entries that a consumer owes to its subscriber (store_watch.c). */
-void domi_sim_consume(domi_sim *sim, domi_sim_bucket *bucket, domi_sim_consumer *consumer);
+void domi_sim_send_entries_of_consumer(domi_sim *sim, domi_sim_bucket *bucket,
+                                       domi_sim_consumer *consumer);
 /* Returns how many of the entries that exist a consumer will send. */
-uint64_t domi_sim_pending(const domi_sim_bucket *bucket, const domi_sim_consumer *consumer);
+uint64_t domi_sim_count_pending_entries(const domi_sim_bucket *bucket,
+                                        const domi_sim_consumer *consumer);
 void domi_sim_consumer_free(domi_sim_consumer *consumer);
-void domi_sim_end_consumers(domi_sim *sim);
+void domi_sim_end_all_consumers(domi_sim *sim);
 
 #endif

@@ -16,7 +16,8 @@ static bool must_consumer_send_entry(const domi_sim_consumer *consumer, const do
            domus_testkit_cluster_matches(consumer->filter, entry->message->subject);
 }
 
-uint64_t domi_sim_pending(const domi_sim_bucket *bucket, const domi_sim_consumer *consumer)
+uint64_t domi_sim_count_pending_entries(const domi_sim_bucket *bucket,
+                                        const domi_sim_consumer *consumer)
 {
     uint64_t count = 0;
 
@@ -34,10 +35,10 @@ static void push_entry_to_subscriber(domi_sim *sim, const domi_sim_bucket *bucke
     consumer->next_sequence = entry->sequence + 1;
     consumer->sent++;
     consumer->last_sent = entry->sequence;
-    int size = snprintf(reply, sizeof reply,
-                        "$JS.ACK.%s.%s.1.%" PRIu64 ".%" PRIu64 ".%" PRIu64 ".%" PRIu64,
-                        bucket->stream, consumer->name, entry->sequence, consumer->sent,
-                        DOMI_SIM_EPOCH_NS + entry->written_ns, domi_sim_pending(bucket, consumer));
+    int size = snprintf(
+        reply, sizeof reply, "$JS.ACK.%s.%s.1.%" PRIu64 ".%" PRIu64 ".%" PRIu64 ".%" PRIu64,
+        bucket->stream, consumer->name, entry->sequence, consumer->sent,
+        DOMI_SIM_EPOCH_NS + entry->written_ns, domi_sim_count_pending_entries(bucket, consumer));
     const domi_sim_parts parts = {.subject = stored->subject,
                                   .subject_size = (uint32_t)strlen(stored->subject),
                                   .reply = reply,
@@ -52,7 +53,7 @@ static void push_entry_to_subscriber(domi_sim *sim, const domi_sim_bucket *bucke
     if (message == NULL)
         sim->failed = -ENOMEM;
     else
-        domi_sim_serve(sim, message);
+        domi_sim_send_message_of_leader(sim, message);
 }
 
 /* Returns whether anybody has subscribed to a consumer's subject. */
@@ -62,14 +63,16 @@ static bool has_consumer_a_subscriber(const domi_sim *sim, domi_sim_consumer *co
         return false;
     if (consumer->known_changes != sim->known_changes + 1 ||
         consumer->leader != sim->store.leader) {
-        consumer->is_heard = domi_sim_is_heard(sim, sim->store.leader, consumer->deliver);
+        consumer->is_heard =
+            domi_sim_has_server_subscription(sim, sim->store.leader, consumer->deliver);
         consumer->known_changes = sim->known_changes + 1;
         consumer->leader = sim->store.leader;
     }
     return consumer->is_heard;
 }
 
-void domi_sim_consume(domi_sim *sim, domi_sim_bucket *bucket, domi_sim_consumer *consumer)
+void domi_sim_send_entries_of_consumer(domi_sim *sim, domi_sim_bucket *bucket,
+                                       domi_sim_consumer *consumer)
 {
     if (!has_consumer_a_subscriber(sim, consumer))
         return;
@@ -102,14 +105,14 @@ static void send_heartbeat_of_consumer(domi_sim *sim, domi_sim_consumer *consume
     if (message == NULL)
         sim->failed = -ENOMEM;
     else
-        domi_sim_serve(sim, message);
+        domi_sim_send_message_of_leader(sim, message);
 }
 
 /* Do everything that is due for a consumer. Returns false if the consumer ends. */
 static bool send_what_consumer_owes(domi_sim *sim, domi_sim_bucket *bucket,
                                     domi_sim_consumer *consumer)
 {
-    domi_sim_consume(sim, bucket, consumer);
+    domi_sim_send_entries_of_consumer(sim, bucket, consumer);
     if (!has_consumer_a_subscriber(sim, consumer))
         return consumer->inactive_ns == 0 ||
                sim->now_ns - consumer->heard_ns < consumer->inactive_ns;
@@ -128,7 +131,7 @@ static uint64_t find_due_time_of_consumer(const domi_sim *sim, domi_sim_consumer
     return consumer->inactive_ns != 0 ? consumer->heard_ns + consumer->inactive_ns : DOMI_SIM_NEVER;
 }
 
-void domi_sim_store_tick(domi_sim *sim)
+void domi_sim_store_serve_consumers(domi_sim *sim)
 {
     for (domi_sim_bucket *bucket = sim->store.buckets; bucket != NULL; bucket = bucket->next) {
         for (domi_sim_consumer **link = &bucket->consumers; *link != NULL;) {
@@ -144,11 +147,11 @@ void domi_sim_store_tick(domi_sim *sim)
     }
 }
 
-uint64_t domi_sim_store_due(const domi_sim *sim)
+uint64_t domi_sim_store_next_due_time(const domi_sim *sim)
 {
     const domi_sim_store *store = &sim->store;
     uint64_t due_ns =
-        store->leader != DOMUS_EVERY ? domi_sim_leg_due(&store->leg) : store->ready_ns;
+        store->leader != DOMUS_EVERY ? domi_sim_due_time_of_leg(&store->leg) : store->ready_ns;
 
     for (const domi_sim_bucket *bucket = store->buckets; bucket != NULL; bucket = bucket->next) {
         for (domi_sim_consumer *at = bucket->consumers; at != NULL; at = at->next) {
@@ -159,7 +162,7 @@ uint64_t domi_sim_store_due(const domi_sim *sim)
     return due_ns;
 }
 
-void domi_sim_end_consumers(domi_sim *sim)
+void domi_sim_end_all_consumers(domi_sim *sim)
 {
     for (domi_sim_bucket *bucket = sim->store.buckets; bucket != NULL; bucket = bucket->next) {
         while (bucket->consumers != NULL) {

@@ -51,8 +51,8 @@ static bool decode_extended_filename(text *value)
     const char *charset_end = memchr(value->at, '\'', value->size);
     const char *end = value->at + value->size;
 
-    if (charset_end == NULL ||
-        !domi_http_is_word(value->at, (size_t)(charset_end - value->at), "utf-8"))
+    if (charset_end == NULL || !domi_http_is_word_regardless_of_case(
+                                   value->at, (size_t)(charset_end - value->at), "utf-8"))
         return false;
     const char *from = memchr(charset_end + 1, '\'', (size_t)(end - charset_end - 1));
     if (from == NULL)
@@ -62,8 +62,8 @@ static bool decode_extended_filename(text *value)
     if (size < 0)
         return false;
     value->size = (size_t)size;
-    return domi_utf8_is_text(value->at, value->size) &&
-           domi_http_run_text(value->at, value->size) == value->size;
+    return domi_utf8_is_complete_text(value->at, value->size) &&
+           domi_http_count_text_bytes(value->at, value->size) == value->size;
 }
 
 /* Store the text of a parameter. Returns false if the head has the parameter twice, or its text is
@@ -84,21 +84,23 @@ static bool store_text_of_parameter(text *place, const domi_multipart_parameter 
 static const char *read_content_disposition(findings *told, const char *value, size_t size)
 {
     domi_multipart_parameter parameter;
-    size_t at = domi_http_run_token(value, size);
+    size_t at = domi_http_count_token_bytes(value, size);
     int found;
 
     if (told->has_disposition)
         return "a part has two Content-Disposition";
     told->has_disposition = true;
-    if (!domi_http_is_word(value, at, "form-data"))
+    if (!domi_http_is_word_regardless_of_case(value, at, "form-data"))
         return "a part is no form-data";
     while ((found = domi_multipart_next_parameter(value, size, &at, &parameter)) > 0) {
         bool is_right = true;
-        if (domi_http_is_word(parameter.name, parameter.name_size, "name"))
+        if (domi_http_is_word_regardless_of_case(parameter.name, parameter.name_size, "name"))
             is_right = store_text_of_parameter(&told->name, &parameter, false);
-        else if (domi_http_is_word(parameter.name, parameter.name_size, "filename"))
+        else if (domi_http_is_word_regardless_of_case(parameter.name, parameter.name_size,
+                                                      "filename"))
             is_right = store_text_of_parameter(&told->filename, &parameter, false);
-        else if (domi_http_is_word(parameter.name, parameter.name_size, "filename*"))
+        else if (domi_http_is_word_regardless_of_case(parameter.name, parameter.name_size,
+                                                      "filename*"))
             is_right = store_text_of_parameter(&told->filename_star, &parameter, true);
         if (!is_right)
             return "a parameter of Content-Disposition is wrong, or there twice";
@@ -117,23 +119,23 @@ static const char *read_content_type(findings *told, char *value, size_t size)
 /* Read a line of a part's head, without its end. Returns the text of an error; NULL on success. */
 static const char *read_line_of_part_head(findings *told, char *line, size_t size)
 {
-    size_t name = domi_http_run_token(line, size);
+    size_t name = domi_http_count_token_bytes(line, size);
 
     if (name == 0 || name == size || line[name] != ':')
         return "a line in the head of a part is no field";
     const char *value = line + name + 1;
     size_t value_size = size - name - 1;
-    domi_http_trim(&value, &value_size);
-    if (domi_http_run_text(value, value_size) != value_size)
+    domi_http_trim_spaces_and_tabs(&value, &value_size);
+    if (domi_http_count_text_bytes(value, value_size) != value_size)
         return "a control character stands in the head of a part";
-    if (domi_http_is_word(line, name, "content-disposition"))
+    if (domi_http_is_word_regardless_of_case(line, name, "content-disposition"))
         return read_content_disposition(told, value, value_size);
-    if (domi_http_is_word(line, name, "content-type"))
+    if (domi_http_is_word_regardless_of_case(line, name, "content-type"))
         return read_content_type(told, (char *)(uintptr_t)value, value_size);
-    if (domi_http_is_word(line, name, "content-transfer-encoding") &&
-        !domi_http_is_word(value, value_size, "binary") &&
-        !domi_http_is_word(value, value_size, "8bit") &&
-        !domi_http_is_word(value, value_size, "7bit"))
+    if (domi_http_is_word_regardless_of_case(line, name, "content-transfer-encoding") &&
+        !domi_http_is_word_regardless_of_case(value, value_size, "binary") &&
+        !domi_http_is_word_regardless_of_case(value, value_size, "8bit") &&
+        !domi_http_is_word_regardless_of_case(value, value_size, "7bit"))
         return "a part is encoded";
     return NULL;
 }
@@ -149,7 +151,8 @@ static const char *text_with_zero_behind_it(const text *is, uint32_t *ret_size)
     return is->at;
 }
 
-int domi_multipart_read_head(domus_http_multipart *form, domus_http_multipart_event *ret_event)
+int domi_multipart_read_head_of_part(domus_http_multipart *form,
+                                     domus_http_multipart_event *ret_event)
 {
     findings told = {.has_disposition = false};
     const char *wrong = NULL;
@@ -165,12 +168,12 @@ int domi_multipart_read_head(domus_http_multipart *form, domus_http_multipart_ev
     if (wrong == NULL && told.name.at == NULL)
         wrong = "a part has no name";
     if (wrong != NULL)
-        return domi_multipart_fail(form, -EPROTO, wrong);
+        return domi_multipart_fail_parser(form, -EPROTO, wrong);
     const text *filename = told.filename_star.at != NULL ? &told.filename_star : &told.filename;
     if (told.name.size > form->limits.name_max)
-        return domi_multipart_fail(form, -EMSGSIZE, "the name of a part is too long");
+        return domi_multipart_fail_parser(form, -EMSGSIZE, "the name of a part is too long");
     if (filename->at != NULL && filename->size > form->limits.filename_max)
-        return domi_multipart_fail(form, -EMSGSIZE, "a file name is too long");
+        return domi_multipart_fail_parser(form, -EMSGSIZE, "a file name is too long");
     ret_event->kind = DOMUS_HTTP_PART;
     ret_event->name = text_with_zero_behind_it(&told.name, &ret_event->name_size);
     ret_event->filename = text_with_zero_behind_it(filename, &ret_event->filename_size);

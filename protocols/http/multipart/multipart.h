@@ -54,7 +54,8 @@ struct domus_http_multipart {
 };
 
 /* Fail the parser, with a constant text that tells the reason. Returns the error. */
-static inline int domi_multipart_fail(domus_http_multipart *form, int error, const char *wrong)
+static inline int domi_multipart_fail_parser(domus_http_multipart *form, int error,
+                                             const char *wrong)
 {
     form->error = error;
     form->wrong = wrong;
@@ -63,7 +64,8 @@ static inline int domi_multipart_fail(domus_http_multipart *form, int error, con
 
 /* Read the complete head of a part, and make an event PART of it. The head's bytes are changed, and
  * the event points into them. Returns 0, or a negative errno (head.c). */
-int domi_multipart_read_head(domus_http_multipart *form, domus_http_multipart_event *ret_event);
+int domi_multipart_read_head_of_part(domus_http_multipart *form,
+                                     domus_http_multipart_event *ret_event);
 
 /* --- parameters (parameters.c) ---------------------------------------------------------------- */
 

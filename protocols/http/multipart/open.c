@@ -22,7 +22,7 @@ static bool is_valid_boundary(const char *text, size_t size)
     if (size == 0 || size > DOMUS_HTTP_BOUNDARY_MAX || text[size - 1] == ' ')
         return false;
     for (size_t i = 0; i < size; i++) {
-        char lower = domi_http_lower(text[i]);
+        char lower = domi_http_small_letter_of(text[i]);
         bool is_letter = (lower >= 'a' && lower <= 'z') || (lower >= '0' && lower <= '9');
         if (!is_letter && (text[i] == '\0' || strchr("'()+_,-./:=? ", text[i]) == NULL))
             return false;
@@ -41,7 +41,7 @@ static int find_boundary_in_content_type(const char *text, size_t size,
     int found;
 
     while ((found = domi_multipart_next_parameter(text, size, &at, &parameter)) > 0) {
-        if (!domi_http_is_word(parameter.name, parameter.name_size, "boundary"))
+        if (!domi_http_is_word_regardless_of_case(parameter.name, parameter.name_size, "boundary"))
             continue;
         boundaries++;
         *ret_boundary = parameter;

@@ -6,7 +6,7 @@
 
 static size_t skip_spaces_in_field_value(const char *text, size_t size, size_t at)
 {
-    while (at < size && domi_http_is_space(text[at]))
+    while (at < size && domi_http_is_space_or_tab(text[at]))
         at++;
     return at;
 }
@@ -34,7 +34,7 @@ static size_t read_value_of_parameter(const char *text, size_t size, size_t at,
     at += to->quoted ? 1 : 0;
     to->value = text + at;
     to->value_size = to->quoted ? size_of_quoted_string(text + at, size - at)
-                                : domi_http_run_token(text + at, size - at);
+                                : domi_http_count_token_bytes(text + at, size - at);
     at += to->value_size;
     if (to->quoted)
         return at < size ? at + 1 : 0;
@@ -52,7 +52,7 @@ int domi_multipart_next_parameter(const char *text, size_t size, size_t *at,
     *at = from;
     if (from == size)
         return 0;
-    size_t name = domi_http_run_token(text + from, size - from);
+    size_t name = domi_http_count_token_bytes(text + from, size - from);
     size_t equals = from + name;
     if (from == begin || name == 0 || equals == size || text[equals] != '=')
         return -EPROTO;

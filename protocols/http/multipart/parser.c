@@ -29,12 +29,13 @@ static int emit_bytes_of_part(domus_http_multipart *form, const char *bytes, siz
 {
     if (form->phase == DOMI_MULTIPART_BEFORE) {
         if (size > DOMUS_HTTP_MULTIPART_EDGE_MAX - form->edge)
-            return domi_multipart_fail(form, -EMSGSIZE, "too much before the first boundary");
+            return domi_multipart_fail_parser(form, -EMSGSIZE,
+                                              "too much before the first boundary");
         form->edge += (uint32_t)size;
         return 0;
     }
     if (size > form->limits.part_max - form->part)
-        return domi_multipart_fail(form, -EMSGSIZE, "a part is too large");
+        return domi_multipart_fail_parser(form, -EMSGSIZE, "a part is too large");
     form->part += size;
     event->kind = DOMUS_HTTP_BYTES;
     event->bytes = bytes;
@@ -124,10 +125,10 @@ static int64_t parse_byte_of_boundary_line(domus_http_multipart *form, char byte
         form->line = byte == '\r' ? DOMI_MULTIPART_LINE_CR : DOMI_MULTIPART_LINE_PAD;
         if (byte == '\r')
             return 1;
-        if (!domi_http_is_space(byte))
+        if (!domi_http_is_space_or_tab(byte))
             break;
         if (form->pad++ == DOMUS_HTTP_MULTIPART_PAD_MAX)
-            return domi_multipart_fail(form, -EMSGSIZE, "too many spaces behind a boundary");
+            return domi_multipart_fail_parser(form, -EMSGSIZE, "too many spaces behind a boundary");
         return 1;
     case DOMI_MULTIPART_LINE_DASH:
         if (byte != '-')
@@ -140,19 +141,19 @@ static int64_t parse_byte_of_boundary_line(domus_http_multipart *form, char byte
         if (byte != '\n')
             break;
         if (form->parts == form->limits.parts_max)
-            return domi_multipart_fail(form, -EMSGSIZE, "too many parts");
+            return domi_multipart_fail_parser(form, -EMSGSIZE, "too many parts");
         form->phase = DOMI_MULTIPART_IN_HEAD;
         form->head_size = form->line_at = 0;
         return 1;
     }
-    return domi_multipart_fail(form, -EPROTO, "something stands behind a boundary");
+    return domi_multipart_fail_parser(form, -EPROTO, "something stands behind a boundary");
 }
 
 /* --- heads ------------------------------------------------------------------------------------ */
 
 static int begin_part_with_its_head(domus_http_multipart *form, domus_http_multipart_event *event)
 {
-    int error = domi_multipart_read_head(form, event);
+    int error = domi_multipart_read_head_of_part(form, event);
 
     form->parts++;
     form->part = 0;
@@ -174,14 +175,14 @@ static int64_t parse_line_of_part_head(domus_http_multipart *form, const char *b
     size_t used = end != NULL ? (size_t)(end - bytes) + 1 : most;
 
     if (room == 0)
-        return domi_multipart_fail(form, -EMSGSIZE, "the head of a part is too long");
+        return domi_multipart_fail_parser(form, -EMSGSIZE, "the head of a part is too long");
     memcpy(form->head + form->head_size, bytes, used);
     form->head_size += (uint32_t)used;
     if (end == NULL)
         return (int64_t)used;
     uint32_t line = form->head_size - form->line_at;
     if (line < 2 || form->head[form->head_size - 2] != '\r')
-        return domi_multipart_fail(form, -EPROTO, "a line of a head ends without CR");
+        return domi_multipart_fail_parser(form, -EPROTO, "a line of a head ends without CR");
     form->line_at = form->head_size;
     int error = line == 2 ? begin_part_with_its_head(form, event) : 0;
     return error != 0 ? error : (int64_t)used;
@@ -192,7 +193,7 @@ static int64_t parse_line_of_part_head(domus_http_multipart *form, const char *b
 static int64_t skip_bytes_after_form(domus_http_multipart *form, size_t size)
 {
     if (size > DOMUS_HTTP_MULTIPART_EDGE_MAX - form->edge)
-        return domi_multipart_fail(form, -EMSGSIZE, "too much behind the last boundary");
+        return domi_multipart_fail_parser(form, -EMSGSIZE, "too much behind the last boundary");
     form->edge += (uint32_t)size;
     return (int64_t)size;
 }
@@ -223,7 +224,7 @@ int64_t domus_http_multipart_next(domus_http_multipart *form, const char *bytes,
     if (size == 0)
         return 0;
     if (left == 0)
-        return domi_multipart_fail(form, -EMSGSIZE, "the body is too large");
+        return domi_multipart_fail_parser(form, -EMSGSIZE, "the body is too large");
     int64_t used;
     /* A step that only gives up bytes which were held back before the first boundary produces no
      * event and uses no byte of the piece, so it is repeated. */
@@ -238,6 +239,6 @@ int64_t domus_http_multipart_next(domus_http_multipart *form, const char *bytes,
 int domus_http_multipart_end(domus_http_multipart *form)
 {
     if (form->error == 0 && form->phase != DOMI_MULTIPART_AFTER)
-        return domi_multipart_fail(form, -EPROTO, "the body ends before its last boundary");
+        return domi_multipart_fail_parser(form, -EPROTO, "the body ends before its last boundary");
     return form->error;
 }

@@ -71,9 +71,9 @@ int domi_upload_add_part(domus_http_upload *upload, const domus_http_multipart_e
     return 0;
 }
 
-int domi_upload_add_to_field(domus_http_upload *upload, const char *bytes, size_t size)
+int domi_upload_append_to_field(domus_http_upload *upload, const char *bytes, size_t size)
 {
-    domi_upload_part *part = domi_upload_last(upload);
+    domi_upload_part *part = domi_upload_newest_part(upload);
 
     if (size > upload->options.field_max - part->seen.size)
         return domi_upload_fail(upload, -EMSGSIZE, "a field is too large");
@@ -89,15 +89,15 @@ int domi_upload_add_to_field(domus_http_upload *upload, const char *bytes, size_
 
 int domi_upload_end_field(domus_http_upload *upload)
 {
-    domi_upload_part *part = domi_upload_last(upload);
+    domi_upload_part *part = domi_upload_newest_part(upload);
     int error = domus_append_end(&part->value, &part->seen.value);
 
     return error != 0 ? domi_upload_fail(upload, error, "") : 0;
 }
 
-int domi_upload_count_file(domus_http_upload *upload, size_t size)
+int domi_upload_count_file_bytes(domus_http_upload *upload, size_t size)
 {
-    domus_http_upload_part *part = &domi_upload_last(upload)->seen;
+    domus_http_upload_part *part = &domi_upload_newest_part(upload)->seen;
     bool is_on_disk = upload->options.take == NULL;
 
     if (part->size == 0 && upload->files++ == upload->options.files_max)

@@ -114,7 +114,7 @@ static bool ask_for_piece_of_body(domus_stack *stack, domus_http_upload *upload,
 static bool write_pending_bytes_to_file(domus_stack *stack, domus_http_upload *upload,
                                         domus_resumed *then)
 {
-    const domus_http_upload_part *part = &domi_upload_last(upload)->seen;
+    const domus_http_upload_part *part = &domi_upload_newest_part(upload)->seen;
     domus_slice bytes = upload->pending;
     int result = domus_file_write(stack, part->file, part->size - bytes.size, bytes, then);
 
@@ -156,7 +156,7 @@ static int handle_opened_file_of_upload(domus_stack *stack, domus_http_upload *u
     int error = domus_take_answer(stack, answer);
 
     if (error == 0)
-        domi_upload_last(upload)->seen.file = file;
+        domi_upload_newest_part(upload)->seen.file = file;
     return error;
 }
 
@@ -212,8 +212,8 @@ static bool hand_bytes_to_user(domus_stack *stack, domus_http_upload *upload, do
                                bool is_last, domus_resumed *then)
 {
     const domus_http_upload_options *options = &upload->options;
-    int result = options->take(stack, options->context, &domi_upload_last(upload)->seen, bytes,
-                               is_last, then);
+    int result = options->take(stack, options->context, &domi_upload_newest_part(upload)->seen,
+                               bytes, is_last, then);
 
     if (result == 0)
         return false;
@@ -226,7 +226,7 @@ static bool handle_bytes_of_file(domus_stack *stack, domus_http_upload *upload,
                                  const domus_http_multipart_event *event, domus_resumed *then)
 {
     domus_slice bytes;
-    int error = domi_upload_count_file(upload, event->size);
+    int error = domi_upload_count_file_bytes(upload, event->size);
 
     if (error != 0)
         return false;
@@ -238,7 +238,7 @@ static bool handle_bytes_of_file(domus_stack *stack, domus_http_upload *upload,
     if (upload->options.take != NULL)
         return hand_bytes_to_user(stack, upload, bytes, false, then);
     upload->pending = bytes;
-    return domi_upload_last(upload)->seen.file == NULL
+    return domi_upload_newest_part(upload)->seen.file == NULL
                ? open_file_for_upload(stack, upload, then)
                : write_pending_bytes_to_file(stack, upload, then);
 }
@@ -247,7 +247,7 @@ static bool handle_bytes_of_file(domus_stack *stack, domus_http_upload *upload,
 static bool handle_event_of_parser(domus_stack *stack, domus_http_upload *upload,
                                    const domus_http_multipart_event *event, domus_resumed *then)
 {
-    bool is_file = upload->count != 0 && domi_upload_last(upload)->seen.filename != NULL;
+    bool is_file = upload->count != 0 && domi_upload_newest_part(upload)->seen.filename != NULL;
 
     switch (event->kind) {
     case DOMUS_HTTP_PART:
@@ -256,7 +256,7 @@ static bool handle_event_of_parser(domus_stack *stack, domus_http_upload *upload
     case DOMUS_HTTP_BYTES:
         if (is_file)
             return handle_bytes_of_file(stack, upload, event, then);
-        (void)domi_upload_add_to_field(upload, event->bytes, event->size);
+        (void)domi_upload_append_to_field(upload, event->bytes, event->size);
         return false;
     case DOMUS_HTTP_PART_END:
         if (!is_file)

@@ -52,7 +52,7 @@ static inline int domi_upload_fail(domus_http_upload *upload, int error, const c
 }
 
 /* Returns the part of the upload that has begun last. */
-static inline domi_upload_part *domi_upload_last(const domus_http_upload *upload)
+static inline domi_upload_part *domi_upload_newest_part(const domus_http_upload *upload)
 {
     return upload->parts[upload->count - 1];
 }
@@ -60,9 +60,9 @@ static inline domi_upload_part *domi_upload_last(const domus_http_upload *upload
 /* Store the part that an event begins; append bytes to a form field; end a form field; count bytes
  * of a file. Return 0, or the error of the upload. */
 int domi_upload_add_part(domus_http_upload *upload, const domus_http_multipart_event *event);
-int domi_upload_add_to_field(domus_http_upload *upload, const char *bytes, size_t size);
+int domi_upload_append_to_field(domus_http_upload *upload, const char *bytes, size_t size);
 int domi_upload_end_field(domus_http_upload *upload);
-int domi_upload_count_file(domus_http_upload *upload, size_t size);
+int domi_upload_count_file_bytes(domus_http_upload *upload, size_t size);
 
 /* Free all parts of the upload. */
 void domi_upload_free_parts(domus_http_upload *upload);

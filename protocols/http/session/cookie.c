@@ -142,7 +142,7 @@ int64_t domus_http_session_unseal(domus_slice fields, const domus_http_session_c
 int domus_http_session_make_id(domus_http_session_id *ret_id)
 {
     domus_http_session_id made;
-    int error = domi_http_draw(made.bytes, sizeof made.bytes);
+    int error = domi_http_draw_random_bytes(made.bytes, sizeof made.bytes);
 
     if (error == 0)
         *ret_id = made;
@@ -158,7 +158,7 @@ int domus_http_session_set_id(domus_appender *fields, const domus_http_session_c
 
     if (error != 0)
         return error;
-    text[domi_http_64_encode(text, id->bytes, sizeof id->bytes)] = '\0';
+    text[domi_http_base64url_encode(text, id->bytes, sizeof id->bytes)] = '\0';
     return add_set_cookie_field(fields, &made, text, choose_max_age_of_cookie(&made));
 }
 
@@ -175,7 +175,7 @@ int domus_http_session_get_id(domus_slice fields, const domus_http_session_cooki
     if (!domus_http_cookie(fields, made.name, &text))
         return -ENOENT;
     if (text.size != ID_64 ||
-        domi_http_64_decode(read.bytes, domus_slice_data(text), text.size) < 0)
+        domi_http_base64url_decode(read.bytes, domus_slice_data(text), text.size) < 0)
         return -EBADMSG;
     *ret_id = read;
     return 0;

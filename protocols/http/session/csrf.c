@@ -26,7 +26,7 @@ static void make_mac_of_csrf_token(const domus_http_key *key, const void *sessio
 
     memcpy(bytes, token, CHANCE);
     memcpy(bytes + CHANCE, session, size);
-    domi_http_mac(key, &text, mac);
+    domi_http_make_mac(key, &text, mac);
 }
 
 int domus_http_csrf_make(const domus_http_keys *keys, const void *session, size_t size, char *to)
@@ -37,11 +37,11 @@ int domus_http_csrf_make(const domus_http_keys *keys, const void *session, size_
         return -ENOKEY;
     if (!is_valid_size_of_session(size))
         return -EINVAL;
-    int error = domi_http_draw(token, CHANCE);
+    int error = domi_http_draw_random_bytes(token, CHANCE);
     if (error != 0)
         return error;
     make_mac_of_csrf_token(&keys->keys[0], session, size, token, token + CHANCE);
-    to[domi_http_64_encode(to, token, sizeof token)] = '\0';
+    to[domi_http_base64url_encode(to, token, sizeof token)] = '\0';
     return 0;
 }
 
@@ -52,7 +52,7 @@ bool domus_http_csrf_is_right(const domus_http_keys *keys, const void *session, 
     unsigned char mac[DOMI_HTTP_MAC_BYTES];
 
     if (!is_valid_size_of_session(size) || text_size != DOMUS_HTTP_CSRF_SIZE ||
-        domi_http_64_decode(token, text, text_size) < 0)
+        domi_http_base64url_decode(token, text, text_size) < 0)
         return false;
     for (uint32_t i = 0; i < keys->count; i++) {
         make_mac_of_csrf_token(&keys->keys[i], session, size, token, mac);

@@ -37,8 +37,8 @@ static void make_name_of_key(domus_http_key *key)
     const domi_http_mac_text text = {.kind = "domus-http-key", .purpose = "", .bytes = ""};
     unsigned char mac[DOMI_HTTP_MAC_BYTES];
 
-    domi_http_mac(key, &text, mac);
-    (void)domi_http_64_encode(key->name, mac, NAME_MAC_BYTES);
+    domi_http_make_mac(key, &text, mac);
+    (void)domi_http_base64url_encode(key->name, mac, NAME_MAC_BYTES);
 }
 
 int domus_http_keys_add(domus_http_keys *ring, const void *bytes, size_t size)
@@ -72,8 +72,8 @@ static int64_t decode_hexadecimal_key(unsigned char *to, const char *text, size_
     if (size % 2 != 0 || size / 2 > DOMUS_HTTP_KEY_MOST)
         return -EINVAL;
     for (size_t i = 0; i < size; i += 2) {
-        int high = domi_http_hex(text[i]);
-        int low = domi_http_hex(text[i + 1]);
+        int high = domi_http_value_of_hex_digit(text[i]);
+        int low = domi_http_value_of_hex_digit(text[i + 1]);
         if (high < 0 || low < 0)
             return -EINVAL;
         to[i / 2] = (unsigned char)(high * 16 + low);
@@ -91,7 +91,7 @@ static int64_t decode_base64_key(unsigned char *to, const char *text, size_t siz
 
     if (size > BASE64_ENCODE_RAW_LENGTH(DOMUS_HTTP_KEY_MOST) ||
         /* refused, because nettle would ignore some control characters */
-        domi_http_run_text(text, size) != size)
+        domi_http_count_text_bytes(text, size) != size)
         return -EINVAL;
     base64_decode_init(&context);
     if (base64_decode_update(&context, &written, decoded, size, text) == 1 &&
@@ -126,7 +126,7 @@ static int add_key_in_word(domus_http_keys *ring, const char *word, size_t size)
 
 static bool is_word_divider(char byte)
 {
-    return byte == '\n' || byte == '\r' || byte == ',' || domi_http_is_space(byte);
+    return byte == '\n' || byte == '\r' || byte == ',' || domi_http_is_space_or_tab(byte);
 }
 
 /* Returns where the word at the start of a text with keys ends; in a comment line it is the end of
@@ -174,7 +174,7 @@ static int parse_keys_of_text(const char *text, size_t size, domus_http_keys *ri
 int domus_http_keys_draw(domus_http_keys *ring)
 {
     unsigned char key[DOMUS_HTTP_KEY_LEAST];
-    int error = domi_http_draw(key, sizeof key);
+    int error = domi_http_draw_random_bytes(key, sizeof key);
 
     if (error == 0)
         error = domus_http_keys_add(ring, key, sizeof key);

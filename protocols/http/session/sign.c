@@ -30,8 +30,8 @@ static void make_mac_as_text(const domus_http_key *key, const char *purpose, con
     const domi_http_mac_text covered = {"domus-http-sign", purpose, text, size};
     unsigned char mac[DOMI_HTTP_MAC_BYTES];
 
-    domi_http_mac(key, &covered, mac);
-    (void)domi_http_64_encode(to, mac, sizeof mac);
+    domi_http_make_mac(key, &covered, mac);
+    (void)domi_http_base64url_encode(to, mac, sizeof mac);
 }
 
 /* Write the begin "KEY.EXPIRY." of a signed value. Returns where it ends. */
@@ -64,7 +64,7 @@ int domus_http_sign(const domus_http_keys *ring, const char *purpose, int64_t ex
     if (begin == NULL)
         return to->error;
     char *at = put_key_and_expiry(begin, key, expires);
-    at += domi_http_64_encode(at, value, size);
+    at += domi_http_base64url_encode(at, value, size);
     make_mac_as_text(key, purpose, begin, (size_t)(at - begin), at + 1);
     *at = '.';
     domus_append_written(to, (size_t)(at - begin) + 1 + MAC_64);
@@ -146,9 +146,9 @@ int64_t domus_http_unsign(const domus_http_keys *ring, const char *purpose, int6
         return -EBADMSG;
     if (is.expires != DOMUS_HTTP_NEVER && now >= is.expires)
         return -EKEYEXPIRED;
-    if (domi_http_64_bytes(is.value_size) > room)
+    if (domi_http_base64url_decoded_size(is.value_size) > room)
         return -EMSGSIZE;
-    return domi_http_64_decode(to, is.value, is.value_size) < 0
+    return domi_http_base64url_decode(to, is.value, is.value_size) < 0
                ? -EBADMSG
-               : (int64_t)domi_http_64_bytes(is.value_size);
+               : (int64_t)domi_http_base64url_decoded_size(is.value_size);
 }

@@ -14,7 +14,7 @@
 
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-size_t domi_http_64_encode(char *to, const void *bytes_, size_t size)
+size_t domi_http_base64url_encode(char *to, const void *bytes_, size_t size)
 {
     const unsigned char *bytes = bytes_;
     char *begin = to;
@@ -44,7 +44,7 @@ static int value_of_base64url_character(char byte)
     return byte == '-' ? 62 : byte == '_' ? 63 : -1;
 }
 
-int64_t domi_http_64_decode(void *to_, const char *text, size_t size)
+int64_t domi_http_base64url_decode(void *to_, const char *text, size_t size)
 {
     unsigned char *to = to_;
     size_t written = 0;
@@ -80,8 +80,8 @@ static void add_word_to_mac(struct hmac_sha256_ctx *context, const char *word)
     hmac_sha256_update(context, strlen(word) + 1, (const uint8_t *)word);
 }
 
-void domi_http_mac(const domus_http_key *key, const domi_http_mac_text *text,
-                   unsigned char mac[DOMI_HTTP_MAC_BYTES])
+void domi_http_make_mac(const domus_http_key *key, const domi_http_mac_text *text,
+                        unsigned char mac[DOMI_HTTP_MAC_BYTES])
 {
     struct hmac_sha256_ctx context;
 

@@ -21,17 +21,18 @@
 
 /* Write `size` bytes as characters of base64url, without a zero at their end. Returns how many
  * characters there are. */
-size_t domi_http_64_encode(char *to, const void *bytes, size_t size);
+size_t domi_http_base64url_encode(char *to, const void *bytes, size_t size);
 
 /* Returns how many bytes `size` valid characters of base64url decode to. */
-static inline size_t domi_http_64_bytes(size_t size)
+static inline size_t domi_http_base64url_decoded_size(size_t size)
 {
     return size / 4 * 3 + (size % 4 * 3) / 4;
 }
 
-/* Decode `size` characters of base64url to `to`, which has room for domi_http_64_bytes() of them.
- * Returns how many bytes there are; -EINVAL, and some bytes may have been written. */
-int64_t domi_http_64_decode(void *to, const char *text, size_t size);
+/* Decode `size` characters of base64url to `to`, which has room for
+ * domi_http_base64url_decoded_size() of them. Returns how many bytes there are; -EINVAL, and some
+ * bytes may have been written. */
+int64_t domi_http_base64url_decode(void *to, const char *text, size_t size);
 
 /* ---- draw -------------------------------------------------------------------------------------*/
 
@@ -40,7 +41,7 @@ int64_t domi_http_64_decode(void *to, const char *text, size_t size);
 
 /* Fill up to 256 bytes with random bytes of the kernel, which gives so few at once. Returns 0; the
  * error of getrandom(2). */
-static inline int domi_http_draw(void *to, size_t size)
+static inline int domi_http_draw_random_bytes(void *to, size_t size)
 {
     ssize_t drawn = getrandom(to, size, 0);
 
@@ -65,8 +66,8 @@ typedef struct domi_http_mac_text {
     size_t size;
 } domi_http_mac_text;
 
-void domi_http_mac(const domus_http_key *key, const domi_http_mac_text *text,
-                   unsigned char mac[DOMI_HTTP_MAC_BYTES]);
+void domi_http_make_mac(const domus_http_key *key, const domi_http_mac_text *text,
+                        unsigned char mac[DOMI_HTTP_MAC_BYTES]);
 
 /* Returns whether two MACs are equal, in a time that does not depend on their bytes. */
 bool domi_http_mac_equals(const unsigned char *one, const unsigned char *other, size_t size);

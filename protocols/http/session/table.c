@@ -187,7 +187,7 @@ static int fill_in_defaults_of_table(domus_http_sessions_options *options)
     if (options->lifetime_ns == 0)
         options->lifetime_ns = LIFETIME;
     if (options->draw == NULL)
-        options->draw = domi_http_draw;
+        options->draw = domi_http_draw_random_bytes;
     return options->count_max > COUNT_MOST || options->value_max > VALUE_MOST ||
                    options->bytes_max < (uint64_t)options->value_max + DOMUS_HTTP_SESSION_COST
                ? -EINVAL

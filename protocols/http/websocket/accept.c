@@ -8,7 +8,7 @@
 
 /* --- fields ----------------------------------------------------------------------------------- */
 
-unsigned domi_websocket_fields(domus_slice fields, const char *name, domus_slice *ret_value)
+unsigned domi_websocket_find_fields(domus_slice fields, const char *name, domus_slice *ret_value)
 {
     domus_http_line line;
     uint32_t at = 0;
@@ -16,13 +16,13 @@ unsigned domi_websocket_fields(domus_slice fields, const char *name, domus_slice
 
     *ret_value = (domus_slice){NULL, 0, 0};
     while (domus_http_next(fields, &at, &line)) {
-        if (domi_http_slice_is(line.name, name) && count++ == 0)
+        if (domi_http_is_slice_word(line.name, name) && count++ == 0)
             *ret_value = line.value;
     }
     return count;
 }
 
-bool domi_websocket_is_text(const char *bytes, size_t size, const char *text)
+bool domi_websocket_are_bytes_text(const char *bytes, size_t size, const char *text)
 {
     return strlen(text) == size && memcmp(bytes, text, size) == 0;
 }
@@ -37,12 +37,12 @@ static bool may_origin_open_websocket(const domus_http_request *request,
                                       const domus_websocket_service *service)
 {
     domus_slice origin;
-    unsigned count = domi_websocket_fields(request->fields, "origin", &origin);
+    unsigned count = domi_websocket_find_fields(request->fields, "origin", &origin);
 
     if (service->origins == NULL || count == 0)
         return true;
     for (const char *const *allowed = service->origins; count == 1 && *allowed != NULL; allowed++) {
-        if (domi_websocket_is_text(domus_slice_data(origin), origin.size, *allowed))
+        if (domi_websocket_are_bytes_text(domus_slice_data(origin), origin.size, *allowed))
             return true;
     }
     return false;
@@ -57,13 +57,14 @@ static uint16_t status_of_handshake(const domus_http_request *request,
     if (request->method != DOMUS_HTTP_GET || request->minor == 0 || request->body.size != 0 ||
         request->stream.number != 0)
         return 400;
-    if (!request->upgrade || !domi_http_lists(request->fields, "upgrade", "websocket"))
+    if (!request->upgrade ||
+        !domi_http_do_fields_list_word(request->fields, "upgrade", "websocket"))
         return 426;
-    if (domi_websocket_fields(request->fields, "sec-websocket-version", &version) != 1 ||
-        !domi_websocket_is_text(domus_slice_data(version), version.size, VERSION))
+    if (domi_websocket_find_fields(request->fields, "sec-websocket-version", &version) != 1 ||
+        !domi_websocket_are_bytes_text(domus_slice_data(version), version.size, VERSION))
         return 426;
-    if (domi_websocket_fields(request->fields, "sec-websocket-key", ret_key) != 1 ||
-        !domi_websocket_is_key(*ret_key))
+    if (domi_websocket_find_fields(request->fields, "sec-websocket-key", ret_key) != 1 ||
+        !domi_websocket_is_valid_key(*ret_key))
         return 400;
     return may_origin_open_websocket(request, service) ? 101 : 403;
 }
@@ -75,8 +76,8 @@ static bool is_subprotocol_offered(domus_slice fields, const char *protocol)
     const char *element;
     size_t size;
 
-    while (domi_http_next_listed(&walk, &element, &size)) {
-        if (domi_websocket_is_text(element, size, protocol))
+    while (domi_http_next_element_of_fields(&walk, &element, &size)) {
+        if (domi_websocket_are_bytes_text(element, size, protocol))
             return true;
     }
     return false;
@@ -112,7 +113,7 @@ int domus_websocket_answer(const domus_http_request *request,
     if (outcome.status == 426)
         (void)domus_http_add(&fields, "Sec-WebSocket-Version", VERSION);
     if (outcome.status == 101) {
-        domi_websocket_accept_of(domus_slice_data(sent), &key);
+        domi_websocket_make_answer_to_key(domus_slice_data(sent), &key);
         (void)domus_http_add(&fields, "Sec-WebSocket-Accept", key.accept);
         outcome.protocol = choose_offered_subprotocol(request, service);
         if (outcome.protocol != NULL)

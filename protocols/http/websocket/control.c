@@ -3,41 +3,41 @@
 
 #include <string.h>
 
-bool domi_websocket_is_code(unsigned code)
+bool domi_websocket_is_valid_close_code(unsigned code)
 {
     return (code >= DOMUS_WEBSOCKET_NORMAL && code <= DOMUS_WEBSOCKET_UNSUPPORTED) ||
            (code >= DOMUS_WEBSOCKET_INVALID_DATA && code <= DOMUS_WEBSOCKET_BAD_GATEWAY) ||
            (code >= 3000 && code <= 4999);
 }
 
-int domi_websocket_send_control(domus_wire *wire, const domi_websocket_state *state,
-                                unsigned opcode, const char *bytes, size_t size)
+int domi_websocket_send_control_frame(domus_wire *wire, const domi_websocket_state *state,
+                                      unsigned opcode, const char *bytes, size_t size)
 {
     char frame[2 + DOMI_WEBSOCKET_KEY + DOMI_WEBSOCKET_CONTROL_MAX];
     bool is_masked = !domi_websocket_is_server(state);
     unsigned char key[DOMI_WEBSOCKET_KEY] = {0};
-    char *to = domi_websocket_write_head(frame, opcode, is_masked, size);
+    char *to = domi_websocket_write_frame_head(frame, opcode, is_masked, size);
 
     if (is_masked) {
-        int error = domi_websocket_draw(key, sizeof key);
+        int error = domi_websocket_draw_random_bytes(key, sizeof key);
         if (error != 0)
             return error;
         memcpy(to, key, sizeof key);
         to += sizeof key;
     }
-    domi_websocket_mask(to, bytes, size, key, 0);
+    domi_websocket_mask_payload(to, bytes, size, key, 0);
     return domus_wire_append(wire, frame, (size_t)(to - frame) + size);
 }
 
-int domi_websocket_send_close(domus_wire *wire, domi_websocket_state *state, uint16_t code,
-                              domus_slice reason)
+int domi_websocket_send_close_frame(domus_wire *wire, domi_websocket_state *state, uint16_t code,
+                                    domus_slice reason)
 {
     char bytes[DOMI_WEBSOCKET_CONTROL_MAX] = {(char)(code >> 8), (char)code};
 
     if (reason.size != 0)
         memcpy(bytes + 2, domus_slice_data(reason), reason.size);
-    int error = domi_websocket_send_control(wire, state, DOMI_WEBSOCKET_CLOSE, bytes,
-                                            code != 0 ? 2 + reason.size : 0);
+    int error = domi_websocket_send_control_frame(wire, state, DOMI_WEBSOCKET_CLOSE, bytes,
+                                                  code != 0 ? 2 + reason.size : 0);
     if (error == 0)
         state->has_closed = true;
     return error;
@@ -51,12 +51,12 @@ static int handle_close_of_peer(domus_wire *wire, domi_websocket_state *state, c
     const unsigned char *byte = (const unsigned char *)bytes;
     uint16_t code = (uint16_t)(size >= 2 ? byte[0] << 8 | byte[1] : 0);
 
-    if (size == 1 || (size != 0 && !domi_websocket_is_code(code)))
-        return domi_websocket_refuse(state, DOMUS_WEBSOCKET_PROTOCOL_ERROR);
-    if (size > 2 && !domi_utf8_is_text(bytes + 2, size - 2))
-        return domi_websocket_refuse(state, DOMUS_WEBSOCKET_INVALID_DATA);
+    if (size == 1 || (size != 0 && !domi_websocket_is_valid_close_code(code)))
+        return domi_websocket_refuse_bytes(state, DOMUS_WEBSOCKET_PROTOCOL_ERROR);
+    if (size > 2 && !domi_utf8_is_complete_text(bytes + 2, size - 2))
+        return domi_websocket_refuse_bytes(state, DOMUS_WEBSOCKET_INVALID_DATA);
     if (!state->has_closed) {
-        int error = domi_websocket_send_close(wire, state, code, (domus_slice){NULL, 0, 0});
+        int error = domi_websocket_send_close_frame(wire, state, code, (domus_slice){NULL, 0, 0});
         if (error != 0)
             return error;
     }
@@ -83,18 +83,18 @@ static int handle_pong_of_peer(domus_wire *wire, const domi_websocket_state *sta
     return 0;
 }
 
-int domi_websocket_control(domus_wire *wire, domi_websocket_state *state,
-                           const domi_websocket_head *head, const char *bytes)
+int domi_websocket_handle_control_frame(domus_wire *wire, domi_websocket_state *state,
+                                        const domi_websocket_head *head, const char *bytes)
 {
     size_t size = (size_t)head->length;
 
     if (domi_websocket_is_server(state) && size != 0)
-        domi_websocket_mask(domus_wire_edit(wire, bytes, size), bytes, size, head->key, 0);
+        domi_websocket_mask_payload(domus_wire_edit(wire, bytes, size), bytes, size, head->key, 0);
     if (head->opcode == DOMI_WEBSOCKET_CLOSE)
         return handle_close_of_peer(wire, state, bytes, size);
     if (head->opcode == DOMI_WEBSOCKET_PONG)
         return handle_pong_of_peer(wire, state, bytes, size);
     return state->has_closed
                ? 0
-               : domi_websocket_send_control(wire, state, DOMI_WEBSOCKET_PONG, bytes, size);
+               : domi_websocket_send_control_frame(wire, state, DOMI_WEBSOCKET_PONG, bytes, size);
 }

@@ -8,7 +8,7 @@
 static bool is_message_binary_or_utf8(const domus_websocket_message *message)
 {
     return message->binary ||
-           domi_utf8_is_text(domus_slice_data(message->bytes), message->bytes.size);
+           domi_utf8_is_complete_text(domus_slice_data(message->bytes), message->bytes.size);
 }
 
 static unsigned opcode_of_message(const domus_websocket_message *message)
@@ -23,8 +23,8 @@ int domus_websocket_frame(const domus_websocket_message *message, domus_slice *r
 
     if (!is_message_binary_or_utf8(message))
         return -EILSEQ;
-    size_t size = (size_t)(domi_websocket_write_head(head, opcode_of_message(message), false,
-                                                     message->bytes.size) -
+    size_t size = (size_t)(domi_websocket_write_frame_head(head, opcode_of_message(message), false,
+                                                           message->bytes.size) -
                            head);
     if (message->bytes.size > DOMUS_SLICE_MAX - size)
         return -EMSGSIZE;
@@ -49,7 +49,7 @@ static int append_masked_payload(domus_wire *wire, domus_slice slice, const unsi
         char *room = domus_wire_room(wire, part);
         if (room == NULL)
             return -ENOMEM;
-        domi_websocket_mask(room, bytes + at, part, key, at);
+        domi_websocket_mask_payload(room, bytes + at, part, key, at);
         domus_wire_written(wire, part);
         at += part;
     }
@@ -65,13 +65,13 @@ static int encode_message_as_frame(domus_wire *wire, const domi_websocket_state 
 
     if (!is_message_binary_or_utf8(message))
         return -EILSEQ;
-    char *end =
-        domi_websocket_write_head(head, opcode_of_message(message), is_masked, message->bytes.size);
+    char *end = domi_websocket_write_frame_head(head, opcode_of_message(message), is_masked,
+                                                message->bytes.size);
     if (!is_masked) {
         int error = domus_wire_append(wire, head, (size_t)(end - head));
         return error != 0 ? error : domus_wire_append_slice(wire, message->bytes);
     }
-    int error = domi_websocket_draw(key, sizeof key);
+    int error = domi_websocket_draw_random_bytes(key, sizeof key);
     if (error != 0)
         return error;
     memcpy(end, key, sizeof key);
@@ -96,7 +96,7 @@ static int encode_prepared_frame(domus_wire *wire, const domi_websocket_state *s
     uint32_t size = form < 126 ? 2 : form == 126 ? 4 : 10;
     if (frame.size < size)
         return -EINVAL;
-    (void)domi_websocket_write_head(head, opcode, false, frame.size - size);
+    (void)domi_websocket_write_frame_head(head, opcode, false, frame.size - size);
     return memcmp(head, bytes, size) == 0 ? domus_wire_append_slice(wire, frame) : -EINVAL;
 }
 
@@ -104,8 +104,8 @@ static int encode_control_frame(domus_wire *wire, const domi_websocket_state *st
                                 unsigned opcode, domus_slice bytes)
 {
     return bytes.size <= DOMI_WEBSOCKET_CONTROL_MAX
-               ? domi_websocket_send_control(wire, state, opcode, domus_slice_data(bytes),
-                                             bytes.size)
+               ? domi_websocket_send_control_frame(wire, state, opcode, domus_slice_data(bytes),
+                                                   bytes.size)
                : -EMSGSIZE;
 }
 
@@ -117,20 +117,20 @@ static int encode_close_frame(domus_wire *wire, domi_websocket_state *state,
     const domus_websocket_options *options = state->options;
     domus_slice reason = close->reason;
 
-    if (close->code != 0 ? !domi_websocket_is_code(close->code) : reason.size != 0)
+    if (close->code != 0 ? !domi_websocket_is_valid_close_code(close->code) : reason.size != 0)
         return -EINVAL;
     if (reason.size > DOMI_WEBSOCKET_CONTROL_MAX - 2)
         return -EMSGSIZE;
-    if (!domi_utf8_is_text(domus_slice_data(reason), reason.size))
+    if (!domi_utf8_is_complete_text(domus_slice_data(reason), reason.size))
         return -EILSEQ;
-    int error = domi_websocket_send_close(wire, state, close->code, reason);
+    int error = domi_websocket_send_close_frame(wire, state, close->code, reason);
     if (error == 0)
         domus_wire_wake(wire, options->close_ns != 0 ? options->close_ns : CLOSE_DEFAULT_NS);
     return error;
 }
 
-int domi_websocket_encode(domus_wire *wire, domi_websocket_state *state, uint64_t id,
-                          const domus_type *type, const void *payload)
+int domi_websocket_encode_message(domus_wire *wire, domi_websocket_state *state, uint64_t id,
+                                  const domus_type *type, const void *payload)
 {
     if (id != DOMUS_NO_ID)
         /* an ask to a WebSocket channel is refused, because no message of the peer is an answer to

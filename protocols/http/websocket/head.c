@@ -39,8 +39,8 @@ static bool may_frame_come_now(const domi_websocket_state *state, const unsigned
     return opcode <= DOMI_WEBSOCKET_BINARY && !state->in_message;
 }
 
-int domi_websocket_read_head(domus_wire *wire, domi_websocket_state *state, const char *bytes_,
-                             size_t size, domi_websocket_head *ret_head)
+int domi_websocket_read_frame_head(domus_wire *wire, domi_websocket_state *state,
+                                   const char *bytes_, size_t size, domi_websocket_head *ret_head)
 {
     const unsigned char *bytes = (const unsigned char *)bytes_;
 
@@ -49,7 +49,7 @@ int domi_websocket_read_head(domus_wire *wire, domi_websocket_state *state, cons
         return 0;
     }
     if (!may_frame_come_now(state, bytes))
-        return domi_websocket_refuse(state, DOMUS_WEBSOCKET_PROTOCOL_ERROR);
+        return domi_websocket_refuse_bytes(state, DOMUS_WEBSOCKET_PROTOCOL_ERROR);
     uint64_t length = bytes[1] & LENGTH_BITS;
     size_t width = length == IN_2_BYTES ? 2 : length == IN_8_BYTES ? 8 : 0;
     size_t key = domi_websocket_is_server(state) ? DOMI_WEBSOCKET_KEY : 0;
@@ -57,7 +57,7 @@ int domi_websocket_read_head(domus_wire *wire, domi_websocket_state *state, cons
         length = read_number_of_payload_bytes(bytes + 2, width);
         /* refused, unless the payload's length is in its shortest form, with its highest bit 0 */
         if (length < (width == 2 ? IN_2_BYTES : UINT64_C(65536)) || length >> 63 != 0)
-            return domi_websocket_refuse(state, DOMUS_WEBSOCKET_PROTOCOL_ERROR);
+            return domi_websocket_refuse_bytes(state, DOMUS_WEBSOCKET_PROTOCOL_ERROR);
     }
     if (size < 2 + width + key) {
         domus_wire_need(wire, size < 2 + width ? 2 + width : 2 + width + key);
@@ -71,7 +71,7 @@ int domi_websocket_read_head(domus_wire *wire, domi_websocket_state *state, cons
     return 1;
 }
 
-char *domi_websocket_write_head(char *to, unsigned opcode, bool is_masked, uint64_t length)
+char *domi_websocket_write_frame_head(char *to, unsigned opcode, bool is_masked, uint64_t length)
 {
     unsigned mask = is_masked ? DOMI_WEBSOCKET_MASKED : 0;
     unsigned width = length < IN_2_BYTES ? 0 : length < 65536 ? 2 : 8;

@@ -17,7 +17,7 @@ static_assert(BASE64_ENCODE_RAW_LENGTH(SHA1_DIGEST_SIZE) + 1 ==
                   sizeof((domus_websocket_key *)0)->accept,
               "its size, and the zero at its end");
 
-bool domi_websocket_is_key(domus_slice key)
+bool domi_websocket_is_valid_key(domus_slice key)
 {
     struct base64_decode_ctx context;
     uint8_t nonce[BASE64_DECODE_LENGTH(DOMI_WEBSOCKET_KEY64)];
@@ -36,7 +36,7 @@ bool domi_websocket_is_key(domus_slice key)
            base64_decode_final(&context) == 1 && size == DOMI_WEBSOCKET_NONCE;
 }
 
-void domi_websocket_accept_of(const char *key, domus_websocket_key *ret_key)
+void domi_websocket_make_answer_to_key(const char *key, domus_websocket_key *ret_key)
 {
     struct sha1_ctx context;
     uint8_t digest[SHA1_DIGEST_SIZE];
@@ -52,7 +52,7 @@ void domi_websocket_accept_of(const char *key, domus_websocket_key *ret_key)
 int domi_websocket_make_key(char *key)
 {
     uint8_t nonce[DOMI_WEBSOCKET_NONCE];
-    int error = domi_websocket_draw(nonce, sizeof nonce);
+    int error = domi_websocket_draw_random_bytes(nonce, sizeof nonce);
 
     if (error == 0)
         base64_encode_raw(key, sizeof nonce, nonce);

@@ -12,7 +12,7 @@
 /* bytes of keys that a thread draws at once; getrandom() never gives fewer of so few */
 #define POOL 256u
 
-int domi_websocket_draw(void *to, size_t size)
+int domi_websocket_draw_random_bytes(void *to, size_t size)
 {
     static _Thread_local unsigned char pool[POOL];
     static _Thread_local size_t left;
@@ -29,8 +29,8 @@ int domi_websocket_draw(void *to, size_t size)
     return 0;
 }
 
-void domi_websocket_mask(char *to, const char *from, size_t size, const unsigned char *key,
-                         size_t at)
+void domi_websocket_mask_payload(char *to, const char *from, size_t size, const unsigned char *key,
+                                 size_t at)
 {
     unsigned char turned[8];
     uint64_t word;

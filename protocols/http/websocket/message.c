@@ -7,7 +7,7 @@
 #define MESSAGE_DEFAULT   (UINT32_C(1) << 20)
 #define FRAGMENTS_DEFAULT 4096u
 
-void domi_websocket_reset(domi_websocket_state *state)
+void domi_websocket_free_gathered_bytes(domi_websocket_state *state)
 {
     (void)domus_budget_charge(state->options->budget, &state->charged, 0);
     domus_append_drop(&state->bytes);
@@ -24,9 +24,9 @@ static int check_limits_of_message(domi_websocket_state *state, uint64_t length)
         options->fragments_max != 0 ? options->fragments_max : FRAGMENTS_DEFAULT;
 
     if (length > frame_max || length > message_max - state->bytes.size)
-        return domi_websocket_refuse(state, DOMUS_WEBSOCKET_TOO_BIG);
+        return domi_websocket_refuse_bytes(state, DOMUS_WEBSOCKET_TOO_BIG);
     if (++state->fragments > fragments_max)
-        return domi_websocket_refuse(state, DOMUS_WEBSOCKET_POLICY);
+        return domi_websocket_refuse_bytes(state, DOMUS_WEBSOCKET_POLICY);
     return 0;
 }
 
@@ -39,9 +39,9 @@ static int make_message_of_single_frame(domus_wire *wire, domi_websocket_state *
     domus_websocket_message *message;
 
     if (domi_websocket_is_server(state))
-        domi_websocket_mask(domus_wire_edit(wire, bytes, size), bytes, size, head->key, 0);
-    if (!state->is_binary && !domi_utf8_is_text(bytes, size))
-        return domi_websocket_refuse(state, DOMUS_WEBSOCKET_INVALID_DATA);
+        domi_websocket_mask_payload(domus_wire_edit(wire, bytes, size), bytes, size, head->key, 0);
+    if (!state->is_binary && !domi_utf8_is_complete_text(bytes, size))
+        return domi_websocket_refuse_bytes(state, DOMUS_WEBSOCKET_INVALID_DATA);
     /* the message is dropped, because this side has closed and could not answer it */
     if (state->has_closed)
         return 0;
@@ -59,9 +59,9 @@ static int make_message_of_gathered_bytes(domus_wire *wire, domi_websocket_state
     domus_websocket_message *message;
 
     if (!state->is_binary && state->text.left != 0)
-        return domi_websocket_refuse(state, DOMUS_WEBSOCKET_INVALID_DATA);
+        return domi_websocket_refuse_bytes(state, DOMUS_WEBSOCKET_INVALID_DATA);
     if (state->has_closed) {
-        domi_websocket_reset(state);
+        domi_websocket_free_gathered_bytes(state);
         return 0;
     }
     message = domus_wire_notice(wire, &domus_websocket_message_type);
@@ -69,7 +69,7 @@ static int make_message_of_gathered_bytes(domus_wire *wire, domi_websocket_state
         return -ENOMEM;
     message->binary = state->is_binary;
     int error = domus_append_end(&state->bytes, &message->bytes);
-    domi_websocket_reset(state);
+    domi_websocket_free_gathered_bytes(state);
     return error;
 }
 
@@ -80,21 +80,21 @@ static int gather_unmasked_frame_bytes(domi_websocket_state *state, const char *
 
     if (room == NULL)
         return -ENOMEM;
-    domi_websocket_mask(room, bytes, size, state->key, state->key_at);
+    domi_websocket_mask_payload(room, bytes, size, state->key, state->key_at);
     state->key_at = (uint8_t)((state->key_at + size) % DOMI_WEBSOCKET_KEY);
-    if (!state->is_binary && !domi_utf8_go_on(&state->text, room, size))
-        return domi_websocket_refuse(state, DOMUS_WEBSOCKET_INVALID_DATA);
+    if (!state->is_binary && !domi_utf8_check_further_bytes(&state->text, room, size))
+        return domi_websocket_refuse_bytes(state, DOMUS_WEBSOCKET_INVALID_DATA);
     domus_append_written(&state->bytes, size);
     int error = domus_budget_charge(state->options->budget, &state->charged, state->bytes.room);
     if (error != 0) {
-        domi_websocket_reset(state);
+        domi_websocket_free_gathered_bytes(state);
         state->wrong = DOMUS_WEBSOCKET_TRY_LATER;
     }
     return error;
 }
 
-int domi_websocket_go_on(domus_wire *wire, domi_websocket_state *state, const char *bytes,
-                         size_t size)
+int domi_websocket_continue_message_frame(domus_wire *wire, domi_websocket_state *state,
+                                          const char *bytes, size_t size)
 {
     size_t part = size < state->left ? size : (size_t)state->left;
     int error = part != 0 ? gather_unmasked_frame_bytes(state, bytes, part) : 0;
@@ -111,8 +111,9 @@ int domi_websocket_go_on(domus_wire *wire, domi_websocket_state *state, const ch
     return error != 0 ? error : (int)part;
 }
 
-int domi_websocket_begin_frame(domus_wire *wire, domi_websocket_state *state,
-                               const domi_websocket_head *head, const char *bytes, size_t size)
+int domi_websocket_begin_message_frame(domus_wire *wire, domi_websocket_state *state,
+                                       const domi_websocket_head *head, const char *bytes,
+                                       size_t size)
 {
     if (!state->in_message) {
         state->is_binary = head->opcode == DOMI_WEBSOCKET_BINARY;
@@ -133,6 +134,6 @@ int domi_websocket_begin_frame(domus_wire *wire, domi_websocket_state *state,
     state->left = head->length;
     memcpy(state->key, head->key, sizeof state->key);
     state->key_at = 0;
-    int used = domi_websocket_go_on(wire, state, bytes, size);
+    int used = domi_websocket_continue_message_frame(wire, state, bytes, size);
     return used < 0 ? used : (int)head->size + used;
 }

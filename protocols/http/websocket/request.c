@@ -15,7 +15,7 @@ static void add_offered_subprotocols(domus_appender *fields, const char *const *
         return;
     for (const char *divider = ""; *protocol != NULL; protocol++, divider = ", ") {
         size_t size = strlen(*protocol);
-        bool is_token = size != 0 && domi_http_run_token(*protocol, size) == size;
+        bool is_token = size != 0 && domi_http_count_token_bytes(*protocol, size) == size;
         /* a name that is no token makes the field invalid, because it would be read as several
          * names or as none */
         (void)domus_append_text(&list, "%s%s", divider, is_token ? *protocol : "\n");
@@ -41,7 +41,7 @@ int domus_websocket_request(const domus_websocket_wish *wish, domus_http_request
 
     if (error != 0)
         return error;
-    domi_websocket_accept_of(key, &accept);
+    domi_websocket_make_answer_to_key(key, &accept);
     (void)domus_http_add(&fields, "Upgrade", "websocket");
     (void)domus_http_add_bytes(&fields, "Sec-WebSocket-Key", key, sizeof key);
     (void)domus_http_add(&fields, "Sec-WebSocket-Version", "13");
@@ -67,14 +67,14 @@ static int find_chosen_subprotocol(const domus_websocket_wish *wish, domus_slice
                                    const char **ret_protocol)
 {
     domus_slice chosen;
-    unsigned count = domi_websocket_fields(fields, "sec-websocket-protocol", &chosen);
+    unsigned count = domi_websocket_find_fields(fields, "sec-websocket-protocol", &chosen);
     const char *const *protocol = wish->protocols;
 
     *ret_protocol = NULL;
     if (count == 0)
         return 0;
     for (; count == 1 && protocol != NULL && *protocol != NULL; protocol++) {
-        if (domi_websocket_is_text(domus_slice_data(chosen), chosen.size, *protocol)) {
+        if (domi_websocket_are_bytes_text(domus_slice_data(chosen), chosen.size, *protocol)) {
             *ret_protocol = *protocol;
             return 0;
         }
@@ -91,14 +91,14 @@ int domus_websocket_check(const domus_websocket_wish *wish, const domus_websocke
 
     if (response->status != 101)
         return -ECONNREFUSED;
-    if (domi_websocket_fields(fields, "upgrade", &value) != 1 ||
-        !domi_http_slice_is(value, "websocket") ||
-        !domi_http_lists(fields, "connection", "upgrade"))
+    if (domi_websocket_find_fields(fields, "upgrade", &value) != 1 ||
+        !domi_http_is_slice_word(value, "websocket") ||
+        !domi_http_do_fields_list_word(fields, "connection", "upgrade"))
         return -EPROTO;
-    if (domi_websocket_fields(fields, "sec-websocket-accept", &value) != 1 ||
-        !domi_websocket_is_text(domus_slice_data(value), value.size, key->accept))
+    if (domi_websocket_find_fields(fields, "sec-websocket-accept", &value) != 1 ||
+        !domi_websocket_are_bytes_text(domus_slice_data(value), value.size, key->accept))
         return -EPROTO;
-    if (domi_websocket_fields(fields, "sec-websocket-extensions", &value) != 0)
+    if (domi_websocket_find_fields(fields, "sec-websocket-extensions", &value) != 0)
         return -EPROTO;
     int error = find_chosen_subprotocol(wish, fields, &protocol);
     if (error == 0 && ret_protocol != NULL)

@@ -54,18 +54,18 @@ static int decode_websocket_frames(domus_wire *wire, void *state_, const char *b
 
     state->was_heard = true;
     if (state->in_frame)
-        return domi_websocket_go_on(wire, state, bytes, size);
-    int result = domi_websocket_read_head(wire, state, bytes, size, &head);
+        return domi_websocket_continue_message_frame(wire, state, bytes, size);
+    int result = domi_websocket_read_frame_head(wire, state, bytes, size, &head);
     if (result != 1)
         return result;
     if (head.opcode < DOMI_WEBSOCKET_CLOSE)
-        return domi_websocket_begin_frame(wire, state, &head, bytes, size);
+        return domi_websocket_begin_message_frame(wire, state, &head, bytes, size);
     size_t whole = head.size + (size_t)head.length;
     if (size < whole) {
         domus_wire_need(wire, whole);
         return 0;
     }
-    result = domi_websocket_control(wire, state, &head, bytes + head.size);
+    result = domi_websocket_handle_control_frame(wire, state, &head, bytes + head.size);
     return result != 0 ? result : (int)whole;
 }
 
@@ -82,7 +82,7 @@ static int handle_end_of_peer_bytes(domus_wire *wire, void *state_, size_t left)
 static int encode_websocket_message(domus_wire *wire, void *state, uint64_t id,
                                     const domus_type *type, const void *payload)
 {
-    return domi_websocket_encode(wire, state, id, type, payload);
+    return domi_websocket_encode_message(wire, state, id, type, payload);
 }
 
 /* Tell the peer by a close frame why its bytes were wrong, unless this side has closed already. A
@@ -94,13 +94,13 @@ static int close_websocket_after_error(domus_wire *wire, void *state_, uint64_t 
     uint16_t code = state->wrong;
 
     (void)id, (void)request;
-    domi_websocket_reset(state);
+    domi_websocket_free_gathered_bytes(state);
     domus_wire_wake(wire, 0);
     if (state->has_closed)
         return 0;
     if (code == 0 && error == -ENOMEM)
         code = DOMUS_WEBSOCKET_INTERNAL_ERROR;
-    return code != 0 ? domi_websocket_send_close(wire, state, code, (domus_slice){NULL, 0, 0})
+    return code != 0 ? domi_websocket_send_close_frame(wire, state, code, (domus_slice){NULL, 0, 0})
                      : error;
 }
 
@@ -108,15 +108,16 @@ static int send_close_before_channel_ends(domus_wire *wire, void *state_)
 {
     domi_websocket_state *state = state_;
 
-    return state->has_closed ? 0
-                             : domi_websocket_send_close(wire, state, DOMUS_WEBSOCKET_GOING_AWAY,
-                                                         (domus_slice){NULL, 0, 0});
+    return state->has_closed
+               ? 0
+               : domi_websocket_send_close_frame(wire, state, DOMUS_WEBSOCKET_GOING_AWAY,
+                                                 (domus_slice){NULL, 0, 0});
 }
 
 static void close_websocket_stage(domus_wire *wire, void *state)
 {
     (void)wire;
-    domi_websocket_reset(state);
+    domi_websocket_free_gathered_bytes(state);
 }
 
 /* Handle the stage's timer: the peer has not answered a close in time, or was silent for some
@@ -131,7 +132,8 @@ static int handle_timer_of_websocket(domus_wire *wire, void *state_, bool owed)
     state->was_heard = false;
     state->was_pinged = is_silent;
     set_timer_for_silence_of_peer(wire, state);
-    return is_silent ? domi_websocket_send_control(wire, state, DOMI_WEBSOCKET_PING, "", 0) : 0;
+    return is_silent ? domi_websocket_send_control_frame(wire, state, DOMI_WEBSOCKET_PING, "", 0)
+                     : 0;
 }
 
 const domus_stage domus_websocket_stage = {

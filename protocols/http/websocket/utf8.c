@@ -42,7 +42,7 @@ static bool begin_utf8_character(domi_utf8 *at, unsigned char byte)
     return true;
 }
 
-bool domi_utf8_go_on(domi_utf8 *at, const char *bytes, size_t size)
+bool domi_utf8_check_further_bytes(domi_utf8 *at, const char *bytes, size_t size)
 {
     const unsigned char *byte = (const unsigned char *)bytes;
     size_t i = 0;

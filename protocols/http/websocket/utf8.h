@@ -16,14 +16,14 @@ typedef struct domi_utf8 {
 } domi_utf8;
 
 /* Check `size` further bytes of a text. Returns false at the first byte that cannot be UTF-8. */
-bool domi_utf8_go_on(domi_utf8 *at, const char *bytes, size_t size);
+bool domi_utf8_check_further_bytes(domi_utf8 *at, const char *bytes, size_t size);
 
 /* Returns whether the bytes are a text in UTF-8 whose last character is complete. */
-static inline bool domi_utf8_is_text(const char *bytes, size_t size)
+static inline bool domi_utf8_is_complete_text(const char *bytes, size_t size)
 {
     domi_utf8 at = {0};
 
-    return domi_utf8_go_on(&at, bytes, size) && at.left == 0;
+    return domi_utf8_check_further_bytes(&at, bytes, size) && at.left == 0;
 }
 
 #endif

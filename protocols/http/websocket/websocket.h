@@ -61,7 +61,7 @@ static inline bool domi_websocket_is_server(const domi_websocket_state *state)
 
 /* Record the close code for bytes of the peer that are refused. Returns the negative errno for
  * it. */
-static inline int domi_websocket_refuse(domi_websocket_state *state, uint16_t code)
+static inline int domi_websocket_refuse_bytes(domi_websocket_state *state, uint16_t code)
 {
     state->wrong = code;
     return code == DOMUS_WEBSOCKET_TOO_BIG ? -EMSGSIZE : -EPROTO;
@@ -79,47 +79,48 @@ typedef struct domi_websocket_head {
 
 /* Read the head of a frame of the peer. Returns 1; 0 when more bytes are needed; or a negative
  * errno (head.c). */
-int domi_websocket_read_head(domus_wire *wire, domi_websocket_state *state, const char *bytes,
-                             size_t size, domi_websocket_head *ret_head);
+int domi_websocket_read_frame_head(domus_wire *wire, domi_websocket_state *state, const char *bytes,
+                                   size_t size, domi_websocket_head *ret_head);
 
 /* Write the head of a control frame, or of a whole message, in at most DOMI_WEBSOCKET_HEAD_MAX
  * bytes. Returns where it ends (head.c). */
-char *domi_websocket_write_head(char *to, unsigned opcode, bool is_masked, uint64_t length);
+char *domi_websocket_write_frame_head(char *to, unsigned opcode, bool is_masked, uint64_t length);
 
 /* Copy `size` bytes of a payload, and mask or unmask them by the key; they lie `at` bytes behind
  * the start of the payload; `to` may be `from` (mask.c). */
-void domi_websocket_mask(char *to, const char *from, size_t size, const unsigned char *key,
-                         size_t at);
+void domi_websocket_mask_payload(char *to, const char *from, size_t size, const unsigned char *key,
+                                 size_t at);
 
 /* Draw random bytes that nobody can predict. Returns 0, or the error of getrandom(2) (mask.c). */
-int domi_websocket_draw(void *to, size_t size);
+int domi_websocket_draw_random_bytes(void *to, size_t size);
 
 /* Handle bytes of a message: its frame has begun, or lies whole in the window (message.c). Return
  * how many were used, or a negative errno. */
-int domi_websocket_begin_frame(domus_wire *wire, domi_websocket_state *state,
-                               const domi_websocket_head *head, const char *bytes, size_t size);
-int domi_websocket_go_on(domus_wire *wire, domi_websocket_state *state, const char *bytes,
-                         size_t size);
+int domi_websocket_begin_message_frame(domus_wire *wire, domi_websocket_state *state,
+                                       const domi_websocket_head *head, const char *bytes,
+                                       size_t size);
+int domi_websocket_continue_message_frame(domus_wire *wire, domi_websocket_state *state,
+                                          const char *bytes, size_t size);
 
 /* Free the bytes of a message that were gathered. */
-void domi_websocket_reset(domi_websocket_state *state);
+void domi_websocket_free_gathered_bytes(domi_websocket_state *state);
 
 /* Handle a control frame of the peer, which lies whole behind its head (control.c). Returns 0, or a
  * negative errno. */
-int domi_websocket_control(domus_wire *wire, domi_websocket_state *state,
-                           const domi_websocket_head *head, const char *bytes);
+int domi_websocket_handle_control_frame(domus_wire *wire, domi_websocket_state *state,
+                                        const domi_websocket_head *head, const char *bytes);
 
 /* Append a control frame; append a close frame with this code, where 0 stands for none (control.c).
  * Return 0; a negative errno. */
-int domi_websocket_send_control(domus_wire *wire, const domi_websocket_state *state,
-                                unsigned opcode, const char *bytes, size_t size);
-int domi_websocket_send_close(domus_wire *wire, domi_websocket_state *state, uint16_t code,
-                              domus_slice reason);
+int domi_websocket_send_control_frame(domus_wire *wire, const domi_websocket_state *state,
+                                      unsigned opcode, const char *bytes, size_t size);
+int domi_websocket_send_close_frame(domus_wire *wire, domi_websocket_state *state, uint16_t code,
+                                    domus_slice reason);
 
 /* Returns whether a close frame with this code may be sent. */
-bool domi_websocket_is_code(unsigned code);
+bool domi_websocket_is_valid_close_code(unsigned code);
 
-int domi_websocket_encode(domus_wire *wire, domi_websocket_state *state, uint64_t id,
-                          const domus_type *type, const void *payload);
+int domi_websocket_encode_message(domus_wire *wire, domi_websocket_state *state, uint64_t id,
+                                  const domus_type *type, const void *payload);
 
 #endif

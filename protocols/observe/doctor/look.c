@@ -25,7 +25,8 @@ static void *allocate_list_of_zeros(size_t count, size_t size)
     return calloc(count != 0 ? count : 1, size);
 }
 
-int domi_look_init(domi_look *ret_look, size_t threads, size_t runners, size_t actors, size_t ports)
+int domi_look_allocate_lists(domi_look *ret_look, size_t threads, size_t runners, size_t actors,
+                             size_t ports)
 {
     if (threads > DOMI_LOOK_THREADS_MAX || runners > DOMI_LOOK_RUNNERS_MAX ||
         actors > DOMI_LOOK_ACTORS_MAX || ports > DOMI_LOOK_PORTS_MAX)
@@ -41,14 +42,14 @@ int domi_look_init(domi_look *ret_look, size_t threads, size_t runners, size_t a
         .ports = allocate_list_of_zeros(ports, sizeof *look.ports),
     };
     if (look.threads == NULL || look.runners == NULL || look.actors == NULL || look.ports == NULL) {
-        domi_look_fini(&look);
+        domi_look_free_lists(&look);
         return -ENOMEM;
     }
     *ret_look = look;
     return 0;
 }
 
-void domi_look_fini(domi_look *look)
+void domi_look_free_lists(domi_look *look)
 {
     free(look->threads);
     free(look->runners);
@@ -66,7 +67,7 @@ void domi_look_copy_name(char *ret_name, size_t size, const char *name)
     ret_name[i] = '\0';
 }
 
-uint64_t domi_look_count_open(const domi_look *look)
+uint64_t domi_look_count_open_connections(const domi_look *look)
 {
     uint64_t open = 0;
 

@@ -186,7 +186,7 @@ extern const char *const domi_look_machine_names[];
 extern const char *const domi_look_setting_names[];
 
 /* Returns the figure of a group whose name has the place `index` in the group's list of names. */
-static inline uint64_t *domi_look_field(void *group, size_t index)
+static inline uint64_t *domi_look_figure_of_group(void *group, size_t index)
 {
     return (uint64_t *)group + index;
 }
@@ -252,16 +252,16 @@ typedef struct domi_look {
 #define DOMI_LOOK_ACTORS_MAX  (128u * (DOMI_LOOK_THREADS_MAX + 17u))
 #define DOMI_LOOK_PORTS_MAX   128u
 
-/* Allocate the lists of a look in these lengths, all 0. Returns 0, and domi_look_fini() must
+/* Allocate the lists of a look in these lengths, all 0. Returns 0, and domi_look_free_lists() must
  * follow; -ENOMEM; -E2BIG for a length over its limit. */
-int domi_look_init(domi_look *ret_look, size_t threads, size_t runners, size_t actors,
-                   size_t ports);
+int domi_look_allocate_lists(domi_look *ret_look, size_t threads, size_t runners, size_t actors,
+                             size_t ports);
 
 /* Free the lists of a look. A look that is all 0 has none, which is allowed. */
-void domi_look_fini(domi_look *look);
+void domi_look_free_lists(domi_look *look);
 
 /* Returns how many connections are open, over all listeners of a look. */
-uint64_t domi_look_count_open(const domi_look *look);
+uint64_t domi_look_count_open_connections(const domi_look *look);
 
 /* Copy a name into a look, cut to `size` bytes with its zero byte. Bytes other than printable ASCII
  * become '?', because the name is printed on a terminal. */

@@ -28,19 +28,19 @@ static void print_text_to_sink(const domi_report *to, const char *format, ...)
         send_text_to_sink(to, text, (size_t)size < sizeof text ? (size_t)size : sizeof text - 1);
 }
 
-const char *domi_harm_name(domi_harm harm)
+const char *domi_word_of_harm(domi_harm harm)
 {
     return harm == DOMI_HARM_LOSS ? "loss" : harm == DOMI_HARM_DELAY ? "delay" : "cost";
 }
 
 /* --- text ------------------------------------------------------------------------------------- */
 
-void domi_report_finding(const domi_report *to, const domi_finding *finding)
+void domi_report_finding_as_text(const domi_report *to, const domi_finding *finding)
 {
     const char *line = finding->change;
 
     print_text_to_sink(to, "\n%s (%s)\n  %s\n  %s\n", finding->rule->name,
-                       domi_harm_name(finding->rule->harm), finding->sentence,
+                       domi_word_of_harm(finding->rule->harm), finding->sentence,
                        finding->rule->limit);
     while (*line != '\0') {
         size_t size = strcspn(line, "\n");
@@ -49,8 +49,8 @@ void domi_report_finding(const domi_report *to, const domi_finding *finding)
     }
 }
 
-void domi_report_text(const domi_report *to, const domi_span *span, const domi_finding *findings,
-                      uint32_t count)
+void domi_report_findings_as_text(const domi_report *to, const domi_span *span,
+                                  const domi_finding *findings, uint32_t count)
 {
     const domi_look *look = span->after;
 
@@ -61,7 +61,7 @@ void domi_report_text(const domi_report *to, const domi_span *span, const domi_f
     else
         print_text_to_sink(to, "%" PRIu32 " %s\n", count, count == 1 ? "finding" : "findings");
     for (uint32_t i = 0; i < count; i++)
-        domi_report_finding(to, &findings[i]);
+        domi_report_finding_as_text(to, &findings[i]);
 }
 
 /* --- JSON ------------------------------------------------------------------------------------- */
@@ -99,7 +99,7 @@ static void print_change_as_json(const domi_report *to, const char *change)
 static void print_finding_as_json(const domi_report *to, const domi_finding *finding)
 {
     print_text_to_sink(to, "{\"rule\":\"%s\",\"harm\":\"%s\"", finding->rule->name,
-                       domi_harm_name(finding->rule->harm));
+                       domi_word_of_harm(finding->rule->harm));
     print_member_as_json(to, "sentence", finding->sentence);
     print_member_as_json(to, "limit", finding->rule->limit);
     print_member_as_json(to, "keys", finding->rule->keys);
@@ -107,8 +107,8 @@ static void print_finding_as_json(const domi_report *to, const domi_finding *fin
     print_text_to_sink(to, "}");
 }
 
-void domi_report_json(const domi_report *to, const domi_span *span, const domi_finding *findings,
-                      uint32_t count)
+void domi_report_findings_as_json(const domi_report *to, const domi_span *span,
+                                  const domi_finding *findings, uint32_t count)
 {
     const domi_look *look = span->after;
 

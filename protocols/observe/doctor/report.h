@@ -13,11 +13,11 @@ typedef struct domi_report {
 } domi_report;
 
 /* Write all findings of the doctor in a span as text. */
-void domi_report_text(const domi_report *to, const domi_span *span, const domi_finding *findings,
-                      uint32_t count);
+void domi_report_findings_as_text(const domi_report *to, const domi_span *span,
+                                  const domi_finding *findings, uint32_t count);
 
 /* Write one finding of a span as text, with an empty line before it. */
-void domi_report_finding(const domi_report *to, const domi_finding *finding);
+void domi_report_finding_as_text(const domi_report *to, const domi_finding *finding);
 
 /* Write the findings of a span as one JSON object in a line:
  *
@@ -25,10 +25,10 @@ void domi_report_finding(const domi_report *to, const domi_finding *finding);
  *    "findings": [{"rule": "mailbox-full", "harm": "loss", "sentence": "...", "limit": "...",
  *                  "keys": "scheduler.mailboxMax",
  *                  "change": ["scheduler: {mailboxMax: 4096}", "# and ..."]}]} */
-void domi_report_json(const domi_report *to, const domi_span *span, const domi_finding *findings,
-                      uint32_t count);
+void domi_report_findings_as_json(const domi_report *to, const domi_span *span,
+                                  const domi_finding *findings, uint32_t count);
 
 /* Returns the word for a harm: "loss", "delay" or "cost". */
-const char *domi_harm_name(domi_harm harm);
+const char *domi_word_of_harm(domi_harm harm);
 
 #endif

@@ -47,11 +47,12 @@ typedef struct domi_finding {
 #define DOMI_RULES_MAX 64u /* number of rules, at most */
 
 /* Returns the rule of this number, from 0 on; NULL behind the last rule. */
-const domi_rule *domi_rule_at(uint32_t index);
+const domi_rule *domi_rule_of_number(uint32_t index);
 
 /* Judge a span by all rules. Returns the number of findings; these are sorted with the worst
  * first. */
-uint32_t domi_doctor_judge(const domi_span *span, domi_finding ret_findings[DOMI_RULES_MAX]);
+uint32_t domi_judge_span_by_all_rules(const domi_span *span,
+                                      domi_finding ret_findings[DOMI_RULES_MAX]);
 
 /* The tables of rules, one for each file rules_*.c. Each ends with a row without a name. */
 extern const domi_rule domi_rules_of_shares[];

@@ -72,17 +72,19 @@ static bool judge_hot_actor(const domi_span *span, domi_finding *finding)
             share_of_thread_for_behaviour(span, one) < OWN ||
             !could_other_thread_do_work(span, one->busiest))
             continue;
-        domi_finding_advise(finding,
-                            "in the list of pools: {name: work}, and spawn the actor there "
-                            "(domus_pool_find(), domus/pools.h)");
-        domi_finding_advise(finding, "or spread its work over several actors (domus/router.h), or "
+        domi_finding_advise_in_words(
+            finding, "in the list of pools: {name: work}, and spawn the actor there "
+                     "(domus_pool_find(), domus/pools.h)");
+        domi_finding_advise_in_words(finding,
+                                     "or spread its work over several actors (domus/router.h), or "
                                      "make its messages cheaper (domus flame)");
-        return domi_finding_say(
+        return domi_finding_write_sentence(
             finding,
             "The one actor of the behaviour %s takes %s of thread %u, and each message that it "
             "handles takes %s.",
-            one->name, domi_word_percent(share_of_thread_for_behaviour(span, one)).at, one->busiest,
-            domi_word_time(domi_span_ratio(one->run_ns, one->messages)).at);
+            one->name, domi_word_of_percent(share_of_thread_for_behaviour(span, one)).at,
+            one->busiest,
+            domi_word_of_time(domi_span_quotient_of_counts(one->run_ns, one->messages)).at);
     }
     return false;
 }
@@ -107,7 +109,7 @@ static double share_of_actors_on_thread(const domi_look *look, uint32_t thread)
         all += one->counts.alive;
         here += one->thread == (int64_t)thread ? one->counts.alive : 0;
     }
-    return all >= MANY ? domi_span_ratio(here, all) : 0;
+    return all >= MANY ? domi_span_quotient_of_counts(here, all) : 0;
 }
 
 static bool judge_actors_on_one_thread(const domi_span *span, domi_finding *finding)
@@ -120,14 +122,14 @@ static bool judge_actors_on_one_thread(const domi_span *span, domi_finding *find
     if (most->busy < LOADED || most->busy - least->busy < UNEVEN || share < AT_HOME ||
         most->state < most->busy / 2)
         return false;
-    domi_finding_advise(finding, "spawn the actors with DOMUS_SPREAD or DOMUS_ON_THREAD "
-                                 "(domus/spawn.h) instead of near their parent");
-    return domi_finding_say(
+    domi_finding_advise_in_words(finding, "spawn the actors with DOMUS_SPREAD or DOMUS_ON_THREAD "
+                                          "(domus/spawn.h) instead of near their parent");
+    return domi_finding_write_sentence(
         finding,
         "Thread %u is busy for %s of its time and thread %u for %s, while %s of the state "
         "actors live on thread %u.",
-        span->busiest, domi_word_percent(most->busy).at, span->idlest,
-        domi_word_percent(least->busy).at, domi_word_percent(share).at, span->busiest);
+        span->busiest, domi_word_of_percent(most->busy).at, span->idlest,
+        domi_word_of_percent(least->busy).at, domi_word_of_percent(share).at, span->busiest);
 }
 
 /* --- full pools of runners -------------------------------------------------------------------- */
@@ -148,9 +150,10 @@ static double busy_share_of_idlest_runner(const domi_span *span, uint32_t first,
             break;
         if (after[i].is_spare)
             continue;
-        uint64_t wall_ns = domi_span_less(after[i].times.wall_ns, before[i].times.wall_ns);
-        double one =
-            domi_span_ratio(domi_span_less(after[i].times.run_ns, before[i].times.run_ns), wall_ns);
+        uint64_t wall_ns =
+            domi_span_growth_of_counter(after[i].times.wall_ns, before[i].times.wall_ns);
+        double one = domi_span_quotient_of_counts(
+            domi_span_growth_of_counter(after[i].times.run_ns, before[i].times.run_ns), wall_ns);
         if (wall_ns == 0)
             continue;
         busy = one < busy ? one : busy;
@@ -170,13 +173,14 @@ static bool judge_full_runners_of_pools(const domi_span *span, domi_finding *fin
             continue;
         const char *pool = span->after->runners[i].pool;
         snprintf(advice, sizeof advice, "in the list of pools: {name: %.40s, runners: %u}", pool,
-                 (unsigned)domi_clamp(count + free_cpus, count + 1u, 64));
-        domi_finding_advise(finding, advice);
-        return domi_finding_say(
+                 (unsigned)domi_clamp_to_whole_number(count + free_cpus, count + 1u, 64));
+        domi_finding_advise_in_words(finding, advice);
+        return domi_finding_write_sentence(
             finding,
             "Each of the %u runners of the pool %s works for %s of its time or more, while %s CPUs "
             "that the program may use have nothing to do.",
-            (unsigned)count, pool, domi_word_percent(POOL_ALL).at, domi_word_amount(free_cpus).at);
+            (unsigned)count, pool, domi_word_of_percent(POOL_ALL).at,
+            domi_word_of_amount(free_cpus).at);
     }
     return false;
 }

@@ -18,31 +18,34 @@
  * of descriptors allows, at least half of that limit, so a larger value would be lowered again. */
 static void advise_max_connections(uint64_t most, uint64_t files_max, domi_finding *finding)
 {
-    uint64_t wanted = domi_clamp((double)most * 2, 1, 1048576);
+    uint64_t wanted = domi_clamp_to_whole_number((double)most * 2, 1, 1048576);
 
     if (files_max != 0 && wanted > files_max / 2)
         wanted = files_max / 2;
     if (wanted > most)
-        domi_finding_set(finding, "channel.maxConnections", "%u", (unsigned)wanted);
+        domi_finding_advise_key(finding, "channel.maxConnections", "%u", (unsigned)wanted);
     else if (files_max != 0)
-        domi_finding_advise(finding, "first raise the limit of descriptors, which allows no more: "
+        domi_finding_advise_in_words(finding,
+                                     "first raise the limit of descriptors, which allows no more: "
                                      "LimitNOFILE= of systemd, ulimit -n");
     else
-        domi_finding_advise(finding, "spread the clients over more processes");
+        domi_finding_advise_in_words(finding, "spread the clients over more processes");
 }
 
 static bool judge_max_connections(const domi_span *span, domi_finding *finding)
 {
-    uint64_t open = domi_look_count_open(span->after), most = span->after->settings.connections_max;
+    uint64_t open = domi_look_count_open_connections(span->after),
+             most = span->after->settings.connections_max;
 
     if (most == 0 || (double)open < AT_MOST * (double)most)
         return false;
     advise_max_connections(most, span->after->machine.files_max, finding);
-    return domi_finding_say(finding,
-                            "%u connections are open, and %u is the most: further ones wait at the "
-                            "listener (accepting has paused %s times a second).",
-                            (unsigned)open, (unsigned)most,
-                            domi_word_amount(domi_span_rate(span, span->all.accept_pauses)).at);
+    return domi_finding_write_sentence(
+        finding,
+        "%u connections are open, and %u is the most: further ones wait at the "
+        "listener (accepting has paused %s times a second).",
+        (unsigned)open, (unsigned)most,
+        domi_word_of_amount(domi_span_events_a_second(span, span->all.accept_pauses)).at);
 }
 
 /* Judge the limits of connections from one address (channel.maxPerAddress and
@@ -55,14 +58,15 @@ static bool judge_connections_per_address(const domi_span *span, domi_finding *f
 
     if (span->all.refused_by_address == 0)
         return false;
-    domi_finding_set(finding, is_strange ? "channel.maxPerAddress" : "channel.maxPerLoopback",
-                     "%u%%", (unsigned)domi_clamp((double)percent * 2, 1, 100));
-    return domi_finding_say(
+    domi_finding_advise_key(finding,
+                            is_strange ? "channel.maxPerAddress" : "channel.maxPerLoopback", "%u%%",
+                            (unsigned)domi_clamp_to_whole_number((double)percent * 2, 1, 100));
+    return domi_finding_write_sentence(
         finding,
         "%s connections a second are reset because their address has its share of "
         "channel.maxConnections (%u %% of %u).",
-        domi_word_amount(domi_span_rate(span, span->all.refused_by_address)).at, (unsigned)percent,
-        (unsigned)settings->connections_max);
+        domi_word_of_amount(domi_span_events_a_second(span, span->all.refused_by_address)).at,
+        (unsigned)percent, (unsigned)settings->connections_max);
 }
 
 static bool are_descriptors_scarce(const domi_look_machine *machine)
@@ -73,11 +77,12 @@ static bool are_descriptors_scarce(const domi_look_machine *machine)
 
 static void advise_more_descriptors(const domi_look *look, domi_finding *finding)
 {
-    uint64_t wanted = domi_clamp((double)look->machine.files_max * 0.8, 1, 1048576);
+    uint64_t wanted = domi_clamp_to_whole_number((double)look->machine.files_max * 0.8, 1, 1048576);
 
     if (wanted < look->settings.connections_max)
-        domi_finding_set(finding, "channel.maxConnections", "%u", (unsigned)wanted);
-    domi_finding_advise(finding, "or raise the limit: LimitNOFILE= of systemd, ulimit -n; or see "
+        domi_finding_advise_key(finding, "channel.maxConnections", "%u", (unsigned)wanted);
+    domi_finding_advise_in_words(finding,
+                                 "or raise the limit: LimitNOFILE= of systemd, ulimit -n; or see "
                                  "whether descriptors leak");
 }
 
@@ -91,12 +96,13 @@ static bool judge_descriptors(const domi_span *span, domi_finding *finding)
     if (are_descriptors_scarce(machine))
         advise_more_descriptors(span->after, finding);
     else
-        domi_finding_advise(finding, "the log has the error: it may be the limit of the whole "
+        domi_finding_advise_in_words(finding,
+                                     "the log has the error: it may be the limit of the whole "
                                      "machine (fs.file-max), or memory of the kernel");
-    return domi_finding_say(
+    return domi_finding_write_sentence(
         finding, "The process has %u descriptors open of %s that it may have%s.",
         (unsigned)machine->files_open,
-        machine->files_max != 0 ? domi_word_amount((double)machine->files_max).at : "any number",
+        machine->files_max != 0 ? domi_word_of_amount((double)machine->files_max).at : "any number",
         has_failed ? ", and accepting has failed" : "");
 }
 
@@ -104,12 +110,14 @@ static bool judge_failed_connects(const domi_span *span, domi_finding *finding)
 {
     uint64_t tried = span->all.connects, failed = span->all.connects_failed;
 
-    if (tried < TRIED_LEAST || domi_span_ratio(failed, tried) < FAILED_PART)
+    if (tried < TRIED_LEAST || domi_span_quotient_of_counts(failed, tried) < FAILED_PART)
         return false;
-    domi_finding_advise(finding, "the log has the address and the error of each: see whether the "
+    domi_finding_advise_in_words(finding,
+                                 "the log has the address and the error of each: see whether the "
                                  "other side runs (domus/connect.h)");
-    return domi_finding_say(finding, "%s of %u connects that actors have asked for have failed.",
-                            domi_word_percent(domi_span_ratio(failed, tried)).at, (unsigned)tried);
+    return domi_finding_write_sentence(
+        finding, "%s of %u connects that actors have asked for have failed.",
+        domi_word_of_percent(domi_span_quotient_of_counts(failed, tried)).at, (unsigned)tried);
 }
 
 /* Judge connections that are closed because the client sends nothing. Scanners send nothing either,
@@ -117,22 +125,22 @@ static bool judge_failed_connects(const domi_span *span, domi_finding *finding)
 static bool judge_silent_connections(const domi_span *span, domi_finding *finding)
 {
     uint64_t after_ns = span->after->settings.first_byte_ns;
-    double silent = domi_span_rate(span, span->all.channels_silent);
-    double part = domi_span_ratio(span->all.channels_silent, span->all.accepted);
+    double silent = domi_span_events_a_second(span, span->all.channels_silent);
+    double part = domi_span_quotient_of_counts(span->all.channels_silent, span->all.accepted);
 
     if (silent < SILENT_LEAST || part < SILENT_PART)
         return false;
     if (after_ns != 0)
-        domi_finding_set(finding, "channel.firstByteTimeout", "0");
-    domi_finding_advise(finding,
-                        "0 if clients of this protocol listen first; otherwise see who they "
-                        "are");
-    return domi_finding_say(
+        domi_finding_advise_key(finding, "channel.firstByteTimeout", "0");
+    domi_finding_advise_in_words(
+        finding, "0 if clients of this protocol listen first; otherwise see who they "
+                 "are");
+    return domi_finding_write_sentence(
         finding,
         "%s connections a second are closed, %s of those that come, because their clients have "
         "sent nothing for %s.",
-        domi_word_amount(silent).at, domi_word_percent(part).at,
-        domi_word_time((double)after_ns).at);
+        domi_word_of_amount(silent).at, domi_word_of_percent(part).at,
+        domi_word_of_time((double)after_ns).at);
 }
 
 const domi_rule domi_rules_of_connections[] = {

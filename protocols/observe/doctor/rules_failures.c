@@ -25,19 +25,20 @@ static const domi_span_actors *find_failing_behaviour(const domi_span *span)
 
 static bool judge_failures_of_actors(const domi_span *span, domi_finding *finding)
 {
-    double rate = domi_span_rate(span, span->all.failures);
-    double restarts = domi_span_rate(span, span->all.restarts);
+    double rate = domi_span_events_a_second(span, span->all.failures);
+    double restarts = domi_span_events_a_second(span, span->all.restarts);
     const domi_span_actors *most = find_failing_behaviour(span);
 
     if (rate < FAILED_LEAST && restarts < RESTARTS_LEAST)
         return false;
-    domi_finding_advise(finding, "domus log tells the errors and where they come from; a delay "
+    domi_finding_advise_in_words(finding,
+                                 "domus log tells the errors and where they come from; a delay "
                                  "between restarts is a rule of the parent (domus/supervise.h)");
-    return domi_finding_say(
+    return domi_finding_write_sentence(
         finding,
         "Handlers fail %s times a second, and actors begin anew %s times a second; most "
         "failures are those of %.40s.",
-        domi_word_amount(rate).at, domi_word_amount(restarts).at,
+        domi_word_of_amount(rate).at, domi_word_of_amount(restarts).at,
         most != NULL ? most->name : "no behaviour that is counted");
 }
 
@@ -47,66 +48,70 @@ static bool judge_mistakes_of_actors(const domi_span *span, domi_finding *findin
 
     if (all->waits_lost + all->results_unknown + all->circles == 0)
         return false;
-    domi_finding_advise(finding, "the log has one line for each behaviour and type, with what is "
+    domi_finding_advise_in_words(finding,
+                                 "the log has one line for each behaviour and type, with what is "
                                  "wrong there (domus/conversation.h)");
-    return domi_finding_say(
+    return domi_finding_write_sentence(
         finding,
         "The program makes mistakes: %s waits whose function is never called, %s results "
         "that mean nothing, %s asks that would wait for themselves.",
-        domi_word_amount((double)all->waits_lost).at,
-        domi_word_amount((double)all->results_unknown).at,
-        domi_word_amount((double)all->circles).at);
+        domi_word_of_amount((double)all->waits_lost).at,
+        domi_word_of_amount((double)all->results_unknown).at,
+        domi_word_of_amount((double)all->circles).at);
 }
 
 static bool judge_reset_channels(const domi_span *span, domi_finding *finding)
 {
-    double rate = domi_span_rate(span, span->all.channels_refused);
+    double rate = domi_span_events_a_second(span, span->all.channels_refused);
 
     if (rate < REFUSED_LEAST)
         return false;
-    domi_finding_advise(finding, "answer what is wrong with a request, instead of returning an "
+    domi_finding_advise_in_words(finding,
+                                 "answer what is wrong with a request, instead of returning an "
                                  "error, if its client is to learn of it");
-    return domi_finding_say(finding,
-                            "%s connections a second are reset, because a handler of a request "
-                            "returns an error.",
-                            domi_word_amount(rate).at);
+    return domi_finding_write_sentence(
+        finding,
+        "%s connections a second are reset, because a handler of a request "
+        "returns an error.",
+        domi_word_of_amount(rate).at);
 }
 
 static domi_word write_size_of_receive_buffer(uint64_t bytes)
 {
-    return bytes != 0 ? domi_word_bytes((double)bytes) : (domi_word){"the kernel's size"};
+    return bytes != 0 ? domi_word_of_bytes((double)bytes) : (domi_word){"the kernel's size"};
 }
 
 /* Advise a receive buffer of twice the size, and at least 4 MiB, which is more than kernels give by
  * default. */
 static void advise_receive_buffer(uint64_t present, domi_finding *finding)
 {
-    uint64_t mib = domi_clamp((double)present * 2 / MIB, 4, 1024);
+    uint64_t mib = domi_clamp_to_whole_number((double)present * 2 / MIB, 4, 1024);
 
     if (mib * MIB > present)
-        domi_finding_set(finding, "channel.socket.receiveBuffer", "%uMiB", (unsigned)mib);
-    domi_finding_advise(finding, "the kernel caps it at net.core.rmem_max");
+        domi_finding_advise_key(finding, "channel.socket.receiveBuffer", "%uMiB", (unsigned)mib);
+    domi_finding_advise_in_words(finding, "the kernel caps it at net.core.rmem_max");
 }
 
 static bool judge_refused_datagrams(const domi_span *span, domi_finding *finding)
 {
-    double lost = domi_span_rate(span, span->all.datagrams_lost);
-    double dropped = domi_span_rate(span, span->all.datagrams_dropped);
+    double lost = domi_span_events_a_second(span, span->all.datagrams_lost);
+    double dropped = domi_span_events_a_second(span, span->all.datagrams_dropped);
 
     if (lost + dropped < DATAGRAMS_LEAST)
         return false;
     if (lost >= dropped)
         advise_receive_buffer(span->after->settings.receive_buffer, finding);
     else
-        domi_finding_advise(finding, "let actors take datagrams sooner, and see how long they are "
+        domi_finding_advise_in_words(finding,
+                                     "let actors take datagrams sooner, and see how long they are "
                                      "(domus/datagram.h): no key helps against these");
-    return domi_finding_say(
+    return domi_finding_write_sentence(
         finding,
         "%s datagrams a second are lost in the kernel, at a receive buffer of %s, and %s are "
         "thrown away here, because they are too long or nobody reads them.",
-        domi_word_amount(lost).at,
+        domi_word_of_amount(lost).at,
         write_size_of_receive_buffer(span->after->settings.receive_buffer).at,
-        domi_word_amount(dropped).at);
+        domi_word_of_amount(dropped).at);
 }
 
 static bool judge_lost_log_lines(const domi_span *span, domi_finding *finding)
@@ -116,14 +121,16 @@ static bool judge_lost_log_lines(const domi_span *span, domi_finding *finding)
     if (dropped == 0)
         return false;
     if (span->after->settings.log_level > LEVEL_WARNING)
-        domi_finding_set(finding, "log.level", "warning");
+        domi_finding_advise_key(finding, "log.level", "warning");
     if (lines < LINES_MOST)
-        domi_finding_set(finding, "log.queueMax", "%u",
-                         (unsigned)domi_clamp((double)lines * 4, 16, LINES_MOST));
-    domi_finding_advise(finding, "see which lines these are (domus log), and who reads them");
-    return domi_finding_say(finding, "%s lines of the log were dropped in %s.",
-                            domi_word_amount((double)dropped).at,
-                            domi_word_time(span->seconds * 1e9).at);
+        domi_finding_advise_key(
+            finding, "log.queueMax", "%u",
+            (unsigned)domi_clamp_to_whole_number((double)lines * 4, 16, LINES_MOST));
+    domi_finding_advise_in_words(finding,
+                                 "see which lines these are (domus log), and who reads them");
+    return domi_finding_write_sentence(finding, "%s lines of the log were dropped in %s.",
+                                       domi_word_of_amount((double)dropped).at,
+                                       domi_word_of_time(span->seconds * 1e9).at);
 }
 
 const domi_rule domi_rules_of_failures[] = {

@@ -20,7 +20,7 @@ static unsigned whole_cpus_of_thousandths(uint64_t thousandths)
 {
     uint64_t cpus = (thousandths + QUOTA_WHOLE - 1) / QUOTA_WHOLE;
 
-    return (unsigned)domi_clamp((double)cpus, 1, 1024);
+    return (unsigned)domi_clamp_to_whole_number((double)cpus, 1, 1024);
 }
 
 /* --- more threads than CPUs ------------------------------------------------------------------- */
@@ -47,12 +47,13 @@ static bool judge_number_of_threads(const domi_span *span, domi_finding *finding
 {
     if (!has_more_threads_than_cpus(span))
         return false;
-    domi_finding_set(finding, "system.threads", "auto");
-    return domi_finding_say(finding,
-                            "There are %u threads and %u CPUs for them, of which the program uses "
-                            "%s.",
-                            (unsigned)span->thread_count, (unsigned)span->after->machine.cpus,
-                            domi_word_amount(span->cpus_used).at);
+    domi_finding_advise_key(finding, "system.threads", "auto");
+    return domi_finding_write_sentence(
+        finding,
+        "There are %u threads and %u CPUs for them, of which the program uses "
+        "%s.",
+        (unsigned)span->thread_count, (unsigned)span->after->machine.cpus,
+        domi_word_of_amount(span->cpus_used).at);
 }
 
 static bool has_more_threads_than_quota(const domi_span *span)
@@ -69,13 +70,13 @@ static bool judge_quota_below_threads(const domi_span *span, domi_finding *findi
 
     if (!has_more_threads_than_quota(span))
         return false;
-    domi_finding_set(finding, "system.threads", "%u", whole_cpus_of_thousandths(quota));
-    return domi_finding_say(finding,
-                            "There are %u threads, and the quota of the cgroup is %s CPUs, of "
-                            "which the program uses %s.",
-                            (unsigned)span->thread_count,
-                            domi_word_amount((double)quota / QUOTA_WHOLE).at,
-                            domi_word_amount(span->cpus_used).at);
+    domi_finding_advise_key(finding, "system.threads", "%u", whole_cpus_of_thousandths(quota));
+    return domi_finding_write_sentence(
+        finding,
+        "There are %u threads, and the quota of the cgroup is %s CPUs, of "
+        "which the program uses %s.",
+        (unsigned)span->thread_count, domi_word_of_amount((double)quota / QUOTA_WHOLE).at,
+        domi_word_of_amount(span->cpus_used).at);
 }
 
 /* --- time that was taken away ----------------------------------------------------------------- */
@@ -84,19 +85,21 @@ static bool judge_throttled_periods(const domi_span *span, domi_finding *finding
 {
     const domi_look_machine *in = &span->machine;
 
-    if (in->throttles < STOPS_LEAST || domi_span_ratio(in->throttles, in->periods) < THROTTLED)
+    if (in->throttles < STOPS_LEAST ||
+        domi_span_quotient_of_counts(in->throttles, in->periods) < THROTTLED)
         return false;
     if (has_more_threads_than_quota(span))
-        domi_finding_set(finding, "system.threads", "%u",
-                         whole_cpus_of_thousandths(span->after->machine.quota));
-    domi_finding_advise(finding, "raise the quota of the cgroup (CPUQuota= of systemd, cpu.max)");
-    return domi_finding_say(finding,
-                            "The cgroup was stopped at its quota of %s CPUs in %s of %s periods, "
-                            "for %s of CPU time in all.",
-                            domi_word_amount((double)span->after->machine.quota / QUOTA_WHOLE).at,
-                            domi_word_amount((double)in->throttles).at,
-                            domi_word_amount((double)in->periods).at,
-                            domi_word_time((double)in->throttled_ns).at);
+        domi_finding_advise_key(finding, "system.threads", "%u",
+                                whole_cpus_of_thousandths(span->after->machine.quota));
+    domi_finding_advise_in_words(finding,
+                                 "raise the quota of the cgroup (CPUQuota= of systemd, cpu.max)");
+    return domi_finding_write_sentence(
+        finding,
+        "The cgroup was stopped at its quota of %s CPUs in %s of %s periods, "
+        "for %s of CPU time in all.",
+        domi_word_of_amount((double)span->after->machine.quota / QUOTA_WHOLE).at,
+        domi_word_of_amount((double)in->throttles).at, domi_word_of_amount((double)in->periods).at,
+        domi_word_of_time((double)in->throttled_ns).at);
 }
 
 static bool judge_cpu_time_stolen_by_host(const domi_span *span, domi_finding *finding)
@@ -106,12 +109,14 @@ static bool judge_cpu_time_stolen_by_host(const domi_span *span, domi_finding *f
 
     if (share < STOLEN)
         return false;
-    domi_finding_advise(finding, "no key helps: the host runs too many machines, or this one has "
+    domi_finding_advise_in_words(finding,
+                                 "no key helps: the host runs too many machines, or this one has "
                                  "used up its credits");
-    return domi_finding_say(finding,
-                            "The hypervisor has given %s of the time of the machine's %u CPUs to "
-                            "others.",
-                            domi_word_percent(share).at, (unsigned)cpus);
+    return domi_finding_write_sentence(
+        finding,
+        "The hypervisor has given %s of the time of the machine's %u CPUs to "
+        "others.",
+        domi_word_of_percent(share).at, (unsigned)cpus);
 }
 
 /* Find the thread that was denied a CPU for the largest share of the time in which it wanted one.
@@ -138,13 +143,14 @@ static bool judge_thread_denied_cpu(const domi_span *span, domi_finding *finding
 
     if (share < DENIED || has_more_threads_than_cpus(span) || has_more_threads_than_quota(span))
         return false;
-    domi_finding_advise(finding, "give the program CPUs of its own (AllowedCPUs= of systemd, "
+    domi_finding_advise_in_words(finding,
+                                 "give the program CPUs of its own (AllowedCPUs= of systemd, "
                                  "taskset), or stop what else runs there");
-    return domi_finding_say(
+    return domi_finding_write_sentence(
         finding,
         "Thread %u had to wait for a CPU for %s of the time in which it wanted one; the "
         "program itself uses %s of %u CPUs.",
-        thread, domi_word_percent(share).at, domi_word_amount(span->cpus_used).at,
+        thread, domi_word_of_percent(share).at, domi_word_of_amount(span->cpus_used).at,
         (unsigned)span->after->machine.cpus);
 }
 

@@ -29,8 +29,8 @@ static const domi_span_actors *find_behaviour_waiting_longest(const domi_span *s
         const domi_span_actors *one = &span->actors[i];
         if (one->waits < WAITS_LEAST)
             continue;
-        if (longest == NULL || domi_span_ratio(one->wait_ns, one->waits) >
-                                   domi_span_ratio(longest->wait_ns, longest->waits))
+        if (longest == NULL || domi_span_quotient_of_counts(one->wait_ns, one->waits) >
+                                   domi_span_quotient_of_counts(longest->wait_ns, longest->waits))
             longest = one;
     }
     return longest;
@@ -44,17 +44,19 @@ static bool judge_full_mailboxes(const domi_span *span, domi_finding *finding)
     if (span->all.refusals < REFUSED_LEAST)
         return false;
     if (most < 32768)
-        domi_finding_set(finding, "scheduler.mailboxMax", "%u",
-                         (unsigned)domi_clamp((double)most * 4, 1024, 65535));
-    domi_finding_advise(finding, "and let senders wait for answers (domus_ask()), or spread the "
+        domi_finding_advise_key(
+            finding, "scheduler.mailboxMax", "%u",
+            (unsigned)domi_clamp_to_whole_number((double)most * 4, 1024, 65535));
+    domi_finding_advise_in_words(finding,
+                                 "and let senders wait for answers (domus_ask()), or spread the "
                                  "receiver over more actors");
-    return domi_finding_say(finding,
-                            "%s messages a second are refused, because %u wait at their receiver "
-                            "already%s%.40s%s.",
-                            domi_word_amount(domi_span_rate(span, span->all.refusals)).at,
-                            (unsigned)most, waiting != NULL ? "; those of " : "",
-                            waiting != NULL ? waiting->name : "",
-                            waiting != NULL ? " wait for longest" : "");
+    return domi_finding_write_sentence(
+        finding,
+        "%s messages a second are refused, because %u wait at their receiver "
+        "already%s%.40s%s.",
+        domi_word_of_amount(domi_span_events_a_second(span, span->all.refusals)).at, (unsigned)most,
+        waiting != NULL ? "; those of " : "", waiting != NULL ? waiting->name : "",
+        waiting != NULL ? " wait for longest" : "");
 }
 
 /* Advise a bound of a thread's messages four times as high, if all threads together may then use at
@@ -67,9 +69,9 @@ static void advise_more_messages_per_thread(const domi_look *look, domi_finding 
     if (wanted <= THREAD_MAX_HIGH &&
         (limit == 0 ||
          wanted <= limit / MIB / 2 / (look->thread_count != 0 ? look->thread_count : 1)))
-        domi_finding_set(finding, "memory.threadMax", "%uMiB", (unsigned)wanted);
-    domi_finding_advise(finding, "see which actors keep what they get, or handle it late "
-                                 "(domus actors)");
+        domi_finding_advise_key(finding, "memory.threadMax", "%uMiB", (unsigned)wanted);
+    domi_finding_advise_in_words(finding, "see which actors keep what they get, or handle it late "
+                                          "(domus actors)");
 }
 
 static bool judge_max_messages_of_thread(const domi_span *span, domi_finding *finding)
@@ -79,12 +81,12 @@ static bool judge_max_messages_of_thread(const domi_span *span, domi_finding *fi
     if (span->all.thread_max_refusals < REFUSED_LEAST || most == 0)
         return false;
     advise_more_messages_per_thread(span->after, finding);
-    return domi_finding_say(
+    return domi_finding_write_sentence(
         finding,
         "%s messages a second are refused, because those of their sender's "
         "thread that nobody has handled and freed yet take %s.",
-        domi_word_amount(domi_span_rate(span, span->all.thread_max_refusals)).at,
-        domi_word_bytes((double)most).at);
+        domi_word_of_amount(domi_span_events_a_second(span, span->all.thread_max_refusals)).at,
+        domi_word_of_bytes((double)most).at);
 }
 
 static bool judge_max_conversations(const domi_span *span, domi_finding *finding)
@@ -93,13 +95,13 @@ static bool judge_max_conversations(const domi_span *span, domi_finding *finding
 
     if (span->all.conversations_full == 0)
         return false;
-    domi_finding_set(finding, "scheduler.conversationsMax", "%u",
-                     (unsigned)domi_clamp((double)most * 4, 64, 1048576));
-    return domi_finding_say(
+    domi_finding_advise_key(finding, "scheduler.conversationsMax", "%u",
+                            (unsigned)domi_clamp_to_whole_number((double)most * 4, 64, 1048576));
+    return domi_finding_write_sentence(
         finding,
         "%s times an actor had %u conversations that wait for an answer, and then handled "
         "no message until one of them ended.",
-        domi_word_amount((double)span->all.conversations_full).at, (unsigned)most);
+        domi_word_of_amount((double)span->all.conversations_full).at, (unsigned)most);
 }
 
 static bool judge_max_timers(const domi_span *span, domi_finding *finding)
@@ -108,11 +110,11 @@ static bool judge_max_timers(const domi_span *span, domi_finding *finding)
 
     if (span->all.timers_refused == 0)
         return false;
-    domi_finding_set(finding, "scheduler.timersMax", "%u",
-                     (unsigned)domi_clamp((double)most * 4, 1024, 16777216));
-    return domi_finding_say(finding,
-                            "%s timers were not made, because their thread has %u of them.",
-                            domi_word_amount((double)span->all.timers_refused).at, (unsigned)most);
+    domi_finding_advise_key(finding, "scheduler.timersMax", "%u",
+                            (unsigned)domi_clamp_to_whole_number((double)most * 4, 1024, 16777216));
+    return domi_finding_write_sentence(
+        finding, "%s timers were not made, because their thread has %u of them.",
+        domi_word_of_amount((double)span->all.timers_refused).at, (unsigned)most);
 }
 
 static bool judge_max_detached_threads(const domi_span *span, domi_finding *finding)
@@ -122,12 +124,13 @@ static bool judge_max_detached_threads(const domi_span *span, domi_finding *find
     if (most == 0 || span->after->usage.detached_busy < most ||
         span->before->usage.detached_busy < most)
         return false;
-    domi_finding_set(finding, "detached.threadsMax", "%u",
-                     (unsigned)domi_clamp((double)most * 2, 1, 512));
-    return domi_finding_say(finding,
-                            "All %u threads that detached actors and outsiders may have are taken, "
-                            "so one more is refused.",
-                            (unsigned)most);
+    domi_finding_advise_key(finding, "detached.threadsMax", "%u",
+                            (unsigned)domi_clamp_to_whole_number((double)most * 2, 1, 512));
+    return domi_finding_write_sentence(
+        finding,
+        "All %u threads that detached actors and outsiders may have are taken, "
+        "so one more is refused.",
+        (unsigned)most);
 }
 
 /* Returns whether messages to actors of this behaviour wait although these actors work little and
@@ -145,85 +148,93 @@ static bool is_waiting_while_idle(const domi_span *span, const domi_span_actors 
 
 static bool write_sentence_of_waiting_mail(const domi_span_actors *one, domi_finding *finding)
 {
-    domi_finding_advise(finding, "let them handle others meanwhile (without domus_barrier()), or "
+    domi_finding_advise_in_words(finding,
+                                 "let them handle others meanwhile (without domus_barrier()), or "
                                  "spread the work over more actors (domus/router.h)");
-    return domi_finding_say(
+    return domi_finding_write_sentence(
         finding,
         "Messages to %.40s wait for %s on average, though no thread is busy and %s of its actors "
         "hardly work: it seems that they take no message while they wait for an answer.",
-        one->name, domi_word_time(domi_span_ratio(one->wait_ns, one->waits)).at,
-        domi_word_amount((double)one->alive).at);
+        one->name, domi_word_of_time(domi_span_quotient_of_counts(one->wait_ns, one->waits)).at,
+        domi_word_of_amount((double)one->alive).at);
 }
 
 static bool judge_waits_in_mailboxes(const domi_span *span, domi_finding *finding)
 {
     const domi_span_actors *one = find_behaviour_waiting_longest(span);
 
-    if (one == NULL || domi_span_ratio(one->wait_ns, one->waits) < WAIT_LONG)
+    if (one == NULL || domi_span_quotient_of_counts(one->wait_ns, one->waits) < WAIT_LONG)
         return false;
     if (is_waiting_while_idle(span, one))
         return write_sentence_of_waiting_mail(one, finding);
     if (one->alive == 1)
-        domi_finding_advise(finding,
-                            "spread its work over several actors (domus/router.h), or make "
-                            "each message cheaper (domus flame)");
+        domi_finding_advise_in_words(
+            finding, "spread its work over several actors (domus/router.h), or make "
+                     "each message cheaper (domus flame)");
     else
-        domi_finding_advise(finding, "make each message cheaper (domus flame), give these actors a "
+        domi_finding_advise_in_words(finding,
+                                     "make each message cheaper (domus flame), give these actors a "
                                      "pool, or let fewer in (channel.requestsMax)");
-    return domi_finding_say(
+    return domi_finding_write_sentence(
         finding,
         "Messages to %.40s wait for %s on average; %s of its actors handle %s a second, "
         "in %s each.",
-        one->name, domi_word_time(domi_span_ratio(one->wait_ns, one->waits)).at,
-        domi_word_amount((double)one->alive).at,
-        domi_word_amount(domi_span_rate(span, one->messages)).at,
-        domi_word_time(domi_span_ratio(one->run_ns, one->messages)).at);
+        one->name, domi_word_of_time(domi_span_quotient_of_counts(one->wait_ns, one->waits)).at,
+        domi_word_of_amount((double)one->alive).at,
+        domi_word_of_amount(domi_span_events_a_second(span, one->messages)).at,
+        domi_word_of_time(domi_span_quotient_of_counts(one->run_ns, one->messages)).at);
 }
 
 static bool judge_expired_asks(const domi_span *span, domi_finding *finding)
 {
-    double rate = domi_span_rate(span, span->all.asks_expired);
+    double rate = domi_span_events_a_second(span, span->all.asks_expired);
 
     if (rate < EXPIRED_LEAST)
         return false;
-    domi_finding_advise(finding, "find who makes them wait (domus top, WAIT), or give them a later "
+    domi_finding_advise_in_words(finding,
+                                 "find who makes them wait (domus top, WAIT), or give them a later "
                                  "deadline (domus_ask_within())");
-    return domi_finding_say(finding,
-                            "%s asks a second are dropped, because their deadline passes before "
-                            "they are handled.",
-                            domi_word_amount(rate).at);
+    return domi_finding_write_sentence(
+        finding,
+        "%s asks a second are dropped, because their deadline passes before "
+        "they are handled.",
+        domi_word_of_amount(rate).at);
 }
 
 /* Judge asks that are cancelled because their asker has gone away, when they are many. */
 static bool judge_cancelled_asks(const domi_span *span, domi_finding *finding)
 {
-    double rate = domi_span_rate(span, span->all.cancels);
-    double part = domi_span_ratio(span->all.cancels, span->all.asks);
+    double rate = domi_span_events_a_second(span, span->all.cancels);
+    double part = domi_span_quotient_of_counts(span->all.cancels, span->all.asks);
 
     if (rate < GONE_LEAST || part < GONE_PART)
         return false;
-    domi_finding_advise(finding, "let old asks fail before they are worked on: a deadline that is "
+    domi_finding_advise_in_words(finding,
+                                 "let old asks fail before they are worked on: a deadline that is "
                                  "shorter than their clients' patience (domus_ask_within())");
-    domi_finding_advise(finding, "and let fewer wait (scheduler.mailboxMax, channel.requestsMax)");
-    return domi_finding_say(finding,
-                            "%s asks a second are cancelled, %s of all, because who has asked is "
-                            "gone before the answer comes.",
-                            domi_word_amount(rate).at, domi_word_percent(part < 1 ? part : 1).at);
+    domi_finding_advise_in_words(finding,
+                                 "and let fewer wait (scheduler.mailboxMax, channel.requestsMax)");
+    return domi_finding_write_sentence(
+        finding,
+        "%s asks a second are cancelled, %s of all, because who has asked is "
+        "gone before the answer comes.",
+        domi_word_of_amount(rate).at, domi_word_of_percent(part < 1 ? part : 1).at);
 }
 
 static bool judge_dead_letters(const domi_span *span, domi_finding *finding)
 {
-    double rate = domi_span_rate(span, span->all.dead_letters);
+    double rate = domi_span_events_a_second(span, span->all.dead_letters);
 
     if (rate < LETTERS_LEAST)
         return false;
-    domi_finding_advise(finding,
-                        "watch the receiver (domus/supervise.h), so that its senders know "
-                        "when it has gone; domus/letters.h tells which messages these are");
-    return domi_finding_say(finding,
-                            "%s messages a second go to actors that are gone, or that have no "
-                            "function for them.",
-                            domi_word_amount(rate).at);
+    domi_finding_advise_in_words(
+        finding, "watch the receiver (domus/supervise.h), so that its senders know "
+                 "when it has gone; domus/letters.h tells which messages these are");
+    return domi_finding_write_sentence(
+        finding,
+        "%s messages a second go to actors that are gone, or that have no "
+        "function for them.",
+        domi_word_of_amount(rate).at);
 }
 
 const domi_rule domi_rules_of_mail[] = {

@@ -32,9 +32,9 @@ static bool was_memory_high_by_foreign_use(const domi_span *span)
 static void advise_smaller_queues(const domi_look_settings *settings, domi_finding *finding)
 {
     if (settings->send_high > SEND_HIGH_LOW && settings->send_low <= SEND_HIGH_LOW)
-        domi_finding_set(finding, "channel.sendHigh", "64KiB");
+        domi_finding_advise_key(finding, "channel.sendHigh", "64KiB");
     if (settings->mailbox_max > MAILBOX_MAX_LOW)
-        domi_finding_set(finding, "scheduler.mailboxMax", "%u", MAILBOX_MAX_LOW);
+        domi_finding_advise_key(finding, "scheduler.mailboxMax", "%u", MAILBOX_MAX_LOW);
 }
 
 /* Advise a larger memory limit, which is at most that of the cgroup or the machine. */
@@ -43,16 +43,18 @@ static void advise_larger_memory_limit(const domi_look *look, domi_finding *find
     uint64_t own = look->settings.memory_limit;
 
     if (own != 0 && look->memory.limit_bytes >= own)
-        domi_finding_set(finding, "memory.limit", "auto");
+        domi_finding_advise_key(finding, "memory.limit", "auto");
     else
-        domi_finding_advise(finding, "the limit is that of the cgroup or the machine: give it more "
+        domi_finding_advise_in_words(finding,
+                                     "the limit is that of the cgroup or the machine: give it more "
                                      "memory (MemoryMax= of systemd)");
 }
 
 static void advise_memory_setting(const domi_look *look, domi_finding *finding)
 {
     if (look->memory.foreign_bytes > look->memory.own_bytes)
-        domi_finding_advise(finding, "most of it is not the library's: see what the program "
+        domi_finding_advise_in_words(finding,
+                                     "most of it is not the library's: see what the program "
                                      "allocates, or what else is in the cgroup");
     else
         advise_smaller_queues(&look->settings, finding);
@@ -66,14 +68,14 @@ static bool judge_critical_memory(const domi_span *span, domi_finding *finding)
     if (!was_memory_critical(span))
         return false;
     advise_memory_setting(span->after, finding);
-    return domi_finding_say(
+    return domi_finding_write_sentence(
         finding,
         "Memory is critical: %s of %s are used, of which the library has %s, and %s "
         "messages a second are refused.",
-        domi_word_bytes((double)memory->used_bytes).at,
-        domi_word_bytes((double)memory->limit_bytes).at,
-        domi_word_bytes((double)memory->own_bytes).at,
-        domi_word_amount(domi_span_rate(span, span->all.busy)).at);
+        domi_word_of_bytes((double)memory->used_bytes).at,
+        domi_word_of_bytes((double)memory->limit_bytes).at,
+        domi_word_of_bytes((double)memory->own_bytes).at,
+        domi_word_of_amount(domi_span_events_a_second(span, span->all.busy)).at);
 }
 
 static bool judge_high_memory(const domi_span *span, domi_finding *finding)
@@ -83,15 +85,15 @@ static bool judge_high_memory(const domi_span *span, domi_finding *finding)
     if (!was_memory_high(span) || was_memory_critical(span))
         return false;
     advise_memory_setting(span->after, finding);
-    return domi_finding_say(
+    return domi_finding_write_sentence(
         finding,
         "Memory is high: the library has %s, of a budget of %s, and %s of %s are used; %s "
         "connections were reset for it.",
-        domi_word_bytes((double)memory->own_bytes).at,
-        domi_word_bytes((double)memory->budget_bytes).at,
-        domi_word_bytes((double)memory->used_bytes).at,
-        domi_word_bytes((double)memory->limit_bytes).at,
-        domi_word_amount((double)span->all.channels_shed).at);
+        domi_word_of_bytes((double)memory->own_bytes).at,
+        domi_word_of_bytes((double)memory->budget_bytes).at,
+        domi_word_of_bytes((double)memory->used_bytes).at,
+        domi_word_of_bytes((double)memory->limit_bytes).at,
+        domi_word_of_amount((double)span->all.channels_shed).at);
 }
 
 static bool judge_high_foreign_memory(const domi_span *span, domi_finding *finding)
@@ -100,15 +102,17 @@ static bool judge_high_foreign_memory(const domi_span *span, domi_finding *findi
 
     if (!was_memory_high_by_foreign_use(span) || was_memory_high(span) || was_memory_critical(span))
         return false;
-    domi_finding_advise(finding, "see what the program allocates, and what else is in the cgroup "
+    domi_finding_advise_in_words(finding,
+                                 "see what the program allocates, and what else is in the cgroup "
                                  "or on the machine");
     advise_larger_memory_limit(span->after, finding);
-    return domi_finding_say(finding,
-                            "%s of %s are used, of which the library has only %s: nothing is "
-                            "refused for it yet.",
-                            domi_word_bytes((double)memory->used_bytes).at,
-                            domi_word_bytes((double)memory->limit_bytes).at,
-                            domi_word_bytes((double)memory->own_bytes).at);
+    return domi_finding_write_sentence(
+        finding,
+        "%s of %s are used, of which the library has only %s: nothing is "
+        "refused for it yet.",
+        domi_word_of_bytes((double)memory->used_bytes).at,
+        domi_word_of_bytes((double)memory->limit_bytes).at,
+        domi_word_of_bytes((double)memory->own_bytes).at);
 }
 
 const domi_rule domi_rules_of_memory[] = {

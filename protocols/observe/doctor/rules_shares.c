@@ -47,13 +47,14 @@ static double mean_overrun_of_state_phase(const domi_span_thread *thread)
 {
     const domi_look_counters *counters = &thread->counters;
 
-    return domi_span_ratio(counters->deadline_overrun_ns, counters->deadline_expiries) *
+    return domi_span_quotient_of_counts(counters->deadline_overrun_ns,
+                                        counters->deadline_expiries) *
            thread->had_cpu;
 }
 
 static double mean_length_of_iteration(const domi_look_counters *counters)
 {
-    return domi_span_ratio(counters->wall_ns, counters->iterations);
+    return domi_span_quotient_of_counts(counters->wall_ns, counters->iterations);
 }
 
 /* Returns whether a thread's phases of state actors are long because of their last runs, and not
@@ -68,14 +69,16 @@ static bool are_phases_long_by_last_runs(const domi_span_thread *thread)
 
 static bool are_state_phases_cut_short(const domi_span *span, const domi_look_counters *counters)
 {
-    return domi_span_rate(span, counters->deadline_expiries) >= CUTS_LEAST &&
-           domi_span_ratio(counters->deadline_expiries, counters->iterations) >= CUT_SHORT;
+    return domi_span_events_a_second(span, counters->deadline_expiries) >= CUTS_LEAST &&
+           domi_span_quotient_of_counts(counters->deadline_expiries, counters->iterations) >=
+               CUT_SHORT;
 }
 
 static bool has_io_completions(const domi_span *span, const domi_look_counters *counters)
 {
-    return domi_span_rate(
-               span, domi_span_less(counters->completions, counters->wakeups_received)) >= IO_LEAST;
+    return domi_span_events_a_second(
+               span, domi_span_growth_of_counter(counters->completions,
+                                                 counters->wakeups_received)) >= IO_LEAST;
 }
 
 /* Returns whether scheduler.ioRatio is `auto`: the thread measures how long both sides wait,
@@ -104,13 +107,13 @@ static bool judge_io_starves_state(const domi_span *span, domi_finding *finding)
         const domi_span_thread *thread = &span->threads[i];
         if (!are_state_actors_starved_by_io(span, thread))
             continue;
-        domi_finding_set(finding, "scheduler.ioRatio", "%u",
-                         (unsigned)domi_clamp((double)ratio / 2, 1, 50));
-        return domi_finding_say(
+        domi_finding_advise_key(finding, "scheduler.ioRatio", "%u",
+                                (unsigned)domi_clamp_to_whole_number((double)ratio / 2, 1, 50));
+        return domi_finding_write_sentence(
             finding,
             "Thread %u is busy all the time, its state actors get %s of it, and %s of them wait "
             "for their turn on average, because scheduler.ioRatio is %u.",
-            i, domi_word_percent(thread->state).at, domi_word_amount(thread->ready).at,
+            i, domi_word_of_percent(thread->state).at, domi_word_of_amount(thread->ready).at,
             (unsigned)ratio);
     }
     return false;
@@ -122,8 +125,9 @@ static bool judge_io_starves_state(const domi_span *span, domi_finding *finding)
  * phase count by the phase's length, so long phases weigh more. */
 static double mean_wait_behind_state_actors(const domi_look_counters *counters)
 {
-    return domi_span_ratio(counters->io_behind_ns,
-                           domi_span_less(counters->completions, counters->wakeups_received));
+    return domi_span_quotient_of_counts(
+        counters->io_behind_ns,
+        domi_span_growth_of_counter(counters->completions, counters->wakeups_received));
 }
 
 /* Returns whether runs are so short that a phase of state actors consists of several, between which
@@ -157,26 +161,27 @@ static bool is_io_starved_by_state_actors(const domi_span *span, const domi_span
 static domi_word write_io_ratio(const domi_look_settings *settings)
 {
     return is_io_ratio_auto(settings) ? (domi_word){"auto"}
-                                      : domi_word_amount((double)settings->io_ratio);
+                                      : domi_word_of_amount((double)settings->io_ratio);
 }
 
 static void advise_more_time_for_io(const domi_look_settings *settings, domi_finding *finding)
 {
     if (is_io_ratio_auto(settings)) {
-        domi_finding_set(finding, "scheduler.waitMax", "4ms");
+        domi_finding_advise_key(finding, "scheduler.waitMax", "4ms");
         return;
     }
     if (settings->io_ratio < EVEN || settings->io_ratio == 100)
-        domi_finding_set(finding, "scheduler.ioRatio", "50");
+        domi_finding_advise_key(finding, "scheduler.ioRatio", "50");
     else
-        domi_finding_set(finding, "scheduler.ioRatio", "%u",
-                         (unsigned)domi_clamp((double)settings->io_ratio + 20, 60, 95));
+        domi_finding_advise_key(
+            finding, "scheduler.ioRatio", "%u",
+            (unsigned)domi_clamp_to_whole_number((double)settings->io_ratio + 20, 60, 95));
     if (settings->min_budget_busy_ns > BUDGET_LONG)
-        domi_finding_set(finding, "scheduler.minBudgetBusy", "50us");
+        domi_finding_advise_key(finding, "scheduler.minBudgetBusy", "50us");
     if (settings->min_budget_ns > BUDGET_LONG)
-        domi_finding_set(finding, "scheduler.minBudget", "50us");
+        domi_finding_advise_key(finding, "scheduler.minBudget", "50us");
     if (settings->max_budget_ns > 1000000)
-        domi_finding_set(finding, "scheduler.maxBudget", "1ms");
+        domi_finding_advise_key(finding, "scheduler.maxBudget", "1ms");
 }
 
 static bool judge_state_starves_io(const domi_span *span, domi_finding *finding)
@@ -186,12 +191,12 @@ static bool judge_state_starves_io(const domi_span *span, domi_finding *finding)
         if (!is_io_starved_by_state_actors(span, thread))
             continue;
         advise_more_time_for_io(&span->after->settings, finding);
-        return domi_finding_say(
+        return domi_finding_write_sentence(
             finding,
             "State actors take %s of thread %u, and io waits for phases of theirs that take %s on "
             "average, with scheduler.ioRatio %s.",
-            domi_word_percent(thread->state).at, i,
-            domi_word_time(mean_wait_behind_state_actors(&thread->counters)).at,
+            domi_word_of_percent(thread->state).at, i,
+            domi_word_of_time(mean_wait_behind_state_actors(&thread->counters)).at,
             write_io_ratio(&span->after->settings).at);
     }
     return false;
@@ -210,8 +215,8 @@ static const domi_span_actors *find_behaviour_with_longest_runs(const domi_span 
         if (one->is_channels || one->pool[0] != '\0' ||
             (double)one->run_ns < 0.05e9 * span->seconds)
             continue;
-        if (longest == NULL || domi_span_ratio(one->run_ns, one->runs) >
-                                   domi_span_ratio(longest->run_ns, longest->runs))
+        if (longest == NULL || domi_span_quotient_of_counts(one->run_ns, one->runs) >
+                                   domi_span_quotient_of_counts(longest->run_ns, longest->runs))
             longest = one;
     }
     return longest;
@@ -220,15 +225,19 @@ static const domi_span_actors *find_behaviour_with_longest_runs(const domi_span 
 static void advise_for_long_runs(const domi_span *span, const domi_span_actors *longest,
                                  domi_finding *finding)
 {
-    double messages = longest != NULL ? domi_span_ratio(longest->messages, longest->runs) : 0;
-    double message_ns = longest != NULL ? domi_span_ratio(longest->run_ns, longest->messages) : 0;
+    double messages =
+        longest != NULL ? domi_span_quotient_of_counts(longest->messages, longest->runs) : 0;
+    double message_ns =
+        longest != NULL ? domi_span_quotient_of_counts(longest->run_ns, longest->messages) : 0;
 
     if (messages >= 4 && message_ns > 0 && span->after->settings.messages_per_run > 1)
-        domi_finding_set(finding, "scheduler.maxMessagesPerRun", "%u",
-                         (unsigned)domi_clamp(RUN_WANTED / message_ns, 1,
-                                              span->after->settings.messages_per_run));
+        domi_finding_advise_key(
+            finding, "scheduler.maxMessagesPerRun", "%u",
+            (unsigned)domi_clamp_to_whole_number(RUN_WANTED / message_ns, 1,
+                                                 span->after->settings.messages_per_run));
     else
-        domi_finding_advise(finding, "give these actors a pool (domus/pools.h), or their work to "
+        domi_finding_advise_in_words(finding,
+                                     "give these actors a pool (domus/pools.h), or their work to "
                                      "domus_blocking()");
 }
 
@@ -242,11 +251,11 @@ static bool judge_long_runs(const domi_span *span, domi_finding *finding)
             continue;
         const domi_span_actors *longest = find_behaviour_with_longest_runs(span);
         advise_for_long_runs(span, longest, finding);
-        return domi_finding_say(
+        return domi_finding_write_sentence(
             finding,
             "On thread %u runs go on for %s beyond the end of their phase on average; those of %s "
             "are the longest.",
-            i, domi_word_time(mean_overrun_of_state_phase(thread)).at,
+            i, domi_word_of_time(mean_overrun_of_state_phase(thread)).at,
             longest != NULL ? longest->name : "(unknown)");
     }
     return false;

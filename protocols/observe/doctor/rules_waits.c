@@ -30,7 +30,7 @@ static bool are_stalls_explained_by_denied_cpu(const domi_span_thread *thread)
 
     return thread->denied >= DENIED &&
            (stalls < STALLS_LEAST ||
-            domi_span_ratio(thread->counters.stalled_ns, thread->counters.wall_ns) <
+            domi_span_quotient_of_counts(thread->counters.stalled_ns, thread->counters.wall_ns) <
                 STALLED * thread->denied);
 }
 
@@ -55,11 +55,12 @@ static bool judge_thread_stuck_in_run(const domi_span *span, domi_finding *findi
     for (uint32_t i = 0; i < span->thread_count && !was_profile_level_off(span); i++) {
         if (span->threads[i].open < STUCK)
             continue;
-        domi_finding_advise(finding, STALL_ADVICE);
-        return domi_finding_say(finding,
-                                "Thread %u has been in one run of an actor for %s or more, which "
-                                "goes on.",
-                                i, domi_word_time(span->threads[i].open * span->seconds * 1e9).at);
+        domi_finding_advise_in_words(finding, STALL_ADVICE);
+        return domi_finding_write_sentence(
+            finding,
+            "Thread %u has been in one run of an actor for %s or more, which "
+            "goes on.",
+            i, domi_word_of_time(span->threads[i].open * span->seconds * 1e9).at);
     }
     return false;
 }
@@ -78,14 +79,14 @@ static bool judge_stalls_of_threads(const domi_span *span, domi_finding *finding
     }
     if (stalls == 0)
         return false;
-    domi_finding_advise(finding, STALL_ADVICE);
-    return domi_finding_say(
+    domi_finding_advise_in_words(finding, STALL_ADVICE);
+    return domi_finding_write_sentence(
         finding,
         "An actor has held up its thread for more than stall.threshold (%s) %s times in "
         "%s, for %s in all.",
-        domi_word_time((double)span->after->settings.stall_ns).at,
-        domi_word_amount((double)stalls).at, domi_word_time(span->seconds * 1e9).at,
-        domi_word_time((double)stalled_ns).at);
+        domi_word_of_time((double)span->after->settings.stall_ns).at,
+        domi_word_of_amount((double)stalls).at, domi_word_of_time(span->seconds * 1e9).at,
+        domi_word_of_time((double)stalled_ns).at);
 }
 
 /* --- handlers that wait ----------------------------------------------------------------------- */
@@ -111,14 +112,15 @@ static bool judge_blocked_threads(const domi_span *span, domi_finding *finding)
         double blocked = share_of_thread_blocked(span, &span->threads[i]);
         if (blocked < BLOCKED || span->threads[i].denied >= blocked)
             continue;
-        domi_finding_advise(finding,
-                            "let domus_blocking() make calls that wait (domus/blocking.h), and "
-                            "take no lock that others hold while they wait; domus trace shows "
-                            "which runs these are");
-        return domi_finding_say(finding,
-                                "Handlers on thread %u wait in system calls for %s of its time, "
-                                "in which it can do nothing else.",
-                                i, domi_word_percent(blocked).at);
+        domi_finding_advise_in_words(
+            finding, "let domus_blocking() make calls that wait (domus/blocking.h), and "
+                     "take no lock that others hold while they wait; domus trace shows "
+                     "which runs these are");
+        return domi_finding_write_sentence(
+            finding,
+            "Handlers on thread %u wait in system calls for %s of its time, "
+            "in which it can do nothing else.",
+            i, domi_word_of_percent(blocked).at);
     }
     return false;
 }
@@ -137,12 +139,13 @@ static bool judge_full_helper_threads(const domi_span *span, domi_finding *findi
 
     if (!are_helper_threads_full(span->before) || !are_helper_threads_full(span->after))
         return false;
-    domi_finding_set(finding, "blocking.threadsMax", "%u",
-                     (unsigned)domi_clamp((double)most * 2, 1, 1024));
-    return domi_finding_say(finding,
-                            "All %u helper threads are busy, and %u functions of domus_blocking() "
-                            "wait for one.",
-                            (unsigned)most, (unsigned)span->after->usage.jobs_queued);
+    domi_finding_advise_key(finding, "blocking.threadsMax", "%u",
+                            (unsigned)domi_clamp_to_whole_number((double)most * 2, 1, 1024));
+    return domi_finding_write_sentence(
+        finding,
+        "All %u helper threads are busy, and %u functions of domus_blocking() "
+        "wait for one.",
+        (unsigned)most, (unsigned)span->after->usage.jobs_queued);
 }
 
 static bool are_name_lookups_full(const domi_look *look)
@@ -157,12 +160,13 @@ static bool judge_full_name_lookups(const domi_span *span, domi_finding *finding
 
     if (!are_name_lookups_full(span->before) || !are_name_lookups_full(span->after))
         return false;
-    domi_finding_set(finding, "connect.resolve.threadsMax", "%u",
-                     (unsigned)domi_clamp((double)most * 4, 1, 64));
-    return domi_finding_say(finding,
-                            "%u names are looked up, which is the most at a time, and %u wait for "
-                            "that.",
-                            (unsigned)most, (unsigned)span->after->machine.names_queued);
+    domi_finding_advise_key(finding, "connect.resolve.threadsMax", "%u",
+                            (unsigned)domi_clamp_to_whole_number((double)most * 4, 1, 64));
+    return domi_finding_write_sentence(
+        finding,
+        "%u names are looked up, which is the most at a time, and %u wait for "
+        "that.",
+        (unsigned)most, (unsigned)span->after->machine.names_queued);
 }
 
 const domi_rule domi_rules_of_waits[] = {

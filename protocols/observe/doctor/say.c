@@ -33,7 +33,7 @@ static domi_word write_number_in_largest_unit(double number, const struct unit *
     return word;
 }
 
-domi_word domi_word_amount(double number)
+domi_word domi_word_of_amount(double number)
 {
     static const struct unit units[] = {{1e9, " G"}, {1e6, " M"}, {1e4, ""}, {1, ""}, {1, NULL}};
     domi_word word;
@@ -47,7 +47,7 @@ domi_word domi_word_amount(double number)
     return write_number_in_largest_unit(number, &units[3]);
 }
 
-domi_word domi_word_percent(double share)
+domi_word domi_word_of_percent(double share)
 {
     domi_word word;
 
@@ -58,7 +58,7 @@ domi_word domi_word_percent(double share)
     return word;
 }
 
-domi_word domi_word_time(double ns)
+domi_word domi_word_of_time(double ns)
 {
     static const struct unit units[] = {
         {1e9, " s"}, {1e6, " ms"}, {1e3, " us"}, {1, " ns"}, {1, NULL}};
@@ -66,7 +66,7 @@ domi_word domi_word_time(double ns)
     return write_number_in_largest_unit(ns, units);
 }
 
-domi_word domi_word_bytes(double bytes)
+domi_word domi_word_of_bytes(double bytes)
 {
     static const struct unit units[] = {
         {1e9, " GB"}, {1e6, " MB"}, {1e3, " kB"}, {1, " B"}, {1, NULL}};
@@ -74,7 +74,7 @@ domi_word domi_word_bytes(double bytes)
     return write_number_in_largest_unit(bytes, units);
 }
 
-uint64_t domi_clamp(double value, uint64_t least, uint64_t most)
+uint64_t domi_clamp_to_whole_number(double value, uint64_t least, uint64_t most)
 {
     if (!(value > (double)least))
         return least;
@@ -83,7 +83,7 @@ uint64_t domi_clamp(double value, uint64_t least, uint64_t most)
 
 /* --- texts ------------------------------------------------------------------------------------ */
 
-bool domi_finding_say(domi_finding *finding, const char *format, ...)
+bool domi_finding_write_sentence(domi_finding *finding, const char *format, ...)
 {
     va_list arguments;
 
@@ -125,7 +125,7 @@ static const char *reopen_line_of_same_section(domi_finding *finding, const char
     return key + section + 1;
 }
 
-void domi_finding_set(domi_finding *finding, const char *key, const char *format, ...)
+void domi_finding_advise_key(domi_finding *finding, const char *key, const char *format, ...)
 {
     char value[64];
     va_list arguments;
@@ -154,7 +154,7 @@ void domi_finding_set(domi_finding *finding, const char *key, const char *format
         add_text_to_change(finding, "}", 1);
 }
 
-void domi_finding_advise(domi_finding *finding, const char *sentence)
+void domi_finding_advise_in_words(domi_finding *finding, const char *sentence)
 {
     begin_line_of_change(finding);
     add_text_to_change(finding, "# ", 2);

@@ -16,7 +16,7 @@ static void subtract_groups_of_figures(const void *after, const void *before, vo
     uint64_t *to = ret_group;
 
     for (size_t i = 0; i < size / sizeof *to; i++)
-        to[i] = domi_span_less(a[i], b[i]);
+        to[i] = domi_span_growth_of_counter(a[i], b[i]);
 }
 
 static void subtract_counters(const domi_look_counters *after, const domi_look_counters *before,
@@ -40,7 +40,7 @@ static void add_counters(const domi_look_counters *counters, domi_look_counters 
  * slightly more than 1, which is cut to 1. */
 static double share_of_whole(uint64_t part, uint64_t whole)
 {
-    double ratio = domi_span_ratio(part, whole);
+    double ratio = domi_span_quotient_of_counts(part, whole);
 
     return ratio < 1 ? ratio : 1;
 }
@@ -61,23 +61,25 @@ static void set_shares_of_phases(const domi_look_thread *after, const domi_look_
     to->events = share_of_whole(spent.events, wall_ns);
     to->state = share_of_whole(spent.state, wall_ns);
     to->other = share_of_whole(spent.other, wall_ns);
-    to->ready = domi_span_ratio(to->counters.ready_ns, spent.state);
+    to->ready = domi_span_quotient_of_counts(to->counters.ready_ns, spent.state);
 }
 
 static void set_shares_of_cpu_times(const domi_look_thread *after, const domi_look_thread *before,
                                     uint64_t span_ns, domi_span_thread *to)
 {
-    to->asleep = share_of_whole(domi_span_less(after->phases.sleep, before->phases.sleep), span_ns);
+    to->asleep = share_of_whole(
+        domi_span_growth_of_counter(after->phases.sleep, before->phases.sleep), span_ns);
     to->busy = 1 - to->asleep;
     to->open = 1 - share_of_whole(to->counters.wall_ns, span_ns);
     to->had_cpu = 1;
     to->cpu = -1;
     if (after->times.cpu_ns == 0 || before->times.cpu_ns == 0)
         return;
-    to->cpu = share_of_whole(domi_span_less(after->times.cpu_ns, before->times.cpu_ns), span_ns);
+    to->cpu = share_of_whole(domi_span_growth_of_counter(after->times.cpu_ns, before->times.cpu_ns),
+                             span_ns);
     to->tells_denied = after->times.waiting_ns != 0;
-    to->denied =
-        share_of_whole(domi_span_less(after->times.waiting_ns, before->times.waiting_ns), span_ns);
+    to->denied = share_of_whole(
+        domi_span_growth_of_counter(after->times.waiting_ns, before->times.waiting_ns), span_ns);
     if (to->cpu > 0)
         to->had_cpu = to->cpu / (to->cpu + to->denied);
 }
@@ -267,8 +269,8 @@ const char *domi_span_init(const domi_look *before, const domi_look *after, domi
     add_counters(&outside, &span.all);
     subtract_groups_of_figures(&after->machine, &before->machine, &span.machine,
                                sizeof span.machine);
-    span.steals =
-        domi_span_less(span.all.steals, domi_span_less(after->stand_ins, before->stand_ins));
+    span.steals = domi_span_growth_of_counter(
+        span.all.steals, domi_span_growth_of_counter(after->stand_ins, before->stand_ins));
     span.cpus_used = (double)span.machine.cpu_ns / SECOND_NS / span.seconds;
     *ret_span = span;
     return NULL;

@@ -65,19 +65,19 @@ const char *domi_span_init(const domi_look *before, const domi_look *after, domi
 void domi_span_fini(domi_span *span);
 
 /* Returns by how much a counter has grown between two looks; 0 if it went back. */
-static inline uint64_t domi_span_less(uint64_t after, uint64_t before)
+static inline uint64_t domi_span_growth_of_counter(uint64_t after, uint64_t before)
 {
     return after > before ? after - before : 0;
 }
 
 /* Returns the quotient of two counts; 0 if the divisor is 0. */
-static inline double domi_span_ratio(uint64_t part, uint64_t whole)
+static inline double domi_span_quotient_of_counts(uint64_t part, uint64_t whole)
 {
     return whole != 0 ? (double)part / (double)whole : 0;
 }
 
 /* Returns the rate of a count over a span in events a second. */
-static inline double domi_span_rate(const domi_span *span, uint64_t count)
+static inline double domi_span_events_a_second(const domi_span *span, uint64_t count)
 {
     return (double)count / span->seconds;
 }

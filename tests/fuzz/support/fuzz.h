@@ -16,9 +16,10 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Check this property for a pipeline whose messages are packets. */
-void domt_fuzz_packets(const domus_pipeline *pipeline, const uint8_t *bytes, size_t size);
+void domt_fuzz_packets_of_pipeline(const domus_pipeline *pipeline, const uint8_t *bytes,
+                                   size_t size);
 
 /* Limits of size from which an input chooses: the default, small ones, and the largest. */
-uint32_t domt_fuzz_size_max(uint8_t choice, uint32_t most);
+uint32_t domt_fuzz_limit_of_choice(uint8_t choice, uint32_t most);
 
 #endif

@@ -42,13 +42,13 @@ static void end_message(domt_http_read *read)
     read->ends[read->count++] = read->size;
 }
 
-void domt_http_read_clear(domt_http_read *read)
+void domt_http_free_reading(domt_http_read *read)
 {
     free(read->text);
     *read = (domt_http_read){.text = NULL};
 }
 
-void domt_http_check_same(const domt_http_read *one, const domt_http_read *other)
+void domt_http_check_readings_are_same(const domt_http_read *one, const domt_http_read *other)
 {
     must(one->error == other->error && one->count == other->count && one->size == other->size);
     must(one->size == 0 || memcmp(one->text, other->text, one->size) == 0);
@@ -255,10 +255,10 @@ static int on_url_end(llhttp_t *parser)
 
     must(decoded != NULL);
     size_t count = decode_once(decoded, url, size);
-    size_t left = domi_http_normalize_target(url, size);
+    size_t left = domi_http_normalize_path_of_target(url, size);
     must(decode_once(again, url, left) == count && memcmp(decoded, again, count) == 0);
     memcpy(again, url, left);
-    must(domi_http_normalize_target(again, left) == left && memcmp(again, url, left) == 0);
+    must(domi_http_normalize_path_of_target(again, left) == left && memcmp(again, url, left) == 0);
     read->size = read->url + left;
     free(decoded);
     return 0;
@@ -442,7 +442,7 @@ static bool is_excused(const uint8_t *bytes, size_t size, const char *wrong)
     return is_extended_size(line);
 }
 
-void domt_http_read_by_judge(domt_http_read *read, const uint8_t *bytes, size_t size)
+void domt_http_read_by_llhttp(domt_http_read *read, const uint8_t *bytes, size_t size)
 {
     llhttp_settings_t settings;
     reading judge = {.read = read};
@@ -489,7 +489,7 @@ void domt_http_check_llhttp_has_read_same(const domt_http_read *read, const domt
     must(same);
 }
 #else
-void domt_http_read_by_judge(domt_http_read *read, const uint8_t *bytes, size_t size)
+void domt_http_read_by_llhttp(domt_http_read *read, const uint8_t *bytes, size_t size)
 {
 }
 

@@ -35,14 +35,14 @@ void domt_http_read_by_stage(domt_http_read *read, const domus_http_options *opt
                              void *context);
 
 /* Read bytes by llhttp. Does nothing if the program was built without llhttp. */
-void domt_http_read_by_judge(domt_http_read *read, const uint8_t *bytes, size_t size);
+void domt_http_read_by_llhttp(domt_http_read *read, const uint8_t *bytes, size_t size);
 
 /* Check that two readings have the same messages and the same error. */
-void domt_http_check_same(const domt_http_read *one, const domt_http_read *other);
+void domt_http_check_readings_are_same(const domt_http_read *one, const domt_http_read *other);
 
 /* Check that llhttp has read the same as the stage. */
 void domt_http_check_llhttp_has_read_same(const domt_http_read *read, const domt_http_read *judged);
 
-void domt_http_read_clear(domt_http_read *read);
+void domt_http_free_reading(domt_http_read *read);
 
 #endif

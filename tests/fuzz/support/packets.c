@@ -19,25 +19,26 @@ static void check_in_pieces(const domus_pipeline *pipeline, const uint8_t *bytes
         seed = (seed ^ bytes[i]) * UINT64_C(0x100000001b3);
     seed |= 1;
     size_t step = size <= DRIP_MAX ? 1 : 1 + (size_t)(seed >> 40) % 16 * (size / 4096 + 1);
-    domt_decode(pipeline, bytes, size, domt_cut_random, &seed, &decoded, NULL);
+    domt_decode_pieces(pipeline, bytes, size, domt_cut_random_size, &seed, &decoded, NULL);
     DOMI_CHECK(domt_decoded_equals(whole, &decoded));
     domt_decoded_clear(&decoded);
-    domt_decode(pipeline, bytes, size, domt_cut_same, &step, &decoded, NULL);
+    domt_decode_pieces(pipeline, bytes, size, domt_cut_same_size, &step, &decoded, NULL);
     DOMI_CHECK(domt_decoded_equals(whole, &decoded));
     domt_decoded_clear(&decoded);
 }
 
-void domt_fuzz_packets(const domus_pipeline *pipeline, const uint8_t *bytes, size_t size)
+void domt_fuzz_packets_of_pipeline(const domus_pipeline *pipeline, const uint8_t *bytes,
+                                   size_t size)
 {
     domt_decoded whole;
     domt_decoded encoded;
     domt_decoded again;
     domt_decoded encoded_again;
 
-    domt_decode(pipeline, bytes, size, NULL, NULL, &whole, &encoded);
+    domt_decode_pieces(pipeline, bytes, size, NULL, NULL, &whole, &encoded);
     check_in_pieces(pipeline, bytes, size, &whole);
 
-    domt_decode(pipeline, encoded.text, encoded.size, NULL, NULL, &again, &encoded_again);
+    domt_decode_pieces(pipeline, encoded.text, encoded.size, NULL, NULL, &again, &encoded_again);
     whole.error = 0; /* the error that ended the first run was not encoded */
     DOMI_CHECK(domt_decoded_equals(&whole, &again));
     DOMI_CHECK(domt_decoded_equals(&encoded, &encoded_again));
@@ -47,7 +48,7 @@ void domt_fuzz_packets(const domus_pipeline *pipeline, const uint8_t *bytes, siz
     domt_decoded_clear(&encoded_again);
 }
 
-uint32_t domt_fuzz_size_max(uint8_t choice, uint32_t most)
+uint32_t domt_fuzz_limit_of_choice(uint8_t choice, uint32_t most)
 {
     switch (choice % 8) {
     case 0:

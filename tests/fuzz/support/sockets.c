@@ -37,7 +37,7 @@ static void append_message(domt_socket_read *read, char kind, uint32_t number, c
     append_text(read, bytes, size);
 }
 
-void domt_socket_read_clear(domt_socket_read *read)
+void domt_socket_free_reading(domt_socket_read *read)
 {
     free(read->text);
     *read = (domt_socket_read){0};
@@ -155,7 +155,7 @@ static void record_judged_message(wslay_event_context_ptr context,
     }
 }
 
-bool domt_socket_read_by_judge(domt_socket_read *read, const domus_websocket_options *options,
+bool domt_socket_read_by_wslay(domt_socket_read *read, const domus_websocket_options *options,
                                const uint8_t *bytes, size_t size)
 {
     static const struct wslay_event_callbacks calls = {.recv_callback = give_bytes,
@@ -182,7 +182,7 @@ bool domt_socket_read_by_judge(domt_socket_read *read, const domus_websocket_opt
     return true;
 }
 #else
-bool domt_socket_read_by_judge(domt_socket_read *read, const domus_websocket_options *options,
+bool domt_socket_read_by_wslay(domt_socket_read *read, const domus_websocket_options *options,
                                const uint8_t *bytes, size_t size)
 {
     return false;
@@ -221,18 +221,18 @@ static void check_judged(const domt_socket_read *read, const domus_websocket_opt
 
     DOMI_CHECK(padded != NULL);
     memcpy(padded, bytes, size);
-    judged = domt_socket_read_by_judge(&judge, options, padded, size + padding);
+    judged = domt_socket_read_by_wslay(&judge, options, padded, size + padding);
     if (judge.refused == DOMUS_WEBSOCKET_INVALID_DATA &&
         (read->refused == 0 || read->refused == DOMUS_WEBSOCKET_PROTOCOL_ERROR) && !read->closed)
         judge.refused = read->refused;
     if (judged && !is_excused(read))
         DOMI_CHECK(is_same(read, &judge));
-    domt_socket_read_clear(&judge);
+    domt_socket_free_reading(&judge);
     free(padded);
 }
 
-void domt_socket_check(const domus_websocket_options *options, const uint8_t *bytes, size_t size,
-                       size_t step)
+void domt_socket_check_all_readings(const domus_websocket_options *options, const uint8_t *bytes,
+                                    size_t size, size_t step)
 {
     domt_socket_read whole = {0}, pieces = {0};
 
@@ -240,6 +240,6 @@ void domt_socket_check(const domus_websocket_options *options, const uint8_t *by
     domt_socket_read_by_stage(&pieces, options, bytes, size, step);
     DOMI_CHECK(is_same(&whole, &pieces));
     check_judged(&whole, options, bytes, size);
-    domt_socket_read_clear(&whole);
-    domt_socket_read_clear(&pieces);
+    domt_socket_free_reading(&whole);
+    domt_socket_free_reading(&pieces);
 }

@@ -16,7 +16,7 @@ typedef struct domt_socket_read {
     bool closed;      /* the peer has closed */
 } domt_socket_read;
 
-void domt_socket_read_clear(domt_socket_read *read);
+void domt_socket_free_reading(domt_socket_read *read);
 
 /* Read bytes by a stage, in pieces of `step` bytes, and send each message back. */
 void domt_socket_read_by_stage(domt_socket_read *read, const domus_websocket_options *options,
@@ -24,11 +24,11 @@ void domt_socket_read_by_stage(domt_socket_read *read, const domus_websocket_opt
 
 /* Read bytes by wslay; its bound of a message also applies to control frames. Returns false, and
  * does nothing, if the program was built without wslay. */
-bool domt_socket_read_by_judge(domt_socket_read *read, const domus_websocket_options *options,
+bool domt_socket_read_by_wslay(domt_socket_read *read, const domus_websocket_options *options,
                                const uint8_t *bytes, size_t size);
 
 /* Check that a stage reads these bytes in the same way in pieces of any size, and as wslay does. */
-void domt_socket_check(const domus_websocket_options *options, const uint8_t *bytes, size_t size,
-                       size_t step);
+void domt_socket_check_all_readings(const domus_websocket_options *options, const uint8_t *bytes,
+                                    size_t size, size_t step);
 
 #endif

@@ -10,7 +10,7 @@
 
 int main(int count, char **arguments)
 {
-    int error = count < 2 ? -EINVAL : domt_deny_call(SYS_io_uring_setup, EPERM);
+    int error = count < 2 ? -EINVAL : domt_deny_system_call(SYS_io_uring_setup, EPERM);
 
     if (error != 0) {
         fprintf(stderr, "without_uring: %s\n", strerror(-error));

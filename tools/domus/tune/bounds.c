@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-bool tune_bound_read(const char *text, tune_bound *ret_bound)
+bool tune_bound_read_text(const char *text, tune_bound *ret_bound)
 {
     size_t blanks = strspn(text, " "), length = strcspn(text + blanks, " <>");
     const char *sign = text + blanks + length;
@@ -15,11 +15,11 @@ bool tune_bound_read(const char *text, tune_bound *ret_bound)
         return false;
     snprintf(ret_bound->name, sizeof ret_bound->name, "%.*s", (int)length, text + blanks);
     ret_bound->is_most = *sign == '<';
-    return tune_value_read(sign + (sign[1] == '=' ? 2 : 1), &ret_bound->value) &&
+    return tune_value_read_with_unit(sign + (sign[1] == '=' ? 2 : 1), &ret_bound->value) &&
            ret_bound->value > 0;
 }
 
-double tune_bound_broken(const tune_bound *bound, double figure)
+double tune_bound_get_log_of_breach(const tune_bound *bound, double figure)
 {
     double ratio = bound->is_most ? figure / bound->value : bound->value / figure;
 

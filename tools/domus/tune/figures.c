@@ -46,7 +46,7 @@ static double get_factor_of_unit(const char *unit, size_t length)
     return 0;
 }
 
-bool tune_value_read(const char *text, double *ret_value)
+bool tune_value_read_with_unit(const char *text, double *ret_value)
 {
     double number;
 
@@ -62,13 +62,13 @@ bool tune_value_read(const char *text, double *ret_value)
     return true;
 }
 
-bool tune_is_time(const char *name)
+bool tune_is_figure_a_time(const char *name)
 {
     return (name[0] == 'p' && isdigit((unsigned char)name[1])) || strcmp(name, "max") == 0 ||
            strcmp(name, "cpu") == 0 || strcmp(name, "seconds") == 0;
 }
 
-void tune_value_show(const char *name, double value, char *ret_text, size_t size)
+void tune_value_write_with_unit(const char *name, double value, char *ret_text, size_t size)
 {
     static const struct {
         double least;
@@ -77,7 +77,7 @@ void tune_value_show(const char *name, double value, char *ret_text, size_t size
       counts[] = {{1e6, " M"}, {1e3, " k"}, {0, ""}};
     size_t i = 0;
 
-    if (tune_is_time(name)) {
+    if (tune_is_figure_a_time(name)) {
         while (value < times[i].least)
             i++;
         snprintf(ret_text, size, "%.4g%s", value / (i == 3 ? 1e-9 : times[i].least), times[i].unit);
@@ -99,12 +99,12 @@ static tune_figure *find_figure_by_name(tune_figures *figures, const char *name)
     return NULL;
 }
 
-const tune_figure *tune_figures_find(const tune_figures *figures, const char *name)
+const tune_figure *tune_figures_find_by_name(const tune_figures *figures, const char *name)
 {
     return find_figure_by_name((tune_figures *)(uintptr_t)figures, name);
 }
 
-bool tune_figures_set(tune_figures *figures, const char *name, double value)
+bool tune_figures_set_figure(tune_figures *figures, const char *name, double value)
 {
     tune_figure *figure = find_figure_by_name(figures, name);
 
@@ -128,7 +128,7 @@ static void set_figure_of_tool(tune_figures *figures, const char *name, double v
 
     if (adds_up && before != NULL)
         value += before->value;
-    (void)tune_figures_set(figures, name, value);
+    (void)tune_figures_set_figure(figures, name, value);
 }
 
 /* --- the outputs of tools --------------------------------------------------------------------- */
@@ -289,7 +289,7 @@ static void read_figures_of_csv_row(tune_figures *figures, table *to, char *cons
     for (int i = 0; i < 5; i++) {
         double value;
         if (to->place[i] < 0 || (size_t)to->place[i] >= count ||
-            !tune_value_read(columns[to->place[i]], &value))
+            !tune_value_read_with_unit(columns[to->place[i]], &value))
             continue;
         const tune_figure *before = find_figure_by_name(figures, known[i].name);
         if (i == 0) {
@@ -298,7 +298,7 @@ static void read_figures_of_csv_row(tune_figures *figures, table *to, char *cons
         } else {
             value = before == NULL ? value / 1e3 : fmax(before->value, value / 1e3);
         }
-        (void)tune_figures_set(figures, known[i].name, value);
+        (void)tune_figures_set_figure(figures, known[i].name, value);
     }
 }
 
@@ -352,7 +352,7 @@ static bool read_line_of_own_form(tune_figures *figures, const char *line)
         snprintf(figures->error, sizeof figures->error, "'%s' stands in its output twice", name);
         return false;
     }
-    if (tune_figures_set(figures, name, value * (factor != 0 ? factor : 1)))
+    if (tune_figures_set_figure(figures, name, value * (factor != 0 ? factor : 1)))
         return true;
     snprintf(figures->error, sizeof figures->error, "its output has more than %d figures",
              TUNE_FIGURES_MAX);
@@ -361,7 +361,7 @@ static bool read_line_of_own_form(tune_figures *figures, const char *line)
 
 /* --- the whole output ------------------------------------------------------------------------- */
 
-bool tune_figures_read(const char *text, size_t size, tune_figures *ret_figures)
+bool tune_figures_read_output(const char *text, size_t size, tune_figures *ret_figures)
 {
     /* older versions of redis-benchmark print no head, so these are the columns */
     table csv = {.place = {1, -1, -1, -1, -1}};

@@ -28,22 +28,22 @@ typedef struct tune_figures {
 
 /* Read the figures from the output of a load. Returns whether it is valid: no own line may be there
  * twice. Otherwise `error` tells what is wrong. */
-bool tune_figures_read(const char *text, size_t size, tune_figures *ret_figures);
+bool tune_figures_read_output(const char *text, size_t size, tune_figures *ret_figures);
 
 /* Returns the figure with this name; NULL if the load has printed none. */
-const tune_figure *tune_figures_find(const tune_figures *figures, const char *name);
+const tune_figure *tune_figures_find_by_name(const tune_figures *figures, const char *name);
 
 /* Set the figure with this name. Returns false if there is no room for it. */
-bool tune_figures_set(tune_figures *figures, const char *name, double value);
+bool tune_figures_set_figure(tune_figures *figures, const char *name, double value);
 
 /* Read a number with a unit of time (ns, us, ms, s), a multiplier (k, M) or neither: "2ms". A blank
  * may stand before the unit: "2 ms". Returns whether the whole text is such a number. */
-bool tune_value_read(const char *text, double *ret_value);
+bool tune_value_read_with_unit(const char *text, double *ret_value);
 
 /* Write the value of a figure with a unit that fits the figure's name: 51.2 k, 1.25 ms. */
-void tune_value_show(const char *name, double value, char *ret_text, size_t size);
+void tune_value_write_with_unit(const char *name, double value, char *ret_text, size_t size);
 
 /* Returns whether figures with this name are times, which are shown with a unit of time. */
-bool tune_is_time(const char *name);
+bool tune_is_figure_a_time(const char *name);
 
 #endif

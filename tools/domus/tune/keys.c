@@ -171,7 +171,7 @@ static bool add_key_of_table(tune_keys *keys, const char *name)
     return add_key_with_values(keys, path, row->values);
 }
 
-bool tune_keys_add(tune_keys *keys, const char *names)
+bool tune_keys_add_named(tune_keys *keys, const char *names)
 {
     char name[TUNE_KEY_SIZE];
 
@@ -188,7 +188,7 @@ bool tune_keys_add(tune_keys *keys, const char *names)
     }
 }
 
-bool tune_keys_set(tune_keys *keys, const char *text)
+bool tune_keys_set_values(tune_keys *keys, const char *text)
 {
     char name[TUNE_KEY_SIZE];
     size_t found, length = strcspn(text, "=");
@@ -203,7 +203,7 @@ bool tune_keys_set(tune_keys *keys, const char *text)
     return add_key_with_values(keys, path, text + length + 1);
 }
 
-void tune_keys_add_all(tune_keys *keys)
+void tune_keys_add_all_of_table(tune_keys *keys)
 {
     for (size_t i = 0; i < ROWS; i++) {
         if (strchr(table[i].path, '*') == NULL && find_key_by_path(keys, table[i].path) == NULL)
@@ -211,14 +211,15 @@ void tune_keys_add_all(tune_keys *keys)
     }
 }
 
-void tune_keys_assignment(const tune_keys *keys, const tune_point *point, size_t key,
-                          char *ret_text, size_t size)
+void tune_keys_write_assignment(const tune_keys *keys, const tune_point *point, size_t key,
+                                char *ret_text, size_t size)
 {
     snprintf(ret_text, size, "%s=%s", keys->each[key].path,
              keys->each[key].values[point->choice[key] - 1]);
 }
 
-void tune_keys_show(const tune_keys *keys, const tune_point *point, char *ret_text, size_t size)
+void tune_keys_write_candidate(const tune_keys *keys, const tune_point *point, char *ret_text,
+                               size_t size)
 {
     size_t used = 0;
 
@@ -248,7 +249,7 @@ static size_t split_path_into_parts(const char *path, char *ret_copy, char *ret_
     return count;
 }
 
-bool tune_keys_is_element(const tune_keys *keys, size_t key)
+bool tune_keys_is_of_list_element(const tune_keys *keys, size_t key)
 {
     const char *path = keys->each[key].path;
 
@@ -258,7 +259,7 @@ bool tune_keys_is_element(const tune_keys *keys, size_t key)
 /* Returns whether a candidate's value of a key has to be written in the YAML. */
 static bool must_value_be_in_yaml(const tune_keys *keys, const tune_point *point, size_t key)
 {
-    return point->choice[key] != 0 && !tune_keys_is_element(keys, key);
+    return point->choice[key] != 0 && !tune_keys_is_of_list_element(keys, key);
 }
 
 /* Returns whether a value must be quoted in YAML, because YAML or the configuration's reader could
@@ -325,7 +326,7 @@ static void print_keys_grouped_by_path(const tune_keys *keys, const tune_point *
     }
 }
 
-void tune_keys_yaml(const tune_keys *keys, const tune_point *point, FILE *out)
+void tune_keys_write_yaml(const tune_keys *keys, const tune_point *point, FILE *out)
 {
     uint32_t done = 0;
 

@@ -27,11 +27,11 @@ typedef struct tune_bound {
 
 /* Read a bound on a figure: NAME < VALUE, or with <=, > or >=; a figure equal to the value keeps
  * each of them. Returns whether it is valid. */
-bool tune_bound_read(const char *text, tune_bound *ret_bound);
+bool tune_bound_read_text(const char *text, tune_bound *ret_bound);
 
 /* Returns by how much a figure breaks a bound, as the logarithm of their ratio; 0 if it keeps the
  * bound. */
-double tune_bound_broken(const tune_bound *bound, double figure);
+double tune_bound_get_log_of_breach(const tune_bound *bound, double figure);
 
 /* ---- request.c --------------------------------------------------------------------------------*/
 
@@ -54,8 +54,8 @@ typedef struct tune_request {
 
 /* Read the command line of `domus tune`. Returns whether it is valid; otherwise `ret_status` gets
  * the exit status. */
-bool tune_request_read(const command *self, int argc, char **argv, tune_request *ret_request,
-                       int *ret_status);
+bool tune_request_read_command_line(const command *self, int argc, char **argv,
+                                    tune_request *ret_request, int *ret_status);
 
 /* ---- stage.c ----------------------------------------------------------------------------------*/
 
@@ -73,11 +73,11 @@ bool tune_stage_end_round(tune_search *search);
 bool tune_stage_end(tune_search *search);
 
 /* Returns the best rival of the stage so far. */
-const tune_rival *tune_stage_best(const tune_search *search);
+const tune_rival *tune_stage_get_best_rival(const tune_search *search);
 
 /* Returns the logarithm of the ratio to the base that occurs by chance in at most 5 of 100 cases
  * after the rounds so far; INFINITY if it is unknown. */
-double tune_stage_noise(const tune_search *search);
+double tune_stage_get_noise(const tune_search *search);
 
 /* ---- progress.c -------------------------------------------------------------------------------*/
 
@@ -93,13 +93,13 @@ void tune_progress_begin(tune_progress *progress);
 
 /* Show that a run of the search begins, if the output is a terminal. `records` has the runs before
  * it. */
-void tune_progress_show(tune_progress *progress, const tune_records *records);
+void tune_progress_show_next_run(tune_progress *progress, const tune_records *records);
 
 /* Show the last run of `records`, which has ended. */
-void tune_progress_add(tune_progress *progress, const tune_records *records);
+void tune_progress_show_last_run(tune_progress *progress, const tune_records *records);
 
 /* End the line on the terminal that changes, so that other text can be printed. */
-void tune_progress_clear(tune_progress *progress);
+void tune_progress_end_line(tune_progress *progress);
 
 /* ---- report.c ---------------------------------------------------------------------------------*/
 
@@ -111,11 +111,11 @@ void tune_progress_clear(tune_progress *progress);
 void tune_report_print(const tune_records *records, char *const *words, FILE *out);
 
 /* Print all runs of a search as JSON. Returns whether that succeeded. */
-bool tune_report_json(const tune_records *records, FILE *out);
+bool tune_report_print_json(const tune_records *records, FILE *out);
 
 /* Print the candidates as an SVG picture: the rate to the right, and p99, or else cpu, upwards.
  * Returns whether there was anything to show. */
-bool tune_report_svg(const tune_records *records, FILE *out);
+bool tune_report_print_svg(const tune_records *records, FILE *out);
 
 /* ---- scatter.c --------------------------------------------------------------------------------*/
 
@@ -129,16 +129,17 @@ typedef struct tune_scale {
 
 /* Make the scale of a picture of these candidates. Returns false if fewer than two of them have a
  * rate and a p99, and fewer than two have a rate and a cpu. */
-bool tune_scale_make(const tune_spot *spots, size_t count, tune_scale *ret_scale);
+bool tune_scale_make_of_spots(const tune_spot *spots, size_t count, tune_scale *ret_scale);
 
 /* Get the place of a candidate in the picture: to the right, and upwards. Returns whether it has
  * one. */
-bool tune_scale_place(const tune_scale *scale, const tune_spot *spot, double ret_place[2]);
+bool tune_scale_place_candidate(const tune_scale *scale, const tune_spot *spot,
+                                double ret_place[2]);
 
 /* Print the picture of the candidates with letters, in lines of a comment, unless there is nothing
  * to show. */
-void tune_scatter_print(const tune_records *records, const tune_spot *spots, size_t count,
-                        FILE *out);
+void tune_scatter_print_letters(const tune_records *records, const tune_spot *spots, size_t count,
+                                FILE *out);
 
 /* ---- shell.c ----------------------------------------------------------------------------------*/
 

@@ -108,7 +108,7 @@ static void remember_children_from_before(void)
         (void)closedir(directory);
 }
 
-void tune_process_prepare(void)
+void tune_process_prepare_to_adopt(void)
 {
     const struct sigaction ignore = {.sa_handler = SIG_IGN};
 
@@ -217,7 +217,7 @@ static void read_bytes_of_stream(tune_stream *stream)
     }
 }
 
-void tune_process_wait(tune_process *one, tune_process *other, int ms)
+void tune_process_read_outputs(tune_process *one, tune_process *other, int ms)
 {
     tune_stream *streams[4] = {&one->out, &one->err, NULL, NULL};
     struct pollfd polled[4];
@@ -239,7 +239,7 @@ void tune_process_wait(tune_process *one, tune_process *other, int ms)
 
 /* --- ending processes ------------------------------------------------------------------------- */
 
-bool tune_process_has_ended(tune_process *process)
+bool tune_process_has_leader_ended(tune_process *process)
 {
     if (!process->has_ended && waitpid(process->pid, &process->status, WNOHANG) == process->pid) {
         process->has_ended = true;
@@ -267,12 +267,12 @@ static bool wait_for_processes_of_group(tune_process *process, long ms)
         if (pid == 0) {
             if (tune_now_ms() >= end)
                 return false;
-            tune_process_wait(process, NULL, STEP_MS);
+            tune_process_read_outputs(process, NULL, STEP_MS);
         }
     }
 }
 
-bool tune_process_end(tune_process *process, long ms)
+bool tune_process_end_group(tune_process *process, long ms)
 {
     bool has_ended = true;
 
@@ -338,7 +338,7 @@ static double get_cpu_time_of_process(pid_t pid)
     return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
 }
 
-void tune_process_cpu(const tune_process *process, tune_cpu *ret_cpu)
+void tune_process_look_at_cpu_times(const tune_process *process, tune_cpu *ret_cpu)
 {
     DIR *directory = opendir("/proc");
     process_status one;
@@ -369,7 +369,7 @@ static size_t find_process_in_look(const tune_cpu *look, pid_t pid)
 
 /* The whole time of a process that has ended between the looks was added to its parent's, so its
  * earlier part is subtracted; if nobody has waited for it, its time is lost. */
-double tune_cpu_between(const tune_cpu *before, const tune_cpu *after)
+double tune_get_cpu_time_between(const tune_cpu *before, const tune_cpu *after)
 {
     double own = 0, of_children = 0;
 

@@ -43,9 +43,9 @@ static json_t *make_json_of_run(const tune_records *records, const tune_record *
     return run;
 }
 
-bool tune_report_json(const tune_records *records, FILE *out)
+bool tune_report_print_json(const tune_records *records, FILE *out)
 {
-    tune_point winner = tune_records_winner(records);
+    tune_point winner = tune_records_get_winner(records);
     json_t *runs = json_array();
 
     for (size_t i = 0; i < records->count; i++)

@@ -20,18 +20,18 @@ static double get_median_of_runs(const tune_records *records, const tune_point *
 
     for (size_t i = 0; i < records->count; i++) {
         const tune_record *record = &records->each[i];
-        const tune_figure *figure = tune_figures_find(&record->figures, name);
+        const tune_figure *figure = tune_figures_find_by_name(&record->figures, name);
         if (!record->has_failed && !record->is_check && figure != NULL &&
             is_same_candidate(&record->point, point))
             room[count++] = figure->value;
     }
-    return count > 0 ? tune_median(room, count) : NAN;
+    return count > 0 ? tune_sort_and_get_median(room, count) : NAN;
 }
 
 /* Returns whether a run counts and has this figure, which `ret_value` gets. */
 static bool has_run_figure(const tune_record *record, const char *name, double *ret_value)
 {
-    const tune_figure *figure = tune_figures_find(&record->figures, name);
+    const tune_figure *figure = tune_figures_find_by_name(&record->figures, name);
 
     if (record->has_failed || record->is_check || figure == NULL)
         return false;
@@ -101,7 +101,7 @@ static double get_figure_of_candidate(const tune_records *records, const tune_po
             get_ratio_to_base(records, record, name, &ratio))
             room[count++] = ratio;
     }
-    ratio = tune_median(room, count);
+    ratio = tune_sort_and_get_median(room, count);
     tune_point base = get_base_of_run(last);
     /* this recursion ends, because each base differs from today's values in fewer keys */
     return ratio * get_figure_of_candidate(records, &base, name, room);
@@ -141,7 +141,7 @@ static void mark_candidates_of_front(tune_spot *spots, size_t count)
     }
 }
 
-tune_spot *tune_records_spots(const tune_records *records, size_t *ret_count)
+tune_spot *tune_records_make_spots(const tune_records *records, size_t *ret_count)
 {
     tune_spot *spots = calloc(records->count + 1, sizeof *spots);
     double *room = calloc(records->count + 1, sizeof *room);
@@ -182,7 +182,7 @@ static bool get_figures_of_pair(const tune_records *records, size_t pair, const 
 
     for (size_t i = 0; i < records->count; i++) {
         const tune_record *record = &records->each[i];
-        const tune_figure *figure = tune_figures_find(&record->figures, name);
+        const tune_figure *figure = tune_figures_find_by_name(&record->figures, name);
         if (!record->is_duel || record->has_failed || record->round != pair || figure == NULL)
             continue;
         bool is_best = !tune_point_is_today(&record->point);
@@ -192,7 +192,8 @@ static bool get_figures_of_pair(const tune_records *records, size_t pair, const 
     return found == 3 && ret_values[0] > 0 && ret_values[1] > 0;
 }
 
-bool tune_records_effect(const tune_records *records, const char *name, tune_interval *ret_ratio)
+bool tune_records_get_interval_of_ratio(const tune_records *records, const char *name,
+                                        tune_interval *ret_ratio)
 {
     double logs[TUNE_PAIRS_MAX], values[2];
     size_t count = 0;
@@ -203,12 +204,12 @@ bool tune_records_effect(const tune_records *records, const char *name, tune_int
     }
     if (count < TUNE_PAIRS_MIN)
         return false;
-    tune_interval interval = tune_interval_of(logs, count);
+    tune_interval interval = tune_interval_of_median(logs, count);
     *ret_ratio = (tune_interval){exp(interval.low), exp(interval.middle), exp(interval.high)};
     return true;
 }
 
-tune_point tune_records_winner(const tune_records *records)
+tune_point tune_records_get_winner(const tune_records *records)
 {
     tune_verdict verdict = records->search->verdict;
 

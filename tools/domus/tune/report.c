@@ -34,7 +34,7 @@ static void print_ratio_of_goal(const tune_records *records, FILE *out)
 {
     tune_interval ratio;
 
-    if (tune_records_effect(records, records->goal, &ratio))
+    if (tune_records_get_interval_of_ratio(records, records->goal, &ratio))
         (void)fprintf(out, "# %s: %+.1f %% (%+.1f .. %+.1f %%) against today's values\n",
                       records->goal, get_percent_of_change(ratio.middle),
                       get_percent_of_change(ratio.low), get_percent_of_change(ratio.high));
@@ -45,7 +45,7 @@ static void print_why_winner_lost(const tune_records *records, const char *why, 
 {
     char shown[SHOWN_SIZE];
 
-    tune_keys_show(records->keys, &records->search->best, shown, sizeof shown);
+    tune_keys_write_candidate(records->keys, &records->search->best, shown, sizeof shown);
     (void)fprintf(out, "# The best of the search %s in the duel, so today's values stay: %s\n", why,
                   shown);
     print_ratio_of_goal(records, out);
@@ -94,7 +94,8 @@ static void print_other_figures_of_duel(const tune_records *records, FILE *out)
     tune_interval ratio;
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(names[i], records->goal) != 0 && tune_records_effect(records, names[i], &ratio))
+        if (strcmp(names[i], records->goal) != 0 &&
+            tune_records_get_interval_of_ratio(records, names[i], &ratio))
             (void)fprintf(out, "#   %s %+.1f %% (%+.1f .. %+.1f %%)\n", names[i],
                           get_percent_of_change(ratio.middle), get_percent_of_change(ratio.low),
                           get_percent_of_change(ratio.high));
@@ -135,9 +136,9 @@ static void print_values_of_list_elements(const tune_records *records, const tun
     const char *head = "# These values are given by --set, or in the file that has the list:\n#  ";
 
     for (size_t i = 0; i < keys->count; i++) {
-        if (point->choice[i] == 0 || !tune_keys_is_element(keys, i))
+        if (point->choice[i] == 0 || !tune_keys_is_of_list_element(keys, i))
             continue;
-        tune_keys_assignment(keys, point, i, text, sizeof text);
+        tune_keys_write_assignment(keys, point, i, text, sizeof text);
         (void)fprintf(out, "%s --set", head);
         print_word_for_shell(text, out);
         head = "";
@@ -150,7 +151,7 @@ static void print_values_of_list_elements(const tune_records *records, const tun
 
 static void print_row_of_front(const tune_records *records, const tune_spot *spot, FILE *out)
 {
-    tune_point winner = tune_records_winner(records);
+    tune_point winner = tune_records_get_winner(records);
     bool is_winner = memcmp(&winner, &spot->point, sizeof winner) == 0;
     char shown[SHOWN_SIZE], value[32];
 
@@ -159,10 +160,10 @@ static void print_row_of_front(const tune_records *records, const tune_spot *spo
         if (isnan(spot->values[axis]))
             snprintf(value, sizeof value, "-");
         else
-            tune_value_show(tune_axes[axis], spot->values[axis], value, sizeof value);
+            tune_value_write_with_unit(tune_axes[axis], spot->values[axis], value, sizeof value);
         (void)fprintf(out, "%10s ", value);
     }
-    tune_keys_show(records->keys, &spot->point, shown, sizeof shown);
+    tune_keys_write_candidate(records->keys, &spot->point, shown, sizeof shown);
     (void)fprintf(out, "%5zu  %s%s\n", spot->runs, shown, is_winner ? "  <- chosen" : "");
 }
 
@@ -178,8 +179,8 @@ static int compare_candidates_by_rate(const void *one_, const void *other_)
 static void print_table_of_front(const tune_records *records, FILE *out)
 {
     size_t count = 0, rows = 0;
-    tune_spot *spots = tune_records_spots(records, &count);
-    tune_point winner = tune_records_winner(records);
+    tune_spot *spots = tune_records_make_spots(records, &count);
+    tune_point winner = tune_records_get_winner(records);
 
     if (spots == NULL || count < 2) {
         free(spots);
@@ -197,7 +198,7 @@ static void print_table_of_front(const tune_records *records, FILE *out)
         if (spots[i].runs > 0 && (is_kept || (spots[i].is_front && rows++ < ROWS_MAX)))
             print_row_of_front(records, &spots[i], out);
     }
-    tune_scatter_print(records, spots, count, out);
+    tune_scatter_print_letters(records, spots, count, out);
     free(spots);
 }
 
@@ -215,7 +216,7 @@ static void print_command_to_repeat(char *const *words, FILE *out)
 static bool has_service_used_cpu(const tune_records *records)
 {
     for (size_t i = 0; i < records->count; i++) {
-        const tune_figure *cpu = tune_figures_find(&records->each[i].figures, "cpu");
+        const tune_figure *cpu = tune_figures_find_by_name(&records->each[i].figures, "cpu");
         if (!records->each[i].has_failed && cpu != NULL && cpu->value > 0)
             return true;
     }
@@ -240,12 +241,12 @@ static void print_number_of_runs(const tune_records *records, FILE *out)
 
 void tune_report_print(const tune_records *records, char *const *words, FILE *out)
 {
-    tune_point winner = tune_records_winner(records);
+    tune_point winner = tune_records_get_winner(records);
 
     print_verdict_of_duel(records, out);
     if (!tune_point_is_today(&winner)) {
         print_other_figures_of_duel(records, out);
-        tune_keys_yaml(records->keys, &winner, out);
+        tune_keys_write_yaml(records->keys, &winner, out);
         print_values_of_list_elements(records, &winner, out);
     }
     print_table_of_front(records, out);

@@ -77,7 +77,8 @@ static bool read_goal_of_search(const options *all, const char *text, tune_reque
     for (size_t i = 0; i < length; i++)
         is_right &= isalnum((unsigned char)name[i]) || strchr("._-/", name[i]) != NULL;
     if (!is_right)
-        (void)options_wrong(all, "'%s' is no name of a figure such as rate, p99 or cpu", text);
+        (void)options_print_wrong(all, "'%s' is no name of a figure such as rate, p99 or cpu",
+                                  text);
     else
         snprintf(request->goal, sizeof request->goal, "%s", name);
     return is_right;
@@ -86,11 +87,11 @@ static bool read_goal_of_search(const options *all, const char *text, tune_reque
 static bool add_bound_of_figure(const options *all, const char *text, tune_request *request)
 {
     if (request->bounds_count == TUNE_BOUNDS_MAX) {
-        (void)options_wrong(all, "more than %d bounds", TUNE_BOUNDS_MAX);
+        (void)options_print_wrong(all, "more than %d bounds", TUNE_BOUNDS_MAX);
         return false;
     }
-    if (!tune_bound_read(text, &request->bounds[request->bounds_count])) {
-        (void)options_wrong(all, "'%s' is no bound such as 'p99 < 2ms'", text);
+    if (!tune_bound_read_text(text, &request->bounds[request->bounds_count])) {
+        (void)options_print_wrong(all, "'%s' is no bound such as 'p99 < 2ms'", text);
         return false;
     }
     request->bound_texts[request->bounds_count++] = text;
@@ -104,7 +105,8 @@ static bool read_smallest_difference(const options *all, const char *text, doubl
 
     if (end == NULL || (*end != '\0' && strcmp(end, "%") != 0) || !(percents > 0) ||
         !(percents <= LEAST_MAX)) {
-        (void)options_wrong(all, "'%s' is no percentage above 0, up to %.0f", text, LEAST_MAX);
+        (void)options_print_wrong(all, "'%s' is no percentage above 0, up to %.0f", text,
+                                  LEAST_MAX);
         return false;
     }
     *ret_least = log1p(percents / 100);
@@ -113,10 +115,11 @@ static bool read_smallest_difference(const options *all, const char *text, doubl
 
 static bool read_keys_to_try(const options *all, int option, const char *text, tune_keys *keys)
 {
-    bool is_right = option == OPTION_KEYS ? tune_keys_add(keys, text) : tune_keys_set(keys, text);
+    bool is_right =
+        option == OPTION_KEYS ? tune_keys_add_named(keys, text) : tune_keys_set_values(keys, text);
 
     if (!is_right)
-        (void)options_wrong(all, "%s", keys->error);
+        (void)options_print_wrong(all, "%s", keys->error);
     return is_right;
 }
 
@@ -124,7 +127,7 @@ static bool read_count_of_runs(const options *all, const char *text, long least,
                                size_t *ret_count)
 {
     long number;
-    bool is_right = options_number(all, text, least, most, &number);
+    bool is_right = options_read_number(all, text, least, most, &number);
 
     if (is_right)
         *ret_count = (size_t)number;
@@ -135,7 +138,7 @@ static bool read_seed_of_search(const options *all, const char *text, tune_reque
 {
     long seed;
 
-    request->has_seed = options_number(all, text, 0, SEED_MAX, &seed);
+    request->has_seed = options_read_number(all, text, 0, SEED_MAX, &seed);
     if (request->has_seed)
         request->plan.seed = (uint64_t)seed;
     return request->has_seed;
@@ -143,7 +146,7 @@ static bool read_seed_of_search(const options *all, const char *text, tune_reque
 
 static bool read_time_of_option(const options *all, const char *text, long *ret_ms)
 {
-    return options_duration(all, text, TIME_MIN_MS, TIME_MAX_MS, ret_ms);
+    return options_read_duration(all, text, TIME_MIN_MS, TIME_MAX_MS, ret_ms);
 }
 
 /* Store an option of `domus tune` that is a text or a switch. */
@@ -214,25 +217,27 @@ static bool fill_in_missing_options(const options *all, tune_request *request)
     tune_plan *plan = &request->plan;
 
     if (request->setup.service == NULL || request->setup.load == NULL) {
-        (void)options_wrong(all, "needs --service and --load");
+        (void)options_print_wrong(all, "needs --service and --load");
         return false;
     }
     const char *why = tune_shell_why_words_are_dropped(request->setup.service);
     if (why != NULL) {
-        (void)options_wrong(all,
-                            "--service %s, so the words behind it would not reach the program: "
-                            "write it as a script that hands on \"$@\"",
-                            why);
+        (void)options_print_wrong(
+            all,
+            "--service %s, so the words behind it would not reach the program: "
+            "write it as a script that hands on \"$@\"",
+            why);
         return false;
     }
     if (request->keys.count == 0)
-        tune_keys_add_all(&request->keys);
+        tune_keys_add_all_of_table(&request->keys);
     plan->keys = request->keys.count;
     for (size_t i = 0; i < plan->keys; i++)
         plan->values[i] = request->keys.each[i].count;
     size_t least = tune_plan_least_runs(plan);
     if (plan->runs_max != 0 && plan->runs_max < least) {
-        (void)options_wrong(all, "--runs has to be at least %zu with these keys and pairs", least);
+        (void)options_print_wrong(all, "--runs has to be at least %zu with these keys and pairs",
+                                  least);
         return false;
     }
     if (plan->runs_max == 0)
@@ -242,8 +247,8 @@ static bool fill_in_missing_options(const options *all, tune_request *request)
     return true;
 }
 
-bool tune_request_read(const command *self, int argc, char **argv, tune_request *ret_request,
-                       int *ret_status)
+bool tune_request_read_command_line(const command *self, int argc, char **argv,
+                                    tune_request *ret_request, int *ret_status)
 {
     options all = {.self = self};
     int option;
@@ -256,7 +261,7 @@ bool tune_request_read(const command *self, int argc, char **argv, tune_request 
         .argv = argv,
     };
     *ret_status = STATUS_USAGE;
-    while ((option = options_next(&all, argc, argv, ":h", longs)) >= 0) {
+    while ((option = options_get_next(&all, argc, argv, ":h", longs)) >= 0) {
         if (!read_option_of_tune(&all, option, ret_request))
             return false;
     }
@@ -265,7 +270,7 @@ bool tune_request_read(const command *self, int argc, char **argv, tune_request 
         return false;
     }
     if (optind < argc) {
-        (void)options_wrong(&all, "takes no '%s'", argv[optind]);
+        (void)options_print_wrong(&all, "takes no '%s'", argv[optind]);
         return false;
     }
     return fill_in_missing_options(&all, ret_request);

@@ -22,7 +22,7 @@ static size_t count_spots_with_axis(const tune_spot *spots, size_t count, int ax
     return with;
 }
 
-bool tune_scale_make(const tune_spot *spots, size_t count, tune_scale *ret_scale)
+bool tune_scale_make_of_spots(const tune_spot *spots, size_t count, tune_scale *ret_scale)
 {
     int axis = count_spots_with_axis(spots, count, 1) >= 2 ? 1 : 2;
 
@@ -39,7 +39,7 @@ bool tune_scale_make(const tune_spot *spots, size_t count, tune_scale *ret_scale
     return true;
 }
 
-bool tune_scale_place(const tune_scale *scale, const tune_spot *spot, double ret_place[2])
+bool tune_scale_place_candidate(const tune_scale *scale, const tune_spot *spot, double ret_place[2])
 {
     const double values[2] = {spot->values[0], spot->values[scale->axis]};
 
@@ -59,7 +59,7 @@ bool tune_scale_place(const tune_scale *scale, const tune_spot *spot, double ret
 static char get_letter_of_candidate(const tune_records *records, const tune_spot *spot,
                                     int *ret_rank)
 {
-    tune_point winner = tune_records_winner(records);
+    tune_point winner = tune_records_get_winner(records);
 
     if (tune_point_is_today(&spot->point)) {
         *ret_rank = 4;
@@ -73,21 +73,21 @@ static char get_letter_of_candidate(const tune_records *records, const tune_spot
     return spot->is_front ? 'o' : '.';
 }
 
-void tune_scatter_print(const tune_records *records, const tune_spot *spots, size_t count,
-                        FILE *out)
+void tune_scatter_print_letters(const tune_records *records, const tune_spot *spots, size_t count,
+                                FILE *out)
 {
     char cells[LINES][COLUMNS + 1], low[32], high[32];
     int ranks[LINES][COLUMNS] = {{0}};
     tune_scale scale;
     double place[2];
 
-    if (!tune_scale_make(spots, count, &scale))
+    if (!tune_scale_make_of_spots(spots, count, &scale))
         return;
     memset(cells, ' ', sizeof cells);
     for (size_t i = 0; i < count; i++) {
         int rank;
         char letter = get_letter_of_candidate(records, &spots[i], &rank);
-        if (!tune_scale_place(&scale, &spots[i], place))
+        if (!tune_scale_place_candidate(&scale, &spots[i], place))
             continue;
         int column = (int)lround(place[0] * (COLUMNS - 1));
         int line = (int)lround((1 - place[1]) * (LINES - 1));
@@ -104,14 +104,15 @@ void tune_scatter_print(const tune_records *records, const tune_spot *spots, siz
     for (int line = 0; line < LINES; line++) {
         low[0] = '\0';
         if (line == 0 || line == LINES - 1)
-            tune_value_show(name, line == 0 ? scale.most[1] : scale.least[1], low, sizeof low);
+            tune_value_write_with_unit(name, line == 0 ? scale.most[1] : scale.least[1], low,
+                                       sizeof low);
         int columns = COLUMNS;
         while (columns > 0 && cells[line][columns - 1] == ' ')
             columns--;
         (void)fprintf(out, "# %9s |%.*s\n", low, columns, cells[line]);
     }
-    tune_value_show("rate", scale.least[0], low, sizeof low);
-    tune_value_show("rate", scale.most[0], high, sizeof high);
+    tune_value_write_with_unit("rate", scale.least[0], low, sizeof low);
+    tune_value_write_with_unit("rate", scale.most[0], high, sizeof high);
     (void)fprintf(out, "# %9s  %-*s%s\n", "", COLUMNS - (int)strlen(high), low, high);
 }
 
@@ -137,10 +138,11 @@ static void print_candidate_in_svg(const tune_records *records, const tune_spot 
     int rank;
 
     (void)get_letter_of_candidate(records, spot, &rank);
-    tune_keys_show(records->keys, &spot->point, shown, sizeof shown);
+    tune_keys_write_candidate(records->keys, &spot->point, shown, sizeof shown);
     for (int axis = 0; axis < 3; axis++)
-        tune_value_show(tune_axes[axis], isnan(spot->values[axis]) ? 0 : spot->values[axis],
-                        values[axis], sizeof values[axis]);
+        tune_value_write_with_unit(tune_axes[axis],
+                                   isnan(spot->values[axis]) ? 0 : spot->values[axis], values[axis],
+                                   sizeof values[axis]);
     (void)fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"5\" fill=\"%s\"><title>",
                   MARGIN + place[0] * (WIDTH - 2 * MARGIN),
                   HEIGHT - MARGIN - place[1] * (HEIGHT - 2 * MARGIN), colours[rank]);
@@ -155,9 +157,10 @@ static void print_frame_of_svg(const tune_scale *scale, FILE *out)
     const char *name = tune_axes[scale->axis];
 
     for (int side = 0; side < 2; side++) {
-        tune_value_show(side == 0 ? "rate" : name, scale->least[side], low[side], sizeof low[side]);
-        tune_value_show(side == 0 ? "rate" : name, scale->most[side], high[side],
-                        sizeof high[side]);
+        tune_value_write_with_unit(side == 0 ? "rate" : name, scale->least[side], low[side],
+                                   sizeof low[side]);
+        tune_value_write_with_unit(side == 0 ? "rate" : name, scale->most[side], high[side],
+                                   sizeof high[side]);
     }
     (void)fprintf(out,
                   "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" "
@@ -178,18 +181,18 @@ static void print_frame_of_svg(const tune_scale *scale, FILE *out)
                   WIDTH / 2 - 100);
 }
 
-bool tune_report_svg(const tune_records *records, FILE *out)
+bool tune_report_print_svg(const tune_records *records, FILE *out)
 {
     size_t count = 0;
-    tune_spot *spots = tune_records_spots(records, &count);
+    tune_spot *spots = tune_records_make_spots(records, &count);
     tune_scale scale;
     double place[2];
-    bool is_shown = spots != NULL && tune_scale_make(spots, count, &scale);
+    bool is_shown = spots != NULL && tune_scale_make_of_spots(spots, count, &scale);
 
     if (is_shown) {
         print_frame_of_svg(&scale, out);
         for (size_t i = 0; i < count; i++) {
-            if (tune_scale_place(&scale, &spots[i], place))
+            if (tune_scale_place_candidate(&scale, &spots[i], place))
                 print_candidate_in_svg(records, &spots[i], place, out);
         }
         (void)fputs("</svg>\n", out);

@@ -51,7 +51,7 @@ double tune_plan_sweep_runs(const tune_plan *plan)
 static void begin_duel_of_search(tune_search *search)
 {
     search->state = TUNE_DUEL;
-    search->is_today_first = (tune_chance(&search->chance) & 1) != 0;
+    search->is_today_first = (tune_next_random_number(&search->chance) & 1) != 0;
 }
 
 static void end_search_with_verdict(tune_search *search, tune_verdict verdict)
@@ -64,10 +64,10 @@ static void end_search_with_verdict(tune_search *search, tune_verdict verdict)
  * stages. */
 static void end_duel_with_verdict(tune_search *search)
 {
-    double today = tune_median(search->pair_brokens[0], search->pairs);
-    double best = tune_median(search->pair_brokens[1], search->pairs);
+    double today = tune_sort_and_get_median(search->pair_brokens[0], search->pairs);
+    double best = tune_sort_and_get_median(search->pair_brokens[1], search->pairs);
 
-    search->interval = tune_interval_of(search->pair_logs, search->pairs);
+    search->interval = tune_interval_of_median(search->pair_logs, search->pairs);
     if (best > 0) {
         end_search_with_verdict(search, today > 0 ? TUNE_BROKEN : TUNE_BREAKS);
     } else if (today > 0) {
@@ -163,7 +163,7 @@ void tune_search_begin(tune_search *search, const tune_plan *plan)
     tune_stage_begin(search);
 }
 
-bool tune_search_next(tune_search *search, tune_point *ret_point)
+bool tune_search_get_next_run(tune_search *search, tune_point *ret_point)
 {
     if (search->state == TUNE_DONE)
         return false;
@@ -176,7 +176,7 @@ bool tune_search_next(tune_search *search, tune_point *ret_point)
     return true;
 }
 
-void tune_search_take(tune_search *search, const tune_outcome *outcome)
+void tune_search_record_outcome(tune_search *search, const tune_outcome *outcome)
 {
     search->runs++;
     if (search->state == TUNE_STAGE)
@@ -185,19 +185,19 @@ void tune_search_take(tune_search *search, const tune_outcome *outcome)
         record_duel_run(search, outcome);
 }
 
-tune_point tune_search_best(const tune_search *search, double *ret_log, double *ret_noise)
+tune_point tune_search_get_best(const tune_search *search, double *ret_log, double *ret_noise)
 {
     tune_point point = search->best;
 
     *ret_log = 0;
     *ret_noise = INFINITY;
     if (search->state == TUNE_STAGE) {
-        const tune_rival *best = tune_stage_best(search);
+        const tune_rival *best = tune_stage_get_best_rival(search);
         point.choice[search->key] = best->choice;
         *ret_log = best->log;
-        *ret_noise = tune_stage_noise(search);
+        *ret_noise = tune_stage_get_noise(search);
     } else if (search->pairs >= TUNE_PAIRS_MIN) {
-        tune_interval interval = tune_interval_of(search->pair_logs, search->pairs);
+        tune_interval interval = tune_interval_of_median(search->pair_logs, search->pairs);
         *ret_log = interval.middle;
         *ret_noise = (interval.high - interval.low) / 2;
     }

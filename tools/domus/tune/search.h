@@ -140,16 +140,17 @@ double tune_plan_sweep_runs(const tune_plan *plan);
 
 void tune_search_begin(tune_search *search, const tune_plan *plan);
 
-/* Get the candidate of the next run. The same one is returned until tune_search_take() was called.
- * Returns whether there is one; otherwise `state` is TUNE_DONE and there is a verdict. */
-bool tune_search_next(tune_search *search, tune_point *ret_point);
+/* Get the candidate of the next run. The same one is returned until tune_search_record_outcome()
+ * was called. Returns whether there is one; otherwise `state` is TUNE_DONE and there is a verdict.
+ */
+bool tune_search_get_next_run(tune_search *search, tune_point *ret_point);
 
-/* Record the outcome of the run that tune_search_next() has named. */
-void tune_search_take(tune_search *search, const tune_outcome *outcome);
+/* Record the outcome of the run that tune_search_get_next_run() has named. */
+void tune_search_record_outcome(tune_search *search, const tune_outcome *outcome);
 
 /* Get what is known of the best candidate so far: its median ratio to its base, and the noise of
  * that ratio (INFINITY: unknown). Returns the candidate. */
-tune_point tune_search_best(const tune_search *search, double *ret_log, double *ret_noise);
+tune_point tune_search_get_best(const tune_search *search, double *ret_log, double *ret_noise);
 
 /* Returns whether a candidate is today's configuration. */
 bool tune_point_is_today(const tune_point *point);

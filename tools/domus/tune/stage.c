@@ -16,7 +16,8 @@
 static void shuffle_runs_of_round(tune_search *search)
 {
     for (size_t i = search->order_count; i > 1; i--) {
-        size_t other = (size_t)(tune_chance(&search->chance) % i), kept = search->order[i - 1];
+        size_t other = (size_t)(tune_next_random_number(&search->chance) % i),
+               kept = search->order[i - 1];
         search->order[i - 1] = search->order[other];
         search->order[other] = kept;
     }
@@ -55,7 +56,7 @@ static double get_standard_deviation_of_ratio(const tune_search *search)
     if (search->offs_count < OFFS_MIN)
         return INFINITY;
     memcpy(kept, search->offs, count * sizeof *kept);
-    return tune_median(kept, count) / 0.6745;
+    return tune_sort_and_get_median(kept, count) / 0.6745;
 }
 
 /* Returns the standard error of a rival's figure after the rounds so far; INFINITY if it is
@@ -67,9 +68,9 @@ static double get_standard_error_of_rival(const tune_search *search)
                : get_standard_deviation_of_ratio(search) / sqrt((double)search->rounds);
 }
 
-double tune_stage_noise(const tune_search *search)
+double tune_stage_get_noise(const tune_search *search)
 {
-    return get_standard_error_of_rival(search) * tune_student(search->offs_count);
+    return get_standard_error_of_rival(search) * tune_student_t_of_95_percent(search->offs_count);
 }
 
 /* Record how far the last ratio of a rival deviates from the median of its earlier ratios. The
@@ -101,7 +102,7 @@ static bool is_rival_better(const tune_rival *one, const tune_rival *other)
     return one->log > other->log;
 }
 
-const tune_rival *tune_stage_best(const tune_search *search)
+const tune_rival *tune_stage_get_best_rival(const tune_search *search)
 {
     const tune_rival *best = &search->rivals[0];
 
@@ -137,10 +138,10 @@ static void record_outcome_of_rival(tune_search *search, tune_rival *rival,
     rival->brokens[round] = outcome->broken;
     for (size_t i = 0; i <= round; i++)
         kept[i] = rival->logs[i];
-    rival->log = tune_median(kept, rival->rounds);
+    rival->log = tune_sort_and_get_median(kept, rival->rounds);
     for (size_t i = 0; i <= round; i++)
         kept[i] = rival->brokens[i];
-    rival->broken = tune_median(kept, rival->rounds);
+    rival->broken = tune_sort_and_get_median(kept, rival->rounds);
     if (rival != &search->rivals[0] && round > 0)
         record_deviation_of_rival(search, rival, before);
 }
@@ -168,7 +169,7 @@ static bool is_rival_beaten(const tune_search *search, const tune_rival *rival,
  * too. */
 static void remove_beaten_rivals(tune_search *search)
 {
-    const tune_rival *best = tune_stage_best(search);
+    const tune_rival *best = tune_stage_get_best_rival(search);
     bool leaves[TUNE_VALUES_MAX + 1] = {false};
 
     for (size_t i = 1; i < search->rivals_count; i++) {
@@ -199,8 +200,8 @@ static bool may_some_rival_be_underrated(const tune_search *search, double limit
 /* Returns whether more rounds of the stage could show a difference that matters. */
 static bool is_stage_undecided(const tune_search *search)
 {
-    const tune_rival *base = &search->rivals[0], *best = tune_stage_best(search);
-    double noise = tune_stage_noise(search);
+    const tune_rival *base = &search->rivals[0], *best = tune_stage_get_best_rival(search);
+    double noise = tune_stage_get_noise(search);
 
     if (search->order_count == 1 || search->rounds == TUNE_ROUNDS_MAX)
         return false; /* only the base is left, or no further round is allowed */
@@ -252,8 +253,8 @@ static bool is_best_rival_chosen(const tune_search *search, const tune_rival *be
 
 bool tune_stage_end(tune_search *search)
 {
-    const tune_rival *best = tune_stage_best(search);
-    double noise = tune_stage_noise(search);
+    const tune_rival *best = tune_stage_get_best_rival(search);
+    double noise = tune_stage_get_noise(search);
 
     if (!is_best_rival_chosen(search, best))
         best = &search->rivals[0];

@@ -12,7 +12,7 @@ static int compare_values(const void *one_, const void *other_)
     return (one > other) - (one < other);
 }
 
-double tune_median(double *values, size_t count)
+double tune_sort_and_get_median(double *values, size_t count)
 {
     qsort(values, count, sizeof *values, compare_values);
     return (values[(count - 1) / 2] + values[count / 2]) / 2;
@@ -35,17 +35,18 @@ static size_t count_left_out_at_each_end(size_t count)
     }
 }
 
-tune_interval tune_interval_of(const double *values, size_t count)
+tune_interval tune_interval_of_median(const double *values, size_t count)
 {
     double sorted[TUNE_PAIRS_MAX];
     size_t out = count_left_out_at_each_end(count);
 
     memcpy(sorted, values, count * sizeof *values);
-    double middle = tune_median(sorted, count); /* tune_median() also sorts the values */
+    double middle = tune_sort_and_get_median(
+        sorted, count); /* tune_sort_and_get_median() also sorts the values */
     return (tune_interval){sorted[out], middle, sorted[count - 1 - out]};
 }
 
-double tune_student(size_t freedom)
+double tune_student_t_of_95_percent(size_t freedom)
 {
     static const double few[] = {12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23};
 
@@ -54,7 +55,7 @@ double tune_student(size_t freedom)
     return freedom <= 10 ? few[freedom - 1] : 1.96 + 2.7 / (double)freedom;
 }
 
-uint64_t tune_chance(uint64_t *state)
+uint64_t tune_next_random_number(uint64_t *state)
 {
     uint64_t number = *state += 0x9e3779b97f4a7c15u;
 

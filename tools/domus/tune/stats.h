@@ -17,20 +17,20 @@ typedef struct tune_interval {
 } tune_interval;
 
 /* Returns the median of `count` (at least 1) values, and sorts them. */
-double tune_median(double *values, size_t count);
+double tune_sort_and_get_median(double *values, size_t count);
 
 /* Returns the interval that contains the median of the values' distribution in at least 95 of 100
  * cases, whatever the distribution is: from the k-th smallest to the k-th greatest value. `middle`
  * is the median of the values. `count` is from TUNE_PAIRS_MIN to TUNE_PAIRS_MAX. One of 9 values
  * may be an outlier, and two of 12, without any effect on the other end. */
-tune_interval tune_interval_of(const double *values, size_t count);
+tune_interval tune_interval_of_median(const double *values, size_t count);
 
 /* Returns how many standard errors a mean may deviate by chance, in 95 of 100 cases, if the
  * variance was estimated with so many degrees of freedom (Student's t). `freedom` 0 means
  * infinity. */
-double tune_student(size_t freedom);
+double tune_student_t_of_95_percent(size_t freedom);
 
 /* Returns the next random number of a sequence that its seed determines (splitmix64). */
-uint64_t tune_chance(uint64_t *state);
+uint64_t tune_next_random_number(uint64_t *state);
 
 #endif

@@ -27,7 +27,7 @@ static bool fail_trial_with_reason(tune_trial *trial, tune_result result, const 
     va_start(arguments, format);
     (void)vsnprintf(trial->why, sizeof trial->why, format, arguments);
     va_end(arguments);
-    trial->result = say_noted_signal() != 0 ? TUNE_STOPPED : result;
+    trial->result = say_get_noted_signal() != 0 ? TUNE_STOPPED : result;
     return false;
 }
 
@@ -73,7 +73,7 @@ static bool is_service_listening(tune_trial *trial)
         return false;
     for (int i = 0; i < QUIET_MAX; i++) {
         size_t before = trial->service.out.size;
-        tune_process_wait(&trial->service, NULL, QUIET_MS);
+        tune_process_read_outputs(&trial->service, NULL, QUIET_MS);
         if (trial->service.out.size == before)
             break;
     }
@@ -88,10 +88,11 @@ static bool is_service_ready(const tune_setup *setup, tune_trial *trial)
 
     if (tune_process_begin(probe, setup->ready, NULL) != 0)
         return false;
-    while (!tune_process_has_ended(probe) && tune_now_ms() < end && say_noted_signal() == 0)
-        tune_process_wait(probe, &trial->service, STEP_MS);
+    while (!tune_process_has_leader_ended(probe) && tune_now_ms() < end &&
+           say_get_noted_signal() == 0)
+        tune_process_read_outputs(probe, &trial->service, STEP_MS);
     bool is_ready = probe->has_ended && WIFEXITED(probe->status) && WEXITSTATUS(probe->status) == 0;
-    (void)tune_process_end(probe, 0);
+    (void)tune_process_end_group(probe, 0);
     return is_ready;
 }
 
@@ -102,11 +103,11 @@ static bool wait_until_service_is_ready(const tune_setup *setup, tune_trial *tri
     for (;;) {
         bool is_ready =
             setup->ready != NULL ? is_service_ready(setup, trial) : is_service_listening(trial);
-        if (tune_process_has_ended(&trial->service))
+        if (tune_process_has_leader_ended(&trial->service))
             return fail_trial_by_end_of_process(trial, TUNE_REFUSED, "before it was ready");
         if (is_ready)
             return true;
-        if (say_noted_signal() != 0)
+        if (say_get_noted_signal() != 0)
             return fail_trial_with_reason(trial, TUNE_STOPPED, "it was stopped");
         if (tune_now_ms() >= end)
             return fail_trial_with_reason(
@@ -116,7 +117,7 @@ static bool wait_until_service_is_ready(const tune_setup *setup, tune_trial *tri
                     : "the service printed no line 'listening ...' within %ld ms (--ready "
                       "names another sign)",
                 setup->start_ms);
-        tune_process_wait(&trial->service, NULL, STEP_MS);
+        tune_process_read_outputs(&trial->service, NULL, STEP_MS);
     }
 }
 
@@ -127,16 +128,16 @@ static bool wait_for_load_to_end(const tune_setup *setup, tune_trial *trial)
     int64_t end = tune_now_ms() + setup->load_ms;
     char shown[32];
 
-    while (!tune_process_has_ended(&trial->load)) {
-        if (tune_process_has_ended(&trial->service))
+    while (!tune_process_has_leader_ended(&trial->load)) {
+        if (tune_process_has_leader_ended(&trial->service))
             return fail_trial_by_end_of_process(trial, TUNE_FAILED, "while the load ran");
-        if (say_noted_signal() != 0)
+        if (say_get_noted_signal() != 0)
             return fail_trial_with_reason(trial, TUNE_STOPPED, "it was stopped");
         if (tune_now_ms() >= end)
             return fail_trial_with_reason(trial, TUNE_FAILED,
                                           "the load has not ended within %ld ms (--limit)",
                                           setup->load_ms);
-        tune_process_wait(&trial->load, &trial->service, STEP_MS);
+        tune_process_read_outputs(&trial->load, &trial->service, STEP_MS);
     }
     int status = trial->load.status;
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
@@ -148,9 +149,9 @@ static bool wait_for_load_to_end(const tune_setup *setup, tune_trial *trial)
 /* Returns how many requests the load has made; 0 if that is unknown. */
 static double count_requests_of_load(const tune_figures *figures, double seconds)
 {
-    const tune_figure *count = tune_figures_find(figures, "count");
-    const tune_figure *rate = tune_figures_find(figures, "rate");
-    const tune_figure *time = tune_figures_find(figures, "seconds");
+    const tune_figure *count = tune_figures_find_by_name(figures, "count");
+    const tune_figure *rate = tune_figures_find_by_name(figures, "rate");
+    const tune_figure *time = tune_figures_find_by_name(figures, "seconds");
 
     if (count != NULL)
         return count->value;
@@ -159,22 +160,22 @@ static double count_requests_of_load(const tune_figures *figures, double seconds
 
 static bool read_figures_of_load(tune_trial *trial, double seconds)
 {
-    if (!tune_figures_read(trial->load.out.text, trial->load.out.size, &trial->figures))
+    if (!tune_figures_read_output(trial->load.out.text, trial->load.out.size, &trial->figures))
         return fail_trial_with_reason(trial, TUNE_FAILED, "the load: %s", trial->figures.error);
     if (trial->figures.count == 0)
         return fail_trial_with_reason(trial, TUNE_FAILED,
                                       "the load has printed no figures (domus tune --help)");
-    const tune_figure *errors = tune_figures_find(&trial->figures, "errors");
+    const tune_figure *errors = tune_figures_find_by_name(&trial->figures, "errors");
     if (errors != NULL && errors->value > 0)
         return fail_trial_with_reason(trial, TUNE_FAILED, "the load had errors: %.0f",
                                       errors->value);
-    if (tune_figures_find(&trial->figures, "cpu") != NULL)
+    if (tune_figures_find_by_name(&trial->figures, "cpu") != NULL)
         return fail_trial_with_reason(
             trial, TUNE_FAILED,
             "the load has printed a figure cpu, which is measured of the service: give it "
             "another name");
     double count = count_requests_of_load(&trial->figures, seconds);
-    (void)tune_figures_set(&trial->figures, "cpu", trial->cpu / (count > 0 ? count : 1));
+    (void)tune_figures_set_figure(&trial->figures, "cpu", trial->cpu / (count > 0 ? count : 1));
     return true;
 }
 
@@ -183,7 +184,7 @@ static bool run_load_on_service(const tune_setup *setup, tune_trial *trial)
     tune_cpu before, after;
     int64_t begin = tune_now_ms();
 
-    tune_process_cpu(&trial->service, &before);
+    tune_process_look_at_cpu_times(&trial->service, &before);
     int error = tune_process_begin(&trial->load, setup->load, NULL);
     if (error != 0)
         return fail_trial_with_reason(trial, TUNE_FAILED, "the load does not begin: %s",
@@ -191,14 +192,14 @@ static bool run_load_on_service(const tune_setup *setup, tune_trial *trial)
     bool has_ended = wait_for_load_to_end(setup, trial);
     double seconds = (double)(tune_now_ms() - begin) / 1e3;
     if (has_ended) {
-        tune_process_cpu(&trial->service, &after);
-        trial->cpu = tune_cpu_between(&before, &after);
+        tune_process_look_at_cpu_times(&trial->service, &after);
+        trial->cpu = tune_get_cpu_time_between(&before, &after);
     }
-    (void)tune_process_end(&trial->load, 0);
+    (void)tune_process_end_group(&trial->load, 0);
     return has_ended && read_figures_of_load(trial, seconds);
 }
 
-void tune_trial_run(const tune_setup *setup, char *const *words, tune_trial *ret_trial)
+void tune_trial_run_candidate(const tune_setup *setup, char *const *words, tune_trial *ret_trial)
 {
     tune_trial *trial = ret_trial;
     int64_t begin = tune_now_ms();
@@ -214,9 +215,9 @@ void tune_trial_run(const tune_setup *setup, char *const *words, tune_trial *ret
         (void)fail_trial_with_reason(trial, TUNE_FAILED, "the service does not begin: %s",
                                      strerror(-error));
     else if (wait_until_service_is_ready(setup, trial) && run_load_on_service(setup, trial) &&
-             tune_process_has_ended(&trial->service))
+             tune_process_has_leader_ended(&trial->service))
         (void)fail_trial_by_end_of_process(trial, TUNE_FAILED, "while the load ran");
-    if (!tune_process_end(&trial->service, setup->stop_ms) && trial->result == TUNE_RAN)
+    if (!tune_process_end_group(&trial->service, setup->stop_ms) && trial->result == TUNE_RAN)
         (void)fail_trial_with_reason(trial, TUNE_FAILED,
                                      "the service has not ended within %ld ms of SIGTERM",
                                      setup->stop_ms);

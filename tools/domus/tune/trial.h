@@ -20,7 +20,7 @@ typedef enum tune_result {
     TUNE_RAN,
     TUNE_REFUSED, /* result of a run: the service has ended before it was ready */
     TUNE_FAILED,
-    TUNE_STOPPED, /* result of a run: a signal was noted (say_note_signals()) */
+    TUNE_STOPPED, /* result of a run: a signal was noted (say_begin_to_note_signals()) */
 } tune_result;
 
 typedef struct tune_trial {
@@ -38,6 +38,6 @@ typedef struct tune_trial {
 /* Do a run of a candidate. `words` are added to the service's command; NULL ends them. No process
  * of the run is left when this returns. The figure `cpu` is CPU time for each request, if the load
  * tells how many there were (count, or rate), otherwise CPU time of the run. */
-void tune_trial_run(const tune_setup *setup, char *const *words, tune_trial *ret_trial);
+void tune_trial_run_candidate(const tune_setup *setup, char *const *words, tune_trial *ret_trial);
 
 #endif
