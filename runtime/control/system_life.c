@@ -133,8 +133,7 @@ static void init_locks_of_system(domus_system *system)
     pthread_condattr_destroy(&attributes);
 }
 
-/* Make the system's tables of threads and managers. A table for which there was no memory is NULL
- * afterwards. */
+/* Make the system's tables of threads and managers. A table without memory is NULL afterwards. */
 static void make_tables_of_threads(domus_system *system)
 {
     uint32_t detached_max = system->config.detached.threads_max;
@@ -285,8 +284,7 @@ static int choose_backend_of_system(domus_system *system, const domi_backend **r
     return result;
 }
 
-/* Make the threads of a system, until one fails. Returns how many were made; if not all were,
- * `ret_result` says why. */
+/* Make threads of a system until one fails. Returns their number; `ret_result` is 0, or says why. */
 static uint32_t make_threads_of_system(domus_system *system, int *ret_result)
 {
     const domi_backend *backend = NULL;

@@ -239,8 +239,7 @@ static void wake_owner_or_caretaker_of_seat(domi_manager *manager)
     domus_outsider *seat = (domus_outsider *)(void *)manager;
 
     domi_futex_park_wake(manager);
-    /* seq_cst: this load belongs to step 3 of seat.h: it comes after the exchange of the park
-     * word. */
+    /* seq_cst: this load is in step 3 of seat.h, after the exchange of the park word. */
     if (atomic_load_explicit(&seat->owner, memory_order_seq_cst) == NULL)
         domi_seats_wake_caretaker(seat->detached.system);
 }
