@@ -284,7 +284,7 @@ static int choose_backend_of_system(domus_system *system, const domi_backend **r
     return result;
 }
 
-/* Make threads of a system until one fails. Returns their number; `ret_result` is 0, or says why. */
+/* Make threads until one fails. Returns their number; `ret_result` is 0 or the first error. */
 static uint32_t make_threads_of_system(domus_system *system, int *ret_result)
 {
     const domi_backend *backend = NULL;

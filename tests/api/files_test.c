@@ -1,5 +1,6 @@
-/* Files of examples/api: the disk bounds all files together, also if several uploads come at a
- * time, and each file that is kept has its row in the database. The files are on the real disk. */
+/* Files of examples/api: a limit of the disk holds for all files together, also if several uploads
+ * come at a time, and each file that is kept has its row in the database. The files are on the real
+ * disk. */
 #include "base/memory.h"
 #include "tests/api/tracker.h"
 #include "tests/support/kits.h"
@@ -15,9 +16,10 @@
 #include <string.h>
 
 #define SECOND UINT64_C(1000000000)
-#define BLOCK  4096u /* bytes of a block; a file occupies whole blocks, and one block more */
-#define DISK   (5 * BLOCK)
-#define LARGE  30000u /* bytes of one file at most */
+#define BLOCK                                                                                      \
+    4096u /* bytes in a block of the disk; a file counts as whole blocks, and one block more */
+#define DISK  (5 * BLOCK)
+#define LARGE 30000u /* largest size in bytes of one uploaded file */
 
 struct world {
     domus_testkit *kit;
@@ -26,14 +28,14 @@ struct world {
     char cookie[256];
 };
 
-/* An actor opens a file of the test, because in a test kit api_open_directories() cannot. */
+/* A file of the test that an actor opens, because in a test kit api_open_directories() cannot. */
 static struct opening {
     const char *path;
     uint32_t flags;
-    domus_file *file; /* the opened file, set by the answer */
+    domus_file *file; /* the opened file, which store_opened_file() sets */
 } opening;
 
-static int opened(domus_stack *stack, void *self, const domus_answer *answer)
+static int store_opened_file(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, 0);
     ck_assert_int_eq(domus_take_answer(stack, answer), 0);
@@ -41,15 +43,15 @@ static int opened(domus_stack *stack, void *self, const domus_answer *answer)
     return 0;
 }
 
-static int open_file(domus_stack *stack, void *self)
+static int open_file_on_mount(domus_stack *stack, void *self)
 {
-    return domus_file_open(stack, NULL, opening.path, opening.flags, 0600, opened);
+    return domus_file_open(stack, NULL, opening.path, opening.flags, 0600, store_opened_file);
 }
 
 static const domus_behaviour opener = {
-    .name = "opener", .kind = DOMUS_STATE, .on_mount = open_file};
+    .name = "opener", .kind = DOMUS_STATE, .on_mount = open_file_on_mount};
 
-static domus_file *open_by_actor(domus_testkit *kit, const char *path, uint32_t flags)
+static domus_file *open_file_by_actor(domus_testkit *kit, const char *path, uint32_t flags)
 {
     domus_address address;
 
@@ -60,16 +62,16 @@ static domus_file *open_by_actor(domus_testkit *kit, const char *path, uint32_t 
     return opening.file;
 }
 
-/* Begin with a database that has one issue, and log a user in. */
-static void set_up(struct world *world)
+/* Make a kit with the service and a database that has one issue, and log a user in. */
+static void begin_world_with_issue(struct world *world)
 {
     domt_tree_make(&world->tree);
     snprintf(api_settings.uploads, sizeof api_settings.uploads, "%.255s", world->tree.root);
     api_settings.disk = DISK;
     api_settings.upload_max = LARGE;
     world->kit = tracker_begin_service(1, 1000);
-    api_files.uploads.root =
-        open_by_actor(world->kit, api_settings.uploads, DOMUS_FILE_READ | DOMUS_FILE_DIRECTORY);
+    api_files.uploads.root = open_file_by_actor(world->kit, api_settings.uploads,
+                                                DOMUS_FILE_READ | DOMUS_FILE_DIRECTORY);
     world->peer = domt_kit_connect_peer(world->kit, "127.0.0.1:80");
     tracker_log_user_in(world->kit, world->peer, "ada", world->cookie);
     const char *answer =
@@ -78,7 +80,7 @@ static void set_up(struct world *world)
     ck_assert_msg(strncmp(answer, "HTTP/1.1 201 ", 13) == 0, "%s", answer);
 }
 
-static void tear_down(struct world *world)
+static void end_world_and_check_memory(struct world *world)
 {
     domus_file_close(api_files.uploads.root);
     tracker_end_service(world->kit);
@@ -86,14 +88,15 @@ static void tear_down(struct world *world)
     domt_tree_remove_copy(&world->tree);
 }
 
-#define LONG_NAME /* 128 bytes */                                                                  \
+#define LONG_NAME /* a name of 128 bytes */                                                        \
     "0123456789012345678901234567890123456789012345678901234567890123"                             \
     "0123456789012345678901234567890123456789012345678901234567890123"
 
-static const char *filename = "f"; /* name of the file in the next upload */
+static const char *filename = "f"; /* name of the file that the next upload has */
 
-/* Send a file of this size for an issue. */
-static void send_file(const struct world *world, domus_peer *peer, const char *issue, uint32_t size)
+/* Send a file of this size for an issue, as a form, and do not wait for the answer. */
+static void send_upload_of_file(const struct world *world, domus_peer *peer, const char *issue,
+                                uint32_t size)
 {
     static const char after[] = "\r\n--X--\r\n";
     static char text[40000];
@@ -116,7 +119,7 @@ static void send_file(const struct world *world, domus_peer *peer, const char *i
 
 /* Return the answer that a peer has received, and clear it. The text is valid until the next
  * call. */
-static const char *take_answer(domus_peer *peer)
+static const char *take_answer_of_peer(domus_peer *peer)
 {
     static char text[4096];
     size_t got;
@@ -127,15 +130,16 @@ static const char *take_answer(domus_peer *peer)
     return text;
 }
 
-/* Upload a file, and return the answer. */
-static const char *upload(const struct world *world, const char *issue, uint32_t size)
+/* Upload a file for an issue, and return the answer. */
+static const char *upload_file_and_take_answer(const struct world *world, const char *issue,
+                                               uint32_t size)
 {
-    send_file(world, world->peer, issue, size);
+    send_upload_of_file(world, world->peer, issue, size);
     ck_assert_int_eq(domus_testkit_run(world->kit), 0);
-    return take_answer(world->peer);
+    return take_answer_of_peer(world->peer);
 }
 
-static uint32_t count_files(const struct world *world)
+static uint32_t count_files_in_directory(const struct world *world)
 {
     DIR *directory = opendir(world->tree.root);
     uint32_t count = 0;
@@ -147,7 +151,7 @@ static uint32_t count_files(const struct world *world)
     return count;
 }
 
-static int64_t query_number(const struct world *world, const char *text)
+static int64_t query_number_from_database(const struct world *world, const char *text)
 {
     domus_sql_request request;
     domus_sql_result result;
@@ -163,25 +167,28 @@ static int64_t query_number(const struct world *world, const char *text)
     return number;
 }
 
-/* Check that the directory and the database have `files` files, and that these occupy `blocks`
- * blocks. */
-static void check_files(const struct world *world, uint32_t files, uint32_t blocks)
+/* Check that the directory and the database have `files` files, and that these count as `blocks`
+ * blocks of the disk. */
+static void check_files_and_blocks(const struct world *world, uint32_t files, uint32_t blocks)
 {
-    ck_assert_uint_eq(count_files(world), files);
-    ck_assert_int_eq(query_number(world, "SELECT count(*) FROM file"), files);
-    ck_assert_int_eq(query_number(world, "SELECT used FROM disk"), (int64_t)blocks * BLOCK);
+    ck_assert_uint_eq(count_files_in_directory(world), files);
+    ck_assert_int_eq(query_number_from_database(world, "SELECT count(*) FROM file"), files);
+    ck_assert_int_eq(query_number_from_database(world, "SELECT used FROM disk"),
+                     (int64_t)blocks * BLOCK);
 }
 
-/* Uploads that follow each other, to a disk of DISK bytes. */
+/* Uploads that follow each other, to a disk of DISK bytes, and their results. */
 static const struct {
-    bool begins; /* this row begins with an empty disk */
+    bool begins; /* whether the disk is empty before this upload */
     const char *issue;
     uint32_t size;
     const char *status;
-    uint32_t files, blocks; /* files and blocks on the disk after the upload */
+    /* how many files are on the disk after the upload, and how many blocks they count */
+    uint32_t files, blocks;
 } rows[] = {
     {true, "1", LARGE + 1, "413", 0, 0},
-    {false, "1", LARGE, "507", 0, 0}, /* this file alone is larger than the disk */
+    /* with its extra block this file alone is larger than the disk */
+    {false, "1", LARGE, "507", 0, 0},
     {false, "1", 4 * BLOCK + 1, "507", 0, 0},
     {false, "2", 100, "404", 0, 0},
     {false, "1", 4 * BLOCK, "201", 1, 5},
@@ -193,107 +200,108 @@ static const struct {
     {false, "1", 1, "507", 2, 5},
 };
 
-DOMT_TEST(all_files_have_a_bound)
+DOMT_TEST(size_of_all_files_is_limited)
 {
     struct world world;
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (rows[i].begins && i != 0)
-            tear_down(&world);
+            end_world_and_check_memory(&world);
         if (rows[i].begins)
-            set_up(&world);
-        const char *answer = upload(&world, rows[i].issue, rows[i].size);
+            begin_world_with_issue(&world);
+        const char *answer = upload_file_and_take_answer(&world, rows[i].issue, rows[i].size);
         ck_assert_msg(strncmp(answer, "HTTP/1.1 ", 9) == 0 &&
                           strncmp(answer + 9, rows[i].status, 3) == 0,
                       "row %zu: %s", i, answer);
-        check_files(&world, rows[i].files, rows[i].blocks);
-        if (strcmp(rows[i].status, "413") == 0) /* the server has closed this connection */
+        check_files_and_blocks(&world, rows[i].files, rows[i].blocks);
+        /* the server has closed the connection of the upload that was too large */
+        if (strcmp(rows[i].status, "413") == 0)
             world.peer = domt_kit_connect_peer(world.kit, "127.0.0.1:80");
     }
-    tear_down(&world);
+    end_world_and_check_memory(&world);
 }
 
-/* Several files are uploaded at a time; the disk has room for two of them. */
-DOMT_TEST(files_at_a_time_have_the_same_bound)
+/* Several files are uploaded at the same time; the disk has room for two of them. */
+DOMT_TEST(concurrent_uploads_share_the_limit)
 {
     domus_peer *peers[6];
     struct world world;
     uint32_t made = 0;
 
-    set_up(&world);
+    begin_world_with_issue(&world);
     for (size_t i = 0; i < sizeof peers / sizeof peers[0]; i++) {
         peers[i] = domt_kit_connect_peer(world.kit, "127.0.0.1:80");
-        send_file(&world, peers[i], "1", 10);
+        send_upload_of_file(&world, peers[i], "1", 10);
     }
     ck_assert_int_eq(domus_testkit_run(world.kit), 0);
     for (size_t i = 0; i < sizeof peers / sizeof peers[0]; i++) {
-        const char *answer = take_answer(peers[i]);
+        const char *answer = take_answer_of_peer(peers[i]);
         made += strncmp(answer, "HTTP/1.1 201 ", 13) == 0;
         ck_assert_msg(strncmp(answer, "HTTP/1.1 201 ", 13) == 0 ||
                           strncmp(answer, "HTTP/1.1 507 ", 13) == 0,
                       "%s", answer);
     }
     ck_assert_uint_eq(made, 2);
-    check_files(&world, 2, 4);
-    tear_down(&world);
+    check_files_and_blocks(&world, 2, 4);
+    end_world_and_check_memory(&world);
 }
 
 /* A file that cannot get its name loses its row, and the bytes that the row had reserved are free
  * again. The test removes the directory for the name before the last bytes come. */
-DOMT_TEST(file_that_gets_no_name_leaves_nothing)
+DOMT_TEST(unnamed_file_leaves_no_row)
 {
     struct world world;
     char path[512];
 
-    set_up(&world);
+    begin_world_with_issue(&world);
     snprintf(path, sizeof path, "%.500s/.plain", world.tree.root);
-    domus_file *plain = open_by_actor(world.kit, path, DOMUS_FILE_WRITE | DOMUS_FILE_CREATE);
+    domus_file *plain = open_file_by_actor(world.kit, path, DOMUS_FILE_WRITE | DOMUS_FILE_CREATE);
     domus_file *root = api_files.uploads.root;
-    send_file(&world, world.peer, "1", 10);
+    send_upload_of_file(&world, world.peer, "1", 10);
     while (api_files.coming.used_bytes == 0)
         ck_assert(domus_testkit_step(world.kit));
     api_files.uploads.root = plain;
     ck_assert_int_eq(domus_testkit_run(world.kit), 0);
-    const char *answer = take_answer(world.peer);
+    const char *answer = take_answer_of_peer(world.peer);
     ck_assert_msg(strncmp(answer, "HTTP/1.1 500 ", 13) == 0, "%s", answer);
-    check_files(&world, 0, 0);
+    check_files_and_blocks(&world, 0, 0);
     api_files.uploads.root = root;
     domus_file_close(plain);
-    tear_down(&world);
+    end_world_and_check_memory(&world);
 }
 
-/* An upload for which one allocation fails leaves nothing behind, whichever allocation it is;
- * tear_down() checks that. The name of the file is so long that the query for its row allocates
- * memory. */
-DOMT_TEST(upload_without_memory_leaves_nothing)
+/* An upload for which one allocation fails leaves nothing behind, whichever allocation it is; the
+ * end of the test's world checks that. The name of the file is so long that the query for its row
+ * allocates memory. */
+DOMT_TEST(failed_upload_leaves_nothing)
 {
     bool is_kept = false;
 
     for (int64_t count = 0; !is_kept; count++) {
         struct world world;
-        set_up(&world);
+        begin_world_with_issue(&world);
         filename = LONG_NAME;
-        send_file(&world, world.peer, "1", 10);
+        send_upload_of_file(&world, world.peer, "1", 10);
         filename = "f";
         domi_memory_fail_allocation_after(count, 0);
         (void)domus_testkit_run(world.kit);
         domi_memory_fail_allocation_after(-1, 0);
         (void)domus_testkit_run(world.kit);
-        is_kept = strncmp(take_answer(world.peer), "HTTP/1.1 201 ", 13) == 0;
-        /* the file is kept if only its answer lacked memory */
-        uint32_t files = count_files(&world);
-        check_files(&world, files, 2 * files);
+        is_kept = strncmp(take_answer_of_peer(world.peer), "HTTP/1.1 201 ", 13) == 0;
+        /* The file is kept if there was no memory only for the answer to its upload. */
+        uint32_t files = count_files_in_directory(&world);
+        check_files_and_blocks(&world, files, 2 * files);
         ck_assert(files == 1 || !is_kept);
         ck_assert_int_lt(count, 1000);
-        tear_down(&world);
+        end_world_and_check_memory(&world);
     }
 }
 
-/* Answers with static files pass the chain: they carry the identifier of their request, and
- * failures are problem details. `%s` is the path of a file that was kept. */
+/* Answers with static files pass the service's chain: they carry the identifier of their request,
+ * and failures are problem details. `%s` is the path of a file that was kept. */
 static const struct {
     const char *line;
-    const char *fields; /* fields of the request after its cookie */
+    const char *fields; /* fields that the request has behind its cookie */
     const char *status;
     const char *part;
 } reads[] = {
@@ -306,13 +314,13 @@ static const struct {
     {"GET /files/../api.yaml", "", "404", "application/problem+json"},
 };
 
-DOMT_TEST(files_go_through_the_chain)
+DOMT_TEST(static_files_pass_the_chain)
 {
     char line[160], place[64], cookie[64];
     struct world world;
 
-    set_up(&world);
-    const char *made = strstr(upload(&world, "1", 5), "Location: ");
+    begin_world_with_issue(&world);
+    const char *made = strstr(upload_file_and_take_answer(&world, "1", 5), "Location: ");
     ck_assert_ptr_nonnull(made);
     snprintf(place, sizeof place, "%.*s", (int)strcspn(made + 10, "\r"), made + 10);
     for (size_t i = 0; i < sizeof reads / sizeof reads[0]; i++) {
@@ -325,7 +333,7 @@ DOMT_TEST(files_go_through_the_chain)
                 strstr(answer, reads[i].part) != NULL && strstr(answer, "X-Request-Id: ") != NULL,
             "row %zu: %s", i, answer);
     }
-    tear_down(&world);
+    end_world_and_check_memory(&world);
 }
 
 DOMT_SUITE(60)

@@ -19,7 +19,7 @@
     "\"title\":\"It leaks\",\"body\":\"Run it.\",\"state\":\"open\",\"priority\":2,"               \
     "\"author\":\"ada\""
 
-/* Requests in the order in which they are sent, and texts that their answers contain. */
+/* Requests in the order in which they are sent, and texts that their answers have to contain. */
 static const struct {
     const char *line;
     bool logged_in;
@@ -58,7 +58,7 @@ static const struct {
     {"POST /logout", true, "", "204", "Max-Age=0"},
 };
 
-static void run_rows(uint64_t seed)
+static void send_requests_of_rows(uint64_t seed)
 {
     domus_testkit *kit = tracker_begin_service(seed, 1000);
     domus_peer *peer = domt_kit_connect_peer(kit, "127.0.0.1:80");
@@ -76,15 +76,15 @@ static void run_rows(uint64_t seed)
     tracker_end_service(kit);
 }
 
-DOMT_TEST(each_request_gets_its_answer)
+DOMT_TEST(each_request_gets_expected_answer)
 {
     for (uint64_t seed = 1; seed <= domt_more_if_long(5); seed++)
-        run_rows(seed);
+        send_requests_of_rows(seed);
 }
 
 /* A browser may send some types of bodies to another site without asking that site; the service
- * takes none of these types as JSON. A body without a length is collected first. */
-DOMT_TEST(a_body_says_that_it_is_json)
+ * takes none of these types as JSON. A body without a length is collected before it is judged. */
+DOMT_TEST(body_without_json_type_is_refused)
 {
     static const struct {
         const char *fields;
@@ -118,7 +118,7 @@ DOMT_TEST(a_body_says_that_it_is_json)
     tracker_end_service(kit);
 }
 
-DOMT_TEST(a_cookie_of_somebody_else_is_none)
+DOMT_TEST(cookie_with_changed_signature_is_refused)
 {
     domus_testkit *kit = tracker_begin_service(1, 1000);
     domus_peer *peer = domt_kit_connect_peer(kit, "127.0.0.1:80");
@@ -132,7 +132,7 @@ DOMT_TEST(a_cookie_of_somebody_else_is_none)
     tracker_end_service(kit);
 }
 
-DOMT_TEST(each_page_hears_of_an_issue)
+DOMT_TEST(each_page_gets_event_of_new_issue)
 {
     domus_testkit *kit = tracker_begin_service(1, 1000);
     domus_peer *page = domt_kit_connect_peer(kit, "127.0.0.1:80");
@@ -143,16 +143,17 @@ DOMT_TEST(each_page_hears_of_an_issue)
     const char *head = tracker_send_request_and_read(kit, page, "GET /events", "", "");
     ck_assert_ptr_nonnull(strstr(head, "text/event-stream"));
     (void)tracker_send_request_and_read(kit, peer, "POST /issues", cookie, DRAFT);
-    (void)tracker_send_request_and_read(kit, peer, "HEAD /issues/1", "",
-                                        ""); /* a HEAD request publishes no event */
+    /* a HEAD request publishes no event to the page */
+    (void)tracker_send_request_and_read(kit, peer, "HEAD /issues/1", "", "");
     domt_kit_peer_expect(kit, page, "16\r\nevent: issue\ndata: 1\n\n\r\n");
-    /* an empty comment keeps the stream alive, 15 s later */
+    /* An empty comment keeps the stream of events alive, 15 s later. */
     domt_kit_peer_expect(kit, page, "3\r\n:\n\n\r\n");
     tracker_end_service(kit);
 }
 
-/* Ask for the events at an address, and return whether the stream stays open. */
-static bool opens_event_stream(domus_testkit *kit, const char *from)
+/* Ask for the stream of events from a peer with this address, and return whether the stream stays
+ * open. */
+static bool does_event_stream_stay_open(domus_testkit *kit, const char *from)
 {
     domus_peer *page;
 
@@ -162,9 +163,9 @@ static bool opens_event_stream(domus_testkit *kit, const char *from)
     return strstr(head, "\r\n0\r\n\r\n") == NULL;
 }
 
-/* One client has at most 100 of the 1,000 places for streams of events, and a place is free again
- * when its page has disconnected. */
-DOMT_TEST(one_client_does_not_take_all_places)
+/* One client may have 100 of the 1,000 places for streams of events, and a place is free again when
+ * its page has disconnected. */
+DOMT_TEST(one_client_cannot_take_all_event_streams)
 {
     domus_testkit *kit = tracker_begin_service(1, 1000);
     domus_peer *pages[100];
@@ -173,21 +174,22 @@ DOMT_TEST(one_client_does_not_take_all_places)
         ck_assert_int_eq(domus_peer_connect(kit, "127.0.0.1:80", "10.0.0.1:0", &pages[i]), 0);
         (void)tracker_send_request_and_read(kit, pages[i], "GET /events", "", "");
     }
-    ck_assert(!opens_event_stream(kit, "10.0.0.1:0"));
-    ck_assert(opens_event_stream(kit, "10.0.0.2:0"));
+    ck_assert(!does_event_stream_stay_open(kit, "10.0.0.1:0"));
+    ck_assert(does_event_stream_stay_open(kit, "10.0.0.2:0"));
     domus_peer_close(pages[7]);
     ck_assert_int_eq(domus_testkit_advance(kit, SECOND), 0);
-    ck_assert(opens_event_stream(kit, "10.0.0.1:0"));
-    ck_assert(!opens_event_stream(kit, "10.0.0.1:0"));
+    ck_assert(does_event_stream_stay_open(kit, "10.0.0.1:0"));
+    ck_assert(!does_event_stream_stay_open(kit, "10.0.0.1:0"));
     domus_peer_reset(pages[8]);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
-    ck_assert(opens_event_stream(kit, "10.0.0.1:0"));
+    ck_assert(does_event_stream_stay_open(kit, "10.0.0.1:0"));
     tracker_end_service(kit);
 }
 
-/* Send a query; `count` allocations succeed, and the next one fails. Returns the status, or 0 if no
- * answer came: the network of the kit allocates from the same memory and may have failed. */
-static int ask_without_memory(int64_t count)
+/* Send a query for which `count` allocations succeed and the next one fails. Returns the status,
+ * or 0 if no answer came: the network of the kit allocates from the same memory and may have
+ * failed. */
+static int send_query_with_failing_memory(int64_t count)
 {
     domus_testkit *kit = tracker_begin_service(1, 1000);
     domus_peer *peer = domt_kit_connect_peer(kit, "127.0.0.1:80");
@@ -206,22 +208,22 @@ static int ask_without_memory(int64_t count)
     return status;
 }
 
-/* A query that lacks memory is answered with a status of 500 or more: the client has made no
- * mistake. */
-DOMT_TEST(a_query_without_memory_is_not_refused)
+/* A query that finds no memory is answered with a status of 500 or more, because the client has
+ * made no mistake. */
+DOMT_TEST(query_without_memory_is_a_server_error)
 {
     unsigned refused = 0;
     int status;
 
-    for (int64_t count = 0; (status = ask_without_memory(count)) != 200; count++) {
+    for (int64_t count = 0; (status = send_query_with_failing_memory(count)) != 200; count++) {
         ck_assert_msg(status == 0 || status >= 500, "%d behind %d", status, (int)count);
         refused += status == 503;
     }
     ck_assert_uint_gt(refused, 0);
 }
 
-/* "If-None-Match: *" matches any answer, so it is answered as the right tag is. */
-DOMT_TEST(answer_that_did_not_change_is_not_sent_again)
+/* "If-None-Match: *" matches any answer, so it gets the same status 304 as the right tag. */
+DOMT_TEST(unchanged_answer_is_not_sent_again)
 {
     static const char *const lines[] = {"GET /issues", "GET /issues/1"};
     domus_testkit *kit = tracker_begin_service(1, 1000);
@@ -240,7 +242,7 @@ DOMT_TEST(answer_that_did_not_change_is_not_sent_again)
     tracker_end_service(kit);
 }
 
-DOMT_TEST(an_address_has_its_rate)
+DOMT_TEST(requests_of_an_address_are_rate_limited)
 {
     domus_testkit *kit;
     domus_peer *peer;

@@ -1,4 +1,4 @@
-/* The service of examples/api in a test kit; see the header. */
+/* The service of examples/api in a test kit; tracker.h describes the functions. */
 #include "tests/api/tracker.h"
 
 #include "tests/support/kits.h"
@@ -11,20 +11,20 @@
 #include <stdio.h>
 #include <string.h>
 
-static int migrated(domus_stack *stack, void *self, const domus_answer *answer)
+static int resume_when_migrated(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const domus_sql_result *result;
 
     return domus_sql_result_of(answer, &result);
 }
 
-static int migrate(domus_stack *stack, void *self)
+static int migrate_database_on_mount(domus_stack *stack, void *self)
 {
-    return domus_sql_migrate(stack, api_database, api_migrations, migrated);
+    return domus_sql_migrate(stack, api_database, api_migrations, resume_when_migrated);
 }
 
 static const domus_behaviour migrator = {
-    .name = "migrator", .kind = DOMUS_STATE, .on_mount = migrate};
+    .name = "migrator", .kind = DOMUS_STATE, .on_mount = migrate_database_on_mount};
 
 domus_testkit *tracker_begin_service(uint64_t seed, uint32_t rate)
 {

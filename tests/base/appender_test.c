@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-static void assert_text(domus_slice slice, const char *text)
+static void assert_slice_has_text(domus_slice slice, const char *text)
 {
     ck_assert_msg(domus_slice_equals(slice, text, strlen(text)), "%.*s, not %s", (int)slice.size,
                   domus_slice_data(slice), text);
@@ -27,12 +27,12 @@ DOMT_TEST(appender_builds_one_slice)
     memcpy(room, "\r\n", 2);
     domus_append_written(&appender, 2);
     ck_assert_int_eq(domus_append_end(&appender, &slice), 0);
-    assert_text(slice, "GET /path/17\r\n");
+    assert_slice_has_text(slice, "GET /path/17\r\n");
     domus_slice_free(slice);
     ck_assert(appender.page == NULL && appender.size == 0);
 }
 
-DOMT_TEST(appender_without_bytes_makes_the_empty_slice)
+DOMT_TEST(appender_without_bytes_makes_empty_slice)
 {
     domus_appender appender = {.size_max = 10};
     domus_slice slice = {NULL, 1, 1};
@@ -48,7 +48,8 @@ DOMT_TEST(appender_without_bytes_makes_the_empty_slice)
     domus_append_drop(&appender);
 }
 
-/* The same bytes come out in whatever pieces they are appended, also when the page grows. */
+/* The appended bytes come out the same in whatever pieces they are appended, also when the
+ * appender's page grows. */
 DOMT_TEST(appender_grows_with_its_bytes)
 {
     static char bytes[5000];
@@ -68,7 +69,7 @@ DOMT_TEST(appender_grows_with_its_bytes)
     }
 }
 
-DOMT_TEST(appender_takes_text_of_any_length)
+DOMT_TEST(appender_appends_text_of_any_length)
 {
     static char text[1000];
 
@@ -83,8 +84,9 @@ DOMT_TEST(appender_takes_text_of_any_length)
     }
 }
 
-/* Bytes that the appender has may be appended again, whether or not it has to grow for them. */
-DOMT_TEST(appender_appends_a_part_of_itself)
+/* Bytes that the appender already holds may be appended again, whether or not its page has to grow
+ * for them. */
+DOMT_TEST(appender_appends_bytes_it_already_holds)
 {
     for (uint32_t size = 1; size < 600; size += size < 20 ? 1 : 37) {
         domus_appender appender = {0};
@@ -108,8 +110,9 @@ DOMT_TEST(appender_appends_a_part_of_itself)
     }
 }
 
-/* Bytes that were written into the room, and were not counted, may be appended from there. */
-DOMT_TEST(appender_appends_what_lies_in_its_room)
+/* Bytes that were written into the appender's room, and not counted as written, may be appended
+ * from there. */
+DOMT_TEST(appender_appends_uncounted_bytes_of_its_room)
 {
     domus_appender appender = {0};
     domus_slice slice;
@@ -140,14 +143,14 @@ DOMT_TEST(appender_holds_its_limit_exactly)
     slice.size = 5;
     ck_assert_int_eq(domus_append(&appender, bytes, 300), 0);
     ck_assert_int_eq(domus_append(&appender, bytes, 1), -EMSGSIZE);
-    /* each later append fails, too */
+    /* Behind this error each later append fails, too. */
     ck_assert_int_eq(domus_append(&appender, NULL, 0), -EMSGSIZE);
     ck_assert_int_eq(domus_append_text(&appender, "x"), -EMSGSIZE);
     ck_assert_ptr_null(domus_append_room(&appender, 1));
     domus_append_written(&appender, 1);
     ck_assert_int_eq(domus_append_end(&appender, &slice), -EMSGSIZE);
     ck_assert_uint_eq(slice.size, 5);
-    /* after domus_append_end() the appender is as new */
+    /* After domus_append_end() the appender is as a new one. */
     ck_assert_int_eq(domus_append_end(&appender, &slice), 0);
     ck_assert_int_eq(domus_append_text(&appender, "%301d", 1), -EMSGSIZE);
     domus_append_drop(&appender);
@@ -155,18 +158,19 @@ DOMT_TEST(appender_holds_its_limit_exactly)
     domus_append_drop(&appender);
     ck_assert_int_eq(appender.error, 0);
 
-    appender.size_max = UINT32_MAX; /* a page has a smaller limit of its own */
+    appender.size_max = UINT32_MAX; /* without a limit of the appender, that of a page holds */
     ck_assert_ptr_null(domus_append_room(&appender, (size_t)DOMUS_SLICE_MAX + 1));
     ck_assert_int_eq(domus_append_end(&appender, &slice), -EMSGSIZE);
 }
 
-DOMT_TEST(appender_refuses_a_wrong_count)
+DOMT_TEST(appender_refuses_count_beyond_its_room)
 {
     domus_appender appender = {0};
     domus_slice slice;
 
     domus_append_written(&appender, 0);
-    domus_append_written(&appender, 1); /* the appender has no room yet */
+    /* one byte is counted as written before the appender has any room */
+    domus_append_written(&appender, 1);
     ck_assert_int_eq(domus_append_end(&appender, &slice), -EINVAL);
     ck_assert_ptr_nonnull(domus_append_room(&appender, 10));
     domus_append_written(&appender, SIZE_MAX);
@@ -174,7 +178,7 @@ DOMT_TEST(appender_refuses_a_wrong_count)
     ck_assert_int_eq(domus_append_end(&appender, &slice), -EINVAL);
 }
 
-static int append_all(domus_slice *ret_slice)
+static int append_bytes_in_pieces(domus_slice *ret_slice)
 {
     domus_appender appender = {0};
     static const char bytes[1000];
@@ -188,7 +192,7 @@ static int append_all(domus_slice *ret_slice)
     return domus_append_end(&appender, ret_slice);
 }
 
-DOMT_TEST(appender_without_memory_keeps_nothing)
+DOMT_TEST(appender_frees_its_bytes_when_memory_fails)
 {
     int n = 0;
     int error = -ENOMEM;
@@ -197,18 +201,19 @@ DOMT_TEST(appender_without_memory_keeps_nothing)
         domus_slice slice = {NULL, 2, 2};
         ck_assert_int_lt(n, 10);
         domi_memory_fail_allocation_after(n, 0);
-        error = append_all(&slice);
+        error = append_bytes_in_pieces(&slice);
         domi_memory_fail_allocation_after(-1, 0);
         ck_assert(error == 0 || error == -ENOMEM);
         ck_assert_uint_eq(slice.size, error == 0 ? 1750 : 2);
         if (error == 0)
             domus_slice_free(slice);
     }
-    /* 256 bytes, the long text, 750 and 1750 bytes; the fifth run needs no allocation */
+    /* The appender allocates for 256 bytes, for the long text, and for 750 and 1750 bytes; the
+     * fifth run needs no further allocation. */
     ck_assert_int_eq(n, 5);
 }
 
-DOMT_TEST(appender_with_an_error_of_its_user_keeps_nothing)
+DOMT_TEST(appender_frees_its_bytes_on_error_of_its_user)
 {
     domus_appender appender = {0};
     domus_slice slice = {NULL, 2, 2};

@@ -1,5 +1,5 @@
-/* A failed check ends the process and says what and where; one that holds does nothing. The checks
- * fail in a child, whose stderr the test reads. */
+/* base/check.h: a failed check ends the process and says what and where; one that holds does
+ * nothing. The checks fail in a child process, whose stderr the test reads. */
 #include "base/check.h"
 
 #include "tests/support/death.h"
@@ -17,7 +17,8 @@
 #ifdef SYS_poll
 #define DOMT_POLL SYS_poll
 #else
-#define DOMT_POLL SYS_ppoll /* the C library calls this instead */
+#define DOMT_POLL                                                                                  \
+    SYS_ppoll /* on this processor the C library's poll() makes the system call ppoll */
 #endif
 
 static char said[DOMT_SAID_MAX];
@@ -30,14 +31,14 @@ static void fail_a_check(void *context)
 }
 enum { failing_line = __LINE__ - 2 };
 
-static void hold_a_check(void *context)
+static void make_a_check_hold(void *context)
 {
     int answer = 42;
 
     DOMI_CHECK(answer == 42);
 }
 
-static void fail_a_long_check(void *context)
+static void fail_check_with_long_expression(void *context)
 {
     char expression[4096];
 
@@ -46,7 +47,7 @@ static void fail_a_long_check(void *context)
     domi_check_failed(expression, "file.c", 1, "function");
 }
 
-DOMT_TEST(check_that_fails_aborts_and_says_what_and_where)
+DOMT_TEST(failed_check_aborts_and_says_what_and_where)
 {
     char place[64];
 
@@ -56,20 +57,23 @@ DOMT_TEST(check_that_fails_aborts_and_says_what_and_where)
     domt_check_aborts(fail_a_check, NULL, "fail_a_check");
 }
 
-DOMT_TEST(check_that_fails_prints_a_backtrace)
+DOMT_TEST(failed_check_prints_a_backtrace)
 {
     (void)domt_run_in_child(fail_a_check, NULL, said);
     char *first_line_end = strchr(said, '\n');
 
     ck_assert_ptr_nonnull(first_line_end);
     ck_assert_ptr_nonnull(strstr(first_line_end, "\n  #0 "));
-    /* frame #0 may be the sanitizer's */
+    /* Frame #0 may be a function of the sanitizer, so the test looks for the program's name in any
+     * frame. */
     ck_assert_ptr_nonnull(strstr(first_line_end, " base_check+0x"));
-    ck_assert_ptr_null(strstr(said, "[0x")); /* no line tells at which address a module lies */
+    /* no line shows the address at which a program or library was loaded */
+    ck_assert_ptr_null(strstr(said, "[0x"));
 }
 
-/* Fail a check whose line nobody reads: stderr is a full pipe, or one whose reader has gone. */
-static void fail_a_check_before_nobody(void *is_full)
+/* Fail a check in a process whose stderr nobody reads: it is a full pipe, or one whose reader has
+ * gone. */
+static void fail_check_without_reader_of_stderr(void *is_full)
 {
     bool full = is_full != NULL;
     int ends[2];
@@ -86,39 +90,40 @@ static void fail_a_check_before_nobody(void *is_full)
     fail_a_check(NULL);
 }
 
-DOMT_TEST(failed_check_ends_the_process_with_and_without_a_reader)
+DOMT_TEST(failed_check_ends_process_without_reader_of_stderr)
 {
-    domt_check_aborts(fail_a_check_before_nobody, &(bool){true}, "");
-    domt_check_aborts(fail_a_check_before_nobody, NULL, "");
+    domt_check_aborts(fail_check_without_reader_of_stderr, &(bool){true}, "");
+    domt_check_aborts(fail_check_without_reader_of_stderr, NULL, "");
 }
 
-/* Fail a check where a filter refuses poll(): once with a reader, once without one. */
-static void fail_a_check_where_poll_is_refused(void *is_full)
+/* Fail a check in a process in which a filter of system calls refuses poll(): with a full pipe as
+ * stderr, or without one. */
+static void fail_check_while_poll_is_refused(void *is_full)
 {
     ck_assert_int_eq(domt_deny_system_call(DOMT_POLL, EPERM), 0);
     if (is_full != NULL)
-        fail_a_check_before_nobody(is_full);
+        fail_check_without_reader_of_stderr(is_full);
     fail_a_check(NULL);
 }
 
-DOMT_TEST(check_that_fails_says_so_without_poll)
+DOMT_TEST(failed_check_is_reported_without_poll)
 {
-    domt_check_aborts(fail_a_check_where_poll_is_refused, NULL, "answer == 42");
-    domt_check_aborts(fail_a_check_where_poll_is_refused, &(bool){true}, "");
+    domt_check_aborts(fail_check_while_poll_is_refused, NULL, "answer == 42");
+    domt_check_aborts(fail_check_while_poll_is_refused, &(bool){true}, "");
 }
 
-DOMT_TEST(check_that_holds_is_silent)
+DOMT_TEST(check_that_holds_prints_nothing)
 {
-    ck_assert_int_eq(domt_run_in_child(hold_a_check, NULL, said), 0);
+    ck_assert_int_eq(domt_run_in_child(make_a_check_hold, NULL, said), 0);
     ck_assert_str_eq(said, "");
 }
 
-DOMT_TEST(check_with_a_long_expression_is_cut_and_still_aborts)
+DOMT_TEST(check_cuts_long_expression_and_still_aborts)
 {
-    domt_check_aborts(fail_a_long_check, NULL, "domus: check failed: xxxx");
+    domt_check_aborts(fail_check_with_long_expression, NULL, "domus: check failed: xxxx");
 }
 
-static int count_evaluation(int *count)
+static int count_evaluation_of_expression(int *count)
 {
     return ++*count;
 }
@@ -127,15 +132,15 @@ DOMT_TEST(check_evaluates_its_expression_once)
 {
     int count = 0;
 
-    DOMI_CHECK(count_evaluation(&count) == 1);
+    DOMI_CHECK(count_evaluation_of_expression(&count) == 1);
     ck_assert_int_eq(count, 1);
 }
 
-DOMT_TEST(check_slow_runs_only_where_slow_checks_are_on)
+DOMT_TEST(slow_check_runs_only_if_slow_checks_are_enabled)
 {
     int count = 0;
 
-    DOMI_CHECK_SLOW(count_evaluation(&count) == 1);
+    DOMI_CHECK_SLOW(count_evaluation_of_expression(&count) == 1);
 #ifdef DOMI_SLOW_CHECKS
     ck_assert_int_eq(count, 1);
 #else

@@ -18,9 +18,9 @@ struct pair {
     uint64_t slow;
 };
 
-/* Read both clocks at nearly the same moment: several attempts are made, and the one with the
+/* Read the fast and the slow clock at nearly the same moment: of several attempts the one with the
  * smallest gap counts. */
-static struct pair read_both(const domi_clock *clock)
+static struct pair read_both_clocks_at_once(const domi_clock *clock)
 {
     struct pair best = {0};
     uint64_t gap_min = UINT64_MAX;
@@ -38,12 +38,12 @@ static struct pair read_both(const domi_clock *clock)
     return best;
 }
 
-static uint64_t compute_distance(uint64_t a, uint64_t b)
+static uint64_t compute_distance_of_times(uint64_t a, uint64_t b)
 {
     return a > b ? a - b : b - a;
 }
 
-static void wait_slowly(const domi_clock *clock, uint64_t ns)
+static void wait_by_slow_clock(const domi_clock *clock, uint64_t ns)
 {
     uint64_t start = domi_clock_read_without_tsc(clock);
 
@@ -51,29 +51,29 @@ static void wait_slowly(const domi_clock *clock, uint64_t ns)
         ;
 }
 
-DOMT_TEST(clock_runs_as_fast_as_monotonic_within_a_thousandth)
+DOMT_TEST(clock_rate_matches_monotonic_within_a_thousandth)
 {
     domi_clock clock;
 
     domi_clock_init(&clock);
-    struct pair first = read_both(&clock);
-    wait_slowly(&clock, MEASURED_NS);
-    struct pair last = read_both(&clock);
+    struct pair first = read_both_clocks_at_once(&clock);
+    wait_by_slow_clock(&clock, MEASURED_NS);
+    struct pair last = read_both_clocks_at_once(&clock);
 
     uint64_t slow_ns = last.slow - first.slow;
     ck_assert_uint_ge(slow_ns, MEASURED_NS);
-    ck_assert_uint_le(compute_distance(last.fast - first.fast, slow_ns), slow_ns / 1000);
+    ck_assert_uint_le(compute_distance_of_times(last.fast - first.fast, slow_ns), slow_ns / 1000);
 }
 
-DOMT_TEST(clock_shows_the_same_time_as_the_slow_way)
+DOMT_TEST(clock_shows_same_time_as_slow_read)
 {
     domi_clock clock;
 
     domi_clock_init(&clock);
-    struct pair both = read_both(&clock);
-    /* The calibration measured 2 ms. An error of a thousandth of them, and the gap between the two
-     * reads, are allowed. */
-    ck_assert_uint_le(compute_distance(both.fast, both.slow), NS_PER_MS / 100);
+    struct pair both = read_both_clocks_at_once(&clock);
+    /* The clock's calibration took 2 ms. An error of a thousandth of that, and the gap between the
+     * two reads, are allowed. */
+    ck_assert_uint_le(compute_distance_of_times(both.fast, both.slow), NS_PER_MS / 100);
 }
 
 DOMT_TEST(clock_without_tsc_reads_monotonic)
@@ -108,17 +108,17 @@ DOMT_TEST(clock_never_goes_back_on_one_thread)
     ck_assert_int_eq(backwards, 0);
 }
 
-/* Two threads read in turn. A read of the TSC may run a little ahead of the load before it, so a
- * microsecond is allowed; clocks that are apart are apart by more. */
+/* Two threads read the clock in turn. A read of the TSC may run a little ahead of the load before
+ * it, so a microsecond is allowed; clocks of two CPUs that differ would differ by more. */
 #define TURNS     20000
-#define TURNS_MIN 100 /* the turns that a busy machine must manage within ENOUGH_NS */
+#define TURNS_MIN 100 /* how many turns a busy machine must manage within ENOUGH_NS */
 #define ENOUGH_NS (3000 * NS_PER_MS)
 #define SLACK_NS  1000
 
 struct relay {
     domi_clock clock;
     atomic_uint turn;
-    uint64_t last_ns; /* the time that was read in the last turn */
+    uint64_t last_ns; /* the time that the other thread has read in the last turn */
     uint64_t until_ns;
     atomic_uint backwards;
 };
@@ -128,7 +128,7 @@ struct runner {
     unsigned parity;
 };
 
-static void *read_in_turn(void *runner_)
+static void *read_clock_in_turns(void *runner_)
 {
     struct runner *runner = runner_;
     struct relay *relay = runner->relay;
@@ -168,14 +168,14 @@ DOMT_TEST(clock_is_monotonic_across_threads)
     domi_clock_init(&relay.clock);
     relay.until_ns = domi_clock_now(&relay.clock) + ENOUGH_NS;
     for (int i = 0; i < 2; i++)
-        ck_assert_int_eq(pthread_create(&thread[i], NULL, read_in_turn, &runners[i]), 0);
+        ck_assert_int_eq(pthread_create(&thread[i], NULL, read_clock_in_turns, &runners[i]), 0);
     for (int i = 0; i < 2; i++)
         ck_assert_int_eq(pthread_join(thread[i], NULL), 0);
     ck_assert_uint_eq(atomic_load(&relay.backwards), 0);
     ck_assert_uint_eq(atomic_load(&relay.turn), TURNS);
 }
 
-DOMT_TEST(clock_virtual_stands_still_until_told)
+DOMT_TEST(virtual_clock_stands_still_until_set)
 {
     domi_clock clock, real;
 
@@ -183,7 +183,7 @@ DOMT_TEST(clock_virtual_stands_still_until_told)
     domi_clock_init_virtual(&clock, 1000);
     ck_assert(clock.is_virtual);
     ck_assert_uint_eq(domi_clock_now(&clock), 1000);
-    wait_slowly(&real, NS_PER_MS);
+    wait_by_slow_clock(&real, NS_PER_MS);
     ck_assert_uint_eq(domi_clock_now(&clock), 1000);
 
     domi_clock_advance_virtual(&clock, 0);

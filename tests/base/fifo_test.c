@@ -1,5 +1,5 @@
-/* A fifo gives its objects back in the order in which they came, whichever of its functions are
- * mixed. */
+/* base/fifo.h: a fifo gives its objects back in the order in which they came, whichever of its
+ * functions are mixed. */
 #include "base/fifo.h"
 
 #include "tests/support/suite.h"
@@ -20,18 +20,18 @@ static guest guests[5];
 static row first;
 static row second;
 
-static void put_names(row *at, const char *names)
+static void put_named_guests_into_fifo(row *at, const char *names)
 {
     for (; *names != '\0'; names++) {
         guest *one = &guests[*names - 'a'];
-        /* a stale link, which put_names() overwrites */
+        /* the object has a stale link, which putting it into the fifo overwrites */
         *one = (guest){.name = *names, .next = &guests[0]};
         row_put(at, one);
     }
 }
 
-/* Take all objects, which have to be `expected`. */
-static void expect_names(row *at, const char *expected)
+/* Take all objects from the fifo; their names have to be `expected`. */
+static void expect_guests_taken_in_order(row *at, const char *expected)
 {
     char names[8] = "";
 
@@ -42,56 +42,59 @@ static void expect_names(row *at, const char *expected)
     ck_assert_ptr_null(row_take(at));
 }
 
-static void reset_guests(void)
+static void reset_guests_and_fifos(void)
 {
     memset(guests, 0, sizeof guests);
     memset(&first, 0, sizeof first); /* a fifo of zero bytes is empty */
     memset(&second, 0, sizeof second);
 }
 
-DOMT_TEST(a_line_gives_back_in_the_order_of_the_puts)
+DOMT_TEST(fifo_gives_back_in_order_of_puts)
 {
-    reset_guests();
-    expect_names(&first, "");
-    put_names(&first, "abc");
+    reset_guests_and_fifos();
+    expect_guests_taken_in_order(&first, "");
+    put_named_guests_into_fifo(&first, "abc");
     ck_assert_int_eq(row_take(&first)->name, 'a');
-    put_names(&first, "a"); /* "a" goes to the end again */
-    expect_names(&first, "bca");
-    put_names(&first, "d"); /* the emptied fifo begins anew: its old tail is not used */
-    expect_names(&first, "d");
+    /* this put moves "a", which was taken, to the end of the fifo again */
+    put_named_guests_into_fifo(&first, "a");
+    expect_guests_taken_in_order(&first, "bca");
+    put_named_guests_into_fifo(
+        &first, "d"); /* the emptied fifo begins anew, and does not use its old tail */
+    expect_guests_taken_in_order(&first, "d");
 }
 
-DOMT_TEST(prepended_ones_come_first_and_in_their_order)
+DOMT_TEST(prepended_objects_come_first_in_their_order)
 {
     static const char *const cases[][3] = {
         {"", "", "e"}, {"a", "", "ae"}, {"", "bc", "bce"}, {"a", "bc", "bcae"}, {"ab", "c", "cabe"},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        reset_guests();
-        put_names(&first, cases[i][0]);
-        put_names(&second, cases[i][1]);
+        reset_guests_and_fifos();
+        put_named_guests_into_fifo(&first, cases[i][0]);
+        put_named_guests_into_fifo(&second, cases[i][1]);
         row_prepend(&first, &second);
-        put_names(&first, "e"); /* the tail is that of the joined fifo */
-        expect_names(&first, cases[i][2]);
+        /* "e" goes to the end of the fifo that was joined of two */
+        put_named_guests_into_fifo(&first, "e");
+        expect_guests_taken_in_order(&first, cases[i][2]);
     }
 }
 
-DOMT_TEST(a_removed_one_leaves_the_others_in_their_order)
+DOMT_TEST(removal_keeps_order_of_remaining_objects)
 {
     static const char *const left[] = {"bcd", "acd", "abd"};
 
     for (uint32_t i = 0; i < 3; i++) {
-        reset_guests();
-        put_names(&first, "abc");
+        reset_guests_and_fifos();
+        put_named_guests_into_fifo(&first, "abc");
         row_remove(&first, &guests[i]);
-        put_names(&first, "d");
-        expect_names(&first, left[i]);
+        put_named_guests_into_fifo(&first, "d");
+        expect_guests_taken_in_order(&first, left[i]);
     }
-    put_names(&first, "a");
-    row_remove(&first, &guests[0]); /* the only object is removed */
-    put_names(&first, "b");
-    expect_names(&first, "b");
+    put_named_guests_into_fifo(&first, "a");
+    row_remove(&first, &guests[0]); /* the removed object is the only one in the fifo */
+    put_named_guests_into_fifo(&first, "b");
+    expect_guests_taken_in_order(&first, "b");
 }
 
 DOMT_SUITE(60)

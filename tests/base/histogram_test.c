@@ -11,13 +11,13 @@
 static domi_histogram measured;
 static domus_histogram seen;
 
-static void reset_counts(void)
+static void reset_counts_of_histogram(void)
 {
     memset(&measured, 0, sizeof measured);
     memset(&seen, 0, sizeof seen);
 }
 
-static void lies_in_its_place(uint64_t time_ns)
+static void check_time_lies_in_its_bucket(uint64_t time_ns)
 {
     uint32_t place = domi_histogram_place_of_time(time_ns);
     uint64_t from_ns = domus_histogram_bound_ns(place);
@@ -31,24 +31,25 @@ static void lies_in_its_place(uint64_t time_ns)
     ck_assert_uint_le(64 * (to_ns - from_ns), from_ns < 64 ? 64 : from_ns);
 }
 
-DOMT_TEST(each_time_lies_in_a_place_of_at_most_a_64th_of_its_length)
+DOMT_TEST(each_bucket_is_at_most_a_64th_wide)
 {
     domi_random chance;
 
     domi_random_init(&chance, 1);
     for (uint64_t i = 0; i < 5000; i++)
-        lies_in_its_place(i);
+        check_time_lies_in_its_bucket(i);
     for (uint32_t bit = 0; bit < 64; bit++) {
-        lies_in_its_place((UINT64_C(1) << bit) - 1);
-        lies_in_its_place(UINT64_C(1) << bit);
-        lies_in_its_place((UINT64_C(1) << bit) + 1);
+        check_time_lies_in_its_bucket((UINT64_C(1) << bit) - 1);
+        check_time_lies_in_its_bucket(UINT64_C(1) << bit);
+        check_time_lies_in_its_bucket((UINT64_C(1) << bit) + 1);
     }
-    lies_in_its_place(UINT64_MAX);
+    check_time_lies_in_its_bucket(UINT64_MAX);
     for (int i = 0; i < 100000; i++)
-        lies_in_its_place(domi_random_next_bits(&chance) >> domi_random_below(&chance, 64));
+        check_time_lies_in_its_bucket(domi_random_next_bits(&chance) >>
+                                      domi_random_below(&chance, 64));
 }
 
-DOMT_TEST(bounds_grow_without_gaps_up_to_68_seconds)
+DOMT_TEST(bucket_bounds_grow_without_gaps_to_68_seconds)
 {
     ck_assert_uint_eq(domus_histogram_bound_ns(0), 0);
     for (uint32_t i = 0; i < DOMUS_HISTOGRAM_PLACES; i++) {
@@ -59,20 +60,20 @@ DOMT_TEST(bounds_grow_without_gaps_up_to_68_seconds)
     ck_assert_uint_eq(domus_histogram_bound_ns(UINT32_MAX), UINT64_C(1) << 36);
 }
 
-static int by_size(const void *one, const void *other)
+static int compare_times_by_size(const void *one, const void *other)
 {
     uint64_t a = *(const uint64_t *)one, b = *(const uint64_t *)other;
 
     return a < b ? -1 : a > b;
 }
 
-DOMT_TEST(quantiles_are_right_within_a_percent)
+DOMT_TEST(quantiles_are_right_within_one_percent)
 {
     static uint64_t times[20001];
     static const double shares[] = {0.0001, 0.01, 0.25, 0.5, 0.9, 0.99, 0.999, 1};
     domi_random chance;
 
-    reset_counts();
+    reset_counts_of_histogram();
     domi_random_init(&chance, 2);
     for (size_t i = 0; i < 20001; i++) {
         times[i] = UINT64_C(100) << domi_random_below(&chance, 24);
@@ -80,7 +81,7 @@ DOMT_TEST(quantiles_are_right_within_a_percent)
         domi_histogram_add_time(&measured, times[i]);
     }
     domi_histogram_add_all_to_copy(&measured, &seen);
-    qsort(times, 20001, sizeof times[0], by_size);
+    qsort(times, 20001, sizeof times[0], compare_times_by_size);
     ck_assert_uint_eq(seen.count, 20001);
     for (size_t i = 0; i < sizeof shares / sizeof shares[0]; i++) {
         size_t rank = (size_t)ceil(shares[i] * 20001);
@@ -91,9 +92,9 @@ DOMT_TEST(quantiles_are_right_within_a_percent)
     }
 }
 
-DOMT_TEST(sums_are_exact_and_weights_count)
+DOMT_TEST(histogram_sums_are_exact_and_weights_count)
 {
-    reset_counts();
+    reset_counts_of_histogram();
     domi_histogram_add_time(&measured, 1000);
     domi_histogram_add_weighted_time(&measured, 5, 3);
     domi_histogram_add_all_to_copy(&measured, &seen);
@@ -103,11 +104,11 @@ DOMT_TEST(sums_are_exact_and_weights_count)
     ck_assert_uint_eq(seen.places[domi_histogram_place_of_time(1000)], 1);
 }
 
-DOMT_TEST(snapshots_are_added_and_subtracted)
+DOMT_TEST(histogram_snapshots_are_added_and_subtracted)
 {
     domus_histogram before, both;
 
-    reset_counts();
+    reset_counts_of_histogram();
     domi_histogram_add_time(&measured, 10);
     domi_histogram_add_all_to_copy(&measured, &seen);
     before = seen;
@@ -123,9 +124,9 @@ DOMT_TEST(snapshots_are_added_and_subtracted)
     ck_assert_mem_eq(&both, &before, sizeof both);
 }
 
-DOMT_TEST(an_empty_histogram_has_no_quantile_and_a_long_time_counts_as_68_s)
+DOMT_TEST(long_times_count_as_68_seconds)
 {
-    reset_counts();
+    reset_counts_of_histogram();
     ck_assert_uint_eq(domus_histogram_quantile_ns(&seen, 0.5), 0);
     domi_histogram_add_time(&measured, UINT64_C(1) << 50);
     domi_histogram_add_all_to_copy(&measured, &seen);

@@ -1,5 +1,5 @@
-/* base/memory.c and the budgets of base/budget.h: allocations that fail on purpose, and what
- * counts against a bound. */
+/* base/memory.c and the budgets of base/budget.h: allocations that fail on purpose, and what counts
+ * against the bound of a budget. */
 #include "base/memory.h"
 #include "tests/support/suite.h"
 
@@ -11,7 +11,7 @@
 /* base/memory.c: all memory is allocated by two functions, and a countdown makes the n-th
  * allocation fail. */
 
-static bool take_one(bool mapped)
+static bool allocate_and_free_block(bool mapped)
 {
     void *memory = mapped ? domi_memory_map_pages(100) : domi_memory_new(100);
 
@@ -24,18 +24,18 @@ static bool take_one(bool mapped)
     return true;
 }
 
-/* Make `count` allocations, in turn of the heap and of pages. Returns a word in which bit i is set
- * if allocation i succeeded. */
-static unsigned allocate_many(unsigned count)
+/* Make `count` allocations, by turns from the heap and of pages. Returns a word in which bit i is
+ * set if allocation i succeeded. */
+static unsigned allocate_and_tell_successes(unsigned count)
 {
     unsigned bits = 0;
 
     for (unsigned i = 0; i < count; i++)
-        bits |= (unsigned)take_one(i % 2 != 0) << i;
+        bits |= (unsigned)allocate_and_free_block(i % 2 != 0) << i;
     return bits;
 }
 
-DOMT_TEST(memory_is_zeroed)
+DOMT_TEST(new_memory_is_zeroed)
 {
     static const unsigned char zeros[10000];
     unsigned char *heap = domi_memory_new(sizeof zeros);
@@ -55,21 +55,21 @@ DOMT_TEST(memory_is_zeroed)
 
 /* --- blocks that grow ------------------------------------------------------------------------- */
 
-static void *allocate_own(void *context, size_t bytes)
+static void *allocate_block_and_count(void *context, size_t bytes)
 {
     (*(int *)context)++;
     return calloc(1, bytes);
 }
 
-static void free_own(void *context, void *memory, size_t bytes)
+static void free_block_and_count(void *context, void *memory, size_t bytes)
 {
     (*(int *)context)--;
     free(memory);
 }
 
-/* Grow a block in small steps and in large ones, because the C library moves these in different
- * ways. */
-static void grow_in_steps(size_t most)
+/* Grow a block of memory in small steps and in large ones, because the C library moves these in
+ * different ways. */
+static void grow_block_in_steps(size_t most)
 {
     size_t size = 100;
     char *memory = domi_memory_new_bytes(size);
@@ -93,15 +93,16 @@ static void grow_in_steps(size_t most)
     domi_memory_free(memory);
 }
 
-DOMT_TEST(memory_grows_with_its_bytes)
+DOMT_TEST(growing_memory_keeps_its_bytes)
 {
     int blocks = 0;
-    const domus_allocator own = {.context = &blocks, .allocate = allocate_own, .free = free_own};
+    const domus_allocator own = {
+        .context = &blocks, .allocate = allocate_block_and_count, .free = free_block_and_count};
     domi_meter meter = {.look_at = INT64_MAX};
 
-    grow_in_steps(3000000);
+    grow_block_in_steps(3000000);
     (void)domi_memory_set_meter(&meter);
-    grow_in_steps(3000000);
+    grow_block_in_steps(3000000);
     char *memory = domi_memory_new_bytes(100);
     memory = domi_memory_grow_block(memory, 10000000);
     ck_assert_ptr_nonnull(memory);
@@ -111,10 +112,11 @@ DOMT_TEST(memory_grows_with_its_bytes)
     domi_memory_free(memory);
 
     const domus_allocator *before = domi_memory_set_allocator(&own);
-    grow_in_steps(30000);
+    grow_block_in_steps(30000);
     memory = domi_memory_new_bytes(100);
     ck_assert_int_eq(blocks, 1);
-    (void)domi_memory_set_allocator(before); /* the block grows while the other allocator is set */
+    /* The block grows while another allocator than its own is set. */
+    (void)domi_memory_set_allocator(before);
     memset(memory, 'b', 100);
     memory = domi_memory_grow_block(memory, 200);
     ck_assert_int_eq(memory[99], 'b');
@@ -122,13 +124,13 @@ DOMT_TEST(memory_grows_with_its_bytes)
     domi_memory_free(memory);
 }
 
-DOMT_TEST(memory_takes_back_null)
+DOMT_TEST(freeing_null_memory_does_nothing)
 {
     domi_memory_free(NULL);
     domi_memory_unmap_pages(NULL, 4096);
 }
 
-DOMT_TEST(memory_for_a_huge_page_begins_at_one)
+DOMT_TEST(memory_for_huge_page_is_aligned_to_it)
 {
     char *memory = domi_memory_map_huge_page();
 
@@ -141,7 +143,7 @@ DOMT_TEST(memory_for_a_huge_page_begins_at_one)
     ck_assert_ptr_null(domi_memory_map_huge_page());
 }
 
-DOMT_TEST(memory_from_the_kernel_is_whole_pages)
+DOMT_TEST(mapped_memory_is_whole_pages)
 {
     char *pages = domi_memory_map_pages(1);
 
@@ -150,48 +152,48 @@ DOMT_TEST(memory_from_the_kernel_is_whole_pages)
     domi_memory_unmap_pages(pages, 1);
 }
 
-DOMT_TEST(memory_that_cannot_be_had_is_null)
+DOMT_TEST(failed_allocation_returns_null)
 {
     /* A program of 32 bits can map at most half of its addresses. */
     ck_assert_ptr_null(
         domi_memory_map_pages(SIZE_MAX == UINT64_MAX ? SIZE_MAX / 2 : SIZE_MAX / 8 * 7));
 }
 
-DOMT_TEST(memory_fails_once_at_the_nth)
+DOMT_TEST(countdown_fails_only_the_nth_allocation)
 {
     for (int n = 0; n < 8; n++) {
         domi_memory_fail_allocation_after(n, 0);
-        ck_assert_uint_eq(allocate_many(8), 0xffu & ~(1u << n));
+        ck_assert_uint_eq(allocate_and_tell_successes(8), 0xffu & ~(1u << n));
     }
-    ck_assert_uint_eq(allocate_many(8),
-                      0xff); /* the countdown is used up, so no allocation fails */
+    ck_assert_uint_eq(allocate_and_tell_successes(8),
+                      0xff); /* The countdown is used up, so no further allocation fails. */
 }
 
-DOMT_TEST(memory_fails_from_the_nth_on)
+DOMT_TEST(countdown_fails_all_from_the_nth_allocation)
 {
     for (unsigned n = 0; n < 8; n++) {
         domi_memory_fail_allocation_after(n, 1);
-        ck_assert_uint_eq(allocate_many(8), (1u << n) - 1);
-        ck_assert_uint_eq(allocate_many(8), 0);
+        ck_assert_uint_eq(allocate_and_tell_successes(8), (1u << n) - 1);
+        ck_assert_uint_eq(allocate_and_tell_successes(8), 0);
     }
     domi_memory_fail_allocation_after(-1, 0);
-    ck_assert_uint_eq(allocate_many(8), 0xff);
+    ck_assert_uint_eq(allocate_and_tell_successes(8), 0xff);
 }
 
-DOMT_TEST(memory_that_fails_later_passes_before)
+DOMT_TEST(allocations_before_countdown_end_succeed)
 {
     domi_memory_fail_allocation_after(1000, 0);
     for (int i = 0; i < 1000; i++)
-        ck_assert(take_one(false));
-    ck_assert(!take_one(false));
-    ck_assert(take_one(false));
+        ck_assert(allocate_and_free_block(false));
+    ck_assert(!allocate_and_free_block(false));
+    ck_assert(allocate_and_free_block(false));
 }
 
 /* --- budget ----------------------------------------------------------------------------------- */
 
 /* Budgets: what counts, what is refused, and that a refusal changes nothing. */
 
-DOMT_TEST(charges_count_until_they_are_taken_off)
+DOMT_TEST(charged_bytes_count_until_discharged)
 {
     domus_budget budget = {.bytes_max = 100};
     uint64_t first = 0, second = 0;
@@ -207,7 +209,7 @@ DOMT_TEST(charges_count_until_they_are_taken_off)
     ck_assert_uint_eq(first + second + budget.used_bytes, 0);
 }
 
-DOMT_TEST(refused_charge_changes_nothing)
+DOMT_TEST(refused_charge_changes_no_budget)
 {
     domus_budget budget = {.bytes_max = 100};
     uint64_t first = 0, second = 0;
@@ -222,8 +224,8 @@ DOMT_TEST(refused_charge_changes_nothing)
     ck_assert_uint_eq(budget.used_bytes, 90);
 }
 
-/* The bound of a budget may be lowered while bytes count. */
-DOMT_TEST(fewer_bytes_are_never_refused)
+/* The bound of a budget may be lowered below the bytes that count against it. */
+DOMT_TEST(smaller_charge_is_never_refused)
 {
     domus_budget budget = {.bytes_max = 100};
     uint64_t charged = 0;
@@ -236,7 +238,7 @@ DOMT_TEST(fewer_bytes_are_never_refused)
     ck_assert_uint_eq(budget.used_bytes, 50);
 }
 
-DOMT_TEST(without_a_budget_nothing_counts)
+DOMT_TEST(charges_without_a_budget_count_nowhere)
 {
     uint64_t charged = 0;
 

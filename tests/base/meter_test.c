@@ -8,11 +8,12 @@
 #define KIB 1024
 
 static domi_meter meter;
-static size_t wanted; /* bytes that the last call of handle_growth() asked for */
+static size_t wanted; /* bytes that the last call of record_reported_growth() was told of */
 static int calls;
-static int fill_at_call; /* number of the call that finds memory full */
+static int fill_at_call; /* number of the call of record_reported_growth() that finds memory full;
+                            0: none */
 
-static void handle_growth(domi_meter *of, size_t bytes)
+static void record_reported_growth(domi_meter *of, size_t bytes)
 {
     ck_assert_ptr_eq(of, &meter);
     wanted = bytes;
@@ -20,16 +21,16 @@ static void handle_growth(domi_meter *of, size_t bytes)
         atomic_store(&of->full, 1);
 }
 
-static void set_up_meter(int64_t look_at)
+static void set_meter_of_test(int64_t look_at)
 {
     atomic_store(&meter.look_at, look_at);
-    meter.grown = handle_growth;
+    meter.grown = record_reported_growth;
     ck_assert_ptr_null(domi_memory_set_meter(&meter));
 }
 
-DOMT_TEST(memory_taken_and_memory_given_back_are_counted)
+DOMT_TEST(meter_counts_memory_taken_and_given_back)
 {
-    set_up_meter(INT64_MAX);
+    set_meter_of_test(INT64_MAX);
     void *pages = domi_memory_map_pages(1000 * KIB);
     void *huge = domi_memory_map_huge_page();
     void *block = domi_memory_new(500 * KIB);
@@ -38,7 +39,7 @@ DOMT_TEST(memory_taken_and_memory_given_back_are_counted)
     domi_memory_unmap_pages(pages, 1000 * KIB);
     domi_memory_unmap_pages(huge, DOMI_MEMORY_HUGE);
     domi_memory_free(block);
-    /* removing the meter reports the bytes that were not reported yet */
+    /* Removing the meter reports the bytes that the thread has not reported yet. */
     ck_assert_ptr_eq(domi_memory_set_meter(NULL), &meter);
     ck_assert_int_eq(atomic_load(&meter.held), 0);
     domi_memory_free(domi_memory_new(500 * KIB));
@@ -46,15 +47,15 @@ DOMT_TEST(memory_taken_and_memory_given_back_are_counted)
     ck_assert_int_eq(calls, 0);
 }
 
-DOMT_TEST(unreported_bytes_are_reported_when_the_meter_changes)
+DOMT_TEST(changing_the_meter_reports_remaining_bytes)
 {
-    set_up_meter(INT64_MAX);
+    set_meter_of_test(INT64_MAX);
     void *block = domi_memory_new(KIB);
     ck_assert_int_eq(atomic_load(&meter.held), 0);
     ck_assert_ptr_eq(domi_memory_set_meter(NULL), &meter);
     int64_t held = atomic_load(&meter.held);
     ck_assert_int_ge(held, KIB);
-    set_up_meter(INT64_MAX);
+    set_meter_of_test(INT64_MAX);
     domi_memory_free(block);
     ck_assert_int_eq(atomic_load(&meter.held), held);
     (void)domi_memory_set_meter(NULL);
@@ -66,33 +67,35 @@ DOMT_TEST(unreported_bytes_are_reported_when_the_meter_changes)
 static int given, taken_back;
 static bool has_none;
 
-static void *allocate_counted(void *context, size_t bytes)
+static void *allocate_block_of_foreign_allocator(void *context, size_t bytes)
 {
     given++;
     return has_none ? NULL : calloc(1, bytes);
 }
 
-static void free_block(void *context, void *memory, size_t bytes)
+static void free_block_of_foreign_allocator(void *context, void *memory, size_t bytes)
 {
     taken_back++;
     free(memory);
 }
 
-static void *map_none(void *context, size_t bytes)
+static void *refuse_to_allocate(void *context, size_t bytes)
 {
     return NULL;
 }
 
-static void unmap_none(void *context, void *memory, size_t bytes)
+static void free_nothing(void *context, void *memory, size_t bytes)
 {
 }
 
-static const domus_allocator foreign = {
-    .allocate = allocate_counted, .free = free_block, .map = map_none, .unmap = unmap_none};
+static const domus_allocator foreign = {.allocate = allocate_block_of_foreign_allocator,
+                                        .free = free_block_of_foreign_allocator,
+                                        .map = refuse_to_allocate,
+                                        .unmap = free_nothing};
 
-DOMT_TEST(refused_allocations_are_not_counted)
+DOMT_TEST(meter_does_not_count_refused_allocations)
 {
-    set_up_meter(INT64_MAX);
+    set_meter_of_test(INT64_MAX);
     const domus_allocator *before = domi_memory_set_allocator(&foreign);
     has_none = true;
     ck_assert_ptr_null(domi_memory_new(500 * KIB));
@@ -104,7 +107,7 @@ DOMT_TEST(refused_allocations_are_not_counted)
     ck_assert_int_eq(atomic_load(&meter.held), 0);
 }
 
-DOMT_TEST(memory_goes_back_to_the_allocator_that_gave_it)
+DOMT_TEST(memory_is_freed_by_its_own_allocator)
 {
     const domus_allocator *before = domi_memory_set_allocator(&foreign);
     void *theirs = domi_memory_new(KIB);
@@ -119,24 +122,24 @@ DOMT_TEST(memory_goes_back_to_the_allocator_that_gave_it)
     ck_assert_int_eq(taken_back, 1);
 }
 
-DOMT_TEST(small_things_are_told_together)
+DOMT_TEST(small_allocations_are_reported_together)
 {
     void *blocks[200];
 
-    set_up_meter(0);
+    set_meter_of_test(0);
     for (int i = 0; i < 200; i++)
         blocks[i] = domi_memory_new(KIB);
-    ck_assert_int_eq(calls, 3); /* 203 KiB are reported in steps of 64 KiB */
+    ck_assert_int_eq(calls, 3); /* the thread reports its 203 KiB in steps of 64 KiB */
     for (int i = 0; i < 200; i++)
         domi_memory_free(blocks[i]);
-    ck_assert_int_eq(calls, 3); /* giving memory back does not call the meter */
+    ck_assert_int_eq(calls, 3); /* memory that is given back is not reported by a call */
     (void)domi_memory_set_meter(NULL);
     ck_assert_int_eq(atomic_load(&meter.held), 0);
 }
 
-DOMT_TEST(a_look_is_due_when_so_much_is_held)
+DOMT_TEST(growth_is_reported_from_a_level_on)
 {
-    set_up_meter(1000 * KIB);
+    set_meter_of_test(1000 * KIB);
     void *first = domi_memory_map_pages(900 * KIB);
     ck_assert_int_eq(calls, 0);
     void *second = domi_memory_map_pages(200 * KIB);
@@ -145,15 +148,16 @@ DOMT_TEST(a_look_is_due_when_so_much_is_held)
     domi_memory_unmap_pages(first, 900 * KIB);
     domi_memory_unmap_pages(second, 200 * KIB);
     atomic_store(&meter.tight, 1);
-    first = domi_memory_map_pages(100 * KIB); /* memory is tight: each step is reported */
+    /* memory is tight, so each step of 64 KiB is reported by a call */
+    first = domi_memory_map_pages(100 * KIB);
     ck_assert_int_eq(calls, 2);
     ck_assert_ptr_null(domi_memory_map_huge_page());
     domi_memory_unmap_pages(first, 100 * KIB);
 }
 
-DOMT_TEST(a_look_at_memory_may_refuse_an_allocation)
+DOMT_TEST(growth_handler_may_refuse_an_allocation)
 {
-    set_up_meter(0);
+    set_meter_of_test(0);
     fill_at_call = 2;
     void *first = domi_memory_map_pages(100 * KIB);
     int64_t held = atomic_load(&meter.held);
@@ -161,7 +165,7 @@ DOMT_TEST(a_look_at_memory_may_refuse_an_allocation)
     ck_assert_ptr_null(domi_memory_map_pages(100 * KIB));
     ck_assert(domi_memory_is_full());
     ck_assert_int_eq(atomic_load(&meter.held), held);
-    ck_assert_ptr_null(domi_memory_new(1)); /* not even one byte is given */
+    ck_assert_ptr_null(domi_memory_new(1)); /* while memory is full, not even one byte is given */
     ck_assert_ptr_null(domi_memory_map_huge_page());
     ck_assert_ptr_null(domi_memory_map_pages(4096));
     (void)domi_memory_set_meter(NULL); /* memory is full only for threads that count with a meter */
@@ -177,9 +181,9 @@ DOMT_TEST(a_look_at_memory_may_refuse_an_allocation)
     ck_assert_int_eq(atomic_load(&meter.held), 0);
 }
 
-DOMT_TEST(a_failed_allocation_is_not_counted)
+DOMT_TEST(meter_does_not_count_failed_allocation)
 {
-    set_up_meter(INT64_MAX);
+    set_meter_of_test(INT64_MAX);
     domi_memory_fail_allocation_after(0, 1);
     ck_assert_ptr_null(domi_memory_new(500 * KIB));
     ck_assert_ptr_null(domi_memory_map_pages(500 * KIB));
@@ -194,13 +198,13 @@ DOMT_TEST(a_failed_allocation_is_not_counted)
 
 #define ROUNDS 20000
 
-static void *take_and_give(void *blocks_)
+static void *exchange_blocks_between_threads(void *blocks_)
 {
     void **blocks = blocks_;
 
     (void)domi_memory_set_meter(&meter);
     for (int i = 0; i < ROUNDS; i++) {
-        /* memory that one thread has taken is given back by another one */
+        /* Memory that one thread has taken is given back by another one, which counts it. */
         void *other =
             __atomic_exchange_n(&blocks[i % 7], domi_memory_new(3 * KIB), __ATOMIC_ACQ_REL);
         domi_memory_free(other);
@@ -209,14 +213,15 @@ static void *take_and_give(void *blocks_)
     return NULL;
 }
 
-DOMT_TEST(counts_of_several_threads_add_up)
+DOMT_TEST(memory_counts_of_threads_add_up)
 {
     pthread_t threads[3];
     void *blocks[7] = {NULL};
 
-    set_up_meter(INT64_MAX);
+    set_meter_of_test(INT64_MAX);
     for (int i = 0; i < 3; i++)
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, take_and_give, blocks), 0);
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, exchange_blocks_between_threads, blocks),
+                         0);
     for (int i = 0; i < 3; i++)
         pthread_join(threads[i], NULL);
     for (int i = 0; i < 7; i++)

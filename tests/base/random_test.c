@@ -7,18 +7,18 @@
 /* base/random.c: the random source gives the same numbers for the same seed, within bounds, and
  * evenly. */
 
-DOMT_TEST(random_follows_the_published_generators)
+DOMT_TEST(random_matches_the_published_generators)
 {
     domi_random random = {{1, 2, 3, 4}};
     domi_random seeded;
 
-    /* The numbers of xoshiro256** from the state 1, 2, 3, 4. */
+    /* The first numbers of xoshiro256** from the state 1, 2, 3, 4, as published. */
     ck_assert_uint_eq(domi_random_next_bits(&random), 11520);
     ck_assert_uint_eq(domi_random_next_bits(&random), 0);
     ck_assert_uint_eq(domi_random_next_bits(&random), 1509978240);
     ck_assert_uint_eq(domi_random_next_bits(&random), UINT64_C(1215971899390074240));
 
-    /* The numbers of splitmix64 from the seed 0. */
+    /* The first numbers of splitmix64 from the seed 0, as published. */
     domi_random_init(&seeded, 0);
     ck_assert_uint_eq(seeded.state[0], UINT64_C(0xE220A8397B1DCDAF));
     ck_assert_uint_eq(seeded.state[1], UINT64_C(0x6E789E6AA1B965F4));
@@ -26,7 +26,7 @@ DOMT_TEST(random_follows_the_published_generators)
     ck_assert_uint_eq(seeded.state[3], UINT64_C(0xF88BB8A8724C81EC));
 }
 
-DOMT_TEST(random_with_the_same_seed_repeats_itself)
+DOMT_TEST(random_with_same_seed_repeats_its_numbers)
 {
     for (uint64_t seed = 0; seed < 100; seed++) {
         domi_random first, second;
@@ -39,7 +39,7 @@ DOMT_TEST(random_with_the_same_seed_repeats_itself)
     }
 }
 
-DOMT_TEST(random_with_neighbouring_seeds_is_unrelated_from_the_first_draw)
+DOMT_TEST(neighbouring_seeds_give_unrelated_numbers)
 {
     int bits_apart = 0;
 
@@ -51,12 +51,13 @@ DOMT_TEST(random_with_neighbouring_seeds_is_unrelated_from_the_first_draw)
         bits_apart +=
             __builtin_popcountll(domi_random_next_bits(&first) ^ domi_random_next_bits(&second));
     }
-    /* 3,200 of 6,400 bits are expected to differ; the standard deviation is 40. */
+    /* Of 6,400 bits 3,200 are expected to differ between two seeds; the standard deviation is
+     * 40. */
     ck_assert_int_ge(bits_apart, 2900);
     ck_assert_int_le(bits_apart, 3500);
 }
 
-DOMT_TEST(random_below_keeps_its_bound)
+DOMT_TEST(random_below_stays_below_its_bound)
 {
     static const uint64_t bounds[] = {1,          2,          3,          64,        1000,
                                       UINT32_MAX, 1ULL << 63, 3ULL << 62, UINT64_MAX};
@@ -68,7 +69,7 @@ DOMT_TEST(random_below_keeps_its_bound)
             ck_assert_uint_lt(domi_random_below(&random, bounds[i]), bounds[i]);
 }
 
-DOMT_TEST(random_below_gives_each_its_share)
+DOMT_TEST(random_below_gives_each_number_its_share)
 {
     enum { faces = 10, draws = 100000 };
     int seen[faces] = {0};
@@ -77,15 +78,15 @@ DOMT_TEST(random_below_gives_each_its_share)
     domi_random_init(&random, 11);
     for (int i = 0; i < draws; i++)
         seen[domi_random_below(&random, faces)]++;
-    /* Each face is expected 10,000 times; the standard deviation is 95. */
+    /* Each face of the die is expected 10,000 times; the standard deviation is 95. */
     for (int i = 0; i < faces; i++) {
         ck_assert_int_ge(seen[i], 9500);
         ck_assert_int_le(seen[i], 10500);
     }
 }
 
-/* If a draw were only taken modulo 3 * 2^62, the lowest third would get two quarters of
- * all 2^64 values. */
+/* If a draw below 3 * 2^62 were a 64-bit number modulo that bound, the lowest third would get two
+ * quarters of all 2^64 numbers. */
 DOMT_TEST(random_below_has_no_modulo_bias)
 {
     enum { draws = 30000 };
@@ -99,7 +100,7 @@ DOMT_TEST(random_below_has_no_modulo_bias)
     ck_assert_int_le(lowest_third, 10500);
 }
 
-DOMT_TEST(random_bits_are_set_half_the_time)
+DOMT_TEST(each_random_bit_is_set_half_the_time)
 {
     enum { draws = 10000 };
     int set[64] = {0};
@@ -119,11 +120,11 @@ DOMT_TEST(random_bits_are_set_half_the_time)
 
 /* --- siphash ---------------------------------------------------------------------------------- */
 
-/* base/siphash.c against the published vectors. */
+/* base/siphash.c: hashes agree with the published vectors. */
 
 static const uint64_t key[2] = {UINT64_C(0x0706050403020100), UINT64_C(0x0f0e0d0c0b0a0908)};
 
-/* The published vectors: the bytes 0, 1, 2, ... under the key 0, 1, ..., 15. */
+/* The published vectors of SipHash: the bytes 0, 1, 2, ... under the key 0, 1, ..., 15. */
 DOMT_TEST(siphash_gives_the_published_hashes)
 {
     static const struct {

@@ -1,4 +1,4 @@
-/* base/slab_check.c: a slab whose figures, free list or trim are broken ends the process. */
+/* base/slab_check.c: a slab whose counts, free list or trim are broken ends the process. */
 #include "base/slab.h"
 
 #include "tests/support/death.h"
@@ -8,45 +8,46 @@
 
 #define ALL 1000u
 
-enum { OBJECTS = 600, STEP = 100 }; /* ten chunks of 63 objects */
+/* OBJECTS fill ten chunks of 63; STEP objects are one step of a trim */
+enum { OBJECTS = 600, STEP = 100 };
 
 static domi_slab slab;
 static void *objects[OBJECTS];
 
-static void check_slab(void *breaks)
+static void break_slab_and_check_it(void *breaks)
 {
     (*(void (**)(void))breaks)();
     (void)domi_slab_is_sound(&slab, ALL);
 }
 
-static void counts_bytes_that_are_not_there(void)
+static void break_count_of_mapped_bytes(void)
 {
     slab.mapped_bytes++;
 }
 
-static void spares_more_than_there_is(void)
+static void break_count_of_spare_bytes(void)
 {
     slab.spare_bytes = slab.mapped_bytes + 1;
 }
 
-static void carves_behind_its_chunk(void)
+static void break_end_of_carving(void)
 {
     slab.carve_end += slab.chunks->bytes;
 }
 
-static void break_with_a_free_object_elsewhere(void)
+static void break_with_free_object_outside_slab(void)
 {
     static alignas(64) void *elsewhere[8];
 
     slab.free = elsewhere;
 }
 
-static void break_with_a_free_object_between_two(void)
+static void break_with_misaligned_free_object(void)
 {
     slab.free = (char *)slab.free + 8;
 }
 
-static void break_with_a_free_object_that_was_never_carved(void)
+static void break_with_uncarved_free_object(void)
 {
     slab.free = slab.carve;
 }
@@ -57,12 +58,12 @@ DOMT_TEST(each_invariant_of_a_slab_is_checked)
         void (*breaks)(void);
         const char *text;
     } rows[] = {
-        {counts_bytes_that_are_not_there, "bytes == slab->mapped_bytes"},
-        {spares_more_than_there_is, "slab->spare_bytes"},
-        {carves_behind_its_chunk, "slab->carve_end"},
-        {break_with_a_free_object_elsewhere, "chunk != NULL"},
-        {break_with_a_free_object_between_two, "slab->object_bytes"},
-        {break_with_a_free_object_that_was_never_carved, "count_carved"},
+        {break_count_of_mapped_bytes, "bytes == slab->mapped_bytes"},
+        {break_count_of_spare_bytes, "slab->spare_bytes"},
+        {break_end_of_carving, "slab->carve_end"},
+        {break_with_free_object_outside_slab, "chunk != NULL"},
+        {break_with_misaligned_free_object, "slab->object_bytes"},
+        {break_with_uncarved_free_object, "count_carved"},
     };
 
     domi_slab_init(&slab, 64, 64, 4096);
@@ -72,28 +73,28 @@ DOMT_TEST(each_invariant_of_a_slab_is_checked)
     domi_slab_put_object(&slab, objects[2]);
     ck_assert(domi_slab_is_sound(&slab, ALL));
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        domt_check_aborts(check_slab, &rows[i].breaks, rows[i].text);
+        domt_check_aborts(break_slab_and_check_it, &rows[i].breaks, rows[i].text);
     domi_slab_fini(&slab);
 }
 
 /* --- a trim ----------------------------------------------------------------------------------- */
 
-static void break_with_what_is_sorted_in_the_free_list(void)
+static void break_with_sorted_object_in_free_list(void)
 {
     slab.free = slab.trim->last->free;
 }
 
-static void puts_what_is_sorted(void)
+static void break_by_putting_sorted_object(void)
 {
     domi_slab_put_object(&slab, slab.trim->last->free);
 }
 
-static void sorts_what_is_sorted(void)
+static void break_by_sorting_object_again(void)
 {
     slab.trim->rest = slab.trim->last->free;
 }
 
-static void puts_twice(void)
+static void break_by_putting_object_twice(void)
 {
     void *object = slab.trim->last->free;
 
@@ -103,107 +104,107 @@ static void puts_twice(void)
     domi_slab_put_object(&slab, object);
 }
 
-static void counts_more_than_it_links(void)
+static void break_count_of_linked_objects(void)
 {
     slab.trim->last->free_count++;
 }
 
-static void counts_more_than_there_are(void)
+static void break_count_of_carved_objects(void)
 {
     slab.trim->last->free_count = OBJECTS;
 }
 
-static void break_with_another_last_object(void)
+static void break_last_object_of_chunk_list(void)
 {
     slab.trim->last->free_last = slab.trim->last->free;
 }
 
-static void sorts_into_the_wrong_chunk(void)
+static void break_by_sorting_into_wrong_chunk(void)
 {
     domi_slab_chunk *chunk = slab.trim->last;
 
     *(void **)chunk->free_last = slab.trim->rest;
 }
 
-static void gives_back_before_all_is_sorted(void)
+static void break_by_giving_back_too_early(void)
 {
     slab.trim->going = slab.chunks->next;
 }
 
-static void loses_a_chunk_of_its_table(void)
+static void break_count_of_chunks_in_table(void)
 {
     slab.trim->count++;
 }
 
-static void loses_the_list_of_a_chunk(void)
+static void break_free_list_of_chunk(void)
 {
     slab.chunks->next->free = NULL;
 }
 
-static void counts_the_free_of_a_full_chunk(void)
+static void break_free_count_of_full_chunk(void)
 {
     slab.chunks->free_count++;
 }
 
-static void sorts_after_the_parting(void)
+static void break_by_sorting_after_the_parting(void)
 {
     slab.trim->rest = slab.trim->going->free;
 }
 
-static void break_with_nothing_left_to_give_back(void)
+static void break_with_no_chunk_left_to_give_back(void)
 {
     for (; slab.trim->going != NULL; slab.trim->going = slab.trim->going->next)
         slab.mapped_bytes -= slab.trim->going->bytes;
 }
 
-static void gives_back_what_should_last(void)
+static void break_by_trimming_lasting_slab(void)
 {
     slab.lasts = true;
 }
 
-static void break_with_list_of_a_chunk_that_stays(void)
+static void break_with_list_in_staying_chunk(void)
 {
     slab.chunks->free = slab.free;
 }
 
-static void spares_another_number_of_bytes(void)
+static void break_number_of_spare_bytes(void)
 {
     slab.spare_bytes += 64;
 }
 
-static void loses_a_chunk_that_goes(void)
+static void break_list_of_going_chunks(void)
 {
     slab.trim->going = slab.trim->going->next;
 }
 
-static void gives_a_chunk_in_use_back(void)
+static void break_by_giving_back_used_chunk(void)
 {
     slab.trim->going->next->free_count--;
 }
 
-static void frees_an_object_of_a_chunk_that_goes(void)
+static void break_by_freeing_object_of_going_chunk(void)
 {
     domi_slab_put_object(&slab, slab.trim->going->free);
 }
 
-static void check_trim(void *breaks)
+static void break_trim_and_check_it(void *breaks)
 {
     (*(void (**)(void))breaks)();
     (void)domi_slab_trim_is_sound(&slab, ALL);
 }
 
-static void begin_trim(void)
+static void begin_trim_of_slab(void)
 {
     domi_slab_init(&slab, 64, 64, 4096);
     for (int i = 0; i < OBJECTS; i++)
         ck_assert_ptr_nonnull(objects[i] = domi_slab_take_object(&slab));
     for (int i = 0; i < OBJECTS; i++)
-        if (i % 300 != 50) /* two chunks keep objects, beside the newest chunk */
+        if (i % 300 != 50) /* two chunks keep objects in use, beside the newest chunk */
             domi_slab_put_object(&slab, objects[i]);
     ck_assert(domi_slab_trim_begin(&slab));
 }
 
-static void end_trim(void)
+static void end_trim_of_slab(void)
 {
     while (!domi_slab_trim_step(&slab, STEP))
         continue;
@@ -215,68 +216,68 @@ typedef struct row {
     const char *text;
 } row;
 
-static void each_dies(row *rows, size_t count)
+static void expect_each_break_ends_process(row *rows, size_t count)
 {
     ck_assert(domi_slab_trim_is_sound(&slab, ALL));
     for (size_t i = 0; i < count; i++)
-        domt_check_aborts(check_trim, &rows[i].breaks, rows[i].text);
+        domt_check_aborts(break_trim_and_check_it, &rows[i].breaks, rows[i].text);
 }
 
-DOMT_TEST(each_invariant_of_a_trim_that_sorts_is_checked)
+DOMT_TEST(each_invariant_is_checked_while_trim_sorts)
 {
     row rows[] = {
-        {break_with_what_is_sorted_in_the_free_list, "*word & bit"},
-        {puts_what_is_sorted, "count == chunk->free_count"},
-        {puts_twice, "*word & bit"},
-        {sorts_what_is_sorted, "*word & bit"},
-        {counts_more_than_it_links, "count == chunk->free_count"},
-        {counts_more_than_there_are, "chunk->free_count <= count_carved"},
-        {break_with_another_last_object, "last == chunk->free_last"},
-        {sorts_into_the_wrong_chunk, "lies_in_chunk(chunk, object)"},
-        {gives_back_before_all_is_sorted, "bytes == slab->mapped_bytes"},
+        {break_with_sorted_object_in_free_list, "*word & bit"},
+        {break_by_putting_sorted_object, "count == chunk->free_count"},
+        {break_by_putting_object_twice, "*word & bit"},
+        {break_by_sorting_object_again, "*word & bit"},
+        {break_count_of_linked_objects, "count == chunk->free_count"},
+        {break_count_of_carved_objects, "chunk->free_count <= count_carved"},
+        {break_last_object_of_chunk_list, "last == chunk->free_last"},
+        {break_by_sorting_into_wrong_chunk, "lies_in_chunk(chunk, object)"},
+        {break_by_giving_back_too_early, "bytes == slab->mapped_bytes"},
     };
 
-    begin_trim();
+    begin_trim_of_slab();
     ck_assert(!domi_slab_trim_step(&slab, STEP));
     ck_assert_ptr_nonnull(slab.trim->rest);
-    each_dies(rows, sizeof rows / sizeof rows[0]);
-    end_trim();
+    expect_each_break_ends_process(rows, sizeof rows / sizeof rows[0]);
+    end_trim_of_slab();
 }
 
-DOMT_TEST(each_invariant_of_a_trim_that_has_sorted_is_checked)
+DOMT_TEST(each_invariant_is_checked_after_trim_sorted)
 {
     row rows[] = {
-        {loses_a_chunk_of_its_table, "count == now->count"},
-        {loses_the_list_of_a_chunk, "chunk->free_count == 0"},
-        {counts_the_free_of_a_full_chunk, "free_count"},
+        {break_count_of_chunks_in_table, "count == now->count"},
+        {break_free_list_of_chunk, "chunk->free_count == 0"},
+        {break_free_count_of_full_chunk, "free_count"},
     };
 
-    begin_trim();
+    begin_trim_of_slab();
     while (slab.trim->rest != NULL)
         ck_assert(!domi_slab_trim_step(&slab, STEP));
-    each_dies(rows, sizeof rows / sizeof rows[0]);
-    end_trim();
+    expect_each_break_ends_process(rows, sizeof rows / sizeof rows[0]);
+    end_trim_of_slab();
 }
 
-DOMT_TEST(each_invariant_of_a_trim_that_gives_back_is_checked)
+DOMT_TEST(each_invariant_is_checked_while_trim_gives_back)
 {
     row rows[] = {
-        {sorts_after_the_parting, "now->rest == NULL"},
-        {break_with_nothing_left_to_give_back, "now->going != NULL"},
-        {gives_back_what_should_last, "!slab->lasts"},
-        {break_with_list_of_a_chunk_that_stays, "chunk->free == NULL"},
-        {spares_another_number_of_bytes, "slab->spare_bytes == spare"},
-        {loses_a_chunk_that_goes, "bytes == slab->mapped_bytes"},
-        {gives_a_chunk_in_use_back, "chunk->free_count == count_carved"},
-        {frees_an_object_of_a_chunk_that_goes, "chunk != NULL"},
+        {break_by_sorting_after_the_parting, "now->rest == NULL"},
+        {break_with_no_chunk_left_to_give_back, "now->going != NULL"},
+        {break_by_trimming_lasting_slab, "!slab->lasts"},
+        {break_with_list_in_staying_chunk, "chunk->free == NULL"},
+        {break_number_of_spare_bytes, "slab->spare_bytes == spare"},
+        {break_list_of_going_chunks, "bytes == slab->mapped_bytes"},
+        {break_by_giving_back_used_chunk, "chunk->free_count == count_carved"},
+        {break_by_freeing_object_of_going_chunk, "chunk != NULL"},
     };
 
-    begin_trim();
+    begin_trim_of_slab();
     while (!slab.trim->parted)
         ck_assert(!domi_slab_trim_step(&slab, STEP));
     ck_assert_ptr_nonnull(slab.trim->going->next);
-    each_dies(rows, sizeof rows / sizeof rows[0]);
-    end_trim();
+    expect_each_break_ends_process(rows, sizeof rows / sizeof rows[0]);
+    end_trim_of_slab();
 }
 
 DOMT_SUITE(60)

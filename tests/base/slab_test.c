@@ -1,5 +1,5 @@
-/* base/slab.c: objects of one size are aligned, the last one that was freed is taken next, and none
- * ever moves. */
+/* base/slab.c: a slab's objects of one size are aligned, the last one that was freed is taken next,
+ * and none ever moves. */
 #include "base/slab.h"
 
 #include "base/memory.h"
@@ -10,22 +10,22 @@
 
 #define CHUNK (64u * 1024)
 
-static bool is_zero(const char *bytes, size_t count)
+static bool are_bytes_zero(const char *bytes, size_t count)
 {
     return bytes[0] == 0 && memcmp(bytes, bytes + 1, count - 1) == 0;
 }
 
-static void add_to_sum(void *object, void *sum)
+static void add_object_to_sum(void *object, void *sum)
 {
     *(uint64_t *)sum += *(uint64_t *)((char *)object + 8);
 }
 
-static void count(void *object, void *number)
+static void count_object(void *object, void *number)
 {
     ++*(unsigned *)number;
 }
 
-DOMT_TEST(slab_objects_are_aligned_zeroed_and_apart)
+DOMT_TEST(slab_objects_are_aligned_zeroed_and_disjoint)
 {
     static const uint32_t sizes[] = {64, 128, 192, 960, 1088, 1216};
     enum { OBJECTS = 500 };
@@ -38,10 +38,11 @@ DOMT_TEST(slab_objects_are_aligned_zeroed_and_apart)
         domi_slab_init(&slab, sizes[s], 16, CHUNK);
         for (int i = 0; i < OBJECTS; i++) {
             objects[i] = domi_slab_take_object(&slab);
-            wrong += (uintptr_t)objects[i] % 64 != 0 || !is_zero(objects[i], sizes[s]);
+            wrong += (uintptr_t)objects[i] % 64 != 0 || !are_bytes_zero(objects[i], sizes[s]);
             memset(objects[i], i % 100 + 1, sizes[s]);
         }
-        for (int i = 0; i < OBJECTS; i++) { /* no object was written into by its neighbour */
+        /* no object of the slab was written into by its neighbour */
+        for (int i = 0; i < OBJECTS; i++) {
             wrong += objects[i][0] != i % 100 + 1 ||
                      memcmp(objects[i], objects[i] + 1, sizes[s] - 1) != 0;
         }
@@ -50,7 +51,7 @@ DOMT_TEST(slab_objects_are_aligned_zeroed_and_apart)
     }
 }
 
-DOMT_TEST(slab_gives_the_last_freed_first)
+DOMT_TEST(slab_gives_last_freed_object_first)
 {
     domi_slab slab;
     void *objects[4];
@@ -68,7 +69,7 @@ DOMT_TEST(slab_gives_the_last_freed_first)
     domi_slab_fini(&slab);
 }
 
-DOMT_TEST(slab_touches_no_memory_before_it_is_needed)
+DOMT_TEST(slab_maps_no_memory_before_first_take)
 {
     domi_slab slab;
 
@@ -80,7 +81,7 @@ DOMT_TEST(slab_touches_no_memory_before_it_is_needed)
     ck_assert_uint_eq(slab.mapped_bytes, 0);
 }
 
-DOMT_TEST(slab_does_not_grow_while_objects_come_back)
+DOMT_TEST(slab_does_not_grow_while_objects_are_returned)
 {
     domi_slab slab;
     void *objects[100];
@@ -110,7 +111,7 @@ DOMT_TEST(slab_chunk_holds_at_least_eight_objects)
 
 DOMT_TEST(slab_walks_used_and_free_objects_of_all_chunks)
 {
-    /* objects for several chunks, none of which is carved to its last byte */
+    /* OBJECTS need several chunks, and the last chunk is not carved to its end. */
     enum { OBJECTS = 300 };
     domi_slab slab;
     uint64_t sum = 0;
@@ -118,7 +119,7 @@ DOMT_TEST(slab_walks_used_and_free_objects_of_all_chunks)
     static void *objects[OBJECTS];
 
     domi_slab_init(&slab, 1088, 16, CHUNK);
-    domi_slab_visit_objects(&slab, count, &visited);
+    domi_slab_visit_objects(&slab, count_object, &visited);
     ck_assert_uint_eq(visited, 0);
     for (uint64_t i = 0; i < OBJECTS; i++) {
         objects[i] = domi_slab_take_object(&slab);
@@ -127,15 +128,16 @@ DOMT_TEST(slab_walks_used_and_free_objects_of_all_chunks)
     for (int i = 0; i < OBJECTS; i += 3)
         domi_slab_put_object(&slab, objects[i]);
     ck_assert_uint_gt(slab.mapped_bytes, CHUNK);
-    domi_slab_visit_objects(&slab, count, &visited);
-    domi_slab_visit_objects(&slab, add_to_sum, &sum);
+    domi_slab_visit_objects(&slab, count_object, &visited);
+    domi_slab_visit_objects(&slab, add_object_to_sum, &sum);
     ck_assert_uint_eq(visited, OBJECTS);
     ck_assert_uint_eq(sum, (uint64_t)OBJECTS * (OBJECTS - 1) / 2);
     domi_slab_fini(&slab);
 }
 
-/* The numbers hold over chunks of both sizes, and in a copy of the slab that was made earlier. */
-DOMT_TEST(slab_numbers_its_objects_in_the_order_they_were_carved)
+/* The objects' numbers hold over chunks of both sizes, and in a copy of the slab that was made
+ * before it grew. */
+DOMT_TEST(slab_numbers_objects_in_order_of_carving)
 {
     enum { OBJECTS = 60000 };
     static void *objects[OBJECTS];
@@ -154,7 +156,7 @@ DOMT_TEST(slab_numbers_its_objects_in_the_order_they_were_carved)
     domi_slab_fini(&slab);
 }
 
-DOMT_TEST(slab_that_has_grown_large_takes_huge_pages)
+DOMT_TEST(large_slab_uses_huge_pages)
 {
     domi_slab slab;
     unsigned before = 0, wrong = 0, visited = 0;
@@ -166,19 +168,19 @@ DOMT_TEST(slab_that_has_grown_large_takes_huge_pages)
     for (unsigned i = 0; i < 3 * DOMI_MEMORY_HUGE / 192; i++) {
         char *object = domi_slab_take_object(&slab);
         ck_assert_ptr_nonnull(object);
-        wrong += !is_zero(object, 192);
+        wrong += !are_bytes_zero(object, 192);
         memset(object, 1, 192);
         before++;
     }
     ck_assert_uint_eq(slab.mapped_bytes % DOMI_MEMORY_HUGE, 0);
     ck_assert_uint_gt(slab.mapped_bytes, 3 * DOMI_MEMORY_HUGE);
-    domi_slab_visit_objects(&slab, count, &visited);
+    domi_slab_visit_objects(&slab, count_object, &visited);
     ck_assert_uint_eq(visited, before);
     ck_assert_uint_eq(wrong, 0);
     domi_slab_fini(&slab);
 }
 
-DOMT_TEST(slab_keeps_the_first_bytes_of_a_free_object)
+DOMT_TEST(slab_keeps_first_bytes_of_free_object)
 {
     domi_slab slab;
 
@@ -186,13 +188,14 @@ DOMT_TEST(slab_keeps_the_first_bytes_of_a_free_object)
     unsigned char *object = domi_slab_take_object(&slab);
     memset(object, 7, 192);
     domi_slab_put_object(&slab, object);
-    /* bytes behind the free list's link stay readable: a generation lies there */
+    /* In a free object the bytes behind the free list's link stay readable, because a house keeps
+     * its generation there. */
     for (int i = 8; i < 64; i++)
         ck_assert_uint_eq(object[i], 7);
     domi_slab_fini(&slab);
 }
 
-DOMT_TEST(slab_poisons_the_rest_of_a_free_object_under_asan)
+DOMT_TEST(slab_poisons_rest_of_free_object_under_asan)
 {
 #ifdef DOMI_ASAN
     domi_slab slab;
@@ -206,12 +209,12 @@ DOMT_TEST(slab_poisons_the_rest_of_a_free_object_under_asan)
     ck_assert_ptr_eq(domi_slab_take_object(&slab), object);
     ck_assert_ptr_null(__asan_region_is_poisoned(object, 192));
     domi_slab_put_object(&slab, object);
-    /* domi_slab_fini() unpoisons the memory that it gives back to the kernel */
+    /* domi_slab_fini() unpoisons the memory that it gives back to the kernel. */
     domi_slab_fini(&slab);
 #endif
 }
 
-DOMT_TEST(slab_without_memory_gives_null_and_recovers)
+DOMT_TEST(slab_without_memory_returns_null_and_recovers)
 {
     domi_slab slab;
 
@@ -226,10 +229,11 @@ DOMT_TEST(slab_without_memory_gives_null_and_recovers)
         (void)domi_slab_take_object(&slab);
     domi_memory_fail_allocation_after(0, 1);
     ck_assert_ptr_null(domi_slab_take_object(&slab));
-    domi_slab_put_object(&slab, object); /* an object that comes back can still be given again */
+    /* an object that is put into the slab can be taken without memory */
+    domi_slab_put_object(&slab, object);
     ck_assert_ptr_eq(domi_slab_take_object(&slab), object);
     domi_memory_fail_allocation_after(-1, 0);
-    ck_assert_uint_eq(rest, CHUNK / 64 - 1); /* the header of the chunk took one line */
+    ck_assert_uint_eq(rest, CHUNK / 64 - 1); /* the chunk's header took 64 bytes */
     domi_slab_fini(&slab);
 }
 

@@ -1,6 +1,6 @@
-/* base/spinlock.c: the lock has one holder at a time, and a waiter gives its CPU away.
+/* base/spinlock.c: the lock has one holder at a time, and a thread that waits yields its CPU.
  *
- * sched_yield() is the test's own here, so that yields can be counted. */
+ * The test defines sched_yield() itself, so that it can count yields. */
 #include "base/spinlock.h"
 
 #include "tests/support/suite.h"
@@ -24,11 +24,11 @@ int sched_yield(void)
 
 struct shared {
     domi_spinlock lock;
-    long count; /* not atomic: only the lock keeps the count right */
-    long trail; /* a second count; under the lock it always equals `count` */
+    long count; /* not atomic: only the lock keeps this count right */
+    long trail; /* a second count, which equals `count` whenever the lock is free */
 };
 
-static void *count_up(void *shared_)
+static void *count_under_the_lock(void *shared_)
 {
     struct shared *shared = shared_;
 
@@ -37,7 +37,8 @@ static void *count_up(void *shared_)
         if (shared->count == shared->trail) {
             shared->count++;
             if (i % 64 == 0)
-                sched_yield(); /* the holder gives up its CPU while it has the lock */
+                /* the holder gives up its CPU while it has the lock, so that others have to wait */
+                sched_yield();
             shared->trail++;
         }
         domi_spinlock_unlock(&shared->lock);
@@ -55,7 +56,7 @@ DOMT_TEST(spinlock_excludes_more_threads_than_cpus)
     threads = threads > THREADS_MAX ? THREADS_MAX : threads;
     domi_spinlock_init(&shared.lock);
     for (int i = 0; i < threads; i++)
-        ck_assert_int_eq(pthread_create(&thread[i], NULL, count_up, &shared), 0);
+        ck_assert_int_eq(pthread_create(&thread[i], NULL, count_under_the_lock, &shared), 0);
     for (int i = 0; i < threads; i++)
         ck_assert_int_eq(pthread_join(thread[i], NULL), 0);
     ck_assert_int_eq(shared.count, (long)threads * ROUNDS);
@@ -78,20 +79,20 @@ DOMT_TEST(spinlock_try_lock_fails_while_held)
     domi_spinlock_unlock(&lock);
 }
 
-DOMT_TEST(spinlock_waiter_yields_once_and_looks_again)
+DOMT_TEST(spinlock_wait_yields_once_and_returns)
 {
     domi_spinlock lock;
 
     domi_spinlock_init(&lock);
     domi_spinlock_lock(&lock);
     atomic_store(&yields, 0);
-    domi_spinlock_wait_for_unlock(
-        &lock); /* domi_spinlock_wait_for_unlock() returns although the lock is held */
+    /* domi_spinlock_wait_for_unlock() yields once, and returns although the lock is held */
+    domi_spinlock_wait_for_unlock(&lock);
     ck_assert_int_eq(atomic_load(&yields), 1);
     domi_spinlock_unlock(&lock);
 }
 
-DOMT_TEST(spinlock_waiter_does_not_yield_when_the_lock_is_free)
+DOMT_TEST(spinlock_wait_does_not_yield_when_free)
 {
     domi_spinlock lock;
 

@@ -7,7 +7,7 @@
 #include <limits.h>
 #include <string.h>
 
-static void expect_escaped(const char *bytes, size_t length, const char *expected)
+static void expect_escaped_text(const char *bytes, size_t length, const char *expected)
 {
     char text[64];
 
@@ -15,18 +15,20 @@ static void expect_escaped(const char *bytes, size_t length, const char *expecte
     ck_assert_str_eq(text, expected);
 }
 
-DOMT_TEST(printable_ascii_stays_and_all_else_is_escaped)
+DOMT_TEST(all_but_printable_ascii_is_escaped)
 {
-    expect_escaped("", 0, "");
-    expect_escaped(" az~", 4, " az~");
-    expect_escaped("a\nb\rc\td\\e", 9, "a\\nb\\rc\\td\\\\e");
-    expect_escaped("\0\x1f\x7f\x80\xff", 5, "\\x00\\x1f\\x7f\\x80\\xff");
-    expect_escaped("\x1b[2J", 4, "\\x1b[2J");
-    expect_escaped("\xc2\x9b", 2, "\\xc2\\x9b");          /* U+009B begins a control sequence */
-    expect_escaped("\xe2\x80\xae", 3, "\\xe2\\x80\\xae"); /* U+202E turns the text around */
+    expect_escaped_text("", 0, "");
+    expect_escaped_text(" az~", 4, " az~");
+    expect_escaped_text("a\nb\rc\td\\e", 9, "a\\nb\\rc\\td\\\\e");
+    expect_escaped_text("\0\x1f\x7f\x80\xff", 5, "\\x00\\x1f\\x7f\\x80\\xff");
+    expect_escaped_text("\x1b[2J", 4, "\\x1b[2J");
+    /* U+009B begins a control sequence of a terminal */
+    expect_escaped_text("\xc2\x9b", 2, "\\xc2\\x9b");
+    /* U+202E reverses the direction of the text behind it */
+    expect_escaped_text("\xe2\x80\xae", 3, "\\xe2\\x80\\xae");
 }
 
-DOMT_TEST(every_byte_gives_printable_ascii)
+DOMT_TEST(every_byte_is_escaped_to_printable_ascii)
 {
     for (int byte = 0; byte < 256; byte++) {
         const char one = (char)byte;
@@ -42,7 +44,7 @@ DOMT_TEST(every_byte_gives_printable_ascii)
     }
 }
 
-DOMT_TEST(a_text_is_cut_between_escapes_and_tells_its_whole_length)
+DOMT_TEST(escaped_text_is_cut_between_escapes)
 {
     char text[16] = "untouched";
 
@@ -51,14 +53,15 @@ DOMT_TEST(a_text_is_cut_between_escapes_and_tells_its_whole_length)
     ck_assert_uint_eq(domus_text_escape("ab", 2, text, 1), 2);
     ck_assert_str_eq(text, "");
     ck_assert_uint_eq(domus_text_escape("ab\x01z", 4, text, 6), 7);
-    ck_assert_str_eq(text, "ab"); /* a cut text holds no half of an escape, and nothing behind it */
+    /* A text that is cut holds no half of an escape, and nothing behind its end. */
+    ck_assert_str_eq(text, "ab");
     ck_assert_uint_eq(domus_text_escape("ab\x01z", 4, text, 7), 7);
     ck_assert_str_eq(text, "ab\\x01");
     ck_assert_uint_eq(domus_text_escape("ab\x01z", 4, text, 8), 7);
     ck_assert_str_eq(text, "ab\\x01z");
 }
 
-DOMT_TEST(an_error_has_its_name)
+DOMT_TEST(errno_values_have_names)
 {
     static const struct {
         int error;

@@ -1,10 +1,11 @@
-/* base/wheel.c: one test for each property, and random runs beside a sorted reference. */
+/* base/wheel.c: one test for each property of the timer wheel, and random runs beside a sorted
+ * reference. */
 #include "base/random.h"
 #include "base/wheel.h"
 #include "tests/support/suite.h"
 
-/* base/wheel.c, one test for each property; wheel_test.c compares the wheel with a sorted
- * reference. */
+/* The timer wheel of base/wheel.c, with one test for each property; random runs beside a sorted
+ * reference follow. */
 
 #define TICK  DOMI_WHEEL_TICK_NS
 #define S     (1000 * TICK)
@@ -14,7 +15,7 @@
 static domi_wheel wheel;
 
 /* Advance the wheel, take all timers that are due, and return how many there were. */
-static unsigned fired_at(uint64_t now_ns)
+static unsigned advance_and_count_fired_timers(uint64_t now_ns)
 {
     unsigned count = 0;
 
@@ -24,13 +25,14 @@ static unsigned fired_at(uint64_t now_ns)
     return count;
 }
 
-static uint64_t tick_up(uint64_t ns)
+static uint64_t round_time_up_to_tick(uint64_t ns)
 {
     return (ns + TICK - 1) / TICK * TICK;
 }
 
-/* List the delays around each edge: of ticks, of levels, and of the wheel's reach. */
-static size_t list_delays(uint64_t delays[256])
+/* List delays of timers around each edge: of ticks, of levels, and of the wheel's reach. Returns
+ * how many. */
+static size_t list_delays_around_edges(uint64_t delays[256])
 {
     size_t count = 0;
 
@@ -41,10 +43,10 @@ static size_t list_delays(uint64_t delays[256])
     return count;
 }
 
-DOMT_TEST(wheel_never_fires_early_and_at_the_latest_in_its_tick)
+DOMT_TEST(wheel_fires_each_timer_within_its_tick)
 {
     uint64_t delays[256];
-    size_t count = list_delays(delays);
+    size_t count = list_delays_around_edges(delays);
 
     for (size_t i = 0; i < count; i++) {
         for (uint64_t start = START; start < START + 70 * TICK; start += 23 * TICK + 7) {
@@ -56,16 +58,16 @@ DOMT_TEST(wheel_never_fires_early_and_at_the_latest_in_its_tick)
             domi_wheel_init(&wheel, start);
             domi_wheel_node_init(&node);
             domi_wheel_arm_node(&wheel, &node, expires);
-            ck_assert_uint_eq(fired_at(expires - 1), 0);
+            ck_assert_uint_eq(advance_and_count_fired_timers(expires - 1), 0);
             ck_assert(domi_wheel_is_armed(&node));
-            ck_assert_uint_eq(fired_at(tick_up(expires)), 1);
+            ck_assert_uint_eq(advance_and_count_fired_timers(round_time_up_to_tick(expires)), 1);
             ck_assert(!domi_wheel_is_armed(&node));
             ck_assert_uint_eq(wheel.count, 0);
         }
     }
 }
 
-DOMT_TEST(wheel_fires_far_timers_in_the_tick_of_their_time)
+DOMT_TEST(wheel_fires_far_timers_within_their_tick)
 {
     static const uint64_t delays[] = {63 * TICK,   64 * TICK, 65 * TICK,  4095 * TICK,
                                       4096 * TICK, 3600 * S,  DAY,        12 * DAY,
@@ -83,15 +85,15 @@ DOMT_TEST(wheel_fires_far_timers_in_the_tick_of_their_time)
             now = domi_wheel_next_ns(&wheel);
             ck_assert_uint_lt(now, START + delays[i] + TICK);
             ck_assert_uint_lt(++wakes, 310 + DOMI_WHEEL_LEVELS);
-        } while (fired_at(now) == 0);
-        ck_assert_uint_eq(now, tick_up(START + delays[i]));
+        } while (advance_and_count_fired_timers(now) == 0);
+        ck_assert_uint_eq(now, round_time_up_to_tick(START + delays[i]));
         ck_assert_uint_eq(domi_wheel_next_ns(&wheel), UINT64_MAX);
     }
 }
 
-/* Arm timers while time goes on, so that timers of one tick start on different levels; the distance
- * decides how often they cascade. Check that they fire in order. */
-static void expect_order(uint64_t distance_ns)
+/* Arm timers while time goes on, so that timers of one tick start on different levels of the wheel;
+ * the distance decides how often they cascade. Check that they fire in order. */
+static void expect_timers_fire_in_order(uint64_t distance_ns)
 {
     enum { count = 1000 };
     static domi_wheel_node nodes[count];
@@ -110,8 +112,11 @@ static void expect_order(uint64_t distance_ns)
     domi_wheel_advance_to_time(&wheel, START + DAY);
     while ((node = domi_wheel_take_due_node(&wheel)) != NULL) {
         if (last != NULL) {
-            ck_assert_uint_le(tick_up(last->expires_ns), tick_up(node->expires_ns));
-            ck_assert(tick_up(last->expires_ns) != tick_up(node->expires_ns) || last < node);
+            ck_assert_uint_le(round_time_up_to_tick(last->expires_ns),
+                              round_time_up_to_tick(node->expires_ns));
+            ck_assert(round_time_up_to_tick(last->expires_ns) !=
+                          round_time_up_to_tick(node->expires_ns) ||
+                      last < node);
         }
         last = node;
         taken++;
@@ -119,15 +124,15 @@ static void expect_order(uint64_t distance_ns)
     ck_assert_uint_eq(taken, count);
 }
 
-DOMT_TEST(wheel_fires_in_order_of_ticks_and_of_arming_within_one)
+DOMT_TEST(wheel_fires_in_order_of_tick_then_arming)
 {
-    expect_order(1010 * TICK);
-    expect_order(5000 * TICK);
-    expect_order(300 * S);
-    expect_order(20000 * S);
+    expect_timers_fire_in_order(1010 * TICK);
+    expect_timers_fire_in_order(5000 * TICK);
+    expect_timers_fire_in_order(300 * S);
+    expect_timers_fire_in_order(20000 * S);
 }
 
-DOMT_TEST(wheel_fires_what_is_past_at_the_next_advance)
+DOMT_TEST(wheel_fires_past_timers_at_next_advance)
 {
     domi_wheel_node past, now, later;
 
@@ -138,8 +143,8 @@ DOMT_TEST(wheel_fires_what_is_past_at_the_next_advance)
     domi_wheel_arm_node(&wheel, &later, START + TICK);
     domi_wheel_arm_node(&wheel, &past, 0);
     domi_wheel_arm_node(&wheel, &now, START / TICK * TICK);
-    /* A new timer without delay waits for the next advance, or a loop that re-arms it would
-     * never end. */
+    /* A timer without delay that is armed while others are taken waits for the next advance;
+     * otherwise a loop that arms it again would never end. */
     ck_assert_ptr_null(domi_wheel_take_due_node(&wheel));
     ck_assert_uint_eq(domi_wheel_next_ns(&wheel), 0);
     domi_wheel_advance_to_time(&wheel, START);
@@ -150,7 +155,7 @@ DOMT_TEST(wheel_fires_what_is_past_at_the_next_advance)
     ck_assert_uint_gt(domi_wheel_next_ns(&wheel), START);
 }
 
-DOMT_TEST(wheel_cancels_in_every_state)
+DOMT_TEST(wheel_cancels_timers_in_every_state)
 {
     domi_wheel_node a, b, c;
 
@@ -158,32 +163,32 @@ DOMT_TEST(wheel_cancels_in_every_state)
     domi_wheel_node_init(&a);
     domi_wheel_node_init(&b);
     domi_wheel_node_init(&c);
-    domi_wheel_disarm_node(&wheel, &a); /* timer a is not armed */
+    domi_wheel_disarm_node(&wheel, &a); /* timer a is not armed, so cancelling it does nothing */
     domi_wheel_disarm_node(&wheel, &a);
 
     domi_wheel_arm_node(&wheel, &a, START + DAY);
-    domi_wheel_disarm_node(&wheel, &a); /* timer a is alone in its slot */
+    domi_wheel_disarm_node(&wheel, &a); /* timer a is alone in its slot of the wheel */
     ck_assert(!domi_wheel_is_armed(&a));
     ck_assert_uint_eq(domi_wheel_next_ns(&wheel), UINT64_MAX);
 
     domi_wheel_arm_node(&wheel, &a, 0);
-    domi_wheel_disarm_node(&wheel, &a); /* the time of timer a had passed when it was armed */
+    domi_wheel_disarm_node(&wheel, &a); /* timer a was armed for a time that had passed */
     ck_assert_uint_eq(domi_wheel_next_ns(&wheel), UINT64_MAX);
 
     domi_wheel_arm_node(&wheel, &a, START + 9 * TICK);
     domi_wheel_arm_node(&wheel, &b, START + 9 * TICK);
     domi_wheel_arm_node(&wheel, &c, START + 9 * TICK);
-    domi_wheel_disarm_node(&wheel, &b); /* timer b lies between two others */
+    domi_wheel_disarm_node(&wheel, &b); /* timer b lies between two others in their slot */
     domi_wheel_advance_to_time(&wheel, START + DAY);
-    domi_wheel_disarm_node(&wheel, &a); /* timer a is due, but not taken */
+    domi_wheel_disarm_node(&wheel, &a); /* timer a is due, and was not taken yet */
     ck_assert_ptr_eq(domi_wheel_take_due_node(&wheel), &c);
-    domi_wheel_disarm_node(&wheel, &c); /* timer c was taken */
+    domi_wheel_disarm_node(&wheel, &c); /* timer c was taken, so cancelling it does nothing */
     ck_assert_ptr_null(domi_wheel_take_due_node(&wheel));
     ck_assert_uint_eq(domi_wheel_next_ns(&wheel), UINT64_MAX);
     ck_assert_uint_eq(wheel.count, 0);
 }
 
-DOMT_TEST(wheel_lets_the_taker_arm_and_cancel)
+DOMT_TEST(fired_timer_may_arm_and_cancel_others)
 {
     enum { count = 64 };
     domi_wheel_node nodes[count], *node;
@@ -204,10 +209,10 @@ DOMT_TEST(wheel_lets_the_taker_arm_and_cancel)
     }
     ck_assert_uint_eq(taken, count / 2);
     ck_assert_uint_eq(wheel.count, count / 2);
-    ck_assert_uint_eq(fired_at(START + 5 * TICK), count / 2);
+    ck_assert_uint_eq(advance_and_count_fired_timers(START + 5 * TICK), count / 2);
 }
 
-DOMT_TEST(wheel_jumps_over_idle_time)
+DOMT_TEST(wheel_skips_idle_time_at_once)
 {
     domi_wheel_node near, far;
 
@@ -217,29 +222,29 @@ DOMT_TEST(wheel_jumps_over_idle_time)
     for (uint64_t now = START; now < START + 100 * 3650 * DAY; now += 3650 * DAY) {
         domi_wheel_arm_node(&wheel, &near, now + DAY);
         domi_wheel_arm_node(&wheel, &far, now + 3649 * DAY);
-        ck_assert_uint_eq(fired_at(now + 3650 * DAY), 2);
-        ck_assert_uint_eq(fired_at(now + 3650 * DAY), 0);
+        ck_assert_uint_eq(advance_and_count_fired_timers(now + 3650 * DAY), 2);
+        ck_assert_uint_eq(advance_and_count_fired_timers(now + 3650 * DAY), 0);
     }
 }
 
-DOMT_TEST(wheel_holds_the_last_nanosecond)
+DOMT_TEST(wheel_accepts_the_largest_time)
 {
     domi_wheel_node node;
 
     domi_wheel_init(&wheel, START);
     domi_wheel_node_init(&node);
     domi_wheel_arm_node(&wheel, &node, UINT64_MAX);
-    ck_assert_uint_eq(fired_at(START + 36500 * DAY), 0);
+    ck_assert_uint_eq(advance_and_count_fired_timers(START + 36500 * DAY), 0);
     ck_assert_uint_gt(domi_wheel_next_ns(&wheel), START + 36500 * DAY);
-    fired_at(UINT64_MAX - TICK);
+    advance_and_count_fired_timers(UINT64_MAX - TICK);
     ck_assert(domi_wheel_is_armed(&node));
     ck_assert_uint_eq(domi_wheel_next_ns(&wheel), UINT64_MAX);
     domi_wheel_disarm_node(&wheel, &node);
 }
 
-/* All timers lie in one slot, so an operation that walks the slot's list would take far too
- * long. */
-DOMT_TEST(wheel_arms_and_cancels_a_million_in_constant_time)
+/* All timers lie in one slot of the wheel, so an operation that walked the slot's list would take
+ * far too long. */
+DOMT_TEST(wheel_arms_and_cancels_in_constant_time)
 {
     enum { count = 1000000 };
     domi_wheel_node *nodes = calloc(count, sizeof *nodes);
@@ -255,7 +260,7 @@ DOMT_TEST(wheel_arms_and_cancels_a_million_in_constant_time)
     ck_assert_uint_eq(domi_wheel_next_ns(&wheel), UINT64_MAX);
     for (size_t i = 0; i < count; i++)
         domi_wheel_arm_node(&wheel, &nodes[i], START + i * 997 * TICK);
-    ck_assert_uint_eq(fired_at(START + DAY), DAY / (997 * TICK) + 1);
+    ck_assert_uint_eq(advance_and_count_fired_timers(START + DAY), DAY / (997 * TICK) + 1);
     for (size_t i = 0; i < count; i++)
         domi_wheel_disarm_node(&wheel, &nodes[i]);
     ck_assert_uint_eq(wheel.count, 0);
@@ -275,7 +280,7 @@ struct entry {
     domi_wheel_node node;
     bool armed;
     bool due;
-    /* tick at which the timer should fire; if its time was past, the tick in which it was armed */
+    /* tick in which the timer should fire; the tick of arming, if its time was past then */
     uint64_t tick;
 };
 
@@ -287,25 +292,25 @@ struct run {
     struct entry entries[NODES];
 };
 
-/* Assert `holds`, and on failure print the seed. Check logs each assertion that holds, so of
- * millions only a failure is handed to it. */
-static void check_condition(bool holds, uint64_t seed, const char *what)
+/* Assert that `holds` is true, and print the seed if not. The test library logs each assertion that
+ * holds, so of millions only a failure is handed to it. */
+static void check_condition_of_seed(bool holds, uint64_t seed, const char *what)
 {
     if (!holds)
         ck_abort_msg("seed %llu: %s", (unsigned long long)seed, what);
 }
 
-static uint64_t random_distance(domi_random *random)
+static uint64_t draw_random_delay(domi_random *random)
 {
-    /* delays of up to 2^54 ns, which is 200 days */
+    /* random delays of timers: up to 2^54 ns, which are 200 days */
     uint64_t magnitude = domi_random_below(random, 42);
 
     return domi_random_next_bits(random) >> (63 - magnitude) << domi_random_below(random, 13);
 }
 
-static void arm_timer(struct run *run, struct entry *entry)
+static void arm_random_timer(struct run *run, struct entry *entry)
 {
-    uint64_t distance = random_distance(&run->random);
+    uint64_t distance = draw_random_delay(&run->random);
     uint64_t expires = run->now_ns + distance;
     uint64_t handed_out = run->now_ns / TICK;
 
@@ -319,21 +324,21 @@ static void arm_timer(struct run *run, struct entry *entry)
         entry->tick = handed_out;
 }
 
-static void advance_wheel(struct run *run)
+static void advance_wheel_by_random_time(struct run *run)
 {
     uint64_t next = domi_wheel_next_ns(&run->wheel);
 
     if (next > run->now_ns && next != UINT64_MAX && domi_random_below(&run->random, 2) == 0)
         run->now_ns = next;
     else
-        run->now_ns += random_distance(&run->random) >> domi_random_below(&run->random, 10);
+        run->now_ns += draw_random_delay(&run->random) >> domi_random_below(&run->random, 10);
     domi_wheel_advance_to_time(&run->wheel, run->now_ns);
     for (int i = 0; i < NODES; i++)
         if (run->entries[i].armed && run->entries[i].tick <= run->now_ns / TICK)
             run->entries[i].due = true;
 }
 
-static struct entry *first_due(struct run *run)
+static struct entry *find_first_due_entry(struct run *run)
 {
     struct entry *first = NULL;
 
@@ -345,26 +350,26 @@ static struct entry *first_due(struct run *run)
     return first;
 }
 
-static void take_timer(struct run *run)
+static void take_and_check_due_timer(struct run *run)
 {
-    struct entry *expected = first_due(run);
-    /* the node is the first member of the entry */
+    struct entry *expected = find_first_due_entry(run);
+    /* The wheel's node is the first member of the entry. */
     struct entry *taken = (struct entry *)domi_wheel_take_due_node(&run->wheel);
 
     if (expected == NULL) {
-        check_condition(taken == NULL, run->seed, "fired early");
+        check_condition_of_seed(taken == NULL, run->seed, "fired early");
         return;
     }
-    check_condition(taken != NULL, run->seed, "not fired");
-    check_condition(taken->due, run->seed, "one fired that is not due");
-    check_condition(taken->tick == expected->tick, run->seed, "not in order");
-    check_condition(!domi_wheel_is_armed(&taken->node), run->seed, "taken and armed");
+    check_condition_of_seed(taken != NULL, run->seed, "not fired");
+    check_condition_of_seed(taken->due, run->seed, "one fired that is not due");
+    check_condition_of_seed(taken->tick == expected->tick, run->seed, "not in order");
+    check_condition_of_seed(!domi_wheel_is_armed(&taken->node), run->seed, "taken and armed");
     taken->armed = taken->due = false;
 }
 
-/* Check that next_ns is not later than the first timer, and is later than now if no timer is
- * due. */
-static void expect_next(struct run *run)
+/* Check that domi_wheel_next_ns() is not later than the first timer, and later than now if no timer
+ * is due. */
+static void check_next_time_of_wheel(struct run *run)
 {
     uint64_t next = domi_wheel_next_ns(&run->wheel);
     uint64_t first_tick = UINT64_MAX;
@@ -373,7 +378,8 @@ static void expect_next(struct run *run)
 
     for (int i = 0; i < NODES; i++) {
         struct entry *entry = &run->entries[i];
-        check_condition(entry->armed == domi_wheel_is_armed(&entry->node), run->seed, "armed");
+        check_condition_of_seed(entry->armed == domi_wheel_is_armed(&entry->node), run->seed,
+                                "armed");
         if (!entry->armed)
             continue;
         armed++;
@@ -381,18 +387,18 @@ static void expect_next(struct run *run)
         if (entry->tick < first_tick)
             first_tick = entry->tick;
     }
-    check_condition(run->wheel.count == armed, run->seed, "count");
+    check_condition_of_seed(run->wheel.count == armed, run->seed, "count");
     if (waiting)
-        check_condition(next == 0, run->seed, "sleeps over what is due");
+        check_condition_of_seed(next == 0, run->seed, "sleeps over what is due");
     else if (armed == 0)
-        check_condition(next == UINT64_MAX, run->seed, "waits for nothing");
+        check_condition_of_seed(next == UINT64_MAX, run->seed, "waits for nothing");
     else
-        check_condition(next > run->now_ns && next <= first_tick * TICK, run->seed, "next");
+        check_condition_of_seed(next > run->now_ns && next <= first_tick * TICK, run->seed, "next");
 }
 
-/* Check that a bit of the map is set exactly for each slot that is not empty, and that the slot of
- * the present time is empty. */
-static void expect_sound(struct run *run)
+/* Check that the wheel's map has a bit set exactly for each slot that is not empty, and that the
+ * slot of the present time is empty. */
+static void check_map_of_wheel(struct run *run)
 {
     domi_wheel *drawn = &run->wheel;
 
@@ -400,54 +406,54 @@ static void expect_sound(struct run *run)
         for (unsigned slot = 0; slot < DOMI_WHEEL_SLOTS; slot++) {
             domi_wheel_node *head = &drawn->slots[level][slot];
             bool bit = (drawn->occupied[level] >> slot & 1) != 0;
-            check_condition(bit == (head->next != head), run->seed, "bit");
+            check_condition_of_seed(bit == (head->next != head), run->seed, "bit");
         }
         uint64_t slot = drawn->tick >> (level * DOMI_WHEEL_BITS) & (DOMI_WHEEL_SLOTS - 1);
-        check_condition(level == 0 || (drawn->occupied[level] >> slot & 1) == 0, run->seed,
-                        "not spread");
+        check_condition_of_seed(level == 0 || (drawn->occupied[level] >> slot & 1) == 0, run->seed,
+                                "not spread");
     }
 }
 
-static void do_random_step(struct run *run)
+static void do_random_step_of_run(struct run *run)
 {
     struct entry *entry = &run->entries[domi_random_below(&run->random, NODES)];
     uint64_t kind = domi_random_below(&run->random, 10);
 
     if (kind < 5 && !entry->armed) {
-        arm_timer(run, entry);
+        arm_random_timer(run, entry);
     } else if (kind < 6) {
         domi_wheel_disarm_node(&run->wheel, &entry->node);
         entry->armed = entry->due = false;
     } else if (kind < 8) {
-        advance_wheel(run);
+        advance_wheel_by_random_time(run);
     } else {
         bool all = domi_random_below(&run->random, 2) == 0;
         do
-            take_timer(run);
-        while (all && first_due(run) != NULL);
+            take_and_check_due_timer(run);
+        while (all && find_first_due_entry(run) != NULL);
     }
 }
 
-DOMT_TEST(wheel_does_what_a_sorted_list_does)
+DOMT_TEST(wheel_fires_like_a_sorted_list)
 {
     static struct run run;
 
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         run = (struct run){.seed = seed};
         domi_random_init(&run.random, seed);
-        run.now_ns = random_distance(&run.random);
+        run.now_ns = draw_random_delay(&run.random);
         domi_wheel_init(&run.wheel, run.now_ns);
         for (int i = 0; i < STEPS; i++) {
-            do_random_step(&run);
-            expect_next(&run);
+            do_random_step_of_run(&run);
+            check_next_time_of_wheel(&run);
         }
-        expect_sound(&run);
+        check_map_of_wheel(&run);
     }
 }
 
-/* A thread that sleeps until next_ns fires each timer within its tick, and wakes at most once per
- * level and timer. */
-DOMT_TEST(wheel_wakes_a_sleeper_in_time_and_seldom)
+/* A thread that sleeps until domi_wheel_next_ns() fires each timer within its tick, and wakes at
+ * most once for each level and timer. */
+DOMT_TEST(wheel_wakes_sleeper_in_time_and_seldom)
 {
     static struct run run;
 
@@ -466,12 +472,12 @@ DOMT_TEST(wheel_wakes_a_sleeper_in_time_and_seldom)
         while ((next = domi_wheel_next_ns(&run.wheel)) != UINT64_MAX) {
             domi_wheel_node *node;
 
-            check_condition(next > run.now_ns, seed, "spins");
+            check_condition_of_seed(next > run.now_ns, seed, "spins");
             run.now_ns = next;
             domi_wheel_advance_to_time(&run.wheel, next);
             while ((node = domi_wheel_take_due_node(&run.wheel)) != NULL) {
-                check_condition(node->expires_ns <= next, seed, "early");
-                check_condition(next - node->expires_ns < TICK, seed, "late");
+                check_condition_of_seed(node->expires_ns <= next, seed, "early");
+                check_condition_of_seed(next - node->expires_ns < TICK, seed, "late");
             }
             wakes++;
         }

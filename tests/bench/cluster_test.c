@@ -1,5 +1,5 @@
 /* `bench cluster` checks its contenders strictly: the lines that they print, their CPU clocks, and
- * their ends. */
+ * how they end. */
 #include "bench/cluster_pair.h"
 #include "bench/cluster_result.h"
 #include "bench/support/cluster_side.h"
@@ -14,12 +14,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* `bench cluster` checks strictly: the tests show which lines of a requester it refuses, and which
- * numbers and notices each side refuses. */
+/* The functions by which `bench cluster` checks: the tests show which lines of a requester it
+ * refuses, and which numbers and notices each side refuses. */
 
 /* ---- The line of a requester --------------------------------------------------------------- */
 
-static int read_line(const char *line)
+static int read_line_of_requester(const char *line)
 {
     uint64_t took_ns = 0;
     int error = cluster_result_read_line(line, "ask", 10, UINT64_C(1000000000), &took_ns);
@@ -28,7 +28,7 @@ static int read_line(const char *line)
     return error;
 }
 
-DOMT_TEST(line_that_is_right_has_the_time)
+DOMT_TEST(right_line_of_requester_gives_its_time)
 {
     uint64_t took_ns = 0;
 
@@ -36,11 +36,11 @@ DOMT_TEST(line_that_is_right_has_the_time)
         cluster_result_read_line("ask: 10 in 700000000 ns, ok", "ask", 10, 1000000000, &took_ns),
         0);
     ck_assert_uint_eq(took_ns, 700000000);
-    ck_assert_int_eq(read_line("ask: 10 in 450000000 ns, ok"), 0);
-    ck_assert_int_eq(read_line("ask: 10 in 1000000000 ns, ok"), 0);
+    ck_assert_int_eq(read_line_of_requester("ask: 10 in 450000000 ns, ok"), 0);
+    ck_assert_int_eq(read_line_of_requester("ask: 10 in 1000000000 ns, ok"), 0);
 }
 
-DOMT_TEST(line_of_something_else_is_refused)
+DOMT_TEST(unknown_line_of_requester_is_refused)
 {
     static const char *const lines[] = {
         "",
@@ -58,19 +58,19 @@ DOMT_TEST(line_of_something_else_is_refused)
     };
 
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
-        ck_assert_msg(read_line(lines[i]) == -EPROTO, "%s", lines[i]);
+        ck_assert_msg(read_line_of_requester(lines[i]) == -EPROTO, "%s", lines[i]);
 }
 
-DOMT_TEST(line_that_says_wrong_is_no_result)
+DOMT_TEST(line_that_reports_an_error_is_refused)
 {
-    ck_assert_int_eq(read_line("ask: 10 in 700000000 ns, wrong: an answer"), -EBADMSG);
+    ck_assert_int_eq(read_line_of_requester("ask: 10 in 700000000 ns, wrong: an answer"), -EBADMSG);
 }
 
-DOMT_TEST(time_that_is_not_the_time_of_the_bench_is_refused)
+DOMT_TEST(time_that_differs_from_the_benchs_is_refused)
 {
-    ck_assert_int_eq(read_line("ask: 10 in 1000000001 ns, ok"), -ERANGE);
-    ck_assert_int_eq(read_line("ask: 10 in 449999999 ns, ok"), -ERANGE);
-    ck_assert_int_eq(read_line("ask: 10 in 0 ns, ok"), -ERANGE);
+    ck_assert_int_eq(read_line_of_requester("ask: 10 in 1000000001 ns, ok"), -ERANGE);
+    ck_assert_int_eq(read_line_of_requester("ask: 10 in 449999999 ns, ok"), -ERANGE);
+    ck_assert_int_eq(read_line_of_requester("ask: 10 in 0 ns, ok"), -ERANGE);
 
     uint64_t took_ns = 0;
     ck_assert_int_eq(cluster_result_read_line("ask: 10 in 0 ns, ok", "ask", 10, 9, &took_ns),
@@ -78,7 +78,7 @@ DOMT_TEST(time_that_is_not_the_time_of_the_bench_is_refused)
     ck_assert_int_eq(cluster_result_read_line("ask: 10 in 1 ns, ok", "ask", 10, 9, &took_ns), 0);
 }
 
-DOMT_TEST(quantiles_lie_between_the_values)
+DOMT_TEST(cluster_quantiles_are_interpolated)
 {
     double values[] = {4, 1, 3, 2, 5};
     double two[] = {7, 5};
@@ -94,8 +94,9 @@ DOMT_TEST(quantiles_lie_between_the_values)
 
 /* ---- What the sides have in common ----------------------------------------------------------- */
 
-/* Read a command line, whose words are separated by single spaces. */
-static bool is_command_line(const char *line, struct cluster_side *side)
+/* Split a command line, whose words are separated by single spaces, and let a side of the bench
+ * read it. */
+static bool is_command_line_of_side(const char *line, struct cluster_side *side)
 {
     static char text[128];
     char *argv[8] = {(char[]){"program"}};
@@ -108,20 +109,20 @@ static bool is_command_line(const char *line, struct cluster_side *side)
     return cluster_side_parse_arguments(side, argc, argv);
 }
 
-DOMT_TEST(command_line_of_a_side_is_read)
+DOMT_TEST(command_line_of_side_is_read)
 {
     struct cluster_side side;
 
-    ck_assert(is_command_line("responder ask 100 4222", &side));
+    ck_assert(is_command_line_of_side("responder ask 100 4222", &side));
     ck_assert(side.responds && !side.notices);
     ck_assert(side.count == 100 && side.port == 4222);
     ck_assert_str_eq(side.style, "");
-    ck_assert(is_command_line("requester notice 1000000000 65535 batch", &side));
+    ck_assert(is_command_line_of_side("requester notice 1000000000 65535 batch", &side));
     ck_assert(!side.responds && side.notices);
     ck_assert_str_eq(side.style, "batch");
 }
 
-DOMT_TEST(command_line_that_is_none_is_refused)
+DOMT_TEST(wrong_command_line_of_side_is_refused)
 {
     static const char *const lines[] = {
         "",
@@ -140,11 +141,12 @@ DOMT_TEST(command_line_that_is_none_is_refused)
     struct cluster_side side;
 
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
-        ck_assert_msg(!is_command_line(lines[i], &side), "%s", lines[i]);
+        ck_assert_msg(!is_command_line_of_side(lines[i], &side), "%s", lines[i]);
 }
 
-/* The peer answers the asks that are under way; here it answers the newest ask first. */
-DOMT_TEST(asks_are_answered_once_each_in_any_order)
+/* The peer may answer the asks that are under way in any order; in this test it answers the newest
+ * ask first. */
+DOMT_TEST(each_ask_is_answered_once_in_any_order)
 {
     static const uint64_t counts[] = {1, 63, 64, 65, 1000};
     struct cluster_asks asks;
@@ -164,14 +166,14 @@ DOMT_TEST(asks_are_answered_once_each_in_any_order)
     }
 }
 
-DOMT_TEST(answer_to_nothing_and_answer_that_is_wrong_are_refused)
+DOMT_TEST(wrong_or_unasked_answers_are_refused)
 {
     struct cluster_asks asks;
 
     cluster_asks_begin_with_first(&asks, 100);
-    /* these words are those of an ask, not of its answer */
+    /* These words are those of an ask, not of its answer. */
     ck_assert(!cluster_asks_take_answer(&asks, (struct cluster_words){5, 0}));
-    /* no ask with the number 64 was sent */
+    /* No ask with this number was sent, so an answer to it is refused. */
     ck_assert(!cluster_asks_take_answer(&asks, (struct cluster_words){64, ~UINT64_C(64)}));
     ck_assert(!cluster_asks_take_answer(&asks, (struct cluster_words){100, ~UINT64_C(100)}));
     ck_assert(!cluster_asks_take_answer(
@@ -181,7 +183,7 @@ DOMT_TEST(answer_to_nothing_and_answer_that_is_wrong_are_refused)
     ck_assert_uint_eq(asks.answered, 2);
 }
 
-DOMT_TEST(notices_lost_doubled_or_turned_around_fail_a_mark)
+DOMT_TEST(lost_doubled_or_reordered_notices_are_detected)
 {
     static const uint64_t orders[][4] = {{0, 1, 2, 3}, {0, 2, 3, 4}, {0, 1, 1, 2}, {0, 2, 1, 3}};
 
@@ -204,8 +206,9 @@ static const char *who;
 static struct cluster_result result;
 static uint32_t seconds_max = 30;
 
-/* Run two shell scripts as the sides. */
-static int run_pair(const char *responder, const char *requester)
+/* Run a pair of shell scripts as the responder and the requester of `bench cluster`. Returns the
+ * error of the run. */
+static int run_pair_of_scripts(const char *responder, const char *requester)
 {
     char script[] = "/tmp/cluster-test-XXXXXX";
     int fd = mkstemp(script);
@@ -224,7 +227,7 @@ static int run_pair(const char *responder, const char *requester)
     int error = cluster_run_fresh_pair(&contender, &work, &result, &who);
     unlink(script);
     ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
-    ck_assert_int_eq(errno, ECHILD); /* no child process is left */
+    ck_assert_int_eq(errno, ECHILD); /* after the run no child process is left */
     ck_assert(error == 0 || result.took_ns == 77);
     return error;
 }
@@ -234,56 +237,63 @@ static int run_pair(const char *responder, const char *requester)
 #define END          "; took=$(($(date +%s%N) - begin)); "
 #define SAY(verdict) "echo \"ask: $3 in $took ns, " verdict "\"; cat >/dev/null"
 
-DOMT_TEST(pair_that_does_its_work_has_a_result)
+DOMT_TEST(pair_that_does_its_work_gives_a_result)
 {
-    ck_assert_int_eq(run_pair(RESPONDER, BEGIN "sleep 0.2" END SAY("ok")), 0);
+    ck_assert_int_eq(run_pair_of_scripts(RESPONDER, BEGIN "sleep 0.2" END SAY("ok")), 0);
     ck_assert_uint_ge(result.took_ns, 200000000);
     ck_assert_uint_eq(result.broker_cpu_ns, 0);
 }
 
-/* One side computes while the other one waits. The CPU time that a side uses before it is ready is
- * not counted. The requester waits for a file that the responder makes after it has computed. */
-DOMT_TEST(clock_of_each_side_is_its_own_and_begins_at_go)
+/* The responder computes while the requester waits for a file that the responder then makes; so
+ * only one side uses CPU time at a time. CPU time that a side uses before it is ready does not
+ * count. */
+DOMT_TEST(cpu_time_of_each_side_counts_from_go)
 {
 #define COMPUTE "i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done"
-    ck_assert_int_eq(run_pair(RESPONDER, COMPUTE "; " BEGIN "sleep 0.1" END SAY("ok")), 0);
+    ck_assert_int_eq(run_pair_of_scripts(RESPONDER, COMPUTE "; " BEGIN "sleep 0.1" END SAY("ok")),
+                     0);
     uint64_t idle_ns = result.requester_cpu_ns;
 
-    ck_assert_int_eq(run_pair(RESPONDER, BEGIN COMPUTE END SAY("ok")), 0);
+    ck_assert_int_eq(run_pair_of_scripts(RESPONDER, BEGIN COMPUTE END SAY("ok")), 0);
     ck_assert_uint_gt(result.requester_cpu_ns, 4 * idle_ns);
     ck_assert_uint_gt(result.requester_cpu_ns, 4 * result.responder_cpu_ns);
-    ck_assert_int_eq(run_pair(COMPUTE "; " RESPONDER, BEGIN COMPUTE END SAY("ok")), 0);
+    ck_assert_int_eq(run_pair_of_scripts(COMPUTE "; " RESPONDER, BEGIN COMPUTE END SAY("ok")), 0);
     ck_assert_uint_gt(result.requester_cpu_ns, 4 * result.responder_cpu_ns);
-    ck_assert_int_eq(run_pair("echo ready; " COMPUTE "; : >$0.done; cat >/dev/null", BEGIN
-                              "until [ -e $0.done ]; do sleep 0.1; done; rm $0.done" END SAY("ok")),
-                     0);
+    ck_assert_int_eq(
+        run_pair_of_scripts("echo ready; " COMPUTE "; : >$0.done; cat >/dev/null", BEGIN
+                            "until [ -e $0.done ]; do sleep 0.1; done; rm $0.done" END SAY("ok")),
+        0);
     ck_assert_uint_gt(result.responder_cpu_ns, 4 * result.requester_cpu_ns);
 }
 
-DOMT_TEST(pair_whose_result_is_no_result_has_none)
+DOMT_TEST(pair_with_wrong_result_gives_none)
 {
-    ck_assert_int_eq(run_pair(RESPONDER, BEGIN "sleep 0.1" END SAY("wrong: x")), -EBADMSG);
+    ck_assert_int_eq(run_pair_of_scripts(RESPONDER, BEGIN "sleep 0.1" END SAY("wrong: x")),
+                     -EBADMSG);
     ck_assert_str_eq(who, "requester");
-    ck_assert_int_eq(run_pair(RESPONDER, BEGIN "sleep 0.1" END "set 1 2 9; " SAY("ok")), -EPROTO);
-    ck_assert_int_eq(run_pair(RESPONDER, BEGIN "sleep 0.3" END "took=$((took / 1000)); " SAY("ok")),
-                     -ERANGE);
+    ck_assert_int_eq(run_pair_of_scripts(RESPONDER, BEGIN "sleep 0.1" END "set 1 2 9; " SAY("ok")),
+                     -EPROTO);
+    ck_assert_int_eq(
+        run_pair_of_scripts(RESPONDER, BEGIN "sleep 0.3" END "took=$((took / 1000)); " SAY("ok")),
+        -ERANGE);
 }
 
-DOMT_TEST(side_that_ends_or_is_silent_ends_the_run)
+DOMT_TEST(run_ends_when_a_side_ends_or_is_silent)
 {
-    ck_assert_int_eq(run_pair("exit 1", BEGIN), -ECHILD);
+    ck_assert_int_eq(run_pair_of_scripts("exit 1", BEGIN), -ECHILD);
     ck_assert_str_eq(who, "responder");
-    ck_assert_int_eq(run_pair("echo hello; cat >/dev/null", BEGIN), -EPROTO);
+    ck_assert_int_eq(run_pair_of_scripts("echo hello; cat >/dev/null", BEGIN), -EPROTO);
     ck_assert_str_eq(who, "responder");
-    ck_assert_int_eq(run_pair(RESPONDER, "exit 1"), -ECHILD);
+    ck_assert_int_eq(run_pair_of_scripts(RESPONDER, "exit 1"), -ECHILD);
     ck_assert_str_eq(who, "requester");
-    ck_assert_int_eq(run_pair(RESPONDER, "echo ready"), -ECHILD);
-    ck_assert_int_eq(run_pair(RESPONDER, BEGIN "printf %0300d 0; cat >/dev/null"), -EMSGSIZE);
+    ck_assert_int_eq(run_pair_of_scripts(RESPONDER, "echo ready"), -ECHILD);
+    ck_assert_int_eq(run_pair_of_scripts(RESPONDER, BEGIN "printf %0300d 0; cat >/dev/null"),
+                     -EMSGSIZE);
     seconds_max = 1;
-    ck_assert_int_eq(run_pair(RESPONDER, BEGIN "sleep 10"), -ETIMEDOUT);
+    ck_assert_int_eq(run_pair_of_scripts(RESPONDER, BEGIN "sleep 10"), -ETIMEDOUT);
 }
 
-DOMT_TEST(program_that_is_not_there_ends_the_run)
+DOMT_TEST(run_ends_when_a_program_is_missing)
 {
     struct cluster_contender contender = {.name = "none", .program = "/nonexistent/program"};
     struct cluster_work work = {.row = "ask", .count = 10, .seconds_max = 2};
@@ -294,7 +304,7 @@ DOMT_TEST(program_that_is_not_there_ends_the_run)
 
 /* ---- The bench ------------------------------------------------------------------------------- */
 
-static int run_bench(char *contender, struct command_result *ret_result)
+static int run_cluster_bench(char *contender, struct command_result *ret_result)
 {
     char *const arguments[] = {(char[]){DOMT_BIN_DIR "/bench_cluster"},
                                (char[]){"--rounds"},
@@ -310,9 +320,9 @@ static int run_bench(char *contender, struct command_result *ret_result)
     return command_run(&command, ret_result);
 }
 
-/* The counts are no multiples of the number of asks under way, and more notices are sent than may
- * be under way. */
-DOMT_TEST(bench_measures_domus_and_the_bare_protocol)
+/* The counts of messages are no multiples of the number of asks under way, and more notices are
+ * sent than may be under way. */
+DOMT_TEST(cluster_bench_measures_domus_and_bare_protocol)
 {
     char *const contenders[] = {(char[]){"domus"}, (char[]){"bare"}, (char[]){"bare_batch"}};
     static const char *const names[] = {"rate", "cpu", "cpu_requester", "cpu_responder",
@@ -322,7 +332,7 @@ DOMT_TEST(bench_measures_domus_and_the_bare_protocol)
 
     ck_assert_msg(cluster_is_broker_installed(CLUSTER_NATS), "nats-server is missing: ./dev setup");
     for (size_t i = 0; i < 3; i++) {
-        ck_assert_int_eq(run_bench(contenders[i], &figures), 0);
+        ck_assert_int_eq(run_cluster_bench(contenders[i], &figures), 0);
         for (size_t j = 0; j < sizeof names / sizeof names[0]; j++) {
             snprintf(name, sizeof name, "cluster.ask.%s.%s", contenders[i], names[j]);
             ck_assert_msg(command_figure(&figures, name) > 0, "%s", name);

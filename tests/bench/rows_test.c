@@ -18,7 +18,7 @@
 
 #define PROGRAM DOMT_BIN_DIR "/actors_domus"
 
-static struct command_result run_row(const char *name, uint64_t size, uint32_t threads)
+static struct command_result run_row_of_bench(const char *name, uint64_t size, uint32_t threads)
 {
     char row[32];
     char size_text[32];
@@ -36,53 +36,53 @@ static struct command_result run_row(const char *name, uint64_t size, uint32_t t
     return result;
 }
 
-DOMT_TEST(rows_of_asks_check_out)
+DOMT_TEST(rows_of_asks_give_right_results)
 {
-    (void)run_row("ask", 1, 1);
-    (void)run_row("ask", 20000, 1);
-    (void)run_row("ask_cross", 2000, 2);
-    (void)run_row("fan_out", 2, 1);
+    (void)run_row_of_bench("ask", 1, 1);
+    (void)run_row_of_bench("ask", 20000, 1);
+    (void)run_row_of_bench("ask_cross", 2000, 2);
+    (void)run_row_of_bench("fan_out", 2, 1);
 }
 
-/* The counts are less than a batch, exactly a batch, and more than a batch. */
-DOMT_TEST(row_of_spawns_checks_out)
+/* The numbers of actors are less than a batch, exactly a batch, and more than a batch. */
+DOMT_TEST(row_of_spawns_gives_right_results)
 {
-    (void)run_row("spawn_stop", 1, 1);
-    (void)run_row("spawn_stop", 1000, 1);
-    (void)run_row("spawn_stop", 20001, 1);
+    (void)run_row_of_bench("spawn_stop", 1, 1);
+    (void)run_row_of_bench("spawn_stop", 1000, 1);
+    (void)run_row_of_bench("spawn_stop", 20001, 1);
 }
 
-DOMT_TEST(rows_of_timers_check_out)
+DOMT_TEST(rows_of_timers_give_right_results)
 {
-    struct command_result result = run_row("timers", 20000, 1);
+    struct command_result result = run_row_of_bench("timers", 20000, 1);
 
     ck_assert(command_figure(&result, "seconds") > 0.099);
-    result = run_row("timers_cancel", 20000, 1);
+    result = run_row_of_bench("timers_cancel", 20000, 1);
     ck_assert(command_figure(&result, "seconds") < 10);
 }
 
-static void check_ring(const char *row, uint64_t size)
+static void check_row_of_ring(const char *row, uint64_t size)
 {
     static const char *const figures[] = {"startup_seconds", "again_seconds", "stop_seconds",
                                           "touch_seconds"};
-    struct command_result result = run_row(row, size, 1);
+    struct command_result result = run_row_of_bench(row, size, 1);
 
     for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++)
         ck_assert_msg(command_figure(&result, figures[i]) > 0, "%s", figures[i]);
     ck_assert(command_figure(&result, "passes") == 1000000);
 }
 
-/* One of the counts is more than a batch, the number of actors that are spawned in one turn of the
+/* One ring has more actors than a batch, which is the number that are spawned in one turn of the
  * loop. */
-DOMT_TEST(rings_start_pass_stop_and_start_again)
+DOMT_TEST(rings_pass_tokens_and_start_again)
 {
-    check_ring("ring", 10);
-    check_ring("ring", 10007);
-    check_ring("ring_shuffled", 10);
-    check_ring("ring_shuffled", 10007);
+    check_row_of_ring("ring", 10);
+    check_row_of_ring("ring", 10007);
+    check_row_of_ring("ring_shuffled", 10);
+    check_row_of_ring("ring_shuffled", 10007);
 }
 
-DOMT_TEST(row_that_is_not_there_is_a_failure)
+DOMT_TEST(unknown_row_of_bench_is_a_failure)
 {
     char *const arguments[] = {(char[]){PROGRAM}, (char[]){"none"}, (char[]){"1"}, (char[]){"1"},
                                NULL};
@@ -98,7 +98,7 @@ DOMT_TEST(row_that_is_not_there_is_a_failure)
 
 static char directory[] = "/tmp/domt-ring-XXXXXX";
 
-static struct ring_point make_point(uint64_t size)
+static struct ring_point make_point_of_chart(uint64_t size)
 {
     struct ring_point made = {.size = size};
 
@@ -109,7 +109,7 @@ static struct ring_point make_point(uint64_t size)
     return made;
 }
 
-static void read_page(char *text, size_t size)
+static void read_page_of_bench(char *text, size_t size)
 {
     char path[64];
 
@@ -121,10 +121,10 @@ static void read_page(char *text, size_t size)
     unlink(path);
 }
 
-DOMT_TEST(ring_page_groups_digits_scales_seconds_and_marks_what_is_missing)
+DOMT_TEST(ring_page_formats_numbers_and_marks_missing_ones)
 {
     static char text[16384];
-    struct ring_point points[] = {make_point(10), make_point(1000000)};
+    struct ring_point points[] = {make_point_of_chart(10), make_point_of_chart(1000000)};
 
     points[0].of[0][CONTENDER_DOMUS] =
         (struct ring_figures){51.26e6, 13.04e-6, 1.9e-6, 11e-6, 4.5e-6, 1.185, 2048};
@@ -135,9 +135,10 @@ DOMT_TEST(ring_page_groups_digits_scales_seconds_and_marks_what_is_missing)
     points[0].of[0][CONTENDER_THREADS].passes_s = 77.86e3;
     points[0].of[0][CONTENDER_THREADS].startup_s = 0.25;
     ck_assert_ptr_nonnull(mkdtemp(directory));
-    /* If gnuplot or its script is missing, the page is written anyway, and an error is returned. */
+    /* If gnuplot or its script is missing, the ring bench writes the page without pictures, and
+     * returns an error. */
     ck_assert_int_lt(ring_report(directory, "/nonexistent.gp", points, 2, 5, true, "A note.\n"), 0);
-    read_page(text, sizeof text);
+    read_page_of_bench(text, sizeof text);
     ck_assert_ptr_nonnull(
         strstr(text, "| 10 | 51.3 | - | - | 77.9 k | 13.0 us | - | - | 250 ms |\n"));
     ck_assert_ptr_nonnull(
@@ -153,9 +154,9 @@ DOMT_TEST(ring_page_groups_digits_scales_seconds_and_marks_what_is_missing)
     rmdir(directory);
 }
 
-DOMT_TEST(ring_page_that_cannot_be_written_is_an_error)
+DOMT_TEST(unwritable_ring_page_is_an_error)
 {
-    struct ring_point one = make_point(10);
+    struct ring_point one = make_point_of_chart(10);
 
     ck_assert_int_eq(ring_report("/nonexistent", "bench/ring.gp", &one, 1, 1, false, ""), -ENOENT);
 }
@@ -166,8 +167,8 @@ DOMT_TEST(ring_page_that_cannot_be_written_is_an_error)
 
 #define THREADS_PROGRAM DOMT_BIN_DIR "/actors_threads"
 
-static int run_ring(const char *row, const char *size, uint64_t memory_max_bytes,
-                    struct command_result *ret_result)
+static int run_ring_of_threads(const char *row, const char *size, uint64_t memory_max_bytes,
+                               struct command_result *ret_result)
 {
     char words[2][32];
     char *const arguments[] = {(char[]){THREADS_PROGRAM}, words[0], words[1], (char[]){"1"}, NULL};
@@ -185,7 +186,7 @@ static int run_ring(const char *row, const char *size, uint64_t memory_max_bytes
 
 /* The program itself checks where the tokens end. The rings have fewer processes than tokens, as
  * many, and more. */
-DOMT_TEST(ring_of_threads_passes_all_tokens)
+DOMT_TEST(ring_of_plain_threads_passes_all_tokens)
 {
     static const char *const rows[] = {"ring", "ring_shuffled"};
     static const char *const sizes[] = {"1", "7", "10", "33"};
@@ -193,8 +194,8 @@ DOMT_TEST(ring_of_threads_passes_all_tokens)
     for (size_t i = 0; i < 2; i++) {
         for (size_t j = 0; j < 4; j++) {
             struct command_result result;
-            ck_assert_msg(run_ring(rows[i], sizes[j], 0, &result) == 0, "%s of %s", rows[i],
-                          sizes[j]);
+            ck_assert_msg(run_ring_of_threads(rows[i], sizes[j], 0, &result) == 0, "%s of %s",
+                          rows[i], sizes[j]);
             ck_assert(command_figure(&result, "passes") == 100000);
             ck_assert(command_figure(&result, "seconds") > 0);
             ck_assert(command_figure(&result, "startup_seconds") > 0);
@@ -202,18 +203,19 @@ DOMT_TEST(ring_of_threads_passes_all_tokens)
     }
 }
 
-/* The address space has room for some hundred stacks, so further threads cannot be made. */
-DOMT_TEST(ring_of_threads_ends_when_no_more_can_be_made)
+/* The address space of the process has room for some hundred stacks, so no further threads can be
+ * made. */
+DOMT_TEST(ring_of_threads_fails_at_thread_limit)
 {
     struct command_result result;
 
     if (!DOMT_SANITIZED) /* a sanitizer needs more address space than 64 MiB */
-        ck_assert_int_eq(run_ring("ring", "4000", UINT64_C(64) << 20, &result), -ECHILD);
-    ck_assert_int_eq(run_ring("ring", "0", 0, &result), -ECHILD);
-    ck_assert_int_eq(run_ring("none", "10", 0, &result), -ECHILD);
+        ck_assert_int_eq(run_ring_of_threads("ring", "4000", UINT64_C(64) << 20, &result), -ECHILD);
+    ck_assert_int_eq(run_ring_of_threads("ring", "0", 0, &result), -ECHILD);
+    ck_assert_int_eq(run_ring_of_threads("none", "10", 0, &result), -ECHILD);
 }
 
-DOMT_TEST(limits_of_threads_leave_some_to_others)
+DOMT_TEST(thread_limit_leaves_some_to_others)
 {
     struct thread_limits limits = {.user = THREAD_LIMIT_NONE,
                                    .system = THREAD_LIMIT_NONE,
@@ -237,12 +239,12 @@ DOMT_TEST(limits_of_threads_leave_some_to_others)
     ck_assert_uint_eq(thread_limits_most_threads(&limits, 32000), 0);
 }
 
-DOMT_TEST(limits_of_threads_of_this_machine_can_be_read)
+DOMT_TEST(thread_limits_of_this_machine_are_readable)
 {
     struct thread_limits limits;
 
     thread_limits_read(&limits);
-    /* the largest value that the kernel allows */
+    /* The limit is at most the largest value that the kernel allows. */
     ck_assert(limits.system > 0 && limits.system <= UINT64_C(4194304));
     ck_assert(limits.used > 0 && limits.used < limits.system);
     ck_assert(limits.maps > 0 && limits.user > 0 && limits.group > 0);

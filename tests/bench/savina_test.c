@@ -21,7 +21,7 @@
 static char directory[] = "/tmp/domt-savina-XXXXXX";
 static char output[65536];
 
-static int run_shell(const char *command)
+static int run_shell_in_folder(const char *command)
 {
     int status = system(command);
 
@@ -29,9 +29,9 @@ static int run_shell(const char *command)
     return WEXITSTATUS(status);
 }
 
-/* Write a contender, a script that prints `figures` and appends its command line to the file
+/* Write a contender: a shell script that prints `figures` and appends its command line to the file
  * `calls`. */
-static void write_script(const char *name, const char *figures)
+static void write_contender_script(const char *name, const char *figures)
 {
     char path[64];
 
@@ -41,29 +41,29 @@ static void write_script(const char *name, const char *figures)
     fprintf(file, "#!/bin/sh\necho %s $* >>%s/calls\n%s\n", name, directory, figures);
     fclose(file);
     snprintf(path, sizeof path, "chmod +x %s/%s", directory, name);
-    ck_assert_int_eq(run_shell(path), 0);
+    ck_assert_int_eq(run_shell_in_folder(path), 0);
 }
 
-static void make_folder(void)
+static void make_folder_of_contenders(void)
 {
     char command[512];
 
     ck_assert_ptr_nonnull(mkdtemp(directory));
     snprintf(command, sizeof command, "cp '%s' %s", BENCH, directory);
-    ck_assert_int_eq(run_shell(command), 0);
+    ck_assert_int_eq(run_shell_in_folder(command), 0);
     snprintf(command, sizeof command, "%s:%s", directory, getenv("PATH"));
     setenv("PATH", command, 1);
 }
 
-static void remove_folder(void)
+static void remove_folder_of_contenders(void)
 {
     char command[64];
 
     snprintf(command, sizeof command, "rm -rf %s", directory);
-    ck_assert_int_eq(run_shell(command), 0);
+    ck_assert_int_eq(run_shell_in_folder(command), 0);
 }
 
-static void read_file(const char *name, char *text, size_t size)
+static void read_file_of_folder(const char *name, char *text, size_t size)
 {
     char path[64];
 
@@ -74,9 +74,9 @@ static void read_file(const char *name, char *text, size_t size)
     fclose(file);
 }
 
-/* Run the bench on one CPU, so that it measures one number of threads only. Returns the exit
+/* Run the Savina bench on one CPU, so that it measures one number of threads only. Returns the exit
  * status. */
-static int run_bench(const char *arguments)
+static int run_savina_bench(const char *arguments)
 {
     char command[512];
 
@@ -84,30 +84,31 @@ static int run_bench(const char *arguments)
              "taskset -c \"$(taskset -cp $$ | sed 's/.*: //; s/[,-].*//')\" %s/bench_savina %s "
              ">%s/output 2>%s/errors",
              directory, arguments, directory, directory);
-    int status = run_shell(command);
-    read_file("output", output, sizeof output);
+    int status = run_shell_in_folder(command);
+    read_file_of_folder("output", output, sizeof output);
     return status;
 }
 
-static void expect_printed(const char *text)
+static void expect_line_was_printed(const char *text)
 {
     ck_assert_msg(strstr(output, text) != NULL, "no %s in %s", text, output);
 }
 
-/* The output of three rounds of 400,000 messages, the size of pingpong in its short form. */
+/* The output of a contender with three rounds of 400,000 messages, the size of pingpong in its
+ * short form. */
 #define ROUNDS(a, b, c) "printf 'round_seconds %s\\n' " #a " " #b " " #c
 #define PINGPONG        "; echo messages 400000; echo result 200000"
 
-DOMT_TEST(savina_prints_first_median_and_ratio_to_the_better_peer)
+DOMT_TEST(savina_prints_median_and_ratio_to_better_peer)
 {
     static char calls[4096];
 
-    make_folder();
-    write_script("savina_domus", ROUNDS(0.4, 0.01, 0.02) PINGPONG);
-    write_script("savina_caf", ROUNDS(0.2, 0.2, 0.2) PINGPONG);
-    write_script("savina.beam", "");
-    write_script("erl", "[ $# -lt 9 ] && exit; " ROUNDS(0.1, 0.1, 0.1) PINGPONG);
-    ck_assert_int_eq(run_bench("pingpong"), 0);
+    make_folder_of_contenders();
+    write_contender_script("savina_domus", ROUNDS(0.4, 0.01, 0.02) PINGPONG);
+    write_contender_script("savina_caf", ROUNDS(0.2, 0.2, 0.2) PINGPONG);
+    write_contender_script("savina.beam", "");
+    write_contender_script("erl", "[ $# -lt 9 ] && exit; " ROUNDS(0.1, 0.1, 0.1) PINGPONG);
+    ck_assert_int_eq(run_savina_bench("pingpong"), 0);
     ck_assert_str_eq(output, "savina.pingpong.1.near.first 1e+06 messages/s\n"
                              "savina.pingpong.1.near.median 2e+07 messages/s\n"
                              "savina.pingpong.1.rings.first 1e+06 messages/s\n"
@@ -132,37 +133,40 @@ DOMT_TEST(savina_prints_first_median_and_ratio_to_the_better_peer)
                              "savina.pingpong.1.pool.of_near 1 ratio\n"
                              "savina.pingpong.1.pool.of_peer 5 ratio\n"
                              "savina.pingpong.1.goal 10 ratio\n");
-    read_file("calls", calls, sizeof calls);
+    read_file_of_folder("calls", calls, sizeof calls);
     ck_assert_ptr_nonnull(strstr(calls, "savina_domus pingpong 200000 1 3 near\n"));
     ck_assert_ptr_nonnull(strstr(calls, "savina_domus pingpong 200000 1 3 deques\n"));
     ck_assert_ptr_null(strstr(calls, "spread"));
     ck_assert_ptr_nonnull(strstr(calls, "savina_caf pingpong 200000 1 3 stealing\n"));
     ck_assert_ptr_nonnull(strstr(calls, "savina_caf pingpong 200000 1 3 sharing\n"));
     ck_assert_ptr_nonnull(strstr(calls, "-run savina main pingpong 200000 1 3\n"));
-    remove_folder();
+    remove_folder_of_contenders();
 }
 
-DOMT_TEST(savina_ratio_of_a_latency_is_that_of_the_lower_one)
+DOMT_TEST(savina_latency_ratio_uses_the_lower_peer)
 {
-    make_folder();
-    write_script("savina_domus", "echo round_seconds 1; echo latency_ns 10 20 30; echo messages 0; "
-                                 "echo result 200");
-    write_script("savina_caf", "echo round_seconds 1; echo latency_ns 25 50 60; echo messages 400; "
-                               "echo result 200");
-    write_script("savina.beam", "");
-    write_script("erl", "[ $# -lt 9 ] && exit; echo round_seconds 1; echo latency_ns 1 2 3; "
-                        "echo messages 400; echo result 200");
-    ck_assert_int_eq(run_bench("wake"), 0);
-    expect_printed(
-        "savina.wake.1.erlang.p50 1 ns\n"); /* in Erlang no foreign thread has sent the ask */
-    expect_printed("savina.wake.1.near.p999 30 ns\n");
-    expect_printed("savina.wake.1.caf_sharing.p50 25 ns\n");
-    expect_printed("savina.wake.1.near.ratio 2.5 ratio\n");
-    remove_folder();
+    make_folder_of_contenders();
+    write_contender_script("savina_domus",
+                           "echo round_seconds 1; echo latency_ns 10 20 30; echo messages 0; "
+                           "echo result 200");
+    write_contender_script("savina_caf",
+                           "echo round_seconds 1; echo latency_ns 25 50 60; echo messages 400; "
+                           "echo result 200");
+    write_contender_script("savina.beam", "");
+    write_contender_script("erl",
+                           "[ $# -lt 9 ] && exit; echo round_seconds 1; echo latency_ns 1 2 3; "
+                           "echo messages 400; echo result 200");
+    ck_assert_int_eq(run_savina_bench("wake"), 0);
+    /* In Erlang no foreign thread sends the ask, so its latency is not compared. */
+    expect_line_was_printed("savina.wake.1.erlang.p50 1 ns\n");
+    expect_line_was_printed("savina.wake.1.near.p999 30 ns\n");
+    expect_line_was_printed("savina.wake.1.caf_sharing.p50 25 ns\n");
+    expect_line_was_printed("savina.wake.1.near.ratio 2.5 ratio\n");
+    remove_folder_of_contenders();
 }
 
 /* The program of plain threads runs only the row of sorting, and is not counted among the peers. */
-DOMT_TEST(savina_holds_a_sort_against_threads_that_are_no_peer)
+DOMT_TEST(savina_compares_sort_with_plain_threads)
 {
     static char calls[4096];
     const struct savina_row *row = savina_find_row_by_name("quicksort");
@@ -173,37 +177,37 @@ DOMT_TEST(savina_holds_a_sort_against_threads_that_are_no_peer)
             figures[i], sizeof figures[i],
             "printf 'round_seconds %s\\n' 0.%d 0.%d 0.%d; echo messages 4000; echo result %" PRIu64,
             "%s", 2 - i, 2 - i, 2 - i, savina_result_of_round(row, row->size_short));
-    make_folder();
-    write_script("savina_domus", figures[0]);
-    write_script("savina_threads", figures[1]);
-    ck_assert_int_eq(run_bench("quicksort"), 0);
-    expect_printed("savina.quicksort.1.threads.median 4e+04 messages/s\n");
-    expect_printed("savina.quicksort.1.pool.of_threads 0.5 ratio\n");
+    make_folder_of_contenders();
+    write_contender_script("savina_domus", figures[0]);
+    write_contender_script("savina_threads", figures[1]);
+    ck_assert_int_eq(run_savina_bench("quicksort"), 0);
+    expect_line_was_printed("savina.quicksort.1.threads.median 4e+04 messages/s\n");
+    expect_line_was_printed("savina.quicksort.1.pool.of_threads 0.5 ratio\n");
     ck_assert_ptr_null(strstr(output, ".ratio"));
-    ck_assert_int_eq(run_bench("pingpong"), 1);
-    read_file("calls", calls, sizeof calls);
+    ck_assert_int_eq(run_savina_bench("pingpong"), 1);
+    read_file_of_folder("calls", calls, sizeof calls);
     ck_assert_ptr_nonnull(strstr(calls, "savina_threads quicksort 200000 1 3\n"));
     ck_assert_ptr_null(strstr(calls, "savina_threads pingpong"));
-    remove_folder();
+    remove_folder_of_contenders();
 }
 
-DOMT_TEST(savina_goes_on_without_those_who_are_not_there_or_fail)
+DOMT_TEST(savina_continues_without_missing_contenders)
 {
-    make_folder();
-    write_script("savina_domus", ROUNDS(0.4, 0.01, 0.02) PINGPONG);
-    write_script("savina_caf", "exit 1");
-    ck_assert_int_eq(run_bench("pingpong"), 0);
-    expect_printed("savina.pingpong.1.near.median 2e+07 messages/s\n");
+    make_folder_of_contenders();
+    write_contender_script("savina_domus", ROUNDS(0.4, 0.01, 0.02) PINGPONG);
+    write_contender_script("savina_caf", "exit 1");
+    ck_assert_int_eq(run_savina_bench("pingpong"), 0);
+    expect_line_was_printed("savina.pingpong.1.near.median 2e+07 messages/s\n");
     ck_assert_ptr_null(strstr(output, ".caf_"));
     ck_assert_ptr_null(strstr(output, ".ratio"));
-    write_script("savina_domus", "exit 1");
-    ck_assert_int_eq(run_bench("pingpong"), 1);
-    remove_folder();
+    write_contender_script("savina_domus", "exit 1");
+    ck_assert_int_eq(run_savina_bench("pingpong"), 1);
+    remove_folder_of_contenders();
 }
 
 /* The bench refuses a wrong result, a wrong number of messages, too few rounds, and a failed
  * program, from any contender. */
-DOMT_TEST(savina_believes_no_wrong_result)
+DOMT_TEST(savina_refuses_wrong_results)
 {
     static const char *const wrong[] = {
         ROUNDS(1, 1, 1) "; echo messages 400000; echo result 199999",
@@ -214,28 +218,28 @@ DOMT_TEST(savina_believes_no_wrong_result)
     };
     static const char right[] = ROUNDS(1, 1, 1) PINGPONG;
 
-    make_folder();
+    make_folder_of_contenders();
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        write_script("savina_domus", right);
-        write_script("savina_caf", wrong[i]);
-        ck_assert_int_eq(run_bench("pingpong"), 1);
-        write_script("savina_domus", wrong[i]);
-        write_script("savina_caf", right);
-        ck_assert_int_eq(run_bench("pingpong"), 1);
+        write_contender_script("savina_domus", right);
+        write_contender_script("savina_caf", wrong[i]);
+        ck_assert_int_eq(run_savina_bench("pingpong"), 1);
+        write_contender_script("savina_domus", wrong[i]);
+        write_contender_script("savina_caf", right);
+        ck_assert_int_eq(run_savina_bench("pingpong"), 1);
         ck_assert_str_eq(output, "");
     }
-    remove_folder();
+    remove_folder_of_contenders();
 }
 
-DOMT_TEST(savina_knows_its_options_and_rows)
+DOMT_TEST(savina_accepts_its_options_and_row_names)
 {
-    make_folder();
-    ck_assert_int_eq(run_bench("none"), 2);
-    ck_assert_int_eq(run_bench("--nothing"), 2);
-    ck_assert_int_eq(run_bench("pingpong none"), 2);
-    write_script("savina_domus", ROUNDS(1, 1, 1) PINGPONG);
-    ck_assert_int_eq(run_bench("--out /nonexistent pingpong"), 1);
-    remove_folder();
+    make_folder_of_contenders();
+    ck_assert_int_eq(run_savina_bench("none"), 2);
+    ck_assert_int_eq(run_savina_bench("--nothing"), 2);
+    ck_assert_int_eq(run_savina_bench("pingpong none"), 2);
+    write_contender_script("savina_domus", ROUNDS(1, 1, 1) PINGPONG);
+    ck_assert_int_eq(run_savina_bench("--out /nonexistent pingpong"), 1);
+    remove_folder_of_contenders();
 }
 
 /* --- savina rows ------------------------------------------------------------------------------ */
@@ -247,8 +251,8 @@ DOMT_TEST(savina_knows_its_options_and_rows)
 #define PROGRAM DOMT_BIN_DIR "/savina_domus"
 #define THREADS DOMT_BIN_DIR "/savina_threads"
 
-static struct command_result run_row(const char *name, uint64_t size, uint32_t threads,
-                                     uint32_t rounds, const char *placement)
+static struct command_result run_row_of_savina(const char *name, uint64_t size, uint32_t threads,
+                                               uint32_t rounds, const char *placement)
 {
     char row[32];
     char number[32];
@@ -271,11 +275,12 @@ static struct command_result run_row(const char *name, uint64_t size, uint32_t t
 }
 
 /* Check that a row prints, for each round, the messages and the result that its formulas give. */
-static void check_one_run(const char *name, uint64_t size, uint32_t threads, const char *placement)
+static void check_run_against_formulas(const char *name, uint64_t size, uint32_t threads,
+                                       const char *placement)
 {
     const struct savina_row *row = savina_find_row_by_name(name);
     uint32_t rounds = row->kind == SAVINA_MESSAGES ? 2 : 1;
-    struct command_result result = run_row(name, size, threads, rounds, placement);
+    struct command_result result = run_row_of_savina(name, size, threads, rounds, placement);
     double seconds[3];
     double messages = command_figure(&result, "messages");
 
@@ -288,62 +293,64 @@ static void check_one_run(const char *name, uint64_t size, uint32_t threads, con
 }
 
 /* Check a row with one thread and with two, and with two threads also in the placement "spread". */
-static void check_row(const char *name, uint64_t size)
+static void check_row_in_all_placements(const char *name, uint64_t size)
 {
     ck_assert_ptr_nonnull(savina_find_row_by_name(name));
-    check_one_run(name, size, 1, "near");
-    check_one_run(name, size, 2, "near");
-    check_one_run(name, size, 2, "spread");
+    check_run_against_formulas(name, size, 1, "near");
+    check_run_against_formulas(name, size, 2, "near");
+    check_run_against_formulas(name, size, 2, "spread");
 }
 
-DOMT_TEST(rows_of_two_actors_check_out)
+DOMT_TEST(rows_of_two_actors_match_formulas)
 {
-    check_row("pingpong", 1);
-    check_row("pingpong", 300);
-    check_row("counting", 1000); /* counts of less than one window, and of more */
-    check_row("counting", 2000);
-    check_row("counting", 20000);
+    check_row_in_all_placements("pingpong", 1);
+    check_row_in_all_placements("pingpong", 300);
+    check_row_in_all_placements(
+        "counting", 1000); /* The counts are less than one window of messages, and more. */
+    check_row_in_all_placements("counting", 2000);
+    check_row_in_all_placements("counting", 20000);
 }
 
-DOMT_TEST(rows_of_one_and_many_check_out)
+DOMT_TEST(rows_of_one_and_many_actors_match_formulas)
 {
-    check_row("fjthrput", 100);
-    check_row("fjthrput", 300);
-    check_row("fjcreate", 1); /* fewer actors than may be alive at a time, and more */
-    check_row("fjcreate", 3001);
-    check_row("mailbox", 10000);
-    check_row("mailbox", 40000);
-    check_row("chameneos", 1);
-    check_row("chameneos", 300);
+    check_row_in_all_placements("fjthrput", 100);
+    check_row_in_all_placements("fjthrput", 300);
+    /* The numbers of actors are less than may be alive at a time, and more. */
+    check_row_in_all_placements("fjcreate", 1);
+    check_row_in_all_placements("fjcreate", 3001);
+    check_row_in_all_placements("mailbox", 10000);
+    check_row_in_all_placements("mailbox", 40000);
+    check_row_in_all_placements("chameneos", 1);
+    check_row_in_all_placements("chameneos", 300);
 }
 
-DOMT_TEST(rows_of_many_check_out)
+DOMT_TEST(rows_of_many_actors_match_formulas)
 {
-    check_row("threadring", 5);
-    check_row("threadring", 1234);
-    check_row("big", 1);
-    check_row("big", 10);
-    check_row("bndbuffer", 1);
-    check_row("bndbuffer", 10);
+    check_row_in_all_placements("threadring", 5);
+    check_row_in_all_placements("threadring", 1234);
+    check_row_in_all_placements("big", 1);
+    check_row_in_all_placements("big", 10);
+    check_row_in_all_placements("bndbuffer", 1);
+    check_row_in_all_placements("bndbuffer", 10);
 }
 
-DOMT_TEST(row_of_transfers_keeps_the_money)
+DOMT_TEST(row_of_transfers_keeps_the_sum_of_money)
 {
-    check_row("banking", 1);
-    check_row("banking", 999);
-    check_row("banking", 1500);
+    check_row_in_all_placements("banking", 1);
+    check_row_in_all_placements("banking", 999);
+    check_row_in_all_placements("banking", 1500);
 }
 
-DOMT_TEST(rows_of_trees_check_out)
+DOMT_TEST(rows_of_trees_match_formulas)
 {
-    check_row("fib", 1);
-    check_row("fib", 15);
-    check_row("skynet", 1);
-    check_row("skynet", 1000);
+    check_row_in_all_placements("fib", 1);
+    check_row_in_all_placements("fib", 15);
+    check_row_in_all_placements("skynet", 1);
+    check_row_in_all_placements("skynet", 1000);
 }
 
 /* Run each row in a pool with two runners, for each policy, and once with one runner. */
-DOMT_TEST(rows_check_out_in_pools)
+DOMT_TEST(savina_rows_match_formulas_in_pools)
 {
     static const char *const policies[] = {"rings", "deques", "stealing", "sharing", "rings"};
     static const struct {
@@ -358,13 +365,13 @@ DOMT_TEST(rows_check_out_in_pools)
 
     for (size_t i = 0; i < sizeof policies / sizeof policies[0]; i++) {
         for (size_t j = 0; j < sizeof rows / sizeof rows[0]; j++)
-            check_one_run(rows[j].name, rows[j].size, i < 4 ? 2 : 1, policies[i]);
+            check_run_against_formulas(rows[j].name, rows[j].size, i < 4 ? 2 : 1, policies[i]);
     }
 }
 
 /* The program of plain threads prints the same result and the same number of messages as the
  * actors. */
-DOMT_TEST(threads_sort_as_actors_do)
+DOMT_TEST(plain_threads_sort_like_actors)
 {
     static const uint64_t sizes[] = {1, 2048, 2049, 50000};
     char *const arguments[] = {(char[]){THREADS}, (char[]){"quicksort"}, (char[32]){""},
@@ -376,35 +383,38 @@ DOMT_TEST(threads_sort_as_actors_do)
         double seconds[3];
         snprintf(arguments[2], 32, "%" PRIu64, sizes[i]);
         ck_assert_int_eq(command_run(&command, &result), 0);
-        struct command_result actors = run_row("quicksort", sizes[i], 1, 1, "near");
+        struct command_result actors = run_row_of_savina("quicksort", sizes[i], 1, 1, "near");
         ck_assert_uint_eq(command_copy_figures_of_name(&result, "round_seconds", seconds, 3), 2);
         ck_assert(command_figure(&result, "result") == command_figure(&actors, "result"));
         ck_assert(command_figure(&result, "messages") == command_figure(&actors, "messages"));
     }
 }
 
-DOMT_TEST(row_of_sorting_sorts)
+DOMT_TEST(row_of_sorting_sorts_its_numbers)
 {
-    check_row("quicksort", 2048); /* sizes that one actor and three actors sort */
-    check_row("quicksort", 2049);
-    check_row("quicksort", 50000);
-    struct command_result result = run_row("quicksort", 2048, 1, 1, "near");
+    /* The sizes are the largest that one actor sorts alone, the smallest that three actors sort,
+     * and a large one. */
+    check_row_in_all_placements("quicksort", 2048);
+    check_row_in_all_placements("quicksort", 2049);
+    check_row_in_all_placements("quicksort", 50000);
+    struct command_result result = run_row_of_savina("quicksort", 2048, 1, 1, "near");
     ck_assert(command_figure(&result, "messages") == 2);
-    result = run_row("quicksort", 2049, 1, 1, "near");
+    result = run_row_of_savina("quicksort", 2049, 1, 1, "near");
     ck_assert(command_figure(&result, "messages") == 6);
-    result = run_row("quicksort", 50000, 1, 1, "near"); /* this size is halved five times */
+    /* This size is halved five times, so 63 actors sort. */
+    result = run_row_of_savina("quicksort", 50000, 1, 1, "near");
     ck_assert(command_figure(&result, "messages") == 2 * 63);
 }
 
-DOMT_TEST(rows_of_quiet_tell_their_figures)
+DOMT_TEST(rows_of_latency_print_their_figures)
 {
-    struct command_result result = run_row("wake", 20, 2, 1, "near");
+    struct command_result result = run_row_of_savina("wake", 20, 2, 1, "near");
     double latencies[4];
 
     ck_assert(command_figure(&result, "result") == 20);
     ck_assert_uint_eq(command_copy_figures_of_name(&result, "latency_ns", latencies, 4), 3);
     ck_assert(latencies[0] > 0 && latencies[0] <= latencies[1] && latencies[1] <= latencies[2]);
-    result = run_row("idle", 1, 1, 1, "near");
+    result = run_row_of_savina("idle", 1, 1, 1, "near");
     ck_assert(command_figure(&result, "result") == 1000);
     ck_assert(command_figure(&result, "cpu_seconds") >= 0);
     ck_assert(command_figure(&result, "round_seconds") >= 1);
@@ -413,14 +423,14 @@ DOMT_TEST(rows_of_quiet_tell_their_figures)
 DOMT_TEST(row_of_fairness_answers_each_visit)
 {
     for (uint32_t threads = 1; threads <= 2; threads++) {
-        struct command_result result = run_row("fair", 30, threads, 1, "near");
+        struct command_result result = run_row_of_savina("fair", 30, threads, 1, "near");
         double latencies[3];
         ck_assert(command_figure(&result, "result") == 30);
         ck_assert_uint_eq(command_copy_figures_of_name(&result, "latency_ns", latencies, 3), 3);
     }
 }
 
-DOMT_TEST(formulas_give_what_is_known)
+DOMT_TEST(savina_formulas_give_known_numbers)
 {
     ck_assert_uint_eq(savina_result_of_round(savina_find_row_by_name("fib"), 25), 75025);
     ck_assert_uint_eq(savina_messages_of_round(savina_find_row_by_name("fib"), 25), 2 * 150049);
@@ -433,7 +443,7 @@ DOMT_TEST(formulas_give_what_is_known)
     ck_assert_ptr_null(savina_find_row_by_name("none"));
 }
 
-DOMT_TEST(row_placement_or_number_that_is_not_there_is_a_failure)
+DOMT_TEST(unknown_row_placement_or_number_is_a_failure)
 {
     static const char *const bad[][4] = {
         {"none", "1", "1", "near"},

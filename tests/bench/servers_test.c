@@ -13,16 +13,16 @@
 
 static struct command_result result;
 
-static bool has_two_cpus(void)
+static bool has_machine_two_cpus(void)
 {
     cpu_set_t set;
 
     return sched_getaffinity(0, sizeof set, &set) == 0 && CPU_ISSET(0, &set) && CPU_ISSET(1, &set);
 }
 
-/* Run one round of a bench; `options` are words separated by single spaces. Returns false if the
- * bench cannot run on this machine. */
-static bool runs_one_round(char *program, char *config, const char *options)
+/* Run one round of a bench of servers; `options` are words separated by single spaces. Returns
+ * false if the bench cannot run on this machine. */
+static bool run_one_round_of_bench(char *program, char *config, const char *options)
 {
     char text[128];
     char *arguments[24] = {program, (char[]){"--config"}, config, (char[]){"--rounds"},
@@ -31,7 +31,7 @@ static bool runs_one_round(char *program, char *config, const char *options)
     size_t count = 5;
     char *rest;
 
-    if (!has_two_cpus())
+    if (!has_machine_two_cpus())
         return false;
     ck_assert_int_lt(snprintf(text, sizeof text, "%s", options), (int)sizeof text);
     for (char *word = strtok_r(text, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest)) {
@@ -44,8 +44,8 @@ static bool runs_one_round(char *program, char *config, const char *options)
 
 DOMT_TEST(bench_of_echoes_prints_each_row_and_its_ratios)
 {
-    if (!runs_one_round((char[]){DOMT_BIN_DIR "/bench_echo"}, (char[]){CONFIG},
-                        "--seconds 0.02 --without libuv --row pipelined --row large"))
+    if (!run_one_round_of_bench((char[]){DOMT_BIN_DIR "/bench_echo"}, (char[]){CONFIG},
+                                "--seconds 0.02 --without libuv --row pipelined --row large"))
         return;
     ck_assert(command_figure(&result, "echo.pipelined.paced.domus.cpu") > 0);
     ck_assert(command_figure(&result, "echo.large.saturated.io_uring.rate") > 0);
@@ -55,8 +55,8 @@ DOMT_TEST(bench_of_echoes_prints_each_row_and_its_ratios)
 
 DOMT_TEST(bench_of_publications_reads_each_delivery)
 {
-    if (!runs_one_round((char[]){DOMT_BIN_DIR "/bench_publish"}, (char[]){CONFIG},
-                        "--connections 50 --publications 2"))
+    if (!run_one_round_of_bench((char[]){DOMT_BIN_DIR "/bench_publish"}, (char[]){CONFIG},
+                                "--connections 50 --publications 2"))
         return;
     ck_assert(command_figure(&result, "publish.send.cpu") > 0);
     ck_assert(command_figure(&result, "publish.ratio.cpu.domus.send") > 0);
@@ -65,18 +65,19 @@ DOMT_TEST(bench_of_publications_reads_each_delivery)
     ck_assert(command_figure(&result, "publish.ratio.cpu.pipes_epoll.send") > 0);
 }
 
-/* A proxy that is not installed is left out, and the bench still ends well. */
-DOMT_TEST(bench_of_proxies_runs_those_that_are_there)
+/* A proxy that is not installed is left out of the bench, which still succeeds. */
+DOMT_TEST(bench_of_proxies_runs_installed_ones)
 {
-    (void)runs_one_round((char[]){DOMT_BIN_DIR "/bench_proxy"},
-                         (char[]){DOMT_SOURCE_DIR "/examples/proxy.yaml"}, "--seconds 0.02");
+    (void)run_one_round_of_bench((char[]){DOMT_BIN_DIR "/bench_proxy"},
+                                 (char[]){DOMT_SOURCE_DIR "/examples/proxy.yaml"},
+                                 "--seconds 0.02");
 }
 
-/* Without nginx the bench measures nothing, and still ends without an error. */
+/* Without nginx the bench of TLS measures nothing, and still ends without an error. */
 DOMT_TEST(bench_of_tls_prints_each_row_and_its_ratios)
 {
-    if (!runs_one_round((char[]){DOMT_BIN_DIR "/bench_tls"}, (char[]){CONFIG},
-                        "--seconds 0.02 echo full") ||
+    if (!run_one_round_of_bench((char[]){DOMT_BIN_DIR "/bench_tls"}, (char[]){CONFIG},
+                                "--seconds 0.02 echo full") ||
         result.count == 0)
         return;
     ck_assert(command_figure(&result, "tls_echo_domus_to_bare_cpu") > 0);

@@ -16,7 +16,8 @@
 /* bench/support/command.c runs a program, reads the figures it prints, notices its end, enforces
  * its limits, and reports a missing program. */
 
-static int run_shell(const char *script, uint32_t seconds_max, struct command_result *ret_result)
+static int run_shell_as_command(const char *script, uint32_t seconds_max,
+                                struct command_result *ret_result)
 {
     char text[512];
     char *const arguments[] = {(char[]){"sh"}, (char[]){"-c"}, text, NULL};
@@ -36,14 +37,15 @@ DOMT_TEST(command_reads_figures_and_leaves_other_lines)
     struct command_result result;
     char name_too_long[256];
 
-    ck_assert_int_eq(run_shell("echo a 1.5; echo noise; echo b x; echo; printf 'c 2'", 10, &result),
-                     0);
+    ck_assert_int_eq(
+        run_shell_as_command("echo a 1.5; echo noise; echo b x; echo; printf 'c 2'", 10, &result),
+        0);
     ck_assert_uint_eq(result.count, 2);
     ck_assert(command_figure(&result, "a") == 1.5 && command_figure(&result, "c") == 2);
     ck_assert(isnan(command_figure(&result, "b")) && isnan(command_figure(&result, "d")));
 
     snprintf(name_too_long, sizeof name_too_long, "echo %0*d 1; echo e 2", COMMAND_NAME_MAX, 0);
-    ck_assert_int_eq(run_shell(name_too_long, 10, &result), 0);
+    ck_assert_int_eq(run_shell_as_command(name_too_long, 10, &result), 0);
     ck_assert_uint_eq(result.count, 1);
 }
 
@@ -52,8 +54,9 @@ DOMT_TEST(command_reads_several_values_of_a_name_in_order)
     struct command_result result;
     double values[4] = {0};
 
-    ck_assert_int_eq(run_shell("echo a 1 2; echo b 3; echo a 4 x 5; echo a; echo a 6", 10, &result),
-                     0);
+    ck_assert_int_eq(
+        run_shell_as_command("echo a 1 2; echo b 3; echo a 4 x 5; echo a; echo a 6", 10, &result),
+        0);
     ck_assert_uint_eq(result.count, 5);
     ck_assert_uint_eq(command_copy_figures_of_name(&result, "a", values, 4), 4);
     ck_assert(values[0] == 1 && values[1] == 2 && values[2] == 4 && values[3] == 6);
@@ -66,22 +69,23 @@ DOMT_TEST(command_keeps_the_first_figures_of_many)
 {
     struct command_result result;
 
-    ck_assert_int_eq(run_shell("for i in $(seq 3000); do echo n$i $i; done", 10, &result), 0);
+    ck_assert_int_eq(
+        run_shell_as_command("for i in $(seq 3000); do echo n$i $i; done", 10, &result), 0);
     ck_assert_uint_eq(result.count, COMMAND_FIGURES_MAX);
     ck_assert(command_figure(&result, "n128") == COMMAND_FIGURES_MAX);
 }
 
-DOMT_TEST(command_tells_a_wrong_result_from_a_failure)
+DOMT_TEST(command_distinguishes_wrong_result_from_failure)
 {
     struct command_result result = {.count = 77};
 
-    ck_assert_int_eq(run_shell("exit 3", 10, &result), -EBADMSG);
-    ck_assert_int_eq(run_shell("exit 1", 10, &result), -ECHILD);
-    ck_assert_int_eq(run_shell("kill -9 $$", 10, &result), -ECHILD);
+    ck_assert_int_eq(run_shell_as_command("exit 3", 10, &result), -EBADMSG);
+    ck_assert_int_eq(run_shell_as_command("exit 1", 10, &result), -ECHILD);
+    ck_assert_int_eq(run_shell_as_command("kill -9 $$", 10, &result), -ECHILD);
     ck_assert_uint_eq(result.count, 77);
 }
 
-DOMT_TEST(command_that_is_not_there_says_so)
+DOMT_TEST(missing_command_is_reported)
 {
     char *const arguments[] = {(char[]){"/nonexistent/program"}, NULL};
     struct command command = {.arguments = arguments, .cpus = 1, .seconds_max = 10};
@@ -90,12 +94,12 @@ DOMT_TEST(command_that_is_not_there_says_so)
     ck_assert_int_eq(command_run(&command, &result), -ENOENT);
 }
 
-DOMT_TEST(command_is_killed_at_its_time)
+DOMT_TEST(command_is_killed_at_its_time_limit)
 {
     struct command_result result;
     uint64_t began_ns = measure_now_ns();
 
-    ck_assert_int_eq(run_shell("exec sleep 60", 1, &result), -ETIMEDOUT);
+    ck_assert_int_eq(run_shell_as_command("exec sleep 60", 1, &result), -ETIMEDOUT);
     ck_assert_uint_lt(measure_now_ns() - began_ns, UINT64_C(20000000000));
 }
 
@@ -103,13 +107,14 @@ DOMT_TEST(command_runs_on_its_cpus_within_its_memory)
 {
     struct command_result result;
 
-    ck_assert_int_eq(run_shell("echo cpus $(nproc); echo kib $(ulimit -v)", 10, &result), 0);
+    ck_assert_int_eq(run_shell_as_command("echo cpus $(nproc); echo kib $(ulimit -v)", 10, &result),
+                     0);
     ck_assert(command_figure(&result, "cpus") == 1);
     ck_assert(command_figure(&result, "kib") == 3 << 20);
 }
 
-/* The bench looks for contenders in the directory of this program, where there are none. */
-DOMT_TEST(contenders_that_are_not_there_are_left_out)
+/* The bench looks for contenders in the directory of this test program, where there are none. */
+DOMT_TEST(missing_contenders_are_left_out)
 {
     struct contest contest = {
         .suite = "actors",
@@ -130,12 +135,12 @@ DOMT_TEST(contenders_that_are_not_there_are_left_out)
 
 /* The command lines of benches: names of rows, and the options of those that write a page. */
 
-DOMT_TEST(all_are_wanted_when_none_is_named)
+DOMT_TEST(all_rows_are_wanted_if_none_is_named)
 {
     ck_assert(options_is_name_wanted(0, NULL, "ask"));
 }
 
-DOMT_TEST(only_those_that_are_named_are_wanted)
+DOMT_TEST(only_named_rows_are_wanted)
 {
     char *names[] = {(char[]){"ask"}, (char[]){"ring"}};
 
@@ -144,7 +149,7 @@ DOMT_TEST(only_those_that_are_named_are_wanted)
     ck_assert(!options_is_name_wanted(2, names, "rin"));
 }
 
-DOMT_TEST(options_of_a_page_are_taken_and_names_are_left)
+DOMT_TEST(page_options_are_removed_from_command_line)
 {
     char *argv[] = {(char[]){"bench"}, (char[]){"--long"}, (char[]){"--out"},
                     (char[]){"docs"},  (char[]){"ask"},    NULL};
@@ -158,7 +163,7 @@ DOMT_TEST(options_of_a_page_are_taken_and_names_are_left)
     ck_assert_int_eq(optind, 4);
 }
 
-DOMT_TEST(option_that_no_page_has_is_refused)
+DOMT_TEST(unknown_page_option_is_refused)
 {
     char *argv[] = {(char[]){"bench"}, (char[]){"--short"}, NULL};
     struct options_page options = {.out = NULL};
@@ -173,7 +178,7 @@ DOMT_TEST(option_that_no_page_has_is_refused)
 /* bench/support/quiet.c reads the first line of /proc/stat, and subtracts the CPU time of the
  * bench itself from the CPU time of the machine. */
 
-DOMT_TEST(line_of_all_cpus_is_read)
+DOMT_TEST(line_of_all_cpus_in_proc_stat_is_read)
 {
     struct quiet quiet;
 
@@ -183,7 +188,7 @@ DOMT_TEST(line_of_all_cpus_is_read)
     ck_assert_uint_eq(quiet.idle, 4000 + 50000);
 }
 
-DOMT_TEST(line_of_something_else_is_refused)
+DOMT_TEST(other_lines_of_proc_stat_are_refused)
 {
     struct quiet quiet;
 
@@ -193,7 +198,7 @@ DOMT_TEST(line_of_something_else_is_refused)
     ck_assert(!quiet_parse_cpu_line("cpu 1 2 3 4 5 6 7", &quiet));
 }
 
-DOMT_TEST(others_took_what_was_used_and_is_not_own)
+DOMT_TEST(cpu_time_of_others_excludes_own_time)
 {
     uint64_t tick_ns = UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK);
     struct quiet from = {.busy = 1000, .idle = 5000};
@@ -206,7 +211,7 @@ DOMT_TEST(others_took_what_was_used_and_is_not_own)
     ck_assert(quiet_share_of_others(&from, &from, 0) == 0);
 }
 
-DOMT_TEST(wait_for_quiet_has_an_end)
+DOMT_TEST(wait_for_quiet_machine_ends)
 {
     uint64_t began_ns = measure_now_ns();
 

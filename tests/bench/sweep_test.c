@@ -15,7 +15,7 @@
 
 static struct command_result result;
 
-static void start_server_of_load(const char *name, struct server *server)
+static void start_service_for_load(const char *name, struct server *server)
 {
     char *arguments[] = {(char[]){SWEEP},
                          (char[]){"serve"},
@@ -29,7 +29,7 @@ static void start_server_of_load(const char *name, struct server *server)
                   server->error);
 }
 
-static int run_load(const char *name, const struct server *server)
+static int run_load_of_sweep(const char *name, const struct server *server)
 {
     char port[8], watched[16];
     char *arguments[] = {(char[]){SWEEP},
@@ -48,7 +48,7 @@ static int run_load(const char *name, const struct server *server)
     return command_run(&command, &result);
 }
 
-DOMT_TEST(each_load_prints_its_figures)
+DOMT_TEST(each_load_of_sweep_prints_its_figures)
 {
     static const char *const positive[] = {"rate", "p50", "p99", "requests", "cpu", "busy"};
 
@@ -57,8 +57,8 @@ DOMT_TEST(each_load_prints_its_figures)
         struct server server;
         struct server_usage usage;
 
-        start_server_of_load(row->name, &server);
-        ck_assert_msg(run_load(row->name, &server) == 0, "%s", row->name);
+        start_service_for_load(row->name, &server);
+        ck_assert_msg(run_load_of_sweep(row->name, &server) == 0, "%s", row->name);
         ck_assert_msg(server_stop(&server, &usage) == 0, "%s: %s", row->name, server.error);
         for (size_t j = 0; j < sizeof positive / sizeof positive[0]; j++)
             ck_assert_msg(command_figure(&result, positive[j]) > 0, "%s of %s", positive[j],
@@ -71,13 +71,13 @@ DOMT_TEST(each_load_prints_its_figures)
     }
 }
 
-DOMT_TEST(load_fails_at_a_wrong_service)
+DOMT_TEST(load_fails_against_wrong_service)
 {
     struct server server;
     struct server_usage usage;
 
-    start_server_of_load("echo", &server);
-    ck_assert_int_eq(run_load("web", &server), -ECHILD);
+    start_service_for_load("echo", &server);
+    ck_assert_int_eq(run_load_of_sweep("web", &server), -ECHILD);
     ck_assert_int_eq(server_stop(&server, &usage), 0);
 }
 
@@ -102,7 +102,7 @@ DOMT_TEST(sweep_prints_a_line_for_each_value)
     ck_assert_int_eq(count, 3);
 }
 
-DOMT_TEST(keys_are_wanted_by_their_whole_names)
+DOMT_TEST(sweep_keys_are_chosen_by_whole_names)
 {
     const struct sweep_key *ratio = &sweep_keys[0], *pools = &sweep_keys[SWEEP_KEYS_COUNT - 1];
     const struct sweep_row *echo = sweep_find_row_by_name("echo"),

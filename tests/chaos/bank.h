@@ -37,28 +37,28 @@
 
 #define CHAOS_ACCOUNTS_MAX 64u
 #define CHAOS_NODES_MAX    16u
-#define CHAOS_BEGIN        1000 /* the balance of a new account */
+#define CHAOS_BEGIN        1000 /* the balance with which an account begins */
 #define CHAOS_KEY_SIZE     16u
 #define CHAOS_BUCKET       "bank"
 #define CHAOS_CLUSTER      "chaos"
 #define CHAOS_MS           UINT64_C(1000000)
-#define CHAOS_ASK_NS       (1000 * CHAOS_MS) /* time-out of a transfer, in nanoseconds */
+#define CHAOS_ASK_NS       (1000 * CHAOS_MS) /* time-out in nanoseconds of an ask for a transfer */
 #define CHAOS_WINDOW_NS    (100 * CHAOS_MS)
-#define CHAOS_WINDOWS      36000u /* number of windows, which cover one hour */
+#define CHAOS_WINDOWS      36000u /* number of windows of time, which cover one hour */
 #define CHAOS_ERRORS       160u
-#define CHAOS_TIMES        32u /* classes of durations: powers of two of microseconds */
+#define CHAOS_TIMES        32u /* number of classes of durations: powers of two of microseconds */
 
-/* The arguments of the program, in the order of the command line. */
+/* The arguments of the program chaos_bank, in the order of its command line. */
 struct chaos_options {
-    uint32_t node; /* 1.. */
+    uint32_t node; /* number of this node of the bank, from 1 */
     const char *servers;
-    const char *folder; /* directory for the files of this run */
-    uint64_t epoch_ns;  /* begin of the first window, on CLOCK_MONOTONIC */
+    const char *folder; /* directory for the files of this run of the bank */
+    uint64_t epoch_ns;  /* begin of the first window of time, on CLOCK_MONOTONIC */
     uint32_t accounts;
-    uint32_t rate;   /* transfers that this node begins in a second */
-    uint32_t probes; /* probes ask where each account is; 0: no probes */
+    uint32_t rate;   /* how many transfers this node begins in a second */
+    uint32_t probes; /* whether this node has a prober, which asks where each account is */
     uint32_t threads;
-    uint64_t lease_ns; /* lease of a node in nanoseconds; 0: the default */
+    uint64_t lease_ns; /* lease of a node in the cluster in nanoseconds; 0: the default */
 };
 
 extern struct chaos_options chaos_options;
@@ -69,12 +69,14 @@ uint64_t chaos_now_ns(void);
 
 /* ---- Messages ---- */
 
-struct chaos_transfer { /* an ask to an account; answered by chaos_done */
+/* ask to an account to send money to another one, which is answered by chaos_done */
+struct chaos_transfer {
     uint32_t to;
     uint32_t amount;
 };
 
-struct chaos_deposit { /* an ask of one account to another; answered by chaos_done */
+/* ask of one account to another to take money, which is answered by chaos_done */
+struct chaos_deposit {
     uint32_t from;
     uint32_t amount;
     uint64_t number;
@@ -84,7 +86,7 @@ struct chaos_done {
     uint64_t number;
 };
 
-struct chaos_place { /* the answer to an ask of type chaos_where */
+struct chaos_place { /* The answer to an ask of type chaos_where. */
     uint32_t node;
     uint64_t fence;
 };
@@ -100,9 +102,11 @@ void chaos_account_make_key(uint32_t account, char key[CHAOS_KEY_SIZE]);
 
 /* ---- Further actors ---- */
 
-extern const domus_behaviour chaos_teller;  /* begins transfers */
-extern const domus_behaviour chaos_watcher; /* watches an actor on each other node */
-extern const domus_behaviour chaos_watched; /* the actor that watchers of other nodes watch */
-extern const domus_behaviour chaos_prober;  /* asks each account on which node it is */
+/* actor on each node that begins transfers between accounts */
+extern const domus_behaviour chaos_teller;
+extern const domus_behaviour chaos_watcher; /* actor that watches an actor on each other node */
+/* actor on each node that the watchers of other nodes watch */
+extern const domus_behaviour chaos_watched;
+extern const domus_behaviour chaos_prober; /* actor that asks each account on which node it is */
 
 #endif

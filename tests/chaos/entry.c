@@ -34,7 +34,7 @@ bool chaos_entry_read_text(const char *text, size_t size, uint32_t accounts,
     copy[size] = '\0';
     for (uint32_t i = 0; i < 8 + accounts; i++) {
         char *end;
-        /* The writer never stores a negative balance. */
+        /* The program never writes a negative balance, so a text with one is no entry. */
         numbers[i] = strtoull(at, &end, 10);
         if (end == at)
             return false;

@@ -67,8 +67,9 @@ uint64_t chaos_now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* The root actor of this program begins the client of the store first, since accounts use it. */
-static int root_mounted(domus_stack *stack, void *self)
+/* The root actor of this program opens the client of the store before anything else, since accounts
+ * use it. */
+static int mount_root_actor(domus_stack *stack, void *self)
 {
     domus_address address;
     int error = chaos_store_open_bucket(stack);
@@ -83,9 +84,9 @@ static int root_mounted(domus_stack *stack, void *self)
     return error;
 }
 
-static const domus_behaviour root = {.name = "bank", .on_mount = root_mounted};
+static const domus_behaviour root = {.name = "bank", .on_mount = mount_root_actor};
 
-static bool read_options(int argc, char **argv)
+static bool read_options_of_command_line(int argc, char **argv)
 {
     if (argc != ARGUMENTS)
         return false;
@@ -104,10 +105,10 @@ static bool read_options(int argc, char **argv)
            chaos_options.accounts <= CHAOS_ACCOUNTS_MAX;
 }
 
-static int start_node(domus_system **ret_system, char *error, size_t size)
+static int start_node_of_bank(domus_system **ret_system, char *error, size_t size)
 {
     char name[16];
-    /* the kind of accounts, and a kind without a name that ends the list */
+    /* The list of kinds of grains has that of accounts, and a kind without a name as its end. */
     static domus_grain_kind kinds[2];
     domus_cluster_options options = {.name = CHAOS_CLUSTER,
                                      .node = name,
@@ -145,7 +146,7 @@ int main(int argc, char **argv)
     sigset_t ends;
     int signal;
 
-    if (!read_options(argc, argv)) {
+    if (!read_options_of_command_line(argc, argv)) {
         fprintf(stderr, "usage: chaos_bank NODE SERVERS FOLDER EPOCH_NS ACCOUNTS RATE PROBES "
                         "THREADS LEASE_MS\n");
         return 2;
@@ -154,7 +155,7 @@ int main(int argc, char **argv)
     sigemptyset(&ends);
     sigaddset(&ends, SIGTERM);
     sigprocmask(SIG_BLOCK, &ends, NULL);
-    int result = start_node(&system, error, sizeof error);
+    int result = start_node_of_bank(&system, error, sizeof error);
     if (result != 0) {
         fprintf(stderr, "chaos_bank: %s %s\n", strerror(-result), error);
         return 1;

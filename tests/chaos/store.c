@@ -1,5 +1,5 @@
-/* The client and the bucket of a node, which all its accounts use; and the file in which changes
- * are logged. */
+/* The client and the bucket of a node of the bank, which all its accounts use; and the file in
+ * which changes are logged. */
 #include "tests/chaos/store.h"
 
 #include "tests/chaos/tally.h"
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define STORE_NS (500 * CHAOS_MS) /* time-out of a read or a write */
+#define STORE_NS (500 * CHAOS_MS) /* time-out of a read or a write of an entry */
 
 static domus_address bucket;
 static int audit = -1;

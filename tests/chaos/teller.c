@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #define TICK_NS (10 * CHAOS_MS)
-/* Most transfers of one tick: a node that was stopped does not catch up on all that it has missed.
- */
+/* most transfers that begin in one tick: a node that was stopped does not catch up on all that it
+ * has missed */
 #define AT_ONCE_MAX 100u
 #define AMOUNT_MAX  20u
 
@@ -18,7 +18,7 @@ struct chaos_tally *chaos_tally;
 
 struct teller {
     uint64_t chance;
-    uint64_t next_ns; /* when the next transfer begins */
+    uint64_t next_ns; /* when the teller's next transfer begins */
     domus_grains accounts;
 };
 
@@ -47,21 +47,22 @@ int chaos_tally_map_file(void)
     return close(fd);
 }
 
-static uint32_t draw_below(struct teller *teller, uint32_t below)
+static uint32_t draw_number_below(struct teller *teller, uint32_t below)
 {
-    teller->chance ^= teller->chance << 13; /* xorshift64 */
+    teller->chance ^= teller->chance << 13; /* xorshift64 makes the teller's next random number */
     teller->chance ^= teller->chance >> 7;
     teller->chance ^= teller->chance << 17;
     return (uint32_t)(teller->chance >> 32) % below;
 }
 
-static void count_outcome(const struct transferring *transferring, enum chaos_outcome outcome)
+static void count_outcome_of_transfer(const struct transferring *transferring,
+                                      enum chaos_outcome outcome)
 {
     chaos_count_one_more(&chaos_tally->windows[transferring->window][outcome]);
     chaos_count_one_more(&chaos_tally->accounts[transferring->from][outcome]);
 }
 
-static enum chaos_outcome outcome_of(int error)
+static enum chaos_outcome outcome_of_error(int error)
 {
     switch (error) {
     case 0:
@@ -79,12 +80,13 @@ static enum chaos_outcome outcome_of(int error)
     }
 }
 
-static int count_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int resume_with_answer_of_transfer(domus_stack *stack, void *self,
+                                          const domus_answer *answer)
 {
     const struct transferring *transferring = domus_frame(stack);
 
     (void)self;
-    count_outcome(transferring, outcome_of(answer->error));
+    count_outcome_of_transfer(transferring, outcome_of_error(answer->error));
     if (answer->error != 0) {
         if ((uint32_t)-answer->error < CHAOS_ERRORS)
             chaos_count_one_more(&chaos_tally->errors[-answer->error]);
@@ -102,11 +104,11 @@ static int count_answer(domus_stack *stack, void *self, const domus_answer *answ
     return 0;
 }
 
-static int on_begin(domus_stack *stack, void *self, const void *payload)
+static int handle_begin_of_transfer(domus_stack *stack, void *self, const void *payload)
 {
     struct teller *teller = self;
     struct transferring *transferring = domus_frame(stack);
-    struct chaos_transfer transfer = {.amount = 1 + draw_below(teller, AMOUNT_MAX)};
+    struct chaos_transfer transfer = {.amount = 1 + draw_number_below(teller, AMOUNT_MAX)};
     char key[CHAOS_KEY_SIZE];
 
     (void)payload;
@@ -115,20 +117,20 @@ static int on_begin(domus_stack *stack, void *self, const void *payload)
         (uint32_t)((transferring->began_ns - chaos_options.epoch_ns) / CHAOS_WINDOW_NS);
     if (transferring->window >= CHAOS_WINDOWS)
         return 0;
-    transferring->from = draw_below(teller, chaos_options.accounts);
-    transfer.to = (transferring->from + 1 + draw_below(teller, chaos_options.accounts - 1)) %
+    transferring->from = draw_number_below(teller, chaos_options.accounts);
+    transfer.to = (transferring->from + 1 + draw_number_below(teller, chaos_options.accounts - 1)) %
                   chaos_options.accounts;
     transferring->to = transfer.to;
     chaos_account_make_key(transferring->from, key);
-    count_outcome(transferring, CHAOS_ASKED);
+    count_outcome_of_transfer(transferring, CHAOS_ASKED);
     int error = domus_grain_ask_within(stack, teller->accounts, key, &chaos_transfer_type,
-                                       &transfer, CHAOS_ASK_NS, count_answer);
+                                       &transfer, CHAOS_ASK_NS, resume_with_answer_of_transfer);
     if (error < 0)
-        return count_answer(stack, self, &(domus_answer){.error = error});
+        return resume_with_answer_of_transfer(stack, self, &(domus_answer){.error = error});
     return error;
 }
 
-static int on_tick(domus_stack *stack, void *self, const void *payload)
+static int handle_tick_by_beginning_transfers(domus_stack *stack, void *self, const void *payload)
 {
     struct teller *teller = self;
     uint64_t now = chaos_now_ns();
@@ -142,7 +144,7 @@ static int on_tick(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int on_mount(domus_stack *stack, void *self)
+static int mount_teller_with_timer(domus_stack *stack, void *self)
 {
     struct teller *teller = self;
 
@@ -156,10 +158,10 @@ static int on_mount(domus_stack *stack, void *self)
 const domus_behaviour chaos_teller = {
     .name = "teller",
     .state_size = sizeof(struct teller),
-    .on =
-        (const domus_on[]){
-            {.type = &tick_type, .handle = on_tick},
-            {.type = &begin_type, .handle = on_begin, .frame_size = sizeof(struct transferring)},
-            {.type = NULL}},
-    .on_mount = on_mount,
+    .on = (const domus_on[]){{.type = &tick_type, .handle = handle_tick_by_beginning_transfers},
+                             {.type = &begin_type,
+                              .handle = handle_begin_of_transfer,
+                              .frame_size = sizeof(struct transferring)},
+                             {.type = NULL}},
+    .on_mount = mount_teller_with_timer,
 };

@@ -13,14 +13,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LOOK_NS      (50 * CHAOS_MS)
-#define SPAWN_NS     (1000 * CHAOS_MS)
-#define PROBE_NS     (250 * CHAOS_MS) /* time-out of a probe, in nanoseconds */
+#define LOOK_NS  (50 * CHAOS_MS)
+#define SPAWN_NS (1000 * CHAOS_MS)
+#define PROBE_NS                                                                                   \
+    (250 * CHAOS_MS) /* time-out in nanoseconds of a probe, which asks an account where it is */
 #define PROBE_GAP_NS (20 * CHAOS_MS)
 
 struct watched_node {
     uint64_t id;
-    bool is_asked; /* the actor is being spawned */
+    bool is_asked; /* whether the actor on that node is being spawned */
     domus_address address;
     char name[DOMUS_CLUSTER_NAME_MAX + 1];
 };
@@ -37,7 +38,7 @@ static const domus_type probe_type = {.name = "probe", .size = sizeof(uint32_t)}
 
 const domus_behaviour chaos_watched = {.name = "watched"};
 
-static struct watched_node *find_node(struct watcher *watcher, uint64_t id)
+static struct watched_node *find_watched_node(struct watcher *watcher, uint64_t id)
 {
     for (uint32_t i = 0; i < CHAOS_NODES_MAX; i++) {
         if (watcher->nodes[i].id == id)
@@ -46,14 +47,15 @@ static struct watched_node *find_node(struct watcher *watcher, uint64_t id)
     return NULL;
 }
 
-static int watch_spawned(domus_stack *stack, void *self, const domus_answer *answer)
+static int resume_when_watched_actor_is_spawned(domus_stack *stack, void *self,
+                                                const domus_answer *answer)
 {
     struct watcher *watcher = self;
     struct watched_node *node = &watcher->nodes[*(const uint32_t *)domus_frame(stack)];
 
     if (answer->error != 0) {
-        /* the entry is free, so the next on_look() that finds that node up spawns an actor on it
-         * again */
+        /* The entry of this node is free, so the next look_for_new_nodes() that finds the node up
+         * spawns an actor on it again. */
         node->id = 0;
         return 0;
     }
@@ -63,21 +65,21 @@ static int watch_spawned(domus_stack *stack, void *self, const domus_answer *ans
     return domus_watch_actor(stack, node->address, NULL);
 }
 
-static int on_spawn(domus_stack *stack, void *self, const void *payload)
+static int handle_spawn_on_node(domus_stack *stack, void *self, const void *payload)
 {
     struct watcher *watcher = self;
     uint32_t index = *(const uint32_t *)payload;
     domus_node node = {chaos_cluster, watcher->nodes[index].id};
 
     *(uint32_t *)domus_frame(stack) = index;
-    int error =
-        domus_cluster_spawn(stack, node, chaos_watched.name, NULL, NULL, SPAWN_NS, watch_spawned);
+    int error = domus_cluster_spawn(stack, node, chaos_watched.name, NULL, NULL, SPAWN_NS,
+                                    resume_when_watched_actor_is_spawned);
     if (error < 0)
         watcher->nodes[index].id = 0;
     return error < 0 ? 0 : error;
 }
 
-static int on_look(domus_stack *stack, void *self, const void *payload)
+static int look_for_new_nodes(domus_stack *stack, void *self, const void *payload)
 {
     struct watcher *watcher = self;
     domus_node_info infos[CHAOS_NODES_MAX];
@@ -85,9 +87,9 @@ static int on_look(domus_stack *stack, void *self, const void *payload)
 
     (void)payload;
     for (uint32_t i = 0; i < count && i < CHAOS_NODES_MAX; i++) {
-        struct watched_node *node = find_node(watcher, 0);
+        struct watched_node *node = find_watched_node(watcher, 0);
         if (node == NULL || infos[i].is_here || infos[i].state != DOMUS_NODE_UP ||
-            find_node(watcher, infos[i].node.id) != NULL)
+            find_watched_node(watcher, infos[i].node.id) != NULL)
             continue;
         *node = (struct watched_node){.id = infos[i].node.id, .is_asked = true};
         memcpy(node->name, infos[i].name, sizeof node->name);
@@ -98,7 +100,7 @@ static int on_look(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int on_down(domus_stack *stack, void *self, const void *payload)
+static int handle_end_of_watched_actor(domus_stack *stack, void *self, const void *payload)
 {
     struct watcher *watcher = self;
     const domus_down *down = payload;
@@ -109,12 +111,12 @@ static int on_down(domus_stack *stack, void *self, const void *payload)
         if (node->id == 0 || node->is_asked || !domus_address_equals(node->address, down->who))
             continue;
         printf("down %s %d %" PRIu64 "\n", node->name, down->reason, chaos_now_ns());
-        node->id = 0; /* the next look that finds the node up watches it again */
+        node->id = 0; /* the next look_for_new_nodes() that finds the node up watches it again */
     }
     return 0;
 }
 
-static int watcher_mounted(domus_stack *stack, void *self)
+static int mount_watcher_with_timer(domus_stack *stack, void *self)
 {
     (void)self;
     return domus_every(stack, LOOK_NS, &look_type, NULL, NULL);
@@ -125,18 +127,19 @@ const domus_behaviour chaos_watcher = {
     .state_size = sizeof(struct watcher),
     .on =
         (const domus_on[]){
-            {.type = &look_type, .handle = on_look},
-            {.type = &spawn_type, .handle = on_spawn, .frame_size = sizeof(uint32_t)},
-            {.type = &domus_down_type, .handle = on_down},
+            {.type = &look_type, .handle = look_for_new_nodes},
+            {.type = &spawn_type, .handle = handle_spawn_on_node, .frame_size = sizeof(uint32_t)},
+            {.type = &domus_down_type, .handle = handle_end_of_watched_actor},
             {.type = NULL}},
-    .on_mount = watcher_mounted,
+    .on_mount = mount_watcher_with_timer,
 };
 
 /* ---- Probes -------------------------------------------------------------------------------- */
 
-struct probe { /* the frame of a conversation that never ends */
+struct probe { /* the frame of the conversation that asks one account for ever
+                                    where it is */
     uint32_t account;
-    uint32_t node; /* node that gave the last answer; 0: no answer yet */
+    uint32_t node; /* node that has given the last answer; 0: no answer yet */
     uint32_t failures;
     uint64_t asked_ns;
 };
@@ -145,9 +148,9 @@ struct prober {
     domus_grains accounts;
 };
 
-static domus_resumed probe_answered;
+static domus_resumed resume_with_answer_of_probe;
 
-static int probe(domus_stack *stack, void *self, const domus_answer *answer)
+static int ask_account_where_it_is(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const struct prober *prober = self;
     struct probe *frame = domus_frame(stack);
@@ -158,14 +161,14 @@ static int probe(domus_stack *stack, void *self, const domus_answer *answer)
     chaos_account_make_key(frame->account, key);
     frame->asked_ns = chaos_now_ns();
     int error = domus_grain_ask_within(stack, prober->accounts, key, &chaos_where_type, NULL,
-                                       PROBE_NS, probe_answered);
+                                       PROBE_NS, resume_with_answer_of_probe);
     if (error >= 0)
         return error;
     frame->failures++;
-    return domus_sleep(stack, PROBE_GAP_NS, probe);
+    return domus_sleep(stack, PROBE_GAP_NS, ask_account_where_it_is);
 }
 
-static int probe_answered(domus_stack *stack, void *self, const domus_answer *answer)
+static int resume_with_answer_of_probe(domus_stack *stack, void *self, const domus_answer *answer)
 {
     struct probe *frame = domus_frame(stack);
 
@@ -174,7 +177,7 @@ static int probe_answered(domus_stack *stack, void *self, const domus_answer *an
         return 0;
     if (answer->error != 0) {
         frame->failures++;
-        return domus_sleep(stack, CHAOS_MS, probe);
+        return domus_sleep(stack, CHAOS_MS, ask_account_where_it_is);
     }
     const struct chaos_place *place = answer->payload;
     if (place->node != frame->node || frame->failures > 0)
@@ -182,18 +185,18 @@ static int probe_answered(domus_stack *stack, void *self, const domus_answer *an
                frame->asked_ns, chaos_now_ns(), frame->failures);
     frame->node = place->node;
     frame->failures = 0;
-    return domus_sleep(stack, PROBE_GAP_NS, probe);
+    return domus_sleep(stack, PROBE_GAP_NS, ask_account_where_it_is);
 }
 
-static int on_probe(domus_stack *stack, void *self, const void *payload)
+static int handle_begin_of_probe(domus_stack *stack, void *self, const void *payload)
 {
     struct probe *frame = domus_frame(stack);
 
     frame->account = *(const uint32_t *)payload;
-    return probe(stack, self, NULL);
+    return ask_account_where_it_is(stack, self, NULL);
 }
 
-static int prober_mounted(domus_stack *stack, void *self)
+static int mount_prober_of_accounts(domus_stack *stack, void *self)
 {
     struct prober *prober = self;
     int error = domus_grain_open(stack, &chaos_accounts, &prober->accounts);
@@ -206,9 +209,9 @@ static int prober_mounted(domus_stack *stack, void *self)
 const domus_behaviour chaos_prober = {
     .name = "prober",
     .state_size = sizeof(struct prober),
-    .on =
-        (const domus_on[]){
-            {.type = &probe_type, .handle = on_probe, .frame_size = sizeof(struct probe)},
-            {.type = NULL}},
-    .on_mount = prober_mounted,
+    .on = (const domus_on[]){{.type = &probe_type,
+                              .handle = handle_begin_of_probe,
+                              .frame_size = sizeof(struct probe)},
+                             {.type = NULL}},
+    .on_mount = mount_prober_of_accounts,
 };

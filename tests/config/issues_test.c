@@ -8,7 +8,7 @@
 
 #define MIB (1024 * 1024)
 
-DOMT_TEST(unknown_key_is_named_with_the_one_that_was_meant)
+DOMT_TEST(unknown_key_is_reported_with_suggestion)
 {
     domt_expect_errors_of_text("scheduler:\n  ioRatoi: 50\n",
                                "2:3: scheduler.ioRatoi: unknown key (did you mean 'ioRatio'?)\n");
@@ -28,12 +28,12 @@ DOMT_TEST(unknown_key_is_named_with_the_one_that_was_meant)
                                "3:3: listeners[0].adress: unknown key (did you mean 'address'?)\n");
     domt_expect_errors_of_text("'io\"': 1\n", "1:1: io\": unknown key (did you mean 'io'?)\n");
     domt_expect_errors_of_text("\"a\\nb\": 1\n", "1:1: a\\nb: unknown key\n");
-    domt_expect_errors_of_text("'a\\b~': 1\n",
-                               "1:1: a\\b~: unknown key\n"); /* each byte of the key is printable */
+    /* bytes of the key that are not printable are shown escaped */
+    domt_expect_errors_of_text("'a\\b~': 1\n", "1:1: a\\b~: unknown key\n");
     domt_expect_errors_of_text("<<: 1\n", "1:1: <<: unknown key\n");
 }
 
-DOMT_TEST(duplicate_key_is_named_with_the_line_of_the_first)
+DOMT_TEST(duplicate_key_is_reported_with_first_line)
 {
     domt_expect_errors_of_text("scheduler:\n  ioRatio: 50\n\n  ioRatio: 51\n",
                                "4:3: scheduler.ioRatio: duplicate key (first in line 2)\n");
@@ -45,7 +45,7 @@ DOMT_TEST(duplicate_key_is_named_with_the_line_of_the_first)
                                "2:13: listeners[0].name: duplicate key (first in line 2)\n");
 }
 
-DOMT_TEST(value_is_named_with_its_own_column)
+DOMT_TEST(wrong_value_is_reported_with_its_column)
 {
     domt_expect_errors_of_text("scheduler:\n  ioRatio:   0\n",
                                "2:14: scheduler.ioRatio: must be auto or 1..100, is 0\n");
@@ -60,7 +60,7 @@ DOMT_TEST(value_is_named_with_its_own_column)
                                "1:24: scheduler.minBudget: must be 1us..1s, is 2s\n");
     domt_expect_errors_of_text("io:\n  ringEntries: 500\n",
                                "2:16: io.ringEntries: must be a power of two, is 500\n");
-    /* the number becomes 512 if it is cut to 32 bits */
+    /* This number would be 512, a right value, if it were cut to 32 bits. */
     domt_expect_errors_of_text("io:\n  ringEntries: 4294967808\n",
                                "2:16: io.ringEntries: must be 16..32768, is 4294967808\n");
     domt_expect_errors_of_text("channel:\n  sendHigh: 2GiB\n",
@@ -89,7 +89,7 @@ DOMT_TEST(value_is_named_with_its_own_column)
         "2:11: scheduler.ioRatio: expected auto or a percentage such as 50, found nothing\n");
 }
 
-DOMT_TEST(wrong_type_is_named)
+DOMT_TEST(wrong_type_of_value_is_reported)
 {
     domt_expect_errors_of_text("scheduler: 5\n",
                                "1:12: scheduler: expected a mapping, found a single value\n");
@@ -112,7 +112,7 @@ DOMT_TEST(wrong_type_is_named)
     domt_expect_errors_of_text("---\n...\n", "2:1: expected a mapping, found nothing\n");
 }
 
-DOMT_TEST(listener_must_be_whole)
+DOMT_TEST(incomplete_listener_is_reported)
 {
     domt_expect_errors_of_text(
         "listeners:\n- {}\n",
@@ -128,7 +128,7 @@ DOMT_TEST(listener_must_be_whole)
                                "3:3: listeners[1]: address is missing\n");
 }
 
-DOMT_TEST(list_has_a_greatest_length)
+DOMT_TEST(list_has_maximum_length)
 {
     char text[8192] = "listeners:\n";
     domus_yaml *yaml = domt_make_yaml_reader();
@@ -143,7 +143,7 @@ DOMT_TEST(list_has_a_greatest_length)
     domt_expect_errors_of_text(text, "2:1: listeners: expected at most 64 elements, found 65\n");
 }
 
-DOMT_TEST(malformed_text_is_named_and_what_stood_before_it_too)
+DOMT_TEST(malformed_yaml_and_errors_before_it_are_reported)
 {
     domt_expect_errors_of_text(
         "scheduler:\n  ioRatio: 0\n bad\n",
@@ -163,13 +163,14 @@ DOMT_TEST(malformed_text_is_named_and_what_stood_before_it_too)
         "listeners:\n- name: a\n  address: [",
         "3:12: listeners[0].address: expected a single value, found a list\n"
         "4:1: not YAML: did not find expected node content while parsing a flow node\n");
-    /* the address may stand in the rest of the line */
+    /* A quote that is not closed is an error of the text alone: the address that is missing may
+     * stand in the rest. */
     domt_expect_errors_of_text(
         "listeners:\n- name: a\n  backlog: '",
         "3:13: not YAML: found unexpected end of stream while scanning a quoted scalar\n");
 }
 
-DOMT_TEST(second_document_is_refused)
+DOMT_TEST(second_yaml_document_is_refused)
 {
     domt_expect_errors_of_text("io: {}\n---\nio: {}\n",
                                "2:1: a second document; a file holds one\n");
@@ -178,7 +179,7 @@ DOMT_TEST(second_document_is_refused)
                                "3:1: a second document; a file holds one\n");
 }
 
-DOMT_TEST(anchors_aliases_and_tags_are_refused)
+DOMT_TEST(yaml_anchors_aliases_and_tags_are_refused)
 {
     domt_expect_errors_of_text(
         "scheduler:\n  minBudget: &b 50us\n  minBudgetBusy: *b\n",
@@ -193,7 +194,7 @@ DOMT_TEST(anchors_aliases_and_tags_are_refused)
     domt_expect_errors_of_text("? {a: b}\n: 1\n", "1:3: a key must be a single word\n");
 }
 
-DOMT_TEST(all_errors_of_a_file_come_in_the_order_of_its_lines)
+DOMT_TEST(errors_of_a_file_come_in_line_order)
 {
     domt_expect_errors_of_text(
         "sytem:\n"
@@ -229,7 +230,7 @@ DOMT_TEST(all_errors_of_a_file_come_in_the_order_of_its_lines)
         "17:1: a second document; a file holds one\n");
 }
 
-DOMT_TEST(errors_beyond_64_are_counted)
+DOMT_TEST(errors_beyond_64_are_only_counted)
 {
     char text[4096] = "", *errors;
     domus_yaml *yaml = domt_make_yaml_reader();
@@ -248,7 +249,7 @@ DOMT_TEST(errors_beyond_64_are_counted)
     domus_yaml_free(yaml);
 }
 
-DOMT_TEST(deep_nesting_is_refused_at_16)
+DOMT_TEST(nesting_deeper_than_16_is_refused)
 {
     char text[4096];
 
@@ -265,7 +266,7 @@ DOMT_TEST(deep_nesting_is_refused_at_16)
         "levels\n");
 }
 
-DOMT_TEST(keys_values_and_their_number_have_limits)
+DOMT_TEST(length_and_number_of_keys_have_limits)
 {
     static char text[MIB];
 
@@ -288,9 +289,9 @@ DOMT_TEST(keys_values_and_their_number_have_limits)
         text, "1:1: a: unknown key\n1:8193: a: the file holds more than 4096 values\n");
 }
 
-/* A file that repeats one thing for a mebibyte must be refused or read soon, whatever the thing
- * is. */
-DOMT_TEST(file_of_a_mebibyte_ends_soon)
+/* A configuration file that repeats one thing for a mebibyte must be refused or read soon, whatever
+ * the thing is. */
+DOMT_TEST(file_of_one_mebibyte_is_read_soon)
 {
     static const char *const things[] = {
         "[",          "{",    "- ",         "? ",    "a: ",         "&a ",  "*a ",
@@ -318,7 +319,7 @@ DOMT_TEST(file_of_a_mebibyte_ends_soon)
     }
 }
 
-DOMT_TEST(file_of_a_mebibyte_is_read_and_no_larger)
+DOMT_TEST(file_larger_than_one_mebibyte_is_refused)
 {
     static char text[MIB + 1];
     domus_yaml *yaml = domt_make_yaml_reader();
@@ -332,9 +333,9 @@ DOMT_TEST(file_of_a_mebibyte_is_read_and_no_larger)
     domt_expect_errors_of_bytes(text, sizeof text, "1:1: the file is larger than 1 MiB\n");
 }
 
-/* Break a right file at random places: the load returns one of two answers, and each error is a
- * line of text. */
-DOMT_TEST(broken_files_do_no_harm)
+/* Break a right configuration file at random places: the load returns 0 or -EINVAL, and each error
+ * is a line of text. */
+DOMT_TEST(broken_files_give_errors_as_lines)
 {
     static const char marks[] = "{}[]:,&*!|>'\"%@`#-? \n\t\0\x80\xff"
                                 "0aZ\\~";

@@ -27,7 +27,7 @@ static const domus_config_key keys[] = {
 static const domus_section section = {
     .name = "chat", .keys = keys, .size = sizeof(struct settings)};
 
-static domus_yaml *make_reader(void)
+static domus_yaml *make_reader_with_section(void)
 {
     domus_yaml *yaml = NULL;
     char error[256] = "";
@@ -40,7 +40,7 @@ static domus_yaml *make_reader(void)
 
 static char shown[1 << 16];
 
-static void record_shown(void *count, const domus_config_shown *one)
+static void record_shown_line(void *count, const domus_config_shown *one)
 {
     size_t used = strlen(shown);
 
@@ -48,30 +48,30 @@ static void record_shown(void *count, const domus_config_shown *one)
     snprintf(shown + used, sizeof shown - used, "%s=%s @ %s\n", one->key, one->value, one->origin);
 }
 
-static size_t show_keys(const domus_yaml *yaml)
+static size_t show_keys_of_reader(const domus_yaml *yaml)
 {
     size_t count = 0;
 
     shown[0] = '\0';
-    domus_yaml_show(yaml, record_shown, &count);
+    domus_yaml_show(yaml, record_shown_line, &count);
     return count;
 }
 
-static void expect_shown(const char *line)
+static void expect_line_is_shown(const char *line)
 {
     ck_assert_msg(strstr(shown, line) != NULL, "no '%s' in:\n%s", line, shown);
 }
 
-/* Load a text as a file, and write the file's name to `name`. */
-static void load_text(domus_yaml *yaml, const char *text, char name[32])
+/* Load a text as a configuration file, and write the file's name to `name`. */
+static void load_text_as_file(domus_yaml *yaml, const char *text, char name[32])
 {
     ck_assert_msg(domt_load_bytes_as_file(yaml, text, strlen(text), name) == 0, "%s",
                   domus_yaml_errors(yaml));
 }
 
 static const char file[] = "scheduler:\n"
-                           /* The value is the default, but the file has it, so its place is
-                            * shown. */
+                           /* The value is the default, but as the file has it, its place in the
+                            * file is shown. */
                            "  ioRatio: 50\n"
                            "  minBudget: 1500us\n"
                            "system: {threads: 50%}\n"
@@ -93,7 +93,7 @@ static const char file[] = "scheduler:\n"
                            "cluster: {servers: [a, b], password: abc, token: abc,\n"
                            "  tokenFile: t, tls: {keyFile: abc}}\n";
 
-DOMT_TEST(each_value_has_the_line_where_it_stands)
+DOMT_TEST(each_value_shows_its_line_in_the_file)
 {
     static const char *const lines[] = {
         "scheduler.ioRatio=50 @ %s:2\n",
@@ -128,96 +128,100 @@ DOMT_TEST(each_value_has_the_line_where_it_stands)
         "cluster.lease=auto @ default\n",
         "cluster.user= @ default\n",
     };
-    domus_yaml *yaml = make_reader();
+    domus_yaml *yaml = make_reader_with_section();
     char name[32], line[128];
 
-    size_t before = show_keys(yaml);
-    expect_shown("system.threads=auto @ default\n");
-    expect_shown("chat.rooms=lobby,garden @ default\n");
-    expect_shown("chat.key= @ default\n");
-    load_text(yaml, file, name);
-    ck_assert_uint_gt(show_keys(yaml), before);
+    size_t before = show_keys_of_reader(yaml);
+    expect_line_is_shown("system.threads=auto @ default\n");
+    expect_line_is_shown("chat.rooms=lobby,garden @ default\n");
+    expect_line_is_shown("chat.key= @ default\n");
+    load_text_as_file(yaml, file, name);
+    ck_assert_uint_gt(show_keys_of_reader(yaml), before);
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         snprintf(line, sizeof line, lines[i], name);
-        expect_shown(line);
+        expect_line_is_shown(line);
     }
-    /* the listener has the options of `channel` */
+    /* A listener without options of its own has those of `channel`, so none of them is shown for
+     * it. */
     ck_assert_ptr_null(strstr(shown, "listeners.a.channel"));
     ck_assert_ptr_null(strstr(shown, "abc"));
     domus_yaml_free(yaml);
 }
 
-DOMT_TEST(assignments_and_later_files_take_the_place_of_earlier_ones)
+DOMT_TEST(later_sources_replace_origins_of_earlier_ones)
 {
-    domus_yaml *yaml = make_reader();
+    domus_yaml *yaml = make_reader_with_section();
     char name[32], second[32], line[128];
 
-    load_text(yaml, file, name);
-    load_text(yaml,
-              "scheduler: {minBudget: 1ms}\nlisteners: [{name: a, address: '127.0.0.1:1'},\n"
-              "  {name: c, address: '127.0.0.1:2'}]\n",
-              second);
+    load_text_as_file(yaml, file, name);
+    load_text_as_file(
+        yaml,
+        "scheduler: {minBudget: 1ms}\nlisteners: [{name: a, address: '127.0.0.1:1'},\n"
+        "  {name: c, address: '127.0.0.1:2'}]\n",
+        second);
     ck_assert_int_eq(domus_yaml_set(yaml, "listeners.a.backlog=7"), 0);
     ck_assert_int_eq(domus_yaml_set(yaml, "pools.work.runners=auto"), 0);
     ck_assert_int_eq(domus_yaml_set(yaml, "chat.loud=true"), 0);
     ck_assert_int_eq(domus_yaml_set(yaml, "system.threads=3"), 0);
     ck_assert_int_eq(domi_yaml_set_value_from_source(yaml, "--rooms", "chat.rooms=p,q"), 0);
-    ck_assert_int_ne(domus_yaml_set(yaml, "io.backend=none"), 0); /* the assignment is refused */
-    (void)show_keys(yaml);
+    /* this assignment is refused, and changes no origin */
+    ck_assert_int_ne(domus_yaml_set(yaml, "io.backend=none"), 0);
+    (void)show_keys_of_reader(yaml);
     snprintf(line, sizeof line, "scheduler.minBudget=1ms @ %s:1\n", second);
-    expect_shown(line);
+    expect_line_is_shown(line);
     snprintf(line, sizeof line, "listeners.a.address=127.0.0.1:1 @ %s:2\n", second);
-    expect_shown(line);
-    expect_shown("listeners.a.backlog=7 @ --set\n");
-    /* the backlog of listener b, which had this index before, must not show */
-    expect_shown("listeners.c.backlog=4096 @ default\n");
-    expect_shown("pools.work.runners=auto @ --set\n");
-    expect_shown("chat.loud=true @ --set\n");
-    expect_shown("system.threads=3 @ --set\n");
-    expect_shown("chat.rooms=p,q @ --rooms\n");
-    expect_shown("io.backend=auto @ default\n");
+    expect_line_is_shown(line);
+    expect_line_is_shown("listeners.a.backlog=7 @ --set\n");
+    /* The backlog of listener b, which had this index in the first file, must not show here. */
+    expect_line_is_shown("listeners.c.backlog=4096 @ default\n");
+    expect_line_is_shown("pools.work.runners=auto @ --set\n");
+    expect_line_is_shown("chat.loud=true @ --set\n");
+    expect_line_is_shown("system.threads=3 @ --set\n");
+    expect_line_is_shown("chat.rooms=p,q @ --rooms\n");
+    expect_line_is_shown("io.backend=auto @ default\n");
     ck_assert_ptr_null(strstr(shown, "listeners.b"));
     domus_yaml_free(yaml);
 }
 
 /* --- what is in use --------------------------------------------------------------------------- */
 
-/* A reload may be accepted in part, and the program may have changed values itself. */
-DOMT_TEST(value_in_use_has_the_origin_of_its_reader)
+/* The values in use after a reload that was accepted in part, in a program that has also changed
+ * values itself. */
+DOMT_TEST(value_in_use_shows_origin_of_its_reader)
 {
-    domus_yaml *first = make_reader(), *newest = make_reader();
+    domus_yaml *first = make_reader_with_section(), *newest = make_reader_with_section();
     char name[32], line[128];
     size_t count = 0;
 
-    load_text(first, file, name);
+    load_text_as_file(first, file, name);
     ck_assert_int_eq(domus_yaml_set(newest, "log.level=error"), 0);
-    /* the running system does not accept this change */
+    /* The running system does not accept this change of a key, so the first value stays in use. */
     ck_assert_int_eq(domus_yaml_set(newest, "scheduler.minBudget=2ms"), 0);
     ck_assert_int_eq(domus_yaml_set(newest, "chat.timeout=2s"), 0);
     domus_config used = *domus_yaml_config(first);
     used.log.level = DOMUS_LOG_ERROR;
     used.channel.connections_max = 77;
-    used.scheduler.idle.spin_ns = 0; /* the library has chosen this value for "auto" */
+    used.scheduler.idle.spin_ns = 0; /* the library has chosen this value in place of "auto" */
     const domi_origins start = domi_yaml_get_origins(first), last = domi_yaml_get_origins(newest);
     const domi_effective effective = {.config = &used, .newest = &last, .first = &start};
     shown[0] = '\0';
-    domi_origins_show_configuration(&effective, record_shown, &count);
-    expect_shown("log.level=error @ --set\n");
-    expect_shown("channel.maxConnections=77 @ program\n");
-    expect_shown("scheduler.idle.spin=0 @ default\n");
+    domi_origins_show_configuration(&effective, record_shown_line, &count);
+    expect_line_is_shown("log.level=error @ --set\n");
+    expect_line_is_shown("channel.maxConnections=77 @ program\n");
+    expect_line_is_shown("scheduler.idle.spin=0 @ default\n");
     snprintf(line, sizeof line, "scheduler.minBudget=1500us @ %s:3\n", name);
-    expect_shown(line);
+    expect_line_is_shown(line);
     snprintf(line, sizeof line, "listeners.b.backlog=4096 @ %s:9\n", name);
-    expect_shown(line);
-    expect_shown(
-        "chat.timeout=2s @ --set\n"); /* the program has accepted the new values of its section */
-    expect_shown("chat.key= @ default\n");
+    expect_line_is_shown(line);
+    expect_line_is_shown(
+        "chat.timeout=2s @ --set\n"); /* The program has accepted the new values of its section. */
+    expect_line_is_shown("chat.key= @ default\n");
     domus_yaml_free(first);
     domus_yaml_free(newest);
 }
 
-/* A program that fills its configuration without YAML has values, but no places of them. */
-DOMT_TEST(a_configuration_made_by_hand_is_shown)
+/* A program that fills its configuration without YAML has values whose places are not known. */
+DOMT_TEST(configuration_without_yaml_is_shown)
 {
     const domus_listener_config listeners[] = {{.name = "a", .address = "127.0.0.1:0"},
                                                {.address = NULL}};
@@ -232,19 +236,19 @@ DOMT_TEST(a_configuration_made_by_hand_is_shown)
     config.pools = pools;
     config.pool_count = 1;
     shown[0] = '\0';
-    domus_config_show(&config, NULL, record_shown, &count);
-    expect_shown("scheduler.ioRatio=60 @ program\n");
-    expect_shown("scheduler.maxBudget=10ms @ default\n");
-    expect_shown("system.threads=auto @ default\n");
-    expect_shown("log.level=info @ default\n");
-    expect_shown("listeners.a.address=127.0.0.1:0 @ program\n");
-    expect_shown("listeners..address= @ program\n");
-    expect_shown("listeners.a.tls.keyFile= @ default\n");
-    expect_shown("pools.p.runners=3 @ program\n");
+    domus_config_show(&config, NULL, record_shown_line, &count);
+    expect_line_is_shown("scheduler.ioRatio=60 @ program\n");
+    expect_line_is_shown("scheduler.maxBudget=10ms @ default\n");
+    expect_line_is_shown("system.threads=auto @ default\n");
+    expect_line_is_shown("log.level=info @ default\n");
+    expect_line_is_shown("listeners.a.address=127.0.0.1:0 @ program\n");
+    expect_line_is_shown("listeners..address= @ program\n");
+    expect_line_is_shown("listeners.a.tls.keyFile= @ default\n");
+    expect_line_is_shown("pools.p.runners=3 @ program\n");
     ck_assert_uint_gt(count, 100);
 }
 
-DOMT_TEST(values_are_cut_at_the_size_of_the_text)
+DOMT_TEST(shown_values_are_cut_at_size_of_text)
 {
     domus_config config;
     char text[4];

@@ -1,14 +1,15 @@
-/* Documents with pools: which field each key sets, and which errors are reported; and documents
- * that are read without memory. */
+/* Documents of YAML with pools: which field each key sets, and which errors are reported; and
+ * documents that are read without memory. */
 #include "config/memory.h"
 #include "tests/config/reading.h"
 #include "tests/support/suite.h"
 
 #include <errno.h>
 
-/* The list `pools` of a document: which field each key sets, and which errors are reported. */
+/* The list `pools` of a document: which field of the configuration each key sets, and which errors
+ * are reported. */
 
-DOMT_TEST(pools_of_a_document_are_read)
+DOMT_TEST(pools_of_document_are_read)
 {
     domus_yaml *yaml = domt_make_yaml_reader();
 
@@ -51,7 +52,7 @@ DOMT_TEST(pools_of_a_document_are_read)
     domus_yaml_free(yaml);
 }
 
-DOMT_TEST(a_later_list_replaces_the_earlier_one)
+DOMT_TEST(later_list_of_pools_replaces_earlier_one)
 {
     domus_yaml *yaml = domt_make_yaml_reader();
 
@@ -63,7 +64,7 @@ DOMT_TEST(a_later_list_replaces_the_earlier_one)
     domus_yaml_free(yaml);
 }
 
-DOMT_TEST(an_assignment_changes_the_pool_that_it_names)
+DOMT_TEST(assignment_changes_only_the_named_pool)
 {
     domus_yaml *yaml = domt_make_yaml_reader();
 
@@ -89,7 +90,7 @@ DOMT_TEST(an_assignment_changes_the_pool_that_it_names)
     domus_yaml_free(yaml);
 }
 
-DOMT_TEST(wrong_pools_are_named_with_their_places)
+DOMT_TEST(wrong_pools_are_reported_with_their_places)
 {
     domt_expect_errors_of_text("pools:\n- {}\n", "2:3: pools[0]: name is missing\n");
     domt_expect_errors_of_text(
@@ -107,8 +108,8 @@ DOMT_TEST(wrong_pools_are_named_with_their_places)
                                "3:3: pools[0].runers: unknown key (did you mean 'runners'?)\n");
 }
 
-/* These errors are found only when all sources have been read. */
-DOMT_TEST(pools_that_do_not_fit_are_named_with_their_places)
+/* Errors that are found only when all sources of the configuration have been read. */
+DOMT_TEST(conflicting_pools_are_reported_with_their_places)
 {
     static const char text[] = "pools:\n- name: a\n  policy: best\n- name: a\n";
     domus_yaml *yaml = domt_make_yaml_reader();
@@ -144,7 +145,7 @@ static const char wrong[] = "system: {cpu: '2'}\n"
                             "listeners: [{}, 5]\n"
                             "more: [\n";
 
-static domus_yaml *held_reader(void)
+static domus_yaml *make_reader_that_holds_values(void)
 {
     domus_yaml *yaml = domt_make_yaml_reader();
 
@@ -155,7 +156,7 @@ static domus_yaml *held_reader(void)
     return yaml;
 }
 
-static void assert_held(const domus_yaml *yaml)
+static void assert_reader_still_holds_values(const domus_yaml *yaml)
 {
     const domus_config *config = domus_yaml_config(yaml);
 
@@ -166,36 +167,37 @@ static void assert_held(const domus_yaml *yaml)
     ck_assert_str_eq(config->listeners[0].name, "a");
 }
 
-static int load_right(domus_yaml *yaml)
+static int load_right_document(domus_yaml *yaml)
 {
     return domt_load_text_as_file(yaml, right);
 }
 
-static int load_wrong(domus_yaml *yaml)
+static int load_wrong_document(domus_yaml *yaml)
 {
     return domt_load_text_as_file(yaml, wrong);
 }
 
-static int set_right(domus_yaml *yaml)
+static int assign_right_value(domus_yaml *yaml)
 {
     return domus_yaml_set(yaml, "scheduler.steal.floor=3");
 }
 
-static int set_listener(domus_yaml *yaml)
+static int assign_key_of_listener(domus_yaml *yaml)
 {
     return domus_yaml_set(yaml, "listeners.a.address=127.0.0.1:9");
 }
 
-static int set_wrong(domus_yaml *yaml)
+static int assign_to_unknown_key(domus_yaml *yaml)
 {
     return domus_yaml_set(yaml, "scheduler.steal.flor=3");
 }
 
-/* Let each allocation of `act` fail in turn. Returns how many allocations `act` makes. */
-static uint32_t sweep_allocations(int (*act)(domus_yaml *yaml), int wanted)
+/* Let each allocation of `act` fail in turn, and check that `act` then returns -ENOMEM. Returns how
+ * many allocations it makes. */
+static uint32_t fail_each_allocation_of_act(int (*act)(domus_yaml *yaml), int wanted)
 {
     for (uint32_t n = 1; n <= ROUNDS_MAX; n++) {
-        domus_yaml *yaml = held_reader();
+        domus_yaml *yaml = make_reader_that_holds_values();
         domi_yaml_memory_countdown = n;
         int result = act(yaml);
         bool failed = domi_yaml_memory_countdown == 0;
@@ -203,7 +205,7 @@ static uint32_t sweep_allocations(int (*act)(domus_yaml *yaml), int wanted)
         domi_yaml_memory_countdown = 0;
         ck_assert_int_eq(result, failed ? -ENOMEM : wanted);
         if (failed)
-            assert_held(yaml);
+            assert_reader_still_holds_values(yaml);
         domus_yaml_free(yaml);
         if (!failed)
             return n - 1;
@@ -211,7 +213,7 @@ static uint32_t sweep_allocations(int (*act)(domus_yaml *yaml), int wanted)
     ck_abort_msg("it never passed");
 }
 
-DOMT_TEST(reader_survives_each_failed_allocation_of_its_birth)
+DOMT_TEST(making_a_reader_survives_failed_allocations)
 {
     domus_yaml *yaml = NULL;
     uint32_t n = 1;
@@ -227,21 +229,21 @@ DOMT_TEST(reader_survives_each_failed_allocation_of_its_birth)
     domus_yaml_free(yaml);
 }
 
-DOMT_TEST(load_survives_each_failed_allocation)
+DOMT_TEST(loading_survives_each_failed_allocation)
 {
-    ck_assert_uint_ge(sweep_allocations(load_right, 0), 10);
+    ck_assert_uint_ge(fail_each_allocation_of_act(load_right_document, 0), 10);
 }
 
-DOMT_TEST(failing_load_survives_each_failed_allocation)
+DOMT_TEST(loading_wrong_document_survives_failed_allocations)
 {
-    ck_assert_uint_ge(sweep_allocations(load_wrong, -EINVAL), 10);
+    ck_assert_uint_ge(fail_each_allocation_of_act(load_wrong_document, -EINVAL), 10);
 }
 
-DOMT_TEST(set_survives_each_failed_allocation)
+DOMT_TEST(assigning_survives_each_failed_allocation)
 {
-    ck_assert_uint_ge(sweep_allocations(set_right, 0), 5);
-    ck_assert_uint_ge(sweep_allocations(set_listener, 0), 5);
-    ck_assert_uint_ge(sweep_allocations(set_wrong, -EINVAL), 3);
+    ck_assert_uint_ge(fail_each_allocation_of_act(assign_right_value, 0), 5);
+    ck_assert_uint_ge(fail_each_allocation_of_act(assign_key_of_listener, 0), 5);
+    ck_assert_uint_ge(fail_each_allocation_of_act(assign_to_unknown_key, -EINVAL), 3);
 }
 
 DOMT_SUITE(60)

@@ -1,4 +1,4 @@
-/* The needs of a program of its process: descriptors for its configuration, places for its fronts,
+/* The needs that a program's process has: descriptors for its configuration, places for its fronts,
  * and the socket of a service manager. */
 #include "config/descriptors.h"
 #include "config/environment.h"
@@ -20,7 +20,7 @@
 
 static domus_listener_config listeners[2] = {{.backlog = 1000}, {.backlog = 200}};
 
-static void fill_config(domus_config *config)
+static void fill_config_with_known_needs(domus_config *config)
 {
     domus_config_init(config);
     config->system.threads = 3;
@@ -30,16 +30,16 @@ static void fill_config(domus_config *config)
     config->listener_count = 2;
 }
 
-/* Descriptors needed: 7 that are open, 2 for each of 3 threads and 5 detached actors, 2 listeners,
- * 1,200 places of their backlogs, and 64 to spare. */
+/* Descriptors that the configuration needs beside connections: 7 that are open, 2 for each of 3
+ * threads and 5 detached actors, 2 listeners, 1,200 places of their backlogs, and 64 to spare. */
 #define NEEDED (7u + 16u + 2u + 1200u + 64u)
 
-DOMT_TEST(connections_get_what_nobody_else_needs)
+DOMT_TEST(connections_get_remaining_descriptors)
 {
     domi_descriptors has = {.limit = NEEDED + 5000, .open = 7, .cpus = 50};
     domus_config config;
 
-    fill_config(&config);
+    fill_config_with_known_needs(&config);
     ck_assert_uint_eq(domi_descriptors_room_for_connections(&has, &config), 5000);
     has.limit = NEEDED + 10000;
     ck_assert_uint_eq(domi_descriptors_room_for_connections(&has, &config), 10000);
@@ -47,17 +47,18 @@ DOMT_TEST(connections_get_what_nobody_else_needs)
     ck_assert_uint_eq(domi_descriptors_room_for_connections(&has, &config), 9999);
     has.limit = UINT64_MAX;
     ck_assert_uint_eq(domi_descriptors_room_for_connections(&has, &config), 10000);
-    config.system.threads = 0; /* 0 means one thread per CPU, which is at most */
+    /* 0 means one thread on each of at most 50 CPUs, which are 47 more than before */
+    config.system.threads = 0;
     has.limit = NEEDED + 2 * 47 + 5000;
     ck_assert_uint_eq(domi_descriptors_room_for_connections(&has, &config), 5000);
 }
 
-DOMT_TEST(half_of_few_is_for_connections)
+DOMT_TEST(connections_get_half_of_few_descriptors)
 {
     domi_descriptors has = {.limit = 2 * NEEDED, .open = 7, .cpus = 50};
     domus_config config;
 
-    fill_config(&config);
+    fill_config_with_known_needs(&config);
     ck_assert_uint_eq(domi_descriptors_room_for_connections(&has, &config), NEEDED);
     has.limit = 64;
     ck_assert_uint_eq(domi_descriptors_room_for_connections(&has, &config), 32);
@@ -67,21 +68,21 @@ DOMT_TEST(half_of_few_is_for_connections)
     ck_assert_uint_eq(domi_descriptors_room_for_connections(&has, &config), 1);
 }
 
-static void limit_to(rlim_t soft, rlim_t hard)
+static void limit_descriptors_to(rlim_t soft, rlim_t hard)
 {
     const struct rlimit limit = {soft, hard};
 
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
-DOMT_TEST(the_limit_is_raised_and_too_few_lower_the_connections)
+DOMT_TEST(too_few_descriptors_lower_max_connections)
 {
     struct rlimit limit;
     char warning[256] = "?";
     domus_config config;
 
-    fill_config(&config);
-    limit_to(400, 2000);
+    fill_config_with_known_needs(&config);
+    limit_descriptors_to(400, 2000);
     domi_descriptors_raise_limit(&config, warning, sizeof warning);
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
     ck_assert_uint_eq(limit.rlim_cur, 2000);
@@ -96,7 +97,7 @@ DOMT_TEST(the_limit_is_raised_and_too_few_lower_the_connections)
     ck_assert_uint_eq(config.channel.connections_max, 100);
 }
 
-static uint32_t count_open(void)
+static uint32_t count_open_descriptors(void)
 {
     uint32_t count = 0;
 
@@ -105,20 +106,20 @@ static uint32_t count_open(void)
     return count;
 }
 
-/* Descriptors that the process already has open are subtracted, too. */
-DOMT_TEST(open_descriptors_are_not_for_connections)
+/* Descriptors that the process already has open are subtracted from those for connections. */
+DOMT_TEST(descriptors_already_open_are_subtracted)
 {
     char warning[256];
     domus_config config;
     uint32_t before;
 
-    fill_config(&config);
+    fill_config_with_known_needs(&config);
     config.listener_count = 0;
     config.channel.connections_max = 10000;
-    limit_to(4000, 4000);
+    limit_descriptors_to(4000, 4000);
     domi_descriptors_raise_limit(&config, warning, sizeof warning);
     before = config.channel.connections_max;
-    ck_assert_uint_eq(before, 4000 - 16 - 64 - count_open());
+    ck_assert_uint_eq(before, 4000 - 16 - 64 - count_open_descriptors());
     for (int i = 0; i < 20; i++)
         ck_assert_int_ge(dup(STDERR_FILENO), 0);
     config.channel.connections_max = 10000;
@@ -138,9 +139,10 @@ static const domus_pipeline_stage stages[DOMUS_LISTENERS_MAX];
 static size_t opened;
 static size_t closed;
 
-/* Open a front whose stages differ from those of each other listener. */
-static int open_front(const domus_listener_config *listener, char *error, size_t error_size,
-                      void **ret_state, const domus_pipeline_stage **ret_stages)
+/* Open a front whose stages differ from those of each other listener's front. */
+static int open_front_of_listener(const domus_listener_config *listener, char *error,
+                                  size_t error_size, void **ret_state,
+                                  const domus_pipeline_stage **ret_stages)
 {
     size_t number = (size_t)(listener - listeners_fronts);
 
@@ -150,15 +152,16 @@ static int open_front(const domus_listener_config *listener, char *error, size_t
     return 0;
 }
 
-static void close_front(void *state)
+static void close_front_and_count(void *state)
 {
     closed++;
 }
 
 static const domus_pipeline_stage servers_stages[1];
 
-static int open_servers(const domus_servers_tls_config *settings, char *error, size_t error_size,
-                        void **ret_state, const domus_pipeline_stage **ret_stages)
+static int open_front_of_cluster_servers(const domus_servers_tls_config *settings, char *error,
+                                         size_t error_size, void **ret_state,
+                                         const domus_pipeline_stage **ret_stages)
 {
     *ret_state = NULL;
     *ret_stages = settings->enabled ? servers_stages : NULL;
@@ -166,14 +169,16 @@ static int open_servers(const domus_servers_tls_config *settings, char *error, s
     return 0;
 }
 
-static const domus_front front = {
-    .open = open_front, .close = close_front, .open_servers = open_servers};
+static const domus_front front = {.open = open_front_of_listener,
+                                  .close = close_front_and_count,
+                                  .open_servers = open_front_of_cluster_servers};
 static const domus_cluster_member member;
 static const domus_program program = {.name = "fronts", .front = &front, .cluster = &member};
 static bool has_servers;
 
-/* Configure listeners, of which the last is plain if `has_plain`, and open their fronts. */
-static void open_all(size_t count, bool has_plain)
+/* Make a configuration with `count` listeners, of which the last has no front if `has_plain` is
+ * set, and open their fronts. */
+static void open_fronts_of_listeners(size_t count, bool has_plain)
 {
     domus_config_init(&config);
     config.cluster.tls.enabled = has_servers;
@@ -188,9 +193,9 @@ static void open_all(size_t count, bool has_plain)
     ck_assert(domi_fronts_open(&program, &config));
 }
 
-DOMT_TEST(full_table_of_fronts_ends_with_its_last_front)
+DOMT_TEST(table_of_fronts_holds_one_for_each_listener)
 {
-    open_all(DOMUS_LISTENERS_MAX, false);
+    open_fronts_of_listeners(DOMUS_LISTENERS_MAX, false);
     ck_assert_uint_eq(opened, DOMUS_LISTENERS_MAX);
     for (size_t i = 0; i < DOMUS_LISTENERS_MAX; i++)
         ck_assert_ptr_eq(domi_fronts_find_stages_of_listener(config.listeners[i].name), &stages[i]);
@@ -200,10 +205,10 @@ DOMT_TEST(full_table_of_fronts_ends_with_its_last_front)
     ck_assert_uint_eq(closed, DOMUS_LISTENERS_MAX);
 }
 
-DOMT_TEST(full_table_of_fronts_has_room_for_the_servers)
+DOMT_TEST(full_table_of_fronts_has_room_for_cluster_servers)
 {
     has_servers = true;
-    open_all(DOMUS_LISTENERS_MAX, false);
+    open_fronts_of_listeners(DOMUS_LISTENERS_MAX, false);
     ck_assert_uint_eq(opened, DOMUS_LISTENERS_MAX + 1);
     ck_assert_ptr_eq(domi_fronts_find_stages_of_servers(), servers_stages);
     for (size_t i = 0; i < DOMUS_LISTENERS_MAX; i++)
@@ -216,13 +221,13 @@ DOMT_TEST(full_table_of_fronts_has_room_for_the_servers)
 
 DOMT_TEST(closed_fronts_are_not_found)
 {
-    open_all(2, false);
+    open_fronts_of_listeners(2, false);
     domi_fronts_close(false);
     ck_assert_ptr_null(domi_fronts_find_stages_of_listener("front0"));
-    open_all(2, true);
+    open_fronts_of_listeners(2, true);
     ck_assert_ptr_eq(domi_fronts_find_stages_of_listener("front0"), &stages[0]);
-    ck_assert_ptr_null(
-        domi_fronts_find_stages_of_listener("front1")); /* "front1" was a name of the run before */
+    /* "front1" was the name of a front that was closed before */
+    ck_assert_ptr_null(domi_fronts_find_stages_of_listener("front1"));
     ck_assert_ptr_null(domi_fronts_find_stages_of_listener("plain1"));
     domi_fronts_close(false);
     ck_assert_uint_eq(closed, 1);
@@ -234,7 +239,7 @@ DOMT_TEST(closed_fronts_are_not_found)
  * NOTIFY_SOCKET are refused. config/environment.c: a number in the environment consists of digits
  * only. */
 
-static int listen_at(const char *address)
+static int bind_datagram_socket(const char *address)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
     size_t length = strlen(address);
@@ -248,10 +253,10 @@ static int listen_at(const char *address)
     return fd;
 }
 
-static void expect_delivery(const char *address)
+static void expect_notification_delivery(const char *address)
 {
     char text[DOMI_NOTIFY_MAX + 1], big[2 * DOMI_NOTIFY_MAX];
-    int fd = listen_at(address);
+    int fd = bind_datagram_socket(address);
     domi_notify to;
 
     ck_assert_int_eq(domi_notify_open_socket(address, &to), 0);
@@ -264,25 +269,25 @@ static void expect_delivery(const char *address)
     int result = 0;
     for (int i = 0; result == 0 && i < 10000; i++)
         result = domi_notify_send_message(&to, false, "WATCHDOG=1");
-    ck_assert_int_eq(result, -EAGAIN); /* nobody reads the socket */
+    ck_assert_int_eq(result, -EAGAIN); /* the test does not read the socket, so it fills */
     close(fd);
     ck_assert_int_eq(domi_notify_send_message(&to, true, "STOPPING=1"), -ECONNREFUSED);
     domi_notify_close(&to);
     domi_notify_close(&to);
 }
 
-DOMT_TEST(messages_reach_a_path_and_an_abstract_name)
+DOMT_TEST(notifications_reach_path_and_abstract_name)
 {
     char address[64];
 
     snprintf(address, sizeof address, "@domus-notify-%d", (int)getpid());
-    expect_delivery(address);
+    expect_notification_delivery(address);
     snprintf(address, sizeof address, "/tmp/domus-notify-%d", (int)getpid());
-    expect_delivery(address);
+    expect_notification_delivery(address);
     unlink(address);
 }
 
-DOMT_TEST(other_addresses_are_refused)
+DOMT_TEST(other_notify_socket_addresses_are_refused)
 {
     static const char *const wrong[] = {"",           "/",         "@",
                                         "run/notify", "vsock:2:1", "unix:/run/notify"};
@@ -302,7 +307,7 @@ DOMT_TEST(other_addresses_are_refused)
     domi_notify_close(&to);
 }
 
-DOMT_TEST(numbers_of_the_environment_are_digits)
+DOMT_TEST(numbers_in_environment_consist_of_digits)
 {
     static const char *const wrong[] = {
         "", " 5", "5 ", "+5", "-5", "0x5", "5s", "11", "99999999999999999999"};

@@ -13,7 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Load `size` bytes of `text` from a temporary file, which is removed before the return. */
+/* Load `size` bytes of `text` from a temporary file, which is removed before the return. `name`
+ * gets its name. */
 static inline int domt_load_bytes_as_file(domus_yaml *yaml, const void *text, size_t size,
                                           char name[32])
 {
@@ -43,7 +44,7 @@ static inline domus_yaml *domt_make_yaml_reader(void)
     return yaml;
 }
 
-/* Returns the errors of a reader without the file's name: lines "3:5: path: message\n". */
+/* Returns a copy of the reader's errors without the file's name: lines "3:5: path: message\n". */
 static inline char *domt_copy_errors_of_reader(const domus_yaml *yaml, const char *name)
 {
     const char *errors = domus_yaml_errors(yaml);
@@ -62,7 +63,8 @@ static inline char *domt_copy_errors_of_reader(const domus_yaml *yaml, const cha
     return text;
 }
 
-/* Load `text`, and check that its errors are exactly `wanted`, which is "" for a right text. */
+/* Load `text` with a new reader, and check that the errors are exactly `wanted`, which is "" for a
+ * right text. */
 static inline void domt_expect_errors_of_bytes(const char *text, size_t size, const char *wanted)
 {
     domus_yaml *yaml = domt_make_yaml_reader();
@@ -81,10 +83,10 @@ static inline void domt_expect_errors_of_text(const char *text, const char *want
     domt_expect_errors_of_bytes(text, strlen(text), wanted);
 }
 
-/* Returns the number that a key holds. */
+/* Returns the number that the field of a key holds in `holder`. */
 static inline uint64_t domt_read_number_of_key(const domus_config_key *key, const void *holder)
 {
-    uint64_t number = 0; /* Fields are little-endian, and at most as wide as `number`. */
+    uint64_t number = 0; /* The field is little-endian, and at most as wide as `number`. */
 
     memcpy(&number, (const char *)holder + key->offset, key->size);
     return number;
@@ -95,7 +97,7 @@ static inline bool domt_is_key_a_text(const domus_config_key *key)
     return key->kind >= DOMUS_CONFIG_CPUS;
 }
 
-/* Check that every key but the listeners has its default. */
+/* Check that every key of the configuration, except the listeners, has its default. */
 static inline void domt_assert_config_is_default(const domus_config *config)
 {
     const domus_config_key *key;

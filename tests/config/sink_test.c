@@ -1,5 +1,5 @@
-/* config/sink.c: one thread writes the lines that others leave in the sink, in order, and no thread
- * that leaves a line has to wait. */
+/* config/sink.c: one thread writes the lines that other threads leave in the sink, in order, and no
+ * thread that leaves a line has to wait. */
 #include "config/sink.h"
 
 #include "tests/support/death.h"
@@ -17,15 +17,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* SYS_ppoll or SYS_poll: the system call that poll() makes. */
+/* The system call that poll() makes: SYS_poll, or SYS_ppoll where that does not exist. */
 #ifdef SYS_poll
 #define DOMT_POLL SYS_poll
 #else
 #define DOMT_POLL SYS_ppoll
 #endif
 
-#define SECOND_NS  UINT64_C(1000000000)
-#define PIPE_BYTES 16384 /* in packet mode, a pipe of one page takes one write at a time */
+#define SECOND_NS UINT64_C(1000000000)
+#define PIPE_BYTES                                                                                 \
+    16384 /* size of the test's pipe, which takes one write at a time in packet mode */
 #define TEXT_BYTES 65536
 
 static domi_sink *sink;
@@ -33,7 +34,7 @@ static int reader;
 static int writer;
 static char text[TEXT_BYTES];
 
-static void open_sink(uint32_t lines_max)
+static void open_sink_on_pipe(uint32_t lines_max)
 {
     int ends[2];
 
@@ -44,7 +45,7 @@ static void open_sink(uint32_t lines_max)
     ck_assert_int_eq(domi_sink_open("test", writer, lines_max, NULL, &sink), 0);
 }
 
-/* Fill the pipe, so that no line left after this call can be written. */
+/* Fill the pipe, so that the sink can write no line that is left after this call. */
 static void fill_pipe(void)
 {
     ck_assert_int_eq(fcntl(writer, F_SETFL, O_NONBLOCK), 0);
@@ -53,8 +54,9 @@ static void fill_pipe(void)
     ck_assert_int_eq(fcntl(writer, F_SETFL, 0), 0);
 }
 
-/* Close the sink, and read all that it wrote, without the bytes that filled the pipe. */
-static void end_sink(void)
+/* Close the sink, and read everything that it has written to the pipe, without the bytes that
+ * filled the pipe. */
+static void close_sink_and_read_pipe(void)
 {
     size_t length = 0;
     ssize_t got;
@@ -68,15 +70,15 @@ static void end_sink(void)
     close(reader);
 }
 
-DOMT_TEST(lines_and_texts_are_written_in_order)
+DOMT_TEST(sink_writes_lines_and_texts_in_order)
 {
-    open_sink(16);
+    open_sink_on_pipe(16);
     domi_sink_add_log_line(sink, DOMUS_LOG_ERROR, 3, "first");
     domi_sink_add_log_line(sink, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE, "second");
     domi_sink_add_text(sink, strdup("a table\nof two lines\n"));
     domi_sink_add_line(sink, "%s", "bytes \x1b[2J\n\xc2\x9b");
     domi_sink_add_log_line(sink, DOMUS_LOG_INFO, 0, "");
-    end_sink();
+    close_sink_and_read_pipe();
     ck_assert_str_eq(text, "test: error: thread 3: first\n"
                            "test: warning: second\n"
                            "a table\nof two lines\n"
@@ -84,22 +86,22 @@ DOMT_TEST(lines_and_texts_are_written_in_order)
                            "test: info: thread 0: \n");
 }
 
-DOMT_TEST(the_longest_line_is_written_whole)
+DOMT_TEST(sink_writes_longest_line_whole)
 {
     char line[DOMUS_LOG_TEXT_MAX + 1];
 
     memset(line, 'x', sizeof line - 1);
     line[sizeof line - 1] = '\0';
-    open_sink(16);
+    open_sink_on_pipe(16);
     domi_sink_add_log_line(sink, DOMUS_LOG_WARNING, UINT32_MAX - 1, line);
     domi_sink_add_line(sink, "%s%s", line, "cut");
-    end_sink();
+    close_sink_and_read_pipe();
     ck_assert_ptr_nonnull(strstr(text, "test: warning: thread 4294967294: xxx"));
     ck_assert_uint_eq(strlen(text), strlen("test: warning: thread 4294967294: \ntest: \n") +
                                         2 * (sizeof line - 1));
 }
 
-static void *drain_pipe(void *length_)
+static void *drain_pipe_in_thread(void *length_)
 {
     size_t *length = length_;
     ssize_t got;
@@ -109,15 +111,15 @@ static void *drain_pipe(void *length_)
     return NULL;
 }
 
-/* The sink keeps as many lines as it has places; where it dropped lines, the log says so. */
-DOMT_TEST(lines_beyond_the_places_are_dropped_and_told_of_where_they_are_missing)
+/* The sink keeps as many lines as it has places; where it had to drop lines, the log says so. */
+DOMT_TEST(sink_reports_dropped_lines_where_they_miss)
 {
     enum { PLACES = 16, LINES = 100 };
     char line[32];
     size_t length = 0;
     pthread_t thread;
 
-    open_sink(PLACES);
+    open_sink_on_pipe(PLACES);
     fill_pipe();
     uint64_t began_ns = domt_monotonic_ns();
     for (int i = 0; i < LINES; i++) {
@@ -126,9 +128,9 @@ DOMT_TEST(lines_beyond_the_places_are_dropped_and_told_of_where_they_are_missing
     }
     ck_assert_uint_lt(domt_monotonic_ns() - began_ns, 5 * SECOND_NS);
     ck_assert_uint_eq(domi_sink_count_dropped_lines(sink), LINES - PLACES);
-    ck_assert_int_eq(pthread_create(&thread, NULL, drain_pipe, &length), 0);
+    ck_assert_int_eq(pthread_create(&thread, NULL, drain_pipe_in_thread, &length), 0);
     uint64_t before;
-    do { /* repeat until a place is free */
+    do { /* Lines are left until the sink has a free place again. */
         before = domi_sink_count_dropped_lines(sink);
         domi_sink_add_log_line(sink, DOMUS_LOG_INFO, DOMUS_LOG_OUTSIDE, "after");
     } while (domi_sink_count_dropped_lines(sink) != before);
@@ -148,8 +150,8 @@ DOMT_TEST(lines_beyond_the_places_are_dropped_and_told_of_where_they_are_missing
         at += strlen(line);
     }
     ck_assert_uint_eq(dropped, before);
-    /* The thread may report some of the dropped lines while the last ones are being counted, so
-     * there may be two reports. */
+    /* The sink's thread may report some of the dropped lines while the last ones are still being
+     * counted, so there may be two reports. */
     unsigned long long told, all = 0;
     for (; sscanf(at, "test: warning: %llu log lines were dropped", &told) == 1; all += told)
         at = strchr(at, '\n') + 1;
@@ -157,36 +159,36 @@ DOMT_TEST(lines_beyond_the_places_are_dropped_and_told_of_where_they_are_missing
     ck_assert_str_eq(at, "test: info: after\n");
 }
 
-DOMT_TEST(dropped_lines_are_told_of_although_no_line_follows)
+DOMT_TEST(sink_reports_dropped_lines_at_the_end)
 {
-    open_sink(2);
+    open_sink_on_pipe(2);
     fill_pipe();
     for (int i = 0; i < 10; i++)
         domi_sink_add_line(sink, "line");
     ck_assert_uint_eq(domi_sink_count_dropped_lines(sink), 8);
     char bytes[PIPE_BYTES];
     ck_assert_int_eq(read(reader, bytes, sizeof bytes), PIPE_BYTES);
-    end_sink();
+    close_sink_and_read_pipe();
     ck_assert_str_eq(text, "test: line\ntest: line\ntest: warning: 8 log lines were dropped\n");
 }
 
-DOMT_TEST(few_texts_wait_and_the_others_are_dropped_by_their_lines)
+DOMT_TEST(texts_beyond_the_limit_are_dropped_and_counted)
 {
-    open_sink(16);
+    open_sink_on_pipe(16);
     fill_pipe();
     for (uint32_t i = 0; i < DOMI_SINK_TEXTS_MAX + 2; i++)
         domi_sink_add_text(sink, strdup("one\ntwo\nthree\n"));
     ck_assert_uint_eq(domi_sink_count_dropped_lines(sink), 6);
     char bytes[PIPE_BYTES];
     ck_assert_int_eq(read(reader, bytes, sizeof bytes), PIPE_BYTES);
-    end_sink();
+    close_sink_and_read_pipe();
     ck_assert_ptr_nonnull(strstr(text, "test: warning: 6 log lines were dropped\n"));
     ck_assert_int_eq(strncmp(text, "one\ntwo\nthree\none\n", 18), 0);
 }
 
-DOMT_TEST(a_close_waits_no_longer_than_it_may)
+DOMT_TEST(close_of_sink_waits_up_to_its_timeout)
 {
-    open_sink(16);
+    open_sink_on_pipe(16);
     fill_pipe();
     for (int i = 0; i < 10; i++)
         domi_sink_add_line(sink, "line");
@@ -196,9 +198,10 @@ DOMT_TEST(a_close_waits_no_longer_than_it_may)
     uint64_t took_ns = domt_monotonic_ns() - began_ns;
     ck_assert_uint_ge(took_ns, SECOND_NS / 5);
     ck_assert_uint_lt(took_ns, 5 * SECOND_NS);
-    /* the lines that could not be written count as dropped */
+    /* The lines that could not be written count as dropped. */
     ck_assert_uint_eq(domi_sink_count_dropped_lines(sink), 12);
-    /* A thread that could not be ended may still leave a line, without effect. */
+    /* A thread that was not ended in time may still leave a line in the closed sink, without
+     * effect. */
     domi_sink_add_line(sink, "too late");
     domi_sink_add_text(sink, strdup("too late\n"));
     domi_sink_free(sink);
@@ -206,10 +209,10 @@ DOMT_TEST(a_close_waits_no_longer_than_it_may)
     close(writer);
 }
 
-/* SIGPIPE has its default action, and the process still lives on. */
-DOMT_TEST(lines_without_a_reader_are_counted)
+/* SIGPIPE has its default action, and yet the process lives on when the pipe has no reader. */
+DOMT_TEST(lines_without_a_reader_count_as_dropped)
 {
-    open_sink(16);
+    open_sink_on_pipe(16);
     close(reader);
     for (int i = 0; i < 5; i++)
         domi_sink_add_line(sink, "line");
@@ -223,7 +226,7 @@ DOMT_TEST(lines_without_a_reader_are_counted)
 
 enum { THREADS = 4, EACH = 20000 };
 
-static void *leave_many(void *number)
+static void *leave_many_lines_in_thread(void *number)
 {
     char line[32];
 
@@ -235,12 +238,12 @@ static void *leave_many(void *number)
 }
 
 typedef struct heard {
-    int next[THREADS]; /* the number of the next line from each thread */
+    int next[THREADS]; /* the number that the next line of each thread must have */
     uint64_t lines;
-    uint64_t told; /* lines that were reported as dropped */
+    uint64_t told; /* number of lines that the sink has reported as dropped */
 } heard;
 
-static void record_line(heard *all, const char *line)
+static void record_line_of_thread(heard *all, const char *line)
 {
     unsigned thread;
     unsigned long long dropped;
@@ -258,30 +261,31 @@ static void record_line(heard *all, const char *line)
     all->lines++;
 }
 
-static void *handle_all_answers(void *all)
+static void *record_lines_of_pipe_in_thread(void *all)
 {
     FILE *file = fdopen(reader, "r");
     char line[256];
 
     ck_assert_ptr_nonnull(file);
     while (fgets(line, sizeof line, file) != NULL)
-        record_line(all, line);
+        record_line_of_thread(all, line);
     fclose(file);
     return NULL;
 }
 
-/* Each thread's lines come in their order, and each line is written or reported as dropped. */
-DOMT_TEST(threads_leave_lines_at_once_and_none_is_lost_untold)
+/* The lines of each thread come in their order, and each line is written or reported as dropped. */
+DOMT_TEST(lines_of_threads_are_written_or_reported)
 {
     static heard all;
     pthread_t threads[THREADS], listener;
     uint32_t numbers[THREADS];
 
-    open_sink(64);
-    ck_assert_int_eq(pthread_create(&listener, NULL, handle_all_answers, &all), 0);
+    open_sink_on_pipe(64);
+    ck_assert_int_eq(pthread_create(&listener, NULL, record_lines_of_pipe_in_thread, &all), 0);
     for (uint32_t i = 0; i < THREADS; i++) {
         numbers[i] = i;
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, leave_many, &numbers[i]), 0);
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, leave_many_lines_in_thread, &numbers[i]),
+                         0);
     }
     for (uint32_t i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
@@ -295,7 +299,7 @@ DOMT_TEST(threads_leave_lines_at_once_and_none_is_lost_untold)
     ck_assert_uint_gt(all.lines, 0);
 }
 
-static void use_sink_as_child(void *context)
+static void use_sink_in_forked_child(void *context)
 {
     alarm(20);
     for (int i = 0; i < 100; i++)
@@ -305,7 +309,7 @@ static void use_sink_as_child(void *context)
     _exit(domi_sink_count_dropped_lines(sink) == 96 ? 0 : 1);
 }
 
-static uint64_t cpu_ns(void)
+static uint64_t read_process_cpu_ns(void)
 {
     struct timespec used;
 
@@ -313,39 +317,40 @@ static uint64_t cpu_ns(void)
     return (uint64_t)used.tv_sec * SECOND_NS + (uint64_t)used.tv_nsec;
 }
 
-/* The program that made the pipe may have made it non-blocking. */
-static void wait_without_poll(void *context)
+/* Let a sink wait for the reader of a pipe that the program's parent has made non-blocking, in a
+ * process whose filter of system calls refuses poll(). */
+static void wait_for_reader_without_poll(void *context)
 {
-    open_sink(4);
+    open_sink_on_pipe(4);
     fill_pipe();
     if (fcntl(writer, F_SETFL, O_NONBLOCK) != 0 || domt_deny_system_call(DOMT_POLL, EPERM) != 0)
         _exit(2);
-    /* the sink's thread was made before the filter, so it may call poll() */
+    /* The thread of the first sink was made before the filter, so it may still call poll(). */
     domi_sink_close(sink, SECOND_NS);
     if (domi_sink_open("test", writer, 4, NULL, &sink) != 0)
         _exit(3);
-    uint64_t before_ns = cpu_ns();
+    uint64_t before_ns = read_process_cpu_ns();
     domi_sink_add_line(sink, "nobody reads it");
     usleep(400000);
     domi_sink_close(sink, SECOND_NS / 10);
-    _exit(cpu_ns() - before_ns < SECOND_NS / 50 ? 0 : 1);
+    _exit(read_process_cpu_ns() - before_ns < SECOND_NS / 50 ? 0 : 1);
 }
 
-DOMT_TEST(where_poll_is_refused_a_wait_for_a_reader_costs_no_cpu)
+DOMT_TEST(waiting_for_reader_without_poll_uses_no_cpu)
 {
     static char said[DOMT_SAID_MAX];
 
-    ck_assert_int_eq(domt_run_in_child(wait_without_poll, NULL, said), 0);
+    ck_assert_int_eq(domt_run_in_child(wait_for_reader_without_poll, NULL, said), 0);
 }
 
-DOMT_TEST(a_child_leaves_lines_for_nobody_and_goes_on)
+DOMT_TEST(forked_child_may_log_without_effect)
 {
     static char said[DOMT_SAID_MAX];
 
-    open_sink(4);
-    ck_assert_int_eq(domt_run_in_child(use_sink_as_child, NULL, said), 0);
+    open_sink_on_pipe(4);
+    ck_assert_int_eq(domt_run_in_child(use_sink_in_forked_child, NULL, said), 0);
     domi_sink_add_line(sink, "from the parent");
-    end_sink();
+    close_sink_and_read_pipe();
     ck_assert_str_eq(text, "test: from the parent\n");
 }
 

@@ -1,5 +1,5 @@
-/* config/yaml.c: the reader as programs use it: files, assignments, and rules between several
- * keys. */
+/* config/yaml.c: the reader of configurations as programs use it: files, assignments, and rules
+ * between several keys. */
 #include "tests/config/reading.h"
 #include "tests/support/suite.h"
 
@@ -10,7 +10,7 @@
 
 #define SHIPPED DOMT_SOURCE_DIR "/config/domus.yaml"
 
-DOMT_TEST(shipped_file_holds_the_defaults)
+DOMT_TEST(shipped_file_has_default_values)
 {
     domus_yaml *yaml = domt_make_yaml_reader();
 
@@ -27,7 +27,7 @@ DOMT_TEST(shipped_file_holds_the_defaults)
     domus_yaml_free(yaml);
 }
 
-static uint32_t find_path(const struct domi_yaml_tree *tree, const char *path)
+static uint32_t find_path_in_tree(const struct domi_yaml_tree *tree, const char *path)
 {
     char copy[128], *save = NULL;
     uint32_t number = 0;
@@ -40,8 +40,8 @@ static uint32_t find_path(const struct domi_yaml_tree *tree, const char *path)
     return number;
 }
 
-/* Check that the line of each key says whether the key is live. */
-static void expect_mark(const char *text, size_t line, const domus_config_key *key)
+/* Check that the line of a key in the shipped file says whether the key is live. */
+static void expect_mark_of_live_key(const char *text, size_t line, const domus_config_key *key)
 {
     const char *mark = key->live ? " # live\n" : " # restart\n";
 
@@ -53,8 +53,8 @@ static void expect_mark(const char *text, size_t line, const domus_config_key *k
                   "%s: its line does not end with \"%s\"", key->path, mark);
 }
 
-/* The reader refuses a key that stands twice, so a file that has each key and loads has each key
- * exactly once. */
+/* The reader refuses a key that stands twice, so a shipped file that loads and has each key has
+ * each key exactly once. */
 DOMT_TEST(shipped_file_lists_every_key)
 {
     static char text[65536];
@@ -70,17 +70,18 @@ DOMT_TEST(shipped_file_lists_every_key)
     ck_assert_int_eq(domi_yaml_join_lists_of_texts(&tree, &issues), 0);
     ck_assert_uint_eq(issues.count, 0);
     for (size_t i = 0; (key = domus_config_key_get(i)) != NULL; i++) {
-        const struct domi_yaml_node *node = &tree.nodes[find_path(&tree, key->path)];
+        const struct domi_yaml_node *node = &tree.nodes[find_path_in_tree(&tree, key->path)];
 
         ck_assert(node->kind == DOMI_YAML_SCALAR);
-        expect_mark(text, node->at.line, key);
+        expect_mark_of_live_key(text, node->at.line, key);
     }
 
-    uint32_t entry = tree.nodes[find_path(&tree, "listeners")].first;
+    uint32_t entry = tree.nodes[find_path_in_tree(&tree, "listeners")].first;
     const char *listeners = strstr(text, "\nlisteners:");
     for (size_t i = 0; (key = domus_config_listener_key_get(i)) != NULL; i++) {
         const char *within = strchr(key->path, '.');
-        if (within != NULL) /* A comment stands for each option, because options have no default. */
+        /* The options of a listener stand there as comments, because they have no default. */
+        if (within != NULL)
             ck_assert_ptr_nonnull(strstr(listeners, within + 1));
         else
             ck_assert_uint_ne(domi_yaml_tree_find_child(&tree, entry, key->path), 0);
@@ -88,7 +89,7 @@ DOMT_TEST(shipped_file_lists_every_key)
     domi_yaml_tree_fini(&tree);
 }
 
-DOMT_TEST(file_without_document_means_the_defaults)
+DOMT_TEST(file_without_document_gives_defaults)
 {
     static const char *const texts[] = {"", "\n\n", "# nothing\n", "{}", "--- {}\n...\n"};
 
@@ -101,8 +102,8 @@ DOMT_TEST(file_without_document_means_the_defaults)
     }
 }
 
-/* A key that is left out is 0 in the options; a 0 that is written becomes DOMUS_NONE. */
-DOMT_TEST(options_of_a_listener_reach_their_fields)
+/* An option of a listener that is left out is 0; one that is written as 0 becomes DOMUS_NONE. */
+DOMT_TEST(listener_options_reach_their_fields)
 {
     domus_yaml *yaml = domt_make_yaml_reader();
     const domus_channel_options *options;
@@ -137,7 +138,7 @@ DOMT_TEST(options_of_a_listener_reach_their_fields)
         "2:56: listeners[0].channel.idleTimeout: must be 0 or 10ms..8760h, is 1ns\n");
 }
 
-DOMT_TEST(values_reach_their_fields)
+DOMT_TEST(values_of_keys_reach_their_fields)
 {
     domus_yaml *yaml = domt_make_yaml_reader();
     const domus_config *config;
@@ -172,7 +173,7 @@ DOMT_TEST(values_reach_their_fields)
     domus_yaml_free(yaml);
 }
 
-DOMT_TEST(threads_are_auto_a_count_or_a_share)
+DOMT_TEST(threads_key_accepts_auto_count_or_share)
 {
     domus_yaml *yaml = domt_make_yaml_reader();
     const domus_config *config;
@@ -192,7 +193,7 @@ DOMT_TEST(threads_are_auto_a_count_or_a_share)
     domus_yaml_free(yaml);
 }
 
-DOMT_TEST(later_file_goes_over_earlier)
+DOMT_TEST(later_file_overrides_earlier_file)
 {
     domus_yaml *yaml = domt_make_yaml_reader();
     const domus_config *config = domus_yaml_config(yaml);
@@ -214,7 +215,7 @@ DOMT_TEST(later_file_goes_over_earlier)
     domus_yaml_free(yaml);
 }
 
-DOMT_TEST(failed_load_leaves_everything_untouched)
+DOMT_TEST(failed_load_changes_nothing)
 {
     domus_yaml *yaml = domt_make_yaml_reader();
     const domus_config *config = domus_yaml_config(yaml);
@@ -235,7 +236,7 @@ DOMT_TEST(failed_load_leaves_everything_untouched)
     domus_yaml_free(yaml);
 }
 
-DOMT_TEST(file_that_cannot_be_read_says_why)
+DOMT_TEST(unreadable_file_is_reported_with_reason)
 {
     domus_yaml *yaml = domt_make_yaml_reader();
 
@@ -247,7 +248,7 @@ DOMT_TEST(file_that_cannot_be_read_says_why)
     domus_yaml_free(yaml);
 }
 
-DOMT_TEST(set_overrides_one_key)
+DOMT_TEST(assignment_overrides_one_key)
 {
     domus_yaml *yaml = domt_make_yaml_reader();
     const domus_config *config = domus_yaml_config(yaml);
@@ -272,8 +273,9 @@ DOMT_TEST(set_overrides_one_key)
     domus_yaml_free(yaml);
 }
 
-/* No path, key or value can control the terminal or add lines of its own to the output. */
-DOMT_TEST(bytes_that_cannot_be_shown_are_escaped)
+/* No path, key or value in an error can control the terminal or add lines of its own to the
+ * output. */
+DOMT_TEST(unprintable_bytes_in_errors_are_escaped)
 {
     domus_yaml *yaml = domt_make_yaml_reader();
 
@@ -295,7 +297,7 @@ DOMT_TEST(bytes_that_cannot_be_shown_are_escaped)
     domus_yaml_free(yaml);
 }
 
-DOMT_TEST(set_names_what_is_wrong)
+DOMT_TEST(wrong_assignment_is_reported_with_reason)
 {
     static const char *const wrong[][2] = {
         {"scheduler.ioRatio=0", "scheduler.ioRatio: must be auto or 1..100, is 0"},
@@ -336,7 +338,7 @@ DOMT_TEST(set_names_what_is_wrong)
     }
 }
 
-DOMT_TEST(finish_names_the_lines_of_what_does_not_fit)
+DOMT_TEST(conflicts_of_keys_are_reported_with_lines)
 {
     domus_yaml *yaml = domt_make_yaml_reader();
     char name[32];
@@ -365,7 +367,7 @@ DOMT_TEST(finish_names_the_lines_of_what_does_not_fit)
     domus_yaml_free(yaml);
 }
 
-DOMT_TEST(list_of_texts_is_a_list_or_one_text)
+DOMT_TEST(list_of_texts_accepts_list_or_one_text)
 {
     static const char *const right[][2] = {
         {"cluster: {servers: [a:1, 'b:2', \"[::1]:3\"]}", "a:1,b:2,[::1]:3"},
@@ -391,7 +393,7 @@ DOMT_TEST(list_of_texts_is_a_list_or_one_text)
     domus_yaml_free(yaml);
 }
 
-DOMT_TEST(wrong_list_of_texts_is_named_by_its_element)
+DOMT_TEST(wrong_element_of_text_list_is_reported)
 {
     char text[4200] = "cluster: {servers: [";
 
@@ -413,7 +415,7 @@ DOMT_TEST(wrong_list_of_texts_is_named_by_its_element)
     domt_expect_errors_of_text(text, "1:20: cluster.servers: the list is longer than 4096 bytes\n");
 }
 
-DOMT_TEST(secret_is_in_no_error)
+DOMT_TEST(errors_never_show_a_secret)
 {
     static char long_one[5000] = "cluster.password=geheim";
     domus_yaml *yaml = domt_make_yaml_reader();
@@ -430,7 +432,7 @@ DOMT_TEST(secret_is_in_no_error)
     domus_yaml_free(yaml);
 }
 
-DOMT_TEST(silence_of_a_node_is_longer_than_two_heartbeats)
+DOMT_TEST(node_silence_must_exceed_two_heartbeats)
 {
     domus_yaml *yaml = domt_make_yaml_reader();
 
@@ -443,7 +445,7 @@ DOMT_TEST(silence_of_a_node_is_longer_than_two_heartbeats)
     domus_yaml_free(yaml);
 }
 
-DOMT_TEST(set_mends_what_a_file_leaves_unfit)
+DOMT_TEST(assignment_may_mend_conflicts_of_a_file)
 {
     domus_yaml *yaml = domt_make_yaml_reader();
 
@@ -454,7 +456,7 @@ DOMT_TEST(set_mends_what_a_file_leaves_unfit)
     domus_yaml_free(yaml);
 }
 
-DOMT_TEST(errors_gather_over_the_life_of_a_reader)
+DOMT_TEST(errors_of_a_reader_accumulate_up_to_limit)
 {
     domus_yaml *yaml = domt_make_yaml_reader();
 
@@ -464,7 +466,8 @@ DOMT_TEST(errors_gather_over_the_life_of_a_reader)
     char text[203] = "";
     memset(text, 'x', 200);
     memcpy(text + 200, "=1", 3);
-    for (size_t i = 0; i < 6000; i++) /* errors of more than 200 bytes each */
+    /* each wrong assignment adds an error of more than 200 bytes */
+    for (size_t i = 0; i < 6000; i++)
         domus_yaml_set(yaml, text);
     ck_assert_uint_le(strlen(domus_yaml_errors(yaml)), 1 << 20);
     ck_assert_uint_ge(strlen(domus_yaml_errors(yaml)), (1 << 20) - 1000);

@@ -1,4 +1,5 @@
-/* Fuzzes the delimiter stage. The first byte is the delimiter, the second the limit. */
+/* Fuzzes the stage of delimited packets. The first byte of an input is the delimiter, the second
+ * one the limit of a packet's size. */
 #include "tests/fuzz/support/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

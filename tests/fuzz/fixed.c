@@ -1,4 +1,4 @@
-/* Fuzzes the stage of packets of one size. The first two bytes are the size, less 1. */
+/* Fuzzes the stage of packets of one size. The first two bytes of an input are the size less 1. */
 #include "tests/fuzz/support/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -10,22 +10,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* All messages of a body with their sizes, one behind the other, and the end of the body. */
+/* What a reader has got from a body: all its messages with their sizes, one behind the other, and
+ * how the body has ended. */
 typedef struct outcome {
     domus_slice messages;
-    int error;       /* result of the reader; 0: the body has ended */
-    bool is_between; /* the body has ended behind a whole message */
+    int error;       /* result with which the reader has ended; 0: the body has ended */
+    bool is_between; /* whether the body has ended behind a whole message */
 } outcome;
 
-static void must(bool holds)
+static void abort_unless(bool holds)
 {
     if (!holds)
         abort();
 }
 
-/* Store the messages that the reader has complete. Returns as domi_grpc_reader_read_message(), but
- * never above 0. */
-static int store_messages(domi_grpc_reader *reader, domus_appender *to)
+/* Append each message that the reader has complete to the outcome. Returns as
+ * domi_grpc_reader_read_message(), but never above 0. */
+static int store_complete_messages(domi_grpc_reader *reader, domus_appender *to)
 {
     domus_slice message;
     int result;
@@ -33,16 +34,16 @@ static int store_messages(domi_grpc_reader *reader, domus_appender *to)
     while ((result = domi_grpc_reader_read_message(reader, &message)) > 0) {
         if (result == DOMI_GRPC_PAUSE)
             continue;
-        must(message.size <= reader->max);
-        must(domus_append(to, &message.size, sizeof message.size) == 0);
-        must(domus_append(to, domus_slice_data(message), message.size) == 0);
+        abort_unless(message.size <= reader->max);
+        abort_unless(domus_append(to, &message.size, sizeof message.size) == 0);
+        abort_unless(domus_append(to, domus_slice_data(message), message.size) == 0);
         domus_slice_free(message);
     }
     return result;
 }
 
-/* Read a body in pieces of `step` bytes. */
-static outcome read_body(uint8_t choice, const uint8_t *bytes, size_t size, size_t step)
+/* Read a body of gRPC in pieces of `step` bytes. */
+static outcome read_body_in_pieces(uint8_t choice, const uint8_t *bytes, size_t size, size_t step)
 {
     domi_grpc_reader reader = {.max = (choice & 1) != 0 ? 10 : 5000, .unpacks = (choice & 2) != 0};
     domus_appender messages = {0};
@@ -50,13 +51,14 @@ static outcome read_body(uint8_t choice, const uint8_t *bytes, size_t size, size
 
     for (size_t at = 0; at < size && made.error == 0; at += step) {
         domus_slice piece;
-        must(domus_slice_copy(bytes + at, size - at < step ? size - at : step, &piece) == 0);
+        abort_unless(domus_slice_copy(bytes + at, size - at < step ? size - at : step, &piece) ==
+                     0);
         domi_grpc_reader_put_piece(&reader, piece);
-        made.error = store_messages(&reader, &messages);
+        made.error = store_complete_messages(&reader, &messages);
     }
     made.is_between = domi_grpc_reader_is_between_messages(&reader);
     domi_grpc_reader_free_bytes(&reader);
-    must(domus_append_end(&messages, &made.messages) == 0);
+    abort_unless(domus_append_end(&messages, &made.messages) == 0);
     return made;
 }
 
@@ -66,13 +68,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (size < 1 || size > 4096)
         return 0;
-    outcome whole = read_body(data[0], data + 1, size - 1, 4096);
+    outcome whole = read_body_in_pieces(data[0], data + 1, size - 1, 4096);
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-        outcome parts = read_body(data[0], data + 1, size - 1, steps[i]);
-        must(parts.error == whole.error);
-        must(parts.error != 0 || parts.is_between == whole.is_between);
-        must(domus_slice_equals(parts.messages, domus_slice_data(whole.messages),
-                                whole.messages.size));
+        outcome parts = read_body_in_pieces(data[0], data + 1, size - 1, steps[i]);
+        abort_unless(parts.error == whole.error);
+        abort_unless(parts.error != 0 || parts.is_between == whole.is_between);
+        abort_unless(domus_slice_equals(parts.messages, domus_slice_data(whole.messages),
+                                        whole.messages.size));
         domus_slice_free(parts.messages);
     }
     domus_slice_free(whole.messages);

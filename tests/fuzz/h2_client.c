@@ -18,10 +18,10 @@
 #define SECOND     UINT64_C(1000000000)
 #define FRAME_MAX  (9 + 255)
 #define ASKS       6u
-#define KEPT_MAX   8u   /* connections that stay open for a while */
-#define INPUTS_MAX 256u /* inputs for one kit, which frees its peers only when it is freed */
+#define KEPT_MAX   8u   /* most connections that stay open from one input to the next */
+#define INPUTS_MAX 256u /* inputs that one kit handles; its peers are freed only with the kit */
 
-static void must(bool holds)
+static void abort_unless(bool holds)
 {
     if (!holds)
         abort();
@@ -29,13 +29,13 @@ static void must(bool holds)
 
 static uint32_t open_channels, outcomes;
 
-static int on_open(domus_stack *stack, void *self, const void *payload)
+static int count_opened_channel(domus_stack *stack, void *self, const void *payload)
 {
     open_channels++;
     return 0;
 }
 
-static int on_close(domus_stack *stack, void *self, const void *payload)
+static int count_closed_channel(domus_stack *stack, void *self, const void *payload)
 {
     open_channels--;
     return 0;
@@ -53,16 +53,16 @@ typedef struct go_frame {
     bool ended;
 } go_frame;
 
-static domus_slice slice_of(const char *text)
+static domus_slice make_slice_of_text(const char *text)
 {
     domus_slice made;
 
-    must(domus_slice_copy(text, strlen(text), &made) == 0);
+    abort_unless(domus_slice_copy(text, strlen(text), &made) == 0);
     return made;
 }
 
-/* Check that no byte within a field of an answer can end the field's line. */
-static void check_fields(domus_slice fields)
+/* Check that no byte within a field of a response can end the field's line. */
+static void check_fields_of_response(domus_slice fields)
 {
     domus_http_line line;
     uint32_t at = 0;
@@ -70,9 +70,9 @@ static void check_fields(domus_slice fields)
     while (domus_http_next(fields, &at, &line)) {
         const char *value = domus_slice_data(line.value);
         for (uint32_t i = 0; i < line.value.size; i++)
-            must(value[i] != '\r' && value[i] != '\n' && value[i] != '\0');
+            abort_unless(value[i] != '\r' && value[i] != '\n' && value[i] != '\0');
     }
-    must(at == fields.size);
+    abort_unless(at == fields.size);
 }
 
 DOMUS_SEQUENCE(go, go_frame)
@@ -85,17 +85,18 @@ DOMUS_SEQUENCE(go, go_frame)
     {
         uint32_t number = *(const uint32_t *)message;
         frame->request = (domus_http_request){.method = (uint8_t)methods[number],
-                                              .target = slice_of("http://10.0.0.1/a")};
+                                              .target = make_slice_of_text("http://10.0.0.1/a")};
         if (methods[number] == DOMUS_HTTP_POST)
-            frame->request.body = slice_of("some bytes");
-        if (number == ASKS - 2) /* the last but one request cannot be encoded */
-            frame->request.fields = slice_of("x y: z\r\n");
+            frame->request.body = make_slice_of_text("some bytes");
+        /* The last but one request has a wrong field, so it cannot be encoded. */
+        if (number == ASKS - 2)
+            frame->request.fields = make_slice_of_text("x y: z\r\n");
         frame->within_ns = number % 3 == 0 ? 0 : 5 * SECOND;
     }
     DOMUS_AWAIT(domus_ask_within(stack, client, &domus_http_request_type, &frame->request,
                                  frame->within_ns, then));
     if (answer->error == 0) {
-        check_fields(((const domus_http_response *)answer->payload)->fields);
+        check_fields_of_response(((const domus_http_response *)answer->payload)->fields);
         frame->body = ((const domus_http_response *)answer->payload)->stream;
     }
     while (frame->body.number != 0 && !frame->ended) {
@@ -133,14 +134,15 @@ static domus_testkit *kits[4];
 static domus_peer_listener *listeners[4];
 static domus_address clients[4], askers[4];
 
-/* Free all kits at the end: the leak checker does not find memory whose only pointer is static. */
-static void free_kits(void)
+/* Free all kits at the end of the program: the leak checker does not find memory whose only pointer
+ * is static. */
+static void free_all_kits(void)
 {
     for (unsigned i = 0; i < 4; i++)
         domus_testkit_free(kits[i]);
 }
 
-static void describe(unsigned which)
+static void describe_behaviour_of_client(unsigned which)
 {
     stages[which][0] =
         (domus_pipeline_stage){&domus_http2_client_stage, which % 2 == 0 ? &usual : &small};
@@ -150,11 +152,11 @@ static void describe(unsigned which)
     behaviours[which] = (domus_behaviour){.name = "fuzz",
                                           .kind = DOMUS_CHANNELS,
                                           .pipeline = &pipelines[which],
-                                          .on_open = {on_open, 0},
-                                          .on_close = {on_close, 0}};
+                                          .on_open = {count_opened_channel, 0},
+                                          .on_close = {count_closed_channel, 0}};
 }
 
-static domus_testkit *kit_of(unsigned which)
+static domus_testkit *kit_for_choice(unsigned which)
 {
     static unsigned inputs[4];
     static bool frees;
@@ -164,29 +166,29 @@ static domus_testkit *kit_of(unsigned which)
     if (kits[which] != NULL && ++inputs[which] % INPUTS_MAX != 0)
         return kits[which];
     if (kits[which] != NULL) {
-        must(domus_testkit_stop(kits[which]) == 0);
+        abort_unless(domus_testkit_stop(kits[which]) == 0);
         domus_testkit_free(kits[which]);
         kits[which] = NULL;
     }
     if (!frees)
-        frees = atexit(free_kits) == 0;
-    describe(which);
+        frees = atexit(free_all_kits) == 0;
+    describe_behaviour_of_client(which);
     domus_config_init(&config);
     config.system.threads = 1;
-    must(domus_testkit_new(&config, 1, error, sizeof error, &kits[which]) == 0);
+    abort_unless(domus_testkit_new(&config, 1, error, sizeof error, &kits[which]) == 0);
     domus_system *system = domus_testkit_system(kits[which]);
     const domus_http_client_options options = {
         .connection = &behaviours[which], .connections_max = 2, .backoff_ns = SECOND / 1000};
-    must(domus_peer_listen(kits[which], AT, 0, &listeners[which]) == 0);
-    must(domus_http_client_open_outside(system, &options, &clients[which]) == 0);
-    must(domus_outside_spawn(system, &asking, NULL, &askers[which]) == 0);
-    must(domus_testkit_run(kits[which]) == 0);
+    abort_unless(domus_peer_listen(kits[which], AT, 0, &listeners[which]) == 0);
+    abort_unless(domus_http_client_open_outside(system, &options, &clients[which]) == 0);
+    abort_unless(domus_outside_spawn(system, &asking, NULL, &askers[which]) == 0);
+    abort_unless(domus_testkit_run(kits[which]) == 0);
     return kits[which];
 }
 
 /* --- the server ------------------------------------------------------------------------------- */
 
-static void send_frames(domus_peer *peer, const uint8_t *data, size_t size)
+static void send_frames_of_input(domus_peer *peer, const uint8_t *data, size_t size)
 {
     static const char begin[] = {0, 0, 0, 4, 0, 0, 0, 0, 0};
     uint8_t frame[FRAME_MAX] = {0};
@@ -208,7 +210,7 @@ static void send_frames(domus_peer *peer, const uint8_t *data, size_t size)
 static domus_peer *kept[KEPT_MAX];
 static unsigned kept_count;
 
-static void end_peer(domus_peer *peer, uint8_t how)
+static void end_connection_of_peer(domus_peer *peer, uint8_t how)
 {
     if ((how & 4) != 0)
         domus_peer_finish(peer);
@@ -216,27 +218,29 @@ static void end_peer(domus_peer *peer, uint8_t how)
         domus_peer_reset(peer);
 }
 
-static void end_kept(uint8_t how)
+static void end_kept_connections(uint8_t how)
 {
     while (kept_count != 0)
-        end_peer(kept[--kept_count], how);
+        end_connection_of_peer(kept[--kept_count], how);
 }
 
-/* Serve each new connection with the same frames; the last connections are not served at all. */
-static void serve(domus_testkit *kit, unsigned which, const uint8_t *data, size_t size)
+/* Serve each new connection of the client with the frames of the input; connections after the third
+ * are accepted and get no frames. */
+static void serve_new_connections(domus_testkit *kit, unsigned which, const uint8_t *data,
+                                  size_t size)
 {
     domus_peer *peer;
 
     for (unsigned n = 0; domus_peer_accept(listeners[which], SECOND / 100, &peer) == 0; n++) {
         if (n < 3) {
-            must(domus_testkit_advance(kit, SECOND / 100) == 0);
-            send_frames(peer, data + 1, size - 1);
-            must(domus_testkit_advance(kit, SECOND / 100) == 0);
+            abort_unless(domus_testkit_advance(kit, SECOND / 100) == 0);
+            send_frames_of_input(peer, data + 1, size - 1);
+            abort_unless(domus_testkit_advance(kit, SECOND / 100) == 0);
         }
         if ((data[0] & 8) != 0 && size > 1 && kept_count != KEPT_MAX)
             kept[kept_count++] = peer;
         else
-            end_peer(peer, data[0]);
+            end_connection_of_peer(peer, data[0]);
     }
 }
 
@@ -245,19 +249,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0)
         return 0;
     unsigned which = data[0] % 4;
-    domus_testkit *kit = kit_of(which);
+    domus_testkit *kit = kit_for_choice(which);
     uint32_t before = open_channels;
     client = clients[which];
     outcomes = 0;
     for (uint32_t i = 0; i < ASKS; i++)
-        must(domus_outside_notice(domus_testkit_system(kit), askers[which], &go_type, &i) == 0);
-    must(domus_testkit_run(kit) == 0);
-    serve(kit, which, data, size);
-    must(domus_testkit_advance(kit, 40 * SECOND) == 0);
-    end_kept(data[0]);
-    serve(kit, which, data, 1);
-    must(domus_testkit_advance(kit, 80 * SECOND) == 0);
-    must(outcomes == ASKS);
-    must(open_channels == before);
+        abort_unless(domus_outside_notice(domus_testkit_system(kit), askers[which], &go_type, &i) ==
+                     0);
+    abort_unless(domus_testkit_run(kit) == 0);
+    serve_new_connections(kit, which, data, size);
+    abort_unless(domus_testkit_advance(kit, 40 * SECOND) == 0);
+    end_kept_connections(data[0]);
+    serve_new_connections(kit, which, data, 1);
+    abort_unless(domus_testkit_advance(kit, 80 * SECOND) == 0);
+    abort_unless(outcomes == ASKS);
+    abort_unless(open_channels == before);
     return 0;
 }

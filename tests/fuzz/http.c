@@ -1,6 +1,6 @@
-/* Fuzzes the server's side of the stage of HTTP. The first byte chooses the options and the size of
- * pieces. The stage reads the same requests in one piece and in many, and llhttp reads them, too;
- * each request is answered with its own parts, and a client reads the answers. */
+/* Fuzzes the server's side of the stage of HTTP. The first byte of an input chooses the options and
+ * the size of pieces. The stage reads the same requests in one piece and in many, and llhttp reads
+ * the same; each request is answered with its own parts, and a client reads the answers. */
 #include "tests/fuzz/support/fuzz.h"
 #include "tests/fuzz/support/judge.h"
 
@@ -24,13 +24,13 @@ static const domus_http_options options[] = {
 static const domus_http_options reader = {
     .role = DOMUS_ROLE_CLIENT, .body_max = 1 << 24, .fields_max = 1000, .host = "a"};
 
-static void must(bool holds)
+static void abort_unless(bool holds)
 {
     if (!holds)
         abort();
 }
 
-/* All answers to the requests, one behind the other. */
+/* The bytes of all answers to the requests, one behind the other. */
 typedef struct answers {
     char *bytes;
     size_t size;
@@ -46,32 +46,34 @@ static void answer_request(void *context, domus_stage_kit *kit, const domus_stag
     domus_appender fields = {0};
     size_t size;
 
-    must(domus_http_add_end_to_end(&fields, request->fields) == 0);
-    must(domus_append_end(&fields, &response.fields) == 0);
+    abort_unless(domus_http_add_end_to_end(&fields, request->fields) == 0);
+    abort_unless(domus_append_end(&fields, &response.fields) == 0);
     if (request->target.size != 0)
-        must(domus_slice_keep(request->target, &response.body) == 0);
+        abort_unless(domus_slice_keep(request->target, &response.body) == 0);
     int error = domus_stage_kit_encode(kit, message->id, &domus_http_response_type, &response);
-    if (error != 0) /* a request with two Host fields cannot become an answer */
-        must(domus_stage_kit_fail(kit, message->id, message->type, -ENOENT) == 0);
+    /* The fields of a request with two Host fields cannot be those of a response, so it gets an
+     * error. */
+    if (error != 0)
+        abort_unless(domus_stage_kit_fail(kit, message->id, message->type, -ENOENT) == 0);
     domus_http_response_type.release(&response);
     const char *output = domus_stage_kit_output(kit, &size);
     all->bytes = realloc(all->bytes, all->size + size + 1);
-    must(all->bytes != NULL);
+    abort_unless(all->bytes != NULL);
     memcpy(all->bytes + all->size, output, size);
     all->size += size;
     all->heads |= (uint64_t)(request->method == DOMUS_HTTP_HEAD) << all->count++;
     domus_stage_kit_clear(kit);
 }
 
-/* Check that the answers are responses, and as many as there were requests. */
-static void check_answers(const answers *all)
+/* Check that a client reads the answers as responses, one for each request that was answered. */
+static void check_answers_by_client(const answers *all)
 {
     domt_http_read read = {.is_client = true, .heads = all->heads};
     domt_http_read judged = {.is_client = true, .heads = all->heads};
 
     domt_http_read_by_stage(&read, &reader, (const uint8_t *)all->bytes, all->size, all->size + 1,
                             NULL, NULL);
-    must(read.error == 0 && read.count == all->count);
+    abort_unless(read.error == 0 && read.count == all->count);
     domt_http_read_by_llhttp(&judged, (const uint8_t *)all->bytes, all->size);
     domt_http_check_llhttp_has_read_same(&read, &judged);
     domt_http_free_reading(&read);
@@ -92,20 +94,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t step = 1 + data[0] / 4 * (size / 512 + 1);
     whole.with_trailers = judged.with_trailers = choice->streams;
     domt_http_read_by_stage(&whole, choice, data + 1, size - 1, size, NULL, NULL);
-    /* An answer may end the connection, so the client perhaps reads fewer answers than there were
-     * requests. */
+    /* An answer may end the connection, so there are perhaps fewer answers than requests. */
     domt_http_read_by_stage(&answered, choice, data + 1, size - 1, size, answer_request, &all);
     domt_http_read_by_stage(&pieces, choice, data + 1, size - 1, step, NULL, NULL);
     domt_http_check_readings_are_same(&whole, &pieces);
     domt_http_read_by_llhttp(&judged, data + 1, size - 1);
     domt_http_check_llhttp_has_read_same(&whole, &judged);
     if (all.count != 0)
-        check_answers(&all);
+        check_answers_by_client(&all);
     free(all.bytes);
     domt_http_free_reading(&whole);
     domt_http_free_reading(&pieces);
     domt_http_free_reading(&answered);
     domt_http_free_reading(&judged);
-    must(budget.used_bytes == 0);
+    abort_unless(budget.used_bytes == 0);
     return 0;
 }

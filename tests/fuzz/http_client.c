@@ -1,6 +1,6 @@
-/* Fuzzes the client's side of the stage of HTTP. The first byte chooses the options and the size of
- * pieces, the second byte says which requests were HEAD. The stage reads the same responses in one
- * piece and in many, and llhttp reads them, too. */
+/* Fuzzes the client's side of the stage of HTTP. The first byte of an input chooses the options and
+ * the size of pieces, the second byte says which requests were HEAD. The stage reads the same
+ * responses in one piece and in many, and llhttp reads the same. */
 #include "tests/fuzz/support/fuzz.h"
 #include "tests/fuzz/support/judge.h"
 
@@ -20,7 +20,7 @@ static const domus_http_options options[] = {
     {.role = DOMUS_ROLE_CLIENT, .host = "a", .streams = true, .whole_max = 5, .body_max = 20},
 };
 
-static void must(bool holds)
+static void abort_unless(bool holds)
 {
     if (!holds)
         abort();
@@ -44,6 +44,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     domt_http_free_reading(&whole);
     domt_http_free_reading(&pieces);
     domt_http_free_reading(&judged);
-    must(budget.used_bytes == 0);
+    abort_unless(budget.used_bytes == 0);
     return 0;
 }

@@ -1,8 +1,8 @@
-/* Fuzzes JSON. The first byte chooses the part: the rest is a text that is read by a table, or is
- * read without a table, or is fed in pieces, or the rest is the steps of a writer. A struct that
+/* Fuzzes JSON. The first byte of an input chooses a case: the rest is a text that is read by a
+ * table, or without a table, or fed in pieces, or the rest is the steps of a writer. A struct that
  * was read is written, and reading it again gives the same bytes; pieces of any size lead to the
- * same elements and the same error as the whole; and a writer that reports no error has written
- * JSON. */
+ * same elements and the same error as the whole text; and a writer that reports no error has
+ * written JSON. */
 #include <domus/json_feed.h>
 #include <domus/json_writer.h>
 
@@ -14,7 +14,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void must(bool holds)
+static void abort_unless(bool holds)
 {
     if (!holds)
         abort();
@@ -82,28 +82,28 @@ static const domus_json_table strict_table = DOMUS_JSON_TABLE(all, all_fields);
 static const domus_json_table loose_table =
     DOMUS_JSON_TABLE_WITH(all, all_fields, .skips_unknown = true);
 
-static void check_error(const domus_json_error *error, int result, size_t size)
+static void check_error_of_json(const domus_json_error *error, int result, size_t size)
 {
     char text[DOMUS_JSON_EXPLAIN_MAX];
 
-    must(error->error == result && error->words[0] != '\0');
-    must(error->line == 0 || (error->column != 0 && error->offset <= size));
-    must(strlen(domus_json_explain(error, text, sizeof text)) < sizeof text - 1);
-    must(domus_json_status(error) >= 400);
+    abort_unless(error->error == result && error->words[0] != '\0');
+    abort_unless(error->line == 0 || (error->column != 0 && error->offset <= size));
+    abort_unless(strlen(domus_json_explain(error, text, sizeof text)) < sizeof text - 1);
+    abort_unless(domus_json_status(error) >= 400);
 }
 
-static domus_slice write_all(const all *value)
+static domus_slice write_value_as_json(const all *value)
 {
     domus_appender appender = {0};
     domus_slice bytes;
 
-    must(domus_json_write(&strict_table, value, &appender, NULL) == 0);
-    must(domus_append_end(&appender, &bytes) == 0);
+    abort_unless(domus_json_write(&strict_table, value, &appender, NULL) == 0);
+    abort_unless(domus_append_end(&appender, &bytes) == 0);
     return bytes;
 }
 
-static void read_by_table(const domus_json_table *table, const domus_json_options *options,
-                          const char *text, size_t size)
+static void read_text_by_table(const domus_json_table *table, const domus_json_options *options,
+                               const char *text, size_t size)
 {
     domus_json_error error;
     domus_json_memory memory;
@@ -113,27 +113,27 @@ static void read_by_table(const domus_json_table *table, const domus_json_option
 
     int result = domus_json_read(table, options, text, size, &first, &memory, &error);
     if (result != 0) {
-        check_error(&error, result, size);
+        check_error_of_json(&error, result, size);
         return;
     }
-    must(domus_json_check(options, text, size, NULL) == 0);
-    domus_slice bytes = write_all(&first);
-    must(domus_json_read_slice(&strict_table, NULL, bytes, &second, &other, NULL) == 0);
-    domus_slice again = write_all(&second);
-    must(domus_slice_equals(again, domus_slice_data(bytes), bytes.size));
+    abort_unless(domus_json_check(options, text, size, NULL) == 0);
+    domus_slice bytes = write_value_as_json(&first);
+    abort_unless(domus_json_read_slice(&strict_table, NULL, bytes, &second, &other, NULL) == 0);
+    domus_slice again = write_value_as_json(&second);
+    abort_unless(domus_slice_equals(again, domus_slice_data(bytes), bytes.size));
     domus_slice_free(bytes);
     domus_slice_free(again);
     domus_json_release(&memory);
     domus_json_release(&other);
 }
 
-static void check_text(const char *text, size_t size)
+static void check_text_without_table(const char *text, size_t size)
 {
     domus_json_error error;
     int result = domus_json_check(NULL, text, size, &error);
 
     if (result != 0)
-        check_error(&error, result, size);
+        check_error_of_json(&error, result, size);
 }
 
 /* --- pieces ------------------------------------------------------------------------------------
@@ -142,25 +142,25 @@ static void check_text(const char *text, size_t size)
 typedef struct fed {
     int error;
     uint64_t count;
-    uint64_t sum; /* checksum of all elements */
+    uint64_t sum; /* checksum of all elements that the feed has given back */
     domus_json_error told;
 } fed;
 
-static fed feed_in_steps(const domus_json_feed_options *options, const char *text, size_t size,
-                         size_t step)
+static fed feed_text_in_pieces_of_size(const domus_json_feed_options *options, const char *text,
+                                       size_t size, size_t step)
 {
     domus_json_feed *feed;
     domus_json_memory memory;
     fed got = {.error = 0};
     part element;
 
-    must(domus_json_feed_new(options, &feed) == 0);
+    abort_unless(domus_json_feed_new(options, &feed) == 0);
     for (size_t at = 0; at < size && got.error == 0; at += step) {
         size_t length = size - at < step ? size - at : step;
         char *piece = malloc(length);
-        must(piece != NULL);
+        abort_unless(piece != NULL);
         memcpy(piece, text + at, length);
-        must(domus_json_feed_put(feed, piece, length) == 0);
+        abort_unless(domus_json_feed_put(feed, piece, length) == 0);
         while ((got.error = domus_json_feed_next(feed, &element, &memory, &got.told)) == 1) {
             got.sum = 31 * got.sum + element.number + element.part_count;
             domus_json_release(&memory);
@@ -174,30 +174,30 @@ static fed feed_in_steps(const domus_json_feed_options *options, const char *tex
     return got;
 }
 
-static void feed_in_pieces(uint8_t how, const char *text, size_t size)
+static void compare_feeds_in_pieces(uint8_t how, const char *text, size_t size)
 {
     domus_json_feed_options options = {
         .table = &part_table, .member = (how & 1) != 0 ? "parts" : NULL, .element_max = 64};
 
     if ((how & 2) != 0)
         options.bytes_max = 100;
-    fed whole = feed_in_steps(&options, text, size, size + 1);
-    fed cut = feed_in_steps(&options, text, size, 1 + (how >> 2));
-    must(whole.error == cut.error && whole.count == cut.count && whole.sum == cut.sum);
+    fed whole = feed_text_in_pieces_of_size(&options, text, size, size + 1);
+    fed cut = feed_text_in_pieces_of_size(&options, text, size, 1 + (how >> 2));
+    abort_unless(whole.error == cut.error && whole.count == cut.count && whole.sum == cut.sum);
     if (whole.error == 0)
         return;
-    check_error(&whole.told, whole.error, size);
-    must(strcmp(whole.told.path, cut.told.path) == 0);
-    must(strcmp(whole.told.words, cut.told.words) == 0);
-    must(whole.told.offset == cut.told.offset && whole.told.line == cut.told.line);
+    check_error_of_json(&whole.told, whole.error, size);
+    abort_unless(strcmp(whole.told.path, cut.told.path) == 0);
+    abort_unless(strcmp(whole.told.words, cut.told.words) == 0);
+    abort_unless(whole.told.offset == cut.told.offset && whole.told.line == cut.told.line);
 }
 
 /* --- the writer --------------------------------------------------------------------------------
  */
 
-/* Write by the bytes of an input: each byte is a step, and some steps use the next bytes as a
- * value. Returns the number of bytes used. */
-static size_t take_step(domus_json_writer *writer, const char *steps, size_t left)
+/* Take one step of a writer: the first byte chooses it, and some steps use the next bytes as a
+ * value. Returns how many bytes were used. */
+static size_t take_step_of_writer(domus_json_writer *writer, const char *steps, size_t left)
 {
     uint64_t bits = 0;
     double real;
@@ -243,7 +243,7 @@ static size_t take_step(domus_json_writer *writer, const char *steps, size_t lef
     }
 }
 
-static void write_by_hand(const char *steps, size_t size)
+static void write_by_steps_of_input(const char *steps, size_t size)
 {
     domus_json_options options = {.bytes_max = DOMUS_JSON_BYTES_MAX};
     domus_appender appender = {0};
@@ -251,15 +251,16 @@ static void write_by_hand(const char *steps, size_t size)
     domus_slice bytes;
 
     for (size_t at = 0; at < size && writer.error == 0;)
-        at += take_step(&writer, steps + at, size - at);
+        at += take_step_of_writer(&writer, steps + at, size - at);
     int result = domus_json_finish(&writer);
     if (result != 0) {
         domus_append_drop(&appender);
         return;
     }
-    must(domus_append_end(&appender, &bytes) == 0);
+    abort_unless(domus_append_end(&appender, &bytes) == 0);
     result = domus_json_check(&options, domus_slice_data(bytes), bytes.size, NULL);
-    must(result == 0 || result == -EMSGSIZE); /* the raw value nests deeper than the limit */
+    /* -EMSGSIZE: a raw value nests deeper than the limit */
+    abort_unless(result == 0 || result == -EMSGSIZE);
     domus_slice_free(bytes);
 }
 
@@ -272,22 +273,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *text = (const char *)data + 2;
     switch (data[0] % 6) {
     case 0:
-        read_by_table(&strict_table, NULL, text, size - 2);
+        read_text_by_table(&strict_table, NULL, text, size - 2);
         break;
     case 1:
-        read_by_table(&loose_table, NULL, text, size - 2);
+        read_text_by_table(&loose_table, NULL, text, size - 2);
         break;
     case 2:
-        read_by_table(&loose_table, &small, text, size - 2);
+        read_text_by_table(&loose_table, &small, text, size - 2);
         break;
     case 3:
-        check_text(text, size - 2);
+        check_text_without_table(text, size - 2);
         break;
     case 4:
-        feed_in_pieces(data[1], text, size - 2);
+        compare_feeds_in_pieces(data[1], text, size - 2);
         break;
     default:
-        write_by_hand(text, size - 2);
+        write_by_steps_of_input(text, size - 2);
         break;
     }
     return 0;

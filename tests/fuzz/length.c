@@ -1,4 +1,5 @@
-/* Fuzzes the length stage. The first byte is the form of the length, the second the limit. */
+/* Fuzzes the stage of packets with a length before them. The first byte of an input is the form of
+ * the length, the second one the limit of a packet's size. */
 #include "tests/fuzz/support/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

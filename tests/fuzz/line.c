@@ -1,4 +1,5 @@
-/* Fuzzes the line stage. The first byte is the role and the kind of end, the second the limit. */
+/* Fuzzes the stage of lines. The first byte of an input chooses the role and the kind of line end,
+ * the second one the limit of a line. */
 #include "tests/fuzz/support/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,6 +1,7 @@
-/* Fuzzes multipart/form-data. The first four bytes choose limits, and the size of pieces; the next
- * line is the Content-Type, and the rest is the body. Bytes in pieces of every size give the same
- * events and the same error, within the limits, and no name contains a control character. */
+/* Fuzzes multipart/form-data. The first four bytes of an input choose limits, and the size of
+ * pieces; the next line is the Content-Type, and the rest is the body. Bytes in pieces of every
+ * size give the same events and the same error, within the limits, and no name contains a control
+ * character. */
 #include "tests/fuzz/support/fuzz.h"
 
 #include <domus/http_multipart.h>
@@ -10,16 +11,17 @@
 
 #define CHOICES 4u
 
-static void must(bool holds)
+static void abort_unless(bool holds)
 {
     if (!holds)
         abort();
 }
 
-/* The events of a body: a hash of all bytes that the parser has returned, and counts. */
+/* The events that a parser has made of a body: a hash of all bytes that it has returned, and
+ * counts. */
 typedef struct seen {
     uint64_t hash;
-    uint64_t bytes; /* bytes of all parts */
+    uint64_t bytes; /* how many bytes the contents of all parts have together */
     uint32_t parts;
     uint32_t done;
     int error;
@@ -27,7 +29,7 @@ typedef struct seen {
     bool in_part;
 } seen;
 
-static void hash_bytes(seen *to, const void *bytes_, size_t size)
+static void add_bytes_to_hash(seen *to, const void *bytes_, size_t size)
 {
     const unsigned char *bytes = bytes_;
 
@@ -35,52 +37,53 @@ static void hash_bytes(seen *to, const void *bytes_, size_t size)
         to->hash = (to->hash ^ bytes[i]) * UINT64_C(0x100000001b3);
 }
 
-static void must_be_text(const char *text, size_t size)
+static void check_text_has_no_controls(const char *text, size_t size)
 {
-    must(text[size] == '\0');
+    abort_unless(text[size] == '\0');
     for (size_t i = 0; i < size; i++)
-        must((unsigned char)text[i] >= 0x20 && text[i] != 0x7f);
+        abort_unless((unsigned char)text[i] >= 0x20 && text[i] != 0x7f);
 }
 
-static void add_event(seen *to, const domus_http_multipart_event *event,
-                      const domus_http_multipart_limits *limits)
+static void add_parser_event(seen *to, const domus_http_multipart_event *event,
+                             const domus_http_multipart_limits *limits)
 {
     switch (event->kind) {
     case DOMUS_HTTP_PART:
-        must(!to->in_part && to->done == 0 && event->name_size <= limits->name_max);
-        must_be_text(event->name, event->name_size);
-        must_be_text(event->type, event->type_size);
+        abort_unless(!to->in_part && to->done == 0 && event->name_size <= limits->name_max);
+        check_text_has_no_controls(event->name, event->name_size);
+        check_text_has_no_controls(event->type, event->type_size);
         if (event->filename != NULL) {
-            must(event->filename_size <= limits->filename_max);
-            must_be_text(event->filename, event->filename_size);
-            hash_bytes(to, event->filename, event->filename_size + 1);
+            abort_unless(event->filename_size <= limits->filename_max);
+            check_text_has_no_controls(event->filename, event->filename_size);
+            add_bytes_to_hash(to, event->filename, event->filename_size + 1);
         }
-        hash_bytes(to, event->name, event->name_size + 1);
-        hash_bytes(to, event->type, event->type_size + 1);
+        add_bytes_to_hash(to, event->name, event->name_size + 1);
+        add_bytes_to_hash(to, event->type, event->type_size + 1);
         to->in_part = true;
         to->parts++;
         break;
     case DOMUS_HTTP_BYTES:
-        must(to->in_part && event->size != 0);
-        hash_bytes(to, event->bytes, event->size);
+        abort_unless(to->in_part && event->size != 0);
+        add_bytes_to_hash(to, event->bytes, event->size);
         to->bytes += event->size;
         break;
     case DOMUS_HTTP_PART_END:
-        must(to->in_part);
-        hash_bytes(to, "\n", 1);
+        abort_unless(to->in_part);
+        add_bytes_to_hash(to, "\n", 1);
         to->in_part = false;
         break;
     case DOMUS_HTTP_DONE:
-        must(!to->in_part && to->done++ == 0);
+        abort_unless(!to->in_part && to->done++ == 0);
         break;
     default:
         break;
     }
 }
 
-/* Parse a body in pieces of `step` bytes. Returns false if the parser cannot be made. */
-static bool parse(domus_slice type, const domus_http_multipart_limits *limits, const char *bytes,
-                  size_t size, size_t step, seen *ret_seen)
+/* Parse a body of multipart/form-data in pieces of `step` bytes. Returns false if the parser cannot
+ * be made. */
+static bool parse_body_in_pieces(domus_slice type, const domus_http_multipart_limits *limits,
+                                 const char *bytes, size_t size, size_t step, seen *ret_seen)
 {
     domus_http_multipart *form;
     domus_http_multipart_event event;
@@ -92,19 +95,20 @@ static bool parse(domus_slice type, const domus_http_multipart_limits *limits, c
         size_t some = size - at < step ? size - at : step;
         for (size_t in = 0; in < some && ret_seen->error == 0;) {
             int64_t used = domus_http_multipart_next(form, bytes + at + in, some - in, &event);
-            must(used <= (int64_t)(some - in) && (used != 0 || event.kind != DOMUS_HTTP_NOTHING));
+            abort_unless(used <= (int64_t)(some - in) &&
+                         (used != 0 || event.kind != DOMUS_HTTP_NOTHING));
             if (used < 0)
                 ret_seen->error = (int)used;
             else
-                add_event(ret_seen, &event, limits);
+                add_parser_event(ret_seen, &event, limits);
             in += used > 0 ? (size_t)used : 0;
         }
         at += some;
     }
     ret_seen->error = domus_http_multipart_end(form);
     ret_seen->wrong = domus_http_multipart_wrong(form);
-    must(ret_seen->error != 0 || (ret_seen->done == 1 && !ret_seen->in_part));
-    must(ret_seen->parts <= limits->parts_max && ret_seen->bytes <= limits->whole_max);
+    abort_unless(ret_seen->error != 0 || (ret_seen->done == 1 && !ret_seen->in_part));
+    abort_unless(ret_seen->parts <= limits->parts_max && ret_seen->bytes <= limits->whole_max);
     domus_http_multipart_close(form);
     return true;
 }
@@ -127,16 +131,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     const char *body = end + 1;
     size_t body_size = size - (size_t)(body - (const char *)data);
-    must(domus_slice_copy(data + CHOICES, (size_t)(end - (const char *)data) - CHOICES, &type) ==
-         0);
-    bool is_right = parse(type, &limits, body, body_size, body_size + 1, &whole);
+    abort_unless(
+        domus_slice_copy(data + CHOICES, (size_t)(end - (const char *)data) - CHOICES, &type) == 0);
+    bool is_right = parse_body_in_pieces(type, &limits, body, body_size, body_size + 1, &whole);
     const size_t steps[] = {1, 2 + data[3] % 64u};
     for (size_t i = 0; is_right && i < 2; i++) {
-        must(parse(type, &limits, body, body_size, steps[i], &pieces));
-        must(pieces.error == whole.error && pieces.parts == whole.parts &&
-             pieces.done == whole.done && strcmp(pieces.wrong, whole.wrong) == 0);
-        /* whether bytes before an error are returned depends on the pieces */
-        must(whole.error != 0 || (pieces.hash == whole.hash && pieces.bytes == whole.bytes));
+        abort_unless(parse_body_in_pieces(type, &limits, body, body_size, steps[i], &pieces));
+        abort_unless(pieces.error == whole.error && pieces.parts == whole.parts &&
+                     pieces.done == whole.done && strcmp(pieces.wrong, whole.wrong) == 0);
+        /* It depends on the pieces whether the bytes before an error are returned. */
+        abort_unless(whole.error != 0 ||
+                     (pieces.hash == whole.hash && pieces.bytes == whole.bytes));
     }
     domus_slice_free(type);
     return 0;

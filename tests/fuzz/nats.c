@@ -1,5 +1,6 @@
-/* Fuzzes the stage of NATS. The first byte chooses the limits, and whether the rest comes in one
- * piece or in many; each message that comes is published again unchanged, and INFO is read. */
+/* Fuzzes the stage of NATS. The first byte of an input chooses the limits, and whether the rest
+ * comes in one piece or in many; each message that comes is published again unchanged, and INFO is
+ * read. */
 #include <domus/nats.h>
 #include <domus/stage_kit.h>
 
@@ -15,13 +16,13 @@ static const domus_nats_stage_options options[2] = {
     {.line_max = 64, .info_max = 512, .payload_max = 1024, .headers_max = 100},
 };
 
-static void must(bool holds)
+static void abort_unless(bool holds)
 {
     if (!holds)
         abort();
 }
 
-static void read_headers(const domus_nats_message *message)
+static void read_headers_of_message(const domus_nats_message *message)
 {
     domus_slice name, value;
     uint32_t from = 0, count = 0;
@@ -31,13 +32,14 @@ static void read_headers(const domus_nats_message *message)
         sum += (size_t)name.size + value.size;
         count++;
     }
-    must(sum <= message->headers_size && count <= message->headers_size);
-    must(message->status == 0 || (message->status >= 100 && message->status <= 999));
-    must(domus_nats_description(message).size <= message->headers_size);
+    abort_unless(sum <= message->headers_size && count <= message->headers_size);
+    abort_unless(message->status == 0 || (message->status >= 100 && message->status <= 999));
+    abort_unless(domus_nats_description(message).size <= message->headers_size);
 }
 
-/* Publish a message again. The stage refuses bytes that a server may send and a client may not. */
-static void publish_again(domus_stage_kit *kit, const domus_nats_message *message)
+/* Publish a received message again. The stage refuses bytes that a server may send and a client may
+ * not. */
+static void publish_message_again(domus_stage_kit *kit, const domus_nats_message *message)
 {
     domus_nats_publish publish = {.subject = domus_nats_subject(message),
                                   .reply = domus_nats_reply_to(message),
@@ -45,17 +47,18 @@ static void publish_again(domus_stage_kit *kit, const domus_nats_message *messag
                                   .payload = domus_nats_payload(message)};
     size_t all = message->headers_size + message->payload_size, output;
 
-    must(publish.subject.size != 0);
+    abort_unless(publish.subject.size != 0);
     domus_stage_kit_clear(kit);
     int error = domus_stage_kit_encode(kit, DOMUS_NO_ID, &domus_nats_publish_type, &publish);
-    must(error == 0 || error == -EINVAL);
+    abort_unless(error == 0 || error == -EINVAL);
     const char *bytes = domus_stage_kit_output(kit, &output);
-    must(error != 0 || output > all);
-    must(error != 0 || memcmp(bytes + output - 2 - publish.payload.size,
-                              domus_slice_data(publish.payload), publish.payload.size) == 0);
+    abort_unless(error != 0 || output > all);
+    abort_unless(error != 0 ||
+                 memcmp(bytes + output - 2 - publish.payload.size,
+                        domus_slice_data(publish.payload), publish.payload.size) == 0);
 }
 
-static int decode(domus_stage_kit *kit)
+static int decode_and_publish_messages(domus_stage_kit *kit)
 {
     domus_stage_message message;
     domus_nats_server_info info;
@@ -63,11 +66,11 @@ static int decode(domus_stage_kit *kit)
 
     while ((result = domus_stage_kit_next(kit, &message)) == 1) {
         if (message.type == &domus_nats_message_type) {
-            read_headers(message.payload);
-            publish_again(kit, message.payload);
+            read_headers_of_message(message.payload);
+            publish_message_again(kit, message.payload);
         } else if (message.type == &domus_nats_info_type) {
             int error = domus_nats_info_read(message.payload, &info);
-            must(error == 0 || error == -EPROTO);
+            abort_unless(error == 0 || error == -EPROTO);
         }
     }
     return result;
@@ -84,17 +87,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     size_t step = data[0] / 2 == 0 ? size : data[0] / 2;
     stages[0].options = &options[data[0] % 2];
-    must(domus_stage_kit_new(&pipeline, &kit) == 0);
+    abort_unless(domus_stage_kit_new(&pipeline, &kit) == 0);
     for (size_t done = 1; done < size && result == 0; done += step) {
         size_t piece = size - done < step ? size - done : step;
-        must(domus_stage_kit_feed(kit, data + done, piece) == 0);
-        result = decode(kit);
+        abort_unless(domus_stage_kit_feed(kit, data + done, piece) == 0);
+        result = decode_and_publish_messages(kit);
     }
     if (result == 0) {
         domus_stage_kit_finish(kit);
-        result = decode(kit);
+        result = decode_and_publish_messages(kit);
     }
-    must(result == 0 || result == -EPROTO || result == -EMSGSIZE || result == -EPIPE);
+    abort_unless(result == 0 || result == -EPROTO || result == -EMSGSIZE || result == -EPIPE);
     domus_stage_kit_free(kit);
     return 0;
 }

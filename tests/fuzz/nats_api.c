@@ -1,6 +1,6 @@
-/* Fuzzes the answers of JetStream's API. The first byte chooses the reader: answers in JSON,
- * messages as JetStream stores them and as a consumer delivers them, and keys. The parts that a
- * reader returns lie within the received bytes, and a key of any bytes is the same after encoding
+/* Fuzzes the answers of JetStream's API. The first byte of an input chooses the reader: answers in
+ * JSON, messages as JetStream stores them and as a consumer delivers them, and keys. The parts that
+ * a reader returns lie within the received bytes, and a key of any bytes is the same after encoding
  * and decoding. */
 #include "protocols/nats/kv.h"
 
@@ -11,13 +11,13 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void must(bool holds)
+static void abort_unless(bool holds)
 {
     if (!holds)
         abort();
 }
 
-/* Read each byte, so that a sanitizer finds one that lies outside of its memory. */
+/* Read each byte of a slice, so that a sanitizer finds a byte that lies outside of its memory. */
 static unsigned read_each_byte(domus_slice slice)
 {
     const char *bytes = domus_slice_data(slice);
@@ -28,9 +28,10 @@ static unsigned read_each_byte(domus_slice slice)
     return sum;
 }
 
-/* Make a message from a copy of the bytes: a subject, headers up to the empty line, and the
- * payload. */
-static domus_nats_message make_message(const char *subject, const uint8_t *data, size_t size)
+/* Make a received message from a copy of the bytes: a subject, headers up to the empty line, and
+ * the payload. */
+static domus_nats_message make_received_message(const char *subject, const uint8_t *data,
+                                                size_t size)
 {
     domus_nats_message message = {.subject_size = (uint16_t)strlen(subject)};
     domus_appender bytes = {0};
@@ -42,21 +43,21 @@ static domus_nats_message make_message(const char *subject, const uint8_t *data,
     message.payload_size = (uint32_t)size - message.headers_size;
     (void)domus_append(&bytes, subject, message.subject_size);
     (void)domus_append(&bytes, data, size);
-    must(domus_append_end(&bytes, &message.bytes) == 0);
+    abort_unless(domus_append_end(&bytes, &message.bytes) == 0);
     return message;
 }
 
-static void check_message(const domus_nats_stream_message *message)
+static void check_stored_message(const domus_nats_stream_message *message)
 {
     domus_nats_kv_entry entry;
     domus_slice value;
     uint32_t from = 0;
 
-    must(message->sequence != 0);
-    must((uint64_t)message->subject_at + message->subject_size <= message->bytes.size);
-    must((uint64_t)message->headers_at + message->headers_size <= message->bytes.size);
-    must((uint64_t)message->payload_at + message->payload_size <= message->bytes.size);
-    must((uint64_t)message->ack_at + message->ack_size <= message->bytes.size);
+    abort_unless(message->sequence != 0);
+    abort_unless((uint64_t)message->subject_at + message->subject_size <= message->bytes.size);
+    abort_unless((uint64_t)message->headers_at + message->headers_size <= message->bytes.size);
+    abort_unless((uint64_t)message->payload_at + message->payload_size <= message->bytes.size);
+    abort_unless((uint64_t)message->ack_at + message->ack_size <= message->bytes.size);
     (void)read_each_byte(domus_nats_stream_subject(message));
     (void)read_each_byte(domus_nats_stream_payload(message));
     while (domus_nats_stream_header(message, "A", &from, &value) == 0)
@@ -64,99 +65,102 @@ static void check_message(const domus_nats_stream_message *message)
     if (domi_kv_read_entry_of_message("b", message, &entry) != 0)
         return;
     domus_slice key = domus_nats_kv_key(&entry);
-    must(key.size != 0 && key.size <= DOMUS_NATS_KV_KEY_MAX);
-    must(key.offset >= 6);
-    key.offset -= 6; /* include the 6 bytes before the key in its page */
-    must(memcmp(domus_slice_data(key), "$KV.b.", 6) == 0);
-    must(entry.revision == message->sequence && entry.operation <= DOMUS_NATS_KV_PURGE);
-    must(entry.operation == DOMUS_NATS_KV_PUT || entry.value_size == 0);
+    abort_unless(key.size != 0 && key.size <= DOMUS_NATS_KV_KEY_MAX);
+    abort_unless(key.offset >= 6);
+    /* The 6 bytes before the key in its page are the prefix "$KV.b." of the subject. */
+    key.offset -= 6;
+    abort_unless(memcmp(domus_slice_data(key), "$KV.b.", 6) == 0);
+    abort_unless(entry.revision == message->sequence && entry.operation <= DOMUS_NATS_KV_PURGE);
+    abort_unless(entry.operation == DOMUS_NATS_KV_PUT || entry.value_size == 0);
     (void)read_each_byte(domus_nats_kv_value(&entry));
 }
 
-/* Run every reader of answers on one answer. */
-static void read_answer(const uint8_t *data, size_t size)
+/* Run every reader of JetStream's answers on one answer. */
+static void run_all_readers_on_answer(const uint8_t *data, size_t size)
 {
-    domus_nats_message message = make_message("_INBOX.x", data, size);
+    domus_nats_message message = make_received_message("_INBOX.x", data, size);
     const domus_answer answer = {.type = &domus_nats_message_type, .payload = &message};
     domus_nats_stream_message stored;
     domus_nats_stream_status status;
     domus_nats_stream_ack ack;
 
     if (domi_js_read_message_of_answer(&answer, &stored) == 0) {
-        check_message(&stored);
-        must(stored.ack_size == 0);
+        check_stored_message(&stored);
+        abort_unless(stored.ack_size == 0);
         domus_slice_free(stored.bytes);
     }
     if (domi_js_read_publish_ack(&answer, &ack) == 0)
-        must(ack.sequence != 0);
+        abort_unless(ack.sequence != 0);
     (void)domi_js_read_stream_status(&answer, &status);
     domus_slice_free(message.bytes);
 }
 
-/* Read a message of a consumer. The input is a line with the subject for its acknowledgement, and
- * then the message. */
-static void read_pushed(const uint8_t *data, size_t size)
+/* Read a message that a consumer delivers. The input is a line with the subject for its
+ * acknowledgement, and then the message. */
+static void read_delivered_message(const uint8_t *data, size_t size)
 {
     const uint8_t *end = size != 0 ? memchr(data, '\n', size) : NULL;
     size_t line = end != NULL ? (size_t)(end - data) : 0;
     size_t head = end != NULL ? line + 1 : 0;
-    domus_nats_message message = make_message("$KV.b.key", data + head, size - head);
+    domus_nats_message message = make_received_message("$KV.b.key", data + head, size - head);
     domus_nats_stream_message pushed;
     domus_appender bytes = {0};
 
-    /* the message is made again, with the reply after the subject */
+    /* The message is made again, with the subject for the acknowledgement as its reply subject. */
     domus_slice_free(message.bytes);
     (void)domus_append(&bytes, "$KV.b.key", 9);
     (void)domus_append(&bytes, data, size);
-    must(domus_append_end(&bytes, &message.bytes) == 0);
+    abort_unless(domus_append_end(&bytes, &message.bytes) == 0);
     message.reply_at = 9;
     message.reply_size = line <= 1024 ? (uint16_t)line : 0;
     if (domi_js_read_delivered_message(&message, &pushed) == 0) {
-        check_message(&pushed);
-        must(pushed.ack_size == message.reply_size);
+        check_stored_message(&pushed);
+        abort_unless(pushed.ack_size == message.reply_size);
     }
     domus_slice_free(message.bytes);
 }
 
-static void read_texts(const uint8_t *data, size_t size)
+static void read_texts_of_api(const uint8_t *data, size_t size)
 {
     const char *text = (const char *)data;
     char *bytes = malloc(DOMI_JS_BASE64_MAX(size) + 1);
     uint64_t number;
     int64_t decoded = domi_js_read_base64(text, size, bytes);
 
-    must(decoded <= (int64_t)DOMI_JS_BASE64_MAX(size) && (decoded >= 0 || decoded == -EPROTO));
+    abort_unless(decoded <= (int64_t)DOMI_JS_BASE64_MAX(size) &&
+                 (decoded >= 0 || decoded == -EPROTO));
     (void)domi_js_read_time(text, size);
     if (domi_js_read_number(text, size, &number) == 0)
-        must(size != 0);
+        abort_unless(size != 0);
     if (domi_js_is_valid_subject(text, size, false))
-        must(domi_js_is_valid_subject(text, size, true) && memchr(text, ' ', size) == NULL);
+        abort_unless(domi_js_is_valid_subject(text, size, true) && memchr(text, ' ', size) == NULL);
     free(bytes);
 }
 
-static void check_keys(const uint8_t *data, size_t size)
+static void check_encoding_of_keys(const uint8_t *data, size_t size)
 {
     char key[DOMUS_NATS_KV_KEY_MAX + 1], again[DOMUS_NATS_KV_KEY_MAX + 1];
     unsigned char bytes[DOMUS_NATS_KV_KEY_MAX + 1];
     size_t count = 0;
 
     if (domus_nats_kv_make_key(data, size, key, sizeof key) == 0) {
-        must(domus_nats_kv_check_key(key) == 0);
-        must(domus_nats_kv_read_key(key, strlen(key), bytes, sizeof bytes, &count) == 0);
-        must(count == size && memcmp(bytes, data, size) == 0);
+        abort_unless(domus_nats_kv_check_key(key) == 0);
+        abort_unless(domus_nats_kv_read_key(key, strlen(key), bytes, sizeof bytes, &count) == 0);
+        abort_unless(count == size && memcmp(bytes, data, size) == 0);
     }
     if (domus_nats_kv_read_key((const char *)data, size, bytes, sizeof bytes, &count) == 0) {
         if (domus_nats_kv_make_key(bytes, count, again, sizeof again) == 0)
-            must(strlen(again) == size && memcmp(again, data, size) == 0);
+            abort_unless(strlen(again) == size && memcmp(again, data, size) == 0);
         else
-            must(size >= sizeof again);
+            abort_unless(size >= sizeof again);
     }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static void (*const readers[])(const uint8_t *, size_t) = {read_answer, read_pushed, read_texts,
-                                                               check_keys};
+    static void (*const readers[])(const uint8_t *,
+                                   size_t) = {run_all_readers_on_answer, read_delivered_message,
+                                              read_texts_of_api, check_encoding_of_keys};
 
     if (size != 0)
         readers[data[0] % 4](data + 1, size - 1);

@@ -1,6 +1,6 @@
-/* Fuzzes the readers of a chain's parts for what strangers send. The input is the fields of a
- * request. Names are written as they were read, credentials have their bounds, and a line of a log
- * has printable ASCII only, and one line feed, at its end. */
+/* Fuzzes the readers of the parts of a chain, for what strangers send. The input is the fields of a
+ * request. Names are written as they were read, credentials have their limits, and a line of the
+ * access log has printable ASCII only, with one line feed, at its end. */
 #include "tests/fuzz/support/fuzz.h"
 
 #include "protocols/http/access.h"
@@ -12,13 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void must(bool holds)
+static void abort_unless(bool holds)
 {
     if (!holds)
         abort();
 }
 
-static void check_names(domus_slice fields)
+static void check_written_names_are_same(domus_slice fields)
 {
     char text[DOMUS_HTTP_TRACEPARENT_SIZE + 1];
     domus_http_trace trace, again;
@@ -27,43 +27,45 @@ static void check_names(domus_slice fields)
 
     if (domus_http_trace_of(fields, &trace) == 0) {
         domus_http_traceparent_write(&trace, text);
-        must(strlen(text) == DOMUS_HTTP_TRACEPARENT_SIZE);
-        must(domus_http_traceparent_read(text, strlen(text), &again) == 0);
-        must(memcmp(again.trace, trace.trace, sizeof trace.trace) == 0 &&
-             memcmp(again.span, trace.span, sizeof trace.span) == 0 && again.flags == trace.flags);
+        abort_unless(strlen(text) == DOMUS_HTTP_TRACEPARENT_SIZE);
+        abort_unless(domus_http_traceparent_read(text, strlen(text), &again) == 0);
+        abort_unless(memcmp(again.trace, trace.trace, sizeof trace.trace) == 0 &&
+                     memcmp(again.span, trace.span, sizeof trace.span) == 0 &&
+                     again.flags == trace.flags);
     }
-    must(strlen(trace.id) <= DOMUS_HTTP_REQUEST_ID_MAX);
-    must(domus_http_trace_add(&added, &trace) == 0);
-    must(domus_append_end(&added, &written) == 0);
-    must(domus_http_trace_of(written, &again) == 0 || written.size == 0 || trace.trace[0] == 0);
-    must(strcmp(again.id, trace.id) == 0);
+    abort_unless(strlen(trace.id) <= DOMUS_HTTP_REQUEST_ID_MAX);
+    abort_unless(domus_http_trace_add(&added, &trace) == 0);
+    abort_unless(domus_append_end(&added, &written) == 0);
+    abort_unless(domus_http_trace_of(written, &again) == 0 || written.size == 0 ||
+                 trace.trace[0] == 0);
+    abort_unless(strcmp(again.id, trace.id) == 0);
     domus_slice_free(written);
 }
 
-static void check_credentials(domus_slice fields)
+static void check_limits_of_credentials(domus_slice fields)
 {
     domus_http_basic basic;
     domus_slice token;
 
     if (domus_http_read_basic(fields, &basic) == 0) {
-        must(strlen(basic.user) <= DOMUS_HTTP_USER_MAX && strchr(basic.user, ':') == NULL);
-        must(strlen(basic.password) <= DOMUS_HTTP_PASSWORD_MAX);
-        must(domus_http_read_bearer(fields, &token) < 0);
+        abort_unless(strlen(basic.user) <= DOMUS_HTTP_USER_MAX && strchr(basic.user, ':') == NULL);
+        abort_unless(strlen(basic.password) <= DOMUS_HTTP_PASSWORD_MAX);
+        abort_unless(domus_http_read_bearer(fields, &token) < 0);
     } else if (domus_http_read_bearer(fields, &token) == 0) {
-        must(token.size != 0 && token.size <= DOMUS_HTTP_TOKEN_MAX);
+        abort_unless(token.size != 0 && token.size <= DOMUS_HTTP_TOKEN_MAX);
         for (uint32_t i = 0; i < token.size; i++)
-            must(domus_slice_data(token)[i] > ' ' && domus_slice_data(token)[i] < 0x7f);
+            abort_unless(domus_slice_data(token)[i] > ' ' && domus_slice_data(token)[i] < 0x7f);
     }
 }
 
-static void check_printable(const char *text, size_t size)
+static void check_text_is_printable(const char *text, size_t size)
 {
     for (size_t i = 0; i < size; i++)
-        must(text[i] >= ' ' && text[i] < 0x7f);
+        abort_unless(text[i] >= ' ' && text[i] < 0x7f);
 }
 
-/* The record of a request, whose texts are parts of the input. */
-static void check_lines(const char *bytes, size_t size, domus_slice fields)
+/* Check the line of the access log for a request whose texts are parts of the input. */
+static void check_access_log_line(const char *bytes, size_t size, domus_slice fields)
 {
     char line[DOMI_HTTP_ACCESS_LINE_MAX];
     domus_endpoint peer = {.family = 0};
@@ -72,7 +74,7 @@ static void check_lines(const char *bytes, size_t size, domus_slice fields)
     size_t each = size / 3 < 512 ? size / 3 : 512;
     domi_http_access_note *note = calloc(1, sizeof *note + 3 * each);
 
-    must(note != NULL);
+    abort_unless(note != NULL);
     domi_http_find_client_address(&exchange, fields, 1, &note->client);
     note->target_size = note->referer_size = note->agent_size = (uint32_t)each;
     memcpy(note->texts, bytes, 3 * each);
@@ -81,8 +83,8 @@ static void check_lines(const char *bytes, size_t size, domus_slice fields)
     for (unsigned format = 0; format <= DOMUS_HTTP_ACCESS_JSON; format++) {
         access.format = (domus_http_access_format)format;
         size_t length = domi_http_access_write_line(&access, &exchange, note, 1, line);
-        must(length > 1 && line[length - 1] == '\n');
-        check_printable(line, length - 1);
+        abort_unless(length > 1 && line[length - 1] == '\n');
+        check_text_is_printable(line, length - 1);
     }
     free(note);
 }
@@ -92,14 +94,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char text[4096];
     domus_slice fields;
 
-    must(domus_slice_copy(data, size, &fields) == 0);
-    check_names(fields);
-    check_credentials(fields);
-    check_lines((const char *)data, size, fields);
+    abort_unless(domus_slice_copy(data, size, &fields) == 0);
+    check_written_names_are_same(fields);
+    check_limits_of_credentials(fields);
+    check_access_log_line((const char *)data, size, fields);
     size_t room = size % sizeof text;
     size_t written = domi_http_escape_text_for_json((const char *)data, size, text, room);
-    must(written <= room);
-    check_printable(text, written);
+    abort_unless(written <= room);
+    check_text_is_printable(text, written);
     domus_slice_free(fields);
     return 0;
 }

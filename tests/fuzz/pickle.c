@@ -1,7 +1,7 @@
-/* Fuzzes picklers. The first byte chooses the type and the bounds; the rest is a payload, or a
- * whole message. A message that was read is written, read and written again, to the same bytes; a
- * payload that is refused is zeroed, and a text says why. A value that the reader skips is also a
- * value for msgpack-c. */
+/* Fuzzes picklers. The first byte of an input chooses the type and the limits; the rest is a
+ * payload, or a whole message. A message that was read is written, read and written again, to the
+ * same bytes; a payload that is refused is zeroed, and a text says why. A value that the reader
+ * skips is also a value for msgpack-c. */
 #include <domus/pickle_code.h>
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void must(bool holds)
+static void abort_unless(bool holds)
 {
     if (!holds)
         abort();
@@ -85,7 +85,7 @@ static const domus_pickle_field all_fields[] = {
 };
 static const domus_pickle_table all_table = DOMUS_PICKLE_TABLE(all, all_fields);
 
-static void release_all(void *payload)
+static void release_struct_members(void *payload)
 {
     domus_pickle_release(&all_table, payload);
 }
@@ -100,17 +100,17 @@ typedef struct node {
     uint32_t count;
 } node;
 
-static void release_node(void *payload)
+static void release_tree_node(void *payload)
 {
     node *tree = payload;
 
     for (uint32_t i = 0; i < tree->count; i++)
-        release_node(&tree->children[i]);
+        release_tree_node(&tree->children[i]);
     free(tree->children);
     free(tree->text);
 }
 
-static int write_node(domus_pickle_writer *writer, const void *payload)
+static int write_tree_node(domus_pickle_writer *writer, const void *payload)
 {
     const node *tree = payload;
 
@@ -120,11 +120,11 @@ static int write_node(domus_pickle_writer *writer, const void *payload)
         return domus_pickle_put_int(writer, tree->number);
     (void)domus_pickle_put_array(writer, tree->count);
     for (uint32_t i = 0; i < tree->count; i++)
-        (void)write_node(writer, &tree->children[i]);
+        (void)write_tree_node(writer, &tree->children[i]);
     return 0;
 }
 
-static int read_node(domus_pickle_reader *reader, void *payload, uint32_t version)
+static int read_tree_node(domus_pickle_reader *reader, void *payload, uint32_t version)
 {
     node *tree = payload;
     uint32_t count = 0;
@@ -143,18 +143,18 @@ static int read_node(domus_pickle_reader *reader, void *payload, uint32_t versio
         return -ENOMEM;
     tree->count = count;
     for (uint32_t i = 0; i < count && error == 0; i++)
-        error =
-            domus_pickle_blame_element(reader, read_node(reader, &tree->children[i], version), i);
+        error = domus_pickle_blame_element(reader,
+                                           read_tree_node(reader, &tree->children[i], version), i);
     return error;
 }
 
-/* A function that reads a value of any kind and does not keep it. */
-static int write_any(domus_pickle_writer *writer, const void *payload)
+/* A read function of a pickler that reads a value of any kind and does not keep it. */
+static int write_nil_for_any_value(domus_pickle_writer *writer, const void *payload)
 {
     return domus_pickle_put_nil(writer);
 }
 
-static int read_any(domus_pickle_reader *reader, void *payload, uint32_t version)
+static int skip_value_of_any_kind(domus_pickle_reader *reader, void *payload, uint32_t version)
 {
     return domus_pickle_skip(reader);
 }
@@ -162,47 +162,53 @@ static int read_any(domus_pickle_reader *reader, void *payload, uint32_t version
 /* --- the types -----------------------------------------------------------------------------------
  */
 
-static const domus_type all_type = {"all", sizeof(all), release_all};
-static const domus_type tree_type = {"tree", sizeof(node), release_node};
+static const domus_type all_type = {"all", sizeof(all), release_struct_members};
+static const domus_type tree_type = {"tree", sizeof(node), release_tree_node};
 static const domus_type any_type = {"any", 0, NULL};
 static const domus_pickler picklers[] = {
     {.type = &all_type, .version = 5, .oldest = 2, .table = &all_table},
-    {.type = &tree_type, .version = 1, .write = write_node, .read = read_node},
-    {.type = &any_type, .version = 1, .write = write_any, .read = read_any},
+    {.type = &tree_type, .version = 1, .write = write_tree_node, .read = read_tree_node},
+    {.type = &any_type,
+     .version = 1,
+     .write = write_nil_for_any_value,
+     .read = skip_value_of_any_kind},
     {.type = NULL},
 };
 
-static int write_address(void *context, domus_address address, unsigned char *bytes)
+static int write_address_as_bytes(void *context, domus_address address, unsigned char *bytes)
 {
     bytes[0] = (unsigned char)address.lease;
     return 1 + (int)(address.lease >> 8);
 }
 
-static int read_address(void *context, const unsigned char *bytes, size_t size,
-                        domus_address *ret_address)
+static int read_address_from_bytes(void *context, const unsigned char *bytes, size_t size,
+                                   domus_address *ret_address)
 {
-    must(size >= 1 && size <= DOMUS_PICKLE_ADDRESS_MAX);
+    abort_unless(size >= 1 && size <= DOMUS_PICKLE_ADDRESS_MAX);
     ret_address->house = NULL;
     ret_address->lease = bytes[0] | (uint32_t)(size - 1) << 8;
-    return bytes[0] == 0 ? -EBADMSG : 0; /* the address of nobody is never written as bytes */
+    /* the address of nobody is never written as bytes, so a first byte of 0 is an error */
+    return bytes[0] == 0 ? -EBADMSG : 0;
 }
 
-static domus_slice write_again(const domus_picklers *made, const domus_pickle_context *context,
-                               const domus_type *type, const void *payload)
+static domus_slice write_message_again(const domus_picklers *made,
+                                       const domus_pickle_context *context, const domus_type *type,
+                                       const void *payload)
 {
     domus_appender appender = {0};
     domus_slice bytes;
     char error[DOMUS_PICKLE_ERROR_MAX];
 
-    must(domus_pickle(made, context, type, payload, &appender, error, sizeof error) == 0);
-    must(domus_append_end(&appender, &bytes) == 0);
+    abort_unless(domus_pickle(made, context, type, payload, &appender, error, sizeof error) == 0);
+    abort_unless(domus_append_end(&appender, &bytes) == 0);
     return bytes;
 }
 
-/* Read a message. Returns whether it was valid; then `ret_again` gets the bytes of writing it
- * again. */
-static bool read_message(const domus_picklers *made, const domus_pickle_context *context,
-                         domus_slice bytes, domus_slice *ret_again)
+/* Read a pickled message. Returns whether it was valid; then `ret_again` gets the bytes of the same
+ * message written again. */
+static bool read_and_rewrite_message(const domus_picklers *made,
+                                     const domus_pickle_context *context, domus_slice bytes,
+                                     domus_slice *ret_again)
 {
     static char zeros[sizeof(all)];
     char error[DOMUS_PICKLE_ERROR_MAX] = "";
@@ -210,37 +216,38 @@ static bool read_message(const domus_picklers *made, const domus_pickle_context 
     char *payload = NULL;
 
     if (domus_pickled_open(made, context, bytes, &pickled, error, sizeof error) != 0) {
-        must(error[0] != '\0');
+        abort_unless(error[0] != '\0');
         return false;
     }
     uint32_t size = pickled.pickler->type->size;
     payload = malloc(size + 1u);
-    must(payload != NULL);
+    abort_unless(payload != NULL);
     if (domus_unpickle(&pickled, context, payload, error, sizeof error) != 0) {
-        must(error[0] != '\0' && memcmp(payload, zeros, size) == 0);
+        abort_unless(error[0] != '\0' && memcmp(payload, zeros, size) == 0);
         free(payload);
         return false;
     }
-    *ret_again = write_again(made, context, pickled.pickler->type, payload);
+    *ret_again = write_message_again(made, context, pickled.pickler->type, payload);
     if (pickled.pickler->type->release != NULL)
         pickled.pickler->type->release(payload);
     free(payload);
     return true;
 }
 
-static void must_be_one_value(const char *bytes, size_t size)
+static void check_msgpack_reads_one_value(const char *bytes, size_t size)
 {
     msgpack_unpacked unpacked;
     size_t end = 0;
 
     msgpack_unpacked_init(&unpacked);
     msgpack_unpack_return result = msgpack_unpack_next(&unpacked, bytes, size, &end);
-    must(result == MSGPACK_UNPACK_NOMEM_ERROR || /* the value nests deeper than msgpack-c reads */
-         (result == MSGPACK_UNPACK_SUCCESS && end == size));
+    /* NOMEM: the value nests deeper than msgpack-c reads */
+    abort_unless(result == MSGPACK_UNPACK_NOMEM_ERROR ||
+                 (result == MSGPACK_UNPACK_SUCCESS && end == size));
     msgpack_unpacked_destroy(&unpacked);
 }
 
-static domus_slice make_message(uint8_t choice, const uint8_t *data, size_t size)
+static domus_slice make_message_of_input(uint8_t choice, const uint8_t *data, size_t size)
 {
     static const char *const names[] = {NULL, "all", "tree", "any"};
     domus_appender appender = {0};
@@ -255,13 +262,14 @@ static domus_slice make_message(uint8_t choice, const uint8_t *data, size_t size
         (void)domus_append(&appender, head, sizeof head);
     }
     (void)domus_append(&appender, data, size);
-    must(domus_append_end(&appender, &bytes) == 0);
+    abort_unless(domus_append_end(&appender, &bytes) == 0);
     return bytes;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    domus_pickle_context context = {.write_address = write_address, .read_address = read_address};
+    domus_pickle_context context = {.write_address = write_address_as_bytes,
+                                    .read_address = read_address_from_bytes};
     char error[DOMUS_PICKLE_ERROR_MAX];
     domus_picklers *made = NULL;
     domus_slice again;
@@ -269,17 +277,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (size == 0)
         return 0;
-    must(domus_picklers_new(picklers, error, sizeof error, &made) == 0);
+    abort_unless(domus_picklers_new(picklers, error, sizeof error, &made) == 0);
     context.share_min = (data[0] & 4) != 0 ? 1 : 0;
     context.memory_max = (data[0] & 8) != 0 ? 300 : 0;
-    domus_slice bytes = make_message(data[0] & 3, data + 1, size - 1);
-    if (read_message(made, &context, bytes, &again)) {
+    domus_slice bytes = make_message_of_input(data[0] & 3, data + 1, size - 1);
+    if (read_and_rewrite_message(made, &context, bytes, &again)) {
         if ((data[0] & 3) == 3)
-            must_be_one_value((const char *)data + 1, size - 1);
-        must_be_one_value(domus_slice_data(again), again.size);
-        context.memory_max = 0; /* members that were absent have defaults now, which need memory */
-        must(read_message(made, &context, again, &third));
-        must(domus_slice_equals(third, domus_slice_data(again), again.size));
+            check_msgpack_reads_one_value((const char *)data + 1, size - 1);
+        check_msgpack_reads_one_value(domus_slice_data(again), again.size);
+        /* Members that were absent have defaults now, which need memory, so the small limit no
+         * longer holds. */
+        context.memory_max = 0;
+        abort_unless(read_and_rewrite_message(made, &context, again, &third));
+        abort_unless(domus_slice_equals(third, domus_slice_data(again), again.size));
         domus_slice_free(third);
         domus_slice_free(again);
     }

@@ -1,6 +1,6 @@
 /* Fuzzes pipelines of several stages, whose byte stages change sizes and hold a state. The first
- * byte chooses up to three byte stages, one of which may have output left over, the second the
- * message stage and its limit. */
+ * byte of an input chooses up to three byte stages, one of which may keep back some output, the
+ * second byte the message stage and its limit. */
 #include "tests/fuzz/support/fuzz.h"
 #include "tests/support/stages.h"
 

@@ -1,6 +1,6 @@
-/* Fuzzes the stage of RESP. The first byte chooses the role, and whether the rest comes in one
- * piece or in many; each command is answered with its own arguments, each reply is read to its end,
- * and what a connection of RESP 2 receives is checked to be RESP 2. */
+/* Fuzzes the stage of RESP. The first byte of an input chooses the role, and whether the rest comes
+ * in one piece or in many; each command is answered with its own arguments, each reply is read to
+ * its end, and everything sent on a connection of RESP 2 is checked to be RESP 2. */
 #include <domus/resp.h>
 #include <domus/stage_kit.h>
 
@@ -16,32 +16,32 @@ static const domus_resp_options options[3] = {
     {.role = DOMUS_ROLE_PEER, .bulk_max = 100, .message_max = 65536, .nesting_max = 3},
 };
 
-static void must(bool holds)
+static void abort_unless(bool holds)
 {
     if (!holds)
         abort();
 }
 
-/* Answer a command with an array of its arguments. */
-static void answer_command(domus_stage_kit *kit, const domus_stage_message *message)
+/* Answer a command with an array of the command's arguments. */
+static void answer_command_with_arguments(domus_stage_kit *kit, const domus_stage_message *message)
 {
     const domus_resp_command *command = message->payload;
     domus_resp_builder builder = {.version = command->version};
     domus_resp_reply reply;
 
-    must(command->count != 0);
+    abort_unless(command->count != 0);
     (void)domus_resp_add_array(&builder, command->count);
     for (uint32_t i = 0; i < command->count; i++) {
         domus_slice argument = domus_resp_argument(command, i);
         (void)domus_resp_add_bulk(&builder, domus_slice_data(argument), argument.size);
     }
-    must(domus_resp_end(&builder, &reply) == 0);
-    must(domus_stage_kit_encode(kit, message->id, &domus_resp_reply_type, &reply) == 0);
+    abort_unless(domus_resp_end(&builder, &reply) == 0);
+    abort_unless(domus_stage_kit_encode(kit, message->id, &domus_resp_reply_type, &reply) == 0);
     domus_slice_free(reply.bytes);
 }
 
-/* Read all values, also nested ones. */
-static void read_all(const domus_resp_reply *reply)
+/* Read all values of a reply, also nested ones. */
+static void read_all_values(const domus_resp_reply *reply)
 {
     domus_resp_reader reader = {reply->bytes, 0};
     domus_resp_value value;
@@ -49,18 +49,19 @@ static void read_all(const domus_resp_reply *reply)
 
     while ((result = domus_resp_read(&reader, &value)) == 1) {
         for (uint32_t i = 0; i < value.text.size; i++)
-            must(domus_slice_data(value.text)[i] != '\r' || value.kind != DOMUS_RESP_SIMPLE);
+            abort_unless(domus_slice_data(value.text)[i] != '\r' ||
+                         value.kind != DOMUS_RESP_SIMPLE);
     }
-    must(result == 0);
+    abort_unless(result == 0);
 }
 
-static bool check_is_resp_2(char mark)
+static bool is_mark_of_resp_2(char mark)
 {
     return mark == '+' || mark == '-' || mark == ':' || mark == '$' || mark == '*';
 }
 
-/* Send a reply to a connection of RESP 2, and read the bytes that it receives. */
-static void send_on(const domus_resp_reply *reply)
+/* Send a received reply on a connection of RESP 2, and check that its bytes are those of RESP 2. */
+static void send_reply_as_resp_2(const domus_resp_reply *reply)
 {
     static const domus_pipeline_stage stages[] = {{&domus_resp_stage, NULL}, {NULL, NULL}};
     static const domus_pipeline pipeline = {.stages = stages};
@@ -69,34 +70,34 @@ static void send_on(const domus_resp_reply *reply)
     domus_slice sent;
     size_t size;
 
-    must(domus_stage_kit_new(&pipeline, &kit) == 0);
-    must(domus_stage_kit_encode(kit, DOMUS_NO_ID, &domus_resp_reply_type, reply) == 0);
+    abort_unless(domus_stage_kit_new(&pipeline, &kit) == 0);
+    abort_unless(domus_stage_kit_encode(kit, DOMUS_NO_ID, &domus_resp_reply_type, reply) == 0);
     const char *output = domus_stage_kit_output(kit, &size);
-    must(domus_slice_copy(output, size, &sent) == 0);
+    abort_unless(domus_slice_copy(output, size, &sent) == 0);
     domus_resp_reader reader = {sent, 0};
     for (;;) {
         uint32_t at = reader.at;
         int result = domus_resp_read(&reader, &value);
-        must(result >= 0);
+        abort_unless(result >= 0);
         if (result == 0)
             break;
-        must(check_is_resp_2(domus_slice_data(sent)[at]));
+        abort_unless(is_mark_of_resp_2(domus_slice_data(sent)[at]));
     }
     domus_slice_free(sent);
     domus_stage_kit_free(kit);
 }
 
-static int decode(domus_stage_kit *kit)
+static int decode_and_answer_messages(domus_stage_kit *kit)
 {
     domus_stage_message message;
     int result;
 
     while ((result = domus_stage_kit_next(kit, &message)) == 1) {
         if (message.type == &domus_resp_command_type) {
-            answer_command(kit, &message);
+            answer_command_with_arguments(kit, &message);
         } else {
-            read_all(message.payload);
-            send_on(message.payload);
+            read_all_values(message.payload);
+            send_reply_as_resp_2(message.payload);
         }
     }
     return result;
@@ -113,19 +114,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     size_t step = data[0] / 3 == 0 ? size : data[0] / 3;
     stages[0].options = &options[data[0] % 3];
-    must(domus_stage_kit_new(&pipeline, &kit) == 0);
+    abort_unless(domus_stage_kit_new(&pipeline, &kit) == 0);
     for (size_t done = 1; done < size && result == 0; done += step) {
         size_t piece = size - done < step ? size - done : step;
-        must(domus_stage_kit_feed(kit, data + done, piece) == 0);
-        result = decode(kit);
+        abort_unless(domus_stage_kit_feed(kit, data + done, piece) == 0);
+        result = decode_and_answer_messages(kit);
     }
     if (result == 0) {
         domus_stage_kit_finish(kit);
-        result = decode(kit);
+        result = decode_and_answer_messages(kit);
     }
     if (result < 0)
         (void)domus_stage_kit_fail(kit, DOMUS_NO_ID, NULL, result);
     domus_stage_kit_free(kit);
-    must(budget.used_bytes == 0);
+    abort_unless(budget.used_bytes == 0);
     return 0;
 }

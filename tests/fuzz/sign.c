@@ -14,34 +14,34 @@
 
 #define ROOM 8192u
 
-static void must(bool holds)
+static void abort_unless(bool holds)
 {
     if (!holds)
         abort();
 }
 
-static domus_http_keys make_ring(void)
+static domus_http_keys make_ring_of_keys(void)
 {
     domus_http_keys ring = {.count = 0};
 
-    must(domus_http_keys_add(&ring, "01234567890123456789012345678901", 32) == 0);
-    must(domus_http_keys_add(&ring, "abcdefghijabcdefghijabcdefghijab", 32) == 0);
+    abort_unless(domus_http_keys_add(&ring, "01234567890123456789012345678901", 32) == 0);
+    abort_unless(domus_http_keys_add(&ring, "abcdefghijabcdefghijabcdefghijab", 32) == 0);
     return ring;
 }
 
-static domus_slice sign(const domus_http_keys *ring, int64_t expires, const void *value,
-                        size_t size)
+static domus_slice sign_value(const domus_http_keys *ring, int64_t expires, const void *value,
+                              size_t size)
 {
     domus_appender to = {0};
     domus_slice made;
 
-    must(domus_http_sign(ring, "purpose", expires, value, size, &to) == 0);
-    must(domus_append_end(&to, &made) == 0);
+    abort_unless(domus_http_sign(ring, "purpose", expires, value, size, &to) == 0);
+    abort_unless(domus_append_end(&to, &made) == 0);
     return made;
 }
 
-/* Returns the time at which a text expires, as the text says; 0: it says none. */
-static int64_t expiry_of(const char *text, size_t size)
+/* Returns the time of expiry that stands in a signed text; 0: it has none. */
+static int64_t expiry_of_signed_text(const char *text, size_t size)
 {
     char digits[20] = "";
 
@@ -50,7 +50,7 @@ static int64_t expiry_of(const char *text, size_t size)
     return strtoll(digits, NULL, 10);
 }
 
-static void check_sent(const domus_http_keys *ring, const char *text, size_t size)
+static void check_text_of_stranger(const domus_http_keys *ring, const char *text, size_t size)
 {
     static char value[ROOM];
     int64_t got = domus_http_unsign(ring, "purpose", 1, text, size, value, sizeof value);
@@ -60,56 +60,58 @@ static void check_sent(const domus_http_keys *ring, const char *text, size_t siz
     bool is_same = false;
     for (uint32_t i = 0; i < ring->count; i++) {
         const domus_http_keys one = {.count = 1, .keys = {ring->keys[i]}};
-        domus_slice made = sign(&one, expiry_of(text, size), value, (size_t)got);
+        domus_slice made = sign_value(&one, expiry_of_signed_text(text, size), value, (size_t)got);
         is_same |= domus_slice_equals(made, text, size);
         domus_slice_free(made);
     }
-    must(is_same);
+    abort_unless(is_same);
 }
 
-static void check_change(const domus_http_keys *ring, const uint8_t *data, size_t size)
+static void check_changed_value_is_refused(const domus_http_keys *ring, const uint8_t *data,
+                                           size_t size)
 {
     static char value[ROOM], text[2 * ROOM];
 
     if (size < 3 || size > 2000)
         return;
-    domus_slice made = sign(ring, 1000, data + 2, size - 2);
+    domus_slice made = sign_value(ring, 1000, data + 2, size - 2);
     memcpy(text, domus_slice_data(made), made.size);
     int64_t got = domus_http_unsign(ring, "purpose", 999, text, made.size, value, sizeof value);
-    must(got == (int64_t)size - 2 && memcmp(value, data + 2, size - 2) == 0);
+    abort_unless(got == (int64_t)size - 2 && memcmp(value, data + 2, size - 2) == 0);
     size_t at = data[0] % made.size;
     text[at] = (char)(text[at] ^ data[1]);
     got = domus_http_unsign(ring, "purpose", 999, text, made.size, value, sizeof value);
-    must((got >= 0) == (data[1] == 0));
+    abort_unless((got >= 0) == (data[1] == 0));
     domus_slice_free(made);
 }
 
-static void check_keys(const char *text, size_t size)
+static void check_accepted_keys_can_sign(const char *text, size_t size)
 {
     domus_http_keys ring = {.count = 0};
     char words[DOMUS_HTTP_KEYS_WORDS] = "";
     int error = domus_http_keys_parse(text, size, &ring, words, sizeof words);
 
-    must((error == 0) == (words[0] == '\0'));
-    must((error == 0) == (ring.count != 0) && ring.count <= DOMUS_HTTP_KEYS_MAX);
+    abort_unless((error == 0) == (words[0] == '\0'));
+    abort_unless((error == 0) == (ring.count != 0) && ring.count <= DOMUS_HTTP_KEYS_MAX);
     for (uint32_t i = 0; i < ring.count; i++)
-        must(ring.keys[i].size >= DOMUS_HTTP_KEY_LEAST && ring.keys[i].size <= DOMUS_HTTP_KEY_MOST);
+        abort_unless(ring.keys[i].size >= DOMUS_HTTP_KEY_LEAST &&
+                     ring.keys[i].size <= DOMUS_HTTP_KEY_MOST);
     if (error == 0)
-        domus_slice_free(sign(&ring, 1, text, size < 100 ? size : 100));
+        domus_slice_free(sign_value(&ring, 1, text, size < 100 ? size : 100));
     domus_http_keys_wipe(&ring);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    domus_http_keys ring = make_ring();
+    domus_http_keys ring = make_ring_of_keys();
 
     if (size == 0)
         return 0;
     if (data[0] % 3 == 0)
-        check_sent(&ring, (const char *)data + 1, size - 1);
+        check_text_of_stranger(&ring, (const char *)data + 1, size - 1);
     else if (data[0] % 3 == 1)
-        check_change(&ring, data + 1, size - 1);
+        check_changed_value_is_refused(&ring, data + 1, size - 1);
     else
-        check_keys((const char *)data + 1, size - 1);
+        check_accepted_keys_can_sign((const char *)data + 1, size - 1);
     return 0;
 }

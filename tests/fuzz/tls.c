@@ -1,6 +1,6 @@
-/* Fuzzes both sides of the stage of TLS. The first byte chooses one of two cases: the rest is sent
- * to a server or to a client; or each two bytes change one byte of the traffic between a client and
- * a server. The key is made when the fuzzer begins, and no result depends on it. */
+/* Fuzzes both sides of the stage of TLS. The first byte of an input chooses one of two cases: the
+ * rest is sent to a server or to a client; or each two bytes change one byte of the traffic between
+ * a client and a server. The key is made when the fuzzer begins, and no result depends on it. */
 #include "tests/fuzz/support/fuzz.h"
 
 #include <domus/stage_kit.h>
@@ -15,14 +15,14 @@
 static domus_tls *of_server;
 static domus_tls *of_client;
 
-static void must(bool holds)
+static void abort_unless(bool holds)
 {
     if (!holds)
         abort();
 }
 
-/* Make a key, a certificate for the key, and both contexts. */
-static void make_contexts(void)
+/* Make a key, a certificate for the key, and the contexts of a server and a client. */
+static void make_key_and_contexts(void)
 {
     char path[] = "/tmp/domt-fuzz-tls-XXXXXX";
     FILE *file = fdopen(mkstemp(path), "w");
@@ -31,15 +31,17 @@ static void make_contexts(void)
 
     X509_gmtime_adj(X509_getm_notBefore(certificate), -60);
     X509_gmtime_adj(X509_getm_notAfter(certificate), 86400);
-    must(X509_set_pubkey(certificate, key) == 1 && X509_sign(certificate, key, EVP_sha256()) > 0);
-    must(file != NULL && PEM_write_X509(file, certificate) == 1);
-    must(PEM_write_PrivateKey(file, key, NULL, NULL, 0, NULL, NULL) == 1 && fclose(file) == 0);
+    abort_unless(X509_set_pubkey(certificate, key) == 1 &&
+                 X509_sign(certificate, key, EVP_sha256()) > 0);
+    abort_unless(file != NULL && PEM_write_X509(file, certificate) == 1);
+    abort_unless(PEM_write_PrivateKey(file, key, NULL, NULL, 0, NULL, NULL) == 1 &&
+                 fclose(file) == 0);
     const domus_tls_certificate own = {path, NULL};
     domus_tls_settings settings = {
         .role = DOMUS_ROLE_SERVER, .certificates = &own, .certificates_count = 1};
-    must(domus_tls_new(&settings, NULL, 0, &of_server) == 0);
+    abort_unless(domus_tls_new(&settings, NULL, 0, &of_server) == 0);
     settings = (domus_tls_settings){.role = DOMUS_ROLE_CLIENT, .verify = DOMUS_TLS_VERIFY_NONE};
-    must(domus_tls_new(&settings, NULL, 0, &of_client) == 0);
+    abort_unless(domus_tls_new(&settings, NULL, 0, &of_client) == 0);
     unlink(path);
     X509_free(certificate);
     EVP_PKEY_free(key);
@@ -54,7 +56,7 @@ typedef struct side {
     uint32_t messages;
 } side;
 
-static void open_side(side *one, domus_tls *tls)
+static void open_side_of_tls(side *one, domus_tls *tls)
 {
     static const domus_line_options lines = {.role = DOMUS_ROLE_PEER};
 
@@ -62,32 +64,32 @@ static void open_side(side *one, domus_tls *tls)
     one->stages[0] = (domus_pipeline_stage){&domus_tls_stage, &one->options};
     one->stages[1] = (domus_pipeline_stage){&domus_line_stage, &lines};
     one->pipeline.stages = one->stages;
-    must(domus_stage_kit_new(&one->pipeline, &one->kit) == 0);
+    abort_unless(domus_stage_kit_new(&one->pipeline, &one->kit) == 0);
 }
 
-static void feed(side *one, const char *bytes, size_t size)
+static void feed_bytes_to_side(side *one, const char *bytes, size_t size)
 {
     domus_stage_message message;
 
     if (one->error != 0 || size == 0)
         return;
-    must(domus_stage_kit_feed(one->kit, bytes, size) == 0);
+    abort_unless(domus_stage_kit_feed(one->kit, bytes, size) == 0);
     while ((one->error = domus_stage_kit_next(one->kit, &message)) == 1)
         one->messages++;
     if (one->error < 0)
         (void)domus_stage_kit_end_output(one->kit);
 }
 
-/* Carry the output of one side to the other, and change bytes. Returns whether there was any
- * output. */
-static bool carry_and_change(side *from, side *to, const uint8_t **changes, size_t *left,
-                             bool *changed)
+/* Carry the bytes that one side has made to the other side, and change some of them. Returns
+ * whether there were any. */
+static bool carry_and_change_output(side *from, side *to, const uint8_t **changes, size_t *left,
+                                    bool *changed)
 {
     size_t size;
     const char *output = domus_stage_kit_output(from->kit, &size);
     char *copy = malloc(size + 1);
 
-    must(copy != NULL);
+    abort_unless(copy != NULL);
     memcpy(copy, output, size);
     domus_stage_kit_clear(from->kit);
     if (size != 0 && *left >= 2) {
@@ -97,12 +99,12 @@ static bool carry_and_change(side *from, side *to, const uint8_t **changes, size
         *changes += 2;
         *left -= 2;
     }
-    feed(to, copy, size);
+    feed_bytes_to_side(to, copy, size);
     free(copy);
     return size != 0;
 }
 
-static void run_conversation(const uint8_t *changes, size_t left)
+static void run_conversation_with_changes(const uint8_t *changes, size_t left)
 {
     static const char text[] = "hello";
     domus_packet packet;
@@ -110,17 +112,18 @@ static void run_conversation(const uint8_t *changes, size_t left)
     bool changed = false;
     bool goes_on = true;
 
-    open_side(&server, of_server);
-    open_side(&client, of_client);
-    must(domus_slice_copy(text, 5, &packet.bytes) == 0);
-    must(domus_stage_kit_encode(client.kit, DOMUS_NO_ID, &domus_packet_type, &packet) == 0);
+    open_side_of_tls(&server, of_server);
+    open_side_of_tls(&client, of_client);
+    abort_unless(domus_slice_copy(text, 5, &packet.bytes) == 0);
+    abort_unless(domus_stage_kit_encode(client.kit, DOMUS_NO_ID, &domus_packet_type, &packet) == 0);
     domus_slice_free(packet.bytes);
     for (int round = 0; goes_on && round < 20; round++) {
-        goes_on = carry_and_change(&client, &server, &changes, &left, &changed);
-        goes_on = carry_and_change(&server, &client, &changes, &left, &changed) || goes_on;
+        goes_on = carry_and_change_output(&client, &server, &changes, &left, &changed);
+        goes_on = carry_and_change_output(&server, &client, &changes, &left, &changed) || goes_on;
     }
-    must(changed || (server.messages == 1 && server.error == 0 && client.error == 0));
-    must(server.messages <= 1 && client.messages == 0); /* changed bytes cannot add a message */
+    abort_unless(changed || (server.messages == 1 && server.error == 0 && client.error == 0));
+    /* Changed bytes may lose the one message, but cannot add another one. */
+    abort_unless(server.messages <= 1 && client.messages == 0);
     domus_stage_kit_free(client.kit);
     domus_stage_kit_free(server.kit);
 }
@@ -130,18 +133,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     side one;
 
     if (of_server == NULL)
-        make_contexts();
+        make_key_and_contexts();
     if (size < 2)
         return 0;
     if (data[0] % 4 == 0) {
-        run_conversation(data + 1, size - 1);
+        run_conversation_with_changes(data + 1, size - 1);
         return 0;
     }
-    open_side(&one, data[0] % 4 == 1 ? of_client : of_server);
+    open_side_of_tls(&one, data[0] % 4 == 1 ? of_client : of_server);
     for (size_t at = 1; at < size; at += data[0] / 4 + 1u)
-        feed(&one, (const char *)data + at,
-             size - at < data[0] / 4 + 1u ? size - at : data[0] / 4 + 1u);
-    must(one.messages == 0);
+        feed_bytes_to_side(&one, (const char *)data + at,
+                           size - at < data[0] / 4 + 1u ? size - at : data[0] / 4 + 1u);
+    abort_unless(one.messages == 0);
     domus_stage_kit_finish(one.kit);
     domus_stage_kit_free(one.kit);
     return 0;

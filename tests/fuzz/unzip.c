@@ -1,6 +1,6 @@
-/* Fuzzes the decompression of a client. The input is a body of gzip: zlib decompresses it at once,
- * and the stage in steps. Both return the same bytes, or both fail. The first byte is the size of
- * the pieces. */
+/* Fuzzes the decompression of a client of HTTP. The first byte of an input is the size of the
+ * pieces, the rest is a body of gzip: zlib decompresses it at once, and the stage in steps. Both
+ * return the same bytes, or both fail. */
 #include "tests/fuzz/support/fuzz.h"
 
 #include <domus/http.h>
@@ -18,23 +18,24 @@ static const domus_http_options options = {
 static const domus_pipeline pipeline = {
     .stages = (const domus_pipeline_stage[]){{&domus_http_stage, &options}, {NULL, NULL}}};
 
-static void must(bool holds)
+static void abort_unless(bool holds)
 {
     if (!holds)
         abort();
 }
 
-/* Decompress the whole body with zlib. Returns its bytes; -1 if it is wrong or too large. */
+/* Decompress the whole body with zlib. Returns the number of bytes; -1 if the body is wrong or too
+ * large. */
 static int64_t inflate_by_zlib(const uint8_t *data, size_t size, unsigned char *to)
 {
     z_stream zlib = {.next_in = (Bytef *)(uintptr_t)data, .avail_in = (uInt)size};
     int result = Z_STREAM_END;
 
-    must(inflateInit2(&zlib, 15 + 16) == Z_OK);
+    abort_unless(inflateInit2(&zlib, 15 + 16) == Z_OK);
     zlib.next_out = to;
     zlib.avail_out = BODY_MAX + 1;
     while (zlib.avail_in != 0 && result == Z_STREAM_END) {
-        must(inflateReset(&zlib) == Z_OK);
+        abort_unless(inflateReset(&zlib) == Z_OK);
         result = inflate(&zlib, Z_FINISH);
     }
     int64_t bytes = BODY_MAX + 1 - zlib.avail_out;
@@ -42,22 +43,24 @@ static int64_t inflate_by_zlib(const uint8_t *data, size_t size, unsigned char *
     return result == Z_STREAM_END && bytes <= BODY_MAX ? bytes : -1;
 }
 
-/* Check that the next message, if there is one, is a response with these bytes. */
-static int read_message(domus_stage_kit *kit, const unsigned char *expected, int64_t size)
+/* Check that the next message of the stage, if there is one, is a response with these bytes as its
+ * body. */
+static int read_response_with_body(domus_stage_kit *kit, const unsigned char *expected,
+                                   int64_t size)
 {
     domus_stage_message message;
     int result = domus_stage_kit_next(kit, &message);
 
     if (result == 1) {
         const domus_http_response *response = message.payload;
-        must(domus_slice_equals(response->body, expected, (size_t)size));
+        abort_unless(domus_slice_equals(response->body, expected, (size_t)size));
     }
     return result;
 }
 
-static void feed(domus_stage_kit *kit, const void *bytes, size_t size)
+static void feed_bytes_to_kit(domus_stage_kit *kit, const void *bytes, size_t size)
 {
-    must(domus_stage_kit_feed(kit, bytes, size) == 0);
+    abort_unless(domus_stage_kit_feed(kit, bytes, size) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -73,19 +76,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t step = 1 + (size_t)data[0] * 8;
     data++, size--;
     int64_t body = inflate_by_zlib(data, size, expected);
-    must(domus_stage_kit_new(&pipeline, &kit) == 0);
-    must(domus_slice_copy("/", 1, &request.target) == 0);
-    must(domus_stage_kit_encode(kit, 0, &domus_http_request_type, &request) == 0);
+    abort_unless(domus_stage_kit_new(&pipeline, &kit) == 0);
+    abort_unless(domus_slice_copy("/", 1, &request.target) == 0);
+    abort_unless(domus_stage_kit_encode(kit, 0, &domus_http_request_type, &request) == 0);
     domus_http_request_type.release(&request);
     int length =
         snprintf(head, sizeof head,
                  "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %zu\r\n\r\n", size);
-    feed(kit, head, (size_t)length);
+    feed_bytes_to_kit(kit, head, (size_t)length);
     for (size_t at = 0; at < size && result == 0; at += step) {
-        feed(kit, data + at, size - at < step ? size - at : step);
-        result = read_message(kit, expected, body);
+        feed_bytes_to_kit(kit, data + at, size - at < step ? size - at : step);
+        result = read_response_with_body(kit, expected, body);
     }
-    must(result == (body >= 0 ? 1 : result < 0 ? result : 2));
+    abort_unless(result == (body >= 0 ? 1 : result < 0 ? result : 2));
     domus_stage_kit_free(kit);
     return 0;
 }

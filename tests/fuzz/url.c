@@ -1,6 +1,5 @@
-/* Fuzzes addresses of HTTP. The input is a base, a line feed, and a reference. An address that is
- * written again from its parts is the same, and resolving a resolved address again changes
- * nothing. */
+/* Fuzzes urls. The input is a base url, a line feed, and a reference. A url that is written again
+ * from its parts is the same, and resolving a resolved url again changes nothing. */
 #include "tests/fuzz/support/fuzz.h"
 
 #include <domus/http_url.h>
@@ -9,14 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void must(bool holds)
+static void abort_unless(bool holds)
 {
     if (!holds)
         abort();
 }
 
-/* Write an address from its parts. */
-static domus_slice write_url(const domus_http_url *url)
+/* Write a url from its parts, as it was before it was parsed. */
+static domus_slice write_url_from_parts(const domus_http_url *url)
 {
     domus_appender text = {0};
     domus_slice made;
@@ -24,47 +23,48 @@ static domus_slice write_url(const domus_http_url *url)
     (void)domus_append_text(&text, "%s://%.*s:%u", url->secure ? "https" : "http",
                             (int)url->host_size, url->host, url->port);
     (void)domus_append(&text, url->target, url->target_size);
-    must(domus_append_end(&text, &made) == 0);
+    abort_unless(domus_append_end(&text, &made) == 0);
     return made;
 }
 
-/* Check that no byte in the parts of an address can end a line or a header. */
-static void check_parts(const domus_http_url *url)
+/* Check that no byte in the parts of a url can end a line or a header. */
+static void check_parts_of_url(const domus_http_url *url)
 {
-    must(url->host_size != 0 && url->host_size <= DOMUS_HTTP_HOST_MAX && url->port != 0);
+    abort_unless(url->host_size != 0 && url->host_size <= DOMUS_HTTP_HOST_MAX && url->port != 0);
     for (uint32_t i = 0; i < url->host_size; i++)
-        must(strchr("/?#@\\% \r\n", url->host[i]) == NULL);
+        abort_unless(strchr("/?#@\\% \r\n", url->host[i]) == NULL);
     for (uint32_t i = 0; i < url->target_size; i++)
-        must(url->target[i] > ' ' && url->target[i] < 0x7f && url->target[i] != '#');
-    must(url->target_size == 0 || *url->target == '/' || *url->target == '?');
+        abort_unless(url->target[i] > ' ' && url->target[i] < 0x7f && url->target[i] != '#');
+    abort_unless(url->target_size == 0 || *url->target == '/' || *url->target == '?');
 }
 
-/* Parse an address. Returns whether it is valid. */
-static bool check_address(const char *text, size_t size)
+/* Parse a url. Returns whether it is valid. */
+static bool parse_and_check_url(const char *text, size_t size)
 {
     domus_http_url url, again;
 
     if (domus_http_url_parse(text, size, &url) != 0)
         return false;
-    check_parts(&url);
-    domus_slice written = write_url(&url);
+    check_parts_of_url(&url);
+    domus_slice written = write_url_from_parts(&url);
     if (written.size <= DOMUS_HTTP_URL_MAX) {
-        must(domus_http_url_parse(domus_slice_data(written), written.size, &again) == 0);
-        must(domus_http_url_same_origin(&url, &again));
-        must(url.target_size == again.target_size &&
-             memcmp(url.target, again.target, url.target_size) == 0);
+        abort_unless(domus_http_url_parse(domus_slice_data(written), written.size, &again) == 0);
+        abort_unless(domus_http_url_same_origin(&url, &again));
+        abort_unless(url.target_size == again.target_size &&
+                     memcmp(url.target, again.target, url.target_size) == 0);
     }
     domus_slice_free(written);
     return true;
 }
 
-static domus_slice resolve(const char *base, size_t base_size, const char *text, size_t size)
+static domus_slice resolve_reference(const char *base, size_t base_size, const char *text,
+                                     size_t size)
 {
     domus_appender to = {0};
     domus_slice made = {NULL, 0, 0};
 
     if (domus_http_url_resolve(base, base_size, text, size, &to) == 0)
-        must(domus_append_end(&to, &made) == 0);
+        abort_unless(domus_append_end(&to, &made) == 0);
     return made;
 }
 
@@ -75,12 +75,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t base_size = end != NULL ? (size_t)(end - base) : size;
     size_t rest = end != NULL ? size - base_size - 1 : 0;
 
-    bool is_base = check_address(base, base_size);
-    domus_slice made = resolve(base, base_size, base + size - rest, rest);
-    if (is_base && check_address(domus_slice_data(made), made.size)) {
-        domus_slice once = resolve(base, base_size, domus_slice_data(made), made.size);
-        domus_slice twice = resolve(base, base_size, domus_slice_data(once), once.size);
-        must(once.size != 0 && domus_slice_equals(twice, domus_slice_data(once), once.size));
+    bool is_base = parse_and_check_url(base, base_size);
+    domus_slice made = resolve_reference(base, base_size, base + size - rest, rest);
+    if (is_base && parse_and_check_url(domus_slice_data(made), made.size)) {
+        domus_slice once = resolve_reference(base, base_size, domus_slice_data(made), made.size);
+        domus_slice twice = resolve_reference(base, base_size, domus_slice_data(once), once.size);
+        abort_unless(once.size != 0 &&
+                     domus_slice_equals(twice, domus_slice_data(once), once.size));
         domus_slice_free(once);
         domus_slice_free(twice);
     }

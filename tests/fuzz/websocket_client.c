@@ -1,6 +1,6 @@
-/* Fuzzes the client's side of the stage of WebSocket. The first byte chooses the limits, the second
- * one the size of pieces. The stage has the same messages and refusals in one piece and in many,
- * and so has wslay. */
+/* Fuzzes the client's side of the stage of WebSocket. The first byte of an input chooses the
+ * limits, the second one the size of pieces. The stage reads the same messages and refuses the same
+ * bytes in one piece and in many, and so does wslay. */
 #include "tests/fuzz/support/fuzz.h"
 #include "tests/fuzz/support/sockets.h"
 

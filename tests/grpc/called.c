@@ -1,4 +1,4 @@
-/* The service of called.h, with a handler for each method. */
+/* The service of gRPC of called.h, with a handler for each method. */
 #include "tests/grpc/called.h"
 #include "tests/support/suite.h"
 
@@ -11,7 +11,7 @@
 
 domt_called domt_called_now;
 
-static int reply_text(domus_stack *stack, const char *text, size_t size)
+static int reply_with_text(domus_stack *stack, const char *text, size_t size)
 {
     domus_slice made;
 
@@ -19,7 +19,7 @@ static int reply_text(domus_stack *stack, const char *text, size_t size)
     return domus_grpc_reply(stack, made);
 }
 
-static int reply_echo(domus_stack *stack, const domus_grpc_call *call)
+static int reply_with_echoed_metadata(domus_stack *stack, const domus_grpc_call *call)
 {
     domus_grpc_answer end = {.status = DOMUS_GRPC_OK};
     domus_appender before = {0};
@@ -56,7 +56,7 @@ const char *const domt_called_wrong[DOMT_CALLED_WRONG] = {
     "a: b\r\nx: \x7f\r\n",
 };
 
-static domus_slice wrong_fields(int number)
+static domus_slice make_wrong_metadata(int number)
 {
     domus_slice fields;
 
@@ -66,18 +66,18 @@ static domus_slice wrong_fields(int number)
     return fields;
 }
 
-static int reply_wrong(domus_stack *stack, int before, int behind)
+static int reply_with_wrong_metadata(domus_stack *stack, int before, int behind)
 {
     domus_grpc_answer end = {.status = DOMUS_GRPC_OK};
 
     if (before >= 0)
-        end.metadata = wrong_fields(before);
+        end.metadata = make_wrong_metadata(before);
     if (behind >= 0)
-        end.trailers = wrong_fields(behind);
+        end.trailers = make_wrong_metadata(behind);
     return domus_reply(stack, &domus_grpc_answer_type, &end);
 }
 
-static int reply_many(domus_stack *stack, int count)
+static int reply_with_many_trailers(domus_stack *stack, int count)
 {
     domus_grpc_answer end = {.status = DOMUS_GRPC_OK};
     domus_appender fields = {0};
@@ -88,7 +88,7 @@ static int reply_many(domus_stack *stack, int count)
     return domus_reply(stack, &domus_grpc_answer_type, &end);
 }
 
-static int reply_large(domus_stack *stack, int size)
+static int reply_with_large_message(domus_stack *stack, int size)
 {
     domus_appender text = {0};
     domus_slice made;
@@ -99,8 +99,8 @@ static int reply_large(domus_stack *stack, int size)
     return domus_grpc_reply(stack, made);
 }
 
-/* Answer with trailers of `size` bytes. */
-static int reply_fields(domus_stack *stack, int size)
+/* Answer a call with trailers of `size` bytes. */
+static int reply_with_trailers_of_size(domus_stack *stack, int size)
 {
     domus_grpc_answer end = {.status = DOMUS_GRPC_OK};
     domus_appender fields = {0};
@@ -131,23 +131,23 @@ DOMUS_SEQUENCE(unary, char)
     if (strcmp(text, "none") == 0)
         return 0;
     if (sscanf(text, "fields %d", &number) == 1)
-        return reply_fields(stack, number);
+        return reply_with_trailers_of_size(stack, number);
     if (sscanf(text, "large %d", &number) == 1)
-        return reply_large(stack, number);
+        return reply_with_large_message(stack, number);
     if (sscanf(text, "before %d", &number) == 1)
-        return reply_wrong(stack, number, -1);
+        return reply_with_wrong_metadata(stack, number, -1);
     if (sscanf(text, "behind %d", &number) == 1)
-        return reply_wrong(stack, -1, number);
+        return reply_with_wrong_metadata(stack, -1, number);
     if (sscanf(text, "many %d", &number) == 1)
-        return reply_many(stack, number);
+        return reply_with_many_trailers(stack, number);
     if (strcmp(text, "echo") == 0)
-        return reply_echo(stack, call);
+        return reply_with_echoed_metadata(stack, call);
     if (sscanf(text, "sleep %d", &number) == 1) {
         DOMUS_SLEEP((uint64_t)number * DOMT_CALLED_MS);
         domt_called_now.cancelled += answer->error == -ECANCELED;
-        return answer->error != 0 ? answer->error : reply_text(stack, "slept", 5);
+        return answer->error != 0 ? answer->error : reply_with_text(stack, "slept", 5);
     }
-    return reply_text(stack, domus_slice_data(call->message), call->message.size);
+    return reply_with_text(stack, domus_slice_data(call->message), call->message.size);
     DOMUS_END;
 }
 
@@ -156,8 +156,8 @@ typedef struct streaming {
     uint32_t bytes;
 } streaming;
 
-/* Returns the text of the message that a call has sent. */
-static domus_slice keep_call_message(domus_stack *stack)
+/* Returns a slice of the message that the call has sent; the caller frees it. */
+static domus_slice keep_message_of_call(domus_stack *stack)
 {
     const domus_grpc_call *call = domus_asked(stack, &domus_grpc_call_type);
     domus_slice kept = {NULL, 0, 0};
@@ -184,7 +184,7 @@ DOMUS_SEQUENCE(down, streaming)
     DOMUS_AWAIT(domus_grpc_begin(stack, nothing, then));
     while (answer->error == 0 && frame->count != 0) {
         frame->count--;
-        DOMUS_AWAIT(domus_grpc_write(stack, keep_call_message(stack), then));
+        DOMUS_AWAIT(domus_grpc_write(stack, keep_message_of_call(stack), then));
     }
     if (answer->error != 0 || frame->bytes == '!')
         return answer->error != 0 ? answer->error : -ENOENT;
@@ -211,10 +211,10 @@ DOMUS_SEQUENCE(up, streaming)
     domt_called_now.cancelled += error == -ECANCELED;
     if (error != -ENODATA)
         return error;
-    /* reading does not go on after the end */
+    /* A read after the end of the messages does not wait for more. */
     ck_assert(!domus_grpc_read_goes_on(stack, answer, then));
     snprintf(text, sizeof text, "%u %u", frame->count, frame->bytes);
-    return reply_text(stack, text, strlen(text));
+    return reply_with_text(stack, text, strlen(text));
     DOMUS_END;
 }
 
@@ -248,7 +248,7 @@ const domus_behaviour domt_called_far_behaviour = {
     .on = (const domus_on[]){DOMUS_ON(&domus_grpc_call_type, both), {NULL, NULL, 0}},
 };
 
-static int pass_far(domus_stack *stack, void *self, const void *payload)
+static int forward_call_to_other_thread(domus_stack *stack, void *self, const void *payload)
 {
     return domus_forward(stack, domt_called_far[domt_called_now.begun % DOMT_CALLED_THREADS]);
 }
@@ -270,12 +270,12 @@ const domus_behaviour domt_called_late_behaviour = {
     .on = (const domus_on[]){DOMUS_ON(&domus_grpc_call_type, late), {NULL, NULL, 0}},
 };
 
-static int pass_late(domus_stack *stack, void *self, const void *payload)
+static int forward_call_to_late_actor(domus_stack *stack, void *self, const void *payload)
 {
     const domus_grpc_call *call = payload;
     char thread = *domus_slice_data(call->message);
 
-    if (thread == 'h') /* 'h' means this thread */
+    if (thread == 'h') /* 'h' means that this thread begins the stream itself */
         return domi_late_begin(stack, self, payload);
     return domus_forward(stack, domt_called_late[thread - '0']);
 }
@@ -287,8 +287,8 @@ DOMUS_SEQUENCE(begin, streaming)
     DOMUS_BEGIN;
     snprintf(text, sizeof text, "%.*s", (int)((const domus_grpc_call *)message)->message.size,
              domus_slice_data(((const domus_grpc_call *)message)->message));
-    ck_assert_int_eq(domus_grpc_begin(stack, wrong_fields((int)strtol(text, NULL, 10)), then),
-                     -EINVAL);
+    ck_assert_int_eq(
+        domus_grpc_begin(stack, make_wrong_metadata((int)strtol(text, NULL, 10)), then), -EINVAL);
     ck_assert_int_eq(domus_grpc_write(stack, nothing, then), -EINVAL);
     return -ENOENT;
     DOMUS_END;
@@ -299,7 +299,7 @@ DOMUS_SEQUENCE(twice, streaming)
     DOMUS_BEGIN;
     DOMUS_AWAIT(domus_grpc_begin(stack, nothing, then));
     ck_assert_int_eq(answer->error, 0);
-    ck_assert_int_eq(domus_grpc_begin(stack, wrong_fields(0), then), -EINVAL);
+    ck_assert_int_eq(domus_grpc_begin(stack, make_wrong_metadata(0), then), -EINVAL);
     DOMUS_AWAIT(domus_grpc_begin(stack, nothing, then));
     ck_assert_int_eq(answer->error, -EALREADY);
     return -ENOENT;
@@ -312,7 +312,7 @@ static int begin_stream_in_unary_call(domus_stack *stack, void *self, const void
     return domus_grpc_write(stack, nothing, NULL);
 }
 
-static bool is_serving(const char *name, size_t size)
+static bool is_service_healthy(const char *name, size_t size)
 {
     return size != 3 || memcmp(name, "t.T", 3) != 0;
 }
@@ -324,8 +324,8 @@ static const domus_grpc_service service = {
             {"/t.T/Down", DOMUS_GRPC_SERVER_STREAMING, domi_down_begin},
             {"/t.T/Up", DOMUS_GRPC_CLIENT_STREAMING, domi_up_begin},
             {"/t.T/Both", DOMUS_GRPC_BIDIRECTIONAL, domi_both_begin},
-            {"/t.T/Far", DOMUS_GRPC_BIDIRECTIONAL, pass_far},
-            {"/t.T/Late", DOMUS_GRPC_SERVER_STREAMING, pass_late},
+            {"/t.T/Far", DOMUS_GRPC_BIDIRECTIONAL, forward_call_to_other_thread},
+            {"/t.T/Late", DOMUS_GRPC_SERVER_STREAMING, forward_call_to_late_actor},
             {"/t.T/Begin", DOMUS_GRPC_SERVER_STREAMING, domi_begin_begin},
             {"/t.T/Twice", DOMUS_GRPC_SERVER_STREAMING, domi_twice_begin},
             {"/t.T/Wrong", DOMUS_GRPC_UNARY, begin_stream_in_unary_call},
@@ -335,10 +335,10 @@ static const domus_grpc_service service = {
     .message_max = DOMT_CALLED_MAX,
     .pack_least = 100,
     .timeout_ns = 10000 * DOMT_CALLED_MS,
-    .is_serving = is_serving,
+    .is_serving = is_service_healthy,
 };
 
-static int serve(domus_stack *stack, void *self, const void *payload)
+static int serve_call_of_channel(domus_stack *stack, void *self, const void *payload)
 {
     return domus_grpc_serve(stack, self, payload, &service);
 }
@@ -353,7 +353,7 @@ const domus_behaviour domt_called_behaviour = {
     .kind = DOMUS_CHANNELS,
     .pipeline = &pipeline,
     .on_peer = (const domus_on_peer[]){{.type = &domus_http_request_type,
-                                        .handle = serve,
+                                        .handle = serve_call_of_channel,
                                         .peer_frame_size = DOMUS_GRPC_FRAME},
                                        {.type = NULL}},
     .on = (const domus_on[]){{&domus_grpc_call_type, domus_grpc_dispatch,
@@ -361,16 +361,17 @@ const domus_behaviour domt_called_behaviour = {
                              {NULL, NULL, 0}},
 };
 
-/* The same service behind a chain of HTTP. */
-static int serve_row(domus_stack *stack, void *self, const domus_http_request *request,
-                     const domus_http_match *match)
+/* The same service of gRPC behind a chain of HTTP. */
+static int serve_call_behind_chain(domus_stack *stack, void *self,
+                                   const domus_http_request *request, const domus_http_match *match)
 {
     ck_assert_ptr_nonnull(match->route);
     return domus_grpc_serve(stack, self, request, &service);
 }
 
 static const domus_http_row rows[] = {
-    {{DOMUS_HTTP_ON(POST), "/{service}/{method}", 0}, serve_row, NULL}, {{0, NULL, 0}, NULL, NULL}};
+    {{DOMUS_HTTP_ON(POST), "/{service}/{method}", 0}, serve_call_behind_chain, NULL},
+    {{0, NULL, 0}, NULL, NULL}};
 static const domus_http_chain chain = {
     .parts = (const domus_http_step[]){{&domus_http_request_id, NULL}, {NULL, NULL}}, .rows = rows};
 static const domus_http_options chained_http = {DOMUS_GRPC_HTTP, .chain = &chain};

@@ -31,47 +31,48 @@
 #include <nghttp2/nghttp2.h>
 
 #define DOMT_CALLED_AT  "127.0.0.1:80"
-#define DOMT_CALLED_MAX 2000u /* message_max of the service, in bytes */
+#define DOMT_CALLED_MAX 2000u /* largest message in bytes that the service takes */
 #define DOMT_CALLED_MS  UINT64_C(1000000)
 
-/* Counts of the service's handlers since the last domt_called_start_service(). */
+/* Counts of the calls that the service's handlers got since the last domt_called_start_service().
+ */
 typedef struct domt_called {
-    uint32_t begun;     /* handlers that have begun */
-    uint32_t cancelled; /* handlers that were cancelled while they waited */
+    uint32_t begun;     /* number of calls whose handlers have begun */
+    uint32_t cancelled; /* calls that were cancelled while their handlers waited */
     uint64_t deadline_ns;
 } domt_called;
 
 extern domt_called domt_called_now;
 extern const domus_behaviour domt_called_behaviour, domt_called_chained_behaviour;
 
-/* Addresses of actors, one of each thread, to which calls are passed on. */
+/* Addresses of actors, one on each thread, to which calls are passed on. */
 #define DOMT_CALLED_THREADS 3u
 extern const domus_behaviour domt_called_far_behaviour, domt_called_late_behaviour;
 extern domus_address domt_called_far[DOMT_CALLED_THREADS], domt_called_late[DOMT_CALLED_THREADS];
 
-/* Fields that metadata may not contain. */
+/* Fields that the metadata of a call may not contain, number N of which a test sends. */
 #define DOMT_CALLED_WRONG 14u
 extern const char *const domt_called_wrong[DOMT_CALLED_WRONG];
 
 /* The outcome of a call, as the client has received it. */
 typedef struct domt_call {
-    int http;             /* status of HTTP; 0: no answer has come */
-    int status;           /* status of gRPC; -1: none has come */
-    char text[4000];      /* value of "grpc-message", not decoded */
-    char type[64];        /* value of "content-type" */
-    char encoding[64];    /* value of "grpc-encoding" */
-    char before[64];      /* value of x-echo before the messages */
-    char behind[64];      /* value of x-echo behind the messages */
-    char accepts[64];     /* value of "grpc-accept-encoding" */
-    uint8_t bytes[70000]; /* received messages with their prefixes */
+    int http;             /* status of the HTTP response; 0: none has come */
+    int status;           /* status of gRPC with which the call has ended; -1: none has come */
+    char text[4000];      /* value of the field "grpc-message", not decoded */
+    char type[64];        /* value of the field "content-type" in the response */
+    char encoding[64];    /* value of the field "grpc-encoding" in the response */
+    char before[64];      /* value of the field x-echo before the messages */
+    char behind[64];      /* value of the field x-echo behind the messages */
+    char accepts[64];     /* value of the field "grpc-accept-encoding" in the response */
+    uint8_t bytes[70000]; /* received messages of the call with their prefixes */
     size_t size;
-    uint32_t heads; /* number of blocks of fields */
-    bool ended;     /* the stream has ended without a reset */
+    uint32_t heads; /* number of blocks of fields that have come for the call */
+    bool ended;     /* whether the call's stream has ended without a reset */
     bool closed;
-    uint32_t code; /* code of the reset that ended the stream */
+    uint32_t code; /* code of the reset that has ended the call's stream */
     const void *body;
-    size_t body_size; /* bytes of the body to be sent */
-    size_t step;      /* bytes of each frame of the body; 0: as many as possible */
+    size_t body_size; /* bytes of the call's body that are to be sent */
+    size_t step;      /* bytes in each frame of the body; 0: as many as possible */
     bool holds_end;
 } domt_call;
 
@@ -82,7 +83,7 @@ typedef struct domt_caller {
     domt_call calls[64];
 } domt_caller;
 
-/* Begin and end a service together with its client. */
+/* Begin a service and its client in a kit, also with another behaviour or seed; end both. */
 void domt_called_start_service(domt_caller *caller);
 void domt_called_start_service_with(domt_caller *caller, const domus_behaviour *behaviour,
                                     uint64_t seed);
@@ -90,11 +91,11 @@ void domt_called_end_service(domt_caller *caller);
 
 /* Begin a call with these bytes as its body, and further fields (name, value, ..., NULL), or NULL.
  * "content-type" among the fields replaces application/grpc, and ":method" replaces POST. Returns
- * the number of the call. */
+ * the number of the call's stream. */
 int32_t domt_called_begin_call(domt_caller *caller, const char *path, const void *body, size_t size,
                                const char *const *fields);
 
-/* Advance the time while client and service exchange bytes. */
+/* Advance the time of the kit while client and service exchange bytes. */
 void domt_called_advance_time(domt_caller *caller, uint64_t ns);
 
 static inline domt_call *domt_called_find_call(domt_caller *caller, int32_t id)
@@ -102,7 +103,7 @@ static inline domt_call *domt_called_find_call(domt_caller *caller, int32_t id)
     return &caller->calls[((uint32_t)id - 1) / 2];
 }
 
-/* Make a frame: a message behind its prefix. */
+/* Make a frame of gRPC: a message behind its prefix. */
 typedef struct domt_frame {
     uint8_t bytes[3000];
     size_t size;

@@ -1,4 +1,4 @@
-/* The client of called.h, by nghttp2. */
+/* The client of the gRPC service of called.h, by nghttp2. */
 #include "tests/grpc/called.h"
 #include "tests/support/kits.h"
 #include "tests/support/suite.h"
@@ -12,9 +12,9 @@ static void copy_bytes_as_text(char *to, size_t room, const uint8_t *value, size
     snprintf(to, room, "%.*s", (int)size, (const char *)value);
 }
 
-static int store_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name_,
-                        size_t name_size, const uint8_t *value, size_t size, uint8_t flags,
-                        void *caller)
+static int store_header_of_call(nghttp2_session *session, const nghttp2_frame *frame,
+                                const uint8_t *name_, size_t name_size, const uint8_t *value,
+                                size_t size, uint8_t flags, void *caller)
 {
     domt_call *call = domt_called_find_call(caller, frame->hd.stream_id);
     char name[64];
@@ -41,8 +41,8 @@ static int store_header(nghttp2_session *session, const nghttp2_frame *frame, co
     return 0;
 }
 
-static int store_data(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *bytes,
-                      size_t size, void *caller)
+static int store_received_data_of_call(nghttp2_session *session, uint8_t flags, int32_t id,
+                                       const uint8_t *bytes, size_t size, void *caller)
 {
     domt_call *call = domt_called_find_call(caller, id);
 
@@ -52,7 +52,7 @@ static int store_data(nghttp2_session *session, uint8_t flags, int32_t id, const
     return 0;
 }
 
-static int record_frame(nghttp2_session *session, const nghttp2_frame *frame, void *caller)
+static int record_received_frame(nghttp2_session *session, const nghttp2_frame *frame, void *caller)
 {
     bool is_head = frame->hd.type == NGHTTP2_HEADERS;
 
@@ -64,15 +64,16 @@ static int record_frame(nghttp2_session *session, const nghttp2_frame *frame, vo
     return 0;
 }
 
-static int record_close(nghttp2_session *session, int32_t id, uint32_t code, void *caller)
+static int record_end_of_stream(nghttp2_session *session, int32_t id, uint32_t code, void *caller)
 {
     domt_called_find_call(caller, id)->closed = true;
     domt_called_find_call(caller, id)->code = code;
     return 0;
 }
 
-static ssize_t read_body(nghttp2_session *session, int32_t id, uint8_t *to, size_t size,
-                         uint32_t *flags, nghttp2_data_source *source, void *caller)
+static ssize_t give_next_bytes_of_body(nghttp2_session *session, int32_t id, uint8_t *to,
+                                       size_t size, uint32_t *flags, nghttp2_data_source *source,
+                                       void *caller)
 {
     domt_call *call = domt_called_find_call(caller, id);
     size_t part = call->step != 0 && call->step < size ? call->step : size;
@@ -120,10 +121,11 @@ void domt_called_start_service_with(domt_caller *caller, const domus_behaviour *
     ck_assert_int_eq(domus_testkit_run(caller->kit), 0);
     caller->peer = domt_kit_connect_peer(caller->kit, DOMT_CALLED_AT);
     ck_assert_int_eq(nghttp2_session_callbacks_new(&callbacks), 0);
-    nghttp2_session_callbacks_set_on_header_callback(callbacks, store_header);
-    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, store_data);
-    nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, record_frame);
-    nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, record_close);
+    nghttp2_session_callbacks_set_on_header_callback(callbacks, store_header_of_call);
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks,
+                                                              store_received_data_of_call);
+    nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, record_received_frame);
+    nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, record_end_of_stream);
     ck_assert_int_eq(nghttp2_session_client_new(&caller->session, callbacks, caller), 0);
     nghttp2_session_callbacks_del(callbacks);
     ck_assert_int_eq(nghttp2_submit_settings(caller->session, NGHTTP2_FLAG_NONE, NULL, 0), 0);
@@ -143,7 +145,7 @@ int32_t domt_called_begin_call(domt_caller *caller, const char *path, const void
     const char *all[24] = {":method", "POST",    ":scheme", "http",         ":authority",
                            "a",       ":path",   path,      "content-type", "application/grpc",
                            "te",      "trailers"};
-    const nghttp2_data_provider provider = {.read_callback = read_body};
+    const nghttp2_data_provider provider = {.read_callback = give_next_bytes_of_body};
     nghttp2_nv named[12];
     size_t count = 6;
 

@@ -1,4 +1,5 @@
-/* Calls of each kind, their ends and deadlines, and what is refused before there is a handler. */
+/* Calls of gRPC of each kind, their ends and deadlines, and what is refused before there is a
+ * handler. */
 #include "tests/grpc/called.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/suite.h"
@@ -7,13 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Calls of each kind, their ends, and what is refused before there is a handler. */
+/* Calls of gRPC of each kind, their ends, and what is refused before there is a handler. */
 
 static domt_caller caller;
 
-/* Check that a unary call with this text ends with this status and these words. */
-static domt_call *expect_answer_to(const char *text, const char *const *fields, int status,
-                                   const char *answer)
+/* Check that a unary call with this text as its message ends with this status and these words.
+ * Returns the call. */
+static domt_call *expect_answer_to_unary_call(const char *text, const char *const *fields,
+                                              int status, const char *answer)
 {
     domt_frame frame = domt_called_make_frame(text, strlen(text), false);
 
@@ -21,7 +23,7 @@ static domt_call *expect_answer_to(const char *text, const char *const *fields, 
                                          status, answer);
 }
 
-DOMT_TEST(unary_calls_end_with_a_message_or_a_status)
+DOMT_TEST(unary_call_ends_with_message_or_status)
 {
     static const struct {
         const char *text;
@@ -40,18 +42,18 @@ DOMT_TEST(unary_calls_end_with_a_message_or_a_status)
     domt_called_start_service(&caller);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const domt_call *call =
-            expect_answer_to(cases[i].text, NULL, cases[i].status, cases[i].answer);
+            expect_answer_to_unary_call(cases[i].text, NULL, cases[i].status, cases[i].answer);
         ck_assert_str_eq(call->text, cases[i].words);
         ck_assert_uint_eq(call->heads, cases[i].answer != NULL ? 2 : 1);
     }
-    const domt_call *call = expect_answer_to("fail 3  a ", NULL, 3, NULL);
+    const domt_call *call = expect_answer_to_unary_call("fail 3  a ", NULL, 3, NULL);
     ck_assert_str_eq(call->text, "a%20");
     domt_called_expect_unary_call(&caller, "/t.T/Wrong", "\0\0\0\0\0", 5, NULL,
                                   DOMUS_GRPC_UNIMPLEMENTED, NULL);
     domt_called_end_service(&caller);
 }
 
-DOMT_TEST(errors_of_handlers_become_statuses)
+DOMT_TEST(handler_errors_become_grpc_statuses)
 {
     static const struct {
         int error, status;
@@ -69,22 +71,22 @@ DOMT_TEST(errors_of_handlers_become_statuses)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         ck_assert_int_eq((int)domus_grpc_status_of(-rows[i].error), rows[i].status);
         snprintf(text, sizeof text, "error %d", rows[i].error);
-        expect_answer_to(text, NULL, rows[i].status, NULL);
+        expect_answer_to_unary_call(text, NULL, rows[i].status, NULL);
     }
     ck_assert_int_eq((int)domus_grpc_status_of(0), DOMUS_GRPC_OK);
-    expect_answer_to("well", NULL, DOMUS_GRPC_OK, "well");
+    expect_answer_to_unary_call("well", NULL, DOMUS_GRPC_OK, "well");
     domt_called_end_service(&caller);
 }
 
-DOMT_TEST(words_are_cut_at_a_letter)
+DOMT_TEST(status_text_is_cut_between_letters)
 {
     static const struct {
-        size_t size; /* letters in the text */
+        size_t size; /* how many letters of one byte the status text has */
         const char *more;
         size_t got;
     } cases[] = {{DOMUS_GRPC_TEXT_MAX, "", DOMUS_GRPC_TEXT_MAX},
                  {DOMUS_GRPC_TEXT_MAX, "b", DOMUS_GRPC_TEXT_MAX},
-                 /* a letter of two bytes, which is escaped */
+                 /* Behind them is a letter of two bytes, which is sent escaped with six. */
                  {DOMUS_GRPC_TEXT_MAX - 2, "\xc3\xbc", DOMUS_GRPC_TEXT_MAX + 4},
                  {DOMUS_GRPC_TEXT_MAX - 1, "\xc3\xbc", DOMUS_GRPC_TEXT_MAX - 1}};
     char letters[DOMUS_GRPC_TEXT_MAX];
@@ -94,32 +96,32 @@ DOMT_TEST(words_are_cut_at_a_letter)
     domt_called_start_service(&caller);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         snprintf(text, sizeof text, "fail 2 %.*s%s", (int)cases[i].size, letters, cases[i].more);
-        const domt_call *call = expect_answer_to(text, NULL, 2, NULL);
+        const domt_call *call = expect_answer_to_unary_call(text, NULL, 2, NULL);
         ck_assert_uint_eq(strlen(call->text), cases[i].got);
     }
     domt_called_end_service(&caller);
 }
 
-DOMT_TEST(metadata_has_a_bound)
+DOMT_TEST(metadata_size_is_limited)
 {
     domt_called_start_service(&caller);
-    expect_answer_to("fields 8192", NULL, DOMUS_GRPC_OK, "");
-    expect_answer_to("fields 8193", NULL, DOMUS_GRPC_INTERNAL, NULL);
+    expect_answer_to_unary_call("fields 8192", NULL, DOMUS_GRPC_OK, "");
+    expect_answer_to_unary_call("fields 8193", NULL, DOMUS_GRPC_INTERNAL, NULL);
     domt_called_end_service(&caller);
 }
 
 /* Metadata that HTTP cannot send, or that the handler may not set, fails the call. The client
- * receives a status all the same. */
-DOMT_TEST(metadata_that_cannot_be_sent_fails_its_call)
+ * receives a status of gRPC all the same. */
+DOMT_TEST(unsendable_metadata_fails_its_call)
 {
     char text[32];
 
     domt_called_start_service(&caller);
     for (unsigned i = 0; i < DOMT_CALLED_WRONG; i++) {
         snprintf(text, sizeof text, "before %u", i);
-        expect_answer_to(text, NULL, DOMUS_GRPC_INTERNAL, NULL);
+        expect_answer_to_unary_call(text, NULL, DOMUS_GRPC_INTERNAL, NULL);
         snprintf(text, sizeof text, "behind %u", i);
-        expect_answer_to(text, NULL, DOMUS_GRPC_INTERNAL, NULL);
+        expect_answer_to_unary_call(text, NULL, DOMUS_GRPC_INTERNAL, NULL);
         snprintf(text, sizeof text, "%u", i);
         domt_frame frame = domt_called_make_frame(text, strlen(text), false);
         const domt_call *call = domt_called_expect_unary_call(
@@ -130,21 +132,21 @@ DOMT_TEST(metadata_that_cannot_be_sent_fails_its_call)
 }
 
 /* A call whose status does not fit into its trailers is reset: a client must not take it for a call
- * that has ended well. */
-DOMT_TEST(more_trailers_than_http_has_are_no_end)
+ * that has succeeded. */
+DOMT_TEST(call_with_too_many_trailers_is_reset)
 {
     domt_called_start_service(&caller);
-    expect_answer_to("many 127", NULL, DOMUS_GRPC_OK, "");
+    expect_answer_to_unary_call("many 127", NULL, DOMUS_GRPC_OK, "");
     int32_t id = domt_called_begin_call(&caller, "/t.T/Unary", "\0\0\0\0\10many 128", 13, NULL);
     domt_called_advance_time(&caller, DOMT_CALLED_MS);
     const domt_call *call = domt_called_find_call(&caller, id);
     ck_assert(call->closed && !call->ended);
     ck_assert_uint_eq(call->code, NGHTTP2_INTERNAL_ERROR);
-    expect_answer_to("well", NULL, DOMUS_GRPC_OK, "well");
+    expect_answer_to_unary_call("well", NULL, DOMUS_GRPC_OK, "well");
     domt_called_end_service(&caller);
 }
 
-DOMT_TEST(metadata_goes_both_ways)
+DOMT_TEST(metadata_passes_in_both_directions)
 {
     static const struct {
         const char *sent, *got;
@@ -155,7 +157,7 @@ DOMT_TEST(metadata_goes_both_ways)
     domt_called_start_service(&caller);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *const fields[] = {"x-echo", "one two", "x-echo-bin", cases[i].sent, NULL};
-        const domt_call *call = expect_answer_to("echo", fields, DOMUS_GRPC_OK, "e");
+        const domt_call *call = expect_answer_to_unary_call("echo", fields, DOMUS_GRPC_OK, "e");
         ck_assert_str_eq(call->before, "one two");
         ck_assert_str_eq(call->behind, cases[i].got);
     }
@@ -169,7 +171,7 @@ DOMT_TEST(metadata_goes_both_ways)
     }
 }
 
-DOMT_TEST(binary_metadata_has_its_name_and_its_bound)
+DOMT_TEST(binary_metadata_is_encoded_and_limited)
 {
     static const char zeros[DOMUS_GRPC_METADATA_MAX + 1];
     static const struct {
@@ -189,7 +191,7 @@ DOMT_TEST(binary_metadata_has_its_name_and_its_bound)
     }
 }
 
-DOMT_TEST(streams_of_a_server_have_their_messages)
+DOMT_TEST(server_stream_delivers_its_messages)
 {
     static const struct {
         const char *text;
@@ -214,7 +216,7 @@ DOMT_TEST(streams_of_a_server_have_their_messages)
     domt_called_end_service(&caller);
 }
 
-DOMT_TEST(a_stream_begins_once)
+DOMT_TEST(server_stream_begins_only_once)
 {
     domt_called_start_service(&caller);
     const domt_call *call = domt_called_expect_unary_call(&caller, "/t.T/Twice", "\0\0\0\0\1a", 6,
@@ -223,7 +225,7 @@ DOMT_TEST(a_stream_begins_once)
     domt_called_end_service(&caller);
 }
 
-/* A request that is no call is answered with a status of HTTP; a call with a wrong message gets a
+/* A request of HTTP that is no call gets a status of HTTP; a call with a wrong message gets a
  * status of gRPC. */
 DOMT_TEST(refused_requests_never_reach_a_handler)
 {
@@ -267,7 +269,7 @@ DOMT_TEST(refused_requests_never_reach_a_handler)
     domt_called_end_service(&caller);
 }
 
-DOMT_TEST(calls_of_http_1_get_words)
+DOMT_TEST(calls_over_http_1_are_refused_with_text)
 {
     static const char request[] = "POST /t.T/Unary HTTP/1.1\r\nHost: a\r\nTE: trailers\r\n"
                                   "Content-Type: application/grpc\r\nContent-Length: 5\r\n\r\n"
@@ -284,11 +286,11 @@ DOMT_TEST(calls_of_http_1_get_words)
     domt_called_end_service(&caller);
 }
 
-DOMT_TEST(calls_go_through_a_chain)
+DOMT_TEST(calls_pass_a_chain_of_http)
 {
     domt_called_start_service_with(&caller, &domt_called_chained_behaviour, 1);
-    expect_answer_to("hello", NULL, DOMUS_GRPC_OK, "hello");
-    expect_answer_to("error 2", NULL, DOMUS_GRPC_NOT_FOUND, NULL);
+    expect_answer_to_unary_call("hello", NULL, DOMUS_GRPC_OK, "hello");
+    expect_answer_to_unary_call("error 2", NULL, DOMUS_GRPC_NOT_FOUND, NULL);
     domt_called_expect_unary_call(&caller, "/t.T/Down",
                                   "\0\0\0\0\2"
                                   "2!",
@@ -299,7 +301,7 @@ DOMT_TEST(calls_go_through_a_chain)
     domt_called_end_service(&caller);
 }
 
-DOMT_TEST(health_is_told)
+DOMT_TEST(health_service_answers)
 {
     static const struct {
         const char *text;
@@ -333,13 +335,13 @@ DOMT_TEST(health_is_told)
 /* The deadlines of calls: for their handlers, for messages that come late, and for answers that
  * begin at the deadline. */
 
-/* number of time-outs that are tried, from 2.8 ms to 3.1 ms */
+/* Number of time-outs that are tried, from 2.8 ms to 3.1 ms. */
 #define STEPS (unsigned)DOMT_SCALE(60, 12)
 
-DOMT_TEST(calls_have_their_time)
+DOMT_TEST(calls_end_at_their_deadline)
 {
     static const struct {
-        const char *timeout; /* value of "grpc-timeout"; NULL: none */
+        const char *timeout; /* value of the field "grpc-timeout" of the call; NULL: none */
         const char *text;
         uint64_t pass_ms;
         int status;
@@ -350,7 +352,7 @@ DOMT_TEST(calls_have_their_time)
         {"100m", "sleep 500", 110, DOMUS_GRPC_DEADLINE_EXCEEDED, 100},
         {"100000u", "sleep 500", 110, DOMUS_GRPC_DEADLINE_EXCEEDED, 100},
         {"2S", "sleep 50", 60, 0, 2000},
-        {"1M", "a", 1, 0, 10000}, /* the service's bound of 10 s is shorter */
+        {"1M", "a", 1, 0, 10000}, /* the service's own limit of 10 s is shorter than the minute */
         {NULL, "a", 1, 0, 10000},
         {NULL, "sleep 20000", 10010, DOMUS_GRPC_DEADLINE_EXCEEDED, 10000},
     };
@@ -372,7 +374,7 @@ DOMT_TEST(calls_have_their_time)
     }
 }
 
-DOMT_TEST(a_call_without_any_time_is_over_at_once)
+DOMT_TEST(call_with_zero_timeout_ends_at_once)
 {
     static const char *const fields[] = {"grpc-timeout", "0n", NULL};
 
@@ -382,15 +384,16 @@ DOMT_TEST(a_call_without_any_time_is_over_at_once)
     domt_called_end_service(&caller);
 }
 
-/* The handler of a method that takes one message begins when the message has come. The message may
- * come late, in part, byte by byte, or without the end of the stream. */
-DOMT_TEST(messages_that_come_late_have_the_time_of_their_call)
+/* The handler of a method that takes one message begins when that has come. The message may come
+ * late, in part, byte by byte, or without the end of the stream. */
+DOMT_TEST(late_messages_count_against_deadline)
 {
     static const char *const paths[] = {"/t.T/Unary", "/t.T/Down", "/t.T/Up"};
     static const struct {
-        const char *timeout; /* value of "grpc-timeout"; NULL: the service's own, 10 s */
+        /* value of the field "grpc-timeout"; NULL: the service's own time-out, 10 s */
+        const char *timeout;
         uint64_t ms;
-        size_t first; /* bytes sent at once; later one byte is sent every 500 ms */
+        size_t first; /* how many bytes are sent at once; later one byte is sent every 500 ms */
     } cases[] = {{"100m", 100, 0},  {"100m", 100, 3},  {"100m", 100, 10},
                  {"100m", 100, 25}, {"3S", 3000, 0},   {"3S", 3000, 24},
                  {NULL, 10000, 0},  {NULL, 10000, 25}, {NULL, 10000, 5}};
@@ -404,7 +407,8 @@ DOMT_TEST(messages_that_come_late_have_the_time_of_their_call)
         domt_call *call = domt_called_find_call(&caller, id);
         call->holds_end = true;
         for (uint64_t ms = 0; ms + 500 < cases[i / 3].ms; ms += 500) {
-            /* domt_called_advance_time() takes somewhat longer */
+            /* The step is less than 500 ms, because domt_called_advance_time() takes somewhat
+             * longer. */
             domt_called_advance_time(&caller, 495 * DOMT_CALLED_MS);
             ck_assert_int_eq(call->http, 0);
             call->body_size += call->body != frame.bytes + frame.size;
@@ -420,7 +424,7 @@ DOMT_TEST(messages_that_come_late_have_the_time_of_their_call)
 /* A handler, perhaps on another thread, begins its answer in the millisecond of the deadline. The
  * answer may come before the channel ends the call, after that, or between the two steps in which
  * the channel ends it. */
-DOMT_TEST(an_answer_that_begins_at_the_deadline_has_a_status)
+DOMT_TEST(answer_begun_at_deadline_has_a_status)
 {
     static const char *const threads[] = {"0", "1", "2", "h"};
     unsigned ended[DOMUS_GRPC_UNAUTHENTICATED + 1] = {0};

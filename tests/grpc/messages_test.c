@@ -1,5 +1,5 @@
-/* Messages that a service receives: in pieces of any size, up to their bounds, compressed, and
- * wrong; and how much of one is decompressed in a turn. */
+/* Messages that a service of gRPC receives: in pieces of any size, up to their limits, compressed,
+ * and wrong; and how much of a message is decompressed in a turn. */
 #include "protocols/grpc/gzip.h"
 #include "protocols/grpc/reader.h"
 #include "tests/grpc/called.h"
@@ -10,13 +10,13 @@
 #include <string.h>
 #include <zlib.h>
 
-/* Messages that a service receives: in pieces of any size, up to their bounds, compressed, and
- * wrong; and calls that end before their handlers do. */
+/* Messages that a service of gRPC receives: in pieces of any size, up to their limits, compressed,
+ * and wrong; and calls that end before their handlers do. */
 
 static domt_caller caller;
 
-/* Compress by gzip. */
-static size_t compress_gzip(const char *text, size_t size, uint8_t *to, size_t room)
+/* Compress a text with gzip. Returns the compressed size. */
+static size_t compress_text_by_gzip(const char *text, size_t size, uint8_t *to, size_t room)
 {
     z_stream zlib = {.next_in = (Bytef *)(uintptr_t)text,
                      .avail_in = (uInt)size,
@@ -29,7 +29,7 @@ static size_t compress_gzip(const char *text, size_t size, uint8_t *to, size_t r
     return zlib.total_out;
 }
 
-DOMT_TEST(messages_come_in_pieces_of_any_size)
+DOMT_TEST(messages_are_read_in_pieces_of_any_size)
 {
     static const char body[] = "\0\0\0\0\5hello\0\0\0\0\0\0\0\0\0\1a\0\0\0\0\7goodbye";
     const size_t size = sizeof body - 1;
@@ -55,7 +55,7 @@ DOMT_TEST(messages_come_in_pieces_of_any_size)
     }
 }
 
-/* Calls are handled on other threads, and the client cancels some of them there. */
+/* Calls are handled by actors of other threads, and the client cancels some of them there. */
 DOMT_TEST(calls_are_passed_on_to_other_threads)
 {
     static const char body[] = "\0\0\0\0\5hello\0\0\0\0\1a";
@@ -83,8 +83,8 @@ DOMT_TEST(calls_are_passed_on_to_other_threads)
     domt_called_end_service(&caller);
 }
 
-/* A body of a known length comes whole to the stage of HTTP, if it is short. */
-DOMT_TEST(messages_of_a_known_length_come_whole)
+/* The stage of HTTP gives a short body of a known length as a whole, and not in pieces. */
+DOMT_TEST(bodies_of_known_length_come_whole)
 {
     static const char *const fields[] = {"content-length", "6", NULL};
 
@@ -94,21 +94,22 @@ DOMT_TEST(messages_of_a_known_length_come_whole)
     domt_called_end_service(&caller);
 }
 
-DOMT_TEST(bytes_that_are_no_messages_end_their_calls)
+DOMT_TEST(malformed_messages_end_their_calls)
 {
     static const struct {
         const char *path, *bytes;
         size_t size;
         int status;
     } cases[] = {
-        /* the body has no message */
+        /* This unary call has an empty body, without a message. */
         {"/t.T/Unary", "", 0, DOMUS_GRPC_INTERNAL},
-        {"/t.T/Unary", "\0\0\0\0\1a\0\0\0\0\1b", 12, DOMUS_GRPC_INTERNAL}, /* two */
+        /* the body of this unary call has two messages */
+        {"/t.T/Unary", "\0\0\0\0\1a\0\0\0\0\1b", 12, DOMUS_GRPC_INTERNAL},
         {"/t.T/Unary", "\0\0\0\0\1a\0", 7, DOMUS_GRPC_INTERNAL},
         {"/t.T/Unary", "\0\0\0\0", 4, DOMUS_GRPC_INTERNAL},
         {"/t.T/Unary", "\0\0\0\0\2a", 6, DOMUS_GRPC_INTERNAL},
         {"/t.T/Unary", "\2\0\0\0\1a", 6, DOMUS_GRPC_INTERNAL},
-        /* the flag says compressed, but no encoding is named */
+        /* The prefix says that the message is compressed, but the call names no encoding. */
         {"/t.T/Unary", "\1\0\0\0\1a", 6, DOMUS_GRPC_INTERNAL},
         {"/t.T/Unary", "\0\xff\xff\xff\xff", 5, DOMUS_GRPC_RESOURCE_EXHAUSTED},
         {"/t.T/Up", "", 0, DOMUS_GRPC_OK},
@@ -125,7 +126,7 @@ DOMT_TEST(bytes_that_are_no_messages_end_their_calls)
     domt_called_end_service(&caller);
 }
 
-DOMT_TEST(messages_have_a_bound)
+DOMT_TEST(message_size_is_limited)
 {
     char text[DOMT_CALLED_MAX + 1];
     domt_frame frame;
@@ -142,7 +143,7 @@ DOMT_TEST(messages_have_a_bound)
     domt_called_end_service(&caller);
 }
 
-DOMT_TEST(packed_messages_have_the_bound_of_what_they_become)
+DOMT_TEST(decompressed_message_size_is_limited)
 {
     static const char *const gzip[] = {"grpc-encoding", "gzip", NULL};
     static char text[1 << 20];
@@ -152,19 +153,19 @@ DOMT_TEST(packed_messages_have_the_bound_of_what_they_become)
     memset(text, 'a', sizeof text);
     domt_called_start_service(&caller);
     for (size_t more = 0; more < 2; more++) {
-        size_t size = compress_gzip(text, DOMT_CALLED_MAX + more, packed, sizeof packed);
+        size_t size = compress_text_by_gzip(text, DOMT_CALLED_MAX + more, packed, sizeof packed);
         frame = domt_called_make_frame((const char *)packed, size, true);
         const domt_call *call = domt_called_expect_unary_call(
             &caller, "/t.T/Unary", frame.bytes, frame.size, gzip,
             more != 0 ? DOMUS_GRPC_RESOURCE_EXHAUSTED : DOMUS_GRPC_OK, NULL);
         ck_assert_uint_eq(call->size, more != 0 ? 0 : DOMT_CALLED_MAX + 5);
     }
-    size_t size = compress_gzip(text, 900000, packed, sizeof packed);
+    size_t size = compress_text_by_gzip(text, 900000, packed, sizeof packed);
     frame = domt_called_make_frame((const char *)packed, size, true);
     domt_called_expect_unary_call(&caller, "/t.T/Unary", frame.bytes, frame.size, gzip,
                                   DOMUS_GRPC_RESOURCE_EXHAUSTED, NULL);
-    size = compress_gzip("hello", 5, packed, sizeof packed);
-    /* the body is cut off, whole, or one byte longer */
+    size = compress_text_by_gzip("hello", 5, packed, sizeof packed);
+    /* The compressed message is cut off, whole, or has one byte more. */
     for (size_t part = 0; part <= size + 1; part++) {
         packed[size] = 0;
         frame = domt_called_make_frame((const char *)packed, part, true);
@@ -173,10 +174,10 @@ DOMT_TEST(packed_messages_have_the_bound_of_what_they_become)
                                       part == size ? "hello" : NULL);
     }
     frame = domt_called_make_frame((const char *)packed, size, true);
+    /* The compressed message fails, because the call does not name gzip as its encoding. */
     domt_called_expect_unary_call(&caller, "/t.T/Unary", frame.bytes, frame.size, NULL,
-                                  DOMUS_GRPC_INTERNAL,
-                                  NULL); /* the call does not name gzip as its encoding */
-    frame.bytes[0] = 2;                  /* a flag that gRPC does not define */
+                                  DOMUS_GRPC_INTERNAL, NULL);
+    frame.bytes[0] = 2; /* the prefix has a flag that gRPC does not define */
     domt_called_expect_unary_call(&caller, "/t.T/Unary", frame.bytes, frame.size, gzip,
                                   DOMUS_GRPC_INTERNAL, NULL);
     frame = domt_called_make_frame("plain", 5, false);
@@ -184,9 +185,9 @@ DOMT_TEST(packed_messages_have_the_bound_of_what_they_become)
     domt_called_end_service(&caller);
 }
 
-/* The service reads a piece with many small compressed messages, which become large, in several
- * turns. */
-DOMT_TEST(many_packed_messages_are_all_read)
+/* The service takes several turns to read a piece with many small compressed messages, which become
+ * large. */
+DOMT_TEST(many_compressed_messages_are_all_read)
 {
     static const char *const gzip[] = {"grpc-encoding", "gzip", NULL};
     static uint8_t body[100000];
@@ -196,7 +197,7 @@ DOMT_TEST(many_packed_messages_are_all_read)
     uint32_t count = 0;
 
     memset(text, 'a', sizeof text);
-    size_t size = compress_gzip(text, sizeof text, packed, sizeof packed);
+    size_t size = compress_text_by_gzip(text, sizeof text, packed, sizeof packed);
     domt_frame frame = domt_called_make_frame((const char *)packed, size, true);
     for (; used + frame.size < sizeof body; count++, used += frame.size)
         memcpy(body + used, frame.bytes, frame.size);
@@ -204,7 +205,7 @@ DOMT_TEST(many_packed_messages_are_all_read)
     domt_called_start_service(&caller);
     int32_t id = domt_called_begin_call(&caller, "/t.T/Up", body, used, gzip);
     domt_called_advance_time(&caller, 0);
-    /* between these turns other actors run */
+    /* Between the turns that read the piece other actors run, so the call has no answer yet. */
     ck_assert_int_eq(domt_called_find_call(&caller, id)->status, -1);
     for (size_t i = 0; i < 10; i++)
         domt_called_advance_time(&caller, 10 * DOMT_CALLED_MS);
@@ -215,7 +216,7 @@ DOMT_TEST(many_packed_messages_are_all_read)
     domt_called_end_service(&caller);
 }
 
-DOMT_TEST(answers_are_packed_if_that_is_wanted)
+DOMT_TEST(answers_are_compressed_if_requested)
 {
     static const struct {
         const char *accepts;
@@ -249,7 +250,7 @@ DOMT_TEST(answers_are_packed_if_that_is_wanted)
 }
 
 /* A large message is not compressed, because that would take long. */
-DOMT_TEST(large_answers_are_not_packed)
+DOMT_TEST(large_answers_are_not_compressed)
 {
     static const char *const fields[] = {"grpc-accept-encoding", "gzip", NULL};
 
@@ -265,8 +266,8 @@ DOMT_TEST(large_answers_are_not_packed)
     domt_called_end_service(&caller);
 }
 
-/* The client cancels three calls: the handler of one sleeps, those of two read. */
-DOMT_TEST(handlers_hear_that_a_call_was_taken_back)
+/* The client cancels three calls: the handler of one sleeps, and those of two wait for messages. */
+DOMT_TEST(handlers_hear_of_cancelled_calls)
 {
     static const char *const paths[] = {"/t.T/Unary", "/t.T/Up", "/t.T/Both"};
 
@@ -289,10 +290,11 @@ DOMT_TEST(handlers_hear_that_a_call_was_taken_back)
 
 /* --- reader ----------------------------------------------------------------------------------- */
 
-/* The reader of messages, without a channel: how much of a message it decompresses in one turn. */
+/* The reader of messages of gRPC, without a channel: how much of a message it decompresses in one
+ * turn. */
 
-/* Make a frame of one message. The caller frees the slice. */
-static domus_slice make_frame(const uint8_t *message, uint32_t size)
+/* Make a frame of one compressed message. The caller frees the slice. */
+static domus_slice make_frame_of_compressed_message(const uint8_t *message, uint32_t size)
 {
     const uint8_t head[] = {1, (uint8_t)(size >> 24), (uint8_t)(size >> 16), (uint8_t)(size >> 8),
                             (uint8_t)size};
@@ -305,8 +307,9 @@ static domus_slice make_frame(const uint8_t *message, uint32_t size)
     return made;
 }
 
-/* Read one message. Returns the number of pauses; `ret_size` gets the size of the message. */
-static unsigned read_one(domus_slice frame, uint32_t *ret_size)
+/* Read one message to its end. Returns how often the reader has paused; `ret_size` gets the size of
+ * the message. */
+static unsigned read_message_and_count_pauses(domus_slice frame, uint32_t *ret_size)
 {
     domi_grpc_reader reader = {.max = 16u << 20, .unpacks = true};
     domus_slice message;
@@ -324,12 +327,12 @@ static unsigned read_one(domus_slice frame, uint32_t *ret_size)
     return pauses;
 }
 
-/* Many empty blocks, which zlib reads one after the other in one call, cost time although no bytes
- * come out of them. */
-DOMT_TEST(blocks_of_nothing_are_read_in_turns)
+/* Many empty blocks of deflate, which zlib would read one after the other in one call, cost time
+ * although no bytes come out of them. */
+DOMT_TEST(empty_deflate_blocks_are_read_in_turns)
 {
     static const uint8_t begin[] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff};
-    /* an empty block that is stored without compression */
+    /* an empty block of deflate, which is stored without compression */
     static const uint8_t block[] = {0, 0, 0, 0xff, 0xff};
     static const uint8_t end[] = {1, 0, 0, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0};
     const uint32_t count = 100000;
@@ -342,13 +345,14 @@ DOMT_TEST(blocks_of_nothing_are_read_in_turns)
     for (uint32_t i = 0; i < count; i++)
         memcpy(message + sizeof begin + i * sizeof block, block, sizeof block);
     memcpy(message + size - sizeof end, end, sizeof end);
-    unsigned pauses = read_one(make_frame(message, size), &made);
+    unsigned pauses =
+        read_message_and_count_pauses(make_frame_of_compressed_message(message, size), &made);
     ck_assert_uint_eq(made, 0);
     ck_assert_uint_ge(pauses, size / (DOMI_GRPC_SPENT_MAX / DOMI_GRPC_COST_IN + 4096));
     free(message);
 }
 
-DOMT_TEST(bytes_that_become_many_are_read_in_turns)
+DOMT_TEST(large_decompression_takes_several_turns)
 {
     const uint32_t size = 8u << 20;
     uint8_t *text = calloc(1, size);
@@ -361,7 +365,8 @@ DOMT_TEST(bytes_that_become_many_are_read_in_turns)
     ck_assert_int_eq(deflateInit2(&zlib, 9, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY), Z_OK);
     ck_assert_int_eq(deflate(&zlib, Z_FINISH), Z_STREAM_END);
     ck_assert_int_eq(deflateEnd(&zlib), Z_OK);
-    unsigned pauses = read_one(make_frame(packed, (uint32_t)zlib.total_out), &made);
+    unsigned pauses = read_message_and_count_pauses(
+        make_frame_of_compressed_message(packed, (uint32_t)zlib.total_out), &made);
     ck_assert_uint_eq(made, size);
     ck_assert_uint_ge(pauses, 7);
     free(text);

@@ -1,6 +1,6 @@
-/* Calls of all kinds at the same time, on all threads. Their clients cancel them, disconnect or
- * send nonsense at any moment, and their deadlines pass at any other. Nothing may be left of the
- * calls; the sanitizers and the end of the kit check that. */
+/* Calls of gRPC of all kinds at the same time, on all threads. Their clients cancel them,
+ * disconnect or send nonsense at any moment, and their deadlines pass at any other. Nothing may be
+ * left of the calls; the sanitizers and the end of the kit check that. */
 #include "base/random.h"
 #include "tests/grpc/called.h"
 #include "tests/support/sanitizer.h"
@@ -12,10 +12,10 @@
 
 static domt_caller caller;
 
-static void begin_call(domi_random *random, int32_t *ret_id)
+static void begin_random_call(domi_random *random, int32_t *ret_id)
 {
     static const struct {
-        /* path and body of a call; only the first part of the body is sent */
+        /* The path and the body of a call; only `size` bytes of the body are sent at first. */
         const char *path, *bytes;
         size_t size;
     } kinds[] = {
@@ -51,7 +51,7 @@ static void begin_call(domi_random *random, int32_t *ret_id)
     call->holds_end = domi_random_below(random, 2) != 0;
 }
 
-static void run_storm(uint64_t seed)
+static void run_storm_of_calls(uint64_t seed)
 {
     domi_random random;
     int32_t ids[CALLS];
@@ -59,7 +59,7 @@ static void run_storm(uint64_t seed)
     domi_random_init(&random, seed);
     domt_called_start_service_with(&caller, &domt_called_behaviour, seed);
     for (unsigned i = 0; i < CALLS; i++)
-        begin_call(&random, &ids[i]);
+        begin_random_call(&random, &ids[i]);
     for (unsigned round = 0; round < 6; round++) {
         domt_called_advance_time(&caller, domi_random_below(&random, 700000));
         for (unsigned i = 0; i < CALLS; i++) {
@@ -75,12 +75,12 @@ static void run_storm(uint64_t seed)
     domt_called_end_service(&caller);
 }
 
-DOMT_TEST(nothing_is_left_of_calls_that_end_at_any_moment)
+DOMT_TEST(calls_ending_at_any_moment_leave_nothing)
 {
     uint64_t count = DOMT_SCALE(200, 40) * (domt_tests_are_long() ? 20 : 1);
 
     for (uint64_t seed = 1; seed <= count; seed++)
-        run_storm(seed);
+        run_storm_of_calls(seed);
 }
 
 DOMT_SUITE(domt_tests_are_long() ? 900 : 120)

@@ -8,21 +8,22 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Arrays that come in pieces have the same elements and errors wherever the bytes are cut. */
+/* Arrays of JSON that come in pieces have the same elements and errors wherever the bytes are
+ * cut. */
 
 #define ELEMENTS_MOST 16u
 
-/* The result of feeding a text. */
+/* The elements and the error that came of feeding a text. */
 typedef struct outcome {
-    int error; /* error of the feed; 0: the text was read to its end */
+    int error; /* error of the feed; 0: it read the text to the end */
     uint32_t count;
     uint32_t numbers[ELEMENTS_MOST];
     char told[DOMUS_JSON_EXPLAIN_MAX];
 } outcome;
 
-/* Feed a text in pieces of `step` bytes, each in a block of its own. */
-static void feed_text(const domus_json_feed_options *options, const char *text, size_t size,
-                      size_t step, outcome *ret_outcome)
+/* Feed a text in pieces of `step` bytes, each piece in a block of memory of its own. */
+static void feed_text_in_pieces(const domus_json_feed_options *options, const char *text,
+                                size_t size, size_t step, outcome *ret_outcome)
 {
     domus_json_feed *feed;
     domus_json_error error = {.line = 0};
@@ -101,7 +102,7 @@ static const struct text {
      "items[1].number: 1001 is not in 0..1000 (line 4, column 1)"},
 };
 
-DOMT_TEST(texts_are_the_same_in_pieces_of_each_size)
+DOMT_TEST(elements_are_same_in_pieces_of_each_size)
 {
     outcome got;
 
@@ -110,7 +111,7 @@ DOMT_TEST(texts_are_the_same_in_pieces_of_each_size)
         domus_json_feed_options options = {.table = &part_table, .member = text->member};
         size_t size = strlen(text->text);
         for (size_t step = 1; step <= size + 1; step++) {
-            feed_text(&options, text->text, size, step, &got);
+            feed_text_in_pieces(&options, text->text, size, step, &got);
             ck_assert_msg(got.error == text->error, "%s by %zu: %d", text->text, step, got.error);
             ck_assert_uint_eq(got.count, text->count);
             if (text->told != NULL)
@@ -119,9 +120,9 @@ DOMT_TEST(texts_are_the_same_in_pieces_of_each_size)
     }
 }
 
-DOMT_TEST(bounds_hold_at_exactly_their_size)
+DOMT_TEST(limits_of_feed_hold_at_exact_size)
 {
-    /* an element of this text has 12 bytes */
+    /* Each element of the array in this text has 12 bytes. */
     static const char text[] = "[{\"number\":1},{\"number\":2}]";
     static const struct {
         domus_json_feed_options options;
@@ -145,26 +146,26 @@ DOMT_TEST(bounds_hold_at_exactly_their_size)
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         for (size_t step = 1; step <= sizeof text; step++) {
-            feed_text(&cases[i].options, text, sizeof text - 1, step, &got);
+            feed_text_in_pieces(&cases[i].options, text, sizeof text - 1, step, &got);
             ck_assert_msg(got.error == cases[i].error, "%zu by %zu: %d", i, step, got.error);
             ck_assert_str_eq(got.told, cases[i].told);
         }
     }
 }
 
-DOMT_TEST(memory_of_an_element_is_bounded)
+DOMT_TEST(memory_of_an_element_is_limited)
 {
     static const char text[] = "[{\"text\":\"abc\"},{\"text\":\"0123456789abcdef\"}]";
     domus_json_feed_options options = {
         .table = &part_table, .memory_max = DOMUS_JSON_MEMORY_BLOCK + DOMUS_JSON_MEMORY_STEP};
     outcome got;
 
-    feed_text(&options, text, sizeof text - 1, 5, &got);
+    feed_text_in_pieces(&options, text, sizeof text - 1, 5, &got);
     ck_assert_int_eq(got.error, -EMSGSIZE);
     ck_assert_str_eq(got.told, "[1].text: needs too much memory (line 1, column 25)");
 }
 
-DOMT_TEST(wrong_options_are_refused)
+DOMT_TEST(wrong_feed_options_are_refused)
 {
     static const char long_name[DOMUS_JSON_NAME_MAX + 2] =
         "0123456789012345678901234567890123456789012345678901234567890123";
@@ -181,7 +182,7 @@ DOMT_TEST(wrong_options_are_refused)
     domus_json_feed_free(NULL);
 }
 
-DOMT_TEST(piece_is_used_before_the_next_comes)
+DOMT_TEST(feed_uses_a_piece_before_taking_the_next)
 {
     domus_json_feed_options options = {.table = &part_table};
     domus_json_feed *feed;
@@ -205,7 +206,8 @@ DOMT_TEST(piece_is_used_before_the_next_comes)
  * texts that have to be read are read, texts that have to be refused are refused, and of the texts
  * for which a parser may choose, the list below says which are read. */
 
-/* The optional texts that are read: numbers that a double can represent, also after rounding. */
+/* The optional texts that this library reads: numbers that a double can represent, also after
+ * rounding. */
 static const char *const taken[] = {
     "i_number_double_huge_neg_exp", "i_number_real_underflow",        "i_number_too_big_neg_int",
     "i_number_too_big_pos_int",     "i_number_very_big_negative_int",
@@ -213,7 +215,7 @@ static const char *const taken[] = {
 
 static char bytes[300000];
 
-static size_t unescape_text(const char *text, size_t length, char *to)
+static size_t unescape_c_text(const char *text, size_t length, char *to)
 {
     size_t size = 0;
     unsigned code;
@@ -235,33 +237,35 @@ static size_t unescape_text(const char *text, size_t length, char *to)
     return size;
 }
 
-/* Returns the length of "COUNT*" at the begin of a body; 0: the body does not begin so. */
-static size_t read_count(const char *body, unsigned *ret_count)
+/* Returns the length of "COUNT*" at the begin of a case's text, or 0 if the text does not begin
+ * so. */
+static size_t read_count_of_repetition(const char *body, unsigned *ret_count)
 {
     int used = 0;
 
     return sscanf(body, "%u*%n", ret_count, &used) == 1 ? (size_t)used : 0;
 }
 
-/* Decode a body: either bytes with the escapes of C, or words of COUNT*BYTES. */
-static size_t decode_body(const char *body)
+/* Decode the text of a case: either bytes with the escapes of C, or words of COUNT*BYTES. Returns
+ * the size. */
+static size_t decode_text_of_case(const char *body)
 {
     size_t size = 0;
     unsigned count;
 
-    if (read_count(body, &count) == 0)
-        return unescape_text(body, strlen(body), bytes);
+    if (read_count_of_repetition(body, &count) == 0)
+        return unescape_c_text(body, strlen(body), bytes);
     while (*body != '\0') {
-        body += read_count(body, &count);
+        body += read_count_of_repetition(body, &count);
         size_t length = strcspn(body, " ");
         for (; count != 0; count--)
-            size += unescape_text(body, length, bytes + size);
+            size += unescape_c_text(body, length, bytes + size);
         body += length + strspn(body + length, " ");
     }
     return size;
 }
 
-static bool is_taken(const char *name)
+static bool is_case_to_be_read(const char *name)
 {
     for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++) {
         if (strcmp(taken[i], name) == 0)
@@ -270,17 +274,18 @@ static bool is_taken(const char *name)
     return name[0] == 'y';
 }
 
-static void check_case(const char *name, size_t size)
+static void check_case_of_suite(const char *name, size_t size)
 {
     domus_json_error error = {.line = 0};
     int result = domus_json_check(NULL, bytes, size, &error);
 
-    ck_assert_msg((result == 0) == is_taken(name), "%s: %d %s", name, result, error.words);
+    ck_assert_msg((result == 0) == is_case_to_be_read(name), "%s: %d %s", name, result,
+                  error.words);
     ck_assert_msg(result == 0 || (error.line != 0 && error.offset <= size), "%s has no place",
                   name);
 }
 
-DOMT_TEST(all_cases_of_the_suite_are_read_or_refused)
+DOMT_TEST(cases_of_suite_are_read_or_refused)
 {
     static char line[4096];
     uint32_t counts[256] = {0};
@@ -292,7 +297,7 @@ DOMT_TEST(all_cases_of_the_suite_are_read_or_refused)
         char *body = strchr(line, ' ');
         ck_assert_ptr_nonnull(body);
         *body++ = '\0';
-        check_case(line, decode_body(body));
+        check_case_of_suite(line, decode_text_of_case(body));
         counts[(unsigned char)line[0]]++;
     }
     fclose(file);

@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Numbers: doubles are read as strtod(3) reads them, and written so that they read back equal. */
+/* Numbers of JSON: doubles are read as strtod(3) reads them, and written so that they read back
+ * equal. */
 
 typedef struct one {
     double real;
@@ -20,7 +21,7 @@ static const domus_json_field fields[] = {
 };
 static const domus_json_table table = DOMUS_JSON_TABLE(one, fields);
 
-static int read_real(const char *number, double *ret_real)
+static int read_real_number(const char *number, double *ret_real)
 {
     char text[1200];
     one got;
@@ -32,16 +33,16 @@ static int read_real(const char *number, double *ret_real)
     return error;
 }
 
-static void check_same(const char *number, double wanted)
+static void check_number_is_read_as(const char *number, double wanted)
 {
     double got = 0;
 
-    ck_assert_msg(read_real(number, &got) == 0, "%s", number);
+    ck_assert_msg(read_real_number(number, &got) == 0, "%s", number);
     ck_assert_msg(memcmp(&got, &wanted, sizeof got) == 0, "%s: %.17g is not %.17g", number, got,
                   wanted);
 }
 
-DOMT_TEST(doubles_are_read_to_the_nearest)
+DOMT_TEST(doubles_are_read_as_nearest_value)
 {
     static const char *const numbers[] = {
         "0",
@@ -83,26 +84,27 @@ DOMT_TEST(doubles_are_read_to_the_nearest)
     };
 
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        check_same(numbers[i], strtod(numbers[i], NULL));
+        check_number_is_read_as(numbers[i], strtod(numbers[i], NULL));
 }
 
-/* A large exponent, or a number with as many zeros, must not overflow any counter. */
-DOMT_TEST(odd_exponents_do_no_harm)
+/* Numbers with a large exponent, or with as many zeros, must not overflow any counter of the
+ * reader. */
+DOMT_TEST(large_exponents_overflow_no_counter)
 {
     char number[1100] = "0.";
     double got;
 
     memset(number + 2, '0', 1000);
     (void)snprintf(number + 1002, 30, "1e-2147483647");
-    check_same(number, 0.0);
+    check_number_is_read_as(number, 0.0);
     (void)snprintf(number + 1002, 30, "1e1001");
-    check_same(number, 1.0);
-    ck_assert_int_eq(read_real("1e2147483648", &got), -EBADMSG);
-    ck_assert_int_eq(read_real("1e99999999999999999999", &got), -EBADMSG);
-    check_same("0.0000000001e-99999999999999999999", 0.0);
+    check_number_is_read_as(number, 1.0);
+    ck_assert_int_eq(read_real_number("1e2147483648", &got), -EBADMSG);
+    ck_assert_int_eq(read_real_number("1e99999999999999999999", &got), -EBADMSG);
+    check_number_is_read_as("0.0000000001e-99999999999999999999", 0.0);
 }
 
-static uint64_t next_random(uint64_t *state)
+static uint64_t draw_next_random(uint64_t *state)
 {
     *state ^= *state << 13;
     *state ^= *state >> 7;
@@ -117,13 +119,13 @@ DOMT_TEST(doubles_read_back_equal)
     char text[64];
 
     for (uint32_t i = 0; i < rounds; i++) {
-        uint64_t bits = next_random(&state);
+        uint64_t bits = draw_next_random(&state);
         one value;
         one got;
         domus_appender appender = {0};
         domus_slice bytes;
         memcpy(&value.real, &bits, sizeof bits);
-        if (i % 2 == 0) /* short decimal numbers, as people write them */
+        if (i % 2 == 0) /* every second number is a short decimal one, as people write them */
             value.real = (double)(int64_t)(bits >> 40) / 100.0;
         int error = domus_json_write(&table, &value, &appender, NULL);
         if (error == -ERANGE && value.real - value.real != 0.0) {
@@ -139,12 +141,12 @@ DOMT_TEST(doubles_read_back_equal)
     }
 }
 
-/* The decimal point does not depend on the locale. */
-DOMT_TEST(locale_changes_no_number)
+/* The reader takes a point as the decimal point in any locale. */
+DOMT_TEST(numbers_do_not_depend_on_locale)
 {
     if (setlocale(LC_ALL, "de_DE.UTF-8") == NULL && setlocale(LC_ALL, "fr_FR.UTF-8") == NULL)
         return;
-    check_same("123456789012345678.5e-3", 123456789012345.6785);
+    check_number_is_read_as("123456789012345678.5e-3", 123456789012345.6785);
 }
 
 /* --- short ------------------------------------------------------------------------------------ */
@@ -152,9 +154,10 @@ DOMT_TEST(locale_changes_no_number)
 /* The short paths of a reader: bytes that are handled several at a time, and texts and names whose
  * lengths are around the ones at which another path is taken. */
 
-#define LENGTH 100u /* more than three steps of 32 */
+#define LENGTH                                                                                     \
+    100u /* length of the texts: more than three steps of the 32 bytes that are read at once */
 
-/* Put each byte into the middle of a text of plain bytes. */
+/* Bytes that are put into the middle of a text of plain bytes, and the error of the reader. */
 static const struct {
     const char *bytes;
     int error;
@@ -165,7 +168,7 @@ static const struct {
     {"\\u00e4", 0},     {"\xed\xa0\x80", -EBADMSG}, {"\\q", -EBADMSG},
 };
 
-DOMT_TEST(each_byte_is_looked_at_wherever_it_stands)
+DOMT_TEST(each_byte_is_checked_at_every_place)
 {
     char text[LENGTH + 16];
 
@@ -192,7 +195,7 @@ static const struct wide wide_preset = {.guard = "guarded"};
 static const domus_json_table wide_table =
     DOMUS_JSON_TABLE_WITH(struct wide, wide_fields, .preset = &wide_preset);
 
-DOMT_TEST(texts_of_each_length_come_whole)
+DOMT_TEST(texts_of_each_length_are_read_whole)
 {
     static const char letters[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+/";
@@ -209,8 +212,8 @@ DOMT_TEST(texts_of_each_length_come_whole)
     }
 }
 
-/* Names of one length that differ in one place; each place lies in another part of the
- * comparison. */
+/* A struct whose fields have names of one length that differ in one place; each place lies in
+ * another part of the comparison of names. */
 struct alike {
     int32_t numbers[6];
 };
@@ -226,10 +229,10 @@ static const domus_json_field alike_fields[] = {
 };
 static const domus_json_table alike_table = DOMUS_JSON_TABLE(struct alike, alike_fields);
 
-DOMT_TEST(names_that_are_alike_are_told_apart)
+DOMT_TEST(similar_field_names_are_distinguished)
 {
     for (uint32_t i = 0; i < 6; i++) {
-        /* the reader expects the fields in the order of the table */
+        /* The fields come in other orders than that of the table, which the reader expects. */
         for (uint32_t k = 0; k < 6; k++) {
             char text[192];
             struct alike got;

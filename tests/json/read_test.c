@@ -11,7 +11,7 @@
 
 /* Reading by a table: the values of the members, and the words of errors. */
 
-DOMT_TEST(each_member_gets_its_value)
+DOMT_TEST(each_member_is_read_with_its_value)
 {
     domus_json_error error;
     thing got;
@@ -47,7 +47,7 @@ DOMT_TEST(each_member_gets_its_value)
     domus_json_release(&got.memory);
 }
 
-DOMT_TEST(absent_fields_have_the_presets)
+DOMT_TEST(absent_fields_get_their_presets)
 {
     thing got;
     static const char *const texts[] = {
@@ -68,7 +68,7 @@ DOMT_TEST(absent_fields_have_the_presets)
     }
 }
 
-/* Wrong texts, and the error of each. */
+/* Wrong texts of JSON, and the error of each. */
 static const struct refusal {
     const char *text;
     int error;
@@ -143,7 +143,7 @@ static const struct refusal {
      "\"a?b??klmnopqrstuvwxyz012...\" is no field of it (line 1, column 2)"},
 };
 
-DOMT_TEST(refusals_tell_the_path_and_the_place)
+DOMT_TEST(errors_name_path_and_position)
 {
     char told[DOMUS_JSON_EXPLAIN_MAX];
     domus_json_error error;
@@ -158,7 +158,7 @@ DOMT_TEST(refusals_tell_the_path_and_the_place)
     }
 }
 
-DOMT_TEST(unknown_fields_are_passed_over_if_the_table_says_so)
+DOMT_TEST(unknown_fields_are_skipped_if_table_allows)
 {
     static const char *const wrong[] = {"{\"u8\":1,\"x\":[1 2]}", "{\"u8\":1,\"x\":\"\\udc00\"}",
                                         "{\"x\":{\"u8\":1}}"};
@@ -174,7 +174,7 @@ DOMT_TEST(unknown_fields_are_passed_over_if_the_table_says_so)
             domus_json_read(&loose_table, NULL, wrong[i], strlen(wrong[i]), &got, NULL, NULL), 0);
 }
 
-DOMT_TEST(status_of_http_tells_syntax_from_values)
+DOMT_TEST(http_status_distinguishes_syntax_from_values)
 {
     static const struct {
         const char *text;
@@ -196,11 +196,12 @@ DOMT_TEST(status_of_http_tells_syntax_from_values)
 
 /* --- limits ----------------------------------------------------------------------------------- */
 
-/* The limits of a reader, each at exactly its size. */
+/* The limits of a reader of JSON, each at exactly its size. */
 
-/* Make a text with `count` copies of `middle`, separated by `comma` if it is not empty. */
-static char *repeat_text(const char *begin, const char *middle, const char *comma, uint32_t count,
-                         const char *end)
+/* Make a text with `count` copies of `middle` between `begin` and `end`, separated by `comma` if
+ * that is not empty. */
+static char *make_text_of_repetitions(const char *begin, const char *middle, const char *comma,
+                                      uint32_t count, const char *end)
 {
     size_t each = strlen(middle) + strlen(comma);
     char *text = malloc(strlen(begin) + count * each + strlen(end) + 1);
@@ -216,7 +217,7 @@ static char *repeat_text(const char *begin, const char *middle, const char *comm
 
 static const struct bound {
     const char *begin, *middle, *comma, *end;
-    uint32_t most; /* largest number of copies of `middle` */
+    uint32_t most; /* largest number of copies of `middle` that the reader accepts */
     const char *told;
 } bounds[] = {
     {"{\"u8\":1,\"name\":\"", "x", "", "\"}", 15, "name: longer than 15 bytes"},
@@ -230,7 +231,7 @@ static const struct bound {
     {"{\"u8\":1,\"raws\":[", "1", ",", "]}", 5, "raws[5]: more than 5 elements"},
 };
 
-DOMT_TEST(bounds_of_rows_hold_at_exactly_their_size)
+DOMT_TEST(limits_of_table_rows_hold_at_exact_size)
 {
     domus_json_error error;
     char told[DOMUS_JSON_EXPLAIN_MAX];
@@ -239,8 +240,8 @@ DOMT_TEST(bounds_of_rows_hold_at_exactly_their_size)
     for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++) {
         const struct bound *bound = &bounds[i];
         for (uint32_t over = 0; over < 2; over++) {
-            char *text = repeat_text(bound->begin, bound->middle, bound->comma, bound->most + over,
-                                     bound->end);
+            char *text = make_text_of_repetitions(bound->begin, bound->middle, bound->comma,
+                                                  bound->most + over, bound->end);
             int result = thing_read_from_json(text, &got, &error);
             ck_assert_msg(result == (over != 0 ? -EMSGSIZE : 0), "%s: %d", text, result);
             if (over == 0) {
@@ -255,20 +256,20 @@ DOMT_TEST(bounds_of_rows_hold_at_exactly_their_size)
 }
 
 /* The limit of nesting holds everywhere: in objects of tables, in skipped values, and in values
- * kept as text. */
-DOMT_TEST(depth_is_bounded_everywhere)
+ * that are kept as text. */
+DOMT_TEST(nesting_is_limited_everywhere)
 {
     static const struct {
         const char *begin, *end;
-        uint32_t outer; /* number of objects around the nested value */
+        uint32_t outer; /* number of objects around the value that is nested */
     } places[] = {{"", "", 0}, {"{\"x\":", ",\"u8\":1}", 1}, {"{\"u8\":1,\"raw\":", "}", 1}};
     domus_json_options options = {.depth_max = 6};
     thing got;
 
     for (size_t i = 0; i < 3; i++) {
         for (uint32_t depth = 1; depth <= 8; depth++) {
-            char *opened = repeat_text(places[i].begin, "[", "", depth, "");
-            char *text = repeat_text(opened, "]", "", depth, places[i].end);
+            char *opened = make_text_of_repetitions(places[i].begin, "[", "", depth, "");
+            char *text = make_text_of_repetitions(opened, "]", "", depth, places[i].end);
             int result = i == 0 ? domus_json_check(&options, text, strlen(text), NULL)
                                 : domus_json_read(&loose_table, &options, text, strlen(text), &got,
                                                   &got.memory, NULL);
@@ -285,11 +286,11 @@ DOMT_TEST(depth_is_bounded_everywhere)
         -EMSGSIZE);
 }
 
-DOMT_TEST(depth_of_the_library_is_the_most)
+DOMT_TEST(nesting_limit_of_library_cannot_be_raised)
 {
-    char *text = repeat_text("", "[", "", DOMUS_JSON_DEPTH_MAX, "");
-    char *right = repeat_text(text, "]", "", DOMUS_JSON_DEPTH_MAX, "");
-    char *wrong = repeat_text("[", right, "", 1, "]");
+    char *text = make_text_of_repetitions("", "[", "", DOMUS_JSON_DEPTH_MAX, "");
+    char *right = make_text_of_repetitions(text, "]", "", DOMUS_JSON_DEPTH_MAX, "");
+    char *wrong = make_text_of_repetitions("[", right, "", 1, "]");
     domus_json_options options = {.depth_max = DOMUS_JSON_DEPTH_MAX + 1};
     domus_json_error error;
 
@@ -305,10 +306,10 @@ DOMT_TEST(depth_of_the_library_is_the_most)
     free(wrong);
 }
 
-DOMT_TEST(bytes_are_bounded)
+DOMT_TEST(bytes_of_a_text_are_limited)
 {
     domus_json_options options = {.bytes_max = 8};
-    char *text = repeat_text("\"", "x", "", DOMUS_JSON_BYTES_PRESET - 2, "\"");
+    char *text = make_text_of_repetitions("\"", "x", "", DOMUS_JSON_BYTES_PRESET - 2, "\"");
     domus_json_error error;
 
     ck_assert_int_eq(domus_json_check(&options, "\"123456\"", 8, NULL), 0);
@@ -319,27 +320,28 @@ DOMT_TEST(bytes_are_bounded)
     free(text);
 }
 
-/* Memory is counted in blocks: the first block has 1,024 bytes, or less if the limit is smaller. */
+/* Cases of memory that a reader needs. It is counted in blocks: the first block has 1,024 bytes, or
+ * less if the limit is smaller. */
 static const struct memory_case {
     const char *text;
-    uint32_t wanted;  /* bytes of memory needed */
-    const char *path; /* path of the value that does not fit in one byte less */
+    uint32_t wanted;  /* bytes of memory that reading the text needs */
+    const char *path; /* path of the value that finds no room if the limit is one byte less */
 } memory_cases[] = {
-    /* four texts of 3 bytes and a zero, and the array of four pointers */
+    /* Memory holds four texts of 3 bytes and a zero, and the array of four pointers. */
     {"{\"u8\":1,\"texts\":[\"abc\",\"abc\",\"abc\",\"abc\"]}",
      DOMUS_JSON_MEMORY_BLOCK + 4 * DOMUS_JSON_MEMORY_STEP + 4 * sizeof(char *), "texts[3]"},
-    /* a text takes a step, however short it is */
+    /* Memory for a text is a whole step, however short the text is. */
     {"{\"u8\":1,\"text\":\"\"}", DOMUS_JSON_MEMORY_BLOCK + DOMUS_JSON_MEMORY_STEP, "text"},
     {"{\"u8\":1,\"text\":\"0123456789abcde\"}", DOMUS_JSON_MEMORY_BLOCK + DOMUS_JSON_MEMORY_STEP,
      "text"},
     {"{\"u8\":1,\"text\":\"0123456789abcdef\"}",
      DOMUS_JSON_MEMORY_BLOCK + 2 * DOMUS_JSON_MEMORY_STEP, "text"},
-    /* an array that grows to 16 elements has no room in the first block */
+    /* The array grows to 16 elements, which find no room in the first block. */
     {"{\"u8\":1,\"many\":[{},{},{},{},{},{},{},{},{}]}",
      DOMUS_JSON_MEMORY_BLOCK + 1024 + DOMUS_JSON_MEMORY_BLOCK + 16 * sizeof(part), "many[8]"},
 };
 
-DOMT_TEST(memory_is_bounded_and_needs_a_taker)
+DOMT_TEST(memory_is_limited_and_must_be_provided)
 {
     domus_json_error error;
     thing got;
@@ -361,14 +363,14 @@ DOMT_TEST(memory_is_bounded_and_needs_a_taker)
     }
 }
 
-/* Texts with lengths around the size of the buffer on the stack, and around the steps of 8 and 32
- * bytes in which they are copied. The end of the text is the end of its memory. */
+/* Texts of JSON with lengths around the size of the buffer on the stack, and around the steps of 8
+ * and 32 bytes in which they are copied. The end of the text is the end of its memory. */
 DOMT_TEST(texts_of_each_length_are_read)
 {
     thing got;
 
     for (uint32_t length = 0; length < 90; length++) {
-        char *text = repeat_text("{\"u8\":1,\"text\":\"", "y", "", length, "\"}");
+        char *text = make_text_of_repetitions("{\"u8\":1,\"text\":\"", "y", "", length, "\"}");
         size_t size = strlen(text);
         char *exact = malloc(size);
         memcpy(exact, text, size);
@@ -383,14 +385,14 @@ DOMT_TEST(texts_of_each_length_are_read)
         free(text);
     }
     for (uint32_t spaces = 4050; spaces < 4100; spaces++) {
-        char *text = repeat_text("{\"u8\":1", " ", "", spaces, "}");
+        char *text = make_text_of_repetitions("{\"u8\":1", " ", "", spaces, "}");
         ck_assert_int_eq(thing_read_from_json(text, &got, NULL), 0);
         domus_json_release(&got.memory);
         free(text);
     }
 }
 
-/* A path that is too long keeps its inner end. */
+/* A path in an error that is too long is cut at its outer end, and keeps its inner end. */
 static const domus_json_table deep_table;
 struct deep {
     struct deep *deeper;
@@ -404,10 +406,11 @@ static const domus_json_field deep_fields[] = {
 };
 static const domus_json_table deep_table = DOMUS_JSON_TABLE(struct deep, deep_fields);
 
-DOMT_TEST(long_paths_are_cut_at_their_outer_end)
+DOMT_TEST(long_error_paths_are_cut_at_outer_end)
 {
-    char *opened = repeat_text("", "{\"a_name_that_is_rather_long\":[", "", 10, "{\"leaf\":10");
-    char *text = repeat_text(opened, "}]", "", 10, "}");
+    char *opened =
+        make_text_of_repetitions("", "{\"a_name_that_is_rather_long\":[", "", 10, "{\"leaf\":10");
+    char *text = make_text_of_repetitions(opened, "}]", "", 10, "}");
     domus_json_memory memory;
     domus_json_error error;
     struct deep deep;

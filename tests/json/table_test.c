@@ -16,7 +16,7 @@ static const char *const words[] = {"a", "b", NULL};
 static const char *const twice[] = {"a", "b", "a", NULL};
 static const char *const none[] = {NULL};
 
-DOMT_TEST(right_tables_are_taken)
+DOMT_TEST(right_tables_are_accepted)
 {
     char error[128] = "";
 
@@ -45,10 +45,10 @@ DOMT_TEST(right_tables_are_taken)
         .count_max = (most), .high = 255                                                           \
     }
 
-/* Rows for a struct of 16 bytes. */
+/* Rows of tables for a struct of 16 bytes, and the error of each. */
 static const struct wrong {
     domus_json_field field;
-    const char *told; /* words of the error; NULL: the row is correct */
+    const char *told; /* words of the error for this row; NULL: the row is correct */
 } wrongs[] = {
     {NUMBER(3, 0, 1), "x: a number of 3 bytes"},
     {NUMBER(1, 0, 255), NULL},
@@ -87,7 +87,7 @@ static const struct wrong {
      "\\: the name has a character that needs an escape"},
 };
 
-DOMT_TEST(wrong_rows_are_refused)
+DOMT_TEST(wrong_table_rows_are_refused)
 {
     for (size_t i = 0; i < sizeof wrongs / sizeof wrongs[0]; i++) {
         domus_json_table table = {.fields = &wrongs[i].field, .count = 1, .size = 16};
@@ -98,7 +98,7 @@ DOMT_TEST(wrong_rows_are_refused)
     }
 }
 
-DOMT_TEST(rows_do_not_share_names_or_bytes)
+DOMT_TEST(table_rows_may_not_share_names_or_bytes)
 {
     domus_json_field fields[] = {
         {.name = "a", .name_size = 1, .size = 4, .kind = DOMUS_JSON_KIND_TEXT},
@@ -116,7 +116,7 @@ DOMT_TEST(rows_do_not_share_names_or_bytes)
     ck_assert_str_eq(error, "a: the name is there twice");
 }
 
-DOMT_TEST(tables_have_a_bound_of_rows)
+DOMT_TEST(number_of_table_rows_is_limited)
 {
     static domus_json_field fields[DOMUS_JSON_FIELDS_MAX + 1];
     domus_json_table table = {.fields = fields, .size = DOMUS_JSON_FIELDS_MAX + 1};
@@ -142,7 +142,8 @@ DOMT_TEST(tables_have_a_bound_of_rows)
 
 /* --- schema ----------------------------------------------------------------------------------- */
 
-/* The schema of a table: each kind and shape in it, and a table that leads to itself. */
+/* The schema of JSON that is made of a table: each kind and shape of member, and a table that leads
+ * to itself. */
 
 static const char *const words_schema[] = {"a", "b\"", NULL};
 
@@ -191,7 +192,7 @@ DOMT_TEST(schema_has_each_kind_and_shape)
     domus_slice_free(bytes);
 }
 
-DOMT_TEST(schema_is_a_value_like_any_other)
+DOMT_TEST(schema_can_be_read_as_json)
 {
     domus_appender appender = {0};
     domus_json_writer writer = {.to = &appender};
@@ -216,7 +217,7 @@ DOMT_TEST(schema_is_a_value_like_any_other)
 /* protocols/json/openapi.c: the description made of rows and notes, the parts that are left out,
  * and the rows that are refused. (A validator of OpenAPI 3.1 has accepted the same text.) */
 
-/* Handlers, which are never called here: the test only needs their addresses. */
+/* Handlers of routes, which are never called in this test; it only needs their addresses. */
 #define HANDLER(name)                                                                              \
     static int name(domus_stack *stack, void *self, const domus_http_request *request,             \
                     const domus_http_match *match)                                                 \
@@ -300,7 +301,7 @@ static const char wanted_openapi[] =
     "\"requestBody\":{\"required\":true,\"content\":{\"multipart/form-data\":{}}},"
     "\"responses\":{\"204\":{\"description\":\"No failure\"}," FAILURE "}}}}";
 
-DOMT_TEST(description_has_the_rows_with_a_note)
+DOMT_TEST(openapi_description_has_rows_with_notes)
 {
     const domus_openapi_info info = {"things", "1", "All"};
     domus_appender bytes = {0};
@@ -316,7 +317,8 @@ DOMT_TEST(description_has_the_rows_with_a_note)
 
 #define LONG "0123456789012345678901234567890123456789012345678901234567890123"
 
-/* Rows that are refused: the paths of one or two rows, and the note of their handler. */
+/* Rows for which no description can be made: the paths of one or two rows, and the note of their
+ * handler. */
 static const struct wrong_openapi {
     const char *one, *other;
     domus_openapi_note note;
@@ -339,7 +341,7 @@ static const struct wrong_openapi {
     {"/{" LONG "}", NULL, {.handle = show_one}, -EINVAL},
 };
 
-DOMT_TEST(what_cannot_be_told_is_refused)
+DOMT_TEST(rows_without_possible_description_are_refused)
 {
     static const domus_openapi_info infos[] = {{NULL, "1", NULL}, {"a", NULL, NULL}};
     const domus_openapi_info info = {"a", "1", NULL};

@@ -1,4 +1,4 @@
-/* The tables of a thing, and how two of them are compared. */
+/* The tables of a thing, and the comparison of two things; things.h describes them. */
 #include "tests/json/things.h"
 
 #include "tests/support/suite.h"
@@ -66,45 +66,45 @@ int thing_read_from_json(const char *text, thing *ret_thing, domus_json_error *r
                            ret_error);
 }
 
-static void check_text(const char *left, const char *right)
+static void check_texts_are_same(const char *left, const char *right)
 {
     ck_assert_int_eq(left == NULL, right == NULL);
     if (left != NULL)
         ck_assert_str_eq(left, right);
 }
 
-static void check_part(const part *left, const part *right)
+static void check_parts_are_same(const part *left, const part *right)
 {
     ck_assert_uint_eq(left->number, right->number);
     ck_assert_str_eq(left->name, right->name);
-    check_text(left->text, right->text);
+    check_texts_are_same(left->text, right->text);
     ck_assert_uint_eq(left->number_count, right->number_count);
     ck_assert_mem_eq(left->numbers, right->numbers, left->number_count * sizeof(double));
 }
 
-static void check_raw(const domus_json_raw *left, const domus_json_raw *right)
+static void check_raw_values_are_same(const domus_json_raw *left, const domus_json_raw *right)
 {
     ck_assert_uint_eq(left->size, right->size);
-    check_text(left->text, right->text);
+    check_texts_are_same(left->text, right->text);
 }
 
-static void check_arrays(const thing *left, const thing *right)
+static void check_arrays_are_same(const thing *left, const thing *right)
 {
     ck_assert_uint_eq(left->part_count, right->part_count);
     for (uint32_t i = 0; i < left->part_count; i++)
-        check_part(&left->parts[i], &right->parts[i]);
+        check_parts_are_same(&left->parts[i], &right->parts[i]);
     ck_assert_uint_eq(left->many_count, right->many_count);
     for (uint32_t i = 0; i < left->many_count; i++)
-        check_part(&left->many[i], &right->many[i]);
+        check_parts_are_same(&left->many[i], &right->many[i]);
     ck_assert_uint_eq(left->text_count, right->text_count);
     for (size_t i = 0; i < left->text_count; i++)
-        check_text(left->texts[i], right->texts[i]);
+        check_texts_are_same(left->texts[i], right->texts[i]);
     ck_assert_uint_eq(left->name_count, right->name_count);
     for (uint32_t i = 0; i < left->name_count; i++)
         ck_assert_str_eq(left->names[i], right->names[i]);
     ck_assert_uint_eq(left->raw_count, right->raw_count);
     for (uint32_t i = 0; i < left->raw_count; i++)
-        check_raw(&left->raws[i], &right->raws[i]);
+        check_raw_values_are_same(&left->raws[i], &right->raws[i]);
 }
 
 void thing_check_values_are_same(const thing *left, const thing *right)
@@ -117,13 +117,13 @@ void thing_check_values_are_same(const thing *left, const thing *right)
     ck_assert_uint_eq(left->ranged, right->ranged);
     ck_assert_mem_eq(&left->real, &right->real, sizeof left->real);
     ck_assert_str_eq(left->name, right->name);
-    check_text(left->text, right->text);
+    check_texts_are_same(left->text, right->text);
     ck_assert_int_eq(left->hue, right->hue);
     ck_assert_uint_eq(left->mode, right->mode);
-    check_raw(&left->raw, &right->raw);
-    check_part(&left->one, &right->one);
-    check_arrays(left, right);
+    check_raw_values_are_same(&left->raw, &right->raw);
+    check_parts_are_same(&left->one, &right->one);
+    check_arrays_are_same(left, right);
     ck_assert_int_eq(left->has_extra, right->has_extra);
     ck_assert_uint_eq(left->extra, right->extra);
-    check_text(left->maybe, right->maybe);
+    check_texts_are_same(left->maybe, right->maybe);
 }

@@ -1,4 +1,5 @@
-/* A struct with a member of each kind and shape, which the tests of JSON read and write. */
+/* A thing: a struct with a member of each kind and shape, which the tests of JSON read and
+ * write. */
 #ifndef DOMT_JSON_THINGS_H
 #define DOMT_JSON_THINGS_H
 
@@ -46,16 +47,16 @@ typedef struct thing {
 
 extern const domus_json_table part_table;
 extern const domus_json_table thing_table;
-/* the table of a thing, but unknown fields are skipped */
+/* the table of a thing with one difference: unknown fields are skipped */
 extern const domus_json_table loose_table;
 
-/* Read a thing from a text that ends with a zero. Returns as domus_json_read(). */
+/* Read a thing from a text of JSON that ends with a zero. Returns as domus_json_read(). */
 int thing_read_from_json(const char *text, thing *ret_thing, domus_json_error *ret_error);
 
-/* Check that two things have the same values. */
+/* Check that all members of two things have the same values. */
 void thing_check_values_are_same(const thing *left, const thing *right);
 
-/* A text that sets each member of a thing. */
+/* A text of JSON that sets each member of a thing. */
 extern const char thing_text[];
 
 #endif

@@ -7,10 +7,10 @@
 #include <math.h>
 #include <string.h>
 
-/* Writing by a table: the written text reads back as the same struct, and a wrong struct is
+/* Writing JSON by a table: the written text reads back as the same struct, and a wrong struct is
  * refused with its path. */
 
-static char *write_and_compare(const thing *value)
+static char *write_thing_and_compare(const thing *value)
 {
     domus_appender appender = {0};
     domus_json_error error = {.line = 0};
@@ -27,7 +27,7 @@ static char *write_and_compare(const thing *value)
     return text;
 }
 
-DOMT_TEST(thing_is_written_and_reads_back_the_same)
+DOMT_TEST(written_thing_reads_back_equal)
 {
     static const char *const texts[] = {thing_text, "{\"u8\":1}",
                                         "{\"u8\":1,\"text\":\"\\u0001\\b\\t\\u000b\\f\\r/\\\\\"}"};
@@ -36,10 +36,10 @@ DOMT_TEST(thing_is_written_and_reads_back_the_same)
 
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         ck_assert_int_eq(thing_read_from_json(texts[i], &first, NULL), 0);
-        char *text = write_and_compare(&first);
+        char *text = write_thing_and_compare(&first);
         ck_assert_int_eq(thing_read_from_json(text, &second, NULL), 0);
         thing_check_values_are_same(&first, &second);
-        char *again = write_and_compare(&second);
+        char *again = write_thing_and_compare(&second);
         ck_assert_str_eq(text, again);
         domus_json_release(&first.memory);
         domus_json_release(&second.memory);
@@ -48,13 +48,13 @@ DOMT_TEST(thing_is_written_and_reads_back_the_same)
     }
 }
 
-DOMT_TEST(text_is_as_short_as_it_can_be)
+DOMT_TEST(written_json_has_no_spaces)
 {
     thing got;
 
     ck_assert_int_eq(
         thing_read_from_json("{ \"u8\" : 1, \"name\":\"\\u00e4\\u0001\\n\" }", &got, NULL), 0);
-    char *text = write_and_compare(&got);
+    char *text = write_thing_and_compare(&got);
     ck_assert_str_eq(text, "{\"flag\":false,\"i8\":0,\"i64\":0,\"u8\":1,\"u64\":0,\"ranged\":15,"
                            "\"real\":0.0,\"name\":\"\xc3\xa4\\u0001\\n\",\"hue\":\"red\","
                            "\"mode\":\"off\",\"one\":{\"number\":0,\"name\":\"\",\"numbers\":[]},"
@@ -62,61 +62,61 @@ DOMT_TEST(text_is_as_short_as_it_can_be)
     free(text);
 }
 
-/* Functions that each make one member of a thing wrong. */
-static void break_ranged(thing *value)
+/* Functions that each give one member of a thing a wrong value. */
+static void break_range_of_number(thing *value)
 {
     value->ranged = 21;
 }
-static void break_real(thing *value)
+static void break_real_by_nan(thing *value)
 {
     value->real = NAN;
 }
-static void break_infinite(thing *value)
+static void break_real_by_infinity(thing *value)
 {
     value->real = INFINITY;
 }
-static void break_name(thing *value)
+static void break_name_of_thing(thing *value)
 {
     memset(value->name, 'x', sizeof value->name);
 }
-static void break_text(thing *value)
+static void break_text_of_thing(thing *value)
 {
     static char text[102];
 
     memset(text, 'x', 101);
     value->text = text;
 }
-static void break_utf8(thing *value)
+static void break_utf8_of_text(thing *value)
 {
     value->text = "a\xff";
 }
-static void break_hue(thing *value)
+static void break_enumerated_hue(thing *value)
 {
     value->hue = (color)3;
 }
-static void break_raw(thing *value)
+static void break_raw_value(thing *value)
 {
     value->raw = (domus_json_raw){"[1,]", 4};
 }
-static void break_raw_size(thing *value)
+static void break_size_of_raw_value(thing *value)
 {
     value->raw = (domus_json_raw){"1                                        ", 41};
 }
-static void break_count(thing *value)
+static void break_count_of_array(thing *value)
 {
     value->part_count = 4;
 }
-static void break_pointer(thing *value)
+static void break_pointer_of_array(thing *value)
 {
     value->many = NULL;
     value->many_count = 1;
 }
-static void break_element(thing *value)
+static void break_element_of_array(thing *value)
 {
     value->part_count = 2;
     value->parts[1].number = 1001;
 }
-static void break_null(thing *value)
+static void break_text_by_null(thing *value)
 {
     static const char *none[1];
 
@@ -129,22 +129,22 @@ static const struct fault {
     int error;
     const char *told;
 } faults[] = {
-    {break_ranged, -ERANGE, "ranged: 21 is not in 10..20"},
-    {break_real, -ERANGE, "real: not a finite number"},
-    {break_infinite, -ERANGE, "real: inf is not in -1e+300..1e+300"},
-    {break_name, -EINVAL, "name: has no zero"},
-    {break_text, -EMSGSIZE, "text: longer than 100 bytes"},
-    {break_utf8, -EILSEQ, "text: no UTF-8"},
-    {break_hue, -ERANGE, "hue: 3 is none of its words"},
-    {break_raw, -EINVAL, "raw: not JSON"},
-    {break_raw_size, -EMSGSIZE, "raw: longer than 40 bytes"},
-    {break_count, -EINVAL, "parts: 4 elements, more than 3"},
-    {break_pointer, -EINVAL, "many: is missing"},
-    {break_element, -ERANGE, "parts[1].number: 1001 is not in 0..1000"},
-    {break_null, -EINVAL, "texts[0]: is missing"},
+    {break_range_of_number, -ERANGE, "ranged: 21 is not in 10..20"},
+    {break_real_by_nan, -ERANGE, "real: not a finite number"},
+    {break_real_by_infinity, -ERANGE, "real: inf is not in -1e+300..1e+300"},
+    {break_name_of_thing, -EINVAL, "name: has no zero"},
+    {break_text_of_thing, -EMSGSIZE, "text: longer than 100 bytes"},
+    {break_utf8_of_text, -EILSEQ, "text: no UTF-8"},
+    {break_enumerated_hue, -ERANGE, "hue: 3 is none of its words"},
+    {break_raw_value, -EINVAL, "raw: not JSON"},
+    {break_size_of_raw_value, -EMSGSIZE, "raw: longer than 40 bytes"},
+    {break_count_of_array, -EINVAL, "parts: 4 elements, more than 3"},
+    {break_pointer_of_array, -EINVAL, "many: is missing"},
+    {break_element_of_array, -ERANGE, "parts[1].number: 1001 is not in 0..1000"},
+    {break_text_by_null, -EINVAL, "texts[0]: is missing"},
 };
 
-DOMT_TEST(wrong_structs_are_refused_with_their_path)
+DOMT_TEST(wrong_structs_are_refused_with_path)
 {
     char told[DOMUS_JSON_EXPLAIN_MAX];
     domus_json_error error;
@@ -160,10 +160,10 @@ DOMT_TEST(wrong_structs_are_refused_with_their_path)
     }
 }
 
-DOMT_TEST(bound_of_the_appender_holds)
+DOMT_TEST(table_writer_respects_limit_of_appender)
 {
     thing value = {.ranged = 15};
-    char *text = write_and_compare(&value);
+    char *text = write_thing_and_compare(&value);
     domus_appender fits = {.size_max = (uint32_t)strlen(text)};
     domus_appender small = {.size_max = (uint32_t)strlen(text) - 1};
     domus_json_error error;
@@ -175,7 +175,7 @@ DOMT_TEST(bound_of_the_appender_holds)
     free(text);
 }
 
-/* A table that contains itself can be nested too deep. */
+/* A struct whose table contains itself can be nested too deep for the writer. */
 typedef struct node node;
 struct node {
     node *children;
@@ -189,7 +189,7 @@ static const domus_json_field node_fields[] = {
 };
 static const domus_json_table node_table = DOMUS_JSON_TABLE(node, node_fields);
 
-DOMT_TEST(nesting_is_bounded)
+DOMT_TEST(nesting_by_tables_is_limited)
 {
     node nodes[17];
     domus_appender appender = {0};
@@ -197,7 +197,7 @@ DOMT_TEST(nesting_is_bounded)
     domus_json_error error;
 
     memset(nodes, 0, sizeof nodes);
-    /* each level has an object and an array: 31 of them in all */
+    /* Each of 15 levels has an object and an array: 31 with the outermost object. */
     for (uint32_t i = 0; i < 15; i++) {
         nodes[i].children = &nodes[i + 1];
         nodes[i].count = 1;
@@ -216,9 +216,9 @@ DOMT_TEST(nesting_is_bounded)
 
 /* --- writer ----------------------------------------------------------------------------------- */
 
-/* The writer without a table: the bytes that it writes, and the calls that it refuses. */
+/* The writer of JSON without a table: the bytes that it writes, and the calls that it refuses. */
 
-static void check_written(domus_json_writer *writer, const char *wanted)
+static void check_written_text(domus_json_writer *writer, const char *wanted)
 {
     domus_slice bytes;
 
@@ -229,7 +229,7 @@ static void check_written(domus_json_writer *writer, const char *wanted)
     domus_slice_free(bytes);
 }
 
-DOMT_TEST(values_get_their_commas_and_keys)
+DOMT_TEST(writer_adds_commas_and_keys)
 {
     domus_appender appender = {0};
     domus_json_writer writer = {.to = &appender};
@@ -258,18 +258,18 @@ DOMT_TEST(values_get_their_commas_and_keys)
     domus_json_put_key(&writer, "part");
     domus_json_put_struct(&writer, &part_table, &one, NULL);
     domus_json_put_end(&writer);
-    check_written(&writer,
-                  "{\"a\\\"b\":[null,true,false,-9223372036854775808,18446744073709551615,-0.0,0.1,"
-                  "\"t\x7f\xf0\x9f\x98\x80\",null,\"\\u0000x\",[],{}],\"raw\":[ 1 ],"
-                  "\"part\":{\"number\":1,\"name\":\"\",\"numbers\":[]}}");
+    check_written_text(
+        &writer, "{\"a\\\"b\":[null,true,false,-9223372036854775808,18446744073709551615,-0.0,0.1,"
+                 "\"t\x7f\xf0\x9f\x98\x80\",null,\"\\u0000x\",[],{}],\"raw\":[ 1 ],"
+                 "\"part\":{\"number\":1,\"name\":\"\",\"numbers\":[]}}");
 }
 
-/* Sequences of calls, one letter each: '{' and '[' begin, '.' ends, 'k' is a key, '1' a value. The
- * last call of each is refused. */
+/* Sequences of calls of the writer, one letter each: '{' and '[' begin, '.' ends, 'k' is a key, '1'
+ * a value. The last call of each is refused. */
 static const char *const wrong_orders[] = {".",   "11",  "[.1", "k",     "{1",
                                            "{kk", "{k.", "[k",  "{k1.k", "{.["};
 
-static int call_writer(domus_json_writer *writer, char step)
+static int call_writer_for_letter(domus_json_writer *writer, char step)
 {
     switch (step) {
     case '{':
@@ -285,14 +285,15 @@ static int call_writer(domus_json_writer *writer, char step)
     }
 }
 
-DOMT_TEST(wrong_orders_are_refused_and_stay_so)
+DOMT_TEST(writer_stays_failed_after_wrong_call)
 {
     for (size_t i = 0; i < sizeof wrong_orders / sizeof wrong_orders[0]; i++) {
         domus_appender appender = {0};
         domus_json_writer writer = {.to = &appender};
         const char *steps = wrong_orders[i];
         for (; *steps != '\0'; steps++)
-            ck_assert_int_eq(call_writer(&writer, *steps), steps[1] == '\0' ? -EINVAL : 0);
+            ck_assert_int_eq(call_writer_for_letter(&writer, *steps),
+                             steps[1] == '\0' ? -EINVAL : 0);
         uint32_t size = appender.size;
         ck_assert_int_eq(domus_json_put_null(&writer), -EINVAL);
         ck_assert_int_eq(domus_json_finish(&writer), -EINVAL);
@@ -301,7 +302,7 @@ DOMT_TEST(wrong_orders_are_refused_and_stay_so)
     }
 }
 
-DOMT_TEST(what_is_not_whole_is_no_result)
+DOMT_TEST(unfinished_json_is_refused)
 {
     static const char *const steps[] = {"", "[", "{k", "{k1"};
 
@@ -309,13 +310,13 @@ DOMT_TEST(what_is_not_whole_is_no_result)
         domus_appender appender = {0};
         domus_json_writer writer = {.to = &appender};
         for (const char *step = steps[i]; *step != '\0'; step++)
-            ck_assert_int_eq(call_writer(&writer, *step), 0);
+            ck_assert_int_eq(call_writer_for_letter(&writer, *step), 0);
         ck_assert_int_eq(domus_json_finish(&writer), -EINVAL);
         domus_append_drop(&appender);
     }
 }
 
-DOMT_TEST(depth_is_bounded)
+DOMT_TEST(nesting_by_writer_is_limited)
 {
     domus_appender appender = {0};
     domus_json_writer writer = {.to = &appender};
@@ -326,7 +327,7 @@ DOMT_TEST(depth_is_bounded)
     domus_append_drop(&appender);
 }
 
-DOMT_TEST(bytes_that_are_no_utf8_are_refused_or_replaced)
+DOMT_TEST(invalid_utf8_is_refused_or_replaced)
 {
     static const struct {
         const char *bytes, *replaced;
@@ -347,11 +348,11 @@ DOMT_TEST(bytes_that_are_no_utf8_are_refused_or_replaced)
         ck_assert_int_eq(domus_json_put_text(&strict, cases[i].bytes), -EILSEQ);
         domus_append_drop(&appender);
         ck_assert_int_eq(domus_json_put_text(&mild, cases[i].bytes), 0);
-        check_written(&mild, cases[i].replaced);
+        check_written_text(&mild, cases[i].replaced);
     }
 }
 
-DOMT_TEST(values_that_json_has_not_are_refused)
+DOMT_TEST(values_unknown_to_json_are_refused)
 {
     domus_appender appender = {0};
     const double reals[] = {NAN, INFINITY, -INFINITY};
@@ -370,8 +371,9 @@ DOMT_TEST(values_that_json_has_not_are_refused)
     domus_append_drop(&appender);
 }
 
-/* While an array is open, the bytes written until now can be taken from the appender. */
-DOMT_TEST(array_leaves_in_pieces)
+/* While the writer has an open array, the bytes that it has written until then can be taken from
+ * the appender. */
+DOMT_TEST(open_array_can_be_taken_in_pieces)
 {
     domus_appender appender = {0};
     domus_json_writer writer = {.to = &appender};
@@ -391,7 +393,7 @@ DOMT_TEST(array_leaves_in_pieces)
     ck_assert_str_eq(all, "[0,1,2,3]");
 }
 
-DOMT_TEST(bound_of_the_appender_is_an_error)
+DOMT_TEST(writer_fails_at_limit_of_appender)
 {
     domus_appender appender = {.size_max = 5};
     domus_json_writer writer = {.to = &appender};

@@ -34,7 +34,7 @@ DOMT_TEST(client_logs_in_and_publishes)
     domt_nats_end_kit();
 }
 
-DOMT_TEST(what_the_server_does_not_take_is_refused)
+DOMT_TEST(publication_the_server_cannot_take_is_refused)
 {
     char payload[1002];
     domus_peer *peer = domt_nats_begin_with_logged_in_client(NULL, NULL);
@@ -73,7 +73,7 @@ DOMT_TEST(headers_go_only_to_servers_that_know_them)
     ck_assert_int_eq(domus_nats_headers_end(&headers, &publish.headers), 0);
     domt_expect_success(domus_probe_ask(domt_probe, domt_nats, &domus_nats_publish_type, &publish));
     domt_nats_expect_failed_ask(-EOPNOTSUPP);
-    /* the server supports headers from now on */
+    /* A new INFO says that the server supports headers from now on. */
     domt_nats_send_to_client(peer, "INFO {\"headers\":true}\r\n");
     publish = domt_nats_make_publication("a", "x");
     ck_assert_int_eq(domus_nats_headers_end(&headers, &publish.headers), 0);
@@ -86,7 +86,7 @@ DOMT_TEST(headers_go_only_to_servers_that_know_them)
 /* --- requests --------------------------------------------------------------------------------- */
 
 /* Read the line of a request; return its reply subject. */
-static const char *read_request(domus_peer *peer, const char *begin)
+static const char *read_reply_subject_of_request(domus_peer *peer, const char *begin)
 {
     static char replies[4][100];
     static unsigned turn;
@@ -98,7 +98,7 @@ static const char *read_request(domus_peer *peer, const char *begin)
     return reply;
 }
 
-static void send_answer(domus_peer *peer, const char *reply, const char *payload)
+static void send_answer_to_client(domus_peer *peer, const char *reply, const char *payload)
 {
     char text[400];
 
@@ -111,38 +111,39 @@ DOMT_TEST(request_gets_its_answer)
     domus_peer *peer = domt_nats_begin_with_logged_in_client(NULL, NULL);
 
     domt_nats_request_by_probe("a", "one", 0);
-    const char *one = read_request(peer, "PUB a ");
+    const char *one = read_reply_subject_of_request(peer, "PUB a ");
     domt_nats_expect_text_from_client(peer, "one\r\n");
     domt_nats_request_by_probe("b", "two", 0);
-    const char *two = read_request(peer, "PUB b ");
+    const char *two = read_reply_subject_of_request(peer, "PUB b ");
     domt_nats_expect_text_from_client(peer, "two\r\n");
     ck_assert_uint_eq(domt_nats_read_client_status().inflight, 2);
-    send_answer(peer, two, "2");
+    send_answer_to_client(peer, two, "2");
     domt_nats_expect_message(domt_probe, two, "2", 0);
-    send_answer(peer, one, "1");
+    send_answer_to_client(peer, one, "1");
     domt_nats_expect_message(domt_probe, one, "1", 0);
-    send_answer(peer, one, "late");
+    send_answer_to_client(peer, one, "late");
     ck_assert_uint_eq(domt_nats_read_client_status().inflight, 0);
     ck_assert_uint_eq(domt_nats_read_client_status().unknown, 1);
-    domt_nats_request_by_probe("c", "", 0); /* this request uses a slot again */
-    const char *three = read_request(peer, "PUB c ");
+    domt_nats_request_by_probe("c", "",
+                               0); /* this request takes the slot of one that was answered */
+    const char *three = read_reply_subject_of_request(peer, "PUB c ");
     domt_nats_expect_text_from_client(peer, "\r\n");
-    send_answer(peer, two, "late");
-    send_answer(peer, one, "late");
-    send_answer(peer, three, "3");
+    send_answer_to_client(peer, two, "late");
+    send_answer_to_client(peer, one, "late");
+    send_answer_to_client(peer, three, "3");
     domt_nats_expect_message(domt_probe, three, "3", 0);
     ck_assert_uint_eq(domt_nats_read_client_status().unknown, 3);
     domt_expect_success(domus_probe_expect_nothing(domt_probe, 20 * SECOND));
     domt_nats_end_kit();
 }
 
-DOMT_TEST(nobody_answers_a_request)
+DOMT_TEST(request_without_responder_fails)
 {
     char text[200];
     domus_peer *peer = domt_nats_begin_with_logged_in_client(NULL, NULL);
 
     domt_nats_request_by_probe("a", "x", 0);
-    const char *reply = read_request(peer, "PUB a ");
+    const char *reply = read_reply_subject_of_request(peer, "PUB a ");
     domt_nats_expect_text_from_client(peer, "x\r\n");
     snprintf(text, sizeof text, "HMSG %s 0 16 16\r\nNATS/1.0 503\r\n\r\n\r\n", reply);
     domt_nats_send_to_client(peer, text);
@@ -151,14 +152,14 @@ DOMT_TEST(nobody_answers_a_request)
     domt_nats_end_kit();
 }
 
-DOMT_TEST(request_ends_with_its_time)
+DOMT_TEST(request_fails_at_its_timeout)
 {
     static const domus_nats_options options = {.request_timeout_ns = 300 * MS};
     domus_peer *peer = domt_nats_begin_with_logged_in_client(&options, NULL);
     uint64_t begun_ns = domus_testkit_now_ns(domt_kit);
 
     domt_nats_request_by_probe("a", "x", 0);
-    const char *reply = read_request(peer, "PUB a ");
+    const char *reply = read_reply_subject_of_request(peer, "PUB a ");
     domt_nats_expect_text_from_client(peer, "x\r\n");
     domt_nats_request_by_probe("b", "x", 100 * MS);
     ck_assert_uint_eq(domt_nats_read_client_status().inflight, 2);
@@ -166,17 +167,18 @@ DOMT_TEST(request_ends_with_its_time)
     ck_assert_uint_eq(domus_testkit_now_ns(domt_kit) - begun_ns, 100 * MS);
     domt_nats_expect_failed_ask(-ETIMEDOUT);
     ck_assert_uint_eq(domus_testkit_now_ns(domt_kit) - begun_ns, 300 * MS);
-    send_answer(peer, reply, "late");
+    send_answer_to_client(peer, reply, "late");
     domt_nats_advance_kit_time(20 * MS);
     ck_assert_uint_eq(domt_nats_read_client_status().inflight, 0);
     ck_assert_uint_eq(domt_nats_read_client_status().unknown, 1);
-    domt_nats_request_by_probe("a", "x", 2 * SECOND); /* a longer time-out than the default */
+    /* this request has a longer time-out than the client's default */
+    domt_nats_request_by_probe("a", "x", 2 * SECOND);
     domt_expect_success(domus_probe_expect_nothing(domt_probe, 1900 * MS));
     domt_nats_expect_failed_ask(-ETIMEDOUT);
     domt_nats_end_kit();
 }
 
-DOMT_TEST(requests_under_way_are_bounded)
+DOMT_TEST(requests_under_way_have_a_limit)
 {
     static const domus_nats_options options = {.inflight_max = 100};
     domus_peer *peer = domt_nats_begin_with_logged_in_client(&options, NULL);
@@ -188,8 +190,8 @@ DOMT_TEST(requests_under_way_are_bounded)
     domt_expect_success(domus_probe_ask(domt_probe, domt_nats, &domus_nats_flush_type, NULL));
     domt_nats_expect_failed_ask(-ENOBUFS);
     ck_assert_uint_eq(domt_nats_read_client_status().inflight, 100);
-    const char *reply = read_request(peer, "PUB a ");
-    send_answer(peer, reply, "1");
+    const char *reply = read_reply_subject_of_request(peer, "PUB a ");
+    send_answer_to_client(peer, reply, "1");
     domt_nats_expect_message(domt_probe, reply, "1", 0);
     domt_nats_request_by_probe("a", "x", 0);
     ck_assert_uint_eq(domt_nats_read_client_status().inflight, 100);
@@ -199,7 +201,7 @@ DOMT_TEST(requests_under_way_are_bounded)
 }
 
 /* Subjects that match the inbox and are no replies of this client. */
-DOMT_TEST(wrong_replies_are_for_nobody)
+DOMT_TEST(wrong_replies_are_delivered_to_nobody)
 {
     domus_peer_listener *listener = domt_nats_begin_with_client(NULL);
     domus_peer *peer = domt_nats_accept_connection(listener);
@@ -215,24 +217,24 @@ DOMT_TEST(wrong_replies_are_for_nobody)
     char subject[200];
 
     domt_nats_request_by_probe("a", "x", 0);
-    const char *reply = read_request(peer, "PUB a ");
+    const char *reply = read_reply_subject_of_request(peer, "PUB a ");
     ck_assert_str_eq(reply + strlen(inbox), "000000010000");
     for (size_t i = 0; i < sizeof tails / sizeof tails[0]; i++) {
         snprintf(subject, sizeof subject, "%s%s", inbox, tails[i]);
-        send_answer(peer, subject, "x");
+        send_answer_to_client(peer, subject, "x");
     }
     snprintf(subject, sizeof subject, "_INBOX.%s", reply + 7);
     subject[8] = (char)(subject[8] + 1);
-    send_answer(peer, subject, "x");
+    send_answer_to_client(peer, subject, "x");
     ck_assert_uint_eq(domt_nats_read_client_status().unknown, 9);
-    send_answer(peer, reply, "x");
+    send_answer_to_client(peer, reply, "x");
     domt_nats_expect_message(domt_probe, reply, "x", 0);
     domt_nats_end_kit();
 }
 
 /* --- flushes ---------------------------------------------------------------------------------- */
 
-DOMT_TEST(flush_is_answered_behind_what_was_sent_before)
+DOMT_TEST(flush_is_answered_after_earlier_publications)
 {
     domus_nats_publish publish = domt_nats_make_publication("a", "x");
     domus_peer *peer = domt_nats_begin_with_logged_in_client(NULL, NULL);
@@ -248,13 +250,15 @@ DOMT_TEST(flush_is_answered_behind_what_was_sent_before)
     domt_nats_send_to_client(peer, "PONG\r\n");
     domt_expect_success(domus_probe_expect(domt_probe, &domus_nats_done_type, SECOND, NULL));
     domt_expect_success(domus_probe_expect_nothing(domt_probe, SECOND));
-    domt_nats_send_to_client(peer, "PONG\r\nPONG\r\nPONG\r\n"); /* two of these answer no flush */
+    /* the server sends two PONGs more than there are flushes; they answer none */
+    domt_nats_send_to_client(peer, "PONG\r\nPONG\r\nPONG\r\n");
     domt_expect_success(domus_probe_expect(domt_probe, &domus_nats_done_type, SECOND, NULL));
     domt_expect_success(
         domus_probe_ask_within(domt_probe, domt_nats, &domus_nats_flush_type, NULL, SECOND));
     domt_expect_success(domus_probe_ask(domt_probe, domt_nats, &domus_nats_flush_type, NULL));
-    domt_nats_expect_failed_ask(
-        -ETIMEDOUT); /* the late answer is not taken as that of the next flush */
+    /* The PONG for this flush comes after its time-out, and is not taken as the answer of the
+     * next flush. */
+    domt_nats_expect_failed_ask(-ETIMEDOUT);
     domt_nats_send_to_client(peer, "PONG\r\n");
     domt_expect_success(domus_probe_expect_nothing(domt_probe, SECOND));
     domt_nats_send_to_client(peer, "PONG\r\n");
@@ -263,8 +267,8 @@ DOMT_TEST(flush_is_answered_behind_what_was_sent_before)
     domt_nats_end_kit();
 }
 
-/* There are more publications than one run of the client handles. */
-DOMT_TEST(flush_is_behind_many)
+/* The test has more publications before the flush than one run of the client handles. */
+DOMT_TEST(flush_is_sent_after_many_publications)
 {
     domus_nats_publish publish = domt_nats_make_publication("a", "x");
     domus_peer *peer = domt_nats_begin_with_logged_in_client(NULL, NULL);
@@ -281,8 +285,8 @@ DOMT_TEST(flush_is_behind_many)
 
 /* --- subscriptions ---------------------------------------------------------------------------- */
 
-static void send_message(domus_peer *peer, const char *subject, uint64_t number,
-                         const char *payload)
+static void send_message_to_subscription(domus_peer *peer, const char *subject, uint64_t number,
+                                         const char *payload)
 {
     char text[300];
 
@@ -291,7 +295,7 @@ static void send_message(domus_peer *peer, const char *subject, uint64_t number,
     domt_nats_send_to_client(peer, text);
 }
 
-static void expect_sent_number(domus_peer *peer, const char *format, uint64_t number)
+static void expect_sent_text_with_number(domus_peer *peer, const char *format, uint64_t number)
 {
     char text[200];
 
@@ -312,27 +316,29 @@ DOMT_TEST(messages_come_to_their_subscriber_in_order)
     uint64_t one = domt_nats_subscribe_by_probe("a.*", NULL, 0, 5);
     uint64_t two = domt_nats_subscribe_by_probe("b", "q", 0, 6);
 
-    expect_sent_number(peer, "SUB a.* %llu\r\n", one);
-    expect_sent_number(peer, "SUB b q %llu\r\n", two);
-    send_message(peer, "a.x", one, "1");
-    send_message(peer, "b", two, "2");
-    send_message(peer, "a.y", one, "3");
+    expect_sent_text_with_number(peer, "SUB a.* %llu\r\n", one);
+    expect_sent_text_with_number(peer, "SUB b q %llu\r\n", two);
+    send_message_to_subscription(peer, "a.x", one, "1");
+    send_message_to_subscription(peer, "b", two, "2");
+    send_message_to_subscription(peer, "a.y", one, "3");
     domt_nats_expect_message(domt_probe, "a.x", "1", 5);
     domt_nats_expect_message(domt_probe, "b", "2", 6);
     domt_nats_expect_message(domt_probe, "a.y", "3", 5);
     ask_to_unsubscribe(one, 0);
     domt_expect_success(domus_probe_expect(domt_probe, &domus_nats_done_type, SECOND, NULL));
-    expect_sent_number(peer, "UNSUB %llu\r\n", one);
-    send_message(peer, "a.z", one, "4"); /* this message was already on its way */
+    expect_sent_text_with_number(peer, "UNSUB %llu\r\n", one);
+    /* the server had sent this message before it read the UNSUB */
+    send_message_to_subscription(peer, "a.z", one, "4");
     ask_to_unsubscribe(one, 0);
     domt_nats_expect_failed_ask(-ENOENT);
-    /* this subscription uses the same place */
+    /* This subscription takes the client's place of the ended subscription `one`, and has another
+     * number. */
     uint64_t three = domt_nats_subscribe_by_probe("c", NULL, 0, 7);
     ck_assert_uint_ne(three, one);
-    send_message(peer, "a.z", one, "5");
-    send_message(peer, "c", three, "6");
+    send_message_to_subscription(peer, "a.z", one, "5");
+    send_message_to_subscription(peer, "c", three, "6");
     domt_nats_expect_message(domt_probe, "c", "6", 7);
-    send_message(peer, "d", 12345678, "7");
+    send_message_to_subscription(peer, "d", 12345678, "7");
     domus_nats_status status = domt_nats_read_client_status();
     ck_assert_uint_eq(status.unknown, 3);
     ck_assert_uint_eq(status.subscriptions, 2);
@@ -341,34 +347,35 @@ DOMT_TEST(messages_come_to_their_subscriber_in_order)
     domt_nats_end_kit();
 }
 
-DOMT_TEST(subscription_ends_after_its_messages)
+DOMT_TEST(subscription_ends_after_its_number_of_messages)
 {
     domus_peer *peer = domt_nats_begin_with_logged_in_client(NULL, NULL);
     uint64_t number = domt_nats_subscribe_by_probe("a", NULL, 2, 0);
 
-    expect_sent_number(peer, "SUB a %llu\r\n", number);
-    expect_sent_number(peer, "UNSUB %llu 2\r\n", number);
+    expect_sent_text_with_number(peer, "SUB a %llu\r\n", number);
+    expect_sent_text_with_number(peer, "UNSUB %llu 2\r\n", number);
     for (int i = 0; i < 3; i++)
-        send_message(peer, "a", number, "x");
+        send_message_to_subscription(peer, "a", number, "x");
     domt_nats_expect_message(domt_probe, "a", "x", 0);
     domt_nats_expect_message(domt_probe, "a", "x", 0);
     ck_assert_uint_eq(domt_nats_read_client_status().subscriptions, 0);
     ck_assert_uint_eq(domt_nats_read_client_status().unknown, 1);
     number = domt_nats_subscribe_by_probe("b", NULL, 0, 0);
-    expect_sent_number(peer, "SUB b %llu\r\n", number);
-    send_message(peer, "b", number, "1");
+    expect_sent_text_with_number(peer, "SUB b %llu\r\n", number);
+    send_message_to_subscription(peer, "b", number, "1");
     ask_to_unsubscribe(number, 3);
-    expect_sent_number(peer, "UNSUB %llu 3\r\n", number);
-    send_message(peer, "b", number, "2");
+    expect_sent_text_with_number(peer, "UNSUB %llu 3\r\n", number);
+    send_message_to_subscription(peer, "b", number, "2");
     ck_assert_uint_eq(domt_nats_read_client_status().subscriptions, 1);
-    ask_to_unsubscribe(number,
-                       2); /* two messages have come already, so the subscription ends at once */
-    expect_sent_number(peer, "UNSUB %llu\r\n", number);
+    /* Two messages have come already, so an unsubscribe after two messages ends the subscription
+     * at once. */
+    ask_to_unsubscribe(number, 2);
+    expect_sent_text_with_number(peer, "UNSUB %llu\r\n", number);
     ck_assert_uint_eq(domt_nats_read_client_status().subscriptions, 0);
     domt_nats_end_kit();
 }
 
-DOMT_TEST(subscription_ends_with_its_subscriber)
+DOMT_TEST(subscription_ends_when_subscriber_ends)
 {
     domus_nats_subscribe subscribe;
     domus_nats_subscription subscription[3];
@@ -380,16 +387,16 @@ DOMT_TEST(subscription_ends_with_its_subscriber)
         domt_expect_success(domus_probe_new(domt_kit, &others[i]));
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(domus_nats_subscribe_make("a", NULL, &subscribe), 0);
-        if (i == 2) /* one actor may subscribe for another one */
+        if (i == 2) /* an actor may make a subscription whose messages go to another actor */
             subscribe.to = domus_probe_address(others[0]);
         domus_probe *asker = i == 2 ? domt_probe : others[i];
         domt_expect_success(
             domus_probe_ask(asker, domt_nats, &domus_nats_subscribe_type, &subscribe));
         domt_expect_success(
             domus_probe_expect(asker, &domus_nats_subscription_type, SECOND, &subscription[i]));
-        expect_sent_number(peer, "SUB a %llu\r\n", subscription[i].number);
+        expect_sent_text_with_number(peer, "SUB a %llu\r\n", subscription[i].number);
     }
-    send_message(peer, "a", subscription[2].number, "x");
+    send_message_to_subscription(peer, "a", subscription[2].number, "x");
     domt_nats_expect_message(others[0], "a", "x", 0);
     ck_assert_int_eq(
         domus_outside_stop(domus_testkit_system(domt_kit), domus_probe_address(others[0])), 0);
@@ -397,14 +404,15 @@ DOMT_TEST(subscription_ends_with_its_subscriber)
              (unsigned long long)subscription[2].number,
              (unsigned long long)subscription[0].number);
     domt_nats_expect_text_from_client(peer, text);
-    send_message(peer, "a", subscription[1].number, "y");
+    send_message_to_subscription(peer, "a", subscription[1].number, "y");
     domt_nats_expect_message(others[1], "a", "y", 0);
     ck_assert_uint_eq(domt_nats_read_client_status().subscriptions, 1);
     domt_nats_end_kit();
 }
 
-/* Mount a client whose first place has been used as often as the counter allows. */
-static int on_mount_late(domus_stack *stack, void *self)
+/* Mount a client whose first place for subscriptions has been used as often as the counter of the
+ * place allows. */
+static int mount_client_with_worn_out_place(domus_stack *stack, void *self)
 {
     domi_nats_client *client = self;
 
@@ -412,7 +420,7 @@ static int on_mount_late(domus_stack *stack, void *self)
     client->options.subscriptions_max = 4;
     client->finished = DOMI_NATS_NONE;
     client->places = 16;
-    client->places_used = 1; /* place 0 has no subscription now */
+    client->places_used = 1; /* place 0, of the client's own inbox, has no subscription now */
     client->subscriptions = calloc(16, sizeof *client->subscriptions);
     client->owners = malloc(16 * sizeof *client->owners);
     if (client->subscriptions == NULL || client->owners == NULL)
@@ -423,7 +431,7 @@ static int on_mount_late(domus_stack *stack, void *self)
     return 0;
 }
 
-static void on_stop_late(domus_stack *stack, void *self)
+static void stop_client_with_worn_out_place(domus_stack *stack, void *self)
 {
     domi_nats_free_all_subscriptions(self);
 }
@@ -436,22 +444,23 @@ static const domus_behaviour late = {
     .kind = DOMUS_STATE,
     .state_size = sizeof(domi_nats_client),
     .on = late_rows,
-    .on_mount = on_mount_late,
-    .on_stop = on_stop_late,
+    .on_mount = mount_client_with_worn_out_place,
+    .on_stop = stop_client_with_worn_out_place,
 };
 
-DOMT_TEST(number_of_the_inbox_is_never_that_of_a_subscription)
+DOMT_TEST(no_subscription_gets_the_number_of_the_inbox)
 {
 
     domt_nats_make_kit();
     ck_assert_int_eq(domus_outside_spawn(domus_testkit_system(domt_kit), &late, NULL, &domt_nats),
                      0);
-    /* checks that the number of the subscription is not 0 */
+    /* domt_nats_subscribe_by_probe() checks that the number of the new subscription is not 0, which
+     * is that of the client's inbox. */
     (void)domt_nats_subscribe_by_probe("a", NULL, 0, 0);
     domt_nats_end_kit();
 }
 
-DOMT_TEST(subscriptions_are_bounded)
+DOMT_TEST(subscriptions_have_a_limit)
 {
     static const domus_nats_options options = {.subscriptions_max = 20};
     domus_nats_subscribe subscribe;

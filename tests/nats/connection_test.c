@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-DOMT_TEST(client_comes_back_and_subscribes_again)
+DOMT_TEST(client_connects_and_subscribes_again)
 {
     domus_peer_listener *listener;
     domus_peer *peer = domt_nats_begin_with_logged_in_client(NULL, &listener);
@@ -20,7 +20,7 @@ DOMT_TEST(client_comes_back_and_subscribes_again)
     domus_peer_reset(peer);
     domt_nats_expect_event(DOMUS_NATS_DISCONNECTED, -ECONNRESET);
     ck_assert(!domt_nats_read_client_status().connected);
-    /* this subscription is made without a connection */
+    /* This subscription is made while the client has no connection. */
     uint64_t three = domt_nats_subscribe_by_probe("c", NULL, 0, 3);
     peer = domt_nats_accept_client_login(listener);
     snprintf(text, sizeof text, "SUB a %llu\r\nSUB b q %llu\r\nUNSUB %llu 2\r\nSUB c %llu\r\n",
@@ -39,7 +39,7 @@ DOMT_TEST(client_comes_back_and_subscribes_again)
     domt_nats_end_kit();
 }
 
-DOMT_TEST(what_was_sent_fails_and_what_waits_is_sent)
+DOMT_TEST(sent_requests_fail_and_waiting_ones_are_sent)
 {
     domus_peer_listener *listener;
     domus_peer *peer = domt_nats_begin_with_logged_in_client(NULL, &listener);
@@ -54,7 +54,7 @@ DOMT_TEST(what_was_sent_fails_and_what_waits_is_sent)
     domt_nats_publish_by_probe("a", "1");
     domt_nats_request_by_probe("b", "2", 0);
     domt_nats_publish_by_probe("c", "3");
-    /* this request reaches its time-out before there is a connection */
+    /* This request reaches its time-out before the client has a connection. */
     domt_nats_request_by_probe("d", "4", 10 * MS);
     domt_expect_success(domus_probe_ask(domt_probe, domt_nats, &domus_nats_flush_type, NULL));
     domt_nats_run_kit();
@@ -64,10 +64,10 @@ DOMT_TEST(what_was_sent_fails_and_what_waits_is_sent)
     domt_nats_expect_failed_ask(-ETIMEDOUT);
     domt_nats_advance_kit_time(10 * MS);
     ck_assert_uint_eq(domt_nats_read_client_status().inflight, 2);
-    /* the bytes of the ended request are subtracted */
+    /* The bytes of the request that has timed out no longer count as waiting. */
     ck_assert_uint_eq(domt_nats_read_client_status().waiting_bytes, 4 * 320 + 1);
     peer = domt_nats_accept_client_login(listener);
-    /* messages without an answer are sent first */
+    /* On the new connection the client first sends the messages that expect no answer. */
     domt_nats_expect_text_from_client(peer, "PUB a 1\r\n1\r\nPUB c 1\r\n3\r\n");
     ck_assert_int_eq(strncmp(domt_nats_read_line_from_client(peer), "PUB b _INBOX.", 13), 0);
     domt_nats_expect_text_from_client(peer, "2\r\nPING\r\n");
@@ -80,7 +80,7 @@ DOMT_TEST(what_was_sent_fails_and_what_waits_is_sent)
     domt_nats_end_kit();
 }
 
-DOMT_TEST(client_that_fails_fast_does)
+DOMT_TEST(client_that_fails_fast_refuses_asks_unconnected)
 {
     static const domus_nats_options options = {.fails_fast = true};
 
@@ -95,26 +95,29 @@ DOMT_TEST(client_that_fails_fast_does)
     domt_nats_end_kit();
 }
 
-DOMT_TEST(what_waits_is_bounded)
+DOMT_TEST(waiting_bytes_have_a_limit)
 {
     static const domus_nats_options options = {.buffer_max = 4096, .inflight_max = 8};
     char large[400];
     domus_nats_publish publish;
 
     domt_nats_make_kit();
-    domt_nats_open_client(&options); /* no server listens here */
+    domt_nats_open_client(&options); /* no server listens, so all messages wait in the client */
     memset(large, 'x', 376);
-    /* these use 6 * 320 + 5 * 376 = 3800 bytes; one message of 296 bytes more fills the 4096 */
+    /* Five publications of 376 bytes and a small one take 6 * 320 + 5 * 376 = 3800 of the 4096
+     * bytes that may wait in the client. */
     large[376] = '\0';
     for (int i = 0; i < 5; i++)
         domt_nats_publish_by_probe("a", large);
     publish = domt_nats_make_publication("a", large);
     domt_expect_success(domus_probe_ask(domt_probe, domt_nats, &domus_nats_publish_type, &publish));
-    domt_nats_expect_failed_ask(-ENOBUFS); /* 696 more bytes would make 4176 */
+    /* this message of 320 + 376 bytes would make 4176 with the five that wait */
+    domt_nats_expect_failed_ask(-ENOBUFS);
     domt_nats_publish_by_probe("a", "small");
     ck_assert_uint_eq(domt_nats_read_client_status().waiting_bytes, 3800);
     large[296] = '\0';
-    domt_nats_publish_by_probe("a", large); /* 616 bytes more */
+    /* this message of 320 + 296 bytes does not fit behind the 3800 that wait */
+    domt_nats_publish_by_probe("a", large);
     domt_nats_request_by_probe("a", "x", 0);
     domt_nats_expect_failed_ask(-ENOBUFS);
     ck_assert_uint_eq(domt_nats_read_client_status().refused, 3);
@@ -122,12 +125,12 @@ DOMT_TEST(what_waits_is_bounded)
     domt_nats_end_kit();
 }
 
-DOMT_TEST(asks_that_wait_are_bounded)
+DOMT_TEST(waiting_asks_have_a_limit)
 {
     static const domus_nats_options options = {.inflight_max = 8};
 
     domt_nats_make_kit();
-    domt_nats_open_client(&options); /* no server listens here */
+    domt_nats_open_client(&options); /* no server listens, so all requests wait in the client */
     for (int i = 0; i < 8; i++)
         domt_nats_request_by_probe("a", "x", 0);
     ck_assert_uint_eq(domt_nats_read_client_status().inflight, 8);
@@ -138,7 +141,7 @@ DOMT_TEST(asks_that_wait_are_bounded)
     domt_nats_end_kit();
 }
 
-DOMT_TEST(buffer_takes_its_last_byte)
+DOMT_TEST(buffer_of_waiting_messages_can_be_filled)
 {
     static const domus_nats_options options = {.buffer_max = 4096};
     char text[4000];
@@ -159,14 +162,15 @@ DOMT_TEST(buffer_takes_its_last_byte)
 
 /* --- servers ---------------------------------------------------------------------------------- */
 
-DOMT_TEST(backoff_doubles_up_to_its_bound)
+DOMT_TEST(pause_between_connects_doubles_up_to_its_limit)
 {
     static const domus_nats_options options = {.backoff_min_ns = 100 * MS,
                                                .backoff_max_ns = 800 * MS};
     static const uint64_t most_ms[] = {100, 200, 400, 800, 800};
 
     domt_nats_make_kit();
-    domt_nats_open_client(&options); /* no server listens here */
+    domt_nats_open_client(
+        &options); /* no server listens at the address that the client tries first */
     for (uint32_t i = 0; i < 5; i++) {
         ck_assert_uint_eq(domt_nats_read_client_status().failures, 1 + i);
         ck_assert_uint_eq(domt_nats_read_client_status().left_out, 1);
@@ -182,7 +186,7 @@ DOMT_TEST(backoff_doubles_up_to_its_bound)
     domt_nats_end_kit();
 }
 
-DOMT_TEST(client_goes_to_another_server)
+DOMT_TEST(client_connects_to_another_server)
 {
     static const domus_nats_options options = {
         .servers = " nats://10.0.0.1:1 ,10.0.0.2,10.0.0.3:3,[::1],10.0.0.3:3,nats://10.0.0.2:4222",
@@ -203,7 +207,7 @@ DOMT_TEST(client_goes_to_another_server)
     domt_nats_end_kit();
 }
 
-DOMT_TEST(servers_that_info_tells_are_taken)
+DOMT_TEST(client_connects_to_servers_named_by_info)
 {
     domus_peer_listener *listener = domt_nats_begin_with_client(NULL);
     domus_peer_listener *other = domt_nats_listen_as_server("10.0.0.8:1");
@@ -223,7 +227,7 @@ DOMT_TEST(servers_that_info_tells_are_taken)
 }
 
 /* The servers that INFO names do not displace those of the options. */
-DOMT_TEST(servers_are_bounded)
+DOMT_TEST(known_servers_have_a_limit)
 {
     char text[2000] = "INFO {\"connect_urls\":[\"h:99\"";
     domus_peer_listener *listener = domt_nats_begin_with_client(NULL);
@@ -240,7 +244,7 @@ DOMT_TEST(servers_are_bounded)
 
 /* Servers that INFO no longer names are forgotten. Where addresses change, trying the old ones
  * would delay each reconnect. */
-DOMT_TEST(servers_that_are_gone_are_forgotten)
+DOMT_TEST(servers_info_no_longer_names_are_forgotten)
 {
     domus_peer_listener *listener = domt_nats_begin_with_client(NULL);
     domus_peer *peer = domt_nats_accept_connection(listener);
@@ -251,7 +255,9 @@ DOMT_TEST(servers_that_are_gone_are_forgotten)
     for (int i = 0; i < 10 && domt_nats_read_client_status().failures == 0; i++) {
         domus_peer_reset(peer);
         domt_nats_expect_event(DOMUS_NATS_DISCONNECTED, -ECONNRESET);
-        do { /* the client also tries the other addresses, where no server listens */
+        /* Between its attempts the client also tries the other addresses that INFO named, where
+         * no server listens. */
+        do {
             peer = NULL;
             (void)domus_peer_accept(listener, 100 * MS, &peer);
         } while (peer == NULL);
@@ -267,7 +273,7 @@ DOMT_TEST(servers_that_are_gone_are_forgotten)
     domt_nats_end_kit();
 }
 
-DOMT_TEST(lame_duck_is_told)
+DOMT_TEST(lame_duck_mode_is_reported_as_event)
 {
     domus_peer *peer = domt_nats_begin_with_logged_in_client(NULL, NULL);
 
@@ -279,7 +285,7 @@ DOMT_TEST(lame_duck_is_told)
 }
 
 /* A server in lame duck mode closes its connections one after the other, up to minutes later. */
-DOMT_TEST(lame_duck_is_left_out_when_it_closes)
+DOMT_TEST(client_avoids_closed_lame_duck_server)
 {
     static const domus_nats_options options = {.servers = PLACE ",10.0.0.8:1",
                                                .ping_interval_ns = 3600 * SECOND};
@@ -306,9 +312,9 @@ DOMT_TEST(lame_duck_is_left_out_when_it_closes)
     domt_nats_end_kit();
 }
 
-/* A burst of requests is queued in the client: only few of them are handed to the connection at a
- * time. */
-DOMT_TEST(burst_of_requests_does_not_leave_at_once)
+/* A burst of requests is queued in the client, which hands only a few of them to the connection at
+ * a time. */
+DOMT_TEST(burst_of_requests_is_queued_in_client)
 {
     static const char data[256 * 1024];
     domus_peer_listener *listener = domt_nats_begin_with_client(NULL);
@@ -326,7 +332,8 @@ DOMT_TEST(burst_of_requests_does_not_leave_at_once)
             domus_probe_ask(probes[i], domt_nats, &domus_nats_request_type, &publish));
     }
     domt_nats_advance_kit_time(10 * MS);
-    /* the socket has taken some of the bytes */
+    /* The connection's socket has taken only a few of the requests, because the server does not
+     * read. */
     ck_assert_uint_le(domt_nats_read_client_status().out_messages, 5);
     ck_assert_uint_ge(domt_nats_read_client_status().waiting, 15);
     domus_peer_resume(peer);
@@ -342,7 +349,7 @@ DOMT_TEST(burst_of_requests_does_not_leave_at_once)
 
 /* A server does not read: messages wait in the client, up to the bound. They are sent when the
  * server reads again, or over the next connection. */
-DOMT_TEST(slow_server_lets_messages_wait)
+DOMT_TEST(messages_wait_while_server_does_not_read)
 {
     static const domus_nats_options options = {.buffer_max = 2 * 1024 * 1024};
     domus_peer_listener *listener = domt_nats_begin_with_client(&options);
@@ -388,7 +395,7 @@ DOMT_TEST(slow_server_lets_messages_wait)
 }
 
 /* Messages that are published while others wait for a slow connection are sent after them. */
-DOMT_TEST(order_is_kept_on_a_slow_connection)
+DOMT_TEST(messages_keep_order_on_slow_connection)
 {
     domus_peer_listener *listener = domt_nats_begin_with_client(NULL);
     domus_peer *peer = domt_nats_accept_connection(listener);

@@ -12,7 +12,7 @@
     domt_nats_expect_trace_of_decoding(NULL, bytes, sizeof bytes - 1, expected)
 #define REFUSED(bytes) HOLDS(bytes, "EPROTO\n")
 
-DOMT_TEST(message_is_its_parts)
+DOMT_TEST(message_is_decoded_into_its_parts)
 {
     HOLDS("MSG a.b 1 5\r\nhello\r\n", "msg 1 [a.b] [hello]\n");
     HOLDS("MSG a 18 _INBOX.x.y 3\r\n\r\n\0\r\n", "msg 18 [a] to[_INBOX.x.y] [\\x0d\\x0a\\x00]\n");
@@ -21,7 +21,7 @@ DOMT_TEST(message_is_its_parts)
     HOLDS("MSG a 9999999999999999999 1\r\nz\r\n", "msg 9999999999999999999 [a] [z]\n");
 }
 
-DOMT_TEST(message_with_headers_is_its_parts)
+DOMT_TEST(message_with_headers_is_decoded_into_its_parts)
 {
     HOLDS("HMSG a 1 22 27\r\nNATS/1.0\r\nA: b\r\nC:\r\n\r\nhello\r\n",
           "msg 1 [a] head[NATS/1.0\\x0d\\x0aA: b\\x0d\\x0aC:\\x0d\\x0a\\x0d\\x0a] [hello]\n");
@@ -32,7 +32,7 @@ DOMT_TEST(message_with_headers_is_its_parts)
     HOLDS("HMSG a 1 0 1\r\nz\r\n", "msg 1 [a] [z]\n");
 }
 
-DOMT_TEST(status_is_three_digits)
+DOMT_TEST(status_in_headers_has_three_digits)
 {
     HOLDS("HMSG a 1 17 17\r\nNATS/1.0 099 \r\n\r\n\r\n",
           "msg 1 [a] head[NATS/1.0 099 \\x0d\\x0a\\x0d\\x0a] []\n");
@@ -44,8 +44,9 @@ DOMT_TEST(status_is_three_digits)
           "msg 1 [a] head[NATS/1.0 100 \\x0d\\x0a\\x0d\\x0a] status 100 []\n");
 }
 
-/* A server forwards a publisher's headers without checking them. */
-DOMT_TEST(headers_that_are_none_have_no_status)
+/* A server forwards a publisher's headers without checking them, so a wrong block of headers is no
+ * error, and has no status. */
+DOMT_TEST(wrong_headers_have_no_status)
 {
     HOLDS("HMSG a 1 15 15\r\nNATS/1.0 100\r\n\n\r\n",
           "msg 1 [a] head[NATS/1.0 100\\x0d\\x0a\\x0a] []\n");
@@ -58,7 +59,7 @@ DOMT_TEST(headers_that_are_none_have_no_status)
     HOLDS("HMSG a 1 1 1\r\nN\r\n", "msg 1 [a] head[N] []\n");
 }
 
-DOMT_TEST(other_lines_are_what_they_say)
+DOMT_TEST(other_protocol_lines_are_decoded)
 {
     HOLDS("INFO {\"a\":1} \r\n", "info [{\"a\":1}]\n");
     HOLDS("info\t{}\r\n+OK\r\nPONG\r\n", "info [{}]\npong\n");
@@ -67,7 +68,7 @@ DOMT_TEST(other_lines_are_what_they_say)
     HOLDS("-ERR 'a\x01\xff'\r\n", "error [a??]\n");
 }
 
-DOMT_TEST(ping_is_answered)
+DOMT_TEST(ping_is_answered_by_pong)
 {
     domt_codec codec;
     domus_stage_message message;
@@ -80,7 +81,7 @@ DOMT_TEST(ping_is_answered)
     domt_codec_stop(&codec);
 }
 
-DOMT_TEST(what_is_no_nats_is_refused)
+DOMT_TEST(bytes_that_are_not_nats_are_refused)
 {
     REFUSED("\r\n");
     REFUSED("\n");
@@ -111,7 +112,7 @@ DOMT_TEST(what_is_no_nats_is_refused)
     HOLDS("PONG\r\nx\r\n", "pong\nEPROTO\n");
 }
 
-DOMT_TEST(end_within_a_message_is_an_error)
+DOMT_TEST(end_of_stream_within_message_is_error)
 {
     HOLDS("MSG", "EPIPE\n");
     HOLDS("MSG a 1 1\r\n", "EPIPE\n");
@@ -121,8 +122,9 @@ DOMT_TEST(end_within_a_message_is_an_error)
 
 /* --- limits ----------------------------------------------------------------------------------- */
 
-/* Returns a line of `size` bytes without its end, which begins with `begin`. */
-static size_t make_line(char *bytes, const char *begin, size_t size)
+/* Write a line of `size` bytes without its line end, which begins with the text `begin`, into
+ * `bytes`. Returns the size. */
+static size_t make_line_of_size(char *bytes, const char *begin, size_t size)
 {
     memset(bytes, 'x', size);
     memcpy(bytes, begin, strlen(begin));
@@ -133,13 +135,13 @@ static size_t make_line(char *bytes, const char *begin, size_t size)
 static const size_t steps[] = {0, 1, 7, 1000, 65536};
 #define STEPS (sizeof steps / sizeof steps[0])
 
-/* Check how the trace of a line begins, which has `size` bytes and its end, decoded whole and in
- * pieces of each size. */
-static void check_line(const domus_nats_stage_options *options, const char *begin, size_t size,
-                       const char *expected)
+/* Decode a line that begins with `begin` and has `size` bytes with its line end, whole and in
+ * pieces of each size, and check that its trace begins with `expected`. */
+static void check_trace_of_line(const domus_nats_stage_options *options, const char *begin,
+                                size_t size, const char *expected)
 {
     static char bytes[80000];
-    size_t whole = make_line(bytes, begin, size);
+    size_t whole = make_line_of_size(bytes, begin, size);
 
     for (size_t i = 0; i < STEPS; i++) {
         const char *trace = domt_nats_trace_decoding(options, bytes, whole, steps[i]);
@@ -147,30 +149,30 @@ static void check_line(const domus_nats_stage_options *options, const char *begi
     }
 }
 
-DOMT_TEST(line_ends_at_its_limit)
+DOMT_TEST(too_long_line_is_refused)
 {
     static const domus_nats_stage_options small = {.line_max = 64, .info_max = 512};
     static const domus_nats_stage_options large = {.line_max = 65534, .info_max = 65534};
 
-    check_line(NULL, "-ERR ", 4096, "error [x");
-    check_line(NULL, "-ERR ", 4097, "EMSGSIZE\n");
-    check_line(NULL, "INFO ", 32768, "info [");
-    check_line(NULL, "INFO ", 32769, "EMSGSIZE\n");
-    check_line(&small, "-ERR ", 64, "error [x");
-    check_line(&small, "-ERR ", 65, "EMSGSIZE\n");
-    check_line(&small, "INFO ", 512, "info [");
-    check_line(&small, "INFO ", 513, "EMSGSIZE\n");
-    check_line(&large, "-ERR ", 65534, "error [x");
-    check_line(&large, "-ERR ", 65535, "EMSGSIZE\n");
-    check_line(&large, "INFO ", 65534, "info [");
-    check_line(NULL, "MSG a 1 ", 4097, "EMSGSIZE\n");
-    check_line(NULL, "x", 70000, "EMSGSIZE\n");
+    check_trace_of_line(NULL, "-ERR ", 4096, "error [x");
+    check_trace_of_line(NULL, "-ERR ", 4097, "EMSGSIZE\n");
+    check_trace_of_line(NULL, "INFO ", 32768, "info [");
+    check_trace_of_line(NULL, "INFO ", 32769, "EMSGSIZE\n");
+    check_trace_of_line(&small, "-ERR ", 64, "error [x");
+    check_trace_of_line(&small, "-ERR ", 65, "EMSGSIZE\n");
+    check_trace_of_line(&small, "INFO ", 512, "info [");
+    check_trace_of_line(&small, "INFO ", 513, "EMSGSIZE\n");
+    check_trace_of_line(&large, "-ERR ", 65534, "error [x");
+    check_trace_of_line(&large, "-ERR ", 65535, "EMSGSIZE\n");
+    check_trace_of_line(&large, "INFO ", 65534, "info [");
+    check_trace_of_line(NULL, "MSG a 1 ", 4097, "EMSGSIZE\n");
+    check_trace_of_line(NULL, "x", 70000, "EMSGSIZE\n");
 }
 
 /* Check that a message with this many bytes of headers and payload comes whole, in pieces of each
  * size. */
-static const char *check_body(const domus_nats_stage_options *options, size_t headers,
-                              size_t payload, size_t step)
+static const char *check_trace_of_message_of_size(const domus_nats_stage_options *options,
+                                                  size_t headers, size_t payload, size_t step)
 {
     size_t room = headers + payload + 100;
     char *bytes = malloc(room);
@@ -194,7 +196,7 @@ static const char *check_body(const domus_nats_stage_options *options, size_t he
     return trace;
 }
 
-DOMT_TEST(payload_ends_at_its_limit)
+DOMT_TEST(too_large_payload_is_refused)
 {
     static const domus_nats_stage_options small = {.payload_max = 1024, .headers_max = 16};
     static const size_t sizes[] = {16300, 16384, 16385, 65500, 65536, 65600, 300000, 8388608};
@@ -204,23 +206,24 @@ DOMT_TEST(payload_ends_at_its_limit)
         for (size_t s = 0; s < STEPS; s++) {
             if (steps[s] == 1 && sizes[i] > 70000)
                 continue;
-            snprintf(once, sizeof once, "%s", check_body(NULL, 0, sizes[i], 0));
+            snprintf(once, sizeof once, "%s", check_trace_of_message_of_size(NULL, 0, sizes[i], 0));
             ck_assert_int_eq(strncmp(once, "msg 1 [a.b] to[to.me] [", 23), 0);
-            ck_assert_str_eq(check_body(NULL, 0, sizes[i], steps[s]), once);
+            ck_assert_str_eq(check_trace_of_message_of_size(NULL, 0, sizes[i], steps[s]), once);
         }
     }
-    ck_assert_str_eq(check_body(NULL, 0, 8388609, 0), "EMSGSIZE\n");
-    ck_assert_int_eq(strncmp(check_body(&small, 0, 1024, 0), "msg", 3), 0);
-    ck_assert_str_eq(check_body(&small, 0, 1025, 0), "EMSGSIZE\n");
-    ck_assert_int_eq(strncmp(check_body(&small, 16, 1008, 1), "msg", 3), 0);
-    ck_assert_str_eq(check_body(&small, 16, 1009, 0), "EMSGSIZE\n");
-    ck_assert_str_eq(check_body(&small, 17, 0, 0), "EMSGSIZE\n");
-    ck_assert_int_eq(strncmp(check_body(NULL, 65536, 9, 100), "msg", 3), 0);
-    ck_assert_str_eq(check_body(NULL, 65537, 9, 100), "EMSGSIZE\n");
+    ck_assert_str_eq(check_trace_of_message_of_size(NULL, 0, 8388609, 0), "EMSGSIZE\n");
+    ck_assert_int_eq(strncmp(check_trace_of_message_of_size(&small, 0, 1024, 0), "msg", 3), 0);
+    ck_assert_str_eq(check_trace_of_message_of_size(&small, 0, 1025, 0), "EMSGSIZE\n");
+    ck_assert_int_eq(strncmp(check_trace_of_message_of_size(&small, 16, 1008, 1), "msg", 3), 0);
+    ck_assert_str_eq(check_trace_of_message_of_size(&small, 16, 1009, 0), "EMSGSIZE\n");
+    ck_assert_str_eq(check_trace_of_message_of_size(&small, 17, 0, 0), "EMSGSIZE\n");
+    ck_assert_int_eq(strncmp(check_trace_of_message_of_size(NULL, 65536, 9, 100), "msg", 3), 0);
+    ck_assert_str_eq(check_trace_of_message_of_size(NULL, 65537, 9, 100), "EMSGSIZE\n");
 }
 
-/* The end and the headers of a message that was collected are checked, too. */
-DOMT_TEST(gathered_message_has_to_end)
+/* A message that comes in pieces and is collected has to have a line end and headers like one that
+ * comes whole. */
+DOMT_TEST(wrong_end_of_collected_message_is_refused)
 {
     static char bytes[40000];
     size_t size = (size_t)snprintf(bytes, sizeof bytes, "MSG a 1 30000\r\n");
@@ -237,7 +240,7 @@ DOMT_TEST(gathered_message_has_to_end)
             strstr(domt_nats_trace_decoding(NULL, bytes, size + 29986, steps[i]), " status 503 ["));
 }
 
-DOMT_TEST(options_out_of_range_are_refused)
+DOMT_TEST(stage_options_out_of_range_are_refused)
 {
     static const domus_nats_stage_options wrong[] = {
         {.line_max = 63},      {.line_max = 65535},

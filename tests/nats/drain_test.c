@@ -8,12 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
-static void ask_to_drain(void)
+static void ask_client_to_drain(void)
 {
     domt_expect_success(domus_probe_ask(domt_probe, domt_nats, &domus_nats_drain_type, NULL));
 }
 
-DOMT_TEST(drain_lets_everything_end)
+DOMT_TEST(drain_ends_after_all_work_under_way)
 {
     domus_nats_publish publish = domt_nats_make_publication("a", "x");
     domus_peer *peer = domt_nats_begin_with_logged_in_client(NULL, NULL);
@@ -26,11 +26,13 @@ DOMT_TEST(drain_lets_everything_end)
     domt_nats_expect_text_from_client(peer, "q\r\n");
     domt_expect_success(
         domus_probe_send(domt_probe, domt_nats, &domus_nats_publish_type, &publish));
-    ask_to_drain(); /* the drain overtakes the notice, but its effect comes after it */
+    /* The ask to drain overtakes the notice with the publication, but the publication is still
+     * sent first. */
+    ask_client_to_drain();
     snprintf(text, sizeof text, "PUB a 1\r\nx\r\nUNSUB %llu\r\nPING\r\n",
              (unsigned long long)number);
     domt_nats_expect_text_from_client(peer, text);
-    ask_to_drain();
+    ask_client_to_drain();
     domt_nats_expect_failed_ask(-EALREADY);
     domt_nats_request_by_probe("r", "q", 0);
     domt_nats_expect_failed_ask(-ESHUTDOWN);
@@ -47,7 +49,7 @@ DOMT_TEST(drain_lets_everything_end)
     snprintf(text, sizeof text, "MSG s %llu 4\r\nlast\r\nPONG\r\n", (unsigned long long)number);
     domt_nats_send_to_client(peer, text);
     domt_nats_expect_message(domt_probe, "s", "last", 0);
-    /* the earlier request has no answer yet */
+    /* The request that was sent before the drain has no answer yet, so the drain does not end. */
     domt_expect_success(domus_probe_expect_nothing(domt_probe, SECOND));
     snprintf(text, sizeof text, "MSG %s 0 1\r\na\r\n", reply);
     domt_nats_send_to_client(peer, text);
@@ -55,19 +57,20 @@ DOMT_TEST(drain_lets_everything_end)
     domt_expect_success(domus_probe_expect(domt_probe, &domus_nats_done_type, SECOND, NULL));
     domt_expect_success(domus_peer_expect_end(peer, SECOND));
     domt_nats_expect_event(DOMUS_NATS_CLOSED, 0);
-    ask_to_drain();
+    ask_client_to_drain();
     domt_nats_expect_failed_ask(-ESTALE);
     domt_nats_end_kit();
 }
 
-DOMT_TEST(drain_has_its_time)
+DOMT_TEST(drain_fails_at_its_timeout)
 {
     static const domus_nats_options options = {.drain_timeout_ns = SECOND};
     domus_peer *peer = domt_nats_begin_with_logged_in_client(&options, NULL);
     uint64_t begun_ns = domus_testkit_now_ns(domt_kit);
 
-    ask_to_drain();
-    domt_nats_expect_text_from_client(peer, "PING\r\n"); /* the server does not answer this PING */
+    ask_client_to_drain();
+    /* the server does not answer this PING, so the drain reaches its time-out */
+    domt_nats_expect_text_from_client(peer, "PING\r\n");
     domt_nats_expect_failed_ask(-ETIMEDOUT);
     ck_assert_uint_ge(domus_testkit_now_ns(domt_kit) - begun_ns, SECOND);
     ck_assert_uint_le(domus_testkit_now_ns(domt_kit) - begun_ns, SECOND + 10 * MS);
@@ -76,7 +79,7 @@ DOMT_TEST(drain_has_its_time)
 }
 
 /* A drain goes on when its connection breaks: the next connection sends the messages that wait. */
-DOMT_TEST(drain_goes_on_by_the_next_connection)
+DOMT_TEST(drain_continues_on_next_connection)
 {
     domus_peer_listener *listener;
     domus_peer *peer = domt_nats_begin_with_logged_in_client(NULL, &listener);
@@ -85,13 +88,13 @@ DOMT_TEST(drain_goes_on_by_the_next_connection)
     domus_peer_reset(peer);
     domt_nats_expect_event(DOMUS_NATS_DISCONNECTED, -ECONNRESET);
     domt_nats_publish_by_probe("a", "x");
-    /* a drain by a notice */
+    /* Begin a drain by a notice, which gets no answer. */
     domt_expect_success(domus_probe_send(domt_probe, domt_nats, &domus_nats_drain_type, NULL));
     domt_nats_run_kit();
     peer = domt_nats_accept_connection(listener);
     (void)domt_nats_let_client_log_in(peer, NULL);
-    domt_nats_expect_text_from_client(
-        peer, "PUB a 1\r\nx\r\nPING\r\n"); /* the client does not subscribe again */
+    /* A client that drains does not subscribe again on a new connection. */
+    domt_nats_expect_text_from_client(peer, "PUB a 1\r\nx\r\nPING\r\n");
     domus_peer_reset(peer);
     domt_nats_expect_event(DOMUS_NATS_DISCONNECTED, -ECONNRESET);
     peer = domt_nats_accept_connection(listener);
@@ -103,7 +106,7 @@ DOMT_TEST(drain_goes_on_by_the_next_connection)
 }
 
 /* A client that is stopped answers all asks, and frees all memory. */
-DOMT_TEST(stop_fails_what_is_under_way)
+DOMT_TEST(stop_of_client_fails_asks_under_way)
 {
     domus_peer_listener *listener;
     domus_peer *peer = domt_nats_begin_with_logged_in_client(NULL, &listener);
@@ -115,7 +118,8 @@ DOMT_TEST(stop_fails_what_is_under_way)
     domt_nats_expect_failed_ask(-ESTALE);
     (void)peer;
     domt_nats_expect_event(DOMUS_NATS_CLOSED, 0);
-    domt_nats_open_client(NULL); /* a second client is stopped while messages wait */
+    /* a second client, which is stopped while its messages wait for a connection */
+    domt_nats_open_client(NULL);
     domt_nats_publish_by_probe("a", "x");
     domt_nats_request_by_probe("r", "q", 0);
     ck_assert_int_eq(domus_outside_stop(system, domt_nats), 0);
@@ -123,9 +127,9 @@ DOMT_TEST(stop_fails_what_is_under_way)
     domt_nats_end_kit();
 }
 
-/* A subscriber that does not accept its messages delays no other one, and the counts show the
- * loss. */
-DOMT_TEST(messages_for_a_full_mailbox_are_lost)
+/* A subscriber whose mailbox refuses its messages delays no other subscriber, and the client's
+ * counts show the loss. */
+DOMT_TEST(messages_for_full_mailbox_are_counted_as_lost)
 {
     domus_address address;
     domus_nats_subscribe subscribe;
@@ -145,7 +149,7 @@ DOMT_TEST(messages_for_a_full_mailbox_are_lost)
     domt_expect_success(
         domus_probe_expect(domt_probe, &domus_nats_subscription_type, SECOND, &subscription));
     text[0] = '\0';
-    for (int i = 0; i < 5; i++) /* all five come in one run of the channel */
+    for (int i = 0; i < 5; i++) /* all five messages come to the client in one run of its channel */
         snprintf(text + strlen(text), sizeof text - strlen(text), "MSG s %llu 0\r\n\r\n",
                  (unsigned long long)subscription.number);
     domt_nats_send_to_client(peer, text);

@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *encode_publication(const domus_nats_publish *publish)
+static const char *encode_publication_as_text(const domus_nats_publish *publish)
 {
     return domt_nats_encode_message(&domus_nats_publish_type, publish);
 }
 
-static domus_slice make_slice(const char *text)
+static domus_slice make_slice_of_text(const char *text)
 {
     domus_slice slice;
 
@@ -20,30 +20,32 @@ static domus_slice make_slice(const char *text)
     return slice;
 }
 
-DOMT_TEST(publication_is_a_line_and_its_bytes)
+DOMT_TEST(publication_is_encoded_as_line_and_payload)
 {
     domus_nats_publish publish = {.used = 0};
 
     ck_assert_int_eq(domus_nats_set_payload(&publish, "hello", 5), 0);
     ck_assert_int_eq(domus_nats_set_subject(&publish, "a.b"), 0);
-    ck_assert_str_eq(encode_publication(&publish), "PUB a.b 5\r\nhello\r\n");
+    ck_assert_str_eq(encode_publication_as_text(&publish), "PUB a.b 5\r\nhello\r\n");
     ck_assert_int_eq(domus_nats_set_reply(&publish, "r.x"), 0);
-    ck_assert_str_eq(encode_publication(&publish), "PUB a.b r.x 5\r\nhello\r\n");
+    ck_assert_str_eq(encode_publication_as_text(&publish), "PUB a.b r.x 5\r\nhello\r\n");
     ck_assert_uint_eq(publish.used, 11);
-    publish.headers = make_slice("NATS/1.0\r\nA: b\r\n\r\n");
-    ck_assert_str_eq(encode_publication(&publish),
+    publish.headers = make_slice_of_text("NATS/1.0\r\nA: b\r\n\r\n");
+    ck_assert_str_eq(encode_publication_as_text(&publish),
                      "HPUB a.b r.x 18 23\r\nNATS/1.0\r\nA: b\r\n\r\nhello\r\n");
-    publish.payload = make_slice("longer"); /* the slice is used instead of the inline bytes */
-    ck_assert_str_eq(encode_publication(&publish),
+    /* a publication sends the slice of its payload instead of the inline bytes */
+    publish.payload = make_slice_of_text("longer");
+    ck_assert_str_eq(encode_publication_as_text(&publish),
                      "HPUB a.b r.x 18 24\r\nNATS/1.0\r\nA: b\r\n\r\nlonger\r\n");
     domus_nats_publish_free(&publish);
     publish = (domus_nats_publish){.used = 0};
     ck_assert_int_eq(domus_nats_set_subject(&publish, "a"), 0);
-    ck_assert_str_eq(encode_publication(&publish), "PUB a 0\r\n\r\n");
+    ck_assert_str_eq(encode_publication_as_text(&publish), "PUB a 0\r\n\r\n");
 }
 
-/* Parts that fit into the message, to its last byte, need no other memory. */
-DOMT_TEST(parts_are_inline_as_long_as_there_is_room)
+/* The subject, reply, headers and payload of a publication that fit into its inline bytes, to the
+ * last one, need no other memory. */
+DOMT_TEST(parts_of_publication_stay_inline_while_they_fit)
 {
     char text[1100];
     domus_nats_publish publish = {.used = 0};
@@ -55,22 +57,23 @@ DOMT_TEST(parts_are_inline_as_long_as_there_is_room)
     ck_assert_uint_eq(publish.used, DOMUS_NATS_INLINE);
     ck_assert_int_eq(domus_nats_set_reply(&publish, "r"), 0);
     ck_assert_uint_eq(publish.reply.size, 1);
-    ck_assert_int_eq(strncmp(encode_publication(&publish), "PUB abc r 181\r\nxxx", 18), 0);
+    ck_assert_int_eq(strncmp(encode_publication_as_text(&publish), "PUB abc r 181\r\nxxx", 18), 0);
     domus_nats_publish_free(&publish);
     publish = (domus_nats_publish){.used = 0};
     ck_assert_int_eq(domus_nats_set_payload(&publish, text, DOMUS_NATS_INLINE + 1), 0);
     ck_assert_uint_eq(publish.payload.size, DOMUS_NATS_INLINE + 1);
     text[1024] = '\0';
     ck_assert_int_eq(domus_nats_set_subject(&publish, text), 0);
-    ck_assert_uint_eq(strlen(encode_publication(&publish)), 4 + 1024 + 1 + 3 + 2 + 185 + 2);
+    ck_assert_uint_eq(strlen(encode_publication_as_text(&publish)), 4 + 1024 + 1 + 3 + 2 + 185 + 2);
     text[1024] = 'x';
     text[1025] = '\0';
     ck_assert_int_eq(domus_nats_set_subject(&publish, text), -EINVAL);
     domus_nats_publish_free(&publish);
 }
 
-/* All bytes are sent, with sizes around the one at which payloads are no longer copied. */
-DOMT_TEST(payload_leaves_whole_at_each_size)
+/* A publication sends all bytes of its payload, also at sizes around the one from which on payloads
+ * are no longer copied. */
+DOMT_TEST(payload_of_each_size_is_sent_whole)
 {
     static const size_t sizes[] = {0, 1, 183, 184, 185, 511, 512, 513, 65536, 200000};
     static char bytes[200000];
@@ -84,11 +87,11 @@ DOMT_TEST(payload_leaves_whole_at_each_size)
             ck_assert_int_eq(domus_nats_set_subject(&publish, "s"), 0);
             ck_assert_int_eq(domus_nats_set_payload(&publish, bytes, sizes[i]), 0);
             if (headed == 1)
-                publish.headers = make_slice("NATS/1.0\r\n\r\n");
+                publish.headers = make_slice_of_text("NATS/1.0\r\n\r\n");
             snprintf(line, sizeof line,
                      headed ? "HPUB s 12 %zu\r\nNATS/1.0\r\n\r\n" : "PUB s %zu\r\n",
                      sizes[i] + (headed ? 12 : 0));
-            const char *sent = encode_publication(&publish);
+            const char *sent = encode_publication_as_text(&publish);
             ck_assert_int_eq(strncmp(sent, line, strlen(line)), 0);
             ck_assert_int_eq(memcmp(sent + strlen(line), bytes, sizes[i]), 0);
             ck_assert_str_eq(sent + strlen(line) + sizes[i], "\r\n");
@@ -97,7 +100,7 @@ DOMT_TEST(payload_leaves_whole_at_each_size)
     }
 }
 
-DOMT_TEST(wrong_publication_is_refused)
+DOMT_TEST(malformed_publication_is_refused)
 {
     static const char *const subjects[] = {"",   " ",  "a b",  "a\t",  "a\r\nPING", ".",
                                            ".a", "a.", "a..b", "\x7f", "\x01"};
@@ -105,31 +108,33 @@ DOMT_TEST(wrong_publication_is_refused)
                                          "NATS/1.0x\r\n\r\n", "MATS/1.0\r\n\r\n"};
     domus_nats_publish publish = {.used = 0};
 
-    ck_assert_str_eq(encode_publication(&publish), "EINVAL"); /* no subject */
+    ck_assert_str_eq(encode_publication_as_text(&publish),
+                     "EINVAL"); /* this publication is refused, because it has no subject */
     for (size_t i = 0; i < sizeof subjects / sizeof subjects[0]; i++) {
         ck_assert_int_eq(domus_nats_set_subject(&publish, subjects[i]), -EINVAL);
         ck_assert_int_eq(domus_nats_set_reply(&publish, subjects[i]), -EINVAL);
         if (subjects[i][0] == '\0')
             continue;
-        domus_nats_publish bare = {.subject = make_slice(subjects[i])};
-        ck_assert_str_eq(encode_publication(&bare), "EINVAL");
+        domus_nats_publish bare = {.subject = make_slice_of_text(subjects[i])};
+        ck_assert_str_eq(encode_publication_as_text(&bare), "EINVAL");
         bare.reply = bare.subject;
-        bare.subject = make_slice("a");
-        ck_assert_str_eq(encode_publication(&bare), "EINVAL");
+        bare.subject = make_slice_of_text("a");
+        ck_assert_str_eq(encode_publication_as_text(&bare), "EINVAL");
         domus_nats_publish_free(&bare);
     }
     for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++) {
-        domus_nats_publish bare = {.subject = make_slice("a"), .headers = make_slice(blocks[i])};
-        ck_assert_str_eq(encode_publication(&bare), "EINVAL");
+        domus_nats_publish bare = {.subject = make_slice_of_text("a"),
+                                   .headers = make_slice_of_text(blocks[i])};
+        ck_assert_str_eq(encode_publication_as_text(&bare), "EINVAL");
         domus_nats_publish_free(&bare);
     }
     publish.subject_size = 1;
     publish.subject_at = DOMUS_NATS_INLINE;
-    ck_assert_str_eq(encode_publication(&publish), "EINVAL");
+    ck_assert_str_eq(encode_publication_as_text(&publish), "EINVAL");
     ck_assert_str_eq(domt_nats_encode_message(&domus_nats_message_type, &publish), "EOPNOTSUPP");
 }
 
-DOMT_TEST(subscription_is_a_line)
+DOMT_TEST(subscription_is_encoded_as_line)
 {
     domus_nats_sub sub = {.number = 17, .subject = "a.*.>"};
     domus_nats_unsub unsub = {.number = UINT64_MAX};
@@ -150,7 +155,7 @@ DOMT_TEST(subscription_is_a_line)
     ck_assert_str_eq(domt_nats_encode_message(&domus_nats_ping_type, NULL), "PING\r\n");
 }
 
-DOMT_TEST(connect_is_json)
+DOMT_TEST(connect_is_encoded_as_json)
 {
     domus_nats_connect connect = {.headers = true};
 
@@ -178,15 +183,15 @@ DOMT_TEST(connect_is_json)
 
 /* --- headers ---------------------------------------------------------------------------------- */
 
-/* Make a received message with these headers. */
-static domus_nats_message make_message(const char *headers)
+/* Make a message as it is received from a server, with this text as its block of headers. */
+static domus_nats_message make_message_with_headers(const char *headers)
 {
-    return (domus_nats_message){.bytes = make_slice(headers),
+    return (domus_nats_message){.bytes = make_slice_of_text(headers),
                                 .headers_size = (uint32_t)strlen(headers)};
 }
 
-static void has_header_value(const domus_nats_message *message, const char *name, uint32_t *from,
-                             const char *expected)
+static void has_message_header_value(const domus_nats_message *message, const char *name,
+                                     uint32_t *from, const char *expected)
 {
     domus_slice value;
     int error = domus_nats_header(message, name, from, &value);
@@ -200,24 +205,24 @@ static void has_header_value(const domus_nats_message *message, const char *name
                   domus_slice_data(value));
 }
 
-DOMT_TEST(headers_are_found_by_name)
+DOMT_TEST(header_is_found_by_name)
 {
     domus_nats_message message =
-        make_message("NATS/1.0 408  Request Timeout \r\nA: b\r\nno colon\r\n"
-                     "Long-Name:\tvalue : more \r\nA:c\r\nE:\r\n\r\n");
+        make_message_with_headers("NATS/1.0 408  Request Timeout \r\nA: b\r\nno colon\r\n"
+                                  "Long-Name:\tvalue : more \r\nA:c\r\nE:\r\n\r\n");
     uint32_t from = 0, count = 0;
     domus_slice name, value;
 
-    has_header_value(&message, "A", NULL, "b");
-    has_header_value(&message, "A", NULL, "b");
-    has_header_value(&message, "A", &from, "b");
-    has_header_value(&message, "A", &from, "c");
-    has_header_value(&message, "A", &from, NULL);
-    has_header_value(&message, "Long-Name", NULL, "value : more");
-    has_header_value(&message, "long-name", NULL, NULL);
-    has_header_value(&message, "Long", NULL, NULL);
-    has_header_value(&message, "E", NULL, "");
-    has_header_value(&message, "NATS/1.0 408  Request Timeout ", NULL, NULL);
+    has_message_header_value(&message, "A", NULL, "b");
+    has_message_header_value(&message, "A", NULL, "b");
+    has_message_header_value(&message, "A", &from, "b");
+    has_message_header_value(&message, "A", &from, "c");
+    has_message_header_value(&message, "A", &from, NULL);
+    has_message_header_value(&message, "Long-Name", NULL, "value : more");
+    has_message_header_value(&message, "long-name", NULL, NULL);
+    has_message_header_value(&message, "Long", NULL, NULL);
+    has_message_header_value(&message, "E", NULL, "");
+    has_message_header_value(&message, "NATS/1.0 408  Request Timeout ", NULL, NULL);
     for (from = 0; domus_nats_header_next(&message, &from, &name, &value) == 0;)
         count++;
     ck_assert_uint_eq(count, 4);
@@ -227,25 +232,26 @@ DOMT_TEST(headers_are_found_by_name)
     domus_nats_message_type.release(&message);
 }
 
-/* Wrong blocks of headers, which no stage accepts, are not read beyond their end. */
-DOMT_TEST(headers_without_an_end_are_read_to_their_end)
+/* A block of headers without its end, or of another form, which no stage accepts, is not read
+ * beyond its last byte. */
+DOMT_TEST(reading_unended_headers_stops_at_last_byte)
 {
     static const char *const blocks[] = {"",     "N",       "NATS/1.0", "NATS/1.0\r\nA: b",
                                          "\r\n", "A: b\r\n"};
     uint32_t from;
 
     for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++) {
-        domus_nats_message message = make_message(blocks[i]);
-        has_header_value(&message, "A", NULL, NULL);
+        domus_nats_message message = make_message_with_headers(blocks[i]);
+        has_message_header_value(&message, "A", NULL, NULL);
         from = 1000000;
-        has_header_value(&message, "A", &from, NULL);
+        has_message_header_value(&message, "A", &from, NULL);
         message.status = 503;
         ck_assert_uint_eq(domus_nats_description(&message).size, 0);
         domus_nats_message_type.release(&message);
     }
 }
 
-DOMT_TEST(built_headers_are_a_block)
+DOMT_TEST(headers_builder_makes_a_block)
 {
     domus_appender headers = {0};
     domus_slice block;
@@ -268,7 +274,7 @@ DOMT_TEST(built_headers_are_a_block)
     domus_slice_free(block);
 }
 
-DOMT_TEST(subscribe_is_made_of_texts)
+DOMT_TEST(subscribe_ask_is_made_from_texts)
 {
     domus_nats_subscribe made;
 
@@ -283,16 +289,16 @@ DOMT_TEST(subscribe_is_made_of_texts)
     ck_assert_int_eq(domus_nats_subscribe_make("a", "", &made), -EINVAL);
 }
 
-DOMT_TEST(answer_goes_to_the_reply)
+DOMT_TEST(answer_is_published_to_reply_subject)
 {
-    domus_nats_message message = make_message("subject reply");
+    domus_nats_message message = make_message_with_headers("subject reply");
     domus_nats_publish publish = {.used = 0};
 
     ck_assert_int_eq(domus_nats_set_reply_of(&publish, &message), -EINVAL);
     message.reply_at = 8;
     message.reply_size = 5;
     ck_assert_int_eq(domus_nats_set_reply_of(&publish, &message), 0);
-    ck_assert_str_eq(encode_publication(&publish), "PUB reply 0\r\n\r\n");
+    ck_assert_str_eq(encode_publication_as_text(&publish), "PUB reply 0\r\n\r\n");
     domus_nats_message_type.release(&message);
 }
 

@@ -10,7 +10,7 @@
 /* Servers that are silent, wrong or hostile: the client disconnects, and waits before it connects
  * again. */
 
-DOMT_TEST(silence_ends_the_connection)
+DOMT_TEST(silent_server_is_disconnected)
 {
     static const domus_nats_options options = {.ping_interval_ns = SECOND, .pings_missed_max = 2};
     domus_peer_listener *listener;
@@ -27,7 +27,7 @@ DOMT_TEST(silence_ends_the_connection)
     domt_nats_end_kit();
 }
 
-DOMT_TEST(server_that_says_nothing_is_left)
+DOMT_TEST(server_that_never_completes_login_is_left)
 {
     static const domus_nats_options options = {.connect_timeout_ns = SECOND};
     domus_peer_listener *listener = domt_nats_begin_with_client(&options);
@@ -37,11 +37,13 @@ DOMT_TEST(server_that_says_nothing_is_left)
     domt_expect_success(domus_peer_expect_reset(peer, 10 * SECOND));
     ck_assert_uint_eq(domus_testkit_now_ns(domt_kit) - begun_ns, SECOND);
     domt_nats_expect_event(DOMUS_NATS_FAILED, -ETIMEDOUT);
-    peer = domt_nats_accept_connection(listener); /* this server sends INFO and then nothing */
+    peer =
+        domt_nats_accept_connection(listener); /* the second server sends INFO and then nothing */
     domt_nats_send_to_client(peer, INFO);
     domt_expect_success(domus_peer_expect_reset(peer, 10 * SECOND));
     domt_nats_expect_event(DOMUS_NATS_FAILED, -ETIMEDOUT);
-    peer = domt_nats_accept_connection(listener); /* this server sends a line that never ends */
+    peer =
+        domt_nats_accept_connection(listener); /* the third server sends a line that never ends */
     for (int i = 0; i < 20 && !domus_peer_has_end(peer); i++) {
         (void)domus_peer_send(peer, "I", 1);
         domt_nats_advance_kit_time(100 * MS);
@@ -52,7 +54,7 @@ DOMT_TEST(server_that_says_nothing_is_left)
     domt_nats_end_kit();
 }
 
-DOMT_TEST(server_that_closes_at_once_is_not_asked_fast)
+DOMT_TEST(client_waits_before_reconnecting_to_closing_server)
 {
     domus_peer_listener *listener = domt_nats_begin_with_client(NULL);
     uint64_t begun_ns = domus_testkit_now_ns(domt_kit);
@@ -64,7 +66,8 @@ DOMT_TEST(server_that_closes_at_once_is_not_asked_fast)
     }
     ck_assert_uint_gt(domus_testkit_now_ns(domt_kit) - begun_ns, 25 * SECOND);
     begun_ns = domus_testkit_now_ns(domt_kit);
-    for (int i = 0; i < 3; i++) { /* the pause also grows if connections break after the login */
+    /* The client's pause between attempts also grows if connections break after the login. */
+    for (int i = 0; i < 3; i++) {
         domus_peer *peer = domt_nats_accept_client_login(listener);
         domus_peer_close(peer);
         domt_nats_expect_event(DOMUS_NATS_DISCONNECTED, -ECONNRESET);
@@ -75,7 +78,7 @@ DOMT_TEST(server_that_closes_at_once_is_not_asked_fast)
 
 /* The client closes when the server finishes sending; otherwise such a connection would last as
  * long as the server wants. */
-DOMT_TEST(server_that_finishes_is_left_at_once)
+DOMT_TEST(client_closes_when_server_finishes_sending)
 {
     domus_peer_listener *listener;
     domus_peer *peer = domt_nats_begin_with_logged_in_client(NULL, &listener);
@@ -91,7 +94,8 @@ DOMT_TEST(server_that_finishes_is_left_at_once)
     domt_nats_end_kit();
 }
 
-/* Messages that a server sends before the login, and their results. */
+/* Messages that a server sends before the login, and the error by which the client ends each of
+ * these connections. */
 DOMT_TEST(wrong_greeting_ends_the_connection)
 {
     static const struct {
@@ -126,8 +130,9 @@ DOMT_TEST(wrong_greeting_ends_the_connection)
     domt_nats_end_kit();
 }
 
-/* After the server has refused its user, the client waits before it tries again. */
-DOMT_TEST(wrong_user_waits_for_the_longest_time)
+/* After the server has refused the client's user, the client waits for its longest pause before it
+ * tries again. */
+DOMT_TEST(client_with_refused_user_waits_longest_pause)
 {
     static const domus_nats_options options = {.user = "u", .password = "p"};
     domus_peer_listener *listener = domt_nats_begin_with_client(&options);
@@ -145,7 +150,7 @@ DOMT_TEST(wrong_user_waits_for_the_longest_time)
     domt_nats_end_kit();
 }
 
-DOMT_TEST(error_of_the_server_is_told)
+DOMT_TEST(error_of_server_is_reported_as_event)
 {
     domus_peer_listener *listener;
     domus_peer *peer = domt_nats_begin_with_logged_in_client(NULL, &listener);
@@ -166,8 +171,8 @@ DOMT_TEST(error_of_the_server_is_told)
     domt_nats_end_kit();
 }
 
-/* A server sends pings without end, and does not read the answers. */
-DOMT_TEST(flood_of_pings_is_bounded)
+/* A server sends PINGs without end and does not read the answers, so the client stops reading. */
+DOMT_TEST(client_stops_reading_flood_of_pings)
 {
     static char pings[60000];
     domus_peer *peer = domt_nats_begin_with_logged_in_client(NULL, NULL);
@@ -180,7 +185,8 @@ DOMT_TEST(flood_of_pings_is_bounded)
         domt_nats_run_kit();
     }
     domus_peer_counts counts = domus_peer_count(peer);
-    ck_assert_uint_gt(counts.unsent, 4000000); /* the client has stopped reading */
+    /* the client has stopped reading, so bytes wait at the server */
+    ck_assert_uint_gt(counts.unsent, 4000000);
     ck_assert_uint_gt(domus_testkit_net_totals(domt_kit).received, 1000000);
     domus_peer_resume(peer);
     domt_nats_advance_kit_time(SECOND);
@@ -194,17 +200,18 @@ DOMT_TEST(flood_of_pings_is_bounded)
  * such a message may end the connection of a subscriber. */
 
 static domus_peer *peer;
-static uint64_t number; /* number of the subscription */
+static uint64_t number; /* number of the test's subscription, which stands in each message to it */
 
-static void set_up(const domus_nats_options *options)
+static void subscribe_logged_in_client(const domus_nats_options *options)
 {
     peer = domt_nats_begin_with_logged_in_client(options, NULL);
     number = domt_nats_subscribe_by_probe("s.>", NULL, 0, 0);
     (void)domt_nats_read_line_from_client(peer);
 }
 
-/* Let the server deliver a message with these headers and this payload. */
-static void deliver_message(const char *headers, size_t size, const char *payload)
+/* Let the server deliver a message of the test's subscription with these headers and this
+ * payload. */
+static void deliver_message_with_headers(const char *headers, size_t size, const char *payload)
 {
     char line[100];
 
@@ -216,18 +223,18 @@ static void deliver_message(const char *headers, size_t size, const char *payloa
     domt_nats_send_to_client(peer, "\r\n");
 }
 
-DOMT_TEST(headers_that_are_none_are_passed_on)
+DOMT_TEST(malformed_headers_are_delivered_unchanged)
 {
     static const char *const blocks[] = {"abcd", "\r\n\r\n", "NATS/1.0 503\r\n", "NATS/9.0\r\n\r\n",
                                          "NATS/1.0x503\r\n\r\n"};
 
-    set_up(NULL);
+    subscribe_logged_in_client(NULL);
     for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++) {
         domus_nats_message message;
         domus_slice name, value;
         uint32_t from = 0;
 
-        deliver_message(blocks[i], strlen(blocks[i]), "hi");
+        deliver_message_with_headers(blocks[i], strlen(blocks[i]), "hi");
         domt_expect_success(
             domus_probe_expect(domt_probe, &domus_nats_message_type, SECOND, &message));
         ck_assert(domus_slice_equals(domus_nats_headers(&message), blocks[i], strlen(blocks[i])));
@@ -242,29 +249,29 @@ DOMT_TEST(headers_that_are_none_are_passed_on)
 }
 
 /* A server limits headers only by the size of the whole message. */
-DOMT_TEST(headers_may_fill_a_message)
+DOMT_TEST(headers_may_take_the_whole_message_size)
 {
     static char headers[200000];
 
     memset(headers, 'x', sizeof headers);
     memcpy(headers, "NATS/1.0\r\nA: ", 13);
     memcpy(headers + sizeof headers - 4, "\r\n\r\n", 4);
-    set_up(NULL);
-    deliver_message(headers, sizeof headers, "hi");
+    subscribe_logged_in_client(NULL);
+    deliver_message_with_headers(headers, sizeof headers, "hi");
     domt_nats_expect_message(domt_probe, "s.x", "hi", 0);
     ck_assert(domt_nats_read_client_status().connected);
     domt_nats_end_kit();
 }
 
-/* A line of 4096 bytes, which a server accepts from a publisher, becomes longer when the server
- * adds a number. */
-DOMT_TEST(line_may_be_longer_than_that_of_the_publisher)
+/* A line of 4096 bytes, which a server accepts from a publisher, is longer in the delivery, where
+ * the server adds the subscription's number. */
+DOMT_TEST(delivered_line_may_exceed_publishers_line)
 {
     static char subject[5000], line[6000];
 
     memset(subject, 'y', 4085);
     memcpy(subject, "s.", 2);
-    set_up(NULL);
+    subscribe_logged_in_client(NULL);
     snprintf(line, sizeof line, "MSG %s %llu 2\r\nhi\r\n", subject, (unsigned long long)number);
     domt_nats_send_to_client(peer, line);
     domt_nats_expect_message(domt_probe, subject, "hi", 0);
@@ -272,9 +279,9 @@ DOMT_TEST(line_may_be_longer_than_that_of_the_publisher)
 }
 
 /* The server repeats the subject in its error, and any client may choose a subject. */
-DOMT_TEST(subject_in_an_error_is_no_reason)
+DOMT_TEST(text_of_subject_in_error_does_not_disconnect)
 {
-    set_up(NULL);
+    subscribe_logged_in_client(NULL);
     domt_nats_send_to_client(
         peer, "-ERR 'Permissions Violation for Publish to \"authentication.x\"'\r\n");
     domt_nats_expect_event(DOMUS_NATS_ERROR, 0);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static int read_info(const char *json, domus_nats_server_info *ret_info)
+static int parse_info_text(const char *json, domus_nats_server_info *ret_info)
 {
     domus_nats_info info;
 
@@ -17,12 +17,12 @@ static int read_info(const char *json, domus_nats_server_info *ret_info)
     return error;
 }
 
-DOMT_TEST(info_is_read)
+DOMT_TEST(fields_of_info_are_read)
 {
     domus_nats_server_info info;
 
     ck_assert_int_eq(
-        read_info(
+        parse_info_text(
             "{\"server_id\":\"ID\",\"server_name\":\"n\\u0001\",\"version\":\"2.9.10\",\"nonce\":"
             "\"xyz\",\"max_payload\":1048576,\"client_id\":7,\"headers\":true,"
             "\"auth_required\":true,\"tls_required\":true,\"tls_available\":true,"
@@ -40,9 +40,10 @@ DOMT_TEST(info_is_read)
               info.jetstream && info.lame_duck);
     ck_assert_uint_eq(info.urls, 2);
     ck_assert_str_eq(info.url[1], "[::1]:2");
-    ck_assert_int_eq(read_info("{}", &info), 0);
+    ck_assert_int_eq(parse_info_text("{}", &info), 0);
     ck_assert(!info.headers && info.max_payload == 0 && info.urls == 0 && info.version[0] == '\0');
-    ck_assert_int_eq(read_info("{\"connect_urls\":null,\"client_id\":99999999999}", &info), 0);
+    ck_assert_int_eq(parse_info_text("{\"connect_urls\":null,\"client_id\":99999999999}", &info),
+                     0);
     ck_assert_uint_eq(info.client_id, UINT32_MAX);
 }
 
@@ -69,13 +70,13 @@ DOMT_TEST(wrong_info_is_refused)
     char deep[8000];
 
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-        ck_assert_msg(read_info(wrong[i], &info) == -EPROTO, "%s", wrong[i]);
+        ck_assert_msg(parse_info_text(wrong[i], &info) == -EPROTO, "%s", wrong[i]);
     memset(deep, '[', sizeof deep);
     deep[sizeof deep - 1] = '\0';
-    ck_assert_int_eq(read_info(deep, &info), -EPROTO);
+    ck_assert_int_eq(parse_info_text(deep, &info), -EPROTO);
 }
 
-DOMT_TEST(urls_of_info_are_bounded)
+DOMT_TEST(urls_in_info_have_a_limit)
 {
     static char json[40000];
     domus_nats_server_info info;
@@ -84,7 +85,7 @@ DOMT_TEST(urls_of_info_are_bounded)
     for (int i = 0; i < 100; i++)
         size += snprintf(json + size, sizeof json - (size_t)size, ",\"h%d:1\"", i);
     snprintf(json + size, sizeof json - (size_t)size, "]}");
-    ck_assert_int_eq(read_info(json, &info), 0);
+    ck_assert_int_eq(parse_info_text(json, &info), 0);
     ck_assert_uint_eq(info.urls, DOMUS_NATS_SERVERS_MAX);
     ck_assert_uint_eq(strlen(info.url[0]), 299);
     ck_assert_str_eq(info.url[1], "h0:1");
@@ -93,13 +94,14 @@ DOMT_TEST(urls_of_info_are_bounded)
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
-/* The key of RFC 8032, 7.1, test 1, which signs an empty message, as NATS writes it. */
+/* The key of RFC 8032, section 7.1, test 1, in the form in which NATS writes a seed and a public
+ * key; the RFC gives its signature of an empty message. */
 #define SEED "SUAJ2YNRTXX72WTAXKCEV5ES5QWMIRCJYVUXWMTJDFYDXLADDSXH6YALCA"
 #define KEY  "UDLVVGABQKYQVN6VJP7NHSLEA45A5YLS6PNKMIZFV4BBU2HXA5IRUVAL"
 #define SIGNATURE                                                                                  \
     "5VZDAMNgrHKQhuLMgG6CioSHfx645dl02HPgZSJJAVVfuIIVkKM7rMYeOXAc-bRr0lv18FlbviRlUUFDjnoQCw"
 
-DOMT_TEST(seed_has_its_public_key_and_signs)
+DOMT_TEST(seed_gives_public_key_and_signature)
 {
     char key[DOMUS_NATS_NKEY_SIZE], signature[DOMUS_NATS_SIGNATURE_SIZE];
 
@@ -117,8 +119,9 @@ DOMT_TEST(wrong_seed_is_refused)
         "",
         KEY,
         SEED "A",
-        "SAAJ2YNRTXX72WTAXKCEV5ES5QWMIRCJYVUXWMTJDFYDXLADDSXH6YHY3Q", /* the key of an account */
-        /* '1' is no digit of base32 */
+        /* this seed belongs to an account, not to a user */
+        "SAAJ2YNRTXX72WTAXKCEV5ES5QWMIRCJYVUXWMTJDFYDXLADDSXH6YHY3Q",
+        /* This seed has a '1', which is no digit of base32. */
         "SUAJ2YNRTXX72WTAXKCEV5ES5QWMIRCJYVUXWMTJDFYDXLADDSXH6YALC1",
     };
     char key[DOMUS_NATS_NKEY_SIZE];
@@ -134,7 +137,7 @@ DOMT_TEST(wrong_seed_is_refused)
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-DOMT_TEST(each_failure_while_decoding_is_returned)
+DOMT_TEST(allocation_failure_while_decoding_is_returned)
 {
     static char bytes[100000];
     size_t size = (size_t)snprintf(bytes, sizeof bytes,
@@ -151,7 +154,7 @@ DOMT_TEST(each_failure_while_decoding_is_returned)
     domt_fail_each_allocation(domt_codec_run_work, &small);
 }
 
-static int make_and_encode(void *context)
+static int encode_publication_with_each_failure(void *context)
 {
     static const domus_pipeline_stage stages[2] = {{&domus_nats_stage, NULL}, {NULL, NULL}};
     static const domus_pipeline pipeline = {.stages = stages};
@@ -181,13 +184,14 @@ static int make_and_encode(void *context)
     return result;
 }
 
-DOMT_TEST(each_failure_while_encoding_is_returned)
+DOMT_TEST(allocation_failure_while_encoding_is_returned)
 {
-    domt_fail_each_allocation(make_and_encode, NULL);
+    domt_fail_each_allocation(encode_publication_with_each_failure, NULL);
 }
 
-/* A server that announces many values does not make the client allocate memory. */
-DOMT_TEST(memory_is_taken_for_bytes_that_have_come)
+/* A server that announces many values of INFO or bytes of a message does not make the client
+ * allocate memory before they have come. */
+DOMT_TEST(memory_grows_only_with_received_bytes)
 {
     static const char large[] = "MSG a 1 8000000\r\nabc";
     domt_codec_work work = {{&domus_nats_stage, NULL}, NULL, large, sizeof large - 1, 1000};

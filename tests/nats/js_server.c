@@ -1,4 +1,5 @@
-/* Starts nats-server with JetStream, and uses it; js_server.h describes the functions. */
+/* Starts a nats-server with JetStream, and uses it by a client; js_server.h describes the
+ * functions. */
 #include "tests/nats/js_server.h"
 
 #include "tests/support/suite.h"
@@ -9,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static void start_server(domt_js_server *js, uint16_t port)
+static void start_jetstream_server(domt_js_server *js, uint16_t port)
 {
     char config[200];
 
@@ -21,7 +22,7 @@ void domt_js_server_start_with_client(domt_js_server *js)
 {
     snprintf(js->store, sizeof js->store, "/tmp/domus-js-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(js->store));
-    start_server(js, 0);
+    start_jetstream_server(js, 0);
     domt_nats_user_start_system(&js->user,
                                 &(domus_nats_options){.servers = js->server.url,
                                                       .request_timeout_ns = 2 * DOMT_SECOND,
@@ -33,10 +34,11 @@ void domt_js_server_kill_and_restart(domt_js_server *js)
     uint16_t port = js->server.port;
 
     domt_nats_server_stop(&js->server);
-    start_server(js, port);
+    start_jetstream_server(js, port);
 }
 
-static int remove_one(const char *path, const struct stat *status, int flag, struct FTW *walk)
+static int remove_file_of_store(const char *path, const struct stat *status, int flag,
+                                struct FTW *walk)
 {
     return remove(path);
 }
@@ -45,10 +47,10 @@ void domt_js_server_stop_with_client(domt_js_server *js)
 {
     domt_nats_user_stop_system(&js->user);
     domt_nats_server_stop(&js->server);
-    ck_assert_int_eq(nftw(js->store, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+    ck_assert_int_eq(nftw(js->store, remove_file_of_store, 16, FTW_DEPTH | FTW_PHYS), 0);
 }
 
-/* The options for one call in a turn of the test's thread, and its result. */
+/* The options for one call of an open function in a turn of the test's outsider, and its result. */
 typedef struct opening {
     const domus_nats_kv_options *kv;
     const domus_nats_stream_options *stream;
@@ -57,7 +59,7 @@ typedef struct opening {
     int result;
 } opening;
 
-static int open_one(domus_stack *stack, void *argument)
+static int open_actor_in_turn(domus_stack *stack, void *argument)
 {
     opening *one = argument;
 
@@ -70,9 +72,9 @@ static int open_one(domus_stack *stack, void *argument)
     return 0;
 }
 
-static domus_address open_now(domt_js_server *js, opening *one)
+static domus_address open_actor_and_wait(domt_js_server *js, opening *one)
 {
-    ck_assert_int_eq(domus_outsider_act(js->user.outsider, open_one, one), 0);
+    ck_assert_int_eq(domus_outsider_act(js->user.outsider, open_actor_in_turn, one), 0);
     ck_assert_int_eq(one->result, 0);
     return one->address;
 }
@@ -82,7 +84,7 @@ domus_address domt_js_server_open_bucket(domt_js_server *js, const domus_nats_kv
     domus_nats_kv_options own = *options;
 
     own.client = js->user.client;
-    return open_now(js, &(opening){.kv = &own});
+    return open_actor_and_wait(js, &(opening){.kv = &own});
 }
 
 domus_address domt_js_server_open_stream(domt_js_server *js,
@@ -91,7 +93,7 @@ domus_address domt_js_server_open_stream(domt_js_server *js,
     domus_nats_stream_options own = *options;
 
     own.client = js->user.client;
-    return open_now(js, &(opening){.stream = &own});
+    return open_actor_and_wait(js, &(opening){.stream = &own});
 }
 
 domus_address domt_js_server_open_consumer(domt_js_server *js,
@@ -100,7 +102,7 @@ domus_address domt_js_server_open_consumer(domt_js_server *js,
     domus_nats_consumer_options own = *options;
 
     own.client = js->user.client;
-    return open_now(js, &(opening){.consumer = &own});
+    return open_actor_and_wait(js, &(opening){.consumer = &own});
 }
 
 int domt_js_server_ask_actor(domt_js_server *js, domus_address to, const domus_type *type,

@@ -13,28 +13,30 @@ typedef struct domt_js_server {
     domt_nats_server server;
     domt_nats_user user;
     char store[64];
-    uint64_t ask_ns; /* time-out of an ask in nanoseconds; 0: 10 s */
+    uint64_t ask_ns; /* time-out in nanoseconds of each ask that the kit sends; 0: 10 s */
 } domt_js_server;
 
 void domt_js_server_start_with_client(domt_js_server *js);
 void domt_js_server_stop_with_client(domt_js_server *js);
 
-/* Kill the server, and start another one on the same port with the same store. */
+/* Kill the nats-server, and start another one on the same port with the same store. */
 void domt_js_server_kill_and_restart(domt_js_server *js);
 
-/* Open a bucket, stream or consumer, as a child of the outsider of the test's thread. */
+/* Open a bucket, stream or consumer as a child of the outsider of the test's thread. Returns its
+ * address. */
 domus_address domt_js_server_open_bucket(domt_js_server *js, const domus_nats_kv_options *options);
 domus_address domt_js_server_open_stream(domt_js_server *js,
                                          const domus_nats_stream_options *options);
 domus_address domt_js_server_open_consumer(domt_js_server *js,
                                            const domus_nats_consumer_options *options);
 
-/* Ask an actor. Returns 0 and the answer, whose bytes the caller frees; or the error. */
+/* Ask a bucket, stream or consumer. Returns 0 and the answer, whose bytes the caller frees; or the
+ * error. */
 int domt_js_server_ask_actor(domt_js_server *js, domus_address to, const domus_type *type,
                              const void *payload, void *ret_answer, uint32_t size);
 
-/* Put or get an entry of a bucket, and wait for the answer. `value` and `ret_revision` may be
- * NULL. */
+/* Put or get an entry of a bucket of the server, and wait for the answer. `value` and
+ * `ret_revision` may be NULL. */
 int domt_js_server_put_entry(domt_js_server *js, domus_address bucket, const char *key,
                              const char *value, domus_nats_kv_operation operation,
                              domus_nats_kv_condition condition, uint64_t revision,
@@ -42,7 +44,8 @@ int domt_js_server_put_entry(domt_js_server *js, domus_address bucket, const cha
 int domt_js_server_get_entry(domt_js_server *js, domus_address bucket, const char *key,
                              uint64_t revision, domus_nats_kv_entry *ret_entry);
 
-/* Receive the next notice, which has to have this type. It is valid until the next call. */
+/* Receive the outsider's next notice, which has to have this type. It is valid until the next
+ * call. */
 const void *domt_js_server_receive_notice(domt_js_server *js, const domus_type *type,
                                           uint64_t within_ns);
 

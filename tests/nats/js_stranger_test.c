@@ -1,5 +1,5 @@
-/* Answers with a correct form and wrong content, and messages whose publishers have set headers
- * that only a server should set. */
+/* JetStream's actors get answers with a correct form and wrong content, and messages whose
+ * publishers have set headers that only a server should set. */
 #include "tests/nats/js_world.h"
 #include "tests/support/suite.h"
 
@@ -13,10 +13,10 @@
 #define GET "$JS.API.STREAM.MSG.GET.KV_b"
 
 static domt_js_world world;
-static domus_address inbox_of; /* address of the subscriber */
+static domus_address inbox_of; /* address of the subscriber, to which the client would deliver */
 static uint64_t tag;
 
-static void set_up(bool reads_any)
+static void make_bucket_in_kit(bool reads_any)
 {
     domus_nats_kv_options options = {.bucket = "b", .reads_any = reads_any};
 
@@ -24,15 +24,15 @@ static void set_up(bool reads_any)
     ck_assert_int_eq(domt_js_open_bucket(&world, &options), 0);
 }
 
-static void expect_open(void)
+static void expect_opening_of_bucket(void)
 {
     domt_js_expect_request(&world, "$JS.API.STREAM.INFO.KV_b", NULL, "");
     domt_js_answer_request(&world, NULL, OPENED);
 }
 
-/* Check that a watch or list creates a consumer, and answer that `pending` messages will be
- * delivered. */
-static void expect_consumer(uint64_t pending)
+/* Check that a watch or list asks to create its consumer, and answer that `pending` messages will
+ * be delivered. */
+static void expect_creation_of_consumer(uint64_t pending)
 {
     char inbox[64], answer[200];
 
@@ -45,8 +45,8 @@ static void expect_consumer(uint64_t pending)
     domt_js_answer_request(&world, NULL, answer);
 }
 
-static void deliver_message(unsigned delivery, unsigned revision, unsigned pending, const char *key,
-                            const char *headers)
+static void deliver_entry_to_watch(unsigned delivery, unsigned revision, unsigned pending,
+                                   const char *key, const char *headers)
 {
     char reply[100], subject[300];
 
@@ -56,17 +56,17 @@ static void deliver_message(unsigned delivery, unsigned revision, unsigned pendi
                             domt_js_make_message(subject, reply, headers, "value"));
 }
 
-static void ask_to_watch(void)
+static void ask_bucket_to_watch(void)
 {
     static const domus_nats_kv_watch plain = {.heartbeat_ns = DOMT_SECOND};
 
-    set_up(false);
+    make_bucket_in_kit(false);
     ck_assert_int_eq(domus_probe_ask(world.user, world.opened, &domus_nats_kv_watch_type, &plain),
                      0);
-    expect_open();
+    expect_opening_of_bucket();
 }
 
-static void expect_watching(void)
+static void expect_answer_that_watch_began(void)
 {
     domus_nats_kv_watching watching;
 
@@ -74,7 +74,7 @@ static void expect_watching(void)
         domus_probe_expect(world.user, &domus_nats_kv_watching_type, DOMT_SECOND, &watching), 0);
 }
 
-static void expect_entry(const char *key)
+static void expect_entry_notice(const char *key)
 {
     domus_nats_kv_entry entry;
     int error = domus_probe_expect(world.user, &domus_nats_kv_entry_type, DOMT_SECOND, &entry);
@@ -85,15 +85,16 @@ static void expect_entry(const char *key)
     domus_slice_free(entry.bytes);
 }
 
-/* A server answers with the entry of another key: the entry is refused, and freed once. */
-DOMT_TEST(marker_of_another_key_is_none)
+/* A server answers a get with the entry of another key: the get fails, and the entry is freed
+ * once. */
+DOMT_TEST(entry_of_another_key_fails_the_get)
 {
     domus_nats_kv_put put = {.condition = DOMUS_NATS_KV_IF_NONE, .key = "x"};
     domus_nats_kv_revision revision;
 
-    set_up(false);
+    make_bucket_in_kit(false);
     ck_assert_int_eq(domus_probe_ask(world.user, world.opened, &domus_nats_kv_put_type, &put), 0);
-    expect_open();
+    expect_opening_of_bucket();
     domt_js_expect_request(&world, "$KV.b.x", "Nats-Expected-Last-Subject-Sequence: 0", NULL);
     domt_js_answer_request(&world, NULL, "{\"error\":{\"code\":400,\"err_code\":10071}}");
     domt_js_expect_request(&world, GET, NULL, NULL);
@@ -105,32 +106,33 @@ DOMT_TEST(marker_of_another_key_is_none)
     domt_js_world_end(&world);
 }
 
-/* A status in the headers of a stored message was set by its publisher, and is not the server's. */
-DOMT_TEST(stored_status_is_that_of_its_publisher)
+/* A stored message may have a status in its headers: its publisher has set it, so it does not count
+ * as an answer of the server. */
+DOMT_TEST(status_in_stored_message_is_no_answer)
 {
     static const domus_nats_kv_get get = {.key = "x"};
 
-    ask_to_watch();
-    expect_consumer(2);
-    expect_watching();
-    deliver_message(1, 4, 1, "x", "NATS/1.0 503\r\n\r\n");
-    expect_entry("x");
-    deliver_message(2, 5, 0, "y", "NATS/1.0 100\r\n\r\n");
-    expect_entry("y");
+    ask_bucket_to_watch();
+    expect_creation_of_consumer(2);
+    expect_answer_that_watch_began();
+    deliver_entry_to_watch(1, 4, 1, "x", "NATS/1.0 503\r\n\r\n");
+    expect_entry_notice("x");
+    deliver_entry_to_watch(2, 5, 0, "y", "NATS/1.0 100\r\n\r\n");
+    expect_entry_notice("y");
     domt_js_world_end(&world);
-    set_up(true);
+    make_bucket_in_kit(true);
     ck_assert_int_eq(domus_probe_ask(world.user, world.opened, &domus_nats_kv_get_type, &get), 0);
-    expect_open();
+    expect_opening_of_bucket();
     domt_js_expect_request(&world, "$JS.API.DIRECT.GET.KV_b.$KV.b.x", NULL, "");
     domt_js_answer_request(
         &world, "NATS/1.0 404\r\nNats-Subject: $KV.b.x\r\nNats-Sequence: 1\r\n\r\n", "value");
-    expect_entry("x");
+    expect_entry_notice("x");
     domt_js_world_end(&world);
 }
 
-/* A message with such a status is still delivered: otherwise it would come again and again, and
- * could never be acknowledged. */
-DOMT_TEST(stored_status_does_not_keep_a_message_from_being_fetched)
+/* A fetched message with such a status is delivered like any other: otherwise it would come again
+ * and again, and could never be acknowledged. */
+DOMT_TEST(message_with_stored_status_is_fetched)
 {
     static const domus_nats_consumer_options options = {.stream = "S", .durable = "d"};
     static const domus_nats_consumer_fetch fetch = {.count = 1, .wait_ns = DOMT_SECOND};
@@ -160,16 +162,16 @@ DOMT_TEST(stored_status_does_not_keep_a_message_from_being_fetched)
     domt_js_world_end(&world);
 }
 
-/* A server delivers before it has answered: the number of messages that wait for the answer is
- * bounded. */
-DOMT_TEST(what_comes_before_the_answer_is_bounded)
+/* A server delivers entries before it has answered the request for the consumer: the watch holds
+ * only a bounded number of them. */
+DOMT_TEST(entries_before_consumers_answer_have_a_limit)
 {
     char inbox[64], *value = calloc(1, (1 << 20) + 1);
     domus_nats_kv_entry entry;
     uint32_t told = 0;
 
     memset(value, 'v', 1 << 20);
-    ask_to_watch();
+    ask_bucket_to_watch();
     inbox_of = domt_js_expect_subscription(&world, 40, &tag, inbox);
     domt_js_expect_request(&world, "$JS.API.CONSUMER.CREATE.KV_b", NULL, NULL);
     for (unsigned i = 1; i <= 16; i++) {
@@ -180,7 +182,7 @@ DOMT_TEST(what_comes_before_the_answer_is_bounded)
         ck_assert_int_eq(domus_testkit_run(world.kit), 0);
     }
     domt_js_answer_request(&world, NULL, "{\"delivered\":{\"stream_seq\":0},\"num_pending\":20}");
-    expect_watching();
+    expect_answer_that_watch_began();
     while (domus_probe_expect(world.user, &domus_nats_kv_entry_type, DOMT_SECOND / 10, &entry) ==
            0) {
         domus_slice_free(entry.bytes);
@@ -188,20 +190,21 @@ DOMT_TEST(what_comes_before_the_answer_is_bounded)
     }
     ck_assert_uint_ge(told, 8);
     ck_assert_uint_le(told, 9);
-    deliver_message(17, 17, 9, "x", NULL); /* a gap: the missing messages are requested again */
+    /* This delivery leaves a gap, so the watch asks for the missing messages again. */
+    deliver_entry_to_watch(17, 17, 9, "x", NULL);
     domt_js_expect_unsubscription(&world, 40);
     free(value);
     domt_js_world_end(&world);
 }
 
 /* An error that the server does not explain may be temporary, so it does not end a watch. */
-DOMT_TEST(unknown_error_does_not_end_a_watch)
+DOMT_TEST(unexplained_error_does_not_end_a_watch)
 {
     char inbox[64];
 
-    ask_to_watch();
-    expect_consumer(0);
-    expect_watching();
+    ask_bucket_to_watch();
+    expect_creation_of_consumer(0);
+    expect_answer_that_watch_began();
     ck_assert_int_eq(domus_probe_expect(world.user, &domus_nats_kv_initial_type, DOMT_SECOND, NULL),
                      0);
     domt_js_deliver_message(
@@ -212,14 +215,15 @@ DOMT_TEST(unknown_error_does_not_end_a_watch)
     domt_js_expect_request(&world, "$JS.API.CONSUMER.CREATE.KV_b", NULL, NULL);
     domt_js_answer_request(&world, NULL, "{\"error\":{\"code\":500,\"err_code\":10012}}");
     domt_js_expect_unsubscription(&world, 41);
-    expect_consumer(0);
+    expect_creation_of_consumer(0);
     ck_assert_int_eq(domus_probe_expect_nothing(world.user, DOMT_SECOND / 10), 0);
     domt_js_world_end(&world);
 }
 
-/* The asker of the first fetch is gone when the client subscribes. The next subscription uses
- * another inbox: with the same inbox each message would come twice. */
-DOMT_TEST(inbox_that_may_be_subscribed_is_left)
+/* The asker of the first fetch is gone when the client's answer to the subscription comes. The
+ * consumer's next subscription uses another inbox: with the same one each message would come
+ * twice. */
+DOMT_TEST(abandoned_inbox_is_not_used_again)
 {
     static const domus_nats_consumer_options options = {.stream = "S", .durable = "d"};
     static const domus_nats_consumer_fetch fetch = {.count = 1, .wait_ns = DOMT_SECOND};
@@ -249,56 +253,57 @@ DOMT_TEST(inbox_that_may_be_subscribed_is_left)
     domt_js_world_end(&world);
 }
 
-/* Other clients may store longer keys, which a watch does not report. */
-DOMT_TEST(too_long_a_key_is_passed_over)
+/* Other clients may store keys that are longer than domus allows; a watch passes them over. */
+DOMT_TEST(watch_skips_too_long_keys)
 {
     char key[300];
 
     memset(key, 'k', sizeof key);
     key[DOMUS_NATS_KV_KEY_MAX + 1] = '\0';
-    ask_to_watch();
-    expect_consumer(2);
-    expect_watching();
-    deliver_message(1, 4, 1, key, NULL);
-    deliver_message(2, 5, 0, "y", NULL);
-    expect_entry("y");
+    ask_bucket_to_watch();
+    expect_creation_of_consumer(2);
+    expect_answer_that_watch_began();
+    deliver_entry_to_watch(1, 4, 1, key, NULL);
+    deliver_entry_to_watch(2, 5, 0, "y", NULL);
+    expect_entry_notice("y");
     ck_assert_int_eq(
         domus_probe_expect(world.user, &domus_nats_kv_initial_type, DOMT_SECOND / 10, NULL), 0);
     domt_js_world_end(&world);
 }
 
 /* While keys change, nats-server 2.9 reports a wrong number of pending entries. */
-DOMT_TEST(mark_is_behind_as_many_entries_as_there_were)
+DOMT_TEST(initial_mark_ignores_wrong_pending_count)
 {
-    ask_to_watch();
-    expect_consumer(3);
-    expect_watching();
-    deliver_message(1, 4, 0, "x", NULL);
-    expect_entry("x");
-    deliver_message(2, 4, 0, "x", NULL);
-    deliver_message(3, 5, 0, "y", NULL);
-    expect_entry("y");
+    ask_bucket_to_watch();
+    expect_creation_of_consumer(3);
+    expect_answer_that_watch_began();
+    deliver_entry_to_watch(1, 4, 0, "x", NULL);
+    expect_entry_notice("x");
+    deliver_entry_to_watch(2, 4, 0, "x", NULL);
+    deliver_entry_to_watch(3, 5, 0, "y", NULL);
+    expect_entry_notice("y");
     ck_assert_int_eq(domus_probe_expect_nothing(world.user, DOMT_SECOND / 10), 0);
-    deliver_message(4, 6, 1, "z", NULL);
-    expect_entry("z");
+    deliver_entry_to_watch(4, 6, 1, "z", NULL);
+    expect_entry_notice("z");
     ck_assert_int_eq(domus_probe_expect_nothing(world.user, DOMT_SECOND / 10), 0);
-    deliver_message(5, 7, 0, "x", NULL);
-    expect_entry("x");
+    deliver_entry_to_watch(5, 7, 0, "x", NULL);
+    expect_entry_notice("x");
     ck_assert_int_eq(
         domus_probe_expect(world.user, &domus_nats_kv_initial_type, DOMT_SECOND / 10, NULL), 0);
     domt_js_world_end(&world);
 }
 
-/* Two watches of a bucket: the first one begins a second round. If the inboxes were not all
- * different, it would receive the messages of the other watch. */
-DOMT_TEST(each_round_of_each_watch_has_an_inbox_of_its_own)
+/* Two watches of a bucket, of which the first one begins a second round after a gap. If all three
+ * rounds had not different inboxes, one watch would receive the messages of the other. */
+DOMT_TEST(each_watch_round_has_its_own_inbox)
 {
     static const domus_nats_kv_watch plain = {.heartbeat_ns = DOMT_SECOND};
     char inboxes[6][64];
 
-    ask_to_watch();
+    ask_bucket_to_watch();
     for (int i = 0; i < 6; i++) {
-        if (i == 3) { /* the second watch begins */
+        /* the second watch begins with the fourth round of subscription, consumer and delivery */
+        if (i == 3) {
             ck_assert_int_eq(
                 domus_probe_ask(world.user, world.opened, &domus_nats_kv_watch_type, &plain), 0);
         }
@@ -307,9 +312,9 @@ DOMT_TEST(each_round_of_each_watch_has_an_inbox_of_its_own)
         domt_js_answer_request(&world, NULL,
                                "{\"delivered\":{\"stream_seq\":0},\"num_pending\":1}");
         if (i % 3 == 0)
-            expect_watching();
-        if (i != 2) /* the gap in the sequence makes the watch begin anew */
-            deliver_message(9, 9, 9, "x", NULL);
+            expect_answer_that_watch_began();
+        if (i != 2) /* in the third round of watches no entry comes */
+            deliver_entry_to_watch(9, 9, 9, "x", NULL);
         if (i != 2)
             domt_js_expect_unsubscription(&world, 40);
         for (int k = 0; k < i; k++)
@@ -319,19 +324,19 @@ DOMT_TEST(each_round_of_each_watch_has_an_inbox_of_its_own)
 }
 
 /* An entry may be removed after the consumer was created and before it is delivered. Then no
- * message is marked as the last one, but the heartbeats of an idle server show that nothing is
- * left. */
-DOMT_TEST(entries_that_go_meanwhile_are_not_waited_for)
+ * message is marked as the last one of those that existed, but the heartbeats of an idle server
+ * show that none is left. */
+DOMT_TEST(watch_does_not_wait_for_removed_entries)
 {
     static const domus_nats_kv_keys all;
     domus_nats_kv_initial initial;
     domus_nats_kv_list list;
 
-    ask_to_watch();
-    expect_consumer(3);
-    expect_watching();
-    deliver_message(1, 4, 2, "x", NULL);
-    expect_entry("x");
+    ask_bucket_to_watch();
+    expect_creation_of_consumer(3);
+    expect_answer_that_watch_began();
+    deliver_entry_to_watch(1, 4, 2, "x", NULL);
+    expect_entry_notice("x");
     domt_js_deliver_message(
         &world, inbox_of, tag,
         domt_js_make_message("_INBOX.x", NULL,
@@ -347,11 +352,11 @@ DOMT_TEST(entries_that_go_meanwhile_are_not_waited_for)
         domus_probe_expect(world.user, &domus_nats_kv_initial_type, DOMT_SECOND / 10, &initial), 0);
     ck_assert_uint_eq(initial.revision, 4);
     domt_js_world_end(&world);
-    set_up(false);
+    make_bucket_in_kit(false);
     ck_assert_int_eq(domus_probe_ask(world.user, world.opened, &domus_nats_kv_keys_type, &all), 0);
-    expect_open();
-    expect_consumer(2);
-    deliver_message(1, 4, 1, "x", NULL);
+    expect_opening_of_bucket();
+    expect_creation_of_consumer(2);
+    deliver_entry_to_watch(1, 4, 1, "x", NULL);
     domt_js_deliver_message(
         &world, inbox_of, tag,
         domt_js_make_message("_INBOX.x", NULL,

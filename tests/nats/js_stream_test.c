@@ -17,7 +17,7 @@
 
 static domt_js_world world;
 
-static void set_up(void)
+static void make_stream_in_kit(void)
 {
     domus_nats_stream_options options = {.name = "S"};
 
@@ -25,18 +25,18 @@ static void set_up(void)
     ck_assert_int_eq(domt_js_open_stream(&world, &options), 0);
 }
 
-static void expect_open(void)
+static void expect_opening_of_stream(void)
 {
     domt_js_expect_request(&world, "$JS.API.STREAM.INFO.S", NULL, "");
     domt_js_answer_request(&world, NULL, OPENED);
 }
 
-static void ask_stream(const domus_type *type, const void *payload)
+static void ask_stream_as_user(const domus_type *type, const void *payload)
 {
     ck_assert_int_eq(domus_probe_ask(world.user, world.opened, type, payload), 0);
 }
 
-static domus_nats_stream_publish make_publication(const char *payload)
+static domus_nats_stream_publish make_stream_publication(const char *payload)
 {
     domus_nats_stream_publish publish;
 
@@ -44,7 +44,7 @@ static domus_nats_stream_publish make_publication(const char *payload)
     return publish;
 }
 
-static domus_nats_stream_ack expect_ack(uint64_t sequence)
+static domus_nats_stream_ack expect_publish_acknowledgement(uint64_t sequence)
 {
     domus_nats_stream_ack ack;
     int error = domus_probe_expect(world.user, &domus_nats_stream_ack_type, DOMT_SECOND, &ack);
@@ -54,67 +54,68 @@ static domus_nats_stream_ack expect_ack(uint64_t sequence)
     return ack;
 }
 
-DOMT_TEST(publish_is_acknowledged)
+DOMT_TEST(publish_is_answered_with_its_sequence)
 {
-    domus_nats_stream_publish publish = make_publication("one");
+    domus_nats_stream_publish publish = make_stream_publication("one");
 
-    set_up();
-    ask_stream(&domus_nats_stream_publish_type, &publish);
-    expect_open();
+    make_stream_in_kit();
+    ask_stream_as_user(&domus_nats_stream_publish_type, &publish);
+    expect_opening_of_stream();
     domt_js_expect_request(&world, "s.1", NULL, "one");
     domt_js_answer_request(&world, NULL, "{\"stream\":\"S\", \"seq\":10}");
-    ck_assert(!expect_ack(10).duplicate);
-    publish = make_publication("two");
+    ck_assert(!expect_publish_acknowledgement(10).duplicate);
+    publish = make_stream_publication("two");
     memcpy(publish.id, "m1", 3);
-    ask_stream(&domus_nats_stream_publish_type, &publish);
+    ask_stream_as_user(&domus_nats_stream_publish_type, &publish);
     domt_js_expect_request(&world, "s.1", "Nats-Msg-Id: m1", "two");
     domt_js_answer_request(&world, NULL, "{\"stream\":\"S\", \"seq\":10,\"duplicate\": true}");
-    ck_assert(expect_ack(10).duplicate);
+    ck_assert(expect_publish_acknowledgement(10).duplicate);
     domt_js_world_end(&world);
 }
 
-DOMT_TEST(publish_says_what_it_expects)
+DOMT_TEST(publish_sends_its_conditions_as_headers)
 {
-    domus_nats_stream_publish publish = make_publication("one");
+    domus_nats_stream_publish publish = make_stream_publication("one");
     domus_appender headers = {0};
 
-    set_up();
+    make_stream_in_kit();
     publish.expected_last = 0;
     publish.expected_last_of_subject = 5;
     ck_assert_int_eq(domus_nats_headers_add(&headers, "A", "b"), 0);
     ck_assert_int_eq(domus_nats_headers_end(&headers, &publish.message.headers), 0);
-    ask_stream(&domus_nats_stream_publish_type, &publish);
-    expect_open();
+    ask_stream_as_user(&domus_nats_stream_publish_type, &publish);
+    expect_opening_of_stream();
     domt_js_expect_request(&world, "s.1",
                            "A: b\r\nNats-Expected-Last-Sequence: 0\r\n"
                            "Nats-Expected-Last-Subject-Sequence: 5",
                            "one");
     domt_js_answer_request(&world, NULL, "{\"error\":{\"code\":400,\"err_code\":10071},\"seq\":0}");
     domt_js_expect_failed_ask(&world, -EEXIST);
-    publish = make_publication("two");
+    publish = make_stream_publication("two");
     ck_assert_int_eq(domus_nats_headers_add(&headers, "A", "b"), 0);
     ck_assert_int_eq(domus_nats_headers_end(&headers, &publish.message.headers), 0);
-    ask_stream(&domus_nats_stream_publish_type, &publish);
+    ask_stream_as_user(&domus_nats_stream_publish_type, &publish);
     domt_js_expect_request(&world, "s.1", "A: b", "two");
     ck_assert_int_eq(domus_probe_fail(world.client, -EMSGSIZE), 0);
     domt_js_expect_failed_ask(&world, -EMSGSIZE);
-    publish = make_publication("three");
-    memset(publish.id, 'i', sizeof publish.id); /* the id has no zero at its end */
-    ask_stream(&domus_nats_stream_publish_type, &publish);
+    publish = make_stream_publication("three");
+    /* the message id fills its field, without a zero byte at the end */
+    memset(publish.id, 'i', sizeof publish.id);
+    ask_stream_as_user(&domus_nats_stream_publish_type, &publish);
     domt_js_expect_failed_ask(&world, -EINVAL);
     domt_js_world_end(&world);
 }
 
-DOMT_TEST(message_is_read)
+DOMT_TEST(stored_message_is_read)
 {
     domus_nats_stream_get get = {.sequence = 4};
     domus_nats_stream_message message;
     domus_slice value;
     uint32_t from = 0;
 
-    set_up();
-    ask_stream(&domus_nats_stream_get_type, &get);
-    expect_open();
+    make_stream_in_kit();
+    ask_stream_as_user(&domus_nats_stream_get_type, &get);
+    expect_opening_of_stream();
     domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.S", NULL, "{\"seq\":4}");
     domt_js_answer_request(&world, NULL,
                            "{\"message\":{\"subject\":\"s.1\",\"seq\":4,"
@@ -134,25 +135,25 @@ DOMT_TEST(message_is_read)
     ck_assert_uint_eq(message.ack_size, 0);
     domus_slice_free(message.bytes);
     get = (domus_nats_stream_get){.subject = "s.1"};
-    ask_stream(&domus_nats_stream_get_type, &get);
+    ask_stream_as_user(&domus_nats_stream_get_type, &get);
     domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.S", NULL, "{\"last_by_subj\":\"s.1\"}");
     domt_js_answer_request(&world, NULL, "{\"error\":{\"code\":404,\"err_code\":10037}}");
     domt_js_expect_failed_ask(&world, -ENOENT);
     get = (domus_nats_stream_get){.subject = "s.*"};
-    ask_stream(&domus_nats_stream_get_type, &get);
+    ask_stream_as_user(&domus_nats_stream_get_type, &get);
     domt_js_expect_failed_ask(&world, -EINVAL);
     domt_js_world_end(&world);
 }
 
-DOMT_TEST(stream_is_looked_at_purged_and_removed)
+DOMT_TEST(stream_is_inspected_purged_and_removed)
 {
     domus_nats_stream_purge purge = {.below = 5, .subject = "s.*"};
     domus_nats_stream_status status;
     domus_nats_stream_count count;
 
-    set_up();
-    ask_stream(&domus_nats_stream_purge_type, &purge);
-    expect_open();
+    make_stream_in_kit();
+    ask_stream_as_user(&domus_nats_stream_purge_type, &purge);
+    expect_opening_of_stream();
     domt_js_expect_request(&world, "$JS.API.STREAM.PURGE.S", NULL,
                            "{\"filter\":\"s.*\",\"seq\":5,\"keep\":0}");
     domt_js_answer_request(&world, NULL, "{\"success\":true,\"purged\":3}");
@@ -160,14 +161,14 @@ DOMT_TEST(stream_is_looked_at_purged_and_removed)
         domus_probe_expect(world.user, &domus_nats_stream_count_type, DOMT_SECOND, &count), 0);
     ck_assert_uint_eq(count.count, 3);
     purge = (domus_nats_stream_purge){.keep = 1};
-    ask_stream(&domus_nats_stream_purge_type, &purge);
+    ask_stream_as_user(&domus_nats_stream_purge_type, &purge);
     domt_js_expect_request(&world, "$JS.API.STREAM.PURGE.S", NULL, "{\"seq\":0,\"keep\":1}");
     domt_js_answer_request(&world, NULL, "{\"purged\":\"3\"}");
     domt_js_expect_failed_ask(&world, -EPROTO);
     purge.below = 1;
-    ask_stream(&domus_nats_stream_purge_type, &purge);
+    ask_stream_as_user(&domus_nats_stream_purge_type, &purge);
     domt_js_expect_failed_ask(&world, -EINVAL);
-    ask_stream(&domus_nats_stream_look_type, NULL);
+    ask_stream_as_user(&domus_nats_stream_look_type, NULL);
     domt_js_expect_request(&world, "$JS.API.STREAM.INFO.S", NULL, "");
     domt_js_answer_request(&world, NULL, OPENED);
     ck_assert_int_eq(
@@ -179,18 +180,19 @@ DOMT_TEST(stream_is_looked_at_purged_and_removed)
     ck_assert_uint_eq(status.messages_max, 10);
     ck_assert_uint_eq(status.message_max, 0);
     ck_assert_int_eq(status.retention, DOMUS_NATS_WORKQUEUE);
-    ask_stream(&domus_nats_stream_remove_type, NULL);
+    ask_stream_as_user(&domus_nats_stream_remove_type, NULL);
     domt_js_expect_request(&world, "$JS.API.STREAM.DELETE.S", NULL, "");
     domt_js_answer_request(&world, NULL, "{\"error\":{\"code\":404,\"err_code\":10059}}");
     domt_js_expect_failed_ask(&world, -ENXIO);
     domus_nats_stream_get get = {.sequence = 1};
-    ask_stream(&domus_nats_stream_get_type, &get); /* the stream is opened again */
-    expect_open();
+    /* after -ENXIO the next ask opens the stream again */
+    ask_stream_as_user(&domus_nats_stream_get_type, &get);
+    expect_opening_of_stream();
     domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.S", NULL, "{\"seq\":1}");
     domt_js_world_end(&world);
 }
 
-DOMT_TEST(stream_is_made_with_its_options)
+DOMT_TEST(stream_is_created_with_its_options)
 {
     domus_nats_stream_config config = {.subjects = "a.*, b.>",
                                        .retention = DOMUS_NATS_INTEREST,
@@ -201,7 +203,7 @@ DOMT_TEST(stream_is_made_with_its_options)
 
     domt_js_world_begin(&world);
     ck_assert_int_eq(domt_js_open_stream(&world, &options), 0);
-    ask_stream(&domus_nats_stream_look_type, NULL);
+    ask_stream_as_user(&domus_nats_stream_look_type, NULL);
     domt_js_expect_request(
         &world, "$JS.API.STREAM.CREATE.S", NULL,
         "{\"name\":\"S\",\"subjects\":[\"a.*\",\"b.>\"],\"storage\":\"file\","
@@ -231,18 +233,20 @@ DOMT_TEST(stream_is_made_with_its_options)
 /* Texts of JetStream's API: names, numbers, times, base64, positions, errors, and JSON with
  * limits. */
 
-static uint64_t read_time(const char *text)
+static uint64_t parse_time_text(const char *text)
 {
     return domi_js_read_time(text, strlen(text));
 }
 
-DOMT_TEST(times_are_nanoseconds_since_1970)
+DOMT_TEST(times_are_parsed_to_nanoseconds_since_1970)
 {
-    ck_assert_uint_eq(read_time("1970-01-01T00:00:01Z"), UINT64_C(1000000000));
-    ck_assert_uint_eq(read_time("2026-11-29T04:46:58.517928504Z"), UINT64_C(1795927618517928504));
-    ck_assert_uint_eq(read_time("2000-02-29T23:59:59.5Z"), UINT64_C(951868799500000000));
-    ck_assert_uint_eq(read_time("2100-03-01T00:00:00Z"), UINT64_C(4107542400000000000));
-    ck_assert_uint_eq(read_time("2261-12-31T23:59:59.999999999Z"), UINT64_C(9214646399999999999));
+    ck_assert_uint_eq(parse_time_text("1970-01-01T00:00:01Z"), UINT64_C(1000000000));
+    ck_assert_uint_eq(parse_time_text("2026-11-29T04:46:58.517928504Z"),
+                      UINT64_C(1795927618517928504));
+    ck_assert_uint_eq(parse_time_text("2000-02-29T23:59:59.5Z"), UINT64_C(951868799500000000));
+    ck_assert_uint_eq(parse_time_text("2100-03-01T00:00:00Z"), UINT64_C(4107542400000000000));
+    ck_assert_uint_eq(parse_time_text("2261-12-31T23:59:59.999999999Z"),
+                      UINT64_C(9214646399999999999));
     static const char *const wrong[] = {
         "",
         "Z",
@@ -264,10 +268,10 @@ DOMT_TEST(times_are_nanoseconds_since_1970)
         "2026-1x-29T04:46:58Z",
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-        ck_assert_uint_eq(read_time(wrong[i]), 0);
+        ck_assert_uint_eq(parse_time_text(wrong[i]), 0);
 }
 
-DOMT_TEST(numbers_are_digits)
+DOMT_TEST(numbers_are_parsed_only_from_digits)
 {
     uint64_t number = 7;
 
@@ -294,7 +298,7 @@ DOMT_TEST(base64_is_decoded_strictly)
         ck_assert_int_eq(domi_js_read_base64(wrong[i], strlen(wrong[i]), to), -EPROTO);
 }
 
-static int read_place(const char *text, domi_js_place *ret_place)
+static int parse_reply_as_place(const char *text, domi_js_place *ret_place)
 {
     domus_slice subject;
 
@@ -304,19 +308,19 @@ static int read_place(const char *text, domi_js_place *ret_place)
     return error;
 }
 
-DOMT_TEST(places_are_read_in_both_forms)
+DOMT_TEST(message_positions_are_parsed_in_both_forms)
 {
     domi_js_place place;
 
-    ck_assert_int_eq(read_place("$JS.ACK.S.c.2.4.6.1795.3", &place), 0);
+    ck_assert_int_eq(parse_reply_as_place("$JS.ACK.S.c.2.4.6.1795.3", &place), 0);
     ck_assert_uint_eq(place.deliveries, 2);
     ck_assert_uint_eq(place.sequence, 4);
     ck_assert_uint_eq(place.consumer_sequence, 6);
     ck_assert_uint_eq(place.stored_ns, 1795);
     ck_assert_uint_eq(place.pending, 3);
-    ck_assert_int_eq(read_place("$JS.ACK.hub.ACC.S.c.1.2.3.4.5", &place), 0);
+    ck_assert_int_eq(parse_reply_as_place("$JS.ACK.hub.ACC.S.c.1.2.3.4.5", &place), 0);
     ck_assert_uint_eq(place.sequence, 2);
-    ck_assert_int_eq(read_place("$JS.ACK._.ACC.S.c.1.2.3.4.5.random", &place), 0);
+    ck_assert_int_eq(parse_reply_as_place("$JS.ACK._.ACC.S.c.1.2.3.4.5.random", &place), 0);
     ck_assert_uint_eq(place.pending, 5);
     static const char *const wrong[] = {
         "",
@@ -330,10 +334,10 @@ DOMT_TEST(places_are_read_in_both_forms)
         "$JS.ACK.a.b.c.d.1.2.3.4.5.6.7.8.9.10.11",
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-        ck_assert_int_eq(read_place(wrong[i], &place), -EPROTO);
+        ck_assert_int_eq(parse_reply_as_place(wrong[i], &place), -EPROTO);
 }
 
-DOMT_TEST(names_and_subjects_are_checked)
+DOMT_TEST(names_and_subjects_are_validated)
 {
     char name[DOMUS_NATS_STREAM_NAME_MAX + 2];
     static const char *const names[] = {"", "a.b", "a b", "a*", "a>", "a/b", "a\\b", "a\n", "\x7f"};
@@ -357,7 +361,7 @@ DOMT_TEST(names_and_subjects_are_checked)
     ck_assert(domi_js_is_valid_subject("$KV.b.x", 7, false));
 }
 
-DOMT_TEST(errors_have_the_numbers_of_the_server)
+DOMT_TEST(server_errors_become_errno_values)
 {
     ck_assert_int_eq(domi_js_errno_of_api_error(10059, 404), -ENXIO);
     ck_assert_int_eq(domi_js_errno_of_api_error(10071, 400), -EEXIST);
@@ -370,7 +374,7 @@ DOMT_TEST(errors_have_the_numbers_of_the_server)
     ck_assert_int_eq(domi_js_errno_of_api_error(0, 0), -EREMOTEIO);
 }
 
-static int parse_json(const char *text, size_t size)
+static int parse_answer_json(const char *text, size_t size)
 {
     json_t *json = NULL;
     int error = domi_js_parse_object(text, size, DOMUS_NATS_ANSWER_MAX, &json);
@@ -380,17 +384,17 @@ static int parse_json(const char *text, size_t size)
     return error;
 }
 
-DOMT_TEST(json_has_bounds)
+DOMT_TEST(json_of_answers_has_limits)
 {
     char *text = malloc(DOMUS_NATS_ANSWER_MAX + 1);
     size_t at = 0;
 
-    ck_assert_int_eq(parse_json("{\"a\":[{\"b\":null}]}", 18), 0);
-    ck_assert_int_eq(parse_json("[]", 2), -EPROTO);
-    ck_assert_int_eq(parse_json("{} x", 4), -EPROTO);
-    ck_assert_int_eq(parse_json("{\"a\":\"\\", 7), -EPROTO);
-    ck_assert_int_eq(parse_json("{\"a\":\"\\\"", 8), -EPROTO);
-    ck_assert_int_eq(parse_json("", 0), -EPROTO);
+    ck_assert_int_eq(parse_answer_json("{\"a\":[{\"b\":null}]}", 18), 0);
+    ck_assert_int_eq(parse_answer_json("[]", 2), -EPROTO);
+    ck_assert_int_eq(parse_answer_json("{} x", 4), -EPROTO);
+    ck_assert_int_eq(parse_answer_json("{\"a\":\"\\", 7), -EPROTO);
+    ck_assert_int_eq(parse_answer_json("{\"a\":\"\\\"", 8), -EPROTO);
+    ck_assert_int_eq(parse_answer_json("", 0), -EPROTO);
     memcpy(text, "{\"a\":[", 6);
     at = 6;
     for (unsigned i = 0; i < DOMUS_NATS_ANSWER_VALUES - 3; i++) {
@@ -398,30 +402,31 @@ DOMT_TEST(json_has_bounds)
         at += 2;
     }
     memcpy(text + at - 1, "]}", 2);
-    ck_assert_int_eq(parse_json(text, at + 1), 0);
+    ck_assert_int_eq(parse_answer_json(text, at + 1), 0);
     memcpy(text + at - 1, ",1,1]}", 6);
-    ck_assert_int_eq(parse_json(text, at + 5), -EPROTO);
+    ck_assert_int_eq(parse_answer_json(text, at + 5), -EPROTO);
     memset(text, '[', 100);
     memcpy(text, "{\"a\":", 5);
     memset(text + 20, ']', 15);
     text[35] = '}';
-    ck_assert_int_eq(parse_json(text, 36), 0); /* arrays and objects nested 16 deep */
+    /* the JSON nests arrays and an object 16 deep, which is allowed */
+    ck_assert_int_eq(parse_answer_json(text, 36), 0);
     memset(text + 5, '[', 16);
     memset(text + 21, ']', 16);
     text[37] = '}';
-    ck_assert_int_eq(parse_json(text, 38), -EPROTO);
+    ck_assert_int_eq(parse_answer_json(text, 38), -EPROTO);
     memset(text, ' ', DOMUS_NATS_ANSWER_MAX + 1);
     memcpy(text, "{}", 2);
-    ck_assert_int_eq(parse_json(text, DOMUS_NATS_ANSWER_MAX), 0);
-    ck_assert_int_eq(parse_json(text, DOMUS_NATS_ANSWER_MAX + 1), -EPROTO);
-    memset(text, ',', 10000); /* commas within a string are no separators */
+    ck_assert_int_eq(parse_answer_json(text, DOMUS_NATS_ANSWER_MAX), 0);
+    ck_assert_int_eq(parse_answer_json(text, DOMUS_NATS_ANSWER_MAX + 1), -EPROTO);
+    memset(text, ',', 10000); /* commas in a string do not count as separators of JSON */
     memcpy(text, "{\"a\":\"", 6);
     memcpy(text + 9998, "\"}", 2);
-    ck_assert_int_eq(parse_json(text, 10000), 0);
+    ck_assert_int_eq(parse_answer_json(text, 10000), 0);
     free(text);
 }
 
-DOMT_TEST(inboxes_differ)
+DOMT_TEST(made_inboxes_differ)
 {
     char one[DOMI_JS_INBOX_SIZE], other[DOMI_JS_INBOX_SIZE];
     uint64_t random = domi_js_first_random_number(5);

@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The options with which the opener opens its child; one of them is set. */
+/* The options of the actor that the next opener opens as its child; one of the pointers is not
+ * NULL. */
 static struct {
     const domus_nats_kv_options *kv;
     const domus_nats_stream_options *stream;
@@ -15,7 +16,7 @@ static struct {
     int result;
 } opening;
 
-static int open_one(domus_stack *stack, void *self)
+static int open_child_on_mount(domus_stack *stack, void *self)
 {
     if (opening.kv != NULL)
         opening.result = domus_nats_kv_open(stack, opening.kv, &opening.opened);
@@ -26,7 +27,8 @@ static int open_one(domus_stack *stack, void *self)
     return 0;
 }
 
-static const domus_behaviour opener = {.name = "opener", .kind = DOMUS_STATE, .on_mount = open_one};
+static const domus_behaviour opener = {
+    .name = "opener", .kind = DOMUS_STATE, .on_mount = open_child_on_mount};
 
 void domt_js_world_begin(domt_js_world *world)
 {
@@ -46,7 +48,7 @@ void domt_js_world_end(domt_js_world *world)
     domus_testkit_free(world->kit);
 }
 
-static int open_now(domt_js_world *world)
+static int spawn_opener_and_wait(domt_js_world *world)
 {
     domus_address address;
 
@@ -65,7 +67,7 @@ int domt_js_open_bucket(domt_js_world *world, const domus_nats_kv_options *optio
     own.seed = 1;
     memset(&opening, 0, sizeof opening);
     opening.kv = &own;
-    return open_now(world);
+    return spawn_opener_and_wait(world);
 }
 
 int domt_js_open_stream(domt_js_world *world, const domus_nats_stream_options *options)
@@ -75,7 +77,7 @@ int domt_js_open_stream(domt_js_world *world, const domus_nats_stream_options *o
     own.client = domus_probe_address(world->client);
     memset(&opening, 0, sizeof opening);
     opening.stream = &own;
-    return open_now(world);
+    return spawn_opener_and_wait(world);
 }
 
 int domt_js_open_consumer(domt_js_world *world, const domus_nats_consumer_options *options)
@@ -86,12 +88,13 @@ int domt_js_open_consumer(domt_js_world *world, const domus_nats_consumer_option
     own.seed = 1;
     memset(&opening, 0, sizeof opening);
     opening.consumer = &own;
-    return open_now(world);
+    return spawn_opener_and_wait(world);
 }
 
-/* Copy a part of a message to be sent, from a slice or from the message itself. */
-static void copy_part(const domus_nats_publish *publish, domus_slice slice, uint8_t at,
-                      uint8_t size, char *to, size_t room)
+/* Copy a part of a publication, such as its subject or payload, from its slice or its inline bytes
+ * as a string. */
+static void copy_part_of_publication(const domus_nats_publish *publish, domus_slice slice,
+                                     uint8_t at, uint8_t size, char *to, size_t room)
 {
     if (slice.size != 0)
         snprintf(to, room, "%.*s", (int)slice.size, domus_slice_data(slice));
@@ -108,11 +111,11 @@ void domt_js_expect_publication(domt_js_world *world, const domus_type *type, co
 
     ck_assert_msg(error == 0, "%s: %s\n%s", subject, domus_testkit_error(world->kit),
                   domus_testkit_trace(world->kit));
-    copy_part(&publish, publish.subject, publish.subject_at, publish.subject_size, text,
-              sizeof text);
+    copy_part_of_publication(&publish, publish.subject, publish.subject_at, publish.subject_size,
+                             text, sizeof text);
     ck_assert_str_eq(text, subject);
-    copy_part(&publish, publish.payload, publish.payload_at, publish.payload_size, text,
-              sizeof text);
+    copy_part_of_publication(&publish, publish.payload, publish.payload_at, publish.payload_size,
+                             text, sizeof text);
     if (body != NULL)
         ck_assert_str_eq(text, body);
     snprintf(text, sizeof text, "%.*s", (int)publish.headers.size,
@@ -122,7 +125,8 @@ void domt_js_expect_publication(domt_js_world *world, const domus_type *type, co
         snprintf(expected, sizeof expected, "NATS/1.0\r\n%s\r\n\r\n", headers);
     ck_assert_str_eq(text, expected);
     if (reply != NULL)
-        copy_part(&publish, publish.reply, publish.reply_at, publish.reply_size, reply, 64);
+        copy_part_of_publication(&publish, publish.reply, publish.reply_at, publish.reply_size,
+                                 reply, 64);
     domus_nats_publish_free(&publish);
 }
 

@@ -1,5 +1,5 @@
-/* A bucket sends the requests of JetStream's protocol, and reads the answers; answers of a stranger
- * are errors. */
+/* A bucket of JetStream sends the requests of its protocol and reads the answers; answers with
+ * another content than asked are errors. */
 #include "tests/nats/js_world.h"
 #include "tests/support/suite.h"
 
@@ -18,7 +18,7 @@
 
 static domt_js_world world;
 
-static void set_up(void)
+static void make_bucket_in_kit(void)
 {
     domus_nats_kv_options options = {.bucket = "b"};
 
@@ -26,8 +26,8 @@ static void set_up(void)
     ck_assert_int_eq(domt_js_open_bucket(&world, &options), 0);
 }
 
-/* Begin with a bucket whose gets any server may answer. */
-static void set_up_reading_any(void)
+/* Make a kit with a bucket that accepts the answer of any server to a get. */
+static void make_bucket_reading_from_any(void)
 {
     domus_nats_kv_options options = {.bucket = "b", .reads_any = true};
 
@@ -35,13 +35,13 @@ static void set_up_reading_any(void)
     ck_assert_int_eq(domt_js_open_bucket(&world, &options), 0);
 }
 
-static void expect_open(const char *answer)
+static void expect_opening_of_bucket(const char *answer)
 {
     domt_js_expect_request(&world, "$JS.API.STREAM.INFO.KV_b", NULL, "");
     domt_js_answer_request(&world, NULL, answer);
 }
 
-static void ask_to_get(const char *key, uint64_t revision)
+static void ask_bucket_to_get(const char *key, uint64_t revision)
 {
     domus_nats_kv_get ask = {.revision = revision};
 
@@ -49,8 +49,8 @@ static void ask_to_get(const char *key, uint64_t revision)
     ck_assert_int_eq(domus_probe_ask(world.user, world.opened, &domus_nats_kv_get_type, &ask), 0);
 }
 
-static void ask_to_put(const char *key, const char *value, domus_nats_kv_operation operation,
-                       domus_nats_kv_condition condition, uint64_t revision)
+static void ask_bucket_to_put(const char *key, const char *value, domus_nats_kv_operation operation,
+                              domus_nats_kv_condition condition, uint64_t revision)
 {
     domus_nats_kv_put ask = {
         .operation = (uint8_t)operation, .condition = (uint8_t)condition, .revision = revision};
@@ -60,7 +60,7 @@ static void ask_to_put(const char *key, const char *value, domus_nats_kv_operati
     ck_assert_int_eq(domus_probe_ask(world.user, world.opened, &domus_nats_kv_put_type, &ask), 0);
 }
 
-static void expect_revision(uint64_t revision)
+static void expect_answer_with_revision(uint64_t revision)
 {
     domus_nats_kv_revision got;
 
@@ -69,7 +69,8 @@ static void expect_revision(uint64_t revision)
     ck_assert_uint_eq(got.revision, revision);
 }
 
-static domus_nats_kv_entry expect_entry(const char *key, const char *value, uint64_t revision)
+static domus_nats_kv_entry expect_answer_with_entry(const char *key, const char *value,
+                                                    uint64_t revision)
 {
     domus_nats_kv_entry entry;
 
@@ -83,41 +84,43 @@ static domus_nats_kv_entry expect_entry(const char *key, const char *value, uint
     return entry;
 }
 
-DOMT_TEST(get_reads_the_leaders_json)
+DOMT_TEST(get_reads_json_answer_of_leader)
 {
-    set_up();
-    ask_to_get("x", 0);
-    expect_open(OPENED_DIRECT); /* any server may answer here, but the bucket asks the leader */
+    make_bucket_in_kit();
+    ask_bucket_to_get("x", 0);
+    /* the stream allows any server to answer, but the bucket asks the leader */
+    expect_opening_of_bucket(OPENED_DIRECT);
     domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.KV_b", NULL,
                            "{\"last_by_subj\":\"$KV.b.x\"}");
     domt_js_answer_request(&world, NULL,
                            "{\"message\":{\"subject\":\"$KV.b.x\",\"seq\":2,\"data\":\"dHdv\","
                            "\"time\":\"2026-11-29T04:46:58.517928504Z\"}}");
-    ck_assert_uint_eq(expect_entry("x", "two", 2).written_ns, UINT64_C(1795927618517928504));
-    ask_to_get("x", 2); /* the bucket is open now */
+    ck_assert_uint_eq(expect_answer_with_entry("x", "two", 2).written_ns,
+                      UINT64_C(1795927618517928504));
+    ask_bucket_to_get("x", 2); /* the bucket has been opened by the first ask */
     domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.KV_b", NULL, "{\"seq\":2}");
     domt_js_answer_request(&world, NULL, "{\"message\":{\"subject\":\"$KV.b.x\",\"seq\":2}}");
-    (void)expect_entry("x", "", 2);
-    ask_to_get("x", 3);
+    (void)expect_answer_with_entry("x", "", 2);
+    ask_bucket_to_get("x", 3);
     domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.KV_b", NULL, "{\"seq\":3}");
     domt_js_answer_request(&world, NULL, "{\"message\":{\"subject\":\"$KV.b.xy\",\"seq\":3}}");
     domt_js_expect_failed_ask(&world, -ENOENT);
     domt_js_world_end(&world);
 }
 
-DOMT_TEST(get_reads_the_message_of_any_server)
+DOMT_TEST(get_reads_direct_answer_of_any_server)
 {
-    set_up_reading_any();
-    ask_to_get("a.b", 0);
-    expect_open(OPENED_DIRECT);
+    make_bucket_reading_from_any();
+    ask_bucket_to_get("a.b", 0);
+    expect_opening_of_bucket(OPENED_DIRECT);
     domt_js_expect_request(&world, "$JS.API.DIRECT.GET.KV_b.$KV.b.a.b", NULL, "");
     domt_js_answer_request(&world,
                            "NATS/1.0\r\nNats-Sequence: 99\r\nNats-Subject: $KV.b.other\r\n"
                            "Nats-Stream: KV_b\r\nNats-Subject: $KV.b.a.b\r\nNats-Sequence: 5\r\n"
                            "Nats-Time-Stamp: 1970-01-01T00:00:01Z\r\n\r\n",
                            "value");
-    ck_assert_uint_eq(expect_entry("a.b", "value", 5).written_ns, DOMT_SECOND);
-    ask_to_get("a.b", 4);
+    ck_assert_uint_eq(expect_answer_with_entry("a.b", "value", 5).written_ns, DOMT_SECOND);
+    ask_bucket_to_get("a.b", 4);
     domt_js_expect_request(&world, "$JS.API.DIRECT.GET.KV_b", NULL, "{\"seq\":4}");
     domt_js_answer_request(&world, "NATS/1.0 404 Message Not Found\r\n\r\n", "");
     domt_js_expect_failed_ask(&world, -ENOENT);
@@ -126,16 +129,16 @@ DOMT_TEST(get_reads_the_message_of_any_server)
 
 DOMT_TEST(deleted_key_has_no_value)
 {
-    set_up_reading_any();
-    ask_to_get("x", 0);
-    expect_open(OPENED_DIRECT);
+    make_bucket_reading_from_any();
+    ask_bucket_to_get("x", 0);
+    expect_opening_of_bucket(OPENED_DIRECT);
     domt_js_expect_request(&world, "$JS.API.DIRECT.GET.KV_b.$KV.b.x", NULL, "");
     domt_js_answer_request(&world,
                            "NATS/1.0\r\nKV-Operation: DEL\r\nNats-Subject: $KV.b.x\r\n"
                            "Nats-Sequence: 3\r\n\r\n",
                            "");
     domt_js_expect_failed_ask(&world, -ENOENT);
-    ask_to_get("x", 0);
+    ask_bucket_to_get("x", 0);
     domt_js_expect_request(&world, "$JS.API.DIRECT.GET.KV_b.$KV.b.x", NULL, "");
     domt_js_answer_request(&world,
                            "NATS/1.0\r\nNats-Marker-Reason: MaxAge\r\nNats-Subject: $KV.b.x\r\n"
@@ -145,46 +148,46 @@ DOMT_TEST(deleted_key_has_no_value)
     domt_js_world_end(&world);
 }
 
-DOMT_TEST(change_says_its_condition)
+DOMT_TEST(change_sends_its_condition_as_headers)
 {
-    set_up();
-    ask_to_put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
-    expect_open(OPENED);
+    make_bucket_in_kit();
+    ask_bucket_to_put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
+    expect_opening_of_bucket(OPENED);
     domt_js_expect_request(&world, "$KV.b.x", NULL, "v");
     domt_js_answer_request(&world, NULL, "{\"stream\":\"KV_b\", \"seq\":8}");
-    expect_revision(8);
-    ask_to_put("x", "w", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_IF_REVISION, 8);
+    expect_answer_with_revision(8);
+    ask_bucket_to_put("x", "w", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_IF_REVISION, 8);
     domt_js_expect_request(&world, "$KV.b.x",
                            "Nats-Expected-Last-Subject-Sequence: 8\r\nNats-Msg-Id: x@8", "w");
     domt_js_answer_request(&world, NULL, WRONG_SEQUENCE);
     domt_js_expect_failed_ask(&world, -EEXIST);
-    ask_to_put("x", "", DOMUS_NATS_KV_DELETE, DOMUS_NATS_KV_ALWAYS, 0);
+    ask_bucket_to_put("x", "", DOMUS_NATS_KV_DELETE, DOMUS_NATS_KV_ALWAYS, 0);
     domt_js_expect_request(&world, "$KV.b.x", "KV-Operation: DEL", "");
     domt_js_answer_request(&world, NULL, "{\"seq\":9}");
-    expect_revision(9);
-    ask_to_put("x", "", DOMUS_NATS_KV_PURGE, DOMUS_NATS_KV_IF_REVISION, 9);
+    expect_answer_with_revision(9);
+    ask_bucket_to_put("x", "", DOMUS_NATS_KV_PURGE, DOMUS_NATS_KV_IF_REVISION, 9);
     domt_js_expect_request(&world, "$KV.b.x",
                            "Nats-Expected-Last-Subject-Sequence: 9\r\nNats-Msg-Id: x@9\r\n"
                            "KV-Operation: PURGE\r\nNats-Rollup: sub",
                            "");
     domt_js_answer_request(&world, NULL, "{\"seq\":10}");
-    expect_revision(10);
+    expect_answer_with_revision(10);
     domt_js_world_end(&world);
 }
 
 /* Several replicas of nats-server 2.9 store both of two changes at one revision that are under way
  * at the same time, unless the changes have the same id; with the id, the second one is answered as
  * a duplicate of the first. */
-DOMT_TEST(second_of_two_changes_at_one_revision_fails)
+DOMT_TEST(second_change_at_same_revision_fails)
 {
-    set_up();
-    ask_to_put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_IF_REVISION, 8);
-    expect_open(OPENED);
+    make_bucket_in_kit();
+    ask_bucket_to_put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_IF_REVISION, 8);
+    expect_opening_of_bucket(OPENED);
     domt_js_expect_request(&world, "$KV.b.x",
                            "Nats-Expected-Last-Subject-Sequence: 8\r\nNats-Msg-Id: x@8", "v");
     domt_js_answer_request(&world, NULL, "{\"stream\":\"KV_b\",\"seq\":9,\"duplicate\":true}");
     domt_js_expect_failed_ask(&world, -EEXIST);
-    ask_to_put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_IF_REVISION, 8);
+    ask_bucket_to_put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_IF_REVISION, 8);
     domt_js_expect_request(&world, "$KV.b.x",
                            "Nats-Expected-Last-Subject-Sequence: 8\r\nNats-Msg-Id: x@8", "v");
     domt_js_answer_request(&world, NULL, "{\"error\":{\"code\":409,\"err_code\":10158}}");
@@ -192,11 +195,11 @@ DOMT_TEST(second_of_two_changes_at_one_revision_fails)
     domt_js_world_end(&world);
 }
 
-DOMT_TEST(create_goes_over_the_marker_of_a_delete)
+DOMT_TEST(create_succeeds_over_delete_marker)
 {
-    set_up();
-    ask_to_put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_IF_NONE, 0);
-    expect_open(OPENED);
+    make_bucket_in_kit();
+    ask_bucket_to_put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_IF_NONE, 0);
+    expect_opening_of_bucket(OPENED);
     domt_js_expect_request(&world, "$KV.b.x", "Nats-Expected-Last-Subject-Sequence: 0", "v");
     domt_js_answer_request(&world, NULL, WRONG_SEQUENCE);
     domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.KV_b", NULL, NULL);
@@ -206,15 +209,15 @@ DOMT_TEST(create_goes_over_the_marker_of_a_delete)
     domt_js_expect_request(&world, "$KV.b.x",
                            "Nats-Expected-Last-Subject-Sequence: 4\r\nNats-Msg-Id: x@4", "v");
     domt_js_answer_request(&world, NULL, "{\"seq\":5}");
-    expect_revision(5);
+    expect_answer_with_revision(5);
     domt_js_world_end(&world);
 }
 
-DOMT_TEST(create_of_a_key_with_a_value_fails)
+DOMT_TEST(create_of_existing_key_fails)
 {
-    set_up();
-    ask_to_put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_IF_NONE, 0);
-    expect_open(OPENED);
+    make_bucket_in_kit();
+    ask_bucket_to_put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_IF_NONE, 0);
+    expect_opening_of_bucket(OPENED);
     domt_js_expect_request(&world, "$KV.b.x", "Nats-Expected-Last-Subject-Sequence: 0", "v");
     domt_js_answer_request(&world, NULL, WRONG_SEQUENCE);
     domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.KV_b", NULL, NULL);
@@ -223,11 +226,11 @@ DOMT_TEST(create_of_a_key_with_a_value_fails)
     domt_js_world_end(&world);
 }
 
-DOMT_TEST(create_that_always_loses_ends)
+DOMT_TEST(create_gives_up_after_lost_races)
 {
-    set_up();
-    ask_to_put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_IF_NONE, 0);
-    expect_open(OPENED);
+    make_bucket_in_kit();
+    ask_bucket_to_put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_IF_NONE, 0);
+    expect_opening_of_bucket(OPENED);
     for (int i = 0; i < 2; i++) {
         domt_js_expect_request(&world, "$KV.b.x", "Nats-Expected-Last-Subject-Sequence: 0", "v");
         domt_js_answer_request(&world, NULL, WRONG_SEQUENCE);
@@ -240,24 +243,25 @@ DOMT_TEST(create_that_always_loses_ends)
     domt_js_world_end(&world);
 }
 
-DOMT_TEST(bucket_that_is_not_there_is_looked_for_by_each_ask)
+DOMT_TEST(missing_bucket_is_looked_up_by_each_ask)
 {
-    set_up();
-    ask_to_get("x", 0);
-    expect_open(
+    make_bucket_in_kit();
+    ask_bucket_to_get("x", 0);
+    expect_opening_of_bucket(
         "{\"error\":{\"code\":404,\"err_code\":10059,\"description\":\"stream not found\"}}");
     domt_js_expect_failed_ask(&world, -ENXIO);
-    ask_to_put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
-    expect_open(OPENED);
+    ask_bucket_to_put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
+    expect_opening_of_bucket(OPENED);
     domt_js_expect_request(&world, "$KV.b.x", NULL, "v");
     ck_assert_int_eq(domus_probe_fail(world.client, -ECONNREFUSED), 0);
     domt_js_expect_failed_ask(&world, -ECONNREFUSED);
-    ask_to_get("x", 0); /* the bucket was removed meanwhile */
-    expect_open(OPENED);
+    /* the bucket was removed after it had been opened, so this ask opens it again */
+    ask_bucket_to_get("x", 0);
+    expect_opening_of_bucket(OPENED);
     domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.KV_b", NULL, NULL);
     ck_assert_int_eq(domus_probe_fail(world.client, -EPIPE), 0);
     domt_js_expect_failed_ask(&world, -EPIPE);
-    ask_to_get("x", 0);
+    ask_bucket_to_get("x", 0);
     domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.KV_b", NULL, NULL);
     ck_assert_int_eq(domus_probe_fail(world.client, -ETIMEDOUT), 0);
     domt_js_expect_failed_ask(&world, -ETIMEDOUT);
@@ -266,43 +270,43 @@ DOMT_TEST(bucket_that_is_not_there_is_looked_for_by_each_ask)
 
 /* The servers elect a leader of all streams, who alone says whether a bucket exists, and a leader
  * of each stream. */
-DOMT_TEST(bucket_that_was_there_is_tried_while_the_servers_have_no_leader)
+DOMT_TEST(known_bucket_is_retried_while_no_leader_exists)
 {
     static const char no_leader[] = "{\"error\":{\"code\":503,\"err_code\":10008}}";
 
-    set_up();
-    ask_to_get("x", 0);
-    expect_open(no_leader);
+    make_bucket_in_kit();
+    ask_bucket_to_get("x", 0);
+    expect_opening_of_bucket(no_leader);
     domt_js_expect_failed_ask(&world, -EAGAIN);
-    ask_to_put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
-    expect_open(OPENED);
+    ask_bucket_to_put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
+    expect_opening_of_bucket(OPENED);
     domt_js_expect_request(&world, "$KV.b.x", NULL, "v");
     ck_assert_int_eq(domus_probe_fail(world.client, -ECONNREFUSED), 0);
     domt_js_expect_failed_ask(&world, -ECONNREFUSED);
-    ask_to_put("x", "w", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
-    expect_open(no_leader);
+    ask_bucket_to_put("x", "w", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
+    expect_opening_of_bucket(no_leader);
     domt_js_expect_request(&world, "$KV.b.x", NULL, "w");
     domt_js_answer_request(&world, NULL, "{\"seq\":9}");
-    expect_revision(9);
+    expect_answer_with_revision(9);
     domt_js_world_end(&world);
 }
 
-DOMT_TEST(others_wait_while_the_bucket_is_opened)
+DOMT_TEST(asks_wait_while_bucket_is_opened)
 {
-    set_up();
-    ask_to_put("x", "1", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
-    ask_to_put("x", "2", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
-    expect_open(OPENED);
+    make_bucket_in_kit();
+    ask_bucket_to_put("x", "1", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
+    ask_bucket_to_put("x", "2", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
+    expect_opening_of_bucket(OPENED);
     domt_js_expect_request(&world, "$KV.b.x", NULL, "1");
     domt_js_answer_request(&world, NULL, "{\"seq\":1}");
     domt_js_expect_request(&world, "$KV.b.x", NULL, "2");
     domt_js_answer_request(&world, NULL, "{\"seq\":2}");
-    expect_revision(1);
-    expect_revision(2);
+    expect_answer_with_revision(1);
+    expect_answer_with_revision(2);
     domt_js_world_end(&world);
 }
 
-DOMT_TEST(bucket_is_made_with_its_options)
+DOMT_TEST(bucket_is_created_with_its_options)
 {
     domus_nats_kv_config config = {.description = "d",
                                    .storage = DOMUS_NATS_MEMORY,
@@ -346,7 +350,7 @@ DOMT_TEST(bucket_is_made_with_its_options)
     domt_js_world_end(&world);
 }
 
-DOMT_TEST(wrong_names_and_options_are_refused)
+DOMT_TEST(wrong_bucket_names_and_options_are_refused)
 {
     static const char *const buckets[] = {NULL, "", "a.b", "a b", "a*", "a/b", "\xc3\xa4"};
     domus_nats_kv_config config = {.history = 65};
@@ -367,20 +371,20 @@ DOMT_TEST(wrong_names_and_options_are_refused)
     }
     options.bucket = "b";
     ck_assert_int_eq(domt_js_open_bucket(&world, &options), 0);
-    ask_to_get("", 0);
+    ask_bucket_to_get("", 0);
     domt_js_expect_failed_ask(&world, -EINVAL);
-    ask_to_get("a b", 0);
+    ask_bucket_to_get("a b", 0);
     domt_js_expect_failed_ask(&world, -EINVAL);
-    ask_to_get("a.>", 0);
+    ask_bucket_to_get("a.>", 0);
     domt_js_expect_failed_ask(&world, -EINVAL);
-    ask_to_put("x", "v", DOMUS_NATS_KV_DELETE, DOMUS_NATS_KV_ALWAYS, 0);
+    ask_bucket_to_put("x", "v", DOMUS_NATS_KV_DELETE, DOMUS_NATS_KV_ALWAYS, 0);
     domt_js_expect_failed_ask(&world, -EINVAL);
-    ask_to_put("x", "", DOMUS_NATS_KV_DELETE, DOMUS_NATS_KV_IF_NONE, 0);
+    ask_bucket_to_put("x", "", DOMUS_NATS_KV_DELETE, DOMUS_NATS_KV_IF_NONE, 0);
     domt_js_expect_failed_ask(&world, -EINVAL);
     domt_js_world_end(&world);
 }
 
-DOMT_TEST(answers_of_a_stranger_are_errors)
+DOMT_TEST(malformed_answers_become_errors)
 {
     static const char *const acks[] = {"",
                                        "{",
@@ -409,31 +413,31 @@ DOMT_TEST(answers_of_a_stranger_are_errors)
         "{\"message\":[]}",
         "{\"message\":null}"};
 
-    set_up();
-    ask_to_put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
-    expect_open(OPENED);
+    make_bucket_in_kit();
+    ask_bucket_to_put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
+    expect_opening_of_bucket(OPENED);
     domt_js_expect_request(&world, "$KV.b.x", NULL, "v");
-    /* headers of the answer are ignored */
+    /* The answer has headers, which the bucket ignores. */
     domt_js_answer_request(&world, "NATS/1.0\r\nA: b\r\n\r\n", "{\"seq\":1}");
-    expect_revision(1);
+    expect_answer_with_revision(1);
     for (size_t i = 0; i < sizeof acks / sizeof acks[0]; i++) {
-        ask_to_put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
+        ask_bucket_to_put("x", "v", DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_ALWAYS, 0);
         domt_js_expect_request(&world, "$KV.b.x", NULL, "v");
         domt_js_answer_request(&world, NULL, acks[i]);
         domt_js_expect_failed_ask(&world, -EPROTO);
     }
     for (size_t i = 0; i < sizeof messages / sizeof messages[0]; i++) {
-        ask_to_get("x", 0);
+        ask_bucket_to_get("x", 0);
         domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.KV_b", NULL, NULL);
         domt_js_answer_request(&world, NULL, messages[i]);
         domt_js_expect_failed_ask(&world, -EPROTO);
     }
-    ask_to_get("x", 0);
+    ask_bucket_to_get("x", 0);
     domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.KV_b", NULL, NULL);
     domt_js_answer_request(&world, "NATS/1.0\r\nNats-Subject: $KV.b.x\r\nNats-Sequence: 1x\r\n\r\n",
                            "v");
     domt_js_expect_failed_ask(&world, -EPROTO);
-    ask_to_get("x", 0);
+    ask_bucket_to_get("x", 0);
     domt_js_expect_request(&world, "$JS.API.STREAM.MSG.GET.KV_b", NULL, NULL);
     domt_js_answer_request(&world, "NATS/1.0 503\r\n\r\n", "");
     domt_js_expect_failed_ask(&world, -EAGAIN);

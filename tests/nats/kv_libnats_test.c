@@ -11,7 +11,7 @@
 static natsConnection *connection;
 static jsCtx *context;
 
-static void start_libnats(void)
+static void connect_libnats_to_server(void)
 {
     char url[100];
 
@@ -20,14 +20,14 @@ static void start_libnats(void)
     ck_assert_int_eq(natsConnection_JetStream(&context, connection, NULL), NATS_OK);
 }
 
-static void stop_libnats(void)
+static void disconnect_libnats(void)
 {
     jsCtx_Destroy(context);
     natsConnection_Destroy(connection);
     nats_Close();
 }
 
-static kvStore *open_libnats_bucket(const char *name, int history)
+static kvStore *open_bucket_by_libnats(const char *name, int history)
 {
     kvConfig config;
     kvStore *store = NULL;
@@ -39,9 +39,9 @@ static kvStore *open_libnats_bucket(const char *name, int history)
     return store;
 }
 
-/* Make a change by libnats. Returns whether it was made. */
-static bool change_by_libnats(kvStore *store, int operation, const char *key, const char *value,
-                              uint64_t revision, uint64_t *ret_revision)
+/* Change a key through libnats. Returns whether the change was made. */
+static bool change_key_by_libnats(kvStore *store, int operation, const char *key, const char *value,
+                                  uint64_t revision, uint64_t *ret_revision)
 {
     switch (operation) {
     case 0:
@@ -57,8 +57,8 @@ static bool change_by_libnats(kvStore *store, int operation, const char *key, co
     }
 }
 
-static bool change_by_domus(int operation, const char *key, const char *value, uint64_t revision,
-                            uint64_t *ret_revision)
+static bool change_key_by_domus(int operation, const char *key, const char *value,
+                                uint64_t revision, uint64_t *ret_revision)
 {
     static const struct {
         domus_nats_kv_operation operation;
@@ -76,8 +76,9 @@ static bool change_by_domus(int operation, const char *key, const char *value, u
     return error == 0;
 }
 
-/* Check that domus and libnats read the same value of a key, at this revision or the newest (0). */
-static void check_same_value(kvStore *store, const char *key, uint64_t revision)
+/* Check that domus and libnats read the same value of a key at this revision, or its newest value
+ * if `revision` is 0. */
+static void check_libnats_reads_same_value(kvStore *store, const char *key, uint64_t revision)
 {
     domus_nats_kv_entry own;
     kvEntry *entry = NULL;
@@ -97,15 +98,15 @@ static void check_same_value(kvStore *store, const char *key, uint64_t revision)
     kvEntry_Destroy(entry);
 }
 
-DOMT_TEST(bucket_does_what_that_of_libnats_does)
+DOMT_TEST(bucket_gives_same_results_as_libnats)
 {
     domus_nats_kv_config config = {.history = 4};
     unsigned chance = 1;
     char key[8], value[16];
 
     domt_js_server_start_with_client(&domt_bucket.js);
-    start_libnats();
-    kvStore *store = open_libnats_bucket("theirs", 4);
+    connect_libnats_to_server();
+    kvStore *store = open_bucket_by_libnats("theirs", 4);
     domt_bucket_open_at_server("own", &config);
     uint32_t rounds = domt_more_if_long(400);
     for (uint32_t i = 0; i < rounds; i++) {
@@ -117,23 +118,24 @@ DOMT_TEST(bucket_does_what_that_of_libnats_does)
         snprintf(value, sizeof value, "v%u", i);
         uint64_t revision = 0;
         if (domt_js_server_get_entry(&domt_bucket.js, domt_bucket.address, key, 0, &entry) == 0) {
-            revision = entry.revision - (chance >> 24) % 2; /* sometimes the revision before */
+            /* every second time, the change names an outdated revision */
+            revision = entry.revision - (chance >> 24) % 2;
             domus_slice_free(entry.bytes);
         }
-        bool is_made = change_by_domus(operation, key, value, revision, &own);
-        ck_assert_int_eq(change_by_libnats(store, operation, key, value, revision, &theirs),
+        bool is_made = change_key_by_domus(operation, key, value, revision, &own);
+        ck_assert_int_eq(change_key_by_libnats(store, operation, key, value, revision, &theirs),
                          is_made);
         if (is_made && operation < 3)
             ck_assert_uint_eq(own, theirs);
-        check_same_value(store, key, 0);
-        check_same_value(store, key, 1 + (chance >> 8) % (i + 1));
+        check_libnats_reads_same_value(store, key, 0);
+        check_libnats_reads_same_value(store, key, 1 + (chance >> 8) % (i + 1));
     }
     kvStore_Destroy(store);
-    stop_libnats();
+    disconnect_libnats();
     domt_js_server_stop_with_client(&domt_bucket.js);
 }
 
-DOMT_TEST(buckets_are_the_same_thing_to_both)
+DOMT_TEST(domus_and_libnats_share_one_bucket)
 {
     domus_nats_kv_config config = {.history = 4};
     kvEntry *entry = NULL;
@@ -141,10 +143,11 @@ DOMT_TEST(buckets_are_the_same_thing_to_both)
     uint64_t revision = 0;
 
     domt_js_server_start_with_client(&domt_bucket.js);
-    start_libnats();
-    store = open_libnats_bucket("theirs", 4);
+    connect_libnats_to_server();
+    store = open_bucket_by_libnats("theirs", 4);
     ck_assert_int_eq(kvStore_PutString(&revision, store, "x", "1"), NATS_OK);
-    domt_bucket_open_at_server("theirs", &config); /* this configuration is the same as libnats's */
+    /* domus opens libnats's bucket with an equal configuration */
+    domt_bucket_open_at_server("theirs", &config);
     ck_assert(domt_bucket_has_recent_value("x", "1"));
     ck_assert_uint_eq(domt_bucket_put_value("x", "2"), revision + 1);
     (void)domt_bucket_watch_keys("x", DOMT_SECOND);
@@ -164,18 +167,18 @@ DOMT_TEST(buckets_are_the_same_thing_to_both)
     ck_assert_int_eq(kvStore_CreateString(&revision, store, "y.z", "4"), NATS_OK);
     ck_assert(domt_bucket_has_recent_value("y.z", "4"));
     kvStore_Destroy(store);
-    stop_libnats();
+    disconnect_libnats();
     domt_js_server_stop_with_client(&domt_bucket.js);
 }
 
 #else
 
-DOMT_TEST(bucket_does_what_that_of_libnats_does)
+DOMT_TEST(bucket_gives_same_results_as_libnats)
 {
     ck_abort_msg("this test was built without libnats (Debian: libnats-dev)");
 }
 
-DOMT_TEST(buckets_are_the_same_thing_to_both)
+DOMT_TEST(domus_and_libnats_share_one_bucket)
 {
     ck_abort_msg("this test was built without libnats (Debian: libnats-dev)");
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-static void check_values(bool reads_any)
+static void check_values_in_bucket(bool reads_any)
 {
     domus_nats_kv_config config = {.history = 3};
     domus_nats_kv_options options = {.bucket = "b", .create = &config, .reads_any = reads_any};
@@ -42,17 +42,17 @@ static void check_values(bool reads_any)
     domt_js_server_stop_with_client(&domt_bucket.js);
 }
 
-DOMT_TEST(values_come_back_from_the_leader)
+DOMT_TEST(values_are_read_back_from_leader)
 {
-    check_values(false);
+    check_values_in_bucket(false);
 }
 
-DOMT_TEST(values_come_back_from_any_server)
+DOMT_TEST(values_are_read_back_from_any_server)
 {
-    check_values(true);
+    check_values_in_bucket(true);
 }
 
-DOMT_TEST(bucket_has_to_be_there_and_the_same)
+DOMT_TEST(missing_or_different_bucket_is_refused)
 {
     domus_nats_kv_config config = {.history = 2};
     domus_nats_kv_config other = {.history = 3};
@@ -72,7 +72,8 @@ DOMT_TEST(bucket_has_to_be_there_and_the_same)
                                               &domus_nats_kv_look_type, NULL, &status,
                                               sizeof status),
                      -EEXIST);
-    domt_bucket_open_at_server("c", &many); /* a single server offers no replicas */
+    /* a single server cannot have the replicas that these options ask for */
+    domt_bucket_open_at_server("c", &many);
     ck_assert_int_eq(domt_js_server_ask_actor(&domt_bucket.js, domt_bucket.address,
                                               &domus_nats_kv_look_type, NULL, &status,
                                               sizeof status),
@@ -84,7 +85,8 @@ DOMT_TEST(bucket_has_to_be_there_and_the_same)
                      0);
     ck_assert_uint_eq(status.entries, 1);
     ck_assert_uint_eq(status.history, 2);
-    domt_bucket.address = before; /* this actor finds the bucket now */
+    /* the first actor, which had found no bucket, finds it now that it exists */
+    domt_bucket.address = before;
     ck_assert(domt_bucket_has_recent_value("x", "v"));
     ck_assert_int_eq(domt_js_server_ask_actor(&domt_bucket.js, domt_bucket.address,
                                               &domus_nats_kv_remove_type, NULL, NULL, 0),
@@ -95,7 +97,7 @@ DOMT_TEST(bucket_has_to_be_there_and_the_same)
     domt_js_server_stop_with_client(&domt_bucket.js);
 }
 
-DOMT_TEST(entries_end_with_their_time)
+DOMT_TEST(entries_expire_after_time_to_live)
 {
     domus_nats_kv_config config = {.ttl_ns = 3 * DOMT_SECOND / 2, .storage = DOMUS_NATS_MEMORY};
     uint64_t revision = 0;
@@ -110,7 +112,8 @@ DOMT_TEST(entries_end_with_their_time)
                                               DOMUS_NATS_KV_PUT, DOMUS_NATS_KV_IF_NONE, 0,
                                               &revision),
                      -EEXIST);
-    for (int i = 0; i < 4; i++) { /* the lease stays, because it is renewed in time */
+    /* the lease outlives its time to live, because it is renewed in time */
+    for (int i = 0; i < 4; i++) {
         nanosleep(&(struct timespec){.tv_nsec = 450000000}, NULL);
         ck_assert_int_eq(domt_js_server_put_entry(&domt_bucket.js, domt_bucket.address, "leader",
                                                   "one", DOMUS_NATS_KV_PUT,
@@ -131,7 +134,7 @@ DOMT_TEST(entries_end_with_their_time)
     domt_js_server_stop_with_client(&domt_bucket.js);
 }
 
-DOMT_TEST(full_bucket_says_so)
+DOMT_TEST(full_bucket_refuses_a_put)
 {
     domus_nats_kv_config config = {.bytes_max = 2000, .value_max = 1500};
     char value[1600];
@@ -154,7 +157,7 @@ DOMT_TEST(full_bucket_says_so)
 
 /* --- watches and lists ------------------------------------------------------------------------ */
 
-DOMT_TEST(watch_hears_what_is_there_and_what_changes)
+DOMT_TEST(watch_reports_existing_entries_and_changes)
 {
     domus_nats_kv_config config = {.history = 5};
     domus_nats_kv_list list;
@@ -187,7 +190,7 @@ DOMT_TEST(watch_hears_what_is_there_and_what_changes)
     domt_js_server_stop_with_client(&domt_bucket.js);
 }
 
-DOMT_TEST(watch_lives_through_the_end_of_its_server)
+DOMT_TEST(watch_continues_after_server_is_killed)
 {
     domus_nats_kv_config config = {.history = 1};
     char value[16];
@@ -214,7 +217,7 @@ DOMT_TEST(watch_lives_through_the_end_of_its_server)
     domt_js_server_stop_with_client(&domt_bucket.js);
 }
 
-DOMT_TEST(watch_ends_with_its_bucket)
+DOMT_TEST(watch_ends_when_bucket_is_removed)
 {
     domus_nats_kv_config config = {.history = 1};
 
@@ -231,7 +234,7 @@ DOMT_TEST(watch_ends_with_its_bucket)
     domt_js_server_stop_with_client(&domt_bucket.js);
 }
 
-DOMT_TEST(many_changes_are_heard_in_order)
+DOMT_TEST(watch_reports_many_changes_in_order)
 {
     domus_nats_kv_config config = {.history = 1, .storage = DOMUS_NATS_MEMORY};
     enum { CHANGES = 3000 };
@@ -243,7 +246,8 @@ DOMT_TEST(many_changes_are_heard_in_order)
     domt_bucket_open_at_server("b", &config);
     (void)domt_bucket_watch_keys("", DOMT_SECOND / 5);
     (void)domt_js_server_receive_notice(&domt_bucket.js, &domus_nats_kv_initial_type, DOMT_SECOND);
-    for (unsigned i = 0; i < CHANGES; i++) { /* the test receives no notices meanwhile */
+    /* the test's outsider takes no notices during these changes, so its mailbox fills */
+    for (unsigned i = 0; i < CHANGES; i++) {
         snprintf(key, sizeof key, "k%u", i % 1500);
         snprintf(last, sizeof last, "%u", i);
         domus_nats_kv_put ask = {.operation = DOMUS_NATS_KV_PUT};
@@ -254,7 +258,9 @@ DOMT_TEST(many_changes_are_heard_in_order)
                          0);
     }
     static char newest[1500][8];
-    for (;;) { /* of the changes that found the mailbox full, the newest of each key come later */
+    /* For changes that found the mailbox full, the watch reports only the newest of each key,
+     * later. */
+    for (;;) {
         const domus_nats_kv_entry *entry = domt_js_server_receive_notice(
             &domt_bucket.js, &domus_nats_kv_entry_type, 10 * DOMT_SECOND);
         domus_slice name = domus_nats_kv_key(entry), value = domus_nats_kv_value(entry);

@@ -13,12 +13,12 @@
 #define BEAT   "NATS/1.0 100 Idle Heartbeat\r\nNats-Last-Consumer: %u\r\n\r\n"
 
 static domt_js_world world;
-static domus_address watch; /* address of the watch */
-static uint64_t tag;        /* tag of its subscription */
+static domus_address watch; /* address of the watch's actor, to which the client delivers */
+static uint64_t tag;        /* tag of the watch's subscription at the client */
 
 static const domus_nats_kv_watch plain = {.tag = 7, .heartbeat_ns = DOMT_SECOND};
 
-static void set_up(const domus_nats_kv_watch *options)
+static void make_bucket_with_watch(const domus_nats_kv_watch *options)
 {
     domus_nats_kv_options bucket = {.bucket = "b"};
 
@@ -30,8 +30,9 @@ static void set_up(const domus_nats_kv_watch *options)
     domt_js_answer_request(&world, NULL, OPENED);
 }
 
-/* Expect a round whose consumer's configuration begins so, and answer. */
-static void expect_round(const char *begins, uint64_t before, uint64_t pending)
+/* Check that the watch subscribes and asks for a consumer whose configuration begins with `begins`,
+ * and answer with `pending` messages. */
+static void expect_round_of_watch(const char *begins, uint64_t before, uint64_t pending)
 {
     char inbox[64], body[1024], answer[200];
 
@@ -52,7 +53,7 @@ static void expect_round(const char *begins, uint64_t before, uint64_t pending)
 
 #define NEWEST "\"deliver_policy\":\"last_per_subject\",\"opt_start_seq\":0"
 
-static void expect_watching(void)
+static void expect_answer_that_watch_began(void)
 {
     domus_nats_kv_watching watching;
     int error =
@@ -62,8 +63,8 @@ static void expect_watching(void)
     ck_assert(domus_address_equals(watching.watch, watch));
 }
 
-static void deliver_entry(unsigned delivery, unsigned revision, unsigned pending, const char *key,
-                          const char *headers)
+static void deliver_entry_to_watch(unsigned delivery, unsigned revision, unsigned pending,
+                                   const char *key, const char *headers)
 {
     char reply[100], subject[100];
 
@@ -74,21 +75,21 @@ static void deliver_entry(unsigned delivery, unsigned revision, unsigned pending
         domt_js_make_message(subject, reply, headers, headers != NULL ? "" : "value"));
 }
 
-static void deliver_status(const char *headers, const char *reply)
+static void deliver_status_to_watch(const char *headers, const char *reply)
 {
     domt_js_deliver_message(&world, watch, tag,
                             domt_js_make_message("_INBOX.x", reply, headers, ""));
 }
 
-static void deliver_heartbeat(unsigned delivered)
+static void deliver_heartbeat_to_watch(unsigned delivered)
 {
     char text[200];
 
     snprintf(text, sizeof text, BEAT, delivered);
-    deliver_status(text, NULL);
+    deliver_status_to_watch(text, NULL);
 }
 
-static void expect_entry(const char *key, uint64_t revision, uint8_t operation, bool initial)
+static void expect_entry_notice(const char *key, uint64_t revision, uint8_t operation, bool initial)
 {
     domus_nats_kv_entry entry;
     int error = domus_probe_expect(world.user, &domus_nats_kv_entry_type, DOMT_SECOND, &entry);
@@ -106,7 +107,7 @@ static void expect_entry(const char *key, uint64_t revision, uint8_t operation, 
     domus_slice_free(entry.bytes);
 }
 
-static void expect_initial(uint64_t revision)
+static void expect_initial_mark(uint64_t revision)
 {
     domus_nats_kv_initial initial;
     int error = domus_probe_expect(world.user, &domus_nats_kv_initial_type, DOMT_SECOND, &initial);
@@ -116,7 +117,7 @@ static void expect_initial(uint64_t revision)
     ck_assert_uint_eq(initial.revision, revision);
 }
 
-static void expect_ended(int reason)
+static void expect_ended_notice(int reason)
 {
     domus_nats_kv_ended ended;
     int error = domus_probe_expect(world.user, &domus_nats_kv_ended_type, DOMT_SECOND, &ended);
@@ -126,19 +127,20 @@ static void expect_ended(int reason)
     ck_assert_int_eq(ended.error, reason);
 }
 
-DOMT_TEST(watch_tells_entries_and_then_changes)
+DOMT_TEST(watch_reports_entries_before_changes)
 {
-    set_up(&plain);
-    expect_round(NEWEST, 0, 2);
-    expect_watching();
-    deliver_entry(1, 4, 1, "x", NULL);
-    deliver_entry(2, 6, 0, "y.z", "NATS/1.0\r\nKV-Operation: PURGE\r\nNats-Rollup: sub\r\n\r\n");
-    deliver_entry(3, 7, 0, "x", "NATS/1.0\r\nKV-Operation: DEL\r\n\r\n");
-    deliver_entry(4, 8, 1, "x", "NATS/1.0\r\nKV-Operation: PUT\r\n\r\n");
-    expect_entry("x", 4, DOMUS_NATS_KV_PUT, true);
-    expect_entry("y.z", 6, DOMUS_NATS_KV_PURGE, true);
-    expect_initial(6);
-    expect_entry("x", 7, DOMUS_NATS_KV_DELETE, false);
+    make_bucket_with_watch(&plain);
+    expect_round_of_watch(NEWEST, 0, 2);
+    expect_answer_that_watch_began();
+    deliver_entry_to_watch(1, 4, 1, "x", NULL);
+    deliver_entry_to_watch(2, 6, 0, "y.z",
+                           "NATS/1.0\r\nKV-Operation: PURGE\r\nNats-Rollup: sub\r\n\r\n");
+    deliver_entry_to_watch(3, 7, 0, "x", "NATS/1.0\r\nKV-Operation: DEL\r\n\r\n");
+    deliver_entry_to_watch(4, 8, 1, "x", "NATS/1.0\r\nKV-Operation: PUT\r\n\r\n");
+    expect_entry_notice("x", 4, DOMUS_NATS_KV_PUT, true);
+    expect_entry_notice("y.z", 6, DOMUS_NATS_KV_PURGE, true);
+    expect_initial_mark(6);
+    expect_entry_notice("x", 7, DOMUS_NATS_KV_DELETE, false);
     domus_nats_kv_entry entry;
     ck_assert_int_eq(domus_probe_expect(world.user, &domus_nats_kv_entry_type, DOMT_SECOND, &entry),
                      0);
@@ -148,173 +150,176 @@ DOMT_TEST(watch_tells_entries_and_then_changes)
     domt_js_world_end(&world);
 }
 
-DOMT_TEST(messages_before_the_answer_come_behind_it)
+DOMT_TEST(entries_follow_answer_of_watch_ask)
 {
     char inbox[64];
 
-    set_up(&plain);
+    make_bucket_with_watch(&plain);
     watch = domt_js_expect_subscription(&world, 40, &tag, inbox);
     domt_js_expect_request(&world, CREATE, NULL, NULL);
-    deliver_entry(1, 4, 1, "x", NULL);
-    deliver_entry(2, 5, 0, "y", NULL);
+    deliver_entry_to_watch(1, 4, 1, "x", NULL);
+    deliver_entry_to_watch(2, 5, 0, "y", NULL);
     ck_assert_int_eq(domus_probe_expect_nothing(world.user, DOMT_SECOND / 10), 0);
     domt_js_answer_request(&world, NULL, "{\"delivered\":{\"stream_seq\":0},\"num_pending\":2}");
-    expect_watching();
-    expect_entry("x", 4, DOMUS_NATS_KV_PUT, true);
-    expect_entry("y", 5, DOMUS_NATS_KV_PUT, true);
-    expect_initial(5);
+    expect_answer_that_watch_began();
+    expect_entry_notice("x", 4, DOMUS_NATS_KV_PUT, true);
+    expect_entry_notice("y", 5, DOMUS_NATS_KV_PUT, true);
+    expect_initial_mark(5);
     domt_js_world_end(&world);
 }
 
-DOMT_TEST(empty_bucket_has_its_mark_at_once)
+DOMT_TEST(watch_of_empty_bucket_marks_end_at_once)
 {
-    set_up(&plain);
-    expect_round(NEWEST, 0, 0);
-    expect_watching();
-    expect_initial(0);
-    deliver_entry(1, 1, 0, "x", NULL);
-    expect_entry("x", 1, DOMUS_NATS_KV_PUT, false);
+    make_bucket_with_watch(&plain);
+    expect_round_of_watch(NEWEST, 0, 0);
+    expect_answer_that_watch_began();
+    expect_initial_mark(0);
+    deliver_entry_to_watch(1, 1, 0, "x", NULL);
+    expect_entry_notice("x", 1, DOMUS_NATS_KV_PUT, false);
     domt_js_world_end(&world);
 }
 
-DOMT_TEST(missing_message_is_asked_for_again)
+DOMT_TEST(watch_requests_missing_message_again)
 {
-    set_up(&plain);
-    expect_round(NEWEST, 0, 3);
-    expect_watching();
-    deliver_entry(1, 4, 2, "x", NULL);
-    expect_entry("x", 4, DOMUS_NATS_KV_PUT, true);
+    make_bucket_with_watch(&plain);
+    expect_round_of_watch(NEWEST, 0, 3);
+    expect_answer_that_watch_began();
+    deliver_entry_to_watch(1, 4, 2, "x", NULL);
+    expect_entry_notice("x", 4, DOMUS_NATS_KV_PUT, true);
     uint64_t old = tag;
-    deliver_entry(3, 6, 0, "z", NULL); /* the second delivery is lost */
+    /* the delivery with number 2 is missing, so the watch asks again */
+    deliver_entry_to_watch(3, 6, 0, "z", NULL);
     domt_js_expect_unsubscription(&world, 40);
-    expect_round("\"deliver_policy\":\"by_start_sequence\",\"opt_start_seq\":5", 4, 2);
+    expect_round_of_watch("\"deliver_policy\":\"by_start_sequence\",\"opt_start_seq\":5", 4, 2);
     ck_assert_uint_ne(tag, old);
     uint64_t now = tag;
     tag = old;
-    deliver_entry(4, 7, 0, "late", NULL); /* a delivery of the old consumer */
+    /* this delivery is of the old consumer, and is not reported */
+    deliver_entry_to_watch(4, 7, 0, "late", NULL);
     tag = now;
-    deliver_entry(1, 5, 1, "y", NULL);
-    deliver_entry(2, 6, 0, "z", NULL);
-    expect_entry("y", 5, DOMUS_NATS_KV_PUT, true);
-    expect_entry("z", 6, DOMUS_NATS_KV_PUT, true);
-    expect_initial(6);
+    deliver_entry_to_watch(1, 5, 1, "y", NULL);
+    deliver_entry_to_watch(2, 6, 0, "z", NULL);
+    expect_entry_notice("y", 5, DOMUS_NATS_KV_PUT, true);
+    expect_entry_notice("z", 6, DOMUS_NATS_KV_PUT, true);
+    expect_initial_mark(6);
     domt_js_world_end(&world);
 }
 
-DOMT_TEST(heartbeat_tells_what_is_missing)
+DOMT_TEST(heartbeat_reveals_missing_message)
 {
-    set_up(&plain);
-    expect_round(NEWEST, 0, 1);
-    expect_watching();
-    deliver_entry(1, 4, 0, "x", NULL);
-    expect_entry("x", 4, DOMUS_NATS_KV_PUT, true);
-    expect_initial(4);
-    deliver_heartbeat(1);
+    make_bucket_with_watch(&plain);
+    expect_round_of_watch(NEWEST, 0, 1);
+    expect_answer_that_watch_began();
+    deliver_entry_to_watch(1, 4, 0, "x", NULL);
+    expect_entry_notice("x", 4, DOMUS_NATS_KV_PUT, true);
+    expect_initial_mark(4);
+    deliver_heartbeat_to_watch(1);
     ck_assert_int_eq(domus_probe_expect_nothing(world.client, DOMT_SECOND / 2), 0);
-    deliver_heartbeat(2); /* the second delivery is lost, and only a heartbeat follows */
+    deliver_heartbeat_to_watch(2); /* delivery 2 is missing, and only this heartbeat tells of it */
     domt_js_expect_unsubscription(&world, 40);
-    expect_round("\"deliver_policy\":\"by_start_sequence\",\"opt_start_seq\":5", 4, 1);
-    deliver_entry(1, 5, 0, "y", NULL);
-    expect_entry("y", 5, DOMUS_NATS_KV_PUT, false);
+    expect_round_of_watch("\"deliver_policy\":\"by_start_sequence\",\"opt_start_seq\":5", 4, 1);
+    deliver_entry_to_watch(1, 5, 0, "y", NULL);
+    expect_entry_notice("y", 5, DOMUS_NATS_KV_PUT, false);
     ck_assert_int_eq(domus_probe_expect_nothing(world.user, DOMT_SECOND / 10), 0);
     domt_js_world_end(&world);
 }
 
 DOMT_TEST(silent_consumer_is_replaced)
 {
-    set_up(&plain);
-    expect_round(NEWEST, 0, 0);
-    expect_watching();
-    expect_initial(0);
+    make_bucket_with_watch(&plain);
+    expect_round_of_watch(NEWEST, 0, 0);
+    expect_answer_that_watch_began();
+    expect_initial_mark(0);
     for (int i = 0; i < 5; i++) {
         ck_assert_int_eq(domus_testkit_advance(world.kit, DOMT_SECOND), 0);
-        deliver_heartbeat(0);
+        deliver_heartbeat_to_watch(0);
     }
     uint64_t from_ns = domus_testkit_now_ns(world.kit);
     domt_js_expect_unsubscription_within(&world, 40, 10 * DOMT_SECOND);
     uint64_t took_ns = domus_testkit_now_ns(world.kit) - from_ns;
     ck_assert(took_ns > DOMT_SECOND && took_ns <= 3 * DOMT_SECOND);
-    expect_round(NEWEST, 0, 0);
-    deliver_entry(1, 1, 0, "x", NULL);
-    expect_entry("x", 1, DOMUS_NATS_KV_PUT, false);
-    deliver_status("NATS/1.0 409 Consumer Deleted\r\n\r\n", NULL);
+    expect_round_of_watch(NEWEST, 0, 0);
+    deliver_entry_to_watch(1, 1, 0, "x", NULL);
+    expect_entry_notice("x", 1, DOMUS_NATS_KV_PUT, false);
+    deliver_status_to_watch("NATS/1.0 409 Consumer Deleted\r\n\r\n", NULL);
     domt_js_expect_unsubscription(&world, 40);
-    expect_round("\"deliver_policy\":\"by_start_sequence\",\"opt_start_seq\":2", 1, 0);
+    expect_round_of_watch("\"deliver_policy\":\"by_start_sequence\",\"opt_start_seq\":2", 1, 0);
     domt_js_world_end(&world);
 }
 
-DOMT_TEST(server_may_send_on_when_all_was_told)
+DOMT_TEST(flow_control_of_server_is_answered_after_delivery)
 {
-    set_up(&plain);
-    expect_round(NEWEST, 0, 0);
-    expect_watching();
-    expect_initial(0);
-    deliver_status("NATS/1.0 100 FlowControl Request\r\n\r\n", "$JS.FC.KV_b.abc.1");
+    make_bucket_with_watch(&plain);
+    expect_round_of_watch(NEWEST, 0, 0);
+    expect_answer_that_watch_began();
+    expect_initial_mark(0);
+    deliver_status_to_watch("NATS/1.0 100 FlowControl Request\r\n\r\n", "$JS.FC.KV_b.abc.1");
     domt_js_expect_publication(&world, &domus_nats_publish_type, "$JS.FC.KV_b.abc.1", NULL, "",
                                NULL);
-    deliver_status("NATS/1.0 100 Idle Heartbeat\r\nNats-Last-Consumer: 0\r\n"
-                   "Nats-Consumer-Stalled: $JS.FC.KV_b.abc.2\r\n\r\n",
-                   NULL);
+    deliver_status_to_watch("NATS/1.0 100 Idle Heartbeat\r\nNats-Last-Consumer: 0\r\n"
+                            "Nats-Consumer-Stalled: $JS.FC.KV_b.abc.2\r\n\r\n",
+                            NULL);
     domt_js_expect_publication(&world, &domus_nats_publish_type, "$JS.FC.KV_b.abc.2", NULL, "",
                                NULL);
     domt_js_world_end(&world);
 }
 
-DOMT_TEST(watch_asks_for_what_is_wanted)
+DOMT_TEST(watch_requests_what_its_options_say)
 {
     domus_nats_kv_watch options = plain;
 
     options.history = true;
-    set_up(&options);
-    expect_round("\"deliver_policy\":\"all\",\"opt_start_seq\":0", 0, 1);
+    make_bucket_with_watch(&options);
+    expect_round_of_watch("\"deliver_policy\":\"all\",\"opt_start_seq\":0", 0, 1);
     domt_js_world_end(&world);
 
     options = plain;
     options.changes_only = true;
-    set_up(&options);
-    expect_round("\"deliver_policy\":\"new\",\"opt_start_seq\":0", 3, 0);
-    expect_watching();
-    expect_initial(0);
-    deliver_status("NATS/1.0 409 Consumer Deleted\r\n\r\n", NULL);
+    make_bucket_with_watch(&options);
+    expect_round_of_watch("\"deliver_policy\":\"new\",\"opt_start_seq\":0", 3, 0);
+    expect_answer_that_watch_began();
+    expect_initial_mark(0);
+    deliver_status_to_watch("NATS/1.0 409 Consumer Deleted\r\n\r\n", NULL);
     domt_js_expect_unsubscription(&world, 40);
-    expect_round("\"deliver_policy\":\"by_start_sequence\",\"opt_start_seq\":4", 3, 0);
+    expect_round_of_watch("\"deliver_policy\":\"by_start_sequence\",\"opt_start_seq\":4", 3, 0);
     domt_js_world_end(&world);
 
     options = plain;
     options.from = 9;
     options.ignore_deletes = true;
-    set_up(&options);
-    expect_round("\"deliver_policy\":\"by_start_sequence\",\"opt_start_seq\":9", 8, 1);
-    expect_watching();
-    deliver_entry(1, 9, 0, "x", "NATS/1.0\r\nKV-Operation: DEL\r\n\r\n");
-    expect_initial(9);
+    make_bucket_with_watch(&options);
+    expect_round_of_watch("\"deliver_policy\":\"by_start_sequence\",\"opt_start_seq\":9", 8, 1);
+    expect_answer_that_watch_began();
+    deliver_entry_to_watch(1, 9, 0, "x", "NATS/1.0\r\nKV-Operation: DEL\r\n\r\n");
+    expect_initial_mark(9);
     domt_js_world_end(&world);
 }
 
-DOMT_TEST(wrong_watches_are_refused)
+DOMT_TEST(watch_with_wrong_options_is_refused)
 {
     domus_nats_kv_watch options = plain;
 
     options.heartbeat_ns = DOMT_SECOND / 10 - 1;
-    set_up(&options);
+    make_bucket_with_watch(&options);
     domt_js_expect_failed_ask(&world, -EINVAL);
     options = plain;
     memcpy(options.pattern, "a.>.b", 6);
     ck_assert_int_eq(domus_probe_ask(world.user, world.opened, &domus_nats_kv_watch_type, &options),
                      0);
     domt_js_expect_failed_ask(&world, -EINVAL);
-    memset(options.pattern, 'a', sizeof options.pattern); /* the pattern has no zero at its end */
+    /* the watch's pattern fills its field, without a zero byte at the end */
+    memset(options.pattern, 'a', sizeof options.pattern);
     ck_assert_int_eq(domus_probe_ask(world.user, world.opened, &domus_nats_kv_watch_type, &options),
                      0);
     domt_js_expect_failed_ask(&world, -EINVAL);
     domt_js_world_end(&world);
 }
 
-DOMT_TEST(first_error_is_that_of_the_ask)
+DOMT_TEST(first_error_fails_the_watch_ask)
 {
     char inbox[64];
 
-    set_up(&plain);
+    make_bucket_with_watch(&plain);
     watch = domt_js_expect_subscription(&world, 40, &tag, inbox);
     domt_js_expect_request(&world, CREATE, NULL, NULL);
     domt_js_answer_request(&world, NULL, "{\"error\":{\"code\":400,\"err_code\":10003}}");
@@ -323,18 +328,18 @@ DOMT_TEST(first_error_is_that_of_the_ask)
     domt_js_world_end(&world);
 }
 
-DOMT_TEST(later_errors_pass_or_end_the_watch)
+DOMT_TEST(later_error_is_retried_or_ends_watch)
 {
     char inbox[64];
     uint64_t waited_ns = 0;
 
-    set_up(&plain);
-    expect_round(NEWEST, 0, 1);
-    expect_watching();
-    deliver_entry(1, 4, 0, "x", NULL);
-    expect_entry("x", 4, DOMUS_NATS_KV_PUT, true);
-    expect_initial(4);
-    deliver_status("NATS/1.0 409 Server Shutdown\r\n\r\n", NULL);
+    make_bucket_with_watch(&plain);
+    expect_round_of_watch(NEWEST, 0, 1);
+    expect_answer_that_watch_began();
+    deliver_entry_to_watch(1, 4, 0, "x", NULL);
+    expect_entry_notice("x", 4, DOMUS_NATS_KV_PUT, true);
+    expect_initial_mark(4);
+    deliver_status_to_watch("NATS/1.0 409 Server Shutdown\r\n\r\n", NULL);
     domt_js_expect_unsubscription(&world, 40);
     for (int i = 0; i < 12; i++) {
         uint64_t from_ns = domus_testkit_now_ns(world.kit);
@@ -344,37 +349,37 @@ DOMT_TEST(later_errors_pass_or_end_the_watch)
         ck_assert_int_eq(domus_probe_fail(world.client, -ETIMEDOUT), 0);
         domt_js_expect_unsubscription(&world, 41);
     }
-    /* the pauses of the back-off */
+    /* The time is the sum of the pauses of the watch's back-off. */
     ck_assert(waited_ns >= 4 * DOMT_SECOND && waited_ns < 6 * DOMT_SECOND);
     watch = domt_js_expect_subscription(&world, 42, &tag, inbox);
     domt_js_expect_request(&world, CREATE, NULL, NULL);
     domt_js_answer_request(&world, NULL, "{\"error\":{\"code\":404,\"err_code\":10059}}");
-    expect_ended(-ENXIO);
+    expect_ended_notice(-ENXIO);
     domt_js_expect_unsubscription(&world, 42);
     domt_js_world_end(&world);
 }
 
-DOMT_TEST(bucket_that_was_made_anew_ends_the_watch)
+DOMT_TEST(watch_ends_when_bucket_is_created_anew)
 {
-    set_up(&plain);
-    expect_round(NEWEST, 0, 1);
-    expect_watching();
-    deliver_entry(1, 40, 0, "x", NULL);
-    expect_entry("x", 40, DOMUS_NATS_KV_PUT, true);
-    expect_initial(40);
-    deliver_status("NATS/1.0 409 Consumer Deleted\r\n\r\n", NULL);
+    make_bucket_with_watch(&plain);
+    expect_round_of_watch(NEWEST, 0, 1);
+    expect_answer_that_watch_began();
+    deliver_entry_to_watch(1, 40, 0, "x", NULL);
+    expect_entry_notice("x", 40, DOMUS_NATS_KV_PUT, true);
+    expect_initial_mark(40);
+    deliver_status_to_watch("NATS/1.0 409 Consumer Deleted\r\n\r\n", NULL);
     domt_js_expect_unsubscription(&world, 40);
-    expect_round("\"deliver_policy\":\"by_start_sequence\",\"opt_start_seq\":41", 3, 0);
-    expect_ended(-ENXIO);
+    expect_round_of_watch("\"deliver_policy\":\"by_start_sequence\",\"opt_start_seq\":41", 3, 0);
+    expect_ended_notice(-ENXIO);
     domt_js_world_end(&world);
 }
 
-DOMT_TEST(strangers_messages_are_passed_over)
+DOMT_TEST(watch_skips_messages_of_strangers)
 {
-    set_up(&plain);
-    expect_round(NEWEST, 0, 0);
-    expect_watching();
-    expect_initial(0);
+    make_bucket_with_watch(&plain);
+    expect_round_of_watch(NEWEST, 0, 0);
+    expect_answer_that_watch_began();
+    expect_initial_mark(0);
     domt_js_deliver_message(&world, watch, tag,
                             domt_js_make_message("$KV.b.x", NULL, NULL, "value"));
     domt_js_deliver_message(&world, watch, tag,
@@ -386,36 +391,38 @@ DOMT_TEST(strangers_messages_are_passed_over)
         &world, watch, tag,
         domt_js_make_message("$KV.b.x", "$JS.ACK.KV_b.abc.1.0.1.1.0", NULL, ""));
     ck_assert_int_eq(domus_probe_expect_nothing(world.user, DOMT_SECOND / 10), 0);
-    deliver_entry(1, 1, 0, "x", NULL);
-    expect_entry("x", 1, DOMUS_NATS_KV_PUT, false);
-    deliver_entry(2, 1, 0, "x", NULL); /* the same entry again */
-    deliver_entry(3, 7, 0, "x", NULL);
-    expect_entry("x", 7, DOMUS_NATS_KV_PUT, false);
-    deliver_entry(4, 6, 0, "x", NULL); /* the server goes back to an earlier entry */
+    deliver_entry_to_watch(1, 1, 0, "x", NULL);
+    expect_entry_notice("x", 1, DOMUS_NATS_KV_PUT, false);
+    /* this delivery has the entry of revision 1 again, and is not reported */
+    deliver_entry_to_watch(2, 1, 0, "x", NULL);
+    deliver_entry_to_watch(3, 7, 0, "x", NULL);
+    expect_entry_notice("x", 7, DOMUS_NATS_KV_PUT, false);
+    /* this delivery has an older revision than the last, so the watch begins anew */
+    deliver_entry_to_watch(4, 6, 0, "x", NULL);
     domt_js_expect_unsubscription(&world, 40);
     domt_js_world_end(&world);
 }
 
-DOMT_TEST(watch_ends_with_its_watcher)
+DOMT_TEST(watch_ends_when_watcher_ends)
 {
-    set_up(&plain);
-    expect_round(NEWEST, 0, 0);
-    expect_watching();
+    make_bucket_with_watch(&plain);
+    expect_round_of_watch(NEWEST, 0, 0);
+    expect_answer_that_watch_began();
     ck_assert_int_eq(
         domus_outside_stop(domus_testkit_system(world.kit), domus_probe_address(world.user)), 0);
     domt_js_expect_unsubscription(&world, 40);
     domt_js_world_end(&world);
 }
 
-DOMT_TEST(watch_that_is_stopped_says_nothing)
+DOMT_TEST(stopped_watch_sends_no_notice)
 {
     char inbox[64];
 
-    set_up(&plain);
-    expect_round(NEWEST, 0, 0);
-    expect_watching();
-    expect_initial(0);
-    deliver_status("NATS/1.0 409 Consumer Deleted\r\n\r\n", NULL);
+    make_bucket_with_watch(&plain);
+    expect_round_of_watch(NEWEST, 0, 0);
+    expect_answer_that_watch_began();
+    expect_initial_mark(0);
+    deliver_status_to_watch("NATS/1.0 409 Consumer Deleted\r\n\r\n", NULL);
     domt_js_expect_unsubscription(&world, 40);
     watch = domt_js_expect_subscription(&world, 41, &tag, inbox);
     domt_js_expect_request(&world, CREATE, NULL, NULL);
@@ -425,7 +432,7 @@ DOMT_TEST(watch_that_is_stopped_says_nothing)
     domt_js_world_end(&world);
 }
 
-DOMT_TEST(watch_that_nobody_waits_for_ends)
+DOMT_TEST(watch_ends_if_its_asker_is_gone)
 {
     char inbox[64];
 
@@ -445,7 +452,7 @@ DOMT_TEST(watch_that_nobody_waits_for_ends)
     ck_assert_int_eq(domus_probe_send(world.user, watch, &domus_nats_done_type, NULL), -ESTALE);
     ck_assert_int_eq(domus_outside_spawn(domus_testkit_system(world.kit), &domi_kv_watch_behaviour,
                                          NULL, &watch),
-                     0); /* a watch whose ask was dropped before */
+                     0); /* A watch is started whose ask was dropped before its start. */
     ck_assert_int_eq(domus_testkit_advance(world.kit, 2 * DOMT_SECOND), 0);
     ck_assert_int_eq(domus_probe_send(world.user, watch, &domus_nats_done_type, NULL), -ESTALE);
     domt_js_world_end(&world);

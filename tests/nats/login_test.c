@@ -21,9 +21,9 @@
 
 static domt_nats_server server;
 
-/* Try to connect with these options. Returns 0 when messages pass, or the error that the client
- * reports. */
-static int connect_and_return_error(const domus_nats_options *options)
+/* Open a client with these options. Returns 0 when messages pass, or the error that the client's
+ * events report. */
+static int connect_client_and_return_error(const domus_nats_options *options)
 {
     domus_nats_options filled = *options;
     domt_nats_user user;
@@ -50,30 +50,33 @@ static int connect_and_return_error(const domus_nats_options *options)
         domt_nats_user_ask_successfully(&user, &domus_nats_flush_type, NULL);
     else
         ck_assert_uint_eq(domt_nats_user_read_client_status(&user).connects, 0);
-    if (error == -EACCES) /* the client waits before it tries again */
+    if (error == -EACCES) /* after a refused login the client waits before it tries again */
         ck_assert_int_eq(domus_outside_receive(user.outsider, NULL, SECOND / 2, &message),
                          -ETIMEDOUT);
     domt_nats_user_stop_system(&user);
     return error;
 }
 
-DOMT_TEST(token_is_accepted)
+DOMT_TEST(login_by_token_is_accepted)
 {
     domt_nats_server_start(&server, "authorization { token: \"s3cr3t\" }", 0);
-    ck_assert_int_eq(connect_and_return_error(&(domus_nats_options){.token = "s3cr3t"}), 0);
-    ck_assert_int_eq(connect_and_return_error(&(domus_nats_options){.token = "wrong"}), -EACCES);
-    ck_assert_int_eq(connect_and_return_error(&(domus_nats_options){.name = "nobody"}), -EACCES);
+    ck_assert_int_eq(connect_client_and_return_error(&(domus_nats_options){.token = "s3cr3t"}), 0);
+    ck_assert_int_eq(connect_client_and_return_error(&(domus_nats_options){.token = "wrong"}),
+                     -EACCES);
+    ck_assert_int_eq(connect_client_and_return_error(&(domus_nats_options){.name = "nobody"}),
+                     -EACCES);
     domt_nats_server_stop(&server);
 }
 
-DOMT_TEST(user_is_accepted)
+DOMT_TEST(login_by_user_is_accepted)
 {
     domt_nats_server_start(&server, "authorization { user: \"us\\\"er\", password: \"p\\\\w\" }",
                            0);
+    ck_assert_int_eq(connect_client_and_return_error(
+                         &(domus_nats_options){.user = "us\"er", .password = "p\\w"}),
+                     0);
     ck_assert_int_eq(
-        connect_and_return_error(&(domus_nats_options){.user = "us\"er", .password = "p\\w"}), 0);
-    ck_assert_int_eq(
-        connect_and_return_error(&(domus_nats_options){.user = "us\"er", .password = "x"}),
+        connect_client_and_return_error(&(domus_nats_options){.user = "us\"er", .password = "x"}),
         -EACCES);
     domt_nats_server_stop(&server);
 }
@@ -81,15 +84,16 @@ DOMT_TEST(user_is_accepted)
 #define SEED "SUAJ2YNRTXX72WTAXKCEV5ES5QWMIRCJYVUXWMTJDFYDXLADDSXH6YALCA"
 #define KEY  "UDLVVGABQKYQVN6VJP7NHSLEA45A5YLS6PNKMIZFV4BBU2HXA5IRUVAL"
 
-DOMT_TEST(key_is_accepted)
+DOMT_TEST(login_by_key_is_accepted)
 {
     domt_nats_server_start(&server, "authorization { users: [ { nkey: " KEY " } ] }", 0);
-    ck_assert_int_eq(connect_and_return_error(&(domus_nats_options){.nkey_seed = SEED}), 0);
-    ck_assert_int_eq(connect_and_return_error(&(domus_nats_options){.token = "x"}), -EACCES);
+    ck_assert_int_eq(connect_client_and_return_error(&(domus_nats_options){.nkey_seed = SEED}), 0);
+    ck_assert_int_eq(connect_client_and_return_error(&(domus_nats_options){.token = "x"}), -EACCES);
     domt_nats_server_stop(&server);
-    /* this server sends no nonce, so the key signs nothing */
+    /* This server has no keys and sends no nonce, so the client has nothing to sign. */
     domt_nats_server_start(&server, NULL, 0);
-    ck_assert_int_eq(connect_and_return_error(&(domus_nats_options){.nkey_seed = SEED}), -EACCES);
+    ck_assert_int_eq(connect_client_and_return_error(&(domus_nats_options){.nkey_seed = SEED}),
+                     -EACCES);
     domt_nats_server_stop(&server);
 }
 
@@ -98,7 +102,7 @@ DOMT_TEST(key_is_accepted)
 static int opened_with;
 static domus_nats_options tried;
 
-static int on_mount(domus_stack *stack, void *self)
+static int mount_and_check_client_options(domus_stack *stack, void *self)
 {
     domus_address client;
 
@@ -108,7 +112,7 @@ static int on_mount(domus_stack *stack, void *self)
 
 /* The check of options finds the same errors as opening does, except those of channel settings, and
  * its words show no secret. */
-static void check_options(int error)
+static void check_options_as_opening_does(int error)
 {
     char text[200] = "";
 
@@ -120,7 +124,7 @@ static void check_options(int error)
     ck_assert_msg(error == 0 || strchr(text, ':') != NULL, "%s", text);
 }
 
-DOMT_TEST(server_that_is_no_place_is_refused_by_its_name)
+DOMT_TEST(malformed_server_address_is_named_in_error)
 {
     static const char *const wrong[] = {"a:x", "a:0",   "a:65536", "a:100001",
                                         "a:",  "::1:1", "unix:",   ":1"};
@@ -145,7 +149,8 @@ DOMT_TEST(server_that_is_no_place_is_refused_by_its_name)
 }
 
 static char large[9000];
-static const domus_behaviour trier = {.name = "trier", .kind = DOMUS_STATE, .on_mount = on_mount};
+static const domus_behaviour trier = {
+    .name = "trier", .kind = DOMUS_STATE, .on_mount = mount_and_check_client_options};
 static const domus_pipeline_stage three[] = {{&domus_line_stage, NULL}, {NULL, NULL}};
 static const domus_channel_options idle = {.idle_timeout_ns = 1};
 static const struct {
@@ -199,7 +204,7 @@ static const struct {
     {{.servers = "a:1", .user = "", .backoff_min_ns = 20 * SECOND}, 0},
 };
 
-DOMT_TEST(wrong_options_are_refused)
+DOMT_TEST(wrong_client_options_are_refused)
 {
     char many[33 * 8] = "h:99";
     domt_nats_user user;
@@ -221,15 +226,15 @@ DOMT_TEST(wrong_options_are_refused)
         ck_assert_int_eq(domus_outside_spawn(user.system, &trier, NULL, &address), 0);
         (void)domus_outsider_ask(user.outsider, address, &domus_nats_done_type, NULL, SECOND, NULL);
         ck_assert_msg(opened_with == error, "%zu: %d", i, opened_with);
-        check_options(error);
+        check_options_as_opening_does(error);
     }
     domt_nats_user_stop_system(&user);
 }
 
 /* --- TLS -------------------------------------------------------------------------------------- */
 
-/* Make a certificate of 127.0.0.1, which is its own authority, in a directory. */
-static void make_certificate(const char *directory, const char *name)
+/* Make a certificate for 127.0.0.1, which is its own authority, in a directory. */
+static void make_certificate_in_directory(const char *directory, const char *name)
 {
     char command[600];
 
@@ -241,7 +246,7 @@ static void make_certificate(const char *directory, const char *name)
     ck_assert_int_eq(system(command), 0);
 }
 
-static domus_tls *make_context(const char *directory, const char *name)
+static domus_tls *make_tls_context(const char *directory, const char *name)
 {
     char file[100], error[200];
     const domus_tls_settings settings = {.role = DOMUS_ROLE_CLIENT, .ca_file = file};
@@ -252,14 +257,14 @@ static domus_tls *make_context(const char *directory, const char *name)
     return tls;
 }
 
-DOMT_TEST(tls_begins_behind_info)
+DOMT_TEST(tls_begins_after_info)
 {
     char directory[] = "/tmp/domus-nats-tls-XXXXXX", config[400], command[100];
     ck_assert_ptr_nonnull(mkdtemp(directory));
-    make_certificate(directory, "right");
-    make_certificate(directory, "other");
-    domus_tls_options right = {.tls = make_context(directory, "right")};
-    domus_tls_options other = {.tls = make_context(directory, "other")};
+    make_certificate_in_directory(directory, "right");
+    make_certificate_in_directory(directory, "other");
+    domus_tls_options right = {.tls = make_tls_context(directory, "right")};
+    domus_tls_options other = {.tls = make_tls_context(directory, "other")};
     const domus_pipeline_stage front[] = {{&domus_tls_stage, &right}, {NULL, NULL}};
     const domus_pipeline_stage wrong[] = {{&domus_tls_stage, &other}, {NULL, NULL}};
 
@@ -268,18 +273,22 @@ DOMT_TEST(tls_begins_behind_info)
              "authorization { token: t }",
              directory, directory);
     domt_nats_server_start(&server, config, 0);
-    ck_assert_int_eq(connect_and_return_error(&(domus_nats_options){.front = front, .token = "t"}),
-                     0);
-    ck_assert_int_eq(connect_and_return_error(&(domus_nats_options){.front = front, .token = "x"}),
-                     -EACCES);
-    ck_assert_int_eq(connect_and_return_error(&(domus_nats_options){.front = wrong, .token = "t"}),
-                     -EACCES);
-    ck_assert_int_eq(connect_and_return_error(&(domus_nats_options){.token = "t"}),
+    ck_assert_int_eq(
+        connect_client_and_return_error(&(domus_nats_options){.front = front, .token = "t"}), 0);
+    ck_assert_int_eq(
+        connect_client_and_return_error(&(domus_nats_options){.front = front, .token = "x"}),
+        -EACCES);
+    ck_assert_int_eq(
+        connect_client_and_return_error(&(domus_nats_options){.front = wrong, .token = "t"}),
+        -EACCES);
+    ck_assert_int_eq(connect_client_and_return_error(&(domus_nats_options){.token = "t"}),
                      -EPROTONOSUPPORT);
     domt_nats_server_stop(&server);
-    /* the server has no TLS: an attacker may have removed it */
+    /* This server offers no TLS, as if an attacker had removed the offer, so the client refuses
+     * it. */
     domt_nats_server_start(&server, NULL, 0);
-    ck_assert_int_eq(connect_and_return_error(&(domus_nats_options){.front = front}), -EACCES);
+    ck_assert_int_eq(connect_client_and_return_error(&(domus_nats_options){.front = front}),
+                     -EACCES);
     domt_nats_server_stop(&server);
     domus_tls_free(right.tls);
     domus_tls_free(other.tls);
@@ -296,7 +305,7 @@ typedef struct tls_server {
     pid_t pid;
 } tls_server;
 
-static void tls_server_start(tls_server *tls, const char *directory, unsigned port)
+static void start_openssl_tls_server(tls_server *tls, const char *directory, unsigned port)
 {
     int to[2], from[2];
     char accept[40], cert[100], key[100];
@@ -322,7 +331,7 @@ static void tls_server_start(tls_server *tls, const char *directory, unsigned po
     setvbuf(tls->in, NULL, _IONBF, 0);
 }
 
-static void tls_server_stop(tls_server *tls)
+static void stop_openssl_tls_server(tls_server *tls)
 {
     kill(tls->pid, SIGKILL);
     waitpid(tls->pid, NULL, 0);
@@ -331,7 +340,7 @@ static void tls_server_stop(tls_server *tls)
 }
 
 /* A server with handshake_first: the whole of NATS, from the first byte, is within TLS. */
-DOMT_TEST(tls_may_begin_at_once)
+DOMT_TEST(tls_may_begin_before_info)
 {
     char directory[] = "/tmp/domus-nats-tls-XXXXXX", line[1000], command[100], url[40];
     unsigned port = domt_find_free_port();
@@ -339,10 +348,10 @@ DOMT_TEST(tls_may_begin_at_once)
     domt_nats_user user;
 
     ck_assert_ptr_nonnull(mkdtemp(directory));
-    make_certificate(directory, "right");
-    domus_tls_options right = {.tls = make_context(directory, "right")};
+    make_certificate_in_directory(directory, "right");
+    domus_tls_options right = {.tls = make_tls_context(directory, "right")};
     const domus_pipeline_stage front[] = {{&domus_tls_stage, &right}, {NULL, NULL}};
-    tls_server_start(&tls, directory, port);
+    start_openssl_tls_server(&tls, directory, port);
     snprintf(url, sizeof url, "tls://127.0.0.1:%u", port);
     domt_nats_user_start_system(&user, &(domus_nats_options){.servers = url,
                                                              .front = front,
@@ -356,7 +365,7 @@ DOMT_TEST(tls_may_begin_at_once)
     fprintf(tls.in, "PONG\r\n");
     domt_nats_user_await_connection(&user);
     domt_nats_user_stop_system(&user);
-    tls_server_stop(&tls);
+    stop_openssl_tls_server(&tls);
     domus_tls_free(right.tls);
     snprintf(command, sizeof command, "rm -r %s", directory);
     ck_assert_int_eq(system(command), 0);

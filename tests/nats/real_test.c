@@ -19,7 +19,7 @@
 static domt_nats_server server;
 static domt_nats_user user;
 
-static void set_up(const char *config, const domus_nats_options *options)
+static void start_server_with_client(const char *config, const domus_nats_options *options)
 {
     domus_nats_options filled = options != NULL ? *options : (domus_nats_options){0};
 
@@ -28,18 +28,18 @@ static void set_up(const char *config, const domus_nats_options *options)
     domt_nats_user_start_system(&user, &filled);
 }
 
-static void tear_down(void)
+static void stop_server_with_client(void)
 {
     domt_nats_user_stop_system(&user);
     domt_nats_server_stop(&server);
 }
 
-DOMT_TEST(messages_of_each_size_come_back)
+DOMT_TEST(messages_of_each_size_arrive_unchanged)
 {
     static const size_t sizes[] = {0, 1, 185, 512, 513, 16384, 65536, 300000, 1048576};
     static char bytes[1048576 + 1];
 
-    set_up(NULL, NULL);
+    start_server_with_client(NULL, NULL);
     uint64_t number = domt_nats_user_subscribe_to_subject(&user, "a.*", NULL, 9);
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (char)(i * 7 + i / 251);
@@ -57,18 +57,19 @@ DOMT_TEST(messages_of_each_size_come_back)
     ck_assert_uint_eq(status.max_payload, 1048576);
     ck_assert_uint_eq(status.in_messages, 9);
     ck_assert_uint_eq(status.in_bytes, status.out_bytes);
-    /* larger than the server allows: it would end the connection */
+    /* The payload is larger than the server allows, so the client refuses it: the server would end
+     * the connection. */
     domt_nats_user_publish_bytes(&user, "a.b", bytes, 1048577);
     domt_nats_user_ask_successfully(&user, &domus_nats_flush_type, NULL);
     status = domt_nats_user_read_client_status(&user);
     ck_assert_uint_eq(status.refused, 1);
     ck_assert_uint_eq(status.connects, 1);
-    tear_down();
+    stop_server_with_client();
 }
 
-DOMT_TEST(order_is_kept_and_a_flush_is_behind)
+DOMT_TEST(messages_keep_order_and_flush_follows)
 {
-    set_up(NULL, NULL);
+    start_server_with_client(NULL, NULL);
     (void)domt_nats_user_subscribe_to_subject(&user, "n", NULL, 0);
     for (uint32_t i = 0; i < 20000; i++)
         domt_nats_user_publish_bytes(&user, "n", &i, sizeof i);
@@ -82,14 +83,14 @@ DOMT_TEST(order_is_kept_and_a_flush_is_behind)
         ck_assert_uint_eq(got, i);
     }
     ck_assert_uint_eq(domt_nats_user_read_client_status(&user).lost, 0);
-    tear_down();
+    stop_server_with_client();
 }
 
-DOMT_TEST(nobody_responds_at_once)
+DOMT_TEST(request_without_responder_fails_at_once)
 {
     domus_nats_message answer;
 
-    set_up(NULL, NULL);
+    start_server_with_client(NULL, NULL);
     domt_nats_user_await_connection(&user);
     ck_assert_int_eq(domt_nats_user_send_request(&user, "nobody", "x", 5 * SECOND, &answer),
                      -ECONNREFUSED);
@@ -97,26 +98,26 @@ DOMT_TEST(nobody_responds_at_once)
     ck_assert_int_eq(domt_nats_user_send_request(&user, "silent", "x", 100 * MS, &answer),
                      -ETIMEDOUT);
     ck_assert(domt_slice_has_text(domus_nats_payload(domt_nats_user_receive_message(&user)), "x"));
-    tear_down();
+    stop_server_with_client();
 }
 
-DOMT_TEST(no_echo_is_none)
+DOMT_TEST(client_without_echo_gets_no_own_messages)
 {
-    set_up(NULL, &(domus_nats_options){.no_echo = true});
+    start_server_with_client(NULL, &(domus_nats_options){.no_echo = true});
     (void)domt_nats_user_subscribe_to_subject(&user, "a", NULL, 0);
     domt_nats_user_publish_bytes(&user, "a", "own", 3);
     domt_nats_user_ask_successfully(&user, &domus_nats_flush_type, NULL);
     ck_assert_uint_eq(domt_nats_user_read_client_status(&user).in_messages, 0);
-    tear_down();
+    stop_server_with_client();
 }
 
-/* The server is killed, and started again at the same address: messages published meanwhile
+/* The nats-server is killed, and started again at the same address: messages published meanwhile
  * arrive. */
-DOMT_TEST(killed_server_comes_back)
+DOMT_TEST(client_reconnects_after_server_is_killed)
 {
     static const domus_nats_options options = {.backoff_min_ns = 10 * MS,
                                                .backoff_max_ns = 50 * MS};
-    set_up(NULL, &options);
+    start_server_with_client(NULL, &options);
     (void)domt_nats_user_subscribe_to_subject(&user, "a", NULL, 0);
     domt_nats_user_ask_successfully(&user, &domus_nats_flush_type, NULL);
     uint16_t port = server.port;
@@ -132,11 +133,12 @@ DOMT_TEST(killed_server_comes_back)
     domus_nats_status status = domt_nats_user_read_client_status(&user);
     ck_assert_uint_eq(status.reconnects, 1);
     ck_assert_uint_eq(status.refused + status.waiting, 0);
-    tear_down();
+    stop_server_with_client();
 }
 
-/* The server is suspended: pings notice that, and the request that was under way fails. */
-DOMT_TEST(stopped_server_is_left)
+/* The nats-server is suspended: the client notices by its pings, and the request that was under way
+ * fails. */
+DOMT_TEST(client_leaves_suspended_server)
 {
     static const domus_nats_options options = {.ping_interval_ns = 150 * MS,
                                                .connect_timeout_ns = 500 * MS,
@@ -144,7 +146,7 @@ DOMT_TEST(stopped_server_is_left)
                                                .backoff_max_ns = 20 * MS};
     domus_nats_message answer;
 
-    set_up(NULL, &options);
+    start_server_with_client(NULL, &options);
     (void)domt_nats_user_subscribe_to_subject(&user, "a", NULL, 0);
     domt_nats_user_ask_successfully(&user, &domus_nats_flush_type, NULL);
     domt_nats_server_kill(&server, SIGSTOP);
@@ -153,12 +155,12 @@ DOMT_TEST(stopped_server_is_left)
     domt_nats_server_kill(&server, SIGCONT);
     domt_nats_user_await_connection(&user);
     domt_nats_user_ask_successfully(&user, &domus_nats_flush_type, NULL);
-    tear_down();
+    stop_server_with_client();
 }
 
 /* A server names the other servers of its cluster, and the client connects to one of them when the
  * first server is gone. */
-DOMT_TEST(cluster_goes_on)
+DOMT_TEST(client_moves_to_another_server_of_cluster)
 {
     static domt_nats_server other;
     char config[300];
@@ -169,7 +171,7 @@ DOMT_TEST(cluster_goes_on)
     snprintf(config, sizeof config,
              "cluster { name: c, listen: \"127.0.0.1:-1\", routes: [\"nats://127.0.0.1:%u\"] }",
              domt_nats_server_cluster_port(&other));
-    set_up(config, &options);
+    start_server_with_client(config, &options);
     (void)domt_nats_user_subscribe_to_subject(&user, "a", NULL, 0);
     domt_nats_user_ask_successfully(&user, &domus_nats_flush_type, NULL);
     while (domt_nats_user_read_client_status(&user).servers < 2)
@@ -182,15 +184,16 @@ DOMT_TEST(cluster_goes_on)
         domt_slice_has_text(domus_nats_payload(domt_nats_user_receive_message(&user)), "there"));
     ck_assert_str_eq(domt_nats_user_read_client_status(&user).server, other.url);
     domt_nats_server_stop(&other);
-    tear_down();
+    stop_server_with_client();
 }
 
-/* A drain finishes everything: publications arrive, and received messages are delivered. */
-DOMT_TEST(drain_loses_nothing)
+/* A drain of the client finishes everything: publications arrive, and received messages are
+ * delivered. */
+DOMT_TEST(drain_delivers_all_messages)
 {
     domt_nats_user other;
 
-    set_up(NULL, NULL);
+    start_server_with_client(NULL, NULL);
     other = user;
     other.client = domt_nats_user_open_client(&user, &(domus_nats_options){.servers = server.url});
     (void)domt_nats_user_subscribe_to_subject(&other, "a", NULL, 1);
@@ -211,7 +214,7 @@ DOMT_TEST(drain_loses_nothing)
     ck_assert_int_eq(domus_outsider_ask(user.outsider, user.client, &domus_nats_flush_type, NULL,
                                         5 * SECOND, NULL),
                      -ESTALE);
-    tear_down();
+    stop_server_with_client();
 }
 
 /* --- jwt -------------------------------------------------------------------------------------- */
@@ -222,9 +225,9 @@ DOMT_TEST(drain_loses_nothing)
 #define SEED       "SUAJ2YNRTXX72WTAXKCEV5ES5QWMIRCJYVUXWMTJDFYDXLADDSXH6YALCA"
 #define USER       "UDLVVGABQKYQVN6VJP7NHSLEA45A5YLS6PNKMIZFV4BBU2HXA5IRUVAL"
 
-/* Write bytes as digits of `width` bits each. */
-static void write_digits(const uint8_t *bytes, size_t size, unsigned width, const char *digits,
-                         char *text)
+/* Write bytes as digits of `width` bits each, from the characters of an alphabet. */
+static void write_bytes_as_digits(const uint8_t *bytes, size_t size, unsigned width,
+                                  const char *digits, char *text)
 {
     unsigned bits = 0, have = 0;
 
@@ -238,15 +241,15 @@ static void write_digits(const uint8_t *bytes, size_t size, unsigned width, cons
     *text = '\0';
 }
 
-static void write_base64(const void *bytes, size_t size, char *text)
+static void write_bytes_as_base64(const void *bytes, size_t size, char *text)
 {
-    write_digits(bytes, size, 6, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_",
-                 text);
+    write_bytes_as_digits(bytes, size, 6,
+                          "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", text);
 }
 
-/* Make a key of some bytes, and its public key as text: "O..." of an operator, "A..." of an
- * account. */
-static EVP_PKEY *make_key(char whose, char name[60])
+/* Make a key pair from bytes that `whose` chooses, and write its public key as text: "O..." for an
+ * operator, "A..." for an account. */
+static EVP_PKEY *make_key_with_public_name(char whose, char name[60])
 {
     uint8_t seed[32], bytes[35];
     size_t size = 32;
@@ -264,13 +267,13 @@ static EVP_PKEY *make_key(char whose, char name[60])
     }
     bytes[33] = (uint8_t)crc;
     bytes[34] = (uint8_t)(crc >> 8);
-    write_digits(bytes, sizeof bytes, 5, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", name);
+    write_bytes_as_digits(bytes, sizeof bytes, 5, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", name);
     return key;
 }
 
-/* Make a JWT with this issuer, subject, time of expiry and claims. */
-static void make_jwt(EVP_PKEY *key, const char *issuer, const char *subject, const char *expires,
-                     const char *claims, char text[2000])
+/* Make a signed JWT with this issuer, subject, time of expiry and claims. */
+static void make_signed_jwt(EVP_PKEY *key, const char *issuer, const char *subject,
+                            const char *expires, const char *claims, char text[2000])
 {
     static const char head[] = "{\"typ\":\"JWT\",\"alg\":\"ed25519-nkey\"}";
     char body[1000];
@@ -282,17 +285,17 @@ static void make_jwt(EVP_PKEY *key, const char *issuer, const char *subject, con
              "{\"jti\":\"x\",\"iat\":1700000000,%s\"iss\":\"%s\",\"sub\":\"%s\",\"name\":\"n\","
              "\"nats\":{%s,\"version\":2}}",
              expires, issuer, subject, claims);
-    write_base64(head, strlen(head), text);
+    write_bytes_as_base64(head, strlen(head), text);
     size_t end = strlen(text);
     text[end++] = '.';
-    write_base64(body, strlen(body), text + end);
+    write_bytes_as_base64(body, strlen(body), text + end);
     ck_assert_int_eq(EVP_DigestSignInit(context, NULL, NULL, NULL, key), 1);
     ck_assert_int_eq(EVP_DigestSign(context, signature, &size, (const uint8_t *)text, strlen(text)),
                      1);
     EVP_MD_CTX_free(context);
     end = strlen(text);
     text[end++] = '.';
-    write_base64(signature, size, text + end);
+    write_bytes_as_base64(signature, size, text + end);
 }
 
 #define ACCOUNT                                                                                    \
@@ -302,7 +305,8 @@ static void make_jwt(EVP_PKEY *key, const char *issuer, const char *subject, con
     "\"type\":\"user\",\"subs\":-1,\"data\":-1,\"payload\":-1,\"pub\":{\"deny\":[\"secret\"]},"    \
     "\"sub\":{}"
 
-/* Connect with this seed and JWT. Returns 0, or the error of the first event that has one. */
+/* Connect with this seed and JWT. Returns 0, or the error of the client's first event that has
+ * one. */
 static int connect_with_jwt(domt_nats_server *jwt_server, const char *seed, const char *jwt)
 {
     domt_nats_user jwt_user;
@@ -324,7 +328,7 @@ static int connect_with_jwt(domt_nats_server *jwt_server, const char *seed, cons
             break;
     }
     if (error == 0) {
-        /* the user has no permission for this subject */
+        /* The JWT gives the user no permission for the subject `secret`. */
         domt_nats_user_publish_bytes(&jwt_user, "secret", "x", 1);
         domt_nats_user_ask_successfully(&jwt_user, &domus_nats_flush_type, NULL);
         ck_assert_uint_eq(domt_nats_user_read_client_status(&jwt_user).errors, 1);
@@ -334,19 +338,20 @@ static int connect_with_jwt(domt_nats_server *jwt_server, const char *seed, cons
     return error;
 }
 
-DOMT_TEST(user_with_a_jwt_is_accepted)
+DOMT_TEST(login_by_jwt_is_accepted)
 {
     char operator[60], account[60], of_operator[2000], of_account[2000], of_user[2000];
     char of_other[2000], late[2000], config[6000];
-    EVP_PKEY *operator_key = make_key('O', operator), *account_key = make_key('A', account);
+    EVP_PKEY *operator_key = make_key_with_public_name('O', operator),
+             *account_key = make_key_with_public_name('A', account);
     domt_nats_server jwt_server;
 
-    make_jwt(operator_key, operator, operator, "", "\"type\":\"operator\"", of_operator);
-    make_jwt(operator_key, operator, account, "", ACCOUNT, of_account);
-    make_jwt(account_key, account, USER, "", OF_USER, of_user);
-    /* the operator may not issue a user */
-    make_jwt(operator_key, operator, USER, "", OF_USER, of_other);
-    make_jwt(account_key, account, USER, "\"exp\":1700000001,", OF_USER, late);
+    make_signed_jwt(operator_key, operator, operator, "", "\"type\":\"operator\"", of_operator);
+    make_signed_jwt(operator_key, operator, account, "", ACCOUNT, of_account);
+    make_signed_jwt(account_key, account, USER, "", OF_USER, of_user);
+    /* This JWT of a user is signed by the operator, which may not issue a user. */
+    make_signed_jwt(operator_key, operator, USER, "", OF_USER, of_other);
+    make_signed_jwt(account_key, account, USER, "\"exp\":1700000001,", OF_USER, late);
     snprintf(config, sizeof config,
              "operator: %s\nresolver: MEMORY\nresolver_preload: {\n%s: %s\n}\n", of_operator,
              account, of_account);

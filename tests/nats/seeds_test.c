@@ -1,6 +1,6 @@
 /* Random runs: a user that publishes, asks and flushes, and a small server of the test, over a
- * network that is slow, cuts pieces and breaks. Messages come in order and at most once; each ask
- * is answered once; where the network does not break, nothing is lost. */
+ * network that is slow, cuts pieces and breaks. Messages come in order and at most once; each
+ * ask is answered once; where the network does not break, nothing is lost. */
 #include "tests/nats/world.h"
 
 #include <domus/timer.h>
@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROUNDS 60u /* rounds of the user, 1 ms apart */
+#define ROUNDS 60u /* how many rounds the user of one run has, 1 ms apart */
 
-static bool breaks; /* the network breaks connections */
+static bool breaks; /* whether the simulated network breaks connections in this run */
 
 /* --- the user --------------------------------------------------------------------------------- */
 
@@ -20,7 +20,7 @@ static struct {
     domus_address client;
     uint32_t rounds;
     uint32_t published;
-    uint32_t next; /* least number that the next message may have */
+    uint32_t next; /* least number that the next message of the server may have */
     uint32_t received;
     uint32_t asked;
     uint32_t answered;
@@ -29,7 +29,7 @@ static struct {
 
 static const domus_type round_type = {.name = "round"};
 
-static int on_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int resume_with_answer_of_request(domus_stack *stack, void *self, const domus_answer *answer)
 {
     for (; answer != NULL; answer = answer->next) {
         user.answered++;
@@ -50,7 +50,8 @@ static int on_answer(domus_stack *stack, void *self, const domus_answer *answer)
     return 0;
 }
 
-static void ask(domus_stack *stack, const domus_type *type, const void *payload, uint64_t tag)
+static void send_request_or_flush(domus_stack *stack, const domus_type *type, const void *payload,
+                                  uint64_t tag)
 {
     uint64_t within_ns = user.asked % 3 == 0 ? 0 : (1 + user.asked % 50) * MS;
 
@@ -60,7 +61,7 @@ static void ask(domus_stack *stack, const domus_type *type, const void *payload,
     user.asked++;
 }
 
-static int on_round(domus_stack *stack, void *self, const void *payload)
+static int handle_round_of_user(domus_stack *stack, void *self, const void *payload)
 {
     if (user.rounds++ >= ROUNDS)
         return 0;
@@ -71,14 +72,14 @@ static int on_round(domus_stack *stack, void *self, const void *payload)
         ck_assert_int_eq(domus_notice(stack, user.client, &domus_nats_publish_type, &publish), 0);
     }
     domus_nats_publish request = domt_nats_make_publication("service", "question");
-    ask(stack, &domus_nats_request_type, &request, 1);
+    send_request_or_flush(stack, &domus_nats_request_type, &request, 1);
     request = domt_nats_make_publication("nobody", "question");
-    ask(stack, &domus_nats_request_type, &request, 2);
-    ask(stack, &domus_nats_flush_type, NULL, 3);
-    return domus_wait_all(stack, on_answer);
+    send_request_or_flush(stack, &domus_nats_request_type, &request, 2);
+    send_request_or_flush(stack, &domus_nats_flush_type, NULL, 3);
+    return domus_wait_all(stack, resume_with_answer_of_request);
 }
 
-static int on_message(domus_stack *stack, void *self, const void *payload)
+static int handle_message_of_server(domus_stack *stack, void *self, const void *payload)
 {
     const domus_nats_message *message = payload;
     uint32_t number;
@@ -91,7 +92,7 @@ static int on_message(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int on_subscribed(domus_stack *stack, void *self, const domus_answer *answer)
+static int resume_when_subscribed(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, 0);
     return domus_every(stack, MS, &round_type, NULL, NULL);
@@ -99,21 +100,22 @@ static int on_subscribed(domus_stack *stack, void *self, const domus_answer *ans
 
 static domus_nats_options user_options;
 
-static int on_mount(domus_stack *stack, void *self)
+static int mount_user_of_client(domus_stack *stack, void *self)
 {
     domus_nats_subscribe subscribe;
 
     ck_assert_int_eq(domus_nats_open(stack, &user_options, &user.client), 0);
     ck_assert_int_eq(domus_nats_subscribe_make("d", NULL, &subscribe), 0);
-    return domus_ask(stack, user.client, &domus_nats_subscribe_type, &subscribe, on_subscribed);
+    return domus_ask(stack, user.client, &domus_nats_subscribe_type, &subscribe,
+                     resume_when_subscribed);
 }
 
 static const domus_behaviour user_behaviour = {
     .name = "user",
     .kind = DOMUS_STATE,
-    .on_mount = on_mount,
-    .on = (const domus_on[]){{&domus_nats_message_type, on_message, 0},
-                             {&round_type, on_round, 0},
+    .on_mount = mount_user_of_client,
+    .on = (const domus_on[]){{&domus_nats_message_type, handle_message_of_server, 0},
+                             {&round_type, handle_round_of_user, 0},
                              {NULL, NULL, 0}},
 };
 
@@ -123,18 +125,18 @@ static const domus_behaviour user_behaviour = {
 
 static struct peer {
     domus_peer *peer;
-    unsigned long long number; /* number of the subscription to d; 0: none */
+    unsigned long long number; /* number of the client's subscription to the subject d; 0: none */
 } peers[PEERS_MAX];
 static uint32_t peers_count;
 
-static void send_to_client(struct peer *peer, const char *text)
+static void send_bytes_to_client(struct peer *peer, const char *text)
 {
     (void)domus_peer_send(peer->peer, text, strlen(text));
 }
 
-/* Answer a request, or report that it has no responder. */
-static void answer_request(struct peer *peer, const char *subject, const char *reply,
-                           const char *payload, size_t size)
+/* Answer a request of the client, or report that it has no responder. */
+static void answer_request_as_server(struct peer *peer, const char *subject, const char *reply,
+                                     const char *payload, size_t size)
 {
     char text[300];
 
@@ -142,19 +144,20 @@ static void answer_request(struct peer *peer, const char *subject, const char *r
         snprintf(text, sizeof text, "HMSG %s 0 16 16\r\nNATS/1.0 503\r\n\r\n\r\n", reply);
     else
         snprintf(text, sizeof text, "MSG %s 0 %zu\r\n%.*s\r\n", reply, size, (int)size, payload);
-    send_to_client(peer, text);
+    send_bytes_to_client(peer, text);
 }
 
-/* Execute a line of the client, followed by `rest` bytes. Returns how many of these bytes belong to
- * the line, or -1 if they have not come yet. */
-static int serve_line(struct peer *peer, const char *line, const char *behind, size_t rest)
+/* Execute a line of the client, followed by `rest` received bytes. Returns how many of these bytes
+ * belong to the line's message, or -1 if they have not all come yet. */
+static int serve_line_of_client(struct peer *peer, const char *line, const char *behind,
+                                size_t rest)
 {
     char subject[100], reply[100], text[200];
     unsigned long long number;
     size_t size;
 
     if (strncmp(line, "PING", 4) == 0)
-        send_to_client(peer, "PONG\r\n");
+        send_bytes_to_client(peer, "PONG\r\n");
     else if (sscanf(line, "SUB d %llu", &number) == 1)
         peer->number = number;
     if (strncmp(line, "PUB ", 4) != 0)
@@ -165,7 +168,7 @@ static int serve_line(struct peer *peer, const char *line, const char *behind, s
         return -1;
     if (is_request) {
         snprintf(text, sizeof text, "_INBOX.%s", reply);
-        answer_request(peer, subject, text, behind, size);
+        answer_request_as_server(peer, subject, text, behind, size);
     } else if (peer->number != 0) {
         int head = snprintf(text, sizeof text, "MSG d %llu %zu\r\n", peer->number, size);
         memcpy(text + head, behind, size + 2);
@@ -174,7 +177,7 @@ static int serve_line(struct peer *peer, const char *line, const char *behind, s
     return (int)size + 2;
 }
 
-static void serve_connection(struct peer *peer)
+static void serve_connection_of_client(struct peer *peer)
 {
     for (;;) {
         char line[1000];
@@ -187,14 +190,14 @@ static void serve_connection(struct peer *peer)
         ck_assert_uint_lt(length, sizeof line);
         memcpy(line, got, length);
         line[length] = '\0';
-        int more = serve_line(peer, line, got + length, size - length);
+        int more = serve_line_of_client(peer, line, got + length, size - length);
         if (more < 0)
             return;
         domus_peer_take(peer->peer, length + (size_t)more);
     }
 }
 
-static void step_and_serve(domus_peer_listener *listener)
+static void step_kit_and_serve_clients(domus_peer_listener *listener)
 {
     domus_peer *peer;
 
@@ -202,15 +205,15 @@ static void step_and_serve(domus_peer_listener *listener)
     while (domus_peer_accept(listener, 0, &peer) == 0) {
         ck_assert_uint_lt(peers_count, PEERS_MAX);
         peers[peers_count] = (struct peer){.peer = peer};
-        send_to_client(&peers[peers_count++], INFO);
+        send_bytes_to_client(&peers[peers_count++], INFO);
     }
     for (uint32_t i = 0; i < peers_count; i++)
-        serve_connection(&peers[i]);
+        serve_connection_of_client(&peers[i]);
 }
 
 /* --- runs ------------------------------------------------------------------------------------- */
 
-static int run_seed(uint64_t seed, void *context)
+static int run_simulation_of_seed(uint64_t seed, void *context)
 {
     const domus_net_faults faults = {.latency_max_ns = (seed % 4) * MS,
                                      .short_writes = 200000,
@@ -237,7 +240,7 @@ static int run_seed(uint64_t seed, void *context)
     ck_assert_int_eq(
         domus_outside_spawn(domus_testkit_system(domt_kit), &user_behaviour, NULL, &address), 0);
     for (int i = 0; i < 600 && (user.rounds < ROUNDS || user.answered < user.asked); i++)
-        step_and_serve(listener);
+        step_kit_and_serve_clients(listener);
     domt_nats = user.client;
     domus_nats_status status = domt_nats_read_client_status();
     bool is_right = user.asked == 3 * ROUNDS && user.answered == user.asked &&
@@ -253,23 +256,23 @@ static int run_seed(uint64_t seed, void *context)
     return is_right ? 0 : 1;
 }
 
-static void run_seeds(bool does_break)
+static void run_simulations_of_seeds(bool does_break)
 {
     uint64_t seed;
 
     breaks = does_break;
-    int result = domus_testkit_sweep(1, domt_more_if_long(60), run_seed, NULL, &seed);
+    int result = domus_testkit_sweep(1, domt_more_if_long(60), run_simulation_of_seed, NULL, &seed);
     ck_assert_msg(result == 0, "seed %llu", (unsigned long long)seed);
 }
 
-DOMT_TEST(nothing_is_lost_where_nothing_breaks)
+DOMT_TEST(nothing_is_lost_without_broken_connections)
 {
-    run_seeds(false);
+    run_simulations_of_seeds(false);
 }
 
-DOMT_TEST(nothing_comes_twice_and_each_ask_ends)
+DOMT_TEST(no_message_repeats_and_each_ask_ends)
 {
-    run_seeds(true);
+    run_simulations_of_seeds(true);
 }
 
 DOMT_SUITE(100)

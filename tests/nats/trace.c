@@ -1,37 +1,37 @@
-/* Runs the stage in a kit, and prints what it makes. */
+/* Runs the stage of NATS in a kit, and prints the messages that it makes. */
 #include "tests/nats/trace.h"
 #include "tests/support/suite.h"
 
 #include <string.h>
 
-static void add_part(domt_text *at, const char *name, domus_slice part)
+static void add_part_of_message_as_text(domt_text *at, const char *name, domus_slice part)
 {
     domt_text_add(at, " %s[", name);
     domt_text_add_slice(at, part);
     domt_text_add(at, "]");
 }
 
-static void add_message(domt_text *at, const domus_nats_message *message)
+static void add_message_as_text(domt_text *at, const domus_nats_message *message)
 {
     domt_text_add(at, "msg %llu", (unsigned long long)message->subscription);
-    add_part(at, "", domus_nats_subject(message));
+    add_part_of_message_as_text(at, "", domus_nats_subject(message));
     if (message->reply_size != 0)
-        add_part(at, "to", domus_nats_reply_to(message));
+        add_part_of_message_as_text(at, "to", domus_nats_reply_to(message));
     if (message->headers_size != 0)
-        add_part(at, "head", domus_nats_headers(message));
+        add_part_of_message_as_text(at, "head", domus_nats_headers(message));
     if (message->status != 0)
         domt_text_add(at, " status %u", message->status);
-    add_part(at, "", domus_nats_payload(message));
+    add_part_of_message_as_text(at, "", domus_nats_payload(message));
 }
 
-static void print(domt_text *at, const domus_stage_message *message)
+static void print_decoded_message(domt_text *at, const domus_stage_message *message)
 {
     ck_assert_int_eq(message->kind, DOMUS_STAGE_NOTICE);
     if (message->type == &domus_nats_message_type) {
-        add_message(at, message->payload);
+        add_message_as_text(at, message->payload);
     } else if (message->type == &domus_nats_info_type) {
         domt_text_add(at, "info");
-        add_part(at, "", ((const domus_nats_info *)message->payload)->json);
+        add_part_of_message_as_text(at, "", ((const domus_nats_info *)message->payload)->json);
     } else if (message->type == &domus_nats_error_type) {
         domt_text_add(at, "error [%s]", ((const domus_nats_error *)message->payload)->text);
     } else {
@@ -41,22 +41,24 @@ static void print(domt_text *at, const domus_stage_message *message)
     domt_text_add(at, "\n");
 }
 
-static void print_sent(domt_text *at, const char *sent)
+static void check_stage_sends_nothing(domt_text *at, const char *sent)
 {
-    ck_assert_ptr_null(sent); /* nothing is sent to a wrong server */
+    ck_assert_ptr_null(sent); /* the stage sends nothing back after an error of the server */
     domt_text_add(at, "\n");
 }
 
-static domt_codec_trace trace_of(const domus_nats_stage_options *options)
+static domt_codec_trace describe_stage_for_trace(const domus_nats_stage_options *options)
 {
-    return (domt_codec_trace){
-        .stage = &domus_nats_stage, .options = options, .print = print, .print_sent = print_sent};
+    return (domt_codec_trace){.stage = &domus_nats_stage,
+                              .options = options,
+                              .print = print_decoded_message,
+                              .print_sent = check_stage_sends_nothing};
 }
 
 const char *domt_nats_trace_decoding(const domus_nats_stage_options *options, const char *bytes,
                                      size_t size, size_t step)
 {
-    domt_codec_trace trace = trace_of(options);
+    domt_codec_trace trace = describe_stage_for_trace(options);
 
     return domt_codec_decode_to_text(&trace, bytes, size, 0, step);
 }
@@ -64,7 +66,7 @@ const char *domt_nats_trace_decoding(const domus_nats_stage_options *options, co
 void domt_nats_expect_trace_of_decoding(const domus_nats_stage_options *options, const char *bytes,
                                         size_t size, const char *expected)
 {
-    domt_codec_trace trace = trace_of(options);
+    domt_codec_trace trace = describe_stage_for_trace(options);
 
     domt_codec_check_text(&trace, bytes, size, expected);
 }

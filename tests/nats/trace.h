@@ -6,11 +6,12 @@
 
 #include <domus/nats.h>
 
-/* Decode bytes in one piece (step 0) or in pieces of `step` bytes. Returns the messages as text. */
+/* Decode a server's bytes in one piece (step 0) or in pieces of `step` bytes. Returns the messages
+ * as text. */
 const char *domt_nats_trace_decoding(const domus_nats_stage_options *options, const char *bytes,
                                      size_t size, size_t step);
 
-/* Check that the trace is `expected` wherever the bytes are cut. */
+/* Check that the trace of a server's bytes is `expected` wherever they are cut. */
 void domt_nats_expect_trace_of_decoding(const domus_nats_stage_options *options, const char *bytes,
                                         size_t size, const char *expected);
 

@@ -1,4 +1,5 @@
-/* A client of nats-server in a system of its own, which the thread of a test uses. */
+/* A client of nats-server in a system of its own, which the thread of a test uses as an
+ * outsider. */
 #include "tests/nats/user.h"
 #include "tests/support/suite.h"
 
@@ -13,12 +14,12 @@ static domus_nats_options opened;
 static domus_address client;
 static const domus_type opened_type = {.name = "opened"};
 
-static int on_mount(domus_stack *stack, void *self)
+static int open_client_on_mount(domus_stack *stack, void *self)
 {
     return domus_nats_open(stack, &opened, &client);
 }
 
-static int on_opened(domus_stack *stack, void *self, const void *payload)
+static int handle_address_of_client(domus_stack *stack, void *self, const void *payload)
 {
     return domus_reply(stack, &opened_type, NULL);
 }
@@ -26,8 +27,8 @@ static int on_opened(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour opener = {
     .name = "opener",
     .kind = DOMUS_STATE,
-    .on = (const domus_on[]){{&opened_type, on_opened, 0}, {NULL, NULL, 0}},
-    .on_mount = on_mount,
+    .on = (const domus_on[]){{&opened_type, handle_address_of_client, 0}, {NULL, NULL, 0}},
+    .on_mount = open_client_on_mount,
 };
 
 domus_address domt_nats_user_open_client(domt_nats_user *user, const domus_nats_options *options)

@@ -30,13 +30,14 @@ void domt_nats_advance_kit_time(uint64_t time_ns)
 
 static domus_nats_options opened;
 
-/* An actor that opens the client as its child. */
-static int on_mount(domus_stack *stack, void *self)
+/* An actor that opens the client of NATS as its child. */
+static int open_client_on_mount(domus_stack *stack, void *self)
 {
     return domus_nats_open(stack, &opened, &domt_nats);
 }
 
-static const domus_behaviour opener = {.name = "opener", .kind = DOMUS_STATE, .on_mount = on_mount};
+static const domus_behaviour opener = {
+    .name = "opener", .kind = DOMUS_STATE, .on_mount = open_client_on_mount};
 
 void domt_nats_make_kit(void)
 {

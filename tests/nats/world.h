@@ -10,53 +10,53 @@
 #define MS     UINT64_C(1000000)
 #define SECOND (1000 * MS)
 
-#define PLACE "10.0.0.9:4222" /* address of the server */
+#define PLACE "10.0.0.9:4222" /* address at which the test's server listens */
 
-/* INFO, the first line of a server. */
+/* The line INFO, which a server sends first. */
 #define INFO                                                                                       \
     "INFO {\"headers\":true,\"max_payload\":1000,\"version\":\"2.9\",\"server_name\":\"n\"}\r\n"
 
 extern domus_testkit *domt_kit;
-extern domus_probe *domt_probe;  /* probe that uses the client */
+extern domus_probe *domt_probe;  /* probe that uses the client: its asks, and messages for it */
 extern domus_probe *domt_events; /* probe that receives the client's events */
 extern domus_address domt_nats;
 
-/* Check that a call of the kit has succeeded. */
+/* Check that a function of the kit or its peers has returned 0. */
 void domt_expect_success(int result);
 
-/* Begin with a server at PLACE and a client. `options` may be NULL; servers, events and seed are
- * set if they are missing. Returns the listener of the server. domt_nats_end_kit() ends the kit. */
+/* Make the kit, a server at PLACE, and a client. `options` may be NULL; servers, events and seed
+ * are set if they are missing. Returns the server's listener. domt_nats_end_kit() ends the kit. */
 domus_peer_listener *domt_nats_begin_with_client(const domus_nats_options *options);
 void domt_nats_end_kit(void);
 
-/* Make the kit and the probes; open a client; listen as a server. */
+/* Make the kit and its probes; open a client; listen as a server. */
 void domt_nats_make_kit(void);
 void domt_nats_open_client(const domus_nats_options *options);
 domus_peer_listener *domt_nats_listen_as_server(const char *at);
 
-/* Accept the next connection. */
+/* Accept the next connection of the client. */
 domus_peer *domt_nats_accept_connection(domus_peer_listener *listener);
 
-/* Send text to the client; check that the client sends this text, and nothing before it. */
+/* Send text to the client; check that the client's next bytes are this text. */
 void domt_nats_send_to_client(domus_peer *peer, const char *text);
 void domt_nats_expect_text_from_client(domus_peer *peer, const char *text);
 
-/* Returns the next line of the client without its end, valid until the next call. */
+/* Returns the next line that the client has sent, without its end, valid until the next call. */
 const char *domt_nats_read_line_from_client(domus_peer *peer);
 
 /* Let the client log in after this INFO (NULL: the usual one). Returns its inbox: the subject
- * without the star. If the client has a receiver of events, checks that it reports the
+ * without the star. If the client has a receiver of events, check that it hears of the
  * connection. */
 const char *domt_nats_let_client_log_in(domus_peer *peer, const char *info);
 
 /* Accept the next connection, and let the client log in. */
 domus_peer *domt_nats_accept_client_login(domus_peer_listener *listener);
 
-/* Begin with a client that is logged in. */
+/* Make the kit, a server and a client that has logged in. */
 domus_peer *domt_nats_begin_with_logged_in_client(const domus_nats_options *options,
                                                   domus_peer_listener **ret_listener);
 
-/* Let the probe publish, ask, or subscribe. */
+/* Let the probe publish, ask for an answer, or subscribe through the client. */
 domus_nats_publish domt_nats_make_publication(const char *subject, const char *payload);
 void domt_nats_publish_by_probe(const char *subject, const char *payload);
 void domt_nats_request_by_probe(const char *subject, const char *payload, uint64_t within_ns);

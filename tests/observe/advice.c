@@ -1,4 +1,5 @@
-/* Reads lines of advice such as "scheduler: {steal: {floor: 2}, ioRatio: 50}", and checks them. */
+/* Reads lines of the doctor's advice, such as "scheduler: {steal: {floor: 2}, ioRatio: 50}", and
+ * checks them. */
 #include "tests/observe/advice.h"
 #include "tests/support/suite.h"
 
@@ -8,9 +9,12 @@
 #include <string.h>
 
 #define PATH_SIZE 128
-#define NO_DELAY  "channel.socket.noDelay" /* a look has it in `delays`; its default is true */
+#define NO_DELAY                                                                                   \
+    "channel.socket.noDelay" /* key whose value a look has as `delays`; the key's default is true  \
+                              */
 
-/* The keys that a rule advises to lower; all other keys are raised. "" means any rule. */
+/* The keys that a rule of the doctor advises to lower; all other keys are raised. "" means any
+ * rule. */
 static const struct {
     const char *rule, *key;
 } lowered[] = {
@@ -32,7 +36,7 @@ static const struct {
     {"", "log.level"},
 };
 
-static bool is_lowered(const char *rule, const char *key)
+static bool should_key_be_lowered(const char *rule, const char *key)
 {
     for (size_t i = 0; i < sizeof lowered / sizeof lowered[0]; i++) {
         if ((lowered[i].rule[0] == '\0' || strcmp(lowered[i].rule, rule) == 0) &&
@@ -42,8 +46,8 @@ static bool is_lowered(const char *rule, const char *key)
     return false;
 }
 
-/* Read a value as the row of its configuration key reads it. */
-static uint64_t read_value(const char *path, const char *value)
+/* Read the value of a key as the key's row in the configuration reads it. */
+static uint64_t read_value_of_key(const char *path, const char *value)
 {
     static domus_config config;
     const domus_config_key *key;
@@ -60,19 +64,20 @@ static uint64_t read_value(const char *path, const char *value)
     ck_abort_msg("%s: %s: %s", path, value, error);
 }
 
-/* Returns a number by which values of a key can be compared: an ioRatio of 100 gives state actors
- * no deadline, and a sendTimeout of 0 never ends. */
-static uint64_t make_comparable(const char *path, uint64_t number)
+/* Returns a number by which values of a key can be compared: an ioRatio of 100 gives state
+ * actors no deadline and counts as 0, and a sendTimeout of 0 never ends and counts as the
+ * largest number. */
+static uint64_t make_value_comparable(const char *path, uint64_t number)
 {
     if (strcmp(path, "scheduler.ioRatio") == 0 && number == 100)
         return 0;
     return strcmp(path, "channel.sendTimeout") == 0 && number == 0 ? UINT64_MAX : number;
 }
 
-static void check_value(const char *rule, const char *path, const char *value,
-                        const domi_look_settings *now)
+static void check_advised_value_of_key(const char *rule, const char *path, const char *value,
+                                       const domi_look_settings *now)
 {
-    uint64_t wanted = make_comparable(path, read_value(path, value));
+    uint64_t wanted = make_value_comparable(path, read_value_of_key(path, value));
     domi_look_settings settings = *now;
     bool is_known = strcmp(path, "system.threads") == 0 || strcmp(path, NO_DELAY) == 0;
 
@@ -81,18 +86,18 @@ static void check_value(const char *rule, const char *path, const char *value,
             strcmp(path, "memory.limit") == 0)
             continue;
         is_known = true;
-        uint64_t present = make_comparable(path, *domi_look_figure_of_group(&settings, i));
-        ck_assert_msg(is_lowered(rule, path) ? wanted < present : wanted > present,
+        uint64_t present = make_value_comparable(path, *domi_look_figure_of_group(&settings, i));
+        ck_assert_msg(should_key_be_lowered(rule, path) ? wanted < present : wanted > present,
                       "%s: %s: %s, which is no help", rule, path, value);
     }
     ck_assert_msg(is_known || strcmp(path, "io.backend") == 0 || strcmp(path, "memory.limit") == 0,
                   "%s: %s is no setting of a look", rule, path);
 }
 
-/* Check the keys of a map against their present values. Returns the place behind the end of the
- * map. */
-static const char *check_map(const char *rule, const char *section, const char *at,
-                             const domi_look_settings *now)
+/* Check the keys of a map of YAML against their present values. Returns the place behind the end of
+ * the map. */
+static const char *check_keys_of_yaml_map(const char *rule, const char *section, const char *at,
+                                          const domi_look_settings *now)
 {
     while (*at != '\0' && *at != '}') {
         char path[PATH_SIZE], value[64];
@@ -102,11 +107,11 @@ static const char *check_map(const char *rule, const char *section, const char *
                  at);
         at += name + 2;
         if (*at == '{') {
-            at = check_map(rule, path, at + 1, now);
+            at = check_keys_of_yaml_map(rule, path, at + 1, now);
         } else {
             size_t size = strcspn(at, ",}");
             snprintf(value, sizeof value, "%.*s", (int)size, at);
-            check_value(rule, path, value, now);
+            check_advised_value_of_key(rule, path, value, now);
             at += size;
         }
         at += strspn(at, ", ");
@@ -123,6 +128,7 @@ void domt_advice_check_keys(const domi_finding *finding, const domi_look_setting
     for (char *line = strtok_r(lines, "\n", &rest); line != NULL;
          line = strtok_r(NULL, "\n", &rest)) {
         if (line[0] != '#')
-            ck_assert_msg(*check_map(finding->rule->name, "", line, now) == '\0', "%s", line);
+            ck_assert_msg(*check_keys_of_yaml_map(finding->rule->name, "", line, now) == '\0', "%s",
+                          line);
     }
 }

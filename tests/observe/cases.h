@@ -1,17 +1,18 @@
-/* Looks at programs: if `over` is true, the program has a fault just beyond the threshold of a
- * rule, else it is just below; each case names its rule and a part of the advice. */
+/* Cases of made-up looks at a program: if `over` is true, the program has a fault just beyond the
+ * threshold of a rule of the doctor, else it is just below. Each case names its rule and a part of
+ * the advice. */
 #ifndef DOMT_CASES_H
 #define DOMT_CASES_H
 
 #include "tests/observe/looks.h"
 
 typedef struct domt_case {
-    const char *rule; /* name of the rule; NULL ends the list */
+    const char *rule; /* name of the doctor's rule; NULL ends the list */
     void (*make)(domt_looks *looks, bool over);
     const char *change;
 } domt_case;
 
-extern const domt_case domt_cases_of_time[]; /* cases of shared time, and of io */
+extern const domt_case domt_cases_of_time[]; /* cases of time that is shared badly, and of io */
 extern const domt_case domt_cases_of_limits[];
 
 #define ILL(name) static void name(domt_looks *looks, bool over)

@@ -1,10 +1,10 @@
-/* Looks at programs that are at their limits, fail, or get too little of the machine. */
+/* Makes looks at programs that are at their limits, fail, or get too little of the machine. */
 #include "tests/observe/cases.h"
 
 AT(connections_full, looks->after.ports[0].counts.open = over ? 9800 : 9799)
 AT(address_share, COUNTERS.refused_by_address = over)
 
-ILL(files_full)
+ILL(make_looks_of_files_full)
 {
     MACHINE.files_max = 1024;
     MACHINE.files_open = over ? 922 : 921;
@@ -12,7 +12,7 @@ ILL(files_full)
 
 AT(accepting_fails, COUNTERS.accept_spells = over)
 
-ILL(connects_fail)
+ILL(make_looks_of_connects_fail)
 {
     COUNTERS.connects = over ? 6 : 7;
     COUNTERS.connects_failed = 3;
@@ -22,7 +22,7 @@ AT(mailbox_full, looks->after.outside.refusals = over)
 AT(conversations_full, COUNTERS.conversations_full = over)
 AT(timers_full, looks->after.runners[0].counters.timers_refused = over)
 
-ILL(detached_full)
+ILL(make_looks_of_detached_full)
 {
     looks->before.usage.detached_busy = 64;
     looks->after.usage.detached_busy = over ? 64 : 63;
@@ -32,66 +32,67 @@ AT(asks_expire, COUNTERS.asks_expired = over ? 100 : 99)
 AT(few_silent_clients, COUNTERS.accepted = COUNTERS.channels_silent = over ? 50 : 49)
 AT(dead_letters, COUNTERS.dead_letters = over ? 100 : 99)
 
-ILL(mail_waits)
+ILL(make_looks_of_mail_waits)
 {
     for (uint32_t i = 0; i < 2; i++)
         looks->after.actors[i].counts.wait_ns = over ? SECOND_NS * 10 : SECOND_NS * 10 - 1;
     domt_looks_set_time_shares(looks, 0, 51, 49);
 }
 
-/* The threads sleep and the receivers work little, so messages do not wait because of the CPU. */
-ILL(receiver_waits)
+/* The threads sleep and the receivers work little, so it is not the lack of CPU that lets messages
+ * wait. */
+ILL(make_looks_of_receiver_waits)
 {
-    mail_waits(looks, over);
+    make_looks_of_mail_waits(looks, over);
     domt_looks_set_time_shares(looks, 0, 50, 50);
     for (uint32_t i = 0; i < 2; i++)
         looks->after.actors[i].counts.run_ns = SECOND_NS / 2;
 }
 
-/* Thread 0 is busy for more than half of the time. */
-ILL(receiver_beside_work)
+/* Thread 0, which has the receiver, is busy for more than half of the time. */
+ILL(make_looks_of_receiver_beside_work)
 {
-    receiver_waits(looks, over);
+    make_looks_of_receiver_waits(looks, over);
     domt_looks_set_time_shares(looks, 0, 51, 49);
 }
 
-ILL(receiver_works)
+ILL(make_looks_of_receiver_works)
 {
-    receiver_waits(looks, over);
+    make_looks_of_receiver_waits(looks, over);
     looks->after.actors[0].counts.run_ns++;
 }
 
-ILL(receiver_is_full)
+ILL(make_looks_of_receiver_is_full)
 {
-    receiver_waits(looks, over);
+    make_looks_of_receiver_waits(looks, over);
     COUNTERS.conversations_full = 1;
 }
 
-ILL(receiver_is_in_a_pool)
+ILL(make_looks_of_receiver_is_in_pool)
 {
-    receiver_waits(looks, over);
+    make_looks_of_receiver_waits(looks, over);
     for (uint32_t i = 0; i < 2; i++)
         domi_look_copy_name(looks->after.actors[i].pool, DOMI_LOOK_NAME, "work");
 }
 
-ILL(silent_clients)
+ILL(make_looks_of_silent_clients)
 {
     COUNTERS.channels_silent = 100;
     COUNTERS.accepted = over ? 200 : 201;
 }
 
-ILL(askers_gone)
+ILL(make_looks_of_askers_gone)
 {
     COUNTERS.cancels = 100;
     COUNTERS.asks = over ? 200 : 201;
 }
 
-ILL(few_askers_gone)
+ILL(make_looks_of_few_askers_gone)
 {
     COUNTERS.asks = COUNTERS.cancels = over ? 100 : 99;
 }
 
-ILL(messages_full)
+ILL(make_looks_of_messages_full)
 {
     COUNTERS.thread_max_refusals = over;
     SETTINGS.thread_max = 1 << 20;
@@ -102,7 +103,7 @@ AT(actors_restart, COUNTERS.restarts = over ? 10 : 9)
 AT(mistakes, looks->after.runners[1].counters.waits_lost = over)
 AT(requests_fail, COUNTERS.channels_refused = over ? 100 : 99)
 
-ILL(datagrams_lost)
+ILL(make_looks_of_datagrams_lost)
 {
     COUNTERS.datagrams_lost = over ? 60 : 59;
     COUNTERS.datagrams_dropped = 40;
@@ -110,48 +111,48 @@ ILL(datagrams_lost)
 
 AT(log_dropped, looks->after.outside.log_lines_dropped = over)
 
-ILL(stalls)
+ILL(make_looks_of_stalls)
 {
     COUNTERS.stalls = over;
     COUNTERS.stalled_ns = 30000000;
 }
 
-ILL(one_run_goes_on)
+ILL(make_looks_of_one_run_goes_on)
 {
     COUNTERS.wall_ns = SECOND_NS * 5 + (over ? 0 : 1000000);
     looks->after.threads[0].phases = (domi_look_phases){.state = SECOND_NS};
 }
 
-/* A thread that did not get the CPU seems to stall, if it has few stalls. */
-ILL(stalls_without_cpu)
+/* A thread that did not get the CPU only seems to stall, if it has few stalls. */
+ILL(make_looks_of_stalls_without_cpu)
 {
     looks->after.threads[0].times.waiting_ns = SECOND_NS;
     COUNTERS.stalls = over ? 3 : 2;
     COUNTERS.stalled_ns = SECOND_NS;
 }
 
-ILL(handler_waits)
+ILL(make_looks_of_handler_waits)
 {
     domt_looks_set_time_shares(looks, 0, 40, 50);
     looks->before.threads[0].times.waiting_ns = looks->after.threads[0].times.waiting_ns = 1;
     looks->after.threads[0].times.cpu_ns = 1 + SECOND_NS / 100 * (over ? 399 : 401);
 }
 
-ILL(helpers_full)
+ILL(make_looks_of_helpers_full)
 {
     looks->before.usage.helpers_busy = looks->after.usage.helpers_busy = 64;
     looks->before.usage.jobs_queued = over;
     looks->after.usage.jobs_queued = 1;
 }
 
-ILL(resolver_full)
+ILL(make_looks_of_resolver_full)
 {
     looks->before.machine.names_looked_up = MACHINE.names_looked_up = 4;
     looks->before.machine.names_queued = 1;
     MACHINE.names_queued = over;
 }
 
-ILL(threads_over_cpus)
+ILL(make_looks_of_threads_over_cpus)
 {
     MACHINE.cpus = 1;
     MACHINE.cpu_ns = SECOND_NS / 10 * (over ? 50 : 49);
@@ -159,7 +160,7 @@ ILL(threads_over_cpus)
 
 AT(quota_under_threads, MACHINE.quota = over ? 1000 : 1001)
 
-ILL(cpu_throttled)
+ILL(make_looks_of_cpu_throttled)
 {
     MACHINE.periods = over ? 100 : 101;
     MACHINE.throttles = 5;
@@ -167,20 +168,20 @@ ILL(cpu_throttled)
 
 AT(cpu_stolen, MACHINE.stolen_ns = SECOND_NS * 2 - (over ? 0 : 10000000))
 
-ILL(cpu_denied)
+ILL(make_looks_of_cpu_denied)
 {
     looks->after.threads[0].times.cpu_ns = 1 + SECOND_NS * 9;
     looks->after.threads[0].times.waiting_ns = SECOND_NS / 100 * (over ? 101 : 99);
 }
 
-ILL(memory_critical)
+ILL(make_looks_of_memory_critical)
 {
     looks->after.memory = (domi_look_memory){.own_level = over ? 2 : 1, .limit_bytes = 1000000};
 }
 
 AT(messages_are_refused_for_memory, COUNTERS.busy = over)
 
-ILL(memory_high)
+ILL(make_looks_of_memory_high)
 {
     looks->after.memory = (domi_look_memory){.own_level = over, .limit_bytes = 1000000, .highs = 1};
 }
@@ -190,45 +191,46 @@ AT(memory_foreign, looks->after.memory.highs = over)
 const domt_case domt_cases_of_limits[] = {
     {"connections-full", connections_full, "channel: {maxConnections: 20000}"},
     {"address-share", address_share, "channel: {maxPerAddress: 20%}"},
-    {"files-full", files_full, "channel: {maxConnections: 819}"},
+    {"files-full", make_looks_of_files_full, "channel: {maxConnections: 819}"},
     {"files-full", accepting_fails, "fs.file-max"},
-    {"connects-fail", connects_fail, "domus/connect.h"},
+    {"connects-fail", make_looks_of_connects_fail, "domus/connect.h"},
     {"mailbox-full", mailbox_full, "domus_ask()"},
     {"conversations-full", conversations_full, "scheduler: {conversationsMax: 262144}"},
     {"timers-full", timers_full, "scheduler: {timersMax: 16777216}"},
-    {"detached-full", detached_full, "detached: {threadsMax: 128}"},
+    {"detached-full", make_looks_of_detached_full, "detached: {threadsMax: 128}"},
     {"asks-expire", asks_expire, "deadline"},
     {"dead-letters", dead_letters, "domus/letters.h"},
-    {"mail-waits", mail_waits, "domus flame"},
-    {"mail-waits", receiver_waits, "domus_barrier()"},
-    {"mail-waits", receiver_works, "domus flame"},
-    {"mail-waits", receiver_beside_work, "domus flame"},
-    {"mail-waits", receiver_is_full, "domus flame"},
-    {"mail-waits", receiver_is_in_a_pool, "domus flame"},
-    {"first-byte", silent_clients, "channel: {firstByteTimeout: 0}"},
+    {"mail-waits", make_looks_of_mail_waits, "domus flame"},
+    {"mail-waits", make_looks_of_receiver_waits, "domus_barrier()"},
+    {"mail-waits", make_looks_of_receiver_works, "domus flame"},
+    {"mail-waits", make_looks_of_receiver_beside_work, "domus flame"},
+    {"mail-waits", make_looks_of_receiver_is_full, "domus flame"},
+    {"mail-waits", make_looks_of_receiver_is_in_pool, "domus flame"},
+    {"first-byte", make_looks_of_silent_clients, "channel: {firstByteTimeout: 0}"},
     {"first-byte", few_silent_clients, "listen first"},
-    {"askers-gone", askers_gone, "domus_ask_within()"},
-    {"askers-gone", few_askers_gone, "domus_ask_within()"},
-    {"messages-full", messages_full, "memory: {threadMax: 64MiB}"},
+    {"askers-gone", make_looks_of_askers_gone, "domus_ask_within()"},
+    {"askers-gone", make_looks_of_few_askers_gone, "domus_ask_within()"},
+    {"messages-full", make_looks_of_messages_full, "memory: {threadMax: 64MiB}"},
     {"handlers-fail", handlers_fail, "domus log"},
     {"handlers-fail", actors_restart, "domus log"},
     {"mistakes", mistakes, "the log"},
     {"requests-fail", requests_fail, "answer"},
-    {"datagrams-lost", datagrams_lost, "channel: {socket: {receiveBuffer: 4MiB}}"},
+    {"datagrams-lost", make_looks_of_datagrams_lost, "channel: {socket: {receiveBuffer: 4MiB}}"},
     {"log-dropped", log_dropped, "log: {level: warning, queueMax: 4096}"},
-    {"stalls", stalls, "/stalls"},
-    {"stalls", one_run_goes_on, "/stalls"},
-    {"stalls", stalls_without_cpu, "/stalls"},
-    {"handler-waits", handler_waits, "domus_blocking()"},
-    {"helpers-full", helpers_full, "blocking: {threadsMax: 128}"},
-    {"resolver-full", resolver_full, "connect: {resolve: {threadsMax: 16}}"},
-    {"threads-over-cpus", threads_over_cpus, "system: {threads: auto}"},
+    {"stalls", make_looks_of_stalls, "/stalls"},
+    {"stalls", make_looks_of_one_run_goes_on, "/stalls"},
+    {"stalls", make_looks_of_stalls_without_cpu, "/stalls"},
+    {"handler-waits", make_looks_of_handler_waits, "domus_blocking()"},
+    {"helpers-full", make_looks_of_helpers_full, "blocking: {threadsMax: 128}"},
+    {"resolver-full", make_looks_of_resolver_full, "connect: {resolve: {threadsMax: 16}}"},
+    {"threads-over-cpus", make_looks_of_threads_over_cpus, "system: {threads: auto}"},
     {"quota-under-threads", quota_under_threads, "system: {threads: 1}"},
-    {"cpu-throttled", cpu_throttled, "cpu.max"},
+    {"cpu-throttled", make_looks_of_cpu_throttled, "cpu.max"},
     {"cpu-stolen", cpu_stolen, "no key"},
-    {"cpu-denied", cpu_denied, "CPUs of its own"},
-    {"memory-critical", memory_critical, "mailboxMax: 1024}\n# the limit"},
+    {"cpu-denied", make_looks_of_cpu_denied, "CPUs of its own"},
+    {"memory-critical", make_looks_of_memory_critical, "mailboxMax: 1024}\n# the limit"},
     {"memory-critical", messages_are_refused_for_memory, "channel: {sendHigh: 64KiB}"},
-    {"memory-high", memory_high, "channel: {sendHigh: 64KiB}\nscheduler: {mailboxMax: 1024}"},
+    {"memory-high", make_looks_of_memory_high,
+     "channel: {sendHigh: 64KiB}\nscheduler: {mailboxMax: 1024}"},
     {"memory-foreign", memory_foreign, "allocates"},
     {NULL, NULL, NULL}};

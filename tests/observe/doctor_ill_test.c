@@ -1,4 +1,4 @@
-/* The doctor finds the fault of real programs, each of which has one fault (ills.h). */
+/* The doctor finds the faults of real programs, each of which has one fault (ills.h). */
 #include "protocols/observe/doctor/rule.h"
 #include "protocols/observe/looking.h"
 #include "tests/observe/ills.h"
@@ -27,8 +27,8 @@ struct patient {
 
 static struct patient patients[ILLS_MAX];
 
-/* Let programs run for some time. */
-static void wait_for(size_t count, uint64_t time_ns)
+/* Let the programs run for this time, and call the function `again` of each one every 10 ms. */
+static void run_programs_for_time(size_t count, uint64_t time_ns)
 {
     uint64_t until_ns = domt_now_ns() + time_ns;
 
@@ -40,7 +40,7 @@ static void wait_for(size_t count, uint64_t time_ns)
     }
 }
 
-static void print_findings(const char *rule, const domi_span *span, uint32_t count)
+static void print_findings_of_span(const char *rule, const domi_span *span, uint32_t count)
 {
     printf("%s:\n", rule);
     for (uint32_t i = 0; i < span->thread_count; i++) {
@@ -62,10 +62,10 @@ static void print_findings(const char *rule, const domi_span *span, uint32_t cou
     (void)fflush(stdout);
 }
 
-/* Judge a program, and print the findings if its rule is not among them. `ret_is_denied` tells
- * whether other programs took the CPU, which is not seen for programs whose machine consists of
- * files. */
-static bool is_named(const struct patient *patient, bool *ret_is_denied)
+/* Judge a program, and print the findings if its own rule is not among them. `ret_is_denied`
+ * tells whether other programs took the CPU; this is not seen if the program's machine consists
+ * of files. */
+static bool does_doctor_name_the_fault(const struct patient *patient, bool *ret_is_denied)
 {
     domi_span span;
     const char *why = domi_span_init(&patient->before, &patient->after, &span);
@@ -77,14 +77,14 @@ static bool is_named(const struct patient *patient, bool *ret_is_denied)
         (patient->ill->prepare == NULL && (double)span.machine.idle_ns < 0.75e9 * span.seconds);
     bool is_found = domt_find_finding_of_rule(findings, count, patient->ill->rule) != NULL;
     if (!is_found || getenv("DOMT_PRINT") != NULL)
-        print_findings(patient->ill->rule, &span, count);
+        print_findings_of_span(patient->ill->rule, &span, count);
     domi_span_fini(&span);
     return is_found;
 }
 
-/* Run programs at the same time. Returns how many faults were not found. `ret_is_denied` tells
- * whether one of the programs got too little of the CPU. */
-static uint32_t run_and_judge(const domt_ill *ills, size_t count, bool *ret_is_denied)
+/* Run programs at the same time. Returns how many of their faults the doctor did not find.
+ * `ret_is_denied` tells whether one of the programs got too little of the CPU. */
+static uint32_t run_and_judge_programs(const domt_ill *ills, size_t count, bool *ret_is_denied)
 {
     uint32_t missed = 0;
     bool is_denied;
@@ -94,14 +94,14 @@ static uint32_t run_and_judge(const domt_ill *ills, size_t count, bool *ret_is_d
         patients[i] = (struct patient){.ill = &ills[i]};
         domt_ill_start_program(&ills[i], &patients[i].run);
     }
-    wait_for(count, SETTLING);
+    run_programs_for_time(count, SETTLING);
     for (size_t i = 0; i < count; i++)
         ck_assert_int_eq(domi_take_look_at_program(patients[i].run.system, &patients[i].before), 0);
-    wait_for(count, LOOKED);
+    run_programs_for_time(count, LOOKED);
     for (size_t i = 0; i < count; i++)
         ck_assert_int_eq(domi_take_look_at_program(patients[i].run.system, &patients[i].after), 0);
     for (size_t i = 0; i < count; i++) {
-        patients[i].is_missed = !is_named(&patients[i], &is_denied);
+        patients[i].is_missed = !does_doctor_name_the_fault(&patients[i], &is_denied);
         missed += patients[i].is_missed;
         *ret_is_denied = *ret_is_denied || (patients[i].is_missed && is_denied);
         domi_look_free_lists(&patients[i].before);
@@ -111,15 +111,15 @@ static uint32_t run_and_judge(const domt_ill *ills, size_t count, bool *ret_is_d
     return missed;
 }
 
-/* Examine a program, and repeat it while other programs take the CPU; if that never ends, the
+/* Run and judge a program, and repeat it while other programs take the CPU; if that never ends, the
  * program cannot be judged. Returns whether its fault was found, or the program could not be
  * judged. */
-static bool is_seen(const domt_ill *ill)
+static bool is_fault_found_or_unjudgeable(const domt_ill *ill)
 {
     bool is_denied = true;
 
     for (int i = 0; i < TRIES && is_denied; i++) {
-        if (run_and_judge(ill, 1, &is_denied) == 0)
+        if (run_and_judge_programs(ill, 1, &is_denied) == 0)
             return true;
     }
     if (is_denied)
@@ -127,7 +127,7 @@ static bool is_seen(const domt_ill *ill)
     return is_denied;
 }
 
-static bool is_listed(const domt_ill *list, const char *rule)
+static bool is_rule_in_list(const domt_ill *list, const char *rule)
 {
     while (list->rule != NULL && strcmp(list->rule, rule) != 0)
         list++;
@@ -135,21 +135,21 @@ static bool is_listed(const domt_ill *list, const char *rule)
 }
 
 /* There is no program for the rule of threads that are woken for nothing: no known program makes
- * them wake so often, so the rule is only tested with made-up figures. */
-DOMT_TEST(each_rule_has_a_program)
+ * them wake so often, so that rule is only tested with made-up figures. */
+DOMT_TEST(each_rule_has_a_faulty_program)
 {
     const domi_rule *rule;
 
     for (uint32_t i = 0; (rule = domi_rule_of_number(i)) != NULL; i++)
-        ck_assert_msg(is_listed(domt_ills_of_time, rule->name) ||
-                          is_listed(domt_ills_of_limits, rule->name) ||
-                          is_listed(domt_ills_of_machine, rule->name) ||
-                          is_listed(domt_ills_of_process, rule->name) ||
+        ck_assert_msg(is_rule_in_list(domt_ills_of_time, rule->name) ||
+                          is_rule_in_list(domt_ills_of_limits, rule->name) ||
+                          is_rule_in_list(domt_ills_of_machine, rule->name) ||
+                          is_rule_in_list(domt_ills_of_process, rule->name) ||
                           strcmp(rule->name, "wakeups-empty") == 0,
                       "%s has no program that is ill so", rule->name);
 }
 
-DOMT_TEST(programs_at_their_limits_are_named)
+DOMT_TEST(doctor_names_faults_of_limits)
 {
     size_t count = 0;
     bool is_denied;
@@ -158,45 +158,46 @@ DOMT_TEST(programs_at_their_limits_are_named)
         count++;
     ck_assert_uint_le(count, ILLS_MAX);
     bool is_missed[ILLS_MAX];
-    (void)run_and_judge(domt_ills_of_limits, count, &is_denied);
+    (void)run_and_judge_programs(domt_ills_of_limits, count, &is_denied);
     for (size_t i = 0; i < count; i++)
         is_missed[i] = patients[i].is_missed;
     for (size_t i = 0; i < count; i++)
-        ck_assert_msg(!is_missed[i] || (is_denied && is_seen(&domt_ills_of_limits[i])), "%s",
-                      domt_ills_of_limits[i].rule);
+        ck_assert_msg(!is_missed[i] ||
+                          (is_denied && is_fault_found_or_unjudgeable(&domt_ills_of_limits[i])),
+                      "%s", domt_ills_of_limits[i].rule);
 }
 
-DOMT_TEST(programs_that_share_their_time_badly_are_named)
+DOMT_TEST(doctor_names_faults_of_time)
 {
-    const char *only = getenv("DOMT_ILL"); /* name of a single rule to test */
+    const char *only = getenv("DOMT_ILL"); /* name of the only rule to test, if it is set */
     uint32_t missed = 0;
 
     for (const domt_ill *ill = domt_ills_of_time; ill->rule != NULL; ill++)
         if (only == NULL || strcmp(only, ill->rule) == 0)
-            missed += !is_seen(ill);
+            missed += !is_fault_found_or_unjudgeable(ill);
     ck_assert_uint_eq(missed, 0);
 }
 
-DOMT_TEST(programs_that_the_machine_gives_too_little_are_named)
+DOMT_TEST(doctor_names_faults_of_the_machine)
 {
     for (const domt_ill *ill = domt_ills_of_machine; ill->rule != NULL; ill++)
-        ck_assert_msg(is_seen(ill), "%s", ill->rule);
+        ck_assert_msg(is_fault_found_or_unjudgeable(ill), "%s", ill->rule);
 }
 
-/* These programs change the limits of the test's process, which ends after this test. */
-DOMT_TEST(programs_short_of_cpus_and_descriptors_are_named)
+/* These programs change limits of the test's process, which ends after this test. */
+DOMT_TEST(doctor_names_lack_of_cpus_and_descriptors)
 {
     bool is_denied;
 
     for (const domt_ill *ill = domt_ills_of_process; ill->rule != NULL; ill++) {
         int tries = 0;
-        while (run_and_judge(ill, 1, &is_denied) != 0)
+        while (run_and_judge_programs(ill, 1, &is_denied) != 0)
             ck_assert_msg(++tries < TRIES, "%s", ill->rule);
     }
 }
 
-/* A program that gets no CPU may show any fault. */
-static bool is_well(const struct patient *patient)
+/* A healthy program that gets no CPU may show any fault. */
+static bool does_doctor_find_no_fault(const struct patient *patient)
 {
     domi_span span;
 
@@ -204,21 +205,21 @@ static bool is_well(const struct patient *patient)
     uint32_t count = domi_judge_span_by_all_rules(&span, findings);
     bool is_denied = domt_find_finding_of_rule(findings, count, "cpu-denied") != NULL;
     if (count != 0)
-        print_findings(patient->ill->rule, &span, count);
+        print_findings_of_span(patient->ill->rule, &span, count);
     domi_span_fini(&span);
     return count == 0 || is_denied;
 }
 
-DOMT_TEST(nothing_is_said_of_programs_that_work_all_the_time)
+DOMT_TEST(doctor_finds_no_fault_in_busy_programs)
 {
     for (const domt_ill *well = domt_wells; well->rule != NULL; well++) {
         patients[0] = (struct patient){.ill = well};
         domt_ill_start_program(well, &patients[0].run);
-        wait_for(1, SETTLING);
+        run_programs_for_time(1, SETTLING);
         ck_assert_int_eq(domi_take_look_at_program(patients[0].run.system, &patients[0].before), 0);
-        wait_for(1, LOOKED);
+        run_programs_for_time(1, LOOKED);
         ck_assert_int_eq(domi_take_look_at_program(patients[0].run.system, &patients[0].after), 0);
-        ck_assert_msg(is_well(&patients[0]), "%s", well->rule);
+        ck_assert_msg(does_doctor_find_no_fault(&patients[0]), "%s", well->rule);
         domi_look_free_lists(&patients[0].before);
         domi_look_free_lists(&patients[0].after);
         domt_ill_end_program(&patients[0].run);

@@ -1,4 +1,4 @@
-/* The rules of the doctor: at their thresholds, with looks and spans that say nothing, and in
+/* The rules of the doctor: at their thresholds, with looks and spans that tell nothing, and in
  * docs/doctor.md. */
 #include "protocols/observe/doctor/lasting.h"
 #include "protocols/observe/doctor/report.h"
@@ -19,8 +19,8 @@ static domi_finding findings[DOMI_RULES_MAX];
 static const domt_case *const lists[] = {domt_cases_of_time, domt_cases_of_limits};
 #define LISTS (sizeof lists / sizeof lists[0])
 
-/* Returns the first case of a rule; NULL if there is none. */
-static const domt_case *find_case(const char *rule)
+/* Returns the first case of the rule with this name; NULL if there is none. */
+static const domt_case *find_case_of_rule(const char *rule)
 {
     for (size_t i = 0; i < LISTS; i++) {
         for (const domt_case *at = lists[i]; at->rule != NULL; at++) {
@@ -31,7 +31,7 @@ static const domt_case *find_case(const char *rule)
     return NULL;
 }
 
-static void check_case(const domt_case *at, bool over)
+static void check_case_at_threshold(const domt_case *at, bool over)
 {
     domt_looks looks;
 
@@ -48,23 +48,23 @@ static void check_case(const domt_case *at, bool over)
     domt_looks_free_both(&looks);
 }
 
-DOMT_TEST(each_rule_speaks_on_one_side_of_its_threshold)
+DOMT_TEST(each_rule_finds_only_beyond_its_threshold)
 {
     for (size_t i = 0; i < LISTS; i++) {
         for (const domt_case *at = lists[i]; at->rule != NULL; at++) {
-            check_case(at, false);
-            check_case(at, true);
+            check_case_at_threshold(at, false);
+            check_case_at_threshold(at, true);
         }
     }
 }
 
-DOMT_TEST(each_rule_has_a_case_and_all_its_words)
+DOMT_TEST(each_rule_has_a_case_and_its_texts)
 {
     const domi_rule *rule;
     uint32_t count = 0;
 
     for (; (rule = domi_rule_of_number(count)) != NULL; count++) {
-        ck_assert_msg(find_case(rule->name) != NULL, "%s has no case", rule->name);
+        ck_assert_msg(find_case_of_rule(rule->name) != NULL, "%s has no case", rule->name);
         ck_assert_msg(rule->title != NULL && rule->limit != NULL && rule->cause != NULL &&
                           rule->remedy != NULL && rule->keys != NULL,
                       "%s", rule->name);
@@ -73,7 +73,7 @@ DOMT_TEST(each_rule_has_a_case_and_all_its_words)
     ck_assert_uint_lt(count, DOMI_RULES_MAX);
 }
 
-DOMT_TEST(nothing_is_said_of_healthy_programs)
+DOMT_TEST(rules_find_nothing_in_healthy_looks)
 {
     static const uint32_t shares[][4] = {
         {40, 50, 40, 50}, {0, 100, 0, 100}, {50, 0, 50, 0}, {95, 0, 95, 0}, {100, 0, 100, 0},
@@ -91,14 +91,14 @@ DOMT_TEST(nothing_is_said_of_healthy_programs)
     }
 }
 
-DOMT_TEST(the_worst_is_told_first)
+DOMT_TEST(findings_come_worst_first)
 {
     static const char *const rules[] = {"epoll", "stalls", "mailbox-full", "mail-waits"};
     domt_looks looks;
 
     domt_looks_make_two_looks(&looks);
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
-        find_case(rules[i])->make(&looks, true);
+        find_case_of_rule(rules[i])->make(&looks, true);
     ck_assert_uint_eq(domt_looks_judge_span(&looks, findings), 4);
     for (uint32_t i = 1; i < 4; i++)
         ck_assert_int_ge(findings[i - 1].rule->harm, findings[i].rule->harm);
@@ -113,87 +113,87 @@ DOMT_TEST(the_worst_is_told_first)
 
 /* --- looks that are no span ------------------------------------------------------------------- */
 
-static void another_pid(domt_looks *looks)
+static void change_pid_of_second_look(domt_looks *looks)
 {
     looks->after.pid = 8;
 }
 
-static void another_name(domt_looks *looks)
+static void change_name_of_second_look(domt_looks *looks)
 {
     looks->after.program[0] = 'c';
 }
 
-static void fewer_threads(domt_looks *looks)
+static void remove_thread_of_second_look(domt_looks *looks)
 {
     looks->after.thread_count = 1;
 }
 
-static void fewer_runners(domt_looks *looks)
+static void remove_runner_of_second_look(domt_looks *looks)
 {
     looks->before.runner_count = 0;
 }
 
-static void a_restart(domt_looks *looks)
+static void make_uptime_shorter(domt_looks *looks)
 {
     looks->before.uptime_ns = looks->after.uptime_ns + 1;
 }
 
-/* The process in a container has the same pid after each start, and its uptime may be larger at the
- * second look. */
-static void another_start(domt_looks *looks)
+/* A process in a container has the same pid after each start, and the uptime of another start may
+ * be larger than that of the first look. */
+static void change_start_of_second_look(domt_looks *looks)
 {
     looks->before.uptime_ns = 1000000;
     looks->after.uptime_ns += 12000000;
 }
 
-static void no_time(domt_looks *looks)
+static void leave_no_time_between_looks(domt_looks *looks)
 {
     looks->after.now_ns = looks->before.now_ns;
 }
 
-static void a_moment(domt_looks *looks)
+static void leave_too_short_time_between_looks(domt_looks *looks)
 {
     looks->after.now_ns = looks->before.now_ns + 99999999;
 }
 
-static void the_past(domt_looks *looks)
+static void put_second_look_before_first(domt_looks *looks)
 {
     looks->before.now_ns = looks->after.now_ns + 1;
 }
 
-static void for_ever(domt_looks *looks)
+static void leave_too_long_time_between_looks(domt_looks *looks)
 {
     looks->after.now_ns = UINT64_MAX;
 }
 
-static void no_level(domt_looks *looks)
+static void remove_level_of_profile(domt_looks *looks)
 {
     domi_look_copy_name(looks->after.level, DOMI_LOOK_NAME, "off");
 }
 
-static void no_machine(domt_looks *looks)
+static void remove_figures_of_machine(domt_looks *looks)
 {
     looks->before.machine.cpus = 0;
 }
 
-DOMT_TEST(looks_that_do_not_belong_together_are_refused)
+DOMT_TEST(unrelated_looks_make_no_span)
 {
     static const struct {
         void (*make)(domt_looks *looks);
         const char *why;
     } wrong[] = {
-        {another_pid, "different programs"},
-        {another_name, "different programs"},
-        {fewer_threads, "threads"},
-        {fewer_runners, "threads"},
-        {a_restart, "anew"},
-        {another_start, "anew"},
-        {no_time, "100 ms"},
-        {a_moment, "100 ms"},
-        {the_past, "older"},
-        {for_ever, "year"},
-        {no_level, "profile.level"},
-        {no_machine, "machine=1"},
+        {change_pid_of_second_look, "different programs"},
+        {change_name_of_second_look, "different programs"},
+        {remove_thread_of_second_look, "threads"},
+        {remove_runner_of_second_look, "threads"},
+        {make_uptime_shorter, "anew"},
+        {change_start_of_second_look, "anew"},
+        {leave_no_time_between_looks, "100 ms"},
+        {leave_too_short_time_between_looks, "100 ms"},
+        {put_second_look_before_first, "older"},
+        {leave_too_long_time_between_looks, "year"},
+        {remove_level_of_profile, "profile.level"},
+        {remove_figures_of_machine, "machine=1"},
     };
 
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
@@ -208,8 +208,8 @@ DOMT_TEST(looks_that_do_not_belong_together_are_refused)
     }
 }
 
-/* The behaviours of a pool may be listed in another order at the second look. */
-DOMT_TEST(behaviours_are_found_in_any_order)
+/* The behaviours of a program may be listed in another order at the second look. */
+DOMT_TEST(behaviours_are_matched_in_any_order)
 {
     domt_looks looks;
     domi_span span;
@@ -232,8 +232,8 @@ DOMT_TEST(behaviours_are_found_in_any_order)
 }
 
 /* Counters that all went back, and figures that all have their largest value: no rule divides by
- * zero, and the words of each are a sentence. */
-DOMT_TEST(absurd_figures_do_no_harm)
+ * zero, and the words of each finding are a sentence. */
+DOMT_TEST(absurd_figures_break_no_rule)
 {
     for (int way = 0; way < 3; way++) {
         domt_looks looks;
@@ -258,7 +258,7 @@ DOMT_TEST(absurd_figures_do_no_harm)
     }
 }
 
-DOMT_TEST(nothing_is_said_of_looks_that_tell_nothing)
+DOMT_TEST(rules_find_nothing_without_figures)
 {
     domt_looks looks = {0};
 
@@ -268,9 +268,9 @@ DOMT_TEST(nothing_is_said_of_looks_that_tell_nothing)
     ck_assert_msg(count == 0, "%s", findings[0].rule->name);
 }
 
-/* `looks` has a 1 for each look at which a rule finds something; `said` has the report for each
- * look: b the finding begins, e it ends. */
-DOMT_TEST(what_comes_and_goes_neither_begins_nor_ends)
+/* `looks` has a 1 for each look at which a rule finds something; `said` has the doctor's report for
+ * each look: b for the begin of the finding, e for its end. */
+DOMT_TEST(flickering_finding_neither_begins_nor_ends)
 {
     static const struct {
         const char *looks, *said;
@@ -297,8 +297,8 @@ DOMT_TEST(what_comes_and_goes_neither_begins_nor_ends)
 
 /* --- doctor pages ----------------------------------------------------------------------------- */
 
-/* docs/doctor.md has a section for each rule of the doctor, made from the same table. DOMT_WRITE=1
- * build/dev/bin/tests/observe_doctor_pages writes the sections anew. */
+/* docs/doctor.md has a section for each rule of the doctor, made from the table of rules.
+ * DOMT_WRITE=1 build/dev/bin/tests/observe_doctor_pages writes the sections anew. */
 
 #define PAGE     DOMT_SOURCE_DIR "/docs/doctor.md"
 #define BEGIN    "## The rules\n"
@@ -308,7 +308,7 @@ DOMT_TEST(what_comes_and_goes_neither_begins_nor_ends)
 static char page[TEXT_MAX], made[TEXT_MAX];
 static size_t size;
 
-static void append_bytes(const char *text, size_t length)
+static void append_bytes_to_page(const char *text, size_t length)
 {
     ck_assert_uint_lt(size + length, TEXT_MAX);
     memcpy(made + size, text, length);
@@ -316,66 +316,66 @@ static void append_bytes(const char *text, size_t length)
     made[size] = '\0';
 }
 
-static void append_text(const char *text)
+static void append_text_to_page(const char *text)
 {
-    append_bytes(text, strlen(text));
+    append_bytes_to_page(text, strlen(text));
 }
 
-/* Append a paragraph, broken into lines. */
-static void append_paragraph(const char *head, const char *text)
+/* Append a paragraph to the page, broken into lines. */
+static void append_paragraph_to_page(const char *head, const char *text)
 {
     size_t column = strlen(strrchr(head, '\n') + 1);
     bool begins = true;
 
-    append_text(head);
+    append_text_to_page(head);
     for (; *text != '\0'; begins = false) {
         size_t word = strcspn(text, " ");
         if (!begins && column + 1 + word > COLUMNS) {
-            append_text("\n");
+            append_text_to_page("\n");
             column = 0;
         } else if (!begins) {
-            append_text(" ");
+            append_text_to_page(" ");
             column++;
         }
-        append_bytes(text, word);
+        append_bytes_to_page(text, word);
         column += word;
         text += word;
         text += strspn(text, " ");
     }
-    append_text("\n");
+    append_text_to_page("\n");
 }
 
-/* Append a list of keys, each as code. */
-static void append_keys(const char *keys)
+/* Append a list of keys to the page, each one as code. */
+static void append_keys_to_page(const char *keys)
 {
-    append_text("\nKeys: ");
+    append_text_to_page("\nKeys: ");
     while (*keys != '\0') {
         size_t length = strcspn(keys, ",");
-        append_text("`");
-        append_bytes(keys, length);
-        append_text("`");
+        append_text_to_page("`");
+        append_bytes_to_page(keys, length);
+        append_text_to_page("`");
         keys += length;
         if (*keys == ',')
-            append_text(", ");
+            append_text_to_page(", ");
         keys += strspn(keys, ", ");
     }
-    append_text("\n");
+    append_text_to_page("\n");
 }
 
-static void append_rule(const domi_rule *rule)
+static void append_rule_to_page(const domi_rule *rule)
 {
     char head[256];
 
     snprintf(head, sizeof head, "\n### `%s`\n\n**%s** (%s). ", rule->name, rule->title,
              domi_word_of_harm(rule->harm));
-    append_paragraph(head, rule->cause);
-    append_paragraph("\nWhy it is a limit: ", rule->limit);
-    append_paragraph("\nWhat helps: ", rule->remedy);
+    append_paragraph_to_page(head, rule->cause);
+    append_paragraph_to_page("\nWhy it is a limit: ", rule->limit);
+    append_paragraph_to_page("\nWhat helps: ", rule->remedy);
     if (rule->keys[0] != '\0')
-        append_keys(rule->keys);
+        append_keys_to_page(rule->keys);
 }
 
-static void read_page(void)
+static void read_page_of_doctor(void)
 {
     FILE *file = fopen(PAGE, "r");
 
@@ -384,7 +384,7 @@ static void read_page(void)
     (void)fclose(file);
 }
 
-static void write_page(void)
+static void write_page_of_doctor(void)
 {
     FILE *file = fopen(PAGE, "w");
 
@@ -393,18 +393,18 @@ static void write_page(void)
     ck_assert_int_eq(fclose(file), 0);
 }
 
-DOMT_TEST(the_page_has_all_rules_as_they_are)
+DOMT_TEST(doctor_page_describes_all_rules)
 {
     const domi_rule *rule;
 
-    read_page();
+    read_page_of_doctor();
     const char *begin = strstr(page, BEGIN);
     ck_assert_ptr_nonnull(begin);
-    append_bytes(page, (size_t)(begin - page) + strlen(BEGIN));
+    append_bytes_to_page(page, (size_t)(begin - page) + strlen(BEGIN));
     for (uint32_t i = 0; (rule = domi_rule_of_number(i)) != NULL; i++)
-        append_rule(rule);
+        append_rule_to_page(rule);
     if (getenv("DOMT_WRITE") != NULL)
-        write_page();
+        write_page_of_doctor();
     else
         ck_assert_msg(strcmp(page, made) == 0,
                       "docs/doctor.md is not as the rules are: write it anew by "

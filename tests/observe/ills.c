@@ -1,4 +1,5 @@
-/* Starts and ends programs with a fault, and sends bytes to their listeners. */
+/* Starts and ends programs with a fault, and sends bytes to their listeners; ills.h describes
+ * them. */
 #include "tests/observe/ills.h"
 
 #include "tests/runtime/running.h"
@@ -30,14 +31,14 @@ void domt_use_cpu_for_ns(uint64_t time_ns)
 
 /* --- workers ---------------------------------------------------------------------------------- */
 
-static int work_for_ever(domus_stack *stack, void *self, const void *payload)
+static int work_and_send_to_itself(domus_stack *stack, void *self, const void *payload)
 {
     domt_use_cpu_for_ns(*(const uint64_t *)payload);
     return domus_notice(stack, domus_self(stack), &domt_work_type, payload);
 }
 
 static const domus_behaviour worker = {
-    .name = "worker", .on = (const domus_on[]){{&domt_work_type, work_for_ever, 0}, {0}}};
+    .name = "worker", .on = (const domus_on[]){{&domt_work_type, work_and_send_to_itself, 0}, {0}}};
 
 void domt_ill_spawn_workers(domus_system *system, uint32_t thread, uint32_t count, uint64_t work_ns)
 {
@@ -54,8 +55,9 @@ struct domt_ill_client {
     atomic_bool is_ending;
 };
 
-/* Send bytes on all connections, and read the bytes that have come. */
-static void *talk(void *client_)
+/* Until the program ends, send bytes on all its client's connections, and read the bytes that have
+ * come. */
+static void *exchange_bytes_of_clients(void *client_)
 {
     struct domt_ill_client *client = client_;
     char bytes[16 * PIECE] = {0};
@@ -81,7 +83,7 @@ int domt_ill_connect_to_listener(const domt_ill_run *run)
     return fd;
 }
 
-static void start_clients(domt_ill_run *run, uint32_t count)
+static void start_clients_of_program(domt_ill_run *run, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
         run->fds[i] = domt_ill_connect_to_listener(run);
@@ -89,18 +91,20 @@ static void start_clients(domt_ill_run *run, uint32_t count)
         return;
     run->client = calloc(1, sizeof *run->client);
     run->client->run = run;
-    ck_assert_int_eq(pthread_create(&run->client->thread, NULL, talk, run->client), 0);
+    ck_assert_int_eq(
+        pthread_create(&run->client->thread, NULL, exchange_bytes_of_clients, run->client), 0);
 }
 
 /* --- runs ------------------------------------------------------------------------------------- */
 
-static void log_nothing(void *context, domus_log_level level, uint32_t thread, const char *text)
+static void discard_log_line(void *context, domus_log_level level, uint32_t thread,
+                             const char *text)
 {
 }
 
-static domus_system *start(const domt_ill *ill, const domus_config *config)
+static domus_system *start_system_of_program(const domt_ill *ill, const domus_config *config)
 {
-    static const domus_hooks hooks = {.log = log_nothing};
+    static const domus_hooks hooks = {.log = discard_log_line};
     domus_system *system;
     char error[256] = "";
 
@@ -127,12 +131,12 @@ void domt_ill_start_program(const domt_ill *ill, domt_ill_run *ret_run)
     }
     if (ill->configure != NULL)
         ill->configure(&config);
-    *ret_run = (domt_ill_run){.ill = ill, .system = start(ill, &config)};
+    *ret_run = (domt_ill_run){.ill = ill, .system = start_system_of_program(ill, &config)};
     memset(ret_run->fds, 0xff, sizeof ret_run->fds);
     if (ill->channel != NULL)
         ck_assert_int_eq(domus_serve(ret_run->system, "ill", ill->channel, NULL, &ret_run->port),
                          0);
-    start_clients(ret_run, ill->clients);
+    start_clients_of_program(ret_run, ill->clients);
     if (ill->begin != NULL)
         ill->begin(ret_run);
 }

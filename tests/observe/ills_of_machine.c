@@ -1,5 +1,5 @@
 /* Programs to which the machine gives too little. Files of the test say how much a cgroup or a
- * hypervisor takes. */
+ * hypervisor takes from them. */
 #include "tests/observe/ills.h"
 
 #include "runtime/system/system.h"
@@ -20,9 +20,9 @@
 /* --- files in place of /proc and /sys --------------------------------------------------------- */
 
 static domt_tree tree;
-static uint64_t looked; /* calls of `again`, one for each tick of 10 ms */
+static uint64_t looked; /* how often `again` was called, once for each tick of 10 ms */
 
-static void find_files(domus_system *system)
+static void make_files_of_machine(domus_system *system)
 {
     looked = 0;
     domt_tree_make(&tree);
@@ -30,8 +30,8 @@ static void find_files(domus_system *system)
     system->pressure.root = tree.root;
 }
 
-/* Replace a file at once, so that a reader finds the old text or the new one. */
-static void replace_file(const char *path, const char *text)
+/* Replace a file in one step, so that a reader finds either the old text or the new one. */
+static void replace_file_in_one_step(const char *path, const char *text)
 {
     char from[PATH_MAX], to[PATH_MAX];
 
@@ -41,63 +41,64 @@ static void replace_file(const char *path, const char *text)
     ck_assert_int_eq(rename(from, to), 0);
 }
 
-static void remove_files(void)
+static void remove_files_of_machine(void)
 {
     domt_tree_remove_copy(&tree);
 }
 
 /* --- CPUs ------------------------------------------------------------------------------------- */
 
-static void work_on_each_thread(domt_ill_run *run)
+static void spawn_workers_on_each_thread(domt_ill_run *run)
 {
     for (uint32_t i = 0; i < domus_system_threads(run->system); i++)
         domt_ill_spawn_workers(run->system, i, 2, 50 * US);
 }
 
-static void one_cpu_for_two(domus_system *system)
+static void give_one_cpu_to_two_threads(domus_system *system)
 {
-    find_files(system);
+    make_files_of_machine(system);
     domt_tree_write(&tree, "sys/fs/cgroup/a/cpu.max", "100000 100000\n");
 }
 
-static void two_cpus_for_two(domus_system *system)
+static void give_two_cpus_to_two_threads(domus_system *system)
 {
-    find_files(system);
+    make_files_of_machine(system);
     domt_tree_write(&tree, "sys/fs/cgroup/a/cpu.max", "200000 100000\n");
 }
 
-/* The CPU quota of every second period is used up before the period ends. */
-static void stop_at_quota(domt_ill_run *run)
+/* Write files that show the CPU quota as used up before the end of every second period. */
+static void show_quota_used_up(domt_ill_run *run)
 {
     char text[128];
 
     looked++;
     snprintf(text, sizeof text, "nr_periods %u\nnr_throttled %u\nthrottled_usec %u\n",
              (unsigned)looked, (unsigned)looked / 2, (unsigned)looked * 20000);
-    replace_file("sys/fs/cgroup/a/cpu.stat", text);
+    replace_file_in_one_step("sys/fs/cgroup/a/cpu.stat", text);
 }
 
-/* In each 10 ms a hypervisor takes one tick of 10 ms, which is one of the CPUs. */
-static void steal_cpu(domt_ill_run *run)
+/* Write files that show a hypervisor which takes one of the CPUs all the time: one tick of 10 ms in
+ * each 10 ms. */
+static void show_cpu_stolen_by_hypervisor(domt_ill_run *run)
 {
     char text[128];
 
     looked++;
     snprintf(text, sizeof text, "cpu  0 0 0 0 0 0 0 %u 0 0\n", (unsigned)looked);
-    replace_file("proc/stat", text);
+    replace_file_in_one_step("proc/stat", text);
 }
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-static void give_memory(domus_system *system)
+static void write_memory_limit_of_cgroup(domus_system *system)
 {
-    find_files(system);
+    make_files_of_machine(system);
     domt_tree_write(&tree, "sys/fs/cgroup/a/memory.max", "1048576000\n");
     domt_tree_write(&tree, "sys/fs/cgroup/a/memory.stat", "inactive_file 0\n");
     domt_tree_write(&tree, "sys/fs/cgroup/a/memory.current", "000104857600\n");
 }
 
-/* Set the memory that the library counts as held, of its limit of 1,000 MiB. */
+/* Set the memory that the library counts as held, out of a limit of 1,000 MiB. */
 static void set_held_memory(domt_ill_run *run, uint64_t bytes)
 {
     char text[32];
@@ -107,17 +108,17 @@ static void set_held_memory(domt_ill_run *run, uint64_t bytes)
     domt_tree_write(&tree, "sys/fs/cgroup/a/memory.current", text);
 }
 
-static void hold_much(domt_ill_run *run)
+static void show_much_held_memory(domt_ill_run *run)
 {
     set_held_memory(run, 850 * MIB);
 }
 
-static void hold_nearly_all(domt_ill_run *run)
+static void show_nearly_all_memory_held(domt_ill_run *run)
 {
     set_held_memory(run, 930 * MIB);
 }
 
-static void measure_often(domus_config *config)
+static void shorten_interval_of_measuring(domus_config *config)
 {
     config->memory.enabled = true;
     config->memory.interval_ns = 5 * DOMT_MS;
@@ -126,9 +127,10 @@ static void measure_often(domus_config *config)
 /* --- datagrams -------------------------------------------------------------------------------- */
 
 static domus_endpoint reader_at;
-static _Atomic bool has_reader; /* reader_at is written before this is set */
+/* set when `reader_at`, the address of the reader of datagrams, was written */
+static _Atomic bool has_reader;
 
-static int read_datagram(domus_stack *stack, void *self, const void *payload)
+static int read_datagram_slowly(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
@@ -136,10 +138,10 @@ static int read_datagram(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int open_socket(domus_stack *stack, void *self)
+static int open_datagram_socket(domus_stack *stack, void *self)
 {
     static const domus_behaviour reader = {
-        .name = "reader", .kind = DOMUS_CHANNELS, .on_read = {read_datagram, 0}};
+        .name = "reader", .kind = DOMUS_CHANNELS, .on_read = {read_datagram_slowly, 0}};
     const domus_datagram_options options = {.behaviour = &reader};
     domus_endpoint at;
 
@@ -150,17 +152,17 @@ static int open_socket(domus_stack *stack, void *self)
 }
 
 static const domus_behaviour opener = {
-    .name = "opener", .kind = DOMUS_CHANNELS, .on_mount = open_socket};
+    .name = "opener", .kind = DOMUS_CHANNELS, .on_mount = open_datagram_socket};
 
-static void open_reader(domt_ill_run *run)
+static void open_reader_of_datagrams(domt_ill_run *run)
 {
     run->actor = domt_spawn(run->system, 0, &opener, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&has_reader));
     run->fds[0] = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 }
 
-/* Send datagrams that are longer than a receive buffer. */
-static void send_long_ones(domt_ill_run *run)
+/* Send datagrams that are longer than the reader's receive buffer. */
+static void send_too_long_datagrams(domt_ill_run *run)
 {
     static const char bytes[8192];
     char text[DOMUS_ENDPOINT_TEXT_MAX];
@@ -178,29 +180,29 @@ static void send_long_ones(domt_ill_run *run)
 
 const domt_ill domt_ills_of_machine[] = {
     {.rule = "quota-under-threads",
-     .prepare = one_cpu_for_two,
-     .begin = work_on_each_thread,
-     .end = remove_files},
+     .prepare = give_one_cpu_to_two_threads,
+     .begin = spawn_workers_on_each_thread,
+     .end = remove_files_of_machine},
     {.rule = "cpu-throttled",
-     .prepare = two_cpus_for_two,
-     .begin = work_on_each_thread,
-     .again = stop_at_quota,
-     .end = remove_files},
+     .prepare = give_two_cpus_to_two_threads,
+     .begin = spawn_workers_on_each_thread,
+     .again = show_quota_used_up,
+     .end = remove_files_of_machine},
     {.rule = "cpu-stolen",
-     .prepare = find_files,
-     .begin = work_on_each_thread,
-     .again = steal_cpu,
-     .end = remove_files},
+     .prepare = make_files_of_machine,
+     .begin = spawn_workers_on_each_thread,
+     .again = show_cpu_stolen_by_hypervisor,
+     .end = remove_files_of_machine},
     {.rule = "memory-high",
-     .configure = measure_often,
-     .prepare = give_memory,
-     .begin = hold_much,
-     .end = remove_files},
+     .configure = shorten_interval_of_measuring,
+     .prepare = write_memory_limit_of_cgroup,
+     .begin = show_much_held_memory,
+     .end = remove_files_of_machine},
     {.rule = "memory-critical",
-     .configure = measure_often,
-     .prepare = give_memory,
-     .begin = hold_nearly_all,
-     .end = remove_files},
-    {.rule = "datagrams-lost", .begin = open_reader, .again = send_long_ones},
+     .configure = shorten_interval_of_measuring,
+     .prepare = write_memory_limit_of_cgroup,
+     .begin = show_nearly_all_memory_held,
+     .end = remove_files_of_machine},
+    {.rule = "datagrams-lost", .begin = open_reader_of_datagrams, .again = send_too_long_datagrams},
     {.rule = NULL},
 };

@@ -1,4 +1,4 @@
-/* Programs that share their time badly. */
+/* Programs that share the time of their threads badly. */
 #include "tests/observe/ills.h"
 
 #include "tests/runtime/running.h"
@@ -16,7 +16,7 @@ static const domus_type tick_type = {.name = "tick"};
 
 /* --- io and state actors ---------------------------------------------------------------------- */
 
-static int read_slowly(domus_stack *stack, void *self, const void *payload)
+static int echo_bytes_after_long_work(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
@@ -25,9 +25,9 @@ static int read_slowly(domus_stack *stack, void *self, const void *payload)
 }
 
 static const domus_behaviour slow_channel = {
-    .name = "slow channel", .kind = DOMUS_CHANNELS, .on_read = {read_slowly, 0}};
+    .name = "slow channel", .kind = DOMUS_CHANNELS, .on_read = {echo_bytes_after_long_work, 0}};
 
-static int read_fast(domus_stack *stack, void *self, const void *payload)
+static int echo_bytes_at_once(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
@@ -35,35 +35,35 @@ static int read_fast(domus_stack *stack, void *self, const void *payload)
 }
 
 static const domus_behaviour fast_channel = {
-    .name = "fast channel", .kind = DOMUS_CHANNELS, .on_read = {read_fast, 0}};
+    .name = "fast channel", .kind = DOMUS_CHANNELS, .on_read = {echo_bytes_at_once, 0}};
 
-static void one_thread(domus_config *config)
+static void limit_system_to_one_thread(domus_config *config)
 {
     config->system.threads = 1;
 }
 
-static void much_for_io(domus_config *config)
+static void give_most_time_to_io(domus_config *config)
 {
-    one_thread(config);
+    limit_system_to_one_thread(config);
     config->scheduler.io_ratio = 95;
     config->scheduler.deadline_check_every = 1;
 }
 
-static void little_for_io(domus_config *config)
+static void give_little_time_to_io(domus_config *config)
 {
-    one_thread(config);
+    limit_system_to_one_thread(config);
     config->scheduler.io_ratio = 1;
 }
 
-static void many_workers(domt_ill_run *run)
+static void spawn_many_workers(domt_ill_run *run)
 {
     domt_ill_spawn_workers(run->system, 0, 64, 10 * US);
 }
 
 /* --- long runs -------------------------------------------------------------------------------- */
 
-/* Actors that each have many messages, and handle them in one run. */
-static void workers_with_mail(domt_ill_run *run)
+/* Spawn actors that each have many messages, and handle them in one run. */
+static void spawn_workers_with_many_messages(domt_ill_run *run)
 {
     uint64_t work_ns = 50 * US;
 
@@ -72,20 +72,20 @@ static void workers_with_mail(domt_ill_run *run)
     }
 }
 
-static int work_in_bulk(domus_stack *stack, void *self, const void *payload)
+static int work_for_each_message(domus_stack *stack, void *self, const void *payload)
 {
     domt_use_cpu_for_ns(200 * US);
     return domus_notice(stack, domus_self(stack), &domt_work_type, payload);
 }
 
 static const domus_behaviour bulk = {
-    .name = "bulk", .on = (const domus_on[]){{&domt_work_type, work_in_bulk, 0}, {0}}};
+    .name = "bulk", .on = (const domus_on[]){{&domt_work_type, work_for_each_message, 0}, {0}}};
 
-static void bulk_workers(domt_ill_run *run)
+static void spawn_bulk_workers(domt_ill_run *run)
 {
     uint64_t none = 0;
 
-    workers_with_mail(run);
+    spawn_workers_with_many_messages(run);
     for (int i = 0; i < 4; i++)
         domt_send_notice(run->system, domt_spawn(run->system, 0, &bulk, NULL), &domt_work_type,
                          &none);
@@ -93,7 +93,7 @@ static void bulk_workers(domt_ill_run *run)
 
 /* --- balance ---------------------------------------------------------------------------------- */
 
-static void one_worker(domt_ill_run *run)
+static void spawn_one_worker(domt_ill_run *run)
 {
     domt_ill_spawn_workers(run->system, 0, 1, 50 * US);
 }
@@ -104,16 +104,17 @@ struct dispatcher {
     domus_address workers[NEAR];
 };
 
-static int work_once(domus_stack *stack, void *self, const void *payload)
+static int use_cpu_for_message(domus_stack *stack, void *self, const void *payload)
 {
     domt_use_cpu_for_ns(*(const uint64_t *)payload);
     return 0;
 }
 
 static const domus_behaviour near_worker = {
-    .name = "near worker", .on = (const domus_on[]){{&domt_work_type, work_once, 0}, {0}}};
+    .name = "near worker",
+    .on = (const domus_on[]){{&domt_work_type, use_cpu_for_message, 0}, {0}}};
 
-static int dispatch(domus_stack *stack, void *self, const void *payload)
+static int send_work_to_near_workers(domus_stack *stack, void *self, const void *payload)
 {
     struct dispatcher *to = self;
     uint64_t work_ns = 200 * US;
@@ -123,7 +124,7 @@ static int dispatch(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int begin_to_dispatch(domus_stack *stack, void *self)
+static int begin_to_send_work(domus_stack *stack, void *self)
 {
     struct dispatcher *to = self;
     int error = 0;
@@ -133,18 +134,18 @@ static int begin_to_dispatch(domus_stack *stack, void *self)
     return error != 0 ? error : domus_every(stack, 2 * DOMT_MS, &tick_type, NULL, NULL);
 }
 
-static const domus_behaviour dispatcher = {.name = "dispatcher",
-                                           .state_size = sizeof(struct dispatcher),
-                                           .on_mount = begin_to_dispatch,
-                                           .on =
-                                               (const domus_on[]){{&tick_type, dispatch, 0}, {0}}};
+static const domus_behaviour dispatcher = {
+    .name = "dispatcher",
+    .state_size = sizeof(struct dispatcher),
+    .on_mount = begin_to_send_work,
+    .on = (const domus_on[]){{&tick_type, send_work_to_near_workers, 0}, {0}}};
 
-static void near_workers(domt_ill_run *run)
+static void spawn_dispatcher_with_workers(domt_ill_run *run)
 {
     run->actor = domt_spawn(run->system, 0, &dispatcher, NULL);
 }
 
-static void no_steals(domus_config *config)
+static void disable_stealing(domus_config *config)
 {
     config->scheduler.steal.enabled = false;
 }
@@ -153,15 +154,15 @@ static void no_steals(domus_config *config)
 
 static const domus_type next_type = {.name = "next", .size = sizeof(domus_address)};
 
-static void eager_steals(domus_config *config)
+static void make_stealing_eager(domus_config *config)
 {
     config->scheduler.steal.min_run_ns = 0;
     config->scheduler.steal.floor = 1;
     config->scheduler.steal.aggression = 1;
 }
 
-/* Forward a message to the next actor: each run is as short as it can be. */
-static int pass_on(domus_stack *stack, void *self, const void *payload)
+/* Forward a message to the next actor of the circle, so each run is as short as it can be. */
+static int forward_message_in_circle(domus_stack *stack, void *self, const void *payload)
 {
     domus_address *next = self;
 
@@ -172,11 +173,12 @@ static int pass_on(domus_stack *stack, void *self, const void *payload)
     return domus_notice(stack, *next, &next_type, next);
 }
 
-static const domus_behaviour passer = {.name = "passer",
-                                       .state_size = sizeof(domus_address),
-                                       .on = (const domus_on[]){{&next_type, pass_on, 0}, {0}}};
+static const domus_behaviour passer = {
+    .name = "passer",
+    .state_size = sizeof(domus_address),
+    .on = (const domus_on[]){{&next_type, forward_message_in_circle, 0}, {0}}};
 
-static void spawn_circle(domt_ill_run *run, uint32_t thread)
+static void spawn_circle_on_thread(domt_ill_run *run, uint32_t thread)
 {
     static domus_address all[PASSERS];
 
@@ -187,14 +189,14 @@ static void spawn_circle(domt_ill_run *run, uint32_t thread)
             domt_send_notice(run->system, all[i], &next_type, &all[(i + 1) % PASSERS]);
 }
 
-static void tiny_workers(domt_ill_run *run)
+static void spawn_circles_of_tiny_runs(domt_ill_run *run)
 {
-    spawn_circle(run, 0);
+    spawn_circle_on_thread(run, 0);
 }
 
 /* --- pools ------------------------------------------------------------------------------------ */
 
-static void small_pool(domus_config *config)
+static void configure_small_pool(domus_config *config)
 {
     static const domus_pool_config pool = {.name = "work", .runners = 1};
 
@@ -202,7 +204,7 @@ static void small_pool(domus_config *config)
     config->pool_count = 1;
 }
 
-static int begin_in_pool(domus_stack *stack, void *self)
+static int begin_to_work_in_pool(domus_stack *stack, void *self)
 {
     const domus_spawn_options options = {.pool = domus_pool_find(stack, "work")};
     uint64_t work_ns = 50 * US;
@@ -219,40 +221,40 @@ static int begin_in_pool(domus_stack *stack, void *self)
 }
 
 static const domus_behaviour boss = {
-    .name = "boss", .on_mount = begin_in_pool, .on = (const domus_on[]){{0}}};
+    .name = "boss", .on_mount = begin_to_work_in_pool, .on = (const domus_on[]){{0}}};
 
-static void pooled_workers(domt_ill_run *run)
+static void spawn_pooled_workers(domt_ill_run *run)
 {
     run->actor = domt_spawn(run->system, 0, &boss, NULL);
 }
 
 /* --- the machine ------------------------------------------------------------------------------ */
 
-static void threads_beyond(domus_config *config)
+static void configure_more_threads_than_cpus(domus_config *config)
 {
     config->system.threads = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN) + 1;
 }
 
-static void worker_on_each(domt_ill_run *run)
+static void spawn_worker_on_each_thread(domt_ill_run *run)
 {
     for (uint32_t i = 0; i < domus_system_threads(run->system); i++)
         domt_ill_spawn_workers(run->system, i, 2, 50 * US);
 }
 
-static void by_epoll(domus_config *config)
+static void choose_epoll_backend(domus_config *config)
 {
     config->io.backend = DOMUS_BACKEND_EPOLL;
 }
 
-static void *spin(void *argument)
+static void *use_cpu_without_end(void *argument)
 {
     for (;;)
         domt_use_cpu_for_ns(DOMT_MS);
     return argument;
 }
 
-/* Let other threads run on the program's only CPU. */
-static void with_others(domt_ill_run *run)
+/* Let other threads run on the only CPU of the program. */
+static void let_other_threads_share_cpu(domt_ill_run *run)
 {
     cpu_set_t one;
     pthread_t thread;
@@ -261,20 +263,20 @@ static void with_others(domt_ill_run *run)
     CPU_SET(0, &one);
     domt_ill_spawn_workers(run->system, 0, 1, 50 * US);
     for (int i = 0; i < 3; i++) {
-        ck_assert_int_eq(pthread_create(&thread, NULL, spin, NULL), 0);
+        ck_assert_int_eq(pthread_create(&thread, NULL, use_cpu_without_end, NULL), 0);
         ck_assert_int_eq(pthread_setaffinity_np(thread, sizeof one, &one), 0);
     }
 }
 
-static void on_one_cpu(domus_config *config)
+static void pin_one_thread_to_one_cpu(domus_config *config)
 {
-    one_thread(config);
+    limit_system_to_one_thread(config);
     config->system.cpus = "0";
 }
 
 /* --- descriptors ------------------------------------------------------------------------------ */
 
-static void few_descriptors(domt_ill_run *run)
+static void limit_descriptors_of_process(domt_ill_run *run)
 {
     domus_machine machine;
 
@@ -287,20 +289,20 @@ static void few_descriptors(domt_ill_run *run)
 
 #define CIRCLE 40
 
-/* Actors that send a message to themselves by way of another actor, so that each of them waits for
- * all others. */
-static int answer_slowly(domus_stack *stack, void *self, const void *payload)
+/* An actor sends a message to itself by way of another actor and is slow in handling, so each actor
+ * waits for all others. */
+static int send_back_slowly(domus_stack *stack, void *self, const void *payload)
 {
-    /* sleeps without using the CPU, so the time is the same on any machine */
+    /* The pause uses no CPU, so its time is the same on any machine. */
     domt_pause_ns(3 * DOMT_MS);
     return domus_notice(stack, *(const domus_address *)payload, &next_type,
                         &(domus_address){domus_self(stack).house, domus_self(stack).lease});
 }
 
 static const domus_behaviour slow_partner = {
-    .name = "slow partner", .on = (const domus_on[]){{&next_type, answer_slowly, 0}, {0}}};
+    .name = "slow partner", .on = (const domus_on[]){{&next_type, send_back_slowly, 0}, {0}}};
 
-static void slow_pairs(domt_ill_run *run)
+static void spawn_slow_pairs(domt_ill_run *run)
 {
     for (uint32_t i = 0; i < 2 * CIRCLE; i++) {
         domus_address one = domt_spawn(run->system, i % 2, &slow_partner, NULL);
@@ -309,7 +311,7 @@ static void slow_pairs(domt_ill_run *run)
     }
 }
 
-static void stalling(domt_ill_run *run)
+static void send_long_work_to_actor(domt_ill_run *run)
 {
     uint64_t work_ns = 60 * DOMT_MS;
 
@@ -322,48 +324,52 @@ const domt_ill domt_ills_of_time[] = {
     {.rule = "io-starves-state",
      .channel = &slow_channel,
      .clients = 32,
-     .configure = much_for_io,
-     .begin = many_workers},
+     .configure = give_most_time_to_io,
+     .begin = spawn_many_workers},
     {.rule = "state-starves-io",
      .channel = &fast_channel,
      .clients = 8,
-     .configure = little_for_io,
-     .begin = many_workers},
-    {.rule = "long-runs", .configure = one_thread, .begin = bulk_workers},
-    {.rule = "hot-actor", .begin = one_worker},
-    {.rule = "all-near", .begin = near_workers},
-    {.rule = "steal-unreached", .begin = near_workers},
-    {.rule = "steal-off", .configure = no_steals, .begin = near_workers},
-    {.rule = "steal-costly", .configure = eager_steals, .begin = tiny_workers},
-    {.rule = "pool-full", .configure = small_pool, .begin = pooled_workers},
-    {.rule = "threads-over-cpus", .configure = threads_beyond, .begin = worker_on_each},
-    {.rule = "epoll", .configure = by_epoll, .begin = one_worker},
-    {.rule = "mail-waits", .begin = slow_pairs},
-    {.rule = "stalls", .begin = stalling},
+     .configure = give_little_time_to_io,
+     .begin = spawn_many_workers},
+    {.rule = "long-runs", .configure = limit_system_to_one_thread, .begin = spawn_bulk_workers},
+    {.rule = "hot-actor", .begin = spawn_one_worker},
+    {.rule = "all-near", .begin = spawn_dispatcher_with_workers},
+    {.rule = "steal-unreached", .begin = spawn_dispatcher_with_workers},
+    {.rule = "steal-off", .configure = disable_stealing, .begin = spawn_dispatcher_with_workers},
+    {.rule = "steal-costly", .configure = make_stealing_eager, .begin = spawn_circles_of_tiny_runs},
+    {.rule = "pool-full", .configure = configure_small_pool, .begin = spawn_pooled_workers},
+    {.rule = "threads-over-cpus",
+     .configure = configure_more_threads_than_cpus,
+     .begin = spawn_worker_on_each_thread},
+    {.rule = "epoll", .configure = choose_epoll_backend, .begin = spawn_one_worker},
+    {.rule = "mail-waits", .begin = spawn_slow_pairs},
+    {.rule = "stalls", .begin = send_long_work_to_actor},
     {.rule = NULL},
 };
 
 const domt_ill domt_ills_of_process[] = {
-    {.rule = "cpu-denied", .configure = on_one_cpu, .begin = with_others},
-    {.rule = "files-full", .begin = few_descriptors},
+    {.rule = "cpu-denied",
+     .configure = pin_one_thread_to_one_cpu,
+     .begin = let_other_threads_share_cpu},
+    {.rule = "files-full", .begin = limit_descriptors_of_process},
     {.rule = NULL},
 };
 
 /* --- programs that are well ------------------------------------------------------------------- */
 
-static void circles(domt_ill_run *run)
+static void spawn_circle_on_both_threads(domt_ill_run *run)
 {
     for (uint32_t i = 0; i < 2; i++)
-        spawn_circle(run, i);
+        spawn_circle_on_thread(run, i);
 }
 
-static void workers_everywhere(domt_ill_run *run)
+static void spawn_workers_on_all_threads(domt_ill_run *run)
 {
     for (uint32_t i = 0; i < 2; i++)
         domt_ill_spawn_workers(run->system, i, 8, 5 * US);
 }
 
-static void whole_pool(domus_config *config)
+static void configure_pool_of_two_runners(domus_config *config)
 {
     static const domus_pool_config pool = {.name = "work", .runners = 2};
 
@@ -372,9 +378,9 @@ static void whole_pool(domus_config *config)
 }
 
 const domt_ill domt_wells[] = {
-    {.rule = "messages", .begin = circles},
-    {.rule = "workers", .begin = workers_everywhere},
-    {.rule = "pool", .configure = whole_pool, .begin = pooled_workers},
+    {.rule = "messages", .begin = spawn_circle_on_both_threads},
+    {.rule = "workers", .begin = spawn_workers_on_all_threads},
+    {.rule = "pool", .configure = configure_pool_of_two_runners, .begin = spawn_pooled_workers},
     {.rule = "echo", .channel = &fast_channel, .clients = 32},
     {.rule = NULL},
 };

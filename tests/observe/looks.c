@@ -1,4 +1,4 @@
-/* Makes and changes looks at a program. */
+/* Makes and changes made-up looks at a program. */
 #include "tests/observe/looks.h"
 
 #include "tests/support/suite.h"
@@ -37,7 +37,7 @@ static const domi_look_settings defaults = {
     .log_lines = 1024,
 };
 
-static void fill_look(domi_look *look)
+static void fill_look_of_healthy_program(domi_look *look)
 {
     ck_assert_int_eq(domi_look_allocate_lists(look, 2, 2, 2, 1), 0);
     look->pid = 7;
@@ -73,8 +73,8 @@ void domt_looks_set_number_of_actors(domt_looks *looks, uint64_t alive, uint32_t
 
 void domt_looks_make_two_looks(domt_looks *looks)
 {
-    fill_look(&looks->before);
-    fill_look(&looks->after);
+    fill_look_of_healthy_program(&looks->before);
+    fill_look_of_healthy_program(&looks->after);
     looks->after.now_ns = looks->after.uptime_ns = WALL_NS;
     looks->after.machine.cpu_ns = WALL_NS;
     looks->after.machine.idle_ns = 3 * WALL_NS;

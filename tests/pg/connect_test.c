@@ -1,5 +1,5 @@
-/* protocols/pg: connections by their urls, over TLS, and to a server that is far away; and the
- * servers that these tests start. */
+/* protocols/pg: connections by their urls, over TLS, and to a server that answers late; and how
+ * these tests start and stop their servers. */
 #include "tests/pg/user.h"
 #include "tests/support/postgres.h"
 #include "tests/support/suite.h"
@@ -19,8 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Urls: every url that libpq accepts is accepted, and the error of a wrong url contains no
- * password. */
+/* Urls of databases: every url that libpq accepts is accepted, and the error
+ * of a wrong url contains no password. */
 
 static const struct {
     const char *url;
@@ -38,7 +38,7 @@ static const struct {
     {"postgresql://a:secret@host:x@y/db?secret", -EINVAL},
 };
 
-DOMT_TEST(urls_are_checked_and_tell_no_secret)
+DOMT_TEST(urls_are_validated_without_showing_password)
 {
     static const domus_sql_driver *const drivers[] = {&domus_pg_driver, NULL};
     static const domus_sql_options options = {.drivers = drivers};
@@ -55,15 +55,15 @@ DOMT_TEST(urls_are_checked_and_tell_no_secret)
 
 /* --- tls -------------------------------------------------------------------------------------- */
 
-/* TLS by libpq: the url chooses it, and a server with another name or another certificate is
- * refused. */
+/* TLS by libpq: the url chooses it, and a server with another name or a certificate of another
+ * authority is refused. */
 
 #define MS UINT64_C(1000000)
 
 static domt_postgres server;
 
-/* Run a shell command in the directory of the server. */
-static void run_in_directory(const char *command)
+/* Run a shell command in the directory of the test's server. */
+static void run_shell_in_server_directory(const char *command)
 {
     char line[1024];
 
@@ -71,7 +71,7 @@ static void run_in_directory(const char *command)
     ck_assert_msg(system(line) == 0, "%s", line); /* NOLINT: the text is the test's own */
 }
 
-static void give_to_server(const char *name)
+static void make_server_own_file(const char *name)
 {
     const struct passwd *user = getuid() == 0 ? getpwnam("postgres") : NULL;
     char path[128];
@@ -81,8 +81,9 @@ static void give_to_server(const char *name)
         ck_assert_int_eq(chown(path, user->pw_uid, user->pw_gid), 0);
 }
 
-/* Give the server a certificate for "localhost", and put another certificate beside it. */
-static void set_up(void)
+/* Give the server a certificate for "localhost", and put a certificate that is not the server's
+ * beside it. */
+static void start_server_with_certificates(void)
 {
     char text[256];
     domt_pg_user user;
@@ -93,11 +94,11 @@ static void set_up(void)
                  "umask 077; openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 "
                  "-nodes -days 2 -subj /CN=localhost -keyout key%d.pem -out cert%d.pem",
                  i, i);
-        run_in_directory(text);
+        run_shell_in_server_directory(text);
     }
-    run_in_directory("chmod 0644 cert0.pem cert1.pem");
-    give_to_server("key0.pem");
-    give_to_server("cert0.pem");
+    run_shell_in_server_directory("chmod 0644 cert0.pem cert1.pem");
+    make_server_own_file("key0.pem");
+    make_server_own_file("cert0.pem");
     domt_pg_user_start_system(&user, server.unix_url, NULL);
     const char *const settings[][2] = {{"ssl_cert_file", "cert0.pem"},
                                        {"ssl_key_file", "key0.pem"}};
@@ -119,9 +120,10 @@ static void set_up(void)
 
 static const struct {
     const char *host;
-    const char *parameters; /* parameters of the url; "%s" is the directory of the certificates */
+    /* parameters of the database's url; "%s" is the directory of the certificates */
+    const char *parameters;
     bool has_tls;
-    const char *words; /* words of the error; NULL: no error */
+    const char *words; /* words in the error of the connection; NULL: it succeeds */
 } rows_tls[] = {
     {"localhost", "sslmode=disable", false, NULL},
     {"localhost", "sslmode=require", true, NULL},
@@ -135,7 +137,7 @@ static const struct {
 
 static const domus_sql_statement sleeps = {.text = "SELECT pg_sleep(60)", .timeout_ns = 200 * MS};
 
-static void check_row(size_t i)
+static void check_tls_of_url(size_t i)
 {
     static const domus_sql_options options = {.wait_ns = 3000 * MS, .connections_max = 1};
     char parameters[256], url[512];
@@ -161,49 +163,51 @@ static void check_row(size_t i)
         ck_assert_int_eq(domt_pg_run_statement(&user, user.sql, &sleeps, NULL, 0).error,
                          -ETIMEDOUT);
         ck_assert_int_eq(domt_pg_run_text_for_number(&user, user.sql, "SELECT 7"), 7);
-        ck_assert_uint_eq(domt_pg_read_database_status(&user).failures,
-                          0); /* cancels also work over TLS */
+        /* The cancels of the queries worked over TLS, so no connection was given up. */
+        ck_assert_uint_eq(domt_pg_read_database_status(&user).failures, 0);
     }
     domt_pg_user_stop_system(&user);
 }
 
-DOMT_TEST(tls_is_as_the_url_asks)
+DOMT_TEST(tls_is_used_as_the_url_says)
 {
-    set_up();
+    start_server_with_certificates();
     for (size_t i = 0; i < sizeof rows_tls / sizeof rows_tls[0]; i++)
-        check_row(i);
+        check_tls_of_url(i);
     domt_postgres_stop(&server);
 }
 
 /* --- far -------------------------------------------------------------------------------------- */
 
-/* A server that is far away, behind a proxy that delays each new connection: cancels, each of
- * which needs a connection, come one after the other, and no connection is given up as long as its
- * cancel comes. */
+/* A server behind a proxy that delays each new connection: cancels, each of which needs a
+ * connection, are sent one after the other, and no connection is given up as long as its cancel
+ * comes in the end. */
 
-#define SLEEPERS  3
-#define WAIT_MS   1800 /* delay in ms; three delays are longer than the time-out of a cancel */
+#define SLEEPERS 3
+#define WAIT_MS                                                                                    \
+    1800 /* delay of a connection in ms; three delays are longer than the time-out of a cancel */
 #define LINES_MAX 32
 
 static domt_pg_user user;
 
 static int listener;
-static atomic_uint wait_ms; /* delay of a new connection in ms */
+static atomic_uint wait_ms; /* delay in ms that the proxy now gives to each new connection */
 static pthread_t lines[LINES_MAX];
 
-static struct sockaddr_in at_port(uint16_t port)
+static struct sockaddr_in make_loopback_address(uint16_t port)
 {
     return (struct sockaddr_in){
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 }
 
-static void pause_ms(uint32_t ms)
+static void sleep_for_ms(uint32_t ms)
 {
     nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000 * MS)}, NULL);
 }
 
-/* Forward the bytes that have come at one end. Returns whether more bytes may come. */
-static bool forward_bytes(int from, int to)
+/* Forward the bytes that have come at one end of a connection to the other. Returns whether more
+ * bytes may come. */
+static bool forward_bytes_of_connection(int from, int to)
 {
     char bytes[4096];
     ssize_t size = recv(from, bytes, sizeof bytes, 0);
@@ -211,41 +215,42 @@ static bool forward_bytes(int from, int to)
     return size > 0 && send(to, bytes, (size_t)size, MSG_NOSIGNAL) == size;
 }
 
-static void *delay_and_forward(void *argument)
+static void *delay_and_forward_connection(void *argument)
 {
     int near = (int)(intptr_t)argument;
     int far = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    struct sockaddr_in address = at_port(server.port);
+    struct sockaddr_in address = make_loopback_address(server.port);
 
-    pause_ms(atomic_load(&wait_ms));
+    sleep_for_ms(atomic_load(&wait_ms));
     bool is_there = connect(far, (struct sockaddr *)&address, sizeof address) == 0;
     while (is_there) {
         struct pollfd ends[2] = {{.fd = near, .events = POLLIN}, {.fd = far, .events = POLLIN}};
         (void)poll(ends, 2, -1);
-        is_there = (ends[0].revents == 0 || forward_bytes(near, far)) &&
-                   (ends[1].revents == 0 || forward_bytes(far, near));
+        is_there = (ends[0].revents == 0 || forward_bytes_of_connection(near, far)) &&
+                   (ends[1].revents == 0 || forward_bytes_of_connection(far, near));
     }
     close(near);
     close(far);
     return NULL;
 }
 
-/* Accept connections until the listener is shut down, and join their threads. */
-static void *run_proxy(void *argument)
+/* Accept connections to the proxy until its listener is shut down, and join their threads. */
+static void *run_delaying_proxy(void *argument)
 {
     int count = 0, fd;
 
     while (count < LINES_MAX && (fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) >= 0)
-        ck_assert_int_eq(
-            pthread_create(&lines[count++], NULL, delay_and_forward, (void *)(intptr_t)fd), 0);
+        ck_assert_int_eq(pthread_create(&lines[count++], NULL, delay_and_forward_connection,
+                                        (void *)(intptr_t)fd),
+                         0);
     for (int i = 0; i < count; i++)
         pthread_join(lines[i], NULL);
     return NULL;
 }
 
-static uint16_t listen_near(void)
+static uint16_t listen_as_proxy(void)
 {
-    struct sockaddr_in address = at_port(0);
+    struct sockaddr_in address = make_loopback_address(0);
     socklen_t size = sizeof address;
 
     listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -255,7 +260,7 @@ static uint16_t listen_near(void)
     return ntohs(address.sin_port);
 }
 
-DOMT_TEST(slow_cancels_lose_no_connection)
+DOMT_TEST(slow_cancels_end_no_connection)
 {
     static const domus_sql_statement nap = {.text = "SELECT pg_sleep(0.5)"};
     static const domus_sql_statement sleeping = {.text = "SELECT pg_sleep(60)",
@@ -266,8 +271,8 @@ DOMT_TEST(slow_cancels_lose_no_connection)
 
     domt_postgres_start(&server, NULL);
     snprintf(url, sizeof url, "postgresql://postgres@127.0.0.1:%u/postgres?sslmode=disable",
-             listen_near());
-    ck_assert_int_eq(pthread_create(&proxy, NULL, run_proxy, NULL), 0);
+             listen_as_proxy());
+    ck_assert_int_eq(pthread_create(&proxy, NULL, run_delaying_proxy, NULL), 0);
     domt_pg_user_start_system(&user, url, &(domus_sql_options){.connections_max = SLEEPERS});
     while (domt_pg_read_database_status(&user).connections != SLEEPERS) {
         for (uint64_t tag = 0; tag < SLEEPERS; tag++)
@@ -293,10 +298,10 @@ DOMT_TEST(slow_cancels_lose_no_connection)
 
 /* --- cluster ---------------------------------------------------------------------------------- */
 
-/* The clusters of PostgreSQL of these tests: if a test is killed, neither its server nor its files
- * are left. */
+/* The servers of PostgreSQL that these tests start: if a test is killed, neither its server nor its
+ * files are left. */
 
-static bool accepts(uint16_t port)
+static bool does_port_accept_connections(uint16_t port)
 {
     struct sockaddr_in address = {
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -307,8 +312,8 @@ static bool accepts(uint16_t port)
     return is_there;
 }
 
-/* Start a server, report its directory, and wait to be killed. */
-static void be_killed(int told)
+/* Start a server, report its directory and port, and wait to be killed. */
+static void start_server_and_wait_for_kill(int told)
 {
     domt_postgres cluster;
 
@@ -318,7 +323,7 @@ static void be_killed(int told)
     _exit(1);
 }
 
-DOMT_TEST(test_that_is_killed_leaves_nothing)
+DOMT_TEST(killed_test_leaves_no_server_or_files)
 {
     domt_postgres cluster;
     int ends[2], status;
@@ -326,17 +331,17 @@ DOMT_TEST(test_that_is_killed_leaves_nothing)
     ck_assert_int_eq(pipe(ends), 0);
     pid_t pid = fork();
     if (pid == 0)
-        be_killed(ends[1]);
+        start_server_and_wait_for_kill(ends[1]);
     ck_assert_int_eq(read(ends[0], &cluster, sizeof cluster), sizeof cluster);
-    ck_assert(access(cluster.directory, F_OK) == 0 && accepts(cluster.port));
+    ck_assert(access(cluster.directory, F_OK) == 0 && does_port_accept_connections(cluster.port));
     ck_assert_int_eq(kill(pid, SIGKILL), 0);
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
     for (int i = 0; i < 4000 && access(cluster.directory, F_OK) == 0; i++)
         nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
     ck_assert_int_ne(access(cluster.directory, F_OK), 0);
-    for (int i = 0; i < 4000 && accepts(cluster.port); i++)
+    for (int i = 0; i < 4000 && does_port_accept_connections(cluster.port); i++)
         nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
-    ck_assert(!accepts(cluster.port));
+    ck_assert(!does_port_accept_connections(cluster.port));
 }
 
 DOMT_SUITE(120)

@@ -1,5 +1,5 @@
-/* A wrong server, which misuses the protocol: each query gets one error, memory stays bounded, and
- * the thread goes on. */
+/* A wrong server, which misuses the protocol of PostgreSQL: each query gets one error, memory stays
+ * bounded, and the thread goes on. */
 #include "tests/pg/user.h"
 #include "tests/support/process.h"
 #include "tests/support/sanitizer.h"
@@ -17,8 +17,8 @@
 
 #define MS UINT64_C(1000000)
 
-/* Bytes that a server sends: some after a connection has begun, some after a query. The last part
- * of each is repeated without end if `floods` is set. */
+/* Bytes that a hostile server sends after a connection has begun, and after a query. The flood of
+ * each of the two is then repeated without end. */
 typedef struct part {
     const char *bytes;
     size_t size;
@@ -36,7 +36,7 @@ static const struct hostile {
     const char *name;
     part at_begin, flood_at_begin;
     part at_query, flood_at_query;
-    bool is_slow; /* the server sends one byte at a time */
+    bool is_slow; /* whether the server sends one byte at a time */
 } servers[] = {
     {"garbage for a greeting", PART("\xff\xfe garbage"), {0}, {0}, {0}, false},
     {"a greeting without an end", PART("R\0\0\0\x08\0\0\0\0"), PART(NOTICE), {0}, {0}, false},
@@ -76,7 +76,7 @@ static int listener;
 static atomic_bool is_over;
 static atomic_int sessions;
 
-static bool send_bytes(int fd, const char *bytes, size_t size)
+static bool send_all_bytes(int fd, const char *bytes, size_t size)
 {
     while (size > 0 && !atomic_load(&is_over)) {
         ssize_t sent = send(fd, bytes, hostile->is_slow ? 1 : size, MSG_NOSIGNAL);
@@ -90,26 +90,26 @@ static bool send_bytes(int fd, const char *bytes, size_t size)
     return size == 0;
 }
 
-/* Send a part, and then another part without end, in large blocks. */
-static bool send_parts(int fd, const part *first, const part *flood)
+/* Send the bytes `first`, and then `flood` without end, in large blocks. */
+static bool send_part_and_flood(int fd, const part *first, const part *flood)
 {
     static _Thread_local char many[65536];
     size_t size = 0;
 
-    if (!send_bytes(fd, first->bytes, first->size))
-        return false; /* the client has closed, for instance a cancel that has ended */
+    if (!send_all_bytes(fd, first->bytes, first->size))
+        return false; /* The client has closed its connection, for instance that of a cancel. */
     if (flood->size == 0)
         return true;
     while (size + flood->size <= sizeof many) {
         memcpy(many + size, flood->bytes, flood->size);
         size += flood->size;
     }
-    while (send_bytes(fd, many, size))
+    while (send_all_bytes(fd, many, size))
         ;
     return false;
 }
 
-static void *serve_connection(void *argument)
+static void *serve_hostile_connection(void *argument)
 {
     int fd = (int)(intptr_t)argument;
     const struct timeval patience = {.tv_usec = 100000};
@@ -117,9 +117,9 @@ static void *serve_connection(void *argument)
 
     (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
     if (recv(fd, bytes, sizeof bytes, 0) > 0 &&
-        send_parts(fd, &hostile->at_begin, &hostile->flood_at_begin) &&
+        send_part_and_flood(fd, &hostile->at_begin, &hostile->flood_at_begin) &&
         recv(fd, bytes, sizeof bytes, 0) > 0 &&
-        send_parts(fd, &hostile->at_query, &hostile->flood_at_query)) {
+        send_part_and_flood(fd, &hostile->at_query, &hostile->flood_at_query)) {
         while (recv(fd, bytes, sizeof bytes, 0) > 0)
             ;
     }
@@ -128,7 +128,7 @@ static void *serve_connection(void *argument)
     return NULL;
 }
 
-static void *accept_all(void *argument)
+static void *accept_hostile_connections(void *argument)
 {
     for (;;) {
         pthread_t thread;
@@ -136,7 +136,8 @@ static void *accept_all(void *argument)
         if (fd < 0)
             return NULL;
         atomic_fetch_add(&sessions, 1);
-        ck_assert_int_eq(pthread_create(&thread, NULL, serve_connection, (void *)(intptr_t)fd), 0);
+        ck_assert_int_eq(
+            pthread_create(&thread, NULL, serve_hostile_connection, (void *)(intptr_t)fd), 0);
         (void)pthread_detach(thread);
     }
 }
@@ -169,7 +170,7 @@ static void query_hostile_server(const struct hostile *row)
     atomic_store(&is_over, false);
     snprintf(url, sizeof url, "postgresql://u@127.0.0.1:%u/d?sslmode=disable",
              listen_on_loopback());
-    ck_assert_int_eq(pthread_create(&acceptor, NULL, accept_all, NULL), 0);
+    ck_assert_int_eq(pthread_create(&acceptor, NULL, accept_hostile_connections, NULL), 0);
     domt_pg_user_start_system(&user, url, &options);
     uint64_t before = domt_resident_bytes(getpid());
     for (int i = 0; i < 3; i++) {
@@ -178,7 +179,7 @@ static void query_hostile_server(const struct hostile *row)
         ck_assert_msg(answer.error != 0, "%s", row->name);
         ck_assert_msg(answer.type == &domus_sql_error_type, "%s: %d", row->name, answer.error);
         (void)domt_pg_read_database_status(
-            &user); /* asks the database, which shows that the thread goes on */
+            &user); /* The status comes from the database's actor, so the thread goes on. */
     }
     uint64_t after = domt_resident_bytes(getpid());
     ck_assert_msg(DOMT_SANITIZED || after < before + (32u << 20), "%s: %llu MiB", row->name,
@@ -193,7 +194,7 @@ static void query_hostile_server(const struct hostile *row)
     ck_assert_msg(atomic_load(&sessions) == 0, "%s", row->name);
 }
 
-DOMT_TEST(hostile_servers_harm_nobody)
+DOMT_TEST(hostile_server_only_fails_its_queries)
 {
     for (size_t i = 0; i < sizeof servers / sizeof servers[0]; i++)
         query_hostile_server(&servers[i]);

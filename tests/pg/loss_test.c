@@ -22,13 +22,13 @@ static const domus_sql_options quick = {.connections_max = 4,
                                         .backoff_min_ns = 10 * MS,
                                         .backoff_max_ns = 50 * MS};
 
-static void set_up(const domus_sql_options *options)
+static void start_server_with_user(const domus_sql_options *options)
 {
     domt_postgres_start(&server, NULL);
     domt_pg_user_start_system(&user, server.url, options);
 }
 
-static void tear_down(void)
+static void stop_server_and_user(void)
 {
     domt_pg_user_stop_system(&user);
     domt_postgres_stop(&server);
@@ -40,11 +40,11 @@ static const domus_sql_statement once = {
     .text = "SELECT CASE WHEN nextval('s') % 2 = 1 THEN pg_terminate_backend(pg_backend_pid()) END",
     .repeatable = true};
 
-/* A query that may have been executed fails with -EPIPE; a query that may be repeated is sent
- * again. */
-DOMT_TEST(broken_connection_fails_or_repeats_its_query)
+/* A query that may have been executed when its connection breaks fails with -EPIPE; a query that
+ * may be repeated is sent again. */
+DOMT_TEST(broken_connection_fails_or_repeats_query)
 {
-    set_up(&quick);
+    start_server_with_user(&quick);
     domt_pg_run_script(&user, "CREATE SEQUENCE s");
     domt_pg_answer answer = domt_pg_run_statement(&user, user.sql, &ends_itself, NULL, 0);
     ck_assert_int_eq(answer.error, -EPIPE);
@@ -57,12 +57,12 @@ DOMT_TEST(broken_connection_fails_or_repeats_its_query)
     ck_assert_int_eq(domt_pg_run_statement(&user, sql, &once, NULL, 0).error, -EPIPE);
     ck_assert_int_eq(domt_pg_run_statement(&user, sql, &once, NULL, 0).error, -ESTALE);
     ck_assert_int_eq(domt_pg_end_transaction(&user, sql, true).error, -ESTALE);
-    tear_down();
+    stop_server_and_user();
 }
 
-DOMT_TEST(restart_is_bridged)
+DOMT_TEST(queries_wait_during_server_restart)
 {
-    set_up(&quick);
+    start_server_with_user(&quick);
     for (int round = 0; round < 3; round++) {
         ck_assert_int_eq(domt_pg_run_text_for_number(&user, user.sql, "SELECT 7"), 7);
         domt_postgres_halt(&server, round % 2 == 0 ? SIGINT : SIGQUIT);
@@ -77,12 +77,12 @@ DOMT_TEST(restart_is_bridged)
         ck_assert_int_eq(domus_outside_receive(user.outsider, NULL, 20000 * MS, &message), 0);
         ck_assert_ptr_eq(message.type, &domus_sql_result_type);
     }
-    tear_down();
+    stop_server_and_user();
 }
 
 /* Without a server queries wait for wait_ns, and later ones fail at once; the words of the error
  * contain no password. */
-DOMT_TEST(no_server_is_told)
+DOMT_TEST(missing_server_fails_queries)
 {
     static const domus_sql_options options = {
         .wait_ns = 200 * MS, .backoff_min_ns = 10 * MS, .backoff_max_ns = 50 * MS};
@@ -111,9 +111,9 @@ DOMT_TEST(no_server_is_told)
     }
 }
 
-DOMT_TEST(refused_login_is_told_and_found_out_again)
+DOMT_TEST(refused_login_is_reported_and_retried)
 {
-    set_up(&quick);
+    start_server_with_user(&quick);
     char url[160];
     snprintf(url, sizeof url, "postgresql://nobody:secret@127.0.0.1:%u/postgres", server.port);
     domt_pg_user other;
@@ -131,13 +131,14 @@ DOMT_TEST(refused_login_is_told_and_found_out_again)
     ck_assert_int_eq(answer.error, 0);
     domt_pg_free_answer(&answer);
     domt_pg_user_stop_system(&other);
-    tear_down();
+    stop_server_and_user();
 }
 
-/* Stopping a system during any work leaks nothing and does not take long. */
-DOMT_TEST(stop_ends_what_is_under_way)
+/* Stopping a system while any work on a database is under way leaks nothing and does not take
+ * long. */
+DOMT_TEST(stop_of_system_ends_work_under_way)
 {
-    set_up(&quick);
+    start_server_with_user(&quick);
     domus_sql sql = domt_pg_begin_transaction(&user);
     ck_assert_uint_ne(sql.transaction, 0);
     for (uint64_t tag = 1; tag <= 10; tag++) {
@@ -154,11 +155,11 @@ DOMT_TEST(stop_ends_what_is_under_way)
         domus_outside_message message;
         ck_assert_int_eq(domus_outside_receive(user.outsider, NULL, 20000 * MS, &message), 0);
         ck_assert_ptr_eq(message.type, &domus_outsider_failed_type);
-        /* -EPIPE: the query was sent, and may have been executed */
+        /* -EPIPE: the query had been sent, and may have been executed */
         int error = *(const int *)message.payload;
         ck_assert(error == -ESTALE || error == -EPIPE);
     }
-    tear_down();
+    stop_server_and_user();
 }
 
 /* --- hang ------------------------------------------------------------------------------------- */
@@ -166,14 +167,14 @@ DOMT_TEST(stop_ends_what_is_under_way)
 /* A server that hangs: cancels do not use up the helper threads of the process, connections are
  * given up, and their statements do not go on running when the server is back. */
 
-#define DEAD 6u /* number of sessions that hang */
+#define DEAD 6u /* number of sessions of the server that hang */
 
 static const domus_sql_statement sleeps = {.text = "SELECT pg_sleep(600)", .timeout_ns = 1000 * MS};
 static const domus_sql_statement counts = {
     .text = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' AND state = "
             "'active'"};
 
-static int64_t count_sleepers(domt_pg_user *who)
+static int64_t count_sleeping_statements(domt_pg_user *who)
 {
     domt_pg_answer answer = domt_pg_run_statement(who, who->sql, &counts, NULL, 0);
     int64_t count = -1;
@@ -184,16 +185,17 @@ static int64_t count_sleepers(domt_pg_user *who)
     return count;
 }
 
-/* Returns the number of cancels whose connections the server has not accepted; each uses a helper
- * thread. */
-static int count_cancels(void)
+/* Returns the number of cancels whose connections the server has not accepted; each of them uses a
+ * helper thread. */
+static int count_unaccepted_cancels(void)
 {
     char line[256], end[32];
     int count = 0;
     FILE *file = fopen("/proc/net/tcp", "re");
 
     ck_assert_ptr_nonnull(file);
-    /* connections to the server's port that are established */
+    /* /proc/net/tcp shows established connections to the server's port with this end of the address
+     * and state. */
     snprintf(end, sizeof end, ":%04X 01 ", server.port);
     while (fgets(line, sizeof line, file) != NULL)
         count += strstr(line, end) != NULL;
@@ -201,7 +203,7 @@ static int count_cancels(void)
     return count;
 }
 
-DOMT_TEST(cancels_at_a_server_that_hangs_are_bounded)
+DOMT_TEST(cancels_to_hanging_server_are_limited)
 {
     static const domus_sql_options options = {.connections_max = 4, .wait_ns = 20000 * MS};
     domus_outside_message message;
@@ -217,31 +219,32 @@ DOMT_TEST(cancels_at_a_server_that_hangs_are_bounded)
                                                 &request, 60000 * MS, tag),
                          0);
     }
-    for (int i = 0; i < 4000 && count_sleepers(&other) != 4; i++)
+    for (int i = 0; i < 4000 && count_sleeping_statements(&other) != 4; i++)
         nanosleep(&(struct timespec){.tv_nsec = (long)MS}, NULL);
-    kill(server.pid, SIGSTOP); /* sessions go on, but the server accepts no new connection */
+    /* the stopped postmaster accepts no new connection, while the sessions of the server go on */
+    kill(server.pid, SIGSTOP);
     for (int i = 0; i < 4; i++) {
         ck_assert_int_eq(domus_outside_receive(user.outsider, NULL, 60000 * MS, &message), 0);
         ck_assert_ptr_eq(message.type, &domus_sql_error_type);
         ck_assert_int_eq(((const domus_sql_error *)message.payload)->error, -ETIMEDOUT);
     }
     nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
-    ck_assert_int_le(count_cancels(), 4 + 1);
+    ck_assert_int_le(count_unaccepted_cancels(), 4 + 1);
     for (int i = 0; i < 4000 && domt_pg_read_database_status(&user).failures < 4; i++)
         nanosleep(&(struct timespec){.tv_nsec = (long)(5 * MS)}, NULL);
     ck_assert_uint_eq(domt_pg_read_database_status(&user).failures, 4);
     kill(server.pid, SIGCONT);
-    for (int i = 0; i < 4000 && count_sleepers(&other) != 0; i++)
+    for (int i = 0; i < 4000 && count_sleeping_statements(&other) != 0; i++)
         nanosleep(&(struct timespec){.tv_nsec = (long)(10 * MS)}, NULL);
-    ck_assert_int_eq(count_sleepers(&other), 0);
+    ck_assert_int_eq(count_sleeping_statements(&other), 0);
     ck_assert_int_eq(domt_pg_run_text_for_number(&user, user.sql, "SELECT 7"), 7);
     domt_pg_user_stop_system(&other);
     domt_pg_user_stop_system(&user);
     domt_postgres_stop(&server);
 }
 
-/* Suspend the server's processes that run pg_sleep(). */
-static void stop_sleepers(domt_pg_user *who)
+/* Suspend the server's processes that run pg_sleep(), as if they hung. */
+static void suspend_sleeping_sessions(domt_pg_user *who)
 {
     domt_pg_answer answer = domt_pg_run_text(
         who, who->sql, "SELECT pid FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%'");
@@ -256,7 +259,7 @@ static void stop_sleepers(domt_pg_user *who)
     domt_pg_free_answer(&answer);
 }
 
-static uint64_t now_ns(void)
+static uint64_t read_monotonic_ns(void)
 {
     struct timespec now;
 
@@ -265,9 +268,8 @@ static uint64_t now_ns(void)
 }
 
 /* The server accepts cancels, but its sessions do not react, as if a firewall had forgotten them.
- * Each connection is given up at its own time: the cancels of other connections do not delay
- * that. */
-DOMT_TEST(sessions_that_are_dead_are_given_up)
+ * Each connection is given up at its own time: the cancels of other connections do not delay it. */
+DOMT_TEST(hanging_sessions_are_given_up)
 {
     static const domus_sql_options options = {
         .connections_max = DEAD, .connections_min = DEAD, .wait_ns = 20000 * MS};
@@ -281,15 +283,17 @@ DOMT_TEST(sessions_that_are_dead_are_given_up)
         nanosleep(&(struct timespec){.tv_nsec = (long)(5 * MS)}, NULL);
     for (uint64_t tag = 0; tag < DEAD; tag++)
         domt_pg_send_query(&user, user.sql, &sleeps, NULL, 0, tag);
-    for (int i = 0; i < 4000 && count_sleepers(&other) != DEAD; i++)
+    for (int i = 0; i < 4000 && count_sleeping_statements(&other) != DEAD; i++)
         nanosleep(&(struct timespec){.tv_nsec = (long)MS}, NULL);
-    stop_sleepers(&other);
+    suspend_sleeping_sessions(&other);
     domt_pg_receive_answers(&user, answers, DEAD);
-    uint64_t began = now_ns();
-    while (domt_pg_read_database_status(&user).failures < DEAD && now_ns() - began < 20000 * MS)
+    uint64_t began = read_monotonic_ns();
+    while (domt_pg_read_database_status(&user).failures < DEAD &&
+           read_monotonic_ns() - began < 20000 * MS)
         nanosleep(&(struct timespec){.tv_nsec = (long)(5 * MS)}, NULL);
     ck_assert_uint_eq(domt_pg_read_database_status(&user).failures, DEAD);
-    ck_assert_uint_lt(now_ns() - began, 9000 * MS); /* all end after 5 s, not one after the other */
+    /* all connections are given up after 5 s, not one after the other */
+    ck_assert_uint_lt(read_monotonic_ns() - began, 9000 * MS);
     ck_assert_int_eq(domt_pg_run_text_for_number(&user, user.sql, "SELECT 7"), 7);
     domt_pg_user_stop_system(&other);
     domt_pg_user_stop_system(&user);

@@ -1,5 +1,5 @@
-/* protocols/pg with a real server: queries of each type of value, and the tests that all databases
- * have to pass. */
+/* protocols/pg with a real server: queries with values of each type, and the tests that each kind
+ * of database has to pass. */
 #include "tests/pg/user.h"
 #include "tests/support/postgres.h"
 #include "tests/support/sql_cases.h"
@@ -11,27 +11,27 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Queries of a real server: values of each type are sent and come back, failures have their
+/* Queries to a real server: values of each type are sent and come back, failures have their
  * SQLSTATE, and each statement is prepared once. */
 
 static domt_postgres server;
 static domt_pg_user user;
 
-static void set_up(const domus_sql_options *options)
+static void start_server_with_user(const domus_sql_options *options)
 {
     domt_postgres_start(&server, NULL);
     domt_pg_user_start_system(&user, server.url, options);
 }
 
-static void tear_down(void)
+static void stop_server_and_user(void)
 {
     domt_pg_user_stop_system(&user);
     domt_postgres_stop(&server);
 }
 
 /* A parameter of each kind for each type of the server, and its value when it comes back. Each is
- * sent three times: the first time prepares the statement, the other times use binary form where it
- * exists. */
+ * sent three times: the first time prepares the statement, and the next times use the binary form
+ * where there is one. */
 static const struct echo {
     domus_sql_statement statement;
     domus_sql_value sent;
@@ -93,7 +93,7 @@ static const struct echo {
     {{.text = "SELECT $1::text"}, NIL, NIL},
 };
 
-static bool is_equal(domus_sql_value one, const domus_sql_value *other)
+static bool are_values_equal(domus_sql_value one, const domus_sql_value *other)
 {
     if (one.kind != other->kind)
         return false;
@@ -111,9 +111,9 @@ static bool is_equal(domus_sql_value one, const domus_sql_value *other)
     }
 }
 
-DOMT_TEST(values_of_each_type_go_and_come)
+DOMT_TEST(values_of_each_type_return_unchanged)
 {
-    set_up(NULL);
+    start_server_with_user(NULL);
     for (size_t i = 0; i < sizeof echoes / sizeof echoes[0]; i++) {
         const struct echo *echo = &echoes[i];
         for (int round = 0; round < 3; round++) {
@@ -122,22 +122,22 @@ DOMT_TEST(values_of_each_type_go_and_come)
             ck_assert_msg(answer.error == 0, "%s (%zu): %s", echo->statement.text, i,
                           answer.type == &domus_sql_error_type ? answer.as.failure.message : "");
             ck_assert_uint_eq(answer.as.result.rows, 1);
-            ck_assert_msg(is_equal(domus_sql_cell(&answer.as.result, 0, 0), &echo->back),
+            ck_assert_msg(are_values_equal(domus_sql_cell(&answer.as.result, 0, 0), &echo->back),
                           "%s (%zu), round %d", echo->statement.text, i, round);
             domt_pg_free_answer(&answer);
         }
-        /* without a prepared statement the server alone knows the types */
+        /* Without a prepared statement only the server knows the types of the parameters. */
         domt_pg_answer answer = domt_pg_run_request(&user, user.sql, &domus_sql_query_type, NULL,
                                                     echo->statement.text, &echo->sent, 1);
         ck_assert_int_eq(answer.error, 0);
-        ck_assert(is_equal(domus_sql_cell(&answer.as.result, 0, 0), &echo->back));
+        ck_assert(are_values_equal(domus_sql_cell(&answer.as.result, 0, 0), &echo->back));
         domt_pg_free_answer(&answer);
     }
     domus_sql_status status = domt_pg_read_database_status(&user);
     ck_assert_uint_eq(status.prepares, sizeof echoes / sizeof echoes[0]);
     ck_assert_uint_eq(status.connects, 1);
     ck_assert_uint_eq(status.queries, 4 * sizeof echoes / sizeof echoes[0]);
-    tear_down();
+    stop_server_and_user();
 }
 
 static const struct failure {
@@ -147,20 +147,21 @@ static const struct failure {
 } failures[] = {
     {{.text = "INSERT INTO t VALUES (1, 'again')"}, "23505", -EEXIST},
     {{.text = "INSERT INTO t VALUES (2, NULL)"}, "23502", -EPERM},
-    /* only the commit reports this error */
+    /* The constraint is deferred, so only the commit reports this error. */
     {{.text = "INSERT INTO late VALUES (1), (1)"}, "23505", -EEXIST},
     {{.text = "SELECT nothing FROM t"}, "42703", -EINVAL},
     {{.text = "SELEC 1"}, "42601", -EINVAL},
     {{.text = "SELECT 1 / 0"}, "22012", -EINVAL},
-    {{.text = "SELECT $1::int4 / 0"}, "07001", -EINVAL}, /* the parameter is missing */
+    /* the statement fails, because its parameter $1 is missing */
+    {{.text = "SELECT $1::int4 / 0"}, "07001", -EINVAL},
     {{.text = "SELECT 1; SELECT 2"}, "42601", -EINVAL},
     {{.text = "COPY t TO STDOUT"}, "", -EINVAL},
     {{.text = "COPY t FROM STDIN"}, "", -EINVAL},
 };
 
-DOMT_TEST(failures_have_their_state_and_leave_the_connection)
+DOMT_TEST(failed_query_has_sqlstate_and_keeps_connection)
 {
-    set_up(NULL);
+    start_server_with_user(NULL);
     domt_pg_run_script(&user, "CREATE TABLE t (id INT PRIMARY KEY, name TEXT NOT NULL);"
                               "CREATE TABLE late (id INT UNIQUE DEFERRABLE INITIALLY DEFERRED);"
                               "INSERT INTO t VALUES (1, 'one')");
@@ -177,9 +178,9 @@ DOMT_TEST(failures_have_their_state_and_leave_the_connection)
     domt_pg_answer answer = domt_pg_run_statement(&user, user.sql, &failures[0].statement, NULL, 0);
     ck_assert_str_eq(answer.as.failure.constraint, "t_pkey");
     ck_assert_str_eq(answer.as.failure.table, "t");
-    ck_assert_uint_eq(domt_pg_read_database_status(&user).connects,
-                      3); /* each COPY ends its connection */
-    tear_down();
+    /* each refused COPY has ended its connection */
+    ck_assert_uint_eq(domt_pg_read_database_status(&user).connects, 3);
+    stop_server_and_user();
 }
 
 /* Parameters that the server or the driver refuses; each is sent with a prepared statement. */
@@ -196,9 +197,9 @@ static const struct wrong {
     {{.text = "SELECT $1::text"}, TEXT("\xff"), "22021"},
 };
 
-DOMT_TEST(wrong_parameters_are_refused)
+DOMT_TEST(wrong_query_parameters_are_refused)
 {
-    set_up(NULL);
+    start_server_with_user(NULL);
     for (size_t i = 0; i < sizeof wrongs / sizeof wrongs[0]; i++) {
         domt_pg_answer answer =
             domt_pg_run_statement(&user, user.sql, &wrongs[i].statement, &wrongs[i].sent, 1);
@@ -206,17 +207,17 @@ DOMT_TEST(wrong_parameters_are_refused)
         ck_assert_str_eq(answer.as.failure.sqlstate, wrongs[i].sqlstate);
     }
     ck_assert_uint_eq(domt_pg_read_database_status(&user).failures, 0);
-    tear_down();
+    stop_server_and_user();
 }
 
-DOMT_TEST(changes_are_counted_and_names_are_told)
+DOMT_TEST(results_count_changes_and_name_columns)
 {
     static const domus_sql_statement insert = {
         .text = "INSERT INTO t SELECT generate_series(1, 10) RETURNING id AS number"};
     static const domus_sql_statement change = {.text = "UPDATE t SET id = id WHERE id <= 4"};
     static const domus_sql_statement none = {.text = "SELECT id, id AS two FROM t WHERE false"};
 
-    set_up(NULL);
+    start_server_with_user(NULL);
     domt_pg_run_script(&user, "CREATE TABLE t (id INT)");
     domt_pg_answer answer = domt_pg_run_statement(&user, user.sql, &insert, NULL, 0);
     ck_assert_int_eq(answer.error, 0);
@@ -235,19 +236,19 @@ DOMT_TEST(changes_are_counted_and_names_are_told)
         ck_assert_int_eq(domus_sql_column(&answer.as.result, "two"), 1);
         domt_pg_free_answer(&answer);
     }
-    tear_down();
+    stop_server_and_user();
 }
 
-/* When statements_max statements are prepared, the one used longest ago is removed, also at the
- * server. */
-DOMT_TEST(statements_are_bounded)
+/* When statements_max statements are prepared, the one that was used longest ago is removed, also
+ * at the server. */
+DOMT_TEST(prepared_statements_are_limited)
 {
     static const domus_sql_statement statements[3] = {
         {.text = "SELECT 0"}, {.text = "SELECT 1"}, {.text = "SELECT 2"}};
     static const int order[] = {0, 1, 0, 2, 0, 1, 0, 2};
     static const domus_sql_options options = {.statements_max = 2, .connections_max = 1};
 
-    set_up(&options);
+    start_server_with_user(&options);
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
         domt_pg_answer answer =
             domt_pg_run_statement(&user, user.sql, &statements[order[i]], NULL, 0);
@@ -259,17 +260,18 @@ DOMT_TEST(statements_are_bounded)
                          2);
     }
     ck_assert_uint_eq(domt_pg_read_database_status(&user).prepares,
-                      5); /* statement 0 stays, because it is used */
-    tear_down();
+                      5); /* statement 0 is not prepared again, because it is used in between */
+    stop_server_and_user();
 }
 
-/* A statement that the server no longer has, or that has changed, is prepared again, once. */
-DOMT_TEST(statements_that_are_gone_are_prepared_anew)
+/* A statement that the server no longer has, or whose result has changed, is prepared again,
+ * once. */
+DOMT_TEST(lost_statements_are_prepared_again)
 {
     static const domus_sql_statement all = {.text = "SELECT * FROM t"};
     static const domus_sql_options options = {.connections_max = 1};
 
-    set_up(&options);
+    start_server_with_user(&options);
     domt_pg_run_script(&user, "CREATE TABLE t AS SELECT 1 AS id");
     for (int i = 0; i < 4; i++) {
         domt_pg_answer answer = domt_pg_run_statement(&user, user.sql, &all, NULL, 0);
@@ -284,21 +286,22 @@ DOMT_TEST(statements_that_are_gone_are_prepared_anew)
     ck_assert_uint_eq(status.prepares, 3);
     ck_assert_uint_eq(status.errors, 0);
     ck_assert_uint_eq(status.connects, 1);
-    tear_down();
+    stop_server_and_user();
 }
 
 /* A result of exactly result_max bytes comes, and one with a byte more fails, whether earlier
  * results of the statement were small or not. */
-DOMT_TEST(results_are_bounded)
+DOMT_TEST(result_size_is_limited)
 {
     static const domus_sql_statement repeat = {.text = "SELECT repeat('x', $1) AS x"};
     static const domus_sql_statement series = {
         .text = "SELECT repeat('x', 100) FROM generate_series(1, $1::int8)"};
     static const domus_sql_options options = {.result_max = 65536, .connections_max = 1};
-    /* 65536 bytes without two cells of 16 bytes, and a name with its zero */
+    /* A text of this size fills a result of 65536 bytes, beside two cells of 16 bytes and a name
+     * with its zero. */
     int64_t most = 65536 - 2 * 16 - 2;
 
-    set_up(&options);
+    start_server_with_user(&options);
     for (int64_t i = 0; i < 4; i++) {
         domus_sql_value size = domus_sql_int(i % 2 == 0 ? most : most + 1);
         domt_pg_answer answer = domt_pg_run_statement(&user, user.sql, &repeat, &size, 1);
@@ -312,7 +315,8 @@ DOMT_TEST(results_are_bounded)
     domt_pg_answer answer = domt_pg_run_text(
         &user, user.sql, "SELECT repeat('x', 100) FROM generate_series(1, 3000000)");
     ck_assert_int_eq(answer.error, -EFBIG);
-    /* After small results libpq reads this statement's result at once, which also has a limit. */
+    /* After small results of a statement libpq reads its next result at once, which has the same
+     * limit. */
     for (int64_t i = 0; i < 2; i++) {
         domus_sql_value count = domus_sql_int(i == 0 ? 1 : 3000000);
         answer = domt_pg_run_statement(&user, user.sql, &series, &count, 1);
@@ -320,13 +324,13 @@ DOMT_TEST(results_are_bounded)
         domt_pg_free_answer(&answer);
     }
     ck_assert_uint_eq(domt_pg_read_database_status(&user).failures,
-                      1); /* the large result ends its connection */
+                      1); /* the result that was too large has ended its connection */
     ck_assert_int_eq(domt_pg_run_text_for_number(&user, user.sql, "SELECT 7"), 7);
-    tear_down();
+    stop_server_and_user();
 }
 
-/* libpq takes the received bytes in small steps, and no byte is counted twice. */
-DOMT_TEST(large_results_behind_small_ones_come)
+/* libpq takes the received bytes of a large result in small steps, and no byte is counted twice. */
+DOMT_TEST(large_results_after_small_ones_come)
 {
     static const domus_sql_statement series = {
         .text = "SELECT repeat('x', 5900) FROM generate_series(1, $1::int8)"};
@@ -335,7 +339,7 @@ DOMT_TEST(large_results_behind_small_ones_come)
     for (int way = 0; way < 2; way++) {
         domt_pg_user_start_system(&user, way == 0 ? server.url : server.unix_url, NULL);
         for (int i = 0; i < 8; i++) {
-            /* a result of 14.8 MiB, of at most 16 MiB */
+            /* Each second result has 14.8 MiB, of at most 16 MiB. */
             domus_sql_value count = domus_sql_int(i % 2 == 0 ? 1 : 2500);
             domt_pg_answer answer = domt_pg_run_statement(&user, user.sql, &series, &count, 1);
             ck_assert_int_eq(answer.error, 0);
@@ -349,11 +353,11 @@ DOMT_TEST(large_results_behind_small_ones_come)
 
 /* --- common ----------------------------------------------------------------------------------- */
 
-/* protocols/pg: the tests that all databases have to pass, with a real server. */
+/* protocols/pg with a real server: the tests that each kind of database has to pass. */
 
 typedef void run_cases(const domus_sql_driver *driver, const char *url);
 
-static void run(run_cases *cases)
+static void run_common_tests_with_server(run_cases *cases)
 {
     domt_postgres cluster;
 
@@ -362,39 +366,39 @@ static void run(run_cases *cases)
     domt_postgres_stop(&cluster);
 }
 
-DOMT_TEST(statements_have_their_results_and_errors)
+DOMT_TEST(statements_return_results_and_errors)
 {
-    run(domt_sql_check_statements);
+    run_common_tests_with_server(domt_sql_check_statements);
 }
 
-DOMT_TEST(values_return_as_they_went)
+DOMT_TEST(values_are_read_back_unchanged)
 {
-    run(domt_sql_check_values_return);
+    run_common_tests_with_server(domt_sql_check_values_return);
 }
 
-DOMT_TEST(transactions_are_whole)
+DOMT_TEST(transactions_commit_or_roll_back_as_a_whole)
 {
-    run(domt_sql_check_transactions);
+    run_common_tests_with_server(domt_sql_check_transactions);
 }
 
-DOMT_TEST(failures_of_the_library_fail_their_transaction)
+DOMT_TEST(failures_of_library_fail_the_transaction)
 {
-    run(domt_sql_check_failures);
+    run_common_tests_with_server(domt_sql_check_failures);
 }
 
-DOMT_TEST(ends_that_come_too_late_roll_back)
+DOMT_TEST(late_ends_of_transactions_roll_back)
 {
-    run(domt_sql_check_late_ends);
+    run_common_tests_with_server(domt_sql_check_late_ends);
 }
 
-DOMT_TEST(rows_come_in_pieces)
+DOMT_TEST(rows_of_cursors_come_in_pieces)
 {
-    run(domt_sql_check_cursors);
+    run_common_tests_with_server(domt_sql_check_cursors);
 }
 
-DOMT_TEST(bounds_hold)
+DOMT_TEST(limits_of_database_hold)
 {
-    run(domt_sql_check_limits);
+    run_common_tests_with_server(domt_sql_check_limits);
 }
 
 DOMT_SUITE(120)

@@ -32,22 +32,23 @@ static const domus_sql_statement slow_read = {
     .text = "SELECT $1::int8 AS slow, pg_sleep(0.05)", .reads = true, .timeout_ns = 20 * MS};
 
 static _Atomic uint64_t answers, successes, mixed_up, unknown;
-static uint64_t wanted; /* number of queries of each asker */
+static uint64_t wanted; /* how many queries each asker sends */
 
 struct asker {
-    uint64_t first;  /* first number of this asker; askers share no numbers */
-    uint64_t number; /* index of the query under way, from 0 */
+    /* first of the numbers that this asker's queries return; askers share no numbers */
+    uint64_t first;
+    uint64_t number; /* index of this asker's query that is under way, from 0 */
     const domus_sql_statement *statement;
 };
 
-static domus_resumed check_answer;
+static domus_resumed check_answer_and_go_on;
 
-static int64_t make_number(const struct asker *asker)
+static int64_t make_number_of_query(const struct asker *asker)
 {
     return (int64_t)(asker->first + asker->number);
 }
 
-static int send_next_query(domus_stack *stack, struct asker *asker)
+static int send_next_query_of_asker(domus_stack *stack, struct asker *asker)
 {
     uint64_t kind = asker->number % 64;
 
@@ -56,23 +57,24 @@ static int send_next_query(domus_stack *stack, struct asker *asker)
                        : kind % 16 == 1 ? &divides
                                         : &statements[kind % 5];
     return domus_sql_query(stack, user.sql, asker->statement,
-                           DOMUS_SQL_VALUES(domus_sql_int(make_number(asker))), check_answer);
+                           DOMUS_SQL_VALUES(domus_sql_int(make_number_of_query(asker))),
+                           check_answer_and_go_on);
 }
 
-/* Returns whether a query divides by zero, as a third of them does; the queries behind it must not
- * be affected. */
-static bool has_to_fail(const struct asker *asker)
+/* Returns whether the asker's query divides by zero, as a third of them does; the queries behind it
+ * must not be affected. */
+static bool must_query_divide_by_zero(const struct asker *asker)
 {
-    return asker->statement == &divides && make_number(asker) % 3 == 0;
+    return asker->statement == &divides && make_number_of_query(asker) % 3 == 0;
 }
 
-static bool is_known(int error)
+static bool is_error_of_disturbance(int error)
 {
     return error == -EPIPE || error == -ENOTCONN || error == -ETIMEDOUT || error == -EBUSY ||
            error == -ECANCELED;
 }
 
-static int check_answer(domus_stack *stack, void *self, const domus_answer *answer)
+static int check_answer_and_go_on(domus_stack *stack, void *self, const domus_answer *answer)
 {
     struct asker *asker = self;
     const domus_sql_result *result;
@@ -81,29 +83,30 @@ static int check_answer(domus_stack *stack, void *self, const domus_answer *answ
 
     if (error == 0) {
         atomic_fetch_add(&successes, 1);
-        if (domus_sql_get_int(result, 0, 0, &number) != 0 || number != make_number(asker) ||
-            has_to_fail(asker))
+        if (domus_sql_get_int(result, 0, 0, &number) != 0 ||
+            number != make_number_of_query(asker) || must_query_divide_by_zero(asker))
             atomic_fetch_add(&mixed_up, 1);
-    } else if (!is_known(error) && !(error == -EINVAL && has_to_fail(asker)))
+    } else if (!is_error_of_disturbance(error) &&
+               !(error == -EINVAL && must_query_divide_by_zero(asker)))
         atomic_fetch_add(&unknown, 1);
     atomic_fetch_add(&answers, 1);
     asker->number++;
-    return asker->number < wanted ? send_next_query(stack, asker) : 0;
+    return asker->number < wanted ? send_next_query_of_asker(stack, asker) : 0;
 }
 
-static int on_begin(domus_stack *stack, void *self, const void *payload)
+static int handle_begin_of_asker(domus_stack *stack, void *self, const void *payload)
 {
-    return send_next_query(stack, self);
+    return send_next_query_of_asker(stack, self);
 }
 
 static const domus_behaviour asker_behaviour = {
     .name = "asker",
     .state_size = sizeof(struct asker),
-    .on = (const domus_on[]){{&begin_type, on_begin, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&begin_type, handle_begin_of_asker, 0}, {NULL, NULL, 0}},
 };
 
-/* Disturb the database in one way, and pause. */
-static void disturb_database(uint32_t round)
+/* Disturb the database in the way of this round, and pause. */
+static void disturb_database_in_one_way(uint32_t round)
 {
     static const char *const commands[] = {
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND "
@@ -123,7 +126,7 @@ static void disturb_database(uint32_t round)
     nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
 }
 
-static void run_storm(uint32_t pipeline_max)
+static void run_storm_of_queries(uint32_t pipeline_max)
 {
     uint64_t all = domt_tests_are_long() ? 1000000 : 4000;
     const domus_sql_options options = {.connections_max = 8,
@@ -141,9 +144,10 @@ static void run_storm(uint32_t pipeline_max)
         ck_assert_int_eq(domus_outside_notice(user.system, address, &begin_type, NULL), 0);
     }
     for (uint32_t round = 0; atomic_load(&answers) < wanted * ASKERS; round++)
-        disturb_database(round);
+        disturb_database_in_one_way(round);
     nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
-    ck_assert_uint_eq(atomic_load(&answers), wanted * ASKERS); /* no query has a second answer */
+    /* no query has had a second answer */
+    ck_assert_uint_eq(atomic_load(&answers), wanted * ASKERS);
     ck_assert_uint_eq(atomic_load(&mixed_up), 0);
     ck_assert_uint_eq(atomic_load(&unknown), 0);
     ck_assert_uint_gt(atomic_load(&successes), wanted * ASKERS / 2);
@@ -153,14 +157,14 @@ static void run_storm(uint32_t pipeline_max)
     domt_postgres_stop(&server);
 }
 
-DOMT_TEST(each_query_has_one_answer)
+DOMT_TEST(each_query_has_one_answer_in_the_storm)
 {
-    run_storm(1);
+    run_storm_of_queries(1);
 }
 
-DOMT_TEST(each_query_has_one_answer_in_pipelines)
+DOMT_TEST(each_query_has_one_answer_in_pipeline_storm)
 {
-    run_storm(4);
+    run_storm_of_queries(4);
 }
 
 DOMT_SUITE(600)

@@ -10,8 +10,8 @@
 #define MS       UINT64_C(1000000)
 #define TOGETHER 4u
 
-/* Selects the time at which the transaction has begun, in microseconds, and a number that is an
- * error for 0. */
+/* Selects the time at which the server's transaction has begun, in microseconds, and a number that
+ * is an error if the parameter is 0. */
 static const domus_sql_statement divide = {
     .text = "SELECT (extract(epoch FROM now()) * 1000000)::int8, 100 / $1::int8", .reads = true};
 static const domus_sql_statement also_divide = {
@@ -24,19 +24,21 @@ static const domus_sql_statement doze_long = {.text = "SELECT 0::int8, 1 FROM pg
 static domt_postgres server;
 static domt_pg_user user, other;
 
-/* Answers by their tags. Tag 0 is the query whose connection all others wait for. */
+/* The answers by their tags. Tag 0 is the query that holds the only connection while the others
+ * wait. */
 static domt_pg_received answers[16];
 
-static void send_one(const domus_sql_statement *statement, int64_t number, uint64_t tag)
+static void send_query_with_number(const domus_sql_statement *statement, int64_t number,
+                                   uint64_t tag)
 {
     const domus_sql_value value = domus_sql_int(number);
 
     domt_pg_send_query(&user, user.sql, statement, &value, 1, tag);
 }
 
-/* Begin with one connection that has prepared the statements, and is blocked by a lock until
- * receive_all(). */
-static void set_up(void)
+/* Start a user with one connection, which has prepared the statements and is blocked by a lock
+ * until remove_lock_and_receive_answers(). */
+static void start_user_with_blocked_connection(void)
 {
     static const domus_sql_options options = {.connections_max = 1, .together_max = TOGETHER};
     const domus_sql_statement *const statements[] = {&divide, &also_divide, &doze, &doze_long};
@@ -54,15 +56,15 @@ static void set_up(void)
     domt_pg_send_query(&user, user.sql, &domt_pg_waits, NULL, 0, 0);
 }
 
-/* Wait until all queries wait, remove the lock, and receive the answers. */
-static void receive_all(uint32_t count, uint32_t waiting)
+/* Wait until `waiting` queries wait, remove the lock, and receive all answers. */
+static void remove_lock_and_receive_answers(uint32_t count, uint32_t waiting)
 {
     domt_pg_await_waiting_queries(&user, waiting);
     domt_pg_release_server_lock(&other);
     domt_pg_receive_answers(&user, answers, count);
 }
 
-static void tear_down(void)
+static void stop_server_and_users(void)
 {
     domus_sql_status status = domt_pg_read_database_status(&user);
 
@@ -73,90 +75,93 @@ static void tear_down(void)
     domt_postgres_stop(&server);
 }
 
-static void check_answer(uint64_t tag, int64_t number)
+static void check_answer_of_division(uint64_t tag, int64_t number)
 {
     ck_assert_int_eq(answers[tag].error, 0);
     ck_assert_int_eq(answers[tag].numbers[1], number);
 }
 
-static int64_t read_begin_time(uint64_t tag)
+static int64_t read_begin_time_of_transaction(uint64_t tag)
 {
     return answers[tag].numbers[0];
 }
 
-DOMT_TEST(reads_that_wait_share_a_transaction_up_to_together_max)
+DOMT_TEST(waiting_reads_share_a_transaction_up_to_limit)
 {
-    set_up();
+    start_user_with_blocked_connection();
     for (uint64_t tag = 1; tag <= TOGETHER + 2; tag++)
-        send_one(&divide, (int64_t)tag, tag);
-    receive_all(TOGETHER + 3, TOGETHER + 2);
+        send_query_with_number(&divide, (int64_t)tag, tag);
+    remove_lock_and_receive_answers(TOGETHER + 3, TOGETHER + 2);
     for (uint64_t tag = 1; tag <= TOGETHER + 2; tag++) {
-        check_answer(tag, 100 / (int64_t)tag);
-        ck_assert_int_eq(read_begin_time(tag) == read_begin_time(1), tag <= TOGETHER);
+        check_answer_of_division(tag, 100 / (int64_t)tag);
+        ck_assert_int_eq(read_begin_time_of_transaction(tag) == read_begin_time_of_transaction(1),
+                         tag <= TOGETHER);
     }
-    ck_assert_int_eq(read_begin_time(TOGETHER + 1), read_begin_time(TOGETHER + 2));
+    ck_assert_int_eq(read_begin_time_of_transaction(TOGETHER + 1),
+                     read_begin_time_of_transaction(TOGETHER + 2));
     ck_assert_uint_eq(domt_pg_read_database_status(&user).repeated, 0);
-    tear_down();
+    stop_server_and_users();
 }
 
-/* After a failed query the server skips those behind it, which are sent again. */
-DOMT_TEST(one_that_fails_lets_the_others_be_answered)
+/* After a failed query of a group the server skips those behind it, which are sent again. */
+DOMT_TEST(failed_read_lets_rest_of_group_be_answered)
 {
-    set_up();
-    send_one(&divide, 1, 1);
-    send_one(&divide, 0, 2);
-    send_one(&divide, 2, 3);
-    send_one(&divide, 0, 4);
-    receive_all(5, 4);
-    check_answer(1, 100);
-    check_answer(3, 50);
-    ck_assert_int_eq(answers[2].error, -EINVAL); /* SQLSTATE 22012: division by zero */
+    start_user_with_blocked_connection();
+    send_query_with_number(&divide, 1, 1);
+    send_query_with_number(&divide, 0, 2);
+    send_query_with_number(&divide, 2, 3);
+    send_query_with_number(&divide, 0, 4);
+    remove_lock_and_receive_answers(5, 4);
+    check_answer_of_division(1, 100);
+    check_answer_of_division(3, 50);
+    ck_assert_int_eq(answers[2].error, -EINVAL); /* the query divides by zero (SQLSTATE 22012) */
     ck_assert_int_eq(answers[4].error, -EINVAL);
     ck_assert_uint_eq(domt_pg_read_database_status(&user).repeated, 2);
-    tear_down();
+    stop_server_and_users();
 }
 
-/* The slow query is cancelled at its time-out. */
-DOMT_TEST(one_that_is_cancelled_lets_the_others_be_answered)
+/* The slow query of the group is cancelled at its time-out, and the others are answered. */
+DOMT_TEST(cancelled_read_lets_rest_of_group_be_answered)
 {
-    set_up();
-    send_one(&divide, 1, 1);
-    send_one(&doze, 20, 2);
-    send_one(&divide, 2, 3);
-    send_one(&divide, 4, 4);
-    receive_all(5, 4);
-    check_answer(1, 100);
+    start_user_with_blocked_connection();
+    send_query_with_number(&divide, 1, 1);
+    send_query_with_number(&doze, 20, 2);
+    send_query_with_number(&divide, 2, 3);
+    send_query_with_number(&divide, 4, 4);
+    remove_lock_and_receive_answers(5, 4);
+    check_answer_of_division(1, 100);
     ck_assert_int_eq(answers[2].error, -ETIMEDOUT);
-    check_answer(3, 50);
-    check_answer(4, 25);
-    /* a signal of the cancel may hit a further query */
+    check_answer_of_division(3, 50);
+    check_answer_of_division(4, 25);
+    /* A late signal of the cancel may hit a further query, which is then repeated, too. */
     ck_assert_uint_ge(domt_pg_read_database_status(&user).repeated, 2);
-    tear_down();
+    stop_server_and_users();
 }
 
-/* A statement that may write is sent alone, and one with too few parameters is refused. */
-DOMT_TEST(others_do_not_leave_with_them)
+/* A statement that may write is sent alone, not in a group, and one with too few parameters is
+ * refused. */
+DOMT_TEST(writes_and_wrong_queries_join_no_group)
 {
-    set_up();
-    send_one(&divide, 1, 1);
+    start_user_with_blocked_connection();
+    send_query_with_number(&divide, 1, 1);
     domt_pg_send_query(&user, user.sql, &divide, NULL, 0, 2);
-    send_one(&also_divide, 2, 3);
-    send_one(&divide, 4, 4);
-    /* the last query of the group, before the sync */
+    send_query_with_number(&also_divide, 2, 3);
+    send_query_with_number(&divide, 4, 4);
+    /* This query is the last one of its group, before the sync. */
     domt_pg_send_query(&user, user.sql, &divide, NULL, 0, 5);
-    receive_all(6, 5);
-    check_answer(1, 100);
-    check_answer(3, 50);
-    check_answer(4, 25);
+    remove_lock_and_receive_answers(6, 5);
+    check_answer_of_division(1, 100);
+    check_answer_of_division(3, 50);
+    check_answer_of_division(4, 25);
     ck_assert_int_eq(answers[2].error, -EINVAL);
     ck_assert_int_eq(answers[5].error, -EINVAL);
-    ck_assert_int_ne(read_begin_time(3), read_begin_time(1));
-    ck_assert_int_ne(read_begin_time(4), read_begin_time(3));
+    ck_assert_int_ne(read_begin_time_of_transaction(3), read_begin_time_of_transaction(1));
+    ck_assert_int_ne(read_begin_time_of_transaction(4), read_begin_time_of_transaction(3));
     ck_assert_uint_eq(domt_pg_read_database_status(&user).repeated, 0);
-    tear_down();
+    stop_server_and_users();
 }
 
-/* Prepare the statements on both connections; a transaction holds one of them. */
+/* Prepare the statements on both connections; a transaction holds one of them meanwhile. */
 static void prepare_on_both_connections(const domus_sql_statement *const *statements,
                                         uint32_t count)
 {
@@ -173,9 +178,9 @@ static void prepare_on_both_connections(const domus_sql_statement *const *statem
 }
 
 /* The first query of a group, and the query behind it, have ended while the cancel for a later
- * query is still waiting: another cancel is under way, because the server accepts none for a
- * while. */
-DOMT_TEST(cancel_that_waits_outlives_the_first_of_its_group)
+ * query of the group still waits: another cancel is under way, because the server accepts none for
+ * a while. */
+DOMT_TEST(waiting_cancel_outlives_first_query_of_group)
 {
     static const domus_sql_statement sleeps = {.text = "SELECT pg_sleep(60)",
                                                .timeout_ns = 100 * MS};
@@ -189,17 +194,18 @@ DOMT_TEST(cancel_that_waits_outlives_the_first_of_its_group)
     domt_pg_user_start_system(&other, server.unix_url, &(domus_sql_options){.connections_max = 1});
     prepare_on_both_connections(group, 3);
     domt_pg_take_server_lock(&other);
-    kill(server.pid, SIGSTOP); /* sessions go on, but the server accepts no new connection */
+    /* the stopped postmaster accepts no new connection, while the sessions of the server go on */
+    kill(server.pid, SIGSTOP);
     domt_pg_send_query(&user, user.sql, &sleeps, NULL, 0, 5);
     domt_pg_send_query(&user, user.sql, &domt_pg_waits, NULL, 0, 0);
     for (uint64_t i = 0; i < 4; i++)
-        send_one(group[i], i == 0 ? 1 : i == 2 ? 60 : 0, i + 1);
+        send_query_with_number(group[i], i == 0 ? 1 : i == 2 ? 60 : 0, i + 1);
     ck_assert_uint_eq(domt_pg_receive_answer(&user).tag, 5);
     domt_pg_await_waiting_queries(&user, 4);
     domt_pg_release_server_lock(&other);
     ck_assert_uint_eq(domt_pg_receive_answer(&user).tag, 0);
     uint64_t left_ns = domt_pg_monotonic_ns();
-    /* this query has reached its time-out, and its cancel waits */
+    /* The query with tag 3 has reached its time-out, and its cancel waits. */
     ck_assert_uint_eq(domt_pg_receive_answer(&user).tag, 3);
     ck_assert_uint_eq(domt_pg_receive_answer(&user).tag, 1);
     kill(server.pid, SIGCONT);

@@ -1,4 +1,5 @@
-/* A database of PostgreSQL in a system of its own, which the thread of a test uses. */
+/* A database of PostgreSQL in a system of its own, which the thread of a test uses as an
+ * outsider. */
 #include "tests/pg/user.h"
 #include "tests/support/suite.h"
 
@@ -140,7 +141,7 @@ void domt_pg_receive_answers(domt_pg_user *user, domt_pg_received *answers, uint
     for (uint32_t i = 0; i < count; i++) {
         domt_pg_received received = domt_pg_receive_answer(user);
         ck_assert_uint_lt(received.tag, count);
-        ck_assert_uint_eq(seen >> received.tag & 1, 0); /* each tag comes once */
+        ck_assert_uint_eq(seen >> received.tag & 1, 0); /* each tag comes only once */
         seen |= UINT64_C(1) << received.tag;
         answers[received.tag] = received;
     }
@@ -149,7 +150,7 @@ void domt_pg_receive_answers(domt_pg_user *user, domt_pg_received *answers, uint
 const domus_sql_statement domt_pg_waits = {.text = "SELECT pg_advisory_xact_lock(1) IS NOT NULL",
                                            .repeatable = true};
 
-static void query_well(domt_pg_user *user, const domus_sql_statement *statement)
+static void run_statement_successfully(domt_pg_user *user, const domus_sql_statement *statement)
 {
     domt_pg_answer answer = domt_pg_run_statement(user, user->sql, statement, NULL, 0);
 
@@ -161,14 +162,14 @@ void domt_pg_take_server_lock(domt_pg_user *other)
 {
     static const domus_sql_statement lock = {.text = "SELECT pg_advisory_lock(1) IS NOT NULL"};
 
-    query_well(other, &lock);
+    run_statement_successfully(other, &lock);
 }
 
 void domt_pg_release_server_lock(domt_pg_user *other)
 {
     static const domus_sql_statement unlock = {.text = "SELECT pg_advisory_unlock(1)"};
 
-    query_well(other, &unlock);
+    run_statement_successfully(other, &unlock);
 }
 
 domus_sql domt_pg_begin_transaction(domt_pg_user *user)
@@ -200,7 +201,7 @@ domus_sql_status domt_pg_read_database_status(domt_pg_user *user)
     return status;
 }
 
-static void pause_shortly(void)
+static void sleep_a_millisecond(void)
 {
     nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
@@ -208,14 +209,14 @@ static void pause_shortly(void)
 void domt_pg_await_waiting_queries(domt_pg_user *user, uint32_t count)
 {
     for (int i = 0; i < 20000 && domt_pg_read_database_status(user).waiting != count; i++)
-        pause_shortly();
+        sleep_a_millisecond();
     ck_assert_uint_eq(domt_pg_read_database_status(user).waiting, count);
 }
 
 void domt_pg_await_idle_connections(domt_pg_user *user)
 {
     for (int i = 0; i < 20000 && domt_pg_read_database_status(user).busy != 0; i++)
-        pause_shortly();
+        sleep_a_millisecond();
     ck_assert_uint_eq(domt_pg_read_database_status(user).busy, 0);
 }
 

@@ -1,5 +1,5 @@
-/* A connection that changes: replies are switched off, the peer is known from then on, and each
- * allocation fails in turn. */
+/* A connection of RESP that changes: replies are switched off, the peer is known from then on, and
+ * each allocation fails in turn. */
 #include "tests/resp/trace.h"
 #include "tests/support/suite.h"
 
@@ -7,24 +7,24 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Answers that change the connection: replies are switched off, or the peer is known from then on.
- */
+/* Answers that change a connection of RESP: replies are switched off, or the peer is known from
+ * then on. */
 
 static domt_codec resp;
 
-static void set_up(void)
+static void make_kit_of_stage(void)
 {
     domt_resp_make_kit(&resp, NULL);
 }
 
-static void tear_down(void)
+static void free_kit_of_stage(void)
 {
     domt_codec_stop(&resp);
 }
 
-/* Feed commands, and answer each with its first word; "off", "skip", "on", "known" and "stranger"
- * change the connection. */
-static void answer_commands(const char *bytes)
+/* Feed commands, and answer each with its first word; the words "off", "skip", "on", "known" and
+ * "stranger" change the connection. */
+static void answer_commands_with_first_word(const char *bytes)
 {
     domus_stage_message message;
     int result;
@@ -64,39 +64,39 @@ static void answer_commands(const char *bytes)
 
 #define CONVERSES(bytes, expected)                                                                 \
     do {                                                                                           \
-        answer_commands(bytes);                                                                    \
+        answer_commands_with_first_word(bytes);                                                    \
         ck_assert_str_eq(domt_codec_take_output(&resp), expected);                                 \
     } while (0)
 
-DOMT_TEST(a_silenced_connection_gets_no_answers)
+DOMT_TEST(silenced_connection_gets_no_replies)
 {
-    set_up();
+    make_kit_of_stage();
     CONVERSES("a\n*1\r\n$1\r\nb\r\n", "$1\r\na\r\n$1\r\nb\r\n");
     CONVERSES("off\na\n*1\r\n$1\r\nb\r\nfail\nchange\n", "");
     CONVERSES("push\n", "+changed\r\n");
-    CONVERSES("skip\na\nb\n", ""); /* replies are off already */
+    CONVERSES("skip\na\nb\n", ""); /* replies are off already, so SKIP changes nothing */
     CONVERSES("on\na\n", "+changed\r\n$1\r\na\r\n");
     CONVERSES("skip\na\nb\n", "$1\r\nb\r\n");
     CONVERSES("skip\n*1\r\n$1\r\na\r\n*1\r\n$1\r\nb\r\n", "$1\r\nb\r\n");
     CONVERSES("skip\nfail\nb\n", "$1\r\nb\r\n");
     CONVERSES("skip\nskip\na\nb\n", "$1\r\nb\r\n");
-    /* SKIP counts an empty command, as redis-server does */
+    /* SKIP skips the reply to an empty command, as redis-server does. */
     CONVERSES("skip\n\nb\n", "$1\r\nb\r\n");
     CONVERSES("skip\n*0\r\nb\n", "$1\r\nb\r\n");
     CONVERSES("skip\non\nb\n", "+changed\r\n$1\r\nb\r\n");
     CONVERSES("off\n*x\r\n", "");
-    tear_down();
+    free_kit_of_stage();
 }
 
-/* The answer to the first command after SKIP is not sent, in whatever order the answers are
- * given. */
-DOMT_TEST(a_skipped_answer_is_that_of_its_command)
+/* The answer to the first command after SKIP is not sent, in whatever order the commands are
+ * answered. */
+DOMT_TEST(skipped_reply_belongs_to_its_command)
 {
     domus_resp_change skip = {.answering = DOMUS_RESP_SKIPS};
     domus_stage_message first, second;
     uint64_t id;
 
-    set_up();
+    make_kit_of_stage();
     ck_assert_int_eq(domus_stage_kit_encode(resp.kit, 0, &domus_resp_change_type, &skip), 0);
     ck_assert_int_eq(domus_stage_kit_feed(resp.kit, "a\nb\n", 4), 0);
     ck_assert_int_eq(domus_stage_kit_next(resp.kit, &first), 1);
@@ -105,10 +105,10 @@ DOMT_TEST(a_skipped_answer_is_that_of_its_command)
     ck_assert_int_eq(domus_stage_kit_encode(resp.kit, second.id, &domus_resp_ok_type, NULL), 0);
     ck_assert_int_eq(domus_stage_kit_encode(resp.kit, id, &domus_resp_null_type, NULL), 0);
     ck_assert_str_eq(domt_codec_take_output(&resp), "+OK\r\n");
-    tear_down();
+    free_kit_of_stage();
 }
 
-DOMT_TEST(strangers_have_limits_of_their_own)
+DOMT_TEST(unknown_peers_have_own_limits)
 {
     static const domus_resp_options guarded = {.stranger_arguments_max = 2, .stranger_bulk_max = 5};
     static const struct {
@@ -128,7 +128,7 @@ DOMT_TEST(strangers_have_limits_of_their_own)
         CONVERSES("*2\r\n$1\r\na\r\n$5\r\nabcde\r\n", "$1\r\na\r\n");
         CONVERSES("a long line with many words\n", "$1\r\na\r\n");
         CONVERSES(refused[i].bytes, refused[i].sent);
-        tear_down();
+        free_kit_of_stage();
     }
     domt_resp_make_kit(&resp, &guarded);
     CONVERSES("known\n", "+changed\r\n");
@@ -136,15 +136,16 @@ DOMT_TEST(strangers_have_limits_of_their_own)
     CONVERSES("change\n*3\r\n$1\r\nA\r\n$1\r\nb\r\n$1\r\nc\r\n", "+changed\r\n$1\r\nA\r\n");
     CONVERSES("stranger\n", "+changed\r\n");
     CONVERSES(refused[0].bytes, refused[0].sent);
-    tear_down();
+    free_kit_of_stage();
 }
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-/* Each allocation fails in turn: the stage returns -ENOMEM, leaks no memory, and goes on when
- * there is memory again. And memory is only allocated for bytes that have come. */
+/* Each allocation fails in turn: the stage of RESP returns -ENOMEM, leaks no memory, and goes on
+ * when there is memory again. And memory is only allocated for bytes that have come. */
 
-static void sweep(const domus_resp_options *options, const char *bytes, size_t size, size_t step)
+static void fail_each_allocation_of_decoding(const domus_resp_options *options, const char *bytes,
+                                             size_t size, size_t step)
 {
     domt_codec_work work = {{&domus_resp_stage, options}, NULL, bytes, size, step};
 
@@ -153,7 +154,7 @@ static void sweep(const domus_resp_options *options, const char *bytes, size_t s
 
 static const domus_resp_options client = {.role = DOMUS_ROLE_CLIENT};
 
-DOMT_TEST(each_failure_while_decoding_is_returned)
+DOMT_TEST(allocation_failure_while_decoding_is_returned)
 {
     static char bytes[100000];
     static const char many[] =
@@ -163,16 +164,16 @@ DOMT_TEST(each_failure_while_decoding_is_returned)
     size_t size = (size_t)snprintf(bytes, sizeof bytes, "*2\r\n$3\r\nGET\r\n$80000\r\n") + 80002;
 
     memcpy(bytes + size - 2, "\r\n", 2);
-    sweep(NULL, many, sizeof many - 1, 1000);
-    sweep(NULL, many, sizeof many - 1, 7);
-    sweep(NULL, quoted, sizeof quoted - 1, 1000);
-    sweep(NULL, bytes, size, 3000);
-    sweep(NULL, bytes, size, sizeof bytes);
-    sweep(&client, bytes, size, 3000);
-    sweep(&client, "*2\r\n:1\r\n:2\r\n>0\r\n", 16, 3);
+    fail_each_allocation_of_decoding(NULL, many, sizeof many - 1, 1000);
+    fail_each_allocation_of_decoding(NULL, many, sizeof many - 1, 7);
+    fail_each_allocation_of_decoding(NULL, quoted, sizeof quoted - 1, 1000);
+    fail_each_allocation_of_decoding(NULL, bytes, size, 3000);
+    fail_each_allocation_of_decoding(NULL, bytes, size, sizeof bytes);
+    fail_each_allocation_of_decoding(&client, bytes, size, 3000);
+    fail_each_allocation_of_decoding(&client, "*2\r\n:1\r\n:2\r\n>0\r\n", 16, 3);
 }
 
-static int build_and_encode(void *context)
+static int build_and_encode_reply(void *context)
 {
     domus_pipeline_stage stages[2] = {{&domus_resp_stage, NULL}, {NULL, NULL}};
     domus_pipeline pipeline = {.stages = stages};
@@ -197,7 +198,7 @@ static int build_and_encode(void *context)
     return result;
 }
 
-static int make_command(void *context)
+static int make_command_of_size(void *context)
 {
     domus_resp_bytes words[10];
     domus_resp_command command;
@@ -210,29 +211,30 @@ static int make_command(void *context)
     return result;
 }
 
-DOMT_TEST(each_failure_while_encoding_is_returned)
+DOMT_TEST(allocation_failure_while_encoding_is_returned)
 {
-    domt_fail_each_allocation(build_and_encode, NULL);
-    domt_fail_each_allocation(make_command, NULL);
+    domt_fail_each_allocation(build_and_encode_reply, NULL);
+    domt_fail_each_allocation(make_command_of_size, NULL);
 }
 
-static size_t measure_greatest_block(const domus_resp_options *options, const char *bytes)
+static size_t measure_greatest_memory_block(const domus_resp_options *options, const char *bytes)
 {
     domt_codec_work work = {{&domus_resp_stage, options}, NULL, bytes, strlen(bytes), 1000};
 
     return domt_largest_allocated_block(domt_codec_run_work, &work);
 }
 
-DOMT_TEST(nothing_is_taken_for_what_is_announced)
+DOMT_TEST(no_memory_is_taken_for_announced_sizes)
 {
-    ck_assert_uint_lt(measure_greatest_block(NULL, "*1048576\r\n$536870912\r\nabc"), 4096);
-    ck_assert_uint_lt(measure_greatest_block(NULL, "*1048576\r\n$1\r\na\r\n$536870912\r\nabc"),
+    ck_assert_uint_lt(measure_greatest_memory_block(NULL, "*1048576\r\n$536870912\r\nabc"), 4096);
+    ck_assert_uint_lt(
+        measure_greatest_memory_block(NULL, "*1048576\r\n$1\r\na\r\n$536870912\r\nabc"), 4096);
+    ck_assert_uint_lt(measure_greatest_memory_block(&client, "*2147483647\r\n$536870912\r\nabc"),
                       4096);
-    ck_assert_uint_lt(measure_greatest_block(&client, "*2147483647\r\n$536870912\r\nabc"), 4096);
-    ck_assert_uint_lt(measure_greatest_block(&client, "%2147483647\r\n%1000000\r\n"), 4096);
+    ck_assert_uint_lt(measure_greatest_memory_block(&client, "%2147483647\r\n%1000000\r\n"), 4096);
 }
 
-DOMT_TEST(commands_in_part_share_a_bound)
+DOMT_TEST(incomplete_commands_share_a_budget)
 {
     static const char body[400002] = {[400000] = '\r', [400001] = '\n'};
     domus_budget budget = {0};
@@ -243,15 +245,16 @@ DOMT_TEST(commands_in_part_share_a_bound)
                                                       .head = "*2\r\n$3\r\nSET\r\n$400000\r\n",
                                                       .body = body,
                                                       .size = sizeof body,
-                                                      /* the budget is in use until the command is
-                                                       * released */
+                                                      /* the budget is in use until the command that
+                                                       * was decoded is released */
                                                       .whole_least = 400000,
                                                       .refused = "-OOM out of memory\r\n"});
 }
 
-/* Feed a command, and return the used bytes of the budget after the command was decoded. */
-static uint64_t read_used_budget(const domus_pipeline *pipeline, const domus_budget *budget,
-                                 const char *bytes, size_t size, size_t step)
+/* Feed a command in pieces, and return the used bytes of the budget after it was decoded. */
+static uint64_t decode_and_read_used_budget(const domus_pipeline *pipeline,
+                                            const domus_budget *budget, const char *bytes,
+                                            size_t size, size_t step)
 {
     domus_stage_message message;
     domus_stage_kit *kit;
@@ -270,7 +273,7 @@ static uint64_t read_used_budget(const domus_pipeline *pipeline, const domus_bud
     return charge;
 }
 
-DOMT_TEST(whole_commands_share_the_bound_until_they_are_released)
+DOMT_TEST(whole_commands_use_budget_until_released)
 {
     domus_budget budget = {.bytes_max = 300000};
     const domus_resp_options options = {.role = DOMUS_ROLE_SERVER, .budget = &budget};
@@ -285,7 +288,7 @@ DOMT_TEST(whole_commands_share_the_bound_until_they_are_released)
         memcpy(bytes + head + sizes[i], "\r\n", 2);
         size_t size = (size_t)head + sizes[i] + 2;
         for (size_t step = size; step > 100; step /= 3) {
-            uint64_t charge = read_used_budget(&pipeline, &budget, bytes, size, step);
+            uint64_t charge = decode_and_read_used_budget(&pipeline, &budget, bytes, size, step);
             if (sizes[i] > 4096)
                 ck_assert_uint_ge(charge, sizes[i]);
             else

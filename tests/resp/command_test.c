@@ -1,5 +1,5 @@
-/* Commands are decoded in the same way in pieces of any size, within their limits, and bytes that
- * are no command get redis-server's error. */
+/* Commands of RESP are decoded in the same way in pieces of any size, within their limits, and
+ * bytes that are no command get redis-server's error. */
 #include "tests/resp/trace.h"
 #include "tests/support/suite.h"
 
@@ -10,7 +10,7 @@
 #define HOLDS(bytes, expected) domt_resp_expect_trace(NULL, bytes, sizeof bytes - 1, expected)
 #define REFUSED(bytes, text)   HOLDS(bytes, "EPROTO -ERR Protocol error: " text "\r\n")
 
-DOMT_TEST(command_is_its_arguments)
+DOMT_TEST(command_is_decoded_into_arguments)
 {
     HOLDS("*1\r\n$4\r\nPING\r\n", "command [PING]\n");
     HOLDS("*2\r\n$3\r\nGET\r\n$16\r\n0123456789abcdef\r\n", "command [GET] [0123456789abcdef]\n");
@@ -18,12 +18,12 @@ DOMT_TEST(command_is_its_arguments)
     HOLDS("*1\r\n$4\r\nPING\r\n*1\r\n$4\r\nQUIT\r\n", "command [PING]\ncommand [QUIT]\n");
 }
 
-DOMT_TEST(command_without_arguments_is_none)
+DOMT_TEST(empty_command_is_skipped)
 {
     HOLDS("*0\r\n*-1\r\n*-7\r\n\r\n\n  \r\n*1\r\n$1\r\na\r\n*0\r\n", "command [a]\n");
 }
 
-DOMT_TEST(commands_of_more_arguments_have_a_table)
+DOMT_TEST(command_with_many_arguments_has_a_table)
 {
     HOLDS("*8\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n$1\r\nd\r\n$1\r\ne\r\n$1\r\nf\r\n$1\r\ng\r\n"
           "$1\r\nh\r\n",
@@ -34,7 +34,7 @@ DOMT_TEST(commands_of_more_arguments_have_a_table)
     HOLDS("a b c d e f g h i 'j'\n", "command [a] [b] [c] [d] [e] [f] [g] [h] [i] [j]\n");
 }
 
-DOMT_TEST(line_is_a_command)
+DOMT_TEST(line_is_decoded_as_command)
 {
     HOLDS("PING\r\n", "command [PING]\n");
     HOLDS(" GET \t a\x0b"
@@ -51,7 +51,7 @@ DOMT_TEST(line_is_a_command)
     HOLDS("a\r\r\n", "command [a]\n");
 }
 
-DOMT_TEST(what_is_no_command_gets_the_error_of_redis)
+DOMT_TEST(wrong_command_gets_error_of_redis)
 {
     REFUSED("*1\n", "invalid multibulk length");
     REFUSED("*01\r\n", "invalid multibulk length");
@@ -84,7 +84,7 @@ DOMT_TEST(what_is_no_command_gets_the_error_of_redis)
     HOLDS("PING\n*1\n", "command [PING]\nEPROTO -ERR Protocol error: invalid multibulk length\r\n");
 }
 
-DOMT_TEST(end_within_a_command_gets_no_error)
+DOMT_TEST(end_of_stream_within_command_sends_no_error)
 {
     HOLDS("*1\r\n$4\r\nPIN", "EPIPE ");
     HOLDS("PING", "EPIPE ");
@@ -92,7 +92,7 @@ DOMT_TEST(end_within_a_command_gets_no_error)
     HOLDS("*2\r\n$1\r\na\r\n$100000\r\nabc", "EPIPE ");
 }
 
-DOMT_TEST(limits_hold)
+DOMT_TEST(limits_of_commands_hold)
 {
     static const domus_resp_options small = {
         .bulk_max = 3, .arguments_max = 2, .inline_max = 5, .message_max = 65536};
@@ -121,7 +121,7 @@ DOMT_TEST(limits_hold)
                      "EPROTO -ERR Protocol error: too big request\r\n");
 }
 
-DOMT_TEST(lines_end_at_64_kib)
+DOMT_TEST(lines_longer_than_64_kib_are_refused)
 {
     static char bytes[70000];
 
@@ -138,8 +138,9 @@ DOMT_TEST(lines_end_at_64_kib)
                      "EPROTO -ERR Protocol error: too big inline request\r\n");
 }
 
-/* Write "SET", a key and `size` bytes, and a PING behind it. */
-static size_t write_set(char *bytes, size_t room, size_t size)
+/* Write a command "SET" with a key and a value of `size` bytes, and a PING behind it. Returns the
+ * size of all. */
+static size_t write_set_command(char *bytes, size_t room, size_t size)
 {
     int head = snprintf(bytes, room, "*3\r\n$3\r\nSET\r\n$3\r\nkey\r\n$%zu\r\n", size);
 
@@ -149,14 +150,14 @@ static size_t write_set(char *bytes, size_t room, size_t size)
     return (size_t)(head + tail) + size;
 }
 
-DOMT_TEST(long_values_are_the_same_in_all_pieces)
+DOMT_TEST(long_values_are_decoded_same_in_all_pieces)
 {
     static const size_t sizes[] = {16000, 16350, 16400, 65400, 65497, 65510, 66000, 200000};
     static const size_t cuts[] = {1, 4, 5, 13, 20, 25, 30, 31, 32, 33, 1000, 16384, 65535, 65536};
     static char bytes[300000];
 
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        size_t size = write_set(bytes, sizeof bytes, sizes[i]);
+        size_t size = write_set_command(bytes, sizeof bytes, sizes[i]);
         const char *whole = domt_resp_trace_decoding(NULL, bytes, size, 0, 0);
         ck_assert_ptr_nonnull(strstr(whole, "command [SET] [key] ["));
         ck_assert_ptr_nonnull(strstr(whole, "]\ncommand [PING]\n"));
@@ -169,10 +170,11 @@ DOMT_TEST(long_values_are_the_same_in_all_pieces)
     }
 }
 
-DOMT_TEST(long_value_ends_with_its_line)
+DOMT_TEST(wrong_end_of_long_value_is_refused)
 {
     static char bytes[30000];
-    size_t size = write_set(bytes, sizeof bytes, 20000) - strlen("\r\n*1\r\n$4\r\nPING\r\n");
+    size_t size =
+        write_set_command(bytes, sizeof bytes, 20000) - strlen("\r\n*1\r\n$4\r\nPING\r\n");
 
     memcpy(bytes + size, "\rX", 2);
     ck_assert_str_eq(domt_resp_trace_decoding(NULL, bytes, size + 2, 0, 1000),
@@ -182,8 +184,8 @@ DOMT_TEST(long_value_ends_with_its_line)
                      "EPROTO -ERR Protocol error: invalid bulk length\r\n");
 }
 
-/* The window is cut at each place of an argument. */
-DOMT_TEST(window_may_end_within_a_head)
+/* The window of the stage ends at each place within the head of an argument. */
+DOMT_TEST(window_may_end_within_head_of_argument)
 {
     static char bytes[100000];
 
@@ -199,7 +201,7 @@ DOMT_TEST(window_may_end_within_a_head)
     }
 }
 
-DOMT_TEST(many_arguments_are_the_same_in_all_pieces)
+DOMT_TEST(many_arguments_are_decoded_same_in_all_pieces)
 {
     size_t room = 600000;
     char *bytes = malloc(room);
@@ -218,8 +220,8 @@ DOMT_TEST(many_arguments_are_the_same_in_all_pieces)
     free(bytes);
 }
 
-/* Slices stay valid when the bytes of the window are moved to other memory. */
-DOMT_TEST(argument_can_be_kept)
+/* Slices of kept arguments stay valid when the bytes of the window are moved to other memory. */
+DOMT_TEST(kept_argument_stays_valid)
 {
     domt_codec resp;
     domus_stage_message message;
@@ -240,7 +242,7 @@ DOMT_TEST(argument_can_be_kept)
     domus_slice_free(kept);
 }
 
-DOMT_TEST(options_are_checked)
+DOMT_TEST(wrong_stage_options_are_refused)
 {
     static const domus_resp_options wrong[] = {
         {.role = (domus_role)3}, {.bulk_max = UINT32_MAX},    {.message_max = 65535},

@@ -1,5 +1,5 @@
-/* The bytes that the peer receives: replies in both versions, commands, errors, and doubles in any
- * locale. */
+/* The bytes that a peer of RESP receives: replies in both versions, commands, errors, and doubles
+ * in any locale. */
 #include "tests/resp/trace.h"
 #include "tests/support/comma.h"
 #include "tests/support/suite.h"
@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The bytes that the peer receives: replies in both versions, commands, and errors. */
+/* The bytes that a peer of RESP receives: replies in both versions, commands, and errors. */
 
 static domt_codec resp;
 
-static void set_version(uint32_t version)
+static void set_version_of_connection(uint32_t version)
 {
     domus_resp_builder builder = {0};
     domus_resp_change answer = {.version = version};
@@ -27,12 +27,12 @@ static void set_version(uint32_t version)
     domus_resp_change_type.release(&answer);
 }
 
-static void set_up(void)
+static void make_kit_of_stage(void)
 {
     domt_resp_make_kit(&resp, NULL);
 }
 
-static void tear_down(void)
+static void free_kit_of_stage(void)
 {
     domt_codec_stop(&resp);
 }
@@ -40,11 +40,11 @@ static void tear_down(void)
 #define SENDS(type, payload, expected)                                                             \
     ck_assert_str_eq(domt_resp_encode_message(&resp, &domus_resp_##type##_type, payload), expected)
 
-DOMT_TEST(common_replies_are_sent)
+DOMT_TEST(common_replies_are_encoded)
 {
     domus_slice slice;
 
-    set_up();
+    make_kit_of_stage();
     SENDS(ok, NULL, "+OK\r\n");
     SENDS(null, NULL, "$-1\r\n");
     SENDS(null_array, NULL, "*-1\r\n");
@@ -67,20 +67,20 @@ DOMT_TEST(common_replies_are_sent)
     domus_slice_free(slice);
     slice = (domus_slice){NULL, 0, 0};
     ck_assert_str_eq(domt_resp_encode_message(&resp, &domus_slice_type, &slice), "$0\r\n\r\n");
-    set_version(3);
+    set_version_of_connection(3);
     SENDS(null, NULL, "_\r\n");
     SENDS(null_array, NULL, "_\r\n");
-    set_version(2);
+    set_version_of_connection(2);
     SENDS(null, NULL, "$-1\r\n");
-    tear_down();
+    free_kit_of_stage();
 }
 
-DOMT_TEST(long_bulk_is_sent)
+DOMT_TEST(long_bulk_string_is_sent)
 {
     static char bytes[5000];
     domus_slice slice;
 
-    set_up();
+    make_kit_of_stage();
     memset(bytes, 'x', sizeof bytes);
     for (uint32_t size = 2040; size <= 2060; size++) {
         char head[32];
@@ -92,11 +92,11 @@ DOMT_TEST(long_bulk_is_sent)
         ck_assert_str_eq(sent + strlen(sent) - 3, "x\r\n");
         domus_slice_free(slice);
     }
-    tear_down();
+    free_kit_of_stage();
 }
 
-/* Build a reply with one value of each kind, for `version`. */
-static domus_resp_reply build_all(uint8_t version)
+/* Build a reply with one value of each kind, for this version of RESP. */
+static domus_resp_reply build_reply_of_all_kinds(uint8_t version)
 {
     domus_resp_builder b = {.version = version};
     domus_resp_reply reply;
@@ -122,8 +122,8 @@ static domus_resp_reply build_all(uint8_t version)
     return reply;
 }
 
-/* Check the bytes that are sent; a zero byte is written as a dot. */
-static void expect_sent(const domus_resp_reply *reply, const char *expected)
+/* Check the bytes that are sent for a reply; a zero byte is written as a dot in `expected`. */
+static void expect_bytes_sent_for_reply(const domus_resp_reply *reply, const char *expected)
 {
     size_t size;
 
@@ -145,60 +145,60 @@ static void expect_sent(const domus_resp_reply *reply, const char *expected)
     "*13\r\n+a b\r\n-ERR 1\r\n:-5\r\n$3\r\nb.c\r\n_\r\n#t\r\n#f\r\n,0.1\r\n"                       \
     "(-123456789012345678901\r\n=7\r\ntxt:v\r\n\r\n%1\r\n$1\r\nk\r\n~1\r\n:1\r\n>0\r\n*0\r\n"
 
-DOMT_TEST(resp_2_gets_what_it_can_say)
+DOMT_TEST(resp_2_gets_replies_in_its_own_types)
 {
-    domus_resp_reply for_2 = build_all(2);
-    domus_resp_reply for_3 = build_all(3);
-    domus_resp_reply for_all = build_all(0);
+    domus_resp_reply for_2 = build_reply_of_all_kinds(2);
+    domus_resp_reply for_3 = build_reply_of_all_kinds(3);
+    domus_resp_reply for_all = build_reply_of_all_kinds(0);
 
-    set_up();
+    make_kit_of_stage();
     ck_assert_int_eq(for_2.form, DOMUS_RESP_EXACT);
-    expect_sent(&for_2, ALL_2);
-    expect_sent(&for_3, ALL_2);
-    expect_sent(&for_all, ALL_2);
-    set_version(3);
-    expect_sent(&for_2, ALL_2);
-    expect_sent(&for_3, ALL_3);
-    expect_sent(&for_all, ALL_3);
-    tear_down();
+    expect_bytes_sent_for_reply(&for_2, ALL_2);
+    expect_bytes_sent_for_reply(&for_3, ALL_2);
+    expect_bytes_sent_for_reply(&for_all, ALL_2);
+    set_version_of_connection(3);
+    expect_bytes_sent_for_reply(&for_2, ALL_2);
+    expect_bytes_sent_for_reply(&for_3, ALL_3);
+    expect_bytes_sent_for_reply(&for_all, ALL_3);
+    free_kit_of_stage();
     domus_slice_free(for_2.bytes);
     domus_slice_free(for_3.bytes);
     domus_slice_free(for_all.bytes);
 }
 
-/* A proxy forwards attributes and long errors of another server. */
+/* A proxy sends the attributes and long errors of another server on. */
 DOMT_TEST(resp_2_gets_no_attributes)
 {
     static const char text[] = "*2\r\n|1\r\n+a\r\n%1\r\n:1\r\n:2\r\n:3\r\n!6\r\nERR\r\nb\r\n";
     domus_resp_reply reply = {.values = 1, .form = DOMUS_RESP_ONLY_3};
 
-    set_up();
+    make_kit_of_stage();
     ck_assert_int_eq(domus_slice_copy(text, sizeof text - 1, &reply.bytes), 0);
-    expect_sent(&reply, "*2\r\n:3\r\n-ERR  b\r\n");
+    expect_bytes_sent_for_reply(&reply, "*2\r\n:3\r\n-ERR  b\r\n");
     reply.bytes.size -= 1;
     ck_assert_int_eq(domus_stage_kit_encode(resp.kit, DOMUS_NO_ID, &domus_resp_reply_type, &reply),
                      -EINVAL);
     ck_assert_str_eq(domt_codec_take_output(&resp), "");
     domus_slice_free(reply.bytes);
-    tear_down();
+    free_kit_of_stage();
 }
 
-DOMT_TEST(push_is_built_once_for_both_versions)
+DOMT_TEST(push_is_encoded_for_both_versions)
 {
     domus_resp_builder b = {0};
     domus_resp_reply push;
 
-    set_up();
+    make_kit_of_stage();
     domus_resp_add_push(&b, 2);
     domus_resp_add_bulk(&b, "message", 7);
     domus_resp_add_bulk(&b, "a", 1);
     ck_assert_int_eq(domus_resp_end(&b, &push), 0);
     ck_assert_int_eq(push.form, DOMUS_RESP_PUSHED);
     SENDS(push, &push, "*2\r\n$7\r\nmessage\r\n$1\r\na\r\n");
-    set_version(3);
+    set_version_of_connection(3);
     SENDS(push, &push, ">2\r\n$7\r\nmessage\r\n$1\r\na\r\n");
     domus_slice_free(push.bytes);
-    tear_down();
+    free_kit_of_stage();
 }
 
 DOMT_TEST(doubles_are_short_and_exact)
@@ -226,15 +226,15 @@ DOMT_TEST(doubles_are_short_and_exact)
     }
 }
 
-/* Elements may be added before their count is known. */
-DOMT_TEST(parts_become_one_reply)
+/* The elements of an array may be added before their count is known. */
+DOMT_TEST(parts_are_joined_to_one_reply)
 {
     domus_resp_builder elements = {0};
     domus_resp_builder whole = {.version = 2};
     domus_resp_reply part;
     domus_resp_reply reply;
 
-    set_up();
+    make_kit_of_stage();
     domus_resp_add_integer(&elements, 1);
     domus_resp_add_map(&elements, 0);
     domus_resp_add_null(&elements);
@@ -252,14 +252,14 @@ DOMT_TEST(parts_become_one_reply)
     domus_resp_add_reply(&whole, &part);
     ck_assert_int_eq(domus_resp_end(&whole, &reply), 0);
     SENDS(reply, &reply, "*3\r\n:1\r\n*0\r\n$-1\r\n");
-    set_version(3);
+    set_version_of_connection(3);
     SENDS(reply, &reply, "*3\r\n:1\r\n%0\r\n_\r\n");
     domus_slice_free(reply.bytes);
     domus_slice_free(part.bytes);
-    tear_down();
+    free_kit_of_stage();
 }
 
-DOMT_TEST(builder_counts_and_is_bounded)
+DOMT_TEST(builder_counts_elements_and_is_limited)
 {
     domus_resp_builder b = {.bytes = {.size_max = 10}};
     domus_resp_reply reply;
@@ -281,12 +281,12 @@ DOMT_TEST(builder_counts_and_is_bounded)
     domus_slice_free(reply.bytes);
 }
 
-DOMT_TEST(stage_refuses_what_it_cannot_send)
+DOMT_TEST(stage_refuses_wrong_replies)
 {
     domus_resp_change version = {.version = 4};
     domus_resp_command none = {.count = 0};
 
-    set_up();
+    make_kit_of_stage();
     ck_assert_int_eq(domus_stage_kit_encode(resp.kit, 0, &domus_packet_type, &version),
                      -EOPNOTSUPP);
     ck_assert_int_eq(domus_stage_kit_encode(resp.kit, 0, &domus_resp_command_type, &none),
@@ -296,11 +296,12 @@ DOMT_TEST(stage_refuses_what_it_cannot_send)
     version.version = 3;
     ck_assert_int_eq(domus_stage_kit_encode(resp.kit, 0, &domus_resp_change_type, &version),
                      -EINVAL);
-    SENDS(null, NULL, "$-1\r\n"); /* the version is still 2 */
-    tear_down();
+    SENDS(null, NULL, "$-1\r\n"); /* the refused change has left the version 2 */
+    free_kit_of_stage();
 }
 
-/* Commands are decoded in four ways: within the window, with a table, as a line, and collected. */
+/* A command knows the version of its client, whichever of four ways decodes it: within the window,
+ * with a table, as a line, or collected. */
 DOMT_TEST(commands_know_the_version_of_their_client)
 {
     static const char head[] =
@@ -310,9 +311,9 @@ DOMT_TEST(commands_know_the_version_of_their_client)
     domus_stage_message message;
 
     memcpy(body + 70000, "\r\n", 2);
-    set_up();
+    make_kit_of_stage();
     for (uint32_t version = 3; version >= 2; version--) {
-        set_version(version);
+        set_version_of_connection(version);
         ck_assert_int_eq(domus_stage_kit_feed(resp.kit, head, sizeof head - 1), 0);
         for (int i = 0; i < 4; i++) {
             if (i == 3)
@@ -321,10 +322,10 @@ DOMT_TEST(commands_know_the_version_of_their_client)
             ck_assert_uint_eq(((const domus_resp_command *)message.payload)->version, version);
         }
     }
-    tear_down();
+    free_kit_of_stage();
 }
 
-DOMT_TEST(commands_are_sent)
+DOMT_TEST(commands_are_encoded)
 {
     static const domus_resp_options client = {.role = DOMUS_ROLE_CLIENT};
     static char big[70000];
@@ -361,42 +362,44 @@ DOMT_TEST(commands_are_sent)
     domt_codec_stop(&resp);
 }
 
-static void expect_failure(int error, const char *expected)
+static void expect_reply_is_refused(int error, const char *expected)
 {
     ck_assert_int_eq(domus_stage_kit_fail(resp.kit, 0, &domus_resp_command_type, error), 0);
     ck_assert_str_eq(domt_codec_take_output(&resp), expected);
 }
 
-DOMT_TEST(failed_request_gets_an_error)
+DOMT_TEST(failed_command_gets_error_reply)
 {
     static const domus_resp_options client = {.role = DOMUS_ROLE_CLIENT};
 
-    set_up();
-    expect_failure(-ENOMEM, "-OOM command not allowed when used memory > 'maxmemory'.\r\n");
-    expect_failure(-ETIMEDOUT, "-ERR timed out\r\n");
-    expect_failure(-EBUSY, "-BUSY the server is busy, try again later\r\n");
-    expect_failure(-ENOBUFS, "-BUSY the server is busy, try again later\r\n");
-    expect_failure(-EPERM, "-NOPERM this command is not allowed\r\n");
-    expect_failure(-EMSGSIZE, "-ERR the command or its answer is too large\r\n");
-    expect_failure(-EHOSTDOWN, "-CLUSTERDOWN the node that has to answer cannot be reached\r\n");
-    expect_failure(-ESTALE, "-TRYAGAIN the actor that has to answer has ended\r\n");
-    expect_failure(-ENXIO, "-ERR internal error (ENXIO)\r\n");
-    expect_failure(-54321, "-ERR internal error (unknown)\r\n");
+    make_kit_of_stage();
+    expect_reply_is_refused(-ENOMEM,
+                            "-OOM command not allowed when used memory > 'maxmemory'.\r\n");
+    expect_reply_is_refused(-ETIMEDOUT, "-ERR timed out\r\n");
+    expect_reply_is_refused(-EBUSY, "-BUSY the server is busy, try again later\r\n");
+    expect_reply_is_refused(-ENOBUFS, "-BUSY the server is busy, try again later\r\n");
+    expect_reply_is_refused(-EPERM, "-NOPERM this command is not allowed\r\n");
+    expect_reply_is_refused(-EMSGSIZE, "-ERR the command or its answer is too large\r\n");
+    expect_reply_is_refused(-EHOSTDOWN,
+                            "-CLUSTERDOWN the node that has to answer cannot be reached\r\n");
+    expect_reply_is_refused(-ESTALE, "-TRYAGAIN the actor that has to answer has ended\r\n");
+    expect_reply_is_refused(-ENXIO, "-ERR internal error (ENXIO)\r\n");
+    expect_reply_is_refused(-54321, "-ERR internal error (unknown)\r\n");
     ck_assert_int_eq(domus_stage_kit_fail(resp.kit, DOMUS_NO_ID, NULL, -ENOMEM), 0);
     ck_assert_str_eq(domt_codec_take_output(&resp), "-OOM out of memory\r\n");
-    tear_down();
+    free_kit_of_stage();
     domt_resp_make_kit(&resp, &client);
     ck_assert_int_eq(domus_stage_kit_fail(resp.kit, DOMUS_NO_ID, NULL, -EPROTO), -EPROTO);
-    tear_down();
+    free_kit_of_stage();
 }
 
 /* --- double ----------------------------------------------------------------------------------- */
 
-/* Doubles are written and read with a point, also in a program whose locale has a comma. */
+/* Doubles of RESP are written and read with a point, also in a program whose locale has a comma. */
 
 /* --- doubles ---------------------------------------------------------------------------------- */
 
-static void check_double(double value, const char *text)
+static void check_double_is_written_as(double value, const char *text)
 {
     domus_resp_builder builder = {0};
     domus_resp_reply reply;
@@ -418,14 +421,14 @@ DOMT_TEST(doubles_have_a_point_in_every_locale)
     char text[8];
 
     domt_use_locale_with_comma();
-    check_double(3.5, ",3.5\r\n");
-    check_double(-0.1, ",-0.1\r\n");
-    check_double(1.0 / 3, ",0.3333333333333333\r\n");
-    check_double(1.5e300, ",1.5e+300\r\n");
-    check_double(7, ",7\r\n");
-    check_double(NAN, ",nan\r\n");
-    check_double(-INFINITY, ",-inf\r\n");
-    /* check that the program's locale is unchanged */
+    check_double_is_written_as(3.5, ",3.5\r\n");
+    check_double_is_written_as(-0.1, ",-0.1\r\n");
+    check_double_is_written_as(1.0 / 3, ",0.3333333333333333\r\n");
+    check_double_is_written_as(1.5e300, ",1.5e+300\r\n");
+    check_double_is_written_as(7, ",7\r\n");
+    check_double_is_written_as(NAN, ",nan\r\n");
+    check_double_is_written_as(-INFINITY, ",-inf\r\n");
+    /* The locale of the program has to be as it was. */
     snprintf(text, sizeof text, "%.1f", 1.5);
     ck_assert_str_eq(text, "1,5");
 }

@@ -1,5 +1,5 @@
-/* The bytes that the stage sends, read by hiredis. Its reader knows RESP 2 only, so it also checks
- * the RESP 2 form of replies that were built for RESP 3. */
+/* The bytes that the stage of RESP sends, read by hiredis. Its reader knows RESP 2 only, so it also
+ * checks the form in RESP 2 of replies that were built for RESP 3. */
 #include "tests/resp/trace.h"
 #include "tests/support/suite.h"
 
@@ -12,8 +12,8 @@
 static domt_codec resp;
 static redisReader *reader;
 
-/* Read one reply with hiredis from the output of the stage. */
-static redisReply *read_next(void)
+/* Let hiredis read one reply from the output of the stage. */
+static redisReply *read_next_reply_by_hiredis(void)
 {
     void *reply = NULL;
     size_t size;
@@ -26,13 +26,14 @@ static redisReply *read_next(void)
     return reply;
 }
 
-static redisReply *encode_and_read(const domus_type *type, const void *payload)
+static redisReply *encode_and_read_by_hiredis(const domus_type *type, const void *payload)
 {
     ck_assert_int_eq(domus_stage_kit_encode(resp.kit, DOMUS_NO_ID, type, payload), 0);
-    return read_next();
+    return read_next_reply_by_hiredis();
 }
 
-static void expect_reply(redisReply *reply, int type, const char *text, long long integer)
+static void expect_reply_read_by_hiredis(redisReply *reply, int type, const char *text,
+                                         long long integer)
 {
     ck_assert_int_eq(reply->type, type);
     if (text != NULL)
@@ -42,12 +43,12 @@ static void expect_reply(redisReply *reply, int type, const char *text, long lon
 
 #define UNDERSTOOD(type, payload, as, text, integer)                                               \
     do {                                                                                           \
-        redisReply *reply_ = encode_and_read(&domus_resp_##type##_type, payload);                  \
-        expect_reply(reply_, as, text, integer);                                                   \
+        redisReply *reply_ = encode_and_read_by_hiredis(&domus_resp_##type##_type, payload);       \
+        expect_reply_read_by_hiredis(reply_, as, text, integer);                                   \
         freeReplyObject(reply_);                                                                   \
     } while (0)
 
-DOMT_TEST(hiredis_understands_the_common_replies)
+DOMT_TEST(hiredis_reads_common_replies)
 {
     reader = redisReaderCreate();
     domt_resp_make_kit(&resp, NULL);
@@ -60,14 +61,15 @@ DOMT_TEST(hiredis_understands_the_common_replies)
     UNDERSTOOD(error, &(domus_resp_error){"ERR no"}, REDIS_REPLY_ERROR, "ERR no", 0);
     UNDERSTOOD(short, (&(domus_resp_short){3, "abc"}), REDIS_REPLY_STRING, "abc", 0);
     ck_assert_int_eq(domus_stage_kit_fail(resp.kit, 0, &domus_resp_command_type, -16), 0);
-    redisReply *reply = read_next();
-    expect_reply(reply, REDIS_REPLY_ERROR, "BUSY the server is busy, try again later", 0);
+    redisReply *reply = read_next_reply_by_hiredis();
+    expect_reply_read_by_hiredis(reply, REDIS_REPLY_ERROR,
+                                 "BUSY the server is busy, try again later", 0);
     freeReplyObject(reply);
     domt_codec_stop(&resp);
     redisReaderFree(reader);
 }
 
-DOMT_TEST(hiredis_understands_long_strings)
+DOMT_TEST(hiredis_reads_long_strings)
 {
     static char bytes[300000];
     domus_slice slice;
@@ -77,7 +79,7 @@ DOMT_TEST(hiredis_understands_long_strings)
     memset(bytes, 'a', sizeof bytes);
     for (size_t size = 1; size <= sizeof bytes; size = size * 3 + 1) {
         ck_assert_int_eq(domus_slice_copy(bytes, size, &slice), 0);
-        redisReply *reply = encode_and_read(&domus_slice_type, &slice);
+        redisReply *reply = encode_and_read_by_hiredis(&domus_slice_type, &slice);
         ck_assert_int_eq(reply->type, REDIS_REPLY_STRING);
         ck_assert_uint_eq(reply->len, size);
         freeReplyObject(reply);
@@ -87,7 +89,7 @@ DOMT_TEST(hiredis_understands_long_strings)
     redisReaderFree(reader);
 }
 
-DOMT_TEST(hiredis_understands_what_resp_2_gets_of_resp_3)
+DOMT_TEST(hiredis_reads_resp_3_replies_sent_as_resp_2)
 {
     static const struct {
         int type;
@@ -114,10 +116,11 @@ DOMT_TEST(hiredis_understands_what_resp_2_gets_of_resp_3)
         domus_resp_add_integer(&b, 2);
         domus_resp_add_set(&b, 0);
         ck_assert_int_eq(domus_resp_end(&b, &built), 0);
-        redisReply *reply = encode_and_read(&domus_resp_reply_type, &built);
+        redisReply *reply = encode_and_read_by_hiredis(&domus_resp_reply_type, &built);
         ck_assert_uint_eq(reply->elements, 7);
         for (size_t i = 0; i < 7; i++)
-            expect_reply(reply->element[i], wanted[i].type, wanted[i].text, wanted[i].integer);
+            expect_reply_read_by_hiredis(reply->element[i], wanted[i].type, wanted[i].text,
+                                         wanted[i].integer);
         ck_assert_uint_eq(reply->element[5]->elements, 2);
         ck_assert_uint_eq(reply->element[6]->elements, 0);
         freeReplyObject(reply);
@@ -127,8 +130,8 @@ DOMT_TEST(hiredis_understands_what_resp_2_gets_of_resp_3)
     redisReaderFree(reader);
 }
 
-/* Commands that hiredis encodes are decoded. */
-DOMT_TEST(commands_of_hiredis_are_understood)
+/* Commands that hiredis encodes are decoded by the stage. */
+DOMT_TEST(commands_of_hiredis_are_decoded)
 {
     domus_stage_message message;
     char line[200];
@@ -147,7 +150,7 @@ DOMT_TEST(commands_of_hiredis_are_understood)
 
 #else
 
-DOMT_TEST(hiredis_is_not_installed)
+DOMT_TEST(hiredis_tests_are_skipped_without_it)
 {
     printf("no hiredis (Debian: libhiredis-dev): nothing is compared\n");
 }

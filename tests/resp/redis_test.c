@@ -1,5 +1,5 @@
-/* The stage and redis-server: the same bytes get the same answer, and each side understands the
- * other one. */
+/* The stage of RESP and redis-server: the same bytes get the same answer, and each side understands
+ * the other one. */
 #include "tests/resp/server.h"
 #include "tests/resp/trace.h"
 #include "tests/support/suite.h"
@@ -10,8 +10,8 @@
 
 static domt_codec resp;
 
-/* A server that answers ECHO and PING. */
-static void answer_command(const domus_resp_command *command, uint64_t id)
+/* Answer a command as a server that knows ECHO and PING. */
+static void answer_echo_or_ping(const domus_resp_command *command, uint64_t id)
 {
     if (domus_resp_is(domus_resp_argument(command, 0), "ECHO")) {
         domus_slice text = domus_resp_argument(command, 1);
@@ -24,7 +24,7 @@ static void answer_command(const domus_resp_command *command, uint64_t id)
     }
 }
 
-static void serve_commands(const char *bytes, size_t size)
+static void decode_and_answer_commands(const char *bytes, size_t size)
 {
     domus_stage_message message;
     int result;
@@ -32,20 +32,20 @@ static void serve_commands(const char *bytes, size_t size)
     ck_assert_int_eq(domus_stage_kit_feed(resp.kit, bytes, size), 0);
     domus_stage_kit_finish(resp.kit);
     while ((result = domus_stage_kit_next(resp.kit, &message)) == 1)
-        answer_command(message.payload, message.id);
+        answer_echo_or_ping(message.payload, message.id);
     if (result < 0)
         ck_assert_int_eq(domus_stage_kit_fail(resp.kit, DOMUS_NO_ID, NULL, result), 0);
 }
 
-/* Check that both servers answer the same to these bytes. */
-static void check_same_answer(const char *bytes, size_t size)
+/* Check that the stage and redis-server answer these bytes in the same way. */
+static void check_redis_answers_same(const char *bytes, size_t size)
 {
     size_t wanted;
     size_t sent;
 
     const char *expected = domt_redis_send_and_read_answer(bytes, size, &wanted);
     domt_resp_make_kit(&resp, NULL);
-    serve_commands(bytes, size);
+    decode_and_answer_commands(bytes, size);
     const char *output = domus_stage_kit_output(resp.kit, &sent);
     ck_assert_msg(sent == wanted && memcmp(output, expected, sent) == 0,
                   "to %.60s redis-server answers:\n%.200s\nand domus:\n%.200s", bytes, expected,
@@ -53,9 +53,9 @@ static void check_same_answer(const char *bytes, size_t size)
     domt_codec_stop(&resp);
 }
 
-#define SAME(bytes) check_same_answer(bytes, sizeof bytes - 1)
+#define SAME(bytes) check_redis_answers_same(bytes, sizeof bytes - 1)
 
-DOMT_TEST(commands_get_the_same_bytes)
+DOMT_TEST(commands_get_same_replies_as_from_redis)
 {
     if (!domt_redis_start_server())
         return;
@@ -72,7 +72,7 @@ DOMT_TEST(commands_get_the_same_bytes)
     domt_redis_stop_server();
 }
 
-DOMT_TEST(errors_of_the_protocol_are_the_same_bytes)
+DOMT_TEST(protocol_errors_match_redis)
 {
     if (!domt_redis_start_server())
         return;
@@ -102,14 +102,14 @@ DOMT_TEST(errors_of_the_protocol_are_the_same_bytes)
     SAME("PIN");
     char *line = malloc(70000);
     memset(line, 'a', 70000);
-    check_same_answer(line, 70000);
+    check_redis_answers_same(line, 70000);
     free(line);
     domt_redis_stop_server();
 }
 
 /* --- the reply of DEBUG PROTOCOL for each type ----------------------------------------------- */
 
-static void build(const char *what, domus_resp_builder *b)
+static void build_reply_of_debug_type(const char *what, domus_resp_builder *b)
 {
     if (strcmp(what, "string") == 0)
         domus_resp_add_bulk(b, "Hello World", 11);
@@ -141,9 +141,9 @@ static void build(const char *what, domus_resp_builder *b)
 static const char *const kinds[] = {"string", "integer", "double",   "null",   "array", "set",
                                     "map",    "true",    "verbatim", "bignum", "false"};
 
-/* Check that the redis-server speaking `version` sends the same bytes for the type `what` as a
- * stage of that version, also if the reply was built for the other version. */
-static void check_same_reply(const char *what, uint32_t version, uint8_t built_for)
+/* Check that the redis-server, when it speaks `version`, sends the same bytes for the type `what`
+ * as a stage of that version, also if the stage's reply was built for the other version. */
+static void check_redis_sends_same_reply(const char *what, uint32_t version, uint8_t built_for)
 {
     domus_resp_builder builder = {.version = built_for};
     domus_resp_change hello = {.version = version};
@@ -161,7 +161,7 @@ static void check_same_reply(const char *what, uint32_t version, uint8_t built_f
         expected = end + 13;
     }
     domt_resp_make_kit(&resp, NULL);
-    build(what, &builder);
+    build_reply_of_debug_type(what, &builder);
     ck_assert_int_eq(domus_resp_end(&builder, &hello.reply), 0);
     ck_assert_int_eq(domus_stage_kit_encode(resp.kit, 0, &domus_resp_change_type, &hello), 0);
     const char *output = domus_stage_kit_output(resp.kit, &sent);
@@ -171,21 +171,21 @@ static void check_same_reply(const char *what, uint32_t version, uint8_t built_f
     domt_codec_stop(&resp);
 }
 
-DOMT_TEST(replies_of_both_versions_are_the_same_bytes)
+DOMT_TEST(replies_of_both_versions_match_redis)
 {
     if (!domt_redis_start_server())
         return;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        check_same_reply(kinds[i], 2, 2);
-        check_same_reply(kinds[i], 2, 3);
-        check_same_reply(kinds[i], 3, 3);
+        check_redis_sends_same_reply(kinds[i], 2, 2);
+        check_redis_sends_same_reply(kinds[i], 2, 3);
+        check_redis_sends_same_reply(kinds[i], 3, 3);
     }
     domt_redis_stop_server();
 }
 
 /* --- a client --------------------------------------------------------------------------------- */
 
-static void ask(const char *line)
+static void ask_redis_by_command_line(const char *line)
 {
     domus_resp_bytes words[8];
     domus_resp_command command;
@@ -202,7 +202,7 @@ static void ask(const char *line)
     domus_resp_command_type.release(&command);
 }
 
-DOMT_TEST(client_understands_redis)
+DOMT_TEST(client_decodes_replies_of_redis)
 {
     static const domus_resp_options client = {.role = DOMUS_ROLE_CLIENT};
     static const char *const asked[] = {"SET key value",
@@ -239,7 +239,7 @@ DOMT_TEST(client_understands_redis)
         return;
     domt_resp_make_kit(&resp, &client);
     for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++)
-        ask(asked[i]);
+        ask_redis_by_command_line(asked[i]);
     const char *bytes = domus_stage_kit_output(resp.kit, &size);
     bytes = domt_redis_send_and_read_answer(bytes, size, &size);
     ck_assert_int_eq(domus_stage_kit_feed(resp.kit, bytes, size), 0);

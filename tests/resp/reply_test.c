@@ -1,5 +1,5 @@
-/* A client decodes replies in the same way in pieces of any size; bytes that are no reply end the
- * connection. */
+/* A client of RESP decodes replies in the same way in pieces of any size; bytes that are no reply
+ * end the connection. */
 #include "tests/resp/trace.h"
 #include "tests/support/suite.h"
 
@@ -13,7 +13,7 @@ static const domus_resp_options subscriber = {.role = DOMUS_ROLE_PEER};
 #define HOLDS(bytes, expected) domt_resp_expect_trace(&client, bytes, sizeof bytes - 1, expected)
 #define REFUSED(bytes)         HOLDS(bytes, "EPROTO\n")
 
-DOMT_TEST(reply_of_resp_2_is_its_values)
+DOMT_TEST(resp_2_reply_is_decoded_into_values)
 {
     HOLDS("+OK\r\n", "reply 0 +[OK]\n");
     HOLDS("+\r\n-ERR no\r\n", "reply 0 +[]\nreply 0 -[ERR no]\n");
@@ -24,7 +24,7 @@ DOMT_TEST(reply_of_resp_2_is_its_values)
     HOLDS("*3\r\n$1\r\na\r\n*2\r\n:1\r\n*0\r\n$-1\r\n", "reply 0 *3 $[a] *2 :1 *[] _\n");
 }
 
-DOMT_TEST(reply_of_resp_3_is_its_values)
+DOMT_TEST(resp_3_reply_is_decoded_into_values)
 {
     HOLDS("_\r\n#t\r\n#f\r\n", "reply 2 _\nreply 2 #1\nreply 2 #0\n");
     HOLDS(",1.5\r\n,-inf\r\n,nan\r\n,1e+3\r\n,10\r\n",
@@ -36,7 +36,7 @@ DOMT_TEST(reply_of_resp_3_is_its_values)
 }
 
 /* An attribute comes before a value, and is not counted as an element. */
-DOMT_TEST(attribute_belongs_to_the_value_behind_it)
+DOMT_TEST(attribute_belongs_to_the_next_value)
 {
     HOLDS("|1\r\n+ttl\r\n:3\r\n$1\r\na\r\n", "reply 2 |2 +[ttl] :3 $[a]\n");
     HOLDS("*2\r\n|1\r\n+a\r\n*1\r\n:1\r\n:5\r\n|0\r\n:6\r\n:7\r\n",
@@ -45,7 +45,7 @@ DOMT_TEST(attribute_belongs_to_the_value_behind_it)
           "reply 2 |2 +[a] :1 *1 :2\nreply 0 *1 :3\n");
 }
 
-DOMT_TEST(push_is_a_notice)
+DOMT_TEST(push_is_decoded_as_notice)
 {
     HOLDS(">2\r\n+message\r\n$1\r\na\r\n+OK\r\n", "push 1 >2 +[message] $[a]\nreply 0 +[OK]\n");
     HOLDS(">1\r\n#t\r\n", "push 2 >1 #1\n");
@@ -53,7 +53,7 @@ DOMT_TEST(push_is_a_notice)
     domt_resp_expect_trace(&subscriber, "*1\r\n:1\r\n:2\r\n", 12, "push 0 *1 :1\npush 0 :2\n");
 }
 
-DOMT_TEST(what_is_no_reply_is_refused)
+DOMT_TEST(wrong_replies_end_the_connection)
 {
     REFUSED("PING\r\n");
     REFUSED(":+5\r\n");
@@ -87,14 +87,14 @@ DOMT_TEST(what_is_no_reply_is_refused)
     HOLDS(":1\r\nx", "reply 0 :1\nEPROTO\n");
 }
 
-DOMT_TEST(end_within_a_reply_is_an_error)
+DOMT_TEST(end_of_stream_within_reply_is_error)
 {
     HOLDS("*2\r\n:1\r\n", "EPIPE\n");
     HOLDS("$100000\r\nabc", "EPIPE\n");
     HOLDS("+", "EPIPE\n");
 }
 
-DOMT_TEST(nesting_ends_at_its_limit)
+DOMT_TEST(nesting_of_replies_is_limited)
 {
     static const domus_resp_options two = {.role = DOMUS_ROLE_CLIENT, .nesting_max = 2};
     char deep[200] = "";
@@ -110,7 +110,7 @@ DOMT_TEST(nesting_ends_at_its_limit)
     domt_resp_expect_trace(&two, "*1\r\n*1\r\n*1\r\n", 12, "EPROTO\n");
 }
 
-DOMT_TEST(limits_hold)
+DOMT_TEST(limits_of_replies_hold)
 {
     static const domus_resp_options small = {.role = DOMUS_ROLE_CLIENT, .bulk_max = 3};
     static const domus_resp_options all = {.role = DOMUS_ROLE_CLIENT, .message_max = 65536};
@@ -131,8 +131,8 @@ DOMT_TEST(limits_hold)
     free(bytes);
 }
 
-/* Make an array of a long string, many integers, and a long string. */
-DOMT_TEST(long_replies_are_the_same_in_all_pieces)
+/* An array of a long string, many integers, and a long string is decoded in pieces of each size. */
+DOMT_TEST(long_replies_are_decoded_same_in_all_pieces)
 {
     static const size_t sizes[] = {10, 16360, 30000, 65530, 150000};
     static const size_t cuts[] = {1, 3, 6, 7, 16, 17, 18, 19, 20, 5000, 16384, 65535, 65536};
@@ -164,7 +164,7 @@ DOMT_TEST(long_replies_are_the_same_in_all_pieces)
     free(bytes);
 }
 
-DOMT_TEST(reader_passes_over_elements)
+DOMT_TEST(reader_skips_elements)
 {
     domus_slice bytes;
     domus_resp_value value;
@@ -185,7 +185,7 @@ DOMT_TEST(reader_passes_over_elements)
     domus_slice_free(bytes);
 }
 
-DOMT_TEST(reader_sees_no_byte_behind_its_bytes)
+DOMT_TEST(reader_stays_within_its_bytes)
 {
     domus_slice bytes;
     domus_resp_value value;

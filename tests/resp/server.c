@@ -1,4 +1,4 @@
-/* Starts redis-server, and sends bytes to it. */
+/* Starts redis-server, and sends bytes to it; server.h describes the functions. */
 #include "tests/resp/server.h"
 #include "tests/support/suite.h"
 
@@ -20,7 +20,7 @@ static char directory[64];
 static char path[96];
 static pid_t child;
 
-static void run(pid_t parent)
+static void execute_redis_server(pid_t parent)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent || freopen("/dev/null", "w", stdout) == NULL)
@@ -30,8 +30,8 @@ static void run(pid_t parent)
     _exit(1);
 }
 
-/* Returns a connection, or -1. */
-static int try_connect(void)
+/* Connect to redis-server. Returns the descriptor, or -1 if nobody accepts yet. */
+static int try_to_connect_to_redis(void)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     struct timeval limit = {.tv_sec = 20};
@@ -60,9 +60,9 @@ bool domt_redis_start_server(void)
     child = fork();
     ck_assert_int_ge(child, 0);
     if (child == 0)
-        run(parent);
+        execute_redis_server(parent);
     for (int i = 0; i < 2000; i++) {
-        int fd = try_connect();
+        int fd = try_to_connect_to_redis();
         if (fd >= 0) {
             close(fd);
             return true;
@@ -86,13 +86,13 @@ const char *domt_redis_send_and_read_answer(const char *bytes, size_t size, size
 {
     static char answer[1 << 20];
     size_t got = 0;
-    int fd = try_connect();
+    int fd = try_to_connect_to_redis();
 
     ck_assert_int_ge(fd, 0);
     for (size_t sent = 0; sent < size;) {
         ssize_t result = send(fd, bytes + sent, size - sent, MSG_NOSIGNAL);
         if (result <= 0)
-            break; /* the server has closed the connection because of earlier bytes */
+            break; /* redis-server has closed the connection because of earlier bytes */
         sent += (size_t)result;
     }
     shutdown(fd, SHUT_WR);

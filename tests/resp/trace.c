@@ -1,4 +1,4 @@
-/* Runs the stage in a kit, and prints what it makes. */
+/* Runs the stage of RESP in a kit, and prints the messages that it makes. */
 #include "tests/resp/trace.h"
 #include "tests/support/suite.h"
 
@@ -15,14 +15,14 @@ const char *domt_resp_encode_message(domt_codec *resp, const domus_type *type, c
 
 /* --- text ------------------------------------------------------------------------------------- */
 
-static void add_slice(domt_text *at, domus_slice slice)
+static void add_slice_as_text(domt_text *at, domus_slice slice)
 {
     domt_text_add(at, "[");
     domt_text_add_slice(at, slice);
     domt_text_add(at, "]");
 }
 
-static void add_command(domt_text *at, const domus_resp_command *command)
+static void add_command_as_text(domt_text *at, const domus_resp_command *command)
 {
     domt_text_add(at, "command");
     for (uint32_t i = 0; i < command->count; i++) {
@@ -31,12 +31,12 @@ static void add_command(domt_text *at, const domus_resp_command *command)
             break;
         }
         domt_text_add(at, " ");
-        add_slice(at, domus_resp_argument(command, i));
+        add_slice_as_text(at, domus_resp_argument(command, i));
     }
     ck_assert_ptr_null(domus_resp_argument(command, command->count).page);
 }
 
-static void add_reply(domt_text *at, const domus_resp_reply *reply)
+static void add_reply_as_text(domt_text *at, const domus_resp_reply *reply)
 {
     domus_resp_reader reader = {reply->bytes, 0};
     domus_resp_value value;
@@ -52,7 +52,7 @@ static void add_reply(domt_text *at, const domus_resp_reply *reply)
         else if (value.kind == DOMUS_RESP_INTEGER || value.kind == DOMUS_RESP_BOOLEAN)
             domt_text_add(at, "%lld", (long long)value.integer);
         else if (value.kind != DOMUS_RESP_NULL)
-            add_slice(at, value.text);
+            add_slice_as_text(at, value.text);
     }
     ck_assert_int_eq(result, 0);
 }
@@ -63,16 +63,16 @@ void domt_resp_print_message(const domus_stage_message *message, char *to, size_
 
     if (message->type == &domus_resp_command_type) {
         ck_assert_int_eq(message->kind, DOMUS_STAGE_REQUEST);
-        add_command(&at, message->payload);
+        add_command_as_text(&at, message->payload);
         return;
     }
     domt_text_add(&at, "%s ", message->type == &domus_resp_push_type ? "push" : "reply");
     ck_assert_int_eq(message->kind, message->type == &domus_resp_push_type ? DOMUS_STAGE_NOTICE
                                                                            : DOMUS_STAGE_ANSWER);
-    add_reply(&at, message->payload);
+    add_reply_as_text(&at, message->payload);
 }
 
-static void print(domt_text *at, const domus_stage_message *message)
+static void print_decoded_message(domt_text *at, const domus_stage_message *message)
 {
     char line[65536];
 
@@ -80,7 +80,7 @@ static void print(domt_text *at, const domus_stage_message *message)
     domt_text_add(at, "%s\n", line);
 }
 
-static void print_sent(domt_text *at, const char *sent)
+static void print_bytes_sent_to_peer(domt_text *at, const char *sent)
 {
     if (sent != NULL)
         domt_text_add(at, " %s", sent);
@@ -90,16 +90,18 @@ static void print_sent(domt_text *at, const char *sent)
 
 /* --- traces ----------------------------------------------------------------------------------- */
 
-static domt_codec_trace trace_of(const domus_resp_options *options)
+static domt_codec_trace describe_stage_for_trace(const domus_resp_options *options)
 {
-    return (domt_codec_trace){
-        .stage = &domus_resp_stage, .options = options, .print = print, .print_sent = print_sent};
+    return (domt_codec_trace){.stage = &domus_resp_stage,
+                              .options = options,
+                              .print = print_decoded_message,
+                              .print_sent = print_bytes_sent_to_peer};
 }
 
 const char *domt_resp_trace_decoding(const domus_resp_options *options, const char *bytes,
                                      size_t size, size_t cut, size_t step)
 {
-    domt_codec_trace trace = trace_of(options);
+    domt_codec_trace trace = describe_stage_for_trace(options);
 
     return domt_codec_decode_to_text(&trace, bytes, size, cut, step);
 }
@@ -107,7 +109,7 @@ const char *domt_resp_trace_decoding(const domus_resp_options *options, const ch
 void domt_resp_expect_trace(const domus_resp_options *options, const char *bytes, size_t size,
                             const char *expected)
 {
-    domt_codec_trace trace = trace_of(options);
+    domt_codec_trace trace = describe_stage_for_trace(options);
 
     domt_codec_check_text(&trace, bytes, size, expected);
 }

@@ -7,11 +7,11 @@
 
 #include <domus/resp.h>
 
-/* Begin with the stage of RESP in a kit. */
+/* Make a kit with the stage of RESP in it. */
 void domt_resp_make_kit(domt_codec *resp, const domus_resp_options *options);
 
-/* Encode a message, and return the bytes that were sent. The test fails if the stage refuses the
- * message. */
+/* Encode a message, and return the bytes that the stage sends. The test fails if the stage refuses
+ * the message. */
 const char *domt_resp_encode_message(domt_codec *resp, const domus_type *type, const void *payload);
 
 /* Print a message to `text`, which has room for `size` bytes: "command [GET] [a]", "reply *2 :1
@@ -24,7 +24,7 @@ void domt_resp_print_message(const domus_stage_message *message, char *text, siz
 const char *domt_resp_trace_decoding(const domus_resp_options *options, const char *bytes,
                                      size_t size, size_t cut, size_t step);
 
-/* Check that the trace is `expected` for the bytes in one piece, cut in two at each byte, and byte
+/* Check that the trace of the bytes is `expected` in one piece, cut in two at each byte, and byte
  * by byte. */
 void domt_resp_expect_trace(const domus_resp_options *options, const char *bytes, size_t size,
                             const char *expected);

@@ -1,5 +1,5 @@
-/* Results are built in order and within their limit, and read back; requests keep their values;
- * and reals have a point in every locale. */
+/* Results of queries are built in order and within their limit, and read back; requests keep their
+ * values; and reals have a decimal point in every locale. */
 #include "tests/support/comma.h"
 #include "tests/support/suite.h"
 
@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Results are built in order and within their limit, and read back; requests keep the values that
- * they were made from. */
+/* Results of queries are built in order and within their limit, and read back; requests keep the
+ * values that they were made from. */
 
-static domus_sql_result build_result(uint32_t bytes_max, const domus_sql_value *cells,
-                                     uint32_t count, uint32_t columns, int *ret_error)
+static domus_sql_result build_result_of_cells(uint32_t bytes_max, const domus_sql_value *cells,
+                                              uint32_t count, uint32_t columns, int *ret_error)
 {
     domus_sql_builder builder = {.bytes_max = bytes_max};
     domus_sql_result result = {.rows = 77};
@@ -33,7 +33,7 @@ static domus_sql_result build_result(uint32_t bytes_max, const domus_sql_value *
     return result;
 }
 
-static bool is_same(domus_sql_value one, domus_sql_value other)
+static bool are_values_same(domus_sql_value one, domus_sql_value other)
 {
     if (one.kind != other.kind)
         return false;
@@ -54,7 +54,7 @@ static bool is_same(domus_sql_value one, domus_sql_value other)
     return false;
 }
 
-DOMT_TEST(cells_are_read_as_they_were_built)
+DOMT_TEST(result_cells_are_read_as_built)
 {
     domus_sql_value cells[] = {
         domus_sql_null(),           domus_sql_bool(true),     domus_sql_int(INT64_MIN),
@@ -64,19 +64,19 @@ DOMT_TEST(cells_are_read_as_they_were_built)
     uint32_t count = sizeof cells / sizeof cells[0];
     int error;
 
-    /* rows with 1, 3 and 9 of the 9 cells */
+    /* The 9 cells are built as rows with 1, 3 and 9 columns. */
     for (uint32_t columns = 1; columns <= count; columns += 2) {
         if (count % columns != 0)
             continue;
-        domus_sql_result result = build_result(0, cells, count, columns, &error);
+        domus_sql_result result = build_result_of_cells(0, cells, count, columns, &error);
         ck_assert_int_eq(error, 0);
         ck_assert_uint_eq(result.rows, count / columns);
         ck_assert_uint_eq(result.columns, columns);
         for (uint32_t i = 0; i < count; i++) {
             domus_sql_value cell = domus_sql_cell(&result, i / columns, i % columns);
 
-            ck_assert(is_same(cell, cells[i]));
-            if (cell.kind >= DOMUS_SQL_TEXT) /* a text that ends with a zero */
+            ck_assert(are_values_same(cell, cells[i]));
+            if (cell.kind >= DOMUS_SQL_TEXT) /* a zero byte stands behind the bytes of a text */
                 ck_assert_int_eq(((const char *)cell.as.bytes)[cell.size], '\0');
         }
         ck_assert_int_eq(domus_sql_cell(&result, count / columns, 0).kind, DOMUS_SQL_NULL);
@@ -91,13 +91,13 @@ DOMT_TEST(cells_are_read_as_they_were_built)
     }
 }
 
-DOMT_TEST(a_slice_of_a_cell_outlives_its_result)
+DOMT_TEST(slice_of_cell_outlives_its_result)
 {
     domus_sql_value cells[] = {domus_sql_text("first"), domus_sql_text("second"), domus_sql_int(2),
                                domus_sql_text("")};
     domus_slice kept;
     int error;
-    domus_sql_result result = build_result(0, cells, 4, 2, &error);
+    domus_sql_result result = build_result_of_cells(0, cells, 4, 2, &error);
 
     ck_assert_int_eq(domus_slice_keep(domus_sql_slice(&result, 0, 1), &kept), 0);
     ck_assert_uint_eq(domus_sql_slice(&result, 1, 0).size, 0);
@@ -108,15 +108,16 @@ DOMT_TEST(a_slice_of_a_cell_outlives_its_result)
     domus_slice_free(kept);
 }
 
-/* The bytes of a result are 16 for each cell, each text with a zero, and the names. */
-DOMT_TEST(a_result_has_its_bound_and_not_one_byte_more)
+/* A result's bytes are 16 for each cell, each text with a zero behind it, and the names of its
+ * columns. */
+DOMT_TEST(result_fills_its_limit_exactly)
 {
     domus_sql_value cells[] = {domus_sql_text("12345")};
     const uint32_t size = 2 * 16 + 3 + 6;
     int error;
 
     for (uint32_t bound = size - 3; bound < size + 2; bound++) {
-        domus_sql_result result = build_result(bound, cells, 1, 1, &error);
+        domus_sql_result result = build_result_of_cells(bound, cells, 1, 1, &error);
         ck_assert_int_eq(error, bound < size - 1 ? -EFBIG : 0);
         if (error == 0)
             domus_sql_result_type.release(&result);
@@ -125,7 +126,7 @@ DOMT_TEST(a_result_has_its_bound_and_not_one_byte_more)
     }
 }
 
-DOMT_TEST(calls_out_of_order_are_refused)
+DOMT_TEST(builder_refuses_calls_out_of_order)
 {
     domus_sql_value seven = domus_sql_int(7), wrong = domus_sql_int(7);
     domus_sql_result result;
@@ -139,14 +140,14 @@ DOMT_TEST(calls_out_of_order_are_refused)
         if (order == 2)
             ck_assert_int_eq(domus_sql_build_columns(&builder, 2), -EINVAL);
         domus_sql_build_name(&builder, "a");
-        if (order == 3) /* a cell before the last name is refused */
+        if (order == 3) /* a cell before the last column's name is refused */
             ck_assert_int_eq(domus_sql_build_cell(&builder, &seven), -EINVAL);
         domus_sql_build_name(&builder, "b");
-        if (order == 4) /* a name too many is refused */
+        if (order == 4) /* one name more than there are columns is refused */
             ck_assert_int_eq(domus_sql_build_name(&builder, "c"), -EINVAL);
         if (order == 5)
             ck_assert_int_eq(domus_sql_build_cell(&builder, &wrong), -EINVAL);
-        if (order == 6) /* an incomplete row is refused */
+        if (order == 6) /* the row is incomplete when the result ends, which is refused */
             ck_assert_int_eq(domus_sql_build_cell(&builder, &seven), 0);
         ck_assert_int_eq(domus_sql_build_end(&builder, &result), -EINVAL);
     }
@@ -157,7 +158,7 @@ DOMT_TEST(calls_out_of_order_are_refused)
     domus_sql_build_drop(&builder);
 }
 
-DOMT_TEST(a_result_without_columns_is_empty)
+DOMT_TEST(result_without_columns_is_empty)
 {
     domus_sql_builder builder = {0};
     domus_sql_result result;
@@ -177,8 +178,8 @@ DOMT_TEST(a_result_without_columns_is_empty)
 
 #define WAS 4242
 
-/* A value read as an integer and as a real. An error such as -ERANGE is returned instead of the
- * value. */
+/* A value and how it is read as an integer and as a real: an error such as -ERANGE stands for a
+ * value that cannot be read so. */
 static const struct {
     domus_sql_value value;
     int int_error;
@@ -211,13 +212,13 @@ static const struct {
     {{.kind = DOMUS_SQL_BYTES, .as.bytes = "1", .size = 1}, -EINVAL, WAS, -EINVAL, WAS},
 };
 
-DOMT_TEST(numbers_are_read_of_what_is_one)
+DOMT_TEST(cells_are_read_as_numbers_if_they_are_numbers)
 {
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         int64_t integer = WAS;
         double real = WAS;
         int error;
-        domus_sql_result result = build_result(0, &numbers[i].value, 1, 1, &error);
+        domus_sql_result result = build_result_of_cells(0, &numbers[i].value, 1, 1, &error);
 
         error = domus_sql_get_int(&result, 0, 0, &integer);
         ck_assert_msg(error == numbers[i].int_error && integer == numbers[i].integer,
@@ -231,7 +232,7 @@ DOMT_TEST(numbers_are_read_of_what_is_one)
     }
 }
 
-DOMT_TEST(booleans_and_texts_are_read_of_what_is_one)
+DOMT_TEST(cells_are_read_as_booleans_and_texts)
 {
     domus_sql_value cells[] = {domus_sql_text("t"), domus_sql_text("f"),    domus_sql_text("x"),
                                domus_sql_int(2),    domus_sql_bool(false),  domus_sql_real(1),
@@ -240,7 +241,7 @@ DOMT_TEST(booleans_and_texts_are_read_of_what_is_one)
     static const bool values[] = {true, false, true, true, false, true, true, true};
     char text[4] = "was";
     int error;
-    domus_sql_result result = build_result(0, cells, 8, 8, &error);
+    domus_sql_result result = build_result_of_cells(0, cells, 8, 8, &error);
 
     for (uint32_t i = 0; i < 8; i++) {
         bool value = true;
@@ -256,7 +257,7 @@ DOMT_TEST(booleans_and_texts_are_read_of_what_is_one)
     ck_assert_str_eq(text, "t");
     domus_sql_result_type.release(&result);
     cells[0] = domus_sql_text_of("a\0b", 3);
-    result = build_result(0, cells, 1, 1, &error);
+    result = build_result_of_cells(0, cells, 1, 1, &error);
     ck_assert_int_eq(domus_sql_get_text(&result, 0, 0, text, sizeof text), -EINVAL);
     domus_sql_result_type.release(&result);
 }
@@ -265,7 +266,7 @@ DOMT_TEST(booleans_and_texts_are_read_of_what_is_one)
 
 static const domus_sql_statement statement = {.text = "SELECT $1"};
 
-DOMT_TEST(a_request_keeps_its_values_short_or_long)
+DOMT_TEST(request_keeps_short_and_long_values)
 {
     static char bytes[300];
     domus_sql sql = {.transaction = 9};
@@ -277,20 +278,21 @@ DOMT_TEST(a_request_keeps_its_values_short_or_long)
         domus_sql_request request;
 
         ck_assert_int_eq(domus_sql_request_make(sql, &statement, NULL, values, 3, &request), 0);
-        domus_sql_request moved = request; /* a copy, as a message makes when it is sent */
+        /* the request is copied, as a message is when it is sent */
+        domus_sql_request moved = request;
         memset(&request, 0, sizeof request);
         ck_assert(moved.more.page == NULL ? size + 51 <= DOMUS_SQL_INLINE
                                           : size + 51 > DOMUS_SQL_INLINE);
         ck_assert_uint_eq(moved.transaction, 9);
         ck_assert_str_eq(domus_sql_request_text(&moved), "SELECT $1");
         for (uint32_t i = 0; i < 3; i++)
-            ck_assert(is_same(domus_sql_request_value(&moved, i), values[i]));
+            ck_assert(are_values_same(domus_sql_request_value(&moved, i), values[i]));
         ck_assert_int_eq(domus_sql_request_value(&moved, 3).kind, DOMUS_SQL_NULL);
         domus_sql_query_type.release(&moved);
     }
 }
 
-DOMT_TEST(a_request_refuses_what_cannot_be_one)
+DOMT_TEST(request_with_wrong_parts_is_refused)
 {
     static const domus_sql_statement empty = {.text = NULL};
     static domus_sql_value values[DOMUS_SQL_PARAMETERS_MAX + 1];
@@ -323,8 +325,8 @@ DOMT_TEST(a_request_refuses_what_cannot_be_one)
 
 /* --- real ------------------------------------------------------------------------------------- */
 
-/* Reals as texts for databases: as few digits as identify the number, and a point in every locale.
- */
+/* Reals are written for databases with as few digits as identify the number, and with a point in
+ * every locale. */
 
 static const struct {
     double real;
@@ -343,7 +345,7 @@ static const struct {
     {NAN, "nan"},
 };
 
-DOMT_TEST(reals_have_a_point_in_every_locale)
+DOMT_TEST(reals_have_decimal_point_in_every_locale)
 {
     char text[DOMUS_SQL_REAL_SIZE], locales[8], *end;
 
@@ -356,7 +358,7 @@ DOMT_TEST(reals_have_a_point_in_every_locale)
             double read = domus_sql_real_read(text, &end);
             ck_assert(*end == '\0' && (read == rows[i].real || (isnan(read) && i == 10)));
         }
-        /* check that the program's locale is unchanged */
+        /* The locale of the program has to be as it was. */
         snprintf(locales, sizeof locales, "%.1f", 1.5);
         ck_assert_str_eq(locales, round == 1 ? "1,5" : "1.5");
     }

@@ -11,7 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A driver whose actor answers each message in the way that `says` names. */
+/* How the actor of the test's driver answers each message: with a result, a failure, another type,
+ * or an errno. */
 enum { RESULT, FAILURE, WRONG_TYPE, ERRNO };
 
 struct stand {
@@ -23,7 +24,7 @@ static int says;
 static uint64_t asked_transaction;
 static domus_sql_options seen;
 
-static int answer_query(domus_stack *stack, void *self, const void *payload)
+static int answer_query_as_told(domus_stack *stack, void *self, const void *payload)
 {
     const struct stand *stand = self;
     const domus_sql_request *request = payload;
@@ -50,10 +51,11 @@ static const domus_behaviour stand_behaviour = {
     .name = "stand",
     .kind = DOMUS_STATE,
     .state_size = sizeof(struct stand),
-    .on = (const domus_on[]){{.type = &domus_sql_query_type, .handle = answer_query}, {0}},
+    .on = (const domus_on[]){{.type = &domus_sql_query_type, .handle = answer_query_as_told}, {0}},
 };
 
-static int check_options(const domus_sql_settings *settings, char *error, size_t error_size)
+static int check_options_of_driver(const domus_sql_settings *settings, char *error,
+                                   size_t error_size)
 {
     if (strstr(settings->url, "wrong") == NULL)
         return 0;
@@ -62,15 +64,17 @@ static int check_options(const domus_sql_settings *settings, char *error, size_t
 }
 
 static const char *const schemes[] = {"stand", "st", NULL};
-static const domus_sql_driver driver = {
-    .name = "stand", .schemes = schemes, .check = check_options, .behaviour = &stand_behaviour};
+static const domus_sql_driver driver = {.name = "stand",
+                                        .schemes = schemes,
+                                        .check = check_options_of_driver,
+                                        .behaviour = &stand_behaviour};
 static const domus_sql_driver *const drivers[] = {&driver, NULL};
 
 /* --- checks ----------------------------------------------------------------------------------- */
 
 static const struct {
     domus_sql_options options;
-    const char *words; /* words of the error; NULL: no error */
+    const char *words; /* words in the error of these options; NULL: they are right */
 } options[] = {
     {{.connections_max = 1}, NULL},
     {{.connections_max = 64}, NULL},
@@ -93,7 +97,7 @@ static const struct {
     {{.backoff_max_ns = 1}, "backoff_max_ns: 1 is not in 1000000..3600000000000"},
 };
 
-DOMT_TEST(options_have_their_ranges)
+DOMT_TEST(options_out_of_range_are_refused)
 {
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
         domus_sql_options of = options[i].options;
@@ -109,7 +113,7 @@ DOMT_TEST(options_have_their_ranges)
 
 static const struct {
     const char *url;
-    const char *words; /* words of the error; NULL: no error */
+    const char *words; /* words in the error of this url; NULL: it is right */
 } urls[] = {
     {"stand:", NULL},
     {"st:x", NULL},
@@ -120,7 +124,7 @@ static const struct {
     {"stand:wrong", "it is wrong"},
 };
 
-DOMT_TEST(a_driver_is_found_by_its_scheme)
+DOMT_TEST(driver_is_found_by_scheme_of_url)
 {
     domus_sql_options of = {.drivers = drivers};
     static char url[DOMUS_SQL_URL_SIZE + 1];
@@ -156,13 +160,13 @@ static const struct {
     {"XX001", -EIO},    {"", -EIO},         {"2", -EIO},
 };
 
-DOMT_TEST(each_class_of_failures_has_its_errno)
+DOMT_TEST(each_class_of_sqlstate_has_its_errno)
 {
     for (size_t i = 0; i < sizeof states / sizeof states[0]; i++)
         ck_assert_int_eq(domus_sql_errno(states[i].state), states[i].error);
 }
 
-DOMT_TEST(texts_of_a_database_are_cut_and_safe_to_print)
+DOMT_TEST(texts_of_failures_are_cut_and_printable)
 {
     char field[8];
 
@@ -194,7 +198,7 @@ struct user {
 
 static struct user user;
 
-static int read_result(domus_stack *stack, void *self, const domus_answer *answer)
+static int read_result_of_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const domus_sql_result *result = NULL;
     const domus_sql_error *failure = domus_sql_error_of(answer);
@@ -207,7 +211,7 @@ static int read_result(domus_stack *stack, void *self, const domus_answer *answe
     return domus_stop(stack, domus_self(stack));
 }
 
-static int mount_driver(domus_stack *stack, void *self)
+static int mount_driver_of_test(domus_stack *stack, void *self)
 {
     domus_sql_options of = {.drivers = drivers, .queue_max = 5};
     domus_sql sql, transaction;
@@ -216,14 +220,14 @@ static int mount_driver(domus_stack *stack, void *self)
     ck_assert_int_eq(domus_sql_open(stack, "stand:wrong", &of, &sql), -EINVAL);
     ck_assert_int_eq(domus_sql_open(stack, "stand:x", &of, &sql), 0);
     transaction = (domus_sql){sql.at, 6};
-    ck_assert_int_eq(domus_sql_begin(stack, transaction, NULL, read_result), -EINVAL);
-    return domus_sql_query(stack, transaction, &statement, NULL, 0, read_result);
+    ck_assert_int_eq(domus_sql_begin(stack, transaction, NULL, read_result_of_answer), -EINVAL);
+    return domus_sql_query(stack, transaction, &statement, NULL, 0, read_result_of_answer);
 }
 
 static const domus_behaviour user_behaviour = {
-    .name = "user", .kind = DOMUS_STATE, .on_mount = mount_driver};
+    .name = "user", .kind = DOMUS_STATE, .on_mount = mount_driver_of_test};
 
-DOMT_TEST(an_answer_is_told_from_a_failure_and_from_another_type)
+DOMT_TEST(answer_of_wrong_type_is_an_error)
 {
     static const int results[] = {0, -EEXIST, -EPROTO, -ENOBUFS};
 

@@ -1,5 +1,5 @@
-/* protocols/sqlite: the tests that all databases have to pass, a database with one connection, and
- * a service with a database in a test kit. */
+/* protocols/sqlite: the tests that each kind of database has to pass, a database with one
+ * connection, and a service with a database in a test kit. */
 #include "tests/sqlite/place.h"
 #include "tests/support/kits.h"
 #include "tests/support/service.h"
@@ -12,12 +12,12 @@
 #include <errno.h>
 #include <string.h>
 
-/* protocols/sqlite: the tests that all databases have to pass, with a database in memory, in a
- * file, and in a file with one connection. */
+/* protocols/sqlite: the tests that each kind of database has to pass, with a database in memory, in
+ * a file, and in a file with one connection. */
 
 typedef void run_cases(const domus_sql_driver *driver, const char *url);
 
-static void run(run_cases *cases)
+static void run_common_tests_with_sqlite(run_cases *cases)
 {
     domt_place place;
 
@@ -27,39 +27,39 @@ static void run(run_cases *cases)
     domt_place_remove_directory(&place);
 }
 
-DOMT_TEST(statements_have_their_results_and_errors)
+DOMT_TEST(statements_return_results_and_errors)
 {
-    run(domt_sql_check_statements);
+    run_common_tests_with_sqlite(domt_sql_check_statements);
 }
 
-DOMT_TEST(values_return_as_they_went)
+DOMT_TEST(values_are_read_back_unchanged)
 {
-    run(domt_sql_check_values_return);
+    run_common_tests_with_sqlite(domt_sql_check_values_return);
 }
 
-DOMT_TEST(transactions_are_whole)
+DOMT_TEST(transactions_commit_or_roll_back_as_a_whole)
 {
-    run(domt_sql_check_transactions);
+    run_common_tests_with_sqlite(domt_sql_check_transactions);
 }
 
-DOMT_TEST(ends_that_come_too_late_roll_back)
+DOMT_TEST(late_ends_of_transactions_roll_back)
 {
-    run(domt_sql_check_late_ends);
+    run_common_tests_with_sqlite(domt_sql_check_late_ends);
 }
 
-DOMT_TEST(failures_of_the_library_fail_their_transaction)
+DOMT_TEST(failures_of_library_fail_the_transaction)
 {
-    run(domt_sql_check_failures);
+    run_common_tests_with_sqlite(domt_sql_check_failures);
 }
 
-DOMT_TEST(rows_come_in_pieces)
+DOMT_TEST(rows_of_cursors_come_in_pieces)
 {
-    run(domt_sql_check_cursors);
+    run_common_tests_with_sqlite(domt_sql_check_cursors);
 }
 
-DOMT_TEST(bounds_hold)
+DOMT_TEST(limits_of_database_hold)
 {
-    run(domt_sql_check_limits);
+    run_common_tests_with_sqlite(domt_sql_check_limits);
 }
 
 /* --- one -------------------------------------------------------------------------------------- */
@@ -72,7 +72,7 @@ DOMT_TEST(bounds_hold)
 
 static const domus_sql_statement every_word = {.text = "SELECT word FROM t ORDER BY id"};
 
-static void open_and_fill(domt_desk *desk, const char *url, uint64_t wait_ns)
+static void open_database_and_fill_table(domt_desk *desk, const char *url, uint64_t wait_ns)
 {
     const domus_sql_options options = {
         .connections_max = 1, .piece_size = 1024, .wait_ns = wait_ns};
@@ -85,8 +85,8 @@ static void open_and_fill(domt_desk *desk, const char *url, uint64_t wait_ns)
         "WHERE n < 200) SELECT n, 'clean' FROM r");
 }
 
-/* Count the rows of a piece that have another word. */
-static uint32_t count_others(const domus_sql_result *piece, const char *word)
+/* Count the rows of a piece whose word is not `word`. */
+static uint32_t count_rows_with_other_word(const domus_sql_result *piece, const char *word)
 {
     uint32_t others = 0;
     char text[16];
@@ -98,22 +98,22 @@ static uint32_t count_others(const domus_sql_result *piece, const char *word)
     return others;
 }
 
-/* Read the remaining rows. Returns their number, and checks that each has this word. */
-static uint32_t read_rest(domt_desk *desk, domus_sql_cursor cursor, const char *word)
+/* Read the remaining rows of a cursor. Returns their number, and checks that each has this word. */
+static uint32_t read_remaining_rows(domt_desk *desk, domus_sql_cursor cursor, const char *word)
 {
     uint32_t rows = 0;
 
     for (bool last = false; !last;) {
         ck_assert_int_eq(domt_desk_fetch_rows(desk, cursor), 0);
-        ck_assert_uint_eq(count_others(&desk->payload.result, word), 0);
+        ck_assert_uint_eq(count_rows_with_other_word(&desk->payload.result, word), 0);
         rows += desk->payload.result.rows;
         last = desk->payload.result.last;
     }
     return rows;
 }
 
-/* Send a fetch, and wait until the fetch itself waits. */
-static void fetch_that_waits(domt_desk *desk, domus_sql_cursor cursor)
+/* Send a fetch of a cursor, and wait until the database counts it as waiting. */
+static void send_fetch_that_waits(domt_desk *desk, domus_sql_cursor cursor)
 {
     ck_assert_int_eq(
         domus_outsider_ask_add(desk->outsider, cursor.at, &domus_sql_fetch_type, &cursor, 0, 1), 0);
@@ -121,8 +121,8 @@ static void fetch_that_waits(domt_desk *desk, domus_sql_cursor cursor)
         domt_sleep_ms(1);
 }
 
-/* Receive the piece, or the error, of the fetch that was waiting. */
-static int receive_piece(domt_desk *desk, const char *word, uint32_t *ret_rows)
+/* Receive the answer of the fetch that was waiting: a piece of rows, or the error. */
+static int receive_piece_of_waiting_fetch(domt_desk *desk, const char *word, uint32_t *ret_rows)
 {
     domus_outside_message message;
 
@@ -130,88 +130,88 @@ static int receive_piece(domt_desk *desk, const char *word, uint32_t *ret_rows)
     if (message.type == &domus_outsider_failed_type)
         return *(const int *)message.payload;
     ck_assert_ptr_eq(message.type, &domus_sql_result_type);
-    ck_assert_uint_eq(count_others(message.payload, word), 0);
+    ck_assert_uint_eq(count_rows_with_other_word(message.payload, word), 0);
     *ret_rows = ((const domus_sql_result *)message.payload)->rows;
     return 0;
 }
 
-static void check_isolation(const char *url)
+static void check_cursor_waits_for_transaction(const char *url)
 {
     domus_sql_cursor cursor, own;
     uint32_t first, second;
     domt_desk desk, guest;
     domus_sql one;
 
-    open_and_fill(&desk, url, 60000 * MS);
+    open_database_and_fill_table(&desk, url, 60000 * MS);
     domt_desk_join(&guest, &desk);
     ck_assert_int_eq(domt_desk_open_cursor(&desk, desk.sql, &every_word, NULL, 0, &cursor), 0);
     ck_assert_int_eq(domt_desk_fetch_rows(&desk, cursor), 0);
-    ck_assert_uint_eq(count_others(&desk.payload.result, "clean"), 0);
+    ck_assert_uint_eq(count_rows_with_other_word(&desk.payload.result, "clean"), 0);
     first = desk.payload.result.rows;
     ck_assert_int_eq(domt_desk_begin_transaction(&guest, false, &one), 0);
     domt_desk_must_succeed(&guest, one, "UPDATE t SET word = 'dirty'");
-    fetch_that_waits(&desk, cursor);
-    /* Cursors of the transaction do not wait, and show uncommitted rows. */
+    send_fetch_that_waits(&desk, cursor);
+    /* Cursors of the transaction itself do not wait, and show its uncommitted rows. */
     ck_assert_int_eq(domt_desk_open_cursor(&guest, one, &every_word, NULL, 0, &own), 0);
-    ck_assert_uint_eq(read_rest(&guest, own, "dirty"), ROWS);
+    ck_assert_uint_eq(read_remaining_rows(&guest, own, "dirty"), ROWS);
     ck_assert_uint_eq(domt_desk_database_status(&desk).waiting, 1);
     ck_assert_int_eq(domt_desk_end_transaction(&guest, one, false), 0);
-    ck_assert_int_eq(receive_piece(&desk, "clean", &second), 0);
-    ck_assert_uint_eq(first + second + read_rest(&desk, cursor, "clean"), ROWS);
+    ck_assert_int_eq(receive_piece_of_waiting_fetch(&desk, "clean", &second), 0);
+    ck_assert_uint_eq(first + second + read_remaining_rows(&desk, cursor, "clean"), ROWS);
     domt_desk_close(&guest);
     domt_desk_close(&desk);
 }
 
-DOMT_TEST(rows_show_nothing_that_is_not_committed)
+DOMT_TEST(cursor_shows_no_uncommitted_rows)
 {
     domt_place place;
 
-    check_isolation("sqlite::memory:");
+    check_cursor_waits_for_transaction("sqlite::memory:");
     domt_place_make_directory(&place, "");
-    check_isolation(place.url);
+    check_cursor_waits_for_transaction(place.url);
     domt_place_remove_directory(&place);
 }
 
-DOMT_TEST(rows_that_have_waited_for_too_long_go_on_later)
+DOMT_TEST(timed_out_fetch_leaves_cursor_usable)
 {
     domus_sql_cursor cursor;
     domt_desk desk;
     uint32_t rows;
     domus_sql one;
 
-    open_and_fill(&desk, "sqlite::memory:", 100 * MS);
+    open_database_and_fill_table(&desk, "sqlite::memory:", 100 * MS);
     ck_assert_int_eq(domt_desk_open_cursor(&desk, desk.sql, &every_word, NULL, 0, &cursor), 0);
     ck_assert_int_eq(domt_desk_begin_transaction(&desk, false, &one), 0);
     domt_desk_must_succeed(&desk, one, "UPDATE t SET word = 'dirty'");
     uint64_t begun = domt_monotonic_ns();
-    fetch_that_waits(&desk, cursor);
-    ck_assert_int_eq(receive_piece(&desk, "", &rows), -EBUSY);
+    send_fetch_that_waits(&desk, cursor);
+    ck_assert_int_eq(receive_piece_of_waiting_fetch(&desk, "", &rows), -EBUSY);
     ck_assert_uint_ge(domt_monotonic_ns() - begun, 100 * MS);
     ck_assert_int_eq(domt_desk_end_transaction(&desk, one, false), 0);
-    ck_assert_uint_eq(read_rest(&desk, cursor, "clean"), ROWS);
+    ck_assert_uint_eq(read_remaining_rows(&desk, cursor, "clean"), ROWS);
     domt_desk_close(&desk);
 }
 
-DOMT_TEST(rows_that_wait_may_be_closed)
+DOMT_TEST(cursor_with_waiting_fetch_may_be_closed)
 {
     domus_sql_cursor cursor;
     domt_desk desk;
     uint32_t rows;
     domus_sql one;
 
-    open_and_fill(&desk, "sqlite::memory:", 60000 * MS);
+    open_database_and_fill_table(&desk, "sqlite::memory:", 60000 * MS);
     ck_assert_int_eq(domt_desk_open_cursor(&desk, desk.sql, &every_word, NULL, 0, &cursor), 0);
     ck_assert_int_eq(domt_desk_begin_transaction(&desk, false, &one), 0);
-    fetch_that_waits(&desk, cursor);
+    send_fetch_that_waits(&desk, cursor);
     domt_desk_close_cursor(&desk, cursor);
-    ck_assert_int_eq(receive_piece(&desk, "", &rows), -ESTALE);
+    ck_assert_int_eq(receive_piece_of_waiting_fetch(&desk, "", &rows), -ESTALE);
     domt_desk_must_give(&desk, one, "SELECT count(*) FROM t", "200");
     ck_assert_int_eq(domt_desk_end_transaction(&desk, one, true), 0);
     ck_assert_uint_eq(domt_desk_database_status(&desk).waiting, 0);
     domt_desk_close(&desk);
 }
 
-DOMT_TEST(queue_is_bounded_by_what_an_actor_holds)
+DOMT_TEST(queue_max_has_an_upper_limit)
 {
     static const domus_sql_driver *const drivers[] = {&domus_sqlite_driver, NULL};
     domus_sql_options options = {.drivers = drivers, .queue_max = DOMUS_SQLITE_QUEUE_MAX};
@@ -223,14 +223,14 @@ DOMT_TEST(queue_is_bounded_by_what_an_actor_holds)
     ck_assert_str_eq(words, "queue_max: 16385 is more than 16384, the most with SQLite");
 }
 
-/* The result of a query wakes the conversation that answers it, and is counted neither as a cancel
- * nor as a failure. */
-DOMT_TEST(a_query_counts_as_no_cancel_and_no_failure)
+/* A query's result wakes the conversation that answers the query, and must count neither as a
+ * cancel nor as a failure. */
+DOMT_TEST(query_counts_neither_as_cancel_nor_failure)
 {
     domus_profile all = {0};
     domt_desk desk;
 
-    open_and_fill(&desk, "sqlite::memory:", 0);
+    open_database_and_fill_table(&desk, "sqlite::memory:", 0);
     for (int i = 0; i < 20; i++)
         domt_desk_must_succeed(&desk, desk.sql, "INSERT INTO t (word) VALUES ('more')");
     for (uint32_t i = 0; i < domus_system_threads(desk.system); i++) {
@@ -271,7 +271,7 @@ static const domus_sql_migration steps[] = {
 static const domus_sql_statement put = {.text = "INSERT INTO todo (n) VALUES ($1) RETURNING id"};
 static const domus_sql_statement count = {.text = "SELECT count(*) FROM todo WHERE done = $1"};
 
-static int migrated(domus_stack *stack, void *self, const domus_answer *answer)
+static int resume_when_migrated(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const domus_sql_result *result;
     int error = domus_sql_result_of(answer, &result);
@@ -281,17 +281,18 @@ static int migrated(domus_stack *stack, void *self, const domus_answer *answer)
     return 0;
 }
 
-static int on_mount(domus_stack *stack, void *self)
+static int mount_todo_service(domus_stack *stack, void *self)
 {
     static const domus_sql_driver *const drivers[] = {&domus_sqlite_driver, NULL};
     const domus_sql_options options = {.drivers = drivers, .transaction_idle_ns = 5 * SECOND};
     struct todo *todo = self;
     int error = domus_sql_open(stack, "sqlite::memory:", &options, &todo->database);
 
-    return error != 0 ? error : domus_sql_migrate(stack, todo->database, steps, migrated);
+    return error != 0 ? error
+                      : domus_sql_migrate(stack, todo->database, steps, resume_when_migrated);
 }
 
-static int answer_with_number(domus_stack *stack, void *self, const domus_answer *answer)
+static int resume_and_answer_with_number(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const domus_sql_result *result;
     int error = domus_sql_result_of(answer, &result);
@@ -302,29 +303,31 @@ static int answer_with_number(domus_stack *stack, void *self, const domus_answer
     return error != 0 ? error : domus_reply(stack, &number_type, &number);
 }
 
-static int on_add(domus_stack *stack, void *self, const void *payload)
+static int handle_add_of_item(domus_stack *stack, void *self, const void *payload)
 {
     return domus_sql_query(stack, ((struct todo *)self)->database, &put,
                            DOMUS_SQL_VALUES(domus_sql_int(*(const int64_t *)payload)),
-                           answer_with_number);
+                           resume_and_answer_with_number);
 }
 
-static int on_count(domus_stack *stack, void *self, const void *payload)
+static int handle_count_of_items(domus_stack *stack, void *self, const void *payload)
 {
     return domus_sql_query(stack, ((struct todo *)self)->database, &count,
-                           DOMUS_SQL_VALUES(domus_sql_bool(false)), answer_with_number);
+                           DOMUS_SQL_VALUES(domus_sql_bool(false)), resume_and_answer_with_number);
 }
 
 static const domus_behaviour todo_behaviour = {
     .name = "todo",
     .state_size = sizeof(struct todo),
-    .on = (const domus_on[]){{&add_type, on_add, 0}, {&count_type, on_count, 0}, {NULL, NULL, 0}},
-    .on_mount = on_mount,
+    .on = (const domus_on[]){{&add_type, handle_add_of_item, 0},
+                             {&count_type, handle_count_of_items, 0},
+                             {NULL, NULL, 0}},
+    .on_mount = mount_todo_service,
 };
 
 /* --- tests ------------------------------------------------------------------------------------ */
 
-static int run_seed(uint64_t seed, void *context)
+static int run_service_in_kit(uint64_t seed, void *context)
 {
     domus_testkit *kit = domt_kit_new(NULL, seed);
     domus_address todo;
@@ -340,7 +343,7 @@ static int run_seed(uint64_t seed, void *context)
         ck_assert_int_eq(domus_probe_expect(probe, &number_type, SECOND, &number), 0);
         ck_assert_int_eq(number, i);
     }
-    /* two items with the same number, of which the second one conflicts */
+    /* Two items with the same number are added, of which the second one conflicts. */
     ck_assert_int_eq(domus_probe_ask(probe, todo, &add_type, &seven), 0);
     ck_assert_int_eq(domus_probe_expect(probe, &number_type, SECOND, &number), 0);
     ck_assert_int_eq(domus_probe_ask(probe, todo, &add_type, &seven), 0);
@@ -353,15 +356,16 @@ static int run_seed(uint64_t seed, void *context)
     return 0;
 }
 
-DOMT_TEST(service_with_a_database_runs_in_a_kit)
+DOMT_TEST(service_with_database_runs_in_test_kit)
 {
     uint64_t seed;
 
-    ck_assert_int_eq(domus_testkit_sweep(1, domt_more_if_long(50), run_seed, NULL, &seed), 0);
+    ck_assert_int_eq(domus_testkit_sweep(1, domt_more_if_long(50), run_service_in_kit, NULL, &seed),
+                     0);
 }
 
-/* A transaction that is not ended is over at its time-out, which is virtual here. */
-DOMT_TEST(times_are_those_of_the_kit)
+/* A transaction that is not ended is over at its time-out, which is virtual time in a kit. */
+DOMT_TEST(transaction_timeout_is_virtual_in_kit)
 {
     static const domus_sql_driver *const drivers[] = {&domus_sqlite_driver, NULL};
     const domus_sql_options options = {
@@ -386,8 +390,8 @@ DOMT_TEST(times_are_those_of_the_kit)
     domus_testkit_free(kit);
 }
 
-/* A file needs helper threads, which a kit does not have. */
-DOMT_TEST(file_in_a_kit_is_refused)
+/* A database in a file needs helper threads, which a kit does not have. */
+DOMT_TEST(database_file_in_test_kit_is_refused)
 {
     static const domus_sql_driver *const drivers[] = {&domus_sqlite_driver, NULL};
     const domus_sql_options options = {.drivers = drivers};

@@ -1,11 +1,12 @@
-/* Sends several queries at once. */
+/* Sends several queries of a desk at once; crowd.h describes the functions. */
 #include "tests/sqlite/crowd.h"
 
 #include "tests/support/suite.h"
 
 #define WAIT_NS UINT64_C(30000000000)
 
-static void send_request(domt_desk *desk, const domus_sql_request *request, uint64_t number)
+static void send_request_with_number(domt_desk *desk, const domus_sql_request *request,
+                                     uint64_t number)
 {
     ck_assert_int_eq(domus_outsider_ask_add(desk->outsider, desk->sql.at, &domus_sql_query_type,
                                             request, WAIT_NS, number),
@@ -17,7 +18,7 @@ void domt_crowd_send_text(domt_desk *desk, domus_sql sql, const char *text, uint
     domus_sql_request request;
 
     ck_assert_int_eq(domus_sql_request_make(sql, NULL, text, NULL, 0, &request), 0);
-    send_request(desk, &request, number);
+    send_request_with_number(desk, &request, number);
 }
 
 void domt_crowd_send_statement(domt_desk *desk, const domus_sql_statement *statement,
@@ -27,7 +28,7 @@ void domt_crowd_send_statement(domt_desk *desk, const domus_sql_statement *state
 
     ck_assert_int_eq(domus_sql_request_make(desk->sql, statement, NULL, values, count, &request),
                      0);
-    send_request(desk, &request, number);
+    send_request_with_number(desk, &request, number);
 }
 
 int domt_crowd_receive_answer(domt_desk *desk, uint64_t *ret_number)

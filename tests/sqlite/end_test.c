@@ -21,7 +21,7 @@
 
 static const char *const urls[] = {"", "sqlite::memory:"};
 
-static void wait_until_idle(domt_desk *desk)
+static void wait_until_database_is_idle(domt_desk *desk)
 {
     uint64_t begun = domt_monotonic_ns();
 
@@ -31,7 +31,7 @@ static void wait_until_idle(domt_desk *desk)
     }
 }
 
-DOMT_TEST(query_of_an_asker_that_is_gone_ends)
+DOMT_TEST(query_of_ended_asker_does_not_go_on)
 {
     domt_desk desk, guest;
     domt_place place;
@@ -44,14 +44,14 @@ DOMT_TEST(query_of_an_asker_that_is_gone_ends)
         domt_sleep_ms(1);
     domt_sleep_ms(20);
     domt_desk_close(&guest);
-    wait_until_idle(&desk);
+    wait_until_database_is_idle(&desk);
     domt_desk_must_give(&desk, desk.sql, "SELECT 1", "1");
     domt_desk_close(&desk);
     domt_place_remove_directory(&place);
 }
 
-/* A begin whose asker has gone before its turn holds no connection. */
-DOMT_TEST(transaction_of_an_asker_that_is_gone_is_rolled_back)
+/* A begin whose asker has gone before its turn comes leaves no connection with a transaction. */
+DOMT_TEST(begin_of_ended_asker_leaves_no_transaction)
 {
     domus_sql_begin_options options = {.reads_only = false};
     domt_desk desk, guest;
@@ -77,8 +77,8 @@ DOMT_TEST(transaction_of_an_asker_that_is_gone_is_rolled_back)
     domt_place_remove_directory(&place);
 }
 
-/* The idle time is so long that only the end of the owner can end the transaction. */
-DOMT_TEST(transaction_of_an_owner_that_has_ended_is_rolled_back)
+/* The idle time of a transaction is so long that only the end of its owner can end it. */
+DOMT_TEST(transaction_of_ended_owner_is_rolled_back)
 {
     domus_sql_options options = {.wait_ns = UINT64_C(3000000000),
                                  .transaction_idle_ns = UINT64_C(60000000000)};
@@ -99,13 +99,14 @@ DOMT_TEST(transaction_of_an_owner_that_has_ended_is_rolled_back)
     domt_place_remove_directory(&place);
 }
 
-static int stop_database(domus_stack *stack, void *argument)
+static int stop_database_actor(domus_stack *stack, void *argument)
 {
     return domus_stop(stack, *(const domus_address *)argument);
 }
 
-/* Queries that wait and those that run are answered with an error, soon. */
-DOMT_TEST(database_that_is_stopped_answers_all)
+/* When a database is stopped, queries that wait and those that run are answered with an error,
+ * soon. */
+DOMT_TEST(stopped_database_answers_all_queries)
 {
     domus_sql_options options = {.connections_max = 2};
     domt_place place;
@@ -121,7 +122,7 @@ DOMT_TEST(database_that_is_stopped_answers_all)
         domt_crowd_send_text(&desk, desk.sql, i % 2 == 0 ? ENDLESS : "INSERT INTO a VALUES (1)", i);
     domt_sleep_ms(20);
     uint64_t begun = domt_monotonic_ns();
-    ck_assert_int_eq(domus_outsider_act(desk.outsider, stop_database, &desk.sql.at), 0);
+    ck_assert_int_eq(domus_outsider_act(desk.outsider, stop_database_actor, &desk.sql.at), 0);
     for (uint32_t i = 0; i < 20; i++) {
         int error = domt_crowd_receive_answer(&desk, &number);
         ck_assert_msg(error == -ENOTCONN || error == -EPIPE || error == -ESTALE, "%d", error);
@@ -132,7 +133,7 @@ DOMT_TEST(database_that_is_stopped_answers_all)
     domt_place_remove_directory(&place);
 }
 
-DOMT_TEST(system_stops_in_the_midst_of_work)
+DOMT_TEST(system_stop_during_work_frees_everything)
 {
     static const domus_sql_statement every = {.text = "SELECT b FROM a"};
     domus_sql_cursor cursor;
@@ -159,14 +160,15 @@ DOMT_TEST(system_stops_in_the_midst_of_work)
 
 /* --- kill ------------------------------------------------------------------------------------- */
 
-/* protocols/sqlite: a write that was answered is in the file after kill -9, at whatever time that
- * comes, also if it was committed together with others. SQLite itself checks the file. */
+/* protocols/sqlite: a write that was answered is in the file after kill -9 of the process, at
+ * whatever time that comes, also if it was committed together with others. SQLite itself checks the
+ * file. */
 
-#define ASKERS 24u /* number of writes under way at a time */
+#define ASKERS 24u /* number of writes that are under way at a time */
 
-/* Write rows without end, and report on a pipe which ones were answered. Every tenth write
+/* Write rows without end, and report on a pipe which of them were answered. Every tenth write
  * conflicts. */
-static void write_rows(const char *url, int said, int64_t first)
+static void write_rows_until_killed(const char *url, int said, int64_t first)
 {
     static const domus_sql_statement put = {.text = "INSERT INTO t (id, word) VALUES ($1, $2)"};
     domt_desk desk;
@@ -193,8 +195,9 @@ static void write_rows(const char *url, int said, int64_t first)
     }
 }
 
-/* Returns how many rows were answered, and checks that each of them is in the file. */
-static uint32_t count_answered(sqlite3 *judge, int said, int64_t *last)
+/* Returns how many writes of rows were answered, and checks that each of these rows is in the
+ * file. */
+static uint32_t count_answered_writes_in_file(sqlite3 *judge, int said, int64_t *last)
 {
     sqlite3_stmt *find;
     uint32_t count = 0;
@@ -214,7 +217,7 @@ static uint32_t count_answered(sqlite3 *judge, int said, int64_t *last)
     return count;
 }
 
-static uint32_t run_round(const domt_place *place, uint32_t ms, int64_t *last)
+static uint32_t run_round_with_kill(const domt_place *place, uint32_t ms, int64_t *last)
 {
     sqlite3 *judge;
     int pipes[2];
@@ -224,7 +227,7 @@ static uint32_t run_round(const domt_place *place, uint32_t ms, int64_t *last)
     ck_assert_int_ge(child, 0);
     if (child == 0) {
         (void)close(pipes[0]);
-        write_rows(place->url, pipes[1], *last + 1000);
+        write_rows_until_killed(place->url, pipes[1], *last + 1000);
         _exit(1);
     }
     (void)close(pipes[1]);
@@ -234,13 +237,13 @@ static uint32_t run_round(const domt_place *place, uint32_t ms, int64_t *last)
     ck_assert_int_eq(sqlite3_open(place->path, &judge), SQLITE_OK);
     (void)sqlite3_exec(judge, "CREATE TABLE IF NOT EXISTS t (id INTEGER PRIMARY KEY, word TEXT)",
                        NULL, NULL, NULL);
-    uint32_t answered = count_answered(judge, pipes[0], last);
+    uint32_t answered = count_answered_writes_in_file(judge, pipes[0], last);
     (void)sqlite3_close(judge);
     (void)close(pipes[0]);
     return answered;
 }
 
-DOMT_TEST(answered_rows_survive_a_kill)
+DOMT_TEST(answered_writes_survive_a_kill)
 {
     uint32_t answered = 0, rounds = domt_more_if_long(12);
     domt_place place;
@@ -248,7 +251,7 @@ DOMT_TEST(answered_rows_survive_a_kill)
 
     domt_place_make_directory(&place, "");
     for (uint32_t i = 0; i < rounds; i++)
-        answered += run_round(&place, 60 + i * 37 % 200, &last);
+        answered += run_round_with_kill(&place, 60 + i * 37 % 200, &last);
     ck_assert_uint_gt(answered, rounds);
     domt_place_remove_directory(&place);
 }

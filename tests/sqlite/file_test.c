@@ -20,7 +20,7 @@
 /* protocols/sqlite: files that cannot be opened, are no databases, are locked, are read-only, or
  * have no room; and the permissions of a file that was made. */
 
-static void write_file(const char *path, const char *text, size_t size)
+static void write_text_to_file(const char *path, const char *text, size_t size)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 
@@ -29,13 +29,13 @@ static void write_file(const char *path, const char *text, size_t size)
     (void)close(fd);
 }
 
-DOMT_TEST(file_that_cannot_be_opened_is_the_error_of_queries)
+DOMT_TEST(queries_fail_if_file_cannot_be_opened)
 {
     static char garbage[8192];
     domt_place place;
     domt_desk desk;
 
-    /* the directory does not exist */
+    /* the directory of the database's file does not exist */
     domt_desk_open(&desk, &domus_sqlite_driver, "sqlite:/nowhere/at/all.db", NULL);
     ck_assert_int_eq(domt_desk_run_text(&desk, desk.sql, "SELECT 1", NULL, 0), -ENOTCONN);
     ck_assert_str_ne(desk.payload.error.message, "");
@@ -44,23 +44,23 @@ DOMT_TEST(file_that_cannot_be_opened_is_the_error_of_queries)
     ck_assert_uint_ge(domt_desk_database_status(&desk).failures, 2);
     domt_desk_close(&desk);
 
-    /* the file does not exist, and the url says that none is made */
+    /* The file does not exist, and the url says that it is not made. */
     domt_place_make_directory(&place, "?mode=rw");
     domt_desk_open(&desk, &domus_sqlite_driver, place.url, NULL);
     ck_assert_int_eq(domt_desk_run_text(&desk, desk.sql, "SELECT 1", NULL, 0), -ENOTCONN);
     ck_assert_int_ne(access(place.path, F_OK), 0);
-    /* the file is no database; a database that is put in its place is opened */
+    /* The file is no database; when a database is put in its place, that is opened. */
     memset(garbage, 'x', sizeof garbage);
-    write_file(place.path, garbage, sizeof garbage);
+    write_text_to_file(place.path, garbage, sizeof garbage);
     ck_assert_int_eq(domt_desk_run_text(&desk, desk.sql, "SELECT 1", NULL, 0), -EIO);
     ck_assert_str_eq(domt_desk_sqlstate(&desk), "XX001");
-    write_file(place.path, "", 0);
+    write_text_to_file(place.path, "", 0);
     domt_desk_must_give(&desk, desk.sql, "SELECT 1", "1");
     domt_desk_close(&desk);
     domt_place_remove_directory(&place);
 }
 
-DOMT_TEST(file_that_is_made_is_for_its_owner)
+DOMT_TEST(created_file_is_only_for_its_owner)
 {
     struct stat status;
     domt_place place;
@@ -73,12 +73,12 @@ DOMT_TEST(file_that_is_made_is_for_its_owner)
     ck_assert_int_eq(stat(place.path, &status), 0);
     ck_assert_uint_eq(status.st_mode & 0777, 0600);
     domt_desk_close(&desk);
-    /* the WAL was copied into the file and removed */
+    /* SQLite has copied the WAL into the file and removed it. */
     ck_assert_int_eq(unlink(place.path), 0);
     ck_assert_int_eq(rmdir(place.directory), 0);
 }
 
-DOMT_TEST(file_that_may_be_read_alone_is_not_written)
+DOMT_TEST(read_only_file_is_not_written)
 {
     domt_place place;
     domt_desk desk;
@@ -101,7 +101,7 @@ DOMT_TEST(file_that_may_be_read_alone_is_not_written)
     domt_place_remove_directory(&place);
 }
 
-DOMT_TEST(lock_of_another_program_is_waited_for_and_then_told)
+DOMT_TEST(lock_of_other_program_is_awaited_up_to_timeout)
 {
     domt_place place;
     domt_desk desk;
@@ -117,7 +117,8 @@ DOMT_TEST(lock_of_another_program_is_waited_for_and_then_told)
                      -EAGAIN);
     ck_assert_uint_ge(domt_monotonic_ns() - begun, UINT64_C(100000000));
     ck_assert_str_eq(domt_desk_sqlstate(&desk), "55P03");
-    domt_desk_must_give(&desk, desk.sql, "SELECT count(*) FROM a", "0"); /* reading still works */
+    /* reading works while another program has the lock for writing */
+    domt_desk_must_give(&desk, desk.sql, "SELECT count(*) FROM a", "0");
     ck_assert_int_eq(sqlite3_exec(other, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
     domt_desk_must_succeed(&desk, desk.sql, "INSERT INTO a VALUES (1)");
     (void)sqlite3_close(other);
@@ -125,14 +126,14 @@ DOMT_TEST(lock_of_another_program_is_waited_for_and_then_told)
     domt_place_remove_directory(&place);
 }
 
-/* Mount a file system of 1 MiB. Returns whether this process may do that. */
-static bool mount_small(const char *directory)
+/* Mount a file system of 1 MiB for this process alone. Returns whether the process may do that. */
+static bool mount_small_file_system(const char *directory)
 {
     return unshare(CLONE_NEWNS) == 0 && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
            mount("none", directory, "tmpfs", 0, "size=1m") == 0;
 }
 
-DOMT_TEST(full_disk_is_told_and_loses_nothing)
+DOMT_TEST(full_disk_fails_writes_and_loses_no_rows)
 {
     domt_place place;
     domt_desk desk;
@@ -140,7 +141,7 @@ DOMT_TEST(full_disk_is_told_and_loses_nothing)
     int64_t kept, found;
 
     domt_place_make_directory(&place, "");
-    if (!mount_small(place.directory)) { /* only root may mount */
+    if (!mount_small_file_system(place.directory)) { /* only root may mount a small file system */
         domt_place_remove_directory(&place);
         return;
     }
@@ -159,7 +160,7 @@ DOMT_TEST(full_disk_is_told_and_loses_nothing)
     ck_assert_int_eq(rmdir(place.directory), 0);
 }
 
-DOMT_TEST(connections_that_are_not_used_are_closed)
+DOMT_TEST(unused_connections_are_closed)
 {
     domus_sql_options options = {.connections_min = 1, .idle_ns = UINT64_C(50000000)};
     domt_place place;
@@ -172,11 +173,11 @@ DOMT_TEST(connections_that_are_not_used_are_closed)
     ck_assert_uint_eq(domt_desk_database_status(&desk).connects, 2);
     while (domt_desk_database_status(&desk).connections != 1)
         domt_sleep_ms(1);
-    domt_sleep_ms(150); /* the last connection stays open */
+    domt_sleep_ms(150); /* the last connection stays open, although it is not used */
     ck_assert_uint_eq(domt_desk_database_status(&desk).connections, 1);
     domt_desk_must_succeed(&desk, desk.sql, "INSERT INTO a VALUES (1)");
     domt_desk_must_give(&desk, desk.sql, "SELECT count(*) FROM a", "1");
-    /* one of the two connections was closed */
+    /* One of the two connections was closed, so the write needed a third one. */
     ck_assert_uint_ge(domt_desk_database_status(&desk).connects, 3);
     domt_desk_close(&desk);
     domt_place_remove_directory(&place);
@@ -184,7 +185,8 @@ DOMT_TEST(connections_that_are_not_used_are_closed)
 
 /* --- url -------------------------------------------------------------------------------------- */
 
-/* protocols/sqlite/url.c: which urls are accepted, their meaning, and the errors of others. */
+/* protocols/sqlite/url.c: which urls of databases are accepted, their meaning, and the errors of
+ * others. */
 
 static const struct right {
     const char *url;
@@ -205,7 +207,7 @@ static const struct right {
     {"sqlite:a?busy_timeout=3600000", {.path = "a", .busy_ms = 3600000, .makes_file = true}},
 };
 
-/* A wrong url, and a part of its error. */
+/* A wrong url of a database, and a part of its error. */
 static const struct wrong {
     const char *url;
     const char *words;
@@ -241,7 +243,7 @@ static const struct wrong {
     {"sqlitex:a", "begins with"},
 };
 
-DOMT_TEST(right_urls_have_their_meaning)
+DOMT_TEST(right_urls_are_read_with_their_meaning)
 {
     domi_sqlite_place place;
     char error[128];
@@ -259,7 +261,7 @@ DOMT_TEST(right_urls_have_their_meaning)
     }
 }
 
-DOMT_TEST(wrong_urls_are_refused_with_words)
+DOMT_TEST(wrong_urls_are_refused_with_reason)
 {
     domi_sqlite_place place = {.path = "as it was"};
     char error[128];
@@ -272,7 +274,7 @@ DOMT_TEST(wrong_urls_are_refused_with_words)
     ck_assert_str_eq(place.path, "as it was");
 }
 
-DOMT_TEST(path_at_its_limit)
+DOMT_TEST(path_of_database_has_a_limit)
 {
     static char url[PATH_MAX + 16];
     domi_sqlite_place place;
@@ -282,14 +284,14 @@ DOMT_TEST(path_at_its_limit)
     memcpy(url, "sqlite:", 7);
     url[7 + PATH_MAX - 1] = '\0';
     ck_assert_int_eq(domi_sqlite_read_url(url, error, sizeof error, &place), 0);
-    /* the path is too long with its directory */
+    /* The path fits alone, but is too long with the current directory before it. */
     ck_assert_int_eq(domi_sqlite_make_path_absolute(&place), -ENAMETOOLONG);
     url[7 + PATH_MAX - 1] = 'a';
     url[7 + PATH_MAX] = '\0';
     ck_assert_int_eq(domi_sqlite_read_url(url, error, sizeof error, &place), -EINVAL);
 }
 
-DOMT_TEST(driver_checks_urls)
+DOMT_TEST(sqlite_driver_checks_urls)
 {
     static const domus_sql_driver *const drivers[] = {&domus_sqlite_driver, NULL};
     domus_sql_options options = {.drivers = drivers};

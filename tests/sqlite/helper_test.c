@@ -1,5 +1,4 @@
-/* protocols/sqlite: jobs on helper threads, and writes that are committed together in one of them.
- */
+/* protocols/sqlite: jobs on helper threads, and writes that are committed together in one job. */
 #include "tests/sqlite/crowd.h"
 #include "tests/sqlite/place.h"
 #include "tests/support/service.h"
@@ -12,8 +11,8 @@
 #include <semaphore.h>
 #include <stdio.h>
 
-/* protocols/sqlite: jobs that wait for a helper thread, or get none. The test stops and frees the
- * only helper thread, so no result depends on time. */
+/* protocols/sqlite: jobs that wait for a helper thread, or get none. The test stops and releases
+ * the only helper thread, so no result depends on time. */
 
 #define MS UINT64_C(1000000)
 
@@ -22,60 +21,61 @@
 
 static sem_t asked, begun, may_end;
 
-static void wait_for_semaphore(sem_t *event)
+static void wait_for_semaphore_uninterrupted(sem_t *event)
 {
     while (sem_wait(event) != 0)
         continue;
 }
 
-static int block_helper(void *argument)
+static int block_helper_thread(void *argument)
 {
     sem_post(&begun);
-    wait_for_semaphore(&may_end);
+    wait_for_semaphore_uninterrupted(&may_end);
     return 0;
 }
 
-static int end_occupation(domus_stack *stack, void *self, const domus_answer *answer)
+static int resume_when_helper_is_free(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, 0);
     return 0;
 }
 
-static int occupy_helper(domus_stack *stack, void *self)
+static int occupy_helper_on_mount(domus_stack *stack, void *self)
 {
-    int result = domus_blocking(stack, block_helper, NULL, end_occupation);
+    int result = domus_blocking(stack, block_helper_thread, NULL, resume_when_helper_is_free);
 
     sem_post(&asked);
     return result;
 }
 
 static const domus_behaviour occupant = {
-    .name = "occupant", .kind = DOMUS_STATE, .on_mount = occupy_helper};
+    .name = "occupant", .kind = DOMUS_STATE, .on_mount = occupy_helper_on_mount};
 
-/* Fill the helper thread and the queue of its jobs with `jobs` jobs. */
-static void stop_helper(const domt_desk *desk, uint32_t jobs)
+/* Keep the only helper thread busy until let_helper_finish_jobs(), and fill the queue of its jobs,
+ * with `jobs` jobs in all. */
+static void stop_helper_and_fill_queue(const domt_desk *desk, uint32_t jobs)
 {
     domus_address address;
 
     for (uint32_t i = 0; i < jobs; i++) {
         ck_assert_int_eq(domus_outside_spawn(desk->system, &occupant, NULL, &address), 0);
-        wait_for_semaphore(&asked);
+        wait_for_semaphore_uninterrupted(&asked);
         if (i == 0)
-            wait_for_semaphore(&begun);
+            wait_for_semaphore_uninterrupted(&begun);
     }
 }
 
-static void free_helper(uint32_t jobs)
+static void let_helper_finish_jobs(uint32_t jobs)
 {
     for (uint32_t i = 0; i < jobs; i++)
         sem_post(&may_end);
     for (uint32_t i = 1; i < jobs; i++)
-        wait_for_semaphore(&begun);
+        wait_for_semaphore_uninterrupted(&begun);
 }
 
 /* --- a database with one helper thread -------------------------------------------------------- */
 
-static domus_system *make_system(void)
+static domus_system *make_system_with_one_helper(void)
 {
     domus_system *system;
     domus_config config;
@@ -93,12 +93,12 @@ static domus_system *make_system(void)
     return system;
 }
 
-/* Open a database with a table whose rows fill several pieces. */
-static void open_desk(domt_desk *desk, const char *url, const domus_sql_options *options)
+/* Open a database with a table whose rows fill several pieces of a cursor. */
+static void open_desk_with_table(domt_desk *desk, const char *url, const domus_sql_options *options)
 {
     static const domus_sql_driver *const drivers[] = {&domus_sqlite_driver, NULL};
     domus_sql_options own = *options;
-    domt_desk host = {.system = make_system()};
+    domt_desk host = {.system = make_system_with_one_helper()};
 
     own.drivers = drivers;
     ck_assert_int_eq(domus_outside_sql_open(host.system, url, &own, &host.sql), 0);
@@ -110,7 +110,7 @@ static void open_desk(domt_desk *desk, const char *url, const domus_sql_options 
         "WHERE n < 200) SELECT n, 'clean' FROM r");
 }
 
-static void close_desk(domt_desk *desk)
+static void close_desk_and_system(domt_desk *desk)
 {
     domus_system *system = desk->system;
 
@@ -122,12 +122,12 @@ static void close_desk(domt_desk *desk)
     sem_destroy(&may_end);
 }
 
-static void send_ask(domt_desk *desk, const domus_type *type, const void *payload)
+static void send_ask_of_desk(domt_desk *desk, const domus_type *type, const void *payload)
 {
     ck_assert_int_eq(domus_outsider_ask_add(desk->outsider, desk->sql.at, type, payload, 0, 1), 0);
 }
 
-static domus_outside_message receive_answer(const domt_desk *desk)
+static domus_outside_message receive_answer_of_desk(const domt_desk *desk)
 {
     domus_outside_message message;
 
@@ -137,8 +137,9 @@ static domus_outside_message receive_answer(const domt_desk *desk)
 
 /* --- tests ------------------------------------------------------------------------------------ */
 
-/* A commit whose job found no place is a rollback, so queries that wait are not blocked. */
-DOMT_TEST(commit_that_was_not_run_is_a_rollback)
+/* A commit whose job finds no place in the queue becomes a rollback, so queries that wait are not
+ * blocked. */
+DOMT_TEST(commit_without_a_job_is_a_rollback)
 {
     const domus_sql_options options = {.connections_max = 2};
     domt_place place;
@@ -146,21 +147,21 @@ DOMT_TEST(commit_that_was_not_run_is_a_rollback)
     domus_sql one;
 
     domt_place_make_directory(&place, "");
-    open_desk(&desk, place.url, &options);
+    open_desk_with_table(&desk, place.url, &options);
     ck_assert_int_eq(domt_desk_begin_transaction(&desk, false, &one), 0);
     domt_desk_must_succeed(&desk, one, "DELETE FROM t");
-    stop_helper(&desk, 2); /* the queue has no place for the commit's job */
+    stop_helper_and_fill_queue(&desk, 2); /* the queue of jobs has no place for the commit's job */
     ck_assert_int_eq(domt_desk_end_transaction(&desk, one, true), -ENOTCONN);
-    free_helper(2);
+    let_helper_finish_jobs(2);
     domt_desk_must_succeed(&desk, desk.sql, "UPDATE t SET word = 'x' WHERE id = 1");
     domt_desk_must_give(&desk, desk.sql, "SELECT count(*) FROM t", "200");
     ck_assert_int_eq(domt_desk_run_text(&desk, one, "SELECT 1", NULL, 0), -ESTALE);
-    close_desk(&desk);
+    close_desk_and_system(&desk);
     domt_place_remove_directory(&place);
 }
 
 /* A fetch that was sent before a transaction begins waits for its end, as later fetches do. */
-DOMT_TEST(fetch_behind_a_begin_waits_for_the_end)
+DOMT_TEST(fetch_before_begin_waits_for_end_of_transaction)
 {
     static const domus_sql_statement every = {.text = "SELECT word FROM t"};
     const domus_sql_options options = {.connections_max = 1, .piece_size = 1024};
@@ -173,31 +174,31 @@ DOMT_TEST(fetch_behind_a_begin_waits_for_the_end)
     char word[16];
 
     domt_place_make_directory(&place, "");
-    open_desk(&desk, place.url, &options);
+    open_desk_with_table(&desk, place.url, &options);
     domt_desk_join(&guest, &desk);
     ck_assert_int_eq(domt_desk_open_cursor(&desk, desk.sql, &every, NULL, 0, &cursor), 0);
     ck_assert_int_eq(domt_desk_fetch_rows(&desk, cursor), 0);
-    stop_helper(&desk, 1);
-    send_ask(&guest, &domus_sql_begin_type, &begin);
+    stop_helper_and_fill_queue(&desk, 1);
+    send_ask_of_desk(&guest, &domus_sql_begin_type, &begin);
     while (domt_desk_database_status(&desk).waiting != 0 ||
            domt_desk_database_status(&desk).busy != 1)
         domt_sleep_ms(1);
-    send_ask(&desk, &domus_sql_fetch_type, &cursor);
+    send_ask_of_desk(&desk, &domus_sql_fetch_type, &cursor);
     while (domt_desk_database_status(&guest).waiting != 1)
         domt_sleep_ms(1);
-    free_helper(1);
-    message = receive_answer(&guest);
+    let_helper_finish_jobs(1);
+    message = receive_answer_of_desk(&guest);
     ck_assert_ptr_eq(message.type, &domus_sql_begun_type);
     one = *(const domus_sql *)message.payload;
     domt_desk_must_succeed(&guest, one, "UPDATE t SET word = 'dirty'");
     ck_assert_uint_eq(domt_desk_database_status(&guest).waiting, 1);
     ck_assert_int_eq(domt_desk_end_transaction(&guest, one, false), 0);
-    message = receive_answer(&desk);
+    message = receive_answer_of_desk(&desk);
     ck_assert_ptr_eq(message.type, &domus_sql_result_type);
     ck_assert_int_eq(domus_sql_get_text(message.payload, 1, 0, word, sizeof word), 0);
     ck_assert_str_eq(word, "clean");
     domt_desk_close(&guest);
-    close_desk(&desk);
+    close_desk_and_system(&desk);
     domt_place_remove_directory(&place);
 }
 
@@ -207,9 +208,9 @@ DOMT_TEST(fetch_behind_a_begin_waits_for_the_end)
  * executed twice or lost when another one ends the transaction. */
 
 #define WRITES 40u
-#define BAD    17u /* index of the write that fails */
+#define BAD    17u /* index of the write in the group that fails */
 
-/* A write that fails among others, and its error. */
+/* A write that fails within a group of others, and its error. */
 static const struct group_case {
     const char *bad;
     int error;
@@ -218,13 +219,13 @@ static const struct group_case {
     {"INSERT OR ROLLBACK INTO t (id) VALUES (-1)", -EEXIST},
     {"INSERT INTO t (id) VALUES ('x')", -EINVAL},
     {"INSERT INTO nothing (id) VALUES (1)", -EINVAL},
-    /* a deferred constraint, which fails at the commit */
+    /* The constraint is deferred, so the write fails only at the commit. */
     {"INSERT INTO child (id, parent) VALUES (1, 12345)", -EPERM},
 };
 
 #define CASES (sizeof cases / sizeof cases[0])
 
-static void prepare_tables(domt_desk *desk)
+static void prepare_tables_for_group(domt_desk *desk)
 {
     domt_desk_must_succeed(desk, desk->sql, "CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER)");
     domt_desk_must_succeed(desk, desk->sql, "INSERT INTO t (id) VALUES (-1)");
@@ -236,8 +237,9 @@ static void prepare_tables(domt_desk *desk)
     domt_desk_must_succeed(desk, desk->sql, "INSERT INTO counted VALUES (0)");
 }
 
-/* Send writes while a transaction holds the connection; the writes wait, and then are one group. */
-static void run_group(domt_desk *desk, const char *bad, int error)
+/* Send writes while a transaction holds the connection: they wait, and then are committed as one
+ * group, of which only the write `bad` fails. */
+static void run_group_with_bad_write(domt_desk *desk, const char *bad, int error)
 {
     char text[128], expected[32];
     domus_sql holder;
@@ -259,7 +261,7 @@ static void run_group(domt_desk *desk, const char *bad, int error)
     domt_desk_must_give(desk, desk->sql, "SELECT n FROM counted", expected);
 }
 
-DOMT_TEST(write_that_fails_fails_alone)
+DOMT_TEST(failed_write_of_group_fails_alone)
 {
     domt_place place;
     domt_desk desk;
@@ -267,16 +269,17 @@ DOMT_TEST(write_that_fails_fails_alone)
     domt_place_make_directory(&place, "");
     for (uint32_t k = 0; k < 2; k++) {
         domt_desk_open(&desk, &domus_sqlite_driver, k == 0 ? place.url : "sqlite::memory:", NULL);
-        prepare_tables(&desk);
+        prepare_tables_for_group(&desk);
         for (size_t i = 0; i < CASES; i++)
-            run_group(&desk, cases[i].bad, cases[i].error);
+            run_group_with_bad_write(&desk, cases[i].bad, cases[i].error);
         domt_desk_close(&desk);
     }
     domt_place_remove_directory(&place);
 }
 
-/* The time-out of one write rolls back the whole transaction of SQLite. */
-DOMT_TEST(write_that_takes_too_long_is_the_only_one_that_fails)
+/* The time-out of one write of a group rolls back SQLite's whole transaction; the other writes
+ * still succeed. */
+DOMT_TEST(timed_out_write_of_group_fails_alone)
 {
     domus_sql_options options = {.timeout_ns = UINT64_C(200000000)};
     domt_place place;
@@ -284,18 +287,19 @@ DOMT_TEST(write_that_takes_too_long_is_the_only_one_that_fails)
 
     domt_place_make_directory(&place, "");
     domt_desk_open(&desk, &domus_sqlite_driver, place.url, &options);
-    prepare_tables(&desk);
-    run_group(&desk,
-              "INSERT INTO t (id) WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r "
-              "WHERE n < 1e12) SELECT max(n) + 100 FROM r",
-              -ETIMEDOUT);
+    prepare_tables_for_group(&desk);
+    run_group_with_bad_write(
+        &desk,
+        "INSERT INTO t (id) WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r "
+        "WHERE n < 1e12) SELECT max(n) + 100 FROM r",
+        -ETIMEDOUT);
     domt_desk_must_give(&desk, desk.sql, "SELECT count(*) FROM t", "1");
     domt_desk_close(&desk);
     domt_place_remove_directory(&place);
 }
 
 /* Reads that wait for the writing connection see complete commits only. */
-DOMT_TEST(reads_beside_writes_see_whole_commits)
+DOMT_TEST(reads_beside_writes_see_complete_commits)
 {
     domt_place place;
     uint64_t number;

@@ -1,4 +1,4 @@
-/* Makes and removes directories in which tests have databases. */
+/* Makes and removes directories in which tests have databases of SQLite. */
 #include "tests/sqlite/place.h"
 
 #include "tests/support/suite.h"

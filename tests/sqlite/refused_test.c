@@ -1,5 +1,5 @@
 /* protocols/sqlite: statements that would change the connection for other users, or that no other
- * database understands, are refused; and errors of SQLite have the right form. */
+ * kind of database understands, are refused; and errors of SQLite have the right form. */
 #include "tests/support/sql_desk.h"
 #include "tests/support/suite.h"
 
@@ -39,7 +39,7 @@ static const struct refused {
     {"SELECT $0", -EINVAL, "42601"},
     {"SELECT $01", -EINVAL, "42601"},
     {"SELECT $257", -EINVAL, "42601"},
-    {"SELECT $1", -EINVAL, "07001"}, /* the parameter is missing */
+    {"SELECT $1", -EINVAL, "07001"}, /* the statement fails, because its parameter $1 is missing */
     {"", -EINVAL, "42601"},
     {" -- nothing", -EINVAL, "42601"},
     {"SELECT 1; nonsense", -EINVAL, "42601"},
@@ -64,17 +64,17 @@ static const char *const taken[] = {
     "SELECT '$1 ? :a'",
 };
 
-static void open_desk(domt_desk *desk)
+static void open_desk_in_memory(domt_desk *desk)
 {
     domt_desk_open(desk, &domus_sqlite_driver, "sqlite::memory:", NULL);
     domt_desk_must_succeed(desk, desk->sql, "CREATE TABLE strict (a INTEGER) STRICT");
 }
 
-DOMT_TEST(statements_for_a_connection_are_refused)
+DOMT_TEST(connection_changing_statements_are_refused)
 {
     domt_desk desk;
 
-    open_desk(&desk);
+    open_desk_in_memory(&desk);
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         const struct refused *row = &refused[i];
         int error = domt_desk_run_text(&desk, desk.sql, row->text, NULL, 0);
@@ -82,7 +82,7 @@ DOMT_TEST(statements_for_a_connection_are_refused)
                       "%s: %d %s %s", row->text, error, domt_desk_sqlstate(&desk),
                       desk.payload.error.message);
         ck_assert_str_ne(desk.payload.error.message, "");
-        /* a script cannot contain the statement either */
+        /* A script that contains the refused statement is refused, too. */
         if (row->error == -EACCES)
             ck_assert_msg(domt_desk_run_script(&desk, desk.sql, row->text) == -EACCES, "%s",
                           row->text);
@@ -93,12 +93,12 @@ DOMT_TEST(statements_for_a_connection_are_refused)
     domt_desk_close(&desk);
 }
 
-DOMT_TEST(error_names_what_it_is_about)
+DOMT_TEST(error_names_table_column_and_constraint)
 {
     const domus_sql_error *error;
     domt_desk desk;
 
-    open_desk(&desk);
+    open_desk_in_memory(&desk);
     domt_desk_must_succeed(
         &desk, desk.sql,
         "CREATE TABLE a (id INTEGER PRIMARY KEY, n TEXT NOT NULL UNIQUE, m INTEGER "
@@ -117,15 +117,15 @@ DOMT_TEST(error_names_what_it_is_about)
     ck_assert_str_eq(error->constraint, "m_is_small");
     ck_assert_int_eq(domt_desk_run_text(&desk, desk.sql, "SELECT '\xc3\xa4', oops FROM a", NULL, 0),
                      -EINVAL);
-    ck_assert_uint_eq(error->position, 13); /* a position in characters, not bytes */
+    ck_assert_uint_eq(error->position, 13); /* the position counts characters, not bytes */
     domt_desk_close(&desk);
 }
 
-DOMT_TEST(script_is_done_as_a_whole)
+DOMT_TEST(script_succeeds_or_fails_as_a_whole)
 {
     domt_desk desk;
 
-    open_desk(&desk);
+    open_desk_in_memory(&desk);
     ck_assert_int_eq(
         domt_desk_run_script(&desk, desk.sql,
                              "CREATE TABLE a (id INTEGER PRIMARY KEY); INSERT INTO a VALUES "
@@ -140,7 +140,7 @@ DOMT_TEST(script_is_done_as_a_whole)
 }
 
 /* A new prepared statement replaces the one that was used longest ago. */
-DOMT_TEST(prepared_statements_at_their_limit)
+DOMT_TEST(prepared_statements_have_a_limit)
 {
     static const domus_sql_statement one = {.text = "SELECT 1"}, two = {.text = "SELECT 2"},
                                      three = {.text = "SELECT 3"};

@@ -12,20 +12,20 @@
 
 static char output[1 << 16];
 
-static int compare(const char *arguments)
+static int run_check_abi_script(const char *arguments)
 {
     return domt_run_shell(output, sizeof output, "'%s/packaging/check-abi' %s 2>&1",
                           DOMT_SOURCE_DIR, arguments);
 }
 
-DOMT_TEST(libraries_are_as_their_record)
+DOMT_TEST(libraries_match_recorded_abi)
 {
     if (DOMT_SANITIZED)
         return;
-    int status = compare("'" DOMT_BIN_DIR "/../lib'");
+    int status = run_check_abi_script("'" DOMT_BIN_DIR "/../lib'");
     ck_assert_msg(status == 0, "status %d: %s", status, output);
     if (strstr(output, "to compare with") != NULL)
-        fprintf(stderr, "%s", output); /* there is no recorded ABI for this processor */
+        fprintf(stderr, "%s", output); /* say that there is no recorded ABI for this processor */
 }
 
 /* ---- A small library --------------------------------------------------------------------------*/
@@ -48,8 +48,8 @@ static char copy[DOMT_PATH_MAX];
     "int domus_two(void)\n{\n    return 0;\n}\n"
 #define GROWS "[suppress_type]\n  name = domus_sized\n  has_data_member_inserted_at = end\n"
 
-/* Build the library anew from its sources, changed by an expression of sed. */
-static void build_library(const char *change)
+/* Build the small library anew from its sources, changed by an expression of sed. */
+static void build_small_library(const char *change)
 {
     int status = domt_run_shell(output, sizeof output,
                                 "cd '%s' && sed '%s' small.h >include/domus/small.h &&"
@@ -59,16 +59,16 @@ static void build_library(const char *change)
     ck_assert_msg(status == 0, "%s: %s", change, output);
 }
 
-static int run_check(const char *option)
+static int run_check_abi_on_copy(const char *option)
 {
     char arguments[4 * DOMT_PATH_MAX];
 
     snprintf(arguments, sizeof arguments, "%s '%s/lib' '%s/include' '%s/record/small'", option,
              copy, copy, copy);
-    return compare(arguments);
+    return run_check_abi_script(arguments);
 }
 
-static void copy_library(void)
+static void make_copy_with_small_library(void)
 {
     domt_tree_copy_parts(DOMT_SOURCE_DIR, "LICENSE", copy);
     int status = domt_run_shell(output, sizeof output,
@@ -77,25 +77,27 @@ static void copy_library(void)
     domt_tree_plant_text(copy, "small.h", HEADER);
     domt_tree_plant_text(copy, "small.c", SOURCE);
     domt_tree_plant_text(copy, "record/grows.abignore", GROWS);
-    build_library("");
-    status = run_check("--write");
+    build_small_library("");
+    status = run_check_abi_on_copy("--write");
     ck_assert_msg(status == 0, "%s", output);
 }
 
-DOMT_TEST(change_that_breaks_programs_is_seen)
+DOMT_TEST(abi_change_that_breaks_programs_is_seen)
 {
     static const struct {
         const char *change;
-        /* text that the report must have; NULL: no program breaks, so no report */
+        /* text that the report must have; NULL: the change breaks no program, so there is no
+         * report */
         const char *seen;
     } rows[] = {
         {"", NULL},
-        /* the structure carries its own size, so it may grow */
+        /* The structure carries its own size, so a member may be added at its end. */
         {"/unsigned long size;/{n;s/$/ long c;/}", NULL},
         {"s/unsigned long size;/& int c;/", "domus_sized"},
         {"s/int b;/& long c;/", "domus_plain"},
         {"s/int b;/char b;/", "domus_plain"},
-        {"s/long x;/int x;/", "domus_payload"}, /* no function has the type as a parameter */
+        /* no function has this type as a parameter, but programs use it */
+        {"s/long x;/int x;/", "domus_payload"},
         {"s/long x;/& int y;/", "domus_payload"},
         {"/^typedef struct domus_payload/,/^}/d", "domus_payload"},
         {"s/DOMUS_BLUE }/DOMUS_BLUE, DOMUS_GREEN }/", NULL},
@@ -117,10 +119,10 @@ DOMT_TEST(change_that_breaks_programs_is_seen)
 
     if (DOMT_SANITIZED)
         return;
-    copy_library();
+    make_copy_with_small_library();
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        build_library(rows[i].change);
-        int status = run_check("");
+        build_small_library(rows[i].change);
+        int status = run_check_abi_on_copy("");
         ck_assert_msg(status == (rows[i].seen != NULL), "%s: status %d: %s", rows[i].change, status,
                       output);
         if (rows[i].seen != NULL) {
@@ -131,14 +133,14 @@ DOMT_TEST(change_that_breaks_programs_is_seen)
     domt_tree_remove_copy(copy);
 }
 
-DOMT_TEST(without_a_record_nothing_is_compared)
+DOMT_TEST(without_recorded_abi_nothing_is_compared)
 {
     if (DOMT_SANITIZED)
         return;
-    copy_library();
+    make_copy_with_small_library();
     int status = domt_run_shell(output, sizeof output, "rm -r '%s/record/small'", copy);
     ck_assert_int_eq(status, 0);
-    status = run_check("");
+    status = run_check_abi_on_copy("");
     ck_assert_int_eq(status, 0);
     ck_assert_ptr_nonnull(strstr(output, "to compare with"));
     domt_tree_remove_copy(copy);

@@ -13,7 +13,9 @@
 #include <unistd.h>
 
 static char output[65536];
-static char scratch[64]; /* directory with the copy `examples` and the installed tree `domus` */
+/* scratch directory, with the copy of the sources in `examples` and the installed tree in
+ * `domus` */
+static char scratch[64];
 static domt_service service;
 
 /* The script runs the block of docs/install.md behind the sentence that begins with "The examples,
@@ -39,7 +41,7 @@ static const char script[] =
     "cc -Wno-unused-parameter readme.c $(pkg-config --cflags --libs domus-config) -o readme\n"
     "} 2>&1\n";
 
-static void build_examples(void)
+static void build_copied_examples(void)
 {
     char command[4096];
 
@@ -50,14 +52,14 @@ static void build_examples(void)
     ck_assert_msg(status == 0, "status %d: %s", status, output);
 }
 
-static void remove_all(void)
+static void remove_scratch_directory(void)
 {
     ck_assert_int_eq(domt_run_shell(output, sizeof output, "rm -r '%s'", scratch), 0);
 }
 
-/* Start a program of the copy with its own configuration (NULL: the one that is installed), on
- * ports that the kernel chooses. */
-static void start_program(const char *program, const char *config, const char *settings[])
+/* Start an example of the copy with this configuration (NULL: the one that is installed) and these
+ * settings, on ports that the kernel chooses. */
+static void start_example_program(const char *program, const char *config, const char *settings[])
 {
     static char path[128], configuration[192];
     const char *arguments[16] = {path, "--config", configuration};
@@ -76,8 +78,8 @@ static void start_program(const char *program, const char *config, const char *s
     domt_service_start(&service, arguments);
 }
 
-/* Send `text` to the first listener, and check that the answer contains `part`. */
-static void expect_answer(const char *text, const char *part)
+/* Send `text` to the program's first listener, and check that the answer contains `part`. */
+static void expect_answer_of_program(const char *text, const char *part)
 {
     char got[4096];
     int fd = domt_connect_to_port(service.port);
@@ -92,7 +94,7 @@ static void expect_answer(const char *text, const char *part)
     "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"                 \
     "Origin: http://localhost\r\n\r\n"
 
-static void run_those_that_end(void)
+static void run_examples_that_end_by_themselves(void)
 {
     int status = domt_run_shell(output, sizeof output,
                                 "cd '%s/examples' && for i in counter ping_pong scores testkit; do "
@@ -107,56 +109,57 @@ DOMT_TEST(examples_are_built_as_readme_says_and_answer)
 
     if (DOMT_SANITIZED)
         return;
-    build_examples();
-    run_those_that_end();
-    static const char *const echoes[] = {"echo", "readme"}; /* "readme" is the listing in README */
+    build_copied_examples();
+    run_examples_that_end_by_themselves();
+    /* "readme" is the program whose listing stands in README */
+    static const char *const echoes[] = {"echo", "readme"};
     for (size_t i = 0; i < sizeof echoes / sizeof echoes[0]; i++) {
-        start_program(echoes[i], NULL,
-                      (const char *[]){"listeners.echo.address=127.0.0.1:0", NULL});
-        expect_answer("hello\n", "hello\n");
+        start_example_program(echoes[i], NULL,
+                              (const char *[]){"listeners.echo.address=127.0.0.1:0", NULL});
+        expect_answer_of_program("hello\n", "hello\n");
         domt_service_stop(&service);
     }
-    start_program("lines", "lines.yaml",
-                  (const char *[]){"listeners.lines.address=127.0.0.1:0", NULL});
-    expect_answer("hello\n", "1\n");
+    start_example_program("lines", "lines.yaml",
+                          (const char *[]){"listeners.lines.address=127.0.0.1:0", NULL});
+    expect_answer_of_program("hello\n", "1\n");
     domt_service_stop(&service);
-    start_program("rooms/rooms", "rooms/rooms.yaml",
-                  (const char *[]){"listeners.rooms.address=127.0.0.1:0", NULL});
-    expect_answer("/join nowhere\n", "no such room");
+    start_example_program("rooms/rooms", "rooms/rooms.yaml",
+                          (const char *[]){"listeners.rooms.address=127.0.0.1:0", NULL});
+    expect_answer_of_program("/join nowhere\n", "no such room");
     domt_service_stop(&service);
-    start_program("grpc/grpc", "grpc/grpc.yaml",
-                  (const char *[]){"listeners.grpc.address=127.0.0.1:0", NULL});
-    expect_answer("POST /notes.Notes/Say HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n",
-                  "HTTP/2");
+    start_example_program("grpc/grpc", "grpc/grpc.yaml",
+                          (const char *[]){"listeners.grpc.address=127.0.0.1:0", NULL});
+    expect_answer_of_program(
+        "POST /notes.Notes/Say HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n", "HTTP/2");
     domt_service_stop(&service);
-    start_program("kv/kv", "kv/kv.yaml",
-                  (const char *[]){"listeners.kv.address=127.0.0.1:0", NULL});
-    expect_answer("PING\r\n", "+PONG\r\n");
+    start_example_program("kv/kv", "kv/kv.yaml",
+                          (const char *[]){"listeners.kv.address=127.0.0.1:0", NULL});
+    expect_answer_of_program("PING\r\n", "+PONG\r\n");
     domt_service_stop(&service);
-    start_program(
+    start_example_program(
         "cluster/cluster", "cluster/cluster.yaml",
         (const char *[]){"listeners.guests.address=127.0.0.1:0", "cluster.servers=", NULL});
-    expect_answer("add x\n", "1 on ");
+    expect_answer_of_program("add x\n", "1 on ");
     domt_service_stop(&service);
-    start_program("thumbnails/thumbnails", "thumbnails/thumbnails.yaml",
-                  (const char *[]){"listeners.thumbnails.address=127.0.0.1:0", NULL});
-    expect_answer("GET /thumbnail/7 HTTP/1.1\r\nHost: localhost\r\n\r\n", "#");
+    start_example_program("thumbnails/thumbnails", "thumbnails/thumbnails.yaml",
+                          (const char *[]){"listeners.thumbnails.address=127.0.0.1:0", NULL});
+    expect_answer_of_program("GET /thumbnail/7 HTTP/1.1\r\nHost: localhost\r\n\r\n", "#");
     domt_service_stop(&service);
-    start_program("web/web", "web/web.yaml",
-                  (const char *[]){"listeners.web.address=127.0.0.1:0",
-                                   "listeners.kv.address=127.0.0.1:0",
-                                   "listeners.rooms.address=127.0.0.1:0",
-                                   "listeners.echo.address=127.0.0.1:0", "observe.listen=", NULL});
-    expect_answer("GET /json HTTP/1.1\r\nHost: localhost\r\n\r\n", "200 OK");
-    expect_answer(UPGRADE, "101 Switching Protocols");
+    start_example_program(
+        "web/web", "web/web.yaml",
+        (const char *[]){"listeners.web.address=127.0.0.1:0", "listeners.kv.address=127.0.0.1:0",
+                         "listeners.rooms.address=127.0.0.1:0",
+                         "listeners.echo.address=127.0.0.1:0", "observe.listen=", NULL});
+    expect_answer_of_program("GET /json HTTP/1.1\r\nHost: localhost\r\n\r\n", "200 OK");
+    expect_answer_of_program(UPGRADE, "101 Switching Protocols");
     domt_service_stop(&service);
     snprintf(uploads, sizeof uploads, "api.uploads=%s/uploads", scratch);
-    start_program("api/api", "api/api.yaml",
-                  (const char *[]){"listeners.api.address=127.0.0.1:0", "observe.listen=",
-                                   "api.database=sqlite::memory:", uploads, NULL});
-    expect_answer("GET /issues HTTP/1.1\r\nHost: localhost\r\n\r\n", "{\"items\":[]");
+    start_example_program("api/api", "api/api.yaml",
+                          (const char *[]){"listeners.api.address=127.0.0.1:0", "observe.listen=",
+                                           "api.database=sqlite::memory:", uploads, NULL});
+    expect_answer_of_program("GET /issues HTTP/1.1\r\nHost: localhost\r\n\r\n", "{\"items\":[]");
     domt_service_stop(&service);
-    remove_all();
+    remove_scratch_directory();
 }
 
 DOMT_SUITE(240)

@@ -1,4 +1,5 @@
-/* Units, the arrows between them, and the circles of arrows; see the header. */
+/* The graph of the library's files: its units, the arrows between them, and the circles of arrows;
+ * graph.h describes the functions. */
 #include "tests/tidy/graph.h"
 
 #include "tests/support/suite.h"
@@ -19,7 +20,7 @@ bool domt_is_unit_in_folder(const char *name, const char *folder)
     return strncmp(name, folder, length) == 0 && name[length] == '/';
 }
 
-static bool is_of_library(const char *path)
+static bool is_file_of_library(const char *path)
 {
     for (size_t i = 0; i < sizeof libraries / sizeof libraries[0]; i++) {
         if (domt_is_unit_in_folder(path, libraries[i])) {
@@ -29,10 +30,10 @@ static bool is_of_library(const char *path)
     return false;
 }
 
-static uint32_t unit_of(domt_graph *graph, const char *path)
+static uint32_t find_or_add_unit_of_file(domt_graph *graph, const char *path)
 {
     char name[DOMT_UNIT_NAME];
-    int length = (int)strlen(path) - 2; /* length of the path without ".c" */
+    int length = (int)strlen(path) - 2; /* length of the path without ".c" or ".h" at its end */
 
     ck_assert_int_gt(length, 0);
     ck_assert_int_lt(length, DOMT_UNIT_NAME);
@@ -49,8 +50,8 @@ static uint32_t unit_of(domt_graph *graph, const char *path)
 
 void domt_graph_add_arrow(domt_graph *graph, const char *from, const char *to)
 {
-    uint32_t first = unit_of(graph, from);
-    uint32_t second = to == NULL ? first : unit_of(graph, to);
+    uint32_t first = find_or_add_unit_of_file(graph, from);
+    uint32_t second = to == NULL ? first : find_or_add_unit_of_file(graph, to);
 
     if (first != second) {
         graph->arrow[first][second] = true;
@@ -59,19 +60,21 @@ void domt_graph_add_arrow(domt_graph *graph, const char *from, const char *to)
 
 /* ---- Includes ---------------------------------------------------------------------------------*/
 
-static domt_graph *walked; /* the graph that unit_rule() fills, because a rule gets no context */
+/* the graph that add_arrow_for_each_include() fills; a static variable, because a rule gets no
+ * context */
+static domt_graph *walked;
 
-static void includes_rule(const domt_source *source, domt_report *report)
+static void add_arrow_for_each_include(const domt_source *source, domt_report *report)
 {
     char to[256];
 
-    if (!is_of_library(source->path)) {
+    if (!is_file_of_library(source->path)) {
         return;
     }
     domt_graph_add_arrow(walked, source->path, NULL);
     for (const char *hash = strchr(source->code, '#'); hash != NULL; hash = strchr(hash + 1, '#')) {
         const char *p = source->text + (hash - source->code) + 1;
-        if (sscanf(p, " include \"%255[^\"\n]\"", to) == 1 && is_of_library(to)) {
+        if (sscanf(p, " include \"%255[^\"\n]\"", to) == 1 && is_file_of_library(to)) {
             domt_graph_add_arrow(walked, source->path, to);
         }
     }
@@ -83,7 +86,7 @@ void domt_graph_add_includes(domt_graph *graph, const char *root)
 
     walked = graph;
     report = (domt_report){0};
-    domt_tree_walk_all_files(root, includes_rule, &report);
+    domt_tree_walk_all_files(root, add_arrow_for_each_include, &report);
 }
 
 /* ---- Symbols ----------------------------------------------------------------------------------*/
@@ -94,9 +97,9 @@ struct symbol {
     char kind;
 };
 
-/* Read one line of nm: "path:address T name" or "path: U name". Returns false if its object belongs
- * to no source. */
-static bool read_symbol(const char *root, const char *line, struct symbol *ret_symbol)
+/* Read one line of the output of nm: "path:address T name" or "path: U name". Returns false if its
+ * object file belongs to no source. */
+static bool read_symbol_of_nm_line(const char *root, const char *line, struct symbol *ret_symbol)
 {
     char full[DOMT_PATH_MAX];
     char object[DOMT_PATH_MAX];
@@ -116,18 +119,18 @@ static bool read_symbol(const char *root, const char *line, struct symbol *ret_s
     begin += strlen("objects.dir/");
     snprintf(ret_symbol->path, sizeof ret_symbol->path, "%.*s", (int)strlen(begin) - 2, begin);
     snprintf(full, sizeof full, "%s/%s", root, ret_symbol->path);
-    return is_of_library(ret_symbol->path) && access(full, R_OK) == 0;
+    return is_file_of_library(ret_symbol->path) && access(full, R_OK) == 0;
 }
 
-static const char *next_line(const char *line)
+static const char *skip_to_next_line(const char *line)
 {
     const char *end = strchr(line, '\n');
 
     return end == NULL ? line + strlen(line) : end + 1;
 }
 
-/* Whether the symbol is one of the names in `tables`. */
-static bool is_table(const struct symbol *symbol, const char *const *tables)
+/* Whether the symbol is one of the tables of functions that `tables` names. */
+static bool is_symbol_listed_table(const struct symbol *symbol, const char *const *tables)
 {
     while (*tables != NULL && strcmp(*tables, symbol->name) != 0) {
         tables++;
@@ -143,15 +146,16 @@ void domt_graph_add_symbols(domt_graph *graph, const char *root, const char *sym
     struct symbol symbol;
     size_t count = 0;
 
-    for (const char *line = symbols; *line != '\0'; line = next_line(line)) {
-        if (read_symbol(root, line, &symbol) && symbol.kind != 'U' && !is_table(&symbol, tables)) {
+    for (const char *line = symbols; *line != '\0'; line = skip_to_next_line(line)) {
+        if (read_symbol_of_nm_line(root, line, &symbol) && symbol.kind != 'U' &&
+            !is_symbol_listed_table(&symbol, tables)) {
             ck_assert_uint_lt(count, SYMBOLS_MAX);
             defined[count++] = symbol;
         }
     }
     ck_assert_msg(count > 0, "nm found no symbol");
-    for (const char *line = symbols; *line != '\0'; line = next_line(line)) {
-        if (!read_symbol(root, line, &symbol) || symbol.kind != 'U') {
+    for (const char *line = symbols; *line != '\0'; line = skip_to_next_line(line)) {
+        if (!read_symbol_of_nm_line(root, line, &symbol) || symbol.kind != 'U') {
             continue;
         }
         for (size_t i = 0; i < count; i++) {
@@ -164,10 +168,10 @@ void domt_graph_add_symbols(domt_graph *graph, const char *root, const char *sym
 
 /* ---- Circles ----------------------------------------------------------------------------------*/
 
-/* Compute which unit reaches which one along arrows that stay in `folder`, by Warshall's
+/* Compute which unit reaches which other one along arrows that stay in `folder`, by Warshall's
  * algorithm. */
-static void close_over(const domt_graph *graph, const char *folder,
-                       bool reach[DOMT_UNITS_MAX][DOMT_UNITS_MAX])
+static void compute_reachability_in_folder(const domt_graph *graph, const char *folder,
+                                           bool reach[DOMT_UNITS_MAX][DOMT_UNITS_MAX])
 {
     for (uint32_t i = 0; i < graph->count; i++) {
         for (uint32_t j = 0; j < graph->count; j++) {
@@ -184,7 +188,7 @@ static void close_over(const domt_graph *graph, const char *folder,
     }
 }
 
-static void insert_size(uint32_t *sizes, uint32_t count, uint32_t size)
+static void insert_size_in_descending_order(uint32_t *sizes, uint32_t count, uint32_t size)
 {
     uint32_t i = count;
 
@@ -199,7 +203,7 @@ uint32_t domt_graph_find_circles(const domt_graph *graph, const char *folder, ui
     static bool reach[DOMT_UNITS_MAX][DOMT_UNITS_MAX];
     uint32_t count = 0;
 
-    close_over(graph, folder, reach);
+    compute_reachability_in_folder(graph, folder, reach);
     for (uint32_t i = 0; i < graph->count; i++) {
         uint32_t size = 0;
         bool is_first = true;
@@ -216,7 +220,7 @@ uint32_t domt_graph_find_circles(const domt_graph *graph, const char *folder, ui
             }
             printf("\n");
             ck_assert_uint_lt(count, DOMT_CIRCLES_MAX);
-            insert_size(ret_sizes, count++, size);
+            insert_size_in_descending_order(ret_sizes, count++, size);
         }
     }
     return count;

@@ -15,15 +15,16 @@
 typedef struct domt_graph {
     uint32_t count;
     char name[DOMT_UNITS_MAX][DOMT_UNIT_NAME];
-    /* arrow[from][to] is true if unit `from` uses unit `to` */
+    /* arrow[from][to] is true if unit number `from` uses unit number `to` */
     bool arrow[DOMT_UNITS_MAX][DOMT_UNITS_MAX];
 } domt_graph;
 
-/* Add an arrow between the units of two files: "io/completions/ring.c". Units are added as they are
- * named; one file may be NULL or of the same unit, and then there is no arrow. */
+/* Add an arrow from the unit of the file `from`, such as "io/completions/ring.c", to that of `to`.
+ * Units are added as they are named. There is no arrow if one file is NULL, or both are of one
+ * unit. */
 void domt_graph_add_arrow(domt_graph *graph, const char *from, const char *to);
 
-/* Add the sources below `root` with what they include of each other. */
+/* Add the units of all sources below `root`, and an arrow for each include. */
 void domt_graph_add_includes(domt_graph *graph, const char *root);
 
 /* Add the arrows of `symbols`, which is the output of `nm -A -g` for objects whose path holds
@@ -38,7 +39,7 @@ void domt_graph_add_symbols(domt_graph *graph, const char *root, const char *sym
  * there are; `ret_sizes` gets their sizes, the largest first, and has room for DOMT_CIRCLES_MAX. */
 uint32_t domt_graph_find_circles(const domt_graph *graph, const char *folder, uint32_t *ret_sizes);
 
-/* Whether `name` lies in `folder`, at any depth. */
+/* Whether the unit or file `name` lies in `folder`, at any depth. */
 bool domt_is_unit_in_folder(const char *name, const char *folder);
 
 #endif

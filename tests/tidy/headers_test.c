@@ -1,5 +1,5 @@
-/* The words of the compiler to users: each public header compiles alone, and the macros of
- * sequences compile where they may stand and nowhere else. */
+/* Compiler's view of a user: each public header compiles alone, and the macros of sequences compile
+ * where they may stand and nowhere else. */
 #include "tests/support/suite.h"
 #include "tests/tidy/tree.h"
 
@@ -18,8 +18,8 @@
 #define C_COMPILER   "cc -x c -std=c17 -Wstrict-prototypes"
 #define CPP_COMPILER "g++ -x c++ -std=c++17"
 
-static void compile_header(const char *root, const char *compiler, const char *header,
-                           domt_report *report)
+static void compile_header_alone(const char *root, const char *compiler, const char *header,
+                                 domt_report *report)
 {
     char output[2048];
     int status =
@@ -33,7 +33,7 @@ static void compile_header(const char *root, const char *compiler, const char *h
     }
 }
 
-static void compile_all(const char *root, domt_report *report)
+static void compile_each_public_header_alone(const char *root, domt_report *report)
 {
     char pattern[DOMT_PATH_MAX + 32];
     glob_t found;
@@ -43,8 +43,8 @@ static void compile_all(const char *root, domt_report *report)
     ck_assert_int_eq(glob(pattern, 0, NULL, &found), 0);
     for (size_t i = 0; i < found.gl_pathc; i++) {
         const char *header = strrchr(found.gl_pathv[i], '/') + 1;
-        compile_header(root, C_COMPILER, header, report);
-        compile_header(root, CPP_COMPILER, header, report);
+        compile_header_alone(root, C_COMPILER, header, report);
+        compile_header_alone(root, CPP_COMPILER, header, report);
     }
     globfree(&found);
 }
@@ -53,13 +53,14 @@ DOMT_TEST(public_headers_compile_alone_in_c_and_cpp)
 {
     static domt_report report;
 
-    compile_all(DOMT_SOURCE_DIR, &report);
+    compile_each_public_header_alone(DOMT_SOURCE_DIR, &report);
     ck_assert_msg(report.count == 0, "%u:\n%s", report.count, report.text);
 }
 
-/* Plant this text as the only header, and check that `refusals` of the two compilers refuse it and
- * report `expected`. */
-static void expect_refusals(const char *text, uint32_t refusals, const char *expected)
+/* Let a public header with this text be the only one, and check that `refusals` of the compilers of
+ * C and C++ refuse it and print `expected`. */
+static void expect_compilers_refuse_header(const char *text, uint32_t refusals,
+                                           const char *expected)
 {
     static domt_report report;
     char copy[DOMT_PATH_MAX];
@@ -69,31 +70,32 @@ static void expect_refusals(const char *text, uint32_t refusals, const char *exp
     ck_assert_int_eq(domt_run_shell(output, sizeof output, "rm '%s'/include/domus/*.h 2>&1", copy),
                      0);
     domt_tree_plant_text(copy, "include/domus/planted.h", text);
-    compile_all(copy, &report);
+    compile_each_public_header_alone(copy, &report);
     domt_tree_remove_copy(copy);
     ck_assert_msg(report.count == refusals, "%s", report.text);
     ck_assert_msg(refusals == 0 || strstr(report.text, expected) != NULL, "%s", report.text);
 }
 
-DOMT_TEST(tidy_sees_a_header_that_needs_another)
+DOMT_TEST(tidy_sees_header_that_needs_another)
 {
-    expect_refusals("#pragma once\nsize_t domus_planted(void);\n", 2, "size_t");
-    expect_refusals("#pragma once\n#include <stddef.h>\nsize_t domus_planted(void);\n", 0, "");
+    expect_compilers_refuse_header("#pragma once\nsize_t domus_planted(void);\n", 2, "size_t");
+    expect_compilers_refuse_header(
+        "#pragma once\n#include <stddef.h>\nsize_t domus_planted(void);\n", 0, "");
 }
 
 DOMT_TEST(tidy_sees_a_header_without_guard)
 {
-    expect_refusals("enum planted { PLANTED };\n", 2, "redeclar");
+    expect_compilers_refuse_header("enum planted { PLANTED };\n", 2, "redeclar");
 }
 
-DOMT_TEST(tidy_sees_a_header_that_is_no_cpp)
+DOMT_TEST(tidy_sees_header_that_is_not_cpp)
 {
-    expect_refusals("#pragma once\nint domus_planted(int class);\n", 1, "g++");
+    expect_compilers_refuse_header("#pragma once\nint domus_planted(int class);\n", 1, "g++");
 }
 
-DOMT_TEST(tidy_sees_a_header_that_is_no_pedantic_c)
+DOMT_TEST(tidy_sees_header_that_is_not_pedantic_c)
 {
-    expect_refusals("#pragma once\nint domus_planted();\n", 1, "cc");
+    expect_compilers_refuse_header("#pragma once\nint domus_planted();\n", 1, "cc");
 }
 
 /* --- rows ------------------------------------------------------------------------------------- */
@@ -127,12 +129,14 @@ static const char before[] = "#include <domus/await.h>\n"
 
 #define STRICT "-Wall -Wextra -Wpedantic -Wshadow -Werror"
 
-/* g++ warns of each member of a behaviour without an initialiser, also where no macro is used. */
+/* This flag is needed because g++ warns of each member of a behaviour without an initialiser, also
+ * where no macro is used. */
 #define LENIENT "-Wno-missing-field-initializers"
 
-/* Compile `source`; the compiler's messages go to `output`. Returns the exit status. */
-static int compile_source(const char *compiler, const char *flags, const char *source, char *output,
-                          size_t size)
+/* Compile `source`, an example of a behaviour's table; the compiler's messages go to `output`.
+ * Returns the exit status. */
+static int compile_table_source(const char *compiler, const char *flags, const char *source,
+                                char *output, size_t size)
 {
     char path[] = "/tmp/domus-rows-XXXXXX";
     int fd = mkstemp(path);
@@ -153,23 +157,23 @@ static int compile_source(const char *compiler, const char *flags, const char *s
 
 #define NOT_INSTALLED 200
 
-DOMT_TEST(each_macro_compiles_without_a_warning_in_its_table)
+DOMT_TEST(sequence_macro_compiles_in_its_own_table)
 {
     char output[4096];
 
     for (size_t i = 0; i < COMPILERS; i++) {
-        int status = compile_source(compilers[i], STRICT,
-                                    ON("DOMUS_ON(&t, s)") PEER("DOMUS_ON_PEER(&t, s, DOMUS_ALONE)"),
-                                    output, sizeof output);
+        int status = compile_table_source(
+            compilers[i], STRICT, ON("DOMUS_ON(&t, s)") PEER("DOMUS_ON_PEER(&t, s, DOMUS_ALONE)"),
+            output, sizeof output);
         ck_assert_msg(status == 0 || status == NOT_INSTALLED, "%s: %s", compilers[i], output);
-        status = compile_source(compilers[i], STRICT " " LENIENT, CALL("DOMUS_BY(s)"), output,
-                                sizeof output);
+        status = compile_table_source(compilers[i], STRICT " " LENIENT, CALL("DOMUS_BY(s)"), output,
+                                      sizeof output);
         ck_assert_msg(status == 0 || status == NOT_INSTALLED, "%s: %s", compilers[i], output);
     }
 }
 
 /* With a user's plain flags, a macro in a wrong table is an error and not just a warning. */
-DOMT_TEST(no_macro_compiles_in_another_table)
+DOMT_TEST(no_sequence_macro_compiles_in_another_table)
 {
     static const char *const wrong[] = {
         ON("DOMUS_ON_PEER(&t, s, 0)"), ON("DOMUS_BY(s)"),       PEER("DOMUS_ON(&t, s)"),
@@ -179,7 +183,8 @@ DOMT_TEST(no_macro_compiles_in_another_table)
 
     for (size_t i = 0; i < COMPILERS; i++) {
         for (size_t k = 0; k < sizeof wrong / sizeof wrong[0]; k++)
-            ck_assert_msg(compile_source(compilers[i], "", wrong[k], output, sizeof output) != 0,
+            ck_assert_msg(compile_table_source(compilers[i], "", wrong[k], output, sizeof output) !=
+                              0,
                           "%s takes %s", compilers[i], wrong[k]);
     }
 }
@@ -212,7 +217,8 @@ static const char after[] = "\nconst domus_on rows[] = {DOMUS_ON(&t, s), {NULL, 
 
 #define SEQUENCE "DOMUS_SEQUENCE(s, struct kept) {\n"
 
-/* A sequence that compiles: it has all macros, and locals wherever they are allowed. */
+/* The source of a sequence that compiles: it has all macros, and local variables wherever they are
+ * allowed. */
 static const char whole[] =
     SEQUENCE "    int *number = (int *)self;\n"
              "    DOMUS_BEGIN;\n"
@@ -248,7 +254,7 @@ static const char whole[] =
 
 static const struct misuse {
     const char *what;
-    const char *says; /* the message of gcc, in C */
+    const char *says; /* part of gcc's message for this misuse, in C */
     const char *source;
     unsigned refused_by;
 } misuses[] = {
@@ -291,7 +297,7 @@ static const struct misuse {
      "DOMUS_SEQUENCE(s, struct large) {\nDOMUS_BEGIN;\nDOMUS_END;\n}\n", ALL},
 };
 
-static bool is_there(const char *compiler)
+static bool has_compiler(const char *compiler)
 {
     char output[256];
 
@@ -299,9 +305,10 @@ static bool is_there(const char *compiler)
                           compiler) == 0;
 }
 
-/* Compile `source`; the compiler's messages go to `output`. Returns its exit status. */
-static int compile_source_await(const char *compiler, const char *flags, const char *source,
-                                char *output, size_t size)
+/* Compile `source`, an example of a sequence; the compiler's messages go to `output`. Returns its
+ * exit status. */
+static int compile_sequence_source(const char *compiler, const char *flags, const char *source,
+                                   char *output, size_t size)
 {
     char path[] = "/tmp/domus-await-XXXXXX";
     int fd = mkstemp(path);
@@ -311,7 +318,8 @@ static int compile_source_await(const char *compiler, const char *flags, const c
     ck_assert_ptr_nonnull(file);
     ck_assert_int_ge(fprintf(file, "%s%s%s", before_await, source, after), 0);
     ck_assert_int_eq(fclose(file), 0);
-    /* Compile to an object file, because some errors are found only while code is generated. */
+    /* The compiler has to write an object file, because it finds some errors only while it
+     * generates code. */
     int status =
         domt_run_shell(output, size, "LC_ALL=C %s %s -I '%s/include' -c -o /dev/null '%s' 2>&1",
                        compiler, flags, DOMT_SOURCE_DIR, path);
@@ -319,29 +327,30 @@ static int compile_source_await(const char *compiler, const char *flags, const c
     return status;
 }
 
-DOMT_TEST(sequence_compiles_without_a_warning_in_c_and_cpp)
+DOMT_TEST(sequence_compiles_without_warning_in_c_and_cpp)
 {
     static char output[16384];
 
     for (int i = 0; i < AWAIT_COMPILERS; i++) {
-        if (!is_there(compilers_await[i]))
+        if (!has_compiler(compilers_await[i]))
             continue;
-        int status = compile_source_await(compilers_await[i], strict, whole, output, sizeof output);
+        int status =
+            compile_sequence_source(compilers_await[i], strict, whole, output, sizeof output);
         ck_assert_msg(status == 0, "%s:\n%s", compilers_await[i], output);
     }
 }
 
-DOMT_TEST(misuse_of_a_sequence_does_not_compile)
+DOMT_TEST(misuse_of_sequence_does_not_compile)
 {
     static char output[16384];
 
     for (size_t m = 0; m < sizeof misuses / sizeof misuses[0]; m++) {
         const struct misuse *misuse = &misuses[m];
         for (int i = 0; i < AWAIT_COMPILERS; i++) {
-            if ((misuse->refused_by & 1u << i) == 0 || !is_there(compilers_await[i]))
+            if ((misuse->refused_by & 1u << i) == 0 || !has_compiler(compilers_await[i]))
                 continue;
-            int status =
-                compile_source_await(compilers_await[i], "", misuse->source, output, sizeof output);
+            int status = compile_sequence_source(compilers_await[i], "", misuse->source, output,
+                                                 sizeof output);
             ck_assert_msg(status != 0, "%s: %s compiles", compilers_await[i], misuse->what);
             const char *says = i == GCC ? misuse->says : "error:";
             ck_assert_msg(strstr(output, says) != NULL, "%s: %s", compilers_await[i], output);

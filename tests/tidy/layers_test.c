@@ -17,9 +17,9 @@
 static const char *const layers[] = {"base", "house", "io", "runtime"};
 #define LAYERS_COUNT (int)(sizeof layers / sizeof layers[0])
 
-/* Headers that only the named layers may include. */
+/* Foreign headers that only the named layers may include, and the reasons. */
 static const struct foreign {
-    const char *header; /* the header, or the beginning of its path */
+    const char *header; /* the foreign header, or the begin of such a header's path */
     const char *folders;
     const char *reason;
 } foreigners[] = {
@@ -33,13 +33,14 @@ static const struct foreign {
     {"yaml.h", " config ", "programs in C need not link YAML"},
 };
 
-/* The rules of the doctor use no library, because the program `domus` is built with them, too. */
+/* The doctor's rules use no library, because the program `domus`, which uses none, is built with
+ * them, too. */
 #define RULES_OF_THE_DOCTOR "protocols/observe/doctor/"
 
 struct include {
-    const char *path; /* path of the file that includes */
-    char from[64];    /* folder of that file: "base", "include", "tests" */
-    char to[256];     /* text between the quotes of the #include */
+    const char *path; /* path of the file that has the include */
+    char from[64];    /* first folder of that path: "base", "include", "tests" */
+    char to[256];     /* path that the #include names, between its quotes or angle brackets */
     bool quoted;
     uint32_t line;
 };
@@ -54,26 +55,27 @@ static int rank_of_layer(const char *folder)
     return -1;
 }
 
-static void copy_folder(const char *path, char *ret_folder, size_t size)
+static void copy_first_folder_of_path(const char *path, char *ret_folder, size_t size)
 {
     size_t length = strcspn(path, "/");
 
     snprintf(ret_folder, size, "%.*s", path[length] == '/' ? (int)length : 0, path);
 }
 
-static bool is_library(const char *folder)
+static bool is_folder_of_libraries(const char *folder)
 {
     return rank_of_layer(folder) >= 0 || strcmp(folder, "config") == 0 ||
            strcmp(folder, "protocols") == 0 || strcmp(folder, "include") == 0;
 }
 
-static void check_foreign(const struct include *include, domt_report *report)
+static void check_foreign_header_of_include(const struct include *include, domt_report *report)
 {
     char wanted[80];
 
     snprintf(wanted, sizeof wanted, " %s ", include->from);
     for (size_t i = 0; i < sizeof foreigners / sizeof foreigners[0]; i++) {
-        if (domt_text_starts_with(include->to, foreigners[i].header) && is_library(include->from) &&
+        if (domt_text_starts_with(include->to, foreigners[i].header) &&
+            is_folder_of_libraries(include->from) &&
             strstr(foreigners[i].folders, wanted) == NULL) {
             domt_report_add_offence(report, include->path, include->line,
                                     "%s may not include %s: %s", include->from, include->to,
@@ -90,9 +92,8 @@ static void check_foreign(const struct include *include, domt_report *report)
     }
 }
 
-/* Whether two paths lie in the same folder of protocols/: each such folder is a library of its
- * own. */
-static bool is_same_protocol(const char *path, const char *other)
+/* Whether two paths lie in the same folder of protocols/, each of which is a library of its own. */
+static bool are_paths_in_same_protocol(const char *path, const char *other)
 {
     size_t folder = strlen("protocols/");
 
@@ -101,7 +102,7 @@ static bool is_same_protocol(const char *path, const char *other)
 }
 
 /* Whether a file in the folder `from` may include a file in the folder `to` of this tree. */
-static bool arrow_holds(const struct include *include, const char *to)
+static bool may_folder_include_folder(const struct include *include, const char *to)
 {
     const char *from = include->from;
 
@@ -109,53 +110,54 @@ static bool arrow_holds(const struct include *include, const char *to)
         return rank_of_layer(to) >= 0 && rank_of_layer(to) <= rank_of_layer(from);
     }
     if (strcmp(from, "protocols") == 0 && strcmp(to, "protocols") == 0) {
-        return is_same_protocol(include->path, include->to);
+        return are_paths_in_same_protocol(include->path, include->to);
     }
     return strcmp(from, "config") == 0 && strcmp(to, "config") == 0;
 }
 
-/* Whether the including file is an example that is a folder, and the included file lies in that
- * folder. */
-static bool is_of_same_example(const struct include *include)
+/* Whether the including file belongs to an example that is a folder, and the included file lies in
+ * the same folder. */
+static bool is_include_within_one_example(const struct include *include)
 {
     return strchr(include->path + strlen("examples/"), '/') != NULL &&
            strchr(include->to, '/') == NULL;
 }
 
-/* Whether a rule of the doctor includes a file that the program `domus` is built without. */
-static bool leaves_the_doctor(const struct include *include)
+/* Whether a source of the doctor's rules includes a file that the program `domus` is built
+ * without. */
+static bool leaves_include_the_doctors_rules(const struct include *include)
 {
     return domt_text_starts_with(include->path, RULES_OF_THE_DOCTOR) &&
            (domt_text_starts_with(include->to, "domus/") ||
             (include->quoted && !domt_text_starts_with(include->to, RULES_OF_THE_DOCTOR)));
 }
 
-static void check_include(const struct include *include, domt_report *report)
+static void check_include_against_layers(const struct include *include, domt_report *report)
 {
     char to[64];
 
-    copy_folder(include->to, to, sizeof to);
-    check_foreign(include, report);
+    copy_first_folder_of_path(include->to, to, sizeof to);
+    check_foreign_header_of_include(include, report);
     if (strcmp(include->from, "tests") == 0 || strcmp(include->from, "bench") == 0) {
         return;
     }
-    if (leaves_the_doctor(include)) {
+    if (leaves_include_the_doctors_rules(include)) {
         domt_report_add_offence(
             report, include->path, include->line,
             "rules of the doctor may not include %s: the program domus has them, too", include->to);
     }
-    bool ours = is_library(to) || strcmp(to, "tests") == 0 || strcmp(to, "bench") == 0;
+    bool ours = is_folder_of_libraries(to) || strcmp(to, "tests") == 0 || strcmp(to, "bench") == 0;
     if (strcmp(include->from, "tools") == 0 &&
         (strcmp(to, "tools") == 0 || domt_text_starts_with(include->to, RULES_OF_THE_DOCTOR))) {
         return;
     }
     if (strcmp(include->from, "examples") == 0) {
-        if (ours || (include->quoted && !is_of_same_example(include))) {
+        if (ours || (include->quoted && !is_include_within_one_example(include))) {
             domt_report_add_offence(report, include->path, include->line,
                                     "examples include <domus/...> and the system's headers, not %s",
                                     include->to);
         }
-    } else if (ours && !arrow_holds(include, to)) {
+    } else if (ours && !may_folder_include_folder(include, to)) {
         domt_report_add_offence(report, include->path, include->line, "%s may not include %s",
                                 include->from, include->to);
     } else if (include->quoted && !ours) {
@@ -165,13 +167,13 @@ static void check_include(const struct include *include, domt_report *report)
     }
 }
 
-/* The rule of the layers: it visits each `#include` that is code, and reads it from the text
- * because its name is a literal. */
-static void layers_rule(const domt_source *source, domt_report *report)
+/* The rule of the layers visits each `#include` that is code. It reads the header's name from the
+ * text, because in the code alone literals are blanked. */
+static void report_includes_against_layers(const domt_source *source, domt_report *report)
 {
     struct include include = {.path = source->path};
 
-    copy_folder(source->path, include.from, sizeof include.from);
+    copy_first_folder_of_path(source->path, include.from, sizeof include.from);
     for (const char *hash = strchr(source->code, '#'); hash != NULL; hash = strchr(hash + 1, '#')) {
         const char *p = source->text + (hash - source->code) + 1;
         p += strspn(p, " \t");
@@ -186,118 +188,121 @@ static void layers_rule(const domt_source *source, domt_report *report)
         include.quoted = *p == '"';
         snprintf(include.to, sizeof include.to, "%.*s", (int)strcspn(p + 1, "\">\n"), p + 1);
         include.line = domt_line_number_of(source->code, hash);
-        check_include(&include, report);
+        check_include_against_layers(&include, report);
     }
 }
 
-DOMT_TEST(M1_arrows_point_one_way)
+DOMT_TEST(M1_includes_follow_the_layers)
 {
-    domt_tree_check_rule_holds(layers_rule);
+    domt_tree_check_rule_holds(report_includes_against_layers);
 }
 
-DOMT_TEST(tidy_sees_a_wrong_arrow)
+DOMT_TEST(tidy_sees_include_against_the_layers)
 {
-    domt_tree_check_rule_sees(layers_rule, "base/planted.c", "#include \"house/house.h\"\n",
-                              "base may not");
-    domt_tree_check_rule_sees(layers_rule, "house/planted.h", "#include <io/ring.h>\n",
-                              "house may not");
-    domt_tree_check_rule_sees(layers_rule, "io/planted.c", "  #  include \"runtime/loop.h\"\n",
-                              "io may not");
-    domt_tree_check_rule_sees(layers_rule, "runtime/planted.c",
+    domt_tree_check_rule_sees(report_includes_against_layers, "base/planted.c",
+                              "#include \"house/house.h\"\n", "base may not");
+    domt_tree_check_rule_sees(report_includes_against_layers, "house/planted.h",
+                              "#include <io/ring.h>\n", "house may not");
+    domt_tree_check_rule_sees(report_includes_against_layers, "io/planted.c",
+                              "  #  include \"runtime/loop.h\"\n", "io may not");
+    domt_tree_check_rule_sees(report_includes_against_layers, "runtime/planted.c",
                               "#include \"tests/support/suite.h\"\n", "runtime may not");
-    domt_tree_check_rule_sees(layers_rule, "config/planted.c", "#include \"base/check.h\"\n",
-                              "config may not");
-    domt_tree_check_rule_sees(layers_rule, "runtime/planted.c", "#include \"config/scalar.h\"\n",
-                              "runtime may not");
-    domt_tree_check_rule_sees(layers_rule, "protocols/resp/planted.c",
+    domt_tree_check_rule_sees(report_includes_against_layers, "config/planted.c",
+                              "#include \"base/check.h\"\n", "config may not");
+    domt_tree_check_rule_sees(report_includes_against_layers, "runtime/planted.c",
+                              "#include \"config/scalar.h\"\n", "runtime may not");
+    domt_tree_check_rule_sees(report_includes_against_layers, "protocols/resp/planted.c",
                               "#include \"base/check.h\"\n", "protocols may not");
-    domt_tree_check_rule_sees(layers_rule, "protocols/planted/planted.c",
+    domt_tree_check_rule_sees(report_includes_against_layers, "protocols/planted/planted.c",
                               "#include \"protocols/resp/resp.h\"\n", "protocols may not");
-    domt_tree_check_rule_sees(layers_rule, "io/planted.c", "#include \"protocols/resp/resp.h\"\n",
-                              "io may not");
-    domt_tree_check_rule_sees(layers_rule, "include/domus/planted.h", "#include \"base/check.h\"\n",
-                              "include may not");
+    domt_tree_check_rule_sees(report_includes_against_layers, "io/planted.c",
+                              "#include \"protocols/resp/resp.h\"\n", "io may not");
+    domt_tree_check_rule_sees(report_includes_against_layers, "include/domus/planted.h",
+                              "#include \"base/check.h\"\n", "include may not");
 }
 
-DOMT_TEST(tidy_sees_an_example_that_looks_inside)
+DOMT_TEST(tidy_sees_example_that_includes_internals)
 {
-    domt_tree_check_rule_sees(layers_rule, "tools/domus/planted.c", "#include \"base/check.h\"\n",
-                              "tools may not include");
-    domt_tree_check_rule_sees(layers_rule, "tools/domus/planted.c",
+    domt_tree_check_rule_sees(report_includes_against_layers, "tools/domus/planted.c",
+                              "#include \"base/check.h\"\n", "tools may not include");
+    domt_tree_check_rule_sees(report_includes_against_layers, "tools/domus/planted.c",
                               "#include \"protocols/observe/rows.h\"\n", "tools may not include");
-    domt_tree_check_rule_sees(layers_rule, "protocols/observe/doctor/planted.c",
+    domt_tree_check_rule_sees(report_includes_against_layers, "protocols/observe/doctor/planted.c",
                               "#include <domus/profile.h>\n", "the doctor may not include");
-    domt_tree_check_rule_sees(layers_rule, "examples/planted.c", "#include \"base/check.h\"\n",
-                              "examples");
-    domt_tree_check_rule_sees(layers_rule, "examples/planted.c", "#include \"helper.h\"\n",
-                              "examples");
-    domt_tree_check_rule_sees(layers_rule, "examples/kv/planted.c", "#include \"base/check.h\"\n",
-                              "examples");
+    domt_tree_check_rule_sees(report_includes_against_layers, "examples/planted.c",
+                              "#include \"base/check.h\"\n", "examples");
+    domt_tree_check_rule_sees(report_includes_against_layers, "examples/planted.c",
+                              "#include \"helper.h\"\n", "examples");
+    domt_tree_check_rule_sees(report_includes_against_layers, "examples/kv/planted.c",
+                              "#include \"base/check.h\"\n", "examples");
 }
 
-DOMT_TEST(tidy_sees_a_foreign_header_out_of_its_layer)
+DOMT_TEST(tidy_sees_foreign_header_outside_its_layer)
 {
-    domt_tree_check_rule_sees(layers_rule, "house/planted.c", "#include <liburing.h>\n",
-                              "backend table");
-    domt_tree_check_rule_sees(layers_rule, "io/planted.c", "#include <pthread.h>\n",
-                              "know no threads");
-    domt_tree_check_rule_sees(layers_rule, "runtime/planted.c", "#include <yaml.h>\n", "link YAML");
-    domt_tree_check_rule_sees(layers_rule, "runtime/planted.c", "#include <domus/yaml.h>\n",
-                              "libdomus-config");
-    domt_tree_check_rule_sees(layers_rule, "io/planted.c", "#include <domus/resp.h>\n",
-                              "libdomus-resp");
-    domt_tree_check_rule_sees(layers_rule, "base/planted.c", "#include \"check.h\"\n",
-                              "folder/file.h");
+    domt_tree_check_rule_sees(report_includes_against_layers, "house/planted.c",
+                              "#include <liburing.h>\n", "backend table");
+    domt_tree_check_rule_sees(report_includes_against_layers, "io/planted.c",
+                              "#include <pthread.h>\n", "know no threads");
+    domt_tree_check_rule_sees(report_includes_against_layers, "runtime/planted.c",
+                              "#include <yaml.h>\n", "link YAML");
+    domt_tree_check_rule_sees(report_includes_against_layers, "runtime/planted.c",
+                              "#include <domus/yaml.h>\n", "libdomus-config");
+    domt_tree_check_rule_sees(report_includes_against_layers, "io/planted.c",
+                              "#include <domus/resp.h>\n", "libdomus-resp");
+    domt_tree_check_rule_sees(report_includes_against_layers, "base/planted.c",
+                              "#include \"check.h\"\n", "folder/file.h");
 }
 
-/* An include that is commented out and one that the rule allows are no offence. */
-DOMT_TEST(tidy_lets_right_arrows_stand)
+/* The rule reports neither an include that is commented out nor one that is allowed. */
+DOMT_TEST(tidy_accepts_allowed_includes)
 {
-    domt_tree_check_rule_accepts(layers_rule, "base/planted.c",
+    domt_tree_check_rule_accepts(report_includes_against_layers, "base/planted.c",
                                  "/*\n#include \"house/house.h\"\n*/\n// #include \"io/ring.h\"\n");
     domt_tree_check_rule_accepts(
-        layers_rule, "runtime/planted.c",
+        report_includes_against_layers, "runtime/planted.c",
         "#include \"io/ring.h\"\n#include <domus/config.h>\n#include <pthread.h>\n");
-    domt_tree_check_rule_accepts(layers_rule, "tests/base/planted.c",
+    domt_tree_check_rule_accepts(report_includes_against_layers, "tests/base/planted.c",
                                  "#include \"runtime/loop.h\"\n");
-    domt_tree_check_rule_accepts(layers_rule, "tools/domus/planted.c",
+    domt_tree_check_rule_accepts(report_includes_against_layers, "tools/domus/planted.c",
                                  "#include \"tools/domus/say.h\"\n");
-    domt_tree_check_rule_accepts(layers_rule, "tools/domus/planted.c",
+    domt_tree_check_rule_accepts(report_includes_against_layers, "tools/domus/planted.c",
                                  "#include \"protocols/observe/doctor/rule.h\"\n");
-    domt_tree_check_rule_accepts(layers_rule, "examples/planted.c", "#include <domus/main.h>\n");
-    domt_tree_check_rule_accepts(layers_rule, "examples/kv/planted.c", "#include \"kv.h\"\n");
+    domt_tree_check_rule_accepts(report_includes_against_layers, "examples/planted.c",
+                                 "#include <domus/main.h>\n");
+    domt_tree_check_rule_accepts(report_includes_against_layers, "examples/kv/planted.c",
+                                 "#include \"kv.h\"\n");
 }
 
 /* --- turns ------------------------------------------------------------------------------------ */
 
-/* Code of a user is entered by one way only (house/conversation/turn.h). A call through an entry
- * of a behaviour that gets a stack stands in a function that begins a turn, in a file that ends
- * turns. So what a begin or an end does is done for each callback. Calls within a callback of the
- * library's own actor for processes are within its turn. */
+/* Code of a user is entered by one way only (house/conversation/turn.h): a call through an entry of
+ * a behaviour that gets a stack stands in a function that begins a turn, in a file that ends turns.
+ * So everything that a begin or an end of a turn does is done for each callback. Calls within a
+ * callback of the library's own actor for processes are within that callback's turn. */
 
-/* The entries of `domus_behaviour`, `domus_on` and `domus_call`, and the function that resumes a
- * conversation. */
+/* The calls that enter code of a user: through the entries of `domus_behaviour`, `domus_on` and
+ * `domus_call`, and of the function that resumes a conversation. */
 static const char *const entries[] = {
     "->handle(", ".handle(", "->then(", "->on_mount(", "->on_restart(", "->on_stop(",
 };
 
-/* Returns the begin of the function that holds `at`: it lies behind the last line that is only a
- * closing brace. */
-static const char *function_begin(const char *code, const char *at)
+/* Returns where the function that holds `at` begins: behind the last line before `at` that is only
+ * a closing brace. */
+static const char *begin_of_function_holding(const char *code, const char *at)
 {
     while (at > code && strncmp(at, "\n}", 2) != 0)
         at--;
     return at;
 }
 
-static bool holds_between(const char *from, const char *to, const char *word)
+static bool is_word_between(const char *from, const char *to, const char *word)
 {
     const char *found = strstr(from, word);
 
     return found != NULL && found < to;
 }
 
-static void turns_rule(const domt_source *source, domt_report *report)
+static void report_user_calls_without_turn(const domt_source *source, domt_report *report)
 {
     const char *code = source->code;
 
@@ -307,7 +312,7 @@ static void turns_rule(const domt_source *source, domt_report *report)
         return;
     for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
         for (const char *at = code; (at = strstr(at, entries[i])) != NULL; at++) {
-            if (!holds_between(function_begin(code, at), at, "domi_turn_begin(") ||
+            if (!is_word_between(begin_of_function_holding(code, at), at, "domi_turn_begin(") ||
                 strstr(code, "domi_turn_end") == NULL)
                 domt_report_add_offence(report, source->path, domt_line_number_of(code, at),
                                         "%s) enters code of a user without a turn: use "
@@ -317,30 +322,30 @@ static void turns_rule(const domt_source *source, domt_report *report)
     }
 }
 
-DOMT_TEST(code_of_a_user_is_entered_by_turns)
+DOMT_TEST(user_code_is_entered_only_by_turns)
 {
-    domt_tree_check_rule_holds(turns_rule);
+    domt_tree_check_rule_holds(report_user_calls_without_turn);
 }
 
-DOMT_TEST(tidy_sees_an_entry_without_a_turn)
+DOMT_TEST(tidy_sees_user_call_without_turn)
 {
-    domt_tree_check_rule_sees(turns_rule, "house/planted.c",
+    domt_tree_check_rule_sees(report_user_calls_without_turn, "house/planted.c",
                               "\nvoid f(void)\n{\n    b->on_stop(s, t);\n}\n",
                               "->on_stop() enters");
     domt_tree_check_rule_sees(
-        turns_rule, "io/planted.c",
+        report_user_calls_without_turn, "io/planted.c",
         "\nvoid g(void)\n{\n    domi_turn_begin(s, t);\n    domi_turn_end(s, 0);\n}\n"
         "\nvoid f(void)\n{\n    on->handle(s, t, p);\n}\n",
         "->handle() enters");
-    domt_tree_check_rule_sees(turns_rule, "io/planted.c",
+    domt_tree_check_rule_sees(report_user_calls_without_turn, "io/planted.c",
                               "\nvoid f(void)\n{\n    b->on_read.handle(s, t, p);\n}\n",
                               ".handle() enters");
     domt_tree_check_rule_sees(
-        turns_rule, "house/planted.c",
+        report_user_calls_without_turn, "house/planted.c",
         "\nvoid f(void)\n{\n    domi_turn_begin(s, t);\n    b->on_stop(s, t);\n}\n",
         "->on_stop() enters");
     domt_tree_check_rule_accepts(
-        turns_rule, "house/planted.c",
+        report_user_calls_without_turn, "house/planted.c",
         "\nvoid f(void)\n{\n    domi_turn_begin(s, t);\n    b->on_stop(s, t);\n"
         "    domi_turn_end(s, 0);\n}\n");
 }

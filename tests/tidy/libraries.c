@@ -1,6 +1,6 @@
-/* The table of libraries: each header belongs to one by the word with which its name begins.
- * Configurations are read without the library that they configure, so their headers belong to
- * libdomus. */
+/* The table of the installed libraries: the first word in a public header's name says to which one
+ * the header belongs. Configurations are read without the library that they configure, so their
+ * headers belong to libdomus. */
 #include "tests/tidy/libraries.h"
 #include "tests/tidy/tree.h"
 

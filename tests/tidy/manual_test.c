@@ -10,14 +10,15 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The manual page of the program `domus` and its completion know each command with each of its
- * options, and no other option. Without the program nothing is tested. */
+/* The manual page of the program `domus`, and the shell's completion for it, know each command with
+ * each of its options, and no other option. If the program was not built, nothing is tested. */
 
 static char output[32768];
 
-/* Run a shell program for each command. In it $1 is the command's name, $page its page, $help its
- * help, and `options` prints the options in a text, one on a line. */
-static void run_for_each_command(const char *program)
+/* Run the shell text `program` for each command of `domus`. In it $1 is the command's name, $page
+ * its manual page, $help its help, and the function `options` prints the options in its input, one
+ * on a line. */
+static void run_shell_for_each_command(const char *program)
 {
     if (access(DOMT_BIN_DIR "/domus", X_OK) != 0) {
         printf("the program domus is not built, so its manual is not looked at\n");
@@ -38,27 +39,28 @@ static void run_for_each_command(const char *program)
     ck_assert_msg(status == 0, "status %d: %s", status, output);
 }
 
-/* A shell line that puts the options of the help into $o. */
+/* A line of shell that puts the options that a command's help names into $o. */
 #define HELPED "o=$(echo \"$help\" | sed -n '/^  -\\|^      --/s/   *[^ -].*//p' | options)"
 
-DOMT_TEST(each_option_has_its_words_in_the_manual)
+DOMT_TEST(each_option_is_described_in_manual_page)
 {
-    run_for_each_command(HELPED " && m=$(sed -n 's/^[.]It //p' $page | "
-                                "sed 's/Fl -/ --/g; s/Fl \\([a-zA-Z]\\)/ -\\1/g' | options) && "
-                                "[ \"$o\" = \"$m\" ] || { echo \"help: $o; page: $m\"; false; }");
+    run_shell_for_each_command(HELPED
+                               " && m=$(sed -n 's/^[.]It //p' $page | "
+                               "sed 's/Fl -/ --/g; s/Fl \\([a-zA-Z]\\)/ -\\1/g' | options) && "
+                               "[ \"$o\" = \"$m\" ] || { echo \"help: $o; page: $m\"; false; }");
 }
 
-DOMT_TEST(each_option_is_completed)
+DOMT_TEST(each_option_is_completed_by_the_shell)
 {
-    run_for_each_command(
+    run_shell_for_each_command(
         HELPED " && c=$(bash -c '. completion/domus.bash; COMP_WORDS=(domus $0 -) COMP_CWORD=2; "
                "_domus; printf \" %s\\n\" \"${COMPREPLY[@]}\"' \"$1\" | options) && "
                "[ \"$o\" = \"$c\" ] || { echo \"help: $o; completion: $c\"; false; }");
 }
 
-/* File names may come from other people, so the completion must not run what a name contains as a
- * shell command. */
-DOMT_TEST(programs_are_completed_by_plain_names)
+/* File names may come from other people, so the completion must not run a part of a file's name as
+ * a shell command. */
+DOMT_TEST(completion_runs_no_part_of_file_names)
 {
     int status = domt_run_shell(
         output, sizeof output,
@@ -74,7 +76,7 @@ DOMT_TEST(programs_are_completed_by_plain_names)
 }
 
 /* Manual pages refer to each other before they are installed, which mandoc cannot know. */
-DOMT_TEST(judges_find_nothing_in_the_manual)
+DOMT_TEST(mandoc_finds_no_fault_in_manual_pages)
 {
     int status =
         domt_run_shell(output, sizeof output,
@@ -93,9 +95,10 @@ DOMT_TEST(judges_find_nothing_in_the_manual)
  * names without the generator: from the compiler, its debugging information, nm, and the schema of
  * the configuration. A build with a sanitizer makes no manual, so nothing is tested there. */
 
-/* Run the judges named in `names` on the manual of the build or, if `change` is given, on a copy
- * that these shell commands have changed: its folder is `manual`. Returns the exit status. */
-static int judge_manual(const char *names, const char *change)
+/* Run the judges of tests/tidy/manual.py that `names` lists, on the manual of this build or, if
+ * `change` is given, on a copy that this shell text has changed; the copy's folder is `manual`.
+ * Returns the exit status. */
+static int run_judges_of_manual(const char *names, const char *change)
 {
     return domt_run_shell(
         output, sizeof output,
@@ -112,7 +115,7 @@ static int judge_manual(const char *names, const char *change)
         change, *change != '\0' ? change : ":", names);
 }
 
-static bool is_made(void)
+static bool has_build_made_manual(void)
 {
     bool is_there = access(DOMT_BIN_DIR "/../manual/made", R_OK) == 0;
 
@@ -121,7 +124,8 @@ static bool is_made(void)
     return is_there;
 }
 
-/* Changes to a copy of the manual, and the message that the judge then prints. */
+/* Changes to a copy of the manual, each with the name of a judge and the message that the judge
+ * then prints. */
 static const struct {
     const char *name;
     const char *change;
@@ -152,30 +156,30 @@ static const struct {
     {"same", "echo x >>man/man3/domus_keep.3", "domus_keep.3 differs from run to run"},
 };
 
-DOMT_TEST(manual_is_whole)
+DOMT_TEST(manual_has_a_page_for_each_name)
 {
-    if (!is_made())
+    if (!has_build_made_manual())
         return;
-    int status = judge_manual("names fields libraries keys counters links lint texts", "");
+    int status = run_judges_of_manual("names fields libraries keys counters links lint texts", "");
     ck_assert_msg(status == 0, "status %d: %s", status, output);
 }
 
 /* A second run of the generator and copies of the manual take time, so they are tested in the long
  * form only. */
-DOMT_TEST(second_run_makes_the_same_bytes)
+DOMT_TEST(second_run_makes_identical_manual)
 {
-    if (!is_made() || getenv("DOMT_LONG") == NULL)
+    if (!has_build_made_manual() || getenv("DOMT_LONG") == NULL)
         return;
-    int status = judge_manual("same", "");
+    int status = run_judges_of_manual("same", "");
     ck_assert_msg(status == 0, "status %d: %s", status, output);
 }
 
-DOMT_TEST(judges_see_what_is_missing)
+DOMT_TEST(judges_see_missing_parts_of_manual)
 {
-    if (!is_made() || getenv("DOMT_LONG") == NULL)
+    if (!has_build_made_manual() || getenv("DOMT_LONG") == NULL)
         return;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        int status = judge_manual(rows[i].name, rows[i].change);
+        int status = run_judges_of_manual(rows[i].name, rows[i].change);
         ck_assert_msg(status == 1 && strstr(output, rows[i].expected) != NULL, "%s: status %d: %s",
                       rows[i].change, status, output);
     }
@@ -192,7 +196,7 @@ static char output_guide[65536];
 
 /* Install this build to $scratch/domus, apply `change` to a copy of the guide, and run guide.py on
  * the copy. Returns its exit status. */
-static int judge_guide(const char *change, const char *chapters)
+static int run_judge_of_guide(const char *change, const char *chapters)
 {
     return domt_run_shell(output_guide, sizeof output_guide,
                           "scratch=$(mktemp -d) && trap 'rm -r \"$scratch\"' EXIT && "
@@ -205,16 +209,16 @@ static int judge_guide(const char *change, const char *chapters)
                           change, chapters);
 }
 
-DOMT_TEST(listings_are_files_and_outputs_are_what_is_printed)
+DOMT_TEST(guide_listings_and_outputs_are_true)
 {
     if (DOMT_SANITIZED)
         return;
-    int status = judge_guide(":", "");
-    printf("%s", status == 0 ? output_guide : ""); /* the parts that were left out */
+    int status = run_judge_of_guide(":", "");
+    printf("%s", status == 0 ? output_guide : ""); /* guide.py prints which parts it has left out */
     ck_assert_msg(status == 0, "status %d: %s", status, output_guide);
 }
 
-DOMT_TEST(a_listing_and_an_output_that_are_wrong_are_named)
+DOMT_TEST(wrong_listing_or_output_of_guide_is_named)
 {
     static const struct {
         const char *change, *named;
@@ -227,7 +231,7 @@ DOMT_TEST(a_listing_and_an_output_that_are_wrong_are_named)
     };
 
     for (size_t i = 0; !DOMT_SANITIZED && i < sizeof chapters / sizeof chapters[0]; i++) {
-        int status = judge_guide(chapters[i].change, "01");
+        int status = run_judge_of_guide(chapters[i].change, "01");
         ck_assert_msg(status == 1 && strstr(output_guide, chapters[i].named) != NULL, "%s: %d, %s",
                       chapters[i].change, status, output_guide);
     }
@@ -235,7 +239,7 @@ DOMT_TEST(a_listing_and_an_output_that_are_wrong_are_named)
 
 /* Chapter 6 says that PostgreSQL needs one other line of configuration. In the long form its
  * program is run with PostgreSQL, and prints the same. */
-DOMT_TEST(postgresql_prints_what_sqlite_does)
+DOMT_TEST(guide_program_prints_same_with_postgresql)
 {
     domt_postgres server;
 
@@ -243,7 +247,7 @@ DOMT_TEST(postgresql_prints_what_sqlite_does)
         return;
     domt_postgres_start(&server, NULL);
     setenv("GUIDE_DATABASE", server.url, 1);
-    int status = judge_guide(":", "06");
+    int status = run_judge_of_guide(":", "06");
     unsetenv("GUIDE_DATABASE");
     domt_postgres_stop(&server);
     ck_assert_msg(status == 0, "status %d: %s", status, output_guide);

@@ -1,6 +1,7 @@
-/* docs/decisions/memory-order.md has a row for each atomic access with an order: its folder, the
- * order, and the word that is accessed. So nobody writes a weaker order without an argument for it,
- * and the page has no row that nobody uses. Each litmus test is named there. */
+/* docs/decisions/memory-order.md has a row for each atomic access with an order of memory: its
+ * folder, the order, and the word that is accessed. So nobody writes a weaker order without an
+ * argument for it, and the page has no row that no access needs. Each litmus test is named on the
+ * page. */
 #include "tests/support/suite.h"
 #include "tests/tidy/tree.h"
 
@@ -14,7 +15,7 @@
 #define ROWS_MAX 1024
 #define WORD_MAX 64
 
-/* One word of one row of the page. */
+/* A row of the page's table, with one of the words that the row names. */
 typedef struct row {
     char where[WORD_MAX];
     char order[WORD_MAX];
@@ -27,16 +28,17 @@ static size_t rows_count;
 
 static const char *const orders[] = {"relaxed", "acquire", "release", "acq_rel", "seq_cst"};
 #define ORDERS (sizeof orders / sizeof orders[0])
-static uint32_t counts[ORDERS]; /* how often the visited files use each order */
+static uint32_t counts[ORDERS]; /* how often the visited sources use each order of memory */
 
-static void copy_name(char to[WORD_MAX], const char *from, size_t length)
+static void copy_word_of_length(char to[WORD_MAX], const char *from, size_t length)
 {
     ck_assert(length < WORD_MAX);
     snprintf(to, WORD_MAX, "%.*s", (int)length, from);
 }
 
-/* Read a line "| `WHERE` | ORDER | WORD ... |". Other lines have other texts at these places. */
-static void read_row(const char *line)
+/* Read a row of the page's table, "| `WHERE` | ORDER | WORD ... |". A line that is no such row is
+ * passed over. */
+static void read_row_of_page(const char *line)
 {
     char where[WORD_MAX], order[WORD_MAX];
     int words = 0;
@@ -49,25 +51,25 @@ static void read_row(const char *line)
         row *one = &rows[rows_count++];
         memcpy(one->where, where, sizeof where);
         memcpy(one->order, order, sizeof order);
-        copy_name(one->word, p, length);
+        copy_word_of_length(one->word, p, length);
         p += length;
     }
 }
 
-static void read_page(void)
+static void read_rows_of_page(void)
 {
     if (rows_count != 0)
         return;
     char *text = domt_tree_read_text(DOMT_SOURCE_DIR "/" PAGE);
     for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
         line += *line == '\n';
-        read_row(line);
+        read_row_of_page(line);
     }
     free(text);
     ck_assert_uint_gt(rows_count, 200);
 }
 
-static bool is_in_a_row(const char *path, const char *order, const char *word)
+static bool has_access_a_row(const char *path, const char *order, const char *word)
 {
     bool is_there = false;
 
@@ -82,9 +84,9 @@ static bool is_in_a_row(const char *path, const char *order, const char *word)
 
 /* --- accesses -------------------------------------------------------------------------------- */
 
-/* Returns the end of the argument that begins at `p`: a comma, or the parenthesis that closes the
- * call. */
-static const char *argument_end(const char *p)
+/* Returns the end of the call's argument that begins at `p`: a comma, or the parenthesis that
+ * closes the call. */
+static const char *end_of_call_argument(const char *p)
 {
     for (int depth = 0; *p != '\0'; p++) {
         if (depth == 0 && (*p == ',' || *p == ')'))
@@ -94,8 +96,9 @@ static const char *argument_end(const char *p)
     return p;
 }
 
-/* Find the last identifier of the argument that is no part of an index. */
-static void find_word(const char *p, const char *end, char ret_word[WORD_MAX])
+/* Find the name of the accessed word: the last identifier of the argument that is no part of an
+ * index. */
+static void find_accessed_word(const char *p, const char *end, char ret_word[WORD_MAX])
 {
     int depth = 0;
 
@@ -106,13 +109,14 @@ static void find_word(const char *p, const char *end, char ret_word[WORD_MAX])
         while (p + length < end && domt_is_identifier_char(p[length]))
             length++;
         if (length != 0 && depth == 0 && !isdigit((unsigned char)*p))
-            copy_name(ret_word, p, length);
+            copy_word_of_length(ret_word, p, length);
         p += length != 0 ? length : 1;
     }
 }
 
-/* Find the order that the argument names, in lower case; empty if it names none. */
-static void find_order(const char *p, const char *end, char ret_order[WORD_MAX])
+/* Find the order of memory that the argument names, in lower case; the result is empty if it names
+ * none. */
+static void find_memory_order(const char *p, const char *end, char ret_order[WORD_MAX])
 {
     p += strspn(p, " \n");
     const char *name = domt_text_starts_with(p, "memory_order_") ? p + strlen("memory_order_")
@@ -122,37 +126,37 @@ static void find_order(const char *p, const char *end, char ret_order[WORD_MAX])
     ret_order[0] = '\0';
     if (name == NULL)
         return;
-    copy_name(ret_order, name, (size_t)(end - name));
+    copy_word_of_length(ret_order, name, (size_t)(end - name));
     for (char *c = ret_order; *c != '\0'; c++)
         *c = (char)tolower((unsigned char)*c);
 }
 
-/* Check the access whose opening parenthesis is before `p`. */
-static void check_access(const domt_source *source, const char *p, domt_report *report)
+/* Check that the atomic access whose opening parenthesis is before `p` has a row on the page. */
+static void check_access_has_a_row(const domt_source *source, const char *p, domt_report *report)
 {
     char word[WORD_MAX], order[WORD_MAX];
-    const char *end = argument_end(p);
+    const char *end = end_of_call_argument(p);
 
-    find_word(p, end, word);
+    find_accessed_word(p, end, word);
     while (*end == ',') {
         p = end + 1;
-        end = argument_end(p);
-        find_order(p, end, order);
+        end = end_of_call_argument(p);
+        find_memory_order(p, end, order);
         for (size_t i = 0; i < ORDERS; i++)
             counts[i] += strcmp(order, orders[i]) == 0;
-        if (order[0] != '\0' && !is_in_a_row(source->path, order, word))
+        if (order[0] != '\0' && !has_access_a_row(source->path, order, word))
             domt_report_add_offence(report, source->path, domt_line_number_of(source->code, p),
                                     "no row of " PAGE " has `%s` with %s", word, order);
     }
 }
 
-static void orders_rule(const domt_source *source, domt_report *report)
+static void check_atomic_accesses_of_file(const domt_source *source, domt_report *report)
 {
     static const char *const folders[] = {"base/",    "house/",     "io/",
                                           "runtime/", "protocols/", "config/"};
     bool is_library = false;
 
-    read_page();
+    read_rows_of_page();
     for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
         is_library = is_library || domt_text_starts_with(source->path, folders[i]);
     if (!is_library)
@@ -162,14 +166,15 @@ static void orders_rule(const domt_source *source, domt_report *report)
         while (domt_is_identifier_char(*name_end))
             name_end++;
         if (*name_end == '(')
-            check_access(source, name_end + 1, report);
+            check_access_has_a_row(source, name_end + 1, report);
         p = name_end;
     }
 }
 
-/* A word may have rows with several orders, so its rows do not show that one of its accesses got a
- * weaker order. Each change of an order changes two of these numbers. */
-static void numbers_hold(void)
+/* Check the page's counts of the accesses with each order. A word may have rows with several
+ * orders, so its rows do not show that one of its accesses got a weaker order; but each change of
+ * an order changes two of these counts. */
+static void check_counts_of_orders(void)
 {
     char *text = domt_tree_read_text(DOMT_SOURCE_DIR "/" PAGE);
     char expected[128];
@@ -184,36 +189,36 @@ static void numbers_hold(void)
     free(text);
 }
 
-DOMT_TEST(each_order_has_a_row)
+DOMT_TEST(each_memory_order_has_a_row)
 {
     memset(counts, 0, sizeof counts);
-    domt_tree_check_rule_holds(orders_rule);
-    numbers_hold();
+    domt_tree_check_rule_holds(check_atomic_accesses_of_file);
+    check_counts_of_orders();
     for (size_t i = 0; i < rows_count; i++)
         ck_assert_msg(rows[i].is_used, PAGE ": nobody below %s accesses `%s` with %s",
                       rows[i].where, rows[i].word, rows[i].order);
 }
 
-DOMT_TEST(tidy_sees_an_order_without_a_row)
+DOMT_TEST(tidy_sees_memory_order_without_a_row)
 {
     domt_tree_check_rule_sees(
-        orders_rule, "base/planted.c",
+        check_atomic_accesses_of_file, "base/planted.c",
         "int f(atomic_int *a) { return atomic_load_explicit(a, memory_order_relaxed); }\n",
         "`a` with relaxed");
     domt_tree_check_rule_sees(
-        orders_rule, "io/planted.c",
+        check_atomic_accesses_of_file, "io/planted.c",
         "int f(int *a) { return __atomic_load_n(&x[a].b, __ATOMIC_ACQUIRE); }\n",
         "`b` with acquire");
-    domt_tree_check_rule_accepts(orders_rule, "base/planted.c",
+    domt_tree_check_rule_accepts(check_atomic_accesses_of_file, "base/planted.c",
                                  "/* memory_order_relaxed */ int memory_order;\n");
     domt_tree_check_rule_accepts(
-        orders_rule, "bench/planted.c",
+        check_atomic_accesses_of_file, "bench/planted.c",
         "int f(atomic_int *a) { return atomic_load_explicit(a, memory_order_relaxed); }\n");
 }
 
 /* --- litmus tests ---------------------------------------------------------------------------- */
 
-DOMT_TEST(each_litmus_test_is_named)
+DOMT_TEST(each_litmus_test_is_named_on_page)
 {
     char *text = domt_tree_read_text(DOMT_SOURCE_DIR "/" PAGE);
     glob_t found;
@@ -232,7 +237,7 @@ DOMT_TEST(each_litmus_test_is_named)
 /* herd7 is in no stable Debian yet, so a machine has it only if somebody installed it with `./dev
  * litmus`. The mutants of the models show that the tests can fail and change only with the models,
  * so the short form leaves them out. */
-static void run_litmus(const char *option, const char *missing)
+static void run_litmus_command(const char *option, const char *missing)
 {
     static char output[65536];
     int status = domt_run_shell(output, sizeof output, "'%s/models/litmus/run' %s 2>&1",
@@ -244,18 +249,18 @@ static void run_litmus(const char *option, const char *missing)
         ck_assert_msg(status == 0, "status %d:\n%s", status, output);
 }
 
-DOMT_TEST(litmus_tests_hold_where_herd7_is)
+DOMT_TEST(litmus_tests_hold_if_herd7_is_installed)
 {
-    run_litmus(getenv("DOMT_LONG") != NULL ? "" : "--short",
-               "there is no herd7; ./dev litmus gets it");
+    run_litmus_command(getenv("DOMT_LONG") != NULL ? "" : "--short",
+                       "there is no herd7; ./dev litmus gets it");
 }
 
-DOMT_TEST(compilers_emit_the_instructions_of_the_litmus_tests)
+DOMT_TEST(compilers_emit_instructions_of_litmus_tests)
 {
-    run_litmus("--mapping", "there is no compiler for AArch64");
+    run_litmus_command("--mapping", "there is no compiler for AArch64");
 }
 
-DOMT_TEST(a_litmus_test_that_is_not_there_is_one_line)
+DOMT_TEST(missing_litmus_test_is_reported_in_one_line)
 {
     char output[512];
     int status = domt_run_shell(output, sizeof output, "'%s/models/litmus/run' nosuch 2>&1",

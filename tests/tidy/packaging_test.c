@@ -1,5 +1,5 @@
-/* Packages: which file is in which, what they name, and that each program which a script or a test
- * starts is in one. */
+/* The rules of the packages: which file is in which package, which names they contain, and that
+ * each program which a script or a test starts is in a package. */
 #include "tests/support/sanitizer.h"
 #include "tests/support/suite.h"
 #include "tests/tidy/tree.h"
@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Packages and the names in them: each installed file is in one package, the lists of symbols are
- * those of the libraries, one version number stands everywhere, and a program that includes the
- * headers gets only names of domus. Each judge is also run on a copy in which one thing is wrong.
- */
+/* Rules of packages and of the names in them: each installed file is in one package, the lists of
+ * symbols are those of the libraries, one version number stands everywhere, and a program that
+ * includes the headers gets only names of domus. Each judge is also run on a copy of the tree in
+ * which one thing is wrong. */
 
 #define BUILD_DIR DOMT_BIN_DIR "/.."
 
@@ -24,7 +24,7 @@ static char copy[DOMT_PATH_MAX];
         ck_assert_msg(status_ == 0, "status %d: %s", status_, output);                             \
     } while (0)
 
-/* Check that the command fails and prints `what`. */
+/* Check that the shell command fails and prints `what`. */
 #define SEES(what, ...)                                                                            \
     do {                                                                                           \
         int status_ = domt_run_shell(output, sizeof output, __VA_ARGS__);                          \
@@ -32,8 +32,9 @@ static char copy[DOMT_PATH_MAX];
                       status_, output);                                                            \
     } while (0)
 
-/* Copy the files of which packages are made. Without git and sources the copy is small. */
-static void make_copy(void)
+/* Copy the files from which packages are made, without the sources and git's folder, so that the
+ * copy is small. */
+static void make_copy_of_packaging_files(void)
 {
     domt_tree_copy_parts(DOMT_SOURCE_DIR,
                          "CMakeLists.txt CHANGELOG.md packaging docs/packages.md include/domus",
@@ -42,10 +43,10 @@ static void make_copy(void)
 
 #define INSTALLED "python3 '" DOMT_SOURCE_DIR "/tests/tidy/installed.py' '" BUILD_DIR "' '%s' 2>&1"
 
-DOMT_TEST(each_installed_file_is_in_one_package)
+DOMT_TEST(each_installed_file_is_in_exactly_one_package)
 {
     HOLDS(INSTALLED, DOMT_SOURCE_DIR "/packaging/debian");
-    make_copy();
+    make_copy_of_packaging_files();
     SEES("usr/bin/domus: in no package",
          "cd '%s/packaging/debian' && sed -i /domus$/d domus-tools.install && " INSTALLED, copy,
          ".");
@@ -71,20 +72,20 @@ DOMT_TEST(each_installed_file_is_in_one_package)
 
 #define SYMBOLS "packaging/write-symbols '" BUILD_DIR "/lib' --check 2>&1"
 
-DOMT_TEST(lists_of_symbols_are_those_of_the_libraries)
+DOMT_TEST(symbol_lists_match_the_libraries)
 {
     if (DOMT_SANITIZED)
         return;
     int status = domt_run_shell(output, sizeof output, "cd '%s' && " SYMBOLS, DOMT_SOURCE_DIR);
     ck_assert_msg(status == 0, "./dev abi --write writes these lists anew:\n%s", output);
-    make_copy();
+    make_copy_of_packaging_files();
     SEES("+ domus_ask@Base",
          "cd '%s' && sed -i /domus_ask@/d packaging/debian/*.symbols && " SYMBOLS, copy);
     SEES("- domus_gone@Base",
          "cd '%s' && echo ' domus_gone@Base 0.3.0' >>packaging/debian/libdomus-sql0.3.symbols &&"
          " " SYMBOLS,
          copy);
-    /* A symbol that already had a version keeps the version in which it was added. */
+    /* A symbol keeps in its list the version in which it was added. */
     HOLDS("cd '%s' && sed -i 's/ domus_stop@Base .*/ domus_stop@Base 0.1.0/'"
           " packaging/debian/libdomus0.3.symbols &&"
           " packaging/write-symbols '" BUILD_DIR "/lib' &&"
@@ -93,7 +94,7 @@ DOMT_TEST(lists_of_symbols_are_those_of_the_libraries)
     domt_tree_remove_copy(copy);
 }
 
-DOMT_TEST(one_version_stands_everywhere)
+DOMT_TEST(same_version_stands_everywhere)
 {
     static const struct {
         const char *file;
@@ -111,7 +112,7 @@ DOMT_TEST(one_version_stands_everywhere)
     };
 
     HOLDS("'%s/packaging/check-release' --versions 2>&1", DOMT_SOURCE_DIR);
-    make_copy();
+    make_copy_of_packaging_files();
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         SEES(rows[i].seen,
              "cd '%s' && sed -i.kept '%s' %s && packaging/check-release --versions 2>&1", copy,
@@ -123,7 +124,7 @@ DOMT_TEST(one_version_stands_everywhere)
 
 #define NAMES "python3 '" DOMT_SOURCE_DIR "/tests/tidy/names.py' '%s/include' 2>&1"
 
-DOMT_TEST(headers_give_no_names_but_those_of_domus)
+DOMT_TEST(headers_define_only_names_of_domus)
 {
     static const char *const texts[] = {
         "#define STRAY 1\n",
@@ -138,7 +139,7 @@ DOMT_TEST(headers_give_no_names_but_those_of_domus)
     };
 
     HOLDS(NAMES, DOMT_SOURCE_DIR);
-    make_copy();
+    make_copy_of_packaging_files();
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         domt_tree_plant_text(copy, "include/domus/planted.h", texts[i]);
         SEES(strstr(texts[i], "STRAY = 3") != NULL || texts[i][0] == '#' ? "STRAY" : "stray", NAMES,
@@ -155,7 +156,7 @@ DOMT_TEST(headers_give_no_names_but_those_of_domus)
 
 static char output_packages[32768];
 
-DOMT_TEST(each_program_that_is_started_is_in_a_list_of_packages)
+DOMT_TEST(each_started_program_is_in_a_listed_package)
 {
     int status = domt_run_shell(output_packages, sizeof output_packages,
                                 "python3 '%s/tests/tidy/packages.py' '%s'", DOMT_SOURCE_DIR,
@@ -167,9 +168,9 @@ DOMT_TEST(each_program_that_is_started_is_in_a_list_of_packages)
                   status, output_packages);
 }
 
-/* A program without a package is found also behind a pipe, in a substitution, and behind
- * `timeout`. */
-DOMT_TEST(program_without_a_package_is_named)
+/* A program without a package is also found if a script starts it behind a pipe, in a substitution,
+ * or by `timeout`. */
+DOMT_TEST(started_program_without_package_is_named)
 {
     static const char *const texts[] = {"nowhere-to-be-found a", "sort x | nowhere-to-be-found",
                                         "x=$(nowhere-to-be-found)",

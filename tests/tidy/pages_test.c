@@ -10,20 +10,20 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The links of the pages are right: each link leads to a file and, behind `#`, to a heading of it,
- * and each file or folder of the tree that a page names between backquotes exists. So a renamed
- * file has to be renamed in the pages, too. */
+/* The links of the pages in docs/ are right: each link leads to a file and, behind `#`, to a
+ * heading of it, and each file or folder of the tree that a page names between backquotes exists.
+ * So whoever renames a file has to rename it in the pages, too. */
 
 static const char *const pages[] = {"*.md", "docs/*.md", "docs/guide/*.md", "docs/decisions/*.md",
                                     "models/*.md"};
 
-/* The folders of the root whose files a page may name. */
+/* The folders of the tree's root whose files a page may name between backquotes. */
 static const char *const folders[] = {"base/",     "house/",  "io/",        "runtime/",  "config/",
                                       "include/",  "models/", "protocols/", "tests/",    "bench/",
                                       "examples/", "docs/",   "packaging/", "decisions/"};
 
-/* Whether the file `root`/`pattern` exists; a pattern may contain `*`. */
-static bool is_there(const char *root, const char *pattern)
+/* Whether a file or folder `root`/`pattern` exists; a pattern may contain `*`. */
+static bool is_file_in_tree(const char *root, const char *pattern)
 {
     char path[4 * DOMT_PATH_MAX];
     glob_t found;
@@ -37,10 +37,10 @@ static bool is_there(const char *root, const char *pattern)
 
 /* --- links ----------------------------------------------------------------------------------- */
 
-/* Whether `heading`, up to the end of its line, has the anchor `anchor`: in lower case, with a
- * hyphen for each space, and without characters that are neither letter, digit, hyphen nor
- * underscore. */
-static bool has_anchor(const char *heading, const char *anchor)
+/* Whether the anchor `anchor` leads to `heading`, which ends with its line. An anchor is the
+ * heading in lower case, with a hyphen for each space, and without characters that are neither
+ * letter, digit, hyphen nor underscore. */
+static bool has_heading_anchor(const char *heading, const char *anchor)
 {
     for (; *heading != '\0' && *heading != '\n'; heading++) {
         char c = *heading == ' ' ? '-' : (char)tolower((unsigned char)*heading);
@@ -52,31 +52,31 @@ static bool has_anchor(const char *heading, const char *anchor)
     return *anchor == '\0';
 }
 
-static bool has_heading(const char *text, const char *anchor)
+static bool has_text_heading_of_anchor(const char *text, const char *anchor)
 {
     for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
         line += *line == '\n';
         size_t marks = strspn(line, "#");
-        if (marks != 0 && line[marks] == ' ' && has_anchor(line + marks + 1, anchor))
+        if (marks != 0 && line[marks] == ' ' && has_heading_anchor(line + marks + 1, anchor))
             return true;
     }
     return false;
 }
 
-/* Whether the page `name` in `root` has the heading of `anchor`. */
-static bool page_has(const char *root, const char *name, const char *anchor)
+/* Whether the page `name` in `root` has a heading to which `anchor` leads. */
+static bool has_page_heading_of_anchor(const char *root, const char *name, const char *anchor)
 {
     char path[4 * DOMT_PATH_MAX];
 
     snprintf(path, sizeof path, "%s/%s", root, name);
     char *text = domt_tree_read_text(path);
-    bool has = has_heading(text, anchor);
+    bool has = has_text_heading_of_anchor(text, anchor);
     free(text);
     return has;
 }
 
-static void check_link(const domt_source *page, const char *root, const char *at,
-                       domt_report *report)
+static void check_link_of_page(const domt_source *page, const char *root, const char *at,
+                               domt_report *report)
 {
     char target[DOMT_PATH_MAX];
     char name[2 * DOMT_PATH_MAX];
@@ -94,18 +94,19 @@ static void check_link(const domt_source *page, const char *root, const char *at
         snprintf(name, sizeof name, "%.*s%s", slash == NULL ? 0 : (int)(slash - page->path + 1),
                  page->path, target);
     uint32_t line = domt_line_number_of(page->text, at);
-    if (!is_there(root, name))
+    if (!is_file_in_tree(root, name))
         domt_report_add_offence(report, page->path, line, "there is no %s", name);
-    else if (anchor != NULL && !page_has(root, name, anchor))
+    else if (anchor != NULL && !has_page_heading_of_anchor(root, name, anchor))
         domt_report_add_offence(report, page->path, line, "%s has no heading #%s", name, anchor);
 }
 
 /* --- names ----------------------------------------------------------------------------------- */
 
-/* Check the name behind the backquote before `at`. A name with capitals, spaces or brackets is not
- * a plain name, and a source may be named without its extension, as `base/clock`. */
-static void check_name(const domt_source *page, const char *root, const char *at,
-                       domt_report *report)
+/* Check that the file exists that a page names between backquotes, of which the second one is at
+ * `at`. A text with capitals, spaces or brackets names no file, and a source may be named without
+ * its extension, as `base/clock`. */
+static void check_name_in_backquotes(const domt_source *page, const char *root, const char *at,
+                                     domt_report *report)
 {
     char name[DOMT_PATH_MAX];
     char begun[DOMT_PATH_MAX + 2];
@@ -119,38 +120,39 @@ static void check_name(const domt_source *page, const char *root, const char *at
         bool is_decision = strcmp(folders[i], "decisions/") == 0;
         snprintf(name, sizeof name, "%s%.*s", is_decision ? "docs/" : "", (int)length, at);
         snprintf(begun, sizeof begun, "%s.*", name);
-        if (!is_there(root, name) && !is_there(root, begun))
+        if (!is_file_in_tree(root, name) && !is_file_in_tree(root, begun))
             domt_report_add_offence(report, page->path, domt_line_number_of(page->text, at),
                                     "there is no %s", name);
     }
 }
 
-/* Check the line that begins at `at`. */
-static void check_merged(const domt_source *page, const char *at, domt_report *report)
+/* Report the line that begins at `at` if it is a mark of a merge conflict. */
+static void report_mark_of_merge_conflict(const domt_source *page, const char *at,
+                                          domt_report *report)
 {
     if (domt_text_starts_with(at, "<<<<<<< ") || domt_text_starts_with(at, ">>>>>>> "))
         domt_report_add_offence(report, page->path, domt_line_number_of(page->text, at),
                                 "a conflict of a merge is left");
 }
 
-static void check_page(const domt_source *page, domt_report *report)
+static void check_links_and_names_of_page(const domt_source *page, domt_report *report)
 {
     bool quoted = false;
 
     for (const char *p = page->text; *p != '\0'; p++) {
         if (p == page->text || p[-1] == '\n')
-            check_merged(page, p, report);
+            report_mark_of_merge_conflict(page, p, report);
         if (domt_text_starts_with(p, "]("))
-            check_link(page, DOMT_SOURCE_DIR, p + 2, report);
+            check_link_of_page(page, DOMT_SOURCE_DIR, p + 2, report);
         if (*p == '`') {
             quoted = !quoted;
             if (quoted)
-                check_name(page, DOMT_SOURCE_DIR, p + 1, report);
+                check_name_in_backquotes(page, DOMT_SOURCE_DIR, p + 1, report);
         }
     }
 }
 
-DOMT_TEST(each_link_and_name_of_the_pages_leads_somewhere)
+DOMT_TEST(each_link_and_name_of_pages_resolves)
 {
     static domt_report report;
 
@@ -161,44 +163,46 @@ DOMT_TEST(each_link_and_name_of_the_pages_leads_somewhere)
         snprintf(pattern, sizeof pattern, "%s/%s", DOMT_SOURCE_DIR, pages[i]);
         ck_assert_msg(glob(pattern, 0, NULL, &found) == 0, "%s", pattern);
         for (size_t j = 0; j < found.gl_pathc; j++)
-            domt_tree_visit_file(DOMT_SOURCE_DIR, found.gl_pathv[j], check_page, &report);
+            domt_tree_visit_file(DOMT_SOURCE_DIR, found.gl_pathv[j], check_links_and_names_of_page,
+                                 &report);
         globfree(&found);
     }
     ck_assert_msg(report.count == 0, "%u offences:\n%s", report.count, report.text);
 }
 
-/* Plant a page docs/planted.md with this text, and check that the rule reports `expected`; NULL:
- * that it reports nothing. */
-static void page_says(const char *text, const char *expected)
+/* Check a page docs/planted.md with this text, and see that the rule of pages reports `expected`,
+ * or nothing if that is NULL. */
+static void expect_report_for_page(const char *text, const char *expected)
 {
     static domt_report report;
 
     report = (domt_report){0};
-    check_page(&(domt_source){.path = "docs/planted.md", .text = text, .code = text}, &report);
+    check_links_and_names_of_page(
+        &(domt_source){.path = "docs/planted.md", .text = text, .code = text}, &report);
     ck_assert_uint_eq(report.count, expected != NULL);
     ck_assert_msg(expected == NULL || strstr(report.text, expected) != NULL, "%s", report.text);
 }
 
-DOMT_TEST(tidy_sees_a_link_or_name_that_leads_nowhere)
+DOMT_TEST(tidy_sees_broken_link_or_name_in_page)
 {
-    page_says("see [this](nothing.md)", "there is no docs/nothing.md");
-    page_says("see [this](contract.md#the-lop)", "no heading #the-lop");
-    page_says("see `base/nothing.c`", "there is no base/nothing.c");
-    page_says("see `decisions/nothing`", "there is no docs/decisions/nothing");
-    page_says("see this\n<<<<<<< HEAD\n", "a conflict of a merge is left");
-    page_says("see [this](contract.md#the-loop), [that](../README.md), `base/slab.h`, `base/`,\n"
-              "`house/`, `tests/tidy/*_test.c`, `tests/AREA/NAME_test.c`, `docs/` and\n"
-              "[elsewhere](https://example.org/nothing.md)",
-              NULL);
+    expect_report_for_page("see [this](nothing.md)", "there is no docs/nothing.md");
+    expect_report_for_page("see [this](contract.md#the-lop)", "no heading #the-lop");
+    expect_report_for_page("see `base/nothing.c`", "there is no base/nothing.c");
+    expect_report_for_page("see `decisions/nothing`", "there is no docs/decisions/nothing");
+    expect_report_for_page("see this\n<<<<<<< HEAD\n", "a conflict of a merge is left");
+    expect_report_for_page(
+        "see [this](contract.md#the-loop), [that](../README.md), `base/slab.h`, `base/`,\n"
+        "`house/`, `tests/tidy/*_test.c`, `tests/AREA/NAME_test.c`, `docs/` and\n"
+        "[elsewhere](https://example.org/nothing.md)",
+        NULL);
 }
 
 /* --- tags ------------------------------------------------------------------------------------- */
 
 /* Each tag in a comment leads somewhere in the tree. A comment may cite the contract by a must
- * (`M8`) or by a heading (`contract: The loop`), and a decision by its page
- * (`decisions/messages`). A must and a heading have to stand in docs/contract.md, and a page in
- * docs/decisions/. Tags of earlier days, which only those could follow who had the papers from
- * before the first line, are not to come back. */
+ * (`M8`) or by a heading (`contract: The loop`), and a decision by its page (`decisions/messages`).
+ * The must and the heading have to stand in docs/contract.md, and the page in docs/decisions/.
+ * Older forms of tags, which cite papers that are not in the tree, are refused. */
 
 #define HEADINGS_MAX 128
 #define HEADING_MAX  96
@@ -206,8 +210,8 @@ DOMT_TEST(tidy_sees_a_link_or_name_that_leads_nowhere)
 static char headings[HEADINGS_MAX][HEADING_MAX];
 static size_t headings_count;
 
-/* Read the headings of docs/contract.md, without their marks. */
-static void read_contract(void)
+/* Read the headings of docs/contract.md, without their marks `#`. */
+static void read_headings_of_contract(void)
 {
     if (headings_count != 0)
         return;
@@ -225,9 +229,9 @@ static void read_contract(void)
     ck_assert(headings_count > 13);
 }
 
-/* Returns the length of `heading` at `at`, where a line of the comment may end between two words; 0
- * if it does not stand there. */
-static size_t heading_length(const char *at, const char *heading)
+/* Returns how many bytes of the comment at `at` are the text of `heading`, where a line of the
+ * comment may end between two words; 0 if the heading does not stand there. */
+static size_t matched_length_of_heading(const char *at, const char *heading)
 {
     const char *p = at;
 
@@ -244,18 +248,18 @@ static size_t heading_length(const char *at, const char *heading)
     return domt_is_identifier_char(*p) ? 0 : (size_t)(p - at);
 }
 
-static bool is_heading(const char *at)
+static bool is_heading_of_contract(const char *at)
 {
     at += strspn(at, " \t\n*#");
     for (size_t i = 0; i < headings_count; i++) {
-        if (heading_length(at, headings[i]) != 0)
+        if (matched_length_of_heading(at, headings[i]) != 0)
             return true;
     }
     return false;
 }
 
-/* Whether the text is the heading of a must: "M8" or "M8: the home lane ...". */
-static bool is_must(const char *at, size_t length)
+/* Whether the text at `at` is the heading of a must: "M8" or "M8: the home lane ...". */
+static bool is_must_of_contract(const char *at, size_t length)
 {
     for (size_t i = 0; i < headings_count; i++) {
         if (strncmp(headings[i], at, length) == 0 && !domt_is_identifier_char(headings[i][length]))
@@ -264,7 +268,7 @@ static bool is_must(const char *at, size_t length)
     return false;
 }
 
-static bool is_page(const char *name, size_t length)
+static bool is_page_of_decisions(const char *name, size_t length)
 {
     char path[DOMT_PATH_MAX];
 
@@ -274,16 +278,16 @@ static bool is_page(const char *name, size_t length)
 
 /* --- tags ------------------------------------------------------------------------------------ */
 
-static void add_offence(domt_report *report, const domt_source *source, const char *at,
-                        const char *why)
+static void add_offence_with_line(domt_report *report, const domt_source *source, const char *at,
+                                  const char *why)
 {
     domt_report_add_offence(report, source->path, domt_line_number_of(source->text, at), "%.*s: %s",
                             (int)strcspn(at, "\n"), at, why);
 }
 
-/* Whether three digits that begin with two zeros stand at `at` and are no part of a longer
- * number. */
-static bool is_bare_number(const char *at, char before)
+/* Whether three digits that begin with two zeros stand at `at` and are no part of a longer number:
+ * a tag of early comments. */
+static bool is_bare_number_as_tag(const char *at, char before)
 {
     return strncmp(at, "00", 2) == 0 && isdigit((unsigned char)at[2]) &&
            !domt_is_identifier_char(at[3]) &&
@@ -291,51 +295,55 @@ static bool is_bare_number(const char *at, char before)
            !domt_is_identifier_char(before) && strchr(".,:+-/\\#", before) == NULL;
 }
 
-/* Check the word that begins at `at`. */
-static void check_word(const domt_source *source, const char *at, char before, domt_report *report)
+/* Check that the tag, if the word that begins at `at` is one, leads somewhere. */
+static void check_tag_at_word(const domt_source *source, const char *at, char before,
+                              domt_report *report)
 {
     size_t digits = *at == 'M' ? strspn(at + 1, "0123456789") : 0;
 
     if (digits != 0 && digits <= 2 && !domt_is_identifier_char(at[1 + digits])) {
-        if (!is_must(at, 1 + digits))
-            add_offence(report, source, at, "docs/contract.md has no heading of this must");
+        if (!is_must_of_contract(at, 1 + digits))
+            add_offence_with_line(report, source, at,
+                                  "docs/contract.md has no heading of this must");
     } else if (domt_text_starts_with(at, "contract: ") ||
                domt_text_starts_with(at, "contract:\n")) {
-        if (!is_heading(at + strlen("contract:")))
-            add_offence(report, source, at, "docs/contract.md has no such heading");
+        if (!is_heading_of_contract(at + strlen("contract:")))
+            add_offence_with_line(report, source, at, "docs/contract.md has no such heading");
     } else if (domt_text_starts_with(at, "decisions/")) {
         const char *name = at + strlen("decisions/");
         size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
-        if (length != 0 && !is_page(name, length))
-            add_offence(report, source, at, "docs/decisions/ has no such page");
+        if (length != 0 && !is_page_of_decisions(name, length))
+            add_offence_with_line(report, source, at, "docs/decisions/ has no such page");
     } else if (domt_text_starts_with(at, "DESIGN") && !domt_is_identifier_char(at[6])) {
-        add_offence(report, source, at, "write contract: and a heading of docs/contract.md");
+        add_offence_with_line(report, source, at,
+                              "write contract: and a heading of docs/contract.md");
     } else if (domt_text_starts_with(at, "notes:") || domt_text_starts_with(at, "notes/")) {
-        add_offence(report, source, at, "tell it here, or write decisions/ and a page");
-    } else if (is_bare_number(at, before)) {
-        add_offence(report, source, at, "tell it here: the number means nothing in this tree");
+        add_offence_with_line(report, source, at, "tell it here, or write decisions/ and a page");
+    } else if (is_bare_number_as_tag(at, before)) {
+        add_offence_with_line(report, source, at,
+                              "tell it here: the number means nothing in this tree");
     }
 }
 
-static void check_comment(const domt_source *source, const char *from, const char *end,
-                          domt_report *report)
+static void check_tags_of_comment(const domt_source *source, const char *from, const char *end,
+                                  domt_report *report)
 {
     for (const char *p = from; p < end; p++) {
         char before = p == source->text ? ' ' : p[-1];
         if (domt_is_identifier_char(*p) && !domt_is_identifier_char(before))
-            check_word(source, p, before, report);
+            check_tag_at_word(source, p, before, report);
     }
 }
 
-/* The rule of the tags: it checks the comments of a file in C or Promela, or of a file whose
- * comments begin with #. */
-static void tags_rule(const domt_source *source, domt_report *report)
+/* The rule of tags: it checks each comment of a file in C or Promela, or of a file whose comments
+ * begin with #. */
+static void check_tags_of_file(const domt_source *source, domt_report *report)
 {
     bool hashes = strchr(source->path, '.') == NULL || strstr(source->path, ".txt") != NULL ||
                   strstr(source->path, ".yaml") != NULL;
     const char *p = source->text;
 
-    read_contract();
+    read_headings_of_contract();
     while (*p != '\0') {
         const char *end = p + 1;
         if (hashes && *p == '#')
@@ -343,17 +351,17 @@ static void tags_rule(const domt_source *source, domt_report *report)
         else if (!hashes)
             end = domt_end_of_comment_or_literal(p);
         if (end != NULL && (hashes ? *p == '#' : *p == '/'))
-            check_comment(source, p, end, report);
+            check_tags_of_comment(source, p, end, report);
         p = end == NULL ? p + 1 : end;
     }
 }
 
-DOMT_TEST(each_tag_resolves)
+DOMT_TEST(each_tag_in_comments_of_c_resolves)
 {
-    domt_tree_check_rule_holds(tags_rule);
+    domt_tree_check_rule_holds(check_tags_of_file);
 }
 
-/* Files that have comments, but are not written in C. */
+/* Files with comments that are not written in C: models, scripts and their like. */
 static const char *const others[] = {
     "CMakeLists.txt", "dev", "models/run", "models/*.pml", "tests/mutants/*", "config/*.yaml",
 };
@@ -369,38 +377,40 @@ DOMT_TEST(each_tag_of_models_and_scripts_resolves)
         snprintf(pattern, sizeof pattern, "%s/%s", DOMT_SOURCE_DIR, others[i]);
         ck_assert_msg(glob(pattern, 0, NULL, &found) == 0, "%s", pattern);
         for (size_t j = 0; j < found.gl_pathc; j++)
-            domt_tree_visit_file(DOMT_SOURCE_DIR, found.gl_pathv[j], tags_rule, &report);
+            domt_tree_visit_file(DOMT_SOURCE_DIR, found.gl_pathv[j], check_tags_of_file, &report);
         globfree(&found);
     }
     ck_assert_msg(report.count == 0, "%u offences:\n%s", report.count, report.text);
 }
 
-DOMT_TEST(tidy_sees_a_tag_that_leads_nowhere)
+DOMT_TEST(tidy_sees_tag_that_resolves_nowhere)
 {
-    domt_tree_check_rule_sees(tags_rule, "base/planted.c", "/* as it must (M14). */\n",
+    domt_tree_check_rule_sees(check_tags_of_file, "base/planted.c", "/* as it must (M14). */\n",
                               "this must");
-    domt_tree_check_rule_sees(tags_rule, "base/planted.c", "/* (contract: The lop) */\n",
+    domt_tree_check_rule_sees(check_tags_of_file, "base/planted.c", "/* (contract: The lop) */\n",
                               "no such heading");
-    domt_tree_check_rule_sees(tags_rule, "base/planted.c", "/* (contract: The loops) */\n",
+    domt_tree_check_rule_sees(check_tags_of_file, "base/planted.c", "/* (contract: The loops) */\n",
                               "no such heading");
-    domt_tree_check_rule_sees(tags_rule, "base/planted.c", "/* decisions/nothing */\n",
+    domt_tree_check_rule_sees(check_tags_of_file, "base/planted.c", "/* decisions/nothing */\n",
                               "no such page");
-    domt_tree_check_rule_sees(tags_rule, "tests/base/planted.c", "// DESIGN 4\n",
+    domt_tree_check_rule_sees(check_tags_of_file, "tests/base/planted.c", "// DESIGN 4\n",
                               "heading of docs/contract");
-    domt_tree_check_rule_sees(tags_rule, "base/planted.h", "/* (notes: ring) */\n", "tell it here");
-    domt_tree_check_rule_sees(tags_rule, "base/planted.h", "/* as 003 has it */\n", "tell it here");
+    domt_tree_check_rule_sees(check_tags_of_file, "base/planted.h", "/* (notes: ring) */\n",
+                              "tell it here");
+    domt_tree_check_rule_sees(check_tags_of_file, "base/planted.h", "/* as 003 has it */\n",
+                              "tell it here");
 }
 
-DOMT_TEST(tidy_lets_tags_and_numbers_stand)
+DOMT_TEST(tidy_accepts_right_tags_and_plain_numbers)
 {
-    domt_tree_check_rule_accepts(tags_rule, "base/planted.c",
+    domt_tree_check_rule_accepts(check_tags_of_file, "base/planted.c",
                                  "/* M1, M13 (contract: The loop), and contract:\n"
                                  " * Birth and\n * death */\n");
-    domt_tree_check_rule_accepts(tags_rule, "base/planted.c",
+    domt_tree_check_rule_accepts(check_tags_of_file, "base/planted.c",
                                  "/* decisions/messages. 1,003 of 0.003 */\n");
-    domt_tree_check_rule_accepts(tags_rule, "base/planted.c",
+    domt_tree_check_rule_accepts(check_tags_of_file, "base/planted.c",
                                  "const char *t = \"DESIGN 003 notes: M99\";\n");
-    domt_tree_check_rule_accepts(tags_rule, "base/planted.c",
+    domt_tree_check_rule_accepts(check_tags_of_file, "base/planted.c",
                                  "int M99; /* a DESIGNER's footnotes: M8s */\n");
 }
 

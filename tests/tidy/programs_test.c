@@ -1,5 +1,5 @@
-/* The tables of tests are right: each folder of tests is built and run, and each mutant matches
- * the present code and names tests that exist. */
+/* The lists of tests are right: each folder of tests is built and run, and each mutant matches the
+ * present code and names tests that exist. */
 #include "tests/support/suite.h"
 #include "tests/tidy/tree.h"
 
@@ -11,9 +11,9 @@
 
 static char output[65536];
 
-/* Print the path of each test file for which the command `has` fails; $name is the name of its
- * program. */
-static int find_failing(const char *has)
+/* Print the path of each test file for which the shell command `has` fails; in it $name is the name
+ * of the file's program. */
+static int print_test_files_failing_command(const char *has)
 {
     return domt_run_shell(output, sizeof output,
                           "cd '%s' && listed=$(tests/run --list dev) && "
@@ -25,22 +25,24 @@ static int find_failing(const char *has)
 
 DOMT_TEST(each_test_file_is_run)
 {
-    ck_assert_int_eq(
-        find_failing("case \" $(echo $listed) \" in *\" $name \"*) ;; *) false;; esac"), 0);
+    ck_assert_int_eq(print_test_files_failing_command(
+                         "case \" $(echo $listed) \" in *\" $name \"*) ;; *) false;; esac"),
+                     0);
     ck_assert_msg(output[0] == '\0', "tests/run does not run\n%s", output);
 }
 
 DOMT_TEST(each_test_file_is_built)
 {
-    ck_assert_int_eq(find_failing("grep -q \"^add_test(\\[=\\[$name\\]=\\] \" '" DOMT_BIN_DIR
-                                  "/../CTestTestfile.cmake'"),
-                     0);
+    ck_assert_int_eq(
+        print_test_files_failing_command("grep -q \"^add_test(\\[=\\[$name\\]=\\] \" '" DOMT_BIN_DIR
+                                         "/../CTestTestfile.cmake'"),
+        0);
     ck_assert_msg(output[0] == '\0', "CMakeLists.txt does not build\n%s", output);
 }
 
-DOMT_TEST(a_file_that_is_left_out_is_seen)
+DOMT_TEST(tidy_sees_test_file_that_is_left_out)
 {
-    ck_assert_int_eq(find_failing("[ \"$name\" != tidy_programs ]"), 0);
+    ck_assert_int_eq(print_test_files_failing_command("[ \"$name\" != tidy_programs ]"), 0);
     ck_assert_str_eq(output, "tests/tidy/programs_test.c\n");
 }
 
@@ -49,7 +51,7 @@ DOMT_TEST(a_file_that_is_left_out_is_seen)
  * of CMakeLists.txt. The build with AddressSanitizer is checked, too, if there is one: `./dev test`
  * builds most tests there alone. An object that build.ninja does not name is left from an earlier
  * build. */
-DOMT_TEST(a_test_that_takes_the_place_of_others_functions_is_separate)
+DOMT_TEST(test_that_replaces_library_functions_is_separate)
 {
     ck_assert_int_eq(
         domt_run_shell(output, sizeof output,
@@ -72,7 +74,7 @@ DOMT_TEST(a_test_that_takes_the_place_of_others_functions_is_separate)
 
 static char output_mutants[32768];
 
-DOMT_TEST(each_mutant_can_be_applied)
+DOMT_TEST(each_mutant_matches_the_code)
 {
     int status = domt_run_shell(output_mutants, sizeof output_mutants,
                                 "'%s/tests/mutants/run' --check", DOMT_SOURCE_DIR);
@@ -84,8 +86,8 @@ DOMT_TEST(each_mutant_can_be_applied)
                   output_mutants);
 }
 
-/* There are enough mutants that their run says something about the tests. */
-DOMT_TEST(there_are_at_least_a_hundred)
+/* There are so many mutants that a run of them says something about the tests. */
+DOMT_TEST(there_are_at_least_a_hundred_mutants)
 {
     ck_assert_int_eq(domt_run_shell(output_mutants, sizeof output_mutants,
                                     "'%s/tests/mutants/run' --list | grep -c ' mutant '",
@@ -94,9 +96,9 @@ DOMT_TEST(there_are_at_least_a_hundred)
     ck_assert_int_ge(strtol(output_mutants, NULL, 10), 100);
 }
 
-/* Run the runner in a copy of the tree with one table, and check that it prints `said`; NULL: that
- * it prints nothing. */
-static void runner_says(const char *paragraph, const char *said)
+/* Run `tests/mutants/run --check` in a small copy of the tree with one paragraph as its table, and
+ * check that it prints `said`, or nothing if that is NULL. */
+static void expect_message_of_mutants_check(const char *paragraph, const char *said)
 {
     char copy[DOMT_PATH_MAX];
 
@@ -112,18 +114,25 @@ static void runner_says(const char *paragraph, const char *said)
                   "%s", output_mutants);
 }
 
-DOMT_TEST(tidy_sees_a_mutant_that_cannot_be_applied)
+DOMT_TEST(tidy_sees_mutant_that_matches_no_code)
 {
-    runner_says("@ m1 base/planted.c dev base_slab\n= wrong\n- int   a;\n", NULL);
-    runner_says("@ m1 base/planted.c dev base_slab\n= wrong\n- int c;\n", "stands 0 times");
-    runner_says("@ m1 base/planted.c dev base_slab\n= wrong\n- int b;\n", "stands 2 times");
-    runner_says("@ m1 base/planted.c dev base_nothing\n= wrong\n- int a;\n", "base/nothing_test.c");
-    runner_says("@ m1 base/planted.c dev\n= wrong\n- int a;\n", "names no test");
-    runner_says("@ m1 base/planted.c dev base_slab\n- int a;\n", "says what it does wrong");
-    runner_says("@ m1 base/planted.c fast base_slab\n= wrong\n- int a;\n", "no preset");
-    runner_says("@ m1 base/planted.c dev base_slab\n= wrong\n- int a;\n\n"
-                "@ m1 base/planted.c dev base_slab\n= wrong\n- int  b;\nint\n",
-                "none of the marks");
+    expect_message_of_mutants_check("@ m1 base/planted.c dev base_slab\n= wrong\n- int   a;\n",
+                                    NULL);
+    expect_message_of_mutants_check("@ m1 base/planted.c dev base_slab\n= wrong\n- int c;\n",
+                                    "stands 0 times");
+    expect_message_of_mutants_check("@ m1 base/planted.c dev base_slab\n= wrong\n- int b;\n",
+                                    "stands 2 times");
+    expect_message_of_mutants_check("@ m1 base/planted.c dev base_nothing\n= wrong\n- int a;\n",
+                                    "base/nothing_test.c");
+    expect_message_of_mutants_check("@ m1 base/planted.c dev\n= wrong\n- int a;\n",
+                                    "names no test");
+    expect_message_of_mutants_check("@ m1 base/planted.c dev base_slab\n- int a;\n",
+                                    "says what it does wrong");
+    expect_message_of_mutants_check("@ m1 base/planted.c fast base_slab\n= wrong\n- int a;\n",
+                                    "no preset");
+    expect_message_of_mutants_check("@ m1 base/planted.c dev base_slab\n= wrong\n- int a;\n\n"
+                                    "@ m1 base/planted.c dev base_slab\n= wrong\n- int  b;\nint\n",
+                                    "none of the marks");
 }
 
 DOMT_SUITE(120)

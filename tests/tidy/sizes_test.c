@@ -1,4 +1,4 @@
-/* The limits of size: no file and no function is larger than what one can read at once. */
+/* The limits of size: no file, function or line is larger than what one can read at once. */
 #include "tests/support/suite.h"
 #include "tests/tidy/tree.h"
 
@@ -10,7 +10,7 @@
 #define EXAMPLE_LINES_MAX  119
 #define COLUMNS_MAX        100
 
-static void files_rule(const domt_source *source, domt_report *report)
+static void report_too_long_file(const domt_source *source, domt_report *report)
 {
     uint32_t lines = domt_line_number_of(source->text, source->text + strlen(source->text)) - 1;
     bool is_small = domt_text_starts_with(source->path, "examples/") &&
@@ -23,13 +23,14 @@ static void files_rule(const domt_source *source, domt_report *report)
     }
 }
 
-static void copy_line(const char *line, char *ret_text, size_t size)
+static void copy_text_up_to_line_end(const char *line, char *ret_text, size_t size)
 {
     snprintf(ret_text, size, "%.*s", (int)strcspn(line, "\n"), line);
 }
 
-/* The rule finds functions by the format: only the braces of a function stand alone in column 0. */
-static void functions_rule(const domt_source *source, domt_report *report)
+/* The rule of functions relies on the format: only the braces of a function stand alone in column
+ * 0. */
+static void report_too_long_functions(const domt_source *source, domt_report *report)
 {
     char head[128] = "";
     uint32_t line = 0;
@@ -51,13 +52,13 @@ static void functions_rule(const domt_source *source, domt_report *report)
             }
             opened = 0;
         } else if (opened == 0 && (domt_is_identifier_char(p[0]))) {
-            copy_line(p, head, sizeof head);
+            copy_text_up_to_line_end(p, head, sizeof head);
         }
     }
 }
 
-/* Count characters: bytes that continue a character in UTF-8 are not counted. */
-static uint32_t columns_of(const char *line, size_t length)
+/* Count the characters of a line: bytes that continue a character in UTF-8 are not counted. */
+static uint32_t count_columns_of_line(const char *line, size_t length)
 {
     uint32_t columns = 0;
 
@@ -67,7 +68,7 @@ static uint32_t columns_of(const char *line, size_t length)
     return columns;
 }
 
-static void columns_rule(const domt_source *source, domt_report *report)
+static void report_too_long_lines(const domt_source *source, domt_report *report)
 {
     uint32_t line = 0;
     const char *next = NULL;
@@ -76,7 +77,7 @@ static void columns_rule(const domt_source *source, domt_report *report)
         size_t length = strcspn(p, "\n");
         next = p[length] == '\0' ? p + length : p + length + 1;
         line++;
-        if (columns_of(p, length) > COLUMNS_MAX || memchr(p, '\t', length) != NULL) {
+        if (count_columns_of_line(p, length) > COLUMNS_MAX || memchr(p, '\t', length) != NULL) {
             domt_report_add_offence(report, source->path, line, "a tab, or past column %u",
                                     COLUMNS_MAX);
         }
@@ -85,22 +86,22 @@ static void columns_rule(const domt_source *source, domt_report *report)
 
 DOMT_TEST(files_stay_short)
 {
-    domt_tree_check_rule_holds(files_rule);
+    domt_tree_check_rule_holds(report_too_long_file);
 }
 
 DOMT_TEST(functions_stay_short)
 {
-    domt_tree_check_rule_holds(functions_rule);
+    domt_tree_check_rule_holds(report_too_long_functions);
 }
 
 DOMT_TEST(lines_stay_short)
 {
-    domt_tree_check_rule_holds(columns_rule);
+    domt_tree_check_rule_holds(report_too_long_lines);
 }
 
-/* Returns the text `before`, then `count` lines of `line`, then the closing text. */
-static const char *repeat_line(const char *before, const char *line, uint32_t count,
-                               const char *after)
+/* Returns the text `before`, then `count` times `line`, then the text `after`. */
+static const char *make_text_of_repeated_line(const char *before, const char *line, uint32_t count,
+                                              const char *after)
 {
     static char text[16384];
     size_t used = (size_t)snprintf(text, sizeof text, "%s", before);
@@ -114,36 +115,40 @@ static const char *repeat_line(const char *before, const char *line, uint32_t co
 
 DOMT_TEST(tidy_sees_a_long_file)
 {
-    domt_tree_check_rule_accepts(files_rule, "io/planted.c",
-                                 repeat_line("", "\n", FILE_LINES_MAX, ""));
-    domt_tree_check_rule_sees(files_rule, "io/planted.c",
-                              repeat_line("", "\n", FILE_LINES_MAX + 1, ""), "split");
-    domt_tree_check_rule_accepts(files_rule, "examples/planted.c",
-                                 repeat_line("", "\n", EXAMPLE_LINES_MAX, ""));
-    domt_tree_check_rule_sees(files_rule, "examples/planted.c",
-                              repeat_line("", "\n", EXAMPLE_LINES_MAX + 1, ""), "split");
+    domt_tree_check_rule_accepts(report_too_long_file, "io/planted.c",
+                                 make_text_of_repeated_line("", "\n", FILE_LINES_MAX, ""));
+    domt_tree_check_rule_sees(report_too_long_file, "io/planted.c",
+                              make_text_of_repeated_line("", "\n", FILE_LINES_MAX + 1, ""),
+                              "split");
+    domt_tree_check_rule_accepts(report_too_long_file, "examples/planted.c",
+                                 make_text_of_repeated_line("", "\n", EXAMPLE_LINES_MAX, ""));
+    domt_tree_check_rule_sees(report_too_long_file, "examples/planted.c",
+                              make_text_of_repeated_line("", "\n", EXAMPLE_LINES_MAX + 1, ""),
+                              "split");
 }
 
 DOMT_TEST(tidy_sees_a_long_function)
 {
     const char *head = "static int planted(int a,\n                   int b)\n{\n";
 
-    domt_tree_check_rule_accepts(functions_rule, "io/planted.c",
-                                 repeat_line(head, "    a++;\n", FUNCTION_LINES_MAX - 2, "}\n"));
-    domt_tree_check_rule_sees(functions_rule, "io/planted.c",
-                              repeat_line(head, "    a++;\n", FUNCTION_LINES_MAX - 1, "}\n"),
-                              "planted(int a");
+    domt_tree_check_rule_accepts(
+        report_too_long_functions, "io/planted.c",
+        make_text_of_repeated_line(head, "    a++;\n", FUNCTION_LINES_MAX - 2, "}\n"));
+    domt_tree_check_rule_sees(
+        report_too_long_functions, "io/planted.c",
+        make_text_of_repeated_line(head, "    a++;\n", FUNCTION_LINES_MAX - 1, "}\n"),
+        "planted(int a");
 }
 
 DOMT_TEST(tidy_sees_a_long_line)
 {
-    domt_tree_check_rule_accepts(columns_rule, "io/planted.c",
-                                 repeat_line("", "a", COLUMNS_MAX, "\n"));
-    domt_tree_check_rule_accepts(columns_rule, "io/planted.c",
-                                 repeat_line("", "\u00e4", COLUMNS_MAX, "\n"));
-    domt_tree_check_rule_sees(columns_rule, "io/planted.c",
-                              repeat_line("", "a", COLUMNS_MAX + 1, "\n"), "column");
-    domt_tree_check_rule_sees(columns_rule, "io/planted.c", "\tint a;\n", "tab");
+    domt_tree_check_rule_accepts(report_too_long_lines, "io/planted.c",
+                                 make_text_of_repeated_line("", "a", COLUMNS_MAX, "\n"));
+    domt_tree_check_rule_accepts(report_too_long_lines, "io/planted.c",
+                                 make_text_of_repeated_line("", "\u00e4", COLUMNS_MAX, "\n"));
+    domt_tree_check_rule_sees(report_too_long_lines, "io/planted.c",
+                              make_text_of_repeated_line("", "a", COLUMNS_MAX + 1, "\n"), "column");
+    domt_tree_check_rule_sees(report_too_long_lines, "io/planted.c", "\tint a;\n", "tab");
 }
 
 DOMT_SUITE(60)

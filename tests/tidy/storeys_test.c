@@ -1,8 +1,8 @@
 /* The storeys of house/, io/ and runtime/: each file uses its own storey and those below it, and no
  * circle of files that use each other has more than two.
  *
- * Arrows are read from the includes and from the symbols of this build's objects. The only ways
- * upwards are the tables below. */
+ * The uses are read from the includes and from the symbols of this build's object files. A file may
+ * use something above it only by the tables of functions that are listed below. */
 #include "tests/support/suite.h"
 #include "tests/tidy/graph.h"
 #include "tests/tidy/tree.h"
@@ -10,10 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define STOREYS_MAX 12 /* places for storeys, with one for the NULL behind the last */
-#define UNITS_MIN   3  /* the fewest units that make a storey */
+#define STOREYS_MAX 12 /* room for the storeys of one layer, with a NULL behind the last */
+#define UNITS_MIN   3  /* the fewest units (sources with their headers) that make a storey */
 
-/* From the bottom up.
+/* The layers that have storeys, each with its storeys from the bottom up.
  *
  * house: message (objects, pools, queues, a house's states, the put), conversation (stacks, asks,
  * promises, receive, timers), family (birth and death, children, restarts, watches), directory
@@ -44,17 +44,17 @@ static const struct layer {
 };
 #define LAYERS_COUNT (sizeof layers / sizeof layers[0])
 
-/* Tables of functions that are declared in a lower storey and filled in a higher one. Their uses
- * are the only ones that may lead upwards, and are no arrows. */
+/* Tables of functions that a lower storey declares and a higher one fills. A use of such a table
+ * may lead upwards, and counts as no arrow. */
 static const char *const tables[] = {
-    "domi_kinds", /* declared in message/kind.h, filled in dispatch/kinds.c */
-    "domi_doors", /* declared in message/doors.h, filled in dispatch/kinds.c */
+    "domi_kinds", /* declared in house/message/kind.h, filled in house/dispatch/kinds.c */
+    "domi_doors", /* declared in house/message/doors.h, filled in house/dispatch/kinds.c */
     NULL,
 };
 
-/* Returns the layer in which `name` lies, and the number of its storey, which is -1 if it lies in
- * none. */
-static const struct layer *layer_of(const char *name, int *ret_storey)
+/* Returns the layer in which the unit `name` lies, or NULL, and the number of its storey, which is
+ * -1 if it lies in none. */
+static const struct layer *find_layer_and_storey_of_unit(const char *name, int *ret_storey)
 {
     char folder[DOMT_UNIT_NAME];
 
@@ -74,12 +74,14 @@ static const struct layer *layer_of(const char *name, int *ret_storey)
     return NULL;
 }
 
-static bool points_upwards(const char *from, const char *to)
+static bool does_arrow_point_upwards(const char *from, const char *to)
 {
     int lower = 0;
     int upper = 0;
 
-    return layer_of(from, &lower) == layer_of(to, &upper) && upper > lower;
+    return find_layer_and_storey_of_unit(from, &lower) ==
+               find_layer_and_storey_of_unit(to, &upper) &&
+           upper > lower;
 }
 
 /* ---- The tree as it is ------------------------------------------------------------------------*/
@@ -87,7 +89,7 @@ static bool points_upwards(const char *from, const char *to)
 static domt_graph graph;
 static char symbols[4 << 20];
 
-static void read_objects(void)
+static void read_symbols_of_objects(void)
 {
     int status = domt_run_shell(symbols, sizeof symbols,
                                 "cd '%s/../CMakeFiles' && find domus-*-objects.dir -name '*.c.o' | "
@@ -98,23 +100,23 @@ static void read_objects(void)
     ck_assert_uint_lt(strlen(symbols), sizeof symbols - 1);
 }
 
-static void read_graph(const char *root)
+static void read_graph_of_tree(const char *root)
 {
     memset(&graph, 0, sizeof graph);
     domt_graph_add_includes(&graph, root);
-    read_objects();
+    read_symbols_of_objects();
     domt_graph_add_symbols(&graph, DOMT_SOURCE_DIR, symbols, tables);
 }
 
-/* Report each arrow that leads upwards within a layer. Returns how many there are. */
-static uint32_t count_upwards(const char *folder, domt_report *report)
+/* Report each arrow of the graph that leads upwards within a layer. Returns how many there are. */
+static uint32_t report_arrows_upwards(const char *folder, domt_report *report)
 {
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < graph.count; i++) {
         for (uint32_t j = 0; domt_is_unit_in_folder(graph.name[i], folder) && j < graph.count;
              j++) {
-            if (!graph.arrow[i][j] || !points_upwards(graph.name[i], graph.name[j])) {
+            if (!graph.arrow[i][j] || !does_arrow_point_upwards(graph.name[i], graph.name[j])) {
                 continue;
             }
             count++;
@@ -129,25 +131,26 @@ static uint32_t count_upwards(const char *folder, domt_report *report)
 
 static domt_report report;
 
-DOMT_TEST(storeys_use_only_what_is_below)
+DOMT_TEST(storeys_use_only_storeys_below)
 {
-    read_graph(DOMT_SOURCE_DIR);
+    read_graph_of_tree(DOMT_SOURCE_DIR);
     report = (domt_report){0};
     for (size_t i = 0; i < LAYERS_COUNT; i++) {
-        uint32_t count = count_upwards(layers[i].name, &report);
+        uint32_t count = report_arrows_upwards(layers[i].name, &report);
         printf("%s: %u arrows upwards\n", layers[i].name, count);
     }
     ck_assert_msg(report.count == 0, "%u:\n%s", report.count, report.text);
 }
 
-DOMT_TEST(each_table_is_there_and_constant)
+DOMT_TEST(each_table_of_functions_is_constant_data)
 {
     char line[96];
 
-    read_objects();
+    read_symbols_of_objects();
     for (size_t i = 0; tables[i] != NULL; i++) {
         printf("table: %s\n", tables[i]);
-        /* nm prints D for initialized data (read-only after relocation), R for read-only data */
+        /* For a table, nm prints D for data that is read-only after relocation, or R for read-only
+         * data. */
         snprintf(line, sizeof line, " D %s\n", tables[i]);
         if (strstr(symbols, line) == NULL) {
             memcpy(line, " R", 2);
@@ -156,16 +159,16 @@ DOMT_TEST(each_table_is_there_and_constant)
     }
 }
 
-/* The number of pairs of files that use each other. When there are fewer, this table must say
- * so. */
+/* How many pairs of files in each folder use each other. The test also fails if there are fewer, so
+ * that this table is corrected. */
 static const struct pairs {
     const char *folder;
     uint32_t count;
 } pairs[] = {{"base", 0}, {"house", 5}, {"io", 0}, {"runtime", 0}, {"config", 0}, {"protocols", 0}};
 
-/* Report each circle of more than two files in a folder, and a number of pairs other than
+/* Report each circle of more than two files in a folder, and also if its number of pairs is not
  * `expected`. */
-static void check_circles(const char *folder, uint32_t expected)
+static void report_wrong_circles(const char *folder, uint32_t expected)
 {
     uint32_t sizes[DOMT_CIRCLES_MAX];
     uint32_t count = domt_graph_find_circles(&graph, folder, sizes);
@@ -179,17 +182,17 @@ static void check_circles(const char *folder, uint32_t expected)
     }
 }
 
-DOMT_TEST(no_circle_has_more_than_two_files)
+DOMT_TEST(no_include_circle_has_more_than_two_files)
 {
-    read_graph(DOMT_SOURCE_DIR);
+    read_graph_of_tree(DOMT_SOURCE_DIR);
     report = (domt_report){0};
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
-        check_circles(pairs[i].folder, pairs[i].count);
+        report_wrong_circles(pairs[i].folder, pairs[i].count);
     }
     ck_assert_msg(report.count == 0, "%s", report.text);
 }
 
-DOMT_TEST(every_file_stands_in_a_storey)
+DOMT_TEST(every_file_belongs_to_a_storey)
 {
     uint32_t counts[LAYERS_COUNT][STOREYS_MAX] = {{0}};
     int storey = 0;
@@ -197,7 +200,7 @@ DOMT_TEST(every_file_stands_in_a_storey)
     memset(&graph, 0, sizeof graph);
     domt_graph_add_includes(&graph, DOMT_SOURCE_DIR);
     for (uint32_t i = 0; i < graph.count; i++) {
-        const struct layer *layer = layer_of(graph.name[i], &storey);
+        const struct layer *layer = find_layer_and_storey_of_unit(graph.name[i], &storey);
         ck_assert_msg(layer == NULL || storey >= 0, "%s stands in no storey", graph.name[i]);
         if (layer != NULL) {
             counts[layer - layers][storey]++;
@@ -213,14 +216,14 @@ DOMT_TEST(every_file_stands_in_a_storey)
 
 /* ---- The test sees ----------------------------------------------------------------------------*/
 
-static void append_text(char *text, size_t size, const char *more)
+static void append_text_at_end(char *text, size_t size, const char *more)
 {
     size_t used = strlen(text);
 
     snprintf(text + used, size - used, "%s", more);
 }
 
-DOMT_TEST(tidy_sees_an_include_upwards)
+DOMT_TEST(tidy_sees_include_of_higher_storey)
 {
     char copy[DOMT_PATH_MAX];
 
@@ -229,34 +232,40 @@ DOMT_TEST(tidy_sees_an_include_upwards)
         copy, "house/message/planted.h",
         "/*\n#include \"house/family/life.h\"\n*/\n"
         "#  include \"house/dispatch/loan.h\"\n#include \"house/message/pool.h\"\n");
-    read_graph(copy);
+    read_graph_of_tree(copy);
     domt_tree_remove_copy(copy);
     report = (domt_report){0};
-    count_upwards("house", &report);
+    report_arrows_upwards("house", &report);
     ck_assert_uint_eq(report.count, 1);
     ck_assert_ptr_nonnull(strstr(report.text, "house/message/planted -> house/dispatch/loan"));
 }
 
-DOMT_TEST(tidy_sees_a_symbol_upwards)
+DOMT_TEST(tidy_sees_symbol_of_higher_storey)
 {
-    read_graph(DOMT_SOURCE_DIR);
-    append_text(symbols, sizeof symbols,
-                "domus-io-objects.dir/io/backend/uring.c.o:         U domi_acceptor_new\n"
-                "domus-io-objects.dir/io/planted.c.o:         U domi_acceptor_new\n"
-                "domus-io-objects.dir/io/acceptors/serve.c.o:0010 T domi_acceptor_new\n");
+    read_graph_of_tree(DOMT_SOURCE_DIR);
+    append_text_at_end(symbols, sizeof symbols,
+                       "domus-io-objects.dir/io/backend/uring.c.o:         U domi_acceptor_new\n"
+                       "domus-io-objects.dir/io/planted.c.o:         U domi_acceptor_new\n"
+                       "domus-io-objects.dir/io/acceptors/serve.c.o:0010 T domi_acceptor_new\n");
     domt_graph_add_symbols(&graph, DOMT_SOURCE_DIR, symbols, tables);
     report = (domt_report){0};
-    count_upwards("io", &report);
+    report_arrows_upwards("io", &report);
     ck_assert_uint_eq(report.count, 1);
     ck_assert_ptr_nonnull(strstr(report.text, "io/backend/uring -> io/acceptors/serve"));
 }
 
-DOMT_TEST(tidy_sees_circles)
+DOMT_TEST(tidy_sees_circles_of_files)
 {
     static const char *const arrows[][2] = {
-        {"base/a.c", "base/b.h"}, {"base/b.c", "base/c.h"}, {"base/c.h", "base/a.h"},
-        {"base/c.c", "base/d.h"}, {"base/e.c", "base/f.h"}, {"base/f.c", "base/e.h"},
-        {"base/d.c", "io/g.h"},   {"io/g.c", "base/a.h"}, /* these arrows do not stay within base */
+        {"base/a.c", "base/b.h"},
+        {"base/b.c", "base/c.h"},
+        {"base/c.h", "base/a.h"},
+        {"base/c.c", "base/d.h"},
+        {"base/e.c", "base/f.h"},
+        {"base/f.c", "base/e.h"},
+        /* the last two arrows leave the folder base, so they close no circle in it */
+        {"base/d.c", "io/g.h"},
+        {"io/g.c", "base/a.h"},
     };
 
     memset(&graph, 0, sizeof graph);
@@ -264,10 +273,10 @@ DOMT_TEST(tidy_sees_circles)
         domt_graph_add_arrow(&graph, arrows[i][0], arrows[i][1]);
     }
     report = (domt_report){0};
-    check_circles("base", 2);
+    report_wrong_circles("base", 2);
     ck_assert_uint_eq(report.count, 1);
     ck_assert_ptr_nonnull(strstr(report.text, "a circle of 3 files"));
-    check_circles("io", 1);
+    report_wrong_circles("io", 1);
     ck_assert_uint_eq(report.count, 2);
     ck_assert_ptr_nonnull(strstr(report.text, "0 circles, not 1"));
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* The shared libraries export exactly the symbols that the public headers declare with DOMUS_API.
- * Symbols that cross files inside the library are named as internal. */
+ * Internal symbols that more than one file uses have names that begin with domi_. */
 
 #define NAMES_MAX      4096
 #define NAME_MAX_BYTES 96
@@ -19,7 +19,7 @@ struct names {
     char name[NAMES_MAX][NAME_MAX_BYTES];
 };
 
-static void names_add(struct names *names, const char *name, size_t length)
+static void add_symbol_name(struct names *names, const char *name, size_t length)
 {
     ck_assert_uint_lt(names->count, NAMES_MAX);
     ck_assert_uint_lt(length, NAME_MAX_BYTES);
@@ -28,7 +28,7 @@ static void names_add(struct names *names, const char *name, size_t length)
     names->count++;
 }
 
-static bool names_have(const struct names *names, const char *name)
+static bool has_symbol_name(const struct names *names, const char *name)
 {
     for (size_t i = 0; i < names->count; i++) {
         if (strcmp(names->name[i], name) == 0) {
@@ -42,9 +42,9 @@ static bool names_have(const struct names *names, const char *name)
 
 static struct names declared[DOMT_LIBRARIES_MAX];
 
-/* A rule that reports nothing, but collects names: the name is the last word before the
- * parenthesis, or before the end of a declaration without one. */
-static void collect_rule(const domt_source *source, domt_report *report)
+/* A rule that reports nothing, but collects the names of declared symbols: a name is the last word
+ * before the parenthesis, or before the end of a declaration without one. */
+static void collect_declared_names_of_file(const domt_source *source, domt_report *report)
 {
     if (!domt_text_starts_with(source->path, "include/domus/")) {
         return;
@@ -57,7 +57,7 @@ static void collect_rule(const domt_source *source, domt_report *report)
             line--;
         }
         if (line[0] == '#') {
-            continue; /* the symbol is defined here */
+            continue; /* this is the definition of the macro DOMUS_API */
         }
         const char *end = start + strcspn(start, "(;[=");
         while (end > start && !domt_is_identifier_char(end[-1])) {
@@ -67,15 +67,16 @@ static void collect_rule(const domt_source *source, domt_report *report)
         while (name > start && domt_is_identifier_char(name[-1])) {
             name--;
         }
-        names_add(&declared[domt_library_of_header(source->path + strlen("include/domus/"))], name,
-                  (size_t)(end - name));
+        add_symbol_name(&declared[domt_library_of_header(source->path + strlen("include/domus/"))],
+                        name, (size_t)(end - name));
     }
 }
 
 /* ---- What is there ----------------------------------------------------------------------------*/
 
-/* Symbols that begin with two underscores are the sanitizers' own, and are left out. */
-static void read_symbols(const char *options, const char *library, struct names *names)
+/* Read the symbols that nm prints for a library. Symbols that begin with two underscores are the
+ * sanitizers' own, and are left out. */
+static void read_symbols_of_library(const char *options, const char *library, struct names *names)
 {
     static char output[1 << 18];
     char *next = NULL;
@@ -88,45 +89,47 @@ static void read_symbols(const char *options, const char *library, struct names 
     for (char *name = strtok_r(output, "\n", &next); name != NULL;
          name = strtok_r(NULL, "\n", &next)) {
         if (!domt_text_starts_with(name, "__")) {
-            names_add(names, name, strlen(name));
+            add_symbol_name(names, name, strlen(name));
         }
     }
     ck_assert_msg(names->count > 0, "no symbol in %s", library);
 }
 
-static void compare(const char *library, size_t which, domt_report *report)
+static void compare_declarations_with_exports(const char *library, size_t which,
+                                              domt_report *report)
 {
     static struct names exported;
     const struct names *wanted = &declared[which];
 
-    read_symbols("-D", library, &exported);
+    read_symbols_of_library("-D", library, &exported);
     for (size_t i = 0; i < exported.count; i++) {
-        if (!names_have(wanted, exported.name[i])) {
+        if (!has_symbol_name(wanted, exported.name[i])) {
             domt_report_add_offence(report, library, 0, "exports %s, which no header declares",
                                     exported.name[i]);
         }
     }
     for (size_t i = 0; i < wanted->count; i++) {
-        if (!names_have(&exported, wanted->name[i])) {
+        if (!has_symbol_name(&exported, wanted->name[i])) {
             domt_report_add_offence(report, library, 0, "does not export %s", wanted->name[i]);
         }
     }
 }
 
-/* Compare the declarations in the headers of `root` with the exports of the file `library`; NULL:
- * of the library of this build. */
-static void compare_with(const char *root, const char *library, size_t which, domt_report *report)
+/* Compare the declarations in the public headers of `root` with the symbols that the file `library`
+ * exports, or the library number `which` of this build if that is NULL. */
+static void compare_headers_with_library(const char *root, const char *library, size_t which,
+                                         domt_report *report)
 {
     char built[DOMT_PATH_MAX];
 
     snprintf(built, sizeof built, DOMT_BIN_DIR "/../lib/%s.so", domt_libraries[which]);
     memset(declared, 0, sizeof declared);
     *report = (domt_report){0};
-    domt_tree_walk_all_files(root, collect_rule, report);
+    domt_tree_walk_all_files(root, collect_declared_names_of_file, report);
     for (size_t i = 0; domt_libraries[i] != NULL; i++) {
         ck_assert_uint_gt(declared[i].count, 0);
     }
-    compare(library != NULL ? library : built, which, report);
+    compare_declarations_with_exports(library != NULL ? library : built, which, report);
 }
 
 static domt_report report;
@@ -134,18 +137,18 @@ static domt_report report;
 DOMT_TEST(each_library_exports_what_its_headers_declare)
 {
     for (size_t i = 0; domt_libraries[i] != NULL; i++) {
-        compare_with(DOMT_SOURCE_DIR, NULL, i, &report);
+        compare_headers_with_library(DOMT_SOURCE_DIR, NULL, i, &report);
         ck_assert_msg(report.count == 0, "%s", report.text);
     }
 }
 
-/* Report each symbol that an archive defines for other files and whose name begins neither as an
- * internal nor as a public one, except the symbol that sys/sdt.h makes in each file with probes. */
-static void find_strangers(const char *archive, domt_report *strangers)
+/* Report each symbol of an archive that other files can use and whose name is neither internal
+ * (domi_) nor public (domus_), except the symbol that sys/sdt.h makes in each file with probes. */
+static void report_symbols_without_prefix(const char *archive, domt_report *strangers)
 {
     static struct names names;
 
-    read_symbols("-g", archive, &names);
+    read_symbols_of_library("-g", archive, &names);
     for (size_t i = 0; i < names.count; i++) {
         if (!domt_text_starts_with(names.name[i], "domi_") &&
             !domt_text_starts_with(names.name[i], "domus_") &&
@@ -161,12 +164,12 @@ DOMT_TEST(symbol_used_in_other_files_is_named_domi_or_domus)
     for (size_t i = 0; domt_libraries[i] != NULL; i++) {
         char archive[DOMT_PATH_MAX];
         snprintf(archive, sizeof archive, DOMT_BIN_DIR "/../lib/%s.a", domt_libraries[i]);
-        find_strangers(archive, &report);
+        report_symbols_without_prefix(archive, &report);
     }
     ck_assert_msg(report.count == 0, "%s", report.text);
 }
 
-DOMT_TEST(tidy_sees_a_declaration_without_a_symbol)
+DOMT_TEST(tidy_sees_declaration_without_exported_symbol)
 {
     static domt_report other;
     char copy[DOMT_PATH_MAX];
@@ -176,8 +179,8 @@ DOMT_TEST(tidy_sees_a_declaration_without_a_symbol)
                          "DOMUS_API char\n    *domus_nowhere(int);\n");
     domt_tree_plant_text(copy, "include/domus/yaml.h",
                          "DOMUS_API extern const int domus_nothing[2];\n");
-    compare_with(copy, NULL, 0, &report);
-    compare_with(copy, NULL, 1, &other);
+    compare_headers_with_library(copy, NULL, 0, &report);
+    compare_headers_with_library(copy, NULL, 1, &other);
     domt_tree_remove_copy(copy);
 
     ck_assert_ptr_nonnull(strstr(report.text, "does not export domus_nowhere"));
@@ -186,8 +189,8 @@ DOMT_TEST(tidy_sees_a_declaration_without_a_symbol)
     ck_assert_ptr_null(strstr(other.text, "domus_nowhere"));
 }
 
-/* The planted library exports an internal function that is not hidden. */
-DOMT_TEST(tidy_sees_a_symbol_without_a_declaration)
+/* A small planted library exports an internal function, because it is not hidden. */
+DOMT_TEST(tidy_sees_exported_symbol_without_declaration)
 {
     char copy[DOMT_PATH_MAX];
     char library[DOMT_PATH_MAX + 32];
@@ -200,7 +203,7 @@ DOMT_TEST(tidy_sees_a_symbol_without_a_declaration)
     int status = domt_run_shell(output, sizeof output, "cc -shared -fPIC -o '%s' '%s/leak.c' 2>&1",
                                 library, copy);
     if (status == 0) {
-        compare_with(copy, library, 0, &report);
+        compare_headers_with_library(copy, library, 0, &report);
     }
     domt_tree_remove_copy(copy);
 
@@ -208,7 +211,7 @@ DOMT_TEST(tidy_sees_a_symbol_without_a_declaration)
     ck_assert_ptr_nonnull(strstr(report.text, "exports domi_leak, which no header declares"));
 }
 
-DOMT_TEST(tidy_sees_a_stranger)
+DOMT_TEST(tidy_sees_symbol_without_prefix)
 {
     static const char *const code = "int stranger(void);\nint stranger(void) { return 0; }\n"
                                     "int domi_one(void);\nint domi_one(void) { return 0; }\n";
@@ -223,7 +226,7 @@ DOMT_TEST(tidy_sees_a_stranger)
                                 "cd '%s' && cc -c stranger.c 2>&1 && ar rc '%s' stranger.o 2>&1",
                                 copy, archive);
     if (status == 0) {
-        find_strangers(archive, &report);
+        report_symbols_without_prefix(archive, &report);
     }
     domt_tree_remove_copy(copy);
 
@@ -241,14 +244,17 @@ DOMT_TEST(tidy_sees_a_stranger)
 
 #define LIB DOMT_BIN_DIR "/../lib/"
 
-/* A protection, and which lines of readelf show it (an extended expression of grep). */
+/* A protection of built files, and which lines of readelf's output show it (an extended expression
+ * of grep). */
 static const struct property {
     const char *name;
-    const char *options; /* the options of readelf */
+    const char *options; /* the options of readelf with which it shows this protection */
     const char *line;
-    bool wanted; /* true: a line must match; false: no line may match */
+    bool wanted; /* true: a line of the output must match; false: no line may match */
     bool program_only;
-    bool calls; /* true: holds only for files whose own code calls libc with buffers */
+    /* true: the property holds only for files whose own code calls functions of libc with
+     * buffers */
+    bool calls;
 } properties[] = {
     {"a stack that may not be executed", "-lW", "GNU_STACK .* RW +0x", true, false, false},
     {"no segment that may be written and executed", "-lW", " RWE ", false, false, false},
@@ -266,7 +272,7 @@ static const struct property {
 
 #define PROPERTIES (sizeof properties / sizeof properties[0])
 
-static bool has_property(const struct property *property, const char *file)
+static bool has_file_protection(const struct property *property, const char *file)
 {
     static char output[4096];
     int status = domt_run_shell(output, sizeof output, "LC_ALL=C readelf %s '%s' | grep -E -q '%s'",
@@ -276,12 +282,13 @@ static bool has_property(const struct property *property, const char *file)
     return (status == 0) == property->wanted;
 }
 
-static void check_properties(const char *file, bool is_program, bool calls)
+static void report_missing_protections(const char *file, bool is_program, bool calls)
 {
     for (size_t i = 0; i < PROPERTIES; i++) {
         if ((properties[i].program_only && !is_program) || (properties[i].calls && !calls))
             continue;
-        ck_assert_msg(has_property(&properties[i], file), "%s lacks %s", file, properties[i].name);
+        ck_assert_msg(has_file_protection(&properties[i], file), "%s lacks %s", file,
+                      properties[i].name);
     }
 }
 
@@ -293,15 +300,15 @@ DOMT_TEST(libraries_and_programs_are_hardened)
         char path[DOMT_PATH_MAX];
 
         snprintf(path, sizeof path, LIB "%s.so", domt_libraries[i]);
-        check_properties(path, false, true);
+        report_missing_protections(path, false, true);
     }
-    check_properties(DOMT_BIN_DIR "/echo", true, true);
-    check_properties(DOMT_BIN_DIR "/ping_pong", true, true);
+    report_missing_protections(DOMT_BIN_DIR "/echo", true, true);
+    report_missing_protections(DOMT_BIN_DIR "/ping_pong", true, true);
 }
 
-/* gcc records in the debug information the flags with which each object was made; clang does
+/* gcc records in the debugging information with which flags each object was made; clang does
  * not. */
-DOMT_TEST(each_object_was_compiled_with_each_flag)
+DOMT_TEST(each_object_was_compiled_with_protective_flags)
 {
     static char output[65536];
     static const char *const flags[] = {"-fstack-protector-strong", "-fstack-clash-protection",
@@ -327,8 +334,9 @@ DOMT_TEST(each_object_was_compiled_with_each_flag)
     }
 }
 
-/* A program built without any of the protections. Its code needs no relocation. */
-DOMT_TEST(tidy_sees_what_a_file_lacks)
+/* The source of a program that is built without any of the protections. Its code needs no
+ * relocation. */
+DOMT_TEST(tidy_sees_missing_protections_of_a_file)
 {
     static char output[4096];
     static const char text[] = "#include <string.h>\\nint main(int n, char **v) { char b[64]; "
@@ -346,7 +354,8 @@ DOMT_TEST(tidy_sees_what_a_file_lacks)
     snprintf(file, sizeof file, "%s/lax", path);
     for (size_t i = 0; i < PROPERTIES; i++) {
         if (strcmp(properties[i].line, "TEXTREL") != 0)
-            ck_assert_msg(!has_property(&properties[i], file), "seen: %s", properties[i].name);
+            ck_assert_msg(!has_file_protection(&properties[i], file), "seen: %s",
+                          properties[i].name);
     }
     ck_assert_int_eq(domt_run_shell(output, sizeof output, "rm -r '%s'", path), 0);
 }

@@ -1,5 +1,5 @@
-/* The functions on which the rules of tests/tidy are built: they walk the tree, strip comments,
- * copy files and plant offences. */
+/* The functions on which the rules of tests/tidy are built: they walk the tree, blank comments,
+ * copy files and plant offences; tree.h describes them. */
 #include "tests/tidy/tree.h"
 #include "tests/support/suite.h"
 
@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-/* The folders with code. A folder that does not exist yet is passed over. */
+/* The folders of the tree that hold code. A folder that does not exist yet is passed over. */
 #define FOLDERS "base house io runtime config protocols include examples bench tests tools"
 
 #define FILE_MAX (1 << 20)
@@ -99,7 +99,7 @@ const char *domt_end_of_comment_or_literal(const char *p)
     return *p == quote ? p + 1 : p;
 }
 
-static void blank_spans(char *code)
+static void blank_comments_and_literals(char *code)
 {
     char *p = code;
 
@@ -130,7 +130,7 @@ char *domt_tree_read_text(const char *path)
 
 /* ---- The tree ---------------------------------------------------------------------------------*/
 
-static int by_name(const FTSENT **left, const FTSENT **right)
+static int compare_entries_by_name(const FTSENT **left, const FTSENT **right)
 {
     return strcmp((*left)->fts_name, (*right)->fts_name);
 }
@@ -141,7 +141,7 @@ void domt_tree_visit_file(const char *root, const char *path, domt_rule *rule, d
     char *code = strdup(text);
 
     ck_assert_ptr_nonnull(code);
-    blank_spans(code);
+    blank_comments_and_literals(code);
     rule(&(domt_source){.path = path + strlen(root) + 1, .text = text, .code = code}, report);
     free(code);
     free(text);
@@ -165,7 +165,7 @@ void domt_tree_walk_all_files(const char *root, domt_rule *rule, domt_report *re
         }
     }
 
-    FTS *walk = fts_open(starts, FTS_PHYSICAL | FTS_NOCHDIR, by_name);
+    FTS *walk = fts_open(starts, FTS_PHYSICAL | FTS_NOCHDIR, compare_entries_by_name);
     ck_assert_ptr_nonnull(walk);
     for (FTSENT *entry = fts_read(walk); entry != NULL; entry = fts_read(walk)) {
         size_t length = entry->fts_namelen;
@@ -178,7 +178,7 @@ void domt_tree_walk_all_files(const char *root, domt_rule *rule, domt_report *re
     fts_close(walk);
 }
 
-static void make_directory(char ret_path[DOMT_PATH_MAX])
+static void make_temporary_directory(char ret_path[DOMT_PATH_MAX])
 {
     const char *folder = getenv("TMPDIR");
 
@@ -190,7 +190,7 @@ void domt_tree_copy_parts(const char *root, const char *parts, char ret_copy[DOM
 {
     char output[1024];
 
-    make_directory(ret_copy);
+    make_temporary_directory(ret_copy);
     int status = domt_run_shell(output, sizeof output, "cd '%s' && cp -R --parents %s '%s'/ 2>&1",
                                 root, parts, ret_copy);
     ck_assert_msg(status == 0, "%s", output);
@@ -227,12 +227,13 @@ void domt_tree_check_rule_holds(domt_rule *rule)
 
 static domt_report before, after;
 
-/* A rule sees one file at a time, so the copy of a tree needs only the file that is changed. */
-static void copy_file(const char *path, char ret_copy[DOMT_PATH_MAX])
+/* Copy one file of the tree to a new directory. A rule sees one file at a time, so a planted
+ * offence needs no other files. */
+static void copy_file_of_tree(const char *path, char ret_copy[DOMT_PATH_MAX])
 {
     char output[1024];
 
-    make_directory(ret_copy);
+    make_temporary_directory(ret_copy);
     int status = domt_run_shell(output, sizeof output,
                                 "cd '%s' && mkdir -p '%s'/\"$(dirname '%s')\" && "
                                 "if [ -f '%s' ]; then cp '%s' '%s'/'%s'; fi 2>&1",
@@ -240,13 +241,14 @@ static void copy_file(const char *path, char ret_copy[DOMT_PATH_MAX])
     ck_assert_msg(status == 0, "%s", output);
 }
 
-static void walk_planted(domt_rule *rule, const char *path, const char *text)
+static void count_offences_before_and_after_planting(domt_rule *rule, const char *path,
+                                                     const char *text)
 {
     char copy[DOMT_PATH_MAX];
 
     before = (domt_report){0};
     after = (domt_report){0};
-    copy_file(path, copy);
+    copy_file_of_tree(path, copy);
     domt_tree_walk_all_files(copy, rule, &before);
     domt_tree_plant_text(copy, path, text);
     domt_tree_walk_all_files(copy, rule, &after);
@@ -256,7 +258,7 @@ static void walk_planted(domt_rule *rule, const char *path, const char *text)
 void domt_tree_check_rule_sees(domt_rule *rule, const char *path, const char *text,
                                const char *expected)
 {
-    walk_planted(rule, path, text);
+    count_offences_before_and_after_planting(rule, path, text);
     ck_assert_msg(after.count == before.count + 1, "%u offences, then %u:\n%s", before.count,
                   after.count, after.text);
 
@@ -272,7 +274,7 @@ void domt_tree_check_rule_sees(domt_rule *rule, const char *path, const char *te
 
 void domt_tree_check_rule_accepts(domt_rule *rule, const char *path, const char *text)
 {
-    walk_planted(rule, path, text);
+    count_offences_before_and_after_planting(rule, path, text);
     ck_assert_msg(after.count == before.count, "%u offences, then %u:\n%s", before.count,
                   after.count, after.text);
 }

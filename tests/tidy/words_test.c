@@ -12,13 +12,13 @@
 
 enum scope {
     EVERYWHERE,
-    LIBRARIES, /* applies to libdomus and libdomus-config */
+    LIBRARIES, /* the word is banned in libdomus and libdomus-config */
     LIBDOMUS,
-    SOCKETS, /* applies to io and runtime without runtime/os: the code that uses sockets */
+    SOCKETS, /* the word is banned in code that uses sockets: io, and runtime without runtime/os */
 };
 
-/* Calls: a word, then an opening parenthesis. `except` is the beginning of the paths in which the
- * word may stand; NULL: in none. */
+/* Banned calls: a word with an opening parenthesis behind it. `except` is the begin of the paths in
+ * which the word may stand; NULL: in none. */
 static const struct banned {
     const char *word;
     enum scope scope;
@@ -97,7 +97,7 @@ static const struct banned {
     {"perror", LIBRARIES, "config/main", "text for the caller: the library prints nothing"},
 };
 
-static bool in_scope(const char *path, enum scope scope)
+static bool is_path_in_scope(const char *path, enum scope scope)
 {
     static const char *const libdomus[] = {"base/", "house/", "io/", "runtime/"};
 
@@ -118,8 +118,9 @@ static bool in_scope(const char *path, enum scope scope)
             domt_text_starts_with(path, "include/"));
 }
 
-/* Returns the next place where `word` stands alone and is no member of a structure. */
-static const char *next_word(const char *text, const char *from, const char *word)
+/* Returns the next place in `text`, from `from` on, where `word` stands alone and is no member of a
+ * structure. */
+static const char *find_next_banned_word(const char *text, const char *from, const char *word)
 {
     for (const char *p = strstr(from, word); p != NULL; p = strstr(p + 1, word)) {
         if (domt_is_identifier_char(p[strlen(word)]) ||
@@ -134,9 +135,9 @@ static const char *next_word(const char *text, const char *from, const char *wor
     return NULL;
 }
 
-/* Whether the call reads a clock of used CPU time: such a clock tells no time of day, so any code
+/* Whether the call reads a clock of used CPU time: such a clock tells no time of day, so any layer
  * may read it. */
-static bool reads_cpu_time(const char *call)
+static bool does_call_read_cpu_time(const char *call)
 {
     const char *clock = strchr(call, '(') + 1;
 
@@ -145,19 +146,19 @@ static bool reads_cpu_time(const char *call)
            domt_text_starts_with(clock, "CLOCK_PROCESS_CPUTIME_ID");
 }
 
-static void calls_rule(const domt_source *source, domt_report *report)
+static void report_banned_calls(const domt_source *source, domt_report *report)
 {
     for (size_t i = 0; i < sizeof banned / sizeof banned[0]; i++) {
         const struct banned *ban = &banned[i];
-        if (!in_scope(source->path, ban->scope) ||
+        if (!is_path_in_scope(source->path, ban->scope) ||
             (ban->except != NULL && domt_text_starts_with(source->path, ban->except))) {
             continue;
         }
-        const char *p = next_word(source->code, source->code, ban->word);
-        for (; p != NULL; p = next_word(source->code, p + 1, ban->word)) {
+        const char *p = find_next_banned_word(source->code, source->code, ban->word);
+        for (; p != NULL; p = find_next_banned_word(source->code, p + 1, ban->word)) {
             const char *after = p + strlen(ban->word);
             if (after[strspn(after, " ")] != '(' ||
-                (strcmp(ban->word, "clock_gettime") == 0 && reads_cpu_time(p))) {
+                (strcmp(ban->word, "clock_gettime") == 0 && does_call_read_cpu_time(p))) {
                 continue;
             }
             domt_report_add_offence(report, source->path, domt_line_number_of(source->code, p),
@@ -167,40 +168,42 @@ static void calls_rule(const domt_source *source, domt_report *report)
 }
 
 /* The rule of banned words that need no parenthesis behind them. */
-static void names_rule(const domt_source *source, domt_report *report)
+static void report_uses_of_streams(const domt_source *source, domt_report *report)
 {
     static const char *const streams[] = {"stdout", "stderr"};
 
     for (size_t i = 0; i < 2; i++) {
-        if (!in_scope(source->path, LIBRARIES) ||
+        if (!is_path_in_scope(source->path, LIBRARIES) ||
             domt_text_starts_with(source->path, "config/main")) {
             continue;
         }
-        const char *p = next_word(source->code, source->code, streams[i]);
-        for (; p != NULL; p = next_word(source->code, p + 1, streams[i])) {
+        const char *p = find_next_banned_word(source->code, source->code, streams[i]);
+        for (; p != NULL; p = find_next_banned_word(source->code, p + 1, streams[i])) {
             domt_report_add_offence(report, source->path, domt_line_number_of(source->code, p),
                                     "%s: the library prints nothing", streams[i]);
         }
     }
 }
 
-/* The rule of the clock: only runtime reads it; other layers are given `now_ns`, so that a
- * simulator controls time. */
-static void clock_rule(const domt_source *source, domt_report *report)
+/* The rule of the clock: only runtime reads it; other layers are given `now_ns`, so that a test kit
+ * controls time. */
+static void report_clock_outside_runtime(const domt_source *source, domt_report *report)
 {
-    if (!in_scope(source->path, LIBDOMUS) || domt_text_starts_with(source->path, "base/clock") ||
+    if (!is_path_in_scope(source->path, LIBDOMUS) ||
+        domt_text_starts_with(source->path, "base/clock") ||
         domt_text_starts_with(source->path, "runtime/")) {
         return;
     }
-    const char *p = next_word(source->code, source->code, "domi_clock_now");
-    for (; p != NULL; p = next_word(source->code, p + 1, "domi_clock_now")) {
+    const char *p = find_next_banned_word(source->code, source->code, "domi_clock_now");
+    for (; p != NULL; p = find_next_banned_word(source->code, p + 1, "domi_clock_now")) {
         domt_report_add_offence(report, source->path, domt_line_number_of(source->code, p),
                                 "domi_clock_now: only runtime reads the clock, take now_ns");
     }
 }
 
-/* The rule also looks at comments, so this file writes the banned words in two parts. */
-static void promises_rule(const domt_source *source, domt_report *report)
+/* The rule of promises also looks at comments, so this file writes the banned words in two
+ * parts. */
+static void report_promises_in_comments(const domt_source *source, domt_report *report)
 {
     static const char *const promises[] = {"TO"
                                            "DO",
@@ -210,8 +213,8 @@ static void promises_rule(const domt_source *source, domt_report *report)
                                            "XX"};
 
     for (size_t i = 0; i < sizeof promises / sizeof promises[0]; i++) {
-        const char *p = next_word(source->text, source->text, promises[i]);
-        for (; p != NULL; p = next_word(source->text, p + 1, promises[i])) {
+        const char *p = find_next_banned_word(source->text, source->text, promises[i]);
+        for (; p != NULL; p = find_next_banned_word(source->text, p + 1, promises[i])) {
             domt_report_add_offence(report, source->path, domt_line_number_of(source->text, p),
                                     "%s: do it, or open an issue", promises[i]);
         }
@@ -220,22 +223,22 @@ static void promises_rule(const domt_source *source, domt_report *report)
 
 DOMT_TEST(banned_calls_are_not_made)
 {
-    domt_tree_check_rule_holds(calls_rule);
+    domt_tree_check_rule_holds(report_banned_calls);
 }
 
 DOMT_TEST(libraries_print_nothing)
 {
-    domt_tree_check_rule_holds(names_rule);
+    domt_tree_check_rule_holds(report_uses_of_streams);
 }
 
 DOMT_TEST(only_runtime_reads_the_clock)
 {
-    domt_tree_check_rule_holds(clock_rule);
+    domt_tree_check_rule_holds(report_clock_outside_runtime);
 }
 
-DOMT_TEST(nothing_is_promised_in_comments)
+DOMT_TEST(comments_promise_nothing)
 {
-    domt_tree_check_rule_holds(promises_rule);
+    domt_tree_check_rule_holds(report_promises_in_comments);
 }
 
 DOMT_TEST(tidy_sees_every_banned_call)
@@ -247,71 +250,76 @@ DOMT_TEST(tidy_sees_every_banned_call)
         const char *path = banned[i].scope == EVERYWHERE ? "tests/base/planted.c" : "io/planted.c";
         snprintf(text, sizeof text, "void f(void)\n{\n    %s (x);\n}\n", banned[i].word);
         snprintf(expected, sizeof expected, ":3: %s()", banned[i].word);
-        domt_tree_check_rule_sees(calls_rule, path, text, expected);
+        domt_tree_check_rule_sees(report_banned_calls, path, text, expected);
     }
 }
 
 DOMT_TEST(tidy_sees_a_library_that_prints)
 {
-    domt_tree_check_rule_sees(names_rule, "config/planted.c", "int a = fputs(b, stderr);\n",
-                              "stderr");
-    domt_tree_check_rule_sees(names_rule, "base/planted.c", "FILE *f = stdout;\n", "stdout");
+    domt_tree_check_rule_sees(report_uses_of_streams, "config/planted.c",
+                              "int a = fputs(b, stderr);\n", "stderr");
+    domt_tree_check_rule_sees(report_uses_of_streams, "base/planted.c", "FILE *f = stdout;\n",
+                              "stdout");
 }
 
 DOMT_TEST(tidy_sees_a_clock_outside_runtime)
 {
-    domt_tree_check_rule_sees(clock_rule, "house/planted.c", "a = domi_clock_now(clock);\n",
-                              "now_ns");
+    domt_tree_check_rule_sees(report_clock_outside_runtime, "house/planted.c",
+                              "a = domi_clock_now(clock);\n", "now_ns");
 }
 
-DOMT_TEST(tidy_sees_a_promise)
+DOMT_TEST(tidy_sees_promise_in_comment)
 {
-    domt_tree_check_rule_sees(promises_rule, "io/planted.c",
+    domt_tree_check_rule_sees(report_promises_in_comments, "io/planted.c",
                               "/* TO"
                               "DO: later */\n",
                               "open an issue");
-    domt_tree_check_rule_sees(promises_rule, "io/planted.c",
+    domt_tree_check_rule_sees(report_promises_in_comments, "io/planted.c",
                               "/* FIX"
                               "ME */\n",
                               "open an issue");
-    domt_tree_check_rule_sees(promises_rule, "bench/planted.c",
+    domt_tree_check_rule_sees(report_promises_in_comments, "bench/planted.c",
                               "int a; // X"
                               "XX\n",
                               "open an issue");
 }
 
-/* Banned words are allowed in comments, in literals, as members and within longer names; the clocks
- * of CPU time are allowed, too. */
-DOMT_TEST(tidy_lets_other_words_stand)
+/* The rules allow banned words in comments, in literals, as members and within longer names, and
+ * also clocks of CPU time. */
+DOMT_TEST(tidy_accepts_other_words)
 {
-    domt_tree_check_rule_accepts(calls_rule, "io/planted.c",
+    domt_tree_check_rule_accepts(report_banned_calls, "io/planted.c",
                                  "/* rand() */ const char *a = \"\\\"rand(\";\n");
     domt_tree_check_rule_accepts(
-        calls_rule, "io/planted.c",
+        report_banned_calls, "io/planted.c",
         "int b = table->signal(c) + table.exit(d) + my_rand(e) + rand_(f) + rand;\n");
-    domt_tree_check_rule_accepts(calls_rule, "io/planted.c",
+    domt_tree_check_rule_accepts(report_banned_calls, "io/planted.c",
                                  "clock_gettime(CLOCK_THREAD_CPUTIME_ID, &c);\n");
-    domt_tree_check_rule_accepts(calls_rule, "base/clock_planted.c",
+    domt_tree_check_rule_accepts(report_banned_calls, "base/clock_planted.c",
                                  "clock_gettime(CLOCK_MONOTONIC, &c);\n");
-    domt_tree_check_rule_accepts(calls_rule, "tests/base/planted.c", "usleep(1); printf(a);\n");
-    domt_tree_check_rule_accepts(names_rule, "config/main.c", "FILE *f = stderr;\n");
-    domt_tree_check_rule_accepts(clock_rule, "runtime/planted.c", "a = domi_clock_now(clock);\n");
-    domt_tree_check_rule_accepts(promises_rule, "io/planted.c", "char a[] = \"domt-XXXXXX\";\n");
+    domt_tree_check_rule_accepts(report_banned_calls, "tests/base/planted.c",
+                                 "usleep(1); printf(a);\n");
+    domt_tree_check_rule_accepts(report_uses_of_streams, "config/main.c", "FILE *f = stderr;\n");
+    domt_tree_check_rule_accepts(report_clock_outside_runtime, "runtime/planted.c",
+                                 "a = domi_clock_now(clock);\n");
+    domt_tree_check_rule_accepts(report_promises_in_comments, "io/planted.c",
+                                 "char a[] = \"domt-XXXXXX\";\n");
 }
 
 /* --- openings --------------------------------------------------------------------------------- */
 
-/* Openings that no comment has. A comment is a plain sentence. A comment that begins with What,
- * Who, Those, Of or By puts a clause where a noun belongs; one that begins or ends with "..."
- * leans on another line; and "See the header." alone says nothing. Readers of such comments could
- * only guess. The rule looks at all comments of the tree's C files and of the models, sentence by
+/* Openings that no comment may have. A comment is a plain sentence. One that begins with What, Who,
+ * Those, Of or By puts a clause where a noun belongs; one that begins or ends with "..." leans on
+ * another line; and "See the header." alone says nothing. Readers of such comments could only
+ * guess. The rule looks at all comments of the tree's C files and of the models, sentence by
  * sentence. */
 
 #define COMMENT_MAX 16384
 
-/* Write the text of the comment [from, end) to one line, without its marks. `at` gets the place in
+/* Write the text of the comment [from, end) as one line, without its marks. `at` gets the place in
  * the file of each character. */
-static size_t flatten_comment(const char *from, const char *end, char *text, const char **at)
+static size_t write_comment_as_one_line(const char *from, const char *end, char *text,
+                                        const char **at)
 {
     size_t length = 0;
     bool gap = true;
@@ -334,7 +342,7 @@ static size_t flatten_comment(const char *from, const char *end, char *text, con
     return length;
 }
 
-static bool begins_badly(const char *sentence)
+static bool begins_with_banned_word(const char *sentence)
 {
     static const char *const words[] = {"What", "Who", "Whom", "Whose", "Those", "Of", "By"};
 
@@ -346,18 +354,19 @@ static bool begins_badly(const char *sentence)
     return false;
 }
 
-/* Whether a sentence begins at `i`: at the start, or behind a full stop and a space. */
-static bool begins_sentence(const char *text, size_t i)
+/* Whether a sentence begins at index `i` of the text: at its start, or behind a punctuation mark
+ * and a space. */
+static bool is_begin_of_sentence(const char *text, size_t i)
 {
     return i == 0 || (i >= 2 && text[i - 1] == ' ' && strchr(".:;?!", text[i - 2]) != NULL);
 }
 
-static void check_comment(const domt_source *source, const char *from, const char *end,
-                          domt_report *report)
+static void check_openings_of_comment(const domt_source *source, const char *from, const char *end,
+                                      domt_report *report)
 {
     static char text[COMMENT_MAX];
     static const char *at[COMMENT_MAX];
-    size_t length = flatten_comment(from, end, text, at);
+    size_t length = write_comment_as_one_line(from, end, text, at);
 
     if (length == 0)
         return;
@@ -369,13 +378,13 @@ static void check_comment(const domt_source *source, const char *from, const cha
         domt_report_add_offence(report, source->path, domt_line_number_of(source->text, from),
                                 "\"%.40s\" leans on another line", text);
     for (size_t i = 0; i < length; i++) {
-        if (begins_sentence(text, i) && begins_badly(text + i))
+        if (is_begin_of_sentence(text, i) && begins_with_banned_word(text + i))
             domt_report_add_offence(report, source->path, domt_line_number_of(source->text, at[i]),
                                     "\"%.40s\": begin with a noun", text + i);
     }
 }
 
-static void check_openings(const domt_source *source, domt_report *report)
+static void check_openings_of_comments(const domt_source *source, domt_report *report)
 {
     for (const char *p = source->text; *p != '\0';) {
         const char *end = domt_end_of_comment_or_literal(p);
@@ -384,29 +393,30 @@ static void check_openings(const domt_source *source, domt_report *report)
             continue;
         }
         if (domt_text_starts_with(p, "/*"))
-            check_comment(source, p, end, report);
+            check_openings_of_comment(source, p, end, report);
         p = end;
     }
 }
 
-DOMT_TEST(no_comment_begins_with_a_clause_or_leans_on_another_line)
+DOMT_TEST(comments_open_as_plain_sentences)
 {
-    domt_tree_check_rule_holds(check_openings);
+    domt_tree_check_rule_holds(check_openings_of_comments);
 }
 
-DOMT_TEST(no_comment_of_a_model_begins_or_leans_so)
+DOMT_TEST(comments_of_models_open_as_plain_sentences)
 {
     static domt_report report;
     glob_t found;
 
     ck_assert_int_eq(glob(DOMT_SOURCE_DIR "/models/*.pml", 0, NULL, &found), 0);
     for (size_t i = 0; i < found.gl_pathc; i++)
-        domt_tree_visit_file(DOMT_SOURCE_DIR, found.gl_pathv[i], check_openings, &report);
+        domt_tree_visit_file(DOMT_SOURCE_DIR, found.gl_pathv[i], check_openings_of_comments,
+                             &report);
     globfree(&found);
     ck_assert_msg(report.count == 0, "%u:\n%s", report.count, report.text);
 }
 
-DOMT_TEST(tidy_sees_each_opening)
+DOMT_TEST(tidy_sees_each_banned_opening)
 {
     static const struct {
         const char *text;
@@ -423,11 +433,12 @@ DOMT_TEST(tidy_sees_each_opening)
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        domt_tree_check_rule_sees(check_openings, "base/slab.c", rows[i].text, rows[i].expected);
-    domt_tree_check_rule_sees(check_openings, "tests/base/slab_test.c", rows[0].text,
+        domt_tree_check_rule_sees(check_openings_of_comments, "base/slab.c", rows[i].text,
+                                  rows[i].expected);
+    domt_tree_check_rule_sees(check_openings_of_comments, "tests/base/slab_test.c", rows[0].text,
                               rows[0].expected);
     domt_tree_check_rule_accepts(
-        check_openings, "base/slab.c",
+        check_openings_of_comments, "base/slab.c",
         "\n/* Whatever is freed is poisoned. Often it is not. See the header, too. */\n"
         "\nstatic const char *text = \"/* What */\";\n");
 }

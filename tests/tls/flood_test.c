@@ -11,20 +11,20 @@
 #include <string.h>
 
 static domt_pki pki;
-static domt_side side; /* the stage under test */
-static domt_raw raw;   /* the peer of the stage */
+static domt_side side; /* the stage of TLS under test, as a server or a client */
+static domt_raw raw;   /* OpenSSL itself, which is the peer of the stage */
 static domt_forge forge;
 
-static void begin_pki(void)
+static void make_authority_with_certificate(void)
 {
     domt_pki_make_authority(&pki);
     domt_pki_issue_certificate(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
 }
 
-/* Let the stage be a server; the raw peer is its client. */
-static void complete_handshake_as_server(int version)
+/* Let the stage be a server and the raw peer its client, and complete their handshake. */
+static void complete_handshake_with_stage_as_server(int version)
 {
-    begin_pki();
+    make_authority_with_certificate();
     domus_tls_settings settings = domt_make_server_settings(&pki, "a");
     ck_assert_int_eq(domt_side_open_by_role(&side, domt_make_tls_context(&settings), NULL), 0);
     domt_raw_open_client(&raw, &pki, version, "a.example");
@@ -33,10 +33,10 @@ static void complete_handshake_as_server(int version)
         domt_forge_begin_with_keys(&forge, &raw);
 }
 
-/* Let the stage be a client; the raw peer is its server. */
-static void complete_handshake_as_client(bool keeps_sessions)
+/* Let the stage be a client and the raw peer its server, and complete their handshake. */
+static void complete_handshake_with_stage_as_client(bool keeps_sessions)
 {
-    begin_pki();
+    make_authority_with_certificate();
     domus_tls_settings settings = domt_make_client_settings(&pki);
     settings.no_tickets = !keeps_sessions;
     ck_assert_int_eq(
@@ -48,7 +48,7 @@ static void complete_handshake_as_client(bool keeps_sessions)
     domt_forge_begin_with_keys(&forge, &raw);
 }
 
-static void close_both(void)
+static void close_stage_and_raw_peer(void)
 {
     domt_raw_close_connection(&raw);
     domt_side_close_connection(&side);
@@ -56,13 +56,13 @@ static void close_both(void)
     domt_pki_free_authority(&pki);
 }
 
-static void expect_failure(const char *failure)
+static void expect_failure_text_of_stage(const char *failure)
 {
     ck_assert_int_eq(side.error, -EPROTO);
     ck_assert_str_eq(domt_side_tls_info(&side).failure, failure);
 }
 
-static size_t drop_output(void)
+static size_t drop_output_of_stage(void)
 {
     size_t size;
 
@@ -72,12 +72,12 @@ static size_t drop_output(void)
 
 /* --- records ---------------------------------------------------------------------------------- */
 
-DOMT_TEST(records_of_a_byte_are_bytes_like_others)
+DOMT_TEST(records_of_one_byte_are_accepted)
 {
     static char records[2000 * 23];
     size_t size = 0;
 
-    complete_handshake_as_server(TLS1_3_VERSION);
+    complete_handshake_with_stage_as_server(TLS1_3_VERSION);
     for (int i = 0; i < 2000; i++)
         size += domt_forge_seal_record(&forge, DOMT_FORGE_DATA, i % 100 == 99 ? "\n" : "x", 1,
                                        records + size);
@@ -86,13 +86,15 @@ DOMT_TEST(records_of_a_byte_are_bytes_like_others)
     ck_assert_int_eq(side.error, 0);
     ck_assert_uint_eq(side.messages, 20);
     ck_assert_uint_eq(strlen(side.last), 99);
-    close_both();
+    close_stage_and_raw_peer();
 }
 
-static size_t most_used; /* largest number of bytes that one call of `decode` has used */
-static uint32_t yields;  /* number of calls that returned early because they took long */
+/* largest number of bytes that one call of the stage's `decode` has used */
+static size_t most_used;
+/* number of calls of `decode` that returned early because they had taken long */
+static uint32_t yields;
 
-static int count_decode(domus_wire *wire, void *state, const char *bytes, size_t size)
+static int count_bytes_used_by_decode(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
     int used = domus_tls_stage.decode(wire, state, bytes, size);
 
@@ -101,14 +103,14 @@ static int count_decode(domus_wire *wire, void *state, const char *bytes, size_t
     return used;
 }
 
-DOMT_TEST(records_of_a_byte_do_not_keep_the_thread_from_its_clock)
+DOMT_TEST(decode_of_tiny_records_yields_after_a_while)
 {
     static char records[1000 * 23];
     domus_stage noted = domus_tls_stage;
     size_t size = 0;
 
-    begin_pki();
-    noted.decode = count_decode;
+    make_authority_with_certificate();
+    noted.decode = count_bytes_used_by_decode;
     domus_tls_settings settings = domt_make_server_settings(&pki, "a");
     side = (domt_side){.options = {domt_make_tls_context(&settings), NULL}, .is_server = true};
     side.stages[0] = (domus_pipeline_stage){&noted, &side.options};
@@ -125,12 +127,12 @@ DOMT_TEST(records_of_a_byte_do_not_keep_the_thread_from_its_clock)
     ck_assert_int_eq(side.error, 0);
     ck_assert_uint_eq(most_used, 64 * 23);
     ck_assert_uint_ge(yields, 1000 / 178 * 2);
-    close_both();
+    close_stage_and_raw_peer();
 }
 
-DOMT_TEST(records_of_nothing_are_bounded)
+DOMT_TEST(empty_records_in_a_row_are_limited)
 {
-    complete_handshake_as_server(TLS1_3_VERSION);
+    complete_handshake_with_stage_as_server(TLS1_3_VERSION);
     for (int i = 0; i < 3; i++) {
         for (int k = 0; k < 28; k++)
             domt_forge_send_record(&forge, &side, DOMT_FORGE_DATA, "", 0);
@@ -141,14 +143,14 @@ DOMT_TEST(records_of_nothing_are_bounded)
     for (int k = 0; k < 33; k++)
         domt_forge_send_record(&forge, &side, DOMT_FORGE_DATA, "", 0);
     ck_assert_int_eq(side.error, -EPROTO);
-    close_both();
+    close_stage_and_raw_peer();
 }
 
-DOMT_TEST(warnings_are_bounded)
+DOMT_TEST(warning_alerts_are_limited)
 {
-    static const char warning[] = {1, 90}; /* the warning user_canceled */
+    static const char warning[] = {1, 90}; /* the alert user_canceled, which is only a warning */
 
-    complete_handshake_as_server(TLS1_3_VERSION);
+    complete_handshake_with_stage_as_server(TLS1_3_VERSION);
     for (int i = 0; i < 3; i++) {
         for (int k = 0; k < 4; k++)
             domt_forge_send_record(&forge, &side, DOMT_FORGE_ALERT, warning, 2);
@@ -157,43 +159,44 @@ DOMT_TEST(warnings_are_bounded)
     }
     for (int k = 0; k < 5; k++)
         domt_forge_send_record(&forge, &side, DOMT_FORGE_ALERT, warning, 2);
-    expect_failure("too many warn alerts");
-    close_both();
+    expect_failure_text_of_stage("too many warn alerts");
+    close_stage_and_raw_peer();
 }
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
-DOMT_TEST(each_update_of_keys_is_answered_with_one)
+DOMT_TEST(each_key_update_is_answered_by_one)
 {
     size_t most = 0;
 
-    complete_handshake_as_server(TLS1_3_VERSION);
-    (void)drop_output();
+    complete_handshake_with_stage_as_server(TLS1_3_VERSION);
+    (void)drop_output_of_stage();
     for (int i = 0; i < 200; i++) {
         domt_forge_send_record(&forge, &side, DOMT_FORGE_HANDSHAKE, "\x18\x00\x00\x01\x01", 5);
         domt_forge_update_keys(&forge);
         domt_forge_send_record(&forge, &side, DOMT_FORGE_DATA, "x", 1);
-        size_t size = drop_output();
+        size_t size = drop_output_of_stage();
         most = size > most ? size : most;
         ck_assert_int_eq(side.error, 0);
     }
-    ck_assert_uint_eq(most, 27); /* the peer has sent records of 27 and of 23 bytes */
-    close_both();
+    /* Each answer has at most one record with a KeyUpdate, which has 27 bytes. */
+    ck_assert_uint_eq(most, 27);
+    close_stage_and_raw_peer();
 }
 
-DOMT_TEST(updates_of_keys_do_not_share_a_record)
+DOMT_TEST(key_updates_in_one_record_are_refused)
 {
-    complete_handshake_as_server(TLS1_3_VERSION);
+    complete_handshake_with_stage_as_server(TLS1_3_VERSION);
     domt_forge_send_record(&forge, &side, DOMT_FORGE_HANDSHAKE, "\x18\0\0\1\1\x18\0\0\1\1", 10);
-    expect_failure("not on record boundary");
-    close_both();
+    expect_failure_text_of_stage("not on record boundary");
+    close_stage_and_raw_peer();
 }
 
 /* --- tickets ---------------------------------------------------------------------------------- */
 
-/* Write a NewSessionTicket of 21 bytes: its lifetime is an hour, its nonce and the ticket have two
+/* Write a NewSessionTicket of 21 bytes, with a lifetime of an hour and a nonce and a ticket of two
  * bytes each. Returns its size. */
-static size_t write_ticket(char *to, int number)
+static size_t write_new_session_ticket(char *to, int number)
 {
     static const char ticket[] = "\x04\x00\x00\x11\x00\x00\x0e\x10____\x02NN\x00\x02TT\x00\x00";
 
@@ -203,18 +206,18 @@ static size_t write_ticket(char *to, int number)
     return sizeof ticket - 1;
 }
 
-/* Send `count` tickets in one record. */
-static void send_tickets(int count)
+/* Let the raw server send `count` tickets in one record. */
+static void send_tickets_in_one_record(int count)
 {
     static char bytes[16384];
     size_t size = 0;
 
     for (int i = 0; i < count; i++)
-        size += write_ticket(bytes + size, i);
+        size += write_new_session_ticket(bytes + size, i);
     domt_forge_send_record(&forge, &side, DOMT_FORGE_HANDSHAKE, bytes, size);
 }
 
-static uint32_t count_kept(void)
+static uint32_t count_sessions_kept_by_client(void)
 {
     const domi_tls_state *state = domus_stage_kit_state(side.kit, &domus_tls_stage);
     const domi_tls_shard *shard = SSL_CTX_get_app_data(SSL_get_SSL_CTX(state->ssl));
@@ -222,30 +225,30 @@ static uint32_t count_kept(void)
     return shard->sessions.count;
 }
 
-DOMT_TEST(tickets_of_a_server_are_bounded)
+DOMT_TEST(session_tickets_kept_are_limited)
 {
-    complete_handshake_as_client(true);
+    complete_handshake_with_stage_as_client(true);
     for (int i = 0; i < 10; i++) {
-        send_tickets(3);
+        send_tickets_in_one_record(3);
         domt_forge_send_record(&forge, &side, DOMT_FORGE_DATA, "x\n", 2);
     }
     ck_assert_int_eq(side.error, 0);
-    ck_assert_uint_eq(count_kept(), 8);
-    send_tickets(780);
-    expect_failure("too many empty records");
-    ck_assert_uint_eq(count_kept(), 8);
-    close_both();
+    ck_assert_uint_eq(count_sessions_kept_by_client(), 8);
+    send_tickets_in_one_record(780);
+    expect_failure_text_of_stage("too many empty records");
+    ck_assert_uint_eq(count_sessions_kept_by_client(), 8);
+    close_stage_and_raw_peer();
 }
 
-DOMT_TEST(tickets_are_counted_that_nobody_keeps)
+DOMT_TEST(session_tickets_not_kept_are_limited)
 {
-    complete_handshake_as_client(false);
-    send_tickets(10);
+    complete_handshake_with_stage_as_client(false);
+    send_tickets_in_one_record(10);
     ck_assert_int_eq(side.error, 0);
-    ck_assert_uint_eq(count_kept(), 0);
-    send_tickets(30);
-    expect_failure("too many empty records");
-    close_both();
+    ck_assert_uint_eq(count_sessions_kept_by_client(), 0);
+    send_tickets_in_one_record(30);
+    expect_failure_text_of_stage("too many empty records");
+    close_stage_and_raw_peer();
 }
 
 DOMT_SUITE(60)

@@ -1,4 +1,4 @@
-/* Seals records of TLS 1.3 by hand. */
+/* Seals records of TLS 1.3 by hand; forge.h describes them. */
 #include "tests/tls/forge.h"
 
 #include "base/check.h"
@@ -10,14 +10,15 @@
 #define HEAD 5u
 #define TAG  16u
 
-static void must(int holds)
+static void check_call_succeeded(int holds)
 {
     DOMI_CHECK(holds);
 }
 
-/* Compute HKDF-Expand-Label of RFC 8446, 7.1, without a context, for at most one block. */
-static void expand_label(const unsigned char secret[32], const char *label, unsigned char *to,
-                         size_t size)
+/* Compute HKDF-Expand-Label (RFC 8446, section 7.1) without a context, for at most one block of
+ * output. */
+static void compute_hkdf_expand_label(const unsigned char secret[32], const char *label,
+                                      unsigned char *to, size_t size)
 {
     unsigned char info[64], block[32];
     size_t label_size = strlen(label) + 6;
@@ -30,31 +31,31 @@ static void expand_label(const unsigned char secret[32], const char *label, unsi
     memcpy(info + used + 6, label, label_size - 6);
     used += label_size;
     info[used++] = 0;
-    info[used++] = 1; /* number of the first block of HKDF-Expand */
-    must(HMAC(EVP_sha256(), secret, 32, info, used, block, NULL) != NULL);
+    info[used++] = 1; /* the blocks of HKDF-Expand are numbered from 1 */
+    check_call_succeeded(HMAC(EVP_sha256(), secret, 32, info, used, block, NULL) != NULL);
     memcpy(to, block, size);
 }
 
-static void make_keys(domt_forge *forge)
+static void derive_record_keys(domt_forge *forge)
 {
-    expand_label(forge->secret, "key", forge->key, sizeof forge->key);
-    expand_label(forge->secret, "iv", forge->iv, sizeof forge->iv);
+    compute_hkdf_expand_label(forge->secret, "key", forge->key, sizeof forge->key);
+    compute_hkdf_expand_label(forge->secret, "iv", forge->iv, sizeof forge->iv);
     forge->number = 0;
 }
 
 void domt_forge_begin_with_keys(domt_forge *forge, const domt_raw *raw)
 {
     memcpy(forge->secret, raw->secret, sizeof forge->secret);
-    make_keys(forge);
+    derive_record_keys(forge);
 }
 
 void domt_forge_update_keys(domt_forge *forge)
 {
     unsigned char next[32];
 
-    expand_label(forge->secret, "traffic upd", next, sizeof next);
+    compute_hkdf_expand_label(forge->secret, "traffic upd", next, sizeof next);
     memcpy(forge->secret, next, sizeof next);
-    make_keys(forge);
+    derive_record_keys(forge);
 }
 
 size_t domt_forge_seal_record(domt_forge *forge, int type, const char *bytes, size_t size, char *to)
@@ -66,7 +67,7 @@ size_t domt_forge_seal_record(domt_forge *forge, int type, const char *bytes, si
     int part;
     EVP_CIPHER_CTX *cipher = EVP_CIPHER_CTX_new();
 
-    out[0] = 0x17; /* type "application data", which all encrypted records of TLS 1.3 have */
+    out[0] = 0x17; /* The outer type of all encrypted records of TLS 1.3 is "application data". */
     out[1] = out[2] = 3;
     out[3] = (unsigned char)(sealed >> 8);
     out[4] = (unsigned char)sealed;
@@ -74,13 +75,15 @@ size_t domt_forge_seal_record(domt_forge *forge, int type, const char *bytes, si
     for (int i = 0; i < 8; i++)
         nonce[11 - i] ^= (unsigned char)(forge->number >> (8 * i));
     forge->number++;
-    must(EVP_EncryptInit_ex(cipher, EVP_aes_128_gcm(), NULL, forge->key, nonce) == 1);
-    must(EVP_EncryptUpdate(cipher, NULL, &part, out, HEAD) == 1);
-    must(EVP_EncryptUpdate(cipher, out + HEAD, &part, (const unsigned char *)bytes, (int)size) ==
-         1);
-    must(EVP_EncryptUpdate(cipher, out + HEAD + size, &part, &inner, 1) == 1);
-    must(EVP_EncryptFinal_ex(cipher, out + HEAD + size + 1, &part) == 1);
-    must(EVP_CIPHER_CTX_ctrl(cipher, EVP_CTRL_GCM_GET_TAG, TAG, out + HEAD + size + 1) == 1);
+    check_call_succeeded(EVP_EncryptInit_ex(cipher, EVP_aes_128_gcm(), NULL, forge->key, nonce) ==
+                         1);
+    check_call_succeeded(EVP_EncryptUpdate(cipher, NULL, &part, out, HEAD) == 1);
+    check_call_succeeded(
+        EVP_EncryptUpdate(cipher, out + HEAD, &part, (const unsigned char *)bytes, (int)size) == 1);
+    check_call_succeeded(EVP_EncryptUpdate(cipher, out + HEAD + size, &part, &inner, 1) == 1);
+    check_call_succeeded(EVP_EncryptFinal_ex(cipher, out + HEAD + size + 1, &part) == 1);
+    check_call_succeeded(
+        EVP_CIPHER_CTX_ctrl(cipher, EVP_CTRL_GCM_GET_TAG, TAG, out + HEAD + size + 1) == 1);
     EVP_CIPHER_CTX_free(cipher);
     return HEAD + sealed;
 }
@@ -90,7 +93,7 @@ void domt_forge_send_record(domt_forge *forge, domt_side *side, int type, const 
 {
     static char record[HEAD + 16384 + 1 + TAG];
 
-    must(size <= 16384);
+    check_call_succeeded(size <= 16384);
     domt_side_feed_in_pieces(side, record, domt_forge_seal_record(forge, type, bytes, size, record),
                              0);
 }

@@ -16,20 +16,21 @@ typedef struct domt_forge {
     unsigned char secret[32];
     unsigned char key[16];
     unsigned char iv[12];
-    uint64_t number; /* number of the next record */
+    uint64_t number; /* sequence number of the next record that is sealed */
 } domt_forge;
 
-/* Begin with the keys with which the handshake of the raw peer has ended. */
+/* Begin with the keys that the raw peer's handshake has ended with. */
 void domt_forge_begin_with_keys(domt_forge *forge, const domt_raw *raw);
 
-/* Change to the next keys, as after a KeyUpdate. */
+/* Change to the next keys of the raw peer, as after a KeyUpdate. */
 void domt_forge_update_keys(domt_forge *forge);
 
-/* Seal a record of `size` bytes (0..16384) and feed it to the side. */
+/* Seal a record with `size` bytes (0..16384) of this content type, and feed it to the side. */
 void domt_forge_send_record(domt_forge *forge, domt_side *side, int type, const char *bytes,
                             size_t size);
 
-/* Seal a record, and store it at `to`, which has room for 22 bytes more. Returns its size. */
+/* Seal a record, and store it at `to`, which has room for `size` + 22 bytes. Returns the record's
+ * size. */
 size_t domt_forge_seal_record(domt_forge *forge, int type, const char *bytes, size_t size,
                               char *to);
 

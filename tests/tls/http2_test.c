@@ -34,9 +34,10 @@ static const domus_pipeline pipeline = {
                                              {&domus_http_stage, &http},
                                              {NULL, NULL}}};
 
-/* Answer a POST with the number of its bytes and the carrier of the channel, and other requests
- * with a large body. */
-static int answer(domus_stack *stack, void *self, const void *payload)
+/* Answer a POST with the size of its body and the carrier of its channel, and other requests with a
+ * large body. */
+static int answer_request_with_carrier_or_large_body(domus_stack *stack, void *self,
+                                                     const void *payload)
 {
     static char large[LARGE];
     const domus_http_request *request = payload;
@@ -55,11 +56,12 @@ static const domus_behaviour channel = {
     .name = "https",
     .kind = DOMUS_CHANNELS,
     .pipeline = &pipeline,
-    .on_peer = (const domus_on_peer[]){{.type = &domus_http_request_type, .handle = answer},
+    .on_peer = (const domus_on_peer[]){{.type = &domus_http_request_type,
+                                        .handle = answer_request_with_carrier_or_large_body},
                                        {.type = NULL}},
 };
 
-static int serve(domus_stack *stack, void *self)
+static int listen_on_free_port(domus_stack *stack, void *self)
 {
     domus_endpoint at, got;
 
@@ -70,10 +72,12 @@ static int serve(domus_stack *stack, void *self)
     return error;
 }
 
-static const domus_behaviour service = {
-    .name = "service", .kind = DOMUS_CHANNELS, .channel = &channel, .on_mount = serve};
+static const domus_behaviour service = {.name = "service",
+                                        .kind = DOMUS_CHANNELS,
+                                        .channel = &channel,
+                                        .on_mount = listen_on_free_port};
 
-static domus_system *start(void)
+static domus_system *start_https_service(void)
 {
     static const char *const alpn[] = {"h2", "http/1.1", NULL};
     static domus_tls_certificate certificate;
@@ -95,8 +99,8 @@ static domus_system *start(void)
     return system;
 }
 
-/* Run curl with options for one url twice, on one connection. Returns its output. */
-static const char *run_curl(const char *options)
+/* Let curl get one url twice on one connection, with these options. Returns curl's output. */
+static const char *get_url_twice_by_curl(const char *options)
 {
     char command[1024];
 
@@ -113,7 +117,7 @@ static const char *run_curl(const char *options)
     return output;
 }
 
-DOMT_TEST(curl_speaks_either_protocol)
+DOMT_TEST(curl_is_answered_by_either_protocol)
 {
     static const char *const cases[][2] = {
         {"--http2 --data-binary @-", "3000000 http2 2 1\n3000000 http2 2 0\n"},
@@ -127,9 +131,9 @@ DOMT_TEST(curl_speaks_either_protocol)
         puts("curl is not there");
         return;
     }
-    domus_system *system_ = start();
+    domus_system *system_ = start_https_service();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        ck_assert_str_eq(run_curl(cases[i][0]), cases[i][1]);
+        ck_assert_str_eq(get_url_twice_by_curl(cases[i][0]), cases[i][1]);
     domt_end_system(system_);
     domus_tls_free(secure.tls);
     domt_pki_free_authority(&pki);
@@ -150,7 +154,7 @@ static _Atomic uint32_t port_client, opened;
 /* --- the service ------------------------------------------------------------------------------ */
 
 /* Answer with the protocol that ALPN has chosen, and the number of bytes of the body. */
-static int answer_client(domus_stack *stack, void *self, const void *payload)
+static int answer_request_with_protocol(domus_stack *stack, void *self, const void *payload)
 {
     const domus_http_request *request = payload;
     domus_http_response response = {.status = 200};
@@ -170,10 +174,11 @@ static const domus_behaviour site_channel = {
     .name = "site",
     .kind = DOMUS_CHANNELS,
     .pipeline = &serving,
-    .on_peer = (const domus_on_peer[]){{.type = &domus_http_request_type, .handle = answer_client},
-                                       {.type = NULL}}};
+    .on_peer = (const domus_on_peer[]){
+        {.type = &domus_http_request_type, .handle = answer_request_with_protocol},
+        {.type = NULL}}};
 
-static int serve_site(domus_stack *stack, void *self)
+static int listen_as_site(domus_stack *stack, void *self)
 {
     const domus_listen_options options = {.front = front};
     domus_endpoint at, got;
@@ -187,7 +192,7 @@ static int serve_site(domus_stack *stack, void *self)
 }
 
 static const domus_behaviour site = {
-    .name = "site", .kind = DOMUS_CHANNELS, .channel = &site_channel, .on_mount = serve_site};
+    .name = "site", .kind = DOMUS_CHANNELS, .channel = &site_channel, .on_mount = listen_as_site};
 
 /* --- the client ------------------------------------------------------------------------------- */
 
@@ -199,18 +204,20 @@ static const domus_pipeline by_alpn = {
     .encodes = domus_http_client_encodes,
     .inflight_max = 1};
 
-static int count_open(domus_stack *stack, void *self, const void *event)
+static int count_opened_channel(domus_stack *stack, void *self, const void *event)
 {
     atomic_fetch_add(&opened, 1);
     return 0;
 }
 
-static const domus_behaviour connection = {
-    .name = "connection", .kind = DOMUS_CHANNELS, .pipeline = &by_alpn, .on_open = {count_open, 0}};
+static const domus_behaviour connection = {.name = "connection",
+                                           .kind = DOMUS_CHANNELS,
+                                           .pipeline = &by_alpn,
+                                           .on_open = {count_opened_channel, 0}};
 static const domus_http_client_options with = {
     .connection = &connection, .secure = secure_client, .backoff_ns = DOMT_MS};
 
-static domus_tls *make_tls(const domus_tls_settings *settings)
+static domus_tls *make_tls_context(const domus_tls_settings *settings)
 {
     domus_tls *tls = NULL;
     char error[256] = "";
@@ -219,9 +226,9 @@ static domus_tls *make_tls(const domus_tls_settings *settings)
     return tls;
 }
 
-/* Begin; `of_server` and `of_client` are the protocols that each side offers by ALPN; NULL:
- * none. */
-static void set_up(const char *const *of_server, const char *const *of_client)
+/* Start the service and its TLS contexts; `of_server` and `of_client` are the protocols that each
+ * side offers by ALPN, or NULL for none. */
+static void start_site_and_contexts(const char *const *of_server, const char *const *of_client)
 {
     char file[128], authority[128];
 
@@ -230,11 +237,11 @@ static void set_up(const char *const *of_server, const char *const *of_client)
     snprintf(file, sizeof file, "%s", domt_pki_path_of_file(&pki, "right"));
     snprintf(authority, sizeof authority, "%s", domt_pki_path_of_file(&pki, "ca"));
     const domus_tls_certificate certificate = {file, NULL};
-    served.tls = make_tls(&(domus_tls_settings){.role = DOMUS_ROLE_SERVER,
-                                                .certificates = &certificate,
-                                                .certificates_count = 1,
-                                                .alpn = of_server});
-    asking.tls = make_tls(
+    served.tls = make_tls_context(&(domus_tls_settings){.role = DOMUS_ROLE_SERVER,
+                                                        .certificates = &certificate,
+                                                        .certificates_count = 1,
+                                                        .alpn = of_server});
+    asking.tls = make_tls_context(
         &(domus_tls_settings){.role = DOMUS_ROLE_CLIENT, .ca_file = authority, .alpn = of_client});
     front[0] = (domus_pipeline_stage){&domus_tls_stage, &served};
     atomic_store(&port_client, 0);
@@ -245,7 +252,7 @@ static void set_up(const char *const *of_server, const char *const *of_client)
     DOMT_WAIT_FOR(10, atomic_load(&port_client) != 0);
 }
 
-static void tear_down(void)
+static void stop_site_and_contexts(void)
 {
     domt_end_system(system_now);
     domus_tls_free(asking.tls);
@@ -253,7 +260,7 @@ static void tear_down(void)
     domt_pki_free_authority(&pki);
 }
 
-static domus_address open_client(void)
+static domus_address open_http_client(void)
 {
     domus_address client;
 
@@ -263,8 +270,9 @@ static domus_address open_client(void)
 
 static char body[256];
 
-/* Send a request with a body of `size` bytes. Returns the status, or the error. */
-static int request_status(domus_address client, uint32_t at, domus_http_method method, size_t size)
+/* Send a request with a body of `size` bytes. Returns the status of the response, or the error. */
+static int send_request_and_return_status(domus_address client, uint32_t at,
+                                          domus_http_method method, size_t size)
 {
     domus_http_request request = {.method = (uint8_t)method};
     domus_http_response response;
@@ -289,12 +297,12 @@ static const char *const both[] = {"h2", "http/1.1", NULL};
 static const char *const old[] = {"http/1.1", NULL};
 static const char *const only[] = {"h2", NULL};
 
-DOMT_TEST(alpn_chooses_the_protocol)
+DOMT_TEST(alpn_decides_between_http1_and_http2)
 {
     static const struct {
         const char *const *server, *const *client;
         const char *said;
-        unsigned opened; /* channels of the client, including inner ones */
+        unsigned opened; /* how many channels the client opens, including inner ones */
     } cases[] = {
         {both, both, "h2", 2},      {only, both, "h2", 2}, {both, only, "h2", 2},
         {old, both, "http/1.1", 1}, {NULL, both, "", 1},   {both, NULL, "", 1},
@@ -302,67 +310,72 @@ DOMT_TEST(alpn_chooses_the_protocol)
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        set_up(cases[i].server, cases[i].client);
-        domus_address client = open_client();
+        start_site_and_contexts(cases[i].server, cases[i].client);
+        domus_address client = open_http_client();
         char text[64];
         for (unsigned n = 0; n < 3; n++) {
-            ck_assert_int_eq(request_status(client, atomic_load(&port_client), DOMUS_HTTP_GET, 0),
+            ck_assert_int_eq(send_request_and_return_status(client, atomic_load(&port_client),
+                                                            DOMUS_HTTP_GET, 0),
                              200);
             snprintf(text, sizeof text, "%s 0", cases[i].said);
             ck_assert_str_eq(body, text);
         }
-        ck_assert_int_eq(request_status(client, atomic_load(&port_client), DOMUS_HTTP_POST, 100000),
+        ck_assert_int_eq(send_request_and_return_status(client, atomic_load(&port_client),
+                                                        DOMUS_HTTP_POST, 100000),
                          200);
         snprintf(text, sizeof text, "%s 100000", cases[i].said);
         ck_assert_str_eq(body, text);
         ck_assert_uint_eq(atomic_load(&opened), cases[i].opened);
-        tear_down();
+        stop_site_and_contexts();
     }
 }
 
 /* --- servers of other projects ---------------------------------------------------------------- */
 
-/* Send several requests to a server that is just starting; the last one has a body if
- * `takes_body`. */
-static void check_server(pid_t child, uint32_t at, const char *said, bool takes_body)
+/* Send several requests to a server of another project that is just starting; the last one has a
+ * body if `takes_body`. */
+static void check_server_of_other_project(pid_t child, uint32_t at, const char *said,
+                                          bool takes_body)
 {
-    domus_address client = open_client();
+    domus_address client = open_http_client();
     int status = -ECONNREFUSED;
 
     for (int i = 0; i < 1200 && status == -ECONNREFUSED; i++) {
         domt_pause_ns(50 * DOMT_MS);
-        status = request_status(client, at, DOMUS_HTTP_GET, 0);
+        status = send_request_and_return_status(client, at, DOMUS_HTTP_GET, 0);
     }
     ck_assert_int_eq(status, 200);
     ck_assert_str_eq(body, said);
     for (unsigned i = 0; i < 20; i++) {
-        ck_assert_int_eq(
-            request_status(client, at, i % 2 != 0 ? DOMUS_HTTP_GET : DOMUS_HTTP_HEAD, 0), 200);
+        ck_assert_int_eq(send_request_and_return_status(
+                             client, at, i % 2 != 0 ? DOMUS_HTTP_GET : DOMUS_HTTP_HEAD, 0),
+                         200);
         ck_assert_str_eq(body, i % 2 != 0 ? said : "");
     }
     if (takes_body) {
-        ck_assert_int_eq(request_status(client, at, DOMUS_HTTP_PUT, 100000), 200);
+        ck_assert_int_eq(send_request_and_return_status(client, at, DOMUS_HTTP_PUT, 100000), 200);
         ck_assert_str_eq(body, "100000");
     }
-    ck_assert_uint_eq(atomic_load(&opened), 2); /* one connection, and one inner channel */
+    /* the client has opened one connection, and one inner channel of HTTP/2 in it */
+    ck_assert_uint_eq(atomic_load(&opened), 2);
     domt_process_terminate(child);
 }
 
-static const char *path_of(const char *file, char to[128])
+static const char *copy_path_of_pki_file(const char *file, char to[128])
 {
     snprintf(to, 128, "%s", domt_pki_path_of_file(&pki, file));
     return to;
 }
 
-DOMT_TEST(nginx_is_asked_by_http_2)
+DOMT_TEST(nginx_answers_http2_client)
 {
     char file[128], conf[2048], path[128];
 
     if (!domt_path_has_program("nginx"))
         return;
-    set_up(both, both);
+    start_site_and_contexts(both, both);
     uint32_t at = domt_find_free_port();
-    path_of("right", file);
+    copy_path_of_pki_file("right", file);
     snprintf(conf, sizeof conf,
              "daemon off; master_process off; pid %s/pid; error_log /dev/null;\n"
              "events {}\n"
@@ -374,18 +387,19 @@ DOMT_TEST(nginx_is_asked_by_http_2)
              pki.folder, pki.folder, pki.folder, pki.folder, pki.folder, pki.folder, at, file,
              file);
     domt_pki_write_file(&pki, "nginx", conf);
-    const char *const arguments[] = {"nginx", "-c", path_of("nginx", path), "-p", pki.folder, NULL};
-    check_server(domt_process_start_program(arguments), at, "HTTP/2.0", false);
-    tear_down();
+    const char *const arguments[] = {"nginx", "-c",       copy_path_of_pki_file("nginx", path),
+                                     "-p",    pki.folder, NULL};
+    check_server_of_other_project(domt_process_start_program(arguments), at, "HTTP/2.0", false);
+    stop_site_and_contexts();
 }
 
-DOMT_TEST(nghttpd_is_asked)
+DOMT_TEST(nghttpd_answers_http2_client)
 {
     char file[128], text[160], number[16];
 
     if (!domt_path_has_program("nghttpd"))
         return;
-    set_up(both, both);
+    start_site_and_contexts(both, both);
     uint32_t at = domt_find_free_port();
     snprintf(number, sizeof number, "%u", at);
     snprintf(text, sizeof text, "%s/a.txt", pki.folder);
@@ -393,15 +407,15 @@ DOMT_TEST(nghttpd_is_asked)
     ck_assert_ptr_nonnull(out);
     ck_assert_int_ge(fputs("a file", out), 0);
     ck_assert_int_eq(fclose(out), 0);
-    path_of("right", file);
+    copy_path_of_pki_file("right", file);
     const char *const arguments[] = {"nghttpd", "-a", "127.0.0.1", "-d", pki.folder,
                                      number,    file, file,        NULL};
-    check_server(domt_process_start_program(arguments), at, "a file", false);
+    check_server_of_other_project(domt_process_start_program(arguments), at, "a file", false);
     ck_assert_int_eq(unlink(text), 0);
-    tear_down();
+    stop_site_and_contexts();
 }
 
-DOMT_TEST(node_is_asked)
+DOMT_TEST(node_answers_http2_client)
 {
     static const char script[] =
         "const fs = require('fs'), [port, file] = process.argv.slice(1);\n"
@@ -415,12 +429,13 @@ DOMT_TEST(node_is_asked)
 
     if (!domt_path_has_program("node"))
         return;
-    set_up(both, both);
+    start_site_and_contexts(both, both);
     uint32_t at = domt_find_free_port();
     snprintf(number, sizeof number, "%u", at);
-    const char *const arguments[] = {"node", "-e", script, number, path_of("right", file), NULL};
-    check_server(domt_process_start_program(arguments), at, "2.0", true);
-    tear_down();
+    const char *const arguments[] = {
+        "node", "-e", script, number, copy_path_of_pki_file("right", file), NULL};
+    check_server_of_other_project(domt_process_start_program(arguments), at, "2.0", true);
+    stop_site_and_contexts();
 }
 
 DOMT_SUITE(100)

@@ -25,12 +25,12 @@ static domus_system *of_test;
 static domus_tls_options served[PLAIN];
 static domus_pipeline_stage fronts[PLAIN][2];
 static _Atomic uint32_t ports[PLACES];
-static _Atomic uint32_t requests; /* requests that the service has received */
+static _Atomic uint32_t requests; /* number of requests that the service has received */
 static domus_tls_options trusting = {.tls = NULL};
 static const domus_pipeline_stage secure[] = {{&domus_tls_stage, &trusting}, {NULL, NULL}};
 static domus_http_proxy proxy = {.name = "edge"};
 
-static int redirect(domus_stack *stack, const char *scheme, uint32_t place)
+static int answer_with_redirect(domus_stack *stack, const char *scheme, uint32_t place)
 {
     domus_http_response response = {.status = 302};
     char text[100];
@@ -41,7 +41,7 @@ static int redirect(domus_stack *stack, const char *scheme, uint32_t place)
     return error != 0 ? error : domus_reply(stack, &domus_http_response_type, &response);
 }
 
-static int answer(domus_stack *stack, void *self, const void *payload)
+static int answer_request_with_tls_info(domus_stack *stack, void *self, const void *payload)
 {
     domus_slice path = domus_http_path(payload);
     domus_http_response response = {.status = 200, .close = path.size == 6};
@@ -50,16 +50,16 @@ static int answer(domus_stack *stack, void *self, const void *payload)
 
     atomic_fetch_add(&requests, 1);
     if (domus_slice_equals(path, "/plain", 6))
-        return redirect(stack, "http", PLAIN);
+        return answer_with_redirect(stack, "http", PLAIN);
     if (domus_slice_equals(path, "/secure", 7))
-        return redirect(stack, "https", RIGHT);
+        return answer_with_redirect(stack, "https", RIGHT);
     if (domus_tls_info_of(stack, domus_channel_running(stack), &info) == 0)
         snprintf(text, sizeof text, "%s %s %d", info.version, info.name, info.resumed);
     int error = domus_slice_copy(text, strlen(text), &response.body);
     return error != 0 ? error : domus_reply(stack, &domus_http_response_type, &response);
 }
 
-static int pass(domus_stack *stack, void *self, const void *payload)
+static int pass_request_on_to_proxied_site(domus_stack *stack, void *self, const void *payload)
 {
     return domus_http_pass(stack, payload, &proxy);
 }
@@ -70,16 +70,18 @@ static const domus_behaviour site_channel = {
     .name = "site",
     .kind = DOMUS_CHANNELS,
     .pipeline = &http,
-    .on_peer = (const domus_on_peer[]){{.type = &domus_http_request_type, .handle = answer},
-                                       {.type = NULL}}};
+    .on_peer = (const domus_on_peer[]){
+        {.type = &domus_http_request_type, .handle = answer_request_with_tls_info},
+        {.type = NULL}}};
 static const domus_behaviour proxy_channel = {
     .name = "proxy",
     .kind = DOMUS_CHANNELS,
     .pipeline = &http,
-    .on_peer = (const domus_on_peer[]){
-        {&domus_http_request_type, pass, DOMUS_HTTP_PROXY_FRAME, 0, NULL}, {.type = NULL}}};
+    .on_peer = (const domus_on_peer[]){{&domus_http_request_type, pass_request_on_to_proxied_site,
+                                        DOMUS_HTTP_PROXY_FRAME, 0, NULL},
+                                       {.type = NULL}}};
 
-static int listen_at(domus_stack *stack, uint32_t place)
+static int listen_for_place(domus_stack *stack, uint32_t place)
 {
     domus_listen_options options = {.front = place < PLAIN ? fronts[place] : NULL};
     domus_endpoint at, got;
@@ -92,26 +94,30 @@ static int listen_at(domus_stack *stack, uint32_t place)
     return error;
 }
 
-static int serve_site(domus_stack *stack, void *self)
+static int listen_as_all_sites(domus_stack *stack, void *self)
 {
     int error = 0;
 
     for (uint32_t i = 0; error == 0 && i <= PLAIN; i++)
-        error = listen_at(stack, i);
+        error = listen_for_place(stack, i);
     return error;
 }
 
-static int serve_proxy(domus_stack *stack, void *self)
+static int listen_as_proxy(domus_stack *stack, void *self)
 {
-    return listen_at(stack, PASSES);
+    return listen_for_place(stack, PASSES);
 }
 
-static const domus_behaviour site = {
-    .name = "site", .kind = DOMUS_CHANNELS, .channel = &site_channel, .on_mount = serve_site};
-static const domus_behaviour passing = {
-    .name = "proxy", .kind = DOMUS_CHANNELS, .channel = &proxy_channel, .on_mount = serve_proxy};
+static const domus_behaviour site = {.name = "site",
+                                     .kind = DOMUS_CHANNELS,
+                                     .channel = &site_channel,
+                                     .on_mount = listen_as_all_sites};
+static const domus_behaviour passing = {.name = "proxy",
+                                        .kind = DOMUS_CHANNELS,
+                                        .channel = &proxy_channel,
+                                        .on_mount = listen_as_proxy};
 
-static domus_tls *make_tls(const domus_tls_settings *settings)
+static domus_tls *make_tls_context(const domus_tls_settings *settings)
 {
     domus_tls *tls = NULL;
     char error[256] = "";
@@ -120,18 +126,18 @@ static domus_tls *make_tls(const domus_tls_settings *settings)
     return tls;
 }
 
-/* Make a client's context that trusts the authority of this test, or those of the system. */
-static domus_tls *make_client(bool trusts)
+/* Make a client's context of TLS that trusts the authority of this test, or those of the system. */
+static domus_tls *make_client_tls_context(bool trusts)
 {
     char path[128];
 
     snprintf(path, sizeof path, "%s", domt_pki_path_of_file(&pki, "ca"));
     const domus_tls_settings settings = {.role = DOMUS_ROLE_CLIENT,
                                          .ca_file = trusts ? path : NULL};
-    return make_tls(&settings);
+    return make_tls_context(&settings);
 }
 
-static void set_up(bool trusts)
+static void start_sites_with_certificates(bool trusts)
 {
     domt_pki_make_authority(&pki);
     domt_pki_issue_certificate(
@@ -147,20 +153,20 @@ static void set_up(bool trusts)
         const domus_tls_certificate certificate = {path, NULL};
         const domus_tls_settings settings = {
             .role = DOMUS_ROLE_SERVER, .certificates = &certificate, .certificates_count = 1};
-        served[i].tls = make_tls(&settings);
+        served[i].tls = make_tls_context(&settings);
         fronts[i][0] = (domus_pipeline_stage){&domus_tls_stage, &served[i]};
         atomic_store(&ports[i], 0);
     }
     atomic_store(&ports[PLAIN], 0);
     atomic_store(&requests, 0);
-    trusting.tls = make_client(trusts);
+    trusting.tls = make_client_tls_context(trusts);
     domus_config config = domt_config_of_threads(2);
     of_test = domt_start_system(&config);
     (void)domt_spawn(of_test, 0, &site, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&ports[PLAIN]) != 0);
 }
 
-static void tear_down(void)
+static void stop_sites_with_certificates(void)
 {
     domt_end_system(of_test);
     domus_tls_free(trusting.tls);
@@ -171,7 +177,7 @@ static void tear_down(void)
 
 /* --- requests ------------------------------------------------------------------------------- */
 
-static domus_address open_client(const domus_http_client_options *options)
+static domus_address open_http_client(const domus_http_client_options *options)
 {
     domus_address client;
 
@@ -181,8 +187,10 @@ static domus_address open_client(const domus_http_client_options *options)
 
 static char body[65536];
 
-/* Get a url, and store the body of the answer in `body`. Returns the status, or the error. */
-static int get_by_method(domus_address client, domus_http_method method, const char *url)
+/* Send a GET for a url, and store the body of the response in `body`. Returns the status, or the
+ * error. */
+static int send_request_and_store_body(domus_address client, domus_http_method method,
+                                       const char *url)
 {
     domus_http_request request = {.method = (uint8_t)method};
     domus_http_response response;
@@ -199,92 +207,95 @@ static int get_by_method(domus_address client, domus_http_method method, const c
     return status;
 }
 
-static int get_status(domus_address client, const char *scheme, const char *host, uint32_t port,
-                      const char *path)
+static int get_url_of_parts(domus_address client, const char *scheme, const char *host,
+                            uint32_t port, const char *path)
 {
     char url[200];
 
     snprintf(url, sizeof url, "%s://%s:%u%s", scheme, host, port, path);
-    return get_by_method(client, DOMUS_HTTP_GET, url);
+    return send_request_and_store_body(client, DOMUS_HTTP_GET, url);
 }
 
-static int get_place(domus_address client, uint32_t place, const char *path)
+static int get_url_of_site(domus_address client, uint32_t place, const char *path)
 {
-    return get_status(client, place == PLAIN ? "http" : "https", "localhost",
-                      atomic_load(&ports[place]), path);
+    return get_url_of_parts(client, place == PLAIN ? "http" : "https", "localhost",
+                            atomic_load(&ports[place]), path);
 }
 
-DOMT_TEST(addresses_of_https_are_asked_and_sessions_resumed)
+DOMT_TEST(https_urls_are_requested_and_sessions_resumed)
 {
     static const domus_http_client_options with = {.secure = secure}, without = {.origins_max = 2};
 
-    set_up(true);
-    domus_address client = open_client(&with);
-    ck_assert_int_eq(get_place(client, RIGHT, "/"), 200);
+    start_sites_with_certificates(true);
+    domus_address client = open_http_client(&with);
+    ck_assert_int_eq(get_url_of_site(client, RIGHT, "/"), 200);
     ck_assert_str_eq(body, "TLSv1.3 localhost 0");
-    /* this request uses the same connection */
-    ck_assert_int_eq(get_place(client, RIGHT, "/close"), 200);
+    /* This request uses the connection of the first one, as its count of resumed sessions shows. */
+    ck_assert_int_eq(get_url_of_site(client, RIGHT, "/close"), 200);
     ck_assert_str_eq(body, "TLSv1.3 localhost 0");
-    /* this request uses another connection */
-    ck_assert_int_eq(get_place(client, RIGHT, "/close"), 200);
+    /* The server has closed the first connection, so this request uses another one, with a resumed
+     * session. */
+    ck_assert_int_eq(get_url_of_site(client, RIGHT, "/close"), 200);
     ck_assert_str_eq(body, "TLSv1.3 localhost 1");
-    ck_assert_int_eq(get_place(client, RIGHT, "/"), 200);
+    ck_assert_int_eq(get_url_of_site(client, RIGHT, "/"), 200);
     ck_assert_str_eq(body, "TLSv1.3 localhost 1");
-    ck_assert_int_eq(get_status(client, "https", "127.0.0.1", atomic_load(&ports[RIGHT]), "/"),
-                     200);
-    /* another name, so no session is resumed, and no SNI is sent */
+    ck_assert_int_eq(
+        get_url_of_parts(client, "https", "127.0.0.1", atomic_load(&ports[RIGHT]), "/"), 200);
+    /* An IP address is another name of the server, so no session is resumed, and the client sends
+     * no SNI. */
     ck_assert_str_eq(body, "TLSv1.3  0");
-    ck_assert_int_eq(get_place(client, PLAIN, "/"), 200);
+    ck_assert_int_eq(get_url_of_site(client, PLAIN, "/"), 200);
     ck_assert_str_eq(body, "plain");
-    ck_assert_int_eq(get_place(open_client(&without), RIGHT, "/"), -EPROTONOSUPPORT);
-    tear_down();
+    ck_assert_int_eq(get_url_of_site(open_http_client(&without), RIGHT, "/"), -EPROTONOSUPPORT);
+    stop_sites_with_certificates();
 }
 
-DOMT_TEST(servers_that_are_not_verified_get_no_request)
+DOMT_TEST(unverified_servers_get_no_request)
 {
     static const domus_http_client_options with = {.secure = secure};
 
     for (int trusts = 1; trusts >= 0; trusts--) {
-        set_up(trusts != 0);
-        domus_address client = open_client(&with);
+        start_sites_with_certificates(trusts != 0);
+        domus_address client = open_http_client(&with);
         for (uint32_t i = trusts != 0 ? OTHER : RIGHT; i < PLAIN; i++) {
             char url[100];
-            ck_assert_int_eq(get_place(client, i, "/"), -EACCES);
+            ck_assert_int_eq(get_url_of_site(client, i, "/"), -EACCES);
             snprintf(url, sizeof url, "https://localhost:%u/", atomic_load(&ports[i]));
-            /* a POST may not be sent twice, and this one was not sent at all */
-            ck_assert_int_eq(get_by_method(client, DOMUS_HTTP_POST, url), -EACCES);
+            /* Not even a POST, which may not be repeated, comes to the server, because the client
+             * ends the handshake first. */
+            ck_assert_int_eq(send_request_and_store_body(client, DOMUS_HTTP_POST, url), -EACCES);
         }
         ck_assert_uint_eq(atomic_load(&requests), 0);
-        /* a server without TLS is no server of https */
-        int error = get_status(client, "https", "localhost", atomic_load(&ports[PLAIN]), "/");
+        /* A https url with the port of a server without TLS fails. */
+        int error = get_url_of_parts(client, "https", "localhost", atomic_load(&ports[PLAIN]), "/");
         ck_assert_msg(error == -EPROTO, "%d", error);
-        error = get_status(client, "http", "localhost", atomic_load(&ports[RIGHT]), "/");
+        error = get_url_of_parts(client, "http", "localhost", atomic_load(&ports[RIGHT]), "/");
         ck_assert_msg(error < 0, "%d", error);
         ck_assert_uint_eq(atomic_load(&requests), 0);
-        tear_down();
+        stop_sites_with_certificates();
     }
 }
 
-DOMT_TEST(redirects_lead_to_https_and_back_only_if_told_so)
+DOMT_TEST(redirect_from_https_to_http_needs_permission)
 {
     static const domus_http_client_options usual = {.secure = secure},
                                            lax = {.secure = secure, .redirects_to_http = true},
                                            none = {.origins_max = 2};
 
-    set_up(true);
-    domus_address client = open_client(&usual);
-    ck_assert_int_eq(get_place(client, PLAIN, "/secure"), 200);
+    start_sites_with_certificates(true);
+    domus_address client = open_http_client(&usual);
+    ck_assert_int_eq(get_url_of_site(client, PLAIN, "/secure"), 200);
     ck_assert_str_eq(body, "TLSv1.3 localhost 0");
-    ck_assert_int_eq(get_place(client, RIGHT, "/secure"), 200);
-    ck_assert_int_eq(get_place(client, RIGHT, "/plain"), 302);
-    ck_assert_int_eq(get_place(client, PLAIN, "/plain"), 200);
-    ck_assert_int_eq(get_place(open_client(&lax), RIGHT, "/plain"), 200);
+    ck_assert_int_eq(get_url_of_site(client, RIGHT, "/secure"), 200);
+    ck_assert_int_eq(get_url_of_site(client, RIGHT, "/plain"), 302);
+    ck_assert_int_eq(get_url_of_site(client, PLAIN, "/plain"), 200);
+    ck_assert_int_eq(get_url_of_site(open_http_client(&lax), RIGHT, "/plain"), 200);
     ck_assert_str_eq(body, "plain");
-    ck_assert_int_eq(get_place(open_client(&none), PLAIN, "/secure"), 302);
-    tear_down();
+    ck_assert_int_eq(get_url_of_site(open_http_client(&none), PLAIN, "/secure"), 302);
+    stop_sites_with_certificates();
 }
 
-DOMT_TEST(a_proxy_passes_requests_on_to_https)
+DOMT_TEST(proxy_passes_requests_on_to_https_server)
 {
     const domus_pool_options options = {.behaviour = &domus_http_streaming_connection,
                                         .connections_max = 4,
@@ -293,46 +304,47 @@ DOMT_TEST(a_proxy_passes_requests_on_to_https)
                                         .front = secure};
     char to[64];
 
-    set_up(true);
-    domus_address client = open_client(NULL);
+    start_sites_with_certificates(true);
+    domus_address client = open_http_client(NULL);
     for (uint32_t i = RIGHT; i <= OTHER; i++) {
         snprintf(to, sizeof to, "localhost:%u", atomic_load(&ports[i]));
         ck_assert_int_eq(domus_outside_pool_open(of_test, to, &options, &proxy.upstream), 0);
         atomic_store(&ports[PASSES], 0);
         (void)domt_spawn(of_test, 0, &passing, NULL);
         DOMT_WAIT_FOR(10, atomic_load(&ports[PASSES]) != 0);
-        int status = get_status(client, "http", "localhost", atomic_load(&ports[PASSES]), "/");
+        int status =
+            get_url_of_parts(client, "http", "localhost", atomic_load(&ports[PASSES]), "/");
         ck_assert_int_eq(status, i == RIGHT ? 200 : 502);
         if (i == RIGHT)
             ck_assert_str_eq(body, "TLSv1.3 localhost 0");
     }
     ck_assert_uint_eq(atomic_load(&requests), 1);
-    tear_down();
+    stop_sites_with_certificates();
 }
 
 /* --- servers of other projects ---------------------------------------------------------------- */
 
-/* Send requests until the server listens. Returns the status. */
-static int get_when_there(domus_address client, uint32_t port)
+/* Send requests until the server on this port listens. Returns the status of the first response. */
+static int get_root_once_server_listens(domus_address client, uint32_t port)
 {
     int status = -ECONNREFUSED;
 
     for (int i = 0; i < 1200 && status == -ECONNREFUSED; i++) {
         domt_pause_ns(50 * DOMT_MS);
-        status = get_status(client, "https", "localhost", port, "/");
+        status = get_url_of_parts(client, "https", "localhost", port, "/");
     }
     return status;
 }
 
-DOMT_TEST(s_server_is_asked_and_resumes)
+DOMT_TEST(openssl_s_server_answers_and_resumes_session)
 {
     static const domus_http_client_options with = {.secure = secure, .backoff_ns = DOMT_MS};
     static const char *const versions[] = {"-tls1_2", "-tls1_3"};
 
     if (!domt_path_has_program("openssl"))
         return;
-    set_up(true);
-    domus_address client = open_client(&with);
+    start_sites_with_certificates(true);
+    domus_address client = open_http_client(&with);
     for (int i = 0; i < 2; i++) {
         uint32_t port = domt_find_free_port();
         char at[16], file[128];
@@ -344,22 +356,22 @@ DOMT_TEST(s_server_is_asked_and_resumes)
         memcpy(with_version, arguments, sizeof arguments);
         with_version[9] = versions[i];
         pid_t child = domt_process_start_program(with_version);
-        ck_assert_int_eq(get_when_there(client, port), 200);
+        ck_assert_int_eq(get_root_once_server_listens(client, port), 200);
         ck_assert_msg(strstr(body, "\nNew, TLSv1.") != NULL, "%s", body);
-        ck_assert_int_eq(get_status(client, "https", "localhost", port, "/"), 200);
+        ck_assert_int_eq(get_url_of_parts(client, "https", "localhost", port, "/"), 200);
         ck_assert_msg(strstr(body, "\nReused, TLSv1.") != NULL, "%s", body);
         domt_process_terminate(child);
     }
-    tear_down();
+    stop_sites_with_certificates();
 }
 
-DOMT_TEST(nginx_is_asked)
+DOMT_TEST(nginx_answers_https_client)
 {
     static const domus_http_client_options with = {.secure = secure, .backoff_ns = DOMT_MS};
 
     if (!domt_path_has_program("nginx"))
         return;
-    set_up(true);
+    start_sites_with_certificates(true);
     uint32_t port = domt_find_free_port();
     char file[128], conf[2048];
     snprintf(file, sizeof file, "%s", domt_pki_path_of_file(&pki, "right"));
@@ -380,14 +392,14 @@ DOMT_TEST(nginx_is_asked)
     snprintf(path, sizeof path, "%s", domt_pki_path_of_file(&pki, "nginx"));
     const char *const arguments[] = {"nginx", "-c", path, "-p", pki.folder, NULL};
     pid_t child = domt_process_start_program(arguments);
-    domus_address client = open_client(&with);
-    ck_assert_int_eq(get_when_there(client, port), 200);
+    domus_address client = open_http_client(&with);
+    ck_assert_int_eq(get_root_once_server_listens(client, port), 200);
     ck_assert_str_eq(body, "TLSv1.3 . localhost");
-    ck_assert_int_eq(get_status(client, "https", "localhost", port, "/close"), 200);
-    ck_assert_int_eq(get_status(client, "https", "localhost", port, "/"), 200);
+    ck_assert_int_eq(get_url_of_parts(client, "https", "localhost", port, "/close"), 200);
+    ck_assert_int_eq(get_url_of_parts(client, "https", "localhost", port, "/"), 200);
     ck_assert_str_eq(body, "TLSv1.3 r localhost");
     domt_process_terminate(child);
-    tear_down();
+    stop_sites_with_certificates();
 }
 
 DOMT_SUITE(100)

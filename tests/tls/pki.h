@@ -13,20 +13,23 @@ typedef struct domt_pki {
 } domt_pki;
 
 typedef struct domt_wish {
-    const char *file;  /* the certificate and its key are written to FOLDER/FILE.pem */
-    const char *names; /* alternative names, such as "DNS:a.example,IP:127.0.0.1" */
-    int begins_s;      /* begin of validity, in seconds from now */
-    int ends_s;        /* end of validity, in seconds from now; 0: in an hour */
+    /* name for the files: the certificate and its key are written to FOLDER/FILE.pem */
+    const char *file;
+    /* alternative names of the certificate, such as "DNS:a.example,IP:127.0.0.1" */
+    const char *names;
+    int begins_s; /* begin of the certificate's validity, in seconds from now */
+    int ends_s;   /* end of the certificate's validity, in seconds from now; 0: in an hour */
     int is_self_signed;
-    const char *usage; /* extended key usage, such as "clientAuth"; NULL: any */
-    bool nul;          /* replaces each '?' in the names by a byte 0 */
-    int is_rsa;        /* RSA key: 1: of 2048 bits; more: of that many bits; 0: P-256 */
+    const char *usage; /* the certificate's extended key usage, such as "clientAuth"; NULL: any */
+    bool nul;          /* whether each '?' in the alternative names is replaced by a byte 0 */
+    /* kind of the key: 0: P-256; 1: RSA of 2048 bits; more: RSA of that many bits */
+    int is_rsa;
 } domt_wish;
 
 void domt_pki_make_authority(domt_pki *pki);
 void domt_pki_free_authority(domt_pki *pki);
 
-/* Issue a certificate with the subject "CN=FILE,O=domus". */
+/* Issue a certificate with the subject "CN=FILE,O=domus", as the wish says. */
 void domt_pki_issue_certificate(const domt_pki *pki, const domt_wish *wish);
 
 /* Returns the path FOLDER/FILE.pem, valid until the eighth call after this one. */

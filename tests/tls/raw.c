@@ -1,4 +1,4 @@
-/* A peer of the stage that is OpenSSL itself. */
+/* A peer of the stage of TLS that is OpenSSL itself; raw.h describes it. */
 #include "tests/tls/raw.h"
 
 #include "base/check.h"
@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* OpenSSL reports each key as a line "LABEL RANDOM SECRET" in hex: store the secret of this peer's
- * own application data. */
-static void store_secret(const SSL *ssl, const char *line)
+/* OpenSSL reports each key of a handshake as a line "LABEL RANDOM SECRET" in hex: store the secret
+ * of this peer's own application data. */
+static void store_own_traffic_secret(const SSL *ssl, const char *line)
 {
     domt_raw *raw = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
     const char *label =
@@ -22,15 +22,15 @@ static void store_secret(const SSL *ssl, const char *line)
         DOMI_CHECK(OPENSSL_hexstr2buf_ex(raw->secret, sizeof raw->secret, &size, hex, '\0') == 1);
 }
 
-static void begin_connection(domt_raw *raw, const SSL_METHOD *method)
+static void begin_raw_connection(domt_raw *raw, const SSL_METHOD *method)
 {
     raw->context = SSL_CTX_new(method);
     SSL_CTX_set_app_data(raw->context, raw);
-    SSL_CTX_set_keylog_callback(raw->context, store_secret);
+    SSL_CTX_set_keylog_callback(raw->context, store_own_traffic_secret);
     ck_assert_int_eq(SSL_CTX_set_ciphersuites(raw->context, "TLS_AES_128_GCM_SHA256"), 1);
 }
 
-static void make_connection(domt_raw *raw)
+static void make_raw_connection(domt_raw *raw)
 {
     raw->ssl = SSL_new(raw->context);
     raw->in = BIO_new(BIO_s_mem());
@@ -42,21 +42,21 @@ void domt_raw_open_server(domt_raw *raw, const domt_pki *pki, const char *file)
 {
     const char *path = domt_pki_path_of_file(pki, file);
 
-    begin_connection(raw, TLS_server_method());
+    begin_raw_connection(raw, TLS_server_method());
     ck_assert_int_eq(SSL_CTX_use_certificate_chain_file(raw->context, path), 1);
     ck_assert_int_eq(SSL_CTX_use_PrivateKey_file(raw->context, path, SSL_FILETYPE_PEM), 1);
     ck_assert_int_eq(SSL_CTX_set_num_tickets(raw->context, 0), 1);
-    make_connection(raw);
+    make_raw_connection(raw);
     SSL_set_accept_state(raw->ssl);
 }
 
 void domt_raw_open_client(domt_raw *raw, const domt_pki *pki, int version, const char *host)
 {
-    begin_connection(raw, TLS_client_method());
+    begin_raw_connection(raw, TLS_client_method());
     ck_assert_int_eq(SSL_CTX_load_verify_file(raw->context, domt_pki_path_of_file(pki, "ca")), 1);
     SSL_CTX_set_verify(raw->context, SSL_VERIFY_PEER, NULL);
     ck_assert_int_eq(SSL_CTX_set_max_proto_version(raw->context, version), 1);
-    make_connection(raw);
+    make_raw_connection(raw);
     SSL_set_connect_state(raw->ssl);
     ck_assert_int_eq(SSL_set1_host(raw->ssl, host), 1);
     ck_assert_int_eq((int)SSL_set_tlsext_host_name(raw->ssl, host), 1);

@@ -12,29 +12,30 @@ typedef struct domt_raw {
     SSL *ssl;
     BIO *in;
     BIO *out;
-    /* secret of the bytes that it sends after its handshake, in TLS 1.3 */
+    /* secret of the bytes that the raw peer sends after its handshake, in TLS 1.3 */
     unsigned char secret[32];
 } domt_raw;
 
 /* Make a client of at most `version` (TLS1_2_VERSION) that trusts the authority and expects the
- * name `host`. */
+ * server name `host`. */
 void domt_raw_open_client(domt_raw *raw, const domt_pki *pki, int version, const char *host);
 
-/* Make a server with the certificate FILE, its key and its chain. */
+/* Make a server that has the certificate FILE, its key and its chain. */
 void domt_raw_open_server(domt_raw *raw, const domt_pki *pki, const char *file);
 void domt_raw_close_connection(domt_raw *raw);
 
-/* Carry bytes between the peer and a side of the stage until neither has more. Returns whether the
- * handshake is done. */
+/* Carry bytes between the raw peer and a side of the stage until neither has more. Returns whether
+ * the raw peer's handshake is done. */
 bool domt_raw_talk_with_side(domt_raw *raw, domt_side *side);
 
-/* Give OpenSSL's output to the side. */
+/* Feed the bytes that the raw peer's OpenSSL has made to the side. */
 void domt_raw_flush_to_side(domt_raw *raw, domt_side *side);
 
-/* Read received bytes. Returns how many were stored at `to`; 0: none, or the end. */
+/* Read bytes that the raw peer has received, decrypted. Returns how many were stored at `to`; 0:
+ * none, or the end. */
 size_t domt_raw_read_received(domt_raw *raw, char *to, size_t room);
 
-/* Send a line, and check that it comes back. */
+/* Send a line from the raw peer to the side, and check that the same line comes back. */
 void domt_raw_expect_echo_of_line(domt_raw *raw, domt_side *side, const char *line);
 
 #endif

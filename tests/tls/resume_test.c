@@ -14,12 +14,14 @@
 static domt_pki pki;
 static domt_side server;
 static domt_raw raw;
-static const char *shown; /* the client sends the certificate FOLDER/FILE.pem; NULL: none */
-static bool verified;     /* the server has verified the last client */
-static int names_told;    /* names of authorities that were sent to the last client */
+/* the client sends the certificate FOLDER/FILE.pem of this name; NULL: none */
+static const char *shown;
+static bool verified;  /* whether the server has verified the last client's certificate */
+static int names_told; /* how many names of authorities were sent to the last client */
 
-/* Count the names of authorities when the client is asked for a certificate. */
-static int count_names(SSL *ssl, void *none)
+/* Count the names of authorities that the server sends when it asks the client for a
+ * certificate. */
+static int count_names_of_authorities(SSL *ssl, void *none)
 {
     const STACK_OF(X509_NAME) *names = SSL_get0_peer_CA_list(ssl);
 
@@ -27,14 +29,14 @@ static int count_names(SSL *ssl, void *none)
     return 1;
 }
 
-/* Connect to a server and exchange a line, with `session` if it is not NULL. Returns a session of
- * this connection, which the caller frees. */
-static SSL_SESSION *connect_and_exchange(domus_tls *tls, int version, SSL_SESSION *session,
-                                         bool resumes)
+/* Let a raw client connect to a server and exchange a line, with `session` if it is not NULL.
+ * Returns a session of this connection, which the caller frees. */
+static SSL_SESSION *connect_raw_client_and_exchange_line(domus_tls *tls, int version,
+                                                         SSL_SESSION *session, bool resumes)
 {
     ck_assert_int_eq(domt_side_open_by_role(&server, tls, NULL), 0);
     domt_raw_open_client(&raw, &pki, version, "a.example");
-    SSL_set_cert_cb(raw.ssl, count_names, NULL);
+    SSL_set_cert_cb(raw.ssl, count_names_of_authorities, NULL);
     if (shown != NULL) {
         const char *path = domt_pki_path_of_file(&pki, shown);
         ck_assert_int_eq(SSL_use_certificate_file(raw.ssl, path, SSL_FILETYPE_PEM), 1);
@@ -54,7 +56,7 @@ static SSL_SESSION *connect_and_exchange(domus_tls *tls, int version, SSL_SESSIO
     return next;
 }
 
-static domus_tls *make_context(domus_tls *tickets_of, const char *ca)
+static domus_tls *make_server_context(domus_tls *tickets_of, const char *ca)
 {
     domus_tls_settings settings = domt_make_server_settings(&pki, "a");
 
@@ -64,33 +66,33 @@ static domus_tls *make_context(domus_tls *tickets_of, const char *ca)
     return domt_make_tls_context(&settings);
 }
 
-DOMT_TEST(sessions_resume_under_shared_keys_that_change)
+DOMT_TEST(sessions_resume_while_shared_keys_change)
 {
     static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
 
     domt_pki_make_authority(&pki);
     domt_pki_issue_certificate(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
     for (int i = 0; i < 2; i++) {
-        domus_tls *one = make_context(NULL, NULL);
-        domus_tls *same = make_context(one, NULL);
-        domus_tls *stranger = make_context(NULL, NULL);
-        domus_tls *asks_more = make_context(one, domt_pki_path_of_file(&pki, "ca"));
-        SSL_SESSION *session = connect_and_exchange(one, versions[i], NULL, false);
-        session = connect_and_exchange(one, versions[i], session, true);
-        session = connect_and_exchange(same, versions[i], session, true);
+        domus_tls *one = make_server_context(NULL, NULL);
+        domus_tls *same = make_server_context(one, NULL);
+        domus_tls *stranger = make_server_context(NULL, NULL);
+        domus_tls *asks_more = make_server_context(one, domt_pki_path_of_file(&pki, "ca"));
+        SSL_SESSION *session = connect_raw_client_and_exchange_line(one, versions[i], NULL, false);
+        session = connect_raw_client_and_exchange_line(one, versions[i], session, true);
+        session = connect_raw_client_and_exchange_line(same, versions[i], session, true);
         ck_assert_int_eq(domus_tls_rotate(one), 0);
-        session = connect_and_exchange(same, versions[i], session,
-                                       true); /* this ticket has the new key */
+        session = connect_raw_client_and_exchange_line(
+            same, versions[i], session, true); /* the ticket of this connection has the new key */
         ck_assert_int_eq(domus_tls_rotate(same), 0);
-        session = connect_and_exchange(one, versions[i], session, true);
+        session = connect_raw_client_and_exchange_line(one, versions[i], session, true);
         ck_assert_int_eq(domus_tls_rotate(one), 0);
         ck_assert_int_eq(domus_tls_rotate(one), 0);
-        session = connect_and_exchange(one, versions[i], session, false);
-        session = connect_and_exchange(stranger, versions[i], session, false);
+        session = connect_raw_client_and_exchange_line(one, versions[i], session, false);
+        session = connect_raw_client_and_exchange_line(stranger, versions[i], session, false);
         SSL_SESSION_free(session);
-        session = connect_and_exchange(one, versions[i], NULL, false);
-        session = connect_and_exchange(one, versions[i], session, true);
-        session = connect_and_exchange(asks_more, versions[i], session, false);
+        session = connect_raw_client_and_exchange_line(one, versions[i], NULL, false);
+        session = connect_raw_client_and_exchange_line(one, versions[i], session, true);
+        session = connect_raw_client_and_exchange_line(asks_more, versions[i], session, false);
         SSL_SESSION_free(session);
         domus_tls_free(one);
         domus_tls_free(same);
@@ -100,7 +102,7 @@ DOMT_TEST(sessions_resume_under_shared_keys_that_change)
     domt_pki_free_authority(&pki);
 }
 
-DOMT_TEST(sessions_end_with_the_certificate_of_their_client)
+DOMT_TEST(session_ends_when_client_certificate_expires)
 {
     static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
     SSL_SESSION *sessions[2];
@@ -109,24 +111,25 @@ DOMT_TEST(sessions_end_with_the_certificate_of_their_client)
     domt_pki_make_authority(&pki);
     domt_pki_issue_certificate(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
     domt_pki_issue_certificate(&pki, &wish);
-    domus_tls *tls = make_context(NULL, domt_pki_path_of_file(&pki, "ca"));
+    domus_tls *tls = make_server_context(NULL, domt_pki_path_of_file(&pki, "ca"));
     shown = "c";
     for (int i = 0; i < 2; i++) {
-        sessions[i] = connect_and_exchange(tls, versions[i], NULL, false);
-        sessions[i] = connect_and_exchange(tls, versions[i], sessions[i], true);
+        sessions[i] = connect_raw_client_and_exchange_line(tls, versions[i], NULL, false);
+        sessions[i] = connect_raw_client_and_exchange_line(tls, versions[i], sessions[i], true);
         ck_assert(verified);
     }
     sleep(3);
     shown = NULL;
     for (int i = 0; i < 2; i++) {
-        SSL_SESSION_free(connect_and_exchange(tls, versions[i], sessions[i], false));
+        SSL_SESSION_free(
+            connect_raw_client_and_exchange_line(tls, versions[i], sessions[i], false));
         ck_assert(!verified);
     }
     domus_tls_free(tls);
     domt_pki_free_authority(&pki);
 }
 
-static void write_authorities(int count)
+static void write_file_of_authorities(int count)
 {
     static const char filler[] = "a-name-that-is-so-long-that-few-of-them-fit-into-a-handshake";
     FILE *all = fopen(domt_pki_path_of_file(&pki, "all"), "w");
@@ -149,8 +152,9 @@ static void write_authorities(int count)
     ck_assert_int_eq(fclose(all), 0);
 }
 
-/* Clients receive some names of authorities, and no names if these would not fit. */
-DOMT_TEST(too_many_names_of_authorities_are_not_told)
+/* A server sends its clients up to some number of names of authorities, and no names at all if they
+ * would not fit. */
+DOMT_TEST(too_many_authority_names_are_not_sent)
 {
     static const struct {
         int count;
@@ -160,12 +164,12 @@ DOMT_TEST(too_many_names_of_authorities_are_not_told)
     domt_pki_make_authority(&pki);
     domt_pki_issue_certificate(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
     for (int i = 0; i < 2; i++) {
-        write_authorities(cases[i].count);
-        domus_tls *tls = make_context(NULL, domt_pki_path_of_file(&pki, "all"));
+        write_file_of_authorities(cases[i].count);
+        domus_tls *tls = make_server_context(NULL, domt_pki_path_of_file(&pki, "all"));
         for (int j = 0; j < 2; j++) {
             names_told = -1;
-            SSL_SESSION_free(
-                connect_and_exchange(tls, j == 0 ? TLS1_2_VERSION : TLS1_3_VERSION, NULL, false));
+            SSL_SESSION_free(connect_raw_client_and_exchange_line(
+                tls, j == 0 ? TLS1_2_VERSION : TLS1_3_VERSION, NULL, false));
             ck_assert_int_eq(names_told, cases[i].are_told ? cases[i].count : 0);
         }
         domus_tls_free(tls);
@@ -173,7 +177,7 @@ DOMT_TEST(too_many_names_of_authorities_are_not_told)
     domt_pki_free_authority(&pki);
 }
 
-DOMT_TEST(keys_change_with_time)
+DOMT_TEST(ticket_keys_change_with_time)
 {
     domi_tls_tickets *tickets = domi_tls_tickets_new(100, 1000);
     domi_tls_key first, second, third, found;
@@ -188,7 +192,7 @@ DOMT_TEST(keys_change_with_time)
     ck_assert_mem_eq(&first, &found, sizeof first);
     ck_assert_int_eq(domi_tls_tickets_find_key(tickets, first.name, 1200, &found), 0);
     ck_assert_int_eq(domi_tls_tickets_find_key(tickets, second.name, 1200, &found), 2);
-    /* no connection came for a long time, so the last key is too old, too */
+    /* No connection came for a long time, so the last key of the tickets is too old, too. */
     ck_assert(domi_tls_tickets_current_key(tickets, 1200, &third));
     ck_assert_int_eq(domi_tls_tickets_find_key(tickets, third.name, 1400, &found), 0);
     domi_tls_tickets_remove_owner(tickets);
@@ -196,8 +200,8 @@ DOMT_TEST(keys_change_with_time)
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-/* Returns the subject of the certificate that a client receives. */
-static const char *read_shown_subject(domus_tls *tls)
+/* Returns the subject of the certificate that the server shows to a client. */
+static const char *read_subject_of_server_certificate(domus_tls *tls)
 {
     static char text[128];
 
@@ -210,7 +214,7 @@ static const char *read_shown_subject(domus_tls *tls)
     return text;
 }
 
-static void copy_over(const char *from, const char *to)
+static void copy_pki_file_over(const char *from, const char *to)
 {
     char command[300];
 
@@ -219,33 +223,35 @@ static void copy_over(const char *from, const char *to)
     ck_assert_int_eq(system(command), 0);
 }
 
-DOMT_TEST(files_are_read_again_and_broken_ones_change_nothing)
+DOMT_TEST(reload_of_broken_files_changes_nothing)
 {
     char error[256];
 
     domt_pki_make_authority(&pki);
     domt_pki_issue_certificate(&pki, &(domt_wish){.file = "a", .names = "DNS:a.example"});
     domt_pki_issue_certificate(&pki, &(domt_wish){.file = "b", .names = "DNS:a.example"});
-    copy_over("a", "now");
+    copy_pki_file_over("a", "now");
     domus_tls_settings settings = domt_make_server_settings(&pki, "now");
     domus_tls *tls = domt_make_tls_context(&settings);
-    ck_assert_str_eq(read_shown_subject(tls), "/O=domus/CN=a");
+    ck_assert_str_eq(read_subject_of_server_certificate(tls), "/O=domus/CN=a");
     domt_pki_write_file(&pki, "now",
                         "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
     ck_assert_int_eq(domus_tls_reload(tls, error, sizeof error), -EBADMSG);
     ck_assert(strstr(error, "/now.pem: ") != NULL);
-    ck_assert_str_eq(read_shown_subject(tls), "/O=domus/CN=a");
+    ck_assert_str_eq(read_subject_of_server_certificate(tls), "/O=domus/CN=a");
     ck_assert_int_eq(unlink(domt_pki_path_of_file(&pki, "now")), 0);
     ck_assert_int_eq(domus_tls_reload(tls, NULL, 0), -ENOENT);
-    copy_over("b", "now");
+    copy_pki_file_over("b", "now");
     ck_assert_int_eq(domus_tls_reload(tls, error, sizeof error), 0);
-    ck_assert_str_eq(read_shown_subject(tls), "/O=domus/CN=b");
+    ck_assert_str_eq(read_subject_of_server_certificate(tls), "/O=domus/CN=b");
     domus_tls_free(tls);
     domt_pki_free_authority(&pki);
 }
 
-/* Returns the error of a context with these files of certificate and key. */
-static int try_files(const char *certificate, const char *key, char *error, size_t size)
+/* Try to make a context with these files of certificate and key. Returns its error, and the text of
+ * the error. */
+static int try_context_with_files(const char *certificate, const char *key, char *error,
+                                  size_t size)
 {
     domus_tls_settings settings = domt_make_server_settings(&pki, certificate);
     const domus_tls_certificate both = {domt_pki_path_of_file(&pki, certificate),
@@ -259,7 +265,7 @@ static int try_files(const char *certificate, const char *key, char *error, size
     return result;
 }
 
-DOMT_TEST(errors_name_the_file_and_the_reason)
+DOMT_TEST(context_errors_name_file_and_reason)
 {
     static const struct {
         const char *certificate;
@@ -285,15 +291,17 @@ DOMT_TEST(errors_name_the_file_and_the_reason)
     domt_pki_write_file(&pki, "secret", secret);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         error[0] = '\0';
-        int result = try_files(cases[i].certificate, cases[i].key, error, sizeof error);
+        int result =
+            try_context_with_files(cases[i].certificate, cases[i].key, error, sizeof error);
         ck_assert_msg(result == cases[i].error && strstr(error, cases[i].text) != NULL,
                       "%zu: %d %s", i, result, error);
     }
     domt_pki_free_authority(&pki);
 }
 
-/* A certificate may be encrypted as a key may; that is unusual, but a file may contain anything. */
-DOMT_TEST(encrypted_authority_is_refused_and_no_password_is_asked_for)
+/* The file of an authority's certificate may be encrypted as a key may; that is unusual, but a file
+ * may contain anything. */
+DOMT_TEST(encrypted_authority_is_refused_without_prompt)
 {
     static const char encrypted[] = "-----BEGIN CERTIFICATE-----\nProc-Type: 4,ENCRYPTED\n"
                                     "DEK-Info: AES-128-CBC,00112233445566778899AABBCCDDEEFF\n\n"
@@ -311,7 +319,7 @@ DOMT_TEST(encrypted_authority_is_refused_and_no_password_is_asked_for)
     domt_pki_free_authority(&pki);
 }
 
-DOMT_TEST(settings_out_of_their_ranges_are_refused)
+DOMT_TEST(tls_settings_out_of_range_are_refused)
 {
     static const char *const long_name[] = {
         "01234567890123456789012345678901234567890123456789012345678901234", NULL};
@@ -329,7 +337,7 @@ DOMT_TEST(settings_out_of_their_ranges_are_refused)
         domus_tls_settings wrong = right;
         domus_tls *tls = NULL;
         wrong.role = i == 0 ? DOMUS_ROLE_PEER : wrong.role;
-        /* verification without ca_file is an error */
+        /* verification of clients without a ca_file is an error */
         wrong.verify = i == 1 ? DOMUS_TLS_VERIFY_REQUIRED : wrong.verify;
         wrong.certificates_count = i == 2 ? 0 : 1;
         wrong.depth_max = i == 3 ? 17 : 16;
@@ -350,7 +358,7 @@ DOMT_TEST(settings_out_of_their_ranges_are_refused)
 }
 
 /* OpenSSL ignores ciphers that it does not know, so the library refuses a list that names one. */
-DOMT_TEST(each_cipher_of_a_list_is_known)
+DOMT_TEST(cipher_list_with_unknown_name_is_refused)
 {
     static const struct {
         const char *ciphers, *suites, *said;

@@ -1,4 +1,4 @@
-/* Two sides of TLS that talk in memory. */
+/* Two sides of TLS that talk in memory; talk.h describes them. */
 #include "tests/tls/talk.h"
 
 #include "base/check.h"
@@ -10,7 +10,8 @@
 static const domus_line_options server_lines = {.role = DOMUS_ROLE_SERVER, .size_max = 65000};
 static const domus_line_options client_lines = {.role = DOMUS_ROLE_CLIENT, .size_max = 65000};
 
-static void set_up(domt_side *side, domus_tls *tls, const char *host, bool is_server)
+static void prepare_pipeline_of_side(domt_side *side, domus_tls *tls, const char *host,
+                                     bool is_server)
 {
     *side = (domt_side){.options = {tls, host}, .is_server = is_server};
     side->stages[0] = (domus_pipeline_stage){&domus_tls_stage, &side->options};
@@ -21,14 +22,14 @@ static void set_up(domt_side *side, domus_tls *tls, const char *host, bool is_se
 
 int domt_side_open_by_role(domt_side *side, domus_tls *tls, const char *host)
 {
-    set_up(side, tls, host, host == NULL);
+    prepare_pipeline_of_side(side, tls, host, host == NULL);
     return domus_stage_kit_new(&side->pipeline, &side->kit);
 }
 
 int domt_side_open_client_to(domt_side *side, domus_tls *tls, const char *host, const char *server,
                              uint16_t port)
 {
-    set_up(side, tls, host, false);
+    prepare_pipeline_of_side(side, tls, host, false);
     return domus_stage_kit_new_to(&side->pipeline, server, port, &side->kit);
 }
 
@@ -38,8 +39,8 @@ void domt_side_close_connection(domt_side *side)
     side->kit = NULL;
 }
 
-/* Read all messages that have come; the server answers each of them. */
-static void read_messages(domt_side *side)
+/* Read all messages that have come to a side; the server answers each line with the same line. */
+static void read_and_answer_messages(domt_side *side)
 {
     domus_stage_message message;
     int result = domus_stage_kit_next(side->kit, &message);
@@ -70,7 +71,7 @@ void domt_side_feed_in_pieces(domt_side *side, const char *bytes, size_t size, s
     while (size != 0 && side->error == 0) {
         size_t part = step != 0 && step < size ? step : size;
         DOMI_CHECK(domus_stage_kit_feed(side->kit, bytes, part) == 0);
-        read_messages(side);
+        read_and_answer_messages(side);
         bytes += part;
         size -= part;
     }
@@ -102,8 +103,8 @@ char *domt_side_take_output(domt_side *side, size_t *ret_size)
     return copy;
 }
 
-/* Carry the output of one side to the other. Returns whether there was any. */
-static bool carry_output(domt_side *from, domt_side *to, size_t step)
+/* Carry the bytes that one side has made to the other side. Returns whether there were any. */
+static bool carry_output_to_other_side(domt_side *from, domt_side *to, size_t step)
 {
     size_t size;
     char *bytes = domt_side_take_output(from, &size);
@@ -118,8 +119,8 @@ void domt_side_talk_with_other(domt_side *one, domt_side *other, size_t step)
     bool goes_on = true;
 
     while (goes_on) {
-        goes_on = carry_output(one, other, step);
-        goes_on = carry_output(other, one, step) || goes_on;
+        goes_on = carry_output_to_other_side(one, other, step);
+        goes_on = carry_output_to_other_side(other, one, step) || goes_on;
     }
 }
 

@@ -1,5 +1,6 @@
-/* Two sides of TLS in memory: the output of each is fed to the other, in pieces. Behind TLS is a
- * stage of lines: the server answers each line of the client with the same line. */
+/* Two sides of TLS, a client and a server, in memory: the output of each is fed to the other in
+ * pieces. Behind TLS is a stage of lines: the server answers each line of the client with the same
+ * line. */
 #ifndef DOMT_TALK_H
 #define DOMT_TALK_H
 
@@ -14,28 +15,30 @@ typedef struct domt_side {
     domus_pipeline pipeline;
     domus_stage_kit *kit;
     bool is_server;
-    bool over; /* the side has ended its output */
-    int error; /* error with which decoding has ended; 0: it has not ended */
+    bool over; /* whether the side has ended its output */
+    int error; /* error with which the side's decoding has ended; 0: it has not ended */
     uint32_t messages;
-    char last[65536]; /* the text of the last message */
+    char last[65536]; /* the text of the side's last message */
 } domt_side;
 
-/* Make the server's or the client's side. Returns as domus_stage_kit_new(). */
+/* Make the server's or the client's side, by the role of `tls`. Returns as
+ * domus_stage_kit_new(). */
 int domt_side_open_by_role(domt_side *side, domus_tls *tls, const char *host);
 
-/* Make a client that is connected to this server; `host` may be NULL. */
+/* Make a client's side that is connected to the server with this name and port; `host` may be
+ * NULL. */
 int domt_side_open_client_to(domt_side *side, domus_tls *tls, const char *host, const char *server,
                              uint16_t port);
 void domt_side_close_connection(domt_side *side);
 
-/* Feed bytes to a side in pieces of `step` (0: all at once), and let it decode. After an error it
- * ends its output, as a channel does. */
+/* Feed bytes to a side in pieces of `step` bytes (0: all at once), and let it decode them. After an
+ * error it ends its output, as a channel does. */
 void domt_side_feed_in_pieces(domt_side *side, const char *bytes, size_t size, size_t step);
 
-/* Send a line. */
+/* Send a line from a side, and check that this succeeds. */
 void domt_side_send_line(domt_side *side, const char *line);
 
-/* Send a line. Returns 0, or the error of the stages. */
+/* Send a line from a side. Returns 0, or the error of the stages. */
 int domt_side_try_line(domt_side *side, const char *line);
 
 /* Carry bytes between both sides until neither has more. */
@@ -46,7 +49,7 @@ char *domt_side_take_output(domt_side *side, size_t *ret_size);
 
 domus_tls_info domt_side_tls_info(domt_side *side);
 
-/* Make a context, and check that this succeeds. */
+/* Make a context with these settings, and check that this succeeds. */
 domus_tls *domt_make_tls_context(const domus_tls_settings *settings);
 
 /* Returns the settings of a server with one certificate of the authority. */

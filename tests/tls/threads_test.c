@@ -33,10 +33,11 @@
 static domt_pki pki;
 static domus_tls *server_tls;
 static domus_tls *client_tls;
-static _Atomic uint32_t done;    /* number of threads that have ended */
-static _Atomic uint32_t resumed; /* number of resumed connections */
+/* number of the test's threads that have ended; in the test of reloads, 1 ends them */
+static _Atomic uint32_t done;
+static _Atomic uint32_t resumed; /* number of connections that have resumed a session */
 
-static void connect_and_exchange(domt_side *server, domt_side *client)
+static void connect_and_exchange_line(domt_side *server, domt_side *client)
 {
     ck_assert_int_eq(domt_side_open_by_role(server, server_tls, NULL), 0);
     ck_assert_int_eq(domt_side_open_by_role(client, client_tls, "a.example"), 0);
@@ -49,17 +50,17 @@ static void connect_and_exchange(domt_side *server, domt_side *client)
     domt_side_close_connection(server);
 }
 
-static void *connect_repeatedly(void *sides_)
+static void *connect_repeatedly_in_thread(void *sides_)
 {
     domt_side *sides = sides_;
 
     for (int i = 0; i < ROUNDS; i++)
-        connect_and_exchange(&sides[0], &sides[1]);
+        connect_and_exchange_line(&sides[0], &sides[1]);
     atomic_fetch_add(&done, 1);
     return NULL;
 }
 
-DOMT_TEST(handshakes_go_on_while_files_and_keys_change)
+DOMT_TEST(handshakes_succeed_while_files_and_keys_change)
 {
     static domt_side sides[THREADS][2];
     pthread_t threads[THREADS];
@@ -72,7 +73,8 @@ DOMT_TEST(handshakes_go_on_while_files_and_keys_change)
     settings = domt_make_client_settings(&pki);
     client_tls = domt_make_tls_context(&settings);
     for (int i = 0; i < THREADS; i++)
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, connect_repeatedly, sides[i]), 0);
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, connect_repeatedly_in_thread, sides[i]),
+                         0);
     for (; atomic_load(&done) < THREADS; reloads++) {
         ck_assert_int_eq(domus_tls_reload(server_tls, NULL, 0), 0);
         ck_assert_int_eq(domus_tls_rotate(server_tls), 0);
@@ -93,19 +95,19 @@ DOMT_TEST(handshakes_go_on_while_files_and_keys_change)
 /* --- several threads read files again
  * ----------------------------------------------------------- */
 
-static char path[2][128]; /* paths of the two files that are used in turns */
+static char path[2][128]; /* paths of the two files of which one at a time is in use */
 static char now_path[128];
 
-/* Read the files again. A thread may see the certificate of one file and the key of the other, and
- * fails then. */
-static void *reload_repeatedly(void *nothing)
+/* Read the files of the context again. A thread may see the certificate of one file and the key of
+ * the other, and its reading fails then. */
+static void *reload_files_repeatedly_in_thread(void *nothing)
 {
     while (atomic_load(&done) == 0)
         (void)domus_tls_reload(server_tls, NULL, 0);
     return NULL;
 }
 
-static bool has_certificate(domi_tls_text file)
+static bool has_context_this_certificate(domi_tls_text file)
 {
     (void)CRYPTO_THREAD_read_lock(server_tls->lock);
     const domi_tls_text *in_use = &server_tls->files->certs[0];
@@ -114,8 +116,8 @@ static bool has_certificate(domi_tls_text file)
     return same;
 }
 
-/* Replace the file that is read by another one, in one step. */
-static void change_file_to(int which, domi_tls_text *ret_file)
+/* Put another file in place of the one that the context reads, in one step, and return its text. */
+static void replace_certificate_file(int which, domi_tls_text *ret_file)
 {
     static char bytes[1 << 16];
     char next[160];
@@ -129,7 +131,7 @@ static void change_file_to(int which, domi_tls_text *ret_file)
     ck_assert_int_eq(rename(next, now_path), 0);
 }
 
-DOMT_TEST(older_read_does_not_replace_a_newer_one)
+DOMT_TEST(older_read_of_files_never_replaces_newer)
 {
     pthread_t threads[THREADS];
     domi_tls_text file;
@@ -140,17 +142,18 @@ DOMT_TEST(older_read_does_not_replace_a_newer_one)
     snprintf(path[0], sizeof path[0], "%s", domt_pki_path_of_file(&pki, "a"));
     snprintf(path[1], sizeof path[1], "%s", domt_pki_path_of_file(&pki, "b"));
     snprintf(now_path, sizeof now_path, "%s", domt_pki_path_of_file(&pki, "now"));
-    change_file_to(0, &file);
+    replace_certificate_file(0, &file);
     domus_tls_settings settings = domt_make_server_settings(&pki, "now");
     server_tls = domt_make_tls_context(&settings);
     atomic_store(&done, 0);
     for (int i = 0; i < THREADS; i++)
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, reload_repeatedly, NULL), 0);
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, reload_files_repeatedly_in_thread, NULL),
+                         0);
     for (int i = 0; i < CHANGES; i++) {
-        change_file_to((i + 1) % 2, &file);
+        replace_certificate_file((i + 1) % 2, &file);
         ck_assert_int_eq(domus_tls_reload(server_tls, NULL, 0), 0);
         for (int look = 0; look < 4; look++) {
-            ck_assert_msg(has_certificate(file), "change %d, look %d", i, look);
+            ck_assert_msg(has_context_this_certificate(file), "change %d, look %d", i, look);
             struct timespec pause = {.tv_nsec = 500000};
             nanosleep(&pause, NULL);
         }
@@ -171,13 +174,14 @@ DOMT_TEST(older_read_does_not_replace_a_newer_one)
 #define CLIENTS 24
 
 static domus_tls_options secure;
-static _Atomic uint64_t longest_ns; /* longest CPU time between two ticks */
+static _Atomic uint64_t longest_ns; /* longest CPU time between two ticks of the state actor */
 static _Atomic uint64_t ticks;
-static _Atomic uint64_t used_ns; /* CPU time between the first and the last tick */
+/* CPU time between the first and the last tick of the state actor */
+static _Atomic uint64_t used_ns;
 
 static const domus_type tick_type = {.name = "tick"};
 
-static uint64_t cpu_ns(void)
+static uint64_t read_thread_cpu_ns(void)
 {
     struct timespec now;
 
@@ -185,11 +189,11 @@ static uint64_t cpu_ns(void)
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-/* A state actor that always has a tick due. */
-static int on_tick(domus_stack *stack, void *self, const void *payload)
+/* A handler of a state actor that always has a tick due, and measures the CPU time between two. */
+static int handle_tick_and_measure_time(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t *before = self;
-    uint64_t now = cpu_ns();
+    uint64_t now = read_thread_cpu_ns();
 
     if (*before != 0 && now - *before > atomic_load(&longest_ns))
         atomic_store(&longest_ns, now - *before);
@@ -200,7 +204,7 @@ static int on_tick(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int begin_ticks(domus_stack *stack, void *self)
+static int begin_ticks_of_actor(domus_stack *stack, void *self)
 {
     return domus_every(stack, DOMT_MS, &tick_type, NULL, NULL);
 }
@@ -208,8 +212,8 @@ static int begin_ticks(domus_stack *stack, void *self)
 static const domus_behaviour clock_actor = {
     .name = "clock",
     .state_size = sizeof(uint64_t),
-    .on_mount = begin_ticks,
-    .on = (const domus_on[]){{&tick_type, on_tick, 0}, {NULL, NULL, 0}}};
+    .on_mount = begin_ticks_of_actor,
+    .on = (const domus_on[]){{&tick_type, handle_tick_and_measure_time, 0}, {NULL, NULL, 0}}};
 
 static const domus_pipeline lines = {
     .stages = (const domus_pipeline_stage[]){
@@ -224,7 +228,7 @@ typedef struct client {
     int fd;
 } client;
 
-static void open_client(client *one, const domus_endpoint *at)
+static void open_storm_client(client *one, const domus_endpoint *at)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(at->port)};
     char *hello;
@@ -238,8 +242,9 @@ static void open_client(client *one, const domus_endpoint *at)
     ck_assert_int_eq(write(one->fd, hello, (size_t)size), size);
 }
 
-/* Wait for the first bytes of the server, which come after it has computed its signature. */
-static void close_client(client *one)
+/* Wait for the first bytes of the server, which come after it has computed the signature of its
+ * handshake, and close. */
+static void close_storm_client_after_answer(client *one)
 {
     char byte;
 
@@ -248,7 +253,7 @@ static void close_client(client *one)
     domt_raw_close_connection(&one->raw);
 }
 
-static void run_storm(int bits)
+static void run_storm_of_handshakes(int bits)
 {
     static client clients[CLIENTS];
     domus_config config = domt_config_of_threads(1);
@@ -265,14 +270,14 @@ static void run_storm(int bits)
     (void)domt_spawn(system, 0, &clock_actor, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&ticks) > 1);
     for (int i = 0; i < CLIENTS; i++)
-        open_client(&clients[i], &at);
+        open_storm_client(&clients[i], &at);
     for (int i = 0; i < CLIENTS; i++)
-        close_client(&clients[i]);
-    /* a further tick ends the span of the last handshakes */
+        close_storm_client_after_answer(&clients[i]);
+    /* The time after the last handshakes counts when one more tick has come. */
     uint64_t before = atomic_load(&ticks);
     DOMT_WAIT_FOR(10, atomic_load(&ticks) > before);
     uint64_t each_ns = atomic_load(&used_ns) / CLIENTS;
-    /* a sanitizer also lengthens the time between two looks at the clock */
+    /* A sanitizer lengthens the time between two looks of a phase at the clock, too. */
     uint64_t more_ns = DOMT_SCALE(1, 20) * DOMT_MS;
     uint64_t most_ns = config.scheduler.stage_time_ns + 4 * each_ns + more_ns;
     ck_assert_msg(atomic_load(&longest_ns) <= most_ns, "%d bits: %lu us, at most %lu us", bits,
@@ -281,11 +286,11 @@ static void run_storm(int bits)
     domus_tls_free(secure.tls);
 }
 
-DOMT_TEST(handshakes_hold_up_no_ticks)
+DOMT_TEST(many_handshakes_do_not_delay_ticks)
 {
     domt_pki_make_authority(&pki);
-    run_storm(2048);
-    run_storm(4096);
+    run_storm_of_handshakes(2048);
+    run_storm_of_handshakes(4096);
     domt_pki_free_authority(&pki);
 }
 
@@ -300,8 +305,8 @@ static const domus_pipeline https = {
     .stages = (const domus_pipeline_stage[]){
         {&domus_tls_stage, &secure}, {&domus_http_stage, NULL}, {NULL, NULL}}};
 
-/* Answer with the agreed protocol version and cipher, or with a body of a megabyte. */
-static int answer(domus_stack *stack, void *self, const void *payload)
+/* Answer with the agreed version and cipher of TLS, or with a body of a megabyte. */
+static int answer_with_tls_info_or_megabyte(domus_stack *stack, void *self, const void *payload)
 {
     static char large[1 << 20];
     domus_slice target = domus_http_path(payload);
@@ -323,11 +328,12 @@ static const domus_behaviour channel_sockets = {
     .name = "https",
     .kind = DOMUS_CHANNELS,
     .pipeline = &https,
-    .on_peer = (const domus_on_peer[]){{.type = &domus_http_request_type, .handle = answer},
+    .on_peer = (const domus_on_peer[]){{.type = &domus_http_request_type,
+                                        .handle = answer_with_tls_info_or_megabyte},
                                        {.type = NULL}},
 };
 
-static int serve(domus_stack *stack, void *self)
+static int listen_on_free_port(domus_stack *stack, void *self)
 {
     domus_endpoint at, got;
 
@@ -338,10 +344,12 @@ static int serve(domus_stack *stack, void *self)
     return error;
 }
 
-static const domus_behaviour service = {
-    .name = "service", .kind = DOMUS_CHANNELS, .channel = &channel_sockets, .on_mount = serve};
+static const domus_behaviour service = {.name = "service",
+                                        .kind = DOMUS_CHANNELS,
+                                        .channel = &channel_sockets,
+                                        .on_mount = listen_on_free_port};
 
-static domus_system *start_service(void)
+static domus_system *start_https_service(void)
 {
     static const char *const alpn[] = {"http/1.1", NULL};
     static domus_tls_certificate certificate;
@@ -363,15 +371,15 @@ static domus_system *start_service(void)
     return system;
 }
 
-static void stop_service(domus_system *system)
+static void stop_https_service(domus_system *system)
 {
     domt_end_system(system);
     domus_tls_free(secure.tls);
     domt_pki_free_authority(&pki);
 }
 
-/* Run a command, and store its output in `output`. Returns its status. */
-__attribute__((format(printf, 1, 2))) static int run(const char *format, ...)
+/* Run a command, and store its output in `output`. Returns its exit status. */
+__attribute__((format(printf, 1, 2))) static int run_shell_command(const char *format, ...)
 {
     char command[1024];
     va_list list;
@@ -387,58 +395,61 @@ __attribute__((format(printf, 1, 2))) static int run(const char *format, ...)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* Run curl with its usual options, followed by these. Returns its status. */
-static int run_curl(const char *options)
+/* Run curl with its usual options, followed by these. Returns its exit status. */
+static int run_curl_with_options(const char *options)
 {
-    return run("curl -sS --max-time 20 --cacert '%s' --resolve localhost:%u:127.0.0.1 %s 2>&1",
-               domt_pki_path_of_file(&pki, "ca"), atomic_load(&port), options);
+    return run_shell_command(
+        "curl -sS --max-time 20 --cacert '%s' --resolve localhost:%u:127.0.0.1 %s 2>&1",
+        domt_pki_path_of_file(&pki, "ca"), atomic_load(&port), options);
 }
 
-DOMT_TEST(curl_is_answered)
+DOMT_TEST(curl_is_answered_over_tls)
 {
     char options[256];
 
-    if (run("command -v curl") != 0)
+    if (run_shell_command("command -v curl") != 0)
         return;
-    domus_system *system = start_service();
+    domus_system *system = start_https_service();
     unsigned at = atomic_load(&port);
     for (int i = 0; i < 2; i++) {
         snprintf(options, sizeof options, "%s https://localhost:%u/ https://localhost:%u/",
                  i == 0 ? "--tls-max 1.2" : "--tlsv1.3", at, at);
-        ck_assert_msg(run_curl(options) == 0, "%s", output);
+        ck_assert_msg(run_curl_with_options(options) == 0, "%s", output);
         ck_assert_str_eq(output, i == 0
                                      ? "TLSv1.2 http/1.1 localhost\nTLSv1.2 http/1.1 localhost\n"
                                      : "TLSv1.3 http/1.1 localhost\nTLSv1.3 http/1.1 localhost\n");
     }
     snprintf(options, sizeof options,
              "-o /dev/null -w '%%{size_download}' https://localhost:%u/big", at);
-    ck_assert_msg(run_curl(options) == 0 && strcmp(output, "1048576") == 0, "%s", output);
+    ck_assert_msg(run_curl_with_options(options) == 0 && strcmp(output, "1048576") == 0, "%s",
+                  output);
     snprintf(options, sizeof options, "https://127.0.0.1:%u/", at);
-    ck_assert_int_eq(run_curl(options), 60); /* the certificate has another name */
+    /* curl fails, because the certificate has another name */
+    ck_assert_int_eq(run_curl_with_options(options), 60);
     snprintf(options, sizeof options, "http://localhost:%u/", at);
-    ck_assert_int_ne(run_curl(options), 0);
-    stop_service(system);
+    ck_assert_int_ne(run_curl_with_options(options), 0);
+    stop_https_service(system);
 }
 
-DOMT_TEST(s_client_is_answered_and_resumes)
+DOMT_TEST(openssl_s_client_is_answered_and_resumes)
 {
-    if (run("command -v openssl") != 0)
+    if (run_shell_command("command -v openssl") != 0)
         return;
-    domus_system *system = start_service();
+    domus_system *system = start_https_service();
     static const char request[] = "printf 'GET / HTTP/1.1\\r\\nHost: localhost\\r\\n"
                                   "Connection: close\\r\\n\\r\\n'";
     for (int i = 0; i < 2; i++) {
-        int status =
-            run("%s | openssl s_client -ign_eof -CAfile '%s' -servername localhost "
-                "-verify_return_error "
-                "-verify_hostname localhost -%s '%s/session' -tls1_2 -connect 127.0.0.1:%u 2>&1",
-                request, domt_pki_path_of_file(&pki, "ca"), i == 0 ? "sess_out" : "sess_in",
-                pki.folder, atomic_load(&port));
+        int status = run_shell_command(
+            "%s | openssl s_client -ign_eof -CAfile '%s' -servername localhost "
+            "-verify_return_error "
+            "-verify_hostname localhost -%s '%s/session' -tls1_2 -connect 127.0.0.1:%u 2>&1",
+            request, domt_pki_path_of_file(&pki, "ca"), i == 0 ? "sess_out" : "sess_in", pki.folder,
+            atomic_load(&port));
         ck_assert_msg(status == 0, "%s", output);
         ck_assert_msg(strstr(output, "TLSv1.2  localhost") != NULL, "%s", output);
         ck_assert(strstr(output, i == 0 ? "New, TLSv1.2" : "Reused, TLSv1.2") != NULL);
     }
-    stop_service(system);
+    stop_https_service(system);
 }
 
 DOMT_SUITE(100)

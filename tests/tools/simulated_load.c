@@ -1,10 +1,10 @@
-/* A simulated load, and searches with it. */
+/* A simulated load for `domus tune`, and searches with it; simulated_load.h describes them. */
 #include "tests/tools/simulated_load.h"
 
 #include <math.h>
 
-/* Returns a random number from -1 to 1, roughly of the normal distribution. */
-static double draw_deviation(domt_simulated_load *load)
+/* Returns a random deviation from -1 to 1, roughly of the normal distribution. */
+static double draw_random_deviation(domt_simulated_load *load)
 {
     double sum = 0;
 
@@ -13,7 +13,7 @@ static double draw_deviation(domt_simulated_load *load)
     return sum - 6;
 }
 
-static double multiply_changes(const domt_percents *percents, const tune_point *point)
+static double multiply_changes_of_candidate(const domt_percents *percents, const tune_point *point)
 {
     double all = 1;
 
@@ -24,16 +24,16 @@ static double multiply_changes(const domt_percents *percents, const tune_point *
 
 double domt_simulated_rate_of_candidate(const domt_simulated_load *load, const tune_point *point)
 {
-    return multiply_changes(&load->percents, point);
+    return multiply_changes_of_candidate(&load->percents, point);
 }
 
 double domt_simulated_latency_of_candidate(const domt_simulated_load *load, const tune_point *point)
 {
-    return multiply_changes(&load->p99s, point);
+    return multiply_changes_of_candidate(&load->p99s, point);
 }
 
-/* Go to the next combination of a plan. Returns whether there is one. */
-static bool advance_to_next_candidate(const tune_plan *plan, tune_point *point)
+/* Go to the next combination of values of a plan. Returns whether there is one. */
+static bool advance_to_next_combination(const tune_plan *plan, tune_point *point)
 {
     for (size_t key = 0; key < plan->keys; key++) {
         if (point->choice[key]++ < plan->values[key])
@@ -49,20 +49,22 @@ double domt_simulated_best_rate_of_plan(const domt_simulated_load *load, const t
     double best = 0;
 
     do {
-        if (load->p99_most == 0 || multiply_changes(&load->p99s, &point) <= load->p99_most)
+        if (load->p99_most == 0 ||
+            multiply_changes_of_candidate(&load->p99s, &point) <= load->p99_most)
             best = fmax(best, domt_simulated_rate_of_candidate(load, &point));
-    } while (advance_to_next_candidate(plan, &point));
+    } while (advance_to_next_combination(plan, &point));
     return best;
 }
 
 tune_outcome domt_simulated_run_candidate(domt_simulated_load *load, const tune_point *point)
 {
-    double p99 =
-        multiply_changes(&load->p99s, point) * exp(draw_deviation(load) * load->noise / 100);
+    double p99 = multiply_changes_of_candidate(&load->p99s, point) *
+                 exp(draw_random_deviation(load) * load->noise / 100);
 
-    load->drifted += draw_deviation(load) * load->drift / 100;
-    tune_outcome outcome = {.goal = domt_simulated_rate_of_candidate(load, point) *
-                                    exp(load->drifted + draw_deviation(load) * load->noise / 100)};
+    load->drifted += draw_random_deviation(load) * load->drift / 100;
+    tune_outcome outcome = {
+        .goal = domt_simulated_rate_of_candidate(load, point) *
+                exp(load->drifted + draw_random_deviation(load) * load->noise / 100)};
     if (tune_next_random_number(&load->chance) % 100 < load->wild)
         outcome.goal *= 0.8;
     if (load->p99_most > 0)

@@ -1,4 +1,4 @@
-/* The figures that `domus tune` reads from the output of loads, and the limits on figures. */
+/* The figures that `domus tune` reads from the output of loads, and the limits of figures. */
 #include "tools/domus/tune/figures.h"
 
 #include "tests/support/suite.h"
@@ -8,14 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* An output, and the figures in it: NAME=VALUE, separated by blanks. */
+/* The output of a load, and the figures in it: NAME=VALUE, separated by blanks. */
 struct output {
     const char *text;
     const char *figures;
 };
 
 static const struct output outputs[] = {
-    /* wrk 4.1.0 -t1 -c8 -d1s --latency */
+    /* the output of the load generator wrk 4.1.0 -t1 -c8 -d1s --latency */
     {"Running 1s test @ http://127.0.0.1:7080/\n"
      "  1 threads and 8 connections\n"
      "  Thread Stats   Avg      Stdev     Max   +/- Stdev\n"
@@ -34,7 +34,7 @@ static const struct output outputs[] = {
      "  Non-2xx or 3xx responses: 12\n"
      "Requests/sec:      0.00\n",
      "errors=16 rate=0"},
-    /* ab 2.3 */
+    /* the output of the load generator ab 2.3 */
     {"Complete requests:      1000\n"
      "Failed requests:        0\n"
      "Non-2xx responses:      7\n"
@@ -50,7 +50,7 @@ static const struct output outputs[] = {
      " 100%      5 (longest request)\n",
      "count=1000 errors=7 seconds=0.091 rate=10936.86 p50=1e-3 p90=2e-3 p95=2e-3 p99=3e-3 "
      "max=5e-3"},
-    /* h2load of nghttp2 1.52 */
+    /* the output of the load generator h2load of nghttp2 1.52 */
     {"starting benchmark...\n"
      "progress: 10% done\n"
      "finished in 96.54ms, 103584.08 req/s, 5.94MB/s\n"
@@ -61,7 +61,7 @@ static const struct output outputs[] = {
      "time for request:      101us      4.79ms       727us       309us    83.83%\n"
      "time for connect:      133us       343us       215us        76us    62.50%\n",
      "seconds=0.09654 rate=103584.08 count=9990 errors=10 max=4.79e-3"},
-    /* hey, copied from its documentation; the other outputs come from real runs */
+    /* Output of hey, copied from its documentation; the other outputs come from real runs. */
     {"Summary:\n"
      "  Total:\t1.0012 secs\n"
      "  Slowest:\t0.0100 secs\n"
@@ -78,24 +78,24 @@ static const struct output outputs[] = {
      "Error distribution:\n"
      "  [3]\tGet http://127.0.0.1/: EOF\n",
      "seconds=1.0012 rate=9987.5 p50=1.2e-3 p95=3e-3 p99=4.1e-3 count=9990 errors=11"},
-    /* redis-benchmark 7 --csv with two tests, and a version before 6.2 */
+    /* Output of redis-benchmark 7 --csv with two tests, and of a version before 6.2. */
     {"\"test\",\"rps\",\"avg_latency_ms\",\"min_latency_ms\",\"p50_latency_ms\",\"p95_latency_ms\","
      "\"p99_latency_ms\",\"max_latency_ms\"\n"
      "\"SET\",\"100000.00\",\"0.1\",\"0.1\",\"0.2\",\"0.3\",\"0.4\",\"0.5\"\n"
      "\"GET\",\"50000.00\",\"0.1\",\"0.1\",\"0.1\",\"0.3\",\"0.6\",\"0.5\"\n",
      "rate=66666.6667 p50=2e-4 p95=3e-4 p99=6e-4 max=5e-4"},
     {"\"SET\",\"100000.00\"\n", "rate=100000"},
-    /* lines in domus's own form */
+    /* Lines in the form in which the loads of domus print figures. */
     {"rate 51.5 k\n  p99\t1.5 ms\ncpu_us 3 us/message\nechoes.p50 12 us\nerrors 0\nlast 7",
      "rate=51500 p99=1.5e-3 cpu_us=3 echoes.p50=12e-6 errors=0 last=7"},
-    /* lines of other forms are skipped */
+    /* Lines that are no figures, which are skipped. */
     {"rate: 5\nrate five\nrate 5 1/s more\n-rate 5\nrate -5\nrate 0x10\nrate nan\nrate 5x\n9rate "
      "5\n"
      "rate\n\n Requests/sec: fast\nRequests/sec: 5 now\n50% 3 parsecs\n\"unfinished\n\"a\"b\n",
      ""},
 };
 
-DOMT_TEST(outputs_of_loads_are_read)
+DOMT_TEST(figures_are_read_from_load_outputs)
 {
     for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++) {
         char wanted[512], *rest = wanted, *word;
@@ -118,7 +118,7 @@ DOMT_TEST(outputs_of_loads_are_read)
     }
 }
 
-DOMT_TEST(a_figure_that_stands_twice_is_refused)
+DOMT_TEST(duplicate_figure_is_refused)
 {
     static const char text[] = "rate 5\np99 1 ms\nrate 6\n";
     tune_figures figures;
@@ -127,7 +127,7 @@ DOMT_TEST(a_figure_that_stands_twice_is_refused)
     ck_assert_str_eq(figures.error, "'rate' stands in its output twice");
 }
 
-DOMT_TEST(figures_have_a_bound)
+DOMT_TEST(number_of_figures_is_limited)
 {
     char text[65 * 8 + 1] = "";
     tune_figures figures;
@@ -138,7 +138,7 @@ DOMT_TEST(figures_have_a_bound)
     ck_assert_str_eq(figures.error, "its output has more than 64 figures");
 }
 
-DOMT_TEST(bytes_without_sense_do_no_harm)
+DOMT_TEST(random_bytes_give_no_wrong_figures)
 {
     char text[4096];
     uint64_t chance = 1;
@@ -152,16 +152,16 @@ DOMT_TEST(bytes_without_sense_do_no_harm)
         (void)tune_figures_read_output(text, sizeof text, &figures);
         ck_assert_uint_le(figures.count, TUNE_FIGURES_MAX);
     }
-    memset(text, '9', sizeof text); /* a line that is too long and does not end */
+    memset(text, '9', sizeof text); /* a line that is too long, and has no end */
     ck_assert(tune_figures_read_output(text, sizeof text, &figures));
     ck_assert_uint_eq(figures.count, 0);
 }
 
-DOMT_TEST(values_are_read_and_shown)
+DOMT_TEST(figure_values_are_read_and_shown)
 {
     static const struct {
         const char *text;
-        double value; /* NAN: no such figure */
+        double value; /* the number that the text gives; NAN: the text is refused */
     } read[] = {{"2ms", 2e-3}, {" 2 ms ", 2e-3}, {"1.5s", 1.5}, {"3us", 3e-6},  {"7ns", 7e-9},
                 {"50k", 5e4},  {"5", 5},         {"", NAN},     {"ms", NAN},    {"2 m s", NAN},
                 {"-2ms", NAN}, {"0x10", NAN},    {"inf", NAN},  {"1e400", NAN}, {"2 parsecs", NAN}};
@@ -187,7 +187,7 @@ DOMT_TEST(values_are_read_and_shown)
     }
 }
 
-DOMT_TEST(bounds_are_read)
+DOMT_TEST(limits_on_figures_are_read)
 {
     tune_bound bound;
 

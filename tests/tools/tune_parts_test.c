@@ -10,32 +10,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The keys whose values `domus tune` tries: names, values, and how a candidate is written. */
+/* The keys whose values `domus tune` tries: their names, their values, and how a candidate is
+ * written. */
 
 static tune_keys keys;
 
-static const tune_key *find_key(size_t number)
+static const tune_key *key_of_number(size_t number)
 {
     ck_assert_uint_lt(number, keys.count);
     return &keys.each[number];
 }
 
-DOMT_TEST(names_are_ends_of_paths)
+DOMT_TEST(keys_are_found_by_end_of_path)
 {
     keys.count = 0;
     ck_assert_msg(tune_keys_add_named(&keys, "ioRatio,idle.spin,scheduler.steal.floor"), "%s",
                   keys.error);
     ck_assert_msg(tune_keys_add_named(&keys, "pools.work.throughput"), "%s", keys.error);
-    ck_assert_str_eq(find_key(0)->path, "scheduler.ioRatio");
-    ck_assert_uint_eq(find_key(0)->count, 4);
-    ck_assert_str_eq(find_key(0)->values[0], "20");
-    ck_assert_str_eq(find_key(1)->path, "scheduler.idle.spin");
-    ck_assert_str_eq(find_key(2)->path, "scheduler.steal.floor");
-    ck_assert_str_eq(find_key(3)->path, "pools.work.throughput");
-    ck_assert_str_eq(find_key(3)->values[3], "256");
+    ck_assert_str_eq(key_of_number(0)->path, "scheduler.ioRatio");
+    ck_assert_uint_eq(key_of_number(0)->count, 4);
+    ck_assert_str_eq(key_of_number(0)->values[0], "20");
+    ck_assert_str_eq(key_of_number(1)->path, "scheduler.idle.spin");
+    ck_assert_str_eq(key_of_number(2)->path, "scheduler.steal.floor");
+    ck_assert_str_eq(key_of_number(3)->path, "pools.work.throughput");
+    ck_assert_str_eq(key_of_number(3)->values[3], "256");
 }
 
-DOMT_TEST(own_values_take_the_place_of_the_tables)
+DOMT_TEST(given_values_replace_default_values)
 {
     keys.count = 0;
     ck_assert(tune_keys_add_named(&keys, "ioRatio"));
@@ -43,14 +44,14 @@ DOMT_TEST(own_values_take_the_place_of_the_tables)
     ck_assert(tune_keys_set_values(&keys, "web.shards=1,8"));
     ck_assert(tune_keys_set_values(&keys, "pools.work.throughput=9"));
     ck_assert_uint_eq(keys.count, 3);
-    ck_assert_uint_eq(find_key(0)->count, 2);
-    ck_assert_str_eq(find_key(0)->path, "scheduler.ioRatio");
-    ck_assert_str_eq(find_key(0)->values[1], "70");
-    ck_assert_str_eq(find_key(1)->path, "web.shards");
-    ck_assert_str_eq(find_key(2)->values[0], "9");
+    ck_assert_uint_eq(key_of_number(0)->count, 2);
+    ck_assert_str_eq(key_of_number(0)->path, "scheduler.ioRatio");
+    ck_assert_str_eq(key_of_number(0)->values[1], "70");
+    ck_assert_str_eq(key_of_number(1)->path, "web.shards");
+    ck_assert_str_eq(key_of_number(2)->values[0], "9");
 }
 
-DOMT_TEST(all_keys_but_those_of_pools_are_taken_without_names)
+DOMT_TEST(all_keys_but_pools_are_tried_by_default)
 {
     keys.count = 0;
     tune_keys_add_all_of_table(&keys);
@@ -59,7 +60,7 @@ DOMT_TEST(all_keys_but_those_of_pools_are_taken_without_names)
         ck_assert_ptr_null(strstr(keys.each[i].path, "pools"));
 }
 
-DOMT_TEST(wrong_keys_and_values_are_refused)
+DOMT_TEST(wrong_tune_keys_and_values_are_refused)
 {
     static const struct {
         const char *names, *values, *error;
@@ -88,7 +89,7 @@ DOMT_TEST(wrong_keys_and_values_are_refused)
     }
 }
 
-DOMT_TEST(keys_have_a_bound)
+DOMT_TEST(number_of_tuned_keys_is_limited)
 {
     char text[16];
 
@@ -102,8 +103,8 @@ DOMT_TEST(keys_have_a_bound)
     ck_assert(tune_keys_set_values(&keys, "a.k15=2"));
 }
 
-/* Write a candidate with the last value of each key as YAML. */
-static void write_yaml(const char *const *texts, char *ret_text, size_t size)
+/* Write a candidate with the last value of each of these keys as YAML. */
+static void write_last_values_as_yaml(const char *const *texts, char *ret_text, size_t size)
 {
     tune_point point = {{0}};
     FILE *out = fmemopen(ret_text, size, "w");
@@ -118,13 +119,14 @@ static void write_yaml(const char *const *texts, char *ret_text, size_t size)
     ck_assert_int_eq(fclose(out), 0);
 }
 
-DOMT_TEST(yaml_has_keys_that_begin_alike_together)
+DOMT_TEST(yaml_groups_keys_with_common_prefix)
 {
     char text[512];
 
-    write_yaml((const char *const[]){"ioRatio=30,70", "io.buffers.size=8KiB", "steal.floor=8",
-                                     "io.buffers.count=256", "idle.spin=0", NULL},
-               text, sizeof text);
+    write_last_values_as_yaml((const char *const[]){"ioRatio=30,70", "io.buffers.size=8KiB",
+                                                    "steal.floor=8", "io.buffers.count=256",
+                                                    "idle.spin=0", NULL},
+                              text, sizeof text);
     ck_assert_str_eq(text, "scheduler:\n"
                            "  ioRatio: 70\n"
                            "  steal:\n"
@@ -137,14 +139,15 @@ DOMT_TEST(yaml_has_keys_that_begin_alike_together)
                            "    count: 256\n");
 }
 
-/* A list in one file would replace the whole list of another file. */
-DOMT_TEST(yaml_has_no_elements_of_lists)
+/* YAML of a candidate has no elements of lists, because a list in one file replaces the whole list
+ * of another file. */
+DOMT_TEST(yaml_contains_no_list_elements)
 {
     char text[512];
 
-    write_yaml((const char *const[]){"pools.work.throughput=8", "poolsize.a=1", "ioRatio=30",
-                                     "listeners.web.backlog=9", NULL},
-               text, sizeof text);
+    write_last_values_as_yaml((const char *const[]){"pools.work.throughput=8", "poolsize.a=1",
+                                                    "ioRatio=30", "listeners.web.backlog=9", NULL},
+                              text, sizeof text);
     ck_assert_str_eq(text, "poolsize:\n"
                            "  a: 1\n"
                            "scheduler:\n"
@@ -157,11 +160,11 @@ DOMT_TEST(yaml_quotes_odd_values)
 {
     char text[512];
 
-    write_yaml((const char *const[]){"a.b=it's: #1", NULL}, text, sizeof text);
+    write_last_values_as_yaml((const char *const[]){"a.b=it's: #1", NULL}, text, sizeof text);
     ck_assert_str_eq(text, "a:\n  b: 'it''s: #1'\n");
 }
 
-DOMT_TEST(candidates_are_shown)
+DOMT_TEST(candidates_are_shown_as_text)
 {
     char text[128];
     tune_point point = {{2, 0, 1}};
@@ -182,8 +185,8 @@ DOMT_TEST(candidates_are_shown)
 
 /* --- tune record ------------------------------------------------------------------------------ */
 
-/* Summaries of the runs of `domus tune`: medians of candidates, the Pareto front, and the ratios
- * of the duel. */
+/* Summaries of the runs of `domus tune`: medians of candidates, the Pareto front, and the ratios of
+ * the duel. */
 
 #define RECORDS_MAX 32
 
@@ -191,14 +194,14 @@ static tune_record each[RECORDS_MAX];
 static tune_search search;
 static tune_records records;
 
-static void set_up(void)
+static void begin_empty_records(void)
 {
     search = (tune_search){.verdict = TUNE_SAME};
     records = (tune_records){.search = &search, .goal = "rate", .each = each};
 }
 
-/* Add a run with a value of the only key. Returns the record. */
-static tune_record *add_record(uint8_t value, double rate, double p99)
+/* Add a run with this value of the only key. Returns the record of the run. */
+static tune_record *add_record_of_run(uint8_t value, double rate, double p99)
 {
     ck_assert_uint_lt(records.count, RECORDS_MAX);
     tune_record *record = &each[records.count++];
@@ -209,18 +212,18 @@ static tune_record *add_record(uint8_t value, double rate, double p99)
     return record;
 }
 
-DOMT_TEST(candidates_have_the_medians_of_their_runs)
+DOMT_TEST(candidate_has_medians_of_its_runs)
 {
     size_t count;
 
-    set_up();
-    add_record(0, 1, 9)->is_check = true;
-    (void)add_record(0, 10, 3);
-    add_record(1, 20, NAN)->round = 1; /* no other run belongs to this round */
-    (void)add_record(0, 30, 4);
-    (void)add_record(0, 11, 5);
-    add_record(0, 90, 90)->has_failed = true;
-    add_record(2, 90, 90)->has_failed = true;
+    begin_empty_records();
+    add_record_of_run(0, 1, 9)->is_check = true;
+    (void)add_record_of_run(0, 10, 3);
+    add_record_of_run(1, 20, NAN)->round = 1; /* no other run belongs to the round of this one */
+    (void)add_record_of_run(0, 30, 4);
+    (void)add_record_of_run(0, 11, 5);
+    add_record_of_run(0, 90, 90)->has_failed = true;
+    add_record_of_run(2, 90, 90)->has_failed = true;
     tune_spot *spots = tune_records_make_spots(&records, &count);
     ck_assert_ptr_nonnull(spots);
     ck_assert_uint_eq(count, 2);
@@ -235,20 +238,20 @@ DOMT_TEST(candidates_have_the_medians_of_their_runs)
 
 /* The machine becomes faster from round to round, and value 2 has only early runs: it still counts
  * as better than today's value. The best value of key 0 is used while key 1 is tried. */
-DOMT_TEST(figures_are_compared_within_rounds)
+DOMT_TEST(figures_are_compared_within_one_round)
 {
     size_t count;
 
-    set_up();
+    begin_empty_records();
     for (size_t round = 0; round < 3; round++) {
         double drift = (double)(1 + round);
-        add_record(0, 10 * drift, NAN)->round = round;
-        add_record(1, 12 * drift, NAN)->round = round;
+        add_record_of_run(0, 10 * drift, NAN)->round = round;
+        add_record_of_run(1, 12 * drift, NAN)->round = round;
         if (round == 0)
-            add_record(2, 11 * drift, NAN)->round = round;
+            add_record_of_run(2, 11 * drift, NAN)->round = round;
     }
     for (uint8_t value = 0; value < 2; value++) {
-        tune_record *record = add_record(1, 50 + 5 * value, NAN);
+        tune_record *record = add_record_of_run(1, 50 + 5 * value, NAN);
         record->key = 1;
         record->point.choice[1] = value;
     }
@@ -263,18 +266,18 @@ DOMT_TEST(figures_are_compared_within_rounds)
 }
 
 /* Value 1 is the fastest, value 2 has the least latency, value 3 is worse than today's in both, and
- * value 4 is the same as today's. */
-DOMT_TEST(the_front_has_those_that_none_surpasses)
+ * value 4 is equal to today's. */
+DOMT_TEST(pareto_front_has_unsurpassed_candidates)
 {
     static const bool wanted[] = {true, true, true, false, true};
     size_t count;
 
-    set_up();
-    (void)add_record(0, 10, 5);
-    (void)add_record(1, 12, 6);
-    (void)add_record(2, 8, 4);
-    (void)add_record(3, 9, 6);
-    (void)add_record(4, 10, 5);
+    begin_empty_records();
+    (void)add_record_of_run(0, 10, 5);
+    (void)add_record_of_run(1, 12, 6);
+    (void)add_record_of_run(2, 8, 4);
+    (void)add_record_of_run(3, 9, 6);
+    (void)add_record_of_run(4, 10, 5);
     tune_spot *spots = tune_records_make_spots(&records, &count);
     ck_assert_ptr_nonnull(spots);
     ck_assert_uint_eq(count, 5);
@@ -283,25 +286,26 @@ DOMT_TEST(the_front_has_those_that_none_surpasses)
     free(spots);
 }
 
-/* The ratio is computed from pairs of runs in either order; runs of earlier stages do not count. */
-DOMT_TEST(effects_are_those_of_the_duel)
+/* The ratio of the duel is computed from pairs of runs in either order; runs of earlier stages do
+ * not count. */
+DOMT_TEST(ratios_come_from_pairs_of_the_duel)
 {
     tune_interval ratio;
 
-    set_up();
+    begin_empty_records();
     search.best = (tune_point){{1}};
     search.pairs = 6;
     for (size_t pair = 0; pair < 6; pair++) {
         double drift = (double)(pair + 1);
         for (int i = 0; i < 2; i++) {
             bool is_best = (pair % 2 == 0) == (i == 0);
-            tune_record *record =
-                is_best ? add_record(1, 12 * drift, NAN) : add_record(0, 10 * drift, 1);
+            tune_record *record = is_best ? add_record_of_run(1, 12 * drift, NAN)
+                                          : add_record_of_run(0, 10 * drift, 1);
             record->is_duel = true;
             record->round = pair;
         }
     }
-    (void)add_record(1, 500, 1);
+    (void)add_record_of_run(1, 500, 1);
     ck_assert(tune_records_get_interval_of_ratio(&records, "rate", &ratio));
     ck_assert_double_eq_tol(ratio.low, 1.2, 1e-9);
     ck_assert_double_eq_tol(ratio.high, 1.2, 1e-9);
@@ -310,9 +314,9 @@ DOMT_TEST(effects_are_those_of_the_duel)
     ck_assert(!tune_records_get_interval_of_ratio(&records, "rate", &ratio));
 }
 
-DOMT_TEST(the_best_wins_only_if_the_duel_says_so)
+DOMT_TEST(best_wins_only_by_the_duel)
 {
-    set_up();
+    begin_empty_records();
     search.best = (tune_point){{1}};
     for (int verdict = TUNE_OPEN; verdict < TUNE_VERDICTS; verdict++) {
         search.verdict = (tune_verdict)verdict;
@@ -323,9 +327,9 @@ DOMT_TEST(the_best_wins_only_if_the_duel_says_so)
 
 /* --- tune shell ------------------------------------------------------------------------------- */
 
-/* Shell commands of services to which `domus tune` appends words. */
+/* Shell commands of services, to which `domus tune` appends words. */
 
-DOMT_TEST(commands_that_drop_words_are_seen)
+DOMT_TEST(commands_that_drop_words_are_detected)
 {
     static const struct {
         const char *command, *why;

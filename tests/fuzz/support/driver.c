@@ -19,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define INPUT_MAX 70000u /* largest input in bytes, more than a window has */
+#define INPUT_MAX 70000u /* largest input in bytes, larger than the window of a stage */
 #define FILES_MAX 2048u
 
 typedef struct input {
@@ -29,15 +29,16 @@ typedef struct input {
 
 static input corpus[FILES_MAX];
 static uint32_t corpus_count;
-static input at_work; /* the input that is being executed */
+static input at_work; /* The input that is executed now, for the handler of failures. */
 static uint64_t executions;
 
 /* --- failures --------------------------------------------------------------------------------- */
 
 static const char *const kept = DOMT_BIN_DIR "/tests/fuzz_" DOMT_FUZZ_NAME "_failed";
 
-/* Write the current input to a file. This also runs in a signal handler. */
-static void keep_input(void)
+/* Write the current input to a file, which can reproduce a failure. This also runs in a signal
+ * handler. */
+static void write_failing_input_to_file(void)
 {
     static const char text[] = "fuzz: the input that failed is in ";
     int fd = open(kept, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -50,25 +51,26 @@ static void keep_input(void)
         return;
 }
 
-static void fail(int number)
+static void handle_signal_of_failure(int number)
 {
     struct sigaction plain = {.sa_handler = SIG_DFL};
 
-    keep_input();
+    write_failing_input_to_file();
     (void)sigaction(number, &plain, NULL);
     (void)raise(number);
 }
 
-/* AddressSanitizer ends the program without a signal, so it has a callback of its own. */
+/* AddressSanitizer ends the program without a signal, so its callback keeps the input of a
+ * failure. */
 void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak));
 
-static void watch_failures(void)
+static void install_failure_handlers(void)
 {
     static const int numbers[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGALRM};
-    struct sigaction action = {.sa_handler = fail};
+    struct sigaction action = {.sa_handler = handle_signal_of_failure};
 
     if (__sanitizer_set_death_callback != NULL) {
-        __sanitizer_set_death_callback(keep_input);
+        __sanitizer_set_death_callback(write_failing_input_to_file);
         (void)sigaction(SIGALRM, &action, NULL);
         return;
     }
@@ -76,9 +78,9 @@ static void watch_failures(void)
         (void)sigaction(numbers[i], &action, NULL);
 }
 
-/* Execute an input. It is copied to a block of its exact size, so that AddressSanitizer sees a read
- * beyond it. */
-static void execute(const uint8_t *bytes, size_t size)
+/* Execute the fuzzer on an input. The input is copied to a block of its exact size, so that
+ * AddressSanitizer sees a read beyond it. */
+static void execute_input(const uint8_t *bytes, size_t size)
 {
     at_work.size = size;
     at_work.bytes = malloc(size != 0 ? size : 1);
@@ -86,7 +88,7 @@ static void execute(const uint8_t *bytes, size_t size)
         abort();
     if (size != 0)
         memcpy(at_work.bytes, bytes, size);
-    (void)alarm(20); /* ends an execution that hangs for 20 s */
+    (void)alarm(20); /* the alarm ends an execution that hangs for 20 s */
     (void)LLVMFuzzerTestOneInput(at_work.bytes, size);
     free(at_work.bytes);
     executions++;
@@ -94,8 +96,8 @@ static void execute(const uint8_t *bytes, size_t size)
 
 /* --- corpus ----------------------------------------------------------------------------------- */
 
-/* Read the next `size` bytes of a file (or all that are left) as an input. */
-static void add_input(FILE *file, size_t size, const char *name)
+/* Read the next `size` bytes of a file (or all that are left) as an input of the corpus. */
+static void add_input_to_corpus(FILE *file, size_t size, const char *name)
 {
     input *to = &corpus[corpus_count];
 
@@ -110,7 +112,7 @@ static void add_input(FILE *file, size_t size, const char *name)
     corpus_count++;
 }
 
-static void read_input(const char *path)
+static void read_input_file(const char *path)
 {
     FILE *file = fopen(path, "rb");
 
@@ -118,26 +120,26 @@ static void read_input(const char *path)
         fprintf(stderr, "fuzz: cannot read %s\n", path);
         exit(EXIT_FAILURE);
     }
-    add_input(file, INPUT_MAX, path);
+    add_input_to_corpus(file, INPUT_MAX, path);
     (void)fclose(file);
 }
 
-/* The header of a file in a tar archive (POSIX ustar, 512 bytes); the members that are used here
- * have names. The bytes of the file follow, and zeros up to the next multiple of 512. */
+/* The header of a file in a tar archive (POSIX ustar, 512 bytes), with names for the members that
+ * are used. The bytes of the file follow, and zeros up to the next multiple of 512. */
 typedef struct tar_header {
     char name[100];
     char ids[24];
-    char size[12]; /* size of the file in octal digits */
+    char size[12]; /* the file's size in octal digits */
     char times[20];
-    char kind; /* '0' means a file */
+    char kind; /* the kind of the entry; '0' means a file */
     char rest[355];
 } tar_header;
 
 static_assert(sizeof(tar_header) == 512, "a header fills a block");
 
-/* Read all files of an archive, in the order of the archive, so that one seed always gives the same
- * inputs. */
-static void read_archive(const char *path)
+/* Read all files of a corpus's archive, in the order of the archive, so that one seed always gives
+ * the same inputs. */
+static void read_corpus_archive(const char *path)
 {
     FILE *file = fopen(path, "rb");
     tar_header header;
@@ -146,7 +148,7 @@ static void read_archive(const char *path)
         size_t size = strtoul(header.size, NULL, 8);
         long padding = (long)((sizeof header - size % sizeof header) % sizeof header);
         if (header.kind == '0')
-            add_input(file, size, header.name);
+            add_input_to_corpus(file, size, header.name);
         else
             padding += (long)size;
         (void)fseek(file, padding, SEEK_CUR);
@@ -160,20 +162,23 @@ static void read_archive(const char *path)
 static domi_random chance;
 static domi_clock watch;
 
-static size_t draw_below(size_t bound)
+static size_t draw_number_below(size_t bound)
 {
     return (size_t)domi_random_below(&chance, bound);
 }
 
-static uint8_t likely_byte(void)
+static uint8_t draw_likely_byte(void)
 {
     static const uint8_t bytes[] = {0, 1, 2, 7, 8, '\n', '\r', '}', '~', 0x7f, 0x80, 0xfe, 0xff};
 
-    return draw_below(3) == 0 ? (uint8_t)draw_below(256) : bytes[draw_below(sizeof bytes)];
+    return draw_number_below(3) == 0 ? (uint8_t)draw_number_below(256)
+                                     : bytes[draw_number_below(sizeof bytes)];
 }
 
-/* Insert `count` bytes before byte `at` of the input, or as many as there is room for. */
-static void insert(input *to, size_t at, const uint8_t *bytes, size_t count, uint8_t fill)
+/* Insert `count` bytes (those at `bytes`, or copies of `fill` if that is NULL) before byte `at` of
+ * the input, or as many as there is room for. */
+static void insert_bytes_into_input(input *to, size_t at, const uint8_t *bytes, size_t count,
+                                    uint8_t fill)
 {
     if (count > INPUT_MAX - to->size)
         count = INPUT_MAX - to->size;
@@ -185,28 +190,30 @@ static void insert(input *to, size_t at, const uint8_t *bytes, size_t count, uin
     to->size += count;
 }
 
-static void mutate(input *to)
+static void mutate_input(input *to)
 {
     static uint8_t copy[INPUT_MAX];
-    size_t at = draw_below(to->size + 1);
-    size_t count = draw_below(to->size - at + 1);
-    const input *other = &corpus[draw_below(corpus_count)];
+    size_t at = draw_number_below(to->size + 1);
+    size_t count = draw_number_below(to->size - at + 1);
+    const input *other = &corpus[draw_number_below(corpus_count)];
 
-    switch (draw_below(8)) {
+    switch (draw_number_below(8)) {
     case 0:
     case 1:
         if (at < to->size)
-            to->bytes[at] = likely_byte();
+            to->bytes[at] = draw_likely_byte();
         break;
     case 2:
         if (at < to->size)
-            to->bytes[at] ^= (uint8_t)(1u << draw_below(8));
+            to->bytes[at] ^= (uint8_t)(1u << draw_number_below(8));
         break;
     case 3:
-        insert(to, at, NULL, 1 + draw_below(4), likely_byte());
+        insert_bytes_into_input(to, at, NULL, 1 + draw_number_below(4), draw_likely_byte());
         break;
     case 4:
-        insert(to, at, NULL, (size_t)1 << draw_below(draw_below(8) == 0 ? 17 : 10), likely_byte());
+        insert_bytes_into_input(to, at, NULL,
+                                (size_t)1 << draw_number_below(draw_number_below(8) == 0 ? 17 : 10),
+                                draw_likely_byte());
         break;
     case 5:
         memmove(to->bytes + at, to->bytes + at + count, to->size - at - count);
@@ -214,34 +221,34 @@ static void mutate(input *to)
         break;
     case 6:
         memcpy(copy, to->bytes + at, count);
-        insert(to, at, copy, count, 0);
+        insert_bytes_into_input(to, at, copy, count, 0);
         break;
     default:
-        insert(to, at, other->bytes, draw_below(other->size + 1), 0);
+        insert_bytes_into_input(to, at, other->bytes, draw_number_below(other->size + 1), 0);
         break;
     }
 }
 
-static void execute_mutants(uint64_t seed, uint64_t span_ns)
+static void execute_mutated_inputs(uint64_t seed, uint64_t span_ns)
 {
     static uint8_t bytes[INPUT_MAX];
     uint64_t end_ns = domi_clock_now(&watch) + span_ns;
 
     domi_random_init(&chance, seed);
     while (corpus_count != 0 && domi_clock_now(&watch) < end_ns) {
-        const input *from = &corpus[draw_below(corpus_count)];
+        const input *from = &corpus[draw_number_below(corpus_count)];
         input made = {bytes, from->size};
         memcpy(bytes, from->bytes, from->size);
-        for (size_t i = draw_below(6) + 1; i > 0; i--)
-            mutate(&made);
-        execute(made.bytes, made.size);
+        for (size_t i = draw_number_below(6) + 1; i > 0; i--)
+            mutate_input(&made);
+        execute_input(made.bytes, made.size);
     }
 }
 
-static void execute_corpus(void)
+static void execute_inputs_of_corpus(void)
 {
     for (uint32_t i = 0; i < corpus_count; i++)
-        execute(corpus[i].bytes, corpus[i].size);
+        execute_input(corpus[i].bytes, corpus[i].size);
 }
 
 int main(int count, char **arguments)
@@ -252,20 +259,20 @@ int main(int count, char **arguments)
     domi_clock_init(&watch);
     uint64_t now_ns = domi_clock_now(&watch);
     uint64_t seed = given != NULL ? strtoull(given, NULL, 0) : is_long ? now_ns : 1;
-    watch_failures();
+    install_failure_handlers();
     for (int i = 1; i < count; i++)
-        read_input(arguments[i]);
+        read_input_file(arguments[i]);
     if (count <= 1)
-        read_archive(DOMT_SOURCE_DIR "/tests/fuzz/corpus/" DOMT_FUZZ_NAME ".tar");
-    execute_corpus();
+        read_corpus_archive(DOMT_SOURCE_DIR "/tests/fuzz/corpus/" DOMT_FUZZ_NAME ".tar");
+    execute_inputs_of_corpus();
     uint64_t in_corpus = executions;
     if (count <= 1)
-        execute_mutants(seed, is_long ? UINT64_C(20000000000) : UINT64_C(1000000000));
+        execute_mutated_inputs(seed, is_long ? UINT64_C(20000000000) : UINT64_C(1000000000));
     for (uint32_t i = 0; i < corpus_count; i++)
         free(corpus[i].bytes);
     printf("fuzz_" DOMT_FUZZ_NAME ": %llu inputs, %llu executions, seed %llu\n",
            (unsigned long long)in_corpus, (unsigned long long)executions, (unsigned long long)seed);
-    /* tests/run reads this line of counts */
+    /* tests/run reads the counts in this line. */
     printf("%d%%: Checks: 1, Failures: %d, Errors: 0\n", in_corpus != 0 ? 100 : 0, in_corpus == 0);
     return in_corpus != 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -15,11 +15,13 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Check this property for a pipeline whose messages are packets. */
+/* Check for a pipeline whose messages are packets that pieces of any size give the same messages,
+ * and that these are decoded from their own encoding again. */
 void domt_fuzz_packets_of_pipeline(const domus_pipeline *pipeline, const uint8_t *bytes,
                                    size_t size);
 
-/* Limits of size from which an input chooses: the default, small ones, and the largest. */
+/* Returns a limit of size that a byte of an input chooses: the default, a small one, or the
+ * largest. */
 uint32_t domt_fuzz_limit_of_choice(uint8_t choice, uint32_t most);
 
 #endif

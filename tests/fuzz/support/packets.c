@@ -5,12 +5,13 @@
 #include "tests/fuzz/support/fuzz.h"
 #include "tests/support/stages.h"
 
-#define DRIP_MAX 256u /* largest input in bytes that is always decoded byte by byte, too */
+#define DRIP_MAX                                                                                   \
+    256u /* largest input in bytes that is always decoded byte by byte, beside other pieces */
 
-/* Decode in pieces whose random sizes depend on the bytes alone, and in pieces of one small size. A
- * longer input is decoded byte by byte only now and then, because that takes long. */
-static void check_in_pieces(const domus_pipeline *pipeline, const uint8_t *bytes, size_t size,
-                            const domt_decoded *whole)
+/* Decode the input in pieces whose random sizes depend on the bytes alone, and in pieces of one
+ * small size. A longer input is decoded byte by byte only now and then, because that takes long. */
+static void check_decoding_in_pieces(const domus_pipeline *pipeline, const uint8_t *bytes,
+                                     size_t size, const domt_decoded *whole)
 {
     uint64_t seed = UINT64_C(0x9e3779b97f4a7c15) ^ size;
     domt_decoded decoded;
@@ -36,10 +37,10 @@ void domt_fuzz_packets_of_pipeline(const domus_pipeline *pipeline, const uint8_t
     domt_decoded encoded_again;
 
     domt_decode_pieces(pipeline, bytes, size, NULL, NULL, &whole, &encoded);
-    check_in_pieces(pipeline, bytes, size, &whole);
+    check_decoding_in_pieces(pipeline, bytes, size, &whole);
 
     domt_decode_pieces(pipeline, encoded.text, encoded.size, NULL, NULL, &again, &encoded_again);
-    whole.error = 0; /* the error that ended the first run was not encoded */
+    whole.error = 0; /* the error that ended the first run is not a part of the encoded bytes */
     DOMI_CHECK(domt_decoded_equals(&whole, &again));
     DOMI_CHECK(domt_decoded_equals(&encoded, &encoded_again));
     domt_decoded_clear(&whole);

@@ -17,7 +17,7 @@
 #define MESSAGE_DEFAULT (1u << 20)
 #define PADDING         16u
 
-static void append_text(domt_socket_read *read, const void *bytes, size_t size)
+static void append_bytes_to_text(domt_socket_read *read, const void *bytes, size_t size)
 {
     if (read->room - read->size < size) {
         read->room = 2 * (read->size + size) + 256;
@@ -29,12 +29,12 @@ static void append_text(domt_socket_read *read, const void *bytes, size_t size)
     read->size += size;
 }
 
-static void append_message(domt_socket_read *read, char kind, uint32_t number, const void *bytes,
-                           size_t size)
+static void append_message_as_text(domt_socket_read *read, char kind, uint32_t number,
+                                   const void *bytes, size_t size)
 {
-    append_text(read, &kind, 1);
-    append_text(read, &number, sizeof number);
-    append_text(read, bytes, size);
+    append_bytes_to_text(read, &kind, 1);
+    append_bytes_to_text(read, &number, sizeof number);
+    append_bytes_to_text(read, bytes, size);
 }
 
 void domt_socket_free_reading(domt_socket_read *read)
@@ -45,25 +45,27 @@ void domt_socket_free_reading(domt_socket_read *read)
 
 /* --- the stage -------------------------------------------------------------------------------- */
 
-static void read_stage_message(domt_socket_read *read, domus_stage_kit *kit,
-                               const domus_stage_message *message)
+static void read_message_of_stage(domt_socket_read *read, domus_stage_kit *kit,
+                                  const domus_stage_message *message)
 {
     if (message->type == &domus_websocket_message_type) {
         const domus_websocket_message *made = message->payload;
-        append_message(read, made->binary ? 'b' : 't', made->bytes.size,
-                       domus_slice_data(made->bytes), made->bytes.size);
+        append_message_as_text(read, made->binary ? 'b' : 't', made->bytes.size,
+                               domus_slice_data(made->bytes), made->bytes.size);
         DOMI_CHECK(domus_stage_kit_encode(kit, DOMUS_NO_ID, message->type, made) == 0);
         domus_stage_kit_clear(kit);
     } else if (message->type == &domus_websocket_close_type) {
         const domus_websocket_close *close = message->payload;
-        append_message(read, 'c', close->code, domus_slice_data(close->reason), close->reason.size);
+        append_message_as_text(read, 'c', close->code, domus_slice_data(close->reason),
+                               close->reason.size);
         read->closed = true;
         DOMI_CHECK(domus_stage_kit_is_last(kit));
     }
 }
 
-/* Returns the code of the close frame that the stage has sent. A client has masked the frame. */
-static unsigned code_sent(domus_stage_kit *kit)
+/* Returns the code of the close frame that the stage has sent, which is masked if the stage is a
+ * client. */
+static unsigned code_of_sent_close_frame(domus_stage_kit *kit)
 {
     size_t size;
     const unsigned char *sent = (const unsigned char *)domus_stage_kit_output(kit, &size);
@@ -87,12 +89,12 @@ void domt_socket_read_by_stage(domt_socket_read *read, const domus_websocket_opt
     for (size_t at = 0; at < size && result == 0 && !read->closed; at += step) {
         DOMI_CHECK(domus_stage_kit_feed(kit, bytes + at, size - at < step ? size - at : step) == 0);
         while (!read->closed && (result = domus_stage_kit_next(kit, &message)) == 1)
-            read_stage_message(read, kit, &message);
+            read_message_of_stage(read, kit, &message);
     }
     if (result < 0) {
         domus_stage_kit_clear(kit);
         DOMI_CHECK(domus_stage_kit_fail(kit, DOMUS_NO_ID, NULL, result) == 0);
-        read->refused = code_sent(kit);
+        read->refused = code_of_sent_close_frame(kit);
     }
     domus_stage_kit_free(kit);
 }
@@ -108,8 +110,8 @@ typedef struct feed {
     size_t size;
 } feed;
 
-static ssize_t give_bytes(wslay_event_context_ptr context, uint8_t *to, size_t size, int flags,
-                          void *user)
+static ssize_t give_bytes_to_wslay(wslay_event_context_ptr context, uint8_t *to, size_t size,
+                                   int flags, void *user)
 {
     feed *from = user;
     size_t part = size < from->size ? size : from->size;
@@ -124,33 +126,34 @@ static ssize_t give_bytes(wslay_event_context_ptr context, uint8_t *to, size_t s
     return (ssize_t)part;
 }
 
-static ssize_t accept_output(wslay_event_context_ptr context, const uint8_t *bytes, size_t size,
-                             int flags, void *user)
+static ssize_t discard_output_of_wslay(wslay_event_context_ptr context, const uint8_t *bytes,
+                                       size_t size, int flags, void *user)
 {
     return (ssize_t)size;
 }
 
-static int make_mask(wslay_event_context_ptr context, uint8_t *to, size_t size, void *user)
+static int make_constant_mask(wslay_event_context_ptr context, uint8_t *to, size_t size, void *user)
 {
     memset(to, 7, size);
     return 0;
 }
 
-static void record_judged_message(wslay_event_context_ptr context,
-                                  const struct wslay_event_on_msg_recv_arg *message, void *user)
+static void record_message_of_wslay(wslay_event_context_ptr context,
+                                    const struct wslay_event_on_msg_recv_arg *message, void *user)
 {
     domt_socket_read *read = ((feed *)user)->read;
 
     if (message->opcode == WSLAY_TEXT_FRAME || message->opcode == WSLAY_BINARY_FRAME)
-        append_message(read, message->opcode == WSLAY_TEXT_FRAME ? 't' : 'b',
-                       (uint32_t)message->msg_length, message->msg, message->msg_length);
+        append_message_as_text(read, message->opcode == WSLAY_TEXT_FRAME ? 't' : 'b',
+                               (uint32_t)message->msg_length, message->msg, message->msg_length);
     if (message->opcode == WSLAY_CONNECTION_CLOSE && message->msg_length == 1) {
         read->refused = DOMUS_WEBSOCKET_PROTOCOL_ERROR;
     } else if (message->opcode == WSLAY_CONNECTION_CLOSE) {
         size_t code = message->msg_length >= 2 ? 2 : 0;
         const uint8_t *reason = code != 0 ? message->msg + code : NULL;
-        append_message(read, 'c', code != 0 ? message->status_code : DOMUS_WEBSOCKET_NO_CODE,
-                       reason, message->msg_length - code);
+        append_message_as_text(read, 'c',
+                               code != 0 ? message->status_code : DOMUS_WEBSOCKET_NO_CODE, reason,
+                               message->msg_length - code);
         read->closed = true;
     }
 }
@@ -158,11 +161,11 @@ static void record_judged_message(wslay_event_context_ptr context,
 bool domt_socket_read_by_wslay(domt_socket_read *read, const domus_websocket_options *options,
                                const uint8_t *bytes, size_t size)
 {
-    static const struct wslay_event_callbacks calls = {.recv_callback = give_bytes,
-                                                       .send_callback = accept_output,
-                                                       .genmask_callback = make_mask,
+    static const struct wslay_event_callbacks calls = {.recv_callback = give_bytes_to_wslay,
+                                                       .send_callback = discard_output_of_wslay,
+                                                       .genmask_callback = make_constant_mask,
                                                        .on_msg_recv_callback =
-                                                           record_judged_message};
+                                                           record_message_of_wslay};
     feed from = {read, bytes, size};
     wslay_event_context_ptr context;
     int result = options->role == DOMUS_ROLE_SERVER
@@ -174,7 +177,7 @@ bool domt_socket_read_by_wslay(domt_socket_read *read, const domus_websocket_opt
         context, options->message_max != 0 ? options->message_max : MESSAGE_DEFAULT);
     result = wslay_event_recv(context);
     DOMI_CHECK(wslay_event_send(context) == 0);
-    if (result != 0) /* wslay reports the wrong header and leaves the close to its user */
+    if (result != 0) /* wslay reports a wrong header, and leaves it to its user to close */
         read->refused = DOMUS_WEBSOCKET_PROTOCOL_ERROR;
     else if (!read->closed && read->refused == 0 && wslay_event_get_close_sent(context))
         read->refused = wslay_event_get_status_code_sent(context);
@@ -191,15 +194,16 @@ bool domt_socket_read_by_wslay(domt_socket_read *read, const domus_websocket_opt
 
 /* --- the comparison --------------------------------------------------------------------------- */
 
-static bool is_same(const domt_socket_read *one, const domt_socket_read *other)
+static bool are_readings_same(const domt_socket_read *one, const domt_socket_read *other)
 {
     return one->size == other->size && one->refused == other->refused &&
            one->closed == other->closed &&
            (one->size == 0 || memcmp(one->text, other->text, one->size) == 0);
 }
 
-/* Returns whether the last message is a close frame with a code that wslay does not know. */
-static bool is_excused(const domt_socket_read *read)
+/* Returns whether the last message is a close frame with a code that wslay does not know, so that
+ * the two may differ. */
+static bool is_close_code_unknown_to_wslay(const domt_socket_read *read)
 {
     for (size_t at = 0; read->closed && at + 5 <= read->size;) {
         uint32_t number;
@@ -211,8 +215,9 @@ static bool is_excused(const domt_socket_read *read)
     return false;
 }
 
-static void check_judged(const domt_socket_read *read, const domus_websocket_options *options,
-                         const uint8_t *bytes, size_t size)
+static void check_wslay_reads_same(const domt_socket_read *read,
+                                   const domus_websocket_options *options, const uint8_t *bytes,
+                                   size_t size)
 {
     size_t padding = read->refused != 0 ? PADDING : 0;
     uint8_t *padded = calloc(1, size + PADDING);
@@ -225,8 +230,8 @@ static void check_judged(const domt_socket_read *read, const domus_websocket_opt
     if (judge.refused == DOMUS_WEBSOCKET_INVALID_DATA &&
         (read->refused == 0 || read->refused == DOMUS_WEBSOCKET_PROTOCOL_ERROR) && !read->closed)
         judge.refused = read->refused;
-    if (judged && !is_excused(read))
-        DOMI_CHECK(is_same(read, &judge));
+    if (judged && !is_close_code_unknown_to_wslay(read))
+        DOMI_CHECK(are_readings_same(read, &judge));
     domt_socket_free_reading(&judge);
     free(padded);
 }
@@ -238,8 +243,8 @@ void domt_socket_check_all_readings(const domus_websocket_options *options, cons
 
     domt_socket_read_by_stage(&whole, options, bytes, size, size != 0 ? size : 1);
     domt_socket_read_by_stage(&pieces, options, bytes, size, step);
-    DOMI_CHECK(is_same(&whole, &pieces));
-    check_judged(&whole, options, bytes, size);
+    DOMI_CHECK(are_readings_same(&whole, &pieces));
+    check_wslay_reads_same(&whole, options, bytes, size);
     domt_socket_free_reading(&whole);
     domt_socket_free_reading(&pieces);
 }

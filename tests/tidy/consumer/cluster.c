@@ -1,5 +1,5 @@
-/* A stranger's program with libdomus-cluster: it pickles a message of several sorts of fields, and
- * returns 0 if it reads the same again. */
+/* A user's program with libdomus-cluster: it pickles a message with several sorts of fields, and
+ * returns 0 if it reads the same values again. */
 #include <domus/pickle.h>
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* A stranger's program with libdomus-grpc: a message gets the five bytes that stand before it. It
- * returns 0 if that is so. */
+/* A user's program with libdomus-grpc: it frames a message, and returns 0 if gRPC's prefix of five
+ * bytes stands before the message. */
 #include <domus/grpc.h>
 
 int main(void)

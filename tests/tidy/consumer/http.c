@@ -1,4 +1,4 @@
-/* A stranger's program with libdomus-http: it decodes a request and encodes an answer, and returns
+/* A user's program with libdomus-http: it decodes a request and encodes a response, and returns
  * 0 if the bytes are right. */
 #include <domus/http.h>
 #include <domus/stage_kit.h>

@@ -1,5 +1,5 @@
-/* A stranger's program with libdomus-http2: its stage takes itself out of a connection that does
- * not begin as HTTP/2 does, and the one behind it gets all bytes. It returns 0 if that is so. */
+/* A user's program with libdomus-http2: the stage of HTTP/2 takes itself out of a connection that
+ * begins in another way, and the stage behind it gets all bytes. It returns 0 if that is so. */
 #include <domus/http2.h>
 #include <domus/stage_kit.h>
 

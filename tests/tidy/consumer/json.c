@@ -1,5 +1,5 @@
-/* A stranger's program with libdomus-json: it reads a struct, writes it, and returns 0 if that went
- * well. */
+/* A user's program with libdomus-json: it reads a struct from JSON, writes it, and returns 0 if
+ * both succeed. */
 #include <domus/json.h>
 #include <domus/json_feed.h>
 #include <domus/json_writer.h>

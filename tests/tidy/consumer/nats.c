@@ -1,5 +1,5 @@
-/* A stranger's program with libdomus-nats: it decodes a message and encodes one, and returns 0 if
- * the bytes are right. */
+/* A user's program with libdomus-nats: it decodes a message and encodes one, and returns 0 if the
+ * bytes are right. */
 #include <domus/nats.h>
 #include <domus/stage_kit.h>
 

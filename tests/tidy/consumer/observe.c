@@ -1,5 +1,5 @@
-/* A stranger's program with libdomus-observe: it returns 0 if a port on loopback is right, and one
- * that strangers could reach is refused. */
+/* A user's program with libdomus-observe: it returns 0 if an observation port on loopback is
+ * accepted, and one that other machines could reach is refused. */
 #include <domus/observe.h>
 
 int main(void)

@@ -1,5 +1,5 @@
-/* A stranger's program with libdomus-pg: it looks whether urls can be opened, and returns 0 if a
- * wrong one is refused without its password. */
+/* A user's program with libdomus-pg: it checks urls of databases, and returns 0 if a wrong one is
+ * refused without showing its password. */
 #include <domus/pg.h>
 
 #include <string.h>

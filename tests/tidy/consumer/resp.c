@@ -1,4 +1,4 @@
-/* A stranger's program with libdomus-resp: it decodes a command and encodes an answer, and returns
+/* A user's program with libdomus-resp: it decodes a command and encodes an answer, and returns
  * 0 if the bytes are right. */
 #include <domus/resp.h>
 #include <domus/stage_kit.h>

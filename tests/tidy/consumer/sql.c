@@ -1,5 +1,5 @@
-/* A stranger's program with libdomus-sql: it builds a result as a driver does, reads it, and
- * returns 0 if it gets what it has put in. */
+/* A user's program with libdomus-sql: it builds the result of a query as a driver does, and returns
+ * 0 if it reads the same values. */
 #include <domus/sql_driver.h>
 
 int main(void)

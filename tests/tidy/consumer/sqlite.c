@@ -1,5 +1,5 @@
-/* A stranger's program with libdomus-sqlite: it looks at urls by the driver, and returns 0 if the
- * right one is taken and the wrong one is not. */
+/* A user's program with libdomus-sqlite: it checks urls by the driver, and returns 0 if the right
+ * one is accepted and the wrong one refused. */
 #include <domus/sqlite.h>
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* A stranger's program with libdomus-tls: it begins a connection as a client, and returns 0 if the
+/* A user's program with libdomus-tls: it begins a connection as a client, and returns 0 if the
  * first bytes are a record of a handshake. */
 #include <domus/pipeline.h>
 #include <domus/tls.h>
