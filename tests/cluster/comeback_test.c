@@ -1,8 +1,8 @@
-/* Nodes of a simulated cluster that were away. Asks over one link are not ended by a new session of
- * another link. A node that was suspended for longer than its lease learns that it has lost its
- * names, and lost names can be registered again when the servers are back. A node whose clock was
- * set back may begin anew. A watch on a remote router is refused, and leaves the router's address
- * valid. */
+/* Nodes that were away, and links that are given up for want of memory: what was lost is known on
+ * both sides. */
+#include "house/message/house.h"
+#include "protocols/cluster/inside.h"
+#include "tests/cluster/holder.h"
 #include "tests/cluster/nodes.h"
 #include "tests/support/suite.h"
 
@@ -10,9 +10,14 @@
 #include <domus/remote.h>
 #include <domus/router.h>
 #include <domus/timer.h>
-
 #include <errno.h>
 #include <string.h>
+
+/* Nodes of a simulated cluster that were away. Asks over one link are not ended by a new session
+ * of another link. A node that was suspended for longer than its lease learns that it has lost its
+ * names, and lost names can be registered again when the servers are back. A node whose clock was
+ * set back may begin anew. A watch on a remote router is refused, and leaves the router's address
+ * valid. */
 
 #define MS     UINT64_C(1000000)
 #define SECOND (1000 * MS)
@@ -333,6 +338,62 @@ DOMT_TEST(node_whose_clock_was_set_back_begins_anew)
     ck_assert_int_eq(result_of_order(OF_A, SPAWN), 0);
     ck_assert_int_eq(result_of_order(OF_A, ASK), 0);
     domt_nodes_free_all();
+}
+
+/* --- torn ------------------------------------------------------------------------------------- */
+
+/* The link of a gateway lacks memory for one envelope. If the other side needs the envelope, the
+ * link is given up at once, so that both sides know that messages under way are lost; a link that
+ * has only refused a message goes on. The test makes the allocation fail in the link of a real
+ * node. */
+
+static domi_link *find_link_of_a(void)
+{
+    const domi_cluster_gateway *gateway = domt_holder.cluster->addresses[0].house->self;
+
+    ck_assert(gateway->peers != NULL && gateway->peers->id == DOMT_STRANGER);
+    return gateway->peers->links[0];
+}
+
+static void begin_with_part_of_stranger(void)
+{
+    domt_holder_begin_world();
+    domt_holder_give_part_to_stranger(0);
+    domt_holder_advance_and_send(50 * DOMT_MS);
+    domt_holder_order_user(DOMT_NOTICE, 0, 1, 1, 10);
+    DOMT_HOLD_HEARD(1);
+    ck_assert_uint_eq(find_link_of_a()->next.size, 0);
+}
+
+DOMT_TEST(link_that_lost_an_answer_is_given_up)
+{
+    begin_with_part_of_stranger();
+    uint64_t session = find_link_of_a()->session;
+    domi_wire_envelope question = domt_holder.heard[0].envelope;
+    /* the real node has no parts of grains, so it returns this ask */
+    question.kind = DOMI_TO_GRAIN_ASK;
+    question.id = 5;
+    domt_holder_queue_envelope(&question);
+    find_link_of_a()->next.error = -ENOMEM;
+    domt_holder_advance_and_send(10 * DOMT_MS);
+    ck_assert_uint_eq(domt_holder.answers[DOMI_TO_RETURN], 0);
+    ck_assert_uint_eq(find_link_of_a()->session, session + 1);
+    ck_assert(find_link_of_a()->is_broken && !find_link_of_a()->is_torn);
+    domt_holder_end_world();
+}
+
+DOMT_TEST(link_that_refused_a_message_goes_on)
+{
+    begin_with_part_of_stranger();
+    uint64_t session = find_link_of_a()->session;
+    find_link_of_a()->next.error = -ENOMEM;
+    domt_holder_order_user(DOMT_NOTICE, 0, 2, 1, 10);
+    ck_assert_uint_eq(domus_cluster_count(domt_holder.cluster).refused, 1);
+    domt_holder_order_user(DOMT_NOTICE, 0, 3, 1, 10);
+    domt_holder_advance_and_send(2 * DOMT_BEAT_NS);
+    DOMT_HOLD_HEARD(1, 3);
+    ck_assert_uint_eq(find_link_of_a()->session, session);
+    domt_holder_end_world();
 }
 
 DOMT_SUITE(60)

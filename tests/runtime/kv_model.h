@@ -90,7 +90,7 @@ void domt_kv_send_random_round(domt_sweep *sweep, domt_kv_client *client, domt_k
 /* Returns whether all answers that the client expects have come. */
 bool domt_kv_has_all_answers(const domt_kv_client *client);
 
-/* --- words of a client: they write its next command, and what it will hear (kv_words.c) ---------
+/* --- words of a client: they write its next command, and what it will hear (kv_rounds.c) ---------
  */
 
 /* Marks are bytes in `expected` that stand for an answer which the model cannot know, or that tell

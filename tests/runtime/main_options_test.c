@@ -1,6 +1,7 @@
 /* config/main_options.c and tell.c: a program's own options set keys or call functions, are listed
  * by --help, and are refused with clear errors; with --tell a program prints its keys and values,
- * but starts nothing. Each program is a child process. (tests/system/config_test.c tests --tell) */
+ * but starts nothing. Each program is a child process. (tests/system/command_test.c tests --tell)
+ */
 #include <domus/main.h>
 
 #include "tests/runtime/program.h"

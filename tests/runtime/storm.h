@@ -5,7 +5,7 @@
  * that each ask is answered once, unless its conversation ended before, and that a message that a
  * handler is shown stays readable as long as promised. Each actor has its own random numbers, so in
  * a test kit one seed always gives the same run. storm.c has the counts, storm_deeds.c and
- * storm_society.c the actions, and storm_actors.c the actors. */
+ * storm.c the actions, and storm_actors.c the actors. */
 #ifndef DOMT_STORM_H
 #define DOMT_STORM_H
 
@@ -199,7 +199,7 @@ const void *domt_payload_to_send(domt_step *step);
 /* Count the action `deed` if the `result` of its verb says that it was done. */
 void domt_storm_count_deed_if_done(enum domt_deed deed, int result);
 
-/* Functions that do one random action each, which is not about messages (storm_society.c). */
+/* Functions that do one random action each, which is not about messages (storm.c). */
 void domt_use_timers(domt_step *step);
 void domt_spawn_random_actor(domt_step *step);
 void domt_use_names_and_watches(domt_step *step);

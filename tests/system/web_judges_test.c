@@ -1,7 +1,14 @@
-/* Load generators of other projects with the example web: every request is answered with the right
- * bytes. Programs that are not installed are left out. */
+/* Programs of other projects with the examples `web` and `grpc`. Programs that are not installed
+ * are left out. */
+#include "tests/support/service.h"
 #include "tests/support/suite.h"
 #include "tests/system/judges.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Load generators of other projects with the example web: every request is answered with the right
+ * bytes. Programs that are not installed are left out. */
 
 static domt_site site;
 static domt_tree tree;
@@ -88,6 +95,30 @@ DOMT_TEST(curl_gets_several_ranges)
                          "grep -q \"^HTTP/1.1 206 \" $T/h || exit 2\n"
                          "grep -q \"^Content-Length: $(wc -c <$T/b)\" $T/h || exit 3\n"
                          "[ $(grep -c \"^Content-Range: bytes \" $T/b) = 2 ]");
+}
+
+/* --- grpc ------------------------------------------------------------------------------------- */
+
+/* The example `grpc` with a client that uses node's http2 module, and writes each byte of its
+ * calls (grpc.js). Without node nothing is tested. */
+
+static domt_service service;
+
+DOMT_TEST(node_calls_methods_of_each_kind)
+{
+    static char line[1024];
+
+    if (!domt_are_judges_there("node"))
+        return;
+    domt_service_start(&service,
+                       (const char *const[]){DOMT_BIN_DIR "/grpc", "--config",
+                                             DOMT_SOURCE_DIR "/examples/grpc/grpc.yaml", "--set",
+                                             "listeners.grpc.address=127.0.0.1:0", NULL});
+    snprintf(line, sizeof line, "timeout -k 1 50 node " DOMT_SOURCE_DIR "/tests/system/grpc.js %u",
+             service.port);
+    int status = system(line); /* NOLINT(cert-env33-c): a test may use the shell */
+    ck_assert_int_eq(status, 0);
+    domt_service_stop(&service);
 }
 
 DOMT_SUITE(60)
