@@ -19,8 +19,7 @@ struct relay {
     int ends;              /* number of sides that have finished sending */
 };
 
-/* Pass bytes on to the other side. The data of each channel (domus_channel_data()) is the channel
- * of the other side. */
+/* Pass bytes on to the other side, whose channel is the data of this one (domus_channel_data()). */
 static int pass_data_on(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
@@ -37,15 +36,13 @@ static int pass_half_close_on(domus_stack *stack, void *self, const void *payloa
     return ++((struct relay *)self)->ends == 2 ? domus_channel_close(stack, from) : 0;
 }
 
-/* Handle that one side is gone: the other side is closed when everything queued is sent, or reset
- * at once. */
+/* One side is gone: close the other when everything queued is sent, or reset it at once. */
 static int pass_close_on(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     domus_channel *other = domus_channel_data(event->channel);
 
-    /* tells a connect to the server that is under way that the client is gone */
-    ((struct relay *)self)->client = NULL;
+    ((struct relay *)self)->client = NULL; /* a connect that is under way looks at this */
     if (other == NULL)
         return 0;
     domus_channel_set_data(other, NULL);
@@ -77,8 +74,8 @@ static const domus_behaviour server = {
     .on_close = {pass_close_on, 0},
 };
 
-/* Options of both channels, which are read however much they have to send. Otherwise two relays
- * could wait for each other. */
+/* Both channels are read however much they have to send, or two relays could wait for each other.
+ */
 static const domus_channel_options unbounded = {.send_high_bytes = 1u << 30,
                                                 .send_max_bytes = 1u << 30};
 
@@ -89,8 +86,7 @@ DOMUS_SEQUENCE(client_opened, char)
 
     DOMUS_BEGIN;
     (void)domus_channel_set_options(stack, client, &unbounded);
-    /* the client is not read until there is a server to write to */
-    (void)domus_channel_pause(stack, client);
+    (void)domus_channel_pause(stack, client); /* until there is a server to write to */
     DOMUS_AWAIT(domus_connect(stack, settings.upstream, &options, then));
     return answer->error; /* this negative errno resets the client's channel */
     DOMUS_END;

@@ -23,8 +23,8 @@ domi_pooled_left domi_pooled_run_turn_of_house(domi_manager *runner, domi_house 
 bool domi_pooled_take_idle_house(domi_house *house);
 void domi_pooled_give_idle_house_back(domi_pooled *pooled, domi_house *house);
 
-/* Fire timers and time-outs of a pool that are due at `runner->now_ns`. Those of a scheduled actor
- * are fired in its next turn. Any runner, between two turns. Returns their number. */
+/* Fire timers and time-outs of a pool that are due at `runner->now_ns`. A scheduled actor fires
+ * its own in its next turn. Any runner, between two turns. Returns their number. */
 uint32_t domi_pooled_fire_due_timers(domi_manager *runner);
 
 /* Returns the time at which domi_pooled_fire_due_timers() next has a timer or time-out of the pool

@@ -51,7 +51,7 @@ DOMT_TEST(neighbouring_seeds_give_unrelated_numbers)
         bits_apart +=
             __builtin_popcountll(domi_random_next_bits(&first) ^ domi_random_next_bits(&second));
     }
-    /* Of 6,400 bits 3,200 are expected to differ between two seeds; the standard deviation is
+    /* Half of 6,400 bits are expected to differ between two seeds; the standard deviation is
      * 40. */
     ck_assert_int_ge(bits_apart, 2900);
     ck_assert_int_le(bits_apart, 3500);

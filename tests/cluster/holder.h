@@ -39,7 +39,7 @@ typedef struct domt_holding {
     uint64_t confirms;
     bool is_deaf, returns, answers_fences;
 
-    /* What the stranger has received, and reads of the store by the real node. */
+    /* Messages that the stranger has received, and reads of the store by the real node. */
     domt_parcel_heard heard[DOMT_HEARD]; /* messages for the grain of the first key */
     uint32_t count;
     /* bytes of the last message for the grain of the second key, with its envelope */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a reader has got from a body: all its messages with their sizes, one behind the other, and
+/* The outcome of reading a body: all its messages with their sizes, one behind the other, and
  * how the body has ended. */
 typedef struct outcome {
     domus_slice messages;

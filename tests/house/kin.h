@@ -52,7 +52,7 @@ typedef struct domt_kin_record {
 extern domt_world domt_kin_world;
 extern domt_kin_record domt_kin_of[DOMT_KIN_MAX];
 
-extern const domus_type domt_kin_note; /* the type of notes: 8 bytes, with a release */
+extern const domus_type domt_kin_note; /* the type of a note, which has 8 bytes and a release */
 /* the type of orders to fail: an int, which the handler returns */
 extern const domus_type domt_kin_fail;
 extern const domus_type domt_kin_tick; /* the type of ticks of a timer: no payload */

@@ -44,7 +44,7 @@ static uint64_t depth_of_inbox(const domi_house *house)
     return atomic_load(&house->inbox) >> 48;
 }
 
-/* What an agent is told to do: send notes and questions to `to`, and check that only private lists
+/* The order to an agent: send notes and questions to `to`, and check that only private lists
  * change. */
 typedef struct burst {
     domus_address to;

@@ -108,8 +108,8 @@ DOMT_TEST(receive_does_not_starve_behind_replies)
         let_home_work(world.managers[1]);
         domt_send_note(domt_outside(&world), one, 1);
         (void)domi_manager_take_arrivals(home_manager());
-        /* A run that keeps places handles each kind. Of runs without such places, each kind comes
-         * first in one. */
+        /* A run that keeps places handles each kind. In runs without such places, each kind comes
+         * first once. */
         for (uint32_t run = 0; run < (most < 8 ? 6 : 1); run++)
             (void)letters_of_next_run();
         ck_assert_ptr_nonnull(one.house->tails[DOMI_REPLY]);

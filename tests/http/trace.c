@@ -121,7 +121,7 @@ static void print_message(domt_text *at, const domus_stage_message *message)
         print_response(at, message->payload);
 }
 
-/* Of the answer that the peer got, only the status is printed. */
+/* Print only the status of the answer that the peer got. */
 static void print_status_of_sent(domt_text *at, const char *sent)
 {
     if (sent == NULL)

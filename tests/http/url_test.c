@@ -244,7 +244,7 @@ DOMT_TEST(many_bytes_are_read_as_each_byte_is)
     ck_assert_uint_eq(domi_http_count_target_bytes("", 0), 0);
 }
 
-/* Of several matching bytes the first one is found, also where blocks of 16 and of 8 bytes
+/* The first of several matching bytes is found, also where blocks of 16 and of 8 bytes
  * overlap. */
 DOMT_TEST(the_first_of_several_matching_bytes_is_found)
 {

@@ -308,8 +308,8 @@ DOMT_TEST(a_kernel_without_room_is_asked_again_and_nothing_is_lost)
     domt_bed_end();
 }
 
-/* Of three channels one sends, one is being closed while its cancel is in flight, and one waits for
- * bytes. */
+/* Three channels are open: one sends, one is being closed while its cancel is in flight, and one
+ * waits for bytes. */
 DOMT_TEST(a_ring_that_has_failed_resets_every_channel_with_its_error)
 {
     static const int fatal[] = {-EBADR, -EBADF, -EBADFD, -EFAULT, -ENXIO, -EINVAL, -EPERM, -EIO};

@@ -94,7 +94,7 @@ DOMT_TEST(whole_messages_are_shown_where_they_lie)
     domt_bare_free(bare);
 }
 
-/* Of two pieces, only the message that lies in both is copied together, and no byte behind it. */
+/* Only the message that lies in both of two pieces is copied together, and no byte behind it. */
 DOMT_TEST(only_the_message_between_two_pieces_is_copied)
 {
     static char bytes[5000];

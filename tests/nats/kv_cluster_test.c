@@ -1,5 +1,5 @@
 /* A bucket with three replicas works while each of its servers is killed once: a lease stays with
- * its holder, and a watch reports each change. Of two updates at one revision that are under way at
+ * its holder, and a watch reports each change. If two updates at one revision are under way at
  * the same time, one is made. The tests take half a minute, so they run only in the long form of
  * the suite. */
 #include "tests/nats/js_server.h"

@@ -171,7 +171,7 @@ DOMT_TEST(error_is_that_of_the_first_address)
     own = (domus_endpoint){.family = AF_INET, .size = 4, .bytes = {10, 0, 0, 9}};
     set_whether_host_is_cut_off(kit, "10.0.0.1:0", true);
     order_connect_to(kit, actor, "mixed:80");
-    /* By now the attempt at the second address has failed. */
+    /* The attempt at the second address has failed by now. */
     domt_net_check_ok(kit, domus_testkit_advance(kit, 300 * MS));
     ck_assert_uint_eq(done, 0);
     set_whether_host_is_cut_off(kit, "10.0.0.1:0", false);

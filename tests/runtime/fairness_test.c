@@ -261,7 +261,7 @@ static void begin_load_and_witnesses(domt_stepped *stepped, const domus_config *
     atomic_store(&domt_load_handled, 0);
 }
 
-/* Check how many runs witnesses have waited behind the houses of the load. Of four runs, three are
+/* Check how many runs witnesses have waited behind the houses of the load. Three of four runs are
  * of the high level and the fourth is of the normal one, while both levels have actors. */
 static void check_waits_of_witnesses(domt_load_text_as_file load)
 {

@@ -1,7 +1,7 @@
 /* runtime/os/disk.c and runtime/files/load.c: files are renamed, directories are listed, and no
  * path leads out of a directory. A file without a name is gone with its handle, unless it was given
- * a name. Of several paths, the first that opens is opened, looked at and read. The tests run in a
- * test kit and in a real system. */
+ * a name. The first of several paths that can be opened is opened, looked at and read. The tests
+ * run in a test kit and in a real system. */
 #include "tests/runtime/files.h"
 
 #include "runtime/files/handle.h"

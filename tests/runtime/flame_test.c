@@ -186,7 +186,7 @@ DOMT_TEST(graph_is_xml_and_has_a_box_for_each_node)
     ck_assert_uint_eq(count_part_in_text("<title>f&lt;int&gt;&amp;g: 3 samples, 75.0 %</title>"),
                       1);
     ck_assert_uint_eq(count_part_in_text("<title>3 &lt; 4 &amp; so on</title>"), 1);
-    /* The 4 samples share a width of 1,180 px. Of the first row's two boxes, one begins at the
+    /* The 4 samples share a width of 1,180 px. The first row has two boxes: one begins at the
      * margin and has 3 samples, and the other one begins behind it. */
     ck_assert_uint_eq(count_part_in_text("<rect x=\"10.0\" y=\"74\" width=\"885.0\""), 1);
     ck_assert_uint_eq(count_part_in_text("<rect x=\"895.0\" y=\"74\" width=\"295.0\""), 1);

@@ -399,7 +399,7 @@ DOMT_TEST(a_supervisor_that_does_not_read_holds_up_no_end)
     domt_supervisor_listen(false);
     domt_program_start_and_read(&own, &program, domt_no_arguments, set_watchdog_variables,
                                 "variables");
-    /* By then messages wait that the socket does not take, because its queue has room for 10
+    /* Messages wait by then that the socket does not take, because its queue has room for 10
      * (net.unix.max_dgram_qlen). */
     domt_pause_ns(300 * DOMT_MS);
     uint64_t began_ns = domt_now_ns();

@@ -487,7 +487,6 @@ DOMT_TEST(tell_refuses_unknown_words)
 {
     static const char *const wrong[] = {"nonsense", "", "key", "keys\x1b"};
     domt_program own;
-
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         expect_tell(&own, &program, 2, (const char *const[]){"--tell", wrong[i], NULL});
         domt_must_contain(own.err_text, "--tell takes keys, values or check");

@@ -27,7 +27,7 @@ static void end_system_with_outsider(void)
     domt_end_system(system_);
 }
 
-/* Ask the peer and wait for the answer. By then all asks and notices that the peer has sent before
+/* Ask the peer and wait for the answer. All asks and notices that the peer has sent before then
  * wait in the outsider's mailbox. */
 static void wait_until_peer_has_sent_all(void)
 {

@@ -180,7 +180,7 @@ static int arm_100_timers_in_mount(domus_stack *stack, void *self)
     return domt_count_mount(stack, self);
 }
 
-/* By the time the timers are armed, the runner no longer sleeps, so nobody needs to call it. */
+/* The runner no longer sleeps when the timers are armed, so nobody needs to call it. */
 DOMT_TEST(later_timers_do_not_call_a_runner)
 {
     const domus_behaviour arming = {.name = "arming",

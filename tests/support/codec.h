@@ -1,7 +1,7 @@
 /* Tests of a message stage: the stage runs in a kit, its decoded messages are written as text, and
- * its allocations can be made to fail. By comparing texts a test sees that the same bytes give the
- * same messages, whether they come in one piece or in many. The tests of each protocol provide the
- * function that writes their messages. */
+ * its allocations can be made to fail. A test that compares these texts sees that the same bytes
+ * give the same messages, whether they come in one piece or in many. The tests of each protocol
+ * provide the function that writes their messages. */
 #ifndef DOMT_CODEC_H
 #define DOMT_CODEC_H
 
