@@ -74,7 +74,7 @@ static const domus_behaviour server = {
     .on_close = {pass_close_on, 0},
 };
 
-/* Both channels are read however much they have to send, or two relays could wait for each other.
+/* Both channels are read however much they have to send, or two relays could block each other. */
  */
 static const domus_channel_options unbounded = {.send_high_bytes = 1u << 30,
                                                 .send_max_bytes = 1u << 30};
