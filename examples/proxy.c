@@ -75,7 +75,6 @@ static const domus_behaviour server = {
 };
 
 /* Both channels are read however much they have to send, or two relays could block each other. */
- */
 static const domus_channel_options unbounded = {.send_high_bytes = 1u << 30,
                                                 .send_max_bytes = 1u << 30};
 
