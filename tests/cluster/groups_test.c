@@ -36,7 +36,7 @@ typedef struct actor {
 static int on_number_check_and_count(domus_stack *stack, void *self_, const void *payload)
 {
     actor *self = self_;
-    uint64_t value = ((const domt_read_number_of_key *)payload)->value;
+    uint64_t value = ((const domt_number *)payload)->value;
     bool is_foreign = domus_address_is_remote(domus_sender(stack));
 
     if (value < self->next[is_foreign])
@@ -81,8 +81,8 @@ static int on_order_publish_numbers(domus_stack *stack, void *self_, const void 
     actor *self = self_;
     int error = 0;
 
-    for (uint64_t i = ((const domt_read_number_of_key *)payload)->value; i > 0 && error == 0; i--) {
-        const domt_read_number_of_key number = {.value = self->next[0]++};
+    for (uint64_t i = ((const domt_number *)payload)->value; i > 0 && error == 0; i--) {
+        const domt_number number = {.value = self->next[0]++};
         error = domus_publish(stack, self->group, &domt_number_type, &number);
     }
     return error;
@@ -129,7 +129,7 @@ static void spawn_actors_on(uint32_t node)
 static void send_order_to_publisher(domus_system *system, uint32_t node, const domus_type *type,
                                     uint64_t value)
 {
-    const domt_read_number_of_key number = {.value = value};
+    const domt_number number = {.value = value};
 
     ck_assert_int_eq(domus_outside_notice(system, publishers[node], type, &number), 0);
 }

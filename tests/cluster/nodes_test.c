@@ -52,7 +52,7 @@ DOMT_TEST(asks_are_answered_by_the_other_node)
 /* Ask a worker without an outsider, so that the asker has no address. */
 DOMT_TEST(a_foreign_thread_is_answered)
 {
-    domt_read_number_of_key number = {.value = 21}, answer = {.value = 0};
+    domt_number number = {.value = 21}, answer = {.value = 0};
     domus_outside_reply reply = {.buffer = &answer, .size = sizeof answer};
 
     domt_pair_open_nodes(2, NULL);
@@ -69,7 +69,7 @@ DOMT_TEST(notices_come_in_order)
     domt_pair_open_nodes(2, NULL);
     domus_address worker = domt_spawn_worker_on_b();
     for (uint64_t i = 0; i < 20000; i++) {
-        const domt_read_number_of_key number = {.value = i};
+        const domt_number number = {.value = i};
         int error;
         while ((error = domus_outsider_notice(domt_user, worker, &domt_tell_type, &number)) ==
                -ENOBUFS)
@@ -90,14 +90,13 @@ DOMT_TEST(senders_are_answered_and_passed_on_to)
     domus_address first = domt_spawn_worker_on_b(), second = domt_spawn_worker_on_b();
     ck_assert_int_eq(domt_ask_from_node_a_about(first, &domt_pass_type, second, &value), 0);
     ck_assert_uint_eq(value, 42);
-    const domt_read_number_of_key number = {.value = 7};
+    const domt_number number = {.value = 7};
     ck_assert_int_eq(domus_outsider_notice(domt_user, first, &domt_back_type, &number), 0);
     ck_assert_int_eq(domus_outside_receive(domt_user, NULL, 5 * DOMT_SECOND, &message), 0);
     ck_assert_ptr_eq(message.type, &domt_number_type);
-    ck_assert_uint_eq(((const domt_read_number_of_key *)message.payload)->value, 7);
+    ck_assert_uint_eq(((const domt_number *)message.payload)->value, 7);
     ck_assert(domus_address_equals(message.sender, first));
-    ck_assert(
-        domus_address_equals(((const domt_read_number_of_key *)message.payload)->about, first));
+    ck_assert(domus_address_equals(((const domt_number *)message.payload)->about, first));
     domt_pair_close_nodes();
 }
 
@@ -134,7 +133,7 @@ DOMT_TEST(watches_hear_of_ends)
     domt_pair_open_nodes(2, NULL);
     domus_address worker = domt_spawn_worker_on_b(), other = domt_spawn_worker_on_b();
     ck_assert_int_eq(domus_outsider_watch(domt_user, worker, NULL), 0);
-    const domt_read_number_of_key none = {.value = 0};
+    const domt_number none = {.value = 0};
     ck_assert_int_eq(domt_ask_from_node_a(worker, &domt_twice_type, 1, DOMT_SECOND, NULL), 0);
     ck_assert_int_eq(domus_outsider_notice(domt_user, worker, &domt_end_type, &none), 0);
     expect_down_of_actor(worker, 0);

@@ -14,7 +14,7 @@ _Atomic uint64_t domt_told, domt_disorder;
 _Atomic unsigned domt_cancelled;
 
 #define NUMBER(variable, text)                                                                     \
-    const domus_type variable = {.name = text, .size = sizeof(domt_read_number_of_key)}
+    const domus_type variable = {.name = text, .size = sizeof(domt_number)}
 NUMBER(domt_number_type, "number");
 NUMBER(domt_secret_type, "secret");
 NUMBER(domt_twice_type, "twice");
@@ -25,10 +25,10 @@ NUMBER(domt_tell_type, "tell");
 NUMBER(domt_back_type, "back");
 
 static const domus_pickle_field fields[] = {
-    {DOMUS_PICKLE(1, domt_read_number_of_key, value, UINT(0))},
-    {DOMUS_PICKLE(2, domt_read_number_of_key, about, ADDRESS)},
+    {DOMUS_PICKLE(1, domt_number, value, UINT(0))},
+    {DOMUS_PICKLE(2, domt_number, about, ADDRESS)},
 };
-static const domus_pickle_table table = DOMUS_PICKLE_TABLE(domt_read_number_of_key, fields);
+static const domus_pickle_table table = DOMUS_PICKLE_TABLE(domt_number, fields);
 static const domus_pickler picklers[] = {
     {.type = &domt_number_type, .version = 1, .table = &table},
     {.type = &domt_twice_type, .version = 1, .table = &table},
@@ -44,7 +44,7 @@ static const domus_pickler picklers[] = {
 
 static int on_ask_reply_with_double(domus_stack *stack, void *self, const void *payload)
 {
-    domt_read_number_of_key answer = *(const domt_read_number_of_key *)payload;
+    domt_number answer = *(const domt_number *)payload;
 
     answer.value *= 2;
     answer.about = domus_sender(stack);
@@ -65,14 +65,14 @@ static int on_ask_keep_it_open(domus_stack *stack, void *self, const void *paylo
 
 static int on_ask_forward_to_other(domus_stack *stack, void *self, const void *payload)
 {
-    domus_address to = ((const domt_read_number_of_key *)payload)->about;
+    domus_address to = ((const domt_number *)payload)->about;
     return to.house == domus_self(stack).house ? on_ask_reply_with_double(stack, self, payload)
                                                : domus_forward(stack, to);
 }
 
 static int stop_or_escalate_worker(domus_stack *stack, void *self, const void *payload)
 {
-    int error = -(int)((const domt_read_number_of_key *)payload)->value;
+    int error = -(int)((const domt_number *)payload)->value;
 
     return error != 0 ? domus_escalate(stack, error) : domus_stop(stack, domus_self(stack));
 }
@@ -81,16 +81,16 @@ static int on_number_check_order(domus_stack *stack, void *self, const void *pay
 {
     uint64_t *expected = self;
 
-    if (((const domt_read_number_of_key *)payload)->value != *expected)
+    if (((const domt_number *)payload)->value != *expected)
         atomic_fetch_add(&domt_disorder, 1);
-    *expected = ((const domt_read_number_of_key *)payload)->value + 1;
+    *expected = ((const domt_number *)payload)->value + 1;
     atomic_fetch_add(&domt_told, 1);
     return 0;
 }
 
 static int on_number_send_it_back(domus_stack *stack, void *self, const void *payload)
 {
-    domt_read_number_of_key number = *(const domt_read_number_of_key *)payload;
+    domt_number number = *(const domt_number *)payload;
 
     number.about = domus_self(stack);
     return domus_notice(stack, domus_sender(stack), &domt_number_type, &number);
@@ -110,7 +110,7 @@ static const domus_behaviour worker = {
 
 static int make_state_of_worker(const void *input, void *self)
 {
-    uint64_t value = ((const domt_read_number_of_key *)input)->value;
+    uint64_t value = ((const domt_number *)input)->value;
 
     if (value == 666)
         return -EILSEQ;
@@ -241,7 +241,7 @@ static int store_address_of_worker(domus_stack *stack, void *self, const domus_a
 
 static int spawn_worker_from_node_a(domus_stack *stack, void *node)
 {
-    const domt_read_number_of_key input = {.value = 0};
+    const domt_number input = {.value = 0};
 
     return domus_cluster_spawn(stack, *(domus_node *)node, "worker", &domt_number_type, &input,
                                5 * DOMT_SECOND, store_address_of_worker);
@@ -260,11 +260,10 @@ domus_address domt_spawn_worker_on_b(void)
     return spawned;
 }
 
-static int ask_worker_and_wait(domus_address to, const domus_type *type,
-                               const domt_read_number_of_key *number, uint64_t timeout_ns,
-                               uint64_t *ret_value)
+static int ask_worker_and_wait(domus_address to, const domus_type *type, const domt_number *number,
+                               uint64_t timeout_ns, uint64_t *ret_value)
 {
-    domt_read_number_of_key answer = {.value = 0};
+    domt_number answer = {.value = 0};
     domus_outside_reply reply = {.buffer = &answer, .size = sizeof answer};
     int error = domus_outsider_ask(domt_user, to, type, number, timeout_ns, &reply);
 
@@ -276,13 +275,12 @@ static int ask_worker_and_wait(domus_address to, const domus_type *type,
 int domt_ask_from_node_a(domus_address to, const domus_type *type, uint64_t value,
                          uint64_t timeout_ns, uint64_t *ret_value)
 {
-    return ask_worker_and_wait(to, type, &(domt_read_number_of_key){.value = value}, timeout_ns,
-                               ret_value);
+    return ask_worker_and_wait(to, type, &(domt_number){.value = value}, timeout_ns, ret_value);
 }
 
 int domt_ask_from_node_a_about(domus_address to, const domus_type *type, domus_address about,
                                uint64_t *ret_value)
 {
-    return ask_worker_and_wait(to, type, &(domt_read_number_of_key){.value = 21, .about = about},
+    return ask_worker_and_wait(to, type, &(domt_number){.value = 21, .about = about},
                                5 * DOMT_SECOND, ret_value);
 }

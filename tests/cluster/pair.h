@@ -22,10 +22,10 @@ extern domus_outsider *domt_user;
 
 /* The payload of numbers, which have a pickler, and of secrets, which have none. Releases of
  * numbers are counted. */
-typedef struct domt_read_number_of_key {
+typedef struct domt_number {
     uint64_t value;
     domus_address about; /* address of an actor, for messages that name one */
-} domt_read_number_of_key;
+} domt_number;
 extern const domus_type domt_number_type, domt_secret_type;
 /* Types of messages that workers understand. */
 extern const domus_type domt_twice_type; /* an ask that is answered with twice its value */

@@ -47,17 +47,12 @@ static int sleep_and_unstash(domus_stack *stack, void *context)
 DOMT_TEST(stash_of_an_actor_that_stops_is_empty_and_counted_so)
 {
     domt_talk_open_world();
-    domt_run_as_actor(&domt_side_talk_with_other.world, domt_side_talk_with_other.asker,
-                      stash_current_message, NULL);
-    domt_run_as_actor(&domt_side_talk_with_other.world, domt_side_talk_with_other.asker,
-                      stash_current_message, NULL);
-    domt_run_as_actor(&domt_side_talk_with_other.world, domt_side_talk_with_other.asker,
-                      sleep_and_unstash, NULL);
-    ck_assert_uint_eq(domt_side_talk_with_other.asker.house->family->stashed, 2);
+    domt_run_as_actor(&domt_talk.world, domt_talk.asker, stash_current_message, NULL);
+    domt_run_as_actor(&domt_talk.world, domt_talk.asker, stash_current_message, NULL);
+    domt_run_as_actor(&domt_talk.world, domt_talk.asker, sleep_and_unstash, NULL);
+    ck_assert_uint_eq(domt_talk.asker.house->family->stashed, 2);
     ended = 0;
-    domt_stop_actor_and_settle(&domt_side_talk_with_other.world,
-                               domt_side_talk_with_other.world.managers[0],
-                               domt_side_talk_with_other.asker);
+    domt_stop_actor_and_settle(&domt_talk.world, domt_talk.world.managers[0], domt_talk.asker);
     ck_assert_uint_eq(ended, 1);
     domt_talk_close_world();
 }
@@ -74,20 +69,18 @@ static int ask_third_actor_which_keeps(domus_stack *stack, void *context)
 {
     static const domt_call question = {domt_do_keep_ask_for_ever, NULL};
 
-    return domus_ask(stack, domt_side_talk_with_other.third, &domt_call_type, &question,
-                     return_error_of_answer);
+    return domus_ask(stack, domt_talk.third, &domt_call_type, &question, return_error_of_answer);
 }
 
 DOMT_TEST(asker_of_an_actor_that_stops_gets_the_stop_and_not_a_cancel)
 {
     domt_talk_open_world();
-    domi_manager *there = domt_side_talk_with_other.world.managers[1];
-    domt_side_talk_with_other.third = domt_spawn(there, there, &domt_agent, NULL);
+    domi_manager *there = domt_talk.world.managers[1];
+    domt_talk.third = domt_spawn(there, there, &domt_agent, NULL);
     domt_talk_ask_by_function(ask_third_actor_which_keeps);
-    ck_assert_int_eq(domt_side_talk_with_other.error, 1);
-    domt_stop_actor_and_settle(&domt_side_talk_with_other.world, there,
-                               domt_side_talk_with_other.other);
-    ck_assert_int_eq(domt_side_talk_with_other.error, -ESTALE);
+    ck_assert_int_eq(domt_talk.error, 1);
+    domt_stop_actor_and_settle(&domt_talk.world, there, domt_talk.other);
+    ck_assert_int_eq(domt_talk.error, -ESTALE);
     domt_talk_close_world();
 }
 
@@ -97,19 +90,19 @@ DOMT_TEST(reply_to_an_actor_that_has_ended_is_released)
     domt_call question = {domt_reply_hello, NULL};
 
     domt_talk_open_world();
-    domi_manager *here = domt_side_talk_with_other.world.managers[0];
-    domi_manager *there = domt_side_talk_with_other.world.managers[1];
-    unsigned before = domt_side_talk_with_other.releases;
-    domt_send_call(here, domt_side_talk_with_other.asker, domt_talk_ask_other_agent, &question);
+    domi_manager *here = domt_talk.world.managers[0];
+    domi_manager *there = domt_talk.world.managers[1];
+    unsigned before = domt_talk.releases;
+    domt_send_call(here, domt_talk.asker, domt_talk_ask_other_agent, &question);
     (void)domt_iterate_home(here);
     /* home has sorted the ask into the mailbox, so the asker's cancel will come too late */
     (void)domi_manager_take_arrivals(there);
-    ck_assert_int_eq(domi_house_ask_to_stop(here, domt_side_talk_with_other.asker), 0);
+    ck_assert_int_eq(domi_house_ask_to_stop(here, domt_talk.asker), 0);
     domt_let_home_work(here);
     ck_assert_uint_eq(domt_run_state_queue(there), 1);
-    ck_assert_uint_eq(domt_side_talk_with_other.releases, before + 1);
-    domt_settle_world(&domt_side_talk_with_other.world);
-    ck_assert_uint_eq(domt_side_talk_with_other.releases, before + 1);
+    ck_assert_uint_eq(domt_talk.releases, before + 1);
+    domt_settle_world(&domt_talk.world);
+    ck_assert_uint_eq(domt_talk.releases, before + 1);
     domt_talk_close_world();
 }
 
@@ -162,17 +155,16 @@ DOMT_TEST(thread_that_closes_refuses_new_actors)
     domus_address child;
 
     domt_talk_open_world();
-    domi_manager *here = domt_side_talk_with_other.world.managers[0];
+    domi_manager *here = domt_talk.world.managers[0];
     here->ending.closing = true;
     ended = 0;
-    domt_run_as_actor(&domt_side_talk_with_other.world, domt_side_talk_with_other.asker,
-                      try_to_spawn_when_stopping, NULL);
+    domt_run_as_actor(&domt_talk.world, domt_talk.asker, try_to_spawn_when_stopping, NULL);
     ck_assert_uint_eq(ended, 1);
     ck_assert_int_eq(domi_house_spawn_without_parent(here, here, &domt_agent, NULL, &child),
                      -ESHUTDOWN);
     here->ending.closing = false;
     ck_assert_int_eq(domi_house_spawn_without_parent(here, here, &domt_agent, NULL, &child), 0);
-    domt_settle_world(&domt_side_talk_with_other.world);
+    domt_settle_world(&domt_talk.world);
     domt_talk_close_world();
 }
 
@@ -190,12 +182,11 @@ static int ask_itself_and_keep(domus_stack *stack, void *context)
 DOMT_TEST(actor_that_ends_with_its_thread_takes_nothing_while_it_is_emptied)
 {
     domt_talk_open_world();
-    domt_run_as_actor(&domt_side_talk_with_other.world, domt_side_talk_with_other.asker,
-                      ask_itself_and_keep, NULL);
-    const domi_house *house = domt_side_talk_with_other.asker.house;
+    domt_run_as_actor(&domt_talk.world, domt_talk.asker, ask_itself_and_keep, NULL);
+    const domi_house *house = domt_talk.asker.house;
     ck_assert_uint_eq(domi_house_count_parked(house), 2);
-    for (uint32_t i = 0; i <= domt_side_talk_with_other.world.homes; i++)
-        domi_manager_end_actors(domt_side_talk_with_other.world.managers[i]);
+    for (uint32_t i = 0; i <= domt_talk.world.homes; i++)
+        domi_manager_end_actors(domt_talk.world.managers[i]);
     for (uint32_t kind = 0; kind < DOMI_MAILBOXES; kind++)
         ck_assert_ptr_null(house->tails[kind]);
     domt_talk_close_world();
@@ -230,7 +221,7 @@ static void put_for_ended_life(domi_manager *from, domi_house *house, uint32_t l
 DOMT_TEST(late_mail_for_the_life_before_is_dead_in_the_next_one)
 {
     domt_talk_open_world();
-    domt_world *world = &domt_side_talk_with_other.world;
+    domt_world *world = &domt_talk.world;
     domi_manager *here = world->managers[0];
     domus_address first = domt_spawn(here, here, &domt_agent, NULL);
     domt_settle_world(world);

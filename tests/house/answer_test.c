@@ -16,14 +16,14 @@ static unsigned kept_count;
 static void open_talk_with_third_agent(void)
 {
     kept_count = 0;
-    domt_side_talk_with_other = (domt_talking){0};
+    domt_talk = (domt_talking){0};
     domt_talk_open_world();
-    domt_side_talk_with_other.third = domt_talk_spawn_agent(0);
+    domt_talk.third = domt_talk_spawn_agent(0);
 }
 
 static void run_as_agent(domus_address agent, int (*function)(domus_stack *, void *), void *context)
 {
-    domt_run_as_actor(&domt_side_talk_with_other.world, agent, function, context);
+    domt_run_as_actor(&domt_talk.world, agent, function, context);
 }
 
 /* --- reply and fail -------------------------------------------------------------------------- */
@@ -33,9 +33,9 @@ static int fail_ask_then_all_answers_are_refused(domus_stack *stack, void *conte
     ck_assert_int_eq(domus_fail(stack, -ENOSPC), 0);
     ck_assert_int_eq(domus_fail(stack, -ENOSPC), -EALREADY);
     ck_assert_int_eq(domt_reply_hello(stack, context), -EALREADY);
-    ck_assert_int_eq(domus_forward(stack, domt_side_talk_with_other.third), -EALREADY);
+    ck_assert_int_eq(domus_forward(stack, domt_talk.third), -EALREADY);
     ck_assert_int_eq(domus_keep(stack, &kept[0]), -EALREADY);
-    ck_assert_ptr_eq(domus_sender(stack).house, domt_side_talk_with_other.asker.house);
+    ck_assert_ptr_eq(domus_sender(stack).house, domt_talk.asker.house);
     /* domus_keep() has failed, but the handler returns 0: the conversation goes on */
     return 0;
 }
@@ -45,7 +45,7 @@ DOMT_TEST(fail_is_the_one_answer_and_the_handler_goes_on)
     open_talk_with_third_agent();
     domt_talk_ask_by_function(fail_ask_then_all_answers_are_refused);
     domt_talk_expect_answers(1, -ENOSPC);
-    ck_assert_uint_eq(DOMT_SUM(&domt_side_talk_with_other.world, failures), 0);
+    ck_assert_uint_eq(DOMT_SUM(&domt_talk.world, failures), 0);
     domt_talk_close_world();
 }
 
@@ -67,8 +67,8 @@ DOMT_TEST(fail_is_never_taken_for_an_answer)
 
     open_talk_with_third_agent();
     for (int i = 0; i < 3; i++) {
-        run_as_agent(domt_side_talk_with_other.asker, ask_other_to_fail_with_number, &numbers[i]);
-        ck_assert_int_eq(domt_side_talk_with_other.error, -EINVAL);
+        run_as_agent(domt_talk.asker, ask_other_to_fail_with_number, &numbers[i]);
+        ck_assert_int_eq(domt_talk.error, -EINVAL);
     }
     domt_talk_close_world();
 }
@@ -84,7 +84,7 @@ static int try_to_answer_notice(domus_stack *stack, void *context)
 DOMT_TEST(notice_cannot_be_answered_or_kept)
 {
     open_talk_with_third_agent();
-    run_as_agent(domt_side_talk_with_other.other, try_to_answer_notice, NULL);
+    run_as_agent(domt_talk.other, try_to_answer_notice, NULL);
     domt_talk_close_world();
 }
 
@@ -100,11 +100,11 @@ static int forward_along_route(domus_stack *stack, void *context)
     payload_seen[hops] = (void *)(uintptr_t)stack->message;
     if (hops == route_length)
         return domt_reply_hello(stack, context);
-    ck_assert_ptr_eq(domus_sender(stack).house, domt_side_talk_with_other.asker.house);
+    ck_assert_ptr_eq(domus_sender(stack).house, domt_talk.asker.house);
     ck_assert_int_eq(domus_forward(stack, route[hops++]), 0);
     ck_assert_int_eq(domus_forward(stack, route[0]), -EALREADY);
     ck_assert_int_eq(domt_reply_hello(stack, context), -EALREADY);
-    ck_assert_ptr_eq(domus_sender(stack).house, domt_side_talk_with_other.asker.house);
+    ck_assert_ptr_eq(domus_sender(stack).house, domt_talk.asker.house);
     return 0;
 }
 
@@ -112,16 +112,14 @@ DOMT_TEST(forwarded_ask_is_answered_to_its_first_asker_and_never_copied)
 {
     open_talk_with_third_agent();
     for (route_length = 0; route_length < 12; route_length++) {
-        domus_address stops[3] = {domt_side_talk_with_other.third, domt_side_talk_with_other.asker,
-                                  domt_side_talk_with_other.other};
+        domus_address stops[3] = {domt_talk.third, domt_talk.asker, domt_talk.other};
         for (unsigned i = 0; i < route_length; i++)
             route[i] = stops[i % 3];
         hops = 0;
         domt_talk_ask_by_function(forward_along_route);
         domt_talk_expect_answers(route_length + 1, 0);
-        ck_assert_ptr_eq(domt_side_talk_with_other.sender.house,
-                         route_length == 0 ? domt_side_talk_with_other.other.house
-                                           : route[route_length - 1].house);
+        ck_assert_ptr_eq(domt_talk.sender.house,
+                         route_length == 0 ? domt_talk.other.house : route[route_length - 1].house);
         for (unsigned i = 1; i <= route_length; i++)
             ck_assert_ptr_eq(payload_seen[i], payload_seen[0]);
     }
@@ -130,7 +128,7 @@ DOMT_TEST(forwarded_ask_is_answered_to_its_first_asker_and_never_copied)
 
 static int forward_to_nobody_is_refused(domus_stack *stack, void *context)
 {
-    domus_address stale = domt_side_talk_with_other.third;
+    domus_address stale = domt_talk.third;
 
     stale.lease++;
     ck_assert_int_eq(domus_forward(stack, (domus_address){NULL, 0}), -ESTALE);
@@ -143,15 +141,15 @@ DOMT_TEST(ask_that_cannot_be_forwarded_is_still_the_forwarders)
 {
     open_talk_with_third_agent();
     domt_talk_ask_by_function(forward_to_nobody_is_refused);
-    ck_assert_int_eq(domt_side_talk_with_other.error, 0);
-    ck_assert_str_eq(domt_side_talk_with_other.text, "hello...");
+    ck_assert_int_eq(domt_talk.error, 0);
+    ck_assert_str_eq(domt_talk.text, "hello...");
     domt_talk_close_world();
 }
 
 static int forward_ask_to_third(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, 0);
-    return domus_forward(stack, domt_side_talk_with_other.third);
+    return domus_forward(stack, domt_talk.third);
 }
 
 /* The other actor asks the asker back, and then forwards; the third actor answers. */
@@ -159,10 +157,9 @@ static int ask_then_forward_when_resumed(domus_stack *stack, void *context)
 {
     domt_call question = {domt_reply_hello, NULL};
 
-    if (domus_self(stack).house == domt_side_talk_with_other.third.house)
+    if (domus_self(stack).house == domt_talk.third.house)
         return domt_reply_hello(stack, context);
-    return domus_ask(stack, domt_side_talk_with_other.asker, &domt_call_type, &question,
-                     forward_ask_to_third);
+    return domus_ask(stack, domt_talk.asker, &domt_call_type, &question, forward_ask_to_third);
 }
 
 DOMT_TEST(parked_conversation_may_forward_what_it_was_asked)
@@ -170,7 +167,7 @@ DOMT_TEST(parked_conversation_may_forward_what_it_was_asked)
     open_talk_with_third_agent();
     domt_talk_ask_by_function(ask_then_forward_when_resumed);
     domt_talk_expect_answers(1, 0);
-    ck_assert_ptr_eq(domt_side_talk_with_other.sender.house, domt_side_talk_with_other.third.house);
+    ck_assert_ptr_eq(domt_talk.sender.house, domt_talk.third.house);
     domt_talk_close_world();
 }
 
@@ -181,7 +178,7 @@ static int keep_ask_and_refuse_second_keep(domus_stack *stack, void *context)
     ck_assert_int_eq(domus_keep(stack, &kept[kept_count]), 0);
     ck_assert_int_eq(domus_keep(stack, &kept[kept_count]), -EALREADY);
     ck_assert_int_eq(domt_reply_hello(stack, NULL), -EALREADY);
-    ck_assert_ptr_eq(domus_sender(stack).house, domt_side_talk_with_other.asker.house);
+    ck_assert_ptr_eq(domus_sender(stack).house, domt_talk.asker.house);
     kept_count++;
     return 0;
 }
@@ -190,7 +187,7 @@ static void expect_stale_handle_of_kept(domus_stack *stack, domus_kept which)
 {
     ck_assert_int_eq(domus_kept_reply(stack, which, &domt_text, "nothing."), -ENOENT);
     ck_assert_int_eq(domus_kept_fail(stack, which, -EIO), -ENOENT);
-    ck_assert_int_eq(domus_kept_forward(stack, which, domt_side_talk_with_other.third), -ENOENT);
+    ck_assert_int_eq(domus_kept_forward(stack, which, domt_talk.third), -ENOENT);
 }
 
 static int reply_to_kept(domus_stack *stack, void *index)
@@ -216,7 +213,7 @@ static int forward_kept_ask(domus_stack *stack, void *index)
     domus_kept which = kept[*(unsigned *)index];
 
     ck_assert_int_eq(domus_kept_forward(stack, which, (domus_address){NULL, 0}), -ESTALE);
-    ck_assert_int_eq(domus_kept_forward(stack, which, domt_side_talk_with_other.third), 0);
+    ck_assert_int_eq(domus_kept_forward(stack, which, domt_talk.third), 0);
     expect_stale_handle_of_kept(stack, which);
     return 0;
 }
@@ -234,29 +231,29 @@ DOMT_TEST(kept_asks_are_answered_from_other_handlers_in_any_order)
     open_talk_with_third_agent();
     for (int i = 0; i < 3; i++)
         domt_talk_ask_by_function(keep_ask_and_refuse_second_keep);
-    ck_assert_uint_eq(domt_side_talk_with_other.resumed, 0);
-    ck_assert_uint_eq(domi_house_count_parked(domt_side_talk_with_other.other.house), 3);
+    ck_assert_uint_eq(domt_talk.resumed, 0);
+    ck_assert_uint_eq(domi_house_count_parked(domt_talk.other.house), 3);
     /* Actor `third` may not use the handle of an ask that another actor has kept. */
-    run_as_agent(domt_side_talk_with_other.third, try_to_use_stale_kept, &index[1]);
-    run_as_agent(domt_side_talk_with_other.other, reply_to_kept, &index[1]);
-    ck_assert_uint_eq(domt_side_talk_with_other.resumed, 1);
-    ck_assert_str_eq(domt_side_talk_with_other.text, "at last.");
-    run_as_agent(domt_side_talk_with_other.other, fail_kept_ask, &index[2]);
-    ck_assert_int_eq(domt_side_talk_with_other.error, -ENODATA);
+    run_as_agent(domt_talk.third, try_to_use_stale_kept, &index[1]);
+    run_as_agent(domt_talk.other, reply_to_kept, &index[1]);
+    ck_assert_uint_eq(domt_talk.resumed, 1);
+    ck_assert_str_eq(domt_talk.text, "at last.");
+    run_as_agent(domt_talk.other, fail_kept_ask, &index[2]);
+    ck_assert_int_eq(domt_talk.error, -ENODATA);
     /* the new actor may get the memory of the one that has ended */
     domt_talk_ask_by_function(keep_ask_and_refuse_second_keep);
-    run_as_agent(domt_side_talk_with_other.other, try_to_use_stale_kept, &index[1]);
-    run_as_agent(domt_side_talk_with_other.other, try_to_use_stale_kept, &index[2]);
-    run_as_agent(domt_side_talk_with_other.other, reply_to_kept, &index[0]);
-    run_as_agent(domt_side_talk_with_other.other, reply_to_kept, &index[3]);
-    ck_assert_uint_eq(domt_side_talk_with_other.resumed, 4);
-    ck_assert_uint_eq(domi_house_count_parked(domt_side_talk_with_other.other.house), 0);
+    run_as_agent(domt_talk.other, try_to_use_stale_kept, &index[1]);
+    run_as_agent(domt_talk.other, try_to_use_stale_kept, &index[2]);
+    run_as_agent(domt_talk.other, reply_to_kept, &index[0]);
+    run_as_agent(domt_talk.other, reply_to_kept, &index[3]);
+    ck_assert_uint_eq(domt_talk.resumed, 4);
+    ck_assert_uint_eq(domi_house_count_parked(domt_talk.other.house), 0);
     domt_talk_close_world();
 }
 
 static int keep_ask_or_reply_as_third(domus_stack *stack, void *context)
 {
-    return domus_self(stack).house == domt_side_talk_with_other.third.house
+    return domus_self(stack).house == domt_talk.third.house
                ? domt_reply_hello(stack, context)
                : keep_ask_and_refuse_second_keep(stack, context);
 }
@@ -267,9 +264,9 @@ DOMT_TEST(kept_ask_may_be_forwarded)
 
     open_talk_with_third_agent();
     domt_talk_ask_by_function(keep_ask_or_reply_as_third);
-    run_as_agent(domt_side_talk_with_other.other, forward_kept_ask, &index);
+    run_as_agent(domt_talk.other, forward_kept_ask, &index);
     domt_talk_expect_answers(1, 0);
-    ck_assert_ptr_eq(domt_side_talk_with_other.sender.house, domt_side_talk_with_other.third.house);
+    ck_assert_ptr_eq(domt_talk.sender.house, domt_talk.third.house);
     domt_talk_close_world();
 }
 
@@ -277,11 +274,9 @@ DOMT_TEST(kept_ask_fails_with_estale_when_its_actor_stops)
 {
     open_talk_with_third_agent();
     domt_talk_ask_by_function(keep_ask_and_refuse_second_keep);
-    domt_stop_actor_and_settle(&domt_side_talk_with_other.world,
-                               domt_outside(&domt_side_talk_with_other.world),
-                               domt_side_talk_with_other.other);
+    domt_stop_actor_and_settle(&domt_talk.world, domt_outside(&domt_talk.world), domt_talk.other);
     domt_talk_expect_answers(1, -ESTALE);
-    ck_assert_uint_eq(DOMT_SUM(&domt_side_talk_with_other.world, stops), 1);
+    ck_assert_uint_eq(DOMT_SUM(&domt_talk.world, stops), 1);
     domt_talk_close_world();
 }
 
@@ -296,7 +291,7 @@ DOMT_TEST(ask_kept_by_an_actor_that_stops_itself_fails_with_estale)
     open_talk_with_third_agent();
     domt_talk_ask_by_function(keep_ask_while_stopping);
     domt_talk_expect_answers(1, -ESTALE);
-    ck_assert_uint_eq(DOMT_SUM(&domt_side_talk_with_other.world, stops), 1);
+    ck_assert_uint_eq(DOMT_SUM(&domt_talk.world, stops), 1);
     domt_talk_close_world();
 }
 
@@ -318,10 +313,8 @@ DOMT_TEST(stopping_actor_keeps_no_more_asks)
 {
     open_talk_with_third_agent();
     domt_talk_ask_by_function(sleep_then_try_to_keep);
-    domt_stop_actor_and_settle(&domt_side_talk_with_other.world,
-                               domt_outside(&domt_side_talk_with_other.world),
-                               domt_side_talk_with_other.other);
-    ck_assert_uint_eq(DOMT_SUM(&domt_side_talk_with_other.world, stops), 1);
+    domt_stop_actor_and_settle(&domt_talk.world, domt_outside(&domt_talk.world), domt_talk.other);
+    ck_assert_uint_eq(DOMT_SUM(&domt_talk.world, stops), 1);
     domt_talk_expect_answers(1, -ENOMSG);
     domt_talk_close_world();
 }
@@ -331,8 +324,8 @@ DOMT_TEST(world_may_end_while_asks_are_kept)
     open_talk_with_third_agent();
     for (int i = 0; i < 3; i++)
         domt_talk_ask_by_function(keep_ask_and_refuse_second_keep);
-    domt_world_end(&domt_side_talk_with_other.world);
-    ck_assert_uint_eq(domt_side_talk_with_other.resumed, 0);
+    domt_world_end(&domt_talk.world);
+    ck_assert_uint_eq(domt_talk.resumed, 0);
 }
 
 static int try_to_keep_without_memory(domus_stack *stack, void *context)
@@ -350,9 +343,9 @@ DOMT_TEST(ask_that_cannot_be_kept_is_still_at_hand)
 {
     open_talk_with_third_agent();
     domt_talk_ask_by_function(try_to_keep_without_memory);
-    ck_assert_int_eq(domt_side_talk_with_other.error, 0);
-    ck_assert_str_eq(domt_side_talk_with_other.text, "hello...");
-    domt_world_end(&domt_side_talk_with_other.world);
+    ck_assert_int_eq(domt_talk.error, 0);
+    ck_assert_str_eq(domt_talk.text, "hello...");
+    domt_world_end(&domt_talk.world);
 }
 
 /* Two asks are kept, as many as conversations are allowed. A third ask waits until a kept one is
@@ -360,14 +353,12 @@ DOMT_TEST(ask_that_cannot_be_kept_is_still_at_hand)
 DOMT_TEST(kept_asks_count_as_conversations)
 {
     open_talk_with_third_agent();
-    domt_side_talk_with_other.world.managers[1]->limits.conversations_max = 2;
+    domt_talk.world.managers[1]->limits.conversations_max = 2;
     for (int i = 0; i < 3; i++)
         domt_talk_ask_by_function(keep_ask_and_refuse_second_keep);
     ck_assert_uint_eq(kept_count, 2);
-    ck_assert_uint_eq(domt_side_talk_with_other.other.house->mail, 1);
-    domt_stop_actor_and_settle(&domt_side_talk_with_other.world,
-                               domt_outside(&domt_side_talk_with_other.world),
-                               domt_side_talk_with_other.other);
+    ck_assert_uint_eq(domt_talk.other.house->mail, 1);
+    domt_stop_actor_and_settle(&domt_talk.world, domt_outside(&domt_talk.world), domt_talk.other);
     domt_talk_expect_answers(3, -ESTALE);
     domt_talk_close_world();
 }

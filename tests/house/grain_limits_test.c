@@ -17,18 +17,18 @@ DOMT_TEST(one_more_than_may_live_is_refused_and_others_go_on)
 {
     domt_cart_kind.living_max = 2;
     domt_grains_begin_world();
-    domt_grain_send_notice(0, "a", &domt_read_number_of_key, 0);
-    domt_grain_send_notice(1, "b", &domt_read_number_of_key, 1);
-    ck_assert_int_eq(domt_grain_try_notice(0, "c", &domt_read_number_of_key, 9), -EAGAIN);
+    domt_grain_send_notice(0, "a", &domt_number, 0);
+    domt_grain_send_notice(1, "b", &domt_number, 1);
+    ck_assert_int_eq(domt_grain_try_notice(0, "c", &domt_number, 9), -EAGAIN);
     domt_grain_ask_as_agent(1, "c", &domt_which);
-    domt_grain_send_notice(0, "a", &domt_read_number_of_key, 2);
+    domt_grain_send_notice(0, "a", &domt_number, 2);
     domt_grains_settle_world();
     ck_assert_int_eq(domt_books.errors[0], -EAGAIN);
     ck_assert_uint_eq(domt_books.handled, 3);
     ck_assert_uint_eq(domt_books.made, 2);
     ck_assert_uint_eq(domus_grain_count(domt_carts), 2);
     domt_grains_pass_ms(15);
-    domt_grain_send_notice(0, "c", &domt_read_number_of_key, 3);
+    domt_grain_send_notice(0, "c", &domt_number, 3);
     domt_grains_settle_world();
     ck_assert_uint_eq(domt_books.handled, 4);
     domt_grains_end_world();
@@ -38,16 +38,16 @@ DOMT_TEST(mail_that_is_held_has_the_bound_of_the_mailbox)
 {
     domt_cart_kind.options.mailbox_max = 4;
     domt_grains_begin_world();
-    domt_grain_send_notice(0, "a", &domt_read_number_of_key, 0);
+    domt_grain_send_notice(0, "a", &domt_number, 0);
     domt_grains_settle_world();
     ck_assert_int_eq(
         domi_house_ask_to_stop(domt_grain_world.managers[0], domt_grain_address_of_life("a")), 0);
     for (uint32_t i = 1; i < 5; i++)
-        domt_grain_send_notice(0, "a", &domt_read_number_of_key, i);
-    ck_assert_int_eq(domt_grain_try_notice(0, "a", &domt_read_number_of_key, 9), -ENOBUFS);
+        domt_grain_send_notice(0, "a", &domt_number, i);
+    ck_assert_int_eq(domt_grain_try_notice(0, "a", &domt_number, 9), -ENOBUFS);
     ck_assert_uint_eq(DOMT_SUM(&domt_grain_world, refusals), 1);
     domt_grain_world.managers[0]->memory.busy = true;
-    ck_assert_int_eq(domt_grain_try_notice(0, "a", &domt_read_number_of_key, 9), -EBUSY);
+    ck_assert_int_eq(domt_grain_try_notice(0, "a", &domt_number, 9), -EBUSY);
     domt_grain_world.managers[0]->memory.busy = false;
     domt_grains_settle_world();
     domt_grain_expect_notices_in_order(5);
@@ -55,7 +55,7 @@ DOMT_TEST(mail_that_is_held_has_the_bound_of_the_mailbox)
     ck_assert_int_eq(
         domi_house_ask_to_stop(domt_grain_world.managers[0], domt_grain_address_of_life("a")), 0);
     for (uint32_t i = 5; i < 9; i++) /* as many messages as before may be held for the next life */
-        domt_grain_send_notice(0, "a", &domt_read_number_of_key, i);
+        domt_grain_send_notice(0, "a", &domt_number, i);
     domt_grains_settle_world();
     domt_grain_expect_notices_in_order(9);
     domt_grains_end_world();
@@ -65,10 +65,10 @@ DOMT_TEST(messages_that_a_life_gives_back_count_for_the_bound)
 {
     domt_cart_kind.options.mailbox_max = 4;
     domt_grains_begin_world();
-    domt_grain_send_notice(0, "a", &domt_read_number_of_key, 0);
+    domt_grain_send_notice(0, "a", &domt_number, 0);
     domt_grains_settle_world();
     for (uint32_t i = 1; i < 5; i++)
-        domt_grain_send_notice(0, "a", &domt_read_number_of_key, i);
+        domt_grain_send_notice(0, "a", &domt_number, i);
     ck_assert_int_eq(
         domi_house_ask_to_stop(domt_grain_world.managers[1], domt_grain_address_of_life("a")), 0);
     (void)domt_events(domt_grain_world.managers[1]);
@@ -76,7 +76,7 @@ DOMT_TEST(messages_that_a_life_gives_back_count_for_the_bound)
     ck_assert_int_eq(
         domi_house_ask_to_stop(domt_grain_world.managers[1], domt_grain_address_of_life("a")), 0);
     uint32_t sent = 5;
-    while (domt_grain_try_notice(0, "a", &domt_read_number_of_key, sent) == 0)
+    while (domt_grain_try_notice(0, "a", &domt_number, sent) == 0)
         sent++;
     ck_assert_uint_le(sent, 5 + 4);
     domt_grains_settle_world();
@@ -93,18 +93,17 @@ DOMT_TEST(wrong_keys_and_handles_are_refused)
 
     domt_grains_begin_world();
     for (uint32_t i = 0; i < 5; i++) {
-        ck_assert_int_eq(domt_grain_try_notice(0, wrong_keys[i], &domt_read_number_of_key, 9),
-                         -EINVAL);
+        ck_assert_int_eq(domt_grain_try_notice(0, wrong_keys[i], &domt_number, 9), -EINVAL);
         domt_grain_ask_as_agent(0, wrong_keys[i], &domt_which);
         domt_grains_settle_world();
         ck_assert_int_eq(domt_books.errors[i], -EINVAL);
     }
-    domt_grain_send_notice(0, longest, &domt_read_number_of_key, 0);
+    domt_grain_send_notice(0, longest, &domt_number, 0);
     domt_grains_settle_world();
     ck_assert_str_eq(domt_books.key, longest);
     const domus_grains carts = domt_carts;
     domt_carts = (domus_grains){NULL};
-    ck_assert_int_eq(domt_grain_try_notice(0, "a", &domt_read_number_of_key, 9), -EINVAL);
+    ck_assert_int_eq(domt_grain_try_notice(0, "a", &domt_number, 9), -EINVAL);
     ck_assert_uint_eq(domus_grain_count(domt_carts), 0);
     domt_carts = carts;
     domt_grains_end_world();
@@ -217,14 +216,14 @@ DOMT_TEST(a_make_that_fails_refuses_the_message)
 {
     domt_grains_begin_world();
     domt_books.make_result = -ENOENT;
-    ck_assert_int_eq(domt_grain_try_notice(0, "a", &domt_read_number_of_key, 0), -ENOENT);
+    ck_assert_int_eq(domt_grain_try_notice(0, "a", &domt_number, 0), -ENOENT);
     domt_grain_ask_as_agent(0, "a", &domt_which);
     domt_grains_settle_world();
     ck_assert_int_eq(domt_books.errors[0], -ENOENT);
     ck_assert_uint_eq(domus_grain_count(domt_carts), 0);
     ck_assert_uint_eq(domt_releases, 0);
     domt_books.make_result = 0;
-    domt_grain_send_notice(0, "a", &domt_read_number_of_key, 0);
+    domt_grain_send_notice(0, "a", &domt_number, 0);
     domt_grains_settle_world();
     domt_grain_expect_notices_in_order(1);
     domt_grains_end_world();
@@ -233,11 +232,11 @@ DOMT_TEST(a_make_that_fails_refuses_the_message)
 DOMT_TEST(a_make_that_fails_for_the_next_life_fails_what_waits)
 {
     domt_grains_begin_world();
-    domt_grain_send_notice(0, "a", &domt_read_number_of_key, 0);
+    domt_grain_send_notice(0, "a", &domt_number, 0);
     domt_grains_settle_world();
     ck_assert_int_eq(
         domi_house_ask_to_stop(domt_grain_world.managers[0], domt_grain_address_of_life("a")), 0);
-    domt_grain_send_notice(0, "a", &domt_read_number_of_key, 1);
+    domt_grain_send_notice(0, "a", &domt_number, 1);
     domt_grain_ask_as_agent(0, "a", &domt_which);
     domt_books.make_result = -EIO;
     domt_grains_settle_world();
@@ -256,7 +255,7 @@ static void check_failing_on_mount(uint32_t home, bool later)
     domt_books.mount_result = -EACCES;
     domt_books.mount_later = later ? -EACCES : 0;
     domt_grain_ask_as_agent(home, "a", &domt_which);
-    domt_grain_send_notice(home, "a", &domt_read_number_of_key, 0);
+    domt_grain_send_notice(home, "a", &domt_number, 0);
     domt_grain_ask_as_agent(1 - home, "a", &domt_which);
     domt_grains_pass_ms(3);
     ck_assert_uint_eq(domt_books.answers, 2);
@@ -269,7 +268,7 @@ static void check_failing_on_mount(uint32_t home, bool later)
     ck_assert_uint_eq(domt_books.stopped, later ? 1 : 0);
     ck_assert_uint_eq(domus_grain_count(domt_carts), 0);
     domt_books.mount_result = domt_books.mount_later = 0;
-    domt_grain_send_notice(home, "a", &domt_read_number_of_key, 0);
+    domt_grain_send_notice(home, "a", &domt_number, 0);
     domt_grains_settle_world();
     domt_grain_expect_notices_in_order(1);
     domt_grains_end_world();
@@ -300,7 +299,7 @@ static void fill_pool_with_taken_messages(domi_manager *manager)
     domi_envelope *some[16];
 
     for (uint32_t i = 0; i < 16; i++) {
-        some[i] = domi_message_new(manager, DOMI_ENVELOPE_HEAD + domt_read_number_of_key.size);
+        some[i] = domi_message_new(manager, DOMI_ENVELOPE_HEAD + domt_number.size);
         ck_assert_ptr_nonnull(some[i]);
         some[i]->node.lease = DOMI_LEASE_TAKEN;
     }
@@ -317,7 +316,7 @@ DOMT_TEST(an_on_mount_that_fails_before_its_maker_goes_on_releases_the_first_mes
     fill_pool_with_taken_messages(domt_grain_world.managers[0]);
     home->hooks.wake = run_home_when_woken;
     domi_park_begin_sleep(&home->park);
-    domt_grain_send_notice(0, "a", &domt_read_number_of_key, 0);
+    domt_grain_send_notice(0, "a", &domt_number, 0);
     (void)domi_park_end_sleep(&home->park);
     ck_assert(home->hooks.wake == domt_hooks_of_world.wake);
     domt_grains_settle_world();
@@ -330,16 +329,16 @@ DOMT_TEST(an_on_mount_that_fails_before_its_maker_goes_on_releases_the_first_mes
 DOMT_TEST(a_life_that_is_stopped_before_it_is_mounted_is_unmade)
 {
     domt_grains_begin_world();
-    domt_grain_send_notice(0, "a", &domt_read_number_of_key, 0);
+    domt_grain_send_notice(0, "a", &domt_number, 0);
     ck_assert_int_eq(
         domi_house_ask_to_stop(domt_grain_world.managers[0], domt_grain_address_of_life("a")), 0);
-    domt_grain_send_notice(0, "a", &domt_read_number_of_key, 1);
+    domt_grain_send_notice(0, "a", &domt_number, 1);
     domt_grains_settle_world();
     domt_grain_expect_notices_in_order(2);
     ck_assert_uint_eq(domt_books.made, 2);
     ck_assert_uint_eq(domt_books.unmade, 1);
     /* a life that has not begun when the system ends is unmade, too */
-    domt_grain_send_notice(0, "b", &domt_read_number_of_key, 2);
+    domt_grain_send_notice(0, "b", &domt_number, 2);
     domt_grains_end_world();
     ck_assert_uint_eq(domt_books.unmade, 2);
     ck_assert_uint_eq(domt_books.stopped, 1);
@@ -364,8 +363,7 @@ static uint32_t run_grains_short_of_memory(int64_t succeed, int stay)
     domt_grains_settle_world();
     domi_memory_fail_allocation_after(succeed, stay);
     for (uint32_t i = 0; i < 12; i++) {
-        int result =
-            domt_grain_try_notice(i % 2, i % 3 == 0 ? "a" : "b", &domt_read_number_of_key, i);
+        int result = domt_grain_try_notice(i % 2, i % 3 == 0 ? "a" : "b", &domt_number, i);
         taken += result == 0;
         failed += result != 0;
         ck_assert(result == 0 || result == -ENOMEM || result == -ENOBUFS);

@@ -30,7 +30,7 @@ DOMT_TEST(first_message_makes_a_grain_and_later_ones_find_it)
 {
     domt_grains_begin_world();
     for (uint32_t i = 0; i < 3; i++) {
-        domt_grain_send_notice(i % 2, "a", &domt_read_number_of_key, i);
+        domt_grain_send_notice(i % 2, "a", &domt_number, i);
         domt_grains_settle_world();
     }
     domt_grain_expect_notices_in_order(3);
@@ -51,7 +51,7 @@ DOMT_TEST(idle_grain_ends_and_the_next_message_makes_the_next)
 {
     domt_grains_begin_world();
     for (uint32_t i = 0; i < 3; i++) {
-        domt_grain_send_notice(0, "a", &domt_read_number_of_key, i);
+        domt_grain_send_notice(0, "a", &domt_number, i);
         domt_grains_pass_ms(9);
         ck_assert_uint_eq(domus_grain_count(domt_carts), 1);
         domt_grains_pass_ms(4);
@@ -68,12 +68,12 @@ DOMT_TEST(idle_grain_ends_and_the_next_message_makes_the_next)
 static void check_order_over_end_of_life(uint32_t sender, uint32_t stopper)
 {
     domt_grains_begin_world();
-    domt_grain_send_notice(sender, "a", &domt_read_number_of_key, 0);
+    domt_grain_send_notice(sender, "a", &domt_number, 0);
     domt_grains_settle_world();
     for (uint32_t i = 1; i < 20; i++) {
         if (i == 10)
             stop_life_from(stopper);
-        domt_grain_send_notice(sender, "a", &domt_read_number_of_key, i);
+        domt_grain_send_notice(sender, "a", &domt_number, i);
     }
     domt_grain_ask_as_agent(sender, "a", &domt_which);
     domt_grains_settle_world();
@@ -103,13 +103,13 @@ DOMT_TEST(mail_meets_the_end_of_a_life_by_a_stop_of_its_home_of_another_or_of_it
 DOMT_TEST(mail_that_is_sorted_behind_the_stop_goes_on)
 {
     domt_grains_begin_world();
-    domt_grain_send_notice(0, "a", &domt_read_number_of_key, 0);
+    domt_grain_send_notice(0, "a", &domt_number, 0);
     domt_grains_settle_world();
-    domt_grain_send_notice(0, "a", &domt_read_number_of_key, 1);
+    domt_grain_send_notice(0, "a", &domt_number, 1);
     stop_life_from(1);
     /* the life begins to stop while messages wait in its inbox */
     (void)domt_run_state_queue(home_manager(1));
-    domt_grain_send_notice(0, "a", &domt_read_number_of_key, 2);
+    domt_grain_send_notice(0, "a", &domt_number, 2);
     domt_grains_settle_world();
     domt_grain_expect_notices_in_order(3);
     ck_assert_uint_eq(domt_books.lives[1], 2);
@@ -121,7 +121,7 @@ DOMT_TEST(many_ends_in_a_row_lose_nothing)
 {
     domt_grains_begin_world();
     for (uint32_t i = 0; i < 60; i++) {
-        domt_grain_send_notice(i / 7 % 2, "a", &domt_read_number_of_key, i);
+        domt_grain_send_notice(i / 7 % 2, "a", &domt_number, i);
         if (i % 3 == 1)
             stop_life_from(i / 3 % 2);
         if (i % 5 == 2)
@@ -145,8 +145,8 @@ DOMT_TEST(stashed_messages_go_on_before_waiting_ones)
     domt_grains_settle_world();
     ck_assert_uint_eq(domt_books.handled, 0);
     stop_life_from(1);
-    domt_grain_send_notice(1, "a", &domt_read_number_of_key, 1);
-    domt_grain_send_notice(1, "a", &domt_read_number_of_key, 2);
+    domt_grain_send_notice(1, "a", &domt_number, 1);
+    domt_grain_send_notice(1, "a", &domt_number, 2);
     domt_grains_settle_world();
     domt_grain_expect_notices_in_order(3);
     ck_assert_uint_eq(domt_books.lives[0], 2);
@@ -191,8 +191,8 @@ DOMT_TEST(failure_ends_a_grain_only_if_its_kind_says_so)
         domt_cart_kind.ends_on_failure = ends == 1;
         domt_grains_begin_world();
         domt_grain_send_notice(0, "a", &domt_failing, 0);
-        domt_grain_send_notice(0, "a", &domt_read_number_of_key, 1);
-        domt_grain_send_notice(0, "a", &domt_read_number_of_key, 2);
+        domt_grain_send_notice(0, "a", &domt_number, 1);
+        domt_grain_send_notice(0, "a", &domt_number, 2);
         domt_grains_settle_world();
         domt_grain_expect_notices_in_order(3);
         ck_assert_uint_eq(domt_books.lives[2], ends == 1 ? 2 : 1);
@@ -209,15 +209,15 @@ static int stop_life_after_mail(domus_stack *stack, void *nothing)
 DOMT_TEST(a_stop_behind_mail_is_for_one_life)
 {
     domt_grains_begin_world();
-    domt_grain_send_notice(0, "a", &domt_read_number_of_key, 0);
+    domt_grain_send_notice(0, "a", &domt_number, 0);
     domt_grains_settle_world();
-    domt_grain_send_notice(0, "a", &domt_read_number_of_key, 1);
+    domt_grain_send_notice(0, "a", &domt_number, 1);
     domt_send_call(home_manager(0), domt_grain_agents[0], stop_life_after_mail, NULL);
     (void)domt_run_state_queue(home_manager(0));
     /* the message comes to a life that is ending */
     domt_send_call(home_manager(0), domt_grain_agents[0], stop_life_after_mail, NULL);
     (void)domt_run_state_queue(home_manager(0));
-    domt_grain_send_notice(0, "a", &domt_read_number_of_key, 2);
+    domt_grain_send_notice(0, "a", &domt_number, 2);
     domt_grains_settle_world();
     domt_grain_expect_notices_in_order(3);
     ck_assert_uint_eq(domt_books.made, 2);
@@ -252,7 +252,7 @@ static int cancel_remembered_ask(domus_stack *stack, void *nothing)
 DOMT_TEST(cancel_follows_an_ask_to_the_next_life)
 {
     domt_grains_begin_world();
-    domt_grain_send_notice(0, "a", &domt_read_number_of_key, 0);
+    domt_grain_send_notice(0, "a", &domt_number, 0);
     domt_grains_settle_world();
     stop_life_from(0);
     domt_send_call(home_manager(0), domt_grain_agents[0], ask_slow_and_remember, NULL);
@@ -270,11 +270,11 @@ DOMT_TEST(cancel_follows_an_ask_to_the_next_life)
 DOMT_TEST(end_of_the_world_takes_what_waits)
 {
     domt_grains_begin_world();
-    domt_grain_send_notice(0, "a", &domt_read_number_of_key, 0);
+    domt_grain_send_notice(0, "a", &domt_number, 0);
     domt_grains_settle_world();
     stop_life_from(1);
     for (uint32_t i = 1; i < 5; i++)
-        domt_grain_send_notice(0, "a", &domt_read_number_of_key, i);
+        domt_grain_send_notice(0, "a", &domt_number, i);
     domt_grain_ask_as_agent(0, "a", &domt_which);
     domt_grains_end_world();
     ck_assert_uint_eq(domt_releases, 5);
@@ -284,17 +284,17 @@ DOMT_TEST(end_of_the_world_takes_what_waits)
 DOMT_TEST(nothing_is_made_when_the_system_closes)
 {
     domt_grains_begin_world();
-    domt_grain_send_notice(0, "a", &domt_read_number_of_key, 0);
+    domt_grain_send_notice(0, "a", &domt_number, 0);
     domt_grains_settle_world();
     stop_life_from(0);
-    domt_grain_send_notice(0, "a", &domt_read_number_of_key, 1);
+    domt_grain_send_notice(0, "a", &domt_number, 1);
     domt_grain_ask_as_agent(0, "a", &domt_which);
     for (uint32_t i = 0; i < 2; i++)
         home_manager(i)->ending.closing = true;
     domt_grains_settle_world();
     domt_grain_expect_notices_in_order(1);
     ck_assert_int_eq(domt_books.errors[0], -ESHUTDOWN);
-    ck_assert_int_eq(domt_grain_try_notice(0, "a", &domt_read_number_of_key, 2), -ESHUTDOWN);
+    ck_assert_int_eq(domt_grain_try_notice(0, "a", &domt_number, 2), -ESHUTDOWN);
     /* the refused send leaves the last payload with the caller */
     ck_assert_uint_eq(domt_releases, 2);
     domt_grains_end_world();

@@ -15,7 +15,7 @@ domi_grains domt_all_grains;
 domus_grains domt_carts;
 domus_address domt_grain_agents[2];
 
-const domus_type domt_read_number_of_key = {
+const domus_type domt_number = {
     .name = "number", .size = sizeof(uint32_t), .release = domt_count_release};
 const domus_type domt_failing = {.name = "failing", .size = sizeof(uint32_t)};
 const domus_type domt_aside = {.name = "aside", .size = sizeof(uint32_t)};
@@ -123,7 +123,7 @@ const domus_behaviour domt_cart = {
     .on_stop = on_stop_of_cart,
     .on =
         (const domus_on[]){
-            {&domt_read_number_of_key, on_number_record_and_unstash, 0},
+            {&domt_number, on_number_record_and_unstash, 0},
             {&domt_failing, on_failing_record_and_fail, 0},
             {&domt_aside, on_aside_stash_in_first_life, 0},
             {&domt_which, on_question_reply_with_life, 0},

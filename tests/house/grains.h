@@ -42,8 +42,7 @@ extern domus_address domt_grain_agents[2]; /* the agents on home 0 and home 1, w
 /* Types of notices with a number: one that is counted, one that fails, one that is stashed until
  * the next number comes. Types of asks: one that is answered with the life's number, one that is
  * answered after 100 ms, and one that is kept. */
-extern const domus_type domt_read_number_of_key, domt_failing, domt_aside, domt_which, domt_slow,
-    domt_keeping;
+extern const domus_type domt_number, domt_failing, domt_aside, domt_which, domt_slow, domt_keeping;
 
 extern const domus_behaviour domt_cart;
 

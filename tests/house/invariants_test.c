@@ -16,12 +16,12 @@ static domi_house *house; /* a house without messages, whose state is WAITING */
 
 static void open_world(void)
 {
-    domt_world_open(&domt_side_talk_with_other.world, 1);
-    house = domt_spawn(domt_outside(&domt_side_talk_with_other.world),
-                       domt_side_talk_with_other.world.managers[0], &domt_agent, NULL)
-                .house;
-    domt_settle_world(&domt_side_talk_with_other.world);
-    domi_house_check_lists(domt_side_talk_with_other.world.managers[0], house);
+    domt_world_open(&domt_talk.world, 1);
+    house =
+        domt_spawn(domt_outside(&domt_talk.world), domt_talk.world.managers[0], &domt_agent, NULL)
+            .house;
+    domt_settle_world(&domt_talk.world);
+    domi_house_check_lists(domt_talk.world.managers[0], house);
 }
 
 /* --- a house ---------------------------------------------------------------------------------- */
@@ -116,7 +116,7 @@ static void break_with_run_between_runs(void)
 
 static void break_with_another_home(void)
 {
-    house->home = domt_outside(&domt_side_talk_with_other.world);
+    house->home = domt_outside(&domt_talk.world);
 }
 
 static void break_with_free_and_marked(void)
@@ -140,7 +140,7 @@ static void break_house_and_check(void *context)
     if (now->breaks != NULL)
         now->breaks();
     house->marks |= now->marks;
-    domi_house_check_lists(domt_side_talk_with_other.world.managers[0], house);
+    domi_house_check_lists(domt_talk.world.managers[0], house);
 }
 
 DOMT_TEST(each_invariant_of_a_house_is_checked)
@@ -176,7 +176,7 @@ DOMT_TEST(each_invariant_of_a_house_is_checked)
     open_world();
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         domt_check_aborts(break_house_and_check, (void *)(uintptr_t)&rows[i], rows[i].text);
-    domt_world_end(&domt_side_talk_with_other.world);
+    domt_world_end(&domt_talk.world);
 }
 
 /* --- a promise -------------------------------------------------------------------------------- */
@@ -243,9 +243,9 @@ static void take_turn_on_another_thread(void *manager)
 DOMT_TEST(only_the_owner_takes_a_turn)
 {
     open_world();
-    domt_check_aborts(take_turn_on_another_thread, domt_side_talk_with_other.world.managers[0],
+    domt_check_aborts(take_turn_on_another_thread, domt_talk.world.managers[0],
                       "domi_manager_is_owned_by_caller");
-    domt_world_end(&domt_side_talk_with_other.world);
+    domt_world_end(&domt_talk.world);
 }
 
 /* --- the states of a promise ------------------------------------------------------------------ */

@@ -30,13 +30,12 @@ DOMT_TEST(ask_resumes_with_the_reply)
     domt_talk_open_world();
     domt_talk_ask_by_function(domt_reply_hello);
     domt_talk_expect_answers(1, 0);
-    ck_assert_ptr_eq(domt_side_talk_with_other.type, &domt_text);
-    ck_assert_str_eq(domt_side_talk_with_other.text, "hello...");
-    ck_assert_ptr_eq(domt_side_talk_with_other.sender.house, domt_side_talk_with_other.other.house);
-    ck_assert_uint_eq(domt_side_talk_with_other.sender.lease,
-                      domt_side_talk_with_other.other.lease);
+    ck_assert_ptr_eq(domt_talk.type, &domt_text);
+    ck_assert_str_eq(domt_talk.text, "hello...");
+    ck_assert_ptr_eq(domt_talk.sender.house, domt_talk.other.house);
+    ck_assert_uint_eq(domt_talk.sender.lease, domt_talk.other.lease);
     /* the answer is not released while the resumed function has it */
-    ck_assert_uint_eq(domt_side_talk_with_other.releases, 0);
+    ck_assert_uint_eq(domt_talk.releases, 0);
     domt_talk_close_world();
 }
 
@@ -52,9 +51,8 @@ DOMT_TEST(ask_whose_handler_did_not_reply_resumes_with_an_error)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         domt_talk_open_world();
         domt_talk_ask_by_function(rows[i].function);
-        ck_assert_msg(domt_side_talk_with_other.error == rows[i].error &&
-                          domt_side_talk_with_other.type == NULL,
-                      "row %zu: %d", i, domt_side_talk_with_other.error);
+        ck_assert_msg(domt_talk.error == rows[i].error && domt_talk.type == NULL, "row %zu: %d", i,
+                      domt_talk.error);
         domt_talk_close_world();
     }
 }
@@ -62,9 +60,8 @@ DOMT_TEST(ask_whose_handler_did_not_reply_resumes_with_an_error)
 DOMT_TEST(handler_of_a_notice_that_parks_for_nothing_is_a_failure_of_the_actor)
 {
     domt_talk_open_world();
-    domt_run_as_actor(&domt_side_talk_with_other.world, domt_side_talk_with_other.other,
-                      return_parked_without_wait, NULL);
-    ck_assert_uint_eq(DOMT_SUM(&domt_side_talk_with_other.world, failures), 1);
+    domt_run_as_actor(&domt_talk.world, domt_talk.other, return_parked_without_wait, NULL);
+    ck_assert_uint_eq(DOMT_SUM(&domt_talk.world, failures), 1);
     domt_talk_close_world();
 }
 
@@ -73,7 +70,7 @@ DOMT_TEST(handler_that_replied_and_then_fails_is_a_failure_of_its_own)
     domt_talk_open_world();
     domt_talk_ask_by_function(reply_then_fail);
     domt_talk_expect_answers(1, 0);
-    ck_assert_uint_eq(DOMT_SUM(&domt_side_talk_with_other.world, failures), 1);
+    ck_assert_uint_eq(DOMT_SUM(&domt_talk.world, failures), 1);
     domt_talk_close_world();
 }
 
@@ -85,7 +82,7 @@ static int ask_ended_actor(domus_stack *stack, void *context)
 
     ck_assert_int_eq(result, DOMUS_PARKED);
     /* An answer resumes its function later, never from within the verb that asked. */
-    ck_assert_uint_eq(domt_side_talk_with_other.resumed, 0);
+    ck_assert_uint_eq(domt_talk.resumed, 0);
     return result;
 }
 
@@ -94,15 +91,12 @@ DOMT_TEST(ask_of_nobody_and_of_a_stale_address_resumes_with_estale)
     domt_talk_open_world();
     for (int i = 0; i < 3; i++) {
         gone = i == 0   ? (domus_address){0}
-               : i == 1 ? (domus_address){domt_side_talk_with_other.other.house,
-                                          domt_side_talk_with_other.other.lease + 1}
-                        : (domus_address){domt_side_talk_with_other.asker.house,
-                                          domt_side_talk_with_other.asker.lease + 1};
-        domt_side_talk_with_other.resumed = domt_side_talk_with_other.releases = 0;
-        domt_run_as_actor(&domt_side_talk_with_other.world, domt_side_talk_with_other.asker,
-                          ask_ended_actor, NULL);
+               : i == 1 ? (domus_address){domt_talk.other.house, domt_talk.other.lease + 1}
+                        : (domus_address){domt_talk.asker.house, domt_talk.asker.lease + 1};
+        domt_talk.resumed = domt_talk.releases = 0;
+        domt_run_as_actor(&domt_talk.world, domt_talk.asker, ask_ended_actor, NULL);
         domt_talk_expect_answers(1, -ESTALE);
-        ck_assert_uint_eq(domt_side_talk_with_other.releases, 1);
+        ck_assert_uint_eq(domt_talk.releases, 1);
     }
     domt_talk_close_world();
 }
@@ -120,7 +114,7 @@ static int ask_third_and_pass_answer_on(domus_stack *stack, void *function)
 {
     domt_call question = {*(int (**)(domus_stack *, void *))function, NULL};
 
-    return domus_ask(stack, domt_side_talk_with_other.third, &domt_call_type, &question,
+    return domus_ask(stack, domt_talk.third, &domt_call_type, &question,
                      reply_with_answer_of_other);
 }
 
@@ -134,15 +128,13 @@ DOMT_TEST(answers_and_errors_are_forwarded_through_a_parked_conversation)
     for (int i = 0; i < 3; i++) {
         int (*function)(domus_stack *, void *) = functions[i];
         domt_call question = {ask_third_and_pass_answer_on, &function};
-        domt_side_talk_with_other.third =
-            domt_spawn(domt_outside(&domt_side_talk_with_other.world),
-                       domt_side_talk_with_other.world.managers[i % 2], &domt_agent, NULL);
-        domt_run_as_actor(&domt_side_talk_with_other.world, domt_side_talk_with_other.asker,
-                          domt_talk_ask_other_agent, &question);
-        ck_assert_int_eq(domt_side_talk_with_other.error, errors[i]);
-        ck_assert_uint_eq(domt_side_talk_with_other.resumed, (unsigned)i + 1);
+        domt_talk.third = domt_spawn(domt_outside(&domt_talk.world),
+                                     domt_talk.world.managers[i % 2], &domt_agent, NULL);
+        domt_run_as_actor(&domt_talk.world, domt_talk.asker, domt_talk_ask_other_agent, &question);
+        ck_assert_int_eq(domt_talk.error, errors[i]);
+        ck_assert_uint_eq(domt_talk.resumed, (unsigned)i + 1);
     }
-    ck_assert_str_eq(domt_side_talk_with_other.text, "hello...");
+    ck_assert_str_eq(domt_talk.text, "hello...");
     domt_talk_close_world();
 }
 
@@ -152,9 +144,9 @@ static int ask_and_return_without_wait(domus_stack *stack, void *result)
 {
     domt_call question = {domt_reply_hello, NULL};
 
-    ck_assert_int_eq(domus_ask(stack, domt_side_talk_with_other.other, &domt_call_type, &question,
-                               domt_talk_hear_answer),
-                     DOMUS_PARKED);
+    ck_assert_int_eq(
+        domus_ask(stack, domt_talk.other, &domt_call_type, &question, domt_talk_hear_answer),
+        DOMUS_PARKED);
     return *(int *)result;
 }
 
@@ -164,15 +156,15 @@ DOMT_TEST(handler_that_asks_and_ends_hears_no_answer)
 
     domt_talk_open_world();
     for (unsigned i = 0; i < 2; i++) {
-        domt_run_as_actor(&domt_side_talk_with_other.world, domt_side_talk_with_other.asker,
-                          ask_and_return_without_wait, &results[i]);
-        ck_assert_uint_eq(domt_side_talk_with_other.resumed, 0);
+        domt_run_as_actor(&domt_talk.world, domt_talk.asker, ask_and_return_without_wait,
+                          &results[i]);
+        ck_assert_uint_eq(domt_talk.resumed, 0);
         /* the answer that comes too late is released */
-        ck_assert_uint_eq(domt_side_talk_with_other.releases, i + 1);
-        ck_assert_uint_eq(DOMT_SUM(&domt_side_talk_with_other.world, dead_letters),
+        ck_assert_uint_eq(domt_talk.releases, i + 1);
+        ck_assert_uint_eq(DOMT_SUM(&domt_talk.world, dead_letters),
                           i + 1); /* the answer that comes too late counts as a dead letter */
     }
-    ck_assert_uint_eq(DOMT_SUM(&domt_side_talk_with_other.world, failures), 1);
+    ck_assert_uint_eq(DOMT_SUM(&domt_talk.world, failures), 1);
     domt_talk_close_world();
 }
 
@@ -180,8 +172,7 @@ static int ask_other_to_fail(domus_stack *stack, void *context)
 {
     domt_call question = {domt_fail_with_eio, NULL};
 
-    return domus_ask(stack, domt_side_talk_with_other.other, &domt_call_type, &question,
-                     domt_talk_hear_answer);
+    return domus_ask(stack, domt_talk.other, &domt_call_type, &question, domt_talk_hear_answer);
 }
 
 /* The first conversation ends without waiting. The second one uses the same stack, and both answers
@@ -191,14 +182,14 @@ DOMT_TEST(late_answer_does_not_resume_the_next_conversation)
     int result = 0;
 
     domt_talk_open_world();
-    domi_manager *home = domt_side_talk_with_other.world.managers[0];
-    domt_send_call(home, domt_side_talk_with_other.asker, ask_and_return_without_wait, &result);
-    domt_send_call(home, domt_side_talk_with_other.asker, ask_other_to_fail, NULL);
+    domi_manager *home = domt_talk.world.managers[0];
+    domt_send_call(home, domt_talk.asker, ask_and_return_without_wait, &result);
+    domt_send_call(home, domt_talk.asker, ask_other_to_fail, NULL);
     (void)domt_iterate_home(home);
-    ck_assert_uint_eq(domt_side_talk_with_other.asker.house->asks, 1);
-    domt_settle_world(&domt_side_talk_with_other.world);
+    ck_assert_uint_eq(domt_talk.asker.house->asks, 1);
+    domt_settle_world(&domt_talk.world);
     domt_talk_expect_answers(1, -EIO);
-    ck_assert_uint_eq(domt_side_talk_with_other.releases, 1);
+    ck_assert_uint_eq(domt_talk.releases, 1);
     domt_talk_close_world();
 }
 
@@ -215,17 +206,16 @@ static int ask_twice_and_end(domus_stack *stack, void *context)
 {
     domt_call question = {domt_reply_hello, NULL};
 
-    return domus_ask(stack, domt_side_talk_with_other.other, &domt_call_type, &question,
+    return domus_ask(stack, domt_talk.other, &domt_call_type, &question,
                      ask_again_when_resumed_and_end);
 }
 
 DOMT_TEST(resumed_conversation_that_asks_and_ends_hears_no_answer)
 {
     domt_talk_open_world();
-    domt_run_as_actor(&domt_side_talk_with_other.world, domt_side_talk_with_other.asker,
-                      ask_twice_and_end, NULL);
-    ck_assert_uint_eq(domt_side_talk_with_other.resumed, 0);
-    ck_assert_uint_eq(domt_side_talk_with_other.releases, 1);
+    domt_run_as_actor(&domt_talk.world, domt_talk.asker, ask_twice_and_end, NULL);
+    ck_assert_uint_eq(domt_talk.resumed, 0);
+    ck_assert_uint_eq(domt_talk.releases, 1);
     domt_talk_close_world();
 }
 
@@ -249,12 +239,10 @@ DOMT_TEST(failed_ask_of_a_conversation_that_ended_is_not_heard)
 {
     domt_talk_open_world();
     gone = (domus_address){0};
-    domt_run_as_actor(&domt_side_talk_with_other.world, domt_side_talk_with_other.asker,
-                      ask_ended_actor_and_end, NULL);
-    domt_run_as_actor(&domt_side_talk_with_other.world, domt_side_talk_with_other.asker,
-                      ask_ended_actor_twice_and_end, NULL);
-    ck_assert_uint_eq(domt_side_talk_with_other.resumed, 0);
-    ck_assert_uint_eq(domt_side_talk_with_other.releases, 3);
+    domt_run_as_actor(&domt_talk.world, domt_talk.asker, ask_ended_actor_and_end, NULL);
+    domt_run_as_actor(&domt_talk.world, domt_talk.asker, ask_ended_actor_twice_and_end, NULL);
+    ck_assert_uint_eq(domt_talk.resumed, 0);
+    ck_assert_uint_eq(domt_talk.releases, 3);
     domt_talk_close_world();
 }
 
@@ -263,8 +251,7 @@ static int ask_other_then_itself(domus_stack *stack, void *context)
     int parked = domt_talk_ask_other_agent(stack, context);
 
     ck_assert_int_eq(parked, DOMUS_PARKED);
-    return domus_ask(stack, domt_side_talk_with_other.asker, &domt_text, "dropped.",
-                     domt_talk_hear_answer);
+    return domus_ask(stack, domt_talk.asker, &domt_text, "dropped.", domt_talk_hear_answer);
 }
 
 DOMT_TEST(conversation_waits_for_what_it_asked_last)
@@ -272,8 +259,7 @@ DOMT_TEST(conversation_waits_for_what_it_asked_last)
     domt_call question = {domt_reply_hello, NULL};
 
     domt_talk_open_world();
-    domt_run_as_actor(&domt_side_talk_with_other.world, domt_side_talk_with_other.asker,
-                      ask_other_then_itself, &question);
+    domt_run_as_actor(&domt_talk.world, domt_talk.asker, ask_other_then_itself, &question);
     /* the asker is shown the answer to the second ask, not the hello to the first */
     domt_talk_expect_answers(1, -EOPNOTSUPP);
     domt_talk_close_world();
@@ -286,7 +272,7 @@ static int reply_twice(domus_stack *stack, void *context)
     ck_assert_int_eq(domt_reply_hello(stack, context), 0);
     ck_assert_int_eq(domt_reply_hello(stack, context), -EALREADY);
     /* after its reply a handler still knows the sender */
-    ck_assert_ptr_eq(domus_sender(stack).house, domt_side_talk_with_other.asker.house);
+    ck_assert_ptr_eq(domus_sender(stack).house, domt_talk.asker.house);
     return 0;
 }
 
@@ -300,9 +286,8 @@ DOMT_TEST(reply_is_taken_once_and_only_for_an_ask)
 {
     domt_talk_open_world();
     domt_talk_ask_by_function(reply_twice);
-    ck_assert_uint_eq(domt_side_talk_with_other.resumed, 1);
-    domt_run_as_actor(&domt_side_talk_with_other.world, domt_side_talk_with_other.other,
-                      try_to_reply_to_notice, NULL);
+    ck_assert_uint_eq(domt_talk.resumed, 1);
+    domt_run_as_actor(&domt_talk.world, domt_talk.other, try_to_reply_to_notice, NULL);
     domt_talk_close_world();
 }
 
@@ -324,26 +309,24 @@ static int reply_and_ask_third(domus_stack *stack, void *context)
     domt_call question = {domt_end_without_answer, NULL};
 
     ck_assert_int_eq(domt_reply_hello(stack, context), 0);
-    return domus_ask(stack, domt_side_talk_with_other.third, &domt_call_type, &question,
-                     expect_enomsg);
+    return domus_ask(stack, domt_talk.third, &domt_call_type, &question, expect_enomsg);
 }
 
 static int ask_third_and_reply(domus_stack *stack, void *context)
 {
     domt_call question = {domt_end_without_answer, NULL};
 
-    return domus_ask(stack, domt_side_talk_with_other.third, &domt_call_type, &question,
-                     handle_answer_and_reply);
+    return domus_ask(stack, domt_talk.third, &domt_call_type, &question, handle_answer_and_reply);
 }
 
 DOMT_TEST(reply_may_come_before_or_after_a_park)
 {
     domt_talk_open_world();
     /* the third actor is the asker itself: it is asked back while its conversation waits */
-    domt_side_talk_with_other.third = domt_side_talk_with_other.asker;
+    domt_talk.third = domt_talk.asker;
     domt_talk_ask_by_function(ask_third_and_reply);
-    ck_assert_uint_eq(domt_side_talk_with_other.resumed, 1);
-    ck_assert_str_eq(domt_side_talk_with_other.text, "hello...");
+    ck_assert_uint_eq(domt_talk.resumed, 1);
+    ck_assert_str_eq(domt_talk.text, "hello...");
     domt_talk_ask_by_function(reply_and_ask_third);
     domt_talk_expect_answers(2, 0);
     domt_talk_close_world();
@@ -352,10 +335,10 @@ DOMT_TEST(reply_may_come_before_or_after_a_park)
 DOMT_TEST(actor_may_ask_itself)
 {
     domt_talk_open_world();
-    domt_side_talk_with_other.other = domt_side_talk_with_other.asker;
+    domt_talk.other = domt_talk.asker;
     domt_talk_ask_by_function(domt_reply_hello);
-    ck_assert_uint_eq(domt_side_talk_with_other.resumed, 1);
-    ck_assert_str_eq(domt_side_talk_with_other.text, "hello...");
+    ck_assert_uint_eq(domt_talk.resumed, 1);
+    ck_assert_str_eq(domt_talk.text, "hello...");
     domt_talk_close_world();
 }
 
@@ -363,10 +346,9 @@ static const domus_type huge = {.name = "huge", .size = DOMUS_PAYLOAD_MAX + 1};
 
 static int try_to_send_too_large_payload(domus_stack *stack, void *context)
 {
-    ck_assert_int_eq(domus_notice(stack, domt_side_talk_with_other.other, &huge, ""), -EMSGSIZE);
-    ck_assert_int_eq(
-        domus_ask(stack, domt_side_talk_with_other.other, &huge, "", domt_talk_hear_answer),
-        -EMSGSIZE);
+    ck_assert_int_eq(domus_notice(stack, domt_talk.other, &huge, ""), -EMSGSIZE);
+    ck_assert_int_eq(domus_ask(stack, domt_talk.other, &huge, "", domt_talk_hear_answer),
+                     -EMSGSIZE);
     if (domus_sender(stack).house != NULL)
         ck_assert_int_eq(domus_reply(stack, &huge, ""), -EMSGSIZE);
     return domt_reply_hello(stack, NULL);
@@ -377,9 +359,8 @@ DOMT_TEST(payload_beyond_the_maximum_is_refused_and_nothing_lost)
     domt_talk_open_world();
     /* after the refused huge reply, a small one is taken */
     domt_talk_ask_by_function(try_to_send_too_large_payload);
-    ck_assert_str_eq(domt_side_talk_with_other.text, "hello...");
-    domt_run_as_actor(&domt_side_talk_with_other.world, domt_side_talk_with_other.other,
-                      try_to_send_too_large_payload, NULL);
+    ck_assert_str_eq(domt_talk.text, "hello...");
+    domt_run_as_actor(&domt_talk.world, domt_talk.other, try_to_send_too_large_payload, NULL);
     domt_talk_close_world();
 }
 
@@ -387,11 +368,11 @@ DOMT_TEST(payload_beyond_the_maximum_is_refused_and_nothing_lost)
 
 static int check_stack_of_ask(domus_stack *stack, void *context)
 {
-    ck_assert_ptr_eq(domus_self(stack).house, domt_side_talk_with_other.other.house);
-    ck_assert_uint_eq(domus_self(stack).lease, domt_side_talk_with_other.other.lease);
-    ck_assert_ptr_eq(domus_sender(stack).house, domt_side_talk_with_other.asker.house);
-    ck_assert_uint_eq(domus_sender(stack).lease, domt_side_talk_with_other.asker.lease);
-    ck_assert_uint_eq(domus_now_ns(stack), domt_side_talk_with_other.world.managers[1]->now_ns);
+    ck_assert_ptr_eq(domus_self(stack).house, domt_talk.other.house);
+    ck_assert_uint_eq(domus_self(stack).lease, domt_talk.other.lease);
+    ck_assert_ptr_eq(domus_sender(stack).house, domt_talk.asker.house);
+    ck_assert_uint_eq(domus_sender(stack).lease, domt_talk.asker.lease);
+    ck_assert_uint_eq(domus_now_ns(stack), domt_talk.world.managers[1]->now_ns);
     return 0;
 }
 
@@ -406,8 +387,7 @@ DOMT_TEST(stack_knows_self_sender_and_time)
 {
     domt_talk_open_world();
     domt_talk_ask_by_function(check_stack_of_ask);
-    domt_run_as_actor(&domt_side_talk_with_other.world, domt_side_talk_with_other.asker,
-                      check_stack_of_outside_call, NULL);
+    domt_run_as_actor(&domt_talk.world, domt_talk.asker, check_stack_of_outside_call, NULL);
     domt_talk_close_world();
 }
 
@@ -430,7 +410,7 @@ static int ask_other_with_tag(domus_stack *stack, uint64_t tag)
 {
     static const domt_call hello = {domt_reply_hello, NULL};
 
-    return domus_ask_add(stack, domt_side_talk_with_other.other, &domt_call_type, &hello, 0, tag);
+    return domus_ask_add(stack, domt_talk.other, &domt_call_type, &hello, 0, tag);
 }
 
 static int ask_more_and_wait_for_all(domus_stack *stack, void *self, const domus_answer *answer)
@@ -452,10 +432,9 @@ static int ask_twice_and_sleep(domus_stack *stack, void *context)
 DOMT_TEST(answers_that_are_kept_outlast_one_that_came_later_and_was_shown)
 {
     domt_talk_open_world();
-    domt_run_as_actor(&domt_side_talk_with_other.world, domt_side_talk_with_other.asker,
-                      ask_twice_and_sleep, NULL);
-    ck_assert_uint_eq(domt_side_talk_with_other.asker.house->stacks->pending, 1);
-    domt_pass_time(&domt_side_talk_with_other.world, 60 * MS);
+    domt_run_as_actor(&domt_talk.world, domt_talk.asker, ask_twice_and_sleep, NULL);
+    ck_assert_uint_eq(domt_talk.asker.house->stacks->pending, 1);
+    domt_pass_time(&domt_talk.world, 60 * MS);
     ck_assert_str_eq(heard, "1 2 3 4 ");
     domt_talk_close_world();
 }
@@ -473,16 +452,15 @@ static int sleep_50_ms(domus_stack *stack, void *context)
 DOMT_TEST(actor_with_all_its_conversations_takes_mail_again_when_one_ends)
 {
     domt_talk_open_world();
-    domt_side_talk_with_other.world.managers[0]->limits.conversations_max = 2;
+    domt_talk.world.managers[0]->limits.conversations_max = 2;
     for (int i = 0; i < 5; i++)
-        domt_run_as_actor(&domt_side_talk_with_other.world, domt_side_talk_with_other.asker,
-                          sleep_50_ms, NULL);
+        domt_run_as_actor(&domt_talk.world, domt_talk.asker, sleep_50_ms, NULL);
     ck_assert_uint_eq(handled, 2);
-    domt_pass_time(&domt_side_talk_with_other.world, 60 * MS);
+    domt_pass_time(&domt_talk.world, 60 * MS);
     ck_assert_uint_eq(handled, 4);
-    domt_pass_time(&domt_side_talk_with_other.world, 60 * MS);
+    domt_pass_time(&domt_talk.world, 60 * MS);
     ck_assert_uint_eq(handled, 5);
-    domt_pass_time(&domt_side_talk_with_other.world, 60 * MS);
+    domt_pass_time(&domt_talk.world, 60 * MS);
     domt_talk_close_world();
 }
 

@@ -20,7 +20,7 @@ typedef struct domt_talking {
     domus_address sender;
 } domt_talking;
 
-extern domt_talking domt_side_talk_with_other;
+extern domt_talking domt_talk;
 extern const domus_type domt_text; /* a type of 8 bytes, with a release */
 
 void domt_talk_open_world(void);

@@ -8,7 +8,7 @@
 #ifdef DOMT_WSLAY
 #include <wslay/wslay.h>
 
-domt_side_talk_with_other domt_talk_now;
+domt_talk domt_talk_now;
 
 size_t domt_talk_draw_below(size_t n)
 {
@@ -228,8 +228,7 @@ void domt_talk_begin_with_wslay(uint64_t seed, const domus_websocket_options *op
                                                        .on_msg_recv_callback =
                                                            check_message_from_us};
 
-    domt_talk_now =
-        (domt_side_talk_with_other){.seed = seed, .options = *options, .piece_max = SIZE_MAX};
+    domt_talk_now = (domt_talk){.seed = seed, .options = *options, .piece_max = SIZE_MAX};
     domi_random_init(&domt_talk_now.chance, seed);
     domt_codec_start(&domt_talk_now.ours, &domus_websocket_stage, &domt_talk_now.options);
     ck_assert_int_eq(wslay_serves

@@ -42,7 +42,7 @@ typedef struct domt_goodbye {
     char reason[DOMT_TALK_CONTROL_MAX + 1];
 } domt_goodbye;
 
-typedef struct domt_side_talk_with_other {
+typedef struct domt_talk {
     uint64_t seed;
     domi_random chance;
     domus_websocket_options options; /* options of the stage of WebSocket */
@@ -56,9 +56,9 @@ typedef struct domt_side_talk_with_other {
     /* pings by the side that has sent them, which gets the pongs, too */
     domt_row pings_of_us, pings_of_them;
     domt_goodbye at_us, at_them;
-} domt_side_talk_with_other;
+} domt_talk;
 
-extern domt_side_talk_with_other domt_talk_now;
+extern domt_talk domt_talk_now;
 
 /* Begin a conversation of wslay with the stage; or free it. `wslay_serves` is true if wslay is the
  * server. */

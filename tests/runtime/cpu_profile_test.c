@@ -42,9 +42,9 @@ DOMT_TEST(samples_show_share_of_each_behaviour)
         ck_assert_uint_ge(domt_cpu_summary_of_profile(profile).wall_ns, 500 * DOMT_MS);
         first += domt_cpu_samples_of_lines("busy;");
         second += domt_cpu_samples_of_lines("less:busy;");
-        functions += domt_cpu_samples_of_lines("busy;on_much;burn_much;domt_cpu_keep_busy");
+        functions += domt_cpu_samples_of_lines("busy;on_go_burn_much;burn_much;domt_cpu_keep_busy");
         functions +=
-            domt_cpu_samples_of_lines("less:busy;on_little;burn_little;domt_cpu_keep_busy");
+            domt_cpu_samples_of_lines("less:busy;on_go_burn_little;burn_little;domt_cpu_keep_busy");
         domus_cpu_profile_free(profile);
     }
     ck_assert_msg(all >= 500, "%llu samples", (unsigned long long)all);
@@ -125,7 +125,7 @@ DOMT_TEST(runners_of_pools_are_sampled)
         domus_cpu_profile *profile = domt_cpu_take_profile(domt_pooled.system, 500, 500);
         domt_cpu_write_folded_stacks(profile);
         all += domt_cpu_summary_of_profile(profile).samples;
-        first += domt_cpu_samples_of_lines("busy;on_much;burn_much;domt_cpu_keep_busy");
+        first += domt_cpu_samples_of_lines("busy;on_go_burn_much;burn_much;domt_cpu_keep_busy");
         ck_assert_uint_eq(domt_cpu_summary_of_profile(profile).threads, 3);
         domus_cpu_profile_free(profile);
     }
@@ -181,7 +181,8 @@ DOMT_TEST(runner_that_begins_meanwhile_is_sampled)
     atomic_store(&holds, false);
     domt_cpu_write_folded_stacks(beside);
     ck_assert_uint_eq(domt_cpu_summary_of_profile(beside).threads, 3);
-    ck_assert_uint_ge(domt_cpu_samples_of_lines("busy;on_much;burn_much;domt_cpu_keep_busy"), 10);
+    ck_assert_uint_ge(
+        domt_cpu_samples_of_lines("busy;on_go_burn_much;burn_much;domt_cpu_keep_busy"), 10);
     domus_cpu_profile_free(beside);
     domt_end_system(domt_pooled.system);
 }
@@ -209,7 +210,7 @@ DOMT_TEST(stack_begins_with_a_function_of_the_behaviour)
     domt_cpu_write_folded_stacks(beside);
     ck_assert_uint_ge(domt_cpu_samples_of_lines("slow;"), 10);
     ck_assert_uint_eq(domt_cpu_samples_of_lines("slow;"),
-                      domt_cpu_samples_of_lines("slow;on_mount;"));
+                      domt_cpu_samples_of_lines("slow;burn_cpu_in_mount;"));
     domus_cpu_profile_free(beside);
     domt_end_system(system);
 }
@@ -272,8 +273,9 @@ DOMT_TEST(deep_stacks_are_cut_and_samples_without_room_are_counted)
     }
     /* a sample takes 66 words of 8 bytes, so at least this many have room */
     ck_assert_uint_ge(summary.samples, (64 << 10) / (66 * 8));
-    ck_assert_uint_ge(domt_cpu_samples_of_lines("diver;(cut);go_down;go_down;"),
-                      summary.samples / 2);
+    ck_assert_uint_ge(
+        domt_cpu_samples_of_lines("diver;(cut);recurse_and_burn_cpu;recurse_and_burn_cpu;"),
+        summary.samples / 2);
     domt_end_system(system);
 }
 

@@ -105,8 +105,7 @@ static uint64_t find_median_of_samples(uint64_t *values)
     return values[SAMPLES / 2];
 }
 
-static void check_median_of_times(const char *what, domt_load_text_as_file load, uint32_t ratio,
-                                  uint64_t *ns)
+static void check_median_of_times(const char *what, domt_load load, uint32_t ratio, uint64_t *ns)
 {
     uint64_t took_ns = find_median_of_samples(ns);
 
@@ -117,7 +116,7 @@ static void check_median_of_times(const char *what, domt_load_text_as_file load,
                (unsigned long)(took_ns / 1000), (unsigned long)(ns[SAMPLES - 1] / 1000));
 }
 
-static void check_echo_is_in_time(domus_system *system, uint16_t port, domt_load_text_as_file load,
+static void check_echo_is_in_time(domus_system *system, uint16_t port, domt_load load,
                                   uint32_t ratio)
 {
     uint64_t ns[SAMPLES];
@@ -141,8 +140,8 @@ static void check_echo_is_in_time(domus_system *system, uint16_t port, domt_load
                   (unsigned long)took);
 }
 
-static void check_answer_is_in_time(domus_system *system, domus_address witness,
-                                    domt_load_text_as_file load, uint32_t ratio)
+static void check_answer_is_in_time(domus_system *system, domus_address witness, domt_load load,
+                                    uint32_t ratio)
 {
     uint64_t ns[SAMPLES];
 
@@ -155,7 +154,7 @@ static void check_answer_is_in_time(domus_system *system, domus_address witness,
     check_median_of_times("answer", load, ratio, ns);
 }
 
-static void check_timer_rings_in_time(domt_load_text_as_file load, uint32_t ratio)
+static void check_timer_rings_in_time(domt_load load, uint32_t ratio)
 {
     uint64_t ns[SAMPLES];
     uint64_t before = atomic_load(&seen.ticks);
@@ -166,7 +165,7 @@ static void check_timer_rings_in_time(domt_load_text_as_file load, uint32_t rati
     check_median_of_times("timer", load, ratio, ns);
 }
 
-static void check_service_at_io_ratio(domt_load_text_as_file load, uint32_t ratio)
+static void check_service_at_io_ratio(domt_load load, uint32_t ratio)
 {
     const domus_listener_config listener = {
         .name = "echo", .address = "127.0.0.1:0", .backlog = 16};
@@ -193,7 +192,7 @@ static void check_service_at_io_ratio(domt_load_text_as_file load, uint32_t rati
     domt_end_system(system);
 }
 
-static void check_service_beside_load(domt_load_text_as_file load)
+static void check_service_beside_load(domt_load load)
 {
     size_t count = DOMT_SANITIZED ? 2 : sizeof ratios / sizeof ratios[0];
 

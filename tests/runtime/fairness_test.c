@@ -150,7 +150,7 @@ static void run_io_phase(uint32_t completions)
     ring->completions = 0;
 }
 
-static void run_channels_phase(domt_load_text_as_file load)
+static void run_channels_phase(domt_load load)
 {
     uint64_t began_ns = domt_stepped_now_ns(world);
     uint64_t before = runs_of_actors_so_far();
@@ -213,8 +213,7 @@ static uint64_t iteration_before_ns;
 
 /* Step the thread through at least ITERATIONS_MIN iterations, and go on until each witness has
  * run. */
-static void run_iterations_of_thread(domt_load_text_as_file load, uint32_t ratio,
-                                     uint32_t completions)
+static void run_iterations_of_thread(domt_load load, uint32_t ratio, uint32_t completions)
 {
     uint32_t iterations = 0;
     uint64_t last_began_ns = domt_stepped_now_ns(world);
@@ -235,7 +234,7 @@ static void run_iterations_of_thread(domt_load_text_as_file load, uint32_t ratio
 /* --- what is held ----------------------------------------------------------------------------- */
 
 static void begin_load_and_witnesses(domt_stepped *stepped, const domus_config *config,
-                                     domt_load_text_as_file load)
+                                     domt_load load)
 {
     domt_stepped_init(stepped, config);
     world = stepped;
@@ -263,7 +262,7 @@ static void begin_load_and_witnesses(domt_stepped *stepped, const domus_config *
 
 /* Check how many runs witnesses have waited behind the houses of the load. Three of four runs are
  * of the high level and the fourth is of the normal one, while both levels have actors. */
-static void check_waits_of_witnesses(domt_load_text_as_file load)
+static void check_waits_of_witnesses(domt_load load)
 {
     uint64_t many = domt_load_count_state_houses(load);
     uint64_t light_max = (many + 2) * 4 / 3 + 1; /* the ticker counts as one of the houses, too */
@@ -279,8 +278,7 @@ static void check_waits_of_witnesses(domt_load_text_as_file load)
     ck_assert_uint_le(witnesses[MIDDLEMAN].wait_runs, middleman_max);
 }
 
-static void check_load_with_io_ratio(domt_load_text_as_file load, uint32_t ratio,
-                                     uint32_t completions)
+static void check_load_with_io_ratio(domt_load load, uint32_t ratio, uint32_t completions)
 {
     domus_config config = domt_config_of_threads(1);
     domt_stepped stepped;
@@ -303,7 +301,7 @@ static void check_load_with_io_ratio(domt_load_text_as_file load, uint32_t ratio
     domt_stepped_fini(&stepped);
 }
 
-static void check_load_with_all_io_ratios(domt_load_text_as_file load)
+static void check_load_with_all_io_ratios(domt_load load)
 {
     for (size_t i = 0; i < sizeof ratios / sizeof ratios[0]; i++) {
         check_load_with_io_ratio(load, ratios[i], 5);

@@ -169,10 +169,9 @@ static uint32_t most_keys_in_one_shard(const struct kind *kind)
 
     for (uint32_t i = 0; i < KEYS; i++) {
         int size = snprintf(key, sizeof key, kind->of, (int)i);
-        uint32_t *count_text_in_piece =
-            &counts[kv_hash(key, (uint32_t)size) >> kind->shift & (KEYS - 1)];
-        (*count_text_in_piece)++;
-        most = *count_text_in_piece > most ? *count_text_in_piece : most;
+        uint32_t *count = &counts[kv_hash(key, (uint32_t)size) >> kind->shift & (KEYS - 1)];
+        (*count)++;
+        most = *count > most ? *count : most;
     }
     return most;
 }
@@ -206,15 +205,15 @@ DOMT_TEST(halves_are_multiplied_as_the_whole_is)
                                        UINT64_C(0xe7037ed1a0b428db),
                                        INT64_MAX,
                                        UINT64_MAX};
-    static const size_t count_text_in_piece = sizeof numbers / sizeof numbers[0];
+    static const size_t count = sizeof numbers / sizeof numbers[0];
 
     /* (2^64 - 1)^2 is 2^128 - 2^65 + 1, and (2^64 - 1) * 2^32 is 2^96 - 2^32, so the high halves
      * are these. */
     ck_assert_uint_eq(kv_high_half_of_product(UINT64_MAX, UINT64_MAX), UINT64_MAX - 1);
     ck_assert_uint_eq(kv_high_half_of_product(UINT64_MAX, UINT64_C(1) << 32), UINT32_MAX);
     ck_assert_uint_eq(kv_fold_product(UINT64_MAX, UINT64_MAX), UINT64_MAX);
-    for (size_t i = 0; i < count_text_in_piece * count_text_in_piece; i++) {
-        uint64_t a = numbers[i / count_text_in_piece], b = numbers[i % count_text_in_piece];
+    for (size_t i = 0; i < count * count; i++) {
+        uint64_t a = numbers[i / count], b = numbers[i % count];
         ck_assert_uint_eq(kv_fold_product(a, b), a * b ^ kv_high_half_of_product(a, b));
     }
 }

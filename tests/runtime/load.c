@@ -208,7 +208,7 @@ static const domus_behaviour asker = {
 
 /* --- all of them ------------------------------------------------------------------------------ */
 
-void domt_load_begin(domus_system *system, domt_load_text_as_file load)
+void domt_load_begin(domus_system *system, domt_load load)
 {
     bool asks = load == DOMT_FLOOD_OF_ASKS;
 
@@ -252,7 +252,7 @@ void domt_load_end(void)
     atomic_store(&ended, true);
 }
 
-uint32_t domt_load_count_state_houses(domt_load_text_as_file load)
+uint32_t domt_load_count_state_houses(domt_load load)
 {
     static const uint32_t houses[DOMT_LOADS] = {
         [DOMT_FLOOD_OF_NOTICES] = 2, [DOMT_FLOOD_OF_ASKS] = 2,      [DOMT_STATE_PING] = 2,
@@ -262,7 +262,7 @@ uint32_t domt_load_count_state_houses(domt_load_text_as_file load)
     return houses[load];
 }
 
-uint32_t domt_load_count_channels_houses(domt_load_text_as_file load)
+uint32_t domt_load_count_channels_houses(domt_load load)
 {
     static const uint32_t houses[DOMT_LOADS] = {
         [DOMT_CHANNELS_PING] = 2,

@@ -8,7 +8,7 @@
 
 #include "tests/runtime/running.h"
 
-typedef enum domt_load_text_as_file {
+typedef enum domt_load {
     DOMT_LOAD_NONE,
     /* one actor sends notices without end to another one, whose mailbox is always full */
     DOMT_FLOOD_OF_NOTICES,
@@ -23,7 +23,7 @@ typedef enum domt_load_text_as_file {
     /* the same ring, but each actor also waits for an answer, so none of them is high */
     DOMT_MANY_WAITING,
     DOMT_LOADS,
-} domt_load_text_as_file;
+} domt_load;
 
 #define DOMT_MANY (DOMT_SANITIZED ? 5000u : 100000u)
 
@@ -49,14 +49,14 @@ extern void (*domt_load_takes)(void);
 extern const domus_behaviour domt_silent;
 
 /* Spawn the actors of a load on thread 0, and let them begin. */
-void domt_load_begin(domus_system *system, domt_load_text_as_file load);
+void domt_load_begin(domus_system *system, domt_load load);
 
 /* End the load: from now on its actors send no more messages. */
 void domt_load_end(void);
 
 /* Return how many houses of a load can be ready at the same time: houses of state actors, and
  * houses of channels actors. */
-uint32_t domt_load_count_state_houses(domt_load_text_as_file load);
-uint32_t domt_load_count_channels_houses(domt_load_text_as_file load);
+uint32_t domt_load_count_state_houses(domt_load load);
+uint32_t domt_load_count_channels_houses(domt_load load);
 
 #endif

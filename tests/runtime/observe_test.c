@@ -278,7 +278,7 @@ DOMT_TEST(a_stall_is_shown_while_it_lasts)
     expect_text_in_body("Z\",\"thread\":1,\"length_ns\":");
     expect_text_in_body(",\"is_over\":false,\"behaviour\":\"sticky\",\"type\":\"note "
                         "\\\"x\\\"\",\"backtrace\":[\"");
-    expect_text_in_body("\"get_stuck\"");
+    expect_text_in_body("\"stay_in_handler_until_allowed\"");
     atomic_store(&may_go, true);
     DOMT_WAIT_FOR(
         20, (expect_ok_for_start_line("GET /stalls"), strstr(body, "\"is_over\":true") != NULL));

@@ -308,7 +308,7 @@ DOMT_TEST(a_stall_is_seen_while_it_lasts_and_afterwards)
     ck_assert_uint_eq(stalls[0].index, 1);
     ck_assert(
         /* this function is not static, because dladdr() finds no static names */
-        has_stall_the_frame(&stalls[0], "on_long_stay"));
+        has_stall_the_frame(&stalls[0], "burn_cpu_while_it_stays"));
 
     atomic_store(&stays, false);
     DOMT_WAIT_FOR(20, read_kept_stalls(system) == 1 && stalls[0].is_over);

@@ -350,7 +350,7 @@ static void send_note_from_outside(domus_system *system, uint32_t to)
 static void ask_member_from_outside(domus_system *system, uint32_t to)
 {
     union {
-        domt_load_text_as_file load;
+        domt_load load;
         char bytes[3000];
     } answer;
     domus_outside_reply reply = {.buffer = &answer, .size = sizeof answer};

@@ -35,12 +35,12 @@ void domt_storm_record_wrong(const char *what)
 
 void domt_storm_check_payload(const void *payload)
 {
-    const domt_load_text_as_file *load = payload;
+    const domt_load *load = payload;
     if (load->memory == NULL || load->memory[0] != ALIVE)
         domt_storm_record_wrong("a payload was looked at that is gone");
 }
 
-static void end_memory_of_payload(const domt_load_text_as_file *load)
+static void end_memory_of_payload(const domt_load *load)
 {
     domt_storm_check_payload(load);
     if (load->memory != NULL)
@@ -50,38 +50,37 @@ static void end_memory_of_payload(const domt_load_text_as_file *load)
 
 static void release_payload(void *payload)
 {
-    const domt_load_text_as_file *load = payload;
+    const domt_load *load = payload;
     if (load->memory == NULL) /* the payload of a new message was never filled */
         return;
     end_memory_of_payload(load);
     atomic_fetch_add(&released, 1);
 }
 
-const domus_type domt_storm_note = {"note", sizeof(domt_load_text_as_file), release_payload};
+const domus_type domt_storm_note = {"note", sizeof(domt_load), release_payload};
 const domus_type domt_storm_letter = {"letter", 600, release_payload};
-const domus_type domt_storm_question = {"question", sizeof(domt_load_text_as_file),
-                                        release_payload};
+const domus_type domt_storm_question = {"question", sizeof(domt_load), release_payload};
 const domus_type domt_storm_essay = {"essay", LARGEST, release_payload};
-const domus_type domt_storm_answer = {"answer", sizeof(domt_load_text_as_file), release_payload};
+const domus_type domt_storm_answer = {"answer", sizeof(domt_load), release_payload};
 const domus_type domt_storm_volume = {"volume", 2000, release_payload};
-const domus_type domt_storm_alarm = {"alarm", sizeof(domt_load_text_as_file), release_payload};
+const domus_type domt_storm_alarm = {"alarm", sizeof(domt_load), release_payload};
 const domus_type domt_storm_news = {"news", 100, release_payload};
-const domus_type domt_storm_unknown = {"unknown", sizeof(domt_load_text_as_file), release_payload};
+const domus_type domt_storm_unknown = {"unknown", sizeof(domt_load), release_payload};
 
 void *domt_storm_new_payload(uint64_t depth)
 {
     static _Thread_local union {
-        domt_load_text_as_file load;
+        domt_load load;
         char bytes[LARGEST];
     } payload;
 
-    payload.load = (domt_load_text_as_file){malloc(MEMORY_BYTES), depth};
+    payload.load = (domt_load){malloc(MEMORY_BYTES), depth};
     memset(payload.load.memory, ALIVE, MEMORY_BYTES);
     atomic_fetch_add(&made, 1);
     return &payload;
 }
 
-void domt_storm_free_payload(domt_load_text_as_file load)
+void domt_storm_free_payload(domt_load load)
 {
     end_memory_of_payload(&load);
     atomic_fetch_add(&freed, 1);
@@ -90,7 +89,7 @@ void domt_storm_free_payload(domt_load_text_as_file load)
 int domt_storm_free_if_failed(int result, const void *payload)
 {
     if (result < 0)
-        domt_storm_free_payload(*(const domt_load_text_as_file *)payload);
+        domt_storm_free_payload(*(const domt_load *)payload);
     return result;
 }
 

@@ -22,10 +22,10 @@
 /* --- books: storm.c --------------------------------------------------------------------------- */
 
 /* The first bytes of each payload of the storm, whatever its type. */
-typedef struct domt_load_text_as_file {
+typedef struct domt_load {
     char *memory;   /* memory of the heap that the payload owns */
     uint64_t depth; /* how many more actions may follow from this payload */
-} domt_load_text_as_file;
+} domt_load;
 
 /* The counted actions of the storm; a test checks that each of them has happened. */
 /* clang-format off: one line for each */
@@ -115,7 +115,7 @@ void *domt_storm_new_payload(uint64_t depth);
 void domt_storm_check_payload(
     const void *payload); /* checks that the memory of the payload is still valid */
 /* frees the memory of a payload that an actor has taken */
-void domt_storm_free_payload(domt_load_text_as_file load);
+void domt_storm_free_payload(domt_load load);
 
 /* Return `result`, which a verb that got `payload` has returned; if the verb has failed, free the
  * payload, because the verb did not take it. */
@@ -140,7 +140,7 @@ domus_address domt_storm_crowd_at(uint32_t place);
 #define DOMT_TALK_ASKS 6
 
 /* The frame of a conversation of the storm. */
-typedef struct domt_side_talk_with_other {
+typedef struct domt_talk {
     /* tickets of the asks under way that the conversation can wait for together; 0: a free place */
     uint32_t tickets[DOMT_TALK_ASKS];
     /* ticket of the ask that the conversation waits for alone; 0: none */
@@ -149,7 +149,7 @@ typedef struct domt_side_talk_with_other {
     bool all;
     /* payload of the ask that the conversation has to answer, while it is readable */
     const void *asked;
-} domt_side_talk_with_other;
+} domt_talk;
 
 /* The state of an actor of the storm. */
 typedef struct domt_doer {
@@ -175,16 +175,14 @@ typedef enum domt_shown_kind {
 typedef struct domt_step {
     domus_stack *stack;
     domt_doer *self;
-    domt_side_talk_with_other
-        *talk; /* frame of the conversation; NULL: it has none, so it asks nobody */
+    domt_talk *talk; /* frame of the conversation; NULL: it has none, so it asks nobody */
     domus_resumed *then;
     /* the payload that the step was shown; NULL: none, or it is no longer valid */
     const void *shown;
     domt_shown_kind kind;
     bool received; /* true: the shown payload came by a receive */
     bool taken;
-    domt_load_text_as_file
-        own; /* the payload that the step has taken, until it is freed or sent on */
+    domt_load own; /* the payload that the step has taken, until it is freed or sent on */
     uint64_t depth;
 } domt_step;
 

@@ -17,7 +17,7 @@ static int resume_conversation(domus_stack *stack, void *self, const domus_answe
  * that are still open. */
 static int end_step_with_result(domt_step *step, int result)
 {
-    domt_side_talk_with_other *talk = step->talk;
+    domt_talk *talk = step->talk;
 
     if (result == DOMUS_PARKED || talk == NULL)
         return result;
@@ -36,7 +36,7 @@ static int act_and_end_step(domt_step *step)
     return end_step_with_result(step, domt_act_in_step(step));
 }
 
-static void take_ticket_of_answer(domt_side_talk_with_other *talk, const domus_answer *answer)
+static void take_ticket_of_answer(domt_talk *talk, const domus_answer *answer)
 {
     if (answer->tag == 0)
         return;
@@ -81,13 +81,13 @@ static void handle_all_answers(domt_step *step, const domus_answer *answers)
             domt_storm_count_deed(DOMT_DID_TAKE_ANSWER, taken);
         }
         if (taken)
-            domt_storm_free_payload(*(const domt_load_text_as_file *)answer->payload);
+            domt_storm_free_payload(*(const domt_load *)answer->payload);
     }
 }
 
 static int resume_conversation(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    domt_side_talk_with_other *talk = domus_frame(stack);
+    domt_talk *talk = domus_frame(stack);
     domt_step step = {.stack = stack, .self = self, .talk = talk, .depth = 2};
 
     if (talk->asked != NULL)
@@ -119,8 +119,8 @@ static int resume_conversation(domus_stack *stack, void *self, const domus_answe
 static int begin_step_with_payload(domus_stack *stack, domt_doer *self, const void *payload,
                                    domt_shown_kind kind)
 {
-    domt_side_talk_with_other *talk = domus_frame(stack);
-    const domt_load_text_as_file *load = payload;
+    domt_talk *talk = domus_frame(stack);
+    const domt_load *load = payload;
     domt_step step = {.stack = stack, .self = self, .talk = talk, .shown = payload, .kind = kind};
 
     domt_storm_check_payload(payload);
@@ -155,14 +155,14 @@ static int on_news_of_others_act(domus_stack *stack, void *self, const void *pay
 
 static int on_ask_reply_or_not(domus_stack *stack, void *self, const void *payload)
 {
-    const domt_load_text_as_file *asked = payload;
+    const domt_load *asked = payload;
     domt_doer *doer = self;
 
     domt_storm_check_payload(asked);
     if (domi_random_below(&doer->dice, 3) == 0)
         return 0; /* without an answer from this handler, the ask fails with -ENOMSG */
     if (domi_random_below(&doer->dice, 2) == 0 && domus_take(stack) == 0) {
-        const domt_load_text_as_file own = *asked;
+        const domt_load own = *asked;
         return domt_storm_free_if_failed(domus_reply(stack, &domt_storm_answer, &own), &own);
     }
     const void *load = domt_storm_new_payload(0);
@@ -203,7 +203,7 @@ static int on_restart_forget_actors(domus_stack *stack, void *self_, int error)
     return 0;
 }
 
-#define TALK sizeof(domt_side_talk_with_other)
+#define TALK sizeof(domt_talk)
 
 const domus_on domt_storm_rows[] = {{&domt_storm_note, on_notice_act, TALK},
                                     {&domt_storm_letter, on_notice_act, TALK},
@@ -259,7 +259,7 @@ static int on_note_receive_now(domus_stack *stack, void *self, const void *paylo
         if (!is_type_of_storm(got.type))
             continue;
         domt_storm_check_payload(got.payload);
-        domt_load_text_as_file own = *(const domt_load_text_as_file *)got.payload;
+        domt_load own = *(const domt_load *)got.payload;
         if (domi_random_below(&doer->dice, 2) != 0 || domus_take(stack) != 0)
             continue;
         if (domi_random_below(&doer->dice, 2) == 0 && got.is_ask)
@@ -314,7 +314,7 @@ static int step_storm_process(domus_stack *stack, void *self_, const domus_proce
             domt_storm_check_payload(event->data);
             if (++self->steps % 2 == 0 && domus_process_take(out, event) == 0) {
                 domt_storm_count_deed(DOMT_DID_PROCESS_TAKE, true);
-                domt_storm_free_payload(*(const domt_load_text_as_file *)event->data);
+                domt_storm_free_payload(*(const domt_load *)event->data);
             }
         }
         if (self->steps % 3 != 0)

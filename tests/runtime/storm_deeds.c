@@ -72,7 +72,7 @@ static void take_shown_payload(domt_step *step)
         return;
     domt_storm_count_deed(DOMT_DID_TAKE, true);
     step->taken = true;
-    step->own = *(const domt_load_text_as_file *)step->shown;
+    step->own = *(const domt_load *)step->shown;
     if (step->talk != NULL && step->talk->asked == step->shown)
         step->talk->asked = NULL; /* the payload of a taken ask is freed at the end of this step */
 }
@@ -80,7 +80,7 @@ static void take_shown_payload(domt_step *step)
 /* Returns a payload to send: the one that the step has taken, or a new one. */
 const void *domt_payload_to_send(domt_step *step)
 {
-    domt_load_text_as_file *load = domt_storm_new_payload(step->depth);
+    domt_load *load = domt_storm_new_payload(step->depth);
 
     if (step->own.memory != NULL && domt_draw_below(step, 2) == 0) {
         domt_storm_free_payload(*load);
@@ -177,7 +177,7 @@ static void use_message_object(domt_step *step)
     domus_message **held = &step->self->held[domt_draw_below(step, 2)];
 
     if (*held != NULL) {
-        const domt_load_text_as_file *load = domus_message_payload(*held);
+        const domt_load *load = domus_message_payload(*held);
         if (load->memory == NULL || domt_draw_below(step, 2) == 0 ||
             domus_message_send(step->stack, domt_any_of_crowd(step), *held) != 0)
             domus_message_free(step->stack, *held);
@@ -188,8 +188,8 @@ static void use_message_object(domt_step *step)
             forget_shown_message(step);
     } else if (domus_message_new(step->stack, &domt_storm_letter, held) == 0 &&
                domt_draw_below(step, 4) != 0) {
-        domt_load_text_as_file *load = domus_message_payload(*held);
-        *load = *(const domt_load_text_as_file *)domt_payload_to_send(step);
+        domt_load *load = domus_message_payload(*held);
+        *load = *(const domt_load *)domt_payload_to_send(step);
     }
 }
 

@@ -173,7 +173,7 @@ typedef struct stranger {
 static void ask_member_from_outside(domus_system *system, domus_address to)
 {
     union {
-        domt_load_text_as_file load;
+        domt_load load;
         char bytes[3000];
     } answer;
     domus_outside_reply reply = {.buffer = &answer, .size = sizeof answer};
