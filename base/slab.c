@@ -65,7 +65,7 @@ size_t domi_slab_bytes_of_next_chunk(const domi_slab *slab)
     return is_next_chunk_huge(slab) ? DOMI_MEMORY_HUGE : slab->chunk_bytes;
 }
 
-static domi_slab_chunk *make_huge_chunk(const domi_slab *slab)
+static domi_slab_chunk *make_chunk_of_huge_page(const domi_slab *slab)
 {
     domi_slab_chunk *chunk = is_next_chunk_huge(slab) ? domi_memory_map_huge_page() : NULL;
 
@@ -77,7 +77,7 @@ static domi_slab_chunk *make_huge_chunk(const domi_slab *slab)
     return chunk;
 }
 
-static domi_slab_chunk *make_small_chunk(const domi_slab *slab)
+static domi_slab_chunk *make_chunk_of_small_pages(const domi_slab *slab)
 {
     domi_slab_chunk *chunk = domi_memory_map_pages(slab->chunk_bytes);
 
@@ -98,10 +98,10 @@ static bool add_chunk_to_slab(domi_slab *slab)
 {
     if (slab->lasts && slab->chunks != NULL && domi_memory_is_scarce())
         return false;
-    domi_slab_chunk *chunk = make_huge_chunk(slab);
+    domi_slab_chunk *chunk = make_chunk_of_huge_page(slab);
 
     if (chunk == NULL)
-        chunk = make_small_chunk(slab);
+        chunk = make_chunk_of_small_pages(slab);
     if (chunk == NULL)
         return false;
     if (slab->chunks != NULL) {

@@ -159,8 +159,8 @@ static void cancel_conversations_of_batch(domi_manager *manager, domi_house *hou
 
 /* Drop all asks of the batch from the mailbox list `tail`. Returns the number of dropped asks.
  * `mixed`, a constant in each call, says that notices are in the list, too. */
-DOMI_INLINE uint32_t drop_asks_of_batch_from_list(domi_manager *manager, domi_house *house,
-                                                  domi_node **tail, batch *now, bool mixed)
+DOMI_INLINE uint32_t drop_cancelled_asks_from_list(domi_manager *manager, domi_house *house,
+                                                   domi_node **tail, batch *now, bool mixed)
 {
     domi_node *before = *tail;
     domi_node *last = before;
@@ -192,7 +192,7 @@ DOMI_INLINE uint32_t drop_asks_of_batch_from_list(domi_manager *manager, domi_ho
 static uint32_t drop_cancelled_asks_from_mail(domi_manager *manager, domi_house *house,
                                               domi_node **tail, batch *now)
 {
-    return drop_asks_of_batch_from_list(manager, house, tail, now, false);
+    return drop_cancelled_asks_from_list(manager, house, tail, now, false);
 }
 
 /* Drop all asks of the batch from the mail of an actor with an order. Returns the number of dropped
@@ -204,7 +204,7 @@ static uint32_t drop_cancelled_sorted_asks(domi_manager *manager, domi_house *ho
 
     for (uint32_t i = 0; now->left != 0 && (strand = domi_order_get_strand(house, i)) != NULL;
          i++) {
-        uint32_t count = drop_asks_of_batch_from_list(manager, house, &strand->tail, now, true);
+        uint32_t count = drop_cancelled_asks_from_list(manager, house, &strand->tail, now, true);
         strand->count -= count;
         dropped += count;
     }

@@ -47,7 +47,7 @@ static int put_copy_to_gateway(domi_manager *manager, domus_address elsewhere,
 }
 
 /* True if no message of the kind `mail` (asks or notices) waits for the gateway. Home. */
-static bool has_gateway_no_mail_of_kind(const domi_house *gateway, uint32_t mail)
+static bool is_mailbox_of_gateway_empty(const domi_house *gateway, uint32_t mail)
 {
     return gateway != NULL && gateway->tails[mail] == NULL &&
            atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&gateway->inbox,
@@ -70,7 +70,7 @@ int domi_grain_put_over_nodes(domi_manager *manager, domi_manager *near, domi_gr
      * gateway could know whether earlier messages of the actor are on the way. */
     if (manager == near && manager->index < parts->threads &&
         parts->opened[manager->index * DOMUS_REMOTE_PARTS + (uint32_t)part] != 0 &&
-        has_gateway_no_mail_of_kind(manager->gateway, mail))
+        is_mailbox_of_gateway_empty(manager->gateway, mail))
         return domi_grain_put_in_this_system(manager, near, kind, key, node, mail, ret_address);
     tail.part = (uint32_t)part;
     memcpy(tail.key, key, strlen(key) + 1);

@@ -149,8 +149,8 @@ static int begin_two_usual_receives(domus_stack *stack, domi_process_actor *acto
     return error;
 }
 
-/* Put the step off until all waiting mail was looked at, because more mail may wait: begin the
- * receive that ends then. Returns false if a last step was made instead. */
+/* Begin the receive that ends when all waiting mail was looked at; the step is made then. Without
+ * memory for it the step is made now: returns false if that was the process's last one. */
 static bool put_step_off_until_mail_is_seen(domus_stack *stack, domi_process_actor *actor)
 {
     if (actor->looking)

@@ -94,7 +94,7 @@ typedef struct domus_http_credentials {
     const char *user; /* name of the user with Basic; NULL with Bearer */
     /* the password of Basic or the token of Bearer, which no NUL needs to follow */
     const char *secret;
-    size_t secret_size; /* number of bytes at `secret` */
+    size_t secret_size; /* size of that password or token in bytes */
 } domus_http_credentials;
 
 /* Options of the part domus_http_authenticate. */

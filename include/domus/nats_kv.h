@@ -232,8 +232,8 @@ typedef struct domus_nats_kv_keys {
     char pattern[DOMUS_NATS_KV_KEY_MAX + 1];
 } domus_nats_kv_keys;
 
-/* The answer to a list: each key once, in the order in which they were written, but for those that
- * were written while they were listed. */
+/* The answer to a list: each key that has a value once, in the order in which they were written. A
+ * key that is written while they are listed may stand at another place. */
 typedef struct domus_nats_kv_list {
     domus_slice bytes; /* the keys, each with a line feed behind it; the list owns them */
     uint32_t count;

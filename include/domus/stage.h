@@ -229,8 +229,9 @@ DOMUS_API void domus_wire_expect_body(domus_wire *wire);
 
 /* --- the last message ------------------------------------------------------------------------- */
 
-/* Say, in `decode`, that the message of this call is the last one of the peer, or, in `encode`,
- * `fail` and `cut`, that this side sends no other answer (Connection: close). Nothing more is
+/* Say, in `decode`, that the message of this call is the last one of the peer (in a call without a
+ * message, that no further one comes), or, in `encode`, `fail` and `cut`, that this side sends no
+ * other answer (Connection: close). Nothing more is
  * decoded, but the body of a request that was, and the channel is closed when all requests that
  * were decoded are answered. The handler of such a message may change the pipeline all the same
  * (domus_channel_set_pipeline()).

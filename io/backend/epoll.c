@@ -102,8 +102,8 @@ static int begin_send(domi_epoll *ring, const domi_epoll_entry *entry)
     DOMI_CHECK(interest->output_data == 0);
     interest->output_data = entry->user_data;
     interest->output = entry->output;
-    /* The waiting send keeps no pointer to its message, because the memory of the message is used
-     * again by the next operations. */
+    /* A waiting send of several pieces forgets them, because the next operations use their memory
+     * again: when there is room, it completes with -EAGAIN. */
     interest->output.message = NULL;
     result = domi_interest_register_if_more(&ring->interests, interest);
     if (result != 0)

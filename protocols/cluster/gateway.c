@@ -127,7 +127,7 @@ static int flush_links_at_end_of_phase(domus_stack *stack, void *self, const voi
     if (gateway->has_torn)
         break_torn_and_stuck_links(gateway);
     domi_links_flush_all(gateway, false);
-    if (domi_routes_open_to_local_actors(gateway))
+    if (domi_routes_let_local_actors_put_directly(gateway))
         domi_links_flush_at_end_of_phase(gateway);
     return 0;
 }

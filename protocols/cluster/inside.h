@@ -363,7 +363,7 @@ void domi_handle_received_nats_bytes(domi_cluster_gateway *gateway, domus_slice 
 
 /* --- interest.c ------------------------------------------------------------------------------- */
 
-/* Tell the nodes that are up which groups have members here; resend unconfirmed changes. */
+/* Send changes of groups to the nodes that are up; look at members, and resend what is open. */
 void domi_interest_send_changes_to_nodes(domi_cluster_gateway *gateway);
 void domi_interest_check_at_heartbeat(domi_cluster_gateway *gateway);
 

@@ -139,7 +139,7 @@ void domi_routes_follow_table_of_parts(domi_cluster_gateway *gateway);
 /* Let actors of this thread put messages to grains of this node by themselves, for each part for
  * which no message waits in the gateway. Returns whether there is a part for which they may not
  * yet. */
-bool domi_routes_open_to_local_actors(domi_cluster_gateway *gateway);
+bool domi_routes_let_local_actors_put_directly(domi_cluster_gateway *gateway);
 
 /* Handle that the link to a peer is lost: messages that were sent to the peer will not be returned
  * any more. */

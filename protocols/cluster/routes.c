@@ -139,7 +139,8 @@ static void send_held_messages_of_route(domi_cluster_gateway *gateway, domi_rout
 
 /* --- messages of actors here ------------------------------------------------------------------ */
 
-/* Refuse the message that is being handled: an ask fails, and a notice is counted. */
+/* Refuse the message to a grain that is being handled, and count that; an ask fails with `error`.
+ */
 static int refuse_message_to_grain(domi_cluster_gateway *gateway, int error)
 {
     atomic_fetch_add_explicit(&gateway->cluster->refused, 1, memory_order_relaxed);
@@ -320,8 +321,8 @@ static void update_route_by_table_of_parts(domi_cluster_gateway *gateway, uint32
     send_held_messages_of_route(gateway, route);
     if (state == DOMI_ROUTE_HERE) {
         gateway->unopened++;
-        domi_links_flush_at_end_of_phase(
-            gateway); /* a flush at the end of the phase calls domi_routes_open_to_local_actors() */
+        domi_links_flush_at_end_of_phase(gateway); /* a flush at the end of the phase calls
+                                                      domi_routes_let_local_actors_put_directly() */
     }
 }
 
@@ -331,7 +332,7 @@ void domi_routes_follow_table_of_parts(domi_cluster_gateway *gateway)
         update_route_by_table_of_parts(gateway, i);
 }
 
-bool domi_routes_open_to_local_actors(domi_cluster_gateway *gateway)
+bool domi_routes_let_local_actors_put_directly(domi_cluster_gateway *gateway)
 {
     for (uint32_t i = 0; gateway->unopened != 0 && i < DOMUS_REMOTE_PARTS; i++) {
         domi_route *route = &gateway->routes[i];

@@ -50,7 +50,8 @@ typedef struct domi_ward {
     uint64_t wanted;   /* id of the node that should have the part; 0: no node should */
     uint64_t since_ns; /* time at which the part's state began */
     uint32_t serial;   /* number of the last change of the part's entry that was begun */
-    uint32_t losses; /* how often this node had lost its lease when the part's state was decided */
+    uint32_t losses; /* how often this node had lost its lease when the last write of the entry was
+                        begun */
 } domi_ward;
 
 /* A node that may have parts of the grains, because it is up and does not leave. */

@@ -109,7 +109,7 @@ static int decompress_current_message(domi_grpc_reader *reader, domus_slice *ret
 
 /* Read the bytes of the next message, as they came, without decompressing them. Returns 1 with the
  * message; 0 if more bytes are needed; a negative errno. */
-static int read_message_without_decompressing(domi_grpc_reader *reader, domus_slice *ret_message)
+static int read_message_as_it_came(domi_grpc_reader *reader, domus_slice *ret_message)
 {
     bool is_new = reader->have < sizeof reader->head;
     int result = is_new ? read_prefix_of_message(reader) : 1;
@@ -129,7 +129,7 @@ int domi_grpc_reader_read_message(domi_grpc_reader *reader, domus_slice *ret_mes
 
     if (reader->unpacker != NULL)
         return decompress_current_message(reader, ret_message);
-    int result = read_message_without_decompressing(reader, &message);
+    int result = read_message_as_it_came(reader, &message);
     if (result != 1)
         return result;
     if (reader->head[0] == 0) {

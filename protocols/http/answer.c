@@ -262,8 +262,8 @@ static int encode_answer_maybe_compressed(domus_wire *wire, domi_http_state *sta
     return error;
 }
 
-/* Pass an answer through the parts of the chain, from the last to the first, and end the exchange
- * if the answer is complete. */
+/* Pass an answer through the parts of the chain, from the last to the first, encode it, and end the
+ * exchange if the answer is complete. */
 static int encode_answer_through_chain(domus_wire *wire, domi_http_state *state, uint64_t id,
                                        domi_http_outgoing *answer)
 {

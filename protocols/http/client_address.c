@@ -74,7 +74,7 @@ void domi_http_find_client_address(const domus_http_exchange *exchange, domus_sl
 }
 
 /* Returns the first bytes of an address as a number, the first byte highest. */
-static uint64_t number_of_first_bytes(const unsigned char *bytes, uint32_t size)
+static uint64_t read_first_bytes_as_number(const unsigned char *bytes, uint32_t size)
 {
     uint64_t number = 0;
 
@@ -90,9 +90,9 @@ uint64_t domus_http_client_number(const domus_http_exchange *exchange,
 
     domi_http_find_client_address(exchange, request->fields, proxies, &client);
     if (client.family == AF_INET)
-        return number_of_first_bytes(client.bytes, 4);
+        return read_first_bytes_as_number(client.bytes, 4);
     if (client.family != AF_INET6)
         return 0;
-    uint64_t network = number_of_first_bytes(client.bytes, 8);
+    uint64_t network = read_first_bytes_as_number(client.bytes, 8);
     return network != 0 ? network : OF_LOOPBACK;
 }

@@ -138,7 +138,8 @@ char *domi_http_changeable_bytes_of_head(domus_wire *wire, const domi_http_sourc
                                          uint32_t at, uint32_t size);
 
 /* Begin to gather a message with its head; gather bytes of its body; end, and get the place of its
- * bytes. Return 0; -ENOMEM (gather.c). */
+ * bytes. Return 0; -ENOMEM; -EMSGSIZE beyond `body_max`; the end -EPROTO, if a compressed body is
+ * not whole (gather.c). */
 int domi_http_begin_to_gather_message(domi_http_state *state, const char *head);
 int domi_http_gather_body_bytes(domi_http_state *state, const char *bytes, size_t size);
 int domi_http_end_gathered_message(domi_http_state *state, domi_http_source *ret_source);

@@ -18,11 +18,11 @@ typedef enum domi_resp_wrong {
     DOMI_RESP_RIGHT,
     DOMI_RESP_COUNT,  /* wrong: the number of a command's arguments */
     DOMI_RESP_LENGTH, /* wrong: the length of a bulk string, or the line end behind it */
-    DOMI_RESP_MARK,   /* wrong: an argument begins with another byte than '$' */
-    DOMI_RESP_LINE,   /* wrong: a command that is a line is too long */
+    DOMI_RESP_MARK,   /* the peer's mistake: an argument begins with another byte than '$' */
+    DOMI_RESP_LINE,   /* the peer's mistake: a command of one line is longer than `inline_max` */
     DOMI_RESP_QUOTES,
-    DOMI_RESP_SIZE,            /* wrong: the message is too long */
-    DOMI_RESP_STRANGERS_COUNT, /* wrong: too many arguments of a peer that has not authenticated */
+    DOMI_RESP_SIZE,            /* the peer's mistake: the message is too long */
+    DOMI_RESP_STRANGERS_COUNT, /* the same: too many arguments before the peer has authenticated */
     DOMI_RESP_STRANGERS_LENGTH,
     DOMI_RESP_WRONGS
 } domi_resp_wrong;

@@ -159,7 +159,7 @@ static int read_cell_into_member(struct place at, const domus_json_field *field,
 }
 
 /* Read a cell into the member of its field. A cell that is NULL leaves the member at the table's
- * default. */
+ * default if the field has a `has` or may be null; else it is an error. */
 static int read_field_of_row(struct place at, const domus_json_field *field, char *value)
 {
     bool is_null = domus_sql_cell(at.result, at.row, at.column).kind == DOMUS_SQL_NULL;

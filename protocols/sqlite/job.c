@@ -36,8 +36,8 @@ static void run_end_of_transaction(domi_sqlite_connection *connection, domi_sqli
 
 /* Record in a connection that a statement of its transaction has failed, so that only the
  * transaction's end is possible. */
-static void record_failure_of_transaction(domi_sqlite_connection *connection,
-                                          const domi_sqlite_task *task)
+static void mark_transaction_of_connection_failed(domi_sqlite_connection *connection,
+                                                  const domi_sqlite_task *task)
 {
     connection->has_failed = true;
     connection->failure =
@@ -87,7 +87,7 @@ static void run_task_that_holds_connection(domi_sqlite_connection *connection,
     run_task_by_its_verb(connection, task);
     domi_sqlite_set_guarded_task(connection, NULL);
     if (is_part && (task->failure != NULL || task->error != 0))
-        record_failure_of_transaction(connection, task);
+        mark_transaction_of_connection_failed(connection, task);
 }
 
 /* Record in a connection that a task of its transaction was not run, because its time had passed or
@@ -101,7 +101,7 @@ static void record_unrun_task_of_transaction(domi_sqlite_connection *connection,
 
     if (domi_sqlite_is_part_of_transaction(task) && !connection->has_failed)
         /* a task whose asker is gone belongs to the actor, so the helper thread does not read it */
-        record_failure_of_transaction(connection, is_ours ? task : &gone);
+        mark_transaction_of_connection_failed(connection, is_ours ? task : &gone);
 }
 
 /* Fail all tasks of a job, because the handle could not be opened. */

@@ -124,7 +124,7 @@ typedef enum domi_net_state {
     DOMI_NET_CONNECTED,
     DOMI_NET_LISTENING,
     DOMI_NET_DATAGRAMS, /* state of a datagram socket, which it has from its beginning */
-    DOMI_NET_WAKE,      /* state of the descriptor by which a thread is woken */
+    DOMI_NET_WAKE, /* state of a socket that stands for the descriptor by which a thread is woken */
 } domi_net_state;
 
 /* Kind of an operation that waits at a socket for input; the names are those of the io_uring and

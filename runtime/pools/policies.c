@@ -42,15 +42,32 @@ static const char *find_missing_function(const domus_policy *policy)
     return policy->call == NULL ? "call" : NULL;
 }
 
+/* Write the names of the policies of the library as a choice: "a, b or c". */
+static void write_names_of_policies(char text[static 128])
+{
+    const size_t count = sizeof policies / sizeof policies[0];
+    size_t length = 0;
+
+    for (size_t i = 0; i < count && length < 128; i++)
+        length += (size_t)snprintf(text + length, 128 - length, "%s%s", policies[i]->name,
+                                   i + 2 < count    ? ", "
+                                   : i + 2 == count ? " or "
+                                                    : "");
+}
+
 bool domi_policy_has_fault(const domus_pool_config *pool, char *message, size_t size)
 {
     const domus_policy *policy = domi_policy_find_for_pool(pool);
     const char *missing = policy != NULL ? find_missing_function(policy) : NULL;
 
-    if (policy == NULL)
-        snprintf(message, size, "must be rings, deques, stealing or sharing, is '%.63s'",
-                 pool->policy);
-    else if (missing != NULL)
+    if (policy == NULL) {
+        char names[128];
+
+        write_names_of_policies(names);
+        snprintf(message, size, "must be %s, is '%.63s'", names, pool->policy);
+        return true;
+    }
+    if (missing != NULL)
         snprintf(message, size, "has no %s", missing);
     else if (policy->pool_size > DATA_MAX || policy->runner_size > DATA_MAX)
         snprintf(message, size, "must have at most %zu bytes of data, has %zu", DATA_MAX,

@@ -103,7 +103,7 @@ static void record_crash_in_trace(int signal)
 
 static void write_file_of_trace(int signal)
 {
-    int fd = domi_own_file_open(path);
+    int fd = domi_own_file_open_checked(path);
 
     if (fd < 0)
         return;

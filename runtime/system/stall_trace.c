@@ -48,7 +48,7 @@ void domi_stall_trace_write_file(domus_system *system, uint64_t now_ns)
     if (!is_trace_wanted(system, now_ns))
         return;
     system->monitor.file_ns = now_ns;
-    struct file file = {domi_own_file_open(path), DOMI_STALL_TRACE_BYTES_MAX};
+    struct file file = {domi_own_file_open_checked(path), DOMI_STALL_TRACE_BYTES_MAX};
     int result = file.fd;
     if (file.fd >= 0) {
         result = domus_trace_write(system, since_ns, write_packets_to_file, &file);

@@ -290,7 +290,8 @@ static uint32_t add_label_of_event(domi_perfetto *perfetto, domi_protobuf *packe
     return is_new ? number : 0;
 }
 
-static void add_text_of_label(domi_protobuf *packet, uint32_t number, const domi_record *record)
+static void add_label_text_to_interned_names(domi_protobuf *packet, uint32_t number,
+                                             const domi_record *record)
 {
     char text[DOMI_LABEL_BYTES];
     size_t interned = domi_protobuf_begin_message(packet, PACKET_INTERNED_DATA);
@@ -327,7 +328,7 @@ static void write_event_of_step(void *perfetto_, domi_nesting_step step, uint64_
     }
     domi_protobuf_end_message(&packet, event);
     if (new_label != 0)
-        add_text_of_label(&packet, new_label, record);
+        add_label_text_to_interned_names(&packet, new_label, record);
     end_packet_and_gather_it(perfetto, &packet, whole);
 }
 

@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* base/memory.c: all memory is allocated by two functions, and a countdown makes the n-th
- * allocation fail. */
+/* base/memory.c: memory comes from the heap or is mapped, and a countdown makes the n-th allocation
+ * fail, from whichever it is. */
 
 static bool allocate_and_free_block(bool mapped)
 {

@@ -119,7 +119,7 @@ DOMT_TEST(conflicting_pools_are_reported_with_their_places)
     ck_assert_int_eq(domus_yaml_finish(yaml), -EINVAL);
     char *errors = domt_copy_errors_of_reader(yaml, name);
     ck_assert_str_eq(
-        errors, "3:11: pools[0].policy: must be rings, deques, stealing or sharing, is 'best'\n"
+        errors, "3:11: pools[0].policy: must be deques, rings, stealing or sharing, is 'best'\n"
                 "4:9: pools[1].name: must be unique, 'a' is taken by pools[0]\n");
     free(errors);
     domus_yaml_free(yaml);

@@ -216,8 +216,8 @@ static void count_wrong_bytes(const void *bytes, uint32_t size)
     wrong += memcmp(bytes, payload, size) != 0;
 }
 
-/* Answer an ask with its own payload if the answer is to be as long; otherwise with another
- * payload. */
+/* Count a notice from outside. Answer an ask with its own payload if that is at least as long as
+ * the answer, otherwise with another payload. */
 static int echo_ask_or_count_notice(domus_stack *stack, void *self, const void *bytes)
 {
     /* a message without a sender is a notice from outside */

@@ -78,9 +78,8 @@ static int ask_second_time(domus_stack *stack, void *self, const domus_answer *a
     return count_result(domus_ask(stack, server, &large, bytes, count_end_of_conversation));
 }
 
-/* Handle the order to the client: begin two asks, send notices of all sizes, arm timers, and spawn
- * a child. */
-static int begin_conversation_of_two_asks(domus_stack *stack, void *self, const void *payload)
+/* Begin a conversation that asks the server twice, one ask after the other. */
+static int begin_two_asks_in_turn(domus_stack *stack, void *self, const void *payload)
 {
     books.handled++;
     return count_result(domus_ask(stack, server, &middle, bytes, ask_second_time));
@@ -105,7 +104,7 @@ static int arm_single_and_periodic_timers(domus_stack *stack, void *self, const 
 
 static const domus_behaviour client = {
     .name = "client",
-    .on = (const domus_on[]){{&small, begin_conversation_of_two_asks, 300},
+    .on = (const domus_on[]){{&small, begin_two_asks_in_turn, 300},
                              {&middle, arm_single_and_periodic_timers, 0},
                              {&tick, spawn_child_on_tick, 100},
                              {0}}};

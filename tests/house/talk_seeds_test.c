@@ -30,7 +30,7 @@
 
 enum { NOTICE, ASK, KINDS };
 
-/* Counts of one seed. */
+/* The state and the counts of the run of one seed. */
 static struct {
     domi_random random;
     domus_address crowd[LIVES_MAX];

@@ -453,7 +453,7 @@ DOMT_TEST(shortage_that_returns_is_told_over_later)
     /* a second spell ends only after 2 s of quiet, so this one lasts for ever */
     ck_assert_uint_le(lines, 4);
     lines = 0;
-    /* for an hour, another shortage comes as soon as the spell is over */
+    /* 3,600 times, another shortage comes as soon as the quiet spell of the last one is over */
     for (uint32_t i = 0; i < HOUR_S; i++) {
         lines += domi_shortage_record(&shortage, now_ns);
         for (; shortage.begun_ns != 0; now_ns += second)

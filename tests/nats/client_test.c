@@ -65,7 +65,7 @@ DOMT_TEST(headers_go_only_to_servers_that_know_them)
 {
     domus_nats_publish publish = domt_nats_make_publication("a", "x");
     domus_appender headers = {0};
-    domus_peer_listener *listener = domt_nats_begin_with_client(NULL);
+    domus_peer_listener *listener = domt_nats_begin_with_server_and_client(NULL);
     domus_peer *peer = domt_nats_accept_connection(listener);
 
     (void)domt_nats_let_client_log_in(peer, "INFO {}\r\n");
@@ -203,7 +203,7 @@ DOMT_TEST(requests_under_way_have_a_limit)
 /* Subjects that match the inbox and are no replies of this client. */
 DOMT_TEST(wrong_replies_are_delivered_to_nobody)
 {
-    domus_peer_listener *listener = domt_nats_begin_with_client(NULL);
+    domus_peer_listener *listener = domt_nats_begin_with_server_and_client(NULL);
     domus_peer *peer = domt_nats_accept_connection(listener);
     const char *inbox = domt_nats_let_client_log_in(peer, NULL);
     static const char *const tails[] = {"",

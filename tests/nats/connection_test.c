@@ -209,7 +209,7 @@ DOMT_TEST(client_connects_to_another_server)
 
 DOMT_TEST(client_connects_to_servers_named_by_info)
 {
-    domus_peer_listener *listener = domt_nats_begin_with_client(NULL);
+    domus_peer_listener *listener = domt_nats_begin_with_server_and_client(NULL);
     domus_peer_listener *other = domt_nats_listen_as_server("10.0.0.8:1");
     domus_peer *peer = domt_nats_accept_connection(listener);
 
@@ -230,7 +230,7 @@ DOMT_TEST(client_connects_to_servers_named_by_info)
 DOMT_TEST(known_servers_have_a_limit)
 {
     char text[2000] = "INFO {\"connect_urls\":[\"h:99\"";
-    domus_peer_listener *listener = domt_nats_begin_with_client(NULL);
+    domus_peer_listener *listener = domt_nats_begin_with_server_and_client(NULL);
     domus_peer *peer = domt_nats_accept_connection(listener);
 
     for (int i = 1; i < 50; i++)
@@ -246,7 +246,7 @@ DOMT_TEST(known_servers_have_a_limit)
  * would delay each reconnect. */
 DOMT_TEST(servers_info_no_longer_names_are_forgotten)
 {
-    domus_peer_listener *listener = domt_nats_begin_with_client(NULL);
+    domus_peer_listener *listener = domt_nats_begin_with_server_and_client(NULL);
     domus_peer *peer = domt_nats_accept_connection(listener);
     domus_nats_event event = {.error = 0};
 
@@ -317,7 +317,7 @@ DOMT_TEST(client_avoids_closed_lame_duck_server)
 DOMT_TEST(burst_of_requests_is_queued_in_client)
 {
     static const char data[256 * 1024];
-    domus_peer_listener *listener = domt_nats_begin_with_client(NULL);
+    domus_peer_listener *listener = domt_nats_begin_with_server_and_client(NULL);
     domus_peer *peer = domt_nats_accept_connection(listener);
     domus_probe *probes[20];
 
@@ -352,7 +352,7 @@ DOMT_TEST(burst_of_requests_is_queued_in_client)
 DOMT_TEST(messages_wait_while_server_does_not_read)
 {
     static const domus_nats_options options = {.buffer_max = 2 * 1024 * 1024};
-    domus_peer_listener *listener = domt_nats_begin_with_client(&options);
+    domus_peer_listener *listener = domt_nats_begin_with_server_and_client(&options);
     domus_peer *peer = domt_nats_accept_connection(listener);
     static char payload[30001];
     uint32_t published = 0;
@@ -397,7 +397,7 @@ DOMT_TEST(messages_wait_while_server_does_not_read)
 /* Messages that are published while others wait for a slow connection are sent after them. */
 DOMT_TEST(messages_keep_order_on_slow_connection)
 {
-    domus_peer_listener *listener = domt_nats_begin_with_client(NULL);
+    domus_peer_listener *listener = domt_nats_begin_with_server_and_client(NULL);
     domus_peer *peer = domt_nats_accept_connection(listener);
     static char payload[30001];
     domus_nats_publish publish;

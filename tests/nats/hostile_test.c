@@ -30,7 +30,7 @@ DOMT_TEST(silent_server_is_disconnected)
 DOMT_TEST(server_that_never_completes_login_is_left)
 {
     static const domus_nats_options options = {.connect_timeout_ns = SECOND};
-    domus_peer_listener *listener = domt_nats_begin_with_client(&options);
+    domus_peer_listener *listener = domt_nats_begin_with_server_and_client(&options);
     domus_peer *peer = domt_nats_accept_connection(listener);
     uint64_t begun_ns = domus_testkit_now_ns(domt_kit);
 
@@ -56,7 +56,7 @@ DOMT_TEST(server_that_never_completes_login_is_left)
 
 DOMT_TEST(client_waits_before_reconnecting_to_closing_server)
 {
-    domus_peer_listener *listener = domt_nats_begin_with_client(NULL);
+    domus_peer_listener *listener = domt_nats_begin_with_server_and_client(NULL);
     uint64_t begun_ns = domus_testkit_now_ns(domt_kit);
 
     for (int i = 0; i < 12; i++) {
@@ -113,7 +113,7 @@ DOMT_TEST(wrong_greeting_ends_the_connection)
         {"INFO {}\r\n-ERR 'Authorization Violation'\r\n", -EACCES},
         {"INFO {}\r\nMSG a 1 99999999\r\n", -EMSGSIZE},
     };
-    domus_peer_listener *listener = domt_nats_begin_with_client(NULL);
+    domus_peer_listener *listener = domt_nats_begin_with_server_and_client(NULL);
     domus_nats_event event;
 
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
@@ -135,7 +135,7 @@ DOMT_TEST(wrong_greeting_ends_the_connection)
 DOMT_TEST(client_with_refused_user_waits_longest_pause)
 {
     static const domus_nats_options options = {.user = "u", .password = "p"};
-    domus_peer_listener *listener = domt_nats_begin_with_client(&options);
+    domus_peer_listener *listener = domt_nats_begin_with_server_and_client(&options);
     domus_peer *peer = domt_nats_accept_connection(listener);
 
     domt_nats_send_to_client(peer, INFO);

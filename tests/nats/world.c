@@ -72,7 +72,7 @@ domus_peer_listener *domt_nats_listen_as_server(const char *at)
     return listener;
 }
 
-domus_peer_listener *domt_nats_begin_with_client(const domus_nats_options *options)
+domus_peer_listener *domt_nats_begin_with_server_and_client(const domus_nats_options *options)
 {
     domt_nats_make_kit();
     domus_peer_listener *listener = domt_nats_listen_as_server(PLACE);
@@ -157,7 +157,7 @@ domus_peer *domt_nats_accept_client_login(domus_peer_listener *listener)
 domus_peer *domt_nats_begin_with_logged_in_client(const domus_nats_options *options,
                                                   domus_peer_listener **ret_listener)
 {
-    domus_peer_listener *listener = domt_nats_begin_with_client(options);
+    domus_peer_listener *listener = domt_nats_begin_with_server_and_client(options);
     domus_peer *peer = domt_nats_accept_connection(listener);
 
     (void)domt_nats_let_client_log_in(peer, NULL);

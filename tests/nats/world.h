@@ -26,7 +26,7 @@ void domt_expect_success(int result);
 
 /* Make the kit, a server at PLACE, and a client. `options` may be NULL; servers, events and seed
  * are set if they are missing. Returns the server's listener. domt_nats_end_kit() ends the kit. */
-domus_peer_listener *domt_nats_begin_with_client(const domus_nats_options *options);
+domus_peer_listener *domt_nats_begin_with_server_and_client(const domus_nats_options *options);
 void domt_nats_end_kit(void);
 
 /* Make the kit and its probes; open a client; listen as a server. */

@@ -65,7 +65,7 @@ static void send_query_with_tag(const domus_sql_statement *statement, uint64_t t
 }
 
 /* Check that the next answer has this tag and this error. */
-static void expect_answer_with_tag(uint64_t tag, int error)
+static void expect_result_of_ask_with_tag(uint64_t tag, int error)
 {
     domt_pg_received answer = domt_pg_receive_answer(&user);
 
@@ -178,10 +178,10 @@ DOMT_TEST(query_waits_for_connection_up_to_wait_ns)
     send_query_with_tag(&domt_pg_waits, 0);
     uint64_t began = domt_pg_monotonic_ns();
     send_query_with_tag(&quick, 1);
-    expect_answer_with_tag(1, -EBUSY);
+    expect_result_of_ask_with_tag(1, -EBUSY);
     ck_assert_uint_ge(domt_pg_monotonic_ns() - began, 200 * MS);
     domt_pg_release_server_lock(&other);
-    expect_answer_with_tag(0, 0);
+    expect_result_of_ask_with_tag(0, 0);
     domt_pg_user_stop_system(&other);
     stop_server_and_users();
 }
@@ -217,7 +217,7 @@ DOMT_TEST(late_queries_in_pipeline_are_cancelled_in_turn)
 
     start_server_with_user(&options);
     send_query_with_tag(&sleeps, 0); /* the first run of the sleeping statement prepares it */
-    expect_answer_with_tag(0, -ETIMEDOUT);
+    expect_result_of_ask_with_tag(0, -ETIMEDOUT);
     domt_pg_await_idle_connections(&user);
     uint64_t began = domt_pg_monotonic_ns();
     for (uint64_t tag = 0; tag < 4; tag++)
@@ -247,10 +247,10 @@ DOMT_TEST(query_hit_by_neighbours_cancel_is_sent_again)
     start_server_with_user(&options);
     domt_pg_run_script(&user, "CREATE SEQUENCE hits START 3");
     send_query_with_tag(&sleeps, 0);
-    expect_answer_with_tag(0, -ETIMEDOUT);
+    expect_result_of_ask_with_tag(0, -ETIMEDOUT);
     for (int i = 0; i < 2; i++) { /* after these two runs all statements are prepared */
         send_query_with_tag(&hit, 1);
-        expect_answer_with_tag(1, 0);
+        expect_result_of_ask_with_tag(1, 0);
     }
     /* On a busy machine the second signal of the real cancel may come so late that it ends the
      * query that was already sent again. */
@@ -265,10 +265,10 @@ DOMT_TEST(query_hit_by_neighbours_cancel_is_sent_again)
     ck_assert_uint_ge(domt_pg_read_database_status(&user).repeated, 1);
     /* one signal of this query's cancel hits no query, and must not count for a later one */
     send_query_with_tag(&sleeps, 0);
-    expect_answer_with_tag(0, -ETIMEDOUT);
+    expect_result_of_ask_with_tag(0, -ETIMEDOUT);
     domt_pg_run_script(&user, "ALTER SEQUENCE hits RESTART WITH 2");
     send_query_with_tag(&hit, 1);
-    expect_answer_with_tag(1, -ECANCELED);
+    expect_result_of_ask_with_tag(1, -ECANCELED);
     ck_assert_uint_eq(domt_pg_read_database_status(&user).failures, 0);
     stop_server_and_users();
 }
@@ -287,9 +287,9 @@ DOMT_TEST(procedure_runs_alone_on_its_connection)
     domt_pg_run_script(&user, "CREATE PROCEDURE p() LANGUAGE plpgsql AS $$ BEGIN COMMIT; END $$");
     for (uint64_t tag = 0; tag < 2; tag++) { /* after these rounds all statements are prepared */
         send_query_with_tag(&shares, 0);
-        expect_answer_with_tag(0, 0);
+        expect_result_of_ask_with_tag(0, 0);
         send_query_with_tag(&apart[tag], 0);
-        expect_answer_with_tag(0, 0);
+        expect_result_of_ask_with_tag(0, 0);
     }
     send_query_with_tag(&domt_pg_waits, 0);
     send_query_with_tag(&shares, 1);

@@ -94,6 +94,17 @@ static int reply_with_text(domus_stack *stack, const char *text)
     return error != 0 ? error : domus_reply(stack, &domus_packet_type, &packet);
 }
 
+/* Send a notice to the own channel, which encodes it for the peer. */
+static int send_text_as_notice(domus_stack *stack, const char *text)
+{
+    domus_packet packet;
+    int error = domus_slice_copy(text, strlen(text), &packet.bytes);
+
+    if (error == 0)
+        error = domus_notice(stack, domus_self(stack), &domus_packet_type, &packet);
+    return error;
+}
+
 static int change_pipeline(domus_stack *stack, uint32_t flags)
 {
     return domus_channel_set_pipeline(stack, domus_channel_running(stack), &domt_change_after,
@@ -106,11 +117,13 @@ static int answer_after_sleep(domus_stack *stack, void *self, const domus_answer
 
     if (answer->error != 0)
         return answer->error;
-    if (is_order_how(what, "later") || is_order_how(what, "behind"))
+    if (is_order_how(what, "later") || is_order_how(what, "behind") || is_order_how(what, "note"))
         domt_changes_now.results[0] = change_pipeline(stack, 0);
     if (is_order_how(what, "lclean"))
         domt_changes_now.results[0] = change_pipeline(stack, DOMUS_PIPELINE_CLEAN);
-    return reply_with_text(stack, what->text);
+    int error = reply_with_text(stack, what->text);
+    return error == 0 && is_order_how(what, "note") ? send_text_as_notice(stack, what->text)
+                                                    : error;
 }
 
 static int on_packet_answer_by_order(domus_stack *stack, void *self, const void *payload)
@@ -119,7 +132,7 @@ static int on_packet_answer_by_order(domus_stack *stack, void *self, const void 
 
     *what = parse_order(payload);
     if (is_order_how(what, "slow") || is_order_how(what, "later") || is_order_how(what, "lclean") ||
-        is_order_how(what, "behind"))
+        is_order_how(what, "behind") || is_order_how(what, "note"))
         return domus_sleep(stack, what->wait_ms * MS, answer_after_sleep);
     if (is_order_how(what, "up")) {
         int error = reply_with_text(stack, what->text);

@@ -11,6 +11,7 @@
  *   later   MS later the pipeline is changed, and then the answer is sent
  *   lclean  the same as `later`, with the flag DOMUS_PIPELINE_CLEAN
  *   behind  the same as `later`, for a request behind which more requests were decoded
+ *   note    the same as `later`, and a notice with TEXT goes to the peer behind the answer
  *   slow    the answer is sent MS later, without a change
  *   wrong   three changes are tried that must fail, and then the answer is sent at once
  *   twice   the pipeline is changed two times, and then the answer is sent at once

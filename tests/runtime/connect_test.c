@@ -183,7 +183,7 @@ static domus_address let_server_actor_listen(const char *at)
     return address;
 }
 
-static int result_of_connect_as_ordered(domus_address actor, const order *what)
+static int let_actor_connect_and_wait_for_result(domus_address actor, const order *what)
 {
     uint32_t before = atomic_load(&done);
 
@@ -198,7 +198,7 @@ static int result_of_connect_by_actor(domus_address actor, const char *to)
 
     ck_assert_uint_lt(strlen(to), sizeof what.to);
     memcpy(what.to, to, strlen(to) + 1);
-    return result_of_connect_as_ordered(actor, &what);
+    return let_actor_connect_and_wait_for_result(actor, &what);
 }
 
 /* Let an actor connect to the server, and check that a byte goes there and comes back. */
@@ -262,9 +262,9 @@ DOMT_TEST(failed_connect_tells_its_reason)
         ck_assert_int_eq(result_of_connect_by_actor(actor, ""), -EINVAL);
         order other = {.to = "127.0.0.1:1"};
         ck_assert_int_eq(domus_endpoint_parse("[::1]:0", &other.local), 0);
-        ck_assert_int_eq(result_of_connect_as_ordered(actor, &other), -EAFNOSUPPORT);
+        ck_assert_int_eq(let_actor_connect_and_wait_for_result(actor, &other), -EAFNOSUPPORT);
         ck_assert_int_eq(domus_endpoint_parse("192.0.2.1:0", &other.local), 0);
-        ck_assert_int_eq(result_of_connect_as_ordered(actor, &other), -EADDRNOTAVAIL);
+        ck_assert_int_eq(let_actor_connect_and_wait_for_result(actor, &other), -EADDRNOTAVAIL);
     }
     ck_assert_uint_eq(atomic_load(&mounted), before);
     end_system_of_connects();

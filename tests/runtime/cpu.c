@@ -9,7 +9,7 @@
 char domt_cpu_text[TEXT_MAX];
 size_t domt_cpu_length;
 
-int domt_cpu_append_text(void *context, const char *piece, size_t size)
+int domt_cpu_append_piece_to_text(void *context, const char *piece, size_t size)
 {
     ck_assert_uint_lt(domt_cpu_length + size, TEXT_MAX);
     memcpy(domt_cpu_text + domt_cpu_length, piece, size);
@@ -109,7 +109,8 @@ void domt_cpu_write_folded_stacks(const domus_cpu_profile *profile)
 
     domt_cpu_length = 0;
     domt_cpu_text[0] = '\0';
-    ck_assert_int_eq(domus_cpu_profile_write_folded(profile, domt_cpu_append_text, NULL), 0);
+    ck_assert_int_eq(domus_cpu_profile_write_folded(profile, domt_cpu_append_piece_to_text, NULL),
+                     0);
     for (const char *line = domt_cpu_text; *line != '\0';) {
         const char *end = strchr(line, '\n');
         ck_assert_ptr_nonnull(end);

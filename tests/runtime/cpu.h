@@ -11,7 +11,7 @@ extern char domt_cpu_text[];   /* the text of the last CPU profile, with a zero 
 extern size_t domt_cpu_length; /* length of domt_cpu_text in bytes */
 
 /* Append a piece of a CPU profile to domt_cpu_text; a function for domus_cpu_profile_write(). */
-int domt_cpu_append_text(void *context, const char *piece, size_t size);
+int domt_cpu_append_piece_to_text(void *context, const char *piece, size_t size);
 
 /* Keep the CPU busy on the calling thread for `ns` nanoseconds. */
 void domt_cpu_keep_busy(uint64_t ns);

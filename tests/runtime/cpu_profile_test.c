@@ -98,7 +98,7 @@ DOMT_TEST(graph_is_xml_and_names_both_behaviours)
 
     domt_end_system(system); /* a profile can still be written after its system has ended */
     domt_cpu_length = 0;
-    ck_assert_int_eq(domus_cpu_profile_write_svg(profile, domt_cpu_append_text, NULL), 0);
+    ck_assert_int_eq(domus_cpu_profile_write_svg(profile, domt_cpu_append_piece_to_text, NULL), 0);
     ck_assert_ptr_nonnull(strstr(domt_cpu_text, "<title>busy: "));
     ck_assert_ptr_nonnull(strstr(domt_cpu_text, "<title>less:busy: "));
     ck_assert_ptr_nonnull(strstr(domt_cpu_text, " samples at 99 Hz of 1 threads in 1."));

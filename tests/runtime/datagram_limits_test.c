@@ -207,7 +207,7 @@ static int append_two_bytes_to_datagram(domus_stack *stack, void *unused)
     return domus_channel_append(stack, domus_channel_running(stack), "ab", 2);
 }
 
-DOMT_TEST(each_append_is_a_datagram_of_a_connected_channel)
+DOMT_TEST(each_append_is_one_datagram_if_connected)
 {
     static const size_t sizes[] = {2, 0, 3};
     domus_datagram_options options = {0};

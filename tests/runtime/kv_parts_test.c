@@ -155,7 +155,7 @@ DOMT_TEST(answer_of_another_type_is_passed_on_once)
 
 #define SEEDS 20000u
 #define KEYS  64u
-#define MOST  14u /* more than this number of keys share a bucket by chance in one of 10^9 seeds */
+#define MOST  14u /* this many keys share a bucket by chance in one of 10^9 seeds */
 
 struct kind {
     const char *of; /* format of the keys, as for printf(3), with a place for the number */

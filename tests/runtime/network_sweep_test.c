@@ -103,13 +103,13 @@ static int ask_before_writing_back(domus_stack *stack, void *self, const void *p
     return result;
 }
 
-static int reply_to_wake(domus_stack *stack, void *self, const void *nothing)
+static int answer_ask_with_wake(domus_stack *stack, void *self, const void *nothing)
 {
     return domus_reply(stack, &wake_type, NULL);
 }
 
 static const domus_behaviour helping = {
-    .name = "helper", .on = (const domus_on[]){{&ask_type, reply_to_wake, 0}, {0}}};
+    .name = "helper", .on = (const domus_on[]){{&ask_type, answer_ask_with_wake, 0}, {0}}};
 
 static int finish_own_channel(domus_stack *stack, void *self, const void *payload)
 {

@@ -204,9 +204,9 @@ DOMT_TEST(actor_of_the_loop_takes_all_that_waits_by_its_order)
 
 DOMT_TEST(actor_of_a_pool_takes_all_that_waits_by_its_order)
 {
-    for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++) {
+    for (uint32_t i = 0; i < DOMT_POLICIES; i++) {
         reset_counts_of_test();
-        domt_pooled_start_with_policy(domt_pooled_policies[i], 1 + i % 2, 2);
+        domt_pooled_start_with_policy(domt_policies[i]->name, 1 + i % 2, 2);
         receiver = domt_pooled_spawn(domt_pooled.pool, &receiving, NULL);
         check_waiting_messages_are_ordered(domt_pooled.system, 2);
         domt_end_system(domt_pooled.system);
@@ -243,9 +243,9 @@ DOMT_TEST(streams_to_an_actor_of_the_loop_are_whole)
 
 DOMT_TEST(streams_to_an_actor_of_a_pool_are_whole)
 {
-    for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++) {
+    for (uint32_t i = 0; i < DOMT_POLICIES; i++) {
         reset_counts_of_test();
-        domt_pooled_start_with_policy(domt_pooled_policies[i], 2, 2);
+        domt_pooled_start_with_policy(domt_policies[i]->name, 2, 2);
         receiver = domt_pooled_spawn(domt_pooled.pool, &receiving, NULL);
         check_stream_is_complete_and_ordered(domt_pooled.system, 2);
         domt_end_system(domt_pooled.system);

@@ -1,6 +1,6 @@
 /* io/pipelines/change.c: the pipeline of a channel changes at a message boundary, at any time that
- * its handler chooses, and in whatever pieces the bytes come; messages of actors to the peer come
- * beside a change; and clients change their pipeline when their peer has agreed. */
+ * its handler chooses, and in whatever pieces the bytes come; and clients change their pipeline
+ * when their peer has agreed. */
 #include "tests/runtime/changes.h"
 #include "tests/runtime/running.h"
 #include "tests/support/crowd.h"
@@ -297,54 +297,6 @@ DOMT_TEST(pipeline_changes_the_same_on_real_sockets)
     domt_end_system(system);
     ck_assert_int_eq(domt_changes_now.opened, (int)asked.size + 1);
     ck_assert_int_eq(domt_changes_now.closed, domt_changes_now.opened);
-}
-
-/* --- mail beside a change --------------------------------------------------------------------- */
-
-static void send_notice_to_channel(domus_probe *probe, const char *words)
-{
-    domus_packet packet;
-    ck_assert_int_eq(domus_slice_copy(words, strlen(words), &packet.bytes), 0);
-    ck_assert_int_eq(domus_probe_send(probe, domt_pipes_now.channel, &domus_packet_type, &packet),
-                     0);
-}
-
-/* An actor sends messages to the peer at any step. A message that leaves behind the answer is
- * encoded by the new stages. */
-DOMT_TEST(mail_behind_the_answer_leaves_by_the_new_stages)
-{
-    for (uint64_t seed = 1; seed <= DOMT_SCALE(200, 40); seed++) {
-        domus_peer *peer;
-        domus_probe *probe;
-        domus_testkit *kit = domt_change_begin_kit(seed, &peer);
-        domt_bytes coded = {.size = 0};
-        size_t size, at = 0, notes = 0, rest;
-
-        domt_append_coded_packet(&coded, "n");
-        ck_assert_int_eq(domus_probe_new(kit, &probe), 0);
-        domt_pipes_peer_send(kit, peer, "x 0 a\n");
-        domt_pipes_peer_expect(kit, peer, "a\n");
-        domt_pipes_peer_send(kit, peer, seed % 2 == 0 ? "slow 0 b\nup 0 ok\n" : "fwd 0 ok\n");
-        for (int i = 0; i < 40; i++) {
-            send_notice_to_channel(probe, "n");
-            (void)domus_testkit_step(kit);
-        }
-        ck_assert_int_eq(domus_testkit_advance(kit, 10 * MS), 0);
-        const char *got = domus_peer_got(peer, &size);
-        while (at + 2 <= size && memcmp(got + at, "ok", 2) != 0) {
-            notes += got[at] == 'n';
-            at += 2; /* skip a line of two bytes, "n\n" or "b\n" */
-        }
-        ck_assert_msg(at + 3 <= size, "no answer in %zu bytes", size);
-        for (at += 3, rest = (size - at) % coded.size; at + coded.size <= size; notes++) {
-            ck_assert_mem_eq(got + at, coded.bytes, coded.size);
-            at += coded.size;
-        }
-        ck_assert_uint_eq(rest, 0);
-        ck_assert_uint_eq(notes, 40);
-        domus_peer_close(peer);
-        domt_change_end_kit(kit);
-    }
 }
 
 /* --- clients ---------------------------------------------------------------------------------- */

@@ -290,7 +290,7 @@ DOMT_TEST(calls_of_a_stage_in_one_turn_are_bounded)
     check_calls_of_a_step(&byte_by_byte, 2 * 64);
 }
 
-DOMT_TEST(pieces_of_one_turn_are_bounded)
+DOMT_TEST(pieces_decoded_in_one_turn_are_bounded)
 {
     check_calls_of_a_step(&piece_by_piece, 2 * 8);
 }

@@ -1,6 +1,9 @@
 /* io/pipelines/mail.c: messages that actors send to a channel and that the channel sends to its
- * peer, notices of the peer, and asks that the peer answers. */
+ * peer, notices of the peer, asks that the peer answers, and messages beside a change of the
+ * pipeline. */
+#include "tests/runtime/changes.h"
 #include "tests/runtime/pipes.h"
+#include "tests/support/sanitizer.h"
 #include "tests/support/suite.h"
 
 #include <domus/connect.h>
@@ -340,6 +343,67 @@ DOMT_TEST(asks_that_wait_when_the_system_stops_are_drained_or_fail)
         ask_channel_by_probe("a");
     domt_pipe_peer_hear(server, "a\na\n");
     domt_pipe_end_kit();
+}
+
+/* --- mail beside a change --------------------------------------------------------------------- */
+
+static void send_notice_to_channel(const char *words)
+{
+    domus_packet packet;
+    ck_assert_int_eq(domus_slice_copy(words, strlen(words), &packet.bytes), 0);
+    ck_assert_int_eq(domus_probe_send(probe, domt_pipes_now.channel, &domus_packet_type, &packet),
+                     0);
+}
+
+/* An actor sends messages to the peer at any step. A message that leaves behind the answer is
+ * encoded by the new stages. */
+DOMT_TEST(mail_behind_the_answer_leaves_by_the_new_stages)
+{
+    for (uint64_t seed = 1; seed <= DOMT_SCALE(200, 40); seed++) {
+        domus_peer *peer;
+        domus_testkit *kit = domt_change_begin_kit(seed, &peer);
+        domt_bytes coded = {.size = 0};
+        size_t size, at = 0, notes = 0, rest;
+
+        domt_append_coded_packet(&coded, "n");
+        ck_assert_int_eq(domus_probe_new(kit, &probe), 0);
+        domt_pipes_peer_send(kit, peer, "x 0 a\n");
+        domt_pipes_peer_expect(kit, peer, "a\n");
+        domt_pipes_peer_send(kit, peer, seed % 2 == 0 ? "slow 0 b\nup 0 ok\n" : "fwd 0 ok\n");
+        for (int i = 0; i < 40; i++) {
+            send_notice_to_channel("n");
+            (void)domus_testkit_step(kit);
+        }
+        ck_assert_int_eq(domus_testkit_advance(kit, 10 * MS), 0);
+        const char *got = domus_peer_got(peer, &size);
+        while (at + 2 <= size && memcmp(got + at, "ok", 2) != 0) {
+            notes += got[at] == 'n';
+            at += 2; /* skip a line of two bytes, "n\n" or "b\n" */
+        }
+        ck_assert_msg(at + 3 <= size, "no answer in %zu bytes", size);
+        for (at += 3, rest = (size - at) % coded.size; at + coded.size <= size; notes++) {
+            ck_assert_mem_eq(got + at, coded.bytes, coded.size);
+            at += coded.size;
+        }
+        ck_assert_uint_eq(rest, 0);
+        ck_assert_uint_eq(notes, 40);
+        domus_peer_close(peer);
+        domt_change_end_kit(kit);
+    }
+}
+
+DOMT_TEST(notice_of_the_handler_behind_the_answer_leaves_by_the_new_stages)
+{
+    domt_bytes wanted = {.size = 0};
+    domus_peer *peer;
+    domus_testkit *kit = domt_change_begin_kit(1, &peer);
+
+    domt_append_line_packet(&wanted, "b");
+    domt_append_coded_packet(&wanted, "b");
+    domt_pipes_peer_send(kit, peer, "note 1 b\n");
+    domt_change_expect_bytes(kit, peer, &wanted);
+    domus_peer_close(peer);
+    domt_change_end_kit(kit);
 }
 
 DOMT_SUITE(120)

@@ -284,8 +284,8 @@ static size_t write_text_of_request(char to[FILLING + 64], uint32_t peer, uint32
     return (uint32_t)head + FILLING + 1;
 }
 
-/* Send the reader's next bytes, as many as the socket takes. */
-static void send_next_bytes_of_reader(reader *one)
+/* Send the next bytes of a client's requests, as many as its socket takes. */
+static void send_next_bytes_of_requests(reader *one)
 {
     static const char *const hows[] = {"sleep 400 ", "far 200 ", "keep 300 ", "slice 0 ",
                                        "ffar 100 "};
@@ -349,7 +349,7 @@ static void read_lines_of_reader(reader *one)
 static bool have_all_readers_ended(void)
 {
     for (int i = 0; i < PEERS; i++) {
-        send_next_bytes_of_reader(&readers[i]);
+        send_next_bytes_of_requests(&readers[i]);
         read_lines_of_reader(&readers[i]);
     }
     for (int i = 0; i < PEERS; i++) {
@@ -404,7 +404,7 @@ static void run_with_memory_limit(uint64_t bytes, uint32_t *ended, uint32_t *ans
         readers[i] = (reader){.fd = domt_connect_to_port(port)};
     for (int i = 0; i < 150; i++) { /* for a while no reader reads */
         for (int peer = 0; peer < PEERS; peer++)
-            send_next_bytes_of_reader(&readers[peer]);
+            send_next_bytes_of_requests(&readers[peer]);
         domt_pause_ns(2 * DOMT_MS);
     }
     connect_and_read_until_answered();

@@ -9,9 +9,6 @@
 #include <time.h>
 #include <unistd.h>
 
-const domus_policy *const domt_policies[DOMT_POLICIES] = {
-    &domus_policy_sharing, &domus_policy_rings, &domus_policy_deques, &domus_policy_stealing};
-
 #define ALIGNMENT 128
 
 /* The link of a job that is in no queue: a policy that follows this link crashes. */

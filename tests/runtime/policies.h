@@ -8,14 +8,11 @@
 #define DOMT_POLICIES_H
 
 #include "runtime/policies/pool.h"
+#include "tests/runtime/pooled.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/suite.h"
 
 #define DOMT_PATIENCE_S 10 /* seconds within which a runner must take each job that was put */
-
-/* The policies of the library that policies_test.c tests. */
-#define DOMT_POLICIES 4u
-extern const domus_policy *const domt_policies[DOMT_POLICIES];
 
 typedef enum domt_job_state { DOMT_JOB_IDLE, DOMT_JOB_QUEUED, DOMT_JOB_RUN } domt_job_state;
 

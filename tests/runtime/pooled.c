@@ -1,7 +1,8 @@
 /* A running system with one pool of runners; tests/runtime/pooled.h has the contract. */
 #include "tests/runtime/pooled.h"
 
-const char *const domt_pooled_policies[] = {"rings", "deques", "stealing", "sharing"};
+const domus_policy *const domt_policies[DOMT_POLICIES] = {
+    &domus_policy_sharing, &domus_policy_rings, &domus_policy_deques, &domus_policy_stealing};
 struct domt_pooled domt_pooled;
 
 void domt_pooled_start_with_config(domus_config *config, const domus_pool_config *pool)

@@ -4,11 +4,12 @@
 
 #include "tests/runtime/running.h"
 
+#include <domus/policy.h>
 #include <domus/pools.h>
 
-/* The names of the policies that the library has. */
-#define DOMT_POOLED_POLICIES 4u
-extern const char *const domt_pooled_policies[DOMT_POOLED_POLICIES];
+/* The policies of the library: whatever holds for all of them is tested with each. */
+#define DOMT_POLICIES 4u
+extern const domus_policy *const domt_policies[DOMT_POLICIES];
 
 extern struct domt_pooled {
     domus_system *system;

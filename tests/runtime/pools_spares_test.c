@@ -112,8 +112,8 @@ static void run_actors_answer_while_all_runners_sleep(const char *policy)
 
 DOMT_TEST(actors_answer_while_all_runners_sleep)
 {
-    for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++)
-        run_actors_answer_while_all_runners_sleep(domt_pooled_policies[i]);
+    for (uint32_t i = 0; i < DOMT_POLICIES; i++)
+        run_actors_answer_while_all_runners_sleep(domt_policies[i]->name);
 }
 
 DOMT_TEST(spares_are_as_many_as_configured)
@@ -225,8 +225,8 @@ static void run_a_job_does_not_wait_behind_a_handler_that_blocks(const char *pol
 
 DOMT_TEST(a_job_does_not_wait_behind_a_handler_that_blocks)
 {
-    for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++)
-        run_a_job_does_not_wait_behind_a_handler_that_blocks(domt_pooled_policies[i]);
+    for (uint32_t i = 0; i < DOMT_POLICIES; i++)
+        run_a_job_does_not_wait_behind_a_handler_that_blocks(domt_policies[i]->name);
 }
 
 /* --- spares that end though there is work ----------------------------------------------------- */
@@ -275,8 +275,8 @@ static void run_spares_end_beside_work_that_does_not(const char *policy)
 
 DOMT_TEST(spares_end_beside_work_that_does_not)
 {
-    for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++)
-        run_spares_end_beside_work_that_does_not(domt_pooled_policies[i]);
+    for (uint32_t i = 0; i < DOMT_POLICIES; i++)
+        run_spares_end_beside_work_that_does_not(domt_policies[i]->name);
 }
 
 /* --- timers, and the stop --------------------------------------------------------------------- */
@@ -311,8 +311,8 @@ DOMT_TEST(timers_come_while_all_runners_sleep)
 /* The handlers return while the system is told to stop, and there are still spares. */
 DOMT_TEST(stop_of_system_ends_spare_runners)
 {
-    for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++) {
-        start_system_with_spares(domt_pooled_policies[i], 1, 3);
+    for (uint32_t i = 0; i < DOMT_POLICIES; i++) {
+        start_system_with_spares(domt_policies[i]->name, 1, 3);
         domus_address address = domt_pooled_spawn(domt_pooled.pool, &quick, NULL);
         let_handlers_block(3);
         expect_actor_answers(address);

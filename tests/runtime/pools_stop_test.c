@@ -46,8 +46,8 @@ static void run_a_stop_does_not_wait_behind_notices(const char *policy, uint32_t
 
 DOMT_TEST(a_stop_does_not_wait_behind_notices)
 {
-    for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++) {
-        run_a_stop_does_not_wait_behind_notices(domt_pooled_policies[i], 1);
+    for (uint32_t i = 0; i < DOMT_POLICIES; i++) {
+        run_a_stop_does_not_wait_behind_notices(domt_policies[i]->name, 1);
     }
 }
 
@@ -211,7 +211,7 @@ DOMT_TEST(wrong_pools_are_refused_with_words)
                                 "pools[1].name: must be unique, 'a' is taken by pools[0]");
     check_fault_of_pools_config(
         &(domus_pool_config){.name = "a", .policy = "best"}, 1,
-        "pools[0].policy: must be rings, deques, stealing or sharing, is 'best'");
+        "pools[0].policy: must be deques, rings, stealing or sharing, is 'best'");
     check_fault_of_pools_config(&(domus_pool_config){.name = "a", .own_policy = &empty}, 1,
                                 "pools[0].policy: has no central_enqueue");
     check_fault_of_pools_config(&(domus_pool_config){.name = "a", .runners = 65}, 1,

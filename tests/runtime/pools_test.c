@@ -222,9 +222,9 @@ DOMT_TEST(streams_are_whole_and_in_order)
 {
     numbers =
         (uint32_t)(domt_tests_are_long() ? DOMT_SCALE(2400000, 24000) : DOMT_SCALE(5000, 1000));
-    for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++) {
-        run_streams_are_whole_and_in_order(domt_pooled_policies[i], 1);
-        run_streams_are_whole_and_in_order(domt_pooled_policies[i], 2);
+    for (uint32_t i = 0; i < DOMT_POLICIES; i++) {
+        run_streams_are_whole_and_in_order(domt_policies[i]->name, 1);
+        run_streams_are_whole_and_in_order(domt_policies[i]->name, 2);
     }
 }
 
@@ -310,9 +310,9 @@ static void run_timers_and_sleeps_of_actors_come_idle_or_busy(const char *policy
 
 DOMT_TEST(timers_and_sleeps_of_actors_come_idle_or_busy)
 {
-    for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++) {
-        run_timers_and_sleeps_of_actors_come_idle_or_busy(domt_pooled_policies[i], 1);
-        run_timers_and_sleeps_of_actors_come_idle_or_busy(domt_pooled_policies[i], 2);
+    for (uint32_t i = 0; i < DOMT_POLICIES; i++) {
+        run_timers_and_sleeps_of_actors_come_idle_or_busy(domt_policies[i]->name, 1);
+        run_timers_and_sleeps_of_actors_come_idle_or_busy(domt_policies[i]->name, 2);
     }
 }
 
@@ -374,8 +374,8 @@ static void run_a_tree_grows_in_the_pool_and_ends_with_its_root(const char *poli
 
 DOMT_TEST(a_tree_grows_in_the_pool_and_ends_with_its_root)
 {
-    for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++) {
-        run_a_tree_grows_in_the_pool_and_ends_with_its_root(domt_pooled_policies[i], 2);
+    for (uint32_t i = 0; i < DOMT_POLICIES; i++) {
+        run_a_tree_grows_in_the_pool_and_ends_with_its_root(domt_policies[i]->name, 2);
     }
 }
 
@@ -428,8 +428,8 @@ static void run_a_child_that_fails_is_restarted(const char *policy, uint32_t run
 
 DOMT_TEST(a_child_that_fails_is_restarted)
 {
-    for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++) {
-        run_a_child_that_fails_is_restarted(domt_pooled_policies[i], 2);
+    for (uint32_t i = 0; i < DOMT_POLICIES; i++) {
+        run_a_child_that_fails_is_restarted(domt_policies[i]->name, 2);
     }
 }
 

@@ -46,9 +46,9 @@ DOMT_TEST(hooks_are_called_around_each_turn)
                                    .on = (const domus_on[]){{&go_type, stop_in_mount, 0}, {0}}};
     static const domus_pool_hooks hooks = {check_before_turn, count_after_turn, count_completion};
 
-    for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++) {
+    for (uint32_t i = 0; i < DOMT_POLICIES; i++) {
         const domus_pool_config work = {
-            .name = "work", .runners = 1, .policy = domt_pooled_policies[i], .hooks = &hooks};
+            .name = "work", .runners = 1, .policy = domt_policies[i]->name, .hooks = &hooks};
         domus_config config = domt_config_of_threads(1);
         atomic_store(&befores, 0);
         atomic_store(&afters, 0);
@@ -81,10 +81,10 @@ DOMT_TEST(a_job_from_outside_wakes_a_runner)
 {
     const domus_behaviour hearing = {
         .name = "hearing", .on = (const domus_on[]){{&go_type, count_handled_go, 0}, {0}}};
-    for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++) {
+    for (uint32_t i = 0; i < DOMT_POLICIES; i++) {
         const domus_pool_config work = {.name = "work",
                                         .runners = 2,
-                                        .policy = domt_pooled_policies[i],
+                                        .policy = domt_policies[i]->name,
                                         .stealing = {.aggressive_attempts = 1,
                                                      .moderate_attempts = 1,
                                                      .relaxed_sleep_ns = 1000 * DOMT_MS}};
@@ -288,8 +288,8 @@ static void run_runners_tell_what_they_did(const char *policy)
 
 DOMT_TEST(runners_tell_what_they_did)
 {
-    for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++)
-        run_runners_tell_what_they_did(domt_pooled_policies[i]);
+    for (uint32_t i = 0; i < DOMT_POLICIES; i++)
+        run_runners_tell_what_they_did(domt_policies[i]->name);
 }
 
 DOMT_TEST(level_off_measures_no_time)

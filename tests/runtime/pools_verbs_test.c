@@ -116,8 +116,8 @@ static void run_groups_have_members_in_pools(const char *policy)
 
 DOMT_TEST(groups_have_members_in_pools)
 {
-    for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++)
-        run_groups_have_members_in_pools(domt_pooled_policies[i]);
+    for (uint32_t i = 0; i < DOMT_POLICIES; i++)
+        run_groups_have_members_in_pools(domt_policies[i]->name);
 }
 
 /* --- what needs a ring ------------------------------------------------------------------------ */

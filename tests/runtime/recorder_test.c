@@ -23,7 +23,7 @@ static int stranger;
 static domi_record copy[PLACES];
 static domi_record open_copy[DOMI_RECORD_DEPTHS];
 
-static domi_recorder *make_recorder_of_thread_7(void)
+static domi_recorder *make_recorder_named_thread_7(void)
 {
     domi_recorder *recorder = NULL;
     ck_assert_int_eq(domi_recorder_new(&owner, "thread 7", PLACES, &recorder), 0);
@@ -52,7 +52,7 @@ static void check_record_of_number(const domi_record *record, uint64_t number)
 
 DOMT_TEST(a_ring_keeps_the_newest_records)
 {
-    domi_recorder *recorder = make_recorder_of_thread_7();
+    domi_recorder *recorder = make_recorder_named_thread_7();
 
     for (uint64_t written = 0; written <= 4 * PLACES; written++) {
         uint64_t kept = written < PLACES ? written : PLACES - 1;
@@ -66,7 +66,7 @@ DOMT_TEST(a_ring_keeps_the_newest_records)
 
 DOMT_TEST(a_copy_begins_with_what_ended_at_a_time)
 {
-    domi_recorder *recorder = make_recorder_of_thread_7();
+    domi_recorder *recorder = make_recorder_named_thread_7();
 
     for (uint64_t i = 0; i < 10; i++)
         write_record_of_number(recorder, i); /* the record ends at 2 * i ns */
@@ -79,7 +79,7 @@ DOMT_TEST(a_copy_begins_with_what_ended_at_a_time)
 
 DOMT_TEST(a_length_is_bounded_on_both_sides)
 {
-    domi_recorder *recorder = make_recorder_of_thread_7();
+    domi_recorder *recorder = make_recorder_named_thread_7();
 
     domi_recorder_write_ended_thing(recorder, DOMI_RECORD_RUN, 10, 9, NULL, 0);
     domi_recorder_write_ended_thing(recorder, DOMI_RECORD_RUN, 10, UINT64_MAX, NULL, 0);
@@ -92,7 +92,7 @@ DOMT_TEST(a_length_is_bounded_on_both_sides)
 
 DOMT_TEST(a_spoilt_record_is_left_out)
 {
-    domi_recorder *recorder = make_recorder_of_thread_7();
+    domi_recorder *recorder = make_recorder_named_thread_7();
 
     write_record_of_number(recorder, 1);
     write_record_of_number(recorder, 2);
@@ -106,7 +106,7 @@ DOMT_TEST(a_spoilt_record_is_left_out)
 
 DOMT_TEST(a_thing_that_has_begun_is_seen_until_it_ends)
 {
-    domi_recorder *recorder = make_recorder_of_thread_7();
+    domi_recorder *recorder = make_recorder_named_thread_7();
 
     domi_recorder_note_begin_of_thing(recorder, DOMI_RECORD_PHASE, 10, "state", 0);
     domi_recorder_note_begin_of_thing(recorder, DOMI_RECORD_RUN, 20, &owner, 5);
@@ -135,7 +135,7 @@ DOMT_TEST(a_thing_that_has_begun_is_seen_until_it_ends)
 
 DOMT_TEST(a_thing_that_has_not_begun_does_not_end)
 {
-    domi_recorder *recorder = make_recorder_of_thread_7();
+    domi_recorder *recorder = make_recorder_named_thread_7();
 
     domi_recorder_end_begun_thing(recorder, DOMI_RECORD_RUN, 0, 30);
     domi_recorder_note_begin_of_thing(recorder, DOMI_RECORD_STEAL, 20, NULL, 0);
@@ -152,12 +152,12 @@ DOMT_TEST(a_thing_that_has_not_begun_does_not_end)
 
 DOMT_TEST(recorders_are_found_by_their_owner)
 {
-    domi_recorder *first = make_recorder_of_thread_7();
+    domi_recorder *first = make_recorder_named_thread_7();
     domi_recorder *other = NULL;
     uint32_t index = 0;
 
     ck_assert_int_eq(domi_recorder_new(&stranger, "x", PLACES, &other), 0);
-    domi_recorder *second = make_recorder_of_thread_7();
+    domi_recorder *second = make_recorder_named_thread_7();
     ck_assert_ptr_eq(domi_recorder_next_of_owner(&owner, &index), first);
     ck_assert_ptr_eq(domi_recorder_next_of_owner(&owner, &index), second);
     ck_assert_ptr_null(domi_recorder_next_of_owner(&owner, &index));
@@ -205,7 +205,7 @@ DOMT_TEST(a_recorder_is_refused_at_each_limit)
 
 DOMT_TEST(the_thread_that_writes_is_known)
 {
-    domi_recorder *recorder = make_recorder_of_thread_7();
+    domi_recorder *recorder = make_recorder_named_thread_7();
     ck_assert_int_eq(atomic_load(&recorder->tid), 0);
     domi_recorder_set_writing_thread(recorder);
     ck_assert_int_gt(atomic_load(&recorder->tid), 0);
@@ -214,7 +214,7 @@ DOMT_TEST(the_thread_that_writes_is_known)
 
 DOMT_TEST(a_crash_keeps_the_memory_of_recorders)
 {
-    domi_recorder *recorder = make_recorder_of_thread_7();
+    domi_recorder *recorder = make_recorder_named_thread_7();
 
     write_record_of_number(recorder, 1);
     ck_assert(domi_recorders_begin_crash());
@@ -266,7 +266,7 @@ static uint64_t copy_and_check_records_once(const domi_recorder *recorder)
 
 DOMT_TEST(a_reader_never_sees_half_a_record)
 {
-    struct race race = {.recorder = make_recorder_of_thread_7()};
+    struct race race = {.recorder = make_recorder_named_thread_7()};
     pthread_t writer;
     uint64_t copied = 0;
     uint64_t rounds = 0;

@@ -193,7 +193,7 @@ static void on_stop_free_messages(domus_stack *stack, void *self)
 }
 
 /* Restart the actor: it forgets its kept asks and its timers. */
-static int on_restart_forget_actors(domus_stack *stack, void *self_, int error)
+static int on_restart_forget_asks_and_timers(domus_stack *stack, void *self_, int error)
 {
     domt_doer *self = self_;
     free_held_messages(stack, self);
@@ -222,7 +222,7 @@ static const domus_supervision restarting = {.intensity = 1000, .otherwise = DOM
     {                                                                                              \
         .name = its_name, .kind = DOMUS_STATE, .state_size = sizeof(domt_doer), .on = its_rows,    \
         .on_mount = on_mount_act, .on_stop = on_stop_free_messages,                                \
-        .on_restart = on_restart_forget_actors, .supervision = supervised,                         \
+        .on_restart = on_restart_forget_asks_and_timers, .supervision = supervised,                \
         .mount_frame_size = TALK,                                                                  \
     }
 

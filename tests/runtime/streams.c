@@ -295,7 +295,7 @@ static int on_forwarded_request_serve(domus_stack *stack, void *self, const void
     return on_request_begin_sequence(stack, self, &line);
 }
 
-static uint32_t marks_of_line(const void *payload)
+static uint32_t alone_mark_of_line_that_begins_with_A(const void *payload)
 {
     return ((const domt_line *)payload)->text[0] == 'A' ? DOMUS_ALONE : 0;
 }
@@ -325,7 +325,8 @@ static int on_close_count(domus_stack *stack, void *self, const void *payload)
     {                                                                                              \
         .name = "streams", .kind = DOMUS_CHANNELS, .pipeline = pipe,                               \
         .on_peer = (const domus_on_peer[]){{&domt_line_type, on_request_begin_sequence,            \
-                                            sizeof(struct domi_count_frame), 0, marks_of_line},    \
+                                            sizeof(struct domi_count_frame), 0,                    \
+                                            alone_mark_of_line_that_begins_with_A},                \
                                            {.type = NULL}},                                        \
         .on_open = {on_open_count, 0}, .on_close = {on_close_count, 0},                            \
     }

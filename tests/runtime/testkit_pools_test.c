@@ -3,7 +3,7 @@
  * actors there are, and also when memory runs out. */
 #include "base/memory.h"
 #include "runtime/testkit/who.h"
-#include "tests/runtime/running.h"
+#include "tests/runtime/pooled.h"
 #include "tests/support/suite.h"
 
 #include <domus/pools.h>
@@ -14,13 +14,11 @@
 
 /* --- pools ------------------------------------------------------------------------------------ */
 
-#define MS       DOMT_MS
-#define HOUR     (3600 * 1000 * MS)
-#define ECHOES   5u
-#define PASSES   40u
-#define POLICIES 4u
+#define MS     DOMT_MS
+#define HOUR   (3600 * 1000 * MS)
+#define ECHOES 5u
+#define PASSES 40u
 
-static const char *const policies[POLICIES] = {"rings", "deques", "stealing", "sharing"};
 static const domus_type ball_type = {.name = "ball", .size = sizeof(uint32_t)};
 static const domus_type question_type = {.name = "question", .size = sizeof(uint32_t)};
 static const domus_type tick_type = {.name = "tick"};
@@ -120,9 +118,9 @@ static void play_balls_among_echoes(domus_testkit *kit)
 
 DOMT_TEST(pools_run_in_kits_on_their_clock)
 {
-    for (uint32_t i = 0; i < POLICIES; i++) {
+    for (uint32_t i = 0; i < DOMT_POLICIES; i++) {
         for (uint64_t seed = 1; seed <= DOMT_SCALE(50, 10); seed++) {
-            domus_testkit *kit = make_kit_with_pool(policies[i], seed);
+            domus_testkit *kit = make_kit_with_pool(domt_policies[i]->name, seed);
             play_balls_among_echoes(kit);
             ck_assert_uint_eq(now.ticks, 0);
             ck_assert_int_eq(domus_testkit_advance(kit, HOUR - MS), 0);
@@ -152,11 +150,11 @@ static char *trace_of_play(const char *policy, uint64_t seed)
 
 DOMT_TEST(one_seed_is_one_run_and_seeds_differ)
 {
-    for (uint32_t i = 0; i < POLICIES; i++) {
+    for (uint32_t i = 0; i < DOMT_POLICIES; i++) {
         char *before = NULL;
         for (uint64_t seed = 1; seed <= 10; seed++) {
-            char *once = trace_of_play(policies[i], seed);
-            char *again = trace_of_play(policies[i], seed);
+            char *once = trace_of_play(domt_policies[i]->name, seed);
+            char *again = trace_of_play(domt_policies[i]->name, seed);
             ck_assert_str_eq(once, again);
             ck_assert(before == NULL || strcmp(before, once) != 0);
             free(before);
@@ -169,8 +167,8 @@ DOMT_TEST(one_seed_is_one_run_and_seeds_differ)
 
 DOMT_TEST(kit_gives_turns_to_all_runners)
 {
-    for (uint32_t i = 0; i < POLICIES; i++) {
-        domus_testkit *kit = make_kit_with_pool(policies[i], 7);
+    for (uint32_t i = 0; i < DOMT_POLICIES; i++) {
+        domus_testkit *kit = make_kit_with_pool(domt_policies[i]->name, 7);
         domus_runner_profile one;
         play_balls_among_echoes(kit);
         for (uint32_t j = 0; j < 5; j++) {

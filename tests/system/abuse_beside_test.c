@@ -73,7 +73,7 @@ static const row rows[] = {
     {"the same twice", 2000, 0, OF(TALK), OF(TALK), NULL},
 };
 
-/* Measurements of one side of a row, one value for each round. */
+/* Measurements of one side of a row: latencies for each round, and largest shares of a CPU. */
 typedef struct figures {
     double p50[ROUNDS_MAX];
     double p99[ROUNDS_MAX];

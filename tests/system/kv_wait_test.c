@@ -42,6 +42,9 @@ static const char *const lines[] = {
     "d LMPOP 1 {t}l MIDDLE;LMPOP 1 {t}l LEFT COUNT 0;LMPOP 1 {t}l LEFT COUNT x",
     "d LMPOP 1 {t}l LEFT COUNT;LMPOP 1 {t}l LEFT COUNT 1 COUNT 2;LMPOP 1 {t}s LEFT",
     "d LMPOP 9223372036854775807 {t}l LEFT;LMPOP -1 {t}l LEFT;LMPOP 1 {t}l",
+    /* the word behind the keys is no key: its shard, which may be another one, is not asked */
+    "d LMPOP 2 {a}l LEFT;LMPOP 2 {b}l LEFT;LMPOP 2 {c}l RIGHT;LMPOP 2 {d}l LEFT;LMPOP 2 {e}l LEFT",
+    "d LMPOP 2 {f}l LEFT;LMPOP 2 {g}l RIGHT;LMPOP 2 {h}l LEFT;LMPOP 2 {i}l LEFT;LMPOP 2 {j}l LEFT",
     "d RPUSH {t}n 1 2 3 4 5 6;LMPOP 2 {t}none {t}n LEFT;LMPOP 1 {t}n RIGHT COUNT 2",
     "d LMPOP 2 {t}none {t}s LEFT;LMPOP 2 {t}n {t}s LEFT COUNT 10;EXISTS {t}n",
     "d~BLMPOP 0.01 1 {t}none LEFT;BLMPOP -1 1 {t}n LEFT;BLMPOP x 1 {t}n LEFT",

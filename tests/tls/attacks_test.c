@@ -23,7 +23,7 @@ static void prepare_authority_and_server_settings(void)
     settings = domt_make_server_settings(&pki, "a");
 }
 
-static void open_server_and_raw_client(int version)
+static void open_server_and_openssl_client(int version)
 {
     ck_assert_int_eq(domt_side_open_by_role(&side, domt_make_tls_context(&settings), NULL), 0);
     domt_raw_open_client(&raw, &pki, version, "a.example");
@@ -31,7 +31,7 @@ static void open_server_and_raw_client(int version)
 
 static void complete_handshake_with_raw_client(int version)
 {
-    open_server_and_raw_client(version);
+    open_server_and_openssl_client(version);
     ck_assert(domt_raw_talk_with_side(&raw, &side));
     if (version == TLS1_3_VERSION)
         domt_forge_begin_with_keys(&forge, &raw);
@@ -39,7 +39,7 @@ static void complete_handshake_with_raw_client(int version)
 
 static void close_server_and_raw_client(void)
 {
-    domt_raw_close_connection(&raw);
+    domt_raw_free_peer(&raw);
     domt_side_close_connection(&side);
     domus_tls_free(side.options.tls);
 }
@@ -92,7 +92,7 @@ DOMT_TEST(largest_hello_may_come_byte_by_byte)
     prepare_authority_and_server_settings();
     for (int i = 0; i < 2; i++) {
         size_t size;
-        open_server_and_raw_client(TLS1_3_VERSION);
+        open_server_and_openssl_client(TLS1_3_VERSION);
         offer_unknown_extension_in_hello(&sizes[i]);
         unsigned char *hello = take_client_hello(&size);
         domt_side_feed_in_pieces(&side, (char *)hello, size, 1);
@@ -112,7 +112,7 @@ DOMT_TEST(hello_split_into_many_records_is_refused)
     size_t size, answered;
 
     prepare_authority_and_server_settings();
-    open_server_and_raw_client(TLS1_3_VERSION);
+    open_server_and_openssl_client(TLS1_3_VERSION);
     unsigned char *hello = take_client_hello(&size);
     memcpy(first + 5, hello + 5, 5);
     domt_side_feed_in_pieces(&side, (char *)first, sizeof first, 0);
@@ -147,7 +147,7 @@ DOMT_TEST(server_name_with_odd_bytes_is_harmless)
     prepare_authority_and_server_settings();
     for (size_t i = 0; i < sizeof odd; i++) {
         size_t size;
-        open_server_and_raw_client(TLS1_3_VERSION);
+        open_server_and_openssl_client(TLS1_3_VERSION);
         unsigned char *hello = take_client_hello(&size);
         find_text_in_bytes(hello, size, "a.example")[4] = odd[i];
         domt_side_feed_in_pieces(&side, (char *)hello, size, 0);
@@ -167,7 +167,7 @@ DOMT_TEST(server_name_of_256_bytes_is_refused)
     /* The test builds a ClientHello of TLS 1.2 with one extension, the name of the server, by
      * hand. */
     prepare_authority_and_server_settings();
-    open_server_and_raw_client(TLS1_2_VERSION);
+    open_server_and_openssl_client(TLS1_2_VERSION);
     hello[used++] = 1;
     used += 3;
     hello[used] = hello[used + 1] = 3;
@@ -206,7 +206,7 @@ DOMT_TEST(early_data_is_refused)
     SSL_SESSION *session = SSL_SESSION_dup(SSL_get0_session(raw.ssl));
     ck_assert_int_eq(SSL_SESSION_set_max_early_data(session, 1000), 1);
     domus_tls *tls = side.options.tls;
-    domt_raw_close_connection(&raw);
+    domt_raw_free_peer(&raw);
     domt_side_close_connection(&side);
     ck_assert_int_eq(domt_side_open_by_role(&side, tls, NULL), 0);
     domt_raw_open_client(&raw, &pki, TLS1_3_VERSION, "a.example");
@@ -311,7 +311,7 @@ static void send_certificate_as_raw_client(const char *file, int others)
 static void check_verdict_on_client_certificate(int version, const char *file, int others,
                                                 int error, const char *failure)
 {
-    open_server_and_raw_client(version);
+    open_server_and_openssl_client(version);
     send_certificate_as_raw_client(file, others);
     (void)domt_raw_talk_with_side(&raw, &side);
     ck_assert_msg(side.error == error, "%s: %d %s", file, side.error,
@@ -361,7 +361,7 @@ DOMT_TEST(malformed_client_certificate_is_refused)
         size_t size;
         /* in TLS 1.2 the client's certificate is not encrypted, so the test can change it on the
          * way */
-        open_server_and_raw_client(TLS1_2_VERSION);
+        open_server_and_openssl_client(TLS1_2_VERSION);
         send_certificate_as_raw_client("right", 0);
         unsigned char *flight = take_client_hello(&size);
         domt_side_feed_in_pieces(&side, (char *)flight, size, 0);
@@ -404,7 +404,7 @@ DOMT_TEST(certificate_name_with_nul_matches_no_host)
 
     settings = domt_make_server_settings(&pki, "a");
     require_client_certificates();
-    open_server_and_raw_client(TLS1_3_VERSION);
+    open_server_and_openssl_client(TLS1_3_VERSION);
     send_certificate_as_raw_client("nul", 0);
     ck_assert(domt_raw_talk_with_side(&raw, &side));
     ck_assert_int_eq(domus_tls_kit_peer(side.kit, &peer), 0);

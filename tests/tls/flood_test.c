@@ -50,7 +50,7 @@ static void complete_handshake_with_stage_as_client(bool keeps_sessions)
 
 static void close_stage_and_raw_peer(void)
 {
-    domt_raw_close_connection(&raw);
+    domt_raw_free_peer(&raw);
     domt_side_close_connection(&side);
     domus_tls_free(side.options.tls);
     domt_pki_free_authority(&pki);

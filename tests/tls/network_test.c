@@ -245,7 +245,7 @@ static void let_all_clients_end(domt_sweep *sweep)
     carry_bytes_of_all_clients(sweep);
     for (uint32_t i = 0; i < clients_count; i++) {
         check_client_lost_no_lines(sweep, &clients[i]);
-        domt_raw_close_connection(&clients[i].raw);
+        domt_raw_free_peer(&clients[i].raw);
     }
 }
 

@@ -9,7 +9,7 @@
 typedef struct domt_pki {
     char folder[64];
     EVP_PKEY *key;
-    X509 *authority; /* certificate of the authority, also in FOLDER/ca.pem */
+    X509 *authority; /* certificate of the authority; FOLDER/ca.pem has it as text */
 } domt_pki;
 
 typedef struct domt_wish {

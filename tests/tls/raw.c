@@ -62,7 +62,7 @@ void domt_raw_open_client(domt_raw *raw, const domt_pki *pki, int version, const
     ck_assert_int_eq((int)SSL_set_tlsext_host_name(raw->ssl, host), 1);
 }
 
-void domt_raw_close_connection(domt_raw *raw)
+void domt_raw_free_peer(domt_raw *raw)
 {
     SSL_free(raw->ssl);
     SSL_CTX_free(raw->context);

@@ -22,7 +22,7 @@ void domt_raw_open_client(domt_raw *raw, const domt_pki *pki, int version, const
 
 /* Make a server that has the certificate FILE, its key and its chain. */
 void domt_raw_open_server(domt_raw *raw, const domt_pki *pki, const char *file);
-void domt_raw_close_connection(domt_raw *raw);
+void domt_raw_free_peer(domt_raw *raw);
 
 /* Carry bytes between the raw peer and a side of the stage until neither has more. Returns whether
  * the raw peer's handshake is done. */

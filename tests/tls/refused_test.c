@@ -144,7 +144,7 @@ static void complete_handshake_with_raw_client(int version)
 
 static void close_raw_client_and_server(void)
 {
-    domt_raw_close_connection(&raw);
+    domt_raw_free_peer(&raw);
     close_server_under_test();
 }
 
@@ -239,7 +239,7 @@ DOMT_TEST(budget_limits_number_of_connections)
     domt_raw_open_client(&raw, &pki, TLS1_3_VERSION, "a.example");
     ck_assert(domt_raw_talk_with_side(&raw, &server));
     ck_assert_uint_eq(budget.used_bytes, 49152 + 16384);
-    domt_raw_close_connection(&raw);
+    domt_raw_free_peer(&raw);
     domt_side_close_connection(&client);
     domt_side_close_connection(&server);
     ck_assert_uint_eq(budget.used_bytes, 0);

@@ -50,7 +50,7 @@ static SSL_SESSION *connect_raw_client_and_exchange_line(domus_tls *tls, int ver
     verified = domt_side_tls_info(&server).verified;
     SSL_SESSION *next = SSL_get1_session(raw.ssl);
     SSL_set_shutdown(raw.ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
-    domt_raw_close_connection(&raw);
+    domt_raw_free_peer(&raw);
     domt_side_close_connection(&server);
     SSL_SESSION_free(session);
     return next;
@@ -209,7 +209,7 @@ static const char *read_subject_of_server_certificate(domus_tls *tls)
     domt_raw_open_client(&raw, &pki, TLS1_3_VERSION, "a.example");
     ck_assert(domt_raw_talk_with_side(&raw, &server));
     X509_NAME_oneline(X509_get_subject_name(SSL_get0_peer_certificate(raw.ssl)), text, sizeof text);
-    domt_raw_close_connection(&raw);
+    domt_raw_free_peer(&raw);
     domt_side_close_connection(&server);
     return text;
 }

@@ -232,7 +232,7 @@ DOMT_TEST(tls_1_2_is_used_unless_minimum_is_higher)
             ck_assert_int_eq(server.error, -EPROTO);
             ck_assert_str_eq(domt_side_tls_info(&server).failure, "unsupported protocol");
         }
-        domt_raw_close_connection(&raw);
+        domt_raw_free_peer(&raw);
         domt_side_close_connection(&server);
         domus_tls_free(server.options.tls);
     }
@@ -366,7 +366,7 @@ DOMT_TEST(unknown_server_names_get_first_certificate)
         ck_assert_msg(is_done || server.error < 0, "%zu", i);
         if (is_done)
             domt_raw_expect_echo_of_line(&raw, &server, "hello");
-        domt_raw_close_connection(&raw);
+        domt_raw_free_peer(&raw);
         domt_side_close_connection(&server);
     }
     free_contexts_of_layers();

@@ -250,7 +250,7 @@ static void close_storm_client_after_answer(client *one)
 
     ck_assert_int_eq(recv(one->fd, &byte, 1, MSG_WAITALL), 1);
     ck_assert_int_eq(close(one->fd), 0);
-    domt_raw_close_connection(&one->raw);
+    domt_raw_free_peer(&one->raw);
 }
 
 static void run_storm_of_handshakes(int bits)

@@ -222,7 +222,7 @@ static void add_yaml_list_of_texts(choices *to)
 }
 
 /* Add to a schema the forms of a text of this kind. A missing value is an empty text. */
-static void add_text_of_kind(choices *to, const json_t *key, const char *kind)
+static void add_schemas_of_text_kind(choices *to, const json_t *key, const char *kind)
 {
     uint64_t low = get_number_of_key(key, "minimum"), high = get_number_of_key(key, "maximum");
 
@@ -257,7 +257,7 @@ static void add_values_of_row(choices *to, const json_t *key)
     else if (strcmp(name, "word") == 0)
         add_words_of_key(to, key);
     else
-        add_text_of_kind(to, key, name);
+        add_schemas_of_text_kind(to, key, name);
 }
 
 json_t *config_kinds_make_schema(const json_t *key, const json_t *second)

@@ -29,8 +29,8 @@ static void append_bytes_to_text(domt_socket_read *read, const void *bytes, size
     read->size += size;
 }
 
-static void append_message_as_text(domt_socket_read *read, char kind, uint32_t number,
-                                   const void *bytes, size_t size)
+static void append_kind_number_and_bytes(domt_socket_read *read, char kind, uint32_t number,
+                                         const void *bytes, size_t size)
 {
     append_bytes_to_text(read, &kind, 1);
     append_bytes_to_text(read, &number, sizeof number);
@@ -50,14 +50,14 @@ static void read_message_of_stage(domt_socket_read *read, domus_stage_kit *kit,
 {
     if (message->type == &domus_websocket_message_type) {
         const domus_websocket_message *made = message->payload;
-        append_message_as_text(read, made->binary ? 'b' : 't', made->bytes.size,
-                               domus_slice_data(made->bytes), made->bytes.size);
+        append_kind_number_and_bytes(read, made->binary ? 'b' : 't', made->bytes.size,
+                                     domus_slice_data(made->bytes), made->bytes.size);
         DOMI_CHECK(domus_stage_kit_encode(kit, DOMUS_NO_ID, message->type, made) == 0);
         domus_stage_kit_clear(kit);
     } else if (message->type == &domus_websocket_close_type) {
         const domus_websocket_close *close = message->payload;
-        append_message_as_text(read, 'c', close->code, domus_slice_data(close->reason),
-                               close->reason.size);
+        append_kind_number_and_bytes(read, 'c', close->code, domus_slice_data(close->reason),
+                                     close->reason.size);
         read->closed = true;
         DOMI_CHECK(domus_stage_kit_is_last(kit));
     }
@@ -144,16 +144,17 @@ static void record_message_of_wslay(wslay_event_context_ptr context,
     domt_socket_read *read = ((feed *)user)->read;
 
     if (message->opcode == WSLAY_TEXT_FRAME || message->opcode == WSLAY_BINARY_FRAME)
-        append_message_as_text(read, message->opcode == WSLAY_TEXT_FRAME ? 't' : 'b',
-                               (uint32_t)message->msg_length, message->msg, message->msg_length);
+        append_kind_number_and_bytes(read, message->opcode == WSLAY_TEXT_FRAME ? 't' : 'b',
+                                     (uint32_t)message->msg_length, message->msg,
+                                     message->msg_length);
     if (message->opcode == WSLAY_CONNECTION_CLOSE && message->msg_length == 1) {
         read->refused = DOMUS_WEBSOCKET_PROTOCOL_ERROR;
     } else if (message->opcode == WSLAY_CONNECTION_CLOSE) {
         size_t code = message->msg_length >= 2 ? 2 : 0;
         const uint8_t *reason = code != 0 ? message->msg + code : NULL;
-        append_message_as_text(read, 'c',
-                               code != 0 ? message->status_code : DOMUS_WEBSOCKET_NO_CODE, reason,
-                               message->msg_length - code);
+        append_kind_number_and_bytes(read, 'c',
+                                     code != 0 ? message->status_code : DOMUS_WEBSOCKET_NO_CODE,
+                                     reason, message->msg_length - code);
         read->closed = true;
     }
 }
