@@ -10,8 +10,8 @@
  * finds it off knows that nobody looks at the slots, and may give them back. Plain stores stay in
  * their thread's buffer as in park.pml.
  *
- * Models: house/message/belt.c fill_and_publish_slot, turn_belt_on, turn_off_empty_belt, domi_belts_link, domi_belts_turn_all_off,
- * domi_belts_free_unused_rings; house/message/manager.h domi_manager_notify_of_push; base/park.h, the sleep without standing in,
+ * Models: house/message/belt.c fill_and_publish_slot, turn_belt_on, domi_belts_free_unused_rings;
+ * house/dispatch/carry.c turn_off_empty_belt, domi_belts_turn_all_off; house/message/manager.h domi_manager_notify_of_push; base/park.h, the sleep without standing in,
  * because a stand-in leaves the belts alone; runtime/loop/park.c look_and_fall_asleep. Holds: no lost wake-up (M3), every message is taken, none before it was filled, no belt
  * is linked twice, at most one write per sleep (M12), and nobody looks at slots that were given back.
  *

@@ -10,7 +10,7 @@
  * Models: runtime/outside/detached.c reserve_detached_thread, make_detached_thread, domi_detached_spawn_actor, lock_system_for_spawn,
  * unlock_system_after_spawn, run_loop_of_detached_actor, follow_new_orders, sleep_until_due, domi_detached_close_for_spawns,
  * domi_detached_wake_all_threads; runtime/control/stop.c close_spawning_and_stop_actors, domi_system_set_stop_step, domi_system_end_threads;
- * house/family/birth.c domi_house_spawn_routee (the exclusion).
+ * house/family/birth.c domi_house_spawn_for_directory (the exclusion).
  * Holds: one actor at a time on each thread; nobody is born on a thread that has walked its actors
  * to stop them; each actor ends; each thread ends, and none sleeps with work; the stop comes to its
  * end.

@@ -9,7 +9,7 @@
  * Models: house/family/birth.c publish_life_word; house/family/life.c domi_house_mount_actor, domi_house_try_to_end_stop, free_house,
  * domi_house_free_dead_slot; house/message/stop.c domi_house_ask_to_stop; house/message/mailbox.c put_node_to_inbox,
  * domi_mailbox_put_slow; house/family/restart.c domi_house_handle_own_node; house/dispatch/deliver.c sort_node_of_inbox,
- * domi_mailbox_sort_inbox; house/dispatch/dispatch.c may_take_user, domi_house_settle_after_run; house/dispatch/loan.c
+ * domi_mailbox_sort_inbox; house/dispatch/run.h domi_run_may_take_mail_unless_marked; house/dispatch/settle.c domi_house_settle_after_run; house/dispatch/loan.c
  * make_exposed_house_home_again. Holds: M5 (moves), M9 (a stale stop hits nobody); a message is handled in the life it was sent
  * to, or is a dead letter, exactly once; a stopped house gets nothing; each life that was asked to stop ends,
  * and no other; the node is used for one thing at a time. Others may know the address before the life is

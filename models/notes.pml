@@ -11,7 +11,7 @@
  * domi_promise_finish_and_release, domi_promise_release; house/conversation/expire.c domi_promise_fail_at_deadline,
  * domi_promise_carry_out_note, free_abandoned_promise; house/conversation/park.c domi_stack_free_if_done;
  * house/conversation/turn.c
- * domi_stack_handle_answer, unqueue; house/conversation/notes.c; house/dispatch/loan.c make_exposed_house_home_again, domi_loan_run_house_and_return. A
+ * domi_stack_handle_answer, record_node_left_mailbox; house/conversation/notes.c; house/dispatch/loan.c make_exposed_house_home_again, domi_loan_run_house_and_return. A
  * handler is one step, because no two threads have the house at a time; the wheel is home's all the time.
  * Holds: the thief does not touch the wheel; what is on the wheel, in a note, in the mailbox or in a list of
  * answers is not freed; the node is in one place at a time; each promise and each stack is freed, exactly
@@ -160,7 +160,7 @@ inline release()
     fi
 }
 
-/* The conversation ends: domi_stack_park_or_end, pooled_end. */
+/* The conversation ends: domi_stack_park_or_end, end_conversation. */
 inline end_stack()
 {
     assert(stack && !ended);
@@ -224,7 +224,7 @@ inline handle()
         unlink_promise_from_stack();
         release();
         end_stack()
-    :: in_mailbox -> /* this models unqueue */
+    :: in_mailbox -> /* this models record_node_left_mailbox */
         in_mailbox = 0;
         queued = 0;
         if

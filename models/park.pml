@@ -8,7 +8,8 @@
  * end of a doze or of a capped sleep, is here a state in which no process moves.
  *
  * Models: base/park.h domi_park_begin_look, domi_park_end_look_and_sleep, domi_park_end_sleep, domi_park_try_notify,
- * domi_park_try_hold, domi_park_release; runtime/loop/stand_in.c hold, serve;
+ * domi_park_try_hold, domi_park_release; runtime/loop/stand_in.c hold_sleeper_and_sort_its_mail,
+ * stand_in_for_or_wake_sleeper;
  * house/message/manager.h domi_manager_notify_of_push; house/message/arrivals.c push_chain_to_arrivals; the push of a loan onto
  * home's returns (runtime/loop/steal.c); runtime/control/stop.c domi_system_set_stop_step; runtime/loop/park.c
  * look_and_fall_asleep, domi_thread_end_rest, domi_thread_wake_manager; io/completions/ring.c domi_io_arm_wake_poll, the reaping of

@@ -15,11 +15,12 @@
  * sleep is in due.pml, the links of a push in arrivals.pml, a slot's lives with a home that has a thread in
  * life.pml.
  *
- * Models: house/dispatch/pooled_turn.c claim, release, fire_some, fire_late, lives,
+ * Models: house/dispatch/pooled_turn.c domi_pooled_take_idle_house, release_idle_house,
+ * fire_due_nodes_of_wheel, fire_postponed_timers_and_promises, does_actor_still_live_in_slot,
  * domi_pooled_run_turn_of_house, domi_pooled_schedule_arrivals; house/message/mailbox.c put_node_to_inbox; house/message/arrivals.c push_chain_to_arrivals,
  * domi_links_add_house, schedule_pooled_actor; house/dispatch/deliver.c sort_node_of_inbox,
  * domi_mailbox_sort_inbox_of_pooled; house/family/life.c domi_house_try_to_end_stop, free_house; house/family/birth.c publish_life_word;
- * house/message/stop.c domi_house_ask_to_stop; runtime/pools/pools.c schedule, schedule_houses_with_arrivals; runtime/policies/services.c
+ * house/message/stop.c domi_house_ask_to_stop; runtime/pools/pools.c schedule_house_for_turn, schedule_houses_with_arrivals; runtime/policies/services.c
  * domus_job_link. Holds: one thread at a time has a house (holder, a ghost); a house is in the queue once; every
  * message is handled in its life, or is a dead letter, once, in the order of its sender; after a stop at
  * most one more is handled; a timer that is due is fired, or its actor ends; all lives end; the link of a job
@@ -471,7 +472,7 @@ inline fire()
     fi
 }
 
-/* domi_pooled_fire_due_timers, fire_some. Only house 0 has a timer. */
+/* domi_pooled_fire_due_timers, fire_due_nodes_of_wheel. Only house 0 has a timer. */
 inline look()
 {
     lock();

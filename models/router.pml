@@ -8,8 +8,8 @@
  * memory back. The model has two lives of one router's memory; a sender with the address of the
  * first life that it sees; the owner; and a stranger that stops the router.
  *
- * Models: house/directory/router.c read_view_of_router, read_address_of_routee, is_still, domi_router_stop; house/directory/router_make.c
- * open_router_under_lease, spawn_routees, prune, take_free_or_new_router, domi_router_give_back, domi_router_stop_all_of_actor. Holds: a
+ * Models: house/directory/router.c read_view_of_router, read_address_of_routee, has_router_still_lease, domi_router_stop; house/directory/router_make.c
+ * open_router_under_lease, spawn_routees, give_back_stopped_routers_of_actor, take_free_or_new_router, domi_router_give_back, domi_router_stop_all_of_actor. Holds: a
  * message goes to a routee of the lease that it was sent to, or fails; the memory is given back exactly once
  * for each life, and not while somebody still uses it; all routees are stopped (M10: a lease is used once).
  *
@@ -134,7 +134,7 @@ proctype owner()
 #ifdef PRUNED_EARLY
     :: in_list && closed ->
 #else
-    :: atomic { in_list && closed && !stopping -> skip } /* this models prune */
+    :: atomic { in_list && closed && !stopping -> skip } /* this models give_back_stopped_routers_of_actor */
 #endif
         in_list = 0;
         give_back()

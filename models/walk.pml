@@ -9,7 +9,7 @@
  * its number.
  *
  * Models: house/conversation/circle.c domi_stack_was_ask_made_for; house/conversation/promise.c domi_promise_new,
- * unlink_plain; house/conversation/stack.c record_promise_of_asker. Holds: what the walker believes is of one wait, the
+ * unlink_promise_from_stack; house/conversation/stack.c record_promise_of_asker. Holds: what the walker believes is of one wait, the
  * one it came for.
  *
  * @run short safety

@@ -199,7 +199,7 @@ static int spawn_life_of_grain(domi_manager *manager, domi_manager *near, domi_g
         &table->options, &birth, ret_address);
 }
 
-/* Remove a grain without a life, under the lock. Returns its mail, which is dropped without it. */
+/* Under the lock, remove a grain without life. Returns its mail, to be dropped after the lock. */
 static domi_node *remove_grain_without_life(domi_grain *grain)
 {
     domi_node *left = grain->returned;

@@ -234,8 +234,8 @@ domi_pooled_left domi_pooled_run_turn_of_house(domi_manager *runner, domi_house 
 void domi_pooled_schedule_arrivals(domi_pooled *pooled)
 {
     /* seq_cst: this exchange of the arrivals comes after the store that sets the park word back
-     * to sleep (take_what_came() of runtime/pools), just as a push comes before a load of that
-     * word. */
+     * to sleep (schedule_houses_with_arrivals() of runtime/pools), just as a push comes before a
+     * load of that word. */
     domi_house *house =
         atomic_exchange_explicit(&pooled->home->mail.arrivals, NULL, memory_order_seq_cst);
     domi_house *first = NULL;

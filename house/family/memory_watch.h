@@ -4,7 +4,7 @@
  * home, and the record is the event itself. Home puts the event if the levels have changed and the
  * event is not under way. The levels are read when the event is handled, so an actor always sees
  * the latest ones. The actor may be lent meanwhile, so the list and those fields of a record that
- * both threads use are under home's `memory_watches.lock`. */
+ * both threads use are under the lock of home's `memory.watches`. */
 #ifndef DOMI_HOUSE_FAMILY_MEMORY_WATCH_H
 #define DOMI_HOUSE_FAMILY_MEMORY_WATCH_H
 

@@ -6,16 +6,16 @@
  *      |           v            +----------------- empty -----------+  |
  *      +-----------+------------------------------ gone ---------------+
  *
- *   move                    function                                      thread
- *   CREATED   -> MOUNTING   domi_house_queue_for_mount (birth.c)              home: spawned here,
- * or sorting MOUNTING  -> WAITING    domi_house_mount_actor (life.c)                     home,
- * after on_mount returned WAITING   -> READY      domi_house_make_ready (mailbox.h) home READY ->
- * SCHEDULED  domi_house_run_and_settle (dispatch.c)                   the runner: home, or a thief
- * SCHEDULED -> RUNNING    domi_house_run_and_settle (dispatch.c)                   the runner
- * RUNNING -> READY      settle_house_after_run (dispatch.c, settle.c) home RUNNING   -> WAITING
- * settle_house_after_run (dispatch.c, settle.c) home RUNNING   -> CREATED    free_house (life.c)
- * home MOUNTING  -> CREATED    free_house (life.c)                           home, when the system
- * ends
+ * move                   function                                      thread
+ * CREATED   -> MOUNTING  domi_house_queue_for_mount (birth.c)          home: spawn here, or sorting
+ * MOUNTING  -> WAITING   domi_house_mount_actor (life.c)               home, after on_mount
+ * WAITING   -> READY     domi_house_make_ready (mailbox.h)             home
+ * READY     -> SCHEDULED domi_house_run_and_settle (dispatch.c)        the runner: home, or a thief
+ * SCHEDULED -> RUNNING   domi_house_run_and_settle (dispatch.c)        the runner
+ * RUNNING   -> READY     settle_house_after_run (dispatch.c, settle.c) home
+ * RUNNING   -> WAITING   settle_house_after_run (dispatch.c, settle.c) home
+ * RUNNING   -> CREATED   free_house (life.c)                           home
+ * MOUNTING  -> CREATED   free_house (life.c)                           home, when the system ends
  *
  * A free slot is CREATED, too, so the birth of the next actor there begins without a move.
  * "Stopping" and "in a barrier" are marks beside the state. */

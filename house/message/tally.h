@@ -44,7 +44,7 @@ static_assert(sizeof(domi_tally) == 64, "one line");
 typedef struct domi_known {
     char name[DOMUS_BEHAVIOUR_NAME_SIZE];
     uint32_t bytes; /* size of an actor of this behaviour in bytes: its house and its state */
-    uint32_t kind;  /* kind of the behaviour's actors, a domus_actor_kind */
+    uint32_t kind;  /* kind of the behaviour's actors, a domus_kind */
 } domi_known;
 
 /* An entry of the table, by the hash of a behaviour's address. */

@@ -32,12 +32,12 @@ typedef struct domus_channel_options {
     /* halfCloseKept: time that kept asks have after the peer's FIN */
     uint64_t half_close_kept_ns;
     uint64_t age_max_ns;         /* maxAge: age at which the connection is closed */
-    uint64_t age_jitter_percent; /* maxAgeJitter: percent by which ages vary; DOMUS_NONE: 0 */
+    uint64_t age_jitter_percent; /* maxAgeJitter: percent of maxAge by chance; DOMUS_NONE: 0 */
     uint64_t rate_min_bytes;     /* minRate: least bytes a second that the peer has to send */
     uint64_t rate_grace_ns;      /* minRateGrace: time over which minRate is measured */
     uint64_t requests_max;       /* requestsMax: most requests of the peer under way at a time */
     uint64_t inflight_max;       /* inflightMax: most asks that are with the peer at a time */
-    /* askQueueMax: most asks that wait to be sent; DOMUS_NONE: none */
+    /* askQueueMax: most asks that wait to be sent; DOMUS_NONE: no ask may wait */
     uint64_t ask_queue_max;
     uint64_t answer_timeout_ns; /* answerTimeout: time that the peer has to answer an ask */
     uint64_t body_timeout_ns;   /* bodyTimeout: longest time that a received body is not read */

@@ -18,10 +18,11 @@
 extern "C" {
 #endif
 
-/* 64 places below 64 ns, and 64 for each power of two from 2^6 to 2^35 ns. */
+/* The number of places of a histogram: 64 below 64 ns, and 64 for each power of two from 2^6 to
+ * 2^35 ns. */
 #define DOMUS_HISTOGRAM_PLACES (64u + 30u * 64u)
 
-/* The number of places of a histogram, which takes 15.5 KiB. */
+/* A histogram of times, which takes 15.5 KiB. */
 typedef struct domus_histogram {
     uint64_t count;  /* number of times that the histogram has in all its places */
     uint64_t sum_ns; /* sum of all these times, as they were measured, in ns */

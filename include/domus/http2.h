@@ -42,7 +42,7 @@ typedef struct domus_http2_options {
     uint32_t head_max;
     /* most fields of a head, and of trailers, 1..65535; 0 means 100; more gets status 431 */
     uint32_t fields_max;
-    /* most bytes of the body of one stream that may come before a handler has used them,
+    /* most bytes of the body of one stream that may come before they are used,
      * 1024..16777216; 0 means 65535. A peer that sends more gets FLOW_CONTROL_ERROR */
     uint32_t stream_window;
     /* most unused bytes of bodies, of all streams of a connection together, 65535..16777216; 0

@@ -101,7 +101,7 @@ extern "C" {
 /* Options of a proxy: where requests go, and how. It stays valid as long as a request is under
  * way. */
 typedef struct domus_http_proxy {
-    /* the pool of connections to the server, which have their bodies in pieces */
+    /* the pool of connections to the server, whose messages have bodies in pieces */
     domus_address upstream;
     /* another pool, for requests that may become tunnels; {NULL, 0}: tunnels take connections of
      * `upstream` */

@@ -89,7 +89,7 @@ typedef struct domus_memory {
     uint64_t last_budget_bytes;
     /* channels of all threads that were reset because memory was short */
     uint64_t channels_reset;
-    uint64_t channels_reset_bytes; /* bytes that the channels of `shed_channels` held */
+    uint64_t channels_reset_bytes; /* bytes that the channels of `channels_reset` held */
 } domus_memory;
 
 /* The payload of an event of domus_memory_type, which a watch on memory brings. The figures are

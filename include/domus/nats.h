@@ -221,7 +221,7 @@ DOMUS_API int domus_nats_subscribe_make(const char *subject, const char *queue,
 
 /* The payload of domus_nats_subscription_type, the answer to a subscribe. */
 typedef struct domus_nats_subscription {
-    uint64_t number; /* number of the subscription, as its messages have it; never 0 */
+    uint64_t number; /* its number in messages (`subscription`), also after a reconnect; never 0 */
 } domus_nats_subscription;
 
 /* Subscribe. Messages come to the subscriber as notices, in order. A message that finds a full

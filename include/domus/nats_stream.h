@@ -287,13 +287,12 @@ DOMUS_API extern const domus_type domus_nats_stream_remove_type;
 
 /* The message of the stream at which a consumer begins. */
 typedef enum domus_nats_deliver {
-    DOMUS_NATS_DELIVER_ALL = 0,
-    DOMUS_NATS_DELIVER_NEW, /* the last message of the stream, and those behind it */
+    DOMUS_NATS_DELIVER_ALL = 0, /* the first message of the stream, and all behind it */
+    DOMUS_NATS_DELIVER_NEW,     /* the first message that comes after the consumer was made */
+    DOMUS_NATS_DELIVER_LAST,    /* the last message of the stream, and those behind it */
     /* the last message of each subject, and all behind them; needs a `filter` */
-    DOMUS_NATS_DELIVER_LAST,
-    DOMUS_NATS_DELIVER_SUBJECTS, /* the last one of each subject, and those behind them; needs a
-                                    `filter` */
-    DOMUS_NATS_DELIVER_FROM,     /* the message with `first_sequence`, and those behind it */
+    DOMUS_NATS_DELIVER_SUBJECTS,
+    DOMUS_NATS_DELIVER_FROM, /* the message with `first_sequence`, and those behind it */
 } domus_nats_deliver;
 
 #define DOMUS_NATS_FETCH_MAX 1024u /* most messages of one fetch */

@@ -99,8 +99,8 @@ extern "C" {
 #define DOMUS_OBSERVE_TRACE_BYTES (48u << 20)
 /* The most bytes of the text of a CPU profile. */
 #define DOMUS_OBSERVE_CPU_BYTES (32u << 20)
-/* The number of bytes of answers, not read by all viewers together, from which on no trace and no
- * CPU profile is made. */
+/* The most bytes of answers that wait to be read by all viewers together. While there are more, no
+ * trace and no CPU profile is made. */
 #define DOMUS_OBSERVE_UNREAD_BYTES (8u << 20)
 
 /* The observer of a program (domus/front.h). A process has one such port at a time: another `open`

@@ -141,7 +141,7 @@ typedef struct domus_pickle_field {
     const domus_pickle_word *words; /* the values that an enum may have, up to one without a word */
     const domus_pickle_table *table;
 
-    /* whether a message without the field is refused; never with `has_size` */
+    /* whether a message without the field is refused; never for a field with `has` */
     bool required;
     /* bytes of the bool at `has_offset` that says whether the field is there; 0: the field is
      * always there */

@@ -78,7 +78,7 @@ typedef enum domus_sql_kind {
     DOMUS_SQL_BOOL, /* a boolean; SQLite has no such type: its results have an integer, 0 or 1 */
     DOMUS_SQL_INTEGER,
     DOMUS_SQL_REAL,
-    DOMUS_SQL_TEXT,  /* UTF-8; also numeric, timestamps, uuid and json, as PostgreSQL writes them */
+    DOMUS_SQL_TEXT,  /* UTF-8; also all types without a kind: numeric, timestamps, uuid, json */
     DOMUS_SQL_BYTES, /* bytes: bytea of PostgreSQL, BLOB of SQLite */
 } domus_sql_kind;
 
@@ -202,16 +202,17 @@ typedef struct domus_sql_options {
     /* most prepared statements of a connection, 1..65535; 0 means 256. The oldest one goes */
     uint32_t statements_max;
     uint32_t result_max; /* most bytes of a whole result, 1 KiB..1 GiB; 0 means 16 MiB */
-    /* bytes of a piece of rows, 1 KiB..1 MiB; 0 means 64 KiB. A larger row is a piece by itself */
+    /* bytes of a piece of rows, 1 KiB..1 MiB; 0: 64 KiB. A larger row, up to result_max, is one */
     uint32_t piece_size;
     uint64_t wait_ns;            /* longest wait of a query for a connection, 1 ms..1 h; 0: 5 s */
     uint64_t timeout_ns;         /* longest time of a query once begun, 1 ms..24 h; 0 means 30 s */
     uint64_t connect_timeout_ns; /* longest time of one connect, 1 ms..1 h; 0: 10 s */
     /* idle time after which connections beyond connections_min are closed, 1 ms..24 h; 0: 60 s */
     uint64_t idle_ns;
-    uint64_t transaction_idle_ns; /* time of a transaction without a verb, 1 ms..24 h; 0: 10 s */
-    uint64_t backoff_min_ns;      /* first wait after a failed connect, 1 ms..1 h; 0 means 100 ms */
-    uint64_t backoff_max_ns;      /* longest such wait, backoff_min_ns..1 h; 0: 10 s */
+    /* time without a verb after which a transaction is ended, 1 ms..24 h; 0 means 10 s */
+    uint64_t transaction_idle_ns;
+    uint64_t backoff_min_ns; /* first wait after a failed connect, 1 ms..1 h; 0 means 100 ms */
+    uint64_t backoff_max_ns; /* longest such wait, backoff_min_ns..1 h; 0: 10 s */
     /* Most queries that are sent on one connection before the first of them is answered, 1..64; 0:
      * 1. With more, a query goes behind others when all connections are busy, instead of waiting.
      * PostgreSQL only, for queries outside of transactions. */
@@ -283,7 +284,7 @@ typedef struct domus_sql_error {
     char sqlstate[8];  /* SQLSTATE, five letters and digits; "": an error of the library */
     char message[256];
     char detail[256];
-    char constraint[DOMUS_SQL_NAME_SIZE]; /* name of the constraint; "": not known */
+    char constraint[DOMUS_SQL_NAME_SIZE]; /* constraint's name; "": not known, as below */
     char table[DOMUS_SQL_NAME_SIZE];
     char column[DOMUS_SQL_NAME_SIZE];
 } domus_sql_error;
@@ -484,7 +485,7 @@ typedef struct domus_sql_status {
     uint64_t timeouts;    /* queries that failed with -ETIMEDOUT */
     uint64_t refused;     /* queries that failed with -ENOBUFS or -EBUSY */
     uint64_t prepares;    /* statements that connections have prepared */
-    uint64_t repeated;    /* queries that were sent again, after their connection broke */
+    uint64_t repeated;    /* queries that were sent again after a failure that was not theirs */
 } domus_sql_status;
 
 /* The type of an ask without a payload to the address of a database, and of its answer, a

@@ -196,7 +196,7 @@ DOMUS_API extern const domus_stage domus_tls_stage;
 
 /* Facts about a connection of TLS. The texts are valid as long as the structure. */
 typedef struct domus_tls_info {
-    bool done;        /* whether the handshake is done; the fields below count from then on */
+    bool done;        /* whether the handshake is done; the fields below are set then */
     bool resumed;     /* whether the session of an earlier connection was resumed by a ticket */
     bool verified;    /* whether the peer has shown a certificate, which was verified */
     char version[16]; /* version of TLS, such as "TLSv1.3" */

@@ -31,8 +31,9 @@ static inline void domi_channel_decide_receive(domus_channel *channel)
  * rest of a message (message_due_ns). */
 void domi_channel_add_unread_time(domus_channel *channel);
 
-/* Add the time in which the channel was not read, up to now, to the time that its peer has for the
- * rest of a message (message_due_ns). */
+/* Decide by the conversations that on_read has begun whether the channel's actor gets more input
+ * (requestsMax). Called when one of these has parked, and when one has ended while the channel is
+ * `busy`. */
 void domi_channel_update_busy_flag(domus_channel *channel);
 
 /* Put the channel into the queue of channels that wait for a receive buffer. */

@@ -25,7 +25,7 @@ static inline bool domi_stages_are_measured(const domi_pipe *pipe)
 }
 
 /* Count one message that the run of a pipeline has handled, or one search for a message. Returns
- * false if the run has to end. `ret_spent` counts the time of this run. */
+ * false if the run has to end. `spent_ns` counts the time of this run. */
 bool domi_stages_measure_step(domi_pipe *pipe, uint64_t *spent_ns);
 
 static inline bool domi_stages_count_step(domi_pipe *pipe, uint64_t *spent_ns)

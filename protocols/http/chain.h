@@ -106,7 +106,7 @@ void domi_http_pass_failure_through_parts(domus_wire *wire, domi_http_chained **
                                           domi_http_exchange *exchange, int error,
                                           domi_http_outgoing *answer, domus_slice *ret_made);
 
-/* End an exchange whose answer has left: tell its parts, and free it. */
+/* End an exchange whose answer has left, or was cut (`is_cut`): tell its parts, and free it. */
 void domi_http_end_exchange(domi_http_chained *chained, domi_http_exchange *exchange,
                             uint64_t now_ns, bool is_cut);
 void domi_http_end_exchange_of_request(domi_http_chained *chained, uint64_t id, uint64_t now_ns,

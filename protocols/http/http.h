@@ -51,7 +51,7 @@ enum {
     DOMI_HTTP_ID_UPGRADE = 8, /* bit of a request's id: the peer wants another protocol */
     /* bit of a request's id: the peer accepts gzip, and the options allow it */
     DOMI_HTTP_ID_GZIP = 16,
-    DOMI_HTTP_ID_TRAILERS = 32, /* bit of a request's id: its peer accepts trailers */
+    DOMI_HTTP_ID_TRAILERS = 32, /* bit of a request's id: trailers of its answer are sent */
     /* place in a request's id of the request's number, which has 32 bits */
     DOMI_HTTP_ID_NUMBER = 8,
 };
@@ -59,7 +59,7 @@ enum {
 typedef struct domi_http_state {
     domus_http_options options; /* options of the stage, with zeros replaced by defaults */
     uint8_t phase;              /* how far the current message is decoded: domi_http_phase */
-    uint8_t empty_lines;        /* empty lines that have come before the current head */
+    uint8_t empty_lines; /* empty lines before the current head; their bytes count for it, too */
     /* the peer waits for 100 Continue before it sends the body of the current request */
     bool waits_for_100;
     bool owes_100;        /* 100 Continue must be sent behind the answers to earlier requests */

@@ -5,7 +5,7 @@
  * an int for exponents that a stranger may send. It recurses for nested values, and
  * domi_json_on_open() bounds how deep. The file is compiled without exceptions and run-time types,
  * and needs nothing of the library of C++. Its vector code is switched off: it takes control
- * characters for text, and was not faster (docs/decisions/json.md). */
+ * characters for text, and was not faster (docs/decisions/formats.md). */
 #define NDEBUG
 /* RapidJSON makes no allocator, because it is given one */
 #define RAPIDJSON_NEW(object)    (nullptr)

@@ -42,13 +42,13 @@ static bool is_table_of_figures_valid(const domus_figures_table *table)
         const domus_figure_column *column = &table->columns[i];
         bool is_late = i >= DOMUS_FIGURES_LABELS_MAX ||
                        (i > 0 && table->columns[i - 1].kind != DOMUS_FIGURE_LABEL);
-        bool has_column_texts =
+        bool is_text_column =
             column->kind == DOMUS_FIGURE_LABEL || column->kind == DOMUS_FIGURE_TEXT;
         uint32_t words = count_words_of_state_column(column);
         if (!is_name_of_figures_valid(column->name) || column->title == NULL ||
             (unsigned)column->kind > DOMUS_FIGURE_TIME ||
             (column->metric != NULL &&
-             (has_column_texts || column->help == NULL || table->is_list)) ||
+             (is_text_column || column->help == NULL || table->is_list)) ||
             (column->kind == DOMUS_FIGURE_STATE) != (words > 0 && words <= WORDS_MAX) ||
             (column->kind == DOMUS_FIGURE_LABEL && is_late))
             return false;

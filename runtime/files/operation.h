@@ -73,7 +73,7 @@ struct domi_file_operation {
     uint32_t size;  /* number of bytes that a read or a write wants */
     uint32_t done;  /* number of bytes that were read or written so far */
     uint32_t count; /* number of directory entries in `page`, of a listing */
-    uint32_t flags; /* flags of the operation: bits of domus_file_flag */
+    uint32_t flags; /* flags of the operation: bits DOMUS_FILE_READ and so on */
     uint32_t mode;  /* permissions of a file or directory that the operation makes */
     /* negative errno that has ended a write after a part of its bytes; 0: none */
     int error;

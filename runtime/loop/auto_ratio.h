@@ -2,11 +2,11 @@
  * and both are bounded.
  *
  * Completions wait for the end of phase 3. So state actors get the least budget while io waits, and
- * more only while nothing else is to be done on the thread (may_phase_go_on() in state_phase.c
- * asks). State actors wait for each other for a round: the time until each actor has run that was
- * ready when the round began. If a round takes longer than waitMax, io gets too much time, and the
- * budget is doubled, up to a quarter of waitMax; otherwise the budget is halved. A round ends when
- * all its actors have run or no actor is ready.
+ * more only while nothing else is to be done on the thread (try_to_extend_deadline() in
+ * state_phase.c asks). State actors wait for each other for a round: the time until each actor has
+ * run that was ready when the round began. If a round takes longer than waitMax, io gets too much
+ * time, and the budget is doubled, up to a quarter of waitMax; otherwise the budget is halved. A
+ * round ends when all its actors have run or no actor is ready.
  *
  * These functions only compute with numbers, so that the rule can be tested by itself. The thread
  * itself calls them, at the start and the end of phase 3. */

@@ -68,8 +68,8 @@ bool domi_net_pipe_append_bytes(domi_net_pipe *pipe, const void *data, uint32_t 
 /* Receive bytes from a pipe: copy them out and remove them. */
 void domi_net_pipe_receive_bytes(domi_net_pipe *pipe, void *data, uint32_t size);
 
-/* Throw bytes of a pipe away and return how many: `drop_readable` those that can be received,
- * `drop_unsent` those that have not left, `drop_all` all of them. */
+/* Throw bytes of a pipe away and return how many. The bytes are, in the order of the functions,
+ * those that can be received, those that have not left, and all of them. */
 uint64_t domi_net_pipe_drop_readable(domi_net_pipe *pipe);
 uint64_t domi_net_pipe_drop_unsent(domi_net_pipe *pipe);
 uint64_t domi_net_pipe_drop_all(domi_net_pipe *pipe);

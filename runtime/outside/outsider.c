@@ -110,7 +110,7 @@ static const domus_behaviour behaviour = {
     .kind = DOMUS_STATE,
     .state_size = sizeof(void *),
     .on_mount = on_mount_receive_nothing,
-    /* the first row is needed, because a link (domus/family.h) asks for a row with the type of
+    /* the first row is needed, because a link (domus/supervise.h) asks for a row with the type of
      * its event */
     .on = (const domus_on[]){{&domus_down_type, on_event_store_it_in_seat, 0},
                              {NULL, on_event_store_it_in_seat, 0}},

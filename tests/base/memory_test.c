@@ -1,5 +1,5 @@
-/* base/memory.c and the budgets of base/budget.h: allocations that fail on purpose, and what counts
- * against the bound of a budget. */
+/* base/memory.c and the budgets of domus/budget.h: allocations that fail on purpose, and what
+ * counts against the bound of a budget. */
 #include "base/memory.h"
 #include "tests/support/suite.h"
 

@@ -318,7 +318,7 @@ static void put_number_by_sender(void *unused)
     stage.put += domt_send_notice(stage.sender, stage.actor, &number_type, &number) == 0;
 }
 
-/* Park this side's thread as fall_asleep() does. */
+/* Park this side's thread as look_and_fall_asleep() does. */
 static void park_home_without_belts(void *unused)
 {
     atomic_exchange_explicit(&stage.home->park, DOMI_PARK_SLEEPING, memory_order_seq_cst);

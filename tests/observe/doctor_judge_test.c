@@ -298,7 +298,7 @@ DOMT_TEST(flickering_finding_neither_begins_nor_ends)
 /* --- doctor pages ----------------------------------------------------------------------------- */
 
 /* docs/doctor.md has a section for each rule of the doctor, made from the table of rules.
- * DOMT_WRITE=1 build/dev/bin/tests/observe_doctor_pages writes the sections anew. */
+ * DOMT_WRITE=1 build/dev/bin/tests/observe_doctor_judge writes the sections anew. */
 
 #define PAGE     DOMT_SOURCE_DIR "/docs/doctor.md"
 #define BEGIN    "## The rules\n"
@@ -408,7 +408,7 @@ DOMT_TEST(doctor_page_describes_all_rules)
     else
         ck_assert_msg(strcmp(page, made) == 0,
                       "docs/doctor.md is not as the rules are: write it anew by "
-                      "DOMT_WRITE=1 build/dev/bin/tests/observe_doctor_pages");
+                      "DOMT_WRITE=1 build/dev/bin/tests/observe_doctor_judge");
 }
 
 DOMT_SUITE(60)
