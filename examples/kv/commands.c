@@ -177,7 +177,7 @@ static inline uint32_t index_place_of_name(struct name name, uint32_t size)
 
 void kv_make_command_index(void)
 {
-    static_assert(INDEX_SIZE == 1u << (64 - 54), "the shift of place_of()");
+    static_assert(INDEX_SIZE == 1u << (64 - 54), "the shift of index_place_of_name()");
 
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
         uint32_t size = (uint32_t)strlen(commands[i].name);

@@ -393,7 +393,7 @@ DOMT_TEST(a_thread_without_a_ring_sleeps_until_it_is_woken)
 static struct {
     domus_ready ready[TOLD_MAX];
     uint32_t count;
-    int again; /* result of another watch, which on_ready tries after the last watch has failed */
+    int again; /* result of the watch that is tried again after the last event */
 } told;
 
 static int watch_two_descriptors(domus_stack *stack, void *self)

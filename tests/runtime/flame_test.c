@@ -368,8 +368,8 @@ static int run_command(const char *command)
 {
     FILE *file = popen(command, "r"); /* NOLINT(cert-env33-c): a test may use the shell */
     ck_assert_ptr_nonnull(file);
-    size_t length = fread(text_symbols, 1, sizeof text_symbols - 1, file);
-    text_symbols[length] = '\0';
+    size_t size = fread(text_symbols, 1, sizeof text_symbols - 1, file);
+    text_symbols[size] = '\0';
     return pclose(file);
 }
 
