@@ -248,9 +248,9 @@ DOMUS_API int domus_remote_room(domus_stack *stack, const domus_remote_name *nam
 /* Write the names of up to `room` remote actors of `node` into `ret_names`: those whose watches
  * come to this gateway, that are not watched now, and to and from which nothing was sent over the
  * last three looks; or, if the node has ended, all of them. `*cursor` begins at 0, and is 0 again
- * when all addresses were looked at; a call looks at 4,096 at most. The gateway asks the node which of
- * these have ended, and ends them, so that the addresses of actors that come and go do not fill the
- * table.
+ * when all addresses were looked at; a call looks at 4,096 at most. The gateway asks the node which
+ * of these have ended, and ends them, so that the addresses of actors that come and go do not fill
+ * the table.
  *
  * Returns how many it wrote. */
 DOMUS_API uint32_t domus_remote_idle(domus_stack *stack, uint64_t node, uint32_t *cursor,
