@@ -160,7 +160,8 @@ struct domi_house {
     union {
         /* number of the actor's conversations in `stacks`, in steps of DOMI_PARKED_STEP */
         uint32_t parked;
-        /* number of the actor's behaviour (tally.h), in the byte below the steps of `parked` */
+        /* index of the actor's behaviour in the tables of counters (tally.h): the lowest byte of
+         * `parked`, which counts in steps of 256 */
         uint8_t tally;
     };
     /* parked conversations of the actor; the one that holds the barrier comes first */

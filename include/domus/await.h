@@ -214,11 +214,10 @@ static inline int domi_await_ask(domus_stack *stack, domus_address to, const dom
 #define DOMI_PLACE (-(INT64_C(1) << 40) - __LINE__)
 
 #define DOMI_SEQUENCE_HEAD(name, frame_type)                                                       \
-    static int name(                                                                               \
-        domus_stack *stack, void *self,                                                            \
-        frame_type                                                                                 \
-            *frame, /* NOLINT(bugprone-macro-parentheses): `frame_type` is the name of a type */   \
-        const void *message, const domus_answer *answer, domus_resumed *then, int64_t *domi_place)
+    static int name(domus_stack *stack, void *self,                                                \
+                    frame_type *frame, /* NOLINT(bugprone-macro-parentheses): a type */            \
+                    const void *message, const domus_answer *answer, domus_resumed *then,          \
+                    int64_t *domi_place)
 
 #ifdef __cplusplus
 #define DOMI_NOTHING                                                                               \

@@ -415,9 +415,9 @@ DOMUS_API extern const domus_type domus_nats_status_type;
 typedef struct domus_nats_stage_options {
     uint32_t line_max; /* most bytes of a line but INFO, 64..65534; 0 means 4096; more: -EMSGSIZE */
     uint32_t info_max; /* most bytes of INFO, 512..65534; 0 means 32768; more: -EMSGSIZE */
-    /* most bytes of a message's headers, 16..payload_max; 0: 65536. More: -EMSGSIZE */
+    /* most bytes of a received message's headers, 16..payload_max; 0: 65536; more: -EMSGSIZE */
     uint32_t headers_max;
-    /* most bytes of a message with its headers, 1024..64 MiB; 0: 8 MiB. More: -EMSGSIZE */
+    /* most bytes of a received message with its headers, 1024..64 MiB; 0: 8 MiB; more: -EMSGSIZE */
     uint32_t payload_max;
 } domus_nats_stage_options;
 

@@ -74,8 +74,7 @@
 extern "C" {
 #endif
 
-/* The most bytes of a text that /actors shows, or 4 KiB for each thread and pool if that is
- * more. */
+/* The most bytes of one page of /actors; 4 KiB for each thread and pool if that is more. */
 #define DOMUS_OBSERVE_ACTORS_BYTES (256u * 1024)
 /* The number of actors of each thread and pool in one page of /actors: the default, and the
  * most. */

@@ -115,8 +115,8 @@ void domi_shortages_handle_timer(domi_io *io)
         if (acceptor != NULL)
             prolong_spells_of_paused_acceptor(acceptor);
         for (uint32_t kind = 0; acceptor != NULL && kind < DOMI_SHORTAGES; kind++)
-            any |= domi_spell_end_if_quiet(io, get_listener_name(acceptor),
-                                           &acceptor->shortages[kind], over[kind]);
+            any |= domi_spell_end_shortage_if_quiet(io, get_listener_name(acceptor),
+                                                    &acceptor->shortages[kind], over[kind]);
     }
     if (any)
         domi_spells_arm_timer_of_checks(io);

@@ -155,8 +155,8 @@ static bool shed_remembered_channels(domi_io *io)
     return count != 0 && more;
 }
 
-/* True if the thread still has to be careful (io/channels/crowd.h), and to read one piece at a
- * time. */
+/* True if the thread has to stay careful (io/channels/crowd.h), because much is still queued for
+ * peers or memory is still short. */
 static bool has_to_stay_careful(const domi_io *io)
 {
     return io->pressure.pauses || io->pressure.spares ||

@@ -38,8 +38,8 @@ void domi_io_log_about_listener(domi_io *io, domus_log_level level, const char *
     io->manager->hooks.say(io->manager, level, text);
 }
 
-bool domi_spell_end_if_quiet(domi_io *io, const char *listener, domi_shortage *shortage,
-                             const char *what_is_over)
+bool domi_spell_end_shortage_if_quiet(domi_io *io, const char *listener, domi_shortage *shortage,
+                                      const char *what_is_over)
 {
     uint64_t lasted_ns;
 
@@ -77,8 +77,8 @@ bool domi_spell_end_buffer_shortage_if_quiet(domi_io *io)
      * it again */
     if (io->starved.head != NULL)
         io->buffers_shortage.last_ns = io->manager->now_ns;
-    return domi_spell_end_if_quiet(io, NULL, &io->buffers_shortage,
-                                   "there are receive buffers again");
+    return domi_spell_end_shortage_if_quiet(io, NULL, &io->buffers_shortage,
+                                            "there are receive buffers again");
 }
 
 void domi_spell_record_proxy_reset(domi_io *io, domi_proxy_refusal why, const char *listener,
@@ -122,7 +122,7 @@ bool domi_spells_end_proxies_if_quiet(domi_io *io)
     bool any = false;
 
     for (uint32_t why = 0; why < DOMI_PROXY_REFUSALS; why++)
-        any |= domi_spell_end_if_quiet(io, NULL, &io->proxies[why], over[why]);
+        any |= domi_spell_end_shortage_if_quiet(io, NULL, &io->proxies[why], over[why]);
     return any;
 }
 
@@ -133,8 +133,9 @@ bool domi_spell_record_conversations(domi_io *io)
 
 bool domi_spell_end_conversations_if_quiet(domi_io *io)
 {
-    return domi_spell_end_if_quiet(io, NULL, &io->conversations_shortage,
-                                   "no actor comes to scheduler.conversationsMax any more");
+    return domi_spell_end_shortage_if_quiet(
+        io, NULL, &io->conversations_shortage,
+        "no actor comes to scheduler.conversationsMax any more");
 }
 
 /* Returns a number that stands for a failed request's fault; different faults nearly always have
@@ -176,5 +177,6 @@ void domi_spell_record_failed_request(domi_io *io, const char *behaviour, const 
 
 bool domi_spell_end_failures_if_quiet(domi_io *io)
 {
-    return domi_spell_end_if_quiet(io, NULL, &io->failures_shortage, "no request fails any more");
+    return domi_spell_end_shortage_if_quiet(io, NULL, &io->failures_shortage,
+                                            "no request fails any more");
 }

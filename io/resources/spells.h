@@ -18,8 +18,8 @@ __attribute__((format(printf, 4, 5))) void domi_io_log_about_listener(domi_io *i
 
 /* Log, with the words of `what_is_over`, that a spell of shortage is over, if it is. Returns
  * whether it still lasts. */
-bool domi_spell_end_if_quiet(domi_io *io, const char *listener, domi_shortage *shortage,
-                             const char *what_is_over);
+bool domi_spell_end_shortage_if_quiet(domi_io *io, const char *listener, domi_shortage *shortage,
+                                      const char *what_is_over);
 
 /* Arm the timer that checks spells if it is not armed, because a spell lasts. */
 void domi_spells_arm_timer_of_checks(domi_io *io);

@@ -97,7 +97,7 @@ static int read_head_of_answer(domi_h2_lane *lane, const char *head, size_t size
                                     .namelen = 7,
                                     .valuelen = 3};
     size_t first = (size_t)(end - head) + 2;
-    int error = domi_h2_read_fields_of_answer(head + first, size - first - 2, &fields);
+    int error = domi_h2_read_fields_of_message(head + first, size - first - 2, &fields);
     return error != 0 ? error : submit_head_of_answer(lane, status, &fields);
 }
 

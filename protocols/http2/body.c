@@ -112,7 +112,7 @@ static int submit_trailers_of_body(domi_h2 *h2, domi_h2_lane *lane)
 {
     domi_h2_fields fields = {.count = 0};
 
-    if (domi_h2_read_fields_of_answer(lane->lines.bytes, lane->lines.size, &fields) != 0)
+    if (domi_h2_read_fields_of_message(lane->lines.bytes, lane->lines.size, &fields) != 0)
         return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
     if (fields.count == 0)
         return 0;

@@ -144,7 +144,7 @@ static int read_head_of_request(domi_h2_lane *lane, const char *head, size_t siz
     fields.fields[1] = make_nghttp2_field(":scheme", line.scheme, line.scheme_size);
     fields.fields[2] = make_nghttp2_field(":path", line.path, line.path_size);
     size_t first = (size_t)(end - head) + 2;
-    error = domi_h2_read_fields_of_answer(head + first, size - first - 2, &fields);
+    error = domi_h2_read_fields_of_message(head + first, size - first - 2, &fields);
     if (error != 0)
         return error;
     turn_host_into_authority(&fields, &line);

@@ -1,5 +1,6 @@
-/* Reads the fields of an inner channel's answer, which are lines, and finds out how its body is
- * framed and whether the inner channel ends behind it. */
+/* Reads the fields of a message that an inner channel sends (an answer, a request of a client, or
+ * trailers), which are lines, and finds out how its body is framed and whether the inner channel
+ * ends behind it. */
 #include "protocols/http2/http2.h"
 
 #include <errno.h>
@@ -73,7 +74,7 @@ static int read_line_with_field(domi_h2_fields *fields, const char *line, size_t
     return 0;
 }
 
-int domi_h2_read_fields_of_answer(const char *lines, size_t size, domi_h2_fields *fields)
+int domi_h2_read_fields_of_message(const char *lines, size_t size, domi_h2_fields *fields)
 {
     while (size != 0) {
         const char *end = memchr(lines, '\r', size);

@@ -313,7 +313,7 @@ int domi_h2_read_next_head(domi_h2_lane *lane, domi_h2_read_head *read);
 
 #define DOMI_H2_FIELDS_MAX  128u  /* fields of an inner channel's message, at most */
 #define DOMI_H2_NAMES_BYTES 4096u /* bytes of the names of all these fields, at most */
-/* The fields of an answer that an inner channel has sent, and what they tell of its body. */
+/* The fields of a message that an inner channel has sent, and what they tell of its body. */
 typedef struct domi_h2_fields {
     nghttp2_nv fields[DOMI_H2_FIELDS_MAX];
     size_t count;
@@ -325,9 +325,9 @@ typedef struct domi_h2_fields {
     uint64_t length;
 } domi_h2_fields;
 
-/* Read the fields of an answer from `lines`, each with its line end, into `fields`, whose `names`
+/* Read the fields of a message from `lines`, each with its line end, into `fields`, whose `names`
  * has their names in small letters. Returns 0; a negative errno. */
-int domi_h2_read_fields_of_answer(const char *lines, size_t size, domi_h2_fields *fields);
+int domi_h2_read_fields_of_message(const char *lines, size_t size, domi_h2_fields *fields);
 
 /* Discard the bytes of a body that the inner channel has sent so far. Returns 0; a negative
  * errno. */

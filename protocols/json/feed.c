@@ -44,7 +44,7 @@ struct domus_json_feed {
     bool is_array;  /* the last key that was read is the name of the wanted array */
     bool had_array; /* the array was found before, so it may not come again */
     domi_json_scan scan;
-    char *held; /* bytes of the current value that have come in earlier pieces */
+    char *held; /* bytes of the key, member or element that is being read, from earlier pieces */
     size_t held_size;
     size_t held_room;
 };

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-static size_t offset_in_text(const domi_json_reader *reader, const char *text)
+static size_t offset_of_text_in_document(const domi_json_reader *reader, const char *text)
 {
     return (size_t)(text - reader->copy);
 }
@@ -39,7 +39,7 @@ static bool store_word_of_enum(domi_json_reader *reader, const domus_json_field 
             return true;
         }
     }
-    return domi_json_refuse_text(reader, offset_in_text(reader, text) - 1, -ERANGE,
+    return domi_json_refuse_text(reader, offset_of_text_in_document(reader, text) - 1, -ERANGE,
                                  "\"%s\" is none of its words",
                                  domi_json_copy_shown_part(text, size, shown));
 }
@@ -60,7 +60,7 @@ bool domi_json_take_memory_of_struct(domi_json_reader *reader, size_t offset, ui
 bool domi_json_store_text(domi_json_reader *reader, const domus_json_field *field, void *at,
                           const char *text, uint32_t size)
 {
-    size_t offset = offset_in_text(reader, text) - 1;
+    size_t offset = offset_of_text_in_document(reader, text) - 1;
     uint32_t most = field->kind == DOMUS_JSON_KIND_TEXT ? field->size - 1 : field->bytes_max;
     void *copy = at;
 
@@ -108,7 +108,7 @@ static bool store_real_in_member(domi_json_reader *reader, const domus_json_fiel
 
     if (!(value >= field->real_low && value <= field->real_high))
         return domi_json_refuse_text(
-            reader, offset_in_text(reader, text), -ERANGE, "%s is not in %.9g..%.9g",
+            reader, offset_of_text_in_document(reader, text), -ERANGE, "%s is not in %.9g..%.9g",
             domi_json_copy_shown_part(text, size, shown), field->real_low, field->real_high);
     memcpy(at, &value, sizeof value);
     return true;
@@ -118,7 +118,7 @@ static bool refuse_integer_out_of_range(domi_json_reader *reader, const domus_js
                                         const char *text, uint32_t size)
 {
     char shown[DOMI_JSON_SHOWN_MAX + 4];
-    size_t offset = offset_in_text(reader, text);
+    size_t offset = offset_of_text_in_document(reader, text);
 
     (void)domi_json_copy_shown_part(text, size, shown);
     if (field->kind == DOMUS_JSON_KIND_INT)
@@ -137,14 +137,16 @@ bool domi_json_store_number(domi_json_reader *reader, const domus_json_field *fi
     if (field->kind == DOMUS_JSON_KIND_REAL)
         return store_real_in_member(reader, field, at, text, size);
     if (field->kind != DOMUS_JSON_KIND_INT && field->kind != DOMUS_JSON_KIND_UINT)
-        return domi_json_refuse_kind_of_value(reader, field, true, offset_in_text(reader, text));
+        return domi_json_refuse_kind_of_value(reader, field, true,
+                                              offset_of_text_in_document(reader, text));
     switch (domi_json_read_integer(text, size, &is_negative, &value)) {
     case 0:
         break;
     case -ERANGE:
         return refuse_integer_out_of_range(reader, field, text, size);
     default:
-        return domi_json_refuse_kind_of_value(reader, field, true, offset_in_text(reader, text));
+        return domi_json_refuse_kind_of_value(reader, field, true,
+                                              offset_of_text_in_document(reader, text));
     }
     if (field->kind == DOMUS_JSON_KIND_UINT) {
         if (is_negative || value < field->low || value > field->high ||

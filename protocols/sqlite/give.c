@@ -13,7 +13,7 @@ domi_sqlite_queue *domi_sqlite_shared_queue(domi_sqlite_database *database, bool
     return writes && !database->place.reads_only ? &database->writes : &database->reads;
 }
 
-static domi_sqlite_queue *shared_queue_of_slot(domi_sqlite_database *database, uint32_t index)
+static domi_sqlite_queue *shared_queue_of_connection(domi_sqlite_database *database, uint32_t index)
 {
     return domi_sqlite_shared_queue(database, index == 0);
 }
@@ -48,7 +48,7 @@ bool domi_sqlite_has_connection_work(domi_sqlite_database *database, uint32_t in
         return false;
     if (domi_sqlite_has_connection_own_work(database, index) ||
         (domi_sqlite_is_connection_free(database, index) &&
-         shared_queue_of_slot(database, index)->count != 0))
+         shared_queue_of_connection(database, index)->count != 0))
         return true;
     return !database->was_opened && index == 0 && database->reads.count != 0;
 }
@@ -124,7 +124,7 @@ static uint32_t count_fair_share_of_tasks(domi_sqlite_database *database,
     if (queue == &database->writes)
         return DOMI_SQLITE_BATCH;
     for (uint32_t i = 0; i < database->slots_count; i++)
-        others += shared_queue_of_slot(database, i) == queue &&
+        others += shared_queue_of_connection(database, i) == queue &&
                   domi_sqlite_is_connection_free(database, i);
     uint32_t share = (queue->count + others - 1) / (others != 0 ? others : 1);
     return share < DOMI_SQLITE_READS ? share : DOMI_SQLITE_READS;
@@ -136,7 +136,7 @@ static void move_shared_tasks_to_job(domus_stack *stack, domi_sqlite_database *d
                                      uint32_t index)
 {
     domi_sqlite_connection *connection = database->slots[index].connection;
-    domi_sqlite_queue *queue = shared_queue_of_slot(database, index);
+    domi_sqlite_queue *queue = shared_queue_of_connection(database, index);
     uint32_t most = count_fair_share_of_tasks(database, queue);
 
     if (queue->first != NULL && does_task_begin_to_hold(queue->first)) {
@@ -218,7 +218,7 @@ void domi_sqlite_take_back_reading_tasks(domi_sqlite_database *database)
         const domi_sqlite_slot *slot = &database->slots[i];
 
         if (slot->is_running && slot->connection->is_shared && slot->connection->count > 1 &&
-            shared_queue_of_slot(database, i) == &database->reads)
+            shared_queue_of_connection(database, i) == &database->reads)
             take_back_tasks_of_job(database, slot->connection);
     }
 }

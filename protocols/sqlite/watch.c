@@ -2,7 +2,7 @@
  * connections that were not used for long. */
 #include "protocols/sqlite/database.h"
 
-static bool is_idle_time_over(uint64_t now_ns, uint64_t used_ns, uint64_t time_ns)
+static bool was_unused_for_time(uint64_t now_ns, uint64_t used_ns, uint64_t time_ns)
 {
     return now_ns >= used_ns && now_ns - used_ns >= time_ns;
 }
@@ -15,16 +15,16 @@ static void end_unused_of_slot(domus_stack *stack, domi_sqlite_database *databas
 
     for (domi_sqlite_cursor *cursor = slot->cursors; cursor != NULL; cursor = cursor->next) {
         if (cursor->fetch == NULL &&
-            is_idle_time_over(now_ns, cursor->used_ns, options->transaction_idle_ns))
+            was_unused_for_time(now_ns, cursor->used_ns, options->transaction_idle_ns))
             domi_sqlite_end_unread_cursor(stack, database, slot, cursor);
     }
     if (slot->is_running || slot->own.count != 0)
         return;
     if (slot->transaction != 0 && !slot->loses &&
-        is_idle_time_over(now_ns, slot->used_ns, options->transaction_idle_ns))
+        was_unused_for_time(now_ns, slot->used_ns, options->transaction_idle_ns))
         domi_sqlite_give_up_transaction(stack, database, slot);
     else if (slot->is_open && !slot->is_idle && slot->transaction == 0 && slot->cursors == NULL &&
-             is_idle_time_over(now_ns, slot->used_ns, options->idle_ns) &&
+             was_unused_for_time(now_ns, slot->used_ns, options->idle_ns) &&
              domi_sqlite_has_spare_connection(database))
         slot->is_idle = true;
 }

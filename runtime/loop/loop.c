@@ -128,8 +128,8 @@ static bool was_thread_held_up(domi_manager *manager)
 
     if (deadline_ns < due_ns)
         due_ns = deadline_ns;
-    /* the wheel answers 0 if timers are left that one iteration could not fire, or if timers
-     * were set late */
+    /* 0: due timers are left that one iteration could not fire, or one was armed for a time in the
+     * past; neither shows that the thread was held up */
     return due_ns != 0 && due_ns < manager->now_ns && manager->now_ns - due_ns > PAUSE_NS;
 }
 

@@ -64,7 +64,7 @@ static int choose_free_port(domi_net_socket *socket, domus_endpoint *at)
     return -EADDRINUSE;
 }
 
-/* Choose for a Unix socket an abstract name that no other socket has. */
+/* Give a Unix socket an abstract name that is made of its number. */
 static void choose_abstract_name(const domi_net_socket *socket, domus_endpoint *ret_at)
 {
     char text[24];

@@ -241,7 +241,7 @@ extern _Thread_local domi_manager *domi_thread_manager;
 
 /* Two special values of the counter stamp_ns, which are no times. */
 
-/* in the last bit of a stamp: the thread has slept since that stamp */
+/* lowest bit of stamp_ns: the thread sleeps from this stamp to its next one */
 #define DOMI_STAMP_ASLEEP UINT64_C(1)
 #define DOMI_STAMP_MOVING UINT64_MAX /* value of the stamp while the thread adds time to a span */
 

@@ -9,7 +9,7 @@
 typedef struct domi_peer_bytes {
     char *data;      /* memory of the buffer; NULL: it has none yet */
     size_t begin;    /* offset in the buffer of the first byte that was not used yet */
-    size_t end;      /* offset in the buffer behind its last byte */
+    size_t end;      /* offset in the buffer behind the last byte that was put into it */
     size_t capacity; /* size of the buffer's memory in bytes */
 } domi_peer_bytes;
 

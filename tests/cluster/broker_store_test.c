@@ -185,7 +185,8 @@ DOMT_TEST(lease_runs_out_late_and_never_early)
         domt_pass_time(cluster, 500 * DOMT_MS);
         ck_assert_uint_eq(answer_of_get(&members[0], key).status, 404);
     }
-    ck_assert_uint_ge(late, 3); /* on average half of the 20 entries are still there at this time */
+    /* entries are removed up to a second late, so half of the 20 are still there on average */
+    ck_assert_uint_ge(late, 3);
     ck_assert_uint_le(late, 17);
     ck_assert_uint_eq(domus_testkit_cluster_count(cluster).expired, 20);
     domus_testkit_cluster_free(cluster);

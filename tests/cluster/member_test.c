@@ -49,7 +49,7 @@ static int print_own_info_at_start(domus_system *system, void *argument)
     return 0;
 }
 
-static void print_at_stop(domus_system *system, void *argument)
+static void print_stop_if_node_is_here(domus_system *system, void *argument)
 {
     print_line(info_of_own_node().is_here ? "stop" : "");
 }
@@ -63,7 +63,7 @@ static const domus_cluster_options part = {.node = "not this", .heartbeat_ns = 1
 static const domus_cluster_member member = {&domus_cluster_front, &part, &cluster};
 static const domus_program alone = {.name = "the.alone",
                                     .start = print_own_info_at_start,
-                                    .stop = print_at_stop,
+                                    .stop = print_stop_if_node_is_here,
                                     .end = print_at_end,
                                     .cluster = &member};
 

@@ -65,8 +65,8 @@ DOMT_TEST(linked_actor_with_a_row_gets_the_event_and_lives)
     }
 }
 
-/* In the chain 1 - 2 - 3 - 4 each actor has linked itself to the next; actor 5 watches the last
- * one. */
+/* One actor of the linked chain 1 - 2 - 3 - 4 fails. Actor 5 watches actor 1, or actor 4 if it is
+ * actor 1 that fails, and hears the reason. */
 DOMT_TEST(reason_runs_along_a_chain_of_links)
 {
     for (uint32_t first = 1; first < 5; first++) {

@@ -434,9 +434,8 @@ static int ask_far_and_near(domus_stack *stack, void *near)
     return domus_wait_all(stack, count_answers);
 }
 
-/* The thief cannot take the time-out of an answered ask off home's timer wheel, and notes that.
- * When home takes it off as the conversation ends there, the count of such conversations must go
- * down again. */
+/* A thief counts in `away` an answered promise that it cannot take off home's timer wheel. Home
+ * takes it off at the conversation's end, and must count `away` down. */
 DOMT_TEST(conversation_answered_on_a_loan_and_at_home_is_given_back)
 {
     open_world(1);

@@ -329,7 +329,7 @@ DOMT_TEST(crowd_that_has_not_begun_is_dropped)
 
 /* A cancel that searches kept asks alone does not hide another cancel that waits before or behind
  * it, neither one for a conversation that works nor one for an ask that has not begun. */
-DOMT_TEST(cancel_of_kept_asks_hides_no_other_one)
+DOMT_TEST(cancel_of_kept_asks_hides_no_cancel)
 {
     uint32_t one = 1;
 

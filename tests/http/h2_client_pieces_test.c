@@ -253,7 +253,7 @@ DOMT_TEST(trailers_of_an_answer_are_given)
 
 static domus_http_proxy proxy = {.name = "edge"};
 
-static int pass_request_to_proxy(domus_stack *stack, void *self, const void *payload)
+static int pass_request_on_to_upstream(domus_stack *stack, void *self, const void *payload)
 {
     return domus_http_pass(stack, payload, &proxy);
 }
@@ -266,7 +266,7 @@ static const domus_behaviour edge_channel = {
     .kind = DOMUS_CHANNELS,
     .pipeline = &of_edge,
     .on_peer = (const domus_on_peer[]){
-        {&domus_http_request_type, pass_request_to_proxy, DOMUS_HTTP_PROXY_FRAME, 0, NULL},
+        {&domus_http_request_type, pass_request_on_to_upstream, DOMUS_HTTP_PROXY_FRAME, 0, NULL},
         {.type = NULL}}};
 
 static int listen_at_port_81_on_mount(domus_stack *stack, void *self)

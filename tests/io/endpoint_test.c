@@ -143,7 +143,7 @@ DOMT_TEST(names_are_escaped_and_cut)
     ck_assert_uint_lt(domus_endpoint_text(&endpoint, whole, sizeof whole), sizeof whole);
 }
 
-DOMT_TEST(socket_addresses_are_kept)
+DOMT_TEST(endpoints_survive_way_by_socket_address)
 {
     static const char *const texts[] = {"127.0.0.1:80", "[fe80::1%2]:8080", "unix:/a", "unix:@a"};
 

@@ -294,8 +294,8 @@ DOMT_TEST(small_slice_of_a_page_counts_as_mostly_others)
     part.size = 16384;
     ck_assert(domi_page_is_slice_better_copied(part));
     part.size = 16385;
-    ck_assert(
-        !domi_page_is_slice_better_copied(part)); /* this part is too large to be copied instead */
+    /* this part is too large to be copied, so the whole page would be kept for it */
+    ck_assert(!domi_page_is_slice_better_copied(part));
     domus_slice_free(whole);
     ck_assert_int_eq(domus_slice_copy(bytes, 80000, &whole), 0);
     part = whole;
@@ -404,7 +404,7 @@ DOMT_TEST(a_page_larger_than_the_bound_silences_nobody)
     domt_bed_end();
 }
 
-DOMT_TEST(short_answers_have_half_of_the_bound_beside_pages)
+DOMT_TEST(large_slice_leaves_half_of_queue_bound)
 {
     enum { BOUND = 20000 };
     begin_channels_with_bound(BOUND);

@@ -154,7 +154,8 @@ static domus_stage_kit *make_kit_of_pipeline(const domus_pipeline *pipeline)
 
 static domus_stage_message message; /* the last message that the kit has decoded */
 
-/* Feed bytes to the kit. Returns the result of the feed. */
+/* Feed bytes to the kit, and decode the next message into `message`. Returns the result of
+ * domus_stage_kit_next(). */
 static int feed_and_take_next_message(domus_stage_kit *kit, const char *bytes, size_t size)
 {
     ck_assert_int_eq(domus_stage_kit_feed(kit, bytes, size), 0);

@@ -369,8 +369,8 @@ static domus_system *start_raw_listener(uint64_t size, uint16_t *ret_port)
     return system;
 }
 
-/* Read until the end of the connection, and check that the bytes are those of the file. Returns the
- * number of bytes. */
+/* Read until the end of the connection, and compare every 1009th byte of each piece with the file.
+ * Returns the number of bytes. */
 static uint64_t read_and_check_until_end(int fd)
 {
     static char bytes[1 << 18];

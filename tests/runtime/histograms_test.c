@@ -1,5 +1,5 @@
-/* runtime/loop/observing.c: histograms of runs, waits, phases and deliveries, and levels that
- * change while the system runs. */
+/* runtime/loop/observing.c: histograms of runs, waits, phases and deliveries, spans, and a
+ * level of the profile that changes while the system runs. */
 #include "tests/runtime/running.h"
 #include "tests/runtime/traced.h"
 

@@ -359,7 +359,7 @@ DOMT_TEST(each_failure_counts_and_those_of_this_side_are_told)
     domt_end_system(system);
 }
 
-DOMT_TEST(without_a_route_the_type_is_told)
+DOMT_TEST(failure_without_a_route_names_the_type)
 {
     uint16_t port;
     domus_system *system = start_site_of_routes(&bare, &port);

@@ -285,7 +285,8 @@ static void fetch_next_piece_of_legacy(bool looks)
         domus_probe_expect(carried.probe, &kv_legacy_piece_type, SECOND, &carried.piece), 0);
 }
 
-/* Leave a legacy with a list that expires at second 1, and let a porter carry it. */
+/* Leave the keys of a shard that has moved, a list that expires in 1 s, and fetch their first piece
+ * from a porter (examples/kv/legacy.h). */
 static void leave_legacy_to_porter(void)
 {
     struct kv_store store = {.memory = {.bytes_max = UINT64_MAX}};

@@ -29,8 +29,8 @@ static uint64_t poked, pokes, ticks;
 
 static const domus_behaviour mayfly = {.name = "mayfly"};
 
-/* Pass the poke on to an actor: by a notice, a timer, or a spawn. `left` more pokes follow from
- * it. */
+/* Pass the poke on to a random actor by a notice, and by chance arm a timer, and spawn and stop an
+ * actor. `left` more pokes follow from it. */
 static int pass_poke_to_random_actor(domus_stack *stack, void *self, const void *payload)
 {
     uint32_t left = *(const uint32_t *)payload;

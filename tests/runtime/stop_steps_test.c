@@ -72,7 +72,7 @@ static void check_step_of_upstream(bool (*is_quiet)(const domus_system *system))
 
 /* Check that the step is over when each thread has followed it, so that actors which were spawned
  * before are mounted. */
-static void check_step_is_followed(bool (*have_followed)(const domus_system *system))
+static void check_step_waits_for_every_thread(bool (*have_followed)(const domus_system *system))
 {
     uint32_t orders = atomic_load(&world.system->orders);
     ck_assert(have_followed(world.system));
@@ -134,7 +134,7 @@ static bool check_next_step_of_stop(domi_simulator *simulator,
                                     bool (*is_done)(const domus_system *system), uint64_t until_ns)
 {
     void (*const hold[])(bool (*is_done)(const domus_system *system)) = {
-        check_step_is_served,    check_step_of_upstream,      check_step_is_followed,
+        check_step_is_served,    check_step_of_upstream,      check_step_waits_for_every_thread,
         check_step_of_processes, check_step_of_closed_spawns, check_step_is_empty};
     if (waits < sizeof hold / sizeof hold[0])
         hold[waits](is_done);

@@ -9,8 +9,8 @@
  *   X    chunks as with C, but the peer sends the first one only after it has received "go\n"
  *   E    all bytes up to the end of the connection
  *
- * HOW says which sequence handles the request. With "f" before HOW the request is forwarded to an
- * actor on another thread, which handles it in the same way:
+ * HOW says which sequence handles the request. With "f" before HOW (but before twice, wrong and
+ * lend) the request is forwarded to an actor on another thread, which handles it in the same way:
  *
  *   count  reads the body, and sleeps NUMBER ms before each read; answers "<bytes> <sum>" with the
  *          trailer behind it, or "read <error>"

@@ -57,7 +57,7 @@ static void read_type_line(struct reader *reader, const char *line)
     reader->samples = 0;
 }
 
-/* Skip the name and the labels of a sample: name{label="value",...}. */
+/* Check and skip the labels that stand behind the name of a sample, if any: {label="value",...}. */
 static const char *skip_labels(const char *line, const char *at)
 {
     if (*at != '{')

@@ -130,7 +130,7 @@ static void print_begin_of_finding(const domi_finding *finding)
     }
 }
 
-static void print_end_of_finding(const domi_rule *rule, time_t begun)
+static void print_that_finding_has_ended(const domi_rule *rule, time_t begun)
 {
     time_t now = time(NULL);
 
@@ -149,7 +149,7 @@ static void update_states_of_rules(struct watch *watch, uint32_t count)
             watch->begun[i] = time(NULL);
             print_begin_of_finding(finding);
         } else if (change == DOMI_LASTING_ENDED) {
-            print_end_of_finding(rule, watch->begun[i]);
+            print_that_finding_has_ended(rule, watch->begun[i]);
         }
     }
 }

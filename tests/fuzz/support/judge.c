@@ -277,7 +277,7 @@ static int handle_end_of_version(llhttp_t *parser)
     return 0;
 }
 
-static int handle_end_of_status(llhttp_t *parser)
+static int add_status_at_its_end(llhttp_t *parser)
 {
     char line[32];
 
@@ -456,7 +456,7 @@ void domt_http_read_by_llhttp(domt_http_read *read, const uint8_t *bytes, size_t
     settings.on_url = add_part_of_url;
     settings.on_url_complete = handle_end_of_url;
     settings.on_version_complete = handle_end_of_version;
-    settings.on_status_complete = handle_end_of_status;
+    settings.on_status_complete = add_status_at_its_end;
     settings.on_header_field = add_part_of_field_name;
     settings.on_header_field_complete = handle_end_of_field_name;
     settings.on_header_value = add_part_of_field_name;

@@ -14,7 +14,8 @@ typedef struct tune_record {
     /* kind of the run: the check before all others, or a run of the duel; otherwise a run of a
      * stage */
     bool is_check, is_duel;
-    size_t key, round; /* key and round of the run's stage, or the number of its pair in the duel */
+    size_t key;   /* index of the key that the run's stage tries; unused in the duel */
+    size_t round; /* number of the stage's round, or of the run's pair in the duel */
     bool has_failed;
     bool is_first_try;       /* the run has failed at its first try, and was repeated */
     char why[TUNE_WHY_SIZE]; /* the reason why the run has failed */
