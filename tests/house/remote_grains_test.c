@@ -421,6 +421,36 @@ DOMT_TEST(the_grains_of_a_part_are_stopped_and_counted)
     close_world();
 }
 
+/* Send the grain two notices, and stop it before it has handled them. */
+static int notify_grain_twice_and_stop_it(domus_stack *stack, void *stopping_)
+{
+    (void)notify_grain(stack, NULL);
+    (void)notify_grain(stack, NULL);
+    return stop_grains_of_parts(stack, stopping_);
+}
+
+DOMT_TEST(a_grain_is_stopped_behind_its_mail_or_before)
+{
+    uint64_t value = 1;
+
+    open_world();
+    give_part_to_this_system("c", 10);
+    set_key_of_next_deed("c", &value);
+    domt_run_as_gateway(0, open_part, NULL);
+    domt_run_as_agent(0, notify_grain, NULL);
+    domt_run_as_agent(0, notify_grain_twice_and_stop_it, &(stopping){.after_mail = true});
+    ck_assert_uint_eq(life.notices, 3);
+    ck_assert_uint_eq(life.ended, 1);
+    ck_assert_uint_eq(life.lives, 1);
+    domt_run_as_agent(0, notify_grain, NULL);
+    domt_run_as_agent(0, notify_grain_twice_and_stop_it, &(stopping){.after_mail = false});
+    /* the last two notices have come to the next life */
+    ck_assert_uint_eq(life.notices, 6);
+    ck_assert_uint_eq(life.ended, 2);
+    ck_assert_uint_eq(life.lives, 3);
+    close_world();
+}
+
 static int try_name_of_grains_as_address(domus_stack *stack, void *unused)
 {
     const domus_remote_name name = {.node = DOMUS_REMOTE_GRAINS, .number = 1, .lease = 1};
