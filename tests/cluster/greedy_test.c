@@ -1,5 +1,6 @@
 /* A node sends asks and never confirms what it receives: the memory that is kept for it has a
- * bound, also for answers and for messages to grains that are returned. */
+ * bound, also for answers and for messages to grains that are returned. Once a message was
+ * returned, those behind it are returned as well, until the node has asked for a fence. */
 #include "protocols/cluster/link.h"
 #include "tests/cluster/broker.h"
 #include "tests/cluster/words.h"
@@ -24,7 +25,7 @@ static struct {
     domt_member greedy;
     domi_link link;
     domus_remote_name name; /* name of the teller, the actor on node a whom the greedy node asks */
-    uint32_t asked;
+    uint32_t asked, accepted; /* asks that the teller, and notices that grains have received */
 } world;
 
 /* --- node a ------------------------------------------------------------------------------------
@@ -64,7 +65,16 @@ static const domus_behaviour teller = {
     .on = (const domus_on[]){{&domt_ask_type, on_ask_reply_with_large_text, 0}, {NULL, NULL, 0}},
 };
 
-static const domus_behaviour grain = {.name = "grain", .on = (const domus_on[]){{NULL, NULL, 0}}};
+static int on_notice_count_it(domus_stack *stack, void *self, const void *payload)
+{
+    world.accepted++;
+    return 0;
+}
+
+static const domus_behaviour grain = {
+    .name = "grain",
+    .on = (const domus_on[]){{&domt_ask_type, on_notice_count_it, 0}, {NULL, NULL, 0}},
+};
 static const domus_grain_kind kinds[] = {{.name = "grain", .behaviour = &grain}, {.name = NULL}};
 
 static domus_system *system_of_node_a(void)
@@ -72,7 +82,7 @@ static domus_system *system_of_node_a(void)
     return domus_testkit_system(domus_testkit_cluster_kit(world.sim, world.number));
 }
 
-static void open_node_a_with_actor(void)
+static void open_node_a_with_actor(bool hosts_grains)
 {
     char error[200] = "";
     domus_address address;
@@ -86,7 +96,7 @@ static void open_node_a_with_actor(void)
         .queued_max = QUEUED_MAX,
         .picklers = picklers,
         .grains = kinds,
-        .hosts_no_grains = true,
+        .hosts_no_grains = !hosts_grains,
         .open_client = domus_testkit_cluster_open_client,
         .context = domus_testkit_cluster_context(world.sim, world.number),
         .seed = 1,
@@ -124,14 +134,15 @@ static void advance_with_heartbeats(uint64_t time_ns)
     }
 }
 
-static void set_up_node_and_greedy_stranger(void)
+static void set_up_node_and_greedy_stranger(bool hosts_grains)
 {
     memset(&world, 0, sizeof world);
     world.sim = domt_cluster_new(7, NULL);
-    open_node_a_with_actor();
+    open_node_a_with_actor(hosts_grains);
     domt_member_add_with_client(world.sim, NULL, &world.greedy);
     domi_link_init(&world.link, GREEDY, domus_cluster_here(world.cluster).id, 0);
-    advance_with_heartbeats(DOMT_SECOND);
+    /* node a has heard the greedy node then, and has no part of the grains yet */
+    advance_with_heartbeats(200 * DOMT_MS);
 }
 
 static void free_link_sim_and_cluster(void)
@@ -184,6 +195,15 @@ static uint32_t pickle_word_behind_name(const char *name, unsigned char bytes[25
     return size;
 }
 
+static void send_notice_to_grain(const unsigned char *bytes, uint32_t size)
+{
+    send_envelope_of_greedy_node(
+        &(domi_wire_envelope){.kind = DOMI_TO_GRAIN_NOTICE,
+                              .from = {.node = GREEDY, .number = 5, .lease = 1},
+                              .rest = bytes,
+                              .rest_size = size});
+}
+
 /* --- tests --------------------------------------------------------------------------------------
  */
 
@@ -191,7 +211,7 @@ DOMT_TEST(answers_that_are_not_confirmed_have_a_bound)
 {
     unsigned char bytes[256];
 
-    set_up_node_and_greedy_stranger();
+    set_up_node_and_greedy_stranger(false);
     uint32_t size = pickle_word_behind_name("", bytes);
     for (uint32_t i = 0; i < ASKS; i++)
         send_envelope_of_greedy_node(
@@ -213,18 +233,37 @@ DOMT_TEST(messages_that_go_back_have_a_bound)
 {
     unsigned char bytes[256];
 
-    set_up_node_and_greedy_stranger();
+    set_up_node_and_greedy_stranger(false);
     uint32_t size = pickle_word_behind_name("\5grain\1k", bytes);
     for (uint32_t i = 0; i < 40 * ASKS; i++)
-        send_envelope_of_greedy_node(
-            &(domi_wire_envelope){.kind = DOMI_TO_GRAIN_NOTICE,
-                                  .from = {.node = GREEDY, .number = 5, .lease = 1},
-                                  .rest = bytes,
-                                  .rest_size = size});
+        send_notice_to_grain(bytes, size);
     advance_with_heartbeats(DOMT_SECOND);
     ck_assert_uint_ge(count_queued_bytes_of_stranger(), QUEUED_MAX);
     ck_assert_uint_le(count_queued_bytes_of_stranger(), QUEUED_MAX + 8192);
     ck_assert_uint_ge(domus_cluster_count(world.cluster).dropped, 20 * ASKS);
+    free_link_sim_and_cluster();
+}
+
+/* Node a takes the part of the grain between the first notice, which it returns, and the second
+ * one. If it accepted the second notice, the two would come in the wrong order. */
+DOMT_TEST(messages_behind_a_returned_one_are_returned_until_the_fence)
+{
+    unsigned char bytes[256];
+
+    set_up_node_and_greedy_stranger(true);
+    uint32_t size = pickle_word_behind_name("\5grain\1k", bytes);
+    ck_assert_uint_eq(domus_cluster_count_grains(world.cluster).parts, 0);
+    send_notice_to_grain(bytes, size);
+    advance_with_heartbeats(2 * DOMT_SECOND);
+    ck_assert_uint_eq(domus_cluster_count_grains(world.cluster).parts, 256);
+    send_notice_to_grain(bytes, size);
+    advance_with_heartbeats(DOMT_SECOND);
+    ck_assert_uint_eq(world.accepted, 0);
+    for (uint64_t part = 0; part < 256; part++)
+        send_envelope_of_greedy_node(&(domi_wire_envelope){.kind = DOMI_TO_FENCE, .id = part});
+    send_notice_to_grain(bytes, size);
+    advance_with_heartbeats(DOMT_SECOND);
+    ck_assert_uint_eq(world.accepted, 1);
     free_link_sim_and_cluster();
 }
 
