@@ -32,8 +32,8 @@ struct domi_parts {
     domus_address warden; /* address of this node's warden, constant once the cluster is open */
     /* addresses of the two buckets of the store; nobody: they are not open yet */
     domus_address leases, entries;
-    /* Time at which this node's lease ends, by the clock of domus_now_ns(); 0: the node has no
-     * lease. */
+    /* Time at which this node's lease ends, or its last one has ended, by the clock of
+     * domus_now_ns(); 0: the node had none yet. */
     _Atomic uint64_t lease_until_ns;
     /* True once this node has left the cluster, or was replaced by another node with its name: its
      * lease must not be renewed any more. */

@@ -364,12 +364,15 @@ static void end_lease_if_over(domus_stack *stack, domi_registrar *registrar)
     lose_names_without_lease(stack, registrar);
 }
 
-/* Publish the state of the lease for the gateways and the warden of this node. */
+/* Publish the state of the lease for the gateways and the warden of this node. The end of a lease
+ * that is over stays published, so that they know for how long this node has been without one. */
 static void publish_state_of_lease(const domi_registrar *registrar)
 {
     domi_parts *parts = registrar->cluster->parts;
 
-    atomic_store_explicit(&parts->lease_until_ns, registrar->valid_until_ns, memory_order_relaxed);
+    if (registrar->valid_until_ns != 0)
+        atomic_store_explicit(&parts->lease_until_ns, registrar->valid_until_ns,
+                              memory_order_relaxed);
     atomic_store_explicit(&parts->error, registrar->lease_error == -EOPNOTSUPP ? -EOPNOTSUPP : 0,
                           memory_order_relaxed);
 }
