@@ -243,6 +243,18 @@ static bool does_a_know_b(void)
 
 /* --- links ------------------------------------------------------------------------------------ */
 
+/* Returns the link of a gateway to gateway 0 of the only other node, which has the id `peer`. */
+static domi_link *find_first_link_of_gateway(const domus_cluster *cluster, uint32_t index,
+                                             uint64_t peer)
+{
+    const domi_cluster_gateway *gateway = cluster->addresses[index].house->self;
+
+    ck_assert(gateway->peers != NULL && gateway->peers->id == peer);
+    return gateway->peers->links[0];
+}
+
+/* The gateway of the second user begins a new session, as after a tear, while an ask of the first
+ * user is under way. */
 DOMT_TEST(ask_over_one_link_outlives_the_new_session_of_another)
 {
     begin_with_nodes_a_and_b();
@@ -263,6 +275,10 @@ DOMT_TEST(ask_over_one_link_outlives_the_new_session_of_another)
     ck_assert(does_a_know_b());
     send_order_to_user(FIRST_OF_B, ASK_SLOWLY);
     domt_nodes_advance_time(100 * MS);
+    (void)domi_link_end_session(
+        find_first_link_of_gateway(domt_nodes.clusters[B], 1,
+                                   domus_cluster_here(domt_nodes.clusters[A]).id),
+        true);
     ck_assert_int_eq(result_of_order(SECOND_OF_B, ASK), 0);
     ck_assert_int_eq(world.results[FIRST_OF_B], 0);
     domt_nodes_free_all();
@@ -349,10 +365,7 @@ DOMT_TEST(node_whose_clock_was_set_back_begins_anew)
 
 static domi_link *find_link_of_a(void)
 {
-    const domi_cluster_gateway *gateway = domt_holder.cluster->addresses[0].house->self;
-
-    ck_assert(gateway->peers != NULL && gateway->peers->id == DOMT_STRANGER);
-    return gateway->peers->links[0];
+    return find_first_link_of_gateway(domt_holder.cluster, 0, DOMT_STRANGER);
 }
 
 static void begin_with_part_of_stranger(void)
