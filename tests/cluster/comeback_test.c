@@ -7,6 +7,7 @@
 #include "tests/support/suite.h"
 
 #include <domus/domus.h>
+#include <domus/figures.h>
 #include <domus/remote.h>
 #include <domus/router.h>
 #include <domus/timer.h>
@@ -16,8 +17,8 @@
 /* Nodes of a simulated cluster that were away. Asks over one link are not ended by a new session
  * of another link. A node that was suspended for longer than its lease learns that it has lost its
  * names, and lost names can be registered again when the servers are back. A node whose clock was
- * set back may begin anew. A watch on a remote router is refused, and leaves the router's address
- * valid. */
+ * set back may begin anew. The figures of a node that has ended are past. A watch on a remote
+ * router is refused, and leaves the router's address valid. */
 
 #define MS     UINT64_C(1000000)
 #define SECOND (1000 * MS)
@@ -353,6 +354,38 @@ DOMT_TEST(node_whose_clock_was_set_back_begins_anew)
     ck_assert(does_a_know_b());
     ck_assert_int_eq(result_of_order(OF_A, SPAWN), 0);
     ck_assert_int_eq(result_of_order(OF_A, ASK), 0);
+    domt_nodes_free_all();
+}
+
+/* --- figures ---------------------------------------------------------------------------------- */
+
+/* Returns whether node a's row for node b is of something past, and so not in the metrics. */
+static bool is_row_of_b_past(void)
+{
+    domus_figures_shot shot;
+
+    ck_assert_str_eq(domus_figures_at(domt_nodes_system_of_node(A), 1)->name, "nodes");
+    ck_assert_int_eq(domus_figures_read(domt_nodes_system_of_node(A), 1, 0, 4, &shot), 0);
+    ck_assert_uint_eq(shot.count, 2);
+    uint32_t row = strcmp(domus_figures_cell(&shot, 0, 0)->text, "b") == 0 ? 0 : 1;
+    ck_assert_str_eq(domus_figures_cell(&shot, row, 0)->text, "b");
+    bool is_past = shot.is_past[row];
+    domus_figures_free(&shot);
+    return is_past;
+}
+
+/* The record of an ended node stays until each gateway has let go of it, which is so short that the
+ * test ends the node by hand. */
+DOMT_TEST(node_that_has_ended_is_not_in_the_metrics)
+{
+    begin_with_nodes_a_and_b();
+    ck_assert(!is_row_of_b_past());
+    domi_node_record *record =
+        domi_node_find(domt_nodes.clusters[A], domus_cluster_here(domt_nodes.clusters[B]).id);
+    ck_assert_ptr_nonnull(record);
+    record->state = DOMUS_NODE_ENDED;
+    ck_assert(is_row_of_b_past());
+    record->state = DOMUS_NODE_UP;
     domt_nodes_free_all();
 }
 
