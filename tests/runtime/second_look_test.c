@@ -163,17 +163,19 @@ static domus_system *system_;
 static _Atomic bool busy;
 static const domus_type go = {.name = "go"};
 
-static uint32_t orders_of_system(void)
+static domi_stop_step step_of_system(void)
 {
-    return atomic_load(&system_->orders);
+    return domi_orders_get_step(atomic_load(&system_->orders));
 }
 
-/* A handler that lasts until the thread is told to stop, for which the thread has looked before. */
+/* A handler that lasts until the thread is told to stop, for which the thread has looked before.
+ * The pause at its end lets the wake that belongs to the order come before the thread sleeps. */
 static int stay_in_handler_until_stop(domus_stack *stack, void *self, const void *nothing)
 {
     atomic_store(&busy, true);
-    for (int i = 0; i < 20000 && orders_of_system() < DOMI_STOP_ACTORS; i++)
+    for (int i = 0; i < 20000 && step_of_system() < DOMI_STOP_ACTORS; i++)
         domt_pause_ns(DOMT_MS / 2);
+    domt_pause_ns(20 * DOMT_MS);
     return 0;
 }
 
