@@ -319,14 +319,16 @@ static void *pretend_to_run_until_over(void *manager_)
         atomic_store(&manager->activity.running, NULL);
         atomic_store(&manager->counters.runs, run);
         atomic_store(&manager->activity.running, &run_by_number[run % 2]);
-        for (uint64_t i = run % 64; i > 0; i--)
+        /* some runs last for longer than two looks take */
+        for (uint64_t i = run % 64 * 128; i > 0; i--)
             atomic_signal_fence(memory_order_seq_cst);
     }
     return NULL;
 }
 
-/* With a threshold of 0, two looks at the same run make a stall. The report must name the behaviour
- * of that run, although the thread goes on to other runs all the time. */
+/* The clock of the test advances by the threshold with each look, so two looks at the same run make
+ * a stall. The report must name the behaviour of that run, although the thread goes on to other runs
+ * all the time. */
 DOMT_TEST(stall_is_reported_of_the_run_that_was_looked_at)
 {
     domus_config config = domt_config_of_threads(1);
@@ -334,18 +336,18 @@ DOMT_TEST(stall_is_reported_of_the_run_that_was_looked_at)
     uint64_t found = 0;
     pthread_t runner;
 
+    config.stall.threshold_ns = DOMT_MS;
+    config.stall.signal = 0;
     domt_stepped_init(&world, &config);
     domt_stepped_iterate(&world, 0, false);
     domi_thread *thread = domt_stepped_thread(&world, 0);
-    world.system->config.stall.threshold_ns = 1;
-    world.system->config.stall.signal = 0;
     atomic_store(&thread->manager.counters.runs, 0);
     uint64_t first = domi_thread_count_beats(thread);
     domi_stalls_forget_last_looks(world.system);
     ck_assert_int_eq(pthread_create(&runner, NULL, pretend_to_run_until_over, &thread->manager), 0);
     while (found < 20000 && domt_now_ns() < until_ns) {
         uint64_t before = domi_counter_read(&thread->stall.counts.count);
-        domt_stepped_advance_clock(&world, 10);
+        domt_stepped_advance_clock(&world, DOMT_MS);
         (void)domi_stalls_look_at_all_threads(world.system);
         if (domi_counter_read(&thread->stall.counts.count) == before)
             continue;
@@ -355,6 +357,7 @@ DOMT_TEST(stall_is_reported_of_the_run_that_was_looked_at)
     }
     atomic_store(&over, true);
     ck_assert_int_eq(pthread_join(runner, NULL), 0);
+    ck_assert_uint_gt(found, 100);
     atomic_store(&thread->manager.activity.running, NULL);
     domt_stepped_fini(&world);
 }
