@@ -97,6 +97,18 @@ DOMT_TEST(a_transaction_lies_on_one_shard)
     char reply[DOMT_REPLY_MAX];
     (void)domt_resp_ask_for_reply(fd, "EXISTS {x}a", reply);
     ck_assert_str_eq(reply, "+OK\r\n+QUEUED\r\n" CROSS_SLOT CROSS_SLOT ABORTED ":0\r\n");
+    /* each command has one key, and not all of these keys are on the shard of {x} */
+    domt_resp_send_command(fd, "MULTI");
+    domt_resp_send_command(fd, "SET {x}a 1");
+    for (char tag = 'b'; tag <= 'f'; tag++) {
+        char set[32];
+        snprintf(set, sizeof set, "SET {%c}a 1", tag);
+        domt_resp_send_command(fd, set);
+    }
+    domt_resp_send_command(fd, "EXEC");
+    (void)domt_resp_ask_for_reply(fd, "EXISTS {x}a", reply);
+    ck_assert_ptr_nonnull(strstr(reply, CROSS_SLOT));
+    ck_assert_ptr_nonnull(strstr(reply, ABORTED ":0\r\n"));
     close(fd);
     domt_service_stop(&kv);
 }
