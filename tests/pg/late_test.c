@@ -233,6 +233,32 @@ DOMT_TEST(late_queries_in_pipeline_are_cancelled_in_turn)
     stop_server_and_users();
 }
 
+/* A query is late while it waits behind one that is not late, and is cancelled when that one ends:
+ * no cancel is under way then, and no time is due at which the pool would look. */
+DOMT_TEST(late_query_is_cancelled_when_the_query_before_it_ends)
+{
+    static const domus_sql_options options = {.connections_max = 1, .pipeline_max = 4};
+
+    start_server_with_user(&options);
+    send_query_with_tag(&sleeps, 1); /* the first run of the sleeping statement prepares it */
+    expect_result_of_ask_with_tag(1, -ETIMEDOUT);
+    domt_pg_await_idle_connections(&user);
+    domt_pg_user_start_system(&other, server.unix_url, &(domus_sql_options){.connections_max = 1});
+    domt_pg_take_server_lock(&other);
+    send_query_with_tag(&domt_pg_waits, 0);
+    send_query_with_tag(&sleeps, 1);
+    send_query_with_tag(&quick, 2);
+    expect_result_of_ask_with_tag(1, -ETIMEDOUT);
+    domt_pg_await_waiting_queries(&user, 0);
+    domt_pg_release_server_lock(&other);
+    expect_result_of_ask_with_tag(0, 0);
+    /* this query is behind the late one, and would itself be late behind 60 s of sleep */
+    expect_result_of_ask_with_tag(2, 0);
+    ck_assert_uint_eq(domt_pg_read_database_status(&user).failures, 0);
+    domt_pg_user_stop_system(&other);
+    stop_server_and_users();
+}
+
 static const domus_sql_statement hit = {
     .text = "SELECT CASE WHEN nextval('hits') <= 2 THEN pg_cancel_backend(pg_backend_pid()) END, "
             "pg_sleep(0.02)"};
