@@ -33,13 +33,11 @@ static const domus_behaviour reader = {
 static const domus_behaviour quick = {.name = "quick",
                                       .on = (const domus_on[]){{&ask_type, count_ask, 0}, {0}}};
 
-static void start_system_with_spares(const char *policy, uint32_t runners, uint32_t spares)
+static void start_system_with_pool(const domus_pool_config *pool)
 {
-    const domus_pool_config work = {
-        .name = "work", .runners = runners, .policy = policy, .spares = spares};
     domus_config config = domt_config_of_threads(1);
 
-    config.pools = &work;
+    config.pools = pool;
     config.pool_count = 1;
     config.stall.threshold_ns = 25 * DOMT_MS;
     ck_assert_int_eq(pipe(pipes), 0);
@@ -48,6 +46,12 @@ static void start_system_with_spares(const char *policy, uint32_t runners, uint3
     atomic_store(&ticks, 0);
     domt_pooled.system = domt_start_logging_system(&config);
     domt_pooled.pool = domus_outside_pool_find(domt_pooled.system, "work");
+}
+
+static void start_system_with_spares(const char *policy, uint32_t runners, uint32_t spares)
+{
+    start_system_with_pool(&(domus_pool_config){
+        .name = "work", .runners = runners, .policy = policy, .spares = spares});
 }
 
 static void let_handlers_block(uint32_t count)
@@ -277,6 +281,25 @@ DOMT_TEST(spares_end_beside_work_that_does_not)
 {
     for (uint32_t i = 0; i < DOMT_POLICIES; i++)
         run_spares_end_beside_work_that_does_not(domt_policies[i]->name);
+}
+
+/* A policy without `leave` lets a spare take jobs until there are none, and then the spare ends. */
+DOMT_TEST(spares_of_a_policy_without_leave_end_when_jobs_have)
+{
+    domus_policy own = domus_policy_sharing;
+
+    own.name = "own";
+    own.leave = NULL;
+    start_system_with_pool(
+        &(domus_pool_config){.name = "work", .runners = 1, .own_policy = &own, .spares = 2});
+    domus_address address = domt_pooled_spawn(domt_pooled.pool, &quick, NULL);
+    let_handlers_block(1);
+    expect_actor_answers(address);
+    ck_assert(domt_has_thread_named("domus-r0.1"));
+    let_blocked_handlers_return(1);
+    DOMT_WAIT_FOR(20, !domt_has_thread_named("domus-r0.1"));
+    expect_actor_answers(address);
+    end_system_with_spares();
 }
 
 /* --- timers, and the stop --------------------------------------------------------------------- */
