@@ -48,8 +48,8 @@ static int handle_piece_of_gathered_body(domus_stack *stack, void *self, const d
     bool is_last = answer->type != &domus_piece_type;
     int error = answer->error;
 
-    if (error != 0) /* a peer that ends in the midst of the body has sent an invalid request */
-        return error == -EPIPE ? -EPROTO : error;
+    if (error != 0)
+        return error;
     if (exchange == NULL || exchange->whole.bytes.size_max == 0)
         return -EINVAL;
     if (!is_last) {
