@@ -4,12 +4,14 @@ REGISTRY is a directory in which only the program of the test is registered, whi
 observation PORT. The schema is judged by python3-jsonschema, and by what the reader itself takes. A part
 that fails prints why, and the status is 1.
 """
+import http.server
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 PART, PROGRAM, REGISTRY = sys.argv[1:4]
@@ -374,6 +376,34 @@ def diff():
     assert run("diff", *kv, "/dev/null", file, status=1)[0].splitlines()[1].split() == ["kv.maxMemory", "0", "1GiB", "restart"]
 
 
+def computed():
+    """What a program has made of a default word, such as auto, is no difference; another word or value is one."""
+    rows = json.loads(run("show", "-j", "/dev/null")[0])["keys"]
+    limit, = (row for row in rows if row["key"] == "memory.limit")
+    assert limit == {"key": "memory.limit", "value": "auto", "origin": "default"}, limit
+
+    class Port(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200 if self.path == "/config" else 404)
+            self.end_headers()
+            self.wfile.write(json.dumps({"keys": rows}).encode())
+
+        def log_message(self, *_):
+            pass
+
+    port = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Port)
+    threading.Thread(target=port.serve_forever, daemon=True).start()
+    for origin, text, said in (
+            ("default", "", []), ("default", "memory: {limit: 1GiB}\n", ["memory.limit", "512MiB", "1GiB", "restart"]),
+            ("--set", "", ["memory.limit", "512MiB", "auto", "restart"]),
+            ("default", "scheduler: {ioRatio: auto}\n", ["scheduler.ioRatio", "50", "auto", "live"])):
+        limit.update(value="512MiB", origin=origin)
+        out, err = run("diff", "-s", f"127.0.0.1:{port.server_port}", write(text), status=int(bool(said)))
+        found = [line.split() for line in out.splitlines()[1:2]]
+        assert found == ([said] if said else []) and err == "" and ("\n" in out.strip()) == bool(said), (said, out, err)
+    port.shutdown()
+
+
 def explain():
     out, _ = run("explain", "scheduler.ioRatio")
     assert re.fullmatch(r"scheduler\.ioRatio\n    Percentage of a busy thread's time .*\n(    .*\n)+"
@@ -420,6 +450,7 @@ def verbs():
     check()
     show()
     diff()
+    computed()
     explain()
 
 

@@ -62,18 +62,15 @@ static const char *get_time_of_effect(const comparing *all, const char *path,
     return is_live ? "live" : "restart";
 }
 
-/* Returns whether a running program has computed its value of the key from the word that stands in
- * the file. */
+/* Returns whether a running program has computed its value of the key from the default word, such
+ * as "auto", which the file has, too. */
 static bool is_value_computed_from_word(const comparing *all, const config_value *before,
                                         const config_value *now)
 {
     const json_t *key = config_keys_find_key_of_row(all->keys, now->key);
-    const char *special = key != NULL ? config_key_get_text(key, "special") : "";
 
-    if (special[0] == '\0' && key != NULL)
-        special = config_key_get_text(key, "default");
-    return all->is_running && special[0] != '\0' && strcmp(before->origin, "default") == 0 &&
-           strcmp(now->value, special) == 0;
+    return key != NULL && strcmp(before->origin, "default") == 0 &&
+           strcmp(now->value, config_key_get_text(key, "default")) == 0;
 }
 
 static void compare_values_of_key(const comparing *all, const char *key)
