@@ -327,8 +327,8 @@ static void *pretend_to_run_until_over(void *manager_)
 }
 
 /* The clock of the test advances by the threshold with each look, so two looks at the same run make
- * a stall. The report must name the behaviour of that run, although the thread goes on to other runs
- * all the time. */
+ * a stall. The report must name the behaviour of that run, although the thread goes on to other
+ * runs all the time. */
 DOMT_TEST(stall_is_reported_of_the_run_that_was_looked_at)
 {
     domus_config config = domt_config_of_threads(1);
