@@ -76,6 +76,8 @@ static uint64_t count_lines_of_file(const char *path)
     if (file == NULL)
         return 0;
     while (fgets(line, sizeof line, file) != NULL) {
+        if (strchr(line, '\n') == NULL)
+            break; /* the file was read in the midst of a write */
         ck_assert_str_eq(line, "0123456789\n");
         count++;
     }
