@@ -8,11 +8,6 @@
 #include <errno.h>
 #include <string.h>
 
-static size_t offset_of_text_in_document(const domi_json_reader *reader, const char *text)
-{
-    return (size_t)(text - reader->copy);
-}
-
 /* Returns whether a decoded text has a lone low surrogate, which RapidJSON writes as three bytes.
  * The text was checked before and had no such bytes, so only an escape can have made them. */
 static bool has_lone_low_surrogate(const char *text, uint32_t size)
@@ -32,7 +27,7 @@ static bool refuse_lone_surrogate(domi_json_reader *reader, const char *text, ui
 {
     if (!has_lone_low_surrogate(text, size))
         return true;
-    return domi_json_refuse_text(reader, offset_of_text_in_document(reader, text) - 1, -EBADMSG,
+    return domi_json_refuse_text(reader, domi_json_offset_of_text(reader, text) - 1, -EBADMSG,
                                  "one half of a surrogate pair");
 }
 
@@ -200,7 +195,7 @@ static __attribute__((noinline)) bool store_text_in_member(domi_json_reader *rea
                                                            uint32_t size)
 {
     const domus_json_field *field;
-    size_t offset = offset_of_text_in_document(reader, text) - 1;
+    size_t offset = domi_json_offset_of_text(reader, text) - 1;
 
     if (reader->has_odd_escape && !refuse_lone_surrogate(reader, text, size))
         return false;
@@ -238,7 +233,7 @@ bool domi_json_on_text(domi_json_reader *reader, char *text, uint32_t size)
 bool domi_json_on_number(domi_json_reader *reader, char *text, uint32_t size)
 {
     const domus_json_field *field;
-    size_t offset = offset_of_text_in_document(reader, text);
+    size_t offset = domi_json_offset_of_text(reader, text);
 
     if (is_value_kept_as_text(reader) && !begin_to_keep_value_as_text(reader, offset))
         return false;
@@ -300,7 +295,7 @@ static inline bool is_key_name_of_row(const domi_json_reader *reader, const domu
                                       const char *key, uint32_t size)
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    size_t offset = offset_of_text_in_document(reader, key);
+    size_t offset = domi_json_offset_of_text(reader, key);
     const char *text = reader->text + offset;
 
     if (field->name_size != size)
@@ -334,7 +329,7 @@ static __attribute__((noinline, cold)) bool refuse_unknown_key(domi_json_reader 
 {
     char shown[DOMI_JSON_SHOWN_MAX + 4];
 
-    return domi_json_refuse_text(reader, offset_of_text_in_document(reader, name) - 1, -EPROTO,
+    return domi_json_refuse_text(reader, domi_json_offset_of_text(reader, name) - 1, -EPROTO,
                                  "\"%s\" is no field of it",
                                  domi_json_copy_shown_part(name, size, shown));
 }
@@ -346,7 +341,7 @@ static inline bool expect_value_of_row(domi_json_reader *reader, domi_json_frame
 {
     frame->field = field;
     if ((frame->seen >> row & 1) != 0)
-        return domi_json_refuse_text(reader, offset_of_text_in_document(reader, key) - 1, -EPROTO,
+        return domi_json_refuse_text(reader, domi_json_offset_of_text(reader, key) - 1, -EPROTO,
                                      "is there twice");
     frame->seen |= UINT64_C(1) << row;
     frame->next = row + 1;

@@ -129,4 +129,10 @@ static inline uint64_t domi_json_load_unsigned_of_size(const void *at, uint32_t 
     return u8;
 }
 
+/* Returns the offset in the document of a text that points into the reader's copy of it. */
+static inline size_t domi_json_offset_of_text(const domi_json_reader *reader, const char *text)
+{
+    return (size_t)(text - reader->copy);
+}
+
 #endif

@@ -6,11 +6,6 @@
 #include <errno.h>
 #include <string.h>
 
-static size_t offset_of_text_in_document(const domi_json_reader *reader, const char *text)
-{
-    return (size_t)(text - reader->copy);
-}
-
 bool domi_json_refuse_kind_of_value(domi_json_reader *reader, const domus_json_field *field,
                                     bool is_element, size_t offset)
 {
@@ -39,7 +34,7 @@ static bool store_word_of_enum(domi_json_reader *reader, const domus_json_field 
             return true;
         }
     }
-    return domi_json_refuse_text(reader, offset_of_text_in_document(reader, text) - 1, -ERANGE,
+    return domi_json_refuse_text(reader, domi_json_offset_of_text(reader, text) - 1, -ERANGE,
                                  "\"%s\" is none of its words",
                                  domi_json_copy_shown_part(text, size, shown));
 }
@@ -60,7 +55,7 @@ bool domi_json_take_memory_of_struct(domi_json_reader *reader, size_t offset, ui
 bool domi_json_store_text(domi_json_reader *reader, const domus_json_field *field, void *at,
                           const char *text, uint32_t size)
 {
-    size_t offset = offset_of_text_in_document(reader, text) - 1;
+    size_t offset = domi_json_offset_of_text(reader, text) - 1;
     uint32_t most = field->kind == DOMUS_JSON_KIND_TEXT ? field->size - 1 : field->bytes_max;
     void *copy = at;
 
@@ -108,7 +103,7 @@ static bool store_real_in_member(domi_json_reader *reader, const domus_json_fiel
 
     if (!(value >= field->real_low && value <= field->real_high))
         return domi_json_refuse_text(
-            reader, offset_of_text_in_document(reader, text), -ERANGE, "%s is not in %.9g..%.9g",
+            reader, domi_json_offset_of_text(reader, text), -ERANGE, "%s is not in %.9g..%.9g",
             domi_json_copy_shown_part(text, size, shown), field->real_low, field->real_high);
     memcpy(at, &value, sizeof value);
     return true;
@@ -118,7 +113,7 @@ static bool refuse_integer_out_of_range(domi_json_reader *reader, const domus_js
                                         const char *text, uint32_t size)
 {
     char shown[DOMI_JSON_SHOWN_MAX + 4];
-    size_t offset = offset_of_text_in_document(reader, text);
+    size_t offset = domi_json_offset_of_text(reader, text);
 
     (void)domi_json_copy_shown_part(text, size, shown);
     if (field->kind == DOMUS_JSON_KIND_INT)
@@ -138,7 +133,7 @@ bool domi_json_store_number(domi_json_reader *reader, const domus_json_field *fi
         return store_real_in_member(reader, field, at, text, size);
     if (field->kind != DOMUS_JSON_KIND_INT && field->kind != DOMUS_JSON_KIND_UINT)
         return domi_json_refuse_kind_of_value(reader, field, true,
-                                              offset_of_text_in_document(reader, text));
+                                              domi_json_offset_of_text(reader, text));
     switch (domi_json_read_integer(text, size, &is_negative, &value)) {
     case 0:
         break;
@@ -146,7 +141,7 @@ bool domi_json_store_number(domi_json_reader *reader, const domus_json_field *fi
         return refuse_integer_out_of_range(reader, field, text, size);
     default:
         return domi_json_refuse_kind_of_value(reader, field, true,
-                                              offset_of_text_in_document(reader, text));
+                                              domi_json_offset_of_text(reader, text));
     }
     if (field->kind == DOMUS_JSON_KIND_UINT) {
         if (is_negative || value < field->low || value > field->high ||
