@@ -195,7 +195,7 @@ static bool are_returned_loans_few_and_plain(const domi_node *node)
     for (uint32_t count = 0; node != NULL; count++) {
         const domi_loan *loan = (const domi_loan *)(const void *)node;
 
-        mail += domi_mailbox_count_inbox(loan->house);
+        mail += domi_mailbox_depth_of_inbox(loan->house);
         if (count == DOMI_PLAIN_HOUSES_MAX || mail > DOMI_PLAIN_MAIL_MAX ||
             (loan->house->marks & DOMI_MARK_PINNED) != 0)
             return false;

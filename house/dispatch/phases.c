@@ -66,7 +66,7 @@ static bool are_arrivals_few_and_plain(const domi_house *house)
     uint64_t mail = 0;
 
     for (uint32_t count = 0; house != NULL; count++) {
-        mail += domi_mailbox_count_inbox(house);
+        mail += domi_mailbox_depth_of_inbox(house);
         if (may_actor_use_io(house) || count == DOMI_PLAIN_HOUSES_MAX || mail > DOMI_PLAIN_MAIL_MAX)
             return false;
         house = atomic_load_explicit((_Atomic(domi_house *) *)(uintptr_t)&house->arrival_next,

@@ -55,14 +55,6 @@ static inline domi_node *domi_mailbox_take_inbox(domi_house *house, uint64_t mar
         atomic_exchange_explicit(&house->inbox, mark, memory_order_acquire));
 }
 
-/* Returns the number of nodes in the inbox of a house; it may be out of date. Any thread. */
-static inline uint64_t domi_mailbox_count_inbox(const domi_house *house)
-{
-    return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->inbox,
-                                memory_order_relaxed) >>
-           DOMI_INBOX_BITS;
-}
-
 /* Returns the bound of waiting mail: how many asks and notices may wait in the house. */
 static inline uint32_t domi_mailbox_bound_of_mail(const domi_manager *manager,
                                                   const domi_house *house, uint64_t life)
