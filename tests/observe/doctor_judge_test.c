@@ -208,6 +208,21 @@ DOMT_TEST(unrelated_looks_make_no_span)
     }
 }
 
+/* A counter that went back has not grown; the rest of the span holds. */
+DOMT_TEST(counter_that_went_back_counts_as_no_growth)
+{
+    domt_looks looks;
+    domi_span span;
+
+    domt_looks_make_two_looks(&looks);
+    looks.before.threads[0].counters.runs = looks.after.threads[0].counters.runs + 1;
+    looks.before.threads[1].counters.runs = looks.after.threads[1].counters.runs - 3;
+    ck_assert_ptr_null(domi_span_init(&looks.before, &looks.after, &span));
+    ck_assert_uint_eq(span.all.runs, 3);
+    domi_span_fini(&span);
+    domt_looks_free_both(&looks);
+}
+
 /* The behaviours of a program may be listed in another order at the second look. */
 DOMT_TEST(behaviours_are_matched_in_any_order)
 {

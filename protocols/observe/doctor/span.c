@@ -232,8 +232,6 @@ static const char *reason_for_no_span(const domi_look *before, const domi_look *
         return "the two looks are of different programs: their threads are not the same";
     if (seconds < 0)
         return "the second look is older than the first one";
-    if (after->uptime_ns < before->uptime_ns)
-        return "the program has started anew between the two looks";
     if (!(seconds >= DOMI_SPAN_LEAST))
         return "there are less than 100 ms between the two looks";
     if (seconds > DOMI_SPAN_MOST)
