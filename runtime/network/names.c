@@ -64,15 +64,18 @@ static int choose_free_port(domi_net_socket *socket, domus_endpoint *at)
     return -EADDRINUSE;
 }
 
-/* Give a Unix socket an abstract name that is made of its number. */
+/* Give a Unix socket the first free abstract name that is made of its number or of a larger one. */
 static void choose_abstract_name(const domi_net_socket *socket, domus_endpoint *ret_at)
 {
     char text[24];
-    int length = snprintf(text, sizeof text, "%05" PRIx64, socket->number);
+    uint64_t number = socket->number;
 
     ret_at->bytes[0] = 0;
-    memcpy(ret_at->bytes + 1, text, (size_t)length);
-    ret_at->size = (uint16_t)(1 + length);
+    do {
+        int length = snprintf(text, sizeof text, "%05" PRIx64, number++);
+        memcpy(ret_at->bytes + 1, text, (size_t)length);
+        ret_at->size = (uint16_t)(1 + length);
+    } while (is_name_of_socket_taken(socket, ret_at));
 }
 
 int domi_net_bind_socket(domi_net_socket *socket, const domus_endpoint *at)

@@ -5,8 +5,10 @@
 #include "tests/support/suite.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #define MS     UINT64_C(1000000)
 #define SECOND DOMT_NET_SECOND
@@ -384,6 +386,27 @@ DOMT_TEST(datagram_names_do_not_clash_with_streams)
     ck_assert_int_eq(domus_datagram_peer_send(peer, &nowhere, "x", 1), -EPIPE);
     ck_assert_int_eq(domus_datagram_peer_expect(peer, "x", 1, SECOND), -EPIPE);
     ck_assert_uint_eq(stop_kit_and_check_counts(kit).sent, 0);
+}
+
+/* Peers have bound the names that are made of the next numbers of sockets. */
+DOMT_TEST(chosen_abstract_name_is_free)
+{
+    domus_testkit *kit = make_kit_with_seed(7, NULL);
+    const service is = {.at.family = AF_UNIX};
+    domus_address address;
+    char name[16];
+
+    for (uint32_t i = 0x20; i < 0x60; i++) {
+        snprintf(name, sizeof name, "unix:@%05" PRIx32, i);
+        open_datagram_peer(kit, name, NULL);
+    }
+    ck_assert_int_eq(domus_outside_spawn_on(domus_testkit_system(kit), 1, &opener, &is, &address),
+                     0);
+    ck_assert_int_eq(domus_testkit_run(kit), 0);
+    ck_assert_int_eq(open_result, 0);
+    ck_assert_uint_eq(opened_at.size, 1 + 5);
+    ck_assert_int_ge(memcmp(opened_at.bytes + 1, "00060", 5), 0);
+    domus_testkit_free(kit);
 }
 
 /* --- faults ----------------------------------------------------------------------------------- */
