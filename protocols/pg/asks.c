@@ -12,8 +12,8 @@ static int fail_ask_without_record(domi_pg_pool *pool, uint64_t transaction, int
     return error;
 }
 
-static int keep_and_put_query_of_request(domus_stack *stack, domi_pg_pool *pool, domi_pg_job job,
-                                         const domus_sql_request *request)
+int domi_pg_keep_and_put_query(domus_stack *stack, domi_pg_pool *pool, domi_pg_job job,
+                               const domus_sql_request *request)
 {
     domi_pg_query *query = NULL;
     domus_address owner = domus_sender(stack);
@@ -31,17 +31,17 @@ static int keep_and_put_query_of_request(domus_stack *stack, domi_pg_pool *pool,
 
 int domi_pg_on_query(domus_stack *stack, void *self, const void *payload)
 {
-    return keep_and_put_query_of_request(stack, self, DOMI_PG_QUERY, payload);
+    return domi_pg_keep_and_put_query(stack, self, DOMI_PG_QUERY, payload);
 }
 
 int domi_pg_on_rows(domus_stack *stack, void *self, const void *payload)
 {
-    return keep_and_put_query_of_request(stack, self, DOMI_PG_ROWS, payload);
+    return domi_pg_keep_and_put_query(stack, self, DOMI_PG_ROWS, payload);
 }
 
 int domi_pg_on_script(domus_stack *stack, void *self, const void *payload)
 {
-    return keep_and_put_query_of_request(stack, self, DOMI_PG_SCRIPT, payload);
+    return domi_pg_keep_and_put_query(stack, self, DOMI_PG_SCRIPT, payload);
 }
 
 int domi_pg_on_ask_for_driver(domus_stack *stack, void *self, const void *payload)

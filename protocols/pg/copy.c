@@ -2,31 +2,14 @@
  * and bytes from the server in pieces, which are read as rows are (rows.c). */
 #include "protocols/pg/pg.h"
 
-static int keep_and_put_copy(domus_stack *stack, domi_pg_pool *pool, domi_pg_job job,
-                             const domus_sql_request *request)
-{
-    domus_address owner = domus_sender(stack);
-    domi_pg_query *query = NULL;
-    int error = domi_pg_query_new_with_kept_ask(stack, pool, job, request, &query);
-
-    if (error != 0)
-        return error;
-    query->owner = owner;
-    if (query->request.transaction != 0)
-        domi_pg_put_query_into_transaction(stack, pool, query);
-    else
-        domi_pg_put_query(stack, pool, query);
-    return 0;
-}
-
 int domi_pg_on_copy_in(domus_stack *stack, void *self, const void *payload)
 {
-    return keep_and_put_copy(stack, self, DOMI_PG_COPY_IN, payload);
+    return domi_pg_keep_and_put_query(stack, self, DOMI_PG_COPY_IN, payload);
 }
 
 int domi_pg_on_copy_out(domus_stack *stack, void *self, const void *payload)
 {
-    return keep_and_put_copy(stack, self, DOMI_PG_COPY_OUT, payload);
+    return domi_pg_keep_and_put_query(stack, self, DOMI_PG_COPY_OUT, payload);
 }
 
 /* --- the answer of the server ----------------------------------------------------------------- */

@@ -82,6 +82,12 @@ void domi_pg_free_spare_queries(domi_pg_pool *pool);
 int domi_pg_query_new_with_kept_ask(domus_stack *stack, domi_pg_pool *pool, domi_pg_job job,
                                     const domus_sql_request *request, domi_pg_query **ret_query);
 
+/* Make a record of the query or COPY that a request names, keep the current ask for it, and give it
+ * to a connection, or to the request's transaction; if no record can be made, that transaction
+ * fails. Returns 0, or what the handler must return. */
+int domi_pg_keep_and_put_query(domus_stack *stack, domi_pg_pool *pool, domi_pg_job job,
+                               const domus_sql_request *request);
+
 void domi_pg_line_add_last(domi_pg_line *line, domi_pg_query *query);
 void domi_pg_line_add_first(domi_pg_line *line, domi_pg_query *query);
 domi_pg_query *domi_pg_line_take_first(domi_pg_line *line);
