@@ -5,15 +5,6 @@
 #include <errno.h>
 #include <string.h>
 
-#define STREAMS_MOST 1000u
-#define HEAD_LEAST   1024u
-#define HEAD_MOST    61440u
-#define FIELDS_MOST  65535u
-#define WINDOW_LEAST 65535u
-#define STREAM_LEAST 1024u
-#define WINDOW_MOST  16777216u
-#define COUNT_MOST   100000u
-
 /* bytes that one call of the stage uses at most, so that other channels have their turns */
 #define STEP_BYTES 16384u
 
@@ -23,25 +14,25 @@ typedef struct stage_state {
     domi_h2 *h2;
 } stage_state;
 
-static bool is_option_zero_or_within(uint32_t value, uint32_t least, uint32_t most)
+/* Returns the options of a client that a connection has in either role. */
+static domus_http2_options common_options_of_client(const domus_http2_client_options *from)
 {
-    return value == 0 || (value >= least && value <= most);
+    return (domus_http2_options){
+        .streams_max = from->streams_max,
+        .head_max = from->head_max,
+        .fields_max = from->fields_max,
+        .stream_window = from->stream_window,
+        .window = from->window,
+        .controls_max = from->controls_max,
+    };
 }
 
-static int check_options_of_http2_client(const void *options_)
+static int check_options_of_http2_client(const void *options)
 {
-    const domus_http2_client_options *options = options_;
-
     if (options == NULL)
         return 0;
-    return is_option_zero_or_within(options->streams_max, 1, STREAMS_MOST) &&
-                   is_option_zero_or_within(options->head_max, HEAD_LEAST, HEAD_MOST) &&
-                   is_option_zero_or_within(options->fields_max, 1, FIELDS_MOST) &&
-                   is_option_zero_or_within(options->stream_window, STREAM_LEAST, WINDOW_MOST) &&
-                   is_option_zero_or_within(options->window, WINDOW_LEAST, WINDOW_MOST) &&
-                   is_option_zero_or_within(options->controls_max, 1, COUNT_MOST)
-               ? 0
-               : -EINVAL;
+    const domus_http2_options common = common_options_of_client(options);
+    return domi_h2_check_options(&common);
 }
 
 /* Make the connection's session, and send the preface. Returns 0; -ENOMEM, and then there is no
@@ -50,14 +41,7 @@ static int begin_session_of_client(domus_wire *wire, stage_state *state)
 {
     const domus_http2_client_options none = {0};
     const domus_http2_client_options *from = state->options != NULL ? state->options : &none;
-    const domus_http2_options options = {
-        .streams_max = from->streams_max,
-        .head_max = from->head_max,
-        .fields_max = from->fields_max,
-        .stream_window = from->stream_window,
-        .window = from->window,
-        .controls_max = from->controls_max,
-    };
+    const domus_http2_options options = common_options_of_client(from);
     int error = domi_h2_new_connection(wire, &domi_h2_client, &options, &state->h2);
 
     if (error != 0)

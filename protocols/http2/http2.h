@@ -154,6 +154,12 @@ typedef struct domi_h2 {
     domi_h2_frames frames;
 } domi_h2;
 
+/* --- stage.c ---------------------------------------------------------------------------------- */
+
+/* Check that each option of a domus_http2_options is 0, or within the bounds of domus/http2.h.
+ * `options` may be NULL. Returns 0; -EINVAL. */
+int domi_h2_check_options(const void *options);
+
 /* --- session.c -------------------------------------------------------------------------------- */
 
 extern const domi_h2_side domi_h2_server;

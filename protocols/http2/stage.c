@@ -30,7 +30,7 @@ static bool is_option_zero_or_within(uint32_t value, uint32_t least, uint32_t mo
     return value == 0 || (value >= least && value <= most);
 }
 
-static int check_options_of_http2_server(const void *options_)
+int domi_h2_check_options(const void *options_)
 {
     const domus_http2_options *options = options_;
 
@@ -187,7 +187,7 @@ static int carry_bytes_of_inner_channels(domus_wire *wire, void *state_)
 const domus_stage domus_http2_stage = {
     .name = "http2",
     .state_size = sizeof(stage_state),
-    .check = check_options_of_http2_server,
+    .check = domi_h2_check_options,
     .open = open_http2_server_stage,
     .decode = decode_frames_of_client,
     .end = handle_end_of_client_bytes,
