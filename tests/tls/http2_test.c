@@ -3,6 +3,7 @@
 #include "tests/runtime/running.h"
 #include "tests/support/process.h"
 #include "tests/tls/pki.h"
+#include "tests/tls/talk.h"
 
 #include <domus/http.h>
 #include <domus/http2.h>
@@ -24,7 +25,7 @@
 
 static domt_pki pki;
 static domus_tls_options secure;
-static _Atomic uint32_t port;
+static uint32_t port;
 static char output[4096];
 
 static const domus_http_options http = {.body_max = LARGE};
@@ -61,41 +62,18 @@ static const domus_behaviour channel = {
                                        {.type = NULL}},
 };
 
-static int listen_on_free_port(domus_stack *stack, void *self)
-{
-    domus_endpoint at, got;
-
-    int error = domus_endpoint_parse("127.0.0.1:0", &at);
-    if (error == 0)
-        error = domus_listen(stack, &at, NULL, NULL, &got);
-    atomic_store(&port, error == 0 ? got.port : 0);
-    return error;
-}
-
-static const domus_behaviour service = {.name = "service",
-                                        .kind = DOMUS_CHANNELS,
-                                        .channel = &channel,
-                                        .on_mount = listen_on_free_port};
-
 static domus_system *start_https_service(void)
 {
     static const char *const alpn[] = {"h2", "http/1.1", NULL};
-    static domus_tls_certificate certificate;
-    char error[256];
+    domus_config config = domt_config_of_threads(2);
 
     domt_pki_make_authority(&pki);
     domt_pki_issue_certificate(&pki, &(domt_wish){.file = "a", .names = "DNS:localhost"});
-    certificate.cert_file = domt_pki_path_of_file(&pki, "a");
-    const domus_tls_settings settings = {.role = DOMUS_ROLE_SERVER,
-                                         .certificates = &certificate,
-                                         .certificates_count = 1,
-                                         .alpn = alpn};
-    ck_assert_int_eq(domus_tls_new(&settings, error, sizeof error, &secure.tls), 0);
-    domus_config config = domt_config_of_threads(2);
+    domus_tls_settings settings = domt_make_server_settings(&pki, "a");
+    settings.alpn = alpn;
+    secure.tls = domt_make_tls_context(&settings);
     domus_system *system = domt_start_system(&config);
-    atomic_store(&port, 0);
-    (void)domt_spawn(system, 0, &service, NULL);
-    DOMT_WAIT_FOR(10, atomic_load(&port) != 0);
+    port = domt_serve_channels(system, &channel).port;
     return system;
 }
 
@@ -107,7 +85,7 @@ static const char *get_url_twice_by_curl(const char *options)
     snprintf(command, sizeof command,
              "head -c %u /dev/zero | curl -sS --max-time 60 --cacert '%s' "
              "-w ' %%{http_version} %%{num_connects}\\n' %s -o - 'https://localhost:%u/[1-2]' 2>&1",
-             LARGE, domt_pki_path_of_file(&pki, "ca"), options, atomic_load(&port));
+             LARGE, domt_pki_path_of_file(&pki, "ca"), options, port);
     FILE *pipe = popen(command, "r"); /* NOLINT(cert-env33-c): a test may use the shell */
     ck_assert_ptr_nonnull(pipe);
     size_t size = fread(output, 1, sizeof output - 1, pipe);
@@ -217,32 +195,18 @@ static const domus_behaviour connection = {.name = "connection",
 static const domus_http_client_options with = {
     .connection = &connection, .secure = secure_client, .backoff_ns = DOMT_MS};
 
-static domus_tls *make_tls_context(const domus_tls_settings *settings)
-{
-    domus_tls *tls = NULL;
-    char error[256] = "";
-
-    ck_assert_msg(domus_tls_new(settings, error, sizeof error, &tls) == 0, "%s", error);
-    return tls;
-}
-
 /* Start the service and its TLS contexts; `of_server` and `of_client` are the protocols that each
  * side offers by ALPN, or NULL for none. */
 static void start_site_and_contexts(const char *const *of_server, const char *const *of_client)
 {
-    char file[128], authority[128];
-
     domt_pki_make_authority(&pki);
     domt_pki_issue_certificate(&pki, &(domt_wish){.file = "right", .names = "DNS:localhost"});
-    snprintf(file, sizeof file, "%s", domt_pki_path_of_file(&pki, "right"));
-    snprintf(authority, sizeof authority, "%s", domt_pki_path_of_file(&pki, "ca"));
-    const domus_tls_certificate certificate = {file, NULL};
-    served.tls = make_tls_context(&(domus_tls_settings){.role = DOMUS_ROLE_SERVER,
-                                                        .certificates = &certificate,
-                                                        .certificates_count = 1,
-                                                        .alpn = of_server});
-    asking.tls = make_tls_context(
-        &(domus_tls_settings){.role = DOMUS_ROLE_CLIENT, .ca_file = authority, .alpn = of_client});
+    domus_tls_settings settings = domt_make_server_settings(&pki, "right");
+    settings.alpn = of_server;
+    served.tls = domt_make_tls_context(&settings);
+    settings = domt_make_client_settings(&pki);
+    settings.alpn = of_client;
+    asking.tls = domt_make_tls_context(&settings);
     front[0] = (domus_pipeline_stage){&domus_tls_stage, &served};
     atomic_store(&port_client, 0);
     atomic_store(&opened, 0);

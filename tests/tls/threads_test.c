@@ -298,7 +298,7 @@ DOMT_TEST(many_handshakes_do_not_delay_ticks)
 
 /* TLS over sockets: a service of HTTPS in a real system, tested by curl and OpenSSL's s_client. */
 
-static _Atomic uint32_t port;
+static uint32_t port;
 static char output[65536];
 
 static const domus_pipeline https = {
@@ -333,41 +333,18 @@ static const domus_behaviour channel_sockets = {
                                        {.type = NULL}},
 };
 
-static int listen_on_free_port(domus_stack *stack, void *self)
-{
-    domus_endpoint at, got;
-
-    int error = domus_endpoint_parse("127.0.0.1:0", &at);
-    if (error == 0)
-        error = domus_listen(stack, &at, NULL, NULL, &got);
-    atomic_store(&port, error == 0 ? got.port : 0);
-    return error;
-}
-
-static const domus_behaviour service = {.name = "service",
-                                        .kind = DOMUS_CHANNELS,
-                                        .channel = &channel_sockets,
-                                        .on_mount = listen_on_free_port};
-
 static domus_system *start_https_service(void)
 {
     static const char *const alpn[] = {"http/1.1", NULL};
-    static domus_tls_certificate certificate;
-    char error[256];
+    domus_config config = domt_config_of_threads(2);
 
     domt_pki_make_authority(&pki);
     domt_pki_issue_certificate(&pki, &(domt_wish){.file = "a", .names = "DNS:localhost"});
-    certificate.cert_file = domt_pki_path_of_file(&pki, "a");
-    const domus_tls_settings settings = {.role = DOMUS_ROLE_SERVER,
-                                         .certificates = &certificate,
-                                         .certificates_count = 1,
-                                         .alpn = alpn};
-    ck_assert_int_eq(domus_tls_new(&settings, error, sizeof error, &secure.tls), 0);
-    domus_config config = domt_config_of_threads(2);
+    domus_tls_settings settings = domt_make_server_settings(&pki, "a");
+    settings.alpn = alpn;
+    secure.tls = domt_make_tls_context(&settings);
     domus_system *system = domt_start_system(&config);
-    atomic_store(&port, 0);
-    (void)domt_spawn(system, 0, &service, NULL);
-    DOMT_WAIT_FOR(10, atomic_load(&port) != 0);
+    port = domt_serve_channels(system, &channel_sockets).port;
     return system;
 }
 
@@ -400,7 +377,7 @@ static int run_curl_with_options(const char *options)
 {
     return run_shell_command(
         "curl -sS --max-time 20 --cacert '%s' --resolve localhost:%u:127.0.0.1 %s 2>&1",
-        domt_pki_path_of_file(&pki, "ca"), atomic_load(&port), options);
+        domt_pki_path_of_file(&pki, "ca"), port, options);
 }
 
 DOMT_TEST(curl_is_answered_over_tls)
@@ -410,7 +387,7 @@ DOMT_TEST(curl_is_answered_over_tls)
     if (run_shell_command("command -v curl") != 0)
         return;
     domus_system *system = start_https_service();
-    unsigned at = atomic_load(&port);
+    unsigned at = port;
     for (int i = 0; i < 2; i++) {
         snprintf(options, sizeof options, "%s https://localhost:%u/ https://localhost:%u/",
                  i == 0 ? "--tls-max 1.2" : "--tlsv1.3", at, at);
@@ -444,7 +421,7 @@ DOMT_TEST(openssl_s_client_is_answered_and_resumes)
             "-verify_return_error "
             "-verify_hostname localhost -%s '%s/session' -tls1_2 -connect 127.0.0.1:%u 2>&1",
             request, domt_pki_path_of_file(&pki, "ca"), i == 0 ? "sess_out" : "sess_in", pki.folder,
-            atomic_load(&port));
+            port);
         ck_assert_msg(status == 0, "%s", output);
         ck_assert_msg(strstr(output, "TLSv1.2  localhost") != NULL, "%s", output);
         ck_assert(strstr(output, i == 0 ? "New, TLSv1.2" : "Reused, TLSv1.2") != NULL);
