@@ -198,3 +198,20 @@ void domt_nodes_draw_fault(void)
         break;
     }
 }
+
+void domt_nodes_live_through_faults(void (*crash_node)(uint32_t node))
+{
+    for (uint32_t round = 0; round < 4; round++) {
+        for (uint64_t i = 1 + domt_random_below(2); i > 0; i--)
+            domt_nodes_draw_fault();
+        domt_nodes_advance_time(domt_random_below(1500 * MS));
+        if (domt_random_below(2) == 0)
+            domt_nodes_heal_faults();
+        if (crash_node != NULL && domt_random_below(2) == 0) {
+            domt_nodes_heal_faults();
+            crash_node((uint32_t)domt_random_below(domt_nodes.count));
+        }
+        domt_nodes_advance_time(domt_random_below(DOMT_SECOND));
+    }
+    domt_nodes_heal_faults();
+}

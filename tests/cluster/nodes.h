@@ -68,6 +68,10 @@ void domt_nodes_heal_faults(void);
 /* Make a node crash, and start it again within two seconds. */
 void domt_nodes_crash_and_restart(uint32_t node);
 
+/* Draw faults in four rounds, and heal all of them at the end. In each round, `crash_node`, which
+ * may be NULL, may be called for one of the nodes. */
+void domt_nodes_live_through_faults(void (*crash_node)(uint32_t node));
+
 /* Free the systems of all nodes, and then close their clusters. */
 void domt_nodes_free_all(void);
 

@@ -281,20 +281,8 @@ static int run_seed_of_notices_and_asks(uint64_t seed, void *context)
 
     set_up_model_and_nodes(seed);
     domt_nodes_advance_time(SECOND);
-    for (uint32_t round = 0; round < 4; round++) {
-        for (uint64_t i = 1 + domt_random_below(2); i > 0; i--)
-            domt_nodes_draw_fault();
-        domt_nodes_advance_time(domt_random_below(1500 * MS));
-        if (domt_random_below(2) == 0)
-            domt_nodes_heal_faults();
-        if (crashes && domt_random_below(2) == 0) {
-            domt_nodes_heal_faults();
-            record_counts_and_crash_node((uint32_t)domt_random_below(NODES));
-        }
-        domt_nodes_advance_time(domt_random_below(SECOND));
-    }
+    domt_nodes_live_through_faults(crashes ? record_counts_and_crash_node : NULL);
     model.talks = false;
-    domt_nodes_heal_faults();
     domt_nodes_advance_time(PATIENCE);
     check_sums_of_messages(seed, crashes);
     domt_nodes_free_all();

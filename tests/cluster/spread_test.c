@@ -275,9 +275,10 @@ static void set_up_model_and_nodes(uint64_t seed)
     domt_nodes_begin_three_nodes(seed, 1 + (uint32_t)(seed % 3), true, start_node_with_talker);
 }
 
-static void crash_and_restart_node(uint32_t i, bool in_order)
+/* Let a node leave in order, or not, and then crash. */
+static void crash_and_restart_node(uint32_t i)
 {
-    if (in_order) {
+    if (domt_random_below(2) == 0) {
         domus_cluster_leave(domt_nodes.clusters[i]);
         domt_nodes_advance_time(2 * SECOND);
     }
@@ -339,20 +340,8 @@ static int run_seed_of_grains(uint64_t seed, void *context)
 
     set_up_model_and_nodes(seed);
     domt_nodes_advance_time(SECOND);
-    for (uint32_t round = 0; round < 4; round++) {
-        for (uint64_t i = 1 + domt_random_below(2); i > 0; i--)
-            domt_nodes_draw_fault();
-        domt_nodes_advance_time(domt_random_below(1500 * MS));
-        if (domt_random_below(2) == 0)
-            domt_nodes_heal_faults();
-        if (crashes && domt_random_below(2) == 0) {
-            domt_nodes_heal_faults();
-            crash_and_restart_node((uint32_t)domt_random_below(NODES), domt_random_below(2) == 0);
-        }
-        domt_nodes_advance_time(domt_random_below(SECOND));
-    }
+    domt_nodes_live_through_faults(crashes ? crash_and_restart_node : NULL);
     model.talks = false;
-    domt_nodes_heal_faults();
     domt_nodes_advance_time(PATIENCE);
     check_sums_of_messages(seed, crashes);
     (void)count_answers_of_new_asks();
