@@ -144,7 +144,7 @@ int domus_append_end(domus_appender *appender, domus_slice *ret_slice)
     int error = appender->error;
 
     if (error != 0) {
-        /* free what a user has appended before setting the appender's error */
+        /* a user may have set the appender's error after appending: free what was appended */
         domus_append_drop(appender);
         return error;
     }

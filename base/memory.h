@@ -81,7 +81,7 @@ domi_meter *domi_memory_set_meter(domi_meter *meter);
 bool domi_memory_is_tight(void);
 
 /* True if the meter of this thread says `scarce`: a slab whose chunks are never given back (`lasts`
- * in slab.h) takes no further chunk then. */
+ * in slab_layout.h) takes no further chunk then. */
 bool domi_memory_is_scarce(void);
 
 /* True if the meter of this thread says `full`: every allocation of this thread fails then. */

@@ -13,7 +13,8 @@ uint32_t domi_park_wait_for_stand_in(_Atomic uint32_t *word)
     uint32_t now;
 
     for (uint32_t looks = 1;; looks++) {
-        /* Relaxed: the exchange of domi_park_end_sleep() orders what follows. */
+        /* Relaxed: this load only waits until no stand-in holds the word; the exchange of
+         * domi_park_end_sleep() orders what follows. */
         now = atomic_load_explicit(word, memory_order_relaxed);
         if (!domi_park_is_held(now))
             return now;

@@ -173,7 +173,7 @@ void domi_wheel_arm_node(domi_wheel *wheel, domi_wheel_node *node, uint64_t expi
 
     node->expires_ns = expires_ns;
     /* A node that is due at `next_ns` or later comes into the slot that is next, or into a later
-     * one, so `next_ns` holds on. */
+     * one, so `next_ns` stays right. */
     if (expires_ns < wheel->next_ns)
         wheel->knows_next = false;
     if (round_up_to_tick(expires_ns) < wheel->tick)

@@ -24,7 +24,7 @@
 
 #define ROUNDS      5
 #define SECONDS_MAX 120
-/* actors that are asked in a round of the row, as in the programs of all contenders */
+/* number of actors that one round of the row `fan_out` asks at once, as in all contenders */
 #define FAN_OUT_TARGETS 10000
 
 struct row {

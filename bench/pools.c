@@ -270,7 +270,7 @@ static double measure_cpu_of_idle_system_ms(const char *policy, double seconds)
     if (policy != NULL)
         send_ask(system, spawn_actor(system, &answering));
     measure_sleep_seconds(
-        0.5); /* this is long enough that the monitor sleeps, too, before the measurement */
+        0.5); /* after this half second the monitor sleeps, too, before the measurement begins */
     uint64_t began_ns = measure_process_cpu_ns();
     measure_sleep_seconds(seconds);
     double ms = (double)(measure_process_cpu_ns() - began_ns) / 1e6;

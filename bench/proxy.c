@@ -157,7 +157,7 @@ static int start_domus(int which, uint16_t echo_port, struct server *server)
         (char[]){"--set"},
         which == DOMUS ? (char[]){"io.backend=uring"} : (char[]){"io.backend=epoll"},
         (char[]){"--set"},
-        (char[]){"io.buffers.size=16KiB"}, /* HAProxy's buffers have this size, too */
+        (char[]){"io.buffers.size=16KiB"}, /* HAProxy's buffers have 16 KiB, too */
         (char[]){"--set"},
         (char[]){"system.threads=1"},
         (char[]){"--set"},

@@ -141,7 +141,8 @@ static int connect_subscribers(uint16_t port, uint32_t *ret_count)
         if (error != 0)
             return error;
         *ret_count = i + 1;
-        /* before the others connect, the first connection must be the server's first member, too */
+        /* the first connection must be the server's first member, too, so it joins before the other
+         * connections are made */
         if (i == 0) {
             error = read_and_compare_bytes(fds[0], PUBLISH_JOINED, 1);
             if (error != 0)

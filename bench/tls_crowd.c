@@ -35,7 +35,7 @@
 #define WARM_ASKS 20u
 
 /* The load of the good client, whose latencies are measured. */
-#define GOOD_CONNECTIONS 64u /* so many that a pause of 12 ms holds back none of its requests */
+#define GOOD_CONNECTIONS 64u /* so many that no request has to wait during a pause of 12 ms */
 #define GOOD_RATE        4000.0
 #define GOOD_NS          UINT64_C(800000000)
 #define STALL_NS         UINT64_C(5000000000)

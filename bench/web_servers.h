@@ -38,8 +38,8 @@ int web_servers_use_tls(const char *pem, size_t size);
  * afterwards. */
 enum web_keep {
     WEB_KEEP_NOTHING, /* each request opens and reads its file anew */
-    /* the default of domus, which looks at each file for a change; nginx cannot do that, and keeps
-     * nothing */
+    /* the default of domus, which keeps files and looks at each one for a change; nginx cannot look
+     * so, and keeps nothing */
     WEB_KEEP_BY_LOOK,
     /* for a minute a file counts as unchanged: files.keptTime, open_file_cache_valid */
     WEB_KEEP_A_MINUTE,

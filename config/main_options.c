@@ -294,7 +294,8 @@ static bool read_configuration_file(const struct reading *reading, const char *p
     return result == 0;
 }
 
-/* Carry out one of the program's options; `value` is NULL if it takes none. */
+/* Carry out one of the program's options; `value` is NULL if it takes none. Returns whether it was
+ * right; if not, the fault was reported. */
 static bool carry_out_program_option(const struct reading *reading, const domus_option *option,
                                      const char *value)
 {

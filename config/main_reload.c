@@ -74,7 +74,8 @@ static bool may_all_changes_be_applied(const domus_program *program, domus_syste
 }
 
 /* Give the program its new section, and the system its new keys. The program comes first, because
- * it may refuse; the system was asked before. */
+ * it may refuse; the system was asked before. Returns whether both have taken them; if not, the log
+ * says why. */
 static bool apply_new_configuration(const domus_program *program, domus_system *system,
                                     const domus_yaml *yaml, const domus_config *config,
                                     domi_sink *sink)

@@ -64,8 +64,8 @@ static bool find_list_of_key(const domus_config_key *key, struct list *ret_list)
     return false;
 }
 
-/* Find the origin that a reader knows for a value of a list's element, if the reader has an element
- * with the same name and the same value. */
+/* Find the origin that a reader knows for a value of a list's element. Returns false if the reader
+ * has no element of the same name with this value. */
 static bool find_origin_in_element(const domi_effective *effective, const domi_origins *from,
                                    const domus_config_key *key, size_t element,
                                    struct domi_yaml_origin *ret_at)

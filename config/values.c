@@ -157,7 +157,8 @@ static bool store_checked_value(const struct apply *apply, const domus_config_ke
 }
 
 /* Store the value of a key that has two rows, as a count or, if its text ends with '%', as a share.
- * The row that the text fits is set, and the other becomes 0. */
+ * The row that the text fits is set, and the other becomes 0. Returns false, with an issue added,
+ * if the value is wrong. */
 static bool store_count_or_share(const struct apply *apply, const domus_config_key *count,
                                  const domus_config_key *share, uint32_t number)
 {

@@ -69,7 +69,7 @@ static const domus_behaviour shard = {
 static int forward_line_to_shard(domus_stack *stack, void *self, const void *payload)
 {
     (void)self, (void)payload;
-    /* to the shard of this line, which the router chooses by hash_of() */
+    /* the router chooses the shard of this line by hash_of() */
     return domus_forward(stack, shards);
 }
 

@@ -42,7 +42,7 @@ static int pass_close_on(domus_stack *stack, void *self, const void *payload)
     const domus_channel_event *event = payload;
     domus_channel *other = domus_channel_data(event->channel);
 
-    ((struct relay *)self)->client = NULL; /* a connect that is under way looks at this */
+    ((struct relay *)self)->client = NULL; /* a connect under way sees that nobody needs it */
     if (other == NULL)
         return 0;
     domus_channel_set_data(other, NULL);
@@ -85,7 +85,7 @@ DOMUS_SEQUENCE(client_opened, char)
 
     DOMUS_BEGIN;
     (void)domus_channel_set_options(stack, client, &unbounded);
-    (void)domus_channel_pause(stack, client); /* until there is a server to write to */
+    (void)domus_channel_pause(stack, client); /* the client is read when its server is there */
     DOMUS_AWAIT(domus_connect(stack, settings.upstream, &options, then));
     return answer->error; /* this negative errno resets the client's channel */
     DOMUS_END;

@@ -75,7 +75,7 @@ DOMUS_SEQUENCE(serve, struct find)
     if (front->index.house == NULL && domus_name_find(stack, "index", &front->index) < 0)
         return -EAGAIN;
 
-    /* the user sees at once how many there are */
+    /* the number of hits is sent at once, and the hits follow when the index has found them */
     size = snprintf(text, sizeof(text), "found %u\n", hash_of(frame->word) % 10000);
     domus_channel_append(stack, domus_channel_running(stack), text, (size_t)size);
 

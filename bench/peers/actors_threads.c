@@ -28,7 +28,7 @@
 #define FUTEX_PLACES_MIN 16u
 #define FUTEX_PLACES_MAX 65536u
 
-#ifndef PR_FUTEX_HASH /* the kernel's headers may be older than the running kernel */
+#ifndef PR_FUTEX_HASH /* headers that are older than the running kernel may lack this option */
 #define PR_FUTEX_HASH           78
 #define PR_FUTEX_HASH_SET_SLOTS 1
 #endif

@@ -1,7 +1,6 @@
-// What the rows of savina_caf_*.cpp have in common: a round, its clock, its result.
-//
-// A row gets a system that runs, does one round of its work and leaves the result in the round; the
-// program checks it. Actors of a row hold a plain pointer to the round, and to what else the main
+// The parts that the rows of savina_caf_*.cpp share: a round, its clock and its result. A row gets
+// a system that runs, does one round of its work and leaves the result in the round; the program
+// checks it. Actors of a row hold a plain pointer to the round, and to other data that the main
 // thread keeps on its stack for them: the main thread waits until all of them are gone.
 #ifndef DOMUS_BENCH_PEERS_SAVINA_CAF_HPP
 #define DOMUS_BENCH_PEERS_SAVINA_CAF_HPP
@@ -25,8 +24,8 @@ using enough_atom = caf::atom_constant<caf::atom("enough")>;
 class round
 {
   public:
-    // Starts the clock; a row that has prepared something which is no part of the work starts it
-    // again.
+    // Starts the clock. A row that has first prepared something that is no part of the work starts
+    // it again.
     void begin();
 
     // Stores the result and ends the round. Called once, from any thread.
@@ -37,7 +36,7 @@ class round
 
     double seconds = 0;
     uint64_t result = 0;
-    uint64_t messages = 0; // only set by a row whose size does not tell the number
+    uint64_t messages = 0; // number of messages, if the row's size does not tell it
 
   private:
     std::mutex lock;
@@ -48,7 +47,7 @@ class round
 
 struct row {
     const char *name;
-    uint64_t (*messages)(uint64_t size); // null: the row sets round::messages
+    uint64_t (*messages)(uint64_t size); // returns the number of messages; null: the row sets it
     uint64_t (*expected)(uint64_t size);
     void (*run)(caf::actor_system &system, uint64_t size, round &round);
 };

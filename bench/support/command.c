@@ -46,8 +46,8 @@ static bool pin_to_first_cpus(uint32_t cpus)
 
 static bool limit_process_of_command(const struct command *command)
 {
-    /* without a core file, which could have gigabytes if a program aborts because memory is
-     * short */
+    /* the program leaves no core file, which could have gigabytes if the program aborts because
+     * memory is short */
     struct rlimit no_core = {0, 0};
 
     if (setrlimit(RLIMIT_CORE, &no_core) != 0 || !pin_to_first_cpus(command->cpus))

@@ -12,7 +12,8 @@
 #include <sys/types.h>
 
 #define SERVER_LINE_MAX 256
-/* values of `cpu`: the server may use any CPU that the bench may use; it gets CPUs 0 and 1 */
+/* values of `cpu`: SERVER_ANY_CPU lets the server use each CPU of the bench, SERVER_TWO_CPUS the
+ * CPUs 0 and 1 */
 #define SERVER_ANY_CPU  (-1)
 #define SERVER_TWO_CPUS (-2)
 

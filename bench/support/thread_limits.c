@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#define SHARE_LEFT 8 /* of each limit, one part of so many is left to other programs */
+#define SHARE_LEFT 8 /* one part in so many of each limit is left to other programs */
 /* memory mappings of a process, without those of its further threads */
 #define MAPS_OF_PROGRAM 512
 #define MAPS_OF_THREAD  2

@@ -40,24 +40,26 @@ struct api_settings {
 extern struct api_settings api_settings;
 extern domus_sql api_database;
 
-/* declared here, defined in site.c */
+/* Parts of site.c: the steps by which the schema of the database is made, and the behaviour of the
+ * actors that serve the site. */
 extern const domus_sql_migration api_migrations[];
 extern const domus_behaviour api_site;
 int api_set_up_site(domus_system *system); /* Set up the site. Returns 0; a negative errno. */
 /* Free the site's memory, after the system has stopped. */
 void api_free_site(void);
 
-/* declared here, defined in people.c */
+/* Parts of people.c: the sessions of users, and the handlers that log a user in and out. */
 extern const domus_http_user_session api_session;
 /* Read the keys of sessions from their file, or draw them. Prints an error; returns 0; a negative
  * errno. */
 int api_read_session_keys(void);
 domus_http_handler api_login, api_logout;
 
-/* declared here, defined in issues.c */
+/* Parts of issues.c: the handlers for the list of issues and for single issues. */
 domus_http_handler api_list_issues, api_show_issue, api_create_issue, api_change_issue;
 
-/* declared here, defined in files.c */
+/* Parts of files.c: the directories of the page and of uploads, and the handlers for uploaded
+ * files. */
 extern struct api_files {
     /* directories of the page and of uploaded files; constant once the program has started */
     domus_http_files pages, uploads;
@@ -67,7 +69,7 @@ int api_open_directories(domus_system *system);
 void api_close_directories(void);
 domus_http_handler api_add_file, api_show_file;
 
-/* declared here, defined in events.c */
+/* Parts of events.c: the board of events, and the handler for the stream of events. */
 int api_spawn_event_board(domus_system *system);
 void api_stop_event_board(domus_system *system, void *none);
 domus_http_handler api_stream_events;

@@ -9,8 +9,8 @@
 struct api_settings api_settings;
 domus_sql api_database;
 
-/* Each step is done once for a database, in this order, when the program starts. A published step
- * must never change; a change is a new step. */
+/* The steps of the database's schema. Each is done once for a database, in this order, when the
+ * program starts. A published step must never change; a change is a new step. */
 const domus_sql_migration api_migrations[] = {
     {.name = "issues",
      .sqlite = "CREATE TABLE issue (id INTEGER PRIMARY KEY AUTOINCREMENT, title TEXT NOT NULL,"
@@ -23,13 +23,13 @@ const domus_sql_migration api_migrations[] = {
      .text =
          "CREATE TABLE file (name TEXT PRIMARY KEY, issue BIGINT NOT NULL REFERENCES issue (id),"
          " title TEXT NOT NULL, size BIGINT NOT NULL)"},
-    {.name = "disk", /* files.c tells what this table is for */
+    {.name = "disk", /* the bytes on the disk that all uploaded files take (files.c) */
      .text = "CREATE TABLE disk (used BIGINT NOT NULL); INSERT INTO disk"
              " SELECT coalesce(sum((size + 4095) / 4096 * 4096 + 4096), 0) FROM file"},
     {.name = NULL},
 };
 
-/* The parts of rows for which the user must be logged in. */
+/* The parts of the chain for routes whose user must be logged in. */
 static const domus_http_step for_people[] = {{&domus_http_wants_user, NULL}, {NULL, NULL}};
 
 static const domus_http_row rows[] = {

@@ -12,7 +12,7 @@
 #define PACKED_LEAST 1
 #define PACKED_MOST  (UINT64_C(4) << 30)
 
-/* Whether expired keys are removed only when a command looks at them. Relaxed: the shards read it
+/* True if expired keys are removed only when a command looks at them. Relaxed: the shards read it
  * now and then. */
 static _Atomic bool is_lazy;
 

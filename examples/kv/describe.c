@@ -8,7 +8,7 @@ static void add_command_row(domus_resp_builder *builder, const struct kv_command
     (void)domus_resp_add_array(builder, 10);
     (void)domus_resp_add_bulk(builder, row->name, strlen(row->name));
     (void)domus_resp_add_integer(builder, row->arity);
-    (void)domus_resp_add_set(builder, 1); /* the command's flags, as a set of one */
+    (void)domus_resp_add_set(builder, 1); /* the command's flags: a set with one member */
     (void)domus_resp_add_simple(builder, (row->flags & KV_GROWS) != 0 ? "denyoom" : "fast");
     (void)domus_resp_add_integer(builder, row->first);
     (void)domus_resp_add_integer(builder, row->last);

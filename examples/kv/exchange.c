@@ -24,7 +24,7 @@ domus_address kv_exchange;
 /* Another node of the cluster, to which messages are published. */
 struct peer {
     domus_node node;
-    domus_address envoy; /* address of this node's envoy there; nobody: it is not spawned yet */
+    domus_address envoy; /* address of this node's envoy on that node; nobody: none exists yet */
     bool is_up;
 };
 

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#define PAST 1 /* as an expiry, a time that has passed for sure */
+#define PAST 1 /* a time of expiry that has passed for sure */
 
 int64_t kv_wall_clock_ms(void)
 {

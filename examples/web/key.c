@@ -156,7 +156,7 @@ static bool begin_key_request(domus_stack *stack, struct visit *visit,
     if (kv_settings.password[0] != '\0')
         *ret_result = web_answer_with_line(stack, 403, "this store has a password\n");
     else if (!visit->is_whole && request->length > web_settings.value_max_bytes)
-        *ret_result = -EMSGSIZE; /* 413, before the client sends the value */
+        *ret_result = -EMSGSIZE; /* the answer 413 comes before the client sends the value */
     else
         return true;
     return false;

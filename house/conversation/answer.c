@@ -59,8 +59,8 @@ static void write_reply_over_owned_payload(domi_envelope *ask, const domus_type 
     const domus_type *asked = ask->type;
     alignas(16) unsigned char copy[DOMI_POOLED_MAX - DOMI_ASK_HEAD];
 
-    /* the payload fits, because an ask that is from no pool gets a new envelope for its reply
-     * instead */
+    /* the payload of the ask fits into `copy`: an ask whose envelope is larger, from the heap, gets
+     * a new envelope for its reply instead */
     DOMI_CHECK(asked->size <= sizeof copy);
     memcpy(copy, domi_envelope_get_payload(ask), asked->size);
     if (type->size != 0)

@@ -320,8 +320,8 @@ int domus_keep(domus_stack *stack, domus_kept *ret_kept)
 
     if (ask == NULL)
         return get_error_of_missing_ask(stack);
-    /* A stop or restart of the actor has already cancelled the asks that were kept before it, and
-     * would not see one that is kept now. */
+    /* A stop or restart of the actor has already cancelled its kept asks, and would not see an ask
+     * that is kept now, so this ask cannot be kept. */
     if ((domi_stack_get_house(stack)->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) != 0)
         return -ECANCELED;
     domus_stack *kept = domi_stack_new(stack->manager, domi_stack_get_house(stack), 0);
@@ -367,14 +367,15 @@ static bool does_actor_keep_ask(const domus_stack *stack, domus_kept kept)
            kept.stack->wait == DOMI_WAIT_KEPT;
 }
 
-/* True if nobody waits for the answer of a kept ask any more. */
+/* True if nobody waits for the answer of a kept ask any more; false for a request that outlives its
+ * connection. */
 static bool has_asker_given_up_kept_ask(domus_kept kept)
 {
     return !kept.stack->outlives && domi_ask_is_given_up(kept.stack->ask);
 }
 
 /* Returns the stack that holds a kept ask; NULL if this actor never kept the ask or no longer keeps
- * it, or if nobody waits for its answer. */
+ * it, or if nobody waits for its answer: then this function cancels the ask. */
 static domus_stack *find_stack_of_kept_ask(const domus_stack *stack, domus_kept kept)
 {
     if (!does_actor_keep_ask(stack, kept))

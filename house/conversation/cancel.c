@@ -147,7 +147,8 @@ static void cancel_conversations_of_batch(domi_manager *manager, domi_house *hou
     domus_stack *next;
 
     for (domus_stack *stack = house->stacks; stack != NULL && now->left != 0; stack = next) {
-        /* read now: a stack that only keeps its ask is freed when that ask is cancelled */
+        /* `next` is read before the cancel, because a stack that only keeps its ask is freed with
+         * it */
         next = stack->next;
         const domi_return *what = stack->ask != NULL ? find_cancel_of_ask(now, stack->ask) : NULL;
         if (what != NULL && is_cancel_only_for_kept_asks(what))
@@ -281,7 +282,7 @@ bool domi_ask_handle_waiting_cancels(domi_manager *manager, domi_house *house)
         house->tails[DOMI_EVENT] = NULL;
         domi_ask_handle_cancels_in_row(manager, house, message);
         /* A cancelled conversation may have asked this actor itself; its end then puts another
-         * cancel into this mailbox. */
+         * cancel into this mailbox, which is handled in this loop, too. */
         while (house->tails[DOMI_EVENT] != NULL)
             domi_list_append_node(&events, domi_list_take_first_node(&house->tails[DOMI_EVENT]));
         house->tails[DOMI_EVENT] = others;

@@ -66,7 +66,8 @@ void domi_promise_fail_at_deadline(domi_manager *manager, domi_wheel_node *node)
         domi_promise_fail(manager, promise, promise->kind == DOMI_PROMISE_SLEEP ? 0 : -ETIMEDOUT);
         return;
     }
-    /* A thief has finished or abandoned the promise, and only the wheel still held it. */
+    /* A thief has finished or abandoned the promise, and only the wheel still held it, so the stack
+     * may be freed now. */
     domus_stack *stack = domi_promise_get_stack(promise);
     stack->away--;
     domi_stack_free_if_done(manager, stack);

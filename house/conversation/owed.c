@@ -36,8 +36,8 @@ int domi_ask_put_last_part(domus_stack *stack, domi_asking asking, domus_address
     if (envelope == NULL)
         return domi_message_explain_failure(manager);
     domi_envelope_set_type_and_sender(envelope, type, domi_stack_get_house(stack));
-    /* The serial in this part is one that is over, so a failure on the way counts as a late answer;
-     * the ask's own promise says how the ask ended. */
+    /* The last part names the promise with a serial that is over, so if this part fails on its way,
+     * that counts as a late answer; the answer to the whole ask says how the ask ended. */
     *domi_envelope_get_return(envelope) =
         (domi_return){.promise = asking.promise, .serial = asking.serial - 1};
     domi_payload_copy((char *)envelope + DOMI_ASK_HEAD, payload, type->size);

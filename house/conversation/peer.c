@@ -77,8 +77,8 @@ static bool was_conversation_begun_by_peer(const domi_house *house, const domus_
            (stack->ask != NULL && domi_ask_is_of_peer(stack->ask, house));
 }
 
-/* Returns a conversation of `house` that keeps a request of the channel's peer; NULL: none keeps
- * one. */
+/* Returns a conversation of `house` that keeps a request of the channel's peer, does not work for
+ * it (domus_keep_working()) and does not outlive the connection; NULL: there is none. */
 static domus_stack *find_kept_request_of_peer(const domi_house *house)
 {
     for (domus_stack *stack = house->stacks; stack != NULL; stack = stack->next) {
@@ -100,8 +100,8 @@ void domi_stack_cancel_kept_requests(domi_manager *manager, domi_house *house, d
             was_conversation_begun_by_peer(house, stack))
             domi_stack_cancel_kept_asks(manager, stack);
     }
-    /* The answer to one kept request may end the channel, and so end the other kept requests,
-     * too. */
+    /* The answer to one kept request may end the channel, and with it the other kept requests, so
+     * the search begins anew after each cancel. */
     while ((kept = find_kept_request_of_peer(house)) != NULL)
         domi_stack_cancel_conversation(manager, kept, -ECANCELED);
 }

@@ -198,7 +198,8 @@ static void remove_promise_from_wheel_and_count(domi_manager *manager, domi_prom
             stack->away++;
     } else if (promise->timed)
         remove_promise_from_wheel(manager, promise);
-    /* domi_promise_unlink_ask_off_wheel() subtracts 1 from `asks` for every promise */
+    /* domi_promise_unlink_ask_off_wheel() subtracts 1 from `asks` for every promise, so 1 is added
+     * here for a promise that was never counted */
     if (promise->uncounted)
         domi_stack_get_house(stack)->asks++;
     promise->uncounted = false;

@@ -95,7 +95,8 @@ int domus_receive_add(domus_stack *stack, const domus_pattern *pattern, uint64_t
     return make_promise_of_receive(stack, pattern, within_ns, tag, &promise);
 }
 
-/* True if the pattern of the receive accepts the message. */
+/* True if the pattern of the receive accepts the message. No pattern accepts the notice of
+ * domus_stop_after_mail(). */
 static bool does_pattern_accept(const domi_house *house, const domus_pattern *pattern,
                                 const void *frame, domi_envelope *message)
 {
@@ -146,7 +147,7 @@ DOMI_INLINE bool stop_actor_if_last_notice_is_next(domi_manager *manager, domi_h
     if (last == NULL)
         return false;
     if (house->family != NULL)
-        /* `seen` may point to the notice that is freed next */
+        /* `seen` of the family may point to the notice, which is freed next */
         house->family->seen[1] = NULL;
     domi_pool_free_object(manager, last);
     house->mail--;
@@ -331,7 +332,8 @@ static domi_envelope *take_message_for_pattern(domi_manager *manager, domi_house
         }
         domi_list_take_node_behind(tail, before);
         house->mail--;
-        /* a receive of some conversation may have looked at the mail up to this message */
+        /* `seen` of the family may point to this message, up to which waiting receives have looked,
+         * so all mail counts as not looked at again */
         if (house->family != NULL)
             house->family->seen[kind == DOMI_NOTICE] = NULL;
         if (!expired)

@@ -239,7 +239,7 @@ static outcome record_life_of_grain(domi_manager *manager, domi_grain *grain, do
 {
     grain->address = address;
     if (first != NULL) {
-        /* The message owns what its payload owns (carry.c). */
+        /* The message is in no mailbox yet, and owns what its payload owns (message/owned.h). */
         first->lease = DOMI_LEASE_OWNED;
         first->next = first;
         append_list_of_held_mail(&first, grain->waiting);

@@ -228,7 +228,8 @@ static void append_free_address(domi_remotes *remotes, domi_remote *remote)
     remotes->free_count++;
 }
 
-/* Make a block of free remote addresses. Under the lock, which is held only shortly, and seldom. */
+/* Make a block of free remote addresses. Returns false without memory, or if there are as many as
+ * allowed. Under the lock, which is held only shortly, and seldom. */
 static bool make_block_of_free_addresses(domi_remotes *remotes)
 {
     if (remotes->made + DOMI_REMOTES_BLOCK > remotes->max)
@@ -249,7 +250,8 @@ static bool make_block_of_free_addresses(domi_remotes *remotes)
     return true;
 }
 
-/* Take the remote address that has been free for the longest time. Under the lock. */
+/* Take the remote address that has been free for the longest time; make a block of new ones before
+ * that, if few are free. Returns 0; -ENOMEM; -ENOSPC. Under the lock. */
 static int take_longest_free_address(domi_remotes *remotes, domi_remote **ret_remote)
 {
     if (remotes->free_count <= REUSE_MIN && !make_block_of_free_addresses(remotes)) {

@@ -86,7 +86,8 @@ static int put_message_to_gateway(domi_manager *manager, domi_remote *remote,
     if (gateway.house == NULL)
         return -EHOSTDOWN;
     message->error = domi_remote_make_tag(remote->index, message->node.lease);
-    /* this type itself would stop the gateway, so the message gets another one */
+    /* the notice of domus_stop_after_mail() would stop the gateway itself, so it gets another
+     * type */
     if (message->type == &domi_last_type)
         message->type = &domus_remote_stop_after_mail_type;
     error = domi_mailbox_put(manager, gateway, &message->node, message->node.kind);

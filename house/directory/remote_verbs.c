@@ -113,7 +113,8 @@ int domus_remote_node_set(domus_stack *stack, uint64_t node, int error)
 /* --- names ------------------------------------------------------------------------------------ */
 
 /* Returns the house of an actor or router of this system by its name; NULL if there is no such slot
- * or router, or if it is the house of a gateway, which takes no mail of its own. */
+ * or router, or if the house takes no mail of its own: that of a gateway, and the one in whose name
+ * foreign threads ask. */
 static domi_house *find_local_house_by_name(const domus_stack *stack, const domus_remote_name *name)
 {
     domi_manager *manager = stack->manager;
@@ -289,8 +290,8 @@ int domi_remote_ask_by_put_function(domus_stack *stack, domus_conversation asker
         domi_stack_get_house(waiting) != domi_stack_get_house(stack) || !waiting->parked ||
         waiting->wait == DOMI_WAIT_NONE)
         return -ENOENT;
-    /* An answer finds this gateway by the manager in the promise, and the first promise of a stack
-     * has no manager set. */
+    /* An answer finds this gateway by the manager in the promise. The first promise of a stack has
+     * no manager set, so it is set here. */
     waiting->first.node.owner = (uint16_t)stack->manager->index;
     error = domi_ask_make_and_put(waiting, to, type, payload, timeout_ns, tag, put_ask_with_sender,
                                   &how, &promise);

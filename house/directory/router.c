@@ -80,8 +80,9 @@ static uint32_t get_next_count_of_thread(const domi_manager *manager, const view
     return now->router->turns[manager->index].next++ + manager->index;
 }
 
-/* Returns the index of a routee on the sender's own thread. With DOMUS_ROUTE_NEAR the routees are
- * spread over the threads in turn: thread 1 of 4 has the routees 1, 5, 9 and so on. */
+/* Returns the index of a routee on the sender's own thread; if none lives there, always the same
+ * index. With DOMUS_ROUTE_NEAR the routees are spread over the threads in turn: thread 1 of 4 has
+ * the routees 1, 5, 9 and so on. */
 static uint32_t pick_routee_on_own_thread(const domi_manager *manager, const view *now)
 {
     uint32_t threads = manager->threads;
@@ -254,8 +255,8 @@ stop_borrowing_router_after_mail(domi_manager *manager, const view *now, domi_no
     return error;
 }
 
-/* Put a copy of the message to each routee of the router. A routee that has ended needs no copy.
- * Returns the first error of another kind. */
+/* Put a copy of the message to each routee of the router. Returns the first error other than
+ * -ESTALE, because a routee that has ended needs no copy. */
 static int put_to_all_routees(domi_manager *manager, const view *now, domi_node *node)
 {
     const domi_envelope *message = (domi_envelope *)(void *)node;

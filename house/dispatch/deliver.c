@@ -217,7 +217,7 @@ static bool are_belts_empty(const domi_manager *manager)
                                 memory_order_relaxed) == NULL;
 }
 
-/* Take all messages off the belts. Returns false if some are left there. */
+/* Take all messages off the belts; a stand-in takes none. Returns false if some are left there. */
 static bool take_all_messages_off_belts(domi_manager *manager)
 {
     if (DOMI_UNLIKELY(manager->belts.kept_off))

@@ -80,7 +80,7 @@ DOMI_INLINE void run_mail_of_one_kind(domi_run *run)
 
 DOMI_INLINE uint32_t run_house_without_settling(domi_manager *manager, domi_house *house)
 {
-    /* a copy of the limit, which a handler may change during the run */
+    /* how many messages this run may handle: a copy, because a handler may change the limit */
     const uint32_t most = manager->limits.messages_per_run_max;
     domus_stack stack;
     domi_run run = {.manager = manager, .house = house, .left = most, .stack = &stack};

@@ -21,7 +21,7 @@ static uint32_t sort_inboxes_of_arrivals(domi_manager *manager, domi_house *hous
     /* The newest house comes first in the list of arrivals, so the list is reversed: the oldest is
      * sorted first. */
     while (house != NULL) {
-        /* the sorting will write the inbox, which is in this cache line */
+        /* fetch the house's first cache line: the sorting will write the inbox, which is in it */
         domi_prefetch_write(house);
         domi_house *next = atomic_load_explicit(&house->arrival_next, memory_order_relaxed);
         atomic_store_explicit(&house->arrival_next, first, memory_order_relaxed);
@@ -41,9 +41,9 @@ static uint32_t take_houses_off_arrivals(domi_manager *manager)
         manager, atomic_exchange_explicit(&manager->mail.arrivals, NULL, memory_order_acquire));
 }
 
-/* True if the actor may use io, so that its mail may need io: it has channels, or watches
- * descriptors. Relaxed: a house that changes after this load is sorted as it is then. A house of
- * another kind has to be mounted first, and a descriptor is watched only within a run. */
+/* True if the mail of the actor may need io: it has channels, or it is pinned, as an actor that
+ * watches a descriptor is. Relaxed: a house that changes after this load is sorted as it is then. A
+ * house of another kind has to be mounted first, and a descriptor is watched only within a run. */
 static bool may_actor_use_io(const domi_house *house)
 {
     const domus_behaviour *behaviour = domi_house_get_behaviour(house);

@@ -7,8 +7,8 @@
 
 #include "house/message/manager.h"
 
-/* The marks of houses that settle.c settles; DOMI_LIVES_SETTLED are the bits of the life word that
- * do so. */
+/* The marks of a house for which settle.c settles it; DOMI_LIFE_SETTLED has the bits of its life
+ * word for which settle.c does so. */
 #define DOMI_MARKS_SETTLED                                                                         \
     (DOMI_MARKS_HOLD | DOMI_MARK_CHANNELS | DOMI_MARK_STOPPING | DOMI_MARK_PASSIVATES |            \
      DOMI_MARK_ROUTEE | DOMI_MARK_GONE)

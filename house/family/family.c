@@ -110,7 +110,7 @@ bool domi_family_remove_ended_child(domi_manager *manager, domi_house *child)
 /* --- failures -------------------------------------------------------------------------------- */
 
 /* Decide on the failure of a house for which no parent has rules: end the actor if the failure is
- * fatal, else let it go on. */
+ * fatal or the actor `ends_on_failure`, else let it go on. */
 static void decide_on_failure_without_parent(domi_manager *manager, domi_house *house, bool fatal)
 {
     if (!fatal && !(house->family != NULL && house->family->ends_on_failure)) {

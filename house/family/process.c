@@ -156,7 +156,7 @@ static bool put_step_off_until_mail_is_seen(domus_stack *stack, domi_process_act
     if (actor->looking)
         return true;
     actor->looking = domus_receive_add(stack, &domi_process_nothing, 0, DOMI_TAG_LOOKED) == 0;
-    /* without memory for that receive the step of the process comes at once */
+    /* without memory for a receive that ends when all mail was looked at, the step comes at once */
     return actor->looking || make_step_of_process(stack, actor);
 }
 

@@ -31,7 +31,8 @@ void domi_slots_fini(domi_manager *manager)
         domi_slab_fini(&manager->births.slots.slabs[i]);
 }
 
-/* Returns the smallest size class whose slots have room for the state. */
+/* Returns the smallest size class whose slots have room for the state; 0 if none has, because the
+ * state is then allocated beside a slot. */
 static uint32_t find_size_class_for_state(uint32_t state_bytes)
 {
     for (uint32_t i = 0; i < DOMI_HOUSE_CLASSES; i++) {

@@ -36,7 +36,8 @@ static void push_all_chains_to_arrivals(domi_manager *manager)
     links->home_count = links->houses = 0;
 }
 
-/* Schedule a pooled actor, from a runner, in the queues of the actor's pool. */
+/* From a runner, schedule a pooled actor in the queues of its pool; a house of a thread goes into
+ * the arrivals of its home at once. */
 static void schedule_pooled_actor(domi_manager *runner, domi_house *house)
 {
     domi_pooled *pooled = house->home->pooled;

@@ -175,9 +175,9 @@ typedef struct domus_config {
         uint32_t connections_max;
         /* 1..1,048,576: requests of one channel that are under way, which are conversations that
          * its on_read began and that have not ended. At this number the channel is not read until
-         * one ends; with 1 it has one request after the other. 0: no bound. 128, which is above the
-         * 100 that RFC 9113 (6.5.2) wants for a connection, so no client waits that keeps to usual
-         * numbers; and all of them together take at most 139 KiB for their stacks. */
+         * one ends; with 1 it has one request after the other. 0: no bound. The default, 128, is
+         * above the 100 that RFC 9113 (6.5.2) wants for a connection, so no client waits that keeps
+         * to usual numbers; and all of them together take at most 139 KiB for their stacks. */
         uint32_t requests_max;
         /* 1..1,048,576: most asks that are with the peer of one channel at a time
          * (domus/pipeline.h); default 64. Further ones wait in the channel. */

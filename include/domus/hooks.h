@@ -40,7 +40,8 @@ typedef struct domus_allocator {
 
 /* Levels of lines of the log, the most severe first. */
 typedef enum domus_log_level {
-    /* an actor has ended because no rule was for its failure, or an actor could not be stopped */
+    /* an actor has ended because there was no rule for its failure, or an actor could not be
+     * stopped */
     DOMUS_LOG_ERROR,
     DOMUS_LOG_WARNING, /* an actor has failed, was restarted, or holds up its thread */
     DOMUS_LOG_INFO,

@@ -328,7 +328,7 @@ typedef struct domus_nats_kv_status {
     uint64_t entries; /* number of entries in the bucket, with those of histories and of deletes */
     uint64_t bytes;
     uint64_t revision;  /* revision of the bucket's newest entry */
-    uint64_t bytes_max; /* settings as the server has them, from here on; 0: no bound */
+    uint64_t bytes_max; /* most bytes; this and the next fields are settings; 0: no bound */
     uint64_t ttl_ns;
     uint32_t history;
     uint32_t value_max;

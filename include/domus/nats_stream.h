@@ -195,7 +195,7 @@ typedef struct domus_nats_stream_message {
     uint32_t payload_size;
     uint32_t ack_at; /* offset of the subject to which the message is acknowledged */
     uint16_t subject_size;
-    uint16_t ack_size; /* bytes of that subject; 0: the message needs no acknowledgement */
+    uint16_t ack_size; /* bytes of the subject at `ack_at`; 0: no acknowledgement is needed */
 } domus_nats_stream_message;
 
 DOMUS_API extern const domus_type domus_nats_stream_message_type;
@@ -264,7 +264,7 @@ typedef struct domus_nats_stream_status {
     uint64_t first_sequence;
     uint64_t last_sequence;
     uint64_t consumers;
-    uint64_t messages_max; /* settings as the server has them, from here on; 0: no bound */
+    uint64_t messages_max; /* most messages; this and the next fields are settings; 0: no bound */
     uint64_t messages_per_subject;
     uint64_t bytes_max;
     uint64_t age_max_ns;

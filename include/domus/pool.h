@@ -130,7 +130,7 @@ typedef struct domus_pool_status {
 
 /* the type of an ask without payload for the state of a pool */
 DOMUS_API extern const domus_type domus_pool_look_type;
-/* the type of the answer to such an ask, a domus_pool_status */
+/* the type of the answer to an ask for the state of a pool; payload: a domus_pool_status */
 DOMUS_API extern const domus_type domus_pool_status_type;
 /* the type of a notice without payload by which a pool drains, and then stops */
 DOMUS_API extern const domus_type domus_pool_drain_type;

@@ -228,7 +228,7 @@ DOMUS_API extern const domus_type domus_resp_reply_type;
 DOMUS_API extern const domus_type
     domus_resp_push_type; /* the type of a push: a message that came without being asked for */
 
-/* Which commands are answered from an answer on: the words of CLIENT REPLY. */
+/* The answers that a connection gets from an answer on, by the words of CLIENT REPLY. */
 typedef enum domus_resp_answering {
     DOMUS_RESP_AS_BEFORE = 0,
     DOMUS_RESP_ANSWERS, /* this command is answered, and so are all commands behind it */

@@ -138,7 +138,7 @@ static inline domus_sql_value domus_sql_bytes(const void *bytes, size_t size)
     domus_sql_value value = domus_sql_null();
 
     value.as.bytes = bytes;
-    value.size = size <= UINT32_MAX ? (uint32_t)size : UINT32_MAX; /* too large: it is refused */
+    value.size = size <= UINT32_MAX ? (uint32_t)size : UINT32_MAX; /* too long: queries refuse it */
     value.kind = DOMUS_SQL_BYTES;
     return value;
 }
@@ -284,7 +284,7 @@ typedef struct domus_sql_error {
     char sqlstate[8];  /* SQLSTATE, five letters and digits; "": an error of the library */
     char message[256];
     char detail[256];
-    char constraint[DOMUS_SQL_NAME_SIZE]; /* constraint's name; "": not known, as below */
+    char constraint[DOMUS_SQL_NAME_SIZE]; /* constraint's name; "": not known, as in the next two */
     char table[DOMUS_SQL_NAME_SIZE];
     char column[DOMUS_SQL_NAME_SIZE];
 } domus_sql_error;
@@ -412,7 +412,7 @@ DOMUS_API int domus_sql_close_rows(domus_stack *stack, domus_sql_cursor cursor);
 /* --- transactions ----------------------------------------------------------------------------- */
 
 typedef enum domus_sql_isolation {
-    DOMUS_SQL_ISOLATION_DEFAULT, /* PostgreSQL: read committed. SQLite: always serializable */
+    DOMUS_SQL_ISOLATION_DEFAULT, /* read committed in PostgreSQL, serializable in SQLite */
     DOMUS_SQL_REPEATABLE_READ,
     DOMUS_SQL_SERIALIZABLE,
 } domus_sql_isolation;

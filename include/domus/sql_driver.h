@@ -91,7 +91,7 @@ DOMUS_API extern const domus_type domus_sql_close_type;
 
 /* ask to begin a transaction; payload: a domus_sql_begin_options */
 DOMUS_API extern const domus_type domus_sql_begin_type;
-/* answer to that ask; payload: a domus_sql */
+/* answer to an ask to begin a transaction; payload: a domus_sql */
 DOMUS_API extern const domus_type domus_sql_begun_type;
 
 /* The payload of an ask to end a transaction. */

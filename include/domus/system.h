@@ -41,7 +41,8 @@ typedef struct domus_system domus_system;
 DOMUS_API int domus_system_new(const domus_config *config, char *error, size_t error_size,
                                domus_system **ret_system);
 
-/* As domus_system_new(), with hooks for memory and log lines (domus/hooks.h; NULL: none).
+/* Do what domus_system_new() does, with hooks for memory and log lines (domus/hooks.h; NULL:
+ * none).
  *
  * `hooks` is copied, but what hooks->allocator points to is not: it stays until the system is freed
  * and, if domus_system_stop() abandoned blocking work, until that has returned. */

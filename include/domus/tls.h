@@ -158,7 +158,8 @@ DOMUS_API void domus_tls_free(domus_tls *tls);
 
 /* --- listeners -------------------------------------------------------------------------------- */
 
-/* Make the context of a listener from its settings (`tls` in domus/config.h). The texts are copied.
+/* Make the context of a listener from its settings (`tls` in domus/listener_config.h). The
+ * texts are copied.
  *
  * Returns as domus_tls_new(), and then `error` has a line that begins with the key of the listener:
  * "tls.certFile: /etc/web/a.pem: No such file or directory"; -EINVAL also when the listener has no

@@ -160,7 +160,8 @@ void domi_arrival_hand_to_target(domi_acceptor *acceptor, const domi_connection 
     domi_arrival_turn_away(acceptor, arrival);
 }
 
-/* Keep an accepted connection in the acceptor's array `waiting`, which doubles when it is full. */
+/* Keep an accepted connection in the acceptor's array `waiting`, which doubles when it is full;
+ * without memory for that, turn the connection away. */
 void domi_arrival_keep_waiting(domi_acceptor *acceptor, const domi_connection *arrival)
 {
     if (acceptor->waiting_count == acceptor->waiting_capacity) {

@@ -84,9 +84,9 @@ void domi_shortage_record_full_address(domi_acceptor *acceptor, const domi_peer_
         most, key->is_local ? "channel.maxPerLoopback" : "channel.maxPerAddress");
 }
 
-/* Prolong the spells of shortage of a paused acceptor. While it is paused it does not try to
- * accept, so nothing tells that the shortage is over; and its pause may be as long as the quiet
- * time after which a spell ends. */
+/* Prolong the spells of shortage of a paused acceptor, except that of addresses. While it is paused
+ * it does not try to accept, so nothing tells that the shortage is over; and its pause may be as
+ * long as the quiet time after which a spell ends. */
 static void prolong_spells_of_paused_acceptor(domi_acceptor *acceptor)
 {
     if (!domi_wheel_is_armed(&acceptor->timer.node))

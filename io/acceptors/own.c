@@ -91,7 +91,7 @@ int domus_listen(domus_stack *stack, const domus_endpoint *at, const domus_liste
         (options != NULL && options->backlog > INT32_MAX))
         return -EINVAL;
     /* If this actor is itself a channel, its behaviour was checked before, but without the
-     * behaviour of its own channels. */
+     * behaviour of its own channels, so it is checked here as a whole. */
     int result = domi_behaviour_check(house->behaviour);
     if (result == 0 && options != NULL)
         result = domi_front_check_stages(options->front, house->behaviour);

@@ -91,7 +91,7 @@ int domi_acceptor_attach_to_io(domi_acceptor *acceptor, domi_io *io, domi_house 
     acceptor->timer.kind = DOMI_TIMER_ACCEPTOR;
     domi_wheel_node_init(&acceptor->timer.node);
     io->acceptors[slot] = acceptor;
-    /* the settings may be written, because no channel exists yet that reads them */
+    /* the settings of the listener may be written, because no channel exists yet that reads them */
     if (acceptor->settings != NULL) {
         acceptor->settings->listener = domi_house_get_address(house);
         if (acceptor->settings->listener_name[0] != '\0')

@@ -66,7 +66,7 @@ static void finish_acceptor_stop(domi_acceptor *acceptor)
 
     if (acceptor->armed || acceptor->cancelling)
         return;
-    /* the last accept may have armed the acceptor's timer for a pause */
+    /* the last accept may have armed the acceptor's timer for a pause, which is not needed now */
     domi_wheel_disarm_node(&io->wheel, &acceptor->timer.node);
     int result = acceptor->fd >= 0
                      ? domi_backlog_accept_waiting(acceptor, domi_acceptor_handle_late_connection)

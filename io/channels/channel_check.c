@@ -9,7 +9,7 @@ static bool implies(bool when, bool then)
     return !when || then;
 }
 
-/* True if the channel, which is OPEN, should have a descriptor: all channels but inner ones. */
+/* True if an OPEN channel has a descriptor, or is an inner channel, which needs none. */
 static bool should_have_descriptor(const domus_channel *channel)
 {
     return channel->fd >= 0 || domi_channel_is_inner(channel);

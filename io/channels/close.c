@@ -22,7 +22,9 @@ void domi_channel_begin_drain(domus_channel *channel)
                       channel->asks != 0 || channel->carried != 0 || channel->behind;
 }
 
-/* True if no request of the channel's peer is under way, and the peer has no ask to answer. */
+/* True if no request of the channel's peer is under way, and the peer has no ask to answer. A
+ * channel that closes only because it is too old waits for a message under way, too, but only for
+ * shutdown.drainTimeout, and for no conversation but those that on_read began. */
 static bool has_nothing_to_answer(const domus_channel *channel)
 {
     const domi_io *io = channel->io;

@@ -104,7 +104,8 @@ void domi_io_receive_carefully(domi_io *io)
     io->careful = true;
     io->sweep.begun_ns = io->manager->now_ns;
     io->sweep.next = 0;
-    /* the timer of the sweep may be armed for its last pass */
+    /* if the thread was careful before, the timer may still be armed for the last pass of that
+     * sweep */
     domi_wheel_disarm_node(&io->wheel, &io->sweep.timer.node);
     domi_wheel_arm_node(&io->wheel, &io->sweep.timer.node,
                         io->manager->now_ns + DOMI_WHEEL_TICK_NS);

@@ -33,7 +33,8 @@ static inline uint64_t domi_bound_part_of_one_channel(uint64_t queue_max, uint64
     return queued < shared ? (shared - queued) / 8 : 0;
 }
 
-/* True if `queued` leaves room for the first piece of a channel that has nothing queued. */
+/* True if `queued` bytes, of at most `queue_max`, leave room for the first piece of a channel that
+ * has nothing queued. The last sixteenth of `queue_max` stays free. */
 static inline bool domi_bound_has_room_for_first_piece(uint64_t queue_max, uint64_t queued,
                                                        uint64_t piece)
 {

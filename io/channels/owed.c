@@ -10,8 +10,8 @@
 #include <sys/socket.h>
 
 /* Returns the number of the channel's sent bytes that the peer has not acknowledged. Bytes sent on
- * a Unix socket lie with the peer already and survive the close. On a TCP socket a FIN that is not
- * acknowledged counts as one byte. */
+ * a Unix socket lie with the peer already and survive the close, so they do not count. The kernel
+ * counts a FIN on a TCP socket as one byte until it is acknowledged; that byte is subtracted. */
 static uint64_t count_unacknowledged_bytes(const domus_channel *channel)
 {
     const domi_io *io = channel->io;

@@ -13,8 +13,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* Returns the address of the client that the proxy's header has named; the address of the
- * connection's peer if it has named none. */
+/* Get the address of the client that the proxy's header has named, or that of the connection's peer
+ * if it has named none. */
 static void get_address_of_client(const domus_channel *channel,
                                   struct sockaddr_storage *ret_address)
 {

@@ -77,8 +77,8 @@ DOMI_INLINE void append_to_outbound(domus_channel *channel, domus_buffer *bytes)
     domi_channel_count_queued_buffer(channel, &channel->cost, bytes);
 }
 
-/* Mark the channel as dirty, so that what was just queued is sent, and decide whether it still
- * receives. */
+/* Mark the channel as dirty, so that what was just queued is sent, let the peer's message that is
+ * under way count as answered, and decide whether the channel still receives. */
 DOMI_INLINE void prepare_channel_for_send(domus_channel *channel)
 {
     channel->answered_bytes = channel->received_bytes;
@@ -114,9 +114,9 @@ static bool queue_buffer_with_room(domus_channel *channel, uint32_t size)
     return true;
 }
 
-/* Copy a small write behind the last queued buffer, if that is small and not in flight. Without
- * this each small write would take one of the DOMI_PIECES_MAX pieces of a send. Returns whether it
- * was copied. */
+/* Copy a small write behind the last queued buffer, or into a new one if that has no room or is in
+ * flight. Without this each small write would take one of the DOMI_PIECES_MAX pieces of a send.
+ * Returns false without memory. */
 __attribute__((noinline)) static bool join_small_write_to_last(domus_channel *channel,
                                                                const void *data, uint32_t size)
 {

@@ -153,9 +153,8 @@ static void settle_closing_channel(domus_channel *channel)
         cancel_all_operations_of_channel(channel);
     if (channel->receiving || channel->sending)
         return;
-    /* domi_io_queue_sends_of_phase() finds the channel in io->dirty or io->carriers, and settles it
-     * again.
-     */
+    /* While the channel is in io->dirty or io->carriers, it is not closed yet:
+     * domi_io_queue_sends_of_phase() takes it out of these lists and settles it again. */
     if (channel->cancels != 0 || channel->dirty || channel->carry_due)
         return;
     domi_channel_leave_starved(channel);
@@ -192,8 +191,9 @@ void domi_channel_take_steps_of_state(domus_channel *channel)
         domi_channel_arm_receive(channel);
 }
 
-/* Let the stages of the channel write what ends their output, unless the channel will be reset.
- * Returns 0; otherwise the error with which the caller resets the channel. */
+/* Let the stages of the channel write what ends their output, unless they have done so (`finished`)
+ * or the channel will be reset. Returns 0; otherwise the error with which the caller resets the
+ * channel. */
 static int end_output_of_stages(domus_channel *channel)
 {
     if (channel->pipe == NULL || channel->broken || channel->finished)

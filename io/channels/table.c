@@ -270,8 +270,9 @@ bool domi_io_has_opened_maximum(const domi_io *io)
     return io->connecting + open >= io->config->connect.connections_max;
 }
 
-/* Let the actor of a channel that is gone stop after this run. If its behaviour says so, it lives
- * until its last conversation has ended, which the end of each run finds out (DOMI_MARK_GONE). */
+/* Let the actor of a channel that is gone stop after this run. If its behaviour says so, or if a
+ * conversation of it outlives the connection, it lives until its last conversation has ended, which
+ * the end of each run finds out (DOMI_MARK_GONE). */
 static void stop_actor_of_channel(domi_house *house, int error)
 {
     house->channels.owned = NULL;

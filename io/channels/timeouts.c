@@ -236,8 +236,8 @@ static void end_slow_channel(domus_channel *channel)
     domi_channel_end_at_once(channel, -ETIMEDOUT, channel->sending);
 }
 
-/* True if the channel has been idle for too long, and neither a send nor an ask has taken longer
- * than allowed. */
+/* True if the channel has been idle for too long, no send has taken longer than allowed, and no
+ * answer of the peer has a time (`ask_due_ns`). */
 static bool is_channel_idle(const domus_channel *channel, uint64_t now_ns)
 {
     const domi_channel_settings *settings = channel->settings;

@@ -190,7 +190,7 @@ void domi_channels_open_channel_of_actor(domi_manager *manager, domi_house *hous
 }
 
 /* Begin to close a channel, because its actor stops. If a restart waits for the stop, the close
- * does not wait for the peer. */
+ * does not wait for the peer. Returns 0 if the channel was freed at once; else 1. */
 static uint32_t begin_to_stop_channel(domi_house *house, domus_channel *channel)
 {
     if ((domi_house_life_word(house) & DOMI_LIFE_HASTE) != 0)

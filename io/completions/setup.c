@@ -143,9 +143,10 @@ void domi_io_end_tries_and_connects(domi_io *io)
 
 void domi_io_fini(domi_io *io)
 {
-    /* no tries (file.h) are left, because actors that end begin none */
+    /* no tries (file.h) are left: domi_io_end_tries_and_connects() has ended them, and actors that
+     * end begin no further ones */
     DOMI_CHECK(io->tries == NULL);
-    /* These connects belong to actors whose work was abandoned, or that had no thread any more. */
+    /* Connects may be left of actors whose work was abandoned, or that had no thread any more. */
     domi_connects_free_given_up(io);
     DOMI_CHECK(io->connects == NULL);
     domi_socket_close_used_in_ring(io, io->wake_fd);

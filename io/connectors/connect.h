@@ -65,7 +65,7 @@ struct domi_connect {
     /* error of the race of attempts: of the first address, or else of the first attempt that
      * failed; 0: none has failed */
     int error;
-    domus_endpoint peer; /* endpoints of the socket that has won the race */
+    domus_endpoint peer; /* endpoint of the peer, and of this side (`local`), of the connection */
     domus_endpoint local;
     uint32_t polls;         /* number of polls of the connect's attempts in flight */
     uint32_t begun;         /* number of attempts of the connect that have begun */

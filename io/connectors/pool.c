@@ -247,8 +247,9 @@ static bool is_capacity_unknown(const domi_connection_pool *pool, const domi_pla
            domi_pipeline_may_lend(pool->options.behaviour->pipeline);
 }
 
-/* Returns the number of the pool's connections that are being made, and hands out the first free
- * place; UINT32_MAX: none. */
+/* Returns the number of the pool's places that wait for their timer to connect, connect, or have a
+ * connection of which the pool does not know yet how many asks it takes. Hands out the first free
+ * place; UINT32_MAX: there is none. */
 static uint32_t count_pending_connections(const domi_connection_pool *pool, uint32_t *ret_vacant)
 {
     uint32_t coming = 0;
@@ -361,7 +362,7 @@ static int pass_message_to_connection(domus_stack *stack, domi_connection_pool *
 
     if (DOMI_UNLIKELY(place == NULL))
         return let_message_wait_for_connection(stack, pool);
-    load &= ~DOMI_PIPE_SHAKES; /* a connection in its handshake counts, because that is soon over */
+    load &= ~DOMI_PIPE_SHAKES; /* a handshake is soon over, so its connection counts */
     if (DOMI_UNLIKELY(load >= domi_pipe_most_asks_of_channel(place->channel))) {
         if (pool->options.on_demand &&
             (load & ~DOMI_PIPE_LAST) >= domi_pipe_most_asks_of_channel(place->channel))

@@ -48,9 +48,9 @@ static void drop_received_datagram(domus_channel *channel, domus_buffer *buffer,
     domi_buffer_give_to_kernel(channel->io, buffer);
 }
 
-/* True if the channel may not keep one more received datagram: its thread is careful (crowd.h), the
- * channel does not read, and its receive has not ended yet. A stream would keep bytes that come
- * then, but UDP may be thrown away. */
+/* True if a channel of UDP may not keep one more received datagram: its thread is careful
+ * (crowd.h), and the channel does not read and holds its share of the buffers. A stream would keep
+ * bytes that come before its receive has ended, but UDP may be thrown away. */
 static bool may_not_keep_received_datagram(const domus_channel *channel)
 {
     return channel->io->careful && channel->paused && channel->held >= channel->io->share &&

@@ -181,9 +181,9 @@ static void count_unsent_datagram(domus_channel *channel, int error)
     domi_counter_add(&channel->io->counters.datagrams_unsent, 1);
 }
 
-/* True if the channel of datagrams waits for room in the kernel. An unconnected Unix channel does
- * not: a stranger that reads nothing would hold up all others, and no poll would tell of the
- * stranger's room. */
+/* True if the channel of datagrams waits for room in the kernel, for which the backend needs a
+ * poll_once(). An unconnected Unix channel does not wait: a stranger that reads nothing would hold
+ * up all others, and no poll would tell of the stranger's room. */
 static bool waits_for_room_in_kernel(const domus_channel *channel)
 {
     const domi_datagrams *datagrams = domi_datagrams_of_channel(channel);

@@ -57,8 +57,8 @@ static int make_channel_of_inner(domi_inner *inner, domus_channel *outer, uint32
     return 0;
 }
 
-/* True if the thread has as many connections as allowed, either of those that this side has opened
- * or of those that it has accepted. */
+/* True if no further connection of the outer channel's kind is allowed: one that the actors of the
+ * thread have opened, or one that the system has accepted. */
 static bool has_thread_all_connections(const domus_channel *outer)
 {
     return outer->is_outbound ? domi_io_has_opened_maximum(outer->io)

@@ -162,7 +162,7 @@ static void begin_request_of_peer(domi_manager *manager, domi_pipe *pipe, domi_e
     if (domi_pipe_begin_request(pipe, message->type, id, (marks & DOMUS_ALONE) != 0, &number) !=
         0) {
         domi_envelope_release_and_free(manager, message);
-        /* without a place the answer to the request has no order */
+        /* without a place for the request its answer could not be sent in order */
         domi_channel_reset_after_error(channel, -ENOMEM);
         return;
     }
@@ -222,8 +222,8 @@ static void handle_made_message(domi_manager *manager, domi_pipe *pipe)
 
 /* --- the run ---------------------------------------------------------------------------------- */
 
-/* Give back the received bytes of the message at hand, which shows them no more. Returns false if
- * it still shows them, and the channel was given up. */
+/* Give back the received bytes of the message at hand. Returns false if the message still shows
+ * them because there was no memory to copy them; then the channel was reset. */
 static bool give_back_bytes_of_message(domi_pipe *pipe)
 {
     if (pipe->undone)

@@ -16,7 +16,7 @@ static bool has_open_request_body(const domi_pipe *pipe)
     return pipe->body.open && !pipe->body.of_answer;
 }
 
-/* True if the peer of a server has to send the rest of a body, and somebody wants the body. */
+/* True if a piece of the open body is wanted: somebody reads the body, or the rest is skipped. */
 static bool is_request_body_wanted(const domi_pipe *pipe)
 {
     return pipe->body.skipping || (pipe->body.reader != NULL && !pipe->body.over);

@@ -3,8 +3,8 @@
  * A head has a fixed time (channel.headTimeout). The time for a body grows as the peer sends: each
  * byte adds the time that it takes at channel.bodyRate, up to channel.minRateGrace in stock, so
  * that a burst does not pay for hours of silence. The time for a body stands still while nobody
- * reads it, and all of them while the channel does not receive (receive.c). Nothing here is done
- * for a message that comes as a whole. Owner thread. */
+ * reads it, and all these times stand still while the channel does not receive (receive.c). Nothing
+ * here is done for a message that comes as a whole. Owner thread. */
 #ifndef DOMI_IO_PIPELINES_LATE_H
 #define DOMI_IO_PIPELINES_LATE_H
 

@@ -191,7 +191,7 @@ static void send_ask_to_peer(domi_manager *manager, domi_pipe *pipe, domi_envelo
         set_due_of_oldest_ask(manager, pipe);
 }
 
-/* Drop asks that have expired from the queue of asks for the peer, at most once in a tick. */
+/* Drop expired asks from the queue of asks for the peer, once for each reading of the clock. */
 static void drop_expired_asks(domi_manager *manager, domi_pipe *pipe)
 {
     domi_node *waiting = pipe->queue;
@@ -212,7 +212,7 @@ static void drop_expired_asks(domi_manager *manager, domi_pipe *pipe)
     }
 }
 
-/* True if an ask goes to the peer before the asks that wait, or instead of them. */
+/* True if no waiting ask goes first, or, with `holds_asks`, if the channel itself asks. */
 static bool goes_before_waiting_asks(const domi_pipe *pipe, const domi_envelope *ask)
 {
     if (DOMI_UNLIKELY(pipe->wire->pipeline->holds_asks))
@@ -222,7 +222,7 @@ static bool goes_before_waiting_asks(const domi_pipe *pipe, const domi_envelope 
 
 static void handle_ask_for_peer(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 {
-    if (DOMI_UNLIKELY(!domi_pipe_may_peer_answer(pipe))) { /* it ended since a pool chose it */
+    if (DOMI_UNLIKELY(!domi_pipe_may_peer_answer(pipe))) { /* the connection takes no more asks */
         domi_ask_return_to_pool(manager, pipe->channel->pool, ask, DOMI_ASK_UNSENT);
         return;
     }

@@ -161,7 +161,7 @@ int domi_pipe_open(domus_channel *channel)
     if (error != 0)
         /* The scratch has to be empty, because other channels of the thread use it, too. */
         domi_out_remove_all(pipe->wire->out, false);
-    /* a byte stage that waits for its peer's handshake to begin has a time for it */
+    /* a byte stage may wait for the handshake of the peer, and the time for that begins now */
     if (error == 0 && domi_pipe_has_to_update_awaited(pipe))
         domi_pipe_update_time_of_awaited(pipe);
     return error != 0 ? error : domi_pipe_queue_encoded_bytes(pipe);

@@ -15,8 +15,8 @@
  * channel has to wait for its turn to decode. */
 bool domi_stages_begin_measured_run(domi_pipe *pipe, bool has_work);
 
-/* True if domi_stages_begin_measured_run() has to be called before a run, because time is measured.
- */
+/* True if domi_stages_begin_measured_run() has to be called before a run: it is the first run of a
+ * pipeline in this phase 2, or time is measured. */
 static inline bool domi_stages_are_measured(const domi_pipe *pipe)
 {
     const domi_stage_time *time = &pipe->channel->io->stages;

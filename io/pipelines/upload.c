@@ -15,8 +15,8 @@
 
 #include <errno.h>
 
-/* time between two checks whether the upload's asker is still there, in nanoseconds; and in a
- * tunnel, which may be idle for long */
+/* time between two checks whether the asker of an upload is still there, in nanoseconds;
+ * TUNNEL_LOOK_NS is for a tunnel, which may be idle for long */
 #define LOOK_NS        UINT64_C(100000000)
 #define TUNNEL_LOOK_NS UINT64_C(1000000000)
 
@@ -178,8 +178,9 @@ static int send_end_of_upload(domi_pipe *pipe, const domi_part *part)
                               : send_part_of_upload(pipe, &domus_piece_type, &end);
 }
 
-/* Tell the writer of the upload whether its last part was sent. The asker waits for its answer, in
- * the envelope of the ask; the envelope of this part tells it if the end fails. */
+/* Tell the writer of the last part of an upload whether it was sent. A writer that waits for the
+ * answer to its whole request gets that in the envelope of the request; only an error is told by
+ * the envelope of the last part. */
 static void report_end_of_upload(domi_manager *manager, const domi_pipe *pipe, domi_envelope *ask,
                                  int error)
 {

@@ -302,7 +302,8 @@ int domi_asks_send_answer_to_asking_node(domus_stack *stack, void *self, const d
     domi_cluster_gateway *gateway = self;
 
     gateway->stack = stack;
-    /* no actor has answered, but the long sleep is over: it begins anew, unless the gateway ends */
+    /* the conversation's long sleep is over, and no actor has answered: the conversation sleeps
+     * again, unless the gateway ends */
     if (answer->tag == UINT64_MAX) {
         if (answer->error != 0)
             return 0;

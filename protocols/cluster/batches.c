@@ -74,7 +74,7 @@ static void call_for_each_link(domi_cluster_gateway *gateway,
 }
 
 /* Publish the batch that a link has built. With `probes`, a peer that owes an answer, or the end of
- * a watched actor, is asked to confirm even if no batch is unconfirmed. */
+ * a watched actor, or whose link is broken, is asked to confirm even if no batch is unconfirmed. */
 static void publish_batch_or_probe_of_link(domi_cluster_gateway *gateway, domi_peer *peer,
                                            uint32_t index, bool probes)
 {

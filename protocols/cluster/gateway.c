@@ -443,7 +443,8 @@ static int on_mount_gateway(domus_stack *stack, void *self)
         free(gateway->payload);
         free(gateway->message);
         atomic_store_explicit(&gateway->cluster->failed, error, memory_order_relaxed);
-        /* release: pairs with the opener's loads of `ended`, after which it may free the cluster */
+        /* release: pairs with the opener's acquire loads of `ended`; when the opener sees this
+         * gateway there, it may free the cluster */
         atomic_fetch_add_explicit(&gateway->cluster->ended, 1, memory_order_release);
     }
     return error;

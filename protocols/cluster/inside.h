@@ -39,7 +39,7 @@ typedef struct domi_node_record {
     uint64_t since_ns; /* time at which the node's current `state` began */
     uint64_t heard_ns; /* time of the node's last heartbeat */
     uint64_t hears_ns; /* time of the node's last heartbeat that listed this node as heard */
-    uint32_t holders;  /* gateways here that still hold addresses or links of the node */
+    uint32_t holders;  /* number of gateways here that still hold addresses or links of the node */
     /* one bit for each gateway here, set once it holds nothing of the node any more */
     uint64_t let_go[DOMI_GATEWAYS_MAX / 64];
 
@@ -62,8 +62,8 @@ struct domus_cluster {
     uint64_t id, incarnation;
     uint32_t gateways;
     _Atomic int failed; /* the errno with which a gateway of this node could not begin; 0: none */
-    _Atomic uint32_t ended; /* gateways here that failed to begin, and use the cluster no more */
-    uint32_t missed;        /* gateways of `ended` that domus_cluster_open() has counted */
+    _Atomic uint32_t ended; /* number of gateways here that could not begin, and have ended */
+    uint32_t missed; /* number of gateways in `ended` whose end domus_cluster_open() has noticed */
     /* True once `addresses` is filled in: domus_cluster_open() sets it last, gateways check it. */
     _Atomic bool is_open;
     domus_address *addresses; /* addresses of this node's gateways */
@@ -75,7 +75,7 @@ struct domus_cluster {
 
     domi_lock lock; /* guards members from here to `has_rival`, and some of each node record */
     domi_node_record *nodes[DOMUS_CLUSTER_NODES_MAX]; /* the table of nodes; NULL: a free place */
-    uint32_t nodes_used;      /* places of the table of nodes that were ever used */
+    uint32_t nodes_used;      /* number of places of the table of nodes that were ever used */
     bool is_connected;        /* gateway 0's client is connected to a server */
     domus_address client;     /* address of gateway 0's client of NATS; nobody: it has none yet */
     uint64_t connected_ns;    /* time at which `is_connected` last changed */
@@ -87,9 +87,9 @@ struct domus_cluster {
     domi_lock names_lock;      /* guards `listed` and the two members behind it (listed.c) */
     struct domi_name **listed; /* the registered names of this node's actors */
     uint32_t listed_count, listed_room;
-    /* message counts of all nodes */
+    /* counts of messages, summed over all nodes */
     _Atomic uint64_t sent, received, refused, lost, resent, dropped;
-    _Atomic uint64_t wrong; /* messages from servers: invalid, or for no actor of this node */
+    _Atomic uint64_t wrong; /* number of server messages that were invalid, or for no actor here */
 };
 
 /* --- one gateway ------------------------------------------------------------------------------ */
@@ -101,13 +101,13 @@ typedef struct domi_cluster_gateway domi_cluster_gateway;
 struct domi_peer {
     domi_node_record *record;
     uint64_t id;
-    uint32_t downs;       /* the value of the record's `downs` up to which this gateway has acted */
-    uint32_t asks;        /* asks from this gateway to the node that are not answered yet */
-    uint32_t watched;     /* actors of the node that actors here watch */
+    uint32_t downs;   /* the value of the record's `downs` up to which this gateway has acted */
+    uint32_t asks;    /* number of asks from this gateway to the node that are not answered yet */
+    uint32_t watched; /* number of actors of the node that actors here watch */
     uint32_t idle_cursor; /* cursor for domus_remote_idle() over addresses of the node */
     /* Numbers of changes of groups sent and received (interest.c); only gateway 0 uses them. */
-    uint64_t told;        /* last change of this node's groups sent to the node since it was down */
-    uint64_t held;        /* last change of this node's groups that the other node has confirmed */
+    uint64_t told; /* last change of this node's groups sent to the node; set back to resend */
+    uint64_t held; /* last change of this node's groups that the other node has confirmed */
     uint64_t held_before; /* value of `held`, the confirmed changes, at the last heartbeat */
     uint64_t holds;       /* last change of the other node's groups that has come to this node */
     domi_link **links;    /* links to the gateways of the node, made when they are first used */
@@ -172,7 +172,7 @@ struct domi_cluster_gateway {
     bool is_leaving;          /* this node gives away its parts of grains, before it leaves */
     bool has_left;            /* the other nodes were told that this node has ended */
     uint64_t beat_ns;         /* time of this node's last heartbeat; only for gateway 0 */
-    uint32_t beats;           /* heartbeats since this gateway began */
+    uint32_t beats;           /* number of beats of the heartbeat timer since this gateway began */
     uint32_t wide_cursor;     /* number of the group that is checked next (wide.h); gateway 0's */
     domus_conversation asker; /* the conversation that asks actors here for remote actors */
     domi_peer *peers_by_id[DOMI_PEERS_BUCKETS], *peers;
@@ -185,13 +185,13 @@ struct domi_cluster_gateway {
     domi_watched *watched[DOMI_WATCHED_BUCKETS]; /* remote actors that actors here watch, by name */
     domi_watched *watching[DOMI_WATCHED_BUCKETS]; /* actors here watched by other nodes */
     struct domi_route *routes; /* the route for each part of grains; NULL: no kind is spread */
-    uint32_t unopened; /* routes to this node that this thread's actors cannot use directly yet */
+    uint32_t unopened;         /* number of HERE routes that actors of this thread cannot use yet */
     uint64_t waiting_bytes; /* bytes of messages to grains that wait until a node has their part */
     unsigned char *payload; /* memory for the payload of a message that is being read */
     unsigned char *message; /* memory for a written message, with its grain's or group's name */
     domus_pickle_context pickling;
     domus_stack *stack; /* stack of the gateway's current turn, which picklers use */
-    const domus_type *told[DOMI_TOLD_MAX]; /* types logged, as they could not be pickled */
+    const domus_type *told[DOMI_TOLD_MAX]; /* types whose failed pickling was logged already */
 };
 
 /* Add `by` to a count of one node, and to the same count of the whole cluster. */
@@ -363,7 +363,9 @@ void domi_handle_received_nats_bytes(domi_cluster_gateway *gateway, domus_slice 
 
 /* --- interest.c ------------------------------------------------------------------------------- */
 
-/* Send changes of groups to the nodes that are up; look at members, and resend what is open. */
+/* domi_interest_send_changes_to_nodes() sends changes of groups to the nodes that are up.
+ * domi_interest_check_at_heartbeat() also checks whether groups still have members here, and sends
+ * unconfirmed changes again. */
 void domi_interest_send_changes_to_nodes(domi_cluster_gateway *gateway);
 void domi_interest_check_at_heartbeat(domi_cluster_gateway *gateway);
 

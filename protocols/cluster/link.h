@@ -44,10 +44,10 @@ typedef struct domi_link {
     uint64_t confirmed;
     /* batches that were sent and not confirmed: number n lies at n & (kept_room - 1) */
     domi_link_batch *kept;
-    uint32_t kept_room;  /* places in the array `kept`: 0, or a power of two */
+    uint32_t kept_room;  /* number of places in the array `kept`: 0, or a power of two */
     domus_appender next; /* the batch that is being built, and is sent at the next flush */
     uint32_t next_messages;
-    uint32_t torn_messages; /* messages that this link has lost because memory was short */
+    uint32_t torn_messages; /* number of messages that this link has lost as memory was short */
     bool is_torn;           /* the link has lost messages, so domi_link_end_session() must follow */
     uint64_t queued_bytes;  /* bytes of the batches in `kept` and of the one that is being built */
     /* time since which batches in `kept` wait for a confirmation; 0: none is kept */
@@ -63,9 +63,9 @@ typedef struct domi_link {
     uint64_t over_session;  /* all sessions of the other side up to this number are over */
     /* this side has given up its session, and the other side has not begun a new one yet */
     bool is_broken;
-    uint32_t owed; /* batches of the other side that were accepted and are not confirmed yet */
+    uint32_t owed; /* number of batches that were accepted and are not confirmed yet */
     bool owes;     /* a confirmation must be sent at the next flush, even if `owed` is 0 */
-    bool misses;   /* batches of the other side are missing, which it is told */
+    bool misses;   /* batches of the other side are missing, and the other side must be told so */
     bool resets;   /* the other side must be told that its session `reset_session` is over */
     uint64_t reset_session; /* the session of the other side that is over, while `resets` is set */
 } domi_link;

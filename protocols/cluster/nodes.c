@@ -26,10 +26,9 @@
 
 const domus_type domi_follow_type = {.name = "cluster follow"};
 
-/* multiple of down_after_ns after which a silent node that was never up is removed from the
- * table */
+/* multiple of down_after_ns after which a silent node that was never up counts as ended */
 #define FORGET_AFTER 10u
-/* ns after which a silent node that was up is removed from the table */
+/* ns after which a silent node that was up counts as ended */
 #define FORGET_NS UINT64_C(3600000000000)
 /* nodes that other nodes have mentioned, but that were never heard, in the table at most */
 #define HEARSAY_MAX 64u

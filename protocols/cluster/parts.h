@@ -21,7 +21,7 @@ typedef struct domi_part {
     /* a gateway doubts the holder of the part, because messages wait for it or were returned: the
      * warden must read the part's entry in the store */
     bool is_doubted;
-    uint32_t users; /* gateways here that pass messages for the part to grains of this node */
+    uint32_t users; /* number of gateways here that pass the part's messages to grains here */
 } domi_part;
 
 struct domi_parts {

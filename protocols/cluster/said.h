@@ -11,7 +11,7 @@ typedef struct domi_said {
     uint64_t began_ns;    /* time at which gateway 0 first looked for news to log */
     uint64_t lost_ns;     /* time at which the servers were lost, as the log says */
     uint64_t refilled_ns; /* time at which the allowance `lines` last grew */
-    uint32_t lines;       /* lines about the cluster that may be logged now */
+    uint32_t lines;       /* number of lines about the cluster that may be logged now */
     /* the last logged line about servers says that this node is connected to one */
     bool has_server;
     bool had_server;    /* this node was connected to a server at some time */

@@ -127,8 +127,8 @@ void domi_ward_begin_to_write_entry(domus_stack *stack, domi_warden *self, uint3
 
 /* --- leases of other nodes -------------------------------------------------------------------- */
 
-/* Find a node that has parts, and may be dead or without its lease. Returns its id; 0 if there is
- * none. */
+/* Find a node that has a part which this node should have, and that is not known to be up: it may
+ * be dead, or without its lease. Returns its id; 0 if there is none. */
 uint64_t domi_ward_find_suspect_node(const domi_warden *self, uint32_t *ret_next)
 {
     domus_cluster *cluster = self->cluster;

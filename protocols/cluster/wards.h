@@ -76,10 +76,10 @@ typedef struct domi_warden {
      * node's lease in the store has ended, and all parts are lost */
     uint32_t losses;
     uint32_t suspect;  /* part at which the next search for a node that may be dead begins */
-    uint32_t writes;   /* entries of parts that are being written now */
-    uint32_t reads;    /* entries of parts that are being read now, because gateways doubt them */
+    uint32_t writes;   /* number of entries of parts that are being written now */
+    uint32_t reads;    /* number of entries of parts that are being read, as gateways doubt them */
     uint64_t reads_ns; /* time at which the last read of a doubted entry began */
-    uint32_t closing;  /* parts that are in the state DOMI_WARD_CLOSES */
+    uint32_t closing;  /* number of parts that are in the state DOMI_WARD_CLOSES */
     /* time from which on the set of candidates counts as settled, so parts may be given */
     uint64_t settled_ns;
     domi_candidate candidates[DOMUS_CLUSTER_NODES_MAX + 1];
@@ -118,9 +118,9 @@ int domi_ward_handle_entry_of_part(domus_stack *stack, void *self, const void *p
 void domi_ward_begin_to_write_entry(domus_stack *stack, domi_warden *self, uint32_t index,
                                     domi_ward_state state);
 
-/* Find a node that has parts and may be dead, or without its lease; `ret_next` gets the part at
- * which the next search must begin, so that all nodes are checked. Returns its id; 0 if there is
- * none. */
+/* Find a node that has a part which this node should have, and that may be dead or without its
+ * lease; `ret_next` gets the part at which the next search must begin, so that all nodes are
+ * checked. Returns its id; 0 if there is none. */
 uint64_t domi_ward_find_suspect_node(const domi_warden *self, uint32_t *ret_next);
 
 /* A decided change of the entry of a part: it stays the same, whatever entries come before it is

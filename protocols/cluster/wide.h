@@ -44,7 +44,7 @@ typedef struct domi_wide_group {
 typedef struct domi_wide {
     domi_lock lock; /* guards all members of the table of groups */
     domi_wide_group *buckets[DOMI_WIDE_BUCKETS];
-    uint32_t count; /* groups that the table has */
+    uint32_t count; /* number of groups in the table */
     /* groups that were opened on this node, at the index that is their number */
     domi_wide_group **opened;
     uint32_t opened_count, opened_room;

@@ -185,8 +185,8 @@ static int end_call_with_single_message(domus_stack *stack, const domi_grpc_insi
     return reply_with_http_response(stack, &response);
 }
 
-/* Returns the end of a call as it can be sent: `answer`, or an error in its place if its status is
- * unknown. */
+/* Returns the end of a call as it can be sent: `answer`, with UNKNOWN in place of a status that
+ * does not exist; or INTERNAL alone if the metadata or trailers of the answer cannot be sent. */
 static domus_grpc_answer end_of_call_with_valid_status(const domus_grpc_answer *answer)
 {
     domus_grpc_answer end = *answer;

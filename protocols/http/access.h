@@ -23,7 +23,7 @@ typedef struct domi_http_access_ring {
 typedef struct domi_http_access_queue {
     uint32_t ring_bytes;
     bool is_open;     /* an actor writes the lines of this queue, so no second one may begin */
-    uint64_t dropped; /* lines of the log that were dropped */
+    uint64_t dropped; /* number of lines of the log that were dropped */
     uint32_t next;    /* index of the ring from which the next lines are read */
     domi_http_access_ring rings[DOMUS_HTTP_ACCESS_QUEUES];
 } domi_http_access_queue;

@@ -24,8 +24,8 @@ static bool is_valid_target_of_request(const domus_http_request *request)
            (size > 8 && domi_http_is_same_regardless_of_case(target, "https://", 8));
 }
 
-/* Returns whether the method of a request expects a body, so that even an empty body needs a
- * Content-Length. */
+/* Returns whether a request needs a Content-Length: it has a body, or its method expects one, so
+ * that even an empty body is announced. */
 static bool must_request_have_length(const domus_http_request *request)
 {
     return request->body.size != 0 || request->method == DOMUS_HTTP_POST ||

@@ -26,7 +26,7 @@ typedef struct domi_http_body {
     uint8_t framing; /* how the body's end is marked: domi_http_framing */
     /* part of a body in chunks to which the next byte belongs (the enum in body.c) */
     uint8_t phase;
-    uint8_t digits;      /* digits of the current chunk's size that have come */
+    uint8_t digits;      /* number of digits of the current chunk's size that have come */
     uint16_t wrong;      /* status of the answer, if the body was refused */
     uint32_t extensions; /* bytes of the extensions of chunks that have come, over the whole body */
     uint64_t left;       /* bytes of the body, or of the current chunk, that have not come */

@@ -41,7 +41,7 @@ typedef struct domi_http_chained {
     domi_http_exchange *last;
     /* the exchange of the connection that ended last, kept for reuse; NULL: none */
     domi_http_exchange *spare;
-    const char *via; /* name of the peer's protocol for the field Via, unless it is HTTP/1.0 */
+    const char *via; /* protocol of requests that are not of HTTP/1.0: "HTTP/1.1" or "HTTP/2.0" */
     bool knows_peer;
     domus_endpoint peer;
 } domi_http_chained;

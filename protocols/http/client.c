@@ -10,7 +10,8 @@ static int refuse_response_of_server(domi_http_state *state)
     return -EPROTO;
 }
 
-/* Ignore an interim response (1xx), unless it tells of a body or of the connection's end, which is
+/* Handle an interim response (1xx): 100 lets the body of the only request leave that waits for it,
+ * and any other one is ignored. A response that tells of a body or of the connection's end is
  * wrong. A peer that sends too many of them is refused, because it might never answer. */
 static int ignore_interim_response(domus_wire *wire, domi_http_state *state)
 {

@@ -17,7 +17,7 @@
 typedef struct domi_http_origin {
     domus_address pool; /* the pool of the origin; nobody: this place is free */
     uint64_t used;      /* number of the last request that has used the origin */
-    uint32_t under_way; /* requests to the origin that are under way */
+    uint32_t under_way; /* number of requests to the origin that are under way */
     uint32_t host_size;
     uint16_t port;
     bool secure;
@@ -28,8 +28,8 @@ typedef struct domi_http_origins {
     /* the options of the client with every default filled in; `channel` in them is not used */
     domus_http_client_options options;
     domus_channel_options channel;
-    uint64_t requests; /* requests that the client has sent so far */
-    uint32_t leaving;  /* pools of the client that were told to end, and have not ended yet */
+    uint64_t requests; /* number of requests that the client has sent so far */
+    uint32_t leaving;  /* number of pools of the client that were told to end and have not yet */
     domi_http_origin list[DOMUS_HTTP_ORIGINS_MAX];
 } domi_http_origins;
 

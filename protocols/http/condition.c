@@ -15,8 +15,8 @@ static bool skip_mark_of_weak_tag(const char **tag, size_t *size)
     return true;
 }
 
-/* Returns the bytes of an entity tag at the start of a text, with its quotes; 0 if there is
- * none. */
+/* Returns how many bytes an entity tag at the start of a text has, with its quotes and a "W/"
+ * before them; 0 if there is none. */
 static size_t size_of_entity_tag(const char *text, size_t size)
 {
     const char *bare = text;
@@ -57,8 +57,8 @@ bool domus_http_has_etag(domus_slice list, const char *etag, bool weakly)
     return false;
 }
 
-/* Returns whether the resource is newer than the date that a field of the request names. An invalid
- * date counts as no date. */
+/* Returns whether the resource is newer than the date in a field of the request; `otherwise` if the
+ * date is invalid, or the time of the resource's last change is unknown. */
 static bool is_resource_newer_than_date(domus_slice date, const domus_http_version *version,
                                         bool otherwise)
 {
@@ -70,7 +70,7 @@ static bool is_resource_newer_than_date(domus_slice date, const domus_http_versi
     return version->modified > seconds;
 }
 
-/* Returns whether a list of entity tags contains the tag of the resource's version. */
+/* Returns whether a list of entity tags is "*", or contains the tag of the resource's version. */
 static bool is_tag_of_version_in_list(domus_slice list, const domus_http_version *version,
                                       bool weakly)
 {

@@ -8,8 +8,9 @@
 #include <errno.h>
 #include <string.h>
 
-/* Returns the name of the protocol of a channel's peer, unless it is HTTP/1.0. Requests of HTTP/2
- * look like those of HTTP/1.1, but come from an inner channel. */
+/* Returns the protocol of a channel's requests, as the access log shows it: "HTTP/1.1" or
+ * "HTTP/2.0". The caller finds out which requests are of HTTP/1.0. Requests of HTTP/2 look like
+ * those of HTTP/1.1, but come from an inner channel. */
 static const char *name_of_peer_protocol(const domus_channel *channel)
 {
     const char *carrier = domus_channel_carrier(channel);

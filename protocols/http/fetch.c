@@ -20,7 +20,7 @@ typedef struct fetch {
     domus_slice body;      /* the body of the user's request, which the conversation owns */
     domus_address pool;    /* the pool of connections that was asked last */
     uint64_t until_ns;     /* time at which the user's request fails */
-    uint32_t redirects;    /* redirects that this request has followed */
+    uint32_t redirects;    /* number of redirects that this request has followed */
     uint32_t skipped;      /* bytes of the current redirect's body that were thrown away */
     domus_body redirected; /* the body of the current redirect; with number 0: it has none */
     bool close;            /* the connection to the server is closed after the answer */
@@ -175,8 +175,8 @@ static void begin_to_read_body_of_redirect(fetch *frame, const domus_http_respon
     frame->skipped = 0;
 }
 
-/* Handle a response: follow a redirect, and then `ret_goes_on` is set; or pass the response on to
- * the user. Returns 0, or a negative errno. */
+/* Handle a response: follow a redirect, or send the request again without Expect, and then
+ * `ret_goes_on` is set; or pass the response on to the user. Returns 0, or a negative errno. */
 static int follow_redirect_or_reply(domus_stack *stack, const domi_http_origins *origins,
                                     fetch *frame, const domus_http_response *response,
                                     bool *ret_goes_on)

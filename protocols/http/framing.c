@@ -173,8 +173,8 @@ int domi_http_read_field_of_head(domi_http_head *head, const char *bytes, const 
     }
 }
 
-/* Check a request's head as a whole: it must name one host, and its version must allow its transfer
- * coding. */
+/* Check a request's head as a whole: its host, that a TRACE has no body, and that it expects
+ * nothing but 100 Continue. */
 static int check_fields_of_request(domi_http_head *head, const char *bytes)
 {
     bool has_host = (head->flags & DOMI_HTTP_HAS_HOST) != 0;

@@ -59,7 +59,7 @@ enum {
 typedef struct domi_http_state {
     domus_http_options options; /* options of the stage, with zeros replaced by defaults */
     uint8_t phase;              /* how far the current message is decoded: domi_http_phase */
-    uint8_t empty_lines; /* empty lines before the current head; their bytes count for it, too */
+    uint8_t empty_lines; /* number of empty lines before the head; their bytes count for it */
     /* the peer waits for 100 Continue before it sends the body of the current request */
     bool waits_for_100;
     bool owes_100;        /* 100 Continue must be sent behind the answers to earlier requests */
@@ -68,9 +68,9 @@ typedef struct domi_http_state {
     bool waits_in_chunks; /* the body that waits for 100 Continue is sent in chunks */
     /* number of requests that a server has decoded; it is also the number of the last one */
     uint32_t made;
-    uint32_t unanswered; /* requests on the connection that have no answer yet */
+    uint32_t unanswered; /* number of requests on the connection that have no answer yet */
     uint32_t head_size;  /* bytes of the current message's head, once it was read */
-    uint32_t interims;   /* interim responses (1xx) that a client has ignored */
+    uint32_t interims;   /* number of interim responses (1xx) that a client has ignored */
     domi_http_head head;
     domi_http_body body;
     domus_appender head_bytes;

@@ -139,7 +139,8 @@ static bool compress_complete_answer(domus_http_gzip *gzip, domi_http_outgoing *
     return true;
 }
 
-/* Get a stream of zlib that compresses the pieces of an answer. Returns false if there is none. */
+/* Get a stream of zlib that compresses the pieces of an answer; an answer to HEAD needs none.
+ * Returns false if there is no stream, or the client speaks HTTP/1.0. */
 static bool begin_compressed_stream(domus_http_gzip *gzip, uint64_t id, domi_http_outgoing *answer)
 {
     if ((id & DOMI_HTTP_ID_NEW) == 0)

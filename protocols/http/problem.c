@@ -58,8 +58,8 @@ static bool does_problem_name_request(const domus_http_problems_options *options
     return options != NULL && options->names_request;
 }
 
-/* Returns the id of the request that is being handled, if a part of its chain has given it one;
- * otherwise "". */
+/* Returns the id of the request that is being handled, if its chain's part for problems is set to
+ * show it; otherwise "". */
 static const char *find_id_of_current_request(domus_stack *stack)
 {
     const domi_http_state *state;

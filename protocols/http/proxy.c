@@ -133,8 +133,8 @@ static int begin_request_to_server(domus_stack *stack, pass *frame,
     return result;
 }
 
-/* Returns whether the client gets the answer in pieces: its body comes in pieces, or has an unknown
- * length. */
+/* Returns whether the client gets the answer in pieces: its body comes in pieces, or it is an
+ * answer to HEAD without a length. */
 static bool is_answer_sent_in_pieces(const pass *frame, const domus_http_response *response)
 {
     domus_slice length;

@@ -182,7 +182,7 @@ static const char *choose_media_type_of_file(const found *file)
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
-/* Answer with a response about a file. The library owns the response's slices if this returns 0. */
+/* Answer with a response about a file. Consumes the response's slices in every case. */
 static int reply_with_response_about_file(domus_stack *stack, domus_http_response *response)
 {
     int error = domus_reply(stack, &domus_http_response_type, response);

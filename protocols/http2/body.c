@@ -13,8 +13,8 @@
 static const char chunks_end[] = "\r\n0\r\n\r\n";
 #define CHUNKS_END (sizeof chunks_end - 1)
 
-/* Read the line of a chunk's size, up to its LF. Returns how many bytes it has; 0 if the line is
- * incomplete. */
+/* Read bytes of the line with a chunk's size, up to its LF, and set the phase there. Returns how
+ * many bytes were used, which are all if the LF has not come. */
 static size_t read_line_of_chunk_size(domi_h2_lane *lane, const char *bytes, size_t size)
 {
     const char *end = memchr(bytes, '\n', size);

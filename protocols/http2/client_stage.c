@@ -125,7 +125,8 @@ static int handle_end_of_server_bytes(domus_wire *wire, void *state_, size_t lef
     return left != 0 || !state->h2->heard_settings ? -EPIPE : 0;
 }
 
-/* Refuse the bytes of the message stage: on a connection of HTTP/2 asks go to inner channels. */
+/* Pass the bytes of the message stage on while the connection is not one of HTTP/2. On one of
+ * HTTP/2 they are discarded, because asks go to inner channels. */
 static int refuse_messages_of_outer_channel(domus_wire *wire, void *state_, const char *bytes,
                                             size_t size)
 {

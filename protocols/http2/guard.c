@@ -6,8 +6,9 @@
 
 #define CONTINUATIONS 8u /* CONTINUATION frames that one block of fields may have, at most */
 
-/* WINDOW_UPDATE frames that a peer may send: so many for each frame of a body that was sent to it,
- * and one more for each so many bytes. Some clients send two for each piece that they read. */
+/* WINDOW_UPDATE frames that a peer may send: UPDATES_LEAST for each frame of a body that was sent
+ * to it, and one more for each UPDATE_BYTES of the body. Some clients send two for each piece that
+ * they read. */
 #define UPDATES_LEAST 2u
 #define UPDATE_BYTES  512u
 #define UPDATES_MOST  (1u << 20)

@@ -124,7 +124,7 @@ typedef struct domi_h2 {
     domi_h2_lane *idle;
     domi_h2_lane *busy;
     domi_h2_lane *read; /* on a client: lanes whose answers have come, and were not used yet */
-    /* streams of the connection that have a lane, those of lanes in `read` included */
+    /* number of streams of the connection that have a lane, those of lanes in `read` included */
     uint32_t streams;
     uint64_t memory;  /* bytes that nghttp2 has allocated for the connection */
     uint64_t counted; /* bytes of `memory` that are counted as memory of the library */
@@ -147,9 +147,9 @@ typedef struct domi_h2 {
     /* the peer's SETTINGS have come, so the begin of the connection is over */
     bool heard_settings;
     domi_h2_guard guard;
-    /* WINDOW_UPDATEs that the peer may send for the bodies that were sent to it */
+    /* number of WINDOW_UPDATEs that the peer may send for the bodies that were sent to it */
     uint32_t updates_due;
-    uint32_t continuations; /* CONTINUATION frames of the current block of fields so far */
+    uint32_t continuations; /* number of CONTINUATION frames of the current block of fields */
     domi_h2_block block;
     domi_h2_frames frames;
 } domi_h2;

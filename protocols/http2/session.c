@@ -295,8 +295,9 @@ static int submit_settings_of_server(domi_h2 *h2)
     return 0;
 }
 
-/* Count a frame of a kind that nghttp2 does not know, as one that asks for nothing. PRIORITY_UPDATE
- * is a kind that nghttp2 knows. */
+/* Handle a frame for which nghttp2 calls no callback: DATA is checked for a closed stream, and a
+ * frame of an unknown kind counts as one that asks for nothing. PRIORITY_UPDATE is a kind that
+ * nghttp2 knows. */
 static void count_frame_of_unknown_kind(domi_h2 *h2, const nghttp2_frame_hd *head)
 {
     if (head->type == NGHTTP2_DATA)

@@ -112,8 +112,8 @@ static int handle_end_of_client_bytes(domus_wire *wire, void *state_, size_t lef
     return domi_h2_append_frames_to_wire(state->h2);
 }
 
-/* Refuse the bytes of the message stage: on a connection of HTTP/2 answers come from inner
- * channels. */
+/* Pass the bytes of the message stage on while the connection is not one of HTTP/2. On one of
+ * HTTP/2 they are discarded, because answers come from inner channels. */
 static int refuse_messages_of_outer_channel(domus_wire *wire, void *state_, const char *bytes,
                                             size_t size)
 {

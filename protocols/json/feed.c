@@ -30,7 +30,7 @@ struct domus_json_feed {
     domus_json_feed_options options;
     domi_json_phase phase;
     int error;
-    uint64_t count; /* elements of the array that were read so far */
+    uint64_t count; /* number of elements of the array that were read so far */
 
     const char *piece; /* the current piece of the text; `at` of its bytes were read */
     size_t size;

@@ -86,7 +86,7 @@ static int put_path_as_key(domus_json_writer *writer, const char *path)
     return error;
 }
 
-/* Returns whether two paths are the same except for the names of their segments. */
+/* Returns whether two paths are the same except for the names in their braces. */
 static bool have_paths_same_shape(const char *left, const char *right)
 {
     while (*left == *right && *left != '\0') {
@@ -264,7 +264,7 @@ static int put_operations_of_path(domus_json_writer *writer, const char *path,
 }
 
 /* Returns 1 if an earlier row has the same path, so that it was written; -EINVAL if an earlier path
- * differs only in the names of segments; 0 otherwise. */
+ * differs only in the names in braces; 0 otherwise. */
 static int check_if_path_was_written(const domus_http_row *rows, const domus_http_row *row,
                                      const domus_openapi_note *notes)
 {

@@ -22,7 +22,7 @@ typedef struct domi_json_frame {
     uint64_t seen; /* for an object, a bit for each row whose key was found */
     /* for an object, the row that is expected next; for an array, the number of elements read */
     uint32_t next;
-    uint32_t room; /* for an array, the elements for which `at` has room */
+    uint32_t room; /* for an array, the number of elements for which `at` has room */
 } domi_json_frame;
 
 struct domi_json_reader {
@@ -38,7 +38,7 @@ struct domi_json_reader {
     domi_json_frame *top; /* the frame of the innermost object or array that is open */
     uint32_t depth_max;
     bool skips;          /* the current value is being skipped, and is not stored */
-    uint32_t skipped;    /* objects and arrays that are open within the value that is skipped */
+    uint32_t skipped;    /* number of objects and arrays that are open within the skipped value */
     domus_json_raw *raw; /* where the text of the skipped value is to be stored; NULL: nowhere */
     size_t raw_from;
 

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 typedef struct domi_json_scan {
-    uint64_t depth; /* objects and arrays of the value that are open */
+    uint64_t depth; /* number of objects and arrays of the value that are open */
     bool in_text;
     bool is_escaped; /* the last byte was a backslash within a text, so the next one is escaped */
     bool has_begun;

@@ -10,7 +10,7 @@
 typedef struct domi_json_writing {
     domus_appender *to;
     domi_json_fault fault;
-    uint32_t depth; /* objects and arrays that are open while the struct is written */
+    uint32_t depth; /* number of objects and arrays that are open while the struct is written */
 } domi_json_writing;
 
 static int write_struct_as_object(domi_json_writing *writing, const domus_json_table *table,

@@ -36,9 +36,9 @@ static void send_unsubscribes(domus_stack *stack, domi_nats_client *client)
     }
 }
 
-/* Returns whether the draining client has sent everything, and the server has answered the ping
- * behind it. A new connection has no subscriptions to end, but messages published on it must
- * arrive, too. */
+/* Send what the drain still has to send: the unsubscribes, and a ping behind everything. Returns
+ * whether the server has answered that ping. On a new connection there is nothing to unsubscribe,
+ * but a ping is needed, too, because messages published on it must arrive. */
 static bool is_everything_sent_and_answered(domus_stack *stack, domi_nats_client *client)
 {
     if (!domi_nats_is_logged_in(client) || client->first != NULL)

@@ -36,7 +36,8 @@ static void keep_message_for_batch(domi_js_consumer *consumer, const domus_nats_
     consumer->bytes += read.bytes.size;
 }
 
-/* Returns the negative errno for a status message by which the server ends a fetch. */
+/* Returns the negative errno for a status message by which the server ends a fetch; 0: the fetch
+ * has just come to its end. */
 static int errno_of_status_message(domi_js_consumer *consumer, const domus_nats_message *message)
 {
     domus_slice words = domus_nats_description(message);

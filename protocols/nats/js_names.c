@@ -24,8 +24,8 @@ bool domi_js_is_valid_stream_name(const char *text)
     return true;
 }
 
-/* Returns whether the bytes are a valid token of a subject, or, if wildcards are allowed, one of
- * these. */
+/* Returns whether the bytes are a valid token of a subject; if `wildcards` is set, it may be "*",
+ * and the last token ">". */
 static bool is_valid_token_of_subject(const char *text, size_t size, bool wildcards, bool is_last)
 {
     if (size == 0)

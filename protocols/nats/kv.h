@@ -74,8 +74,8 @@ typedef struct domi_kv_watch {
     uint64_t round;
     uint64_t subscription; /* number of the subscription of the current round; 0: there is none */
     uint64_t next;         /* sequence number that the consumer's next delivery must have */
-    uint64_t there;        /* entries that existed when the current round began */
-    /* entries that the current round has delivered; in a list each key counts once */
+    uint64_t there;        /* number of entries that existed when the current round began */
+    /* number of entries that the current round has delivered; in a list each key counts once */
     uint64_t met;
     /* revision of the last entry that was sent to the watcher; 0: none was sent */
     uint64_t last;

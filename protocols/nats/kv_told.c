@@ -11,7 +11,7 @@
 
 #include <errno.h>
 
-/* If a round delivers so many messages more than there were initial entries, the initial entries
+/* If a round delivers this many messages more than there were initial entries, the initial entries
  * count as complete. */
 #define MORE 1024u
 

@@ -131,8 +131,8 @@ static int handle_ended_actor(domus_stack *stack, void *self, const void *payloa
     return domus_stop(stack, domus_self(stack));
 }
 
-/* Check whether the server still sends heartbeats for this watch. Two may be late; after three the
- * round ends. */
+/* Check whether the server still sends heartbeats for this watch: after more than two intervals of
+ * silence the round ends. Also begin the round for which no timer could be set. */
 static int check_heartbeat_of_server(domus_stack *stack, void *self, const void *payload)
 {
     domi_kv_watch *watch = self;

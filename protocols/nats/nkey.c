@@ -54,7 +54,8 @@ static void write_bytes_as_digits(const uint8_t *bytes, size_t size, uint32_t wi
     *text = '\0';
 }
 
-/* Read the base32 text of a seed into bytes. Returns false if a character is no digit of base32. */
+/* Read the base32 text of a seed into bytes. Returns false if the text has another length, or a
+ * character that is no digit of base32. */
 static bool read_base32_digits(const char *seed, uint8_t bytes[SEED_BYTES])
 {
     uint32_t bits = 0, have = 0, count = 0;

@@ -49,7 +49,7 @@ typedef enum domi_nats_phase {
 typedef struct domi_nats_server {
     char text[DOMUS_NATS_SERVER_SIZE]; /* the server's address as domus_connect() takes it */
     bool is_told;          /* the server was named by a server's INFO, and not by the options */
-    uint32_t failures;     /* failures of this server in a row */
+    uint32_t failures;     /* number of failures of this server in a row */
     uint64_t out_until_ns; /* the time until which this server is left out when one is chosen */
 } domi_nats_server;
 
@@ -89,7 +89,7 @@ typedef struct domi_nats_subscription {
     uint64_t tag;
     uint64_t messages_max;
     uint64_t delivered;
-    /* messages of this subscription that were delivered on earlier connections */
+    /* number of messages of this subscription that were delivered on earlier connections */
     uint64_t delivered_before;
     uint32_t generation;
     /* the place of the next free entry, or of the next subscription that has ended */
@@ -145,9 +145,9 @@ typedef struct domi_nats_client {
     char nonce[128];
     char server_name[64];
     char version[32];
-    uint64_t pings; /* pings that were sent on this connection */
+    uint64_t pings; /* number of pings that were sent on this connection */
     uint64_t pongs;
-    uint32_t unanswered; /* pings that the interval has sent since the server's last answer */
+    uint32_t unanswered; /* number of regular pings sent since the server's last answer */
     uint64_t measured;   /* number of the ping whose round-trip time is being measured; 0: none */
     uint64_t measured_ns;
 

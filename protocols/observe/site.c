@@ -140,8 +140,9 @@ static domus_handler *const functions[] = {
     [SET] = domi_observe_serve_figure_set,
 };
 
-/* Returns whether a request names this port as its host. Browsers always name a host, so a page of
- * another name cannot reach the port by a name that leads here. */
+/* Returns whether a request may be served, by the host that it names: with `checks_host` only a
+ * loopback host, or none. Browsers always name a host, so a page of another name cannot reach the
+ * port by a name that leads to this machine. */
 static bool is_request_for_own_host(const domus_http_request *request)
 {
     domus_slice host = domus_http_host(request);

@@ -147,7 +147,7 @@ typedef struct domi_pg_query {
     uint64_t affected;
     domi_pg_statement *statement;
     domus_sql_builder builder;
-    uint32_t reads;      /* reads from the socket since the last result of this query */
+    uint32_t reads;      /* number of reads from the socket since the last result of this query */
     uint64_t read_bytes; /* bytes of these reads, as far as they were counted */
     uint8_t job;         /* domi_pg_job: what the query is */
     uint8_t stage;       /* domi_pg_stage: how far the query is */
@@ -253,8 +253,8 @@ struct domi_pg_connection {
     /* a query in the line is in the stage DOMI_PG_PREPARES, so no other one may be added */
     bool is_preparing;
     bool is_used; /* a query was answered on this connection, so the connect counts as no failure */
-    uint8_t strays;   /* signals of cancels that have ended no query yet, and may hit a later one */
-    uint32_t helpers; /* jobs on helper threads that use this record now */
+    uint8_t strays;   /* number of cancel signals that have ended no query yet, and still may */
+    uint32_t helpers; /* number of jobs on helper threads that use this record now */
     /* bytes that came since the last query was sent or the last notification was read */
     uint64_t unasked;
     PostgresPollingStatusType poll;
@@ -303,7 +303,7 @@ typedef struct domi_pg_subscription {
     uint64_t number;
     domus_address to;
     domus_watch watch;
-    uint32_t lost; /* notifications that the actor's mailbox has refused since it took one */
+    uint32_t lost; /* number of notifications that the mailbox has refused since it took one */
     char channel[DOMUS_PG_CHANNEL_SIZE];
 } domi_pg_subscription;
 
@@ -316,14 +316,14 @@ struct domi_pg_pool {
     int fds[DOMI_PG_SLOTS]; /* for each slot, the descriptor that is watched; -1: none */
     uint32_t count; /* number of the pool's connections, without the listening one and dead ones */
     uint32_t connecting; /* how many of the `count` connections are not ready */
-    uint32_t cancels;    /* cancels of the pool that are under way on helper threads */
+    uint32_t cancels;    /* number of cancels of the pool that are under way on helper threads */
     domi_pg_connection *free;
     domi_pg_line waiting;
     domi_pg_query *spare; /* unused records of queries, kept for the next ones */
     uint32_t spares;
     uint64_t serial; /* the last number that was given to a connection, a transaction or a flow */
 
-    uint32_t failures;   /* failed connects of the pool in a row */
+    uint32_t failures;   /* number of failed connects of the pool in a row */
     uint64_t connect_ns; /* earliest time of the pool's next connect */
     /* time since which the pool has no connection because a connect failed; 0: it has one */
     uint64_t down_since_ns;

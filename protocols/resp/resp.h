@@ -1,28 +1,29 @@
-/* The state of the RESP stage for a channel, and the doors between its files.
+/* The state of the RESP stage for a channel, and the functions that its files call of each other.
  *
- * A message that lies whole in the window is parsed once, where it lies: `at` says how far, also
- * when a part of it is missing, so that bytes which come one by one are looked at once each. A
- * message that is too long for that is gathered: its bytes are appended as they come, and used. */
+ * A message that lies whole in the window is parsed where it lies. `at` tells how much of it is
+ * parsed, so bytes that come one by one are each parsed only once. A message that is too long for
+ * the window is gathered: its bytes are appended as they come, and parsed. */
 #ifndef DOMI_PROTOCOLS_RESP_H
 #define DOMI_PROTOCOLS_RESP_H
 
 #include <domus/resp.h>
 
-/* A message of which a part has not come, and of which more bytes than this are announced, is
- * gathered. The bound is a quarter of the window, so a connection keeps no more than that for a
- * message that may never be whole. */
+/* A message is gathered if a part of it has not come, and more bytes than this are announced for
+ * it. The bound is a quarter of the window, so a connection keeps no more than that for a message
+ * that may never be whole. */
 #define DOMI_RESP_GATHER_LEAST (DOMUS_WINDOW_MAX / 4)
 
-/* Mistakes in a peer's bytes by which they are no RESP. The texts for people are in fail.c. */
+/* Mistakes that make a peer's bytes invalid RESP. The texts that tell people of them are in
+ * fail.c. */
 typedef enum domi_resp_wrong {
     DOMI_RESP_RIGHT,
-    DOMI_RESP_COUNT,  /* wrong: the number of a command's arguments */
-    DOMI_RESP_LENGTH, /* wrong: the length of a bulk string, or the line end behind it */
+    DOMI_RESP_COUNT,  /* the peer's mistake: an invalid number of a command's arguments */
+    DOMI_RESP_LENGTH, /* the peer's mistake: a bulk string's length, or the line end behind it */
     DOMI_RESP_MARK,   /* the peer's mistake: an argument begins with another byte than '$' */
     DOMI_RESP_LINE,   /* the peer's mistake: a command of one line is longer than `inline_max` */
     DOMI_RESP_QUOTES,
     DOMI_RESP_SIZE,            /* the peer's mistake: the message is too long */
-    DOMI_RESP_STRANGERS_COUNT, /* the same: too many arguments before the peer has authenticated */
+    DOMI_RESP_STRANGERS_COUNT, /* mistake: too many arguments before the peer has authenticated */
     DOMI_RESP_STRANGERS_LENGTH,
     DOMI_RESP_WRONGS
 } domi_resp_wrong;
@@ -33,7 +34,7 @@ typedef enum domi_resp_phase {
     DOMI_RESP_TAIL,
 } domi_resp_phase;
 
-/* Which answers the peer has silenced by CLIENT REPLY. */
+/* The answers that the peer has silenced by CLIENT REPLY. */
 typedef enum domi_resp_silence {
     DOMI_RESP_HEARD,
     DOMI_RESP_SILENT, /* all answers are silenced, until CLIENT REPLY ON */
@@ -61,8 +62,8 @@ typedef struct domi_resp_state {
     bool is_push;         /* the current reply is a push */
     bool tabled;          /* the arguments are noted in `table`, and not in `spans` */
     uint32_t at;          /* bytes of the window that are parsed already */
-    uint32_t count;       /* arguments that the command has announced; 0: its head has not come */
-    uint32_t have;        /* arguments of the command that are parsed */
+    uint32_t count;       /* number of arguments that the command has announced; 0: no head yet */
+    uint32_t have;        /* number of arguments of the command that are parsed */
     uint32_t left;        /* bytes of the current bulk string that have not come */
     domus_appender bytes; /* the bytes of the current message that were gathered */
     domus_appender table; /* for each argument a pair of uint32_t: its offset and its size */
@@ -99,7 +100,8 @@ static inline uint64_t domi_resp_id_of_next_request(domi_resp_state *state)
     return id;
 }
 
-/* How much a command counts for which budget; it stands behind the spans in the command's table. */
+/* The bytes for which a command counts, and the budget on which it counts; the record stands behind
+ * the spans in the command's table. */
 typedef struct domi_resp_charge_note {
     domus_budget *budget;
     uint64_t bytes;
@@ -133,9 +135,9 @@ int domi_resp_note_argument(domi_resp_state *state, uint32_t offset, uint32_t si
 int domi_resp_make_request_of_command(domus_wire *wire, domi_resp_state *state, const char *bytes,
                                       size_t size);
 
-/* Bound the gathered bytes to those that are announced, which are `more`, if this at least doubles
- * them. Then the page ends with the message's bytes, and is not copied more often than it would be
- * otherwise. */
+/* Bound the gathered bytes by the announced end of the message, which is `more` bytes away, if that
+ * is at least as many bytes again as were gathered. Then the page ends with the message's bytes,
+ * and is not copied more often than it would be otherwise. */
 static inline void domi_resp_bound_gathered_bytes(domi_resp_state *state, uint32_t more)
 {
     state->bytes.size_max =

@@ -23,9 +23,10 @@ struct frame {
     struct job job;
     domus_sql transaction;
     bool is_postgresql;
-    /* steps of the table that the database had noted as done, or that this actor has done */
+    /* number of steps of the table that the database had noted as done, or that this actor has
+     * done */
     uint32_t done;
-    uint64_t count; /* steps that this actor has done now */
+    uint64_t count; /* number of steps that this actor has done now */
     int error;
 };
 

@@ -112,7 +112,7 @@ typedef struct domi_sqlite_connection {
     sqlite3_stmt *own[DOMI_SQLITE_OWN];
     domi_sqlite_statements statements;
     uint64_t prepares;
-    int pages; /* pages in the WAL after the last commit of this connection */
+    int pages; /* number of pages in the WAL after the last commit of this connection */
     /* number of pages in the WAL at which this connection copies it to the file */
     int checkpoint_at;
     bool in_group;   /* a transaction is open that the tasks of a group share */

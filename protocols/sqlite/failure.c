@@ -66,7 +66,8 @@ static const char *find_sqlstate_of_failure(int result, const char *message)
     return "42000";
 }
 
-/* Returns the place of a byte in the text of a statement, counted in characters from 1. */
+/* Returns the place of a byte in the text of a statement, counted in characters from 1; 0 if the
+ * byte is not in the text. */
 static uint32_t count_characters_up_to_byte(const char *text, int offset)
 {
     uint32_t position = 1;

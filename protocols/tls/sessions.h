@@ -35,7 +35,7 @@ typedef struct domi_tls_peer_name {
 typedef struct domi_tls_taker {
     /* the server for whose sessions this connection keeps tickets; NULL: it keeps none */
     domi_tls_peer_name *server;
-    uint16_t tickets; /* tickets that the current record has brought so far */
+    uint16_t tickets; /* number of tickets that the current record has brought so far */
 } domi_tls_taker;
 
 /* Keep a session of a server until `until_s`, and remove the oldest sessions beyond `most`. If

@@ -1,4 +1,4 @@
-/* The state of the TLS stage for a channel, and the doors between its files.
+/* The state of the TLS stage for a channel, and the functions that its files call of each other.
  *
  *     HANDSHAKE --> OPEN --> ENDED     the peer has sent close_notify: nothing of it is read
  *         |          |
@@ -62,7 +62,8 @@ struct domi_tls_state {
     const char *failure;
     /* bytes by which this connection counts for the budget and as own memory of the library */
     uint32_t charged;
-    /* records and tickets of the peer since its last record with bytes of the application */
+    /* number of records and tickets of the peer since its last record with bytes of the
+     * application */
     uint16_t quiet;
     /* 1 + index of this connection among the shard's `keepers`; 0: it does not keep its buffers */
     uint8_t place;

@@ -70,7 +70,7 @@ static void add_tallies_of_manager_to_report(report *to, const domi_manager *man
 }
 
 /* Finish a report. An actor may end on another manager than it began on, so a manager's number of
- * living actors may be below 0: such a number is reported as 0. */
+ * living actors may be below 0: then that number and the number of bytes are reported as 0. */
 static int finish_report_of_behaviours(report *to, uint32_t *ret_count)
 {
     for (uint32_t i = 0; i < to->count; i++) {

@@ -104,8 +104,8 @@ static void finish_list_of_keys(struct list *list)
         add_text_to_list(list, " and %" PRIu32 " more", list->count - NAMED_MAX);
 }
 
-/* Compare the values of all keys of a table in two structures, and add_text_to_list the keys that
- * differ to `found`. */
+/* Compare the values of all keys of a table in two structures, and add the keys that differ to the
+ * lists of `found`. */
 static void compare_keys_of_holders(struct found *found, const domus_config_key *keys, size_t count,
                                     const char *of, const void *before, const void *now)
 {

@@ -55,8 +55,8 @@ static bool is_port_valid(const char *text)
     return true;
 }
 
-/* True if the text is a numeric address, which may have a port. Names are refused, because a name
- * would have to be looked up, and that blocks. */
+/* True if the text is a numeric address with a port, or "unix:" with a path. Names are refused,
+ * because a name would have to be looked up, and that blocks. */
 static bool is_address_valid(const char *text)
 {
     unsigned char bytes[sizeof(struct in6_addr)];

@@ -224,7 +224,7 @@ static void add_part_of_thread(domus_system *system, domi_text *text, uint32_t t
 static void add_counts_of_detached_actors(domus_system *system, domi_text *text)
 {
     uint32_t busy[2] = {
-        0, 0}; /* busy[0] counts the detached actors that handle, busy[1] the outsiders */
+        0, 0}; /* busy[0] counts the detached actors that are busy, busy[1] the outsiders */
 
     pthread_mutex_lock(&system->mutex);
     for (uint32_t i = 0; i < system->detached_count; i++)
@@ -308,9 +308,9 @@ int domus_dump_some(domus_system *system, const domus_dump_filter *filter, char 
     return result;
 }
 
-/* Returns the index of the thread on which the actor of an address lives; UINT32_MAX if that is no
- * thread of this system. Reading the slot is safe, because it exists as long as the system. A
- * router or group lives on no thread, and counts as an actor that is not described. */
+/* Returns the index of the manager that is the home of an actor; the number of threads for a router
+ * or group, which has no home; UINT32_MAX if the address is of nobody, or of another system.
+ * Reading the slot is safe, because it exists as long as the system. */
 static uint32_t find_thread_index_of_actor(const domus_system *system, domus_address address)
 {
     if (address.house == NULL)

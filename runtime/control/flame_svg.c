@@ -19,7 +19,7 @@
 #define WIDE ((uint64_t)(WIDTH - 2 * MARGIN) * 10)
 /* width of a letter of a box's name in tenths of a pixel, at 12 px and fixed width */
 #define LETTER      72u
-#define LETTERS     3u /* a box is given a name only if it has room for so many letters */
+#define LETTERS     3u /* number of letters for which a box must have room to be given a name */
 #define WIDTH_LEAST 1u /* boxes that are narrower, in tenths of a pixel, are left out */
 
 /* The left edge and the width of a node's box in the flame graph, in tenths of a pixel. */

@@ -64,8 +64,10 @@ static int prepare_open_of_file(domi_file_operation *operation, domi_manager *ma
     return 0;
 }
 
-/* Store the descriptor that an open has returned in the handle. Returns 0; if `fd` is a negative
- * errno, that errno, but -EINVAL for -ENXIO (a socket, or a FIFO without a reader). */
+/* Store the descriptor that an open has returned in the handle, and check the file's kind. Returns
+ * 0; -EINVAL if the file is neither a regular file nor a directory; another negative errno. `fd`
+ * may be a negative errno, which is returned, but for -ENXIO (a socket, or a FIFO without a reader)
+ * -EINVAL is. */
 static int store_opened_descriptor(domi_file_operation *operation, int fd)
 {
     domus_file *opened = operation->opened;

@@ -2,7 +2,7 @@
  * long state actors wait (auto_ratio.h). */
 #include "runtime/loop/auto_ratio.h"
 
-/* io may wait for one part in so many (a quarter) of the time that state actors may wait */
+/* io may wait for a quarter of the time that state actors may wait */
 #define SHARE_OF_WAIT 4
 
 static uint64_t bound_budget_of_phase(const domi_auto_bounds *bounds, uint64_t budget_ns)

@@ -19,8 +19,8 @@
 #include "runtime/system/monitor.h"
 #include "runtime/system/pressure.h"
 
-/* a line is logged after so many enters in a row that the kernel has refused for lack of room,
- * at least a millisecond apart */
+/* number of enters in a row that the kernel refuses for lack of room, mostly a millisecond apart,
+ * after which that is logged */
 #define REFUSALS_TOLD 1000u
 
 /* Check whether the thread's ring has failed or refuses operations. A thread whose ring has

@@ -8,7 +8,7 @@
 
 /* nanoseconds that it costs to measure one run and to observe the runs around it */
 #define COST_NS     800u
-#define COST_SHARE  50u /* measuring takes at most one part in so many (2 %) of a thread's time */
+#define COST_SHARE  50u /* measuring takes at most this part, one fiftieth, of a thread's time */
 #define WEIGHT_MOST 2048u
 /* most runs between two looks: if the next measured run is nearer than that, each run is looked
  * at singly */

@@ -49,8 +49,8 @@ static uint64_t longest_wait_of_noted_sleeper(const domi_thread *thread)
     return thread->config->scheduler.idle.doze_ns / 10;
 }
 
-/* In so many rounds at most, a thread stands in for the sleepers that were noted in the round
- * before; then it wakes them. */
+/* Number of rounds after which a thread wakes the noted sleepers; in each round it stands in for
+ * the sleepers that were noted in the round before. */
 #define ROUNDS 8u
 
 /* Wake all sleeping threads that this manager has noted because messages were put for them. A

@@ -24,11 +24,11 @@
 #include "runtime/loop/spans.h"
 #include "runtime/system/monitor.h"
 
-/* A thread that was woken to steal looks for houses of others in so many iterations before it
- * sleeps again. */
+/* Number of iterations in which a thread that was woken to steal looks for houses of others before
+ * it sleeps again. */
 #define WOKEN_LOOKS 16u
 
-/* A victim looks at so many threads at most when it tries to find a sleeper. */
+/* Most threads at which a victim looks for a sleeper to wake. */
 #define SLEEPERS_MAX 8u
 
 /* Nanoseconds for which a victim exposes nothing and wakes nobody, after all its houses were

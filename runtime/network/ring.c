@@ -221,8 +221,7 @@ static void let_time_pass_without_kit(domi_net_ring *ring, uint64_t timeout_ns)
 }
 
 /* Draw whether an enter fails. Returns the negative errno with which the kernel would refuse
- * operations; 0: it does not fail. If completions wait to be reaped, the errno may also be the
- * one that asks for a reap. */
+ * operations: -EAGAIN, -ENOMEM, or -EBUSY, which asks for a reap; 0: it does not fail. */
 static int draw_whether_enter_fails(domi_net_ring *ring)
 {
     static const int errors[] = {-EAGAIN, -ENOMEM, -EBUSY};

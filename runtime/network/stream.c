@@ -75,8 +75,8 @@ int domi_net_socket_take_error(domi_net_socket *socket)
     return error;
 }
 
-/* Returns the pipe whose bytes go to this socket; NULL if the socket has no connection. The next
- * function returns the pipe of the bytes that come from it. */
+/* get_pipe_to_socket() returns the pipe whose bytes go to this socket, and get_pipe_from_socket()
+ * the pipe of the bytes that come from the socket; NULL if the socket has no connection. */
 static domi_net_pipe *get_pipe_to_socket(const domi_net_socket *socket)
 {
     return socket->connection != NULL ? &socket->connection->pipes[socket->side] : NULL;

@@ -156,7 +156,8 @@ void domi_outsider_leave_seat(domus_outsider *seat, const domi_visit *visit)
     domi_outsider_leave_unlocked_seat(visit);
 }
 
-/* Enter a seat as domi_outsider_enter_seat() does, but return -ESTALE if its actor was stopped. */
+/* Enter a seat as domi_outsider_enter_seat() does, but if its actor has ended, return -ESHUTDOWN
+ * when the system stops, otherwise -ESTALE. */
 int domi_outsider_enter_seat_if_alive(domus_outsider *seat, domi_visit *ret_visit)
 {
     int result = domi_outsider_enter_seat(seat, ret_visit);

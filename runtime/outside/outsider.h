@@ -18,7 +18,8 @@ static inline domus_outsider *domi_outsider_of_stack(const domus_stack *stack)
  * not be called. */
 int domi_outsider_enter_seat(domus_outsider *seat, domi_visit *ret_visit);
 
-/* Enter a seat as domi_outsider_enter_seat() does, but return -ESTALE if its actor was stopped. */
+/* Enter a seat as domi_outsider_enter_seat() does, but if its actor has ended, return -ESHUTDOWN
+ * when the system stops, otherwise -ESTALE. */
 int domi_outsider_enter_seat_if_alive(domus_outsider *seat, domi_visit *ret_visit);
 
 /* Enter a seat as domi_outsider_enter_seat_if_alive() does, for a function that sends: while memory

@@ -34,10 +34,10 @@
  * takes */
 #define MOVED_MOST  16u
 #define QUEUE_EVERY 61u /* in each 61st look for a job, a runner looks into the queue first */
-/* after up to so many rounds that found no job, a runner looks again at once; then it yields its
+/* number of rounds without a job up to which a runner looks again at once; after that it yields its
  * CPU between rounds */
 #define TIGHT_ROUNDS 4u
-#define SPIN_ROUNDS  16u /* after so many rounds that found no job, a runner sleeps */
+#define SPIN_ROUNDS  16u /* number of rounds without a job after which a runner sleeps */
 
 /* The queue of the whole pool, from which all runners take; first in, first out. */
 typedef struct shared_queue {

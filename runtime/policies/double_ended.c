@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* if the queue has so many jobs or more, an operation needs the lock of its own end only */
+/* number of jobs in the queue from which on an operation needs the lock of its own end only */
 #define APART 3u
 
 /* --- the list of one end, without locks ------------------------------------------------------- */

@@ -30,7 +30,7 @@
 struct interval {
     /* number of attempts to find a job in this interval of polling; 0: without end */
     uint32_t attempts;
-    uint32_t steal_every; /* in every so many attempts of the interval, the runner tries to steal */
+    uint32_t steal_every; /* number of attempts of the interval, of which one tries to steal */
     /* nanoseconds that the runner sleeps between two attempts of the interval */
     uint64_t sleep_ns;
 };

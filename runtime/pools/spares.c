@@ -11,7 +11,8 @@
 #include <string.h>
 
 #define LIFE_BEAT_DEFAULT_NS UINT64_C(5000000)
-/* spares end after too many runners of the pool were at work for so many life-beats in a row */
+/* number of life-beats in a row for which too many runners of the pool must be at work before
+ * spares end */
 #define CROWDED_BEATS 20u
 #define MS            UINT64_C(1000000)
 

@@ -117,8 +117,8 @@ typedef struct domi_stall {
 /* value of `victim` for a thread that wants no houses of others */
 #define DOMI_NO_VICTIM UINT32_MAX
 
-/* In a simulation a thief waits for a house to be exposed for so many iterations, instead of
- * scheduler.steal.patience, because each iteration takes steps of the test. */
+/* Number of iterations for which a thief in a simulation waits for a house to be exposed. This
+ * replaces scheduler.steal.patience, because each iteration takes steps of the test. */
 #define DOMI_PATIENCE_SIMULATED 8u
 
 /* The notes of a thread as a thief and as a victim (steal.c). */

@@ -39,7 +39,8 @@
 /* average number of steps between two times at which one thread is held back */
 #define LAG_EVERY     32u
 #define LAG_STEPS_MAX 64u /* most steps for which one thread is held back */
-/* In one of so many steps the houses and the network are checked. */
+/* The houses and the network are checked only when the number of steps taken is a multiple of
+ * this. */
 #define CHECK_HOUSES_EVERY 16u
 #define NAMED_MAX          3u /* most ready actors of a thread that an error text names */
 

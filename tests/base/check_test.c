@@ -17,8 +17,8 @@
 #ifdef SYS_poll
 #define DOMT_POLL SYS_poll
 #else
-#define DOMT_POLL                                                                                  \
-    SYS_ppoll /* on this processor the C library's poll() makes the system call ppoll */
+/* poll() of the C library makes this system call where the kernel has no SYS_poll */
+#define DOMT_POLL SYS_ppoll
 #endif
 
 static char said[DOMT_SAID_MAX];

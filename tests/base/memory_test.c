@@ -154,7 +154,8 @@ DOMT_TEST(mapped_memory_is_whole_pages)
 
 DOMT_TEST(failed_allocation_returns_null)
 {
-    /* A program of 32 bits can map at most half of its addresses. */
+    /* A program of 64 bits cannot map half of its addresses, and one of 32 bits cannot map seven
+     * eighths. */
     ck_assert_ptr_null(
         domi_memory_map_pages(SIZE_MAX == UINT64_MAX ? SIZE_MAX / 2 : SIZE_MAX / 8 * 7));
 }

@@ -189,7 +189,8 @@ DOMT_TEST(meter_does_not_count_failed_allocation)
     ck_assert_ptr_null(domi_memory_map_pages(500 * KIB));
     ck_assert_ptr_null(domi_memory_map_huge_page());
     domi_memory_fail_allocation_after(-1, 0);
-    /* A program of 32 bits can map at most half of its addresses. */
+    /* A program of 64 bits cannot map half of its addresses, and one of 32 bits cannot map seven
+     * eighths. */
     ck_assert_ptr_null(
         domi_memory_map_pages(SIZE_MAX == UINT64_MAX ? SIZE_MAX / 2 : SIZE_MAX / 8 * 7));
     (void)domi_memory_set_meter(NULL);

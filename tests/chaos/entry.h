@@ -15,7 +15,7 @@ struct chaos_entry {
     uint64_t number;      /* number of the last transfer that the account has begun */
     uint32_t open_to;     /* number of the account that receives the open transfer */
     uint32_t open_amount; /* amount of the open transfer; 0: no transfer is open */
-    /* by account: number of the last transfer that was received from it */
+    /* for each account, number of the last transfer that was received from it */
     uint64_t seen[CHAOS_ACCOUNTS_MAX];
 };
 

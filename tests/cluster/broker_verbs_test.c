@@ -176,7 +176,7 @@ DOMT_TEST(queue_group_of_one_server_shares_the_work)
             domus_slice_free(message.bytes);
             heard++;
         }
-        /* by chance about 50 of the 200 messages come to each member */
+        /* about 50 of the 200 messages come to each member, by chance */
         ck_assert_uint_ge(heard, 25);
     }
     domus_testkit_cluster_free(cluster);

@@ -359,7 +359,7 @@ DOMT_TEST(node_whose_clock_was_set_back_begins_anew)
 
 /* --- figures ---------------------------------------------------------------------------------- */
 
-/* Returns whether node a's row for node b is of something past, and so not in the metrics. */
+/* Returns whether node a's row for node b is marked as past, so that the metrics leave it out. */
 static bool is_row_of_b_past(void)
 {
     domus_figures_shot shot;

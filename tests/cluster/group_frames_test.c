@@ -37,7 +37,7 @@ static struct {
     char told[256];               /* the real node's changes of interest, as "+name" or "-name" */
     uint64_t told_to;             /* number of the real node's last change of interest */
     domi_wire_envelope last;      /* the envelope of the last publication from the real node */
-    unsigned char last_rest[256]; /* the bytes of that publication */
+    unsigned char last_rest[256]; /* the bytes of the last publication from the real node */
 } world;
 
 typedef struct word {

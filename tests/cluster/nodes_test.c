@@ -26,7 +26,7 @@ static uint64_t monotonic_ns(void)
 
 static void wait_for_count(_Atomic uint64_t *count, uint64_t least)
 {
-    /* for at most 40 s, on a busy machine */
+    /* wait for at most 40 s, because the machine may be busy */
     for (int i = 0; i < 8000 && atomic_load(count) < least; i++)
         nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
     ck_assert_uint_ge(atomic_load(count), least);

@@ -111,7 +111,7 @@ static int64_t draw_integer_of_range(domt_filler *filler, int64_t least, int64_t
         return least > 0 ? least : 0;
     uint64_t bits = domi_random_next_bits(&filler->random);
     uint64_t value = bits >> domi_random_below(&filler->random, 64);
-    /* in a third of the cases: a power of two, or 1 less or 1 more */
+    /* in a third of the cases the value is a power of two, or 1 less or 1 more */
     if (domi_random_below(&filler->random, 3) == 0)
         value = (UINT64_C(1) << domi_random_below(&filler->random, 64)) - 1 +
                 domi_random_below(&filler->random, 3);

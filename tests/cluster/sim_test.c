@@ -20,7 +20,7 @@
 #define ASKS_MAX  60000u
 #define PAIRS_MAX 4000u
 #define PATIENCE                                                                                   \
-    (4 * SECOND) /* time in which an ask without a time-out ends after all faults are healed \ */
+    (4 * SECOND) /* time in which an ask without a time-out ends after all faults are healed */
 
 /* The notices from one talker to one worker. */
 typedef struct pair {

@@ -87,8 +87,8 @@ static bool is_part_of_longer_word(char letter)
     return isalnum((unsigned char)letter) || letter == '_';
 }
 
-/* Whether `name` stands in the collected code as a member: behind '.' or '->', or as the field that
- * DOMI_LIVE() reads, and not within a longer word. */
+/* Returns whether `name` stands in the collected code as a member: behind '.' or '->', or as the
+ * field that DOMI_LIVE() reads, and not within a longer word. */
 static bool is_field_read_by_code(const char *name)
 {
     const char *at = sources;
@@ -100,8 +100,8 @@ static bool is_field_read_by_code(const char *name)
     return false;
 }
 
-/* Whether channel options can change the key's field: if so, the field is copied into settings, and
- * code reads the settings. */
+/* Returns whether channel options can change the key's field: if so, the field is copied into
+ * settings, and code reads the settings. */
 static bool is_field_changed_by_channel_options(const domus_config_key *key)
 {
     const domus_config_key *option;
@@ -112,7 +112,7 @@ static bool is_field_changed_by_channel_options(const domus_config_key *key)
     return false;
 }
 
-/* Whether code reads the key's field from the settings of a channel. */
+/* Returns whether code reads the key's field from the settings of a channel. */
 static bool is_field_read_from_settings(const char *name)
 {
     const char *last = strrchr(name, '.') + 1;

@@ -120,7 +120,7 @@ DOMT_TEST(socket_unit_has_name_of_listener)
     read_unit_of_service();
     (void)value_of_unit_key("Requires", "echo.socket\n");
     (void)value_of_unit_key("Type", "notify\n");
-    /* of two lines with the same key the later one counts */
+    /* if two lines have the same key, the later one counts */
     const char *first = value_of_unit_key("Type", "notify-reload\n");
     ck_assert(value_of_unit_key("Type", "notify\n") < first);
 }

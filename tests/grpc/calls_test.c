@@ -86,7 +86,8 @@ DOMT_TEST(status_text_is_cut_between_letters)
         size_t got;
     } cases[] = {{DOMUS_GRPC_TEXT_MAX, "", DOMUS_GRPC_TEXT_MAX},
                  {DOMUS_GRPC_TEXT_MAX, "b", DOMUS_GRPC_TEXT_MAX},
-                 /* Behind them is a letter of two bytes, which is sent escaped with six. */
+                 /* A letter of two bytes, which is sent escaped with six, stands behind the letters
+                  * of one byte. */
                  {DOMUS_GRPC_TEXT_MAX - 2, "\xc3\xbc", DOMUS_GRPC_TEXT_MAX + 4},
                  {DOMUS_GRPC_TEXT_MAX - 1, "\xc3\xbc", DOMUS_GRPC_TEXT_MAX - 1}};
     char letters[DOMUS_GRPC_TEXT_MAX];

@@ -393,9 +393,9 @@ DOMT_TEST(await_that_cannot_go_on_ends_its_sequence_with_the_error_unless_it_is_
         int error;
         uint64_t steps;
     } rows[] = {
-        {&slow_type, 2 * MS, -EINVAL, 0}, /* an await in another switch */
-        {&odd_type, 0, -EMSGSIZE, 0},     /* an await that cannot begin */
-        {&twice_type, 0, 0, 123},         /* an await that is tried */
+        {&slow_type, 2 * MS, -EINVAL, 0}, /* the await lies in an inner switch */
+        {&odd_type, 0, -EMSGSIZE, 0},     /* the sequence has an await that cannot begin */
+        {&twice_type, 0, 0, 123},         /* DOMUS_TRY_AWAIT() goes on after the error */
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

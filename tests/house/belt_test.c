@@ -121,7 +121,8 @@ DOMT_TEST(full_belt_grows_and_then_the_inbox_takes_the_rest_in_order)
     domt_belts_open_world(256);
     domt_belts_send_notes(1, 0, 400);
     ck_assert_uint_eq(domt_belts_belt_from_1_to_0()->filled.mask, 255);
-    /* a ring of 256 slots, of which two hold no notes but name the larger rings before */
+    /* of the belt's 256 slots, two lead to the larger rings, and one stays free to lead to the
+     * next */
     ck_assert_uint_eq(domt_belts_count_belted(1), 253);
     ck_assert_uint_eq(domi_mailbox_depth_of_inbox(domt_belts.actor.house), 400 - 253);
     (void)domi_manager_take_arrivals(domt_belts_manager(0));

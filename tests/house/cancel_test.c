@@ -190,7 +190,7 @@ DOMT_TEST(cancelled_conversation_waits_for_nothing_more)
     domt_run_as_actor(&world, actors[0], ask_row_and_wait_after_cancel, NULL);
     ck_assert_int_eq(result_of_cancel_by_actor(0), 0);
     ck_assert_uint_eq(DOMT_SUM(&world, failures), 0);
-    ck_assert_uint_eq(domt_reply_releases, 1); /* the release of the notice that no row takes */
+    ck_assert_uint_eq(domt_reply_releases, 1); /* the notice that no row takes is released */
     close_world();
 }
 

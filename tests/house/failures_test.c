@@ -105,7 +105,7 @@ DOMT_TEST(sequence_that_fails_in_its_first_step_leaves_it_unmounted)
     check_child_handles_nothing();
     domt_pass_time(&domt_kin_world, 5 * MS);
     ck_assert_uint_eq(begins, 2);
-    ck_assert_uint_ge(events, 3); /* the notice that had waited, and ticks of the timer */
+    ck_assert_uint_ge(events, 3); /* handled: the notice that had waited, and ticks */
     domt_kin_close_world();
 }
 
@@ -153,7 +153,7 @@ DOMT_TEST(process_whose_init_fails_makes_no_step)
     ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, dead_letters), 0);
     domt_settle_world(&domt_kin_world);
     ck_assert_uint_eq(begins, 2);
-    ck_assert_uint_eq(events, 1); /* the notice that had waited */
+    ck_assert_uint_eq(events, 1); /* the child has handled the notice that had waited */
     domt_kin_close_world();
     ck_assert_uint_eq(closes, 2);
 }

@@ -14,12 +14,12 @@
 
 /* Counts of what happened to the grains of the test, and settings of how they behave. */
 typedef struct domt_grain_books {
-    uint32_t made;    /* lives that have begun: calls of `make` that returned 0 */
-    uint32_t stopped; /* lives whose on_stop was called */
-    uint32_t unmade;  /* calls of `unmake` */
-    uint32_t living;  /* lives that have not ended */
+    uint32_t made;    /* number of lives that have begun: of calls of `make` that returned 0 */
+    uint32_t stopped; /* number of lives whose on_stop was called */
+    uint32_t unmade;  /* number of calls of `unmake` */
+    uint32_t living;  /* number of lives that have not ended */
     uint32_t most;    /* the most lives that there were at the same time */
-    uint32_t handled; /* notices that lives have handled */
+    uint32_t handled; /* number of notices that lives have handled */
     /* numbers of the notices, in the order in which they came */
     uint32_t numbers[DOMT_HANDLED_MAX];
     uint32_t lives[DOMT_HANDLED_MAX]; /* number of the life that handled each notice, from 1 on */

@@ -102,7 +102,8 @@ DOMT_TEST(m9_stop_right_after_a_foreign_spawn_is_not_lost)
     ck_assert_int_eq(pthread_create(&threads[1], NULL, stop_each_newborn_actor, NULL), 0);
     while (atomic_load(&ended) < 2) {
         (void)domt_iterate_home(home);
-        /* with few CPUs the spawner and the stopper need this CPU for each birth */
+        /* with few CPUs the spawner and the stopper need this CPU for each birth, so this thread
+         * yields it */
         (void)sched_yield();
     }
     for (int i = 0; i < 2; i++)

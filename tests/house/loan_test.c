@@ -150,7 +150,7 @@ DOMT_TEST(house_that_is_taken_back_is_ready_with_what_came_meanwhile)
     domt_send_note(home(), actors[0], 2);
     domt_send_note(thief_manager(), actors[0], 3);
     ck_assert_uint_eq(domi_manager_take_arrivals(home()), 1);
-    /* not sorted while the house is exposed */
+    /* the new messages are not sorted in while the house is exposed */
     ck_assert_uint_eq(actors[0].house->mail, 1);
     ck_assert_uint_eq(domi_loans_take_houses_back(home(), home_queue()), 2);
     ck_assert_uint_eq(actors[0].house->mail, 3);
@@ -297,7 +297,7 @@ DOMT_TEST(without_memory_for_the_record_nothing_is_taken)
            thief_manager()->pool.slabs[DOMI_SLAB_64].carve_end -
                    thief_manager()->pool.slabs[DOMI_SLAB_64].carve >=
                64)
-        /* not given back, as the world ends soon */
+        /* the object is not given back, because the world ends soon */
         (void)domi_slab_take_object(&thief_manager()->pool.slabs[DOMI_SLAB_64]);
     domi_memory_fail_allocation_after(0, 1);
     ck_assert_ptr_null(domi_loan_take_exposed_house(thief_manager(), home()));

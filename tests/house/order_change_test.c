@@ -158,7 +158,7 @@ DOMT_TEST(mail_that_was_aside_comes_before_equal_mail)
     domt_ask_picker(23, 0);
     for (int i = 0; i < 3; i++)
         domt_begin_in_picker(domt_receive_by_reception, &aside);
-    /* two calls that receive nothing and leave the messages sorted */
+    /* these 16 calls fill two runs; each receives nothing, and leaves the messages sorted */
     for (int i = 0; i < 16; i++)
         domt_begin_in_picker(domt_receive_by_reception, &sevens_now);
     (void)domi_manager_take_arrivals(domt_ordered_home_of_picker());

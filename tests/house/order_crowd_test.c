@@ -39,7 +39,7 @@ static uint32_t least;    /* no message with a smaller key waits */
 static uint32_t base;     /* no new message has a smaller key */
 static uint32_t numbers;  /* number of messages that were put */
 static uint32_t taken;    /* number of messages that were taken */
-static uint64_t compared; /* calls of the comparison */
+static uint64_t compared; /* number of calls of the comparison */
 
 static const domus_type item_type = {.name = "item", .size = sizeof(item)};
 

@@ -382,7 +382,7 @@ DOMT_TEST(threads_that_all_talk_to_all_take_little_and_give_it_back)
     domt_settle_world(&world);
     ck_assert_uint_eq(heard.count, PAIRS);
     for (uint32_t i = 0; i < THREADS; i++)
-        /* the test gives the belts a rest, as a thread does before it parks */
+        /* the test turns off all belts, as a thread does before it parks */
         ck_assert(domi_belts_turn_all_off(world.managers[i]));
     for (int look = 0; look < 2; look++) {
         domt_jump_time(&world, LONG_NS);

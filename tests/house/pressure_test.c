@@ -18,7 +18,7 @@
 
 static domt_world world;
 static domt_log log0; /* log of the actor under test, on home 0 */
-static domt_log log1; /* log of the others, on home 1 */
+static domt_log log1; /* log of the other actors, on home 1 */
 static domus_address one;
 static domus_address other;
 static _Atomic uint32_t level;
@@ -55,7 +55,7 @@ DOMT_TEST(m11_notices_are_refused_on_both_lanes_while_memory_is_critical)
     ck_assert_uint_eq(DOMT_SUM(&world, busy), 4);
     ck_assert_uint_eq(DOMT_SUM(&world, refusals), 0);
     domt_settle_world(&world);
-    ck_assert_uint_eq(log0.count, 1); /* the note that was there before is handled */
+    ck_assert_uint_eq(log0.count, 1); /* the note that came before is handled */
     set_simulated_memory_level(DOMUS_MEMORY_HIGH);
     for (uint32_t from = 0; from <= world.homes; from++)
         ck_assert_int_eq(send_note(from), 0);
@@ -411,7 +411,7 @@ DOMT_TEST(memory_that_is_taken_again_is_not_spare)
     uint64_t spare = domi_counter_read(&manager->memory.spare_bytes);
     ck_assert_uint_gt(spare, 0);
     for (uint32_t i = HELD; manager->pool.slabs[DOMI_SLAB_64].free != NULL;
-         i++) /* up to the end of the objects that are free */
+         i++) /* until no free object of the slab is left */
         hold_envelopes(i, i + 1);
     for (int i = 0; i < 2000; i++, now_ns += 1000 * MS)
         (void)domi_pool_take_trim_step(manager, now_ns, DOMI_TRIM_IDLE);

@@ -13,7 +13,7 @@
 
 static domt_world world;
 static domt_log log0; /* log of the actor under test, on home 0 */
-static domt_log log1; /* log of the others, on home 1 */
+static domt_log log1; /* log of the other actors, on home 1 */
 static domus_address one;
 static domus_address other;
 

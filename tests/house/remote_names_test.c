@@ -93,7 +93,8 @@ DOMT_TEST(names_that_strangers_make_up_lead_nowhere)
     name.lease = 0;
     ck_assert_int_eq(look_up_by_gateway(name).error, -EINVAL);
     name = asked_name;
-    /* numbers that differ in one bit: those of other slots, the last ones far too large */
+    /* each number differs in one bit from the agent's, so it is that of another slot; the last ones
+     * are far too large */
     for (uint32_t i = 0; i < 32; i++) {
         name.number = asked_name.number ^ 1u << i;
         looking now = look_up_by_gateway(name);

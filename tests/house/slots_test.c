@@ -240,7 +240,7 @@ DOMT_TEST(children_that_have_left_leave_no_memory_behind)
     allocate_houses();
     for (uint32_t i = 0; i < 1024; i++)
         ck_assert_int_eq(domi_children_add(&children, &houses[i]), 0);
-    /* seven segments, of 8, 8, 16, 32, 64 ... 512 children */
+    /* the list itself has room for 8 children; seven segments hold 8, 16, 32 ... 512 more */
     ck_assert_uint_eq(count_segments(children), 7);
     while (children->count > 512)
         domi_children_remove(children, domi_children_get_at_place(children, 0));

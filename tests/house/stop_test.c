@@ -12,7 +12,7 @@
 
 static domt_world world;
 static domt_log log0; /* log of the actor that is stopped, on home 0 */
-static domt_log log1; /* log of the others, on home 1 */
+static domt_log log1; /* log of the other actors, on home 1 */
 static domus_address one;
 static domus_address other;
 
@@ -282,8 +282,8 @@ DOMT_TEST(end_of_the_world_stops_all_and_drops_what_is_under_way)
     domus_address dying = domt_spawn(world.managers[0], world.managers[1], &deaf, NULL);
     domt_settle_world(&world);
     domt_run_as_actor(&world, one, arm_two_timers, NULL);
-    /* messages that are sorted, that are in the inbox, that a conversation waits for, and that wait
-     * for a barrier */
+    /* When the world ends, messages are sorted, lie in the inbox, are awaited by a conversation, or
+     * wait for a barrier. */
     for (int i = 0; i < 4; i++) {
         ck_assert_int_eq(domt_send_notice(world.managers[i % 2], dying, &domt_counted, "payload"),
                          0);

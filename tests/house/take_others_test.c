@@ -207,7 +207,8 @@ static int take_payload_or_message_object(domus_stack *stack, const domt_owner *
 
 DOMT_TEST(taken_message_is_released_by_its_last_owner)
 {
-    /* the message was taken as an object and is freed; is sent on; its payload alone was taken */
+    /* in case 0 the message was taken as an object and is freed, in case 1 it is sent on, and in
+     * case 2 only its payload was taken */
     for (unsigned i = 0; i < 3; i++) {
         domt_owning_open_world();
         takes = i == 2;

@@ -410,8 +410,8 @@ static int stash_or_take(domus_stack *stack, const domt_owner *payload)
 
 DOMT_TEST(stashed_message_is_released_after_its_handling)
 {
-    /* the stashed message is handled again; its actor is stopped; it is taken, so it cannot be
-     * stashed */
+    /* in case 0 the stashed message is handled again, in case 1 its actor is stopped, and in case 2
+     * the message is taken, so it cannot be stashed */
     for (unsigned i = 0; i < 3; i++) {
         domt_owning_open_world();
         takes = i == 2;

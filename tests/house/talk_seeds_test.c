@@ -43,9 +43,9 @@ static struct {
     uint32_t waits, resumed;
     uint32_t armed, fired, timers_lost;
     uint32_t mounted, stopped;
-    uint32_t overtaken; /* messages out of their order */
-    uint32_t disturbed; /* asks and notices that were handled in a barrier */
-    uint32_t strangers; /* answers that belong to another ask than the one that waited */
+    uint32_t overtaken; /* number of messages that came out of order, or to a wrong life */
+    uint32_t disturbed; /* number of asks and notices that were handled in a barrier */
+    uint32_t strangers; /* number of answers that belong to another ask than the one that waited */
     /* serial number of the newest message of each sender to each receiver */
     uint16_t sent[LIVES_MAX][LIVES_MAX][KINDS];
     uint16_t seen[LIVES_MAX][LIVES_MAX][KINDS];
@@ -371,7 +371,7 @@ static void spawn_crowd(domus_system *system, bool spread)
         send_first_message(system, i);
 }
 
-static uint64_t loans; /* loans in all seeds together */
+static uint64_t loans; /* number of loans in all seeds together */
 
 /* Run one seed; `context` gets the text of the rule that does not hold. */
 static int run_seed_and_check_rules(uint64_t seed, void *context)

@@ -250,7 +250,7 @@ DOMT_TEST(the_own_limit_of_streams_holds)
 DOMT_TEST(a_request_that_is_too_large_fails)
 {
     static const struct {
-        unsigned fields; /* number of fields beside Host */
+        unsigned fields; /* number of header fields of the request beside Host */
         unsigned name;   /* number of bytes in each field's name */
         bool fits;
     } cases[] = {{123, 1, true}, {124, 1, false}, {4, 1023, true}, {4, 1024, false}};

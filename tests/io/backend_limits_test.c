@@ -154,7 +154,7 @@ DOMT_TEST(epoll_without_memory_does_not_open)
         domi_memory_fail_allocation_after(-1, 0);
         ck_assert(result == 0 || (result == -ENOMEM && error[0] != '\0' && ring == NULL));
     }
-    /* up to seven allocations (the ring and six tables) fail before the ring opens */
+    /* at least seven allocations (the ring and six tables) have failed before the ring opened */
     ck_assert_int_gt(missing, 7);
     domi_backend_epoll.close(ring);
 }
@@ -241,7 +241,7 @@ DOMT_TEST(each_datagram_comes_whole_with_its_sender)
     open_two_udp_sockets();
     domt_backend->receive_datagrams(domt_ring, fd, 5);
     domt_ring_expect_no_completion();
-    for (int round = 0; round < 20; round++) { /* in all more datagrams than there are buffers */
+    for (int round = 0; round < 20; round++) { /* all rounds have more datagrams than buffers */
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
             send_datagram_here(bytes, sizes[i]);
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {

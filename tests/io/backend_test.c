@@ -303,7 +303,7 @@ DOMT_TEST(an_io_uring_makes_the_first_sends_without_an_enter)
     ck_assert_int_eq(domt_take(ends[0][1], text, 1), 1);
     ck_assert_uint_eq(count_sends_done_by_submit(), 3);
     ck_assert(!domt_backend->pending(domt_ring));
-    /* of so many sends four are made at once, and the others share an enter */
+    /* four of so many sends are made at once, and the others share an enter */
     queue_sends_of_one_byte(ends, SOCKETS);
     ck_assert_uint_eq(count_sends_done_by_submit(), 4);
     ck_assert(domt_backend->pending(domt_ring));

@@ -49,7 +49,7 @@ static void fill_first_channel(uint64_t bytes)
 {
     uint64_t queue_max = bed->io.pressure.queue_max;
 
-    /* for a moment without a bound, so that no write is refused */
+    /* the bound is lifted for a moment, so that no write is refused */
     bed->io.pressure.queue_max = UINT64_MAX;
     while (domi_io_count_queued_bytes(&bed->io) < bytes)
         ck_assert_int_eq(write_to_channel(0, 500), 0);

@@ -77,7 +77,8 @@ DOMT_TEST(a_draining_channel_stays_until_its_peer_has_all_and_then_for_the_linge
     begin_channel_in_mode(DOMT_BED_DROP);
     fill_buffers_of_kernel();
     domi_io_drain_accepted_channels(&bed->io);
-    /* up to just before a timer would be due that was armed only once */
+    /* the pause ends 15 ms before the linger timer would expire if it were armed again only when it
+     * expires */
     pass_ms_with_turns(11 * LINGER_MS - 15);
     domt_bed_settle();
     ck_assert(domt_bed_is_descriptor_open(fd));

@@ -260,12 +260,12 @@ DOMT_TEST(several_wait_for_one_channel)
     let_owner_write(600);
     /* this conversation waits until 600 bytes have left */
     ck_assert_int_eq(put_notice_and_turn(address, &flush_type, 0), 0);
-    /* until 100 bytes have left */
+    /* this conversation waits until 100 bytes have left */
     ck_assert_int_eq(put_notice_and_turn(owner, &flush_type, 500), 0);
-    /* until 300 bytes have left */
+    /* this conversation waits until 300 bytes have left */
     ck_assert_int_eq(put_notice_and_turn(address, &flush_type, 300), 0);
-    ck_assert_int_eq(put_notice_and_turn(owner, &flush_type, 0), 0); /* until 600 bytes have left */
-    /* until 200 bytes have left */
+    ck_assert_int_eq(put_notice_and_turn(owner, &flush_type, 0), 0); /* waits for 600 bytes */
+    /* this conversation waits until 200 bytes have left */
     ck_assert_int_eq(put_notice_and_turn(owner, &flush_type, 400), 0);
     complete_send_of_channel(100);
     expect_recorded_letters("f");

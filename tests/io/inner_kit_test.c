@@ -88,7 +88,8 @@ static int carry_inner(domus_wire *wire, void *state_)
     mux *state = state_;
     int error = 0;
 
-    /* these need no look here: the loop below looks at all conversations */
+    /* the inner channels that changed need no look of their own: the loop below looks at all
+     * conversations */
     while (domus_wire_inner_next(wire) != NULL)
         continue;
     for (uint32_t i = 0; error == 0 && i < CARRIED; i++) {

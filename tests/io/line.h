@@ -34,7 +34,7 @@ extern const domus_behaviour domt_owner_of_lines;
 extern const domus_behaviour domt_owner_of_lasting;
 extern const domus_behaviour domt_owner_of_sharing;
 extern const domus_behaviour
-    domt_owner_with_rules; /* an owner of lines whose rules let an actor below it fail */
+    domt_owner_with_rules; /* an owner of lines that escalates each failure of an actor below it */
 
 extern const domus_type domt_note_type; /* lets a line record the notice */
 /* lets a line sleep for 9 ms, or for 5 ms if its bytes were "5" */

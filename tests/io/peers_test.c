@@ -207,7 +207,7 @@ DOMT_TEST(another_key_spreads_the_same_addresses_otherwise)
         for (int t = 0; t < 2; t++)
             domi_peers_uncount_connection(&peers[t], at[t]);
     }
-    /* of 1000 addresses in 16,384 buckets fewer than 20 meet by chance */
+    /* fewer than 20 of 1000 addresses in 16,384 buckets meet by chance */
     ck_assert_uint_lt(same, 20);
     domi_peers_fini(&peers[0]);
     domi_peers_fini(&peers[1]);

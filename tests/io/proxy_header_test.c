@@ -51,7 +51,7 @@ static const sample valid[] = {
     SAMPLE(SIGNATURE "\x20\x99\0\5abcde", "unnamed"),
     SAMPLE(SIGNATURE "\x21\0\0\0", "unnamed"),                /* a header with the family UNSPEC */
     SAMPLE(SIGNATURE "\x21\x11\0\x0c" V4, "192.0.2.1:12345"), /* a header for TCP over IPv4 */
-    SAMPLE(SIGNATURE "\x21\x12\0\x0c" V4, "unnamed"),         /* UDP is no connection */
+    SAMPLE(SIGNATURE "\x21\x12\0\x0c" V4, "unnamed"),         /* a header for UDP over IPv4 */
     SAMPLE(SIGNATURE "\x21\x21\0\x24" V6, "[2001:db8::1]:12345"),
     SAMPLE(SIGNATURE "\x21\x31\0\xd8" PATH PATH, "unix:/run/a"),
     /* a header with TLVs (type, length, value) */

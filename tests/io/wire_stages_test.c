@@ -419,7 +419,7 @@ static int encode_and_decode_echo(const domus_pipeline *pipeline, int fail_after
     domus_stage_message message;
     size_t size = 0;
 
-    /* from here on, because make_packet_of_size() needs its memory */
+    /* allocations fail only from here on, because make_packet_of_size() needs memory */
     domi_memory_fail_allocation_after(fail_after, 0);
     int error = domus_stage_kit_new(pipeline, &kit);
     if (error == 0)

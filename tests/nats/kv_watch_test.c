@@ -452,7 +452,7 @@ DOMT_TEST(watch_ends_if_its_asker_is_gone)
     ck_assert_int_eq(domus_probe_send(world.user, watch, &domus_nats_done_type, NULL), -ESTALE);
     ck_assert_int_eq(domus_outside_spawn(domus_testkit_system(world.kit), &domi_kv_watch_behaviour,
                                          NULL, &watch),
-                     0); /* A watch is started whose ask was dropped before its start. */
+                     0); /* this watch starts after its ask was dropped */
     ck_assert_int_eq(domus_testkit_advance(world.kit, 2 * DOMT_SECOND), 0);
     ck_assert_int_eq(domus_probe_send(world.user, watch, &domus_nats_done_type, NULL), -ESTALE);
     domt_js_world_end(&world);

@@ -9,9 +9,8 @@
 #include <string.h>
 
 #define PATH_SIZE 128
-#define NO_DELAY                                                                                   \
-    "channel.socket.noDelay" /* key whose value a look has as `delays`; the key's default is true  \
-                              */
+/* key whose value a look has as `delays`; the key's default is true */
+#define NO_DELAY "channel.socket.noDelay"
 
 /* The keys that a rule of the doctor advises to lower; all other keys are raised. "" means any
  * rule. */

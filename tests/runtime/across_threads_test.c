@@ -137,7 +137,7 @@ DOMT_TEST(order_holds_though_full_mailboxes_refuse)
 
 /* --- asks ------------------------------------------------------------------------------------- */
 
-#define ASKS (DOMT_SANITIZED ? 3000u : 20000u) /* asks that each asker sends */
+#define ASKS (DOMT_SANITIZED ? 3000u : 20000u) /* number of asks that each asker sends */
 
 struct question {
     uint64_t number;

@@ -180,7 +180,7 @@ DOMT_TEST(an_unread_body_holds_the_peer_up)
     ck_assert_int_eq(domus_system_profile(domus_testkit_system(kit), 0, &profile), 0);
     uint64_t received = profile.received_bytes;
     ck_assert_uint_lt(received, 2 << 20);
-    advance_kit(kit, 200 * MS); /* by then the handler has read one piece of the body */
+    advance_kit(kit, 200 * MS); /* the handler reads one piece of the body in this time */
     ck_assert_uint_eq(domt_streams_now.reads, 1);
     domus_peer_reset(peer);
     /* the channel notices that the handler was cancelled when it receives again */

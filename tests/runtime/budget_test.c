@@ -50,7 +50,7 @@ DOMT_TEST(a_budget_is_what_foreign_memory_leaves_below_the_marks)
     expect_budget_and_marks(budget_of_use_and_limit(300, 300, 1000), 300, 0, 800, 900);
     expect_budget_and_marks(budget_of_use_and_limit(300, 100, 1000), 100, 200, 600, 700);
     expect_budget_and_marks(budget_of_use_and_limit(700, 25, 1000), 25, 675, 125, 225);
-    /* from these figures on the budget is the least one */
+    /* with these figures the budget is the least one, an eighth of the limit */
     expect_budget_and_marks(budget_of_use_and_limit(700, 24, 1000), 24, 676, 125, 224);
     expect_budget_and_marks(budget_of_use_and_limit(800, 25, 1000), 25, 775, 125, 125);
     expect_budget_and_marks(budget_of_use_and_limit(799, 25, 1000), 25, 774, 125, 126);

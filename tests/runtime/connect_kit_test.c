@@ -264,7 +264,7 @@ DOMT_TEST(stop_closes_the_sockets_of_attempts)
         for (uint32_t i = 1; i < steps; i++)
             (void)domus_testkit_step(kit);
         ck_assert_int_eq(domus_testkit_stop(kit), 0);
-        /* of all descriptors only the eventfd of each thread is left */
+        /* only the eventfd of each thread is left of all descriptors */
         ck_assert_uint_eq(domus_testkit_net_totals(kit).descriptors, threads);
         domus_testkit_free(kit);
     }
@@ -296,7 +296,7 @@ DOMT_TEST(connect_that_completes_after_the_drain_leaves_no_channel)
         ck_assert_int_eq(result, is_late != 0 ? -ESHUTDOWN : 0);
         ck_assert_uint_eq(opened, is_late == 0);
         ck_assert_uint_eq(closed_, opened);
-        /* of all descriptors only the eventfd of each thread is left */
+        /* only the eventfd of each thread is left of all descriptors */
         ck_assert_uint_eq(domus_testkit_net_totals(kit).descriptors, domus_system_threads(system));
         domus_testkit_free(kit);
     }

@@ -190,7 +190,7 @@ DOMT_TEST(attempt_without_a_descriptor_leaves_the_first_one_its_time)
     const struct rlimit before = allow_so_many_more_descriptors(1);
     order_connect_to_host(actor, "two");
     DOMT_WAIT_FOR(10, domt_profile_of_all_threads(system_).connects == 1);
-    domt_pause_ns(100 * DOMT_MS); /* by now the attempt at the second address has failed */
+    domt_pause_ns(100 * DOMT_MS); /* the attempt at the second address has failed by then */
     ck_assert_uint_eq(atomic_load(&done), 0);
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
     ck_assert_uint_eq(domt_count_directory_entries("/proc/self/fd"), open + 1);

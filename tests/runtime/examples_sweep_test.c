@@ -32,7 +32,8 @@ typedef struct line_client {
     char *expected; /* bytes of all answers that the client expects, in their order */
     size_t expected_size;
     size_t checked; /* number of bytes of `expected` that have come */
-    /* number of lines that the client has sent, and below it of answers that it got */
+    /* `lines`: number of lines that the client has sent; `answers`: number of answers that it
+     * got */
     uint64_t lines;
     uint64_t answers;
     bool is_done;    /* the client sends no more */
@@ -345,8 +346,8 @@ static void do_random_action_of_guest(domt_sweep *sweep, uint32_t index)
     }
 }
 
-/* Read all whole lines that a guest has received, and check what the head of this file claims of
- * them. */
+/* Read all whole lines that a guest has received, and check that each was sent by a guest, is
+ * complete, and comes once and in order. */
 static void check_lines_of_guest(domt_sweep *sweep, uint32_t index)
 {
     teller *one = &guests[index];

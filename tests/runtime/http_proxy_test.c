@@ -144,7 +144,7 @@ DOMT_TEST(errors_of_the_server_have_a_status)
     domt_pipes_peer_send(domt_edge.kit, domt_edge.server,
                          "HTTP/1.1 200 OK\r\nContent-Length: +1\r\n\r\n");
     domt_net_check_ok(domt_edge.kit, domus_peer_accept(domt_edge.listener, SECOND,
-                                                       &domt_edge.server)); /* second try */
+                                                       &domt_edge.server)); /* proxy tries again */
     domt_net_check_ok(domt_edge.kit, domus_testkit_run(domt_edge.kit));
     domus_peer_reset(domt_edge.server);
     domt_expect_answer_status("HTTP/1.1 502 Bad Gateway\r\n");
@@ -316,7 +316,7 @@ DOMT_TEST(clients_are_named_by_their_address_alone)
 }
 
 typedef struct location {
-    const char *sent, *expected; /* of the server, and for the client (NULL: the same) */
+    const char *sent, *expected; /* locations of the server and for the client (NULL: the same) */
 } location;
 
 /* Check how the proxy changes the locations in answers to requests for the host `h:81`. */

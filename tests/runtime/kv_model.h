@@ -60,8 +60,8 @@ typedef struct domt_kv_counter {
     bool given[DOMT_KV_COUNTED + 1];
     bool taken[DOMT_KV_COUNTED + 1];
     uint32_t sent, pushed;
-    /* number of messages that clients have received, and below it of transactions that were undone
-     * and elements that were taken */
+    /* `messages`: number of messages that clients have received; `undone`: number of transactions
+     * that were undone; `takes`: number of elements that were taken */
     uint64_t messages;
     uint64_t undone, takes;
 } domt_kv_counter;

@@ -17,13 +17,13 @@ typedef struct domt_misuse {
     _Atomic int result;         /* result of the last domus_listen() */
     /* endpoint of the last listener; read it after `listening` has grown */
     domus_endpoint found;
-    _Atomic uint32_t opened; /* number of calls of on_open, and below it of on_close */
+    _Atomic uint32_t opened; /* number of calls of on_open; `closed`: of on_close */
     _Atomic uint32_t closed;
     _Atomic int last_error; /* error that the last on_close got */
     /* channel of the last on_open; it is written before `opened` grows, so a test that has seen
      * `opened` grow reads the right one */
     domus_address last_channel;
-    /* number of sleeps that were cancelled, and below it of sleeps that were not */
+    /* `cancelled`: number of sleeps that were cancelled; `slept`: number of sleeps that were not */
     _Atomic uint32_t cancelled;
     _Atomic uint32_t slept;
 } domt_misuse;

@@ -423,7 +423,7 @@ static void check_sums_of_counters(domt_sweep *sweep)
     for (const domus_peer *peer = sweep->kit->peers; peer != NULL; peer = peer->next)
         of_peers += domus_peer_count(peer).received;
     DOMT_SWEEP_HOLD(sweep, opened == closed);
-    /* of all descriptors only the eventfd of each thread is left */
+    /* only the eventfd of each thread is left of all descriptors */
     DOMT_SWEEP_HOLD(sweep, totals.descriptors == sweep->kit->system->count);
     DOMT_SWEEP_HOLD(sweep, totals.sent == totals.received + totals.lost + totals.in_flight);
     if (sweep->has_datagrams)

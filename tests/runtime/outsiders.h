@@ -26,8 +26,8 @@ typedef struct domt_poke {
     bool asks;
 } domt_poke;
 
-/* Counts of all peers: answers to their asks, the sum of the numbers in these answers, and below it
- * the last error. */
+/* Counts of all peers: answers to their asks, and the sum of the numbers in these answers.
+ * `domt_answer_error` is the last error. */
 extern _Atomic uint64_t domt_answers, domt_answer_sum;
 extern _Atomic int domt_answer_error;
 extern _Atomic uint64_t domt_stale_answers; /* number of answers that were the error -ESTALE */

@@ -117,7 +117,7 @@ static const domus_behaviour patient = {
 static void check_pause_before_timer(const domus_behaviour *behaviour)
 {
     domus_config config = domt_config_of_threads(1);
-    /* so many that the watcher handles all events in one run */
+    /* a run may handle so many messages that the watcher handles all events in one run */
     config.scheduler.messages_per_run_max = 2 * COUNT;
     domus_system *system = domt_start_system(&config);
 

@@ -255,7 +255,8 @@ DOMT_TEST(global_ring_grows_and_keeps_the_order)
 {
     make_pool_of_rings(1, MANY);
     put_jobs_to_runner_or_outside(-1, 0, DOMI_GLOBAL_RING_PLACES);
-    /* so the first job of the ring is in the middle of its places when the ring grows */
+    /* these takes move the first job of the ring to the middle of its places before the ring
+     * grows */
     expect_runner_takes_jobs(0, 0, 40);
     put_jobs_to_runner_or_outside(-1, DOMI_GLOBAL_RING_PLACES, MANY - DOMI_GLOBAL_RING_PLACES);
     expect_runner_takes_jobs(0, 40, MANY - 40);

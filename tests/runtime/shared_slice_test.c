@@ -72,7 +72,7 @@ static void read_part_of_value(reader *one, size_t most)
             return;
         ck_assert_msg(got > 0, "reader %d has %llu bytes: recv is %d, %s", (int)(one - readers),
                       (unsigned long long)one->got, (int)got, strerror(errno));
-        for (ssize_t i = 0; i < got; i += 997) /* of so many bytes, only some are compared */
+        for (ssize_t i = 0; i < got; i += 997) /* each 997th byte is compared */
             ck_assert_int_eq(bytes[i], one->got + (uint64_t)i == VALUE
                                            ? '\n'
                                            : byte_of_value_at(one->got + (uint64_t)i));

@@ -223,7 +223,7 @@ static char send_request_and_get_answer(int fd, char word, uint32_t number)
 
 static char ask_on_new_connection(uint16_t port, char word, uint32_t number)
 {
-    int fd = domt_connect_to_port(port); /* receives of this connection are limited to 5 s */
+    int fd = domt_connect_to_port(port);
     char back = send_request_and_get_answer(fd, word, number);
     close(fd);
     return back;

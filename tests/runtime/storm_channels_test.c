@@ -185,7 +185,7 @@ static int run_storm_with_channels(uint64_t seed, void *ret_text)
         ck_assert_int_eq(pthread_create(&strangers[i].pthread, NULL, run_stranger, &strangers[i]),
                          0);
     }
-    /* in each second seed the connection is closed in the middle of its bytes */
+    /* with each second seed the system is stopped while the peers still connect and send */
     if (seed % 2 == 0) {
         domt_pause_ns(40 * MS);
         ck_assert_int_ge(domus_system_stop(system), 0);

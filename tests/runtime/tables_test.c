@@ -357,7 +357,7 @@ DOMT_TEST(table_has_every_row_and_is_cut_at_its_size)
     ck_assert_uint_eq(strtoul(at, &at, 10), 123);
     ck_assert_uint_eq(strtoul(at, &at, 10), 0);
     ck_assert_uint_eq(strtoul(at, &at, 10), 123);
-    /* behind them comes the rate, the sum for each second */
+    /* behind these numbers comes the rate, the sum for each second */
     ck_assert_double_gt(strtod(at, &at), 0);
     ck_assert_int_eq(strncmp(at, "/s\n", 3), 0);
 

@@ -306,7 +306,7 @@ DOMT_TEST(thread_that_wakes_often_finds_the_monitor_awake)
 
     for (int i = 0; i < 20; i++) {
         ck_assert_int_eq(domus_outside_ask(system, address, &ask_type, NULL, 0, NULL), 0);
-        domt_pause_ns(40 * DOMT_MS); /* so long that the monitor looks several times */
+        domt_pause_ns(40 * DOMT_MS); /* in this pause the monitor looks several times */
         slept += is_monitor_asleep(system);
     }
     ck_assert_uint_le(slept, 10);

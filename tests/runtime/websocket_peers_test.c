@@ -328,7 +328,7 @@ static int count_pong(domus_stack *stack, void *self, const void *payload)
 static int check_code_of_close(domus_stack *stack, void *self, const void *payload)
 {
     ck_assert_uint_eq(((const domus_websocket_close *)payload)->code, 4001);
-    ck_assert_uint_eq(pongs, 9); /* of the client's 20 messages, 9 are small enough for a ping */
+    ck_assert_uint_eq(pongs, 9); /* 9 of the client's 20 messages are small enough for a ping */
     return 0;
 }
 

@@ -113,7 +113,7 @@ DOMT_TEST(options_out_of_range_are_refused)
 
 static const struct {
     const char *url;
-    const char *words; /* words in the error of this url; NULL: it is right */
+    const char *words; /* words in the error of this url; NULL: the url is right */
 } urls[] = {
     {"stand:", NULL},
     {"st:x", NULL},

@@ -18,8 +18,8 @@
 /* pause after a lost connection, before an attacker connects again */
 #define AGAIN_NS  UINT64_C(20000000)
 #define ANSWER_MS 10000u
-#define WINDOW_BYTES                                                                               \
-    30000u /* received bytes after which the good client opens its window again \ */
+/* received bytes after which the good client opens its window again */
+#define WINDOW_BYTES 30000u
 
 /* --- attackers -------------------------------------------------------------------------------- */
 

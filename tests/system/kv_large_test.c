@@ -108,7 +108,7 @@ DOMT_TEST(a_large_value_is_shared_by_readers_that_hardly_read)
     uint64_t readers_bytes = domt_service_rss_bytes(&kv) - before;
     printf("%d readers take %llu KiB; another client waits for %.1f ms of CPU time at most\n",
            READERS, (unsigned long long)(readers_bytes / 1024), (double)most_ns / 1e6);
-    if (!DOMT_SANITIZED) { /* a sanitizer keeps freed memory, so it is not measured there */
+    if (!DOMT_SANITIZED) { /* a sanitizer keeps freed memory, so memory is not measured then */
         ck_assert_uint_lt(before, 2 * VALUE);
         ck_assert_int_lt((int64_t)readers_bytes, (int64_t)READERS_BYTES_MOST);
     }

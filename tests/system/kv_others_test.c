@@ -183,7 +183,7 @@ DOMT_TEST(a_subscriber_that_never_reads_costs_a_bounded_amount)
         ck_assert_int_eq(recv(fd, reply, 4, MSG_WAITALL), 4);
         ck_assert_int_eq(memcmp(reply, ":2\r\n", 4), 0);
     }
-    if (!DOMT_SANITIZED) /* a sanitizer keeps freed memory, so it is not measured there */
+    if (!DOMT_SANITIZED) /* a sanitizer keeps freed memory, so memory is not measured then */
         ck_assert_uint_lt(domt_service_rss_bytes(&kv), before + 32 * 1048576);
     domt_resp_expect_trace(fd, "PUBSUB NUMSUB c", "*2\r\n$1\r\nc\r\n:2\r\n");
     close(deaf);

@@ -109,8 +109,9 @@ DOMT_TEST(names_that_are_not_of_loopback_are_refused)
 
 DOMT_TEST(each_counter_of_the_profile_is_a_metric)
 {
-    /* number of families of metrics that are not counters of the profile */
-    const uint32_t others = 8 /* memory */ + 5 /* usage */ + 8 /* behaviours */ + 5 /* listeners */;
+    /* number of families of metrics that are not counters of the profile: 8 of memory, 5 of usage,
+     * 8 of behaviours, 5 of listeners */
+    const uint32_t others = 8 + 5 + 8 + 5;
 
     domt_observed_start_web(&web, (const char *const[]){NULL}, NULL);
     domt_site_expect_answer(&web.site, "GET /json", NULL, 200, NULL);

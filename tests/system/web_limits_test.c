@@ -37,12 +37,12 @@ DOMT_TEST(a_value_is_bounded)
     domt_site_expect_answer(&site, "PUT /kv/a", make_letters(8 * KIB), 204, NULL);
     domt_site_expect_answer(&site, "PUT /kv/b", make_letters(8 * KIB + 1), 413, NULL);
     domt_site_expect_answer(&site, "GET /kv/b", NULL, 404, NULL);
-    /* too large a body is refused before it is sent */
+    /* a body that is too large is refused before it is sent */
     ck_assert_uint_eq(
         domt_site_ask(&site, "PUT /kv/b", "Expect: 100-continue\r\nContent-Length: 8193\r\n", NULL),
         413);
     ck_assert(strstr(site.answer, "100 Continue") == NULL);
-    /* too large a body whose length is not announced */
+    /* this body is too large, and its length is not announced */
     int fd = domt_connect_to_port(site.web);
     domt_send_text(fd, "PUT /kv/b HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
     domt_send_text(fd, "2001\r\n");

@@ -129,7 +129,7 @@ static const char *skip_to_next_line(const char *line)
     return end == NULL ? line + strlen(line) : end + 1;
 }
 
-/* Whether the symbol is one of the tables of functions that `tables` names. */
+/* Returns whether the symbol is one of the tables of functions that `tables` names. */
 static bool is_symbol_listed_table(const struct symbol *symbol, const char *const *tables)
 {
     while (*tables != NULL && strcmp(*tables, symbol->name) != 0) {

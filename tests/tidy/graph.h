@@ -39,7 +39,7 @@ void domt_graph_add_symbols(domt_graph *graph, const char *root, const char *sym
  * there are; `ret_sizes` gets their sizes, the largest first, and has room for DOMT_CIRCLES_MAX. */
 uint32_t domt_graph_find_circles(const domt_graph *graph, const char *folder, uint32_t *ret_sizes);
 
-/* Whether the unit or file `name` lies in `folder`, at any depth. */
+/* Returns whether the unit or file `name` lies in `folder`, at any depth. */
 bool domt_is_unit_in_folder(const char *name, const char *folder);
 
 #endif

@@ -92,7 +92,8 @@ static void check_foreign_header_of_include(const struct include *include, domt_
     }
 }
 
-/* Whether two paths lie in the same folder of protocols/, each of which is a library of its own. */
+/* Returns whether two paths lie in the same folder of protocols/, each of which is a library of its
+ * own. */
 static bool are_paths_in_same_protocol(const char *path, const char *other)
 {
     size_t folder = strlen("protocols/");
@@ -101,7 +102,8 @@ static bool are_paths_in_same_protocol(const char *path, const char *other)
     return strncmp(path, other, folder + 1) == 0;
 }
 
-/* Whether a file in the folder `from` may include a file in the folder `to` of this tree. */
+/* Returns whether a file in the folder `from` may include a file in the folder `to` of this
+ * tree. */
 static bool may_folder_include_folder(const struct include *include, const char *to)
 {
     const char *from = include->from;
@@ -115,15 +117,15 @@ static bool may_folder_include_folder(const struct include *include, const char 
     return strcmp(from, "config") == 0 && strcmp(to, "config") == 0;
 }
 
-/* Whether the including file belongs to an example that is a folder, and the included file lies in
- * the same folder. */
+/* Returns whether the including file belongs to an example that is a folder, and the included file
+ * lies in the same folder. */
 static bool is_include_within_one_example(const struct include *include)
 {
     return strchr(include->path + strlen("examples/"), '/') != NULL &&
            strchr(include->to, '/') == NULL;
 }
 
-/* Whether a source of the doctor's rules includes a file that the program `domus` is built
+/* Returns whether a source of the doctor's rules includes a file that the program `domus` is built
  * without. */
 static bool leaves_include_the_doctors_rules(const struct include *include)
 {

@@ -22,7 +22,7 @@ static const char *const folders[] = {"base/",     "house/",  "io/",        "run
                                       "include/",  "models/", "protocols/", "tests/",    "bench/",
                                       "examples/", "docs/",   "packaging/", "decisions/"};
 
-/* Whether a file or folder `root`/`pattern` exists; a pattern may contain `*`. */
+/* Returns whether a file or folder `root`/`pattern` exists; a pattern may contain `*`. */
 static bool is_file_in_tree(const char *root, const char *pattern)
 {
     char path[4 * DOMT_PATH_MAX];
@@ -37,8 +37,8 @@ static bool is_file_in_tree(const char *root, const char *pattern)
 
 /* --- links ----------------------------------------------------------------------------------- */
 
-/* Whether the anchor `anchor` leads to `heading`, which ends with its line. An anchor is the
- * heading in lower case, with a hyphen for each space, and without characters that are neither
+/* Returns whether the anchor `anchor` leads to `heading`, which ends with its line. An anchor is
+ * the heading in lower case, with a hyphen for each space, and without characters that are neither
  * letter, digit, hyphen nor underscore. */
 static bool has_heading_anchor(const char *heading, const char *anchor)
 {
@@ -63,7 +63,7 @@ static bool has_text_heading_of_anchor(const char *text, const char *anchor)
     return false;
 }
 
-/* Whether the page `name` in `root` has a heading to which `anchor` leads. */
+/* Returns whether the page `name` in `root` has a heading to which `anchor` leads. */
 static bool has_page_heading_of_anchor(const char *root, const char *name, const char *anchor)
 {
     char path[4 * DOMT_PATH_MAX];
@@ -258,7 +258,7 @@ static bool is_heading_of_contract(const char *at)
     return false;
 }
 
-/* Whether the text at `at` is the heading of a must: "M8" or "M8: the home lane ...". */
+/* Returns whether the text at `at` is the heading of a must: "M8" or "M8: the home lane ...". */
 static bool is_must_of_contract(const char *at, size_t length)
 {
     for (size_t i = 0; i < headings_count; i++) {
@@ -285,8 +285,8 @@ static void add_offence_with_line(domt_report *report, const domt_source *source
                             (int)strcspn(at, "\n"), at, why);
 }
 
-/* Whether three digits that begin with two zeros stand at `at` and are no part of a longer number:
- * a tag of early comments. */
+/* Returns whether three digits that begin with two zeros stand at `at` and are no part of a longer
+ * number: a tag of early comments. */
 static bool is_bare_number_as_tag(const char *at, char before)
 {
     return strncmp(at, "00", 2) == 0 && isdigit((unsigned char)at[2]) &&

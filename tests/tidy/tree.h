@@ -63,7 +63,7 @@ void domt_tree_check_rule_holds(domt_rule *rule);
 
 bool domt_text_starts_with(const char *text, const char *prefix);
 
-/* Whether `c` can be a character of an identifier in C. */
+/* Returns whether `c` can be a character of an identifier in C. */
 bool domt_is_identifier_char(char c);
 
 /* Returns the end of the comment or literal of C that begins at `p`, or NULL if neither begins

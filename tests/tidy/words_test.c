@@ -135,8 +135,8 @@ static const char *find_next_banned_word(const char *text, const char *from, con
     return NULL;
 }
 
-/* Whether the call reads a clock of used CPU time: such a clock tells no time of day, so any layer
- * may read it. */
+/* Returns whether the call reads a clock of used CPU time: such a clock tells no time of day, so
+ * any layer may read it. */
 static bool does_call_read_cpu_time(const char *call)
 {
     const char *clock = strchr(call, '(') + 1;
@@ -354,8 +354,8 @@ static bool begins_with_banned_word(const char *sentence)
     return false;
 }
 
-/* Whether a sentence begins at index `i` of the text: at its start, or behind a punctuation mark
- * and a space. */
+/* Returns whether a sentence begins at index `i` of the text: at its start, or behind a punctuation
+ * mark and a space. */
 static bool is_begin_of_sentence(const char *text, size_t i)
 {
     return i == 0 || (i >= 2 && text[i - 1] == ' ' && strchr(".:;?!", text[i - 2]) != NULL);

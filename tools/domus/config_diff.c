@@ -24,8 +24,8 @@ typedef struct comparing {
     json_t *rows;    /* rows of the printed table: the keys that differ */
 } comparing;
 
-/* Get the value of a key in a configuration, or the value that applies where the key is left
- * out. */
+/* Get the value of a key in a configuration, or the value that applies where the key is left out;
+ * ABSENT if neither is there. */
 static config_value find_value_of_key(const json_t *rows, const char *key)
 {
     config_value found;

@@ -22,8 +22,8 @@ static void print_line_of_log(line *part)
     part->size = 0;
 }
 
-/* Print only complete lines of the log, so that a character whose bytes come in two pieces stays
- * whole. */
+/* Print each line of the log when it is complete or LINE_MAX_ bytes long, so that a character whose
+ * bytes come in two pieces mostly stays whole. */
 static bool print_complete_lines_of_log(void *line_, const char *bytes, size_t size)
 {
     line *part = line_;

@@ -62,8 +62,8 @@ static bool set_endpoint_of_requests(port *to, const char *endpoint)
            curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, endpoint) == CURLE_OK;
 }
 
-/* Should the request end? libcurl calls this several times a second; any result but 0 ends the
- * request. */
+/* Returns not 0 if the request has to end, because a signal was noted. libcurl calls this several
+ * times a second. */
 static int should_end_request(void *unused, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
 {
     (void)unused, (void)a, (void)b, (void)c, (void)d;

@@ -75,8 +75,8 @@ void rates_get_sums_of_threads(const sample *before, const sample *now, thread_r
     }
 }
 
-/* Returns the sample of the same runner in the earlier sample `before`; runners keep their places
- * in the list. */
+/* Returns the sample of the same runner in the earlier sample `before`, where it has the same place
+ * in the list; zeros if it is not there. */
 static const runner_sample *find_same_runner_before(const sample *before, const sample *now,
                                                     uint32_t runner)
 {

@@ -37,7 +37,7 @@ typedef struct screen {
 
 /* --- drawing ---------------------------------------------------------------------------------- */
 
-/* Returns the colour for a letter of a meter's bar. */
+/* Returns the number of the colour pair for a letter of a meter's bar; 0: it has no colour. */
 static int get_color_of_letter(char letter)
 {
     static const char letters[] = "hsecuorl";

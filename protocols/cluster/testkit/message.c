@@ -67,7 +67,8 @@ bool domi_sim_is_valid_queue_name(const char *text, size_t size)
     return true;
 }
 
-/* Returns whether a token of a subject is valid: a wildcard must be a whole token. */
+/* Returns whether a token of a subject is valid: it has bytes, and, if `wildcards` is set, only the
+ * last token is ">". */
 static bool is_valid_token_of_subject(const char *text, size_t size, bool is_last, bool wildcards)
 {
     if (size == 0)

@@ -80,8 +80,8 @@ static inline uint32_t domi_sim_message_size(const domi_sim_message *message)
     return message->headers_size + message->payload_size;
 }
 
-/* Returns whether the bytes are a valid subject; wildcards in it are valid if `wildcards` is
- * set. */
+/* Returns whether the bytes are a valid subject: tokens of printable characters with "." between
+ * them, none of which is empty. With `wildcards` only the last token may be ">". */
 bool domi_sim_is_valid_subject(const char *text, size_t size, bool wildcards);
 
 /* Returns whether the bytes are a valid name of a queue group. */
@@ -229,9 +229,9 @@ typedef struct domi_sim_subscription {
     struct domi_sim_subscription *next;
     uint64_t number;
     uint64_t tag;
-    uint64_t limit;       /* messages after which the subscription ends; 0: never */
-    uint64_t told;        /* messages that the subscription has got */
-    uint64_t told_before; /* messages of `told` that came over earlier connections */
+    uint64_t limit;       /* number of messages after which the subscription ends; 0: never */
+    uint64_t told;        /* number of messages that the subscription has got */
+    uint64_t told_before; /* number of messages in `told` that came over earlier connections */
     domus_address to;
     /* a message that has the subscription's subject, and its queue group as reply subject */
     domi_sim_message *what;
@@ -374,7 +374,7 @@ struct domi_sim_interest {
     uint64_t sent;
     uint32_t server;
     uint32_t known;   /* a bit for each server that knows the subscription */
-    uint32_t packets; /* packets under way that name this subscription */
+    uint32_t packets; /* number of packets under way that name this subscription */
 };
 
 /* Handle a message that has come to a server from the client of connection `from`, or from the

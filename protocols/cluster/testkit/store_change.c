@@ -10,7 +10,8 @@
 #define TOO_LARGE      10054u
 #define STORE_FAILED   10077u
 
-/* Returns whether the condition of a key's change holds; otherwise the change is refused. */
+/* Returns whether a key may be changed: the condition in the headers holds, and value and bucket
+ * stay within their bounds. Otherwise the change is refused. */
 static bool may_change_key_of_bucket(domi_sim *sim, const domi_sim_bucket *bucket,
                                      const domi_sim_message *message)
 {

@@ -39,7 +39,8 @@ typedef struct domi_sim_consumer {
     uint64_t inactive_ns;
     uint64_t heard_ns; /* time at which the consumer last had a subscriber */
     bool headers_only;
-    /* the consumer has a subscriber, as `leader` knew when `known_changes` had this value */
+    /* the consumer has a subscriber, as the server `leader` knew when `known_changes` (below) was
+     * set */
     bool is_heard;
     uint32_t leader;
     /* the cluster's `known_changes` plus one, when `is_heard` was found out; 0: it was not */
@@ -52,7 +53,7 @@ struct domi_sim_bucket {
     char *prefix; /* begin of the bucket's subjects: "$KV.name." */
     char *config; /* JSON of the bucket's configuration, as it was given */
     uint64_t made_ns;
-    uint64_t history; /* entries that the bucket keeps for each subject */
+    uint64_t history; /* number of entries that the bucket keeps for each subject */
     uint64_t age_ns;  /* ns that the bucket keeps entries; 0: for ever */
     uint64_t bytes_max;
     uint64_t value_max;

@@ -36,12 +36,12 @@ struct domus_http_multipart {
     domi_multipart_phase phase;
     domi_multipart_line line;
     uint32_t matched; /* bytes of the delimiter that have matched so far */
-    /* how many of the matched bytes were assumed and never came, because a line begins there
-     * without them */
+    /* number of the matched bytes that never came: the CR LF at the start of the delimiter, which
+     * is assumed where a line begins anyway (at the start of the form, or of a part's body) */
     uint32_t assumed;
-    uint32_t pad;       /* spaces that have come behind the boundary */
+    uint32_t pad;       /* number of spaces that have come behind the boundary */
     uint32_t edge;      /* bytes that have come before the first boundary, or behind the last one */
-    uint32_t parts;     /* parts of the form that have begun */
+    uint32_t parts;     /* number of parts of the form that have begun */
     uint32_t head_size; /* bytes of the current part's head that are in `head` */
     uint32_t line_at;   /* offset in `head` at which the last line of the part's head begins */
     uint64_t part;      /* bytes of the current part's body that the user has got */

@@ -36,7 +36,7 @@ typedef struct domi_websocket_state {
     domus_appender bytes; /* bytes that were gathered of a message in several frames */
     uint64_t charged;     /* bytes of the gathered message that the budget counts */
     uint64_t left;        /* bytes of the current frame's payload that have not come */
-    uint32_t fragments;   /* frames of the current message that have come */
+    uint32_t fragments;   /* number of frames of the current message that have come */
     unsigned char key[DOMI_WEBSOCKET_KEY]; /* key by which the current frame's payload is masked */
     /* index in `key` of the byte for the next byte of the payload */
     uint8_t key_at;

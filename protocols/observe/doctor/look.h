@@ -235,7 +235,8 @@ typedef struct domi_look {
     domi_look_actors *actors;
     domi_look_port *ports;
     domi_look_counters outside;
-    /* runs of actors of a sleeping thread by the thread that sent to them, over all threads */
+    /* number of runs of a sleeping thread's actors that another thread, which had sent to them, did
+     * in its place, over all threads */
     uint64_t stand_ins;
     domi_look_memory memory;
     domi_look_usage usage;

@@ -37,7 +37,8 @@ static void advise_smaller_queues(const domi_look_settings *settings, domi_findi
         domi_finding_advise_key(finding, "scheduler.mailboxMax", "%u", MAILBOX_MAX_LOW);
 }
 
-/* Advise a larger memory limit, which is at most that of the cgroup or the machine. */
+/* Advise a larger memory limit: `auto` if the configuration sets the limit, else more memory for
+ * the cgroup or the machine. */
 static void advise_larger_memory_limit(const domi_look *look, domi_finding *finding)
 {
     uint64_t own = look->settings.memory_limit;

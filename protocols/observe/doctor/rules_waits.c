@@ -34,8 +34,9 @@ static bool are_stalls_explained_by_denied_cpu(const domi_span_thread *thread)
                 STALLED * thread->denied);
 }
 
-/* Returns whether profile.level was off for a part of the span, so that nothing was counted on any
- * thread. (With one thread that looks like a long run.) */
+/* Returns whether profile.level seems to have been off for a part of the span: then nothing was
+ * counted, and all of several threads look as if they had been in one run for the same time. (With
+ * one thread that cannot be told from a long run.) */
 static bool was_profile_level_off(const domi_span *span)
 {
     double least = 1, most = 0;
@@ -98,7 +99,8 @@ static double share_of_cpu_stolen_by_host(const domi_span *span)
 }
 
 /* Returns the share of a span in which a thread was blocked: it was in no enter of the kernel's
- * ring, had no CPU, and did not want one. It is 0 if one of these figures is unknown. */
+ * ring, had no CPU, and did not want one. Time that the hypervisor took is left out. It is 0 if one
+ * of these figures is unknown. */
 static double share_of_thread_blocked(const domi_span *span, const domi_span_thread *thread)
 {
     if (thread->cpu < 0 || !thread->tells_denied)

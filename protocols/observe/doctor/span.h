@@ -39,7 +39,7 @@ typedef struct domi_span_actors {
     const char *name;
     const char *pool; /* name of the pool; "": the behaviour is on threads, or outside */
     bool is_channels;
-    uint64_t alive; /* actors of this behaviour that live at the later look */
+    uint64_t alive; /* number of actors of this behaviour that live at the later look */
     uint64_t runs, messages, run_ns, waits, wait_ns, failures;
     uint32_t busiest;        /* number of the thread that spent most time in this behaviour */
     uint64_t busiest_run_ns; /* ns that the busiest thread spent in this behaviour */
@@ -54,7 +54,7 @@ typedef struct domi_span {
     domi_look_counters all;    /* counters of all threads, all runners and the outside together */
     domi_look_machine machine; /* counters of the machine, as differences between both looks */
     double cpus_used; /* CPUs that the process used on average: CPU seconds for each second */
-    uint64_t steals;  /* steals in `all` without the runs that were made for a sleeping thread */
+    uint64_t steals;  /* number of steals in `all`, without the runs made for a sleeping thread */
     /* numbers of the busiest and the least busy thread, if there are threads */
     uint32_t busiest, idlest;
 } domi_span;

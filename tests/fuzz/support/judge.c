@@ -396,7 +396,7 @@ static const char *skip_quoted_text(const char *at)
     return at + 1;
 }
 
-/* Is a line a chunk's size with extensions (RFC 9112, 7.1.1)? The stage has a parser of its own. */
+/* Returns whether a line is a chunk's size with extensions (RFC 9112, 7.1.1). */
 static bool is_chunk_size_with_extensions(const char *line)
 {
     const char *at = line + strspn(line, "0123456789abcdefABCDEF");

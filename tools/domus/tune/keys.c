@@ -91,8 +91,8 @@ static tune_key *find_key_by_path(tune_keys *keys, const char *path)
     return NULL;
 }
 
-/* Returns the key with this path, whose values are tried; it is added, without values, if it was
- * not there. NULL: there is no room. */
+/* Returns the key with this path, emptied of the values to try; it is added if it was not there.
+ * NULL: there is no room. */
 static tune_key *find_or_add_key(tune_keys *keys, const char *path)
 {
     tune_key *key = find_key_by_path(keys, path);

@@ -212,7 +212,7 @@ static void print_command_to_repeat(char *const *words, FILE *out)
     (void)fputc('\n', out);
 }
 
-/* Returns whether the service has used any CPU time in a run. */
+/* Returns whether the service has used CPU time in any run that has not failed. */
 static bool has_service_used_cpu(const tune_records *records)
 {
     for (size_t i = 0; i < records->count; i++) {

@@ -146,8 +146,9 @@ static void record_outcome_of_rival(tune_search *search, tune_rival *rival,
         record_deviation_of_rival(search, rival, before);
 }
 
-/* Returns whether a rival is worse than the best rival of the stage by more than the noise of a
- * difference. */
+/* Returns whether a rival is given up: it breaks a bound that the best rival keeps, each of its
+ * rounds was worse than the best rival by more than the noise, or the first round of a stage with
+ * many rivals is over. */
 static bool is_rival_beaten(const tune_search *search, const tune_rival *rival,
                             const tune_rival *best)
 {
