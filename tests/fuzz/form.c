@@ -11,18 +11,12 @@
 
 #define ROOM 1024u
 
-static void abort_unless(bool holds)
-{
-    if (!holds)
-        abort();
-}
-
 /* Decode a field's name or value into `to`, with a zero byte behind it. Returns its size. */
 static size_t decode_field_text(domus_slice text, char to[ROOM])
 {
-    abort_unless(text.size < ROOM);
+    domt_fuzz_abort_unless(text.size < ROOM);
     int64_t size = domus_http_decode(to, domus_slice_data(text), text.size, true);
-    abort_unless(size >= 0 && size <= text.size);
+    domt_fuzz_abort_unless(size >= 0 && size <= text.size);
     to[size] = '\0';
     return (size_t)size;
 }
@@ -37,16 +31,16 @@ static void check_reading_of_field(const domus_http_form *form, const char *name
     bool flag;
 
     int64_t got = domus_http_form_text(form, name, text, sizeof text);
-    abort_unless(got != -ENOENT && got != -EMSGSIZE);
+    domt_fuzz_abort_unless(got != -ENOENT && got != -EMSGSIZE);
     if (got >= 0) {
-        abort_unless((size_t)got == size && memcmp(text, value, size + 1) == 0);
-        abort_unless(domus_http_form_text(form, name, exact, size + 1) == got);
-        abort_unless(domus_http_form_text(form, name, exact, size) == -EMSGSIZE);
+        domt_fuzz_abort_unless((size_t)got == size && memcmp(text, value, size + 1) == 0);
+        domt_fuzz_abort_unless(domus_http_form_text(form, name, exact, size + 1) == got);
+        domt_fuzz_abort_unless(domus_http_form_text(form, name, exact, size) == -EMSGSIZE);
     }
     if (domus_http_form_number(form, name, -1000, INT64_MAX, &number) == 0)
-        abort_unless(got > 0 && number == strtoll(text, NULL, 10) && number >= -1000);
+        domt_fuzz_abort_unless(got > 0 && number == strtoll(text, NULL, 10) && number >= -1000);
     if (domus_http_form_flag(form, name, &flag) == 0)
-        abort_unless(got > 0);
+        domt_fuzz_abort_unless(got > 0);
 }
 
 /* Write all fields of a form of HTTP as the body of a new form. */
@@ -64,7 +58,7 @@ static domus_slice write_fields_as_form(const domus_http_form *form, uint32_t *r
         (void)domus_append(&to, "=", 1);
         (void)domus_http_encode(&to, text, decode_field_text(field.value, text));
     }
-    abort_unless(domus_append_end(&to, &made) == 0);
+    domt_fuzz_abort_unless(domus_append_end(&to, &made) == 0);
     return made;
 }
 
@@ -81,23 +75,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (size == 0 || size > 700)
         return 0;
-    abort_unless(domus_slice_copy(data + 1, size - 1, &body) == 0);
+    domt_fuzz_abort_unless(domus_slice_copy(data + 1, size - 1, &body) == 0);
     int error = domus_http_form_read(body, &limits, &form, &wrong);
-    abort_unless((error == 0) == (wrong == NULL));
+    domt_fuzz_abort_unless((error == 0) == (wrong == NULL));
     if (error == 0) {
         for (uint32_t at = 0; domus_http_form_next(&form, &at, &field);) {
             size_t name_size = decode_field_text(field.name, name);
             size_t value_size = decode_field_text(field.value, value);
-            abort_unless(name_size <= 40 && value_size <= 200);
+            domt_fuzz_abort_unless(name_size <= 40 && value_size <= 200);
             if (strlen(name) == name_size)
                 check_reading_of_field(&form, name, value, value_size);
         }
         domus_slice written = write_fields_as_form(&form, &count);
-        abort_unless(count <= limits.fields_max);
-        abort_unless(domus_http_form_read(written, &limits, &again, NULL) == 0);
+        domt_fuzz_abort_unless(count <= limits.fields_max);
+        domt_fuzz_abort_unless(domus_http_form_read(written, &limits, &again, NULL) == 0);
         domus_slice twice = write_fields_as_form(&again, &count_again);
-        abort_unless(count == count_again &&
-                     domus_slice_equals(twice, domus_slice_data(written), written.size));
+        domt_fuzz_abort_unless(count == count_again &&
+                               domus_slice_equals(twice, domus_slice_data(written), written.size));
         domus_slice_free(written);
         domus_slice_free(twice);
     }

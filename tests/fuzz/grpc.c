@@ -18,12 +18,6 @@ typedef struct outcome {
     bool is_between; /* whether the body has ended behind a whole message */
 } outcome;
 
-static void abort_unless(bool holds)
-{
-    if (!holds)
-        abort();
-}
-
 /* Append each message that the reader has complete to the outcome. Returns as
  * domi_grpc_reader_read_message(), but never above 0. */
 static int store_complete_messages(domi_grpc_reader *reader, domus_appender *to)
@@ -34,9 +28,9 @@ static int store_complete_messages(domi_grpc_reader *reader, domus_appender *to)
     while ((result = domi_grpc_reader_read_message(reader, &message)) > 0) {
         if (result == DOMI_GRPC_PAUSE)
             continue;
-        abort_unless(message.size <= reader->max);
-        abort_unless(domus_append(to, &message.size, sizeof message.size) == 0);
-        abort_unless(domus_append(to, domus_slice_data(message), message.size) == 0);
+        domt_fuzz_abort_unless(message.size <= reader->max);
+        domt_fuzz_abort_unless(domus_append(to, &message.size, sizeof message.size) == 0);
+        domt_fuzz_abort_unless(domus_append(to, domus_slice_data(message), message.size) == 0);
         domus_slice_free(message);
     }
     return result;
@@ -51,14 +45,14 @@ static outcome read_body_in_pieces(uint8_t choice, const uint8_t *bytes, size_t 
 
     for (size_t at = 0; at < size && made.error == 0; at += step) {
         domus_slice piece;
-        abort_unless(domus_slice_copy(bytes + at, size - at < step ? size - at : step, &piece) ==
-                     0);
+        domt_fuzz_abort_unless(
+            domus_slice_copy(bytes + at, size - at < step ? size - at : step, &piece) == 0);
         domi_grpc_reader_put_piece(&reader, piece);
         made.error = store_complete_messages(&reader, &messages);
     }
     made.is_between = domi_grpc_reader_is_between_messages(&reader);
     domi_grpc_reader_free_bytes(&reader);
-    abort_unless(domus_append_end(&messages, &made.messages) == 0);
+    domt_fuzz_abort_unless(domus_append_end(&messages, &made.messages) == 0);
     return made;
 }
 
@@ -71,10 +65,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     outcome whole = read_body_in_pieces(data[0], data + 1, size - 1, 4096);
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         outcome parts = read_body_in_pieces(data[0], data + 1, size - 1, steps[i]);
-        abort_unless(parts.error == whole.error);
-        abort_unless(parts.error != 0 || parts.is_between == whole.is_between);
-        abort_unless(domus_slice_equals(parts.messages, domus_slice_data(whole.messages),
-                                        whole.messages.size));
+        domt_fuzz_abort_unless(parts.error == whole.error);
+        domt_fuzz_abort_unless(parts.error != 0 || parts.is_between == whole.is_between);
+        domt_fuzz_abort_unless(domus_slice_equals(parts.messages, domus_slice_data(whole.messages),
+                                                  whole.messages.size));
         domus_slice_free(parts.messages);
     }
     domus_slice_free(whole.messages);

@@ -17,12 +17,6 @@
 #define SECOND    UINT64_C(1000000000)
 #define FRAME_MAX (9 + 255)
 
-static void abort_unless(bool holds)
-{
-    if (!holds)
-        abort();
-}
-
 /* --- the service ------------------------------------------------------------------------------ */
 
 static uint32_t open_channels;
@@ -58,12 +52,12 @@ static int answer_request_with_target(domus_stack *stack, void *self, const void
     const char *target = domus_slice_data(request->target);
 
     for (uint32_t i = 0; i < request->target.size; i++)
-        abort_unless(target[i] > ' ' && target[i] != 0x7f);
+        domt_fuzz_abort_unless(target[i] > ' ' && target[i] != 0x7f);
     if (request->upgrade && request->target.size % 3 != 0)
         return domus_websocket_accept(stack, request, &service, NULL);
     if (request->target.size % 7 == 6)
         return -ENOENT;
-    abort_unless(domus_slice_keep(request->target, &response.body) == 0);
+    domt_fuzz_abort_unless(domus_slice_keep(request->target, &response.body) == 0);
     return domus_reply(stack, &domus_http_response_type, &response);
 }
 
@@ -115,7 +109,7 @@ static domus_testkit *kit_for_choice(unsigned which)
     if (kits[which] != NULL && ++inputs[which] % INPUTS_MAX != 0)
         return kits[which];
     if (kits[which] != NULL) {
-        abort_unless(domus_testkit_stop(kits[which]) == 0);
+        domt_fuzz_abort_unless(domus_testkit_stop(kits[which]) == 0);
         domus_testkit_free(kits[which]);
     }
     if (!frees)
@@ -131,8 +125,8 @@ static domus_testkit *kit_for_choice(unsigned which)
     config.connection.address_percent = config.connection.loopback_percent = 100;
     config.listeners = &(domus_listener_config){.name = "web", .address = AT, .backlog = 128};
     config.listener_count = 1;
-    abort_unless(domus_testkit_new(&config, 1, error, sizeof error, &kits[which]) == 0);
-    abort_unless(
+    domt_fuzz_abort_unless(domus_testkit_new(&config, 1, error, sizeof error, &kits[which]) == 0);
+    domt_fuzz_abort_unless(
         domus_serve(domus_testkit_system(kits[which]), "web", &behaviours[which], NULL, NULL) == 0);
     return kits[which];
 }
@@ -144,7 +138,7 @@ static void send_frames_of_input(domus_peer *peer, const uint8_t *data, size_t s
     static const char begin[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0";
     uint8_t frame[FRAME_MAX] = {0};
 
-    abort_unless(domus_peer_send(peer, begin, sizeof begin) == 0);
+    domt_fuzz_abort_unless(domus_peer_send(peer, begin, sizeof begin) == 0);
     while (size >= 4) {
         size_t part = data[3] < size - 4 ? data[3] : size - 4;
         frame[2] = (uint8_t)part;
@@ -166,14 +160,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     domus_testkit *kit = kit_for_choice(data[0] % 4);
     uint32_t before = open_channels;
-    abort_unless(domus_peer_connect(kit, AT, NULL, &peer) == 0);
+    domt_fuzz_abort_unless(domus_peer_connect(kit, AT, NULL, &peer) == 0);
     send_frames_of_input(peer, data + 1, size - 1);
-    abort_unless(domus_testkit_advance(kit, SECOND / 100) == 0);
+    domt_fuzz_abort_unless(domus_testkit_advance(kit, SECOND / 100) == 0);
     if ((data[0] & 4) != 0)
         domus_peer_finish(peer);
     else
         domus_peer_reset(peer);
-    abort_unless(domus_testkit_advance(kit, 40 * SECOND) == 0);
-    abort_unless(open_channels == before);
+    domt_fuzz_abort_unless(domus_testkit_advance(kit, 40 * SECOND) == 0);
+    domt_fuzz_abort_unless(open_channels == before);
     return 0;
 }

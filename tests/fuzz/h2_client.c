@@ -21,12 +21,6 @@
 #define KEPT_MAX   8u   /* most connections that stay open from one input to the next */
 #define INPUTS_MAX 256u /* inputs that one kit handles; its peers are freed only with the kit */
 
-static void abort_unless(bool holds)
-{
-    if (!holds)
-        abort();
-}
-
 static uint32_t open_channels, outcomes;
 
 static int count_opened_channel(domus_stack *stack, void *self, const void *payload)
@@ -57,7 +51,7 @@ static domus_slice make_slice_of_text(const char *text)
 {
     domus_slice made;
 
-    abort_unless(domus_slice_copy(text, strlen(text), &made) == 0);
+    domt_fuzz_abort_unless(domus_slice_copy(text, strlen(text), &made) == 0);
     return made;
 }
 
@@ -70,9 +64,9 @@ static void check_fields_of_response(domus_slice fields)
     while (domus_http_next(fields, &at, &line)) {
         const char *value = domus_slice_data(line.value);
         for (uint32_t i = 0; i < line.value.size; i++)
-            abort_unless(value[i] != '\r' && value[i] != '\n' && value[i] != '\0');
+            domt_fuzz_abort_unless(value[i] != '\r' && value[i] != '\n' && value[i] != '\0');
     }
-    abort_unless(at == fields.size);
+    domt_fuzz_abort_unless(at == fields.size);
 }
 
 DOMUS_SEQUENCE(go, go_frame)
@@ -166,7 +160,7 @@ static domus_testkit *kit_for_choice(unsigned which)
     if (kits[which] != NULL && ++inputs[which] % INPUTS_MAX != 0)
         return kits[which];
     if (kits[which] != NULL) {
-        abort_unless(domus_testkit_stop(kits[which]) == 0);
+        domt_fuzz_abort_unless(domus_testkit_stop(kits[which]) == 0);
         domus_testkit_free(kits[which]);
         kits[which] = NULL;
     }
@@ -175,14 +169,14 @@ static domus_testkit *kit_for_choice(unsigned which)
     describe_behaviour_of_client(which);
     domus_config_init(&config);
     config.system.threads = 1;
-    abort_unless(domus_testkit_new(&config, 1, error, sizeof error, &kits[which]) == 0);
+    domt_fuzz_abort_unless(domus_testkit_new(&config, 1, error, sizeof error, &kits[which]) == 0);
     domus_system *system = domus_testkit_system(kits[which]);
     const domus_http_client_options options = {
         .connection = &behaviours[which], .connections_max = 2, .backoff_ns = SECOND / 1000};
-    abort_unless(domus_peer_listen(kits[which], AT, 0, &listeners[which]) == 0);
-    abort_unless(domus_http_client_open_outside(system, &options, &clients[which]) == 0);
-    abort_unless(domus_outside_spawn(system, &asking, NULL, &askers[which]) == 0);
-    abort_unless(domus_testkit_run(kits[which]) == 0);
+    domt_fuzz_abort_unless(domus_peer_listen(kits[which], AT, 0, &listeners[which]) == 0);
+    domt_fuzz_abort_unless(domus_http_client_open_outside(system, &options, &clients[which]) == 0);
+    domt_fuzz_abort_unless(domus_outside_spawn(system, &asking, NULL, &askers[which]) == 0);
+    domt_fuzz_abort_unless(domus_testkit_run(kits[which]) == 0);
     return kits[which];
 }
 
@@ -233,9 +227,9 @@ static void serve_new_connections(domus_testkit *kit, unsigned which, const uint
 
     for (unsigned n = 0; domus_peer_accept(listeners[which], SECOND / 100, &peer) == 0; n++) {
         if (n < 3) {
-            abort_unless(domus_testkit_advance(kit, SECOND / 100) == 0);
+            domt_fuzz_abort_unless(domus_testkit_advance(kit, SECOND / 100) == 0);
             send_frames_of_input(peer, data + 1, size - 1);
-            abort_unless(domus_testkit_advance(kit, SECOND / 100) == 0);
+            domt_fuzz_abort_unless(domus_testkit_advance(kit, SECOND / 100) == 0);
         }
         if ((data[0] & 8) != 0 && size > 1 && kept_count != KEPT_MAX)
             kept[kept_count++] = peer;
@@ -254,15 +248,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     client = clients[which];
     outcomes = 0;
     for (uint32_t i = 0; i < ASKS; i++)
-        abort_unless(domus_outside_notice(domus_testkit_system(kit), askers[which], &go_type, &i) ==
-                     0);
-    abort_unless(domus_testkit_run(kit) == 0);
+        domt_fuzz_abort_unless(
+            domus_outside_notice(domus_testkit_system(kit), askers[which], &go_type, &i) == 0);
+    domt_fuzz_abort_unless(domus_testkit_run(kit) == 0);
     serve_new_connections(kit, which, data, size);
-    abort_unless(domus_testkit_advance(kit, 40 * SECOND) == 0);
+    domt_fuzz_abort_unless(domus_testkit_advance(kit, 40 * SECOND) == 0);
     end_kept_connections(data[0]);
     serve_new_connections(kit, which, data, 1);
-    abort_unless(domus_testkit_advance(kit, 80 * SECOND) == 0);
-    abort_unless(outcomes == ASKS);
-    abort_unless(open_channels == before);
+    domt_fuzz_abort_unless(domus_testkit_advance(kit, 80 * SECOND) == 0);
+    domt_fuzz_abort_unless(outcomes == ASKS);
+    domt_fuzz_abort_unless(open_channels == before);
     return 0;
 }

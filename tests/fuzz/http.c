@@ -24,12 +24,6 @@ static const domus_http_options options[] = {
 static const domus_http_options reader = {
     .role = DOMUS_ROLE_CLIENT, .body_max = 1 << 24, .fields_max = 1000, .host = "a"};
 
-static void abort_unless(bool holds)
-{
-    if (!holds)
-        abort();
-}
-
 /* The bytes of all answers to the requests, one behind the other. */
 typedef struct answers {
     char *bytes;
@@ -46,19 +40,19 @@ static void answer_request(void *context, domus_stage_kit *kit, const domus_stag
     domus_appender fields = {0};
     size_t size;
 
-    abort_unless(domus_http_add_end_to_end(&fields, request->fields) == 0);
-    abort_unless(domus_append_end(&fields, &response.fields) == 0);
+    domt_fuzz_abort_unless(domus_http_add_end_to_end(&fields, request->fields) == 0);
+    domt_fuzz_abort_unless(domus_append_end(&fields, &response.fields) == 0);
     if (request->target.size != 0)
-        abort_unless(domus_slice_keep(request->target, &response.body) == 0);
+        domt_fuzz_abort_unless(domus_slice_keep(request->target, &response.body) == 0);
     int error = domus_stage_kit_encode(kit, message->id, &domus_http_response_type, &response);
     /* The fields of a request with two Host fields cannot be those of a response, so it gets an
      * error. */
     if (error != 0)
-        abort_unless(domus_stage_kit_fail(kit, message->id, message->type, -ENOENT) == 0);
+        domt_fuzz_abort_unless(domus_stage_kit_fail(kit, message->id, message->type, -ENOENT) == 0);
     domus_http_response_type.release(&response);
     const char *output = domus_stage_kit_output(kit, &size);
     all->bytes = realloc(all->bytes, all->size + size + 1);
-    abort_unless(all->bytes != NULL);
+    domt_fuzz_abort_unless(all->bytes != NULL);
     memcpy(all->bytes + all->size, output, size);
     all->size += size;
     all->heads |= (uint64_t)(request->method == DOMUS_HTTP_HEAD) << all->count++;
@@ -73,7 +67,7 @@ static void check_answers_by_client(const answers *all)
 
     domt_http_read_by_stage(&read, &reader, (const uint8_t *)all->bytes, all->size, all->size + 1,
                             NULL, NULL);
-    abort_unless(read.error == 0 && read.count == all->count);
+    domt_fuzz_abort_unless(read.error == 0 && read.count == all->count);
     domt_http_read_by_llhttp(&judged, (const uint8_t *)all->bytes, all->size);
     domt_http_check_llhttp_has_read_same(&read, &judged);
     domt_http_free_reading(&read);
@@ -107,6 +101,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     domt_http_free_reading(&pieces);
     domt_http_free_reading(&answered);
     domt_http_free_reading(&judged);
-    abort_unless(budget.used_bytes == 0);
+    domt_fuzz_abort_unless(budget.used_bytes == 0);
     return 0;
 }

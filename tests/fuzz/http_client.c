@@ -20,12 +20,6 @@ static const domus_http_options options[] = {
     {.role = DOMUS_ROLE_CLIENT, .host = "a", .streams = true, .whole_max = 5, .body_max = 20},
 };
 
-static void abort_unless(bool holds)
-{
-    if (!holds)
-        abort();
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < 3)
@@ -44,6 +38,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     domt_http_free_reading(&whole);
     domt_http_free_reading(&pieces);
     domt_http_free_reading(&judged);
-    abort_unless(budget.used_bytes == 0);
+    domt_fuzz_abort_unless(budget.used_bytes == 0);
     return 0;
 }

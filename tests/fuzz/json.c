@@ -3,6 +3,8 @@
  * was read is written, and reading it again gives the same bytes; pieces of any size lead to the
  * same elements and the same error as the whole text; and a writer that reports no error has
  * written JSON. */
+#include "tests/fuzz/support/fuzz.h"
+
 #include <domus/json_feed.h>
 #include <domus/json_writer.h>
 
@@ -11,14 +13,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void abort_unless(bool holds)
-{
-    if (!holds)
-        abort();
-}
 
 /* --- a table of each kind and shape ----------------------------------------------------------- */
 
@@ -86,10 +80,10 @@ static void check_error_of_json(const domus_json_error *error, int result, size_
 {
     char text[DOMUS_JSON_EXPLAIN_MAX];
 
-    abort_unless(error->error == result && error->words[0] != '\0');
-    abort_unless(error->line == 0 || (error->column != 0 && error->offset <= size));
-    abort_unless(strlen(domus_json_explain(error, text, sizeof text)) < sizeof text - 1);
-    abort_unless(domus_json_status(error) >= 400);
+    domt_fuzz_abort_unless(error->error == result && error->words[0] != '\0');
+    domt_fuzz_abort_unless(error->line == 0 || (error->column != 0 && error->offset <= size));
+    domt_fuzz_abort_unless(strlen(domus_json_explain(error, text, sizeof text)) < sizeof text - 1);
+    domt_fuzz_abort_unless(domus_json_status(error) >= 400);
 }
 
 static domus_slice write_value_as_json(const all *value)
@@ -97,8 +91,8 @@ static domus_slice write_value_as_json(const all *value)
     domus_appender appender = {0};
     domus_slice bytes;
 
-    abort_unless(domus_json_write(&strict_table, value, &appender, NULL) == 0);
-    abort_unless(domus_append_end(&appender, &bytes) == 0);
+    domt_fuzz_abort_unless(domus_json_write(&strict_table, value, &appender, NULL) == 0);
+    domt_fuzz_abort_unless(domus_append_end(&appender, &bytes) == 0);
     return bytes;
 }
 
@@ -116,11 +110,12 @@ static void read_text_by_table(const domus_json_table *table, const domus_json_o
         check_error_of_json(&error, result, size);
         return;
     }
-    abort_unless(domus_json_check(options, text, size, NULL) == 0);
+    domt_fuzz_abort_unless(domus_json_check(options, text, size, NULL) == 0);
     domus_slice bytes = write_value_as_json(&first);
-    abort_unless(domus_json_read_slice(&strict_table, NULL, bytes, &second, &other, NULL) == 0);
+    domt_fuzz_abort_unless(
+        domus_json_read_slice(&strict_table, NULL, bytes, &second, &other, NULL) == 0);
     domus_slice again = write_value_as_json(&second);
-    abort_unless(domus_slice_equals(again, domus_slice_data(bytes), bytes.size));
+    domt_fuzz_abort_unless(domus_slice_equals(again, domus_slice_data(bytes), bytes.size));
     domus_slice_free(bytes);
     domus_slice_free(again);
     domus_json_release(&memory);
@@ -154,13 +149,13 @@ static fed feed_text_in_pieces_of_size(const domus_json_feed_options *options, c
     fed got = {.error = 0};
     part element;
 
-    abort_unless(domus_json_feed_new(options, &feed) == 0);
+    domt_fuzz_abort_unless(domus_json_feed_new(options, &feed) == 0);
     for (size_t at = 0; at < size && got.error == 0; at += step) {
         size_t length = size - at < step ? size - at : step;
         char *piece = malloc(length);
-        abort_unless(piece != NULL);
+        domt_fuzz_abort_unless(piece != NULL);
         memcpy(piece, text + at, length);
-        abort_unless(domus_json_feed_put(feed, piece, length) == 0);
+        domt_fuzz_abort_unless(domus_json_feed_put(feed, piece, length) == 0);
         while ((got.error = domus_json_feed_next(feed, &element, &memory, &got.told)) == 1) {
             got.sum = 31 * got.sum + element.number + element.part_count;
             domus_json_release(&memory);
@@ -183,13 +178,15 @@ static void compare_feeds_in_pieces(uint8_t how, const char *text, size_t size)
         options.bytes_max = 100;
     fed whole = feed_text_in_pieces_of_size(&options, text, size, size + 1);
     fed cut = feed_text_in_pieces_of_size(&options, text, size, 1 + (how >> 2));
-    abort_unless(whole.error == cut.error && whole.count == cut.count && whole.sum == cut.sum);
+    domt_fuzz_abort_unless(whole.error == cut.error && whole.count == cut.count &&
+                           whole.sum == cut.sum);
     if (whole.error == 0)
         return;
     check_error_of_json(&whole.told, whole.error, size);
-    abort_unless(strcmp(whole.told.path, cut.told.path) == 0);
-    abort_unless(strcmp(whole.told.words, cut.told.words) == 0);
-    abort_unless(whole.told.offset == cut.told.offset && whole.told.line == cut.told.line);
+    domt_fuzz_abort_unless(strcmp(whole.told.path, cut.told.path) == 0);
+    domt_fuzz_abort_unless(strcmp(whole.told.words, cut.told.words) == 0);
+    domt_fuzz_abort_unless(whole.told.offset == cut.told.offset &&
+                           whole.told.line == cut.told.line);
 }
 
 /* --- the writer --------------------------------------------------------------------------------
@@ -257,10 +254,10 @@ static void write_by_steps_of_input(const char *steps, size_t size)
         domus_append_drop(&appender);
         return;
     }
-    abort_unless(domus_append_end(&appender, &bytes) == 0);
+    domt_fuzz_abort_unless(domus_append_end(&appender, &bytes) == 0);
     result = domus_json_check(&options, domus_slice_data(bytes), bytes.size, NULL);
     /* -EMSGSIZE: a raw value nests deeper than the limit */
-    abort_unless(result == 0 || result == -EMSGSIZE);
+    domt_fuzz_abort_unless(result == 0 || result == -EMSGSIZE);
     domus_slice_free(bytes);
 }
 

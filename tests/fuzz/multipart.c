@@ -11,12 +11,6 @@
 
 #define CHOICES 4u
 
-static void abort_unless(bool holds)
-{
-    if (!holds)
-        abort();
-}
-
 /* The events that a parser has made of a body: a hash of all bytes that it has returned, and
  * counts. */
 typedef struct seen {
@@ -39,9 +33,9 @@ static void add_bytes_to_hash(seen *to, const void *bytes_, size_t size)
 
 static void check_text_has_no_controls(const char *text, size_t size)
 {
-    abort_unless(text[size] == '\0');
+    domt_fuzz_abort_unless(text[size] == '\0');
     for (size_t i = 0; i < size; i++)
-        abort_unless((unsigned char)text[i] >= 0x20 && text[i] != 0x7f);
+        domt_fuzz_abort_unless((unsigned char)text[i] >= 0x20 && text[i] != 0x7f);
 }
 
 static void add_parser_event(seen *to, const domus_http_multipart_event *event,
@@ -49,11 +43,12 @@ static void add_parser_event(seen *to, const domus_http_multipart_event *event,
 {
     switch (event->kind) {
     case DOMUS_HTTP_PART:
-        abort_unless(!to->in_part && to->done == 0 && event->name_size <= limits->name_max);
+        domt_fuzz_abort_unless(!to->in_part && to->done == 0 &&
+                               event->name_size <= limits->name_max);
         check_text_has_no_controls(event->name, event->name_size);
         check_text_has_no_controls(event->type, event->type_size);
         if (event->filename != NULL) {
-            abort_unless(event->filename_size <= limits->filename_max);
+            domt_fuzz_abort_unless(event->filename_size <= limits->filename_max);
             check_text_has_no_controls(event->filename, event->filename_size);
             add_bytes_to_hash(to, event->filename, event->filename_size + 1);
         }
@@ -63,17 +58,17 @@ static void add_parser_event(seen *to, const domus_http_multipart_event *event,
         to->parts++;
         break;
     case DOMUS_HTTP_BYTES:
-        abort_unless(to->in_part && event->size != 0);
+        domt_fuzz_abort_unless(to->in_part && event->size != 0);
         add_bytes_to_hash(to, event->bytes, event->size);
         to->bytes += event->size;
         break;
     case DOMUS_HTTP_PART_END:
-        abort_unless(to->in_part);
+        domt_fuzz_abort_unless(to->in_part);
         add_bytes_to_hash(to, "\n", 1);
         to->in_part = false;
         break;
     case DOMUS_HTTP_DONE:
-        abort_unless(!to->in_part && to->done++ == 0);
+        domt_fuzz_abort_unless(!to->in_part && to->done++ == 0);
         break;
     default:
         break;
@@ -95,8 +90,8 @@ static bool parse_body_in_pieces(domus_slice type, const domus_http_multipart_li
         size_t some = size - at < step ? size - at : step;
         for (size_t in = 0; in < some && ret_seen->error == 0;) {
             int64_t used = domus_http_multipart_next(form, bytes + at + in, some - in, &event);
-            abort_unless(used <= (int64_t)(some - in) &&
-                         (used != 0 || event.kind != DOMUS_HTTP_NOTHING));
+            domt_fuzz_abort_unless(used <= (int64_t)(some - in) &&
+                                   (used != 0 || event.kind != DOMUS_HTTP_NOTHING));
             if (used < 0)
                 ret_seen->error = (int)used;
             else
@@ -107,8 +102,9 @@ static bool parse_body_in_pieces(domus_slice type, const domus_http_multipart_li
     }
     ret_seen->error = domus_http_multipart_end(form);
     ret_seen->wrong = domus_http_multipart_wrong(form);
-    abort_unless(ret_seen->error != 0 || (ret_seen->done == 1 && !ret_seen->in_part));
-    abort_unless(ret_seen->parts <= limits->parts_max && ret_seen->bytes <= limits->whole_max);
+    domt_fuzz_abort_unless(ret_seen->error != 0 || (ret_seen->done == 1 && !ret_seen->in_part));
+    domt_fuzz_abort_unless(ret_seen->parts <= limits->parts_max &&
+                           ret_seen->bytes <= limits->whole_max);
     domus_http_multipart_close(form);
     return true;
 }
@@ -131,17 +127,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     const char *body = end + 1;
     size_t body_size = size - (size_t)(body - (const char *)data);
-    abort_unless(
+    domt_fuzz_abort_unless(
         domus_slice_copy(data + CHOICES, (size_t)(end - (const char *)data) - CHOICES, &type) == 0);
     bool is_right = parse_body_in_pieces(type, &limits, body, body_size, body_size + 1, &whole);
     const size_t steps[] = {1, 2 + data[3] % 64u};
     for (size_t i = 0; is_right && i < 2; i++) {
-        abort_unless(parse_body_in_pieces(type, &limits, body, body_size, steps[i], &pieces));
-        abort_unless(pieces.error == whole.error && pieces.parts == whole.parts &&
-                     pieces.done == whole.done && strcmp(pieces.wrong, whole.wrong) == 0);
+        domt_fuzz_abort_unless(
+            parse_body_in_pieces(type, &limits, body, body_size, steps[i], &pieces));
+        domt_fuzz_abort_unless(pieces.error == whole.error && pieces.parts == whole.parts &&
+                               pieces.done == whole.done && strcmp(pieces.wrong, whole.wrong) == 0);
         /* It depends on the pieces whether the bytes before an error are returned. */
-        abort_unless(whole.error != 0 ||
-                     (pieces.hash == whole.hash && pieces.bytes == whole.bytes));
+        domt_fuzz_abort_unless(whole.error != 0 ||
+                               (pieces.hash == whole.hash && pieces.bytes == whole.bytes));
     }
     domus_slice_free(type);
     return 0;

@@ -1,6 +1,8 @@
 /* Fuzzes the stage of NATS. The first byte of an input chooses the limits, and whether the rest
  * comes in one piece or in many; each message that comes is published again unchanged, and INFO is
  * read. */
+#include "tests/fuzz/support/fuzz.h"
+
 #include <domus/nats.h>
 #include <domus/stage_kit.h>
 
@@ -9,18 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static const domus_nats_stage_options options[2] = {
     {.payload_max = 1 << 20},
     {.line_max = 64, .info_max = 512, .payload_max = 1024, .headers_max = 100},
 };
-
-static void abort_unless(bool holds)
-{
-    if (!holds)
-        abort();
-}
 
 static void read_headers_of_message(const domus_nats_message *message)
 {
@@ -32,9 +26,10 @@ static void read_headers_of_message(const domus_nats_message *message)
         sum += (size_t)name.size + value.size;
         count++;
     }
-    abort_unless(sum <= message->headers_size && count <= message->headers_size);
-    abort_unless(message->status == 0 || (message->status >= 100 && message->status <= 999));
-    abort_unless(domus_nats_description(message).size <= message->headers_size);
+    domt_fuzz_abort_unless(sum <= message->headers_size && count <= message->headers_size);
+    domt_fuzz_abort_unless(message->status == 0 ||
+                           (message->status >= 100 && message->status <= 999));
+    domt_fuzz_abort_unless(domus_nats_description(message).size <= message->headers_size);
 }
 
 /* Publish a received message again. The stage refuses bytes that a server may send and a client may
@@ -47,15 +42,15 @@ static void publish_message_again(domus_stage_kit *kit, const domus_nats_message
                                   .payload = domus_nats_payload(message)};
     size_t all = message->headers_size + message->payload_size, output;
 
-    abort_unless(publish.subject.size != 0);
+    domt_fuzz_abort_unless(publish.subject.size != 0);
     domus_stage_kit_clear(kit);
     int error = domus_stage_kit_encode(kit, DOMUS_NO_ID, &domus_nats_publish_type, &publish);
-    abort_unless(error == 0 || error == -EINVAL);
+    domt_fuzz_abort_unless(error == 0 || error == -EINVAL);
     const char *bytes = domus_stage_kit_output(kit, &output);
-    abort_unless(error != 0 || output > all);
-    abort_unless(error != 0 ||
-                 memcmp(bytes + output - 2 - publish.payload.size,
-                        domus_slice_data(publish.payload), publish.payload.size) == 0);
+    domt_fuzz_abort_unless(error != 0 || output > all);
+    domt_fuzz_abort_unless(error != 0 ||
+                           memcmp(bytes + output - 2 - publish.payload.size,
+                                  domus_slice_data(publish.payload), publish.payload.size) == 0);
 }
 
 static int decode_and_publish_messages(domus_stage_kit *kit)
@@ -70,7 +65,7 @@ static int decode_and_publish_messages(domus_stage_kit *kit)
             publish_message_again(kit, message.payload);
         } else if (message.type == &domus_nats_info_type) {
             int error = domus_nats_info_read(message.payload, &info);
-            abort_unless(error == 0 || error == -EPROTO);
+            domt_fuzz_abort_unless(error == 0 || error == -EPROTO);
         }
     }
     return result;
@@ -87,17 +82,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     size_t step = data[0] / 2 == 0 ? size : data[0] / 2;
     stages[0].options = &options[data[0] % 2];
-    abort_unless(domus_stage_kit_new(&pipeline, &kit) == 0);
+    domt_fuzz_abort_unless(domus_stage_kit_new(&pipeline, &kit) == 0);
     for (size_t done = 1; done < size && result == 0; done += step) {
         size_t piece = size - done < step ? size - done : step;
-        abort_unless(domus_stage_kit_feed(kit, data + done, piece) == 0);
+        domt_fuzz_abort_unless(domus_stage_kit_feed(kit, data + done, piece) == 0);
         result = decode_and_publish_messages(kit);
     }
     if (result == 0) {
         domus_stage_kit_finish(kit);
         result = decode_and_publish_messages(kit);
     }
-    abort_unless(result == 0 || result == -EPROTO || result == -EMSGSIZE || result == -EPIPE);
+    domt_fuzz_abort_unless(result == 0 || result == -EPROTO || result == -EMSGSIZE ||
+                           result == -EPIPE);
     domus_stage_kit_free(kit);
     return 0;
 }

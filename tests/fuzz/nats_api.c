@@ -3,19 +3,12 @@
  * a reader returns lie within the received bytes, and a key of any bytes is the same after encoding
  * and decoding. */
 #include "protocols/nats/kv.h"
+#include "tests/fuzz/support/fuzz.h"
 
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void abort_unless(bool holds)
-{
-    if (!holds)
-        abort();
-}
 
 /* Read each byte of a slice, so that a sanitizer finds a byte that lies outside of its memory. */
 static unsigned read_each_byte(domus_slice slice)
@@ -43,7 +36,7 @@ static domus_nats_message make_received_message(const char *subject, const uint8
     message.payload_size = (uint32_t)size - message.headers_size;
     (void)domus_append(&bytes, subject, message.subject_size);
     (void)domus_append(&bytes, data, size);
-    abort_unless(domus_append_end(&bytes, &message.bytes) == 0);
+    domt_fuzz_abort_unless(domus_append_end(&bytes, &message.bytes) == 0);
     return message;
 }
 
@@ -53,11 +46,14 @@ static void check_stored_message(const domus_nats_stream_message *message)
     domus_slice value;
     uint32_t from = 0;
 
-    abort_unless(message->sequence != 0);
-    abort_unless((uint64_t)message->subject_at + message->subject_size <= message->bytes.size);
-    abort_unless((uint64_t)message->headers_at + message->headers_size <= message->bytes.size);
-    abort_unless((uint64_t)message->payload_at + message->payload_size <= message->bytes.size);
-    abort_unless((uint64_t)message->ack_at + message->ack_size <= message->bytes.size);
+    domt_fuzz_abort_unless(message->sequence != 0);
+    domt_fuzz_abort_unless((uint64_t)message->subject_at + message->subject_size <=
+                           message->bytes.size);
+    domt_fuzz_abort_unless((uint64_t)message->headers_at + message->headers_size <=
+                           message->bytes.size);
+    domt_fuzz_abort_unless((uint64_t)message->payload_at + message->payload_size <=
+                           message->bytes.size);
+    domt_fuzz_abort_unless((uint64_t)message->ack_at + message->ack_size <= message->bytes.size);
     (void)read_each_byte(domus_nats_stream_subject(message));
     (void)read_each_byte(domus_nats_stream_payload(message));
     while (domus_nats_stream_header(message, "A", &from, &value) == 0)
@@ -65,13 +61,14 @@ static void check_stored_message(const domus_nats_stream_message *message)
     if (domi_kv_read_entry_of_message("b", message, &entry) != 0)
         return;
     domus_slice key = domus_nats_kv_key(&entry);
-    abort_unless(key.size != 0 && key.size <= DOMUS_NATS_KV_KEY_MAX);
-    abort_unless(key.offset >= 6);
+    domt_fuzz_abort_unless(key.size != 0 && key.size <= DOMUS_NATS_KV_KEY_MAX);
+    domt_fuzz_abort_unless(key.offset >= 6);
     /* The 6 bytes before the key in its page are the prefix "$KV.b." of the subject. */
     key.offset -= 6;
-    abort_unless(memcmp(domus_slice_data(key), "$KV.b.", 6) == 0);
-    abort_unless(entry.revision == message->sequence && entry.operation <= DOMUS_NATS_KV_PURGE);
-    abort_unless(entry.operation == DOMUS_NATS_KV_PUT || entry.value_size == 0);
+    domt_fuzz_abort_unless(memcmp(domus_slice_data(key), "$KV.b.", 6) == 0);
+    domt_fuzz_abort_unless(entry.revision == message->sequence &&
+                           entry.operation <= DOMUS_NATS_KV_PURGE);
+    domt_fuzz_abort_unless(entry.operation == DOMUS_NATS_KV_PUT || entry.value_size == 0);
     (void)read_each_byte(domus_nats_kv_value(&entry));
 }
 
@@ -86,11 +83,11 @@ static void run_all_readers_on_answer(const uint8_t *data, size_t size)
 
     if (domi_js_read_message_of_answer(&answer, &stored) == 0) {
         check_stored_message(&stored);
-        abort_unless(stored.ack_size == 0);
+        domt_fuzz_abort_unless(stored.ack_size == 0);
         domus_slice_free(stored.bytes);
     }
     if (domi_js_read_publish_ack(&answer, &ack) == 0)
-        abort_unless(ack.sequence != 0);
+        domt_fuzz_abort_unless(ack.sequence != 0);
     (void)domi_js_read_stream_status(&answer, &status);
     domus_slice_free(message.bytes);
 }
@@ -110,12 +107,12 @@ static void read_delivered_message(const uint8_t *data, size_t size)
     domus_slice_free(message.bytes);
     (void)domus_append(&bytes, "$KV.b.key", 9);
     (void)domus_append(&bytes, data, size);
-    abort_unless(domus_append_end(&bytes, &message.bytes) == 0);
+    domt_fuzz_abort_unless(domus_append_end(&bytes, &message.bytes) == 0);
     message.reply_at = 9;
     message.reply_size = line <= 1024 ? (uint16_t)line : 0;
     if (domi_js_read_delivered_message(&message, &pushed) == 0) {
         check_stored_message(&pushed);
-        abort_unless(pushed.ack_size == message.reply_size);
+        domt_fuzz_abort_unless(pushed.ack_size == message.reply_size);
     }
     domus_slice_free(message.bytes);
 }
@@ -127,13 +124,14 @@ static void read_texts_of_api(const uint8_t *data, size_t size)
     uint64_t number;
     int64_t decoded = domi_js_read_base64(text, size, bytes);
 
-    abort_unless(decoded <= (int64_t)DOMI_JS_BASE64_MAX(size) &&
-                 (decoded >= 0 || decoded == -EPROTO));
+    domt_fuzz_abort_unless(decoded <= (int64_t)DOMI_JS_BASE64_MAX(size) &&
+                           (decoded >= 0 || decoded == -EPROTO));
     (void)domi_js_read_time(text, size);
     if (domi_js_read_number(text, size, &number) == 0)
-        abort_unless(size != 0);
+        domt_fuzz_abort_unless(size != 0);
     if (domi_js_is_valid_subject(text, size, false))
-        abort_unless(domi_js_is_valid_subject(text, size, true) && memchr(text, ' ', size) == NULL);
+        domt_fuzz_abort_unless(domi_js_is_valid_subject(text, size, true) &&
+                               memchr(text, ' ', size) == NULL);
     free(bytes);
 }
 
@@ -144,15 +142,16 @@ static void check_encoding_of_keys(const uint8_t *data, size_t size)
     size_t count = 0;
 
     if (domus_nats_kv_make_key(data, size, key, sizeof key) == 0) {
-        abort_unless(domus_nats_kv_check_key(key) == 0);
-        abort_unless(domus_nats_kv_read_key(key, strlen(key), bytes, sizeof bytes, &count) == 0);
-        abort_unless(count == size && memcmp(bytes, data, size) == 0);
+        domt_fuzz_abort_unless(domus_nats_kv_check_key(key) == 0);
+        domt_fuzz_abort_unless(
+            domus_nats_kv_read_key(key, strlen(key), bytes, sizeof bytes, &count) == 0);
+        domt_fuzz_abort_unless(count == size && memcmp(bytes, data, size) == 0);
     }
     if (domus_nats_kv_read_key((const char *)data, size, bytes, sizeof bytes, &count) == 0) {
         if (domus_nats_kv_make_key(bytes, count, again, sizeof again) == 0)
-            abort_unless(strlen(again) == size && memcmp(again, data, size) == 0);
+            domt_fuzz_abort_unless(strlen(again) == size && memcmp(again, data, size) == 0);
         else
-            abort_unless(size >= sizeof again);
+            domt_fuzz_abort_unless(size >= sizeof again);
     }
 }
 

@@ -12,12 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void abort_unless(bool holds)
-{
-    if (!holds)
-        abort();
-}
-
 static void check_written_names_are_same(domus_slice fields)
 {
     char text[DOMUS_HTTP_TRACEPARENT_SIZE + 1];
@@ -27,18 +21,18 @@ static void check_written_names_are_same(domus_slice fields)
 
     if (domus_http_trace_of(fields, &trace) == 0) {
         domus_http_traceparent_write(&trace, text);
-        abort_unless(strlen(text) == DOMUS_HTTP_TRACEPARENT_SIZE);
-        abort_unless(domus_http_traceparent_read(text, strlen(text), &again) == 0);
-        abort_unless(memcmp(again.trace, trace.trace, sizeof trace.trace) == 0 &&
-                     memcmp(again.span, trace.span, sizeof trace.span) == 0 &&
-                     again.flags == trace.flags);
+        domt_fuzz_abort_unless(strlen(text) == DOMUS_HTTP_TRACEPARENT_SIZE);
+        domt_fuzz_abort_unless(domus_http_traceparent_read(text, strlen(text), &again) == 0);
+        domt_fuzz_abort_unless(memcmp(again.trace, trace.trace, sizeof trace.trace) == 0 &&
+                               memcmp(again.span, trace.span, sizeof trace.span) == 0 &&
+                               again.flags == trace.flags);
     }
-    abort_unless(strlen(trace.id) <= DOMUS_HTTP_REQUEST_ID_MAX);
-    abort_unless(domus_http_trace_add(&added, &trace) == 0);
-    abort_unless(domus_append_end(&added, &written) == 0);
-    abort_unless(domus_http_trace_of(written, &again) == 0 || written.size == 0 ||
-                 trace.trace[0] == 0);
-    abort_unless(strcmp(again.id, trace.id) == 0);
+    domt_fuzz_abort_unless(strlen(trace.id) <= DOMUS_HTTP_REQUEST_ID_MAX);
+    domt_fuzz_abort_unless(domus_http_trace_add(&added, &trace) == 0);
+    domt_fuzz_abort_unless(domus_append_end(&added, &written) == 0);
+    domt_fuzz_abort_unless(domus_http_trace_of(written, &again) == 0 || written.size == 0 ||
+                           trace.trace[0] == 0);
+    domt_fuzz_abort_unless(strcmp(again.id, trace.id) == 0);
     domus_slice_free(written);
 }
 
@@ -48,20 +42,22 @@ static void check_limits_of_credentials(domus_slice fields)
     domus_slice token;
 
     if (domus_http_read_basic(fields, &basic) == 0) {
-        abort_unless(strlen(basic.user) <= DOMUS_HTTP_USER_MAX && strchr(basic.user, ':') == NULL);
-        abort_unless(strlen(basic.password) <= DOMUS_HTTP_PASSWORD_MAX);
-        abort_unless(domus_http_read_bearer(fields, &token) < 0);
+        domt_fuzz_abort_unless(strlen(basic.user) <= DOMUS_HTTP_USER_MAX &&
+                               strchr(basic.user, ':') == NULL);
+        domt_fuzz_abort_unless(strlen(basic.password) <= DOMUS_HTTP_PASSWORD_MAX);
+        domt_fuzz_abort_unless(domus_http_read_bearer(fields, &token) < 0);
     } else if (domus_http_read_bearer(fields, &token) == 0) {
-        abort_unless(token.size != 0 && token.size <= DOMUS_HTTP_TOKEN_MAX);
+        domt_fuzz_abort_unless(token.size != 0 && token.size <= DOMUS_HTTP_TOKEN_MAX);
         for (uint32_t i = 0; i < token.size; i++)
-            abort_unless(domus_slice_data(token)[i] > ' ' && domus_slice_data(token)[i] < 0x7f);
+            domt_fuzz_abort_unless(domus_slice_data(token)[i] > ' ' &&
+                                   domus_slice_data(token)[i] < 0x7f);
     }
 }
 
 static void check_text_is_printable(const char *text, size_t size)
 {
     for (size_t i = 0; i < size; i++)
-        abort_unless(text[i] >= ' ' && text[i] < 0x7f);
+        domt_fuzz_abort_unless(text[i] >= ' ' && text[i] < 0x7f);
 }
 
 /* Check the line of the access log for a request whose texts are parts of the input. */
@@ -74,7 +70,7 @@ static void check_access_log_line(const char *bytes, size_t size, domus_slice fi
     size_t each = size / 3 < 512 ? size / 3 : 512;
     domi_http_access_note *note = calloc(1, sizeof *note + 3 * each);
 
-    abort_unless(note != NULL);
+    domt_fuzz_abort_unless(note != NULL);
     domi_http_find_client_address(&exchange, fields, 1, &note->client);
     note->target_size = note->referer_size = note->agent_size = (uint32_t)each;
     memcpy(note->texts, bytes, 3 * each);
@@ -83,7 +79,7 @@ static void check_access_log_line(const char *bytes, size_t size, domus_slice fi
     for (unsigned format = 0; format <= DOMUS_HTTP_ACCESS_JSON; format++) {
         access.format = (domus_http_access_format)format;
         size_t length = domi_http_access_write_line(&access, &exchange, note, 1, line);
-        abort_unless(length > 1 && line[length - 1] == '\n');
+        domt_fuzz_abort_unless(length > 1 && line[length - 1] == '\n');
         check_text_is_printable(line, length - 1);
     }
     free(note);
@@ -94,13 +90,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char text[4096];
     domus_slice fields;
 
-    abort_unless(domus_slice_copy(data, size, &fields) == 0);
+    domt_fuzz_abort_unless(domus_slice_copy(data, size, &fields) == 0);
     check_written_names_are_same(fields);
     check_limits_of_credentials(fields);
     check_access_log_line((const char *)data, size, fields);
     size_t room = size % sizeof text;
     size_t written = domi_http_escape_text_for_json((const char *)data, size, text, room);
-    abort_unless(written <= room);
+    domt_fuzz_abort_unless(written <= room);
     check_text_is_printable(text, written);
     domus_slice_free(fields);
     return 0;

@@ -2,6 +2,8 @@
  * payload, or a whole message. A message that was read is written, read and written again, to the
  * same bytes; a payload that is refused is zeroed, and a text says why. A value that the reader
  * skips is also a value for msgpack-c. */
+#include "tests/fuzz/support/fuzz.h"
+
 #include <domus/pickle_code.h>
 
 #include <errno.h>
@@ -9,14 +11,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void abort_unless(bool holds)
-{
-    if (!holds)
-        abort();
-}
 
 /* --- a table of each sort and shape -------------------------------------------------------------
  */
@@ -184,7 +178,7 @@ static int write_address_as_bytes(void *context, domus_address address, unsigned
 static int read_address_from_bytes(void *context, const unsigned char *bytes, size_t size,
                                    domus_address *ret_address)
 {
-    abort_unless(size >= 1 && size <= DOMUS_PICKLE_ADDRESS_MAX);
+    domt_fuzz_abort_unless(size >= 1 && size <= DOMUS_PICKLE_ADDRESS_MAX);
     ret_address->house = NULL;
     ret_address->lease = bytes[0] | (uint32_t)(size - 1) << 8;
     /* the address of nobody is never written as bytes, so a first byte of 0 is an error */
@@ -199,8 +193,9 @@ static domus_slice write_message_again(const domus_picklers *made,
     domus_slice bytes;
     char error[DOMUS_PICKLE_ERROR_MAX];
 
-    abort_unless(domus_pickle(made, context, type, payload, &appender, error, sizeof error) == 0);
-    abort_unless(domus_append_end(&appender, &bytes) == 0);
+    domt_fuzz_abort_unless(
+        domus_pickle(made, context, type, payload, &appender, error, sizeof error) == 0);
+    domt_fuzz_abort_unless(domus_append_end(&appender, &bytes) == 0);
     return bytes;
 }
 
@@ -216,14 +211,14 @@ static bool read_and_rewrite_message(const domus_picklers *made,
     char *payload = NULL;
 
     if (domus_pickled_open(made, context, bytes, &pickled, error, sizeof error) != 0) {
-        abort_unless(error[0] != '\0');
+        domt_fuzz_abort_unless(error[0] != '\0');
         return false;
     }
     uint32_t size = pickled.pickler->type->size;
     payload = malloc(size + 1u);
-    abort_unless(payload != NULL);
+    domt_fuzz_abort_unless(payload != NULL);
     if (domus_unpickle(&pickled, context, payload, error, sizeof error) != 0) {
-        abort_unless(error[0] != '\0' && memcmp(payload, zeros, size) == 0);
+        domt_fuzz_abort_unless(error[0] != '\0' && memcmp(payload, zeros, size) == 0);
         free(payload);
         return false;
     }
@@ -242,8 +237,8 @@ static void check_msgpack_reads_one_value(const char *bytes, size_t size)
     msgpack_unpacked_init(&unpacked);
     msgpack_unpack_return result = msgpack_unpack_next(&unpacked, bytes, size, &end);
     /* NOMEM: the value nests deeper than msgpack-c reads */
-    abort_unless(result == MSGPACK_UNPACK_NOMEM_ERROR ||
-                 (result == MSGPACK_UNPACK_SUCCESS && end == size));
+    domt_fuzz_abort_unless(result == MSGPACK_UNPACK_NOMEM_ERROR ||
+                           (result == MSGPACK_UNPACK_SUCCESS && end == size));
     msgpack_unpacked_destroy(&unpacked);
 }
 
@@ -262,7 +257,7 @@ static domus_slice make_message_of_input(uint8_t choice, const uint8_t *data, si
         (void)domus_append(&appender, head, sizeof head);
     }
     (void)domus_append(&appender, data, size);
-    abort_unless(domus_append_end(&appender, &bytes) == 0);
+    domt_fuzz_abort_unless(domus_append_end(&appender, &bytes) == 0);
     return bytes;
 }
 
@@ -277,7 +272,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (size == 0)
         return 0;
-    abort_unless(domus_picklers_new(picklers, error, sizeof error, &made) == 0);
+    domt_fuzz_abort_unless(domus_picklers_new(picklers, error, sizeof error, &made) == 0);
     context.share_min = (data[0] & 4) != 0 ? 1 : 0;
     context.memory_max = (data[0] & 8) != 0 ? 300 : 0;
     domus_slice bytes = make_message_of_input(data[0] & 3, data + 1, size - 1);
@@ -288,8 +283,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         /* Members that were absent have defaults now, which need memory, so the small limit no
          * longer holds. */
         context.memory_max = 0;
-        abort_unless(read_and_rewrite_message(made, &context, again, &third));
-        abort_unless(domus_slice_equals(third, domus_slice_data(again), again.size));
+        domt_fuzz_abort_unless(read_and_rewrite_message(made, &context, again, &third));
+        domt_fuzz_abort_unless(domus_slice_equals(third, domus_slice_data(again), again.size));
         domus_slice_free(third);
         domus_slice_free(again);
     }

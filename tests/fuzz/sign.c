@@ -14,18 +14,12 @@
 
 #define ROOM 8192u
 
-static void abort_unless(bool holds)
-{
-    if (!holds)
-        abort();
-}
-
 static domus_http_keys make_ring_of_keys(void)
 {
     domus_http_keys ring = {.count = 0};
 
-    abort_unless(domus_http_keys_add(&ring, "01234567890123456789012345678901", 32) == 0);
-    abort_unless(domus_http_keys_add(&ring, "abcdefghijabcdefghijabcdefghijab", 32) == 0);
+    domt_fuzz_abort_unless(domus_http_keys_add(&ring, "01234567890123456789012345678901", 32) == 0);
+    domt_fuzz_abort_unless(domus_http_keys_add(&ring, "abcdefghijabcdefghijabcdefghijab", 32) == 0);
     return ring;
 }
 
@@ -35,8 +29,8 @@ static domus_slice sign_value(const domus_http_keys *ring, int64_t expires, cons
     domus_appender to = {0};
     domus_slice made;
 
-    abort_unless(domus_http_sign(ring, "purpose", expires, value, size, &to) == 0);
-    abort_unless(domus_append_end(&to, &made) == 0);
+    domt_fuzz_abort_unless(domus_http_sign(ring, "purpose", expires, value, size, &to) == 0);
+    domt_fuzz_abort_unless(domus_append_end(&to, &made) == 0);
     return made;
 }
 
@@ -64,7 +58,7 @@ static void check_text_of_stranger(const domus_http_keys *ring, const char *text
         is_same |= domus_slice_equals(made, text, size);
         domus_slice_free(made);
     }
-    abort_unless(is_same);
+    domt_fuzz_abort_unless(is_same);
 }
 
 static void check_changed_value_is_refused(const domus_http_keys *ring, const uint8_t *data,
@@ -77,11 +71,11 @@ static void check_changed_value_is_refused(const domus_http_keys *ring, const ui
     domus_slice made = sign_value(ring, 1000, data + 2, size - 2);
     memcpy(text, domus_slice_data(made), made.size);
     int64_t got = domus_http_unsign(ring, "purpose", 999, text, made.size, value, sizeof value);
-    abort_unless(got == (int64_t)size - 2 && memcmp(value, data + 2, size - 2) == 0);
+    domt_fuzz_abort_unless(got == (int64_t)size - 2 && memcmp(value, data + 2, size - 2) == 0);
     size_t at = data[0] % made.size;
     text[at] = (char)(text[at] ^ data[1]);
     got = domus_http_unsign(ring, "purpose", 999, text, made.size, value, sizeof value);
-    abort_unless((got >= 0) == (data[1] == 0));
+    domt_fuzz_abort_unless((got >= 0) == (data[1] == 0));
     domus_slice_free(made);
 }
 
@@ -91,11 +85,11 @@ static void check_accepted_keys_can_sign(const char *text, size_t size)
     char words[DOMUS_HTTP_KEYS_WORDS] = "";
     int error = domus_http_keys_parse(text, size, &ring, words, sizeof words);
 
-    abort_unless((error == 0) == (words[0] == '\0'));
-    abort_unless((error == 0) == (ring.count != 0) && ring.count <= DOMUS_HTTP_KEYS_MAX);
+    domt_fuzz_abort_unless((error == 0) == (words[0] == '\0'));
+    domt_fuzz_abort_unless((error == 0) == (ring.count != 0) && ring.count <= DOMUS_HTTP_KEYS_MAX);
     for (uint32_t i = 0; i < ring.count; i++)
-        abort_unless(ring.keys[i].size >= DOMUS_HTTP_KEY_LEAST &&
-                     ring.keys[i].size <= DOMUS_HTTP_KEY_MOST);
+        domt_fuzz_abort_unless(ring.keys[i].size >= DOMUS_HTTP_KEY_LEAST &&
+                               ring.keys[i].size <= DOMUS_HTTP_KEY_MOST);
     if (error == 0)
         domus_slice_free(sign_value(&ring, 1, text, size < 100 ? size : 100));
     domus_http_keys_wipe(&ring);

@@ -15,12 +15,6 @@
 static domus_tls *of_server;
 static domus_tls *of_client;
 
-static void abort_unless(bool holds)
-{
-    if (!holds)
-        abort();
-}
-
 /* Make a key, a certificate for the key, and the contexts of a server and a client. */
 static void make_key_and_contexts(void)
 {
@@ -31,17 +25,17 @@ static void make_key_and_contexts(void)
 
     X509_gmtime_adj(X509_getm_notBefore(certificate), -60);
     X509_gmtime_adj(X509_getm_notAfter(certificate), 86400);
-    abort_unless(X509_set_pubkey(certificate, key) == 1 &&
-                 X509_sign(certificate, key, EVP_sha256()) > 0);
-    abort_unless(file != NULL && PEM_write_X509(file, certificate) == 1);
-    abort_unless(PEM_write_PrivateKey(file, key, NULL, NULL, 0, NULL, NULL) == 1 &&
-                 fclose(file) == 0);
+    domt_fuzz_abort_unless(X509_set_pubkey(certificate, key) == 1 &&
+                           X509_sign(certificate, key, EVP_sha256()) > 0);
+    domt_fuzz_abort_unless(file != NULL && PEM_write_X509(file, certificate) == 1);
+    domt_fuzz_abort_unless(PEM_write_PrivateKey(file, key, NULL, NULL, 0, NULL, NULL) == 1 &&
+                           fclose(file) == 0);
     const domus_tls_certificate own = {path, NULL};
     domus_tls_settings settings = {
         .role = DOMUS_ROLE_SERVER, .certificates = &own, .certificates_count = 1};
-    abort_unless(domus_tls_new(&settings, NULL, 0, &of_server) == 0);
+    domt_fuzz_abort_unless(domus_tls_new(&settings, NULL, 0, &of_server) == 0);
     settings = (domus_tls_settings){.role = DOMUS_ROLE_CLIENT, .verify = DOMUS_TLS_VERIFY_NONE};
-    abort_unless(domus_tls_new(&settings, NULL, 0, &of_client) == 0);
+    domt_fuzz_abort_unless(domus_tls_new(&settings, NULL, 0, &of_client) == 0);
     unlink(path);
     X509_free(certificate);
     EVP_PKEY_free(key);
@@ -64,7 +58,7 @@ static void open_side_of_tls(side *one, domus_tls *tls)
     one->stages[0] = (domus_pipeline_stage){&domus_tls_stage, &one->options};
     one->stages[1] = (domus_pipeline_stage){&domus_line_stage, &lines};
     one->pipeline.stages = one->stages;
-    abort_unless(domus_stage_kit_new(&one->pipeline, &one->kit) == 0);
+    domt_fuzz_abort_unless(domus_stage_kit_new(&one->pipeline, &one->kit) == 0);
 }
 
 static void feed_bytes_to_side(side *one, const char *bytes, size_t size)
@@ -73,7 +67,7 @@ static void feed_bytes_to_side(side *one, const char *bytes, size_t size)
 
     if (one->error != 0 || size == 0)
         return;
-    abort_unless(domus_stage_kit_feed(one->kit, bytes, size) == 0);
+    domt_fuzz_abort_unless(domus_stage_kit_feed(one->kit, bytes, size) == 0);
     while ((one->error = domus_stage_kit_next(one->kit, &message)) == 1)
         one->messages++;
     if (one->error < 0)
@@ -89,7 +83,7 @@ static bool carry_and_change_output(side *from, side *to, const uint8_t **change
     const char *output = domus_stage_kit_output(from->kit, &size);
     char *copy = malloc(size + 1);
 
-    abort_unless(copy != NULL);
+    domt_fuzz_abort_unless(copy != NULL);
     memcpy(copy, output, size);
     domus_stage_kit_clear(from->kit);
     if (size != 0 && *left >= 2) {
@@ -114,16 +108,18 @@ static void run_conversation_with_changes(const uint8_t *changes, size_t left)
 
     open_side_of_tls(&server, of_server);
     open_side_of_tls(&client, of_client);
-    abort_unless(domus_slice_copy(text, 5, &packet.bytes) == 0);
-    abort_unless(domus_stage_kit_encode(client.kit, DOMUS_NO_ID, &domus_packet_type, &packet) == 0);
+    domt_fuzz_abort_unless(domus_slice_copy(text, 5, &packet.bytes) == 0);
+    domt_fuzz_abort_unless(
+        domus_stage_kit_encode(client.kit, DOMUS_NO_ID, &domus_packet_type, &packet) == 0);
     domus_slice_free(packet.bytes);
     for (int round = 0; goes_on && round < 20; round++) {
         goes_on = carry_and_change_output(&client, &server, &changes, &left, &changed);
         goes_on = carry_and_change_output(&server, &client, &changes, &left, &changed) || goes_on;
     }
-    abort_unless(changed || (server.messages == 1 && server.error == 0 && client.error == 0));
+    domt_fuzz_abort_unless(changed ||
+                           (server.messages == 1 && server.error == 0 && client.error == 0));
     /* Changed bytes may lose the one message, but cannot add another one. */
-    abort_unless(server.messages <= 1 && client.messages == 0);
+    domt_fuzz_abort_unless(server.messages <= 1 && client.messages == 0);
     domus_stage_kit_free(client.kit);
     domus_stage_kit_free(server.kit);
 }
@@ -144,7 +140,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t at = 1; at < size; at += data[0] / 4 + 1u)
         feed_bytes_to_side(&one, (const char *)data + at,
                            size - at < data[0] / 4 + 1u ? size - at : data[0] / 4 + 1u);
-    abort_unless(one.messages == 0);
+    domt_fuzz_abort_unless(one.messages == 0);
     domus_stage_kit_finish(one.kit);
     domus_stage_kit_free(one.kit);
     return 0;

@@ -18,12 +18,6 @@ static const domus_http_options options = {
 static const domus_pipeline pipeline = {
     .stages = (const domus_pipeline_stage[]){{&domus_http_stage, &options}, {NULL, NULL}}};
 
-static void abort_unless(bool holds)
-{
-    if (!holds)
-        abort();
-}
-
 /* Decompress the whole body with zlib. Returns the number of bytes; -1 if the body is wrong or too
  * large. */
 static int64_t inflate_by_zlib(const uint8_t *data, size_t size, unsigned char *to)
@@ -31,11 +25,11 @@ static int64_t inflate_by_zlib(const uint8_t *data, size_t size, unsigned char *
     z_stream zlib = {.next_in = (Bytef *)(uintptr_t)data, .avail_in = (uInt)size};
     int result = Z_STREAM_END;
 
-    abort_unless(inflateInit2(&zlib, 15 + 16) == Z_OK);
+    domt_fuzz_abort_unless(inflateInit2(&zlib, 15 + 16) == Z_OK);
     zlib.next_out = to;
     zlib.avail_out = BODY_MAX + 1;
     while (zlib.avail_in != 0 && result == Z_STREAM_END) {
-        abort_unless(inflateReset(&zlib) == Z_OK);
+        domt_fuzz_abort_unless(inflateReset(&zlib) == Z_OK);
         result = inflate(&zlib, Z_FINISH);
     }
     int64_t bytes = BODY_MAX + 1 - zlib.avail_out;
@@ -53,14 +47,14 @@ static int read_response_with_body(domus_stage_kit *kit, const unsigned char *ex
 
     if (result == 1) {
         const domus_http_response *response = message.payload;
-        abort_unless(domus_slice_equals(response->body, expected, (size_t)size));
+        domt_fuzz_abort_unless(domus_slice_equals(response->body, expected, (size_t)size));
     }
     return result;
 }
 
 static void feed_bytes_to_kit(domus_stage_kit *kit, const void *bytes, size_t size)
 {
-    abort_unless(domus_stage_kit_feed(kit, bytes, size) == 0);
+    domt_fuzz_abort_unless(domus_stage_kit_feed(kit, bytes, size) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -76,9 +70,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t step = 1 + (size_t)data[0] * 8;
     data++, size--;
     int64_t body = inflate_by_zlib(data, size, expected);
-    abort_unless(domus_stage_kit_new(&pipeline, &kit) == 0);
-    abort_unless(domus_slice_copy("/", 1, &request.target) == 0);
-    abort_unless(domus_stage_kit_encode(kit, 0, &domus_http_request_type, &request) == 0);
+    domt_fuzz_abort_unless(domus_stage_kit_new(&pipeline, &kit) == 0);
+    domt_fuzz_abort_unless(domus_slice_copy("/", 1, &request.target) == 0);
+    domt_fuzz_abort_unless(domus_stage_kit_encode(kit, 0, &domus_http_request_type, &request) == 0);
     domus_http_request_type.release(&request);
     int length =
         snprintf(head, sizeof head,
@@ -88,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         feed_bytes_to_kit(kit, data + at, size - at < step ? size - at : step);
         result = read_response_with_body(kit, expected, body);
     }
-    abort_unless(result == (body >= 0 ? 1 : result < 0 ? result : 2));
+    domt_fuzz_abort_unless(result == (body >= 0 ? 1 : result < 0 ? result : 2));
     domus_stage_kit_free(kit);
     return 0;
 }

@@ -12,6 +12,14 @@
 #include <domus/pipeline.h>
 
 #include <stdint.h>
+#include <stdlib.h>
+
+/* End the process if this does not hold: a fuzzer tells of a fault by its death. */
+static inline void domt_fuzz_abort_unless(bool holds)
+{
+    if (!holds)
+        abort();
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,5 +1,6 @@
 /* Reads messages of HTTP by the stage and by llhttp, and compares the results. */
 #include "tests/fuzz/support/judge.h"
+#include "tests/fuzz/support/fuzz.h"
 
 #include "protocols/http/texts.h"
 
@@ -8,18 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void must_hold(bool holds)
-{
-    if (!holds)
-        abort();
-}
-
 static void add_bytes(domt_http_read *read, const void *bytes, size_t size)
 {
     if (read->size + size > read->room) {
         read->room = 2 * (read->size + size);
         read->text = realloc(read->text, read->room);
-        must_hold(read->text != NULL);
+        domt_fuzz_abort_unless(read->text != NULL);
     }
     if (size != 0)
         memcpy(read->text + read->size, bytes, size);
@@ -50,8 +45,9 @@ void domt_http_free_reading(domt_http_read *read)
 
 void domt_http_check_readings_are_same(const domt_http_read *one, const domt_http_read *other)
 {
-    must_hold(one->error == other->error && one->count == other->count && one->size == other->size);
-    must_hold(one->size == 0 || memcmp(one->text, other->text, one->size) == 0);
+    domt_fuzz_abort_unless(one->error == other->error && one->count == other->count &&
+                           one->size == other->size);
+    domt_fuzz_abort_unless(one->size == 0 || memcmp(one->text, other->text, one->size) == 0);
 }
 
 /* --- the stage -------------------------------------------------------------------------------- */
@@ -67,7 +63,7 @@ static void add_fields_text(domt_http_read *read, domus_slice fields)
         add_slice_text(read, line.value);
         add_string(read, "\n");
     }
-    must_hold(at >= fields.size);
+    domt_fuzz_abort_unless(at >= fields.size);
 }
 
 static void add_request_as_text(domt_http_read *read, const domus_http_request *request)
@@ -77,9 +73,9 @@ static void add_request_as_text(domt_http_read *read, const domus_http_request *
     add_slice_text(read, request->target);
     add_string(read, request->minor != 0 ? " 1\n" : " 0\n");
     add_fields_text(read, request->fields);
-    must_hold(domus_http_host(request).size != 0 || request->minor == 0);
-    must_hold(domus_http_path(request).size + domus_http_query(request).size <=
-              request->target.size);
+    domt_fuzz_abort_unless(domus_http_host(request).size != 0 || request->minor == 0);
+    domt_fuzz_abort_unless(domus_http_path(request).size + domus_http_query(request).size <=
+                           request->target.size);
     add_string(read, "\n");
     add_slice_text(read, request->body);
 }
@@ -140,10 +136,11 @@ static void encode_requests_of_client(const domt_http_read *read, domus_stage_ki
 {
     domus_http_request request = {.method = DOMUS_HTTP_GET};
 
-    must_hold(domus_slice_copy("/", 1, &request.target) == 0);
+    domt_fuzz_abort_unless(domus_slice_copy("/", 1, &request.target) == 0);
     for (uint32_t i = 0; i < DOMT_HTTP_MESSAGES_MAX; i++) {
         request.method = (read->heads >> i & 1) != 0 ? DOMUS_HTTP_HEAD : DOMUS_HTTP_GET;
-        must_hold(domus_stage_kit_encode(kit, i, &domus_http_request_type, &request) == 0);
+        domt_fuzz_abort_unless(domus_stage_kit_encode(kit, i, &domus_http_request_type, &request) ==
+                               0);
     }
     domus_http_request_type.release(&request);
     domus_stage_kit_clear(kit);
@@ -158,12 +155,12 @@ void domt_http_read_by_stage(domt_http_read *read, const domus_http_options *opt
     domus_stage_kit *kit;
     int result = 0;
 
-    must_hold(domus_stage_kit_new(&pipeline, &kit) == 0);
+    domt_fuzz_abort_unless(domus_stage_kit_new(&pipeline, &kit) == 0);
     if (read->is_client)
         encode_requests_of_client(read, kit);
     for (size_t done = 0; done < size && result == 0; done += step) {
         size_t piece = size - done < step ? size - done : step;
-        must_hold(domus_stage_kit_feed(kit, bytes + done, piece) == 0);
+        domt_fuzz_abort_unless(domus_stage_kit_feed(kit, bytes + done, piece) == 0);
         result = decode_messages(read, kit, take, context);
     }
     if (result == 0 && !has_read_last(read, kit)) {
@@ -237,7 +234,7 @@ static size_t decode_escapes_once(char *to, const char *text, size_t size)
             memcpy(digits, text + at + 1, 2);
         bool is_escape = strspn(digits, "0123456789abcdefABCDEF") == 2;
         if (is_escape)
-            must_hold(sscanf(digits, "%2x", &byte) == 1);
+            domt_fuzz_abort_unless(sscanf(digits, "%2x", &byte) == 1);
         to[written++] = is_escape ? (char)byte : text[at];
         at += is_escape ? 2 : 0;
     }
@@ -254,13 +251,14 @@ static int handle_end_of_url(llhttp_t *parser)
     char *decoded = malloc(3 * size + 1);
     char *again = decoded + size;
 
-    must_hold(decoded != NULL);
+    domt_fuzz_abort_unless(decoded != NULL);
     size_t count = decode_escapes_once(decoded, url, size);
     size_t left = domi_http_normalize_path_of_target(url, size);
-    must_hold(decode_escapes_once(again, url, left) == count && memcmp(decoded, again, count) == 0);
+    domt_fuzz_abort_unless(decode_escapes_once(again, url, left) == count &&
+                           memcmp(decoded, again, count) == 0);
     memcpy(again, url, left);
-    must_hold(domi_http_normalize_path_of_target(again, left) == left &&
-              memcmp(again, url, left) == 0);
+    domt_fuzz_abort_unless(domi_http_normalize_path_of_target(again, left) == left &&
+                           memcmp(again, url, left) == 0);
     read->size = read->url + left;
     free(decoded);
     return 0;
@@ -487,7 +485,7 @@ void domt_http_check_llhttp_has_read_same(const domt_http_read *read, const domt
         fprintf(stderr, "---- the stage has read %u\n%.*s\n---- llhttp %u, error %s\n%.*s\n",
                 read->count, (int)size, read->text, judged->count,
                 llhttp_errno_name((llhttp_errno_t)judged->error), (int)judged->size, judged->text);
-    must_hold(same);
+    domt_fuzz_abort_unless(same);
 }
 #else
 void domt_http_read_by_llhttp(domt_http_read *read, const uint8_t *bytes, size_t size)
