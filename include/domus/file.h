@@ -145,7 +145,9 @@ DOMUS_API int domus_file_write_add(domus_stack *stack, domus_file *file, uint64_
 DOMUS_API int domus_file_sync(domus_stack *stack, domus_file *file, bool data_only,
                               domus_resumed *then);
 
-/* Make the file `size` bytes long. Returns as domus_file_read(). */
+/* Make the file `size` bytes long. The answer is of domus_file_done_type.
+ * Returns as the head of this file says; -EINVAL for NULL, and for a size beyond 2^63 - 1. `then`
+ * is resumed with -EINVAL when it was opened without DOMUS_FILE_WRITE. */
 DOMUS_API int domus_file_truncate(domus_stack *stack, domus_file *file, uint64_t size,
                                   domus_resumed *then);
 
